@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT
+ * imatrix.h - importance matrices: for each weight, the sum of squares of its input columns.
+ *
+ * An entry is named as the weight ("blk.0.ffn_down.weight") and has n_mat matrices (experts; 1 for
+ * dense ones) of n_in columns: sums[mat][col] = sum over tokens of x^2, counts[mat] = tokens seen.
+ * Each column is summed in token order in double, so neither batch size nor threads can change it.
+ *
+ * File forms: GGUF (NAME.in_sum2, NAME.counts, imatrix.*; llama.cpp #9400, #14842) and the old .dat. */
+#ifndef IMATRIX_H
+#define IMATRIX_H
+#include "../libgguf/ggu.h"
+
+struct imatrix;
+struct imatrix_entry {
+	const char *name;
+	size_t n_in, n_mat;
+	const double *sums;             /* [n_mat][n_in] */
+	const double *counts;           /* [n_mat]; whole numbers */
+};
+
+struct imatrix *imatrix_new(void);                      /* NULL: out of memory */
+void imatrix_free(struct imatrix *im);
+size_t imatrix_count(const struct imatrix *im);
+const struct imatrix_entry *imatrix_at(const struct imatrix *im, size_t i);             /* sorted by name */
+const struct imatrix_entry *imatrix_find(const struct imatrix *im, const char *name);   /* NULL: none */
+/* importance[n_in] = sums/counts of matrix `mat`, 1.0 where its count is 0 (false then). */
+bool imatrix_importance(const struct imatrix_entry *e, size_t mat, float *importance);
+
+/* Adds n_tokens rows x[n_tokens][n_in] (stride floats apart) for matrix `mat` of `name`, in order.
+ * The entry is made at first use. pool may be NULL; it cuts columns. A value that is not finite:
+ * GGU_ERR_FORMAT with the name, and nothing of the call is kept. */
+enum ggu_status imatrix_add(struct imatrix *im, const char *name, size_t n_mat, size_t mat, size_t n_in,
+	const float *x, size_t stride, size_t n_tokens, struct ggu_pool *pool, struct ggu_error *err);
+
+/* Provenance. Dataset names are base names or digests as the caller gives them, never paths. */
+enum ggu_status imatrix_add_dataset(struct imatrix *im, const char *name);
+size_t imatrix_n_datasets(const struct imatrix *im);
+const char *imatrix_dataset(const struct imatrix *im, size_t i);
+uint64_t imatrix_chunks(const struct imatrix *im);
+void imatrix_set_chunks(struct imatrix *im, uint64_t n_chunks, uint64_t chunk_tokens);
+uint64_t imatrix_chunk_tokens(const struct imatrix *im);
+
+/* Adds all of src. Shapes must agree. */
+enum ggu_status imatrix_merge(struct imatrix *im, const struct imatrix *src, struct ggu_error *err);
+
+/* Either form, told by its first bytes; "-" is standard input. */
+enum ggu_status imatrix_read(struct imatrix **im, const char *path, struct ggu_error *err);
+enum ggu_status imatrix_write_gguf(const struct imatrix *im, int fd, struct ggu_error *err);
+enum ggu_status imatrix_write_dat(const struct imatrix *im, int fd, struct ggu_error *err);
+
+#endif

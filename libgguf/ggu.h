@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: MIT
+ * ggu.h - read and write GGUF files. The public header of libggu.
+ *
+ * A file is metadata (typed key/value pairs), a table of tensors, and the tensors' data:
+ *
+ *   "GGUF" version n_tensors n_kv | key type value ... | name n_dims ne[] type offset ... | pad | data
+ *
+ * Versions 2 and 3, little and big endian, are read; version 3 little endian is written.
+ * Whatever the source's byte order, everything this library hands out is in host order
+ * (metadata) and little-endian (tensor data).
+ *
+ * Errors: functions that can fail return enum ggu_status, GGU_OK = 0, and fill *err unless err is
+ * NULL. Out-parameters stay untouched on failure. Nothing here prints, exits or aborts.
+ * Strings from a file are bytes with a length and may hold NUL; names and keys also end in a NUL
+ * that the length does not count.
+ * Threads: distinct objects may be used from distinct threads; a const object from several. */
+#ifndef GGU_H
+#define GGU_H
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+const char *ggu_version(void);          /* "0.1.0" */
+
+/* ---- errors ---- */
+
+enum ggu_status {
+	GGU_OK = 0,
+	GGU_ERR_NOMEM,          /* out of memory */
+	GGU_ERR_IO,             /* a system call failed: sys_errno says how */
+	GGU_ERR_TRUNCATED,      /* the source ends inside something */
+	GGU_ERR_FORMAT,         /* the bytes break a rule of the format */
+	GGU_ERR_UNSUPPORTED,    /* well-formed, but not something we read */
+	GGU_ERR_MISSING,        /* no such key, tensor or file */
+	GGU_ERR_TYPE,           /* the key is there with another type */
+	GGU_ERR_RANGE,          /* an argument or a number out of range */
+	GGU_ERR_STATE           /* calls in the wrong order */
+};
+
+/* Where and what. offset is the first byte of the offending field; GGU_NO_OFFSET where there is
+ * none (a JSON file, an argument). where: key, tensor name or path of a JSON key, or "". file:
+ * the file inside a checkpoint folder or the shard, or "" for the one the caller named. */
+#define GGU_NO_OFFSET UINT64_MAX
+struct ggu_error {
+	enum ggu_status code;
+	uint32_t source;        /* shard, from 0 */
+	uint64_t offset;
+	int sys_errno;          /* with GGU_ERR_IO, else 0 */
+	char where[128];        /* shortened if need be, always terminated; not masked for terminals */
+	char file[128];
+	char what[160];         /* a phrase: "string of 9000 bytes exceeds the file" */
+};
+/* Fills *err if err is not NULL and returns code, so that `return ggu_fail(err, ...)` works. */
+#if defined __GNUC__
+__attribute__((format(printf, 5, 6)))
+#endif
+enum ggu_status ggu_fail(struct ggu_error *err, enum ggu_status code, uint64_t offset, const char *where, const char *what, ...);
+const char *ggu_status_name(enum ggu_status code);      /* "truncated" */
+
+/* ---- tensor types ---- */
+
+enum ggu_type {
+#define QTYPE(id, NAME, name, weights, bytes, swap, kind) GGU_TYPE_##NAME = id,
+#include "qtypes.def"
+#undef QTYPE
+	GGU_TYPE_COUNT = 43
+};
+enum ggu_type_kind { GGU_KIND_FLOAT, GGU_KIND_BLOCK, GGU_KIND_INT };
+struct ggu_type_info {
+	const char *name;       /* "q4_K" */
+	uint32_t id;
+	uint32_t block_weights, block_bytes;
+	const char *swap;       /* see qtypes.def */
+	enum ggu_type_kind kind;
+};
+const struct ggu_type_info *ggu_type_info(uint32_t id); /* NULL: unknown or removed */
+const struct ggu_type_info *ggu_type_find(const char *name);    /* any case; NULL: none */
+/* Bytes of n_weights elements; false if n_weights is no multiple of the block or the product
+ * does not fit 63 bits. */
+bool ggu_type_bytes(uint32_t id, uint64_t n_weights, uint64_t *bytes);
+
+/* ---- metadata ---- */
+
+enum ggu_kv_type {
+	GGU_U8, GGU_I8, GGU_U16, GGU_I16, GGU_U32, GGU_I32, GGU_F32, GGU_BOOL,
+	GGU_STRING, GGU_ARRAY, GGU_U64, GGU_I64, GGU_F64, GGU_KV_TYPE_COUNT
+};
+const char *ggu_kv_type_name(enum ggu_kv_type t);       /* "u32" */
+size_t ggu_kv_type_bytes(enum ggu_kv_type t);           /* 0 for string and array */
+
+struct ggu_str { const char *p; size_t n; };            /* a view; may hold NUL; p[n] is NUL */
+
+struct ggu_meta;        /* ordered key/value pairs with hashed look-up */
+struct ggu_kv;          /* one pair; valid until its meta is changed or freed */
+
+struct ggu_meta *ggu_meta_new(void);                    /* NULL: out of memory */
+void ggu_meta_free(struct ggu_meta *m);
+size_t ggu_meta_count(const struct ggu_meta *m);
+const struct ggu_kv *ggu_meta_at(const struct ggu_meta *m, size_t i);           /* in order */
+const struct ggu_kv *ggu_meta_find(const struct ggu_meta *m, const char *key);  /* NULL: absent */
+
+struct ggu_str ggu_kv_key(const struct ggu_kv *kv);
+enum ggu_kv_type ggu_kv_type(const struct ggu_kv *kv);
+uint64_t ggu_kv_offset(const struct ggu_kv *kv);        /* byte of the key in its file, or GGU_NO_OFFSET */
+/* Arrays: type of the items (GGU_ARRAY for nested ones) and their number; a scalar is an array of one. */
+enum ggu_kv_type ggu_kv_item_type(const struct ggu_kv *kv);
+size_t ggu_kv_n(const struct ggu_kv *kv);
+/* Item i; a scalar has item 0. false if i is out of range or the value is not of that sort:
+ * int takes every integer type that fits and bool, float also the floats, str strings only. */
+bool ggu_kv_int(const struct ggu_kv *kv, size_t i, int64_t *v);
+bool ggu_kv_uint(const struct ggu_kv *kv, size_t i, uint64_t *v);
+bool ggu_kv_float(const struct ggu_kv *kv, size_t i, double *v);
+bool ggu_kv_bool(const struct ggu_kv *kv, size_t i, bool *v);
+bool ggu_kv_str(const struct ggu_kv *kv, size_t i, struct ggu_str *v);
+/* Item i of a nested array, as a pair without key; NULL: not nested. */
+const struct ggu_kv *ggu_kv_sub(const struct ggu_kv *kv, size_t i);
+/* Packed items of a numeric array in host order, ggu_kv_n of them; NULL for strings and nested ones. */
+const void *ggu_kv_data(const struct ggu_kv *kv);
+
+/* By key: false if absent or of another sort. *v keeps its value then, so a default may stand in it. */
+bool ggu_meta_uint(const struct ggu_meta *m, const char *key, uint64_t *v);
+bool ggu_meta_int(const struct ggu_meta *m, const char *key, int64_t *v);
+bool ggu_meta_float(const struct ggu_meta *m, const char *key, double *v);
+bool ggu_meta_bool(const struct ggu_meta *m, const char *key, bool *v);
+bool ggu_meta_str(const struct ggu_meta *m, const char *key, struct ggu_str *v);
+
+/* Set: replaces in place or appends. Data is copied. GGU_ERR_NOMEM, or GGU_ERR_RANGE for a key that
+ * is empty, holds NUL or is longer than 65535 bytes. */
+enum ggu_status ggu_meta_set_uint(struct ggu_meta *m, const char *key, enum ggu_kv_type t, uint64_t v);
+enum ggu_status ggu_meta_set_int(struct ggu_meta *m, const char *key, enum ggu_kv_type t, int64_t v);
+enum ggu_status ggu_meta_set_float(struct ggu_meta *m, const char *key, enum ggu_kv_type t, double v);
+enum ggu_status ggu_meta_set_bool(struct ggu_meta *m, const char *key, bool v);
+enum ggu_status ggu_meta_set_str(struct ggu_meta *m, const char *key, const char *s, size_t n);
+enum ggu_status ggu_meta_set_array(struct ggu_meta *m, const char *key, enum ggu_kv_type item, const void *items, size_t n);
+enum ggu_status ggu_meta_set_strs(struct ggu_meta *m, const char *key, const struct ggu_str *items, size_t n);
+enum ggu_status ggu_meta_set_kv(struct ggu_meta *m, const struct ggu_kv *kv);   /* a copy of another meta's pair */
+bool ggu_meta_remove(struct ggu_meta *m, const char *key);      /* false: was not there */
+
+/* ---- reading ---- */
+
+struct ggu_file;        /* one GGUF, in one file or in shards */
+
+struct ggu_tensor {
+	const char *name;
+	uint32_t name_bytes;
+	uint32_t n_dims;        /* 0 to 4; more is refused */
+	uint64_t ne[4];         /* ne[0] fastest; 1 beyond n_dims */
+	uint32_t type;          /* ggml id, always a known one */
+	uint32_t source;        /* shard that holds it */
+	uint64_t offset;        /* in its shard's data section */
+	uint64_t bytes;
+	uint64_t entry;         /* byte of its table entry in its shard */
+};
+static inline uint64_t ggu_tensor_rows(const struct ggu_tensor *t) { return t->ne[1]*t->ne[2]*t->ne[3]; }
+
+/* Opens and checks the whole header. path "-" is standard input. A file named as shard 1 of N opens
+ * all N as one: metadata of shard 1 without split.*, tensors in shard order.
+ * A pipe is read up to the end of the header; its data can be read once, in file order.
+ * Refused with a byte offset: whatever breaks the rules of gguf(5), among them duplicate keys and
+ * names, unknown types, overlapping, misaligned or missing data. */
+enum ggu_status ggu_open(struct ggu_file **f, const char *path, struct ggu_error *err);
+/* As ggu_open; fd stays the caller's and must outlive f. */
+enum ggu_status ggu_open_fd(struct ggu_file **f, int fd, struct ggu_error *err);
+/* bytes must outlive f. */
+enum ggu_status ggu_open_memory(struct ggu_file **f, const void *bytes, size_t n, struct ggu_error *err);
+void ggu_close(struct ggu_file *f);
+
+uint32_t ggu_file_version(const struct ggu_file *f);
+bool ggu_file_big_endian(const struct ggu_file *f);
+bool ggu_file_seekable(const struct ggu_file *f);
+uint32_t ggu_file_alignment(const struct ggu_file *f);
+uint64_t ggu_file_data_offset(const struct ggu_file *f, uint32_t source);       /* first byte of the data section */
+uint32_t ggu_file_n_sources(const struct ggu_file *f);
+const char *ggu_file_source_name(const struct ggu_file *f, uint32_t source);
+const struct ggu_meta *ggu_file_meta(const struct ggu_file *f);
+size_t ggu_file_n_tensors(const struct ggu_file *f);
+const struct ggu_tensor *ggu_file_tensor(const struct ggu_file *f, size_t i);   /* in table order */
+const struct ggu_tensor *ggu_file_find(const struct ggu_file *f, const char *name);     /* NULL: none */
+
+/* n bytes of t from byte `from` of its data on. A seekable source is read with pread, from any
+ * thread; a pipe only forward (GGU_ERR_STATE otherwise). Big-endian data is swapped: `from` and n
+ * then are whole blocks. */
+enum ggu_status ggu_read(struct ggu_file *f, const struct ggu_tensor *t, uint64_t from, void *to, size_t n, struct ggu_error *err);
+/* The i-th tensor in the order of the data (offsets), the order a pipe delivers. */
+const struct ggu_tensor *ggu_file_in_data_order(const struct ggu_file *f, size_t i);
+/* The tensor's bytes in a read-only map, valid until ggu_close. GGU_ERR_UNSUPPORTED for pipes and
+ * big-endian files. A file that shrinks while mapped kills the process with SIGBUS: programs that
+ * map say so. */
+enum ggu_status ggu_map(struct ggu_file *f, const struct ggu_tensor *t, const void **p, struct ggu_error *err);
+
+/* ---- writing ---- */
+
+/* A writer emits one GGUF to a file descriptor, front to back, never seeking:
+ *   new, add every tensor, begin (writes the header), data of all tensors in that order, end. */
+struct ggu_writer;
+/* meta is copied. Alignment: general.alignment in meta (a power of two, 8 to 2^20), else 32. */
+enum ggu_status ggu_writer_new(struct ggu_writer **w, const struct ggu_meta *meta, struct ggu_error *err);
+/* Offsets are assigned in order of the calls. */
+enum ggu_status ggu_writer_add(struct ggu_writer *w, const char *name, uint32_t n_dims, const uint64_t *ne, uint32_t type, struct ggu_error *err);
+uint64_t ggu_writer_file_bytes(const struct ggu_writer *w);     /* size of the whole file, after the last add */
+enum ggu_status ggu_writer_begin(struct ggu_writer *w, int fd, struct ggu_error *err);
+/* The next n bytes of data; pads after each tensor by itself. */
+enum ggu_status ggu_writer_data(struct ggu_writer *w, const void *p, size_t n, struct ggu_error *err);
+/* Checks that every byte was given and flushes. Does not close or sync fd. */
+enum ggu_status ggu_writer_end(struct ggu_writer *w, struct ggu_error *err);
+void ggu_writer_free(struct ggu_writer *w);
+
+/* ---- threads ---- */
+
+/* A pool of workers. run calls fn(ctx, task, worker) once for every task 0..n_tasks-1, on at most
+ * ggu_pool_size threads, the caller's among them, and returns when all are done. Which worker gets
+ * which task is not determined: results must not depend on it. */
+struct ggu_pool;
+int ggu_cpu_count(void);                                /* cores this process may use: affinity and cgroup quota */
+struct ggu_pool *ggu_pool_new(int n_threads);           /* 0: ggu_cpu_count; NULL: out of memory */
+int ggu_pool_size(const struct ggu_pool *p);
+void ggu_pool_run(struct ggu_pool *p, size_t n_tasks, void (*fn)(void *ctx, size_t task, int worker), void *ctx);
+void ggu_pool_free(struct ggu_pool *p);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

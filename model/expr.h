@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT
+ * expr.h - the tiny expressions of architecture files.
+ *
+ *   expr    := or [ "?" expr ":" expr ]
+ *   or      := and { "or" and }      and := not { "and" not }      not := [ "not" ] cmp
+ *   cmp     := alt [ ("=="|"!="|"<"|"<="|">"|">="|"in") alt ]
+ *   alt     := sum { "??" sum }                  a ?? b: b where a is null
+ *   sum     := term { ("+"|"-") term }           term := unary { ("*"|"/"|"//"|"%") unary }
+ *   unary   := [ "-" ] post                      post := prim { "." name | "[" expr "]" }
+ *   prim    := number | 'string' | true | false | null | name | name "(" args ")" | "(" expr ")" | "[" args "]"
+ *   name    := letter or _, then letters, digits, _
+ *
+ * Values are null, bool, int (64 bits), float (double), string, list, object (from the caller). A null operand
+ * of an arithmetic operator or comparison other than == and != makes null; "/" is float division unless both are
+ * ints that divide exactly, "//" is floor division. Functions: min max abs sqrt pow log floor ceil round int float
+ * len, has(name) (not null), any/all over lists, contains(list, x), range(n), and what the caller adds.
+ * Overflow, division by zero and wrong kinds are errors with the position in the text. Depth is limited to 64. */
+#ifndef MODEL_EXPR_H
+#define MODEL_EXPR_H
+#include "../libgguf/ggu.h"
+
+enum expr_kind { EXPR_NULL, EXPR_BOOL, EXPR_INT, EXPR_FLOAT, EXPR_STR, EXPR_LIST, EXPR_OBJECT };
+struct expr_value {
+	enum expr_kind kind;
+	union {
+		bool b;
+		int64_t i;
+		double f;
+		struct ggu_str s;
+		struct { struct expr_value *v; size_t n; } list;
+		const void *object;     /* the caller's */
+	} u;
+};
+struct expr;            /* a parsed expression */
+struct expr_scope {
+	void *ctx;
+	/* The value of a name, or of a member of an object (object NULL: top level). Absent: EXPR_NULL. Lists and
+	 * strings must outlive the evaluation; alloc from the arena given. */
+	enum ggu_status (*lookup)(void *ctx, const void *object, const char *name, struct expr_value *v);
+};
+/* Memory for the values of one or many evaluations. */
+struct expr_arena;
+struct expr_arena *expr_arena_new(void);
+void *expr_arena_alloc(struct expr_arena *a, size_t bytes);     /* zeroed; NULL: out of memory */
+void expr_arena_free(struct expr_arena *a);
+
+enum ggu_status expr_parse(struct expr **e, const char *text, struct ggu_error *err);  /* err->offset: position */
+void expr_free(struct expr *e);
+enum ggu_status expr_eval(const struct expr *e, const struct expr_scope *s, struct expr_arena *a, struct expr_value *v, struct ggu_error *err);
+/* parse, evaluate, free */
+enum ggu_status expr_text(const char *text, const struct expr_scope *s, struct expr_arena *a, struct expr_value *v, struct ggu_error *err);
+bool expr_true(const struct expr_value *v);     /* null, false, 0, "" and empty lists are not */
+
+#endif

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT
+ * tokenizer.h - text to ids and back. Text is bytes; what is not UTF-8 is handled as the page gguf-tokenize(1) says.
+ * A tokenizer may be used from one thread at a time. */
+#ifndef MODEL_TOKENIZER_H
+#define MODEL_TOKENIZER_H
+#include "vocab.h"
+
+struct tokenizer;
+/* v must outlive it. */
+enum ggu_status tokenizer_new(struct tokenizer **t, const struct vocab *v, struct ggu_error *err);
+void tokenizer_free(struct tokenizer *t);
+
+enum { TOKENIZE_BOS = 1, TOKENIZE_EOS = 2,      /* add where the vocabulary says so (add_bos_token ...) */
+	TOKENIZE_SPECIAL = 4 };                 /* special-token strings in the text become their tokens */
+/* *ids is grown with realloc and holds *n ids after; *cap is its size. Appends. */
+enum ggu_status tokenizer_encode(struct tokenizer *t, const char *text, size_t n_bytes, unsigned flags,
+	int32_t **ids, size_t *n, size_t *cap, struct ggu_error *err);
+/* Bytes of ids in context: the text that decoding all of them gives. *text is malloc'ed, *n_bytes long. Special
+ * tokens are kept as their text if `special`. */
+enum ggu_status tokenizer_decode(struct tokenizer *t, const int32_t *ids, size_t n, bool special, char **text, size_t *n_bytes, struct ggu_error *err);
+/* Streaming: the bytes that id adds after what went before (whole UTF-8 characters only; a rest is kept). */
+struct detokenizer;
+enum ggu_status detokenizer_new(struct detokenizer **d, struct tokenizer *t);
+enum ggu_status detokenizer_add(struct detokenizer *d, int32_t id, const char **text, size_t *n_bytes);
+void detokenizer_end(struct detokenizer *d, const char **text, size_t *n_bytes);        /* what is left, as it is */
+void detokenizer_free(struct detokenizer *d);
+
+const char *tokenizer_unicode_version(void);    /* of the tables in use, "15.0.0" */
+
+#endif

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT
+ * vocab.h - a vocabulary with all that tokenizing needs, from a checkpoint folder or from a GGUF's metadata.
+ *
+ * What tokenizer.ggml.* cannot say (normalizer and pre-tokenizer trees, flags of added tokens, post-processor)
+ * is carried in the key gguf-utils.tokenizer, compact JSON without vocabulary. */
+#ifndef MODEL_VOCAB_H
+#define MODEL_VOCAB_H
+#include "../libgguf/ggu.h"
+
+enum vocab_token_type {         /* tokenizer.ggml.token_type */
+	VOCAB_NORMAL = 1, VOCAB_UNKNOWN, VOCAB_CONTROL, VOCAB_USER_DEFINED, VOCAB_UNUSED, VOCAB_BYTE
+};
+struct vocab;
+/* What config.json says; the converter fills it. -1 and NULL: not given. */
+struct vocab_hints {
+	int64_t n_vocab;                        /* embedding rows; more than the tokenizer has: padded "[PAD<id>]" */
+	const int64_t *eos_ids; size_t n_eos;   /* eos_token_id of config.json / generation_config.json */
+	int64_t bos_id, pad_id, unk_id;
+	const char *arch;                       /* general.architecture: tokenizer.ggml.model is keyed by it for a few */
+};
+/* tokenizer.json, tokenizer.model, tokenizer_config.json, added_tokens.json, special_tokens_map.json,
+ * vocab.json, merges.txt, chat_template.jinja / .json of the folder. Which file wins follows llama.cpp's converter. */
+enum ggu_status vocab_from_dir(struct vocab **v, const char *dir, const struct vocab_hints *h, struct ggu_error *err);
+enum ggu_status vocab_from_meta(struct vocab **v, const struct ggu_meta *m, struct ggu_error *err);
+/* Appends every tokenizer.* key that llama.cpp's converter writes, and gguf-utils.tokenizer. */
+enum ggu_status vocab_to_meta(const struct vocab *v, struct ggu_meta *m, struct ggu_error *err);
+void vocab_free(struct vocab *v);
+
+size_t vocab_count(const struct vocab *v);
+struct ggu_str vocab_token(const struct vocab *v, int32_t id);          /* as stored; empty if out of range */
+enum vocab_token_type vocab_token_type(const struct vocab *v, int32_t id);
+/* -1: none */
+int32_t vocab_bos(const struct vocab *v);
+int32_t vocab_eos(const struct vocab *v);
+bool vocab_is_end(const struct vocab *v, int32_t id);                   /* eos, eot, eom and their kin: generation stops */
+bool vocab_add_bos(const struct vocab *v);
+bool vocab_add_eos(const struct vocab *v);
+
+#endif

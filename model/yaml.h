@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT
+ * yaml.h - a YAML document as a tree, over libyaml. For architecture files, plans and model cards.
+ *
+ * A node is a scalar, a sequence or a mapping and knows its line, so that errors can name it. Aliases are
+ * followed by copying nothing; depth is limited to 64 and nodes to a million. */
+#ifndef MODEL_YAML_H
+#define MODEL_YAML_H
+#include "../libgguf/ggu.h"
+
+enum yaml_kind { YAML_SCALAR, YAML_SEQUENCE, YAML_MAPPING };
+struct yaml_node {
+	enum yaml_kind kind;
+	unsigned line;                  /* from 1 */
+	bool plain;                     /* scalar without quotes: null, true, numbers mean themselves */
+	const char *text; size_t n;     /* scalar; NUL-terminated */
+	size_t count;                   /* sequence: items; mapping: pairs */
+	const struct yaml_node *const *items;   /* values, in order */
+	const struct yaml_node *const *keys;    /* mapping: scalars, in order; else NULL */
+};
+struct yaml_doc;
+/* text[n]: one document. Errors carry "line N" in what. */
+enum ggu_status yaml_parse(struct yaml_doc **d, const char *text, size_t n, struct ggu_error *err);
+const struct yaml_node *yaml_root(const struct yaml_doc *d);
+void yaml_free(struct yaml_doc *d);
+const struct yaml_node *yaml_get(const struct yaml_node *map, const char *key); /* NULL: absent or map is no mapping */
+bool yaml_is(const struct yaml_node *s, const char *text);      /* scalar with this text */
+bool yaml_null(const struct yaml_node *s);                      /* NULL, plain ~ or null or empty */
+
+#endif

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT
+ * recipe.h - which type for which tensor: the named mixtures ("file types") of llama-quantize.
+ *
+ * A recipe looks at the list of tensors and a few numbers of the model, never at an architecture's
+ * layers; the exceptions that llama.cpp keys by architecture name are one table in recipe.c.
+ * Source of the rules: llama-quant.cpp of llama.cpp, 2026-08, as facts of the format. */
+#ifndef QUANT_RECIPE_H
+#define QUANT_RECIPE_H
+#include "../libgguf/ggu.h"
+
+struct recipe;
+const struct recipe *recipe_find(const char *name);     /* "Q4_K_M", any case; "Q4_K" means _M; NULL: none */
+const struct recipe *recipe_at(size_t i);               /* all of them, NULL after the last */
+const char *recipe_name(const struct recipe *r);
+const char *recipe_summary(const struct recipe *r);     /* "4.89 bpw on Llama 8B, ..." of our own words and numbers */
+uint32_t recipe_file_type(const struct recipe *r);      /* general.file_type */
+uint32_t recipe_type(const struct recipe *r);           /* the type of most weights; what --pure uses */
+
+struct recipe_override { const char *regex; uint32_t type; };   /* POSIX extended, searched in the name, first match wins */
+struct recipe_options {
+	bool pure;
+	int output_type, token_embd_type;               /* ggml id or -1 */
+	const struct recipe_override *overrides; size_t n_overrides;
+	bool leave_output;
+	bool have_importance;
+};
+enum recipe_reason {                                    /* why a tensor got its type */
+	RECIPE_RULE, RECIPE_OVERRIDE, RECIPE_FALLBACK,  /* the row does not fit the block */
+	RECIPE_LEFT_ALONE,                              /* not a weight that is quantized */
+};
+struct recipe_choice { uint32_t type, wanted; enum recipe_reason reason; };
+
+/* choice[i] for tensor i of n, in the given order; keys of the model are read from meta
+ * (general.architecture, block_count, head counts, expert count).
+ * GGU_ERR_UNSUPPORTED with the tensor's name: the type needs an importance matrix and
+ * have_importance is false, or an override cannot hold the tensor's rows; GGU_ERR_FORMAT: bad regex. */
+enum ggu_status recipe_choose(const struct recipe *r, const struct recipe_options *o, const struct ggu_meta *meta,
+	const struct ggu_tensor *const *tensors, size_t n, struct recipe_choice *choice, struct ggu_error *err);
+
+#endif

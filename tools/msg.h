@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT
+ * msg.h - words to the person: messages, progress, colour. Programs only.
+ *
+ * Everything here goes to stderr. Strings that came from a file pass text_mask first. */
+#ifndef TOOLS_MSG_H
+#define TOOLS_MSG_H
+#include <stdio.h>
+#include "../libgguf/ggu.h"
+
+enum { EXIT_YES = 0, EXIT_NO = 1, EXIT_TROUBLE = 2 };
+
+extern const char *msg_program;         /* "gguf-info"; set by opt_parse */
+extern int msg_quiet;                   /* -q: no warnings, no progress */
+
+#if defined __GNUC__
+#define MSG_PRINTF(a, b) __attribute__((format(printf, a, b)))
+#else
+#define MSG_PRINTF(a, b)
+#endif
+void msg_warn(const char *fmt, ...) MSG_PRINTF(1, 2);           /* "gguf-info: ..." */
+void msg_note(const char *fmt, ...) MSG_PRINTF(1, 2);           /* as warn, but not with -q nor when stderr is no terminal... see msg.c */
+_Noreturn void msg_die(const char *fmt, ...) MSG_PRINTF(1, 2);  /* warn, drop unfinished output, exit 2 */
+/* "gguf-info: m.gguf: byte 1832: string of 9 bytes exceeds the file", from err; file as the user named it. */
+void msg_error(const char *file, const struct ggu_error *err);
+_Noreturn void msg_die_error(const char *file, const struct ggu_error *err);
+
+/* Copy of n bytes of s fit for a terminal: control characters, invalid UTF-8, bidi controls as \xNN or
+ * \u{...}. Caller frees; exits 2 out of memory. */
+char *text_mask(const char *s, size_t n);
+
+/* Progress: one line on stderr, only if stderr is a terminal and not -q; appears after a second.
+ * total 0: unknown. Safe to call often. A message in between moves to a line of its own. */
+void progress_begin(const char *what, uint64_t total, const char *unit);
+void progress_set(uint64_t done);
+void progress_end(void);
+
+/* colour on stdout: only a terminal, never with NO_COLOR or TERM=dumb */
+bool msg_colour(void);
+/* "4.03 GiB", "512 B" in a static ring of 8 buffers */
+const char *msg_bytes(uint64_t n);
+const char *msg_count(uint64_t n);      /* "6.8 M" */
+
+#endif

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT
+ * opt.h - options as a table: the parser and -h both come from it.
+ *
+ *   static struct { const char *out; bool json; int jobs; } o;
+ *   static const struct opt opts[] = {
+ *           OPT_STR('o', "output", &o.out, "FILE", "write to FILE instead of stdout"),
+ *           OPT_FLAG(0, "json", &o.json, "print JSON"),
+ *           OPT_JOBS(&o.jobs),
+ *           OPT_COMMON, OPT_END };
+ *   argc = opt_parse(argc, argv, opts, &(struct opt_program){ "gguf-info", "show ...", "[-o FILE] [FILE]", 0, 1 });
+ *
+ * Options may stand anywhere; "--" ends them; -jN, -j N, --jobs N, --jobs=N; flags may be bundled. The
+ * operands are left in argv[0..n-1] and n is returned. -h prints synopsis, summary and the table to stdout,
+ * exit 0; --version prints version, Unicode version and instruction set. Bad usage: message naming the option
+ * and what it wants, a pointer to -h, exit 2. opt_parse also opens what every program needs: masks SIGPIPE
+ * handling, checks that stdin, stdout, stderr are open, quant_select(getenv("GGUF_CPU")). */
+#ifndef TOOLS_OPT_H
+#define TOOLS_OPT_H
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum opt_kind { OPT_K_END, OPT_K_FLAG, OPT_K_STR, OPT_K_INT, OPT_K_U64, OPT_K_DOUBLE, OPT_K_LIST, OPT_K_CALL, OPT_K_COMMON };
+struct opt_list { const char **v; size_t n; };          /* repeatable options, in order */
+struct opt {
+	enum opt_kind kind;
+	char letter;                    /* or 0 */
+	const char *name;               /* long, without --; or NULL */
+	void *to;
+	const char *arg;                /* name of the argument in help, or NULL for flags */
+	const char *help;               /* one line */
+	double min, max;                /* INT, U64, DOUBLE: closed range */
+	int (*call)(void *to, const char *arg);         /* CALL: 0 ok, else "bad argument" */
+};
+#define OPT_FLAG(l, n, to, help)                { OPT_K_FLAG, l, n, to, NULL, help, 0, 0, NULL }
+#define OPT_STR(l, n, to, arg, help)            { OPT_K_STR, l, n, to, arg, help, 0, 0, NULL }
+#define OPT_INT(l, n, to, arg, min, max, help)  { OPT_K_INT, l, n, to, arg, help, min, max, NULL }
+#define OPT_U64(l, n, to, arg, min, max, help)  { OPT_K_U64, l, n, to, arg, help, min, max, NULL }
+#define OPT_DOUBLE(l, n, to, arg, min, max, help) { OPT_K_DOUBLE, l, n, to, arg, help, min, max, NULL }
+#define OPT_LIST(l, n, to, arg, help)           { OPT_K_LIST, l, n, to, arg, help, 0, 0, NULL }
+#define OPT_CALL(l, n, to, arg, call, help)     { OPT_K_CALL, l, n, to, arg, help, 0, 0, call }
+#define OPT_JOBS(to)    OPT_INT('j', "jobs", to, "N", 1, 1024, "threads (default: the cores this process may use)")
+#define OPT_OUTPUT(to)  OPT_STR('o', "output", to, "FILE", "write to FILE, complete or not at all (default: stdout)")
+#define OPT_COMMON      { OPT_K_COMMON, 0, NULL, NULL, NULL, NULL, 0, 0, NULL }       /* -q, --no-sandbox, -h/--help, --version */
+#define OPT_END         { OPT_K_END, 0, NULL, NULL, NULL, NULL, 0, 0, NULL }
+
+struct opt_program {
+	const char *name, *summary;
+	const char *synopsis;           /* after the name, as the man page's SYNOPSIS; lines separated by \n */
+	int min_operands, max_operands; /* max -1: any number */
+};
+int opt_parse(int argc, char **argv, const struct opt *opts, const struct opt_program *p);
+
+#endif

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT
+ * out.h - output that is complete or absent. Programs only.
+ *
+ * With a name: written to a temporary file beside it, space reserved at once if the size is known, synced and
+ * renamed by out_commit; anything else (exit, msg_die, a signal) removes it. Without one: stdout, refused if
+ * that is a terminal and the data is binary. Writing to one of the inputs is refused. */
+#ifndef TOOLS_OUT_H
+#define TOOLS_OUT_H
+#include <stdbool.h>
+#include <stdint.h>
+
+struct out;
+/* name NULL or "-": stdout. All failures exit 2 with a message. */
+struct out *out_open(const char *name, bool binary);
+void out_refuse_input(const struct out *o, const char *input);  /* dies if input is the file to be replaced */
+void out_reserve(struct out *o, uint64_t bytes);                /* full disk shows here */
+int out_fd(const struct out *o);
+void out_commit(struct out *o);                                 /* sync, rename, close; for stdout: check and flush */
+void out_abandon_all(void);                                     /* for msg_die and signal handlers */
+
+#endif
