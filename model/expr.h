@@ -32,14 +32,17 @@ struct expr_value {
 	} u;
 };
 struct expr;            /* a parsed expression */
+/* Memory for the values of one or many evaluations. */
+struct expr_arena;
 struct expr_scope {
 	void *ctx;
 	/* The value of a name, or of a member of an object (object NULL: top level). Absent: EXPR_NULL. Lists and
 	 * strings must outlive the evaluation; alloc from the arena given. */
 	enum ggu_status (*lookup)(void *ctx, const void *object, const char *name, struct expr_value *v);
+	/* A function the grammar does not know; NULL: there are none. *known = false: no such function. */
+	enum ggu_status (*call)(void *ctx, const char *name, const struct expr_value *args, size_t n_args,
+		struct expr_arena *a, struct expr_value *v, bool *known, struct ggu_error *err);
 };
-/* Memory for the values of one or many evaluations. */
-struct expr_arena;
 struct expr_arena *expr_arena_new(void);
 void *expr_arena_alloc(struct expr_arena *a, size_t bytes);     /* zeroed; NULL: out of memory */
 void expr_arena_free(struct expr_arena *a);

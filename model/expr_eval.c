@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: MIT
+ * expr_eval.c - the value of an expression's tree. Rules: expr.h. */
+#include <math.h>
+#include <string.h>
+#include "../quant/vec.h"
+#include "expr_internal.h"
+
+enum { MAX_LIST = 65536 };
+
+struct eval {
+	const struct expr_scope *scope;
+	struct expr_arena *arena;
+	struct ggu_error *err;
+};
+
+static enum ggu_status fail(const struct eval *v, const struct expr_node *e, const char *what)
+{
+	return ggu_fail(v->err, GGU_ERR_FORMAT, e->at, e->name ? e->name : "", "%s", what);
+}
+static enum ggu_status no_memory(const struct eval *v) { return ggu_fail(v->err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory"); }
+
+bool expr_true(const struct expr_value *v)
+{
+	switch (v->kind) {
+	case EXPR_NULL: return false;
+	case EXPR_BOOL: return v->u.b;
+	case EXPR_INT: return v->u.i != 0;
+	case EXPR_FLOAT: return v->u.f != 0;
+	case EXPR_STR: return v->u.s.n > 0;
+	case EXPR_LIST: return v->u.list.n > 0;
+	case EXPR_OBJECT: return true;
+	}
+	return false;
+}
+
+static bool is_number(const struct expr_value *v) { return v->kind == EXPR_INT || v->kind == EXPR_FLOAT; }
+static double as_float(const struct expr_value *v) { return v->kind == EXPR_INT ? (double)v->u.i : v->u.f; }
+static struct expr_value make_bool(bool b) { return (struct expr_value){ EXPR_BOOL, { .b = b } }; }
+static struct expr_value make_int(int64_t i) { return (struct expr_value){ EXPR_INT, { .i = i } }; }
+static struct expr_value make_float(double f) { return (struct expr_value){ EXPR_FLOAT, { .f = f } }; }
+
+static bool equal(const struct expr_value *a, const struct expr_value *b)
+{
+	if (is_number(a) && is_number(b)) return a->kind == EXPR_INT && b->kind == EXPR_INT ? a->u.i == b->u.i : as_float(a) == as_float(b);
+	if (a->kind != b->kind) return false;
+	switch (a->kind) {
+	case EXPR_NULL: return true;
+	case EXPR_BOOL: return a->u.b == b->u.b;
+	case EXPR_STR: return a->u.s.n == b->u.s.n && !memcmp(a->u.s.p, b->u.s.p, a->u.s.n);
+	case EXPR_LIST:
+		if (a->u.list.n != b->u.list.n) return false;
+		for (size_t i = 0; i < a->u.list.n; i++) if (!equal(a->u.list.v + i, b->u.list.v + i)) return false;
+		return true;
+	default: return a->u.object == b->u.object;
+	}
+}
+static bool contains(const struct expr_value *list, const struct expr_value *x)
+{
+	for (size_t i = 0; i < list->u.list.n; i++) if (equal(list->u.list.v + i, x)) return true;
+	return false;
+}
+
+static enum ggu_status arith(const struct eval *ev, const struct expr_node *e, const struct expr_value *a, const struct expr_value *b, struct expr_value *v)
+{
+	bool whole = a->kind == EXPR_INT && b->kind == EXPR_INT;
+	int64_t r;
+	if (a->kind == EXPR_NULL || b->kind == EXPR_NULL) { v->kind = EXPR_NULL; return GGU_OK; }
+	if (!is_number(a) || !is_number(b)) return fail(ev, e, "wants numbers");
+	if (e->op == OP_DIV || e->op == OP_FLOORDIV || e->op == OP_MOD) {
+		int64_t q;
+		if (as_float(b) == 0) return fail(ev, e, "division by zero");
+		if (!whole) {
+			double f = as_float(a)/as_float(b);
+			*v = make_float(e->op == OP_DIV ? f : e->op == OP_FLOORDIV ? floor(f) : as_float(a) - as_float(b)*floor(f));
+			return GGU_OK;
+		}
+		if (b->u.i == -1) return a->u.i == INT64_MIN ? fail(ev, e, "overflow") : (*v = make_int(e->op == OP_MOD ? 0 : -a->u.i), GGU_OK);
+		q = a->u.i/b->u.i;
+		r = a->u.i%b->u.i;
+		if (e->op == OP_DIV) *v = r ? make_float((double)a->u.i/(double)b->u.i) : make_int(q);
+		else {
+			bool down = r && (r < 0) != (b->u.i < 0);       /* floor, as the sign of the divisor asks */
+			*v = make_int(e->op == OP_MOD ? r + (down ? b->u.i : 0) : q - down);
+		}
+		return GGU_OK;
+	}
+	if (!whole) {
+		double x = as_float(a), y = as_float(b);
+		*v = make_float(e->op == OP_ADD ? x + y : e->op == OP_SUB ? x - y : x*y);
+		return GGU_OK;
+	}
+	if (e->op == OP_ADD ? __builtin_add_overflow(a->u.i, b->u.i, &r) : e->op == OP_SUB ? __builtin_sub_overflow(a->u.i, b->u.i, &r)
+		: __builtin_mul_overflow(a->u.i, b->u.i, &r)) return fail(ev, e, "overflow");
+	*v = make_int(r);
+	return GGU_OK;
+}
+
+static enum ggu_status compare(const struct eval *ev, const struct expr_node *e, const struct expr_value *a, const struct expr_value *b, struct expr_value *v)
+{
+	int c;
+	if (e->op == OP_EQ || e->op == OP_NE) { *v = make_bool(equal(a, b) == (e->op == OP_EQ)); return GGU_OK; }
+	if (e->op == OP_IN) {
+		if (b->kind == EXPR_NULL) { *v = make_bool(false); return GGU_OK; }
+		if (b->kind != EXPR_LIST) return fail(ev, e, "in wants a list");
+		*v = make_bool(contains(b, a));
+		return GGU_OK;
+	}
+	if (a->kind == EXPR_NULL || b->kind == EXPR_NULL) { v->kind = EXPR_NULL; return GGU_OK; }
+	if (!is_number(a) || !is_number(b)) return fail(ev, e, "wants numbers");
+	c = a->kind == EXPR_INT && b->kind == EXPR_INT ? (a->u.i > b->u.i) - (a->u.i < b->u.i)
+		: (as_float(a) > as_float(b)) - (as_float(a) < as_float(b));
+	*v = make_bool(e->op == OP_LT ? c < 0 : e->op == OP_LE ? c <= 0 : e->op == OP_GT ? c > 0 : c >= 0);
+	return GGU_OK;
+}
+
+/* ---- functions ---- */
+
+typedef enum ggu_status function(const struct eval *ev, const struct expr_node *e, const struct expr_value *x, size_t n, struct expr_value *v);
+
+static enum ggu_status to_int(const struct eval *ev, const struct expr_node *e, double f, struct expr_value *v)
+{
+	if (!(f > -9.2e18 && f < 9.2e18)) return fail(ev, e, "out of range");
+	*v = make_int((int64_t)f);
+	return GGU_OK;
+}
+static enum ggu_status f_extreme(const struct eval *ev, const struct expr_node *e, const struct expr_value *x, size_t n, struct expr_value *v)
+{
+	bool max = e->name[1] == 'a';
+	if (n == 1 && x->kind == EXPR_LIST) { n = x->u.list.n; x = x->u.list.v; }
+	if (!n) return fail(ev, e, "wants something");
+	for (size_t i = 0; i < n; i++) {
+		if (!is_number(x + i)) return fail(ev, e, "wants numbers");
+		if (!i || (max ? as_float(x + i) > as_float(v) : as_float(x + i) < as_float(v))) *v = x[i];
+	}
+	return GGU_OK;
+}
+static enum ggu_status f_abs(const struct eval *ev, const struct expr_node *e, const struct expr_value *x, size_t n, struct expr_value *v)
+{
+	(void)n;
+	if (x->kind == EXPR_INT && x->u.i == INT64_MIN) return fail(ev, e, "overflow");
+	*v = x->kind == EXPR_INT ? make_int(x->u.i < 0 ? -x->u.i : x->u.i) : make_float(fabs(x->u.f));
+	return GGU_OK;
+}
+static enum ggu_status f_round(const struct eval *ev, const struct expr_node *e, const struct expr_value *x, size_t n, struct expr_value *v)
+{
+	double f = as_float(x);
+	(void)n;
+	if (x->kind == EXPR_INT) { *v = *x; return GGU_OK; }
+	return to_int(ev, e, *e->name == 'f' ? floor(f) : *e->name == 'c' ? ceil(f) : *e->name == 'r' ? rint(f) : trunc(f), v);
+}
+static enum ggu_status f_real(const struct eval *ev, const struct expr_node *e, const struct expr_value *x, size_t n, struct expr_value *v)
+{
+	double f = as_float(x);
+	bool log = *e->name == 'l', root = *e->name == 's';
+	(void)n;
+	if ((log && f <= 0) || (root && f < 0)) return fail(ev, e, "out of range");
+	*v = make_float(log ? num_log(f) : root ? sqrt(f) : f);
+	return GGU_OK;
+}
+static enum ggu_status f_pow(const struct eval *ev, const struct expr_node *e, const struct expr_value *x, size_t n, struct expr_value *v)
+{
+	(void)n;
+	if (as_float(x) < 0) return fail(ev, e, "out of range");
+	*v = make_float(num_pow(as_float(x), as_float(x + 1)));
+	return GGU_OK;
+}
+static enum ggu_status f_len(const struct eval *ev, const struct expr_node *e, const struct expr_value *x, size_t n, struct expr_value *v)
+{
+	(void)n;
+	if (x->kind != EXPR_LIST && x->kind != EXPR_STR) return fail(ev, e, "wants a list or a string");
+	*v = make_int((int64_t)(x->kind == EXPR_LIST ? x->u.list.n : x->u.s.n));
+	return GGU_OK;
+}
+static enum ggu_status f_has(const struct eval *ev, const struct expr_node *e, const struct expr_value *x, size_t n, struct expr_value *v)
+{
+	(void)ev; (void)e; (void)n;
+	*v = make_bool(x->kind != EXPR_NULL);
+	return GGU_OK;
+}
+static enum ggu_status f_any_all(const struct eval *ev, const struct expr_node *e, const struct expr_value *x, size_t n, struct expr_value *v)
+{
+	bool all = e->name[1] == 'l';
+	size_t hits = 0;
+	(void)n;
+	if (x->kind != EXPR_LIST) return fail(ev, e, "wants a list");
+	for (size_t i = 0; i < x->u.list.n; i++) hits += expr_true(x->u.list.v + i);
+	*v = make_bool(all ? hits == x->u.list.n : hits > 0);
+	return GGU_OK;
+}
+static enum ggu_status f_contains(const struct eval *ev, const struct expr_node *e, const struct expr_value *x, size_t n, struct expr_value *v)
+{
+	(void)n;
+	if (x->kind != EXPR_LIST) return fail(ev, e, "wants a list");
+	*v = make_bool(contains(x, x + 1));
+	return GGU_OK;
+}
+static enum ggu_status f_range(const struct eval *ev, const struct expr_node *e, const struct expr_value *x, size_t n, struct expr_value *v)
+{
+	struct expr_value *l;
+	(void)n;
+	if (x->kind != EXPR_INT || x->u.i < 0 || x->u.i > MAX_LIST) return fail(ev, e, "wants 0 to 65536");
+	l = expr_arena_alloc(ev->arena, (size_t)x->u.i*sizeof *l + 1);
+	if (!l) return no_memory(ev);
+	for (int64_t i = 0; i < x->u.i; i++) l[i] = make_int(i);
+	*v = (struct expr_value){ EXPR_LIST, { .list = { l, (size_t)x->u.i } } };
+	return GGU_OK;
+}
+
+enum { ANY = 99 };
+static const struct { const char *name; function *f; size_t n; bool numbers; } functions[] = {
+	{ "min", f_extreme, ANY, false }, { "max", f_extreme, ANY, false }, { "abs", f_abs, 1, true },
+	{ "sqrt", f_real, 1, true }, { "log", f_real, 1, true }, { "float", f_real, 1, true }, { "pow", f_pow, 2, true },
+	{ "floor", f_round, 1, true }, { "ceil", f_round, 1, true }, { "round", f_round, 1, true }, { "int", f_round, 1, true },
+	{ "len", f_len, 1, false }, { "has", f_has, 1, false }, { "any", f_any_all, 1, false }, { "all", f_any_all, 1, false },
+	{ "contains", f_contains, 2, false }, { "range", f_range, 1, false },
+};
+
+static enum ggu_status call(const struct eval *ev, const struct expr_node *e, const struct expr_value *x, struct expr_value *v)
+{
+	bool known = false;
+	for (size_t i = 0; i < sizeof functions/sizeof *functions; i++) {
+		if (strcmp(functions[i].name, e->name)) continue;
+		if (functions[i].n != ANY && functions[i].n != e->n_args) return fail(ev, e, "wrong number of arguments");
+		for (size_t k = 0; functions[i].numbers && k < e->n_args; k++) {
+			if (x[k].kind == EXPR_NULL) { v->kind = EXPR_NULL; return GGU_OK; }
+			if (!is_number(x + k)) return fail(ev, e, "wants numbers");
+		}
+		return functions[i].f(ev, e, x, e->n_args, v);
+	}
+	if (ev->scope && ev->scope->call) {
+		enum ggu_status s = ev->scope->call(ev->scope->ctx, e->name, x, e->n_args, ev->arena, v, &known, ev->err);
+		if (s || known) return s;
+	}
+	return fail(ev, e, "no such function");
+}
+
+/* ---- the walk ---- */
+
+static enum ggu_status eval(const struct eval *ev, const struct expr_node *e, struct expr_value *v);
+
+/* A string literal is copied: the value may outlive the expression. */
+static enum ggu_status literal(const struct eval *ev, const struct expr_node *e, struct expr_value *v)
+{
+	char *s;
+	*v = e->value;
+	if (v->kind != EXPR_STR) return GGU_OK;
+	s = expr_arena_alloc(ev->arena, v->u.s.n + 1);
+	if (!s) return no_memory(ev);
+	memcpy(s, v->u.s.p, v->u.s.n);
+	v->u.s.p = s;
+	return GGU_OK;
+}
+
+static enum ggu_status lookup(const struct eval *ev, const struct expr_node *e, const void *object, struct expr_value *v)
+{
+	if (!ev->scope || !ev->scope->lookup) return GGU_OK;
+	return ev->scope->lookup(ev->scope->ctx, object, e->name, v);
+}
+
+static enum ggu_status member(const struct eval *ev, const struct expr_node *e, struct expr_value *v)
+{
+	struct expr_value o = { 0 }, i = { 0 };
+	enum ggu_status s = eval(ev, e->arg[0], &o);
+	if (!s && e->op == OP_INDEX) s = eval(ev, e->arg[1], &i);
+	if (s || o.kind == EXPR_NULL) return s;
+	if (e->op == OP_MEMBER) return o.kind == EXPR_OBJECT ? lookup(ev, e, o.u.object, v) : fail(ev, e, "is no object");
+	if (o.kind != EXPR_LIST || i.kind != EXPR_INT) return fail(ev, e, "wants list[int]");
+	if (i.u.i < 0) i.u.i += (int64_t)o.u.list.n;
+	if (i.u.i >= 0 && (uint64_t)i.u.i < o.u.list.n) *v = o.u.list.v[i.u.i];
+	return GGU_OK;
+}
+
+static enum ggu_status eval(const struct eval *ev, const struct expr_node *e, struct expr_value *v)
+{
+	struct expr_value a = { 0 }, b = { 0 }, *x;
+	enum ggu_status s;
+	v->kind = EXPR_NULL;
+	switch (e->op) {
+	case OP_VALUE: return literal(ev, e, v);
+	case OP_NAME: return lookup(ev, e, NULL, v);
+	case OP_MEMBER: case OP_INDEX: return member(ev, e, v);
+	case OP_CALL: case OP_LIST:
+		x = expr_arena_alloc(ev->arena, (e->n_args + 1)*sizeof *x);
+		if (!x) return no_memory(ev);
+		for (size_t i = 0; i < e->n_args; i++) if ((s = eval(ev, e->arg[i], x + i))) return s;
+		if (e->op == OP_CALL) return call(ev, e, x, v);
+		*v = (struct expr_value){ EXPR_LIST, { .list = { x, e->n_args } } };
+		return GGU_OK;
+	default: break;
+	}
+	if ((s = eval(ev, e->arg[0], &a))) return s;
+	switch (e->op) {                /* those that may leave the second operand alone */
+	case OP_NOT: *v = make_bool(!expr_true(&a)); return GGU_OK;
+	case OP_NEG: b = make_int(0); return (a.kind == EXPR_FLOAT) ? (*v = make_float(-a.u.f), GGU_OK) :
+		arith(ev, &(struct expr_node){ .op = OP_SUB, .at = e->at }, &b, &a, v);
+	case OP_COND: return eval(ev, e->arg[expr_true(&a) ? 1 : 2], v);
+	case OP_AND: if (!expr_true(&a)) { *v = a; return GGU_OK; } return eval(ev, e->arg[1], v);
+	case OP_OR: if (expr_true(&a)) { *v = a; return GGU_OK; } return eval(ev, e->arg[1], v);
+	case OP_ALT: if (a.kind != EXPR_NULL) { *v = a; return GGU_OK; } return eval(ev, e->arg[1], v);
+	default: break;
+	}
+	if ((s = eval(ev, e->arg[1], &b))) return s;
+	return e->op <= OP_MOD ? arith(ev, e, &a, &b, v) : compare(ev, e, &a, &b, v);
+}
+
+enum ggu_status expr_eval(const struct expr *e, const struct expr_scope *s, struct expr_arena *a, struct expr_value *v, struct ggu_error *err)
+{
+	struct eval ev = { s, a, err };
+	struct expr_value r = { 0 };
+	enum ggu_status st = eval(&ev, e->root, &r);
+	if (!st) *v = r;
+	return st;
+}

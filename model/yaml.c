@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: MIT
+ * yaml.c - libyaml's document, re-dressed as a read-only tree.
+ *
+ * libyaml composes the document and keeps it (its scalars' text is ours to point at); this file adds
+ * nodes with keys and values as plain arrays. An alias is the same node again, so a document of
+ * aliases to aliases costs no more than its text; one that contains itself is refused. */
+#include <stdlib.h>
+#include <string.h>
+#include <yaml.h>
+#include "yaml.h"
+
+enum { MAX_DEPTH = 64, MAX_NODES = 1000000 };
+
+struct yaml_doc {
+	yaml_document_t doc;
+	struct yaml_node *nodes;                /* [n_nodes], as libyaml numbers them */
+	const struct yaml_node **links;         /* items and keys of all nodes */
+	unsigned char *state;                   /* 0 unseen, 1 being built, 2 done */
+	size_t n_nodes, used_links;
+};
+
+static int by_text(const void *a, const void *b)
+{
+	const struct yaml_node *x = *(const struct yaml_node *const *)a, *y = *(const struct yaml_node *const *)b;
+	size_t n = x->n < y->n ? x->n : y->n;
+	int c = memcmp(x->text, y->text, n);
+	return c ? c : (x->n > y->n) - (x->n < y->n);
+}
+
+/* Keys are scalars and differ. */
+static enum ggu_status check_keys(const struct yaml_node *map, struct ggu_error *err)
+{
+	const struct yaml_node **sorted;
+	enum ggu_status s = GGU_OK;
+	for (size_t i = 0; i < map->count; i++)
+		if (map->keys[i]->kind != YAML_SCALAR)
+			return ggu_fail(err, GGU_ERR_FORMAT, GGU_NO_OFFSET, "", "line %u: a key is no plain text", map->keys[i]->line);
+	if (map->count < 2) return GGU_OK;
+	sorted = malloc(map->count*sizeof *sorted);
+	if (!sorted) return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
+	memcpy(sorted, map->keys, map->count*sizeof *sorted);
+	qsort(sorted, map->count, sizeof *sorted, by_text);
+	for (size_t i = 1; i < map->count && !s; i++)
+		if (!by_text(sorted + i - 1, sorted + i))
+			s = ggu_fail(err, GGU_ERR_FORMAT, GGU_NO_OFFSET, sorted[i]->text, "line %u: key given twice", sorted[i]->line);
+	free(sorted);
+	return s;
+}
+
+static enum ggu_status build(struct yaml_doc *d, int index, int depth, struct ggu_error *err);
+
+static enum ggu_status build_items(struct yaml_doc *d, struct yaml_node *to, const yaml_node_t *from, int depth, struct ggu_error *err)
+{
+	const struct yaml_node **items = d->links + d->used_links, **keys;
+	bool map = from->type == YAML_MAPPING_NODE;
+	to->count = map ? (size_t)(from->data.mapping.pairs.top - from->data.mapping.pairs.start)
+		: (size_t)(from->data.sequence.items.top - from->data.sequence.items.start);
+	d->used_links += to->count*(map ? 2 : 1);
+	keys = items + to->count;
+	to->items = items;
+	to->keys = map ? keys : NULL;
+	for (size_t i = 0; i < to->count; i++) {
+		int value = map ? from->data.mapping.pairs.start[i].value : from->data.sequence.items.start[i];
+		enum ggu_status s = build(d, value, depth + 1, err);
+		if (!s && map) s = build(d, from->data.mapping.pairs.start[i].key, depth + 1, err);
+		if (s) return s;
+		items[i] = d->nodes + value - 1;
+		if (map) keys[i] = d->nodes + from->data.mapping.pairs.start[i].key - 1;
+	}
+	return map ? check_keys(to, err) : GGU_OK;
+}
+
+static enum ggu_status build(struct yaml_doc *d, int index, int depth, struct ggu_error *err)
+{
+	const yaml_node_t *from = yaml_document_get_node(&d->doc, index);
+	struct yaml_node *to = d->nodes + index - 1;
+	enum ggu_status s = GGU_OK;
+	if (d->state[index - 1] == 2) return GGU_OK;
+	to->line = (unsigned)from->start_mark.line + 1;
+	if (d->state[index - 1] == 1) return ggu_fail(err, GGU_ERR_FORMAT, GGU_NO_OFFSET, "", "line %u: an alias contains itself", to->line);
+	if (depth > MAX_DEPTH) return ggu_fail(err, GGU_ERR_FORMAT, GGU_NO_OFFSET, "", "line %u: nested deeper than %d", to->line, MAX_DEPTH);
+	d->state[index - 1] = 1;
+	if (from->type == YAML_SCALAR_NODE) {
+		to->kind = YAML_SCALAR;
+		to->text = (const char *)from->data.scalar.value;
+		to->n = from->data.scalar.length;
+		to->plain = from->data.scalar.style == YAML_PLAIN_SCALAR_STYLE;
+	} else {
+		to->kind = from->type == YAML_MAPPING_NODE ? YAML_MAPPING : YAML_SEQUENCE;
+		to->text = "";
+		s = build_items(d, to, from, depth, err);
+	}
+	d->state[index - 1] = 2;
+	return s;
+}
+
+static enum ggu_status build_all(struct yaml_doc *d, struct ggu_error *err)
+{
+	size_t links = 0;
+	d->n_nodes = (size_t)(d->doc.nodes.top - d->doc.nodes.start);
+	if (!d->n_nodes) return ggu_fail(err, GGU_ERR_FORMAT, GGU_NO_OFFSET, "", "empty document");
+	if (d->n_nodes > MAX_NODES) return ggu_fail(err, GGU_ERR_FORMAT, GGU_NO_OFFSET, "", "more than %d nodes", MAX_NODES);
+	for (const yaml_node_t *n = d->doc.nodes.start; n < d->doc.nodes.top; n++)
+		if (n->type == YAML_MAPPING_NODE) links += 2*(size_t)(n->data.mapping.pairs.top - n->data.mapping.pairs.start);
+		else if (n->type == YAML_SEQUENCE_NODE) links += (size_t)(n->data.sequence.items.top - n->data.sequence.items.start);
+	d->nodes = calloc(d->n_nodes, sizeof *d->nodes);
+	d->links = calloc(links + 1, sizeof *d->links);
+	d->state = calloc(d->n_nodes, 1);
+	if (!d->nodes || !d->links || !d->state) return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
+	return build(d, 1, 0, err);
+}
+
+enum ggu_status yaml_parse(struct yaml_doc **out, const char *text, size_t n, struct ggu_error *err)
+{
+	struct yaml_doc *d = calloc(1, sizeof *d);
+	yaml_parser_t p;
+	enum ggu_status s;
+	if (!d || !yaml_parser_initialize(&p)) {
+		free(d);
+		return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
+	}
+	yaml_parser_set_encoding(&p, YAML_UTF8_ENCODING);
+	yaml_parser_set_input_string(&p, (const unsigned char *)text, n);
+	if (!yaml_parser_load(&p, &d->doc)) {
+		s = p.error == YAML_MEMORY_ERROR ? ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory")
+			: ggu_fail(err, GGU_ERR_FORMAT, GGU_NO_OFFSET, "", "line %zu: %s", p.problem_mark.line + 1, p.problem ? p.problem : "no YAML");
+		yaml_parser_delete(&p);
+		free(d);
+		return s;
+	}
+	yaml_parser_delete(&p);
+	s = build_all(d, err);
+	if (s) yaml_free(d);
+	else *out = d;
+	return s;
+}
+
+void yaml_free(struct yaml_doc *d)
+{
+	if (!d) return;
+	yaml_document_delete(&d->doc);
+	free(d->nodes);
+	free(d->links);
+	free(d->state);
+	free(d);
+}
+
+const struct yaml_node *yaml_root(const struct yaml_doc *d) { return d->nodes; }
+
+const struct yaml_node *yaml_get(const struct yaml_node *map, const char *key)
+{
+	if (!map || map->kind != YAML_MAPPING) return NULL;
+	for (size_t i = 0; i < map->count; i++)
+		if (!strcmp(map->keys[i]->text, key)) return map->items[i];
+	return NULL;
+}
+
+bool yaml_is(const struct yaml_node *s, const char *text)
+{
+	return s && s->kind == YAML_SCALAR && s->n == strlen(text) && !memcmp(s->text, text, s->n);
+}
+
+bool yaml_null(const struct yaml_node *s)
+{
+	return !s || (s->kind == YAML_SCALAR && s->plain && (!s->n || yaml_is(s, "~") || yaml_is(s, "null")));
+}
