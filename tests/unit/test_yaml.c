@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: MIT
+ * test_yaml.c - YAML as a tree, what is refused, and the set of architecture descriptions. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <cmocka.h>
+#include "../../model/arch.h"
+
+static void reads_a_tree(void **state)
+{
+	static const char text[] = "a: 1\nb: [x, 'null', null]\nc: &n {k: v}\nd: *n\n";
+	struct yaml_doc *d;
+	const struct yaml_node *r, *b;
+	(void)state;
+	assert_int_equal(yaml_parse(&d, text, strlen(text), NULL), GGU_OK);
+	r = yaml_root(d);
+	assert_int_equal(r->count, 4);
+	assert_true(yaml_is(yaml_get(r, "a"), "1"));
+	b = yaml_get(r, "b");
+	assert_int_equal(b->kind, YAML_SEQUENCE);
+	assert_int_equal(b->line, 2);
+	assert_false(yaml_null(b->items[1]));
+	assert_true(yaml_null(b->items[2]));
+	assert_ptr_equal(yaml_get(r, "c"), yaml_get(r, "d"));
+	assert_true(yaml_is(yaml_get(yaml_get(r, "d"), "k"), "v"));
+	assert_null(yaml_get(r, "none"));
+	assert_null(yaml_get(b, "none"));
+	yaml_free(d);
+}
+
+static void refuses_with_a_line(void **state)
+{
+	static const char *const rows[][2] = {
+		{ "", "empty" }, { "a: 1\na: 2\n", "line 2" }, { "a: [1\n", "line 2" }, { "&x [*x]\n", "line 1" }, { "[a]: 1\n", "line 1" }, { "a: *gone\n", "line 1" },
+	};
+	char deep[400];
+	struct yaml_doc *d;
+	struct ggu_error err;
+	(void)state;
+	for (size_t i = 0; i < sizeof rows/sizeof *rows; i++) {
+		assert_int_equal(yaml_parse(&d, rows[i][0], strlen(rows[i][0]), &err), GGU_ERR_FORMAT);
+		if (!strstr(err.what, rows[i][1])) fail_msg("%s: %s", rows[i][0], err.what);
+	}
+	memset(deep, '[', 200);
+	memset(deep + 200, ']', 200);
+	assert_int_equal(yaml_parse(&d, deep, sizeof deep, &err), GGU_ERR_FORMAT);
+}
+
+static void knows_the_built_in_architectures(void **state)
+{
+	struct arch_set *s;
+	const struct yaml_node *c;
+	struct ggu_error err;
+	(void)state;
+	assert_int_equal(arch_set_new(&s, &err), GGU_OK);
+	assert_non_null(arch_find(s, "llama"));
+	assert_null(arch_find(s, "no-such"));
+	assert_string_equal(arch_find_class(s, "MistralForCausalLM", &c)->name, "llama");
+	assert_int_equal(c->kind, YAML_MAPPING);
+	for (size_t i = 0; i < arch_count(s); i++) {
+		const struct arch *a = arch_at(s, i);
+		if (!a->convert || !a->graph) fail_msg("%s lacks convert or graph", a->file);
+		if (i) assert_true(strcmp(arch_at(s, i - 1)->name, a->name) < 0);
+	}
+	arch_set_free(s);
+}
+
+static void a_file_replaces_a_built_in_one(void **state)
+{
+	char path[] = "/tmp/test-arch.XXXXXX";
+	static const char good[] = "schema: 1\narch: llama\nclasses: {MyForCausalLM: {}}\n", old[] = "schema: 9\n";
+	struct arch_set *s;
+	struct ggu_error err;
+	int fd = mkstemp(path);
+	size_t n;
+	(void)state;
+	assert_int_equal(write(fd, good, strlen(good)), strlen(good));
+	assert_int_equal(arch_set_new(&s, &err), GGU_OK);
+	n = arch_count(s);
+	assert_int_equal(arch_set_add_file(s, path, &err), GGU_OK);
+	assert_int_equal(arch_count(s), n);
+	assert_non_null(arch_find_class(s, "MyForCausalLM", NULL));
+	assert_null(arch_find_class(s, "LlamaForCausalLM", NULL));
+	assert_int_equal(ftruncate(fd, 0), 0);
+	assert_int_equal(pwrite(fd, old, strlen(old), 0), strlen(old));
+	assert_int_equal(arch_set_add_file(s, path, &err), GGU_ERR_UNSUPPORTED);
+	assert_string_equal(err.file, path);
+	unlink(path);
+	assert_int_equal(arch_set_add_file(s, path, &err), GGU_ERR_IO);
+	close(fd);
+	arch_set_free(s);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(reads_a_tree), cmocka_unit_test(refuses_with_a_line),
+		cmocka_unit_test(knows_the_built_in_architectures), cmocka_unit_test(a_file_replaces_a_built_in_one),
+	};
+	return cmocka_run_group_tests_name("yaml", tests, NULL, NULL);
+}
