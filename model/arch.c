@@ -21,7 +21,7 @@ static bool name_ok(const struct yaml_node *s)
 /* The parts every description has; their insides are their readers' business. */
 static enum ggu_status check(struct entry *e, struct ggu_error *err)
 {
-	const struct yaml_node *root = yaml_root(e->doc), *schema = yaml_get(root, "schema");
+	const struct yaml_node *root = yaml_doc_root(e->doc), *schema = yaml_get(root, "schema");
 	const struct yaml_node *name = yaml_get(root, "arch"), *classes = yaml_get(root, "classes");
 	char version[12];
 	snprintf(version, sizeof version, "%d", SCHEMA);
@@ -45,14 +45,14 @@ static int by_name(const void *a, const void *b)
 
 static void entry_free(struct entry *e)
 {
-	yaml_free(e->doc);
+	yaml_doc_free(e->doc);
 	free(e->file);
 }
 
 static enum ggu_status add(struct arch_set *s, const char *file, const char *text, size_t n, struct ggu_error *err)
 {
 	struct entry e = { .file = strdup(file) }, *v;
-	enum ggu_status st = e.file ? yaml_parse(&e.doc, text, n, err) : ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
+	enum ggu_status st = e.file ? yaml_doc_parse(&e.doc, text, n, err) : ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
 	if (!st) st = check(&e, err);
 	if (st) {
 		if (err) snprintf(err->file, sizeof err->file, "%s", file);

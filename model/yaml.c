@@ -110,7 +110,7 @@ static enum ggu_status build_all(struct yaml_doc *d, struct ggu_error *err)
 	return build(d, 1, 0, err);
 }
 
-enum ggu_status yaml_parse(struct yaml_doc **out, const char *text, size_t n, struct ggu_error *err)
+enum ggu_status yaml_doc_parse(struct yaml_doc **out, const char *text, size_t n, struct ggu_error *err)
 {
 	struct yaml_doc *d = calloc(1, sizeof *d);
 	yaml_parser_t p;
@@ -130,12 +130,12 @@ enum ggu_status yaml_parse(struct yaml_doc **out, const char *text, size_t n, st
 	}
 	yaml_parser_delete(&p);
 	s = build_all(d, err);
-	if (s) yaml_free(d);
+	if (s) yaml_doc_free(d);
 	else *out = d;
 	return s;
 }
 
-void yaml_free(struct yaml_doc *d)
+void yaml_doc_free(struct yaml_doc *d)
 {
 	if (!d) return;
 	yaml_document_delete(&d->doc);
@@ -145,7 +145,7 @@ void yaml_free(struct yaml_doc *d)
 	free(d);
 }
 
-const struct yaml_node *yaml_root(const struct yaml_doc *d) { return d->nodes; }
+const struct yaml_node *yaml_doc_root(const struct yaml_doc *d) { return d->nodes; }
 
 const struct yaml_node *yaml_get(const struct yaml_node *map, const char *key)
 {

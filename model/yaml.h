@@ -2,7 +2,8 @@
  * yaml.h - a YAML document as a tree, over libyaml. For architecture files, plans and model cards.
  *
  * A node is a scalar, a sequence or a mapping and knows its line, so that errors can name it. Aliases are
- * followed by copying nothing; depth is limited to 64 and nodes to a million. */
+ * followed by copying nothing; depth is limited to 64 and nodes to a million.
+ * Names avoid those that libyaml exports (yaml_free is one). */
 #ifndef MODEL_YAML_H
 #define MODEL_YAML_H
 #include "../libgguf/ggu.h"
@@ -19,9 +20,9 @@ struct yaml_node {
 };
 struct yaml_doc;
 /* text[n]: one document. Errors carry "line N" in what. */
-enum ggu_status yaml_parse(struct yaml_doc **d, const char *text, size_t n, struct ggu_error *err);
-const struct yaml_node *yaml_root(const struct yaml_doc *d);
-void yaml_free(struct yaml_doc *d);
+enum ggu_status yaml_doc_parse(struct yaml_doc **d, const char *text, size_t n, struct ggu_error *err);
+const struct yaml_node *yaml_doc_root(const struct yaml_doc *d);
+void yaml_doc_free(struct yaml_doc *d);
 const struct yaml_node *yaml_get(const struct yaml_node *map, const char *key); /* NULL: absent or map is no mapping */
 bool yaml_is(const struct yaml_node *s, const char *text);      /* scalar with this text */
 bool yaml_null(const struct yaml_node *s);                      /* NULL, plain ~ or null or empty */

@@ -15,8 +15,8 @@ static void reads_a_tree(void **state)
 	struct yaml_doc *d;
 	const struct yaml_node *r, *b;
 	(void)state;
-	assert_int_equal(yaml_parse(&d, text, strlen(text), NULL), GGU_OK);
-	r = yaml_root(d);
+	assert_int_equal(yaml_doc_parse(&d, text, strlen(text), NULL), GGU_OK);
+	r = yaml_doc_root(d);
 	assert_int_equal(r->count, 4);
 	assert_true(yaml_is(yaml_get(r, "a"), "1"));
 	b = yaml_get(r, "b");
@@ -28,7 +28,7 @@ static void reads_a_tree(void **state)
 	assert_true(yaml_is(yaml_get(yaml_get(r, "d"), "k"), "v"));
 	assert_null(yaml_get(r, "none"));
 	assert_null(yaml_get(b, "none"));
-	yaml_free(d);
+	yaml_doc_free(d);
 }
 
 static void refuses_with_a_line(void **state)
@@ -41,12 +41,12 @@ static void refuses_with_a_line(void **state)
 	struct ggu_error err;
 	(void)state;
 	for (size_t i = 0; i < sizeof rows/sizeof *rows; i++) {
-		assert_int_equal(yaml_parse(&d, rows[i][0], strlen(rows[i][0]), &err), GGU_ERR_FORMAT);
+		assert_int_equal(yaml_doc_parse(&d, rows[i][0], strlen(rows[i][0]), &err), GGU_ERR_FORMAT);
 		if (!strstr(err.what, rows[i][1])) fail_msg("%s: %s", rows[i][0], err.what);
 	}
 	memset(deep, '[', 200);
 	memset(deep + 200, ']', 200);
-	assert_int_equal(yaml_parse(&d, deep, sizeof deep, &err), GGU_ERR_FORMAT);
+	assert_int_equal(yaml_doc_parse(&d, deep, sizeof deep, &err), GGU_ERR_FORMAT);
 }
 
 static void knows_the_built_in_architectures(void **state)
