@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT
+ * q3_k.h - super-blocks of 16 sub-blocks of 16: weight = d*(ls - 32)*(q - 4), q 3 bits, ls 6 bits.
+ * qs as in q2_k.h; bit 4h + k of byte i%32 of hmask: bit 2 of the same code. scales: bytes 0..7 the low
+ * halves of ls 0..7 and 8..15, bytes 8..11 the upper two bits of ls j, j + 4, j + 8, j + 12. */
+#ifdef QUANT_ENCODER
+
+static const struct levels q3_k = { .n = 16, .lo = -4, .hi = 3, .slo = -32, .shi = 31 };
+static const struct levels_effort q3_k_effort[] = {
+	{ .starts = 2, .iters = 0, .first = 3.2f, .step = .6f, .walks = 1, .reach = 0 },
+	{ .starts = 4, .iters = 0, .first = 2.8f, .step = .45f, .walks = 1, .reach = 0 },
+	{ .starts = 6, .iters = 1, .first = 2.5f, .step = .38f, .walks = 1, .reach = 0 },
+	{ .starts = 8, .iters = 1, .first = 2.4f, .step = .3f, .walks = 1, .reach = 1 },
+	{ .starts = 8, .iters = 2, .first = 2.4f, .step = .3f, .walks = 2, .reach = 1 },
+	{ .starts = 10, .iters = 2, .first = 2.4f, .step = .24f, .walks = 3, .reach = 1 },
+	{ .starts = 14, .iters = 3, .first = 2.2f, .step = .18f, .walks = 4, .reach = 2 },
+	{ .starts = 20, .iters = 3, .first = 2.2f, .step = .13f, .walks = 6, .reach = 3 },
+	{ .starts = 40, .iters = 4, .first = 2, .step = .07f, .walks = 8, .reach = 5 },
+};
+static inline void pack_q3_k(struct q3_k *o, const struct tile *t, const struct fitted *f, int h)
+{
+	(void)h;                        /* a unit fills the tile */
+	o->d = f16_scale(f->d[0]);
+	memset(o->scales, 0, sizeof o->scales); memset(o->hmask, 0, sizeof o->hmask);
+	for (int j = 0; j < 16; j++) {
+		int s = (int)f->ls[j] + 32;
+		o->scales[j % 8] |= (uint8_t)((s & 15) << j/8*4);
+		o->scales[8 + j % 4] |= (uint8_t)(s >> 4 << j/4*2);
+	}
+	for (int i = 0; i < 64; i++) {
+		const uint8_t *q = &t->q[i % 16][8*(i/32) + i/16%2];
+		o->qs[i] = (uint8_t)((q[0] & 3) | (q[2] & 3) << 2 | (q[4] & 3) << 4 | (q[6] & 3) << 6);
+		o->hmask[i % 32] |= (uint8_t)((q[0] >> 2 | q[2] >> 2 << 1 | q[4] >> 2 << 2 | q[6] >> 2 << 3) << i/32*4);
+	}
+}
+ENCODER(q3_k, 16, 16, levels_tile(&q3_k, &q3_k_effort[row], &t, 16, &f))
+#endif

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT
+ * q4_k.h - super-blocks of 8 sub-blocks of 32: weight = d*ls*q - dmin*lm, q 4 bits, ls and lm 6 bits.
+ * scales: see q4_k_scales. Byte e of group i of qs: code e of sub-block 2i low, of 2i + 1 high. */
+#ifdef QUANT_ENCODER
+
+static const struct affine q4_k = { .n = 32, .nmax = 15, .smax = 63, .mmax = 63 };
+static const struct affine_effort q4_k_effort[] = {
+	{ .starts = 2, .iters = 1, .first = 14, .step = 1.4f, .walks = 0 },
+	{ .starts = 4, .iters = 1, .first = 13.5f, .step = 1, .walks = 0 },
+	{ .starts = 6, .iters = 2, .first = 13, .step = .8f, .walks = 0 },
+	{ .starts = 6, .iters = 2, .first = 13, .step = .8f, .walks = 1 },
+	{ .starts = 8, .iters = 3, .first = 13, .step = .6f, .walks = 1 },
+	{ .starts = 8, .iters = 3, .first = 13, .step = .6f, .walks = 2 },
+	{ .starts = 12, .iters = 4, .first = 12.5f, .step = .4f, .walks = 2 },
+	{ .starts = 20, .iters = 5, .first = 12.5f, .step = .25f, .walks = 3 },
+	{ .starts = 32, .iters = 6, .first = 12, .step = .17f, .walks = 4 },
+};
+/* The twelve bytes of scales: bytes 0..3 ls of sub-blocks 0..3, 4..7 their lm, 8..11 the low halves of ls and lm
+ * of sub-blocks 4..7, whose upper two bits lie above the first eight. */
+static inline void q4_k_scales(uint8_t *scales, const float *ls, const float *lm)
+{
+	for (int j = 0; j < 4; j++) {
+		int a = (int)ls[j], b = (int)lm[j], c = (int)ls[j + 4], e = (int)lm[j + 4];
+		scales[j] = (uint8_t)(a | c >> 4 << 6);
+		scales[j + 4] = (uint8_t)(b | e >> 4 << 6);
+		scales[j + 8] = (uint8_t)((c & 15) | (e & 15) << 4);
+	}
+}
+static inline void pack_q4_k(struct q4_k *o, const struct tile *t, const struct fitted *f, int h)
+{
+	o->d = f16_scale(f->d[h]); o->dmin = f16_scale(f->m[h]);
+	q4_k_scales(o->scales, f->ls + 8*h, f->lm + 8*h);
+	for (int i = 0; i < 4; i++)
+		for (int e = 0; e < 32; e++) o->qs[32*i + e] = (uint8_t)(t->q[e][8*h + 2*i] | t->q[e][8*h + 2*i + 1] << 4);
+}
+ENCODER(q4_k, 32, 8, affine_tile(&q4_k, &q4_k_effort[row], &t, 8, &f))
+#endif

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT
+ * q5_k.h - super-blocks of 8 sub-blocks of 32: weight = d*ls*q - dmin*lm, q 5 bits, ls and lm 6 bits.
+ * As q4_k.h; bit j of byte e of qh is bit 4 of code e of sub-block j. */
+#ifdef QUANT_ENCODER
+
+static const struct affine q5_k = { .n = 32, .nmax = 31, .smax = 63, .mmax = 63 };
+static const struct affine_effort q5_k_effort[] = {
+	{ .starts = 2, .iters = 1, .first = 30, .step = 1.4f, .walks = 0 },
+	{ .starts = 4, .iters = 1, .first = 29, .step = 1, .walks = 0 },
+	{ .starts = 6, .iters = 2, .first = 28, .step = .8f, .walks = 0 },
+	{ .starts = 6, .iters = 2, .first = 28, .step = .8f, .walks = 1 },
+	{ .starts = 8, .iters = 3, .first = 28, .step = .7f, .walks = 1 },
+	{ .starts = 10, .iters = 3, .first = 27.5f, .step = .6f, .walks = 2 },
+	{ .starts = 14, .iters = 4, .first = 27, .step = .5f, .walks = 2 },
+	{ .starts = 20, .iters = 5, .first = 27, .step = .35f, .walks = 3 },
+	{ .starts = 40, .iters = 6, .first = 26, .step = .2f, .walks = 4 },
+};
+static inline void pack_q5_k(struct q5_k *o, const struct tile *t, const struct fitted *f, int h)
+{
+	o->d = f16_scale(f->d[h]); o->dmin = f16_scale(f->m[h]);
+	q4_k_scales(o->scales, f->ls + 8*h, f->lm + 8*h);
+	for (int e = 0; e < 32; e++) {
+		const uint8_t *q = &t->q[e][8*h];
+		int high = 0;
+		for (int i = 0; i < 4; i++) o->qs[32*i + e] = (uint8_t)((q[2*i] & 15) | (q[2*i + 1] & 15) << 4);
+		for (int j = 0; j < 8; j++) high |= q[j] >> 4 << j;
+		o->qh[e] = (uint8_t)high;
+	}
+}
+ENCODER(q5_k, 32, 8, affine_tile(&q5_k, &q5_k_effort[row], &t, 8, &f))
+#endif

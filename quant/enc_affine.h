@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: MIT
+ * enc_affine.h - weight = d*ls*q - dmin*lm: Q4_K, Q5_K, Q2_K; and weight = d*q + m: Q4_1, Q5_1.
+ *
+ *   1 start   each lane alone: several first scales, each followed by alternations of
+ *             (round the codes | scale and min by least squares); keep the best.
+ *   2 ladder  the super-block: d from a ladder of candidates, one candidate per lane,
+ *             judged by the curvature of each sub-block's error; dmin the same way.
+ *   3 walk    each lane alone: try the neighbouring (ls, lm) with codes rounded afresh, so
+ *             the errors compared are the ones that would be stored.
+ *   4 refit   d and dmin by least squares over the super-block, codes fixed; back to 3.
+ *
+ * Signs: ls and lm have none, d and dmin do. Usually d, dmin > 0. A super-block whose values all lie on one
+ * side of zero gets a dmin of the other sign, the negative ones after a reflection, which is
+ * a negative scale of the unit and so gives a negative d. */
+#ifndef QUANT_ENC_AFFINE_H
+#define QUANT_ENC_AFFINE_H
+#include "enc_tile.h"
+
+struct affine {
+	int n;                  /* elements of a sub-block */
+	float nmax, smax, mmax; /* largest code, scale, min */
+};
+struct affine_effort {
+	int starts, iters;      /* first scales (even), alternations of each */
+	float first, step;      /* start k maps the range to first + step*k codes */
+	int walks;
+};
+struct moments { vf w, x, xx, iw; };            /* sums of w, w x, w x x; 1/w */
+struct sums { vf q1, q2, qx; };                 /* sums of w q, w q q, w q x */
+struct lane_fit { vf s, m, cs, err; };          /* scale, min, curvature along s, error */
+
+static inline vf a_code(const struct affine *a, vf x, vf inv, vf m)
+{
+	return v_round(v_clamp((x + m)*inv, 0, a->nmax));
+}
+static inline struct moments a_moments(const struct affine *a, const struct tile *t, int o)
+{
+	struct moments z = { vf_dup(0), vf_dup(0), vf_dup(0), vf_dup(0) };
+	for (int e = 0; e < a->n; e++) {
+		vf x = vf_load(&t->x[e][o]), w = vf_load(&t->w[e][o]);
+		z.w += w; z.x += w*x; z.xx += w*x*x;
+	}
+	z.iw = v_inverse(z.w);
+	return z;
+}
+/* The sums of nk candidates in one sweep: one chain of dependent additions would leave the adders
+ * idle most of the time. */
+static inline void a_sums(const struct affine *a, const struct tile *t, int o, int nk, const vf *inv, const vf *m, struct sums *r)
+{
+	for (int k = 0; k < nk; k++) r[k].q1 = r[k].q2 = r[k].qx = vf_dup(0);
+	for (int e = 0; e < a->n; e++) {
+		vf x = vf_load(&t->x[e][o]), w = vf_load(&t->w[e][o]);
+		for (int k = 0; k < nk; k++) {
+			vf q = a_code(a, x, inv[k], m[k]), wq = w*q;
+			r[k].q1 += wq; r[k].q2 += wq*q; r[k].qx += wq*x;
+		}
+	}
+}
+/* The errors that scale s really leaves with each of three mins, in units of s until the end:
+ * that saves two operations per element. */
+static inline void a_errors(const struct affine *a, const struct tile *t, int o, vf s, const vf m[3], vf err[3])
+{
+	vf inv = v_inverse(s);
+	for (int k = 0; k < 3; k++) err[k] = vf_dup(0);
+	for (int e = 0; e < a->n; e++) {
+		vf x = vf_load(&t->x[e][o]), w = vf_load(&t->w[e][o]);
+		for (int k = 0; k < 3; k++) {
+			vf u = (x + m[k])*inv, r = v_round(v_clamp(u, 0, a->nmax)) - u;
+			err[k] += w*r*r;
+		}
+	}
+	for (int k = 0; k < 3; k++) err[k] = err[k]*s*s;
+}
+
+/* Every start is carried through all its alternations: the basins are many and shallow, and
+ * pruning after one sweep loses 2 % on Q2_K at like time. side: 1 or -1, the sign of every min; 0: any. */
+static inline struct lane_fit a_start(const struct affine *a, const struct affine_effort *f, const struct tile *t, int o,
+	const struct moments *z, vf side)
+{
+	vf lo = vf_load(&t->x[0][o]), hi = lo, zero = vf_dup(0), s[2], m[2], inv[2];
+	struct lane_fit b = { zero, zero, zero, vf_dup(INFINITY) };
+	struct sums c[2];
+	vm free = v_lt(v_abs(side), vf_dup(0.5f));
+	for (int e = 1; e < a->n; e++) {
+		vf x = vf_load(&t->x[e][o]);
+		lo = v_min(lo, x); hi = v_max(hi, x);
+	}
+	lo = v_sel(v_gt(side, zero), v_min(lo, zero), lo);
+	for (int k = 0; k < f->starts; k += 2) {
+		for (int h = 0; h < 2; h++) {
+			s[h] = (hi - lo)*(1/(f->first + f->step*(float)(k + h)));
+			m[h] = zero - lo;
+		}
+		for (int i = 0; i < f->iters; i++) {
+			for (int h = 0; h < 2; h++) inv[h] = v_inverse(s[h]);
+			a_sums(a, t, o, 2, inv, m, c);
+			for (int h = 0; h < 2; h++) {
+				vf q1 = c[h].q1*z->iw, cs = c[h].q2 - q1*c[h].q1, err, sm;
+				vm ok;
+				s[h] = v_ratio(c[h].qx - q1*z->x, cs);
+				m[h] = s[h]*q1 - z->x*z->iw;
+				sm = v_sel(free, vf_dup(1), m[h]*side);
+				ok = v_gt(sm, zero);            /* else a min that cannot be stored */
+				s[h] = v_sel(ok, s[h], v_ratio(c[h].qx, c[h].q2));
+				m[h] = v_keep(ok, m[h]);
+				err = z->xx - s[h]*c[h].qx + m[h]*z->x;
+				ok = v_lt(err, b.err);
+				b.s = v_sel(ok, s[h], b.s); b.m = v_sel(ok, m[h], b.m);
+				b.cs = v_sel(ok, cs, b.cs); b.err = v_sel(ok, err, b.err);
+			}
+		}
+	}
+	return b;
+}
+
+/* The d that best lets whole numbers 0..top stand for v[j]/d, misses weighted by c[j].
+ * One rung per lane, sub-blocks in order: no sum crosses lanes. */
+static inline float a_ladder(const float *v, const float *c, int n, float top, float scale)
+{
+	enum { RUNGS = 64 };
+	_Alignas(64) float rung[RUNGS], err[RUNGS];
+	float hi = 0;
+	int best = 0;
+	for (int j = 0; j < n; j++) hi = v[j] > hi ? v[j] : hi;
+	for (int k = 0; k < RUNGS; k++) rung[k] = top*(1.01f - 0.41f/RUNGS*(float)k);
+	for (int k = 0; k < RUNGS; k += VL) {
+		vf d = v_f16(hi/vf_load(rung + k), scale), inv = v_inverse(d), s = vf_dup(0);
+		for (int j = 0; j < n; j++) {
+			vf l = v_round(v_clamp(v[j]*inv, 0, top)), r = l*d - v[j];
+			s += c[j]*r*r;
+		}
+		vf_store(rung + k, d); vf_store(err + k, s);
+	}
+	for (int k = 1; k < RUNGS; k++) if (err[k] < err[best]) best = k;
+	return rung[best];
+}
+
+/* Move each lane to the best of nine (ls, lm); leave the sums for the refit. */
+struct a_lanes { _Alignas(64) float d[LANES], dm[LANES], ls[LANES], lm[LANES], q1[LANES], q2[LANES], qx[LANES]; };
+static inline void a_walk(const struct affine *a, const struct tile *t, int o, struct a_lanes *g)
+{
+	vf D = vf_load(g->d + o), M = vf_load(g->dm + o), L = vf_load(g->ls + o), K = vf_load(g->lm + o);
+	vf bl = L, bk = K, be = vf_dup(INFINITY), inv, min;
+	struct sums c;
+	for (int i = -1; i <= 1; i++) {
+		vf l = v_clamp(L + (float)i, 0, a->smax), k[3], m[3], e[3];
+		for (int j = 0; j < 3; j++) {
+			k[j] = v_clamp(K + (float)(j - 1), 0, a->mmax);
+			m[j] = M*k[j];
+		}
+		a_errors(a, t, o, D*l, m, e);
+		for (int j = 0; j < 3; j++) {
+			vm ok = m_and(v_lt(e[j], be), v_gt(l, vf_dup(0)));
+			bl = v_sel(ok, l, bl); bk = v_sel(ok, k[j], bk); be = v_sel(ok, e[j], be);
+		}
+	}
+	inv = v_inverse(D*bl);
+	min = M*bk;
+	a_sums(a, t, o, 1, &inv, &min, &c);
+	vf_store(g->ls + o, bl); vf_store(g->lm + o, bk);
+	vf_store(g->q1 + o, c.q1); vf_store(g->q2 + o, c.q2); vf_store(g->qx + o, c.qx);
+}
+/* d and dmin of the super-block at lane g by least squares, if they keep their signs. */
+static inline void a_refit(struct a_lanes *v, const float *sw, const float *sx, int g, int per, float side, float scale)
+{
+	float A = 0, B = 0, C = 0, P = 0, Q = 0, det, dd, dn;
+	for (int l = g; l < g + per; l++) {
+		float s = v->ls[l], k = v->lm[l];
+		A += s*s*v->q2[l]; B += s*k*v->q1[l]; C += k*k*sw[l];
+		P += s*v->qx[l]; Q -= k*sx[l];
+	}
+	det = A*C - B*B;
+	if (!(A > 0)) return;
+	dd = f16_unit(P/A, scale); dn = v->dm[g];
+	if (det > 1e-6f*A*C) { dd = f16_unit((C*P + B*Q)/det, scale); dn = f16_unit((B*P + A*Q)/det, scale); }
+	if (dd > 0 && dn*side >= 0) for (int l = g; l < g + per; l++) { v->d[l] = dd; v->dm[l] = dn; }
+}
+/* Which way round a super-block is best seen: 1 if its mins are subtracted, as usual; -1 if it lies above
+ * zero altogether, perhaps after the reflection that this makes. */
+static inline float a_side(const struct affine *a, struct tile *t, int g, int per, int unit)
+{
+	float lo = INFINITY, hi = -INFINITY;
+	for (int e = 0; e < a->n; e++)
+		for (int l = g; l < g + per; l++) {
+			float x = t->x[e][l];
+			lo = x < lo ? x : lo; hi = x > hi ? x : hi;
+		}
+	if (lo > 0) return -1;
+	if (!(hi < 0)) return 1;
+	t->scale[unit] = -t->scale[unit];
+	for (int e = 0; e < a->n; e++)
+		for (int l = g; l < g + per; l++) t->x[e][l] = -t->x[e][l];
+	return -1;
+}
+
+/* Fit the tile: codes to t->q, ls and lm per lane, d and dmin (f->m) per super-block of `per` lanes. */
+static inline void affine_tile(const struct affine *a, const struct affine_effort *effort, struct tile *t, int per, struct fitted *f)
+{
+	_Alignas(64) float sw[LANES], sx[LANES], s[LANES], m[LANES], cs[LANES], side[LANES];
+	struct a_lanes v;
+	for (int g = 0; g < LANES; g += per) {
+		float r = a_side(a, t, g, per, g/per);
+		for (int l = g; l < g + per; l++) side[l] = r;
+	}
+	for (int o = 0; o < LANES; o += VL) {
+		struct moments z = a_moments(a, t, o);
+		struct lane_fit b = a_start(a, effort, t, o, &z, vf_load(side + o));
+		vf_store(sw + o, z.w); vf_store(sx + o, z.x);
+		vf_store(s + o, b.s); vf_store(m + o, v_abs(b.m)); vf_store(cs + o, b.cs);
+	}
+	for (int g = 0; g < LANES; g += per) {
+		float scale = t->scale[g/per];
+		float dd = a_ladder(s + g, cs + g, per, a->smax, scale), dn = a_ladder(m + g, sw + g, per, a->mmax, scale);
+		for (int l = g; l < g + per; l++) {
+			v.d[l] = dd; v.dm[l] = dn*side[l];
+			v.ls[l] = dd > 0 ? roundi(clampf(s[l]/dd, 0, a->smax)) : 0;
+			v.lm[l] = dn > 0 ? roundi(clampf(m[l]/dn, 0, a->mmax)) : 0;
+		}
+	}
+	for (int it = 0; it < effort->walks; it++) {
+		for (int o = 0; o < LANES; o += VL) a_walk(a, t, o, &v);
+		for (int g = 0; g < LANES; g += per) a_refit(&v, sw, sx, g, per, side[g], t->scale[g/per]);
+	}
+	for (int o = 0; o < LANES; o += VL) {
+		vf inv = v_inverse(vf_load(v.d + o)*vf_load(v.ls + o)), min = vf_load(v.dm + o)*vf_load(v.lm + o);
+		for (int e = 0; e < a->n; e++) put_codes(&t->q[e][o], a_code(a, vf_load(&t->x[e][o]), inv, min));
+	}
+	for (int l = 0; l < LANES; l++) { f->ls[l] = v.ls[l]; f->lm[l] = v.lm[l]; }
+	for (int g = 0; g < LANES; g += per) {
+		f->d[g/per] = v.d[g]*t->scale[g/per];
+		f->m[g/per] = v.dm[g]*t->scale[g/per];
+	}
+}
+
+/* Blocks with a scale and a min of their own in f16, weight = d*q + m: the starts, then one more
+ * alternation with what f16 keeps. */
+static inline void affine_blocks(const struct affine *a, const struct affine_effort *effort, struct tile *t, struct fitted *f)
+{
+	_Alignas(64) float s[LANES], m[LANES];
+	for (int o = 0; o < LANES; o += VL) {
+		struct moments z = a_moments(a, t, o);
+		struct lane_fit b = a_start(a, effort, t, o, &z, vf_dup(0));
+		vf_store(s + o, b.s); vf_store(m + o, b.m);
+	}
+	for (int l = 0; l < LANES; l++) {
+		s[l] = f16_unit(s[l], t->scale[l]); m[l] = f16_unit(m[l], t->scale[l]);
+		f->d[l] = s[l]*t->scale[l]; f->m[l] = -m[l]*t->scale[l];
+	}
+	for (int o = 0; o < LANES; o += VL) {
+		vf inv = v_inverse(vf_load(s + o)), min = vf_load(m + o);
+		for (int e = 0; e < a->n; e++) put_codes(&t->q[e][o], a_code(a, vf_load(&t->x[e][o]), inv, min));
+	}
+}
+#endif

@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: MIT
+ * enc_avx2.c - the encoders, eight lanes. */
+#if defined __x86_64__
+#define VL 8
+#define ENC_TABLE quant_enc_avx2
+#include "enc_text.h"
+#else
+typedef int enc_none;
+#endif

@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: MIT
+ * enc_avx512.c - the encoders, sixteen lanes. */
+#if defined __x86_64__
+#define VL 16
+#define ENC_TABLE quant_enc_avx512
+#include "enc_text.h"
+#else
+typedef int enc_none;
+#endif

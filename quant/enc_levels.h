@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: MIT
+ * enc_levels.h - weight = d*ls*v, v one of a fixed set of levels: Q3_K, Q6_K (-n..n-1); and
+ * weight = d*v: Q4_0, Q5_0. The steps are those of enc_affine.h with one unknown less; since
+ * no set of levels is its own mirror image, every start is tried with both signs.
+ *
+ * A set of uneven levels (IQ4_NL, IQ4_XS, MXFP4) is a table of sixteen and the midpoints between them. */
+#ifndef QUANT_ENC_LEVELS_H
+#define QUANT_ENC_LEVELS_H
+#include "enc_tile.h"
+
+struct uneven;
+struct levels {
+	int n;                          /* elements of a sub-block */
+	const struct uneven *uneven;    /* NULL: whole numbers lo..hi */
+	float lo, hi;                   /* least and greatest level */
+	float slo, shi;                 /* least and greatest ls */
+};
+struct levels_effort {
+	int starts, iters;      /* pairs of first scales, alternations after each */
+	float first, step;      /* a start maps the largest |x| to level first + step*k */
+	int walks, reach;       /* refits, and a third of how far ls may move in the first */
+};
+
+/* The nearest of sixteen levels is a binary search: compares against midpoints that a permute
+ * looks up. The last step may pick the level itself, which saves making the index. */
+struct uneven { float half, quarter[8], eighth[8], mid[8], even[8], odd[8]; };
+static inline vi lv_pair(const struct uneven *u, vf t)
+{
+	vi i = vi_one(v_gt(t, vf_dup(u->half)));
+	i = i + i + vi_one(v_gt(t, v_lut8(u->quarter, i)));
+	return i + i + vi_one(v_gt(t, v_lut8(u->eighth, i)));
+}
+static inline vf lv_value(const struct levels *a, vf t)
+{
+	vi i;
+	if (!a->uneven) return v_round(v_clamp(t, a->lo, a->hi));
+	i = lv_pair(a->uneven, t);
+	return v_sel(v_gt(t, v_lut8(a->uneven->mid, i)), v_lut8(a->uneven->odd, i), v_lut8(a->uneven->even, i));
+}
+static inline vf lv_code(const struct levels *a, vf t)
+{
+	vi i;
+	if (!a->uneven) return lv_value(a, t) - a->lo;
+	i = lv_pair(a->uneven, t);
+	return v_float(i + i + vi_one(v_gt(t, v_lut8(a->uneven->mid, i))));
+}
+
+/* sums of w v v and w v x for nk scales in one sweep: two at once keep the adders busy */
+static inline void lv_sums(const struct levels *a, const struct tile *t, int o, int nk, const vf *inv, vf *q2, vf *qx)
+{
+	for (int k = 0; k < nk; k++) q2[k] = qx[k] = vf_dup(0);
+	for (int e = 0; e < a->n; e++) {
+		vf x = vf_load(&t->x[e][o]), w = vf_load(&t->w[e][o]);
+		for (int k = 0; k < nk; k++) {
+			vf v = lv_value(a, x*inv[k]), wv = w*v;
+			q2[k] += wv*v; qx[k] += wv*x;
+		}
+	}
+}
+/* the error three scales really leave */
+static inline void lv_errors(const struct levels *a, const struct tile *t, int o, const vf s[3], vf err[3])
+{
+	vf inv[3];
+	for (int k = 0; k < 3; k++) { inv[k] = v_inverse(s[k]); err[k] = vf_dup(0); }
+	for (int e = 0; e < a->n; e++) {
+		vf x = vf_load(&t->x[e][o]), w = vf_load(&t->w[e][o]);
+		for (int k = 0; k < 3; k++) {
+			vf u = x*inv[k], r = lv_value(a, u) - u;
+			err[k] += w*r*r;
+		}
+	}
+	for (int k = 0; k < 3; k++) err[k] = err[k]*s[k]*s[k];
+}
+
+/* What a lane's starts leave: its best scale, and the curvature of the error along it. */
+struct lv_fit { vf s, c, gain; };
+static inline struct lv_fit lv_start(const struct levels *a, const struct levels_effort *f, const struct tile *t, int o)
+{
+	vf zero = vf_dup(0), top = zero, c2[2], cx[2], inv[2];
+	struct lv_fit b = { zero, zero, vf_dup(-1) };
+	vf ps[2] = { zero, zero }, pg[2] = { b.gain, b.gain };  /* best first scale of each sign, and its gain */
+	for (int e = 0; e < a->n; e++) top = v_max(top, v_abs(vf_load(&t->x[e][o])));
+	for (int k = 0; k < f->starts + f->iters; k++) {
+		if (k < f->starts) {
+			inv[0] = v_ratio(vf_dup(f->first + f->step*(float)k), top);
+			inv[1] = zero - inv[0];
+		} else {
+			for (int h = 0; h < 2; h++) inv[h] = v_inverse(ps[h]);
+		}
+		lv_sums(a, t, o, 2, inv, c2, cx);
+		for (int h = 0; h < 2; h++) {
+			vf r = v_ratio(cx[h], c2[h]), g = r*cx[h];
+			vm ok = v_gt(g, pg[h]);
+			if (k >= f->starts) ps[h] = r;
+			else { pg[h] = v_sel(ok, g, pg[h]); ps[h] = v_sel(ok, r, ps[h]); }
+			ok = v_gt(g, b.gain);
+			b.gain = v_sel(ok, g, b.gain); b.s = v_sel(ok, r, b.s); b.c = v_sel(ok, c2[h], b.c);
+		}
+	}
+	return b;
+}
+
+/* The d, of either sign, that best lets whole numbers slo..shi stand for v[j]/d, misses weighted
+ * by c[j]; one candidate per lane, as in enc_affine.h. */
+static inline float lv_ladder(const struct levels *a, const float *v, const float *c, int n, float scale)
+{
+	enum { RUNGS = 64 };
+	_Alignas(64) float rung[RUNGS], err[RUNGS];
+	float hi = 0;
+	int best = 0;
+	for (int j = 0; j < n; j++) hi = fabsf(v[j]) > hi ? fabsf(v[j]) : hi;
+	for (int k = 0; k < RUNGS; k++) rung[k] = (k & 1 ? a->slo : -a->slo)*(1.04f - 0.45f/RUNGS*(float)k);
+	for (int k = 0; k < RUNGS; k += VL) {
+		vf d = v_f16(hi/vf_load(rung + k), scale), inv = v_inverse(d), s = vf_dup(0);
+		for (int j = 0; j < n; j++) {
+			vf l = v_round(v_clamp(v[j]*inv, a->slo, a->shi)), r = l*d - v[j];
+			s += c[j]*r*r;
+		}
+		vf_store(rung + k, d); vf_store(err + k, s);
+	}
+	for (int k = 1; k < RUNGS; k++) if (err[k] < err[best]) best = k;
+	return rung[best];
+}
+
+/* Move each lane's l to the neighbour whose error, codes rounded afresh, is least; leave that
+ * error and the sums for the refit. */
+struct lv_lanes { _Alignas(64) float d[LANES], ls[LANES], q2[LANES], qx[LANES], err[LANES]; };
+static inline void lv_walk(const struct levels *a, const struct tile *t, int o, int reach, struct lv_lanes *g)
+{
+	vf D = vf_load(g->d + o), L = vf_load(g->ls + o), bl = L, be = vf_dup(INFINITY), inv, c2, cx;
+	for (int i = -reach; i <= reach; i++) {
+		vf l[3], sc[3], e[3];
+		for (int k = 0; k < 3; k++) {
+			l[k] = v_clamp(L + (float)(3*i + k - 1), a->slo, a->shi);
+			sc[k] = D*l[k];
+		}
+		lv_errors(a, t, o, sc, e);
+		for (int k = 0; k < 3; k++) {
+			vm ok = m_and(v_lt(e[k], be), v_ne(sc[k], vf_dup(0)));
+			bl = v_sel(ok, l[k], bl); be = v_sel(ok, e[k], be);
+		}
+	}
+	be = v_keep(v_lt(be, vf_dup(INFINITY)), be);    /* nothing but zeros: no scale, no error */
+	inv = v_inverse(D*bl);
+	lv_sums(a, t, o, 1, &inv, &c2, &cx);
+	vf_store(g->ls + o, bl); vf_store(g->err + o, be);
+	vf_store(g->q2 + o, c2); vf_store(g->qx + o, cx);
+}
+static inline void lv_codes(const struct levels *a, struct tile *t, const float *scale)
+{
+	for (int o = 0; o < LANES; o += VL) {
+		vf inv = v_inverse(vf_load(scale + o));
+		for (int e = 0; e < a->n; e++) put_codes(&t->q[e][o], lv_code(a, vf_load(&t->x[e][o])*inv));
+	}
+}
+
+/* Fit the tile: codes to t->q, ls per lane, d per super-block of `per` lanes. */
+static inline void levels_tile(const struct levels *a, const struct levels_effort *effort, struct tile *t, int per, struct fitted *f)
+{
+	_Alignas(64) float s[LANES], cs[LANES];
+	struct lv_lanes v;
+	float best[LANES], d[LANES] = { 0 };
+	for (int o = 0; o < LANES; o += VL) {
+		struct lv_fit b = lv_start(a, effort, t, o);
+		vf_store(s + o, b.s); vf_store(cs + o, b.c);
+	}
+	for (int g = 0; g < LANES; g += per) {
+		float dd = lv_ladder(a, s + g, cs + g, per, t->scale[g/per]);
+		best[g/per] = INFINITY;
+		for (int j = g; j < g + per; j++) {
+			v.d[j] = dd; f->ls[j] = 0;
+			v.ls[j] = dd != 0 ? roundi(clampf(s[j]/dd, a->slo, a->shi)) : 0;
+		}
+	}
+	for (int it = 0; it < effort->walks; it++) {
+		for (int o = 0; o < LANES; o += VL) lv_walk(a, t, o, it ? 0 : effort->reach, &v);
+		for (int g = 0; g < LANES; g += per) {
+			float A = 0, P = 0, E = 0, dd;
+			for (int j = g; j < g + per; j++) { A += v.ls[j]*v.ls[j]*v.q2[j]; P += v.ls[j]*v.qx[j]; E += v.err[j]; }
+			if (E < best[g/per]) {
+				best[g/per] = E; d[g/per] = v.d[g];
+				for (int j = g; j < g + per; j++) f->ls[j] = v.ls[j];
+			}
+			dd = f16_unit(P/A, t->scale[g/per]);
+			if (A > 0) for (int j = g; j < g + per; j++) v.d[j] = dd;
+		}
+	}
+	for (int j = 0; j < LANES; j++) s[j] = d[j/per]*f->ls[j];
+	lv_codes(a, t, s);
+	for (int g = 0; g < LANES; g += per) f->d[g/per] = d[g/per]*t->scale[g/per];
+}
+
+/* Blocks with a scale of their own in f16: weight = d*v. */
+static inline void levels_blocks(const struct levels *a, const struct levels_effort *effort, struct tile *t, struct fitted *f)
+{
+	_Alignas(64) float s[LANES];
+	for (int o = 0; o < LANES; o += VL) vf_store(s + o, lv_start(a, effort, t, o).s);
+	for (int l = 0; l < LANES; l++) {
+		s[l] = f16_unit(s[l], t->scale[l]);
+		f->d[l] = s[l]*t->scale[l];
+	}
+	lv_codes(a, t, s);
+}
+#endif

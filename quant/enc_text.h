@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT
+ * enc_text.h - every encoder, compiled once for each instruction set: the includer sets VL and ENC_TABLE.
+ *
+ * A type is a codec file, which holds its numbers, its row of efforts and its packing, and a line in the
+ * table at the end. */
+#include "enc.h"
+#include "enc_lane.h"
+#include "enc_tile.h"
+#include "enc_affine.h"
+#include "enc_levels.h"
+#include "enc_half.h"
+
+/* Codes of five bits of the lane h: low halves of codes e and e + 16 in a byte of qs, fifth bits in qh. */
+static inline void q5_bits(uint8_t *qs, uint8_t *qh, const struct tile *t, int h)
+{
+	memset(qh, 0, 4);
+	for (int e = 0; e < 16; e++) qs[e] = (uint8_t)((t->q[e][h] & 15) | (t->q[e + 16][h] & 15) << 4);
+	for (int e = 0; e < 32; e++) qh[e/8] |= (uint8_t)(t->q[e][h] >> 4 << e%8);
+}
+
+#define QUANT_ENCODER
+#include "codec/f32.h"
+#include "codec/f16.h"
+#include "codec/bf16.h"
+#include "codec/q8_0.h"
+#include "codec/q4_0.h"
+#include "codec/q4_1.h"
+#include "codec/q5_0.h"
+#include "codec/q5_1.h"
+#include "codec/q2_k.h"
+#include "codec/q3_k.h"
+#include "codec/q4_k.h"
+#include "codec/q5_k.h"
+#include "codec/q6_k.h"
+#undef QUANT_ENCODER
+
+const struct enc_table ENC_TABLE = { {
+	[GGU_TYPE_F32] = enc_f32, [GGU_TYPE_F16] = enc_f16, [GGU_TYPE_BF16] = enc_bf16,
+	[GGU_TYPE_Q8_0] = enc_q8_0,
+	[GGU_TYPE_Q4_0] = enc_q4_0, [GGU_TYPE_Q4_1] = enc_q4_1,
+	[GGU_TYPE_Q5_0] = enc_q5_0, [GGU_TYPE_Q5_1] = enc_q5_1,
+	[GGU_TYPE_Q2_K] = enc_q2_k, [GGU_TYPE_Q3_K] = enc_q3_k, [GGU_TYPE_Q4_K] = enc_q4_k,
+	[GGU_TYPE_Q5_K] = enc_q5_k, [GGU_TYPE_Q6_K] = enc_q6_k,
+} };

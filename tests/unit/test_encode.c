@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: MIT
+ * test_encode.c - every encoder writes the same bytes at every instruction set and effort, known bytes
+ * for known matrices, and something for hostile ones. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+#include <xxhash.h>
+#include "../../quant/enc.h"
+
+enum { ROWS = 9, COLS = 512, N = ROWS*COLS };
+static float x[N], imp[COLS];
+static unsigned char want[4*N + 16], got[4*N + 16];
+
+/* Numbers without libm, so that they are the same everywhere: bell is the sum of four uniforms. */
+static uint32_t seed;
+static float uniform(void) { seed = seed*1664525u + 1013904223u; return (float)(seed >> 8)*0x1p-24f - 0.5f; }
+static float bell(void) { return uniform() + uniform() + uniform() + uniform(); }
+
+enum kind { SMOOTH, TAILS, HOLES, ONE_SIGN, TINY, HUGE_VALUES, ZERO, TIES, OUTLIER, HALF_DEAD, NOT_FINITE, KINDS };
+static void fill(enum kind kind)
+{
+	seed = 1 + kind;
+	for (int j = 0; j < COLS; j++) {
+		float b = bell();
+		imp[j] = kind == HOLES && j/32 % 3 == 0 ? 0 : kind == HALF_DEAD ? (float)(j % 2) : b*b*b*b + 0.01f;
+	}
+	for (int i = 0; i < N; i++) {
+		float v = bell()*0.03f, u = bell();
+		switch (kind) {
+		case TAILS: v *= u*u*u*4; break;
+		case HOLES: v = i/16 % 5 == 0 ? 0 : v; break;
+		case ONE_SIGN: v = i/256 % 2 ? fabsf(v) + 0.01f : -fabsf(v); break;
+		case TINY: v *= 1e-5f*(i/COLS % 3 ? 1 : 1e-35f); break;
+		case HUGE_VALUES: v *= i/COLS % 2 ? 1e7f : 1e38f; break;
+		case ZERO: v = i/COLS % 2 ? 0 : -0.0f; break;
+		case TIES: v = rintf(v*100)/128; break;
+		case OUTLIER: if (i % 97 == 0) v *= 100; break;
+		case NOT_FINITE: if (i % 301 == 7) v = i % 2 ? INFINITY : NAN; else if (i/COLS == 3) v = -INFINITY; break;
+		default: break;
+		}
+		x[i] = v;
+	}
+}
+static size_t encode(const struct enc_table *t, uint32_t type, const float *w, int effort, unsigned char *dst)
+{
+	uint64_t bytes = 0;
+	ggu_type_bytes(type, N, &bytes);
+	memset(dst, 0xa5, (size_t)bytes + 16);
+	t->fn[type](dst, x, w, ROWS, COLS, effort);
+	for (int i = 0; i < 16; i++) assert_int_equal(dst[bytes + (size_t)i], 0xa5);
+	return (size_t)bytes;
+}
+
+static void instances_agree(void **state)
+{
+	const struct enc_table *tables[4] = { &quant_enc_c };
+	int n = 1;
+	(void)state;
+#if defined __x86_64__
+	__builtin_cpu_init();
+	if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) tables[n++] = &quant_enc_avx2;
+	if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
+		__builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512vnni")) tables[n++] = &quant_enc_avx512;
+#endif
+	for (uint32_t type = 0; type < GGU_TYPE_COUNT; type++) {
+		if (!quant_can_encode(type)) continue;
+		for (int k = 0; k < 2*KINDS; k++) {
+			int effort = k % 2 ? 5 : 1 + k % 9;
+			const float *w = k < KINDS ? imp : NULL;
+			size_t bytes;
+			fill((enum kind)(k % KINDS));
+			bytes = encode(tables[0], type, w, effort, want);
+			for (int v = 1; v < n; v++) {
+				encode(tables[v], type, w, effort, got);
+				if (memcmp(want, got, bytes) != 0)
+					fail_msg("%s: instance %d differs on kind %d, effort %d", ggu_type_info(type)->name, v, k, effort);
+			}
+		}
+	}
+}
+
+/* A row's bytes depend on nothing but that row: not on its neighbours in the tile, nor on how many. */
+static void rows_stand_alone(void **state)
+{
+	(void)state;
+	fill(TAILS);
+	for (uint32_t type = 0; type < GGU_TYPE_COUNT; type++) {
+		size_t bytes;
+		if (!quant_can_encode(type)) continue;
+		for (int m = 0; m < 2; m++) {
+			bytes = encode(quant_enc_table, type, m ? imp : NULL, 5, want)/ROWS;
+			for (size_t r = 0; r < ROWS; r++) {
+				quant_encode(type, x + r*COLS, m ? imp : NULL, 1, COLS, 5, got);
+				assert_memory_equal(got, want + r*bytes, bytes);
+			}
+		}
+	}
+}
+
+/* XXH3 of the bytes at the default effort, with importance and without, of two matrices. A change
+ * here changes every file that users have made: note it in NEWS.md. */
+static const struct { const char *name; uint64_t hash; } golden[] = {
+#include "golden_encode.inc"
+	{ NULL, 0 }
+};
+static void golden_bytes(void **state)
+{
+	(void)state;
+	for (uint32_t type = 0; type < GGU_TYPE_COUNT; type++) {
+		uint64_t h = 0;
+		int i = 0;
+		if (!quant_can_encode(type)) continue;
+		for (int k = 0; k < 4; k++) {
+			fill(k/2 ? TAILS : SMOOTH);
+			h = XXH3_64bits_withSeed(got, encode(quant_enc_table, type, k % 2 ? imp : NULL, QUANT_EFFORT_DEFAULT, got), h);
+		}
+		while (golden[i].name && strcmp(golden[i].name, ggu_type_info(type)->name) != 0) i++;
+		if (!golden[i].name || golden[i].hash != h) {
+			print_error("{ \"%s\", 0x%016llx },\n", ggu_type_info(type)->name, (unsigned long long)h);
+			if (!getenv("ENCODE_GOLDEN_PRINT")) fail_msg("bytes of %s changed", ggu_type_info(type)->name);
+		}
+	}
+}
+
+/* d = 1/127*127, so x are their own quotients: halves go away from zero */
+static void q8_0_rounds_as_ggml(void **state)
+{
+	static const float v[8] = { 127, 0.5f, -0.5f, 1.5f, -2.5f, 0.49999997f, -63.5f, 126.49999f };
+	static const signed char q[8] = { 127, 1, -1, 2, -3, 0, -64, 126 };
+	unsigned char b[34];
+	float in[32] = { 0 };
+	(void)state;
+	memcpy(in, v, sizeof v);
+	quant_encode(GGU_TYPE_Q8_0, in, NULL, 1, 32, 5, b);
+	assert_int_equal(b[0] | b[1] << 8, 0x3c00);
+	assert_memory_equal(b + 2, q, 8);
+}
+
+static void floats_round_to_even(void **state)
+{
+	static const struct { uint32_t f; uint16_t f16, bf16; } c[] = {
+		{ 0x3f800000, 0x3c00, 0x3f80 }, { 0x3f801000, 0x3c00, 0x3f80 }, { 0x3f803000, 0x3c02, 0x3f80 },
+		{ 0x3f808000, 0x3c04, 0x3f80 }, { 0x3f818000, 0x3c0c, 0x3f82 }, { 0x477fefff, 0x7bff, 0x4780 },
+		{ 0x477ff000, 0x7c00, 0x4780 }, { 0x7f7fffff, 0x7c00, 0x7f80 }, { 0xff800000, 0xfc00, 0xff80 },
+		{ 0x33000000, 0x0000, 0x3300 }, { 0x33000001, 0x0001, 0x3300 }, { 0xb3c00000, 0x8002, 0xb3c0 },
+		{ 0x387fffff, 0x0400, 0x3880 }, { 0x80000000, 0x8000, 0x8000 }, { 0x00000001, 0x0000, 0x0000 },
+		{ 0x7fc00000, 0x7e00, 0x7fc0 }, { 0x7f800001, 0x7e00, 0x7fc0 },
+	};
+	(void)state;
+	for (size_t i = 0; i < sizeof c/sizeof *c; i++) {
+		uint16_t h = 0;
+		float f;
+		memcpy(&f, &c[i].f, 4);
+		quant_encode(GGU_TYPE_F16, &f, NULL, 1, 1, 5, &h);
+		assert_int_equal(h, c[i].f16);
+		quant_encode(GGU_TYPE_BF16, &f, NULL, 1, 1, 5, &h);
+		assert_int_equal(h, c[i].bf16);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(instances_agree),
+		cmocka_unit_test(rows_stand_alone),
+		cmocka_unit_test(golden_bytes),
+		cmocka_unit_test(q8_0_rounds_as_ggml),
+		cmocka_unit_test(floats_round_to_even),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
