@@ -92,6 +92,12 @@ check: all $(UNIT) $(TEST_PROGS) ## unit, kernel, command, malformed and referen
 	BUILD=$(abspath $(BUILD)) CMOCKA_MESSAGE_OUTPUT=TAP $(PROVE) -j$(CHECK_JOBS) --timer $(PROVE_FLAGS) \
 	  $(UNIT) $(sort $(wildcard tests/*/*.t))
 
+demo: all ## run scripts/demo
+	sh scripts/demo
+
+lint: ## include edges, headers alone, white space, cppcheck, shellcheck, mandoc
+	sh scripts/lint
+
 clean: ## remove build/
 	rm -rf $(BUILD)
 
@@ -99,5 +105,5 @@ help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 14
 
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
-.PHONY: all check clean help
+.PHONY: all check demo lint clean help
 .DELETE_ON_ERROR:
