@@ -1,0 +1,38 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Every program has a page whose SYNOPSIS and options are those of -h, and whose examples work.
+. "$(dirname "$0")/../lib/tap.sh"
+command -v mandoc >/dev/null || { echo "1..0 # SKIP no mandoc"; exit 0; }
+
+# Words of the SYNOPSIS as mandoc renders it, and of -h's usage, blanks squeezed.
+page_synopsis() { mandoc -T ascii "$1" | sed 's/.\x08//g' | sed -n '/^SYNOPSIS/,/^[A-Z]/p' | sed '1d;$d' | tr -s ' \n' ' ' | sed 's/^ //;s/ $//'; }
+help_synopsis() { sed -n '1,/^$/p' "$1" | sed 's/^usage: //' | tr -s ' \n' ' ' | sed 's/^ //;s/ $//'; }
+help_options() { sed -n '/^$/,$p' "$1" | grep -oE '(^| )--[a-z][a-z0-9-]*' | tr -d ' ' | sort -u; }
+page_options() { mandoc -T ascii "$1" | sed 's/.\x08//g' | grep -E '^ {5,6}-' | grep -oE '(^|[ ,])--[a-z][a-z0-9-]*' | tr -d ' ,' | sort -u; }
+
+for prog in "$BIN"/gguf-*; do
+	name=$(basename "$prog")
+	page=$SRC/man/$name.1
+	if [ ! -f "$page" ]; then ok "$name has a man page" false; continue; fi
+	"$prog" -h >"$TMP/help" 2>&1
+	is "$name: SYNOPSIS is that of -h" "$(page_synopsis "$page")" "$(help_synopsis "$TMP/help")"
+	is "$name: options are those of -h" "$(page_options "$page")" "$(help_options "$TMP/help")"
+	not_ok "$name: an unknown option is refused" 2 "$prog" --no-such-option
+	ok "$name: --version" "$prog" --version
+done
+
+# The examples, in a folder that holds what gguf-utils(7) says.
+cd "$TMP" || exit 1
+cp -r "$DATA/wiki-7m" wiki-7m
+head -c 30000 "$DATA/prose/calibration.txt" >calibration.txt
+head -c 20000 "$DATA/prose/evaluation.txt" >evaluation.txt
+ok "files for the examples: model" gguf-convert -o wiki-7m.gguf wiki-7m
+ok "files for the examples: matrix" gguf-imatrix -m wiki-7m.gguf -o im.gguf calibration.txt
+ok "files for the examples: quantized" gguf-quantize -i im.gguf -o wiki-7m-q4.gguf Q4_K_M wiki-7m.gguf
+for page in "$SRC"/man/*.1 "$SRC"/man/*.7; do
+	sed -n 's/^\.Dl \$ //p' "$page" | sed 's/\\(aq/'"'"'/g; s/\\&//g; s/\\e/\\/g; s/\\-/-/g; s/^"\(.*\)"$/\1/; s/""/"/g' >"$TMP/.examples"
+	while IFS= read -r line; do
+		ok "$(basename "$page"): $line" sh -c "$line" </dev/null
+	done <"$TMP/.examples"
+done
+done_testing
