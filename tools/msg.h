@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * msg.h - words to the person: messages, progress, colour. Programs only.
+ * msg.h - words to the person: messages, colour, units. Programs only.
  *
  * Everything here goes to stderr. Strings that came from a file pass text_mask first. */
 #ifndef TOOLS_MSG_H
@@ -17,9 +17,9 @@ extern int msg_quiet;                   /* -q: no warnings, no progress */
 #else
 #define MSG_PRINTF(a, b)
 #endif
-void msg_warn(const char *fmt, ...) MSG_PRINTF(1, 2);           /* "gguf-info: ..." */
-void msg_note(const char *fmt, ...) MSG_PRINTF(1, 2);           /* as warn, but not with -q nor when stderr is no terminal... see msg.c */
-_Noreturn void msg_die(const char *fmt, ...) MSG_PRINTF(1, 2);  /* warn, drop unfinished output, exit 2 */
+void msg_warn(const char *fmt, ...) MSG_PRINTF(1, 2);           /* "gguf-info: ..."; not with -q */
+void msg_note(const char *fmt, ...) MSG_PRINTF(1, 2);           /* as warn, but only if stderr is a terminal */
+_Noreturn void msg_die(const char *fmt, ...) MSG_PRINTF(1, 2);  /* warn, drop unfinished output, exit 2; with -q too */
 /* "gguf-info: m.gguf: byte 1832: string of 9 bytes exceeds the file", from err; file as the user named it. */
 void msg_error(const char *file, const struct ggu_error *err);
 _Noreturn void msg_die_error(const char *file, const struct ggu_error *err);
@@ -27,12 +27,6 @@ _Noreturn void msg_die_error(const char *file, const struct ggu_error *err);
 /* Copy of n bytes of s fit for a terminal: control characters, invalid UTF-8, bidi controls as \xNN or
  * \u{...}. Caller frees; exits 2 out of memory. */
 char *text_mask(const char *s, size_t n);
-
-/* Progress: one line on stderr, only if stderr is a terminal and not -q; appears after a second.
- * total 0: unknown. Safe to call often. A message in between moves to a line of its own. */
-void progress_begin(const char *what, uint64_t total, const char *unit);
-void progress_set(uint64_t done);
-void progress_end(void);
 
 /* colour on stdout: only a terminal, never with NO_COLOR or TERM=dumb */
 bool msg_colour(void);

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: MIT
+ * opt.c - the option table's parser and the help made from the same table. */
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "../model/tokenizer.h"
+#include "../quant/quant.h"
+#include "msg.h"
+#include "opt.h"
+
+static int no_sandbox;  /* accepted everywhere, so that scripts may pass it to every program */
+static bool want_help, want_version;
+static const struct opt common[] = {
+	OPT_FLAG('q', "quiet", &msg_quiet, "no warnings, no progress"),
+	OPT_FLAG(0, "no-sandbox", &no_sandbox, "do not restrict the process to the files it needs"),
+	OPT_FLAG('h', "help", &want_help, "show this help"),
+	OPT_FLAG(0, "version", &want_version, "show version, Unicode version and instruction set"),
+	OPT_END
+};
+
+static _Noreturn void usage(const char *fmt, const char *a, const char *b)
+{
+	fprintf(stderr, "%s: ", msg_program);
+	fprintf(stderr, fmt, a, b);
+	fprintf(stderr, "\nTry '%s -h'.\n", msg_program);
+	exit(EXIT_TROUBLE);
+}
+
+/* The i-th option of the table, that of OPT_COMMON expanded; NULL after the last. */
+static const struct opt *opt_at(const struct opt *opts, size_t i)
+{
+	for (; opts->kind != OPT_K_END; opts++) {
+		if (opts->kind == OPT_K_COMMON) {
+			const size_t n = sizeof common/sizeof *common - 1;
+			if (i < n) return common + i;
+			i -= n;
+		} else if (!i--) return opts;
+	}
+	return NULL;
+}
+
+static const struct opt *find_long(const struct opt *opts, const char *name, size_t n)
+{
+	const struct opt *o;
+	for (size_t i = 0; (o = opt_at(opts, i)); i++)
+		if (o->name && strlen(o->name) == n && !memcmp(o->name, name, n)) return o;
+	return NULL;
+}
+
+static const struct opt *find_letter(const struct opt *opts, char c)
+{
+	const struct opt *o;
+	for (size_t i = 0; (o = opt_at(opts, i)); i++) if (o->letter == c) return o;
+	return NULL;
+}
+
+static void set_number(const struct opt *o, const char *shown, const char *arg)
+{
+	char *end, range[96];
+	double d;
+	unsigned long long u = 0;
+	errno = 0;
+	if (o->kind == OPT_K_U64) {
+		u = *arg == '-' ? (errno = ERANGE, 0) : strtoull(arg, &end, 10);
+		d = (double)u;
+	} else d = strtod(arg, &end);
+	if (errno || end == arg || *end || (o->kind != OPT_K_DOUBLE && d != floor(d)) || !(d >= o->min && d <= o->max)) {
+		snprintf(range, sizeof range, "%%s wants %s from %.10g to %.10g, not '%%s'", o->kind == OPT_K_DOUBLE ? "a number" : "a whole number", o->min, o->max);
+		usage(range, shown, arg);
+	}
+	if (o->kind == OPT_K_INT) *(int *)o->to = (int)d;
+	else if (o->kind == OPT_K_U64) *(uint64_t *)o->to = u;
+	else *(double *)o->to = d;
+}
+
+static void set(const struct opt *o, const char *shown, const char *arg)
+{
+	struct opt_list *l;
+	switch (o->kind) {
+	case OPT_K_FLAG:
+		if (o->to == &msg_quiet || o->to == &no_sandbox) *(int *)o->to = 1;
+		else *(bool *)o->to = true;
+		break;
+	case OPT_K_STR: *(const char **)o->to = arg; break;
+	case OPT_K_LIST:
+		l = o->to;
+		l->v = realloc(l->v, (l->n + 1)*sizeof *l->v);
+		if (!l->v) msg_die("out of memory");
+		l->v[l->n++] = arg;
+		break;
+	case OPT_K_CALL: if (o->call(o->to, arg)) usage("%s: bad argument '%s'", shown, arg); break;
+	default: set_number(o, shown, arg);
+	}
+}
+
+/* ---- help ---- */
+
+static void print_usage(const struct opt_program *p)
+{
+	const char *s = p->synopsis;
+	for (bool first = true; ; first = false) {
+		size_t n = strcspn(s, "\n");
+		printf("%s %s %.*s\n", first ? "usage:" : "      ", p->name, (int)n, s);
+		if (!s[n]) break;
+		s += n + 1;
+	}
+}
+
+static void print_help(const struct opt *opts, const struct opt_program *p)
+{
+	const struct opt *o;
+	int width = 0;
+	print_usage(p);
+	printf("\n%c%s.\n\n", p->summary[0] >= 'a' && p->summary[0] <= 'z' ? p->summary[0] - 32 : p->summary[0], p->summary + 1);
+	for (int pass = 0; pass < 2; pass++)
+		for (size_t i = 0; (o = opt_at(opts, i)); i++) {
+			char left[96], letter[8] = "    ";
+			int n;
+			if (o->letter) snprintf(letter, sizeof letter, "-%c%s", o->letter, o->name ? ", " : "  ");
+			n = snprintf(left, sizeof left, "%s%s%s%s%s", letter, o->name ? "--" : "", o->name ? o->name : "", o->arg ? " " : "", o->arg ? o->arg : "");
+			if (!pass) width = n > width && n <= 34 ? n : width;
+			else if (n > width) printf("  %s\n  %*s  %s\n", left, width, "", o->help);
+			else printf("  %-*s  %s\n", width, left, o->help);
+		}
+}
+
+static void print_version(void)
+{
+	printf("%s (gguf-utils) %s\nUnicode %s, instruction set %s\n", msg_program, ggu_version(), tokenizer_unicode_version(), quant_selected());
+}
+
+/* ---- parsing ---- */
+
+/* A closed standard descriptor would be reused for a model file: give it /dev/null first. */
+static void open_standard(void)
+{
+	for (int fd = 0; fd < 3; fd++)
+		if (fcntl(fd, F_GETFD) < 0 && errno == EBADF && open("/dev/null", fd ? O_WRONLY : O_RDONLY) != fd) exit(EXIT_TROUBLE);
+}
+
+static int parse_long(const struct opt *opts, char **argv, int i)
+{
+	const char *name = argv[i] + 2, *eq = strchr(name, '=');
+	size_t n = eq ? (size_t)(eq - name) : strlen(name);
+	const struct opt *o = find_long(opts, name, n);
+	if (!o) usage("unknown option '%s'%s", argv[i], "");
+	if (o->kind == OPT_K_FLAG) {
+		if (eq) usage("--%s takes no argument%s", o->name, "");
+		set(o, argv[i], NULL);
+		return i;
+	}
+	if (!eq && !argv[i + 1]) usage("--%s wants %s", o->name, o->arg);
+	set(o, eq ? "the option" : argv[i], eq ? eq + 1 : argv[i + 1]);
+	return eq ? i : i + 1;
+}
+
+static int parse_letters(const struct opt *opts, char **argv, int i)
+{
+	for (const char *c = argv[i] + 1; *c; c++) {
+		const struct opt *o = find_letter(opts, *c);
+		char shown[3] = { '-', *c, 0 };
+		if (!o) usage("unknown option '%s' in '%s'", shown, argv[i]);
+		if (o->kind == OPT_K_FLAG) { set(o, shown, NULL); continue; }
+		if (c[1]) { set(o, shown, c + 1); return i; }
+		if (!argv[i + 1]) usage("%s wants %s", shown, o->arg);
+		set(o, shown, argv[i + 1]);
+		return i + 1;
+	}
+	return i;
+}
+
+int opt_parse(int argc, char **argv, const struct opt *opts, const struct opt_program *p)
+{
+	struct ggu_error err;
+	int n = 0;
+	bool more = true;
+	msg_program = p->name;
+	open_standard();
+	for (int i = 1; i < argc; i++) {
+		char *a = argv[i];
+		if (more && !strcmp(a, "--")) more = false;
+		else if (!more || a[0] != '-' || !a[1]) argv[n++] = a;
+		else i = a[1] == '-' ? parse_long(opts, argv, i) : parse_letters(opts, argv, i);
+	}
+	argv[n] = NULL;
+	if (want_help) {
+		print_help(opts, p);
+		exit(fflush(stdout) || ferror(stdout) ? EXIT_TROUBLE : EXIT_YES);
+	}
+	if (quant_select(getenv("GGUF_CPU"), &err)) {
+		fprintf(stderr, "%s: GGUF_CPU: %s\n", msg_program, err.what);
+		exit(EXIT_TROUBLE);
+	}
+	if (want_version) {
+		print_version();
+		exit(fflush(stdout) || ferror(stdout) ? EXIT_TROUBLE : EXIT_YES);
+	}
+	if (n < p->min_operands) usage("%s%s", "an operand is missing", "");
+	if (p->max_operands >= 0 && n > p->max_operands) usage("too many operands: '%s'%s", argv[p->max_operands], "");
+	return n;
+}

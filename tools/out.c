@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: MIT
+ * out.c - output under its final name is complete or absent.
+ *
+ * FILE is written as a hidden temporary beside it, so that the rename stays within one file system. Every
+ * unfinished temporary is in a small table that exit and the fatal signals walk; unlink is safe in a handler. */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "msg.h"
+#include "out.h"
+
+enum { MAX_OUT = 64 };
+struct out {
+	int fd;
+	char *name, *temp;      /* NULL: standard output */
+};
+static char *volatile unfinished[MAX_OUT];
+
+void out_abandon_all(void)
+{
+	for (int i = 0; i < MAX_OUT; i++)
+		if (unfinished[i]) {
+			unlink(unfinished[i]);
+			unfinished[i] = NULL;
+		}
+}
+
+static void on_signal(int sig)
+{
+	out_abandon_all();
+	signal(sig, SIG_DFL);
+	raise(sig);
+}
+
+static void watch(char *temp)
+{
+	static bool ready;
+	static const int fatal[] = { SIGHUP, SIGINT, SIGTERM, SIGPIPE, SIGXCPU, SIGXFSZ };
+	int i = 0;
+	if (!ready) {
+		struct sigaction old, act = { .sa_handler = on_signal };
+		ready = true;
+		atexit(out_abandon_all);
+		for (size_t k = 0; k < sizeof fatal/sizeof *fatal; k++)
+			if (!sigaction(fatal[k], NULL, &old) && old.sa_handler != SIG_IGN) sigaction(fatal[k], &act, NULL);
+	}
+	while (i < MAX_OUT && unfinished[i]) i++;
+	if (i == MAX_OUT) msg_die("more than %d output files", MAX_OUT);
+	unfinished[i] = temp;
+}
+
+static void unwatch(const char *temp)
+{
+	for (int i = 0; i < MAX_OUT; i++) if (unfinished[i] == temp) unfinished[i] = NULL;
+}
+
+/* A link is followed: what it names is replaced, not the link. */
+static char *final_name(const char *name)
+{
+	char *real = realpath(name, NULL);
+	if (!real) real = strdup(name);
+	if (!real) msg_die("out of memory");
+	return real;
+}
+
+struct out *out_open(const char *name, bool binary)
+{
+	struct out *o = calloc(1, sizeof *o);
+	struct stat st;
+	const char *slash;
+	size_t n;
+	mode_t mask;
+	if (!o) msg_die("out of memory");
+	if (!name || !strcmp(name, "-")) {
+		o->fd = 1;
+		if (binary && isatty(1)) msg_die("standard output is a terminal, and this is binary: use -o FILE or a pipe");
+		return o;
+	}
+	o->name = final_name(name);
+	if (!stat(o->name, &st) && !S_ISREG(st.st_mode)) {      /* /dev/null and the like: write there */
+		o->fd = open(o->name, O_WRONLY | O_CLOEXEC);
+		if (o->fd < 0) msg_die("%s: %s", name, strerror(errno));
+		return o;
+	}
+	slash = strrchr(o->name, '/');
+	n = slash ? (size_t)(slash - o->name) + 1 : 0;
+	o->temp = malloc(strlen(o->name) + 16);
+	if (!o->temp) msg_die("out of memory");
+	sprintf(o->temp, "%.*s.%.200s.XXXXXX", (int)n, o->name, o->name + n);
+	o->fd = mkstemp(o->temp);
+	if (o->fd < 0) msg_die("%s: %s", name, strerror(errno));
+	watch(o->temp);
+	fcntl(o->fd, F_SETFD, FD_CLOEXEC);
+	mask = umask(0);
+	umask(mask);
+	fchmod(o->fd, 0666 & ~mask);
+	return o;
+}
+
+void out_refuse_input(const struct out *o, const char *input)
+{
+	struct stat a, b;
+	if (!o->name || !input || !strcmp(input, "-")) return;
+	if (!stat(o->name, &a) && !stat(input, &b) && S_ISREG(a.st_mode) && a.st_dev == b.st_dev && a.st_ino == b.st_ino)
+		msg_die("%s: input and output are the same file", input);
+}
+
+void out_reserve(struct out *o, uint64_t bytes)
+{
+#ifdef __linux__
+	if (o->temp && bytes && bytes <= INT64_MAX && fallocate(o->fd, FALLOC_FL_KEEP_SIZE, 0, (off_t)bytes) && errno == ENOSPC)
+		msg_die("%s: needs %s: %s", o->name, msg_bytes(bytes), strerror(ENOSPC));
+#else
+	(void)o; (void)bytes;
+#endif
+}
+
+int out_fd(const struct out *o) { return o->fd; }
+
+void out_commit(struct out *o)
+{
+	if (o->fd == 1) {
+		if (fflush(stdout) || ferror(stdout)) msg_die("standard output: %s", strerror(errno));
+		if (close(1) && errno != EBADF) msg_die("standard output: %s", strerror(errno));
+	} else if (o->temp) {
+		if (fsync(o->fd) && errno != EINVAL && errno != ENOTSUP) msg_die("%s: %s", o->name, strerror(errno));
+		if (close(o->fd)) msg_die("%s: %s", o->name, strerror(errno));
+		if (rename(o->temp, o->name)) msg_die("%s: %s", o->name, strerror(errno));
+		unwatch(o->temp);
+	} else if (close(o->fd)) msg_die("%s: %s", o->name, strerror(errno));
+	free(o->temp);
+	free(o->name);
+	free(o);
+}
