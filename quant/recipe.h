@@ -13,16 +13,18 @@ const struct recipe *recipe_find(const char *name);     /* "Q4_K_M", any case; "
 const struct recipe *recipe_at(size_t i);               /* all of them, NULL after the last */
 const char *recipe_name(const struct recipe *r);
 const char *recipe_summary(const struct recipe *r);     /* "4.89 bpw on Llama 8B, ..." of our own words and numbers */
-uint32_t recipe_file_type(const struct recipe *r);      /* general.file_type */
-uint32_t recipe_type(const struct recipe *r);           /* the type of most weights; what --pure uses */
+uint32_t recipe_file_type(const struct recipe *r);      /* general.file_type, or RECIPE_KEEP for COPY */
+uint32_t recipe_type(const struct recipe *r);           /* the type of most weights, what --pure uses; RECIPE_KEEP for COPY */
+#define RECIPE_KEEP UINT32_MAX
 
-struct recipe_override { const char *regex; uint32_t type; };   /* POSIX extended, searched in the name, first match wins */
+struct recipe_override { const char *regex; uint32_t type; };   /* PCRE2, any case, searched in the name, first match wins */
 struct recipe_options {
 	bool pure;
 	int output_type, token_embd_type;               /* ggml id or -1 */
 	const struct recipe_override *overrides; size_t n_overrides;
 	bool leave_output;
 	bool have_importance;
+	bool need_nothing;      /* a plan only: types that need an importance matrix are not refused */
 };
 enum recipe_reason {                                    /* why a tensor got its type */
 	RECIPE_RULE, RECIPE_OVERRIDE, RECIPE_FALLBACK,  /* the row does not fit the block */
@@ -33,7 +35,8 @@ struct recipe_choice { uint32_t type, wanted; enum recipe_reason reason; };
 /* choice[i] for tensor i of n, in the given order; keys of the model are read from meta
  * (general.architecture, block_count, head counts, expert count).
  * GGU_ERR_UNSUPPORTED with the tensor's name: the type needs an importance matrix and
- * have_importance is false, or an override cannot hold the tensor's rows; GGU_ERR_FORMAT: bad regex. */
+ * have_importance is false, or an override cannot hold the tensor's rows; GGU_ERR_FORMAT: bad regex;
+ * GGU_ERR_NOMEM. */
 enum ggu_status recipe_choose(const struct recipe *r, const struct recipe_options *o, const struct ggu_meta *meta,
 	const struct ggu_tensor *const *tensors, size_t n, struct recipe_choice *choice, struct ggu_error *err);
 
