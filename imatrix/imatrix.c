@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: MIT
+ * imatrix.c - the matrix in memory: entries sorted by name, sums of squares in double.
+ *
+ * A column's sum is one chain of additions in token order, whatever the batches and threads were: threads
+ * cut columns, never tokens. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "imatrix_internal.h"
+
+struct imatrix *imatrix_new(void) { return calloc(1, sizeof(struct imatrix)); }
+
+static void entry_free(struct entry *e)
+{
+	free(e->name);
+	free(e->sums);
+	free(e->counts);
+	free(e);
+}
+
+void imatrix_free(struct imatrix *im)
+{
+	if (!im) return;
+	for (size_t i = 0; i < im->n; i++) entry_free(im->v[i]);
+	for (size_t i = 0; i < im->n_datasets; i++) free(im->datasets[i]);
+	free(im->v);
+	free(im->datasets);
+	free(im);
+}
+
+/* Where name stands or would stand. */
+static size_t place(const struct imatrix *im, const char *name, bool *found)
+{
+	size_t lo = 0, hi = im->n;
+	*found = false;
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo)/2;
+		int c = strcmp(im->v[mid]->name, name);
+		if (!c) { *found = true; return mid; }
+		if (c < 0) lo = mid + 1;
+		else hi = mid;
+	}
+	return lo;
+}
+
+enum ggu_status imatrix_entry(struct imatrix *im, const char *name, size_t n_in, size_t n_mat, struct entry **out, struct ggu_error *err)
+{
+	bool found;
+	size_t at = place(im, name, &found);
+	struct entry *e = found ? im->v[at] : NULL, **v;
+	if (e) {
+		if (e->pub.n_in != n_in || e->pub.n_mat != n_mat)
+			return ggu_fail(err, GGU_ERR_FORMAT, GGU_NO_OFFSET, name, "%zu matrices of %zu columns, but %zu of %zu before", n_mat, n_in, e->pub.n_mat, e->pub.n_in);
+		*out = e;
+		return GGU_OK;
+	}
+	if (!n_in || !n_mat || n_in > SIZE_MAX/sizeof(double)/n_mat) return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, name, "%zu matrices of %zu columns", n_mat, n_in);
+	v = realloc(im->v, (im->n + 1)*sizeof *v);
+	if (v) im->v = v;
+	e = calloc(1, sizeof *e);
+	if (e) {
+		e->name = strdup(name);
+		e->sums = calloc(n_in*n_mat, sizeof *e->sums);
+		e->counts = calloc(n_mat, sizeof *e->counts);
+	}
+	if (!v || !e || !e->name || !e->sums || !e->counts) {
+		if (e) entry_free(e);
+		return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, name, "out of memory");
+	}
+	e->pub = (struct imatrix_entry){ e->name, n_in, n_mat, e->sums, e->counts };
+	memmove(im->v + at + 1, im->v + at, (im->n - at)*sizeof *im->v);
+	im->v[at] = e;
+	im->n++;
+	*out = e;
+	return GGU_OK;
+}
+
+size_t imatrix_count(const struct imatrix *im) { return im->n; }
+const struct imatrix_entry *imatrix_at(const struct imatrix *im, size_t i) { return i < im->n ? &im->v[i]->pub : NULL; }
+
+const struct imatrix_entry *imatrix_find(const struct imatrix *im, const char *name)
+{
+	bool found;
+	size_t at = place(im, name, &found);
+	return found ? &im->v[at]->pub : NULL;
+}
+
+bool imatrix_importance(const struct imatrix_entry *e, size_t mat, float *importance)
+{
+	bool seen = e->counts[mat] > 0;
+	for (size_t j = 0; j < e->n_in; j++) importance[j] = seen ? (float)(e->sums[mat*e->n_in + j]/e->counts[mat]) : 1.0f;
+	return seen;
+}
+
+/* ---- adding ---- */
+
+enum { COLUMNS = 256 };         /* of one task */
+struct add {
+	double *sums;
+	const float *x;
+	size_t n_in, stride, n_tokens;
+	unsigned char *bad;     /* [tasks]; 1: a value that is not finite */
+};
+
+static void check_columns(void *ctx, size_t task, int worker)
+{
+	struct add *a = ctx;
+	size_t from = task*COLUMNS, to = from + COLUMNS < a->n_in ? from + COLUMNS : a->n_in;
+	(void)worker;
+	for (size_t t = 0; t < a->n_tokens; t++)
+		for (size_t j = from; j < to; j++)
+			if (!isfinite(a->x[t*a->stride + j])) { a->bad[task] = 1; return; }
+}
+static void add_columns(void *ctx, size_t task, int worker)
+{
+	struct add *a = ctx;
+	size_t from = task*COLUMNS, to = from + COLUMNS < a->n_in ? from + COLUMNS : a->n_in;
+	(void)worker;
+	for (size_t t = 0; t < a->n_tokens; t++)
+		for (size_t j = from; j < to; j++) {
+			double x = a->x[t*a->stride + j];
+			a->sums[j] += x*x;
+		}
+}
+static void run(struct ggu_pool *pool, size_t n, void (*fn)(void *, size_t, int), void *ctx)
+{
+	if (pool) ggu_pool_run(pool, n, fn, ctx);
+	else for (size_t i = 0; i < n; i++) fn(ctx, i, 0);
+}
+
+enum ggu_status imatrix_add(struct imatrix *im, const char *name, size_t n_mat, size_t mat, size_t n_in,
+	const float *x, size_t stride, size_t n_tokens, struct ggu_pool *pool, struct ggu_error *err)
+{
+	size_t tasks = (n_in + COLUMNS - 1)/COLUMNS;
+	struct add a = { NULL, x, n_in, stride, n_tokens, NULL };
+	struct entry *e;
+	enum ggu_status s;
+	if (mat >= n_mat) return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, name, "matrix %zu of %zu", mat, n_mat);
+	if ((s = imatrix_entry(im, name, n_in, n_mat, &e, err))) return s;
+	a.bad = calloc(tasks, 1);
+	if (!a.bad) return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, name, "out of memory");
+	run(pool, tasks, check_columns, &a);
+	for (size_t i = 0; i < tasks && !s; i++)
+		if (a.bad[i]) s = ggu_fail(err, GGU_ERR_FORMAT, GGU_NO_OFFSET, name, "an activation is not finite");
+	free(a.bad);
+	if (s) return s;
+	a.sums = e->sums + mat*n_in;
+	run(pool, tasks, add_columns, &a);
+	e->counts[mat] += (double)n_tokens;
+	return GGU_OK;
+}
+
+/* ---- provenance, merging ---- */
+
+enum ggu_status imatrix_add_dataset(struct imatrix *im, const char *name)
+{
+	char **v;
+	for (size_t i = 0; i < im->n_datasets; i++) if (!strcmp(im->datasets[i], name)) return GGU_OK;
+	v = realloc(im->datasets, (im->n_datasets + 1)*sizeof *v);
+	if (!v) return GGU_ERR_NOMEM;
+	im->datasets = v;
+	v[im->n_datasets] = strdup(name);
+	if (!v[im->n_datasets]) return GGU_ERR_NOMEM;
+	im->n_datasets++;
+	return GGU_OK;
+}
+size_t imatrix_n_datasets(const struct imatrix *im) { return im->n_datasets; }
+const char *imatrix_dataset(const struct imatrix *im, size_t i) { return i < im->n_datasets ? im->datasets[i] : NULL; }
+uint64_t imatrix_chunks(const struct imatrix *im) { return im->chunks; }
+uint64_t imatrix_chunk_tokens(const struct imatrix *im) { return im->chunk_tokens; }
+void imatrix_set_chunks(struct imatrix *im, uint64_t n_chunks, uint64_t chunk_tokens)
+{
+	im->chunks = n_chunks;
+	im->chunk_tokens = chunk_tokens;
+}
+
+enum ggu_status imatrix_merge(struct imatrix *im, const struct imatrix *src, struct ggu_error *err)
+{
+	enum ggu_status s;
+	for (size_t i = 0; i < src->n; i++) {
+		const struct imatrix_entry *from = &src->v[i]->pub;
+		struct entry *e;
+		if ((s = imatrix_entry(im, from->name, from->n_in, from->n_mat, &e, err))) return s;
+		for (size_t j = 0; j < from->n_in*from->n_mat; j++) e->sums[j] += from->sums[j];
+		for (size_t j = 0; j < from->n_mat; j++) e->counts[j] += from->counts[j];
+	}
+	for (size_t i = 0; i < src->n_datasets; i++)
+		if ((s = imatrix_add_dataset(im, src->datasets[i]))) return ggu_fail(err, s, GGU_NO_OFFSET, "", "out of memory");
+	im->chunks += src->chunks;
+	if (!im->chunk_tokens) im->chunk_tokens = src->chunk_tokens;
+	return GGU_OK;
+}

@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: MIT
+ * imatrix_file.c - importance matrices as files.
+ *
+ * GGUF form (llama.cpp #9400, #14842), tensors sorted by name:
+ *   general.type "imatrix", imatrix.datasets [str], imatrix.chunk_count u32, imatrix.chunk_size u32
+ *   NAME.in_sum2 F32 [n_in] or [n_in, n_mat]      sums of squares
+ *   NAME.counts  F32 [1]    or [1, n_mat]         tokens seen
+ * A checkpoint is the same with F64 tensors, so that going on from it loses nothing; both are read.
+ *
+ * Old form, little-endian:
+ *   i32 n_entries | i32 len, name, i32 n_call, i32 n_values, f32 values[] ... | i32 last_chunk | i32 len, dataset
+ * A value is the mean square times n_call. It does not say how many matrices an entry has: one is assumed. */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "../libgguf/span.h"
+#include "imatrix_internal.h"
+
+static const char sums_suffix[] = ".in_sum2", counts_suffix[] = ".counts";
+
+static enum ggu_status no_memory(struct ggu_error *err) { return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory"); }
+static enum ggu_status io_error(struct ggu_error *err, const char *what)
+{
+	int e = errno;
+	ggu_fail(err, GGU_ERR_IO, GGU_NO_OFFSET, "", "%s", what);
+	if (err) err->sys_errno = e;
+	return GGU_ERR_IO;
+}
+
+/* ---- GGUF form: read ---- */
+
+/* All of tensor t, F32 or F64, as doubles; to[n]. */
+static enum ggu_status read_doubles(struct ggu_file *f, const struct ggu_tensor *t, double *to, size_t n, struct ggu_error *err)
+{
+	size_t width = t->type == GGU_TYPE_F64 ? 8 : 4;
+	enum ggu_status s;
+	if (t->type != GGU_TYPE_F32 && t->type != GGU_TYPE_F64) return ggu_fail(err, GGU_ERR_TYPE, t->entry, t->name, "is neither f32 nor f64");
+	if (t->bytes != n*width) return ggu_fail(err, GGU_ERR_FORMAT, t->entry, t->name, "has another shape than its sums");
+	/* narrow items are read into the upper half and widened from the front */
+	if ((s = ggu_read(f, t, 0, (char *)to + (8 - width)*n, n*width, err))) return s;
+	if (width == 4) for (size_t i = 0; i < n; i++) {
+		float x;
+		memcpy(&x, (char *)to + 4*n + 4*i, 4);
+		to[i] = x;
+	}
+	for (size_t i = 0; i < n; i++)
+		if (!(to[i] >= 0 && to[i] < 1e300)) return ggu_fail(err, GGU_ERR_FORMAT, t->entry, t->name, "item %zu is negative or not finite", i);
+	return GGU_OK;
+}
+
+static enum ggu_status read_entry(struct imatrix *im, struct ggu_file *f, const struct ggu_tensor *sums, struct ggu_error *err)
+{
+	size_t n = sums->name_bytes - strlen(sums_suffix);
+	char *name = malloc(n + sizeof counts_suffix);
+	const struct ggu_tensor *counts;
+	struct entry *e;
+	enum ggu_status s;
+	if (!name) return no_memory(err);
+	memcpy(name, sums->name, n);
+	memcpy(name + n, counts_suffix, sizeof counts_suffix);
+	counts = ggu_file_find(f, name);
+	name[n] = 0;
+	if (!counts) s = ggu_fail(err, GGU_ERR_MISSING, sums->entry, name, "has sums but no counts");
+	else if (!n) s = ggu_fail(err, GGU_ERR_FORMAT, sums->entry, sums->name, "has no name before the suffix");
+	else s = imatrix_entry(im, name, sums->ne[0], ggu_tensor_rows(sums), &e, err);
+	if (!s) s = read_doubles(f, sums, e->sums, e->pub.n_in*e->pub.n_mat, err);
+	if (!s) s = read_doubles(f, counts, e->counts, e->pub.n_mat, err);
+	free(name);
+	return s;
+}
+
+static bool ends_with(const struct ggu_tensor *t, const char *suffix)
+{
+	size_t n = strlen(suffix);
+	return t->name_bytes >= n && !memcmp(t->name + t->name_bytes - n, suffix, n);
+}
+
+static enum ggu_status read_gguf(struct imatrix *im, struct ggu_file *f, struct ggu_error *err)
+{
+	const struct ggu_meta *m = ggu_file_meta(f);
+	const struct ggu_kv *sets = ggu_meta_find(m, "imatrix.datasets");
+	struct ggu_str type = { "", 0 };
+	enum ggu_status s;
+	ggu_meta_str(m, "general.type", &type);
+	if (strcmp(type.p, "imatrix")) return ggu_fail(err, GGU_ERR_TYPE, GGU_NO_OFFSET, "general.type", "is no importance matrix");
+	ggu_meta_uint(m, "imatrix.chunk_count", &im->chunks);
+	ggu_meta_uint(m, "imatrix.chunk_size", &im->chunk_tokens);
+	for (size_t i = 0; sets && i < ggu_kv_n(sets); i++) {
+		struct ggu_str d;
+		if (!ggu_kv_str(sets, i, &d)) return ggu_fail(err, GGU_ERR_TYPE, ggu_kv_offset(sets), "imatrix.datasets", "is no list of strings");
+		if ((s = imatrix_add_dataset(im, d.p))) return no_memory(err);
+	}
+	for (size_t i = 0; i < ggu_file_n_tensors(f); i++) {
+		const struct ggu_tensor *t = ggu_file_tensor(f, i);
+		if (ends_with(t, sums_suffix) && (s = read_entry(im, f, t, err))) return s;
+	}
+	return im->n ? GGU_OK : ggu_fail(err, GGU_ERR_FORMAT, GGU_NO_OFFSET, "", "no sums in this matrix");
+}
+
+/* ---- old form: read ---- */
+
+static enum ggu_status cut(struct ggu_error *err, const struct span *s, const char *what)
+{
+	return ggu_fail(err, GGU_ERR_TRUNCATED, s->at, "", "%s exceeds the file", what);
+}
+
+static enum ggu_status read_dat_entry(struct imatrix *im, struct span *s, struct ggu_error *err)
+{
+	uint32_t len, calls, n;
+	uint64_t at = s->at;
+	struct span text;
+	struct entry *e;
+	char name[256];
+	enum ggu_status st;
+	if (!span_u32(s, &len)) return cut(err, s, "a name's length");
+	if (!len || len >= sizeof name) return ggu_fail(err, GGU_ERR_FORMAT, at, "", "name of %u bytes", len);
+	if (!span_take(s, len, &text)) return cut(err, s, "a name");
+	if (memchr(text.p, 0, len)) return ggu_fail(err, GGU_ERR_FORMAT, text.at, "", "NUL in a name");
+	memcpy(name, text.p, len);
+	name[len] = 0;
+	at = s->at;
+	if (!span_u32(s, &calls) || !span_u32(s, &n)) return cut(err, s, "a count");
+	if (!n || !span_has(s, n, 4)) return ggu_fail(err, GGU_ERR_TRUNCATED, at + 4, name, "%u values exceed the file", n);
+	if (calls > INT_MAX) return ggu_fail(err, GGU_ERR_FORMAT, at, name, "negative number of calls");
+	if (imatrix_find(im, name)) return ggu_fail(err, GGU_ERR_FORMAT, text.at, name, "given twice");
+	if ((st = imatrix_entry(im, name, n, 1, &e, err))) return st;
+	e->counts[0] = calls;
+	for (uint32_t j = 0; j < n; j++) {
+		float x = 0;
+		at = s->at;
+		span_f32(s, &x);
+		if (!(x >= 0 && x < 3.4e38f)) return ggu_fail(err, GGU_ERR_FORMAT, at, name, "value %u is negative or not finite", j);
+		e->sums[j] = x;
+	}
+	return GGU_OK;
+}
+
+static enum ggu_status read_dat(struct imatrix *im, struct span *s, struct ggu_error *err)
+{
+	uint32_t n, chunks, len;
+	struct span text;
+	enum ggu_status st;
+	if (!span_u32(s, &n)) return cut(err, s, "the number of entries");
+	if (!n || !span_has(s, n, 16)) return ggu_fail(err, GGU_ERR_FORMAT, 0, "", "neither GGUF nor an old importance matrix");
+	for (uint32_t i = 0; i < n; i++) if ((st = read_dat_entry(im, s, err))) return st;
+	if (!s->n) return GGU_OK;               /* the oldest files end here */
+	if (!span_u32(s, &chunks) || !span_u32(s, &len)) return cut(err, s, "the trailer");
+	if (!span_take(s, len, &text)) return cut(err, s, "the dataset's name");
+	im->chunks = chunks > INT_MAX ? 0 : chunks;
+	if (len) {
+		char *name = strndup((const char *)text.p, len);
+		st = name ? imatrix_add_dataset(im, name) : GGU_ERR_NOMEM;
+		free(name);
+		if (st) return no_memory(err);
+	}
+	return GGU_OK;
+}
+
+/* ---- either form ---- */
+
+static enum ggu_status read_all(const char *path, unsigned char **bytes, size_t *n, struct ggu_error *err)
+{
+	int fd = strcmp(path, "-") ? open(path, O_RDONLY | O_CLOEXEC) : 0;
+	size_t cap = 0;
+	ssize_t got = 1;
+	*bytes = NULL;
+	*n = 0;
+	if (fd < 0) return io_error(err, "cannot open");
+	while (got > 0) {
+		if (*n == cap) {
+			unsigned char *p = realloc(*bytes, cap = cap ? 2*cap : 65536);
+			if (!p) { if (fd) close(fd); return no_memory(err); }
+			*bytes = p;
+		}
+		got = read(fd, *bytes + *n, cap - *n);
+		if (got < 0 && errno == EINTR) got = 1;
+		else if (got > 0) *n += (size_t)got;
+	}
+	if (got < 0) io_error(err, "cannot read");
+	if (fd) close(fd);
+	return got < 0 ? GGU_ERR_IO : GGU_OK;
+}
+
+enum ggu_status imatrix_read(struct imatrix **out, const char *path, struct ggu_error *err)
+{
+	struct imatrix *im = imatrix_new();
+	struct ggu_file *f = NULL;
+	unsigned char *bytes = NULL;
+	size_t n = 0;
+	enum ggu_status s = im ? read_all(path, &bytes, &n, err) : no_memory(err);
+	if (!s && n >= 4 && !memcmp(bytes, "GGUF", 4)) {
+		s = ggu_open_memory(&f, bytes, n, err);
+		if (!s) s = read_gguf(im, f, err);
+		ggu_close(f);
+	} else if (!s) {
+		struct span all = { bytes, n, 0 };
+		s = read_dat(im, &all, err);
+	}
+	free(bytes);
+	if (s) imatrix_free(im);
+	else *out = im;
+	return s;
+}
+
+/* ---- write ---- */
+
+static enum ggu_status set_keys(const struct imatrix *im, struct ggu_meta *m)
+{
+	struct ggu_str *sets = calloc(im->n_datasets + 1, sizeof *sets);
+	enum ggu_status s = sets ? ggu_meta_set_str(m, "general.type", "imatrix", 7) : GGU_ERR_NOMEM;
+	for (size_t i = 0; sets && i < im->n_datasets; i++) sets[i] = (struct ggu_str){ im->datasets[i], strlen(im->datasets[i]) };
+	if (!s) s = ggu_meta_set_strs(m, "imatrix.datasets", sets, im->n_datasets);
+	if (!s) s = ggu_meta_set_uint(m, "imatrix.chunk_count", GGU_U32, im->chunks);
+	if (!s) s = ggu_meta_set_uint(m, "imatrix.chunk_size", GGU_U32, im->chunk_tokens);
+	free(sets);
+	return s;
+}
+
+static enum ggu_status add_tensor(struct ggu_writer *w, const char *name, const char *suffix, size_t ne0, size_t n_mat, uint32_t type, struct ggu_error *err)
+{
+	uint64_t ne[2] = { ne0, n_mat };
+	size_t n = strlen(name) + strlen(suffix) + 1;
+	char *full = malloc(n);
+	enum ggu_status s;
+	if (!full) return no_memory(err);
+	snprintf(full, n, "%s%s", name, suffix);
+	s = ggu_writer_add(w, full, n_mat > 1 ? 2 : 1, ne, type, err);
+	free(full);
+	return s;
+}
+
+static enum ggu_status write_doubles(struct ggu_writer *w, const double *x, size_t n, uint32_t type, struct ggu_error *err)
+{
+	enum ggu_status s = GGU_OK;
+	if (type == GGU_TYPE_F64) return ggu_writer_data(w, x, n*sizeof *x, err);
+	for (size_t i = 0; i < n && !s; ) {
+		float part[1024];
+		size_t k = 0;
+		for (; k < 1024 && i < n; k++, i++) part[k] = (float)x[i];
+		s = ggu_writer_data(w, part, k*sizeof *part, err);
+	}
+	return s;
+}
+
+static enum ggu_status write_gguf(const struct imatrix *im, int fd, uint32_t type, struct ggu_error *err)
+{
+	struct ggu_meta *m = ggu_meta_new();
+	struct ggu_writer *w = NULL;
+	enum ggu_status s = m ? set_keys(im, m) : GGU_ERR_NOMEM;
+	if (s) s = no_memory(err);
+	else s = ggu_writer_new(&w, m, err);
+	for (size_t i = 0; i < im->n && !s; i++) {
+		const struct imatrix_entry *e = &im->v[i]->pub;
+		s = add_tensor(w, e->name, sums_suffix, e->n_in, e->n_mat, type, err);
+		if (!s) s = add_tensor(w, e->name, counts_suffix, 1, e->n_mat, type, err);
+	}
+	if (!s) s = ggu_writer_begin(w, fd, err);
+	for (size_t i = 0; i < im->n && !s; i++) {
+		const struct imatrix_entry *e = &im->v[i]->pub;
+		s = write_doubles(w, e->sums, e->n_in*e->n_mat, type, err);
+		if (!s) s = write_doubles(w, e->counts, e->n_mat, type, err);
+	}
+	if (!s) s = ggu_writer_end(w, err);
+	ggu_writer_free(w);
+	ggu_meta_free(m);
+	return s;
+}
+enum ggu_status imatrix_write_gguf(const struct imatrix *im, int fd, struct ggu_error *err) { return write_gguf(im, fd, GGU_TYPE_F32, err); }
+enum ggu_status imatrix_write_checkpoint(const struct imatrix *im, int fd, struct ggu_error *err) { return write_gguf(im, fd, GGU_TYPE_F64, err); }
+
+static bool put_u32(FILE *f, uint64_t v)
+{
+	unsigned char b[4] = { (unsigned char)v, (unsigned char)(v >> 8), (unsigned char)(v >> 16), (unsigned char)(v >> 24) };
+	return fwrite(b, 4, 1, f) == 1;
+}
+static bool put_f32(FILE *f, float x)
+{
+	uint32_t u;
+	memcpy(&u, &x, 4);
+	return put_u32(f, u);
+}
+
+/* The number of calls is that of chunks: tokens of the busiest matrix over a chunk's, at least 1. */
+static bool put_entry(FILE *f, const struct imatrix_entry *e, uint64_t chunk_tokens)
+{
+	double most = 0;
+	uint64_t calls;
+	bool ok;
+	for (size_t i = 0; i < e->n_mat; i++) most = e->counts[i] > most ? e->counts[i] : most;
+	calls = chunk_tokens ? ((uint64_t)most + chunk_tokens - 1)/chunk_tokens : (uint64_t)most;
+	if (!calls) calls = 1;
+	ok = put_u32(f, strlen(e->name)) && fwrite(e->name, strlen(e->name), 1, f) == 1 && put_u32(f, calls) && put_u32(f, e->n_in*e->n_mat);
+	for (size_t i = 0; ok && i < e->n_mat; i++)
+		for (size_t j = 0; ok && j < e->n_in; j++)
+			ok = put_f32(f, (float)(e->counts[i] > 0 ? e->sums[i*e->n_in + j]/e->counts[i]*(double)calls : (double)calls));
+	return ok;
+}
+
+enum ggu_status imatrix_write_dat(const struct imatrix *im, int fd, struct ggu_error *err)
+{
+	int copy = dup(fd);
+	FILE *f = copy < 0 ? NULL : fdopen(copy, "wb");
+	const char *set = im->n_datasets ? im->datasets[0] : "";
+	bool ok;
+	if (!f) {
+		enum ggu_status s = io_error(err, "cannot write");
+		if (copy >= 0) close(copy);
+		return s;
+	}
+	ok = put_u32(f, im->n);
+	for (size_t i = 0; ok && i < im->n; i++) ok = put_entry(f, &im->v[i]->pub, im->chunk_tokens);
+	ok = ok && put_u32(f, im->chunks) && put_u32(f, strlen(set)) && (!*set || fwrite(set, strlen(set), 1, f) == 1);
+	if (fclose(f)) ok = false;
+	return ok ? GGU_OK : io_error(err, "cannot write");
+}
