@@ -9,20 +9,24 @@
 #include <stddef.h>
 
 float vec_dot(const float *a, const float *b, size_t n);                /* float product of quant.h */
+/* out[r] = vec_dot(a, rows + r*stride, n), r < n_rows */
+void vec_dots(const float *a, const float *rows, size_t stride, size_t n_rows, size_t n, float *out);
 float vec_sum(const float *a, size_t n);                                /* 16 lanes, plain adds */
 float vec_max(const float *a, size_t n);                                /* NaN if any is; -inf for n = 0 */
 void vec_axpy(float *y, float a, const float *x, size_t n);             /* y = fma(a, x, y) */
+/* y[j] = fma(p[r], rows[r*stride + j], y[j]) for r = 0, 1, ..., j < n */
+void vec_mix(float *y, const float *p, const float *rows, size_t stride, size_t n_rows, size_t n);
 void vec_scale(float *y, float a, size_t n);
 void vec_add(float *y, const float *x, size_t n);
 void vec_mul(float *y, const float *x, size_t n);
-/* in place; max error in ulp stated in vec.c */
+/* in place; vec_exp is within 1 ulp, the others within 4 but where the result is below 2^-120 */
 void vec_exp(float *x, size_t n);
 void vec_silu(float *x, size_t n);
 void vec_gelu(float *x, size_t n);                                      /* erf form */
 void vec_gelu_tanh(float *x, size_t n);
 void vec_softmax(float *x, size_t n);                                   /* exp(x - max) / sum */
 
-/* scalars, double precision inside, for tables and sampling: faithful within 1 ulp of float */
+/* scalars in double: within 4 ulp of double (num_pow: plus |y log x| ulp; sin, cos: |x| < 2^30) */
 double num_exp(double x);
 double num_log(double x);
 double num_pow(double x, double y);

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: MIT
+ * vec.c - vector functions by the selected table; scalars in double by series.
+ *
+ * The scalars serve tables (rope), sampling and log-likelihoods. Each reduces its argument exactly enough and
+ * sums a Taylor or atanh series in fma's, so its error is a few units in the 16th digit on every machine. */
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+#include "vec_internal.h"
+
+const struct vec_table *quant_vec_table = &quant_vec_c;
+
+float vec_dot(const float *a, const float *b, size_t n) { return quant_vec_table->dot(a, b, n); }
+void vec_dots(const float *a, const float *rows, size_t stride, size_t n_rows, size_t n, float *out) { quant_vec_table->dots(a, rows, stride, n_rows, n, out); }
+float vec_sum(const float *a, size_t n) { return quant_vec_table->sum(a, n); }
+float vec_max(const float *a, size_t n) { return quant_vec_table->max(a, n); }
+void vec_mix(float *y, const float *p, const float *rows, size_t stride, size_t n_rows, size_t n) { quant_vec_table->mix(y, p, rows, stride, n_rows, n); }
+void vec_axpy(float *y, float a, const float *x, size_t n) { quant_vec_table->axpy(y, a, x, n); }
+void vec_scale(float *y, float a, size_t n) { quant_vec_table->scale(y, a, n); }
+void vec_add(float *y, const float *x, size_t n) { quant_vec_table->add(y, x, n); }
+void vec_mul(float *y, const float *x, size_t n) { quant_vec_table->mul(y, x, n); }
+void vec_exp(float *x, size_t n) { quant_vec_table->exp(x, n); }
+void vec_silu(float *x, size_t n) { quant_vec_table->silu(x, n); }
+void vec_gelu_tanh(float *x, size_t n) { quant_vec_table->gelu_tanh(x, n); }
+void vec_softmax(float *x, size_t n) { quant_vec_table->softmax(x, n); }
+
+double num_exp(double x)
+{
+	double k, r, p = 1;
+	uint64_t u;
+	int n, half;
+	if (x != x) return x;
+	if (x > 709.79) return INFINITY;
+	if (x < -745.2) return 0;
+	k = rint(x*1.4426950408889634);
+	r = fma(k, -6.93147180369123816490e-01, x);     /* ln 2 in two parts, the first of 32 bits */
+	r = fma(k, -1.90821492927058770002e-10, r);
+	for (int i = 14; i > 0; i--) p = fma(p, r/i, 1);
+	n = (int)k;
+	half = n/2;
+	u = (uint64_t)(half + 1023) << 52;
+	memcpy(&r, &u, 8);
+	p *= r;
+	u = (uint64_t)(n - half + 1023) << 52;
+	memcpy(&r, &u, 8);
+	return p*r;
+}
+
+double num_log(double x)
+{
+	uint64_t u;
+	int64_t e = 0;
+	double m, s, z, p = 0;
+	if (x != x || x == INFINITY) return x;
+	if (x <= 0) return x == 0 ? -INFINITY : NAN;
+	if (x < 2.2250738585072014e-308) { x *= 18014398509481984.0; e = -54; }
+	memcpy(&u, &x, 8);
+	e += (int64_t)(u >> 52) - 1023;
+	u = (u & 0xfffffffffffffu) | 0x3ff0000000000000u;
+	memcpy(&m, &u, 8);
+	if (m > 1.4142135623730951) { m *= 0.5; e++; }
+	s = (m - 1)/(m + 1);                            /* log m = 2 (s + s^3/3 + s^5/5 ...), |s| < 0.172 */
+	z = s*s;
+	for (int i = 23; i >= 3; i -= 2) p = fma(p, z, 1.0/i);
+	p = fma(p*z, s, s)*2;
+	return fma((double)e, 6.93147180369123816490e-01, fma((double)e, 1.90821492927058770002e-10, p));
+}
+
+double num_pow(double x, double y)
+{
+	if (y == 0) return 1;
+	if (x == 0) return y > 0 ? 0 : INFINITY;
+	return num_exp(y*num_log(x));
+}
+
+/* sin and cos of r, |r| <= pi/4 and a little */
+static double sine(double r)
+{
+	double z = r*r, p = 1;
+	for (int i = 20; i > 1; i -= 2) p = fma(p, -z/((double)i*(i + 1)), 1);
+	return p*r;
+}
+static double cosine(double r)
+{
+	double z = r*r, p = 1;
+	for (int i = 20; i > 0; i -= 2) p = fma(p, -z/((double)i*(i - 1)), 1);
+	return p;
+}
+/* quarter turns off x, |x| < 2^30; pi/2 in three parts of 53 bits, each product exact by fma */
+static double reduce(double x, int *quarter)
+{
+	double k = rint(x*0.63661977236758134308), r;
+	r = fma(k, -1.5707963267948966, x);
+	r = fma(k, -6.123233995736766e-17, r);
+	r = fma(k, 1.4973849048591833e-33, r);
+	*quarter = (int)((int64_t)k & 3);
+	return r;
+}
+double num_sin(double x)
+{
+	int q;
+	double r = reduce(x, &q), s = q & 1 ? cosine(r) : sine(r);
+	return q & 2 ? -s : s;
+}
+double num_cos(double x)
+{
+	int q;
+	double r = reduce(x, &q), c = q & 1 ? sine(r) : cosine(r);
+	return q == 1 || q == 2 ? -c : c;
+}
+
+/* Phi(x) = erfc(-x/sqrt 2)/2: near 0 the series of erf, beyond 2.5 the continued fraction of erfc */
+static double normal_cdf(double x)
+{
+	double t = fabs(x)*0.70710678118654752440, z = t*t, p = 0;
+	if (t < 2.5) {
+		double term = t, n = 1;
+		for (p = t; n < 60; n++) {
+			term *= -z/n;
+			p += term/(2*n + 1);
+		}
+		p *= 1.1283791670955126;                /* 2/sqrt(pi) */
+		return x < 0 ? 0.5*(1 - p) : 0.5*(1 + p);
+	}
+	for (int i = 60; i > 0; i--) p = 0.5*i/(t + p);
+	p = 0.5*num_exp(-z)*0.56418958354775628695/(t + p);
+	return x < 0 ? p : 1 - p;
+}
+void vec_gelu(float *x, size_t n)
+{
+	for (size_t i = 0; i < n; i++) x[i] = (float)(x[i]*normal_cdf(x[i]));
+}

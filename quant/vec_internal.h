@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT
+ * vec_internal.h - the table of vector functions, one for each instruction set. */
+#ifndef QUANT_VEC_INTERNAL_H
+#define QUANT_VEC_INTERNAL_H
+#include "vec.h"
+
+struct vec_table {
+	float (*dot)(const float *, const float *, size_t);
+	void (*dots)(const float *, const float *, size_t, size_t, size_t, float *);
+	float (*sum)(const float *, size_t), (*max)(const float *, size_t);
+	void (*mix)(float *, const float *, const float *, size_t, size_t, size_t);
+	void (*axpy)(float *, float, const float *, size_t);
+	void (*scale)(float *, float, size_t);
+	void (*add)(float *, const float *, size_t), (*mul)(float *, const float *, size_t);
+	void (*exp)(float *, size_t), (*silu)(float *, size_t), (*gelu_tanh)(float *, size_t), (*softmax)(float *, size_t);
+};
+extern const struct vec_table quant_vec_c;
+#if defined __x86_64__
+extern const struct vec_table quant_vec_avx2, quant_vec_avx512;
+#endif
+/* The table in use; quant_select sets it. */
+extern const struct vec_table *quant_vec_table;
+
+#endif
