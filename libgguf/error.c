@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT
+ * error.c - filling struct ggu_error. */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include "ggu.h"
+
+enum ggu_status ggu_fail(struct ggu_error *err, enum ggu_status code, uint64_t offset, const char *where, const char *what, ...)
+{
+	int sys = errno;
+
+	if (!err)
+		return code;
+	memset(err, 0, sizeof *err);
+	err->code = code;
+	err->offset = offset;
+	err->sys_errno = code == GGU_ERR_IO ? sys : 0;
+	snprintf(err->where, sizeof err->where, "%s", where ? where : "");
+	if (what) {
+		va_list ap;
+		va_start(ap, what);
+		vsnprintf(err->what, sizeof err->what, what, ap);
+		va_end(ap);
+	}
+	return code;
+}
+
+const char *ggu_status_name(enum ggu_status code)
+{
+	static const char *const name[] = {
+		[GGU_OK] = "ok", [GGU_ERR_NOMEM] = "out of memory", [GGU_ERR_IO] = "input/output error",
+		[GGU_ERR_TRUNCATED] = "truncated", [GGU_ERR_FORMAT] = "malformed",
+		[GGU_ERR_UNSUPPORTED] = "unsupported", [GGU_ERR_MISSING] = "missing",
+		[GGU_ERR_TYPE] = "wrong type", [GGU_ERR_RANGE] = "out of range", [GGU_ERR_STATE] = "calls out of order",
+	};
+	return (size_t)code < sizeof name/sizeof *name ? name[code] : "unknown";
+}
+
+const char *ggu_version(void)
+{
+	return GGU_VERSION;
+}

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: MIT
+ * internal.h - what the files of libggu share and nobody else sees: memory, name tables, the
+ * cursor over a source, and the insides of the public structs. All symbols are hidden. */
+#ifndef GGU_INTERNAL_H
+#define GGU_INTERNAL_H
+#include <pthread.h>
+#include <stdio.h>
+#include "ggu.h"
+#pragma GCC visibility push(hidden)
+
+#define GGU_TRY(x) do { enum ggu_status try_ = (x); if (try_ != GGU_OK) return try_; } while (0)
+
+enum {
+	GGU_KEY_MAX = 65535,            /* bytes of a key or tensor name; the specification's bound for keys */
+	GGU_ARRAY_DEPTH_MAX = 8,
+	GGU_ALIGN_DEFAULT = 32,
+	GGU_ALIGN_MIN = 8,              /* the specification wants a multiple of 8 */
+	GGU_ALIGN_MAX = 1 << 20
+};
+
+static inline bool ggu_mul(uint64_t a, uint64_t b, uint64_t *r)
+{
+	return !__builtin_mul_overflow(a, b, r) && *r <= INT64_MAX;
+}
+/* a is a power of two; x + a must not wrap (all positions are below 2^63) */
+static inline uint64_t ggu_align_up(uint64_t x, uint64_t a) { return (x + a - 1) & ~(a - 1); }
+static inline bool ggu_align_ok(uint64_t a)
+{
+	return a >= GGU_ALIGN_MIN && a <= GGU_ALIGN_MAX && !(a & (a - 1));
+}
+
+/* ---- arena.c: memory that is freed as a whole ---- */
+
+struct ggu_block;
+struct ggu_arena { struct ggu_block *head; size_t next_bytes; };
+/* n bytes aligned to 16, or NULL */
+void *ggu_arena_alloc(struct ggu_arena *a, size_t n);
+/* A larger copy; the old bytes stay unused in the arena. */
+void *ggu_arena_grow(struct ggu_arena *a, void *p, size_t old_bytes, size_t new_bytes);
+/* Bytes and a NUL after them. */
+char *ggu_arena_str(struct ggu_arena *a, const char *s, size_t n);
+void ggu_arena_free(struct ggu_arena *a);
+
+/* ---- index.c: names to positions in a list of the caller's ---- */
+
+struct ggu_index { uint64_t *slot; size_t n_slots, n; };
+typedef struct ggu_str (*ggu_index_key)(const void *list, size_t i);
+/* Position of the name in list, or SIZE_MAX. */
+size_t ggu_index_find(const struct ggu_index *x, const void *list, ggu_index_key key, const char *s, size_t n);
+/* Enters position i, whose name must not be there yet. false: out of memory. */
+bool ggu_index_add(struct ggu_index *x, const void *list, ggu_index_key key, size_t i);
+void ggu_index_free(struct ggu_index *x);
+
+/* ---- cursor.c ---- */
+
+/* Where bytes come from. size is UINT64_MAX for a pipe. */
+struct ggu_source {
+	int fd;                         /* -1: memory */
+	bool own_fd, seekable, big;
+	const uint8_t *memory;
+	uint64_t size;
+	uint32_t version, alignment;
+	uint64_t data_offset;
+	char *name;
+	const uint8_t *map;             /* of the whole file, made by ggu_map */
+	uint8_t *buf;                   /* read ahead: bytes [buf_at, buf_at + buf_n) of the source */
+	uint64_t buf_at;
+	size_t buf_n;
+};
+/* Bytes [at, at+n) of a source that can seek; *got < n only at its end. */
+enum ggu_status ggu_source_pread(const struct ggu_source *s, uint64_t at, void *to, size_t n, size_t *got, struct ggu_error *err);
+/* The next bytes of a pipe; *got < n only at its end. */
+enum ggu_status ggu_source_read(struct ggu_source *s, uint64_t at, void *to, size_t n, size_t *got, struct ggu_error *err);
+
+/* A position in a source with the bytes after it. Every getter advances or fails with
+ * GGU_ERR_TRUNCATED at the first byte of what it was to read. `where` names what is being read. */
+struct ggu_cursor {
+	struct ggu_source *s;
+	const uint8_t *p;               /* next byte, n of them buffered */
+	size_t n;
+	uint64_t at;                    /* offset of p */
+	const char *where;
+	struct ggu_error *err;
+};
+void ggu_cursor_init(struct ggu_cursor *c, struct ggu_source *s, struct ggu_error *err);
+uint64_t ggu_cursor_left(const struct ggu_cursor *c);  /* bytes up to the end; huge for a pipe */
+enum ggu_status ggu_cursor_u8(struct ggu_cursor *c, uint8_t *v);
+enum ggu_status ggu_cursor_u32(struct ggu_cursor *c, uint32_t *v);
+enum ggu_status ggu_cursor_u64(struct ggu_cursor *c, uint64_t *v);
+enum ggu_status ggu_cursor_bytes(struct ggu_cursor *c, void *to, size_t n);
+/* n bytes into the arena with `tail` zeros behind. On a pipe memory is taken as they arrive. */
+enum ggu_status ggu_cursor_block(struct ggu_cursor *c, struct ggu_arena *a, size_t n, size_t tail, void **to);
+/* n integers or floats of `width` bytes, in host order; n*width must not overflow. */
+enum ggu_status ggu_cursor_numbers(struct ggu_cursor *c, struct ggu_arena *a, size_t n, size_t width, void **to);
+/* A length of at most max and that many bytes, with a NUL behind. */
+enum ggu_status ggu_cursor_str(struct ggu_cursor *c, struct ggu_arena *a, size_t max, struct ggu_str *s);
+/* Hands bytes read ahead back to the source, which then stands at the cursor. */
+void ggu_cursor_done(struct ggu_cursor *c);
+
+/* ---- swap.c ---- */
+
+/* Reverses the bytes of every integer of n_blocks blocks laid out as in qtypes.def. */
+void ggu_swap_blocks(void *p, size_t n_blocks, const struct ggu_type_info *info);
+void ggu_swap_items(void *p, size_t n, size_t width);   /* width 1, 2, 4, 8 */
+
+/* ---- meta.c ---- */
+
+struct ggu_kv {
+	struct ggu_str key;
+	uint64_t offset;
+	uint8_t type, item_type;        /* equal for scalars */
+	size_t n;
+	union {
+		unsigned char scalar[8];        /* host order */
+		struct ggu_str str;
+		const void *items;              /* packed numbers */
+		const struct ggu_str *strs;
+		const struct ggu_kv *subs;
+	} v;
+};
+struct ggu_meta {
+	struct ggu_arena arena;
+	struct ggu_kv *kv;
+	size_t n, cap;
+	struct ggu_index index;
+};
+/* Appends kv, whose data already lies in the arena. *dup: the key was there, nothing done. */
+enum ggu_status ggu_meta_append(struct ggu_meta *m, const struct ggu_kv *kv, bool *dup);
+
+/* ---- kv_read.c, table.c: the parts of a header ---- */
+
+enum ggu_status ggu_kv_read(struct ggu_cursor *c, struct ggu_meta *m);
+struct ggu_table {
+	struct ggu_arena arena;
+	struct ggu_tensor *t;
+	size_t n, cap;
+	struct ggu_index index;
+};
+/* Name, shape and type make sense, and the name is new; fills t->bytes. at: where to blame what, or all NO_OFFSET. */
+struct ggu_tensor_at { uint64_t name, n_dims, ne, type; };
+enum ggu_status ggu_tensor_check(struct ggu_tensor *t, const struct ggu_tensor_at *at, struct ggu_error *err);
+enum ggu_status ggu_table_append(struct ggu_table *x, const struct ggu_tensor *t, bool *dup);
+size_t ggu_table_find(const struct ggu_table *x, const char *name);
+void ggu_table_free(struct ggu_table *x);
+enum ggu_status ggu_table_read(struct ggu_cursor *c, struct ggu_table *x, uint64_t n, uint32_t source);
+
+/* ---- read.c, shards.c ---- */
+
+struct ggu_file {
+	struct ggu_meta *meta;
+	struct ggu_table table;
+	size_t *order;
+	struct ggu_source *source;
+	uint32_t n_sources;
+	pthread_mutex_t lock;           /* of the maps */
+};
+/* Reads source i's header into *meta (new, the caller's) and appends its tensors to f. */
+enum ggu_status ggu_header_read(struct ggu_file *f, uint32_t i, struct ggu_meta **meta, struct ggu_error *err);
+/* Opens path as source i. */
+enum ggu_status ggu_source_open(struct ggu_source *s, const char *path, struct ggu_error *err);
+/* If source 0, opened from path (NULL: not from a path), is one of several shards, opens and reads the others. */
+enum ggu_status ggu_shards_open(struct ggu_file *f, const char *path, struct ggu_error *err);
+
+#pragma GCC visibility pop
+#endif

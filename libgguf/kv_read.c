@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: MIT
+ * kv_read.c - one key/value pair of a header: checked, and copied into a meta's arena.
+ *
+ *   key: length u64, bytes | type u32 | value, an array being: item type u32, count u64, items */
+#include <string.h>
+#include "internal.h"
+
+static enum ggu_status type_of(struct ggu_cursor *c, uint8_t *t)
+{
+	uint64_t at = c->at;
+	uint32_t v;
+
+	GGU_TRY(ggu_cursor_u32(c, &v));
+	if (v >= GGU_KV_TYPE_COUNT)
+		return ggu_fail(c->err, GGU_ERR_FORMAT, at, c->where, "unknown value type %u", v);
+	*t = (uint8_t)v;
+	return GGU_OK;
+}
+
+static enum ggu_status bools(struct ggu_cursor *c, const void *p, size_t n)
+{
+	const uint8_t *b = p;
+
+	for (size_t i = 0; i < n; i++)
+		if (b[i] > 1)
+			return ggu_fail(c->err, GGU_ERR_FORMAT, c->at - n + i, c->where, "bool is %u, neither 0 nor 1", b[i]);
+	return GGU_OK;
+}
+
+static enum ggu_status array(struct ggu_cursor *c, struct ggu_arena *a, struct ggu_kv *kv, int depth);
+
+/* n items of `bytes` in memory, each read by its own call. Where the end of the source is not known
+ * the list grows with what arrives. */
+static enum ggu_status list(struct ggu_cursor *c, struct ggu_arena *a, struct ggu_kv *kv, int depth)
+{
+	bool strings = kv->item_type == GGU_STRING;
+	size_t bytes = strings ? sizeof(struct ggu_str) : sizeof(struct ggu_kv);
+	size_t room = c->s->size != UINT64_MAX || kv->n < 4096 ? kv->n : 4096;
+	char *p = ggu_arena_alloc(a, room*bytes);
+
+	for (size_t i = 0; p && i < kv->n; i++) {
+		if (i == room) {
+			room = kv->n - room < room ? kv->n : 2*room;
+			p = ggu_arena_grow(a, p, i*bytes, room*bytes);
+			if (!p)
+				break;
+		}
+		if (strings) {
+			GGU_TRY(ggu_cursor_str(c, a, SIZE_MAX, (struct ggu_str *)(void *)p + i));
+		} else {
+			struct ggu_kv *sub = (struct ggu_kv *)(void *)p + i;
+			*sub = (struct ggu_kv){ .key = { "", 0 }, .offset = c->at, .type = GGU_ARRAY };
+			GGU_TRY(array(c, a, sub, depth + 1));
+		}
+	}
+	if (!p)
+		return ggu_fail(c->err, GGU_ERR_NOMEM, c->at, c->where, "out of memory for %zu items", kv->n);
+	kv->v.items = p;
+	return GGU_OK;
+}
+
+static enum ggu_status array(struct ggu_cursor *c, struct ggu_arena *a, struct ggu_kv *kv, int depth)
+{
+	uint64_t at = c->at, n;
+	size_t width, item_bytes;
+	void *p;
+
+	if (depth >= GGU_ARRAY_DEPTH_MAX)
+		return ggu_fail(c->err, GGU_ERR_UNSUPPORTED, at, c->where, "arrays nested deeper than %d", GGU_ARRAY_DEPTH_MAX);
+	GGU_TRY(type_of(c, &kv->item_type));
+	at = c->at;
+	GGU_TRY(ggu_cursor_u64(c, &n));
+	width = ggu_kv_type_bytes(kv->item_type);
+	/* a string takes at least its length, an array its type and count */
+	item_bytes = width ? width : kv->item_type == GGU_STRING ? 8 : 12;
+	if (n > ggu_cursor_left(c)/item_bytes || n > SIZE_MAX/2/sizeof(struct ggu_kv))
+		return ggu_fail(c->err, GGU_ERR_TRUNCATED, at, c->where, "array of %llu items exceeds the file", (unsigned long long)n);
+	kv->n = (size_t)n;
+	if (!width)
+		return list(c, a, kv, depth);
+	GGU_TRY(ggu_cursor_numbers(c, a, kv->n, width, &p));
+	kv->v.items = p;
+	return kv->item_type == GGU_BOOL ? bools(c, p, kv->n) : GGU_OK;
+}
+
+enum ggu_status ggu_kv_read(struct ggu_cursor *c, struct ggu_meta *m)
+{
+	struct ggu_kv kv = { .offset = c->at };
+	enum ggu_status s;
+	bool dup;
+
+	c->where = "";
+	GGU_TRY(ggu_cursor_str(c, &m->arena, GGU_KEY_MAX, &kv.key));
+	if (!kv.key.n)
+		return ggu_fail(c->err, GGU_ERR_FORMAT, kv.offset, "", "empty key");
+	if (memchr(kv.key.p, 0, kv.key.n))
+		return ggu_fail(c->err, GGU_ERR_FORMAT, kv.offset, kv.key.p, "key holds a NUL byte");
+	c->where = kv.key.p;
+	GGU_TRY(type_of(c, &kv.type));
+	if (kv.type == GGU_ARRAY) {
+		GGU_TRY(array(c, &m->arena, &kv, 0));
+	} else {
+		kv.item_type = kv.type;
+		kv.n = 1;
+		if (kv.type == GGU_STRING) {
+			GGU_TRY(ggu_cursor_str(c, &m->arena, SIZE_MAX, &kv.v.str));
+		} else {
+			void *p;
+			size_t width = ggu_kv_type_bytes(kv.type);
+			GGU_TRY(ggu_cursor_numbers(c, &m->arena, 1, width, &p));
+			memcpy(kv.v.scalar, p, width);
+			if (kv.type == GGU_BOOL)
+				GGU_TRY(bools(c, kv.v.scalar, 1));
+		}
+	}
+	s = ggu_meta_append(m, &kv, &dup);
+	if (s != GGU_OK)
+		return ggu_fail(c->err, s, kv.offset, kv.key.p, "out of memory");
+	if (dup)
+		return ggu_fail(c->err, GGU_ERR_FORMAT, kv.offset, kv.key.p, "duplicate key");
+	return GGU_OK;
+}

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: MIT
+ * shards.c - NAME-00001-of-0000N.gguf and its fellows, read as one file.
+ *
+ * Whichever shard is named, all N are opened. Their names are that name with other digits: nothing
+ * inside a file takes part in forming a path. What each says (split.no from 0, split.count,
+ * split.tensors.count over all) must agree with the names and with the tensors found. */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "internal.h"
+
+enum { DIGITS = 5, TAIL = sizeof "-00001-of-00002.gguf" - 1 };
+
+static bool number(const char *s, uint32_t *v)
+{
+	*v = 0;
+	for (int i = 0; i < DIGITS; i++) {
+		if (s[i] < '0' || s[i] > '9')
+			return false;
+		*v = 10**v + (uint32_t)(s[i] - '0');
+	}
+	return true;
+}
+
+/* "dir/NAME-00002-of-00003.gguf": no = 1, count = 3; false for other names. */
+static bool parse_name(const char *path, uint32_t *no, uint32_t *count)
+{
+	size_t n = strlen(path);
+	const char *s;
+
+	if (n <= TAIL)
+		return false;
+	s = path + n - TAIL;
+	if (s[0] != '-' || memcmp(s + 1 + DIGITS, "-of-", 4) || strcmp(s + 1 + 2*DIGITS + 4, ".gguf"))
+		return false;
+	if (!number(s + 1, no) || !number(s + 1 + DIGITS + 4, count) || !*no || *no > *count)
+		return false;
+	--*no;
+	return true;
+}
+
+/* The three keys of shard i hold. */
+static enum ggu_status check(const struct ggu_meta *m, uint32_t i, uint32_t count, uint64_t *n_tensors, struct ggu_error *err)
+{
+	static const char *const key[] = { "split.no", "split.count", "split.tensors.count" };
+	uint64_t want[] = { i, count, *n_tensors };
+
+	for (int k = 0; k < 3; k++) {
+		const struct ggu_kv *kv = ggu_meta_find(m, key[k]);
+		uint64_t v;
+		if (!kv)
+			return ggu_fail(err, GGU_ERR_MISSING, GGU_NO_OFFSET, key[k], "missing in a shard");
+		if (!ggu_meta_uint(m, key[k], &v))
+			return ggu_fail(err, GGU_ERR_TYPE, kv->offset, key[k], "is %s, not an unsigned integer", ggu_kv_type_name(kv->type));
+		if (k == 2 && want[k] == UINT64_MAX)
+			want[k] = *n_tensors = v;
+		if (v != want[k])
+			return ggu_fail(err, GGU_ERR_FORMAT, kv->offset, key[k], "is %llu, not %llu", (unsigned long long)v, (unsigned long long)want[k]);
+	}
+	return GGU_OK;
+}
+
+static void blame(struct ggu_error *err, uint32_t i, const char *name)
+{
+	if (err) {
+		err->source = i;
+		snprintf(err->file, sizeof err->file, "%s", name);
+	}
+}
+
+static enum ggu_status open_one(struct ggu_file *f, uint32_t i, uint32_t count, const char *path, uint64_t *n_tensors, struct ggu_error *err)
+{
+	struct ggu_source *s = &f->source[i];
+	struct ggu_meta *m = NULL;
+	enum ggu_status status;
+	char *name = strdup(path), digits[DIGITS + 1];
+
+	if (!name)
+		return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
+	snprintf(digits, sizeof digits, "%05u", (i + 1) % 100000);
+	memcpy(name + strlen(name) - TAIL + 1, digits, DIGITS);
+	status = ggu_source_open(s, name, err);
+	if (status == GGU_OK)
+		status = ggu_header_read(f, i, &m, err);
+	if (status == GGU_OK)
+		status = check(m, i, count, n_tensors, err);
+	if (status != GGU_OK)
+		blame(err, i, name);
+	free(name);
+	if (i == 0 && status == GGU_OK)
+		f->meta = m;
+	else
+		ggu_meta_free(m);
+	return status;
+}
+
+/* Forgets source 0 and its header, which was another shard than the first. */
+static void forget(struct ggu_file *f)
+{
+	struct ggu_source *s = f->source;
+
+	if (s->own_fd)
+		close(s->fd);
+	free(s->buf);
+	free(s->name);
+	*s = (struct ggu_source){ .fd = -1 };
+	ggu_meta_free(f->meta);
+	f->meta = NULL;
+	ggu_table_free(&f->table);
+}
+
+static enum ggu_status open_all(struct ggu_file *f, const char *path, uint32_t no, uint32_t count, struct ggu_error *err)
+{
+	uint64_t n_tensors = UINT64_MAX;
+	struct ggu_source *p;
+
+	GGU_TRY(check(f->meta, no, count, &n_tensors, err));
+	p = realloc(f->source, count*sizeof *p);
+	if (!p)
+		return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
+	f->source = p;
+	memset(p + 1, 0, (count - 1)*sizeof *p);
+	for (uint32_t i = 1; i < count; i++)
+		p[i].fd = -1;
+	f->n_sources = count;
+	if (no)
+		forget(f);
+	for (uint32_t i = no ? 0 : 1; i < count; i++)
+		GGU_TRY(open_one(f, i, count, path, &n_tensors, err));
+	if (f->table.n != n_tensors)
+		return ggu_fail(err, GGU_ERR_FORMAT, GGU_NO_OFFSET, "split.tensors.count", "is %llu, but the shards hold %zu tensors",
+		                (unsigned long long)n_tensors, f->table.n);
+	ggu_meta_remove(f->meta, "split.no");
+	ggu_meta_remove(f->meta, "split.count");
+	ggu_meta_remove(f->meta, "split.tensors.count");
+	return GGU_OK;
+}
+
+enum ggu_status ggu_shards_open(struct ggu_file *f, const char *path, struct ggu_error *err)
+{
+	const struct ggu_kv *kv = ggu_meta_find(f->meta, "split.count");
+	uint64_t says = 0;
+	uint32_t no, count;
+
+	if (!kv)
+		return GGU_OK;
+	if (!ggu_meta_uint(f->meta, "split.count", &says))
+		return ggu_fail(err, GGU_ERR_TYPE, kv->offset, "split.count", "is %s, not an unsigned integer", ggu_kv_type_name(kv->type));
+	if (says <= 1)                          /* 0 is what a merge leaves behind */
+		return GGU_OK;
+	if (!path)
+		return ggu_fail(err, GGU_ERR_UNSUPPORTED, kv->offset, "split.count", "one of %llu shards: they are read by name only",
+		                (unsigned long long)says);
+	if (!parse_name(path, &no, &count))
+		return ggu_fail(err, GGU_ERR_UNSUPPORTED, kv->offset, "split.count",
+		                "one of %llu shards, but its name does not end in -00001-of-%05llu.gguf",
+		                (unsigned long long)says, (unsigned long long)says);
+	return open_all(f, path, no, count, err);
+}

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: MIT
+ * table.c - the table of tensors: what a name, a shape and a type must be, for reader and writer alike.
+ *
+ *   name: length u64, bytes | n_dims u32 | ne u64 each, fastest first | type u32 | offset u64 */
+#include <stdlib.h>
+#include <string.h>
+#include "internal.h"
+
+enum ggu_status ggu_tensor_check(struct ggu_tensor *t, const struct ggu_tensor_at *at, struct ggu_error *err)
+{
+	const struct ggu_type_info *info = ggu_type_info(t->type);
+	uint64_t n = 1, any = 1;
+
+	if (!t->name_bytes)
+		return ggu_fail(err, GGU_ERR_FORMAT, at->name, "", "empty tensor name");
+	if (memchr(t->name, 0, t->name_bytes))
+		return ggu_fail(err, GGU_ERR_FORMAT, at->name, t->name, "tensor name holds a NUL byte");
+	if (t->n_dims > 4)
+		return ggu_fail(err, GGU_ERR_FORMAT, at->n_dims, t->name, "%u dimensions, at most 4 are known", t->n_dims);
+	/* the product without zeros is bounded too, so that products of some of the dimensions cannot wrap */
+	for (uint32_t i = 0; i < t->n_dims; i++) {
+		uint64_t ne_at = at->ne == GGU_NO_OFFSET ? at->ne : at->ne + 8*i;
+		if (!ggu_mul(any, t->ne[i] ? t->ne[i] : 1, &any))
+			return ggu_fail(err, GGU_ERR_FORMAT, ne_at, t->name, "number of elements overflows");
+		n *= t->ne[i];
+	}
+	if (!info)
+		return ggu_fail(err, GGU_ERR_UNSUPPORTED, at->type, t->name, "tensor type %u is %s", t->type,
+		                t->type < GGU_TYPE_COUNT ? "no longer in use" : "unknown");
+	if (t->ne[0] % info->block_weights)
+		return ggu_fail(err, GGU_ERR_FORMAT, at->ne, t->name, "rows of %llu elements are no whole blocks of %u (%s)",
+		                (unsigned long long)t->ne[0], info->block_weights, info->name);
+	if (!ggu_type_bytes(t->type, n, &t->bytes))
+		return ggu_fail(err, GGU_ERR_FORMAT, at->ne, t->name, "size in bytes overflows");
+	return GGU_OK;
+}
+
+static struct ggu_str name_of(const void *list, size_t i)
+{
+	const struct ggu_tensor *t = &((const struct ggu_table *)list)->t[i];
+	return (struct ggu_str){ t->name, t->name_bytes };
+}
+
+size_t ggu_table_find(const struct ggu_table *x, const char *name)
+{
+	return ggu_index_find(&x->index, x, name_of, name, strlen(name));
+}
+
+enum ggu_status ggu_table_append(struct ggu_table *x, const struct ggu_tensor *t, bool *dup)
+{
+	*dup = ggu_index_find(&x->index, x, name_of, t->name, t->name_bytes) != SIZE_MAX;
+	if (*dup)
+		return GGU_OK;
+	if (x->n == x->cap) {
+		size_t cap = x->cap ? 2*x->cap : 256;
+		struct ggu_tensor *p = realloc(x->t, cap*sizeof *p);
+		if (!p)
+			return GGU_ERR_NOMEM;
+		x->t = p;
+		x->cap = cap;
+	}
+	x->t[x->n] = *t;
+	if (!ggu_index_add(&x->index, x, name_of, x->n))
+		return GGU_ERR_NOMEM;
+	x->n++;
+	return GGU_OK;
+}
+
+void ggu_table_free(struct ggu_table *x)
+{
+	ggu_arena_free(&x->arena);
+	ggu_index_free(&x->index);
+	free(x->t);
+	*x = (struct ggu_table){ 0 };
+}
+
+static enum ggu_status entry(struct ggu_cursor *c, struct ggu_table *x, uint32_t source)
+{
+	struct ggu_tensor t = { .source = source, .entry = c->at, .ne = { 1, 1, 1, 1 } };
+	struct ggu_tensor_at at = { .name = c->at };
+	struct ggu_str name;
+	enum ggu_status s;
+	bool dup;
+
+	c->where = "";
+	GGU_TRY(ggu_cursor_str(c, &x->arena, GGU_KEY_MAX, &name));
+	t.name = c->where = name.p;
+	t.name_bytes = (uint32_t)name.n;
+	at.n_dims = c->at;
+	GGU_TRY(ggu_cursor_u32(c, &t.n_dims));
+	at.ne = c->at;
+	for (uint32_t i = 0; i < t.n_dims && i < 4; i++)
+		GGU_TRY(ggu_cursor_u64(c, &t.ne[i]));
+	at.type = c->at;
+	if (t.n_dims <= 4) {            /* else ggu_tensor_check refuses it */
+		GGU_TRY(ggu_cursor_u32(c, &t.type));
+		GGU_TRY(ggu_cursor_u64(c, &t.offset));
+	}
+	GGU_TRY(ggu_tensor_check(&t, &at, c->err));
+	s = ggu_table_append(x, &t, &dup);
+	if (s != GGU_OK)
+		return ggu_fail(c->err, s, t.entry, t.name, "out of memory");
+	if (dup)
+		return ggu_fail(c->err, GGU_ERR_FORMAT, t.entry, t.name, "duplicate tensor name");
+	return GGU_OK;
+}
+
+enum ggu_status ggu_table_read(struct ggu_cursor *c, struct ggu_table *x, uint64_t n, uint32_t source)
+{
+	for (uint64_t i = 0; i < n; i++)
+		GGU_TRY(entry(c, x, source));
+	return GGU_OK;
+}
