@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: MIT
+ * typeplan.c - see typeplan.h. */
+#include <errno.h>
+#include <nettle/sha2.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "../model/yaml.h"
+#include "../quant/quant.h"
+#include "msg.h"
+#include "typeplan.h"
+
+uint32_t typeplan_type(const char *what, const char *name)
+{
+	const struct ggu_type_info *info = ggu_type_find(name);
+	if (!info || !quant_can_encode(info->id)) {
+		char list[400] = "";
+		for (uint32_t i = 0; i < GGU_TYPE_COUNT; i++)
+			if (quant_can_encode(i)) snprintf(list + strlen(list), sizeof list - strlen(list), " %s", ggu_type_info(i)->name);
+		msg_die("%s: %s is no type that can be made; these are:%s", what, name, list);
+	}
+	return info->id;
+}
+
+static FILE *open_file(const char *path)
+{
+	FILE *f = fopen(path, "rb");
+	if (!f) msg_die("%s: %s", path, strerror(errno));
+	return f;
+}
+void typeplan_sha256(const char *path, char hex[65])
+{
+	struct sha256_ctx ctx;
+	uint8_t buf[65536], digest[SHA256_DIGEST_SIZE];
+	FILE *f = open_file(path);
+	size_t n;
+	sha256_init(&ctx);
+	while ((n = fread(buf, 1, sizeof buf, f)) > 0) sha256_update(&ctx, n, buf);
+	if (ferror(f)) msg_die("%s: %s", path, strerror(errno));
+	fclose(f);
+	sha256_digest(&ctx, sizeof digest, digest);
+	for (size_t i = 0; i < sizeof digest; i++) snprintf(hex + 2*i, 3, "%02x", digest[i]);
+}
+
+enum { PLAN_MAX = 64 << 20 };
+static char *read_plan(const char *path, size_t *n)
+{
+	FILE *f = open_file(path);
+	size_t have = 65536;
+	char *p = malloc(have);
+	*n = 0;
+	while (p && (*n += fread(p + *n, 1, have - *n, f)) == have && have < PLAN_MAX) p = realloc(p, have *= 2);
+	if (!p) msg_die("out of memory");
+	if (ferror(f)) msg_die("%s: %s", path, strerror(errno));
+	if (*n == have) msg_die("%s: more than %d bytes", path, PLAN_MAX);
+	fclose(f);
+	return p;
+}
+struct by_name { const char *name; size_t at; };
+static int name_order(const void *a, const void *b)
+{
+	return strcmp(((const struct by_name *)a)->name, ((const struct by_name *)b)->name);
+}
+static void from_plan(const char *path, const struct ggu_tensor *const *t, size_t n, struct recipe_choice *choice)
+{
+	struct yaml_doc *doc;
+	struct ggu_error err;
+	size_t bytes;
+	char *text = read_plan(path, &bytes);
+	const struct yaml_node *root;
+	struct by_name *index = calloc(n + 1, sizeof *index);
+	if (!index) msg_die("out of memory");
+	for (size_t i = 0; i < n; i++) {
+		index[i] = (struct by_name){ t[i]->name, i };
+		choice[i] = (struct recipe_choice){ t[i]->type, t[i]->type, RECIPE_LEFT_ALONE };
+	}
+	qsort(index, n, sizeof *index, name_order);
+	if (yaml_doc_parse(&doc, text, bytes, &err) != GGU_OK) msg_die_error(path, &err);
+	root = yaml_doc_root(doc);
+	if (!root || root->kind != YAML_SEQUENCE) msg_die("%s: not a list of tensor and type", path);
+	for (size_t i = 0; i < root->count; i++) {
+		const struct yaml_node *item = root->items[i], *name = yaml_get(item, "tensor"), *type = yaml_get(item, "type");
+		struct by_name key, *found;
+		char where[64];
+		uint32_t to;
+		uint64_t unused;
+		if (!name || !type || name->kind != YAML_SCALAR || type->kind != YAML_SCALAR)
+			msg_die("%s: line %u: wants tensor and type", path, item->line);
+		key.name = name->text;
+		found = bsearch(&key, index, n, sizeof *index, name_order);
+		if (!found) msg_die("%s: line %u: the model has no tensor %s", path, item->line, text_mask(name->text, name->n));
+		snprintf(where, sizeof where, "%.40s: line %u", path, item->line);
+		if (ggu_type_find(type->text) && ggu_type_find(type->text)->id == t[found->at]->type) to = t[found->at]->type;
+		else to = typeplan_type(where, type->text);
+		if (!ggu_type_bytes(to, t[found->at]->ne[0], &unused))
+			msg_die("%s: line %u: rows of %llu weights are no whole number of %s blocks", path, item->line,
+				(unsigned long long)t[found->at]->ne[0], ggu_type_info(to)->name);
+		choice[found->at] = (struct recipe_choice){ to, to, to == t[found->at]->type ? RECIPE_LEFT_ALONE : RECIPE_OVERRIDE };
+	}
+	yaml_doc_free(doc);
+	free(index);
+	free(text);
+}
+/* The recipe that a mixture comes nearest to, by what holds most weights. */
+static uint32_t nearest_file_type(const struct ggu_tensor *const *t, size_t n, const struct recipe_choice *choice)
+{
+	uint64_t weights[GGU_TYPE_COUNT] = { 0 };
+	uint32_t most = 0;
+	for (size_t i = 0; i < n; i++) weights[choice[i].type] += t[i]->ne[0]*ggu_tensor_rows(t[i]);
+	for (uint32_t k = 1; k < GGU_TYPE_COUNT; k++) if (weights[k] > weights[most]) most = k;
+	for (size_t i = 0; recipe_at(i); i++) if (recipe_type(recipe_at(i)) == most) return recipe_file_type(recipe_at(i));
+	return RECIPE_KEEP;
+}
+
+uint32_t typeplan_choose(const struct typeplan_options *p, const struct recipe *r, const char *name, const struct ggu_meta *meta,
+	const struct ggu_tensor *const *t, size_t n, struct recipe_choice *choice)
+{
+	struct recipe_options ro = p->recipe;
+	size_t n_over = p->tensor_type ? p->tensor_type->n : 0;
+	struct recipe_override *over = calloc(n_over + 1, sizeof *over);
+	char **regex = calloc(n_over + 1, sizeof *regex);
+	struct ggu_error err;
+	uint32_t ftype;
+	if (!over || !regex) msg_die("out of memory");
+	for (size_t i = 0; i < n_over; i++) {
+		const char *text = p->tensor_type->v[i], *eq = strrchr(text, '=');
+		if (!eq || eq == text) msg_die("--tensor-type %s: wants REGEX=TYPE", text);
+		regex[i] = strdup(text);
+		if (!regex[i]) msg_die("out of memory");
+		regex[i][eq - text] = 0;
+		over[i] = (struct recipe_override){ regex[i], typeplan_type("--tensor-type", eq + 1) };
+	}
+	ro.overrides = over;
+	ro.n_overrides = n_over;
+	ro.output_type = p->output_type ? (int)typeplan_type("--output-tensor-type", p->output_type) : -1;
+	ro.token_embd_type = p->embd_type ? (int)typeplan_type("--token-embedding-type", p->embd_type) : -1;
+	if (p->plan) {
+		if (n_over || p->output_type || p->embd_type || ro.pure) msg_die("--plan names every type: it goes with no other wish");
+		from_plan(p->plan, t, n, choice);
+		ftype = nearest_file_type(t, n, choice);
+	} else {
+		if (recipe_choose(r, &ro, meta, t, n, choice, &err) != GGU_OK) msg_die_error(name, &err);
+		ftype = recipe_file_type(r);
+	}
+	for (size_t i = 0; i < n_over; i++) free(regex[i]);
+	free(regex);
+	free(over);
+	return ftype;
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT
+ * typeplan.h - which type for which tensor, from what the person said: a recipe and wishes, or a plan
+ * file. Programs only; all failures exit 2 with a message. */
+#ifndef TOOLS_TYPEPLAN_H
+#define TOOLS_TYPEPLAN_H
+#include "../quant/recipe.h"
+#include "opt.h"
+
+struct typeplan_options {
+	struct recipe_options recipe;           /* overrides and types in it are filled from the following */
+	const struct opt_list *tensor_type;     /* "REGEX=T" */
+	const char *output_type, *embd_type;    /* "q6_K" or NULL */
+	const char *plan;                       /* file name, or NULL: a recipe */
+};
+/* The types of tensors t[n] of the model `name` into choice[n]; returns the general.file_type to record. With a
+ * plan it is that of the first recipe whose own type holds most weights. A plan is a YAML list of mappings with
+ * `tensor` and `type`; tensors it does not name stay as they are. */
+uint32_t typeplan_choose(const struct typeplan_options *p, const struct recipe *r, const char *name, const struct ggu_meta *meta,
+	const struct ggu_tensor *const *t, size_t n, struct recipe_choice *choice);
+/* A type that can be made, by name in any case; exits 2 for any other. */
+uint32_t typeplan_type(const char *what, const char *name);
+/* The file's SHA-256 as 64 hex digits and a NUL. */
+void typeplan_sha256(const char *path, char hex[65]);
+
+#endif
