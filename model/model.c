@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT
+ * model.c - open a model: file, architecture, graph. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "session.h"
+
+static enum ggu_status unknown(const struct model *m, const char *name, struct ggu_error *err)
+{
+	char known[120] = "";
+	for (size_t i = 0; i < arch_count(m->archs); i++) {
+		size_t n = strlen(known);
+		snprintf(known + n, sizeof known - n, "%s%s", i ? " " : "", arch_at(m->archs, i)->name);
+	}
+	return ggu_fail(err, GGU_ERR_UNSUPPORTED, GGU_NO_OFFSET, name, "is no known architecture (known: %s)", known);
+}
+
+static enum ggu_status build(struct model *m, const struct model_options *o, struct ggu_error *err)
+{
+	struct ggu_str name;
+	const struct arch *a;
+	enum ggu_status s = arch_set_new(&m->archs, err);
+	if (!s && o->arch_file) s = arch_set_add_file(m->archs, o->arch_file, err);
+	if (s) return s;
+	if (!ggu_meta_str(ggu_file_meta(m->file), "general.architecture", &name))
+		return ggu_fail(err, GGU_ERR_MISSING, GGU_NO_OFFSET, "general.architecture", "is missing: this is no model");
+	a = arch_find(m->archs, name.p);
+	return a ? graph_build(&m->graph, a, m->file, m->arena, err) : unknown(m, name.p, err);
+}
+
+enum ggu_status model_open(struct model **out, const char *path, const struct model_options *o, struct ggu_error *err)
+{
+	struct model *m = calloc(1, sizeof *m);
+	enum ggu_status s;
+	if (!m || !(m->arena = expr_arena_new())) {
+		free(m);
+		return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
+	}
+	m->pool = o->pool;
+	s = ggu_open(&m->file, path, err);
+	if (!s && !ggu_file_seekable(m->file)) s = ggu_fail(err, GGU_ERR_UNSUPPORTED, GGU_NO_OFFSET, "", "is no seekable file: evaluating maps the weights");
+	if (!s) s = build(m, o, err);
+	if (s) model_close(m);
+	else *out = m;
+	return s;
+}
+
+void model_close(struct model *m)
+{
+	if (!m) return;
+	ggu_close(m->file);
+	arch_set_free(m->archs);
+	expr_arena_free(m->arena);
+	free(m);
+}
+
+const struct ggu_file *model_file(const struct model *m) { return m->file; }
+size_t model_n_vocab(const struct model *m) { return m->graph.n_vocab; }
+size_t model_n_embd(const struct model *m) { return m->graph.n_embd; }
+size_t model_n_layer(const struct model *m) { return m->graph.n_layer; }
+size_t model_n_ctx_train(const struct model *m) { return m->graph.n_ctx_train; }
