@@ -7,7 +7,7 @@
  * by itself; v_min(a, b) is a < b ? a : b and v_max(a, b) is a > b ? a : b, NaN included: b then.
  *
  *   vf, vi   floats, 32-bit integers
- *   vm       a mask: what comparisons give, m_and joins and v_sel takes */
+ *   vm       a mask: what comparisons give, m_and and m_or join and v_sel takes */
 #ifndef QUANT_ENC_LANE_H
 #define QUANT_ENC_LANE_H
 #include <stdint.h>
@@ -39,6 +39,7 @@ static inline vm v_lt(vf a, vf b) { return _mm512_cmp_ps_mask((__m512)a, (__m512
 static inline vm v_ne(vf a, vf b) { return _mm512_cmp_ps_mask((__m512)a, (__m512)b, _CMP_NEQ_UQ); }
 static inline vm vi_lt(vi a, vi b) { return _mm512_cmplt_epi32_mask((__m512i)a, (__m512i)b); }
 static inline vm m_and(vm a, vm b) { return (vm)(a & b); }
+static inline vm m_or(vm a, vm b) { return (vm)(a | b); }
 static inline vf v_sel(vm m, vf a, vf b) { return (vf)_mm512_mask_blend_ps(m, (__m512)b, (__m512)a); }
 static inline vf v_keep(vm m, vf a) { return (vf)_mm512_maskz_mov_ps(m, (__m512)a); }
 static inline vi vi_one(vm m) { return (vi)_mm512_maskz_set1_epi32(m, 1); }
@@ -52,6 +53,7 @@ static inline vm v_lt(vf a, vf b) { return a < b; }
 static inline vm v_ne(vf a, vf b) { return a != b; }
 static inline vm vi_lt(vi a, vi b) { return a < b; }
 static inline vm m_and(vm a, vm b) { return a & b; }
+static inline vm m_or(vm a, vm b) { return a | b; }
 static inline vf v_keep(vm m, vf a) { return (vf)((vi)a & m); }         /* a, or 0 where m is not set */
 static inline vi vi_one(vm m) { return -m; }                            /* 1 where m is set, else 0 */
 #ifdef LANE_AVX2

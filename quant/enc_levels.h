@@ -14,10 +14,10 @@ struct levels {
 	const struct uneven *uneven;    /* NULL: whole numbers lo..hi */
 	float lo, hi;                   /* least and greatest level */
 	float slo, shi;                 /* least and greatest ls */
+	const float *start;             /* first scales: each maps the largest |x| to this level; see enc_affine.h */
 };
 struct levels_effort {
-	int starts, iters;      /* pairs of first scales, alternations after each */
-	float first, step;      /* a start maps the largest |x| to level first + step*k */
+	int starts, iters;      /* first scales (even), alternations of the best of either half */
 	int walks, reach;       /* refits, and a third of how far ls may move in the first */
 };
 
@@ -78,14 +78,12 @@ static inline struct lv_fit lv_start(const struct levels *a, const struct levels
 {
 	vf zero = vf_dup(0), top = zero, c2[2], cx[2], inv[2];
 	struct lv_fit b = { zero, zero, vf_dup(-1) };
-	vf ps[2] = { zero, zero }, pg[2] = { b.gain, b.gain };  /* best first scale of each sign, and its gain */
+	vf ps[2] = { zero, zero }, pg[2] = { b.gain, b.gain };  /* best of the even and of the odd starts, and its gain */
 	for (int e = 0; e < a->n; e++) top = v_max(top, v_abs(vf_load(&t->x[e][o])));
-	for (int k = 0; k < f->starts + f->iters; k++) {
-		if (k < f->starts) {
-			inv[0] = v_ratio(vf_dup(f->first + f->step*(float)k), top);
-			inv[1] = zero - inv[0];
-		} else {
-			for (int h = 0; h < 2; h++) inv[h] = v_inverse(ps[h]);
+	for (int k = 0; k < f->starts + 2*f->iters; k += 2) {
+		for (int h = 0; h < 2; h++) {
+			if (k < f->starts) inv[h] = v_ratio(vf_dup(a->start[k + h]), top);
+			else inv[h] = v_inverse(ps[h]);
 		}
 		lv_sums(a, t, o, 2, inv, c2, cx);
 		for (int h = 0; h < 2; h++) {

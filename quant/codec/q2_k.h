@@ -3,17 +3,24 @@
  * Bits 2k of byte i of qs, half h = i/32: code i%16 of sub-block 8h + 2k + i/16%2. */
 #ifdef QUANT_ENCODER
 
-static const struct affine q2_k = { .n = 16, .nmax = 3, .smax = 15, .mmax = 15 };
+static const struct affine_start q2_k_starts[AFFINE_STARTS] = {
+	{ 3.7f, .5f }, { 3.6f, 0 }, { 3.6f, 1 }, { 2.4f, .5f }, { 4.5f, 1 }, { 4.8f, .25f }, { 2.5f, 1 }, { 3.7f, .75f },
+	{ 4.9f, .5f }, { 4.7f, 0 }, { 3.3f, 0 }, { 4.9f, .75f }, { 2.5f, 0 }, { 5, 1 }, { 3.2f, .25f }, { 3.4f, .75f },
+	{ 2.4f, .75f }, { 4.2f, .5f }, { 4.2f, .75f }, { 4, .25f }, { 3.2f, .5f }, { 1.6f, .25f }, { 2.6f, 0 },
+	{ 3.6f, .25f }, { 4.3f, 0 }, { 4.3f, 1 }, { 4.2f, 0 }, { 3.4f, .25f }, { 3.8f, 0 }, { 5, .5f }, { 2.8f, .25f },
+	{ 3.3f, 1 },
+};
+static const struct affine q2_k = { .n = 16, .nmax = 3, .smax = 15, .mmax = 15, .start = q2_k_starts };
 static const struct affine_effort q2_k_effort[] = {
-	{ .starts = 2, .iters = 1, .first = 2.6f, .step = .8f, .walks = 0 },
-	{ .starts = 4, .iters = 1, .first = 2.4f, .step = .5f, .walks = 0 },
-	{ .starts = 4, .iters = 2, .first = 2.4f, .step = .5f, .walks = 1 },
-	{ .starts = 6, .iters = 2, .first = 2.2f, .step = .35f, .walks = 1 },
-	{ .starts = 6, .iters = 3, .first = 2.2f, .step = .35f, .walks = 2 },
-	{ .starts = 8, .iters = 3, .first = 2.2f, .step = .28f, .walks = 3 },
-	{ .starts = 12, .iters = 4, .first = 2, .step = .2f, .walks = 3 },
-	{ .starts = 16, .iters = 5, .first = 2, .step = .15f, .walks = 4 },
-	{ .starts = 32, .iters = 6, .first = 2, .step = .08f, .walks = 6 },
+	{ .starts = 2, .iters = 1, .walks = 0 },
+	{ .starts = 4, .iters = 1, .walks = 0 },
+	{ .starts = 4, .iters = 2, .walks = 1 },
+	{ .starts = 6, .iters = 2, .walks = 1 },
+	{ .starts = 6, .iters = 3, .walks = 2 },
+	{ .starts = 8, .iters = 3, .walks = 3 },
+	{ .starts = 12, .iters = 4, .walks = 3 },
+	{ .starts = 16, .iters = 5, .walks = 4 },
+	{ .starts = 32, .iters = 6, .walks = 6 },
 };
 static inline void pack_q2_k(struct q2_k *o, const struct tile *t, const struct fitted *f, int h)
 {

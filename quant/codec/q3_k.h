@@ -4,17 +4,22 @@
  * halves of ls 0..7 and 8..15, bytes 8..11 the upper two bits of ls j, j + 4, j + 8, j + 12. */
 #ifdef QUANT_ENCODER
 
-static const struct levels q3_k = { .n = 16, .lo = -4, .hi = 3, .slo = -32, .shi = 31 };
+static const float q3_k_starts[] = {
+	-3.837f, 4.275f, -4.537f, 3.138f, 5.237f, 3.837f, -5.412f, -4.188f, 4.625f, 3.4f, -4.888f, 5.412f, 4.1f, 2.263f,
+	2.875f, -3.663f, -4.013f, 3.663f, 4.975f, 4.45f, -4.362f, 4.013f, -5.062f, -4.713f, 3.225f, 3.05f, 2.525f, -4.275f,
+	2, 4.8f, -4.1f, -3.925f, 3.75f, -4.45f, 4.362f, 3.925f, 2.962f, 4.188f, -3.75f, 3.312f,
+};
+static const struct levels q3_k = { .n = 16, .lo = -4, .hi = 3, .slo = -32, .shi = 31, .start = q3_k_starts };
 static const struct levels_effort q3_k_effort[] = {
-	{ .starts = 2, .iters = 0, .first = 3.2f, .step = .6f, .walks = 1, .reach = 0 },
-	{ .starts = 4, .iters = 0, .first = 2.8f, .step = .45f, .walks = 1, .reach = 0 },
-	{ .starts = 6, .iters = 1, .first = 2.5f, .step = .38f, .walks = 1, .reach = 0 },
-	{ .starts = 8, .iters = 1, .first = 2.4f, .step = .3f, .walks = 1, .reach = 1 },
-	{ .starts = 8, .iters = 2, .first = 2.4f, .step = .3f, .walks = 2, .reach = 1 },
-	{ .starts = 10, .iters = 2, .first = 2.4f, .step = .24f, .walks = 3, .reach = 1 },
-	{ .starts = 14, .iters = 3, .first = 2.2f, .step = .18f, .walks = 4, .reach = 2 },
-	{ .starts = 20, .iters = 3, .first = 2.2f, .step = .13f, .walks = 6, .reach = 3 },
-	{ .starts = 40, .iters = 4, .first = 2, .step = .07f, .walks = 8, .reach = 5 },
+	{ .starts = 2, .iters = 0, .walks = 1, .reach = 0 },
+	{ .starts = 4, .iters = 0, .walks = 1, .reach = 0 },
+	{ .starts = 8, .iters = 1, .walks = 1, .reach = 0 },
+	{ .starts = 10, .iters = 1, .walks = 1, .reach = 1 },
+	{ .starts = 12, .iters = 2, .walks = 2, .reach = 1 },
+	{ .starts = 16, .iters = 2, .walks = 3, .reach = 1 },
+	{ .starts = 20, .iters = 3, .walks = 4, .reach = 2 },
+	{ .starts = 32, .iters = 3, .walks = 6, .reach = 3 },
+	{ .starts = 40, .iters = 4, .walks = 8, .reach = 5 },
 };
 static inline void pack_q3_k(struct q3_k *o, const struct tile *t, const struct fitted *f, int h)
 {

@@ -2,17 +2,22 @@
  * q4_0.h - blocks of 32: weight = d*(q - 8). Byte i of qs: code i low, code i + 16 high. */
 #ifdef QUANT_ENCODER
 
-static const struct levels q4_0 = { .n = 32, .lo = -8, .hi = 7 };
+static const float q4_0_starts[] = {
+	7.9f, -8.3f, 8.6f, 7.2f, -9, -7.9f, 9.9f, 8.2f, 6.2f, 9, -8.6f, -9.9f, 6.9f, -7.6f, 7.7f, 8.4f, -8.1f, 9.4f, 6,
+	-9.4f, 8.8f, 7.4f, 8.1f, -8.8f, 6.6f, -8.4f, 7.1f, -7.7f, -8.2f, 9.6f, 6.4f, -9.7f, -8, 7.3f, 9.2f, 7.6f, 8.3f,
+	-9.2f, 8, 6.7f,
+};
+static const struct levels q4_0 = { .n = 32, .lo = -8, .hi = 7, .start = q4_0_starts };
 static const struct levels_effort q4_0_effort[] = {
-	{ .starts = 1, .iters = 0, .first = 8, .step = 0 },
-	{ .starts = 2, .iters = 0, .first = 7.6f, .step = .5f },
-	{ .starts = 4, .iters = 1, .first = 7.1f, .step = .4f },
-	{ .starts = 6, .iters = 1, .first = 6.8f, .step = .3f },
-	{ .starts = 8, .iters = 2, .first = 6.5f, .step = .25f },
-	{ .starts = 12, .iters = 2, .first = 6.2f, .step = .2f },
-	{ .starts = 20, .iters = 2, .first = 6, .step = .14f },
-	{ .starts = 32, .iters = 3, .first = 5.8f, .step = .1f },
-	{ .starts = 64, .iters = 3, .first = 5.6f, .step = .055f },
+	{ .starts = 2, .iters = 0 },
+	{ .starts = 4, .iters = 0 },
+	{ .starts = 8, .iters = 0 },
+	{ .starts = 12, .iters = 1 },
+	{ .starts = 16, .iters = 1 },
+	{ .starts = 24, .iters = 1 },
+	{ .starts = 32, .iters = 2 },
+	{ .starts = 40, .iters = 2 },
+	{ .starts = 40, .iters = 3 },
 };
 static inline void pack_q4_0(struct q4_0 *o, const struct tile *t, const struct fitted *f, int h)
 {

@@ -3,17 +3,17 @@
  * scales: see q4_k_scales. Byte e of group i of qs: code e of sub-block 2i low, of 2i + 1 high. */
 #ifdef QUANT_ENCODER
 
-static const struct affine q4_k = { .n = 32, .nmax = 15, .smax = 63, .mmax = 63 };
+static const struct affine q4_k = { .n = 32, .nmax = 15, .smax = 63, .mmax = 63, .start = affine_starts_15 };
 static const struct affine_effort q4_k_effort[] = {
-	{ .starts = 2, .iters = 1, .first = 14, .step = 1.4f, .walks = 0 },
-	{ .starts = 4, .iters = 1, .first = 13.5f, .step = 1, .walks = 0 },
-	{ .starts = 6, .iters = 2, .first = 13, .step = .8f, .walks = 0 },
-	{ .starts = 6, .iters = 2, .first = 13, .step = .8f, .walks = 1 },
-	{ .starts = 8, .iters = 3, .first = 13, .step = .6f, .walks = 1 },
-	{ .starts = 8, .iters = 3, .first = 13, .step = .6f, .walks = 2 },
-	{ .starts = 12, .iters = 4, .first = 12.5f, .step = .4f, .walks = 2 },
-	{ .starts = 20, .iters = 5, .first = 12.5f, .step = .25f, .walks = 3 },
-	{ .starts = 32, .iters = 6, .first = 12, .step = .17f, .walks = 4 },
+	{ .starts = 2, .iters = 1, .walks = 0 },
+	{ .starts = 4, .iters = 1, .walks = 0 },
+	{ .starts = 6, .iters = 2, .walks = 0 },
+	{ .starts = 6, .iters = 2, .walks = 1 },
+	{ .starts = 8, .iters = 3, .walks = 1 },
+	{ .starts = 8, .iters = 3, .walks = 2 },
+	{ .starts = 12, .iters = 4, .walks = 2 },
+	{ .starts = 20, .iters = 5, .walks = 3 },
+	{ .starts = 32, .iters = 6, .walks = 4 },
 };
 /* The twelve bytes of scales: bytes 0..3 ls of sub-blocks 0..3, 4..7 their lm, 8..11 the low halves of ls and lm
  * of sub-blocks 4..7, whose upper two bits lie above the first eight. */

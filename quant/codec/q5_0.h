@@ -2,17 +2,22 @@
  * q5_0.h - blocks of 32: weight = d*(q - 16). Byte i of qs: low bits of codes i and i + 16; bit j of qh: bit 4 of code j. */
 #ifdef QUANT_ENCODER
 
-static const struct levels q5_0 = { .n = 32, .lo = -16, .hi = 15 };
+static const float q5_0_starts[] = {
+	15.15f, 16.2f, -16.2f, 14.1f, 16.9f, -15.85f, -16.73f, 15.85f, 13.05f, 14.8f, -18.3f, 16.55f, 19, 12, 13.75f, 17.6f,
+	15.32f, -16.38f, -17.25f, 14.28f, 15.68f, -19, 14.97f, 16.02f, -15.68f, -16.02f, 13.22f, 16.38f, 18.12f, 12.7f,
+	-16.55f, -17.77f, 14.62f, 17.25f, 12.18f, -16.9f, 13.93f, 16.73f, 13.57f, 18.48f,
+};
+static const struct levels q5_0 = { .n = 32, .lo = -16, .hi = 15, .start = q5_0_starts };
 static const struct levels_effort q5_0_effort[] = {
-	{ .starts = 1, .iters = 0, .first = 16, .step = 0 },
-	{ .starts = 2, .iters = 0, .first = 15.5f, .step = .5f },
-	{ .starts = 4, .iters = 1, .first = 15, .step = .4f },
-	{ .starts = 8, .iters = 1, .first = 14, .step = .3f },
-	{ .starts = 12, .iters = 1, .first = 13.5f, .step = .25f },
-	{ .starts = 16, .iters = 1, .first = 13, .step = .22f },
-	{ .starts = 24, .iters = 2, .first = 12.5f, .step = .17f },
-	{ .starts = 40, .iters = 2, .first = 12, .step = .11f },
-	{ .starts = 80, .iters = 3, .first = 11.5f, .step = .06f },
+	{ .starts = 2, .iters = 0 },
+	{ .starts = 4, .iters = 0 },
+	{ .starts = 8, .iters = 0 },
+	{ .starts = 12, .iters = 1 },
+	{ .starts = 16, .iters = 1 },
+	{ .starts = 24, .iters = 1 },
+	{ .starts = 32, .iters = 2 },
+	{ .starts = 40, .iters = 2 },
+	{ .starts = 40, .iters = 3 },
 };
 static inline void pack_q5_0(struct q5_0 *o, const struct tile *t, const struct fitted *f, int h)
 {

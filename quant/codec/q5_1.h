@@ -2,17 +2,17 @@
  * q5_1.h - blocks of 32: weight = d*q + m. Byte i of qs: low bits of codes i and i + 16; bit j of qh: bit 4 of code j. */
 #ifdef QUANT_ENCODER
 
-static const struct affine q5_1 = { .n = 32, .nmax = 31 };
+static const struct affine q5_1 = { .n = 32, .nmax = 31, .start = affine_starts_31 };
 static const struct affine_effort q5_1_effort[] = {
-	{ .starts = 2, .iters = 1, .first = 30, .step = 1 },
-	{ .starts = 4, .iters = 1, .first = 29, .step = .8f },
-	{ .starts = 6, .iters = 2, .first = 28, .step = .8f },
-	{ .starts = 8, .iters = 2, .first = 27.5f, .step = .7f },
-	{ .starts = 10, .iters = 3, .first = 27, .step = .6f },
-	{ .starts = 16, .iters = 3, .first = 26, .step = .45f },
-	{ .starts = 20, .iters = 4, .first = 26, .step = .35f },
-	{ .starts = 32, .iters = 5, .first = 25, .step = .25f },
-	{ .starts = 64, .iters = 6, .first = 25, .step = .13f },
+	{ .starts = 2, .iters = 1 },
+	{ .starts = 4, .iters = 1 },
+	{ .starts = 6, .iters = 2 },
+	{ .starts = 8, .iters = 2 },
+	{ .starts = 12, .iters = 3 },
+	{ .starts = 16, .iters = 3 },
+	{ .starts = 20, .iters = 4 },
+	{ .starts = 32, .iters = 5 },
+	{ .starts = 32, .iters = 8 },
 };
 static inline void pack_q5_1(struct q5_1 *o, const struct tile *t, const struct fitted *f, int h)
 {

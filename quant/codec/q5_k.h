@@ -3,17 +3,17 @@
  * As q4_k.h; bit j of byte e of qh is bit 4 of code e of sub-block j. */
 #ifdef QUANT_ENCODER
 
-static const struct affine q5_k = { .n = 32, .nmax = 31, .smax = 63, .mmax = 63 };
+static const struct affine q5_k = { .n = 32, .nmax = 31, .smax = 63, .mmax = 63, .start = affine_starts_31 };
 static const struct affine_effort q5_k_effort[] = {
-	{ .starts = 2, .iters = 1, .first = 30, .step = 1.4f, .walks = 0 },
-	{ .starts = 4, .iters = 1, .first = 29, .step = 1, .walks = 0 },
-	{ .starts = 6, .iters = 2, .first = 28, .step = .8f, .walks = 0 },
-	{ .starts = 6, .iters = 2, .first = 28, .step = .8f, .walks = 1 },
-	{ .starts = 8, .iters = 3, .first = 28, .step = .7f, .walks = 1 },
-	{ .starts = 10, .iters = 3, .first = 27.5f, .step = .6f, .walks = 2 },
-	{ .starts = 14, .iters = 4, .first = 27, .step = .5f, .walks = 2 },
-	{ .starts = 20, .iters = 5, .first = 27, .step = .35f, .walks = 3 },
-	{ .starts = 40, .iters = 6, .first = 26, .step = .2f, .walks = 4 },
+	{ .starts = 2, .iters = 1, .walks = 0 },
+	{ .starts = 4, .iters = 1, .walks = 0 },
+	{ .starts = 6, .iters = 2, .walks = 0 },
+	{ .starts = 6, .iters = 2, .walks = 1 },
+	{ .starts = 8, .iters = 3, .walks = 1 },
+	{ .starts = 8, .iters = 3, .walks = 2 },
+	{ .starts = 12, .iters = 4, .walks = 2 },
+	{ .starts = 20, .iters = 5, .walks = 3 },
+	{ .starts = 32, .iters = 6, .walks = 4 },
 };
 static inline void pack_q5_k(struct q5_k *o, const struct tile *t, const struct fitted *f, int h)
 {

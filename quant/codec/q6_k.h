@@ -4,17 +4,22 @@
  * bits of codes i, i + 32, i + 64, i + 96. */
 #ifdef QUANT_ENCODER
 
-static const struct levels q6_k = { .n = 16, .lo = -32, .hi = 31, .slo = -128, .shi = 127 };
+static const float q6_k_starts[] = {
+	31.05f, 29.95f, 32.15f, -32.15f, 29.12f, 28.02f, 26.93f, 26.1f, 25, 31.6f, 30.77f, -31.88f, 28.85f, 30.23f, 32.7f,
+	-32.7f, -33.8f, 27.2f, 31.88f, 33.52f, 31.32f, 29.68f, 27.75f, 25.55f, 28.3f, -35.17f, 32.42f, 29.4f, -32.42f,
+	25.27f, -31.6f, 26.65f, 34.35f, 28.57f, 32.98f, -33.52f, 35.73f, 26.38f, 25.82f, 30.5f,
+};
+static const struct levels q6_k = { .n = 16, .lo = -32, .hi = 31, .slo = -128, .shi = 127, .start = q6_k_starts };
 static const struct levels_effort q6_k_effort[] = {
-	{ .starts = 2, .iters = 0, .first = 30, .step = 2, .walks = 1, .reach = 0 },
-	{ .starts = 4, .iters = 0, .first = 29, .step = 1, .walks = 1, .reach = 0 },
-	{ .starts = 4, .iters = 0, .first = 29, .step = 1, .walks = 1, .reach = 2 },
-	{ .starts = 4, .iters = 0, .first = 29, .step = 1, .walks = 1, .reach = 4 },
-	{ .starts = 4, .iters = 0, .first = 29, .step = 1, .walks = 2, .reach = 4 },
-	{ .starts = 6, .iters = 0, .first = 28, .step = .8f, .walks = 2, .reach = 6 },
-	{ .starts = 10, .iters = 0, .first = 27, .step = .6f, .walks = 3, .reach = 8 },
-	{ .starts = 20, .iters = 0, .first = 26, .step = .35f, .walks = 3, .reach = 10 },
-	{ .starts = 40, .iters = 1, .first = 26, .step = .18f, .walks = 4, .reach = 14 },
+	{ .starts = 2, .iters = 0, .walks = 1, .reach = 0 },
+	{ .starts = 4, .iters = 0, .walks = 1, .reach = 0 },
+	{ .starts = 6, .iters = 0, .walks = 1, .reach = 2 },
+	{ .starts = 8, .iters = 0, .walks = 1, .reach = 4 },
+	{ .starts = 8, .iters = 0, .walks = 2, .reach = 4 },
+	{ .starts = 12, .iters = 0, .walks = 2, .reach = 6 },
+	{ .starts = 16, .iters = 0, .walks = 3, .reach = 8 },
+	{ .starts = 32, .iters = 0, .walks = 3, .reach = 10 },
+	{ .starts = 40, .iters = 1, .walks = 4, .reach = 14 },
 };
 static inline void pack_q6_k(struct q6_k *o, const struct tile *t, const struct fitted *f, int h)
 {
