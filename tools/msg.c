@@ -126,6 +126,33 @@ char *text_mask(const char *s, size_t n)
 	return out;
 }
 
+bool text_replace(const char *s, size_t n, char **to, size_t *n_to)
+{
+	const unsigned char *p = (const unsigned char *)s;
+	size_t i = 0, len = 0;
+	uint32_t c;
+	char *o;
+	while (i < n && (len = utf8(p + i, n - i, &c))) i += len;
+	if (i == n) return false;
+	*to = o = n < SIZE_MAX/3 ? malloc(3*n) : NULL;
+	if (!o) msg_die("out of memory");
+	for (i = 0; i < n; i += len) {
+		len = utf8(p + i, n - i, &c);
+		memcpy(o, len ? s + i : "\xef\xbf\xbd", len ? len : 3);
+		o += len ? len : 3;
+		len += !len;
+	}
+	*n_to = (size_t)(o - *to);
+	return true;
+}
+
+size_t text_width(const char *masked)
+{
+	size_t n = 0;
+	for (; *masked; masked++) n += (*masked & 0xc0) != 0x80;
+	return n;
+}
+
 /* ---- numbers with units ---- */
 
 static char ring[8][32];

@@ -27,6 +27,11 @@ _Noreturn void msg_die_error(const char *file, const struct ggu_error *err);
 /* Copy of n bytes of s fit for a terminal: control characters, invalid UTF-8, bidi controls as \xNN or
  * \u{...}. Caller frees; exits 2 out of memory. */
 char *text_mask(const char *s, size_t n);
+/* False if the n bytes are UTF-8. Else *to (the caller frees it, *n_to bytes) is a copy with U+FFFD for every
+ * byte that is part of no character. Exits 2 out of memory. */
+bool text_replace(const char *s, size_t n, char **to, size_t *n_to);
+/* Columns of the terminal that masked text takes: one for each character. */
+size_t text_width(const char *masked);
 
 /* colour on stdout: only a terminal, never with NO_COLOR or TERM=dumb */
 bool msg_colour(void);

@@ -19,6 +19,7 @@ enum { MAX_OUT = 64 };
 struct out {
 	int fd;
 	char *name, *temp;      /* NULL: standard output */
+	bool stdio;             /* stdout was turned to it */
 };
 static char *volatile unfinished[MAX_OUT];
 
@@ -123,8 +124,41 @@ void out_reserve(struct out *o, uint64_t bytes)
 
 int out_fd(const struct out *o) { return o->fd; }
 
+void out_write(struct out *o, const void *p, size_t n)
+{
+	const char *at = p;
+	while (n) {
+		ssize_t put = write(o->fd, at, n);
+		if (put < 0 && errno == EINTR) continue;
+		if (put <= 0) msg_die("%s: %s", o->name ? o->name : "standard output", put ? strerror(errno) : "nothing was written");
+		at += put;
+		n -= (size_t)put;
+	}
+}
+
+void out_take_stdout(struct out *o)
+{
+	if (o->fd == 1) return;
+	if (fflush(stdout) || dup2(o->fd, 1) < 0) msg_die("%s: %s", o->name, strerror(errno));
+	o->stdio = true;
+}
+
+/* The new name itself must survive a loss of power. Best effort: some file systems cannot sync folders. */
+static void sync_folder(const char *name)
+{
+	const char *slash = strrchr(name, '/');
+	char *folder = slash ? strndup(name, slash == name ? 1 : (size_t)(slash - name)) : strdup(".");
+	int fd = folder ? open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+	if (fd >= 0) {
+		fsync(fd);
+		close(fd);
+	}
+	free(folder);
+}
+
 void out_commit(struct out *o)
 {
+	if (o->stdio && (fflush(stdout) || ferror(stdout))) msg_die("%s: %s", o->name, strerror(errno));
 	if (o->fd == 1) {
 		if (fflush(stdout) || ferror(stdout)) msg_die("standard output: %s", strerror(errno));
 		if (close(1) && errno != EBADF) msg_die("standard output: %s", strerror(errno));
@@ -133,6 +167,7 @@ void out_commit(struct out *o)
 		if (close(o->fd)) msg_die("%s: %s", o->name, strerror(errno));
 		if (rename(o->temp, o->name)) msg_die("%s: %s", o->name, strerror(errno));
 		unwatch(o->temp);
+		sync_folder(o->name);
 	} else if (close(o->fd)) msg_die("%s: %s", o->name, strerror(errno));
 	free(o->temp);
 	free(o->name);

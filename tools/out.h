@@ -7,6 +7,7 @@
 #ifndef TOOLS_OUT_H
 #define TOOLS_OUT_H
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct out;
@@ -15,6 +16,8 @@ struct out *out_open(const char *name, bool binary);
 void out_refuse_input(const struct out *o, const char *input);  /* dies if input is the file to be replaced */
 void out_reserve(struct out *o, uint64_t bytes);                /* full disk shows here */
 int out_fd(const struct out *o);
+void out_write(struct out *o, const void *p, size_t n);         /* all of it; exits 2 if that fails */
+void out_take_stdout(struct out *o);                            /* from here on printf writes to o */
 void out_commit(struct out *o);                                 /* sync, rename, close; for stdout: check and flush */
 void out_abandon_all(void);                                     /* for msg_die and signal handlers */
 

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT
+ * estimate.c - see estimate.h. All arithmetic is in double: headers can hold absurd numbers, and an estimate
+ * needs no more. */
+#include <stdio.h>
+#include <string.h>
+#include "estimate.h"
+
+enum { BATCH = 512, KV_BYTES = 2, DEFAULT_CTX = 4096 };
+
+/* Item i of ARCH.key if it is a list, its value if it is not, else fallback. */
+static double number(const struct ggu_meta *m, const char *arch, const char *key, size_t i, double fallback)
+{
+	char full[256];
+	const struct ggu_kv *kv;
+	double v;
+	snprintf(full, sizeof full, "%s.%s", arch, key);
+	kv = ggu_meta_find(m, full);
+	if (!kv || !ggu_kv_float(kv, ggu_kv_type(kv) == GGU_ARRAY ? i : 0, &v) || !(v >= 0)) return fallback;
+	return v;
+}
+
+static uint64_t whole(double x) { return x < 9e18 ? (uint64_t)(x + 0.5) : UINT64_C(9000000000000000000); }
+
+static bool is_expert(const char *name) { return strstr(name, "_exps.") != NULL; }
+
+/* Weights that a token meets: bytes read and multiply-adds. */
+static void per_token(const struct ggu_file *f, double expert_share, double *bytes, double *macs)
+{
+	bool tied = !ggu_file_find(f, "output.weight");
+	for (size_t i = 0; i < ggu_file_n_tensors(f); i++) {
+		const struct ggu_tensor *t = ggu_file_tensor(f, i);
+		double rows = (double)ggu_tensor_rows(t), share = is_expert(t->name) ? expert_share : 1;
+		bool lookup = !strcmp(t->name, "token_embd.weight") && !tied;
+		if (lookup && rows > 0) share = 1/rows;
+		*bytes += share*(double)t->bytes;
+		if (!lookup && rows > 1) *macs += share*rows*(double)t->ne[0];
+	}
+}
+
+void estimate_make(struct estimate *e, const struct ggu_file *f, uint64_t n_ctx, double bandwidth)
+{
+	const struct ggu_meta *m = ggu_file_meta(f);
+	struct ggu_str arch = { "", 0 };
+	const struct ggu_tensor *embd = ggu_file_find(f, "token_embd.weight");
+	double weights = 0, kv = 0, wide_q = 0, wide_kv = 0, scratch, n_layer, n_embd, trained, ctx, experts, used, read = 0, macs = 0;
+	memset(e, 0, sizeof *e);
+	for (size_t i = 0; i < ggu_file_n_tensors(f); i++) weights += (double)ggu_file_tensor(f, i)->bytes;
+	e->weights = whole(weights);
+	ggu_meta_str(m, "general.architecture", &arch);
+	n_layer = number(m, arch.p, "block_count", 0, 0);
+	n_embd = number(m, arch.p, "embedding_length", 0, 0);
+	trained = number(m, arch.p, "context_length", 0, DEFAULT_CTX);
+	if (!arch.n || !embd || n_layer < 1 || n_layer > 65536 || n_embd < 1 || number(m, arch.p, "attention.head_count", 0, 0) <= 0) return;
+	ctx = n_ctx ? (double)n_ctx : trained < DEFAULT_CTX ? trained : DEFAULT_CTX;
+	for (size_t i = 0; i < (size_t)n_layer; i++) {
+		double heads = number(m, arch.p, "attention.head_count", i, 0);
+		double heads_kv = number(m, arch.p, "attention.head_count_kv", i, heads);
+		double k = number(m, arch.p, "attention.key_length", i, heads > 0 ? n_embd/heads : 0);
+		double v = number(m, arch.p, "attention.value_length", i, heads > 0 ? n_embd/heads : 0);
+		kv += ctx*heads_kv*(k + v)*KV_BYTES;
+		wide_q = heads*(k + v) > wide_q ? heads*(k + v) : wide_q;
+		wide_kv = heads_kv*(k + v) > wide_kv ? heads_kv*(k + v) : wide_kv;
+	}
+	scratch = 4.0*(BATCH*(2*n_embd + wide_q + wide_kv + 2*number(m, arch.p, "feed_forward_length", 0, 4*n_embd) + ctx) + (double)ggu_tensor_rows(embd));
+	experts = number(m, arch.p, "expert_count", 0, 0);
+	used = number(m, arch.p, "expert_used_count", 0, experts);
+	per_token(f, experts > 0 && used <= experts ? used/experts : 1, &read, &macs);
+	read += kv/2;
+	e->known = true;
+	e->n_ctx = whole(ctx);
+	e->kv_cache = whole(kv);
+	e->scratch = whole(scratch);
+	e->total = whole(weights + kv + scratch);
+	e->read_per_token = whole(read);
+	e->macs_per_token = whole(macs);
+	e->tokens_per_s = read > 0 ? bandwidth/read : 0;
+}

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: MIT
+ * kv_json.c - see kv_json.h. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "kv_json.h"
+#include "msg.h"
+
+static json_t *checked(json_t *j)
+{
+	if (!j) msg_die("out of memory");
+	return j;
+}
+void json_put(json_t *object, const char *key, json_t *value)
+{
+	if (json_object_set_new_nocheck(object, key, checked(value))) msg_die("out of memory");
+}
+void json_push(json_t *array, json_t *value)
+{
+	if (json_array_append_new(array, checked(value))) msg_die("out of memory");
+}
+
+static const uint64_t exact = UINT64_C(1) << 53;        /* doubles hold every integer up to here */
+
+json_t *json_of_uint(uint64_t v)
+{
+	char digits[24];
+	if (v <= exact) return checked(json_integer((json_int_t)v));
+	snprintf(digits, sizeof digits, "%" PRIu64, v);
+	return checked(json_string(digits));
+}
+
+static json_t *json_of_int(int64_t v)
+{
+	char digits[24];
+	if (v >= 0) return json_of_uint((uint64_t)v);
+	if (v >= -(int64_t)exact) return checked(json_integer(v));
+	snprintf(digits, sizeof digits, "%" PRId64, v);
+	return checked(json_string(digits));
+}
+
+json_t *json_of_double(double v)
+{
+	return checked(isnan(v) ? json_string("NaN") : isinf(v) ? json_string(v < 0 ? "-Infinity" : "Infinity") : json_real(v));
+}
+
+json_t *json_of_str(struct ggu_str s)
+{
+	char *text;
+	size_t n;
+	json_t *j;
+	if (!text_replace(s.p, s.n, &text, &n)) return checked(json_stringn_nocheck(s.p, s.n));
+	j = json_stringn_nocheck(text, n);
+	free(text);
+	return checked(j);
+}
+
+json_t *json_raw(struct ggu_str s)
+{
+	char *hex, *text;
+	size_t n;
+	json_t *j;
+	if (!text_replace(s.p, s.n, &text, &n)) return NULL;
+	free(text);
+	hex = s.n < SIZE_MAX/2 ? malloc(2*s.n + 1) : NULL;
+	if (!hex) msg_die("out of memory");
+	for (size_t i = 0; i < s.n; i++) snprintf(hex + 2*i, 3, "%02x", (unsigned char)s.p[i]);
+	j = json_string(hex);
+	free(hex);
+	return checked(j);
+}
+
+static json_t *item(const struct ggu_kv *kv, size_t i)
+{
+	struct ggu_str s;
+	int64_t v;
+	uint64_t u;
+	double d;
+	bool b;
+	switch (ggu_kv_item_type(kv)) {
+	case GGU_STRING: return ggu_kv_str(kv, i, &s) ? json_of_str(s) : NULL;
+	case GGU_BOOL: return ggu_kv_bool(kv, i, &b) ? checked(json_boolean(b)) : NULL;
+	case GGU_F32: case GGU_F64: return ggu_kv_float(kv, i, &d) ? json_of_double(d) : NULL;
+	case GGU_ARRAY: return kv_json(ggu_kv_sub(kv, i));
+	default: return ggu_kv_int(kv, i, &v) ? json_of_int(v) : ggu_kv_uint(kv, i, &u) ? json_of_uint(u) : NULL;
+	}
+}
+
+/* Nesting is bounded by the reader, which refuses deep arrays. */
+json_t *kv_json(const struct ggu_kv *kv)
+{
+	json_t *a;
+	if (ggu_kv_type(kv) != GGU_ARRAY) return item(kv, 0);
+	a = checked(json_array());
+	for (size_t i = 0; i < ggu_kv_n(kv); i++) json_push(a, item(kv, i));
+	return a;
+}
+
+json_t *kv_json_raw(const struct ggu_kv *kv)
+{
+	enum ggu_kv_type t = ggu_kv_item_type(kv);
+	json_t *all = NULL;
+	struct ggu_str s;
+	if (ggu_kv_type(kv) == GGU_STRING) return ggu_kv_str(kv, 0, &s) ? json_raw(s) : NULL;
+	for (size_t i = 0; (t == GGU_STRING || t == GGU_ARRAY) && i < ggu_kv_n(kv); i++) {
+		json_t *one = t == GGU_ARRAY ? kv_json_raw(ggu_kv_sub(kv, i)) : ggu_kv_str(kv, i, &s) ? json_raw(s) : NULL;
+		char at[24];
+		if (!one) continue;
+		if (!all) all = checked(json_object());
+		snprintf(at, sizeof at, "%zu", i);
+		json_put(all, at, one);
+	}
+	return all;
+}
+
+const char *kv_type_text(const struct ggu_kv *kv)
+{
+	static char text[2][32];
+	static unsigned turn;
+	char *s = text[turn++ % 2];
+	if (ggu_kv_type(kv) != GGU_ARRAY) return ggu_kv_type_name(ggu_kv_type(kv));
+	snprintf(s, sizeof text[0], "array of %s", ggu_kv_type_name(ggu_kv_item_type(kv)));
+	return s;
+}
+
+void json_print(json_t *j)
+{
+	/* on a terminal also what would turn the direction of text is escaped */
+	json_dumpf(j, stdout, JSON_INDENT(1) | JSON_REAL_PRECISION(17) | (isatty(1) ? JSON_ENSURE_ASCII : 0));
+	putchar('\n');
+	json_decref(j);
+}

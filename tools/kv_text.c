@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT
+ * kv_text.c - see kv_text.h. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "kv_text.h"
+#include "msg.h"
+
+/* Fewest digits that read back as the same number. */
+static void number_text(char to[40], double v, bool is_float)
+{
+	int digits = 1;
+	if (!isfinite(v)) {
+		snprintf(to, 40, "%s", isnan(v) ? "NaN" : v < 0 ? "-Infinity" : "Infinity");
+		return;
+	}
+	do snprintf(to, 40, "%.*g", digits, v);
+	while ((is_float ? strtof(to, NULL) != (float)v : strtod(to, NULL) != v) && digits++ < 17);
+}
+
+/* Masked and in quotes, at most width columns of it. */
+static char *quoted(struct ggu_str s, size_t width)
+{
+	size_t n = s.n, cut = n < 4*width ? n : 4*width, room;
+	char *whole = text_mask(s.p, cut), *text, *p = whole;
+	bool fits = cut == n && text_width(whole) <= width;
+	for (size_t w = 0; *p && (fits || w < width); w++) {    /* whole characters */
+		p++;
+		while ((*p & 0xc0) == 0x80) p++;
+	}
+	*p = 0;
+	room = strlen(whole) + 48;
+	text = malloc(room);
+	if (!text) msg_die("out of memory");
+	if (fits) snprintf(text, room, "\"%s\"", whole);
+	else snprintf(text, room, "\"%s\"... (%zu bytes)", whole, n);
+	free(whole);
+	return text;
+}
+
+static char *item_text(const struct ggu_kv *kv, size_t i, size_t width)
+{
+	char number[40] = "?", *text;
+	struct ggu_str s;
+	int64_t v;
+	uint64_t u;
+	double d;
+	bool b;
+	switch (ggu_kv_item_type(kv)) {
+	case GGU_STRING: return quoted(ggu_kv_str(kv, i, &s) ? s : (struct ggu_str){ "", 0 }, width);
+	case GGU_ARRAY: return kv_text(ggu_kv_sub(kv, i), width);
+	case GGU_BOOL: if (ggu_kv_bool(kv, i, &b)) snprintf(number, sizeof number, "%s", b ? "true" : "false"); break;
+	case GGU_F32: case GGU_F64: if (ggu_kv_float(kv, i, &d)) number_text(number, d, ggu_kv_item_type(kv) == GGU_F32); break;
+	default:
+		if (ggu_kv_int(kv, i, &v)) snprintf(number, sizeof number, "%" PRId64, v);
+		else if (ggu_kv_uint(kv, i, &u)) snprintf(number, sizeof number, "%" PRIu64, u);
+	}
+	text = strdup(number);
+	if (!text) msg_die("out of memory");
+	return text;
+}
+
+char *kv_text(const struct ggu_kv *kv, size_t width)
+{
+	size_t n = ggu_kv_n(kv), used = 1, columns = 0, i;
+	char *all;
+	if (ggu_kv_type(kv) != GGU_ARRAY) return item_text(kv, 0, width);
+	all = malloc(8);
+	if (!all) msg_die("out of memory");
+	strcpy(all, "[");
+	for (i = 0; i < n; i++) {
+		char *one = item_text(kv, i, width/2);
+		size_t len = strlen(one);
+		if (columns + text_width(one) > width && i) { free(one); break; }
+		all = realloc(all, used + len + 48);
+		if (!all) msg_die("out of memory");
+		used += (size_t)sprintf(all + used, "%s%s", i ? ", " : "", one);
+		columns += text_width(one) + 2;
+		free(one);
+	}
+	all = realloc(all, used + 48);
+	if (!all) msg_die("out of memory");
+	if (i < n) sprintf(all + used, ", ... %zu in all]", n);
+	else strcpy(all + used, "]");
+	return all;
+}

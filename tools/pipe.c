@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT
+ * pipe.c - see pipe.h. */
+#include <string.h>
+#include <unistd.h>
+#include "msg.h"
+#include "pipe.h"
+
+void pipe_drain(struct ggu_file *f, const char *name)
+{
+	static char rest[65536];
+	size_t n = ggu_file_n_tensors(f);
+	struct ggu_error err;
+	if (ggu_file_seekable(f)) return;
+	if (n) {
+		const struct ggu_tensor *t = ggu_file_in_data_order(f, n - 1);
+		uint32_t block = ggu_type_info(t->type)->block_bytes;
+		/* GGU_ERR_STATE: that part was read already */
+		if (t->bytes >= block && ggu_read(f, t, t->bytes - block, rest, block, &err) && err.code != GGU_ERR_STATE) msg_die_error(name, &err);
+	}
+	while (!strcmp(name, "-") && read(0, rest, sizeof rest) > 0) ;
+}
