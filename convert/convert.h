@@ -1,38 +1,38 @@
 /* SPDX-License-Identifier: MIT
- * convert.h - a Hugging Face checkpoint folder to one GGUF, streaming.
+ * convert.h - a Hugging Face checkpoint folder as metadata and tensors of a GGUF, to be read as a stream.
  *
  *   checkpoint   safetensors shards and their index: names, shapes, dtypes, bytes
  *   config       config.json and its companions, with the defaults of the class
- *   plan         for each GGUF tensor: type, shape, sources and transform (from model/arch/NAME.yaml)
- *   run          reads each source once, transforms and encodes chunks of rows, writes in order
+ *   plan         for each GGUF tensor: shape, sources and transforms (view.h), from model/arch/NAME.yaml
+ *   general      general.* from the model card
  *
- * Memory: a few chunks of rows, plus the vocabulary. */
-#ifndef CONVERT_H
-#define CONVERT_H
+ * A program opens the folder, chooses types, and reads each tensor's elements in order; rounding and encoding are
+ * its business (quant/). Memory: strips of a few MiB, plus the vocabulary. */
+#ifndef CONVERT_CONVERT_H
+#define CONVERT_CONVERT_H
 #include "../libgguf/ggu.h"
-#include "../quant/recipe.h"
 
 struct convert_options {
-	const char *type;               /* "auto", "f32", "f16", "bf16", "q8_0" or a recipe's name */
-	/* importance of weight `name`, matrix `mat`, n_in columns, into to[]; false: none. NULL: no matrix. */
-	bool (*importance_of)(void *ctx, const char *name, size_t mat, size_t n_in, float *to);
-	void *importance_ctx;
-	bool vocab_only;
+	const char *type;               /* "auto", "f32", "f16", "bf16", "q8_0", or "exact": auto, but f32 where the weights are F32 */
+	bool vocab_only;                /* metadata and vocabulary, no tensors; config.json may be missing */
 	const char *name;               /* general.name; NULL: from the model card or config */
-	const char *metadata;           /* path of a JSON object of further general.* keys; wins over the card */
+	const char *metadata;           /* path of a JSON object of keys that win over all else */
 	const char *arch_file;          /* a YAML description to use besides the built-in ones */
-	int effort;
-	void (*warn)(void *ctx, const char *text); void *warn_ctx;
-	void (*progress)(void *ctx, uint64_t bytes_done, uint64_t bytes_total); void *progress_ctx;
+	void (*warn)(void *ctx, const struct ggu_error *what); void *warn_ctx;
 };
 
 struct convert;         /* a checkpoint, planned */
+/* Errors name the file inside the folder in err->file. GGU_ERR_UNSUPPORTED: an unknown class (the known architectures are
+ * named), a tensor without a place, a check of the description. GGU_ERR_RANGE: no such type. */
 enum ggu_status convert_open(struct convert **c, const char *dir, const struct convert_options *o, struct ggu_error *err);
 const struct ggu_meta *convert_meta(const struct convert *c);
 size_t convert_n_tensors(const struct convert *c);
-const struct ggu_tensor *convert_tensor(const struct convert *c, size_t i);     /* as it will be written */
-uint64_t convert_file_bytes(const struct convert *c);
-enum ggu_status convert_run(struct convert *c, int fd, struct ggu_pool *pool, struct ggu_error *err);
+const struct ggu_tensor *convert_tensor(const struct convert *c, size_t i);     /* name, shape and the type chosen; in order of writing */
+uint32_t convert_from(const struct convert *c, size_t i);                       /* type of what convert_read delivers */
+const char *convert_source(const struct convert *c, size_t i);                  /* first checkpoint tensor it comes from; "" if made */
+size_t convert_n_sources(const struct convert *c, size_t i);
+/* n bytes from byte `at` of tensor i in type convert_from, whole elements. One thread; forward is fast. */
+enum ggu_status convert_read(struct convert *c, size_t i, uint64_t at, void *to, size_t n, struct ggu_error *err);
 void convert_close(struct convert *c);
 
 #endif

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT
+ * checkpoint.h - the tensors of a checkpoint folder: safetensors, in one file or in shards.
+ *
+ *   u64 header bytes | header: JSON, {"name": {"dtype", "shape", "data_offsets": [from, to]}, ...} | data
+ *
+ * Source of the format: the safetensors README (a header of at most 100 MB, little-endian row-major data that the
+ * tensors cover without hole or overlap). */
+#ifndef CONVERT_CHECKPOINT_H
+#define CONVERT_CHECKPOINT_H
+#include "../libgguf/ggu.h"
+
+enum { SOURCE_MAX_DIMS = 8 };
+enum { SOURCE_NO_TYPE = -1 };
+struct source_dtype {
+	const char *name;               /* "BF16" */
+	unsigned bytes;                 /* of an element */
+	int type;                       /* ggml id of the same layout, or SOURCE_NO_TYPE */
+};
+struct source_tensor {
+	const char *name;
+	const struct source_dtype *dtype;
+	unsigned n_dims;
+	uint64_t shape[SOURCE_MAX_DIMS];        /* slowest first, as in the file */
+	uint64_t n_weights;
+	uint32_t file;
+	uint64_t offset;                        /* in its file, absolute */
+};
+struct checkpoint;
+
+/* Reads every header. GGU_ERR_MISSING: the folder has no safetensors; the message says what to do. */
+enum ggu_status checkpoint_open(struct checkpoint **c, const char *dir, struct ggu_error *err);
+void checkpoint_close(struct checkpoint *c);
+size_t checkpoint_count(const struct checkpoint *c);
+const struct source_tensor *checkpoint_at(const struct checkpoint *c, size_t i);        /* sorted by name */
+const struct source_tensor *checkpoint_find(const struct checkpoint *c, const char *name);
+/* n elements of t from element `from` on. Any thread. */
+enum ggu_status checkpoint_read(const struct checkpoint *c, const struct source_tensor *t, uint64_t from, void *to, size_t n, struct ggu_error *err);
+
+#endif

@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: MIT
+ * convert.c - open a checkpoint folder: description, plan, types, metadata; see convert.h.
+ *
+ * Types, as llama.cpp's converter has them: vectors, norms and whatever is no ".weight" are F32, a description may
+ * force one (routers, positions), integers stay, the rest gets the type asked for; rows that no Q8_0 block fits get F16. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "../model/vocab.h"
+#include "convert.h"
+#include "file.h"
+#include "general.h"
+#include "plan.h"
+
+struct convert {
+	struct arch_set *archs;
+	struct config config;
+	struct checkpoint *source;
+	struct plan plan;
+	struct ggu_tensor *tensors;
+	struct ggu_meta *meta;
+};
+
+static enum ggu_status no_memory(struct ggu_error *err) { return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory"); }
+
+/* ---- types ---- */
+
+static const struct { const char *name; uint32_t type, file_type; } out_types[] = {
+	{ "f32", GGU_TYPE_F32, 0 }, { "f16", GGU_TYPE_F16, 1 }, { "bf16", GGU_TYPE_BF16, 32 }, { "q8_0", GGU_TYPE_Q8_0, 7 },
+};
+
+/* auto: bf16 if most weights are; exact: f32 if any matrix is stored so. */
+static const char *guess(const struct plan *p, bool exact)
+{
+	uint64_t n[GGU_TYPE_COUNT] = { 0 };
+	for (size_t i = 0; i < p->n; i++) {
+		const struct plan_tensor *t = p->v + i;
+		for (size_t k = 0; t->n_dims > 1 && k < t->n_parts; k++) n[t->part[k].t->dtype->type] += t->part[k].t->n_weights;
+	}
+	if (exact && n[GGU_TYPE_F32] + n[GGU_TYPE_F64] > 0) return "f32";
+	return n[GGU_TYPE_BF16] > n[GGU_TYPE_F16] + n[GGU_TYPE_F32] + n[GGU_TYPE_F64] ? "bf16" : "f16";
+}
+
+static bool ends_with(const char *s, const char *end)
+{
+	size_t n = strlen(s), m = strlen(end);
+	return n >= m && !strcmp(s + n - m, end);
+}
+
+static uint32_t type_of(const struct plan_tensor *t, uint32_t wanted)
+{
+	if (ggu_type_info(t->from)->kind == GGU_KIND_INT) return t->from;
+	if (t->type >= 0) return (uint32_t)t->type;
+	if (t->n_dims <= 1 || ends_with(t->name, "_norm.weight") || !ends_with(t->name, ".weight")) return GGU_TYPE_F32;
+	return t->ne[0]%ggu_type_info(wanted)->block_weights ? (uint32_t)GGU_TYPE_F16 : wanted;
+}
+
+static enum ggu_status choose_types(struct convert *c, const char *name, uint32_t *file_type, struct ggu_error *err)
+{
+	size_t k = 0;
+	uint64_t offset = 0;
+	if (!name || !strcmp(name, "auto") || !strcmp(name, "exact")) name = guess(&c->plan, name && *name == 'e');
+	while (k < sizeof out_types/sizeof *out_types && strcmp(out_types[k].name, name)) k++;
+	if (k == sizeof out_types/sizeof *out_types) return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, name, "no such type");
+	c->tensors = calloc(c->plan.n + 1, sizeof *c->tensors);
+	if (!c->tensors) return no_memory(err);
+	for (size_t i = 0; i < c->plan.n; i++) {
+		const struct plan_tensor *t = c->plan.v + i;
+		struct ggu_tensor *o = c->tensors + i;
+		uint64_t n = t->ne[0]*t->ne[1]*t->ne[2]*t->ne[3];
+		*o = (struct ggu_tensor){ .name = t->name, .name_bytes = (uint32_t)strlen(t->name), .n_dims = t->n_dims, .type = type_of(t, out_types[k].type), .offset = offset };
+		memcpy(o->ne, t->ne, sizeof o->ne);
+		if (!ggu_type_bytes(o->type, n, &o->bytes)) return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, t->name, "is too large");
+		offset += o->bytes;
+	}
+	*file_type = out_types[k].file_type;
+	return GGU_OK;
+}
+
+/* ---- metadata of the architecture ---- */
+
+static enum ggu_status set_number(struct ggu_meta *m, const char *key, enum ggu_kv_type t, const struct expr_value *v)
+{
+	bool real = t == GGU_F32 || t == GGU_F64;
+	if (v->kind != EXPR_INT && (v->kind != EXPR_FLOAT || !real)) return GGU_ERR_TYPE;
+	if (real) return ggu_meta_set_float(m, key, t, v->kind == EXPR_INT ? (double)v->u.i : v->u.f);
+	if (t == GGU_U64 || t == GGU_U32) return v->u.i < 0 || (t == GGU_U32 && v->u.i > UINT32_MAX) ? GGU_ERR_RANGE : ggu_meta_set_uint(m, key, t, (uint64_t)v->u.i);
+	return t == GGU_I32 && (v->u.i < INT32_MIN || v->u.i > INT32_MAX) ? GGU_ERR_RANGE : ggu_meta_set_int(m, key, t, v->u.i);
+}
+
+static enum ggu_status set_list(struct ggu_meta *m, const char *key, enum ggu_kv_type t, const struct expr_value *v)
+{
+	size_t n = v->u.list.n, size = ggu_kv_type_bytes(t);
+	char *p = calloc(n + 1, size ? size : sizeof(struct ggu_str));
+	enum ggu_status s = p ? GGU_OK : GGU_ERR_NOMEM;
+	for (size_t k = 0; !s && k < n; k++) {
+		const struct expr_value *x = v->u.list.v + k;
+		bool whole = x->kind == EXPR_INT;
+		if (t == GGU_STRING && x->kind == EXPR_STR) ((struct ggu_str *)p)[k] = x->u.s;
+		else if (t == GGU_BOOL && x->kind == EXPR_BOOL) p[k] = x->u.b;
+		else if (t == GGU_F32 && (whole || x->kind == EXPR_FLOAT)) ((float *)p)[k] = (float)(whole ? (double)x->u.i : x->u.f);
+		else if (t == GGU_U32 && whole && x->u.i >= 0 && x->u.i <= UINT32_MAX) ((uint32_t *)p)[k] = (uint32_t)x->u.i;
+		else if (t == GGU_I32 && whole && x->u.i >= INT32_MIN && x->u.i <= INT32_MAX) ((int32_t *)p)[k] = (int32_t)x->u.i;
+		else s = GGU_ERR_TYPE;
+	}
+	if (!s) s = t == GGU_STRING ? ggu_meta_set_strs(m, key, (const struct ggu_str *)p, n) : ggu_meta_set_array(m, key, t, p, n);
+	free(p);
+	return s;
+}
+
+static enum ggu_status set_value(struct ggu_meta *m, const char *key, enum ggu_kv_type t, const struct expr_value *v)
+{
+	switch (v->kind) {
+	case EXPR_NULL: return GGU_OK;
+	case EXPR_LIST: return set_list(m, key, t, v);
+	case EXPR_STR: return t == GGU_STRING ? ggu_meta_set_str(m, key, v->u.s.p, v->u.s.n) : GGU_ERR_TYPE;
+	case EXPR_BOOL: return t == GGU_BOOL ? ggu_meta_set_bool(m, key, v->u.b) : GGU_ERR_TYPE;
+	default: return set_number(m, key, t, v);
+	}
+}
+
+/* A list with an item per layer, from an expression over i. */
+static enum ggu_status each_layer(struct config *c, const struct yaml_node *e, struct expr_value *v, struct ggu_error *err)
+{
+	struct expr_value n, *l;
+	enum ggu_status s = config_eval(c, yaml_get(c->arch->convert, "layers"), &n, err);
+	if (s) return s;
+	if (n.kind != EXPR_INT || n.u.i < 0 || n.u.i > 65536) return config_fail(c, e, err, "the number of layers is no count");
+	l = expr_arena_alloc(c->arena, ((size_t)n.u.i + 1)*sizeof *l);
+	if (!l) return no_memory(err);
+	for (c->i = 0; !s && c->i < n.u.i; c->i++) s = config_eval(c, e, l + c->i, err);
+	c->i = -1;
+	*v = (struct expr_value){ EXPR_LIST, { .list = { l, (size_t)n.u.i } } };
+	return s;
+}
+
+/* [key, type, value] or {key:, type:, value: or each:, when:} */
+static enum ggu_status add_key(struct convert *c, const struct yaml_node *e, struct ggu_error *err)
+{
+	bool row = e->kind == YAML_SEQUENCE && e->count == 3, when;
+	const struct yaml_node *key = row ? e->items[0] : yaml_get(e, "key"), *type = row ? e->items[1] : yaml_get(e, "type");
+	const struct yaml_node *value = row ? e->items[2] : yaml_get(e, "value"), *each = yaml_get(e, "each");
+	struct config *f = &c->config;
+	struct expr_value v;
+	char name[160];
+	int t = 0;
+	enum ggu_status s;
+	if (!key || key->kind != YAML_SCALAR || !type || type->kind != YAML_SCALAR) return config_fail(f, e, err, "wants [key, type, value]");
+	while (t < GGU_KV_TYPE_COUNT && !yaml_is(type, t == GGU_STRING ? "str" : ggu_kv_type_name(t))) t++;
+	if (t == GGU_KV_TYPE_COUNT) return config_fail(f, type, err, "no such type");
+	if ((s = config_true(f, yaml_get(e, "when"), true, &when, err)) || !when) return s;
+	if ((s = each ? each_layer(f, each, &v, err) : config_eval(f, value, &v, err))) return s;
+	snprintf(name, sizeof name, "%s.%s", f->arch->name, key->text);
+	if ((s = set_value(c->meta, name, (enum ggu_kv_type)t, &v)))
+		return config_fail(f, e, err, "%.80s: the value is no %s", name, type->text);
+	return GGU_OK;
+}
+
+/* `check`: [expression, message] pairs: what must hold for the graph to be right. */
+static enum ggu_status run_checks(struct config *c, struct ggu_error *err)
+{
+	const struct yaml_node *l = yaml_get(c->arch->convert, "check");
+	for (size_t k = 0; l && k < l->count; k++) {
+		const struct yaml_node *e = l->items[k];
+		bool yes;
+		enum ggu_status s;
+		if (e->kind != YAML_SEQUENCE || e->count != 2) return config_fail(c, e, err, "wants [expression, message]");
+		if ((s = config_true(c, e->items[0], true, &yes, err))) return s;
+		if (!yes) return file_fail(err, GGU_ERR_UNSUPPORTED, "config.json", GGU_NO_OFFSET, "", "%s", e->items[1]->text);
+	}
+	return GGU_OK;
+}
+
+static enum ggu_status arch_to_meta(struct convert *c, struct ggu_error *err)
+{
+	const struct yaml_node *l = yaml_get(c->config.arch->convert, "metadata");
+	enum ggu_status s = GGU_OK;
+	if (!c->config.root) return GGU_OK;
+	for (size_t k = 0; !s && l && k < l->count; k++) s = add_key(c, l->items[k], err);
+	return s;
+}
+
+/* ---- vocabulary ---- */
+
+enum { MAX_EOS = 64 };
+static int64_t id_of(const struct config *c, const char *key)
+{
+	const json_t *v = json_object_get(c->text, key);
+	if (!json_is_integer(v)) v = json_object_get(c->root, key);
+	return json_is_integer(v) ? json_integer_value(v) : -1;
+}
+
+static size_t ids_of(const json_t *v, int64_t ids[MAX_EOS])
+{
+	size_t n = 0;
+	if (json_is_integer(v)) ids[n++] = json_integer_value(v);
+	for (size_t k = 0; k < json_array_size(v) && n < MAX_EOS; k++)
+		if (json_is_integer(json_array_get(v, k))) ids[n++] = json_integer_value(json_array_get(v, k));
+	return n;
+}
+
+static enum ggu_status vocab_part(struct convert *c, const char *dir, struct ggu_error *err)
+{
+	int64_t eos[MAX_EOS];
+	struct config *f = &c->config;
+	const json_t *e = json_object_get(f->text, "eos_token_id");
+	struct vocab_hints h = { .n_vocab = id_of(f, "vocab_size"), .bos_id = id_of(f, "bos_token_id"), .pad_id = id_of(f, "pad_token_id"),
+		.unk_id = id_of(f, "unk_token_id"), .arch = f->arch->name, .eos_ids = eos };
+	struct vocab *v;
+	enum ggu_status s;
+	if (!e) e = json_object_get(f->root, "eos_token_id");
+	h.n_eos = ids_of(e, eos);
+	if (!h.n_eos) h.n_eos = ids_of(json_object_get(f->generation, "eos_token_id"), eos);
+	if ((s = vocab_from_dir(&v, dir, &h, err))) return s;
+	s = vocab_to_meta(v, c->meta, err);
+	vocab_free(v);
+	return s;
+}
+
+/* ---- opening ---- */
+
+static uint64_t n_weights(const struct plan *p)
+{
+	uint64_t n = 0;
+	for (size_t i = 0; i < p->n; i++) if (!p->v[i].values) n += p->v[i].ne[0]*p->v[i].ne[1]*p->v[i].ne[2]*p->v[i].ne[3];
+	return n;
+}
+
+static enum ggu_status load(struct convert *c, const char *dir, const struct convert_options *o, struct ggu_error *err)
+{
+	struct ggu_error card = { 0 };
+	uint32_t file_type = 0;
+	enum ggu_status s = arch_set_new(&c->archs, err);
+	if (!s && o->arch_file) s = arch_set_add_file(c->archs, o->arch_file, err);
+	if (!s) s = config_open(&c->config, dir, c->archs, o->vocab_only ? "llama" : NULL, err);
+	if (!s && c->config.root) s = run_checks(&c->config, err);
+	if (!s && !o->vocab_only) {
+		s = checkpoint_open(&c->source, dir, err);
+		if (!s) s = plan_new(&c->plan, &c->config, c->source, err);
+	}
+	if (!s) s = choose_types(c, o->type, &file_type, err);
+	if (!s && !(c->meta = ggu_meta_new())) s = no_memory(err);
+	if (!s) s = general_to_meta(c->meta, dir, &c->config, o->name, n_weights(&c->plan), &card, err);
+	if (!s && card.code && o->warn) o->warn(o->warn_ctx, &card);
+	if (!s) s = arch_to_meta(c, err);
+	if (!s && !o->vocab_only && ggu_meta_set_uint(c->meta, "general.file_type", GGU_U32, file_type)) s = no_memory(err);
+	if (!s && ggu_meta_set_uint(c->meta, "general.quantization_version", GGU_U32, 2)) s = no_memory(err);
+	if (!s) s = vocab_part(c, dir, err);
+	if (!s && o->metadata) s = general_override(c->meta, o->metadata, err);
+	return s;
+}
+
+enum ggu_status convert_open(struct convert **out, const char *dir, const struct convert_options *o, struct ggu_error *err)
+{
+	struct convert *c = calloc(1, sizeof *c);
+	enum ggu_status s = c ? load(c, dir, o, err) : no_memory(err);
+	if (s) convert_close(c);
+	else *out = c;
+	return s;
+}
+
+void convert_close(struct convert *c)
+{
+	if (!c) return;
+	plan_free(&c->plan);
+	checkpoint_close(c->source);
+	config_close(&c->config);
+	arch_set_free(c->archs);
+	ggu_meta_free(c->meta);
+	free(c->tensors);
+	free(c);
+}
+
+const struct ggu_meta *convert_meta(const struct convert *c) { return c->meta; }
+size_t convert_n_tensors(const struct convert *c) { return c->plan.n; }
+const struct ggu_tensor *convert_tensor(const struct convert *c, size_t i) { return c->tensors + i; }
+uint32_t convert_from(const struct convert *c, size_t i) { return c->plan.v[i].from; }
+size_t convert_n_sources(const struct convert *c, size_t i) { return c->plan.v[i].n_parts; }
+const char *convert_source(const struct convert *c, size_t i) { return c->plan.v[i].n_parts ? c->plan.v[i].part[0].t->name : ""; }
+enum ggu_status convert_read(struct convert *c, size_t i, uint64_t at, void *to, size_t n, struct ggu_error *err) { return plan_read(&c->plan, i, at, to, n, err); }

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: MIT
+ * file.c - files of a checkpoint folder; see file.h. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "file.h"
+
+enum { MAX_JSON_FILE = 256 << 20 };
+
+enum ggu_status file_fail(struct ggu_error *err, enum ggu_status code, const char *file, uint64_t offset, const char *where, const char *what, ...)
+{
+	char text[sizeof err->what];
+	va_list ap;
+	va_start(ap, what);
+	vsnprintf(text, sizeof text, what, ap);
+	va_end(ap);
+	ggu_fail(err, code, offset, where, "%s", text);
+	if (err) snprintf(err->file, sizeof err->file, "%s", file);
+	return code;
+}
+
+static enum ggu_status system_error(struct ggu_error *err, const char *file, int e)
+{
+	enum ggu_status code = e == ENOENT ? GGU_ERR_MISSING : e == ENOMEM ? GGU_ERR_NOMEM : GGU_ERR_IO;
+	file_fail(err, code, file, GGU_NO_OFFSET, "", "%s", strerror(e));
+	if (err) err->sys_errno = e;
+	return code;
+}
+
+char *file_path(const char *dir, const char *name)
+{
+	size_t n = (dir ? strlen(dir) : 0) + strlen(name) + 2;
+	char *p;
+	if (!dir) return strdup(name);
+	p = malloc(n);
+	if (p) snprintf(p, n, "%s/%s", dir, name);
+	return p;
+}
+
+bool file_exists(const char *dir, const char *name)
+{
+	char *p = file_path(dir, name);
+	bool yes = p && !access(p, F_OK);
+	free(p);
+	return yes;
+}
+
+enum ggu_status file_open(const char *dir, const char *name, int *fd, uint64_t *bytes, struct ggu_error *err)
+{
+	char *p = file_path(dir, name);
+	struct stat st;
+	int f, e;
+	if (!p) return system_error(err, name, ENOMEM);
+	f = open(p, O_RDONLY | O_CLOEXEC);
+	e = errno;
+	free(p);
+	if (f < 0) return system_error(err, name, e);
+	if (fstat(f, &st)) {
+		e = errno;
+		close(f);
+		return system_error(err, name, e);
+	}
+	if (!S_ISREG(st.st_mode)) {
+		close(f);
+		return file_fail(err, GGU_ERR_UNSUPPORTED, name, GGU_NO_OFFSET, "", "not a regular file");
+	}
+	*fd = f;
+	*bytes = (uint64_t)st.st_size;
+	return GGU_OK;
+}
+
+enum ggu_status file_read_at(int fd, const char *name, uint64_t offset, void *to, size_t n, struct ggu_error *err)
+{
+	char *p = to;
+	while (n) {
+		ssize_t got = pread(fd, p, n, (off_t)offset);
+		if (got < 0 && errno == EINTR) continue;
+		if (got < 0) {
+			system_error(err, name, errno);
+			if (err) err->offset = offset;
+			return GGU_ERR_IO;
+		}
+		if (!got) return file_fail(err, GGU_ERR_TRUNCATED, name, offset, "", "the file ends here, %zu bytes early", n);
+		p += got;
+		offset += (uint64_t)got;
+		n -= (size_t)got;
+	}
+	return GGU_OK;
+}
+
+enum ggu_status file_slurp(const char *dir, const char *name, size_t max, char **text, size_t *n, struct ggu_error *err)
+{
+	uint64_t bytes;
+	int fd;
+	char *p = NULL;
+	enum ggu_status s = file_open(dir, name, &fd, &bytes, err);
+	if (s) return s;
+	if (bytes > max) s = file_fail(err, GGU_ERR_RANGE, name, max, "", "longer than %zu bytes", max);
+	else if (!(p = malloc((size_t)bytes + 1))) s = system_error(err, name, ENOMEM);
+	else s = file_read_at(fd, name, 0, p, (size_t)bytes, err);
+	close(fd);
+	if (s) {
+		free(p);
+		return s;
+	}
+	p[bytes] = 0;
+	*text = p;
+	*n = (size_t)bytes;
+	return GGU_OK;
+}
+
+enum ggu_status file_json_text(const char *text, size_t n, const char *name, uint64_t base, json_t **object, struct ggu_error *err)
+{
+	json_error_t je;
+	json_t *j = json_loadb(text, n, JSON_REJECT_DUPLICATES, &je);
+	if (!j) {
+		/* jansson says where the token that it does not like ends, and shows it */
+		const char *near = strstr(je.text, " near '");
+		size_t token = near ? strlen(near + 7) - 1 : 1;
+		uint64_t at = base + ((size_t)je.position > token ? (size_t)je.position - token : 0);
+		return file_fail(err, GGU_ERR_FORMAT, name, at, "", "line %d: %s", je.line, je.text);
+	}
+	if (!json_is_object(j)) {
+		json_decref(j);
+		return file_fail(err, GGU_ERR_FORMAT, name, base, "", "not a JSON object");
+	}
+	*object = j;
+	return GGU_OK;
+}
+
+enum ggu_status file_json(const char *dir, const char *name, json_t **object, struct ggu_error *err)
+{
+	char *text;
+	size_t n;
+	enum ggu_status s = file_slurp(dir, name, MAX_JSON_FILE, &text, &n, err);
+	if (s) return s;
+	s = file_json_text(text, n, name, 0, object, err);
+	free(text);
+	return s;
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT
+ * file.h - files of a checkpoint folder: whole small ones, JSON, and pread on large ones.
+ *
+ * Errors carry the file's name inside the folder in err->file, so that a program can print folder and file. */
+#ifndef CONVERT_FILE_H
+#define CONVERT_FILE_H
+#include <jansson.h>
+#include "../libgguf/ggu.h"
+
+/* "dir/name", or name itself if dir is NULL, in memory of its own; NULL: out of memory. */
+char *file_path(const char *dir, const char *name);
+bool file_exists(const char *dir, const char *name);
+/* fd of a regular file, and its size. GGU_ERR_MISSING if there is none. */
+enum ggu_status file_open(const char *dir, const char *name, int *fd, uint64_t *bytes, struct ggu_error *err);
+/* Exactly n bytes from offset on; a file that ends early is GGU_ERR_TRUNCATED. Any thread. */
+enum ggu_status file_read_at(int fd, const char *name, uint64_t offset, void *to, size_t n, struct ggu_error *err);
+/* The whole file with a NUL after it, at most max bytes; the caller frees. */
+enum ggu_status file_slurp(const char *dir, const char *name, size_t max, char **text, size_t *n, struct ggu_error *err);
+/* A JSON object; duplicate keys are refused. GGU_ERR_MISSING if there is no such file. json_decref it. */
+enum ggu_status file_json(const char *dir, const char *name, json_t **object, struct ggu_error *err);
+/* The same from text that starts at byte `base` of the file `name`. */
+enum ggu_status file_json_text(const char *text, size_t n, const char *name, uint64_t base, json_t **object, struct ggu_error *err);
+/* Fills err as ggu_fail and names the file. */
+#if defined __GNUC__
+__attribute__((format(printf, 6, 7)))
+#endif
+enum ggu_status file_fail(struct ggu_error *err, enum ggu_status code, const char *file, uint64_t offset, const char *where, const char *what, ...);
+
+#endif

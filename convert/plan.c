@@ -1,0 +1,357 @@
+/* SPDX-License-Identifier: MIT
+ * plan.c - apply the `tensors` part of an architecture to a checkpoint; see plan.h. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "file.h"
+#include "plan.h"
+
+enum { MAX_NAME = 256, MAX_LAYERS = 65536, MAX_EXPERTS = 65536, MAX_ARGS = 10 };
+
+struct builder {
+	struct plan *p;
+	struct config *c;
+	const struct yaml_node *conv, *strip;
+	bool *used;                     /* [checkpoint_count] */
+	int64_t n_experts;
+	struct ggu_error *err;
+};
+
+static enum ggu_status no_memory(struct ggu_error *err) { return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory"); }
+
+/* `pattern` with {i} and {x} replaced and a final ".*" by `suffix`. */
+static bool expand(const struct config *c, const char *pattern, const char *suffix, char *to)
+{
+	size_t n = 0;
+	for (const char *p = pattern; *p; p++) {
+		int k = -1;
+		if (!strncmp(p, "{i}", 3)) k = snprintf(to + n, MAX_NAME - n, "%lld", (long long)c->i);
+		else if (!strncmp(p, "{x}", 3)) k = snprintf(to + n, MAX_NAME - n, "%lld", (long long)c->x);
+		else if (suffix && !strcmp(p, ".*")) k = snprintf(to + n, MAX_NAME - n, "%s", suffix);
+		if (k >= 0) {
+			n += (size_t)k;
+			p += *p == '{' ? 2 : 1;
+		} else to[n++] = *p;
+		if (n >= MAX_NAME - 1) return false;
+	}
+	to[n] = 0;
+	return true;
+}
+
+/* By name, as it is or after one of the prefixes. */
+static const struct source_tensor *find(struct builder *b, const char *name)
+{
+	const struct source_tensor *t = checkpoint_find(b->p->source, name);
+	for (size_t k = 0; !t && b->strip && k < b->strip->count; k++) {
+		char full[2*MAX_NAME];
+		snprintf(full, sizeof full, "%s%s", b->strip->items[k]->text, name);
+		t = checkpoint_find(b->p->source, full);
+	}
+	return t;
+}
+
+/* ---- transforms ---- */
+
+/* "name(expr, expr)" applied to v. */
+static enum ggu_status transform(struct builder *b, const struct yaml_node *at, struct view *v)
+{
+	char text[MAX_NAME];
+	double arg[MAX_ARGS];
+	size_t n = 0;
+	char *open, *p;
+	const char *wrong;
+	if (at->kind != YAML_SCALAR || at->n >= sizeof text) return config_fail(b->c, at, b->err, "wants a transform");
+	memcpy(text, at->text, at->n + 1);
+	open = strchr(text, '(');
+	if (open) {
+		int depth = 0;
+		*open = 0;
+		for (p = open + 1; *p && !(*p == ')' && !depth); n++) {
+			char *start = p, end;
+			struct expr_value x;
+			enum ggu_status s;
+			if (n == MAX_ARGS) return config_fail(b->c, at, b->err, "more than %d arguments", MAX_ARGS);
+			for (; *p && (depth || (*p != ',' && *p != ')')); p++) depth += (*p == '(' || *p == '[') - (*p == ')' || *p == ']');
+			end = *p;
+			*p = 0;
+			if ((s = config_eval_text(b->c, at, start, &x, b->err))) return s;
+			if (x.kind != EXPR_INT && x.kind != EXPR_FLOAT) return config_fail(b->c, at, b->err, "%.60s is no number", start);
+			arg[n] = x.kind == EXPR_INT ? (double)x.u.i : x.u.f;
+			*p = end;
+			if (end == ',') p++;
+		}
+		if (*p != ')' || p[1]) return config_fail(b->c, at, b->err, "wants name(arguments)");
+	}
+	wrong = view_apply(v, text, arg, n);
+	if (wrong) return file_fail(b->err, GGU_ERR_UNSUPPORTED, b->c->arch->file, GGU_NO_OFFSET, v->t->name, "line %u: %.40s: %s", at->line, text, wrong);
+	return GGU_OK;
+}
+
+static enum ggu_status transforms(struct builder *b, const struct yaml_node *t, struct view *v)
+{
+	enum ggu_status s = GGU_OK;
+	if (!t) return GGU_OK;
+	if (t->kind == YAML_SCALAR) return transform(b, t, v);
+	if (t->kind != YAML_SEQUENCE) return config_fail(b->c, t, b->err, "wants a transform or a list");
+	for (size_t k = 0; !s && k < t->count; k++) s = transform(b, t->items[k], v);
+	return s;
+}
+
+/* ---- parts ---- */
+
+static enum ggu_status add_part(struct builder *b, struct plan_tensor *o, const struct yaml_node *from, const struct yaml_node *tr, const char *suffix, bool *missing)
+{
+	char name[MAX_NAME];
+	struct view v, *grown;
+	enum ggu_status s;
+	const struct source_tensor *t;
+	if (!from || from->kind != YAML_SCALAR || !expand(b->c, from->text, suffix, name)) return config_fail(b->c, from, b->err, "wants the name of a checkpoint tensor");
+	t = find(b, name);
+	if (!t) {
+		*missing = true;
+		return file_fail(b->err, GGU_ERR_MISSING, "", GGU_NO_OFFSET, name, "not in the checkpoint, but %.60s needs it", o->name);
+	}
+	if (t->dtype->type == SOURCE_NO_TYPE) return file_fail(b->err, GGU_ERR_UNSUPPORTED, "", GGU_NO_OFFSET, t->name, "stored as %s, which GGUF does not have", t->dtype->name);
+	b->used[t - checkpoint_at(b->p->source, 0)] = true;
+	view_of(&v, t);
+	if ((s = transforms(b, tr, &v))) return s;
+	grown = realloc(o->part, (o->n_parts + 1)*sizeof *grown);
+	if (!grown) return no_memory(b->err);
+	o->part = grown;
+	grown[o->n_parts++] = v;
+	return GGU_OK;
+}
+
+/* One source, or with {x} one for each expert. *stacked: they get an axis of their own. */
+static enum ggu_status add_parts(struct builder *b, struct plan_tensor *o, const struct yaml_node *from, const struct yaml_node *tr, const char *suffix, bool *missing, bool *stacked)
+{
+	enum ggu_status s = GGU_OK;
+	if (!from || from->kind != YAML_SCALAR || !strstr(from->text, "{x}")) return add_part(b, o, from, tr, suffix, missing);
+	*stacked = true;
+	for (b->c->x = 0; !s && b->c->x < b->n_experts; b->c->x++) s = add_part(b, o, from, tr, suffix, missing);
+	b->c->x = -1;
+	return s;
+}
+
+/* Shape and element type of what the parts make together. */
+static enum ggu_status finish(struct builder *b, const struct yaml_node *at, struct plan_tensor *o, bool stacked)
+{
+	const struct view *f = o->part;
+	uint64_t slowest = 0, dim[VIEW_MAX_DIMS + 1];
+	unsigned n = 0;
+	bool change = false, whole = true;
+	if (!o->n_parts) return config_fail(b->c, at, b->err, "%.60s has no parts", o->name);
+	if (stacked) dim[n++] = o->n_parts;
+	for (unsigned k = 0; k < f->n_shape; k++) dim[n++] = f->shape[k];
+	for (size_t i = 0; i < o->n_parts; i++) {
+		struct view *v = o->part + i;
+		if (v->n_shape != f->n_shape || (v->n_shape > 1 && memcmp(v->shape + 1, f->shape + 1, (v->n_shape - 1)*sizeof *v->shape)) ||
+			(stacked && v->n_shape && v->shape[0] != f->shape[0]))
+			return file_fail(b->err, GGU_ERR_FORMAT, "", GGU_NO_OFFSET, v->t->name, "another shape than %.80s", f->t->name);
+		slowest += v->n_shape ? v->shape[0] : 1;
+		change |= v->n_ops > 0 || v->t->dtype != f->t->dtype;
+		whole &= ggu_type_info((uint32_t)v->t->dtype->type)->kind == GGU_KIND_INT;
+		view_coalesce(v);
+	}
+	if (!stacked && o->n_parts > 1) dim[0] = slowest;
+	if (!n || n > 4) return file_fail(b->err, GGU_ERR_UNSUPPORTED, "", GGU_NO_OFFSET, f->t->name, "%u dimensions; GGUF has 1 to 4", n);
+	o->n_dims = n;
+	for (unsigned k = 0; k < 4; k++) o->ne[k] = k < n ? dim[n - 1 - k] : 1;
+	for (unsigned k = 0; k < n; k++) if (!o->ne[k]) return file_fail(b->err, GGU_ERR_FORMAT, "", GGU_NO_OFFSET, f->t->name, "a dimension is 0");
+	if (change && whole) return file_fail(b->err, GGU_ERR_UNSUPPORTED, "", GGU_NO_OFFSET, f->t->name, "integers cannot be changed");
+	o->from = change ? GGU_TYPE_F32 : (uint32_t)f->t->dtype->type;
+	return GGU_OK;
+}
+
+static enum ggu_status make(struct builder *b, const struct yaml_node *e, struct plan_tensor *o)
+{
+	struct expr_value v;
+	enum ggu_status s = config_eval(b->c, e, &v, b->err);
+	if (s) return s;
+	if (v.kind != EXPR_LIST || !v.u.list.n) return config_fail(b->c, e, b->err, "%.60s wants a list of numbers", o->name);
+	o->values = calloc(v.u.list.n, sizeof *o->values);
+	if (!o->values) return no_memory(b->err);
+	for (size_t k = 0; k < v.u.list.n; k++) {
+		const struct expr_value *x = v.u.list.v + k;
+		if (x->kind != EXPR_INT && x->kind != EXPR_FLOAT) return config_fail(b->c, e, b->err, "%.60s: item %zu is no number", o->name, k);
+		o->values[k] = (float)(x->kind == EXPR_INT ? (double)x->u.i : x->u.f);
+	}
+	o->n_dims = 1;
+	o->ne[0] = v.u.list.n;
+	o->ne[1] = o->ne[2] = o->ne[3] = 1;
+	o->from = GGU_TYPE_F32;
+	return GGU_OK;
+}
+
+/* ---- entries ---- */
+
+static void tensor_free(struct plan_tensor *o)
+{
+	free(o->name);
+	free(o->part);
+	free(o->values);
+	*o = (struct plan_tensor){ 0 };
+}
+
+static enum ggu_status gather(struct builder *b, const struct yaml_node *e, struct plan_tensor *o, const char *suffix, bool *missing)
+{
+	const struct yaml_node *from = e->kind == YAML_MAPPING ? yaml_get(e, "from") : e, *tr = yaml_get(e, "transform");
+	bool stacked = false;
+	enum ggu_status s = GGU_OK;
+	if (yaml_get(e, "make")) return make(b, yaml_get(e, "make"), o);
+	if (from && from->kind == YAML_SEQUENCE) {
+		for (size_t k = 0; !s && k < from->count; k++) {
+			const struct yaml_node *p = from->items[k];
+			bool sub = p->kind == YAML_MAPPING;
+			s = add_parts(b, o, sub ? yaml_get(p, "from") : p, sub ? yaml_get(p, "transform") : tr, suffix, missing, &stacked);
+		}
+	} else s = add_parts(b, o, from, tr, suffix, missing, &stacked);
+	return s ? s : finish(b, e, o, stacked);
+}
+
+/* One GGUF tensor of an entry; may_lack: no error if the checkpoint has no such source. */
+static enum ggu_status add_tensor(struct builder *b, const struct yaml_node *key, const struct yaml_node *e, const char *suffix, bool may_lack)
+{
+	char name[MAX_NAME];
+	const struct yaml_node *type = yaml_get(e, "type");
+	struct plan_tensor o = { .type = -1 }, *v;
+	bool missing = false;
+	enum ggu_status s;
+	if (!expand(b->c, key->text, suffix, name)) return config_fail(b->c, key, b->err, "name too long");
+	if (type) {
+		const struct ggu_type_info *ti = ggu_type_find(type->text ? type->text : "");
+		if (!ti) return config_fail(b->c, type, b->err, "no such type");
+		o.type = (int)ti->id;
+	}
+	if (!(o.name = strdup(name))) return no_memory(b->err);
+	s = gather(b, e, &o, suffix, &missing);
+	if (!s && (v = realloc(b->p->v, (b->p->n + 1)*sizeof *v))) {
+		b->p->v = v;
+		v[b->p->n++] = o;
+		return GGU_OK;
+	}
+	tensor_free(&o);
+	if (!s) return no_memory(b->err);
+	return missing && may_lack ? GGU_OK : s;
+}
+
+static bool ends_star(const char *s)
+{
+	size_t n = strlen(s);
+	return n > 2 && !strcmp(s + n - 2, ".*");
+}
+
+static enum ggu_status add_entry(struct builder *b, const struct yaml_node *key, const struct yaml_node *e)
+{
+	const struct yaml_node *bias = yaml_get(e, "bias");
+	bool when, optional, must = false;
+	enum ggu_status s = config_true(b->c, yaml_get(e, "when"), true, &when, b->err);
+	if (!s) s = config_true(b->c, yaml_get(e, "optional"), false, &optional, b->err);
+	if (!s) s = config_true(b->c, bias, false, &must, b->err);
+	if (s || !when) return s;
+	if (!ends_star(key->text)) return add_tensor(b, key, e, NULL, optional);
+	s = add_tensor(b, key, e, ".weight", optional);
+	return s ? s : add_tensor(b, key, e, ".bias", !must);
+}
+
+static bool per_layer(const struct yaml_node *key) { return strstr(key->text, "{i}") != NULL; }
+
+static enum ggu_status add_entries(struct builder *b, int64_t n_layers)
+{
+	const struct yaml_node *m = yaml_get(b->conv, "tensors");
+	enum ggu_status s = GGU_OK;
+	if (!m || m->kind != YAML_MAPPING) return config_fail(b->c, b->conv, b->err, "no tensors");
+	for (size_t k = 0, end; !s && k < m->count; k = end) {
+		end = k + 1;
+		if (!per_layer(m->keys[k])) { s = add_entry(b, m->keys[k], m->items[k]); continue; }
+		while (end < m->count && per_layer(m->keys[end])) end++;
+		for (b->c->i = 0; !s && b->c->i < n_layers; b->c->i++)
+			for (size_t j = k; !s && j < end; j++) s = add_entry(b, m->keys[j], m->items[j]);
+		b->c->i = -1;
+	}
+	return s;
+}
+
+/* ---- what is left over ---- */
+
+static bool matches(const char *pattern, const char *s)
+{
+	for (; *pattern; pattern++, s++) {
+		bool any = pattern[0] == '*' && pattern[1] == '*';
+		if (*pattern != '*') { if (*pattern != *s) return false; continue; }
+		while (!matches(pattern + 1 + any, s)) if (!*s || (*s++ == '.' && !any)) return false;
+		return true;
+	}
+	return !*s;
+}
+
+static enum ggu_status dropped(struct builder *b, const char *name, bool *yes)
+{
+	const struct yaml_node *d = yaml_get(b->conv, "drop");
+	*yes = false;
+	for (size_t k = 0; b->strip && k < b->strip->count; k++)
+		if (!strncmp(name, b->strip->items[k]->text, b->strip->items[k]->n)) { name += b->strip->items[k]->n; break; }
+	for (size_t k = 0; d && !*yes && k < d->count; k++) {
+		const struct yaml_node *e = d->items[k], *pattern = e->kind == YAML_MAPPING ? yaml_get(e, "name") : e;
+		enum ggu_status s;
+		if (!pattern || pattern->kind != YAML_SCALAR) return config_fail(b->c, e, b->err, "wants a pattern");
+		if (!matches(pattern->text, name)) continue;
+		if ((s = config_true(b->c, yaml_get(e, "when"), true, yes, b->err))) return s;
+	}
+	return GGU_OK;
+}
+
+static enum ggu_status check_rest(struct builder *b)
+{
+	for (size_t k = 0; k < checkpoint_count(b->p->source); k++) {
+		const struct source_tensor *t = checkpoint_at(b->p->source, k);
+		bool yes = b->used[k];
+		enum ggu_status s = yes ? GGU_OK : dropped(b, t->name, &yes);
+		if (s) return s;
+		if (!yes) return file_fail(b->err, GGU_ERR_UNSUPPORTED, "", GGU_NO_OFFSET, t->name, "a tensor that architecture %s has no place for", b->c->arch->name);
+	}
+	return GGU_OK;
+}
+
+static enum ggu_status count(struct builder *b, const char *key, int64_t absent, int64_t max, int64_t *n)
+{
+	const struct yaml_node *e = yaml_get(b->conv, key);
+	struct expr_value v;
+	enum ggu_status s;
+	*n = absent;
+	if (!e) return GGU_OK;
+	if ((s = config_eval(b->c, e, &v, b->err))) return s;
+	if (v.kind == EXPR_NULL && absent >= 0) return GGU_OK;
+	if (v.kind != EXPR_INT || v.u.i < 0 || v.u.i > max)
+		return file_fail(b->err, GGU_ERR_FORMAT, "config.json", GGU_NO_OFFSET, e->text, "wants a number from 0 to %lld", (long long)max);
+	*n = v.u.i;
+	return GGU_OK;
+}
+
+enum ggu_status plan_new(struct plan *p, struct config *c, const struct checkpoint *source, struct ggu_error *err)
+{
+	struct builder b = { .p = p, .c = c, .conv = c->arch->convert, .err = err };
+	int64_t n_layers;
+	enum ggu_status s;
+	*p = (struct plan){ .source = source };
+	b.strip = yaml_get(b.conv, "strip");
+	b.used = calloc(checkpoint_count(source) + 1, sizeof *b.used);
+	if (!b.used) return no_memory(err);
+	s = count(&b, "layers", -1, MAX_LAYERS, &n_layers);
+	if (!s) s = count(&b, "experts", 0, MAX_EXPERTS, &b.n_experts);
+	if (!s) s = add_entries(&b, n_layers);
+	if (!s) s = check_rest(&b);
+	free(b.used);
+	if (s) plan_free(p);
+	return s;
+}
+
+void plan_free(struct plan *p)
+{
+	for (size_t k = 0; k < p->n; k++) tensor_free(p->v + k);
+	free(p->v);
+	free(p->strip);
+	free(p->work);
+	free(p->raw);
+	*p = (struct plan){ 0 };
+}

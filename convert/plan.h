@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT
+ * plan.h - what becomes of each tensor: the `tensors` part of an architecture, applied to a checkpoint.
+ *
+ *   NAME: SOURCE                                 a GGUF tensor is a checkpoint tensor
+ *   NAME: {from: SOURCE, transform: T, ...}      through transforms (view.h), one or a list
+ *   NAME: {from: [{from:, transform:}, ...]}     parts joined along the slowest axis
+ *   NAME: {make: EXPR}                           numbers computed from config.json
+ *
+ * {i} in names runs over the layers, {x} in a source over the experts, which are stacked. A name and its source that
+ * end in ".*" stand for ".weight" and, where the checkpoint has one, ".bias"; `bias: EXPR` says whether it must.
+ * when: EXPR, optional: true and type: f32 do what they say. `drop` lists patterns of checkpoint tensors that are of
+ * no use, "*" standing for anything but dots and "**" for anything; `strip` prefixes that names may have. What is left over is an error. */
+#ifndef CONVERT_PLAN_H
+#define CONVERT_PLAN_H
+#include "config.h"
+#include "view.h"
+
+struct plan_tensor {
+	char *name;
+	unsigned n_dims;
+	uint64_t ne[4];                 /* ne[0] fastest */
+	struct view *part; size_t n_parts;
+	float *values;                  /* made ones, else NULL */
+	int type;                       /* forced, or -1 */
+	uint32_t from;                  /* ggml type of what plan_read delivers: the stored one, F32 where values change */
+};
+struct plan {
+	const struct checkpoint *source;
+	struct plan_tensor *v; size_t n;
+	/* reading: a strip of the tensor in hand */
+	void *strip, *work, *raw; size_t strip_bytes, work_bytes, raw_bytes;
+	size_t tensor, part; uint64_t from, to;         /* elements of the part in strip */
+};
+enum ggu_status plan_new(struct plan *p, struct config *c, const struct checkpoint *source, struct ggu_error *err);
+void plan_free(struct plan *p);
+/* n bytes of tensor i from byte `at` of its data (in type `from`) on. One thread. */
+enum ggu_status plan_read(struct plan *p, size_t i, uint64_t at, void *to, size_t n, struct ggu_error *err);
+
+#endif

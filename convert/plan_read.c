@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: MIT
+ * plan_read.c - the elements of a planned tensor, in order.
+ *
+ * Plain views are read straight to where they go. Those read across their order, and those whose values change,
+ * pass through a strip of at most STRIP elements, so that a transpose reads pieces worth reading. */
+#include <stdlib.h>
+#include <string.h>
+#include "../quant/quant.h"
+#include "plan.h"
+
+enum { STRIP = 1 << 21, STRIP_PLAIN = 1 << 16 };
+
+static enum ggu_status room(void **p, size_t *have, size_t want, struct ggu_error *err)
+{
+	void *q;
+	if (*have >= want) return GGU_OK;
+	q = realloc(*p, want);
+	if (!q) return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
+	*p = q;
+	*have = want;
+	return GGU_OK;
+}
+
+/* The strip of part v that holds element e. */
+static enum ggu_status fill(struct plan *p, const struct plan_tensor *t, const struct view *v, uint64_t e, struct ggu_error *err)
+{
+	uint64_t unit = view_unit(v), total = view_count(v), want = view_crosswise(v) ? STRIP : STRIP_PLAIN, n;
+	size_t raw = v->t->dtype->bytes;
+	uint32_t type = (uint32_t)v->t->dtype->type;
+	bool change = t->from != type || v->n_ops;
+	enum ggu_status s;
+	uint64_t from = e - e%unit;
+	n = want < unit ? unit : want - want%unit;
+	if (n > total - from) n = total - from;
+	s = room(&p->raw, &p->raw_bytes, (size_t)n*raw, err);
+	if (!s) s = room(&p->work, &p->work_bytes, view_work_bytes(v, n), err);
+	if (!s) s = view_read(v, p->source, from, n, p->raw, p->work, err);
+	if (!s) s = room(&p->strip, &p->strip_bytes, (size_t)n*(change ? sizeof(float) : raw), err);
+	if (s) return s;
+	if (change) {
+		quant_decode(type, p->raw, p->strip, (size_t)n);
+		view_operate(v, p->strip, (size_t)n);
+	} else memcpy(p->strip, p->raw, (size_t)n*raw);
+	p->from = from;
+	p->to = from + n;
+	return GGU_OK;
+}
+
+static bool straight(const struct plan_tensor *t, const struct view *v)
+{
+	return t->from == (uint32_t)v->t->dtype->type && !v->n_ops && !view_crosswise(v) && view_work_bytes(v, 2) == 0;
+}
+
+enum ggu_status plan_read(struct plan *p, size_t i, uint64_t at, void *to, size_t n, struct ggu_error *err)
+{
+	const struct plan_tensor *t = p->v + i;
+	size_t bytes = ggu_type_info(t->from)->block_bytes;
+	uint64_t e = at/bytes, left = n/bytes;
+	char *out = to;
+	if (t->values) {
+		memcpy(to, (const char *)t->values + at, n);
+		return GGU_OK;
+	}
+	for (size_t k = 0; left && k < t->n_parts; k++) {
+		const struct view *v = t->part + k;
+		uint64_t have = view_count(v);
+		if (e >= have) { e -= have; continue; }
+		while (left && e < have) {
+			uint64_t m = have - e < left ? have - e : left;
+			enum ggu_status s = GGU_OK;
+			if (straight(t, v)) s = view_read(v, p->source, e, m, out, NULL, err);
+			else {
+				if (p->tensor != i + 1 || p->part != k || e < p->from || e >= p->to) {
+					p->tensor = 0;
+					s = fill(p, t, v, e, err);
+					if (!s) { p->tensor = i + 1; p->part = k; }
+				}
+				if (!s && m > p->to - e) m = p->to - e;
+				if (!s) memcpy(out, (char *)p->strip + (e - p->from)*bytes, (size_t)m*bytes);
+			}
+			if (s) return s;
+			out += m*bytes;
+			e += m;
+			left -= m;
+		}
+		e = 0;
+	}
+	return left ? ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, t->name, "reads past its end") : GGU_OK;
+}

@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: MIT
+ * view.c - strided views of checkpoint tensors: making them and reading through them; see view.h.
+ *
+ * Reading: a run along the last dimension is one read, and runs that touch are joined. Where the last dimension
+ * is not the one that lies together in the file (a transpose), the range is read in strips along the one that
+ * does, one read per element of a row, and scattered. */
+#include <string.h>
+#include "view.h"
+
+void view_of(struct view *v, const struct source_tensor *t)
+{
+	uint64_t stride = 1;
+	*v = (struct view){ .t = t, .n = t->n_dims, .n_shape = t->n_dims };
+	for (unsigned i = t->n_dims; i-- > 0; stride *= t->shape[i]) {
+		v->dim[i] = v->shape[i] = t->shape[i];
+		v->stride[i] = stride;
+	}
+}
+
+uint64_t view_count(const struct view *v)
+{
+	uint64_t n = 1;
+	for (unsigned i = 0; i < v->n; i++) n *= v->dim[i];
+	return n;
+}
+
+/* ---- transforms ---- */
+
+static void remove_dim(struct view *v, unsigned i)
+{
+	memmove(v->dim + i, v->dim + i + 1, (v->n - i - 1)*sizeof *v->dim);
+	memmove(v->stride + i, v->stride + i + 1, (v->n - i - 1)*sizeof *v->stride);
+	v->n--;
+}
+
+void view_coalesce(struct view *v)
+{
+	for (unsigned i = v->n; i-- > 0;) if (v->dim[i] == 1) remove_dim(v, i);
+	for (unsigned i = v->n; i-- > 1;)
+		if (v->stride[i - 1] == v->stride[i]*v->dim[i]) {
+			v->dim[i] *= v->dim[i - 1];
+			remove_dim(v, i - 1);
+		}
+}
+
+/* The wanted dims, fastest first, are cut from the coalesced ones. Where one would join two of them, the view stays as
+ * it is and only the shape changes. */
+static const char *reshape(struct view *v, const double *arg, size_t n)
+{
+	uint64_t want[VIEW_MAX_DIMS], known = 1, total = view_count(v);
+	struct view flat = *v, out;
+	int open = -1;
+	if (!n || n > VIEW_MAX_DIMS) return "wants 1 to 10 dimensions";
+	for (size_t i = 0; i < n; i++) {
+		if (arg[i] == -1 && open < 0) { open = (int)i; continue; }
+		if (!(arg[i] >= 1 && arg[i] <= 1e15)) return "a dimension is out of range";
+		want[i] = (uint64_t)arg[i];
+		if (__builtin_mul_overflow(known, want[i], &known)) return "is too large";
+	}
+	if (open >= 0 ? !total || total%known : known != total) return "does not hold the tensor's elements";
+	if (open >= 0) want[open] = total/known;
+	v->n_shape = (unsigned)n;
+	memcpy(v->shape, want, n*sizeof *want);
+	view_coalesce(&flat);
+	if (!flat.n) { flat.n = 1; flat.dim[0] = 1; flat.stride[0] = 1; }
+	out = *v;
+	out.n = (unsigned)n;
+	for (size_t i = n, k = flat.n, done = 1; i-- > 0;) {
+		out.dim[i] = want[i];
+		out.stride[i] = 1;
+		if (want[i] == 1) continue;
+		if (done == flat.dim[k - 1]) { k--; done = 1; }
+		if (flat.dim[k - 1]%(done*want[i])) { v->joined = true; return NULL; }
+		out.stride[i] = flat.stride[k - 1]*done;
+		done *= want[i];
+	}
+	*v = out;
+	v->joined = false;
+	return NULL;
+}
+
+static bool axis(const struct view *v, double a, unsigned *k)
+{
+	if (a < 0) a += v->n;
+	if (!(a >= 0 && a < v->n)) return false;
+	*k = (unsigned)a;
+	return true;
+}
+
+static const char *swap(struct view *v, double x, double y)
+{
+	unsigned a, b;
+	uint64_t t;
+	if (!axis(v, x, &a) || !axis(v, y, &b)) return "no such axis";
+	t = v->dim[a], v->dim[a] = v->dim[b], v->dim[b] = t;
+	t = v->stride[a], v->stride[a] = v->stride[b], v->stride[b] = t;
+	return NULL;
+}
+
+static const char *take(struct view *v, const double *arg)
+{
+	unsigned a;
+	if (!axis(v, arg[0], &a)) return "no such axis";
+	if (!(arg[1] >= 0 && arg[2] >= 1 && arg[1] + arg[2] <= (double)v->dim[a])) return "range exceeds the axis";
+	v->offset += (uint64_t)arg[1]*v->stride[a];
+	v->dim[a] = (uint64_t)arg[2];
+	return NULL;
+}
+
+/* [h*2*d][in] -> [h][2][d][in] -> [h][d][2][in]; flattened to the old shape by view_coalesce and the output's shape */
+static const char *permute(struct view *v, double heads)
+{
+	double in = v->n == 2 ? (double)v->dim[1] : 1, rows;
+	unsigned n = v->n;
+	const char *e;
+	if (n < 1 || n > 2) return "wants a matrix or a vector";
+	rows = (double)v->dim[0];
+	if (!(heads >= 1) || v->dim[0]%(uint64_t)(2*heads)) return "rows are no pairs of that many heads";
+	e = reshape(v, (double[]){ heads, 2, rows/heads/2, in }, 4);
+	if (!e) e = swap(v, 1, 2);
+	return e ? e : reshape(v, (double[]){ rows, in }, n);
+}
+
+static const char *squeeze(struct view *v)
+{
+	for (unsigned i = v->n; i-- > 0;) if (v->dim[i] == 1) remove_dim(v, i);
+	return NULL;
+}
+static const char *operate(struct view *v, char op, double x)
+{
+	if (v->n_ops == VIEW_MAX_OPS) return "more than 4 operations";
+	v->op[v->n_ops++] = (struct view_op){ op, (float)x };
+	return NULL;
+}
+
+const char *view_apply(struct view *v, const char *name, const double *arg, size_t n)
+{
+	static const struct { const char *name; size_t n; } ops[] = {   /* 0: reshape takes any number */
+		{ "permute", 1 }, { "reshape", 0 }, { "swap", 2 }, { "transpose", 0 }, { "take", 3 }, { "squeeze", 0 }, { "add", 1 }, { "mul", 1 } };
+	const char *e = NULL;
+	size_t k = 0;
+	while (k < sizeof ops/sizeof *ops && strcmp(ops[k].name, name)) k++;
+	if (k == sizeof ops/sizeof *ops) return "no such transform";
+	if (k != 1 && ops[k].n != n) return "wrong number of arguments";
+	if (v->joined && k != 1 && k < 6) return "follows a reshape that joined dimensions";
+	switch (k) {
+	case 0: return permute(v, arg[0]);
+	case 1: return reshape(v, arg, n);
+	case 2: e = swap(v, arg[0], arg[1]); break;
+	case 3: e = swap(v, -1, -2); break;
+	case 4: e = take(v, arg); break;
+	case 5: e = squeeze(v); break;
+	default: return operate(v, k == 6 ? '+' : '*', arg[0]);
+	}
+	v->n_shape = v->n;
+	memcpy(v->shape, v->dim, sizeof v->dim);
+	return e;
+}
+
+/* ---- reading ---- */
+
+/* The dimension that lies closest together. */
+static unsigned nearest(const struct view *v)
+{
+	unsigned u = v->n ? v->n - 1 : 0;
+	for (unsigned i = 0; i < v->n; i++) if (v->stride[i] < v->stride[u]) u = i;
+	return u;
+}
+bool view_crosswise(const struct view *v) { return v->n && nearest(v) != v->n - 1; }
+uint64_t view_unit(const struct view *v)
+{
+	uint64_t n = 1;
+	for (unsigned i = nearest(v) + 1; i < v->n; i++) n *= v->dim[i];
+	return n;
+}
+size_t view_work_bytes(const struct view *v, uint64_t n)
+{
+	unsigned u = nearest(v);
+	uint64_t run = n/view_unit(v);
+	if (!v->n || (!view_crosswise(v) && v->stride[u] == 1)) return 0;
+	return (size_t)((run < v->dim[u] ? run : v->dim[u])*v->stride[u]*v->t->dtype->bytes);
+}
+
+/* Position in the source of the view's element e over its first n dims. */
+static uint64_t position(const struct view *v, unsigned n, uint64_t e)
+{
+	uint64_t p = 0;
+	for (unsigned i = n; i-- > 0; e /= v->dim[i]) p += e%v->dim[i]*v->stride[i];
+	return p;
+}
+
+static void scatter(char *to, size_t to_step, const char *from, size_t from_step, size_t n, size_t bytes)
+{
+	for (; n--; to += to_step*bytes, from += from_step*bytes) memcpy(to, from, bytes);
+}
+
+static enum ggu_status read_rows(const struct view *v, const struct checkpoint *c, uint64_t from, uint64_t n, char *to, struct ggu_error *err)
+{
+	size_t bytes = v->t->dtype->bytes;
+	uint64_t row = v->n ? v->dim[v->n - 1] : 1;
+	uint64_t start = 0, run = 0;
+	enum ggu_status s;
+	while (n) {
+		uint64_t at = v->offset + position(v, v->n, from), m = row - from%row;
+		if (m > n) m = n;
+		if (run && at != start + run) {
+			if ((s = checkpoint_read(c, v->t, start, to, (size_t)run, err))) return s;
+			to += run*bytes;
+			run = 0;
+		}
+		if (!run) start = at;
+		run += m;
+		from += m;
+		n -= m;
+	}
+	return run ? checkpoint_read(c, v->t, start, to, (size_t)run, err) : GGU_OK;
+}
+
+enum ggu_status view_read(const struct view *v, const struct checkpoint *c, uint64_t from, uint64_t n, void *to, void *work, struct ggu_error *err)
+{
+	size_t bytes = v->t->dtype->bytes;
+	unsigned u = nearest(v);
+	uint64_t unit = view_unit(v);
+	char *out = to;
+	struct view inner = *v;
+	enum ggu_status s;
+	if (!v->n || (u == v->n - 1 && v->stride[u] == 1)) return read_rows(v, c, from, n, to, err);
+	if (from%unit || n%unit) return ggu_fail(err, GGU_ERR_STATE, GGU_NO_OFFSET, v->t->name, "range cuts a strip");
+	inner.n = v->n - u - 1;
+	memmove(inner.dim, v->dim + u + 1, inner.n*sizeof *inner.dim);
+	memmove(inner.stride, v->stride + u + 1, inner.n*sizeof *inner.stride);
+	while (n) {
+		uint64_t k = from/unit, run = v->dim[u] - k%v->dim[u], base = v->offset + position(v, u + 1, k);
+		if (run > n/unit) run = n/unit;
+		for (uint64_t t = 0; t < unit; t++) {
+			uint64_t at = base + position(&inner, inner.n, t);
+			if ((s = checkpoint_read(c, v->t, at, work, (size_t)((run - 1)*v->stride[u] + 1), err))) return s;
+			scatter(out + t*bytes, (size_t)unit, work, (size_t)v->stride[u], (size_t)run, bytes);
+		}
+		out += run*unit*bytes;
+		from += run*unit;
+		n -= run*unit;
+	}
+	return GGU_OK;
+}
+
+void view_operate(const struct view *v, float *x, size_t n)
+{
+	for (unsigned k = 0; k < v->n_ops; k++) {
+		float y = v->op[k].x;
+		if (v->op[k].op == '+') for (size_t i = 0; i < n; i++) x[i] += y;
+		else for (size_t i = 0; i < n; i++) x[i] *= y;
+	}
+}

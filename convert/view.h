@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT
+ * view.h - a checkpoint tensor looked at in another order, without moving a byte.
+ *
+ * Every rearrangement that a conversion needs is a strided view: dimensions, slowest first, each with a stride in
+ * the source. Splitting a dimension, swapping two, taking a range, joining them again and transposing only change
+ * these numbers; the elements of the output are those of the view in order. Values may change element by element
+ * after that (view_op). The transforms of architecture files, arguments being expressions:
+ *
+ *   permute(h)              rows of h heads from halves (rotate-half) to interleaved pairs
+ *   reshape(a, b, ...)      other dimensions of the same elements in order; one may be -1
+ *   swap(a, b)  transpose   two axes, counted from 0 or from the end by negative numbers; the last two
+ *   take(axis, from, n)     a range of one axis
+ *   squeeze                 without dimensions of 1
+ *   add(x)  mul(x)          in float32
+ *
+ * After permute, or a reshape that joins dimensions which do not lie behind one another, axes cannot be addressed. */
+#ifndef CONVERT_VIEW_H
+#define CONVERT_VIEW_H
+#include "checkpoint.h"
+
+enum { VIEW_MAX_DIMS = 10, VIEW_MAX_OPS = 4 };
+struct view_op { char op; float x; };           /* '+', '*' */
+struct view {
+	const struct source_tensor *t;
+	unsigned n;
+	uint64_t dim[VIEW_MAX_DIMS], stride[VIEW_MAX_DIMS], offset;     /* in elements */
+	unsigned n_shape; uint64_t shape[VIEW_MAX_DIMS];       /* what the output is called */
+	bool joined;                    /* shape joins what strides cannot: only reshape and element operations may follow */
+	struct view_op op[VIEW_MAX_OPS];
+	unsigned n_ops;
+};
+void view_of(struct view *v, const struct source_tensor *t);
+uint64_t view_count(const struct view *v);
+/* NULL, or what is wrong with the arguments. */
+const char *view_apply(struct view *v, const char *name, const double *arg, size_t n_args);
+/* Merges dimensions that lie behind one another: call once after the last transform, dims are lost. */
+void view_coalesce(struct view *v);
+/* Reads run at unit elements: a view that is read across its order wants ranges that are multiples of this. */
+uint64_t view_unit(const struct view *v);
+bool view_crosswise(const struct view *v);
+/* Raw elements [from, from+n) of a coalesced view into to[]. work: view_work_bytes. */
+size_t view_work_bytes(const struct view *v, uint64_t n);
+enum ggu_status view_read(const struct view *v, const struct checkpoint *c, uint64_t from, uint64_t n, void *to, void *work, struct ggu_error *err);
+void view_operate(const struct view *v, float *x, size_t n);
+
+#endif
