@@ -25,6 +25,7 @@ void imatrix_free(struct imatrix *im)
 	for (size_t i = 0; i < im->n_datasets; i++) free(im->datasets[i]);
 	free(im->v);
 	free(im->datasets);
+	free(im->tag);
 	free(im);
 }
 
@@ -134,16 +135,15 @@ enum ggu_status imatrix_add(struct imatrix *im, const char *name, size_t n_mat, 
 	size_t tasks = (n_in + COLUMNS - 1)/COLUMNS;
 	struct add a = { NULL, x, n_in, stride, n_tokens, NULL };
 	struct entry *e;
-	enum ggu_status s;
+	enum ggu_status s = GGU_OK;
 	if (mat >= n_mat) return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, name, "matrix %zu of %zu", mat, n_mat);
-	if ((s = imatrix_entry(im, name, n_in, n_mat, &e, err))) return s;
-	a.bad = calloc(tasks, 1);
+	a.bad = calloc(tasks + 1, 1);
 	if (!a.bad) return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, name, "out of memory");
 	run(pool, tasks, check_columns, &a);
 	for (size_t i = 0; i < tasks && !s; i++)
 		if (a.bad[i]) s = ggu_fail(err, GGU_ERR_FORMAT, GGU_NO_OFFSET, name, "an activation is not finite");
 	free(a.bad);
-	if (s) return s;
+	if (s || (s = imatrix_entry(im, name, n_in, n_mat, &e, err))) return s;
 	a.sums = e->sums + mat*n_in;
 	run(pool, tasks, add_columns, &a);
 	e->counts[mat] += (double)n_tokens;
@@ -166,6 +166,7 @@ enum ggu_status imatrix_add_dataset(struct imatrix *im, const char *name)
 }
 size_t imatrix_n_datasets(const struct imatrix *im) { return im->n_datasets; }
 const char *imatrix_dataset(const struct imatrix *im, size_t i) { return i < im->n_datasets ? im->datasets[i] : NULL; }
+const char *imatrix_tag(const struct imatrix *im) { return im->tag ? im->tag : ""; }
 uint64_t imatrix_chunks(const struct imatrix *im) { return im->chunks; }
 uint64_t imatrix_chunk_tokens(const struct imatrix *im) { return im->chunk_tokens; }
 void imatrix_set_chunks(struct imatrix *im, uint64_t n_chunks, uint64_t chunk_tokens)
@@ -189,4 +190,13 @@ enum ggu_status imatrix_merge(struct imatrix *im, const struct imatrix *src, str
 	im->chunks += src->chunks;
 	if (!im->chunk_tokens) im->chunk_tokens = src->chunk_tokens;
 	return GGU_OK;
+}
+
+void imatrix_scale(struct imatrix *im, double by)
+{
+	for (size_t i = 0; i < im->n; i++) {
+		struct entry *e = im->v[i];
+		for (size_t j = 0; j < e->pub.n_in*e->pub.n_mat; j++) e->sums[j] *= by;
+		for (size_t j = 0; j < e->pub.n_mat; j++) e->counts[j] *= by;
+	}
 }

@@ -43,11 +43,17 @@ uint64_t imatrix_chunk_tokens(const struct imatrix *im);
 /* Adds all of src. Shapes must agree. */
 enum ggu_status imatrix_merge(struct imatrix *im, const struct imatrix *src, struct ggu_error *err);
 
+/* Multiplies sums and counts. Old files count windows, not tokens: scaled by the tokens of a window they can be
+ * merged with others. */
+void imatrix_scale(struct imatrix *im, double by);
+
 /* Either form, told by its first bytes; "-" is standard input. */
 enum ggu_status imatrix_read(struct imatrix **im, const char *path, struct ggu_error *err);
 enum ggu_status imatrix_write_gguf(const struct imatrix *im, int fd, struct ggu_error *err);
-/* As imatrix_write_gguf with sums in F64: what imatrix_read gets back is exactly this matrix. */
-enum ggu_status imatrix_write_checkpoint(const struct imatrix *im, int fd, struct ggu_error *err);
+/* As imatrix_write_gguf with sums in F64: what imatrix_read gets back is exactly this matrix. tag says whose
+ * checkpoint it is; imatrix_tag of what was read gives it back ("" for other files). */
+enum ggu_status imatrix_write_checkpoint(const struct imatrix *im, const char *tag, int fd, struct ggu_error *err);
+const char *imatrix_tag(const struct imatrix *im);
 enum ggu_status imatrix_write_dat(const struct imatrix *im, int fd, struct ggu_error *err);
 
 #endif

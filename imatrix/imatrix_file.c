@@ -20,7 +20,7 @@
 #include "../libgguf/span.h"
 #include "imatrix_internal.h"
 
-static const char sums_suffix[] = ".in_sum2", counts_suffix[] = ".counts";
+static const char sums_suffix[] = ".in_sum2", counts_suffix[] = ".counts", tag_key[] = "gguf-utils.imatrix.run";
 
 static enum ggu_status no_memory(struct ggu_error *err) { return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory"); }
 static enum ggu_status io_error(struct ggu_error *err, const char *what)
@@ -83,12 +83,13 @@ static enum ggu_status read_gguf(struct imatrix *im, struct ggu_file *f, struct 
 {
 	const struct ggu_meta *m = ggu_file_meta(f);
 	const struct ggu_kv *sets = ggu_meta_find(m, "imatrix.datasets");
-	struct ggu_str type = { "", 0 };
+	struct ggu_str type = { "", 0 }, tag;
 	enum ggu_status s;
 	ggu_meta_str(m, "general.type", &type);
 	if (strcmp(type.p, "imatrix")) return ggu_fail(err, GGU_ERR_TYPE, GGU_NO_OFFSET, "general.type", "is no importance matrix");
 	ggu_meta_uint(m, "imatrix.chunk_count", &im->chunks);
 	ggu_meta_uint(m, "imatrix.chunk_size", &im->chunk_tokens);
+	if (ggu_meta_str(m, tag_key, &tag) && !(im->tag = strdup(tag.p))) return no_memory(err);
 	for (size_t i = 0; sets && i < ggu_kv_n(sets); i++) {
 		struct ggu_str d;
 		if (!ggu_kv_str(sets, i, &d)) return ggu_fail(err, GGU_ERR_TYPE, ggu_kv_offset(sets), "imatrix.datasets", "is no list of strings");
@@ -246,11 +247,12 @@ static enum ggu_status write_doubles(struct ggu_writer *w, const double *x, size
 	return s;
 }
 
-static enum ggu_status write_gguf(const struct imatrix *im, int fd, uint32_t type, struct ggu_error *err)
+static enum ggu_status write_gguf(const struct imatrix *im, const char *tag, int fd, uint32_t type, struct ggu_error *err)
 {
 	struct ggu_meta *m = ggu_meta_new();
 	struct ggu_writer *w = NULL;
 	enum ggu_status s = m ? set_keys(im, m) : GGU_ERR_NOMEM;
+	if (!s && tag) s = ggu_meta_set_str(m, tag_key, tag, strlen(tag));
 	if (s) s = no_memory(err);
 	else s = ggu_writer_new(&w, m, err);
 	for (size_t i = 0; i < im->n && !s; i++) {
@@ -269,8 +271,8 @@ static enum ggu_status write_gguf(const struct imatrix *im, int fd, uint32_t typ
 	ggu_meta_free(m);
 	return s;
 }
-enum ggu_status imatrix_write_gguf(const struct imatrix *im, int fd, struct ggu_error *err) { return write_gguf(im, fd, GGU_TYPE_F32, err); }
-enum ggu_status imatrix_write_checkpoint(const struct imatrix *im, int fd, struct ggu_error *err) { return write_gguf(im, fd, GGU_TYPE_F64, err); }
+enum ggu_status imatrix_write_gguf(const struct imatrix *im, int fd, struct ggu_error *err) { return write_gguf(im, NULL, fd, GGU_TYPE_F32, err); }
+enum ggu_status imatrix_write_checkpoint(const struct imatrix *im, const char *tag, int fd, struct ggu_error *err) { return write_gguf(im, tag, fd, GGU_TYPE_F64, err); }
 
 static bool put_u32(FILE *f, uint64_t v)
 {

@@ -15,6 +15,7 @@ struct imatrix {
 	char **datasets;
 	size_t n_datasets;
 	uint64_t chunks, chunk_tokens;
+	char *tag;                      /* NULL: none */
 };
 /* The entry of that name, made if there is none; its shape must be this one. */
 enum ggu_status imatrix_entry(struct imatrix *im, const char *name, size_t n_in, size_t n_mat, struct entry **out, struct ggu_error *err);

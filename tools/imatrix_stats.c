@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: MIT
+ * imatrix_stats.c - see imatrix_stats.h. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "../quant/vec.h"
+#include "imatrix_stats.h"
+#include "kv_json.h"
+#include "msg.h"
+
+struct stats { double n, sum, min, max, mean, sd, active, bits, entropy, outliers, similarity; size_t seen, n_mat; long layer; };
+
+static double mean_square(const struct imatrix_entry *e, size_t i) { return e->sums[i]/e->counts[i/e->n_in]; }
+static bool seen(const struct imatrix_entry *e, size_t i) { return e->counts[i/e->n_in] > 0; }
+
+/* "blk.12.ffn_down.weight": 12, *rest ".ffn_down.weight"; -1 for other names. */
+static long layer_of(const char *name, const char **rest)
+{
+	char *end;
+	long n;
+	if (strncmp(name, "blk.", 4) || name[4] < '0' || name[4] > '9') return -1;
+	n = strtol(name + 4, &end, 10);
+	*rest = end;
+	return n < 1000000 && *end == '.' ? n : -1;
+}
+
+/* NAN without such a layer. */
+static double similarity(const struct imatrix *im, const struct imatrix_entry *e)
+{
+	char name[512];
+	const char *rest;
+	long layer = layer_of(e->name, &rest);
+	const struct imatrix_entry *b;
+	double ab = 0, aa = 0, bb = 0;
+	if (layer < 1 || (size_t)snprintf(name, sizeof name, "blk.%ld%s", layer - 1, rest) >= sizeof name) return NAN;
+	b = imatrix_find(im, name);
+	if (!b || b->n_in != e->n_in || b->n_mat != e->n_mat) return NAN;
+	for (size_t i = 0; i < e->n_in*e->n_mat; i++) {
+		double x, y;
+		if (!seen(e, i) || !seen(b, i)) continue;
+		x = mean_square(e, i);
+		y = mean_square(b, i);
+		ab += x*y;
+		aa += x*x;
+		bb += y*y;
+	}
+	return aa > 0 && bb > 0 ? ab/sqrt(aa*bb) : NAN;
+}
+
+static struct stats stats_of(const struct imatrix *im, const struct imatrix_entry *e)
+{
+	struct stats s = { .min = INFINITY, .max = 0, .n_mat = e->n_mat };
+	size_t all = e->n_in*e->n_mat;
+	const char *rest;
+	for (size_t i = 0; i < e->n_mat; i++) s.seen += e->counts[i] > 0;
+	s.n = (double)(s.seen*e->n_in);
+	s.layer = layer_of(e->name, &rest);
+	s.similarity = similarity(im, e);
+	if (!s.seen) { s.min = 0; return s; }
+	for (size_t i = 0; i < all; i++) if (seen(e, i)) {
+		double m = mean_square(e, i);
+		s.sum += m;
+		if (m < s.min) s.min = m;
+		if (m > s.max) s.max = m;
+		s.active += m > 1e-5;
+	}
+	s.mean = s.sum/s.n;
+	for (size_t i = 0; i < all; i++) if (seen(e, i)) {
+		double m = mean_square(e, i), d = m - s.mean, p = s.sum > 0 ? m/s.sum : 0;
+		s.sd += d*d;
+		if (p > 0) s.bits -= p*num_log(p)/0.69314718055994531;
+	}
+	s.sd = sqrt(s.sd/s.n);
+	for (size_t i = 0; i < all; i++) if (seen(e, i)) s.outliers += s.sd > 0 && fabs(mean_square(e, i) - s.mean) > s.sd;
+	s.active /= s.n;
+	s.outliers /= s.n;
+	s.entropy = s.n > 1 ? s.bits/(num_log(s.n)/0.69314718055994531) : 0;
+	return s;
+}
+
+struct layer { long number; double sum, n, similarity; size_t tensors, similar; };
+static int by_number(const void *a, const void *b)
+{
+	const struct layer *x = a, *y = b;
+	return (x->number > y->number) - (x->number < y->number);
+}
+
+static size_t layers_of(const struct stats *s, size_t n, struct layer *l)
+{
+	size_t k, n_layers = 0;
+	for (size_t i = 0; i < n; i++) {
+		if (s[i].layer < 0) continue;
+		for (k = 0; k < n_layers && l[k].number != s[i].layer; k++) ;
+		if (k == n_layers) l[n_layers++] = (struct layer){ .number = s[i].layer };
+		l[k].sum += s[i].sum;
+		l[k].n += s[i].n;
+		l[k].tensors++;
+		if (!isnan(s[i].similarity)) { l[k].similarity += s[i].similarity; l[k].similar++; }
+	}
+	qsort(l, n_layers, sizeof *l, by_number);
+	return n_layers;
+}
+
+static json_t *object(void)
+{
+	json_t *j = json_object();
+	if (!j) msg_die("out of memory");
+	return j;
+}
+static void put_similarity(json_t *j, double x) { json_put(j, "similarity", isnan(x) ? json_null() : json_of_double(x)); }
+
+static void print_json(const struct imatrix *im, const struct stats *s, size_t n, const struct layer *l, size_t n_layers)
+{
+	json_t *root = object(), *sets = json_array(), *tensors = json_array(), *layers = json_array();
+	for (size_t i = 0; i < imatrix_n_datasets(im); i++) json_push(sets, json_of_str((struct ggu_str){ imatrix_dataset(im, i), strlen(imatrix_dataset(im, i)) }));
+	for (size_t i = 0; i < n; i++) {
+		const struct imatrix_entry *e = imatrix_at(im, i);
+		json_t *j = object();
+		double tokens = 0;
+		for (size_t k = 0; k < e->n_mat; k++) tokens += e->counts[k];
+		json_put(j, "name", json_of_str((struct ggu_str){ e->name, strlen(e->name) }));
+		json_put(j, "columns", json_of_uint(e->n_in));
+		json_put(j, "matrices", json_of_uint(e->n_mat));
+		json_put(j, "matrices_seen", json_of_uint(s[i].seen));
+		json_put(j, "tokens", json_of_double(tokens));
+		json_put(j, "sum", json_of_double(s[i].sum));
+		json_put(j, "min", json_of_double(s[i].min));
+		json_put(j, "max", json_of_double(s[i].max));
+		json_put(j, "mean", json_of_double(s[i].mean));
+		json_put(j, "sd", json_of_double(s[i].sd));
+		json_put(j, "active", json_of_double(s[i].active));
+		json_put(j, "entropy_bits", json_of_double(s[i].bits));
+		json_put(j, "entropy", json_of_double(s[i].entropy));
+		json_put(j, "outliers", json_of_double(s[i].outliers));
+		put_similarity(j, s[i].similarity);
+		json_push(tensors, j);
+	}
+	for (size_t i = 0; i < n_layers; i++) {
+		json_t *j = object();
+		json_put(j, "layer", json_of_uint((uint64_t)l[i].number));
+		json_put(j, "tensors", json_of_uint(l[i].tensors));
+		json_put(j, "sum", json_of_double(l[i].sum));
+		json_put(j, "mean", json_of_double(l[i].sum/l[i].n));
+		put_similarity(j, l[i].similar ? l[i].similarity/(double)l[i].similar : NAN);
+		json_push(layers, j);
+	}
+	json_put(root, "datasets", sets);
+	json_put(root, "chunks", json_of_uint(imatrix_chunks(im)));
+	json_put(root, "chunk_tokens", json_of_uint(imatrix_chunk_tokens(im)));
+	json_put(root, "tensors", tensors);
+	json_put(root, "layers", layers);
+	json_print(root);
+}
+
+static void print_similarity(double x)
+{
+	if (isnan(x)) printf("%8s\n", "-");
+	else printf("%8.4f\n", x);
+}
+
+static void print_text(const struct imatrix *im, const char *name, const struct stats *s, size_t n, const struct layer *l, size_t n_layers)
+{
+	char *shown = text_mask(name, strlen(name));
+	int wide = 6;
+	printf("%s: %zu tensors, %llu chunks of %llu tokens", shown, n, (unsigned long long)imatrix_chunks(im), (unsigned long long)imatrix_chunk_tokens(im));
+	free(shown);
+	for (size_t i = 0; i < imatrix_n_datasets(im); i++) {
+		shown = text_mask(imatrix_dataset(im, i), strlen(imatrix_dataset(im, i)));
+		printf("%s%s", i ? ", " : " of ", shown);
+		free(shown);
+	}
+	for (size_t i = 0; i < n; i++) wide = (int)strlen(imatrix_at(im, i)->name) > wide ? (int)strlen(imatrix_at(im, i)->name) : wide;
+	printf("\n\n%-*s %11s %10s %10s %10s %10s %7s %7s %7s %8s\n", wide, "tensor", "sum", "min", "max", "mean", "sd", "active", "entropy", "outlier", "similar");
+	for (size_t i = 0; i < n; i++) {
+		char *t = text_mask(imatrix_at(im, i)->name, strlen(imatrix_at(im, i)->name));
+		printf("%-*s %11.4g %10.4g %10.4g %10.4g %10.4g %5.1f %% %5.1f %% %5.1f %% ", wide, t, s[i].sum, s[i].min, s[i].max, s[i].mean, s[i].sd,
+			100*s[i].active, 100*s[i].entropy, 100*s[i].outliers);
+		print_similarity(s[i].similarity);
+		if (s[i].seen < s[i].n_mat) printf("  %zu of %zu matrices were never used\n", s[i].n_mat - s[i].seen, s[i].n_mat);
+		free(t);
+	}
+	if (n_layers) printf("\n%5s %8s %11s %10s %8s\n", "layer", "tensors", "sum", "mean", "similar");
+	for (size_t i = 0; i < n_layers; i++) {
+		printf("%5ld %8zu %11.4g %10.4g ", l[i].number, l[i].tensors, l[i].sum, l[i].sum/l[i].n);
+		print_similarity(l[i].similar ? l[i].similarity/(double)l[i].similar : NAN);
+	}
+}
+
+void imatrix_stats_print(const struct imatrix *im, const char *name, bool json)
+{
+	size_t n = imatrix_count(im), n_layers;
+	struct stats *s = calloc(n + 1, sizeof *s);
+	struct layer *l = calloc(n + 1, sizeof *l);
+	if (!s || !l) msg_die("out of memory");
+	for (size_t i = 0; i < n; i++) s[i] = stats_of(im, imatrix_at(im, i));
+	n_layers = layers_of(s, n, l);
+	if (json) print_json(im, s, n, l, n_layers);
+	else print_text(im, name, s, n, l, n_layers);
+	free(s);
+	free(l);
+}
