@@ -1,6 +1,21 @@
 /* SPDX-License-Identifier: MIT
  * q2_k.h - super-blocks of 16 sub-blocks of 16: weight = d*ls*q - dmin*lm, q 2 bits, ls and lm 4 bits, in a byte together.
  * Bits 2k of byte i of qs, half h = i/32: code i%16 of sub-block 8h + 2k + i/16%2. */
+#ifdef QUANT_DECODER
+
+static inline void q2_k_unpack(const struct q2_k *b, struct codes256 *c)
+{
+	c->d = kern_f16_to_f32(b->d);
+	c->dmin = kern_f16_to_f32(b->dmin);
+	for (int j = 0; j < 16; j++) {
+		c->sc[j] = b->scales[j] & 15;
+		c->mn[j] = b->scales[j] >> 4;
+	}
+	for (int h = 0; h < 2; h++)
+		for (int k = 0; k < 4; k++)
+			for (int i = 0; i < 32; i++) c->q[128*h + 32*k + i] = (int8_t)(b->qs[32*h + i] >> 2*k & 3);
+}
+#endif
 #ifdef QUANT_ENCODER
 
 static const struct affine_start q2_k_starts[AFFINE_STARTS] = {

@@ -2,6 +2,22 @@
  * q3_k.h - super-blocks of 16 sub-blocks of 16: weight = d*(ls - 32)*(q - 4), q 3 bits, ls 6 bits.
  * qs as in q2_k.h; bit 4h + k of byte i%32 of hmask: bit 2 of the same code. scales: bytes 0..7 the low
  * halves of ls 0..7 and 8..15, bytes 8..11 the upper two bits of ls j, j + 4, j + 8, j + 12. */
+#ifdef QUANT_DECODER
+
+static inline void q3_k_unpack(const struct q3_k *b, struct codes256 *c)
+{
+	c->d = kern_f16_to_f32(b->d);
+	c->dmin = 0;
+	for (int j = 0; j < 16; j++) {
+		c->sc[j] = (int16_t)(((b->scales[j%8] >> j/8*4 & 15) | (b->scales[8 + j%4] >> j/4*2 & 3) << 4) - 32);
+		c->mn[j] = 0;
+	}
+	for (int h = 0; h < 2; h++)
+		for (int k = 0; k < 4; k++)
+			for (int i = 0; i < 32; i++)
+				c->q[128*h + 32*k + i] = (int8_t)((b->qs[32*h + i] >> 2*k & 3) - (b->hmask[i] >> (4*h + k) & 1 ? 0 : 4));
+}
+#endif
 #ifdef QUANT_ENCODER
 
 static const float q3_k_starts[] = {

@@ -1,5 +1,17 @@
 /* SPDX-License-Identifier: MIT
  * q4_0.h - blocks of 32: weight = d*(q - 8). Byte i of qs: code i low, code i + 16 high. */
+#ifdef QUANT_DECODER
+
+static inline void q4_0_unpack(const struct q4_0 *b, struct codes32 *c)
+{
+	c->d = kern_f16_to_f32(b->d);
+	c->m = 0;
+	for (int i = 0; i < 16; i++) {
+		c->q[i] = (int8_t)((b->qs[i] & 15) - 8);
+		c->q[i + 16] = (int8_t)((b->qs[i] >> 4) - 8);
+	}
+}
+#endif
 #ifdef QUANT_ENCODER
 
 static const float q4_0_starts[] = {

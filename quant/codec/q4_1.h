@@ -1,5 +1,17 @@
 /* SPDX-License-Identifier: MIT
  * q4_1.h - blocks of 32: weight = d*q + m. Byte i of qs: code i low, code i + 16 high. */
+#ifdef QUANT_DECODER
+
+static inline void q4_1_unpack(const struct q4_1 *b, struct codes32 *c)
+{
+	c->d = kern_f16_to_f32(b->d);
+	c->m = kern_f16_to_f32(b->m);
+	for (int i = 0; i < 16; i++) {
+		c->q[i] = (int8_t)(b->qs[i] & 15);
+		c->q[i + 16] = (int8_t)(b->qs[i] >> 4);
+	}
+}
+#endif
 #ifdef QUANT_ENCODER
 
 static const struct affine q4_1 = { .n = 32, .nmax = 15, .start = affine_starts_15 };

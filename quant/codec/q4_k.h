@@ -1,6 +1,29 @@
 /* SPDX-License-Identifier: MIT
  * q4_k.h - super-blocks of 8 sub-blocks of 32: weight = d*ls*q - dmin*lm, q 4 bits, ls and lm 6 bits.
  * scales: see q4_k_scales. Byte e of group i of qs: code e of sub-block 2i low, of 2i + 1 high. */
+#ifdef QUANT_DECODER
+
+static inline void q4_k_unpack_scales(const uint8_t *s, struct codes256 *c)
+{
+	for (int j = 0; j < 8; j++) {
+		int sc = j < 4 ? s[j] & 63 : (s[j + 4] & 15) | s[j - 4] >> 6 << 4;
+		int mn = j < 4 ? s[j + 4] & 63 : s[j + 4] >> 4 | s[j] >> 6 << 4;
+		c->sc[2*j] = c->sc[2*j + 1] = (int16_t)sc;
+		c->mn[2*j] = c->mn[2*j + 1] = (int16_t)mn;
+	}
+}
+static inline void q4_k_unpack(const struct q4_k *b, struct codes256 *c)
+{
+	c->d = kern_f16_to_f32(b->d);
+	c->dmin = kern_f16_to_f32(b->dmin);
+	q4_k_unpack_scales(b->scales, c);
+	for (int g = 0; g < 4; g++)
+		for (int i = 0; i < 32; i++) {
+			c->q[64*g + i] = (int8_t)(b->qs[32*g + i] & 15);
+			c->q[64*g + 32 + i] = (int8_t)(b->qs[32*g + i] >> 4);
+		}
+}
+#endif
 #ifdef QUANT_ENCODER
 
 static const struct affine q4_k = { .n = 32, .nmax = 15, .smax = 63, .mmax = 63, .start = affine_starts_15 };

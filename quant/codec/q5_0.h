@@ -1,5 +1,17 @@
 /* SPDX-License-Identifier: MIT
  * q5_0.h - blocks of 32: weight = d*(q - 16). Byte i of qs: low bits of codes i and i + 16; bit j of qh: bit 4 of code j. */
+#ifdef QUANT_DECODER
+
+static inline void q5_0_unpack(const struct q5_0 *b, struct codes32 *c)
+{
+	c->d = kern_f16_to_f32(b->d);
+	c->m = 0;
+	for (int i = 0; i < 16; i++) {
+		c->q[i] = (int8_t)(((b->qs[i] & 15) | (b->qh[i/8] >> i%8 & 1) << 4) - 16);
+		c->q[i + 16] = (int8_t)((b->qs[i] >> 4 | (b->qh[i/8 + 2] >> i%8 & 1) << 4) - 16);
+	}
+}
+#endif
 #ifdef QUANT_ENCODER
 
 static const float q5_0_starts[] = {

@@ -1,5 +1,17 @@
 /* SPDX-License-Identifier: MIT
  * q5_1.h - blocks of 32: weight = d*q + m. Byte i of qs: low bits of codes i and i + 16; bit j of qh: bit 4 of code j. */
+#ifdef QUANT_DECODER
+
+static inline void q5_1_unpack(const struct q5_1 *b, struct codes32 *c)
+{
+	c->d = kern_f16_to_f32(b->d);
+	c->m = kern_f16_to_f32(b->m);
+	for (int i = 0; i < 16; i++) {
+		c->q[i] = (int8_t)((b->qs[i] & 15) | (b->qh[i/8] >> i%8 & 1) << 4);
+		c->q[i + 16] = (int8_t)(b->qs[i] >> 4 | (b->qh[i/8 + 2] >> i%8 & 1) << 4);
+	}
+}
+#endif
 #ifdef QUANT_ENCODER
 
 static const struct affine q5_1 = { .n = 32, .nmax = 31, .start = affine_starts_31 };

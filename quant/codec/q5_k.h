@@ -1,6 +1,21 @@
 /* SPDX-License-Identifier: MIT
  * q5_k.h - super-blocks of 8 sub-blocks of 32: weight = d*ls*q - dmin*lm, q 5 bits, ls and lm 6 bits.
  * As q4_k.h; bit j of byte e of qh is bit 4 of code e of sub-block j. */
+#ifdef QUANT_DECODER
+
+/* The scales are q4_k's. */
+static inline void q5_k_unpack(const struct q5_k *b, struct codes256 *c)
+{
+	c->d = kern_f16_to_f32(b->d);
+	c->dmin = kern_f16_to_f32(b->dmin);
+	q4_k_unpack_scales(b->scales, c);
+	for (int g = 0; g < 4; g++)
+		for (int i = 0; i < 32; i++) {
+			c->q[64*g + i] = (int8_t)((b->qs[32*g + i] & 15) | (b->qh[i] >> 2*g & 1) << 4);
+			c->q[64*g + 32 + i] = (int8_t)(b->qs[32*g + i] >> 4 | (b->qh[i] >> (2*g + 1) & 1) << 4);
+		}
+}
+#endif
 #ifdef QUANT_ENCODER
 
 static const struct affine q5_k = { .n = 32, .nmax = 31, .smax = 63, .mmax = 63, .start = affine_starts_31 };

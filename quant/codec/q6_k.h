@@ -2,6 +2,24 @@
  * q6_k.h - super-blocks of 16 sub-blocks of 16: weight = d*ls*(q - 32), q 6 bits, ls a signed byte.
  * Half h of 128 codes: bytes 64h.. of ql hold the low halves of codes i and i + 64, bytes 32h.. of qh the upper two
  * bits of codes i, i + 32, i + 64, i + 96. */
+#ifdef QUANT_DECODER
+
+static inline void q6_k_unpack(const struct q6_k *b, struct codes256 *c)
+{
+	c->d = kern_f16_to_f32(b->d);
+	c->dmin = 0;
+	for (int j = 0; j < 16; j++) {
+		c->sc[j] = b->scales[j];
+		c->mn[j] = 0;
+	}
+	for (int h = 0; h < 2; h++)
+		for (int k = 0; k < 4; k++)
+			for (int i = 0; i < 32; i++) {
+				int low = b->ql[64*h + 32*(k & 1) + i] >> (k & 2)*2 & 15;
+				c->q[128*h + 32*k + i] = (int8_t)((low | (b->qh[32*h + i] >> 2*k & 3) << 4) - 32);
+			}
+}
+#endif
 #ifdef QUANT_ENCODER
 
 static const float q6_k_starts[] = {

@@ -1,5 +1,14 @@
 /* SPDX-License-Identifier: MIT
  * q8_0.h - blocks of 32: weight = d*q, q a signed byte. */
+#ifdef QUANT_DECODER
+
+static inline void q8_0_unpack(const struct q8_0 *b, struct codes32 *c)
+{
+	c->d = kern_f16_to_f32(b->d);
+	c->m = 0;
+	memcpy(c->q, b->qs, 32);
+}
+#endif
 #ifdef QUANT_ENCODER
 
 /* The format's one rounding, as ggml's: d = max|x|/127, q = x/d to the nearest, halves away from zero, with d

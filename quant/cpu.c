@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT
+ * cpu.c - what this CPU, and its operating system, can run. */
+#include "cpu.h"
+#if defined __x86_64__
+#include <cpuid.h>
+
+static unsigned long long xcr0(void)
+{
+	unsigned lo, hi;
+	__asm__ volatile("xgetbv" : "=a"(lo), "=d"(hi) : "c"(0));
+	return (unsigned long long)hi << 32 | lo;
+}
+
+unsigned cpu_features(void)
+{
+	unsigned a, b, c, d, b7 = 0, c7 = 0, a71 = 0, set = CPU_C;
+	unsigned long long os;
+	if (!__get_cpuid(1, &a, &b, &c, &d) || !(c & bit_OSXSAVE)) return set;
+	os = xcr0();
+	if (__get_cpuid_count(7, 0, &a, &b7, &c7, &d)) __get_cpuid_count(7, 1, &a71, &b, &d, &d);
+	if ((os & 6) != 6 || !(c & bit_FMA) || !(c & bit_F16C) || !(b7 & bit_AVX2)) return set;
+	set |= CPU_AVX2;
+	if (a71 & 1u << 4) set |= CPU_AVXVNNI;
+	if ((os & 0xe6) == 0xe6 && (b7 & bit_AVX512F) && (b7 & bit_AVX512BW) && (b7 & bit_AVX512DQ) && (b7 & bit_AVX512VL) && (c7 & bit_AVX512VNNI))
+		set |= CPU_AVX512;
+	return set;
+}
+#elif defined __aarch64__
+#ifdef __linux__
+#include <sys/auxv.h>
+unsigned cpu_features(void)
+{
+	unsigned long cap = getauxval(AT_HWCAP), cap2 = getauxval(AT_HWCAP2);
+	return CPU_C | CPU_NEON | (cap & 1ul << 20 ? CPU_DOTPROD : 0) | (cap2 & 1ul << 13 ? CPU_I8MM : 0);
+}
+#else
+unsigned cpu_features(void) { return CPU_C | CPU_NEON; }
+#endif
+#else
+unsigned cpu_features(void) { return CPU_C; }
+#endif

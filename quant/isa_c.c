@@ -1,0 +1,4 @@
+/* SPDX-License-Identifier: MIT
+ * isa_c.c - decode and multiply for portable C: the definition. */
+#define KERN_TABLE kern_c
+#include "kern_text.h"

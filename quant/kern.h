@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT
+ * kern.h - private to quant/: the functions of one instruction set, and what the codec files give them.
+ *
+ * A codec unpacks a block to signed codes with integer or float scales (struct codes32, struct codes256); the
+ * drivers in kern_text.h do the rest for every type: decode, and multiply. */
+#ifndef QUANT_KERN_H
+#define QUANT_KERN_H
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include "act.h"
+#include "blocks.h"
+
+struct codes32  { float d, m; int8_t q[32]; };          /* weight = d*q + m */
+struct codes256 {                                       /* weight = (d*sc)*q - dmin*mn, sc and mn one per 16 */
+	float d, dmin;
+	int8_t q[256];
+	int16_t sc[16], mn[16];
+};
+
+/* Arguments as in quant.h. NULL: the type has none. */
+struct kern {
+	void (*decode)(const void *src, float *dst, size_t n);
+	void (*mul)(size_t n_tokens, size_t n_out, size_t n_in, const void *w, size_t w_stride, const void *act, float *y, size_t y_stride, void *work);
+	void (*pack)(const float *x, size_t n, void *act);
+	uint32_t act_weights, act_bytes;        /* one block of activations */
+};
+enum { KERN_TYPES = 43, KERN_WORK_BYTES = 3 << 20 };
+extern const struct kern kern_c[KERN_TYPES];
+#if defined __x86_64__
+extern const struct kern kern_avx2[KERN_TYPES], kern_avx512[KERN_TYPES];
+#endif
+
+static inline float kern_f32_bits(uint32_t u) { float f; memcpy(&f, &u, 4); return f; }
+static inline float kern_bf16_to_f32(uint16_t h) { return kern_f32_bits((uint32_t)h << 16); }
+static inline float kern_f16_to_f32(uint16_t h)
+{
+	uint32_t s = (uint32_t)(h & 0x8000) << 16, m = h & 0x7fff, r;
+	float f = (float)m*0x1p-24f;            /* a subnormal half, exact */
+	if (m >= 0x7c00) return kern_f32_bits(s | 0x7f800000 | (m & 0x3ff) << 13);
+	if (m >= 0x400) return kern_f32_bits(s | ((m << 13) + 0x38000000));
+	memcpy(&r, &f, 4);
+	return kern_f32_bits(r | s);
+}
+#endif
