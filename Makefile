@@ -12,7 +12,7 @@ PKGS = jansson yaml-0.1 libxxhash zlib libpcre2-8 libutf8proc nettle
 CFLAGS ?= -O2 -g
 # -ffp-contract=off is part of the numeric contract (quant/quant.h), not a matter of taste.
 WARN = -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wpointer-arith -Wno-missing-field-initializers
-ALL_CFLAGS = -std=c11 -D_GNU_SOURCE -DGGU_VERSION='"$(VERSION)"' $(WARN) $(CFLAGS) -ffp-contract=off -fno-math-errno -fPIC -pthread $(PKG_CFLAGS)
+ALL_CFLAGS = -std=c11 -Wno-psabi -D_GNU_SOURCE -DGGU_VERSION='"$(VERSION)"' $(WARN) $(CFLAGS) -ffp-contract=off -fno-math-errno -fPIC -pthread $(PKG_CFLAGS)
 PKG_CFLAGS := $(shell $(PKG_CONFIG) --cflags $(PKGS) 2>/dev/null)
 PKG_LIBS := $(shell $(PKG_CONFIG) --libs $(PKGS) 2>/dev/null)
 LDLIBS += $(PKG_LIBS) -lm -pthread
