@@ -1,0 +1,75 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# gguf-quantize: the forms of its command line, what it keeps, what it refuses, and bytes that do not depend on
+# threads or instruction sets.
+. "$(dirname "$0")/../lib/tap.sh"
+cd "$TMP" || exit 1
+q=gguf-quantize
+ok "a model to work on" gguf-convert -o m.gguf "$DATA/wiki-7m"
+ok "recipe first" $q -q -o a.gguf Q4_K_M m.gguf
+ok "file first" $q -q -o b.gguf m.gguf q4_k_m
+same "either order" a.gguf b.gguf
+$q -q Q4_K_M <m.gguf >b.gguf
+same "from a pipe" a.gguf b.gguf
+for j in 1 3; do
+	$q -q -j $j Q4_K_M m.gguf >b.gguf
+	same "with $j threads" a.gguf b.gguf
+done
+for cpu in c avx2 avx512; do
+	if GGUF_CPU=$cpu gguf-info --version >/dev/null 2>&1; then
+		GGUF_CPU=$cpu $q -q Q4_K_M m.gguf >b.gguf
+		same "with $cpu" a.gguf b.gguf
+	fi
+done
+ok "copy" $q -q -o c.gguf COPY m.gguf
+same "copy keeps all" c.gguf m.gguf
+
+# what is written
+types() { gguf-info --json "$1" | tr -d ' \n' | sed 's/.*"tensors":\[//; s/{"name":"/\n/g' | sed -n 's/^\([^"]*\)","type":"\([^"]*\)".*/\1 \2/p'; }
+of() { types "$1" | sed -n "s/^$2 //p"; }
+is "output.weight of Q4_K_M" "$(of a.gguf output.weight)" q6_K
+is "token_embd.weight of Q4_K_M" "$(of a.gguf token_embd.weight)" q4_K
+is "norms stay" "$(of a.gguf output_norm.weight)" f32
+is "order of tensors" "$(types a.gguf | cut -d' ' -f1)" "$(types m.gguf | cut -d' ' -f1)"
+$q -q --tensor-type 'ffn_up=q8_0' --tensor-type 'FFN_=q5_0' --output-tensor-type q5_K --token-embedding-type bf16 -o b.gguf Q3_K_S m.gguf
+is "first pattern" "$(of b.gguf blk.0.ffn_up.weight)" q8_0
+is "second pattern" "$(of b.gguf blk.0.ffn_down.weight)" q5_0
+is "output type" "$(of b.gguf output.weight)" q5_K
+is "embedding type" "$(of b.gguf token_embd.weight)" bf16
+is "the rest" "$(of b.gguf blk.0.attn_q.weight)" q3_K
+$q -q --pure --leave-output-tensor -o b.gguf Q5_0 m.gguf
+is "left alone" "$(of b.gguf output.weight)" "$(of m.gguf output.weight)"
+is "pure" "$(of b.gguf token_embd.weight)" q5_0
+printf '%s\n' '- tensor: output.weight' '  type: Q6_K' '- {tensor: blk.1.attn_v.weight, type: q4_1}' >plan.yaml
+$q -q --plan plan.yaml -o b.gguf m.gguf
+is "plan" "$(of b.gguf output.weight) $(of b.gguf blk.1.attn_v.weight)" "q6_K q4_1"
+is "plan: not named" "$(of b.gguf blk.0.attn_v.weight)" "$(of m.gguf blk.0.attn_v.weight)"
+$q -q --allow-requantize F32 a.gguf >f.gguf
+is "decoded" "$(types f.gguf | cut -d' ' -f2 | sort -u)" f32
+$q -q --effort 1 Q4_K_M m.gguf >b.gguf
+not_ok "effort changes bytes" 1 cmp -s a.gguf b.gguf
+
+# tables
+is "dry run writes a table" "$($q -n Q8_0 m.gguf | grep -c q8_0)" "$($q -n Q8_0 m.gguf | grep -c 'q8_0 ')"
+ok "dry run needs no matrix" $q -n IQ2_XS m.gguf
+is "verbose: a line for each tensor" "$($q -v -o b.gguf Q6_K m.gguf 2>&1 | grep -c ' -> ')" "$(types m.gguf | wc -l | tr -d ' ')"
+$q --json -o b.gguf Q6_K m.gguf >t.json
+is "json: a row for each tensor" "$(grep -c '"name"' t.json)" "$(types m.gguf | wc -l | tr -d ' ')"
+ok "json has errors" grep -q '"error": ' t.json
+
+# refusals
+not_ok "no recipe" 2 $q m.gguf
+not_ok "unknown recipe" 2 $q Q9_K m.gguf
+not_ok "two files" 2 $q Q4_K_M m.gguf a.gguf
+not_ok "quantized input" 2 $q -o x.gguf Q4_K_M a.gguf
+not_ok "needs a matrix" 2 $q -o x.gguf IQ2_XXS m.gguf
+not_ok "type that does not exist" 2 $q -o x.gguf --tensor-type 'a=q9' Q4_K_M m.gguf
+not_ok "bad pattern" 2 $q -o x.gguf --tensor-type '(=q8_0' Q4_K_M m.gguf
+not_ok "onto its input" 2 $q -o m.gguf Q4_K_M m.gguf
+not_ok "json and the model on standard output" 2 $q --json Q4_K_M m.gguf
+printf '%s\n' '- {tensor: nothing.weight, type: q6_K}' >bad.yaml
+not_ok "plan with a tensor that is not there" 2 $q --plan bad.yaml -o x.gguf m.gguf
+head -c 2000000 m.gguf >short.gguf
+not_ok "short input" 2 $q -o x.gguf Q4_K_M short.gguf
+not_ok "nothing under the final name" 1 test -e x.gguf
+done_testing
