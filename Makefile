@@ -25,10 +25,12 @@ objs = $(patsubst %.c,$(OBJ)/%.o,$(wildcard $(1)/*.c))
 PROGS = $(patsubst tools/%.c,$(BUILD)/bin/%,$(wildcard tools/gguf-*.c))
 TOOL_OBJS = $(patsubst %.c,$(OBJ)/%.o,$(filter-out $(wildcard tools/gguf-*.c),$(wildcard tools/*.c)))
 # link order: users before what they use
-ARCHIVES = $(BUILD)/libconvert.a $(BUILD)/libmodel.a $(BUILD)/libimatrix.a $(BUILD)/libquant.a $(BUILD)/libggu.a
+ARCHIVES = $(BUILD)/libtools.a $(BUILD)/libconvert.a $(BUILD)/libmodel.a $(BUILD)/libimatrix.a $(BUILD)/libquant.a $(BUILD)/libggu.a
 
 all: $(PROGS) ## build every program into build/bin
 
+# an archive too: a program gets only what it uses
+$(BUILD)/libtools.a: $(TOOL_OBJS)
 $(BUILD)/libggu.a: $(call objs,libgguf)
 $(BUILD)/libquant.a: $(call objs,quant)
 $(BUILD)/libmodel.a: $(call objs,model) $(OBJ)/model/arch_data.o
@@ -39,7 +41,7 @@ $(BUILD)/%.a:
 	@rm -f $@
 	$(AR) rcs $@ $^
 
-$(BUILD)/bin/%: $(OBJ)/tools/%.o $(TOOL_OBJS) $(ARCHIVES)
+$(BUILD)/bin/%: $(OBJ)/tools/%.o $(ARCHIVES)
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
@@ -81,7 +83,7 @@ $(BUILD)/host/embed: model/embed/embed.c
 UNIT = $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/unit/test_*.c) $(wildcard tests/kernels/test_*.c))
 TEST_HELPERS = $(patsubst tests/%.c,$(OBJ)/tests/%.o,$(wildcard tests/lib/*.c))
 TEST_PROGS = $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/*/tool_*.c))
-$(BUILD)/tests/%: $(OBJ)/tests/%.o $(TEST_HELPERS) $(TOOL_OBJS) $(ARCHIVES)
+$(BUILD)/tests/%: $(OBJ)/tests/%.o $(TEST_HELPERS) $(ARCHIVES)
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS) -lcmocka
 .PRECIOUS: $(OBJ)/%.o

@@ -69,7 +69,7 @@ static void set_number(const struct opt *o, const char *shown, const char *arg)
 		d = (double)u;
 	} else d = strtod(arg, &end);
 	if (errno || end == arg || *end || (o->kind != OPT_K_DOUBLE && d != floor(d)) || !(d >= o->min && d <= o->max)) {
-		snprintf(range, sizeof range, "%%s wants %s from %.10g to %.10g, not '%%s'", o->kind == OPT_K_DOUBLE ? "a number" : "a whole number", o->min, o->max);
+		snprintf(range, sizeof range, "%%s wants %s from %.15g to %.15g, not '%%s'", o->kind == OPT_K_DOUBLE ? "a number" : "a whole number", o->min, o->max);
 		usage(range, shown, arg);
 	}
 	if (o->kind == OPT_K_INT) *(int *)o->to = (int)d;
@@ -135,11 +135,12 @@ static void print_version(void)
 
 /* ---- parsing ---- */
 
-/* A closed standard descriptor would be reused for a model file: give it /dev/null first. */
+/* A closed standard descriptor would be reused for a model file. It gets /dev/null, open the wrong way round, so
+ * that using it still fails. */
 static void open_standard(void)
 {
 	for (int fd = 0; fd < 3; fd++)
-		if (fcntl(fd, F_GETFD) < 0 && errno == EBADF && open("/dev/null", fd ? O_WRONLY : O_RDONLY) != fd) exit(EXIT_TROUBLE);
+		if (fcntl(fd, F_GETFD) < 0 && errno == EBADF && open("/dev/null", fd ? O_RDONLY : O_WRONLY) != fd) exit(EXIT_TROUBLE);
 }
 
 static int parse_long(const struct opt *opts, char **argv, int i)

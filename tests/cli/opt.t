@@ -1,0 +1,106 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# What all programs share: option parsing, messages, output that is complete or absent. gguf-info and gguf-cat stand for all.
+. "$(dirname "$0")/../lib/tap.sh"
+T=$BUILD/tests/cli
+cd "$TMP" || exit 1
+"$T/tool_gguf" <"$SRC/tests/cli/info.gguf.txt" >m.gguf
+
+first() { head -n 1 "$TMP/$1"; }
+run() { "$@" >out 2>err; echo $?; }
+
+# options
+ok "options after operands" gguf-info m.gguf --json
+ok "-- ends options" gguf-info --json -- m.gguf
+not_ok "after -- a dash is a file" 2 gguf-info -- --json
+ok "a long option with =" gguf-info --ctx=8 m.gguf
+ok "a long option with a separate argument" gguf-info --ctx 8 m.gguf
+ok "a letter with its argument" gguf-diff -j2 m.gguf m.gguf
+ok "bundled flags" gguf-diff -qj 2 m.gguf m.gguf
+is "an unknown option" "$(run gguf-info --nonsense m.gguf)" 2
+is "... is named" "$(first err)" "gguf-info: unknown option '--nonsense'"
+is "... and -h is pointed to" "$(sed -n 2p err)" "Try 'gguf-info -h'."
+is "a missing argument" "$(run gguf-info m.gguf --ctx)" 2
+is "... says what is wanted" "$(first err)" "gguf-info: --ctx wants N"
+is "a number out of range" "$(run gguf-info --ctx 0 m.gguf)" 2
+is "... says the range" "$(first err)" "gguf-info: --ctx wants a whole number from 1 to 1000000000000, not '0'"
+is "no number" "$(run gguf-info --ctx=12x m.gguf)" 2
+is "a flag with an argument" "$(run gguf-info --json=yes m.gguf)" 2
+is "too many operands" "$(run gguf-info m.gguf n.gguf)" 2
+is "too few operands" "$(run gguf-cat m.gguf)" 2
+is "-h" "$(run gguf-info -h)" 0
+is "... starts with usage" "$(head -c 17 out)" "usage: gguf-info "
+is "... on stdout alone" "$(wc -c <err | tr -d ' ')" 0
+is "--help is the same" "$(gguf-info --help)" "$(cat out)"
+is "-h with a full disk" "$(gguf-info -h >/dev/full 2>/dev/null; echo $?)" 2
+ok "--version names the instruction set" sh -c 'gguf-info --version | grep -q "instruction set"'
+is "an unknown GGUF_CPU" "$(GGUF_CPU=z80 run gguf-info m.gguf)" 2
+
+# messages
+is "a missing file" "$(run gguf-info nowhere.gguf)" 2
+ok "... is named with the reason" grep -q '^gguf-info: nowhere.gguf: .*No such file' err
+head -c 900 m.gguf >cut.gguf
+is "a cut file" "$(run gguf-info cut.gguf)" 2
+ok "... names the byte" grep -q '^gguf-info: cut.gguf: byte [0-9]*: ' err
+printf 'GGUF' >"$(printf 'evil\033[31m.gguf')"
+run gguf-info "$(printf 'evil\033[31m.gguf')" >/dev/null
+is "control characters of a file name are masked" "$(tr -d '\040-\176\n' <err | wc -c | tr -d ' ')" 0
+is "closed standard output" "$(gguf-info m.gguf >&- 2>/dev/null; echo $?)" 2
+
+# output
+gguf-info m.gguf >want.txt
+ok "-o FILE" gguf-info -o got.txt m.gguf
+same "... holds what stdout would" got.txt want.txt
+is "a full disk under stdout" "$(gguf-info m.gguf >/dev/full 2>/dev/null; echo $?)" 2
+is "a full disk under -o" "$(run gguf-info -o /dev/full m.gguf)" 2
+is "a full disk, binary" "$(gguf-cat m.gguf token_embd.weight 2>/dev/null >/dev/full; echo $?)" 2
+is "no such folder" "$(run gguf-cat -o nowhere/x m.gguf token_embd.weight)" 2
+cp m.gguf orig.gguf
+ln m.gguf hard.gguf
+ln -s m.gguf soft.gguf
+for to in m.gguf ./m.gguf hard.gguf soft.gguf; do
+	is "onto the input as $to" "$(run gguf-cat -o $to m.gguf token_embd.weight)" 2
+done
+same "... leaves it alone" m.gguf orig.gguf
+echo old >target.txt
+ln -s target.txt link.txt
+ok "onto a link" gguf-info -o link.txt m.gguf
+ok "... the link stays" test -L link.txt
+same "... and its target is replaced" target.txt want.txt
+echo old >keep.txt
+is "a failure" "$(run gguf-cat -o keep.txt m.gguf no.such.tensor)" 2
+is "... keeps the old file" "$(cat keep.txt)" old
+(umask 027; gguf-info -o mode.txt m.gguf)
+is "the mode follows umask" "$(stat -c %a mode.txt 2>/dev/null || stat -f %Lp mode.txt)" 640
+is "no temporary is left" "$(find . -name '.*.??????' | wc -l | tr -d ' ')" 0
+
+# signals while writing
+for sig in TERM INT HUP; do
+	mkfifo pipe
+	# an interactive shell's background job would ignore INT
+	sh -c 'trap - INT; exec gguf-cat -o killed.bin - output.weight' <pipe 2>/dev/null &
+	pid=$!
+	exec 9>pipe
+	head -c 40000 m.gguf >&9
+	n=0
+	while [ -z "$(find . -name '.killed.bin.*')" ] && [ $n -lt 50 ]; do sleep 0.1; n=$((n + 1)); done
+	if [ $sig != INT ]; then kill -$sig $pid; else kill -TERM $pid; fi
+	exec 9>&-
+	wait $pid
+	is "killed by $sig: nothing is left" "$(find . -name '*killed.bin*' | wc -l | tr -d ' ')" 0
+	rm -f pipe
+done
+is "a reader that stops early is no crash" "$(gguf-cat m.gguf token_embd.weight token_embd.weight token_embd.weight token_embd.weight 2>err | head -c 1 | wc -c | tr -d ' ')" 1
+is "... and no message" "$(wc -c <err | tr -d ' ')" 0
+
+# terminals
+if script -qec true /dev/null >/dev/null 2>&1 </dev/null; then
+	tty_run() { script -qec "$1" /dev/null </dev/null | tr -d '\r'; }
+	ok "binary is not written to a terminal" sh -c "script -qec 'gguf-cat m.gguf output.weight' /dev/null </dev/null | grep -q 'is a terminal'"
+	is "colour on a terminal" "$(unset NO_COLOR; TERM=xterm tty_run 'gguf-info m.gguf' | head -c 4)" "$(printf '\033[1m')"
+	is "NO_COLOR" "$(NO_COLOR=1 TERM=xterm tty_run 'gguf-info m.gguf' | grep -c "$(printf '\033')")" 0
+	is "a dumb terminal" "$(unset NO_COLOR; TERM=dumb tty_run 'gguf-info m.gguf' | grep -c "$(printf '\033')")" 0
+else
+	skip "terminals" "no script(1)"
+fi
+done_testing

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT
+ * gguf-cat - the data of tensors on standard output, raw or decoded to little-endian float32.
+ *
+ * Tensors go out in the order named, through one buffer. A pipe has its data only once, in file order:
+ * tensors named in another order are refused by the reader. */
+#include <stdlib.h>
+#include <string.h>
+#include "../quant/quant.h"
+#include "msg.h"
+#include "opt.h"
+#include "out.h"
+#include "pipe.h"
+#include "progress.h"
+
+enum { CHUNK_WEIGHTS = 1 << 18 };       /* a multiple of every block */
+
+static struct { bool decode; const char *output; } o;
+static const struct opt opts[] = {
+	OPT_FLAG(0, "decode", &o.decode, "decode to little-endian float32"),
+	OPT_OUTPUT(&o.output),
+	OPT_COMMON, OPT_END
+};
+
+/* Host floats to little-endian bytes, in place. */
+static void little(float *x, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		uint32_t u;
+		memcpy(&u, x + i, 4);
+		unsigned char b[4] = { (unsigned char)u, (unsigned char)(u >> 8), (unsigned char)(u >> 16), (unsigned char)(u >> 24) };
+		memcpy(x + i, b, 4);
+	}
+}
+
+static void cat(struct ggu_file *f, const char *file, const struct ggu_tensor *t, struct out *out, unsigned char *raw, float *decoded, uint64_t *done)
+{
+	const struct ggu_type_info *info = ggu_type_info(t->type);
+	size_t chunk = (size_t)CHUNK_WEIGHTS/info->block_weights*info->block_bytes;
+	struct ggu_error err;
+	for (uint64_t at = 0; at < t->bytes; ) {
+		size_t n = t->bytes - at < chunk ? (size_t)(t->bytes - at) : chunk, weights = n/info->block_bytes*info->block_weights;
+		if (ggu_read(f, t, at, raw, n, &err)) msg_die_error(file, &err);
+		if (decoded) {
+			quant_decode(t->type, raw, decoded, weights);
+			little(decoded, weights);
+			out_write(out, decoded, 4*weights);
+		} else out_write(out, raw, n);
+		at += n;
+		progress_set(*done += n);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	struct ggu_file *f;
+	struct ggu_error err;
+	struct out *out;
+	unsigned char *raw;
+	float *decoded = NULL;
+	uint64_t bytes = 0, size = 0, done = 0;
+	argc = opt_parse(argc, argv, opts, &(struct opt_program){ "gguf-cat", "write the data of tensors, raw or decoded",
+		"[--decode] [-o FILE] FILE TENSOR ...", 2, -1 });
+	out = out_open(o.output, true);
+	out_refuse_input(out, argv[0]);
+	if (ggu_open(&f, argv[0], &err)) msg_die_error(argv[0], &err);
+	for (int i = 1; i < argc; i++) {
+		const struct ggu_tensor *t = ggu_file_find(f, argv[i]);
+		if (!t) msg_die("%s: no tensor '%s'; gguf-info --tensors lists them", argv[0], argv[i]);
+		if (o.decode && !quant_can_decode(t->type)) msg_die("%s: %s: type %s cannot be decoded", argv[0], t->name, ggu_type_info(t->type)->name);
+		bytes += t->bytes;
+		size += o.decode ? 4*t->ne[0]*ggu_tensor_rows(t) : t->bytes;
+	}
+	raw = malloc((size_t)CHUNK_WEIGHTS*9);  /* no type takes more than 9 bytes a weight */
+	if (o.decode) decoded = malloc((size_t)CHUNK_WEIGHTS*sizeof *decoded);
+	if (!raw || (o.decode && !decoded)) msg_die("out of memory");
+	out_reserve(out, size);
+	progress_begin("writing", bytes, "B");
+	for (int i = 1; i < argc; i++) cat(f, argv[0], ggu_file_find(f, argv[i]), out, raw, decoded, &done);
+	progress_end();
+	free(raw);
+	free(decoded);
+	pipe_drain(f, argv[0]);
+	ggu_close(f);
+	out_commit(out);
+	return EXIT_YES;
+}

@@ -1,0 +1,376 @@
+/* SPDX-License-Identifier: MIT
+ * gguf-diff - what differs between two GGUF files: metadata, tensor table, data or decoded values.
+ *
+ * Keys and tensors are matched by name. Order, padding, version and byte order are not compared: they mean
+ * nothing to a reader. Data goes through buffers of a fixed size, in the file order of a pipe if one side is
+ * one. Sums of squares are made for parts of PART weights and added in order: no result depends on the threads. */
+#include <math.h>
+#include <regex.h>
+#include <stdlib.h>
+#include <string.h>
+#include "../quant/quant.h"
+#include "kv_json.h"
+#include "kv_text.h"
+#include "msg.h"
+#include "opt.h"
+#include "out.h"
+#include "pipe.h"
+#include "progress.h"
+
+enum { PART = 1 << 15, PARTS = 32, CHUNK = PART*PARTS, MAX_WEIGHT_BYTES = 9 };
+
+static struct {
+	bool metadata, tensors, values, json;
+	struct opt_list ignore;
+	const char *output;
+	int jobs;
+} o;
+static const struct opt opts[] = {
+	OPT_FLAG(0, "metadata", &o.metadata, "compare the metadata only"),
+	OPT_FLAG(0, "tensors", &o.tensors, "compare the tensors' names, types and shapes only"),
+	OPT_FLAG(0, "values", &o.values, "compare decoded values, whatever the types: largest and rms error of each tensor"),
+	OPT_LIST(0, "ignore", &o.ignore, "REGEX", "pass over keys and tensors that match; may be repeated"),
+	OPT_FLAG(0, "json", &o.json, "print JSON"),
+	OPT_OUTPUT(&o.output),
+	OPT_JOBS(&o.jobs),
+	OPT_COMMON, OPT_END
+};
+
+static regex_t *ignored;
+static json_t *found[4];                /* lists of differences: */
+enum { METADATA, TENSORS, DATA, VALUES };
+static bool differ;
+
+static void prepare_ignored(void)
+{
+	ignored = calloc(o.ignore.n + 1, sizeof *ignored);
+	if (!ignored) msg_die("out of memory");
+	for (size_t i = 0; i < o.ignore.n; i++) {
+		int e = regcomp(ignored + i, o.ignore.v[i], REG_EXTENDED | REG_NOSUB);
+		char why[128];
+		if (e) { regerror(e, ignored + i, why, sizeof why); msg_die("--ignore %s: %s", o.ignore.v[i], why); }
+	}
+}
+
+static bool pass_over(const char *name)
+{
+	for (size_t i = 0; i < o.ignore.n; i++) if (!regexec(ignored + i, name, 0, NULL, 0)) return true;
+	return false;
+}
+
+/* A difference's JSON object with its name, or NULL for text. */
+static json_t *note(int list, const char *label, struct ggu_str name)
+{
+	json_t *j, *raw;
+	differ = true;
+	if (!o.json) return NULL;
+	if (!found[list]) found[list] = json_array();
+	j = json_object();
+	if (!found[list] || !j) msg_die("out of memory");
+	json_put(j, label, json_of_str(name));
+	if ((raw = json_raw(name))) json_put(j, "name_raw", raw);
+	json_push(found[list], j);
+	return j;
+}
+
+/* ---- metadata ---- */
+
+static bool same_item(const struct ggu_kv *a, const struct ggu_kv *b, size_t i);
+static bool same_value(const struct ggu_kv *a, const struct ggu_kv *b)
+{
+	if (ggu_kv_type(a) != ggu_kv_type(b) || ggu_kv_item_type(a) != ggu_kv_item_type(b) || ggu_kv_n(a) != ggu_kv_n(b)) return false;
+	for (size_t i = 0; i < ggu_kv_n(a); i++) if (!same_item(a, b, i)) return false;
+	return true;
+}
+static bool same_item(const struct ggu_kv *a, const struct ggu_kv *b, size_t i)
+{
+	struct ggu_str s, t;
+	int64_t v, w;
+	uint64_t u, x;
+	double d, e;
+	switch (ggu_kv_item_type(a)) {
+	case GGU_STRING: return ggu_kv_str(a, i, &s) && ggu_kv_str(b, i, &t) && s.n == t.n && !memcmp(s.p, t.p, s.n);
+	case GGU_ARRAY: return same_value(ggu_kv_sub(a, i), ggu_kv_sub(b, i));
+	case GGU_F32: case GGU_F64: return ggu_kv_float(a, i, &d) && ggu_kv_float(b, i, &e) && !memcmp(&d, &e, sizeof d);
+	default:
+		if (ggu_kv_int(a, i, &v)) return ggu_kv_int(b, i, &w) && v == w;
+		return ggu_kv_uint(a, i, &u) && ggu_kv_uint(b, i, &x) && u == x;
+	}
+}
+
+/* One side of a line: the value and its type, or what shows where two arrays part. */
+static char *side_text(const struct ggu_kv *kv, const struct ggu_kv *other)
+{
+	char *v, *s;
+	size_t at = 0, room;
+	if (!kv) return strdup("absent");
+	v = kv_text(kv, 48);
+	room = strlen(v) + 96;
+	s = malloc(room);
+	if (!s) msg_die("out of memory");
+	snprintf(s, room, "%s (%s)", v, kv_type_text(kv));
+	if (other && ggu_kv_type(kv) == GGU_ARRAY && ggu_kv_type(other) == GGU_ARRAY && ggu_kv_item_type(kv) == ggu_kv_item_type(other)) {
+		while (at < ggu_kv_n(kv) && at < ggu_kv_n(other) && same_item(kv, other, at)) at++;
+		snprintf(s, room, "%s (%s of %zu, from item %zu on)", v, kv_type_text(kv), ggu_kv_n(kv), at);
+	}
+	free(v);
+	return s;
+}
+
+static void differ_kv(struct ggu_str key, const struct ggu_kv *a, const struct ggu_kv *b)
+{
+	json_t *j = note(METADATA, "key", key);
+	char *k = text_mask(key.p, key.n), *x = side_text(a, b), *y = side_text(b, a);
+	if (!x || !y) msg_die("out of memory");
+	if (!j) printf("metadata %s: %s | %s\n", k, x, y);
+	if (j && a) { json_put(j, "a", kv_json(a)); json_put(j, "a_type", json_string(kv_type_text(a))); }
+	if (j && b) { json_put(j, "b", kv_json(b)); json_put(j, "b_type", json_string(kv_type_text(b))); }
+	free(k);
+	free(x);
+	free(y);
+}
+
+static void diff_metadata(const struct ggu_meta *a, const struct ggu_meta *b)
+{
+	for (size_t i = 0; i < ggu_meta_count(a); i++) {
+		const struct ggu_kv *x = ggu_meta_at(a, i), *y = ggu_meta_find(b, ggu_kv_key(x).p);
+		if (!pass_over(ggu_kv_key(x).p) && (!y || !same_value(x, y))) differ_kv(ggu_kv_key(x), x, y);
+	}
+	for (size_t i = 0; i < ggu_meta_count(b); i++) {
+		const struct ggu_kv *y = ggu_meta_at(b, i);
+		if (!pass_over(ggu_kv_key(y).p) && !ggu_meta_find(a, ggu_kv_key(y).p)) differ_kv(ggu_kv_key(y), NULL, y);
+	}
+}
+
+/* ---- tensor table ---- */
+
+static struct ggu_str name_of(const struct ggu_tensor *t) { return (struct ggu_str){ t->name, t->name_bytes }; }
+
+static bool same_shape(const struct ggu_tensor *a, const struct ggu_tensor *b) { return !memcmp(a->ne, b->ne, sizeof a->ne); }
+
+static void describe(char to[128], const struct ggu_tensor *t)
+{
+	int n;
+	if (!t) { strcpy(to, "absent"); return; }
+	n = snprintf(to, 128, "%s", ggu_type_info(t->type)->name);
+	for (uint32_t d = 0; d < t->n_dims; d++) n += snprintf(to + n, 128 - (size_t)n, "%s%llu", d ? " x " : " ", (unsigned long long)t->ne[d]);
+}
+
+static json_t *json_tensor(const struct ggu_tensor *t)
+{
+	json_t *j = json_object(), *shape = json_array();
+	if (!j || !shape) msg_die("out of memory");
+	for (uint32_t d = 0; d < t->n_dims; d++) json_push(shape, json_of_uint(t->ne[d]));
+	json_put(j, "type", json_string(ggu_type_info(t->type)->name));
+	json_put(j, "shape", shape);
+	return j;
+}
+
+static void differ_tensor(const struct ggu_tensor *a, const struct ggu_tensor *b)
+{
+	struct ggu_str name = name_of(a ? a : b);
+	json_t *j = note(TENSORS, "name", name);
+	char x[128], y[128], *n = text_mask(name.p, name.n);
+	describe(x, a);
+	describe(y, b);
+	if (!j) printf("tensor %s: %s | %s\n", n, x, y);
+	if (j && a) json_put(j, "a", json_tensor(a));
+	if (j && b) json_put(j, "b", json_tensor(b));
+	free(n);
+}
+
+/* types: other types are a difference too */
+static void diff_tensors(const struct ggu_file *a, const struct ggu_file *b, bool types)
+{
+	for (size_t i = 0; i < ggu_file_n_tensors(a); i++) {
+		const struct ggu_tensor *x = ggu_file_tensor(a, i), *y = ggu_file_find(b, x->name);
+		if (!pass_over(x->name) && (!y || (types && x->type != y->type) || x->n_dims != y->n_dims || !same_shape(x, y))) differ_tensor(x, y);
+	}
+	for (size_t i = 0; i < ggu_file_n_tensors(b); i++) {
+		const struct ggu_tensor *y = ggu_file_tensor(b, i);
+		if (!pass_over(y->name) && !ggu_file_find(a, y->name)) differ_tensor(NULL, y);
+	}
+}
+
+/* ---- data ---- */
+
+struct side { struct ggu_file *f; const char *name; const struct ggu_tensor *t; unsigned char *raw; };
+struct part { double max, sum, norm; bool nan; };
+struct work { struct side side[2]; size_t n; struct part part[PARTS]; float *decoded; };
+
+static size_t bytes_of(const struct ggu_tensor *t, size_t weights)
+{
+	const struct ggu_type_info *info = ggu_type_info(t->type);
+	return weights/info->block_weights*info->block_bytes;
+}
+
+/* The next n weights of both sides from weight `at` on. */
+static void fetch(struct work *w, uint64_t at, size_t n)
+{
+	struct ggu_error err;
+	for (int k = 0; k < 2; k++) {
+		struct side *s = w->side + k;
+		const struct ggu_type_info *info = ggu_type_info(s->t->type);
+		if (ggu_read(s->f, s->t, at/info->block_weights*info->block_bytes, s->raw, bytes_of(s->t, n), &err)) msg_die_error(s->name, &err);
+	}
+}
+
+static void compare_part(void *ctx, size_t task, int worker)
+{
+	struct work *w = ctx;
+	struct part p = { 0, 0, 0, false };
+	size_t from = task*PART, n = w->n - from < PART ? w->n - from : PART;
+	float *x = w->decoded + (size_t)worker*2*PART, *y = x + PART;
+	quant_decode(w->side[0].t->type, w->side[0].raw + bytes_of(w->side[0].t, from), x, n);
+	quant_decode(w->side[1].t->type, w->side[1].raw + bytes_of(w->side[1].t, from), y, n);
+	for (size_t i = 0; i < n; i++) {
+		double d = (double)y[i] - x[i];
+		if (x[i] == y[i] || (isnan(x[i]) && isnan(y[i]))) d = 0;       /* equal infinities too */
+		if (isnan(d)) p.nan = true;
+		if (fabs(d) > p.max) p.max = fabs(d);
+		p.sum += d*d;
+		if (isfinite(x[i])) p.norm += (double)x[i]*x[i];
+	}
+	w->part[task] = p;
+}
+
+static void diff_values(struct work *w, struct ggu_pool *pool)
+{
+	const struct ggu_tensor *t = w->side[0].t;
+	uint64_t total = t->ne[0]*ggu_tensor_rows(t);
+	struct part all = { 0, 0, 0, false };
+	double rms, relative;
+	json_t *j;
+	for (uint64_t at = 0; at < total; at += w->n) {
+		size_t tasks;
+		w->n = total - at < CHUNK ? (size_t)(total - at) : CHUNK;
+		fetch(w, at, w->n);
+		tasks = (w->n + PART - 1)/PART;
+		ggu_pool_run(pool, tasks, compare_part, w);
+		for (size_t i = 0; i < tasks; i++) {
+			const struct part *p = w->part + i;
+			if (p->max > all.max) all.max = p->max;
+			all.sum += p->sum;
+			all.norm += p->norm;
+			all.nan |= p->nan;
+		}
+	}
+	if (!all.nan && !(all.max > 0)) return;
+	if (all.nan) all.max = NAN;
+	rms = sqrt(all.sum/(double)total);
+	relative = sqrt(all.sum/all.norm);
+	j = note(VALUES, "name", name_of(t));
+	if (j) {
+		json_put(j, "max", json_of_double(all.max));
+		json_put(j, "rms", json_of_double(rms));
+		json_put(j, "relative", json_of_double(relative));
+	} else {
+		char *n = text_mask(t->name, t->name_bytes);
+		printf("values %s: max %.6g, rms %.6g, relative %.6g\n", n, all.max, rms, relative);
+		free(n);
+	}
+}
+
+static void diff_data(struct work *w)
+{
+	const struct ggu_tensor *t = w->side[0].t;
+	uint64_t total = t->ne[0]*ggu_tensor_rows(t), differing = 0, first = 0;
+	json_t *j;
+	for (uint64_t at = 0; at < total; at += w->n) {
+		size_t n;
+		w->n = total - at < CHUNK ? (size_t)(total - at) : CHUNK;
+		fetch(w, at, w->n);
+		n = bytes_of(t, w->n);
+		if (!memcmp(w->side[0].raw, w->side[1].raw, n)) continue;
+		for (size_t i = 0; i < n; i++)
+			if (w->side[0].raw[i] != w->side[1].raw[i] && !differing++) first = at/ggu_type_info(t->type)->block_weights*ggu_type_info(t->type)->block_bytes + i;
+	}
+	if (!differing) return;
+	j = note(DATA, "name", name_of(t));
+	if (j) {
+		json_put(j, "bytes", json_of_uint(t->bytes));
+		json_put(j, "differing", json_of_uint(differing));
+		json_put(j, "first", json_of_uint(first));
+	} else {
+		char *n = text_mask(t->name, t->name_bytes);
+		printf("data %s: %llu of %llu bytes differ, the first is byte %llu of the tensor\n", n,
+			(unsigned long long)differing, (unsigned long long)t->bytes, (unsigned long long)first);
+		free(n);
+	}
+}
+
+static void diff_all_data(struct ggu_file *a, const char *name_a, struct ggu_file *b, const char *name_b, struct ggu_pool *pool)
+{
+	struct work w = { .side = { { a, name_a, NULL, NULL }, { b, name_b, NULL, NULL } } };
+	bool by_b = !ggu_file_seekable(b);
+	struct ggu_file *lead = by_b ? b : a;
+	uint64_t done = 0, total = 0;
+	for (int k = 0; k < 2; k++) {
+		w.side[k].raw = malloc((size_t)CHUNK*MAX_WEIGHT_BYTES);
+		if (!w.side[k].raw) msg_die("out of memory");
+	}
+	w.decoded = malloc((size_t)ggu_pool_size(pool)*2*PART*sizeof *w.decoded);
+	if (!w.decoded) msg_die("out of memory");
+	for (size_t i = 0; i < ggu_file_n_tensors(lead); i++) total += ggu_file_tensor(lead, i)->bytes;
+	progress_begin("comparing", total, "B");
+	for (size_t i = 0; i < ggu_file_n_tensors(lead); i++) {
+		const struct ggu_tensor *t = ggu_file_in_data_order(lead, i), *u = ggu_file_find(by_b ? a : b, t->name);
+		w.side[0].t = by_b ? u : t;
+		w.side[1].t = by_b ? t : u;
+		progress_set(done += t->bytes);
+		if (!u || pass_over(t->name) || !same_shape(t, u)) continue;
+		if (o.values) {
+			uint32_t bad = !quant_can_decode(t->type) ? t->type : u->type;
+			if (quant_can_decode(t->type) && quant_can_decode(u->type)) diff_values(&w, pool);
+			else if (t->type == u->type) diff_data(&w);
+			else msg_die("%s: type %s cannot be decoded", t->name, ggu_type_info(bad)->name);
+		} else if (t->type == u->type) diff_data(&w);
+	}
+	progress_end();
+	free(w.side[0].raw);
+	free(w.side[1].raw);
+	free(w.decoded);
+}
+
+static void print_json(void)
+{
+	static const char *const names[] = { "metadata", "tensors", "data", "values" };
+	json_t *root = json_object();
+	if (!root) msg_die("out of memory");
+	json_put(root, "same", json_boolean(!differ));
+	for (int i = 0; i < 4; i++) json_put(root, names[i], found[i] ? found[i] : json_array());
+	json_print(root);
+}
+
+int main(int argc, char **argv)
+{
+	struct ggu_file *f[2];
+	struct ggu_error err;
+	struct ggu_pool *pool;
+	struct out *out;
+	bool all;
+	opt_parse(argc, argv, opts, &(struct opt_program){ "gguf-diff", "compare two GGUF files",
+		"[--metadata] [--tensors] [--values] [--ignore REGEX] [--json] [-j N] [-o FILE] A B", 2, 2 });
+	all = !o.metadata && !o.tensors && !o.values;
+	if (!strcmp(argv[0], "-") && !strcmp(argv[1], "-")) msg_die("only one of A and B can be standard input");
+	prepare_ignored();
+	out = out_open(o.output, false);
+	for (int i = 0; i < 2; i++) {
+		out_refuse_input(out, argv[i]);
+		if (ggu_open(&f[i], argv[i], &err)) msg_die_error(argv[i], &err);
+	}
+	if (!ggu_file_seekable(f[0]) && !ggu_file_seekable(f[1])) msg_die("only one of A and B can be a pipe");
+	out_take_stdout(out);
+	pool = ggu_pool_new(o.jobs);
+	if (!pool) msg_die("out of memory");
+	if (all || o.metadata) diff_metadata(ggu_file_meta(f[0]), ggu_file_meta(f[1]));
+	if (all || o.tensors || o.values) diff_tensors(f[0], f[1], all || o.tensors);
+	if (all || o.values) diff_all_data(f[0], argv[0], f[1], argv[1], pool);
+	if (o.json) print_json();
+	ggu_pool_free(pool);
+	for (int i = 0; i < 2; i++) pipe_drain(f[i], argv[i]);
+	ggu_close(f[0]);
+	ggu_close(f[1]);
+	out_commit(out);
+	return differ ? EXIT_NO : EXIT_YES;
+}
