@@ -29,7 +29,7 @@ static const struct { const char *name; uint32_t type, file_type; } out_types[] 
 	{ "f32", GGU_TYPE_F32, 0 }, { "f16", GGU_TYPE_F16, 1 }, { "bf16", GGU_TYPE_BF16, 32 }, { "q8_0", GGU_TYPE_Q8_0, 7 },
 };
 
-/* auto: bf16 if most weights are; exact: f32 if any matrix is stored so. */
+/* auto: bf16 if most weights are; exact: the one that all matrices are stored in, or f32. */
 static const char *guess(const struct plan *p, bool exact)
 {
 	uint64_t n[GGU_TYPE_COUNT] = { 0 };
@@ -37,7 +37,7 @@ static const char *guess(const struct plan *p, bool exact)
 		const struct plan_tensor *t = p->v + i;
 		for (size_t k = 0; t->n_dims > 1 && k < t->n_parts; k++) n[t->part[k].t->dtype->type] += t->part[k].t->n_weights;
 	}
-	if (exact && n[GGU_TYPE_F32] + n[GGU_TYPE_F64] > 0) return "f32";
+	if (exact && (n[GGU_TYPE_F32] + n[GGU_TYPE_F64] > 0 || (n[GGU_TYPE_BF16] && n[GGU_TYPE_F16]))) return "f32";
 	return n[GGU_TYPE_BF16] > n[GGU_TYPE_F16] + n[GGU_TYPE_F32] + n[GGU_TYPE_F64] ? "bf16" : "f16";
 }
 

@@ -13,7 +13,7 @@
 #include "../libgguf/ggu.h"
 
 struct convert_options {
-	const char *type;               /* "auto", "f32", "f16", "bf16", "q8_0", or "exact": auto, but f32 where the weights are F32 */
+	const char *type;               /* "auto", "f32", "f16", "bf16", "q8_0", or "exact": the type that loses nothing */
 	bool vocab_only;                /* metadata and vocabulary, no tensors; config.json may be missing */
 	const char *name;               /* general.name; NULL: from the model card or config */
 	const char *metadata;           /* path of a JSON object of keys that win over all else */

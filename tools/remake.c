@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: MIT
+ * remake.c - see remake.h. */
+#include <stdlib.h>
+#include <string.h>
+#include "../quant/quant.h"
+#include "msg.h"
+#include "progress.h"
+#include "recode.h"
+#include "remake.h"
+#include "typeplan.h"
+
+/* ---- the matrix ---- */
+
+/* A tensor's importances, [n_mat][n_in], or NULL where the matrix has none. Experts that no token reached
+ * weigh all columns alike. */
+struct weights { float *w; size_t n_mat; };
+static struct { size_t n_missing, n_unseen; char *missing, *unseen; } gaps;
+
+static void note(char **list, const char *name)
+{
+	size_t have = *list ? strlen(*list) : 0, n = strlen(name) + 3;
+	char *p = realloc(*list, have + n), *masked = text_mask(name, strlen(name));
+	if (!p) msg_die("out of memory");
+	p = realloc(p, have + strlen(masked) + 3);
+	if (!p) msg_die("out of memory");
+	snprintf(p + have, strlen(masked) + 3, "%s%s", have ? ", " : "", masked);
+	free(masked);
+	*list = p;
+}
+static bool uses_importance(uint32_t type)
+{
+	return ggu_type_info(type)->kind == GGU_KIND_BLOCK && type != GGU_TYPE_Q8_0;
+}
+static struct weights weights_of(const struct remake *m, const struct ggu_tensor *t, uint32_t type)
+{
+	const struct imatrix *im = m->imatrix;
+	struct weights r = { NULL, 0 };
+	const struct imatrix_entry *e = im && uses_importance(type) ? imatrix_find(im, t->name) : NULL;
+	size_t n_unseen = 0;
+	if (!im || !uses_importance(type)) return r;
+	if (!e) {
+		/* the embedding is looked up, not multiplied: no matrix has it */
+		if (strcmp(t->name, "token_embd.weight") != 0) { gaps.n_missing++; note(&gaps.missing, t->name); }
+		return r;
+	}
+	if (e->n_in != t->ne[0] || (e->n_mat != 1 && e->n_mat != t->ne[2]*t->ne[3]))
+		msg_die("%s: %s has %zu columns of %zu matrices, the model's tensor %llu of %llu: is it another model's?", m->imatrix_name,
+			t->name, e->n_in, e->n_mat, (unsigned long long)t->ne[0], (unsigned long long)(t->ne[2]*t->ne[3]));
+	r.n_mat = e->n_mat;
+	r.w = calloc(e->n_in*e->n_mat, sizeof *r.w);
+	if (!r.w) msg_die("out of memory");
+	for (size_t k = 0; k < e->n_mat; k++)
+		if (!imatrix_importance(e, k, r.w + k*e->n_in)) n_unseen++;
+	if (n_unseen) {
+		char text[300];
+		gaps.n_unseen += n_unseen;
+		snprintf(text, sizeof text, "%zu of %zu in %s", n_unseen, e->n_mat, t->name);
+		note(&gaps.unseen, text);
+	}
+	return r;
+}
+static void report_gaps(const struct remake *m)
+{
+	if (gaps.n_missing)
+		msg_warn("%s: nothing about these tensors (%zu), so that their columns weigh alike: %s", m->imatrix_name, gaps.n_missing, gaps.missing);
+	if (gaps.n_unseen)
+		msg_warn("%s: no token reached these experts (%zu), so that their columns weigh alike: %s", m->imatrix_name, gaps.n_unseen, gaps.unseen);
+}
+
+/* ---- the output's metadata ---- */
+
+static void must(enum ggu_status s)
+{
+	if (s != GGU_OK) msg_die("metadata: %s", ggu_status_name(s));
+}
+struct ggu_meta *remake_meta(const struct remake *r, const struct ggu_meta *from, uint32_t file_type)
+{
+	const struct imatrix *im = r->imatrix;
+	struct ggu_meta *m = ggu_meta_new();
+	if (!m) msg_die("out of memory");
+	for (size_t i = 0; i < ggu_meta_count(from); i++) {
+		const struct ggu_kv *kv = ggu_meta_at(from, i);
+		const char *key = ggu_kv_key(kv).p;
+		/* what is said of shards is not true of one file, and of an older matrix not of this one */
+		if (strncmp(key, "split.", 6) == 0 || (im && strncmp(key, "quantize.imatrix.", 17) == 0)) continue;
+		must(ggu_meta_set_kv(m, kv));
+	}
+	if (file_type == RECIPE_KEEP) return m;
+	must(ggu_meta_set_uint(m, "general.quantization_version", GGU_U32, 2));
+	must(ggu_meta_set_uint(m, "general.file_type", GGU_U32, file_type));
+	if (im) {
+		char digest[65];
+		typeplan_sha256(r->imatrix_name, digest);
+		must(ggu_meta_set_str(m, "quantize.imatrix.sha256", digest, 64));
+		if (imatrix_n_datasets(im)) {
+			const char *d = imatrix_dataset(im, 0), *slash = strrchr(d, '/');
+			d = slash ? slash + 1 : d;
+			must(ggu_meta_set_str(m, "quantize.imatrix.dataset", d, strlen(d)));
+		}
+		must(ggu_meta_set_uint(m, "quantize.imatrix.entries_count", GGU_U32, imatrix_count(im)));
+		must(ggu_meta_set_uint(m, "quantize.imatrix.chunks_count", GGU_U32, imatrix_chunks(im)));
+	}
+	return m;
+}
+
+/* ---- the table ---- */
+
+uint64_t remake_bytes(const struct remake *r, size_t i)
+{
+	uint64_t bytes;
+	if (!ggu_type_bytes(r->choice[i].type, r->t[i]->ne[0]*ggu_tensor_rows(r->t[i]), &bytes)) msg_die("%s: %s: bad size", r->name, r->t[i]->name);
+	return bytes;
+}
+void remake_line(FILE *f, const struct remake *r, size_t i, double error)
+{
+	const struct ggu_tensor *t = r->t[i];
+	const struct recipe_choice *c = &r->choice[i];
+	uint64_t bytes = remake_bytes(r, i);
+	static const char *const why[] = { "", "asked for", "fallback", "as it is" };
+	char *name = text_mask(t->name, t->name_bytes), shape[100] = "", lost[32] = "";
+	for (uint32_t d = 0; d < t->n_dims; d++)
+		snprintf(shape + strlen(shape), sizeof shape - strlen(shape), "%s%llu", d ? "x" : "", (unsigned long long)t->ne[d]);
+	if (error >= 0) snprintf(lost, sizeof lost, "%.3e", error);
+	fprintf(f, "%-40s %-16s %8s -> %-8s %12llu  %9s  %s\n", name, shape, ggu_type_info(t->type)->name, ggu_type_info(c->type)->name,
+		(unsigned long long)bytes, lost, why[c->reason]);
+	free(name);
+}
+void remake_json(json_t *list, const struct remake *r, size_t i, double error)
+{
+	const struct ggu_tensor *t = r->t[i];
+	const struct recipe_choice *c = &r->choice[i];
+	uint64_t bytes = remake_bytes(r, i);
+	static const char *const why[] = { "rule", "override", "fallback", "kept" };
+	json_t *shape = json_array(), *row;
+	for (uint32_t d = 0; d < t->n_dims; d++) json_array_append_new(shape, json_integer((json_int_t)t->ne[d]));
+	row = json_pack("{s:s%, s:o, s:s, s:s, s:I, s:s}", "name", t->name, (size_t)t->name_bytes, "shape", shape,
+		"from", ggu_type_info(t->type)->name, "to", ggu_type_info(c->type)->name, "bytes", (json_int_t)bytes, "reason", why[c->reason]);
+	if (!row) {     /* a name that is no UTF-8 */
+		char *name = text_mask(t->name, t->name_bytes);
+		row = json_pack("{s:s, s:o, s:s, s:s, s:I, s:s}", "name", name, "shape", json_array(), "from", ggu_type_info(t->type)->name,
+			"to", ggu_type_info(c->type)->name, "bytes", (json_int_t)bytes, "reason", why[c->reason]);
+		free(name);
+	}
+	if (row && error >= 0) json_object_set_new(row, "error", json_real(error));
+	if (!row || json_array_append_new(list, row) != 0) msg_die("out of memory");
+}
+
+/* ---- the run ---- */
+
+void remake_report_fallbacks(const struct remake *r)
+{
+	char *list = NULL;
+	size_t n = 0;
+	for (size_t i = 0; i < r->n; i++)
+		if (r->choice[i].reason == RECIPE_FALLBACK) {
+			char text[400];
+			snprintf(text, sizeof text, "%s (%llu to a row) %s instead of %s", r->t[i]->name, (unsigned long long)r->t[i]->ne[0],
+				ggu_type_info(r->choice[i].type)->name, ggu_type_info(r->choice[i].wanted)->name);
+			note(&list, text);
+			n++;
+		}
+	if (n) msg_warn("fall-backs (%zu), where no whole number of blocks makes a row: %s", n, list);
+	free(list);
+}
+
+struct source { const struct remake *r; size_t i; };
+static enum ggu_status read_from(void *ctx, uint64_t at, void *to, size_t n, struct ggu_error *err)
+{
+	const struct source *s = ctx;
+	return s->r->read(s->r->read_ctx, s->i, at, to, n, err);
+}
+static enum ggu_status write_to(void *ctx, const void *p, size_t n, struct ggu_error *err) { return ggu_writer_data(ctx, p, n, err); }
+
+static void run_one(const struct remake *r, size_t i, struct recode *rc, struct ggu_writer *w)
+{
+	const struct ggu_tensor *t = r->t[i];
+	uint32_t from = r->from ? r->from[i] : t->type, to = r->choice[i].type;
+	struct weights imp = t->type == to ? (struct weights){ NULL, 0 } : weights_of(r, t, to);
+	struct source source = { r, i };
+	struct recode_result got;
+	struct ggu_error err;
+	struct recode_job job = {
+		.name = t->name, .from = from, .to = to, .ne = t->ne, .effort = r->effort, .importance = imp.w, .n_mat = imp.n_mat,
+		.measure = r->verbose || r->list, .keep_non_finite = r->keep_non_finite,
+		.read = read_from, .read_ctx = &source, .write = write_to, .write_ctx = w,
+	};
+	double error;
+	if (r->imatrix && !imp.w && to != t->type && quant_needs_importance(to) && strcmp(t->name, "token_embd.weight") != 0 && strcmp(t->name, "output.weight") != 0)
+		msg_die("%s: nothing about %s, which as %s needs it", r->imatrix_name, t->name, ggu_type_info(to)->name);
+	if (recode(rc, &job, &got, &err) != GGU_OK) msg_die_error(r->name, &err);
+	if (got.n_bad) msg_warn("%s: %s: %llu weights are not finite", r->name, t->name, (unsigned long long)got.n_bad);
+	if (got.n_lost) msg_warn("%s: %s: %llu weights exceed the range of f16", r->name, t->name, (unsigned long long)got.n_lost);
+	error = from == to ? -1 : got.norm > 0 ? got.error/got.norm : 0;
+	if (r->verbose) remake_line(stderr, r, i, error);
+	if (r->list) remake_json(r->list, r, i, error);
+	free(imp.w);
+}
+
+static void run_all(const struct remake *r, struct ggu_pool *pool, struct ggu_writer *w)
+{
+	struct recode *rc = recode_new(pool);
+	uint64_t done = 0, total = 0;
+	for (size_t i = 0; i < r->n; i++) total += r->t[i]->bytes;
+	progress_begin(r->doing, total, "B");
+	for (size_t i = 0; i < r->n; i++) {
+		run_one(r, i, rc, w);
+		progress_set(done += r->t[i]->bytes);
+	}
+	progress_end();
+	recode_free(rc);
+}
+
+struct ggu_writer *remake_writer(const struct remake *r, const struct ggu_meta *meta)
+{
+	struct ggu_writer *w;
+	struct ggu_error err;
+	if (ggu_writer_new(&w, meta, &err) != GGU_OK) msg_die_error(r->name, &err);
+	for (size_t i = 0; i < r->n; i++)
+		if (ggu_writer_add(w, r->t[i]->name, r->t[i]->n_dims, r->t[i]->ne, r->choice[i].type, &err) != GGU_OK) msg_die_error(r->name, &err);
+	return w;
+}
+
+void remake_write(const struct remake *r, struct ggu_writer *w, struct out *out, int jobs)
+{
+	struct ggu_pool *pool = ggu_pool_new(jobs);
+	struct ggu_error err;
+	if (!pool) msg_die("out of memory");
+	out_reserve(out, ggu_writer_file_bytes(w));
+	if (ggu_writer_begin(w, out_fd(out), &err) != GGU_OK) msg_die_error("output", &err);
+	run_all(r, pool, w);
+	if (ggu_writer_end(w, &err) != GGU_OK) msg_die_error("output", &err);
+	out_commit(out);
+	ggu_pool_free(pool);
+	report_gaps(r);
+	free(gaps.missing);
+	free(gaps.unseen);
+	memset(&gaps, 0, sizeof gaps);
+}
