@@ -87,6 +87,13 @@ $(BUILD)/tests/%: $(OBJ)/tests/%.o $(TEST_HELPERS) $(ARCHIVES)
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS) -lcmocka
 .PRECIOUS: $(OBJ)/%.o
+# fault injection by preloading
+ifneq ($(findstring linux,$(shell $(CC) -dumpmachine)),)
+TEST_PROGS += $(BUILD)/tests/fault.so
+endif
+$(BUILD)/tests/fault.so: tests/fault/fault.c
+	@mkdir -p $(@D)
+	$(CC) -std=c11 -D_GNU_SOURCE $(WARN) -O1 -fno-builtin -fPIC -shared -o $@ $< -ldl
 
 PROVE ?= prove
 CHECK_JOBS ?= $(shell nproc)

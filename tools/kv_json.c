@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * kv_json.c - see kv_json.h. */
+#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -128,7 +129,8 @@ const char *kv_type_text(const struct ggu_kv *kv)
 void json_print(json_t *j)
 {
 	/* on a terminal also what would turn the direction of text is escaped */
-	json_dumpf(j, stdout, JSON_INDENT(1) | JSON_REAL_PRECISION(17) | (isatty(1) ? JSON_ENSURE_ASCII : 0));
+	errno = ENOMEM;
+	if (json_dumpf(j, stdout, JSON_INDENT(1) | JSON_REAL_PRECISION(17) | (isatty(1) ? JSON_ENSURE_ASCII : 0))) msg_die("cannot write JSON: %s", strerror(errno));
 	putchar('\n');
 	json_decref(j);
 }

@@ -24,7 +24,7 @@ const char *kv_type_text(const struct ggu_kv *kv);
 /* Sets key; the value is taken over. */
 void json_put(json_t *object, const char *key, json_t *value);
 void json_push(json_t *array, json_t *value);
-/* The document and a newline on stdout; a failed write shows at out_commit or msg_finish. Frees j. */
+/* The document and a newline on stdout; exits 2 if that fails. Frees j. */
 void json_print(json_t *j);
 
 #endif

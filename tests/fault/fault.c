@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: MIT
+ * fault.c - a library to preload that makes the n-th call of something fail:
+ *
+ *   FAULT=malloc:N          malloc, calloc, realloc give NULL from call N on ("malloc1:N": that call only)
+ *   FAULT=write:N:ENOSPC    write and pwrite fail with that error (ENOSPC, EIO) from call N on
+ *   FAULT=write:N:short     call N writes half, the next fails with ENOSPC
+ *   FAULT=write:N:kill      call N kills the process before anything is written
+ *   FAULT=read:N:EIO        read and pread fail
+ *   FAULT=fsync:N:EIO, rename:N:EACCES      likewise
+ *   FAULT_COUNT=FILE        at exit "malloc M write W read R" is written to FILE
+ *
+ * What libc calls inside itself (stdio's writes) is not seen. glibc and musl, not macOS. */
+#include <dlfcn.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum kind { MALLOC, WRITE, READ, FSYNC, RENAME, KINDS };
+static const char *const names[KINDS] = { "malloc", "write", "read", "fsync", "rename" };
+static atomic_ulong calls[KINDS];
+static unsigned long at[KINDS];
+static int error[KINDS], once, is_short, is_kill;
+
+static void *(*real_malloc)(size_t), *(*real_calloc)(size_t, size_t), *(*real_realloc)(void *, size_t);
+static ssize_t (*real_write)(int, const void *, size_t), (*real_pwrite)(int, const void *, size_t, off_t);
+static ssize_t (*real_read)(int, void *, size_t), (*real_pread)(int, void *, size_t, off_t);
+static int (*real_fsync)(int), (*real_rename)(const char *, const char *);
+
+/* dlsym itself may want memory before it has found malloc. */
+static char early[8192];
+static size_t early_used;
+static void *early_alloc(size_t n)
+{
+	void *p = early + early_used;
+	n = (n + 15)/16*16;
+	if (n > sizeof early - early_used) return NULL;
+	early_used += n;
+	return p;
+}
+static int is_early(const void *p) { return (const char *)p >= early && (const char *)p < early + sizeof early; }
+
+static void find(void *to, const char *name)
+{
+	void *p = dlsym(RTLD_NEXT, name);
+	memcpy(to, &p, sizeof p);
+}
+
+static void count_out(void)
+{
+	const char *file = getenv("FAULT_COUNT");
+	unsigned long m = calls[MALLOC], w = calls[WRITE], r = calls[READ];
+	FILE *f = file ? fopen(file, "w") : NULL;
+	if (!f) return;
+	fprintf(f, "malloc %lu\nwrite %lu\nread %lu\n", m, w, r);
+	fclose(f);
+}
+
+__attribute__((constructor)) static void start(void)
+{
+	const char *s = getenv("FAULT");
+	char what[16], how[16] = "";
+	unsigned long n;
+	find(&real_malloc, "malloc"); find(&real_calloc, "calloc"); find(&real_realloc, "realloc");
+	find(&real_write, "write"); find(&real_pwrite, "pwrite"); find(&real_read, "read"); find(&real_pread, "pread");
+	find(&real_fsync, "fsync"); find(&real_rename, "rename");
+	if (s && sscanf(s, "%15[a-z]%d:%lu", what, &once, &n) != 3) once = 0;
+	if (s && (once || sscanf(s, "%15[a-z]:%lu:%15s", what, &n, how) >= 2))
+		for (int k = 0; k < KINDS; k++) if (!strcmp(what, names[k])) {
+			at[k] = n;
+			error[k] = !strcmp(how, "ENOSPC") ? ENOSPC : !strcmp(how, "EACCES") ? EACCES : k == MALLOC ? ENOMEM : EIO;
+			is_short = !strcmp(how, "short");
+			is_kill = !strcmp(how, "kill");
+			if (is_short) error[k] = ENOSPC;
+		}
+	for (int k = 0; k < KINDS; k++) calls[k] = 0;
+	atexit(count_out);
+}
+
+/* Is this call one that fails? */
+static int fails(enum kind k)
+{
+	unsigned long n = ++calls[k];
+	if (!at[k] || n < at[k] || (once && n > at[k])) return 0;
+	if (is_kill && k == WRITE) raise(SIGKILL);
+	errno = error[k];
+	return !(is_short && n == at[k]);
+}
+
+void *malloc(size_t n) { return !real_malloc ? early_alloc(n) : fails(MALLOC) ? NULL : real_malloc(n); }
+void *calloc(size_t a, size_t b) { return !real_calloc ? early_alloc(a*b) : fails(MALLOC) ? NULL : real_calloc(a, b); }
+void *realloc(void *p, size_t n)
+{
+	if (is_early(p) || !real_realloc) {
+		void *q = real_malloc ? real_malloc(n) : early_alloc(n);
+		if (p && q) memcpy(q, p, n < (size_t)(early + sizeof early - (char *)p) ? n : (size_t)(early + sizeof early - (char *)p));
+		return q;
+	}
+	return fails(MALLOC) ? NULL : real_realloc(p, n);
+}
+void free(void *p)
+{
+	static void (*real_free)(void *);
+	if (is_early(p)) return;
+	if (!real_free) find(&real_free, "free");
+	real_free(p);
+}
+
+static size_t part(size_t n) { return is_short && calls[WRITE] == at[WRITE] && n > 1 ? n/2 : n; }
+ssize_t write(int fd, const void *p, size_t n) { return fd != 2 && fails(WRITE) ? -1 : real_write(fd, p, fd == 2 ? n : part(n)); }
+ssize_t pwrite(int fd, const void *p, size_t n, off_t o) { return fails(WRITE) ? -1 : real_pwrite(fd, p, part(n), o); }
+ssize_t read(int fd, void *p, size_t n) { return fails(READ) ? -1 : real_read(fd, p, n); }
+ssize_t pread(int fd, void *p, size_t n, off_t o) { return fails(READ) ? -1 : real_pread(fd, p, n, o); }
+int fsync(int fd) { return fails(FSYNC) ? -1 : real_fsync(fd); }
+int rename(const char *a, const char *b) { return fails(RENAME) ? -1 : real_rename(a, b); }

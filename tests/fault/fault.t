@@ -1,0 +1,69 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Memory that runs out, disks that fill, devices that fail, a kill at any write: always exit 2 with a message (or, where
+# the program can do without, 0 with the right output), never a crash, never anything under the final name.
+. "$(dirname "$0")/../lib/tap.sh"
+FAULT_SO=$BUILD/tests/fault.so
+[ -e "$FAULT_SO" ] || { echo "1..0 # SKIP no preloading here"; exit 0; }
+cd "$TMP" || exit 1
+"$BUILD/tests/cli/tool_gguf" <"$SRC/tests/cli/info.gguf.txt" >m.gguf
+
+faulty() { spec=$1; shift; LD_PRELOAD=$FAULT_SO FAULT=$spec "$@"; }
+# numbers 1..24 and then some forty more up to $1
+sample() { awk -v n="$1" 'BEGIN { for (i = 1; i <= n && i <= 24; i++) print i; for (s = int(n/40) + 1; i <= n; i += s) print int(i) }'; }
+
+# walk NAME KIND HOW command...: the output goes to "out", given as -o out by the caller
+walk()
+{
+	name=$1 kind=$2 how=$3; shift 3
+	rm -f out
+	LD_PRELOAD=$FAULT_SO FAULT_COUNT=count "$@" >/dev/null 2>&1
+	if [ -e out ]; then mv out want; else is "$name without faults" failed done; return; fi
+	calls=$(sed -n "s/^${kind%1} //p" count)
+	[ "$kind" = fsync ] || [ "$kind" = rename ] && calls=1
+	bad='' tried=0
+	for n in $(sample "${calls:-0}"); do
+		tried=$((tried + 1))
+		rm -f out .out.*
+		faulty "$kind:$n$how" "$@" >stdout 2>stderr
+		s=$?
+		if [ "$how" = :kill ]; then
+			[ $s = 137 ] && [ ! -e out ] || bad="$bad $n(exit $s)"
+		elif [ $s = 2 ]; then
+			[ -s stderr ] || bad="$bad $n(no message)"
+			[ ! -e out ] || bad="$bad $n(a file was left)"
+			[ -z "$(find . -name '.out.*')" ] || bad="$bad $n(a temporary was left)"
+		else
+			[ $s = 0 ] && cmp -s out want || bad="$bad $n(exit $s)"
+		fi
+	done
+	is "$name, $kind$how, $tried of ${calls:-0} calls" "$bad" ""
+}
+
+walk_all()
+{
+	name=$1; shift
+	walk "$name" malloc '' "$@"
+	walk "$name" malloc1 '' "$@"
+	walk "$name" read :EIO "$@"
+	walk "$name" fsync :EIO "$@"
+	walk "$name" rename :EACCES "$@"
+}
+walk_writes()
+{
+	name=$1; shift
+	for how in ENOSPC EIO short kill; do walk "$name" write ":$how" "$@"; done
+}
+
+walk_all gguf-info gguf-info -o out m.gguf
+walk_all "gguf-info --json" gguf-info --json -o out m.gguf
+walk_all gguf-cat gguf-cat --decode -o out m.gguf token_embd.weight blk.0.ffn_up.weight
+walk_writes gguf-cat gguf-cat --decode -o out m.gguf token_embd.weight blk.0.ffn_up.weight
+walk_all "gguf-diff" gguf-diff --ignore x -j2 -o out m.gguf m.gguf
+walk_all "gguf-diff --values" gguf-diff --values -j2 -o out m.gguf m.gguf
+if [ -x "$BIN/gguf-quantize" ]; then
+	sed 's/^tensor [a-z0-9_]*/tensor f32/' "$SRC/tests/cli/info.gguf.txt" | "$BUILD/tests/cli/tool_gguf" >f32.gguf
+	walk_all gguf-quantize gguf-quantize -j2 -o out Q4_0 f32.gguf
+	walk_writes gguf-quantize gguf-quantize -j2 -o out Q4_0 f32.gguf
+fi
+done_testing
