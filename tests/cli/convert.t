@@ -1,0 +1,123 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# gguf-convert on folders made here: what it refuses, and what its bytes may not depend on.
+. "$(dirname "$0")/../lib/tap.sh"
+
+# checkpoint DIR HEADER BYTES: model.safetensors with this header and so many bytes of data, all of them ?
+checkpoint()
+{
+	n=${#2}
+	# shellcheck disable=SC2059
+	{ printf "\\$(printf %o $((n % 256)))\\$(printf %o $((n / 256)))\\0\\0\\0\\0\\0\\0"; printf %s "$2"; head -c "$3" /dev/zero | tr '\0' '?'; } >"$1/model.safetensors"
+}
+# says NAME TEXT COMMAND...: exit 2 with TEXT on stderr and nothing on stdout
+says()
+{
+	name=$1 text=$2; shift 2
+	not_ok "$name" 2 "$@"
+	is "$name: message" "$(grep -c -F -- "$text" "$TMP/.out")" 1
+	[ "$(grep -c -F -- "$text" "$TMP/.out")" = 1 ] || sed 's/^/# /' "$TMP/.out"
+}
+fresh() { rm -rf "$TMP/m"; mkdir "$TMP/m"; cp "$DATA/wiki-7m/tokenizer.model" "$TMP/m"; }
+
+# ---- an architecture of our own: experts, split and transposed tensors ----
+cat >"$TMP/tiny.yaml" <<'END'
+schema: 1
+arch: tiny
+classes:
+  TinyModel: {width: 2}
+convert:
+  layers: n_layers
+  experts: n_experts
+  metadata:
+    - [block_count, u32, n_layers]
+    - {key: heads, type: u32, each: i + 3}
+    - {key: absent, type: f32, value: nothing}
+  tensors:
+    token_embd.weight: emb
+    blk.{i}.ffn_exps.weight: {from: "l.{i}.e.{x}.w", type: f32}
+    blk.{i}.a.weight: {from: "l.{i}.ab", transform: "take(0, 0, width)", type: f32}
+    blk.{i}.b.weight: {from: "l.{i}.ab", transform: ["take(0, width, 1)", transpose, mul(2)], type: f32}
+    blk.{i}.made.weight: {make: "[i, 0.5, width]"}
+  drop: ["l.*.mask"]
+END
+fresh
+echo '{"architectures": ["TinyModel"], "n_layers": 1, "n_experts": 2, "vocab_size": 4096}' >"$TMP/m/config.json"
+HEAD='{"emb":{"dtype":"F32","shape":[4096,1],"data_offsets":[0,16384]},"l.0.e.0.w":{"dtype":"F32","shape":[2,2],"data_offsets":[16384,16400]},"l.0.e.1.w":{"dtype":"F32","shape":[2,2],"data_offsets":[16400,16416]},"l.0.ab":{"dtype":"F32","shape":[3,2],"data_offsets":[16416,16440]},"l.0.mask":{"dtype":"BOOL","shape":[1],"data_offsets":[16440,16441]}}'
+checkpoint "$TMP/m" "$HEAD" 16441
+ok "a description of one's own" gguf-convert -q --arch-file "$TMP/tiny.yaml" -o "$TMP/tiny.gguf" "$TMP/m"
+gguf-convert --arch-file "$TMP/tiny.yaml" --dry-run "$TMP/m" >"$TMP/plan"
+is "experts are stacked" "$(awk '$1 == "blk.0.ffn_exps.weight" { print $2, $6, $7, $8, $9, $10 }' "$TMP/plan")" "2x2x2 32 l.0.e.0.w and 1 more"
+is "a range of rows" "$(awk '$1 == "blk.0.a.weight" { print $2 }' "$TMP/plan")" 2x2
+is "transposed" "$(awk '$1 == "blk.0.b.weight" { print $2 }' "$TMP/plan")" 1x2
+is "computed" "$(awk '$1 == "blk.0.made.weight" { print $2, $7 }' "$TMP/plan")" "3 computed"
+
+says "a tensor without a place" "l.0.more" sh -c "
+	sed 's/,\"l.0.mask/,\"l.0.more/' '$TMP/m/model.safetensors' >'$TMP/x' && mkdir -p '$TMP/m2' && cp '$TMP/m/config.json' '$TMP/m/tokenizer.model' '$TMP/m2' &&
+	mv '$TMP/x' '$TMP/m2/model.safetensors' && gguf-convert --arch-file '$TMP/tiny.yaml' -o '$TMP/no.gguf' '$TMP/m2'"
+sed 's/"n_experts": 2/"n_experts": 3/' "$TMP/m/config.json" >"$TMP/m2/config.json"
+cp "$TMP/m/model.safetensors" "$TMP/m2"
+says "a tensor that is missing" "l.0.e.2.w" gguf-convert --arch-file "$TMP/tiny.yaml" -o "$TMP/no.gguf" "$TMP/m2"
+sed 's/"n_layers": 1/"n_layers": "many"/' "$TMP/m/config.json" >"$TMP/m2/config.json"
+says "a key of the wrong kind" "n_layers" gguf-convert --arch-file "$TMP/tiny.yaml" -o "$TMP/no.gguf" "$TMP/m2"
+ok "nothing is left behind" [ ! -e "$TMP/no.gguf" ]
+
+# ---- refusals ----
+says "an unknown class" "known: " gguf-convert -o "$TMP/no.gguf" "$TMP/m"
+echo '{"architectures": ["LlamaForCausalLM"], "hidden_act": "relu"' >"$TMP/m/config.json"
+says "broken JSON" "$TMP/m: config.json: byte 60" gguf-convert -o "$TMP/no.gguf" "$TMP/m"
+echo '{"architectures": ["LlamaForCausalLM"], "hidden_act": "relu"}' >"$TMP/m/config.json"
+says "a model that the graph cannot compute" "hidden_act" gguf-convert -o "$TMP/no.gguf" "$TMP/m"
+echo '{}' >"$TMP/m/config.json"
+says "no class" "architectures" gguf-convert -o "$TMP/no.gguf" "$TMP/m"
+rm "$TMP/m/config.json"
+says "no config.json" "config.json" gguf-convert -o "$TMP/no.gguf" "$TMP/m"
+says "no folder" "$TMP/nowhere" gguf-convert -o "$TMP/no.gguf" "$TMP/nowhere"
+cp "$DATA/wiki-7m/config.json" "$TMP/m"
+rm "$TMP/m/model.safetensors"
+echo PK >"$TMP/m/pytorch_model.bin"
+says "pickles" "safetensors" gguf-convert -o "$TMP/no.gguf" "$TMP/m"
+says "an unknown type" "q9_9" gguf-convert --type q9_9 -o "$TMP/no.gguf" "$DATA/wiki-7m"
+
+# ---- the bytes ----
+ok "to a file" gguf-convert -j1 -o "$TMP/a.gguf" "$DATA/wiki-7m"
+mkdir "$TMP/elsewhere"
+cp -r "$DATA/wiki-7m" "$TMP/elsewhere/Other-Name-7B-v2"
+ok "another folder, four threads" gguf-convert -j4 -o "$TMP/b.gguf" "$TMP/elsewhere/Other-Name-7B-v2"
+same "same bytes" "$TMP/a.gguf" "$TMP/b.gguf"
+(cd "$TMP/elsewhere/Other-Name-7B-v2" && LC_ALL=$(locale -a 2>/dev/null | grep -i '^de_DE' | head -1) gguf-convert . | cat >"$TMP/c.gguf")
+same "from within, through a pipe, in another locale" "$TMP/a.gguf" "$TMP/c.gguf"
+for t in f32 f16 q8_0; do
+	gguf-convert -j1 -t $t -o "$TMP/a.$t" "$DATA/wiki-7m"
+	gguf-convert -j3 -t $t -o "$TMP/b.$t" "$DATA/wiki-7m"
+	same "$t: same bytes for any number of threads" "$TMP/a.$t" "$TMP/b.$t"
+done
+# ---- straight to a recipe ----
+sh -c "head -c 30000 '$DATA/prose/calibration.txt' | gguf-imatrix -q -m '$TMP/a.gguf' -o '$TMP/im.gguf'"
+for r in Q4_K_M Q3_K_S Q6_K; do
+	for im in "" "-i $TMP/im.gguf"; do
+		# shellcheck disable=SC2086
+		gguf-convert -q -t $r $im -o "$TMP/one.gguf" "$DATA/wiki-7m"
+		# shellcheck disable=SC2086
+		gguf-convert -q "$DATA/wiki-7m" | gguf-quantize -q $im $r >"$TMP/two.gguf"
+		same "$r${im:+ with a matrix}: the bytes of two steps" "$TMP/one.gguf" "$TMP/two.gguf"
+	done
+done
+says "a matrix without a recipe" "-i" gguf-convert -i "$TMP/im.gguf" -o "$TMP/no.gguf" "$DATA/wiki-7m"
+
+ok "without weights" gguf-convert --vocab-only -o "$TMP/v.gguf" "$DATA/wiki-7m"
+fresh
+ok "without config.json" gguf-convert --vocab-only -o "$TMP/v2.gguf" "$TMP/m"
+
+# ---- names and keys ----
+echo '{"general.name": "From JSON", "general.author": "Somebody", "general.license": null, "general.x": 7, "general.tags": ["a", "b"]}' >"$TMP/keys.json"
+ok "keys from a file" gguf-convert --name "From the line" --metadata "$TMP/keys.json" -o "$TMP/n.gguf" "$DATA/wiki-7m"
+gguf-info --metadata "$TMP/n.gguf" >"$TMP/info"
+is "the file wins" "$(grep -c 'From JSON' "$TMP/info")" 1
+is "null removes" "$(grep -c 'general.license ' "$TMP/info")" 0
+ok "--name" gguf-convert --name "From the line" -o "$TMP/n.gguf" "$DATA/wiki-7m"
+is "--name is the name" "$(gguf-info --metadata "$TMP/n.gguf" | grep -c 'From the line')" 1
+echo '{"general.name": 7}' >"$TMP/keys.json"
+says "a key of another type" "general.name" gguf-convert --metadata "$TMP/keys.json" -o "$TMP/no.gguf" "$DATA/wiki-7m"
+ok "nothing is left behind at the end" [ ! -e "$TMP/no.gguf" ]
+done_testing

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: MIT
+ * gguf-convert - a Hugging Face checkpoint folder to one GGUF.
+ *
+ * convert/ plans the tensors and delivers their elements; here types are chosen and rows pass through the recoder
+ * (remake.h) into the writer, so that memory is bounded whatever the checkpoint's size. A recipe's name as the type
+ * does at once what gguf-quantize would do with the converted model. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "../convert/convert.h"
+#include "../quant/quant.h"
+#include "msg.h"
+#include "opt.h"
+#include "out.h"
+#include "remake.h"
+#include "typeplan.h"
+
+static struct {
+	const char *type, *imatrix, *out, *name, *metadata, *arch_file;
+	bool vocab_only, dry_run;
+	int jobs;
+} o = { .type = "auto" };
+
+static const struct opt opts[] = {
+	OPT_STR('t', "type", &o.type, "TYPE", "auto, f32, f16, bf16, q8_0 or a recipe (default: auto)"),
+	OPT_STR('i', "imatrix", &o.imatrix, "FILE", "with a recipe: weigh errors by this importance matrix"),
+	OPT_FLAG(0, "vocab-only", &o.vocab_only, "metadata and vocabulary, no tensors"),
+	OPT_STR(0, "name", &o.name, "NAME", "the model's name (default: from its card or config.json)"),
+	OPT_STR(0, "metadata", &o.metadata, "JSON", "keys and values of this JSON object win over all others"),
+	OPT_FLAG('n', "dry-run", &o.dry_run, "print what becomes of each tensor, read no weights"),
+	OPT_STR(0, "arch-file", &o.arch_file, "YAML", "use this architecture description too"),
+	OPT_OUTPUT(&o.out),
+	OPT_JOBS(&o.jobs),
+	OPT_COMMON, OPT_END
+};
+
+static void warn(void *ctx, const struct ggu_error *what)
+{
+	char *s = text_mask(what->what, strlen(what->what));
+	msg_warn("%s: %s is left out: %s", (const char *)ctx, what->file, s);
+	free(s);
+}
+
+/* ---- the run ---- */
+
+/* What remake.h wants to know of the checkpoint: its tensors as converted without loss, and what they become. */
+struct job {
+	struct remake r;
+	const struct ggu_tensor **t;
+	uint32_t *from;
+	struct recipe_choice *choice;
+};
+
+static enum ggu_status read_from(void *ctx, size_t i, uint64_t at, void *to, size_t n, struct ggu_error *err)
+{
+	return convert_read(ctx, i, at, to, n, err);
+}
+
+/* recipe NULL: the types that convert chose. Returns the metadata to write, which the caller frees. */
+static struct ggu_meta *plan(struct job *j, struct convert *c, const char *dir, const struct recipe *recipe, const struct imatrix *im)
+{
+	size_t n = convert_n_tensors(c);
+	uint32_t file_type = RECIPE_KEEP;
+	j->t = calloc(n + 1, sizeof *j->t);
+	j->from = calloc(n + 1, sizeof *j->from);
+	j->choice = calloc(n + 1, sizeof *j->choice);
+	if (!j->t || !j->from || !j->choice) msg_die("out of memory");
+	for (size_t i = 0; i < n; i++) {
+		j->t[i] = convert_tensor(c, i);
+		j->from[i] = convert_from(c, i);
+		j->choice[i] = (struct recipe_choice){ j->t[i]->type, j->t[i]->type, RECIPE_RULE };
+	}
+	if (recipe) {
+		struct typeplan_options p = { .tensor_type = &(struct opt_list){ 0 }, .recipe = { .have_importance = im != NULL, .need_nothing = o.dry_run } };
+		file_type = typeplan_choose(&p, recipe, dir, convert_meta(c), j->t, n, j->choice);
+	}
+	j->r = (struct remake){ .name = dir, .n = n, .t = j->t, .from = j->from, .choice = j->choice, .read = read_from, .read_ctx = c,
+		.imatrix = im, .imatrix_name = o.imatrix, .effort = QUANT_EFFORT_DEFAULT, .doing = "converting" };
+	for (size_t i = 0; i < n; i++)
+		if (!quant_can_encode(j->choice[i].type) && j->choice[i].type != j->from[i]) msg_die("type %s cannot be made", ggu_type_info(j->choice[i].type)->name);
+	remake_report_fallbacks(&j->r);
+	return remake_meta(&j->r, convert_meta(c), file_type);
+}
+
+static void print_plan(const struct convert *c, const struct job *j, uint64_t file_bytes)
+{
+	for (size_t i = 0; i < convert_n_tensors(c); i++) {
+		const struct ggu_tensor *t = convert_tensor(c, i);
+		char shape[100] = "", *name = text_mask(t->name, t->name_bytes), *from = text_mask(convert_source(c, i), strlen(convert_source(c, i)));
+		size_t n = convert_n_sources(c, i);
+		for (uint32_t d = 0; d < t->n_dims; d++)
+			snprintf(shape + strlen(shape), sizeof shape - strlen(shape), "%s%llu", d ? "x" : "", (unsigned long long)t->ne[d]);
+		printf("%-32s %-16s %5s -> %-5s %12llu  %s", name, shape, ggu_type_info(convert_from(c, i))->name, ggu_type_info(j->choice[i].type)->name,
+			(unsigned long long)remake_bytes(&j->r, i), n ? from : "computed");
+		if (n > 1) printf(" and %zu more", n - 1);
+		putchar('\n');
+		free(name);
+		free(from);
+	}
+	printf("%llu bytes\n", (unsigned long long)file_bytes);
+}
+
+/* A recipe, unless convert knows the type itself: it rounds these as llama.cpp's converter does. */
+static const struct recipe *recipe_of(const char *type)
+{
+	static const char *const own[] = { "auto", "f32", "f16", "bf16", "q8_0" };
+	const struct recipe *r;
+	for (size_t i = 0; i < sizeof own/sizeof *own; i++) if (!strcmp(own[i], type)) return NULL;
+	r = recipe_find(type);
+	if (!r || recipe_type(r) == RECIPE_KEEP) msg_die("--type %s: wants auto, f32, f16, bf16, q8_0 or a recipe; gguf-quantize lists the recipes", type);
+	return r;
+}
+
+int main(int argc, char **argv)
+{
+	struct convert *c;
+	struct job j = { 0 };
+	struct imatrix *im = NULL;
+	struct ggu_error err;
+	struct out *out = NULL;
+	const struct recipe *recipe;
+	const char *dir;
+
+	opt_parse(argc, argv, opts, &(struct opt_program){ "gguf-convert", "make a GGUF of a Hugging Face checkpoint folder",
+		"[-nq] [-t TYPE] [-i FILE] [-j N] [-o FILE] [OPTION ...] DIR", 1, 1 });
+	dir = argv[0];
+	recipe = recipe_of(o.type);
+	if (o.imatrix && !recipe) msg_die("-i: type %s does not use an importance matrix; give a recipe", o.type);
+	if (!o.dry_run) out = out_open(o.out, true);
+	if (o.imatrix && imatrix_read(&im, o.imatrix, &err)) msg_die_error(o.imatrix, &err);
+	if (convert_open(&c, dir, &(struct convert_options){ .type = recipe ? "exact" : o.type, .vocab_only = o.vocab_only, .name = o.name,
+		.metadata = o.metadata, .arch_file = o.arch_file, .warn = warn, .warn_ctx = (void *)(uintptr_t)dir }, &err)) msg_die_error(dir, &err);
+	struct ggu_meta *meta = plan(&j, c, dir, recipe, im);
+	struct ggu_writer *w = remake_writer(&j.r, meta);
+	if (o.dry_run) print_plan(c, &j, ggu_writer_file_bytes(w));
+	else remake_write(&j.r, w, out, o.jobs);
+	if (fflush(stdout) || ferror(stdout)) msg_die("cannot write to standard output");
+	ggu_writer_free(w);
+	ggu_meta_free(meta);
+	imatrix_free(im);
+	free(j.t); free(j.from); free(j.choice);
+	convert_close(c);
+	return EXIT_YES;
+}
