@@ -11,6 +11,7 @@
 #include "out.h"
 #include "pipe.h"
 #include "progress.h"
+#include "sandbox.h"
 
 enum { CHUNK_WEIGHTS = 1 << 18 };       /* a multiple of every block */
 
@@ -62,6 +63,7 @@ int main(int argc, char **argv)
 		"[--decode] [-o FILE] FILE TENSOR ...", 2, -1 });
 	out = out_open(o.output, true);
 	out_refuse_input(out, argv[0]);
+	sandbox_enter(argv, 1, o.output);
 	if (ggu_open(&f, argv[0], &err)) msg_die_error(argv[0], &err);
 	for (int i = 1; i < argc; i++) {
 		const struct ggu_tensor *t = ggu_file_find(f, argv[i]);

@@ -16,6 +16,7 @@
 #include "out.h"
 #include "pipe.h"
 #include "progress.h"
+#include "sandbox.h"
 
 enum { PART = 1 << 15, PARTS = 32, CHUNK = PART*PARTS, MAX_WEIGHT_BYTES = 9 };
 
@@ -355,6 +356,8 @@ int main(int argc, char **argv)
 	if (!strcmp(argv[0], "-") && !strcmp(argv[1], "-")) msg_die("only one of A and B can be standard input");
 	prepare_ignored();
 	out = out_open(o.output, false);
+	if (!o.jobs) o.jobs = ggu_cpu_count();  /* reads files, so before the sandbox */
+	sandbox_enter(argv, 2, o.output);
 	for (int i = 0; i < 2; i++) {
 		out_refuse_input(out, argv[i]);
 		if (ggu_open(&f[i], argv[i], &err)) msg_die_error(argv[i], &err);

@@ -12,6 +12,7 @@
 #include "opt.h"
 #include "out.h"
 #include "pipe.h"
+#include "sandbox.h"
 
 static struct {
 	bool json, metadata, tensors;
@@ -264,6 +265,7 @@ int main(int argc, char **argv)
 	out = out_open(o.output, false);
 	out_refuse_input(out, name);
 	out_take_stdout(out);
+	sandbox_enter(argv, argc, o.output);
 	if (ggu_open(&f, name, &err)) msg_die_error(name, &err);
 	if (msg_colour()) { bold = "\033[1m"; dim = "\033[2m"; plain = "\033[0m"; }
 	total(f, &t);

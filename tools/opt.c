@@ -11,12 +11,12 @@
 #include "../quant/quant.h"
 #include "msg.h"
 #include "opt.h"
+#include "sandbox.h"
 
-static int no_sandbox;  /* accepted everywhere, so that scripts may pass it to every program */
 static bool want_help, want_version;
 static const struct opt common[] = {
 	OPT_FLAG('q', "quiet", &msg_quiet, "no warnings, no progress"),
-	OPT_FLAG(0, "no-sandbox", &no_sandbox, "do not restrict the process to the files it needs"),
+	OPT_FLAG(0, "no-sandbox", &sandbox_off, "do not restrict the process to the files it needs"),
 	OPT_FLAG('h', "help", &want_help, "show this help"),
 	OPT_FLAG(0, "version", &want_version, "show version, Unicode version and instruction set"),
 	OPT_END
@@ -82,7 +82,7 @@ static void set(const struct opt *o, const char *shown, const char *arg)
 	struct opt_list *l;
 	switch (o->kind) {
 	case OPT_K_FLAG:
-		if (o->to == &msg_quiet || o->to == &no_sandbox) *(int *)o->to = 1;
+		if (o->to == &msg_quiet || o->to == &sandbox_off) *(int *)o->to = 1;
 		else *(bool *)o->to = true;
 		break;
 	case OPT_K_STR: *(const char **)o->to = arg; break;

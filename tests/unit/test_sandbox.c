@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: MIT
+ * test_sandbox.c - inside the sandbox only the named folders are open. Each test is a child process. */
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <cmocka.h>
+#include "../../tools/sandbox.h"
+
+static char in[] = "/tmp/test_sandbox_in.XXXXXX", out[] = "/tmp/test_sandbox_out.XXXXXX";
+static char in_file[64], out_file[64], new_file[64];
+
+static int setup(void **state)
+{
+	(void)state;
+	if (!mkdtemp(in) || !mkdtemp(out)) return -1;
+	snprintf(in_file, sizeof in_file, "%s/a", in);
+	snprintf(out_file, sizeof out_file, "%s/b", out);
+	snprintf(new_file, sizeof new_file, "%s/c", in);
+	return close(open(in_file, O_CREAT | O_WRONLY, 0600));
+}
+static int teardown(void **state)
+{
+	(void)state;
+	unlink(in_file); unlink(out_file); unlink(new_file);
+	return rmdir(in) | rmdir(out);
+}
+
+static int opens(const char *name, int flags)
+{
+	int fd = open(name, flags, 0600);
+	if (fd >= 0) close(fd);
+	return fd >= 0;
+}
+
+/* Runs what in a child; its answer is a set of bits. */
+static int in_child(int (*what)(void))
+{
+	int status;
+	pid_t pid = fork();
+	if (!pid) _exit(what());
+	assert_true(pid > 0 && waitpid(pid, &status, 0) == pid && WIFEXITED(status));
+	return WEXITSTATUS(status);
+}
+
+static int inside(void)
+{
+	char *inputs[] = { in_file };
+	int ok = 0;
+	sandbox_enter(inputs, 1, out_file);
+	if (opens(in_file, O_RDONLY)) ok |= 1;
+	if (opens(out_file, O_CREAT | O_WRONLY)) ok |= 2;
+	if (!opens("/etc/passwd", O_RDONLY)) ok |= 4;
+	if (!opens(new_file, O_CREAT | O_WRONLY)) ok |= 8;
+	return ok;
+}
+static int off(void)
+{
+	sandbox_off = 1;
+	return inside();
+}
+
+static void what_is_needed_stays_open(void **state)
+{
+	(void)state;
+	assert_int_equal(in_child(inside) & 3, 3);
+}
+static void the_rest_is_closed(void **state)
+{
+	int got = in_child(inside);
+	(void)state;
+	if (!(got & 12)) skip();        /* no Landlock here */
+	assert_int_equal(got, 15);
+}
+static void no_sandbox_is_obeyed(void **state)
+{
+	(void)state;
+	assert_int_equal(in_child(off), 3);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_is_needed_stays_open),
+		cmocka_unit_test(the_rest_is_closed),
+		cmocka_unit_test(no_sandbox_is_obeyed),
+	};
+	return cmocka_run_group_tests(tests, setup, teardown);
+}

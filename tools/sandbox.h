@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT
+ * sandbox.h - files that came from strangers are parsed with no right to the rest of the disk. Programs only. */
+#ifndef TOOLS_SANDBOX_H
+#define TOOLS_SANDBOX_H
+
+extern int sandbox_off;         /* --no-sandbox */
+
+/* From here on the calling thread, and those it makes later, can open nothing but files to read in the folders of
+ * inputs[0..n-1] (shards lie beside each other) and files in the folder of output; names NULL and "-" allow nothing.
+ * What is open stays so. Linux with Landlock only; does nothing elsewhere, and never fails. */
+void sandbox_enter(char *const *inputs, int n, const char *output);
+
+#endif
