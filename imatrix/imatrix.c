@@ -155,6 +155,7 @@ enum ggu_status imatrix_add(struct imatrix *im, const char *name, size_t n_mat, 
 enum ggu_status imatrix_add_dataset(struct imatrix *im, const char *name)
 {
 	char **v;
+	for (const char *c = name; *c; c++) if ((*c == '/' || *c == '\\') && c[1]) name = c + 1;
 	for (size_t i = 0; i < im->n_datasets; i++) if (!strcmp(im->datasets[i], name)) return GGU_OK;
 	v = realloc(im->datasets, (im->n_datasets + 1)*sizeof *v);
 	if (!v) return GGU_ERR_NOMEM;

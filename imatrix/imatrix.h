@@ -32,7 +32,8 @@ bool imatrix_importance(const struct imatrix_entry *e, size_t mat, float *import
 enum ggu_status imatrix_add(struct imatrix *im, const char *name, size_t n_mat, size_t mat, size_t n_in,
 	const float *x, size_t stride, size_t n_tokens, struct ggu_pool *pool, struct ggu_error *err);
 
-/* Provenance. Dataset names are base names or digests as the caller gives them, never paths. */
+/* Provenance. Of a dataset's name only the base name is kept, also when files are read: no path of anybody's
+ * machine is passed on. A name that is there already is not added again. */
 enum ggu_status imatrix_add_dataset(struct imatrix *im, const char *name);
 size_t imatrix_n_datasets(const struct imatrix *im);
 const char *imatrix_dataset(const struct imatrix *im, size_t i);

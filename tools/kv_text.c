@@ -15,6 +15,10 @@ static void number_text(char to[40], double v, bool is_float)
 		snprintf(to, 40, "%s", isnan(v) ? "NaN" : v < 0 ? "-Infinity" : "Infinity");
 		return;
 	}
+	if (v == floor(v) && fabs(v) < 1e15) {
+		snprintf(to, 40, "%.0f", v);
+		return;
+	}
 	do snprintf(to, 40, "%.*g", digits, v);
 	while ((is_float ? strtof(to, NULL) != (float)v : strtod(to, NULL) != v) && digits++ < 17);
 }
