@@ -90,20 +90,25 @@ static enum ggu_status set_number(struct ggu_meta *m, const char *key, enum ggu_
 
 static enum ggu_status set_list(struct ggu_meta *m, const char *key, enum ggu_kv_type t, const struct expr_value *v)
 {
-	size_t n = v->u.list.n, size = ggu_kv_type_bytes(t);
-	char *p = calloc(n + 1, size ? size : sizeof(struct ggu_str));
+	size_t n = v->u.list.n;
+	void *p = calloc(n + 1, sizeof(struct ggu_str));
+	struct ggu_str *str = p;
+	float *f = p;
+	uint32_t *u = p;
+	int32_t *i = p;
+	bool *b = p;
 	enum ggu_status s = p ? GGU_OK : GGU_ERR_NOMEM;
 	for (size_t k = 0; !s && k < n; k++) {
 		const struct expr_value *x = v->u.list.v + k;
 		bool whole = x->kind == EXPR_INT;
-		if (t == GGU_STRING && x->kind == EXPR_STR) ((struct ggu_str *)p)[k] = x->u.s;
-		else if (t == GGU_BOOL && x->kind == EXPR_BOOL) p[k] = x->u.b;
-		else if (t == GGU_F32 && (whole || x->kind == EXPR_FLOAT)) ((float *)p)[k] = (float)(whole ? (double)x->u.i : x->u.f);
-		else if (t == GGU_U32 && whole && x->u.i >= 0 && x->u.i <= UINT32_MAX) ((uint32_t *)p)[k] = (uint32_t)x->u.i;
-		else if (t == GGU_I32 && whole && x->u.i >= INT32_MIN && x->u.i <= INT32_MAX) ((int32_t *)p)[k] = (int32_t)x->u.i;
+		if (t == GGU_STRING && x->kind == EXPR_STR) str[k] = x->u.s;
+		else if (t == GGU_BOOL && x->kind == EXPR_BOOL) b[k] = x->u.b;
+		else if (t == GGU_F32 && (whole || x->kind == EXPR_FLOAT)) f[k] = (float)(whole ? (double)x->u.i : x->u.f);
+		else if (t == GGU_U32 && whole && x->u.i >= 0 && x->u.i <= UINT32_MAX) u[k] = (uint32_t)x->u.i;
+		else if (t == GGU_I32 && whole && x->u.i >= INT32_MIN && x->u.i <= INT32_MAX) i[k] = (int32_t)x->u.i;
 		else s = GGU_ERR_TYPE;
 	}
-	if (!s) s = t == GGU_STRING ? ggu_meta_set_strs(m, key, (const struct ggu_str *)p, n) : ggu_meta_set_array(m, key, t, p, n);
+	if (!s) s = t == GGU_STRING ? ggu_meta_set_strs(m, key, str, n) : ggu_meta_set_array(m, key, t, p, n);
 	free(p);
 	return s;
 }

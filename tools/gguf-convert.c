@@ -4,6 +4,7 @@
  * convert/ plans the tensors and delivers their elements; here types are chosen and rows pass through the recoder
  * (remake.h) into the writer, so that memory is bounded whatever the checkpoint's size. A recipe's name as the type
  * does at once what gguf-quantize would do with the converted model. */
+#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +14,7 @@
 #include "opt.h"
 #include "out.h"
 #include "remake.h"
+#include "sandbox.h"
 #include "typeplan.h"
 
 static struct {
@@ -111,6 +113,35 @@ static const struct recipe *recipe_of(const char *type)
 	return r;
 }
 
+static char *inside(const char *dir, const char *name)
+{
+	size_t n = strlen(dir) + strlen(name) + 2;
+	char *path = malloc(n);
+	if (!path) msg_die("out of memory");
+	snprintf(path, n, "%s/%s", dir, name);
+	return path;
+}
+/* The sandbox for the folder and what its entries link to (the hub's cache keeps files elsewhere), and the files named
+ * by options. */
+static void enter_sandbox(const char *dir)
+{
+	const char *named[] = { o.imatrix, o.metadata, o.arch_file };
+	char *inputs[1024];
+	int n = 0;
+	DIR *d = opendir(dir);
+	struct dirent *e;
+	for (size_t i = 0; i < sizeof named/sizeof *named; i++) if (named[i]) inputs[n++] = strdup(named[i]);
+	if (d) inputs[n++] = inside(dir, "no such file");       /* its folder is DIR */
+	while (d && n < 1000 && (e = readdir(d)) != NULL) {
+		char *path = inside(dir, e->d_name);
+		if (e->d_type != DT_REG && e->d_type != DT_DIR && (inputs[n] = realpath(path, NULL)) != NULL) n++;
+		free(path);
+	}
+	if (d) closedir(d);
+	sandbox_enter(inputs, n, o.out);
+	while (n) free(inputs[--n]);
+}
+
 int main(int argc, char **argv)
 {
 	struct convert *c;
@@ -127,6 +158,8 @@ int main(int argc, char **argv)
 	recipe = recipe_of(o.type);
 	if (o.imatrix && !recipe) msg_die("-i: type %s does not use an importance matrix; give a recipe", o.type);
 	if (!o.dry_run) out = out_open(o.out, true);
+	if (!o.jobs) o.jobs = ggu_cpu_count();  /* reads files, so before the sandbox */
+	enter_sandbox(dir);
 	if (o.imatrix && imatrix_read(&im, o.imatrix, &err)) msg_die_error(o.imatrix, &err);
 	if (convert_open(&c, dir, &(struct convert_options){ .type = recipe ? "exact" : o.type, .vocab_only = o.vocab_only, .name = o.name,
 		.metadata = o.metadata, .arch_file = o.arch_file, .warn = warn, .warn_ctx = (void *)(uintptr_t)dir }, &err)) msg_die_error(dir, &err);
