@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: MIT
+ * bpe.c - see bpe.h.
+ *
+ * The characters of a pre-token are a linked list; a heap holds the neighbours that could merge, best first (lowest
+ * rank or highest score, then leftmost). A merge takes the right symbol into the left one and offers the two new
+ * pairs; entries of symbols that changed since are recognised by their lengths and skipped.
+ * A merge's result is the token with the joined text, whichever merge made it. */
+#include <stdlib.h>
+#include <string.h>
+#include <xxhash.h>
+#include "bpe.h"
+
+bool ids_add(struct ids *o, int32_t id)
+{
+	if (o->n == o->cap) {
+		size_t cap = o->cap ? 2*o->cap : 256;
+		int32_t *v = realloc(o->v, cap*sizeof *v);
+		if (!v) return false;
+		o->v = v;
+		o->cap = cap;
+	}
+	o->v[o->n++] = id;
+	return true;
+}
+
+/* ---- maps: open addressing, never more than half full ---- */
+
+struct text_map { size_t mask; int32_t slot[]; };       /* id + 1, 0: empty */
+struct pair_map { size_t mask; struct { uint64_t key; uint32_t rank; } slot[]; };       /* key 0: empty */
+
+static size_t table_size(size_t n)
+{
+	size_t size = 16;
+	while (size < 2*n + 2) size *= 2;
+	return size;
+}
+
+int32_t bpe_find(const struct bpe *b, const char *p, size_t n)
+{
+	size_t i = XXH3_64bits(p, n) & b->texts->mask;
+	for (; b->texts->slot[i]; i = (i + 1) & b->texts->mask) {
+		const struct ggu_str *t = b->v->tokens + b->texts->slot[i] - 1;
+		if (t->n == n && !memcmp(t->p, p, n)) return b->texts->slot[i] - 1;
+	}
+	return -1;
+}
+
+/* The first id of a text wins. Control, unknown and byte pieces of a scored vocabulary are no text. */
+static bool fill_texts(struct bpe *b)
+{
+	const struct vocab *v = b->v;
+	size_t size = table_size(v->n);
+	b->texts = calloc(1, sizeof *b->texts + size*sizeof *b->texts->slot);
+	if (!b->texts) return false;
+	b->texts->mask = size - 1;
+	for (size_t id = 0; id < v->n; id++) {
+		size_t i = XXH3_64bits(v->tokens[id].p, v->tokens[id].n) & b->texts->mask;
+		if (b->by_scores && v->types[id] != VOCAB_NORMAL && v->types[id] != VOCAB_USER_DEFINED && v->types[id] != VOCAB_UNUSED) continue;
+		if (bpe_find(b, v->tokens[id].p, v->tokens[id].n) >= 0) continue;
+		while (b->texts->slot[i]) i = (i + 1) & b->texts->mask;
+		b->texts->slot[i] = (int32_t)id + 1;
+	}
+	return true;
+}
+
+static uint64_t pair_key(int32_t l, int32_t r) { return ((uint64_t)(uint32_t)l << 32 | (uint32_t)r) + 1; }
+static size_t pair_slot(const struct pair_map *m, uint64_t key)
+{
+	size_t i = (size_t)(key*0x9e3779b97f4a7c15u >> 20) & m->mask;
+	while (m->slot[i].key && m->slot[i].key != key) i = (i + 1) & m->mask;
+	return i;
+}
+
+/* Merges are "left right", split at the first blank behind the first byte. One whose parts are no tokens is idle. */
+static bool fill_pairs(struct bpe *b)
+{
+	const struct vocab *v = b->v;
+	size_t size = table_size(v->n_merges);
+	b->pairs = calloc(1, sizeof *b->pairs + size*sizeof *b->pairs->slot);
+	if (!b->pairs) return false;
+	b->pairs->mask = size - 1;
+	for (size_t k = 0; k < v->n_merges; k++) {
+		const struct ggu_str *m = v->merges + k;
+		const char *blank = m->n > 1 ? memchr(m->p + 1, ' ', m->n - 1) : NULL;
+		int32_t l, r;
+		size_t i;
+		if (!blank) continue;
+		l = bpe_find(b, m->p, (size_t)(blank - m->p));
+		r = bpe_find(b, blank + 1, m->n - (size_t)(blank - m->p) - 1);
+		if (l < 0 || r < 0) continue;
+		i = pair_slot(b->pairs, pair_key(l, r));
+		if (b->pairs->slot[i].key) continue;
+		b->pairs->slot[i].key = pair_key(l, r);
+		b->pairs->slot[i].rank = (uint32_t)k;
+	}
+	return true;
+}
+
+static void fill_bytes(struct bpe *b)
+{
+	static const char hex[] = "0123456789ABCDEF";
+	for (int i = 0; i < 256; i++) b->byte[i] = -1;
+	for (size_t id = 0; id < b->v->n; id++) {
+		const struct ggu_str *t = b->v->tokens + id;
+		const char *h, *l;
+		if (t->n != 6 || memcmp(t->p, "<0x", 3) || t->p[5] != '>') continue;
+		h = strchr(hex, t->p[3]);
+		l = strchr(hex, t->p[4]);
+		if (h && l && t->p[3] && t->p[4]) b->byte[(h - hex)*16 + (l - hex)] = (int32_t)id;
+	}
+}
+
+enum ggu_status bpe_new(struct bpe **out, const struct vocab *v, struct ggu_error *err)
+{
+	struct bpe *b = calloc(1, sizeof *b);
+	const json_t *m = json_object_get(v->pipeline, "model");
+	const char *order = vocab_json_str(m, "order"), *unk = vocab_json_str(m, "unk_token");
+	if (b) {
+		b->v = v;
+		b->by_scores = order && !strcmp(order, "scores");
+		b->byte_fallback = vocab_json_true(m, "byte_fallback");
+		b->fuse_unk = b->by_scores || vocab_json_true(m, "fuse_unk");
+		b->ignore_merges = vocab_json_true(m, "ignore_merges");
+	}
+	if (!b || !fill_texts(b) || !fill_pairs(b)) {
+		bpe_free(b);
+		return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
+	}
+	if (b->by_scores && !v->scores) {
+		bpe_free(b);
+		return ggu_fail(err, GGU_ERR_MISSING, GGU_NO_OFFSET, "tokenizer.ggml.scores", "is missing");
+	}
+	fill_bytes(b);
+	b->unk = unk ? bpe_find(b, unk, strlen(unk)) : -1;
+	for (size_t i = 0; b->unk < 0 && b->by_scores && i < v->n; i++) if (v->types[i] == VOCAB_UNKNOWN) b->unk = (int32_t)i;
+	*out = b;
+	return GGU_OK;
+}
+
+void bpe_free(struct bpe *b)
+{
+	if (!b) return;
+	free(b->texts);
+	free(b->pairs);
+	free(b);
+}
+
+/* ---- merging ---- */
+
+struct symbol { uint32_t at, n; int32_t id, prev, next, tree; };        /* n 0: merged away; tree: last merge, -1 none */
+struct merge { int32_t l_id, l_tree, r_id, r_tree; uint32_t l_n; };     /* how a symbol came to be */
+struct offer { float score; uint32_t rank; int32_t left, right, id; uint32_t n; };
+struct job {
+	const struct bpe *b;
+	const char *text;
+	struct symbol *s;
+	struct merge *tree;
+	struct offer *heap;
+	size_t n_heap, n_tree;
+};
+
+static bool before(const struct offer *x, const struct offer *y)
+{
+	if (x->score != y->score) return x->score > y->score;
+	if (x->rank != y->rank) return x->rank < y->rank;
+	return x->left < y->left;
+}
+static void push(struct job *j, struct offer o)
+{
+	size_t i = j->n_heap++;
+	for (; i && before(&o, j->heap + (i - 1)/2); i = (i - 1)/2) j->heap[i] = j->heap[(i - 1)/2];
+	j->heap[i] = o;
+}
+static struct offer pop(struct job *j)
+{
+	struct offer top = j->heap[0], o = j->heap[--j->n_heap];
+	size_t i = 0;
+	for (;;) {
+		size_t c = 2*i + 1;
+		if (c >= j->n_heap) break;
+		if (c + 1 < j->n_heap && before(j->heap + c + 1, j->heap + c)) c++;
+		if (!before(j->heap + c, &o)) break;
+		j->heap[i] = j->heap[c];
+		i = c;
+	}
+	j->heap[i] = o;
+	return top;
+}
+
+static void offer(struct job *j, int32_t left, int32_t right)
+{
+	const struct bpe *b = j->b;
+	struct offer o = { 0, 0, left, right, -1, 0 };
+	const struct symbol *l, *r;
+	if (left < 0 || right < 0) return;
+	l = j->s + left;
+	r = j->s + right;
+	o.n = l->n + r->n;
+	if (!b->by_scores) {
+		size_t i;
+		if (l->id < 0 || r->id < 0) return;
+		i = pair_slot(b->pairs, pair_key(l->id, r->id));
+		if (!b->pairs->slot[i].key) return;
+		o.rank = b->pairs->slot[i].rank;
+	}
+	o.id = bpe_find(b, j->text + l->at, o.n);
+	if (o.id < 0) return;
+	if (b->by_scores) o.score = b->v->scores[o.id];
+	push(j, o);
+}
+
+static void merge_all(struct job *j)
+{
+	while (j->n_heap) {
+		struct offer o = pop(j);
+		struct symbol *l = j->s + o.left, *r = j->s + o.right;
+		if (!l->n || !r->n || l->n + r->n != o.n || l->next != o.right) continue;
+		j->tree[j->n_tree] = (struct merge){ l->id, l->tree, r->id, r->tree, l->n };
+		l->tree = (int32_t)j->n_tree++;
+		l->n = o.n;
+		l->id = o.id;
+		l->next = r->next;
+		r->n = 0;
+		if (l->next >= 0) j->s[l->next].prev = o.left;
+		offer(j, l->prev, o.left);
+		offer(j, o.left, l->next);
+	}
+}
+
+/* A symbol's ids. A SentencePiece token of type unused falls apart into what it was merged from. */
+static bool emit(const struct job *j, int32_t id, int32_t tree, uint32_t at, uint32_t n, bool *unknown, struct ids *o)
+{
+	const struct bpe *b = j->b;
+	bool bytes = b->byte_fallback;
+	if (id >= 0 && tree >= 0 && b->by_scores && b->v->types[id] == VOCAB_UNUSED) {
+		const struct merge *m = j->tree + tree;
+		return emit(j, m->l_id, m->l_tree, at, m->l_n, unknown, o) && emit(j, m->r_id, m->r_tree, at + m->l_n, n - m->l_n, unknown, o);
+	}
+	if (id >= 0 && !(b->by_scores && b->v->types[id] == VOCAB_UNUSED)) {
+		*unknown = false;
+		return ids_add(o, id);
+	}
+	for (uint32_t i = 0; i < n; i++) bytes &= b->byte[(unsigned char)j->text[at + i]] >= 0;
+	if (bytes) {
+		for (uint32_t i = 0; i < n; i++) if (!ids_add(o, b->byte[(unsigned char)j->text[at + i]])) return false;
+		*unknown = false;
+		return true;
+	}
+	if (b->unk < 0 || (*unknown && b->fuse_unk)) return true;
+	*unknown = true;
+	return ids_add(o, b->unk);
+}
+
+static uint32_t char_bytes(const char *p, size_t n)
+{
+	unsigned char c = (unsigned char)*p;
+	size_t len = c < 0xc0 ? 1 : c < 0xe0 ? 2 : c < 0xf0 ? 3 : 4;
+	return (uint32_t)(len < n ? len : n);
+}
+
+bool bpe_encode(const struct bpe *b, const char *text, size_t n, struct ids *o)
+{
+	struct job j = { .b = b, .text = text };
+	int32_t count = 0;
+	bool ok, unknown = false;
+	if (!n) return true;
+	if (n > INT32_MAX/4) return false;
+	if (b->ignore_merges) {
+		int32_t id = bpe_find(b, text, n);
+		if (id >= 0) return ids_add(o, id);
+	}
+	j.s = malloc(n*sizeof *j.s);
+	j.tree = malloc(n*sizeof *j.tree);
+	j.heap = malloc(3*n*sizeof *j.heap);
+	ok = j.s && j.tree && j.heap;
+	for (size_t at = 0; ok && at < n; count++) {
+		uint32_t len = char_bytes(text + at, n - at);
+		j.s[count] = (struct symbol){ (uint32_t)at, len, bpe_find(b, text + at, len), count - 1, count + 1, -1 };
+		at += len;
+	}
+	if (ok) j.s[count - 1].next = -1;
+	for (int32_t i = 0; ok && i + 1 < count; i++) offer(&j, i, i + 1);
+	if (ok) merge_all(&j);
+	for (int32_t i = 0; ok && i >= 0; i = j.s[i].next) ok = emit(&j, j.s[i].id, j.s[i].tree, j.s[i].at, j.s[i].n, &unknown, o);
+	free(j.s);
+	free(j.tree);
+	free(j.heap);
+	return ok;
+}

@@ -1,0 +1,469 @@
+/* SPDX-License-Identifier: MIT
+ * pretok.c - see pretok.h.
+ *
+ * A pre-tokenizer step takes the list of pieces and makes the next: it splits by a regular expression, or rewrites
+ * (bytes to letters, blanks to marks). Named splitters (Digits, Punctuation, ...) are regular expressions too.
+ * Malformed UTF-8 matches nothing and is passed through. Matching is bounded: a pattern from a file cannot hang us. */
+#define PCRE2_CODE_UNIT_WIDTH 8
+#include <pcre2.h>
+#include <stdlib.h>
+#include <string.h>
+#include <utf8proc.h>
+#include "pretok.h"
+
+enum { MAX_STEPS = 64, MAX_DEPTH = 16 };
+enum kind {
+	NORM_FORM, NORM_PREPEND, NORM_REPLACE, NORM_LOWER, NORM_STRIP, NORM_SPM,       /* normalizers */
+	PRE_SPLIT, PRE_BYTES, PRE_SPACE, PRE_MARK                                       /* pre-tokenizers */
+};
+enum behavior { REMOVED, ISOLATED, MERGED_WITH_PREVIOUS, MERGED_WITH_NEXT, CONTIGUOUS };
+enum { FIRST_ONLY = 1, ALWAYS = 2 };
+struct step {
+	enum kind kind;
+	int form;                       /* utf8proc options */
+	const char *text, *with;        /* borrowed from the pipeline */
+	pcre2_code *re;
+	enum behavior behavior;
+	bool invert, left, right, remove_extra, escape, split;
+	int prefix;                     /* 0, FIRST_ONLY, ALWAYS */
+};
+struct pretok {
+	struct step norm[MAX_STEPS], pre[MAX_STEPS];
+	size_t n_norm, n_pre;
+	pcre2_match_data *match;
+	pcre2_match_context *limits;
+};
+
+static const char mark[] = "\xe2\x96\x81";      /* U+2581 */
+static const char gpt2_pattern[] = "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+";
+
+static enum ggu_status no_memory(struct ggu_error *err) { return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory"); }
+
+/* ---- reading the trees ---- */
+
+static enum ggu_status compile(struct step *s, const char *pattern, bool literal, struct ggu_error *err)
+{
+	int code;
+	PCRE2_SIZE at;
+	s->re = pcre2_compile((PCRE2_SPTR)pattern, strlen(pattern), PCRE2_UTF | PCRE2_MATCH_INVALID_UTF | (literal ? PCRE2_LITERAL : PCRE2_UCP), &code, &at, NULL);
+	if (!s->re) {
+		char why[80] = "";
+		pcre2_get_error_message(code, (PCRE2_UCHAR *)why, sizeof why);
+		return ggu_fail(err, GGU_ERR_FORMAT, at, "pattern", "%s", why);
+	}
+	pcre2_jit_compile(s->re, PCRE2_JIT_COMPLETE);
+	return GGU_OK;
+}
+
+static enum ggu_status pattern_of(struct step *s, const json_t *o, struct ggu_error *err)
+{
+	const json_t *p = json_object_get(o, "pattern");
+	const char *re = vocab_json_str(p, "Regex"), *text = vocab_json_str(p, "String");
+	if (!re && !text) return ggu_fail(err, GGU_ERR_FORMAT, GGU_NO_OFFSET, "pattern", "wants Regex or String");
+	s->text = text;
+	return compile(s, re ? re : text, !re, err);
+}
+
+static enum behavior behavior_of(const char *name)
+{
+	static const char *const names[] = { "Removed", "Isolated", "MergedWithPrevious", "MergedWithNext", "Contiguous" };
+	for (int i = 0; name && i < 5; i++) if (!strcmp(names[i], name)) return (enum behavior)i;
+	return ISOLATED;
+}
+
+/* JSON booleans whose absence means true */
+static bool unless_false(const json_t *o, const char *key) { return !json_is_false(json_object_get(o, key)); }
+
+static enum ggu_status read_norm(struct step *s, const json_t *o, const char *type, struct ggu_error *err)
+{
+	static const struct { const char *name; int form; } forms[] = {
+		{ "NFC", UTF8PROC_COMPOSE }, { "NFD", UTF8PROC_DECOMPOSE }, { "NFKC", UTF8PROC_COMPOSE | UTF8PROC_COMPAT }, { "NFKD", UTF8PROC_DECOMPOSE | UTF8PROC_COMPAT },
+	};
+	for (int i = 0; i < 4; i++)
+		if (!strcmp(type, forms[i].name)) { s->kind = NORM_FORM; s->form = forms[i].form | UTF8PROC_STABLE; return GGU_OK; }
+	if (!strcmp(type, "Prepend")) { s->kind = NORM_PREPEND; s->text = vocab_json_str(o, "prepend"); return s->text ? GGU_OK : ggu_fail(err, GGU_ERR_FORMAT, GGU_NO_OFFSET, "normalizer.prepend", "is missing"); }
+	if (!strcmp(type, "Replace")) {
+		s->kind = NORM_REPLACE;
+		s->with = vocab_json_str(o, "content");
+		if (!s->with) s->with = "";
+		return pattern_of(s, o, err);
+	}
+	if (!strcmp(type, "Lowercase")) { s->kind = NORM_LOWER; return GGU_OK; }
+	if (!strcmp(type, "Strip")) { s->kind = NORM_STRIP; s->left = unless_false(o, "strip_left"); s->right = unless_false(o, "strip_right"); return GGU_OK; }
+	if (!strcmp(type, "SentencePiece")) {
+		s->kind = NORM_SPM;
+		s->prefix = vocab_json_true(o, "add_dummy_prefix") ? ALWAYS : 0;
+		s->remove_extra = vocab_json_true(o, "remove_extra_whitespaces");
+		s->escape = unless_false(o, "escape_whitespaces");
+		return GGU_OK;
+	}
+	return ggu_fail(err, GGU_ERR_UNSUPPORTED, GGU_NO_OFFSET, "normalizer", "normalizer '%.40s' is not supported", type);
+}
+
+static enum ggu_status read_pre(struct pretok *p, struct step *s, const json_t *o, const char *type, struct ggu_error *err)
+{
+	static const struct { const char *name, *pattern; enum behavior behavior; bool invert; } named[] = {
+		{ "Whitespace", "\\w+|[^\\w\\s]+", REMOVED, true }, { "WhitespaceSplit", "\\s+", REMOVED, false },
+		{ "BertPreTokenizer", "\\s+|[\\p{P}$+<=>^`|~]", ISOLATED, false },
+	};
+	s->kind = PRE_SPLIT;
+	for (size_t i = 0; i < sizeof named/sizeof *named; i++)
+		if (!strcmp(type, named[i].name)) { s->behavior = named[i].behavior; s->invert = named[i].invert; return compile(s, named[i].pattern, false, err); }
+	if (!strcmp(type, "Split")) {
+		s->behavior = behavior_of(vocab_json_str(o, "behavior"));
+		s->invert = vocab_json_true(o, "invert");
+		return pattern_of(s, o, err);
+	}
+	if (!strcmp(type, "Digits")) {
+		s->behavior = vocab_json_true(o, "individual_digits") ? ISOLATED : CONTIGUOUS;
+		return compile(s, "\\p{N}", false, err);
+	}
+	if (!strcmp(type, "Punctuation")) {
+		s->behavior = behavior_of(vocab_json_str(o, "behavior"));
+		return compile(s, "[\\p{P}$+<=>^`|~]", false, err);
+	}
+	if (!strcmp(type, "Metaspace")) {
+		const char *scheme = vocab_json_str(o, "prepend_scheme");
+		s->kind = PRE_MARK;
+		s->prefix = scheme ? (!strcmp(scheme, "always") ? ALWAYS : !strcmp(scheme, "first") ? FIRST_ONLY : 0) : unless_false(o, "add_prefix_space") ? ALWAYS : 0;
+		s->split = unless_false(o, "split");
+		return s->split ? compile(s, mark, true, err) : GGU_OK;
+	}
+	if (!strcmp(type, "ByteLevel")) {
+		if (vocab_json_true(o, "add_prefix_space")) {
+			s->kind = PRE_SPACE;
+			if (p->n_pre + 3 > MAX_STEPS) return ggu_fail(err, GGU_ERR_FORMAT, GGU_NO_OFFSET, "pre_tokenizer", "too many steps");
+			s = p->pre + p->n_pre++;
+			*s = (struct step){ .kind = PRE_SPLIT };
+		}
+		if (unless_false(o, "use_regex")) {
+			enum ggu_status st = compile(s, gpt2_pattern, false, err);
+			if (st) return st;
+			s->kind = PRE_SPLIT;
+			s->behavior = ISOLATED;
+			if (p->n_pre + 2 > MAX_STEPS) return ggu_fail(err, GGU_ERR_FORMAT, GGU_NO_OFFSET, "pre_tokenizer", "too many steps");
+			s = p->pre + p->n_pre++;
+			*s = (struct step){ .kind = PRE_BYTES };
+		}
+		s->kind = PRE_BYTES;
+		return GGU_OK;
+	}
+	return ggu_fail(err, GGU_ERR_UNSUPPORTED, GGU_NO_OFFSET, "pre_tokenizer", "pre-tokenizer '%.40s' is not supported", type);
+}
+
+static enum ggu_status read_tree(struct pretok *p, const json_t *o, bool norm, int depth, struct ggu_error *err)
+{
+	const char *type = vocab_json_str(o, "type"), *where = norm ? "normalizer" : "pre_tokenizer";
+	struct step *s;
+	if (!o || json_is_null(o)) return GGU_OK;
+	if (!type || depth > MAX_DEPTH) return ggu_fail(err, GGU_ERR_FORMAT, GGU_NO_OFFSET, where, "wants an object with a type, nested at most %d deep", MAX_DEPTH);
+	if (!strcmp(type, "Sequence")) {
+		size_t i;
+		json_t *row;
+		json_array_foreach(json_object_get(o, norm ? "normalizers" : "pretokenizers"), i, row) TRY(read_tree(p, row, norm, depth + 1, err));
+		return GGU_OK;
+	}
+	if ((norm ? p->n_norm : p->n_pre) + 1 > MAX_STEPS) return ggu_fail(err, GGU_ERR_FORMAT, GGU_NO_OFFSET, where, "more than %d steps", MAX_STEPS);
+	s = norm ? p->norm + p->n_norm++ : p->pre + p->n_pre++;
+	return norm ? read_norm(s, o, type, err) : read_pre(p, s, o, type, err);
+}
+
+enum ggu_status pretok_new(struct pretok **out, const json_t *pipeline, struct ggu_error *err)
+{
+	struct pretok *p = calloc(1, sizeof *p);
+	enum ggu_status s;
+	if (!p) return no_memory(err);
+	p->match = pcre2_match_data_create(1, NULL);
+	p->limits = pcre2_match_context_create(NULL);
+	s = p->match && p->limits ? read_tree(p, json_object_get(pipeline, "normalizer"), true, 0, err) : no_memory(err);
+	if (!s) s = read_tree(p, json_object_get(pipeline, "pre_tokenizer"), false, 0, err);
+	if (s) {
+		pretok_free(p);
+		return s;
+	}
+	pcre2_set_match_limit(p->limits, 10000000);
+	*out = p;
+	return GGU_OK;
+}
+
+void pretok_free(struct pretok *p)
+{
+	if (!p) return;
+	for (size_t i = 0; i < p->n_norm; i++) pcre2_code_free(p->norm[i].re);
+	for (size_t i = 0; i < p->n_pre; i++) pcre2_code_free(p->pre[i].re);
+	pcre2_match_data_free(p->match);
+	pcre2_match_context_free(p->limits);
+	free(p);
+}
+
+bool pretok_is_byte_level(const struct pretok *p)
+{
+	for (size_t i = 0; i < p->n_pre; i++) if (p->pre[i].kind == PRE_BYTES) return true;
+	return false;
+}
+bool pretok_adds_space(const struct pretok *p)
+{
+	for (size_t i = 0; i < p->n_pre; i++) if (p->pre[i].prefix || p->pre[i].kind == PRE_SPACE) return true;
+	for (size_t i = 0; i < p->n_norm; i++) if (p->norm[i].prefix || p->norm[i].kind == NORM_PREPEND) return true;
+	return false;
+}
+
+/* ---- building texts ---- */
+
+struct buf { char *p; size_t n, cap; bool failed; };
+static void put(struct buf *b, const char *p, size_t n)
+{
+	if (b->cap - b->n < n + 1) {
+		size_t cap = (b->n + n + 1)*3/2 + 32;
+		char *more = b->failed ? NULL : realloc(b->p, cap);
+		if (!more) { b->failed = true; return; }
+		b->p = more;
+		b->cap = cap;
+	}
+	if (n) memcpy(b->p + b->n, p, n);
+	b->n += n;
+	b->p[b->n] = 0;
+}
+
+/* The next match at or after `from`; false: none. */
+static enum ggu_status find(struct pretok *p, const struct step *s, const char *t, size_t n, size_t from, size_t *at, size_t *end, bool *found, struct ggu_error *err)
+{
+	int r = pcre2_match(s->re, (PCRE2_SPTR)t, n, from, 0, p->match, p->limits);
+	PCRE2_SIZE *o = pcre2_get_ovector_pointer(p->match);
+	*found = r >= 0;
+	if (r >= 0) { *at = o[0]; *end = o[1]; }
+	if (r >= 0 || r == PCRE2_ERROR_NOMATCH) return GGU_OK;
+	return ggu_fail(err, r == PCRE2_ERROR_NOMEMORY ? GGU_ERR_NOMEM : GGU_ERR_FORMAT, GGU_NO_OFFSET, "pattern", "a pattern of the tokenizer gave up on the text (code %d)", r);
+}
+
+static bool is_space(const char *p, size_t n, size_t *len)
+{
+	utf8proc_int32_t c;
+	utf8proc_ssize_t k = utf8proc_iterate((const utf8proc_uint8_t *)p, (utf8proc_ssize_t)n, &c);
+	*len = k > 0 ? (size_t)k : 1;
+	if (k <= 0) return false;
+	return c == ' ' || (c >= 9 && c <= 13) || c == 0x85 || utf8proc_category(c) == UTF8PROC_CATEGORY_ZS || c == 0x2028 || c == 0x2029;
+}
+
+static enum ggu_status replace_all(struct pretok *p, const struct step *s, const char *t, size_t n, struct buf *b, struct ggu_error *err)
+{
+	size_t from = 0, at = 0, end = 0;
+	bool found = true;
+	while (from <= n) {
+		TRY(find(p, s, t, n, from, &at, &end, &found, err));
+		if (!found || end == at) break;
+		put(b, t + from, at - from);
+		put(b, s->with, strlen(s->with));
+		from = end;
+	}
+	put(b, t + from, n - from);
+	return GGU_OK;
+}
+
+/* SentencePiece: blanks collapsed and trimmed if asked, one in front, all become U+2581. Every byte that belongs to
+ * no well-formed character becomes U+FFFD. */
+static void spm(const struct step *s, const char *t, size_t n, struct buf *b)
+{
+	bool space = true;      /* the last character was a blank, or there was none yet */
+	size_t start;
+	if (s->remove_extra) while (n && *t == ' ') { t++; n--; }
+	if (s->remove_extra) while (n && t[n - 1] == ' ') n--;
+	if (!n) return;
+	if (s->prefix) put(b, s->escape ? mark : " ", s->escape ? 3 : 1);
+	start = b->n;
+	for (size_t i = 0; i < n; ) {
+		utf8proc_int32_t c;
+		utf8proc_ssize_t len = utf8proc_iterate((const utf8proc_uint8_t *)t + i, (utf8proc_ssize_t)(n - i), &c);
+		if (len <= 0) { put(b, "\xef\xbf\xbd", 3); i++; space = false; continue; }
+		if (c == ' ') {
+			if (!(s->remove_extra && space && b->n > start)) put(b, s->escape ? mark : " ", s->escape ? 3 : 1);
+			space = true;
+		} else {
+			put(b, t + i, (size_t)len);
+			space = false;
+		}
+		i += (size_t)len;
+	}
+}
+
+static enum ggu_status normal_form(const struct step *s, const char *t, size_t n, struct buf *b, struct ggu_error *err)
+{
+	for (size_t i = 0; i < n; ) {           /* stretches of well-formed text; what is not passes through */
+		size_t j = i;
+		utf8proc_int32_t c;
+		utf8proc_ssize_t len = 0;
+		utf8proc_uint8_t *out;
+		while (j < n && (len = utf8proc_iterate((const utf8proc_uint8_t *)t + j, (utf8proc_ssize_t)(n - j), &c)) > 0) j += (size_t)len;
+		if (j > i) {
+			len = utf8proc_map((const utf8proc_uint8_t *)t + i, (utf8proc_ssize_t)(j - i), &out, (utf8proc_option_t)s->form);
+			if (len < 0) return no_memory(err);
+			put(b, (const char *)out, (size_t)len);
+			free(out);
+		}
+		if (j < n) put(b, t + j++, 1);
+		i = j;
+	}
+	return GGU_OK;
+}
+
+static void lower(const char *t, size_t n, struct buf *b)
+{
+	for (size_t i = 0; i < n; ) {
+		utf8proc_int32_t c;
+		utf8proc_uint8_t out[4];
+		utf8proc_ssize_t len = utf8proc_iterate((const utf8proc_uint8_t *)t + i, (utf8proc_ssize_t)(n - i), &c);
+		if (len <= 0) { put(b, t + i++, 1); continue; }
+		put(b, (const char *)out, (size_t)utf8proc_encode_char(utf8proc_tolower(c), out));
+		i += (size_t)len;
+	}
+}
+
+static enum ggu_status normalize_step(struct pretok *p, const struct step *s, const char *t, size_t n, struct buf *b, struct ggu_error *err)
+{
+	size_t len;
+	switch (s->kind) {
+	case NORM_FORM: return normal_form(s, t, n, b, err);
+	case NORM_PREPEND: if (n) put(b, s->text, strlen(s->text)); put(b, t, n); break;
+	case NORM_REPLACE: return replace_all(p, s, t, n, b, err);
+	case NORM_LOWER: lower(t, n, b); break;
+	case NORM_STRIP:
+		while (s->left && n && is_space(t, n, &len)) { t += len; n -= len; }
+		for (size_t k = n; s->right && k; ) {
+			do k--; while (k && (t[k] & 0xc0) == 0x80);
+			if (!is_space(t + k, n - k, &len)) break;
+			n = k;
+		}
+		put(b, t, n);
+		break;
+	default: spm(s, t, n, b); break;
+	}
+	return GGU_OK;
+}
+
+enum ggu_status pretok_normalize(struct pretok *p, const char *text, size_t n, bool first, struct text *out, struct ggu_error *err)
+{
+	struct buf b = { 0 };
+	(void)first;
+	put(&b, text, n);
+	for (size_t i = 0; i < p->n_norm; i++) {
+		struct buf next = { 0 };
+		enum ggu_status s;
+		put(&next, "", 0);
+		s = normalize_step(p, p->norm + i, b.p, b.n, &next, err);
+		if (b.failed || next.failed) s = no_memory(err);
+		free(b.p);
+		b = next;
+		if (s) { free(b.p); return s; }
+	}
+	if (b.failed) { free(b.p); return no_memory(err); }
+	*out = (struct text){ b.p, b.n };
+	return GGU_OK;
+}
+
+/* ---- pre-tokens ---- */
+
+/* Byte-level BPE writes the bytes that are no visible Latin-1 characters as U+0100 upwards, in order (GPT-2). */
+static bool visible(int b) { return (b >= 33 && b <= 126) || (b >= 161 && b <= 172) || b >= 174; }
+static int letter_of(int byte)
+{
+	int hidden = 0;
+	if (visible(byte)) return byte;
+	for (int i = 0; i < byte; i++) hidden += !visible(i);
+	return 256 + hidden;
+}
+int pretok_byte_of(uint32_t c)
+{
+	if (c < 256) return visible((int)c) ? (int)c : -1;
+	for (int i = 0; i < 256; i++) if (!visible(i) && (uint32_t)letter_of(i) == c) return i;
+	return -1;
+}
+
+struct walk { struct pretok *p; bool first; pretok_each *each; void *ctx; struct ggu_error *err; };
+static enum ggu_status walk(struct walk *w, size_t step, const char *t, size_t n);
+
+static enum ggu_status piece(struct walk *w, size_t step, const char *t, size_t from, size_t to)
+{
+	return to > from ? walk(w, step + 1, t + from, to - from) : GGU_OK;
+}
+
+/* Matches and the stretches between them, joined as the behavior says. */
+static enum ggu_status split(struct walk *w, size_t step, const char *t, size_t n)
+{
+	const struct step *s = w->p->pre + step;
+	size_t from = 0, start = 0, at = n, end = n;    /* start: of what waits to be given out */
+	bool found = true, run = false;
+	while (from < n) {
+		size_t look = from;
+		do {
+			TRY(find(w->p, s, t, n, look, &at, &end, &found, w->err));
+			look = end + 1;
+		} while (found && end == at && look <= n);      /* empty matches split nothing */
+		if (!found || end == at) at = end = n;
+		if (s->invert) {        /* what lies between the matches counts as the match */
+			if (at > from && s->behavior != REMOVED) TRY(piece(w, step, t, from, at));
+			TRY(piece(w, step, t, at, end));
+			from = end;
+			continue;
+		}
+		switch (s->behavior) {
+		case REMOVED: TRY(piece(w, step, t, from, at)); break;
+		case ISOLATED: TRY(piece(w, step, t, from, at)); TRY(piece(w, step, t, at, end)); break;
+		case MERGED_WITH_PREVIOUS: TRY(piece(w, step, t, from, end)); break;
+		case MERGED_WITH_NEXT: TRY(piece(w, step, t, start, at)); start = at; break;
+		case CONTIGUOUS:
+			if (run && at > from) { TRY(piece(w, step, t, start, from)); start = from; run = false; }
+			if (!run) { TRY(piece(w, step, t, from, at)); start = at; run = true; }
+			break;
+		}
+		from = end;
+	}
+	if (s->behavior == MERGED_WITH_NEXT || (s->behavior == CONTIGUOUS && run)) TRY(piece(w, step, t, start, n));
+	return GGU_OK;
+}
+
+static enum ggu_status rewrite(struct walk *w, size_t step, const char *t, size_t n)
+{
+	const struct step *s = w->p->pre + step;
+	struct buf b = { 0 };
+	enum ggu_status st;
+	bool prefix = s->prefix == ALWAYS || (s->prefix == FIRST_ONLY && w->first);
+	put(&b, "", 0);
+	if (s->kind == PRE_BYTES)
+		for (size_t i = 0; i < n; i++) {
+			int c = letter_of((unsigned char)t[i]);
+			char two[2] = { (char)(0xc0 | c >> 6), (char)(0x80 | (c & 63)) }, one = (char)c;
+			put(&b, c < 128 ? &one : two, c < 128 ? 1 : 2);
+		}
+	else if (s->kind == PRE_SPACE) {
+		if (*t != ' ') put(&b, " ", 1);
+		put(&b, t, n);
+	} else {
+		if (prefix && *t != ' ' && !(n >= 3 && !memcmp(t, mark, 3))) put(&b, mark, 3);
+		for (size_t i = 0; i < n; i++) put(&b, t[i] == ' ' ? mark : t + i, t[i] == ' ' ? 3 : 1);
+	}
+	if (b.failed) st = no_memory(w->err);
+	else if (s->kind == PRE_MARK && s->split) {     /* a piece begins at each mark */
+		size_t from = 0;
+		st = GGU_OK;
+		for (size_t i = 1; i <= b.n && !st; i++)
+			if (i == b.n || !memcmp(b.p + i, mark, b.n - i < 3 ? 1 : 3)) {
+				if (i < b.n && b.n - i < 3) continue;
+				st = piece(w, step, b.p, from, i);
+				from = i;
+			}
+	} else st = piece(w, step, b.p, 0, b.n);
+	free(b.p);
+	return st;
+}
+
+static enum ggu_status walk(struct walk *w, size_t step, const char *t, size_t n)
+{
+	if (step == w->p->n_pre) return w->each(w->ctx, t, n);
+	return w->p->pre[step].kind == PRE_SPLIT ? split(w, step, t, n) : rewrite(w, step, t, n);
+}
+
+enum ggu_status pretok_split(struct pretok *p, const char *text, size_t n, bool first, pretok_each *each, void *ctx, struct ggu_error *err)
+{
+	struct walk w = { p, first, each, ctx, err };
+	return n ? walk(&w, 0, text, n) : GGU_OK;
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT
+ * pretok.h - normalizer and pre-tokenizer trees of tokenizer.json as lists of steps. Private to model/. */
+#ifndef MODEL_PRETOK_H
+#define MODEL_PRETOK_H
+#include "vocab_impl.h"
+
+struct text { char *p; size_t n; };     /* malloc'ed bytes */
+
+struct pretok;
+/* From pipeline.normalizer and pipeline.pre_tokenizer. GGU_ERR_UNSUPPORTED names a kind of step that is not known. */
+enum ggu_status pretok_new(struct pretok **p, const json_t *pipeline, struct ggu_error *err);
+void pretok_free(struct pretok *p);
+/* The normalized form of text[n]; first: it stands at the start of the input. */
+enum ggu_status pretok_normalize(struct pretok *p, const char *text, size_t n, bool first, struct text *out, struct ggu_error *err);
+/* Calls each(ctx, piece, n) for the pre-tokens of a normalized text, in order. */
+typedef enum ggu_status pretok_each(void *ctx, const char *piece, size_t n);
+enum ggu_status pretok_split(struct pretok *p, const char *text, size_t n, bool first, pretok_each *each, void *ctx, struct ggu_error *err);
+bool pretok_is_byte_level(const struct pretok *p);
+bool pretok_adds_space(const struct pretok *p);         /* a blank or its mark in front of the text */
+/* The byte that a character of byte-level BPE stands for; -1: none. */
+int pretok_byte_of(uint32_t c);
+
+#endif

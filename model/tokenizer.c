@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: MIT
+ * tokenizer.c - text to ids: added tokens are cut out, the stretches between them normalized, pre-tokenized and
+ * merged; and back.
+ *
+ * Added tokens are matched leftmost, longest first: those with normalized: false in the raw text, the others in the
+ * normalized stretches, by the normalized form of their own text. Special ones count only with TOKENIZE_SPECIAL. */
+#include <stdlib.h>
+#include <string.h>
+#include <utf8proc.h>
+#include "bpe.h"
+#include "pretok.h"
+#include "tokenizer.h"
+
+struct added { struct text text; int32_t id; bool special, normalized, lstrip, rstrip, single_word; };
+struct tokenizer {
+	const struct vocab *v;
+	struct bpe *bpe;
+	struct pretok *pre;
+	struct added *added;            /* [n_added], by first byte, then longest first */
+	size_t n_added;
+	size_t first[257];              /* added[first[b]] .. begin with byte b */
+	bool byte_level, strip_start;   /* decoding */
+};
+
+static enum ggu_status no_memory(struct ggu_error *err) { return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory"); }
+
+/* ---- added tokens ---- */
+
+static int by_start(const void *a, const void *b)
+{
+	const struct added *x = a, *y = b;
+	unsigned char p = (unsigned char)x->text.p[0], q = (unsigned char)y->text.p[0];
+	if (p != q) return p < q ? -1 : 1;
+	if (x->text.n != y->text.n) return x->text.n > y->text.n ? -1 : 1;
+	return (x->id > y->id) - (x->id < y->id);
+}
+
+static enum ggu_status add(struct tokenizer *t, const char *text, size_t n, const json_t *row, int64_t id, struct ggu_error *err)
+{
+	struct added *a = t->added + t->n_added;
+	if (!n || id < 0 || (uint64_t)id >= t->v->n) return GGU_OK;
+	*a = (struct added){ .id = (int32_t)id, .special = vocab_json_true(row, "special"), .normalized = vocab_json_true(row, "normalized"),
+		.lstrip = vocab_json_true(row, "lstrip"), .rstrip = vocab_json_true(row, "rstrip"), .single_word = vocab_json_true(row, "single_word") };
+	if (a->normalized) TRY(pretok_normalize(t->pre, text, n, true, &a->text, err));
+	else {
+		a->text.p = malloc(n + 1);
+		if (!a->text.p) return no_memory(err);
+		memcpy(a->text.p, text, n);
+		a->text.n = n;
+	}
+	if (a->text.n) t->n_added++;
+	else free(a->text.p);
+	return GGU_OK;
+}
+
+static enum ggu_status read_added(struct tokenizer *t, struct ggu_error *err)
+{
+	const json_t *list = json_object_get(t->v->pipeline, "added_tokens"), *user = json_object_get(json_object_get(t->v->pipeline, "model"), "user_defined");
+	size_t i, k = 0;
+	json_t *row;
+	t->added = calloc(json_array_size(list) + json_array_size(user) + 1, sizeof *t->added);
+	if (!t->added) return no_memory(err);
+	json_array_foreach(list, i, row) {
+		const json_t *text = json_object_get(row, "content"), *id = json_object_get(row, "id");
+		if (!json_is_string(text) || !json_is_integer(id)) return ggu_fail(err, GGU_ERR_FORMAT, GGU_NO_OFFSET, "added_tokens", "row %zu lacks content or id", i);
+		TRY(add(t, json_string_value(text), json_string_length(text), row, json_integer_value(id), err));
+	}
+	json_array_foreach(user, i, row) {      /* SentencePiece's are matched in the normalized text, as they are */
+		int64_t id = json_is_integer(row) ? json_integer_value(row) : -1;
+		struct added *a = t->added + t->n_added;
+		if (id < 0 || (uint64_t)id >= t->v->n || !t->v->tokens[id].n) continue;
+		*a = (struct added){ .text = { malloc(t->v->tokens[id].n + 1), t->v->tokens[id].n }, .id = (int32_t)id, .normalized = true };
+		if (!a->text.p) return no_memory(err);
+		memcpy(a->text.p, t->v->tokens[id].p, a->text.n);
+		t->n_added++;
+	}
+	qsort(t->added, t->n_added, sizeof *t->added, by_start);
+	for (int b = 0; b <= 256; b++) {
+		while (k < t->n_added && (unsigned char)t->added[k].text.p[0] < b) k++;
+		t->first[b] = b == 256 ? t->n_added : k;
+	}
+	return GGU_OK;
+}
+
+static size_t char_at(const char *p, size_t n, utf8proc_int32_t *c)
+{
+	utf8proc_ssize_t len = utf8proc_iterate((const utf8proc_uint8_t *)p, (utf8proc_ssize_t)n, c);
+	if (len <= 0) *c = 0xfffd;
+	return len > 0 ? (size_t)len : 1;
+}
+static bool is_space(utf8proc_int32_t c) { return c == ' ' || (c >= 9 && c <= 13) || c == 0x85 || c == 0x2028 || c == 0x2029 || utf8proc_category(c) == UTF8PROC_CATEGORY_ZS; }
+static bool is_word(utf8proc_int32_t c)
+{
+	int k = utf8proc_category(c);
+	return c == '_' || (k >= UTF8PROC_CATEGORY_LU && k <= UTF8PROC_CATEGORY_NO);
+}
+static size_t last_char(const char *p, size_t at, utf8proc_int32_t *c)
+{
+	size_t k = at;
+	do k--; while (k && (p[k] & 0xc0) == 0x80);
+	char_at(p + k, at - k, c);
+	return k;
+}
+
+/* The added token that begins at `at`, or NULL. */
+static const struct added *match(const struct tokenizer *t, const char *p, size_t n, size_t at, bool normalized, unsigned flags)
+{
+	unsigned char b = (unsigned char)p[at];
+	for (size_t i = t->first[b]; i < t->first[b + 1]; i++) {
+		const struct added *a = t->added + i;
+		utf8proc_int32_t c;
+		if (a->normalized != normalized || (a->special && !(flags & TOKENIZE_SPECIAL)) || a->text.n > n - at || memcmp(p + at, a->text.p, a->text.n)) continue;
+		if (a->single_word) {
+			if (at) { last_char(p, at, &c); if (is_word(c)) continue; }
+			if (at + a->text.n < n) { char_at(p + at + a->text.n, n - at - a->text.n, &c); if (is_word(c)) continue; }
+		}
+		return a;
+	}
+	return NULL;
+}
+
+/* ---- encoding ---- */
+
+struct encoding { struct tokenizer *t; struct ids out; unsigned flags; struct ggu_error *err; };
+
+static enum ggu_status encode_piece(void *ctx, const char *piece, size_t n)
+{
+	struct encoding *e = ctx;
+	return bpe_encode(e->t->bpe, piece, n, &e->out) ? GGU_OK : no_memory(e->err);
+}
+
+typedef enum ggu_status stretch(struct encoding *e, const char *p, size_t n, bool first);
+
+/* Cuts added tokens out of p[n] and hands the stretches between to `rest`. */
+static enum ggu_status cut(struct encoding *e, const char *p, size_t n, bool first, bool normalized, stretch *rest)
+{
+	size_t from = 0;
+	for (size_t at = 0; at < n; ) {
+		const struct added *a = match(e->t, p, n, at, normalized, e->flags);
+		size_t end, left = at;
+		utf8proc_int32_t c;
+		if (!a) { at++; continue; }
+		end = at + a->text.n;
+		while (a->lstrip && left > from) {
+			size_t k = last_char(p, left, &c);
+			if (k < from || !is_space(c)) break;
+			left = k;
+		}
+		while (a->rstrip && end < n) {
+			size_t len = char_at(p + end, n - end, &c);
+			if (!is_space(c)) break;
+			end += len;
+		}
+		if (left > from) TRY(rest(e, p + from, left - from, first && !from));
+		if (!ids_add(&e->out, a->id)) return no_memory(e->err);
+		from = at = end;
+	}
+	return from < n ? rest(e, p + from, n - from, first && !from) : GGU_OK;
+}
+
+static enum ggu_status encode_normalized(struct encoding *e, const char *p, size_t n, bool first) { return pretok_split(e->t->pre, p, n, first, encode_piece, e, e->err); }
+
+static enum ggu_status encode_raw(struct encoding *e, const char *p, size_t n, bool first)
+{
+	struct text t;
+	enum ggu_status s = pretok_normalize(e->t->pre, p, n, first, &t, e->err);
+	if (s) return s;
+	s = cut(e, t.p, t.n, first, true, encode_normalized);
+	free(t.p);
+	return s;
+}
+
+enum ggu_status tokenizer_encode(struct tokenizer *t, const char *text, size_t n_bytes, unsigned flags,
+	int32_t **ids, size_t *n, size_t *cap, struct ggu_error *err)
+{
+	struct encoding e = { t, { *ids, *n, *cap }, flags, err };
+	enum ggu_status s = GGU_OK;
+	if ((flags & TOKENIZE_BOS) && vocab_add_bos(t->v) && vocab_bos(t->v) >= 0 && !ids_add(&e.out, vocab_bos(t->v))) s = no_memory(err);
+	if (!s && n_bytes) s = cut(&e, text, n_bytes, true, false, encode_raw);
+	if (!s && (flags & TOKENIZE_EOS) && vocab_add_eos(t->v) && vocab_eos(t->v) >= 0 && !ids_add(&e.out, vocab_eos(t->v))) s = no_memory(err);
+	*ids = e.out.v;
+	*n = e.out.n;
+	*cap = e.out.cap;
+	return s;
+}
+
+/* ---- construction ---- */
+
+/* Decoders that take one blank off the front of the text. */
+static bool strips_start(const json_t *d, int depth)
+{
+	const char *type = vocab_json_str(d, "type"), *scheme = vocab_json_str(d, "prepend_scheme");
+	size_t i;
+	json_t *row;
+	bool yes = false;
+	if (!type || depth > 16) return false;
+	if (!strcmp(type, "Strip")) return json_integer_value(json_object_get(d, "start")) > 0;
+	if (!strcmp(type, "Metaspace")) return scheme ? strcmp(scheme, "never") : !json_is_false(json_object_get(d, "add_prefix_space"));
+	json_array_foreach(json_object_get(d, "decoders"), i, row) yes |= strips_start(row, depth + 1);
+	return yes;
+}
+
+enum ggu_status tokenizer_new(struct tokenizer **out, const struct vocab *v, struct ggu_error *err)
+{
+	struct tokenizer *t = calloc(1, sizeof *t);
+	const json_t *decoder = json_object_get(v->pipeline, "decoder");
+	enum ggu_status s;
+	if (!t) return no_memory(err);
+	t->v = v;
+	s = pretok_new(&t->pre, v->pipeline, err);
+	if (!s) s = bpe_new(&t->bpe, v, err);
+	if (!s) s = read_added(t, err);
+	if (s) {
+		tokenizer_free(t);
+		return s;
+	}
+	t->byte_level = pretok_is_byte_level(t->pre) || (vocab_json_str(decoder, "type") && !strcmp(vocab_json_str(decoder, "type"), "ByteLevel"));
+	t->strip_start = decoder && !json_is_null(decoder) ? strips_start(decoder, 0) : !t->byte_level && pretok_adds_space(t->pre);
+	*out = t;
+	return GGU_OK;
+}
+
+void tokenizer_free(struct tokenizer *t)
+{
+	if (!t) return;
+	for (size_t i = 0; i < t->n_added; i++) free(t->added[i].text.p);
+	free(t->added);
+	bpe_free(t->bpe);
+	pretok_free(t->pre);
+	free(t);
+}
+
+/* ---- decoding ---- */
+
+static const struct added *added_of(const struct tokenizer *t, int32_t id)
+{
+	for (size_t i = 0; i < t->n_added; i++) if (t->added[i].id == id) return t->added + i;
+	return NULL;
+}
+
+/* The bytes of one token into to[], which has room for its text. */
+static size_t token_bytes(const struct tokenizer *t, int32_t id, char *to)
+{
+	struct ggu_str s = vocab_token(t->v, id);
+	enum vocab_token_type type = vocab_token_type(t->v, id);
+	size_t n = 0;
+	if (t->byte_level && type == VOCAB_NORMAL && !added_of(t, id)) {
+		for (size_t i = 0; i < s.n; ) {
+			utf8proc_int32_t c;
+			size_t len = char_at(s.p + i, s.n - i, &c);
+			int b = pretok_byte_of((uint32_t)c);
+			if (b >= 0) to[n++] = (char)b;
+			else { memcpy(to + n, s.p + i, len); n += len; }
+			i += len;
+		}
+		return n;
+	}
+	if (s.n == 6 && !memcmp(s.p, "<0x", 3) && s.p[5] == '>' && t->bpe->byte_fallback) {
+		char hex[3] = { s.p[3], s.p[4], 0 }, *end;
+		long b = strtol(hex, &end, 16);
+		if (end == hex + 2) { *to = (char)b; return 1; }
+	}
+	for (size_t i = 0; i < s.n; ) {
+		if (!t->byte_level && s.n - i >= 3 && !memcmp(s.p + i, "\xe2\x96\x81", 3)) { to[n++] = ' '; i += 3; }
+		else to[n++] = s.p[i++];
+	}
+	return n;
+}
+
+struct detokenizer { struct tokenizer *t; char *buf; size_t n, cap, sent; bool started; };
+
+enum ggu_status detokenizer_new(struct detokenizer **d, struct tokenizer *t)
+{
+	struct detokenizer *x = calloc(1, sizeof *x);
+	if (!x) return GGU_ERR_NOMEM;
+	x->t = t;
+	*d = x;
+	return GGU_OK;
+}
+void detokenizer_free(struct detokenizer *d)
+{
+	if (!d) return;
+	free(d->buf);
+	free(d);
+}
+
+/* Bytes at the end that begin a character which is not complete yet. */
+static size_t unfinished(const char *p, size_t n)
+{
+	for (size_t k = 1; k <= 3 && k <= n; k++) {
+		unsigned char c = (unsigned char)p[n - k];
+		if ((c & 0xc0) == 0x80) continue;
+		return (c >= 0xf0 && k < 4) || (c >= 0xe0 && k < 3) || (c >= 0xc0 && k < 2) ? k : 0;
+	}
+	return 0;
+}
+
+static bool reserve(struct detokenizer *d, size_t n)
+{
+	if (d->sent) {
+		memmove(d->buf, d->buf + d->sent, d->n - d->sent);
+		d->n -= d->sent;
+		d->sent = 0;
+	}
+	if (d->cap - d->n < n) {
+		char *p = realloc(d->buf, d->n + 2*n + 64);
+		if (!p) return false;
+		d->buf = p;
+		d->cap = d->n + 2*n + 64;
+	}
+	return true;
+}
+
+enum ggu_status detokenizer_add(struct detokenizer *d, int32_t id, const char **text, size_t *n_bytes)
+{
+	size_t k;
+	if (!reserve(d, vocab_token(d->t->v, id).n + 4)) return GGU_ERR_NOMEM;
+	k = token_bytes(d->t, id, d->buf + d->n);
+	if (!d->started && d->t->strip_start && k && vocab_token_type(d->t->v, id) != VOCAB_CONTROL) {
+		if (d->buf[d->n] == ' ') memmove(d->buf + d->n, d->buf + d->n + 1, --k);
+		d->started = true;
+	} else if (k) d->started = true;
+	d->n += k;
+	*text = d->buf;
+	*n_bytes = d->sent = d->n - unfinished(d->buf, d->n);
+	return GGU_OK;
+}
+
+void detokenizer_end(struct detokenizer *d, const char **text, size_t *n_bytes)
+{
+	*text = d->buf ? d->buf + d->sent : "";
+	*n_bytes = d->n - d->sent;
+	d->sent = d->n;
+}
+
+enum ggu_status tokenizer_decode(struct tokenizer *t, const int32_t *ids, size_t n, bool special, char **text, size_t *n_bytes, struct ggu_error *err)
+{
+	size_t bytes = 0, at = 0;
+	char *out;
+	bool started = false;
+	for (size_t i = 0; i < n; i++) {
+		if (ids[i] < 0 || (size_t)ids[i] >= t->v->n) return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, "", "token %d is not in the vocabulary of %zu", (int)ids[i], t->v->n);
+		bytes += vocab_token(t->v, ids[i]).n + 4;
+	}
+	out = malloc(bytes + 1);
+	if (!out) return no_memory(err);
+	for (size_t i = 0; i < n; i++) {
+		size_t k;
+		if (!special && vocab_token_type(t->v, ids[i]) == VOCAB_CONTROL) continue;
+		k = token_bytes(t, ids[i], out + at);
+		if (k && !started && t->strip_start && out[at] == ' ') memmove(out + at, out + at + 1, --k);
+		started |= vocab_token(t->v, ids[i]).n > 0;
+		at += k;
+	}
+	out[at] = 0;
+	*text = out;
+	*n_bytes = at;
+	return GGU_OK;
+}

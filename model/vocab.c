@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: MIT
+ * vocab.c - the vocabulary object: memory, look-ups, the folder's entry point.
+ *
+ * Which file of a folder wins, after llama.cpp's converter: tokenizer.model gives tokens and scores where it is
+ * there; else a tokenizer.json with byte fallback gives a score-less "llama" vocabulary; else tokenizer.json, or
+ * vocab.json with merges.txt, gives byte-level BPE. The ids of a text follow tokenizer.json wherever there is one. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "vocab_impl.h"
+
+/* Names of special tokens in tokenizer_config.json ("bos_token") and config.json ("bos_token_id"), and their keys.
+ * "seperator" is spelt so in the format. */
+const struct vocab_special_name vocab_special_names[VOCAB_N_SPECIAL] = {
+	{ "bos", "tokenizer.ggml.bos_token_id" }, { "eos", "tokenizer.ggml.eos_token_id" },
+	{ "unk", "tokenizer.ggml.unknown_token_id" }, { "sep", "tokenizer.ggml.seperator_token_id" },
+	{ "pad", "tokenizer.ggml.padding_token_id" }, { "mask", "tokenizer.ggml.mask_token_id" },
+	{ "eot", "tokenizer.ggml.eot_token_id" }, { "eom", "tokenizer.ggml.eom_token_id" },
+};
+
+struct vocab_chunk { struct vocab_chunk *next; size_t used, size; };
+enum { CHUNK_BYTES = 1 << 20, MAX_JSON = 256 << 20 };
+
+void *vocab_alloc(struct vocab *v, size_t bytes)
+{
+	struct vocab_chunk *c = v->arena;
+	if (bytes > SIZE_MAX - 64) return NULL;
+	bytes = (bytes + 15) & ~(size_t)15;
+	if (!c || c->size - c->used < bytes) {
+		size_t size = bytes > CHUNK_BYTES ? bytes : CHUNK_BYTES;
+		size_t head = (sizeof *c + 15) & ~(size_t)15;
+		c = calloc(1, head + size);
+		if (!c) return NULL;
+		c->size = size;
+		c->next = v->arena;
+		v->arena = c;
+	}
+	void *p = (char *)c + ((sizeof *c + 15) & ~(size_t)15) + c->used;
+	c->used += bytes;
+	return p;
+}
+
+struct ggu_str vocab_copy(struct vocab *v, const char *p, size_t n)
+{
+	char *to = vocab_alloc(v, n + 1);
+	if (!to) return (struct ggu_str){ NULL, 0 };
+	if (n) memcpy(to, p, n);
+	to[n] = 0;
+	return (struct ggu_str){ to, n };
+}
+
+struct vocab *vocab_new(void)
+{
+	struct vocab *v = calloc(1, sizeof *v);
+	if (!v) return NULL;
+	for (int i = 0; i < VOCAB_N_SPECIAL; i++) v->special[i] = -1;
+	for (int i = 0; i <= VOCAB_SEP; i++) v->add[i] = -1;
+	v->add_space_prefix = -1;
+	v->model = "gpt2";
+	v->pipeline = json_object();
+	if (!v->pipeline) { free(v); return NULL; }
+	return v;
+}
+
+void vocab_free(struct vocab *v)
+{
+	if (!v) return;
+	for (struct vocab_chunk *c = v->arena, *next; c; c = next) {
+		next = c->next;
+		free(c);
+	}
+	json_decref(v->pipeline);
+	free(v);
+}
+
+enum ggu_status vocab_size(struct vocab *v, size_t n, bool scores, float score, struct ggu_error *err)
+{
+	if (n > INT32_MAX / 2) return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, "vocab_size", "%zu tokens are too many", n);
+	v->tokens = vocab_alloc(v, n*sizeof *v->tokens);
+	v->types = vocab_alloc(v, n*sizeof *v->types);
+	if (scores) v->scores = vocab_alloc(v, n*sizeof *v->scores);
+	if (!v->tokens || !v->types || (scores && !v->scores)) goto nomem;
+	for (size_t i = 0; i < n; i++) {
+		char text[32];
+		v->tokens[i] = vocab_copy(v, text, (size_t)snprintf(text, sizeof text, "[PAD%zu]", i));
+		if (!v->tokens[i].p) goto nomem;
+		v->types[i] = VOCAB_UNUSED;
+		if (scores) v->scores[i] = score;
+	}
+	v->n = n;
+	v->has_scores = scores;
+	return GGU_OK;
+nomem:
+	return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "no memory for %zu tokens", n);
+}
+
+void vocab_set_special(struct vocab *v, enum vocab_special which, int64_t id)
+{
+	if (id < 0 || (uint64_t)id >= v->n || v->special[which] >= 0) return;
+	v->special[which] = (int32_t)id;
+	v->special_order[v->n_special_order++] = (uint8_t)which;
+}
+
+void vocab_set_add(struct vocab *v, enum vocab_special which, bool on)
+{
+	if (v->add[which] < 0) v->add_order[v->n_add_order++] = (uint8_t)which;
+	v->add[which] = on;
+}
+
+enum ggu_status vocab_read_file(const char *dir, const char *name, size_t most, char **bytes, size_t *n, struct ggu_error *err)
+{
+	size_t cap = strlen(dir) + strlen(name) + 2, have = 0;
+	char *path = malloc(cap), *b = NULL;
+	FILE *f = NULL;
+	enum ggu_status s = GGU_OK;
+	if (!path) return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
+	snprintf(path, cap, "%s/%s", dir, name);
+	f = fopen(path, "rb");
+	if (!f) {
+		int e = errno;
+		s = ggu_fail(err, e == ENOENT ? GGU_ERR_MISSING : GGU_ERR_IO, GGU_NO_OFFSET, "", "%s", strerror(e));
+		if (err) err->sys_errno = e;
+		goto out;
+	}
+	for (cap = 65536;; cap *= 2) {
+		char *more = realloc(b, cap + 1);
+		if (!more) { s = ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory"); goto out; }
+		b = more;
+		have += fread(b + have, 1, cap - have, f);
+		if (have < cap) break;
+		if (have > most) { s = ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, "", "more than %zu bytes", most); goto out; }
+	}
+	if (ferror(f)) {
+		s = ggu_fail(err, GGU_ERR_IO, GGU_NO_OFFSET, "", "%s", strerror(errno));
+		if (err) err->sys_errno = errno;
+		goto out;
+	}
+	b[have] = 0;
+	*bytes = b;
+	*n = have;
+	b = NULL;
+out:
+	if (s && err) snprintf(err->file, sizeof err->file, "%s", name);
+	if (f) fclose(f);
+	free(b);
+	free(path);
+	return s;
+}
+
+enum ggu_status vocab_read_json(const char *dir, const char *name, json_t **j, struct ggu_error *err)
+{
+	char *b;
+	size_t n;
+	json_error_t je;
+	enum ggu_status s = vocab_read_file(dir, name, MAX_JSON, &b, &n, err);
+	*j = NULL;
+	if (s == GGU_ERR_MISSING) return GGU_OK;
+	if (s) return s;
+	*j = json_loadb(b, n, JSON_ALLOW_NUL, &je);
+	free(b);
+	if (!*j || !json_is_object(*j)) {
+		s = ggu_fail(err, GGU_ERR_FORMAT, *j ? 0 : (uint64_t)je.position, "", "%s", *j ? "not a JSON object" : je.text);
+		if (err) snprintf(err->file, sizeof err->file, "%s", name);
+		json_decref(*j);
+		*j = NULL;
+	}
+	return s;
+}
+
+bool vocab_looks_special(const char *p, size_t n)
+{
+	/* words and brackets of does_token_look_special in llama.cpp's converter */
+	static const char *const words[] = { "<pad>", "<mask>", "<2mass>", "[@BOS@]" };
+	static const char bar[] = "\xef\xbd\x9c";      /* U+FF5C, deepseek's */
+	for (size_t i = 0; i < sizeof words/sizeof *words; i++)
+		if (n == strlen(words[i]) && !memcmp(p, words[i], n)) return true;
+	if (n >= 4 && !memcmp(p, "<|", 2) && !memcmp(p + n - 2, "|>", 2)) return true;
+	if (n >= 8 && p[0] == '<' && !memcmp(p + 1, bar, 3) && !memcmp(p + n - 4, bar, 3) && p[n - 1] == '>') return true;
+	return n >= 8 && !memcmp(p, "<unused", 7) && p[n - 1] == '>';
+}
+
+/* A tokenizer.json that llama.cpp takes for a SentencePiece one in disguise. */
+static bool json_is_llama(const json_t *t)
+{
+	const json_t *m = json_object_get(t, "model");
+	const char *decoder = vocab_json_str(json_object_get(t, "decoder"), "type");
+	return vocab_json_true(m, "byte_fallback") && decoder && !strcmp(decoder, "Sequence");
+}
+
+/* Exceptions that the converter keys by architecture. token: text looked up among the added tokens, else id. */
+static const struct arch_fact {
+	const char *arch;
+	int which;              /* enum vocab_special, or one of the next */
+	const char *token;
+	int value;
+} arch_facts[] = {
+#define FACT_PREFIX 100         /* add_space_prefix */
+#define FACT_ADD 200            /* + which: add_..._token, written unless the files say so too */
+#define FACT_MODEL 300          /* tokenizer.ggml.model is `token`, with scores and merges */
+	{ "gemma", VOCAB_EOT, NULL, 107 }, { "gemma", FACT_PREFIX, NULL, 0 },
+	{ "gemma2", FACT_PREFIX, NULL, 0 }, { "gemma3", FACT_PREFIX, NULL, 0 }, { "gemma3n", FACT_PREFIX, NULL, 0 },
+	{ "gemma4", FACT_PREFIX, NULL, 0 }, { "gemma4", FACT_MODEL, "gemma4", 0 },
+	{ "internlm2", FACT_PREFIX, NULL, 0 }, { "internlm2", VOCAB_EOS + 1000, "<|im_end|>", 0 },
+	{ "nemotron", VOCAB_PAD, NULL, 0 }, { "nemotron", VOCAB_UNK, NULL, 1 },
+	{ "chatglm", VOCAB_EOS, "<|endoftext|>", 0 }, { "chatglm", VOCAB_EOT, "<|user|>", 0 },
+	{ "chatglm", VOCAB_UNK, "<|endoftext|>", 0 }, { "chatglm", FACT_ADD + VOCAB_BOS, NULL, 0 },
+	{ "glm4moe", VOCAB_BOS, "[gMASK]", 0 }, { "glm4moe", VOCAB_EOT, "<|user|>", 0 },
+	{ "glm4moe", VOCAB_UNK, "<|endoftext|>", 0 }, { "glm4moe", VOCAB_EOM, "<|observation|>", 0 },
+	{ "phi2", FACT_ADD + VOCAB_BOS, NULL, 0 },
+	{ "modern-bert", FACT_ADD + VOCAB_BOS, NULL, 1 }, { "modern-bert", FACT_ADD + VOCAB_EOS, NULL, 1 },
+	{ "modern-bert", FACT_ADD + VOCAB_SEP, NULL, 0 },
+};
+
+static int64_t find_token(const struct vocab *v, const char *text)
+{
+	size_t n = strlen(text);
+	for (size_t i = v->n; i-- > 0;)
+		if (v->tokens[i].n == n && !memcmp(v->tokens[i].p, text, n) && v->types[i] != VOCAB_UNUSED) return (int64_t)i;
+	return -1;
+}
+
+static void apply_facts(struct vocab *v, const char *arch)
+{
+	for (size_t i = 0; arch && i < sizeof arch_facts/sizeof *arch_facts; i++) {
+		const struct arch_fact *f = &arch_facts[i];
+		if (strcmp(f->arch, arch)) continue;
+		if (f->which == FACT_PREFIX) v->add_space_prefix = f->value;
+		else if (f->which == FACT_MODEL) {
+			if (v->scores && v->n_merges) {
+				v->model = f->token;
+				v->write_merges = true;
+				v->pre = NULL;
+			}
+		} else if (f->which >= 1000) {
+			int64_t id = find_token(v, f->token);
+			if (id >= 0) v->special[f->which - 1000] = (int32_t)id;
+		} else if (f->which >= FACT_ADD) vocab_set_add(v, (enum vocab_special)(f->which - FACT_ADD), f->value);
+		else vocab_set_special(v, (enum vocab_special)f->which, f->token ? find_token(v, f->token) : f->value);
+	}
+}
+
+static enum ggu_status refuse_kind(const struct vocab_files *f, struct ggu_error *err)
+{
+	const json_t *m = json_object_get(f->tokenizer, "model");
+	const char *type = vocab_json_str(m, "type");
+	if (!type) type = json_object_get(m, "merges") ? "BPE" : "";
+	if (!strcmp(type, "BPE")) return GGU_OK;
+	ggu_fail(err, GGU_ERR_UNSUPPORTED, GGU_NO_OFFSET, "model.type", "tokenizer kind \"%s\" is not supported", type);
+	if (err) snprintf(err->file, sizeof err->file, "tokenizer.json");
+	return GGU_ERR_UNSUPPORTED;
+}
+
+static enum ggu_status load(struct vocab *v, struct vocab_files *f, struct ggu_error *err)
+{
+	char *spm = NULL;
+	size_t n = 0;
+	enum ggu_status s;
+	TRY(vocab_read_json(f->dir, "tokenizer.json", &f->tokenizer, err));
+	TRY(vocab_read_json(f->dir, "tokenizer_config.json", &f->config, err));
+	TRY(vocab_read_json(f->dir, "added_tokens.json", &f->added, err));
+	TRY(vocab_read_json(f->dir, "config.json", &f->model_config, err));
+	s = vocab_read_file(f->dir, "tokenizer.model", MAX_JSON, &spm, &n, err);
+	if (s && s != GGU_ERR_MISSING) return s;
+	if (f->tokenizer) TRY(refuse_kind(f, err));
+	if (!s) {
+		s = vocab_load_spm(v, spm, n, "tokenizer.model", f, err);
+		free(spm);
+		if (s) return s;
+		v->model = "llama";
+		v->pre = "default";
+		if (f->tokenizer) TRY(vocab_load_json(v, f, err));
+	} else if (f->tokenizer) {
+		if (json_is_llama(f->tokenizer)) {
+			v->model = "llama";
+			v->pre = "default";
+		}
+		TRY(vocab_load_json(v, f, err));
+	} else {
+		s = vocab_load_merges_txt(v, f, err);
+		if (s == GGU_ERR_MISSING)
+			return ggu_fail(err, s, GGU_NO_OFFSET, "", "no tokenizer.model, tokenizer.json or vocab.json with merges.txt in the folder");
+		if (s) return s;
+	}
+	TRY(vocab_load_specials(v, f, err));
+	apply_facts(v, f->hints ? f->hints->arch : NULL);
+	if (!v->pre && !strcmp(v->model, "gpt2")) {
+		const char *pre = NULL;
+		TRY(vocab_find_pre(v, &pre, err));
+		v->pre = pre;
+	}
+	return GGU_OK;
+}
+
+enum ggu_status vocab_from_dir(struct vocab **v, const char *dir, const struct vocab_hints *h, struct ggu_error *err)
+{
+	struct vocab_files f = { .dir = dir, .hints = h };
+	struct vocab *w = vocab_new();
+	if (!w) return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
+	enum ggu_status s = load(w, &f, err);
+	json_decref(f.tokenizer);
+	json_decref(f.config);
+	json_decref(f.added);
+	json_decref(f.model_config);
+	if (s) { vocab_free(w); return s; }
+	*v = w;
+	return GGU_OK;
+}
+
+size_t vocab_count(const struct vocab *v) { return v->n; }
+struct ggu_str vocab_token(const struct vocab *v, int32_t id)
+{
+	return id < 0 || (size_t)id >= v->n ? (struct ggu_str){ "", 0 } : v->tokens[id];
+}
+enum vocab_token_type vocab_token_type(const struct vocab *v, int32_t id)
+{
+	return id < 0 || (size_t)id >= v->n ? VOCAB_UNUSED : (enum vocab_token_type)v->types[id];
+}
+int32_t vocab_bos(const struct vocab *v) { return v->special[VOCAB_BOS]; }
+int32_t vocab_eos(const struct vocab *v) { return v->special[VOCAB_EOS]; }
+
+bool vocab_is_end(const struct vocab *v, int32_t id)
+{
+	/* texts that end a turn in the models that llama.cpp knows */
+	static const char *const ends[] = { "<|eot_id|>", "<|im_end|>", "<|end|>", "<end_of_turn>", "<turn|>", "<|endoftext|>",
+		"<|eom_id|>", "<EOT>", "<|END_OF_TURN_TOKEN|>", "<|return|>", "<|call|>", "</s>", "<eos>", "<\xef\xbd\x9c" "end\xe2\x96\x81of\xe2\x96\x81sentence\xef\xbd\x9c>" };
+	if (id < 0 || (size_t)id >= v->n) return false;
+	if (id == v->special[VOCAB_EOS] || id == v->special[VOCAB_EOT] || id == v->special[VOCAB_EOM]) return true;
+	if (v->types[id] != VOCAB_CONTROL) return false;
+	for (size_t i = 0; i < sizeof ends/sizeof *ends; i++)
+		if (v->tokens[id].n == strlen(ends[i]) && !memcmp(v->tokens[id].p, ends[i], v->tokens[id].n)) return true;
+	return false;
+}

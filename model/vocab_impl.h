@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: MIT
+ * vocab_impl.h - what a vocabulary is made of. Shared by model/vocab*.c and model/tokenizer*.c only.
+ *
+ * Tokens, scores, types and merges are as they stand in a GGUF. How text becomes tokens is one JSON object, the
+ * pipeline, whatever the source was; it is also the value of the key gguf-utils.tokenizer:
+ *
+ *   { "added_tokens": [...], "normalizer": {...}, "pre_tokenizer": {...}, "post_processor": {...}, "decoder": {...},
+ *     "model": { "type": "BPE", "unk_token", "fuse_unk", "byte_fallback", "ignore_merges", "order" } }
+ *
+ * as in tokenizer.json, without vocabulary and merges, and with these additions:
+ *   added_tokens[].outside     true: the token is no entry of the model's vocabulary, merges cannot make it
+ *   model.order                "merges" (rank of the pair) or "scores" (score of the joined token)
+ *   model.user_defined         ids that are cut out of the normalized text first (SentencePiece)
+ *   normalizer SentencePiece   add_dummy_prefix, remove_extra_whitespaces, escape_whitespaces */
+#ifndef MODEL_VOCAB_IMPL_H
+#define MODEL_VOCAB_IMPL_H
+#include <jansson.h>
+#include "vocab.h"
+
+#define TRY(x) do { enum ggu_status try_status = (x); if (try_status) return try_status; } while (0)
+
+enum vocab_special {            /* rows of vocab_special_names */
+	VOCAB_BOS, VOCAB_EOS, VOCAB_UNK, VOCAB_SEP, VOCAB_PAD, VOCAB_MASK, VOCAB_EOT, VOCAB_EOM, VOCAB_N_SPECIAL
+};
+struct vocab_special_name { const char *name, *key; };  /* "sep", "tokenizer.ggml.seperator_token_id" */
+extern const struct vocab_special_name vocab_special_names[VOCAB_N_SPECIAL];
+
+struct vocab_template { char *name; char *text; };      /* name NULL: the default one */
+
+struct vocab {
+	size_t n;
+	struct ggu_str *tokens;         /* [n] */
+	float *scores;                  /* [n] or NULL */
+	int32_t *types;                 /* [n] enum vocab_token_type */
+	struct ggu_str *merges;         /* [n_merges], "left right" */
+	size_t n_merges;
+	const char *model;              /* tokenizer.ggml.model: static text */
+	const char *pre;                /* tokenizer.ggml.pre or NULL: in the arena */
+	int32_t special[VOCAB_N_SPECIAL];       /* -1: none */
+	uint8_t special_order[VOCAB_N_SPECIAL]; /* order of writing, n_special_order of them */
+	size_t n_special_order;
+	int add[VOCAB_SEP + 1];         /* add_bos_token, add_eos_token, (unk unused), add_sep_token: 1, 0, -1 unsaid */
+	uint8_t add_order[4];
+	size_t n_add_order;
+	int add_space_prefix;           /* 1, 0, -1 not written */
+	bool has_scores, write_merges;  /* which arrays the GGUF gets */
+	bool own_merges;                /* merges that llama.cpp's form drops but the ids depend on: gguf-utils.merges */
+	struct vocab_template *templates;
+	size_t n_templates;
+	json_t *pipeline;               /* never NULL once built */
+	struct vocab_chunk *arena;
+};
+
+/* Memory that lives as long as the vocabulary; NULL: out of memory. */
+void *vocab_alloc(struct vocab *v, size_t bytes);
+/* A copy of p[n] in the arena, NUL-terminated; p NULL on failure. */
+struct ggu_str vocab_copy(struct vocab *v, const char *p, size_t n);
+struct vocab *vocab_new(void);
+/* Room for n tokens, all "[PAD<id>]" of type unused. */
+enum ggu_status vocab_size(struct vocab *v, size_t n, bool scores, float score, struct ggu_error *err);
+void vocab_set_special(struct vocab *v, enum vocab_special which, int64_t id);  /* the first call wins, bad ids are dropped */
+void vocab_set_add(struct vocab *v, enum vocab_special which, bool on);         /* the last call wins */
+
+/* A checkpoint folder's files. */
+struct vocab_files {
+	const char *dir;
+	const struct vocab_hints *hints;
+	json_t *tokenizer, *config, *added, *model_config, *generation; /* tokenizer.json, tokenizer_config.json, added_tokens.json, config.json; NULL: absent */
+	json_t *spm_missing;
+};
+/* The whole file, NUL-terminated, malloc'ed. GGU_ERR_MISSING where there is none. */
+enum ggu_status vocab_read_file(const char *dir, const char *name, size_t most, char **bytes, size_t *n, struct ggu_error *err);
+enum ggu_status vocab_read_json(const char *dir, const char *name, json_t **j, struct ggu_error *err);   /* *j NULL: absent */
+
+enum ggu_status vocab_load_spm(struct vocab *v, const char *bytes, size_t n, const char *file, const struct vocab_files *f, struct ggu_error *err);
+enum ggu_status vocab_load_json(struct vocab *v, const struct vocab_files *f, struct ggu_error *err);
+enum ggu_status vocab_load_merges_txt(struct vocab *v, const struct vocab_files *f, struct ggu_error *err);
+/* Special tokens, add_*_token and chat templates as the peer's converter finds them. */
+enum ggu_status vocab_load_specials(struct vocab *v, const struct vocab_files *f, struct ggu_error *err);
+bool vocab_looks_special(const char *text, size_t n);
+
+/* tokenizer.ggml.pre of a folder: by the hash of the test string's ids, else by the shape of the pre-tokenizer;
+ * NULL: unknown. The name is static. */
+enum ggu_status vocab_find_pre(const struct vocab *v, const char **name, struct ggu_error *err);
+/* Pipeline of a GGUF that carries none, from tokenizer.ggml.model and .pre. */
+enum ggu_status vocab_pipeline_from_pre(struct vocab *v, const char *pre, struct ggu_error *err);
+
+static inline const char *vocab_json_str(const json_t *o, const char *key)
+{
+	return json_string_value(json_object_get(o, key));
+}
+static inline bool vocab_json_true(const json_t *o, const char *key) { return json_is_true(json_object_get(o, key)); }
+
+#endif

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: MIT
+ * vocab_json.c - tokenizer.json, and vocab.json with merges.txt.
+ *
+ * Where tokenizer.model has filled the vocabulary already, only the pipeline and the merges are taken: ids of a text
+ * follow tokenizer.json, the GGUF's tokens and scores follow tokenizer.model, as in llama.cpp's converter. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "vocab_impl.h"
+
+static enum ggu_status bad(struct ggu_error *err, const char *file, const char *where, const char *what)
+{
+	ggu_fail(err, GGU_ERR_FORMAT, GGU_NO_OFFSET, where, "%s", what);
+	if (err) snprintf(err->file, sizeof err->file, "%s", file);
+	return GGU_ERR_FORMAT;
+}
+static enum ggu_status no_memory(struct ggu_error *err) { return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory"); }
+
+/* Size of a vocabulary: what config.json says, at least every id that occurs. */
+static enum ggu_status n_tokens(const json_t *vocab, const json_t *added, const struct vocab_hints *h, size_t *n, struct ggu_error *err)
+{
+	int64_t most = -1;
+	const char *key;
+	json_t *id, *row;
+	size_t i;
+	json_object_foreach((json_t *)vocab, key, id) {
+		if (!json_is_integer(id) || json_integer_value(id) < 0 || json_integer_value(id) > 1 << 28) return bad(err, "tokenizer.json", "model.vocab", "an id is no number from 0");
+		most = json_integer_value(id) > most ? json_integer_value(id) : most;
+	}
+	json_array_foreach(added, i, row) {
+		int64_t a = json_integer_value(json_object_get(row, "id"));
+		if (a < 0 || a > 1 << 28) return bad(err, "tokenizer.json", "added_tokens", "an id is no number from 0");
+		most = a > most ? a : most;
+	}
+	*n = (size_t)(most + 1);
+	if (h && h->n_vocab > 0 && (size_t)h->n_vocab > *n) *n = (size_t)h->n_vocab;
+	return GGU_OK;
+}
+
+static enum ggu_status fill(struct vocab *v, const json_t *vocab, const json_t *added, struct ggu_error *err)
+{
+	const char *key;
+	size_t len, i;
+	json_t *id, *row;
+	json_object_keylen_foreach((json_t *)vocab, key, len, id) {
+		size_t k = (size_t)json_integer_value(id);
+		v->tokens[k] = vocab_copy(v, key, len);
+		if (!v->tokens[k].p) return no_memory(err);
+		v->types[k] = VOCAB_NORMAL;
+	}
+	json_array_foreach(added, i, row) {
+		const json_t *text = json_object_get(row, "content");
+		size_t k = (size_t)json_integer_value(json_object_get(row, "id"));
+		bool special = vocab_json_true(row, "special") || (json_is_string(text) && vocab_looks_special(json_string_value(text), json_string_length(text)));
+		if (!json_is_string(text)) return bad(err, "tokenizer.json", "added_tokens", "a token has no content");
+		v->tokens[k] = vocab_copy(v, json_string_value(text), json_string_length(text));
+		if (!v->tokens[k].p) return no_memory(err);
+		v->types[k] = special ? VOCAB_CONTROL : VOCAB_USER_DEFINED;
+	}
+	return GGU_OK;
+}
+
+/* "a b" or ["a", "b"]; a blank inside a part is written as U+0120, as the peer does */
+static enum ggu_status one_merge(struct vocab *v, const json_t *m, struct ggu_str *to, struct ggu_error *err)
+{
+	const json_t *a = json_array_get(m, 0), *b = json_array_get(m, 1);
+	struct ggu_str s;
+	char *p;
+	size_t n = 0;
+	if (json_is_string(m)) {
+		*to = vocab_copy(v, json_string_value(m), json_string_length(m));
+		return to->p ? GGU_OK : no_memory(err);
+	}
+	if (!json_is_string(a) || !json_is_string(b)) return bad(err, "tokenizer.json", "model.merges", "a merge is neither text nor a pair of texts");
+	p = vocab_alloc(v, 2*(json_string_length(a) + json_string_length(b)) + 2);
+	if (!p) return no_memory(err);
+	for (int k = 0; k < 2; k++) {
+		s = (struct ggu_str){ json_string_value(k ? b : a), json_string_length(k ? b : a) };
+		if (k) p[n++] = ' ';
+		for (size_t i = 0; i < s.n; i++)
+			if (s.p[i] == ' ') { p[n++] = '\xc4'; p[n++] = '\xa0'; }
+			else p[n++] = s.p[i];
+	}
+	p[n] = 0;
+	*to = (struct ggu_str){ p, n };
+	return GGU_OK;
+}
+
+static enum ggu_status read_merges(struct vocab *v, const json_t *list, struct ggu_error *err)
+{
+	size_t i;
+	json_t *m;
+	v->merges = vocab_alloc(v, json_array_size(list)*sizeof *v->merges + 1);
+	if (!v->merges) return no_memory(err);
+	json_array_foreach(list, i, m) TRY(one_merge(v, m, v->merges + v->n_merges++, err));
+	return GGU_OK;
+}
+
+/* The trees as they are, and the model without its tables. */
+static void take_pipeline(struct vocab *v, const json_t *t)
+{
+	static const char *const trees[] = { "added_tokens", "normalizer", "pre_tokenizer", "post_processor", "decoder" };
+	static const char *const flags[] = { "unk_token", "fuse_unk", "byte_fallback", "ignore_merges", "continuing_subword_prefix", "end_of_word_suffix" };
+	json_t *model = json_pack("{s:s,s:s}", "type", "BPE", "order", "merges"), *from = json_object_get(t, "model");
+	json_object_clear(v->pipeline);
+	for (size_t i = 0; i < sizeof trees/sizeof *trees; i++) {
+		json_t *x = json_object_get(t, trees[i]);
+		if (x && !json_is_null(x)) json_object_set_new(v->pipeline, trees[i], json_deep_copy(x));
+	}
+	for (size_t i = 0; i < sizeof flags/sizeof *flags; i++) {
+		json_t *x = json_object_get(from, flags[i]);
+		if (x && !json_is_null(x)) json_object_set(model, flags[i], x);
+	}
+	json_object_set_new(v->pipeline, "model", model);
+}
+
+enum ggu_status vocab_load_json(struct vocab *v, const struct vocab_files *f, struct ggu_error *err)
+{
+	const json_t *model = json_object_get(f->tokenizer, "model"), *vocab = json_object_get(model, "vocab"), *added = json_object_get(f->tokenizer, "added_tokens");
+	bool llama = !strcmp(v->model, "llama"), filled = v->n > 0;
+	size_t n;
+	if (!json_is_object(vocab)) return bad(err, "tokenizer.json", "model.vocab", "is no object");
+	TRY(n_tokens(vocab, added, f->hints, &n, err));
+	if (!filled) {
+		TRY(vocab_size(v, n, llama, -1000, err));
+		TRY(fill(v, vocab, added, err));
+		for (size_t i = 0; llama && i < n; i++) {       /* pieces of a SentencePiece vocabulary in disguise */
+			const struct ggu_str *t = v->tokens + i;
+			if (v->types[i] == VOCAB_NORMAL && t->n == 6 && !memcmp(t->p, "<0x", 3) && t->p[5] == '>') v->types[i] = VOCAB_BYTE;
+		}
+	}
+	TRY(read_merges(v, json_object_get(model, "merges"), err));
+	v->write_merges = !llama;
+	v->own_merges = llama;
+	take_pipeline(v, f->tokenizer);
+	return GGU_OK;
+}
+
+/* ---- vocab.json and merges.txt ---- */
+
+static enum ggu_status split_merges(struct vocab *v, const char *text, size_t n, struct ggu_error *err)
+{
+	size_t lines = 0;
+	for (size_t i = 0; i < n; i++) lines += text[i] == '\n';
+	v->merges = vocab_alloc(v, (lines + 1)*sizeof *v->merges);
+	if (!v->merges) return no_memory(err);
+	for (size_t from = 0, line = 0; from < n; line++) {
+		const char *end = memchr(text + from, '\n', n - from);
+		size_t to = end ? (size_t)(end - text) : n, len = to - from;
+		while (len && text[from + len - 1] == '\r') len--;
+		if (len && !(line == 0 && len >= 8 && !memcmp(text + from, "#version", 8))) {
+			v->merges[v->n_merges] = vocab_copy(v, text + from, len);
+			if (!v->merges[v->n_merges++].p) return no_memory(err);
+		}
+		from = to + 1;
+	}
+	return GGU_OK;
+}
+
+enum ggu_status vocab_load_merges_txt(struct vocab *v, const struct vocab_files *f, struct ggu_error *err)
+{
+	json_t *vocab = NULL, *added = json_array(), *id;
+	const char *key;
+	char *text = NULL;
+	size_t bytes, n;
+	enum ggu_status s = added ? vocab_read_json(f->dir, "vocab.json", &vocab, err) : no_memory(err);
+	if (!s) s = vocab ? vocab_read_file(f->dir, "merges.txt", 256 << 20, &text, &bytes, err) : GGU_ERR_MISSING;
+	json_object_foreach(f->added, key, id)
+		json_array_append_new(added, json_pack("{s:O,s:s,s:b,s:b}", "id", id, "content", key, "special", vocab_looks_special(key, strlen(key)), "normalized", 0));
+	if (!s) s = n_tokens(vocab, added, f->hints, &n, err);
+	if (!s) s = vocab_size(v, n, false, 0, err);
+	if (!s) s = fill(v, vocab, added, err);
+	if (!s) s = split_merges(v, text, bytes, err);
+	if (!s) {
+		v->write_merges = true;
+		json_object_set(v->pipeline, "added_tokens", added);
+		json_object_set_new(v->pipeline, "pre_tokenizer", json_pack("{s:s,s:b,s:b}", "type", "ByteLevel", "add_prefix_space", 0, "use_regex", 1));
+		json_object_set_new(v->pipeline, "decoder", json_pack("{s:s}", "type", "ByteLevel"));
+		json_object_set_new(v->pipeline, "model", json_pack("{s:s,s:s}", "type", "BPE", "order", "merges"));
+	}
+	json_decref(vocab);
+	json_decref(added);
+	free(text);
+	return s;
+}

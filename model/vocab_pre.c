@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: MIT
+ * vocab_pre.c - tokenizer.ggml.pre: the name that llama.cpp has for a pre-tokenizer, found and understood.
+ *
+ * Found by the hash of the ids of its test string (pre_hashes.def); else by the shape of the pre-tokenizer: the
+ * first name in the table below whose patterns are those of tokenizer.json. A tokenizer that neither knows gets no
+ * name; our own programs do not need one, since gguf-utils.tokenizer carries the trees.
+ *
+ * Understood: the table gives the patterns for a GGUF that has the name alone. Facts of llama-vocab.cpp, 2026-08, in
+ * the tokenizers' own regular expressions. */
+#include <nettle/sha2.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "pre_hashes.def"
+#include "tokenizer.h"
+#include "vocab_impl.h"
+
+#define CONTRACTIONS "(?i:'s|'t|'re|'ve|'m|'ll|'d)"
+#define CL100K_TAIL "| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"
+#define LLAMA3 CONTRACTIONS "|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}{1,3}" CL100K_TAIL
+#define QWEN2 CONTRACTIONS "|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}" CL100K_TAIL
+#define GPT2 "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+"
+#define UPPER "[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]"
+#define LOWER "[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]"
+#define O200K_TAIL "| ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"
+#define TEKKEN "[^\\r\\n\\p{L}\\p{N}]?" UPPER "*" LOWER "+|[^\\r\\n\\p{L}\\p{N}]?" UPPER "+" LOWER "*|\\p{N}" O200K_TAIL
+#define O200K "[^\\r\\n\\p{L}\\p{N}]?" UPPER "*" LOWER "+" CONTRACTIONS "?|[^\\r\\n\\p{L}\\p{N}]?" UPPER "+" LOWER "*" CONTRACTIONS "?|\\p{N}{1,3}" O200K_TAIL
+
+/* In order of search. Splits are isolated; NULL ends them. */
+static const struct shape { const char *name, *split[6]; bool ignore_merges, nfc; } shapes[] = {
+	{ "llama-bpe", { LLAMA3 }, true, false }, { "llama3", { LLAMA3 }, true, false }, { "llama-v3", { LLAMA3 }, true, false },
+	{ "dbrx", { LLAMA3 }, false, false }, { "smaug-bpe", { LLAMA3 }, false, false }, { "falcon3", { LLAMA3 }, true, false },
+	{ "chatglm-bpe", { LLAMA3 }, false, false }, { "glm4", { LLAMA3 }, false, false },
+	{ "qwen2", { QWEN2 }, false, true }, { "stablelm2", { QWEN2 }, false, true }, { "deepseek-r1-qwen", { QWEN2 }, false, true }, { "hunyuan", { QWEN2 }, false, false },
+	{ "gpt-2", { GPT2 }, false, false }, { "phi-2", { GPT2 }, false, false }, { "mpt", { GPT2 }, false, false }, { "olmo", { GPT2 }, false, false },
+	{ "jais", { GPT2 }, false, false }, { "roberta-bpe", { GPT2 }, false, false }, { "gpt-neox", { GPT2 }, false, true }, { "default", { GPT2 }, false, false },
+	{ "tekken", { TEKKEN }, true, false }, { "gpt-4o", { O200K }, false, false },
+	{ "starcoder", { "\\p{N}", GPT2 }, false, false }, { "refact", { "\\p{N}", GPT2 }, false, false }, { "command-r", { "\\p{N}", GPT2 }, false, false },
+	{ "smollm", { "\\p{N}", GPT2 }, false, false }, { "codeshell", { "\\p{N}", GPT2 }, false, false }, { "exaone", { "\\p{N}", GPT2 }, false, false },
+	{ "minerva-7b", { "\\p{N}", GPT2 }, false, false },
+	{ "falcon", { "[\\p{P}$+<=>^~|`]+", GPT2, "[0-9][0-9][0-9]" }, false, false },
+	{ "deepseek-llm", { "[\\r\\n]", "\\s?[A-Za-z\xc2\xb5\xc3\x80-\xc3\x96\xc3\x98-\xc3\xb6\xc3\xb8-\xc6\xba\xc6\xbc-\xc6\xbf\xc7\x84-\xca\x93\xca\x95-\xca\xaf\xcd\xb0-\xcd\xb3\xcd\xb6\xcd\xb7\xcd\xbb-\xcd\xbd\xcd\xbf\xce\x86\xce\x88-\xce\x8a\xce\x8c\xce\x8e-\xce\xa1\xce\xa3-\xcf\xb5\xcf\xb7-\xd2\x81\xd2\x8a-\xd4\xaf\xd4\xb1-\xd5\x96\xe1\x82\xa0-\xe1\x83\x85\xe1\x8e\xa0-\xe1\x8f\xb5\xe1\x8f\xb8-\xe1\x8f\xbd\xe1\xb2\x90-\xe1\xb2\xba\xe1\xb2\xbd-\xe1\xb2\xbf\xe1\xb4\x80-\xe1\xb4\xab\xe1\xb5\xab-\xe1\xb5\xb7\xe1\xb5\xb9-\xe1\xb6\x9a\xe1\xb8\x80-\xe1\xbc\x95\xe1\xbc\x98-\xe1\xbc\x9d\xe1\xbc\xa0-\xe1\xbd\x85\xe1\xbd\x88-\xe1\xbd\x8d\xe1\xbd\x90-\xe1\xbd\x97\xe1\xbd\x99\xe1\xbd\x9b\xe1\xbd\x9d\xe1\xbd\x9f-\xe1\xbd\xbd\xe1\xbe\x80-\xe1\xbe\xb4\xe1\xbe\xb6-\xe1\xbe\xbc\xe1\xbe\xbe\xe1\xbf\x82-\xe1\xbf\x84\xe1\xbf\x86-\xe1\xbf\x8c\xe1\xbf\x90-\xe1\xbf\x93\xe1\xbf\x96-\xe1\xbf\x9b\xe1\xbf\xa0-\xe1\xbf\xac\xe1\xbf\xb2-\xe1\xbf\xb4\xe1\xbf\xb6-\xe1\xbf\xbc]+", "\\s?[!-/:-~\xef\xbc\x81-\xef\xbc\x8f\xef\xbc\x9a-\xef\xbd\x9e\xe2\x80\x98-\xe2\x80\x9f\xe3\x80\x80-\xe3\x80\x82]+", "\\s+$", "[\xe4\xb8\x80-\xe9\xbe\xa5\xe0\xa0\x80-\xea\xa0\x80\xea\xb0\x80-\xed\x9f\xbf]+", "\\p{N}+" }, false, false },
+	{ "deepseek-coder", { "[\\r\\n]", "\\s?\\p{L}+", "\\s?\\p{P}+", "[\xe4\xb8\x80-\xe9\xbe\xa5\xe0\xa0\x80-\xea\xa0\x80\xea\xb0\x80-\xed\x9f\xbf]+", "\\p{N}" }, false, false },
+};
+enum { N_SHAPES = sizeof shapes/sizeof *shapes };
+
+/* ---- by hash ---- */
+
+static enum ggu_status by_hash(const struct vocab *v, const char **name, struct ggu_error *err)
+{
+	static const struct { const char *hash, *name; } known[] = {
+#define PRE_HASH(hash, name) { hash, name },
+#include "pre_hashes.def"
+#undef PRE_HASH
+	};
+	struct tokenizer *t;
+	int32_t *ids = NULL;
+	size_t n = 0, cap = 0;
+	struct sha256_ctx sha;
+	uint8_t digest[SHA256_DIGEST_SIZE];
+	char hex[2*SHA256_DIGEST_SIZE + 1], number[16];
+	enum ggu_status s = tokenizer_new(&t, v, err);
+	if (s) return s;
+	s = tokenizer_encode(t, PRE_TEST_STRING, sizeof PRE_TEST_STRING - 1, TOKENIZE_BOS | TOKENIZE_EOS | TOKENIZE_SPECIAL, &ids, &n, &cap, err);
+	tokenizer_free(t);
+	sha256_init(&sha);
+	sha256_update(&sha, 1, (const uint8_t *)"[");
+	for (size_t i = 0; i < n; i++) sha256_update(&sha, (size_t)snprintf(number, sizeof number, "%s%d", i ? ", " : "", (int)ids[i]), (const uint8_t *)number);
+	sha256_update(&sha, 1, (const uint8_t *)"]");
+	sha256_digest(&sha, sizeof digest, digest);
+	for (size_t i = 0; i < sizeof digest; i++) snprintf(hex + 2*i, 3, "%02x", digest[i]);
+	for (size_t i = 0; i < sizeof known/sizeof *known; i++) if (!strcmp(known[i].hash, hex)) *name = known[i].name;
+	free(ids);
+	return s;
+}
+
+/* ---- by shape ---- */
+
+/* The pre-tokenizer's patterns, in order; false if it has a step that is none. */
+static bool patterns(const json_t *o, const char **list, size_t *n, size_t most, int depth)
+{
+	const char *type = vocab_json_str(o, "type"), *p = vocab_json_str(json_object_get(o, "pattern"), "Regex");
+	size_t i;
+	json_t *row;
+	bool ok = true;
+	if (!type || depth > 8) return false;
+	if (!strcmp(type, "Sequence")) {
+		json_array_foreach(json_object_get(o, "pretokenizers"), i, row) ok = ok && patterns(row, list, n, most, depth + 1);
+		return ok;
+	}
+	if (!strcmp(type, "ByteLevel")) p = json_is_false(json_object_get(o, "use_regex")) ? "" : GPT2;
+	else if (!strcmp(type, "Digits") && vocab_json_true(o, "individual_digits")) p = "\\p{N}";
+	else if (strcmp(type, "Split")) return false;
+	if (!p || *n == most) return false;
+	if (*p) list[(*n)++] = p;
+	return true;
+}
+
+static const char *by_shape(const struct vocab *v)
+{
+	const char *list[8];
+	size_t n = 0;
+	bool ignore = vocab_json_true(json_object_get(v->pipeline, "model"), "ignore_merges");
+	if (!patterns(json_object_get(v->pipeline, "pre_tokenizer"), list, &n, 8, 0)) return NULL;
+	for (int strict = 1; strict >= 0; strict--)
+		for (size_t i = 0; i < N_SHAPES; i++) {
+			size_t k = 0;
+			while (k < n && k < 6 && shapes[i].split[k] && !strcmp(shapes[i].split[k], list[k])) k++;
+			if (k == n && (k == 6 || !shapes[i].split[k]) && (!strict || shapes[i].ignore_merges == ignore)) return shapes[i].name;
+		}
+	return NULL;
+}
+
+enum ggu_status vocab_find_pre(const struct vocab *v, const char **name, struct ggu_error *err)
+{
+	*name = NULL;
+	TRY(by_hash(v, name, err));
+	if (!*name) *name = by_shape(v);
+	return GGU_OK;
+}
+
+/* ---- understood ---- */
+
+enum ggu_status vocab_pipeline_from_pre(struct vocab *v, const char *pre, struct ggu_error *err)
+{
+	const struct shape *s = NULL;
+	json_t *steps = json_array(), *added = json_array();
+	for (size_t i = 0; i < N_SHAPES; i++) if (!strcmp(shapes[i].name, pre)) s = shapes + i;
+	if (!s) {
+		json_decref(steps);
+		json_decref(added);
+		return ggu_fail(err, GGU_ERR_UNSUPPORTED, GGU_NO_OFFSET, "tokenizer.ggml.pre", "pre-tokenizer '%.60s' is not known", pre);
+	}
+	for (size_t i = 0; i < 6 && s->split[i]; i++)
+		json_array_append_new(steps, json_pack("{s:s,s:{s:s},s:s,s:b}", "type", "Split", "pattern", "Regex", s->split[i], "behavior", "Isolated", "invert", 0));
+	json_array_append_new(steps, json_pack("{s:s,s:b,s:b}", "type", "ByteLevel", "add_prefix_space", 0, "use_regex", 0));
+	for (size_t i = 0; i < v->n; i++)
+		if (v->types[i] == VOCAB_USER_DEFINED || v->types[i] == VOCAB_CONTROL)
+			json_array_append_new(added, json_pack("{s:I,s:s%,s:b,s:b}", "id", (json_int_t)i, "content", v->tokens[i].p, v->tokens[i].n,
+				"special", v->types[i] == VOCAB_CONTROL, "normalized", 0));
+	json_object_set_new(v->pipeline, "added_tokens", added);
+	json_object_set_new(v->pipeline, "pre_tokenizer", json_pack("{s:s,s:o}", "type", "Sequence", "pretokenizers", steps));
+	if (s->nfc) json_object_set_new(v->pipeline, "normalizer", json_pack("{s:s}", "type", "NFC"));
+	json_object_set_new(v->pipeline, "decoder", json_pack("{s:s}", "type", "ByteLevel"));
+	json_object_set_new(v->pipeline, "model", json_pack("{s:s,s:s,s:b}", "type", "BPE", "order", "merges", "ignore_merges", s->ignore_merges));
+	return GGU_OK;
+}

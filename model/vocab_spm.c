@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: MIT
+ * vocab_spm.c - tokenizer.model: SentencePiece's protobuf, read through a cursor.
+ *
+ * Fields used, of sentencepiece_model.proto: ModelProto 1 pieces {1 piece, 2 score, 3 type}, 2 trainer_spec
+ * {3 model_type, 35 byte_fallback}, 3 normalizer_spec {3 add_dummy_prefix, 4 remove_extra_whitespaces,
+ * 5 escape_whitespaces}. Unknown fields are passed over. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "../libgguf/span.h"
+#include "vocab_impl.h"
+
+enum { MODEL_BPE = 2, PIECE_NORMAL = 1, PIECE_UNKNOWN, PIECE_CONTROL, PIECE_USER_DEFINED, PIECE_UNUSED, PIECE_BYTE };
+struct field { unsigned number, wire; uint64_t v; struct span bytes; };
+
+static bool varint(struct span *s, uint64_t *v)
+{
+	uint8_t b;
+	*v = 0;
+	for (int shift = 0; shift < 64; shift += 7) {
+		if (!span_u8(s, &b)) return false;
+		*v |= (uint64_t)(b & 127) << shift;
+		if (b < 128) return true;
+	}
+	return false;
+}
+
+static bool next_field(struct span *s, struct field *f)
+{
+	uint64_t tag, n;
+	if (!varint(s, &tag)) return false;
+	f->number = (unsigned)(tag >> 3);
+	f->wire = tag & 7;
+	switch (f->wire) {
+	case 0: return varint(s, &f->v);
+	case 1: return span_take(s, 8, &f->bytes);
+	case 2: return varint(s, &n) && n <= s->n && span_take(s, (size_t)n, &f->bytes);
+	case 5: return span_take(s, 4, &f->bytes);
+	default: return false;
+	}
+}
+
+static enum ggu_status bad(struct ggu_error *err, const char *file, uint64_t at, const char *what)
+{
+	ggu_fail(err, GGU_ERR_FORMAT, at, "", "%s", what);
+	if (err) snprintf(err->file, sizeof err->file, "%s", file);
+	return GGU_ERR_FORMAT;
+}
+
+struct spec { uint64_t model_type; bool byte_fallback, dummy_prefix, remove_extra, escape; size_t n_pieces; };
+
+static bool read_specs(struct span s, struct spec *o, uint64_t *at)
+{
+	*o = (struct spec){ 1, false, true, true, true, 0 };
+	while (s.n) {
+		struct field f, g;
+		*at = s.at;
+		if (!next_field(&s, &f)) return false;
+		if (f.wire != 2) continue;
+		o->n_pieces += f.number == 1;
+		for (struct span in = f.bytes; (f.number == 2 || f.number == 3) && in.n; ) {
+			*at = in.at;
+			if (!next_field(&in, &g)) return false;
+			if (g.wire) continue;
+			if (f.number == 2 && g.number == 3) o->model_type = g.v;
+			if (f.number == 2 && g.number == 35) o->byte_fallback = g.v;
+			if (f.number == 3 && g.number == 3) o->dummy_prefix = g.v;
+			if (f.number == 3 && g.number == 4) o->remove_extra = g.v;
+			if (f.number == 3 && g.number == 5) o->escape = g.v;
+		}
+	}
+	return true;
+}
+
+static enum ggu_status read_piece(struct vocab *v, size_t id, struct span in, const char *file, json_t *user, struct ggu_error *err)
+{
+	static const int32_t types[] = { 0, VOCAB_NORMAL, VOCAB_UNKNOWN, VOCAB_CONTROL, VOCAB_NORMAL, VOCAB_UNUSED, VOCAB_BYTE };
+	struct span text = { NULL, 0, in.at };
+	uint64_t type = PIECE_NORMAL, at = in.at;
+	float score = 0;
+	while (in.n) {
+		struct field f;
+		if (!next_field(&in, &f)) return bad(err, file, in.at, "a piece is cut off");
+		if (f.number == 1 && f.wire == 2) text = f.bytes;
+		if (f.number == 2 && f.wire == 5) span_f32(&f.bytes, &score);
+		if (f.number == 3 && f.wire == 0) type = f.v;
+	}
+	if (type < PIECE_NORMAL || type > PIECE_BYTE) return bad(err, file, at, "a piece of unknown type");
+	if (id >= v->n) return GGU_OK;
+	v->tokens[id] = vocab_copy(v, text.p ? (const char *)text.p : "", text.n);
+	if (!v->tokens[id].p) return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
+	v->scores[id] = score;
+	v->types[id] = types[type];
+	if (type == PIECE_USER_DEFINED) json_array_append_new(user, json_integer((json_int_t)id));
+	return GGU_OK;
+}
+
+enum ggu_status vocab_load_spm(struct vocab *v, const char *bytes, size_t n, const char *file, const struct vocab_files *f, struct ggu_error *err)
+{
+	struct span all = { (const unsigned char *)bytes, n, 0 };
+	struct spec o;
+	uint64_t at = 0;
+	size_t id = 0, n_vocab;
+	json_t *user = json_array();
+	enum ggu_status s = GGU_OK;
+	if (!user) return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
+	if (!read_specs(all, &o, &at) || !o.n_pieces) s = bad(err, file, at, "is no SentencePiece model");
+	else if (o.model_type != MODEL_BPE) {
+		s = ggu_fail(err, GGU_ERR_UNSUPPORTED, GGU_NO_OFFSET, "trainer_spec.model_type", "only SentencePiece BPE is supported, not kind %llu", (unsigned long long)o.model_type);
+		if (err) snprintf(err->file, sizeof err->file, "%s", file);
+	}
+	n_vocab = f->hints && f->hints->n_vocab > 0 ? (size_t)f->hints->n_vocab : s ? 0 : o.n_pieces;
+	if (!s) s = vocab_size(v, n_vocab, true, -10000, err);
+	while (!s && all.n) {
+		struct field p;
+		next_field(&all, &p);           /* read_specs has been through here */
+		if (p.number == 1 && p.wire == 2) s = read_piece(v, id++, p.bytes, file, user, err);
+	}
+	if (s) {
+		json_decref(user);
+		return s;
+	}
+	json_object_set_new(v->pipeline, "normalizer", json_pack("{s:s,s:b,s:b,s:b}", "type", "SentencePiece", "add_dummy_prefix", o.dummy_prefix,
+		"remove_extra_whitespaces", o.remove_extra, "escape_whitespaces", o.escape));
+	json_object_set_new(v->pipeline, "model", json_pack("{s:s,s:s,s:b,s:o}", "type", "BPE", "order", "scores", "byte_fallback", o.byte_fallback, "user_defined", user));
+	if (!o.dummy_prefix) v->add_space_prefix = 0;
+	return GGU_OK;
+}
