@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: MIT
+ * gguf-logits - token ids in, float32 logits out.
+ *
+ * A line of input is a sequence; sequences are independent. Per token a row of n_vocab float32, little-endian;
+ * with --hidden the residual stream instead, [n_layer+1][token][n_embd] for each sequence. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "load.h"
+#include "msg.h"
+#include "opt.h"
+#include "out.h"
+
+static struct { const char *model, *arch_file, *output; int jobs, batch, ctx; bool hidden; } o;
+static const struct opt opts[] = {
+	OPT_STR('m', "model", &o.model, "MODEL", "the GGUF file to evaluate"),
+	OPT_FLAG(0, "hidden", &o.hidden, "write the residual stream instead of logits"),
+	OPT_INT(0, "batch", &o.batch, "N", 1, 1 << 20, "tokens computed at once; does not change the result"),
+	OPT_STR(0, "arch-file", &o.arch_file, "YAML", "also know the architecture described in YAML"),
+	OPT_OUTPUT(&o.output),
+	OPT_JOBS(&o.jobs),
+	OPT_COMMON, OPT_END
+};
+
+/* The ids of one line into *ids; returns their number. */
+static size_t parse_line(const char *file, char *line, size_t number, int32_t **ids, size_t *cap)
+{
+	size_t n = 0;
+	for (char *end, *p = line; ; p = end) {
+		long v;
+		p += strspn(p, " \t\r,");
+		if (!*p) return n;
+		errno = 0;
+		v = strtol(p, &end, 10);
+		if (end == p || errno || v < 0 || v > INT32_MAX || !strchr(" \t\r,", *end)) msg_die("%s: line %zu: '%.20s' is no token id", file, number, p);
+		if (n == *cap) {
+			*cap = *cap ? 2**cap : 256;
+			*ids = realloc(*ids, *cap*sizeof **ids);
+			if (!*ids) msg_die("out of memory");
+		}
+		(*ids)[n++] = (int32_t)v;
+	}
+}
+
+static void run(struct model *m, const int32_t *ids, size_t n, FILE *to)
+{
+	size_t width = o.hidden ? (model_n_layer(m) + 1)*model_n_embd(m) : model_n_vocab(m);
+	float *rows = width <= SIZE_MAX/sizeof(float)/n ? malloc(n*width*sizeof *rows) : NULL;
+	struct session_eval e = { .ids = ids, .n = n };
+	struct session *s;
+	struct ggu_error err;
+	if (!rows) msg_die("out of memory for %zu rows", n);
+	*(o.hidden ? &e.hidden : &e.logits) = rows;
+	if (session_new(&s, m, n, (size_t)o.batch, &err) || session_eval(s, &e, &err)) msg_die_error(o.model, &err);
+	if (fwrite(rows, sizeof *rows*width, n, to) != n) msg_die("cannot write: %s", strerror(errno));
+	session_free(s);
+	free(rows);
+}
+
+int main(int argc, char **argv)
+{
+	int n = opt_parse(argc, argv, opts, &(struct opt_program){ "gguf-logits", "evaluate token ids to logits",
+		"-m MODEL [--hidden] [--batch N] [--arch-file YAML] [-o FILE] [-j N] [IDS]", 0, 1 });
+	const char *file = n ? argv[0] : "(stdin)";
+	size_t bytes, cap = 0, line = 1;
+	int32_t *ids = NULL;
+	struct ggu_pool *pool = load_pool(o.jobs);
+	struct model *m = load_model(o.model, o.arch_file, pool);
+	struct out *out = out_open(o.output, true);
+	char *text = load_text(n ? argv[0] : NULL, &bytes), *next;
+	FILE *to = out_fd(out) == 1 ? stdout : fdopen(out_fd(out), "wb");
+	if (!to) msg_die("%s: %s", o.output, strerror(errno));
+	if (strlen(text) != bytes) msg_die("%s: byte %zu: NUL in a list of ids", file, strlen(text));
+	for (char *p = text; p; p = next, line++) {
+		size_t k;
+		next = strchr(p, '\n');
+		if (next) *next++ = 0;
+		k = parse_line(file, p, line, &ids, &cap);
+		if (k) run(m, ids, k, to);
+	}
+	if (fflush(to)) msg_die("cannot write: %s", strerror(errno));
+	out_commit(out);
+	free(ids);
+	free(text);
+	model_close(m);
+	ggu_pool_free(pool);
+	return EXIT_YES;
+}

@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: MIT
+ * gguf-perplexity - perplexity of a text, and how far a model is from another.
+ *
+ * The text is tokenized once, with what the model puts in front, and cut into windows of --ctx tokens; the last
+ * partial one is dropped. In each window token 0 is replaced by BOS where the model adds one, and the logits at
+ * positions ctx/2 .. ctx-2 are scored against the tokens after them: 255 of 512, llama-perplexity's number.
+ * Every score is kept and summed in order in double, so threads cannot show. */
+#include <errno.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "../quant/vec.h"
+#include "load.h"
+#include "logits_file.h"
+#include "msg.h"
+#include "opt.h"
+#include "out.h"
+#include "progress.h"
+
+static struct {
+	const char *model, *base, *arch_file, *save;
+	int jobs, ctx, chunks, batch;
+	bool json;
+	struct opt_list fail_above;
+} o = { .ctx = 512 };
+static const struct opt opts[] = {
+	OPT_STR('m', "model", &o.model, "MODEL", "the GGUF file to measure"),
+	OPT_STR(0, "base", &o.base, "MODEL|LOGITS", "compare with this model, or with logits saved from one"),
+	OPT_INT(0, "ctx", &o.ctx, "N", 4, 1 << 24, "tokens of a window (default: 512)"),
+	OPT_INT(0, "chunks", &o.chunks, "N", 1, 1 << 30, "measure the first N windows only"),
+	OPT_INT(0, "batch", &o.batch, "N", 1, 1 << 20, "tokens computed at once; does not change the result"),
+	OPT_LIST(0, "fail-above", &o.fail_above, "NAME=X", "exit 1 if the result NAME is above X or not a number"),
+	OPT_STR(0, "save-logits", &o.save, "FILE", "write the logits in llama-perplexity's form"),
+	OPT_FLAG(0, "json", &o.json, "print JSON"),
+	OPT_STR(0, "arch-file", &o.arch_file, "YAML", "also know the architecture described in YAML"),
+	OPT_JOBS(&o.jobs),
+	OPT_COMMON, OPT_END
+};
+
+/* One scored position. */
+struct score { double nll, base_nll, kld; bool same_top; };
+struct window {
+	const float *logits, *base;     /* [n][n_vocab]; base NULL: none */
+	const int32_t *next;            /* the tokens to be predicted */
+	size_t n_vocab;
+	struct score *score;            /* [n] */
+};
+
+/* log of the sum of exp, in double, in order */
+static double log_sum(const float *x, size_t n, size_t *top)
+{
+	double sum = 0;
+	*top = 0;
+	for (size_t i = 1; i < n; i++) if (x[i] > x[*top]) *top = i;
+	for (size_t i = 0; i < n; i++) sum += num_exp((double)x[i] - x[*top]);
+	return num_log(sum) + x[*top];
+}
+
+static void score_row(void *ctx, size_t t, int worker)
+{
+	const struct window *w = ctx;
+	size_t n = w->n_vocab, top, base_top;
+	const float *x = w->logits + t*n, *y = w->base ? w->base + t*n : NULL;
+	double lx = log_sum(x, n, &top), ly, d = 0;
+	struct score *s = w->score + t;
+	(void)worker;
+	s->nll = lx - x[w->next[t]];
+	if (!y) return;
+	ly = log_sum(y, n, &base_top);
+	for (size_t i = 0; i < n; i++) {
+		double lp = y[i] - ly;
+		d += num_exp(lp)*(lp - (x[i] - lx));
+	}
+	s->base_nll = ly - y[w->next[t]];
+	s->kld = d;
+	s->same_top = top == base_top;
+}
+
+/* ---- results ---- */
+
+enum { MAX_RESULTS = 24 };
+struct result { const char *name; double value, error; bool has_error, base; };
+struct results { struct result v[MAX_RESULTS]; size_t n; };
+static void result(struct results *r, bool base, const char *name, double value, const double *error)
+{
+	r->v[r->n++] = (struct result){ name, value, error ? *error : 0, error, base };
+}
+
+/* Mean and its standard error of a member of all scores. */
+static double mean(const struct score *s, size_t n, size_t offset, double *error)
+{
+	double sum = 0, squares = 0, m;
+	for (size_t i = 0; i < n; i++) {
+		double x;
+		memcpy(&x, (const char *)(s + i) + offset, sizeof x);
+		sum += x;
+		squares += x*x;
+	}
+	m = sum/(double)n;
+	squares = squares/(double)n - m*m;
+	*error = n > 1 && squares > 0 ? sqrt(squares/(double)(n - 1)) : 0;
+	return m;
+}
+
+static int by_value(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+	return (x > y) - (x < y);
+}
+
+static void base_results(struct results *r, const struct score *s, size_t n, double ppl)
+{
+	double error, kld = mean(s, n, offsetof(struct score, kld), &error), base, base_error, same = 0, same_error, ratio = 0, ratio2 = 0, delta = 0;
+	double *sorted = malloc(n*sizeof *sorted);
+	if (!sorted) msg_die("out of memory");
+	base = num_exp(mean(s, n, offsetof(struct score, base_nll), &base_error));
+	base_error *= base;
+	result(r, true, "base_ppl", base, &base_error);
+	result(r, true, "kld", kld, &error);
+	for (size_t i = 0; i < n; i++) {
+		double l = s[i].nll - s[i].base_nll, p = num_exp(-s[i].nll) - num_exp(-s[i].base_nll);
+		sorted[i] = s[i].kld;
+		same += s[i].same_top;
+		ratio += l;
+		ratio2 += l*l;
+		delta += p*p;
+	}
+	qsort(sorted, n, sizeof *sorted, by_value);
+	result(r, true, "kld_median", n % 2 ? sorted[n/2] : (sorted[n/2 - 1] + sorted[n/2])/2, NULL);
+	result(r, true, "kld_p99", sorted[(size_t)(0.99*(double)(n - 1) + 0.5)], NULL);
+	result(r, true, "kld_p999", sorted[(size_t)(0.999*(double)(n - 1) + 0.5)], NULL);
+	result(r, true, "kld_max", sorted[n - 1], NULL);
+	same /= (double)n;
+	same_error = n > 1 ? sqrt(same*(1 - same)/(double)(n - 1)) : 0;
+	result(r, true, "top1", same, &same_error);
+	ratio /= (double)n;
+	ratio2 = ratio2/(double)n - ratio*ratio;
+	ratio2 = n > 1 && ratio2 > 0 ? sqrt(ratio2/(double)(n - 1))*ppl/base : 0;
+	result(r, true, "ratio", ppl/base, &ratio2);
+	result(r, true, "rms_delta_p", sqrt(delta/(double)n), NULL);
+	free(sorted);
+}
+
+static void print_json(const struct results *r, size_t n_tokens, size_t n_scored)
+{
+	json_t *root = json_object(), *base = NULL, *to;
+	char name[64];
+	for (size_t i = 0; i < r->n; i++) {
+		const struct result *x = r->v + i;
+		if (x->base && !base) base = json_object();
+		to = x->base ? base : root;
+		snprintf(name, sizeof name, "%s", !strcmp(x->name, "base_ppl") ? "ppl" : x->name);
+		for (int k = 0; k < (x->has_error ? 2 : 1); k++) {
+			double v = k ? x->error : x->value;
+			json_object_set_new(to, name, isfinite(v) ? json_real(v) : json_string(v != v ? "nan" : v > 0 ? "inf" : "-inf"));
+			if (!k) strncat(name, "_stderr", sizeof name - strlen(name) - 1);
+		}
+	}
+	json_object_set_new(root, "n_tokens", json_integer((json_int_t)n_tokens));
+	json_object_set_new(root, "n_scored", json_integer((json_int_t)n_scored));
+	json_object_set_new(root, "n_ctx", json_integer(o.ctx));
+	if (base) json_object_set_new(root, "base", base);
+	if (json_dumpf(root, stdout, JSON_INDENT(1) | JSON_REAL_PRECISION(17)) || putchar('\n') == EOF) msg_die("standard output: %s", strerror(errno));
+	json_decref(root);
+}
+
+/* 4 decimals where there are digits before the point, else 6 */
+static void print_text(const struct results *r)
+{
+	for (size_t i = 0; i < r->n; i++) {
+		const struct result *x = r->v + i;
+		int digits = strstr(x->name, "ppl") ? 4 : 8;
+		printf("%s %.*f", x->name, digits, x->value);
+		if (x->has_error) printf(" +- %.*f", digits, x->error);
+		putchar('\n');
+	}
+}
+
+static const struct result *find(const struct results *r, const char *name, size_t n)
+{
+	for (size_t i = 0; i < r->n; i++) if (strlen(r->v[i].name) == n && !memcmp(r->v[i].name, name, n)) return r->v + i;
+	return NULL;
+}
+
+static int verdict(const struct results *r)
+{
+	int status = EXIT_YES;
+	for (size_t i = 0; i < o.fail_above.n; i++) {
+		const char *rule = o.fail_above.v[i], *eq = strchr(rule, '=');
+		const struct result *x = find(r, rule, (size_t)(eq - rule));
+		double bound = strtod(eq + 1, NULL);
+		if (!x) msg_die("--fail-above %s: there is no such result here", rule);
+		if (x->value <= bound) continue;
+		msg_warn("%s is %.8g, above %.8g", x->name, x->value, bound);
+		status = EXIT_NO;
+	}
+	return status;
+}
+
+static void check_rules(void)
+{
+	for (size_t i = 0; i < o.fail_above.n; i++) {
+		const char *eq = strchr(o.fail_above.v[i], '=');
+		char *end;
+		if (!eq || eq == o.fail_above.v[i] || (strtod(eq + 1, &end), end == eq + 1) || *end) msg_die("--fail-above wants NAME=NUMBER, not '%s'", o.fail_above.v[i]);
+	}
+}
+
+/* ---- the loop ---- */
+
+struct side { struct model *m; struct session *s; const char *path; float *logits; };
+
+static void side_open(struct side *d, const char *path, struct ggu_pool *pool)
+{
+	struct ggu_error err;
+	d->path = path;
+	d->m = load_model(path, o.arch_file, pool);
+	if (session_new(&d->s, d->m, (size_t)o.ctx, (size_t)o.batch, &err)) msg_die_error(path, &err);
+}
+
+/* Logits of the scored positions of one window. */
+static void side_eval(struct side *d, const int32_t *ids)
+{
+	size_t first = (size_t)o.ctx/2, n = (size_t)o.ctx - 1 - first;
+	struct session_eval e = { .ids = ids, .n = (size_t)o.ctx - 1, .first = first };
+	struct ggu_error err;
+	if (!d->logits) d->logits = malloc(n*model_n_vocab(d->m)*sizeof *d->logits);
+	if (!d->logits) msg_die("out of memory");
+	e.logits = d->logits;
+	session_reset(d->s);
+	if (session_eval(d->s, &e, &err)) msg_die_error(d->path, &err);
+}
+
+int main(int argc, char **argv)
+{
+	int operands = opt_parse(argc, argv, opts, &(struct opt_program){ "gguf-perplexity", "measure perplexity, and the divergence from another model",
+		"-m MODEL [--base MODEL|LOGITS] [--ctx N] [--chunks N]\n[--batch N] [--fail-above NAME=X]... [--save-logits FILE]\n[--json] [--arch-file YAML] [-j N] [TEXT]", 0, 1 });
+	const char *text_name = operands ? argv[0] : NULL;
+	struct ggu_pool *pool = load_pool(o.jobs);
+	struct side a = { 0 }, b = { 0 };
+	struct logits_file base = { 0 }, save = { 0 };
+	bool from_file = o.base && logits_file_is(o.base);
+	struct out *out = NULL;
+	struct results r = { 0 };
+	struct vocab *v;
+	struct tokenizer *t;
+	struct ggu_error err;
+	struct score *score;
+	int32_t *ids = NULL, *window;
+	size_t n_ids = 0, cap = 0, bytes, first = (size_t)o.ctx/2, per = (size_t)o.ctx - 1 - first, windows;
+	double error, m;
+	char *text;
+	check_rules();
+	side_open(&a, o.model, pool);
+	if (from_file) logits_file_open(&base, o.base);
+	else if (o.base) side_open(&b, o.base, pool);
+	load_tokenizer(a.m, o.model, &v, &t);
+	text = load_text(text_name, &bytes);
+	if (tokenizer_encode(t, text, bytes, TOKENIZE_BOS | TOKENIZE_SPECIAL, &ids, &n_ids, &cap, &err)) msg_die_error(load_base_name(text_name), &err);
+	windows = n_ids/(size_t)o.ctx;
+	if (windows < 1) msg_die("%s: %zu tokens are less than a window of %d", load_base_name(text_name), n_ids, o.ctx);
+	if (o.chunks && windows > (size_t)o.chunks) windows = (size_t)o.chunks;
+	if (b.m && model_n_vocab(b.m) != model_n_vocab(a.m)) msg_die("%s has %zu tokens, %s %zu: they cannot be compared", o.model, model_n_vocab(a.m), o.base, model_n_vocab(b.m));
+	if (from_file && (base.n_vocab != model_n_vocab(a.m) || base.n_ctx != (size_t)o.ctx))
+		msg_die("%s is of windows of %zu and %zu tokens, not of %d and %zu", o.base, base.n_ctx, base.n_vocab, o.ctx, model_n_vocab(a.m));
+	if (from_file && windows > base.n_chunk) windows = base.n_chunk;
+	for (size_t i = 0; from_file && i < windows*(size_t)o.ctx; i++)
+		if (base.tokens[i] != ids[i]) msg_die("%s: token %zu is %d, but %d in this text", o.base, i, (int)base.tokens[i], (int)ids[i]);
+	score = calloc(windows*per, sizeof *score);
+	window = malloc((size_t)o.ctx*sizeof *window);
+	if (from_file) b.logits = malloc(per*base.n_vocab*sizeof *b.logits);
+	if (!score || !window || (from_file && !b.logits)) msg_die("out of memory");
+	if (o.save) {
+		FILE *f;
+		out = out_open(o.save, true);
+		f = fdopen(out_fd(out), "wb");
+		if (!f) msg_die("%s: %s", o.save, strerror(errno));
+		logits_file_create(&save, f, o.save, (size_t)o.ctx, model_n_vocab(a.m), windows, ids);
+	}
+	progress_begin("windows", windows, "windows");
+	for (size_t w = 0; w < windows; w++) {
+		struct window job = { .next = ids + w*(size_t)o.ctx + first + 1, .n_vocab = model_n_vocab(a.m), .score = score + w*per };
+		memcpy(window, ids + w*(size_t)o.ctx, (size_t)o.ctx*sizeof *window);
+		if (vocab_add_bos(v) && vocab_bos(v) >= 0) window[0] = vocab_bos(v);
+		side_eval(&a, window);
+		if (from_file) logits_file_read(&base, b.logits);
+		else if (b.m) side_eval(&b, window);
+		job.logits = a.logits;
+		job.base = o.base ? b.logits : NULL;
+		ggu_pool_run(pool, per, score_row, &job);
+		if (o.save) logits_file_write(&save, a.logits);
+		progress_set(w + 1);
+	}
+	progress_end();
+	if (o.save) {
+		if (fflush(save.f)) msg_die("%s: %s", o.save, strerror(errno));
+		out_commit(out);
+	}
+	m = num_exp(mean(score, windows*per, offsetof(struct score, nll), &error));
+	error *= m;
+	result(&r, false, "ppl", m, &error);
+	if (o.base) base_results(&r, score, windows*per, m);
+	if (o.json) print_json(&r, windows*(size_t)o.ctx, windows*per);
+	else print_text(&r);
+	if (fclose(stdout)) msg_die("standard output: %s", strerror(errno));
+	return verdict(&r);
+}

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: MIT
+ * gguf-run - complete a prompt: prompt in, continuation out, and nothing else on stdout. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "../model/sample.h"
+#include "load.h"
+#include "msg.h"
+#include "opt.h"
+
+static struct {
+	const char *model, *prompt, *arch_file;
+	int jobs, n, top_k, ctx;
+	uint64_t seed;
+	double temp, top_p;
+	bool ids;
+} o = { .n = 128, .top_k = 40, .temp = 0.8, .top_p = 0.95 };
+static const struct opt opts[] = {
+	OPT_STR('m', "model", &o.model, "MODEL", "the GGUF file to run"),
+	OPT_STR('p', "prompt", &o.prompt, "PROMPT", "the prompt (default: FILE, or standard input)"),
+	OPT_INT('n', "tokens", &o.n, "N", 0, 1 << 24, "most tokens to add (default: 128)"),
+	OPT_U64(0, "seed", &o.seed, "S", 0, 1.8446744073709552e19, "seed of the random numbers (default: 0)"),
+	OPT_DOUBLE(0, "temp", &o.temp, "T", 0, 100, "temperature; 0 takes the likeliest token (default: 0.8)"),
+	OPT_INT(0, "top-k", &o.top_k, "K", 0, 1 << 24, "draw from the K likeliest; 0: all (default: 40)"),
+	OPT_DOUBLE(0, "top-p", &o.top_p, "P", 0, 1, "draw from the fewest that have probability P together (default: 0.95)"),
+	OPT_INT(0, "ctx", &o.ctx, "N", 1, 1 << 24, "most positions (default: what prompt and -n need)"),
+	OPT_FLAG(0, "ids", &o.ids, "print token ids instead of text"),
+	OPT_STR(0, "arch-file", &o.arch_file, "YAML", "also know the architecture described in YAML"),
+	OPT_JOBS(&o.jobs),
+	OPT_COMMON, OPT_END
+};
+
+static void put(const char *text, size_t n)
+{
+	if ((n && fwrite(text, 1, n, stdout) != n) || fflush(stdout)) msg_die("standard output: %s", strerror(errno));
+}
+
+static void show(struct detokenizer *d, int32_t id)
+{
+	const char *text;
+	size_t n;
+	char number[16];
+	if (o.ids) {
+		put(number, (size_t)snprintf(number, sizeof number, "%d\n", (int)id));
+		return;
+	}
+	if (detokenizer_add(d, id, &text, &n)) msg_die("out of memory");
+	put(text, n);
+}
+
+static void generate(struct model *m, const struct vocab *v, struct detokenizer *d, const int32_t *prompt, size_t n_prompt)
+{
+	size_t ctx = o.ctx ? (size_t)o.ctx : n_prompt + (size_t)o.n, n_vocab = model_n_vocab(m);
+	float *logits = malloc(n_vocab*sizeof *logits);
+	int32_t *order = malloc(n_vocab*sizeof *order), id;
+	struct sampler sampler = { o.temp, o.top_p, (size_t)o.top_k, 0 };
+	struct session_eval e = { .ids = prompt, .n = n_prompt, .logits = logits, .first = n_prompt - 1 };
+	struct session *s;
+	struct ggu_error err;
+	if (!logits || !order) msg_die("out of memory");
+	if (n_prompt > ctx) msg_die("the prompt has %zu tokens, the context %zu positions", n_prompt, ctx);
+	sampler_seed(&sampler, o.seed);
+	if (session_new(&s, m, ctx, 0, &err)) msg_die_error(o.model, &err);
+	for (int i = 0; i < o.n; i++) {
+		if (session_eval(s, &e, &err)) msg_die_error(o.model, &err);
+		id = sampler_next(&sampler, logits, n_vocab, order);
+		if (vocab_is_end(v, id)) break;
+		show(d, id);
+		if (session_pos(s) == ctx && i + 1 < o.n) { msg_note("the context of %zu positions is full", ctx); break; }
+		e = (struct session_eval){ .ids = &id, .n = 1, .logits = logits };
+	}
+	session_free(s);
+	free(logits);
+	free(order);
+}
+
+int main(int argc, char **argv)
+{
+	int operands = opt_parse(argc, argv, opts, &(struct opt_program){ "gguf-run", "complete a prompt",
+		"-m MODEL [-p PROMPT] [-n N] [--seed S] [--temp T] [--top-k K]\n[--top-p P] [--ctx N] [--ids] [--arch-file YAML] [-j N] [FILE]", 0, 1 });
+	struct ggu_pool *pool = load_pool(o.jobs);
+	struct model *m = load_model(o.model, o.arch_file, pool);
+	struct vocab *v;
+	struct tokenizer *t;
+	struct detokenizer *d;
+	struct ggu_error err;
+	int32_t *ids = NULL;
+	size_t n = 0, cap = 0, bytes;
+	char *text = NULL;
+	const char *rest;
+	if (o.prompt && operands) msg_die("both -p and FILE: which is the prompt?");
+	load_tokenizer(m, o.model, &v, &t);
+	if (!o.prompt) text = load_text(operands ? argv[0] : NULL, &bytes);
+	else bytes = strlen(o.prompt);
+	if (tokenizer_encode(t, text ? text : o.prompt, bytes, TOKENIZE_BOS | TOKENIZE_SPECIAL, &ids, &n, &cap, &err)) msg_die_error(operands ? argv[0] : "prompt", &err);
+	if (!n && vocab_bos(v) >= 0) {
+		ids = malloc(sizeof *ids);
+		if (!ids) msg_die("out of memory");
+		ids[n++] = vocab_bos(v);
+	}
+	if (!n) msg_die("the prompt is empty, and the model has no token to begin with");
+	if (detokenizer_new(&d, t)) msg_die("out of memory");
+	for (size_t i = 0; !o.ids && i < n; i++) {      /* the continuation follows the prompt's text */
+		size_t k;
+		if (detokenizer_add(d, ids[i], &rest, &k)) msg_die("out of memory");
+	}
+	generate(m, v, d, ids, n);
+	if (!o.ids) {
+		detokenizer_end(d, &rest, &bytes);
+		put(rest, bytes);
+	}
+	if (fclose(stdout)) msg_die("standard output: %s", strerror(errno));
+	detokenizer_free(d);
+	tokenizer_free(t);
+	vocab_free(v);
+	free(ids);
+	free(text);
+	model_close(m);
+	ggu_pool_free(pool);
+	return EXIT_YES;
+}
