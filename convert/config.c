@@ -7,6 +7,7 @@
 #include <string.h>
 #include "../quant/vec.h"
 #include "config.h"
+#include "convert.h"
 #include "file.h"
 
 enum { MAX_DEPTH = 32 };        /* names that use names */
@@ -76,9 +77,10 @@ static enum ggu_status lookup(void *ctx, const void *object, const char *name, s
 
 /* ---- functions beyond expr.h ---- */
 
-/* llama3_factors(theta, n_dims, factor, low, high, original): what each rotary frequency is divided by, in float32
- * as transformers and llama.cpp compute it. Source: "llama3" rope scaling of transformers. */
-static enum ggu_status llama3_factors(const double *a, struct expr_arena *arena, struct expr_value *v)
+/* wavelength_factors(theta, n_dims, factor, low, high, original): what each rotary frequency is divided by: nothing for
+ * wavelengths up to original/high, factor beyond original/low, smooth between; in float32, as transformers and
+ * llama.cpp compute it. Source: rope type "llama3" of transformers. */
+static enum ggu_status wavelength_factors(const double *a, struct expr_arena *arena, struct expr_value *v)
 {
 	size_t n = (size_t)a[1]/2;
 	float factor = (float)a[2], low = (float)a[3], high = (float)a[4], original = (float)a[5];
@@ -104,14 +106,14 @@ static enum ggu_status call(void *ctx, const char *name, const struct expr_value
 {
 	double a[6];
 	(void)ctx;
-	if (strcmp(name, "llama3_factors")) return GGU_OK;
+	if (strcmp(name, "wavelength_factors")) return GGU_OK;
 	*known = true;
 	if (n != 6) return ggu_fail(err, GGU_ERR_FORMAT, GGU_NO_OFFSET, name, "wants 6 arguments");
 	for (size_t k = 0; k < n; k++) {
 		if (args[k].kind != EXPR_INT && args[k].kind != EXPR_FLOAT) return ggu_fail(err, GGU_ERR_FORMAT, GGU_NO_OFFSET, name, "argument %zu is no number", k + 1);
 		a[k] = args[k].kind == EXPR_INT ? (double)args[k].u.i : args[k].u.f;
 	}
-	if (llama3_factors(a, arena, v)) return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, name, "arguments out of range");
+	if (wavelength_factors(a, arena, v)) return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, name, "arguments out of range");
 	return GGU_OK;
 }
 
@@ -148,16 +150,6 @@ enum ggu_status config_true(struct config *c, const struct yaml_node *e, bool ab
 
 /* ---- opening ---- */
 
-static enum ggu_status unknown_class(const struct arch_set *set, const char *name, struct ggu_error *err)
-{
-	char known[100];
-	size_t n = 0;
-	known[0] = 0;
-	for (size_t k = 0; k < arch_count(set); k++)
-		n += (size_t)snprintf(known + n, n < sizeof known ? sizeof known - n : 0, "%s%s", k ? " " : "", arch_at(set, k)->name);
-	return file_fail(err, GGU_ERR_UNSUPPORTED, "config.json", GGU_NO_OFFSET, "architectures[0]", "%.40s is not known; known: %s", name, known);
-}
-
 static enum ggu_status find_class(struct config *c, const struct arch_set *set, struct ggu_error *err)
 {
 	const json_t *list = json_object_get(c->root, "architectures");
@@ -166,10 +158,19 @@ static enum ggu_status find_class(struct config *c, const struct arch_set *set, 
 	name = json_string_value(json_array_get(list, 0));
 	if (!name) return file_fail(err, GGU_ERR_FORMAT, "config.json", GGU_NO_OFFSET, "architectures", "does not name the model's class");
 	c->arch = arch_find_class(set, name, &c->defaults);
-	return c->arch && c->arch->convert ? GGU_OK : unknown_class(set, name, err);
+	if (c->arch && c->arch->convert) return GGU_OK;
+	return file_fail(err, GGU_ERR_UNSUPPORTED, "config.json", GGU_NO_OFFSET, CONVERT_CLASS, "no architecture is known for %.80s", name);
 }
 
-enum ggu_status config_open(struct config *c, const char *dir, const struct arch_set *set, const char *fallback, struct ggu_error *err)
+/* The architecture that takes folders without config.json. */
+static const struct arch *fallback(const struct arch_set *set)
+{
+	for (size_t k = 0; k < arch_count(set); k++)
+		if (yaml_is(yaml_get(arch_at(set, k)->convert, "vocab_without_config"), "true")) return arch_at(set, k);
+	return NULL;
+}
+
+enum ggu_status config_open(struct config *c, const char *dir, const struct arch_set *set, bool optional, struct ggu_error *err)
 {
 	enum ggu_status s;
 	*c = (struct config){ .i = -1, .x = -1 };
@@ -177,10 +178,8 @@ enum ggu_status config_open(struct config *c, const char *dir, const struct arch
 	if (!c->arena) return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
 	c->scope = (struct expr_scope){ c, lookup, call };
 	s = file_json(dir, "config.json", &c->root, err);
-	if (s == GGU_ERR_MISSING && fallback) {
-		c->arch = arch_find(set, fallback);
-		s = c->arch ? GGU_OK : s;
-	} else if (!s) {
+	if (s == GGU_ERR_MISSING && optional && (c->arch = fallback(set))) s = GGU_OK;
+	else if (!s) {
 		c->text = json_object_get(c->root, "text_config");
 		if (!json_is_object(c->text)) c->text = c->root;
 		s = find_class(c, set, err);

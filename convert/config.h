@@ -21,9 +21,9 @@ struct config {
 	unsigned depth;
 	char expr_name[64];                     /* the name whose own expression failed, for messages */
 };
-/* Reads the folder's files and finds the class in `set`. need false: a missing config.json leaves root NULL and takes
- * the architecture named by fallback. */
-enum ggu_status config_open(struct config *c, const char *dir, const struct arch_set *set, const char *fallback, struct ggu_error *err);
+/* Reads the folder's files and finds the class in `set`. optional: a missing config.json leaves root NULL and takes the
+ * architecture whose convert part says vocab_without_config. */
+enum ggu_status config_open(struct config *c, const char *dir, const struct arch_set *set, bool optional, struct ggu_error *err);
 void config_close(struct config *c);
 /* The value of an expression of the description; messages name its line. */
 enum ggu_status config_eval(struct config *c, const struct yaml_node *e, struct expr_value *v, struct ggu_error *err);

@@ -243,7 +243,7 @@ static enum ggu_status load(struct convert *c, const char *dir, const struct con
 	uint32_t file_type = 0;
 	enum ggu_status s = arch_set_new(&c->archs, err);
 	if (!s && o->arch_file) s = arch_set_add_file(c->archs, o->arch_file, err);
-	if (!s) s = config_open(&c->config, dir, c->archs, o->vocab_only ? "llama" : NULL, err);
+	if (!s) s = config_open(&c->config, dir, c->archs, o->vocab_only, err);
 	if (!s && c->config.root) s = run_checks(&c->config, err);
 	if (!s && !o->vocab_only) {
 		s = checkpoint_open(&c->source, dir, err);
@@ -267,6 +267,20 @@ enum ggu_status convert_open(struct convert **out, const char *dir, const struct
 	enum ggu_status s = c ? load(c, dir, o, err) : no_memory(err);
 	if (s) convert_close(c);
 	else *out = c;
+	return s;
+}
+
+enum ggu_status convert_classes(const char *arch_file, void (*each)(void *ctx, const char *hf_class, const char *arch), void *ctx, struct ggu_error *err)
+{
+	struct arch_set *set;
+	enum ggu_status s = arch_set_new(&set, err);
+	if (s) return s;
+	if (arch_file) s = arch_set_add_file(set, arch_file, err);
+	for (size_t i = 0; !s && i < arch_count(set); i++) {
+		const struct yaml_node *classes = yaml_get(arch_at(set, i)->root, "classes");
+		for (size_t k = 0; k < classes->count; k++) each(ctx, classes->keys[k]->text, arch_at(set, i)->name);
+	}
+	arch_set_free(set);
 	return s;
 }
 

@@ -22,8 +22,9 @@ struct convert_options {
 };
 
 struct convert;         /* a checkpoint, planned */
-/* Errors name the file inside the folder in err->file. GGU_ERR_UNSUPPORTED: an unknown class (the known architectures are
- * named), a tensor without a place, a check of the description. GGU_ERR_RANGE: no such type. */
+/* Errors name the file inside the folder in err->file. GGU_ERR_UNSUPPORTED: an unknown class (err->where is then
+ * CONVERT_CLASS), a tensor without a place, a check of the description. GGU_ERR_RANGE: no such type. */
+#define CONVERT_CLASS "architectures[0]"
 enum ggu_status convert_open(struct convert **c, const char *dir, const struct convert_options *o, struct ggu_error *err);
 const struct ggu_meta *convert_meta(const struct convert *c);
 size_t convert_n_tensors(const struct convert *c);
@@ -34,5 +35,7 @@ size_t convert_n_sources(const struct convert *c, size_t i);
 /* n bytes from byte `at` of tensor i in type convert_from, whole elements. One thread; forward is fast. */
 enum ggu_status convert_read(struct convert *c, size_t i, uint64_t at, void *to, size_t n, struct ggu_error *err);
 void convert_close(struct convert *c);
+/* Every Hugging Face class that has a description, sorted by architecture. */
+enum ggu_status convert_classes(const char *arch_file, void (*each)(void *ctx, const char *hf_class, const char *arch), void *ctx, struct ggu_error *err);
 
 #endif

@@ -102,6 +102,22 @@ static void print_plan(const struct convert *c, const struct job *j, uint64_t fi
 	printf("%llu bytes\n", (unsigned long long)file_bytes);
 }
 
+static void print_class(void *ctx, const char *hf_class, const char *arch)
+{
+	(void)ctx;
+	fprintf(stderr, "  %-36s %s\n", hf_class, arch);
+}
+_Noreturn static void refuse(const char *dir, const struct ggu_error *err)
+{
+	struct ggu_error other;
+	if (strcmp(err->where, CONVERT_CLASS) || err->code != GGU_ERR_UNSUPPORTED) msg_die_error(dir, err);
+	msg_error(dir, err);
+	fprintf(stderr, "Known classes, and their architectures (--arch-file adds one):\n");
+	convert_classes(o.arch_file, print_class, NULL, &other);
+	out_abandon_all();
+	exit(EXIT_TROUBLE);
+}
+
 /* A recipe, unless convert knows the type itself: it rounds these as llama.cpp's converter does. */
 static const struct recipe *recipe_of(const char *type)
 {
@@ -162,7 +178,7 @@ int main(int argc, char **argv)
 	enter_sandbox(dir);
 	if (o.imatrix && imatrix_read(&im, o.imatrix, &err)) msg_die_error(o.imatrix, &err);
 	if (convert_open(&c, dir, &(struct convert_options){ .type = recipe ? "exact" : o.type, .vocab_only = o.vocab_only, .name = o.name,
-		.metadata = o.metadata, .arch_file = o.arch_file, .warn = warn, .warn_ctx = (void *)(uintptr_t)dir }, &err)) msg_die_error(dir, &err);
+		.metadata = o.metadata, .arch_file = o.arch_file, .warn = warn, .warn_ctx = (void *)(uintptr_t)dir }, &err)) refuse(dir, &err);
 	struct ggu_meta *meta = plan(&j, c, dir, recipe, im);
 	struct ggu_writer *w = remake_writer(&j.r, meta);
 	if (o.dry_run) print_plan(c, &j, ggu_writer_file_bytes(w));

@@ -63,7 +63,7 @@ says "a key of the wrong kind" "n_layers" gguf-convert --arch-file "$TMP/tiny.ya
 ok "nothing is left behind" [ ! -e "$TMP/no.gguf" ]
 
 # ---- refusals ----
-says "an unknown class" "known: " gguf-convert -o "$TMP/no.gguf" "$TMP/m"
+says "an unknown class" MistralForCausalLM gguf-convert -o "$TMP/no.gguf" "$TMP/m"
 echo '{"architectures": ["LlamaForCausalLM"], "hidden_act": "relu"' >"$TMP/m/config.json"
 says "broken JSON" "$TMP/m: config.json: byte 60" gguf-convert -o "$TMP/no.gguf" "$TMP/m"
 echo '{"architectures": ["LlamaForCausalLM"], "hidden_act": "relu"}' >"$TMP/m/config.json"
