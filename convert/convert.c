@@ -187,10 +187,6 @@ static enum ggu_status arch_to_meta(struct convert *c, struct ggu_error *err)
 
 /* ---- vocabulary ---- */
 
-/* Without a vocabulary reader in the program the file gets none. */
-#pragma weak vocab_from_dir
-#pragma weak vocab_to_meta
-#pragma weak vocab_free
 
 enum { MAX_EOS = 64 };
 static int64_t id_of(const struct config *c, const char *key)
@@ -221,7 +217,6 @@ static enum ggu_status vocab_part(struct convert *c, const char *dir, struct ggu
 	if (!e) e = json_object_get(f->root, "eos_token_id");
 	h.n_eos = ids_of(e, eos);
 	if (!h.n_eos) h.n_eos = ids_of(json_object_get(f->generation, "eos_token_id"), eos);
-	if (!vocab_from_dir) return GGU_OK;
 	if ((s = vocab_from_dir(&v, dir, &h, err))) return s;
 	s = vocab_to_meta(v, c->meta, err);
 	vocab_free(v);
