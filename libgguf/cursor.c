@@ -184,6 +184,7 @@ enum ggu_status ggu_cursor_block(struct ggu_cursor *c, struct ggu_arena *a, size
 {
 	bool known = c->s->size != UINT64_MAX;
 	size_t have = 0, room = known || n < GROW_BYTES ? n : GROW_BYTES;
+	uint64_t at = c->at;
 	char *p;
 
 	if (n > ggu_cursor_left(c))
@@ -192,7 +193,12 @@ enum ggu_status ggu_cursor_block(struct ggu_cursor *c, struct ggu_arena *a, size
 	for (;;) {
 		if (!p)
 			return ggu_fail(c->err, GGU_ERR_NOMEM, c->at, c->where, "out of memory for %zu bytes", n);
-		GGU_TRY(ggu_cursor_bytes(c, p + have, room - have));
+		enum ggu_status status = ggu_cursor_bytes(c, p + have, room - have);
+		if (status == GGU_ERR_TRUNCATED) {      /* of the block, not of this part */
+			c->at = at;
+			return short_of(c, n);
+		}
+		GGU_TRY(status);
 		have = room;
 		if (have == n)
 			break;

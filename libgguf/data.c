@@ -14,6 +14,12 @@ static enum ggu_status failed(const struct ggu_file *f, const struct ggu_tensor 
 	return status;
 }
 
+static enum ggu_status ends_at(const struct ggu_source *s, const struct ggu_tensor *t, uint64_t end, struct ggu_error *err)
+{
+	return ggu_fail(err, GGU_ERR_TRUNCATED, end, "", "the file ends %llu bytes too early",
+	                (unsigned long long)(s->data_offset + t->offset + t->bytes - end));
+}
+
 static enum ggu_status bytes(struct ggu_file *f, const struct ggu_tensor *t, uint64_t from, void *to, size_t n, struct ggu_error *err)
 {
 	struct ggu_source *s = &f->source[t->source];
@@ -29,8 +35,7 @@ static enum ggu_status bytes(struct ggu_file *f, const struct ggu_tensor *t, uin
 		return GGU_OK;
 	GGU_TRY(s->seekable ? ggu_source_pread(s, at, to, n, &got, err) : ggu_source_read(s, at, to, n, &got, err));
 	if (got < n)
-		return ggu_fail(err, GGU_ERR_TRUNCATED, at + got, "", "the file ends inside the data, %llu bytes short",
-		                (unsigned long long)(t->bytes - from - got));
+		return ends_at(s, t, s->seekable ? at + got : s->buf_at, err);  /* of a pipe, all is read now */
 	if (s->big)
 		ggu_swap_blocks(to, n/info->block_bytes, info);
 	return GGU_OK;

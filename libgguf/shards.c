@@ -128,7 +128,7 @@ static enum ggu_status open_all(struct ggu_file *f, const char *path, uint32_t n
 	for (uint32_t i = no ? 0 : 1; i < count; i++)
 		GGU_TRY(open_one(f, i, count, path, &n_tensors, err));
 	if (f->table.n != n_tensors)
-		return ggu_fail(err, GGU_ERR_FORMAT, GGU_NO_OFFSET, "split.tensors.count", "is %llu, but the shards hold %zu tensors",
+		return ggu_fail(err, GGU_ERR_FORMAT, ggu_meta_find(f->meta, "split.tensors.count")->offset, "split.tensors.count", "is %llu, but the shards hold %zu tensors",
 		                (unsigned long long)n_tensors, f->table.n);
 	ggu_meta_remove(f->meta, "split.no");
 	ggu_meta_remove(f->meta, "split.count");

@@ -89,10 +89,10 @@ static enum ggu_status entry(struct ggu_cursor *c, struct ggu_table *x, uint32_t
 	at.n_dims = c->at;
 	GGU_TRY(ggu_cursor_u32(c, &t.n_dims));
 	at.ne = c->at;
-	for (uint32_t i = 0; i < t.n_dims && i < 4; i++)
-		GGU_TRY(ggu_cursor_u64(c, &t.ne[i]));
-	at.type = c->at;
 	if (t.n_dims <= 4) {            /* else ggu_tensor_check refuses it */
+		for (uint32_t i = 0; i < t.n_dims; i++)
+			GGU_TRY(ggu_cursor_u64(c, &t.ne[i]));
+		at.type = c->at;
 		GGU_TRY(ggu_cursor_u32(c, &t.type));
 		GGU_TRY(ggu_cursor_u64(c, &t.offset));
 	}
