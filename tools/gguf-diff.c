@@ -167,9 +167,9 @@ static json_t *json_tensor(const struct ggu_tensor *t)
 	return j;
 }
 
-static void differ_tensor(const struct ggu_tensor *a, const struct ggu_tensor *b)
+/* a or b, but not both, may be NULL */
+static void differ_tensor(struct ggu_str name, const struct ggu_tensor *a, const struct ggu_tensor *b)
 {
-	struct ggu_str name = name_of(a ? a : b);
 	json_t *j = note(TENSORS, "name", name);
 	char x[128], y[128], *n = text_mask(name.p, name.n);
 	describe(x, a);
@@ -185,11 +185,11 @@ static void diff_tensors(const struct ggu_file *a, const struct ggu_file *b, boo
 {
 	for (size_t i = 0; i < ggu_file_n_tensors(a); i++) {
 		const struct ggu_tensor *x = ggu_file_tensor(a, i), *y = ggu_file_find(b, x->name);
-		if (!pass_over(x->name) && (!y || (types && x->type != y->type) || x->n_dims != y->n_dims || !same_shape(x, y))) differ_tensor(x, y);
+		if (!pass_over(x->name) && (!y || (types && x->type != y->type) || x->n_dims != y->n_dims || !same_shape(x, y))) differ_tensor(name_of(x), x, y);
 	}
 	for (size_t i = 0; i < ggu_file_n_tensors(b); i++) {
 		const struct ggu_tensor *y = ggu_file_tensor(b, i);
-		if (!pass_over(y->name) && !ggu_file_find(a, y->name)) differ_tensor(NULL, y);
+		if (!pass_over(y->name) && !ggu_file_find(a, y->name)) differ_tensor(name_of(y), NULL, y);
 	}
 }
 

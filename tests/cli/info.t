@@ -28,9 +28,9 @@ set -o pipefail
 (cat m.gguf; head -c 300000 /dev/zero) | gguf-info -q >/dev/null
 EOF
 if bash -c true 2>/dev/null; then ok "the writer of the pipe does not die" bash pipefail; else skip "pipefail" "no bash"; fi
-head -c 60000 m.gguf >cut
-not_ok "a pipe cut short" 2 sh -c 'cat cut | gguf-info'
-not_ok "a file cut short" 2 gguf-info cut
+head -c 60000 m.gguf >short
+not_ok "a pipe cut short" 2 sh -c 'cat short | gguf-info'
+not_ok "a file cut short" 2 gguf-info short
 not_ok "an empty file" 2 gguf-info /dev/null
 not_ok "a folder" 2 gguf-info .
 done_testing

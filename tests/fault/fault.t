@@ -18,7 +18,7 @@ walk()
 	name=$1 kind=$2 how=$3; shift 3
 	rm -f out
 	LD_PRELOAD=$FAULT_SO FAULT_COUNT=count "$@" >/dev/null 2>&1
-	if [ -e out ]; then mv out want; else is "$name without faults" failed done; return; fi
+	if [ -e out ]; then mv out want; else is "$name without faults" failed "done"; return; fi
 	calls=$(sed -n "s/^${kind%1} //p" count)
 	[ "$kind" = fsync ] || [ "$kind" = rename ] && calls=1
 	bad='' tried=0
