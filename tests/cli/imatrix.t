@@ -1,0 +1,69 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# gguf-imatrix: the bytes depend on nothing but model, text and settings; checkpoints; merging; both forms; refusals.
+. "$(dirname "$0")/../lib/tap.sh"
+cd "$TMP" || exit 1
+head -c 12000 "$DATA/prose/calibration.txt" >text
+gguf-convert -q --type f16 -o m.gguf "$DATA/wiki-7m" || exit 1
+im() { gguf-imatrix -m m.gguf --ctx 64 "$@" text; }
+
+ok "a matrix" im --chunks 12 -j1 -o a.gguf
+ok "other threads and batches" im --chunks 12 -j3 --batch 7 -o b.gguf
+same "... same bytes" b.gguf a.gguf
+ok "the text from standard input, compressed" sh -c 'gzip -c text | gguf-imatrix -m m.gguf --ctx 64 --chunks 12 --dataset text >c.gguf'
+same "... same bytes" c.gguf a.gguf
+is "the text's base name is recorded" "$(gguf-info --metadata a.gguf | grep -c 'datasets *\["text"\]')" 1
+ok "a path is not" sh -c 'gguf-imatrix -m m.gguf --ctx 64 --chunks 1 "$PWD/text" | gguf-info --metadata | grep -q "datasets *\[\"text\"\]"'
+is "tensors: seven for each of six layers, sums and counts" "$(gguf-info --tensors a.gguf | grep -c '^  blk\.')" 84
+is "tokens are counted" "$(gguf-cat --decode a.gguf blk.0.attn_q.weight.counts | od -A n -t f4 | tr -d ' ')" 768
+ok "--process-output" im --chunks 1 --process-output -o p.gguf
+is "... has output.weight" "$(gguf-info --tensors p.gguf | grep -c 'output.weight.in_sum2')" 7
+
+# checkpoints: stopped after the second save, then gone on with
+im --chunks 12 --checkpoint state --every 3 -j2 -o never.gguf 2>/dev/null &
+pid=$!
+n=0
+while [ ! -e state ] && [ $n -lt 300 ]; do sleep 0.02; n=$((n + 1)); done
+kill -KILL $pid 2>/dev/null
+wait $pid 2>/dev/null
+if [ -e state ]; then
+	ok "killed: nothing under the final name" test ! -e never.gguf
+	not_ok "another model's checkpoint is refused" 2 im --chunks 12 --process-output --checkpoint state -o never.gguf
+	not_ok "another setting's checkpoint is refused" 2 gguf-imatrix -m m.gguf --ctx 32 --checkpoint state -o never.gguf text
+	ok "going on" im --chunks 12 --checkpoint state --every 3 -j1 -o r.gguf
+	same "... gives the bytes of an uninterrupted run" r.gguf a.gguf
+else
+	skip "killed" "finished too soon"
+fi
+ok "the checkpoint is removed at the end" test ! -e state
+rm -f .never*
+
+# merging and the old form
+ok "merging with itself" gguf-imatrix --merge -o two.gguf a.gguf a.gguf
+is "... doubles the counts" "$(gguf-cat --decode two.gguf blk.0.attn_q.weight.counts | od -A n -t f4 | tr -d ' ')" 1536
+ok "merging one" gguf-imatrix --merge -o one.gguf a.gguf
+same "... changes nothing" one.gguf a.gguf
+ok "to the old form" gguf-imatrix --merge --dat -o a.dat a.gguf
+ok "and back" gguf-imatrix --merge --ctx 64 -o back.gguf a.dat
+is "... within rounding" "$(gguf-diff --values a.gguf back.gguf | awk '$NF > 1e-6' | wc -l | tr -d ' ')" 0
+ok "the old form written at once" im --chunks 12 --dat -o b.dat
+is "... importance within rounding" "$(gguf-imatrix --merge --ctx 64 b.dat | gguf-diff --values - a.gguf | awk '$NF > 1e-6' | wc -l | tr -d ' ')" 0
+not_ok "another model's matrix" 2 gguf-imatrix --merge a.gguf "$TMP/none"
+not_ok "a model is no matrix" 2 gguf-imatrix --merge -o x.gguf m.gguf
+not_ok "a text is no matrix" 2 gguf-imatrix --merge -o x.gguf text
+not_ok "a matrix cut short" 2 sh -c 'head -c 20000 a.dat | gguf-imatrix --merge - >x'
+
+# statistics
+ok "--stats" gguf-imatrix --stats -o stats a.gguf
+is "... a line for each tensor" "$(grep -c '^blk\.' stats)" 42
+is "... and for each layer" "$(grep -cE '^ +[0-5]  ' stats)" 6
+ok "--stats --json" gguf-imatrix --stats --json -o json a.gguf
+is "... an object for each tensor" "$(grep -c '"entropy_bits"' json)" 42
+ok "--stats of the old form" sh -c 'gguf-imatrix --stats - <a.dat'
+
+not_ok "a text shorter than a window" 2 sh -c 'echo short | gguf-imatrix -m m.gguf -o x.gguf'
+not_ok "no mode" 2 gguf-imatrix text
+not_ok "two modes" 2 gguf-imatrix --merge --stats a.gguf
+not_ok "onto the model" 2 im -o m.gguf
+not_ok "a full disk" 2 sh -c 'gguf-imatrix --merge a.gguf >/dev/full'
+done_testing

@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: MIT
+ * gguf-imatrix - collect, merge, convert and report importance matrices.
+ *
+ * The text is tokenized once and cut into windows of n_ctx tokens; what is left over at the end is not used.
+ * Where the model wants a beginning token it replaces the first of every window. Each window is evaluated from an
+ * empty cache, and the squares of the inputs of every weight are summed, every token counting once: llama.cpp's
+ * statistics. The evaluator's numbers and the sums depend neither on batches nor on threads, and a checkpoint
+ * holds the sums as they are, so a run that was interrupted ends with the bytes of one that was not. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <xxhash.h>
+#include "../model/model.h"
+#include "../model/tokenizer.h"
+#include "imatrix_stats.h"
+#include "input.h"
+#include "msg.h"
+#include "opt.h"
+#include "out.h"
+#include "progress.h"
+
+static struct {
+	const char *model, *output, *checkpoint, *dataset, *arch_file;
+	int ctx, batch, jobs;
+	uint64_t chunks, every;
+	bool dat, merge, stats, json, process_output, special;
+} o = { .ctx = 512, .every = 10 };
+static const struct opt opts[] = {
+	OPT_STR('m', "model", &o.model, "MODEL", "the model to evaluate"),
+	OPT_INT('c', "ctx", &o.ctx, "N", 8, 1 << 20, "tokens of a window (default: 512); with --merge: of old files, which do not say it"),
+	OPT_U64(0, "chunks", &o.chunks, "N", 1, 1e12, "the first N windows only"),
+	OPT_INT('b', "batch", &o.batch, "N", 1, 1 << 16, "tokens computed at once; does not change the result"),
+	OPT_FLAG(0, "process-output", &o.process_output, "output.weight too"),
+	OPT_FLAG(0, "special", &o.special, "special-token strings in TEXT are their tokens"),
+	OPT_STR(0, "dataset", &o.dataset, "NAME", "record NAME as the text's (default: its base name)"),
+	OPT_STR(0, "checkpoint", &o.checkpoint, "FILE", "save the state to FILE now and then; go on from it if it is there"),
+	OPT_U64(0, "every", &o.every, "N", 1, 1e9, "save after every N windows (default: 10)"),
+	OPT_FLAG(0, "merge", &o.merge, "add up the matrices A B ..."),
+	OPT_FLAG(0, "stats", &o.stats, "show what the matrix A says about each tensor and layer"),
+	OPT_FLAG(0, "json", &o.json, "with --stats: print JSON"),
+	OPT_FLAG(0, "dat", &o.dat, "write the old form"),
+	OPT_STR(0, "arch-file", &o.arch_file, "YAML", "one more architecture description"),
+	OPT_OUTPUT(&o.output),
+	OPT_JOBS(&o.jobs),
+	OPT_COMMON, OPT_END
+};
+
+static void write_matrix(const struct imatrix *im, struct out *out)
+{
+	struct ggu_error err;
+	if (o.dat ? imatrix_write_dat(im, out_fd(out), &err) : imatrix_write_gguf(im, out_fd(out), &err)) msg_die_error(o.output ? o.output : "standard output", &err);
+	out_commit(out);
+}
+
+/* ---- collecting ---- */
+
+struct run {
+	struct imatrix *im;
+	struct ggu_pool *pool;
+	struct model *model;
+	int32_t *ids;
+	size_t n_ids;
+	uint64_t n_chunks;
+	char tag[40];           /* of text, model and settings: a checkpoint belongs to one run */
+	struct ggu_error err;
+};
+
+static enum ggu_status tap(void *ctx, const char *weight, size_t n_mat, size_t mat, size_t n_in, const float *x, size_t stride, size_t n)
+{
+	struct run *r = ctx;
+	if (strncmp(weight, "blk.", 4) && !(o.process_output && !strcmp(weight, "output.weight"))) return GGU_OK;
+	return imatrix_add(r->im, weight, n_mat, mat, n_in, x, stride, n, r->pool, &r->err);
+}
+
+static void tokenize(struct run *r, const char *text_name)
+{
+	struct vocab *v;
+	struct tokenizer *t;
+	struct ggu_error err;
+	size_t n, cap = 0;
+	uint64_t windows;
+	char *text = input_read(text_name, &n);
+	unsigned flags = TOKENIZE_BOS | TOKENIZE_EOS | (o.special ? TOKENIZE_SPECIAL : 0);
+	if (vocab_from_meta(&v, ggu_file_meta(model_file(r->model)), &err) || tokenizer_new(&t, v, &err)) msg_die_error(o.model, &err);
+	if (tokenizer_encode(t, text, n, flags, &r->ids, &r->n_ids, &cap, &err)) msg_die_error(text_name, &err);
+	windows = r->n_ids/(size_t)o.ctx;
+	if (!windows) msg_die("%s: %zu tokens make no window of %d; give more text or a smaller --ctx", text_name, r->n_ids, o.ctx);
+	if (o.chunks > windows) msg_warn("%s: has %llu windows only", text_name, (unsigned long long)windows);
+	r->n_chunks = o.chunks && o.chunks < windows ? o.chunks : windows;
+	if (vocab_add_bos(v) && vocab_bos(v) >= 0)
+		for (uint64_t i = 0; i < r->n_chunks; i++) r->ids[i*(size_t)o.ctx] = vocab_bos(v);
+	tokenizer_free(t);
+	vocab_free(v);
+	free(text);
+}
+
+/* ---- checkpoints ---- */
+
+/* Everything that the sums depend on, the model's weights too: going on with another model would mix two. */
+static void make_tag(struct run *r)
+{
+	const struct ggu_file *f = model_file(r->model);
+	XXH3_state_t *h = XXH3_createState();
+	uint64_t settings[2] = { (uint64_t)o.ctx, o.process_output };
+	struct ggu_error err;
+	if (!h) msg_die("out of memory");
+	XXH3_64bits_reset(h);
+	XXH3_64bits_update(h, settings, sizeof settings);
+	XXH3_64bits_update(h, r->ids, r->n_chunks*(size_t)o.ctx*sizeof *r->ids);
+	for (size_t i = 0; i < ggu_file_n_tensors(f); i++) {
+		const struct ggu_tensor *t = ggu_file_tensor(f, i);
+		static char part[1 << 16];
+		uint32_t block = ggu_type_info(t->type)->block_bytes;
+		size_t whole = sizeof part/block*block;
+		XXH3_64bits_update(h, t->name, t->name_bytes + 1);
+		for (uint64_t at = 0; at < t->bytes; ) {
+			size_t n = t->bytes - at < whole ? (size_t)(t->bytes - at) : whole;
+			if (ggu_read((struct ggu_file *)(uintptr_t)f, t, at, part, n, &err)) msg_die_error(o.model, &err);
+			XXH3_64bits_update(h, part, n);
+			at += n;
+		}
+	}
+	snprintf(r->tag, sizeof r->tag, "xxh3:%016llx", (unsigned long long)XXH3_64bits_digest(h));
+	XXH3_freeState(h);
+}
+
+static void save(const struct run *r, uint64_t done)
+{
+	struct out *out = out_open(o.checkpoint, true);
+	struct ggu_error err;
+	imatrix_set_chunks(r->im, done, (uint64_t)o.ctx);
+	if (imatrix_write_checkpoint(r->im, r->tag, out_fd(out), &err)) msg_die_error(o.checkpoint, &err);
+	out_commit(out);
+}
+
+/* Windows that the checkpoint holds; 0 if there is none. */
+static uint64_t resume(struct run *r)
+{
+	struct imatrix *im;
+	struct ggu_error err;
+	struct stat st;
+	if (stat(o.checkpoint, &st) && errno == ENOENT) return 0;
+	if (imatrix_read(&im, o.checkpoint, &err)) msg_die_error(o.checkpoint, &err);
+	if (strcmp(imatrix_tag(im), r->tag) || imatrix_chunks(im) > r->n_chunks)
+		msg_die("%s: is of a run with another model, text or setting; remove it to start afresh", o.checkpoint);
+	imatrix_free(r->im);
+	r->im = im;
+	msg_note("going on from %s, window %llu of %llu", o.checkpoint, (unsigned long long)imatrix_chunks(im), (unsigned long long)r->n_chunks);
+	return imatrix_chunks(im);
+}
+
+/* ---- */
+
+static void evaluate(struct run *r, struct session *s, uint64_t chunk, float *logits, size_t piece)
+{
+	const int32_t *ids = r->ids + chunk*(size_t)o.ctx;
+	session_reset(s);
+	for (size_t at = 0; at < (size_t)o.ctx; at += piece) {
+		size_t n = (size_t)o.ctx - at < piece ? (size_t)o.ctx - at : piece;
+		struct session_eval e = { .ids = ids + at, .n = n, .logits = logits, .tap = tap, .tap_ctx = r };
+		r->err.code = GGU_OK;
+		if (session_eval(s, &e, &r->err)) msg_die_error(o.model, &r->err);
+	}
+}
+
+static void collect(const char *text_name)
+{
+	struct run r = { .im = imatrix_new(), .pool = ggu_pool_new(o.jobs) };
+	struct ggu_error err;
+	struct session *s;
+	struct out *out = out_open(o.output, true);
+	size_t piece = o.batch ? (size_t)o.batch : o.process_output ? 64 : 512;
+	float *logits = NULL;
+	uint64_t done = 0;
+	if (!r.im || !r.pool) msg_die("out of memory");
+	out_refuse_input(out, o.model);
+	out_refuse_input(out, text_name);
+	out_refuse_input(out, o.checkpoint);
+	if (model_open(&r.model, o.model, &(struct model_options){ .arch_file = o.arch_file, .pool = r.pool }, &err)) msg_die_error(o.model, &err);
+	tokenize(&r, text_name);
+	if (o.checkpoint) {
+		make_tag(&r);
+		done = resume(&r);
+	}
+	if (!done && imatrix_add_dataset(r.im, o.dataset ? o.dataset : input_base_name(text_name))) msg_die("out of memory");
+	if (session_new(&s, r.model, (size_t)o.ctx, piece, &err)) msg_die_error(o.model, &err);
+	if (o.process_output && !(logits = malloc(piece*model_n_vocab(r.model)*sizeof *logits))) msg_die("out of memory");
+	progress_begin("evaluating", r.n_chunks, "windows");
+	for (; done < r.n_chunks; progress_set(done)) {
+		evaluate(&r, s, done++, logits, piece);
+		if (o.checkpoint && done % o.every == 0 && done < r.n_chunks) save(&r, done);
+	}
+	progress_end();
+	imatrix_set_chunks(r.im, r.n_chunks, (uint64_t)o.ctx);
+	if (!imatrix_count(r.im)) msg_die("%s: no weight of a layer was multiplied", o.model);
+	write_matrix(r.im, out);
+	if (o.checkpoint && unlink(o.checkpoint) && errno != ENOENT) msg_warn("%s: %s", o.checkpoint, strerror(errno));
+	free(logits);
+	free(r.ids);
+	session_free(s);
+	model_close(r.model);
+	ggu_pool_free(r.pool);
+	imatrix_free(r.im);
+}
+
+static void merge(char **names, int n)
+{
+	struct out *out = out_open(o.output, true);
+	struct imatrix *sum = imatrix_new(), *im;
+	struct ggu_error err;
+	if (!sum) msg_die("out of memory");
+	for (int i = 0; i < n; i++) {
+		out_refuse_input(out, names[i]);
+		if (imatrix_read(&im, names[i], &err)) msg_die_error(names[i], &err);
+		if (!imatrix_chunk_tokens(im)) {        /* the old form, which counts windows */
+			imatrix_scale(im, o.ctx);
+			imatrix_set_chunks(im, imatrix_chunks(im), (uint64_t)o.ctx);
+		}
+		if (imatrix_merge(sum, im, &err)) msg_die_error(names[i], &err);
+		imatrix_free(im);
+	}
+	write_matrix(sum, out);
+	imatrix_free(sum);
+}
+
+static void stats(const char *name)
+{
+	struct out *out = out_open(o.output, false);
+	struct imatrix *im;
+	struct ggu_error err;
+	out_refuse_input(out, name);
+	if (imatrix_read(&im, name, &err)) msg_die_error(name, &err);
+	out_take_stdout(out);
+	imatrix_stats_print(im, strcmp(name, "-") ? name : "(stdin)", o.json);
+	out_commit(out);
+	imatrix_free(im);
+}
+
+int main(int argc, char **argv)
+{
+	argc = opt_parse(argc, argv, opts, &(struct opt_program){ "gguf-imatrix", "collect, merge and show importance matrices",
+		"-m MODEL [--ctx N] [--chunks N] [--batch N] [--process-output] [--special] [--dataset NAME] "
+		"[--checkpoint FILE [--every N]] [--arch-file YAML] [--dat] [-j N] [-o FILE] [TEXT]\n"
+		"--merge [--ctx N] [--dat] [-o FILE] A B ...\n"
+		"--stats [--json] [-o FILE] [A]", 0, -1 });
+	if (!!o.model + o.merge + o.stats != 1) msg_die("give one of -m, --merge, --stats; see -h");
+	if (o.merge && !argc) msg_die("--merge wants the matrices");
+	if (!o.merge && argc > 1) msg_die("too many operands: '%s'", argv[1]);
+	if (o.merge) merge(argv, argc);
+	else if (o.stats) stats(argc ? argv[0] : "-");
+	else collect(argc ? argv[0] : "-");
+	return EXIT_YES;
+}
