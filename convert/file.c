@@ -56,7 +56,7 @@ enum ggu_status file_open(const char *dir, const char *name, int *fd, uint64_t *
 	struct stat st;
 	int f, e;
 	if (!p) return system_error(err, name, ENOMEM);
-	f = open(p, O_RDONLY | O_CLOEXEC);
+	f = open(p, O_RDONLY | O_CLOEXEC | O_NONBLOCK);         /* a pipe must not make us wait */
 	e = errno;
 	free(p);
 	if (f < 0) return system_error(err, name, e);

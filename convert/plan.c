@@ -38,13 +38,26 @@ static bool expand(const struct config *c, const char *pattern, const char *suff
 	return true;
 }
 
-/* By name, as it is or after one of the prefixes. */
+/* The k-th prefix that names may have, and what stands in the description instead of it. */
+static bool prefix(const struct builder *b, size_t k, const char **has, const char **instead)
+{
+	const struct yaml_node *e;
+	if (!b->strip || k >= b->strip->count) return false;
+	e = b->strip->items[k];
+	*has = e->kind == YAML_SCALAR ? e->text : e->kind == YAML_SEQUENCE && e->count == 2 && e->items[0]->kind == YAML_SCALAR ? e->items[0]->text : "";
+	*instead = e->kind == YAML_SEQUENCE && e->count == 2 && e->items[1]->kind == YAML_SCALAR ? e->items[1]->text : "";
+	return true;
+}
+
+/* By name, as it is or with one of the prefixes. */
 static const struct source_tensor *find(struct builder *b, const char *name)
 {
 	const struct source_tensor *t = checkpoint_find(b->p->source, name);
-	for (size_t k = 0; !t && b->strip && k < b->strip->count; k++) {
+	const char *has, *instead;
+	for (size_t k = 0; !t && prefix(b, k, &has, &instead); k++) {
 		char full[2*MAX_NAME];
-		snprintf(full, sizeof full, "%s%s", b->strip->items[k]->text, name);
+		if (strncmp(name, instead, strlen(instead))) continue;
+		snprintf(full, sizeof full, "%s%s", has, name + strlen(instead));
 		t = checkpoint_find(b->p->source, full);
 	}
 	return t;
@@ -288,9 +301,15 @@ static bool matches(const char *pattern, const char *s)
 static enum ggu_status dropped(struct builder *b, const char *name, bool *yes)
 {
 	const struct yaml_node *d = yaml_get(b->conv, "drop");
+	const char *has, *instead;
+	char plain[2*MAX_NAME];
 	*yes = false;
-	for (size_t k = 0; b->strip && k < b->strip->count; k++)
-		if (!strncmp(name, b->strip->items[k]->text, b->strip->items[k]->n)) { name += b->strip->items[k]->n; break; }
+	for (size_t k = 0; prefix(b, k, &has, &instead); k++)
+		if (*has && !strncmp(name, has, strlen(has))) {
+			snprintf(plain, sizeof plain, "%s%s", instead, name + strlen(has));
+			name = plain;
+			break;
+		}
 	for (size_t k = 0; d && !*yes && k < d->count; k++) {
 		const struct yaml_node *e = d->items[k], *pattern = e->kind == YAML_MAPPING ? yaml_get(e, "name") : e;
 		enum ggu_status s;

@@ -115,7 +115,7 @@ static const char *permute(struct view *v, double heads)
 	const char *e;
 	if (n < 1 || n > 2) return "wants a matrix or a vector";
 	rows = (double)v->dim[0];
-	if (!(heads >= 1) || v->dim[0]%(uint64_t)(2*heads)) return "rows are no pairs of that many heads";
+	if (!(heads >= 1 && heads <= 1e9) || v->dim[0]%(uint64_t)(2*heads)) return "rows are no pairs of that many heads";
 	e = reshape(v, (double[]){ heads, 2, rows/heads/2, in }, 4);
 	if (!e) e = swap(v, 1, 2);
 	return e ? e : reshape(v, (double[]){ rows, in }, n);

@@ -39,11 +39,12 @@ convert:
     blk.{i}.a.weight: {from: "l.{i}.ab", transform: "take(0, 0, width)", type: f32}
     blk.{i}.b.weight: {from: "l.{i}.ab", transform: ["take(0, width, 1)", transpose, mul(2)], type: f32}
     blk.{i}.made.weight: {make: "[i, 0.5, width]"}
+  strip: [model., [old., l.]]
   drop: ["l.*.mask"]
 END
 fresh
 echo '{"architectures": ["TinyModel"], "n_layers": 1, "n_experts": 2, "vocab_size": 4096}' >"$TMP/m/config.json"
-HEAD='{"emb":{"dtype":"F32","shape":[4096,1],"data_offsets":[0,16384]},"l.0.e.0.w":{"dtype":"F32","shape":[2,2],"data_offsets":[16384,16400]},"l.0.e.1.w":{"dtype":"F32","shape":[2,2],"data_offsets":[16400,16416]},"l.0.ab":{"dtype":"F32","shape":[3,2],"data_offsets":[16416,16440]},"l.0.mask":{"dtype":"BOOL","shape":[1],"data_offsets":[16440,16441]}}'
+HEAD='{"model.emb":{"dtype":"F32","shape":[4096,1],"data_offsets":[0,16384]},"l.0.e.0.w":{"dtype":"F32","shape":[2,2],"data_offsets":[16384,16400]},"l.0.e.1.w":{"dtype":"F32","shape":[2,2],"data_offsets":[16400,16416]},"old.0.ab":{"dtype":"F32","shape":[3,2],"data_offsets":[16416,16440]},"l.0.mask":{"dtype":"BOOL","shape":[1],"data_offsets":[16440,16441]}}'
 checkpoint "$TMP/m" "$HEAD" 16441
 ok "a description of one's own" gguf-convert -q --arch-file "$TMP/tiny.yaml" -o "$TMP/tiny.gguf" "$TMP/m"
 gguf-convert --arch-file "$TMP/tiny.yaml" --dry-run "$TMP/m" >"$TMP/plan"
