@@ -159,7 +159,7 @@ static bool allowed(const char *key, int n, char **extra)
 {
 	const char *dot = strchr(key, '.');
 	for (int i = 0; i < n; i++) if (!strcmp(extra[i], key) || (dot && !strcmp(extra[i], dot + 1))) return true;
-	return !strcmp(key, "gguf-utils.tokenizer");
+	return !strncmp(key, "gguf-utils.", 11);        /* what tokenizer.ggml.* cannot say */
 }
 
 static void compare_metadata(const struct ggu_meta *m, const json_t *want, int n_extra, char **extra)
