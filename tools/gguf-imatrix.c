@@ -12,10 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include <xxhash.h>
-#include "../model/model.h"
-#include "../model/tokenizer.h"
 #include "imatrix_stats.h"
-#include "input.h"
+#include "load.h"
 #include "msg.h"
 #include "opt.h"
 #include "out.h"
@@ -81,9 +79,9 @@ static void tokenize(struct run *r, const char *text_name)
 	struct ggu_error err;
 	size_t n, cap = 0;
 	uint64_t windows;
-	char *text = input_read(text_name, &n);
+	char *text = load_text(text_name, &n);
 	unsigned flags = TOKENIZE_BOS | TOKENIZE_EOS | (o.special ? TOKENIZE_SPECIAL : 0);
-	if (vocab_from_meta(&v, ggu_file_meta(model_file(r->model)), &err) || tokenizer_new(&t, v, &err)) msg_die_error(o.model, &err);
+	load_tokenizer(r->model, o.model, &v, &t);
 	if (tokenizer_encode(t, text, n, flags, &r->ids, &r->n_ids, &cap, &err)) msg_die_error(text_name, &err);
 	windows = r->n_ids/(size_t)o.ctx;
 	if (!windows) msg_die("%s: %zu tokens make no window of %d; give more text or a smaller --ctx", text_name, r->n_ids, o.ctx);
@@ -167,24 +165,24 @@ static void evaluate(struct run *r, struct session *s, uint64_t chunk, float *lo
 
 static void collect(const char *text_name)
 {
-	struct run r = { .im = imatrix_new(), .pool = ggu_pool_new(o.jobs) };
+	struct run r = { .im = imatrix_new(), .pool = load_pool(o.jobs) };
 	struct ggu_error err;
 	struct session *s;
 	struct out *out = out_open(o.output, true);
 	size_t piece = o.batch ? (size_t)o.batch : o.process_output ? 64 : 512;
 	float *logits = NULL;
 	uint64_t done = 0;
-	if (!r.im || !r.pool) msg_die("out of memory");
+	if (!r.im) msg_die("out of memory");
 	out_refuse_input(out, o.model);
 	out_refuse_input(out, text_name);
 	out_refuse_input(out, o.checkpoint);
-	if (model_open(&r.model, o.model, &(struct model_options){ .arch_file = o.arch_file, .pool = r.pool }, &err)) msg_die_error(o.model, &err);
+	r.model = load_model(o.model, o.arch_file, r.pool);
 	tokenize(&r, text_name);
 	if (o.checkpoint) {
 		make_tag(&r);
 		done = resume(&r);
 	}
-	if (!done && imatrix_add_dataset(r.im, o.dataset ? o.dataset : input_base_name(text_name))) msg_die("out of memory");
+	if (!done && imatrix_add_dataset(r.im, o.dataset ? o.dataset : load_base_name(text_name))) msg_die("out of memory");
 	if (session_new(&s, r.model, (size_t)o.ctx, piece, &err)) msg_die_error(o.model, &err);
 	if (o.process_output && !(logits = malloc(piece*model_n_vocab(r.model)*sizeof *logits))) msg_die("out of memory");
 	progress_begin("evaluating", r.n_chunks, "windows");

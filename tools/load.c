@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <zlib.h>
 #include "load.h"
 #include "msg.h"
 
@@ -32,31 +33,35 @@ void load_tokenizer(const struct model *m, const char *path, struct vocab **v, s
 	if (vocab_from_meta(v, ggu_file_meta(model_file(m)), &err) || tokenizer_new(t, *v, &err)) msg_die_error(path, &err);
 }
 
+/* zlib passes plain files through as they are. */
 char *load_text(const char *path, size_t *n)
 {
 	bool standard = !path || !strcmp(path, "-");
-	int fd = standard ? 0 : open(path, O_RDONLY | O_CLOEXEC);
-	size_t cap = 1 << 16;
-	char *text = malloc(cap);
-	ssize_t got = 1;
-	if (fd < 0) msg_die("%s: %s", path, strerror(errno));
+	int fd = standard ? dup(0) : open(path, O_RDONLY | O_CLOEXEC), code;
+	gzFile z = fd < 0 ? NULL : gzdopen(fd, "rb");
+	size_t cap = 0;
+	char *p = NULL;
+	int got = 1;
+	if (standard) path = "(stdin)";
+	if (!z) msg_die("%s: %s", path, fd < 0 ? strerror(errno) : "out of memory");
 	*n = 0;
-	while (text && got) {
-		if (cap - *n < 2) {
-			char *p = realloc(text, cap *= 2);
-			if (!p) free(text);
-			text = p;
-			continue;
+	while (got > 0) {
+		if (cap - *n < 65536) {
+			char *more = cap > SIZE_MAX/4 ? NULL : realloc(p, cap = cap ? 2*cap : 1 << 20);
+			if (!more) msg_die("%s: out of memory", path);
+			p = more;
 		}
-		got = read(fd, text + *n, cap - *n - 1);
-		if (got < 0 && errno == EINTR) continue;
-		if (got < 0) msg_die("%s: %s", standard ? "(stdin)" : path, strerror(errno));
-		*n += (size_t)got;
+		errno = 0;
+		got = gzread(z, p + *n, 32768);
+		if (got > 0) *n += (size_t)got;
 	}
-	if (!text) msg_die("%s: out of memory", standard ? "(stdin)" : path);
-	if (!standard) close(fd);
-	text[*n] = 0;
-	return text;
+	if (got < 0) {
+		const char *why = gzerror(z, &code);
+		msg_die("%s: %s", path, code == Z_ERRNO ? strerror(errno) : why);
+	}
+	if (gzclose(z) == Z_BUF_ERROR) msg_die("%s: the gzip stream is cut short", path);
+	p[*n] = 0;
+	return p;
 }
 
 const char *load_base_name(const char *path)

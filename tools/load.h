@@ -10,7 +10,7 @@ struct ggu_pool *load_pool(int jobs);           /* jobs 0: ggu_cpu_count */
 struct model *load_model(const char *path, const char *arch_file, struct ggu_pool *pool);       /* path NULL: "-m is missing" */
 /* The vocabulary and tokenizer of a model's own metadata. */
 void load_tokenizer(const struct model *m, const char *path, struct vocab **v, struct tokenizer **t);
-/* All bytes of a file, or of standard input for NULL and "-"; a NUL follows them. Caller frees. */
+/* All bytes of a file, unpacked if it is gzip'd, or of standard input for NULL and "-"; a NUL follows them. Caller frees. */
 char *load_text(const char *path, size_t *n);
 /* Like load_text with a name for messages and metadata: the base name, or "stdin". */
 const char *load_base_name(const char *path);
