@@ -21,42 +21,50 @@
 #include "codec/q5_k.h"
 #include "codec/q6_k.h"
 
+/* The tiles' loops are unrolled so that their sums stay in registers. */
+#define UNROLL _Pragma("GCC unroll 32")
 enum { CHUNK = 2048, TOKENS = 256, ROWS = 4, COLS = 2, TILE = ROWS*COLS };
 
 /* ---- the vocabulary beside lane16.h: products of int16 ---- */
 
 /* a += sums of pairs of products of 32 int16 */
-static inline i16 i_madd(i16 a, const int16_t *w, const int16_t *x)
-{
 #if defined __AVX512VNNI__
-	return (i16)_mm512_dpwssd_epi32((__m512i)a, _mm512_loadu_si512(w), _mm512_loadu_si512(x));
+typedef __m512i isum;
+static inline isum i_zero(void) { return _mm512_setzero_si512(); }
+static inline isum i_madd(isum a, const int16_t *w, const int16_t *x) { return _mm512_dpwssd_epi32(a, _mm512_loadu_si512(w), _mm512_loadu_si512(x)); }
+static inline __m256i i_half(isum a) { return _mm256_add_epi32(_mm512_castsi512_si256(a), _mm512_extracti64x4_epi64(a, 1)); }
 #elif defined __AVX2__
-	union { i16 v; __m256i h[2]; } s = { a };
-	for (int i = 0; i < 2; i++)
-		s.h[i] = _mm256_add_epi32(s.h[i], _mm256_madd_epi16(_mm256_loadu_si256((const void *)(w + 16*i)), _mm256_loadu_si256((const void *)(x + 16*i))));
-	return s.v;
-#else
-	for (int i = 0; i < 16; i++) a[i] += w[2*i]*x[2*i] + w[2*i + 1]*x[2*i + 1];
-	return a;
-#endif
+typedef __m256i isum;
+static inline isum i_zero(void) { return _mm256_setzero_si256(); }
+static inline isum i_madd(isum a, const int16_t *w, const int16_t *x)
+{
+	a = _mm256_add_epi32(a, _mm256_madd_epi16(_mm256_loadu_si256((const void *)w), _mm256_loadu_si256((const void *)x)));
+	return _mm256_add_epi32(a, _mm256_madd_epi16(_mm256_loadu_si256((const void *)(w + 16)), _mm256_loadu_si256((const void *)(x + 16))));
 }
+static inline __m256i i_half(isum a) { return a; }
+#else
+typedef struct { int32_t v[16]; } isum;
+static inline isum i_zero(void) { return (isum){ { 0 } }; }
+static inline isum i_madd(isum a, const int16_t *w, const int16_t *x)
+{
+	for (int i = 0; i < 16; i++) a.v[i] += w[2*i]*x[2*i] + w[2*i + 1]*x[2*i + 1];
+	return a;
+}
+#endif
 /* The sums of TILE vectors. Order does not matter: integers, and their total fits. */
-static inline void i_sums(const i16 *a, int32_t *sum)
+static inline void i_sums(const isum *a, int32_t *sum)
 {
 #if defined __AVX2__
 	__m256i h[8];
-	for (int i = 0; i < 8; i++) {
-		union { i16 v; __m256i h[2]; } s = { a[i] };
-		h[i] = _mm256_add_epi32(s.h[0], s.h[1]);
-	}
-	for (int i = 0; i < 4; i++) h[i] = _mm256_hadd_epi32(h[2*i], h[2*i + 1]);
+	UNROLL for (int i = 0; i < 8; i++) h[i] = i_half(a[i]);
+	UNROLL for (int i = 0; i < 4; i++) h[i] = _mm256_hadd_epi32(h[2*i], h[2*i + 1]);
 	h[0] = _mm256_hadd_epi32(h[0], h[1]);
 	h[1] = _mm256_hadd_epi32(h[2], h[3]);
 	_mm256_storeu_si256((void *)sum, _mm256_add_epi32(_mm256_permute2x128_si256(h[0], h[1], 0x20), _mm256_permute2x128_si256(h[0], h[1], 0x31)));
 #else
 	for (int k = 0; k < TILE; k++) {
 		uint32_t s = 0;
-		for (int i = 0; i < 16; i++) s += (uint32_t)a[k][i];
+		for (int i = 0; i < 16; i++) s += (uint32_t)a[k].v[i];
 		sum[k] = (int32_t)s;
 	}
 #endif
@@ -188,11 +196,12 @@ static inline void take_codes256(const struct codes256 *c, size_t b, int r, stru
 static inline void tile(size_t n_blocks, int weights, int has_min, const struct rows *w, const struct tokens *const *x, float *acc)
 {
 	for (size_t b = 0; b < n_blocks; b++) {
-		i16 s[TILE] = { { 0 } };
+		isum s[TILE];
 		int32_t sum[TILE];
+		UNROLL for (int k = 0; k < TILE; k++) s[k] = i_zero();
 		for (int i = 0; i < weights; i += 32)
-			for (int c = 0; c < COLS; c++)
-				for (int r = 0; r < ROWS; r++)
+			UNROLL for (int c = 0; c < COLS; c++)
+				UNROLL for (int r = 0; r < ROWS; r++)
 					s[c*ROWS + r] = i_madd(s[c*ROWS + r], w->q[r] + b*(size_t)weights + i, x[c]->q + b*(size_t)weights + i);
 		i_sums(s, sum);
 		for (int k = 0; k < TILE; k++) acc[k] = fmaf(w->d[b][k%ROWS]*x[k/ROWS]->d[b], (float)sum[k], acc[k]);
@@ -314,26 +323,26 @@ enum { FROWS = 2, FCOLS = 2 };
 #endif
 
 /* The lanes of FROWS x FCOLS outputs over n columns (a multiple of 16), kept in s between chunks. */
-static inline void float_tile(size_t n, const float *w, size_t w_stride, const float *const *x, v16 *s)
+static inline void float_tile(size_t n, const float *w, size_t w_stride, const float *const *x, t16 *s)
 {
-	v16 a[FROWS*FCOLS];
-	for (int k = 0; k < FROWS*FCOLS; k++) a[k] = s[k];
+	t16 a[FROWS*FCOLS];
+	UNROLL for (int k = 0; k < FROWS*FCOLS; k++) a[k] = s[k];
 	for (size_t i = 0; i < n; i += 16) {
-		v16 u[FROWS];
-		for (int r = 0; r < FROWS; r++) u[r] = v_load(w + (size_t)r*w_stride + i);
-		for (int c = 0; c < FCOLS; c++) {
-			v16 v = v_load(x[c] + i);
-			for (int r = 0; r < FROWS; r++) a[c*FROWS + r] = v_fma(u[r], v, a[c*FROWS + r]);
+		t16 u[FROWS];
+		UNROLL for (int r = 0; r < FROWS; r++) u[r] = t_load(w + (size_t)r*w_stride + i);
+		UNROLL for (int c = 0; c < FCOLS; c++) {
+			t16 v = t_load(x[c] + i);
+			UNROLL for (int r = 0; r < FROWS; r++) a[c*FROWS + r] = t_fma(u[r], v, a[c*FROWS + r]);
 		}
 	}
-	for (int k = 0; k < FROWS*FCOLS; k++) s[k] = a[k];
+	UNROLL for (int k = 0; k < FROWS*FCOLS; k++) s[k] = a[k];
 }
 
 /* What is left of a row after its whole vectors, then the tree. */
-static inline float float_end(v16 s, const float *w, const float *x, size_t n)
+static inline float float_end(t16 s, const float *w, const float *x, size_t n)
 {
 	float l[16];
-	v_store(l, s);
+	t_store(l, s);
 	for (size_t i = 0; i < n; i++) l[i] = fmaf(w[i], x[i], l[i]);
 	return v_tree(v_load(l));
 }
@@ -351,8 +360,9 @@ static inline void mul_float(size_t n_tokens, size_t n_out, size_t n_in, const c
 		for (size_t t = 0; t < n_tokens; t += FCOLS) {
 			size_t cols = n_tokens - t < FCOLS ? n_tokens - t : FCOLS;
 			const float *xs[FCOLS];
-			v16 s[FROWS*FCOLS] = { { 0 } };
+			t16 s[FROWS*FCOLS];
 			float rest[FROWS][16];
+			for (int k = 0; k < FROWS*FCOLS; k++) s[k] = t_dup(0);
 			for (size_t c = 0; c < FCOLS; c++) xs[c] = x + (t + (c < cols ? c : 0))*n_in;
 			if (fits) float_tile(whole, wide, n_in, xs, s);
 			for (size_t i = 0; !fits && i < whole; i += step) {

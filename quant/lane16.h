@@ -25,24 +25,36 @@ static inline v16 v_part(const float *p, size_t n) { v16 a = { 0 }; memcpy(&a, p
 static inline void v_put(float *p, v16 a, size_t n) { memcpy(p, &a, n*4); }
 static inline v16 v_sel(i16 m, v16 a, v16 b) { return (v16)(((i16)a & m) | ((i16)b & ~m)); }
 
-static inline v16 v_fma(v16 a, v16 b, v16 c)
-{
+/* The same lanes as registers, for loops that do nothing but load and multiply-add: compilers send a vector that is
+ * wider than a register through memory. */
 #if defined __AVX512F__
-	return (v16)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)c);
+typedef struct { __m512 h; } t16;
+static inline t16 t_load(const float *p) { return (t16){ _mm512_loadu_ps(p) }; }
+static inline t16 t_dup(float x) { return (t16){ _mm512_set1_ps(x) }; }
+static inline void t_store(float *p, t16 a) { _mm512_storeu_ps(p, a.h); }
+static inline t16 t_fma(t16 a, t16 b, t16 c) { return (t16){ _mm512_fmadd_ps(a.h, b.h, c.h) }; }
 #elif defined __AVX2__ && defined __FMA__
-	union { v16 v; __m256 h[2]; } x = { a }, y = { b }, z = { c };
-	z.h[0] = _mm256_fmadd_ps(x.h[0], y.h[0], z.h[0]);
-	z.h[1] = _mm256_fmadd_ps(x.h[1], y.h[1], z.h[1]);
-	return z.v;
-#elif defined __ARM_NEON
-	union { v16 v; float32x4_t h[4]; } x = { a }, y = { b }, z = { c };
-	for (int i = 0; i < 4; i++) z.h[i] = vfmaq_f32(z.h[i], x.h[i], y.h[i]);
-	return z.v;
+typedef struct { __m256 l, h; } t16;
+static inline t16 t_load(const float *p) { return (t16){ _mm256_loadu_ps(p), _mm256_loadu_ps(p + 8) }; }
+static inline t16 t_dup(float x) { return (t16){ _mm256_set1_ps(x), _mm256_set1_ps(x) }; }
+static inline void t_store(float *p, t16 a) { _mm256_storeu_ps(p, a.l); _mm256_storeu_ps(p + 8, a.h); }
+static inline t16 t_fma(t16 a, t16 b, t16 c) { return (t16){ _mm256_fmadd_ps(a.l, b.l, c.l), _mm256_fmadd_ps(a.h, b.h, c.h) }; }
+#elif defined __ARM_NEON && defined __aarch64__
+typedef struct { float32x4_t h[4]; } t16;
+static inline t16 t_load(const float *p) { return (t16){ { vld1q_f32(p), vld1q_f32(p + 4), vld1q_f32(p + 8), vld1q_f32(p + 12) } }; }
+static inline t16 t_dup(float x) { float32x4_t d = vdupq_n_f32(x); return (t16){ { d, d, d, d } }; }
+static inline void t_store(float *p, t16 a) { for (int i = 0; i < 4; i++) vst1q_f32(p + 4*i, a.h[i]); }
+static inline t16 t_fma(t16 a, t16 b, t16 c) { for (int i = 0; i < 4; i++) c.h[i] = vfmaq_f32(c.h[i], a.h[i], b.h[i]); return c; }
 #else
-	for (int i = 0; i < 16; i++) c[i] = fmaf(a[i], b[i], c[i]);
-	return c;
+typedef struct { float h[16]; } t16;
+static inline t16 t_load(const float *p) { t16 a; memcpy(&a, p, 64); return a; }
+static inline t16 t_dup(float x) { t16 a; for (int i = 0; i < 16; i++) a.h[i] = x; return a; }
+static inline void t_store(float *p, t16 a) { memcpy(p, &a, 64); }
+static inline t16 t_fma(t16 a, t16 b, t16 c) { for (int i = 0; i < 16; i++) c.h[i] = fmaf(a.h[i], b.h[i], c.h[i]); return c; }
 #endif
-}
+static inline t16 t_from(v16 a) { float f[16]; v_store(f, a); return t_load(f); }
+static inline v16 t_to(t16 a) { float f[16]; t_store(f, a); return v_load(f); }
+static inline v16 v_fma(v16 a, v16 b, v16 c) { return t_to(t_fma(t_from(a), t_from(b), t_from(c))); }
 
 /* lane l += lane l+8, then +4, +2, +1 */
 static inline float v_tree(v16 a)

@@ -8,19 +8,14 @@
 
 static inline float dot1(const float *a, const float *b, size_t n)
 {
-	v16 s = { 0 };
+	t16 s = t_dup(0);
+	float l[16];
 	size_t i = 0;
-	for (; i + 16 <= n; i += 16) s = v_fma(v_load(a + i), v_load(b + i), s);
-	if (i < n) {
-		/* lanes beyond the rest keep their bits: an fma with 0*0 could turn -0 into 0 */
-		float t[16], x[16];
-		v16 r = v_fma(v_part(a + i, n - i), v_part(b + i, n - i), s);
-		v_store(t, s);
-		v_store(x, r);
-		memcpy(t, x, (n - i)*sizeof *t);
-		s = v_load(t);
-	}
-	return v_tree(s);
+	for (; i + 16 <= n; i += 16) s = t_fma(t_load(a + i), t_load(b + i), s);
+	if (i == n) return v_tree(t_to(s));
+	t_store(l, s);
+	for (size_t k = 0; i < n; i++, k++) l[k] = fmaf(a[i], b[i], l[k]);
+	return v_tree(v_load(l));
 }
 static float dot(const float *a, const float *b, size_t n) { return dot1(a, b, n); }
 static void dots(const float *a, const float *rows, size_t stride, size_t n_rows, size_t n, float *out)
@@ -52,16 +47,16 @@ static void mix(float *y, const float *p, const float *rows, size_t stride, size
 {
 	size_t j = 0;
 	for (; j + 64 <= n; j += 64) {
-		v16 a = v_load(y + j), b = v_load(y + j + 16), c = v_load(y + j + 32), d = v_load(y + j + 48);
+		t16 a = t_load(y + j), b = t_load(y + j + 16), c = t_load(y + j + 32), d = t_load(y + j + 48);
 		for (size_t r = 0; r < n_rows; r++) {
 			const float *x = rows + r*stride + j;
-			v16 q = v_dup(p[r]);
-			a = v_fma(q, v_load(x), a);
-			b = v_fma(q, v_load(x + 16), b);
-			c = v_fma(q, v_load(x + 32), c);
-			d = v_fma(q, v_load(x + 48), d);
+			t16 q = t_dup(p[r]);
+			a = t_fma(q, t_load(x), a);
+			b = t_fma(q, t_load(x + 16), b);
+			c = t_fma(q, t_load(x + 32), c);
+			d = t_fma(q, t_load(x + 48), d);
 		}
-		v_store(y + j, a); v_store(y + j + 16, b); v_store(y + j + 32, c); v_store(y + j + 48, d);
+		t_store(y + j, a); t_store(y + j + 16, b); t_store(y + j + 32, c); t_store(y + j + 48, d);
 	}
 	for (; j < n; j += 16) {
 		size_t w = n - j < 16 ? n - j : 16;
