@@ -17,7 +17,8 @@ enum { LANES = 16 };
 
 struct tile {
 	_Alignas(64) float x[32][LANES];        /* weights, each unit in its own power of two */
-	_Alignas(64) float w[32][LANES];        /* importances, mean about 1, above 0 */
+	_Alignas(64) float w[32][LANES];        /* what an error counts: importances, mean about 1, above 0 */
+	_Alignas(64) float imp[32][LANES];      /* the same before tile_prior; only for types that have a prior */
 	_Alignas(64) uint8_t q[32][LANES];      /* codes */
 	float scale[LANES];                     /* of each unit: file value = scale * x */
 };
@@ -87,11 +88,12 @@ static inline void transpose(float (*dst)[LANES], int at, const float *src, int 
 	for (int e = 0; e < n; e++)
 		for (int l = 0; l < lanes; l++) dst[e][at + l] = src[l*n + e]*gain;
 }
-/* Importances with a floor, so that a sub-block nobody asked for still gets its plain best fit. */
+/* A fifth of the mean is added to every importance: the matrix is an estimate from other text, and believing it
+ * to the letter costs more than it gains (ENCODERS.md). It is a floor too: no column counts for nothing. */
 static inline float tile_weight(float importance, float gain)
 {
 	float w = importance*gain;
-	return w > 0 ? w < 1e9f ? w + 1e-6f : 1e9f : 1e-6f;
+	return w > 0 ? w < 1e9f ? w + 0.2f : 1e9f : 0.2f;
 }
 /* What brings the mean importance of a row to 1; 0 if there is none to speak of. */
 static inline float importance_gain(const float *imp, size_t cols)
@@ -106,9 +108,9 @@ static inline float importance_gain(const float *imp, size_t cols)
  * every row: row and col are those of the next one. */
 struct walk { size_t rows, n_cols, row, col; };
 /* Fills the tile with the next units and returns their number. n: elements of a sub-block; per: sub-blocks
- * of a unit. col: whose importances a unit's lanes hold; block: where a unit's block belongs. */
+ * of a unit. col: whose importances a unit's lanes hold; block: where a unit's block belongs; w: t->w or t->imp. */
 static inline int tile_fill(struct tile *t, struct walk *p, int n, int per, size_t *col, size_t *block,
-	const float *x, const float *imp, float gain)
+	const float *x, const float *imp, float gain, float (*w)[LANES])
 {
 	int size = n*per, units = LANES/per, h;
 	size_t nb = p->n_cols/(size_t)size;
@@ -117,7 +119,7 @@ static inline int tile_fill(struct tile *t, struct walk *p, int n, int per, size
 		if (col[h] != p->col && imp)
 			for (int l = 0; l < per; l++)
 				for (int e = 0; e < n; e++)
-					t->w[e][h*per + l] = tile_weight(imp[p->col*(size_t)size + (size_t)(l*n + e)], gain);
+					w[e][h*per + l] = tile_weight(imp[p->col*(size_t)size + (size_t)(l*n + e)], gain);
 		col[h] = p->col;
 		block[h] = p->row*nb + p->col;
 		t->scale[h] = unit_scale(src, (size_t)size);
@@ -135,12 +137,34 @@ static inline void tile_begin(struct tile *t, size_t *col)
 {
 	for (int l = 0; l < LANES; l++) col[l] = SIZE_MAX;
 	for (int e = 0; e < 32; e++)
-		for (int l = 0; l < LANES; l++) t->w[e][l] = 1;
+		for (int l = 0; l < LANES; l++) t->w[e][l] = t->imp[e][l] = 1;
+}
+/* Errors of large weights count more: by 1 + prior*|x|/rms, the rms over the unit. At two bits that lowers the
+ * divergence of the model more than it raises the plain error. */
+static inline void tile_prior(struct tile *t, int n, int per, float prior)
+{
+	_Alignas(64) float k[LANES];
+	for (int o = 0; o < LANES; o += VL) {
+		vf s = vf_dup(0);
+		for (int e = 0; e < n; e++) { vf x = vf_load(&t->x[e][o]); s += x*x; }
+		vf_store(k + o, s);
+	}
+	for (int g = 0; g < LANES; g += per) {
+		float s = 0;
+		for (int l = g; l < g + per; l++) s += k[l];
+		s = s > 0 ? prior/sqrtf(s/(float)(n*per)) : 0;
+		for (int l = g; l < g + per; l++) k[l] = s;
+	}
+	for (int e = 0; e < n; e++)
+		for (int o = 0; o < LANES; o += VL)
+			vf_store(&t->w[e][o], vf_load(&t->imp[e][o])*(1 + v_abs(vf_load(&t->x[e][o]))*vf_load(k + o)));
 }
 
 /* The encoder of a type: enc_NAME, from its struct, the elements and number of the sub-blocks of a unit,
  * the call that fits a tile (t, f and row, the row of the type's effort table, are in scope) and pack_NAME. */
-#define ENCODER(name, N, PER, FIT) \
+#define ENCODER(name, N, PER, FIT) ENCODER_PRIOR(name, N, PER, 0, 0, FIT)
+/* WITH, WITHOUT: the prior of tile_prior with importances and without; one WITHOUT is there if one WITH is. */
+#define ENCODER_PRIOR(name, N, PER, WITH, WITHOUT, FIT) \
 static void enc_##name(void *dst, const float *x, const float *imp, size_t rows, size_t cols, int level) \
 { \
 	struct name *out = dst; \
@@ -151,7 +175,8 @@ static void enc_##name(void *dst, const float *x, const float *imp, size_t rows,
 	float gain = imp ? importance_gain(imp, cols) : 0; \
 	int row = level - 1, got; \
 	tile_begin(&t, col); \
-	while ((got = tile_fill(&t, &p, N, PER, col, block, x, imp, gain)) > 0) { \
+	while ((got = tile_fill(&t, &p, N, PER, col, block, x, imp, gain, (WITHOUT) > 0 ? t.imp : t.w)) > 0) { \
+		if ((WITHOUT) > 0) tile_prior(&t, N, PER, imp ? WITH : WITHOUT); \
 		FIT; \
 		for (int h = 0; h < got; h++) pack_##name(out + block[h], &t, &f, h); \
 	} \

@@ -69,7 +69,8 @@ bool quant_needs_importance(uint32_t type);     /* types that recipes refuse to 
 enum { QUANT_EFFORT_MIN = 1, QUANT_EFFORT_DEFAULT = 5, QUANT_EFFORT_MAX = 9 };
 /* x[rows][cols] to rows*cols/block blocks at dst, rows after one another; cols is a multiple of the
  * block. importance[cols], or NULL for all alike: minimised is the sum of importance[j] *
- * (decoded[i][j] - x[i][j])^2 of each row. x holds the targets: a caller that feeds rounding errors
+ * (decoded[i][j] - x[i][j])^2 of each row, with a fifth of their mean added to all importances (and, for types
+ * of two bits, large weights counting a little more: quant/ENCODERS.md). x holds the targets: a caller that feeds rounding errors
  * back passes corrected ones. A row's bytes depend on that row, the importance and the effort alone.
  * F32, F16, BF16 and Q8_0 round exactly as ggml and ignore importance and effort.
  * Non-finite x: the blocks decode to something finite or NaN, never crash; callers report them. */

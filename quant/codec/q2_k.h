@@ -47,5 +47,5 @@ static inline void pack_q2_k(struct q2_k *o, const struct tile *t, const struct 
 		o->qs[i] = (uint8_t)(q[0] | q[2] << 2 | q[4] << 4 | q[6] << 6);
 	}
 }
-ENCODER(q2_k, 16, 16, affine_tile(&q2_k, &q2_k_effort[row], &t, 16, &f))
+ENCODER_PRIOR(q2_k, 16, 16, 0.25f, 0.35f, affine_tile(&q2_k, &q2_k_effort[row], &t, 16, &f))
 #endif

@@ -31,7 +31,7 @@ static const struct levels_effort q3_k_effort[] = {
 	{ .starts = 4, .iters = 0, .walks = 1, .reach = 0 },
 	{ .starts = 8, .iters = 1, .walks = 1, .reach = 0 },
 	{ .starts = 10, .iters = 1, .walks = 1, .reach = 1 },
-	{ .starts = 12, .iters = 2, .walks = 2, .reach = 1 },
+	{ .starts = 14, .iters = 2, .walks = 2, .reach = 1 },
 	{ .starts = 16, .iters = 2, .walks = 3, .reach = 1 },
 	{ .starts = 20, .iters = 3, .walks = 4, .reach = 2 },
 	{ .starts = 32, .iters = 3, .walks = 6, .reach = 3 },
@@ -53,5 +53,5 @@ static inline void pack_q3_k(struct q3_k *o, const struct tile *t, const struct 
 		o->hmask[i % 32] |= (uint8_t)((q[0] >> 2 | q[2] >> 2 << 1 | q[4] >> 2 << 2 | q[6] >> 2 << 3) << i/32*4);
 	}
 }
-ENCODER(q3_k, 16, 16, levels_tile(&q3_k, &q3_k_effort[row], &t, 16, &f))
+ENCODER_PRIOR(q3_k, 16, 16, 0.05f, 0.25f, levels_tile(&q3_k, &q3_k_effort[row], &t, 16, &f))
 #endif

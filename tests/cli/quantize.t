@@ -72,4 +72,25 @@ not_ok "plan with a tensor that is not there" 2 $q --plan bad.yaml -o x.gguf m.g
 head -c 2000000 m.gguf >short.gguf
 not_ok "short input" 2 $q -o x.gguf Q4_K_M short.gguf
 not_ok "nothing under the final name" 1 test -e x.gguf
+
+# a model made for the purpose
+mk=$BUILD/tests/cli/tool_mkgguf
+"$mk" vendor.key=hello split.count=0 general.file_type=1 llama.block_count=1 a.weight:f32:96x4 b.weight:f16:40x3 blk.0.ffn_up_exps.weight:f32:256x4x3 \
+	blk.0.ffn_norm.weight:f32:256 blk.0.attn_q.weight:bf16:256x7:huge z.bias:f32:5 blk.0.attn_k.weight:f32:256x3:zero >odd.gguf
+$q -o b.gguf Q4_K_M odd.gguf 2>err
+is "fall-backs" "$(of b.gguf a.weight) $(of b.gguf b.weight)" "q5_0 f16"
+ok "fall-backs are reported" grep -q 'a.weight (96 to a row) q5_0 instead of q4_K' err
+is "experts" "$(of b.gguf blk.0.ffn_up_exps.weight)" q4_K
+is "vectors stay" "$(of b.gguf blk.0.ffn_norm.weight) $(of b.gguf z.bias)" "f32 f32"
+ok "unknown metadata stay" sh -c 'gguf-info --json b.gguf | grep -q "\"vendor.key\": *\"hello\""'
+not_ok "nothing is said of shards" 1 sh -c 'gguf-info --json b.gguf | grep -q "split\."'
+ok "file type" sh -c 'gguf-info --json b.gguf | grep -q "\"general.file_type\": *15"'
+"$mk" fine.weight:f32:256x2 bad.weight:f32:256x3:nan >nan.gguf
+not_ok "a weight that is no number" 2 $q -o x.gguf Q4_K_M nan.gguf
+ok "it is named" sh -c 'gguf-quantize -o x.gguf Q4_K_M nan.gguf 2>&1 | grep -q "bad.weight: .*row 1, column 2"'
+ok "going on all the same" $q --keep-non-finite -o b.gguf Q4_K_M nan.gguf
+ok "floats keep it" $q -o b.gguf F16 nan.gguf
+not_ok "nothing under the final name, again" 1 test -e x.gguf
+"$mk" blk.0.ffn_up.weight:f32:1024x65536 >big.gguf
+ok "bounded memory" sh -c 'ulimit -d 60000; gguf-quantize -q -j 2 Q4_K_M <big.gguf >/dev/null'
 done_testing

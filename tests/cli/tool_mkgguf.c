@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT
+ * tool_mkgguf TENSOR... - a small model on standard output, for tests: NAME:TYPE:NE0xNE1..[:FILL], type f32 or f16 or
+ * bf16. Weights are pseudo-random, the same every time; FILL is nan (one weight, in row 1, column 2), huge or zero. A
+ * tensor of 0 dimensions cannot be made. With KEY=VALUE as an argument the metadata gets a string, with KEY=N a u32. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "../../quant/quant.h"
+
+enum { MAX = 256 };
+static struct { char *name; const char *fill; uint64_t ne[4]; uint32_t n_dims, type; } t[MAX];
+
+static void die(const char *what) { fprintf(stderr, "tool_mkgguf: %s\n", what); exit(2); }
+static void must(enum ggu_status s) { if (s != GGU_OK) die(ggu_status_name(s)); }
+
+int main(int argc, char **argv)
+{
+	struct ggu_meta *m = ggu_meta_new();
+	struct ggu_writer *w;
+	int n = 0;
+	uint32_t seed = 1;
+	if (!m) die("memory");
+	must(ggu_meta_set_str(m, "general.architecture", "llama", 5));
+	for (int i = 1; i < argc; i++) {
+		char *eq = strchr(argv[i], '='), *p, *end;
+		if (eq) {
+			unsigned long v;
+			*eq++ = 0;
+			v = strtoul(eq, &end, 10);
+			if (*eq && !*end) must(ggu_meta_set_uint(m, argv[i], GGU_U32, v));
+			else must(ggu_meta_set_str(m, argv[i], eq, strlen(eq)));
+			continue;
+		}
+		if (n == MAX || !(p = strchr(argv[i], ':'))) die(argv[i]);
+		t[n].name = argv[i];
+		*p++ = 0;
+		end = strchr(p, ':');
+		if (!end) die(p);
+		*end = 0;
+		if (!ggu_type_find(p)) die(p);
+		t[n].type = ggu_type_find(p)->id;
+		for (int d = 0; d < 4; d++) t[n].ne[d] = 1;
+		for (p = end; (*p == ':' || *p == 'x') && t[n].n_dims < 4 && p[1] >= '0' && p[1] <= '9'; p = end) t[n].ne[t[n].n_dims++] = strtoull(p + 1, &end, 10);
+		t[n].fill = *p == ':' ? p + 1 : "";
+		n++;
+	}
+	must(ggu_writer_new(&w, m, NULL));
+	for (int i = 0; i < n; i++) must(ggu_writer_add(w, t[i].name, t[i].n_dims, t[i].ne, t[i].type, NULL));
+	must(ggu_writer_begin(w, 1, NULL));
+	for (int i = 0; i < n; i++) {
+		size_t cols = (size_t)t[i].ne[0];
+		uint64_t rows = t[i].ne[1]*t[i].ne[2]*t[i].ne[3];
+		float *x = malloc(cols*sizeof *x);
+		unsigned char *out = malloc(cols*sizeof *x);
+		if (!x || !out) die("memory");
+		for (uint64_t r = 0; r < rows; r++) {
+			uint64_t bytes = 0;
+			for (size_t j = 0; j < cols; j++) {
+				float v = 0;
+				for (int k = 0; k < 4; k++) { seed = seed*1664525u + 1013904223u; v += (float)(seed >> 8)*0x1p-24f - 0.5f; }
+				x[j] = strcmp(t[i].fill, "huge") == 0 ? v*1e37f : strcmp(t[i].fill, "zero") == 0 ? 0 : v*0.05f;
+			}
+			if (strcmp(t[i].fill, "nan") == 0 && r == 1) x[2] = NAN;
+			quant_encode(t[i].type, x, NULL, 1, cols, 1, out);
+			ggu_type_bytes(t[i].type, cols, &bytes);
+			must(ggu_writer_data(w, out, (size_t)bytes, NULL));
+		}
+		free(x);
+		free(out);
+	}
+	must(ggu_writer_end(w, NULL));
+	ggu_writer_free(w);
+	ggu_meta_free(m);
+	return 0;
+}
