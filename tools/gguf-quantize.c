@@ -164,7 +164,7 @@ int main(int argc, char **argv)
 	if (o.imatrix && imatrix_read(&im, o.imatrix, &err) != GGU_OK) msg_die_error(o.imatrix, &err);
 	open_run(&r, in, im, list);
 	ftype = choose(&r, recipe, im != NULL);
-	check_sources(&r);
+	if (!o.dry_run) check_sources(&r);
 	remake_report_fallbacks(&r.re);
 	meta = remake_meta(&r.re, ggu_file_meta(r.in), ftype);
 	w = remake_writer(&r.re, meta);

@@ -50,18 +50,19 @@ $q -q --effort 1 Q4_K_M m.gguf >b.gguf
 not_ok "effort changes bytes" 1 cmp -s a.gguf b.gguf
 
 # tables
-is "dry run writes a table" "$($q -n Q8_0 m.gguf | grep -c q8_0)" "$($q -n Q8_0 m.gguf | grep -c 'q8_0 ')"
+is "dry run writes a table" "$($q -n Q8_0 m.gguf | grep -c ' -> ')" "$(types m.gguf | grep -c .)"
 ok "dry run needs no matrix" $q -n IQ2_XS m.gguf
-is "verbose: a line for each tensor" "$($q -v -o b.gguf Q6_K m.gguf 2>&1 | grep -c ' -> ')" "$(types m.gguf | wc -l | tr -d ' ')"
+is "verbose: a line for each tensor" "$($q -v -o b.gguf Q6_K m.gguf 2>&1 | grep -c ' -> ')" "$(types m.gguf | grep -c .)"
 $q --json -o b.gguf Q6_K m.gguf >t.json
-is "json: a row for each tensor" "$(grep -c '"name"' t.json)" "$(types m.gguf | wc -l | tr -d ' ')"
+is "json: a row for each tensor" "$(grep -c '"name"' t.json)" "$(types m.gguf | grep -c .)"
 ok "json has errors" grep -q '"error": ' t.json
 
 # refusals
 not_ok "no recipe" 2 $q m.gguf
 not_ok "unknown recipe" 2 $q Q9_K m.gguf
 not_ok "two files" 2 $q Q4_K_M m.gguf a.gguf
-not_ok "quantized input" 2 $q -o x.gguf Q4_K_M a.gguf
+not_ok "quantized input" 2 $q -o x.gguf Q5_K_M a.gguf
+ok "quantized input that stays as it is" $q -o b.gguf Q4_K_M a.gguf
 not_ok "needs a matrix" 2 $q -o x.gguf IQ2_XXS m.gguf
 not_ok "type that does not exist" 2 $q -o x.gguf --tensor-type 'a=q9' Q4_K_M m.gguf
 not_ok "bad pattern" 2 $q -o x.gguf --tensor-type '(=q8_0' Q4_K_M m.gguf

@@ -41,8 +41,8 @@ int main(int argc, char **argv)
 		if (!ggu_type_find(p)) die(p);
 		t[n].type = ggu_type_find(p)->id;
 		for (int d = 0; d < 4; d++) t[n].ne[d] = 1;
-		for (p = end; (*p == ':' || *p == 'x') && t[n].n_dims < 4 && p[1] >= '0' && p[1] <= '9'; p = end) t[n].ne[t[n].n_dims++] = strtoull(p + 1, &end, 10);
-		t[n].fill = *p == ':' ? p + 1 : "";
+		for (*end = 'x'; *end == 'x' && t[n].n_dims < 4;) t[n].ne[t[n].n_dims++] = strtoull(end + 1, &end, 10);
+		t[n].fill = *end == ':' ? end + 1 : "";
 		n++;
 	}
 	must(ggu_writer_new(&w, m, NULL));
