@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include "../convert/convert.h"
 #include "../quant/quant.h"
 #include "msg.h"
@@ -123,7 +124,7 @@ static const struct recipe *recipe_of(const char *type)
 {
 	static const char *const own[] = { "auto", "f32", "f16", "bf16", "q8_0" };
 	const struct recipe *r;
-	for (size_t i = 0; i < sizeof own/sizeof *own; i++) if (!strcmp(own[i], type)) return NULL;
+	for (size_t i = 0; i < sizeof own/sizeof *own; i++) if (!strcasecmp(own[i], type)) { o.type = own[i]; return NULL; }
 	r = recipe_find(type);
 	if (!r || recipe_type(r) == RECIPE_KEEP) msg_die("--type %s: wants auto, f32, f16, bf16, q8_0 or a recipe; gguf-quantize lists the recipes", type);
 	return r;

@@ -93,6 +93,8 @@ for t in f32 f16 q8_0; do
 	gguf-convert -j3 -t $t -o "$TMP/b.$t" "$DATA/wiki-7m"
 	same "$t: same bytes for any number of threads" "$TMP/a.$t" "$TMP/b.$t"
 done
+gguf-convert -t Q8_0 -o "$TMP/b.q8_0" "$DATA/wiki-7m"
+same "types in any case" "$TMP/a.q8_0" "$TMP/b.q8_0"
 # ---- straight to a recipe ----
 sh -c "head -c 30000 '$DATA/prose/calibration.txt' | gguf-imatrix -q -m '$TMP/a.gguf' -o '$TMP/im.gguf'"
 for r in Q4_K_M Q3_K_S Q6_K; do
