@@ -18,6 +18,17 @@ PKG_LIBS := $(shell $(PKG_CONFIG) --libs $(PKGS) 2>/dev/null)
 LDLIBS += $(PKG_LIBS) -lm -pthread
 ARCH := $(shell $(CC) -dumpmachine | sed 's/-.*//')
 
+# the shared library: the version of its interface is the first number
+ifneq ($(findstring darwin,$(shell $(CC) -dumpmachine)),)
+SHLIB = $(BUILD)/libggu.dylib
+SHLIB_FLAGS = -dynamiclib -install_name $(PREFIX)/lib/libggu.dylib
+SHLIB_LINKS =
+else
+SHLIB = $(BUILD)/libggu.so.$(VERSION)
+SHLIB_FLAGS = -shared -Wl,-soname,libggu.so.0
+SHLIB_LINKS = libggu.so.0 libggu.so
+endif
+
 # ---- sources: a new file in a folder needs no edit here ----
 LIBS = libgguf quant model imatrix convert
 OBJ = $(BUILD)/obj
@@ -27,11 +38,14 @@ TOOL_OBJS = $(patsubst %.c,$(OBJ)/%.o,$(filter-out $(wildcard tools/gguf-*.c),$(
 # link order: users before what they use
 ARCHIVES = $(BUILD)/libtools.a $(BUILD)/libconvert.a $(BUILD)/libmodel.a $(BUILD)/libimatrix.a $(BUILD)/libquant.a $(BUILD)/libggu.a
 
-all: $(PROGS) ## build every program into build/bin
+all: $(PROGS) $(SHLIB) ## build every program into build/bin, and the shared library
 
 # an archive too: a program gets only what it uses
 $(BUILD)/libtools.a: $(TOOL_OBJS)
 $(BUILD)/libggu.a: $(call objs,libgguf)
+$(SHLIB): $(call objs,libgguf)
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) $(LDFLAGS) $(SHLIB_FLAGS) -o $@ $^ -pthread
 $(BUILD)/libquant.a: $(call objs,quant)
 $(BUILD)/libmodel.a: $(call objs,model) $(OBJ)/model/arch_data.o
 $(BUILD)/libimatrix.a: $(call objs,imatrix)
@@ -83,6 +97,11 @@ $(BUILD)/host/embed: model/embed/embed.c
 UNIT = $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/unit/test_*.c) $(wildcard tests/kernels/test_*.c))
 TEST_HELPERS = $(patsubst tests/%.c,$(OBJ)/tests/%.o,$(wildcard tests/lib/*.c))
 TEST_PROGS = $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/*/tool_*.c))
+# fuzz targets without a fuzzer
+TEST_PROGS += $(patsubst tests/fuzz/fuzz_%.c,$(BUILD)/tests/fuzz/replay_%,$(wildcard tests/fuzz/fuzz_*.c))
+$(BUILD)/tests/fuzz/replay_%: $(OBJ)/tests/fuzz/fuzz_%.o $(OBJ)/tests/fuzz/replay.o $(ARCHIVES)
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 $(BUILD)/tests/%: $(OBJ)/tests/%.o $(TEST_HELPERS) $(ARCHIVES)
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS) -lcmocka
@@ -101,6 +120,48 @@ check: all $(UNIT) $(TEST_PROGS) ## unit, kernel, command, malformed and referen
 	BUILD=$(abspath $(BUILD)) CMOCKA_MESSAGE_OUTPUT=TAP $(PROVE) -j$(CHECK_JOBS) --timer $(PROVE_FLAGS) \
 	  $(UNIT) $(sort $(wildcard tests/*/*.t))
 
+# sanitizers and a fuzzer need their own objects: the same rules under another $(BUILD)
+SANITIZE = -fsanitize=address,undefined -fno-sanitize-recover=undefined
+check-asan: ## make check under AddressSanitizer and UndefinedBehaviorSanitizer, in build/asan
+	ASAN_OPTIONS=allocator_may_return_null=1 $(MAKE) check BUILD=$(BUILD)/asan CFLAGS="-O1 -g -fno-omit-frame-pointer $(SANITIZE)"
+check-full: check check-asan ## every check there is
+
+FUZZ_SECONDS ?= 60
+FUZZERS = $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
+fuzz: $(BUILD)/tests/malformed/tool_ggtxt ## FUZZ_SECONDS (60) of libFuzzer for each target; needs clang
+	$(MAKE) $(FUZZERS:%=$(BUILD)/fuzz/%) BUILD=$(BUILD)/fuzz CC=clang CFLAGS="-O1 -g -fsanitize=fuzzer-no-link,address,undefined"
+	@mkdir -p $(BUILD)/fuzz/corpus
+	for t in tests/malformed/*.ggtxt; do $< <$$t >$(BUILD)/fuzz/corpus/$$(basename $$t .ggtxt); done
+	for f in $(FUZZERS); do $(BUILD)/fuzz/$$f -max_total_time=$(FUZZ_SECONDS) -rss_limit_mb=4096 -artifact_prefix=$(BUILD)/fuzz/ $(BUILD)/fuzz/corpus || exit 1; done
+$(BUILD)/fuzz_%: $(OBJ)/tests/fuzz/fuzz_%.o $(ARCHIVES)
+	$(CC) $(CFLAGS) -fsanitize=fuzzer -o $@ $^ $(LDLIBS)
+
+# ---- install ----
+# ggu.h with the list of types in place of its #include: one file
+$(BUILD)/ggu.h: libgguf/ggu.h libgguf/qtypes.def
+	@mkdir -p $(@D)
+	sed -e '/^#include "qtypes.def"/{' -e 'r libgguf/qtypes.def' -e 'd' -e '}' libgguf/ggu.h > $@
+PC = prefix=$(PREFIX)\nlibdir=$${prefix}/lib\nincludedir=$${prefix}/include\n\nName: libggu\nDescription: Read and write GGUF model files\nVersion: $(VERSION)\nLibs: -L$${libdir} -lggu\nLibs.private: -pthread\nCflags: -I$${includedir}\n
+MANS = $(wildcard man/*.1 man/*.5 man/*.7)
+DEST = $(DESTDIR)$(PREFIX)
+# path under $(DEST) of every file that install makes
+INSTALLED = $(PROGS:$(BUILD)/%=%) $(foreach m,$(MANS),share/man/man$(patsubst .%,%,$(suffix $(m)))/$(notdir $(m))) \
+	lib/libggu.a $(addprefix lib/,$(notdir $(SHLIB)) $(SHLIB_LINKS)) include/ggu.h lib/pkgconfig/ggu.pc
+INSTALL ?= install
+
+install: all $(BUILD)/libggu.a $(BUILD)/ggu.h ## programs, pages, library, header under $DESTDIR$PREFIX (/usr/local)
+	$(INSTALL) -d $(sort $(dir $(INSTALLED:%=$(DEST)/%)))
+	$(INSTALL) -m 755 $(PROGS) $(DEST)/bin
+	for m in $(MANS); do $(INSTALL) -m 644 $$m $(DEST)/share/man/man$${m##*.}/ || exit 1; done
+	$(INSTALL) -m 644 $(BUILD)/libggu.a $(DEST)/lib
+	$(INSTALL) -m 755 $(SHLIB) $(DEST)/lib
+	for l in $(SHLIB_LINKS); do ln -sf $(notdir $(SHLIB)) $(DEST)/lib/$$l || exit 1; done
+	$(INSTALL) -m 644 $(BUILD)/ggu.h $(DEST)/include
+	printf '$(PC)' > $(DEST)/lib/pkgconfig/ggu.pc
+
+uninstall: ## remove what install made
+	rm -f $(INSTALLED:%=$(DEST)/%)
+
 demo: all ## run scripts/demo
 	sh scripts/demo
 
@@ -114,5 +175,5 @@ help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 14
 
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
-.PHONY: all check demo lint clean help
+.PHONY: all check check-asan check-full fuzz install uninstall demo lint clean help
 .DELETE_ON_ERROR:
