@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: MIT
+ * gguf-tokenize - text to token ids and back, with the vocabulary of a GGUF or of a checkpoint folder. */
+#include <errno.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include "load.h"
+#include "msg.h"
+#include "opt.h"
+
+static struct { const char *model; bool no_bos, no_special, json, decode; } o;
+static const struct opt opts[] = {
+	OPT_STR('m', "model", &o.model, "MODEL|DIR", "a GGUF file, or the folder of a checkpoint"),
+	OPT_FLAG(0, "no-bos", &o.no_bos, "add nothing in front and behind"),
+	OPT_FLAG(0, "no-special", &o.no_special, "special tokens in the text are plain text"),
+	OPT_FLAG(0, "json", &o.json, "a JSON array of strings in, an array of arrays of ids out"),
+	OPT_FLAG(0, "decode", &o.decode, "ids in, text out"),
+	OPT_COMMON, OPT_END
+};
+
+static struct vocab *open_vocab(void)
+{
+	struct ggu_error err;
+	struct ggu_file *f;
+	struct vocab *v;
+	struct stat st;
+	enum ggu_status s;
+	if (!o.model) msg_die("which vocabulary? -m MODEL is missing");
+	if (!stat(o.model, &st) && S_ISDIR(st.st_mode)) {
+		struct vocab_hints h = { .n_vocab = -1, .bos_id = -1, .pad_id = -1, .unk_id = -1 };
+		s = vocab_from_dir(&v, o.model, &h, &err);
+	} else {
+		if (ggu_open(&f, o.model, &err)) msg_die_error(o.model, &err);
+		s = vocab_from_meta(&v, ggu_file_meta(f), &err);
+		ggu_close(f);
+	}
+	if (s) msg_die_error(o.model, &err);
+	return v;
+}
+
+static unsigned flags(void) { return (o.no_bos ? 0 : TOKENIZE_BOS | TOKENIZE_EOS) | (o.no_special ? 0 : TOKENIZE_SPECIAL); }
+
+static void encode_text(struct tokenizer *t, const char *name, const char *text, size_t n)
+{
+	int32_t *ids = NULL;
+	size_t count = 0, cap = 0;
+	struct ggu_error err;
+	if (tokenizer_encode(t, text, n, flags(), &ids, &count, &cap, &err)) msg_die_error(name, &err);
+	for (size_t i = 0; i < count; i++) printf(i ? " %d" : "%d", (int)ids[i]);
+	putchar('\n');
+	free(ids);
+}
+
+static json_t *parse(const char *name, const char *text, size_t n)
+{
+	json_error_t e;
+	json_t *j = json_loadb(text, n, JSON_ALLOW_NUL, &e);
+	if (!j) msg_die("%s: byte %d: %s", name, e.position, e.text);
+	if (!json_is_array(j)) msg_die("%s: is no JSON array", name);
+	return j;
+}
+
+static void encode_json(struct tokenizer *t, const char *name, const char *text, size_t n)
+{
+	json_t *in = parse(name, text, n), *out = json_array(), *s;
+	int32_t *ids = NULL;
+	size_t i, cap = 0;
+	struct ggu_error err;
+	json_array_foreach(in, i, s) {
+		json_t *row = json_array();
+		size_t count = 0;
+		if (!json_is_string(s)) msg_die("%s: item %zu is no string", name, i);
+		if (tokenizer_encode(t, json_string_value(s), json_string_length(s), flags(), &ids, &count, &cap, &err)) msg_die_error(name, &err);
+		for (size_t k = 0; k < count; k++) json_array_append_new(row, json_integer(ids[k]));
+		json_array_append_new(out, row);
+	}
+	if (json_dumpf(out, stdout, JSON_COMPACT) || putchar('\n') == EOF) msg_die("standard output: %s", strerror(errno));
+	json_decref(in);
+	json_decref(out);
+	free(ids);
+}
+
+/* Ids separated by blanks or commas; with --json arrays of them, text out as an array of strings. */
+static void decode_ids(struct tokenizer *t, const char *name, const int32_t *ids, size_t n, json_t *to)
+{
+	struct ggu_error err;
+	char *text;
+	size_t bytes;
+	if (tokenizer_decode(t, ids, n, true, &text, &bytes, &err)) msg_die_error(name, &err);
+	if (!to) {
+		if (fwrite(text, 1, bytes, stdout) != bytes) msg_die("standard output: %s", strerror(errno));
+	} else {
+		json_t *s = json_stringn(text, bytes);
+		if (!s) s = json_null();        /* bytes that are no UTF-8 have no JSON string */
+		json_array_append_new(to, s);
+	}
+	free(text);
+}
+
+static void decode(struct tokenizer *t, const char *name, char *text, size_t n)
+{
+	size_t count = 0, i, k;
+	int32_t *ids = malloc((n/2 + 2)*sizeof *ids);
+	if (!ids) msg_die("out of memory");
+	if (o.json) {
+		json_t *in = parse(name, text, n), *out = json_array(), *row, *x;
+		json_array_foreach(in, i, row) {
+			count = 0;
+			json_array_foreach(row, k, x) {
+				if (!json_is_integer(x) || json_integer_value(x) < 0 || json_integer_value(x) > INT32_MAX) msg_die("%s: item %zu: not an id", name, i);
+				ids[count++] = (int32_t)json_integer_value(x);
+			}
+			decode_ids(t, name, ids, count, out);
+		}
+		if (json_dumpf(out, stdout, JSON_COMPACT) || putchar('\n') == EOF) msg_die("standard output: %s", strerror(errno));
+		json_decref(in);
+		json_decref(out);
+	} else {
+		for (char *p = text, *end; p += strspn(p, " \t\r\n,"), *p; p = end) {
+			long v = strtol(p, &end, 10);
+			if (end == p || v < 0 || v > INT32_MAX) msg_die("%s: byte %zu: '%.20s' is no token id", name, (size_t)(p - text), p);
+			ids[count++] = (int32_t)v;
+		}
+		decode_ids(t, name, ids, count, NULL);
+	}
+	free(ids);
+}
+
+int main(int argc, char **argv)
+{
+	int n = opt_parse(argc, argv, opts, &(struct opt_program){ "gguf-tokenize", "text to token ids and back",
+		"-m MODEL|DIR [--no-bos] [--no-special] [--json] [--decode] [TEXT]", 0, 1 });
+	const char *name = n ? argv[0] : "(stdin)";
+	struct vocab *v = open_vocab();
+	struct tokenizer *t;
+	struct ggu_error err;
+	size_t bytes;
+	char *text;
+	if (tokenizer_new(&t, v, &err)) msg_die_error(o.model, &err);
+	text = load_text(n ? argv[0] : NULL, &bytes);
+	if (o.decode) decode(t, name, text, bytes);
+	else if (o.json) encode_json(t, name, text, bytes);
+	else encode_text(t, name, text, bytes);
+	if (fclose(stdout)) msg_die("standard output: %s", strerror(errno));
+	free(text);
+	tokenizer_free(t);
+	vocab_free(v);
+	return EXIT_YES;
+}
