@@ -4,7 +4,17 @@
 #include "sandbox.h"
 int sandbox_off;
 
-#ifdef __linux__
+/* A sanitizer's run time looks at /proc when the program ends. */
+#if defined __has_feature
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || __has_feature(memory_sanitizer)
+#define SANITIZED
+#endif
+#endif
+#if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
+#define SANITIZED
+#endif
+
+#if defined __linux__ && !defined SANITIZED
 #include <fcntl.h>
 #include <limits.h>
 #include <stdint.h>
