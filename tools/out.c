@@ -106,10 +106,11 @@ struct out *out_open(const char *name, bool binary)
 
 void out_refuse_input(const struct out *o, const char *input)
 {
+	bool is_stdin = input && !strcmp(input, "-");
 	struct stat a, b;
-	if (!o->name || !input || !strcmp(input, "-")) return;
-	if (!stat(o->name, &a) && !stat(input, &b) && S_ISREG(a.st_mode) && a.st_dev == b.st_dev && a.st_ino == b.st_ino)
-		msg_die("%s: input and output are the same file", input);
+	if (!input || (o->name ? stat(o->name, &a) : fstat(o->fd, &a)) || (is_stdin ? fstat(0, &b) : stat(input, &b))) return;
+	if (S_ISREG(a.st_mode) && a.st_dev == b.st_dev && a.st_ino == b.st_ino)
+		msg_die("%s: input and output are the same file", is_stdin ? "(stdin)" : input);
 }
 
 void out_reserve(struct out *o, uint64_t bytes)

@@ -61,6 +61,8 @@ ln -s m.gguf soft.gguf
 for to in m.gguf ./m.gguf hard.gguf soft.gguf; do
 	is "onto the input as $to" "$(run gguf-cat -o $to m.gguf token_embd.weight)" 2
 done
+is "onto the input, appended to" "$(gguf-cat m.gguf token_embd.weight 2>/dev/null >>m.gguf; echo $?)" 2
+is "onto standard input" "$(run gguf-info -o m.gguf <m.gguf)" 2
 same "... leaves it alone" m.gguf orig.gguf
 echo old >target.txt
 ln -s target.txt link.txt
