@@ -9,6 +9,7 @@
 #include "../libgguf/ggu.h"
 #include "lane16.h"
 #include "kern.h"
+#include "grids.h"
 #define QUANT_DECODER
 #include "codec/q8_0.h"
 #include "codec/q4_0.h"
@@ -20,6 +21,21 @@
 #include "codec/q4_k.h"
 #include "codec/q5_k.h"
 #include "codec/q6_k.h"
+#include "codec/iq1_s.h"
+#include "codec/iq1_m.h"
+#include "codec/iq2_xxs.h"
+#include "codec/iq2_xs.h"
+#include "codec/iq2_s.h"
+#include "codec/iq3_xxs.h"
+#include "codec/iq3_s.h"
+#include "codec/iq4_nl.h"
+#include "codec/iq4_xs.h"
+#include "codec/tq1_0.h"
+#include "codec/tq2_0.h"
+#include "codec/q1_0.h"
+#include "codec/q2_0.h"
+#include "codec/mxfp4.h"
+#include "codec/nvfp4.h"
 
 /* The tiles' loops are unrolled so that their sums stay in registers. */
 #define UNROLL _Pragma("GCC unroll 32")
@@ -177,6 +193,15 @@ static void take_x256(const struct x256 *a, size_t n, struct tokens *x)
 		x->d[b] = a[b].d;
 	}
 }
+/* Halves of 16 at slots of 32: the codes beside the second 16 of a slot are zeros. */
+static void take_x16(const struct x32 *a, size_t n, struct tokens *x)
+{
+	for (size_t b = 0; b < 2*n; b++) {
+		for (int i = 0; i < 32; i++) x->q[32*b + (size_t)i] = a[b/2].q[(b%2*16 + (size_t)i)%32];
+		x->d[b] = a[b/2].d;
+		x->sum[b] = 0;
+	}
+}
 static inline void take_codes32(const struct codes32 *c, size_t b, int r, struct rows *w)
 {
 	for (int i = 0; i < 32; i++) w->q[r][32*b + (size_t)i] = c->q[i];
@@ -234,28 +259,31 @@ static inline void row_group(size_t n_tokens, size_t n, size_t n_blocks, int wei
 	}
 }
 
-/* The loops over tokens, chunks and rows. UNPACK and TAKE make codes of a type and widen them. */
-#define DRIVER(name, weights, has_min, xblock, codes, TAKE_W, TAKE_X) \
+/* The loops over tokens, chunks and rows. A block of the file is `weights` elements in `parts` codes of `slots` each;
+ * its activations are x_per elements to an xblock. TAKE_W and TAKE_X widen. */
+#define DRIVER(name, weights, parts, slots, has_min, xblock, x_per, codes, TAKE_W, TAKE_X) \
 static void mul_##name(size_t n_tokens, size_t n_out, size_t n_in, const void *wv, size_t w_stride, const void *act, float *y, size_t y_stride, void *work) \
 { \
+	const size_t step = CHUNK/(parts*slots), x_blocks = weights/x_per; \
 	struct work *k = work; \
 	size_t blocks = n_in/weights; \
 	for (size_t t0 = 0; t0 < n_tokens; t0 += TOKENS) { \
 		size_t nt = n_tokens - t0 < TOKENS ? n_tokens - t0 : TOKENS; \
-		for (size_t b0 = 0; b0 < blocks; b0 += CHUNK/weights) { \
-			size_t nb = blocks - b0 < CHUNK/weights ? blocks - b0 : CHUNK/weights; \
-			for (size_t t = 0; t < nt; t++) TAKE_X((const struct xblock *)act + (t0 + t)*blocks + b0, nb, k->x + t); \
+		for (size_t b0 = 0; b0 < blocks; b0 += step) { \
+			size_t nb = blocks - b0 < step ? blocks - b0 : step; \
+			for (size_t t = 0; t < nt; t++) \
+				TAKE_X((const struct xblock *)act + ((t0 + t)*blocks + b0)*x_blocks, nb*x_blocks, k->x + t); \
 			for (size_t o = 0; o < n_out; o += ROWS) { \
 				size_t n = n_out - o < ROWS ? n_out - o : ROWS; \
 				for (size_t r = 0; r < ROWS; r++) { \
 					const struct name *w = (const void *)((const char *)wv + (o + (r < n ? r : 0))*w_stride); \
 					for (size_t b = 0; b < nb; b++) { \
-						struct codes c; \
-						name##_unpack(w + b0 + b, &c); \
-						TAKE_W(&c, b, (int)r, &k->w); \
+						struct codes c[parts]; \
+						name##_unpack(w + b0 + b, c); \
+						for (size_t p = 0; p < parts; p++) TAKE_W(c + p, b*parts + p, (int)r, &k->w); \
 					} \
 				} \
-				row_group(nt, n, nb, weights, has_min, k, y + t0*y_stride + o, y_stride, !b0); \
+				row_group(nt, n, nb*parts, slots, has_min, k, y + t0*y_stride + o, y_stride, !b0); \
 			} \
 		} \
 	} \
@@ -263,27 +291,29 @@ static void mul_##name(size_t n_tokens, size_t n_out, size_t n_in, const void *w
 static void decode_##name(const void *src, float *dst, size_t n) \
 { \
 	const struct name *s = src; \
-	for (size_t b = 0; b < n/weights; b++, dst += weights) { \
-		struct codes c; \
-		name##_unpack(s + b, &c); \
-		spread_##codes(&c, has_min, dst); \
+	for (size_t b = 0; b < n/weights; b++) { \
+		struct codes c[parts]; \
+		name##_unpack(s + b, c); \
+		for (size_t p = 0; p < parts; p++, dst += weights/parts) spread_##codes(c + p, weights/parts, has_min, dst); \
 	} \
 }
-static inline void spread_codes32(const struct codes32 *c, int has_m, float *to)
+static inline void spread_codes32(const struct codes32 *c, int n, int has_m, float *to)
 {
-	for (int i = 0; i < 32; i++) to[i] = has_m ? c->d*(float)c->q[i] + c->m : c->d*(float)c->q[i];
+	for (int i = 0; i < n; i++) to[i] = has_m ? c->d*(float)c->q[i] + c->m : c->d*(float)c->q[i];
 }
-static inline void spread_codes256(const struct codes256 *c, int has_min, float *to)
+static inline void spread_codes256(const struct codes256 *c, int n, int has_min, float *to)
 {
-	for (int j = 0; j < 16; j++) {
+	for (int j = 0; j < n/16; j++) {
 		float d = c->d*(float)c->sc[j], m = c->dmin*(float)c->mn[j];
 		for (int i = 0; i < 16; i++) to[16*j + i] = has_min ? d*(float)c->q[16*j + i] - m : d*(float)c->q[16*j + i];
 	}
 }
-#define BLOCK32(NAME, name, has_m) DRIVER(name, 32, has_m, x32, codes32, take_codes32, take_x32)
-#define SUPER(NAME, name, has_min) DRIVER(name, 256, has_min, x256, codes256, take_codes256, take_x256)
+#define BLOCK32(NAME, name, has_m) DRIVER(name, 32, 1, 32, has_m, x32, 32, codes32, take_codes32, take_x32)
+#define PARTS(NAME, name, weights, parts, take) DRIVER(name, weights, parts, 32, 0, x32, 32, codes32, take_codes32, take)
+#define SUPER(NAME, name, has_min) DRIVER(name, 256, 1, 256, has_min, x256, 256, codes256, take_codes256, take_x256)
 #include "types.inc"
 #undef BLOCK32
+#undef PARTS
 #undef SUPER
 
 /* ---- floats ---- */
@@ -393,8 +423,10 @@ const struct kern KERN_TABLE[KERN_TYPES] = {
 	[GGU_TYPE_F32] = { decode_f32, mul_f32, pack_floats, 1, 4 }, [GGU_TYPE_F16] = { decode_f16, mul_f16, pack_floats, 1, 4 },
 	[GGU_TYPE_BF16] = { decode_bf16, mul_bf16, pack_floats, 1, 4 }, [GGU_TYPE_F64] = { decode_f64, NULL, NULL, 0, 0 },
 #define BLOCK32(NAME, name, has_m) [GGU_TYPE_##NAME] = { decode_##name, mul_##name, pack32, 32, sizeof(struct x32) },
+#define PARTS(NAME, name, weights, parts, take) [GGU_TYPE_##NAME] = { decode_##name, mul_##name, pack32, 32, sizeof(struct x32) },
 #define SUPER(NAME, name, has_min) [GGU_TYPE_##NAME] = { decode_##name, mul_##name, pack256, 256, sizeof(struct x256) },
 #include "types.inc"
 #undef BLOCK32
+#undef PARTS
 #undef SUPER
 };

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT
+ * iq1_m.h - super-blocks of 16 sub-blocks of 16: weight = d*(2*ls + 1) * (g + delta), two words of -1, 0, 1 of the code
+ * book of iq1_s.h, delta 1/8 or -1/8 for each. Byte k of qs: low bits of the number of word k; half k%2 of
+ * byte k/2 of qh: its upper three bits, then the sign of delta. scales: four integers, each ls of four
+ * sub-blocks in three bits, then four bits of d, an f16, the lowest first. */
+#ifdef QUANT_DECODER
+
+static inline void iq1_m_unpack(const struct iq1_m *b, struct codes256 *c)
+{
+	uint32_t s[4], d = 0;
+	for (int i = 0; i < 4; i++) {
+		s[i] = b->scales[2*i] | (uint32_t)b->scales[2*i + 1] << 8;
+		d |= s[i] >> 12 << 4*i;
+	}
+	c->d = kern_f16_to_f32((f16)d)*0.125f;
+	c->dmin = 0;
+	for (int j = 0; j < 16; j++) c->sc[j] = (int16_t)(2*(s[j/4] >> j%4*3 & 7) + 1);
+	memset(c->mn, 0, sizeof c->mn);
+	for (int k = 0; k < 32; k++) {
+		unsigned h = b->qh[k/2] >> k%2*4;
+		iq1_codes(c->q + 8*k, grid_iq1[b->qs[k] | (h & 7) << 8], h & 8 ? -1 : 1);
+	}
+}
+#endif

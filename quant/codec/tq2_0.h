@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT
+ * tq2_0.h - super-blocks of 256: weight = d*(q - 1), q 2 bits. Bits 2k.. of byte 32h + i: code 128h + 32k + i. */
+#ifdef QUANT_DECODER
+
+static inline void tq2_0_unpack(const struct tq2_0 *b, struct codes256 *c)
+{
+	c->d = kern_f16_to_f32(b->d);
+	c->dmin = 0;
+	for (int j = 0; j < 16; j++) c->sc[j] = 1, c->mn[j] = 0;
+	for (int h = 0; h < 2; h++)
+		for (int k = 0; k < 4; k++)
+			for (int i = 0; i < 32; i++) c->q[128*h + 32*k + i] = (int8_t)((b->qs[32*h + i] >> 2*k & 3) - 1);
+}
+#endif
