@@ -70,7 +70,7 @@ static inline vf v_max(vf a, vf b) { return v_sel(a > b, a, b); }
  * instructions above agree but for the sign of zero, which no sum and no code can see. */
 static inline vf v_round(vf a) { return (a + 12582912.0f) - 12582912.0f; }
 /* t[i], i in 0..7 */
-static inline vf v_lut8(const float *t, vi i) { vf r; for (int k = 0; k < VL; k++) r[k] = t[i[k] & 7]; return r; }
+static inline vf v_lut8(const float *t, vi i) { vf r = { 0 }; for (int k = 0; k < VL; k++) r[k] = t[i[k] & 7]; return r; }
 #endif
 #endif
 

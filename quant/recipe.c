@@ -30,9 +30,9 @@
 	X(Q5_1,      9, Q5_1,    "6.04 bpw, blocks of 32 with a minimum") \
 	X(Q5_0,      8, Q5_0,    "5.57 bpw, blocks of 32") \
 	X(Q4_K_M,   15, Q4_K,    "4.89 bpw, the usual choice") \
-	X(Q4_K_S,   14, Q4_K,    "4.66 bpw") \
+	X(Q4_K_S,   14, Q4_K,    "4.67 bpw") \
 	X(Q4_1,      3, Q4_1,    "5.10 bpw, blocks of 32 with a minimum") \
-	X(Q4_0,      2, Q4_0,    "4.63 bpw, blocks of 32, fast everywhere") \
+	X(Q4_0,      2, Q4_0,    "4.64 bpw, blocks of 32, fast everywhere") \
 	X(IQ4_NL,   25, IQ4_NL,  "4.68 bpw, uneven levels in blocks of 32") \
 	X(IQ4_XS,   30, IQ4_XS,  "4.46 bpw, uneven levels") \
 	X(Q3_K_L,   13, Q3_K,    "4.30 bpw") \
@@ -40,11 +40,11 @@
 	X(Q3_K_S,   11, Q3_K,    "3.64 bpw") \
 	X(IQ3_M,    27, IQ3_S,   "3.76 bpw, a code book") \
 	X(IQ3_S,    26, IQ3_S,   "3.66 bpw, a code book") \
-	X(IQ3_XS,   22, IQ3_S,   "3.50 bpw, a code book") \
+	X(IQ3_XS,   22, IQ3_S,   "3.50 bpw, a code book; needs an importance matrix") \
 	X(IQ3_XXS,  23, IQ3_XXS, "3.25 bpw, a code book; needs an importance matrix") \
 	X(Q2_K,     10, Q2_K,    "3.16 bpw") \
 	X(Q2_K_S,   21, Q2_K,    "2.97 bpw; needs an importance matrix") \
-	X(IQ2_M,    29, IQ2_S,   "2.94 bpw, a code book; needs an importance matrix") \
+	X(IQ2_M,    29, IQ2_S,   "2.93 bpw, a code book; needs an importance matrix") \
 	X(IQ2_S,    28, IQ2_XS,  "2.74 bpw, a code book; needs an importance matrix") \
 	X(IQ2_XS,   20, IQ2_XS,  "2.59 bpw, a code book; needs an importance matrix") \
 	X(IQ2_XXS,  19, IQ2_XXS, "2.38 bpw, a code book; needs an importance matrix") \

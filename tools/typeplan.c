@@ -49,8 +49,12 @@ static char *read_plan(const char *path, size_t *n)
 	size_t have = 65536;
 	char *p = malloc(have);
 	*n = 0;
-	while (p && (*n += fread(p + *n, 1, have - *n, f)) == have && have < PLAN_MAX) p = realloc(p, have *= 2);
 	if (!p) msg_die("out of memory");
+	while ((*n += fread(p + *n, 1, have - *n, f)) == have && have < PLAN_MAX) {
+		char *q = realloc(p, have *= 2);
+		if (!q) msg_die("out of memory");
+		p = q;
+	}
 	if (ferror(f)) msg_die("%s: %s", path, strerror(errno));
 	if (*n == have) msg_die("%s: more than %d bytes", path, PLAN_MAX);
 	fclose(f);
@@ -80,7 +84,7 @@ static void from_plan(const char *path, const struct ggu_tensor *const *t, size_
 	if (!root || root->kind != YAML_SEQUENCE) msg_die("%s: not a list of tensor and type", path);
 	for (size_t i = 0; i < root->count; i++) {
 		const struct yaml_node *item = root->items[i], *name = yaml_get(item, "tensor"), *type = yaml_get(item, "type");
-		struct by_name key, *found;
+		struct by_name key = { NULL, 0 }, *found;
 		char where[64];
 		uint32_t to;
 		uint64_t unused;

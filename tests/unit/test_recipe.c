@@ -235,6 +235,47 @@ static void refusals(void **state)
 	assert_null(recipe_find("Q9_K"));
 }
 
+/* The summaries state bits per weight of Llama 3.1 8B; with a matrix where the recipe needs one. */
+static void summaries_tell_the_truth(void **state)
+{
+	static const struct { const char *name; uint64_t cols, rows; } layer[] = {
+		{ "attn_q", 4096, 4096 }, { "attn_k", 4096, 1024 }, { "attn_v", 4096, 1024 }, { "attn_output", 4096, 4096 },
+		{ "ffn_gate", 4096, 14336 }, { "ffn_up", 4096, 14336 }, { "ffn_down", 14336, 4096 },
+		{ "attn_norm", 4096, 1 }, { "ffn_norm", 4096, 1 },
+	};
+	static struct recipe_choice c[MAX];
+	struct ggu_meta *meta = meta_of("llama", 32, 32, 8, 0);
+	(void)state;
+	n_tensors = 0;
+	add("token_embd.weight", 4096, 1)->ne[1] = 128256;
+	add("output.weight", 4096, 1)->ne[1] = 128256;
+	add("output_norm.weight", 4096, 1)->ne[1] = 1;
+	for (int i = 0; i < 32; i++)
+		for (size_t k = 0; k < sizeof layer/sizeof *layer; k++) {
+			char name[64];
+			snprintf(name, sizeof name, "blk.%d.%s.weight", i, layer[k].name);
+			add(name, layer[k].cols, 1)->ne[1] = layer[k].rows;
+		}
+	for (size_t r = 0; recipe_at(r); r++) {
+		const char *summary = recipe_summary(recipe_at(r));
+		struct recipe_options o = plain;
+		double bits = 0, weights = 0;
+		char text[16];
+		if (!strstr(summary, " bpw")) continue;
+		o.have_importance = strstr(summary, "needs an importance matrix") != NULL;
+		assert_int_equal(recipe_choose(recipe_at(r), &o, meta, list, n_tensors, c, NULL), GGU_OK);
+		for (size_t i = 0; i < n_tensors; i++) {
+			uint64_t n = tensor[i].ne[0]*tensor[i].ne[1], bytes = 0;
+			ggu_type_bytes(c[i].type, n, &bytes);
+			bits += 8.0*(double)bytes;
+			weights += (double)n;
+		}
+		snprintf(text, sizeof text, "%.2f", bits/weights);
+		if (strncmp(summary, text, strlen(text)) != 0) fail_msg("%s: %s bpw, not %s", recipe_name(recipe_at(r)), text, summary);
+	}
+	ggu_meta_free(meta);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -242,6 +283,7 @@ int main(void)
 		cmocka_unit_test(fallbacks_and_tensors_left_alone),
 		cmocka_unit_test(callers_wishes),
 		cmocka_unit_test(refusals),
+		cmocka_unit_test(summaries_tell_the_truth),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
