@@ -56,6 +56,7 @@ static bool fill_texts(struct bpe *b)
 	for (size_t id = 0; id < v->n; id++) {
 		size_t i = XXH3_64bits(v->tokens[id].p, v->tokens[id].n) & b->texts->mask;
 		if (b->by_scores && v->types[id] != VOCAB_NORMAL && v->types[id] != VOCAB_USER_DEFINED && v->types[id] != VOCAB_UNUSED) continue;
+		if (b->by_scores && v->tokens[id].n == 1 && !*v->tokens[id].p) continue;        /* sentencepiece ends its pieces at NUL */
 		if (bpe_find(b, v->tokens[id].p, v->tokens[id].n) >= 0) continue;
 		while (b->texts->slot[i]) i = (i + 1) & b->texts->mask;
 		b->texts->slot[i] = (int32_t)id + 1;

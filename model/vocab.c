@@ -158,6 +158,8 @@ enum ggu_status vocab_read_json(const char *dir, const char *name, json_t **j, s
 	if (s == GGU_ERR_MISSING) return GGU_OK;
 	if (s) return s;
 	*j = json_loadb(b, n, JSON_ALLOW_NUL, &je);
+	/* model_max_length may be 1e30, written out: nothing that we read is an integer in such a file */
+	if (!*j && json_error_code(&je) == json_error_numeric_overflow) *j = json_loadb(b, n, JSON_ALLOW_NUL | JSON_DECODE_INT_AS_REAL, &je);
 	free(b);
 	if (!*j || !json_is_object(*j)) {
 		s = ggu_fail(err, GGU_ERR_FORMAT, *j ? 0 : (uint64_t)je.position, "", "%s", *j ? "not a JSON object" : je.text);
@@ -281,6 +283,7 @@ static enum ggu_status load(struct vocab *v, struct vocab_files *f, struct ggu_e
 		if (s == GGU_ERR_MISSING)
 			return ggu_fail(err, s, GGU_NO_OFFSET, "", "no tokenizer.model, tokenizer.json or vocab.json with merges.txt in the folder");
 		if (s) return s;
+		TRY(vocab_guess_pre(v, err));
 	}
 	TRY(vocab_load_specials(v, f, err));
 	apply_facts(v, f->hints ? f->hints->arch : NULL);
@@ -316,8 +319,14 @@ enum vocab_token_type vocab_token_type(const struct vocab *v, int32_t id)
 {
 	return id < 0 || (size_t)id >= v->n ? VOCAB_UNUSED : (enum vocab_token_type)v->types[id];
 }
-int32_t vocab_bos(const struct vocab *v) { return v->special[VOCAB_BOS]; }
-int32_t vocab_eos(const struct vocab *v) { return v->special[VOCAB_EOS]; }
+/* A SentencePiece vocabulary that does not say begins with 1 and ends with 2, as llama.cpp has it. */
+static int32_t special(const struct vocab *v, enum vocab_special which, int32_t spm)
+{
+	if (v->special[which] >= 0) return v->special[which];
+	return !strcmp(v->model, "llama") && (size_t)spm < v->n && v->types[spm] == VOCAB_CONTROL ? spm : -1;
+}
+int32_t vocab_bos(const struct vocab *v) { return special(v, VOCAB_BOS, 1); }
+int32_t vocab_eos(const struct vocab *v) { return special(v, VOCAB_EOS, 2); }
 
 bool vocab_is_end(const struct vocab *v, int32_t id)
 {
@@ -325,7 +334,7 @@ bool vocab_is_end(const struct vocab *v, int32_t id)
 	static const char *const ends[] = { "<|eot_id|>", "<|im_end|>", "<|end|>", "<end_of_turn>", "<turn|>", "<|endoftext|>",
 		"<|eom_id|>", "<EOT>", "<|END_OF_TURN_TOKEN|>", "<|return|>", "<|call|>", "</s>", "<eos>", "<\xef\xbd\x9c" "end\xe2\x96\x81of\xe2\x96\x81sentence\xef\xbd\x9c>" };
 	if (id < 0 || (size_t)id >= v->n) return false;
-	if (id == v->special[VOCAB_EOS] || id == v->special[VOCAB_EOT] || id == v->special[VOCAB_EOM]) return true;
+	if (id == vocab_eos(v) || id == v->special[VOCAB_EOT] || id == v->special[VOCAB_EOM]) return true;
 	if (v->types[id] != VOCAB_CONTROL) return false;
 	for (size_t i = 0; i < sizeof ends/sizeof *ends; i++)
 		if (v->tokens[id].n == strlen(ends[i]) && !memcmp(v->tokens[id].p, ends[i], v->tokens[id].n)) return true;

@@ -168,5 +168,5 @@ enum ggu_status vocab_from_meta(struct vocab **out, const struct ggu_meta *m, st
 }
 
 /* A SentencePiece vocabulary that does not say puts BOS in front, as llama.cpp does; a BPE one does not. */
-bool vocab_add_bos(const struct vocab *v) { return v->add[VOCAB_BOS] >= 0 ? v->add[VOCAB_BOS] : !strcmp(v->model, "llama") && v->special[VOCAB_BOS] >= 0; }
+bool vocab_add_bos(const struct vocab *v) { return v->add[VOCAB_BOS] >= 0 ? v->add[VOCAB_BOS] : !strcmp(v->model, "llama") && vocab_bos(v) >= 0; }
 bool vocab_add_eos(const struct vocab *v) { return v->add[VOCAB_EOS] > 0; }

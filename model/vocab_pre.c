@@ -121,27 +121,49 @@ enum ggu_status vocab_find_pre(const struct vocab *v, const char **name, struct 
 
 /* ---- understood ---- */
 
-enum ggu_status vocab_pipeline_from_pre(struct vocab *v, const char *pre, struct ggu_error *err)
+/* The trees of a shape; the pipeline's added tokens stay. */
+static void take_shape(struct vocab *v, const struct shape *s)
 {
-	const struct shape *s = NULL;
-	json_t *steps = json_array(), *added = json_array();
-	for (size_t i = 0; i < N_SHAPES; i++) if (!strcmp(shapes[i].name, pre)) s = shapes + i;
-	if (!s) {
-		json_decref(steps);
-		json_decref(added);
-		return ggu_fail(err, GGU_ERR_UNSUPPORTED, GGU_NO_OFFSET, "tokenizer.ggml.pre", "pre-tokenizer '%.60s' is not known", pre);
-	}
+	json_t *steps = json_array();
 	for (size_t i = 0; i < 6 && s->split[i]; i++)
 		json_array_append_new(steps, json_pack("{s:s,s:{s:s},s:s,s:b}", "type", "Split", "pattern", "Regex", s->split[i], "behavior", "Isolated", "invert", 0));
 	json_array_append_new(steps, json_pack("{s:s,s:b,s:b}", "type", "ByteLevel", "add_prefix_space", 0, "use_regex", 0));
+	json_object_set_new(v->pipeline, "pre_tokenizer", json_pack("{s:s,s:o}", "type", "Sequence", "pretokenizers", steps));
+	if (s->nfc) json_object_set_new(v->pipeline, "normalizer", json_pack("{s:s}", "type", "NFC"));
+	else json_object_del(v->pipeline, "normalizer");
+	json_object_set_new(v->pipeline, "decoder", json_pack("{s:s}", "type", "ByteLevel"));
+	json_object_set_new(v->pipeline, "model", json_pack("{s:s,s:s,s:b}", "type", "BPE", "order", "merges", "ignore_merges", s->ignore_merges));
+}
+
+static const struct shape *shape_named(const char *name)
+{
+	for (size_t i = 0; i < N_SHAPES; i++) if (!strcmp(shapes[i].name, name)) return shapes + i;
+	return NULL;
+}
+
+enum ggu_status vocab_guess_pre(struct vocab *v, struct ggu_error *err)
+{
+	for (size_t i = 0; i < N_SHAPES; i++) {
+		const char *name = NULL;
+		take_shape(v, shapes + i);
+		TRY(by_hash(v, &name, err));
+		if (name && shape_named(name) && !strcmp(shape_named(name)->split[0], shapes[i].split[0])) return GGU_OK;
+	}
+	take_shape(v, shape_named("gpt-2"));
+	return GGU_OK;
+}
+
+enum ggu_status vocab_pipeline_from_pre(struct vocab *v, const char *pre, struct ggu_error *err)
+{
+	const struct shape *s = shape_named(pre);
+	json_t *added;
+	if (!s) return ggu_fail(err, GGU_ERR_UNSUPPORTED, GGU_NO_OFFSET, "tokenizer.ggml.pre", "pre-tokenizer '%.60s' is not known", pre);
+	added = json_array();
 	for (size_t i = 0; i < v->n; i++)
 		if (v->types[i] == VOCAB_USER_DEFINED || v->types[i] == VOCAB_CONTROL)
 			json_array_append_new(added, json_pack("{s:I,s:s%,s:b,s:b}", "id", (json_int_t)i, "content", v->tokens[i].p, v->tokens[i].n,
 				"special", v->types[i] == VOCAB_CONTROL, "normalized", 0));
 	json_object_set_new(v->pipeline, "added_tokens", added);
-	json_object_set_new(v->pipeline, "pre_tokenizer", json_pack("{s:s,s:o}", "type", "Sequence", "pretokenizers", steps));
-	if (s->nfc) json_object_set_new(v->pipeline, "normalizer", json_pack("{s:s}", "type", "NFC"));
-	json_object_set_new(v->pipeline, "decoder", json_pack("{s:s}", "type", "ByteLevel"));
-	json_object_set_new(v->pipeline, "model", json_pack("{s:s,s:s,s:b}", "type", "BPE", "order", "merges", "ignore_merges", s->ignore_merges));
+	take_shape(v, s);
 	return GGU_OK;
 }
