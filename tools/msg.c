@@ -11,11 +11,60 @@
 const char *msg_program = "gguf-utils";
 int msg_quiet;
 
+/* ---- text fit for a terminal ---- */
+
+/* Length of the well-formed UTF-8 sequence at s, 0 if there is none; *c its code point. */
+static size_t utf8(const unsigned char *s, size_t n, uint32_t *c)
+{
+	static const uint32_t least[5] = { 0, 0, 0x80, 0x800, 0x10000 };
+	size_t len = s[0] < 0x80 ? 1 : s[0] >= 0xc2 && s[0] < 0xe0 ? 2 : s[0] >= 0xe0 && s[0] < 0xf0 ? 3 : s[0] >= 0xf0 && s[0] < 0xf5 ? 4 : 0;
+	if (!len || len > n) return 0;
+	*c = len == 1 ? s[0] : s[0] & (0x7fu >> len);
+	for (size_t i = 1; i < len; i++) {
+		if ((s[i] & 0xc0) != 0x80) return 0;
+		*c = *c << 6 | (s[i] & 0x3f);
+	}
+	if (len > 1 && (*c < least[len] || (*c >= 0xd800 && *c < 0xe000) || *c > 0x10ffff)) return 0;
+	return len;
+}
+
+/* Control characters, and those that turn the direction of text or hide. */
+static bool unfit(uint32_t c)
+{
+	return c < 0x20 || (c >= 0x7f && c < 0xa0) || c == 0x61c || c == 0x200e || c == 0x200f || (c >= 0x2028 && c <= 0x202e)
+		|| (c >= 0x2060 && c <= 0x2069) || c == 0xfeff || (c >= 0xfff9 && c <= 0xfffb) || (c >= 0xe0000 && c < 0xe0080);
+}
+
+/* The first character of s as it may be shown, to[] of 12 bytes; *len is what it took of s. */
+static size_t mask_one(const char *s, size_t n, size_t *len, char *to)
+{
+	const unsigned char *p = (const unsigned char *)s;
+	uint32_t c;
+	*len = utf8(p, n, &c);
+	if (!*len) {
+		*len = 1;
+		return (size_t)sprintf(to, "\\x%02X", p[0]);
+	}
+	if (!unfit(c)) {
+		memcpy(to, s, *len);
+		return *len;
+	}
+	if (c == '\n' || c == '\t') return (size_t)sprintf(to, c == '\n' ? "\\n" : "\\t");
+	return (size_t)sprintf(to, c < 0x80 ? "\\x%02X" : "\\u{%X}", (unsigned)c);
+}
+
+/* ---- messages ---- */
+
+/* Masked as a whole, without memory of its own: names from files and command lines may be in it. */
 static void say(const char *fmt, va_list ap)
 {
+	char text[8192], one[12];
+	size_t n, len;
+	vsnprintf(text, sizeof text, fmt, ap);
 	progress_hide();
 	fprintf(stderr, "%s: ", msg_program);
-	vfprintf(stderr, fmt, ap);
+	n = strlen(text);
+	for (size_t i = 0; i < n; i += len) fwrite(one, mask_one(text + i, n - i, &len, one), 1, stderr);
 	fputc('\n', stderr);
 }
 
@@ -58,16 +107,13 @@ void msg_die(const char *fmt, ...)
 
 void msg_error(const char *file, const struct ggu_error *err)
 {
-	char *name = text_mask(file && strcmp(file, "-") ? file : "(stdin)", strlen(file && strcmp(file, "-") ? file : "(stdin)"));
-	char *inner = text_mask(err->file, strlen(err->file)), *where = text_mask(err->where, strlen(err->where)), *what = text_mask(err->what, strlen(err->what));
+	const char *name = file && strcmp(file, "-") ? file : "(stdin)", *inner = err->file, *reason = err->sys_errno ? strerror(err->sys_errno) : "";
 	char at[40] = "";
-	const char *last = strrchr(inner, '/');
 	if (err->offset != GGU_NO_OFFSET) snprintf(at, sizeof at, "byte %llu: ", (unsigned long long)err->offset);
 	/* a shard's name replaces the set's; a file of a folder follows the folder's */
-	if (*inner && last) { free(name); name = inner; inner = NULL; }
-	complain("%s%s%s: %s%s%s%s%s%s", name, inner && *inner ? ": " : "", inner && *inner ? inner : "", at, where, *where ? ": " : "", what,
-		err->sys_errno && !strstr(what, strerror(err->sys_errno)) ? ": " : "", err->sys_errno && !strstr(what, strerror(err->sys_errno)) ? strerror(err->sys_errno) : "");
-	free(name); free(inner); free(where); free(what);
+	if (strchr(inner, '/')) { name = inner; inner = ""; }
+	if (strstr(err->what, reason)) reason = "";
+	complain("%s%s%s: %s%s%s%s%s%s", name, *inner ? ": " : "", inner, at, err->where, *err->where ? ": " : "", err->what, *reason ? ": " : "", reason);
 }
 
 void msg_die_error(const char *file, const struct ggu_error *err)
@@ -77,51 +123,11 @@ void msg_die_error(const char *file, const struct ggu_error *err)
 	exit(EXIT_TROUBLE);
 }
 
-/* ---- text fit for a terminal ---- */
-
-/* Length of the well-formed UTF-8 sequence at s, 0 if there is none; *c its code point. */
-static size_t utf8(const unsigned char *s, size_t n, uint32_t *c)
-{
-	static const uint32_t least[5] = { 0, 0, 0x80, 0x800, 0x10000 };
-	size_t len = s[0] < 0x80 ? 1 : s[0] >= 0xc2 && s[0] < 0xe0 ? 2 : s[0] >= 0xe0 && s[0] < 0xf0 ? 3 : s[0] >= 0xf0 && s[0] < 0xf5 ? 4 : 0;
-	if (!len || len > n) return 0;
-	*c = len == 1 ? s[0] : s[0] & (0x7fu >> len);
-	for (size_t i = 1; i < len; i++) {
-		if ((s[i] & 0xc0) != 0x80) return 0;
-		*c = *c << 6 | (s[i] & 0x3f);
-	}
-	if (len > 1 && (*c < least[len] || (*c >= 0xd800 && *c < 0xe000) || *c > 0x10ffff)) return 0;
-	return len;
-}
-
-/* Control characters, and those that turn the direction of text or hide. */
-static bool unfit(uint32_t c)
-{
-	return c < 0x20 || (c >= 0x7f && c < 0xa0) || c == 0x61c || c == 0x200e || c == 0x200f || (c >= 0x2028 && c <= 0x202e)
-		|| (c >= 0x2060 && c <= 0x2069) || c == 0xfeff || (c >= 0xfff9 && c <= 0xfffb) || (c >= 0xe0000 && c < 0xe0080);
-}
-
 char *text_mask(const char *s, size_t n)
 {
-	const unsigned char *p = (const unsigned char *)s;
 	char *out = n < SIZE_MAX/12 ? malloc(n*10 + 1) : NULL, *o = out;
 	if (!out) msg_die("out of memory");
-	for (size_t i = 0; i < n; ) {
-		uint32_t c;
-		size_t len = utf8(p + i, n - i, &c);
-		if (!len) o += sprintf(o, "\\x%02X", p[i++]);
-		else if (unfit(c)) {
-			if (c == '\n') o += sprintf(o, "\\n");
-			else if (c == '\t') o += sprintf(o, "\\t");
-			else if (c < 0x80) o += sprintf(o, "\\x%02X", c);
-			else o += sprintf(o, "\\u{%X}", c);
-			i += len;
-		} else {
-			memcpy(o, p + i, len);
-			o += len;
-			i += len;
-		}
-	}
+	for (size_t i = 0, len; i < n; i += len) o += mask_one(s + i, n - i, &len, o);
 	*o = 0;
 	return out;
 }

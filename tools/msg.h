@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * msg.h - words to the person: messages, colour, units. Programs only.
  *
- * Everything here goes to stderr. Strings that came from a file pass text_mask first. */
+ * Messages go to stderr and are masked as a whole; strings from a file that are printed elsewhere pass text_mask. */
 #ifndef TOOLS_MSG_H
 #define TOOLS_MSG_H
 #include <stdio.h>

@@ -12,8 +12,8 @@
  * Options may stand anywhere; "--" ends them; -jN, -j N, --jobs N, --jobs=N; flags may be bundled. The
  * operands are left in argv[0..n-1] and n is returned. -h prints synopsis, summary and the table to stdout,
  * exit 0; --version prints version, Unicode version and instruction set. Bad usage: message naming the option
- * and what it wants, a pointer to -h, exit 2. opt_parse also opens what every program needs: masks SIGPIPE
- * handling, checks that stdin, stdout, stderr are open, quant_select(getenv("GGUF_CPU")). */
+ * and what it wants, a pointer to -h, exit 2. opt_parse also sees to what every program needs: stdin, stdout
+ * and stderr are taken even if they were closed, and quant_select(getenv("GGUF_CPU")) is called. */
 #ifndef TOOLS_OPT_H
 #define TOOLS_OPT_H
 #include <stdbool.h>

@@ -45,6 +45,8 @@ ok "... names the byte" grep -q '^gguf-info: cut.gguf: byte [0-9]*: ' err
 printf 'GGUF' >"$(printf 'evil\033[31m.gguf')"
 run gguf-info "$(printf 'evil\033[31m.gguf')" >/dev/null
 is "control characters of a file name are masked" "$(tr -d '\040-\176\n' <err | wc -c | tr -d ' ')" 0
+run gguf-cat m.gguf "$(printf 'no\033[31m')" >/dev/null
+is "... and of any other name" "$(head -n 1 err)" "gguf-cat: m.gguf: no tensor 'no\\x1B[31m'; gguf-info --tensors lists them"
 is "closed standard output" "$(gguf-info m.gguf >&- 2>/dev/null; echo $?)" 2
 
 # output
