@@ -106,8 +106,8 @@ $(BUILD)/tests/%: $(OBJ)/tests/%.o $(TEST_HELPERS) $(ARCHIVES)
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS) -lcmocka
 .PRECIOUS: $(OBJ)/%.o
-# fault injection by preloading
-ifneq ($(findstring linux,$(shell $(CC) -dumpmachine)),)
+# fault injection by preloading, which sanitizers do themselves
+ifneq ($(and $(findstring linux,$(shell $(CC) -dumpmachine)),$(if $(findstring -fsanitize,$(CFLAGS)),,yes)),)
 TEST_PROGS += $(BUILD)/tests/fault.so
 endif
 $(BUILD)/tests/fault.so: tests/fault/fault.c
