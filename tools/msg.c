@@ -64,7 +64,10 @@ static void say(const char *fmt, va_list ap)
 	progress_hide();
 	fprintf(stderr, "%s: ", msg_program);
 	n = strlen(text);
-	for (size_t i = 0; i < n; i += len) fwrite(one, mask_one(text + i, n - i, &len, one), 1, stderr);
+	for (size_t i = 0; i < n; i += len) {
+		size_t k = mask_one(text + i, n - i, &len, one);
+		fwrite(one, k, 1, stderr);
+	}
 	fputc('\n', stderr);
 }
 
