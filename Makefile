@@ -124,7 +124,17 @@ check: all $(UNIT) $(TEST_PROGS) ## unit, kernel, command, malformed and referen
 SANITIZE = -fsanitize=address,undefined -fno-sanitize-recover=undefined
 check-asan: ## make check under AddressSanitizer and UndefinedBehaviorSanitizer, in build/asan
 	ASAN_OPTIONS=allocator_may_return_null=1 $(MAKE) check BUILD=$(BUILD)/asan CFLAGS="-O1 -g -fno-omit-frame-pointer $(SANITIZE)"
-check-full: check check-asan ## every check there is
+# needs an AArch64 compiler and qemu-user, and no library: what quant/ is made of, linked with its test
+ARM_CC ?= aarch64-linux-gnu-gcc
+ARM_RUN ?= qemu-aarch64
+ARM_SOURCES = tests/kernels/test_kernels.c tests/lib/guard.c tests/lib/slow_decode.c libgguf/error.c libgguf/types.c $(filter-out quant/recipe.c,$(wildcard quant/*.c))
+$(BUILD)/arm/test_kernels: $(ARM_SOURCES) $(wildcard quant/*.h quant/codec/*.h quant/*.inc)
+	@mkdir -p $(@D)
+	$(ARM_CC) $(filter-out $(PKG_CFLAGS),$(ALL_CFLAGS)) -static -o $@ $(ARM_SOURCES) -lm
+check-arm: $(BUILD)/arm/test_kernels ## the kernel tests as an AArch64 program
+	$(PROVE) -e '$(ARM_RUN)' $<
+
+check-full: check check-asan check-arm ## every check there is
 
 FUZZ_SECONDS ?= 60
 FUZZERS = $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
@@ -175,5 +185,5 @@ help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 14
 
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
-.PHONY: all check check-asan check-full fuzz install uninstall demo lint clean help
+.PHONY: all check check-asan check-arm check-full fuzz install uninstall demo lint clean help
 .DELETE_ON_ERROR:
