@@ -50,6 +50,10 @@ static void scales_at(uint32_t type, int at[2])
 	case GGU_TYPE_Q2_K: at[0] = 80; at[1] = 82; break;
 	case GGU_TYPE_Q3_K: at[0] = 108; break;
 	case GGU_TYPE_Q6_K: at[0] = 208; break;
+	case GGU_TYPE_TQ1_0: at[0] = 52; break;
+	case GGU_TYPE_TQ2_0: at[0] = 64; break;
+	case GGU_TYPE_IQ1_S: case GGU_TYPE_IQ2_XXS: case GGU_TYPE_IQ2_XS: case GGU_TYPE_IQ2_S: case GGU_TYPE_IQ3_XXS: case GGU_TYPE_IQ3_S:
+	case GGU_TYPE_IQ4_NL: case GGU_TYPE_IQ4_XS: case GGU_TYPE_Q1_0: case GGU_TYPE_Q2_0: at[0] = 0; break;
 	}
 }
 
@@ -69,6 +73,8 @@ static void fill_weights(const struct ggu_type_info *t, uint8_t *w, size_t n_blo
 			h = input == SCALES ? odd[rnd() % (sizeof odd/sizeof *odd)] : (uint16_t)(0x1c00 + (rnd() & 0x83ff));
 			memcpy(w + at[k], &h, 2);
 		}
+		if (t->id == GGU_TYPE_MXFP4 && input != SCALES) w[0] = (uint8_t)(110 + rnd() % 20);     /* a power of two */
+		if (t->id == GGU_TYPE_IQ1_M && input != SCALES) w[55] = (uint8_t)((w[55] & 15) | 0x10); /* a half's uppermost bits */
 		if (t->id == GGU_TYPE_F32) memcpy(w, &f, 4);
 		if (t->id == GGU_TYPE_F16 && input != SCALES) memcpy(w, &h, 2);
 		if (t->id == GGU_TYPE_BF16) { h = quant_f32_to_bf16(f); memcpy(w, &h, 2); }
