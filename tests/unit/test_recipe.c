@@ -121,7 +121,7 @@ static void same_types_as_llama_cpp(void **state)
 	(void)state;
 	snprintf(path, sizeof path, "%s/data/quant-type-selection", shared ? shared : "../shared");
 	d = opendir(path);
-	if (!d) skip();
+	if (!d) return;
 	for (struct dirent *e; (e = readdir(d)) != NULL;) {
 		char file[800];
 		if (!strstr(e->d_name, ".schema")) continue;
