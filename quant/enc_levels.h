@@ -199,4 +199,45 @@ static inline void levels_blocks(const struct levels *a, const struct levels_eff
 	}
 	lv_codes(a, t, s);
 }
+
+/* Units of `per` lanes with one scale in f16: the steps of lv_start, each sum over the lanes of a unit in order. */
+static inline void levels_units(const struct levels *a, const struct levels_effort *effort, struct tile *t, int per, struct fitted *f)
+{
+	_Alignas(64) float inv[LANES], top[LANES], q2[LANES], qx[LANES], s[LANES];
+	float gain[LANES], half[2][LANES], half_gain[2][LANES];
+	for (int o = 0; o < LANES; o += VL) {
+		vf m = vf_dup(0);
+		for (int e = 0; e < a->n; e++) m = v_max(m, v_abs(vf_load(&t->x[e][o])));
+		vf_store(top + o, m);
+	}
+	for (int g = 0; g < LANES; g += per) {
+		for (int l = g + 1; l < g + per; l++) top[g] = top[l] > top[g] ? top[l] : top[g];
+		gain[g] = half_gain[0][g] = half_gain[1][g] = -1;
+		s[g] = half[0][g] = half[1][g] = 0;
+	}
+	for (int k = 0; k < effort->starts + 2*effort->iters; k++) {
+		for (int l = 0; l < LANES; l++) {
+			float d = k < effort->starts ? top[l/per*per]/a->start[k] : half[k%2][l/per*per];
+			inv[l] = fabsf(d) > 1e-30f ? 1/d : 0;
+		}
+		for (int o = 0; o < LANES; o += VL) {
+			vf i = vf_load(inv + o), c2, cx;
+			lv_sums(a, t, o, 1, &i, &c2, &cx);
+			vf_store(q2 + o, c2); vf_store(qx + o, cx);
+		}
+		for (int g = 0; g < LANES; g += per) {
+			float A = 0, P = 0, r;
+			for (int l = g; l < g + per; l++) { A += q2[l]; P += qx[l]; }
+			r = A > 0 ? P/A : 0;
+			if (k >= effort->starts) half[k%2][g] = r;
+			else if (r*P > half_gain[k%2][g]) { half_gain[k%2][g] = r*P; half[k%2][g] = r; }
+			if (r*P > gain[g]) { gain[g] = r*P; s[g] = r; }
+		}
+	}
+	for (int l = 0; l < LANES; l++) {
+		s[l] = l%per ? s[l - 1] : f16_unit(s[l], t->scale[l/per]);
+		f->d[l/per] = s[l]*t->scale[l/per];
+	}
+	lv_codes(a, t, s);
+}
 #endif

@@ -22,3 +22,36 @@ static inline void iq1_m_unpack(const struct iq1_m *b, struct codes256 *c)
 	}
 }
 #endif
+#ifdef QUANT_ENCODER
+
+static const struct grid iq1_m = { .n = 16, .word = 8, .base = 3, .level = { { -7, 1, 9 }, { -9, -1, 7 } }, .delta = DELTA_WORD, .top = 7, .unit = 0.125f, .best = grid_best_iq1 };
+static const struct grid_effort iq1_m_effort[] = {
+	{ .starts = 1, .iters = 1, .first = 11.0f, .step = 2.5f, .walks = 1, .reach = 0 },
+	{ .starts = 2, .iters = 1, .first = 11.0f, .step = 2.5f, .walks = 1, .reach = 0 },
+	{ .starts = 2, .iters = 1, .first = 11.0f, .step = 2.5f, .walks = 1, .reach = 1 },
+	{ .starts = 3, .iters = 1, .first = 11.0f, .step = 2.5f, .walks = 1, .reach = 1 },
+	{ .starts = 3, .iters = 1, .first = 11.0f, .step = 2.5f, .walks = 1, .reach = 1 },
+	{ .starts = 4, .iters = 1, .first = 11.0f, .step = 1.875f, .walks = 2, .reach = 1 },
+	{ .starts = 5, .iters = 2, .first = 11.0f, .step = 1.5f, .walks = 2, .reach = 1 },
+	{ .starts = 6, .iters = 2, .first = 11.0f, .step = 1.25f, .walks = 3, .reach = 2 },
+	{ .starts = 8, .iters = 2, .first = 11.0f, .step = 0.9375f, .walks = 4, .reach = 2 },
+};
+static inline void pack_iq1_m(struct iq1_m *o, const struct tile *t, const struct fitted *f, int h)
+{
+	unsigned d = f16_scale(f->d[0]);
+	(void)h;
+	memset(o->qh, 0, sizeof o->qh);
+	for (int i = 0; i < 4; i++) {
+		unsigned s = (d >> 4*i & 15) << 12;
+		for (int j = 0; j < 4; j++) s |= (unsigned)f->ls[4*i + j] << 3*j;
+		o->scales[2*i] = (uint8_t)s;
+		o->scales[2*i + 1] = (uint8_t)(s >> 8);
+	}
+	for (int k = 0; k < 32; k++) {
+		unsigned n = grid_number(&iq1_m, rank_iq1, t, k%2*8, k/2);
+		o->qs[k] = (uint8_t)n;
+		o->qh[k/2] |= (uint8_t)((n >> 8 | (t->q[k%2*8][k/2] >> 6 & 1u) << 3) << k%2*4);
+	}
+}
+ENCODER(iq1_m, 16, 16, grid_tile(&iq1_m, &iq1_m_effort[row], &t, 16, &f))
+#endif

@@ -24,3 +24,33 @@ static inline void iq1_s_unpack(const struct iq1_s *b, struct codes256 *c)
 	memset(c->mn, 0, sizeof c->mn);
 }
 #endif
+#ifdef QUANT_ENCODER
+
+static const struct grid iq1_s = { .n = 32, .word = 8, .base = 3, .level = { { -7, 1, 9 }, { -9, -1, 7 } }, .delta = DELTA_LANE, .top = 7, .unit = 0.125f, .best = grid_best_iq1 };
+static const struct grid_effort iq1_s_effort[] = {
+	{ .starts = 1, .iters = 1, .first = 12.0f, .step = 3.0f, .walks = 1, .reach = 0 },
+	{ .starts = 2, .iters = 1, .first = 12.0f, .step = 3.0f, .walks = 1, .reach = 0 },
+	{ .starts = 2, .iters = 1, .first = 12.0f, .step = 3.0f, .walks = 1, .reach = 1 },
+	{ .starts = 3, .iters = 1, .first = 12.0f, .step = 3.0f, .walks = 1, .reach = 1 },
+	{ .starts = 3, .iters = 1, .first = 12.0f, .step = 3.0f, .walks = 1, .reach = 1 },
+	{ .starts = 4, .iters = 1, .first = 12.0f, .step = 2.25f, .walks = 2, .reach = 1 },
+	{ .starts = 5, .iters = 2, .first = 12.0f, .step = 1.8f, .walks = 2, .reach = 1 },
+	{ .starts = 6, .iters = 2, .first = 12.0f, .step = 1.5f, .walks = 3, .reach = 2 },
+	{ .starts = 8, .iters = 2, .first = 12.0f, .step = 1.125f, .walks = 4, .reach = 2 },
+};
+static inline void pack_iq1_s(struct iq1_s *o, const struct tile *t, const struct fitted *f, int h)
+{
+	o->d = f16_scale(f->d[h]);
+	for (int j = 0; j < 8; j++) {
+		int l = 8*h + j;
+		unsigned tail = (unsigned)f->ls[l] << 12 | (unsigned)(t->q[0][l] >> 6 & 1) << 15;
+		for (int k = 0; k < 4; k++) {
+			unsigned n = grid_number(&iq1_s, rank_iq1, t, 8*k, l);
+			o->qs[4*j + k] = (uint8_t)n;
+			tail |= n >> 8 << 3*k;
+		}
+		o->qh[j] = (uint16_t)tail;
+	}
+}
+ENCODER(iq1_s, 32, 8, grid_tile(&iq1_s, &iq1_s_effort[row], &t, 8, &f))
+#endif

@@ -18,3 +18,32 @@ static inline void iq2_s_unpack(const struct iq2_s *b, struct codes256 *c)
 	}
 }
 #endif
+#ifdef QUANT_ENCODER
+
+static const struct grid iq2_s = { .n = 16, .word = 8, .base = 3, .level = { { 8, 25, 43 } }, .top = 15, .unit = 0.125f, .best = grid_best_iq2_s };
+static const struct grid_effort iq2_s_effort[] = {
+	{ .starts = 1, .iters = 1, .first = 40.0f, .step = 5.0f, .walks = 1, .reach = 0 },
+	{ .starts = 2, .iters = 1, .first = 40.0f, .step = 5.0f, .walks = 1, .reach = 0 },
+	{ .starts = 2, .iters = 1, .first = 40.0f, .step = 5.0f, .walks = 1, .reach = 1 },
+	{ .starts = 3, .iters = 1, .first = 40.0f, .step = 5.0f, .walks = 1, .reach = 1 },
+	{ .starts = 3, .iters = 1, .first = 40.0f, .step = 5.0f, .walks = 1, .reach = 1 },
+	{ .starts = 4, .iters = 1, .first = 40.0f, .step = 3.75f, .walks = 2, .reach = 1 },
+	{ .starts = 5, .iters = 2, .first = 40.0f, .step = 3.0f, .walks = 2, .reach = 1 },
+	{ .starts = 6, .iters = 2, .first = 40.0f, .step = 2.5f, .walks = 3, .reach = 2 },
+	{ .starts = 8, .iters = 2, .first = 40.0f, .step = 1.875f, .walks = 4, .reach = 2 },
+};
+static inline void pack_iq2_s(struct iq2_s *o, const struct tile *t, const struct fitted *f, int h)
+{
+	(void)h;
+	o->d = f16_scale(f->d[0]);
+	memset(o->qh, 0, sizeof o->qh);
+	for (int j = 0; j < 8; j++) o->scales[j] = (uint8_t)((int)f->ls[2*j] | (int)f->ls[2*j + 1] << 4);
+	for (int k = 0; k < 32; k++) {
+		unsigned n = grid_number(&iq2_s, rank_iq2_s, t, k%2*8, k/2);
+		o->qs[k] = (uint8_t)n;
+		o->qh[k/4] |= (uint8_t)(n >> 8 << k%4*2);
+		o->qs[32 + k] = (uint8_t)grid_sign_bits(t, k%2*8, k/2, 8);
+	}
+}
+ENCODER(iq2_s, 16, 16, grid_tile(&iq2_s, &iq2_s_effort[row], &t, 16, &f))
+#endif

@@ -18,3 +18,27 @@ static inline void iq2_xs_unpack(const struct iq2_xs *b, struct codes256 *c)
 	}
 }
 #endif
+#ifdef QUANT_ENCODER
+
+static const struct grid iq2_xs = { .n = 16, .word = 8, .base = 3, .level = { { 8, 25, 43 } }, .even = 1, .top = 15, .unit = 0.125f, .best = grid_best_iq2_xs };
+static const struct grid_effort iq2_xs_effort[] = {
+	{ .starts = 1, .iters = 1, .first = 40.0f, .step = 5.0f, .walks = 1, .reach = 0 },
+	{ .starts = 2, .iters = 1, .first = 40.0f, .step = 5.0f, .walks = 1, .reach = 0 },
+	{ .starts = 2, .iters = 1, .first = 40.0f, .step = 5.0f, .walks = 1, .reach = 1 },
+	{ .starts = 3, .iters = 1, .first = 40.0f, .step = 5.0f, .walks = 1, .reach = 1 },
+	{ .starts = 3, .iters = 1, .first = 40.0f, .step = 5.0f, .walks = 1, .reach = 1 },
+	{ .starts = 4, .iters = 1, .first = 40.0f, .step = 3.75f, .walks = 2, .reach = 1 },
+	{ .starts = 5, .iters = 2, .first = 40.0f, .step = 3.0f, .walks = 2, .reach = 1 },
+	{ .starts = 6, .iters = 2, .first = 40.0f, .step = 2.5f, .walks = 3, .reach = 2 },
+	{ .starts = 8, .iters = 2, .first = 40.0f, .step = 1.875f, .walks = 4, .reach = 2 },
+};
+static inline void pack_iq2_xs(struct iq2_xs *o, const struct tile *t, const struct fitted *f, int h)
+{
+	(void)h;                        /* a unit fills the tile */
+	o->d = f16_scale(f->d[0]);
+	for (int j = 0; j < 8; j++) o->scales[j] = (uint8_t)((int)f->ls[2*j] | (int)f->ls[2*j + 1] << 4);
+	for (int k = 0; k < 32; k++)
+		o->qs[k] = (uint16_t)(grid_number(&iq2_xs, rank_iq2_xs, t, k%2*8, k/2) | grid_sign_bits(t, k%2*8, k/2, 7) << 9);
+}
+ENCODER(iq2_xs, 16, 16, grid_tile(&iq2_xs, &iq2_xs_effort[row], &t, 16, &f))
+#endif

@@ -20,3 +20,36 @@ static inline void iq2_xxs_unpack(const struct iq2_xxs *b, struct codes256 *c)
 	memset(c->mn, 0, sizeof c->mn);
 }
 #endif
+#ifdef QUANT_ENCODER
+
+static const struct grid iq2_xxs = { .n = 32, .word = 8, .base = 3, .level = { { 8, 25, 43 } }, .even = 1, .top = 15, .unit = 0.125f, .best = grid_best_iq2_xxs };
+static const struct grid_effort iq2_xxs_effort[] = {
+	{ .starts = 1, .iters = 1, .first = 46.0f, .step = 7.0f, .walks = 1, .reach = 0 },
+	{ .starts = 2, .iters = 1, .first = 46.0f, .step = 7.0f, .walks = 1, .reach = 0 },
+	{ .starts = 2, .iters = 1, .first = 46.0f, .step = 7.0f, .walks = 1, .reach = 1 },
+	{ .starts = 3, .iters = 1, .first = 46.0f, .step = 7.0f, .walks = 1, .reach = 1 },
+	{ .starts = 3, .iters = 1, .first = 46.0f, .step = 7.0f, .walks = 1, .reach = 1 },
+	{ .starts = 4, .iters = 1, .first = 46.0f, .step = 5.25f, .walks = 2, .reach = 1 },
+	{ .starts = 5, .iters = 2, .first = 46.0f, .step = 4.2f, .walks = 2, .reach = 1 },
+	{ .starts = 6, .iters = 2, .first = 46.0f, .step = 3.5f, .walks = 3, .reach = 2 },
+	{ .starts = 8, .iters = 2, .first = 46.0f, .step = 2.625f, .walks = 4, .reach = 2 },
+};
+static inline void pack_iq2_xxs(struct iq2_xxs *o, const struct tile *t, const struct fitted *f, int h)
+{
+	o->d = f16_scale(f->d[h]);
+	for (int j = 0; j < 8; j++) {
+		int l = 8*h + j;
+		uint32_t tail = (uint32_t)f->ls[l] << 28;
+		unsigned n[4];
+		for (int k = 0; k < 4; k++) {
+			n[k] = grid_number(&iq2_xxs, rank_iq2_xxs, t, 8*k, l);
+			tail |= grid_sign_bits(t, 8*k, l, 7) << 7*k;
+		}
+		o->qs[4*j] = (uint16_t)(n[0] | n[1] << 8);
+		o->qs[4*j + 1] = (uint16_t)(n[2] | n[3] << 8);
+		o->qs[4*j + 2] = (uint16_t)tail;
+		o->qs[4*j + 3] = (uint16_t)(tail >> 16);
+	}
+}
+ENCODER(iq2_xxs, 32, 8, grid_tile(&iq2_xxs, &iq2_xxs_effort[row], &t, 8, &f))
+#endif

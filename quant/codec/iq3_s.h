@@ -21,3 +21,32 @@ static inline void iq3_s_unpack(const struct iq3_s *b, struct codes256 *c)
 	}
 }
 #endif
+#ifdef QUANT_ENCODER
+
+static const struct grid iq3_s = { .n = 32, .word = 4, .base = 8, .level = { { 1, 3, 5, 7, 9, 11, 13, 15 } },
+	.top = 15, .unit = 1, .best = grid_best_iq3_s };
+static const struct grid_effort iq3_s_effort[] = {
+	{ .starts = 1, .iters = 1, .first = 12.5f, .step = 1.5f, .walks = 1, .reach = 0 },
+	{ .starts = 2, .iters = 1, .first = 12.5f, .step = 1.5f, .walks = 1, .reach = 0 },
+	{ .starts = 2, .iters = 1, .first = 12.5f, .step = 1.5f, .walks = 1, .reach = 1 },
+	{ .starts = 3, .iters = 1, .first = 12.5f, .step = 1.5f, .walks = 1, .reach = 1 },
+	{ .starts = 3, .iters = 1, .first = 12.5f, .step = 1.5f, .walks = 1, .reach = 1 },
+	{ .starts = 4, .iters = 1, .first = 12.5f, .step = 1.125f, .walks = 2, .reach = 1 },
+	{ .starts = 5, .iters = 2, .first = 12.5f, .step = 0.9f, .walks = 2, .reach = 1 },
+	{ .starts = 6, .iters = 2, .first = 12.5f, .step = 0.75f, .walks = 3, .reach = 2 },
+	{ .starts = 8, .iters = 2, .first = 12.5f, .step = 0.5625f, .walks = 4, .reach = 2 },
+};
+static inline void pack_iq3_s(struct iq3_s *o, const struct tile *t, const struct fitted *f, int h)
+{
+	o->d = f16_scale(f->d[h]);
+	memset(o->qh, 0, sizeof o->qh);
+	for (int j = 0; j < 4; j++) o->scales[j] = (uint8_t)((int)f->ls[8*h + 2*j] | (int)f->ls[8*h + 2*j + 1] << 4);
+	for (int k = 0; k < 64; k++) {
+		unsigned n = grid_number(&iq3_s, rank_iq3_s, t, k%8*4, 8*h + k/8);
+		o->qs[k] = (uint8_t)n;
+		o->qh[k/8] |= (uint8_t)(n >> 8 << k%8);
+	}
+	for (int k = 0; k < 32; k++) o->signs[k] = (uint8_t)grid_sign_bits(t, k%4*8, 8*h + k/4, 8);
+}
+ENCODER(iq3_s, 32, 8, grid_tile(&iq3_s, &iq3_s_effort[row], &t, 8, &f))
+#endif

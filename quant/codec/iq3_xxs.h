@@ -21,3 +21,31 @@ static inline void iq3_xxs_unpack(const struct iq3_xxs *b, struct codes256 *c)
 	memset(c->mn, 0, sizeof c->mn);
 }
 #endif
+#ifdef QUANT_ENCODER
+
+static const struct grid iq3_xxs = { .n = 32, .word = 4, .base = 8, .level = { { 4, 12, 20, 28, 36, 44, 52, 62 } }, .even = 1,
+	.top = 15, .unit = 0.25f, .best = grid_best_iq3_xxs };
+static const struct grid_effort iq3_xxs_effort[] = {
+	{ .starts = 1, .iters = 1, .first = 50.0f, .step = 7.0f, .walks = 1, .reach = 0 },
+	{ .starts = 2, .iters = 1, .first = 50.0f, .step = 7.0f, .walks = 1, .reach = 0 },
+	{ .starts = 2, .iters = 1, .first = 50.0f, .step = 7.0f, .walks = 1, .reach = 1 },
+	{ .starts = 3, .iters = 1, .first = 50.0f, .step = 7.0f, .walks = 1, .reach = 1 },
+	{ .starts = 3, .iters = 1, .first = 50.0f, .step = 7.0f, .walks = 1, .reach = 1 },
+	{ .starts = 4, .iters = 1, .first = 50.0f, .step = 5.25f, .walks = 2, .reach = 1 },
+	{ .starts = 5, .iters = 2, .first = 50.0f, .step = 4.2f, .walks = 2, .reach = 1 },
+	{ .starts = 6, .iters = 2, .first = 50.0f, .step = 3.5f, .walks = 3, .reach = 2 },
+	{ .starts = 8, .iters = 2, .first = 50.0f, .step = 2.625f, .walks = 4, .reach = 2 },
+};
+static inline void pack_iq3_xxs(struct iq3_xxs *o, const struct tile *t, const struct fitted *f, int h)
+{
+	o->d = f16_scale(f->d[h]);
+	for (int j = 0; j < 8; j++) {
+		int l = 8*h + j;
+		uint32_t tail = (uint32_t)f->ls[l] << 28;
+		for (int k = 0; k < 8; k++) o->qs[8*j + k] = (uint8_t)grid_number(&iq3_xxs, rank_iq3_xxs, t, 4*k, l);
+		for (int k = 0; k < 4; k++) tail |= grid_sign_bits(t, 8*k, l, 7) << 7*k;
+		for (int i = 0; i < 4; i++) o->qs[64 + 4*j + i] = (uint8_t)(tail >> 8*i);
+	}
+}
+ENCODER(iq3_xxs, 32, 8, grid_tile(&iq3_xxs, &iq3_xxs_effort[row], &t, 8, &f))
+#endif

@@ -13,3 +13,32 @@ static inline void iq4_nl_unpack(const struct iq4_nl *b, struct codes32 *c)
 	}
 }
 #endif
+#ifdef QUANT_ENCODER
+
+static const float iq4_starts[] = {
+	110, -124, 96, -108, 122, -138, 88, -98, 103, -116, 130, -146, 82, -92, 114, -130, 106, -120, 92, -104, 126, -134, 118, -112,
+};
+static const struct uneven iq4_uneven = {
+	.half = -4.5f, .quarter = { -57, 45.5f }, .eighth = { -93.5f, -28.5f, 19, 79 },
+	.mid = { -115.5f, -74, -42, -16, 7, 31.5f, 61, 101 },
+	.even = { -127, -83, -49, -22, 1, 25, 53, 89 }, .odd = { -104, -65, -35, -10, 13, 38, 69, 113 },
+};
+static const struct levels iq4_nl = { .n = 32, .uneven = &iq4_uneven, .start = iq4_starts };
+static const struct levels_effort iq4_nl_effort[] = {
+	{ .starts = 2, .iters = 0 },
+	{ .starts = 4, .iters = 0 },
+	{ .starts = 8, .iters = 1 },
+	{ .starts = 10, .iters = 1 },
+	{ .starts = 12, .iters = 2 },
+	{ .starts = 16, .iters = 2 },
+	{ .starts = 20, .iters = 3 },
+	{ .starts = 24, .iters = 3 },
+	{ .starts = 24, .iters = 4 },
+};
+static inline void pack_iq4_nl(struct iq4_nl *o, const struct tile *t, const struct fitted *f, int h)
+{
+	o->d = f16_scale(f->d[h]);
+	for (int e = 0; e < 16; e++) o->qs[e] = (uint8_t)(t->q[e][h] | t->q[e + 16][h] << 4);
+}
+ENCODER(iq4_nl, 32, 1, levels_blocks(&iq4_nl, &iq4_nl_effort[row], &t, &f))
+#endif

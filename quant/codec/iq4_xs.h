@@ -19,3 +19,31 @@ static inline void iq4_xs_unpack(const struct iq4_xs *b, struct codes256 *c)
 	memset(c->mn, 0, sizeof c->mn);
 }
 #endif
+#ifdef QUANT_ENCODER
+
+static const struct levels iq4_xs = { .n = 32, .uneven = &iq4_uneven, .slo = -32, .shi = 31, .start = iq4_starts };
+static const struct levels_effort iq4_xs_effort[] = {
+	{ .starts = 2, .iters = 0, .walks = 1, .reach = 0 },
+	{ .starts = 4, .iters = 0, .walks = 1, .reach = 0 },
+	{ .starts = 8, .iters = 1, .walks = 1, .reach = 0 },
+	{ .starts = 10, .iters = 1, .walks = 1, .reach = 1 },
+	{ .starts = 12, .iters = 2, .walks = 2, .reach = 1 },
+	{ .starts = 16, .iters = 2, .walks = 3, .reach = 1 },
+	{ .starts = 20, .iters = 3, .walks = 4, .reach = 2 },
+	{ .starts = 24, .iters = 3, .walks = 6, .reach = 3 },
+	{ .starts = 24, .iters = 4, .walks = 8, .reach = 5 },
+};
+static inline void pack_iq4_xs(struct iq4_xs *o, const struct tile *t, const struct fitted *f, int h)
+{
+	o->d = f16_scale(f->d[h]);
+	o->scales_h = 0;
+	memset(o->scales_l, 0, sizeof o->scales_l);
+	for (int j = 0; j < 8; j++) {
+		int s = (int)f->ls[8*h + j] + 32;
+		o->scales_l[j/2] |= (uint8_t)((s & 15) << j%2*4);
+		o->scales_h |= (uint16_t)(s >> 4 << 2*j);
+		for (int e = 0; e < 16; e++) o->qs[16*j + e] = (uint8_t)(t->q[e][8*h + j] | t->q[e + 16][8*h + j] << 4);
+	}
+}
+ENCODER(iq4_xs, 32, 8, levels_tile(&iq4_xs, &iq4_xs_effort[row], &t, 8, &f))
+#endif

@@ -14,3 +14,44 @@ static inline void mxfp4_unpack(const struct mxfp4 *b, struct codes32 *c)
 	}
 }
 #endif
+#ifdef QUANT_ENCODER
+
+/* The levels in order; the index of one is 7 for 0, of either sign, and grows away from it. */
+static const struct uneven fp4_uneven = {
+	.half = 0, .quarter = { -3.5f, 3.5f }, .eighth = { -7, -1.5f, 1.5f, 7 }, .mid = { -10, -5, -2.5f, -0.5f, 0.5f, 2.5f, 5, 10 },
+	.even = { -12, -6, -3, -1, 0, 2, 4, 8 }, .odd = { -8, -4, -2, 0, 1, 3, 6, 12 },
+};
+static inline uint8_t fp4_code(uint8_t index) { return (uint8_t)(index > 7 ? index - 8 : index < 7 ? 15 - index : 0); }
+static const struct levels mxfp4 = { .n = 32, .uneven = &fp4_uneven };
+/* Triples of powers of two to try, from 2^-4: with the greatest magnitude in [1, 2), 12/16 or 12/8 meet it. */
+static const int mxfp4_effort[] = { 1, 1, 2, 2, 2, 2, 3, 3, 4 };
+static inline void mxfp4_tile(struct tile *t, int triples, struct fitted *f)
+{
+	static const float power[][3] = {
+		{ 0x1p-4f, 0x1p-3f, 0x1p-5f }, { 0x1p-6f, 0x1p-2f, 0x1p-7f }, { 0x1p-8f, 0x1p-9f, 0x1p-10f }, { 0x1p-1f, 1, 2 },
+	};
+	_Alignas(64) float s[LANES], least[LANES];
+	for (int l = 0; l < LANES; l++) least[l] = 0x1p-128f/t->scale[l];
+	for (int o = 0; o < LANES; o += VL) {
+		vf be = vf_dup(INFINITY), bs = v_max(vf_dup(power[0][0]), vf_load(least + o)), k[3], err[3];
+		for (int i = 0; i < triples; i++) {
+			for (int j = 0; j < 3; j++) k[j] = v_max(vf_dup(power[i][j]), vf_load(least + o));
+			lv_errors(&mxfp4, t, o, k, err);
+			for (int j = 0; j < 3; j++) {
+				vm ok = v_lt(err[j], be);
+				be = v_sel(ok, err[j], be); bs = v_sel(ok, k[j], bs);
+			}
+		}
+		vf_store(s + o, bs);
+	}
+	for (int l = 0; l < LANES; l++) f->d[l] = s[l]*t->scale[l];
+	lv_codes(&mxfp4, t, s);
+}
+static inline void pack_mxfp4(struct mxfp4 *o, const struct tile *t, const struct fitted *f, int h)
+{
+	uint32_t u = float_bits(f->d[h]);       /* a power of two, 2^-128 to 2^126 */
+	o->e = (uint8_t)(u == 0x00200000 ? 0 : u == 0x00400000 ? 1 : (u >> 23) + 1);
+	for (int e = 0; e < 16; e++) o->qs[e] = (uint8_t)(fp4_code(t->q[e][h]) | fp4_code(t->q[e + 16][h]) << 4);
+}
+ENCODER(mxfp4, 32, 1, mxfp4_tile(&t, mxfp4_effort[row], &f))
+#endif

@@ -24,3 +24,49 @@ static inline void nvfp4_unpack(const struct nvfp4 *b, struct codes32 *c)
 	}
 }
 #endif
+#ifdef QUANT_ENCODER
+
+static const struct levels nvfp4 = { .n = 16, .uneven = &fp4_uneven };
+/* Triples of scales to try: each maps the greatest magnitude of the sub-block to one of these. */
+static const int nvfp4_effort[] = { 1, 2, 3, 3, 4, 4, 5, 5, 5 };
+static inline void nvfp4_tile(struct tile *t, int triples, struct fitted *f)
+{
+	static const float level[][3] = {
+		{ 12.3f, 8.1f, 10.8f }, { 9.2f, 6.3f, 13.6f }, { 7.2f, 11.5f, 5.6f }, { 8.6f, 15, 9.9f }, { 16.5f, 20, 26 },
+	};
+	_Alignas(64) float s[LANES], unit[LANES];
+	for (int l = 0; l < LANES; l++) unit[l] = t->scale[l/4];
+	for (int o = 0; o < LANES; o += VL) {
+		vf top = vf_dup(0), scale = vf_load(unit + o), be = vf_dup(INFINITY), bs = be, k[3], err[3];
+		for (int e = 0; e < 16; e++) top = v_max(top, v_abs(vf_load(&t->x[e][o])));
+		for (int i = 0; i < triples; i++) {
+			for (int j = 0; j < 3; j++) {
+				vf b = top*(1/level[i][j])*scale, r;    /* to s/2, four bits of it: steps of 2^-10 below 2^-7 */
+				vi u = (vi)b;
+				r = (vf)((u + 0x7ffff + ((u >> 20) & 1)) & ~0xfffff);
+				r = v_sel(v_lt(b, vf_dup(0x1p-7f)), v_round(v_min(b, vf_dup(1))*1024)*0x1p-10f, r);
+				k[j] = v_max(v_min(r, vf_dup(224)), vf_dup(0x1p-10f))/scale;
+			}
+			if (i == 0) bs = k[0];
+			lv_errors(&nvfp4, t, o, k, err);
+			for (int j = 0; j < 3; j++) {
+				vm ok = v_lt(err[j], be);
+				be = v_sel(ok, err[j], be); bs = v_sel(ok, k[j], bs);
+			}
+		}
+		vf_store(s + o, bs);
+	}
+	for (int l = 0; l < LANES; l++) f->ls[l] = s[l]*unit[l];
+	lv_codes(&nvfp4, t, s);
+}
+static inline void pack_nvfp4(struct nvfp4 *o, const struct tile *t, const struct fitted *f, int h)
+{
+	for (int p = 0; p < 4; p++) {
+		float s = 2*f->ls[4*h + p];
+		o->d[p] = (uint8_t)(s < 0x1p-6f ? (int)(s*512) : (int)(float_bits(s) >> 20) - (120 << 3));
+		for (int i = 0; i < 8; i++)
+			o->qs[8*p + i] = (uint8_t)(fp4_code(t->q[i][4*h + p]) | fp4_code(t->q[i + 8][4*h + p]) << 4);
+	}
+}
+ENCODER(nvfp4, 16, 4, nvfp4_tile(&t, nvfp4_effort[row], &f))
+#endif

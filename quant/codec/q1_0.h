@@ -11,3 +11,31 @@ static inline void q1_0_unpack(const struct q1_0 *b, struct codes32 *c)
 	}
 }
 #endif
+#ifdef QUANT_ENCODER
+
+/* The best d is the weighted mean of |x|, in closed form: effort has nothing to do. */
+static inline void q1_0_tile(struct tile *t, struct fitted *f)
+{
+	_Alignas(64) float wx[LANES], ws[LANES];
+	float a = 0, b = 0;
+	for (int o = 0; o < LANES; o += VL) {
+		vf s = vf_dup(0), n = s;
+		for (int e = 0; e < 8; e++) {
+			vf x = vf_load(&t->x[e][o]), w = vf_load(&t->w[e][o]);
+			s += w*v_abs(x); n += w;
+			put_codes(&t->q[e][o], v_float(1 - vi_one(v_lt(x, vf_dup(0)))));
+		}
+		vf_store(wx + o, s); vf_store(ws + o, n);
+	}
+	for (int l = 0; l < LANES; l++) { a += wx[l]; b += ws[l]; }
+	f->d[0] = a/b*t->scale[0];
+}
+static inline void pack_q1_0(struct q1_0 *o, const struct tile *t, const struct fitted *f, int h)
+{
+	(void)h;                        /* a unit fills the tile */
+	o->d = f16_scale(f->d[0]);
+	memset(o->qs, 0, sizeof o->qs);
+	for (int i = 0; i < 128; i++) o->qs[i/8] |= (uint8_t)(t->q[i%8][i/8] << i%8);
+}
+ENCODER(q1_0, 8, 16, (void)row; q1_0_tile(&t, &f))
+#endif

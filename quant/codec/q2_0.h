@@ -11,3 +11,29 @@ static inline void q2_0_unpack(const struct q2_0 *b, struct codes32 *c)
 	}
 }
 #endif
+#ifdef QUANT_ENCODER
+
+static const float q2_0_starts[] = {
+	2.3f, -2.3f, 1.8f, -1.8f, 2.9f, -2.9f, 1.5f, -1.5f, 3.6f, -3.6f, 2.05f, -2.05f, 1.2f, -1.2f, 2.6f, -2.6f, 4.6f, -4.6f, 6, -6,
+	9, -9, 15, -15,
+};
+static const struct levels q2_0 = { .n = 16, .lo = -1, .hi = 2, .start = q2_0_starts };
+static const struct levels_effort q2_0_effort[] = {
+	{ .starts = 4, .iters = 0 },
+	{ .starts = 8, .iters = 0 },
+	{ .starts = 12, .iters = 0 },
+	{ .starts = 14, .iters = 1 },
+	{ .starts = 16, .iters = 2 },
+	{ .starts = 18, .iters = 2 },
+	{ .starts = 20, .iters = 3 },
+	{ .starts = 24, .iters = 4 },
+	{ .starts = 24, .iters = 6 },
+};
+static inline void pack_q2_0(struct q2_0 *o, const struct tile *t, const struct fitted *f, int h)
+{
+	o->d = f16_scale(f->d[h]);
+	memset(o->qs, 0, sizeof o->qs);
+	for (int i = 0; i < 64; i++) o->qs[i/4] |= (uint8_t)(t->q[i%16][4*h + i/16] << i%4*2);
+}
+ENCODER(q2_0, 16, 4, levels_units(&q2_0, &q2_0_effort[row], &t, 4, &f))
+#endif

@@ -12,3 +12,14 @@ static inline void tq2_0_unpack(const struct tq2_0 *b, struct codes256 *c)
 			for (int i = 0; i < 32; i++) c->q[128*h + 32*k + i] = (int8_t)((b->qs[32*h + i] >> 2*k & 3) - 1);
 }
 #endif
+#ifdef QUANT_ENCODER
+
+static inline void pack_tq2_0(struct tq2_0 *o, const struct tile *t, const struct fitted *f, int h)
+{
+	(void)h;
+	o->d = f16_scale(f->d[0]);
+	memset(o->qs, 0, sizeof o->qs);
+	for (int i = 0; i < 256; i++) o->qs[i/128*32 + i%32] |= (uint8_t)(t->q[i%16][i/16] << i/32%4*2);
+}
+ENCODER(tq2_0, 16, 16, levels_units(&ternary, &ternary_effort[row], &t, 16, &f))
+#endif

@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: MIT
+ * enc_grid.h - the IQ types of code books: weight = D*(2*l + 1)*g, g a word of the code book with signs.
+ *
+ * Signs first (IQ2, IQ3). They are free but where their number must be even: an odd group of 8 then has one
+ * element with the wrong sign. The one of least w|x| is taken, is a negative magnitude from then on,
+ * and the search need not know about signs; when the words are known the victim is chosen once more.
+ *
+ * Then the word, exactly, by trying them all, cheaply. The squared error is a sum over the two halves of a
+ * word: two tables of half costs (81 of four digits of base 3, 64 of two of base 8). For each first half, the least
+ * second half among those that it is paired with is a chain of plain minima, because a half cost carries its own
+ * digits in its low bits. No index, no list of neighbours, nothing to set up. IQ1 does so for either delta.
+ *
+ * Scales are found as in enc_levels.h: starts, a ladder for D, a walk along l with exact errors, least squares. */
+#ifndef QUANT_ENC_GRID_H
+#define QUANT_ENC_GRID_H
+#include "enc_tile.h"
+#include "grid_runs.h"
+#include "grids.h"
+
+enum grid_delta { DELTA_NONE, DELTA_LANE, DELTA_WORD };         /* IQ1: what shares the sign of delta */
+struct grid_word { vf cost; vi first, second; };
+struct grid {
+	int n, word, base;              /* elements of a sub-block, of a word; digits */
+	float level[2][8];              /* of a digit; [1]: with the other delta */
+	enum grid_delta delta;
+	int even;                       /* the signs of 8 weights have an even number of minuses */
+	float top, unit;                /* greatest l; D = d*unit */
+	void (*best)(const vf *a, const vf *b, struct grid_word *r);
+};
+struct grid_effort {
+	int starts, iters;      /* first scales, alternations of each */
+	float first, step;      /* start k maps the largest |x| to level first + step*k */
+	int walks, reach;       /* refits, and how far l may move in each */
+};
+enum { GRID_WORDS = 8 };
+/* Error less that of storing zeros, sums of w g g and w g x, the digits of each half word, the deltas. */
+struct grid_lane { vf err, q2, qx; vi half[GRID_WORDS][2], other[GRID_WORDS]; };
+
+/* The digits of half number f: two bits each for base 3, three for base 8. */
+#define DIGITS3(f) ((f)%3 | (f)/3%3 << 2 | (f)/9%3 << 4 | (f)/27 << 6)
+#define DIGITS8(f) (f)
+/* Straight-line code: rolled loops over the book cost twice as much. */
+#define GRID_SEARCH(name, RUNS, DIGITS) \
+static __attribute__((noinline)) void grid_best_##name(const vf *a, const vf *b, struct grid_word *r) \
+{ \
+	vf best = vf_dup(INFINITY), second = vf_dup(0); \
+	vi first = vi_dup(0); \
+	RUNS(GRID_RUN_##DIGITS, GRID_SECOND) \
+	r->cost = best; r->first = first; r->second = (vi)second & 0xff; \
+}
+#define GRID_SECOND(h) m = v_min(m, b[h]);
+#define GRID_RUN(h, digits, seconds) { \
+		vf m = vf_dup(INFINITY), c; \
+		vm ok; \
+		seconds \
+		c = a[h] + m; \
+		ok = v_lt(c, best); \
+		best = v_min(c, best); \
+		second = v_sel(ok, m, second); \
+		first = vi_sel(ok, vi_dup(digits), first); \
+	}
+#define GRID_RUN_DIGITS3(h, seconds) GRID_RUN(h, DIGITS3(h), seconds)
+#define GRID_RUN_DIGITS8(h, seconds) GRID_RUN(h, DIGITS8(h), seconds)
+GRID_SEARCH(iq1, RUNS_IQ1, DIGITS3)
+GRID_SEARCH(iq2_xxs, RUNS_IQ2_XXS, DIGITS3)
+GRID_SEARCH(iq2_xs, RUNS_IQ2_XS, DIGITS3)
+GRID_SEARCH(iq2_s, RUNS_IQ2_S, DIGITS3)
+GRID_SEARCH(iq3_xxs, RUNS_IQ3_XXS, DIGITS8)
+GRID_SEARCH(iq3_s, RUNS_IQ3_S, DIGITS8)
+
+/* The costs of the half of a word from element e, less that of all digits 0, in units of scale^2. Those of
+ * a second half carry their digits, which moves them by 2^-15 at most. */
+static inline vf grid_named(vf c, int second, int digits) { return second ? (vf)(((vi)c & ~0xff) | digits) : c; }
+static inline void grid_half(const struct grid *a, const float *level, const struct tile *t, int o, int e, vf inv, int second, vf *cost)
+{
+	vf c[4][8];
+	for (int i = 0; i < a->word/2; i++) {
+		vf u = vf_load(&t->x[e + i][o])*inv, w = vf_load(&t->w[e + i][o]);
+		u = u + u;
+		c[i][0] = vf_dup(0);
+		for (int k = 1; k < a->base; k++) c[i][k] = w*(level[k] - level[0])*((level[k] + level[0]) - u);
+	}
+	if (a->base == 8) {
+		for (int k = 0; k < 64; k++) cost[k] = grid_named(c[0][k%8] + c[1][k/8], second, k);
+		return;
+	}
+	for (int i = 0; i < 9; i++) {
+		vf p = c[2][i%3] + c[3][i/3];
+		for (int j = 0; j < 9; j++) cost[9*i + j] = grid_named((c[0][j%3] + c[1][j/3]) + p, second, DIGITS3(9*i + j));
+	}
+}
+static inline void grid_word(const struct grid *a, int other, const struct tile *t, int o, int e, vf inv, struct grid_word *r)
+{
+	vf first[81], second[81];
+	grid_half(a, a->level[other], t, o, e, inv, 0, first);
+	grid_half(a, a->level[other], t, o, e + a->word/2, inv, 1, second);
+	a->best(first, second, r);
+}
+/* The digit of element i of a word. */
+static inline vi grid_digit(const struct grid *a, const vi half[2], int i)
+{
+	int per = a->word/2;
+	return a->base == 8 ? (half[i/per] >> i%per*3) & 7 : (half[i/per] >> i%per*2) & 3;
+}
+/* Costs are relative to all digits 0, of which the delta changes the level. */
+static inline vf grid_bias(const struct grid *a, const struct tile *t, int o, int e, vf inv)
+{
+	vf s = vf_dup(0);
+	for (int i = e; i < e + a->word; i++) {
+		vf u = vf_load(&t->x[i][o])*inv;
+		s += vf_load(&t->w[i][o])*(a->level[1][0] - a->level[0][0])*((a->level[1][0] + a->level[0][0]) - (u + u));
+	}
+	return s;
+}
+static inline void grid_try(const struct grid *a, const struct tile *t, int o, vf s, struct grid_lane *r)
+{
+	vf inv = v_inverse(s), q2 = vf_dup(0), qx = q2, total = q2;
+	vi lane = vi_dup(0);
+	struct grid_word w[2][GRID_WORDS];
+	int words = a->n/a->word;
+	for (int g = 0; g < words; g++) {
+		grid_word(a, 0, t, o, a->word*g, inv, &w[0][g]);
+		if (!a->delta) continue;
+		grid_word(a, 1, t, o, a->word*g, inv, &w[1][g]);
+		w[1][g].cost += grid_bias(a, t, o, a->word*g, inv);
+		total += w[1][g].cost - w[0][g].cost;
+	}
+	if (a->delta == DELTA_LANE) lane = vi_one(v_lt(total, vf_dup(0)));
+	for (int g = 0; g < words; g++) {
+		vm ok = v_lt(inv, inv);
+		r->half[g][0] = w[0][g].first; r->half[g][1] = w[0][g].second;
+		r->other[g] = lane;
+		if (a->delta == DELTA_WORD) r->other[g] = vi_one(v_lt(w[1][g].cost, w[0][g].cost));
+		if (a->delta) {
+			ok = vi_lt(vi_dup(0), r->other[g]);
+			r->half[g][0] = vi_sel(ok, w[1][g].first, r->half[g][0]);
+			r->half[g][1] = vi_sel(ok, w[1][g].second, r->half[g][1]);
+		}
+		for (int i = 0; i < a->word; i++) {
+			vi digit = grid_digit(a, r->half[g], i);
+			vf v = v_lut8(a->level[0], digit), wv;
+			if (a->delta) v = v_sel(ok, v_lut8(a->level[1], digit), v);
+			wv = vf_load(&t->w[a->word*g + i][o])*v;
+			q2 += wv*v; qx += wv*vf_load(&t->x[a->word*g + i][o]);
+		}
+	}
+	r->err = s*(s*q2 - qx - qx); r->q2 = q2; r->qx = qx;
+}
+
+/* x becomes |x|; of an odd group, if it must be even, the victim becomes negative. sign: a byte for each. */
+static inline void grid_signs(const struct grid *a, struct tile *t, uint8_t sign[32][LANES])
+{
+	for (int o = 0; o < LANES; o += VL)
+		for (int g = 0; g < a->n; g += 8) {
+			vi odd = vi_dup(0), at = odd;
+			vf least = vf_dup(INFINITY), zero = vf_dup(0);
+			for (int e = g; e < g + 8; e++) {
+				vf x = vf_load(&t->x[e][o]), c = v_abs(x)*vf_load(&t->w[e][o]);
+				vm ok = v_lt(c, least);
+				odd ^= vi_one(v_lt(x, zero));
+				least = v_min(c, least);
+				at = vi_sel(ok, vi_dup(e), at);
+			}
+			for (int e = g; e < g + 8; e++) {
+				vf x = vf_load(&t->x[e][o]), m = v_abs(x);
+				vi flip = odd & (vi)(at == vi_dup(e)) & vi_dup(a->even);
+				vf_store(&t->x[e][o], v_sel(vi_lt(vi_dup(0), flip), zero - m, m));
+				put_codes(&sign[e][o], v_float(vi_one(v_lt(x, zero)) ^ flip));
+			}
+		}
+}
+/* With the words known: of each odd group the element whose wrong sign costs least. */
+static inline void grid_victims(const struct grid *a, struct tile *t, uint8_t sign[32][LANES])
+{
+	for (int l = 0; l < LANES; l++)
+		for (int g = 0; g < a->n; g += 8) {
+			int was = -1, at = -1;
+			float least = INFINITY;
+			for (int e = g; e < g + 8; e++) {
+				float c = fabsf(t->x[e][l])*t->w[e][l]*a->level[0][t->q[e][l]];
+				if (t->x[e][l] < 0) was = e;
+				if (c < least) least = c, at = e;
+			}
+			if (was < 0 || at < 0) continue;
+			sign[was][l] ^= 1;
+			sign[at][l] ^= 1;
+		}
+}
+
+/* D of a ladder, for scales D*(2l + 1), as in enc_affine.h */
+static inline float grid_ladder(const struct grid *a, const float *v, const float *c, int n, float scale)
+{
+	enum { RUNGS = 64 };
+	_Alignas(64) float rung[RUNGS], err[RUNGS];
+	float hi = 0;
+	int best = 0;
+	for (int j = 0; j < n; j++) hi = v[j] > hi ? v[j] : hi;
+	for (int k = 0; k < RUNGS; k++) rung[k] = (2*a->top + 1)*(1.1f - 0.7f/RUNGS*(float)k);
+	for (int k = 0; k < RUNGS; k += VL) {
+		vf d = v_f16(hi/vf_load(rung + k), scale), inv = v_inverse(d)*0.5f, s = vf_dup(0);
+		for (int j = 0; j < n; j++) {
+			vf l = v_round(v_clamp(v[j]*inv - 0.5f, 0, a->top)), r = d*(l + l + 1) - v[j];
+			s += c[j]*r*r;
+		}
+		vf_store(rung + k, d); vf_store(err + k, s);
+	}
+	for (int k = 1; k < RUNGS; k++) if (err[k] < err[best]) best = k;
+	return rung[best];
+}
+
+struct grid_lanes { _Alignas(64) float d[LANES], l[LANES], q2[LANES], qx[LANES], err[LANES]; uint8_t q[32][LANES]; };
+/* The best of the l within reach; its digits (and delta, in bit 6) to g->q. */
+static inline void grid_walk(const struct grid *a, const struct tile *t, int o, int reach, struct grid_lanes *g)
+{
+	vf D = vf_load(g->d + o), L = vf_load(g->l + o), bl = L;
+	struct grid_lane r, b;
+	int words = a->n/a->word;
+	for (int i = -reach; i <= reach; i++) {
+		vf k = v_clamp(L + (float)i, 0, a->top);
+		vm ok;
+		grid_try(a, t, o, D*(k + k + 1), &r);
+		if (i == -reach) { b = r; bl = k; continue; }
+		ok = v_lt(r.err, b.err);
+		b.err = v_sel(ok, r.err, b.err); bl = v_sel(ok, k, bl);
+		b.q2 = v_sel(ok, r.q2, b.q2); b.qx = v_sel(ok, r.qx, b.qx);
+		for (int w = 0; w < words; w++) {
+			for (int h = 0; h < 2; h++) b.half[w][h] = vi_sel(ok, r.half[w][h], b.half[w][h]);
+			b.other[w] = vi_sel(ok, r.other[w], b.other[w]);
+		}
+	}
+	vf_store(g->l + o, bl); vf_store(g->err + o, b.err); vf_store(g->q2 + o, b.q2); vf_store(g->qx + o, b.qx);
+	for (int e = 0; e < a->n; e++)
+		put_codes(&g->q[e][o], v_float(grid_digit(a, b.half[e/a->word], e%a->word) | b.other[e/a->word] << 6));
+}
+/* First scales of each lane; their curvature */
+static inline void grid_start(const struct grid *a, const struct grid_effort *f, const struct tile *t, int o, float *s, float *c)
+{
+	vf top = vf_dup(0), bs = top, bc = top, bg = vf_dup(-1);
+	struct grid_lane r;
+	for (int e = 0; e < a->n; e++) top = v_max(top, v_abs(vf_load(&t->x[e][o])));
+	for (int k = 0; k < f->starts; k++) {
+		vf v = top*(1/(f->first + f->step*(float)k));
+		for (int i = 0; i < f->iters; i++) {
+			vf g;
+			vm ok;
+			grid_try(a, t, o, v, &r);
+			v = v_ratio(v_max(r.qx, vf_dup(0)), r.q2);
+			g = v*r.qx;
+			ok = v_gt(g, bg);
+			bg = v_sel(ok, g, bg); bs = v_sel(ok, v, bs); bc = v_sel(ok, r.q2, bc);
+		}
+	}
+	vf_store(s + o, bs); vf_store(c + o, bc);
+}
+
+/* Fit the tile: t->q of each weight its digit, bit 6 the delta, bit 7 the sign; l per lane, d per super-block. */
+static inline void grid_tile(const struct grid *a, const struct grid_effort *f, struct tile *t, int per, struct fitted *out)
+{
+	_Alignas(64) float s[LANES], cs[LANES];
+	float best[LANES];
+	uint8_t sign[32][LANES];
+	struct grid_lanes v;
+	memset(sign, 0, sizeof sign);
+	memset(t->q, 0, sizeof t->q);
+	if (!a->delta) grid_signs(a, t, sign);
+	for (int o = 0; o < LANES; o += VL) grid_start(a, f, t, o, s, cs);
+	for (int g = 0; g < LANES; g += per) {
+		float d = grid_ladder(a, s + g, cs + g, per, t->scale[g/per]/a->unit);
+		best[g/per] = INFINITY;
+		out->d[g/per] = 0;
+		for (int j = g; j < g + per; j++) {
+			v.d[j] = d; out->ls[j] = 0;
+			v.l[j] = d > 0 ? roundi(clampf(0.5f*s[j]/d - 0.5f, 0, a->top)) : 0;
+		}
+	}
+	for (int it = 0; it < f->walks; it++) {
+		for (int o = 0; o < LANES; o += VL) grid_walk(a, t, o, f->reach, &v);
+		for (int g = 0; g < LANES; g += per) {
+			float A = 0, P = 0, E = 0, scale = t->scale[g/per];
+			for (int j = g; j < g + per; j++) {
+				float k = 2*v.l[j] + 1;
+				A += k*k*v.q2[j]; P += k*v.qx[j]; E += v.err[j];
+			}
+			if (A > 0 && P > 0) {           /* the error after the refit: it is quadratic in D */
+				float was = v.d[g], now = f16_unit(P/A, scale/a->unit);
+				E += (now - was)*((now + was)*A - 2*P);
+				for (int j = g; j < g + per; j++) v.d[j] = now;
+			}
+			if (!(E < best[g/per])) continue;
+			best[g/per] = E; out->d[g/per] = v.d[g]*scale/a->unit;
+			for (int j = g; j < g + per; j++) {
+				out->ls[j] = v.l[j];
+				for (int e = 0; e < a->n; e++) t->q[e][j] = v.q[e][j];
+			}
+		}
+	}
+	if (a->even) grid_victims(a, t, sign);
+	for (int e = 0; e < a->n; e++)
+		for (int l = 0; l < LANES; l++) t->q[e][l] |= (uint8_t)(sign[e][l] << 7);
+}
+
+/* For packing: the number of the word whose `word` digits start at element e of lane l, and the signs of n weights. */
+static inline unsigned grid_number(const struct grid *a, const struct grid_rank *rank, const struct tile *t, int e, int l)
+{
+	unsigned half[2] = { 0, 0 }, n;
+	const struct grid_rank *r;
+	for (int i = a->word - 1; i >= 0; i--) half[i >= a->word/2] = half[i >= a->word/2]*(unsigned)a->base + (t->q[e + i][l] & 7);
+	r = rank + half[1];
+	n = r->base + (unsigned)__builtin_popcountll(r->has[0] & (half[0] < 64 ? ((uint64_t)1 << half[0]) - 1 : UINT64_MAX));
+	return half[0] > 64 ? n + (unsigned)__builtin_popcountll(r->has[1] & (((uint64_t)1 << (half[0] - 64)) - 1)) : n;
+}
+static inline uint32_t grid_sign_bits(const struct tile *t, int e, int l, int n)
+{
+	uint32_t s = 0;
+	for (int i = 0; i < n; i++) s |= (uint32_t)(t->q[e + i][l] >> 7) << i;
+	return s;
+}
+#endif
