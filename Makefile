@@ -134,6 +134,9 @@ $(BUILD)/arm/test_kernels: $(ARM_SOURCES) $(wildcard quant/*.h quant/codec/*.h q
 check-arm: $(BUILD)/arm/test_kernels ## the kernel tests as an AArch64 program
 	$(PROVE) -e '$(ARM_RUN)' $<
 
+bench: $(BUILD)/tests/kernels/tool_bench ## speed of every type, by instruction set
+	for i in c avx2 avx512 neon; do GGUF_CPU=$$i $< || :; done
+
 check-full: check check-asan check-arm ## every check there is
 
 FUZZ_SECONDS ?= 60
@@ -185,5 +188,5 @@ help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 14
 
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
-.PHONY: all check check-asan check-arm check-full fuzz install uninstall demo lint clean help
+.PHONY: all bench check check-asan check-arm check-full fuzz install uninstall demo lint clean help
 .DELETE_ON_ERROR:
