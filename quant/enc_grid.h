@@ -8,7 +8,8 @@
  * Then the word, exactly, by trying them all, cheaply. The squared error is a sum over the two halves of a
  * word: two tables of half costs (81 of four digits of base 3, 64 of two of base 8). For each first half, the least
  * second half among those that it is paired with is a chain of plain minima, because a half cost carries its own
- * digits in its low bits. No index, no list of neighbours, nothing to set up. IQ1 does so for either delta.
+ * digits in its low bits; minima that several chains want are taken once (a third to a fifth of the work is left, by
+ * the greedy sharing of scripts/gen-grids). No index, no list of neighbours. IQ1 does so for either delta.
  *
  * Scales are found as in enc_levels.h: starts, a ladder for D, a walk along l with exact errors, least squares. */
 #ifndef QUANT_ENC_GRID_H
@@ -25,7 +26,7 @@ struct grid {
 	enum grid_delta delta;
 	int even;                       /* the signs of 8 weights have an even number of minuses */
 	float top, unit;                /* greatest l; D = d*unit */
-	void (*best)(const vf *a, const vf *b, struct grid_word *r);
+	void (*best)(const vf *a, vf *b, struct grid_word *r);
 };
 struct grid_effort {
 	int starts, iters;      /* first scales, alternations of each */
@@ -41,13 +42,14 @@ struct grid_lane { vf err, q2, qx; vi half[GRID_WORDS][2], other[GRID_WORDS]; };
 #define DIGITS8(f) (f)
 /* Straight-line code: rolled loops over the book cost twice as much. */
 #define GRID_SEARCH(name, RUNS, DIGITS) \
-static __attribute__((noinline)) void grid_best_##name(const vf *a, const vf *b, struct grid_word *r) \
+static __attribute__((noinline)) void grid_best_##name(const vf *a, vf *b, struct grid_word *r) \
 { \
 	vf best = vf_dup(INFINITY), second = vf_dup(0); \
 	vi first = vi_dup(0); \
-	RUNS(GRID_RUN_##DIGITS, GRID_SECOND) \
+	RUNS(GRID_NODE, GRID_RUN_##DIGITS, GRID_SECOND) \
 	r->cost = best; r->first = first; r->second = (vi)second & 0xff; \
 }
+#define GRID_NODE(n, g, h) b[n] = v_min(b[g], b[h]);
 #define GRID_SECOND(h) m = v_min(m, b[h]);
 #define GRID_RUN(h, digits, seconds) { \
 		vf m = vf_dup(INFINITY), c; \
@@ -73,7 +75,7 @@ GRID_SEARCH(iq3_s, RUNS_IQ3_S, DIGITS8)
 static inline vf grid_named(vf c, int second, int digits) { return second ? (vf)(((vi)c & ~0xff) | digits) : c; }
 static inline void grid_half(const struct grid *a, const float *level, const struct tile *t, int o, int e, vf inv, int second, vf *cost)
 {
-	vf c[4][8];
+	vf c[4][8], pair[9];
 	for (int i = 0; i < a->word/2; i++) {
 		vf u = vf_load(&t->x[e + i][o])*inv, w = vf_load(&t->w[e + i][o]);
 		u = u + u;
@@ -84,14 +86,15 @@ static inline void grid_half(const struct grid *a, const float *level, const str
 		for (int k = 0; k < 64; k++) cost[k] = grid_named(c[0][k%8] + c[1][k/8], second, k);
 		return;
 	}
+	for (int i = 0; i < 9; i++) pair[i] = c[0][i%3] + c[1][i/3];
 	for (int i = 0; i < 9; i++) {
 		vf p = c[2][i%3] + c[3][i/3];
-		for (int j = 0; j < 9; j++) cost[9*i + j] = grid_named((c[0][j%3] + c[1][j/3]) + p, second, DIGITS3(9*i + j));
+		for (int j = 0; j < 9; j++) cost[9*i + j] = grid_named(pair[j] + p, second, DIGITS3(9*i + j));
 	}
 }
 static inline void grid_word(const struct grid *a, int other, const struct tile *t, int o, int e, vf inv, struct grid_word *r)
 {
-	vf first[81], second[81];
+	vf first[81], second[NODES_IQ1];        /* the most of all books */
 	grid_half(a, a->level[other], t, o, e, inv, 0, first);
 	grid_half(a, a->level[other], t, o, e + a->word/2, inv, 1, second);
 	a->best(first, second, r);

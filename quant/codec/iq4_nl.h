@@ -16,7 +16,9 @@ static inline void iq4_nl_unpack(const struct iq4_nl *b, struct codes32 *c)
 #ifdef QUANT_ENCODER
 
 static const float iq4_starts[] = {
-	110, -124, 96, -108, 122, -138, 88, -98, 103, -116, 130, -146, 82, -92, 114, -130, 106, -120, 92, -104, 126, -134, 118, -112,
+	124, -126.4f, 133.6f, -111, 113.2f, -134.8f, -119.4f, 106, 128.8f, 139.6f, 119.2f, -130.6f, -105.4f, -140.4f, -115.2f,
+	-123.6f, 89.2f, 109.6f, -94.2f, 115.6f, 126.4f, 100, 136, -84.4f, 131.2f, -146, 140.8f, -99.8f, -108.2f, -129.2f,
+	-137.6f, 121.6f, 85.6f, -120.8f, -132, -87.2f, 102.4f, -113.8f, 110.8f, -158.6f,
 };
 static const struct uneven iq4_uneven = {
 	.half = -4.5f, .quarter = { -57, 45.5f }, .eighth = { -93.5f, -28.5f, 19, 79 },
@@ -28,12 +30,12 @@ static const struct levels_effort iq4_nl_effort[] = {
 	{ .starts = 2, .iters = 0 },
 	{ .starts = 4, .iters = 0 },
 	{ .starts = 8, .iters = 1 },
-	{ .starts = 10, .iters = 1 },
-	{ .starts = 12, .iters = 2 },
-	{ .starts = 16, .iters = 2 },
-	{ .starts = 20, .iters = 3 },
-	{ .starts = 24, .iters = 3 },
-	{ .starts = 24, .iters = 4 },
+	{ .starts = 12, .iters = 1 },
+	{ .starts = 16, .iters = 1 },
+	{ .starts = 20, .iters = 2 },
+	{ .starts = 28, .iters = 2 },
+	{ .starts = 40, .iters = 2 },
+	{ .starts = 40, .iters = 4 },
 };
 static inline void pack_iq4_nl(struct iq4_nl *o, const struct tile *t, const struct fitted *f, int h)
 {

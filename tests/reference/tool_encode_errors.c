@@ -9,11 +9,11 @@
 #include "../../imatrix/imatrix.h"
 #include "../../quant/quant.h"
 
-/* Q4_0 and Q5_0 have one scale for a block: no choice of it comes below 0.978 and 0.982 with importances. */
+/* Q4_0, Q5_0 and IQ4_NL have one scale for a block: no choice of it comes below 0.978, 0.982 and 0.975 with importances. */
 static const struct { const char *name; double imatrix, none; } targets[] = {
 	{ "Q8_0", 1.0001, 1.0001 }, { "Q4_0", 0.985, 0.97 }, { "Q4_1", 0.97, 0.97 }, { "Q5_0", 0.99, 0.97 }, { "Q5_1", 0.97, 0.97 },
 	{ "Q2_K", 0.94, 0.94 }, { "Q3_K", 0.985, 0.985 }, { "Q4_K", 0.97, 0.97 }, { "Q5_K", 0.97, 0.97 }, { "Q6_K", 0.94, 0.94 },
-	{ "IQ4_NL", 0.97, 0.97 }, { "IQ4_XS", 0.97, 0.97 }, { "IQ2_XXS", 0.9, 0.9 }, { "IQ2_XS", 0.95, 0.95 }, { "IQ2_S", 0.95, 0.95 },
+	{ "IQ4_NL", 0.98, 0.97 }, { "IQ4_XS", 0.97, 0.97 }, { "IQ2_XXS", 0.9, 0.9 }, { "IQ2_XS", 0.95, 0.95 }, { "IQ2_S", 0.95, 0.95 },
 	{ "IQ3_XXS", 0.95, 0.95 }, { "IQ3_S", 0.95, 0.95 }, { "IQ1_S", 0.95, 0.95 }, { "IQ1_M", 0.95, 0.95 },
 	{ "MXFP4", 0.97, 0.97 }, { "NVFP4", 0.97, 0.97 }, { "TQ1_0", 0.5, 0.5 }, { "TQ2_0", 0.5, 0.5 }, { "Q2_0", 0.5, 0.5 }, { "Q1_0", 1, 1 },
 };
