@@ -122,7 +122,7 @@ static enum ggu_status number(struct builder *b, const struct yaml_node *map, co
 }
 static enum ggu_status size(struct builder *b, const struct yaml_node *map, const char *key, size_t none, size_t lo, size_t *n)
 {
-	double x;
+	double x = 0;
 	enum ggu_status s = number(b, map, key, (double)none, (double)lo, MAX_SIZE, &x);
 	if (!s) *n = (size_t)x;
 	return s;
@@ -238,7 +238,7 @@ static enum ggu_status rope(struct builder *b, const struct yaml_node *at, size_
 	if (yaml_null(at)) return GGU_OK;
 	if (!r.interleaved && !yaml_is(style, "half")) return fail(b, at, "rope", "wants style: interleaved or half");
 	if ((s = size(b, at, "dims", head_dim, 2, &r.dims)) || (s = number(b, at, "base", 10000, 1, 1e12, &r.base)) || (s = number(b, at, "linear", 1, 1e-6, 1e6, &r.linear))
-		|| (s = size(b, at, "original", 0, 0, &r.original)) || (s = number(b, at, "magnitude", 1, 1e-3, 1e3, &r.magnitude))
+		|| (s = size(b, at, "original", 0, 0, &r.original)) || (s = number(b, at, "magnitude", 0, 0, 1e3, &r.magnitude))
 		|| (s = number(b, yarn, "factor", 0, 0, 1e6, &r.yarn)) || (s = number(b, yarn, "beta_fast", 32, 1e-3, 1e6, &r.beta_fast))
 		|| (s = number(b, yarn, "beta_slow", 1, 1e-3, 1e6, &r.beta_slow))) return s;
 	if (r.dims % 2 || r.dims > head_dim) return fail(b, at, "rope", "turns an odd number of dimensions, or more than a head has");

@@ -28,7 +28,7 @@ struct rope {
 	const float *divisor;           /* [dims/2] or NULL */
 	const float *long_divisor;      /* [dims/2]: instead, for contexts above `original` */
 	size_t original;                /* context the model was first trained on; 0: unknown */
-	double magnitude;               /* factor of sin and cos */
+	double magnitude;               /* factor of sin and cos; 0: what the scaling implies */
 	double yarn, beta_fast, beta_slow;      /* yarn: scaling factor, 0: not that */
 };
 struct attention {

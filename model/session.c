@@ -44,8 +44,7 @@ static void rope_table(const struct rope *r, size_t n_ctx, float *table)
 {
 	size_t half = r->dims/2;
 	const float *divisor = r->long_divisor && n_ctx > r->original ? r->long_divisor : r->divisor;
-	double magnitude = r->magnitude;
-	if (r->yarn > 1) magnitude *= 0.1*num_log(r->yarn) + 1;
+	double magnitude = r->magnitude > 0 ? r->magnitude : r->yarn > 1 ? 0.1*num_log(r->yarn) + 1 : 1;
 	for (size_t j = 0; j < half; j++) {
 		float power = (float)num_pow(r->base, (double)((float)(2*j)/(float)r->dims)), freq;
 		if (divisor) power *= divisor[j];
