@@ -19,6 +19,7 @@ struct tokenizer {
 	struct added *added;            /* [n_added], by first byte, then longest first */
 	size_t n_added;
 	size_t first[257];              /* added[first[b]] .. begin with byte b */
+	struct ids before, after;       /* put around a text: BOS, EOS and their kin */
 	bool byte_level, strip_start;   /* decoding */
 };
 
@@ -170,14 +171,19 @@ static enum ggu_status encode_raw(struct encoding *e, const char *p, size_t n, b
 	return s;
 }
 
+static bool ids_append(struct ids *to, const struct ids *from)
+{
+	for (size_t i = 0; i < from->n; i++) if (!ids_add(to, from->v[i])) return false;
+	return true;
+}
+
 enum ggu_status tokenizer_encode(struct tokenizer *t, const char *text, size_t n_bytes, unsigned flags,
 	int32_t **ids, size_t *n, size_t *cap, struct ggu_error *err)
 {
 	struct encoding e = { t, { *ids, *n, *cap }, flags, err };
-	enum ggu_status s = GGU_OK;
-	if ((flags & TOKENIZE_BOS) && vocab_add_bos(t->v) && vocab_bos(t->v) >= 0 && !ids_add(&e.out, vocab_bos(t->v))) s = no_memory(err);
+	enum ggu_status s = (flags & TOKENIZE_BOS) && !ids_append(&e.out, &t->before) ? no_memory(err) : GGU_OK;
 	if (!s && n_bytes) s = cut(&e, text, n_bytes, true, false, encode_raw);
-	if (!s && (flags & TOKENIZE_EOS) && vocab_add_eos(t->v) && vocab_eos(t->v) >= 0 && !ids_add(&e.out, vocab_eos(t->v))) s = no_memory(err);
+	if (!s && (flags & TOKENIZE_EOS) && !ids_append(&e.out, &t->after)) s = no_memory(err);
 	*ids = e.out.v;
 	*n = e.out.n;
 	*cap = e.out.cap;
@@ -185,6 +191,46 @@ enum ggu_status tokenizer_encode(struct tokenizer *t, const char *text, size_t n
 }
 
 /* ---- construction ---- */
+
+static bool add_around(const struct tokenizer *t, struct ids *to, const json_t *id)
+{
+	json_int_t k = json_is_integer(id) ? json_integer_value(id) : -1;
+	return k < 0 || (uint64_t)k >= t->v->n || ids_add(to, (int32_t)k);
+}
+
+/* What the post-processor puts around a single text: a template names special tokens, each of which is a list of ids;
+ * Roberta's and BERT's are a pair of text and id in front (cls) and behind (sep). */
+static bool read_around(struct tokenizer *t, const json_t *p, int depth)
+{
+	const char *type = vocab_json_str(p, "type"), *name;
+	struct ids *to = &t->before;
+	size_t i, k;
+	json_t *step, *id;
+	if (!type || depth > 16) return true;
+	if (!strcmp(type, "RobertaProcessing") || !strcmp(type, "BertProcessing"))
+		return add_around(t, &t->before, json_array_get(json_object_get(p, "cls"), 1)) && add_around(t, &t->after, json_array_get(json_object_get(p, "sep"), 1));
+	json_array_foreach(json_object_get(p, "processors"), i, step) if (!read_around(t, step, depth + 1)) return false;
+	json_array_foreach(json_object_get(p, "single"), i, step) {
+		name = vocab_json_str(json_object_get(step, "SpecialToken"), "id");
+		if (!name) to = &t->after;
+		else json_array_foreach(json_object_get(json_object_get(json_object_get(p, "special_tokens"), name), "ids"), k, id)
+			if (!add_around(t, to, id)) return false;
+	}
+	return true;
+}
+
+/* The post-processor's tokens, unless the vocabulary says that none are to be added; without such a post-processor BOS
+ * and EOS where the vocabulary says so. */
+static enum ggu_status find_around(struct tokenizer *t, struct ggu_error *err)
+{
+	const struct vocab *v = t->v;
+	if (!read_around(t, json_object_get(v->pipeline, "post_processor"), 0)) return no_memory(err);
+	if (!v->add[VOCAB_BOS]) t->before.n = 0;
+	if (!v->add[VOCAB_EOS]) t->after.n = 0;
+	if (!t->before.n && vocab_add_bos(v) && vocab_bos(v) >= 0 && !ids_add(&t->before, vocab_bos(v))) return no_memory(err);
+	if (!t->after.n && vocab_add_eos(v) && vocab_eos(v) >= 0 && !ids_add(&t->after, vocab_eos(v))) return no_memory(err);
+	return GGU_OK;
+}
 
 /* Decoders that take one blank off the front of the text. */
 static bool strips_start(const json_t *d, int depth)
@@ -210,6 +256,7 @@ enum ggu_status tokenizer_new(struct tokenizer **out, const struct vocab *v, str
 	s = pretok_new(&t->pre, v->pipeline, err);
 	if (!s) s = bpe_new(&t->bpe, v, err);
 	if (!s) s = read_added(t, err);
+	if (!s) s = find_around(t, err);
 	if (s) {
 		tokenizer_free(t);
 		return s;
@@ -225,6 +272,8 @@ void tokenizer_free(struct tokenizer *t)
 	if (!t) return;
 	for (size_t i = 0; i < t->n_added; i++) free(t->added[i].text.p);
 	free(t->added);
+	free(t->before.v);
+	free(t->after.v);
 	bpe_free(t->bpe);
 	pretok_free(t->pre);
 	free(t);

@@ -157,16 +157,36 @@ static enum ggu_status split_merges(struct vocab *v, const char *text, size_t n,
 	return GGU_OK;
 }
 
+/* Added tokens of a folder without tokenizer.json: tokenizer_config.json's added_tokens_decoder (rows by id), then
+ * what only added_tokens.json (ids by text) has. */
+static void small_files_added(const struct vocab_files *f, json_t *added)
+{
+	json_t *decoder = json_object_get(f->config, "added_tokens_decoder"), *row, *copy, *id;
+	const char *key;
+	json_object_foreach(decoder, key, row) {
+		char *end;
+		long k = strtol(key, &end, 10);
+		if (*end || end == key || !vocab_json_str(row, "content")) continue;
+		copy = json_copy(row);
+		json_object_set_new(copy, "id", json_integer(k));
+		json_array_append_new(added, copy);
+	}
+	json_object_foreach(f->added, key, id) {
+		char number[24];
+		snprintf(number, sizeof number, "%" JSON_INTEGER_FORMAT, json_integer_value(id));
+		if (json_object_get(decoder, number)) continue;
+		json_array_append_new(added, json_pack("{s:O,s:s,s:b,s:b}", "id", id, "content", key, "special", vocab_looks_special(key, strlen(key)), "normalized", 0));
+	}
+}
+
 enum ggu_status vocab_load_merges_txt(struct vocab *v, const struct vocab_files *f, struct ggu_error *err)
 {
-	json_t *vocab = NULL, *added = json_array(), *id;
-	const char *key;
+	json_t *vocab = NULL, *added = json_array();
 	char *text = NULL;
 	size_t bytes, n;
 	enum ggu_status s = added ? vocab_read_json(f->dir, "vocab.json", &vocab, err) : no_memory(err);
 	if (!s) s = vocab ? vocab_read_file(f->dir, "merges.txt", 256 << 20, &text, &bytes, err) : GGU_ERR_MISSING;
-	json_object_foreach(f->added, key, id)
-		json_array_append_new(added, json_pack("{s:O,s:s,s:b,s:b}", "id", id, "content", key, "special", vocab_looks_special(key, strlen(key)), "normalized", 0));
+	if (!s) small_files_added(f, added);
 	if (!s) s = n_tokens(vocab, added, f->hints, &n, err);
 	if (!s) s = vocab_size(v, n, false, 0, err);
 	if (!s) s = fill(v, vocab, added, err);

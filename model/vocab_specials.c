@@ -29,6 +29,17 @@ static enum ggu_status set_token(struct vocab *v, size_t id, const char *text, i
 	return GGU_OK;
 }
 
+/* A user-defined piece that got another text is SentencePiece's placeholder no more. */
+static void forget_piece(struct vocab *v, json_int_t id)
+{
+	json_t *user = json_object_get(json_object_get(v->pipeline, "model"), "user_defined");
+	for (size_t i = 0; i < json_array_size(user); i++)
+		if (json_integer_value(json_array_get(user, i)) == id) {
+			json_array_remove(user, i);
+			return;
+		}
+}
+
 /* Tokens that the small files add to a SentencePiece vocabulary; they join the pipeline's added_tokens unless
  * tokenizer.json has its own list. */
 static enum ggu_status retype(struct vocab *v, const struct vocab_files *f, struct ggu_error *err)
@@ -50,6 +61,7 @@ static enum ggu_status retype(struct vocab *v, const struct vocab_files *f, stru
 		bool special = vocab_json_true(row, "special");
 		json_t *copy;
 		if (*end || id < 0 || (size_t)id >= v->n || !text) continue;
+		if (v->tokens[id].n != strlen(text) || memcmp(v->tokens[id].p, text, v->tokens[id].n)) forget_piece(v, id);
 		TRY(set_token(v, (size_t)id, text, special || vocab_looks_special(text, strlen(text)) ? VOCAB_CONTROL : VOCAB_USER_DEFINED, err));
 		copy = json_copy(row);
 		json_object_set_new(copy, "id", json_integer(id));

@@ -95,6 +95,18 @@ static enum ggu_status read_piece(struct vocab *v, size_t id, struct span in, co
 	return GGU_OK;
 }
 
+/* Where no config.json says how many tokens there are: the pieces, and room for what tokenizer.json adds. */
+static size_t with_added(const struct vocab_files *f, size_t n)
+{
+	size_t i;
+	json_t *row;
+	json_array_foreach(json_object_get(f->tokenizer, "added_tokens"), i, row) {
+		json_int_t id = json_integer_value(json_object_get(row, "id"));
+		if (id >= 0 && id < 1 << 28 && (size_t)id >= n) n = (size_t)id + 1;
+	}
+	return n;
+}
+
 enum ggu_status vocab_load_spm(struct vocab *v, const char *bytes, size_t n, const char *file, const struct vocab_files *f, struct ggu_error *err)
 {
 	struct span all = { (const unsigned char *)bytes, n, 0 };
@@ -109,7 +121,7 @@ enum ggu_status vocab_load_spm(struct vocab *v, const char *bytes, size_t n, con
 		s = ggu_fail(err, GGU_ERR_UNSUPPORTED, GGU_NO_OFFSET, "trainer_spec.model_type", "only SentencePiece BPE is supported, not kind %llu", (unsigned long long)o.model_type);
 		if (err) snprintf(err->file, sizeof err->file, "%s", file);
 	}
-	n_vocab = f->hints && f->hints->n_vocab > 0 ? (size_t)f->hints->n_vocab : s ? 0 : o.n_pieces;
+	n_vocab = f->hints && f->hints->n_vocab > 0 ? (size_t)f->hints->n_vocab : s ? 0 : with_added(f, o.n_pieces);
 	if (!s) s = vocab_size(v, n_vocab, true, -10000, err);
 	while (!s && all.n) {
 		struct field p;

@@ -1,0 +1,66 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Ids of 168 texts equal those of the original libraries for every vocabulary with BPE; the vectors that llama.cpp
+# publishes come out too. README.md of the references says what a row's ids, special and noparse are.
+. "$(dirname "$0")/../lib/tap.sh"
+need_shared reference/tokenizers "ids of the original tokenizers"
+ref=$SHARED/reference/tokenizers
+dirs=$SHARED/data/tokenizers
+tool=$BUILD/tests/reference/tool_ids
+"$tool" --texts "$ref/texts.json" >"$TMP/texts"
+
+# check NAME DIR MODE SKIP OPTIONS...: MODE is the row's member
+check()
+{
+	name=$1 dir=$2 mode=$3 prefix=$4; shift 4
+	if gguf-tokenize -m "$dir" --json "$@" "$TMP/texts" >"$TMP/got" 2>"$TMP/err"; then
+		ok "$name: $mode${prefix:+ without $prefix}" "$tool" "$ref/texts.json" "$ref/$name.json" "$mode" "$TMP/got" ${prefix:+"$prefix"}
+	else
+		ok "$name: $mode" cat "$TMP/err" /nonexistent
+	fi
+}
+for name in deepseek-coder falcon gpt-neox-20b gpt2 llama2 minicpm3 mistral-7b-v0.2 phi-2 phi-3-medium phi-3-mini \
+	roberta-base tinystories-2048 whisper-large-v3 qwen2.5; do
+	[ -d "$dirs/$name" ] || { skip "$name" "not among the data"; continue; }
+	check "$name" "$dirs/$name" ids "" --no-bos
+	check "$name" "$dirs/$name" special ""
+	check "$name" "$dirs/$name" noparse "" --no-bos --no-special
+done
+
+# SentencePiece never sees special tokens in a text; which it puts in front was asked of it, not of the folder
+for name in baichuan2 chatglm3 internlm2 llama2.c yi; do
+	check "$name" "$dirs/$name" ids "" --no-bos --no-special
+done
+for name in baichuan2 chatglm3 internlm2 llama2.c; do check "$name" "$dirs/$name" special "" --no-special; done
+
+# folders that hold a vocabulary and merges, but no added tokens, perhaps under other names
+for name in phi-4-mini starcoder-wizardcoder; do check "$name" "$dirs/$name" ids sp- --no-bos; done
+mkdir "$TMP/llama3"
+cp "$dirs/llama3.2-ollama/encoder.json" "$TMP/llama3/vocab.json"
+cp "$dirs/llama3.2-ollama/vocab.bpe" "$TMP/llama3/merges.txt"
+check llama3.2-ollama "$TMP/llama3" ids sp- --no-bos
+cp -r "$dirs/qwen3" "$TMP/qwen3"
+chmod u+w "$TMP/qwen3"
+cp "$dirs/qwen2.5/merges.txt" "$TMP/qwen3/"
+check qwen3 "$TMP/qwen3" ids "" --no-bos
+
+# bytes that are no UTF-8 are no reason to fail, and byte-level BPE keeps them
+for hex in $(jq -r '.invalid_utf8[].hex' "$ref/texts.json"); do
+	"$tool" --bytes "$hex" >"$TMP/bytes"
+	for name in gpt2 qwen2.5; do
+		gguf-tokenize -m "$dirs/$name" --no-bos --no-special "$TMP/bytes" >"$TMP/ids" 2>"$TMP/err"
+		ok "$name: bytes $hex" gguf-tokenize -m "$dirs/$name" --decode "$TMP/ids"
+		[ "$name" != gpt2 ] || { gguf-tokenize -m "$dirs/$name" --decode "$TMP/ids" >"$TMP/back"; same "$name: ... are kept" "$TMP/back" "$TMP/bytes"; }
+	done
+	for name in llama2 llama2.c; do ok "$name: bytes $hex" gguf-tokenize -m "$dirs/$name" "$TMP/bytes"; done
+done
+
+# published vectors, encoded without BOS
+for m in falcon gpt-2 mpt refact starcoder deepseek-coder deepseek-llm llama-spm phi-3; do
+	g=$SHARED/data/vocab-gguf/ggml-vocab-$m.gguf
+	[ -f "$g" ] || { skip "published: $m" "not among the data"; continue; }
+	"$tool" --inputs "$g.inp" >"$TMP/in"
+	gguf-tokenize -m "$g" --json --no-bos "$TMP/in" >"$TMP/got" 2>"$TMP/err" || cat "$TMP/err"
+	ok "published: $m" "$tool" --published "$g.inp" "$g.out" "$TMP/got"
+done
+done_testing
