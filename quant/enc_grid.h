@@ -218,11 +218,12 @@ static inline void grid_walk(const struct grid *a, const struct tile *t, int o, 
 	vf D = vf_load(g->d + o), L = vf_load(g->l + o), bl = L;
 	struct grid_lane r, b;
 	int words = a->n/a->word;
+	memset(&b, 0, sizeof b);
+	b.err = vf_dup(INFINITY);
 	for (int i = -reach; i <= reach; i++) {
 		vf k = v_clamp(L + (float)i, 0, a->top);
 		vm ok;
 		grid_try(a, t, o, D*(k + k + 1), &r);
-		if (i == -reach) { b = r; bl = k; continue; }
 		ok = v_lt(r.err, b.err);
 		b.err = v_sel(ok, r.err, b.err); bl = v_sel(ok, k, bl);
 		b.q2 = v_sel(ok, r.q2, b.q2); b.qx = v_sel(ok, r.qx, b.qx);

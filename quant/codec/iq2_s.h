@@ -20,18 +20,8 @@ static inline void iq2_s_unpack(const struct iq2_s *b, struct codes256 *c)
 #endif
 #ifdef QUANT_ENCODER
 
-static const struct grid iq2_s = { .n = 16, .word = 8, .base = 3, .level = { { 8, 25, 43 } }, .top = 15, .unit = 0.125f, .best = grid_best_iq2_s };
-static const struct grid_effort iq2_s_effort[] = {
-	{ .starts = 1, .iters = 1, .first = 40.0f, .step = 5.0f, .walks = 1, .reach = 0 },
-	{ .starts = 2, .iters = 1, .first = 40.0f, .step = 5.0f, .walks = 1, .reach = 0 },
-	{ .starts = 2, .iters = 1, .first = 40.0f, .step = 5.0f, .walks = 1, .reach = 1 },
-	{ .starts = 3, .iters = 1, .first = 40.0f, .step = 5.0f, .walks = 1, .reach = 1 },
-	{ .starts = 3, .iters = 1, .first = 40.0f, .step = 5.0f, .walks = 1, .reach = 1 },
-	{ .starts = 4, .iters = 1, .first = 40.0f, .step = 3.75f, .walks = 2, .reach = 1 },
-	{ .starts = 5, .iters = 2, .first = 40.0f, .step = 3.0f, .walks = 2, .reach = 1 },
-	{ .starts = 6, .iters = 2, .first = 40.0f, .step = 2.5f, .walks = 3, .reach = 2 },
-	{ .starts = 8, .iters = 2, .first = 40.0f, .step = 1.875f, .walks = 4, .reach = 2 },
-};
+static const struct grid iq2_s = { .n = 16, .word = 8, .base = 3, .level = { { 8, 25, 43 } },
+	.top = 15, .unit = 0.125f, .best = grid_best_iq2_s };
 static inline void pack_iq2_s(struct iq2_s *o, const struct tile *t, const struct fitted *f, int h)
 {
 	(void)h;
@@ -45,5 +35,5 @@ static inline void pack_iq2_s(struct iq2_s *o, const struct tile *t, const struc
 		o->qs[32 + k] = (uint8_t)grid_sign_bits(t, k%2*8, k/2, 8);
 	}
 }
-ENCODER(iq2_s, 16, 16, grid_tile(&iq2_s, &iq2_s_effort[row], &t, 16, &f))
+ENCODER(iq2_s, 16, 16, grid_tile(&iq2_s, &iq2_half_effort[row], &t, 16, &f))
 #endif

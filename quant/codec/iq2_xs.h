@@ -20,17 +20,19 @@ static inline void iq2_xs_unpack(const struct iq2_xs *b, struct codes256 *c)
 #endif
 #ifdef QUANT_ENCODER
 
-static const struct grid iq2_xs = { .n = 16, .word = 8, .base = 3, .level = { { 8, 25, 43 } }, .even = 1, .top = 15, .unit = 0.125f, .best = grid_best_iq2_xs };
-static const struct grid_effort iq2_xs_effort[] = {
-	{ .starts = 1, .iters = 1, .first = 40.0f, .step = 5.0f, .walks = 1, .reach = 0 },
-	{ .starts = 2, .iters = 1, .first = 40.0f, .step = 5.0f, .walks = 1, .reach = 0 },
-	{ .starts = 2, .iters = 1, .first = 40.0f, .step = 5.0f, .walks = 1, .reach = 1 },
-	{ .starts = 3, .iters = 1, .first = 40.0f, .step = 5.0f, .walks = 1, .reach = 1 },
-	{ .starts = 3, .iters = 1, .first = 40.0f, .step = 5.0f, .walks = 1, .reach = 1 },
-	{ .starts = 4, .iters = 1, .first = 40.0f, .step = 3.75f, .walks = 2, .reach = 1 },
-	{ .starts = 5, .iters = 2, .first = 40.0f, .step = 3.0f, .walks = 2, .reach = 1 },
-	{ .starts = 6, .iters = 2, .first = 40.0f, .step = 2.5f, .walks = 3, .reach = 2 },
-	{ .starts = 8, .iters = 2, .first = 40.0f, .step = 1.875f, .walks = 4, .reach = 2 },
+static const struct grid iq2_xs = { .n = 16, .word = 8, .base = 3, .level = { { 8, 25, 43 } }, .even = 1,
+	.top = 15, .unit = 0.125f, .best = grid_best_iq2_xs };
+/* of iq2_s too */
+static const struct grid_effort iq2_half_effort[] = {
+	{ .starts = 1, .iters = 1, .first = 48.5f, .step = 7.0f, .walks = 1, .reach = 0 },
+	{ .starts = 2, .iters = 1, .first = 45.0f, .step = 7.0f, .walks = 1, .reach = 0 },
+	{ .starts = 2, .iters = 1, .first = 45.0f, .step = 7.0f, .walks = 1, .reach = 1 },
+	{ .starts = 2, .iters = 1, .first = 45.0f, .step = 7.0f, .walks = 1, .reach = 1 },
+	{ .starts = 3, .iters = 1, .first = 45.0f, .step = 7.0f, .walks = 1, .reach = 1 },
+	{ .starts = 4, .iters = 1, .first = 45.0f, .step = 4.667f, .walks = 2, .reach = 1 },
+	{ .starts = 5, .iters = 2, .first = 45.0f, .step = 3.5f, .walks = 2, .reach = 1 },
+	{ .starts = 6, .iters = 2, .first = 45.0f, .step = 2.8f, .walks = 3, .reach = 2 },
+	{ .starts = 8, .iters = 2, .first = 45.0f, .step = 2.0f, .walks = 4, .reach = 2 },
 };
 static inline void pack_iq2_xs(struct iq2_xs *o, const struct tile *t, const struct fitted *f, int h)
 {
@@ -40,5 +42,5 @@ static inline void pack_iq2_xs(struct iq2_xs *o, const struct tile *t, const str
 	for (int k = 0; k < 32; k++)
 		o->qs[k] = (uint16_t)(grid_number(&iq2_xs, rank_iq2_xs, t, k%2*8, k/2) | grid_sign_bits(t, k%2*8, k/2, 7) << 9);
 }
-ENCODER(iq2_xs, 16, 16, grid_tile(&iq2_xs, &iq2_xs_effort[row], &t, 16, &f))
+ENCODER(iq2_xs, 16, 16, grid_tile(&iq2_xs, &iq2_half_effort[row], &t, 16, &f))
 #endif
