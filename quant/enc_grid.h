@@ -216,7 +216,7 @@ struct grid_lanes { _Alignas(64) float d[LANES], l[LANES], q2[LANES], qx[LANES],
 static inline void grid_walk(const struct grid *a, const struct tile *t, int o, int reach, struct grid_lanes *g)
 {
 	vf D = vf_load(g->d + o), L = vf_load(g->l + o), bl = L;
-	struct grid_lane r, b;
+	struct grid_lane r, b = { 0 };
 	int words = a->n/a->word;
 	memset(&b, 0, sizeof b);
 	b.err = vf_dup(INFINITY);

@@ -39,9 +39,10 @@ static void show(struct detokenizer *d, int32_t id)
 {
 	const char *text;
 	size_t n;
-	char number[16];
+	char number[16] = "";
 	if (o.ids) {
-		put(number, (size_t)snprintf(number, sizeof number, "%d\n", (int)id));
+		snprintf(number, sizeof number, "%d\n", (int)id);
+		put(number, strlen(number));
 		return;
 	}
 	if (detokenizer_add(d, id, &text, &n)) msg_die("out of memory");
