@@ -190,55 +190,19 @@ static bool json_is_llama(const json_t *t)
 	return vocab_json_true(m, "byte_fallback") && decoder && !strcmp(decoder, "Sequence");
 }
 
-/* Exceptions that the converter keys by architecture. token: text looked up among the added tokens, else id. */
-static const struct arch_fact {
-	const char *arch;
-	int which;              /* enum vocab_special, or one of the next */
-	const char *token;
-	int value;
-} arch_facts[] = {
-#define FACT_PREFIX 100         /* add_space_prefix */
-#define FACT_ADD 200            /* + which: add_..._token, written unless the files say so too */
-#define FACT_MODEL 300          /* tokenizer.ggml.model is `token`, with scores and merges */
-	{ "gemma", VOCAB_EOT, NULL, 107 }, { "gemma", FACT_PREFIX, NULL, 0 },
-	{ "gemma2", FACT_PREFIX, NULL, 0 }, { "gemma3", FACT_PREFIX, NULL, 0 }, { "gemma3n", FACT_PREFIX, NULL, 0 },
-	{ "gemma4", FACT_PREFIX, NULL, 0 }, { "gemma4", FACT_MODEL, "gemma4", 0 },
-	{ "internlm2", FACT_PREFIX, NULL, 0 }, { "internlm2", VOCAB_EOS + 1000, "<|im_end|>", 0 },
-	{ "nemotron", VOCAB_PAD, NULL, 0 }, { "nemotron", VOCAB_UNK, NULL, 1 },
-	{ "chatglm", VOCAB_EOS, "<|endoftext|>", 0 }, { "chatglm", VOCAB_EOT, "<|user|>", 0 },
-	{ "chatglm", VOCAB_UNK, "<|endoftext|>", 0 }, { "chatglm", FACT_ADD + VOCAB_BOS, NULL, 0 },
-	{ "glm4moe", VOCAB_BOS, "[gMASK]", 0 }, { "glm4moe", VOCAB_EOT, "<|user|>", 0 },
-	{ "glm4moe", VOCAB_UNK, "<|endoftext|>", 0 }, { "glm4moe", VOCAB_EOM, "<|observation|>", 0 },
-	{ "phi2", FACT_ADD + VOCAB_BOS, NULL, 0 },
-	{ "modern-bert", FACT_ADD + VOCAB_BOS, NULL, 1 }, { "modern-bert", FACT_ADD + VOCAB_EOS, NULL, 1 },
-	{ "modern-bert", FACT_ADD + VOCAB_SEP, NULL, 0 },
+/* What llama.cpp's converter writes by architecture, beside what the files say: add_space_prefix (-1: by the files) and
+ * the end-of-turn token (-1: none). */
+static const struct arch_fact { const char *arch; int add_space_prefix; int32_t eot; } arch_facts[] = {
+	{ "gemma", 0, 107 }, { "gemma2", 0, -1 }, { "gemma3", 0, -1 },
 };
-
-static int64_t find_token(const struct vocab *v, const char *text)
-{
-	size_t n = strlen(text);
-	for (size_t i = v->n; i-- > 0;)
-		if (v->tokens[i].n == n && !memcmp(v->tokens[i].p, text, n) && v->types[i] != VOCAB_UNUSED) return (int64_t)i;
-	return -1;
-}
 
 static void apply_facts(struct vocab *v, const char *arch)
 {
 	for (size_t i = 0; arch && i < sizeof arch_facts/sizeof *arch_facts; i++) {
 		const struct arch_fact *f = &arch_facts[i];
 		if (strcmp(f->arch, arch)) continue;
-		if (f->which == FACT_PREFIX) v->add_space_prefix = f->value;
-		else if (f->which == FACT_MODEL) {
-			if (v->scores && v->n_merges) {
-				v->model = f->token;
-				v->write_merges = true;
-				v->pre = NULL;
-			}
-		} else if (f->which >= 1000) {
-			int64_t id = find_token(v, f->token);
-			if (id >= 0) v->special[f->which - 1000] = (int32_t)id;
-		} else if (f->which >= FACT_ADD) vocab_set_add(v, (enum vocab_special)(f->which - FACT_ADD), f->value);
-		else vocab_set_special(v, (enum vocab_special)f->which, f->token ? find_token(v, f->token) : f->value);
+		if (f->add_space_prefix >= 0) v->add_space_prefix = f->add_space_prefix;
+		vocab_set_special(v, VOCAB_EOT, f->eot);
 	}
 }
 
@@ -332,7 +296,7 @@ bool vocab_is_end(const struct vocab *v, int32_t id)
 {
 	/* texts that end a turn in the models that llama.cpp knows */
 	static const char *const ends[] = { "<|eot_id|>", "<|im_end|>", "<|end|>", "<end_of_turn>", "<turn|>", "<|endoftext|>",
-		"<|eom_id|>", "<EOT>", "<|END_OF_TURN_TOKEN|>", "<|return|>", "<|call|>", "</s>", "<eos>", "<\xef\xbd\x9c" "end\xe2\x96\x81of\xe2\x96\x81sentence\xef\xbd\x9c>" };
+		"<|eom_id|>", "<EOT>", "<|END_OF_TURN_TOKEN|>", "<|return|>", "<|call|>", "</s>", "<eos>", ("<\xef\xbd\x9c" "end\xe2\x96\x81of\xe2\x96\x81sentence\xef\xbd\x9c>") };
 	if (id < 0 || (size_t)id >= v->n) return false;
 	if (id == vocab_eos(v) || id == v->special[VOCAB_EOT] || id == v->special[VOCAB_EOM]) return true;
 	if (v->types[id] != VOCAB_CONTROL) return false;
