@@ -232,77 +232,118 @@ static void side_eval(struct side *d, const int32_t *ids)
 	if (session_eval(d->s, &e, &err)) msg_die_error(d->path, &err);
 }
 
+/* The text's tokens in windows, and where the scores of all of them go. */
+struct job {
+	struct side a, b;               /* the model and its base; b.m NULL: the base comes from a file, or there is none */
+	struct logits_file base, save;
+	bool from_file;
+	struct out *out;                /* of the saved logits */
+	struct vocab *v;
+	int32_t *ids;
+	size_t windows, first, per;     /* positions first .. first + per - 1 of each window are scored */
+	struct score *score;            /* [windows*per] */
+};
+
+static void read_text(struct job *j, const char *name)
+{
+	struct tokenizer *t;
+	struct ggu_error err;
+	size_t n = 0, cap = 0, bytes;
+	char *text;
+	load_tokenizer(j->a.m, o.model, &j->v, &t);
+	text = load_text(name, &bytes);
+	if (tokenizer_encode(t, text, bytes, TOKENIZE_BOS | TOKENIZE_SPECIAL, &j->ids, &n, &cap, &err)) msg_die_error(load_base_name(name), &err);
+	j->windows = n/(size_t)o.ctx;
+	if (j->windows < 1) msg_die("%s: %zu tokens are less than a window of %d", load_base_name(name), n, o.ctx);
+	if (o.chunks && j->windows > (size_t)o.chunks) j->windows = (size_t)o.chunks;
+	tokenizer_free(t);
+	free(text);
+}
+
+/* Both sides speak of the same tokens. */
+static void check_base(struct job *j)
+{
+	size_t n_vocab = model_n_vocab(j->a.m);
+	if (j->b.m && model_n_vocab(j->b.m) != n_vocab) msg_die("%s has %zu tokens, %s %zu: they cannot be compared", o.model, n_vocab, o.base, model_n_vocab(j->b.m));
+	if (!j->from_file) return;
+	if (j->base.n_vocab != n_vocab || j->base.n_ctx != (size_t)o.ctx)
+		msg_die("%s is of windows of %zu and %zu tokens, not of %d and %zu", o.base, j->base.n_ctx, j->base.n_vocab, o.ctx, n_vocab);
+	if (j->windows > j->base.n_chunk) j->windows = j->base.n_chunk;
+	for (size_t i = 0; i < j->windows*(size_t)o.ctx; i++)
+		if (j->base.tokens[i] != j->ids[i]) msg_die("%s: token %zu is %d, but %d in this text", o.base, i, (int)j->base.tokens[i], (int)j->ids[i]);
+	j->b.logits = malloc(j->per*n_vocab*sizeof *j->b.logits);
+	if (!j->b.logits) msg_die("out of memory");
+}
+
+static void open_save(struct job *j)
+{
+	FILE *f;
+	if (!o.save) return;
+	j->out = out_open(o.save, true);
+	f = fdopen(out_fd(j->out), "wb");
+	if (!f) msg_die("%s: %s", o.save, strerror(errno));
+	logits_file_create(&j->save, f, o.save, (size_t)o.ctx, model_n_vocab(j->a.m), j->windows, j->ids);
+}
+
+static void close_save(struct job *j)
+{
+	if (!o.save) return;
+	if (fflush(j->save.f)) msg_die("%s: %s", o.save, strerror(errno));
+	out_commit(j->out);
+}
+
+static void measure(struct job *j, struct ggu_pool *pool)
+{
+	size_t ctx = (size_t)o.ctx;
+	int32_t *ids = malloc(ctx*sizeof *ids);
+	j->score = calloc(j->windows*j->per, sizeof *j->score);
+	if (!ids || !j->score) msg_die("out of memory");
+	progress_begin("windows", j->windows, "windows");
+	for (size_t w = 0; w < j->windows; w++) {
+		struct window job = { .next = j->ids + w*ctx + j->first + 1, .n_vocab = model_n_vocab(j->a.m), .score = j->score + w*j->per };
+		memcpy(ids, j->ids + w*ctx, ctx*sizeof *ids);
+		if (vocab_add_bos(j->v) && vocab_bos(j->v) >= 0) ids[0] = vocab_bos(j->v);
+		side_eval(&j->a, ids);
+		if (j->from_file) logits_file_read(&j->base, j->b.logits);
+		else if (j->b.m) side_eval(&j->b, ids);
+		job.logits = j->a.logits;
+		job.base = o.base ? j->b.logits : NULL;
+		ggu_pool_run(pool, j->per, score_row, &job);
+		if (o.save) logits_file_write(&j->save, j->a.logits);
+		progress_set(w + 1);
+	}
+	progress_end();
+	free(ids);
+}
+
+static int report(const struct job *j)
+{
+	struct results r = { 0 };
+	size_t n = j->windows*j->per;
+	double error, ppl = num_exp(mean(j->score, n, offsetof(struct score, nll), &error));
+	error *= ppl;
+	result(&r, false, "ppl", ppl, &error);
+	if (o.base) base_results(&r, j->score, n, ppl);
+	if (o.json) print_json(&r, j->windows*(size_t)o.ctx, n);
+	else print_text(&r);
+	if (fclose(stdout)) msg_die("standard output: %s", strerror(errno));
+	return verdict(&r);
+}
+
 int main(int argc, char **argv)
 {
 	int operands = opt_parse(argc, argv, opts, &(struct opt_program){ "gguf-perplexity", "measure perplexity, and the divergence from another model",
 		"-m MODEL [--base MODEL|LOGITS] [--ctx N] [--chunks N]\n[--batch N] [--fail-above NAME=X]... [--save-logits FILE]\n[--json] [--arch-file YAML] [-j N] [TEXT]", 0, 1 });
-	const char *text_name = operands ? argv[0] : NULL;
 	struct ggu_pool *pool = load_pool(o.jobs);
-	struct side a = { 0 }, b = { 0 };
-	struct logits_file base = { 0 }, save = { 0 };
-	bool from_file = o.base && logits_file_is(o.base);
-	struct out *out = NULL;
-	struct results r = { 0 };
-	struct vocab *v;
-	struct tokenizer *t;
-	struct ggu_error err;
-	struct score *score;
-	int32_t *ids = NULL, *window;
-	size_t n_ids = 0, cap = 0, bytes, first = (size_t)o.ctx/2, per = (size_t)o.ctx - 1 - first, windows;
-	double error, m;
-	char *text;
+	struct job j = { .from_file = o.base && logits_file_is(o.base), .first = (size_t)o.ctx/2, .per = (size_t)o.ctx - 1 - (size_t)o.ctx/2 };
 	check_rules();
-	side_open(&a, o.model, pool);
-	if (from_file) logits_file_open(&base, o.base);
-	else if (o.base) side_open(&b, o.base, pool);
-	load_tokenizer(a.m, o.model, &v, &t);
-	text = load_text(text_name, &bytes);
-	if (tokenizer_encode(t, text, bytes, TOKENIZE_BOS | TOKENIZE_SPECIAL, &ids, &n_ids, &cap, &err)) msg_die_error(load_base_name(text_name), &err);
-	windows = n_ids/(size_t)o.ctx;
-	if (windows < 1) msg_die("%s: %zu tokens are less than a window of %d", load_base_name(text_name), n_ids, o.ctx);
-	if (o.chunks && windows > (size_t)o.chunks) windows = (size_t)o.chunks;
-	if (b.m && model_n_vocab(b.m) != model_n_vocab(a.m)) msg_die("%s has %zu tokens, %s %zu: they cannot be compared", o.model, model_n_vocab(a.m), o.base, model_n_vocab(b.m));
-	if (from_file && (base.n_vocab != model_n_vocab(a.m) || base.n_ctx != (size_t)o.ctx))
-		msg_die("%s is of windows of %zu and %zu tokens, not of %d and %zu", o.base, base.n_ctx, base.n_vocab, o.ctx, model_n_vocab(a.m));
-	if (from_file && windows > base.n_chunk) windows = base.n_chunk;
-	for (size_t i = 0; from_file && i < windows*(size_t)o.ctx; i++)
-		if (base.tokens[i] != ids[i]) msg_die("%s: token %zu is %d, but %d in this text", o.base, i, (int)base.tokens[i], (int)ids[i]);
-	score = calloc(windows*per, sizeof *score);
-	window = malloc((size_t)o.ctx*sizeof *window);
-	if (from_file) b.logits = malloc(per*base.n_vocab*sizeof *b.logits);
-	if (!score || !window || (from_file && !b.logits)) msg_die("out of memory");
-	if (o.save) {
-		FILE *f;
-		out = out_open(o.save, true);
-		f = fdopen(out_fd(out), "wb");
-		if (!f) msg_die("%s: %s", o.save, strerror(errno));
-		logits_file_create(&save, f, o.save, (size_t)o.ctx, model_n_vocab(a.m), windows, ids);
-	}
-	progress_begin("windows", windows, "windows");
-	for (size_t w = 0; w < windows; w++) {
-		struct window job = { .next = ids + w*(size_t)o.ctx + first + 1, .n_vocab = model_n_vocab(a.m), .score = score + w*per };
-		memcpy(window, ids + w*(size_t)o.ctx, (size_t)o.ctx*sizeof *window);
-		if (vocab_add_bos(v) && vocab_bos(v) >= 0) window[0] = vocab_bos(v);
-		side_eval(&a, window);
-		if (from_file) logits_file_read(&base, b.logits);
-		else if (b.m) side_eval(&b, window);
-		job.logits = a.logits;
-		job.base = o.base ? b.logits : NULL;
-		ggu_pool_run(pool, per, score_row, &job);
-		if (o.save) logits_file_write(&save, a.logits);
-		progress_set(w + 1);
-	}
-	progress_end();
-	if (o.save) {
-		if (fflush(save.f)) msg_die("%s: %s", o.save, strerror(errno));
-		out_commit(out);
-	}
-	m = num_exp(mean(score, windows*per, offsetof(struct score, nll), &error));
-	error *= m;
-	result(&r, false, "ppl", m, &error);
-	if (o.base) base_results(&r, score, windows*per, m);
-	if (o.json) print_json(&r, windows*(size_t)o.ctx, windows*per);
-	else print_text(&r);
-	if (fclose(stdout)) msg_die("standard output: %s", strerror(errno));
-	return verdict(&r);
+	side_open(&j.a, o.model, pool);
+	if (j.from_file) logits_file_open(&j.base, o.base);
+	else if (o.base) side_open(&j.b, o.base, pool);
+	read_text(&j, operands ? argv[0] : NULL);
+	check_base(&j);
+	open_save(&j);
+	measure(&j, pool);
+	close_save(&j);
+	return report(&j);
 }

@@ -1,0 +1,128 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# gguf-perplexity, gguf-logits and gguf-run on a small model: results, pipes, JSON, bounds, saved logits, prompts, and
+# what is refused.
+. "$(dirname "$0")/../lib/tap.sh"
+cd "$TMP" || exit 1
+text=$DATA/prose/evaluation.txt
+ok "a model" gguf-convert -q -o m.gguf "$DATA/wiki-7m"
+ok "a smaller one" gguf-quantize -q -o q.gguf Q4_0 m.gguf
+head -c 20000 "$text" >text
+
+# value NAME: of the last --json
+value() { jq -r "$1" json; }
+holds() { jq -e "$1" json >/dev/null; }
+
+gguf-perplexity -q -m m.gguf --chunks 2 text >plain
+ok "text" grep -qE '^ppl [0-9]+\.[0-9]{4} \+- [0-9]+\.[0-9]{4}$' plain
+is "... is one line" "$(wc -l <plain | tr -d ' ')" 1
+is "from a pipe" "$(cat text | gguf-perplexity -q -m m.gguf --chunks 2 -)" "$(cat plain)"
+is "without operand" "$(cat text | gguf-perplexity -q -m m.gguf --chunks 2)" "$(cat plain)"
+gzip -c text >text.gz
+is "gzip" "$(gguf-perplexity -q -m m.gguf --chunks 2 text.gz)" "$(cat plain)"
+is "other batches and threads" "$(gguf-perplexity -q -m m.gguf --chunks 2 --batch 100 -j 3 text)" "$(cat plain)"
+is "one thread" "$(gguf-perplexity -q -m m.gguf --chunks 2 -j 1 text)" "$(cat plain)"
+is "portable code" "$(GGUF_CPU=c gguf-perplexity -q -m q.gguf --ctx 64 --chunks 1 text)" "$(gguf-perplexity -q -m q.gguf --ctx 64 --chunks 1 text)"
+
+ok "--json" sh -c 'gguf-perplexity -q -m m.gguf --chunks 2 --json text >json'
+ok "... counts" holds '.n_tokens == 1024 and .n_scored == 510 and .n_ctx == 512'
+ok "... has an error, and no base" holds '.ppl_stderr > 0 and (has("base") | not)'
+is "... is what the text says" "$(printf '%.4f' "$(value .ppl)")" "$(sed 's/^ppl //;s/ .*//' plain)"
+ok "--ctx" sh -c 'gguf-perplexity -q -m m.gguf --ctx 64 --chunks 3 --json text >json'
+ok "... scores the second half" holds '.n_scored == 93'
+
+gguf-perplexity -q -m m.gguf --base m.gguf --chunks 2 --json text >json
+ok "--base with itself: no divergence" holds '.base.kld == 0 and .base.kld_max == 0 and .base.rms_delta_p == 0'
+ok "... the same tokens, the same perplexity" holds '.base.top1 == 1 and .base.ratio == 1 and .base.ppl == .ppl'
+gguf-perplexity -q -m q.gguf --base m.gguf --chunks 2 --json text >json
+ok "--base: a smaller model diverges" holds '.base.kld > 0.0001 and .base.kld_max >= .base.kld_p999 and .base.kld_p999 >= .base.kld_p99 and .base.kld_p99 >= .base.kld_median'
+ok "... but not far" holds '.base.kld < 0.5 and .base.top1 > 0.5 and .base.top1 < 1'
+
+ok "--fail-above: below" gguf-perplexity -q -m m.gguf --chunks 1 --fail-above ppl=1e9 text
+not_ok "--fail-above: above" 1 gguf-perplexity -q -m m.gguf --chunks 1 --fail-above ppl=1e9 --fail-above ppl=1.5 text
+not_ok "--fail-above: of the base" 1 gguf-perplexity -q -m q.gguf --base m.gguf --chunks 1 --fail-above kld=0 text
+not_ok "--fail-above: no such result" 2 gguf-perplexity -q -m m.gguf --chunks 1 --fail-above kld=0 text
+not_ok "--fail-above: no number" 2 gguf-perplexity -q -m m.gguf --chunks 1 --fail-above ppl=many text
+
+ok "--save-logits" gguf-perplexity -q -m m.gguf --chunks 2 --save-logits base text
+is "... magic" "$(head -c 8 base)" _logits_
+gguf-perplexity -q -m m.gguf --base base --json text >json
+# the form cuts off what is e^16 times less likely than the likeliest token
+ok "... read back: close to the model" holds '.n_scored == 510 and .base.kld < 2e-4 and .base.kld >= 0 and .base.top1 == 1'
+not_ok "... of another window" 2 gguf-perplexity -q -m m.gguf --ctx 256 --base base text
+tail -c +2 text >other
+not_ok "... of another text" 2 gguf-perplexity -q -m m.gguf --base base other
+head -c 1000000 base >short
+not_ok "... cut short" 2 gguf-perplexity -q -m m.gguf --base short text
+not_ok "a text shorter than a window" 2 sh -c 'echo short | gguf-perplexity -q -m m.gguf'
+not_ok "no model" 2 gguf-perplexity -q text
+not_ok "no such text" 2 gguf-perplexity -q -m m.gguf nowhere
+not_ok "standard output is full" 2 sh -c 'gguf-perplexity -q -m m.gguf --chunks 1 text >/dev/full'
+
+# gguf-run
+gguf-run -q -m m.gguf -p 'The house was' -n 12 >a
+ok "gguf-run says something" test -s a
+gguf-run -q -m m.gguf -p 'The house was' -n 12 -j 3 >b
+same "... the same with other threads" b a
+printf 'The house was' >prompt
+gguf-run -q -m m.gguf -n 12 prompt >b
+same "... from a file" b a
+gguf-run -q -m m.gguf -n 12 <prompt >b
+same "... from a pipe" b a
+gguf-run -q -m m.gguf -n 12 --seed 1 prompt >b
+not_ok "... another with another seed" 1 cmp -s a b
+gguf-run -q -m m.gguf -n 12 --ids prompt >ids
+ok "--ids: at most 12" test "$(wc -l <ids)" -le 12
+gguf-run -q -m m.gguf -n 6 --temp 0 --ids prompt | head -1 >first
+gguf-tokenize -q -m m.gguf prompt >prompt.ids
+gguf-logits -q -m m.gguf prompt.ids >logits
+vocab=$(gguf-info --json m.gguf | jq '.metadata["tokenizer.ggml.tokens"] | length')
+is "gguf-logits: a row for each token" "$(wc -c <logits | tr -d ' ')" $((vocab*4*$(wc -w <prompt.ids)))
+is "temperature 0 is the largest logit" "$("$BUILD/tests/reference/tool_argmax" "$vocab" $(($(wc -w <prompt.ids) - 1)) <logits)" "$(cat first)"
+is "--top-k 1 too" "$(gguf-run -q -m m.gguf -n 1 --top-k 1 --seed 5 --ids prompt)" "$(cat first)"
+ok "-n 0" gguf-run -q -m m.gguf -n 0 prompt
+not_ok "-p and FILE" 2 gguf-run -q -m m.gguf -p x prompt
+not_ok "a prompt longer than --ctx" 2 gguf-run -q -m m.gguf --ctx 2 text
+not_ok "gguf-logits: a word" 2 sh -c 'echo 1 two | gguf-logits -q -m m.gguf'
+not_ok "gguf-logits: an id beyond the vocabulary" 2 sh -c 'echo 1 99999999 | gguf-logits -q -m m.gguf'
+not_ok "gguf-logits: a negative id" 2 sh -c 'echo 1 -1 | gguf-logits -q -m m.gguf'
+
+# models that are not what they say
+not_ok "a model without tensors" 2 sh -c 'gguf-convert -q --vocab-only -o v.gguf "$1" && gguf-logits -q -m v.gguf prompt.ids' sh "$DATA/wiki-7m"
+# hostile NAME ARGUMENTS...: a model of tool_mkgguf is refused with a message
+hostile()
+{
+	name=$1; shift
+	"$BUILD/tests/cli/tool_mkgguf" "$@" >h.gguf
+	not_ok "hostile: $name" 2 gguf-logits -q -m h.gguf h.ids
+	gguf-logits -q -m h.gguf h.ids >/dev/null 2>message
+	ok "... with a message" grep -q "^gguf-logits: .*h\\.gguf" message
+}
+keys='llama.block_count=1 llama.context_length=64 llama.embedding_length=32 llama.feed_forward_length=64 llama.attention.head_count=2 llama.attention.layer_norm_rms_epsilon=0'
+echo 0 1 >h.ids
+hostile "nothing" general.name=x token_embd.weight:f32:32x16
+hostile "unknown architecture" general.architecture=nonesuch token_embd.weight:f32:32x16
+# shellcheck disable=SC2086 # words
+{
+hostile "tensors are missing" $keys token_embd.weight:f32:32x16
+hostile "no layers" $keys llama.block_count=0 token_embd.weight:f32:32x16
+hostile "four thousand million layers" $keys llama.block_count=4294967295 token_embd.weight:f32:32x16
+hostile "a key of another type" $keys llama.block_count=many token_embd.weight:f32:32x16
+b=blk.0
+block="$b.attn_norm.weight:f32:32 $b.attn_k.weight:f32:32x32 $b.attn_v.weight:f32:32x32 $b.attn_output.weight:f32:32x32
+	$b.ffn_norm.weight:f32:32 $b.ffn_gate.weight:f32:32x64 $b.ffn_up.weight:f32:32x64 output_norm.weight:f32:32"
+q=$b.attn_q.weight:f32:32x32 down=$b.ffn_down.weight:f32:64x32 embd=token_embd.weight:f32:32x16
+"$BUILD/tests/cli/tool_mkgguf" $keys $block $q $down $embd >h.gguf
+ok "a small model evaluates" gguf-logits -q -m h.gguf -o logits h.ids
+is "... to two rows" "$(wc -c <logits | tr -d ' ')" 128
+hostile "no heads" $keys llama.attention.head_count=0 $block $q $down $embd
+hostile "four thousand million heads" $keys llama.attention.head_count=4294967295 $block $q $down $embd
+hostile "more heads than the width divides into" $keys llama.attention.head_count=3 $block $q $down $embd
+hostile "KV heads that do not divide the heads" $keys llama.attention.head_count_kv=7 $block $q $down $embd
+hostile "an embedding of another width" $keys $block $q $down token_embd.weight:f32:64x16
+hostile "a query of another width" $keys $block $b.attn_q.weight:f32:64x32 $down $embd
+hostile "a query of another height" $keys $block $b.attn_q.weight:f32:32x96 $down $embd
+hostile "a matrix with one dimension" $keys $block $q $b.ffn_down.weight:f32:64 $embd
+hostile "a matrix with three dimensions" $keys $block $q $b.ffn_down.weight:f32:64x32x2 $embd
+}
+done_testing
