@@ -41,6 +41,7 @@ static const struct opt opts[] = {
 /* One scored position. */
 struct score { double nll, base_nll, kld; bool same_top; };
 struct window {
+	bool base_log_p;                /* base holds log p, as a file of logits does: below -16 it is unknown and left out */
 	const float *logits, *base;     /* [n][n_vocab]; base NULL: none */
 	const int32_t *next;            /* the tokens to be predicted */
 	size_t n_vocab;
@@ -68,8 +69,10 @@ static void score_row(void *ctx, size_t t, int worker)
 	s->nll = lx - x[w->next[t]];
 	if (!y) return;
 	ly = log_sum(y, n, &base_top);
+	if (w->base_log_p) ly = 0;
 	for (size_t i = 0; i < n; i++) {
 		double lp = y[i] - ly;
+		if (w->base_log_p && lp <= -16) continue;
 		d += num_exp(lp)*(lp - (x[i] - lx));
 	}
 	s->base_nll = ly - y[w->next[t]];
@@ -308,6 +311,7 @@ static void measure(struct job *j, struct ggu_pool *pool)
 		else if (j->b.m) side_eval(&j->b, ids);
 		job.logits = j->a.logits;
 		job.base = o.base ? j->b.logits : NULL;
+		job.base_log_p = !j->b.m;
 		ggu_pool_run(pool, j->per, score_row, &job);
 		if (o.save) logits_file_write(&j->save, j->a.logits);
 		progress_set(w + 1);
