@@ -334,12 +334,31 @@ static int report(const struct job *j)
 	return verdict(&r);
 }
 
+static void side_close(struct side *d)
+{
+	session_free(d->s);
+	model_close(d->m);
+	free(d->logits);
+}
+
+static void job_free(struct job *j)
+{
+	side_close(&j->a);
+	side_close(&j->b);
+	logits_file_close(&j->base);
+	logits_file_close(&j->save);
+	vocab_free(j->v);
+	free(j->ids);
+	free(j->score);
+}
+
 int main(int argc, char **argv)
 {
 	int operands = opt_parse(argc, argv, opts, &(struct opt_program){ "gguf-perplexity", "measure perplexity, and the divergence from another model",
 		"-m MODEL [--base MODEL|LOGITS] [--ctx N] [--chunks N]\n[--batch N] [--fail-above NAME=X]... [--save-logits FILE]\n[--json] [--arch-file YAML] [-j N] [TEXT]", 0, 1 });
 	struct ggu_pool *pool = load_pool(o.jobs);
 	struct job j = { .from_file = o.base && logits_file_is(o.base), .first = (size_t)o.ctx/2, .per = (size_t)o.ctx - 1 - (size_t)o.ctx/2 };
+	int status;
 	check_rules();
 	side_open(&j.a, o.model, pool);
 	if (j.from_file) logits_file_open(&j.base, o.base);
@@ -349,5 +368,8 @@ int main(int argc, char **argv)
 	open_save(&j);
 	measure(&j, pool);
 	close_save(&j);
-	return report(&j);
+	status = report(&j);
+	job_free(&j);
+	ggu_pool_free(pool);
+	return status;
 }

@@ -106,4 +106,6 @@ void logits_file_close(struct logits_file *l)
 {
 	free(l->tokens);
 	free(l->row);
+	l->tokens = NULL;
+	l->row = NULL;
 }
