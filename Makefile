@@ -124,15 +124,25 @@ check: all $(UNIT) $(TEST_PROGS) ## unit, kernel, command, malformed and referen
 SANITIZE = -fsanitize=address,undefined -fno-sanitize-recover=undefined
 check-asan: ## make check under AddressSanitizer and UndefinedBehaviorSanitizer, in build/asan
 	ASAN_OPTIONS=allocator_may_return_null=1 $(MAKE) check BUILD=$(BUILD)/asan CFLAGS="-O1 -g -fno-omit-frame-pointer $(SANITIZE)"
-# needs an AArch64 compiler and qemu-user, and no library: what quant/ is made of, linked with its test
+# needs an AArch64 compiler and qemu-user, and no library: what quant/ is made of, linked with its tests; tests/arm stands
+# in for cmocka, and a hash needs no more than its header
 ARM_CC ?= aarch64-linux-gnu-gcc
 ARM_RUN ?= qemu-aarch64
-ARM_SOURCES = tests/kernels/test_kernels.c tests/lib/guard.c tests/lib/slow_decode.c libgguf/error.c libgguf/types.c $(filter-out quant/recipe.c,$(wildcard quant/*.c))
-$(BUILD)/arm/test_kernels: $(ARM_SOURCES) $(wildcard quant/*.h quant/codec/*.h quant/*.inc)
+ARM_TESTS = $(patsubst tests/%.c,$(BUILD)/arm/%,$(wildcard tests/kernels/test_*.c) tests/unit/test_encode.c)
+ARM_OBJS = $(patsubst %.c,$(BUILD)/arm/obj/%.o,tests/lib/guard.c tests/lib/kerntest.c tests/lib/slow.c libgguf/error.c libgguf/types.c \
+  $(filter-out quant/recipe.c,$(wildcard quant/*.c)))
+$(BUILD)/arm/include/xxhash.h:
 	@mkdir -p $(@D)
-	$(ARM_CC) $(filter-out $(PKG_CFLAGS),$(ALL_CFLAGS)) -static -o $@ $(ARM_SOURCES) -lm
-check-arm: $(BUILD)/arm/test_kernels ## the kernel tests as an AArch64 program
-	$(PROVE) -e '$(ARM_RUN)' $<
+	cp $(or $(shell $(PKG_CONFIG) --variable=includedir libxxhash),/usr/include)/xxhash.h $@
+$(BUILD)/arm/obj/%.o: %.c | $(BUILD)/arm/include/xxhash.h
+	@mkdir -p $(@D)
+	$(ARM_CC) $(filter-out $(PKG_CFLAGS),$(ALL_CFLAGS)) -DXXH_INLINE_ALL -Itests/arm -I$(BUILD)/arm/include -MMD -MP -c -o $@ $<
+$(BUILD)/arm/%: $(BUILD)/arm/obj/tests/%.o $(ARM_OBJS)
+	@mkdir -p $(@D)
+	$(ARM_CC) -static -o $@ $^ -lm
+.PRECIOUS: $(BUILD)/arm/obj/%.o
+check-arm: $(ARM_TESTS) ## kernels, encoders' bytes and vector functions as AArch64 programs
+	CMOCKA_MESSAGE_OUTPUT=TAP $(PROVE) -j$(CHECK_JOBS) --timer -e '$(ARM_RUN)' $(ARM_TESTS)
 
 bench: $(BUILD)/tests/kernels/tool_bench ## speed of every type, by instruction set
 	for i in c avx2 avx512 neon; do GGUF_CPU=$$i $< || :; done

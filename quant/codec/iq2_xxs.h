@@ -9,7 +9,7 @@ static inline void iq2_xxs_unpack(const struct iq2_xxs *b, struct codes256 *c)
 	c->d = kern_f16_to_f32(b->d)*0.125f;
 	c->dmin = 0;
 	for (int j = 0; j < 8; j++) {
-		const uint16_t *q = b->qs + 4*j;
+		const u16 *q = b->qs + 4*j;
 		uint32_t tail = q[2] | (uint32_t)q[3] << 16;
 		c->sc[2*j] = c->sc[2*j + 1] = (int16_t)(2*(tail >> 28) + 1);
 		for (int k = 0; k < 4; k++) {

@@ -1,106 +1,173 @@
 /* SPDX-License-Identifier: MIT
- * test_multiply.c - every block type at every instruction set: decode and multiply agree bit by bit with portable C on
- * random blocks, at odd sizes, with whatever scales random bits make; and portable C's products agree with those of
- * decoded weights and unpacked activations in double precision. */
+ * test_multiply.c - packing activations and multiplying, every type on every instruction set, against a slow path
+ * that keeps exact 64-bit sums.
+ *
+ * A product must have the slow path's bits: the integer sums are then exact and the fma's in the contract's order.
+ * Sizes: all pairs of token and output counts around the edges of tiles, all row lengths up to several blocks, those
+ * around the edges of chunks; outputs cut between two calls at a random place. Inputs: activations whose signs are
+ * those of the weights, which make sums as long as they get; scales and activations of every strange kind. Rows lie
+ * at any alignment, activations, outputs and weights between guard pages, and what lies between rows stays. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 #include "../../quant/quant.h"
+#include "../lib/kerntest.h"
+#include "../lib/slow.h"
 
-enum { MAX_IN = 4352, MAX_OUT = 7, MAX_TOKENS = 5 };
-static unsigned char w[MAX_OUT*(MAX_IN*4 + 64)], act[MAX_TOKENS*MAX_IN*5];
-static float x[MAX_TOKENS*MAX_IN], want[MAX_TOKENS*MAX_OUT], got[MAX_TOKENS*MAX_OUT], row[MAX_IN], seen[MAX_IN];
-static float decoded[2][MAX_OUT*MAX_IN];
-static uint32_t seed;
-static uint32_t next(void) { seed = seed*1664525u + 1013904223u; return seed >> 8; }
+static const size_t edges[] = { 1, 2, 3, 7, 8, 9, 15, 16, 17, 33 };
+enum { EDGES = sizeof edges/sizeof *edges };
+static int64_t widest;                  /* integer sum met for the type under way */
 
-/* Random blocks with the scales of a block made modest: the same bits, but f16 and 8-bit exponents in the middle. */
-static void blocks(const struct ggu_type_info *t, size_t bytes, bool wild)
+/* One call's operands. Strides are above the rows' lengths by a hole. */
+struct product {
+	const struct ggu_type_info *t;
+	size_t n_tokens, n_out, n_in;
+	size_t w_row, w_stride, w_bytes, skew, act_row, act_bytes, y_stride, y_bytes;
+	uint8_t *w, *act;
+	float *x, *y, *want;
+};
+
+static struct product product_new(const struct ggu_type_info *t, size_t n_tokens, size_t n_out, size_t n_in)
 {
-	for (size_t i = 0; i < bytes; i++) w[i] = (unsigned char)next();
-	for (size_t b = 0; !wild && b < bytes; b += t->block_bytes) {
-		unsigned char *p = w + b;
-		size_t at[2] = { 0, t->block_bytes };
-		switch (t->id) {
-		case GGU_TYPE_Q2_K: at[0] = 80; at[1] = 82; break;
-		case GGU_TYPE_Q3_K: at[0] = 108; break;
-		case GGU_TYPE_Q6_K: at[0] = 208; break;
-		case GGU_TYPE_TQ1_0: at[0] = 52; break;
-		case GGU_TYPE_TQ2_0: at[0] = 64; break;
-		case GGU_TYPE_Q4_1: case GGU_TYPE_Q5_1: case GGU_TYPE_Q4_K: case GGU_TYPE_Q5_K: at[1] = 2; break;
-		case GGU_TYPE_MXFP4: p[0] = (unsigned char)(118 + p[0]%8); continue;
-		case GGU_TYPE_NVFP4: for (int i = 0; i < 4; i++) p[i] = (unsigned char)(32 + p[i]%32); continue;
-		case GGU_TYPE_IQ1_M: p[49] &= 0x0f; p[51] &= 0x0f; p[53] = (unsigned char)((p[53] & 0x0f) | 0x40); p[55] = (unsigned char)((p[55] & 0x0f) | 0x20); continue;
-		default: break;
-		}
-		for (int i = 0; i < 2 && at[i] < t->block_bytes; i++) p[at[i] + 1] = (unsigned char)((p[at[i] + 1] & 0x83) | 0x28);
+	struct product p = { .t = t, .n_tokens = n_tokens, .n_out = n_out, .n_in = n_in };
+	p.w_row = n_in/t->block_weights*t->block_bytes;
+	p.w_stride = p.w_row + kt_below(4);
+	p.skew = kt_below(4);
+	p.w_bytes = (n_out - 1)*p.w_stride + p.w_row + p.skew;
+	p.act_row = quant_act_bytes(t->id, n_in);
+	p.act_bytes = n_tokens*p.act_row;
+	p.y_stride = n_out + kt_below(3);
+	p.y_bytes = 4*((n_tokens - 1)*p.y_stride + n_out);
+	p.w = (uint8_t *)kt_buffer(p.w_bytes) + p.skew;
+	p.act = kt_buffer(p.act_bytes);
+	p.x = kt_buffer(4*n_tokens*n_in);
+	p.y = kt_buffer(p.y_bytes);
+	p.want = kt_buffer(p.y_bytes);
+	memset(p.y, 0xff, p.y_bytes);
+	memset(p.want, 0xff, p.y_bytes);
+	return p;
+}
+static void product_free(struct product *p)
+{
+	kt_free(p->w - p->skew, p->w_bytes);
+	kt_free(p->act, p->act_bytes);
+	kt_free(p->x, 4*p->n_tokens*p->n_in);
+	kt_free(p->y, p->y_bytes);
+	kt_free(p->want, p->y_bytes);
+}
+static void *zeroed(size_t n)
+{
+	void *p = calloc(n ? n : 1, 1);
+	if (!p) abort();
+	return p;
+}
+
+/* Activations of the first output's signs: every term of the first token's first sum is positive. */
+static void follow_signs(struct product *p)
+{
+	for (size_t i = 0; i < p->n_in; i++) {
+		float w = 0;
+		slow_decode(p->t->id, p->w, i, &w);
+		p->x[i] = w < 0 ? -1.5f : 1.5f;
 	}
 }
-static int differ(const float *a, const float *b, size_t n)
+static void pack(struct product *p, const char *isa)
 {
+	uint8_t *slow = zeroed(p->act_bytes);
+	for (size_t k = 0; k < p->n_tokens; k++) {
+		const float *x = p->x + k*p->n_in;
+		quant_act_pack(p->t->id, x, p->n_in, p->act + k*p->act_row);
+		if (p->t->kind == GGU_KIND_BLOCK) slow_pack(p->t->id, x, p->n_in, slow + k*p->act_row);
+		else memcpy(slow + k*p->act_row, x, p->act_row);
+	}
+	if (memcmp(slow, p->act, p->act_bytes)) kt_fail("%s packs %zu tokens of %zu unlike the slow path", isa, p->n_tokens, p->n_in);
+	free(slow);
+}
+static void slow_outputs(struct product *p)
+{
+	struct slow_weight *row = zeroed(p->n_in*sizeof *row);
+	float *wide = zeroed(p->n_in*sizeof *wide);
+	for (size_t o = 0; o < p->n_out; o++) {
+		for (size_t i = 0; i < p->n_in; i++) {
+			slow_decode(p->t->id, p->w + o*p->w_stride, i, wide + i);
+			slow_weight(p->t->id, p->w + o*p->w_stride, i, row + i);
+		}
+		for (size_t k = 0; k < p->n_tokens; k++) {
+			const void *act = p->act + k*p->act_row;
+			p->want[k*p->y_stride + o] = p->t->kind == GGU_KIND_BLOCK ? slow_product(p->t->id, row, p->n_in, act, &widest)
+				: slow_float_product(wide, act, p->n_in);
+		}
+	}
+	free(row); free(wide);
+}
+
+static void multiply(const struct ggu_type_info *t, const char *isa, size_t n_tokens, size_t n_out, size_t n_in, enum kt_blocks blocks, enum kt_floats floats)
+{
+	static void *work;
+	struct product p = product_new(t, n_tokens, n_out, n_in);
+	size_t cut = 1 + kt_below(n_out), at;
+	if (!work && posix_memalign(&work, 64, quant_mul_work_bytes())) abort();
+	memset(work, 0xff, 4096);
+	for (size_t o = 0; o < n_out; o++) kt_fill_blocks(t, p.w + o*p.w_stride, n_in/t->block_weights, blocks);
+	kt_fill_floats(p.x, n_tokens*n_in, floats);
+	if (floats == KT_SIGNS) follow_signs(&p);
+	quant_select(isa, NULL);
+	pack(&p, isa);
+	quant_mul(t->id, n_tokens, cut, n_in, p.w, p.w_stride, p.act, p.y, p.y_stride, work);
+	if (cut < n_out) quant_mul(t->id, n_tokens, n_out - cut, n_in, p.w + cut*p.w_stride, p.w_stride, p.act, p.y + cut, p.y_stride, work);
+	slow_outputs(&p);
+	if (!kt_same(p.y, p.want, p.y_bytes/4, &at))
+		kt_fail("%zu tokens, %zu outputs (cut at %zu), %zu inputs: y[%zu][%zu] = %a, not %a; blocks: %s, activations: %s", n_tokens, n_out, cut, n_in,
+			at/p.y_stride, at%p.y_stride, p.y[at], p.want[at], kt_blocks_name[blocks], kt_floats_name[floats]);
+	product_free(&p);
+}
+
+/* Unpacking gives back d*xs*q. */
+static void check_unpack(const struct ggu_type_info *t, const char *isa)
+{
+	size_t n = 4*(t->block_weights == 1 ? 5 : t->block_weights), bytes = quant_act_bytes(t->id, n);
+	float *x = kt_buffer(4*n), *y = kt_buffer(4*n), top = 0;
+	void *act = kt_buffer(bytes);
+	quant_select(isa, NULL);
+	kt_fill_floats(x, n, KT_MIXED);
+	quant_act_pack(t->id, x, n, act);
+	quant_act_unpack(t->id, act, y, n);
+	for (size_t i = 0; i < n; i++) top = fmaxf(top, fabsf(x[i]));
 	for (size_t i = 0; i < n; i++)
-		if (memcmp(a + i, b + i, 4) != 0 && !(isnan(a[i]) && isnan(b[i]))) return 1;
-	return 0;
+		if (t->kind == GGU_KIND_BLOCK ? fabsf(y[i] - x[i]) > top*0.5001f/127 : x[i] != y[i]) kt_fail("%a is kept as %a, the largest is %a", x[i], y[i], top);
+	kt_free(x, 4*n); kt_free(y, 4*n); kt_free(act, bytes);
 }
 
-static void one(const struct ggu_type_info *t, size_t n_in, size_t n_out, size_t n_tokens, bool wild)
+static void check_type(const struct ggu_type_info *t, const char *isa)
 {
-	size_t row_bytes = n_in/t->block_weights*t->block_bytes, act_bytes = quant_act_bytes(t->id, n_in);
-	void *work = aligned_alloc(64, (quant_mul_work_bytes() + 63)/64*64);
-	assert_non_null(work);
-	assert_true(row_bytes*n_out + 1 <= sizeof w && act_bytes*n_tokens <= sizeof act);
-	blocks(t, row_bytes*n_out, wild);
-	for (size_t i = 0; i < n_in*n_tokens; i++) x[i] = (float)((int)(next() % 20001) - 10000)*1e-4f;
-	for (const char *const *isa = quant_available(); *isa; isa++) {
-		bool first = isa == quant_available();
-		assert_int_equal(quant_select(*isa, NULL), GGU_OK);
-		for (size_t k = 0; k < n_tokens; k++) quant_act_pack(t->id, x + k*n_in, n_in, act + k*act_bytes);
-		quant_mul(t->id, n_tokens, n_out, n_in, w, row_bytes, act, first ? want : got, n_out, work);
-		quant_decode(t->id, w, decoded[!first], n_in*n_out);
-		if (!first && differ(decoded[0], decoded[1], n_in*n_out)) fail_msg("%s: decode differs at %s", t->name, *isa);
-		if (!first && differ(want, got, n_tokens*n_out)) fail_msg("%s: product differs at %s, %zu x %zu x %zu", t->name, *isa, n_tokens, n_out, n_in);
-	}
-	for (size_t k = 0; !wild && k < n_tokens; k++) {
-		quant_act_unpack(t->id, act + k*act_bytes, seen, n_in);
-		for (size_t o = 0; o < n_out; o++) {
-			double s = 0, size = 0;
-			memcpy(row, decoded[0] + o*n_in, n_in*sizeof *row);
-			for (size_t i = 0; i < n_in; i++) { s += (double)row[i]*seen[i]; size += fabs((double)row[i]*seen[i]); }
-			if (!(fabs(s - want[k*n_out + o]) <= 1e-5*size))
-				fail_msg("%s: product %g, want %g", t->name, (double)want[k*n_out + o], s);
-		}
-	}
-	free(work);
+	size_t unit = t->block_weights, chunk = 2048;
+	kt_name("%s %s multiplies at every edge of a tile", t->name, isa);
+	for (size_t i = 0; i < EDGES; i++)
+		for (size_t k = 0; k < EDGES && !kt_failed(); k++)
+			multiply(t, isa, edges[i], edges[k], unit == 1 ? 1 + kt_below(67) : unit*(1 + kt_below(unit < 256 ? 4 : 2)), KT_RANDOM, KT_MIXED);
+	kt_result();
+	kt_name("%s %s multiplies rows of every length", t->name, isa);
+	for (size_t n = 1; n <= (unit == 1 ? 67 : 20) && !kt_failed(); n++) multiply(t, isa, 3, 5, n*unit, KT_RANDOM, KT_MIXED);
+	for (size_t n = chunk - unit; n <= chunk + unit && !kt_failed(); n += unit) multiply(t, isa, 1 + kt_below(3), 1 + kt_below(5), n, KT_RANDOM, KT_MIXED);
+	multiply(t, isa, 1, 1, 2*chunk + unit, KT_RANDOM, KT_MIXED);
+	for (size_t n = 255; n <= 257 && !kt_failed(); n++) multiply(t, isa, n, 1 + kt_below(2), unit, KT_RANDOM, KT_MIXED);
+	kt_result();
+	kt_name("%s %s multiplies the largest, the smallest and the strangest", t->name, isa);
+	widest = 0;
+	for (int blocks = 0; blocks < KT_BLOCKS; blocks++)
+		for (int floats = 0; floats < KT_FLOATS && !kt_failed(); floats++)
+			multiply(t, isa, 1 + kt_below(3), 1 + kt_below(6), unit*(1 + kt_below(unit == 1 ? 67 : 4)), blocks, floats);
+	if (widest > INT32_MAX) kt_fail("a sum of %lld does not fit", (long long)widest);
+	if (t->id == GGU_TYPE_Q6_K && widest != 2130706432) kt_fail("the longest sum met is %lld, not that of quant/act.h", (long long)widest);
+	check_unpack(t, isa);
+	kt_result();
 }
-static void products(void **state)
+
+int main(int argc, char **argv)
 {
-	(void)state;
-	for (uint32_t type = 0; type < GGU_TYPE_COUNT; type++) {
-		const struct ggu_type_info *t = ggu_type_info(type);
-		if (!t || t->kind != GGU_KIND_BLOCK || !quant_can_multiply(type)) continue;
-		seed = 17 + type;
-		for (int k = 0; k < 12; k++) {
-			size_t unit = t->block_weights, n_in = k < 4 ? unit*(size_t)(1 + k) : unit*(1 + next() % (MAX_IN/unit));
-			one(t, n_in, 1 + next() % MAX_OUT, 1 + next() % MAX_TOKENS, k % 3 == 2);
-		}
-	}
-}
-static void all_types(void **state)
-{
-	(void)state;
-	for (uint32_t type = 0; type < GGU_TYPE_COUNT; type++) {
-		const struct ggu_type_info *t = ggu_type_info(type);
-		if (!t || t->kind != GGU_KIND_BLOCK || type == GGU_TYPE_Q8_1 || type == GGU_TYPE_Q8_K) continue;
-		if (!quant_can_decode(type) || !quant_can_multiply(type)) fail_msg("%s: no decode or no product", t->name);
-	}
-}
-int main(void)
-{
-	const struct CMUnitTest tests[] = { cmocka_unit_test(all_types), cmocka_unit_test(products) };
-	return cmocka_run_group_tests_name("multiply", tests, NULL, NULL);
+	kt_begin(argc, argv);
+	for (const char *const *isa = quant_available(); *isa; isa++)
+		for (uint32_t id = 0; id < GGU_TYPE_COUNT; id++)
+			if (ggu_type_info(id) && quant_can_multiply(id)) check_type(ggu_type_info(id), *isa);
+	return kt_end();
 }

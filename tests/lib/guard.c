@@ -6,25 +6,26 @@
 #include <unistd.h>
 #include "guard.h"
 
-static size_t whole(size_t n, size_t page) { return (n + page)/page*page; }     /* room for a pattern too */
+static size_t page_size(void) { return (size_t)sysconf(_SC_PAGESIZE); }
+static size_t whole(size_t n) { return (n ? n + page_size() - 1 : page_size())/page_size()*page_size(); }
 
-void *guard_new(size_t n)
+void *guard_new(size_t n, enum guard_side side)
 {
-	size_t page = (size_t)sysconf(_SC_PAGESIZE), bytes = whole(n, page);
-	char *p = mmap(NULL, bytes + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	size_t page = page_size(), bytes = whole(n);
+	char *p = mmap(NULL, bytes + 2*page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (p == MAP_FAILED) return NULL;
-	memset(p, 0xa5, bytes);
-	if (mprotect(p + bytes, page, PROT_NONE)) return NULL;
-	return p + bytes - n;
+	if (mprotect(p + page, bytes, PROT_READ | PROT_WRITE)) return NULL;
+	memset(p + page, 0xa5, bytes);
+	return p + page + (side == GUARD_END && n ? bytes - n : 0);
 }
 
 int guard_free(void *p, size_t n)
 {
 	if (!p) return 0;
-	size_t page = (size_t)sysconf(_SC_PAGESIZE), bytes = whole(n, page);
-	uint8_t *from = (uint8_t *)p + n - bytes;
+	uint8_t *b = p, *from = b - (uintptr_t)b % page_size(), *to = from + whole(n);
 	int bad = 0;
-	for (uint8_t *q = from; q < (uint8_t *)p; q++) bad += *q != 0xa5;
-	munmap(from, bytes + page);
+	for (uint8_t *q = from; q < b; q++) bad += *q != 0xa5;
+	for (uint8_t *q = b + n; q < to; q++) bad += *q != 0xa5;
+	munmap(from - page_size(), (size_t)(to - from) + 2*page_size());
 	return bad;
 }
