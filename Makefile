@@ -76,9 +76,12 @@ $(OBJ)/quant/%_dotprod.o: ISA = $(ISA_FLAGS_dotprod)
 $(OBJ)/quant/%_i8mm.o: ISA = $(ISA_FLAGS_i8mm)
 endif
 
+# The search's loops are short and many; -O3 makes the encoders a quarter faster where nobody asked for less.
+$(OBJ)/quant/enc_%.o: OPT = $(if $(filter -O2,$(CFLAGS)),-O3)
+
 $(OBJ)/%.o: %.c
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) $(ISA) -MMD -MP -c -o $@ $<
+	$(CC) $(ALL_CFLAGS) $(OPT) $(ISA) -MMD -MP -c -o $@ $<
 
 # architecture descriptions, as text, into the programs
 ARCHS = $(sort $(wildcard model/arch/*.yaml))
