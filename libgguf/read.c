@@ -271,7 +271,14 @@ void ggu_close(struct ggu_file *f)
 
 uint32_t ggu_file_version(const struct ggu_file *f) { return f->source->version; }
 bool ggu_file_big_endian(const struct ggu_file *f) { return f->source->big; }
-bool ggu_file_seekable(const struct ggu_file *f) { return f->source->seekable; }
+bool ggu_file_seekable(const struct ggu_file *f)
+{
+	bool all = true;
+
+	for (uint32_t i = 0; i < f->n_sources; i++)
+		all &= f->source[i].seekable;
+	return all;
+}
 uint32_t ggu_file_alignment(const struct ggu_file *f) { return f->source->alignment; }
 uint64_t ggu_file_data_offset(const struct ggu_file *f, uint32_t i) { return i < f->n_sources ? f->source[i].data_offset : 0; }
 uint32_t ggu_file_n_sources(const struct ggu_file *f) { return f->n_sources; }

@@ -26,16 +26,18 @@ static inline vi half_bf16(vf x)
 /* n results of one of these */
 static inline void put_halves(void *dst, const float *x, size_t n, vi (*half)(vf))
 {
+	typedef uint16_t vh __attribute__((vector_size(2*VL)));
 	unsigned char *p = dst;
-	for (size_t i = 0; i < n; i += VL) {
-		float in[VL] = { 0 };
-		uint16_t out[VL];
-		size_t k = n - i < VL ? n - i : VL;
-		vi h;
-		if (k == VL) h = half(vf_load(x + i));
-		else { memcpy(in, x + i, k*sizeof *x); h = half(vf_load(in)); }
-		for (int l = 0; l < VL; l++) out[l] = (uint16_t)h[l];
-		memcpy(p + 2*i, out, 2*k);
+	size_t i = 0;
+	for (; i + VL <= n; i += VL) {
+		vh h = __builtin_convertvector(half(vf_load(x + i)), vh);
+		memcpy(p + 2*i, &h, sizeof h);
+	}
+	if (i < n) {
+		float rest[VL] = { 0 };
+		memcpy(rest, x + i, (n - i)*sizeof *x);
+		vh h = __builtin_convertvector(half(vf_load(rest)), vh);
+		memcpy(p + 2*i, &h, 2*(n - i));
 	}
 }
 static inline uint16_t f16_rounded(float f)

@@ -81,6 +81,25 @@ static inline vf v_clamp(vf a, float lo, float hi) { return v_min(v_max(a, vf_du
 static inline vf v_ratio(vf a, vf b) { vm ok = v_gt(b, vf_dup(1e-30f)); return v_keep(ok, a/v_sel(ok, b, vf_dup(1))); }
 static inline vf v_inverse(vf a) { vm ok = v_ne(a, vf_dup(0)); return v_keep(ok, 1/v_sel(ok, a, vf_dup(1))); }
 
+/* the greatest lane, none of them NaN */
+static inline float v_greatest(vf a)
+{
+#if defined LANE_AVX512
+	__m256 h = _mm256_max_ps(_mm512_castps512_ps256((__m512)a), _mm512_extractf32x8_ps((__m512)a, 1));
+#elif defined LANE_AVX2
+	__m256 h = (__m256)a;
+#endif
+#if defined LANE_AVX512 || defined LANE_AVX2
+	__m128 q = _mm_max_ps(_mm256_castps256_ps128(h), _mm256_extractf128_ps(h, 1));
+	q = _mm_max_ps(q, _mm_movehl_ps(q, q));
+	return _mm_cvtss_f32(_mm_max_ss(q, _mm_movehdup_ps(q)));
+#else
+	float top = a[0];
+	for (int l = 1; l < VL; l++) top = a[l] > top ? a[l] : top;
+	return top;
+#endif
+}
+
 /* VL codes, 0 to 255, as bytes */
 static inline void put_codes(uint8_t *dst, vf q)
 {

@@ -319,22 +319,31 @@ static inline void spread_codes256(const struct codes256 *c, int n, int has_min,
 /* ---- floats ---- */
 
 static void decode_f32(const void *src, float *dst, size_t n) { memcpy(dst, src, n*sizeof *dst); }
-static void decode_f16(const void *src, float *dst, size_t n)
+static inline ri wide_bf16(const void *src) { return r_widen(src) << 16; }
+/* kern_f16_to_f32 without branches */
+static inline ri wide_f16(const void *src)
 {
-	for (size_t i = 0; i < n; i++) {
-		uint16_t h;
-		memcpy(&h, (const char *)src + 2*i, 2);
-		dst[i] = kern_f16_to_f32(h);
-	}
+	ri h = r_widen(src), m = h & 0x7fff, below = m < 0x400;
+	ri sub = (ri)(__builtin_convertvector(m, rf)*0x1p-24f);
+	ri r = (m << 13) + 0x38000000 + ((m >= 0x7c00) & 0x38000000);
+	return (sub & below) | (r & ~below) | (h & 0x8000) << 16;
 }
-static void decode_bf16(const void *src, float *dst, size_t n)
-{
-	for (size_t i = 0; i < n; i++) {
-		uint16_t h;
-		memcpy(&h, (const char *)src + 2*i, 2);
-		dst[i] = kern_bf16_to_f32(h);
-	}
+#define DECODE_HALF(name) \
+static void decode_##name(const void *src, float *dst, size_t n) \
+{ \
+	size_t i = 0; \
+	uint16_t h; \
+	for (; i + REG <= n; i += REG) { \
+		ri u = wide_##name((const char *)src + 2*i); \
+		memcpy(dst + i, &u, sizeof u); \
+	} \
+	for (; i < n; i++) { \
+		memcpy(&h, (const char *)src + 2*i, 2); \
+		dst[i] = kern_##name##_to_f32(h); \
+	} \
 }
+DECODE_HALF(f16)
+DECODE_HALF(bf16)
 static void decode_f64(const void *src, float *dst, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {

@@ -6,6 +6,7 @@
 #ifndef QUANT_LANE16_H
 #define QUANT_LANE16_H
 #include <math.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 #if defined __AVX2__ || defined __AVX512F__
@@ -55,6 +56,27 @@ static inline t16 t_fma(t16 a, t16 b, t16 c) { for (int i = 0; i < 16; i++) c.h[
 static inline t16 t_from(v16 a) { float f[16]; v_store(f, a); return t_load(f); }
 static inline v16 t_to(t16 a) { float f[16]; t_store(f, a); return v_load(f); }
 static inline v16 v_fma(v16 a, v16 b, v16 c) { return t_to(t_fma(t_from(a), t_from(b), t_from(c))); }
+
+/* As many lanes as a register has, for loops over elements that have nothing to do with each other. */
+#if defined __AVX512F__
+enum { REG = 16 };
+#elif defined __AVX2__
+enum { REG = 8 };
+#else
+enum { REG = 4 };
+#endif
+typedef float rf __attribute__((vector_size(4*REG), may_alias));
+typedef int32_t ri __attribute__((vector_size(4*REG), may_alias));
+typedef uint16_t rh __attribute__((vector_size(2*REG), may_alias));
+static inline ri r_load(const void *p) { ri a; memcpy(&a, p, sizeof a); return a; }
+static inline ri r_widen(const void *p) { rh a; memcpy(&a, p, sizeof a); return __builtin_convertvector(a, ri); }
+static inline bool r_any(ri m)
+{
+	int64_t part[REG/2], all = 0;
+	memcpy(part, &m, sizeof part);
+	for (int k = 0; k < REG/2; k++) all |= part[k];
+	return all;
+}
 
 /* lane l += lane l+8, then +4, +2, +1 */
 static inline float v_tree(v16 a)

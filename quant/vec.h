@@ -13,6 +13,8 @@ float vec_dot(const float *a, const float *b, size_t n);                /* float
 void vec_dots(const float *a, const float *rows, size_t stride, size_t n_rows, size_t n, float *out);
 float vec_sum(const float *a, size_t n);                                /* 16 lanes, plain adds */
 float vec_max(const float *a, size_t n);                                /* NaN if any is; -inf for n = 0 */
+/* the first i with |a[i]| >= limit or a[i] not a number; n: none. limit > 0, infinity too */
+size_t vec_beyond(const float *a, size_t n, float limit);
 void vec_axpy(float *y, float a, const float *x, size_t n);             /* y = fma(a, x, y) */
 /* y[j] = fma(p[r], rows[r*stride + j], y[j]) for r = 0, 1, ..., j < n */
 void vec_mix(float *y, const float *p, const float *rows, size_t stride, size_t n_rows, size_t n);

@@ -42,6 +42,24 @@ static float max(const float *a, size_t n)
 	return m;
 }
 
+/* By their bits magnitudes are ordered as integers, with NaN above infinity. */
+static size_t beyond(const float *a, size_t n, float limit)
+{
+	int32_t u, least;
+	size_t i = 0;
+	memcpy(&least, &limit, 4);
+	for (; i + 64 <= n; i += 64) {
+		ri any = { 0 };
+		for (size_t j = i; j < i + 64; j += REG) any |= (r_load(a + j) & 0x7fffffff) >= least;
+		if (r_any(any)) break;
+	}
+	for (; i < n; i++) {
+		memcpy(&u, a + i, 4);
+		if ((u & 0x7fffffff) >= least) break;
+	}
+	return i;
+}
+
 /* y[j] = fma(p[r], rows[r][j], y[j]), r in order: a column is one chain */
 static void mix(float *y, const float *p, const float *rows, size_t stride, size_t n_rows, size_t n)
 {
@@ -123,4 +141,4 @@ static void softmax(float *y, size_t n)
 	{ EACH(n, x/v_dup(s)) }
 }
 
-const struct vec_table VEC_TABLE = { dot, dots, sum, max, mix, axpy, scale, add, mul, expv, silu, gelu_tanh, softmax };
+const struct vec_table VEC_TABLE = { dot, dots, sum, max, beyond, mix, axpy, scale, add, mul, expv, silu, gelu_tanh, softmax };

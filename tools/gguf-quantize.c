@@ -119,7 +119,7 @@ static void open_run(struct run *r, const char *in, const struct imatrix *im, js
 	r->choice = calloc(r->n + 1, sizeof *r->choice);
 	if (!r->t || !r->choice) msg_die("out of memory");
 	for (size_t i = 0; i < r->n; i++) r->t[i] = ggu_file_in_data_order(r->in, i);
-	r->re = (struct remake){ .name = r->name, .n = r->n, .t = r->t, .choice = r->choice, .read = read_from, .read_ctx = r,
+	r->re = (struct remake){ .name = r->name, .n = r->n, .t = r->t, .choice = r->choice, .read = read_from, .read_ctx = r, .read_anywhere = ggu_file_seekable(r->in),
 		.imatrix = im, .imatrix_name = o.imatrix, .effort = o.effort, .keep_non_finite = o.keep_non_finite, .verbose = o.verbose,
 		.list = list, .doing = "quantizing" };
 }

@@ -1,188 +1,232 @@
 /* SPDX-License-Identifier: MIT
- * recode.c - see recode.h. Importance may differ by matrix (expert), so that no chunk crosses from one to the
- * next. Sums of errors are made in double for each chunk and added in the order of chunks. */
+ * recode.c - see recode.h. A chunk is some whole rows of one tensor; importance may differ by matrix (expert), so that
+ * no chunk crosses from one to the next. Types that are rounded rather than searched for pass a first-level cache in
+ * groups of rows; an encoder that searches gets the chunk at once, since it transposes importances once for all its
+ * rows. Sums of errors are made in double for each chunk and added in the order of chunks. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include "../quant/quant.h"
+#include "../quant/vec.h"
+#include "belt.h"
 #include "msg.h"
 #include "recode.h"
 
 enum {
 	CHUNK = 65536,          /* weights: 256 KiB of floats, half of a small second-level cache */
-	CHUNKS_PER_THREAD = 4,
-	COPY_BYTES = 1 << 20,
+	GROUP = 4096,           /* weights: 16 KiB of floats */
+	COPY_BYTES = 1 << 18,
 };
+struct buffer { unsigned char *p; size_t bytes; };
 struct chunk {
-	size_t row, rows, mat;  /* rows counted within the batch */
-	uint64_t n_bad, n_lost;
-	size_t bad_at;          /* of the first, from the start of the chunk */
-	double error, norm;
+	struct passing *of;
+	uint64_t at, in_bytes, out_bytes;       /* at: byte of the tensor */
+	uint64_t row;                           /* of the tensor */
+	size_t rows;                            /* 0: bytes are copied */
+	bool last;                              /* of its tensor */
+	struct buffer in, out;
+	struct recode_result result;
+	size_t bad_at;                          /* first weight that is not finite, from the start of the chunk */
+	enum ggu_status status;
+	struct ggu_error err;
+};
+/* A tensor on the belt. */
+struct passing {
+	size_t i;
+	struct recode_tensor t;
+	struct recode_result sum;
+	uint64_t rows, in_row, out_row;
+	size_t per_chunk;                       /* rows */
+	bool refuses;                           /* weights that are not finite */
 };
 struct recode {
-	struct ggu_pool *pool;
-	size_t n_chunks, work_bytes;
-	struct chunk *chunks;
-	float **work;           /* [threads]: a chunk decoded */
-	unsigned char *in, *out;
-	size_t in_bytes, out_bytes;
-	/* the batch in hand */
 	const struct recode_job *job;
-	size_t in_row, out_row; /* bytes of a row */
+	struct chunk *chunks;                   /* by slot */
+	struct passing *passing;                /* [n_slots + 1], tensor i at i mod that: every one begun and not ended has a
+	                                           chunk on the belt, but for one that is between two chunks */
+	size_t n_slots;
+	struct buffer *work;                    /* by worker: decoded weights, twice the room if errors are measured */
+	/* at the taking station */
+	size_t begun;                           /* tensors */
+	struct passing *now;                    /* the tensor that is being cut, or NULL: the next is to begin */
+	uint64_t at;                            /* its next byte */
+	bool failed;
+	/* at the putting station */
+	size_t ended;                           /* tensors */
+	enum ggu_status status;
+	struct ggu_error *err;
 };
 
-static void *need(void *p)
+static void *room(struct buffer *b, size_t bytes)
 {
-	if (!p) msg_die("out of memory");
-	return p;
-}
-static void grow(void *buffer, size_t *have, size_t want)
-{
-	void **p = buffer;
-	if (*have >= want) return;
-	free(*p);
-	*p = need(malloc(want));
-	*have = want;
+	if (b->bytes < bytes) {
+		free(b->p);
+		b->bytes = 0;
+		b->p = malloc(bytes);
+		if (!b->p) return NULL;
+		b->bytes = bytes;
+	}
+	return b->p;
 }
 
-struct recode *recode_new(struct ggu_pool *pool)
-{
-	struct recode *r = need(calloc(1, sizeof *r));
-	r->pool = pool;
-	r->n_chunks = (size_t)ggu_pool_size(pool)*CHUNKS_PER_THREAD;
-	r->chunks = need(calloc(r->n_chunks, sizeof *r->chunks));
-	r->work = need(calloc((size_t)ggu_pool_size(pool), sizeof *r->work));
-	return r;
-}
-void recode_free(struct recode *r)
-{
-	if (!r) return;
-	for (int i = 0; i < ggu_pool_size(r->pool); i++) free(r->work[i]);
-	free(r->work); free(r->chunks); free(r->in); free(r->out);
-	free(r);
-}
+/* ---- work ---- */
 
-/* Counts the weights that are not finite, and those that f16 could not hold if `half`. */
-static void inspect(struct chunk *c, const float *x, size_t n, bool half)
+/* Counts the weights that are not finite, and those that f16 could not hold if `half`. base: where x lies in the chunk. */
+static void inspect(struct chunk *c, const float *x, size_t n, size_t base, bool half)
 {
-	const uint32_t limit = half ? 0x477ff000 : 0x7f800000;  /* 65520 becomes infinite */
-	for (size_t i = 0; i < n; i += 64) {
-		size_t k = n - i < 64 ? n - i : 64;
-		uint32_t above = 0, u;
-		for (size_t j = 0; j < k; j++) {
-			memcpy(&u, x + i + j, 4);
-			above |= (u & 0x7fffffff) >= limit;
-		}
-		if (!above) continue;
-		for (size_t j = i; j < i + k; j++) {
-			memcpy(&u, x + j, 4);
-			u &= 0x7fffffff;
-			if (u >= limit && u < 0x7f800000) c->n_lost++;
-			if (u >= 0x7f800000 && c->n_bad++ == 0) c->bad_at = j;
-		}
+	const float limit = half ? 65520 : INFINITY;    /* what f16 rounds to infinity */
+	for (size_t i = 0; (i += vec_beyond(x + i, n - i, limit)) < n; i++) {
+		if (isfinite(x[i])) c->result.n_lost++;
+		else if (c->result.n_bad++ == 0) c->bad_at = base + i;
 	}
 }
-static void measure(struct chunk *c, const struct recode_job *job, const float *importance, const float *x, const float *y)
+static void measure(struct recode_result *r, const float *importance, size_t rows, size_t cols, const float *x, const float *y)
 {
-	size_t cols = (size_t)job->ne[0];
-	for (size_t r = 0; r < c->rows; r++)
+	for (size_t i = 0; i < rows; i++)
 		for (size_t j = 0; j < cols; j++) {
-			double a = x[r*cols + j], d = y[r*cols + j] - a, w = importance ? importance[j] : 1;
+			double a = x[i*cols + j], d = y[i*cols + j] - a, w = importance ? importance[j] : 1;
 			if (!isfinite(a) || !isfinite(d)) continue;
-			c->error += w*d*d;
-			c->norm += w*a*a;
+			r->error += w*d*d;
+			r->norm += w*a*a;
 		}
 }
-static void do_chunk(void *ctx, size_t task, int worker)
+static enum ggu_status convert_chunk(struct recode *r, struct chunk *c, int worker, struct ggu_error *err)
+{
+	const struct recode_tensor *t = &c->of->t;
+	const bool searched = ggu_type_info(t->to)->kind == GGU_KIND_BLOCK && t->to != GGU_TYPE_Q8_0;
+	const size_t cols = (size_t)t->ne[0], group = searched ? c->rows : cols < GROUP ? GROUP/cols : 1;
+	const float *imp = t->importance ? t->importance + (t->n_mat > 1 ? (size_t)(c->row/t->ne[1]) : 0)*cols : NULL;
+	float *x = room(&r->work[worker], group*cols*sizeof *x*(r->job->measure ? 2 : 1));
+	if (!x || !room(&c->out, (size_t)c->out_bytes)) return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, t->name, "out of memory");
+	for (size_t row = 0; row < c->rows; row += group) {
+		size_t k = c->rows - row < group ? c->rows - row : group;
+		unsigned char *out = c->out.p + row*(size_t)c->of->out_row;
+		quant_decode(t->from, c->in.p + row*(size_t)c->of->in_row, x, k*cols);
+		inspect(c, x, k*cols, row*cols, t->to == GGU_TYPE_F16);
+		if (c->result.n_bad && c->of->refuses) break;
+		quant_encode(t->to, x, imp, k, cols, r->job->effort, out);
+		if (!r->job->measure) continue;
+		quant_decode(t->to, out, x + group*cols, k*cols);
+		measure(&c->result, imp, k, cols, x, x + group*cols);
+	}
+	if (c->result.n_bad && c->of->refuses)
+		return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, t->name, "the weight in row %llu, column %llu is not finite",
+			(unsigned long long)(c->row + c->bad_at/cols), (unsigned long long)(c->bad_at % cols));
+	return GGU_OK;
+}
+static enum ggu_status read_chunk(const struct recode *r, struct chunk *c)
+{
+	if (!room(&c->in, (size_t)c->in_bytes)) return ggu_fail(&c->err, GGU_ERR_NOMEM, GGU_NO_OFFSET, c->of->t.name, "out of memory");
+	return r->job->read(r->job->ctx, c->of->i, c->at, c->in.p, (size_t)c->in_bytes, &c->err);
+}
+static void work(void *ctx, size_t slot, int worker)
 {
 	struct recode *r = ctx;
-	const struct recode_job *job = r->job;
-	struct chunk *c = &r->chunks[task];
-	size_t cols = (size_t)job->ne[0], n = c->rows*cols;
-	const float *imp = job->importance ? job->importance + (job->n_mat > 1 ? c->mat : 0)*cols : NULL;
-	float *x = r->work[worker];
-	unsigned char *out = r->out + c->row*r->out_row;
-	bool floats = ggu_type_info(job->to)->kind == GGU_KIND_FLOAT;
-	c->n_bad = c->n_lost = 0;
-	c->error = c->norm = 0;
-	quant_decode(job->from, r->in + c->row*r->in_row, x, n);
-	inspect(c, x, n, job->to == GGU_TYPE_F16);
-	if (c->n_bad && !floats && !job->keep_non_finite) return;
-	quant_encode(job->to, x, imp, c->rows, cols, job->effort, out);
-	if (job->measure) {
-		quant_decode(job->to, out, x + n, n);
-		measure(c, job, imp, x, x + n);
-	}
+	struct chunk *c = &r->chunks[slot];
+	if (c->status == GGU_OK && c->in_bytes && r->job->read_anywhere) c->status = read_chunk(r, c);
+	if (c->status == GGU_OK && c->rows) c->status = convert_chunk(r, c, worker, &c->err);
 }
 
-/* The next chunks from row `row` on; returns the rows they cover. */
-static size_t cut(struct recode *r, uint64_t row, uint64_t rows, size_t per_chunk, size_t *n)
-{
-	size_t covered = 0;
-	for (*n = 0; *n < r->n_chunks && row < rows; (*n)++) {
-		uint64_t in_mat = r->job->ne[1] - row % r->job->ne[1];
-		size_t k = per_chunk < in_mat ? per_chunk : (size_t)in_mat;
-		r->chunks[*n] = (struct chunk){ .row = covered, .rows = k, .mat = (size_t)(row / r->job->ne[1]) };
-		covered += k;
-		row += k;
-	}
-	return covered;
-}
-static enum ggu_status copy(struct recode *r, const struct recode_job *job, uint64_t bytes, struct ggu_error *err)
-{
-	enum ggu_status s = GGU_OK;
-	grow(&r->in, &r->in_bytes, COPY_BYTES);
-	for (uint64_t at = 0; at < bytes && s == GGU_OK;) {
-		size_t n = bytes - at < COPY_BYTES ? (size_t)(bytes - at) : COPY_BYTES;
-		s = job->read(job->read_ctx, at, r->in, n, err);
-		if (s == GGU_OK) s = job->write(job->write_ctx, r->in, n, err);
-		at += n;
-	}
-	return s;
-}
-static enum ggu_status refuse(const struct recode_job *job, uint64_t row, const struct chunk *c, struct ggu_error *err)
-{
-	uint64_t cols = job->ne[0];
-	return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, job->name,
-		"the weight in row %llu, column %llu is not finite", (unsigned long long)(row + c->row + c->bad_at/cols),
-		(unsigned long long)(c->bad_at % cols));
-}
+/* ---- take ---- */
 
-enum ggu_status recode(struct recode *r, const struct recode_job *job, struct recode_result *result, struct ggu_error *err)
+static enum ggu_status begin(struct recode *r, struct passing *p, struct ggu_error *err)
 {
-	uint64_t cols = job->ne[0], rows = job->ne[1]*job->ne[2]*job->ne[3], in_row, out_row;
-	size_t per_chunk, work_bytes;
+	struct recode_tensor *t = &p->t;
 	enum ggu_status s;
-	*result = (struct recode_result){ 0 };
-	if (!cols || !rows) return GGU_OK;
-	if (!ggu_type_bytes(job->from, cols, &in_row) || !ggu_type_bytes(job->to, cols, &out_row) || cols > SIZE_MAX/64)
-		return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, job->name, "rows of %llu weights", (unsigned long long)cols);
-	if (job->from == job->to) return copy(r, job, in_row*rows, err);
-	per_chunk = cols < CHUNK ? (size_t)(CHUNK/cols) : 1;
-	r->job = job;
-	r->in_row = (size_t)in_row; r->out_row = (size_t)out_row;
-	grow(&r->in, &r->in_bytes, r->n_chunks*per_chunk*r->in_row);
-	grow(&r->out, &r->out_bytes, r->n_chunks*per_chunk*r->out_row);
-	work_bytes = per_chunk*(size_t)cols*sizeof(float)*2;
-	for (int i = 0; i < ggu_pool_size(r->pool); i++) {
-		size_t have = r->work_bytes;
-		grow(&r->work[i], &have, work_bytes);
-	}
-	if (r->work_bytes < work_bytes) r->work_bytes = work_bytes;
-	for (uint64_t row = 0; row < rows;) {
-		size_t n, k = cut(r, row, rows, per_chunk, &n);
-		s = job->read(job->read_ctx, row*in_row, r->in, k*r->in_row, err);
-		if (s != GGU_OK) return s;
-		ggu_pool_run(r->pool, n, do_chunk, r);
-		for (size_t i = 0; i < n; i++) {
-			const struct chunk *c = &r->chunks[i];
-			if (c->n_bad && ggu_type_info(job->to)->kind != GGU_KIND_FLOAT && !job->keep_non_finite) return refuse(job, row, c, err);
-			result->n_bad += c->n_bad; result->n_lost += c->n_lost;
-			result->error += c->error; result->norm += c->norm;
-		}
-		s = job->write(job->write_ctx, r->out, k*r->out_row, err);
-		if (s != GGU_OK) return s;
-		row += k;
-	}
+	*p = (struct passing){ .i = r->begun };
+	s = r->job->begin(r->job->ctx, p->i, t, err);
+	if (s != GGU_OK) return s;
+	r->begun++;
+	p->rows = t->ne[1]*t->ne[2]*t->ne[3];
+	if (!t->ne[0]) p->rows = 0;
+	if (!p->rows) return GGU_OK;
+	if (!ggu_type_bytes(t->from, t->ne[0], &p->in_row) || !ggu_type_bytes(t->to, t->ne[0], &p->out_row) || t->ne[0] > SIZE_MAX/64)
+		return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, t->name, "rows of %llu weights", (unsigned long long)t->ne[0]);
+	p->refuses = ggu_type_info(t->to)->kind != GGU_KIND_FLOAT && !r->job->keep_non_finite;
 	return GGU_OK;
+}
+/* The next chunk of the tensor at the taking station. */
+static void cut(struct recode *r, struct chunk *c)
+{
+	const struct passing *p = r->now;
+	const struct recode_tensor *t = &p->t;
+	uint64_t bytes = p->rows*p->in_row;
+	c->at = r->at;
+	if (t->from == t->to) {
+		c->in_bytes = bytes - r->at < COPY_BYTES ? bytes - r->at : COPY_BYTES;
+	} else if (p->rows) {
+		uint64_t in_mat, k = t->ne[0] < CHUNK ? CHUNK/t->ne[0] : 1;
+		c->row = r->at/p->in_row;
+		in_mat = t->ne[1] - c->row % t->ne[1];
+		c->rows = (size_t)(k < in_mat ? k : in_mat);
+		c->in_bytes = c->rows*p->in_row;
+		c->out_bytes = c->rows*p->out_row;
+	}
+	r->at += c->in_bytes;
+	c->last = r->at == bytes;
+}
+static bool take(void *ctx, size_t slot)
+{
+	struct recode *r = ctx;
+	struct chunk *c = &r->chunks[slot];
+	if (r->failed || (!r->now && r->begun == r->job->n)) return false;
+	*c = (struct chunk){ .in = c->in, .out = c->out };
+	if (!r->now) {
+		r->now = &r->passing[r->begun % (r->n_slots + 1)];
+		r->at = 0;
+		c->status = begin(r, r->now, &c->err);
+	}
+	c->of = r->now;
+	if (c->status == GGU_OK) cut(r, c);
+	if (c->status == GGU_OK && c->in_bytes && !r->job->read_anywhere) c->status = read_chunk(r, c);
+	r->failed = c->status != GGU_OK;
+	if (c->last) r->now = NULL;
+	return true;
+}
+
+/* ---- put ---- */
+
+static bool put(void *ctx, size_t slot)
+{
+	struct recode *r = ctx;
+	struct chunk *c = &r->chunks[slot];
+	struct passing *p = c->of;
+	if (c->status == GGU_OK && c->in_bytes)
+		c->status = c->rows ? r->job->write(r->job->ctx, c->out.p, (size_t)c->out_bytes, &c->err)
+			: r->job->write(r->job->ctx, c->in.p, (size_t)c->in_bytes, &c->err);
+	if (c->status != GGU_OK) {
+		r->status = c->status;
+		if (r->err) *r->err = c->err;
+		return false;
+	}
+	p->sum.n_bad += c->result.n_bad;
+	p->sum.n_lost += c->result.n_lost;
+	p->sum.error += c->result.error;
+	p->sum.norm += c->result.norm;
+	if (c->last) {
+		r->job->end(r->job->ctx, p->i, &p->t, &p->sum);
+		r->ended++;
+	}
+	return true;
+}
+
+enum ggu_status recode(struct ggu_pool *pool, const struct recode_job *job, struct ggu_error *err)
+{
+	static const struct belt_stations stations = { take, work, put };
+	size_t n = belt_slots(pool), threads = (size_t)ggu_pool_size(pool);
+	struct recode r = { .job = job, .n_slots = n, .err = err };
+	r.chunks = calloc(n, sizeof *r.chunks);
+	r.passing = calloc(n + 1, sizeof *r.passing);
+	r.work = calloc(threads, sizeof *r.work);
+	if (!r.chunks || !r.passing || !r.work) msg_die("out of memory");
+	belt_run(pool, n, &stations, &r);
+	for (; r.ended < r.begun; r.ended++)
+		job->end(job->ctx, r.ended, &r.passing[r.ended % (n + 1)].t, NULL);
+	for (size_t i = 0; i < n; i++) {
+		free(r.chunks[i].in.p);
+		free(r.chunks[i].out.p);
+	}
+	for (size_t i = 0; i < threads; i++) free(r.work[i].p);
+	free(r.chunks); free(r.passing); free(r.work);
+	return r.status;
 }

@@ -1,39 +1,44 @@
 /* SPDX-License-Identifier: MIT
- * recode.h - a tensor's rows from one type to another: read, decode, encode, write. Programs only.
+ * recode.h - tensors' rows from one type to another: read, decode, encode, write. Programs only.
  *
- * Rows are taken in chunks that fit a core's cache; a batch of chunks is read at once, spread over the threads,
- * and written in order. So memory is bounded, whatever the tensor's size, and the bytes do not depend on the
- * number of threads. */
+ * Rows are taken in chunks over a belt (belt.h), across tensors: reading, work and writing overlap, small tensors
+ * wait for nobody, memory is bounded whatever the tensors' sizes, and bytes, messages and the error that is reported
+ * do not depend on the number of threads. */
 #ifndef TOOLS_RECODE_H
 #define TOOLS_RECODE_H
 #include "../libgguf/ggu.h"
 
-struct recode;
-/* pool must outlive it. Exits 2 out of memory. */
-struct recode *recode_new(struct ggu_pool *pool);
-void recode_free(struct recode *r);
-
-struct recode_job {
+struct recode_tensor {
 	const char *name;
 	uint32_t from, to;              /* types; from: quant_can_decode, to: quant_can_encode, unless they are the same */
 	const uint64_t *ne;             /* [4]; rows are whole blocks of both types */
-	int effort;
 	const float *importance;        /* [n_mat][ne[0]] or NULL; matrix m is for rows m*ne[1].. up to the next, of one: all */
 	size_t n_mat;
-	bool measure;                   /* fill error and norm */
-	bool keep_non_finite;           /* else weights that are not finite are refused when `to` is a block type */
-	/* n bytes from byte `at` of the tensor on; called forward, without gaps */
-	enum ggu_status (*read)(void *ctx, uint64_t at, void *to, size_t n, struct ggu_error *err);
-	void *read_ctx;
-	enum ggu_status (*write)(void *ctx, const void *p, size_t n, struct ggu_error *err);
-	void *write_ctx;
 };
 struct recode_result {
 	uint64_t n_bad;                 /* weights that are not finite */
 	uint64_t n_lost;                /* finite ones that became infinite: out of the range of F16 */
 	double error, norm;             /* sum of importance*(decoded - x)^2, sum of importance*x^2 */
 };
-/* GGU_ERR_RANGE with the tensor's name, row and column for a weight that is not finite. */
-enum ggu_status recode(struct recode *r, const struct recode_job *job, struct recode_result *result, struct ggu_error *err);
+struct recode_job {
+	size_t n;                       /* tensors */
+	int effort;
+	bool measure;                   /* fill error and norm */
+	bool keep_non_finite;           /* else weights that are not finite are refused when `to` is a block type */
+	bool read_anywhere;             /* read may be called by several threads at once, in any order */
+	void *ctx;                      /* of the following; each but read is called by one thread at a time */
+	/* fills *t, which read and end then see; tensors in order */
+	enum ggu_status (*begin)(void *ctx, size_t i, struct recode_tensor *t, struct ggu_error *err);
+	/* n bytes of tensor i from byte `at` on; forward and without gaps, unless read_anywhere */
+	enum ggu_status (*read)(void *ctx, size_t i, uint64_t at, void *to, size_t n, struct ggu_error *err);
+	/* the next n bytes of the output */
+	enum ggu_status (*write)(void *ctx, const void *p, size_t n, struct ggu_error *err);
+	/* all of tensor i is written; tensors in order. Called after an error too, result then NULL, for every tensor
+	 * that was begun. */
+	void (*end)(void *ctx, size_t i, const struct recode_tensor *t, const struct recode_result *result);
+};
+/* The first error in the order of the data: GGU_ERR_RANGE with the tensor's name, row and column for a weight that is
+ * not finite, or what a function of the job returned. Exits 2 out of memory. */
+enum ggu_status recode(struct ggu_pool *pool, const struct recode_job *job, struct ggu_error *err);
 
 #endif

@@ -31,33 +31,53 @@ static bool uses_importance(uint32_t type)
 {
 	return ggu_type_info(type)->kind == GGU_KIND_BLOCK && type != GGU_TYPE_Q8_0;
 }
-static struct weights weights_of(const struct remake *m, const struct ggu_tensor *t, uint32_t type)
+/* The entry for tensor i, if its new type uses one and the matrix has it. */
+static const struct imatrix_entry *entry_of(const struct remake *r, size_t i)
 {
-	const struct imatrix *im = m->imatrix;
-	struct weights r = { NULL, 0 };
-	const struct imatrix_entry *e = im && uses_importance(type) ? imatrix_find(im, t->name) : NULL;
-	size_t n_unseen = 0;
-	if (!im || !uses_importance(type)) return r;
-	if (!e) {
+	const struct ggu_tensor *t = r->t[i];
+	bool uses = r->imatrix && t->type != r->choice[i].type && uses_importance(r->choice[i].type);
+	return uses ? imatrix_find(r->imatrix, t->name) : NULL;
+}
+static void check_matrix(const struct remake *r)
+{
+	if (!r->imatrix) return;
+	for (size_t i = 0; i < r->n; i++) {
+		const struct ggu_tensor *t = r->t[i];
+		const struct imatrix_entry *e = entry_of(r, i);
+		uint32_t to = r->choice[i].type;
+		char *name = text_mask(t->name, t->name_bytes);
+		if (e && (e->n_in != t->ne[0] || (e->n_mat != 1 && e->n_mat != t->ne[2]*t->ne[3])))
+			msg_die("%s: %s has %zu columns of %zu matrices, the model's tensor %llu of %llu: is it another model's?", r->imatrix_name,
+				name, e->n_in, e->n_mat, (unsigned long long)t->ne[0], (unsigned long long)(t->ne[2]*t->ne[3]));
 		/* the embedding is looked up, not multiplied: no matrix has it */
-		if (strcmp(t->name, "token_embd.weight") != 0) { gaps.n_missing++; note(&gaps.missing, t->name); }
-		return r;
+		if (!e && to != t->type && quant_needs_importance(to) && strcmp(t->name, "token_embd.weight") != 0 && strcmp(t->name, "output.weight") != 0)
+			msg_die("%s: nothing about %s, which as %s needs it", r->imatrix_name, name, ggu_type_info(to)->name);
+		if (!e && to != t->type && uses_importance(to) && strcmp(t->name, "token_embd.weight") != 0) {
+			gaps.n_missing++;
+			note(&gaps.missing, t->name);
+		}
+		free(name);
 	}
-	if (e->n_in != t->ne[0] || (e->n_mat != 1 && e->n_mat != t->ne[2]*t->ne[3]))
-		msg_die("%s: %s has %zu columns of %zu matrices, the model's tensor %llu of %llu: is it another model's?", m->imatrix_name,
-			t->name, e->n_in, e->n_mat, (unsigned long long)t->ne[0], (unsigned long long)(t->ne[2]*t->ne[3]));
-	r.n_mat = e->n_mat;
-	r.w = calloc(e->n_in*e->n_mat, sizeof *r.w);
-	if (!r.w) msg_die("out of memory");
+}
+static enum ggu_status weights_of(const struct remake *r, size_t i, struct weights *to, struct ggu_error *err)
+{
+	const struct ggu_tensor *t = r->t[i];
+	const struct imatrix_entry *e = entry_of(r, i);
+	size_t n_unseen = 0;
+	*to = (struct weights){ NULL, 0 };
+	if (!e) return GGU_OK;
+	to->n_mat = e->n_mat;
+	to->w = calloc(e->n_in*e->n_mat, sizeof *to->w);
+	if (!to->w) return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, t->name, "out of memory");
 	for (size_t k = 0; k < e->n_mat; k++)
-		if (!imatrix_importance(e, k, r.w + k*e->n_in)) n_unseen++;
+		if (!imatrix_importance(e, k, to->w + k*e->n_in)) n_unseen++;
 	if (n_unseen) {
 		char text[300];
 		gaps.n_unseen += n_unseen;
 		snprintf(text, sizeof text, "%zu of %zu in %s", n_unseen, e->n_mat, t->name);
 		note(&gaps.unseen, text);
 	}
-	return r;
+	return GGU_OK;
 }
 static void report_gaps(const struct remake *m)
 {
@@ -163,51 +183,58 @@ void remake_report_fallbacks(const struct remake *r)
 	free(list);
 }
 
-struct source { const struct remake *r; size_t i; };
-static enum ggu_status read_from(void *ctx, uint64_t at, void *to, size_t n, struct ggu_error *err)
+/* What the belt of recode.h works for. */
+struct run {
+	const struct remake *r;
+	struct ggu_writer *w;
+	uint64_t done;                          /* bytes of the source */
+};
+static enum ggu_status begin(void *ctx, size_t i, struct recode_tensor *t, struct ggu_error *err)
 {
-	const struct source *s = ctx;
-	return s->r->read(s->r->read_ctx, s->i, at, to, n, err);
+	const struct remake *r = ((struct run *)ctx)->r;
+	struct weights imp;
+	enum ggu_status s = weights_of(r, i, &imp, err);
+	if (s != GGU_OK) return s;
+	*t = (struct recode_tensor){ .name = r->t[i]->name, .from = r->from ? r->from[i] : r->t[i]->type, .to = r->choice[i].type,
+		.ne = r->t[i]->ne, .importance = imp.w, .n_mat = imp.n_mat };
+	return GGU_OK;
 }
-static enum ggu_status write_to(void *ctx, const void *p, size_t n, struct ggu_error *err) { return ggu_writer_data(ctx, p, n, err); }
-
-static void run_one(const struct remake *r, size_t i, struct recode *rc, struct ggu_writer *w)
+static enum ggu_status read_from(void *ctx, size_t i, uint64_t at, void *to, size_t n, struct ggu_error *err)
 {
-	const struct ggu_tensor *t = r->t[i];
-	uint32_t from = r->from ? r->from[i] : t->type, to = r->choice[i].type;
-	struct weights imp = t->type == to ? (struct weights){ NULL, 0 } : weights_of(r, t, to);
-	struct source source = { r, i };
-	struct recode_result got;
-	struct ggu_error err;
-	struct recode_job job = {
-		.name = t->name, .from = from, .to = to, .ne = t->ne, .effort = r->effort, .importance = imp.w, .n_mat = imp.n_mat,
-		.measure = r->verbose || r->list, .keep_non_finite = r->keep_non_finite,
-		.read = read_from, .read_ctx = &source, .write = write_to, .write_ctx = w,
-	};
-	double error;
-	if (r->imatrix && !imp.w && to != t->type && quant_needs_importance(to) && strcmp(t->name, "token_embd.weight") != 0 && strcmp(t->name, "output.weight") != 0)
-		msg_die("%s: nothing about %s, which as %s needs it", r->imatrix_name, t->name, ggu_type_info(to)->name);
-	if (recode(rc, &job, &got, &err) != GGU_OK) msg_die_error(r->name, &err);
-	if (got.n_bad) msg_warn("%s: %s: %llu weights are not finite", r->name, t->name, (unsigned long long)got.n_bad);
-	if (got.n_lost) msg_warn("%s: %s: %llu weights exceed the range of f16", r->name, t->name, (unsigned long long)got.n_lost);
-	error = from == to ? -1 : got.norm > 0 ? got.error/got.norm : 0;
+	const struct remake *r = ((struct run *)ctx)->r;
+	return r->read(r->read_ctx, i, at, to, n, err);
+}
+static enum ggu_status write_to(void *ctx, const void *p, size_t n, struct ggu_error *err)
+{
+	return ggu_writer_data(((struct run *)ctx)->w, p, n, err);
+}
+static void end(void *ctx, size_t i, const struct recode_tensor *t, const struct recode_result *got)
+{
+	struct run *run = ctx;
+	const struct remake *r = run->r;
+	free((void *)(uintptr_t)t->importance);
+	if (!got) return;
+	if (got->n_bad) msg_warn("%s: %s: %llu weights are not finite", r->name, t->name, (unsigned long long)got->n_bad);
+	if (got->n_lost) msg_warn("%s: %s: %llu weights exceed the range of f16", r->name, t->name, (unsigned long long)got->n_lost);
+	double error = t->from == t->to ? -1 : got->norm > 0 ? got->error/got->norm : 0;
 	if (r->verbose) remake_line(stderr, r, i, error);
 	if (r->list) remake_json(r->list, r, i, error);
-	free(imp.w);
+	progress_set(run->done += r->t[i]->bytes);
 }
 
 static void run_all(const struct remake *r, struct ggu_pool *pool, struct ggu_writer *w)
 {
-	struct recode *rc = recode_new(pool);
-	uint64_t done = 0, total = 0;
+	struct run run = { r, w, 0 };
+	struct recode_job job = {
+		.n = r->n, .effort = r->effort, .measure = r->verbose || r->list, .keep_non_finite = r->keep_non_finite,
+		.read_anywhere = r->read_anywhere, .ctx = &run, .begin = begin, .read = read_from, .write = write_to, .end = end,
+	};
+	struct ggu_error err;
+	uint64_t total = 0;
 	for (size_t i = 0; i < r->n; i++) total += r->t[i]->bytes;
 	progress_begin(r->doing, total, "B");
-	for (size_t i = 0; i < r->n; i++) {
-		run_one(r, i, rc, w);
-		progress_set(done += r->t[i]->bytes);
-	}
+	if (recode(pool, &job, &err) != GGU_OK) msg_die_error(r->name, &err);
 	progress_end();
-	recode_free(rc);
 }
 
 struct ggu_writer *remake_writer(const struct remake *r, const struct ggu_meta *meta)
@@ -225,6 +252,7 @@ void remake_write(const struct remake *r, struct ggu_writer *w, struct out *out,
 	struct ggu_pool *pool = ggu_pool_new(jobs);
 	struct ggu_error err;
 	if (!pool) msg_die("out of memory");
+	check_matrix(r);
 	out_reserve(out, ggu_writer_file_bytes(w));
 	if (ggu_writer_begin(w, out_fd(out), &err) != GGU_OK) msg_die_error("output", &err);
 	run_all(r, pool, w);

@@ -18,9 +18,11 @@ struct remake {
 	const struct ggu_tensor *const *t;
 	const uint32_t *from;                   /* [n] types that read delivers; NULL: those of t */
 	const struct recipe_choice *choice;     /* [n] */
-	/* n bytes of tensor i from byte `at` of its data on; called forward, tensor after tensor */
+	/* n bytes of tensor i from byte `at` of its data on; called forward, tensor after tensor, by one thread at a time,
+	 * unless read_anywhere: then by several threads at once, in any order */
 	enum ggu_status (*read)(void *ctx, size_t i, uint64_t at, void *to, size_t n, struct ggu_error *err);
 	void *read_ctx;
+	bool read_anywhere;
 	const struct imatrix *imatrix;          /* or NULL */
 	const char *imatrix_name;
 	int effort;

@@ -20,11 +20,10 @@ static void enc_q8_0(void *dst, const float *x, const float *imp, size_t rows, s
 	(void)imp; (void)level;
 	for (size_t b = 0; b < rows*cols/32; b++, x += 32) {
 		vf top = vf_dup(0);
-		float amax = 0, d, id;
+		float d, id;
 		int32_t q[32];
 		for (int e = 0; e < 32; e += VL) top = v_max(v_abs(vf_load(x + e)), top);
-		for (int l = 0; l < VL; l++) amax = top[l] > amax ? top[l] : amax;
-		d = amax/127;
+		d = v_greatest(top)/127;
 		id = d != 0 ? 1/d : 0;
 		o[b].d = f16_rounded(d);
 		for (int e = 0; e < 32; e += VL) {

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: MIT
+ * test_floats.c - 16-bit floats, whole arrays of them, against the scalars of quant.h, with every instruction set: all
+ * 65536 patterns one way; the other way every upper half of a float with the lower halves where rounding turns. And the
+ * search for numbers beyond a limit. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+#include "../../quant/quant.h"
+#include "../../quant/vec.h"
+
+enum { ALL = 65536 };
+static uint16_t h[ALL + 1], back[ALL];
+static float x[ALL];
+
+static uint32_t bits(float f) { uint32_t u; memcpy(&u, &f, 4); return u; }
+static float from_bits(uint32_t u) { float f; memcpy(&f, &u, 4); return f; }
+
+static void widen(const char *isa)
+{
+	for (int i = 0; i < ALL; i++) h[i] = (uint16_t)i;
+	for (int shift = 0; shift < 2; shift++) {       /* odd addresses, and numbers that are no whole vectors */
+		unsigned char *src = (unsigned char *)h + shift;
+		memmove(src, h, 2*ALL);
+		for (int bf = 0; bf < 2; bf++) {
+			memset(x, 0xaa, sizeof x);
+			quant_decode(bf ? GGU_TYPE_BF16 : GGU_TYPE_F16, src, x, ALL - 1);
+			assert_int_equal(bits(x[ALL - 1]), 0xaaaaaaaa);
+			quant_decode(bf ? GGU_TYPE_BF16 : GGU_TYPE_F16, src + 2*(ALL - 1), x + ALL - 1, 1);
+			for (int i = 0; i < ALL; i++) {
+				float want = bf ? quant_bf16_to_f32((uint16_t)i) : quant_f16_to_f32((uint16_t)i);
+				if (bits(x[i]) != bits(want)) fail_msg("%s: %s %04x is %08x, not %08x", isa, bf ? "bf16" : "f16", i, bits(x[i]), bits(want));
+			}
+		}
+		memmove(h, src, 2*ALL);
+	}
+}
+
+static void narrow(const char *isa)
+{
+	static const uint32_t low[] = { 0, 1, 0xfff, 0x1000, 0x1001, 0x1fff, 0x2000, 0x2fff, 0x3000, 0x3001, 0x7fff, 0x8000, 0x8001, 0xffff };
+	for (size_t k = 0; k < sizeof low/sizeof *low; k++) {
+		for (uint32_t i = 0; i < ALL; i++) x[i] = from_bits(i << 16 | low[k]);
+		for (int bf = 0; bf < 2; bf++) {
+			memset(back, 0xaa, sizeof back);
+			quant_encode(bf ? GGU_TYPE_BF16 : GGU_TYPE_F16, x, NULL, 1, ALL - 3, QUANT_EFFORT_DEFAULT, back);
+			assert_int_equal(back[ALL - 3], 0xaaaa);
+			quant_encode(bf ? GGU_TYPE_BF16 : GGU_TYPE_F16, x + ALL - 3, NULL, 3, 1, QUANT_EFFORT_DEFAULT, back + ALL - 3);
+			for (int i = 0; i < ALL; i++) {
+				uint16_t want = bf ? quant_f32_to_bf16(x[i]) : quant_f32_to_f16(x[i]);
+				if (back[i] != want) fail_msg("%s: %08x as %s is %04x, not %04x", isa, bits(x[i]), bf ? "bf16" : "f16", back[i], want);
+			}
+		}
+	}
+}
+
+/* What the scalars are held against, test_kernels does for numbers; here those that are none. */
+static void nan_stays(void **state)
+{
+	(void)state;
+	for (uint32_t u = 0x7f800001; u < 0x7fffffff; u += 0x101) {
+		assert_true(isnan(quant_f16_to_f32(quant_f32_to_f16(from_bits(u)))));
+		assert_true(isnan(quant_bf16_to_f32(quant_f32_to_bf16(from_bits(u)))));
+	}
+	assert_int_equal(quant_f32_to_f16(from_bits(0xff802000)), 0xfe01);
+	assert_int_equal(quant_f32_to_bf16(from_bits(0xff810000)), 0xffc1);
+}
+
+static void beyond(const char *isa)
+{
+	enum { N = 200 };
+	static const float far[] = { 65520, -65520, 1e30f, INFINITY, -INFINITY, NAN };
+	float near = nextafterf(65520, 0);
+	for (size_t n = 0; n <= N; n++) {
+		for (size_t i = 0; i < n; i++) x[i] = i%2 ? near : -near;
+		if (vec_beyond(x, n, 65520) != n) fail_msg("%s: none of %zu is beyond", isa, n);
+		for (size_t i = 0; i < n; i++) {
+			float was = x[i];
+			x[i] = far[i%6];
+			if (vec_beyond(x, n, 65520) != i) fail_msg("%s: number %zu of %zu is beyond", isa, i, n);
+			if ((vec_beyond(x, n, INFINITY) != i) != (i%6 < 3)) fail_msg("%s: number %zu of %zu is not finite", isa, i, n);
+			x[i] = was;
+		}
+	}
+}
+
+static void each(void **state)
+{
+	void (*const test)(const char *) = *(void (**)(const char *))*state;
+	for (const char *const *isa = quant_available(); *isa; isa++) {
+		assert_int_equal(quant_select(*isa, NULL), GGU_OK);
+		test(*isa);
+	}
+}
+
+int main(void)
+{
+	static void (*const test[])(const char *) = { widen, narrow, beyond };
+	const struct CMUnitTest tests[] = {
+		{ "every half and bfloat is widened as the scalar is", each, NULL, NULL, (void *)(uintptr_t)&test[0] },
+		{ "floats around every half and bfloat are rounded as the scalar is", each, NULL, NULL, (void *)(uintptr_t)&test[1] },
+		{ "numbers beyond a limit are found", each, NULL, NULL, (void *)(uintptr_t)&test[2] },
+		cmocka_unit_test(nan_stays),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: MIT
+ * belt.c - see belt.h. Items are numbered; item i is in slot i mod n. Every thread of the pool runs `serve` until
+ * nothing is left to take; what it then leaves behind is put by the thread that is at the putting station. */
+#include <pthread.h>
+#include <stdlib.h>
+#include "belt.h"
+#include "msg.h"
+
+struct belt {
+	const struct belt_stations *at;
+	void *ctx;
+	pthread_mutex_t lock;
+	pthread_cond_t may_take;
+	size_t n_slots, taken, put;     /* items so far */
+	bool taking, putting;           /* somebody is at that station */
+	bool ended, stopped;            /* nothing more is taken; nothing more is put */
+	bool *worked;                   /* [n_slots] */
+};
+
+/* With the lock held: puts what is ready, unless another thread is at it, which then finds this item too. */
+static void put_ready(struct belt *b)
+{
+	if (b->putting) return;
+	b->putting = true;
+	while (b->put < b->taken && b->worked[b->put % b->n_slots]) {
+		size_t slot = b->put % b->n_slots;
+		bool ok = !b->stopped;
+		if (ok) {
+			pthread_mutex_unlock(&b->lock);
+			ok = b->at->put(b->ctx, slot);
+			pthread_mutex_lock(&b->lock);
+		}
+		if (!ok) b->stopped = b->ended = true;
+		b->worked[slot] = false;
+		b->put++;
+		pthread_cond_signal(&b->may_take);
+	}
+	b->putting = false;
+}
+static void serve(void *ctx, size_t task, int worker)
+{
+	struct belt *b = ctx;
+	(void)task;
+	pthread_mutex_lock(&b->lock);
+	for (;;) {
+		size_t slot;
+		bool more;
+		while (!b->ended && (b->taking || b->taken - b->put == b->n_slots)) pthread_cond_wait(&b->may_take, &b->lock);
+		if (b->ended) break;
+		slot = b->taken % b->n_slots;
+		b->taking = true;
+		pthread_mutex_unlock(&b->lock);
+		more = b->at->take(b->ctx, slot);
+		pthread_mutex_lock(&b->lock);
+		b->taking = false;
+		if (!more) {
+			b->ended = true;
+			break;
+		}
+		b->taken++;
+		pthread_cond_signal(&b->may_take);
+		pthread_mutex_unlock(&b->lock);
+		b->at->work(b->ctx, slot, worker);
+		pthread_mutex_lock(&b->lock);
+		b->worked[slot] = true;
+		put_ready(b);
+	}
+	pthread_cond_broadcast(&b->may_take);
+	pthread_mutex_unlock(&b->lock);
+}
+
+size_t belt_slots(const struct ggu_pool *pool)
+{
+	/* one in work and one that waits for its turn for each thread, and two more at the ends */
+	size_t n = (size_t)ggu_pool_size(pool);
+	return n == 1 ? 1 : 2*n + 2;
+}
+void belt_run(struct ggu_pool *pool, size_t n_slots, const struct belt_stations *s, void *ctx)
+{
+	struct belt b = { .at = s, .ctx = ctx, .n_slots = n_slots, .worked = calloc(n_slots, sizeof *b.worked) };
+	if (!b.worked) msg_die("out of memory");
+	pthread_mutex_init(&b.lock, NULL);
+	pthread_cond_init(&b.may_take, NULL);
+	ggu_pool_run(pool, (size_t)ggu_pool_size(pool), serve, &b);
+	pthread_cond_destroy(&b.may_take);
+	pthread_mutex_destroy(&b.lock);
+	free(b.worked);
+}
