@@ -326,7 +326,7 @@ static inline ri wide_f16(const void *src)
 	ri h = r_widen(src), m = h & 0x7fff, below = m < 0x400;
 	ri sub = (ri)(__builtin_convertvector(m, rf)*0x1p-24f);
 	ri r = (m << 13) + 0x38000000 + ((m >= 0x7c00) & 0x38000000);
-	return (sub & below) | (r & ~below) | (h & 0x8000) << 16;
+	return (sub & below) | (r & ~below) | (-(h >> 15) & INT32_MIN);
 }
 #define DECODE_HALF(name) \
 static void decode_##name(const void *src, float *dst, size_t n) \
