@@ -150,7 +150,10 @@ check-arm: $(ARM_TESTS) ## kernels, encoders' bytes and vector functions as AArc
 bench: $(BUILD)/tests/kernels/tool_bench ## speed of every type, by instruction set
 	for i in c avx2 avx512 neon; do GGUF_CPU=$$i $< || :; done
 
-check-full: check check-asan check-arm ## every check there is
+check-compilers: ## the same bytes from gcc and clang at -O0, -O2, -O3 and -O3 -march=native
+	sh scripts/check-compilers
+
+check-full: check check-asan check-arm check-compilers ## every check there is
 
 FUZZ_SECONDS ?= 60
 FUZZERS = $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
@@ -201,5 +204,5 @@ help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 14
 
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
-.PHONY: all bench check check-asan check-arm check-full fuzz install uninstall demo lint clean help
+.PHONY: all bench check check-asan check-arm check-compilers check-full fuzz install uninstall demo lint clean help
 .DELETE_ON_ERROR:

@@ -1,0 +1,92 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# The same bytes for every number of threads, every instruction set and every batch size; and the bytes that
+# determinism.sha256 names, so that a change of them is a decision. To make a new table when it is one:
+#
+#   RENEW=1 tests/reference/determinism.t
+#
+# and say in NEWS.md what changed and why. DETERMINISM=long tries all instruction sets with all numbers of threads, and
+# the ends of the efforts; DETERMINISM=short only two settings: `make check-compilers` asks that of many builds.
+. "$(dirname "$0")/../lib/tap.sh"
+table=$SRC/tests/reference/determinism.sha256
+long=${DETERMINISM:-}
+unset GGUF_CPU
+sha() { sha256sum | cut -d' ' -f1; }
+
+# Every type that can be written, over the small matrices of the model in turn; the two large ones, which have no
+# importances, get the first two.
+types='q6_K q5_K q4_0 q4_1 q5_0 q5_1 q8_0 q2_K q3_K q4_K iq4_nl iq4_xs iq3_s iq3_xxs iq2_s iq2_xs iq2_xxs iq1_s iq1_m tq1_0 tq2_0 q1_0 q2_0
+	mxfp4 nvfp4 f16 bf16 f32'
+tensors() { gguf-info --tensors "$1" | awk '$4 == "x" { print $1, $2 }'; }
+plan()
+{
+	tensors m.gguf | sort -k1,1r | awk -v types="$types" '
+		BEGIN { n = split(types, type) }
+		/^(token_embd|output)\./ { print $1, type[++large]; next }
+		{ print $1, type[1 + small++ % n] }' | awk '{ print "- tensor: " $1 "\n  type: " $2 }'
+}
+
+# All results, in a folder of their own. -b: tokens at once
+run()   # FOLDER JOBS BATCH
+{
+	mkdir "$TMP/$1" && cd "$TMP/$1" || exit 1
+	gguf-convert -q -j "$2" -o m.gguf "$DATA/wiki-7m"
+	gguf-convert -q -j "$2" --type q8_0 -o q8_0.gguf "$DATA/wiki-7m"
+	gguf-imatrix -q -j "$2" -m m.gguf --ctx 64 --chunks 3 -o im.gguf "$DATA/prose/calibration.txt"
+	plan >plan.yaml
+	gguf-quantize -q -j "$2" -i im.gguf --plan plan.yaml -o matrix.gguf m.gguf
+	# all types again without the matrix: that some of them ask for one is a matter of recipes
+	gguf-quantize -q -j "$2" --plan plan.yaml -o plain.gguf m.gguf
+	gguf-quantize -q -j "$2" -i im.gguf -o Q4_K_M.gguf Q4_K_M m.gguf
+	gguf-quantize -q -j "$2" -i im.gguf --effort 1 -o IQ2_M.gguf IQ2_M m.gguf
+	[ "$long" != long ] || for e in 1 9; do gguf-quantize -q -j "$2" -i im.gguf --effort $e --plan plan.yaml -o effort-$e.gguf m.gguf; done
+	awk 'BEGIN { for (s = 1; s < 4; s++) { for (i = 0; i < 13*s; i++) printf "%d ", (i*i*s + 7*i) % 4096; print "" } }' >ids
+	for m in m q8_0 matrix Q4_K_M IQ2_M; do gguf-logits -q -j "$2" --batch "$3" -m $m.gguf -o $m.logits ids; done
+	sha256sum ./*.gguf ./*.logits >sums
+	[ "$1" = first ] || rm -f ./*.gguf ./*.logits
+}
+
+run first 4 512
+is "all results are there" "$(wc -l <sums | tr -d ' ')" "$(if [ "$long" = long ]; then echo 14; else echo 12; fi)"
+{
+	echo "q8_0 of gguf-convert $(gguf-cat q8_0.gguf output.weight blk.0.ffn_down.weight | sha)"
+	# shellcheck disable=SC2046
+	echo "importance matrix $(gguf-cat im.gguf $(gguf-info --tensors im.gguf | awk '/in_sum2/ { print $1 }') | sha)"
+	for t in $types; do
+		names=$(tensors matrix.gguf | awk -v t="$t" '$2 == t { print $1 }')
+		[ "$names" ] || echo "no $t"
+		# shellcheck disable=SC2086
+		echo "$t with matrix $(gguf-cat matrix.gguf $names | sha)"
+		# shellcheck disable=SC2086
+		echo "$t without $(gguf-cat plain.gguf $names | sha)"
+	done
+	for m in m q8_0 matrix Q4_K_M IQ2_M; do echo "logits of $m $(sha <$m.logits)"; done
+} >"$TMP/table"
+if [ "${RENEW:-}" ]; then
+	{ sed -n '/^#/p' "$table"; cat "$TMP/table"; } >"$TMP/new" && cp "$TMP/new" "$table"
+fi
+sed '/^#/d' "$table" >"$TMP/want"
+same "the bytes are those of determinism.sha256" "$TMP/table" "$TMP/want"
+
+try()   # JOBS BATCH [CPU]
+{
+	[ -z "${3:-}" ] || GGUF_CPU=$3 gguf-info --version >/dev/null 2>&1 || return
+	[ -z "${3:-}" ] || export GGUF_CPU="$3"
+	run "$1-$2-${3:-}" "$1" "$2"
+	same "-j $1, batches of $2${3:+, $3}" sums "$TMP/first/sums"
+}
+if [ "$long" = short ]; then
+	try 1 3 c
+	done_testing
+fi
+try 1 512
+try 2 1
+try 3 7
+for cpu in c avx2 avxvnni avx512 neon dotprod i8mm; do
+	if [ "$long" = long ]; then
+		for j in 1 2 4; do try $j $((32*j)) $cpu; done
+	else
+		try 2 32 $cpu
+	fi
+done
+done_testing
