@@ -33,7 +33,8 @@ static void put_ready(struct belt *b)
 		if (!ok) b->stopped = b->ended = true;
 		b->worked[slot] = false;
 		b->put++;
-		pthread_cond_signal(&b->may_take);
+		/* not for every slot: a thread that is woken for one falls asleep again behind it */
+		if (b->taken - b->put <= b->n_slots/2) pthread_cond_signal(&b->may_take);
 	}
 	b->putting = false;
 }
@@ -71,9 +72,9 @@ static void serve(void *ctx, size_t task, int worker)
 
 size_t belt_slots(const struct ggu_pool *pool)
 {
-	/* one in work and one that waits for its turn for each thread, and two more at the ends */
+	/* an item in work for each thread; the others wait for one whose thread has lost its core for a while */
 	size_t n = (size_t)ggu_pool_size(pool);
-	return n == 1 ? 1 : 2*n + 2;
+	return n == 1 ? 1 : 4*n + 16;
 }
 void belt_run(struct ggu_pool *pool, size_t n_slots, const struct belt_stations *s, void *ctx)
 {

@@ -15,11 +15,12 @@
 #include "msg.h"
 #include "out.h"
 
-enum { MAX_OUT = 64 };
+enum { MAX_OUT = 64, SEND_BYTES = 8 << 20 };
 struct out {
 	int fd;
 	char *name, *temp;      /* NULL: standard output */
 	bool stdio;             /* stdout was turned to it */
+	uint64_t written, sent; /* bytes; see out_wrote */
 };
 static char *volatile unfinished[MAX_OUT];
 
@@ -120,6 +121,19 @@ void out_reserve(struct out *o, uint64_t bytes)
 		msg_die("%s: needs %s: %s", o->name, msg_bytes(bytes), strerror(ENOSPC));
 #else
 	(void)o; (void)bytes;
+#endif
+}
+
+void out_wrote(struct out *o, uint64_t n)
+{
+#ifdef __linux__
+	o->written += n;
+	if (o->temp && o->written - o->sent >= SEND_BYTES) {
+		sync_file_range(o->fd, (off_t)o->sent, (off_t)(o->written - o->sent), SYNC_FILE_RANGE_WRITE);
+		o->sent = o->written;
+	}
+#else
+	(void)o; (void)n;
 #endif
 }
 

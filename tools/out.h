@@ -15,6 +15,9 @@ struct out;
 struct out *out_open(const char *name, bool binary);
 void out_refuse_input(const struct out *o, const char *input);  /* dies if input is the file to be replaced */
 void out_reserve(struct out *o, uint64_t bytes);                /* full disk shows here */
+/* n bytes more were written to out_fd, by whoever: has the system send them to the disk now and then, so that the
+ * sync at the end does not find everything still in memory. */
+void out_wrote(struct out *o, uint64_t n);
 int out_fd(const struct out *o);
 void out_write(struct out *o, const void *p, size_t n);         /* all of it; exits 2 if that fails */
 void out_take_stdout(struct out *o);                            /* from here on printf writes to o */

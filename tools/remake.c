@@ -187,6 +187,7 @@ void remake_report_fallbacks(const struct remake *r)
 struct run {
 	const struct remake *r;
 	struct ggu_writer *w;
+	struct out *out;
 	uint64_t done;                          /* bytes of the source */
 };
 static enum ggu_status begin(void *ctx, size_t i, struct recode_tensor *t, struct ggu_error *err)
@@ -206,7 +207,9 @@ static enum ggu_status read_from(void *ctx, size_t i, uint64_t at, void *to, siz
 }
 static enum ggu_status write_to(void *ctx, const void *p, size_t n, struct ggu_error *err)
 {
-	return ggu_writer_data(((struct run *)ctx)->w, p, n, err);
+	struct run *run = ctx;
+	out_wrote(run->out, n);         /* of the bytes before these */
+	return ggu_writer_data(run->w, p, n, err);
 }
 static void end(void *ctx, size_t i, const struct recode_tensor *t, const struct recode_result *got)
 {
@@ -222,9 +225,9 @@ static void end(void *ctx, size_t i, const struct recode_tensor *t, const struct
 	progress_set(run->done += r->t[i]->bytes);
 }
 
-static void run_all(const struct remake *r, struct ggu_pool *pool, struct ggu_writer *w)
+static void run_all(const struct remake *r, struct ggu_pool *pool, struct ggu_writer *w, struct out *out)
 {
-	struct run run = { r, w, 0 };
+	struct run run = { r, w, out, 0 };
 	struct recode_job job = {
 		.n = r->n, .effort = r->effort, .measure = r->verbose || r->list, .keep_non_finite = r->keep_non_finite,
 		.read_anywhere = r->read_anywhere, .ctx = &run, .begin = begin, .read = read_from, .write = write_to, .end = end,
@@ -255,7 +258,7 @@ void remake_write(const struct remake *r, struct ggu_writer *w, struct out *out,
 	check_matrix(r);
 	out_reserve(out, ggu_writer_file_bytes(w));
 	if (ggu_writer_begin(w, out_fd(out), &err) != GGU_OK) msg_die_error("output", &err);
-	run_all(r, pool, w);
+	run_all(r, pool, w, out);
 	if (ggu_writer_end(w, &err) != GGU_OK) msg_die_error("output", &err);
 	out_commit(out);
 	ggu_pool_free(pool);
