@@ -14,6 +14,7 @@
 #include "msg.h"
 #include "opt.h"
 #include "out.h"
+#include "pipe.h"
 #include "remake.h"
 #include "typeplan.h"
 
@@ -113,6 +114,7 @@ static void open_run(struct run *r, const char *in, const struct imatrix *im, js
 {
 	struct ggu_error err;
 	r->name = strcmp(in, "-") == 0 ? "standard input" : in;
+	if (strcmp(in, "-") == 0) pipe_widen(0);
 	if (ggu_open(&r->in, in, &err) != GGU_OK) msg_die_error(r->name, &err);
 	r->n = ggu_file_n_tensors(r->in);
 	r->t = calloc(r->n + 1, sizeof *r->t);

@@ -1,9 +1,19 @@
 /* SPDX-License-Identifier: MIT
  * pipe.c - see pipe.h. */
+#include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
 #include "msg.h"
 #include "pipe.h"
+
+void pipe_widen(int fd)
+{
+#ifdef F_SETPIPE_SZ
+	fcntl(fd, F_SETPIPE_SZ, 1 << 20);       /* what a user without privileges may have; fails on what is no pipe */
+#else
+	(void)fd;
+#endif
+}
 
 void pipe_drain(struct ggu_file *f, const char *name)
 {

@@ -4,6 +4,7 @@
 #include <string.h>
 #include "../quant/quant.h"
 #include "msg.h"
+#include "pipe.h"
 #include "progress.h"
 #include "recode.h"
 #include "remake.h"
@@ -256,6 +257,7 @@ void remake_write(const struct remake *r, struct ggu_writer *w, struct out *out,
 	struct ggu_error err;
 	if (!pool) msg_die("out of memory");
 	check_matrix(r);
+	pipe_widen(out_fd(out));
 	out_reserve(out, ggu_writer_file_bytes(w));
 	if (ggu_writer_begin(w, out_fd(out), &err) != GGU_OK) msg_die_error("output", &err);
 	run_all(r, pool, w, out);
