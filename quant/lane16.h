@@ -68,6 +68,9 @@ enum { REG = 4 };
 typedef float rf __attribute__((vector_size(4*REG), may_alias));
 typedef int32_t ri __attribute__((vector_size(4*REG), may_alias));
 typedef uint16_t rh __attribute__((vector_size(2*REG), may_alias));
+typedef double rd __attribute__((vector_size(4*REG), may_alias));        /* half as many */
+typedef float rf2 __attribute__((vector_size(2*REG), may_alias));
+static inline rd r_double(const float *p) { rf2 a; memcpy(&a, p, sizeof a); return __builtin_convertvector(a, rd); }
 static inline ri r_load(const void *p) { ri a; memcpy(&a, p, sizeof a); return a; }
 static inline ri r_widen(const void *p) { rh a; memcpy(&a, p, sizeof a); return __builtin_convertvector(a, ri); }
 static inline bool r_any(ri m)

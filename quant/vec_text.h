@@ -60,6 +60,40 @@ static size_t beyond(const float *a, size_t n, float limit)
 	return i;
 }
 
+enum { RD = REG/2, PARTS = 16/RD };
+static inline double double_tree(const rd *a)
+{
+	double s[16];
+	memcpy(s, a, sizeof s);
+	for (int h = 8; h; h /= 2) for (int l = 0; l < h; l++) s[l] += s[l + h];
+	return s[0];
+}
+static void loss(const float *x, const float *y, const float *w, size_t n, double *error, double *norm)
+{
+	rd e[PARTS] = { { 0 } }, s[PARTS] = { { 0 } };
+	float rest[3][16] = { { 0 } };
+	for (size_t i = 0; i < n; i += 16) {
+		const float *xi = x + i, *yi = y + i, *wi = w ? w + i : NULL;
+		if (n - i < 16) {               /* zeros, which no sum can see */
+			memcpy(rest[0], xi, (n - i)*sizeof *x);
+			memcpy(rest[1], yi, (n - i)*sizeof *y);
+			if (w) memcpy(rest[2], wi, (n - i)*sizeof *w);
+			xi = rest[0], yi = rest[1], wi = w ? rest[2] : NULL;
+		}
+		_Pragma("GCC unroll 8") for (int p = 0; p < PARTS; p++) {
+			rd a = r_double(xi + p*RD), d = r_double(yi + p*RD) - a, wd = d, wa = a;
+			if (wi) {
+				wd = r_double(wi + p*RD)*d;
+				wa = r_double(wi + p*RD)*a;
+			}
+			e[p] += wd*d;
+			s[p] += wa*a;
+		}
+	}
+	*error += double_tree(e);
+	*norm += double_tree(s);
+}
+
 /* y[j] = fma(p[r], rows[r][j], y[j]), r in order: a column is one chain */
 static void mix(float *y, const float *p, const float *rows, size_t stride, size_t n_rows, size_t n)
 {
@@ -141,4 +175,4 @@ static void softmax(float *y, size_t n)
 	{ EACH(n, x/v_dup(s)) }
 }
 
-const struct vec_table VEC_TABLE = { dot, dots, sum, max, beyond, mix, axpy, scale, add, mul, expv, silu, gelu_tanh, softmax };
+const struct vec_table VEC_TABLE = { dot, dots, sum, max, beyond, loss, mix, axpy, scale, add, mul, expv, silu, gelu_tanh, softmax };

@@ -5,9 +5,9 @@
  * tensors pass one after another, in the order of their data, so that the input may be a pipe and memory stays
  * bounded (remake.h). Nothing here knows an architecture. */
 #include <jansson.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include "../imatrix/imatrix.h"
 #include "../quant/quant.h"
 #include "../quant/recipe.h"
@@ -53,7 +53,6 @@ struct run {
 	size_t n;
 	const struct ggu_tensor **t;    /* in the order of their data */
 	struct recipe_choice *choice;
-	uint64_t n_weights, total;
 };
 
 static enum ggu_status read_from(void *ctx, size_t i, uint64_t at, void *to, size_t n, struct ggu_error *err)
@@ -76,22 +75,6 @@ static void check_sources(const struct run *r)
 		free(name);
 	}
 }
-static void summary(const struct run *r, uint64_t file_bytes)
-{
-	uint64_t before = 0;
-	for (size_t i = 0; i < r->n; i++) before += r->t[i]->bytes;
-	msg_note("%s of weights became %s, %.2f bits per weight; the file has %s", msg_bytes(before), msg_bytes(r->total),
-		r->n_weights ? 8.0*(double)r->total/(double)r->n_weights : 0, msg_bytes(file_bytes));
-}
-
-static void print_json(const struct run *r, json_t *list, uint64_t file_bytes)
-{
-	json_t *root = json_pack("{s:o, s:I, s:I, s:f}", "tensors", list, "file_bytes", (json_int_t)file_bytes,
-		"weights", (json_int_t)r->n_weights, "bits_per_weight", r->n_weights ? 8.0*(double)r->total/(double)r->n_weights : 0.0);
-	if (!root || json_dumpf(root, stdout, JSON_INDENT(1) | JSON_REAL_PRECISION(9)) != 0 || putchar('\n') == EOF) msg_die("cannot write JSON");
-	json_decref(root);
-}
-
 /* RECIPE IN, IN RECIPE, RECIPE, or IN with --plan */
 static const struct recipe *operands(int n, char **v, const char **in)
 {
@@ -122,7 +105,7 @@ static void open_run(struct run *r, const char *in, const struct imatrix *im, js
 	if (!r->t || !r->choice) msg_die("out of memory");
 	for (size_t i = 0; i < r->n; i++) r->t[i] = ggu_file_in_data_order(r->in, i);
 	r->re = (struct remake){ .name = r->name, .n = r->n, .t = r->t, .choice = r->choice, .read = read_from, .read_ctx = r, .read_anywhere = ggu_file_seekable(r->in),
-		.imatrix = im, .imatrix_name = o.imatrix, .effort = o.effort, .keep_non_finite = o.keep_non_finite, .verbose = o.verbose,
+		.imatrix = im, .imatrix_name = o.imatrix, .effort = o.effort, .keep_non_finite = o.keep_non_finite, .verbose = o.verbose && !o.dry_run,
 		.list = list, .doing = "quantizing" };
 }
 /* The types of all tensors, and the file_type to record. */
@@ -132,12 +115,27 @@ static uint32_t choose(struct run *r, const struct recipe *recipe, bool have_imp
 		.tensor_type = &o.tensor_type, .output_type = o.output_type, .embd_type = o.embd_type, .plan = o.plan,
 		.recipe = { .pure = o.pure, .leave_output = o.leave_output, .have_importance = have_importance, .need_nothing = o.dry_run },
 	};
-	uint32_t ftype = typeplan_choose(&p, recipe, r->name, ggu_file_meta(r->in), r->t, r->n, r->choice);
+	return typeplan_choose(&p, recipe, r->name, ggu_file_meta(r->in), r->t, r->n, r->choice);
+}
+
+/* What is read must not be what is replaced: the model, each of its shards, and the other files. */
+static void refuse_inputs(const struct out *out, const struct ggu_file *f, const char *in)
+{
+	if (!strcmp(in, "-")) out_refuse_input(out, in);
+	else for (uint32_t i = 0; i < ggu_file_n_sources(f); i++) out_refuse_input(out, ggu_file_source_name(f, i));
+	out_refuse_input(out, o.imatrix);
+	out_refuse_input(out, o.plan);
+}
+
+static void dry_run(const struct run *r, json_t *list, uint64_t file_bytes)
+{
+	struct remake_table table;
+	if (!list) remake_table_begin(&table, stdout, &r->re, false);
 	for (size_t i = 0; i < r->n; i++) {
-		r->n_weights += r->t[i]->ne[0]*ggu_tensor_rows(r->t[i]);
-		r->total += remake_bytes(&r->re, i);
+		if (list) remake_json_tensor(list, &r->re, i, -1);
+		else remake_table_line(&table, i, -1);
 	}
-	return ftype;
+	if (!list) remake_table_total(stdout, &r->re, file_bytes);
 }
 
 int main(int argc, char **argv)
@@ -159,29 +157,21 @@ int main(int argc, char **argv)
 	if (o.json && !o.dry_run && (!o.out || strcmp(o.out, "-") == 0)) msg_die("--json writes to standard output, where the model goes: give -o FILE");
 	if (o.imatrix && strcmp(o.imatrix, "-") == 0) msg_die("-i wants a file");
 	if (o.json && !(list = json_array())) msg_die("out of memory");
-	if (!o.dry_run) {
-		out = out_open(o.out, true);
-		if (strcmp(in, "-") != 0) out_refuse_input(out, in);
-	}
+	if (!o.dry_run) out = out_open(o.out, true);
 	if (o.imatrix && imatrix_read(&im, o.imatrix, &err) != GGU_OK) msg_die_error(o.imatrix, &err);
 	open_run(&r, in, im, list);
+	if (out) refuse_inputs(out, r.in, in);
 	ftype = choose(&r, recipe, im != NULL);
 	if (!o.dry_run) check_sources(&r);
 	remake_report_fallbacks(&r.re);
 	meta = remake_meta(&r.re, ggu_file_meta(r.in), ftype);
 	w = remake_writer(&r.re, meta);
-	if (o.dry_run) {
-		for (size_t i = 0; i < r.n; i++) {
-			if (list) remake_json(list, &r.re, i, -1);
-			else remake_line(stdout, &r.re, i, -1);
-		}
-		if (!list) printf("%llu bytes, %.2f bits per weight\n", (unsigned long long)ggu_writer_file_bytes(w),
-			r.n_weights ? 8.0*(double)r.total/(double)r.n_weights : 0);
-	} else {
+	if (o.dry_run) dry_run(&r, list, ggu_writer_file_bytes(w));
+	else {
 		remake_write(&r.re, w, out, o.jobs);
-		summary(&r, ggu_writer_file_bytes(w));
+		if (!o.verbose && !msg_quiet && isatty(2)) remake_table_total(stderr, &r.re, ggu_writer_file_bytes(w));
 	}
-	if (list) print_json(&r, list, ggu_writer_file_bytes(w));
+	if (list) remake_json_total(stdout, &r.re, list, ggu_writer_file_bytes(w));
 	if (fflush(stdout) != 0 || ferror(stdout)) msg_die("cannot write to standard output");
 	ggu_writer_free(w);
 	ggu_meta_free(meta);

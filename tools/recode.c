@@ -80,15 +80,20 @@ static void inspect(struct chunk *c, const float *x, size_t n, size_t base, bool
 		else if (c->result.n_bad++ == 0) c->bad_at = base + i;
 	}
 }
+/* Weights that are not finite, before or after, count for nothing. */
 static void measure(struct recode_result *r, const float *importance, size_t rows, size_t cols, const float *x, const float *y)
 {
-	for (size_t i = 0; i < rows; i++)
-		for (size_t j = 0; j < cols; j++) {
-			double a = x[i*cols + j], d = y[i*cols + j] - a, w = importance ? importance[j] : 1;
-			if (!isfinite(a) || !isfinite(d)) continue;
-			r->error += w*d*d;
-			r->norm += w*a*a;
+	for (size_t i = 0; i < rows; i++, x += cols, y += cols) {
+		double error = 0, norm = 0;
+		vec_loss(x, y, importance, cols, &error, &norm);
+		if (!isfinite(error) || !isfinite(norm)) {
+			error = norm = 0;
+			for (size_t j = 0; j < cols; j++)
+				if (isfinite(x[j]) && isfinite(y[j])) vec_loss(x + j, y + j, importance ? importance + j : NULL, 1, &error, &norm);
 		}
+		r->error += error;
+		r->norm += norm;
+	}
 }
 static enum ggu_status convert_chunk(struct recode *r, struct chunk *c, int worker, struct ggu_error *err)
 {

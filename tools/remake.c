@@ -124,48 +124,6 @@ struct ggu_meta *remake_meta(const struct remake *r, const struct ggu_meta *from
 	return m;
 }
 
-/* ---- the table ---- */
-
-uint64_t remake_bytes(const struct remake *r, size_t i)
-{
-	uint64_t bytes;
-	if (!ggu_type_bytes(r->choice[i].type, r->t[i]->ne[0]*ggu_tensor_rows(r->t[i]), &bytes)) msg_die("%s: %s: bad size", r->name, r->t[i]->name);
-	return bytes;
-}
-void remake_line(FILE *f, const struct remake *r, size_t i, double error)
-{
-	const struct ggu_tensor *t = r->t[i];
-	const struct recipe_choice *c = &r->choice[i];
-	uint64_t bytes = remake_bytes(r, i);
-	static const char *const why[] = { "", "asked for", "fallback", "as it is" };
-	char *name = text_mask(t->name, t->name_bytes), shape[100] = "", lost[32] = "";
-	for (uint32_t d = 0; d < t->n_dims; d++)
-		snprintf(shape + strlen(shape), sizeof shape - strlen(shape), "%s%llu", d ? "x" : "", (unsigned long long)t->ne[d]);
-	if (error >= 0) snprintf(lost, sizeof lost, "%.3e", error);
-	fprintf(f, "%-40s %-16s %8s -> %-8s %12llu  %9s  %s\n", name, shape, ggu_type_info(t->type)->name, ggu_type_info(c->type)->name,
-		(unsigned long long)bytes, lost, why[c->reason]);
-	free(name);
-}
-void remake_json(json_t *list, const struct remake *r, size_t i, double error)
-{
-	const struct ggu_tensor *t = r->t[i];
-	const struct recipe_choice *c = &r->choice[i];
-	uint64_t bytes = remake_bytes(r, i);
-	static const char *const why[] = { "rule", "override", "fallback", "kept" };
-	json_t *shape = json_array(), *row;
-	for (uint32_t d = 0; d < t->n_dims; d++) json_array_append_new(shape, json_integer((json_int_t)t->ne[d]));
-	row = json_pack("{s:s%, s:o, s:s, s:s, s:I, s:s}", "name", t->name, (size_t)t->name_bytes, "shape", shape,
-		"from", ggu_type_info(t->type)->name, "to", ggu_type_info(c->type)->name, "bytes", (json_int_t)bytes, "reason", why[c->reason]);
-	if (!row) {     /* a name that is no UTF-8 */
-		char *name = text_mask(t->name, t->name_bytes);
-		row = json_pack("{s:s, s:o, s:s, s:s, s:I, s:s}", "name", name, "shape", json_array(), "from", ggu_type_info(t->type)->name,
-			"to", ggu_type_info(c->type)->name, "bytes", (json_int_t)bytes, "reason", why[c->reason]);
-		free(name);
-	}
-	if (row && error >= 0) json_object_set_new(row, "error", json_real(error));
-	if (!row || json_array_append_new(list, row) != 0) msg_die("out of memory");
-}
-
 /* ---- the run ---- */
 
 void remake_report_fallbacks(const struct remake *r)
@@ -190,6 +148,7 @@ struct run {
 	struct ggu_writer *w;
 	struct out *out;
 	uint64_t done;                          /* bytes of the source */
+	struct remake_table table;
 };
 static enum ggu_status begin(void *ctx, size_t i, struct recode_tensor *t, struct ggu_error *err)
 {
@@ -221,14 +180,14 @@ static void end(void *ctx, size_t i, const struct recode_tensor *t, const struct
 	if (got->n_bad) msg_warn("%s: %s: %llu weights are not finite", r->name, t->name, (unsigned long long)got->n_bad);
 	if (got->n_lost) msg_warn("%s: %s: %llu weights exceed the range of f16", r->name, t->name, (unsigned long long)got->n_lost);
 	double error = t->from == t->to ? -1 : got->norm > 0 ? got->error/got->norm : 0;
-	if (r->verbose) remake_line(stderr, r, i, error);
-	if (r->list) remake_json(r->list, r, i, error);
+	if (r->verbose) remake_table_line(&run->table, i, error);
+	if (r->list) remake_json_tensor(r->list, r, i, error);
 	progress_set(run->done += r->t[i]->bytes);
 }
 
 static void run_all(const struct remake *r, struct ggu_pool *pool, struct ggu_writer *w, struct out *out)
 {
-	struct run run = { r, w, out, 0 };
+	struct run run = { .r = r, .w = w, .out = out };
 	struct recode_job job = {
 		.n = r->n, .effort = r->effort, .measure = r->verbose || r->list, .keep_non_finite = r->keep_non_finite,
 		.read_anywhere = r->read_anywhere, .ctx = &run, .begin = begin, .read = read_from, .write = write_to, .end = end,
@@ -236,9 +195,11 @@ static void run_all(const struct remake *r, struct ggu_pool *pool, struct ggu_wr
 	struct ggu_error err;
 	uint64_t total = 0;
 	for (size_t i = 0; i < r->n; i++) total += r->t[i]->bytes;
+	if (r->verbose) remake_table_begin(&run.table, stderr, r, true);
 	progress_begin(r->doing, total, "B");
 	if (recode(pool, &job, &err) != GGU_OK) msg_die_error(r->name, &err);
 	progress_end();
+	if (r->verbose) remake_table_total(stderr, r, ggu_writer_file_bytes(w));
 }
 
 struct ggu_writer *remake_writer(const struct remake *r, const struct ggu_meta *meta)

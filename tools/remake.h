@@ -27,7 +27,7 @@ struct remake {
 	const char *imatrix_name;
 	int effort;
 	bool keep_non_finite;
-	bool verbose;                           /* a line with its error on stderr for each tensor */
+	bool verbose;                           /* a table with errors on stderr */
 	json_t *list;                           /* the same as JSON appended here, or NULL */
 	const char *doing;                      /* "quantizing", for progress */
 };
@@ -40,9 +40,17 @@ struct ggu_writer *remake_writer(const struct remake *r, const struct ggu_meta *
 void remake_write(const struct remake *r, struct ggu_writer *w, struct out *out, int jobs);
 /* Warns of tensors that got another type than wanted. */
 void remake_report_fallbacks(const struct remake *r);
+/* What a run makes of the tensors, as a table for people or as JSON (remake_table.c). */
 uint64_t remake_bytes(const struct remake *r, size_t i);        /* of tensor i in its new type */
-/* A line, or an item, of the table of tensors. error below 0: not measured. */
-void remake_line(FILE *f, const struct remake *r, size_t i, double error);
-void remake_json(json_t *list, const struct remake *r, size_t i, double error);
+struct remake_sizes { uint64_t weights, before, after; };       /* bytes of tensor data */
+struct remake_sizes remake_sizes(const struct remake *r);
+double remake_bits(uint64_t bytes, uint64_t weights);           /* per weight */
+struct remake_table { FILE *f; const struct remake *r; bool errors; int name, shape; };        /* widths of columns */
+void remake_table_begin(struct remake_table *to, FILE *f, const struct remake *r, bool errors); /* the line of titles */
+void remake_table_line(const struct remake_table *to, size_t i, double error);          /* error below 0: not measured */
+void remake_table_total(FILE *f, const struct remake *r, uint64_t file_bytes);
+void remake_json_tensor(json_t *list, const struct remake *r, size_t i, double error);  /* appended to list */
+/* The whole document, with the list, which is freed. */
+void remake_json_total(FILE *f, const struct remake *r, json_t *list, uint64_t file_bytes);
 
 #endif

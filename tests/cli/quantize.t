@@ -52,6 +52,13 @@ not_ok "effort changes bytes" 1 cmp -s a.gguf b.gguf
 # tables
 is "dry run writes a table" "$($q -n Q8_0 m.gguf | grep -c ' -> ')" "$(types m.gguf | grep -c .)"
 ok "dry run needs no matrix" $q -n IQ2_XS m.gguf
+$q -n --tensor-type 'blk.0.attn_q=q8_0' Q4_K_M m.gguf >t.txt
+is "table: arrows stand below one another" "$(awk '/ -> / { print index($0, " -> ") }' t.txt | sort -u | grep -c .)" 1
+ok "table: titles first" sh -c 'head -1 t.txt | grep -q "^tensor  *shape  *from  *to  *bytes  *bits$"'
+ok "table: a wish is marked" grep -q '^blk.0.attn_q.weight .* q8_0 .* as asked$' t.txt
+ok "table: sums" sh -c 'tail -1 t.txt | grep -Eq "^[0-9]+ tensors, .* weights: .* \(16.*\) became .* \(.*\); the file has [0-9]+ bytes$"'
+$q -n --json Q4_K_M m.gguf >t.json
+is "json of a dry run: size of the file" "$(sed -n 's/.*"file_bytes": *\([0-9]*\).*/\1/p' t.json)" "$(wc -c <a.gguf | tr -d ' ')"
 is "verbose: a line for each tensor" "$($q -v -o b.gguf Q6_K m.gguf 2>&1 | grep -c ' -> ')" "$(types m.gguf | grep -c .)"
 $q --json -o b.gguf Q6_K m.gguf >t.json
 is "json: a row for each tensor" "$(grep -c '"name"' t.json)" "$(types m.gguf | grep -c .)"
@@ -67,12 +74,20 @@ not_ok "needs a matrix" 2 $q -o x.gguf IQ2_XXS m.gguf
 not_ok "type that does not exist" 2 $q -o x.gguf --tensor-type 'a=q9' Q4_K_M m.gguf
 not_ok "bad pattern" 2 $q -o x.gguf --tensor-type '(=q8_0' Q4_K_M m.gguf
 not_ok "onto its input" 2 $q -o m.gguf Q4_K_M m.gguf
+not_ok "onto its input, redirected" 2 sh -c 'gguf-quantize -o m.gguf Q4_K_M <m.gguf'
+not_ok "onto its plan" 2 $q -o plan.yaml --plan plan.yaml m.gguf
 not_ok "json and the model on standard output" 2 $q --json Q4_K_M m.gguf
 printf '%s\n' '- {tensor: nothing.weight, type: q6_K}' >bad.yaml
 not_ok "plan with a tensor that is not there" 2 $q --plan bad.yaml -o x.gguf m.gguf
 head -c 2000000 m.gguf >short.gguf
 not_ok "short input" 2 $q -o x.gguf Q4_K_M short.gguf
 not_ok "nothing under the final name" 1 test -e x.gguf
+
+for i in 1 2; do "$BUILD/tests/malformed/tool_ggtxt" <"$SRC/tests/malformed/ok-split-0000$i-of-00002.ggtxt" >s-0000$i-of-00002.gguf; done
+cksum s-*.gguf >sums
+for i in 1 2; do not_ok "onto shard $i of its input" 2 $q -o s-0000$i-of-00002.gguf COPY s-00001-of-00002.gguf; done
+is "shards are as they were" "$(cksum s-*.gguf)" "$(cat sums)"
+ok "shards in, one file out" $q -o b.gguf COPY s-00001-of-00002.gguf
 
 # a model made for the purpose
 mk=$BUILD/tests/cli/tool_mkgguf

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * test_floats.c - 16-bit floats, whole arrays of them, against the scalars of quant.h, with every instruction set: all
  * 65536 patterns one way; the other way every upper half of a float with the lower halves where rounding turns. And the
- * search for numbers beyond a limit. */
+ * search for numbers beyond a limit, and the sums of errors. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -86,6 +86,30 @@ static void beyond(const char *isa)
 	}
 }
 
+/* Against the lanes and the tree, written out. */
+static void loss(const char *isa)
+{
+	enum { N = 100 };
+	float y[N], w[N];
+	for (int i = 0; i < N; i++) {
+		x[i] = (float)(i*7%31) - 15.3f;
+		y[i] = x[i] + (float)(i*5%17)*0.01f;
+		w[i] = 0.1f + (float)(i%13);
+	}
+	for (size_t n = 0; n <= N; n++)
+		for (int with = 0; with < 2; with++) {
+			double e[16] = { 0 }, s[16] = { 0 }, error = 1, norm = 2;
+			for (size_t i = 0; i < n; i++) {
+				double a = x[i], d = (double)y[i] - a, k = with ? w[i] : 1;
+				e[i%16] += k*d*d;
+				s[i%16] += k*a*a;
+			}
+			for (int k = 8; k; k /= 2) for (int l = 0; l < k; l++) e[l] += e[l + k], s[l] += s[l + k];
+			vec_loss(x, y, with ? w : NULL, n, &error, &norm);
+			if (error != 1 + e[0] || norm != 2 + s[0]) fail_msg("%s: %zu numbers: %a %a, not %a %a", isa, n, error, norm, 1 + e[0], 2 + s[0]);
+		}
+}
+
 static void each(void **state)
 {
 	void (*const test)(const char *) = *(void (**)(const char *))*state;
@@ -97,11 +121,12 @@ static void each(void **state)
 
 int main(void)
 {
-	static void (*const test[])(const char *) = { widen, narrow, beyond };
+	static void (*const test[])(const char *) = { widen, narrow, beyond, loss };
 	const struct CMUnitTest tests[] = {
 		{ "every half and bfloat is widened as the scalar is", each, NULL, NULL, (void *)(uintptr_t)&test[0] },
 		{ "floats around every half and bfloat are rounded as the scalar is", each, NULL, NULL, (void *)(uintptr_t)&test[1] },
 		{ "numbers beyond a limit are found", each, NULL, NULL, (void *)(uintptr_t)&test[2] },
+		{ "losses are summed in lanes", each, NULL, NULL, (void *)(uintptr_t)&test[3] },
 		cmocka_unit_test(nan_stays),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

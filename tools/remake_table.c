@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: MIT
+ * remake_table.c - what becomes of the tensors, for people and for programs; see remake.h.
+ *
+ * Lines are printed while tensors are done, so the widths of columns come from the whole list beforehand. */
+#include <stdlib.h>
+#include <string.h>
+#include "msg.h"
+#include "progress.h"
+#include "remake.h"
+
+enum { NAME_WIDTH_MAX = 48 };
+
+uint64_t remake_bytes(const struct remake *r, size_t i)
+{
+	uint64_t bytes;
+	if (!ggu_type_bytes(r->choice[i].type, r->t[i]->ne[0]*ggu_tensor_rows(r->t[i]), &bytes)) msg_die("%s: %s: bad size", r->name, r->t[i]->name);
+	return bytes;
+}
+struct remake_sizes remake_sizes(const struct remake *r)
+{
+	struct remake_sizes s = { 0, 0, 0 };
+	for (size_t i = 0; i < r->n; i++) {
+		s.weights += r->t[i]->ne[0]*ggu_tensor_rows(r->t[i]);
+		s.before += r->t[i]->bytes;
+		s.after += remake_bytes(r, i);
+	}
+	return s;
+}
+double remake_bits(uint64_t bytes, uint64_t weights) { return weights ? 8.0*(double)bytes/(double)weights : 0; }
+
+/* "2048 x 32000" */
+static void shape_text(const struct ggu_tensor *t, char to[100])
+{
+	size_t n = 0;
+	to[0] = 0;
+	for (uint32_t d = 0; d < t->n_dims; d++) n += (size_t)snprintf(to + n, 100 - n, "%s%llu", d ? " x " : "", (unsigned long long)t->ne[d]);
+}
+/* Types for the table: what the source delivers, and the new one. */
+static const char *from_name(const struct remake *r, size_t i) { return ggu_type_info(r->t[i]->type)->name; }
+static const char *to_name(const struct remake *r, size_t i) { return ggu_type_info(r->choice[i].type)->name; }
+
+void remake_table_begin(struct remake_table *to, FILE *f, const struct remake *r, bool errors)
+{
+	*to = (struct remake_table){ f, r, errors, 6, 5 };
+	for (size_t i = 0; i < r->n; i++) {
+		char *name = text_mask(r->t[i]->name, r->t[i]->name_bytes), shape[100];
+		int n = (int)text_width(name), k;
+		shape_text(r->t[i], shape);
+		k = (int)strlen(shape);
+		if (n > to->name && n <= NAME_WIDTH_MAX) to->name = n;
+		if (k > to->shape) to->shape = k;
+		free(name);
+	}
+	fprintf(f, "%-*s  %-*s  %-19s %14s %6s%s\n", to->name, "tensor", to->shape, "shape", "   from    to", "bytes", "bits", errors ? "      error" : "");
+}
+void remake_table_line(const struct remake_table *to, size_t i, double error)
+{
+	static const char *const why[] = { "", "  as asked", "  fall-back", "" };
+	const struct remake *r = to->r;
+	const char *reason = why[r->choice[i].reason];
+	uint64_t bytes = remake_bytes(r, i);
+	char *name = text_mask(r->t[i]->name, r->t[i]->name_bytes), shape[100], lost[32] = "";
+	int pad = to->name - (int)text_width(name);
+	shape_text(r->t[i], shape);
+	if (error >= 0) snprintf(lost, sizeof lost, "  %9.3e", error);
+	else if (to->errors && *reason) snprintf(lost, sizeof lost, "  %9s", "");
+	if (to->f == stderr) progress_hide();
+	fprintf(to->f, "%s%*s  %-*s  %7s -> %-8s %14llu %6.2f%s%s\n", name, pad > 0 ? pad : 0, "", to->shape, shape, from_name(r, i), to_name(r, i),
+		(unsigned long long)bytes, remake_bits(bytes, r->t[i]->ne[0]*ggu_tensor_rows(r->t[i])), lost, reason);
+	free(name);
+}
+void remake_table_total(FILE *f, const struct remake *r, uint64_t file_bytes)
+{
+	struct remake_sizes s = remake_sizes(r);
+	fprintf(f, "%zu tensors, %s weights: %s (%.2f bits per weight) became %s (%.2f); the file has %llu bytes\n",
+		r->n, msg_count(s.weights), msg_bytes(s.before), remake_bits(s.before, s.weights), msg_bytes(s.after),
+		remake_bits(s.after, s.weights), (unsigned long long)file_bytes);
+}
+
+void remake_json_tensor(json_t *list, const struct remake *r, size_t i, double error)
+{
+	static const char *const why[] = { "rule", "override", "fallback", "kept" };
+	const struct ggu_tensor *t = r->t[i];
+	char *name = NULL;
+	size_t n = t->name_bytes;
+	bool replaced = text_replace(t->name, t->name_bytes, &name, &n);
+	json_t *shape = json_array(), *row;
+	for (uint32_t d = 0; d < t->n_dims; d++) json_array_append_new(shape, json_integer((json_int_t)t->ne[d]));
+	row = json_pack("{s:s%, s:o, s:s, s:s, s:I, s:I, s:s}", "name", replaced ? name : t->name, n, "shape", shape, "from", from_name(r, i),
+		"to", to_name(r, i), "bytes_before", (json_int_t)t->bytes, "bytes", (json_int_t)remake_bytes(r, i), "reason", why[r->choice[i].reason]);
+	free(name);
+	if (row && error >= 0) json_object_set_new(row, "error", json_real(error));
+	if (!row || json_array_append_new(list, row) != 0) msg_die("out of memory");
+}
+void remake_json_total(FILE *f, const struct remake *r, json_t *list, uint64_t file_bytes)
+{
+	struct remake_sizes s = remake_sizes(r);
+	json_t *root = json_pack("{s:o, s:I, s:I, s:I, s:I, s:f, s:f}", "tensors", list, "weights", (json_int_t)s.weights,
+		"bytes_before", (json_int_t)s.before, "bytes", (json_int_t)s.after, "file_bytes", (json_int_t)file_bytes,
+		"bits_per_weight_before", remake_bits(s.before, s.weights), "bits_per_weight", remake_bits(s.after, s.weights));
+	if (!root || json_dumpf(root, f, JSON_INDENT(1) | JSON_REAL_PRECISION(9)) != 0 || putc('\n', f) == EOF) msg_die("cannot write JSON");
+	json_decref(root);
+}
