@@ -197,22 +197,28 @@ static inline void a_refit(struct a_lanes *v, const float *sw, const float *sx, 
 	if (det > 1e-6f*A*C) { dd = f16_unit((C*P + B*Q)/det, scale); dn = f16_unit((B*P + A*Q)/det, scale); }
 	if (dd > 0 && dn*side >= 0) for (int l = g; l < g + per; l++) { v->d[l] = dd; v->dm[l] = dn; }
 }
-/* Which way round a super-block is best seen: 1 if its mins are subtracted, as usual; -1 if it lies above
- * zero altogether, perhaps after the reflection that this makes. */
-static inline float a_side(const struct affine *a, struct tile *t, int g, int per, int unit)
+/* Which way round the super-blocks are best seen, for each lane: 1 if their mins are subtracted, as usual; -1 if
+ * they lie above zero altogether, perhaps after the reflection that this makes. */
+static inline void a_side(const struct affine *a, struct tile *t, int per, float *side)
 {
-	float lo = INFINITY, hi = -INFINITY;
-	for (int e = 0; e < a->n; e++)
-		for (int l = g; l < g + per; l++) {
-			float x = t->x[e][l];
-			lo = x < lo ? x : lo; hi = x > hi ? x : hi;
+	_Alignas(64) float lo[LANES], hi[LANES];
+	for (int o = 0; o < LANES; o += VL) {
+		vf least = vf_dup(INFINITY), most = vf_dup(-INFINITY);
+		for (int e = 0; e < a->n; e++) {
+			vf x = vf_load(&t->x[e][o]);
+			least = v_min(x, least); most = v_max(x, most);
 		}
-	if (lo > 0) return -1;
-	if (!(hi < 0)) return 1;
-	t->scale[unit] = -t->scale[unit];
-	for (int e = 0; e < a->n; e++)
-		for (int l = g; l < g + per; l++) t->x[e][l] = -t->x[e][l];
-	return -1;
+		vf_store(lo + o, least); vf_store(hi + o, most);
+	}
+	for (int g = 0; g < LANES; g += per) {
+		bool above = true, below = true;
+		for (int l = g; l < g + per; l++) { above &= lo[l] > 0; below &= hi[l] < 0; }
+		for (int l = g; l < g + per; l++) side[l] = above || below ? -1 : 1;
+		if (!below || above) continue;
+		t->scale[g/per] = -t->scale[g/per];
+		for (int e = 0; e < a->n; e++)
+			for (int l = g; l < g + per; l++) t->x[e][l] = -t->x[e][l];
+	}
 }
 
 /* Fit the tile: codes to t->q, ls and lm per lane, d and dmin (f->m) per super-block of `per` lanes. */
@@ -220,10 +226,7 @@ static inline void affine_tile(const struct affine *a, const struct affine_effor
 {
 	_Alignas(64) float sw[LANES], sx[LANES], s[LANES], m[LANES], cs[LANES], side[LANES];
 	struct a_lanes v;
-	for (int g = 0; g < LANES; g += per) {
-		float r = a_side(a, t, g, per, g/per);
-		for (int l = g; l < g + per; l++) side[l] = r;
-	}
+	a_side(a, t, per, side);
 	for (int o = 0; o < LANES; o += VL) {
 		struct moments z = a_moments(a, t, o);
 		struct lane_fit b = a_start(a, effort, t, o, &z, vf_load(side + o));

@@ -9,6 +9,7 @@
 #ifndef QUANT_ENC_TILE_H
 #define QUANT_ENC_TILE_H
 #include <math.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include "blocks.h"
 #include "enc_lane.h"
@@ -70,30 +71,57 @@ static inline vf v_f16(vf a, float scale)
 static inline float f16_unit(float a, float scale) { return f16_near(a*scale)*(1/scale); }
 
 /* 2^k with k the exponent of the greatest magnitude, within [2^-126, 2^126] so that its inverse is
- * normal too. Values that are not finite do not count. */
-static inline float unit_scale(const float *x, size_t n)
+ * normal too. Values that are not finite do not count: one more in the exponent makes them negative. n % 16 = 0. */
+static inline float unit_scale(const float *x, int n)
 {
-	float top = 0;
-	uint32_t u;
-	for (size_t i = 0; i < n; i++) {
-		float a = bits_float(float_bits(x[i]) & 0x7fffffff);
-		top = a > top && a < INFINITY ? a : top;
-	}
-	u = float_bits(top) & 0x7f800000;
+	_Alignas(64) int32_t lane[VL];
+	vi top = vi_dup(0x00800000);
+	uint32_t u = 0;
+	for (int i = 0; i < n; i += VL) top = vi_max(top, ((vi)vf_load(x + i) & 0x7fffffff) + 0x00800000);
+	memcpy(lane, &top, sizeof top);
+	for (int l = 0; l < VL; l++) u = (uint32_t)lane[l] > u ? (uint32_t)lane[l] : u;
+	u = (u - 0x00800000) & 0x7f800000;
 	return u < 0x00800000 ? 0x1p-126f : u > 0x7e800000 ? 0x1p126f : bits_float(u);
 }
-/* n elements of each of `lanes` sub-blocks that follow one another in src */
-static inline void transpose(float (*dst)[LANES], int at, const float *src, int n, int lanes, float gain)
+
+/* dst[e][l] = src[l][e]*gain[l], squares of four by four: n % 4 = 0 */
+typedef float quad __attribute__((vector_size(16), may_alias));
+#ifdef __clang__
+#define QUAD_SHUFFLE(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
+#else
+typedef int32_t quad_index __attribute__((vector_size(16)));
+#define QUAD_SHUFFLE(a, b, ...) __builtin_shuffle(a, b, (quad_index){ __VA_ARGS__ })
+#endif
+static inline quad quad_load(const float *p) { quad r; memcpy(&r, p, sizeof r); return r; }
+static inline void quad_store(float *p, quad a) { memcpy(p, &a, sizeof a); }
+static inline void transpose(float (*dst)[LANES], const float *const *src, const float *gain, int n)
 {
-	for (int e = 0; e < n; e++)
-		for (int l = 0; l < lanes; l++) dst[e][at + l] = src[l*n + e]*gain;
+	for (int l = 0; l < LANES; l += 4)
+		for (int e = 0; e < n; e += 4) {
+			quad a = quad_load(src[l] + e)*gain[l], b = quad_load(src[l + 1] + e)*gain[l + 1];
+			quad c = quad_load(src[l + 2] + e)*gain[l + 2], d = quad_load(src[l + 3] + e)*gain[l + 3];
+			quad ab = QUAD_SHUFFLE(a, b, 0, 4, 1, 5), cd = QUAD_SHUFFLE(c, d, 0, 4, 1, 5);
+			quad AB = QUAD_SHUFFLE(a, b, 2, 6, 3, 7), CD = QUAD_SHUFFLE(c, d, 2, 6, 3, 7);
+			quad_store(dst[e] + l, QUAD_SHUFFLE(ab, cd, 0, 1, 4, 5));
+			quad_store(dst[e + 1] + l, QUAD_SHUFFLE(ab, cd, 2, 3, 6, 7));
+			quad_store(dst[e + 2] + l, QUAD_SHUFFLE(AB, CD, 0, 1, 4, 5));
+			quad_store(dst[e + 3] + l, QUAD_SHUFFLE(AB, CD, 2, 3, 6, 7));
+		}
 }
-/* A fifth of the mean is added to every importance: the matrix is an estimate from other text, and believing it
+/* The weights of errors from importances that a row's gain has brought to a mean of 1.
+ * A fifth of the mean is added to every importance: the matrix is an estimate from other text, and believing it
  * to the letter costs more than it gains (ENCODERS.md). It is a floor too: no column counts for nothing. */
-static inline float tile_weight(float importance, float gain)
+static inline void tile_weights(float (*w)[LANES], const float *const *imp, float gain, int n)
 {
-	float w = importance*gain;
-	return w > 0 ? w < 1e9f ? w + 0.2f : 1e9f : 0.2f;
+	float same[LANES];
+	for (int l = 0; l < LANES; l++) same[l] = gain;
+	transpose(w, imp, same, n);
+	for (int e = 0; e < n; e++)
+		for (int o = 0; o < LANES; o += VL) {
+			vf a = vf_load(&w[e][o]), far = vf_dup(1e9f);
+			a = v_sel(v_lt(a, far), a + 0.2f, far);
+			vf_store(&w[e][o], v_sel(v_gt(vf_load(&w[e][o]), vf_dup(0)), a, vf_dup(0.2f)));
+		}
 }
 /* What brings the mean importance of a row to 1; 0 if there is none to speak of. */
 static inline float importance_gain(const float *imp, size_t cols)
@@ -112,26 +140,31 @@ struct walk { size_t rows, n_cols, row, col; };
 static inline int tile_fill(struct tile *t, struct walk *p, int n, int per, size_t *col, size_t *block,
 	const float *x, const float *imp, float gain, float (*w)[LANES])
 {
-	int size = n*per, units = LANES/per, h;
+	static const float nothing[32];         /* for lanes without work, soon fitted */
+	const float *from[LANES], *weigh[LANES];
+	float inverse[LANES];
+	int size = n*per, units = LANES/per, got = 0;
 	size_t nb = p->n_cols/(size_t)size;
-	for (h = 0; h < units && p->col < nb; h++) {
-		const float *src = x + p->row*p->n_cols + p->col*(size_t)size;
-		if (col[h] != p->col && imp)
-			for (int l = 0; l < per; l++)
-				for (int e = 0; e < n; e++)
-					w[e][h*per + l] = tile_weight(imp[p->col*(size_t)size + (size_t)(l*n + e)], gain);
+	bool stale = false;
+	for (int h = 0; h < units; h++) {
+		bool some = p->col < nb;
+		const float *src = some ? x + p->row*p->n_cols + p->col*(size_t)size : nothing;
+		t->scale[h] = some ? unit_scale(src, size) : 1;
+		for (int l = h*per; l < (h + 1)*per; l++) {
+			from[l] = some ? src + (l - h*per)*n : nothing;
+			weigh[l] = imp && some ? imp + p->col*(size_t)size + (l - h*per)*n : nothing;
+			inverse[l] = 1/t->scale[h];
+		}
+		if (!some) continue;
+		stale |= col[h] != p->col;
 		col[h] = p->col;
 		block[h] = p->row*nb + p->col;
-		t->scale[h] = unit_scale(src, (size_t)size);
-		transpose(t->x, h*per, src, n, per, 1/t->scale[h]);
+		got++;
 		if (++p->row == p->rows) p->row = 0, p->col++;
 	}
-	for (int k = h; k < units; k++) {       /* lanes without work: zeros, soon fitted */
-		t->scale[k] = 1;
-		for (int e = 0; e < n; e++)
-			for (int l = 0; l < per; l++) t->x[e][k*per + l] = 0;
-	}
-	return h;
+	if (got) transpose(t->x, from, inverse, n);
+	if (imp && stale) tile_weights(w, weigh, gain, n);
+	return got;
 }
 static inline void tile_begin(struct tile *t, size_t *col)
 {
