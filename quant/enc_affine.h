@@ -135,26 +135,25 @@ static inline struct lane_fit a_start(const struct affine *a, const struct affin
 	return b;
 }
 
-/* The d that best lets whole numbers 0..top stand for v[j]/d, misses weighted by c[j].
+/* The d that best lets whole numbers 0..top stand for v[j]/d, misses weighted by c[j] and counted in units of d.
  * One rung per lane, sub-blocks in order: no sum crosses lanes. */
 static inline float a_ladder(const float *v, const float *c, int n, float top, float scale)
 {
 	enum { RUNGS = 64 };
 	_Alignas(64) float rung[RUNGS], err[RUNGS];
 	float hi = 0;
-	int best = 0;
 	for (int j = 0; j < n; j++) hi = v[j] > hi ? v[j] : hi;
+	if (!(hi > 1e-30f)) return 0;
 	for (int k = 0; k < RUNGS; k++) rung[k] = top*(1.01f - 0.41f/RUNGS*(float)k);
 	for (int k = 0; k < RUNGS; k += VL) {
-		vf d = v_f16(hi/vf_load(rung + k), scale), inv = v_inverse(d), s = vf_dup(0);
+		vf r = vf_load(rung + k), inv = r*(1/hi), s = vf_dup(0);
 		for (int j = 0; j < n; j++) {
-			vf l = v_round(v_clamp(v[j]*inv, 0, top)), r = l*d - v[j];
-			s += c[j]*r*r;
+			vf u = v[j]*inv, miss = v_round(v_min(u, vf_dup(top))) - u;
+			s += c[j]*miss*miss;
 		}
-		vf_store(rung + k, d); vf_store(err + k, s);
+		vf_store(err + k, s/(r*r));
 	}
-	for (int k = 1; k < RUNGS; k++) if (err[k] < err[best]) best = k;
-	return rung[best];
+	return f16_unit(hi/rung[least_error(err, RUNGS)], scale);
 }
 
 /* Move each lane to the best of nine (ls, lm); leave the sums for the refit. */

@@ -105,19 +105,18 @@ static inline float lv_ladder(const struct levels *a, const float *v, const floa
 	enum { RUNGS = 64 };
 	_Alignas(64) float rung[RUNGS], err[RUNGS];
 	float hi = 0;
-	int best = 0;
 	for (int j = 0; j < n; j++) hi = fabsf(v[j]) > hi ? fabsf(v[j]) : hi;
+	if (!(hi > 1e-30f)) return 0;
 	for (int k = 0; k < RUNGS; k++) rung[k] = (k & 1 ? a->slo : -a->slo)*(1.04f - 0.45f/RUNGS*(float)k);
 	for (int k = 0; k < RUNGS; k += VL) {
-		vf d = v_f16(hi/vf_load(rung + k), scale), inv = v_inverse(d), s = vf_dup(0);
+		vf r = vf_load(rung + k), inv = r*(1/hi), s = vf_dup(0);
 		for (int j = 0; j < n; j++) {
-			vf l = v_round(v_clamp(v[j]*inv, a->slo, a->shi)), r = l*d - v[j];
-			s += c[j]*r*r;
+			vf u = v[j]*inv, miss = v_round(v_clamp(u, a->slo, a->shi)) - u;
+			s += c[j]*miss*miss;
 		}
-		vf_store(rung + k, d); vf_store(err + k, s);
+		vf_store(err + k, s/(r*r));
 	}
-	for (int k = 1; k < RUNGS; k++) if (err[k] < err[best]) best = k;
-	return rung[best];
+	return f16_unit(hi/rung[least_error(err, RUNGS)], scale);
 }
 
 /* Move each lane's l to the neighbour whose error, codes rounded afresh, is least; leave that

@@ -70,6 +70,26 @@ static inline vf v_f16(vf a, float scale)
 }
 static inline float f16_unit(float a, float scale) { return f16_near(a*scale)*(1/scale); }
 
+/* The place of the least of n candidates' errors, the first of equals; NaN is none. n: a multiple of LANES */
+static inline int least_error(const float *err, int n)
+{
+	_Alignas(64) float e[VL];
+	_Alignas(64) int32_t k[VL];
+	vf b = vf_dup(INFINITY);
+	vi at = vi_dup(0), here = at;
+	int best = 0;
+	for (int i = 0; i < n; i += VL) {
+		vf c = vf_load(err + i);
+		vm ok = v_lt(c, b);
+		b = v_sel(ok, c, b); at = vi_sel(ok, here, at);
+		here += VL;
+	}
+	memcpy(e, &b, sizeof b); memcpy(k, &at, sizeof at);
+	for (int l = 1; l < VL; l++)
+		if (e[l] < e[best] || (e[l] == e[best] && k[l] + l < k[best] + best)) best = l;
+	return k[best] + best;
+}
+
 /* 2^k with k the exponent of the greatest magnitude, within [2^-126, 2^126] so that its inverse is
  * normal too. Values that are not finite do not count: one more in the exponent makes them negative. n % 16 = 0. */
 static inline float unit_scale(const float *x, int n)
