@@ -76,20 +76,20 @@ static inline void a_sums(const struct affine *a, const struct tile *t, int o, i
 		}
 	}
 }
-/* The errors that scale s really leaves with each of three mins, in units of s until the end:
- * that saves two operations per element. */
-static inline void a_errors(const struct affine *a, const struct tile *t, int o, vf s, const vf m[3], vf err[3])
+/* The errors that scale s really leaves with each of nk mins, in units of s until the end:
+ * that saves three operations per element. */
+static inline void a_errors(const struct affine *a, const struct tile *t, int o, vf s, int nk, const vf *m, vf *err)
 {
-	vf inv = v_inverse(s);
-	for (int k = 0; k < 3; k++) err[k] = vf_dup(0);
+	vf inv = v_inverse(s), min[3];
+	for (int k = 0; k < nk; k++) { err[k] = vf_dup(0); min[k] = m[k]*inv; }
 	for (int e = 0; e < a->n; e++) {
-		vf x = vf_load(&t->x[e][o]), w = vf_load(&t->w[e][o]);
-		for (int k = 0; k < 3; k++) {
-			vf u = (x + m[k])*inv, r = v_round(v_clamp(u, 0, a->nmax)) - u;
+		vf x = vf_load(&t->x[e][o])*inv, w = vf_load(&t->w[e][o]);
+		for (int k = 0; k < nk; k++) {
+			vf u = x + min[k], r = v_round(v_clamp(u, 0, a->nmax)) - u;
 			err[k] += w*r*r;
 		}
 	}
-	for (int k = 0; k < 3; k++) err[k] = err[k]*s*s;
+	for (int k = 0; k < nk; k++) err[k] = err[k]*s*s;
 }
 
 /* Every start is carried through all its alternations: the basins are many and shallow, and
@@ -165,12 +165,13 @@ static inline void a_walk(const struct affine *a, const struct tile *t, int o, s
 	struct sums c;
 	for (int i = -1; i <= 1; i++) {
 		vf l = v_clamp(L + (float)i, 0, a->smax), k[3], m[3], e[3];
-		for (int j = 0; j < 3; j++) {
-			k[j] = v_clamp(K + (float)(j - 1), 0, a->mmax);
+		int nk = i ? 2 : 3, low = i > 0 ? 0 : -1;
+		for (int j = 0; j < nk; j++) {
+			k[j] = v_clamp(K + (float)(low + j), 0, a->mmax);
 			m[j] = M*k[j];
 		}
-		a_errors(a, t, o, D*l, m, e);
-		for (int j = 0; j < 3; j++) {
+		a_errors(a, t, o, D*l, nk, m, e);
+		for (int j = 0; j < nk; j++) {
 			vm ok = m_and(v_lt(e[j], be), v_gt(l, vf_dup(0)));
 			bl = v_sel(ok, l, bl); bk = v_sel(ok, k[j], bk); be = v_sel(ok, e[j], be);
 		}

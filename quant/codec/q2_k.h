@@ -31,7 +31,7 @@ static const struct affine_effort q2_k_effort[] = {
 	{ .starts = 4, .iters = 1, .walks = 0 },
 	{ .starts = 4, .iters = 2, .walks = 1 },
 	{ .starts = 6, .iters = 2, .walks = 1 },
-	{ .starts = 6, .iters = 3, .walks = 2 },
+	{ .starts = 6, .iters = 2, .walks = 2 },
 	{ .starts = 8, .iters = 3, .walks = 3 },
 	{ .starts = 12, .iters = 4, .walks = 3 },
 	{ .starts = 16, .iters = 5, .walks = 4 },

@@ -31,7 +31,7 @@ static const struct levels_effort q3_k_effort[] = {
 	{ .starts = 4, .iters = 0, .walks = 1, .reach = 0 },
 	{ .starts = 8, .iters = 1, .walks = 1, .reach = 0 },
 	{ .starts = 10, .iters = 1, .walks = 1, .reach = 1 },
-	{ .starts = 14, .iters = 2, .walks = 2, .reach = 1 },
+	{ .starts = 16, .iters = 1, .walks = 2, .reach = 0 },
 	{ .starts = 16, .iters = 2, .walks = 3, .reach = 1 },
 	{ .starts = 20, .iters = 3, .walks = 4, .reach = 2 },
 	{ .starts = 32, .iters = 3, .walks = 6, .reach = 3 },
