@@ -153,7 +153,10 @@ bench: $(BUILD)/tests/kernels/tool_bench ## speed of every type, by instruction 
 check-compilers: ## the same bytes from gcc and clang at -O0, -O2, -O3 and -O3 -march=native
 	sh scripts/check-compilers
 
-check-full: check check-asan check-arm check-compilers ## every check there is
+check-mutants: ## deliberate faults in the kernels, each of which the kernel tests must catch
+	sh scripts/check-mutants
+
+check-full: check check-asan check-arm check-compilers check-mutants ## every check there is
 
 FUZZ_SECONDS ?= 60
 FUZZERS = $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
@@ -201,8 +204,8 @@ clean: ## remove build/
 	rm -rf $(BUILD)
 
 help: ## this list
-	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 14
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 18
 
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
-.PHONY: all bench check check-asan check-arm check-compilers check-full fuzz install uninstall demo lint clean help
+.PHONY: all bench check check-asan check-arm check-compilers check-full check-mutants fuzz install uninstall demo lint clean help
 .DELETE_ON_ERROR:
