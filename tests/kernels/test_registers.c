@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: MIT
+ * test_registers.c - kernels leave the upper halves of vector registers clear, so that the baseline code which called
+ * them does not pay for mixing (SSE instructions after AVX).
+ *
+ * XGETBV with 1 in ECX says which parts of the register file are in use. Bits 2 and 6, the upper halves of ymm and zmm
+ * 0 to 15, must be off. Bit 7, zmm 16 to 31, is free: no SSE instruction can name those registers. */
+#include <stdio.h>
+#include "../../quant/quant.h"
+#include "../../quant/vec.h"
+#include "../lib/kerntest.h"
+#if defined __x86_64__
+#include <cpuid.h>
+#include <immintrin.h>
+
+static unsigned in_use(void)
+{
+	unsigned lo, hi;
+	__asm__ volatile("xgetbv" : "=a"(lo), "=d"(hi) : "c"(1));
+	return lo & (1u << 2 | 1u << 6);
+}
+static bool can_tell(void)
+{
+	unsigned a, b, c, d;
+	if (!__get_cpuid(1, &a, &b, &c, &d) || !(c & bit_OSXSAVE) || !(c & bit_AVX)) return false;
+	if (!__get_cpuid_count(13, 1, &a, &b, &c, &d) || !(a & 4)) return false;
+	__asm__ volatile("vzeroupper" ::: "memory");
+	return !in_use();
+}
+/* ymm0 from memory: an upper half in use must show, or the test is worth nothing */
+static bool does_tell(void)
+{
+	static const float ones[8] = { 1, 1, 1, 1, 1, 1, 1, 1 };
+	bool seen;
+	__asm__ volatile("vmovups %0, %%ymm0" : : "m"(ones) : "xmm0");
+	seen = in_use();
+	__asm__ volatile("vzeroupper" ::: "memory");
+	return seen;
+}
+/* whether the compiler clears what it used */
+__attribute__((target("avx2"), noinline)) static void twice(float *p)
+{
+	__m256 a = _mm256_loadu_ps(p);
+	_mm256_storeu_ps(p, _mm256_add_ps(a, a));
+}
+static bool is_compiled_to(void)
+{
+	static float ones[8] = { 1, 1, 1, 1, 1, 1, 1, 1 };
+	bool dirty;
+	twice(ones);
+	dirty = in_use();
+	__asm__ volatile("vzeroupper" ::: "memory");
+	return !dirty;
+}
+static void clear(const char *what) { if (in_use()) { kt_fail("%s leaves them in use", what); __asm__ volatile("vzeroupper" ::: "memory"); } }
+
+enum { N = 1024, TOKENS = 3, OUT = 5 };
+static _Alignas(64) char work[4 << 20];
+static uint8_t w[OUT*N*8], act[TOKENS*N*5];
+static float x[TOKENS*N], y[TOKENS*N];
+
+static void check_type(const struct ggu_type_info *t)
+{
+	size_t row = N/t->block_weights*t->block_bytes;
+	kt_fill_blocks(t, w, OUT*N/t->block_weights, KT_RANDOM);
+	kt_fill_floats(x, TOKENS*N, KT_MIXED);
+	if (quant_can_decode(t->id)) { quant_decode(t->id, w, y, N); clear("decoding"); }
+	if (quant_can_multiply(t->id)) {
+		for (size_t k = 0; k < TOKENS; k++) quant_act_pack(t->id, x + k*N, N, act + k*quant_act_bytes(t->id, N));
+		clear("packing");
+		for (size_t k = 1; k <= TOKENS; k++) { quant_mul(t->id, k, OUT, N, w, row, act, y, OUT, work); clear("multiplying"); }
+	}
+	if (quant_can_encode(t->id)) { quant_encode(t->id, x, y, 1, N, 3, w); clear("encoding"); }
+}
+static void check_vectors(size_t n)
+{
+	float s = vec_dot(x, y, n); clear("dot");
+	s += vec_sum(x, n); clear("sum");
+	s += vec_max(x, n); clear("max");
+	s += (float)vec_beyond(x, n, 1e9f); clear("beyond");
+	vec_dots(x, x, 0, 2, n, y); clear("dots");
+	vec_mix(y, x, x, 0, 2, n); clear("mix");
+	vec_axpy(y, s, x, n); clear("axpy");
+	vec_scale(y, 0.5f, n); clear("scale");
+	vec_add(y, x, n); clear("add");
+	vec_mul(y, x, n); clear("mul");
+	vec_exp(y, n); clear("exp");
+	vec_silu(y, n); clear("silu");
+	vec_gelu_tanh(y, n); clear("gelu_tanh");
+	vec_softmax(y, n); clear("softmax");
+}
+
+int main(int argc, char **argv)
+{
+	if (!can_tell() || !does_tell()) {
+		puts("1..0 # SKIP this CPU does not tell which registers are in use");
+		return 0;
+	}
+	if (!is_compiled_to()) {
+		puts("1..0 # SKIP built without the optimisation that clears registers");
+		return 0;
+	}
+	kt_begin(argc, argv);
+	for (const char *const *isa = quant_available(); *isa; isa++) {
+		quant_select(*isa, NULL);
+		kt_name("%s: upper halves are clear after every kernel", *isa);
+		for (uint32_t id = 0; id < GGU_TYPE_COUNT; id++)
+			if (ggu_type_info(id)) check_type(ggu_type_info(id));
+		kt_result();
+		kt_name("%s: upper halves are clear after every vector function", *isa);
+		for (size_t n = 0; n <= 67; n++) check_vectors(n);
+		kt_result();
+	}
+	return kt_end();
+}
+#else
+int main(void)
+{
+	puts("1..0 # SKIP registers have no upper halves of their own");
+	return 0;
+}
+#endif
