@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * dispatch.c - the functions of quant.h, by the tables of the selected instruction set.
  *
- * A row of `sets` names an instruction set and the tables that serve it; a name whose own kernels do not differ
- * points at the next weaker tables. */
+ * A row of `sets` names an instruction set, and the instance, that is the tables, which serves it: an instruction set
+ * for which there are no kernels yet is served by the next weaker one's, and says so. */
 #include <string.h>
 #include "cpu.h"
 #include "enc.h"
@@ -10,17 +10,17 @@
 #include "quant.h"
 #include "vec_internal.h"
 
-struct set { const char *name; unsigned feature; const struct kern *kern; const struct enc_table *enc; const struct vec_table *vec; };
+struct set { const char *name, *instance; unsigned feature; const struct kern *kern; const struct enc_table *enc; const struct vec_table *vec; };
 static const struct set sets[] = {      /* best last */
-	{ "c", CPU_C, kern_c, &quant_enc_c, &quant_vec_c },
+	{ "c", "c", CPU_C, kern_c, &quant_enc_c, &quant_vec_c },
 #if defined __x86_64__
-	{ "avx2", CPU_AVX2, kern_avx2, &quant_enc_avx2, &quant_vec_avx2 },
-	{ "avxvnni", CPU_AVXVNNI, kern_avx2, &quant_enc_avx2, &quant_vec_avx2 },
-	{ "avx512", CPU_AVX512, kern_avx512, &quant_enc_avx512, &quant_vec_avx512 },
+	{ "avx2", "avx2", CPU_AVX2, kern_avx2, &quant_enc_avx2, &quant_vec_avx2 },
+	{ "avxvnni", "avx2", CPU_AVXVNNI, kern_avx2, &quant_enc_avx2, &quant_vec_avx2 },
+	{ "avx512", "avx512", CPU_AVX512, kern_avx512, &quant_enc_avx512, &quant_vec_avx512 },
 #elif defined __aarch64__
-	{ "neon", CPU_NEON, kern_c, &quant_enc_c, &quant_vec_c },
-	{ "dotprod", CPU_DOTPROD, kern_c, &quant_enc_c, &quant_vec_c },
-	{ "i8mm", CPU_I8MM, kern_c, &quant_enc_c, &quant_vec_c },
+	{ "neon", "neon", CPU_NEON, kern_neon, &quant_enc_c, &quant_vec_neon },
+	{ "dotprod", "neon", CPU_DOTPROD, kern_neon, &quant_enc_c, &quant_vec_neon },
+	{ "i8mm", "neon", CPU_I8MM, kern_neon, &quant_enc_c, &quant_vec_neon },
 #endif
 };
 enum { N_SETS = sizeof sets/sizeof *sets };
@@ -42,14 +42,14 @@ enum ggu_status quant_select(const char *name, struct ggu_error *err)
 	quant_vec_table = s->vec;
 	return GGU_OK;
 }
-const char *quant_selected(void) { return selected->name; }
+const char *quant_selected(void) { return selected->instance; }
 
 const char *const *quant_available(void)
 {
 	static const char *names[N_SETS + 1];
 	unsigned has = cpu_features();
 	size_t n = 0;
-	for (size_t i = 0; i < N_SETS; i++) if (has & sets[i].feature) names[n++] = sets[i].name;
+	for (size_t i = 0; i < N_SETS; i++) if ((has & sets[i].feature) && !strcmp(sets[i].name, sets[i].instance)) names[n++] = sets[i].name;
 	names[n] = NULL;
 	return names;
 }

@@ -29,6 +29,8 @@ enum { KERN_TYPES = 43, KERN_WORK_BYTES = 3 << 20 };
 extern const struct kern kern_c[KERN_TYPES];
 #if defined __x86_64__
 extern const struct kern kern_avx2[KERN_TYPES], kern_avx512[KERN_TYPES];
+#elif defined __aarch64__
+extern const struct kern kern_neon[KERN_TYPES];
 #endif
 
 static inline float kern_f32_bits(uint32_t u) { float f; memcpy(&f, &u, 4); return f; }

@@ -58,6 +58,17 @@ static inline isum i_madd(isum a, const int16_t *w, const int16_t *x)
 	return _mm256_add_epi32(a, _mm256_madd_epi16(_mm256_loadu_si256((const void *)(w + 16)), _mm256_loadu_si256((const void *)(x + 16))));
 }
 static inline __m256i i_half(isum a) { return a; }
+#elif defined LANE_NEON
+typedef struct { int32x4_t v[4]; } isum;
+static inline isum i_zero(void) { int32x4_t z = vdupq_n_s32(0); return (isum){ { z, z, z, z } }; }
+static inline isum i_madd(isum a, const int16_t *w, const int16_t *x)
+{
+	UNROLL for (int i = 0; i < 4; i++) {
+		int16x8_t u = vld1q_s16(w + 8*i), v = vld1q_s16(x + 8*i);
+		a.v[i] = vmlal_s16(vmlal_high_s16(a.v[i], u, v), vget_low_s16(u), vget_low_s16(v));
+	}
+	return a;
+}
 #else
 typedef struct { int32_t v[16]; } isum;
 static inline isum i_zero(void) { return (isum){ { 0 } }; }
@@ -77,6 +88,8 @@ static inline void i_sums(const isum *a, int32_t *sum)
 	h[0] = _mm256_hadd_epi32(h[0], h[1]);
 	h[1] = _mm256_hadd_epi32(h[2], h[3]);
 	_mm256_storeu_si256((void *)sum, _mm256_add_epi32(_mm256_permute2x128_si256(h[0], h[1], 0x20), _mm256_permute2x128_si256(h[0], h[1], 0x31)));
+#elif defined LANE_NEON
+	for (int k = 0; k < TILE; k++) sum[k] = vaddvq_s32(vaddq_s32(vaddq_s32(a[k].v[0], a[k].v[1]), vaddq_s32(a[k].v[2], a[k].v[3])));
 #else
 	for (int k = 0; k < TILE; k++) {
 		uint32_t s = 0;

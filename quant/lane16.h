@@ -12,8 +12,10 @@
 #if defined __AVX2__ || defined __AVX512F__
 #include <immintrin.h>
 #endif
-#if defined __ARM_NEON
+/* AArch64 always has NEON: portable C is a matter of asking for it. */
+#if defined __aarch64__ && defined __ARM_NEON && !defined LANE_PORTABLE
 #include <arm_neon.h>
+#define LANE_NEON
 #endif
 
 typedef float v16 __attribute__((vector_size(64), aligned(4), may_alias));
@@ -40,7 +42,7 @@ static inline t16 t_load(const float *p) { return (t16){ _mm256_loadu_ps(p), _mm
 static inline t16 t_dup(float x) { return (t16){ _mm256_set1_ps(x), _mm256_set1_ps(x) }; }
 static inline void t_store(float *p, t16 a) { _mm256_storeu_ps(p, a.l); _mm256_storeu_ps(p + 8, a.h); }
 static inline t16 t_fma(t16 a, t16 b, t16 c) { return (t16){ _mm256_fmadd_ps(a.l, b.l, c.l), _mm256_fmadd_ps(a.h, b.h, c.h) }; }
-#elif defined __ARM_NEON && defined __aarch64__
+#elif defined LANE_NEON
 typedef struct { float32x4_t h[4]; } t16;
 static inline t16 t_load(const float *p) { return (t16){ { vld1q_f32(p), vld1q_f32(p + 4), vld1q_f32(p + 8), vld1q_f32(p + 12) } }; }
 static inline t16 t_dup(float x) { float32x4_t d = vdupq_n_f32(x); return (t16){ { d, d, d, d } }; }

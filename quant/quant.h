@@ -25,8 +25,9 @@
  * "avxvnni", "avx512", "neon", "dotprod", "i8mm", "native". Programs pass getenv("GGUF_CPU").
  * GGU_ERR_UNSUPPORTED: unknown name, or not available on this CPU. Until it is called: portable C. */
 enum ggu_status quant_select(const char *name, struct ggu_error *err);
+/* The instance in use: "avxvnni" is served by "avx2", "dotprod" and "i8mm" by "neon". */
 const char *quant_selected(void);
-/* Names of the instances this CPU can run, best last; NULL-terminated. For tests. */
+/* The instances this CPU can run, best last; NULL-terminated. For tests. */
 const char *const *quant_available(void);
 
 /* ---- scalars ---- */

@@ -19,6 +19,8 @@ struct vec_table {
 extern const struct vec_table quant_vec_c;
 #if defined __x86_64__
 extern const struct vec_table quant_vec_avx2, quant_vec_avx512;
+#elif defined __aarch64__
+extern const struct vec_table quant_vec_neon;
 #endif
 /* The table in use; quant_select sets it. */
 extern const struct vec_table *quant_vec_table;

@@ -60,9 +60,25 @@ static void check_all_halves(const char *isa, uint32_t type)
 	}
 }
 
+/* Every name of quant.h is taken or refused, and what is taken runs an instance that is there. */
+static void check_names(void)
+{
+	static const char *const names[] = { "c", "avx2", "avxvnni", "avx512", "neon", "dotprod", "i8mm", "native", "z80" };
+	for (size_t i = 0; i < sizeof names/sizeof *names; i++) {
+		struct ggu_error err = { 0 };
+		bool runs = false;
+		if (quant_select(names[i], &err) == GGU_ERR_UNSUPPORTED) {
+			if (!strstr(err.what, names[i])) kt_fail("%s is refused with '%s'", names[i], err.what);
+			continue;
+		}
+		for (const char *const *isa = quant_available(); *isa; isa++) runs |= !strcmp(*isa, quant_selected());
+		if (!runs || i == sizeof names/sizeof *names - 1) kt_fail("%s selects %s", names[i], quant_selected());
+	}
+	if (quant_select("c", NULL) != GGU_OK || strcmp(quant_selected(), "c")) kt_fail("no portable C");
+}
+
 int main(int argc, char **argv)
 {
-	struct ggu_error err;
 	kt_begin(argc, argv);
 	kt_name("scalars: halves and bfloats come back, and round to the nearest");
 	check_halves();
@@ -86,8 +102,8 @@ int main(int argc, char **argv)
 		if (!quant_can_decode(id) || !quant_can_multiply(id)) kt_fail("%s does not", t->name);
 	}
 	kt_result();
-	kt_name("an instruction set that is not there is refused");
-	if (quant_select("z80", &err) != GGU_ERR_UNSUPPORTED) kt_fail("z80 accepted");
+	kt_name("instruction sets are selected or refused by name");
+	check_names();
 	kt_result();
 	return kt_end();
 }
