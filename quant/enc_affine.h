@@ -250,6 +250,7 @@ static inline void affine_tile(const struct affine *a, const struct affine_effor
 		vf inv = v_inverse(vf_load(v.d + o)*vf_load(v.ls + o)), min = vf_load(v.dm + o)*vf_load(v.lm + o);
 		for (int e = 0; e < a->n; e++) put_codes(&t->q[e][o], a_code(a, vf_load(&t->x[e][o]), inv, min));
 	}
+	tile_codes(t, a->n);
 	for (int l = 0; l < LANES; l++) { f->ls[l] = v.ls[l]; f->lm[l] = v.lm[l]; }
 	for (int g = 0; g < LANES; g += per) {
 		f->d[g/per] = v.d[g]*t->scale[g/per];
@@ -275,5 +276,6 @@ static inline void affine_blocks(const struct affine *a, const struct affine_eff
 		vf inv = v_inverse(vf_load(s + o)), min = vf_load(m + o);
 		for (int e = 0; e < a->n; e++) put_codes(&t->q[e][o], a_code(a, vf_load(&t->x[e][o]), inv, min));
 	}
+	tile_codes(t, a->n);
 }
 #endif

@@ -109,8 +109,9 @@ static inline void put_codes(uint8_t *dst, vf q)
 #if defined LANE_AVX512
 	_mm_storeu_si128((__m128i *)(void *)dst, _mm512_cvtepi32_epi8((__m512i)v_int(q)));
 #else
-	vi c = v_int(q);
-	for (int l = 0; l < VL; l++) dst[l] = (uint8_t)c[l];
+	typedef uint8_t vb __attribute__((vector_size(VL)));
+	vb c = __builtin_convertvector(v_int(q), vb);
+	memcpy(dst, &c, sizeof c);
 #endif
 }
 #endif

@@ -149,6 +149,7 @@ static inline void lv_codes(const struct levels *a, struct tile *t, const float 
 		vf inv = v_inverse(vf_load(scale + o));
 		for (int e = 0; e < a->n; e++) put_codes(&t->q[e][o], lv_code(a, vf_load(&t->x[e][o])*inv));
 	}
+	tile_codes(t, a->n);
 }
 
 /* Fit the tile: codes to t->q, ls per lane, d per super-block of `per` lanes. */

@@ -11,12 +11,11 @@
 #include "enc_half.h"
 #include "enc_grid.h"
 
-/* Codes of five bits of the lane h: low halves of codes e and e + 16 in a byte of qs, fifth bits in qh. */
-static inline void q5_bits(uint8_t *qs, uint8_t *qh, const struct tile *t, int h)
+/* 32 codes of five bits: low halves of codes e and e + 16 in a byte of qs, fifth bits in qh. */
+static inline void q5_bits(uint8_t *qs, uint8_t *qh, const uint8_t *code)
 {
-	memset(qh, 0, 4);
-	for (int e = 0; e < 16; e++) qs[e] = (uint8_t)((t->q[e][h] & 15) | (t->q[e + 16][h] & 15) << 4);
-	for (int e = 0; e < 32; e++) qh[e/8] |= (uint8_t)(t->q[e][h] >> 4 << e%8);
+	put_nibbles(qs, code, code + 16);
+	put_bits(qh, code, 4, 4);
 }
 
 #define QUANT_ENCODER

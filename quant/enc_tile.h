@@ -21,6 +21,7 @@ struct tile {
 	_Alignas(64) float w[32][LANES];        /* what an error counts: importances, mean about 1, above 0 */
 	_Alignas(64) float imp[32][LANES];      /* the same before tile_prior; only for types that have a prior */
 	_Alignas(64) uint8_t q[32][LANES];      /* codes */
+	_Alignas(64) uint8_t code[LANES][32];   /* the same by lane, as blocks hold them: tile_codes */
 	float scale[LANES];                     /* of each unit: file value = scale * x */
 };
 /* What the search of a unit leaves, beside the codes. Sub-block values by lane, scales by unit and in
@@ -128,6 +129,55 @@ static inline void transpose(float (*dst)[LANES], const float *const *src, const
 			quad_store(dst[e + 3] + l, QUAD_SHUFFLE(AB, CD, 2, 3, 6, 7));
 		}
 }
+/* The codes of each lane in a row: four times the rows of either half are dealt alternately, byte by byte. */
+typedef uint8_t bytes __attribute__((vector_size(16), may_alias));
+#ifdef __clang__
+#define BYTES_SHUFFLE(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
+#else
+#define BYTES_SHUFFLE(a, b, ...) __builtin_shuffle(a, b, (bytes){ __VA_ARGS__ })
+#endif
+static inline bytes bytes_load(const uint8_t *p) { bytes r; memcpy(&r, p, sizeof r); return r; }
+static inline void bytes_store(uint8_t *p, bytes a) { memcpy(p, &a, sizeof a); }
+static inline void tile_codes(struct tile *t, int n)
+{
+	for (int k = 0; k < n; k += 16) {
+		bytes a[16], b[16];
+		memcpy(a, t->q[k], sizeof a);
+		for (int i = 0; i < 4; i++) {
+			for (int j = 0; j < 8; j++) {
+				b[2*j] = BYTES_SHUFFLE(a[j], a[j + 8], 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
+				b[2*j + 1] = BYTES_SHUFFLE(a[j], a[j + 8], 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);
+			}
+			memcpy(a, b, sizeof a);
+		}
+		for (int l = 0; l < LANES; l++) bytes_store(t->code[l] + k, a[l]);
+	}
+}
+/* For packing. Sixteen bytes: four bits of a code low, four of another high. */
+static inline void put_nibbles(uint8_t *dst, const uint8_t *low, const uint8_t *high)
+{
+	bytes_store(dst, (bytes_load(low) & 15) | bytes_load(high) << 4);
+}
+/* Sixteen bytes: two bits of a code of each of four sub-blocks, lane c[0] and every second from there */
+static inline void put_pairs(uint8_t *dst, const uint8_t (*c)[32])
+{
+	bytes_store(dst, (bytes_load(c[0]) & 3) | (bytes_load(c[2]) & 3) << 2 | (bytes_load(c[4]) & 3) << 4 | bytes_load(c[6]) << 6);
+}
+/* n bytes: bit `bit` of eight codes each, the first lowest; n is 1 or even */
+static inline void put_bits(uint8_t *dst, const uint8_t *code, int n, int bit)
+{
+	const bytes place = { 1, 2, 4, 8, 16, 32, 64, 128, 1, 2, 4, 8, 16, 32, 64, 128 };
+	for (int i = 0; i < n; i += 2) {
+		bytes b = ((bytes_load(code + 8*i) >> bit) & 1)*place;
+		uint64_t u[2];
+		memcpy(u, &b, sizeof b);
+		for (int k = 0; k < 2 && i + k < n; k++) {
+			u[k] |= u[k] >> 32; u[k] |= u[k] >> 16; u[k] |= u[k] >> 8;
+			dst[i + k] = (uint8_t)u[k];
+		}
+	}
+}
+
 /* The weights of errors from importances that a row's gain has brought to a mean of 1.
  * A fifth of the mean is added to every importance: the matrix is an estimate from other text, and believing it
  * to the letter costs more than it gains (ENCODERS.md). It is a floor too: no column counts for nothing. */
@@ -189,6 +239,7 @@ static inline int tile_fill(struct tile *t, struct walk *p, int n, int per, size
 static inline void tile_begin(struct tile *t, size_t *col)
 {
 	for (int l = 0; l < LANES; l++) col[l] = SIZE_MAX;
+	memset(t->q, 0, sizeof t->q);
 	for (int e = 0; e < 32; e++)
 		for (int l = 0; l < LANES; l++) t->w[e][l] = t->imp[e][l] = 1;
 }

@@ -40,7 +40,7 @@ static const struct levels_effort iq4_nl_effort[] = {
 static inline void pack_iq4_nl(struct iq4_nl *o, const struct tile *t, const struct fitted *f, int h)
 {
 	o->d = f16_scale(f->d[h]);
-	for (int e = 0; e < 16; e++) o->qs[e] = (uint8_t)(t->q[e][h] | t->q[e + 16][h] << 4);
+	put_nibbles(o->qs, t->code[h], t->code[h] + 16);
 }
 ENCODER(iq4_nl, 32, 1, levels_blocks(&iq4_nl, &iq4_nl_effort[row], &t, &f))
 #endif

@@ -42,7 +42,7 @@ static inline void pack_iq4_xs(struct iq4_xs *o, const struct tile *t, const str
 		int s = (int)f->ls[8*h + j] + 32;
 		o->scales_l[j/2] |= (uint8_t)((s & 15) << j%2*4);
 		o->scales_h |= (uint16_t)(s >> 4 << 2*j);
-		for (int e = 0; e < 16; e++) o->qs[16*j + e] = (uint8_t)(t->q[e][8*h + j] | t->q[e + 16][8*h + j] << 4);
+		put_nibbles(o->qs + 16*j, t->code[8*h + j], t->code[8*h + j] + 16);
 	}
 }
 ENCODER(iq4_xs, 32, 8, levels_tile(&iq4_xs, &iq4_xs_effort[row], &t, 8, &f))

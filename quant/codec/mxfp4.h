@@ -21,7 +21,11 @@ static const struct uneven fp4_uneven = {
 	.half = 0, .quarter = { -3.5f, 3.5f }, .eighth = { -7, -1.5f, 1.5f, 7 }, .mid = { -10, -5, -2.5f, -0.5f, 0.5f, 2.5f, 5, 10 },
 	.even = { -12, -6, -3, -1, 0, 2, 4, 8 }, .odd = { -8, -4, -2, 0, 1, 3, 6, 12 },
 };
-static inline uint8_t fp4_code(uint8_t index) { return (uint8_t)(index > 7 ? index - 8 : index < 7 ? 15 - index : 0); }
+static inline bytes fp4_code(const uint8_t *index)
+{
+	bytes i = bytes_load(index);
+	return ((bytes)(i > 7) & (i - 8)) | ((bytes)(i < 7) & (15 - i));
+}
 static const struct levels mxfp4 = { .n = 32, .uneven = &fp4_uneven };
 /* Triples of powers of two to try, from 2^-4: with the greatest magnitude in [1, 2), 12/16 or 12/8 meet it. */
 static const int mxfp4_effort[] = { 1, 1, 2, 2, 2, 2, 3, 3, 4 };
@@ -51,7 +55,7 @@ static inline void pack_mxfp4(struct mxfp4 *o, const struct tile *t, const struc
 {
 	uint32_t u = float_bits(f->d[h]);       /* a power of two, 2^-128 to 2^126 */
 	o->e = (uint8_t)(u == 0x00200000 ? 0 : u == 0x00400000 ? 1 : (u >> 23) + 1);
-	for (int e = 0; e < 16; e++) o->qs[e] = (uint8_t)(fp4_code(t->q[e][h]) | fp4_code(t->q[e + 16][h]) << 4);
+	bytes_store(o->qs, fp4_code(t->code[h]) | fp4_code(t->code[h] + 16) << 4);
 }
 ENCODER(mxfp4, 32, 1, mxfp4_tile(&t, mxfp4_effort[row], &f))
 #endif

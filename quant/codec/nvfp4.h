@@ -63,9 +63,10 @@ static inline void pack_nvfp4(struct nvfp4 *o, const struct tile *t, const struc
 {
 	for (int p = 0; p < 4; p++) {
 		float s = 2*f->ls[4*h + p];
+		bytes code;
 		o->d[p] = (uint8_t)(s < 0x1p-6f ? (int)(s*512) : (int)(float_bits(s) >> 20) - (120 << 3));
-		for (int i = 0; i < 8; i++)
-			o->qs[8*p + i] = (uint8_t)(fp4_code(t->q[i][4*h + p]) | fp4_code(t->q[i + 8][4*h + p]) << 4);
+		code = fp4_code(t->code[4*h + p]);
+		for (int i = 0; i < 8; i++) o->qs[8*p + i] = (uint8_t)(code[i] | code[i + 8] << 4);
 	}
 }
 ENCODER(nvfp4, 16, 4, nvfp4_tile(&t, nvfp4_effort[row], &f))

@@ -29,13 +29,13 @@ static inline void q1_0_tile(struct tile *t, struct fitted *f)
 	}
 	for (int l = 0; l < LANES; l++) { a += wx[l]; b += ws[l]; }
 	f->d[0] = a/b*t->scale[0];
+	tile_codes(t, 8);
 }
 static inline void pack_q1_0(struct q1_0 *o, const struct tile *t, const struct fitted *f, int h)
 {
 	(void)h;                        /* a unit fills the tile */
 	o->d = f16_scale(f->d[0]);
-	memset(o->qs, 0, sizeof o->qs);
-	for (int i = 0; i < 128; i++) o->qs[i/8] |= (uint8_t)(t->q[i%8][i/8] << i%8);
+	for (int l = 0; l < LANES; l++) put_bits(o->qs + l, t->code[l], 1, 0);
 }
 ENCODER(q1_0, 8, 16, (void)row; q1_0_tile(&t, &f))
 #endif

@@ -32,8 +32,10 @@ static const struct levels_effort q2_0_effort[] = {
 static inline void pack_q2_0(struct q2_0 *o, const struct tile *t, const struct fitted *f, int h)
 {
 	o->d = f16_scale(f->d[h]);
-	memset(o->qs, 0, sizeof o->qs);
-	for (int i = 0; i < 64; i++) o->qs[i/4] |= (uint8_t)(t->q[i%16][4*h + i/16] << i%4*2);
+	for (int i = 0; i < 16; i++) {
+		const uint8_t *c = t->code[4*h + i/4] + i%4*4;
+		o->qs[i] = (uint8_t)(c[0] | c[1] << 2 | c[2] << 4 | c[3] << 6);
+	}
 }
 ENCODER(q2_0, 16, 4, levels_units(&q2_0, &q2_0_effort[row], &t, 4, &f))
 #endif

@@ -42,10 +42,7 @@ static inline void pack_q2_k(struct q2_k *o, const struct tile *t, const struct 
 	(void)h;                        /* a unit fills the tile */
 	o->d = f16_scale(f->d[0]); o->dmin = f16_scale(f->m[0]);
 	for (int j = 0; j < 16; j++) o->scales[j] = (uint8_t)((int)f->ls[j] | (int)f->lm[j] << 4);
-	for (int i = 0; i < 64; i++) {
-		const uint8_t *q = &t->q[i % 16][8*(i/32) + i/16%2];
-		o->qs[i] = (uint8_t)(q[0] | q[2] << 2 | q[4] << 4 | q[6] << 6);
-	}
+	for (int i = 0; i < 4; i++) put_pairs(o->qs + 16*i, t->code + i/2*8 + i%2);
 }
 ENCODER_PRIOR(q2_k, 16, 16, 0.25f, 0.35f, affine_tile(&q2_k, &q2_k_effort[row], &t, 16, &f))
 #endif

@@ -41,16 +41,17 @@ static inline void pack_q3_k(struct q3_k *o, const struct tile *t, const struct 
 {
 	(void)h;                        /* a unit fills the tile */
 	o->d = f16_scale(f->d[0]);
-	memset(o->scales, 0, sizeof o->scales); memset(o->hmask, 0, sizeof o->hmask);
+	memset(o->scales, 0, sizeof o->scales);
 	for (int j = 0; j < 16; j++) {
 		int s = (int)f->ls[j] + 32;
 		o->scales[j % 8] |= (uint8_t)((s & 15) << j/8*4);
 		o->scales[8 + j % 4] |= (uint8_t)(s >> 4 << j/4*2);
 	}
-	for (int i = 0; i < 64; i++) {
-		const uint8_t *q = &t->q[i % 16][8*(i/32) + i/16%2];
-		o->qs[i] = (uint8_t)((q[0] & 3) | (q[2] & 3) << 2 | (q[4] & 3) << 4 | (q[6] & 3) << 6);
-		o->hmask[i % 32] |= (uint8_t)((q[0] >> 2 | q[2] >> 2 << 1 | q[4] >> 2 << 2 | q[6] >> 2 << 3) << i/32*4);
+	for (int i = 0; i < 4; i++) put_pairs(o->qs + 16*i, t->code + i/2*8 + i%2);
+	for (int i = 0; i < 2; i++) {
+		bytes high = { 0 };
+		for (int k = 0; k < 8; k++) high |= (bytes_load(t->code[2*k + i]) >> 2) << k;
+		bytes_store(o->hmask + 16*i, high);
 	}
 }
 ENCODER_PRIOR(q3_k, 16, 16, 0.05f, 0.25f, levels_tile(&q3_k, &q3_k_effort[row], &t, 16, &f))

@@ -34,7 +34,7 @@ static const struct levels_effort q4_0_effort[] = {
 static inline void pack_q4_0(struct q4_0 *o, const struct tile *t, const struct fitted *f, int h)
 {
 	o->d = f16_scale(f->d[h]);
-	for (int e = 0; e < 16; e++) o->qs[e] = (uint8_t)(t->q[e][h] | t->q[e + 16][h] << 4);
+	put_nibbles(o->qs, t->code[h], t->code[h] + 16);
 }
 ENCODER(q4_0, 32, 1, levels_blocks(&q4_0, &q4_0_effort[row], &t, &f))
 #endif

@@ -29,7 +29,7 @@ static const struct affine_effort q4_1_effort[] = {
 static inline void pack_q4_1(struct q4_1 *o, const struct tile *t, const struct fitted *f, int h)
 {
 	o->d = f16_scale(f->d[h]); o->m = f16_scale(f->m[h]);
-	for (int e = 0; e < 16; e++) o->qs[e] = (uint8_t)(t->q[e][h] | t->q[e + 16][h] << 4);
+	put_nibbles(o->qs, t->code[h], t->code[h] + 16);
 }
 ENCODER(q4_1, 32, 1, affine_blocks(&q4_1, &q4_1_effort[row], &t, &f))
 #endif

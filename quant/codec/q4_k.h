@@ -53,8 +53,8 @@ static inline void pack_q4_k(struct q4_k *o, const struct tile *t, const struct 
 {
 	o->d = f16_scale(f->d[h]); o->dmin = f16_scale(f->m[h]);
 	q4_k_scales(o->scales, f->ls + 8*h, f->lm + 8*h);
-	for (int i = 0; i < 4; i++)
-		for (int e = 0; e < 32; e++) o->qs[32*i + e] = (uint8_t)(t->q[e][8*h + 2*i] | t->q[e][8*h + 2*i + 1] << 4);
+	for (int i = 0; i < 8; i++)
+		put_nibbles(o->qs + 16*i, t->code[8*h + i/2*2] + i%2*16, t->code[8*h + i/2*2 + 1] + i%2*16);
 }
 ENCODER(q4_k, 32, 8, affine_tile(&q4_k, &q4_k_effort[row], &t, 8, &f))
 #endif

@@ -34,7 +34,7 @@ static const struct levels_effort q5_0_effort[] = {
 static inline void pack_q5_0(struct q5_0 *o, const struct tile *t, const struct fitted *f, int h)
 {
 	o->d = f16_scale(f->d[h]);
-	q5_bits(o->qs, o->qh, t, h);
+	q5_bits(o->qs, o->qh, t->code[h]);
 }
 ENCODER(q5_0, 32, 1, levels_blocks(&q5_0, &q5_0_effort[row], &t, &f))
 #endif

@@ -29,7 +29,7 @@ static const struct affine_effort q5_1_effort[] = {
 static inline void pack_q5_1(struct q5_1 *o, const struct tile *t, const struct fitted *f, int h)
 {
 	o->d = f16_scale(f->d[h]); o->m = f16_scale(f->m[h]);
-	q5_bits(o->qs, o->qh, t, h);
+	q5_bits(o->qs, o->qh, t->code[h]);
 }
 ENCODER(q5_1, 32, 1, affine_blocks(&q5_1, &q5_1_effort[row], &t, &f))
 #endif

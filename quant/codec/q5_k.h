@@ -34,12 +34,12 @@ static inline void pack_q5_k(struct q5_k *o, const struct tile *t, const struct 
 {
 	o->d = f16_scale(f->d[h]); o->dmin = f16_scale(f->m[h]);
 	q4_k_scales(o->scales, f->ls + 8*h, f->lm + 8*h);
-	for (int e = 0; e < 32; e++) {
-		const uint8_t *q = &t->q[e][8*h];
-		int high = 0;
-		for (int i = 0; i < 4; i++) o->qs[32*i + e] = (uint8_t)((q[2*i] & 15) | (q[2*i + 1] & 15) << 4);
-		for (int j = 0; j < 8; j++) high |= q[j] >> 4 << j;
-		o->qh[e] = (uint8_t)high;
+	for (int i = 0; i < 8; i++)
+		put_nibbles(o->qs + 16*i, t->code[8*h + i/2*2] + i%2*16, t->code[8*h + i/2*2 + 1] + i%2*16);
+	for (int e = 0; e < 32; e += 16) {
+		bytes high = { 0 };
+		for (int j = 0; j < 8; j++) high |= (bytes_load(t->code[8*h + j] + e) >> 4) << j;
+		bytes_store(o->qh + e, high);
 	}
 }
 ENCODER(q5_k, 32, 8, affine_tile(&q5_k, &q5_k_effort[row], &t, 8, &f))

@@ -44,12 +44,13 @@ static inline void pack_q6_k(struct q6_k *o, const struct tile *t, const struct 
 	(void)h;                        /* a unit fills the tile */
 	o->d = f16_scale(f->d[0]);
 	for (int j = 0; j < 16; j++) o->scales[j] = (int8_t)f->ls[j];
-	for (int i = 0; i < 64; i++) {
-		const uint8_t *q = &t->q[i % 16][8*(i/32) + i/16%2];
-		uint8_t *l = o->ql + 64*(i/32) + i%32;
-		l[0] = (uint8_t)((q[0] & 15) | (q[4] & 15) << 4);
-		l[32] = (uint8_t)((q[2] & 15) | (q[6] & 15) << 4);
-		o->qh[i] = (uint8_t)(q[0] >> 4 | q[2] >> 4 << 2 | q[4] >> 4 << 4 | q[6] >> 4 << 6);
+	for (int i = 0; i < 4; i++) {
+		const uint8_t (*c)[32] = t->code + i/2*8 + i%2;
+		bytes high = { 0 };
+		put_nibbles(o->ql + 64*(i/2) + i%2*16, c[0], c[4]);
+		put_nibbles(o->ql + 64*(i/2) + i%2*16 + 32, c[2], c[6]);
+		for (int k = 0; k < 4; k++) high |= (bytes_load(c[2*k]) >> 4) << 2*k;
+		bytes_store(o->qh + 16*i, high);
 	}
 }
 ENCODER(q6_k, 16, 16, levels_tile(&q6_k, &q6_k_effort[row], &t, 16, &f))

@@ -44,7 +44,7 @@ static inline void tq1_bytes(uint8_t *dst, const struct tile *t, int at, int n, 
 		int v = 0;
 		for (int k = 0; k < 5; k++) {
 			int e = at + n*k + i;
-			v = 3*v + (k < digits ? t->q[e%16][e/16] : 0);
+			v = 3*v + (k < digits ? t->code[e/16][e%16] : 0);
 		}
 		dst[i] = (uint8_t)((v*256 + 242)/243);
 	}

@@ -18,8 +18,7 @@ static inline void pack_tq2_0(struct tq2_0 *o, const struct tile *t, const struc
 {
 	(void)h;
 	o->d = f16_scale(f->d[0]);
-	memset(o->qs, 0, sizeof o->qs);
-	for (int i = 0; i < 256; i++) o->qs[i/128*32 + i%32] |= (uint8_t)(t->q[i%16][i/16] << i/32%4*2);
+	for (int i = 0; i < 4; i++) put_pairs(o->qs + 16*i, t->code + i/2*8 + i%2);
 }
 ENCODER(tq2_0, 16, 16, levels_units(&ternary, &ternary_effort[row], &t, 16, &f))
 #endif
