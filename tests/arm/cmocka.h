@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
- * cmocka.h - what the unit tests of quant/ use of cmocka, for machines that have none: a failed check ends its
- * test, a group prints TAP. */
+ * cmocka.h - what the tests of quant/ use of cmocka, for machines that have none: a failed check ends its test, a
+ * group prints TAP. No fixtures. */
 #ifndef TESTS_ARM_CMOCKA_H
 #define TESTS_ARM_CMOCKA_H
 #include <setjmp.h>
 #include <stdio.h>
 #include <string.h>
 
-struct CMUnitTest { const char *name; void (*test)(void **); };
-#define cmocka_unit_test(f) { #f, f }
+struct CMUnitTest { const char *name; void (*test)(void **); int (*setup)(void **), (*teardown)(void **); void *initial_state; };
+#define cmocka_unit_test(f) { #f, f, NULL, NULL, NULL }
 
 static jmp_buf cmocka_end;
 #define print_error(...) fprintf(stderr, __VA_ARGS__)
@@ -24,7 +24,7 @@ static inline int cmocka_run(const struct CMUnitTest *t, size_t n)
 	static volatile int failed;
 	for (i = 0; i < n; i++) {
 		volatile int bad = setjmp(cmocka_end);
-		if (!bad) t[i].test(&(void *){ NULL });
+		if (!bad) t[i].test(&(void *){ t[i].initial_state });
 		failed += bad;
 		printf("%sok %zu - %s\n", bad ? "not " : "", i + 1, t[i].name);
 	}

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * test_decode.c - every type on every instruction set decodes to the bits of portable C and of the slow path:
  * random blocks, bytes at their ends, scales zero, negative, subnormal, infinite and NaN; any number of blocks, at any
- * alignment, between guard pages. Halves: all 65536 of them, and the rounding between each two. */
+ * alignment, between guard pages. Scalars: all 65536 halves, and the rounding between each two; test_floats.c has
+ * arrays of them. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -46,20 +47,6 @@ static void check_halves(void)
 			kt_fail("rounding beside half %04x", h);
 	}
 }
-/* every half and bfloat through the vector code, as NaN payloads too; dst is compared as bits */
-static void check_all_halves(const char *isa, uint32_t type)
-{
-	static uint16_t h[65536];
-	static float got[65536];
-	for (uint32_t i = 0; i < 65536; i++) h[i] = (uint16_t)i;
-	quant_select(isa, NULL);
-	quant_decode(type, h, got, 65536);
-	for (uint32_t i = 0; i < 65536; i++) {
-		float one = type == GGU_TYPE_F16 ? quant_f16_to_f32(h[i]) : quant_bf16_to_f32(h[i]);
-		if (memcmp(&one, got + i, 4)) { kt_fail("%04x is %a, the scalar says %a", i, got[i], one); break; }
-	}
-}
-
 /* Every name of quant.h is taken or refused, and what is taken runs an instance that is there. */
 static void check_names(void)
 {
@@ -91,7 +78,6 @@ int main(int argc, char **argv)
 			kt_name("%s %s decodes", t->name, *isa);
 			for (int kind = 0; kind < KT_BLOCKS; kind++)
 				for (size_t n = 0; n <= most && !kt_failed(); n++) decode(t, *isa, n, kind);
-			if (id == GGU_TYPE_F16 || id == GGU_TYPE_BF16) check_all_halves(*isa, id);
 			kt_result();
 		}
 	}

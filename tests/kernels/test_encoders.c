@@ -45,10 +45,6 @@ static void encode(const struct ggu_type_info *t, const char *isa, size_t rows, 
 			break;
 		}
 	check_values(t, x, got, rows*cols, weights);
-	for (size_t i = 0; i < rows*cols && (t->id == GGU_TYPE_F16 || t->id == GGU_TYPE_BF16); i++) {
-		uint16_t h = t->id == GGU_TYPE_F16 ? quant_f32_to_f16(x[i]) : quant_f32_to_bf16(x[i]);
-		if (memcmp(&h, got + 2*i, 2)) kt_fail("%a becomes unlike the scalar's %04x", x[i], h);
-	}
 	kt_free(x, 4*rows*cols); kt_free(want, bytes); kt_free(got, bytes);
 	if (imp) kt_free(imp, 4*cols);
 }

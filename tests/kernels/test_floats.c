@@ -56,7 +56,7 @@ static void narrow(const char *isa)
 	}
 }
 
-/* What the scalars are held against, test_kernels does for numbers; here those that are none. */
+/* What the scalars are held against, test_decode does for numbers; here those that are none. */
 static void nan_stays(void **state)
 {
 	(void)state;
