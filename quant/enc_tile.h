@@ -98,7 +98,7 @@ static inline float unit_scale(const float *x, int n)
 	_Alignas(64) int32_t lane[VL];
 	vi top = vi_dup(0x00800000);
 	uint32_t u = 0;
-	for (int i = 0; i < n; i += VL) top = vi_max(top, ((vi)vf_load(x + i) & 0x7fffffff) + 0x00800000);
+	for (int i = 0; i < n; i += VL) top = vi_max(top, (vi)(((vu)vf_load(x + i) & 0x7fffffff) + 0x00800000));
 	memcpy(lane, &top, sizeof top);
 	for (int l = 0; l < VL; l++) u = (uint32_t)lane[l] > u ? (uint32_t)lane[l] : u;
 	u = (u - 0x00800000) & 0x7f800000;
