@@ -91,21 +91,7 @@ static inline int least_error(const float *err, int n)
 	return k[best] + best;
 }
 
-/* 2^k with k the exponent of the greatest magnitude, within [2^-126, 2^126] so that its inverse is
- * normal too. Values that are not finite do not count: one more in the exponent makes them negative. n % 16 = 0. */
-static inline float unit_scale(const float *x, int n)
-{
-	_Alignas(64) int32_t lane[VL];
-	vi top = vi_dup(0x00800000);
-	uint32_t u = 0;
-	for (int i = 0; i < n; i += VL) top = vi_max(top, (vi)(((vu)vf_load(x + i) & 0x7fffffff) + 0x00800000));
-	memcpy(lane, &top, sizeof top);
-	for (int l = 0; l < VL; l++) u = (uint32_t)lane[l] > u ? (uint32_t)lane[l] : u;
-	u = (u - 0x00800000) & 0x7f800000;
-	return u < 0x00800000 ? 0x1p-126f : u > 0x7e800000 ? 0x1p126f : bits_float(u);
-}
-
-/* dst[e][l] = src[l][e]*gain[l], squares of four by four: n % 4 = 0 */
+/* dst[e][l] = src[l][e], squares of four by four: n % 4 = 0 */
 typedef float quad __attribute__((vector_size(16), may_alias));
 #ifdef __clang__
 #define QUAD_SHUFFLE(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
@@ -115,12 +101,12 @@ typedef int32_t quad_index __attribute__((vector_size(16)));
 #endif
 static inline quad quad_load(const float *p) { quad r; memcpy(&r, p, sizeof r); return r; }
 static inline void quad_store(float *p, quad a) { memcpy(p, &a, sizeof a); }
-static inline void transpose(float (*dst)[LANES], const float *const *src, const float *gain, int n)
+static inline void transpose(float (*dst)[LANES], const float *const *src, int n)
 {
 	for (int l = 0; l < LANES; l += 4)
 		for (int e = 0; e < n; e += 4) {
-			quad a = quad_load(src[l] + e)*gain[l], b = quad_load(src[l + 1] + e)*gain[l + 1];
-			quad c = quad_load(src[l + 2] + e)*gain[l + 2], d = quad_load(src[l + 3] + e)*gain[l + 3];
+			quad a = quad_load(src[l] + e), b = quad_load(src[l + 1] + e);
+			quad c = quad_load(src[l + 2] + e), d = quad_load(src[l + 3] + e);
 			quad ab = QUAD_SHUFFLE(a, b, 0, 4, 1, 5), cd = QUAD_SHUFFLE(c, d, 0, 4, 1, 5);
 			quad AB = QUAD_SHUFFLE(a, b, 2, 6, 3, 7), CD = QUAD_SHUFFLE(c, d, 2, 6, 3, 7);
 			quad_store(dst[e] + l, QUAD_SHUFFLE(ab, cd, 0, 1, 4, 5));
@@ -183,14 +169,11 @@ static inline void put_bits(uint8_t *dst, const uint8_t *code, int n, int bit)
  * to the letter costs more than it gains (ENCODERS.md). It is a floor too: no column counts for nothing. */
 static inline void tile_weights(float (*w)[LANES], const float *const *imp, float gain, int n)
 {
-	float same[LANES];
-	for (int l = 0; l < LANES; l++) same[l] = gain;
-	transpose(w, imp, same, n);
+	transpose(w, imp, n);
 	for (int e = 0; e < n; e++)
 		for (int o = 0; o < LANES; o += VL) {
-			vf a = vf_load(&w[e][o]), far = vf_dup(1e9f);
-			a = v_sel(v_lt(a, far), a + 0.2f, far);
-			vf_store(&w[e][o], v_sel(v_gt(vf_load(&w[e][o]), vf_dup(0)), a, vf_dup(0.2f)));
+			vf a = vf_load(&w[e][o])*gain, far = vf_dup(1e9f), b = v_sel(v_lt(a, far), a + 0.2f, far);
+			vf_store(&w[e][o], v_sel(v_gt(a, vf_dup(0)), b, vf_dup(0.2f)));
 		}
 }
 /* What brings the mean importance of a row to 1; 0 if there is none to speak of. */
@@ -202,8 +185,36 @@ static inline float importance_gain(const float *imp, size_t cols)
 	return g < 1e38 ? (float)g : 1e38f;
 }
 
+/* Brings each unit into its power of two: 2^k with k the exponent of its greatest magnitude, within [2^-126, 2^126] so
+ * that its inverse is normal too. Values that are not finite do not count: one more in the exponent makes them negative. */
+static inline void tile_scale(struct tile *t, int n, int per)
+{
+	_Alignas(64) int32_t top[LANES];
+	_Alignas(64) float scale[LANES], inverse[LANES];
+	for (int o = 0; o < LANES; o += VL) {
+		vi most = vi_dup(0x00800000);
+		for (int e = 0; e < n; e++) most = vi_max(most, (vi)(((vu)vf_load(&t->x[e][o]) & 0x7fffffff) + 0x00800000));
+		memcpy(top + o, &most, sizeof most);
+	}
+	for (int g = 0; per > 1 && g < LANES; g += per) {
+		for (int l = g + 1; l < g + per; l++) top[g] = top[l] > top[g] ? top[l] : top[g];
+		for (int l = g + 1; l < g + per; l++) top[l] = top[g];
+	}
+	for (int o = 0; o < LANES; o += VL) {
+		vi u, least = vi_dup(0x00800000), most = vi_dup(0x7e800000);
+		memcpy(&u, top + o, sizeof u);
+		u = vi_max((u - 0x00800000) & 0x7f800000, least);
+		u = vi_sel(vi_lt(u, most), u, most);
+		vf_store(scale + o, (vf)u);
+		vf_store(inverse + o, (vf)(0x7f000000 - u));
+	}
+	for (int g = 0; g < LANES; g += per) t->scale[g/per] = scale[g];
+	for (int e = 0; e < n; e++)
+		for (int o = 0; o < LANES; o += VL) vf_store(&t->x[e][o], vf_load(&t->x[e][o])*vf_load(inverse + o));
+}
+
 /* The units of a matrix, taken down the columns of blocks, so that importances, transposed once, serve
- * every row: row and col are those of the next one. */
+ * every row; straight on, as one long row, if there are none. row and col are those of the next unit. */
 struct walk { size_t rows, n_cols, row, col; };
 /* Fills the tile with the next units and returns their number. n: elements of a sub-block; per: sub-blocks
  * of a unit. col: whose importances a unit's lanes hold; block: where a unit's block belongs; w: t->w or t->imp. */
@@ -212,18 +223,15 @@ static inline int tile_fill(struct tile *t, struct walk *p, int n, int per, size
 {
 	static const float nothing[32];         /* for lanes without work, soon fitted */
 	const float *from[LANES], *weigh[LANES];
-	float inverse[LANES];
 	int size = n*per, units = LANES/per, got = 0;
 	size_t nb = p->n_cols/(size_t)size;
 	bool stale = false;
 	for (int h = 0; h < units; h++) {
 		bool some = p->col < nb;
 		const float *src = some ? x + p->row*p->n_cols + p->col*(size_t)size : nothing;
-		t->scale[h] = some ? unit_scale(src, size) : 1;
 		for (int l = h*per; l < (h + 1)*per; l++) {
 			from[l] = some ? src + (l - h*per)*n : nothing;
 			weigh[l] = imp && some ? imp + p->col*(size_t)size + (l - h*per)*n : nothing;
-			inverse[l] = 1/t->scale[h];
 		}
 		if (!some) continue;
 		stale |= col[h] != p->col;
@@ -232,7 +240,9 @@ static inline int tile_fill(struct tile *t, struct walk *p, int n, int per, size
 		got++;
 		if (++p->row == p->rows) p->row = 0, p->col++;
 	}
-	if (got) transpose(t->x, from, inverse, n);
+	if (!got) return 0;
+	transpose(t->x, from, n);
+	tile_scale(t, n, per);
 	if (imp && stale) tile_weights(w, weigh, gain, n);
 	return got;
 }
@@ -274,7 +284,7 @@ static void enc_##name(void *dst, const float *x, const float *imp, size_t rows,
 	struct name *out = dst; \
 	struct tile t; \
 	struct fitted f; \
-	struct walk p = { rows, rows ? cols : 0, 0, 0 }; \
+	struct walk p = { imp ? rows : 1, imp ? rows ? cols : 0 : rows*cols, 0, 0 }; \
 	size_t col[LANES], block[LANES]; \
 	float gain = imp ? importance_gain(imp, cols) : 0; \
 	int row = level - 1, got; \
