@@ -101,6 +101,53 @@ is "vectors stay" "$(of b.gguf blk.0.ffn_norm.weight) $(of b.gguf z.bias)" "f32 
 ok "unknown metadata stay" sh -c 'gguf-info --json b.gguf | grep -q "\"vendor.key\": *\"hello\""'
 not_ok "nothing is said of shards" 1 sh -c 'gguf-info --json b.gguf | grep -q "split\."'
 ok "file type" sh -c 'gguf-info --json b.gguf | grep -q "\"general.file_type\": *15"'
+# rows of 96, 288, 40 and 8: what every recipe falls back to for the first two, in any case of its name; F16 for the others
+"$mk" a.weight:f32:96x4 b.weight:f32:288x2 c.weight:f32:40x3 d.weight:f32:8x2 general.type=model >odd2.gguf
+while read -r to recipes; do
+	for r in $recipes; do
+		rest=f16
+		case $to in *f*[0-9][0-9]) rest=$to ;; esac
+		is "fall-backs of $r" "$($q -q -n "$r" odd2.gguf | sed -n 's/^..weight .* -> \([^ ]*\).*/\1/p' | tr '\n' ' ')" "$to $to $rest $rest "
+	done
+done <<-END
+	f32 F32 COPY
+	f16 F16 f16
+	bf16 BF16
+	q8_0 Q8_0 Q6_K MXFP4_MOE mxfp4_moe
+	q5_1 Q5_K_M Q5_K_S Q5_K Q5_1
+	q5_0 Q4_K_M Q4_K_S Q4_K Q5_0
+	q4_1 Q4_1
+	q4_0 Q4_0 Q3_K_L Q3_K_M Q3_K_S Q3_K Q2_K Q2_K_S TQ1_0 TQ2_0 tq2_0 Q2_0 Q1_0
+	iq4_nl IQ4_NL IQ4_XS IQ3_M IQ3_S IQ3_XS IQ3_XXS IQ2_M IQ2_S IQ2_XS iq2_xs Iq2_Xxs IQ1_M IQ1_S
+	mxfp4 NVFP4
+END
+ok "fall-backs can be made" $q -q -o b.gguf IQ1_S odd2.gguf
+not_ok "a wish that does not fit is refused" 2 $q -o x.gguf --tensor-type '^a=q4_K' Q8_0 odd2.gguf
+
+# types that need a matrix
+"$mk" blk.0.attn_q.weight:f32:256x4 output.weight:f32:256x4 token_embd.weight:f32:256x4 >small.gguf
+for r in IQ1_S IQ1_M IQ2_XXS IQ2_XS IQ2_S IQ2_M IQ3_XXS IQ3_XS Q2_K_S; do
+	$q -o - "$r" small.gguf >x.out 2>err
+	is "$r without a matrix: exit 2, nothing written, the tensor named" "$? $(wc -c <x.out | tr -d ' ') $(grep -c 'attn_q.weight: .* needs an importance matrix' err)" "2 0 1"
+	[ $r = IQ3_XS ] || not_ok "$r --pure without a matrix" 2 $q --pure -o x.gguf "$r" small.gguf
+done
+ok "IQ3_XS --pure is IQ3_S, which needs none" $q -q --pure -o b.gguf IQ3_XS small.gguf
+for r in Q2_K IQ3_S IQ3_M IQ4_XS IQ4_NL TQ1_0 Q3_K_S; do ok "$r needs none" $q -q -o b.gguf "$r" small.gguf; done
+not_ok "a wish that needs a matrix" 2 $q -o x.gguf --tensor-type attn_q=iq2_s Q8_0 small.gguf
+im() { "$mk" general.type=imatrix imatrix.chunk_count=1 imatrix.chunk_size=512 "$1.in_sum2:f32:$2:square" "$1.counts:f32:1:one" >im.gguf; }
+im blk.0.attn_q.weight 256
+ok "with one" $q -q -i im.gguf -o b.gguf IQ2_XS small.gguf
+ok "pure with one, embedding and output left out of it" $q -q -i im.gguf --pure -o b.gguf IQ1_S small.gguf
+ok "it says what the matrix lacks" sh -c "$q -i im.gguf -o b.gguf Q4_K_M small.gguf 2>&1 | grep -q 'nothing about these tensors (1), .*: output.weight'"
+im blk.1.attn_q.weight 256
+$q -i im.gguf IQ2_XS small.gguf >x.out 2>err
+is "a matrix without a tensor that needs it: exit 2, nothing written, the tensor named" "$? $(wc -c <x.out | tr -d ' ') $(grep -c 'nothing about blk.0.attn_q.weight' err)" "2 0 1"
+ok "a matrix without it, for a type that can do without" $q -i im.gguf -o b.gguf Q4_K_M small.gguf
+im blk.0.attn_q.weight 128
+$q -i im.gguf Q4_K_M small.gguf >x.out 2>err
+is "a matrix of another size: exit 2, nothing written, the tensor named" "$? $(wc -c <x.out | tr -d ' ') $(grep -c 'blk.0.attn_q.weight' err)" "2 0 1"
+not_ok "a matrix that is a model" 2 $q -i small.gguf -o x.gguf Q4_K_M small.gguf
+
 "$mk" fine.weight:f32:256x2 bad.weight:f32:256x3:nan >nan.gguf
 not_ok "a weight that is no number" 2 $q -o x.gguf Q4_K_M nan.gguf
 ok "it is named" sh -c 'gguf-quantize -o x.gguf Q4_K_M nan.gguf 2>&1 | grep -q "bad.weight: .*row 1, column 2"'

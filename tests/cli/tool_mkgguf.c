@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * tool_mkgguf TENSOR... - a small model on standard output, for tests: NAME:TYPE:NE0xNE1..[:FILL], type f32 or f16 or
- * bf16. Weights are pseudo-random, the same every time; FILL is nan (one weight, in row 1, column 2), huge or zero. A
- * tensor of 0 dimensions cannot be made. With KEY=VALUE as an argument the metadata gets a string, with KEY=N a u32. */
+ * bf16. Weights are pseudo-random, the same every time; FILL is nan (one weight, in row 1, column 2), huge, zero, one
+ * or square (none below 0). A tensor of 0 dimensions cannot be made. With KEY=VALUE as an argument the metadata gets a string, with KEY=N a u32. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -59,7 +59,8 @@ int main(int argc, char **argv)
 			for (size_t j = 0; j < cols; j++) {
 				float v = 0;
 				for (int k = 0; k < 4; k++) { seed = seed*1664525u + 1013904223u; v += (float)(seed >> 8)*0x1p-24f - 0.5f; }
-				x[j] = strcmp(t[i].fill, "huge") == 0 ? v*1e37f : strcmp(t[i].fill, "zero") == 0 ? 0 : v*0.05f;
+				x[j] = strcmp(t[i].fill, "huge") == 0 ? v*1e37f : strcmp(t[i].fill, "zero") == 0 ? 0 :
+					strcmp(t[i].fill, "one") == 0 ? 1 : strcmp(t[i].fill, "square") == 0 ? v*v : v*0.05f;
 			}
 			if (strcmp(t[i].fill, "nan") == 0 && r == 1) x[2] = NAN;
 			quant_encode(t[i].type, x, NULL, 1, cols, 1, out);
