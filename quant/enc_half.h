@@ -40,8 +40,4 @@ static inline void put_halves(void *dst, const float *x, size_t n, vi (*half)(vf
 		memcpy(p + 2*i, &h, 2*(n - i));
 	}
 }
-static inline uint16_t f16_rounded(float f)
-{
-	return (uint16_t)half_f16(vf_dup(f))[0];
-}
 #endif

@@ -11,27 +11,41 @@ static inline void q8_0_unpack(const struct q8_0 *b, struct codes32 *c)
 #endif
 #ifdef QUANT_ENCODER
 
-/* The format's one rounding, as ggml's: d = max|x|/127, q = x/d to the nearest, halves away from zero, with d
+/* The format's one rounding, as ggml's: d = max|x|/127, q = x*(1/d) to the nearest, halves away from zero, with d
  * as it was before f16 took it. Adding the float below 0.5 and cutting does that: with 0.5 itself the float
  * below 0.5 would become 1. */
 static void enc_q8_0(void *dst, const float *x, const float *imp, size_t rows, size_t cols, int level)
 {
+	enum { GROUP = 16 };            /* blocks whose scales are divided and rounded together */
 	struct q8_0 *o = dst;
+	size_t n = rows*cols/32, g;
+	float top[GROUP] = { 0 }, inverse[GROUP];
+	int32_t half[GROUP];
 	(void)imp; (void)level;
-	for (size_t b = 0; b < rows*cols/32; b++, x += 32) {
-		vf top = vf_dup(0);
-		float d, id;
-		int32_t q[32];
-		for (int e = 0; e < 32; e += VL) top = v_max(v_abs(vf_load(x + e)), top);
-		d = v_greatest(top)/127;
-		id = d != 0 ? 1/d : 0;
-		o[b].d = f16_rounded(d);
-		for (int e = 0; e < 32; e += VL) {
-			vf v = vf_load(x + e)*id, half = (vf)(((vi)v & INT32_MIN) | (vi)vf_dup(0x1.fffffep-2f));
-			vi c = v_int(v_clamp(v + half, -128, 127));
-			memcpy(q + e, &c, sizeof c);
+	for (size_t b = 0; b < n; b += g, x += 32*g, o += g) {
+		g = n - b < GROUP ? n - b : GROUP;
+		for (size_t k = 0; k < g; k++) {
+			vf most = vf_dup(0);
+			for (int e = 0; e < 32; e += VL) most = v_max(v_abs(vf_load(x + 32*k + e)), most);
+			top[k] = v_greatest(most);
 		}
-		for (int e = 0; e < 32; e++) o[b].qs[e] = (int8_t)q[e];
+		for (int k = 0; k < GROUP; k += VL) {
+			vf d = vf_load(top + k)/127;
+			vi h = half_f16(d);
+			vf_store(inverse + k, v_inverse(d));
+			memcpy(half + k, &h, sizeof h);
+		}
+		for (size_t k = 0; k < g; k++) {
+			int32_t q[32];
+			vf id = vf_dup(inverse[k]);
+			o[k].d = (uint16_t)half[k];
+			for (int e = 0; e < 32; e += VL) {
+				vf v = vf_load(x + 32*k + e)*id, up = (vf)(((vi)v & INT32_MIN) | (vi)vf_dup(0x1.fffffep-2f));
+				vi c = v_int(v_clamp(v + up, -128, 127));
+				memcpy(q + e, &c, sizeof c);
+			}
+			for (int e = 0; e < 32; e++) o[k].qs[e] = (int8_t)q[e];
+		}
 	}
 }
 #endif

@@ -8,7 +8,7 @@
 #include <string.h>
 #include "../../quant/quant.h"
 
-enum { MAX = 256 };
+enum { MAX = 4096 };
 static struct { char *name; const char *fill; uint64_t ne[4]; uint32_t n_dims, type; } t[MAX];
 
 static void die(const char *what) { fprintf(stderr, "tool_mkgguf: %s\n", what); exit(2); }
