@@ -185,6 +185,7 @@ int main(int argc, char **argv)
 	if (o.dry_run) print_plan(c, &j, ggu_writer_file_bytes(w));
 	else remake_write(&j.r, w, out, o.jobs);
 	if (fflush(stdout) || ferror(stdout)) msg_die("cannot write to standard output");
+	if (out) out_commit(out);
 	ggu_writer_free(w);
 	ggu_meta_free(meta);
 	imatrix_free(im);

@@ -173,6 +173,7 @@ int main(int argc, char **argv)
 	}
 	if (list) remake_json_total(stdout, &r.re, list, ggu_writer_file_bytes(w));
 	if (fflush(stdout) != 0 || ferror(stdout)) msg_die("cannot write to standard output");
+	if (out) out_commit(out);       /* last, so that after exit 2 there is no output */
 	ggu_writer_free(w);
 	ggu_meta_free(meta);
 	imatrix_free(im);

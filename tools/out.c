@@ -138,6 +138,7 @@ void out_wrote(struct out *o, uint64_t n)
 }
 
 int out_fd(const struct out *o) { return o->fd; }
+const char *out_name(const struct out *o) { return o->name ? o->name : "standard output"; }
 
 void out_write(struct out *o, const void *p, size_t n)
 {
@@ -145,7 +146,7 @@ void out_write(struct out *o, const void *p, size_t n)
 	while (n) {
 		ssize_t put = write(o->fd, at, n);
 		if (put < 0 && errno == EINTR) continue;
-		if (put <= 0) msg_die("%s: %s", o->name ? o->name : "standard output", put ? strerror(errno) : "nothing was written");
+		if (put <= 0) msg_die("%s: %s", out_name(o), put ? strerror(errno) : "nothing was written");
 		at += put;
 		n -= (size_t)put;
 	}

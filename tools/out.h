@@ -19,6 +19,7 @@ void out_reserve(struct out *o, uint64_t bytes);                /* full disk sho
  * sync at the end does not find everything still in memory. */
 void out_wrote(struct out *o, uint64_t n);
 int out_fd(const struct out *o);
+const char *out_name(const struct out *o);                      /* for messages */
 void out_write(struct out *o, const void *p, size_t n);         /* all of it; exits 2 if that fails */
 void out_take_stdout(struct out *o);                            /* from here on printf writes to o */
 void out_commit(struct out *o);                                 /* sync, rename, close; for stdout: check and flush */

@@ -149,6 +149,7 @@ struct run {
 	struct out *out;
 	uint64_t done;                          /* bytes of the source */
 	struct remake_table table;
+	const char *blame;                      /* file of an error */
 };
 static enum ggu_status begin(void *ctx, size_t i, struct recode_tensor *t, struct ggu_error *err)
 {
@@ -168,8 +169,10 @@ static enum ggu_status read_from(void *ctx, size_t i, uint64_t at, void *to, siz
 static enum ggu_status write_to(void *ctx, const void *p, size_t n, struct ggu_error *err)
 {
 	struct run *run = ctx;
-	out_wrote(run->out, n);         /* of the bytes before these */
-	return ggu_writer_data(run->w, p, n, err);
+	enum ggu_status s = ggu_writer_data(run->w, p, n, err);
+	out_wrote(run->out, n);
+	if (s != GGU_OK) run->blame = out_name(run->out);
+	return s;
 }
 static void end(void *ctx, size_t i, const struct recode_tensor *t, const struct recode_result *got)
 {
@@ -187,7 +190,7 @@ static void end(void *ctx, size_t i, const struct recode_tensor *t, const struct
 
 static void run_all(const struct remake *r, struct ggu_pool *pool, struct ggu_writer *w, struct out *out)
 {
-	struct run run = { .r = r, .w = w, .out = out };
+	struct run run = { .r = r, .w = w, .out = out, .blame = r->name };
 	struct recode_job job = {
 		.n = r->n, .effort = r->effort, .measure = r->verbose || r->list, .keep_non_finite = r->keep_non_finite,
 		.read_anywhere = r->read_anywhere, .ctx = &run, .begin = begin, .read = read_from, .write = write_to, .end = end,
@@ -197,7 +200,7 @@ static void run_all(const struct remake *r, struct ggu_pool *pool, struct ggu_wr
 	for (size_t i = 0; i < r->n; i++) total += r->t[i]->bytes;
 	if (r->verbose) remake_table_begin(&run.table, stderr, r, true);
 	progress_begin(r->doing, total, "B");
-	if (recode(pool, &job, &err) != GGU_OK) msg_die_error(r->name, &err);
+	if (recode(pool, &job, &err) != GGU_OK) msg_die_error(run.blame, &err);
 	progress_end();
 	if (r->verbose) remake_table_total(stderr, r, ggu_writer_file_bytes(w));
 }
@@ -220,10 +223,9 @@ void remake_write(const struct remake *r, struct ggu_writer *w, struct out *out,
 	check_matrix(r);
 	pipe_widen(out_fd(out));
 	out_reserve(out, ggu_writer_file_bytes(w));
-	if (ggu_writer_begin(w, out_fd(out), &err) != GGU_OK) msg_die_error("output", &err);
+	if (ggu_writer_begin(w, out_fd(out), &err) != GGU_OK) msg_die_error(out_name(out), &err);
 	run_all(r, pool, w, out);
-	if (ggu_writer_end(w, &err) != GGU_OK) msg_die_error("output", &err);
-	out_commit(out);
+	if (ggu_writer_end(w, &err) != GGU_OK) msg_die_error(out_name(out), &err);
 	ggu_pool_free(pool);
 	report_gaps(r);
 	free(gaps.missing);

@@ -74,6 +74,7 @@ not_ok "needs a matrix" 2 $q -o x.gguf IQ2_XXS m.gguf
 not_ok "type that does not exist" 2 $q -o x.gguf --tensor-type 'a=q9' Q4_K_M m.gguf
 not_ok "bad pattern" 2 $q -o x.gguf --tensor-type '(=q8_0' Q4_K_M m.gguf
 not_ok "onto its input" 2 $q -o m.gguf Q4_K_M m.gguf
+if [ -c /dev/full ]; then is "a full disk is told by the output's name" "$($q -o /dev/full Q4_K_M m.gguf 2>&1)" "gguf-quantize: /dev/full: write: No space left on device"; fi
 not_ok "onto its input, redirected" 2 sh -c 'gguf-quantize -o m.gguf Q4_K_M <m.gguf'
 not_ok "onto its plan" 2 $q -o plan.yaml --plan plan.yaml m.gguf
 not_ok "json and the model on standard output" 2 $q --json Q4_K_M m.gguf
@@ -154,9 +155,25 @@ ok "it is named" sh -c 'gguf-quantize -o x.gguf Q4_K_M nan.gguf 2>&1 | grep -q "
 ok "going on all the same" $q --keep-non-finite -o b.gguf Q4_K_M nan.gguf
 ok "floats keep it" $q -o b.gguf F16 nan.gguf
 not_ok "nothing under the final name, again" 1 test -e x.gguf
+# memory: 256 MiB of weights with 40 MB, of which the stacks of three threads are 24
 "$mk" blk.0.ffn_up.weight:f32:1024x65536 >big.gguf
+im blk.0.ffn_up.weight 1024
 case ${CFLAGS:-} in
 *-fsanitize*) skip "bounded memory" "a sanitizer takes its own" ;;
-*) ok "bounded memory" sh -c 'ulimit -d 60000; gguf-quantize -q -j 2 Q4_K_M <big.gguf >/dev/null' ;;
+*) for r in F32 F16 Q8_0 Q4_K_M IQ2_XXS; do
+	ok "bounded memory: $r, file to file" sh -c "ulimit -d 40000; $q -q -j 4 -i im.gguf --effort 1 -o b.gguf $r big.gguf"
+	# shellcheck disable=SC2002  # a pipe is the point
+	ok "bounded memory: $r, pipe to pipe" sh -c "ulimit -d 40000; cat big.gguf | $q -q -j 4 -i im.gguf --effort 1 $r | cmp - b.gguf"
+done ;;
 esac
+rm big.gguf
+
+# many small tensors, the same for every number of threads
+awk 'BEGIN { for (i = 0; i < 1500; i++) { print "blk." i ".attn_norm.weight:f32:" i%7*32; if (i%3 == 0) print "blk." i ".attn_q.weight:f16:64x" i%5 } }' | xargs "$mk" >many.gguf
+$q -q -j 1 -o a.gguf Q4_K_M many.gguf
+for j in 2 3 8; do
+	$q -q -j $j -o b.gguf Q4_K_M many.gguf
+	same "2000 tensors, $j threads" b.gguf a.gguf
+done
+is "none of them is lost" "$(of b.gguf 'blk.1499.attn_norm.weight')" f32
 done_testing

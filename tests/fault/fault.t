@@ -65,5 +65,15 @@ if [ -x "$BIN/gguf-quantize" ]; then
 	sed 's/^tensor [a-z0-9_]*/tensor f32/' "$SRC/tests/cli/info.gguf.txt" | "$BUILD/tests/cli/tool_gguf" >f32.gguf
 	walk_all gguf-quantize gguf-quantize -j2 -o out Q4_0 f32.gguf
 	walk_writes gguf-quantize gguf-quantize -j2 -o out Q4_0 f32.gguf
+	walk_all "gguf-quantize -v --json" gguf-quantize -v --json -j3 -o out Q8_0 f32.gguf
 fi
+# a checkpoint, cut down to two layers' worth of calls by the samples
+convert() { walk_all "gguf-convert $1" gguf-convert --no-sandbox -j2 -t "$1" -o out "$DATA/wiki-7m"; }
+convert auto
+convert q4_k_m
+walk_writes "gguf-convert q8_0" gguf-convert --no-sandbox -j2 -t q8_0 -o out "$DATA/wiki-7m"
+gguf-convert -q -o model.gguf "$DATA/wiki-7m"
+head -c 1500 "$DATA/prose/calibration.txt" >text
+walk_all gguf-imatrix gguf-imatrix --no-sandbox -j2 --ctx 32 --chunks 1 -m model.gguf -o out text
+walk_writes gguf-imatrix gguf-imatrix --no-sandbox -j2 --ctx 32 --chunks 1 -m model.gguf -o out text
 done_testing
