@@ -147,8 +147,8 @@ $(BUILD)/arm/%: $(BUILD)/arm/obj/tests/%.o $(ARM_OBJS)
 check-arm: $(ARM_TESTS) ## kernels, encoders' bytes and vector functions as AArch64 programs
 	CMOCKA_MESSAGE_OUTPUT=TAP $(PROVE) -j$(CHECK_JOBS) --timer -e '$(ARM_RUN)' $(ARM_TESTS)
 
-bench: $(BUILD)/tests/kernels/tool_bench ## speed of every type, by instruction set
-	for i in c avx2 avx512 neon; do GGUF_CPU=$$i $< || :; done
+bench: $(BUILD)/tests/kernels/tool_bench ## speed of every type on every instance beside the limits of a core; TYPES="q4_K q6_K", GGUF_CPU=avx2
+	$< $(TYPES)
 
 check-compilers: ## the same bytes from gcc and clang at -O0, -O2, -O3 and -O3 -march=native
 	sh scripts/check-compilers

@@ -1,30 +1,20 @@
 /* SPDX-License-Identifier: MIT
- * tool_bench.c - how fast each type decodes and multiplies on one instruction set.
+ * tool_bench.c - how fast each type is encoded, decoded and multiplied on each instance, and what share that is of
+ * what a core can do.
  *
- *   tool_bench [TYPE...]      GGUF_CPU chooses the instruction set
+ *   tool_bench [TYPE...]      GGUF_CPU: that instance alone
  *
- * Columns: decoding ns per weight; products with 1, 4, 32 and 512 tokens in GMAC/s, 2048 x 2048 weights; GB/s of
- * weights read with 1 token; packing ns per activation. Best of several runs in CPU time, so that a busy machine
- * matters less. Compiled for the baseline CPU on purpose: what a kernel leaves behind in the upper registers would
- * show here. Compare with the f32 row, whose limit is the machine's multiply-adds. */
+ * One thread; the best of several runs in processor time. Compiled for the baseline CPU, and kernels are called through
+ * quant.h, as programs do: what a kernel leaves behind in registers would show here. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include "../../quant/quant.h"
+#include "../lib/kerntest.h"
+#include "../lib/limits.h"
 
-enum { K = 2048, OUT = 2048, TOKENS = 512 };
-static double now(void)
-{
-	struct timespec t;
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec*1e-9;
-}
-/* seconds of the fastest run within `secs` */
-#define BEST(best, secs, run) do { \
-	best = 1e9; \
-	for (double end_ = now() + (secs), t_; now() < end_; ) { t_ = now(); run; t_ = now() - t_; if (t_ < best) best = t_; } \
-} while (0)
+enum { K = 2048, OUT = 2048, TOKENS = 256, ENC_ROWS = 32, STREAM = 128 << 20, DECODED = 64*1024 };
 
 static void *bytes(size_t n)
 {
@@ -33,42 +23,73 @@ static void *bytes(size_t n)
 	memset(p, 0, n);
 	return p;
 }
+static struct buffers { float *x, *imp, *y; uint8_t *w, *act; void *work; } b;
 
-static void bench(const struct ggu_type_info *t, void *work)
+static double encode_ns(const struct ggu_type_info *t, int effort)
 {
-	static const size_t tokens[] = { 1, 4, 32, 512 };
-	size_t row = K/t->block_weights*t->block_bytes, act_row = quant_act_bytes(t->id, K);
-	uint8_t *w = bytes(OUT*row), *act = bytes(TOKENS*act_row);
-	float *x = bytes(K*sizeof *x), *y = bytes((size_t)TOKENS*OUT*sizeof *y);
 	double s;
-	/* small codes; speed does not depend on numbers unless they are subnormal */
-	for (size_t i = 0; i < OUT*row; i++) w[i] = (uint8_t)(0x21 + i % 5);
-	for (size_t i = 0; i < K; i++) x[i] = (float)(i % 17) - 8;
-	for (size_t i = 0; i < TOKENS; i++) quant_act_pack(t->id, x, K, act + i*act_row);
-	BEST(s, 0.05, quant_decode(t->id, w, y, 64*K));
-	printf("%-8s %6.3f", t->name, s/(64*K)*1e9);
-	for (int i = 0; i < 4; i++) {
-		BEST(s, 0.2, quant_mul(t->id, tokens[i], OUT, K, w, row, act, y, OUT, work));
-		printf(" %7.1f", (double)tokens[i]*OUT*K/s*1e-9);
-		if (i == 0) printf(" %5.1f GB/s", (double)(OUT*row)/s*1e-9);
+	LIMITS_BEST(s, 0.05, quant_encode(t->id, b.x, b.imp, ENC_ROWS, K, effort, b.w));
+	return s/(ENC_ROWS*K)*1e9;
+}
+/* A share of a limit, as per cent; blanks where there is no limit. */
+static void column(const char *format, double value, double limit)
+{
+	printf(format, value);
+	if (limit > 0) printf(" %3.0f%%", 100*value/limit);
+	else printf("     ");
+}
+static void bench(const struct ggu_type_info *t, const struct limits *l)
+{
+	size_t row = K/t->block_weights*t->block_bytes, act_row = quant_act_bytes(t->id, K), rows = STREAM/row;
+	bool block = t->kind == GGU_KIND_BLOCK;
+	double s;
+	printf("%-8s", t->name);
+	for (int effort = QUANT_EFFORT_MIN; effort <= QUANT_EFFORT_MAX; effort += 4) printf(" %6.2f", quant_can_encode(t->id) ? encode_ns(t, effort) : 0);
+	for (size_t i = 0; i < rows; i += ENC_ROWS) quant_encode(t->id, b.x, b.imp, i ? 0 : ENC_ROWS, K, 1, b.w);
+	for (size_t i = ENC_ROWS*row; i < rows*row; i++) b.w[i] = b.w[i - ENC_ROWS*row];
+	LIMITS_BEST(s, 0.05, quant_decode(t->id, b.w, b.y, DECODED));
+	column("  %6.1f", 4.0*DECODED/s*1e-9, l->copy_gb);
+	for (size_t i = 0; i < TOKENS; i++) quant_act_pack(t->id, b.x + i%ENC_ROWS*K, K, b.act + i*act_row);
+	LIMITS_BEST(s, 0.1, quant_mul(t->id, 1, rows, K, b.w, row, b.act, b.y, rows, b.work));
+	column("  %6.1f", (double)(rows*row)/s*1e-9, l->read_gb);
+	LIMITS_BEST(s, 0.1, quant_mul(t->id, TOKENS, OUT, K, b.w, row, b.act, b.y, OUT, b.work));
+	column("  %6.1f", (double)TOKENS*OUT*K/s*1e-9, block ? l->int8_gmacs : l->f32_gmacs);
+	LIMITS_BEST(s, 0.02, quant_act_pack(t->id, b.x, ENC_ROWS*K, b.act));
+	printf("  %6.2f\n", s/(ENC_ROWS*K)*1e9);
+}
+static void bench_isa(const char *isa, int n_types, char **types)
+{
+	struct limits l = limits_of(isa);
+	quant_select(isa, NULL);
+	printf("\n%s: memory reads %.1f GB/s, copies in cache %.1f GB/s, int8 products %.0f GMAC/s, float products %.0f GMAC/s\n", isa, l.read_gb, l.copy_gb,
+		l.int8_gmacs, l.f32_gmacs);
+	printf("%-8s %20s  %11s  %11s  %11s  %6s\n", "", "encode, ns a weight", "decode", "1 token", "256 tokens", "pack");
+	printf("%-8s %6s %6s %6s  %6s%5s  %6s%5s  %6s%5s  %6s\n", "type", "-1", "-5", "-9", "GB/s", "copy", "GB/s", "read", "GMAC/s", "peak", "ns");
+	for (uint32_t id = 0; id < GGU_TYPE_COUNT; id++) {
+		const struct ggu_type_info *t = ggu_type_info(id);
+		bool wanted = n_types == 0;
+		for (int i = 0; t && i < n_types; i++) wanted |= !strcmp(types[i], t->name);
+		if (t && wanted && quant_can_multiply(id)) bench(t, &l);
 	}
-	BEST(s, 0.05, quant_act_pack(t->id, x, K, act));
-	printf(" %6.3f\n", s/K*1e9);
-	free(w); free(act); free(x); free(y);
 }
 
 int main(int argc, char **argv)
 {
+	const char *only = getenv("GGUF_CPU");
 	struct ggu_error err;
-	if (quant_select(getenv("GGUF_CPU"), &err)) { fprintf(stderr, "tool_bench: %s\n", err.what); return 2; }
-	void *work = bytes(quant_mul_work_bytes());
-	printf("%-8s %6s %7s %10s %7s %7s %7s %6s   %s\n", "type", "decode", "1", "", "4", "32", "512", "pack", quant_selected());
-	for (uint32_t id = 0; id < GGU_TYPE_COUNT; id++) {
-		const struct ggu_type_info *t = ggu_type_info(id);
-		int wanted = argc < 2;
-		for (int i = 1; t && i < argc; i++) wanted |= !strcmp(argv[i], t->name);
-		if (t && wanted && quant_can_multiply(id)) bench(t, work);
-	}
-	free(work);
+	if (quant_select(only, &err)) { fprintf(stderr, "tool_bench: %s\n", err.what); return 2; }
+	only = only ? quant_selected() : NULL;
+	b.x = bytes(TOKENS*K*sizeof *b.x);
+	b.imp = bytes(K*sizeof *b.imp);
+	b.w = bytes(STREAM);
+	b.act = bytes(TOKENS*K*sizeof(float)*2);
+	b.y = bytes((size_t)STREAM/32);
+	b.work = bytes(quant_mul_work_bytes());
+	kt_reseed(1);
+	for (size_t i = 0; i < TOKENS*K; i++) b.x[i] = 0.05f*kt_bell();
+	for (size_t i = 0; i < K; i++) b.imp[i] = fabsf(kt_bell()) + 0.01f;
+	for (const char *const *isa = quant_available(); *isa; isa++)
+		if (!only || !strcmp(only, *isa)) bench_isa(*isa, argc - 1, argv + 1);
+	free(b.x); free(b.imp); free(b.w); free(b.act); free(b.y); free(b.work);
 	return 0;
 }
