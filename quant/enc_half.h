@@ -8,11 +8,15 @@
 /* a where u is at least lo, else b; u and lo below 2^31 */
 static inline vi vi_from(vi u, int32_t lo, vi a, vi b) { return vi_sel(vi_lt(u, vi_dup(lo)), b, a); }
 
+/* Sums of bits wrap, so that those of a NaN, which are not used, are no overflow. */
+typedef uint32_t vu __attribute__((vector_size(4*VL), may_alias));
+
 static inline vi half_f16(vf x)
 {
 	vi u = (vi)x & 0x7fffffff, s = ((vi)x >> 16) & 0x8000, r;
 	vi sub = (vi)((vf)u + 0.5f) - 0x3f000000;       /* below 2^-14 the adder rounds at 2^-24 */
-	r = vi_from(u, 0x38800000, (u + 0xfff + ((u >> 13) & 1) - 0x38000000) >> 13, sub);
+	vi up = (vi)((vu)u + 0xfff + (((vu)u >> 13) & 1) - 0x38000000);
+	r = vi_from(u, 0x38800000, up >> 13, sub);
 	r = vi_from(u, 0x477ff000, vi_dup(0x7c00), r);
 	r = vi_from(u, 0x7f800001, ((u >> 13) & 0x3ff) | 0x7e00, r);
 	return r | s;
@@ -20,7 +24,7 @@ static inline vi half_f16(vf x)
 static inline vi half_bf16(vf x)
 {
 	vi v = (vi)x, u = v & 0x7fffffff, r = ((v >> 16) & 0xffff);
-	vi up = ((v + 0x7fff + ((v >> 16) & 1)) >> 16) & 0xffff;
+	vi up = (vi)(((vu)v + 0x7fff + (((vu)v >> 16) & 1)) >> 16);
 	return vi_from(u, 0x7f800001, r | 64, up);
 }
 /* n results of one of these */

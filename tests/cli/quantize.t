@@ -152,6 +152,11 @@ not_ok "a matrix that is a model" 2 $q -i small.gguf -o x.gguf Q4_K_M small.gguf
 "$mk" fine.weight:f32:256x2 bad.weight:f32:256x3:nan >nan.gguf
 not_ok "a weight that is no number" 2 $q -o x.gguf Q4_K_M nan.gguf
 ok "it is named" sh -c 'gguf-quantize -o x.gguf Q4_K_M nan.gguf 2>&1 | grep -q "bad.weight: .*row 1, column 2"'
+"$mk" $(for i in 1 2 3 4 5 6 7 8 9; do echo "fine$i.weight:f32:256x9 bad$i.weight:f32:256x9:nan"; done) >nans.gguf
+for j in 2 4 8 8 8; do $q -j $j Q4_K_M nans.gguf 2>&1 >/dev/null; done | sort -u >err
+is "the first is named, whatever the number of threads" "$(cat err)" "$($q -j 1 Q4_K_M nans.gguf 2>&1 >/dev/null)"
+head -c 5000000 m.gguf | $q -j 4 Q4_K_M 2>err >/dev/null
+is "a pipe that ends too early: exit 2, with the byte and the tensor" "$? $(grep -Ec 'standard input: byte 5000000: [a-z0-9._]*weight: the file ends [0-9]+ bytes too early' err)" "2 1"
 ok "going on all the same" $q --keep-non-finite -o b.gguf Q4_K_M nan.gguf
 ok "floats keep it" $q -o b.gguf F16 nan.gguf
 not_ok "nothing under the final name, again" 1 test -e x.gguf
