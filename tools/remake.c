@@ -12,58 +12,56 @@
 
 /* ---- the matrix ---- */
 
-/* A tensor's importances, [n_mat][n_in], or NULL where the matrix has none. Experts that no token reached
- * weigh all columns alike. */
-struct weights { float *w; size_t n_mat; };
-static struct { size_t n_missing, n_unseen; char *missing, *unseen; } gaps;
-
-static void note(char **list, const char *name)
+/* Names for a message, the first of them: a table shows the others. */
+enum { NAMES_MAX = 16 };
+struct names { size_t n; char *text; };
+static void note(struct names *list, const char *name)
 {
-	size_t have = *list ? strlen(*list) : 0, n = strlen(name) + 3;
-	char *p = realloc(*list, have + n), *masked = text_mask(name, strlen(name));
+	if (list->n++ >= NAMES_MAX) return;
+	size_t have = list->text ? strlen(list->text) : 0;
+	char *masked = text_mask(name, strlen(name)), *p = realloc(list->text, have + strlen(masked) + 3);
 	if (!p) msg_die("out of memory");
-	p = realloc(p, have + strlen(masked) + 3);
-	if (!p) msg_die("out of memory");
-	snprintf(p + have, strlen(masked) + 3, "%s%s", have ? ", " : "", masked);
+	sprintf(p + have, "%s%s", have ? ", " : "", masked);
 	free(masked);
-	*list = p;
+	list->text = p;
 }
+static const char *more(const struct names *list) { return list->n > NAMES_MAX ? ", ..." : ""; }
 static bool uses_importance(uint32_t type)
 {
 	return ggu_type_info(type)->kind == GGU_KIND_BLOCK && type != GGU_TYPE_Q8_0;
 }
-/* The entry for tensor i, if its new type uses one and the matrix has it. */
-static const struct imatrix_entry *entry_of(const struct remake *r, size_t i)
+/* Is tensor i made of weights whose errors a matrix could weigh? */
+static bool is_weighed(const struct remake *r, size_t i)
 {
-	const struct ggu_tensor *t = r->t[i];
-	bool uses = r->imatrix && t->type != r->choice[i].type && uses_importance(r->choice[i].type);
-	return uses ? imatrix_find(r->imatrix, t->name) : NULL;
+	return r->imatrix && r->t[i]->type != r->choice[i].type && uses_importance(r->choice[i].type);
 }
+/* Sizes agree, and nothing is missing that is needed; what else is missing is told. */
 static void check_matrix(const struct remake *r)
 {
-	if (!r->imatrix) return;
+	struct names missing = { 0, NULL };
 	for (size_t i = 0; i < r->n; i++) {
 		const struct ggu_tensor *t = r->t[i];
-		const struct imatrix_entry *e = entry_of(r, i);
-		uint32_t to = r->choice[i].type;
-		char *name = text_mask(t->name, t->name_bytes);
+		const struct imatrix_entry *e = is_weighed(r, i) ? imatrix_find(r->imatrix, t->name) : NULL;
 		if (e && (e->n_in != t->ne[0] || (e->n_mat != 1 && e->n_mat != t->ne[2]*t->ne[3])))
 			msg_die("%s: %s has %zu columns of %zu matrices, the model's tensor %llu of %llu: is it another model's?", r->imatrix_name,
-				name, e->n_in, e->n_mat, (unsigned long long)t->ne[0], (unsigned long long)(t->ne[2]*t->ne[3]));
+				t->name, e->n_in, e->n_mat, (unsigned long long)t->ne[0], (unsigned long long)(t->ne[2]*t->ne[3]));
 		/* the embedding is looked up, not multiplied: no matrix has it */
-		if (!e && to != t->type && quant_needs_importance(to) && strcmp(t->name, "token_embd.weight") != 0 && strcmp(t->name, "output.weight") != 0)
-			msg_die("%s: nothing about %s, which as %s needs it", r->imatrix_name, name, ggu_type_info(to)->name);
-		if (!e && to != t->type && uses_importance(to) && strcmp(t->name, "token_embd.weight") != 0) {
-			gaps.n_missing++;
-			note(&gaps.missing, t->name);
-		}
-		free(name);
+		if (e || !is_weighed(r, i) || strcmp(t->name, "token_embd.weight") == 0) continue;
+		if (quant_needs_importance(r->choice[i].type) && strcmp(t->name, "output.weight") != 0)
+			msg_die("%s: nothing about %s, which as %s needs it", r->imatrix_name, t->name, ggu_type_info(r->choice[i].type)->name);
+		note(&missing, t->name);
 	}
+	if (missing.n)
+		msg_warn("%s: nothing about these tensors (%zu), so that their columns weigh alike: %s%s", r->imatrix_name, missing.n, missing.text, more(&missing));
+	free(missing.text);
 }
-static enum ggu_status weights_of(const struct remake *r, size_t i, struct weights *to, struct ggu_error *err)
+/* A tensor's importances, [n_mat][n_in], or NULL where the matrix has none. Experts that no token reached
+ * weigh all columns alike, and are noted. */
+struct weights { float *w; size_t n_mat; };
+static enum ggu_status weights_of(const struct remake *r, size_t i, struct weights *to, struct names *unseen, struct ggu_error *err)
 {
 	const struct ggu_tensor *t = r->t[i];
-	const struct imatrix_entry *e = entry_of(r, i);
+	const struct imatrix_entry *e = is_weighed(r, i) ? imatrix_find(r->imatrix, t->name) : NULL;
 	size_t n_unseen = 0;
 	*to = (struct weights){ NULL, 0 };
 	if (!e) return GGU_OK;
@@ -74,18 +72,10 @@ static enum ggu_status weights_of(const struct remake *r, size_t i, struct weigh
 		if (!imatrix_importance(e, k, to->w + k*e->n_in)) n_unseen++;
 	if (n_unseen) {
 		char text[300];
-		gaps.n_unseen += n_unseen;
 		snprintf(text, sizeof text, "%zu of %zu in %s", n_unseen, e->n_mat, t->name);
-		note(&gaps.unseen, text);
+		note(unseen, text);
 	}
 	return GGU_OK;
-}
-static void report_gaps(const struct remake *m)
-{
-	if (gaps.n_missing)
-		msg_warn("%s: nothing about these tensors (%zu), so that their columns weigh alike: %s", m->imatrix_name, gaps.n_missing, gaps.missing);
-	if (gaps.n_unseen)
-		msg_warn("%s: no token reached these experts (%zu), so that their columns weigh alike: %s", m->imatrix_name, gaps.n_unseen, gaps.unseen);
 }
 
 /* ---- the output's metadata ---- */
@@ -128,18 +118,16 @@ struct ggu_meta *remake_meta(const struct remake *r, const struct ggu_meta *from
 
 void remake_report_fallbacks(const struct remake *r)
 {
-	char *list = NULL;
-	size_t n = 0;
+	struct names list = { 0, NULL };
 	for (size_t i = 0; i < r->n; i++)
 		if (r->choice[i].reason == RECIPE_FALLBACK) {
 			char text[400];
 			snprintf(text, sizeof text, "%s (%llu to a row) %s instead of %s", r->t[i]->name, (unsigned long long)r->t[i]->ne[0],
 				ggu_type_info(r->choice[i].type)->name, ggu_type_info(r->choice[i].wanted)->name);
 			note(&list, text);
-			n++;
 		}
-	if (n) msg_warn("fall-backs (%zu), where no whole number of blocks makes a row: %s", n, list);
-	free(list);
+	if (list.n) msg_warn("fall-backs (%zu), where no whole number of blocks makes a row: %s%s", list.n, list.text, more(&list));
+	free(list.text);
 }
 
 /* What the belt of recode.h works for. */
@@ -150,12 +138,14 @@ struct run {
 	uint64_t done;                          /* bytes of the source */
 	struct remake_table table;
 	const char *blame;                      /* file of an error */
+	struct names unseen;                    /* experts */
 };
 static enum ggu_status begin(void *ctx, size_t i, struct recode_tensor *t, struct ggu_error *err)
 {
-	const struct remake *r = ((struct run *)ctx)->r;
+	struct run *run = ctx;
+	const struct remake *r = run->r;
 	struct weights imp;
-	enum ggu_status s = weights_of(r, i, &imp, err);
+	enum ggu_status s = weights_of(r, i, &imp, &run->unseen, err);
 	if (s != GGU_OK) return s;
 	*t = (struct recode_tensor){ .name = r->t[i]->name, .from = r->from ? r->from[i] : r->t[i]->type, .to = r->choice[i].type,
 		.ne = r->t[i]->ne, .importance = imp.w, .n_mat = imp.n_mat };
@@ -203,12 +193,16 @@ static void run_all(const struct remake *r, struct ggu_pool *pool, struct ggu_wr
 	if (recode(pool, &job, &err) != GGU_OK) msg_die_error(run.blame, &err);
 	progress_end();
 	if (r->verbose) remake_table_total(stderr, r, ggu_writer_file_bytes(w));
+	if (run.unseen.n)
+		msg_warn("%s: no token reached these experts, so that their columns weigh alike: %s%s", r->imatrix_name, run.unseen.text, more(&run.unseen));
+	free(run.unseen.text);
 }
 
 struct ggu_writer *remake_writer(const struct remake *r, const struct ggu_meta *meta)
 {
 	struct ggu_writer *w;
 	struct ggu_error err;
+	check_matrix(r);
 	if (ggu_writer_new(&w, meta, &err) != GGU_OK) msg_die_error(r->name, &err);
 	for (size_t i = 0; i < r->n; i++)
 		if (ggu_writer_add(w, r->t[i]->name, r->t[i]->n_dims, r->t[i]->ne, r->choice[i].type, &err) != GGU_OK) msg_die_error(r->name, &err);
@@ -220,15 +214,10 @@ void remake_write(const struct remake *r, struct ggu_writer *w, struct out *out,
 	struct ggu_pool *pool = ggu_pool_new(jobs);
 	struct ggu_error err;
 	if (!pool) msg_die("out of memory");
-	check_matrix(r);
 	pipe_widen(out_fd(out));
 	out_reserve(out, ggu_writer_file_bytes(w));
 	if (ggu_writer_begin(w, out_fd(out), &err) != GGU_OK) msg_die_error(out_name(out), &err);
 	run_all(r, pool, w, out);
 	if (ggu_writer_end(w, &err) != GGU_OK) msg_die_error(out_name(out), &err);
 	ggu_pool_free(pool);
-	report_gaps(r);
-	free(gaps.missing);
-	free(gaps.unseen);
-	memset(&gaps, 0, sizeof gaps);
 }

@@ -34,9 +34,10 @@ struct remake {
 /* A copy of `from` with the keys that quantizing changes: general.file_type, general.quantization_version,
  * quantize.imatrix.* and no split.*. The caller frees. */
 struct ggu_meta *remake_meta(const struct remake *r, const struct ggu_meta *from, uint32_t file_type);
-/* A writer that knows every tensor. The caller frees. */
+/* A writer that knows every tensor. The caller frees. Refuses a matrix that is another model's or lacks what a type
+ * needs, and warns of what else it lacks. */
 struct ggu_writer *remake_writer(const struct remake *r, const struct ggu_meta *meta);
-/* The whole file to out, which the caller commits; then warns about what the matrix lacked. jobs: threads, 0: all cores. */
+/* The whole file to out, which the caller commits. jobs: threads, 0: all cores. */
 void remake_write(const struct remake *r, struct ggu_writer *w, struct out *out, int jobs);
 /* Warns of tensors that got another type than wanted. */
 void remake_report_fallbacks(const struct remake *r);

@@ -147,6 +147,12 @@ ok "a matrix without it, for a type that can do without" $q -i im.gguf -o b.gguf
 im blk.0.attn_q.weight 128
 $q -i im.gguf Q4_K_M small.gguf >x.out 2>err
 is "a matrix of another size: exit 2, nothing written, the tensor named" "$? $(wc -c <x.out | tr -d ' ') $(grep -c 'blk.0.attn_q.weight' err)" "2 0 1"
+not_ok "a matrix of another size, in a dry run" 2 $q -n -i im.gguf Q4_K_M small.gguf
+"$mk" blk.0.ffn_down_exps.weight:f32:256x3x2 >moe.gguf
+"$mk" general.type=imatrix imatrix.chunk_count=1 imatrix.chunk_size=512 blk.0.ffn_down_exps.weight.in_sum2:f32:256x2:square \
+	blk.0.ffn_down_exps.weight.counts:f32:1x2:zero >im.gguf
+is "experts that no token reached" "$($q -i im.gguf -o b.gguf IQ2_XS moe.gguf 2>&1)" \
+	"gguf-quantize: im.gguf: no token reached these experts, so that their columns weigh alike: 2 of 2 in blk.0.ffn_down_exps.weight"
 not_ok "a matrix that is a model" 2 $q -i small.gguf -o x.gguf Q4_K_M small.gguf
 
 "$mk" fine.weight:f32:256x2 bad.weight:f32:256x3:nan >nan.gguf
