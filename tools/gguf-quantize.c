@@ -16,6 +16,7 @@
 #include "out.h"
 #include "pipe.h"
 #include "remake.h"
+#include "sandbox.h"
 #include "typeplan.h"
 
 static struct {
@@ -158,6 +159,8 @@ int main(int argc, char **argv)
 	if (o.imatrix && strcmp(o.imatrix, "-") == 0) msg_die("-i wants a file");
 	if (o.json && !(list = json_array())) msg_die("out of memory");
 	if (!o.dry_run) out = out_open(o.out, true);
+	if (!o.jobs) o.jobs = ggu_cpu_count();  /* reads files, so before the sandbox */
+	sandbox_enter((char *[]){ (char *)(uintptr_t)in, (char *)(uintptr_t)o.imatrix, (char *)(uintptr_t)o.plan }, 3, o.out);
 	if (o.imatrix && imatrix_read(&im, o.imatrix, &err) != GGU_OK) msg_die_error(o.imatrix, &err);
 	open_run(&r, in, im, list);
 	if (out) refuse_inputs(out, r.in, in);
