@@ -20,7 +20,8 @@ ok "--process-output" im --chunks 1 --process-output -o p.gguf
 is "... has output.weight" "$(gguf-info --tensors p.gguf | grep -c 'output.weight.in_sum2')" 7
 
 # checkpoints: stopped after the second save, then gone on with
-im --chunks 12 --checkpoint state --every 3 -j2 -o never.gguf 2>/dev/null &
+# (by its own name: killing the subshell of a function would leave the program running)
+gguf-imatrix -m m.gguf --ctx 64 --chunks 12 --checkpoint state --every 3 -j2 -o never.gguf text 2>/dev/null &
 pid=$!
 n=0
 while [ ! -e state ] && [ $n -lt 300 ]; do sleep 0.02; n=$((n + 1)); done
