@@ -26,9 +26,9 @@ static void check_values(const struct ggu_type_info *t, const float *x, const ui
 /* weights and importance: kinds of kt_fill_floats; importances are magnitudes */
 static void encode(const struct ggu_type_info *t, const char *isa, size_t rows, size_t cols, int effort, enum kt_floats weights, int importance)
 {
-	size_t row = cols/t->block_weights*t->block_bytes, bytes = rows*row;
+	size_t row = cols/t->block_weights*t->block_bytes, bytes = rows*row, skew = kt_below(4);
 	float *x = kt_buffer(4*rows*cols), *imp = importance == NO_IMPORTANCE ? NULL : kt_buffer(4*cols);
-	uint8_t *want = kt_buffer(bytes), *got = kt_buffer(bytes);
+	uint8_t *want = kt_buffer(bytes), *got = (uint8_t *)kt_buffer(skew + bytes) + skew;
 	kt_fill_floats(x, rows*cols, weights);
 	if (imp) {
 		kt_fill_floats(imp, cols, importance);
@@ -45,7 +45,7 @@ static void encode(const struct ggu_type_info *t, const char *isa, size_t rows, 
 			break;
 		}
 	check_values(t, x, got, rows*cols, weights);
-	kt_free(x, 4*rows*cols); kt_free(want, bytes); kt_free(got, bytes);
+	kt_free(x, 4*rows*cols); kt_free(want, bytes); kt_free(got - skew, skew + bytes);
 	if (imp) kt_free(imp, 4*cols);
 }
 
