@@ -256,11 +256,11 @@ static void read_text(struct job *j, const char *name)
 	load_tokenizer(j->a.m, o.model, &j->v, &t);
 	text = load_text(name, &bytes);
 	if (tokenizer_encode(t, text, bytes, TOKENIZE_BOS | TOKENIZE_SPECIAL, &j->ids, &n, &cap, &err)) msg_die_error(load_base_name(name), &err);
+	tokenizer_free(t);
+	free(text);
 	j->windows = n/(size_t)o.ctx;
 	if (j->windows < 1) msg_die("%s: %zu tokens are less than a window of %d", load_base_name(name), n, o.ctx);
 	if (o.chunks && j->windows > (size_t)o.chunks) j->windows = (size_t)o.chunks;
-	tokenizer_free(t);
-	free(text);
 }
 
 /* Both sides speak of the same tokens. */

@@ -179,7 +179,8 @@ void kt_fill_blocks(const struct ggu_type_info *t, uint8_t *w, size_t n_blocks, 
 
 void kt_fill_floats(float *x, size_t n, enum kt_floats kind)
 {
-	static const float strange[] = { 0, -0.0f, 1e-45f, -1e-38f, 1e-30f, 3e38f, -3e38f, INFINITY, -INFINITY, NAN };
+	static const float strange[] = { 0, -0.0f, 1e-45f, -1e-38f, 1e-30f, 3e38f, -3e38f, INFINITY, -INFINITY, NAN,
+		__builtin_nanf("0x3fffff"), -__builtin_nanf("0x3fffff") };
 	float size = 1;
 	for (size_t i = 0; i < n; i++) {
 		float v = kt_uniform();

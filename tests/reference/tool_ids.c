@@ -80,39 +80,49 @@ static int published(const char *inp, const char *out, const char *got_path)
 		json_decref(want);
 	}
 	if (row < 10 || row != json_array_size(got)) { printf("%zu texts, %zu results\n", row, json_array_size(got)); bad++; }
+	json_decref(got); json_decref(texts);
+	free(text);
 	return bad > 0;
 }
 
 static int reference(char **a, int n)
 {
-	const json_t *texts = json_object_get(load(a[0]), "texts"), *rows = json_object_get(load(a[1]), "texts"), *got = load(a[3]);
+	json_t *in = load(a[0]), *out = load(a[1]), *got = load(a[3]), *row;
+	const json_t *texts = json_object_get(in, "texts"), *rows = json_object_get(out, "texts");
 	size_t i, bad = 0;
-	json_t *row;
-	if (json_array_size(rows) != json_array_size(texts) || json_array_size(got) != json_array_size(texts)) { puts("other numbers of texts"); return 1; }
-	json_array_foreach(rows, i, row) {
+	if (json_array_size(rows) != json_array_size(texts) || json_array_size(got) != json_array_size(texts)) { puts("other numbers of texts"); bad++; }
+	else json_array_foreach(rows, i, row) {
 		const char *id = json_string_value(json_object_get(row, "id"));
 		json_t *want = json_object_get(row, a[2]);
 		if (n > 4 && !strncmp(id, a[4], strlen(a[4]))) continue;
 		bad += (size_t)differ(id, json_array_get(got, i), want ? want : json_object_get(row, "ids"));
 	}
+	json_decref(in); json_decref(out); json_decref(got);
 	return bad > 0;
+}
+
+static json_t *texts_of(const char *path)
+{
+	json_t *out = json_array(), *in = load(path), *row;
+	size_t i;
+	json_array_foreach(json_object_get(in, "texts"), i, row) json_array_append(out, json_object_get(row, "text"));
+	json_decref(in);
+	return out;
 }
 
 int main(int argc, char **argv)
 {
-	json_t *out = json_array(), *row;
-	size_t i;
+	json_t *out;
 	if (argc == 5 && !strcmp(argv[1], "--published")) return published(argv[2], argv[3], argv[4]);
 	if (argc == 3 && !strcmp(argv[1], "--bytes")) {
 		unsigned byte;
 		for (const char *p = argv[2]; sscanf(p, "%2x", &byte) == 1; p += 2) putchar((int)byte);
 		return 0;
 	}
-	if (argc == 3 && !strcmp(argv[1], "--texts"))
-		json_array_foreach(json_object_get(load(argv[2]), "texts"), i, row) json_array_append(out, json_object_get(row, "text"));
+	if (argc == 3 && !strcmp(argv[1], "--texts")) out = texts_of(argv[2]);
 	else if (argc == 3 && !strcmp(argv[1], "--inputs")) out = inputs(argv[2]);
-	else if (argc >= 5) return reference(argv + 1, argc - 1);
-	else return 2;
+	else return argc >= 5 ? reference(argv + 1, argc - 1) : 2;
 	json_dumpf(out, stdout, JSON_COMPACT | JSON_ENSURE_ASCII);
+	json_decref(out);
 	return 0;
 }
