@@ -8,9 +8,6 @@
 /* a where u is at least lo, else b; u and lo below 2^31 */
 static inline vi vi_from(vi u, int32_t lo, vi a, vi b) { return vi_sel(vi_lt(u, vi_dup(lo)), b, a); }
 
-/* Sums of bits wrap, so that those of a NaN, which are not used, are no overflow. */
-typedef uint32_t vu __attribute__((vector_size(4*VL), may_alias));
-
 static inline vi half_f16(vf x)
 {
 	vi u = (vi)x & 0x7fffffff, s = ((vi)x >> 16) & 0x8000, r;

@@ -24,7 +24,7 @@
 
 typedef float   vf __attribute__((vector_size(4*VL), may_alias));
 typedef int32_t vi __attribute__((vector_size(4*VL), may_alias));
-typedef uint32_t vu __attribute__((vector_size(4*VL), may_alias));      /* where sums may wrap */
+typedef uint32_t vu __attribute__((vector_size(4*VL), may_alias));      /* where sums of bits may wrap: those of a NaN */
 
 static inline vf vf_dup(float a) { return a - (vf){0}; }        /* a - 0 keeps the sign of -0 */
 static inline vi vi_dup(int32_t a) { return a - (vi){0}; }

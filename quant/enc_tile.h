@@ -63,8 +63,8 @@ static inline float f16_near(float f)
 static inline vf v_f16(vf a, float scale)
 {
 	vf b = v_abs(a*scale), sub = (b + 0.5f) - 0.5f, r;
-	vi u = (vi)b;
-	r = (vf)((u + 0xfff + (u >> 13 & 1)) & ~0x1fff);
+	vu u = (vu)b;
+	r = (vf)((u + 0xfff + (u >> 13 & 1)) & ~0x1fffu);
 	r = v_sel(v_lt(b, vf_dup(0x1p-14f)), sub, v_min(r, vf_dup(65504)));
 	r = (vf)((vi)r | ((vi)(a*scale) & INT32_MIN));
 	return r*(1/scale);

@@ -42,8 +42,8 @@ static inline void nvfp4_tile(struct tile *t, int triples, struct fitted *f)
 		for (int i = 0; i < triples; i++) {
 			for (int j = 0; j < 3; j++) {
 				vf b = top*(1/level[i][j])*scale, r;    /* to s/2, four bits of it: steps of 2^-10 below 2^-7 */
-				vi u = (vi)b;
-				r = (vf)((u + 0x7ffff + ((u >> 20) & 1)) & ~0xfffff);
+				vu u = (vu)b;
+				r = (vf)((u + 0x7ffff + ((u >> 20) & 1)) & ~0xfffffu);
 				r = v_sel(v_lt(b, vf_dup(0x1p-7f)), v_round(v_min(b, vf_dup(1))*1024)*0x1p-10f, r);
 				k[j] = v_max(v_min(r, vf_dup(224)), vf_dup(0x1p-10f))/scale;
 			}
