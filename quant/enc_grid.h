@@ -27,6 +27,7 @@ struct grid {
 	int even;                       /* the signs of 8 weights have an even number of minuses */
 	float top, unit;                /* greatest l; D = d*unit */
 	void (*best)(const vf *a, vf *b, struct grid_word *r);
+	float lift;                     /* see tile_lift */
 };
 struct grid_effort {
 	int starts, iters;      /* first scales, alternations of each */
@@ -298,6 +299,7 @@ static inline void grid_tile(const struct grid *a, const struct grid_effort *f, 
 			}
 		}
 	}
+	for (int g = 0; g < LANES; g += per) out->d[g/per] *= tile_lift(t, a->n, g, per, -best[g/per], a->lift);
 	if (a->even) grid_victims(a, t, sign);
 	for (int e = 0; e < a->n; e++)
 		for (int l = 0; l < LANES; l++) t->q[e][l] |= (uint8_t)(sign[e][l] << 7);

@@ -15,6 +15,7 @@ struct levels {
 	float lo, hi;                   /* least and greatest level */
 	float slo, shi;                 /* least and greatest ls */
 	const float *start;             /* first scales: each maps the largest |x| to this level; see enc_affine.h */
+	float lift;                     /* see tile_lift; where a unit has one scale (levels_units) */
 };
 struct levels_effort {
 	int starts, iters;      /* first scales (even), alternations of the best of either half */
@@ -236,7 +237,7 @@ static inline void levels_units(const struct levels *a, const struct levels_effo
 	}
 	for (int l = 0; l < LANES; l++) {
 		s[l] = l%per ? s[l - 1] : f16_unit(s[l], t->scale[l/per]);
-		f->d[l/per] = s[l]*t->scale[l/per];
+		if (l%per == 0) f->d[l/per] = s[l]*t->scale[l/per]*tile_lift(t, a->n, l, per, gain[l], a->lift);
 	}
 	lv_codes(a, t, s);
 }

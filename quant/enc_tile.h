@@ -274,6 +274,22 @@ static inline void tile_prior(struct tile *t, int n, int per, float prior)
 			vf_store(&t->w[e][o], vf_load(&t->imp[e][o])*(1 + v_abs(vf_load(&t->x[e][o]))*vf_load(k + o)));
 }
 
+/* What to multiply a unit's scale by after the search, its least-squares answer explaining so much of the sum of w x x.
+ * Least squares leaves weights of few bits too small, by the part of the square that is its error; at two bits
+ * and less a model suffers more from that than from a little more error. lift: how much of it is given back. */
+static inline float tile_lift(const struct tile *t, int n, int first, int per, float explained, float lift)
+{
+	_Alignas(64) float k[LANES];
+	float xx = 0;
+	for (int o = 0; o < LANES; o += VL) {
+		vf s = vf_dup(0);
+		for (int e = 0; e < n; e++) { vf x = vf_load(&t->x[e][o]); s += vf_load(&t->w[e][o])*x*x; }
+		vf_store(k + o, s);
+	}
+	for (int l = first; l < first + per; l++) xx += k[l];
+	return xx > 0 && explained > 0 && explained < xx ? 1 + lift*((xx - explained)/xx) : 1;
+}
+
 /* The encoder of a type: enc_NAME, from its struct, the elements and number of the sub-blocks of a unit,
  * the call that fits a tile (t, f and row, the row of the type's effort table, are in scope) and pack_NAME. */
 #define ENCODER(name, N, PER, FIT) ENCODER_PRIOR(name, N, PER, 0, 0, FIT)

@@ -27,7 +27,7 @@ static inline void iq1_s_unpack(const struct iq1_s *b, struct codes256 *c)
 #ifdef QUANT_ENCODER
 
 static const struct grid iq1_s = { .n = 32, .word = 8, .base = 3, .level = { { -7, 1, 9 }, { -9, -1, 7 } }, .delta = DELTA_LANE,
-	.top = 7, .unit = 0.125f, .best = grid_best_iq1 };
+	.top = 7, .unit = 0.125f, .best = grid_best_iq1, .lift = 0.9f };
 static const struct grid_effort iq1_s_effort[] = {
 	{ .starts = 1, .iters = 1, .first = 15.0f, .step = 3.0f, .walks = 1, .reach = 0 },
 	{ .starts = 1, .iters = 1, .first = 15.0f, .step = 3.0f, .walks = 1, .reach = 0 },
