@@ -144,8 +144,9 @@ $(BUILD)/arm/%: $(BUILD)/arm/obj/tests/%.o $(ARM_OBJS)
 	@mkdir -p $(@D)
 	$(ARM_CC) -static -o $@ $^ -lm
 .PRECIOUS: $(BUILD)/arm/obj/%.o
-check-arm: $(ARM_TESTS) ## kernels, encoders' bytes and vector functions as AArch64 programs
+check-arm: all $(ARM_TESTS) $(BUILD)/arm/kernels/tool_encode ## kernels, encoders' bytes and vector functions as AArch64 programs
 	CMOCKA_MESSAGE_OUTPUT=TAP $(PROVE) -j$(CHECK_JOBS) --timer -e '$(ARM_RUN)' $(ARM_TESTS)
+	BUILD=$(abspath $(BUILD)) TOOL_ENCODE="$(ARM_RUN) $(abspath $(BUILD))/arm/kernels/tool_encode" DETERMINISM=short $(PROVE) tests/reference/determinism.t
 
 bench: $(BUILD)/tests/kernels/tool_bench ## speed of every type on every instance beside the limits of a core; TYPES="q4_K q6_K", GGUF_CPU=avx2
 	$< $(TYPES)

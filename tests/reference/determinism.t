@@ -7,6 +7,7 @@
 #
 # and say in NEWS.md what changed and why. DETERMINISM=long tries all instruction sets with all numbers of threads, and
 # the ends of the efforts; DETERMINISM=short only two settings: `make check-compilers` asks that of many builds.
+# TOOL_ENCODE names a command that runs tests/kernels/tool_encode on another machine, which must make the same blocks.
 . "$(dirname "$0")/../lib/tap.sh"
 table=$SRC/tests/reference/determinism.sha256
 long=${DETERMINISM:-}
@@ -17,7 +18,7 @@ sha() { sha256sum | cut -d' ' -f1; }
 # importances, get the first two.
 types='q6_K q5_K q4_0 q4_1 q5_0 q5_1 q8_0 q2_K q3_K q4_K iq4_nl iq4_xs iq3_s iq3_xxs iq2_s iq2_xs iq2_xxs iq1_s iq1_m tq1_0 tq2_0 q1_0 q2_0
 	mxfp4 nvfp4 f16 bf16 f32'
-tensors() { gguf-info --tensors "$1" | awk '$4 == "x" { print $1, $2 }'; }
+tensors() { gguf-info --tensors "$1" | awk '$4 == "x" { print $1, $2, $3 }'; }
 plan()
 {
 	tensors m.gguf | sort -k1,1r | awk -v types="$types" '
@@ -67,6 +68,28 @@ if [ "${RENEW:-}" ]; then
 fi
 sed '/^#/d' "$table" >"$TMP/want"
 same "the bytes are those of determinism.sha256" "$TMP/table" "$TMP/want"
+
+# Blocks of all tensors of a type, by the tool, with the matrix or without
+by_tool()       # TYPE with|without
+{
+	for name in $(tensors matrix.gguf | awk -v t="$1" '$2 == t { print $1 }'); do
+		cols=$(tensors m.gguf | awk -v n="$name" '$1 == n { print $3 }')
+		set -- "$1" "$2"
+		if [ "$2" = with ] && gguf-cat im.gguf "$name.in_sum2" >sums.f32 2>/dev/null; then
+			gguf-cat im.gguf "$name.counts" >counts.f32
+			set -- "$1" "$2" sums.f32 counts.f32
+		fi
+		# the words of the command are split on purpose
+		# shellcheck disable=SC2086
+		gguf-cat --decode m.gguf "$name" | $TOOL_ENCODE "$1" "$cols" ${3:+"$3" "$4"}
+	done
+}
+if [ "${TOOL_ENCODE:-}" ]; then
+	for t in $types; do
+		is "$t by $TOOL_ENCODE, with the matrix" "$(by_tool "$t" with | sha)" "$(sed -n "s/^$t with matrix //p" "$table")"
+		is "$t without" "$(by_tool "$t" without | sha)" "$(sed -n "s/^$t without //p" "$table")"
+	done
+fi
 
 try()   # JOBS BATCH [CPU]
 {
