@@ -187,37 +187,13 @@ static enum ggu_status arch_to_meta(struct convert *c, struct ggu_error *err)
 
 /* ---- vocabulary ---- */
 
-
-enum { MAX_EOS = 64 };
-static int64_t id_of(const struct config *c, const char *key)
-{
-	const json_t *v = json_object_get(c->text, key);
-	if (!json_is_integer(v)) v = json_object_get(c->root, key);
-	return json_is_integer(v) ? json_integer_value(v) : -1;
-}
-
-static size_t ids_of(const json_t *v, int64_t ids[MAX_EOS])
-{
-	size_t n = 0;
-	if (json_is_integer(v)) ids[n++] = json_integer_value(v);
-	for (size_t k = 0; k < json_array_size(v) && n < MAX_EOS; k++)
-		if (json_is_integer(json_array_get(v, k))) ids[n++] = json_integer_value(json_array_get(v, k));
-	return n;
-}
-
 static enum ggu_status vocab_part(struct convert *c, const char *dir, struct ggu_error *err)
 {
-	int64_t eos[MAX_EOS];
-	struct config *f = &c->config;
-	const json_t *e = json_object_get(f->text, "eos_token_id");
-	struct vocab_hints h = { .n_vocab = id_of(f, "vocab_size"), .bos_id = id_of(f, "bos_token_id"), .pad_id = id_of(f, "pad_token_id"),
-		.unk_id = id_of(f, "unk_token_id"), .arch = f->arch->name, .eos_ids = eos };
+	const json_t *own = json_object_get(c->config.text, "vocab_size"), *n = own ? own : json_object_get(c->config.root, "vocab_size");
+	struct vocab_hints h = { .n_vocab = json_is_integer(n) ? json_integer_value(n) : -1, .arch = c->config.arch->name };
 	struct vocab *v;
-	enum ggu_status s;
-	if (!e) e = json_object_get(f->root, "eos_token_id");
-	h.n_eos = ids_of(e, eos);
-	if (!h.n_eos) h.n_eos = ids_of(json_object_get(f->generation, "eos_token_id"), eos);
-	if ((s = vocab_from_dir(&v, dir, &h, err))) return s;
+	enum ggu_status s = vocab_from_dir(&v, dir, &h, err);
+	if (s) return s;
 	s = vocab_to_meta(v, c->meta, err);
 	vocab_free(v);
 	return s;

@@ -219,14 +219,21 @@ static bool read_around(struct tokenizer *t, const json_t *p, int depth)
 	return true;
 }
 
-/* The post-processor's tokens, unless the vocabulary says that none are to be added; without such a post-processor BOS
- * and EOS where the vocabulary says so. */
+static void drop(struct ids *l, int32_t id)
+{
+	size_t k = 0;
+	for (size_t i = 0; i < l->n; i++) if (l->v[i] != id) l->v[k++] = l->v[i];
+	l->n = k;
+}
+
+/* The post-processor's tokens, less BOS and EOS where the vocabulary says that they are not added; without any of them
+ * BOS and EOS where it says that they are. */
 static enum ggu_status find_around(struct tokenizer *t, struct ggu_error *err)
 {
 	const struct vocab *v = t->v;
 	if (!read_around(t, json_object_get(v->pipeline, "post_processor"), 0)) return no_memory(err);
-	if (!v->add[VOCAB_BOS]) t->before.n = 0;
-	if (!v->add[VOCAB_EOS]) t->after.n = 0;
+	if (!v->add[VOCAB_BOS]) drop(&t->before, vocab_bos(v));
+	if (!v->add[VOCAB_EOS]) drop(&t->after, vocab_eos(v));
 	if (!t->before.n && vocab_add_bos(v) && vocab_bos(v) >= 0 && !ids_add(&t->before, vocab_bos(v))) return no_memory(err);
 	if (!t->after.n && vocab_add_eos(v) && vocab_eos(v) >= 0 && !ids_add(&t->after, vocab_eos(v))) return no_memory(err);
 	return GGU_OK;

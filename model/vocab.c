@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "pretok.h"
 #include "vocab_impl.h"
 
 /* Names of special tokens in tokenizer_config.json ("bos_token") and config.json ("bos_token_id"), and their keys.
@@ -76,7 +77,7 @@ void vocab_free(struct vocab *v)
 
 enum ggu_status vocab_size(struct vocab *v, size_t n, bool scores, float score, struct ggu_error *err)
 {
-	if (n > INT32_MAX / 2) return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, "vocab_size", "%zu tokens are too many", n);
+	if (n > VOCAB_MOST) return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, "vocab_size", "%zu tokens are too many", n);
 	v->tokens = vocab_alloc(v, n*sizeof *v->tokens);
 	v->types = vocab_alloc(v, n*sizeof *v->types);
 	if (scores) v->scores = vocab_alloc(v, n*sizeof *v->scores);
@@ -177,8 +178,8 @@ bool vocab_looks_special(const char *p, size_t n)
 	static const char bar[] = "\xef\xbd\x9c";      /* U+FF5C, deepseek's */
 	for (size_t i = 0; i < sizeof words/sizeof *words; i++)
 		if (n == strlen(words[i]) && !memcmp(p, words[i], n)) return true;
-	if (n >= 4 && !memcmp(p, "<|", 2) && !memcmp(p + n - 2, "|>", 2)) return true;
-	if (n >= 8 && p[0] == '<' && !memcmp(p + 1, bar, 3) && !memcmp(p + n - 4, bar, 3) && p[n - 1] == '>') return true;
+	if (n >= 3 && !memcmp(p, "<|", 2) && !memcmp(p + n - 2, "|>", 2)) return true;
+	if (n >= 5 && p[0] == '<' && !memcmp(p + 1, bar, 3) && !memcmp(p + n - 4, bar, 3) && p[n - 1] == '>') return true;
 	return n >= 8 && !memcmp(p, "<unused", 7) && p[n - 1] == '>';
 }
 
@@ -190,31 +191,79 @@ static bool json_is_llama(const json_t *t)
 	return vocab_json_true(m, "byte_fallback") && decoder && !strcmp(decoder, "Sequence");
 }
 
-/* What llama.cpp's converter writes by architecture, beside what the files say: add_space_prefix (-1: by the files) and
- * the end-of-turn token (-1: none). */
-static const struct arch_fact { const char *arch; int add_space_prefix; int32_t eot; } arch_facts[] = {
-	{ "gemma", 0, 107 }, { "gemma2", 0, -1 }, { "gemma3", 0, -1 },
+/* What llama.cpp's converter writes by architecture, beside what the files say. -1: nothing. */
+static const struct arch_fact {
+	const char *arch;
+	size_t n_vocab;                 /* only for vocabularies of this size; 0: for all */
+	int add_space_prefix, add_bos;
+	int32_t eot;
+	bool config_prefix;             /* add_prefix_space of tokenizer_config.json is add_space_prefix */
+} arch_facts[] = {
+	{ "gemma", 0, 0, -1, 107, false }, { "gemma2", 0, 0, -1, -1, false }, { "gemma3", 0, 0, -1, -1, false },
+	{ "llama", 0, -1, -1, -1, true },
+	{ "llama", 32016, -1, -1, 32010, false },       /* CodeLlama */
+	{ "llama", 49152, -1, 0, -1, false },           /* Granite's small models, SmolLM */
+	{ "phi2", 0, -1, 0, -1, false },
 };
 
-static void apply_facts(struct vocab *v, const char *arch)
+static void apply_facts(struct vocab *v, const struct vocab_files *f)
 {
-	for (size_t i = 0; arch && i < sizeof arch_facts/sizeof *arch_facts; i++) {
-		const struct arch_fact *f = &arch_facts[i];
-		if (strcmp(f->arch, arch)) continue;
-		if (f->add_space_prefix >= 0) v->add_space_prefix = f->add_space_prefix;
-		vocab_set_special(v, VOCAB_EOT, f->eot);
+	const json_t *prefix = json_object_get(f->config, "add_prefix_space");
+	for (size_t i = 0; f->hints && f->hints->arch && i < sizeof arch_facts/sizeof *arch_facts; i++) {
+		const struct arch_fact *a = &arch_facts[i];
+		if (strcmp(a->arch, f->hints->arch) || (a->n_vocab && a->n_vocab != v->n)) continue;
+		if (a->add_space_prefix >= 0) v->add_space_prefix = a->add_space_prefix;
+		if (a->config_prefix && json_is_boolean(prefix)) v->add_space_prefix = json_is_true(prefix);
+		if (a->add_bos >= 0) vocab_set_add(v, VOCAB_BOS, a->add_bos);
+		vocab_set_special(v, VOCAB_EOT, a->eot);
 	}
 }
 
+/* A SentencePiece vocabulary whose text gets no blank in front says so, since readers take one for granted. (The peer's
+ * converter keeps silent, and then reads its own file wrongly.) */
+static enum ggu_status say_prefix(struct vocab *v, struct ggu_error *err)
+{
+	struct pretok *p;
+	TRY(pretok_new(&p, v->pipeline, err));
+	if (!pretok_adds_space(p)) v->add_space_prefix = 0;
+	pretok_free(p);
+	return GGU_OK;
+}
+
+static enum ggu_status unsupported(struct ggu_error *err, const char *file, const char *where, const char *kind)
+{
+	ggu_fail(err, GGU_ERR_UNSUPPORTED, GGU_NO_OFFSET, where, "%.60s is not supported", kind);
+	if (err) snprintf(err->file, sizeof err->file, "%s", file);
+	return GGU_ERR_UNSUPPORTED;
+}
+
+/* tokenizer.json: an older one does not name its kind; then byte-pair encoding has merges, unigram a list of pieces. */
 static enum ggu_status refuse_kind(const struct vocab_files *f, struct ggu_error *err)
 {
 	const json_t *m = json_object_get(f->tokenizer, "model");
 	const char *type = vocab_json_str(m, "type");
-	if (!type) type = json_object_get(m, "merges") ? "BPE" : "";
+	char kind[64];
+	if (!type) type = json_object_get(m, "merges") ? "BPE" : json_is_array(json_object_get(m, "vocab")) ? "Unigram" : "";
 	if (!strcmp(type, "BPE")) return GGU_OK;
-	ggu_fail(err, GGU_ERR_UNSUPPORTED, GGU_NO_OFFSET, "model.type", "tokenizer kind \"%s\" is not supported", type);
-	if (err) snprintf(err->file, sizeof err->file, "tokenizer.json");
-	return GGU_ERR_UNSUPPORTED;
+	snprintf(kind, sizeof kind, "tokenizer kind \"%.30s\"", type);
+	return unsupported(err, "tokenizer.json", "model.type", kind);
+}
+
+/* A folder without any file that we read: what else may be there that says what it is. */
+static enum ggu_status no_tokenizer(const char *dir, struct ggu_error *err)
+{
+	static const struct { const char *file, *kind; } others[] = {
+		{ "vocab.txt", "a WordPiece vocabulary" }, { "tekken.json", "Mistral's Tekken vocabulary" },
+		{ "spiece.model", "T5's SentencePiece vocabulary" }, { "sentencepiece.bpe.model", "XLM-RoBERTa's SentencePiece vocabulary" },
+	};
+	for (size_t i = 0; i < sizeof others/sizeof *others; i++) {
+		char *bytes;
+		size_t n;
+		if (vocab_read_file(dir, others[i].file, MAX_JSON, &bytes, &n, NULL)) continue;
+		free(bytes);
+		return unsupported(err, others[i].file, "", others[i].kind);
+	}
+	return ggu_fail(err, GGU_ERR_MISSING, GGU_NO_OFFSET, "", "no tokenizer.model, tokenizer.json or vocab.json with merges.txt in the folder");
 }
 
 static enum ggu_status load(struct vocab *v, struct vocab_files *f, struct ggu_error *err)
@@ -244,13 +293,12 @@ static enum ggu_status load(struct vocab *v, struct vocab_files *f, struct ggu_e
 		TRY(vocab_load_json(v, f, err));
 	} else {
 		s = vocab_load_merges_txt(v, f, err);
-		if (s == GGU_ERR_MISSING)
-			return ggu_fail(err, s, GGU_NO_OFFSET, "", "no tokenizer.model, tokenizer.json or vocab.json with merges.txt in the folder");
-		if (s) return s;
+		if (s) return s == GGU_ERR_MISSING ? no_tokenizer(f->dir, err) : s;
 		TRY(vocab_guess_pre(v, err));
 	}
 	TRY(vocab_load_specials(v, f, err));
-	apply_facts(v, f->hints ? f->hints->arch : NULL);
+	if (!strcmp(v->model, "llama")) TRY(say_prefix(v, err));
+	apply_facts(v, f);
 	if (!v->pre && !strcmp(v->model, "gpt2")) {
 		const char *pre = NULL;
 		TRY(vocab_find_pre(v, &pre, err));

@@ -11,16 +11,16 @@ enum vocab_token_type {         /* tokenizer.ggml.token_type */
 	VOCAB_NORMAL = 1, VOCAB_UNKNOWN, VOCAB_CONTROL, VOCAB_USER_DEFINED, VOCAB_UNUSED, VOCAB_BYTE
 };
 struct vocab;
-/* What config.json says; the converter fills it. -1 and NULL: not given. */
+/* What the folder's own files do not say to a tokenizer. */
 struct vocab_hints {
-	int64_t n_vocab;                        /* embedding rows; more than the tokenizer has: padded "[PAD<id>]" */
-	const int64_t *eos_ids; size_t n_eos;   /* eos_token_id of config.json / generation_config.json */
-	int64_t bos_id, pad_id, unk_id;
-	const char *arch;                       /* general.architecture: tokenizer.ggml.model is keyed by it for a few */
+	int64_t n_vocab;                        /* embedding rows; more than the tokenizer has: padded "[PAD<id>]"; -1: unknown */
+	const char *arch;                       /* general.architecture, which a few facts are keyed by; NULL: unknown */
 };
-/* tokenizer.json, tokenizer.model, tokenizer_config.json, added_tokens.json, special_tokens_map.json,
- * vocab.json, merges.txt, chat_template.jinja / .json of the folder. Which file wins follows llama.cpp's converter. */
+/* Of the folder: tokenizer.json, tokenizer.model, vocab.json with merges.txt, tokenizer_config.json, added_tokens.json,
+ * chat_template.jinja and .json, and the ids of special tokens in config.json. Which file wins follows llama.cpp's
+ * converter. GGU_ERR_UNSUPPORTED: a tokenizer of another kind. err names the file. The caller frees *v. */
 enum ggu_status vocab_from_dir(struct vocab **v, const char *dir, const struct vocab_hints *h, struct ggu_error *err);
+/* Copies what it needs of m. Ids out of range are as if not given; arrays of the wrong kind or length are refused. */
 enum ggu_status vocab_from_meta(struct vocab **v, const struct ggu_meta *m, struct ggu_error *err);
 /* Appends every tokenizer.* key that llama.cpp's converter writes, and gguf-utils.tokenizer. */
 enum ggu_status vocab_to_meta(const struct vocab *v, struct ggu_meta *m, struct ggu_error *err);

@@ -19,6 +19,9 @@
 
 #define TRY(x) do { enum ggu_status try_status = (x); if (try_status) return try_status; } while (0)
 
+/* A folder's files name ids, not bytes, so a limit has to be set: 16 times the largest vocabulary known. */
+enum { VOCAB_MOST = 1 << 22 };
+
 enum vocab_special {            /* rows of vocab_special_names */
 	VOCAB_BOS, VOCAB_EOS, VOCAB_UNK, VOCAB_SEP, VOCAB_PAD, VOCAB_MASK, VOCAB_EOT, VOCAB_EOM, VOCAB_N_SPECIAL
 };
@@ -65,8 +68,7 @@ void vocab_set_add(struct vocab *v, enum vocab_special which, bool on);         
 struct vocab_files {
 	const char *dir;
 	const struct vocab_hints *hints;
-	json_t *tokenizer, *config, *added, *model_config, *generation; /* tokenizer.json, tokenizer_config.json, added_tokens.json, config.json; NULL: absent */
-	json_t *spm_missing;
+	json_t *tokenizer, *config, *added, *model_config;      /* tokenizer.json, tokenizer_config.json, added_tokens.json, config.json; NULL: absent */
 };
 /* The whole file, NUL-terminated, malloc'ed. GGU_ERR_MISSING where there is none. */
 enum ggu_status vocab_read_file(const char *dir, const char *name, size_t most, char **bytes, size_t *n, struct ggu_error *err);

@@ -24,12 +24,12 @@ static enum ggu_status n_tokens(const json_t *vocab, const json_t *added, const 
 	json_t *id, *row;
 	size_t i;
 	json_object_foreach((json_t *)vocab, key, id) {
-		if (!json_is_integer(id) || json_integer_value(id) < 0 || json_integer_value(id) > 1 << 28) return bad(err, "tokenizer.json", "model.vocab", "an id is no number from 0");
+		if (!json_is_integer(id) || json_integer_value(id) < 0 || json_integer_value(id) >= VOCAB_MOST) return bad(err, "tokenizer.json", "model.vocab", "an id is no number from 0 to 4194303");
 		most = json_integer_value(id) > most ? json_integer_value(id) : most;
 	}
 	json_array_foreach(added, i, row) {
 		int64_t a = json_integer_value(json_object_get(row, "id"));
-		if (a < 0 || a > 1 << 28) return bad(err, "tokenizer.json", "added_tokens", "an id is no number from 0");
+		if (a < 0 || a >= VOCAB_MOST) return bad(err, "tokenizer.json", "added_tokens", "an id is no number from 0 to 4194303");
 		most = a > most ? a : most;
 	}
 	*n = (size_t)(most + 1);
@@ -157,10 +157,17 @@ static enum ggu_status split_merges(struct vocab *v, const char *text, size_t n,
 	return GGU_OK;
 }
 
-/* Added tokens of a folder without tokenizer.json: tokenizer_config.json's added_tokens_decoder (rows by id), then
- * what only added_tokens.json (ids by text) has. */
-static void small_files_added(const struct vocab_files *f, json_t *added)
+static void add_row(json_t *added, json_t *id, const char *text)
 {
+	json_array_append_new(added, json_pack("{s:O,s:s,s:b,s:b}", "id", id, "content", text, "special", vocab_looks_special(text, strlen(text)), "normalized", 0));
+}
+
+/* Added tokens of a folder without tokenizer.json: tokenizer_config.json's added_tokens_decoder (rows by id), then
+ * what only added_tokens.json (ids by text) has; without either the one that the classes of such folders (GPT-2's,
+ * Qwen's) take for granted. */
+static void small_files_added(const struct vocab_files *f, const json_t *vocab, json_t *added)
+{
+	static const char usual[] = "<|endoftext|>";
 	json_t *decoder = json_object_get(f->config, "added_tokens_decoder"), *row, *copy, *id;
 	const char *key;
 	json_object_foreach(decoder, key, row) {
@@ -175,8 +182,9 @@ static void small_files_added(const struct vocab_files *f, json_t *added)
 		char number[24];
 		snprintf(number, sizeof number, "%" JSON_INTEGER_FORMAT, json_integer_value(id));
 		if (json_object_get(decoder, number)) continue;
-		json_array_append_new(added, json_pack("{s:O,s:s,s:b,s:b}", "id", id, "content", key, "special", vocab_looks_special(key, strlen(key)), "normalized", 0));
+		add_row(added, id, key);
 	}
+	if (!json_array_size(added) && json_object_get(vocab, usual)) add_row(added, json_object_get(vocab, usual), usual);
 }
 
 enum ggu_status vocab_load_merges_txt(struct vocab *v, const struct vocab_files *f, struct ggu_error *err)
@@ -186,7 +194,7 @@ enum ggu_status vocab_load_merges_txt(struct vocab *v, const struct vocab_files 
 	size_t bytes, n;
 	enum ggu_status s = added ? vocab_read_json(f->dir, "vocab.json", &vocab, err) : no_memory(err);
 	if (!s) s = vocab ? vocab_read_file(f->dir, "merges.txt", 256 << 20, &text, &bytes, err) : GGU_ERR_MISSING;
-	if (!s) small_files_added(f, added);
+	if (!s) small_files_added(f, vocab, added);
 	if (!s) s = n_tokens(vocab, added, f->hints, &n, err);
 	if (!s) s = vocab_size(v, n, false, 0, err);
 	if (!s) s = fill(v, vocab, added, err);

@@ -86,32 +86,66 @@ static int64_t added_id(const struct vocab_files *f, const char *text)
 	return -1;
 }
 
-static const char *special_id_of(const json_t *step) { return vocab_json_str(json_object_get(step, "SpecialToken"), "id"); }
+/* The special texts of a folder. They are those of tokenizer_config.json, until the post-processor says otherwise. */
+struct texts {
+	const char *of[VOCAB_N_SPECIAL], *cls;
+	bool config;                    /* there is a tokenizer_config.json: without one no text becomes an id */
+};
 
-/* {"single": [...], "pair": [...]} */
-static void read_template(struct vocab *v, const json_t *p, const char *bos, const char *eos)
+static const char *special_id_of(const json_t *step) { return vocab_json_str(json_object_get(step, "SpecialToken"), "id"); }
+static bool same(const char *a, const char *b) { return a && b && !strcmp(a, b); }
+static bool is_sequence(const json_t *step, const char *name) { return same(vocab_json_str(json_object_get(step, "Sequence"), "id"), name); }
+
+/* What stands around a single text. A last token that is not the EOS of the configuration takes its place; that one
+ * becomes the end of a turn, or of a message. */
+static void read_single(struct vocab *v, const json_t *single, struct texts *t, const char **first, const char **last)
 {
-	const json_t *single = json_object_get(p, "single"), *pair = json_object_get(p, "pair");
-	size_t n = json_array_size(single), m = json_array_size(pair), a = 0;
-	const char *first = n ? special_id_of(json_array_get(single, 0)) : NULL, *last = n > 1 ? special_id_of(json_array_get(single, n - 1)) : NULL;
-	if (first && bos && !strcmp(first, bos)) vocab_set_add(v, VOCAB_BOS, true);
-	if (last && eos && !strcmp(last, eos)) vocab_set_add(v, VOCAB_EOS, true);
-	while (a < m && special_id_of(json_array_get(pair, a))) a++;
-	if (m > a + 1) vocab_set_add(v, VOCAB_SEP, special_id_of(json_array_get(pair, a + 1)) != NULL && a + 2 < m && !(bos && !strcmp(special_id_of(json_array_get(pair, a + 1)), bos)));
+	size_t n = json_array_size(single);
+	*first = n > 1 ? special_id_of(json_array_get(single, 0)) : NULL;
+	*last = n > 1 ? special_id_of(json_array_get(single, n - 1)) : NULL;
+	if (*first) {
+		if (!t->config) t->of[VOCAB_BOS] = *first;
+		vocab_set_add(v, VOCAB_BOS, same(*first, t->of[VOCAB_BOS]) || same(*first, t->cls));
+	}
+	if (*last) {
+		if (t->config && !same(*last, t->of[VOCAB_EOS])) t->of[t->of[VOCAB_EOT] ? VOCAB_EOM : VOCAB_EOT] = t->of[VOCAB_EOS];
+		t->of[VOCAB_EOS] = *last;
+		vocab_set_add(v, VOCAB_EOS, true);
+	}
 }
 
-static void read_post_processor(struct vocab *v, const json_t *p, const char *bos, const char *eos)
+/* What stands between a pair of texts. The first of one or two tokens may be the end of the first text; SEP or EOS
+ * behind that is a separator. */
+static void read_pair(struct vocab *v, const json_t *pair, struct texts *t, const char *first, const char *last)
 {
-	const char *type = vocab_json_str(p, "type");
+	size_t from = 0, to = json_array_size(pair);
+	const char *id[2];
+	bool sep = false;
+	if (to && same(special_id_of(json_array_get(pair, 0)), first)) from++;
+	if (to > from && same(special_id_of(json_array_get(pair, to - 1)), last)) to--;
+	if (to < from + 3 || !is_sequence(json_array_get(pair, from), "A") || !is_sequence(json_array_get(pair, to - 1), "B")) return;
+	id[0] = last ? NULL : special_id_of(json_array_get(pair, from + 1));
+	id[1] = to == from + 4 ? special_id_of(json_array_get(pair, from + 2)) : NULL;
+	for (int k = 0; k < 2; k++) sep |= same(id[k], t->of[VOCAB_SEP]) || same(id[k], t->of[VOCAB_EOS]);
+	vocab_set_add(v, VOCAB_SEP, sep);
+	if (sep && !t->of[VOCAB_SEP]) t->of[VOCAB_SEP] = t->of[VOCAB_EOS];
+}
+
+static void read_post_processor(struct vocab *v, const json_t *p, struct texts *t)
+{
+	const char *type = vocab_json_str(p, "type"), *first, *last;
 	size_t i;
 	json_t *step;
-	if (!type) return;
-	if (!strcmp(type, "TemplateProcessing")) read_template(v, p, bos, eos);
-	else if (!strcmp(type, "Sequence")) json_array_foreach(json_object_get(p, "processors"), i, step) read_post_processor(v, step, bos, eos);
-	else if (!strcmp(type, "RobertaProcessing") || !strcmp(type, "BertProcessing")) {
-		vocab_set_add(v, VOCAB_BOS, true);
-		vocab_set_add(v, VOCAB_EOS, true);
-		vocab_set_add(v, VOCAB_SEP, true);
+	if (same(type, "Sequence")) {           /* one level, so that nesting is no danger */
+		json_array_foreach(json_object_get(p, "processors"), i, step)
+			if (!same(vocab_json_str(step, "type"), "Sequence")) read_post_processor(v, step, t);
+	} else if (same(type, "TemplateProcessing")) {
+		read_single(v, json_object_get(p, "single"), t, &first, &last);
+		read_pair(v, json_object_get(p, "pair"), t, first, last);
+	} else if (same(type, "RobertaProcessing")) {
+		for (int k = 0; k <= VOCAB_SEP; k++) if (k != VOCAB_UNK) vocab_set_add(v, (enum vocab_special)k, true);
+		if (!t->cls) t->cls = json_string_value(json_array_get(json_object_get(p, "cls"), 0));
+		if (!t->of[VOCAB_SEP]) t->of[VOCAB_SEP] = json_string_value(json_array_get(json_object_get(p, "sep"), 0));
 	}
 }
 
@@ -127,22 +161,25 @@ static enum ggu_status add_template(struct vocab *v, const char *name, const cha
 	return GGU_OK;
 }
 
-/* chat_template.jinja, else chat_template.json, else tokenizer_config.json: a text, or a list of named ones. */
+/* tokenizer_config.json's, else chat_template.jinja, else chat_template.json: a text, or a list of named ones. */
 static enum ggu_status read_templates(struct vocab *v, const struct vocab_files *f, struct ggu_error *err)
 {
-	json_t *own = NULL, *c, *row;
+	json_t *own = NULL, *c = json_object_get(f->config, "chat_template"), *row;
 	char *text;
 	size_t n, i;
-	enum ggu_status s = vocab_read_file(f->dir, "chat_template.jinja", 16 << 20, &text, &n, err);
-	if (!s) {
-		s = add_template(v, NULL, text, err);
-		free(text);
-		return s;
+	enum ggu_status s = GGU_OK;
+	if (!c || json_is_null(c)) {
+		s = vocab_read_file(f->dir, "chat_template.jinja", 16 << 20, &text, &n, err);
+		if (!s) {
+			s = add_template(v, NULL, text, err);
+			free(text);
+			return s;
+		}
+		if (s != GGU_ERR_MISSING) return s;
+		TRY(vocab_read_json(f->dir, "chat_template.json", &own, err));
+		c = json_object_get(own, "chat_template");
+		s = GGU_OK;
 	}
-	if (s != GGU_ERR_MISSING) return s;
-	TRY(vocab_read_json(f->dir, "chat_template.json", &own, err));
-	c = json_object_get(own ? own : f->config, "chat_template");
-	s = GGU_OK;
 	if (json_is_string(c)) s = add_template(v, NULL, json_string_value(c), err);
 	json_array_foreach(c, i, row) {
 		const char *name = vocab_json_str(row, "name"), *t = vocab_json_str(row, "template");
@@ -152,33 +189,41 @@ static enum ggu_status read_templates(struct vocab *v, const struct vocab_files 
 	return s;
 }
 
+/* config.json's id of a special token: its own, else that of text_config. Of a list of end tokens the first. */
+static const json_t *config_id(const struct vocab_files *f, const char *key)
+{
+	const json_t *id = json_object_get(f->model_config, key);
+	if (!id || json_is_null(id)) id = json_object_get(json_object_get(f->model_config, "text_config"), key);
+	return json_is_array(id) ? json_array_get(id, 0) : id;
+}
+
 enum ggu_status vocab_load_specials(struct vocab *v, const struct vocab_files *f, struct ggu_error *err)
 {
-	const json_t *c = f->config, *model = json_object_get(f->model_config, "text_config");
-	const char *text[VOCAB_N_SPECIAL];
+	const json_t *c = f->config;
+	struct texts t = { .cls = entry_text(json_object_get(c, "cls_token")), .config = c };
 	char key[32];
 	if (v->has_scores) TRY(retype(v, f, err));
-	if (!model) model = f->model_config;
 	for (int i = 0; i <= VOCAB_MASK; i++) {
 		snprintf(key, sizeof key, "%s_token", vocab_special_names[i].name);
-		text[i] = entry_text(json_object_get(c, key));
+		t.of[i] = entry_text(json_object_get(c, key));
 	}
-	read_post_processor(v, json_object_get(f->tokenizer, "post_processor"), text[VOCAB_BOS], text[VOCAB_EOS]);
-	for (int i = 0; i <= VOCAB_MASK; i++) {
+	if (f->tokenizer) {
+		if (!t.of[VOCAB_BOS]) t.of[VOCAB_BOS] = t.cls;
+		if (!t.of[VOCAB_EOS]) t.of[VOCAB_EOS] = t.of[VOCAB_SEP];
+		read_post_processor(v, json_object_get(f->tokenizer, "post_processor"), &t);
+	}
+	for (int i = 0; i < VOCAB_N_SPECIAL; i++) {
 		const json_t *add;
 		snprintf(key, sizeof key, "add_%s_token", vocab_special_names[i].name);
 		add = json_object_get(c, key);
 		if (json_is_boolean(add) && i <= VOCAB_SEP && i != VOCAB_UNK) vocab_set_add(v, (enum vocab_special)i, json_is_true(add));
-		if (text[i]) vocab_set_special(v, (enum vocab_special)i, added_id(f, text[i]));
+		if (c && t.of[i]) vocab_set_special(v, (enum vocab_special)i, added_id(f, t.of[i]));
 	}
 	for (int i = 0; i <= VOCAB_MASK; i++) {
 		const json_t *id;
 		snprintf(key, sizeof key, "%s_token_id", vocab_special_names[i].name);
-		id = json_object_get(model, key);
+		id = config_id(f, key);
 		if (json_is_integer(id)) vocab_set_special(v, (enum vocab_special)i, json_integer_value(id));
 	}
-	/* a list of end tokens says no more than its first to llama.cpp; so does ours where nothing else names one */
-	if (v->special[VOCAB_EOS] < 0 && f->hints && f->hints->n_eos) vocab_set_special(v, VOCAB_EOS, f->hints->eos_ids[0]);
-	if (v->special[VOCAB_BOS] < 0 && f->hints) vocab_set_special(v, VOCAB_BOS, f->hints->bos_id);
 	return read_templates(v, f, err);
 }

@@ -102,7 +102,7 @@ static size_t with_added(const struct vocab_files *f, size_t n)
 	json_t *row;
 	json_array_foreach(json_object_get(f->tokenizer, "added_tokens"), i, row) {
 		json_int_t id = json_integer_value(json_object_get(row, "id"));
-		if (id >= 0 && id < 1 << 28 && (size_t)id >= n) n = (size_t)id + 1;
+		if (id >= 0 && id < VOCAB_MOST && (size_t)id >= n) n = (size_t)id + 1;
 	}
 	return n;
 }
@@ -135,6 +135,5 @@ enum ggu_status vocab_load_spm(struct vocab *v, const char *bytes, size_t n, con
 	json_object_set_new(v->pipeline, "normalizer", json_pack("{s:s,s:b,s:b,s:b}", "type", "SentencePiece", "add_dummy_prefix", o.dummy_prefix,
 		"remove_extra_whitespaces", o.remove_extra, "escape_whitespaces", o.escape));
 	json_object_set_new(v->pipeline, "model", json_pack("{s:s,s:s,s:b,s:o}", "type", "BPE", "order", "scores", "byte_fallback", o.byte_fallback, "user_defined", user));
-	if (!o.dummy_prefix) v->add_space_prefix = 0;
 	return GGU_OK;
 }

@@ -28,7 +28,7 @@ static struct vocab *open_vocab(void)
 	enum ggu_status s;
 	if (!o.model) msg_die("which vocabulary? -m MODEL is missing");
 	if (!stat(o.model, &st) && S_ISDIR(st.st_mode)) {
-		struct vocab_hints h = { .n_vocab = -1, .bos_id = -1, .pad_id = -1, .unk_id = -1 };
+		struct vocab_hints h = { .n_vocab = -1 };
 		s = vocab_from_dir(&v, o.model, &h, &err);
 	} else {
 		if (ggu_open(&f, o.model, &err)) msg_die_error(o.model, &err);

@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: MIT
  * tool_vocab - compare the tokenizer.* keys of a GGUF with those that another converter wrote.
  *
- *   tool_vocab FILE.gguf REFERENCE.json
+ *   tool_vocab FILE.gguf REFERENCE.json [KEY...]
+ *   tool_vocab --bare FILE.gguf OUT.gguf
  *
  * REFERENCE.json is of reference/tokenizers/vocab (README.md there): `kv` with key, type and value; long texts and
- * arrays as length and SHA-256 of the bytes in the file. A line for each difference; exit 1 if there is any. */
+ * arrays as length and SHA-256 of the bytes in the file. KEYs do not count. A line for each difference; exit 1 if
+ * there is any. --bare writes a file that has the keys tokenizer.* and no others. */
 #include <jansson.h>
 #include <nettle/sha2.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include "../../libgguf/ggu.h"
 
 static int n_bad;
@@ -57,27 +61,64 @@ static void compare(const struct ggu_kv *kv, const char *key, const json_t *row)
 	} else if (!ggu_kv_int(kv, 0, &v) || v != json_integer_value(want)) bad(key, "another value");
 }
 
+static int among(const char *key, char **list, int n)
+{
+	for (int i = 0; i < n; i++) if (!strcmp(key, list[i])) return 1;
+	return 0;
+}
+
+static int is_tokenizer(const struct ggu_kv *kv) { return ggu_kv_key(kv).n > 10 && !memcmp(ggu_kv_key(kv).p, "tokenizer.", 10); }
+
+static int bare(const struct ggu_meta *from, const char *path)
+{
+	struct ggu_error err;
+	struct ggu_meta *m = ggu_meta_new();
+	struct ggu_writer *w = NULL;
+	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0666), s = !m || fd < 0;
+	for (size_t i = 0; !s && i < ggu_meta_count(from); i++)
+		if (is_tokenizer(ggu_meta_at(from, i))) s = ggu_meta_set_kv(m, ggu_meta_at(from, i));
+	s = s || ggu_writer_new(&w, m, &err) || ggu_writer_begin(w, fd, &err) || ggu_writer_end(w, &err);
+	ggu_writer_free(w);
+	ggu_meta_free(m);
+	if (fd >= 0) close(fd);
+	return s ? 2 : 0;
+}
+
+/* skip: keys that are not compared, n of them */
+static void compare_all(const struct ggu_meta *m, const json_t *rows, char **skip, int n)
+{
+	size_t i, k;
+	json_t *row;
+	json_array_foreach(rows, i, row) {
+		const char *key = json_string_value(json_object_get(row, "key"));
+		const struct ggu_kv *kv = ggu_meta_find(m, key);
+		if (strncmp(key, "tokenizer.", 10) || among(key, skip, n)) continue;
+		if (kv) compare(kv, key, row);
+		else bad(key, "is missing");
+	}
+	for (i = 0; i < ggu_meta_count(m); i++) {
+		struct ggu_str key = ggu_kv_key(ggu_meta_at(m, i));
+		if (!is_tokenizer(ggu_meta_at(m, i)) || among(key.p, skip, n)) continue;
+		json_array_foreach(rows, k, row) if (!strcmp(key.p, json_string_value(json_object_get(row, "key")))) break;
+		if (k == json_array_size(rows)) bad(key.p, "only ours has it");
+	}
+}
+
 int main(int argc, char **argv)
 {
 	struct ggu_file *f;
 	struct ggu_error err;
-	json_t *root = argc == 3 ? json_load_file(argv[2], JSON_ALLOW_NUL, NULL) : NULL, *row;
-	size_t i, k;
-	if (!root || ggu_open(&f, argv[1], &err)) return 2;
-	json_array_foreach(json_object_get(root, "kv"), i, row) {
-		const char *key = json_string_value(json_object_get(row, "key"));
-		const struct ggu_kv *kv = ggu_meta_find(ggu_file_meta(f), key);
-		if (strncmp(key, "tokenizer.", 10)) continue;
-		if (kv) compare(kv, key, row);
-		else bad(key, "is missing");
+	int to_bare = argc == 4 && !strcmp(argv[1], "--bare"), status;
+	json_t *root;
+	if (argc < 3 || ggu_open(&f, argv[1 + to_bare], &err)) return 2;
+	if (to_bare) {
+		status = bare(ggu_file_meta(f), argv[3]);
+		ggu_close(f);
+		return status;
 	}
-	for (i = 0; i < ggu_meta_count(ggu_file_meta(f)); i++) {
-		struct ggu_str key = ggu_kv_key(ggu_meta_at(ggu_file_meta(f), i));
-		if (strncmp(key.p, "tokenizer.", 10)) continue;
-		json_array_foreach(json_object_get(root, "kv"), k, row) if (!strcmp(key.p, json_string_value(json_object_get(row, "key")))) break;
-		if (k == json_array_size(json_object_get(root, "kv"))) bad(key.p, "only ours has it");
-	}
+	root = json_load_file(argv[2], JSON_ALLOW_NUL, NULL);
+	if (root) compare_all(ggu_file_meta(f), json_object_get(root, "kv"), argv + 3, argc - 3);
 	ggu_close(f);
 	json_decref(root);
-	return n_bad > 0;
+	return !root ? 2 : n_bad > 0;
 }

@@ -17,7 +17,7 @@ static char path[64];
 
 static enum ggu_status load(struct vocab **v, const char *json, struct ggu_error *err)
 {
-	struct vocab_hints h = { .n_vocab = -1, .bos_id = -1, .pad_id = -1, .unk_id = -1 };
+	struct vocab_hints h = { .n_vocab = -1 };
 	FILE *f = fopen(path, "w");
 	assert_non_null(f);
 	fputs(json, f);
