@@ -236,13 +236,17 @@ static enum ggu_status find(struct pretok *p, const struct step *s, const char *
 	return ggu_fail(err, r == PCRE2_ERROR_NOMEMORY ? GGU_ERR_NOMEM : GGU_ERR_FORMAT, GGU_NO_OFFSET, "pattern", "a pattern of the tokenizer gave up on the text (code %d)", r);
 }
 
+bool pretok_is_space(int32_t c)
+{
+	return c == ' ' || (c >= 9 && c <= 13) || c == 0x85 || c == 0x2028 || c == 0x2029 || utf8proc_category(c) == UTF8PROC_CATEGORY_ZS;
+}
+
 static bool is_space(const char *p, size_t n, size_t *len)
 {
 	utf8proc_int32_t c;
 	utf8proc_ssize_t k = utf8proc_iterate((const utf8proc_uint8_t *)p, (utf8proc_ssize_t)n, &c);
 	*len = k > 0 ? (size_t)k : 1;
-	if (k <= 0) return false;
-	return c == ' ' || (c >= 9 && c <= 13) || c == 0x85 || utf8proc_category(c) == UTF8PROC_CATEGORY_ZS || c == 0x2028 || c == 0x2029;
+	return k > 0 && pretok_is_space(c);
 }
 
 static enum ggu_status replace_all(struct pretok *p, const struct step *s, const char *t, size_t n, struct buf *b, struct ggu_error *err)

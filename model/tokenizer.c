@@ -16,9 +16,10 @@ struct tokenizer {
 	const struct vocab *v;
 	struct bpe *bpe;
 	struct pretok *pre;
-	struct added *added;            /* [n_added], by first byte, then longest first */
+	struct added *added;            /* [n_added], in order of their texts */
 	size_t n_added;
 	size_t first[257];              /* added[first[b]] .. begin with byte b */
+	bool *is_added;                 /* [v->n] */
 	struct ids before, after;       /* put around a text: BOS, EOS and their kin */
 	bool byte_level, strip_start;   /* decoding */
 };
@@ -27,19 +28,46 @@ static enum ggu_status no_memory(struct ggu_error *err) { return ggu_fail(err, G
 
 /* ---- added tokens ---- */
 
-static int by_start(const void *a, const void *b)
+/* At each byte of a text as many bytes are looked at as the longest added token has. */
+enum { MAX_ADDED_BYTES = 4096 };
+
+static int same_kind(const struct added *x, const struct added *y) { return x->special == y->special && x->normalized == y->normalized && x->single_word == y->single_word; }
+
+static int by_text(const void *a, const void *b)
 {
 	const struct added *x = a, *y = b;
-	unsigned char p = (unsigned char)x->text.p[0], q = (unsigned char)y->text.p[0];
-	if (p != q) return p < q ? -1 : 1;
-	if (x->text.n != y->text.n) return x->text.n > y->text.n ? -1 : 1;
+	int c = memcmp(x->text.p, y->text.p, x->text.n < y->text.n ? x->text.n : y->text.n);
+	if (c) return c;
+	if (x->text.n != y->text.n) return x->text.n < y->text.n ? -1 : 1;
 	return (x->id > y->id) - (x->id < y->id);
+}
+
+/* In order; of equal texts that are matched alike the first id alone. */
+static void sort_added(struct tokenizer *t)
+{
+	size_t k = 0, n = t->n_added, from = 0;
+	qsort(t->added, n, sizeof *t->added, by_text);
+	for (size_t i = 0; i < n; i++) {
+		struct added *a = t->added + i;
+		size_t j = from;
+		if (k && (a->text.n != t->added[k - 1].text.n || memcmp(a->text.p, t->added[k - 1].text.p, a->text.n))) j = from = k;
+		while (j < k && !same_kind(a, t->added + j)) j++;
+		if (j < k) free(a->text.p);
+		else t->added[k++] = *a;
+	}
+	t->n_added = k;
+	k = 0;
+	for (int b = 0; b <= 256; b++) {
+		while (k < t->n_added && (unsigned char)t->added[k].text.p[0] < b) k++;
+		t->first[b] = b == 256 ? t->n_added : k;
+	}
 }
 
 static enum ggu_status add(struct tokenizer *t, const char *text, size_t n, const json_t *row, int64_t id, struct ggu_error *err)
 {
 	struct added *a = t->added + t->n_added;
 	if (!n || id < 0 || (uint64_t)id >= t->v->n) return GGU_OK;
+	t->is_added[id] = true;
 	*a = (struct added){ .id = (int32_t)id, .special = vocab_json_true(row, "special"), .normalized = vocab_json_true(row, "normalized"),
 		.lstrip = vocab_json_true(row, "lstrip"), .rstrip = vocab_json_true(row, "rstrip"), .single_word = vocab_json_true(row, "single_word") };
 	if (a->normalized) TRY(pretok_normalize(t->pre, text, n, true, &a->text, err));
@@ -49,18 +77,23 @@ static enum ggu_status add(struct tokenizer *t, const char *text, size_t n, cons
 		memcpy(a->text.p, text, n);
 		a->text.n = n;
 	}
-	if (a->text.n) t->n_added++;
-	else free(a->text.p);
-	return GGU_OK;
+	if (!a->text.n) {
+		free(a->text.p);
+		return GGU_OK;
+	}
+	t->n_added++;
+	if (a->text.n <= MAX_ADDED_BYTES) return GGU_OK;
+	return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, "added_tokens", "token %lld has %zu bytes; at most %d are matched in a text", (long long)id, a->text.n, MAX_ADDED_BYTES);
 }
 
 static enum ggu_status read_added(struct tokenizer *t, struct ggu_error *err)
 {
 	const json_t *list = json_object_get(t->v->pipeline, "added_tokens"), *user = json_object_get(json_object_get(t->v->pipeline, "model"), "user_defined");
-	size_t i, k = 0;
+	size_t i;
 	json_t *row;
 	t->added = calloc(json_array_size(list) + json_array_size(user) + 1, sizeof *t->added);
-	if (!t->added) return no_memory(err);
+	t->is_added = calloc(t->v->n + 1, sizeof *t->is_added);
+	if (!t->added || !t->is_added) return no_memory(err);
 	json_array_foreach(list, i, row) {
 		const json_t *text = json_object_get(row, "content"), *id = json_object_get(row, "id");
 		if (!json_is_string(text) || !json_is_integer(id)) return ggu_fail(err, GGU_ERR_FORMAT, GGU_NO_OFFSET, "added_tokens", "row %zu lacks content or id", i);
@@ -68,18 +101,11 @@ static enum ggu_status read_added(struct tokenizer *t, struct ggu_error *err)
 	}
 	json_array_foreach(user, i, row) {      /* SentencePiece's are matched in the normalized text, as they are */
 		int64_t id = json_is_integer(row) ? json_integer_value(row) : -1;
-		struct added *a = t->added + t->n_added;
-		if (id < 0 || (uint64_t)id >= t->v->n || !t->v->tokens[id].n) continue;
-		*a = (struct added){ .text = { malloc(t->v->tokens[id].n + 1), t->v->tokens[id].n }, .id = (int32_t)id, .normalized = true };
-		if (!a->text.p) return no_memory(err);
-		memcpy(a->text.p, t->v->tokens[id].p, a->text.n);
-		t->n_added++;
+		if (id < 0 || (uint64_t)id >= t->v->n) continue;
+		TRY(add(t, t->v->tokens[id].p, t->v->tokens[id].n, NULL, id, err));
+		if (t->n_added && t->added[t->n_added - 1].id == id) t->added[t->n_added - 1].normalized = true;
 	}
-	qsort(t->added, t->n_added, sizeof *t->added, by_start);
-	for (int b = 0; b <= 256; b++) {
-		while (k < t->n_added && (unsigned char)t->added[k].text.p[0] < b) k++;
-		t->first[b] = b == 256 ? t->n_added : k;
-	}
+	sort_added(t);
 	return GGU_OK;
 }
 
@@ -89,7 +115,6 @@ static size_t char_at(const char *p, size_t n, utf8proc_int32_t *c)
 	if (len <= 0) *c = 0xfffd;
 	return len > 0 ? (size_t)len : 1;
 }
-static bool is_space(utf8proc_int32_t c) { return c == ' ' || (c >= 9 && c <= 13) || c == 0x85 || c == 0x2028 || c == 0x2029 || utf8proc_category(c) == UTF8PROC_CATEGORY_ZS; }
 static bool is_word(utf8proc_int32_t c)
 {
 	int k = utf8proc_category(c);
@@ -103,21 +128,45 @@ static size_t last_char(const char *p, size_t at, utf8proc_int32_t *c)
 	return k;
 }
 
-/* The added token that begins at `at`, or NULL. */
-static const struct added *match(const struct tokenizer *t, const char *p, size_t n, size_t at, bool normalized, unsigned flags)
+/* What of p[n] is looked at: raw or normalized, with special tokens or without. */
+struct look { const char *p; size_t n; bool normalized; unsigned flags; };
+
+static bool fits(const struct added *a, const struct look *l, size_t at)
 {
-	unsigned char b = (unsigned char)p[at];
-	for (size_t i = t->first[b]; i < t->first[b + 1]; i++) {
-		const struct added *a = t->added + i;
-		utf8proc_int32_t c;
-		if (a->normalized != normalized || (a->special && !(flags & TOKENIZE_SPECIAL)) || a->text.n > n - at || memcmp(p + at, a->text.p, a->text.n)) continue;
-		if (a->single_word) {
-			if (at) { last_char(p, at, &c); if (is_word(c)) continue; }
-			if (at + a->text.n < n) { char_at(p + at + a->text.n, n - at - a->text.n, &c); if (is_word(c)) continue; }
-		}
-		return a;
+	utf8proc_int32_t c;
+	size_t end = at + a->text.n;
+	if (a->normalized != l->normalized || (a->special && !(l->flags & TOKENIZE_SPECIAL))) return false;
+	if (!a->single_word) return true;
+	if (at) { last_char(l->p, at, &c); if (is_word(c)) return false; }
+	if (end < l->n) { char_at(l->p + end, l->n - end, &c); if (is_word(c)) return false; }
+	return true;
+}
+
+/* The first of added[lo..hi), which agree in d bytes, whose byte d is c or more; those of d bytes have none. */
+static size_t from_byte(const struct tokenizer *t, size_t lo, size_t hi, size_t d, int c)
+{
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo)/2;
+		if ((unsigned char)t->added[mid].text.p[d] < c) lo = mid + 1;
+		else hi = mid;
 	}
-	return NULL;
+	return lo;
+}
+
+/* The longest added token that begins at `at`, or NULL: those that agree with the text are narrowed byte by byte. */
+static const struct added *match(const struct tokenizer *t, const struct look *l, size_t at)
+{
+	const unsigned char *p = (const unsigned char *)l->p + at;
+	size_t n = l->n - at, lo = t->first[*p], hi = t->first[*p + 1];
+	const struct added *best = NULL;
+	for (size_t d = 1; lo < hi; d++) {
+		bool found = false;
+		for (; lo < hi && t->added[lo].text.n == d; lo++) if (!found && fits(t->added + lo, l, at)) { best = t->added + lo; found = true; }
+		if (lo == hi || d == n) break;
+		lo = from_byte(t, lo, hi, d, p[d]);
+		hi = from_byte(t, lo, hi, d, p[d] + 1);
+	}
+	return best;
 }
 
 /* ---- encoding ---- */
@@ -135,21 +184,22 @@ typedef enum ggu_status stretch(struct encoding *e, const char *p, size_t n, boo
 /* Cuts added tokens out of p[n] and hands the stretches between to `rest`. */
 static enum ggu_status cut(struct encoding *e, const char *p, size_t n, bool first, bool normalized, stretch *rest)
 {
+	const struct look l = { p, n, normalized, e->flags };
 	size_t from = 0;
 	for (size_t at = 0; at < n; ) {
-		const struct added *a = match(e->t, p, n, at, normalized, e->flags);
+		const struct added *a = match(e->t, &l, at);
 		size_t end, left = at;
 		utf8proc_int32_t c;
 		if (!a) { at++; continue; }
 		end = at + a->text.n;
 		while (a->lstrip && left > from) {
 			size_t k = last_char(p, left, &c);
-			if (k < from || !is_space(c)) break;
+			if (k < from || !pretok_is_space(c)) break;
 			left = k;
 		}
 		while (a->rstrip && end < n) {
 			size_t len = char_at(p + end, n - end, &c);
-			if (!is_space(c)) break;
+			if (!pretok_is_space(c)) break;
 			end += len;
 		}
 		if (left > from) TRY(rest(e, p + from, left - from, first && !from));
@@ -279,6 +329,7 @@ void tokenizer_free(struct tokenizer *t)
 	if (!t) return;
 	for (size_t i = 0; i < t->n_added; i++) free(t->added[i].text.p);
 	free(t->added);
+	free(t->is_added);
 	free(t->before.v);
 	free(t->after.v);
 	bpe_free(t->bpe);
@@ -288,19 +339,13 @@ void tokenizer_free(struct tokenizer *t)
 
 /* ---- decoding ---- */
 
-static const struct added *added_of(const struct tokenizer *t, int32_t id)
-{
-	for (size_t i = 0; i < t->n_added; i++) if (t->added[i].id == id) return t->added + i;
-	return NULL;
-}
-
 /* The bytes of one token into to[], which has room for its text. */
 static size_t token_bytes(const struct tokenizer *t, int32_t id, char *to)
 {
 	struct ggu_str s = vocab_token(t->v, id);
 	enum vocab_token_type type = vocab_token_type(t->v, id);
 	size_t n = 0;
-	if (t->byte_level && type == VOCAB_NORMAL && !added_of(t, id)) {
+	if (t->byte_level && type == VOCAB_NORMAL && !t->is_added[id]) {
 		for (size_t i = 0; i < s.n; ) {
 			utf8proc_int32_t c;
 			size_t len = char_at(s.p + i, s.n - i, &c);

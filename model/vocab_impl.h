@@ -79,6 +79,8 @@ enum ggu_status vocab_load_json(struct vocab *v, const struct vocab_files *f, st
 enum ggu_status vocab_load_merges_txt(struct vocab *v, const struct vocab_files *f, struct ggu_error *err);
 /* Special tokens, add_*_token and chat templates as the peer's converter finds them. */
 enum ggu_status vocab_load_specials(struct vocab *v, const struct vocab_files *f, struct ggu_error *err);
+/* A list of added tokens: control tokens are special, user-defined ones are not. NULL: out of memory. */
+json_t *vocab_added_by_type(const struct vocab *v);
 bool vocab_looks_special(const char *text, size_t n);
 
 /* tokenizer.ggml.pre of a folder: by the hash of the test string's ids, else by the shape of the pre-tokenizer;

@@ -106,13 +106,8 @@ static enum ggu_status get_numbers(struct vocab *v, const struct ggu_meta *m, st
 /* SentencePiece as tokenizer.ggml.* says it: user-defined tokens first, a blank in front unless told otherwise. */
 static enum ggu_status spm_pipeline(struct vocab *v, bool prefix)
 {
-	json_t *user = json_array(), *added = json_array();
-	for (size_t i = 0; i < v->n; i++) {
-		if (v->types[i] == VOCAB_USER_DEFINED || v->types[i] == VOCAB_CONTROL)
-			json_array_append_new(added, json_pack("{s:I,s:s%,s:b,s:b}", "id", (json_int_t)i, "content", v->tokens[i].p, v->tokens[i].n,
-				"special", v->types[i] == VOCAB_CONTROL, "normalized", 0));
-	}
-	json_object_set_new(v->pipeline, "added_tokens", added);
+	json_t *user = json_array();
+	json_object_set_new(v->pipeline, "added_tokens", vocab_added_by_type(v));
 	json_object_set_new(v->pipeline, "normalizer", json_pack("{s:s,s:b,s:b,s:b}", "type", "SentencePiece", "add_dummy_prefix", prefix,
 		"remove_extra_whitespaces", 0, "escape_whitespaces", 1));
 	json_object_set_new(v->pipeline, "model", json_pack("{s:s,s:s,s:b,s:o}", "type", "BPE", "order", "scores", "byte_fallback", 1, "user_defined", user));

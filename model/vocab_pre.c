@@ -156,14 +156,8 @@ enum ggu_status vocab_guess_pre(struct vocab *v, struct ggu_error *err)
 enum ggu_status vocab_pipeline_from_pre(struct vocab *v, const char *pre, struct ggu_error *err)
 {
 	const struct shape *s = shape_named(pre);
-	json_t *added;
 	if (!s) return ggu_fail(err, GGU_ERR_UNSUPPORTED, GGU_NO_OFFSET, "tokenizer.ggml.pre", "pre-tokenizer '%.60s' is not known", pre);
-	added = json_array();
-	for (size_t i = 0; i < v->n; i++)
-		if (v->types[i] == VOCAB_USER_DEFINED || v->types[i] == VOCAB_CONTROL)
-			json_array_append_new(added, json_pack("{s:I,s:s%,s:b,s:b}", "id", (json_int_t)i, "content", v->tokens[i].p, v->tokens[i].n,
-				"special", v->types[i] == VOCAB_CONTROL, "normalized", 0));
-	json_object_set_new(v->pipeline, "added_tokens", added);
+	json_object_set_new(v->pipeline, "added_tokens", vocab_added_by_type(v));
 	take_shape(v, s);
 	return GGU_OK;
 }

@@ -40,8 +40,8 @@ static void forget_piece(struct vocab *v, json_int_t id)
 		}
 }
 
-/* Tokens that the small files add to a SentencePiece vocabulary; they join the pipeline's added_tokens unless
- * tokenizer.json has its own list. */
+/* Tokens that the small files add to a SentencePiece vocabulary. The pipeline's added tokens are tokenizer.json's; without
+ * one those of added_tokens_decoder; without that, whatever is a control token or was added. */
 static enum ggu_status retype(struct vocab *v, const struct vocab_files *f, struct ggu_error *err)
 {
 	json_t *list = json_array(), *decoder = json_object_get(f->config, "added_tokens_decoder"), *row;
@@ -51,7 +51,6 @@ static enum ggu_status retype(struct vocab *v, const struct vocab_files *f, stru
 		json_int_t id = json_is_integer(row) ? json_integer_value(row) : -1;
 		if (id >= 0 && (size_t)id < v->n) {
 			TRY(set_token(v, (size_t)id, key, VOCAB_USER_DEFINED, err));
-			if (!decoder) json_array_append_new(list, json_pack("{s:I,s:s,s:b,s:b}", "id", id, "content", key, "special", 0, "normalized", 0));
 		}
 	}
 	json_object_foreach(decoder, key, row) {
@@ -67,9 +66,23 @@ static enum ggu_status retype(struct vocab *v, const struct vocab_files *f, stru
 		json_object_set_new(copy, "id", json_integer(id));
 		json_array_append_new(list, copy);
 	}
+	if (!decoder) {
+		json_decref(list);
+		list = vocab_added_by_type(v);
+	}
 	if (f->tokenizer) json_decref(list);
 	else json_object_set_new(v->pipeline, "added_tokens", list);
 	return GGU_OK;
+}
+
+json_t *vocab_added_by_type(const struct vocab *v)
+{
+	json_t *list = json_array();
+	for (size_t i = 0; list && i < v->n; i++)
+		if (v->types[i] == VOCAB_USER_DEFINED || v->types[i] == VOCAB_CONTROL)
+			json_array_append_new(list, json_pack("{s:I,s:s%,s:b,s:b}", "id", (json_int_t)i, "content", v->tokens[i].p, v->tokens[i].n,
+				"special", v->types[i] == VOCAB_CONTROL, "normalized", 0));
+	return list;
 }
 
 /* The text of an entry that is a string or an object with content. */

@@ -107,6 +107,7 @@ static void decode(struct tokenizer *t, const char *name, char *text, size_t n)
 		json_t *in = parse(name, text, n), *out = json_array(), *row, *x;
 		json_array_foreach(in, i, row) {
 			count = 0;
+			if (!json_is_array(row)) msg_die("%s: item %zu is no array of ids", name, i);
 			json_array_foreach(row, k, x) {
 				if (!json_is_integer(x) || json_integer_value(x) < 0 || json_integer_value(x) > INT32_MAX) msg_die("%s: item %zu: not an id", name, i);
 				ids[count++] = (int32_t)json_integer_value(x);

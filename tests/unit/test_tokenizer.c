@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * test_tokenizer.c - vocabularies that are not what they say, decoding round trips, and the streaming detokenizer.
- * Each hostile vocabulary is a folder with one file, tokenizer.json; it is refused or it works, and never crashes. */
+ * A hostile vocabulary is a folder with one file, tokenizer.json or tokenizer.model, or the metadata of a GGUF; it is
+ * refused or it works, and never crashes. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,45 +15,56 @@
 #include "../../model/tokenizer.h"
 
 static char dir[] = "/tmp/gguf-test-vocab.XXXXXX";
-static char path[64];
 
-static enum ggu_status load(struct vocab **v, const char *json, struct ggu_error *err)
+static enum ggu_status load_bytes(struct vocab **v, const char *name, const void *p, size_t n, struct ggu_error *err)
 {
 	struct vocab_hints h = { .n_vocab = -1 };
-	FILE *f = fopen(path, "w");
+	char path[64];
+	enum ggu_status s;
+	FILE *f;
+	snprintf(path, sizeof path, "%s/%s", dir, name);
+	f = fopen(path, "w");
 	assert_non_null(f);
-	fputs(json, f);
+	assert_int_equal(fwrite(p, 1, n, f), n);
 	fclose(f);
 	*v = NULL;
-	return vocab_from_dir(v, dir, &h, err);
+	s = vocab_from_dir(v, dir, &h, err);
+	unlink(path);
+	return s;
 }
+static enum ggu_status load(struct vocab **v, const char *json, struct ggu_error *err) { return load_bytes(v, "tokenizer.json", json, strlen(json), err); }
 
-/* Both ways with whatever the vocabulary is; 1 if it loads. */
-static int survives(const char *json)
+/* Both ways with whatever the vocabulary is, which is freed; 1 if it makes a tokenizer. */
+static int works(struct vocab *v)
 {
-	static const char text[] = "ab a\xff\xc3\xa4 <x> \xf0\x9f\x98\x80\0b";
+	static const char text[] = "ab a\xff\xc3\xa4 <x> \xf0\x9f\x98\x80\0b  ab";
 	struct ggu_error err = { 0 };
-	struct vocab *v;
 	struct tokenizer *t;
 	int32_t *ids = NULL;
 	size_t n = 0, cap = 0, bytes;
 	char *out;
-	int loads = 0;
-	if (load(&v, json, &err)) {
-		assert_int_not_equal(err.code, GGU_OK);
-		return 0;
-	}
+	int made = 0;
 	if (!tokenizer_new(&t, v, &err)) {
-		loads = 1;
+		made = 1;
 		if (!tokenizer_encode(t, text, sizeof text - 1, TOKENIZE_BOS | TOKENIZE_EOS | TOKENIZE_SPECIAL, &ids, &n, &cap, &err)) {
 			for (size_t i = 0; i < n; i++) assert_true(ids[i] >= 0 && (size_t)ids[i] < vocab_count(v));
 			if (!tokenizer_decode(t, ids, n, true, &out, &bytes, &err)) free(out);
 		}
+		for (int32_t id = -1; (size_t)id + 1 <= vocab_count(v) && id < 100; id++) vocab_is_end(v, id);
 		tokenizer_free(t);
-	}
+	} else assert_int_not_equal(err.code, GGU_OK);
 	free(ids);
 	vocab_free(v);
-	return loads;
+	return made;
+}
+
+static int survives(const char *json)
+{
+	struct ggu_error err = { 0 };
+	struct vocab *v;
+	if (!load(&v, json, &err)) return works(v);
+	assert_int_not_equal(err.code, GGU_OK);
+	return 0;
 }
 
 #define MODEL "\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0,\"b\":1,\"ab\":2,\"\xc4\xa0\":3},\"merges\":[\"a b\"]}"
@@ -67,6 +80,9 @@ static void hostile(void **state)
 		"{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0.5},\"merges\":[]}," BYTES "}",
 		"{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0},\"merges\":[7]}," BYTES "}",
 		"{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0},\"merges\":[[\"a\"]]}," BYTES "}",
+		"{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":4194304},\"merges\":[]}," BYTES "}",
+		"{\"model\":{\"type\":\"BPE\",\"vocab\":{\"\\ud800\":0},\"merges\":[]}," BYTES "}",
+		"{\"model\":{\"type\":\"WordPiece\",\"vocab\":{\"a\":0}}}",
 		"{" MODEL ",\"added_tokens\":[{\"id\":-5,\"content\":\"x\"}]," BYTES "}",
 		"{" MODEL ",\"added_tokens\":[{\"id\":4,\"content\":7}]," BYTES "}",
 		"{" MODEL ",\"pre_tokenizer\":{\"type\":\"Split\",\"pattern\":{\"Regex\":\"(a\"},\"behavior\":\"Isolated\",\"invert\":false}}",
@@ -95,6 +111,193 @@ static void hostile(void **state)
 	for (size_t i = 0; i < sizeof odd/sizeof *odd; i++) survives(odd[i]);
 }
 
+/* before, n times open, then shut as often */
+static char *nested(const char *before, const char *open, const char *shut, size_t n, const char *after)
+{
+	size_t size = strlen(before) + n*(strlen(open) + strlen(shut)) + strlen(after) + 1;
+	char *p = malloc(size), *q = p;
+	assert_non_null(p);
+	q += sprintf(q, "%s", before);
+	for (size_t i = 0; i < n; i++) q += sprintf(q, "%s", open);
+	for (size_t i = 0; i < n; i++) q += sprintf(q, "%s", shut);
+	sprintf(q, "%s", after);
+	return p;
+}
+
+/* Nesting, lengths and counts that a small reader would take for granted. */
+static void without_end(void **state)
+{
+	static const struct { const char *before, *open, *shut, *after; size_t n; int loads; } cases[] = {
+		{ "", "[", "]", "", 100000, 0 }, { "{\"model\":", "{\"a\":", "}", "}", 100000, 0 },
+		{ "{" MODEL ",\"pre_tokenizer\":", "{\"type\":\"Sequence\",\"pretokenizers\":[", "]}", "}", 15, 1 },
+		{ "{" MODEL ",\"pre_tokenizer\":", "{\"type\":\"Sequence\",\"pretokenizers\":[", "]}", "}", 18, 0 },
+		{ "{" MODEL ",\"normalizer\":", "{\"type\":\"Sequence\",\"normalizers\":[", "]}", "}", 500, 0 },
+		{ "{" MODEL "," BYTES ",\"post_processor\":", "{\"type\":\"Sequence\",\"processors\":[", "]}", "}", 500, 1 },
+		{ "{" MODEL ",\"decoder\":", "{\"type\":\"Sequence\",\"decoders\":[", "]}", "}", 500, 1 },
+		{ "{" MODEL ",\"normalizer\":{\"type\":\"Sequence\",\"normalizers\":[{\"type\":\"Lowercase\"}", ",{\"type\":\"NFC\"}", "", "]}}", 64, 0 },
+		{ "{" MODEL ",\"pre_tokenizer\":{\"type\":\"Sequence\",\"pretokenizers\":[{\"type\":\"Digits\"}", ",{\"type\":\"ByteLevel\",\"add_prefix_space\":true}", "", "]}}", 30, 0 },
+		{ "{" MODEL "," BYTES ",\"added_tokens\":[{\"id\":4,\"content\":\"", "a", "", "\"}]}", 4096, 1 },
+		{ "{" MODEL "," BYTES ",\"added_tokens\":[{\"id\":4,\"content\":\"", "a", "", "\"}]}", 4097, 0 },
+		{ "{" MODEL "," BYTES ",\"added_tokens\":[{\"id\":4,\"content\":\"a\"}", ",{\"id\":5,\"content\":\"a\",\"single_word\":true}", "", "]}", 20000, 1 },
+	};
+	(void)state;
+	for (size_t i = 0; i < sizeof cases/sizeof *cases; i++) {
+		char *json = nested(cases[i].before, cases[i].open, cases[i].shut, cases[i].n, cases[i].after);
+		if (survives(json) != cases[i].loads) fail_msg("case %zu: %.100s", i, json);
+		free(json);
+	}
+}
+
+/* ---- metadata of a GGUF ---- */
+
+enum { N = 8 };
+static struct ggu_meta *spm_meta(void)
+{
+	static const char *const tokens[N] = { "<unk>", "<s>", "</s>", "\xe2\x96\x81", "a", "b", "ab", "<0x0A>" };
+	static const int32_t types[N] = { VOCAB_UNKNOWN, VOCAB_CONTROL, VOCAB_CONTROL, VOCAB_NORMAL, VOCAB_NORMAL, VOCAB_NORMAL, VOCAB_NORMAL, VOCAB_BYTE };
+	static const float scores[N] = { 0, 0, 0, -3, -1, -2, -3, 0 };
+	struct ggu_meta *m = ggu_meta_new();
+	struct ggu_str list[N];
+	assert_non_null(m);
+	for (int i = 0; i < N; i++) list[i] = (struct ggu_str){ tokens[i], strlen(tokens[i]) };
+	ggu_meta_set_str(m, "tokenizer.ggml.model", "llama", 5);
+	ggu_meta_set_strs(m, "tokenizer.ggml.tokens", list, N);
+	ggu_meta_set_array(m, "tokenizer.ggml.scores", GGU_F32, scores, N);
+	ggu_meta_set_array(m, "tokenizer.ggml.token_type", GGU_I32, types, N);
+	return m;
+}
+
+static int meta_works(struct ggu_meta *m)
+{
+	struct ggu_error err = { 0 };
+	struct vocab *v;
+	int made = 0;
+	if (!vocab_from_meta(&v, m, &err)) made = works(v);
+	else assert_int_not_equal(err.code, GGU_OK);
+	ggu_meta_free(m);
+	return made;
+}
+
+static void set_text(struct ggu_meta *m, const char *key, const char *text) { ggu_meta_set_str(m, key, text, strlen(text)); }
+
+static void hostile_numbers(void **state)
+{
+	static const float odd[N] = { NAN, INFINITY, -INFINITY, NAN, NAN, -NAN, INFINITY, 0 };
+	static const int32_t types[N] = { 0, 7, -1, INT32_MIN, INT32_MAX, 5, 6, 4 };
+	static const int64_t ids[] = { -1, N, INT32_MAX, INT64_MAX, INT64_MIN };
+	static const char *const keys[] = { "tokenizer.ggml.bos_token_id", "tokenizer.ggml.eos_token_id", "tokenizer.ggml.unknown_token_id" };
+	struct ggu_meta *m;
+	(void)state;
+	assert_int_equal(meta_works(spm_meta()), 1);
+	m = spm_meta();
+	ggu_meta_set_array(m, "tokenizer.ggml.scores", GGU_F32, odd, N);
+	assert_int_equal(meta_works(m), 1);
+	m = spm_meta();
+	ggu_meta_set_array(m, "tokenizer.ggml.token_type", GGU_I32, types, N);
+	assert_int_equal(meta_works(m), 1);
+	for (size_t i = 0; i < 15; i++) {
+		m = spm_meta();
+		ggu_meta_set_int(m, keys[i%3], GGU_I64, ids[i/3]);
+		ggu_meta_set_bool(m, "tokenizer.ggml.add_bos_token", true);
+		ggu_meta_set_bool(m, "tokenizer.ggml.add_eos_token", true);
+		assert_int_equal(meta_works(m), 1);
+	}
+	m = spm_meta();
+	set_text(m, keys[0], "one");
+	ggu_meta_set_int(m, "tokenizer.ggml.add_bos_token", GGU_I32, 1);
+	assert_int_equal(meta_works(m), 1);
+	for (int n = 0; n < 2; n++) {           /* arrays of another length */
+		m = spm_meta();
+		ggu_meta_set_array(m, n ? "tokenizer.ggml.scores" : "tokenizer.ggml.token_type", n ? GGU_F32 : GGU_I32, odd, N - 1);
+		assert_int_equal(meta_works(m), 0);
+		m = spm_meta();
+		set_text(m, n ? "tokenizer.ggml.scores" : "tokenizer.ggml.token_type", "12345678");
+		assert_int_equal(meta_works(m), 0);
+	}
+	m = spm_meta();
+	ggu_meta_remove(m, "tokenizer.ggml.scores");
+	assert_int_equal(meta_works(m), 0);
+	m = spm_meta();
+	ggu_meta_set_array(m, "tokenizer.ggml.tokens", GGU_I32, types, N);
+	assert_int_equal(meta_works(m), 0);
+	m = spm_meta();
+	ggu_meta_remove(m, "tokenizer.ggml.tokens");
+	assert_int_equal(meta_works(m), 0);
+}
+
+static void hostile_texts(void **state)
+{
+	static char huge[1 << 20];
+	static const struct ggu_str bad[N] = { { "", 0 }, { "", 0 }, { "a", 1 }, { "a", 1 }, { huge, sizeof huge }, { "\0", 1 }, { "\xff\xc3", 2 }, { "<0xZZ>", 6 } };
+	static const struct ggu_str merges[] = { { "", 0 }, { " ", 1 }, { "  ", 2 }, { "a", 1 }, { "x y", 3 }, { "a  b", 4 }, { "a a", 3 }, { huge, sizeof huge }, { "a b c", 5 } };
+	static const char *const pipelines[] = { "", "{", "[]", "7", "{\"a\":\"\\udc00\"}", "{\"model\":7}", "{\"added_tokens\":[7]}" };
+	static const char *const odd[] = { "{}", "{\"added_tokens\":{}}", "{\"model\":{\"order\":\"scores\",\"user_defined\":[-1,99,\"a\",4,4]}}", "{\"model\":{\"unk_token\":\"none\",\"byte_fallback\":true}}" };
+	struct ggu_meta *m;
+	(void)state;
+	memset(huge, 'a', sizeof huge);
+	for (int gpt2 = 0; gpt2 < 2; gpt2++) {
+		m = spm_meta();
+		if (gpt2) set_text(m, "tokenizer.ggml.model", "gpt2");
+		ggu_meta_set_strs(m, "tokenizer.ggml.tokens", bad, N);
+		ggu_meta_set_strs(m, "tokenizer.ggml.merges", merges, sizeof merges/sizeof *merges);
+		assert_int_equal(meta_works(m), 1);
+	}
+	m = spm_meta();
+	ggu_meta_set_strs(m, "tokenizer.ggml.tokens", &(struct ggu_str){ huge, sizeof huge }, 1);
+	ggu_meta_set_array(m, "tokenizer.ggml.token_type", GGU_I32, &(int32_t){ VOCAB_CONTROL }, 1);
+	ggu_meta_set_array(m, "tokenizer.ggml.scores", GGU_F32, &(float){ 0 }, 1);
+	assert_int_equal(meta_works(m), 0);
+	for (size_t i = 0; i < sizeof pipelines/sizeof *pipelines + sizeof odd/sizeof *odd; i++) {
+		size_t k = sizeof pipelines/sizeof *pipelines;
+		m = spm_meta();
+		set_text(m, "gguf-utils.tokenizer", i < k ? pipelines[i] : odd[i - k]);
+		if (i >= k) assert_int_equal(meta_works(m), 1);
+		else if (meta_works(m) && i != 5) fail_msg("accepted: %s", pipelines[i]);
+	}
+	m = spm_meta();
+	set_text(m, "tokenizer.ggml.model", "gpt2");
+	set_text(m, "tokenizer.ggml.pre", "no such name");
+	assert_int_equal(meta_works(m), 0);
+	m = spm_meta();
+	set_text(m, "tokenizer.ggml.model", "bert");
+	assert_int_equal(meta_works(m), 0);
+	m = spm_meta();
+	ggu_meta_set_int(m, "tokenizer.ggml.model", GGU_I32, 1);
+	assert_int_equal(meta_works(m), 0);
+}
+
+/* ---- tokenizer.model ---- */
+
+/* SentencePiece's protobuf: pieces of one letter each, then a trainer_spec that says BPE. Every cut and every changed
+ * byte of it is refused or works. */
+static void hostile_spm(void **state)
+{
+	static const unsigned char model[] = {
+		10, 14, 10, 5, '<', 'u', 'n', 'k', '>', 21, 0, 0, 0, 0, 24, 2,          /* piece, score, type unknown */
+		10, 8, 10, 1, 'a', 21, 0, 0, 128, 191,
+		10, 10, 10, 1, 'b', 21, 0, 0, 0, 192, 24, 4,
+		10, 9, 10, 2, 'a', 'b', 21, 0, 0, 64, 192,
+		18, 2, 24, 2,                                                           /* trainer_spec.model_type */
+		26, 4, 24, 1, 32, 0,                                                    /* normalizer_spec */
+	};
+	unsigned char changed[sizeof model];
+	struct ggu_error err = { 0 };
+	struct vocab *v;
+	(void)state;
+	assert_int_equal(load_bytes(&v, "tokenizer.model", model, sizeof model, &err), GGU_OK);
+	assert_int_equal(vocab_count(v), 4);
+	assert_int_equal(works(v), 1);
+	for (size_t n = 0; n < sizeof model; n++) if (!load_bytes(&v, "tokenizer.model", model, n, &err)) works(v);
+	for (size_t i = 0; i < sizeof model; i++)
+		for (int bit = 0; bit < 8; bit++) {
+			memcpy(changed, model, sizeof model);
+			changed[i] ^= (unsigned char)(1 << bit);
+			if (!load_bytes(&v, "tokenizer.model", changed, sizeof changed, &err)) works(v);
+		}
+}
+
+/* ---- there and back ---- */
+
 /* A byte-level vocabulary of the 256 bytes, as GPT-2 writes them, and a token of half a character. */
 static void byte_vocab(char *to, size_t size)
 {
@@ -107,63 +310,139 @@ static void byte_vocab(char *to, size_t size)
 	snprintf(to + n, size - n, ",\"\\u00c3\\u00a4\":256},\"merges\":[\"\\u00c3 \\u00a4\"]}," BYTES "}");
 }
 
+/* decode(encode(text)) is the text, at once and token by token; streamed parts end between characters if it has such. */
+static void round_trip(struct tokenizer *t, const char *text, size_t whole, bool utf8)
+{
+	struct ggu_error err = { 0 };
+	int32_t *ids = NULL;
+	size_t n = 0, cap = 0, bytes, at = 0;
+	struct detokenizer *d;
+	char *out;
+	const char *part;
+	assert_int_equal(tokenizer_encode(t, text, whole, 0, &ids, &n, &cap, &err), GGU_OK);
+	assert_int_equal(tokenizer_decode(t, ids, n, true, &out, &bytes, &err), GGU_OK);
+	assert_int_equal(bytes, whole);
+	assert_memory_equal(out, text, bytes);
+	assert_int_equal(detokenizer_new(&d, t), GGU_OK);
+	for (size_t k = 0; k <= n; k++) {
+		if (k < n) assert_int_equal(detokenizer_add(d, ids[k], &part, &bytes), GGU_OK);
+		else detokenizer_end(d, &part, &bytes);
+		assert_true(bytes <= whole - at);
+		if (bytes) assert_memory_equal(part, text + at, bytes);
+		at += bytes;
+		if (utf8 && at < whole) assert_true(((unsigned char)text[at] & 0xc0) != 0x80);
+	}
+	assert_int_equal(at, whole);
+	detokenizer_free(d);
+	free(out);
+	free(ids);
+}
+
+static uint32_t seed = 2463534242u;
+static uint32_t any(uint32_t below)
+{
+	seed ^= seed << 13;
+	seed ^= seed >> 17;
+	seed ^= seed << 5;
+	return seed%below;
+}
+
+/* A character of one to four bytes; no surrogate, and not U+2581, which stands for a blank. */
+static size_t any_char(char *to)
+{
+	static const uint32_t most[] = { 0x80, 0x800, 0x10000, 0x110000 };
+	uint32_t c = any(most[any(4)]);
+	if (c >= 0xd800 && c < 0xe000) c -= 0x800;
+	if (c == 0x2581) c = ' ';
+	if (c < 0x80) { to[0] = (char)c; return 1; }
+	if (c < 0x800) { to[0] = (char)(0xc0 | c >> 6); to[1] = (char)(0x80 | (c & 63)); return 2; }
+	if (c < 0x10000) { to[0] = (char)(0xe0 | c >> 12); to[1] = (char)(0x80 | (c >> 6 & 63)); to[2] = (char)(0x80 | (c & 63)); return 3; }
+	to[0] = (char)(0xf0 | c >> 18); to[1] = (char)(0x80 | (c >> 12 & 63)); to[2] = (char)(0x80 | (c >> 6 & 63)); to[3] = (char)(0x80 | (c & 63));
+	return 4;
+}
+
+static size_t any_text(char *to, size_t most)
+{
+	size_t n = 0;
+	for (size_t k = any((uint32_t)most/4 + 1); k; k--)
+		if (any(3)) to[n++] = " ab\n"[any(4)];
+		else n += any_char(to + n);
+	return n;
+}
+
 static void round_trips(void **state)
 {
 	static const char *const texts[] = { "", "plain text", " two  blanks\n\n\ttab", "\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80", "\x80\xff\xc3 cut \xf0\x9f\x98", "\xed\xa0\xbd\xc0\xaf" };
 	static char json[16384];
+	const int32_t beyond = 257, below = -1;
 	struct ggu_error err = { 0 };
 	struct vocab *v;
 	struct tokenizer *t;
+	char text[256], *out;
+	size_t n;
 	(void)state;
 	byte_vocab(json, sizeof json);
 	assert_int_equal(load(&v, json, &err), GGU_OK);
 	assert_int_equal(tokenizer_new(&t, v, &err), GGU_OK);
-	for (size_t i = 0; i < sizeof texts/sizeof *texts; i++) {
-		int32_t *ids = NULL;
-		size_t n = 0, cap = 0, bytes, at = 0, whole = strlen(texts[i]);
-		struct detokenizer *d;
-		char *out, streamed[64];
-		const char *part;
-		assert_int_equal(tokenizer_encode(t, texts[i], whole, TOKENIZE_SPECIAL, &ids, &n, &cap, &err), GGU_OK);
-		assert_int_equal(tokenizer_decode(t, ids, n, true, &out, &bytes, &err), GGU_OK);
-		assert_int_equal(bytes, whole);
-		assert_memory_equal(out, texts[i], bytes);
-		assert_int_equal(detokenizer_new(&d, t), GGU_OK);
-		for (size_t k = 0; k < n; k++) {
-			assert_int_equal(detokenizer_add(d, ids[k], &part, &bytes), GGU_OK);
-			memcpy(streamed + at, part, bytes);
-			at += bytes;
-			/* never inside a character of a well-formed text */
-			if (i < 4) assert_true(((unsigned char)texts[i][at] & 0xc0) != 0x80);
-		}
-		detokenizer_end(d, &part, &bytes);
-		if (bytes) memcpy(streamed + at, part, bytes);
-		at += bytes;
-		assert_int_equal(at, whole);
-		assert_memory_equal(streamed, texts[i], at);
-		detokenizer_free(d);
-		free(out);
-		free(ids);
+	for (size_t i = 0; i < sizeof texts/sizeof *texts; i++) round_trip(t, texts[i], strlen(texts[i]), i < 4);
+	for (int i = 0; i < 2000; i++) {
+		n = any(sizeof text);
+		for (size_t k = 0; k < n; k++) text[k] = (char)any(256);
+		round_trip(t, text, n, false);
+		n = any_text(text, sizeof text);
+		round_trip(t, text, n, true);
 	}
-	{
-		int32_t beyond = 257, below = -1;
-		char *out;
-		size_t bytes;
-		assert_int_equal(tokenizer_decode(t, &beyond, 1, true, &out, &bytes, &err), GGU_ERR_RANGE);
-		assert_int_equal(tokenizer_decode(t, &below, 1, true, &out, &bytes, &err), GGU_ERR_RANGE);
+	assert_int_equal(tokenizer_decode(t, &beyond, 1, true, &out, &n, &err), GGU_ERR_RANGE);
+	assert_int_equal(tokenizer_decode(t, &below, 1, true, &out, &n, &err), GGU_ERR_RANGE);
+	tokenizer_free(t);
+	vocab_free(v);
+}
+
+/* SentencePiece with all byte pieces: every text of well-formed characters comes back. */
+static void spm_round_trips(void **state)
+{
+	static const char *const more[] = { "\xe2\x96\x81", "a", "b", "ab", "\xe2\x96\x81" "a", "\xe2\x96\x81\xe2\x96\x81", "\xc3\xa4" };
+	enum { MORE = sizeof more/sizeof *more };
+	static struct ggu_str tokens[256 + MORE];
+	static char names[256][8];
+	static int32_t types[256 + MORE];
+	static float scores[256 + MORE];
+	struct ggu_meta *m = ggu_meta_new();
+	struct ggu_error err = { 0 };
+	struct vocab *v;
+	struct tokenizer *t;
+	char text[256];
+	(void)state;
+	assert_non_null(m);
+	for (int i = 0; i < 256 + MORE; i++) {
+		if (i < 256) snprintf(names[i], sizeof names[i], "<0x%02X>", (unsigned)i);
+		tokens[i].p = i < 256 ? names[i] : more[i - 256];
+		tokens[i].n = strlen(tokens[i].p);
+		types[i] = i < 256 ? VOCAB_BYTE : VOCAB_NORMAL;
+		scores[i] = (float)-i;
 	}
+	ggu_meta_set_str(m, "tokenizer.ggml.model", "llama", 5);
+	ggu_meta_set_strs(m, "tokenizer.ggml.tokens", tokens, 256 + MORE);
+	ggu_meta_set_array(m, "tokenizer.ggml.scores", GGU_F32, scores, 256 + MORE);
+	ggu_meta_set_array(m, "tokenizer.ggml.token_type", GGU_I32, types, 256 + MORE);
+	assert_int_equal(vocab_from_meta(&v, m, &err), GGU_OK);
+	ggu_meta_free(m);
+	assert_int_equal(tokenizer_new(&t, v, &err), GGU_OK);
+	for (int i = 0; i < 2000; i++) round_trip(t, text, any_text(text, sizeof text), true);
 	tokenizer_free(t);
 	vocab_free(v);
 }
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(hostile), cmocka_unit_test(round_trips) };
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(hostile), cmocka_unit_test(without_end), cmocka_unit_test(hostile_numbers), cmocka_unit_test(hostile_texts),
+		cmocka_unit_test(hostile_spm), cmocka_unit_test(round_trips), cmocka_unit_test(spm_round_trips),
+	};
 	int bad;
 	if (!mkdtemp(dir)) return 1;
-	snprintf(path, sizeof path, "%s/tokenizer.json", dir);
+	printf("# seed %u\n", (unsigned)seed);
 	bad = cmocka_run_group_tests(tests, NULL, NULL);
-	unlink(path);
 	rmdir(dir);
 	return bad;
 }

@@ -1,0 +1,65 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# gguf-tokenize: forms of input and output, refusals, and texts that would take for ever in quadratic time.
+. "$(dirname "$0")/../lib/tap.sh"
+M=$DATA/wiki-7m
+
+is "a text" "$(printf 'The house' | gguf-tokenize -m "$M" | gguf-tokenize -m "$M" --decode)" "<s> The house"
+is "nothing in front" "$(printf 'The house' | gguf-tokenize -m "$M" --no-bos | gguf-tokenize -m "$M" --decode)" "The house"
+is "no text" "$(gguf-tokenize -m "$M" --no-bos </dev/null)" ""
+is "strings" "$(echo '["a","","b\u0000"]' | gguf-tokenize -m "$M" --no-bos --json | gguf-tokenize -m "$M" --json --decode)" '["a","","b\u0000"]'
+is "ids with commas" "$(echo '1, 2' | gguf-tokenize -m "$M" --decode)" "<s></s>"
+is "a special token's text" "$(printf '<s>' | gguf-tokenize -m "$M" --no-bos)" "1"
+ok "... is plain text if asked for" test "$(printf '<s>' | gguf-tokenize -m "$M" --no-bos --no-special)" != 1
+
+echo '["x"' >"$TMP/bad.json"
+not_ok "no JSON" 2 gguf-tokenize -m "$M" --json "$TMP/bad.json"
+echo '[7]' >"$TMP/bad.json"
+not_ok "no string" 2 gguf-tokenize -m "$M" --json "$TMP/bad.json"
+not_ok "rows that are no ids" 2 gguf-tokenize -m "$M" --json --decode "$TMP/bad.json"
+echo '["\ud800"]' >"$TMP/bad.json"
+not_ok "half a surrogate pair" 2 gguf-tokenize -m "$M" --json "$TMP/bad.json"
+for ids in 99999999 -1 x 4294967296 99999999999999999999; do
+	echo "1 $ids" >"$TMP/ids"
+	not_ok "id $ids" 2 gguf-tokenize -m "$M" --decode "$TMP/ids"
+done
+not_ok "no vocabulary" 2 gguf-tokenize "$TMP/ids"
+mkdir "$TMP/dir"
+not_ok "an empty folder" 2 gguf-tokenize -m "$TMP/dir" "$TMP/ids"
+for file in vocab.txt tekken.json; do
+	rm -f "$TMP"/dir/*
+	echo '{}' >"$TMP/dir/$file"
+	not_ok "a folder with $file alone" 2 gguf-tokenize -m "$TMP/dir" "$TMP/ids"
+	cp "$TMP/.out" "$TMP/message"
+	ok "... is named" grep -q "$file: .* is not supported" "$TMP/message"
+done
+rm -f "$TMP"/dir/*
+
+# byte-level BPE of 256 bytes and some merges, with added tokens that begin alike
+jq -n '([range(256) | select((. >= 33 and . <= 126) or (. >= 161 and . <= 172) or . >= 174)] + [range(256; 324)]) as $letters
+	| ["aa", "aaaa", "ĠĠ", "ĊĊ", "00"] as $more
+	| {model: {type: "BPE", vocab: ([$letters[] | [.] | implode] + $more | to_entries | map({(.value): .key}) | add),
+		merges: ["a a", "aa aa", "Ġ Ġ", "Ċ Ċ", "0 0"]},
+	pre_tokenizer: {type: "ByteLevel", add_prefix_space: false, use_regex: true}, decoder: {type: "ByteLevel"},
+	added_tokens: [range(2000) | {id: (300 + .), content: "<<<<<<<<<\(.)>", special: true, normalized: false}]}' >"$TMP/dir/tokenizer.json"
+
+# A MiB of each: well under a second where time is n log n, hours where it is quadratic.
+mib=1048576
+repeat() { yes "$1" | tr -d '\n' | head -c $mib >"$TMP/text"; }
+for m in "$M" "$TMP/dir"; do
+	for what in a ' ' 0 '<' 😀 'ab ' lines words bytes ff; do
+		case $what in
+		lines) head -c $mib /dev/zero | tr '\0' '\n' >"$TMP/text" ;;
+		words) seq 300000 | tr -d '\n' | tr 0-9 a-j | head -c $mib >"$TMP/text" ;;
+		bytes) cat "$BIN"/gguf-* | head -c $mib >"$TMP/text" ;;
+		ff) head -c $mib /dev/zero | tr '\0' '\377' >"$TMP/text" ;;
+		*) repeat "$what" ;;
+		esac
+		ok "a MiB of $what in time, $(basename "$m")" sh -c "ulimit -t 30; gguf-tokenize -m '$m' --no-bos '$TMP/text' >'$TMP/ids'"
+		[ "$m" = "$M" ] || {
+			sh -c "ulimit -t 30; gguf-tokenize -m '$m' --decode '$TMP/ids' >'$TMP/back'"
+			ok "... and back" cmp "$TMP/back" "$TMP/text"
+		}
+	done
+done
+done_testing
