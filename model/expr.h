@@ -14,7 +14,8 @@
  * of an arithmetic operator or comparison other than == and != makes null; "/" is float division unless both are
  * ints that divide exactly, "//" is floor division. Functions: min max abs sqrt pow log floor ceil round int float
  * len, has(name) (not null), any/all over lists, contains(list, x), range(n), and what the caller adds.
- * Overflow, division by zero and wrong kinds are errors with the position in the text. Depth is limited to 64. */
+ * Overflow, division by zero and wrong kinds are errors with the position in the text. Brackets nest up to 64 deep,
+ * and operators without brackets make a chain of at most 200, so that no text can exhaust the stack. */
 #ifndef MODEL_EXPR_H
 #define MODEL_EXPR_H
 #include "../libgguf/ggu.h"

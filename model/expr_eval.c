@@ -5,12 +5,13 @@
 #include "../quant/vec.h"
 #include "expr_internal.h"
 
-enum { MAX_LIST = 65536 };
+enum { MAX_LIST = 65536, MAX_DEPTH = 200 };
 
 struct eval {
 	const struct expr_scope *scope;
 	struct expr_arena *arena;
 	struct ggu_error *err;
+	int depth;
 };
 
 static enum ggu_status fail(const struct eval *v, const struct expr_node *e, const char *what)
@@ -236,7 +237,7 @@ static enum ggu_status call(const struct eval *ev, const struct expr_node *e, co
 
 /* ---- the walk ---- */
 
-static enum ggu_status eval(const struct eval *ev, const struct expr_node *e, struct expr_value *v);
+static enum ggu_status eval(struct eval *ev, const struct expr_node *e, struct expr_value *v);
 
 /* A string literal is copied: the value may outlive the expression. */
 static enum ggu_status literal(const struct eval *ev, const struct expr_node *e, struct expr_value *v)
@@ -257,7 +258,7 @@ static enum ggu_status lookup(const struct eval *ev, const struct expr_node *e, 
 	return ev->scope->lookup(ev->scope->ctx, object, e->name, v);
 }
 
-static enum ggu_status member(const struct eval *ev, const struct expr_node *e, struct expr_value *v)
+static enum ggu_status member(struct eval *ev, const struct expr_node *e, struct expr_value *v)
 {
 	struct expr_value o = { 0 }, i = { 0 };
 	enum ggu_status s = eval(ev, e->arg[0], &o);
@@ -270,7 +271,7 @@ static enum ggu_status member(const struct eval *ev, const struct expr_node *e, 
 	return GGU_OK;
 }
 
-static enum ggu_status eval(const struct eval *ev, const struct expr_node *e, struct expr_value *v)
+static enum ggu_status eval_node(struct eval *ev, const struct expr_node *e, struct expr_value *v)
 {
 	struct expr_value a = { 0 }, b = { 0 }, *x;
 	enum ggu_status s;
@@ -303,9 +304,20 @@ static enum ggu_status eval(const struct eval *ev, const struct expr_node *e, st
 	return e->op <= OP_MOD ? arith(ev, e, &a, &b, v) : compare(ev, e, &a, &b, v);
 }
 
+/* a + b + c ... is a tree as deep as it has operators: the parser does not bound that. */
+static enum ggu_status eval(struct eval *ev, const struct expr_node *e, struct expr_value *v)
+{
+	enum ggu_status s;
+	if (ev->depth == MAX_DEPTH) return fail(ev, e, "too many operators in a row");
+	ev->depth++;
+	s = eval_node(ev, e, v);
+	ev->depth--;
+	return s;
+}
+
 enum ggu_status expr_eval(const struct expr *e, const struct expr_scope *s, struct expr_arena *a, struct expr_value *v, struct ggu_error *err)
 {
-	struct eval ev = { s, a, err };
+	struct eval ev = { s, a, err, 0 };
 	struct expr_value r = { 0 };
 	enum ggu_status st = eval(&ev, e->root, &r);
 	if (!st) *v = r;

@@ -10,6 +10,7 @@
 #include "graph.h"
 
 enum { MAX_SIZE = 1 << 24, MAX_LIST = 4096, MAX_DEPTH = 16 };
+#define MIN_DIVISOR 1e-6f
 
 struct builder {
 	struct graph *g;
@@ -25,13 +26,30 @@ struct builder {
 
 static enum ggu_status fail(const struct builder *b, const struct yaml_node *at, const char *where, const char *what)
 {
-	return ggu_fail(b->err, GGU_ERR_FORMAT, GGU_NO_OFFSET, where, "%s (%s, line %u)", what, b->arch->file, at ? at->line : 0);
+	return ggu_fail(b->err, GGU_ERR_FORMAT, GGU_NO_OFFSET, where, "%s (%s, line %u, column %u)", what, b->arch->file, at ? at->line : 0, at ? at->column : 0);
 }
 static void *alloc(const struct builder *b, size_t n)
 {
 	void *p = expr_arena_alloc(b->arena, n);
 	if (!p) ggu_fail(b->err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
 	return p;
+}
+
+/* A mapping, or null, with no other keys than these words: a misspelt key would silently change the results. */
+static enum ggu_status only(const struct builder *b, const struct yaml_node *map, const char *keys)
+{
+	if (yaml_null(map)) return GGU_OK;
+	if (map->kind != YAML_MAPPING) return fail(b, map, "graph", "wants a mapping");
+	for (size_t i = 0; i < map->count; i++) {
+		const struct yaml_node *k = map->keys[i];
+		const char *p = keys;
+		while (*p && !(strcspn(p, " ") == k->n && !memcmp(p, k->text, k->n))) {
+			p += strcspn(p, " ");
+			p += strspn(p, " ");
+		}
+		if (!*p) return fail(b, k, k->text, "is no key that belongs here");
+	}
+	return GGU_OK;
 }
 
 /* ---- expressions over the metadata ---- */
@@ -51,7 +69,7 @@ static enum ggu_status key_value(struct builder *b, const struct ggu_kv *kv, str
 	struct expr_value *list;
 	if (ggu_kv_type(kv) != GGU_ARRAY) { item_value(kv, 0, v); return GGU_OK; }
 	if (b->layer >= 0 && n == b->g->n_layer) { item_value(kv, (size_t)b->layer, v); return GGU_OK; }
-	if (n > MAX_LIST) return ggu_fail(b->err, GGU_ERR_RANGE, ggu_kv_offset(kv), ggu_kv_key(kv).p, "%zu items where at most %d make sense", n, MAX_LIST);
+	if (n > MAX_LIST) return ggu_fail(b->err, GGU_ERR_RANGE, GGU_NO_OFFSET, ggu_kv_key(kv).p, "%zu items where at most %d make sense", n, MAX_LIST);
 	list = alloc(b, n*sizeof *list + 1);
 	if (!list) return GGU_ERR_NOMEM;
 	for (size_t i = 0; i < n; i++) item_value(kv, i, list + i);
@@ -99,33 +117,39 @@ static enum ggu_status eval(struct builder *b, const struct yaml_node *at, struc
 	if (yaml_null(at)) return GGU_OK;
 	if (at->kind != YAML_SCALAR) return fail(b, at, "graph", "wants an expression");
 	s = expr_text(at->text, &scope, b->arena, v, b->err);
-	if (s && b->err) {
+	if (s && b->err && b->err->offset != GGU_NO_OFFSET) {    /* of the text; a name's own failure has been placed by it */
+		size_t n = strlen(b->err->what);
+		snprintf(b->err->what + n, sizeof b->err->what - n, " (%s, line %u, column %u)", b->arch->file, at->line,
+			at->column + !at->plain + (unsigned)b->err->offset);
 		b->err->offset = GGU_NO_OFFSET;
-		if (!b->err->where[0]) snprintf(b->err->where, sizeof b->err->where, "%s line %u", b->arch->file, at->line);
 	}
 	return s;
 }
 
-/* map[key] as a number in lo..hi; `none` where it is absent or null */
+/* map[key] as a number in lo..hi; `none` where it is absent or null, which is an error if that is outside */
 static enum ggu_status number(struct builder *b, const struct yaml_node *map, const char *key, double none, double lo, double hi, double *x)
 {
 	const struct yaml_node *at = yaml_get(map, key);
 	struct expr_value v;
 	enum ggu_status s = eval(b, at, &v);
 	if (s) return s;
+	if (v.kind == EXPR_NULL && !(none >= lo && none <= hi))
+		return ggu_fail(b->err, GGU_ERR_MISSING, GGU_NO_OFFSET, key, "the metadata give no value (%s, line %u: %.60s)", b->arch->file, at ? at->line : map->line, at ? at->text : "");
 	if (v.kind == EXPR_NULL) *x = none;
 	else if (v.kind == EXPR_INT) *x = (double)v.u.i;
 	else if (v.kind == EXPR_FLOAT) *x = v.u.f;
 	else return fail(b, at, key, "wants a number");
-	if (!(*x >= lo && *x <= hi)) return ggu_fail(b->err, GGU_ERR_RANGE, GGU_NO_OFFSET, key, "%g is not in %g..%g (%s, line %u)", *x, lo, hi, b->arch->file, at ? at->line : map->line);
+	if (!(*x >= lo && *x <= hi)) return ggu_fail(b->err, GGU_ERR_RANGE, GGU_NO_OFFSET, key, "%g is not in %g..%g (%s, line %u: %.60s)", *x, lo, hi, b->arch->file, at ? at->line : map->line, at ? at->text : "");
 	return GGU_OK;
 }
 static enum ggu_status size(struct builder *b, const struct yaml_node *map, const char *key, size_t none, size_t lo, size_t *n)
 {
 	double x = 0;
 	enum ggu_status s = number(b, map, key, (double)none, (double)lo, MAX_SIZE, &x);
-	if (!s) *n = (size_t)x;
-	return s;
+	if (s) return s;
+	if (x != __builtin_floor(x)) return fail(b, yaml_get(map, key), key, "wants a whole number");
+	*n = (size_t)x;
+	return GGU_OK;
 }
 
 /* ---- tensors ---- */
@@ -203,10 +227,11 @@ static enum ggu_status norm(struct builder *b, const struct yaml_node *at, size_
 	double eps;
 	enum ggu_status s;
 	if (yaml_null(at)) return GGU_OK;
+	if ((s = only(b, at, rms ? "rms eps" : "layer eps"))) return s;
 	if (!name || name->kind != YAML_SCALAR) return fail(b, at, "norm", "wants {rms: NAME, eps: ...} or {layer: NAME, eps: ...}");
 	o->kind = rms ? NORM_RMS : NORM_LAYER;
 	o->n = n;
-	if ((s = number(b, at, "eps", 1e-5, 0, 1, &eps))) return s;
+	if ((s = number(b, at, "eps", -1, 0, 1, &eps))) return s;
 	o->eps = (float)eps;
 	w = full_name(b, name->text, ".weight");
 	bias = full_name(b, name->text, ".bias");
@@ -218,14 +243,30 @@ static enum ggu_status norm(struct builder *b, const struct yaml_node *at, size_
 
 /* ---- attention and feed-forward ---- */
 
+/* Rope divisors: bounded, so that no angle is infinite or not a number. */
 static enum ggu_status factors(const struct builder *b, const struct yaml_node *map, const char *key, size_t n, const float **v)
 {
 	const struct yaml_node *at = yaml_get(map, key);
 	char full[256];
+	enum ggu_status s;
 	*v = NULL;
 	if (yaml_null(at)) return GGU_OK;
-	snprintf(full, sizeof full, "%s.weight", at->text);
-	return vector(b, full, &n, v);
+	if (at->kind != YAML_SCALAR || snprintf(full, sizeof full, "%s.weight", at->text) >= (int)sizeof full) return fail(b, at, key, "wants a tensor's name");
+	if ((s = vector(b, full, &n, v))) return s;
+	for (size_t i = 0; *v && i < n; i++)
+		if (!((*v)[i] >= MIN_DIVISOR && (*v)[i] <= 1/MIN_DIVISOR))
+			return ggu_fail(b->err, GGU_ERR_RANGE, ggu_file_find(b->f, full)->entry, full, "factor %zu is %g, not in %g..%g", i, (double)(*v)[i], (double)MIN_DIVISOR, 1/(double)MIN_DIVISOR);
+	return GGU_OK;
+}
+
+static bool same_factors(const float *a, const float *b, size_t n) { return a == b || (a && b && !memcmp(a, b, n*sizeof *a)); }
+
+/* Layers share tables. */
+static bool same_rope(const struct rope *a, const struct rope *b)
+{
+	return a->interleaved == b->interleaved && a->dims == b->dims && a->base == b->base && a->linear == b->linear && a->original == b->original
+		&& a->magnitude == b->magnitude && a->yarn == b->yarn && a->beta_fast == b->beta_fast && a->beta_slow == b->beta_slow
+		&& same_factors(a->divisor, b->divisor, a->dims/2) && same_factors(a->long_divisor, b->long_divisor, a->dims/2);
 }
 
 static enum ggu_status rope(struct builder *b, const struct yaml_node *at, size_t head_dim, int *index)
@@ -236,6 +277,7 @@ static enum ggu_status rope(struct builder *b, const struct yaml_node *at, size_
 	enum ggu_status s;
 	*index = -1;
 	if (yaml_null(at)) return GGU_OK;
+	if ((s = only(b, at, "style dims base linear original magnitude yarn divide divide_long")) || (s = only(b, yarn, "factor beta_fast beta_slow"))) return s;
 	if (!r.interleaved && !yaml_is(style, "half")) return fail(b, at, "rope", "wants style: interleaved or half");
 	if ((s = size(b, at, "dims", head_dim, 2, &r.dims)) || (s = number(b, at, "base", 10000, 1, 1e12, &r.base)) || (s = number(b, at, "linear", 1, 1e-6, 1e6, &r.linear))
 		|| (s = size(b, at, "original", 0, 0, &r.original)) || (s = number(b, at, "magnitude", 0, 0, 1e3, &r.magnitude))
@@ -244,17 +286,10 @@ static enum ggu_status rope(struct builder *b, const struct yaml_node *at, size_
 	if (r.dims % 2 || r.dims > head_dim) return fail(b, at, "rope", "turns an odd number of dimensions, or more than a head has");
 	if (r.yarn > 0 && !r.original) return fail(b, at, "rope", "yarn wants the original context length");
 	if ((s = factors(b, at, "divide", r.dims/2, &r.divisor)) || (s = factors(b, at, "divide_long", r.dims/2, &r.long_divisor))) return s;
-	for (size_t i = 0; i < g->n_ropes; i++) {
-		struct rope *o = g->rope + i;   /* layers share tables; their vectors are copies of the same tensors */
-		if (o->interleaved == r.interleaved && o->dims == r.dims && o->base == r.base && o->linear == r.linear && !o->divisor == !r.divisor
-			&& !o->long_divisor == !r.long_divisor && o->original == r.original && o->magnitude == r.magnitude && o->yarn == r.yarn) {
-			*index = (int)i;
-			return GGU_OK;
-		}
-	}
-	if (g->n_ropes == GRAPH_MAX_ROPES) return fail(b, at, "rope", "too many kinds of rope");
-	*index = (int)g->n_ropes;
-	g->rope[g->n_ropes++] = r;
+	*index = 0;
+	while ((size_t)*index < g->n_ropes && !same_rope(g->rope + *index, &r)) ++*index;
+	if (*index == GRAPH_MAX_ROPES) return fail(b, at, "rope", "too many kinds of rope");
+	if ((size_t)*index == g->n_ropes) g->rope[g->n_ropes++] = r;
 	return GGU_OK;
 }
 
@@ -263,6 +298,7 @@ static enum ggu_status attention(struct builder *b, const struct yaml_node *at, 
 	size_t e = b->g->n_embd, q, kv;
 	double scale, softcap;
 	enum ggu_status s;
+	if ((s = only(b, at, "q k v qkv out q_norm k_norm heads kv_heads head_dim window scale softcap rope"))) return s;
 	if ((s = size(b, at, "heads", 0, 1, &a->n_head)) || (s = size(b, at, "kv_heads", a->n_head, 1, &a->n_kv)) || (s = size(b, at, "head_dim", e/a->n_head, 1, &a->head_dim))
 		|| (s = size(b, at, "window", 0, 0, &a->window))) return s;
 	if (a->n_head % a->n_kv || a->n_head > MAX_SIZE/a->head_dim) return fail(b, at, "attention", "heads are no multiple of key-value heads, or too large");
@@ -286,6 +322,7 @@ static enum ggu_status ffn(const struct builder *b, const struct yaml_node *at, 
 	size_t e = b->g->n_embd, n;
 	enum ggu_status s;
 	unsigned i = 0;
+	if ((s = only(b, at, "gate up gate_up down act"))) return s;
 	while (i < 3 && !yaml_is(act, names[i])) i++;
 	if (i == 3) return fail(b, at, "act", "wants silu, gelu or gelu_tanh");
 	f->act = (enum activation)i;
@@ -302,6 +339,7 @@ static enum ggu_status step(struct builder *b, const struct yaml_node *at, struc
 	size_t e = b->g->n_embd;
 	double scale;
 	enum ggu_status s;
+	if ((s = only(b, at, "norm branches post_norm scale"))) return s;
 	if (!branches || branches->kind != YAML_SEQUENCE || !branches->count) return fail(b, at, "branches", "wants a list");
 	if ((s = norm(b, yaml_get(at, "norm"), e, &st->before)) || (s = norm(b, yaml_get(at, "post_norm"), e, &st->after)) || (s = number(b, at, "scale", 1, -1e6, 1e6, &scale))) return s;
 	st->scale = (float)scale;
@@ -311,7 +349,8 @@ static enum ggu_status step(struct builder *b, const struct yaml_node *at, struc
 	for (size_t i = 0; i < branches->count; i++) {
 		const struct yaml_node *x = branches->items[i], *att = yaml_get(x, "attention"), *ff = yaml_get(x, "ffn");
 		st->branch[i].is_ffn = !att;
-		if (!att && !ff) return fail(b, x, "branches", "wants attention or ffn");
+		if ((s = only(b, x, "attention ffn"))) return s;
+		if (!att == !ff) return fail(b, x, "branches", "wants attention or ffn");
 		if ((s = att ? attention(b, att, &st->branch[i].u.attention) : ffn(b, ff, &st->branch[i].u.ffn))) return s;
 	}
 	return GGU_OK;
@@ -348,6 +387,7 @@ enum ggu_status graph_build(struct graph *g, const struct arch *a, struct ggu_fi
 	enum ggu_status s;
 	*g = (struct graph){ 0 };
 	if (!a->graph) return ggu_fail(err, GGU_ERR_UNSUPPORTED, GGU_NO_OFFSET, a->name, "%s does not say how to evaluate it", a->file);
+	if ((s = only(&b, a->graph, "names input layers layer output")) || (s = only(&b, in, "embed scale positions")) || (s = only(&b, out, "norm head softcap"))) return s;
 	if ((s = weight(&b, in, "embed", false, 0, 0, &g->embed))) return s;
 	g->n_embd = g->embed.n_in;
 	g->n_vocab = g->embed.n_out;

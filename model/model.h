@@ -41,7 +41,8 @@ struct session_eval {
 	float *hidden;
 	model_tap *tap; void *tap_ctx;  /* or NULL */
 };
-/* GGU_ERR_RANGE: an id outside the vocabulary, or more positions than n_ctx. */
+/* GGU_ERR_RANGE: an id outside the vocabulary, or more positions than n_ctx; nothing has happened then. After another
+ * error, which only tap can cause, session_reset comes before the next call. Not thread-safe: the model's pool is one. */
 enum ggu_status session_eval(struct session *s, const struct session_eval *e, struct ggu_error *err);
 
 #endif

@@ -34,7 +34,7 @@ static enum ggu_status check_keys(const struct yaml_node *map, struct ggu_error 
 	enum ggu_status s = GGU_OK;
 	for (size_t i = 0; i < map->count; i++)
 		if (map->keys[i]->kind != YAML_SCALAR)
-			return ggu_fail(err, GGU_ERR_FORMAT, GGU_NO_OFFSET, "", "line %u: a key is no plain text", map->keys[i]->line);
+			return ggu_fail(err, GGU_ERR_FORMAT, GGU_NO_OFFSET, "", "line %u, column %u: a key is no plain text", map->keys[i]->line, map->keys[i]->column);
 	if (map->count < 2) return GGU_OK;
 	sorted = malloc(map->count*sizeof *sorted);
 	if (!sorted) return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
@@ -42,7 +42,7 @@ static enum ggu_status check_keys(const struct yaml_node *map, struct ggu_error 
 	qsort(sorted, map->count, sizeof *sorted, by_text);
 	for (size_t i = 1; i < map->count && !s; i++)
 		if (!by_text(sorted + i - 1, sorted + i))
-			s = ggu_fail(err, GGU_ERR_FORMAT, GGU_NO_OFFSET, sorted[i]->text, "line %u: key given twice", sorted[i]->line);
+			s = ggu_fail(err, GGU_ERR_FORMAT, GGU_NO_OFFSET, sorted[i]->text, "line %u, column %u: key given twice", sorted[i]->line, sorted[i]->column);
 	free(sorted);
 	return s;
 }
@@ -77,8 +77,9 @@ static enum ggu_status build(struct yaml_doc *d, int index, int depth, struct gg
 	enum ggu_status s = GGU_OK;
 	if (d->state[index - 1] == 2) return GGU_OK;
 	to->line = (unsigned)from->start_mark.line + 1;
-	if (d->state[index - 1] == 1) return ggu_fail(err, GGU_ERR_FORMAT, GGU_NO_OFFSET, "", "line %u: an alias contains itself", to->line);
-	if (depth > MAX_DEPTH) return ggu_fail(err, GGU_ERR_FORMAT, GGU_NO_OFFSET, "", "line %u: nested deeper than %d", to->line, MAX_DEPTH);
+	to->column = (unsigned)from->start_mark.column + 1;
+	if (d->state[index - 1] == 1) return ggu_fail(err, GGU_ERR_FORMAT, GGU_NO_OFFSET, "", "line %u, column %u: an alias contains itself", to->line, to->column);
+	if (depth > MAX_DEPTH) return ggu_fail(err, GGU_ERR_FORMAT, GGU_NO_OFFSET, "", "line %u, column %u: nested deeper than %d", to->line, to->column, MAX_DEPTH);
 	d->state[index - 1] = 1;
 	if (from->type == YAML_SCALAR_NODE) {
 		to->kind = YAML_SCALAR;
@@ -123,7 +124,7 @@ enum ggu_status yaml_doc_parse(struct yaml_doc **out, const char *text, size_t n
 	yaml_parser_set_input_string(&p, (const unsigned char *)text, n);
 	if (!yaml_parser_load(&p, &d->doc)) {
 		s = p.error == YAML_MEMORY_ERROR ? ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory")
-			: ggu_fail(err, GGU_ERR_FORMAT, GGU_NO_OFFSET, "", "line %zu: %s", p.problem_mark.line + 1, p.problem ? p.problem : "no YAML");
+			: ggu_fail(err, GGU_ERR_FORMAT, GGU_NO_OFFSET, "", "line %zu, column %zu: %s", p.problem_mark.line + 1, p.problem_mark.column + 1, p.problem ? p.problem : "no YAML");
 		yaml_parser_delete(&p);
 		free(d);
 		return s;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * yaml.h - a YAML document as a tree, over libyaml. For architecture files, plans and model cards.
  *
- * A node is a scalar, a sequence or a mapping and knows its line, so that errors can name it. Aliases are
+ * A node is a scalar, a sequence or a mapping and knows where it stands, so that errors can name it. Aliases are
  * followed by copying nothing; depth is limited to 64 and nodes to a million.
  * Names avoid those that libyaml exports (yaml_free is one). */
 #ifndef MODEL_YAML_H
@@ -11,7 +11,7 @@
 enum yaml_kind { YAML_SCALAR, YAML_SEQUENCE, YAML_MAPPING };
 struct yaml_node {
 	enum yaml_kind kind;
-	unsigned line;                  /* from 1 */
+	unsigned line, column;          /* of the first character, from 1 */
 	bool plain;                     /* scalar without quotes: null, true, numbers mean themselves */
 	const char *text; size_t n;     /* scalar; NUL-terminated */
 	size_t count;                   /* sequence: items; mapping: pairs */
@@ -19,7 +19,7 @@ struct yaml_node {
 	const struct yaml_node *const *keys;    /* mapping: scalars, in order; else NULL */
 };
 struct yaml_doc;
-/* text[n]: one document. Errors carry "line N" in what. */
+/* text[n]: one document. Errors carry "line N, column N" in what. *d stays valid without text. */
 enum ggu_status yaml_doc_parse(struct yaml_doc **d, const char *text, size_t n, struct ggu_error *err);
 const struct yaml_node *yaml_doc_root(const struct yaml_doc *d);
 void yaml_doc_free(struct yaml_doc *d);

@@ -91,10 +91,13 @@ static double cosine(double r)
 	for (int i = 20; i > 0; i -= 2) p = fma(p, -z/((double)i*(i - 1)), 1);
 	return p;
 }
-/* quarter turns off x, |x| < 2^30; pi/2 in three parts of 53 bits, each product exact by fma */
+/* Quarter turns off x; pi/2 in three parts of 53 bits, each product exact by fma. A bound on x, because the number of
+ * quarters must fit an integer whatever a file made x of. */
 static double reduce(double x, int *quarter)
 {
 	double k = rint(x*0.63661977236758134308), r;
+	*quarter = 0;
+	if (!(fabs(x) < 0x1p50)) return NAN;
 	r = fma(k, -1.5707963267948966, x);
 	r = fma(k, -6.123233995736766e-17, r);
 	r = fma(k, 1.4973849048591833e-33, r);

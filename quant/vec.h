@@ -31,7 +31,8 @@ void vec_gelu(float *x, size_t n);                                      /* erf f
 void vec_gelu_tanh(float *x, size_t n);
 void vec_softmax(float *x, size_t n);                                   /* exp(x - max) / sum */
 
-/* scalars in double: within 4 ulp of double (num_pow: plus 2 |y log x|; sin, cos: |x| < 2^30) */
+/* scalars in double: within 4 ulp of double (num_pow: plus 2 |y log x|; sin, cos: |x| < 2^30;
+ * they are NaN where |x| >= 2^50 or x is none) */
 double num_exp(double x);
 double num_log(double x);
 double num_pow(double x, double y);

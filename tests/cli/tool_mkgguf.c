@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * tool_mkgguf TENSOR... - a small model on standard output, for tests: NAME:TYPE:NE0xNE1..[:FILL], type f32 or f16 or
  * bf16. Weights are pseudo-random, the same every time; FILL is nan (one weight, in row 1, column 2), huge, zero, one
- * or square (none below 0). A tensor of 0 dimensions cannot be made. With KEY=VALUE as an argument the metadata gets a string, with KEY=N a u32. */
+ * or square (none below 0). A tensor of 0 dimensions cannot be made. With KEY=VALUE as an argument the metadata gets a string,
+ * with KEY=N a u32, with another number (nan and inf too) an f32. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,9 +27,11 @@ int main(int argc, char **argv)
 		char *eq = strchr(argv[i], '='), *p, *end;
 		if (eq) {
 			unsigned long v;
+			double f;
 			*eq++ = 0;
 			v = strtoul(eq, &end, 10);
 			if (*eq && !*end) must(ggu_meta_set_uint(m, argv[i], GGU_U32, v));
+			else if (f = strtod(eq, &end), *eq && !*end) must(ggu_meta_set_float(m, argv[i], GGU_F32, f));
 			else must(ggu_meta_set_str(m, argv[i], eq, strlen(eq)));
 			continue;
 		}

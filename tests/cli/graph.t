@@ -1,0 +1,89 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# What gguf-logits refuses: models whose metadata or tensors make no sense as the graph of their architecture, and
+# descriptions of architectures with mistakes, by their place.
+. "$(dirname "$0")/../lib/tap.sh"
+cd "$TMP" || exit 1
+echo 0 1 >ids
+mk=$BUILD/tests/cli/tool_mkgguf
+keys='llama.block_count=1 llama.context_length=64 llama.embedding_length=32 llama.feed_forward_length=64 llama.attention.head_count=2'
+eps=llama.attention.layer_norm_rms_epsilon
+b=blk.0
+tensors="token_embd.weight:f32:32x16 output_norm.weight:f32:32 $b.attn_norm.weight:f32:32 $b.attn_q.weight:f32:32x32 $b.attn_k.weight:f32:32x32
+	$b.attn_v.weight:f32:32x32 $b.attn_output.weight:f32:32x32 $b.ffn_norm.weight:f32:32 $b.ffn_gate.weight:f32:32x64
+	$b.ffn_up.weight:f32:32x64 $b.ffn_down.weight:f32:64x32"
+# shellcheck disable=SC2086 # words
+make_model() { "$mk" $keys $tensors "$@" >h.gguf; }
+# refused NAME MESSAGE ARGUMENTS...: exit 2, and the message has these words
+refused()
+{
+	name=$1 words=$2; shift 2
+	not_ok "$name" 2 gguf-logits -q -m h.gguf "$@" ids
+	gguf-logits -q -m h.gguf "$@" ids 2>&1 >/dev/null | grep -qF "$words"
+	tap_result $? "... $words"
+	gguf-logits -q -m h.gguf "$@" ids 2>&1 >/dev/null | sed 's/^/# /'
+}
+
+make_model $eps=1e-5
+ok "a model" gguf-logits -q -m h.gguf -o logits ids
+make_model
+refused "no epsilon" "eps: the metadata give no value"
+for v in nan inf -1.5 2.5; do
+	make_model $eps=$v
+	refused "an epsilon of $v" "is not in 0..1"
+done
+for v in nan 0.5 -10000.0 inf; do
+	make_model $eps=1e-5 llama.rope.freq_base=$v
+	refused "a rope base of $v" "base: "
+done
+make_model $eps=1e-5 llama.attention.head_count=1.5
+refused "one head and a half" "heads: wants a whole number"
+make_model $eps=1e-5 llama.rope.dimension_count=7
+refused "an odd rope" "odd number of dimensions"
+make_model $eps=1e-5 llama.rope.dimension_count=18
+refused "a rope wider than a head" "more than a head has"
+make_model $eps=1e-5 rope_freqs.weight:f32:8:zero
+refused "rope divisors of zero" "factor 0 is 0, not in"
+make_model $eps=1e-5 rope_freqs.weight:f32:8:huge
+refused "rope divisors that are huge or negative" "factor 0 is "
+make_model $eps=1e-5 rope_freqs.weight:f32:7:one
+refused "too few rope divisors" "wants a vector of 8 numbers"
+make_model $eps=1e-5 llama.rope.scaling.type=yarn llama.rope.scaling.factor=4
+refused "yarn without the original context" "yarn wants the original context length"
+make_model $eps=1e-5 llama.rope.scaling.type=linear llama.rope.scaling.factor=0
+refused "linear scaling by zero" "linear: 0 is not in"
+make_model $eps=1e-5 llama.attention.head_count_kv=4
+refused "more KV heads than heads" "no multiple of key-value heads"
+make_model $eps=1e-5 llama.attention.key_length=4294967295
+refused "a head as wide as 2^32" "head_dim: "
+
+# angles far beyond what sin and cos are exact for: refused or finished, never undefined
+make_model $eps=1e-5 rope_freqs.weight:f32:8:one llama.rope.freq_base=1e12
+ok "the largest rope base" gguf-logits -q -m h.gguf -o logits ids
+make_model $eps=1e-5 output_norm.bias:f32:32:huge $b.attn_q.bias:f32:32:huge $b.attn_k.bias:f32:32:huge
+ok "logits that overflow are no error" gguf-logits -q -m h.gguf -o logits ids
+
+# descriptions: llama's with one mistake each
+make_model $eps=1e-5
+# mistake NAME MESSAGE SED-COMMAND
+mistake()
+{
+	sed "$3" "$SRC/model/arch/llama.yaml" >a.yaml
+	refused "description: $1" "$2" --arch-file a.yaml
+}
+sed '' "$SRC/model/arch/llama.yaml" >a.yaml
+ok "the description as a file" gguf-logits -q -m h.gguf --arch-file a.yaml -o logits ids
+line=$(grep -n 'kv_heads: n_kv' a.yaml | sed 's/:.*//')
+mistake "a misspelt key" "kv_head: is no key that belongs here (a.yaml, line $line, column 13)" 's/kv_heads: n_kv/kv_head: n_kv/'
+mistake "a key of another part" "softcap: is no key that belongs here" 's/act: silu}/act: silu, softcap: 1}/'
+mistake "an unknown part" "outputs: is no key" 's/^  output:/  outputs:/'
+mistake "an error in an expression, by its place" "wants numbers (a.yaml, line $line, column 28)" "s/kv_heads: n_kv/kv_heads: n_kv + 'x'/"
+mistake "an error in quotes" "end of text in expression" "s/kv_heads: n_kv/kv_heads: 'n_kv +'/"
+mistake "a name that needs itself" "names that need each other" 's/^    eps: .*/    eps: eps + 1/'
+mistake "no list of steps" "layer: wants a list of steps" 's/^  layer: .*/  layer: none/;/^    - norm/,/act: silu/d'
+mistake "an unknown activation" "act: wants silu" 's/act: silu}/act: relu}/'
+mistake "another schema" "wants schema: 1" 's/^schema: 1/schema: 2/'
+mistake "broken YAML, by its place" "column " 's/^arch: llama/arch: [llama/'
+# a chain is a tree as deep as it is long: the stack is bounded
+mistake "a long chain of operators" "too many operators in a row" "s/kv_heads: n_kv/kv_heads: $(awk 'BEGIN { for (i = 0; i < 300; i++) printf "1 + "; print 1 }')/"
+done_testing
