@@ -344,10 +344,9 @@ static enum ggu_status normalize_step(struct pretok *p, const struct step *s, co
 	return GGU_OK;
 }
 
-enum ggu_status pretok_normalize(struct pretok *p, const char *text, size_t n, bool first, struct text *out, struct ggu_error *err)
+enum ggu_status pretok_normalize(struct pretok *p, const char *text, size_t n, struct text *out, struct ggu_error *err)
 {
 	struct buf b = { 0 };
-	(void)first;
 	put(&b, text, n);
 	for (size_t i = 0; i < p->n_norm; i++) {
 		struct buf next = { 0 };

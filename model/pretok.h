@@ -10,9 +10,10 @@ struct pretok;
 /* From pipeline.normalizer and pipeline.pre_tokenizer. GGU_ERR_UNSUPPORTED names a kind of step that is not known. */
 enum ggu_status pretok_new(struct pretok **p, const json_t *pipeline, struct ggu_error *err);
 void pretok_free(struct pretok *p);
-/* The normalized form of text[n]; first: it stands at the start of the input. */
-enum ggu_status pretok_normalize(struct pretok *p, const char *text, size_t n, bool first, struct text *out, struct ggu_error *err);
-/* Calls each(ctx, piece, n) for the pre-tokens of a normalized text, in order. */
+/* The normalized form of text[n]. The caller frees out->p. */
+enum ggu_status pretok_normalize(struct pretok *p, const char *text, size_t n, struct text *out, struct ggu_error *err);
+/* Calls each(ctx, piece, n) for the pre-tokens of a normalized text, in order; first: it stands at the start of the
+ * input. */
 typedef enum ggu_status pretok_each(void *ctx, const char *piece, size_t n);
 enum ggu_status pretok_split(struct pretok *p, const char *text, size_t n, bool first, pretok_each *each, void *ctx, struct ggu_error *err);
 bool pretok_is_byte_level(const struct pretok *p);

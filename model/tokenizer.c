@@ -19,7 +19,7 @@ struct tokenizer {
 	struct added *added;            /* [n_added], in order of their texts */
 	size_t n_added;
 	size_t first[257];              /* added[first[b]] .. begin with byte b */
-	bool *is_added;                 /* [v->n] */
+	uint32_t *added_at;             /* [v->n] where in added the token is, + 1; 0: not there */
 	struct ids before, after;       /* put around a text: BOS, EOS and their kin */
 	bool byte_level, strip_start;   /* decoding */
 };
@@ -56,6 +56,7 @@ static void sort_added(struct tokenizer *t)
 		else t->added[k++] = *a;
 	}
 	t->n_added = k;
+	for (size_t i = 0; i < k; i++) t->added_at[t->added[i].id] = (uint32_t)i + 1;
 	k = 0;
 	for (int b = 0; b <= 256; b++) {
 		while (k < t->n_added && (unsigned char)t->added[k].text.p[0] < b) k++;
@@ -67,10 +68,9 @@ static enum ggu_status add(struct tokenizer *t, const char *text, size_t n, cons
 {
 	struct added *a = t->added + t->n_added;
 	if (!n || id < 0 || (uint64_t)id >= t->v->n) return GGU_OK;
-	t->is_added[id] = true;
 	*a = (struct added){ .id = (int32_t)id, .special = vocab_json_true(row, "special"), .normalized = vocab_json_true(row, "normalized"),
 		.lstrip = vocab_json_true(row, "lstrip"), .rstrip = vocab_json_true(row, "rstrip"), .single_word = vocab_json_true(row, "single_word") };
-	if (a->normalized) TRY(pretok_normalize(t->pre, text, n, true, &a->text, err));
+	if (a->normalized) TRY(pretok_normalize(t->pre, text, n, &a->text, err));
 	else {
 		a->text.p = malloc(n + 1);
 		if (!a->text.p) return no_memory(err);
@@ -92,8 +92,8 @@ static enum ggu_status read_added(struct tokenizer *t, struct ggu_error *err)
 	size_t i;
 	json_t *row;
 	t->added = calloc(json_array_size(list) + json_array_size(user) + 1, sizeof *t->added);
-	t->is_added = calloc(t->v->n + 1, sizeof *t->is_added);
-	if (!t->added || !t->is_added) return no_memory(err);
+	t->added_at = calloc(t->v->n + 1, sizeof *t->added_at);
+	if (!t->added || !t->added_at) return no_memory(err);
 	json_array_foreach(list, i, row) {
 		const json_t *text = json_object_get(row, "content"), *id = json_object_get(row, "id");
 		if (!json_is_string(text) || !json_is_integer(id)) return ggu_fail(err, GGU_ERR_FORMAT, GGU_NO_OFFSET, "added_tokens", "row %zu lacks content or id", i);
@@ -214,7 +214,7 @@ static enum ggu_status encode_normalized(struct encoding *e, const char *p, size
 static enum ggu_status encode_raw(struct encoding *e, const char *p, size_t n, bool first)
 {
 	struct text t;
-	enum ggu_status s = pretok_normalize(e->t->pre, p, n, first, &t, e->err);
+	enum ggu_status s = pretok_normalize(e->t->pre, p, n, &t, e->err);
 	if (s) return s;
 	s = cut(e, t.p, t.n, first, true, encode_normalized);
 	free(t.p);
@@ -329,7 +329,7 @@ void tokenizer_free(struct tokenizer *t)
 	if (!t) return;
 	for (size_t i = 0; i < t->n_added; i++) free(t->added[i].text.p);
 	free(t->added);
-	free(t->is_added);
+	free(t->added_at);
 	free(t->before.v);
 	free(t->after.v);
 	bpe_free(t->bpe);
@@ -339,13 +339,23 @@ void tokenizer_free(struct tokenizer *t)
 
 /* ---- decoding ---- */
 
+/* A token's text before it becomes bytes. An added token that is matched in normalized text has swallowed what the
+ * normalizer put in front of it, and gives that back. */
+static struct ggu_str token_text(const struct tokenizer *t, int32_t id)
+{
+	const struct added *a;
+	if (t->byte_level || id < 0 || (size_t)id >= t->v->n || !t->added_at[id]) return vocab_token(t->v, id);
+	a = t->added + t->added_at[id] - 1;
+	return a->normalized ? (struct ggu_str){ a->text.p, a->text.n } : vocab_token(t->v, id);
+}
+
 /* The bytes of one token into to[], which has room for its text. */
 static size_t token_bytes(const struct tokenizer *t, int32_t id, char *to)
 {
-	struct ggu_str s = vocab_token(t->v, id);
+	struct ggu_str s = token_text(t, id);
 	enum vocab_token_type type = vocab_token_type(t->v, id);
 	size_t n = 0;
-	if (t->byte_level && type == VOCAB_NORMAL && !t->is_added[id]) {
+	if (t->byte_level && type == VOCAB_NORMAL && !t->added_at[id]) {
 		for (size_t i = 0; i < s.n; ) {
 			utf8proc_int32_t c;
 			size_t len = char_at(s.p + i, s.n - i, &c);
@@ -415,12 +425,10 @@ static bool reserve(struct detokenizer *d, size_t n)
 enum ggu_status detokenizer_add(struct detokenizer *d, int32_t id, const char **text, size_t *n_bytes)
 {
 	size_t k;
-	if (!reserve(d, vocab_token(d->t->v, id).n + 4)) return GGU_ERR_NOMEM;
+	if (!reserve(d, token_text(d->t, id).n + 4)) return GGU_ERR_NOMEM;
 	k = token_bytes(d->t, id, d->buf + d->n);
-	if (!d->started && d->t->strip_start && k && vocab_token_type(d->t->v, id) != VOCAB_CONTROL) {
-		if (d->buf[d->n] == ' ') memmove(d->buf + d->n, d->buf + d->n + 1, --k);
-		d->started = true;
-	} else if (k) d->started = true;
+	if (k && !d->started && d->t->strip_start && d->buf[d->n] == ' ') memmove(d->buf + d->n, d->buf + d->n + 1, --k);
+	d->started |= token_text(d->t, id).n > 0;
 	d->n += k;
 	*text = d->buf;
 	*n_bytes = d->sent = d->n - unfinished(d->buf, d->n);
@@ -441,7 +449,7 @@ enum ggu_status tokenizer_decode(struct tokenizer *t, const int32_t *ids, size_t
 	bool started = false;
 	for (size_t i = 0; i < n; i++) {
 		if (ids[i] < 0 || (size_t)ids[i] >= t->v->n) return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, "", "token %d is not in the vocabulary of %zu", (int)ids[i], t->v->n);
-		bytes += vocab_token(t->v, ids[i]).n + 4;
+		bytes += token_text(t, ids[i]).n + 4;
 	}
 	out = malloc(bytes + 1);
 	if (!out) return no_memory(err);
@@ -450,7 +458,7 @@ enum ggu_status tokenizer_decode(struct tokenizer *t, const int32_t *ids, size_t
 		if (!special && vocab_token_type(t->v, ids[i]) == VOCAB_CONTROL) continue;
 		k = token_bytes(t, ids[i], out + at);
 		if (k && !started && t->strip_start && out[at] == ' ') memmove(out + at, out + at + 1, --k);
-		started |= vocab_token(t->v, ids[i]).n > 0;
+		started |= token_text(t, ids[i]).n > 0;
 		at += k;
 	}
 	out[at] = 0;

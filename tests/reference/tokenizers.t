@@ -54,6 +54,16 @@ for name in phi-4-mini starcoder-wizardcoder llama3.2-ollama qwen2.5 qwen3; do
 done
 folder qwen3 "$TMP/dir" && check qwen3 "$TMP/dir" ids "" --no-bos
 
+# and back, but for deepseek-coder: its added tokens hold letters of the byte alphabet by mistake, which the original
+# decodes to bytes that are no text, and we to the letters that stood there
+for name in falcon gpt-neox-20b gpt2 llama2 minicpm3 mistral-7b-v0.2 phi-2 phi-3-mini roberta-base tinystories-2048 whisper-large-v3 qwen2.5 \
+	baichuan2 chatglm3 internlm2 llama2.c yi; do
+	[ -d "$dirs/$name" ] || { skip "$name" "not among the data"; continue; }
+	jq -c '[.texts[].ids]' "$ref/$name.json" >"$TMP/ids"
+	gguf-tokenize -m "$dirs/$name" --json --decode "$TMP/ids" >"$TMP/got"
+	ok "$name: decoded" "$tool" "$ref/texts.json" "$ref/$name.json" decoded "$TMP/got"
+done
+
 # bytes that are no UTF-8 are no reason to fail, and byte-level BPE keeps them
 for hex in $(jq -r '.invalid_utf8[].hex' "$ref/texts.json"); do
 	"$tool" --bytes "$hex" >"$TMP/bytes"

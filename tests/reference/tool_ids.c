@@ -6,7 +6,7 @@
  *   tool_ids --texts texts.json | --inputs FILE.inp | --bytes HEX
  *
  * The first form reads the rows of reference/tokenizers/NAME.json (member MODE, else ids) and an array of arrays of
- * ids; rows whose id begins with SKIP_PREFIX do not count. The second reads published vectors: ids of one text a line.
+ * ids, or for MODE "decoded" (else the text) of texts; rows whose id begins with SKIP_PREFIX do not count. The second reads published vectors: ids of one text a line.
  * --texts and --inputs print the texts as a JSON array for gguf-tokenize --json, --bytes the bytes. A line for each
  * difference; exit 1 if there is any. */
 #include <jansson.h>
@@ -94,8 +94,9 @@ static int reference(char **a, int n)
 	else json_array_foreach(rows, i, row) {
 		const char *id = json_string_value(json_object_get(row, "id"));
 		json_t *want = json_object_get(row, a[2]);
+		if (!want) want = strcmp(a[2], "decoded") ? json_object_get(row, "ids") : json_object_get(json_array_get(texts, i), "text");
 		if (n > 4 && !strncmp(id, a[4], strlen(a[4]))) continue;
-		bad += (size_t)differ(id, json_array_get(got, i), want ? want : json_object_get(row, "ids"));
+		bad += (size_t)differ(id, json_array_get(got, i), want);
 	}
 	json_decref(in); json_decref(out); json_decref(got);
 	return bad > 0;
