@@ -10,7 +10,7 @@ struct belt {
 	const struct belt_stations *at;
 	void *ctx;
 	pthread_mutex_t lock;
-	pthread_cond_t may_take;
+	pthread_cond_t station, room;   /* the taking station is free; there are free slots */
 	size_t n_slots, taken, put;     /* items so far */
 	bool taking, putting;           /* somebody is at that station */
 	bool ended, stopped;            /* nothing more is taken; nothing more is put */
@@ -33,8 +33,9 @@ static void put_ready(struct belt *b)
 		if (!ok) b->stopped = b->ended = true;
 		b->worked[slot] = false;
 		b->put++;
-		/* not for every slot: a thread that is woken for one falls asleep again behind it */
-		if (b->taken - b->put <= b->n_slots/2) pthread_cond_signal(&b->may_take);
+		/* Where putting is what takes longest, a thread woken for one slot falls asleep again behind it, and often
+		 * takes the core of the thread that puts: so one is woken when most are free, another if that is not enough. */
+		if (b->taken - b->put <= b->n_slots/4) pthread_cond_signal(&b->room);
 	}
 	b->putting = false;
 }
@@ -46,7 +47,8 @@ static void serve(void *ctx, size_t task, int worker)
 	for (;;) {
 		size_t slot;
 		bool more;
-		while (!b->ended && (b->taking || b->taken - b->put == b->n_slots)) pthread_cond_wait(&b->may_take, &b->lock);
+		while (!b->ended && (b->taking || b->taken - b->put == b->n_slots))
+			pthread_cond_wait(b->taking ? &b->station : &b->room, &b->lock);
 		if (b->ended) break;
 		slot = b->taken % b->n_slots;
 		b->taking = true;
@@ -59,14 +61,15 @@ static void serve(void *ctx, size_t task, int worker)
 			break;
 		}
 		b->taken++;
-		pthread_cond_signal(&b->may_take);
+		pthread_cond_signal(&b->station);
 		pthread_mutex_unlock(&b->lock);
 		b->at->work(b->ctx, slot, worker);
 		pthread_mutex_lock(&b->lock);
 		b->worked[slot] = true;
 		put_ready(b);
 	}
-	pthread_cond_broadcast(&b->may_take);
+	pthread_cond_broadcast(&b->station);
+	pthread_cond_broadcast(&b->room);
 	pthread_mutex_unlock(&b->lock);
 }
 
@@ -81,9 +84,11 @@ void belt_run(struct ggu_pool *pool, size_t n_slots, const struct belt_stations 
 	struct belt b = { .at = s, .ctx = ctx, .n_slots = n_slots, .worked = calloc(n_slots, sizeof *b.worked) };
 	if (!b.worked) msg_die("out of memory");
 	pthread_mutex_init(&b.lock, NULL);
-	pthread_cond_init(&b.may_take, NULL);
+	pthread_cond_init(&b.station, NULL);
+	pthread_cond_init(&b.room, NULL);
 	ggu_pool_run(pool, (size_t)ggu_pool_size(pool), serve, &b);
-	pthread_cond_destroy(&b.may_take);
+	pthread_cond_destroy(&b.station);
+	pthread_cond_destroy(&b.room);
 	pthread_mutex_destroy(&b.lock);
 	free(b.worked);
 }
