@@ -172,6 +172,7 @@ int main(int argc, char **argv)
 	if (o.dry_run) dry_run(&r, list, ggu_writer_file_bytes(w));
 	else {
 		remake_write(&r.re, w, out, o.jobs);
+		pipe_drain(r.in, in);
 		if (!o.verbose && !msg_quiet && isatty(2)) remake_table_total(stderr, &r.re, ggu_writer_file_bytes(w));
 	}
 	if (list) remake_json_total(stdout, &r.re, list, ggu_writer_file_bytes(w));

@@ -65,7 +65,7 @@ static int name_order(const void *a, const void *b)
 {
 	return strcmp(((const struct by_name *)a)->name, ((const struct by_name *)b)->name);
 }
-static void from_plan(const char *path, const struct ggu_tensor *const *t, size_t n, struct recipe_choice *choice)
+static void from_plan(const char *path, bool may_need_matrix, const struct ggu_tensor *const *t, size_t n, struct recipe_choice *choice)
 {
 	struct yaml_doc *doc;
 	struct ggu_error err;
@@ -99,6 +99,8 @@ static void from_plan(const char *path, const struct ggu_tensor *const *t, size_
 		if (!ggu_type_bytes(to, t[found->at]->ne[0], &unused))
 			msg_die("%s: line %u: rows of %llu weights are no whole number of %s blocks", path, item->line,
 				(unsigned long long)t[found->at]->ne[0], ggu_type_info(to)->name);
+		if (!may_need_matrix && to != t[found->at]->type && quant_needs_importance(to))
+			msg_die("%s: line %u: %s as %s needs an importance matrix (-i FILE)", path, item->line, name->text, ggu_type_info(to)->name);
 		choice[found->at] = (struct recipe_choice){ to, to, to == t[found->at]->type ? RECIPE_LEFT_ALONE : RECIPE_OVERRIDE };
 	}
 	yaml_doc_free(doc);
@@ -140,7 +142,7 @@ uint32_t typeplan_choose(const struct typeplan_options *p, const struct recipe *
 	ro.token_embd_type = p->embd_type ? (int)typeplan_type("--token-embedding-type", p->embd_type) : -1;
 	if (p->plan) {
 		if (n_over || p->output_type || p->embd_type || ro.pure) msg_die("--plan names every type: it goes with no other wish");
-		from_plan(p->plan, t, n, choice);
+		from_plan(p->plan, ro.have_importance || ro.need_nothing, t, n, choice);
 		ftype = nearest_file_type(t, n, choice);
 	} else {
 		if (recipe_choose(r, &ro, meta, t, n, choice, &err) != GGU_OK) msg_die_error(name, &err);

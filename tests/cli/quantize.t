@@ -135,6 +135,9 @@ done
 ok "IQ3_XS --pure is IQ3_S, which needs none" $q -q --pure -o b.gguf IQ3_XS small.gguf
 for r in Q2_K IQ3_S IQ3_M IQ4_XS IQ4_NL TQ1_0 Q3_K_S; do ok "$r needs none" $q -q -o b.gguf "$r" small.gguf; done
 not_ok "a wish that needs a matrix" 2 $q -o x.gguf --tensor-type attn_q=iq2_s Q8_0 small.gguf
+echo '- {tensor: blk.0.attn_q.weight, type: iq1_m}' >bad.yaml
+is "a plan that needs a matrix" "$($q --plan bad.yaml -o x.gguf small.gguf 2>&1)" "gguf-quantize: bad.yaml: line 1: blk.0.attn_q.weight as iq1_m needs an importance matrix (-i FILE)"
+ok "in a dry run it does not" $q -n --plan bad.yaml small.gguf
 im() { "$mk" general.type=imatrix imatrix.chunk_count=1 imatrix.chunk_size=512 "$1.in_sum2:f32:$2:square" "$1.counts:f32:1:one" >im.gguf; }
 im blk.0.attn_q.weight 256
 ok "with one" $q -q -i im.gguf -o b.gguf IQ2_XS small.gguf
@@ -166,6 +169,9 @@ is "a pipe that ends too early: exit 2, with the byte and the tensor" "$? $(grep
 ok "going on all the same" $q --keep-non-finite -o b.gguf Q4_K_M nan.gguf
 ok "floats keep it" $q -o b.gguf F16 nan.gguf
 not_ok "nothing under the final name, again" 1 test -e x.gguf
+(cat small.gguf && sleep 1 && head -c 200000 /dev/zero; echo $? >status) | $q -q Q4_K_M >b.gguf
+is "a pipe is read to its end" "$(cat status)" 0
+
 # memory: 256 MiB of weights with 40 MB, of which the stacks of three threads are 24
 "$mk" blk.0.ffn_up.weight:f32:1024x65536 >big.gguf
 im blk.0.ffn_up.weight 1024
