@@ -104,7 +104,6 @@ static enum ggu_status read_pre(struct pretok *p, struct step *s, const json_t *
 {
 	static const struct { const char *name, *pattern; enum behavior behavior; bool invert; } named[] = {
 		{ "Whitespace", "\\w+|[^\\w\\s]+", REMOVED, true }, { "WhitespaceSplit", "\\s+", REMOVED, false },
-		{ "BertPreTokenizer", "\\s+|[\\p{P}$+<=>^`|~]", ISOLATED, false },
 	};
 	s->kind = PRE_SPLIT;
 	for (size_t i = 0; i < sizeof named/sizeof *named; i++)
@@ -230,6 +229,8 @@ static enum ggu_status find(struct pretok *p, const struct step *s, const char *
 {
 	int r = pcre2_match(s->re, (PCRE2_SPTR)t, n, from, 0, p->match, p->limits);
 	PCRE2_SIZE *o = pcre2_get_ovector_pointer(p->match);
+	if (r == PCRE2_ERROR_JIT_STACKLIMIT)    /* the interpreter's memory grows */
+		r = pcre2_match(s->re, (PCRE2_SPTR)t, n, from, PCRE2_NO_JIT, p->match, p->limits);
 	*found = r >= 0;
 	if (r >= 0) { *at = o[0]; *end = o[1]; }
 	if (r >= 0 || r == PCRE2_ERROR_NOMATCH) return GGU_OK;

@@ -230,11 +230,11 @@ static enum ggu_status say_prefix(struct vocab *v, struct ggu_error *err)
 	return GGU_OK;
 }
 
-static enum ggu_status unsupported(struct ggu_error *err, const char *file, const char *where, const char *kind)
+enum ggu_status vocab_fail(struct ggu_error *err, enum ggu_status s, const char *file, uint64_t at, const char *where, const char *what)
 {
-	ggu_fail(err, GGU_ERR_UNSUPPORTED, GGU_NO_OFFSET, where, "%.60s is not supported", kind);
+	ggu_fail(err, s, at, where, "%s", what);
 	if (err) snprintf(err->file, sizeof err->file, "%s", file);
-	return GGU_ERR_UNSUPPORTED;
+	return s;
 }
 
 /* tokenizer.json: an older one does not name its kind; then byte-pair encoding has merges, unigram a list of pieces. */
@@ -242,26 +242,26 @@ static enum ggu_status refuse_kind(const struct vocab_files *f, struct ggu_error
 {
 	const json_t *m = json_object_get(f->tokenizer, "model");
 	const char *type = vocab_json_str(m, "type");
-	char kind[64];
+	char what[80];
 	if (!type) type = json_object_get(m, "merges") ? "BPE" : json_is_array(json_object_get(m, "vocab")) ? "Unigram" : "";
 	if (!strcmp(type, "BPE")) return GGU_OK;
-	snprintf(kind, sizeof kind, "tokenizer kind \"%.30s\"", type);
-	return unsupported(err, "tokenizer.json", "model.type", kind);
+	snprintf(what, sizeof what, "tokenizer kind \"%.30s\" is not supported", type);
+	return vocab_fail(err, GGU_ERR_UNSUPPORTED, "tokenizer.json", GGU_NO_OFFSET, "model.type", what);
 }
 
 /* A folder without any file that we read: what else may be there that says what it is. */
 static enum ggu_status no_tokenizer(const char *dir, struct ggu_error *err)
 {
-	static const struct { const char *file, *kind; } others[] = {
-		{ "vocab.txt", "a WordPiece vocabulary" }, { "tekken.json", "Mistral's Tekken vocabulary" },
-		{ "spiece.model", "T5's SentencePiece vocabulary" }, { "sentencepiece.bpe.model", "XLM-RoBERTa's SentencePiece vocabulary" },
+	static const struct { const char *file, *what; } others[] = {
+		{ "vocab.txt", "a WordPiece vocabulary is not supported" }, { "tekken.json", "Mistral's Tekken vocabulary is not supported" },
+		{ "spiece.model", "T5's SentencePiece vocabulary is not supported" }, { "sentencepiece.bpe.model", "XLM-RoBERTa's SentencePiece vocabulary is not supported" },
 	};
 	for (size_t i = 0; i < sizeof others/sizeof *others; i++) {
 		char *bytes;
 		size_t n;
 		if (vocab_read_file(dir, others[i].file, MAX_JSON, &bytes, &n, NULL)) continue;
 		free(bytes);
-		return unsupported(err, others[i].file, "", others[i].kind);
+		return vocab_fail(err, GGU_ERR_UNSUPPORTED, others[i].file, GGU_NO_OFFSET, "", others[i].what);
 	}
 	return ggu_fail(err, GGU_ERR_MISSING, GGU_NO_OFFSET, "", "no tokenizer.model, tokenizer.json or vocab.json with merges.txt in the folder");
 }

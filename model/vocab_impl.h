@@ -8,7 +8,6 @@
  *     "model": { "type": "BPE", "unk_token", "fuse_unk", "byte_fallback", "ignore_merges", "order" } }
  *
  * as in tokenizer.json, without vocabulary and merges, and with these additions:
- *   added_tokens[].outside     true: the token is no entry of the model's vocabulary, merges cannot make it
  *   model.order                "merges" (rank of the pair) or "scores" (score of the joined token)
  *   model.user_defined         ids that are cut out of the normalized text first (SentencePiece)
  *   normalizer SentencePiece   add_dummy_prefix, remove_extra_whitespaces, escape_whitespaces */
@@ -73,6 +72,9 @@ struct vocab_files {
 /* The whole file, NUL-terminated, malloc'ed. GGU_ERR_MISSING where there is none. */
 enum ggu_status vocab_read_file(const char *dir, const char *name, size_t most, char **bytes, size_t *n, struct ggu_error *err);
 enum ggu_status vocab_read_json(const char *dir, const char *name, json_t **j, struct ggu_error *err);   /* *j NULL: absent */
+
+/* Fills err and gives s back; file is one of the folder's. */
+enum ggu_status vocab_fail(struct ggu_error *err, enum ggu_status s, const char *file, uint64_t at, const char *where, const char *what);
 
 enum ggu_status vocab_load_spm(struct vocab *v, const char *bytes, size_t n, const char *file, const struct vocab_files *f, struct ggu_error *err);
 enum ggu_status vocab_load_json(struct vocab *v, const struct vocab_files *f, struct ggu_error *err);

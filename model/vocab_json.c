@@ -10,9 +10,7 @@
 
 static enum ggu_status bad(struct ggu_error *err, const char *file, const char *where, const char *what)
 {
-	ggu_fail(err, GGU_ERR_FORMAT, GGU_NO_OFFSET, where, "%s", what);
-	if (err) snprintf(err->file, sizeof err->file, "%s", file);
-	return GGU_ERR_FORMAT;
+	return vocab_fail(err, GGU_ERR_FORMAT, file, GGU_NO_OFFSET, where, what);
 }
 static enum ggu_status no_memory(struct ggu_error *err) { return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory"); }
 
@@ -100,7 +98,7 @@ static enum ggu_status read_merges(struct vocab *v, const json_t *list, struct g
 static void take_pipeline(struct vocab *v, const json_t *t)
 {
 	static const char *const trees[] = { "added_tokens", "normalizer", "pre_tokenizer", "post_processor", "decoder" };
-	static const char *const flags[] = { "unk_token", "fuse_unk", "byte_fallback", "ignore_merges", "continuing_subword_prefix", "end_of_word_suffix" };
+	static const char *const flags[] = { "unk_token", "fuse_unk", "byte_fallback", "ignore_merges" };
 	json_t *model = json_pack("{s:s,s:s}", "type", "BPE", "order", "merges"), *from = json_object_get(t, "model");
 	json_object_clear(v->pipeline);
 	for (size_t i = 0; i < sizeof trees/sizeof *trees; i++) {
@@ -119,6 +117,10 @@ enum ggu_status vocab_load_json(struct vocab *v, const struct vocab_files *f, st
 	const json_t *model = json_object_get(f->tokenizer, "model"), *vocab = json_object_get(model, "vocab"), *added = json_object_get(f->tokenizer, "added_tokens");
 	bool llama = !strcmp(v->model, "llama"), filled = v->n > 0;
 	size_t n;
+	for (size_t i = 0; i < 2; i++) {        /* CLIP's BPE marks where words begin or end; ours does not */
+		const char *mark = vocab_json_str(model, i ? "end_of_word_suffix" : "continuing_subword_prefix");
+		if (mark && *mark) return vocab_fail(err, GGU_ERR_UNSUPPORTED, "tokenizer.json", GGU_NO_OFFSET, "model", "prefixes and suffixes of subwords are not supported");
+	}
 	if (!json_is_object(vocab)) return bad(err, "tokenizer.json", "model.vocab", "is no object");
 	TRY(n_tokens(vocab, added, f->hints, &n, err));
 	if (!filled) {

@@ -5,6 +5,9 @@
 #include <string.h>
 #include "vocab_impl.h"
 
+/* by enum vocab_special */
+static const char *const adds[] = { "tokenizer.ggml.add_bos_token", "tokenizer.ggml.add_eos_token", NULL, "tokenizer.ggml.add_sep_token" };
+
 /* ---- out ---- */
 
 static enum ggu_status put_str(struct ggu_meta *m, const char *key, const char *s) { return ggu_meta_set_str(m, key, s, strlen(s)); }
@@ -31,7 +34,6 @@ static enum ggu_status put_templates(const struct vocab *v, struct ggu_meta *m)
 
 static enum ggu_status put_specials(const struct vocab *v, struct ggu_meta *m)
 {
-	static const char *const adds[] = { "tokenizer.ggml.add_bos_token", "tokenizer.ggml.add_eos_token", NULL, "tokenizer.ggml.add_sep_token" };
 	enum ggu_status s = GGU_OK;
 	for (size_t i = 0; i < v->n_special_order && !s; i++)
 		s = ggu_meta_set_uint(m, vocab_special_names[v->special_order[i]].key, GGU_U32, (uint64_t)v->special[v->special_order[i]]);
@@ -132,7 +134,6 @@ static enum ggu_status get_pipeline(struct vocab *v, const struct ggu_meta *m, s
 
 static enum ggu_status from_meta(struct vocab *v, const struct ggu_meta *m, struct ggu_error *err)
 {
-	static const char *const adds[] = { "tokenizer.ggml.add_bos_token", "tokenizer.ggml.add_eos_token", NULL, "tokenizer.ggml.add_sep_token" };
 	struct ggu_str model;
 	bool b;
 	if (!ggu_meta_str(m, "tokenizer.ggml.model", &model)) return ggu_fail(err, GGU_ERR_MISSING, GGU_NO_OFFSET, "tokenizer.ggml.model", "is missing: no vocabulary in this file");

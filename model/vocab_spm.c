@@ -42,9 +42,7 @@ static bool next_field(struct span *s, struct field *f)
 
 static enum ggu_status bad(struct ggu_error *err, const char *file, uint64_t at, const char *what)
 {
-	ggu_fail(err, GGU_ERR_FORMAT, at, "", "%s", what);
-	if (err) snprintf(err->file, sizeof err->file, "%s", file);
-	return GGU_ERR_FORMAT;
+	return vocab_fail(err, GGU_ERR_FORMAT, file, at, "", what);
 }
 
 struct spec { uint64_t model_type; bool byte_fallback, dummy_prefix, remove_extra, escape; size_t n_pieces; };

@@ -82,6 +82,8 @@ static void hostile(void **state)
 		"{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0},\"merges\":[[\"a\"]]}," BYTES "}",
 		"{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":4194304},\"merges\":[]}," BYTES "}",
 		"{\"model\":{\"type\":\"BPE\",\"vocab\":{\"\\ud800\":0},\"merges\":[]}," BYTES "}",
+		"{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0},\"merges\":[],\"end_of_word_suffix\":\"</w>\"}," BYTES "}",
+		"{" MODEL ",\"pre_tokenizer\":{\"type\":\"BertPreTokenizer\"}}",
 		"{\"model\":{\"type\":\"WordPiece\",\"vocab\":{\"a\":0}}}",
 		"{" MODEL ",\"added_tokens\":[{\"id\":-5,\"content\":\"x\"}]," BYTES "}",
 		"{" MODEL ",\"added_tokens\":[{\"id\":4,\"content\":7}]," BYTES "}",
@@ -145,6 +147,31 @@ static void without_end(void **state)
 		char *json = nested(cases[i].before, cases[i].open, cases[i].shut, cases[i].n, cases[i].after);
 		if (survives(json) != cases[i].loads) fail_msg("case %zu: %.100s", i, json);
 		free(json);
+	}
+}
+
+/* A pattern that needs a place for every repetition of a group, on more text than compiled patterns have room for; and
+ * one that tries all ways, which gives up. */
+static void deep_patterns(void **state)
+{
+	static const char *const patterns[] = { "(?:a|(b))+", "(?:(?:a+)+)+[bc]" };
+	static char text[100001];
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		char json[512];
+		struct ggu_error err = { 0 };
+		struct vocab *v;
+		struct tokenizer *t;
+		int32_t *ids = NULL;
+		size_t n = 0, cap = 0;
+		for (size_t k = 0; k + 1 < sizeof text; k++) text[k] = k%3 || i ? 'a' : 'b';
+		snprintf(json, sizeof json, "{" MODEL ",\"pre_tokenizer\":{\"type\":\"Split\",\"pattern\":{\"Regex\":\"%s\"},\"behavior\":\"Isolated\"}}", patterns[i]);
+		assert_int_equal(load(&v, json, &err), GGU_OK);
+		assert_int_equal(tokenizer_new(&t, v, &err), GGU_OK);
+		assert_int_equal(tokenizer_encode(t, text, sizeof text - 1, 0, &ids, &n, &cap, &err), i ? GGU_ERR_FORMAT : GGU_OK);
+		tokenizer_free(t);
+		vocab_free(v);
+		free(ids);
 	}
 }
 
@@ -436,7 +463,7 @@ static void spm_round_trips(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(hostile), cmocka_unit_test(without_end), cmocka_unit_test(hostile_numbers), cmocka_unit_test(hostile_texts),
+		cmocka_unit_test(hostile), cmocka_unit_test(without_end), cmocka_unit_test(deep_patterns), cmocka_unit_test(hostile_numbers), cmocka_unit_test(hostile_texts),
 		cmocka_unit_test(hostile_spm), cmocka_unit_test(round_trips), cmocka_unit_test(spm_round_trips),
 	};
 	int bad;
