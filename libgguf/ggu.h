@@ -66,7 +66,7 @@ enum ggu_type {
 #define QTYPE(id, NAME, name, weights, bytes, swap, kind) GGU_TYPE_##NAME = id,
 #include "qtypes.def"
 #undef QTYPE
-	GGU_TYPE_COUNT = 43
+	GGU_TYPE_COUNT          /* one more than the largest: qtypes.def is in order */
 };
 enum ggu_type_kind { GGU_KIND_FLOAT, GGU_KIND_BLOCK, GGU_KIND_INT };
 struct ggu_type_info {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * blocks.h - the quantized blocks as they lie in a file, in ggml's layout. Integers little-endian.
  * f16 is an IEEE half as its bits. A codec file (codec/NAME.h) says what the bits of its block mean. A row may lie at
- * any address, so nothing in a block asks for alignment. Sizes are held against qtypes.def below. Source: ggml-common.h of ggml, 2026-08. */
+ * any address, so nothing in a block asks for alignment. Sizes are held against qtypes.def below. Q8_1 and Q8_K,
+ * ggml's packed activations, are no types of weights and are not here. Source: ggml-common.h of ggml, 2026-08. */
 #ifndef QUANT_BLOCKS_H
 #define QUANT_BLOCKS_H
 #include <stddef.h>
@@ -14,13 +15,11 @@ struct q4_1    { f16 d, m; uint8_t qs[16]; };
 struct q5_0    { f16 d; uint8_t qh[4], qs[16]; };
 struct q5_1    { f16 d, m; uint8_t qh[4], qs[16]; };
 struct q8_0    { f16 d; int8_t qs[32]; };
-struct q8_1    { f16 d, s; int8_t qs[32]; };            /* s = d * sum of qs */
 struct q2_k    { uint8_t scales[16], qs[64]; f16 d, dmin; };
 struct q3_k    { uint8_t hmask[32], qs[64], scales[12]; f16 d; };
 struct q4_k    { f16 d, dmin; uint8_t scales[12], qs[128]; };
 struct q5_k    { f16 d, dmin; uint8_t scales[12], qh[32], qs[128]; };
 struct q6_k    { uint8_t ql[128], qh[64]; int8_t scales[16]; f16 d; };
-struct q8_k    { float d; int8_t qs[256]; int16_t bsums[16]; } __attribute__((packed));
 struct iq2_xxs { f16 d; u16 qs[32]; };
 struct iq2_xs  { f16 d; u16 qs[32]; uint8_t scales[8]; };
 struct iq2_s   { f16 d; uint8_t qs[64], qh[8], scales[8]; };
@@ -37,11 +36,16 @@ struct nvfp4   { uint8_t d[4], qs[32]; };
 struct q1_0    { f16 d; uint8_t qs[16]; };
 struct q2_0    { f16 d; uint8_t qs[16]; };
 
-#define BLOCK(s, bytes) _Static_assert(sizeof(struct s) == bytes, #s);
-BLOCK(q4_0, 18) BLOCK(q4_1, 20) BLOCK(q5_0, 22) BLOCK(q5_1, 24) BLOCK(q8_0, 34) BLOCK(q8_1, 36)
-BLOCK(q2_k, 84) BLOCK(q3_k, 110) BLOCK(q4_k, 144) BLOCK(q5_k, 176) BLOCK(q6_k, 210) BLOCK(q8_k, 292)
-BLOCK(iq2_xxs, 66) BLOCK(iq2_xs, 74) BLOCK(iq2_s, 82) BLOCK(iq3_xxs, 98) BLOCK(iq3_s, 110)
-BLOCK(iq1_s, 50) BLOCK(iq1_m, 56) BLOCK(iq4_nl, 18) BLOCK(iq4_xs, 136) BLOCK(tq1_0, 54) BLOCK(tq2_0, 66)
-BLOCK(mxfp4, 17) BLOCK(nvfp4, 36) BLOCK(q1_0, 18) BLOCK(q2_0, 18)
-#undef BLOCK
+enum {
+#define QTYPE(id, NAME, name, weights, bytes, swap, kind) BLOCK_BYTES_##NAME = bytes,
+#include "../libgguf/qtypes.def"
+#undef QTYPE
+};
+#define BLOCK32(NAME, name, has_m) _Static_assert(sizeof(struct name) == BLOCK_BYTES_##NAME, #name);
+#define PARTS(NAME, name, weights, parts, take) BLOCK32(NAME, name, 0)
+#define SUPER(NAME, name, has_min) BLOCK32(NAME, name, 0)
+#include "types.inc"
+#undef BLOCK32
+#undef PARTS
+#undef SUPER
 #endif

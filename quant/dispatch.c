@@ -57,7 +57,7 @@ const char *const *quant_available(void)
 static const struct kern *of(uint32_t type)
 {
 	static const struct kern none;
-	return type < KERN_TYPES ? selected->kern + type : &none;
+	return type < GGU_TYPE_COUNT ? selected->kern + type : &none;
 }
 
 bool quant_can_decode(uint32_t type) { return of(type)->decode; }

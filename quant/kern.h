@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include "../libgguf/ggu.h"
 #include "act.h"
 #include "blocks.h"
 
@@ -25,12 +26,12 @@ struct kern {
 	void (*pack)(const float *x, size_t n, void *act);
 	uint32_t act_weights, act_bytes;        /* one block of activations */
 };
-enum { KERN_TYPES = 43, KERN_WORK_BYTES = 3 << 20 };
-extern const struct kern kern_c[KERN_TYPES];
+enum { KERN_WORK_BYTES = 3 << 20 };
+extern const struct kern kern_c[GGU_TYPE_COUNT];
 #if defined __x86_64__
-extern const struct kern kern_avx2[KERN_TYPES], kern_avx512[KERN_TYPES];
+extern const struct kern kern_avx2[GGU_TYPE_COUNT], kern_avx512[GGU_TYPE_COUNT];
 #elif defined __aarch64__
-extern const struct kern kern_neon[KERN_TYPES];
+extern const struct kern kern_neon[GGU_TYPE_COUNT];
 #endif
 
 static inline float kern_f32_bits(uint32_t u) { float f; memcpy(&f, &u, 4); return f; }

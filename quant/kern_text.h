@@ -11,31 +11,7 @@
 #include "kern.h"
 #include "grids.h"
 #define QUANT_DECODER
-#include "codec/q8_0.h"
-#include "codec/q4_0.h"
-#include "codec/q4_1.h"
-#include "codec/q5_0.h"
-#include "codec/q5_1.h"
-#include "codec/q2_k.h"
-#include "codec/q3_k.h"
-#include "codec/q4_k.h"
-#include "codec/q5_k.h"
-#include "codec/q6_k.h"
-#include "codec/iq1_s.h"
-#include "codec/iq1_m.h"
-#include "codec/iq2_xxs.h"
-#include "codec/iq2_xs.h"
-#include "codec/iq2_s.h"
-#include "codec/iq3_xxs.h"
-#include "codec/iq3_s.h"
-#include "codec/iq4_nl.h"
-#include "codec/iq4_xs.h"
-#include "codec/tq1_0.h"
-#include "codec/tq2_0.h"
-#include "codec/q1_0.h"
-#include "codec/q2_0.h"
-#include "codec/mxfp4.h"
-#include "codec/nvfp4.h"
+#include "codec/all.h"
 
 /* The tiles' loops are unrolled so that their sums stay in registers. */
 #define UNROLL _Pragma("GCC unroll 32")
@@ -441,7 +417,7 @@ FLOAT(f16, 2)
 FLOAT(bf16, 2)
 
 /* by ggml's type id */
-const struct kern KERN_TABLE[KERN_TYPES] = {
+const struct kern KERN_TABLE[GGU_TYPE_COUNT] = {
 	[GGU_TYPE_F32] = { decode_f32, mul_f32, pack_floats, 1, 4 }, [GGU_TYPE_F16] = { decode_f16, mul_f16, pack_floats, 1, 4 },
 	[GGU_TYPE_BF16] = { decode_bf16, mul_bf16, pack_floats, 1, 4 }, [GGU_TYPE_F64] = { decode_f64, NULL, NULL, 0, 0 },
 #define BLOCK32(NAME, name, has_m) [GGU_TYPE_##NAME] = { decode_##name, mul_##name, pack32, 32, sizeof(struct x32) },
