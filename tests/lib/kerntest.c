@@ -118,7 +118,6 @@ static void scales_at(uint32_t type, int at[2])
 	default: at[0] = 0; break;
 	}
 }
-/* h: a scale of sane size as a half */
 static void set_scales(const struct ggu_type_info *t, uint8_t *w, bool wild)
 {
 	static const uint16_t odd[] = { 0, 0x8000, 1, 0x03ff, 0x8001, 0x83ff, 0x7bff, 0xfbff, 0x7c00, 0xfc00, 0x7e00, 0x3c00, 0xbc00 };

@@ -10,7 +10,7 @@
 # TOOL_ENCODE names a command that runs tests/kernels/tool_encode on another machine, which must make the same blocks.
 . "$(dirname "$0")/../lib/tap.sh"
 table=$SRC/tests/reference/determinism.sha256
-long=${DETERMINISM:-}
+form=${DETERMINISM:-}
 unset GGUF_CPU
 sha() { sha256sum | cut -d' ' -f1; }
 
@@ -27,7 +27,7 @@ plan()
 		{ print $1, type[1 + small++ % n] }' | awk '{ print "- tensor: " $1 "\n  type: " $2 }'
 }
 
-# All results, in a folder of their own. -b: tokens at once
+# All results, in a folder of their own
 run()   # FOLDER JOBS BATCH
 {
 	mkdir "$TMP/$1" && cd "$TMP/$1" || exit 1
@@ -40,7 +40,7 @@ run()   # FOLDER JOBS BATCH
 	gguf-quantize -q -j "$2" --plan plan.yaml -o plain.gguf m.gguf
 	gguf-quantize -q -j "$2" -i im.gguf -o Q4_K_M.gguf Q4_K_M m.gguf
 	gguf-quantize -q -j "$2" -i im.gguf --effort 1 -o IQ2_M.gguf IQ2_M m.gguf
-	[ "$long" != long ] || for e in 1 9; do gguf-quantize -q -j "$2" -i im.gguf --effort $e --plan plan.yaml -o effort-$e.gguf m.gguf; done
+	[ "$form" != long ] || for e in 1 9; do gguf-quantize -q -j "$2" -i im.gguf --effort $e --plan plan.yaml -o effort-$e.gguf m.gguf; done
 	awk 'BEGIN { for (s = 1; s < 4; s++) { for (i = 0; i < 13*s; i++) printf "%d ", (i*i*s + 7*i) % 4096; print "" } }' >ids
 	for m in m q8_0 matrix Q4_K_M IQ2_M; do gguf-logits -q -j "$2" --batch "$3" -m $m.gguf -o $m.logits ids; done
 	sha256sum ./*.gguf ./*.logits >sums
@@ -48,7 +48,7 @@ run()   # FOLDER JOBS BATCH
 }
 
 run first 4 512
-is "all results are there" "$(wc -l <sums | tr -d ' ')" "$(if [ "$long" = long ]; then echo 14; else echo 12; fi)"
+is "all results are there" "$(wc -l <sums | tr -d ' ')" "$(if [ "$form" = long ]; then echo 14; else echo 12; fi)"
 {
 	echo "q8_0 of gguf-convert $(gguf-cat q8_0.gguf output.weight blk.0.ffn_down.weight | sha)"
 	# shellcheck disable=SC2046
@@ -98,7 +98,7 @@ try()   # JOBS BATCH [CPU]
 	run "$1-$2-${3:-}" "$1" "$2"
 	same "-j $1, batches of $2${3:+, $3}" sums "$TMP/first/sums"
 }
-if [ "$long" = short ]; then
+if [ "$form" = short ]; then
 	try 1 3 c
 	done_testing
 fi
@@ -106,7 +106,7 @@ try 1 512
 try 2 1
 try 3 7
 for cpu in c avx2 avxvnni avx512 neon dotprod i8mm; do
-	if [ "$long" = long ]; then
+	if [ "$form" = long ]; then
 		for j in 1 2 4; do try $j $((32*j)) $cpu; done
 	else
 		try 2 32 $cpu
