@@ -43,6 +43,20 @@ jq -n '([range(256) | select((. >= 33 and . <= 126) or (. >= 161 and . <= 172) o
 	pre_tokenizer: {type: "ByteLevel", add_prefix_space: false, use_regex: true}, decoder: {type: "ByteLevel"},
 	added_tokens: [range(2000) | {id: (300 + .), content: "<<<<<<<<<\(.)>", special: true, normalized: false}]}' >"$TMP/dir/tokenizer.json"
 
+# what the vocabulary's metadata takes from the small files, and from the size alone (facts of llama.cpp's converter)
+metadata() { gguf-convert -q --vocab-only "$TMP/dir" | gguf-info --json - | jq -c ".metadata | [$1]"; }
+echo '{"architectures": ["LlamaForCausalLM"], "vocab_size": 49152}' >"$TMP/dir/config.json"
+is "49152 tokens: no BOS" "$(metadata '."tokenizer.ggml.add_bos_token", (."tokenizer.ggml.tokens" | length)')" "[false,49152]"
+echo '{"architectures": ["LlamaForCausalLM"], "vocab_size": 32016, "eos_token_id": [7, 8]}' >"$TMP/dir/config.json"
+is "32016 tokens: end of turn; the first of two ends" "$(metadata '."tokenizer.ggml.eot_token_id", ."tokenizer.ggml.eos_token_id"')" "[32010,7]"
+echo jinja >"$TMP/dir/chat_template.jinja"
+is "a template of its own file" "$(metadata '."tokenizer.chat_template"')" '["jinja\n"]'
+echo '{"chat_template": "config", "add_prefix_space": true, "bos_token": {"content": "<<<<<<<<<5>"}, "add_bos_token": true}' >"$TMP/dir/tokenizer_config.json"
+is "tokenizer_config.json wins" "$(metadata '."tokenizer.chat_template", ."tokenizer.ggml.add_space_prefix", ."tokenizer.ggml.bos_token_id"')" '["config",true,305]'
+echo '{"architectures": ["LlamaForCausalLM"], "vocab_size": 4194305}' >"$TMP/dir/config.json"
+not_ok "too many tokens" 2 gguf-convert -q --vocab-only -o "$TMP/v.gguf" "$TMP/dir"
+rm -f "$TMP"/dir/*config.json "$TMP"/dir/*.jinja
+
 # A MiB of each: well under a second where time is n log n, hours where it is quadratic.
 mib=1048576
 repeat() { yes "$1" | tr -d '\n' | head -c $mib >"$TMP/text"; }
