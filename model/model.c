@@ -7,10 +7,15 @@
 
 static enum ggu_status unknown(const struct model *m, const char *name, struct ggu_error *err)
 {
-	char known[120] = "";
+	char known[100] = "";           /* whole names, as many as a message holds */
+	size_t n = 0;
 	for (size_t i = 0; i < arch_count(m->archs); i++) {
-		size_t n = strlen(known);
-		snprintf(known + n, sizeof known - n, "%s%s", i ? " " : "", arch_at(m->archs, i)->name);
+		const char *a = arch_at(m->archs, i)->name;
+		if (n + strlen(a) + sizeof " ..." >= sizeof known) {
+			memcpy(known + n, " ...", sizeof " ...");
+			break;
+		}
+		n += (size_t)snprintf(known + n, sizeof known - n, "%s%s", i ? " " : "", a);
 	}
 	return ggu_fail(err, GGU_ERR_UNSUPPORTED, GGU_NO_OFFSET, name, "is no known architecture (known: %s)", known);
 }

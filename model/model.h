@@ -23,7 +23,8 @@ size_t model_n_layer(const struct model *m);
 size_t model_n_ctx_train(const struct model *m);
 
 struct session;         /* one sequence: KV cache and scratch */
-/* n_ctx: most positions; n_batch: most tokens computed at once (0: a default). */
+/* n_ctx: most positions, 1 to 2^24 or GGU_ERR_RANGE; n_batch: most tokens computed at once (0: a default). The model
+ * outlives the session, which takes n_ctx*n_kv*head_dim*8 bytes for each attention, as they are touched. */
 enum ggu_status session_new(struct session **s, struct model *m, size_t n_ctx, size_t n_batch, struct ggu_error *err);
 void session_free(struct session *s);
 void session_reset(struct session *s);                  /* back to position 0 */

@@ -40,24 +40,34 @@ static double yarn_ramp(const struct rope *r, size_t j)
 }
 
 /* Frequencies and angles are rounded to float32 where the reference implementation (transformers) does. */
-static void rope_table(const struct rope *r, size_t n_ctx, float *table)
+static float rope_frequency(const struct rope *r, const float *divisor, size_t j)
 {
-	size_t half = r->dims/2;
-	const float *divisor = r->long_divisor && n_ctx > r->original ? r->long_divisor : r->divisor;
+	float power = (float)num_pow(r->base, (double)((float)(2*j)/(float)r->dims)), freq, keep;
+	if (divisor) power *= divisor[j];
+	freq = 1.0f/power;
+	if (r->linear != 1) freq /= (float)r->linear;
+	if (r->yarn <= 0) return freq;
+	keep = 1 - (float)yarn_ramp(r, j);
+	return freq/(float)r->yarn*(1 - keep) + freq*keep;
+}
+
+enum { ROPE_TASK = 1024 };      /* positions; with many of them sines take seconds, so threads share them */
+struct rope_table { const struct rope *r; size_t n_ctx; float *table; };
+
+static void rope_task(void *ctx, size_t task, int worker)
+{
+	const struct rope_table *t = ctx;
+	const struct rope *r = t->r;
+	size_t half = r->dims/2, from = task*ROPE_TASK, to = t->n_ctx - from < ROPE_TASK ? t->n_ctx : from + ROPE_TASK;
+	const float *divisor = r->long_divisor && t->n_ctx > r->original ? r->long_divisor : r->divisor;
 	double magnitude = r->magnitude > 0 ? r->magnitude : r->yarn > 1 ? 0.1*num_log(r->yarn) + 1 : 1;
+	(void)worker;
 	for (size_t j = 0; j < half; j++) {
-		float power = (float)num_pow(r->base, (double)((float)(2*j)/(float)r->dims)), freq;
-		if (divisor) power *= divisor[j];
-		freq = 1.0f/power;
-		if (r->linear != 1) freq /= (float)r->linear;
-		if (r->yarn > 0) {
-			float keep = 1 - (float)yarn_ramp(r, j);
-			freq = freq/(float)r->yarn*(1 - keep) + freq*keep;
-		}
-		for (size_t p = 0; p < n_ctx; p++) {
+		float freq = rope_frequency(r, divisor, j);
+		for (size_t p = from; p < to; p++) {
 			float angle = (float)p*freq;
-			table[p*r->dims + j] = (float)(num_cos(angle))*(float)magnitude;
-			table[p*r->dims + half + j] = (float)(num_sin(angle))*(float)magnitude;
+			t->table[p*r->dims + j] = (float)(num_cos(angle))*(float)magnitude;
+			t->table[p*r->dims + half + j] = (float)(num_sin(angle))*(float)magnitude;
 		}
 	}
 }
@@ -124,7 +134,7 @@ static bool buffers(struct session *s)
 	for (size_t i = 0; i < g->n_ropes; i++) {
 		s->turn[i] = zeros(s->n_ctx, g->rope[i].dims, sizeof(float));
 		if (!s->turn[i]) return false;
-		rope_table(g->rope + i, s->n_ctx, s->turn[i]);
+		ggu_pool_run(s->m->pool, (s->n_ctx + ROPE_TASK - 1)/ROPE_TASK, rope_task, &(struct rope_table){ g->rope + i, s->n_ctx, s->turn[i] });
 	}
 	return s->x && s->h && s->sum && s->wide && s->wide2 && s->score && s->act && s->work && caches(s);
 }

@@ -63,6 +63,15 @@ ok "the largest rope base" gguf-logits -q -m h.gguf -o logits ids
 make_model $eps=1e-5 output_norm.bias:f32:32:huge $b.attn_q.bias:f32:32:huge $b.attn_k.bias:f32:32:huge
 ok "logits that overflow are no error" gguf-logits -q -m h.gguf -o logits ids
 
+make_model general.architecture=nonesuch
+refused "an unknown architecture" "nonesuch: is no known architecture (known: gemma gemma2 "
+make_model $eps=1e-5
+awk 'BEGIN { for (i = 0; i < 1100; i++) printf "%d ", i % 16 }' >long
+gguf-logits -q -j 1 -m h.gguf long >a
+gguf-logits -q -j 3 -m h.gguf long >b
+same "rope tables that threads share have the same bits" b a
+is "... for every position" "$(wc -c <a | tr -d ' ')" $((1100*16*4))
+
 # descriptions: llama's with one mistake each
 make_model $eps=1e-5
 # mistake NAME MESSAGE SED-COMMAND
