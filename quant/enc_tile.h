@@ -165,15 +165,15 @@ static inline void put_bits(uint8_t *dst, const uint8_t *code, int n, int bit)
 }
 
 /* The weights of errors from importances that a row's gain has brought to a mean of 1.
- * A fifth of the mean is added to every importance: the matrix is an estimate from other text, and believing it
- * to the letter costs more than it gains (ENCODERS.md). It is a floor too: no column counts for nothing. */
-static inline void tile_weights(float (*w)[LANES], const float *const *imp, float gain, int n)
+ * doubt is added to every importance: the matrix is an estimate from other text, and believing it to the letter
+ * costs more than it gains (ENCODERS.md). It is a floor too: no column counts for nothing. */
+static inline void tile_weights(float (*w)[LANES], const float *const *imp, float gain, float doubt, int n)
 {
 	transpose(w, imp, n);
 	for (int e = 0; e < n; e++)
 		for (int o = 0; o < LANES; o += VL) {
-			vf a = vf_load(&w[e][o])*gain, far = vf_dup(1e9f), b = v_sel(v_lt(a, far), a + 0.2f, far);
-			vf_store(&w[e][o], v_sel(v_gt(a, vf_dup(0)), b, vf_dup(0.2f)));
+			vf a = vf_load(&w[e][o])*gain, far = vf_dup(1e9f), b = v_sel(v_lt(a, far), a + doubt, far);
+			vf_store(&w[e][o], v_sel(v_gt(a, vf_dup(0)), b, vf_dup(doubt)));
 		}
 }
 /* What brings the mean importance of a row to 1; 0 if there is none to speak of. */
@@ -219,7 +219,7 @@ struct walk { size_t rows, n_cols, row, col; };
 /* Fills the tile with the next units and returns their number. n: elements of a sub-block; per: sub-blocks
  * of a unit. col: whose importances a unit's lanes hold; block: where a unit's block belongs; w: t->w or t->imp. */
 static inline int tile_fill(struct tile *t, struct walk *p, int n, int per, size_t *col, size_t *block,
-	const float *x, const float *imp, float gain, float (*w)[LANES])
+	const float *x, const float *imp, float gain, float doubt, float (*w)[LANES])
 {
 	static const float nothing[32];         /* for lanes without work, soon fitted */
 	const float *from[LANES], *weigh[LANES];
@@ -243,7 +243,7 @@ static inline int tile_fill(struct tile *t, struct walk *p, int n, int per, size
 	if (!got) return 0;
 	transpose(t->x, from, n);
 	tile_scale(t, n, per);
-	if (imp && stale) tile_weights(w, weigh, gain, n);
+	if (imp && stale) tile_weights(w, weigh, gain, doubt, n);
 	return got;
 }
 static inline void tile_begin(struct tile *t, size_t *col)
@@ -276,7 +276,8 @@ static inline void tile_prior(struct tile *t, int n, int per, float prior)
 
 /* What to multiply a unit's scale by after the search, its least-squares answer explaining so much of the sum of w x x.
  * Least squares leaves weights of few bits too small, by the part of the square that is its error; at two bits
- * and less a model suffers more from that than from a little more error. lift: how much of it is given back. */
+ * and less a model suffers more from that than from a little more error. lift: how much of it is given back, of three tenths
+ * at most: where a code book fails altogether (one huge weight) there is nothing to lift. */
 static inline float tile_lift(const struct tile *t, int n, int first, int per, float explained, float lift)
 {
 	_Alignas(64) float k[LANES];
@@ -287,14 +288,15 @@ static inline float tile_lift(const struct tile *t, int n, int first, int per, f
 		vf_store(k + o, s);
 	}
 	for (int l = first; l < first + per; l++) xx += k[l];
-	return xx > 0 && explained > 0 && explained < xx ? 1 + lift*((xx - explained)/xx) : 1;
+	return xx > 0 && explained > 0 ? 1 + lift*clampf((xx - explained)/xx, 0, 0.3f) : 1;
 }
 
 /* The encoder of a type: enc_NAME, from its struct, the elements and number of the sub-blocks of a unit,
  * the call that fits a tile (t, f and row, the row of the type's effort table, are in scope) and pack_NAME. */
-#define ENCODER(name, N, PER, FIT) ENCODER_PRIOR(name, N, PER, 0, 0, FIT)
-/* WITH, WITHOUT: the prior of tile_prior with importances and without; one WITHOUT is there if one WITH is. */
-#define ENCODER_PRIOR(name, N, PER, WITH, WITHOUT, FIT) \
+#define ENCODER(name, N, PER, FIT) ENCODER_WEIGHED(name, N, PER, 0.2f, 0, 0, FIT)
+#define ENCODER_PRIOR(name, N, PER, WITH, WITHOUT, FIT) ENCODER_WEIGHED(name, N, PER, 0.2f, WITH, WITHOUT, FIT)
+/* DOUBT: of tile_weights. WITH, WITHOUT: the prior of tile_prior with importances and without; one WITHOUT is there if one WITH is. */
+#define ENCODER_WEIGHED(name, N, PER, DOUBT, WITH, WITHOUT, FIT) \
 static void enc_##name(void *dst, const float *x, const float *imp, size_t rows, size_t cols, int level) \
 { \
 	struct name *out = dst; \
@@ -305,7 +307,7 @@ static void enc_##name(void *dst, const float *x, const float *imp, size_t rows,
 	float gain = imp ? importance_gain(imp, cols) : 0; \
 	int row = level - 1, got; \
 	tile_begin(&t, col); \
-	while ((got = tile_fill(&t, &p, N, PER, col, block, x, imp, gain, (WITHOUT) > 0 ? t.imp : t.w)) > 0) { \
+	while ((got = tile_fill(&t, &p, N, PER, col, block, x, imp, gain, DOUBT, (WITHOUT) > 0 ? t.imp : t.w)) > 0) { \
 		if ((WITHOUT) > 0) tile_prior(&t, N, PER, imp ? WITH : WITHOUT); \
 		FIT; \
 		for (int h = 0; h < got; h++) pack_##name(out + block[h], &t, &f, h); \

@@ -69,13 +69,24 @@ bool quant_can_encode(uint32_t type);
 bool quant_needs_importance(uint32_t type);     /* types that recipes refuse to make without a matrix */
 enum { QUANT_EFFORT_MIN = 1, QUANT_EFFORT_DEFAULT = 5, QUANT_EFFORT_MAX = 9 };
 /* x[rows][cols] to rows*cols/block blocks at dst, rows after one another; cols is a multiple of the
- * block. importance[cols], or NULL for all alike: minimised is the sum of importance[j] *
- * (decoded[i][j] - x[i][j])^2 of each row, with a fifth of their mean added to all importances (and, for types
- * of two bits, large weights counting a little more: quant/ENCODERS.md). x holds the targets: a caller that feeds rounding errors
- * back passes corrected ones. A row's bytes depend on that row, the importance and the effort alone.
+ * block. importance[cols], at least 0, or NULL for all alike. effort is brought into its range.
+ *
+ * Minimised is the sum of importance[j]*(decoded[i][j] - x[i][j])^2 of each row, but for three things that lower a
+ * model's divergence more than they raise this error (quant/ENCODERS.md has the figures): a part of their mean is
+ * added to all importances; Q2_K and Q3_K count large weights a little more; types of code books and
+ * of three values give back some of what least squares takes from the weights' size.
+ *
+ * A row's bytes depend on that row, the importances and the effort alone: rows may be cut over threads at will.
  * F32, F16, BF16 and Q8_0 round exactly as ggml and ignore importance and effort.
- * Non-finite x: the blocks decode to something finite or NaN, never crash; callers report them. */
+ * Non-finite x: the blocks decode to something finite or NaN, never crash; callers report them.
+ *
+ * The seam for error feedback, column by column: x holds targets, each row its own, and need not be the weights. A caller
+ * may encode a stretch of columns (whole blocks) of all rows, decode it, add to the later columns' targets what
+ * its errors ask of them, and go on. It may rely on this: no block looks at another, so what a stretch becomes depends on
+ * its targets, its importances and the effort; and on importances only by their proportions within the call, since
+ * the part of their mean that is added is that of the importances given. A stretch is a matrix of its own here: its
+ * blocks lie after one another at dst, row by row, and the caller puts them into the rows of the file. */
 void quant_encode(uint32_t type, const float *x, const float *importance, size_t rows, size_t cols, int effort, void *dst);
-/* NVFP4 keeps a scale per tensor outside its blocks: see codec/nvfp4.h. */
+/* NVFP4: the blocks are made as ggml makes them, without a scale of the tensor; see codec/nvfp4.h. */
 
 #endif

@@ -54,5 +54,5 @@ static inline void pack_iq1_m(struct iq1_m *o, const struct tile *t, const struc
 		o->qh[k/2] |= (uint8_t)((n >> 8 | (t->q[k%2*8][k/2] >> 6 & 1u) << 3) << k%2*4);
 	}
 }
-ENCODER(iq1_m, 16, 16, grid_tile(&iq1_m, &iq1_m_effort[row], &t, 16, &f))
+ENCODER_GRID(iq1_m, 16, 16, iq1_m_effort)
 #endif

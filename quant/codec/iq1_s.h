@@ -53,5 +53,5 @@ static inline void pack_iq1_s(struct iq1_s *o, const struct tile *t, const struc
 		o->qh[j] = (uint16_t)tail;
 	}
 }
-ENCODER(iq1_s, 32, 8, grid_tile(&iq1_s, &iq1_s_effort[row], &t, 8, &f))
+ENCODER_GRID(iq1_s, 32, 8, iq1_s_effort)
 #endif

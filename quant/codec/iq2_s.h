@@ -21,7 +21,7 @@ static inline void iq2_s_unpack(const struct iq2_s *b, struct codes256 *c)
 #ifdef QUANT_ENCODER
 
 static const struct grid iq2_s = { .n = 16, .word = 8, .base = 3, .level = { { 8, 25, 43 } },
-	.top = 15, .unit = 0.125f, .best = grid_best_iq2_s, .lift = 0.8f };
+	.top = 15, .unit = 0.125f, .best = grid_best_iq2_s, .lift = 0.87f };
 static inline void pack_iq2_s(struct iq2_s *o, const struct tile *t, const struct fitted *f, int h)
 {
 	(void)h;
@@ -35,5 +35,5 @@ static inline void pack_iq2_s(struct iq2_s *o, const struct tile *t, const struc
 		o->qs[32 + k] = (uint8_t)grid_sign_bits(t, k%2*8, k/2, 8);
 	}
 }
-ENCODER(iq2_s, 16, 16, grid_tile(&iq2_s, &iq2_half_effort[row], &t, 16, &f))
+ENCODER_GRID(iq2_s, 16, 16, iq2_half_effort)
 #endif

@@ -21,7 +21,7 @@ static inline void iq2_xs_unpack(const struct iq2_xs *b, struct codes256 *c)
 #ifdef QUANT_ENCODER
 
 static const struct grid iq2_xs = { .n = 16, .word = 8, .base = 3, .level = { { 8, 25, 43 } }, .even = 1,
-	.top = 15, .unit = 0.125f, .best = grid_best_iq2_xs, .lift = 0.7f };
+	.top = 15, .unit = 0.125f, .best = grid_best_iq2_xs, .lift = 0.72f };
 /* of iq2_s too */
 static const struct grid_effort iq2_half_effort[] = {
 	{ .starts = 1, .iters = 1, .first = 48.5f, .step = 7.0f, .walks = 1, .reach = 0 },
@@ -42,5 +42,5 @@ static inline void pack_iq2_xs(struct iq2_xs *o, const struct tile *t, const str
 	for (int k = 0; k < 32; k++)
 		o->qs[k] = (uint16_t)(grid_number(&iq2_xs, rank_iq2_xs, t, k%2*8, k/2) | grid_sign_bits(t, k%2*8, k/2, 7) << 9);
 }
-ENCODER(iq2_xs, 16, 16, grid_tile(&iq2_xs, &iq2_half_effort[row], &t, 16, &f))
+ENCODER_GRID(iq2_xs, 16, 16, iq2_half_effort)
 #endif

@@ -23,7 +23,7 @@ static inline void iq2_xxs_unpack(const struct iq2_xxs *b, struct codes256 *c)
 #ifdef QUANT_ENCODER
 
 static const struct grid iq2_xxs = { .n = 32, .word = 8, .base = 3, .level = { { 8, 25, 43 } }, .even = 1,
-	.top = 15, .unit = 0.125f, .best = grid_best_iq2_xxs, .lift = 0.65f };
+	.top = 15, .unit = 0.125f, .best = grid_best_iq2_xxs, .lift = 0.7f };
 static const struct grid_effort iq2_xxs_effort[] = {
 	{ .starts = 1, .iters = 1, .first = 46.0f, .step = 7.0f, .walks = 1, .reach = 0 },
 	{ .starts = 2, .iters = 1, .first = 46.0f, .step = 7.0f, .walks = 1, .reach = 0 },
@@ -52,5 +52,5 @@ static inline void pack_iq2_xxs(struct iq2_xxs *o, const struct tile *t, const s
 		o->qs[4*j + 3] = (uint16_t)(tail >> 16);
 	}
 }
-ENCODER(iq2_xxs, 32, 8, grid_tile(&iq2_xxs, &iq2_xxs_effort[row], &t, 8, &f))
+ENCODER_GRID(iq2_xxs, 32, 8, iq2_xxs_effort)
 #endif

@@ -48,5 +48,5 @@ static inline void pack_iq3_s(struct iq3_s *o, const struct tile *t, const struc
 	}
 	for (int k = 0; k < 32; k++) o->signs[k] = (uint8_t)grid_sign_bits(t, k%4*8, 8*h + k/4, 8);
 }
-ENCODER(iq3_s, 32, 8, grid_tile(&iq3_s, &iq3_s_effort[row], &t, 8, &f))
+ENCODER_GRID(iq3_s, 32, 8, iq3_s_effort)
 #endif

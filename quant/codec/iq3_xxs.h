@@ -47,5 +47,5 @@ static inline void pack_iq3_xxs(struct iq3_xxs *o, const struct tile *t, const s
 		for (int i = 0; i < 4; i++) o->qs[64 + 4*j + i] = (uint8_t)(tail >> 8*i);
 	}
 }
-ENCODER(iq3_xxs, 32, 8, grid_tile(&iq3_xxs, &iq3_xxs_effort[row], &t, 8, &f))
+ENCODER_GRID(iq3_xxs, 32, 8, iq3_xxs_effort)
 #endif

@@ -30,12 +30,12 @@ static const struct levels_effort iq4_nl_effort[] = {
 	{ .starts = 2, .iters = 0 },
 	{ .starts = 4, .iters = 0 },
 	{ .starts = 8, .iters = 1 },
-	{ .starts = 12, .iters = 1 },
 	{ .starts = 16, .iters = 1 },
-	{ .starts = 20, .iters = 2 },
-	{ .starts = 28, .iters = 2 },
+	{ .starts = 24, .iters = 2 },
+	{ .starts = 32, .iters = 2 },
 	{ .starts = 40, .iters = 2 },
-	{ .starts = 40, .iters = 4 },
+	{ .starts = 40, .iters = 3 },
+	{ .starts = 40, .iters = 5 },
 };
 static inline void pack_iq4_nl(struct iq4_nl *o, const struct tile *t, const struct fitted *f, int h)
 {

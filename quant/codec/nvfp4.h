@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * nvfp4.h - blocks of 64, four sub-blocks of 16: weight = s/2 * level, the levels of mxfp4.h, s an 8-bit float without
  * sign: four bits exponent (bias 7), three mantissa, subnormals below 2^-6; 0x7f is 0. Byte i of the 8 of a
- * sub-block: code i low, code i + 8 high. A model may hold a scale of the whole tensor beside its blocks, as a
- * tensor of its own; blocks are made and decoded without it. */
+ * sub-block: code i low, code i + 8 high. A checkpoint made in this format also has a float for
+ * the whole tensor; converters keep it as a tensor of its own and the graph multiplies by it. Blocks are decoded
+ * without it and made without it, as ggml makes them, so no encoder needs the whole tensor. The price: s of common
+ * weights (a few hundredths) lies among the subnormals, in steps of 2^-9. */
 #ifdef QUANT_DECODER
 
 static inline float nvfp4_scale(uint8_t s)

@@ -23,13 +23,13 @@ static const struct levels q4_0 = { .n = 32, .lo = -8, .hi = 7, .start = q4_0_st
 static const struct levels_effort q4_0_effort[] = {
 	{ .starts = 2, .iters = 0 },
 	{ .starts = 4, .iters = 0 },
-	{ .starts = 8, .iters = 0 },
 	{ .starts = 12, .iters = 1 },
-	{ .starts = 16, .iters = 1 },
 	{ .starts = 24, .iters = 1 },
-	{ .starts = 32, .iters = 2 },
 	{ .starts = 40, .iters = 2 },
 	{ .starts = 40, .iters = 3 },
+	{ .starts = 40, .iters = 4 },
+	{ .starts = 40, .iters = 5 },
+	{ .starts = 40, .iters = 6 },
 };
 static inline void pack_q4_0(struct q4_0 *o, const struct tile *t, const struct fitted *f, int h)
 {

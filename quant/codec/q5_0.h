@@ -23,13 +23,13 @@ static const struct levels q5_0 = { .n = 32, .lo = -16, .hi = 15, .start = q5_0_
 static const struct levels_effort q5_0_effort[] = {
 	{ .starts = 2, .iters = 0 },
 	{ .starts = 4, .iters = 0 },
-	{ .starts = 8, .iters = 0 },
 	{ .starts = 12, .iters = 1 },
-	{ .starts = 16, .iters = 1 },
 	{ .starts = 24, .iters = 1 },
-	{ .starts = 32, .iters = 2 },
 	{ .starts = 40, .iters = 2 },
 	{ .starts = 40, .iters = 3 },
+	{ .starts = 40, .iters = 4 },
+	{ .starts = 40, .iters = 5 },
+	{ .starts = 40, .iters = 6 },
 };
 static inline void pack_q5_0(struct q5_0 *o, const struct tile *t, const struct fitted *f, int h)
 {

@@ -102,7 +102,7 @@ static void rows_stand_alone(void **state)
 	}
 }
 
-/* XXH3 of the bytes at the default effort, with importance and without, of two matrices. A change
+/* XXH3 of the bytes at the least, the default and the greatest effort, with importance and without, of two matrices. A change
  * here changes every file that users have made: note it in NEWS.md. */
 static const struct { const char *name; uint64_t hash; } golden[] = {
 #include "golden_encode.inc"
@@ -115,9 +115,10 @@ static void golden_bytes(void **state)
 		uint64_t h = 0;
 		int i = 0;
 		if (!quant_can_encode(type)) continue;
-		for (int k = 0; k < 4; k++) {
-			fill(k/2 ? TAILS : SMOOTH);
-			h = XXH3_64bits_withSeed(got, encode(quant_enc_table, type, k % 2 ? imp : NULL, QUANT_EFFORT_DEFAULT, got), h);
+		for (int k = 0; k < 12; k++) {
+			static const int effort[3] = { QUANT_EFFORT_MIN, QUANT_EFFORT_DEFAULT, QUANT_EFFORT_MAX };
+			fill(k/2 % 2 ? TAILS : SMOOTH);
+			h = XXH3_64bits_withSeed(got, encode(quant_enc_table, type, k % 2 ? imp : NULL, effort[k/4], got), h);
 		}
 		while (golden[i].name && strcmp(golden[i].name, ggu_type_info(type)->name) != 0) i++;
 		if (!golden[i].name || golden[i].hash != h) {
