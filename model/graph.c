@@ -377,6 +377,21 @@ static enum ggu_status layers(struct builder *b, const struct yaml_node *root)
 	return GGU_OK;
 }
 
+/* Rows [EXPRESSION, MESSAGE]: what the metadata may say of a model that the steps do right by. */
+static enum ggu_status checks(struct builder *b, const struct yaml_node *list)
+{
+	if (!yaml_null(list) && list->kind != YAML_SEQUENCE) return fail(b, list, "check", "wants a list");
+	for (size_t i = 0; !yaml_null(list) && i < list->count; i++) {
+		const struct yaml_node *row = list->items[i];
+		struct expr_value v;
+		enum ggu_status s;
+		if (row->kind != YAML_SEQUENCE || row->count != 2 || row->items[1]->kind != YAML_SCALAR) return fail(b, row, "check", "wants [expression, message]");
+		if ((s = eval(b, row->items[0], &v))) return s;
+		if (!expr_true(&v)) return ggu_fail(b->err, GGU_ERR_UNSUPPORTED, GGU_NO_OFFSET, "", "%.100s (%s, line %u)", row->items[1]->text, b->arch->file, row->line);
+	}
+	return GGU_OK;
+}
+
 enum ggu_status graph_build(struct graph *g, const struct arch *a, struct ggu_file *f, struct expr_arena *arena, struct ggu_error *err)
 {
 	struct builder b = { g, a, f, ggu_file_meta(f), arena, err, yaml_get(a->graph, "names"), -1, 0 };
@@ -387,7 +402,8 @@ enum ggu_status graph_build(struct graph *g, const struct arch *a, struct ggu_fi
 	enum ggu_status s;
 	*g = (struct graph){ 0 };
 	if (!a->graph) return ggu_fail(err, GGU_ERR_UNSUPPORTED, GGU_NO_OFFSET, a->name, "%s does not say how to evaluate it", a->file);
-	if ((s = only(&b, a->graph, "names input layers layer output")) || (s = only(&b, in, "embed scale positions")) || (s = only(&b, out, "norm head softcap"))) return s;
+	if ((s = only(&b, a->graph, "names check input layers layer output")) || (s = only(&b, in, "embed scale positions")) || (s = only(&b, out, "norm head softcap"))) return s;
+	if ((s = checks(&b, yaml_get(a->graph, "check")))) return s;
 	if ((s = weight(&b, in, "embed", false, 0, 0, &g->embed))) return s;
 	g->n_embd = g->embed.n_in;
 	g->n_vocab = g->embed.n_out;

@@ -2,6 +2,19 @@
  * graph.h - what the evaluator does with one model: the `graph` part of its architecture's description,
  * resolved against the model's metadata and tensors. Private to model/.
  *
+ * The keys of that part; EXPR is an expression (expr.h) and may be null, TENSOR a name or a list of which the first
+ * that exists counts, [] may be left out; any other key is an error.
+ *
+ *   graph      [names: {NAME: EXPR}] [check: [[EXPR, message]]] input layers: EXPR layer: [step] output
+ *   input      embed: TENSOR [scale: EXPR] [positions: TENSOR]
+ *   output     norm head: TENSOR [softcap: EXPR]
+ *   step       [norm] branches: [{attention: ...} or {ffn: ...}] [post_norm: norm] [scale: EXPR]
+ *   norm       {rms: TENSOR, eps: EXPR} or {layer: TENSOR, eps: EXPR}, one name each
+ *   attention  q k v, or qkv; out; heads [kv_heads] [head_dim] [window] [scale] [softcap]: EXPR [q_norm k_norm: norm] [rope]
+ *   ffn        [gate] up, or gate_up; down; act: silu, gelu (erf) or gelu_tanh
+ *   rope       style: half or interleaved [dims base linear original magnitude: EXPR] [divide divide_long: TENSOR]
+ *              [yarn: {factor beta_fast beta_slow: EXPR}]
+ *
  * All sizes are checked against the tensors' shapes here, so that the forward pass need not look. Vectors
  * (norm weights, biases, rope factors) are float32; matrices stay as they lie in the file. */
 #ifndef MODEL_GRAPH_H

@@ -13,7 +13,8 @@ struct model_options {
 	const char *arch_file;          /* extra architecture description, or NULL */
 	struct ggu_pool *pool;          /* required; shared by all sessions, one eval at a time */
 };
-/* path must be seekable. GGU_ERR_UNSUPPORTED: unknown architecture (the message names the known ones). */
+/* path must be seekable. GGU_ERR_UNSUPPORTED: an unknown architecture (the message names the known ones), or a model of a
+ * known one that its description cannot do; GGU_ERR_MISSING, _FORMAT, _RANGE: metadata or tensors make no sense as one. */
 enum ggu_status model_open(struct model **m, const char *path, const struct model_options *o, struct ggu_error *err);
 void model_close(struct model *m);
 const struct ggu_file *model_file(const struct model *m);

@@ -57,6 +57,13 @@ refused "more KV heads than heads" "no multiple of key-value heads"
 make_model $eps=1e-5 llama.attention.key_length=4294967295
 refused "a head as wide as 2^32" "head_dim: "
 
+make_model $eps=1e-5 llama.rope.scaling.type=longrope
+refused "a scaling that the graph does not do" "rope.scaling.type: only linear and yarn are known (llama.yaml, line "
+make_model $eps=1e-5 llama.attention.value_length=8
+refused "values of another width" "attention.value_length: only values as wide"
+make_model $eps=1e-5 llama.expert_count=4
+refused "experts" "expert_count: experts are not known"
+
 # angles far beyond what sin and cos are exact for: refused or finished, never undefined
 make_model $eps=1e-5 rope_freqs.weight:f32:8:one llama.rope.freq_base=1e12
 ok "the largest rope base" gguf-logits -q -m h.gguf -o logits ids
@@ -89,6 +96,7 @@ mistake "an unknown part" "outputs: is no key" 's/^  output:/  outputs:/'
 mistake "an error in an expression, by its place" "wants numbers (a.yaml, line $line, column 28)" "s/kv_heads: n_kv/kv_heads: n_kv + 'x'/"
 mistake "an error in quotes" "end of text in expression" "s/kv_heads: n_kv/kv_heads: 'n_kv +'/"
 mistake "a name that needs itself" "names that need each other" 's/^    eps: .*/    eps: eps + 1/'
+mistake "a check without a message" "check: wants [expression, message]" 's/^    - \["(expert_count.*/    - [true]/'
 mistake "no list of steps" "layer: wants a list of steps" 's/^  layer: .*/  layer: none/;/^    - norm/,/act: silu/d'
 mistake "an unknown activation" "act: wants silu" 's/act: silu}/act: relu}/'
 mistake "another schema" "wants schema: 1" 's/^schema: 1/schema: 2/'
