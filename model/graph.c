@@ -9,7 +9,7 @@
 #include "../quant/quant.h"
 #include "graph.h"
 
-enum { MAX_SIZE = 1 << 24, MAX_LIST = 4096, MAX_DEPTH = 16 };
+enum { MAX_SIZE = 1 << 24, MAX_LIST = 4096, MAX_DEPTH = 16, MAX_NAMES = 10000 };
 #define MIN_DIVISOR 1e-6f
 
 struct builder {
@@ -21,7 +21,7 @@ struct builder {
 	struct ggu_error *err;
 	const struct yaml_node *names;
 	int64_t layer;          /* -1: outside the layers */
-	int depth;              /* of names that use names */
+	int depth, used;        /* of names that use names; names that one expression came to */
 };
 
 static enum ggu_status fail(const struct builder *b, const struct yaml_node *at, const char *where, const char *what)
@@ -90,7 +90,9 @@ static enum ggu_status lookup(void *ctx, const void *object, const char *name, s
 	if (!object && !strcmp(name, "i") && b->layer >= 0) { *v = (struct expr_value){ EXPR_INT, { .i = b->layer } }; return GGU_OK; }
 	if (short_hand) {
 		enum ggu_status s;
+		if (!b->depth) b->used = 0;
 		if (b->depth == MAX_DEPTH) return fail(b, short_hand, name, "names that need each other");
+		if (b->used++ == MAX_NAMES) return fail(b, short_hand, name, "names that use names too often");
 		b->depth++;
 		s = eval(b, short_hand, v);
 		b->depth--;
@@ -394,7 +396,7 @@ static enum ggu_status checks(struct builder *b, const struct yaml_node *list)
 
 enum ggu_status graph_build(struct graph *g, const struct arch *a, struct ggu_file *f, struct expr_arena *arena, struct ggu_error *err)
 {
-	struct builder b = { g, a, f, ggu_file_meta(f), arena, err, yaml_get(a->graph, "names"), -1, 0 };
+	struct builder b = { g, a, f, ggu_file_meta(f), arena, err, yaml_get(a->graph, "names"), -1, 0, 0 };
 	const struct yaml_node *in = yaml_get(a->graph, "input"), *out = yaml_get(a->graph, "output");
 	char key[128];
 	uint64_t ctx = 0;

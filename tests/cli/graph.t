@@ -101,6 +101,11 @@ mistake "no list of steps" "layer: wants a list of steps" 's/^  layer: .*/  laye
 mistake "an unknown activation" "act: wants silu" 's/act: silu}/act: relu}/'
 mistake "another schema" "wants schema: 1" 's/^schema: 1/schema: 2/'
 mistake "broken YAML, by its place" "column " 's/^arch: llama/arch: [llama/'
+# each of ten names uses the next eight times: a thousand million evaluations, were they not counted
+awk '{ print } /^    eps: / {
+	for (i = 0; i < 10; i++) { n = "x" i + 1; print "    x" i ": " n "+" n "+" n "+" n "+" n "+" n "+" n "+" n }
+	print "    x10: 0" }' "$SRC/model/arch/llama.yaml" | sed 's/kv_heads: n_kv/kv_heads: n_kv + x0/' >a.yaml
+refused "description: names that multiply" "names that use names too often" --arch-file a.yaml
 # a chain is a tree as deep as it is long: the stack is bounded
 mistake "a long chain of operators" "too many operators in a row" "s/kv_heads: n_kv/kv_heads: $(awk 'BEGIN { for (i = 0; i < 300; i++) printf "1 + "; print 1 }')/"
 done_testing
