@@ -6,12 +6,13 @@
  * and the search need not know about signs; when the words are known the victim is chosen once more.
  *
  * Then the word, exactly, by trying them all, cheaply. The squared error is a sum over the two halves of a
- * word: two tables of half costs (81 of four digits of base 3, 64 of two of base 8). For each first half, the least
- * second half among those that it is paired with is a chain of plain minima, because a half cost carries its own
- * digits in its low bits; minima that several chains want are taken once (a third to a fifth of the work is left, by
- * the greedy sharing of scripts/gen-grids). No index, no list of neighbours. IQ1 does so for either delta.
+ * word: two tables of half costs (81 of four digits of base 3, 64 of two of base 8). Costs are whole numbers that carry
+ * their digits in the low bits, so that sums and minima need no bookkeeping. For each first half, the least second half among
+ * those that it is paired with is a chain of minima; those that several chains want are taken once (a third to a fifth of the
+ * work is left, by the greedy sharing of scripts/gen-grids). No index, no list of neighbours.
  *
- * Scales are found as in enc_levels.h: starts, a ladder for D, a walk along l with exact errors, least squares. */
+ * Scales are found as in enc_levels.h: starts (some without the book), a ladder for D, a walk along l with exact errors,
+ * least squares. IQ1 takes for its delta the one that digits without the book would like better, or tries both. */
 #ifndef QUANT_ENC_GRID_H
 #define QUANT_ENC_GRID_H
 #include "enc_tile.h"
@@ -19,92 +20,101 @@
 #include "grids.h"
 
 enum grid_delta { DELTA_NONE, DELTA_LANE, DELTA_WORD };         /* IQ1: what shares the sign of delta */
-struct grid_word { vf cost; vi first, second; };
+struct grid_word { vf cost; vi digits; };
 struct grid {
 	int n, word, base;              /* elements of a sub-block, of a word; digits */
 	float level[2][8];              /* of a digit; [1]: with the other delta */
 	enum grid_delta delta;
 	int even;                       /* the signs of 8 weights have an even number of minuses */
 	float top, unit;                /* greatest l; D = d*unit */
-	void (*best)(const vf *a, vf *b, struct grid_word *r);
+	vi (*best)(const vi *a, vi *b); /* GRID_SEARCH of the book */
 	float lift;                     /* see tile_lift */
+	float bias;                     /* the scale that the book wants, by that of digits as they please */
 };
 struct grid_effort {
 	int starts, iters;      /* first scales, alternations of each */
+	bool free;              /* these let each digit be as it pleases, instead of searching the book */
 	float first, step;      /* start k maps the largest |x| to level first + step*k */
-	int walks, reach;       /* refits, and how far l may move in each */
+	int walks, reach, again;        /* refits, and how far l may move in the first and in each of the others */
+	bool both;              /* IQ1: searches are for either delta, not just for the likely one */
 };
 enum { GRID_WORDS = 8 };
 /* Error less that of storing zeros, sums of w g g and w g x, the digits of each half word, the deltas. */
-struct grid_lane { vf err, q2, qx; vi half[GRID_WORDS][2], other[GRID_WORDS]; };
+struct grid_lane { vf err, q2, qx; vi digits[GRID_WORDS], other[GRID_WORDS]; };
 
-/* The digits of half number f: two bits each for base 3, three for base 8. */
-#define DIGITS3(f) ((f)%3 | (f)/3%3 << 2 | (f)/9%3 << 4 | (f)/27 << 6)
-#define DIGITS8(f) (f)
-/* Straight-line code: rolled loops over the book cost twice as much. */
-#define GRID_SEARCH(name, RUNS, DIGITS) \
-static __attribute__((noinline)) void grid_best_##name(const vf *a, vf *b, struct grid_word *r) \
+/* The least of a first half and a second half that the book pairs it with; the number of a half says its digits. Minima
+ * of one first half are a chain. Straight-line code: rolled loops over the book cost twice as much. */
+#define GRID_SEARCH(name, RUNS) \
+static __attribute__((noinline)) vi grid_best_##name(const vi *a, vi *b) \
 { \
-	vf best = vf_dup(INFINITY), second = vf_dup(0); \
-	vi first = vi_dup(0); \
-	RUNS(GRID_NODE, GRID_RUN_##DIGITS, GRID_SECOND) \
-	r->cost = best; r->first = first; r->second = (vi)second & 0xff; \
+	vi best = vi_dup(INT32_MAX); \
+	RUNS(GRID_NODE, GRID_RUN, GRID_SECOND) \
+	return best; \
 }
-#define GRID_NODE(n, g, h) b[n] = v_min(b[g], b[h]);
-#define GRID_SECOND(h) m = v_min(m, b[h]);
-#define GRID_RUN(h, digits, seconds) { \
-		vf m = vf_dup(INFINITY), c; \
-		vm ok; \
-		seconds \
-		c = a[h] + m; \
-		ok = v_lt(c, best); \
-		best = v_min(c, best); \
-		second = v_sel(ok, m, second); \
-		first = vi_sel(ok, vi_dup(digits), first); \
-	}
-#define GRID_RUN_DIGITS3(h, seconds) GRID_RUN(h, DIGITS3(h), seconds)
-#define GRID_RUN_DIGITS8(h, seconds) GRID_RUN(h, DIGITS8(h), seconds)
-GRID_SEARCH(iq1, RUNS_IQ1, DIGITS3)
-GRID_SEARCH(iq2_xxs, RUNS_IQ2_XXS, DIGITS3)
-GRID_SEARCH(iq2_xs, RUNS_IQ2_XS, DIGITS3)
-GRID_SEARCH(iq2_s, RUNS_IQ2_S, DIGITS3)
-GRID_SEARCH(iq3_xxs, RUNS_IQ3_XXS, DIGITS8)
-GRID_SEARCH(iq3_s, RUNS_IQ3_S, DIGITS8)
+#define GRID_NODE(n, g, h) b[n] = vi_min(b[g], b[h]);
+#define GRID_SECOND(h) m = vi_min(m, b[h]);
+#define GRID_RUN(h, seconds) { vi m = vi_dup(INT32_MAX/2); seconds best = vi_min(best, a[h] + m); }
+GRID_SEARCH(iq1, RUNS_IQ1)
+GRID_SEARCH(iq2_xxs, RUNS_IQ2_XXS)
+GRID_SEARCH(iq2_xs, RUNS_IQ2_XS)
+GRID_SEARCH(iq2_s, RUNS_IQ2_S)
+GRID_SEARCH(iq3_xxs, RUNS_IQ3_XXS)
+GRID_SEARCH(iq3_s, RUNS_IQ3_S)
 
-/* The costs of the half of a word from element e, less that of all digits 0, in units of scale^2. Those of
- * a second half carry their digits, which moves them by 2^-15 at most. */
-static inline vf grid_named(vf c, int second, int digits) { return second ? (vf)(((vi)c & ~0xff) | digits) : c; }
-static inline void grid_half(const struct grid *a, const float *level, const struct tile *t, int o, int e, vf inv, int second, vf *cost)
+/* The costs of the digits of one element, less that of digit 0, in units of scale^2: c[1..base - 1]. */
+static inline void grid_digits(const struct grid *a, const vf *level, vf u, vf w, vf *c)
 {
-	vf c[4][8], pair[9];
-	for (int i = 0; i < a->word/2; i++) {
-		vf u = vf_load(&t->x[e + i][o])*inv, w = vf_load(&t->w[e + i][o]);
-		u = u + u;
-		c[i][0] = vf_dup(0);
-		for (int k = 1; k < a->base; k++) c[i][k] = w*(level[k] - level[0])*((level[k] + level[0]) - u);
-	}
+	u = u + u;
+	for (int k = 1; k < a->base; k++) c[k] = w*(level[k] - level[0])*((level[k] + level[0]) - u);
+}
+/* The costs of all halves from the costs of their elements' digits. */
+static inline void grid_half(const struct grid *a, const vi (*c)[8], vi *cost)
+{
+	vi pair[9];
 	if (a->base == 8) {
-		for (int k = 0; k < 64; k++) cost[k] = grid_named(c[0][k%8] + c[1][k/8], second, k);
+		for (int k = 0; k < 64; k++) cost[k] = c[0][k%8] + c[1][k/8];
 		return;
 	}
 	for (int i = 0; i < 9; i++) pair[i] = c[0][i%3] + c[1][i/3];
 	for (int i = 0; i < 9; i++) {
-		vf p = c[2][i%3] + c[3][i/3];
-		for (int j = 0; j < 9; j++) cost[9*i + j] = grid_named(pair[j] + p, second, DIGITS3(9*i + j));
+		vi p = c[2][i%3] + c[3][i/3];
+		for (int j = 0; j < 9; j++) cost[9*i + j] = pair[j] + p;
 	}
 }
-static inline void grid_word(const struct grid *a, int other, const struct tile *t, int o, int e, vf inv, struct grid_word *r)
+/* The best word for the elements from e. Its cost is a whole number in the upper half of 32 bits, 2^14 being more than
+ * any word's; in the lower half is what digits it has, so that sums of costs carry them along and minima find them. */
+static inline void grid_word(const struct grid *a, vm other, const struct tile *t, int o, int e, vf inv, struct grid_word *r)
 {
-	vf first[81], second[NODES_IQ1];        /* the most of all books */
-	grid_half(a, a->level[other], t, o, e, inv, 0, first);
-	grid_half(a, a->level[other], t, o, e + a->word/2, inv, 1, second);
-	a->best(first, second, r);
+	vf level[8];
+	vf c[8][8], most = vf_dup(0), unit;
+	vi whole[8][8], first[81], second[NODES_IQ1], got;      /* the most of all books */
+	int bits = a->base == 8 ? 3 : 2;
+	for (int k = 0; k < a->base; k++)
+		level[k] = a->delta ? v_sel(other, vf_dup(a->level[1][k]), vf_dup(a->level[0][k])) : vf_dup(a->level[0][k]);
+	for (int i = 0; i < a->word; i++) {
+		vf top = vf_dup(0);
+		grid_digits(a, level, vf_load(&t->x[e + i][o])*inv, vf_load(&t->w[e + i][o]), c[i]);
+		for (int k = 1; k < a->base; k++) top = v_max(v_abs(c[i][k]), top);
+		most += top;
+	}
+	unit = v_inverse(most)*16000;
+	for (int i = 0; i < a->word; i++) {
+		whole[i][0] = vi_dup(0);
+		for (int k = 1; k < a->base; k++) {
+			vf v = c[i][k]*unit;            /* not finite: counts for nothing */
+			whole[i][k] = (vi)((vu)v_int(v_keep(v_lt(v_abs(v), vf_dup(16001)), v)) << 16) | k << bits*i;
+		}
+	}
+	grid_half(a, (const vi (*)[8])whole, first);
+	grid_half(a, (const vi (*)[8])whole + a->word/2, second);
+	got = a->best(first, second);
+	r->digits = got & 0xffff;
+	r->cost = v_float(got >> 16)*most*(1.0f/16000);
 }
 /* The digit of element i of a word. */
-static inline vi grid_digit(const struct grid *a, const vi half[2], int i)
+static inline vi grid_digit(const struct grid *a, vi digits, int i)
 {
-	int per = a->word/2;
-	return a->base == 8 ? (half[i/per] >> i%per*3) & 7 : (half[i/per] >> i%per*2) & 3;
+	return a->base == 8 ? (digits >> i*3) & 7 : (digits >> i*2) & 3;
 }
 /* Costs are relative to all digits 0, of which the delta changes the level. */
 static inline vf grid_bias(const struct grid *a, const struct tile *t, int o, int e, vf inv)
@@ -116,32 +126,64 @@ static inline vf grid_bias(const struct grid *a, const struct tile *t, int o, in
 	}
 	return s;
 }
-static inline void grid_try(const struct grid *a, const struct tile *t, int o, vf s, struct grid_lane *r)
+/* Without the book, each digit as it pleases, levels taken for evenly spaced: the sums, and which delta is the better one. */
+static inline void grid_free(const struct grid *a, const struct tile *t, int o, vf s, struct grid_lane *r)
 {
-	vf inv = v_inverse(s), q2 = vf_dup(0), qx = q2, total = q2;
-	vi lane = vi_dup(0);
-	struct grid_word w[2][GRID_WORDS];
+	const int deltas = a->delta ? 2 : 1;
+	const float step = (a->level[0][a->base - 2] - a->level[0][0])/(float)(a->base - 2);
+	vf inv = v_inverse(s)*(1/step), zero = vf_dup(0), q2[2][GRID_WORDS], qx[2][GRID_WORDS], gain = zero;
 	int words = a->n/a->word;
 	for (int g = 0; g < words; g++) {
-		grid_word(a, 0, t, o, a->word*g, inv, &w[0][g]);
-		if (!a->delta) continue;
-		grid_word(a, 1, t, o, a->word*g, inv, &w[1][g]);
-		w[1][g].cost += grid_bias(a, t, o, a->word*g, inv);
-		total += w[1][g].cost - w[0][g].cost;
+		for (int d = 0; d < deltas; d++) q2[d][g] = qx[d][g] = zero;
+		for (int i = 0; i < a->word; i++) {
+			vf x = vf_load(&t->x[a->word*g + i][o]), w = vf_load(&t->w[a->word*g + i][o]), u = x*inv;
+			for (int d = 0; d < deltas; d++) {
+				float low = a->level[d][0];
+				vf v = v_round(v_clamp(u - low/step, 0, (float)(a->base - 1)))*step + low, wv = w*v;
+				q2[d][g] += wv*v; qx[d][g] += wv*x;
+			}
+		}
+		r->other[g] = vi_dup(0);
+		if (a->delta == DELTA_NONE) continue;
+		if (a->delta == DELTA_WORD) gain = zero;
+		gain += (s*(q2[0][g] - q2[1][g]) - 2*(qx[0][g] - qx[1][g]))*s;
+		r->other[g] = vi_one(v_gt(gain, zero));
 	}
-	if (a->delta == DELTA_LANE) lane = vi_one(v_lt(total, vf_dup(0)));
+	r->q2 = r->qx = zero;
 	for (int g = 0; g < words; g++) {
-		vm ok = v_lt(inv, inv);
-		r->half[g][0] = w[0][g].first; r->half[g][1] = w[0][g].second;
-		r->other[g] = lane;
-		if (a->delta == DELTA_WORD) r->other[g] = vi_one(v_lt(w[1][g].cost, w[0][g].cost));
+		vm ok = vi_lt(vi_dup(0), r->other[a->delta == DELTA_LANE ? words - 1 : g]);
+		if (a->delta == DELTA_LANE) r->other[g] = r->other[words - 1];
+		if (a->delta) { q2[0][g] = v_sel(ok, q2[1][g], q2[0][g]); qx[0][g] = v_sel(ok, qx[1][g], qx[0][g]); }
+		r->q2 += q2[0][g]; r->qx += qx[0][g];
+	}
+}
+static inline void grid_try(const struct grid *a, bool both, const struct tile *t, int o, vf s, struct grid_lane *r)
+{
+	vf inv = v_inverse(s), q2 = vf_dup(0), qx = q2, total = q2;
+	struct grid_word w[2][GRID_WORDS];
+	vm none = v_lt(inv, inv), all = vi_lt(vi_dup(0), vi_dup(1));
+	int words = a->n/a->word;
+	for (int g = 0; g < words; g++) r->other[g] = vi_dup(0);
+	if (a->delta && !both) grid_free(a, t, o, s, r);
+	for (int g = 0; g < words; g++) {
+		grid_word(a, vi_lt(vi_dup(0), r->other[g]), t, o, a->word*g, inv, &w[0][g]);
+		if (!a->delta || !both) continue;
+		grid_word(a, all, t, o, a->word*g, inv, &w[1][g]);
+		w[1][g].cost += grid_bias(a, t, o, a->word*g, inv);
+		if (a->delta == DELTA_WORD) total = vf_dup(0);
+		total += w[1][g].cost - w[0][g].cost;
+		r->other[g] = vi_one(v_lt(total, vf_dup(0)));
+	}
+	for (int g = 0; g < words; g++) {
+		vm ok = none;
+		r->digits[g] = w[0][g].digits;
 		if (a->delta) {
+			if (both && a->delta == DELTA_LANE) r->other[g] = r->other[words - 1];
 			ok = vi_lt(vi_dup(0), r->other[g]);
-			r->half[g][0] = vi_sel(ok, w[1][g].first, r->half[g][0]);
-			r->half[g][1] = vi_sel(ok, w[1][g].second, r->half[g][1]);
+			if (both) r->digits[g] = vi_sel(ok, w[1][g].digits, r->digits[g]);
 		}
 		for (int i = 0; i < a->word; i++) {
-			vi digit = grid_digit(a, r->half[g], i);
+			vi digit = grid_digit(a, r->digits[g], i);
 			vf v = v_lut8(a->level[0], digit), wv;
 			if (a->delta) v = v_sel(ok, v_lut8(a->level[1], digit), v);
 			wv = vf_load(&t->w[a->word*g + i][o])*v;
@@ -214,7 +256,7 @@ static inline float grid_ladder(const struct grid *a, const float *v, const floa
 
 struct grid_lanes { _Alignas(64) float d[LANES], l[LANES], q2[LANES], qx[LANES], err[LANES]; uint8_t q[32][LANES]; };
 /* The best of the l within reach; its digits (and delta, in bit 6) to g->q. */
-static inline void grid_walk(const struct grid *a, const struct tile *t, int o, int reach, struct grid_lanes *g)
+static inline void grid_walk(const struct grid *a, const struct grid_effort *f, int reach, const struct tile *t, int o, struct grid_lanes *g)
 {
 	vf D = vf_load(g->d + o), L = vf_load(g->l + o), bl = L;
 	struct grid_lane r, b = { 0 };
@@ -224,18 +266,18 @@ static inline void grid_walk(const struct grid *a, const struct tile *t, int o, 
 	for (int i = -reach; i <= reach; i++) {
 		vf k = v_clamp(L + (float)i, 0, a->top);
 		vm ok;
-		grid_try(a, t, o, D*(k + k + 1), &r);
+		grid_try(a, f->both, t, o, D*(k + k + 1), &r);
 		ok = v_lt(r.err, b.err);
 		b.err = v_sel(ok, r.err, b.err); bl = v_sel(ok, k, bl);
 		b.q2 = v_sel(ok, r.q2, b.q2); b.qx = v_sel(ok, r.qx, b.qx);
 		for (int w = 0; w < words; w++) {
-			for (int h = 0; h < 2; h++) b.half[w][h] = vi_sel(ok, r.half[w][h], b.half[w][h]);
+			b.digits[w] = vi_sel(ok, r.digits[w], b.digits[w]);
 			b.other[w] = vi_sel(ok, r.other[w], b.other[w]);
 		}
 	}
 	vf_store(g->l + o, bl); vf_store(g->err + o, b.err); vf_store(g->q2 + o, b.q2); vf_store(g->qx + o, b.qx);
 	for (int e = 0; e < a->n; e++)
-		put_codes(&g->q[e][o], v_float(grid_digit(a, b.half[e/a->word], e%a->word) | b.other[e/a->word] << 6));
+		put_codes(&g->q[e][o], v_float(grid_digit(a, b.digits[e/a->word], e%a->word) | b.other[e/a->word] << 6));
 }
 /* First scales of each lane; their curvature */
 static inline void grid_start(const struct grid *a, const struct grid_effort *f, const struct tile *t, int o, float *s, float *c)
@@ -248,14 +290,15 @@ static inline void grid_start(const struct grid *a, const struct grid_effort *f,
 		for (int i = 0; i < f->iters; i++) {
 			vf g;
 			vm ok;
-			grid_try(a, t, o, v, &r);
+			if (f->free) grid_free(a, t, o, v, &r);
+			else grid_try(a, f->both, t, o, v, &r);
 			v = v_ratio(v_max(r.qx, vf_dup(0)), r.q2);
 			g = v*r.qx;
 			ok = v_gt(g, bg);
 			bg = v_sel(ok, g, bg); bs = v_sel(ok, v, bs); bc = v_sel(ok, r.q2, bc);
 		}
 	}
-	vf_store(s + o, bs); vf_store(c + o, bc);
+	vf_store(s + o, bs*(f->free ? a->bias : 1)); vf_store(c + o, bc);
 }
 
 /* Fit the tile: t->q of each weight its digit, bit 6 the delta, bit 7 the sign; l per lane, d per super-block. */
@@ -279,7 +322,7 @@ static inline void grid_tile(const struct grid *a, const struct grid_effort *f, 
 		}
 	}
 	for (int it = 0; it < f->walks; it++) {
-		for (int o = 0; o < LANES; o += VL) grid_walk(a, t, o, f->reach, &v);
+		for (int o = 0; o < LANES; o += VL) grid_walk(a, f, it ? f->again : f->reach, t, o, &v);
 		for (int g = 0; g < LANES; g += per) {
 			float A = 0, P = 0, E = 0, scale = t->scale[g/per];
 			for (int j = g; j < g + per; j++) {

@@ -43,6 +43,7 @@ static inline vm m_and(vm a, vm b) { return (vm)(a & b); }
 static inline vm m_or(vm a, vm b) { return (vm)(a | b); }
 static inline vf v_sel(vm m, vf a, vf b) { return (vf)_mm512_mask_blend_ps(m, (__m512)b, (__m512)a); }
 static inline vf v_keep(vm m, vf a) { return (vf)_mm512_maskz_mov_ps(m, (__m512)a); }
+static inline vi vi_min(vi a, vi b) { return (vi)_mm512_min_epi32((__m512i)a, (__m512i)b); }
 static inline vi vi_max(vi a, vi b) { return (vi)_mm512_max_epi32((__m512i)a, (__m512i)b); }
 static inline vi vi_one(vm m) { return (vi)_mm512_maskz_set1_epi32(m, 1); }
 static inline vf v_min(vf a, vf b) { return (vf)_mm512_min_ps((__m512)a, (__m512)b); }
@@ -62,6 +63,7 @@ static inline vi vi_one(vm m) { return -m; }                            /* 1 whe
 static inline vf v_sel(vm m, vf a, vf b) { return (vf)_mm256_blendv_ps((__m256)b, (__m256)a, (__m256)m); }
 static inline vf v_min(vf a, vf b) { return (vf)_mm256_min_ps((__m256)a, (__m256)b); }
 static inline vf v_max(vf a, vf b) { return (vf)_mm256_max_ps((__m256)a, (__m256)b); }
+static inline vi vi_min(vi a, vi b) { return (vi)_mm256_min_epi32((__m256i)a, (__m256i)b); }
 static inline vi vi_max(vi a, vi b) { return (vi)_mm256_max_epi32((__m256i)a, (__m256i)b); }
 static inline vf v_round(vf a) { return (vf)_mm256_round_ps((__m256)a, 8); }
 static inline vf v_lut8(const float *t, vi i) { return (vf)_mm256_permutevar8x32_ps(_mm256_loadu_ps(t), (__m256i)i); }
@@ -69,6 +71,7 @@ static inline vf v_lut8(const float *t, vi i) { return (vf)_mm256_permutevar8x32
 static inline vf v_sel(vm m, vf a, vf b) { return (vf)(((vi)a & m) | ((vi)b & ~m)); }
 static inline vf v_min(vf a, vf b) { return v_sel(a < b, a, b); }
 static inline vf v_max(vf a, vf b) { return v_sel(a > b, a, b); }
+static inline vi vi_min(vi a, vi b) { vi m = a < b; return (a & m) | (b & ~m); }
 static inline vi vi_max(vi a, vi b) { vi m = a > b; return (a & m) | (b & ~m); }
 /* Nearest integer, ties to even, for |a| < 2^22: the sum has no room for a fraction. The
  * instructions above agree but for the sign of zero, which no sum and no code can see. */

@@ -27,17 +27,17 @@ static inline void iq1_s_unpack(const struct iq1_s *b, struct codes256 *c)
 #ifdef QUANT_ENCODER
 
 static const struct grid iq1_s = { .n = 32, .word = 8, .base = 3, .level = { { -7, 1, 9 }, { -9, -1, 7 } }, .delta = DELTA_LANE,
-	.top = 7, .unit = 0.125f, .best = grid_best_iq1, .lift = 0.9f };
+	.top = 7, .unit = 0.125f, .best = grid_best_iq1, .lift = 0.85f, .bias = 1.01f };
 static const struct grid_effort iq1_s_effort[] = {
-	{ .starts = 1, .iters = 1, .first = 15.0f, .step = 3.0f, .walks = 1, .reach = 0 },
-	{ .starts = 1, .iters = 1, .first = 15.0f, .step = 3.0f, .walks = 1, .reach = 0 },
-	{ .starts = 1, .iters = 1, .first = 15.0f, .step = 3.0f, .walks = 1, .reach = 0 },
-	{ .starts = 2, .iters = 1, .first = 14.0f, .step = 4.0f, .walks = 1, .reach = 0 },
-	{ .starts = 2, .iters = 1, .first = 14.0f, .step = 4.0f, .walks = 1, .reach = 0 },
-	{ .starts = 2, .iters = 1, .first = 14.0f, .step = 4.0f, .walks = 1, .reach = 1 },
-	{ .starts = 3, .iters = 1, .first = 12.0f, .step = 3.0f, .walks = 2, .reach = 1 },
-	{ .starts = 6, .iters = 2, .first = 12.0f, .step = 1.5f, .walks = 3, .reach = 2 },
-	{ .starts = 8, .iters = 2, .first = 11.0f, .step = 1.1f, .walks = 4, .reach = 2 },
+	{ .starts = 1, .iters = 1, .first = 13.0f, .step = 3.0f, .walks = 1, .reach = 0, .again = 0, .free = true },
+	{ .starts = 2, .iters = 1, .first = 13.0f, .step = 4.0f, .walks = 1, .reach = 0, .again = 0, .free = true },
+	{ .starts = 3, .iters = 1, .first = 12.0f, .step = 3.0f, .walks = 1, .reach = 0, .again = 0, .free = true },
+	{ .starts = 2, .iters = 1, .first = 13.0f, .step = 4.0f, .walks = 1, .reach = 0, .again = 0, .both = true, .free = true },
+	{ .starts = 3, .iters = 1, .first = 12.0f, .step = 3.0f, .walks = 1, .reach = 0, .again = 0, .both = true, .free = true },
+	{ .starts = 3, .iters = 1, .first = 12.0f, .step = 3.0f, .walks = 1, .reach = 1, .again = 0, .both = true, .free = true },
+	{ .starts = 3, .iters = 1, .first = 12.0f, .step = 3.0f, .walks = 2, .reach = 1, .again = 1, .both = true },
+	{ .starts = 6, .iters = 2, .first = 12.0f, .step = 1.5f, .walks = 3, .reach = 2, .again = 2, .both = true },
+	{ .starts = 8, .iters = 2, .first = 11.0f, .step = 1.1f, .walks = 4, .reach = 2, .again = 2, .both = true },
 };
 static inline void pack_iq1_s(struct iq1_s *o, const struct tile *t, const struct fitted *f, int h)
 {

@@ -21,18 +21,18 @@ static inline void iq2_xs_unpack(const struct iq2_xs *b, struct codes256 *c)
 #ifdef QUANT_ENCODER
 
 static const struct grid iq2_xs = { .n = 16, .word = 8, .base = 3, .level = { { 8, 25, 43 } }, .even = 1,
-	.top = 15, .unit = 0.125f, .best = grid_best_iq2_xs, .lift = 0.72f };
+	.top = 15, .unit = 0.125f, .best = grid_best_iq2_xs, .lift = 0.72f, .bias = 1.03f };
 /* of iq2_s too */
 static const struct grid_effort iq2_half_effort[] = {
-	{ .starts = 1, .iters = 1, .first = 48.5f, .step = 7.0f, .walks = 1, .reach = 0 },
-	{ .starts = 2, .iters = 1, .first = 45.0f, .step = 7.0f, .walks = 1, .reach = 0 },
-	{ .starts = 2, .iters = 1, .first = 45.0f, .step = 7.0f, .walks = 1, .reach = 1 },
-	{ .starts = 2, .iters = 1, .first = 45.0f, .step = 7.0f, .walks = 1, .reach = 1 },
-	{ .starts = 3, .iters = 1, .first = 45.0f, .step = 7.0f, .walks = 1, .reach = 1 },
-	{ .starts = 4, .iters = 1, .first = 45.0f, .step = 4.667f, .walks = 2, .reach = 1 },
-	{ .starts = 5, .iters = 2, .first = 45.0f, .step = 3.5f, .walks = 2, .reach = 1 },
-	{ .starts = 6, .iters = 2, .first = 45.0f, .step = 2.8f, .walks = 3, .reach = 2 },
-	{ .starts = 8, .iters = 2, .first = 45.0f, .step = 2.0f, .walks = 4, .reach = 2 },
+	{ .starts = 2, .iters = 1, .first = 44.0f, .step = 7.0f, .walks = 1, .reach = 0, .again = 0, .free = true },
+	{ .starts = 3, .iters = 1, .first = 42.0f, .step = 6.0f, .walks = 1, .reach = 0, .again = 0, .free = true },
+	{ .starts = 3, .iters = 1, .first = 42.0f, .step = 6.0f, .walks = 1, .reach = 1, .again = 0, .free = true },
+	{ .starts = 2, .iters = 1, .first = 45.0f, .step = 7.0f, .walks = 1, .reach = 1, .again = 0 },
+	{ .starts = 3, .iters = 1, .first = 45.0f, .step = 7.0f, .walks = 1, .reach = 1, .again = 0 },
+	{ .starts = 4, .iters = 1, .first = 45.0f, .step = 4.667f, .walks = 2, .reach = 1, .again = 1 },
+	{ .starts = 5, .iters = 2, .first = 45.0f, .step = 3.5f, .walks = 2, .reach = 1, .again = 1 },
+	{ .starts = 6, .iters = 2, .first = 45.0f, .step = 2.8f, .walks = 3, .reach = 2, .again = 2 },
+	{ .starts = 8, .iters = 2, .first = 45.0f, .step = 2.0f, .walks = 4, .reach = 2, .again = 2 },
 };
 static inline void pack_iq2_xs(struct iq2_xs *o, const struct tile *t, const struct fitted *f, int h)
 {

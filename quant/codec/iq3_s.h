@@ -24,17 +24,17 @@ static inline void iq3_s_unpack(const struct iq3_s *b, struct codes256 *c)
 #ifdef QUANT_ENCODER
 
 static const struct grid iq3_s = { .n = 32, .word = 4, .base = 8, .level = { { 1, 3, 5, 7, 9, 11, 13, 15 } },
-	.top = 15, .unit = 1, .best = grid_best_iq3_s, .lift = 0.5f };
+	.top = 15, .unit = 1, .best = grid_best_iq3_s, .lift = 0.5f, .bias = 1.04f };
 static const struct grid_effort iq3_s_effort[] = {
-	{ .starts = 1, .iters = 1, .first = 15.25f, .step = 2.5f, .walks = 1, .reach = 0 },
-	{ .starts = 2, .iters = 1, .first = 14.0f, .step = 2.5f, .walks = 1, .reach = 0 },
-	{ .starts = 2, .iters = 1, .first = 14.0f, .step = 2.5f, .walks = 1, .reach = 1 },
-	{ .starts = 2, .iters = 1, .first = 14.0f, .step = 2.5f, .walks = 1, .reach = 1 },
-	{ .starts = 2, .iters = 1, .first = 14.0f, .step = 2.5f, .walks = 1, .reach = 1 },
-	{ .starts = 4, .iters = 1, .first = 14.0f, .step = 0.833f, .walks = 2, .reach = 1 },
-	{ .starts = 5, .iters = 2, .first = 14.0f, .step = 0.625f, .walks = 2, .reach = 1 },
-	{ .starts = 6, .iters = 2, .first = 14.0f, .step = 0.5f, .walks = 3, .reach = 2 },
-	{ .starts = 8, .iters = 2, .first = 14.0f, .step = 0.357f, .walks = 4, .reach = 2 },
+	{ .starts = 1, .iters = 1, .first = 14.0f, .step = 2.5f, .walks = 1, .reach = 0, .again = 0, .free = true },
+	{ .starts = 2, .iters = 1, .first = 13.0f, .step = 2.5f, .walks = 1, .reach = 0, .again = 0, .free = true },
+	{ .starts = 3, .iters = 1, .first = 12.0f, .step = 2.0f, .walks = 1, .reach = 0, .again = 0, .free = true },
+	{ .starts = 1, .iters = 1, .first = 14.0f, .step = 2.5f, .walks = 1, .reach = 1, .again = 0, .free = true },
+	{ .starts = 2, .iters = 1, .first = 13.0f, .step = 2.5f, .walks = 1, .reach = 1, .again = 0, .free = true },
+	{ .starts = 2, .iters = 1, .first = 14.0f, .step = 2.5f, .walks = 1, .reach = 1, .again = 0 },
+	{ .starts = 4, .iters = 1, .first = 14.0f, .step = 0.833f, .walks = 2, .reach = 1, .again = 1 },
+	{ .starts = 6, .iters = 2, .first = 14.0f, .step = 0.5f, .walks = 3, .reach = 2, .again = 2 },
+	{ .starts = 8, .iters = 2, .first = 14.0f, .step = 0.357f, .walks = 4, .reach = 2, .again = 2 },
 };
 static inline void pack_iq3_s(struct iq3_s *o, const struct tile *t, const struct fitted *f, int h)
 {

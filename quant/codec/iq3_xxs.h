@@ -24,17 +24,17 @@ static inline void iq3_xxs_unpack(const struct iq3_xxs *b, struct codes256 *c)
 #ifdef QUANT_ENCODER
 
 static const struct grid iq3_xxs = { .n = 32, .word = 4, .base = 8, .level = { { 4, 12, 20, 28, 36, 44, 52, 62 } }, .even = 1,
-	.top = 15, .unit = 0.25f, .best = grid_best_iq3_xxs, .lift = 0.5f };
+	.top = 15, .unit = 0.25f, .best = grid_best_iq3_xxs, .lift = 0.5f, .bias = 1 };
 static const struct grid_effort iq3_xxs_effort[] = {
-	{ .starts = 1, .iters = 1, .first = 58.5f, .step = 11.0f, .walks = 1, .reach = 0 },
-	{ .starts = 2, .iters = 1, .first = 53.0f, .step = 11.0f, .walks = 1, .reach = 0 },
-	{ .starts = 2, .iters = 1, .first = 53.0f, .step = 11.0f, .walks = 1, .reach = 1 },
-	{ .starts = 2, .iters = 1, .first = 53.0f, .step = 11.0f, .walks = 1, .reach = 1 },
-	{ .starts = 3, .iters = 1, .first = 53.0f, .step = 11.0f, .walks = 1, .reach = 1 },
-	{ .starts = 4, .iters = 1, .first = 53.0f, .step = 7.333f, .walks = 2, .reach = 1 },
-	{ .starts = 5, .iters = 2, .first = 53.0f, .step = 5.5f, .walks = 2, .reach = 1 },
-	{ .starts = 6, .iters = 2, .first = 53.0f, .step = 4.4f, .walks = 3, .reach = 2 },
-	{ .starts = 8, .iters = 2, .first = 53.0f, .step = 3.143f, .walks = 4, .reach = 2 },
+	{ .starts = 2, .iters = 1, .first = 50.0f, .step = 11.0f, .walks = 1, .reach = 0, .again = 0, .free = true },
+	{ .starts = 3, .iters = 1, .first = 48.0f, .step = 8.0f, .walks = 1, .reach = 0, .again = 0, .free = true },
+	{ .starts = 3, .iters = 1, .first = 48.0f, .step = 8.0f, .walks = 1, .reach = 1, .again = 0, .free = true },
+	{ .starts = 2, .iters = 1, .first = 53.0f, .step = 11.0f, .walks = 1, .reach = 1, .again = 0 },
+	{ .starts = 3, .iters = 1, .first = 53.0f, .step = 11.0f, .walks = 1, .reach = 1, .again = 0 },
+	{ .starts = 4, .iters = 1, .first = 53.0f, .step = 7.333f, .walks = 2, .reach = 1, .again = 1 },
+	{ .starts = 5, .iters = 2, .first = 53.0f, .step = 5.5f, .walks = 2, .reach = 1, .again = 1 },
+	{ .starts = 6, .iters = 2, .first = 53.0f, .step = 4.4f, .walks = 3, .reach = 2, .again = 2 },
+	{ .starts = 8, .iters = 2, .first = 53.0f, .step = 3.143f, .walks = 4, .reach = 2, .again = 2 },
 };
 static inline void pack_iq3_xxs(struct iq3_xxs *o, const struct tile *t, const struct fitted *f, int h)
 {
