@@ -26,17 +26,6 @@ static inline void iq1_m_unpack(const struct iq1_m *b, struct codes256 *c)
 
 static const struct grid iq1_m = { .n = 16, .word = 8, .base = 3, .level = { { -7, 1, 9 }, { -9, -1, 7 } }, .delta = DELTA_WORD,
 	.top = 7, .unit = 0.125f, .best = grid_best_iq1, .lift = 0.65f, .bias = 1.01f };
-static const struct grid_effort iq1_m_effort[] = {
-	{ .starts = 1, .iters = 1, .first = 13.0f, .step = 3.0f, .walks = 1, .reach = 0, .again = 0, .free = true },
-	{ .starts = 2, .iters = 1, .first = 13.0f, .step = 4.0f, .walks = 1, .reach = 0, .again = 0, .free = true },
-	{ .starts = 3, .iters = 1, .first = 12.0f, .step = 3.0f, .walks = 1, .reach = 0, .again = 0, .free = true },
-	{ .starts = 2, .iters = 1, .first = 13.0f, .step = 4.0f, .walks = 1, .reach = 0, .again = 0, .both = true, .free = true },
-	{ .starts = 3, .iters = 1, .first = 12.0f, .step = 3.0f, .walks = 1, .reach = 0, .again = 0, .both = true, .free = true },
-	{ .starts = 3, .iters = 1, .first = 12.0f, .step = 3.0f, .walks = 1, .reach = 1, .again = 0, .both = true, .free = true },
-	{ .starts = 3, .iters = 1, .first = 12.0f, .step = 3.0f, .walks = 2, .reach = 1, .again = 1, .both = true },
-	{ .starts = 6, .iters = 2, .first = 12.0f, .step = 1.5f, .walks = 3, .reach = 2, .again = 2, .both = true },
-	{ .starts = 8, .iters = 2, .first = 11.0f, .step = 1.1f, .walks = 4, .reach = 2, .again = 2, .both = true },
-};
 static inline void pack_iq1_m(struct iq1_m *o, const struct tile *t, const struct fitted *f, int h)
 {
 	unsigned d = f16_scale(f->d[0]);
@@ -54,5 +43,5 @@ static inline void pack_iq1_m(struct iq1_m *o, const struct tile *t, const struc
 		o->qh[k/2] |= (uint8_t)((n >> 8 | (t->q[k%2*8][k/2] >> 6 & 1u) << 3) << k%2*4);
 	}
 }
-ENCODER_GRID(iq1_m, 16, 16, iq1_m_effort)
+ENCODER_GRID(iq1_m, 16, 16, iq1_effort)
 #endif

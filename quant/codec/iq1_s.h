@@ -28,7 +28,8 @@ static inline void iq1_s_unpack(const struct iq1_s *b, struct codes256 *c)
 
 static const struct grid iq1_s = { .n = 32, .word = 8, .base = 3, .level = { { -7, 1, 9 }, { -9, -1, 7 } }, .delta = DELTA_LANE,
 	.top = 7, .unit = 0.125f, .best = grid_best_iq1, .lift = 0.85f, .bias = 1.01f };
-static const struct grid_effort iq1_s_effort[] = {
+/* of iq1_m too */
+static const struct grid_effort iq1_effort[] = {
 	{ .starts = 1, .iters = 1, .first = 13.0f, .step = 3.0f, .walks = 1, .reach = 0, .again = 0, .free = true },
 	{ .starts = 2, .iters = 1, .first = 13.0f, .step = 4.0f, .walks = 1, .reach = 0, .again = 0, .free = true },
 	{ .starts = 3, .iters = 1, .first = 12.0f, .step = 3.0f, .walks = 1, .reach = 0, .again = 0, .free = true },
@@ -53,5 +54,5 @@ static inline void pack_iq1_s(struct iq1_s *o, const struct tile *t, const struc
 		o->qh[j] = (uint16_t)tail;
 	}
 }
-ENCODER_GRID(iq1_s, 32, 8, iq1_s_effort)
+ENCODER_GRID(iq1_s, 32, 8, iq1_effort)
 #endif
