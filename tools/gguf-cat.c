@@ -62,9 +62,9 @@ int main(int argc, char **argv)
 	argc = opt_parse(argc, argv, opts, &(struct opt_program){ "gguf-cat", "write the data of tensors, raw or decoded",
 		"[--decode] [-o FILE] FILE TENSOR ...", 2, -1 });
 	out = out_open(o.output, true);
-	out_refuse_input(out, argv[0]);
 	sandbox_enter(argv, 1, o.output);
 	if (ggu_open(&f, argv[0], &err)) msg_die_error(argv[0], &err);
+	out_refuse_sources(out, argv[0], f);
 	for (int i = 1; i < argc; i++) {
 		const struct ggu_tensor *t = ggu_file_find(f, argv[i]);
 		if (!t) msg_die("%s: no tensor '%s'; gguf-info --tensors lists them", argv[0], argv[i]);

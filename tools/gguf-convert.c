@@ -138,6 +138,21 @@ static char *inside(const char *dir, const char *name)
 	snprintf(path, n, "%s/%s", dir, name);
 	return path;
 }
+/* No file of the checkpoint, nor one named by an option, may be what is replaced. */
+static void refuse_inputs(const struct out *out, const char *dir)
+{
+	DIR *d = opendir(dir);
+	struct dirent *e;
+	out_refuse_input(out, o.imatrix);
+	out_refuse_input(out, o.metadata);
+	out_refuse_input(out, o.arch_file);
+	while (d && (e = readdir(d)) != NULL) {
+		char *path = inside(dir, e->d_name);
+		out_refuse_input(out, path);
+		free(path);
+	}
+	if (d) closedir(d);
+}
 /* The sandbox for the folder and what its entries link to (the hub's cache keeps files elsewhere), and the files named
  * by options. */
 static void enter_sandbox(const char *dir)
@@ -174,7 +189,10 @@ int main(int argc, char **argv)
 	dir = argv[0];
 	recipe = recipe_of(o.type);
 	if (o.imatrix && !recipe) msg_die("-i: type %s does not use an importance matrix; give a recipe", o.type);
-	if (!o.dry_run) out = out_open(o.out, true);
+	if (!o.dry_run) {
+		out = out_open(o.out, true);
+		refuse_inputs(out, dir);
+	}
 	if (!o.jobs) o.jobs = ggu_cpu_count();  /* reads files, so before the sandbox */
 	enter_sandbox(dir);
 	if (o.imatrix && imatrix_read(&im, o.imatrix, &err)) msg_die_error(o.imatrix, &err);

@@ -359,8 +359,8 @@ int main(int argc, char **argv)
 	if (!o.jobs) o.jobs = ggu_cpu_count();  /* reads files, so before the sandbox */
 	sandbox_enter(argv, 2, o.output);
 	for (int i = 0; i < 2; i++) {
-		out_refuse_input(out, argv[i]);
 		if (ggu_open(&f[i], argv[i], &err)) msg_die_error(argv[i], &err);
+		out_refuse_sources(out, argv[i], f[i]);
 	}
 	if (!ggu_file_seekable(f[0]) && !ggu_file_seekable(f[1])) msg_die("only one of A and B can be a pipe");
 	out_take_stdout(out);

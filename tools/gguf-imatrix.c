@@ -173,10 +173,11 @@ static void collect(const char *text_name)
 	float *logits = NULL;
 	uint64_t done = 0;
 	if (!r.im) msg_die("out of memory");
-	out_refuse_input(out, o.model);
 	out_refuse_input(out, text_name);
-	out_refuse_input(out, o.checkpoint);
+	out_refuse_input(out, o.checkpoint);    /* which is removed at the end */
+	out_refuse_input(out, o.arch_file);
 	r.model = load_model(o.model, o.arch_file, r.pool);
+	out_refuse_sources(out, o.model, model_file(r.model));
 	tokenize(&r, text_name);
 	if (o.checkpoint) {
 		make_tag(&r);

@@ -263,10 +263,10 @@ int main(int argc, char **argv)
 		"[--json] [--metadata | --tensors] [--ctx N] [--bandwidth GB] [-o FILE] [FILE]", 0, 1 });
 	name = argc ? argv[0] : "-";
 	out = out_open(o.output, false);
-	out_refuse_input(out, name);
 	out_take_stdout(out);
 	sandbox_enter(argv, argc, o.output);
 	if (ggu_open(&f, name, &err)) msg_die_error(name, &err);
+	out_refuse_sources(out, name, f);
 	if (msg_colour()) { bold = "\033[1m"; dim = "\033[2m"; plain = "\033[0m"; }
 	total(f, &t);
 	estimate_make(&e, f, o.ctx, o.bandwidth*1e9);

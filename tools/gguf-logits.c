@@ -68,7 +68,11 @@ int main(int argc, char **argv)
 	struct model *m = load_model(o.model, o.arch_file, pool);
 	struct out *out = out_open(o.output, true);
 	char *text = load_text(n ? argv[0] : NULL, &bytes), *next;
-	FILE *to = out_fd(out) == 1 ? stdout : fdopen(out_fd(out), "wb");
+	FILE *to;
+	out_refuse_sources(out, o.model, model_file(m));
+	out_refuse_input(out, o.arch_file);
+	out_refuse_input(out, n ? argv[0] : "-");
+	to = out_fd(out) == 1 ? stdout : fdopen(out_fd(out), "wb");
 	if (!to) msg_die("%s: %s", o.output, strerror(errno));
 	if (strlen(text) != bytes) msg_die("%s: byte %zu: NUL in a list of ids", file, strlen(text));
 	for (char *p = text; p; p = next, line++) {

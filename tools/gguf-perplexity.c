@@ -278,11 +278,16 @@ static void check_base(struct job *j)
 	if (!j->b.logits) msg_die("out of memory");
 }
 
-static void open_save(struct job *j)
+static void open_save(struct job *j, const char *text)
 {
 	FILE *f;
 	if (!o.save) return;
 	j->out = out_open(o.save, true);
+	out_refuse_sources(j->out, o.model, model_file(j->a.m));
+	if (j->b.m) out_refuse_sources(j->out, o.base, model_file(j->b.m));
+	out_refuse_input(j->out, o.base);
+	out_refuse_input(j->out, o.arch_file);
+	out_refuse_input(j->out, text ? text : "-");
 	f = fdopen(out_fd(j->out), "wb");
 	if (!f) msg_die("%s: %s", o.save, strerror(errno));
 	logits_file_create(&j->save, f, o.save, (size_t)o.ctx, model_n_vocab(j->a.m), j->windows, j->ids);
@@ -365,7 +370,7 @@ int main(int argc, char **argv)
 	else if (o.base) side_open(&j.b, o.base, pool);
 	read_text(&j, operands ? argv[0] : NULL);
 	check_base(&j);
-	open_save(&j);
+	open_save(&j, operands ? argv[0] : NULL);
 	measure(&j, pool);
 	close_save(&j);
 	status = report(&j);

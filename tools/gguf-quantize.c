@@ -122,8 +122,7 @@ static uint32_t choose(struct run *r, const struct recipe *recipe, bool have_imp
 /* What is read must not be what is replaced: the model, each of its shards, and the other files. */
 static void refuse_inputs(const struct out *out, const struct ggu_file *f, const char *in)
 {
-	if (!strcmp(in, "-")) out_refuse_input(out, in);
-	else for (uint32_t i = 0; i < ggu_file_n_sources(f); i++) out_refuse_input(out, ggu_file_source_name(f, i));
+	out_refuse_sources(out, in, f);
 	out_refuse_input(out, o.imatrix);
 	out_refuse_input(out, o.plan);
 }

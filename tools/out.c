@@ -79,6 +79,7 @@ struct out *out_open(const char *name, bool binary)
 	size_t n;
 	mode_t mask;
 	if (!o) msg_die("out of memory");
+	if (name && !*name) msg_die("the name of the output is empty");
 	if (!name || !strcmp(name, "-")) {
 		o->fd = 1;
 		if (binary && isatty(1)) msg_die("standard output is a terminal, and this is binary: use -o FILE or a pipe");
@@ -105,13 +106,44 @@ struct out *out_open(const char *name, bool binary)
 	return o;
 }
 
+/* The folder that holds name; the caller frees it. NULL: out of memory. */
+static char *folder_of(const char *name)
+{
+	const char *slash = strrchr(name, '/');
+	return slash ? strndup(name, slash == name ? 1 : (size_t)(slash - name)) : strdup(".");
+}
+
+static bool same_inode(const struct stat *a, const struct stat *b) { return a->st_dev == b->st_dev && a->st_ino == b->st_ino; }
+
+/* Of two names of files that are not there: the same name in the same folder. */
+static bool same_place(const char *a, const char *b)
+{
+	const char *last_a = strrchr(a, '/'), *last_b = strrchr(b, '/');
+	char *in_a = folder_of(a), *in_b = folder_of(b);
+	struct stat x, y;
+	bool same = in_a && in_b && !stat(in_a, &x) && !stat(in_b, &y) && same_inode(&x, &y)
+		&& !strcmp(last_a ? last_a + 1 : a, last_b ? last_b + 1 : b);
+	free(in_a);
+	free(in_b);
+	return same;
+}
+
 void out_refuse_input(const struct out *o, const char *input)
 {
-	bool is_stdin = input && !strcmp(input, "-");
+	bool is_stdin = input && !strcmp(input, "-"), have_a, have_b, same;
 	struct stat a, b;
-	if (!input || (o->name ? stat(o->name, &a) : fstat(o->fd, &a)) || (is_stdin ? fstat(0, &b) : stat(input, &b))) return;
-	if (S_ISREG(a.st_mode) && a.st_dev == b.st_dev && a.st_ino == b.st_ino)
-		msg_die("%s: input and output are the same file", is_stdin ? "(stdin)" : input);
+	if (!input) return;
+	have_a = !(o->name ? stat(o->name, &a) : fstat(o->fd, &a));
+	have_b = !(is_stdin ? fstat(0, &b) : stat(input, &b));
+	if (have_a && have_b) same = S_ISREG(a.st_mode) && same_inode(&a, &b);
+	else same = !have_a && !have_b && o->name && !is_stdin && same_place(o->name, input);
+	if (same) msg_die("%s: input and output are the same file", is_stdin ? "(stdin)" : input);
+}
+
+void out_refuse_sources(const struct out *o, const char *name, const struct ggu_file *f)
+{
+	out_refuse_input(o, name);
+	for (uint32_t i = 0; strcmp(name, "-") && i < ggu_file_n_sources(f); i++) out_refuse_input(o, ggu_file_source_name(f, i));
 }
 
 void out_reserve(struct out *o, uint64_t bytes)
@@ -162,8 +194,7 @@ void out_take_stdout(struct out *o)
 /* The new name itself must survive a loss of power. Best effort: some file systems cannot sync folders. */
 static void sync_folder(const char *name)
 {
-	const char *slash = strrchr(name, '/');
-	char *folder = slash ? strndup(name, slash == name ? 1 : (size_t)(slash - name)) : strdup(".");
+	char *folder = folder_of(name);
 	int fd = folder ? open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
 	if (fd >= 0) {
 		fsync(fd);

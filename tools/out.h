@@ -10,10 +10,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct ggu_file;
 struct out;
 /* name NULL or "-": stdout. All failures exit 2 with a message. */
 struct out *out_open(const char *name, bool binary);
-void out_refuse_input(const struct out *o, const char *input);  /* dies if input is the file to be replaced */
+/* Dies if input, "-" being standard input and NULL none, is the file to be replaced, or would be: one that both are yet to make. */
+void out_refuse_input(const struct out *o, const char *input);
+/* The same for each shard of f, which was opened as name. */
+void out_refuse_sources(const struct out *o, const char *name, const struct ggu_file *f);
 void out_reserve(struct out *o, uint64_t bytes);                /* full disk shows here */
 /* n bytes more were written to out_fd, by whoever: has the system send them to the disk now and then, so that the
  * sync at the end does not find everything still in memory. */

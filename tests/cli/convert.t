@@ -81,6 +81,14 @@ says "pickles" "safetensors" gguf-convert -o "$TMP/no.gguf" "$TMP/m"
 says "an unknown type" "q9_9" gguf-convert --type q9_9 -o "$TMP/no.gguf" "$DATA/wiki-7m"
 
 # ---- the bytes ----
+cp -r "$DATA/wiki-7m" "$TMP/own"
+for f in model.safetensors config.json; do
+	says "onto its own $f" "same file" gguf-convert -o "$TMP/own/$f" "$TMP/own"
+	same "... leaves it alone" "$TMP/own/$f" "$DATA/wiki-7m/$f"
+done
+echo '{}' >"$TMP/extra.json"
+says "onto the keys" "same file" gguf-convert --metadata "$TMP/extra.json" -o "$TMP/extra.json" "$DATA/wiki-7m"
+ok "beside them" gguf-convert -q --vocab-only -o "$TMP/own/new.gguf" "$TMP/own"
 ok "to a file" gguf-convert -j1 -o "$TMP/a.gguf" "$DATA/wiki-7m"
 mkdir "$TMP/elsewhere"
 cp -r "$DATA/wiki-7m" "$TMP/elsewhere/Other-Name-7B-v2"

@@ -54,6 +54,15 @@ tail -c +2 text >other
 not_ok "... of another text" 2 gguf-perplexity -q -m m.gguf --base base other
 head -c 1000000 base >short
 not_ok "... cut short" 2 gguf-perplexity -q -m m.gguf --base short text
+cp m.gguf onto.gguf
+not_ok "... onto the model" 2 gguf-perplexity -q -m onto.gguf --chunks 1 --save-logits onto.gguf text
+not_ok "... onto the base" 2 gguf-perplexity -q -m m.gguf --base onto.gguf --chunks 1 --save-logits onto.gguf text
+not_ok "... onto saved logits" 2 gguf-perplexity -q -m m.gguf --base base --save-logits base text
+not_ok "... onto the text" 2 gguf-perplexity -q -m m.gguf --chunks 1 --save-logits text text
+not_ok "gguf-logits onto the model" 2 sh -c 'echo 1 2 | gguf-logits -q -m onto.gguf -o onto.gguf'
+same "... leaves it alone" onto.gguf m.gguf
+echo 1 2 >some.ids
+not_ok "gguf-logits onto the ids" 2 gguf-logits -q -m m.gguf -o some.ids some.ids
 not_ok "a text shorter than a window" 2 sh -c 'echo short | gguf-perplexity -q -m m.gguf'
 not_ok "no model" 2 gguf-perplexity -q text
 not_ok "no such text" 2 gguf-perplexity -q -m m.gguf nowhere

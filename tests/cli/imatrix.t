@@ -66,5 +66,6 @@ not_ok "a text shorter than a window" 2 sh -c 'echo short | gguf-imatrix -m m.gg
 not_ok "no mode" 2 gguf-imatrix text
 not_ok "two modes" 2 gguf-imatrix --merge --stats a.gguf
 not_ok "onto the model" 2 im -o m.gguf
+not_ok "onto the checkpoint, which would be removed" 2 im --chunks 1 --checkpoint new.gguf -o ./new.gguf
 not_ok "a full disk" 2 sh -c 'gguf-imatrix --merge a.gguf >/dev/full'
 done_testing

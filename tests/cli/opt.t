@@ -66,6 +66,14 @@ done
 is "onto the input, appended to" "$(gguf-cat m.gguf token_embd.weight 2>/dev/null >>m.gguf; echo $?)" 2
 is "onto standard input" "$(run gguf-info -o m.gguf <m.gguf)" 2
 same "... leaves it alone" m.gguf orig.gguf
+for i in 1 2; do "$BUILD/tests/malformed/tool_ggtxt" <"$SRC/tests/malformed/ok-split-0000$i-of-00002.ggtxt" >s-0000$i-of-00002.gguf; done
+cp s-00002-of-00002.gguf second
+ok "shards" gguf-info s-00001-of-00002.gguf
+is "onto another shard" "$(run gguf-info -o s-00002-of-00002.gguf s-00001-of-00002.gguf)" 2
+is "... of either side" "$(run gguf-diff -o s-00002-of-00002.gguf m.gguf s-00001-of-00002.gguf)" 2
+same "... leaves it alone" s-00002-of-00002.gguf second
+is "an empty name" "$(run gguf-info -o '' m.gguf)" 2
+ok "... is told as such" grep -q 'name of the output is empty' err
 echo old >target.txt
 ln -s target.txt link.txt
 ok "onto a link" gguf-info -o link.txt m.gguf
