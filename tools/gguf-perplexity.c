@@ -261,6 +261,10 @@ static void read_text(struct job *j, const char *name)
 	j->windows = n/(size_t)o.ctx;
 	if (j->windows < 1) msg_die("%s: %zu tokens are less than a window of %d", load_base_name(name), n, o.ctx);
 	if (o.chunks && j->windows > (size_t)o.chunks) j->windows = (size_t)o.chunks;
+	/* the last token of a window is scored without being evaluated: nobody else looks at it */
+	for (size_t i = 0; i < j->windows*(size_t)o.ctx; i++)
+		if (j->ids[i] < 0 || (size_t)j->ids[i] >= model_n_vocab(j->a.m))
+			msg_die("%s: token %d of its vocabulary is beyond the %zu that it gives logits for", o.model, (int)j->ids[i], model_n_vocab(j->a.m));
 }
 
 /* Both sides speak of the same tokens. */

@@ -134,4 +134,15 @@ hostile "a query of another height" $keys $block $b.attn_q.weight:f32:32x96 $dow
 hostile "a matrix with one dimension" $keys $block $q $b.ffn_down.weight:f32:64 $embd
 hostile "a matrix with three dimensions" $keys $block $q $b.ffn_down.weight:f32:64x32x2 $embd
 }
+
+# fewer rows than tokens: the window's last token is the only one beyond them
+cp m.gguf few.gguf
+for t in token_embd.weight output.weight; do
+	at=$(grep -abo "[a-z0-9_.]*$t" few.gguf | grep ":$t\$" | head -n 1 | cut -d: -f1)
+	printf '\054\001' | dd of=few.gguf bs=1 seek=$((at + ${#t} + 12)) conv=notrunc 2>/dev/null     # ne[1], after n_dims and ne[0]
+done
+is "fewer rows than tokens" "$(gguf-info --json few.gguf | jq -c '[.tensors[] | select(.name == "output.weight" or .name == "token_embd.weight") | .shape[1]]')" "[300,300]"
+printf 'the of city' >beyond
+is "... a token beyond them" "$(gguf-tokenize -m m.gguf beyond | cut -d ' ' -f 4)" 1116
+not_ok "... is refused where it is scored" 2 gguf-perplexity -q -m few.gguf --ctx 4 beyond
 done_testing
