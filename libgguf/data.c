@@ -31,10 +31,10 @@ static enum ggu_status bytes(struct ggu_file *f, const struct ggu_tensor *t, uin
 		return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, "", "%zu bytes from %llu are outside the tensor", n, (unsigned long long)from);
 	if (s->big && (from % info->block_bytes || n % info->block_bytes))
 		return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, "", "big-endian data is read in whole blocks");
-	if (!n)
-		return GGU_OK;
+	if (!n && (s->seekable || at <= s->buf_at))
+		return GGU_OK;                  /* else a pipe is read up to there: even no bytes must lie inside it */
 	GGU_TRY(s->seekable ? ggu_source_pread(s, at, to, n, &got, err) : ggu_source_read(s, at, to, n, &got, err));
-	if (got < n)
+	if (got < n || (!s->seekable && s->buf_at < at))
 		return ends_at(s, t, s->seekable ? at + got : s->buf_at, err);  /* of a pipe, all is read now */
 	if (s->big)
 		ggu_swap_blocks(to, n/info->block_bytes, info);

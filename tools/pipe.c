@@ -23,9 +23,9 @@ void pipe_drain(struct ggu_file *f, const char *name)
 	if (ggu_file_seekable(f)) return;
 	if (n) {
 		const struct ggu_tensor *t = ggu_file_in_data_order(f, n - 1);
-		uint32_t block = ggu_type_info(t->type)->block_bytes;
+		uint32_t block = t->bytes ? ggu_type_info(t->type)->block_bytes : 0;
 		/* GGU_ERR_STATE: that part was read already */
-		if (t->bytes >= block && ggu_read(f, t, t->bytes - block, rest, block, &err) && err.code != GGU_ERR_STATE) msg_die_error(name, &err);
+		if (ggu_read(f, t, t->bytes - block, rest, block, &err) && err.code != GGU_ERR_STATE) msg_die_error(name, &err);
 	}
 	while (!strcmp(name, "-") && read(0, rest, sizeof rest) > 0) ;
 }
