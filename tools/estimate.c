@@ -5,7 +5,7 @@
 #include <string.h>
 #include "estimate.h"
 
-enum { BATCH = 512, KV_BYTES = 2, DEFAULT_CTX = 4096 };
+enum { BATCH = 512, KV_BYTES = 4, DEFAULT_CTX = 4096 };
 
 /* Item i of ARCH.key if it is a list, its value if it is not, else fallback. */
 static double number(const struct ggu_meta *m, const char *arch, const char *key, size_t i, double fallback)

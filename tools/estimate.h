@@ -17,7 +17,7 @@ struct estimate {
 	bool known;                     /* the header has what a context estimate needs; else only weights is set */
 	uint64_t n_ctx;
 	uint64_t weights;               /* bytes */
-	uint64_t kv_cache, scratch;     /* bytes */
+	uint64_t kv_cache, scratch;     /* bytes; both in float32, as our programs keep them */
 	uint64_t total;
 	uint64_t read_per_token;        /* bytes that generating a token reads */
 	uint64_t macs_per_token;        /* multiply-adds of the weights for a token */

@@ -242,7 +242,7 @@ static void print_estimate(const struct estimate *e)
 	if (!e->known) return;
 	printf("\n%sestimate for a context of %" PRIu64 " tokens%s\n", bold, e->n_ctx, plain);
 	printf("  weights  %10s\n", msg_bytes(e->weights));
-	printf("  KV cache %10s  %sF16, every layer over the whole context%s\n", msg_bytes(e->kv_cache), dim, plain);
+	printf("  KV cache %10s  %sF32, every layer over the whole context%s\n", msg_bytes(e->kv_cache), dim, plain);
 	printf("  scratch  %10s  %sfor batches of 512 tokens%s\n", msg_bytes(e->scratch), dim, plain);
 	printf("  memory   %10s\n", msg_bytes(e->total));
 	printf("  generation reads %s a token: at most %.*f tokens/s from a memory of %g GB/s\n", msg_bytes(e->read_per_token),

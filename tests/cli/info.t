@@ -18,7 +18,7 @@ is "... has no metadata" "$(grep -c '^general' part)" 0
 ok "--json --metadata" gguf-info --json --metadata -o part m.gguf
 is "... has no tensors" "$(grep -c '"tensors"' part)" 0
 is "--ctx" "$(gguf-info --ctx 256 m.gguf | grep -c 'context of 256 tokens')" 1
-is "the KV cache doubles with the context" "$(gguf-info --ctx 256 m.gguf | grep -c 'KV cache *48.0 KiB')" 1
+is "the KV cache doubles with the context" "$(gguf-info --ctx 256 m.gguf | grep -c 'KV cache *96.0 KiB')" 1
 is "--bandwidth" "$(gguf-info --bandwidth 100 m.gguf | grep -c '100 GB/s')" 1
 
 is "from a pipe" "$(cat m.gguf | gguf-info --json -)" "$(cat json)"
