@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -79,6 +80,15 @@ static bool ends_with(const struct ggu_tensor *t, const char *suffix)
 	return t->name_bytes >= n && !memcmp(t->name + t->name_bytes - n, suffix, n);
 }
 
+/* A number that the files have 32 bits for; 0 if it is not there. */
+static enum ggu_status read_chunks(const struct ggu_meta *m, const char *key, uint64_t *v, struct ggu_error *err)
+{
+	const struct ggu_kv *kv = ggu_meta_find(m, key);
+	if (!kv) return GGU_OK;
+	if (ggu_meta_uint(m, key, v) && *v <= UINT32_MAX) return GGU_OK;
+	return ggu_fail(err, GGU_ERR_RANGE, ggu_kv_offset(kv), key, "is no whole number of 32 bits");
+}
+
 static enum ggu_status read_gguf(struct imatrix *im, struct ggu_file *f, struct ggu_error *err)
 {
 	const struct ggu_meta *m = ggu_file_meta(f);
@@ -87,8 +97,7 @@ static enum ggu_status read_gguf(struct imatrix *im, struct ggu_file *f, struct 
 	enum ggu_status s;
 	ggu_meta_str(m, "general.type", &type);
 	if (strcmp(type.p, "imatrix")) return ggu_fail(err, GGU_ERR_TYPE, GGU_NO_OFFSET, "general.type", "is no importance matrix");
-	ggu_meta_uint(m, "imatrix.chunk_count", &im->chunks);
-	ggu_meta_uint(m, "imatrix.chunk_size", &im->chunk_tokens);
+	if ((s = read_chunks(m, "imatrix.chunk_count", &im->chunks, err)) || (s = read_chunks(m, "imatrix.chunk_size", &im->chunk_tokens, err))) return s;
 	if (ggu_meta_str(m, tag_key, &tag) && !(im->tag = strdup(tag.p))) return no_memory(err);
 	for (size_t i = 0; sets && i < ggu_kv_n(sets); i++) {
 		struct ggu_str d;
@@ -253,7 +262,9 @@ static enum ggu_status write_gguf(const struct imatrix *im, const char *tag, int
 	struct ggu_writer *w = NULL;
 	enum ggu_status s = m ? set_keys(im, m) : GGU_ERR_NOMEM;
 	if (!s && tag) s = ggu_meta_set_str(m, tag_key, tag, strlen(tag));
-	if (s) s = no_memory(err);
+	if (s == GGU_ERR_RANGE) ggu_fail(err, s, GGU_NO_OFFSET, "", "%llu chunks of %llu tokens do not fit the 32 bits that the form has",
+		(unsigned long long)im->chunks, (unsigned long long)im->chunk_tokens);
+	else if (s) s = no_memory(err);
 	else s = ggu_writer_new(&w, m, err);
 	for (size_t i = 0; i < im->n && !s; i++) {
 		const struct imatrix_entry *e = &im->v[i]->pub;
@@ -293,8 +304,8 @@ static bool put_entry(FILE *f, const struct imatrix_entry *e, uint64_t chunk_tok
 	uint64_t calls;
 	bool ok;
 	for (size_t i = 0; i < e->n_mat; i++) most = e->counts[i] > most ? e->counts[i] : most;
-	calls = chunk_tokens ? ((uint64_t)most + chunk_tokens - 1)/chunk_tokens : (uint64_t)most;
-	if (!calls) calls = 1;
+	if (chunk_tokens) most = ceil(most/(double)chunk_tokens);
+	calls = most < 1 ? 1 : most < INT_MAX ? (uint64_t)most : INT_MAX;
 	ok = put_u32(f, strlen(e->name)) && fwrite(e->name, strlen(e->name), 1, f) == 1 && put_u32(f, calls) && put_u32(f, e->n_in*e->n_mat);
 	for (size_t i = 0; ok && i < e->n_mat; i++)
 		for (size_t j = 0; ok && j < e->n_in; j++)

@@ -54,6 +54,19 @@ not_ok "a model is no matrix" 2 gguf-imatrix --merge -o x.gguf m.gguf
 not_ok "a text is no matrix" 2 gguf-imatrix --merge -o x.gguf text
 not_ok "a matrix cut short" 2 sh -c 'head -c 20000 a.dat | gguf-imatrix --merge - >x'
 
+# numbers that no run makes
+mk() { "$BUILD/tests/cli/tool_mkgguf" general.type=imatrix "$@" a.in_sum2:f32:3:one a.counts:f32:1:huge >hostile.gguf; }
+mk imatrix.chunk_count=many
+not_ok "chunks that are no number" 2 gguf-imatrix --merge -o x.gguf hostile.gguf
+mk imatrix.chunk_count=4294967295
+not_ok "more chunks than the form has bits for" 2 gguf-imatrix --merge -o x.gguf hostile.gguf hostile.gguf
+gguf-imatrix --merge -o x.gguf hostile.gguf hostile.gguf 2>message
+ok "... is not told as lack of memory" grep -q '8589934590 chunks' message
+mk imatrix.chunk_size=512
+ok "more tokens than there are integers, in the old form" gguf-imatrix --merge --dat -o x.dat hostile.gguf
+is "... the number of calls stays what a reader takes" "$(od -A n -j 9 -N 4 -t u4 x.dat | tr -d ' ')" 2147483647
+ok "... and is read" gguf-imatrix --stats x.dat
+
 # statistics
 ok "--stats" gguf-imatrix --stats -o stats a.gguf
 is "... a line for each tensor" "$(grep -c '^blk\.' stats)" 42
