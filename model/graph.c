@@ -187,6 +187,18 @@ static enum ggu_status vector(const struct builder *b, const char *name, size_t 
 	return GGU_OK;
 }
 
+static enum ggu_status wrong_shape(const struct builder *b, const struct ggu_tensor *t, const char *name, size_t n_in, size_t n_out)
+{
+	const size_t want[2] = { n_in, n_out };
+	char is[100] = "", wanted[2][24];
+	int n = 0;
+	for (uint32_t d = 0; d < t->n_dims; d++) n += snprintf(is + n, sizeof is - (size_t)n, "%s%llu", d ? ", " : "", (unsigned long long)t->ne[d]);
+	for (int d = 0; d < 2; d++)
+		if (want[d]) snprintf(wanted[d], sizeof wanted[d], "%zu", want[d]);
+		else strcpy(wanted[d], "any");
+	return ggu_fail(b->err, GGU_ERR_FORMAT, t->entry, name, "has shape [%s], wanted [%s, %s]", is, wanted[0], wanted[1]);
+}
+
 /* Matrix NAME.weight of n_in columns and n_out rows (0: any) and its bias. */
 static enum ggu_status matrix(const struct builder *b, const char *name, size_t n_in, size_t n_out, struct weight *w)
 {
@@ -198,8 +210,7 @@ static enum ggu_status matrix(const struct builder *b, const char *name, size_t 
 	t = ggu_file_find(b->f, full);
 	if (!t) return ggu_fail(b->err, GGU_ERR_MISSING, GGU_NO_OFFSET, full, "is missing");
 	if (t->ne[2] != 1 || t->ne[3] != 1 || !t->ne[0] || !t->ne[1] || t->ne[0] > MAX_SIZE || t->ne[1] > MAX_SIZE || (n_in && t->ne[0] != n_in) || (n_out && t->ne[1] != n_out))
-		return ggu_fail(b->err, GGU_ERR_FORMAT, t->entry, full, "has shape [%llu, %llu], wanted [%zu, %zu]",
-			(unsigned long long)t->ne[0], (unsigned long long)t->ne[1], n_in, n_out);
+		return wrong_shape(b, t, full, n_in, n_out);
 	if (!quant_can_multiply(t->type) || !ggu_type_bytes(t->type, t->ne[0], &row))
 		return ggu_fail(b->err, GGU_ERR_UNSUPPORTED, t->entry, full, "is of type %s, which cannot be multiplied", ggu_type_info(t->type)->name);
 	*w = (struct weight){ .name = full, .type = t->type, .n_in = t->ne[0], .n_out = t->ne[1], .row_bytes = row };
