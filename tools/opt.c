@@ -24,9 +24,10 @@ static const struct opt common[] = {
 
 static _Noreturn void usage(const char *fmt, const char *a, const char *b)
 {
-	fprintf(stderr, "%s: ", msg_program);
-	fprintf(stderr, fmt, a, b);
-	fprintf(stderr, "\nTry '%s -h'.\n", msg_program);
+	char text[1024], *shown;
+	snprintf(text, sizeof text, fmt, a, b);
+	shown = text_mask(text, strlen(text));
+	fprintf(stderr, "%s: %s\nTry '%s -h'.\n", msg_program, shown, msg_program);
 	exit(EXIT_TROUBLE);
 }
 
@@ -63,12 +64,13 @@ static void set_number(const struct opt *o, const char *shown, const char *arg)
 	char *end, range[96];
 	double d;
 	unsigned long long u = 0;
+	bool digits = *arg && !arg[strspn(arg, "0123456789")], whole = o->kind != OPT_K_DOUBLE;
 	errno = 0;
-	if (o->kind == OPT_K_U64) {
-		u = *arg == '-' ? (errno = ERANGE, 0) : strtoull(arg, &end, 10);
+	if (whole) {
+		u = strtoull(arg, &end, 10);
 		d = (double)u;
 	} else d = strtod(arg, &end);
-	if (errno || end == arg || *end || (o->kind != OPT_K_DOUBLE && d != floor(d)) || !(d >= o->min && d <= o->max)) {
+	if (errno || end == arg || *end || (whole && !digits) || !(d >= o->min && d <= o->max)) {
 		snprintf(range, sizeof range, "%%s wants %s from %.15g to %.15g, not '%%s'", o->kind == OPT_K_DOUBLE ? "a number" : "a whole number", o->min, o->max);
 		usage(range, shown, arg);
 	}
@@ -148,6 +150,7 @@ static int parse_long(const struct opt *opts, char **argv, int i)
 	const char *name = argv[i] + 2, *eq = strchr(name, '=');
 	size_t n = eq ? (size_t)(eq - name) : strlen(name);
 	const struct opt *o = find_long(opts, name, n);
+	char shown[64];
 	if (!o) usage("unknown option '%s'%s", argv[i], "");
 	if (o->kind == OPT_K_FLAG) {
 		if (eq) usage("--%s takes no argument%s", o->name, "");
@@ -155,7 +158,8 @@ static int parse_long(const struct opt *opts, char **argv, int i)
 		return i;
 	}
 	if (!eq && !argv[i + 1]) usage("--%s wants %s", o->name, o->arg);
-	set(o, eq ? "the option" : argv[i], eq ? eq + 1 : argv[i + 1]);
+	snprintf(shown, sizeof shown, "--%s", o->name);
+	set(o, shown, eq ? eq + 1 : argv[i + 1]);
 	return eq ? i : i + 1;
 }
 

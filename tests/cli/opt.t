@@ -25,6 +25,10 @@ is "... says what is wanted" "$(first err)" "gguf-info: --ctx wants N"
 is "a number out of range" "$(run gguf-info --ctx 0 m.gguf)" 2
 is "... says the range" "$(first err)" "gguf-info: --ctx wants a whole number from 1 to 1000000000000, not '0'"
 is "no number" "$(run gguf-info --ctx=12x m.gguf)" 2
+is "... the option is named" "$(first err)" "gguf-info: --ctx wants a whole number from 1 to 1000000000000, not '12x'"
+for n in ' 8' +8 -8 0x8 8. 8e0 ''; do is "no whole number: '$n'" "$(run gguf-info --ctx "$n" m.gguf)" 2; done
+is "an option with control characters" "$(run gguf-info "$(printf -- '--\033[31m')" m.gguf)" 2
+is "... is masked" "$(first err)" "gguf-info: unknown option '--\\x1B[31m'"
 is "a flag with an argument" "$(run gguf-info --json=yes m.gguf)" 2
 is "too many operands" "$(run gguf-info m.gguf n.gguf)" 2
 is "too few operands" "$(run gguf-cat m.gguf)" 2
