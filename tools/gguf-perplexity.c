@@ -339,7 +339,7 @@ static int report(const struct job *j)
 	if (o.base) base_results(&r, j->score, n, ppl);
 	if (o.json) print_json(&r, j->windows*(size_t)o.ctx, n);
 	else print_text(&r);
-	if (fclose(stdout)) msg_die("standard output: %s", strerror(errno));
+	out_close_stdout();
 	return verdict(&r);
 }
 

@@ -7,6 +7,7 @@
 #include "load.h"
 #include "msg.h"
 #include "opt.h"
+#include "out.h"
 
 static struct {
 	const char *model, *prompt, *arch_file;
@@ -110,7 +111,7 @@ int main(int argc, char **argv)
 		detokenizer_end(d, &rest, &bytes);
 		put(rest, bytes);
 	}
-	if (fclose(stdout)) msg_die("standard output: %s", strerror(errno));
+	out_close_stdout();
 	detokenizer_free(d);
 	tokenizer_free(t);
 	vocab_free(v);

@@ -8,6 +8,7 @@
 #include "load.h"
 #include "msg.h"
 #include "opt.h"
+#include "out.h"
 
 static struct { const char *model; bool no_bos, no_special, json, decode; } o;
 static const struct opt opts[] = {
@@ -118,6 +119,7 @@ static void decode(struct tokenizer *t, const char *name, char *text, size_t n)
 		json_decref(in);
 		json_decref(out);
 	} else {
+		if (strlen(text) != n) msg_die("%s: byte %zu: NUL in a list of ids", name, strlen(text));
 		for (char *p = text, *end; p += strspn(p, " \t\r\n,"), *p; p = end) {
 			long v = strtol(p, &end, 10);
 			if (end == p || v < 0 || v > INT32_MAX) msg_die("%s: byte %zu: '%.20s' is no token id", name, (size_t)(p - text), p);
@@ -143,7 +145,7 @@ int main(int argc, char **argv)
 	if (o.decode) decode(t, name, text, bytes);
 	else if (o.json) encode_json(t, name, text, bytes);
 	else encode_text(t, name, text, bytes);
-	if (fclose(stdout)) msg_die("standard output: %s", strerror(errno));
+	out_close_stdout();
 	free(text);
 	tokenizer_free(t);
 	vocab_free(v);

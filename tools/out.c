@@ -203,13 +203,18 @@ static void sync_folder(const char *name)
 	free(folder);
 }
 
+void out_close_stdout(void)
+{
+	/* a failure before the last one is kept by ferror alone */
+	if (fflush(stdout) || ferror(stdout)) msg_die("standard output: %s", strerror(errno));
+	if (close(1) && errno != EBADF) msg_die("standard output: %s", strerror(errno));
+}
+
 void out_commit(struct out *o)
 {
 	if (o->stdio && (fflush(stdout) || ferror(stdout))) msg_die("%s: %s", o->name, strerror(errno));
-	if (o->fd == 1) {
-		if (fflush(stdout) || ferror(stdout)) msg_die("standard output: %s", strerror(errno));
-		if (close(1) && errno != EBADF) msg_die("standard output: %s", strerror(errno));
-	} else if (o->temp) {
+	if (o->fd == 1) out_close_stdout();
+	else if (o->temp) {
 		if (fsync(o->fd) && errno != EINVAL && errno != ENOTSUP) msg_die("%s: %s", o->name, strerror(errno));
 		if (close(o->fd)) msg_die("%s: %s", o->name, strerror(errno));
 		if (rename(o->temp, o->name)) msg_die("%s: %s", o->name, strerror(errno));

@@ -27,6 +27,7 @@ const char *out_name(const struct out *o);                      /* for messages 
 void out_write(struct out *o, const void *p, size_t n);         /* all of it; exits 2 if that fails */
 void out_take_stdout(struct out *o);                            /* from here on printf writes to o */
 void out_commit(struct out *o);                                 /* sync, rename, close; for stdout: check and flush */
+void out_close_stdout(void);                                    /* what printf wrote is out, or exits 2 */
 void out_abandon_all(void);                                     /* for msg_die and signal handlers */
 
 #endif

@@ -76,4 +76,5 @@ for m in "$M" "$TMP/dir"; do
 		}
 	done
 done
+not_ok "--decode: NUL among the ids" 2 sh -c "printf '1 2\\0 3' | gguf-tokenize --decode -m '$DATA/wiki-7m'"
 done_testing
