@@ -153,26 +153,6 @@ static void refuse_inputs(const struct out *out, const char *dir)
 	}
 	if (d) closedir(d);
 }
-/* The sandbox for the folder and what its entries link to (the hub's cache keeps files elsewhere), and the files named
- * by options. */
-static void enter_sandbox(const char *dir)
-{
-	const char *named[] = { o.imatrix, o.metadata, o.arch_file };
-	char *inputs[1024];
-	int n = 0;
-	DIR *d = opendir(dir);
-	struct dirent *e;
-	for (size_t i = 0; i < sizeof named/sizeof *named; i++) if (named[i]) inputs[n++] = strdup(named[i]);
-	if (d) inputs[n++] = inside(dir, "no such file");       /* its folder is DIR */
-	while (d && n < 1000 && (e = readdir(d)) != NULL) {
-		char *path = inside(dir, e->d_name);
-		if (e->d_type != DT_REG && e->d_type != DT_DIR && (inputs[n] = realpath(path, NULL)) != NULL) n++;
-		free(path);
-	}
-	if (d) closedir(d);
-	sandbox_enter(inputs, n, o.out);
-	while (n) free(inputs[--n]);
-}
 
 int main(int argc, char **argv)
 {
@@ -194,7 +174,7 @@ int main(int argc, char **argv)
 		refuse_inputs(out, dir);
 	}
 	if (!o.jobs) o.jobs = ggu_cpu_count();  /* reads files, so before the sandbox */
-	enter_sandbox(dir);
+	sandbox_enter((char *[]){ argv[0], (char *)(uintptr_t)o.imatrix, (char *)(uintptr_t)o.metadata, (char *)(uintptr_t)o.arch_file }, 4, o.out);
 	if (o.imatrix && imatrix_read(&im, o.imatrix, &err)) msg_die_error(o.imatrix, &err);
 	if (convert_open(&c, dir, &(struct convert_options){ .type = recipe ? "exact" : o.type, .vocab_only = o.vocab_only, .name = o.name,
 		.metadata = o.metadata, .arch_file = o.arch_file, .warn = warn, .warn_ctx = (void *)(uintptr_t)dir }, &err)) refuse(dir, &err);

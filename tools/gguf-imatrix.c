@@ -18,6 +18,7 @@
 #include "opt.h"
 #include "out.h"
 #include "progress.h"
+#include "sandbox.h"
 
 static struct {
 	const char *model, *output, *checkpoint, *dataset, *arch_file;
@@ -165,7 +166,7 @@ static void evaluate(struct run *r, struct session *s, uint64_t chunk, float *lo
 
 static void collect(const char *text_name)
 {
-	struct run r = { .im = imatrix_new(), .pool = load_pool(o.jobs) };
+	struct run r = { .im = imatrix_new() };
 	struct ggu_error err;
 	struct session *s;
 	struct out *out = out_open(o.output, true);
@@ -173,6 +174,9 @@ static void collect(const char *text_name)
 	float *logits = NULL;
 	uint64_t done = 0;
 	if (!r.im) msg_die("out of memory");
+	/* the folder of the checkpoint is one more to write in */
+	if (o.checkpoint) sandbox_off = 1;
+	r.pool = load_pool(o.jobs, (const char *[]){ o.model, text_name, o.arch_file }, 3, o.output);
 	out_refuse_input(out, text_name);
 	out_refuse_input(out, o.checkpoint);    /* which is removed at the end */
 	out_refuse_input(out, o.arch_file);
@@ -210,6 +214,7 @@ static void merge(char **names, int n)
 	struct imatrix *sum = imatrix_new(), *im;
 	struct ggu_error err;
 	if (!sum) msg_die("out of memory");
+	sandbox_enter(names, n, o.output);
 	for (int i = 0; i < n; i++) {
 		out_refuse_input(out, names[i]);
 		if (imatrix_read(&im, names[i], &err)) msg_die_error(names[i], &err);
@@ -230,6 +235,7 @@ static void stats(const char *name)
 	struct imatrix *im;
 	struct ggu_error err;
 	out_refuse_input(out, name);
+	sandbox_enter((char *[]){ (char *)(uintptr_t)name }, 1, o.output);
 	if (imatrix_read(&im, name, &err)) msg_die_error(name, &err);
 	out_take_stdout(out);
 	imatrix_stats_print(im, strcmp(name, "-") ? name : "(stdin)", o.json);

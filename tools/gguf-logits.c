@@ -64,7 +64,7 @@ int main(int argc, char **argv)
 	const char *file = n ? argv[0] : "(stdin)";
 	size_t bytes, cap = 0, line = 1;
 	int32_t *ids = NULL;
-	struct ggu_pool *pool = load_pool(o.jobs);
+	struct ggu_pool *pool = load_pool(o.jobs, (const char *[]){ o.model, o.arch_file, n ? file : NULL }, 3, o.output);
 	struct model *m = load_model(o.model, o.arch_file, pool);
 	struct out *out = out_open(o.output, true);
 	char *text = load_text(n ? argv[0] : NULL, &bytes), *next;

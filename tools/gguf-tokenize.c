@@ -9,6 +9,7 @@
 #include "msg.h"
 #include "opt.h"
 #include "out.h"
+#include "sandbox.h"
 
 static struct { const char *model; bool no_bos, no_special, json, decode; } o;
 static const struct opt opts[] = {
@@ -135,11 +136,13 @@ int main(int argc, char **argv)
 	int n = opt_parse(argc, argv, opts, &(struct opt_program){ "gguf-tokenize", "text to token ids and back",
 		"-m MODEL|DIR [--no-bos] [--no-special] [--json] [--decode] [TEXT]", 0, 1 });
 	const char *name = n ? argv[0] : "(stdin)";
-	struct vocab *v = open_vocab();
+	struct vocab *v;
 	struct tokenizer *t;
 	struct ggu_error err;
 	size_t bytes;
 	char *text;
+	sandbox_enter((char *[]){ (char *)(uintptr_t)o.model, n ? argv[0] : NULL }, 2, NULL);
+	v = open_vocab();
 	if (tokenizer_new(&t, v, &err)) msg_die_error(o.model, &err);
 	text = load_text(n ? argv[0] : NULL, &bytes);
 	if (o.decode) decode(t, name, text, bytes);

@@ -8,10 +8,14 @@
 #include <zlib.h>
 #include "load.h"
 #include "msg.h"
+#include "sandbox.h"
 
-struct ggu_pool *load_pool(int jobs)
+struct ggu_pool *load_pool(int jobs, const char *const *inputs, int n, const char *output)
 {
-	struct ggu_pool *p = ggu_pool_new(jobs);
+	struct ggu_pool *p;
+	if (!jobs) jobs = ggu_cpu_count();      /* reads files, so before the sandbox */
+	sandbox_enter((char *const *)(uintptr_t)inputs, n, output);
+	p = ggu_pool_new(jobs);
 	if (!p) msg_die("cannot start %d threads", jobs);
 	return p;
 }

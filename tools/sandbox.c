@@ -15,9 +15,11 @@ int sandbox_off;
 #endif
 
 #if defined __linux__ && !defined SANITIZED
+#include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -34,10 +36,17 @@ enum {
 struct ruleset { uint64_t handled_fs, handled_net; };
 struct path_beneath { uint64_t allowed; int32_t parent; } __attribute__((packed));
 
+static void allow(int rules, const char *folder, uint64_t rights)
+{
+	struct path_beneath rule = { rights, open(folder, O_PATH | O_CLOEXEC) };
+	if (rule.parent < 0) return;
+	syscall(ADD_RULE, rules, PATH_BENEATH, &rule, 0);
+	close(rule.parent);
+}
+
 static void allow_folder_of(int rules, const char *name, uint64_t rights)
 {
 	char folder[PATH_MAX];
-	struct path_beneath rule = { rights, -1 };
 	char *real, *slash;
 	if (!name || !strcmp(name, "-")) return;
 	real = realpath(name, folder);
@@ -47,10 +56,24 @@ static void allow_folder_of(int rules, const char *name, uint64_t rights)
 	}
 	slash = strrchr(folder, '/');
 	if (slash) slash[slash == folder] = 0;
-	rule.parent = open(slash ? folder : ".", O_PATH | O_CLOEXEC);
-	if (rule.parent < 0) return;
-	syscall(ADD_RULE, rules, PATH_BENEATH, &rule, 0);
-	close(rule.parent);
+	allow(rules, slash ? folder : ".", rights);
+}
+
+/* Of a folder also what its entries link to: the cache of the Hugging Face hub keeps files elsewhere. */
+static void allow_input(int rules, const char *name)
+{
+	DIR *d = name && strcmp(name, "-") ? opendir(name) : NULL;
+	struct dirent *e;
+	char path[PATH_MAX];
+	if (!d) {
+		allow_folder_of(rules, name, READ_FILE | READ_DIR);
+		return;
+	}
+	allow(rules, name, READ_FILE | READ_DIR);
+	while ((e = readdir(d)) != NULL)
+		if (e->d_type != DT_REG && e->d_type != DT_DIR && (size_t)snprintf(path, sizeof path, "%s/%s", name, e->d_name) < sizeof path)
+			allow_folder_of(rules, path, READ_FILE | READ_DIR);
+	closedir(d);
 }
 
 void sandbox_enter(char *const *inputs, int n, const char *output)
@@ -64,7 +87,7 @@ void sandbox_enter(char *const *inputs, int n, const char *output)
 	if (version >= 4) set.handled_net = 3;  /* TCP bind and connect */
 	rules = (int)syscall(CREATE_RULESET, &set, version >= 4 ? sizeof set : sizeof set.handled_fs, 0);
 	if (rules < 0) return;
-	for (int i = 0; i < n; i++) allow_folder_of(rules, inputs[i], READ_FILE | READ_DIR);
+	for (int i = 0; i < n; i++) allow_input(rules, inputs[i]);
 	allow_folder_of(rules, output, (uint64_t)(READ_FILE | READ_DIR | WRITE_FILE | REMOVE_FILE | MAKE_REG));
 	if (!prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)) syscall(RESTRICT_SELF, rules, 0);
 	close(rules);

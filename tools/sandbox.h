@@ -7,6 +7,7 @@ extern int sandbox_off;         /* --no-sandbox */
 
 /* From here on the calling thread, and those it makes later, can open nothing but files to read in the folders of
  * inputs[0..n-1] (shards lie beside each other) and files in the folder of output; names NULL and "-" allow nothing.
+ * An input that is a folder itself: what lies in it, and in the folders that its entries link to.
  * What is open stays so. Linux with Landlock only; does nothing elsewhere, and never fails. */
 void sandbox_enter(char *const *inputs, int n, const char *output);
 

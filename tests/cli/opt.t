@@ -90,6 +90,38 @@ is "... keeps the old file" "$(cat keep.txt)" old
 is "the mode follows umask" "$(stat -c %a mode.txt 2>/dev/null || stat -f %Lp mode.txt)" 640
 is "no temporary is left" "$(find . -name '.*.??????' | wc -l | tr -d ' ')" 0
 
+# the sandbox: a process in it can gain no privileges. confined PROGRAM ARGS: 1, 0 with --no-sandbox, from /proc while the
+# program waits for its input
+gguf-convert -q -o model.gguf "$DATA/wiki-7m"
+confined()
+{
+	rm -f wait; mkfifo wait
+	"$@" wait >/dev/null 2>&1 &
+	pid=$!
+	exec 9>wait
+	n=0 got=0
+	while [ "$got" != 1 ] && [ $n -lt 20 ]; do sleep 0.05; got=$(sed -n 's/^NoNewPrivs:[^0-9]*//p' /proc/$pid/status); n=$((n + 1)); done
+	exec 9>&-
+	wait $pid
+	echo "$got"
+}
+if [ "$(confined gguf-info 2>/dev/null)" = 1 ]; then
+	for p in "gguf-logits -m model.gguf" "gguf-run -m model.gguf" "gguf-tokenize -m model.gguf" "gguf-perplexity -m model.gguf" "gguf-imatrix -m model.gguf -o i.gguf" "gguf-imatrix --stats"; do
+		# shellcheck disable=SC2086
+		is "$p is in the sandbox" "$(confined $p)" 1
+	done
+	is "--no-sandbox" "$(confined gguf-tokenize --no-sandbox -m model.gguf)" 0
+else
+	skip "sandbox" "no Landlock"
+fi
+mkdir hub blobs away
+for f in "$DATA"/wiki-7m/*; do cp "$f" "blobs/${f##*/}.blob"; ln -s "../blobs/${f##*/}.blob" "hub/${f##*/}"; done
+ok "a folder of links is converted" gguf-convert -q -o away/hub.gguf hub
+same "... to the same bytes" away/hub.gguf model.gguf
+is "... and tokenizes" "$(echo the city | gguf-tokenize -m hub)" "$(echo the city | gguf-tokenize -m model.gguf)"
+ok "logits into another folder" sh -c 'echo 1 2 | gguf-logits -m model.gguf -o away/logits'
+is "... and through /dev/stdout" "$(echo 1 2 | gguf-logits -m model.gguf -o /dev/stdout | cksum)" "$(cksum <away/logits)"
+
 # signals while writing
 for sig in TERM INT HUP; do
 	mkfifo pipe
