@@ -169,11 +169,15 @@ static void print_text(const struct imatrix *im, const char *name, const struct 
 		printf("%s%s", i ? ", " : " of ", shown);
 		free(shown);
 	}
-	for (size_t i = 0; i < n; i++) wide = (int)strlen(imatrix_at(im, i)->name) > wide ? (int)strlen(imatrix_at(im, i)->name) : wide;
+	for (size_t i = 0; i < n; i++) {
+		shown = text_mask(imatrix_at(im, i)->name, strlen(imatrix_at(im, i)->name));
+		if ((int)text_width(shown) > wide) wide = (int)text_width(shown);
+		free(shown);
+	}
 	printf("\n\n%-*s %11s %10s %10s %10s %10s %7s %7s %7s %8s\n", wide, "tensor", "sum", "min", "max", "mean", "sd", "active", "entropy", "outlier", "similar");
 	for (size_t i = 0; i < n; i++) {
 		char *t = text_mask(imatrix_at(im, i)->name, strlen(imatrix_at(im, i)->name));
-		printf("%-*s %11.4g %10.4g %10.4g %10.4g %10.4g %5.1f %% %5.1f %% %5.1f %% ", wide, t, s[i].sum, s[i].min, s[i].max, s[i].mean, s[i].sd,
+		printf("%s%*s %11.4g %10.4g %10.4g %10.4g %10.4g %5.1f %% %5.1f %% %5.1f %% ", t, wide - (int)text_width(t), "", s[i].sum, s[i].min, s[i].max, s[i].mean, s[i].sd,
 			100*s[i].active, 100*s[i].entropy, 100*s[i].outliers);
 		print_similarity(s[i].similarity);
 		if (s[i].seen < s[i].n_mat) printf("  %zu of %zu matrices were never used\n", s[i].n_mat - s[i].seen, s[i].n_mat);

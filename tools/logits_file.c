@@ -52,7 +52,9 @@ void logits_file_open(struct logits_file *l, const char *path)
 	finish_sizes(l);
 	if (fseek(l->f, 0, SEEK_END)) msg_die("%s: %s", path, strerror(errno));
 	size = (uint64_t)ftell(l->f);
-	want = 20 + (uint64_t)l->n_chunk*(4*l->n_ctx + (uint64_t)l->n_rows*row_items(l)*2);
+	/* a window is below 2^49 bytes, so only the product with their number can wrap */
+	if (__builtin_mul_overflow((uint64_t)l->n_chunk, 4*(uint64_t)l->n_ctx + (uint64_t)l->n_rows*row_items(l)*2, &want) || want > INT64_MAX) want = INT64_MAX;
+	want += 20;
 	if (size < want) msg_die("%s: byte %llu: the file ends, but its header promises %llu bytes", path, (unsigned long long)size, (unsigned long long)want);
 	fseek(l->f, 20, SEEK_SET);
 	l->tokens = malloc(l->n_chunk*l->n_ctx*sizeof *l->tokens);
@@ -106,6 +108,7 @@ void logits_file_close(struct logits_file *l)
 {
 	free(l->tokens);
 	free(l->row);
+	if (l->tokens) fclose(l->f);            /* one that was written is its output's */
 	l->tokens = NULL;
 	l->row = NULL;
 }

@@ -95,10 +95,10 @@ is "no temporary is left" "$(find . -name '.*.??????' | wc -l | tr -d ' ')" 0
 gguf-convert -q -o model.gguf "$DATA/wiki-7m"
 confined()
 {
-	rm -f wait; mkfifo wait
-	"$@" wait >/dev/null 2>&1 &
+	rm -f gate; mkfifo gate
+	"$@" gate >/dev/null 2>&1 &
 	pid=$!
-	exec 9>wait
+	exec 9>gate
 	n=0 got=0
 	while [ "$got" != 1 ] && [ $n -lt 20 ]; do sleep 0.05; got=$(sed -n 's/^NoNewPrivs:[^0-9]*//p' /proc/$pid/status); n=$((n + 1)); done
 	exec 9>&-
