@@ -28,6 +28,7 @@ static _Noreturn void usage(const char *fmt, const char *a, const char *b)
 	snprintf(text, sizeof text, fmt, a, b);
 	shown = text_mask(text, strlen(text));
 	fprintf(stderr, "%s: %s\nTry '%s -h'.\n", msg_program, shown, msg_program);
+	free(shown);
 	exit(EXIT_TROUBLE);
 }
 
