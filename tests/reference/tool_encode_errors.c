@@ -15,7 +15,7 @@
 static const struct { const char *name; double imatrix, none; } targets[] = {
 	{ "Q8_0", 1.0001, 1.0001 }, { "Q4_0", 0.97, 0.97 }, { "Q4_1", 0.97, 0.97 }, { "Q5_0", 0.97, 0.97 }, { "Q5_1", 0.97, 0.97 },
 	{ "Q2_K", 0.94, 0.94 }, { "Q3_K", 0.985, 0.985 }, { "Q4_K", 0.97, 0.97 }, { "Q5_K", 0.97, 0.97 }, { "Q6_K", 0.94, 0.94 },
-	{ "IQ4_NL", 0.97, 0.97 }, { "IQ4_XS", 0.97, 0.97 }, { "IQ2_XXS", 0.94, 0.94 }, { "IQ2_XS", 0.95, 0.95 }, { "IQ2_S", 0.95, 0.95 },
+	{ "IQ4_NL", 0.97, 0.97 }, { "IQ4_XS", 0.97, 0.97 }, { "IQ2_XXS", 0.90, 0.90 }, { "IQ2_XS", 0.95, 0.95 }, { "IQ2_S", 0.95, 0.95 },
 	{ "IQ3_XXS", 0.95, 0.95 }, { "IQ3_S", 0.95, 0.95 }, { "IQ1_S", 0.95, 0.95 }, { "IQ1_M", 0.95, 0.95 },
 	{ "MXFP4", 0.97, 0.97 }, { "NVFP4", 0.97, 0.97 }, { "TQ1_0", 0.5, 0.5 }, { "TQ2_0", 0.5, 0.5 }, { "Q2_0", 0.5, 0.5 }, { "Q1_0", 1, 1 },
 };
@@ -133,6 +133,7 @@ int main(int argc, char **argv)
 			json_t *tensors = NULL, *unused, *mode = json_object_get(json_object_get(json_object_get(root, "errors"), targets[i].name),
 				weigh ? "imatrix" : "none");
 			const struct one_scale *one = NULL;
+			bool missed;
 			double best, mean = 0, least = 0, limit = weigh ? targets[i].imatrix : targets[i].none;
 			const char *name;
 			if (!mode || !quant_can_encode(info->id)) continue;
@@ -145,9 +146,11 @@ int main(int argc, char **argv)
 			if (one) printf("# %s %s: the least error that the format allows is %.4f of the better peer's, ours %.4f of that\n",
 				targets[i].name, weigh ? "with importances" : "without", least/best, mean/least);
 			if (one && least*one->limit > best*limit) limit = least*one->limit/best;
-			printf("%sok %d - %s %s: %.6g, %.4f of the better peer's, wanted %.3f\n", mean <= best*limit ? "" : "not ", ++n, targets[i].name,
-				weigh ? "with importances" : "without", mean, mean/best, limit);
-			bad |= !(mean <= best*limit);
+			/* missed so that the divergence is below the peer's (ENCODERS.md); no further than this */
+			missed = strcmp(targets[i].name, "IQ2_XXS") == 0 && mean > best*limit && mean <= best*0.94;
+			printf("%sok %d - %s %s: %.6g, %.4f of the better peer's, wanted %.3f%s\n", mean <= best*limit ? "" : "not ", ++n, targets[i].name,
+				weigh ? "with importances" : "without", mean, mean/best, limit, missed ? " # TODO lifted scales cost it" : "");
+			bad |= !(mean <= best*limit) && !missed;
 		}
 	printf("1..%d\n", n);
 	json_decref(root);
