@@ -37,15 +37,11 @@ struct q1_0    { f16 d; uint8_t qs[16]; };
 struct q2_0    { f16 d; uint8_t qs[16]; };
 
 enum {
-#define QTYPE(id, NAME, name, weights, bytes, swap, kind) BLOCK_BYTES_##NAME = bytes,
+#define QTYPE(id, NAME, name, weights, bytes, swap, kind) BLOCK_BYTES_##NAME = bytes, BLOCK_WEIGHTS_##NAME = weights,
 #include "../libgguf/qtypes.def"
 #undef QTYPE
 };
-#define BLOCK32(NAME, name, has_m) _Static_assert(sizeof(struct name) == BLOCK_BYTES_##NAME, #name);
-#define PARTS(NAME, name, weights, parts, take) BLOCK32(NAME, name, 0)
-#define SUPER(NAME, name, has_min) BLOCK32(NAME, name, 0)
+#define BLOCK(NAME, name, kind, part, has_min) _Static_assert(sizeof(struct name) == BLOCK_BYTES_##NAME, #name);
 #include "types.inc"
-#undef BLOCK32
-#undef PARTS
-#undef SUPER
+#undef BLOCK
 #endif

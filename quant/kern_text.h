@@ -249,11 +249,11 @@ static inline void row_group(size_t n_tokens, size_t n, size_t n_blocks, int wei
 }
 
 /* The loops over tokens, chunks and rows. A block of the file is `weights` elements in `parts` codes of `slots` each;
- * its activations are x_per elements to an xblock. TAKE_W and TAKE_X widen. */
-#define DRIVER(name, weights, parts, slots, has_min, xblock, x_per, codes, TAKE_W, TAKE_X) \
+ * activations come `slots` to an xblock. TAKE_W and TAKE_X widen. */
+#define DRIVER(name, weights, parts, slots, has_min, xblock, codes, TAKE_W, TAKE_X) \
 static void mul_##name(size_t n_tokens, size_t n_out, size_t n_in, const void *wv, size_t w_stride, const void *act, float *y, size_t y_stride, void *work) \
 { \
-	const size_t step = CHUNK/(parts*slots), x_blocks = weights/x_per; \
+	const size_t step = CHUNK/(parts*slots), x_blocks = weights/slots; \
 	struct work *k = work; \
 	size_t blocks = n_in/weights; \
 	for (size_t t0 = 0; t0 < n_tokens; t0 += TOKENS) { \
@@ -297,13 +297,10 @@ static inline void spread_codes256(const struct codes256 *c, int n, int has_min,
 		for (int i = 0; i < 16; i++) to[16*j + i] = has_min ? d*(float)c->q[16*j + i] - m : d*(float)c->q[16*j + i];
 	}
 }
-#define BLOCK32(NAME, name, has_m) DRIVER(name, 32, 1, 32, has_m, x32, 32, codes32, take_codes32, take_x32)
-#define PARTS(NAME, name, weights, parts, take) DRIVER(name, weights, parts, 32, 0, x32, 32, codes32, take_codes32, take)
-#define SUPER(NAME, name, has_min) DRIVER(name, 256, 1, 256, has_min, x256, 256, codes256, take_codes256, take_x256)
+#define BLOCK(NAME, name, kind, part, has_min) \
+DRIVER(name, BLOCK_WEIGHTS_##NAME, (BLOCK_WEIGHTS_##NAME/part), kind, has_min, x##kind, codes##kind, take_codes##kind, take_x##part)
 #include "types.inc"
-#undef BLOCK32
-#undef PARTS
-#undef SUPER
+#undef BLOCK
 
 /* ---- floats ---- */
 
@@ -420,11 +417,7 @@ FLOAT(bf16, 2)
 const struct kern KERN_TABLE[GGU_TYPE_COUNT] = {
 	[GGU_TYPE_F32] = { decode_f32, mul_f32, pack_floats, 1, 4 }, [GGU_TYPE_F16] = { decode_f16, mul_f16, pack_floats, 1, 4 },
 	[GGU_TYPE_BF16] = { decode_bf16, mul_bf16, pack_floats, 1, 4 }, [GGU_TYPE_F64] = { decode_f64, NULL, NULL, 0, 0 },
-#define BLOCK32(NAME, name, has_m) [GGU_TYPE_##NAME] = { decode_##name, mul_##name, pack32, 32, sizeof(struct x32) },
-#define PARTS(NAME, name, weights, parts, take) [GGU_TYPE_##NAME] = { decode_##name, mul_##name, pack32, 32, sizeof(struct x32) },
-#define SUPER(NAME, name, has_min) [GGU_TYPE_##NAME] = { decode_##name, mul_##name, pack256, 256, sizeof(struct x256) },
+#define BLOCK(NAME, name, kind, part, has_min) [GGU_TYPE_##NAME] = { decode_##name, mul_##name, pack##kind, kind, sizeof(struct x##kind) },
 #include "types.inc"
-#undef BLOCK32
-#undef PARTS
-#undef SUPER
+#undef BLOCK
 };

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * all.h - every codec file of a block type; kern_text.h reads them with QUANT_DECODER. A file may use what one before
- * it defines: Q5_K's scales are Q4_K's. */
+ * all.h - every codec file. kern_text.h reads them with QUANT_DECODER, enc_text.h with QUANT_ENCODER. A file may use
+ * what one before it defines: Q5_K's scales are Q4_K's. */
+#include "f32.h"
+#include "f16.h"
+#include "bf16.h"
 #include "q8_0.h"
 #include "q4_0.h"
 #include "q4_1.h"
