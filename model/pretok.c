@@ -35,7 +35,6 @@ struct pretok {
 };
 
 static const char mark[] = "\xe2\x96\x81";      /* U+2581 */
-static const char gpt2_pattern[] = "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+";
 
 static enum ggu_status no_memory(struct ggu_error *err) { return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory"); }
 
@@ -136,7 +135,7 @@ static enum ggu_status read_pre(struct pretok *p, struct step *s, const json_t *
 			*s = (struct step){ .kind = PRE_SPLIT };
 		}
 		if (unless_false(o, "use_regex")) {
-			enum ggu_status st = compile(s, gpt2_pattern, false, err);
+			enum ggu_status st = compile(s, PRETOK_GPT2, false, err);
 			if (st) return st;
 			s->kind = PRE_SPLIT;
 			s->behavior = ISOLATED;

@@ -6,6 +6,9 @@
 
 struct text { char *p; size_t n; };     /* malloc'ed bytes */
 
+/* GPT-2's pattern, which the step ByteLevel has built in */
+#define PRETOK_GPT2 "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+"
+
 struct pretok;
 /* From pipeline.normalizer and pipeline.pre_tokenizer. GGU_ERR_UNSUPPORTED names a kind of step that is not known. */
 enum ggu_status pretok_new(struct pretok **p, const json_t *pipeline, struct ggu_error *err);

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "pre_hashes.def"
+#include "pretok.h"
 #include "tokenizer.h"
 #include "vocab_impl.h"
 
@@ -19,19 +20,21 @@
 #define CL100K_TAIL "| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"
 #define LLAMA3 CONTRACTIONS "|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}{1,3}" CL100K_TAIL
 #define QWEN2 CONTRACTIONS "|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}" CL100K_TAIL
-#define GPT2 "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+"
+#define GPT2 PRETOK_GPT2
 #define UPPER "[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]"
 #define LOWER "[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]"
 #define O200K_TAIL "| ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"
 #define TEKKEN "[^\\r\\n\\p{L}\\p{N}]?" UPPER "*" LOWER "+|[^\\r\\n\\p{L}\\p{N}]?" UPPER "+" LOWER "*|\\p{N}" O200K_TAIL
 #define O200K "[^\\r\\n\\p{L}\\p{N}]?" UPPER "*" LOWER "+" CONTRACTIONS "?|[^\\r\\n\\p{L}\\p{N}]?" UPPER "+" LOWER "*" CONTRACTIONS "?|\\p{N}{1,3}" O200K_TAIL
 
-/* In order of search. Splits are isolated; NULL ends them. */
-static const struct shape { const char *name, *split[6]; bool ignore_merges, nfc; } shapes[] = {
+enum { MAX_SPLITS = 6 };
+/* In order of search. Splits are isolated; NULL ends them. "stablelm" is what files of 2024 call stablelm2. */
+static const struct shape { const char *name, *split[MAX_SPLITS]; bool ignore_merges, nfc; } shapes[] = {
 	{ "llama-bpe", { LLAMA3 }, true, false }, { "llama3", { LLAMA3 }, true, false }, { "llama-v3", { LLAMA3 }, true, false },
 	{ "dbrx", { LLAMA3 }, false, false }, { "smaug-bpe", { LLAMA3 }, false, false }, { "falcon3", { LLAMA3 }, true, false },
 	{ "chatglm-bpe", { LLAMA3 }, false, false }, { "glm4", { LLAMA3 }, false, false },
-	{ "qwen2", { QWEN2 }, false, true }, { "stablelm2", { QWEN2 }, false, true }, { "deepseek-r1-qwen", { QWEN2 }, false, true }, { "hunyuan", { QWEN2 }, false, false },
+	{ "qwen2", { QWEN2 }, false, true }, { "stablelm2", { QWEN2 }, false, true }, { "stablelm", { QWEN2 }, false, true },
+	{ "deepseek-r1-qwen", { QWEN2 }, false, true }, { "hunyuan", { QWEN2 }, false, false },
 	{ "gpt-2", { GPT2 }, false, false }, { "phi-2", { GPT2 }, false, false }, { "mpt", { GPT2 }, false, false }, { "olmo", { GPT2 }, false, false },
 	{ "jais", { GPT2 }, false, false }, { "roberta-bpe", { GPT2 }, false, false }, { "gpt-neox", { GPT2 }, false, true }, { "default", { GPT2 }, false, false },
 	{ "tekken", { TEKKEN }, true, false }, { "gpt-4o", { O200K }, false, false },
@@ -105,8 +108,8 @@ static const char *by_shape(const struct vocab *v)
 	for (int strict = 1; strict >= 0; strict--)
 		for (size_t i = 0; i < N_SHAPES; i++) {
 			size_t k = 0;
-			while (k < n && k < 6 && shapes[i].split[k] && !strcmp(shapes[i].split[k], list[k])) k++;
-			if (k == n && (k == 6 || !shapes[i].split[k]) && (!strict || shapes[i].ignore_merges == ignore)) return shapes[i].name;
+			while (k < n && k < MAX_SPLITS && shapes[i].split[k] && !strcmp(shapes[i].split[k], list[k])) k++;
+			if (k == n && (k == MAX_SPLITS || !shapes[i].split[k]) && (!strict || shapes[i].ignore_merges == ignore)) return shapes[i].name;
 		}
 	return NULL;
 }
@@ -125,7 +128,7 @@ enum ggu_status vocab_find_pre(const struct vocab *v, const char **name, struct 
 static void take_shape(struct vocab *v, const struct shape *s)
 {
 	json_t *steps = json_array();
-	for (size_t i = 0; i < 6 && s->split[i]; i++)
+	for (size_t i = 0; i < MAX_SPLITS && s->split[i]; i++)
 		json_array_append_new(steps, json_pack("{s:s,s:{s:s},s:s,s:b}", "type", "Split", "pattern", "Regex", s->split[i], "behavior", "Isolated", "invert", 0));
 	json_array_append_new(steps, json_pack("{s:s,s:b,s:b}", "type", "ByteLevel", "add_prefix_space", 0, "use_regex", 0));
 	json_object_set_new(v->pipeline, "pre_tokenizer", json_pack("{s:s,s:o}", "type", "Sequence", "pretokenizers", steps));
