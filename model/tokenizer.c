@@ -31,7 +31,10 @@ static enum ggu_status no_memory(struct ggu_error *err) { return ggu_fail(err, G
 /* At each byte of a text as many bytes are looked at as the longest added token has. */
 enum { MAX_ADDED_BYTES = 4096 };
 
-static int same_kind(const struct added *x, const struct added *y) { return x->special == y->special && x->normalized == y->normalized && x->single_word == y->single_word; }
+static bool same_kind(const struct added *x, const struct added *y)
+{
+	return x->special == y->special && x->normalized == y->normalized && x->single_word == y->single_word;
+}
 
 static int by_text(const void *a, const void *b)
 {
@@ -378,12 +381,21 @@ static size_t token_bytes(const struct tokenizer *t, int32_t id, char *to)
 	return n;
 }
 
+/* The same in a sequence, of which some has been written if *started: the first text may lose a blank. */
+static size_t next_bytes(const struct tokenizer *t, int32_t id, bool *started, char *to)
+{
+	size_t n = token_bytes(t, id, to);
+	if (n && !*started && t->strip_start && *to == ' ') memmove(to, to + 1, --n);
+	*started |= token_text(t, id).n > 0;
+	return n;
+}
+
 struct detokenizer { struct tokenizer *t; char *buf; size_t n, cap, sent; bool started; };
 
-enum ggu_status detokenizer_new(struct detokenizer **d, struct tokenizer *t)
+enum ggu_status detokenizer_new(struct detokenizer **d, struct tokenizer *t, struct ggu_error *err)
 {
 	struct detokenizer *x = calloc(1, sizeof *x);
-	if (!x) return GGU_ERR_NOMEM;
+	if (!x) return no_memory(err);
 	x->t = t;
 	*d = x;
 	return GGU_OK;
@@ -422,14 +434,10 @@ static bool reserve(struct detokenizer *d, size_t n)
 	return true;
 }
 
-enum ggu_status detokenizer_add(struct detokenizer *d, int32_t id, const char **text, size_t *n_bytes)
+enum ggu_status detokenizer_add(struct detokenizer *d, int32_t id, const char **text, size_t *n_bytes, struct ggu_error *err)
 {
-	size_t k;
-	if (!reserve(d, token_text(d->t, id).n + 4)) return GGU_ERR_NOMEM;
-	k = token_bytes(d->t, id, d->buf + d->n);
-	if (k && !d->started && d->t->strip_start && d->buf[d->n] == ' ') memmove(d->buf + d->n, d->buf + d->n + 1, --k);
-	d->started |= token_text(d->t, id).n > 0;
-	d->n += k;
+	if (!reserve(d, token_text(d->t, id).n + 1)) return no_memory(err);
+	d->n += next_bytes(d->t, id, &d->started, d->buf + d->n);
 	*text = d->buf;
 	*n_bytes = d->sent = d->n - unfinished(d->buf, d->n);
 	return GGU_OK;
@@ -449,18 +457,12 @@ enum ggu_status tokenizer_decode(struct tokenizer *t, const int32_t *ids, size_t
 	bool started = false;
 	for (size_t i = 0; i < n; i++) {
 		if (ids[i] < 0 || (size_t)ids[i] >= t->v->n) return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, "", "token %d is not in the vocabulary of %zu", (int)ids[i], t->v->n);
-		bytes += token_text(t, ids[i]).n + 4;
+		bytes += token_text(t, ids[i]).n;
 	}
 	out = malloc(bytes + 1);
 	if (!out) return no_memory(err);
-	for (size_t i = 0; i < n; i++) {
-		size_t k;
-		if (!special && vocab_token_type(t->v, ids[i]) == VOCAB_CONTROL) continue;
-		k = token_bytes(t, ids[i], out + at);
-		if (k && !started && t->strip_start && out[at] == ' ') memmove(out + at, out + at + 1, --k);
-		started |= token_text(t, ids[i]).n > 0;
-		at += k;
-	}
+	for (size_t i = 0; i < n; i++)
+		if (special || vocab_token_type(t->v, ids[i]) != VOCAB_CONTROL) at += next_bytes(t, ids[i], &started, out + at);
 	out[at] = 0;
 	*text = out;
 	*n_bytes = at;

@@ -21,8 +21,8 @@ enum ggu_status tokenizer_decode(struct tokenizer *t, const int32_t *ids, size_t
 /* Streaming: the bytes that id adds after what went before (whole UTF-8 characters only; a rest is kept). *text is valid
  * until the next call. An id that is not in the vocabulary adds nothing. t must outlive d. */
 struct detokenizer;
-enum ggu_status detokenizer_new(struct detokenizer **d, struct tokenizer *t);
-enum ggu_status detokenizer_add(struct detokenizer *d, int32_t id, const char **text, size_t *n_bytes);
+enum ggu_status detokenizer_new(struct detokenizer **d, struct tokenizer *t, struct ggu_error *err);
+enum ggu_status detokenizer_add(struct detokenizer *d, int32_t id, const char **text, size_t *n_bytes, struct ggu_error *err);
 void detokenizer_end(struct detokenizer *d, const char **text, size_t *n_bytes);        /* what is left, as it is */
 void detokenizer_free(struct detokenizer *d);
 

@@ -340,7 +340,7 @@ static void print_json(void)
 	if (!root) msg_die("out of memory");
 	json_put(root, "same", json_boolean(!differ));
 	for (int i = 0; i < 4; i++) json_put(root, names[i], found[i] ? found[i] : json_array());
-	json_print(root);
+	json_print(root, JSON_INDENT(1));
 }
 
 int main(int argc, char **argv)

@@ -130,7 +130,7 @@ static void print_json(const struct ggu_file *f, const struct totals *t, const s
 	json_put(root, "parameters", json_of_uint(t->all.weights));
 	json_put(root, "bits_per_weight", json_of_double(bits(&t->all)));
 	if (all) json_put(root, "estimate", json_estimate(e));
-	json_print(root);
+	json_print(root, JSON_INDENT(1));
 }
 
 /* ---- text ---- */

@@ -22,24 +22,18 @@ static const struct opt opts[] = {
 	OPT_COMMON, OPT_END
 };
 
-/* The ids of one line into *ids; returns their number. */
-static size_t parse_line(const char *file, char *line, size_t number, int32_t **ids, size_t *cap)
+/* The ids of the line at *p, which then stands at its end, into *ids; returns their number. */
+static size_t parse_line(const char *file, const char *text, const char **p, size_t n_vocab, int32_t **ids, size_t *cap)
 {
+	int32_t id;
 	size_t n = 0;
-	for (char *end, *p = line; ; p = end) {
-		long v;
-		p += strspn(p, " \t\r,");
-		if (!*p) return n;
-		errno = 0;
-		v = strtol(p, &end, 10);
-		if (end == p || errno || v < 0 || v > INT32_MAX || !strchr(" \t\r,", *end)) msg_die("%s: line %zu: '%.20s' is no token id", file, number, p);
+	for (; load_id(file, text, p, false, n_vocab, &id); (*ids)[n++] = id)
 		if (n == *cap) {
 			*cap = *cap ? 2**cap : 256;
 			*ids = realloc(*ids, *cap*sizeof **ids);
 			if (!*ids) msg_die("out of memory");
 		}
-		(*ids)[n++] = (int32_t)v;
-	}
+	return n;
 }
 
 static void run(struct model *m, const int32_t *ids, size_t n, FILE *to)
@@ -62,12 +56,12 @@ int main(int argc, char **argv)
 	int n = opt_parse(argc, argv, opts, &(struct opt_program){ "gguf-logits", "evaluate token ids to logits",
 		"-m MODEL [--hidden] [--batch N] [--arch-file YAML] [-o FILE] [-j N] [IDS]", 0, 1 });
 	const char *file = n ? argv[0] : "(stdin)";
-	size_t bytes, cap = 0, line = 1;
+	size_t bytes, cap = 0;
 	int32_t *ids = NULL;
 	struct ggu_pool *pool = load_pool(o.jobs, (const char *[]){ o.model, o.arch_file, n ? file : NULL }, 3, o.output);
 	struct model *m = load_model(o.model, o.arch_file, pool);
 	struct out *out = out_open(o.output, true);
-	char *text = load_text(n ? argv[0] : NULL, &bytes), *next;
+	char *text = load_text(n ? argv[0] : NULL, &bytes);
 	FILE *to;
 	out_refuse_sources(out, o.model, model_file(m));
 	out_refuse_input(out, o.arch_file);
@@ -75,11 +69,8 @@ int main(int argc, char **argv)
 	to = out_fd(out) == 1 ? stdout : fdopen(out_fd(out), "wb");
 	if (!to) msg_die("%s: %s", o.output, strerror(errno));
 	if (strlen(text) != bytes) msg_die("%s: byte %zu: NUL in a list of ids", file, strlen(text));
-	for (char *p = text; p; p = next, line++) {
-		size_t k;
-		next = strchr(p, '\n');
-		if (next) *next++ = 0;
-		k = parse_line(file, p, line, &ids, &cap);
+	for (const char *p = text; *p; p += strcspn(p, "\n"), p += *p == '\n') {
+		size_t k = parse_line(file, text, &p, model_n_vocab(m), &ids, &cap);
 		if (k) run(m, ids, k, to);
 	}
 	if (fflush(to)) msg_die("cannot write: %s", strerror(errno));

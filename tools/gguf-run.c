@@ -41,12 +41,13 @@ static void show(struct detokenizer *d, int32_t id)
 	const char *text;
 	size_t n;
 	char number[16] = "";
+	struct ggu_error err;
 	if (o.ids) {
 		snprintf(number, sizeof number, "%d\n", (int)id);
 		put(number, strlen(number));
 		return;
 	}
-	if (detokenizer_add(d, id, &text, &n)) msg_die("out of memory");
+	if (detokenizer_add(d, id, &text, &n, &err)) msg_die_error(o.model, &err);
 	put(text, n);
 }
 
@@ -101,10 +102,10 @@ int main(int argc, char **argv)
 		ids[n++] = vocab_bos(v);
 	}
 	if (!n) msg_die("the prompt is empty, and the model has no token to begin with");
-	if (detokenizer_new(&d, t)) msg_die("out of memory");
+	if (detokenizer_new(&d, t, &err)) msg_die_error(o.model, &err);
 	for (size_t i = 0; !o.ids && i < n; i++) {      /* the continuation follows the prompt's text */
 		size_t k;
-		if (detokenizer_add(d, ids[i], &rest, &k)) msg_die("out of memory");
+		if (detokenizer_add(d, ids[i], &rest, &k, &err)) msg_die_error(o.model, &err);
 	}
 	generate(m, v, d, ids, n);
 	if (!o.ids) {

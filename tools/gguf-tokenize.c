@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * gguf-tokenize - text to token ids and back, with the vocabulary of a GGUF or of a checkpoint folder. */
 #include <errno.h>
-#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include "kv_json.h"
 #include "load.h"
 #include "msg.h"
 #include "opt.h"
@@ -74,61 +74,67 @@ static void encode_json(struct tokenizer *t, const char *name, const char *text,
 		size_t count = 0;
 		if (!json_is_string(s)) msg_die("%s: item %zu is no string", name, i);
 		if (tokenizer_encode(t, json_string_value(s), json_string_length(s), flags(), &ids, &count, &cap, &err)) msg_die_error(name, &err);
-		for (size_t k = 0; k < count; k++) json_array_append_new(row, json_integer(ids[k]));
-		json_array_append_new(out, row);
+		for (size_t k = 0; k < count; k++) json_push(row, json_integer(ids[k]));
+		json_push(out, row);
 	}
-	if (json_dumpf(out, stdout, JSON_COMPACT) || putchar('\n') == EOF) msg_die("standard output: %s", strerror(errno));
+	json_print(out, JSON_COMPACT);
 	json_decref(in);
-	json_decref(out);
 	free(ids);
 }
 
-/* Ids separated by blanks or commas; with --json arrays of them, text out as an array of strings. */
-static void decode_ids(struct tokenizer *t, const char *name, const int32_t *ids, size_t n, json_t *to)
+/* Bytes that are no UTF-8 have no JSON string: the nearest one, and the bytes beside it. */
+static json_t *json_text(struct ggu_str text)
+{
+	json_t *s = json_of_str(text), *raw = json_raw(text), *both;
+	if (!raw) return s;
+	both = json_object();
+	json_put(both, "text", s);
+	json_put(both, "raw", raw);
+	return both;
+}
+
+static char *decode(struct tokenizer *t, const char *name, const int32_t *ids, size_t n, size_t *bytes)
 {
 	struct ggu_error err;
 	char *text;
-	size_t bytes;
-	if (tokenizer_decode(t, ids, n, true, &text, &bytes, &err)) msg_die_error(name, &err);
-	if (!to) {
-		if (fwrite(text, 1, bytes, stdout) != bytes) msg_die("standard output: %s", strerror(errno));
-	} else {
-		json_t *s = json_stringn(text, bytes);
-		if (!s) s = json_null();        /* bytes that are no UTF-8 have no JSON string */
-		json_array_append_new(to, s);
-	}
-	free(text);
+	if (tokenizer_decode(t, ids, n, true, &text, bytes, &err)) msg_die_error(name, &err);
+	return text;
 }
 
-static void decode(struct tokenizer *t, const char *name, char *text, size_t n)
+static int32_t json_id(const char *name, const json_t *x, size_t item, size_t n_vocab)
 {
-	size_t count = 0, i, k;
-	int32_t *ids = malloc((n/2 + 2)*sizeof *ids);
-	if (!ids) msg_die("out of memory");
-	if (o.json) {
-		json_t *in = parse(name, text, n), *out = json_array(), *row, *x;
-		json_array_foreach(in, i, row) {
-			count = 0;
-			if (!json_is_array(row)) msg_die("%s: item %zu is no array of ids", name, i);
-			json_array_foreach(row, k, x) {
-				if (!json_is_integer(x) || json_integer_value(x) < 0 || json_integer_value(x) > INT32_MAX) msg_die("%s: item %zu: not an id", name, i);
-				ids[count++] = (int32_t)json_integer_value(x);
-			}
-			decode_ids(t, name, ids, count, out);
-		}
-		if (json_dumpf(out, stdout, JSON_COMPACT) || putchar('\n') == EOF) msg_die("standard output: %s", strerror(errno));
-		json_decref(in);
-		json_decref(out);
-	} else {
-		if (strlen(text) != n) msg_die("%s: byte %zu: NUL in a list of ids", name, strlen(text));
-		for (char *p = text, *end; p += strspn(p, " \t\r\n,"), *p; p = end) {
-			long v = strtol(p, &end, 10);
-			if (end == p || v < 0 || v > INT32_MAX) msg_die("%s: byte %zu: '%.20s' is no token id", name, (size_t)(p - text), p);
-			ids[count++] = (int32_t)v;
-		}
-		decode_ids(t, name, ids, count, NULL);
+	json_int_t v = json_is_integer(x) ? json_integer_value(x) : -1;
+	if (v < 0) msg_die("%s: item %zu holds what is no token id", name, item);
+	if ((unsigned long long)v >= n_vocab) msg_die("%s: item %zu: token %lld is not in the vocabulary of %zu", name, item, (long long)v, n_vocab);
+	return (int32_t)v;
+}
+
+/* ids: room for as many as the text can hold */
+static void decode_json(struct tokenizer *t, const char *name, const char *text, size_t n, int32_t *ids, size_t n_vocab)
+{
+	json_t *in = parse(name, text, n), *out = json_array(), *row, *x;
+	size_t i, k, bytes;
+	json_array_foreach(in, i, row) {
+		char *s;
+		if (!json_is_array(row)) msg_die("%s: item %zu is no array of ids", name, i);
+		json_array_foreach(row, k, x) ids[k] = json_id(name, x, i, n_vocab);
+		s = decode(t, name, ids, json_array_size(row), &bytes);
+		json_push(out, json_text((struct ggu_str){ s, bytes }));
+		free(s);
 	}
-	free(ids);
+	json_print(out, JSON_COMPACT);
+	json_decref(in);
+}
+
+static void decode_text(struct tokenizer *t, const char *name, const char *text, size_t n, int32_t *ids, size_t n_vocab)
+{
+	size_t count = 0, bytes;
+	char *s;
+	if (strlen(text) != n) msg_die("%s: byte %zu: NUL in a list of ids", name, strlen(text));
+	for (const char *p = text; load_id(name, text, &p, true, n_vocab, ids + count); ) count++;
+	s = decode(t, name, ids, count, &bytes);
+	if (fwrite(s, 1, bytes, stdout) != bytes) msg_die("standard output: %s", strerror(errno));
+	free(s);
 }
 
 int main(int argc, char **argv)
@@ -145,8 +151,12 @@ int main(int argc, char **argv)
 	v = open_vocab();
 	if (tokenizer_new(&t, v, &err)) msg_die_error(o.model, &err);
 	text = load_text(n ? argv[0] : NULL, &bytes);
-	if (o.decode) decode(t, name, text, bytes);
-	else if (o.json) encode_json(t, name, text, bytes);
+	if (o.decode) {
+		int32_t *ids = malloc((bytes/2 + 2)*sizeof *ids);
+		if (!ids) msg_die("out of memory");
+		(o.json ? decode_json : decode_text)(t, name, text, bytes, ids, vocab_count(v));
+		free(ids);
+	} else if (o.json) encode_json(t, name, text, bytes);
 	else encode_text(t, name, text, bytes);
 	out_close_stdout();
 	free(text);

@@ -149,7 +149,7 @@ static void print_json(const struct imatrix *im, const struct stats *s, size_t n
 	json_put(root, "chunk_tokens", json_of_uint(imatrix_chunk_tokens(im)));
 	json_put(root, "tensors", tensors);
 	json_put(root, "layers", layers);
-	json_print(root);
+	json_print(root, JSON_INDENT(1));
 }
 
 static void print_similarity(double x)

@@ -126,11 +126,11 @@ const char *kv_type_text(const struct ggu_kv *kv)
 	return s;
 }
 
-void json_print(json_t *j)
+void json_print(json_t *j, size_t layout)
 {
 	/* on a terminal also what would turn the direction of text is escaped */
 	errno = ENOMEM;
-	if (json_dumpf(j, stdout, JSON_INDENT(1) | JSON_REAL_PRECISION(17) | (isatty(1) ? JSON_ENSURE_ASCII : 0))) msg_die("cannot write JSON: %s", strerror(errno));
-	putchar('\n');
+	if (json_dumpf(j, stdout, layout | JSON_REAL_PRECISION(17) | (isatty(1) ? JSON_ENSURE_ASCII : 0))) msg_die("cannot write JSON: %s", strerror(errno));
+	putchar('\n');                         /* out_close_stdout tells a failure */
 	json_decref(j);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * kv_json.h - metadata as JSON, exactly: what JSON cannot hold becomes a string. Programs only.
+ * kv_json.h - metadata and other values as JSON, exactly: what JSON cannot hold becomes a string. Programs only.
  *
  *   NaN, infinities       "NaN", "Infinity", "-Infinity"
  *   integers over 2^53    decimal strings, since readers keep numbers as doubles
@@ -24,7 +24,7 @@ const char *kv_type_text(const struct ggu_kv *kv);
 /* Sets key; the value is taken over. */
 void json_put(json_t *object, const char *key, json_t *value);
 void json_push(json_t *array, json_t *value);
-/* The document and a newline on stdout; exits 2 if that fails. Frees j. */
-void json_print(json_t *j);
+/* The document and a newline on stdout; exits 2 if that fails. layout: JSON_INDENT(1) or JSON_COMPACT. Frees j. */
+void json_print(json_t *j, size_t layout);
 
 #endif

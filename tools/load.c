@@ -68,6 +68,21 @@ char *load_text(const char *path, size_t *n)
 	return p;
 }
 
+bool load_id(const char *file, const char *text, const char **p, bool lines, size_t n_vocab, int32_t *id)
+{
+	static const char blanks[] = "\n \t\r,";
+	const char *at = *p + strspn(*p, blanks + !lines);
+	size_t n = strcspn(at, blanks), digits = strspn(at, "0123456789"), byte = (size_t)(at - text);
+	unsigned long long v;
+	if (!n) return false;
+	if (digits != n) msg_die("%s: byte %zu: '%.*s' is no token id", file, byte, n < 20 ? (int)n : 20, at);
+	v = strtoull(at, NULL, 10);     /* what does not fit is the greatest */
+	if (v >= n_vocab || v > INT32_MAX) msg_die("%s: byte %zu: token %.*s is not in the vocabulary of %zu", file, byte, n < 20 ? (int)n : 20, at, n_vocab);
+	*id = (int32_t)v;
+	*p = at + n;
+	return true;
+}
+
 const char *load_base_name(const char *path)
 {
 	const char *slash;

@@ -14,6 +14,9 @@ struct model *load_model(const char *path, const char *arch_file, struct ggu_poo
 void load_tokenizer(const struct model *m, const char *path, struct vocab **v, struct tokenizer **t);
 /* All bytes of a file, unpacked if it is gzip'd, or of standard input for NULL and "-"; a NUL follows them. Caller frees. */
 char *load_text(const char *path, size_t *n);
+/* The next token id at *p, a place in file's text, behind blanks, commas and, if `lines`, ends of lines; *p then stands
+ * behind it. False at the end. Dies at what is no id below n_vocab, with the byte of the text. */
+bool load_id(const char *file, const char *text, const char **p, bool lines, size_t n_vocab, int32_t *id);
 /* Like load_text with a name for messages and metadata: the base name, or "stdin". */
 const char *load_base_name(const char *path);
 

@@ -90,6 +90,11 @@ gguf-run -q -m m.gguf -n 6 --temp 0 --ids prompt | head -1 >first
 gguf-tokenize -q -m m.gguf prompt >prompt.ids
 gguf-logits -q -m m.gguf prompt.ids >logits
 vocab=$(gguf-info --json m.gguf | jq '.metadata["tokenizer.ggml.tokens"] | length')
+for ids in 4096 x 1- 99999999999999999999; do
+	not_ok "gguf-logits: id $ids" 2 sh -c "printf '1 2\n\n3,$ids 4' | gguf-logits -q -m m.gguf"
+	grep -q "(stdin): byte 7: .*$ids" .out
+	ok "... is named with its byte" test $? = 0
+done
 is "gguf-logits: a row for each token" "$(wc -c <logits | tr -d ' ')" $((vocab*4*$(wc -w <prompt.ids)))
 is "temperature 0 is the largest logit" "$("$BUILD/tests/reference/tool_argmax" "$vocab" $(($(wc -w <prompt.ids) - 1)) <logits)" "$(cat first)"
 is "--top-k 1 too" "$(gguf-run -q -m m.gguf -n 1 --top-k 1 --seed 5 --ids prompt)" "$(cat first)"

@@ -8,6 +8,7 @@ is "a text" "$(printf 'The house' | gguf-tokenize -m "$M" | gguf-tokenize -m "$M
 is "nothing in front" "$(printf 'The house' | gguf-tokenize -m "$M" --no-bos | gguf-tokenize -m "$M" --decode)" "The house"
 is "no text" "$(gguf-tokenize -m "$M" --no-bos </dev/null)" ""
 is "strings" "$(echo '["a","","b\u0000"]' | gguf-tokenize -m "$M" --no-bos --json | gguf-tokenize -m "$M" --json --decode)" '["a","","b\u0000"]'
+is "strings that are no UTF-8" "$(echo '[[260],[238],[3,238]]' | gguf-tokenize -m "$M" --json --decode | jq -ac .)" '["he",{"text":"\ufffd","raw":"eb"},{"text":"\u0000\ufffd","raw":"00eb"}]'
 is "ids with commas" "$(echo '1, 2' | gguf-tokenize -m "$M" --decode)" "<s></s>"
 is "a special token's text" "$(printf '<s>' | gguf-tokenize -m "$M" --no-bos)" "1"
 ok "... is plain text if asked for" test "$(printf '<s>' | gguf-tokenize -m "$M" --no-bos --no-special)" != 1
@@ -22,6 +23,10 @@ not_ok "half a surrogate pair" 2 gguf-tokenize -m "$M" --json "$TMP/bad.json"
 for ids in 99999999 -1 x 4294967296 99999999999999999999; do
 	echo "1 $ids" >"$TMP/ids"
 	not_ok "id $ids" 2 gguf-tokenize -m "$M" --decode "$TMP/ids"
+	cp "$TMP/.out" "$TMP/message"
+	ok "... is named with its byte" grep -q "ids: byte 2: .*$ids" "$TMP/message"
+	echo "[[1],[1,$ids]]" >"$TMP/ids"
+	not_ok "id $ids in JSON" 2 gguf-tokenize -m "$M" --decode --json "$TMP/ids"
 done
 not_ok "no vocabulary" 2 gguf-tokenize "$TMP/ids"
 mkdir "$TMP/dir"

@@ -350,9 +350,9 @@ static void round_trip(struct tokenizer *t, const char *text, size_t whole, bool
 	assert_int_equal(tokenizer_decode(t, ids, n, true, &out, &bytes, &err), GGU_OK);
 	assert_int_equal(bytes, whole);
 	assert_memory_equal(out, text, bytes);
-	assert_int_equal(detokenizer_new(&d, t), GGU_OK);
+	assert_int_equal(detokenizer_new(&d, t, NULL), GGU_OK);
 	for (size_t k = 0; k <= n; k++) {
-		if (k < n) assert_int_equal(detokenizer_add(d, ids[k], &part, &bytes), GGU_OK);
+		if (k < n) assert_int_equal(detokenizer_add(d, ids[k], &part, &bytes, NULL), GGU_OK);
 		else detokenizer_end(d, &part, &bytes);
 		assert_true(bytes <= whole - at);
 		if (bytes) assert_memory_equal(part, text + at, bytes);
