@@ -27,7 +27,7 @@ struct grid {
 	enum grid_delta delta;
 	int even;                       /* the signs of 8 weights have an even number of minuses */
 	float top, unit;                /* greatest l; D = d*unit */
-	vi (*best)(const vi *a, vi *b); /* GRID_SEARCH of the book */
+	vi (*best)(const vi (*a)[9], const vi (*b)[9]); /* GRID_SEARCH of the book */
 	float lift;                     /* see tile_lift */
 	float bias;                     /* the scale that the book wants, by that of digits as they please */
 };
@@ -42,18 +42,21 @@ enum { GRID_WORDS = 8 };
 /* Error less that of storing zeros, sums of w g g and w g x, the digits of each half word, the deltas. */
 struct grid_lane { vf err, q2, qx; vi digits[GRID_WORDS], other[GRID_WORDS]; };
 
-/* The least of a first half and a second half that the book pairs it with; the number of a half says its digits. Minima
- * of one first half are a chain. Straight-line code: rolled loops over the book cost twice as much. */
+/* The least of a first half and a second half that the book pairs it with, from the costs of their parts, the lower and the
+ * upper (a half is two parts, see grid_runs.h). Each sum and minimum has a name: straight-line code that the compiler
+ * keeps in registers or stores once. Rolled loops over the book cost twice as much. */
 #define GRID_SEARCH(name, RUNS) \
-static __attribute__((noinline)) vi grid_best_##name(const vi *a, vi *b) \
+static __attribute__((noinline)) vi grid_best_##name(const vi (*restrict a)[9], const vi (*restrict b)[9]) \
 { \
 	vi best = vi_dup(INT32_MAX); \
-	RUNS(GRID_NODE, GRID_RUN, GRID_SECOND) \
+	RUNS(GRID_SUM, GRID_NODE, GRID_GROUP, GRID_RUN, GRID_SECOND) \
 	return best; \
 }
-#define GRID_NODE(n, g, h) b[n] = vi_min(b[g], b[h]);
-#define GRID_SECOND(h) m = vi_min(m, b[h]);
-#define GRID_RUN(h, seconds) { vi m = vi_dup(INT32_MAX/2); seconds best = vi_min(best, a[h] + m); }
+#define GRID_SUM(n, i, j) const vi h##n = b[0][i] + b[1][j];
+#define GRID_NODE(n, x, y) const vi h##n = vi_min(h##x, h##y);
+#define GRID_SECOND(n) m = vi_min(m, h##n);
+#define GRID_RUN(i, n, seconds) { vi m = h##n; seconds r = vi_min(r, a[0][i] + m); }
+#define GRID_GROUP(j, runs) { vi r = vi_dup(INT32_MAX/2); runs best = vi_min(best, a[1][j] + r); }
 GRID_SEARCH(iq1, RUNS_IQ1)
 GRID_SEARCH(iq2_xxs, RUNS_IQ2_XXS)
 GRID_SEARCH(iq2_xs, RUNS_IQ2_XS)
@@ -67,19 +70,15 @@ static inline void grid_digits(const struct grid *a, const vf *level, vf u, vf w
 	u = u + u;
 	for (int k = 1; k < a->base; k++) c[k] = w*(level[k] - level[0])*((level[k] + level[0]) - u);
 }
-/* The costs of all halves from the costs of their elements' digits. */
-static inline void grid_half(const struct grid *a, const vi (*c)[8], vi *cost)
+/* The costs of the parts of half a word from the costs of its elements' digits: lower and upper. */
+static inline void grid_parts(const struct grid *a, const vi (*c)[8], vi (*cost)[9])
 {
-	vi pair[9];
 	if (a->base == 8) {
-		for (int k = 0; k < 64; k++) cost[k] = c[0][k%8] + c[1][k/8];
+		for (int k = 0; k < 8; k++) cost[0][k] = c[0][k], cost[1][k] = c[1][k];
 		return;
 	}
-	for (int i = 0; i < 9; i++) pair[i] = c[0][i%3] + c[1][i/3];
-	for (int i = 0; i < 9; i++) {
-		vi p = c[2][i%3] + c[3][i/3];
-		for (int j = 0; j < 9; j++) cost[9*i + j] = pair[j] + p;
-	}
+	for (int h = 0; h < 2; h++)
+		for (int i = 0; i < 9; i++) cost[h][i] = c[2*h][i%3] + c[2*h + 1][i/3];
 }
 /* The best word for the elements from e. Its cost is a whole number in the upper half of 32 bits, 2^14 being more than
  * any word's; in the lower half is what digits it has, so that sums of costs carry them along and minima find them. */
@@ -87,7 +86,7 @@ static inline void grid_word(const struct grid *a, vm other, const struct tile *
 {
 	vf level[8];
 	vf c[8][8], most = vf_dup(0), unit;
-	vi whole[8][8], first[81], second[NODES_IQ1], got;      /* the most of all books */
+	vi whole[8][8], first[2][9], second[2][9], got;
 	int bits = a->base == 8 ? 3 : 2;
 	for (int k = 0; k < a->base; k++)
 		level[k] = a->delta ? v_sel(other, vf_dup(a->level[1][k]), vf_dup(a->level[0][k])) : vf_dup(a->level[0][k]);
@@ -105,9 +104,9 @@ static inline void grid_word(const struct grid *a, vm other, const struct tile *
 			whole[i][k] = (vi)((vu)v_int(v_keep(v_lt(v_abs(v), vf_dup(16001)), v)) << 16) | k << bits*i;
 		}
 	}
-	grid_half(a, (const vi (*)[8])whole, first);
-	grid_half(a, (const vi (*)[8])whole + a->word/2, second);
-	got = a->best(first, second);
+	grid_parts(a, (const vi (*)[8])whole, first);
+	grid_parts(a, (const vi (*)[8])whole + a->word/2, second);
+	got = a->best((const vi (*)[9])first, (const vi (*)[9])second);
 	r->digits = got & 0xffff;
 	r->cost = v_float(got >> 16)*most*(1.0f/16000);
 }
