@@ -30,7 +30,7 @@ static const struct opt opts[] = {
 	OPT_FLAG(0, "vocab-only", &o.vocab_only, "metadata and vocabulary, no tensors"),
 	OPT_STR(0, "name", &o.name, "NAME", "the model's name (default: from its card or config.json)"),
 	OPT_STR(0, "metadata", &o.metadata, "JSON", "keys and values of this JSON object win over all others"),
-	OPT_FLAG('n', "dry-run", &o.dry_run, "print what becomes of each tensor, read no weights"),
+	OPT_FLAG('n', "dry-run", &o.dry_run, "print what becomes of each tensor; no weights are read, no file is made"),
 	OPT_STR(0, "arch-file", &o.arch_file, "YAML", "use this architecture description too"),
 	OPT_OUTPUT(&o.out),
 	OPT_JOBS(&o.jobs),
@@ -165,7 +165,7 @@ int main(int argc, char **argv)
 	const char *dir;
 
 	opt_parse(argc, argv, opts, &(struct opt_program){ "gguf-convert", "make a GGUF of a Hugging Face checkpoint folder",
-		"[-nq] [-t TYPE] [-i FILE] [-j N] [-o FILE] [OPTION ...] DIR", 1, 1 });
+		"[-t TYPE] [-i FILE] [--vocab-only] [--name NAME] [--metadata JSON] [-n] [--arch-file YAML] [-j N] [-o FILE] DIR", 1, 1 });
 	dir = argv[0];
 	recipe = recipe_of(o.type);
 	if (o.imatrix && !recipe) msg_die("-i: type %s does not use an importance matrix; give a recipe", o.type);
@@ -182,8 +182,8 @@ int main(int argc, char **argv)
 	struct ggu_writer *w = remake_writer(&j.r, meta);
 	if (o.dry_run) print_plan(c, &j, ggu_writer_file_bytes(w));
 	else remake_write(&j.r, w, out, o.jobs);
-	if (fflush(stdout) || ferror(stdout)) msg_die("cannot write to standard output");
 	if (out) out_commit(out);
+	else out_close_stdout();
 	ggu_writer_free(w);
 	ggu_meta_free(meta);
 	imatrix_free(im);

@@ -364,7 +364,7 @@ static void job_free(struct job *j)
 int main(int argc, char **argv)
 {
 	int operands = opt_parse(argc, argv, opts, &(struct opt_program){ "gguf-perplexity", "measure perplexity, and the divergence from another model",
-		"-m MODEL [--base MODEL|LOGITS] [--ctx N] [--chunks N]\n[--batch N] [--fail-above NAME=X]... [--save-logits FILE]\n[--json] [--arch-file YAML] [-j N] [TEXT]", 0, 1 });
+		"-m MODEL [--base MODEL|LOGITS] [--ctx N] [--chunks N] [--batch N] [--fail-above NAME=X]... [--save-logits FILE] [--json] [--arch-file YAML] [-j N] [TEXT]", 0, 1 });
 	struct ggu_pool *pool = load_pool(o.jobs, (const char *[]){ o.model, o.base, o.arch_file, operands ? argv[0] : NULL }, 4, o.save);
 	struct job j = { .from_file = o.base && logits_file_is(o.base), .first = (size_t)o.ctx/2, .per = (size_t)o.ctx - 1 - (size_t)o.ctx/2 };
 	int status;

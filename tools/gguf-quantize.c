@@ -37,7 +37,7 @@ static const struct opt opts[] = {
 	OPT_FLAG(0, "allow-requantize", &o.allow_requantize, "take tensors that are quantized already"),
 	OPT_FLAG(0, "keep-non-finite", &o.keep_non_finite, "go on past weights that are not finite"),
 	OPT_INT(0, "effort", &o.effort, "N", QUANT_EFFORT_MIN, QUANT_EFFORT_MAX, "how hard to search, 1 to 9 (default: 5)"),
-	OPT_FLAG('n', "dry-run", &o.dry_run, "print the plan and sizes, read no weights"),
+	OPT_FLAG('n', "dry-run", &o.dry_run, "print what becomes of each tensor; no weights are read, no file is made"),
 	OPT_FLAG('v', "verbose", &o.verbose, "print a line for each tensor with its error"),
 	OPT_FLAG(0, "json", &o.json, "print the table as JSON; with --dry-run or -o"),
 	OPT_OUTPUT(&o.out),
@@ -152,7 +152,8 @@ int main(int argc, char **argv)
 	uint32_t ftype;
 
 	argc = opt_parse(argc, argv, opts, &(struct opt_program){ "gguf-quantize", "make a GGUF model's tensors smaller by a recipe or a plan",
-		"[-nqv] [-i FILE] [-j N] [-o FILE] [options] RECIPE [FILE]\n[-nqv] [-i FILE] [-j N] [-o FILE] [options] --plan FILE [FILE]", 0, 2 });
+		"[-nv] [-i FILE] [--pure] [--tensor-type REGEX=T]... [--output-tensor-type T] [--token-embedding-type T] "
+		"[--leave-output-tensor] [--allow-requantize] [--keep-non-finite] [--effort N] [--json] [-j N] [-o FILE] RECIPE|--plan FILE [FILE]", 0, 2 });
 	recipe = operands(argc, argv, &in);
 	if (o.json && !o.dry_run && (!o.out || strcmp(o.out, "-") == 0)) msg_die("--json writes to standard output, where the model goes: give -o FILE");
 	if (o.imatrix && strcmp(o.imatrix, "-") == 0) msg_die("-i wants a file");
@@ -175,7 +176,7 @@ int main(int argc, char **argv)
 		if (!o.verbose && !msg_quiet && isatty(2)) remake_table_total(stderr, &r.re, ggu_writer_file_bytes(w));
 	}
 	if (list) remake_json_total(stdout, &r.re, list, ggu_writer_file_bytes(w));
-	if (fflush(stdout) != 0 || ferror(stdout)) msg_die("cannot write to standard output");
+	if (!out || out_fd(out) != 1) out_close_stdout();
 	if (out) out_commit(out);       /* last, so that after exit 2 there is no output */
 	ggu_writer_free(w);
 	ggu_meta_free(meta);

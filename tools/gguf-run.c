@@ -80,7 +80,7 @@ static void generate(struct model *m, const struct vocab *v, struct detokenizer 
 int main(int argc, char **argv)
 {
 	int operands = opt_parse(argc, argv, opts, &(struct opt_program){ "gguf-run", "complete a prompt",
-		"-m MODEL [-p PROMPT] [-n N] [--seed S] [--temp T] [--top-k K]\n[--top-p P] [--ctx N] [--ids] [--arch-file YAML] [-j N] [FILE]", 0, 1 });
+		"-m MODEL [-p PROMPT] [-n N] [--seed S] [--temp T] [--top-k K] [--top-p P] [--ctx N] [--ids] [--arch-file YAML] [-j N] [FILE]", 0, 1 });
 	struct ggu_pool *pool = load_pool(o.jobs, (const char *[]){ o.model, o.arch_file, operands ? argv[0] : NULL }, 3, NULL);
 	struct model *m = load_model(o.model, o.arch_file, pool);
 	struct vocab *v;

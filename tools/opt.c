@@ -11,6 +11,7 @@
 #include "../quant/quant.h"
 #include "msg.h"
 #include "opt.h"
+#include "out.h"
 #include "sandbox.h"
 
 static bool want_help, want_version;
@@ -102,14 +103,34 @@ static void set(const struct opt *o, const char *shown, const char *arg)
 
 /* ---- help ---- */
 
+/* Bytes up to where a line may be broken: before the next option outside of brackets. */
+static size_t unbroken(const char *s)
+{
+	size_t n = 0;
+	for (int depth = 0; s[n] && s[n] != '\n'; n++) {
+		depth += (s[n] == '[') - (s[n] == ']');
+		if (s[n] == ' ' && !depth && (s[n + 1] == '[' || s[n + 1] == '-')) break;
+	}
+	return n;
+}
+
 static void print_usage(const struct opt_program *p)
 {
+	enum { WIDTH = 79 };
 	const char *s = p->synopsis;
-	for (bool first = true; ; first = false) {
-		size_t n = strcspn(s, "\n");
-		printf("%s %s %.*s\n", first ? "usage:" : "      ", p->name, (int)n, s);
-		if (!s[n]) break;
-		s += n + 1;
+	for (size_t indent = strlen("usage: ") + strlen(p->name), at = 0; *s; s += *s != 0) {
+		size_t n = unbroken(s);
+		if (at && at + 1 + n > WIDTH) {
+			printf("\n%*s", (int)indent, "");
+			at = indent;
+		}
+		if (!at) at = (size_t)printf("%s %s", s == p->synopsis ? "usage:" : "      ", p->name);
+		at += (size_t)printf(" %.*s", (int)n, s);
+		s += n;
+		if (*s == '\n' || !*s) {
+			putchar('\n');
+			at = 0;
+		}
 	}
 }
 
@@ -195,15 +216,14 @@ int opt_parse(int argc, char **argv, const struct opt *opts, const struct opt_pr
 	argv[n] = NULL;
 	if (want_help) {
 		print_help(opts, p);
-		exit(fflush(stdout) || ferror(stdout) ? EXIT_TROUBLE : EXIT_YES);
+		out_close_stdout();
+		exit(EXIT_YES);
 	}
-	if (quant_select(getenv("GGUF_CPU"), &err)) {
-		fprintf(stderr, "%s: GGUF_CPU: %s\n", msg_program, err.what);
-		exit(EXIT_TROUBLE);
-	}
+	if (quant_select(getenv("GGUF_CPU"), &err)) msg_die("GGUF_CPU: %s", err.what);
 	if (want_version) {
 		print_version();
-		exit(fflush(stdout) || ferror(stdout) ? EXIT_TROUBLE : EXIT_YES);
+		out_close_stdout();
+		exit(EXIT_YES);
 	}
 	if (n < p->min_operands) usage("%s%s", "an operand is missing", "");
 	if (p->max_operands >= 0 && n > p->max_operands) usage("too many operands: '%s'%s", argv[p->max_operands], "");

@@ -46,7 +46,7 @@ struct opt {
 
 struct opt_program {
 	const char *name, *summary;
-	const char *synopsis;           /* after the name, as the man page's SYNOPSIS; lines separated by \n */
+	const char *synopsis;           /* after the name, as the man page's SYNOPSIS; forms separated by \n */
 	int min_operands, max_operands; /* max -1: any number */
 };
 int opt_parse(int argc, char **argv, const struct opt *opts, const struct opt_program *p);
