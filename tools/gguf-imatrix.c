@@ -75,6 +75,7 @@ static enum ggu_status tap(void *ctx, const char *weight, size_t n_mat, size_t m
 
 static void tokenize(struct run *r, const char *text_name)
 {
+	const char *shown = strcmp(text_name, "-") ? text_name : "(stdin)";
 	struct vocab *v;
 	struct tokenizer *t;
 	struct ggu_error err;
@@ -85,8 +86,8 @@ static void tokenize(struct run *r, const char *text_name)
 	load_tokenizer(r->model, o.model, &v, &t);
 	if (tokenizer_encode(t, text, n, flags, &r->ids, &r->n_ids, &cap, &err)) msg_die_error(text_name, &err);
 	windows = r->n_ids/(size_t)o.ctx;
-	if (!windows) msg_die("%s: %zu tokens make no window of %d; give more text or a smaller --ctx", text_name, r->n_ids, o.ctx);
-	if (o.chunks > windows) msg_warn("%s: has %llu windows only", text_name, (unsigned long long)windows);
+	if (!windows) msg_die("%s: %zu token%s no window of %d: give more text or a smaller --ctx", shown, r->n_ids, r->n_ids == 1 ? " makes" : "s make", o.ctx);
+	if (o.chunks > windows) msg_warn("%s: has %llu windows only", shown, (unsigned long long)windows);
 	r->n_chunks = o.chunks && o.chunks < windows ? o.chunks : windows;
 	if (vocab_add_bos(v) && vocab_bos(v) >= 0)
 		for (uint64_t i = 0; i < r->n_chunks; i++) r->ids[i*(size_t)o.ctx] = vocab_bos(v);
@@ -252,6 +253,8 @@ int main(int argc, char **argv)
 		"--stats [--json] [-o FILE] [A]", 0, -1 });
 	if (!!o.model + o.merge + o.stats != 1) msg_die("give one of -m, --merge, --stats; see -h");
 	if (o.merge && !argc) msg_die("--merge wants the matrices");
+	if (o.json && !o.stats) msg_die("--json goes with --stats");
+	if (o.dat && o.stats) msg_die("--dat goes with -m and --merge");
 	if (!o.merge && argc > 1) msg_die("too many operands: '%s'", argv[1]);
 	if (o.merge) merge(argv, argc);
 	else if (o.stats) stats(argc ? argv[0] : "-");

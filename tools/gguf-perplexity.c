@@ -6,11 +6,11 @@
  * positions ctx/2 .. ctx-2 are scored against the tokens after them: 255 of 512, llama-perplexity's number.
  * Every score is kept and summed in order in double, so threads cannot show. */
 #include <errno.h>
-#include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include "../quant/vec.h"
+#include "kv_json.h"
 #include "load.h"
 #include "logits_file.h"
 #include "msg.h"
@@ -82,13 +82,17 @@ static void score_row(void *ctx, size_t t, int worker)
 
 /* ---- results ---- */
 
-enum { MAX_RESULTS = 24 };
-struct result { const char *name; double value, error; bool has_error, base; };
-struct results { struct result v[MAX_RESULTS]; size_t n; };
-static void result(struct results *r, bool base, const char *name, double value, const double *error)
+/* In the order of printing. All but the first are there with --base. */
+enum measure { PPL, BASE_PPL, KLD, KLD_MEDIAN, KLD_P99, KLD_P999, KLD_MAX, TOP1, RATIO, RMS_DELTA_P, N_MEASURES };
+static const char *const names[N_MEASURES] = {
+	"ppl", "base_ppl", "kld", "kld_median", "kld_p99", "kld_p999", "kld_max", "top1", "ratio", "rms_delta_p",
+};
+struct result { double value, error; bool has_error; };
+static void set(struct result *r, enum measure m, double value, const double *error)
 {
-	r->v[r->n++] = (struct result){ name, value, error ? *error : 0, error, base };
+	r[m] = (struct result){ value, error ? *error : 0, error };
 }
+static size_t n_measures(void) { return o.base ? N_MEASURES : PPL + 1; }
 
 /* Mean and its standard error of a member of all scores. */
 static double mean(const struct score *s, size_t n, size_t offset, double *error)
@@ -106,21 +110,22 @@ static double mean(const struct score *s, size_t n, size_t offset, double *error
 	return m;
 }
 
+/* What is no number is last, so that the largest tells it. */
 static int by_value(const void *a, const void *b)
 {
 	double x = *(const double *)a, y = *(const double *)b;
-	return (x > y) - (x < y);
+	return isnan(x) || isnan(y) ? !!isnan(x) - !!isnan(y) : (x > y) - (x < y);
 }
 
-static void base_results(struct results *r, const struct score *s, size_t n, double ppl)
+static void base_results(struct result *r, const struct score *s, size_t n, double ppl)
 {
 	double error, kld = mean(s, n, offsetof(struct score, kld), &error), base, base_error, same = 0, same_error, ratio = 0, ratio2 = 0, delta = 0;
 	double *sorted = malloc(n*sizeof *sorted);
 	if (!sorted) msg_die("out of memory");
 	base = num_exp(mean(s, n, offsetof(struct score, base_nll), &base_error));
 	base_error *= base;
-	result(r, true, "base_ppl", base, &base_error);
-	result(r, true, "kld", kld, &error);
+	set(r, BASE_PPL, base, &base_error);
+	set(r, KLD, kld, &error);
 	for (size_t i = 0; i < n; i++) {
 		double l = s[i].nll - s[i].base_nll, p = num_exp(-s[i].nll) - num_exp(-s[i].base_nll);
 		sorted[i] = s[i].kld;
@@ -130,84 +135,73 @@ static void base_results(struct results *r, const struct score *s, size_t n, dou
 		delta += p*p;
 	}
 	qsort(sorted, n, sizeof *sorted, by_value);
-	result(r, true, "kld_median", n % 2 ? sorted[n/2] : (sorted[n/2 - 1] + sorted[n/2])/2, NULL);
-	result(r, true, "kld_p99", sorted[(size_t)(0.99*(double)(n - 1) + 0.5)], NULL);
-	result(r, true, "kld_p999", sorted[(size_t)(0.999*(double)(n - 1) + 0.5)], NULL);
-	result(r, true, "kld_max", sorted[n - 1], NULL);
+	set(r, KLD_MEDIAN, n % 2 ? sorted[n/2] : (sorted[n/2 - 1] + sorted[n/2])/2, NULL);
+	set(r, KLD_P99, sorted[(size_t)(0.99*(double)(n - 1) + 0.5)], NULL);
+	set(r, KLD_P999, sorted[(size_t)(0.999*(double)(n - 1) + 0.5)], NULL);
+	set(r, KLD_MAX, sorted[n - 1], NULL);
 	same /= (double)n;
 	same_error = n > 1 ? sqrt(same*(1 - same)/(double)(n - 1)) : 0;
-	result(r, true, "top1", same, &same_error);
+	set(r, TOP1, same, &same_error);
 	ratio /= (double)n;
 	ratio2 = ratio2/(double)n - ratio*ratio;
 	ratio2 = n > 1 && ratio2 > 0 ? sqrt(ratio2/(double)(n - 1))*ppl/base : 0;
-	result(r, true, "ratio", ppl/base, &ratio2);
-	result(r, true, "rms_delta_p", sqrt(delta/(double)n), NULL);
+	set(r, RATIO, ppl/base, &ratio2);
+	set(r, RMS_DELTA_P, sqrt(delta/(double)n), NULL);
 	free(sorted);
 }
 
-static void print_json(const struct results *r, size_t n_tokens, size_t n_scored)
+static void print_json(const struct result *r, size_t n_tokens, size_t n_scored)
 {
 	json_t *root = json_object(), *base = NULL, *to;
 	char name[64];
-	for (size_t i = 0; i < r->n; i++) {
-		const struct result *x = r->v + i;
-		if (x->base && !base) base = json_object();
-		to = x->base ? base : root;
-		snprintf(name, sizeof name, "%s", !strcmp(x->name, "base_ppl") ? "ppl" : x->name);
-		for (int k = 0; k < (x->has_error ? 2 : 1); k++) {
-			double v = k ? x->error : x->value;
-			json_object_set_new(to, name, isfinite(v) ? json_real(v) : json_string(v != v ? "nan" : v > 0 ? "inf" : "-inf"));
-			if (!k) strncat(name, "_stderr", sizeof name - strlen(name) - 1);
-		}
+	for (size_t i = 0; i < n_measures(); i++) {
+		if (i == BASE_PPL) base = json_object();
+		to = base ? base : root;
+		snprintf(name, sizeof name, "%s", names[i == BASE_PPL ? PPL : i]);
+		json_put(to, name, json_of_double(r[i].value));
+		strncat(name, "_stderr", sizeof name - strlen(name) - 1);
+		if (r[i].has_error) json_put(to, name, json_of_double(r[i].error));
 	}
-	json_object_set_new(root, "n_tokens", json_integer((json_int_t)n_tokens));
-	json_object_set_new(root, "n_scored", json_integer((json_int_t)n_scored));
-	json_object_set_new(root, "n_ctx", json_integer(o.ctx));
-	if (base) json_object_set_new(root, "base", base);
-	if (json_dumpf(root, stdout, JSON_INDENT(1) | JSON_REAL_PRECISION(17)) || putchar('\n') == EOF) msg_die("standard output: %s", strerror(errno));
-	json_decref(root);
+	json_put(root, "n_tokens", json_of_uint(n_tokens));
+	json_put(root, "n_scored", json_of_uint(n_scored));
+	json_put(root, "n_ctx", json_of_uint((uint64_t)o.ctx));
+	if (base) json_put(root, "base", base);
+	json_print(root, JSON_INDENT(1));
 }
 
-/* 4 decimals where there are digits before the point, else 6 */
-static void print_text(const struct results *r)
+/* Perplexities have digits before the point; all else is a share or a divergence. */
+static void print_text(const struct result *r)
 {
-	for (size_t i = 0; i < r->n; i++) {
-		const struct result *x = r->v + i;
-		int digits = strstr(x->name, "ppl") ? 4 : 8;
-		printf("%s %.*f", x->name, digits, x->value);
-		if (x->has_error) printf(" +- %.*f", digits, x->error);
+	for (size_t i = 0; i < n_measures(); i++) {
+		int digits = i == PPL || i == BASE_PPL ? 4 : 8;
+		printf("%s %.*f", names[i], digits, r[i].value);
+		if (r[i].has_error) printf(" +- %.*f", digits, r[i].error);
 		putchar('\n');
 	}
 }
 
-static const struct result *find(const struct results *r, const char *name, size_t n)
+/* NAME=X of --fail-above; checked before the first window. */
+static size_t read_rule(const char *rule, double *bound)
 {
-	for (size_t i = 0; i < r->n; i++) if (strlen(r->v[i].name) == n && !memcmp(r->v[i].name, name, n)) return r->v + i;
-	return NULL;
+	size_t m = 0, n = strcspn(rule, "=");
+	char *end;
+	if (!rule[n] || (*bound = strtod(rule + n + 1, &end), end == rule + n + 1) || *end) msg_die("--fail-above wants NAME=NUMBER, not '%s'", rule);
+	while (m < n_measures() && (strlen(names[m]) != n || memcmp(names[m], rule, n))) m++;
+	if (m == n_measures()) msg_die("--fail-above %s: %s gives no such result", rule, o.base ? "--base" : "a measurement without --base");
+	return m;
 }
 
-static int verdict(const struct results *r)
+static int verdict(const struct result *r)
 {
 	int status = EXIT_YES;
 	for (size_t i = 0; i < o.fail_above.n; i++) {
-		const char *rule = o.fail_above.v[i], *eq = strchr(rule, '=');
-		const struct result *x = find(r, rule, (size_t)(eq - rule));
-		double bound = strtod(eq + 1, NULL);
-		if (!x) msg_die("--fail-above %s: there is no such result here", rule);
-		if (x->value <= bound) continue;
-		msg_warn("%s is %.8g, above %.8g", x->name, x->value, bound);
+		double bound;
+		size_t m = read_rule(o.fail_above.v[i], &bound);
+		if (r[m].value <= bound) continue;
+		msg_warn("%s is %.8g, above %.8g", names[m], r[m].value, bound);
 		status = EXIT_NO;
 	}
 	return status;
-}
-
-static void check_rules(void)
-{
-	for (size_t i = 0; i < o.fail_above.n; i++) {
-		const char *eq = strchr(o.fail_above.v[i], '=');
-		char *end;
-		if (!eq || eq == o.fail_above.v[i] || (strtod(eq + 1, &end), end == eq + 1) || *end) msg_die("--fail-above wants NAME=NUMBER, not '%s'", o.fail_above.v[i]);
-	}
 }
 
 /* ---- the loop ---- */
@@ -247,19 +241,20 @@ struct job {
 	struct score *score;            /* [windows*per] */
 };
 
-static void read_text(struct job *j, const char *name)
+static void read_text(struct job *j, const char *path)
 {
+	const char *name = path && strcmp(path, "-") ? path : "(stdin)";
 	struct tokenizer *t;
 	struct ggu_error err;
 	size_t n = 0, cap = 0, bytes;
 	char *text;
 	load_tokenizer(j->a.m, o.model, &j->v, &t);
-	text = load_text(name, &bytes);
-	if (tokenizer_encode(t, text, bytes, TOKENIZE_BOS | TOKENIZE_SPECIAL, &j->ids, &n, &cap, &err)) msg_die_error(load_base_name(name), &err);
+	text = load_text(path, &bytes);
+	if (tokenizer_encode(t, text, bytes, TOKENIZE_BOS | TOKENIZE_SPECIAL, &j->ids, &n, &cap, &err)) msg_die_error(name, &err);
 	tokenizer_free(t);
 	free(text);
 	j->windows = n/(size_t)o.ctx;
-	if (j->windows < 1) msg_die("%s: %zu tokens are less than a window of %d", load_base_name(name), n, o.ctx);
+	if (j->windows < 1) msg_die("%s: %zu token%s no window of %d: give more text or a smaller --ctx", name, n, n == 1 ? " makes" : "s make", o.ctx);
 	if (o.chunks && j->windows > (size_t)o.chunks) j->windows = (size_t)o.chunks;
 	/* the last token of a window is scored without being evaluated: nobody else looks at it */
 	for (size_t i = 0; i < j->windows*(size_t)o.ctx; i++)
@@ -331,16 +326,16 @@ static void measure(struct job *j, struct ggu_pool *pool)
 
 static int report(const struct job *j)
 {
-	struct results r = { 0 };
+	struct result r[N_MEASURES];
 	size_t n = j->windows*j->per;
 	double error, ppl = num_exp(mean(j->score, n, offsetof(struct score, nll), &error));
 	error *= ppl;
-	result(&r, false, "ppl", ppl, &error);
-	if (o.base) base_results(&r, j->score, n, ppl);
-	if (o.json) print_json(&r, j->windows*(size_t)o.ctx, n);
-	else print_text(&r);
+	set(r, PPL, ppl, &error);
+	if (o.base) base_results(r, j->score, n, ppl);
+	if (o.json) print_json(r, j->windows*(size_t)o.ctx, n);
+	else print_text(r);
 	out_close_stdout();
-	return verdict(&r);
+	return verdict(r);
 }
 
 static void side_close(struct side *d)
@@ -367,8 +362,9 @@ int main(int argc, char **argv)
 		"-m MODEL [--base MODEL|LOGITS] [--ctx N] [--chunks N] [--batch N] [--fail-above NAME=X]... [--save-logits FILE] [--json] [--arch-file YAML] [-j N] [TEXT]", 0, 1 });
 	struct ggu_pool *pool = load_pool(o.jobs, (const char *[]){ o.model, o.base, o.arch_file, operands ? argv[0] : NULL }, 4, o.save);
 	struct job j = { .from_file = o.base && logits_file_is(o.base), .first = (size_t)o.ctx/2, .per = (size_t)o.ctx - 1 - (size_t)o.ctx/2 };
+	double bound;
 	int status;
-	check_rules();
+	for (size_t i = 0; i < o.fail_above.n; i++) read_rule(o.fail_above.v[i], &bound);
 	side_open(&j.a, o.model, pool);
 	if (j.from_file) logits_file_open(&j.base, o.base);
 	else if (o.base) side_open(&j.b, o.base, pool);
@@ -376,8 +372,8 @@ int main(int argc, char **argv)
 	check_base(&j);
 	open_save(&j, operands ? argv[0] : NULL);
 	measure(&j, pool);
-	close_save(&j);
 	status = report(&j);
+	close_save(&j);         /* last, so that after exit 2 there is no file */
 	job_free(&j);
 	ggu_pool_free(pool);
 	return status;

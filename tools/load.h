@@ -17,7 +17,7 @@ char *load_text(const char *path, size_t *n);
 /* The next token id at *p, a place in file's text, behind blanks, commas and, if `lines`, ends of lines; *p then stands
  * behind it. False at the end. Dies at what is no id below n_vocab, with the byte of the text. */
 bool load_id(const char *file, const char *text, const char **p, bool lines, size_t n_vocab, int32_t *id);
-/* Like load_text with a name for messages and metadata: the base name, or "stdin". */
+/* What metadata may tell of where a text came from: the base name, or "stdin". */
 const char *load_base_name(const char *path);
 
 #endif

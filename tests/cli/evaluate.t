@@ -42,6 +42,9 @@ ok "--fail-above: below" gguf-perplexity -q -m m.gguf --chunks 1 --fail-above pp
 not_ok "--fail-above: above" 1 gguf-perplexity -q -m m.gguf --chunks 1 --fail-above ppl=1e9 --fail-above ppl=1.5 text
 not_ok "--fail-above: of the base" 1 gguf-perplexity -q -m q.gguf --base m.gguf --chunks 1 --fail-above kld=0 text
 not_ok "--fail-above: no such result" 2 gguf-perplexity -q -m m.gguf --chunks 1 --fail-above kld=0 text
+not_ok "... told before anything is read" 2 gguf-perplexity -q -m m.gguf --fail-above no_such=1 nowhere
+cp .out message
+ok "... by name" grep -q 'no_such=1' message
 not_ok "--fail-above: no number" 2 gguf-perplexity -q -m m.gguf --chunks 1 --fail-above ppl=many text
 
 ok "--save-logits" gguf-perplexity -q -m m.gguf --chunks 2 --save-logits base text
@@ -70,7 +73,8 @@ not_ok "gguf-logits onto the ids" 2 gguf-logits -q -m m.gguf -o some.ids some.id
 not_ok "a text shorter than a window" 2 sh -c 'echo short | gguf-perplexity -q -m m.gguf'
 not_ok "no model" 2 gguf-perplexity -q text
 not_ok "no such text" 2 gguf-perplexity -q -m m.gguf nowhere
-not_ok "standard output is full" 2 sh -c 'gguf-perplexity -q -m m.gguf --chunks 1 text >/dev/full'
+not_ok "standard output is full" 2 sh -c 'gguf-perplexity -q -m m.gguf --chunks 1 --save-logits none text >/dev/full'
+not_ok "... no file is left" 1 test -e none
 
 # gguf-run
 gguf-run -q -m m.gguf -p 'The house was' -n 12 >a

@@ -19,6 +19,9 @@ is "tokens are counted" "$(gguf-cat --decode a.gguf blk.0.attn_q.weight.counts |
 ok "--process-output" im --chunks 1 --process-output -o p.gguf
 is "... has output.weight" "$(gguf-info --tensors p.gguf | grep -c 'output.weight.in_sum2')" 7
 
+not_ok "--json without --stats" 2 im --chunks 1 --json -o no.gguf
+not_ok "--dat with --stats" 2 gguf-imatrix --stats --dat a.gguf
+
 # checkpoints: stopped after the second save, then gone on with
 # (by its own name: killing the subshell of a function would leave the program running)
 gguf-imatrix -m m.gguf --ctx 64 --chunks 12 --checkpoint state --every 3 -j2 -o never.gguf text 2>/dev/null &
