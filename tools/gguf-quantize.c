@@ -175,7 +175,7 @@ int main(int argc, char **argv)
 		pipe_drain(r.in, in);
 		if (!o.verbose && !msg_quiet && isatty(2)) remake_table_total(stderr, &r.re, ggu_writer_file_bytes(w));
 	}
-	if (list) remake_json_total(stdout, &r.re, list, ggu_writer_file_bytes(w));
+	if (list) remake_json_total(&r.re, list, ggu_writer_file_bytes(w));
 	if (!out || out_fd(out) != 1) out_close_stdout();
 	if (out) out_commit(out);       /* last, so that after exit 2 there is no output */
 	ggu_writer_free(w);

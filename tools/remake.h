@@ -51,7 +51,7 @@ void remake_table_begin(struct remake_table *to, FILE *f, const struct remake *r
 void remake_table_line(const struct remake_table *to, size_t i, double error);          /* error below 0: not measured */
 void remake_table_total(FILE *f, const struct remake *r, uint64_t file_bytes);
 void remake_json_tensor(json_t *list, const struct remake *r, size_t i, double error);  /* appended to list */
-/* The whole document, with the list, which is freed. */
-void remake_json_total(FILE *f, const struct remake *r, json_t *list, uint64_t file_bytes);
+/* The whole document on standard output, with the list, which is freed. */
+void remake_json_total(const struct remake *r, json_t *list, uint64_t file_bytes);
 
 #endif

@@ -4,6 +4,7 @@
  * Lines are printed while tensors are done, so the widths of columns come from the whole list beforehand. */
 #include <stdlib.h>
 #include <string.h>
+#include "kv_json.h"
 #include "msg.h"
 #include "progress.h"
 #include "remake.h"
@@ -81,23 +82,30 @@ void remake_json_tensor(json_t *list, const struct remake *r, size_t i, double e
 {
 	static const char *const why[] = { "rule", "override", "fallback", "kept" };
 	const struct ggu_tensor *t = r->t[i];
-	char *name = NULL;
-	size_t n = t->name_bytes;
-	bool replaced = text_replace(t->name, t->name_bytes, &name, &n);
-	json_t *shape = json_array(), *row;
-	for (uint32_t d = 0; d < t->n_dims; d++) json_array_append_new(shape, json_integer((json_int_t)t->ne[d]));
-	row = json_pack("{s:s%, s:o, s:s, s:s, s:I, s:I, s:s}", "name", replaced ? name : t->name, n, "shape", shape, "from", from_name(r, i),
-		"to", to_name(r, i), "bytes_before", (json_int_t)t->bytes, "bytes", (json_int_t)remake_bytes(r, i), "reason", why[r->choice[i].reason]);
-	free(name);
-	if (row && error >= 0) json_object_set_new(row, "error", json_real(error));
-	if (!row || json_array_append_new(list, row) != 0) msg_die("out of memory");
+	const struct ggu_str name = { t->name, t->name_bytes };
+	json_t *row = json_object(), *shape = json_array(), *raw = json_raw(name);
+	for (uint32_t d = 0; d < t->n_dims; d++) json_push(shape, json_of_uint(t->ne[d]));
+	json_put(row, "name", json_of_str(name));
+	if (raw) json_put(row, "name_raw", raw);
+	json_put(row, "shape", shape);
+	json_put(row, "from", json_string(from_name(r, i)));
+	json_put(row, "to", json_string(to_name(r, i)));
+	json_put(row, "bytes_before", json_of_uint(t->bytes));
+	json_put(row, "bytes", json_of_uint(remake_bytes(r, i)));
+	json_put(row, "reason", json_string(why[r->choice[i].reason]));
+	if (error >= 0) json_put(row, "error", json_of_double(error));
+	json_push(list, row);
 }
-void remake_json_total(FILE *f, const struct remake *r, json_t *list, uint64_t file_bytes)
+void remake_json_total(const struct remake *r, json_t *list, uint64_t file_bytes)
 {
 	struct remake_sizes s = remake_sizes(r);
-	json_t *root = json_pack("{s:o, s:I, s:I, s:I, s:I, s:f, s:f}", "tensors", list, "weights", (json_int_t)s.weights,
-		"bytes_before", (json_int_t)s.before, "bytes", (json_int_t)s.after, "file_bytes", (json_int_t)file_bytes,
-		"bits_per_weight_before", remake_bits(s.before, s.weights), "bits_per_weight", remake_bits(s.after, s.weights));
-	if (!root || json_dumpf(root, f, JSON_INDENT(1) | JSON_REAL_PRECISION(9)) != 0 || putc('\n', f) == EOF) msg_die("cannot write JSON");
-	json_decref(root);
+	json_t *root = json_object();
+	json_put(root, "tensors", list);
+	json_put(root, "weights", json_of_uint(s.weights));
+	json_put(root, "bytes_before", json_of_uint(s.before));
+	json_put(root, "bytes", json_of_uint(s.after));
+	json_put(root, "file_bytes", json_of_uint(file_bytes));
+	json_put(root, "bits_per_weight_before", json_of_double(remake_bits(s.before, s.weights)));
+	json_put(root, "bits_per_weight", json_of_double(remake_bits(s.after, s.weights)));
+	json_print(root, JSON_INDENT(1));
 }

@@ -65,6 +65,8 @@ is "verbose: a line for each tensor" "$($q -v -o b.gguf Q6_K m.gguf 2>&1 | grep 
 $q --json -o b.gguf Q6_K m.gguf >t.json
 is "json: a row for each tensor" "$(grep -c '"name"' t.json)" "$(types m.gguf | grep -c .)"
 ok "json has errors" grep -q '"error": ' t.json
+"$BUILD/tests/cli/tool_mkgguf" "$(printf 'a\377.weight'):f32:32x4" >odd.gguf
+is "json: a name that is no UTF-8" "$($q -n --json Q8_0 odd.gguf | jq -ac '.tensors[0] | [.name, .name_raw, .shape]')" '["a\ufffd.weight","61ff2e776569676874",[32,4]]'
 
 # refusals
 not_ok "no recipe" 2 $q m.gguf
