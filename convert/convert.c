@@ -58,8 +58,7 @@ static uint32_t type_of(const struct plan_tensor *t, uint32_t wanted)
 static enum ggu_status choose_types(struct convert *c, const char *name, uint32_t *file_type, struct ggu_error *err)
 {
 	size_t k = 0;
-	uint64_t offset = 0;
-	if (!name || !strcmp(name, "auto") || !strcmp(name, "exact")) name = guess(&c->plan, name && *name == 'e');
+	if (!name || !strcmp(name, "auto") || !strcmp(name, "exact")) name = guess(&c->plan, name && !strcmp(name, "exact"));
 	while (k < sizeof out_types/sizeof *out_types && strcmp(out_types[k].name, name)) k++;
 	if (k == sizeof out_types/sizeof *out_types) return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, name, "no such type");
 	c->tensors = calloc(c->plan.n + 1, sizeof *c->tensors);
@@ -68,10 +67,9 @@ static enum ggu_status choose_types(struct convert *c, const char *name, uint32_
 		const struct plan_tensor *t = c->plan.v + i;
 		struct ggu_tensor *o = c->tensors + i;
 		uint64_t n = t->ne[0]*t->ne[1]*t->ne[2]*t->ne[3];
-		*o = (struct ggu_tensor){ .name = t->name, .name_bytes = (uint32_t)strlen(t->name), .n_dims = t->n_dims, .type = type_of(t, out_types[k].type), .offset = offset };
+		*o = (struct ggu_tensor){ .name = t->name, .name_bytes = (uint32_t)strlen(t->name), .n_dims = t->n_dims, .type = type_of(t, out_types[k].type) };
 		memcpy(o->ne, t->ne, sizeof o->ne);
 		if (!ggu_type_bytes(o->type, n, &o->bytes)) return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, t->name, "is too large");
-		offset += o->bytes;
 	}
 	*file_type = out_types[k].file_type;
 	return GGU_OK;
@@ -169,7 +167,7 @@ static enum ggu_status run_checks(struct config *c, struct ggu_error *err)
 		const struct yaml_node *e = l->items[k];
 		bool yes;
 		enum ggu_status s;
-		if (e->kind != YAML_SEQUENCE || e->count != 2) return config_fail(c, e, err, "wants [expression, message]");
+		if (e->kind != YAML_SEQUENCE || e->count != 2 || e->items[1]->kind != YAML_SCALAR) return config_fail(c, e, err, "wants [expression, message]");
 		if ((s = config_true(c, e->items[0], true, &yes, err))) return s;
 		if (!yes) return file_fail(err, GGU_ERR_UNSUPPORTED, "config.json", GGU_NO_OFFSET, "", "%s", e->items[1]->text);
 	}

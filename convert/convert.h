@@ -28,7 +28,7 @@ struct convert;         /* a checkpoint, planned */
 enum ggu_status convert_open(struct convert **c, const char *dir, const struct convert_options *o, struct ggu_error *err);
 const struct ggu_meta *convert_meta(const struct convert *c);
 size_t convert_n_tensors(const struct convert *c);
-const struct ggu_tensor *convert_tensor(const struct convert *c, size_t i);     /* name, shape and the type chosen; in order of writing */
+const struct ggu_tensor *convert_tensor(const struct convert *c, size_t i);     /* name, shape, bytes and the type chosen; in order of writing */
 uint32_t convert_from(const struct convert *c, size_t i);                       /* type of what convert_read delivers */
 const char *convert_source(const struct convert *c, size_t i);                  /* first checkpoint tensor it comes from; "" if made */
 size_t convert_n_sources(const struct convert *c, size_t i);

@@ -118,14 +118,13 @@ static enum ggu_status add_part(struct builder *b, struct plan_tensor *o, const 
 	struct view v, *grown;
 	enum ggu_status s;
 	const struct source_tensor *t;
-	if (!from || from->kind != YAML_SCALAR || !expand(b->c, from->text, suffix, name)) return config_fail(b->c, from, b->err, "wants the name of a checkpoint tensor");
+	if (from->kind != YAML_SCALAR || !expand(b->c, from->text, suffix, name)) return config_fail(b->c, from, b->err, "wants the name of a checkpoint tensor");
 	t = find(b, name);
 	if (!t) {
 		*missing = true;
 		return file_fail(b->err, GGU_ERR_MISSING, "", GGU_NO_OFFSET, name, "not in the checkpoint, but %.60s needs it", o->name);
 	}
 	if (t->dtype->type == SOURCE_NO_TYPE) return file_fail(b->err, GGU_ERR_UNSUPPORTED, "", GGU_NO_OFFSET, t->name, "stored as %s, which GGUF does not have", t->dtype->name);
-	b->used[t - checkpoint_at(b->p->source, 0)] = true;
 	view_of(&v, t);
 	if ((s = transforms(b, tr, &v))) return s;
 	grown = realloc(o->part, (o->n_parts + 1)*sizeof *grown);
@@ -135,11 +134,13 @@ static enum ggu_status add_part(struct builder *b, struct plan_tensor *o, const 
 	return GGU_OK;
 }
 
-/* One source, or with {x} one for each expert. *stacked: they get an axis of their own. */
-static enum ggu_status add_parts(struct builder *b, struct plan_tensor *o, const struct yaml_node *from, const struct yaml_node *tr, const char *suffix, bool *missing, bool *stacked)
+/* One source, or with {x} one for each expert. e: the entry that says it. *stacked: they get an axis of their own. */
+static enum ggu_status add_parts(struct builder *b, struct plan_tensor *o, const struct yaml_node *e, const struct yaml_node *from, const struct yaml_node *tr,
+	const char *suffix, bool *missing, bool *stacked)
 {
 	enum ggu_status s = GGU_OK;
-	if (!from || from->kind != YAML_SCALAR || !strstr(from->text, "{x}")) return add_part(b, o, from, tr, suffix, missing);
+	if (!from) return config_fail(b->c, e, b->err, "wants from or make");
+	if (from->kind != YAML_SCALAR || !strstr(from->text, "{x}")) return add_part(b, o, from, tr, suffix, missing);
 	*stacked = true;
 	for (b->c->x = 0; !s && b->c->x < b->n_experts; b->c->x++) s = add_part(b, o, from, tr, suffix, missing);
 	b->c->x = -1;
@@ -152,7 +153,7 @@ static enum ggu_status finish(struct builder *b, const struct yaml_node *at, str
 	const struct view *f = o->part;
 	uint64_t slowest = 0, dim[VIEW_MAX_DIMS + 1];
 	unsigned n = 0;
-	bool change = false, whole = true;
+	bool change = false, integers = false;
 	if (!o->n_parts) return config_fail(b->c, at, b->err, "%.60s has no parts", o->name);
 	if (stacked) dim[n++] = o->n_parts;
 	for (unsigned k = 0; k < f->n_shape; k++) dim[n++] = f->shape[k];
@@ -163,7 +164,8 @@ static enum ggu_status finish(struct builder *b, const struct yaml_node *at, str
 			return file_fail(b->err, GGU_ERR_FORMAT, "", GGU_NO_OFFSET, v->t->name, "another shape than %.80s", f->t->name);
 		slowest += v->n_shape ? v->shape[0] : 1;
 		change |= v->n_ops > 0 || v->t->dtype != f->t->dtype;
-		whole &= ggu_type_info((uint32_t)v->t->dtype->type)->kind == GGU_KIND_INT;
+		integers |= ggu_type_info((uint32_t)v->t->dtype->type)->kind == GGU_KIND_INT;
+		if (change && integers) return file_fail(b->err, GGU_ERR_UNSUPPORTED, "", GGU_NO_OFFSET, v->t->name, "integers cannot be changed");
 		view_coalesce(v);
 	}
 	if (!stacked && o->n_parts > 1) dim[0] = slowest;
@@ -171,7 +173,6 @@ static enum ggu_status finish(struct builder *b, const struct yaml_node *at, str
 	o->n_dims = n;
 	for (unsigned k = 0; k < 4; k++) o->ne[k] = k < n ? dim[n - 1 - k] : 1;
 	for (unsigned k = 0; k < n; k++) if (!o->ne[k]) return file_fail(b->err, GGU_ERR_FORMAT, "", GGU_NO_OFFSET, f->t->name, "a dimension is 0");
-	if (change && whole) return file_fail(b->err, GGU_ERR_UNSUPPORTED, "", GGU_NO_OFFSET, f->t->name, "integers cannot be changed");
 	o->from = change ? GGU_TYPE_F32 : (uint32_t)f->t->dtype->type;
 	return GGU_OK;
 }
@@ -216,9 +217,9 @@ static enum ggu_status gather(struct builder *b, const struct yaml_node *e, stru
 		for (size_t k = 0; !s && k < from->count; k++) {
 			const struct yaml_node *p = from->items[k];
 			bool sub = p->kind == YAML_MAPPING;
-			s = add_parts(b, o, sub ? yaml_get(p, "from") : p, sub ? yaml_get(p, "transform") : tr, suffix, missing, &stacked);
+			s = add_parts(b, o, p, sub ? yaml_get(p, "from") : p, sub ? yaml_get(p, "transform") : tr, suffix, missing, &stacked);
 		}
-	} else s = add_parts(b, o, from, tr, suffix, missing, &stacked);
+	} else s = add_parts(b, o, e, from, tr, suffix, missing, &stacked);
 	return s ? s : finish(b, e, o, stacked);
 }
 
@@ -241,6 +242,7 @@ static enum ggu_status add_tensor(struct builder *b, const struct yaml_node *key
 	if (!s && (v = realloc(b->p->v, (b->p->n + 1)*sizeof *v))) {
 		b->p->v = v;
 		v[b->p->n++] = o;
+		for (size_t k = 0; k < o.n_parts; k++) b->used[o.part[k].t - checkpoint_at(b->p->source, 0)] = true;
 		return GGU_OK;
 	}
 	tensor_free(&o);

@@ -4,6 +4,7 @@
  * Reading: a run along the last dimension is one read, and runs that touch are joined. Where the last dimension
  * is not the one that lies together in the file (a transpose), the range is read in strips along the one that
  * does, one read per element of a row, and scattered. */
+#include <math.h>
 #include <string.h>
 #include "view.h"
 
@@ -33,9 +34,14 @@ static void remove_dim(struct view *v, unsigned i)
 	v->n--;
 }
 
-void view_coalesce(struct view *v)
+static void squeeze(struct view *v)
 {
 	for (unsigned i = v->n; i-- > 0;) if (v->dim[i] == 1) remove_dim(v, i);
+}
+
+void view_coalesce(struct view *v)
+{
+	squeeze(v);
 	for (unsigned i = v->n; i-- > 1;)
 		if (v->stride[i - 1] == v->stride[i]*v->dim[i]) {
 			v->dim[i] *= v->dim[i - 1];
@@ -121,11 +127,6 @@ static const char *permute(struct view *v, double heads)
 	return e ? e : reshape(v, (double[]){ rows, in }, n);
 }
 
-static const char *squeeze(struct view *v)
-{
-	for (unsigned i = v->n; i-- > 0;) if (v->dim[i] == 1) remove_dim(v, i);
-	return NULL;
-}
 static const char *operate(struct view *v, char op, double x)
 {
 	if (v->n_ops == VIEW_MAX_OPS) return "more than 4 operations";
@@ -135,23 +136,25 @@ static const char *operate(struct view *v, char op, double x)
 
 const char *view_apply(struct view *v, const char *name, const double *arg, size_t n)
 {
-	static const struct { const char *name; size_t n; } ops[] = {   /* 0: reshape takes any number */
-		{ "permute", 1 }, { "reshape", 0 }, { "swap", 2 }, { "transpose", 0 }, { "take", 3 }, { "squeeze", 0 }, { "add", 1 }, { "mul", 1 } };
+	enum { PERMUTE, RESHAPE, SWAP, TRANSPOSE, TAKE, SQUEEZE, ADD, MUL, N_TRANSFORMS };
+	static const struct { const char *name; size_t n; } all[N_TRANSFORMS] = {       /* reshape takes any number */
+		[PERMUTE] = { "permute", 1 }, [RESHAPE] = { "reshape", 0 }, [SWAP] = { "swap", 2 }, [TRANSPOSE] = { "transpose", 0 },
+		[TAKE] = { "take", 3 }, [SQUEEZE] = { "squeeze", 0 }, [ADD] = { "add", 1 }, [MUL] = { "mul", 1 },
+	};
 	const char *e = NULL;
-	size_t k = 0;
-	while (k < sizeof ops/sizeof *ops && strcmp(ops[k].name, name)) k++;
-	if (k == sizeof ops/sizeof *ops) return "no such transform";
-	if (k != 1 && ops[k].n != n) return "wrong number of arguments";
-	if (v->joined && k != 1 && k < 6) return "follows a reshape that joined dimensions";
-	switch (k) {
-	case 0: return permute(v, arg[0]);
-	case 1: return reshape(v, arg, n);
-	case 2: e = swap(v, arg[0], arg[1]); break;
-	case 3: e = swap(v, -1, -2); break;
-	case 4: e = take(v, arg); break;
-	case 5: e = squeeze(v); break;
-	default: return operate(v, k == 6 ? '+' : '*', arg[0]);
-	}
+	int k = 0;
+	while (k < N_TRANSFORMS && strcmp(all[k].name, name)) k++;
+	if (k == N_TRANSFORMS) return "no such transform";
+	if (k != RESHAPE && all[k].n != n) return "wrong number of arguments";
+	if (k == ADD || k == MUL) return operate(v, k == ADD ? '+' : '*', arg[0]);
+	for (size_t i = 0; i < n; i++) if (arg[i] != floor(arg[i])) return "wants whole numbers";
+	if (k == RESHAPE) return reshape(v, arg, n);
+	if (v->joined) return "follows a reshape that joined dimensions";
+	if (k == PERMUTE) return permute(v, arg[0]);
+	if (k == SWAP) e = swap(v, arg[0], arg[1]);
+	else if (k == TRANSPOSE) e = swap(v, -1, -2);
+	else if (k == TAKE) e = take(v, arg);
+	else squeeze(v);
 	v->n_shape = v->n;
 	memcpy(v->shape, v->dim, sizeof v->dim);
 	return e;

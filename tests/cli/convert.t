@@ -54,6 +54,24 @@ is "a range of rows" "$(awk '$1 == "blk.0.a.weight" { print $2 }' "$TMP/plan")" 
 is "transposed" "$(awk '$1 == "blk.0.b.weight" { print $2 }' "$TMP/plan")" 1x2
 is "computed" "$(awk '$1 == "blk.0.made.weight" { print $2, $7 }' "$TMP/plan")" "3 computed"
 
+# parts that cannot be joined, or of which one is missing
+HEAD2=$(printf %s "$HEAD" | sed 's/"l.0.e.1.w":{"dtype":"F32"/"l.0.e.1.w":{"dtype":"I32"/')
+checkpoint "$TMP/m" "$HEAD2" 16441
+says "experts of floats and of integers" "l.0.e.1.w: integers cannot be changed" gguf-convert --arch-file "$TMP/tiny.yaml" -o "$TMP/no.gguf" "$TMP/m"
+sed 's/^  strip:/    blk.{i}.two.weight: {from: ["l.{i}.mask2", "l.{i}.e.9.w"], optional: true}\n&/' "$TMP/tiny.yaml" >"$TMP/two.yaml"
+HEAD2=$(printf %s "$HEAD" | sed 's/"l.0.mask"/"l.0.mask2"/; s/"BOOL"/"I8"/')
+checkpoint "$TMP/m" "$HEAD2" 16441
+says "what an optional tensor would need is there in part" "l.0.mask2: a tensor that architecture tiny has no place for" gguf-convert --arch-file "$TMP/two.yaml" -o "$TMP/no.gguf" "$TMP/m"
+checkpoint "$TMP/m" "$HEAD" 16441
+for t in "permute(0.5)" "take(0, 0.5, 1)" "swap(0, 1.5)" "reshape(1.5, 4)"; do
+	sed "s/mul(2)/\"$t\"/" "$TMP/tiny.yaml" >"$TMP/bad.yaml"
+	says "$t" "wants whole numbers" gguf-convert --arch-file "$TMP/bad.yaml" -o "$TMP/no.gguf" "$TMP/m"
+done
+sed 's/{make: .*}/{type: f32}/' "$TMP/tiny.yaml" >"$TMP/bad.yaml"
+says "no source" "bad.yaml: line 17: wants from or make" gguf-convert --arch-file "$TMP/bad.yaml" -o "$TMP/no.gguf" "$TMP/m"
+sed 's/^  strip:/  check: [[n_layers == 2, [list]]]\n&/' "$TMP/tiny.yaml" >"$TMP/bad.yaml"
+says "a check without a message" "bad.yaml: line 18: wants [expression, message]" gguf-convert --arch-file "$TMP/bad.yaml" -o "$TMP/no.gguf" "$TMP/m"
+
 says "a tensor without a place" "l.0.more" sh -c "
 	sed 's/,\"l.0.mask/,\"l.0.more/' '$TMP/m/model.safetensors' >'$TMP/x' && mkdir -p '$TMP/m2' && cp '$TMP/m/config.json' '$TMP/m/tokenizer.model' '$TMP/m2' &&
 	mv '$TMP/x' '$TMP/m2/model.safetensors' && gguf-convert --arch-file '$TMP/tiny.yaml' -o '$TMP/no.gguf' '$TMP/m2'"
