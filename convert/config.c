@@ -5,10 +5,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "../model/file.h"
 #include "../quant/vec.h"
 #include "config.h"
 #include "convert.h"
-#include "file.h"
 
 enum { MAX_DEPTH = 32 };        /* names that use names */
 

@@ -6,9 +6,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "../model/file.h"
 #include "../model/vocab.h"
 #include "convert.h"
-#include "file.h"
 #include "general.h"
 #include "plan.h"
 

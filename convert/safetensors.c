@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "../model/file.h"
 #include "checkpoint.h"
-#include "file.h"
 
 #define SINGLE "model.safetensors"
 #define INDEX "model.safetensors.index.json"
@@ -122,7 +122,7 @@ static enum ggu_status parse_header(struct checkpoint *c, const struct header *h
 	json_t *root, *e;
 	const char *name;
 	size_t first = c->n;
-	enum ggu_status s = file_json_text(h->text, h->n, h->file, 8, &root, err);
+	enum ggu_status s = file_json_text(h->text, h->n, h->file, 8, JSON_REJECT_DUPLICATES, &root, err);
 	if (s) return s;
 	s = grow(c, json_object_size(root), err);
 	if (!s) json_object_foreach(root, name, e) {

@@ -4,10 +4,10 @@
  * Which file of a folder wins, after llama.cpp's converter: tokenizer.model gives tokens and scores where it is
  * there; else a tokenizer.json with byte fallback gives a score-less "llama" vocabulary; else tokenizer.json, or
  * vocab.json with merges.txt, gives byte-level BPE. The ids of a text follow tokenizer.json wherever there is one. */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "file.h"
 #include "pretok.h"
 #include "vocab_impl.h"
 
@@ -109,65 +109,17 @@ void vocab_set_add(struct vocab *v, enum vocab_special which, bool on)
 	v->add[which] = on;
 }
 
-enum ggu_status vocab_read_file(const char *dir, const char *name, size_t most, char **bytes, size_t *n, struct ggu_error *err)
-{
-	size_t cap = strlen(dir) + strlen(name) + 2, have = 0;
-	char *path = malloc(cap), *b = NULL;
-	FILE *f = NULL;
-	enum ggu_status s = GGU_OK;
-	if (!path) return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
-	snprintf(path, cap, "%s/%s", dir, name);
-	f = fopen(path, "rb");
-	if (!f) {
-		int e = errno;
-		s = ggu_fail(err, e == ENOENT ? GGU_ERR_MISSING : GGU_ERR_IO, GGU_NO_OFFSET, "", "%s", strerror(e));
-		if (err) err->sys_errno = e;
-		goto out;
-	}
-	for (cap = 65536;; cap *= 2) {
-		char *more = realloc(b, cap + 1);
-		if (!more) { s = ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory"); goto out; }
-		b = more;
-		have += fread(b + have, 1, cap - have, f);
-		if (have < cap) break;
-		if (have > most) { s = ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, "", "more than %zu bytes", most); goto out; }
-	}
-	if (ferror(f)) {
-		s = ggu_fail(err, GGU_ERR_IO, GGU_NO_OFFSET, "", "%s", strerror(errno));
-		if (err) err->sys_errno = errno;
-		goto out;
-	}
-	b[have] = 0;
-	*bytes = b;
-	*n = have;
-	b = NULL;
-out:
-	if (s && err) snprintf(err->file, sizeof err->file, "%s", name);
-	if (f) fclose(f);
-	free(b);
-	free(path);
-	return s;
-}
-
 enum ggu_status vocab_read_json(const char *dir, const char *name, json_t **j, struct ggu_error *err)
 {
-	char *b;
+	char *text;
 	size_t n;
-	json_error_t je;
-	enum ggu_status s = vocab_read_file(dir, name, MAX_JSON, &b, &n, err);
+	enum ggu_status s = file_slurp(dir, name, MAX_JSON, &text, &n, err);
 	*j = NULL;
-	if (s == GGU_ERR_MISSING) return GGU_OK;
-	if (s) return s;
-	*j = json_loadb(b, n, JSON_ALLOW_NUL, &je);
+	if (s) return s == GGU_ERR_MISSING ? GGU_OK : s;
+	s = file_json_text(text, n, name, 0, JSON_ALLOW_NUL, j, err);
 	/* model_max_length may be 1e30, written out: nothing that we read is an integer in such a file */
-	if (!*j && json_error_code(&je) == json_error_numeric_overflow) *j = json_loadb(b, n, JSON_ALLOW_NUL | JSON_DECODE_INT_AS_REAL, &je);
-	free(b);
-	if (!*j || !json_is_object(*j)) {
-		s = ggu_fail(err, GGU_ERR_FORMAT, *j ? 0 : (uint64_t)je.position, "", "%s", *j ? "not a JSON object" : je.text);
-		if (err) snprintf(err->file, sizeof err->file, "%s", name);
-		json_decref(*j);
-		*j = NULL;
-	}
+	if (s) s = file_json_text(text, n, name, 0, JSON_ALLOW_NUL | JSON_DECODE_INT_AS_REAL, j, err);
+	free(text);
 	return s;
 }
 
@@ -230,23 +182,14 @@ static enum ggu_status say_prefix(struct vocab *v, struct ggu_error *err)
 	return GGU_OK;
 }
 
-enum ggu_status vocab_fail(struct ggu_error *err, enum ggu_status s, const char *file, uint64_t at, const char *where, const char *what)
-{
-	ggu_fail(err, s, at, where, "%s", what);
-	if (err) snprintf(err->file, sizeof err->file, "%s", file);
-	return s;
-}
-
 /* tokenizer.json: an older one does not name its kind; then byte-pair encoding has merges, unigram a list of pieces. */
 static enum ggu_status refuse_kind(const struct vocab_files *f, struct ggu_error *err)
 {
 	const json_t *m = json_object_get(f->tokenizer, "model");
 	const char *type = vocab_json_str(m, "type");
-	char what[80];
 	if (!type) type = json_object_get(m, "merges") ? "BPE" : json_is_array(json_object_get(m, "vocab")) ? "Unigram" : "";
 	if (!strcmp(type, "BPE")) return GGU_OK;
-	snprintf(what, sizeof what, "tokenizer kind \"%.30s\" is not supported", type);
-	return vocab_fail(err, GGU_ERR_UNSUPPORTED, "tokenizer.json", GGU_NO_OFFSET, "model.type", what);
+	return file_fail(err, GGU_ERR_UNSUPPORTED, "tokenizer.json", GGU_NO_OFFSET, "model.type", "tokenizer kind \"%.30s\" is not supported", type);
 }
 
 /* A folder without any file that we read: what else may be there that says what it is. */
@@ -256,13 +199,8 @@ static enum ggu_status no_tokenizer(const char *dir, struct ggu_error *err)
 		{ "vocab.txt", "a WordPiece vocabulary is not supported" }, { "tekken.json", "Mistral's Tekken vocabulary is not supported" },
 		{ "spiece.model", "T5's SentencePiece vocabulary is not supported" }, { "sentencepiece.bpe.model", "XLM-RoBERTa's SentencePiece vocabulary is not supported" },
 	};
-	for (size_t i = 0; i < sizeof others/sizeof *others; i++) {
-		char *bytes;
-		size_t n;
-		if (vocab_read_file(dir, others[i].file, MAX_JSON, &bytes, &n, NULL)) continue;
-		free(bytes);
-		return vocab_fail(err, GGU_ERR_UNSUPPORTED, others[i].file, GGU_NO_OFFSET, "", others[i].what);
-	}
+	for (size_t i = 0; i < sizeof others/sizeof *others; i++)
+		if (file_exists(dir, others[i].file)) return file_fail(err, GGU_ERR_UNSUPPORTED, others[i].file, GGU_NO_OFFSET, "", "%s", others[i].what);
 	return ggu_fail(err, GGU_ERR_MISSING, GGU_NO_OFFSET, "", "no tokenizer.model, tokenizer.json or vocab.json with merges.txt in the folder");
 }
 
@@ -275,9 +213,9 @@ static enum ggu_status load(struct vocab *v, struct vocab_files *f, struct ggu_e
 	TRY(vocab_read_json(f->dir, "tokenizer_config.json", &f->config, err));
 	TRY(vocab_read_json(f->dir, "added_tokens.json", &f->added, err));
 	TRY(vocab_read_json(f->dir, "config.json", &f->model_config, err));
-	s = vocab_read_file(f->dir, "tokenizer.model", MAX_JSON, &spm, &n, err);
-	if (s && s != GGU_ERR_MISSING) return s;
 	if (f->tokenizer) TRY(refuse_kind(f, err));
+	s = file_slurp(f->dir, "tokenizer.model", MAX_JSON, &spm, &n, err);
+	if (s && s != GGU_ERR_MISSING) return s;
 	if (!s) {
 		s = vocab_load_spm(v, spm, n, "tokenizer.model", f, err);
 		free(spm);

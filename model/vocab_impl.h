@@ -69,12 +69,7 @@ struct vocab_files {
 	const struct vocab_hints *hints;
 	json_t *tokenizer, *config, *added, *model_config;      /* tokenizer.json, tokenizer_config.json, added_tokens.json, config.json; NULL: absent */
 };
-/* The whole file, NUL-terminated, malloc'ed. GGU_ERR_MISSING where there is none. */
-enum ggu_status vocab_read_file(const char *dir, const char *name, size_t most, char **bytes, size_t *n, struct ggu_error *err);
 enum ggu_status vocab_read_json(const char *dir, const char *name, json_t **j, struct ggu_error *err);   /* *j NULL: absent */
-
-/* Fills err and gives s back; file is one of the folder's. */
-enum ggu_status vocab_fail(struct ggu_error *err, enum ggu_status s, const char *file, uint64_t at, const char *where, const char *what);
 
 enum ggu_status vocab_load_spm(struct vocab *v, const char *bytes, size_t n, const char *file, const struct vocab_files *f, struct ggu_error *err);
 enum ggu_status vocab_load_json(struct vocab *v, const struct vocab_files *f, struct ggu_error *err);

@@ -6,11 +6,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "file.h"
 #include "vocab_impl.h"
 
 static enum ggu_status bad(struct ggu_error *err, const char *file, const char *where, const char *what)
 {
-	return vocab_fail(err, GGU_ERR_FORMAT, file, GGU_NO_OFFSET, where, what);
+	return file_fail(err, GGU_ERR_FORMAT, file, GGU_NO_OFFSET, where, "%s", what);
 }
 static enum ggu_status no_memory(struct ggu_error *err) { return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory"); }
 
@@ -119,7 +120,7 @@ enum ggu_status vocab_load_json(struct vocab *v, const struct vocab_files *f, st
 	size_t n;
 	for (size_t i = 0; i < 2; i++) {        /* CLIP's BPE marks where words begin or end; ours does not */
 		const char *mark = vocab_json_str(model, i ? "end_of_word_suffix" : "continuing_subword_prefix");
-		if (mark && *mark) return vocab_fail(err, GGU_ERR_UNSUPPORTED, "tokenizer.json", GGU_NO_OFFSET, "model", "prefixes and suffixes of subwords are not supported");
+		if (mark && *mark) return file_fail(err, GGU_ERR_UNSUPPORTED, "tokenizer.json", GGU_NO_OFFSET, "model", "prefixes and suffixes of subwords are not supported");
 	}
 	if (!json_is_object(vocab)) return bad(err, "tokenizer.json", "model.vocab", "is no object");
 	TRY(n_tokens(vocab, added, f->hints, &n, err));
@@ -195,7 +196,7 @@ enum ggu_status vocab_load_merges_txt(struct vocab *v, const struct vocab_files 
 	char *text = NULL;
 	size_t bytes, n;
 	enum ggu_status s = added ? vocab_read_json(f->dir, "vocab.json", &vocab, err) : no_memory(err);
-	if (!s) s = vocab ? vocab_read_file(f->dir, "merges.txt", 256 << 20, &text, &bytes, err) : GGU_ERR_MISSING;
+	if (!s) s = vocab ? file_slurp(f->dir, "merges.txt", 256 << 20, &text, &bytes, err) : GGU_ERR_MISSING;
 	if (!s) small_files_added(f, vocab, added);
 	if (!s) s = n_tokens(vocab, added, f->hints, &n, err);
 	if (!s) s = vocab_size(v, n, false, 0, err);

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "file.h"
 #include "vocab_impl.h"
 
 static const char space_mark[] = "\xe2\x96\x81";        /* U+2581 */
@@ -182,7 +183,7 @@ static enum ggu_status read_templates(struct vocab *v, const struct vocab_files 
 	size_t n, i;
 	enum ggu_status s = GGU_OK;
 	if (!c || json_is_null(c)) {
-		s = vocab_read_file(f->dir, "chat_template.jinja", 16 << 20, &text, &n, err);
+		s = file_slurp(f->dir, "chat_template.jinja", 16 << 20, &text, &n, err);
 		if (!s) {
 			s = add_template(v, NULL, text, err);
 			free(text);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "../libgguf/span.h"
+#include "file.h"
 #include "vocab_impl.h"
 
 enum { MODEL_BPE = 2, PIECE_NORMAL = 1, PIECE_UNKNOWN, PIECE_CONTROL, PIECE_USER_DEFINED, PIECE_UNUSED, PIECE_BYTE };
@@ -42,7 +43,7 @@ static bool next_field(struct span *s, struct field *f)
 
 static enum ggu_status bad(struct ggu_error *err, const char *file, uint64_t at, const char *what)
 {
-	return vocab_fail(err, GGU_ERR_FORMAT, file, at, "", what);
+	return file_fail(err, GGU_ERR_FORMAT, file, at, "", "%s", what);
 }
 
 struct spec { uint64_t model_type; bool byte_fallback, dummy_prefix, remove_extra, escape; size_t n_pieces; };

@@ -114,10 +114,10 @@ enum ggu_status file_slurp(const char *dir, const char *name, size_t max, char *
 	return GGU_OK;
 }
 
-enum ggu_status file_json_text(const char *text, size_t n, const char *name, uint64_t base, json_t **object, struct ggu_error *err)
+enum ggu_status file_json_text(const char *text, size_t n, const char *name, uint64_t base, size_t flags, json_t **object, struct ggu_error *err)
 {
 	json_error_t je;
-	json_t *j = json_loadb(text, n, JSON_REJECT_DUPLICATES, &je);
+	json_t *j = json_loadb(text, n, flags, &je);
 	if (!j) {
 		/* jansson says where the token that it does not like ends, and shows it */
 		const char *near = strstr(je.text, " near '");
@@ -139,7 +139,7 @@ enum ggu_status file_json(const char *dir, const char *name, json_t **object, st
 	size_t n;
 	enum ggu_status s = file_slurp(dir, name, MAX_JSON_FILE, &text, &n, err);
 	if (s) return s;
-	s = file_json_text(text, n, name, 0, object, err);
+	s = file_json_text(text, n, name, 0, JSON_REJECT_DUPLICATES, object, err);
 	free(text);
 	return s;
 }

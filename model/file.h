@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * file.h - files of a checkpoint folder: whole small ones, JSON, and pread on large ones.
+ * file.h - files of a checkpoint folder: whole small ones, JSON, and pread on large ones. For convert/ too.
  *
  * Errors carry the file's name inside the folder in err->file, so that a program can print folder and file. */
-#ifndef CONVERT_FILE_H
-#define CONVERT_FILE_H
+#ifndef MODEL_FILE_H
+#define MODEL_FILE_H
 #include <jansson.h>
 #include "../libgguf/ggu.h"
 
@@ -18,8 +18,8 @@ enum ggu_status file_read_at(int fd, const char *name, uint64_t offset, void *to
 enum ggu_status file_slurp(const char *dir, const char *name, size_t max, char **text, size_t *n, struct ggu_error *err);
 /* A JSON object; duplicate keys are refused. GGU_ERR_MISSING if there is no such file. json_decref it. */
 enum ggu_status file_json(const char *dir, const char *name, json_t **object, struct ggu_error *err);
-/* The same from text that starts at byte `base` of the file `name`. */
-enum ggu_status file_json_text(const char *text, size_t n, const char *name, uint64_t base, json_t **object, struct ggu_error *err);
+/* The same from text that starts at byte `base` of the file `name`, decoded with jansson's flags. */
+enum ggu_status file_json_text(const char *text, size_t n, const char *name, uint64_t base, size_t flags, json_t **object, struct ggu_error *err);
 /* Fills err as ggu_fail and names the file. */
 #if defined __GNUC__
 __attribute__((format(printf, 6, 7)))
