@@ -22,6 +22,7 @@ struct affine_start { float codes, at; };
 struct affine {
 	int n;                  /* elements of a sub-block */
 	float nmax, smax, mmax; /* largest code, scale, min */
+	float thrift;           /* what a start's scale counts as error, by w s s: sub-blocks that need less leave the others a finer d */
 	const struct affine_start *start;       /* AFFINE_STARTS of them, the most useful first */
 };
 struct affine_effort {
@@ -125,7 +126,7 @@ static inline struct lane_fit a_start(const struct affine *a, const struct affin
 				ok = v_gt(sm, zero);            /* else a min that cannot be stored */
 				s[h] = v_sel(ok, s[h], v_ratio(c[h].qx, c[h].q2));
 				m[h] = v_keep(ok, m[h]);
-				err = z->xx - s[h]*c[h].qx + m[h]*z->x;
+				err = z->xx - s[h]*c[h].qx + m[h]*z->x + a->thrift*z->w*s[h]*s[h];
 				ok = v_lt(err, b.err);
 				b.s = v_sel(ok, s[h], b.s); b.m = v_sel(ok, m[h], b.m);
 				b.cs = v_sel(ok, cs, b.cs); b.err = v_sel(ok, err, b.err);
@@ -172,7 +173,7 @@ static inline void a_walk(const struct affine *a, const struct tile *t, int o, s
 		}
 		a_errors(a, t, o, D*l, nk, m, e);
 		for (int j = 0; j < nk; j++) {
-			vm ok = m_and(v_lt(e[j], be), v_gt(l, vf_dup(0)));
+			vm ok = m_and(v_lt(e[j], be), v_gt(D*l, vf_dup(0)));
 			bl = v_sel(ok, l, bl); bk = v_sel(ok, k[j], bk); be = v_sel(ok, e[j], be);
 		}
 	}
@@ -192,8 +193,9 @@ static inline void a_refit(struct a_lanes *v, const float *sw, const float *sx, 
 		P += s*v->qx[l]; Q -= k*sx[l];
 	}
 	det = A*C - B*B;
-	if (!(A > 0)) return;
-	dd = f16_unit(P/A, scale); dn = v->dm[g];
+	dd = v->d[g]; dn = v->dm[g];
+	if (A > 0) dd = f16_unit(P/A, scale);
+	else if (C > 0) dn = f16_unit(Q/C, scale);
 	if (det > 1e-6f*A*C) { dd = f16_unit((C*P + B*Q)/det, scale); dn = f16_unit((B*P + A*Q)/det, scale); }
 	if (dd > 0 && dn*side >= 0) for (int l = g; l < g + per; l++) { v->d[l] = dd; v->dm[l] = dn; }
 }
@@ -234,8 +236,9 @@ static inline void affine_tile(const struct affine *a, const struct affine_effor
 		vf_store(s + o, b.s); vf_store(m + o, v_abs(b.m)); vf_store(cs + o, b.cs);
 	}
 	for (int g = 0; g < LANES; g += per) {
-		float scale = t->scale[g/per];
+		float scale = t->scale[g/per];          /* sub-blocks of equal weights have a min alone; d must not be zero */
 		float dd = a_ladder(s + g, cs + g, per, a->smax, scale), dn = a_ladder(m + g, sw + g, per, a->mmax, scale);
+		if (!(dd > 0)) dd = f16_unit(dn*(1/a->smax), scale);
 		for (int l = g; l < g + per; l++) {
 			v.d[l] = dd; v.dm[l] = dn*side[l];
 			v.ls[l] = dd > 0 ? roundi(clampf(s[l]/dd, 0, a->smax)) : 0;

@@ -366,5 +366,5 @@ static inline uint32_t grid_sign_bits(const struct tile *t, int e, int l, int n)
 /* As ENCODER (enc_tile.h), for a book with the effort table name_effort. Importances are doubted less: that
  * makes no difference to a model that can be told from chance, and a quarter of a percent to the error. */
 #define ENCODER_GRID(name, N, PER, EFFORT) \
-	ENCODER_WEIGHED(name, N, PER, 0.1f, 0, 0, grid_tile(&name, &EFFORT[row], &t, PER, &f))
+	ENCODER_WEIGHED(name, N, PER, 0.11f, 0, 0, grid_tile(&name, &EFFORT[row], &t, PER, &f))
 #endif

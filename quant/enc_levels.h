@@ -73,19 +73,27 @@ static inline void lv_errors(const struct levels *a, const struct tile *t, int o
 	for (int k = 0; k < 3; k++) err[k] = err[k]*s[k]*s[k];
 }
 
-/* What a lane's starts leave: its best scale, and the curvature of the error along it. */
+/* What a lane's starts leave: its best scale, and the curvature of the error along it. The last start maps the weight that
+ * counts most to level 1 where it lies so far below the largest that the others would make it zero. */
 struct lv_fit { vf s, c, gain; };
 static inline struct lv_fit lv_start(const struct levels *a, const struct levels_effort *f, const struct tile *t, int o)
 {
-	vf zero = vf_dup(0), top = zero, c2[2], cx[2], inv[2];
+	vf zero = vf_dup(0), top = zero, most = zero, chief = zero, c2[2], cx[2], inv[2];
 	struct lv_fit b = { zero, zero, vf_dup(-1) };
 	vf ps[2] = { zero, zero }, pg[2] = { b.gain, b.gain };  /* best of the even and of the odd starts, and its gain */
-	for (int e = 0; e < a->n; e++) top = v_max(top, v_abs(vf_load(&t->x[e][o])));
+	for (int e = 0; e < a->n; e++) {
+		vf x = vf_load(&t->x[e][o]), g = vf_load(&t->w[e][o])*x*x;
+		chief = v_sel(v_gt(g, most), x, chief);
+		most = v_max(g, most);
+		top = v_max(top, v_abs(x));
+	}
+	chief = v_inverse(chief);
 	for (int k = 0; k < f->starts + 2*f->iters; k += 2) {
 		for (int h = 0; h < 2; h++) {
 			if (k < f->starts) inv[h] = v_ratio(vf_dup(a->start[k + h]), top);
 			else inv[h] = v_inverse(ps[h]);
 		}
+		if (k + 2 == f->starts) inv[1] = v_sel(v_lt(v_abs(inv[1]), v_abs(chief)), chief, inv[1]);
 		lv_sums(a, t, o, 2, inv, c2, cx);
 		for (int h = 0; h < 2; h++) {
 			vf r = v_ratio(cx[h], c2[h]), g = r*cx[h];
@@ -174,14 +182,16 @@ static inline void levels_tile(const struct levels *a, const struct levels_effor
 	for (int it = 0; it < effort->walks; it++) {
 		for (int o = 0; o < LANES; o += VL) lv_walk(a, t, o, it ? 0 : effort->reach, &v);
 		for (int g = 0; g < LANES; g += per) {
-			float A = 0, P = 0, E = 0, dd;
+			float A = 0, P = 0, E = 0;
 			for (int j = g; j < g + per; j++) { A += v.ls[j]*v.ls[j]*v.q2[j]; P += v.ls[j]*v.qx[j]; E += v.err[j]; }
-			if (E < best[g/per]) {
-				best[g/per] = E; d[g/per] = v.d[g];
-				for (int j = g; j < g + per; j++) f->ls[j] = v.ls[j];
+			if (A > 0) {                    /* the error after the refit: it is quadratic in d */
+				float was = v.d[g], now = f16_unit(P/A, t->scale[g/per]);
+				E += (now - was)*((now + was)*A - 2*P);
+				for (int j = g; j < g + per; j++) v.d[j] = now;
 			}
-			dd = f16_unit(P/A, t->scale[g/per]);
-			if (A > 0) for (int j = g; j < g + per; j++) v.d[j] = dd;
+			if (!(E < best[g/per])) continue;
+			best[g/per] = E; d[g/per] = v.d[g];
+			for (int j = g; j < g + per; j++) f->ls[j] = v.ls[j];
 		}
 	}
 	for (int j = 0; j < LANES; j++) s[j] = d[j/per]*f->ls[j];

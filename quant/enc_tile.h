@@ -185,6 +185,24 @@ static inline float importance_gain(const float *imp, size_t cols)
 	return g < 1e38 ? (float)g : 1e38f;
 }
 
+/* The part of the doubt that importances of a mean of 1 deserve: 1 where they are equal or there are none, little
+ * where the mean is a few columns' affair, so that the others, next to it, would all look alike: the
+ * fourth power of the mean of their fourth roots. A log-normal spread by sigma leaves e^(-3/8 sigma^2). */
+static inline float importance_spread(const float *imp, size_t cols, float gain)
+{
+	float s[LANES] = { 0 }, m = 0;
+	if (!(gain > 0)) return 1;
+	for (size_t j = 0; j < cols; j += LANES)
+		for (int l = 0; l < LANES; l++) {
+			float a = imp[j + (size_t)l]*gain;
+			s[l] += sqrtf(sqrtf(a > 0 && a < 1e30f ? a : 0));
+		}
+	for (int l = 0; l < LANES; l++) m += s[l];
+	m /= (float)cols;
+	m *= m;
+	return m < 1 ? m*m : 1;
+}
+
 /* Brings each unit into its power of two: 2^k with k the exponent of its greatest magnitude, within [2^-126, 2^126] so
  * that its inverse is normal too. Values that are not finite do not count: one more in the exponent makes them negative. */
 static inline void tile_scale(struct tile *t, int n, int per)
@@ -293,8 +311,8 @@ static inline float tile_lift(const struct tile *t, int n, int first, int per, f
 
 /* The encoder of a type: enc_NAME, from its struct, the elements and number of the sub-blocks of a unit,
  * the call that fits a tile (t, f and row, the row of the type's effort table, are in scope) and pack_NAME. */
-#define ENCODER(name, N, PER, FIT) ENCODER_WEIGHED(name, N, PER, 0.2f, 0, 0, FIT)
-#define ENCODER_PRIOR(name, N, PER, WITH, WITHOUT, FIT) ENCODER_WEIGHED(name, N, PER, 0.2f, WITH, WITHOUT, FIT)
+#define ENCODER(name, N, PER, FIT) ENCODER_WEIGHED(name, N, PER, 0.22f, 0, 0, FIT)
+#define ENCODER_PRIOR(name, N, PER, WITH, WITHOUT, FIT) ENCODER_WEIGHED(name, N, PER, 0.22f, WITH, WITHOUT, FIT)
 /* DOUBT: of tile_weights. WITH, WITHOUT: the prior of tile_prior with importances and without; one WITHOUT is there if one WITH is. */
 #define ENCODER_WEIGHED(name, N, PER, DOUBT, WITH, WITHOUT, FIT) \
 static void enc_##name(void *dst, const float *x, const float *imp, size_t rows, size_t cols, int level) \
@@ -305,9 +323,10 @@ static void enc_##name(void *dst, const float *x, const float *imp, size_t rows,
 	struct walk p = { imp ? rows : 1, imp ? rows ? cols : 0 : rows*cols, 0, 0 }; \
 	size_t col[LANES], block[LANES]; \
 	float gain = imp ? importance_gain(imp, cols) : 0; \
+	float doubt = imp ? DOUBT*importance_spread(imp, cols, gain) : 0; \
 	int row = level - 1, got; \
 	tile_begin(&t, col); \
-	while ((got = tile_fill(&t, &p, N, PER, col, block, x, imp, gain, DOUBT, (WITHOUT) > 0 ? t.imp : t.w)) > 0) { \
+	while ((got = tile_fill(&t, &p, N, PER, col, block, x, imp, gain, doubt, (WITHOUT) > 0 ? t.imp : t.w)) > 0) { \
 		if ((WITHOUT) > 0) tile_prior(&t, N, PER, imp ? WITH : WITHOUT); \
 		FIT; \
 		for (int h = 0; h < got; h++) pack_##name(out + block[h], &t, &f, h); \

@@ -25,7 +25,7 @@ static const struct affine_start q2_k_starts[AFFINE_STARTS] = {
 	{ 3.6f, .25f }, { 4.3f, 0 }, { 4.3f, 1 }, { 4.2f, 0 }, { 3.4f, .25f }, { 3.8f, 0 }, { 5, .5f }, { 2.8f, .25f },
 	{ 3.3f, 1 },
 };
-static const struct affine q2_k = { .n = 16, .nmax = 3, .smax = 15, .mmax = 15, .start = q2_k_starts };
+static const struct affine q2_k = { .n = 16, .nmax = 3, .smax = 15, .mmax = 15, .thrift = 0.002f, .start = q2_k_starts };
 static const struct affine_effort q2_k_effort[] = {
 	{ .starts = 2, .iters = 1, .walks = 0 },
 	{ .starts = 4, .iters = 1, .walks = 0 },

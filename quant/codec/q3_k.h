@@ -54,5 +54,5 @@ static inline void pack_q3_k(struct q3_k *o, const struct tile *t, const struct 
 		bytes_store(o->hmask + 16*i, high);
 	}
 }
-ENCODER_PRIOR(q3_k, 16, 16, 0.05f, 0.25f, levels_tile(&q3_k, &q3_k_effort[row], &t, 16, &f))
+ENCODER_PRIOR(q3_k, 16, 16, 0.06f, 0.25f, levels_tile(&q3_k, &q3_k_effort[row], &t, 16, &f))
 #endif
