@@ -45,13 +45,15 @@ static enum ggu_status from_json(struct config *c, const json_t *j, struct expr_
 
 static enum ggu_status derived(struct config *c, const struct yaml_node *e, const char *name, struct expr_value *v)
 {
-	struct ggu_error inner;
+	struct ggu_error inner = { 0 };
 	enum ggu_status s;
-	if (c->depth >= MAX_DEPTH) return GGU_ERR_RANGE;
-	c->depth++;
-	s = expr_text(e->text, &c->scope, c->arena, v, &inner);
-	c->depth--;
-	if (s && !c->expr_name[0]) snprintf(c->expr_name, sizeof c->expr_name, "%s", name);
+	if (c->depth < MAX_DEPTH) {
+		c->depth++;
+		s = expr_text(e->text, &c->scope, c->arena, v, &inner);
+		c->depth--;
+	} else s = ggu_fail(&inner, GGU_ERR_RANGE, GGU_NO_OFFSET, "", "uses names that use names without end");
+	/* the innermost is at fault */
+	if (s && !c->cause[0]) snprintf(c->cause, sizeof c->cause, "%.63s: %s", name, inner.what);
 	return s;
 }
 
@@ -123,11 +125,10 @@ enum ggu_status config_eval_text(struct config *c, const struct yaml_node *at, c
 {
 	struct ggu_error inner = { 0 };
 	enum ggu_status s;
-	c->expr_name[0] = 0;
+	c->cause[0] = 0;
 	c->depth = 0;
 	s = expr_text(text, &c->scope, c->arena, v, &inner);
-	if (!s) return s;
-	config_fail(c, at, err, "%.40s: %s%s%s%.60s", text, c->expr_name, c->expr_name[0] ? ": " : "", inner.what[0] ? inner.what : "cannot be evaluated", "");
+	if (s) config_fail(c, at, err, "%.40s: %s", text, c->cause[0] ? c->cause : inner.what[0] ? inner.what : "out of memory");
 	return s;
 }
 

@@ -19,7 +19,7 @@ struct config {
 	struct expr_scope scope;
 	int64_t i, x;                           /* layer, expert; -1 outside */
 	unsigned depth;
-	char expr_name[64];                     /* the name whose own expression failed, for messages */
+	char cause[232];                        /* the name whose own expression failed, and why; "" if none */
 };
 /* Reads the folder's files and finds the class in `set`. optional: a missing config.json leaves root NULL and takes the
  * architecture whose convert part says vocab_without_config. */

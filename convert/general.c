@@ -358,12 +358,13 @@ static enum ggu_status override_one(struct ggu_meta *m, const char *key, const j
 
 enum ggu_status general_override(struct ggu_meta *m, const char *json_file, struct ggu_error *err)
 {
-	json_t *o, *v;
+	json_t *o = NULL, *v;
 	const char *key;
-	enum ggu_status s = file_json(NULL, json_file, &o, err);
-	if (s) return s;
+	char *name = file_named(json_file);
+	enum ggu_status s = name ? file_json(NULL, name, &o, err) : ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
 	json_object_foreach(o, key, v)
-		if (!s && (s = override_one(m, key, v))) file_fail(err, s, json_file, GGU_NO_OFFSET, key, "cannot be set to that");
+		if (!s && (s = override_one(m, key, v))) file_fail(err, s, name, GGU_NO_OFFSET, key, "cannot be set to that");
 	json_decref(o);
+	free(name);
 	return s;
 }

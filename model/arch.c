@@ -6,6 +6,7 @@
 #include <string.h>
 #include "arch.h"
 #include "embed/embed.h"
+#include "file.h"
 
 enum { SCHEMA = 1, MAX_FILE = 1 << 20 };
 
@@ -95,19 +96,20 @@ enum ggu_status arch_set_new(struct arch_set **out, struct ggu_error *err)
 enum ggu_status arch_set_add_file(struct arch_set *s, const char *path, struct ggu_error *err)
 {
 	FILE *f = fopen(path, "rb");
-	char *text = malloc(MAX_FILE + 1);
+	char *text = malloc(MAX_FILE + 1), *name = file_named(path);
 	enum ggu_status st;
 	size_t n = 0;
-	if (!text) st = ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
+	if (!text || !name) st = ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
 	else if (!f || (n = fread(text, 1, MAX_FILE + 1, f), ferror(f))) {
 		int e = errno;
 		st = ggu_fail(err, GGU_ERR_IO, GGU_NO_OFFSET, "", "%s", strerror(e));
 		if (err) err->sys_errno = e;
 	} else if (n > MAX_FILE) st = ggu_fail(err, GGU_ERR_RANGE, MAX_FILE, "", "longer than %d bytes", MAX_FILE);
-	else st = add(s, path, text, n, err);
-	if (st && err && !err->file[0]) snprintf(err->file, sizeof err->file, "%s", path);
+	else st = add(s, name, text, n, err);
+	if (st && err && name) snprintf(err->file, sizeof err->file, "%s", name);
 	if (f) fclose(f);
 	free(text);
+	free(name);
 	return st;
 }
 
@@ -131,11 +133,13 @@ const struct arch *arch_find(const struct arch_set *s, const char *name)
 
 const struct arch *arch_find_class(const struct arch_set *s, const char *hf_class, const struct yaml_node **class_node)
 {
+	const struct arch *found = NULL;
 	for (size_t i = 0; i < s->n; i++) {
-		const struct yaml_node *c = yaml_get(yaml_get(s->v[i].arch.root, "classes"), hf_class);
-		if (!c) continue;
+		const struct arch *a = &s->v[i].arch;
+		const struct yaml_node *c = yaml_get(yaml_get(a->root, "classes"), hf_class);
+		if (!c || (found && !strchr(a->file, '/'))) continue;
 		if (class_node) *class_node = c;
-		return &s->v[i].arch;
+		found = a;
 	}
-	return NULL;
+	return found;
 }

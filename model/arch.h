@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * arch.h - the registry of architecture descriptions, model/arch/NAME.yaml.
  *
- * make embeds the files' text; arch_add_file adds one at run time and wins over a built-in one of its name.
+ * make embeds the files' text; arch_set_add_file adds one at run time, which wins over a built-in one of its name and
+ * takes the classes that it lists.
  * A description has three parts: `arch` and `classes` (read here), `convert` (read by convert/) and `graph`
  * (read by model/graph.c). CONTRIBUTING.md explains the schema with an example. */
 #ifndef MODEL_ARCH_H
@@ -10,7 +11,7 @@
 
 struct arch {
 	const char *name;                       /* general.architecture */
-	const char *file;                       /* "llama.yaml" or the path given */
+	const char *file;                       /* "llama.yaml", or the path of an added one, which has a slash in it */
 	const struct yaml_node *root, *convert, *graph;
 };
 struct arch_set;

@@ -42,6 +42,8 @@ char *file_path(const char *dir, const char *name)
 	return p;
 }
 
+char *file_named(const char *path) { return file_path(strchr(path, '/') ? NULL : ".", path); }
+
 bool file_exists(const char *dir, const char *name)
 {
 	char *p = file_path(dir, name);

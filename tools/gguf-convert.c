@@ -29,9 +29,9 @@ static const struct opt opts[] = {
 	OPT_STR('i', "imatrix", &o.imatrix, "FILE", "with a recipe: weigh errors by this importance matrix"),
 	OPT_FLAG(0, "vocab-only", &o.vocab_only, "metadata and vocabulary, no tensors"),
 	OPT_STR(0, "name", &o.name, "NAME", "the model's name (default: from its card or config.json)"),
-	OPT_STR(0, "metadata", &o.metadata, "JSON", "keys and values of this JSON object win over all others"),
+	OPT_STR(0, "metadata", &o.metadata, "JSON", "keys and values of the object in this file win over all others"),
 	OPT_FLAG('n', "dry-run", &o.dry_run, "print what becomes of each tensor; no weights are read, no file is made"),
-	OPT_STR(0, "arch-file", &o.arch_file, "YAML", "use this architecture description too"),
+	OPT_STR(0, "arch-file", &o.arch_file, "YAML", "also know the architecture described in YAML"),
 	OPT_OUTPUT(&o.out),
 	OPT_JOBS(&o.jobs),
 	OPT_COMMON, OPT_END

@@ -40,7 +40,7 @@ static const struct opt opts[] = {
 	OPT_FLAG(0, "stats", &o.stats, "show what the matrix A says about each tensor and layer"),
 	OPT_FLAG(0, "json", &o.json, "with --stats: print JSON"),
 	OPT_FLAG(0, "dat", &o.dat, "write the old form"),
-	OPT_STR(0, "arch-file", &o.arch_file, "YAML", "one more architecture description"),
+	OPT_STR(0, "arch-file", &o.arch_file, "YAML", "also know the architecture described in YAML"),
 	OPT_OUTPUT(&o.output),
 	OPT_JOBS(&o.jobs),
 	OPT_COMMON, OPT_END

@@ -72,6 +72,16 @@ says "no source" "bad.yaml: line 17: wants from or make" gguf-convert --arch-fil
 sed 's/^  strip:/  check: [[n_layers == 2, [list]]]\n&/' "$TMP/tiny.yaml" >"$TMP/bad.yaml"
 says "a check without a message" "bad.yaml: line 18: wants [expression, message]" gguf-convert --arch-file "$TMP/bad.yaml" -o "$TMP/no.gguf" "$TMP/m"
 
+sed 's/^  layers:.*/  names: {a: "b + 1", b: "1 +", c: c}\n  layers: a/' "$TMP/tiny.yaml" >"$TMP/bad.yaml"
+says "a name in a name" "bad.yaml: line 7: a: b: end of text in expression: 1 +" gguf-convert --arch-file "$TMP/bad.yaml" -o "$TMP/no.gguf" "$TMP/m"
+sed -i.was 's/layers: a/layers: c/' "$TMP/bad.yaml"
+says "a name of itself" "bad.yaml: line 7: c: c: uses names that use names without end" gguf-convert --arch-file "$TMP/bad.yaml" -o "$TMP/no.gguf" "$TMP/m"
+for option in --arch-file --metadata; do
+	says "$option: no such file" "gguf-convert: ./nowhere: No such file" gguf-convert $option nowhere -o "$TMP/no.gguf" "$DATA/wiki-7m"
+done
+sed 's/TinyModel/LlamaForCausalLM/; s/arch: tiny/arch: zz/' "$TMP/tiny.yaml" >"$TMP/class.yaml"
+says "a file takes the classes that it lists" "config.json: n_layers: wants" gguf-convert --arch-file "$TMP/class.yaml" -o "$TMP/no.gguf" "$DATA/wiki-7m"
+
 says "a tensor without a place" "l.0.more" sh -c "
 	sed 's/,\"l.0.mask/,\"l.0.more/' '$TMP/m/model.safetensors' >'$TMP/x' && mkdir -p '$TMP/m2' && cp '$TMP/m/config.json' '$TMP/m/tokenizer.model' '$TMP/m2' &&
 	mv '$TMP/x' '$TMP/m2/model.safetensors' && gguf-convert --arch-file '$TMP/tiny.yaml' -o '$TMP/no.gguf' '$TMP/m2'"

@@ -90,10 +90,10 @@ mistake()
 sed '' "$SRC/model/arch/llama.yaml" >a.yaml
 ok "the description as a file" gguf-logits -q -m h.gguf --arch-file a.yaml -o logits ids
 line=$(grep -n 'kv_heads: n_kv' a.yaml | sed 's/:.*//')
-mistake "a misspelt key" "kv_head: is no key that belongs here (a.yaml, line $line, column 13)" 's/kv_heads: n_kv/kv_head: n_kv/'
+mistake "a misspelt key" "kv_head: is no key that belongs here (./a.yaml, line $line, column 13)" 's/kv_heads: n_kv/kv_head: n_kv/'
 mistake "a key of another part" "softcap: is no key that belongs here" 's/act: silu}/act: silu, softcap: 1}/'
 mistake "an unknown part" "outputs: is no key" 's/^  output:/  outputs:/'
-mistake "an error in an expression, by its place" "wants numbers (a.yaml, line $line, column 28)" "s/kv_heads: n_kv/kv_heads: n_kv + 'x'/"
+mistake "an error in an expression, by its place" "wants numbers (./a.yaml, line $line, column 28)" "s/kv_heads: n_kv/kv_heads: n_kv + 'x'/"
 mistake "an error in quotes" "end of text in expression" "s/kv_heads: n_kv/kv_heads: 'n_kv +'/"
 mistake "a name that needs itself" "names that need each other" 's/^    eps: .*/    eps: eps + 1/'
 mistake "a check without a message" "check: wants [expression, message]" 's/^    - \["(expert_count.*/    - [true]/'

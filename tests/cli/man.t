@@ -21,6 +21,11 @@ for prog in "$BIN"/gguf-*; do
 	ok "$name: --version" "$prog" --version
 done
 
+for yaml in "$SRC"/model/arch/*.yaml; do
+	arch=$(basename "$yaml" .yaml)
+	ok "architecture $arch is told in gguf-utils(7) and the README" sh -c "grep -qw '$arch' '$SRC/man/gguf-utils.7' && grep -qw '$arch' '$SRC/README.md'"
+done
+
 # The examples, in a folder that holds what gguf-utils(7) says.
 cd "$TMP" || exit 1
 cp -r "$DATA/wiki-7m" wiki-7m
@@ -29,7 +34,7 @@ head -c 20000 "$DATA/prose/evaluation.txt" >evaluation.txt
 ok "files for the examples: model" gguf-convert -o wiki-7m.gguf wiki-7m
 ok "files for the examples: matrix" gguf-imatrix -m wiki-7m.gguf -o im.gguf calibration.txt
 ok "files for the examples: quantized" gguf-quantize -i im.gguf -o wiki-7m-q4.gguf Q4_K_M wiki-7m.gguf
-for page in "$SRC"/man/*.1 "$SRC"/man/*.7; do
+for page in "$SRC"/man/*.[157]; do
 	sed -n 's/^\.Dl \$ //p' "$page" | sed 's/\\(aq/'"'"'/g; s/\\&//g; s/\\e/\\/g; s/\\-/-/g; s/^"\(.*\)"$/\1/; s/""/"/g' >"$TMP/.examples"
 	while IFS= read -r line; do
 		ok "$(basename "$page"): $line" sh -c "$line" </dev/null
