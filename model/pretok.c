@@ -21,10 +21,10 @@ enum { FIRST_ONLY = 1, ALWAYS = 2 };
 struct step {
 	enum kind kind;
 	int form;                       /* utf8proc options */
-	const char *text, *with;        /* borrowed from the pipeline */
+	const char *text, *with;        /* prepended; put in place; borrowed from the pipeline */
 	pcre2_code *re;
 	enum behavior behavior;
-	bool invert, left, right, remove_extra, escape, split;
+	bool invert, left, right, remove_extra, escape;
 	int prefix;                     /* 0, FIRST_ONLY, ALWAYS */
 };
 struct pretok {
@@ -48,7 +48,7 @@ static enum ggu_status compile(struct step *s, const char *pattern, bool literal
 	if (!s->re) {
 		char why[80] = "";
 		pcre2_get_error_message(code, (PCRE2_UCHAR *)why, sizeof why);
-		return ggu_fail(err, GGU_ERR_FORMAT, at, "pattern", "%s", why);
+		return ggu_fail(err, GGU_ERR_FORMAT, GGU_NO_OFFSET, "pattern", "%s, at byte %zu of it", why, (size_t)at);
 	}
 	pcre2_jit_compile(s->re, PCRE2_JIT_COMPLETE);
 	return GGU_OK;
@@ -59,7 +59,6 @@ static enum ggu_status pattern_of(struct step *s, const json_t *o, struct ggu_er
 	const json_t *p = json_object_get(o, "pattern");
 	const char *re = vocab_json_str(p, "Regex"), *text = vocab_json_str(p, "String");
 	if (!re && !text) return ggu_fail(err, GGU_ERR_FORMAT, GGU_NO_OFFSET, "pattern", "wants Regex or String");
-	s->text = text;
 	return compile(s, re ? re : text, !re, err);
 }
 
@@ -73,86 +72,108 @@ static enum behavior behavior_of(const char *name)
 /* JSON booleans whose absence means true */
 static bool unless_false(const json_t *o, const char *key) { return !json_is_false(json_object_get(o, key)); }
 
-static enum ggu_status read_norm(struct step *s, const json_t *o, const char *type, struct ggu_error *err)
+/* One more step of either list; NULL: there are too many, which is GGU_ERR_FORMAT. */
+static struct step *new_step(struct pretok *p, bool norm, enum kind kind, struct ggu_error *err)
 {
-	static const struct { const char *name; int form; } forms[] = {
-		{ "NFC", UTF8PROC_COMPOSE }, { "NFD", UTF8PROC_DECOMPOSE }, { "NFKC", UTF8PROC_COMPOSE | UTF8PROC_COMPAT }, { "NFKD", UTF8PROC_DECOMPOSE | UTF8PROC_COMPAT },
+	size_t *n = norm ? &p->n_norm : &p->n_pre;
+	struct step *s = (norm ? p->norm : p->pre) + *n;
+	if (*n == MAX_STEPS) {
+		ggu_fail(err, GGU_ERR_FORMAT, GGU_NO_OFFSET, norm ? "normalizer" : "pre_tokenizer", "more than %d steps", MAX_STEPS);
+		return NULL;
+	}
+	++*n;
+	*s = (struct step){ .kind = kind };
+	return s;
+}
+
+static enum ggu_status read_norm(struct pretok *p, const json_t *o, const char *type, struct ggu_error *err)
+{
+	static const struct { const char *name; enum kind kind; int form; } kinds[] = {
+		{ "NFC", NORM_FORM, UTF8PROC_COMPOSE }, { "NFKC", NORM_FORM, UTF8PROC_COMPOSE | UTF8PROC_COMPAT },
+		{ "NFD", NORM_FORM, UTF8PROC_DECOMPOSE }, { "NFKD", NORM_FORM, UTF8PROC_DECOMPOSE | UTF8PROC_COMPAT },
+		{ "Prepend", NORM_PREPEND, 0 }, { "Replace", NORM_REPLACE, 0 }, { "Lowercase", NORM_LOWER, 0 },
+		{ "Strip", NORM_STRIP, 0 }, { "SentencePiece", NORM_SPM, 0 },
 	};
-	for (int i = 0; i < 4; i++)
-		if (!strcmp(type, forms[i].name)) { s->kind = NORM_FORM; s->form = forms[i].form | UTF8PROC_STABLE; return GGU_OK; }
-	if (!strcmp(type, "Prepend")) { s->kind = NORM_PREPEND; s->text = vocab_json_str(o, "prepend"); return s->text ? GGU_OK : ggu_fail(err, GGU_ERR_FORMAT, GGU_NO_OFFSET, "normalizer.prepend", "is missing"); }
-	if (!strcmp(type, "Replace")) {
-		s->kind = NORM_REPLACE;
+	struct step *s;
+	size_t k = 0;
+	while (k < sizeof kinds/sizeof *kinds && strcmp(kinds[k].name, type)) k++;
+	if (k == sizeof kinds/sizeof *kinds) return ggu_fail(err, GGU_ERR_UNSUPPORTED, GGU_NO_OFFSET, "normalizer", "normalizer '%.40s' is not supported", type);
+	s = new_step(p, true, kinds[k].kind, err);
+	if (!s) return GGU_ERR_FORMAT;
+	switch (s->kind) {
+	case NORM_FORM: s->form = kinds[k].form | UTF8PROC_STABLE; break;
+	case NORM_PREPEND:
+		s->text = vocab_json_str(o, "prepend");
+		if (!s->text) return ggu_fail(err, GGU_ERR_FORMAT, GGU_NO_OFFSET, "normalizer.prepend", "is missing");
+		break;
+	case NORM_REPLACE:
 		s->with = vocab_json_str(o, "content");
 		if (!s->with) s->with = "";
 		return pattern_of(s, o, err);
-	}
-	if (!strcmp(type, "Lowercase")) { s->kind = NORM_LOWER; return GGU_OK; }
-	if (!strcmp(type, "Strip")) { s->kind = NORM_STRIP; s->left = unless_false(o, "strip_left"); s->right = unless_false(o, "strip_right"); return GGU_OK; }
-	if (!strcmp(type, "SentencePiece")) {
-		s->kind = NORM_SPM;
+	case NORM_STRIP:
+		s->left = unless_false(o, "strip_left");
+		s->right = unless_false(o, "strip_right");
+		break;
+	case NORM_SPM:
 		s->prefix = vocab_json_true(o, "add_dummy_prefix") ? ALWAYS : 0;
 		s->remove_extra = vocab_json_true(o, "remove_extra_whitespaces");
 		s->escape = unless_false(o, "escape_whitespaces");
-		return GGU_OK;
+		break;
+	default: break;
 	}
-	return ggu_fail(err, GGU_ERR_UNSUPPORTED, GGU_NO_OFFSET, "normalizer", "normalizer '%.40s' is not supported", type);
+	return GGU_OK;
 }
 
-static enum ggu_status read_pre(struct pretok *p, struct step *s, const json_t *o, const char *type, struct ggu_error *err)
+static enum ggu_status add_split(struct pretok *p, const char *pattern, bool literal, enum behavior behavior, struct ggu_error *err)
 {
-	static const struct { const char *name, *pattern; enum behavior behavior; bool invert; } named[] = {
-		{ "Whitespace", "\\w+|[^\\w\\s]+", REMOVED, true }, { "WhitespaceSplit", "\\s+", REMOVED, false },
-	};
-	s->kind = PRE_SPLIT;
-	for (size_t i = 0; i < sizeof named/sizeof *named; i++)
-		if (!strcmp(type, named[i].name)) { s->behavior = named[i].behavior; s->invert = named[i].invert; return compile(s, named[i].pattern, false, err); }
-	if (!strcmp(type, "Split")) {
-		s->behavior = behavior_of(vocab_json_str(o, "behavior"));
-		s->invert = vocab_json_true(o, "invert");
-		return pattern_of(s, o, err);
-	}
-	if (!strcmp(type, "Digits")) {
-		s->behavior = vocab_json_true(o, "individual_digits") ? ISOLATED : CONTIGUOUS;
-		return compile(s, "\\p{N}", false, err);
-	}
-	if (!strcmp(type, "Punctuation")) {
-		s->behavior = behavior_of(vocab_json_str(o, "behavior"));
-		return compile(s, "[\\p{P}$+<=>^`|~]", false, err);
-	}
-	if (!strcmp(type, "Metaspace")) {
-		const char *scheme = vocab_json_str(o, "prepend_scheme");
-		s->kind = PRE_MARK;
-		s->prefix = scheme ? (!strcmp(scheme, "always") ? ALWAYS : !strcmp(scheme, "first") ? FIRST_ONLY : 0) : unless_false(o, "add_prefix_space") ? ALWAYS : 0;
-		s->split = unless_false(o, "split");
-		return s->split ? compile(s, mark, true, err) : GGU_OK;
-	}
-	if (!strcmp(type, "ByteLevel")) {
-		if (vocab_json_true(o, "add_prefix_space")) {
-			s->kind = PRE_SPACE;
-			if (p->n_pre + 3 > MAX_STEPS) return ggu_fail(err, GGU_ERR_FORMAT, GGU_NO_OFFSET, "pre_tokenizer", "too many steps");
-			s = p->pre + p->n_pre++;
-			*s = (struct step){ .kind = PRE_SPLIT };
-		}
-		if (unless_false(o, "use_regex")) {
-			enum ggu_status st = compile(s, PRETOK_GPT2, false, err);
-			if (st) return st;
-			s->kind = PRE_SPLIT;
-			s->behavior = ISOLATED;
-			if (p->n_pre + 2 > MAX_STEPS) return ggu_fail(err, GGU_ERR_FORMAT, GGU_NO_OFFSET, "pre_tokenizer", "too many steps");
-			s = p->pre + p->n_pre++;
-			*s = (struct step){ .kind = PRE_BYTES };
-		}
-		s->kind = PRE_BYTES;
+	struct step *s = new_step(p, false, PRE_SPLIT, err);
+	if (!s) return GGU_ERR_FORMAT;
+	s->behavior = behavior;
+	return compile(s, pattern, literal, err);
+}
+
+static enum ggu_status add_metaspace(struct pretok *p, const json_t *o, struct ggu_error *err)
+{
+	const char *scheme = vocab_json_str(o, "prepend_scheme");
+	struct step *s = new_step(p, false, PRE_MARK, err);
+	if (!s) return GGU_ERR_FORMAT;
+	if (scheme) s->prefix = !strcmp(scheme, "always") ? ALWAYS : !strcmp(scheme, "first") ? FIRST_ONLY : 0;
+	else s->prefix = unless_false(o, "add_prefix_space") ? ALWAYS : 0;
+	return unless_false(o, "split") ? add_split(p, mark, true, MERGED_WITH_NEXT, err) : GGU_OK;
+}
+
+static enum ggu_status add_byte_level(struct pretok *p, const json_t *o, struct ggu_error *err)
+{
+	if (vocab_json_true(o, "add_prefix_space") && !new_step(p, false, PRE_SPACE, err)) return GGU_ERR_FORMAT;
+	if (unless_false(o, "use_regex")) TRY(add_split(p, PRETOK_GPT2, false, ISOLATED, err));
+	return new_step(p, false, PRE_BYTES, err) ? GGU_OK : GGU_ERR_FORMAT;
+}
+
+static enum ggu_status read_pre(struct pretok *p, const json_t *o, const char *type, struct ggu_error *err)
+{
+	enum behavior behavior = behavior_of(vocab_json_str(o, "behavior"));
+	struct step *s;
+	if (!strcmp(type, "Metaspace")) return add_metaspace(p, o, err);
+	if (!strcmp(type, "ByteLevel")) return add_byte_level(p, o, err);
+	if (!strcmp(type, "Digits")) return add_split(p, "\\p{N}", false, vocab_json_true(o, "individual_digits") ? ISOLATED : CONTIGUOUS, err);
+	if (!strcmp(type, "Punctuation")) return add_split(p, "[\\p{P}$+<=>^`|~]", false, behavior, err);
+	if (!strcmp(type, "WhitespaceSplit")) return add_split(p, "\\s+", false, REMOVED, err);
+	if (!strcmp(type, "Whitespace")) {
+		TRY(add_split(p, "\\w+|[^\\w\\s]+", false, REMOVED, err));
+		p->pre[p->n_pre - 1].invert = true;
 		return GGU_OK;
 	}
-	return ggu_fail(err, GGU_ERR_UNSUPPORTED, GGU_NO_OFFSET, "pre_tokenizer", "pre-tokenizer '%.40s' is not supported", type);
+	if (strcmp(type, "Split")) return ggu_fail(err, GGU_ERR_UNSUPPORTED, GGU_NO_OFFSET, "pre_tokenizer", "pre-tokenizer '%.40s' is not supported", type);
+	s = new_step(p, false, PRE_SPLIT, err);
+	if (!s) return GGU_ERR_FORMAT;
+	s->behavior = behavior;
+	s->invert = vocab_json_true(o, "invert");
+	return pattern_of(s, o, err);
 }
 
 static enum ggu_status read_tree(struct pretok *p, const json_t *o, bool norm, int depth, struct ggu_error *err)
 {
 	const char *type = vocab_json_str(o, "type"), *where = norm ? "normalizer" : "pre_tokenizer";
-	struct step *s;
 	if (!o || json_is_null(o)) return GGU_OK;
 	if (!type || depth > MAX_DEPTH) return ggu_fail(err, GGU_ERR_FORMAT, GGU_NO_OFFSET, where, "wants an object with a type, nested at most %d deep", MAX_DEPTH);
 	if (!strcmp(type, "Sequence")) {
@@ -161,9 +182,7 @@ static enum ggu_status read_tree(struct pretok *p, const json_t *o, bool norm, i
 		json_array_foreach(json_object_get(o, norm ? "normalizers" : "pretokenizers"), i, row) TRY(read_tree(p, row, norm, depth + 1, err));
 		return GGU_OK;
 	}
-	if ((norm ? p->n_norm : p->n_pre) + 1 > MAX_STEPS) return ggu_fail(err, GGU_ERR_FORMAT, GGU_NO_OFFSET, where, "more than %d steps", MAX_STEPS);
-	s = norm ? p->norm + p->n_norm++ : p->pre + p->n_pre++;
-	return norm ? read_norm(s, o, type, err) : read_pre(p, s, o, type, err);
+	return norm ? read_norm(p, o, type, err) : read_pre(p, o, type, err);
 }
 
 enum ggu_status pretok_new(struct pretok **out, const json_t *pipeline, struct ggu_error *err)
@@ -444,17 +463,7 @@ static enum ggu_status rewrite(struct walk *w, size_t step, const char *t, size_
 		if (prefix && *t != ' ' && !(n >= 3 && !memcmp(t, mark, 3))) put(&b, mark, 3);
 		for (size_t i = 0; i < n; i++) put(&b, t[i] == ' ' ? mark : t + i, t[i] == ' ' ? 3 : 1);
 	}
-	if (b.failed) st = no_memory(w->err);
-	else if (s->kind == PRE_MARK && s->split) {     /* a piece begins at each mark */
-		size_t from = 0;
-		st = GGU_OK;
-		for (size_t i = 1; i <= b.n && !st; i++)
-			if (i == b.n || !memcmp(b.p + i, mark, b.n - i < 3 ? 1 : 3)) {
-				if (i < b.n && b.n - i < 3) continue;
-				st = piece(w, step, b.p, from, i);
-				from = i;
-			}
-	} else st = piece(w, step, b.p, 0, b.n);
+	st = b.failed ? no_memory(w->err) : piece(w, step, b.p, 0, b.n);
 	free(b.p);
 	return st;
 }
