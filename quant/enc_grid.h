@@ -20,10 +20,12 @@
 #include "grids.h"
 
 enum grid_delta { DELTA_NONE, DELTA_LANE, DELTA_WORD };         /* IQ1: what shares the sign of delta */
-struct grid_word { vf cost; vi digits; };
+struct grid_word { vf cost; vi digits; };               /* the error, in units of scale^2, less that of zeros */
 struct grid {
 	int n, word, base;              /* elements of a sub-block, of a word; digits */
-	float level[2][8];              /* of a digit; [1]: with the other delta */
+	float level[8];                 /* of a digit; of base 3 the same again from level[4]: see grid_sums */
+	int line;                       /* digits 0 to this have evenly spaced levels */
+	float shift;                    /* IQ1: what the other delta adds to every level */
 	enum grid_delta delta;
 	int even;                       /* the signs of 8 weights have an even number of minuses */
 	float top, unit;                /* greatest l; D = d*unit */
@@ -39,7 +41,7 @@ struct grid_effort {
 	bool both;              /* IQ1: searches are for either delta, not just for the likely one */
 };
 enum { GRID_WORDS = 8 };
-/* Error less that of storing zeros, sums of w g g and w g x, the digits of each half word, the deltas. */
+/* Error less that of storing zeros, sums of w g g and w g x, the digits of each word, the deltas. */
 struct grid_lane { vf err, q2, qx; vi digits[GRID_WORDS], other[GRID_WORDS]; };
 
 /* The least of a first half and a second half that the book pairs it with, from the costs of their parts, the lower and the
@@ -64,11 +66,43 @@ GRID_SEARCH(iq2_s, RUNS_IQ2_S)
 GRID_SEARCH(iq3_xxs, RUNS_IQ3_XXS)
 GRID_SEARCH(iq3_s, RUNS_IQ3_S)
 
-/* The costs of the digits of one element, less that of digit 0, in units of scale^2: c[1..base - 1]. */
-static inline void grid_digits(const struct grid *a, const vf *level, vf u, vf w, vf *c)
+/* Of each word: the sums of w, of w |x| and of w x. */
+struct grid_words { _Alignas(64) float w[GRID_WORDS][LANES], abs[GRID_WORDS][LANES], x[GRID_WORDS][LANES]; };
+/* Weights that are not finite become 0, so that nothing that follows can be beyond a float's range. */
+static inline void grid_words(const struct grid *a, struct tile *t, struct grid_words *m)
 {
-	u = u + u;
-	for (int k = 1; k < a->base; k++) c[k] = w*(level[k] - level[0])*((level[k] + level[0]) - u);
+	for (int o = 0; o < LANES; o += VL)
+		for (int g = 0; g < a->n/a->word; g++) {
+			vf sw = vf_dup(0), sa = sw, sx = sw;
+			for (int e = a->word*g; e < a->word*(g + 1); e++) {
+				vf x = vf_load(&t->x[e][o]), w = vf_load(&t->w[e][o]), wx;
+				x = v_keep(v_lt(v_abs(x), vf_dup(4)), x);
+				vf_store(&t->x[e][o], x);
+				wx = w*x;
+				sw += w; sa += v_abs(wx); sx += wx;
+			}
+			vf_store(&m->w[g][o], sw); vf_store(&m->abs[g][o], sa); vf_store(&m->x[g][o], sx);
+		}
+}
+static inline vf grid_inverse(vf s) { return v_min(v_inverse(s), vf_dup(1e18f)); }
+/* The costs of the digits of element e, each less that of digit 0: the cost in the upper half of 32 bits, digits in the lower.
+ * unit: what a cost of 1 is, in 2^-16. Second differences of evenly spaced levels are constant. */
+static inline void grid_digits(const struct grid *a, vf shift, const struct tile *t, int o, int e, int i, vf inv, vf unit, vi *c)
+{
+	const int bits = a->base == 8 ? 3 : 2;
+	const float step = a->level[1] - a->level[0];
+	vf u = vf_load(&t->x[e][o])*inv - shift, w = vf_load(&t->w[e][o])*unit;
+	vi cost[8], rise, bend;
+	u += u;
+	c[0] = cost[0] = vi_dup(0);
+	for (int k = 1; k < a->base; k++) {
+		float far = a->level[k] - a->level[0];
+		if (k == 1 || k > a->line) cost[k] = v_int(w*far*(a->level[k] + a->level[0] - u));
+		else cost[k] = cost[k - 1] + rise;
+		if (k == 1) bend = v_int(w*(2*step*step)), rise = cost[1] + bend;
+		else rise += bend;
+		c[k] = vi_low(cost[k], k << bits*i);
+	}
 }
 /* The costs of the parts of half a word from the costs of its elements' digits: lower and upper. */
 static inline void grid_parts(const struct grid *a, const vi (*c)[8], vi (*cost)[9])
@@ -80,64 +114,43 @@ static inline void grid_parts(const struct grid *a, const vi (*c)[8], vi (*cost)
 	for (int h = 0; h < 2; h++)
 		for (int i = 0; i < 9; i++) cost[h][i] = c[2*h][i%3] + c[2*h + 1][i/3];
 }
-/* The best word for the elements from e. Its cost is a whole number in the upper half of 32 bits, 2^14 being more than
- * any word's; in the lower half is what digits it has, so that sums of costs carry them along and minima find them. */
-static inline void grid_word(const struct grid *a, vm other, const struct tile *t, int o, int e, vf inv, struct grid_word *r)
+/* The best word number g, inv being 1/scale. Costs of words are whole numbers in the upper half of 32 bits, 2^14 being more than
+ * any; in the lower half is what digits they have, so that sums of costs carry them along and minima find them. */
+static inline void grid_word(const struct grid *a, vm other, const struct tile *t, const struct grid_words *m, int o, int g, vf inv,
+	struct grid_word *r)
 {
-	vf level[8];
-	vf c[8][8], most = vf_dup(0), unit;
-	vi whole[8][8], first[2][9], second[2][9], got;
-	int bits = a->base == 8 ? 3 : 2;
-	for (int k = 0; k < a->base; k++)
-		level[k] = a->delta ? v_sel(other, vf_dup(a->level[1][k]), vf_dup(a->level[0][k])) : vf_dup(a->level[0][k]);
-	for (int i = 0; i < a->word; i++) {
-		vf top = vf_dup(0);
-		grid_digits(a, level, vf_load(&t->x[e + i][o])*inv, vf_load(&t->w[e + i][o]), c[i]);
-		for (int k = 1; k < a->base; k++) top = v_max(v_abs(c[i][k]), top);
-		most += top;
-	}
-	unit = v_inverse(most)*16000;
-	for (int i = 0; i < a->word; i++) {
-		whole[i][0] = vi_dup(0);
-		for (int k = 1; k < a->base; k++) {
-			vf v = c[i][k]*unit;            /* not finite: counts for nothing */
-			whole[i][k] = (vi)((vu)v_int(v_keep(v_lt(v_abs(v), vf_dup(16001)), v)) << 16) | k << bits*i;
-		}
-	}
-	grid_parts(a, (const vi (*)[8])whole, first);
-	grid_parts(a, (const vi (*)[8])whole + a->word/2, second);
+	const float *l = a->level, far = l[a->base - 1] - l[0], both = fabsf(l[a->base - 1] + l[0]) + 2*fabsf(a->shift);
+	vf W = vf_load(&m->w[g][o]), X = vf_load(&m->x[g][o])*inv, shift = vf_dup(0), most, unit, zero;
+	vi c[8][8], first[2][9], second[2][9], got;
+	if (a->delta) shift = v_keep(other, vf_dup(a->shift));
+	most = far*(both*W + 2*(vf_load(&m->abs[g][o])*inv));   /* no sum of |costs| is above this */
+	unit = v_inverse(most)*(16000*65536.0f);
+	for (int i = 0; i < a->word; i++) grid_digits(a, shift, t, o, a->word*g + i, i, inv, unit, c[i]);
+	grid_parts(a, (const vi (*)[8])c, first);
+	grid_parts(a, (const vi (*)[8])c + a->word/2, second);
 	got = a->best((const vi (*)[9])first, (const vi (*)[9])second);
+	zero = l[0] + shift;
 	r->digits = got & 0xffff;
-	r->cost = v_float(got >> 16)*most*(1.0f/16000);
+	r->cost = v_float(got >> 16)*(most*(1.0f/16000)) + zero*(zero*W - (X + X));
 }
 /* The digit of element i of a word. */
 static inline vi grid_digit(const struct grid *a, vi digits, int i)
 {
 	return a->base == 8 ? (digits >> i*3) & 7 : (digits >> i*2) & 3;
 }
-/* Costs are relative to all digits 0, of which the delta changes the level. */
-static inline vf grid_bias(const struct grid *a, const struct tile *t, int o, int e, vf inv)
-{
-	vf s = vf_dup(0);
-	for (int i = e; i < e + a->word; i++) {
-		vf u = vf_load(&t->x[i][o])*inv;
-		s += vf_load(&t->w[i][o])*(a->level[1][0] - a->level[0][0])*((a->level[1][0] + a->level[0][0]) - (u + u));
-	}
-	return s;
-}
 /* Without the book, each digit as it pleases, levels taken for evenly spaced: the sums, and which delta is the better one. */
 static inline void grid_free(const struct grid *a, const struct tile *t, int o, vf s, struct grid_lane *r)
 {
 	const int deltas = a->delta ? 2 : 1;
-	const float step = (a->level[0][a->base - 2] - a->level[0][0])/(float)(a->base - 2);
-	vf inv = v_inverse(s)*(1/step), zero = vf_dup(0), q2[2][GRID_WORDS], qx[2][GRID_WORDS], gain = zero;
+	const float step = (a->level[a->base - 2] - a->level[0])/(float)(a->base - 2);
+	vf inv = grid_inverse(s)*(1/step), zero = vf_dup(0), q2[2][GRID_WORDS], qx[2][GRID_WORDS], gain = zero;
 	int words = a->n/a->word;
 	for (int g = 0; g < words; g++) {
 		for (int d = 0; d < deltas; d++) q2[d][g] = qx[d][g] = zero;
 		for (int i = 0; i < a->word; i++) {
 			vf x = vf_load(&t->x[a->word*g + i][o]), w = vf_load(&t->w[a->word*g + i][o]), u = x*inv;
 			for (int d = 0; d < deltas; d++) {
-				float low = a->level[d][0];
+				float low = a->level[0] + (d ? a->shift : 0);
 				vf v = v_round(v_clamp(u - low/step, 0, (float)(a->base - 1)))*step + low, wv = w*v;
 				q2[d][g] += wv*v; qx[d][g] += wv*x;
 			}
@@ -156,40 +169,52 @@ static inline void grid_free(const struct grid *a, const struct tile *t, int o, 
 		r->q2 += q2[0][g]; r->qx += qx[0][g];
 	}
 }
-static inline void grid_try(const struct grid *a, bool both, const struct tile *t, int o, vf s, struct grid_lane *r)
+/* The best words for a scale, their errors' sum and, if `both`, the delta by which that is less. */
+static inline void grid_try(const struct grid *a, bool both, const struct tile *t, const struct grid_words *m, int o, vf s,
+	struct grid_lane *r)
 {
-	vf inv = v_inverse(s), q2 = vf_dup(0), qx = q2, total = q2;
+	vf inv = grid_inverse(s), err = vf_dup(0), total = err;
 	struct grid_word w[2][GRID_WORDS];
-	vm none = v_lt(inv, inv), all = vi_lt(vi_dup(0), vi_dup(1));
+	vm all = vi_lt(vi_dup(0), vi_dup(1));
 	int words = a->n/a->word;
 	for (int g = 0; g < words; g++) r->other[g] = vi_dup(0);
 	if (a->delta && !both) grid_free(a, t, o, s, r);
 	for (int g = 0; g < words; g++) {
-		grid_word(a, vi_lt(vi_dup(0), r->other[g]), t, o, a->word*g, inv, &w[0][g]);
+		grid_word(a, vi_lt(vi_dup(0), r->other[g]), t, m, o, g, inv, &w[0][g]);
 		if (!a->delta || !both) continue;
-		grid_word(a, all, t, o, a->word*g, inv, &w[1][g]);
-		w[1][g].cost += grid_bias(a, t, o, a->word*g, inv);
+		grid_word(a, all, t, m, o, g, inv, &w[1][g]);
 		if (a->delta == DELTA_WORD) total = vf_dup(0);
 		total += w[1][g].cost - w[0][g].cost;
 		r->other[g] = vi_one(v_lt(total, vf_dup(0)));
 	}
 	for (int g = 0; g < words; g++) {
-		vm ok = none;
+		vf cost = w[0][g].cost;
 		r->digits[g] = w[0][g].digits;
-		if (a->delta) {
-			if (both && a->delta == DELTA_LANE) r->other[g] = r->other[words - 1];
+		if (a->delta && both) {
+			vm ok;
+			if (a->delta == DELTA_LANE) r->other[g] = r->other[words - 1];
 			ok = vi_lt(vi_dup(0), r->other[g]);
-			if (both) r->digits[g] = vi_sel(ok, w[1][g].digits, r->digits[g]);
+			r->digits[g] = vi_sel(ok, w[1][g].digits, r->digits[g]);
+			cost = v_sel(ok, w[1][g].cost, cost);
 		}
-		for (int i = 0; i < a->word; i++) {
-			vi digit = grid_digit(a, r->digits[g], i);
-			vf v = v_lut8(a->level[0], digit), wv;
-			if (a->delta) v = v_sel(ok, v_lut8(a->level[1], digit), v);
-			wv = vf_load(&t->w[a->word*g + i][o])*v;
-			q2 += wv*v; qx += wv*vf_load(&t->x[a->word*g + i][o]);
-		}
+		err += cost;
 	}
-	r->err = s*(s*q2 - qx - qx); r->q2 = q2; r->qx = qx;
+	r->err = err*s*s;
+}
+/* The sums for the words found. The digits above an element's own need no mask: v_lut8 looks at three bits, and a table of two
+ * bits repeats itself. */
+static inline void grid_sums(const struct grid *a, const struct tile *t, int o, struct grid_lane *r)
+{
+	vf q2 = vf_dup(0), qx = q2, shift = q2;
+	for (int e = 0; e < a->n; e++) {
+		int g = e/a->word, i = e%a->word;
+		vf v = v_lut8(a->level, r->digits[g] >> i*(a->base == 8 ? 3 : 2)), wv;
+		if (a->delta && !i) shift = v_keep(vi_lt(vi_dup(0), r->other[g]), vf_dup(a->shift));
+		if (a->delta) v += shift;
+		wv = vf_load(&t->w[e][o])*v;
+		q2 += wv*v; qx += wv*vf_load(&t->x[e][o]);
+	}
+	r->q2 = q2; r->qx = qx;
 }
 
 /* x becomes |x|; of an odd group, if it must be even, the victim becomes negative. sign: a byte for each. */
@@ -222,7 +247,7 @@ static inline void grid_victims(const struct grid *a, struct tile *t, uint8_t si
 			int was = -1, at = -1;
 			float least = INFINITY;
 			for (int e = g; e < g + 8; e++) {
-				float c = fabsf(t->x[e][l])*t->w[e][l]*a->level[0][t->q[e][l]];
+				float c = fabsf(t->x[e][l])*t->w[e][l]*a->level[t->q[e][l]];
 				if (t->x[e][l] < 0) was = e;
 				if (c < least) least = c, at = e;
 			}
@@ -255,31 +280,35 @@ static inline float grid_ladder(const struct grid *a, const float *v, const floa
 
 struct grid_lanes { _Alignas(64) float d[LANES], l[LANES], q2[LANES], qx[LANES], err[LANES]; uint8_t q[32][LANES]; };
 /* The best of the l within reach; its digits (and delta, in bit 6) to g->q. */
-static inline void grid_walk(const struct grid *a, const struct grid_effort *f, int reach, const struct tile *t, int o, struct grid_lanes *g)
+static inline void grid_walk(const struct grid *a, const struct grid_effort *f, int reach, const struct tile *t,
+	const struct grid_words *m, int o, struct grid_lanes *g)
 {
-	vf D = vf_load(g->d + o), L = vf_load(g->l + o), bl = L;
-	struct grid_lane r, b = { 0 };
+	vf D = vf_load(g->d + o), L = vf_load(g->l + o), bl = L, s;
+	struct grid_lane r, b;
 	int words = a->n/a->word;
 	memset(&b, 0, sizeof b);
 	b.err = vf_dup(INFINITY);
 	for (int i = -reach; i <= reach; i++) {
 		vf k = v_clamp(L + (float)i, 0, a->top);
 		vm ok;
-		grid_try(a, f->both, t, o, D*(k + k + 1), &r);
+		grid_try(a, f->both, t, m, o, D*(k + k + 1), &r);
 		ok = v_lt(r.err, b.err);
 		b.err = v_sel(ok, r.err, b.err); bl = v_sel(ok, k, bl);
-		b.q2 = v_sel(ok, r.q2, b.q2); b.qx = v_sel(ok, r.qx, b.qx);
 		for (int w = 0; w < words; w++) {
 			b.digits[w] = vi_sel(ok, r.digits[w], b.digits[w]);
 			b.other[w] = vi_sel(ok, r.other[w], b.other[w]);
 		}
 	}
-	vf_store(g->l + o, bl); vf_store(g->err + o, b.err); vf_store(g->q2 + o, b.q2); vf_store(g->qx + o, b.qx);
+	grid_sums(a, t, o, &b);
+	s = D*(bl + bl + 1);
+	vf_store(g->l + o, bl); vf_store(g->err + o, s*(s*b.q2 - b.qx - b.qx));
+	vf_store(g->q2 + o, b.q2); vf_store(g->qx + o, b.qx);
 	for (int e = 0; e < a->n; e++)
 		put_codes(&g->q[e][o], v_float(grid_digit(a, b.digits[e/a->word], e%a->word) | b.other[e/a->word] << 6));
 }
 /* First scales of each lane; their curvature */
-static inline void grid_start(const struct grid *a, const struct grid_effort *f, const struct tile *t, int o, float *s, float *c)
+static inline void grid_start(const struct grid *a, const struct grid_effort *f, const struct tile *t, const struct grid_words *m,
+	int o, float *s, float *c)
 {
 	vf top = vf_dup(0), bs = top, bc = top, bg = vf_dup(-1);
 	struct grid_lane r;
@@ -290,7 +319,10 @@ static inline void grid_start(const struct grid *a, const struct grid_effort *f,
 			vf g;
 			vm ok;
 			if (f->free) grid_free(a, t, o, v, &r);
-			else grid_try(a, f->both, t, o, v, &r);
+			else {
+				grid_try(a, f->both, t, m, o, v, &r);
+				grid_sums(a, t, o, &r);
+			}
 			v = v_ratio(v_max(r.qx, vf_dup(0)), r.q2);
 			g = v*r.qx;
 			ok = v_gt(g, bg);
@@ -307,10 +339,12 @@ static inline void grid_tile(const struct grid *a, const struct grid_effort *f, 
 	float best[LANES];
 	uint8_t sign[32][LANES];
 	struct grid_lanes v;
+	struct grid_words m;
 	memset(sign, 0, sizeof sign);
 	memset(t->q, 0, sizeof t->q);
 	if (!a->delta) grid_signs(a, t, sign);
-	for (int o = 0; o < LANES; o += VL) grid_start(a, f, t, o, s, cs);
+	grid_words(a, t, &m);
+	for (int o = 0; o < LANES; o += VL) grid_start(a, f, t, &m, o, s, cs);
 	for (int g = 0; g < LANES; g += per) {
 		float d = grid_ladder(a, s + g, cs + g, per, t->scale[g/per]/a->unit);
 		best[g/per] = INFINITY;
@@ -321,7 +355,7 @@ static inline void grid_tile(const struct grid *a, const struct grid_effort *f, 
 		}
 	}
 	for (int it = 0; it < f->walks; it++) {
-		for (int o = 0; o < LANES; o += VL) grid_walk(a, f, it ? f->again : f->reach, t, o, &v);
+		for (int o = 0; o < LANES; o += VL) grid_walk(a, f, it ? f->again : f->reach, t, &m, o, &v);
 		for (int g = 0; g < LANES; g += per) {
 			float A = 0, P = 0, E = 0, scale = t->scale[g/per];
 			for (int j = g; j < g + per; j++) {

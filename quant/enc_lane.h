@@ -49,7 +49,8 @@ static inline vi vi_one(vm m) { return (vi)_mm512_maskz_set1_epi32(m, 1); }
 static inline vf v_min(vf a, vf b) { return (vf)_mm512_min_ps((__m512)a, (__m512)b); }
 static inline vf v_max(vf a, vf b) { return (vf)_mm512_max_ps((__m512)a, (__m512)b); }
 static inline vf v_round(vf a) { return (vf)_mm512_roundscale_ps((__m512)a, 8); }
-static inline vf v_lut8(const float *t, vi i) { return (vf)_mm512_permutexvar_ps((__m512i)i, _mm512_castps256_ps512(_mm256_loadu_ps(t))); }
+static inline vf v_lut8(const float *t, vi i) { return (vf)_mm512_permutexvar_ps((__m512i)i, _mm512_broadcast_f32x8(_mm256_loadu_ps(t))); }
+static inline vi vi_low(vi a, int32_t low) { return (vi)_mm512_ternarylogic_epi32((__m512i)a, _mm512_set1_epi32(-65536), _mm512_set1_epi32(low), 0xea); }
 #else
 typedef vi vm;
 static inline vm v_lt(vf a, vf b) { return a < b; }
@@ -67,6 +68,7 @@ static inline vi vi_min(vi a, vi b) { return (vi)_mm256_min_epi32((__m256i)a, (_
 static inline vi vi_max(vi a, vi b) { return (vi)_mm256_max_epi32((__m256i)a, (__m256i)b); }
 static inline vf v_round(vf a) { return (vf)_mm256_round_ps((__m256)a, 8); }
 static inline vf v_lut8(const float *t, vi i) { return (vf)_mm256_permutevar8x32_ps(_mm256_loadu_ps(t), (__m256i)i); }
+static inline vi vi_low(vi a, int32_t low) { return (vi)_mm256_blend_epi16((__m256i)a, _mm256_set1_epi32(low), 0x55); }
 #else
 static inline vf v_sel(vm m, vf a, vf b) { return (vf)(((vi)a & m) | ((vi)b & ~m)); }
 static inline vf v_min(vf a, vf b) { return v_sel(a < b, a, b); }
@@ -76,7 +78,9 @@ static inline vi vi_max(vi a, vi b) { vi m = a > b; return (a & m) | (b & ~m); }
 /* Nearest integer, ties to even, for |a| < 2^22: the sum has no room for a fraction. The
  * instructions above agree but for the sign of zero, which no sum and no code can see. */
 static inline vf v_round(vf a) { return (a + 12582912.0f) - 12582912.0f; }
-/* t[i], i in 0..7 */
+/* The upper half of 32 bits as it is, the lower half low, 0 to 65535 */
+static inline vi vi_low(vi a, int32_t low) { return (a & -65536) | low; }
+/* t[i & 7] */
 static inline vf v_lut8(const float *t, vi i) { vf r = { 0 }; for (int k = 0; k < VL; k++) r[k] = t[i[k] & 7]; return r; }
 #endif
 #endif

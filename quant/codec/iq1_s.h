@@ -26,7 +26,7 @@ static inline void iq1_s_unpack(const struct iq1_s *b, struct codes256 *c)
 #endif
 #ifdef QUANT_ENCODER
 
-static const struct grid iq1_s = { .n = 32, .word = 8, .base = 3, .level = { { -7, 1, 9 }, { -9, -1, 7 } }, .delta = DELTA_LANE,
+static const struct grid iq1_s = { .n = 32, .word = 8, .base = 3, .level = { -7, 1, 9, 0, -7, 1, 9 }, .line = 2, .shift = -2, .delta = DELTA_LANE,
 	.top = 7, .unit = 0.125f, .best = grid_best_iq1, .lift = 0.85f, .bias = 1.01f };
 /* of iq1_m too */
 static const struct grid_effort iq1_effort[] = {

@@ -20,7 +20,7 @@ static inline void iq2_s_unpack(const struct iq2_s *b, struct codes256 *c)
 #endif
 #ifdef QUANT_ENCODER
 
-static const struct grid iq2_s = { .n = 16, .word = 8, .base = 3, .level = { { 8, 25, 43 } },
+static const struct grid iq2_s = { .n = 16, .word = 8, .base = 3, .level = { 8, 25, 43, 0, 8, 25, 43 }, .line = 1,
 	.top = 15, .unit = 0.125f, .best = grid_best_iq2_s, .lift = 0.87f, .bias = 1.03f };
 static inline void pack_iq2_s(struct iq2_s *o, const struct tile *t, const struct fitted *f, int h)
 {

@@ -20,7 +20,7 @@ static inline void iq2_xs_unpack(const struct iq2_xs *b, struct codes256 *c)
 #endif
 #ifdef QUANT_ENCODER
 
-static const struct grid iq2_xs = { .n = 16, .word = 8, .base = 3, .level = { { 8, 25, 43 } }, .even = 1,
+static const struct grid iq2_xs = { .n = 16, .word = 8, .base = 3, .level = { 8, 25, 43, 0, 8, 25, 43 }, .line = 1, .even = 1,
 	.top = 15, .unit = 0.125f, .best = grid_best_iq2_xs, .lift = 0.72f, .bias = 1.03f };
 /* of iq2_s too */
 static const struct grid_effort iq2_half_effort[] = {
