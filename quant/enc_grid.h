@@ -224,7 +224,7 @@ static inline void grid_signs(const struct grid *a, struct tile *t, uint8_t sign
 		for (int g = 0; g < a->n; g += 8) {
 			vi odd = vi_dup(0), at = odd;
 			vf least = vf_dup(INFINITY), zero = vf_dup(0);
-			for (int e = g; e < g + 8; e++) {
+			for (int e = g; a->even && e < g + 8; e++) {
 				vf x = vf_load(&t->x[e][o]), c = v_abs(x)*vf_load(&t->w[e][o]);
 				vm ok = v_lt(c, least);
 				odd ^= vi_one(v_lt(x, zero));
@@ -233,27 +233,29 @@ static inline void grid_signs(const struct grid *a, struct tile *t, uint8_t sign
 			}
 			for (int e = g; e < g + 8; e++) {
 				vf x = vf_load(&t->x[e][o]), m = v_abs(x);
-				vi flip = odd & (vi)(at == vi_dup(e)) & vi_dup(a->even);
-				vf_store(&t->x[e][o], v_sel(vi_lt(vi_dup(0), flip), zero - m, m));
-				put_codes(&sign[e][o], v_float(vi_one(v_lt(x, zero)) ^ flip));
+				vi flip = odd & (vi)(at == vi_dup(e));
+				vf_store(&t->x[e][o], a->even ? v_sel(vi_lt(vi_dup(0), flip), zero - m, m) : m);
+				put_bytes(&sign[e][o], vi_one(v_lt(x, zero)) ^ flip);
 			}
 		}
 }
 /* With the words known: of each odd group the element whose wrong sign costs least. */
-static inline void grid_victims(const struct grid *a, struct tile *t, uint8_t sign[32][LANES])
+static inline void grid_victims(const struct grid *a, const struct tile *t, uint8_t sign[32][LANES])
 {
-	for (int l = 0; l < LANES; l++)
+	for (int o = 0; o < LANES; o += VL)
 		for (int g = 0; g < a->n; g += 8) {
-			int was = -1, at = -1;
-			float least = INFINITY;
-			for (int e = g; e < g + 8; e++) {
-				float c = fabsf(t->x[e][l])*t->w[e][l]*a->level[t->q[e][l]];
-				if (t->x[e][l] < 0) was = e;
-				if (c < least) least = c, at = e;
+			vi odd = vi_dup(0), at = odd, was[8];
+			vf least = vf_dup(INFINITY);
+			for (int i = 0; i < 8; i++) {
+				vf x = vf_load(&t->x[g + i][o]), c = v_abs(x)*vf_load(&t->w[g + i][o])*v_lut8(a->level, get_bytes(&t->q[g + i][o]));
+				vm ok = v_lt(c, least);
+				was[i] = vi_one(v_lt(x, vf_dup(0)));
+				odd |= was[i];
+				least = v_min(c, least);
+				at = vi_sel(ok, vi_dup(i), at);
 			}
-			if (was < 0 || at < 0) continue;
-			sign[was][l] ^= 1;
-			sign[at][l] ^= 1;
+			for (int i = 0; i < 8; i++)
+				put_bytes(&sign[g + i][o], get_bytes(&sign[g + i][o]) ^ was[i] ^ (odd & (vi)(at == vi_dup(i))));
 		}
 }
 
@@ -304,7 +306,7 @@ static inline void grid_walk(const struct grid *a, const struct grid_effort *f, 
 	vf_store(g->l + o, bl); vf_store(g->err + o, s*(s*b.q2 - b.qx - b.qx));
 	vf_store(g->q2 + o, b.q2); vf_store(g->qx + o, b.qx);
 	for (int e = 0; e < a->n; e++)
-		put_codes(&g->q[e][o], v_float(grid_digit(a, b.digits[e/a->word], e%a->word) | b.other[e/a->word] << 6));
+		put_bytes(&g->q[e][o], grid_digit(a, b.digits[e/a->word], e%a->word) | b.other[e/a->word] << 6);
 }
 /* First scales of each lane; their curvature */
 static inline void grid_start(const struct grid *a, const struct grid_effort *f, const struct tile *t, const struct grid_words *m,
@@ -369,33 +371,42 @@ static inline void grid_tile(const struct grid *a, const struct grid_effort *f, 
 			}
 			if (!(E < best[g/per])) continue;
 			best[g/per] = E; out->d[g/per] = v.d[g]*scale/a->unit;
-			for (int j = g; j < g + per; j++) {
-				out->ls[j] = v.l[j];
-				for (int e = 0; e < a->n; e++) t->q[e][j] = v.q[e][j];
-			}
+			for (int j = g; j < g + per; j++) out->ls[j] = v.l[j];
+			for (int e = 0; e < a->n; e++) memcpy(&t->q[e][g], &v.q[e][g], (size_t)per);
 		}
 	}
 	for (int g = 0; g < LANES; g += per) out->d[g/per] *= tile_lift(t, a->n, g, per, -best[g/per], a->lift);
 	if (a->even) grid_victims(a, t, sign);
 	for (int e = 0; e < a->n; e++)
 		for (int l = 0; l < LANES; l++) t->q[e][l] |= (uint8_t)(sign[e][l] << 7);
+	tile_codes(t, a->n);
 }
 
-/* For packing: the number of the word whose `word` digits start at element e of lane l, and the signs of n weights. */
+/* For packing: the number of the word whose digits start at element e of lane l. A product of its bytes has in one byte the
+ * sum of the digits of a half times the powers of the base. */
 static inline unsigned grid_number(const struct grid *a, const struct grid_rank *rank, const struct tile *t, int e, int l)
 {
-	unsigned half[2] = { 0, 0 }, n;
+	const uint8_t *p = t->code[l] + e;
+	uint32_t u[2] = { 0, 0 };
+	unsigned first, n;
 	const struct grid_rank *r;
-	for (int i = a->word - 1; i >= 0; i--) half[i >= a->word/2] = half[i >= a->word/2]*(unsigned)a->base + (t->q[e + i][l] & 7);
-	r = rank + half[1];
-	n = r->base + (unsigned)__builtin_popcountll(r->has[0] & (half[0] < 64 ? ((uint64_t)1 << half[0]) - 1 : UINT64_MAX));
-	return half[0] > 64 ? n + (unsigned)__builtin_popcountll(r->has[1] & (((uint64_t)1 << (half[0] - 64)) - 1)) : n;
+	memcpy(u, p, (size_t)a->word);
+	if (a->base == 8) {
+		u[0] = (u[0] & 0x07070707)*0x0108;
+		first = u[0] >> 8 & 255; r = rank + (u[0] >> 24);
+	} else {
+		first = (u[0] & 0x03030303)*0x0103091b >> 24;
+		r = rank + ((u[1] & 0x03030303)*0x0103091b >> 24);
+	}
+	n = r->base + (unsigned)__builtin_popcountll(r->has[0] & (first < 64 ? ((uint64_t)1 << first) - 1 : UINT64_MAX));
+	return first > 64 ? n + (unsigned)__builtin_popcountll(r->has[1] & (((uint64_t)1 << (first - 64)) - 1)) : n;
 }
+/* The signs of n weights from there, the first lowest; n is at most 8 */
 static inline uint32_t grid_sign_bits(const struct tile *t, int e, int l, int n)
 {
-	uint32_t s = 0;
-	for (int i = 0; i < n; i++) s |= (uint32_t)(t->q[e + i][l] >> 7) << i;
-	return s;
+	uint64_t u;
+	memcpy(&u, t->code[l] + e, sizeof u);
+	return (uint32_t)((u >> 7 & 0x0101010101010101)*0x0102040810204080 >> 56) & ((1u << n) - 1);
 }
 /* As ENCODER (enc_tile.h), for a book with the effort table name_effort. Importances are doubted less: that
  * makes no difference to a model that can be told from chance, and a quarter of a percent to the error. */

@@ -111,15 +111,23 @@ static inline float v_greatest(vf a)
 #endif
 }
 
-/* VL codes, 0 to 255, as bytes */
-static inline void put_codes(uint8_t *dst, vf q)
+/* VL whole numbers, 0 to 255, as bytes */
+static inline void put_bytes(uint8_t *dst, vi q)
 {
 #if defined LANE_AVX512
-	_mm_storeu_si128((__m128i *)(void *)dst, _mm512_cvtepi32_epi8((__m512i)v_int(q)));
+	_mm_storeu_si128((__m128i *)(void *)dst, _mm512_cvtepi32_epi8((__m512i)q));
 #else
 	typedef uint8_t vb __attribute__((vector_size(VL)));
-	vb c = __builtin_convertvector(v_int(q), vb);
+	vb c = __builtin_convertvector(q, vb);
 	memcpy(dst, &c, sizeof c);
 #endif
 }
+static inline vi get_bytes(const uint8_t *src)
+{
+	typedef uint8_t vb __attribute__((vector_size(VL)));
+	vb c;
+	memcpy(&c, src, sizeof c);
+	return __builtin_convertvector(c, vi);
+}
+static inline void put_codes(uint8_t *dst, vf q) { put_bytes(dst, v_int(q)); }
 #endif

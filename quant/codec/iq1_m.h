@@ -40,7 +40,7 @@ static inline void pack_iq1_m(struct iq1_m *o, const struct tile *t, const struc
 	for (int k = 0; k < 32; k++) {
 		unsigned n = grid_number(&iq1_m, rank_iq1, t, k%2*8, k/2);
 		o->qs[k] = (uint8_t)n;
-		o->qh[k/2] |= (uint8_t)((n >> 8 | (t->q[k%2*8][k/2] >> 6 & 1u) << 3) << k%2*4);
+		o->qh[k/2] |= (uint8_t)((n >> 8 | (t->code[k/2][k%2*8] >> 6 & 1u) << 3) << k%2*4);
 	}
 }
 ENCODER_GRID(iq1_m, 16, 16, iq1_effort)

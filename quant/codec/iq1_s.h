@@ -45,7 +45,7 @@ static inline void pack_iq1_s(struct iq1_s *o, const struct tile *t, const struc
 	o->d = f16_scale(f->d[h]);
 	for (int j = 0; j < 8; j++) {
 		int l = 8*h + j;
-		unsigned tail = (unsigned)f->ls[l] << 12 | (unsigned)(t->q[0][l] >> 6 & 1) << 15;
+		unsigned tail = (unsigned)f->ls[l] << 12 | (unsigned)(t->code[l][0] >> 6 & 1) << 15;
 		for (int k = 0; k < 4; k++) {
 			unsigned n = grid_number(&iq1_s, rank_iq1, t, 8*k, l);
 			o->qs[4*j + k] = (uint8_t)n;
