@@ -262,7 +262,7 @@ static inline void grid_victims(const struct grid *a, const struct tile *t, uint
 /* D of a ladder, for scales D*(2l + 1), as in enc_affine.h */
 static inline float grid_ladder(const struct grid *a, const float *v, const float *c, int n, float scale)
 {
-	enum { RUNGS = 64 };
+	enum { RUNGS = 32 };
 	_Alignas(64) float rung[RUNGS], err[RUNGS];
 	float hi = 0;
 	int best = 0;
@@ -271,10 +271,10 @@ static inline float grid_ladder(const struct grid *a, const float *v, const floa
 	for (int k = 0; k < RUNGS; k += VL) {
 		vf d = v_f16(hi/vf_load(rung + k), scale), inv = v_inverse(d)*0.5f, s = vf_dup(0);
 		for (int j = 0; j < n; j++) {
-			vf l = v_round(v_clamp(v[j]*inv - 0.5f, 0, a->top)), r = d*(l + l + 1) - v[j];
+			vf l = v[j]*inv - 0.5f, r = v_round(v_clamp(l, 0, a->top)) - l;
 			s += c[j]*r*r;
 		}
-		vf_store(rung + k, d); vf_store(err + k, s);
+		vf_store(rung + k, d); vf_store(err + k, v_sel(v_gt(d, vf_dup(0)), s*d*d, vf_dup(INFINITY)));
 	}
 	for (int k = 1; k < RUNGS; k++) if (err[k] < err[best]) best = k;
 	return rung[best];

@@ -25,7 +25,7 @@ static inline void iq1_m_unpack(const struct iq1_m *b, struct codes256 *c)
 #ifdef QUANT_ENCODER
 
 static const struct grid iq1_m = { .n = 16, .word = 8, .base = 3, .level = { -7, 1, 9, 0, -7, 1, 9 }, .line = 2, .shift = -2, .delta = DELTA_WORD,
-	.top = 7, .unit = 0.125f, .best = grid_best_iq1, .lift = 0.65f, .bias = 1.01f };
+	.top = 7, .unit = 0.125f, .best = grid_best_iq1, .lift = 0.67f, .bias = 1.01f };
 static inline void pack_iq1_m(struct iq1_m *o, const struct tile *t, const struct fitted *f, int h)
 {
 	unsigned d = f16_scale(f->d[0]);
