@@ -15,20 +15,25 @@ static enum ggu_status bad(struct ggu_error *err, const char *file, const char *
 }
 static enum ggu_status no_memory(struct ggu_error *err) { return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory"); }
 
+/* Ids by text, rows of added tokens, and where they stand, for messages. */
+struct tables { const json_t *vocab, *added; const char *vocab_file, *vocab_where, *added_file; };
+
 /* Size of a vocabulary: what config.json says, at least every id that occurs. */
-static enum ggu_status n_tokens(const json_t *vocab, const json_t *added, const struct vocab_hints *h, size_t *n, struct ggu_error *err)
+static enum ggu_status n_tokens(const struct tables *t, const struct vocab_hints *h, size_t *n, struct ggu_error *err)
 {
+	static const char out_of_range[] = "an id is no number from 0 to 4194303";
+	_Static_assert(VOCAB_MOST == 4194304, "as the message says");
 	int64_t most = -1;
 	const char *key;
 	json_t *id, *row;
 	size_t i;
-	json_object_foreach((json_t *)vocab, key, id) {
-		if (!json_is_integer(id) || json_integer_value(id) < 0 || json_integer_value(id) >= VOCAB_MOST) return bad(err, "tokenizer.json", "model.vocab", "an id is no number from 0 to 4194303");
+	json_object_foreach((json_t *)t->vocab, key, id) {
+		if (!json_is_integer(id) || json_integer_value(id) < 0 || json_integer_value(id) >= VOCAB_MOST) return bad(err, t->vocab_file, t->vocab_where, out_of_range);
 		most = json_integer_value(id) > most ? json_integer_value(id) : most;
 	}
-	json_array_foreach(added, i, row) {
+	json_array_foreach(t->added, i, row) {
 		int64_t a = json_integer_value(json_object_get(row, "id"));
-		if (a < 0 || a >= VOCAB_MOST) return bad(err, "tokenizer.json", "added_tokens", "an id is no number from 0 to 4194303");
+		if (a < 0 || a >= VOCAB_MOST) return bad(err, t->added_file, "added_tokens", out_of_range);
 		most = a > most ? a : most;
 	}
 	*n = (size_t)(most + 1);
@@ -36,22 +41,22 @@ static enum ggu_status n_tokens(const json_t *vocab, const json_t *added, const 
 	return GGU_OK;
 }
 
-static enum ggu_status fill(struct vocab *v, const json_t *vocab, const json_t *added, struct ggu_error *err)
+static enum ggu_status fill(struct vocab *v, const struct tables *t, struct ggu_error *err)
 {
 	const char *key;
 	size_t len, i;
 	json_t *id, *row;
-	json_object_keylen_foreach((json_t *)vocab, key, len, id) {
+	json_object_keylen_foreach((json_t *)t->vocab, key, len, id) {
 		size_t k = (size_t)json_integer_value(id);
 		v->tokens[k] = vocab_copy(v, key, len);
 		if (!v->tokens[k].p) return no_memory(err);
 		v->types[k] = VOCAB_NORMAL;
 	}
-	json_array_foreach(added, i, row) {
+	json_array_foreach(t->added, i, row) {
 		const json_t *text = json_object_get(row, "content");
 		size_t k = (size_t)json_integer_value(json_object_get(row, "id"));
 		bool special = vocab_json_true(row, "special") || (json_is_string(text) && vocab_looks_special(json_string_value(text), json_string_length(text)));
-		if (!json_is_string(text)) return bad(err, "tokenizer.json", "added_tokens", "a token has no content");
+		if (!json_is_string(text)) return bad(err, t->added_file, "added_tokens", "a token has no content");
 		v->tokens[k] = vocab_copy(v, json_string_value(text), json_string_length(text));
 		if (!v->tokens[k].p) return no_memory(err);
 		v->types[k] = special ? VOCAB_CONTROL : VOCAB_USER_DEFINED;
@@ -115,18 +120,19 @@ static void take_pipeline(struct vocab *v, const json_t *t)
 
 enum ggu_status vocab_load_json(struct vocab *v, const struct vocab_files *f, struct ggu_error *err)
 {
-	const json_t *model = json_object_get(f->tokenizer, "model"), *vocab = json_object_get(model, "vocab"), *added = json_object_get(f->tokenizer, "added_tokens");
+	const json_t *model = json_object_get(f->tokenizer, "model");
+	const struct tables tables = { json_object_get(model, "vocab"), json_object_get(f->tokenizer, "added_tokens"), "tokenizer.json", "model.vocab", "tokenizer.json" };
 	bool llama = !strcmp(v->model, "llama"), filled = v->n > 0;
 	size_t n;
 	for (size_t i = 0; i < 2; i++) {        /* CLIP's BPE marks where words begin or end; ours does not */
 		const char *mark = vocab_json_str(model, i ? "end_of_word_suffix" : "continuing_subword_prefix");
 		if (mark && *mark) return file_fail(err, GGU_ERR_UNSUPPORTED, "tokenizer.json", GGU_NO_OFFSET, "model", "prefixes and suffixes of subwords are not supported");
 	}
-	if (!json_is_object(vocab)) return bad(err, "tokenizer.json", "model.vocab", "is no object");
-	TRY(n_tokens(vocab, added, f->hints, &n, err));
+	if (!json_is_object(tables.vocab)) return bad(err, tables.vocab_file, tables.vocab_where, "is no object");
+	TRY(n_tokens(&tables, f->hints, &n, err));
 	if (!filled) {
 		TRY(vocab_size(v, n, llama, -1000, err));
-		TRY(fill(v, vocab, added, err));
+		TRY(fill(v, &tables, err));
 		for (size_t i = 0; llama && i < n; i++) {       /* pieces of a SentencePiece vocabulary in disguise */
 			const struct ggu_str *t = v->tokens + i;
 			if (v->types[i] == VOCAB_NORMAL && t->n == 6 && !memcmp(t->p, "<0x", 3) && t->p[5] == '>') v->types[i] = VOCAB_BYTE;
@@ -193,14 +199,16 @@ static void small_files_added(const struct vocab_files *f, const json_t *vocab, 
 enum ggu_status vocab_load_merges_txt(struct vocab *v, const struct vocab_files *f, struct ggu_error *err)
 {
 	json_t *vocab = NULL, *added = json_array();
+	struct tables tables = { .added = added, .vocab_file = "vocab.json", .vocab_where = "", .added_file = json_object_get(f->config, "added_tokens_decoder") ? "tokenizer_config.json" : "added_tokens.json" };
 	char *text = NULL;
 	size_t bytes, n;
 	enum ggu_status s = added ? vocab_read_json(f->dir, "vocab.json", &vocab, err) : no_memory(err);
 	if (!s) s = vocab ? file_slurp(f->dir, "merges.txt", 256 << 20, &text, &bytes, err) : GGU_ERR_MISSING;
 	if (!s) small_files_added(f, vocab, added);
-	if (!s) s = n_tokens(vocab, added, f->hints, &n, err);
+	tables.vocab = vocab;
+	if (!s) s = n_tokens(&tables, f->hints, &n, err);
 	if (!s) s = vocab_size(v, n, false, 0, err);
-	if (!s) s = fill(v, vocab, added, err);
+	if (!s) s = fill(v, &tables, err);
 	if (!s) s = split_merges(v, text, bytes, err);
 	if (!s) {
 		v->write_merges = true;

@@ -12,6 +12,7 @@ static const char *const adds[] = { "tokenizer.ggml.add_bos_token", "tokenizer.g
 
 static enum ggu_status put_str(struct ggu_meta *m, const char *key, const char *s) { return ggu_meta_set_str(m, key, s, strlen(s)); }
 
+#define CHAT_TEMPLATE "tokenizer.chat_template"
 static enum ggu_status put_templates(const struct vocab *v, struct ggu_meta *m)
 {
 	struct ggu_str *names = calloc(v->n_templates + 1, sizeof *names);
@@ -19,10 +20,10 @@ static enum ggu_status put_templates(const struct vocab *v, struct ggu_meta *m)
 	enum ggu_status s = names ? GGU_OK : GGU_ERR_NOMEM;
 	for (size_t i = 0; i < v->n_templates && !s; i++) {
 		const struct vocab_template *t = v->templates + i;
-		char key[256] = "tokenizer.chat_template";
+		char key[256] = CHAT_TEMPLATE;
 		if (t->name) {
-			snprintf(key, sizeof key, "tokenizer.chat_template.%s", t->name);
-			for (char *c = key + 24; *c; c++) if (!((*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') || (*c >= '0' && *c <= '9') || *c == '_')) *c = '_';
+			snprintf(key, sizeof key, CHAT_TEMPLATE ".%s", t->name);
+			for (char *c = key + sizeof CHAT_TEMPLATE; *c; c++) if (!((*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') || (*c >= '0' && *c <= '9') || *c == '_')) *c = '_';
 			names[n++] = (struct ggu_str){ t->name, strlen(t->name) };
 		}
 		s = put_str(m, key, t->text);
@@ -106,14 +107,12 @@ static enum ggu_status get_numbers(struct vocab *v, const struct ggu_meta *m, st
 }
 
 /* SentencePiece as tokenizer.ggml.* says it: user-defined tokens first, a blank in front unless told otherwise. */
-static enum ggu_status spm_pipeline(struct vocab *v, bool prefix)
+static void spm_pipeline(struct vocab *v, bool prefix)
 {
-	json_t *user = json_array();
 	json_object_set_new(v->pipeline, "added_tokens", vocab_added_by_type(v));
 	json_object_set_new(v->pipeline, "normalizer", json_pack("{s:s,s:b,s:b,s:b}", "type", "SentencePiece", "add_dummy_prefix", prefix,
 		"remove_extra_whitespaces", 0, "escape_whitespaces", 1));
-	json_object_set_new(v->pipeline, "model", json_pack("{s:s,s:s,s:b,s:o}", "type", "BPE", "order", "scores", "byte_fallback", 1, "user_defined", user));
-	return GGU_OK;
+	json_object_set_new(v->pipeline, "model", json_pack("{s:s,s:s,s:b}", "type", "BPE", "order", "scores", "byte_fallback", 1));
 }
 
 static enum ggu_status get_pipeline(struct vocab *v, const struct ggu_meta *m, struct ggu_error *err)
@@ -128,8 +127,9 @@ static enum ggu_status get_pipeline(struct vocab *v, const struct ggu_meta *m, s
 		return bad(err, ggu_meta_find(m, "gguf-utils.tokenizer"), "gguf-utils.tokenizer", "is no JSON object");
 	}
 	ggu_meta_str(m, "tokenizer.ggml.pre", &pre);
-	if (!strcmp(v->model, "llama")) return spm_pipeline(v, v->add_space_prefix != 0);
-	return vocab_pipeline_from_pre(v, pre.p, err);
+	if (strcmp(v->model, "llama")) return vocab_pipeline_from_pre(v, pre.p, err);
+	spm_pipeline(v, v->add_space_prefix != 0);
+	return GGU_OK;
 }
 
 static enum ggu_status from_meta(struct vocab *v, const struct ggu_meta *m, struct ggu_error *err)

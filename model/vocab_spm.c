@@ -4,7 +4,6 @@
  * Fields used, of sentencepiece_model.proto: ModelProto 1 pieces {1 piece, 2 score, 3 type}, 2 trainer_spec
  * {3 model_type, 35 byte_fallback}, 3 normalizer_spec {3 add_dummy_prefix, 4 remove_extra_whitespaces,
  * 5 escape_whitespaces}. Unknown fields are passed over. */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "../libgguf/span.h"
@@ -116,10 +115,8 @@ enum ggu_status vocab_load_spm(struct vocab *v, const char *bytes, size_t n, con
 	enum ggu_status s = GGU_OK;
 	if (!user) return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
 	if (!read_specs(all, &o, &at) || !o.n_pieces) s = bad(err, file, at, "is no SentencePiece model");
-	else if (o.model_type != MODEL_BPE) {
-		s = ggu_fail(err, GGU_ERR_UNSUPPORTED, GGU_NO_OFFSET, "trainer_spec.model_type", "only SentencePiece BPE is supported, not kind %llu", (unsigned long long)o.model_type);
-		if (err) snprintf(err->file, sizeof err->file, "%s", file);
-	}
+	else if (o.model_type != MODEL_BPE)
+		s = file_fail(err, GGU_ERR_UNSUPPORTED, file, GGU_NO_OFFSET, "trainer_spec.model_type", "only SentencePiece BPE is supported, not kind %llu", (unsigned long long)o.model_type);
 	n_vocab = f->hints && f->hints->n_vocab > 0 ? (size_t)f->hints->n_vocab : s ? 0 : with_added(f, o.n_pieces);
 	if (!s) s = vocab_size(v, n_vocab, true, -10000, err);
 	while (!s && all.n) {

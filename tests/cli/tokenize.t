@@ -40,6 +40,26 @@ for file in vocab.txt tekken.json; do
 done
 rm -f "$TMP"/dir/*
 
+# vocab.json with merges.txt: messages name the file that is at fault
+echo '#version' >"$TMP/dir/merges.txt"
+echo '{"a": -1}' >"$TMP/dir/vocab.json"
+not_ok "an id that is none in vocab.json" 2 gguf-tokenize -m "$TMP/dir" "$TMP/ids"
+cp "$TMP/.out" "$TMP/message"
+ok "... is named" grep -q 'vocab.json: an id is no number from 0 to ' "$TMP/message"
+echo '{"a": 0}' >"$TMP/dir/vocab.json"
+echo '{"b": 4194304}' >"$TMP/dir/added_tokens.json"
+not_ok "an id beyond all in added_tokens.json" 2 gguf-tokenize -m "$TMP/dir" "$TMP/ids"
+cp "$TMP/.out" "$TMP/message"
+ok "... is named" grep -q 'added_tokens.json: added_tokens: an id is no number from 0 to ' "$TMP/message"
+printf '{\n "a": 1,\n b}' >"$TMP/dir/vocab.json"
+not_ok "broken JSON" 2 gguf-tokenize -m "$TMP/dir" "$TMP/ids"
+cp "$TMP/.out" "$TMP/message"
+ok "... is told with its byte and line" grep -q 'vocab.json: byte 12: line 3: ' "$TMP/message"
+rm -f "$TMP"/dir/*
+mkfifo "$TMP/dir/tokenizer.json"
+not_ok "a pipe is not waited for" 2 timeout 10 gguf-tokenize -m "$TMP/dir" "$TMP/ids"
+rm -f "$TMP"/dir/*
+
 # byte-level BPE of 256 bytes and some merges, with added tokens that begin alike
 jq -n '([range(256) | select((. >= 33 and . <= 126) or (. >= 161 and . <= 172) or . >= 174)] + [range(256; 324)]) as $letters
 	| ["aa", "aaaa", "ĠĠ", "ĊĊ", "00"] as $more
