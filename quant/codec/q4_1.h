@@ -31,5 +31,6 @@ static inline void pack_q4_1(struct q4_1 *o, const struct tile *t, const struct 
 	o->d = f16_scale(f->d[h]); o->m = f16_scale(f->m[h]);
 	put_nibbles(o->qs, t->code[h], t->code[h] + 16);
 }
-ENCODER(q4_1, 32, 1, affine_blocks(&q4_1, &q4_1_effort[row], &t, &f))
+ENCODER_QUICK(q4_1, affine_blocks(&q4_1, &q4_1_effort[row], &t, &f),
+	false, 15, NULL, (o[k].d = f16_scale(f.d[k]), o[k].m = f16_scale(f.m[k])))
 #endif

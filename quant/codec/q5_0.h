@@ -36,5 +36,6 @@ static inline void pack_q5_0(struct q5_0 *o, const struct tile *t, const struct 
 	o->d = f16_scale(f->d[h]);
 	q5_bits(o->qs, o->qh, t->code[h]);
 }
-ENCODER(q5_0, 32, 1, levels_blocks(&q5_0, &q5_0_effort[row], &t, &f))
+ENCODER_QUICK(q5_0, levels_blocks(&q5_0, &q5_0_effort[row], &t, &f),
+	true, 31, o->qh, o[k].d = f16_scale(f.d[k]))
 #endif

@@ -31,5 +31,6 @@ static inline void pack_q5_1(struct q5_1 *o, const struct tile *t, const struct 
 	o->d = f16_scale(f->d[h]); o->m = f16_scale(f->m[h]);
 	q5_bits(o->qs, o->qh, t->code[h]);
 }
-ENCODER(q5_1, 32, 1, affine_blocks(&q5_1, &q5_1_effort[row], &t, &f))
+ENCODER_QUICK(q5_1, affine_blocks(&q5_1, &q5_1_effort[row], &t, &f),
+	false, 31, o->qh, (o[k].d = f16_scale(f.d[k]), o[k].m = f16_scale(f.m[k])))
 #endif

@@ -31,12 +31,12 @@ static const struct levels q6_k = { .n = 16, .lo = -32, .hi = 31, .slo = -128, .
 static const struct levels_effort q6_k_effort[] = {
 	{ .starts = 2, .iters = 0, .walks = 1, .reach = 0 },
 	{ .starts = 4, .iters = 0, .walks = 1, .reach = 0 },
-	{ .starts = 6, .iters = 0, .walks = 1, .reach = 2 },
-	{ .starts = 8, .iters = 0, .walks = 1, .reach = 2 },
-	{ .starts = 12, .iters = 0, .walks = 1, .reach = 2 },
-	{ .starts = 12, .iters = 0, .walks = 2, .reach = 4 },
-	{ .starts = 16, .iters = 0, .walks = 3, .reach = 8 },
-	{ .starts = 32, .iters = 0, .walks = 3, .reach = 10 },
+	{ .starts = 8, .iters = 0, .walks = 1, .reach = 0 },
+	{ .starts = 10, .iters = 0, .walks = 1, .reach = 0 },
+	{ .starts = 14, .iters = 0, .walks = 1, .reach = 0 },
+	{ .starts = 14, .iters = 0, .walks = 2, .reach = 1 },
+	{ .starts = 20, .iters = 0, .walks = 2, .reach = 2 },
+	{ .starts = 40, .iters = 0, .walks = 3, .reach = 4 },
 	{ .starts = 40, .iters = 1, .walks = 4, .reach = 14 },
 };
 static inline void pack_q6_k(struct q6_k *o, const struct tile *t, const struct fitted *f, int h)

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: MIT
+ * enc_quick.h - the lowest effort of Q4_0, Q4_1, Q5_0 and Q5_1 where nothing weighs: codes by the block's extremes,
+ * then the least-squares scale (and min) for these codes.
+ *
+ * No tile: a vector holds neighbours of one block, and the scales of sixteen blocks are found together. Sums are of
+ * sixteen lanes, element i in lane i mod 16, folded by halves, so that every width writes the same bytes. */
+#ifndef QUANT_ENC_QUICK_H
+#define QUANT_ENC_QUICK_H
+#include "enc_tile.h"
+
+/* the least and the greatest of 32 weights; NaN does not count */
+static inline void quick_extremes(const float *x, float *least, float *most)
+{
+	vf lo = vf_dup(INFINITY), hi = -lo;
+	for (int e = 0; e < 32; e += VL) {
+		lo = v_min(vf_load(x + e), lo);
+		hi = v_max(vf_load(x + e), hi);
+	}
+	*least = -v_greatest(-lo); *most = v_greatest(hi);
+}
+
+static inline quad quick_half(const float *s)           /* sixteen lanes to four */
+{
+	return (quad_load(s) + quad_load(s + 8)) + (quad_load(s + 4) + quad_load(s + 12));
+}
+/* The codes 0..top of 32 weights at (x + m)*inv, and the sums of q, q q, q x and x. Low halves of codes i and i + 16 go to
+ * byte i of qs, fifth bits to qh, if there is one. */
+struct quick_sums { float q, qq, qx, x; };
+static inline struct quick_sums quick_codes(const float *x, float inv, float m, float top, uint8_t *qs, uint8_t *qh)
+{
+	_Alignas(64) float q1[LANES], q2[LANES], qx[LANES], sx[LANES];
+	struct quick_sums r;
+	uint32_t high = 0;
+	quad a, b, c, d;
+	for (int o = 0; o < LANES; o += VL) {
+		vf x0 = vf_load(x + o), x1 = vf_load(x + LANES + o), low0, low1;
+		vf c0 = v_round(v_clamp((x0 + m)*inv, 0, top)), c1 = v_round(v_clamp((x1 + m)*inv, 0, top));
+		low0 = c0; low1 = c1;
+		if (qh) {
+			vm h0 = v_gt(c0, vf_dup(15)), h1 = v_gt(c1, vf_dup(15));
+			low0 -= v_keep(h0, vf_dup(16)); low1 -= v_keep(h1, vf_dup(16));
+			high |= m_bits(h0) << o | m_bits(h1) << (LANES + o);
+		}
+		put_codes(qs + o, low0 + 16*low1);
+		vf_store(q1 + o, c0 + c1); vf_store(q2 + o, c0*c0 + c1*c1);
+		vf_store(qx + o, c0*x0 + c1*x1); vf_store(sx + o, x0 + x1);
+	}
+	for (int i = 0; qh && i < 4; i++) qh[i] = (uint8_t)(high >> 8*i);
+	a = quick_half(q1); b = quick_half(q2); c = quick_half(qx); d = quick_half(sx);
+	a = QUAD_SHUFFLE(a, b, 0, 1, 4, 5) + QUAD_SHUFFLE(a, b, 2, 3, 6, 7);
+	c = QUAD_SHUFFLE(c, d, 0, 1, 4, 5) + QUAD_SHUFFLE(c, d, 2, 3, 6, 7);
+	a = QUAD_SHUFFLE(a, c, 0, 2, 4, 6) + QUAD_SHUFFLE(a, c, 1, 3, 5, 7);
+	memcpy(&r, &a, sizeof r);
+	return r;
+}
+
+/* n <= LANES blocks: codes to qs and qh, which lie `stride` bytes from block to block, scales to f.
+ * centred: weight = d*(q - (top + 1)/2), the weight of greatest magnitude at code 0; else weight = d*q + m. */
+SPECIAL void quick_blocks(const float *x, int n, bool centred, float top, struct fitted *f, uint8_t *qs, uint8_t *qh, size_t stride)
+{
+	_Alignas(64) float lo[LANES] = { 0 }, hi[LANES] = { 0 }, q[LANES] = { 0 }, qq[LANES] = { 0 }, qx[LANES] = { 0 }, sx[LANES] = { 0 };
+	_Alignas(64) float inv[LANES], add[LANES];
+	float mid = (top + 1)/2;
+	for (int k = 0; k < n; k++) quick_extremes(x + 32*k, lo + k, hi + k);
+	for (int k = 0; k < LANES; k += VL) {
+		vf l = vf_load(lo + k), h = vf_load(hi + k), d = centred ? v_sel(v_gt(0 - l, h), l, h)/-mid : (h - l)/top;
+		d = v_keep(v_gt(v_abs(d), vf_dup(1e-30f)), d);
+		vf_store(inv + k, v_inverse(d)); vf_store(add + k, centred ? d*mid : 0 - l);
+	}
+	for (int k = 0; k < n; k++) {
+		struct quick_sums s = quick_codes(x + 32*k, inv[k], add[k], top, qs + (size_t)k*stride, qh ? qh + (size_t)k*stride : NULL);
+		q[k] = s.q; qq[k] = s.qq; qx[k] = s.qx; sx[k] = s.x;
+	}
+	for (int k = 0; k < LANES; k += VL) {
+		vf a = vf_load(q + k), b = vf_load(qq + k), c = vf_load(qx + k), s = vf_load(sx + k), d;
+		if (centred) d = v_ratio(c - mid*s, b - 2*mid*a + 32*mid*mid);
+		else d = v_ratio(32*c - a*s, 32*b - a*a);
+		vf_store(f->ls + k, d); vf_store(f->lm + k, (s - d*a)*(1.0f/32));
+	}
+	for (int k = 0; k < n; k++) { f->d[k] = f->ls[k]; f->m[k] = f->lm[k]; }
+}
+
+/* ENCODER of a type of blocks of 32 whose lowest effort without importances is quick_blocks. QH: the field of fifth bits of
+ * block o, or NULL; SCALES: what stores those of block k. */
+#define ENCODER_QUICK(name, FIT, CENTRED, TOP, QH, SCALES) \
+ENCODER_AS(enc_search_##name, name, 32, 1, 0.2f, 0, 0, FIT) \
+static void enc_##name(void *dst, const float *x, const float *imp, size_t rows, size_t cols, int level) \
+{ \
+	struct name *o = dst; \
+	struct fitted f; \
+	if (imp || level > 1) { \
+		enc_search_##name(dst, x, imp, rows, cols, level); \
+		return; \
+	} \
+	for (size_t left = rows*cols/32, n; left; left -= n, o += n, x += 32*n) { \
+		n = left < LANES ? left : LANES; \
+		quick_blocks(x, (int)n, CENTRED, TOP, &f, o->qs, QH, sizeof *o); \
+		for (size_t k = 0; k < n; k++) { SCALES; } \
+	} \
+}
+#endif
