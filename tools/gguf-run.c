@@ -33,7 +33,7 @@ static const struct opt opts[] = {
 
 static void put(const char *text, size_t n)
 {
-	if ((n && fwrite(text, 1, n, stdout) != n) || fflush(stdout)) msg_die("standard output: %s", strerror(errno));
+	if (!text_print(text, n) || fflush(stdout)) msg_die("standard output: %s", strerror(errno));
 }
 
 static void show(struct detokenizer *d, int32_t id)

@@ -155,6 +155,18 @@ bool text_replace(const char *s, size_t n, char **to, size_t *n_to)
 	return true;
 }
 
+bool text_print(const char *s, size_t n)
+{
+	char one[12];
+	if (!isatty(1)) return !n || fwrite(s, n, 1, stdout) == 1;
+	for (size_t i = 0, len; i < n; i += len) {
+		size_t k = mask_one(s + i, n - i, &len, one);
+		bool plain = s[i] == '\n' || s[i] == '\t';
+		if (fwrite(plain ? s + i : one, plain ? 1 : k, 1, stdout) != 1) return false;
+	}
+	return true;
+}
+
 size_t text_width(const char *masked)
 {
 	size_t n = 0;

@@ -30,6 +30,8 @@ char *text_mask(const char *s, size_t n);
 /* False if the n bytes are UTF-8. Else *to (the caller frees it, *n_to bytes) is a copy with U+FFFD for every
  * byte that is part of no character. Exits 2 out of memory. */
 bool text_replace(const char *s, size_t n, char **to, size_t *n_to);
+/* The n bytes of s to stdout, as they are; on a terminal masked, but for line feeds and tabs. False if writing failed. */
+bool text_print(const char *s, size_t n);
 /* Columns of the terminal that masked text takes: one for each character. */
 size_t text_width(const char *masked);
 

@@ -63,7 +63,7 @@ static const struct opt *find_letter(const struct opt *opts, char c)
 
 static void set_number(const struct opt *o, const char *shown, const char *arg)
 {
-	char *end, range[96];
+	char *end, range[96], most[24];
 	double d;
 	unsigned long long u = 0;
 	bool digits = *arg && !arg[strspn(arg, "0123456789")], whole = o->kind != OPT_K_DOUBLE;
@@ -73,7 +73,8 @@ static void set_number(const struct opt *o, const char *shown, const char *arg)
 		d = (double)u;
 	} else d = strtod(arg, &end);
 	if (errno || end == arg || *end || (whole && !digits) || !(d >= o->min && d <= o->max)) {
-		snprintf(range, sizeof range, "%%s wants %s from %.15g to %.15g, not '%%s'", o->kind == OPT_K_DOUBLE ? "a number" : "a whole number", o->min, o->max);
+		snprintf(most, sizeof most, o->max < 0x1p64 ? "%.15g" : "18446744073709551615", o->max);
+		snprintf(range, sizeof range, "%%s wants %s from %.15g to %s, not '%%s'", whole ? "a whole number" : "a number", o->min, most);
 		usage(range, shown, arg);
 	}
 	if (o->kind == OPT_K_INT) *(int *)o->to = (int)d;

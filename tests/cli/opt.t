@@ -24,6 +24,8 @@ is "a missing argument" "$(run gguf-info m.gguf --ctx)" 2
 is "... says what is wanted" "$(first err)" "gguf-info: --ctx wants N"
 is "a number out of range" "$(run gguf-info --ctx 0 m.gguf)" 2
 is "... says the range" "$(first err)" "gguf-info: --ctx wants a whole number from 1 to 1000000000000, not '0'"
+is "... of 64 bits" "$(run gguf-run --seed 18446744073709551616)" 2
+is "... says the range" "$(first err)" "gguf-run: --seed wants a whole number from 0 to 18446744073709551615, not '18446744073709551616'"
 is "no number" "$(run gguf-info --ctx=12x m.gguf)" 2
 is "... the option is named" "$(first err)" "gguf-info: --ctx wants a whole number from 1 to 1000000000000, not '12x'"
 for n in ' 8' +8 -8 0x8 8. 8e0 ''; do is "no whole number: '$n'" "$(run gguf-info --ctx "$n" m.gguf)" 2; done
@@ -151,6 +153,9 @@ if script -qec true /dev/null >/dev/null 2>&1 </dev/null; then
 	ok "binary is not written to a terminal" sh -c "script -qec 'gguf-cat m.gguf output.weight' /dev/null </dev/null | grep -q 'is a terminal'"
 	is "colour on a terminal" "$(unset NO_COLOR; TERM=xterm tty_run 'gguf-info m.gguf' | head -c 4)" "$(printf '\033[1m')"
 	is "NO_COLOR" "$(NO_COLOR=1 TERM=xterm tty_run 'gguf-info m.gguf' | grep -c "$(printf '\033')")" 0
+	printf 'a\tb\n\033[31mc' | gguf-tokenize -m model.gguf --no-bos >esc.ids
+	is "decoded text may not control a terminal" "$(tty_run 'gguf-tokenize -m model.gguf --decode esc.ids')" "$(printf 'a\tb\n\\x1B[31mc')"
+	is "... elsewhere it is as it is" "$(gguf-tokenize -m model.gguf --decode esc.ids)" "$(printf 'a\tb\n\033[31mc')"
 	is "a dumb terminal" "$(unset NO_COLOR; TERM=dumb tty_run 'gguf-info m.gguf' | grep -c "$(printf '\033')")" 0
 else
 	skip "terminals" "no script(1)"
