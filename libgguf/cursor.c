@@ -139,6 +139,9 @@ static enum ggu_status refill(struct ggu_cursor *c, size_t n)
 
 static enum ggu_status short_of(struct ggu_cursor *c, uint64_t n)
 {
+	/* what a program reads from a pipeline whose first part failed */
+	if (!c->at && !c->n && (c->s->size == UINT64_MAX || !c->s->size))
+		return ggu_fail(c->err, GGU_ERR_TRUNCATED, 0, "", "there is nothing in it");
 	return ggu_fail(c->err, GGU_ERR_TRUNCATED, c->at, c->where, "the file ends inside these %llu bytes", (unsigned long long)n);
 }
 

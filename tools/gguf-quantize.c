@@ -97,7 +97,7 @@ static const struct recipe *operands(int n, char **v, const char **in)
 static void open_run(struct run *r, const char *in, const struct imatrix *im, json_t *list)
 {
 	struct ggu_error err;
-	r->name = strcmp(in, "-") == 0 ? "standard input" : in;
+	r->name = strcmp(in, "-") == 0 ? "(stdin)" : in;
 	if (strcmp(in, "-") == 0) pipe_widen(0);
 	if (ggu_open(&r->in, in, &err) != GGU_OK) msg_die_error(r->name, &err);
 	r->n = ggu_file_n_tensors(r->in);

@@ -70,6 +70,7 @@ ok "json has errors" grep -q '"error": ' t.json
 is "json: a name that is no UTF-8" "$($q -n --json Q8_0 odd.gguf | jq -ac '.tensors[0] | [.name, .name_raw, .shape]')" '["a\ufffd.weight","61ff2e776569676874",[32,4]]'
 
 # refusals
+is "a pipeline whose first part failed" "$(gguf-convert nowhere 2>/dev/null | $q Q8_0 2>&1)" "gguf-quantize: (stdin): byte 0: there is nothing in it"
 not_ok "no recipe" 2 $q m.gguf
 not_ok "unknown recipe" 2 $q Q9_K m.gguf
 not_ok "two files" 2 $q Q4_K_M m.gguf a.gguf
@@ -170,7 +171,7 @@ ok "it is named" sh -c 'gguf-quantize -o x.gguf Q4_K_M nan.gguf 2>&1 | grep -q "
 for j in 2 4 8 8 8; do $q -j $j Q4_K_M nans.gguf 2>&1 >/dev/null; done | sort -u >err
 is "the first is named, whatever the number of threads" "$(cat err)" "$($q -j 1 Q4_K_M nans.gguf 2>&1 >/dev/null)"
 head -c 5000000 m.gguf | $q -j 4 Q4_K_M 2>err >/dev/null
-is "a pipe that ends too early: exit 2, with the byte and the tensor" "$? $(grep -Ec 'standard input: byte 5000000: [a-z0-9._]*weight: the file ends [0-9]+ bytes too early' err)" "2 1"
+is "a pipe that ends too early: exit 2, with the byte and the tensor" "$? $(grep -Ec '\(stdin\): byte 5000000: [a-z0-9._]*weight: the file ends [0-9]+ bytes too early' err)" "2 1"
 ok "going on all the same" $q --keep-non-finite -o b.gguf Q4_K_M nan.gguf
 ok "floats keep it" $q -o b.gguf F16 nan.gguf
 not_ok "nothing under the final name, again" 1 test -e x.gguf
