@@ -361,13 +361,13 @@ int main(int argc, char **argv)
 	int operands = opt_parse(argc, argv, opts, &(struct opt_program){ "gguf-perplexity", "measure perplexity, and the divergence from another model",
 		"-m MODEL [--base MODEL|LOGITS] [--ctx N] [--chunks N] [--batch N] [--fail-above NAME=X]... [--save-logits FILE] [--json] [--arch-file YAML] [-j N] [TEXT]", 0, 1 });
 	struct ggu_pool *pool = load_pool(o.jobs, (const char *[]){ o.model, o.base, o.arch_file, operands ? argv[0] : NULL }, 4, o.save);
-	struct job j = { .from_file = o.base && logits_file_is(o.base), .first = (size_t)o.ctx/2, .per = (size_t)o.ctx - 1 - (size_t)o.ctx/2 };
+	struct job j = { .first = (size_t)o.ctx/2, .per = (size_t)o.ctx - 1 - (size_t)o.ctx/2 };
 	double bound;
 	int status;
 	for (size_t i = 0; i < o.fail_above.n; i++) read_rule(o.fail_above.v[i], &bound);
 	side_open(&j.a, o.model, pool);
-	if (j.from_file) logits_file_open(&j.base, o.base);
-	else if (o.base) side_open(&j.b, o.base, pool);
+	j.from_file = o.base && logits_file_open(&j.base, o.base);
+	if (o.base && !j.from_file) side_open(&j.b, o.base, pool);
 	read_text(&j, operands ? argv[0] : NULL);
 	check_base(&j);
 	open_save(&j, operands ? argv[0] : NULL);

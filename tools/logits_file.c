@@ -9,77 +9,139 @@
 #include "msg.h"
 
 static const char magic[8] = { '_', 'l', 'o', 'g', 'i', 't', 's', '_' };
-static size_t row_items(const struct logits_file *l) { return 2*((l->n_vocab + 1)/2) + 4; }
+static size_t row_bytes(const struct logits_file *l) { return 2*(2*((l->n_vocab + 1)/2) + 4); }
+
+/* ---- little-endian numbers ---- */
+
+static uint32_t get_u16(const unsigned char *p) { return (uint32_t)p[0] | (uint32_t)p[1] << 8; }
+static uint32_t get_u32(const unsigned char *p) { return get_u16(p) | get_u16(p + 2) << 16; }
+static float get_f32(const unsigned char *p)
+{
+	uint32_t u = get_u32(p);
+	float x;
+	memcpy(&x, &u, 4);
+	return x;
+}
+static void put_u16(unsigned char *p, uint32_t v)
+{
+	p[0] = (unsigned char)v;
+	p[1] = (unsigned char)(v >> 8);
+}
+static void put_u32(unsigned char *p, uint32_t v)
+{
+	put_u16(p, v);
+	put_u16(p + 2, v >> 16);
+}
+static void put_f32(unsigned char *p, float x)
+{
+	uint32_t u;
+	memcpy(&u, &x, 4);
+	put_u32(p, u);
+}
+
+/* ---- reading ---- */
 
 static void get(struct logits_file *l, void *to, size_t n)
 {
-	if (fread(to, 1, n, l->f) != n) msg_die("%s: byte %ld: the file ends inside its logits", l->name, ftell(l->f));
+	size_t got = fread(to, 1, n, l->f);
+	l->at += got;
+	if (got == n) return;
+	if (ferror(l->f)) msg_die("%s: byte %llu: %s", l->name, (unsigned long long)l->at, strerror(errno));
+	msg_die("%s: byte %llu: the file ends inside its logits", l->name, (unsigned long long)l->at);
 }
-static void put(struct logits_file *l, const void *from, size_t n)
-{
-	if (fwrite(from, 1, n, l->f) != n) msg_die("%s: %s", l->name, strerror(errno));
-}
+
 static void finish_sizes(struct logits_file *l)
 {
 	l->n_rows = l->n_ctx - 1 - l->n_ctx/2;
-	l->row = malloc(row_items(l)*sizeof *l->row);
+	l->row = malloc(row_bytes(l));
 	if (!l->row) msg_die("out of memory");
 }
 
-bool logits_file_is(const char *path)
+/* Of a file; how much comes through a pipe will be seen. */
+static void check_size(const struct logits_file *l)
 {
-	char head[8] = { 0 };
-	FILE *f = fopen(path, "rb");
-	bool is = f && fread(head, 1, 8, f) == 8 && !memcmp(head, magic, 8);
-	if (f) fclose(f);
-	return is;
+	uint64_t want, size;
+	if (fseek(l->f, 0, SEEK_END)) return;
+	size = (uint64_t)ftell(l->f);
+	/* a window is below 2^49 bytes, so only the product with their number can wrap */
+	if (__builtin_mul_overflow((uint64_t)l->n_chunk, 4*(uint64_t)l->n_ctx + (uint64_t)l->n_rows*row_bytes(l), &want) || want > INT64_MAX) want = INT64_MAX;
+	want += l->at;
+	if (size < want) msg_die("%s: byte %llu: the file ends, but its header promises %llu bytes", l->name, (unsigned long long)size, (unsigned long long)want);
+	fseek(l->f, (long)l->at, SEEK_SET);
 }
 
-void logits_file_open(struct logits_file *l, const char *path)
+/* Memory is taken as they arrive: a header in a pipe may promise anything. */
+static void read_tokens(struct logits_file *l)
 {
+	unsigned char part[1 << 14];
+	size_t n = l->n_chunk*l->n_ctx, cap = 0;        /* below 2^55 */
+	for (size_t i = 0; i < n; ) {
+		size_t k = n - i < sizeof part/4 ? n - i : sizeof part/4;
+		get(l, part, 4*k);
+		if (cap - i < k) {
+			cap = n/2 < cap ? n : 2*cap + sizeof part;
+			l->tokens = realloc(l->tokens, cap*sizeof *l->tokens);
+			if (!l->tokens) msg_die("out of memory");
+		}
+		for (size_t j = 0; j < k; j++) l->tokens[i++] = (int32_t)get_u32(part + 4*j);
+	}
+}
+
+bool logits_file_open(struct logits_file *l, const char *path)
+{
+	unsigned char start[20];
 	int32_t head[3];
-	char start[8];
-	uint64_t want, size;
+	size_t n;
 	*l = (struct logits_file){ .f = fopen(path, "rb"), .name = path };
-	if (!l->f) msg_die("%s: %s", path, strerror(errno));
-	get(l, start, 8);
-	get(l, head, sizeof head);
-	if (memcmp(start, magic, 8)) msg_die("%s: byte 0: is no file of logits", path);
+	if (!l->f) return false;
+	n = fread(start, 1, 8, l->f);
+	if (n < 8 || memcmp(start, magic, 8)) {
+		if (fseek(l->f, 0, SEEK_SET)) msg_die("%s: byte 0: are no saved logits, and a model cannot come through a pipe here", path);
+		fclose(l->f);
+		*l = (struct logits_file){ 0 };
+		return false;
+	}
+	l->at = 8;
+	get(l, start + 8, 12);
+	for (int i = 0; i < 3; i++) head[i] = (int32_t)get_u32(start + 8 + 4*i);
 	if (head[0] < 4 || head[1] < 1 || head[2] < 1 || head[0] > 1 << 24 || head[1] > 1 << 24) msg_die("%s: byte 8: %d positions, %d tokens, %d windows", path, head[0], head[1], head[2]);
 	l->n_ctx = (size_t)head[0];
 	l->n_vocab = (size_t)head[1];
 	l->n_chunk = (size_t)head[2];
 	finish_sizes(l);
-	if (fseek(l->f, 0, SEEK_END)) msg_die("%s: %s", path, strerror(errno));
-	size = (uint64_t)ftell(l->f);
-	/* a window is below 2^49 bytes, so only the product with their number can wrap */
-	if (__builtin_mul_overflow((uint64_t)l->n_chunk, 4*(uint64_t)l->n_ctx + (uint64_t)l->n_rows*row_items(l)*2, &want) || want > INT64_MAX) want = INT64_MAX;
-	want += 20;
-	if (size < want) msg_die("%s: byte %llu: the file ends, but its header promises %llu bytes", path, (unsigned long long)size, (unsigned long long)want);
-	fseek(l->f, 20, SEEK_SET);
-	l->tokens = malloc(l->n_chunk*l->n_ctx*sizeof *l->tokens);
-	if (!l->tokens) msg_die("out of memory");
-	get(l, l->tokens, l->n_chunk*l->n_ctx*sizeof *l->tokens);
-}
-
-void logits_file_create(struct logits_file *l, FILE *f, const char *name, size_t n_ctx, size_t n_vocab, size_t n_chunk, const int32_t *tokens)
-{
-	int32_t head[3] = { (int32_t)n_ctx, (int32_t)n_vocab, (int32_t)n_chunk };
-	*l = (struct logits_file){ .f = f, .name = name, .n_ctx = n_ctx, .n_vocab = n_vocab, .n_chunk = n_chunk };
-	finish_sizes(l);
-	put(l, magic, 8);
-	put(l, head, sizeof head);
-	put(l, tokens, n_chunk*n_ctx*sizeof *tokens);
+	check_size(l);
+	read_tokens(l);
+	return true;
 }
 
 void logits_file_read(struct logits_file *l, float *log_p)
 {
 	for (size_t r = 0; r < l->n_rows; r++) {
 		float scale, least;
-		get(l, l->row, row_items(l)*sizeof *l->row);
-		memcpy(&scale, l->row, 4);
-		memcpy(&least, l->row + 2, 4);
-		for (size_t i = 0; i < l->n_vocab; i++) log_p[r*l->n_vocab + i] = scale*(float)l->row[4 + i] + least;
+		get(l, l->row, row_bytes(l));
+		scale = get_f32(l->row);
+		least = get_f32(l->row + 4);
+		for (size_t i = 0; i < l->n_vocab; i++) log_p[r*l->n_vocab + i] = scale*(float)get_u16(l->row + 8 + 2*i) + least;
+	}
+}
+
+/* ---- writing ---- */
+
+static void put(struct logits_file *l, const void *from, size_t n)
+{
+	if (fwrite(from, 1, n, l->f) != n) msg_die("%s: %s", l->name, strerror(errno));
+}
+
+void logits_file_create(struct logits_file *l, FILE *f, const char *name, size_t n_ctx, size_t n_vocab, size_t n_chunk, const int32_t *tokens)
+{
+	const size_t head[3] = { n_ctx, n_vocab, n_chunk };
+	unsigned char b[4];
+	*l = (struct logits_file){ .f = f, .name = name, .n_ctx = n_ctx, .n_vocab = n_vocab, .n_chunk = n_chunk };
+	finish_sizes(l);
+	put(l, magic, 8);
+	for (size_t i = 0; i < 3 + n_chunk*n_ctx; i++) {
+		put_u32(b, i < 3 ? (uint32_t)head[i] : (uint32_t)tokens[i - 3]);
+		put(l, b, 4);
 	}
 }
 
@@ -96,11 +158,11 @@ void logits_file_write(struct logits_file *l, const float *logits)
 		low = low < top - 16 ? top - 16 : low;
 		scale = (top - low)/65535;
 		least = (float)((double)low - top - num_log(sum));
-		memset(l->row, 0, row_items(l)*sizeof *l->row);
-		memcpy(l->row, &scale, 4);
-		memcpy(l->row + 2, &least, 4);
-		for (size_t i = 0; i < l->n_vocab && scale > 0; i++) l->row[4 + i] = x[i] > low ? (uint16_t)rintf((x[i] - low)/scale) : 0;
-		put(l, l->row, row_items(l)*sizeof *l->row);
+		memset(l->row, 0, row_bytes(l));
+		put_f32(l->row, scale);
+		put_f32(l->row + 4, least);
+		for (size_t i = 0; i < l->n_vocab && scale > 0; i++) put_u16(l->row + 8 + 2*i, x[i] > low ? (uint32_t)rintf((x[i] - low)/scale) : 0);
+		put(l, l->row, row_bytes(l));
 	}
 }
 

@@ -57,11 +57,17 @@ tail -c +2 text >other
 not_ok "... of another text" 2 gguf-perplexity -q -m m.gguf --base base other
 head -c 1000000 base >short
 not_ok "... cut short" 2 gguf-perplexity -q -m m.gguf --base short text
+mkfifo fifo
+cat base >fifo & gguf-perplexity -q -m m.gguf --base fifo --json text >piped
+same "... through a pipe" piped json
+cat short >fifo & not_ok "... a pipe cut short" 2 gguf-perplexity -q -m m.gguf --base fifo text
+cat m.gguf >fifo & not_ok "... a model in a pipe" 2 gguf-perplexity -q -m m.gguf --base fifo text
 cp m.gguf onto.gguf
 # 2^24 positions, 2^24 tokens, 2^30 windows: their bytes do not fit 64 bits
 printf '_logits_\000\000\000\001\000\000\000\001\000\000\000\100' >huge
 gguf-perplexity -q -m m.gguf --base huge text 2>message
 ok "... of more bytes than can be" grep -q 'huge: byte 20: the file ends, but its header promises' message
+cat huge >fifo & not_ok "... the same through a pipe" 2 gguf-perplexity -q -m m.gguf --base fifo text
 not_ok "... onto the model" 2 gguf-perplexity -q -m onto.gguf --chunks 1 --save-logits onto.gguf text
 not_ok "... onto the base" 2 gguf-perplexity -q -m m.gguf --base onto.gguf --chunks 1 --save-logits onto.gguf text
 not_ok "... onto saved logits" 2 gguf-perplexity -q -m m.gguf --base base --save-logits base text
