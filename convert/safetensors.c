@@ -30,6 +30,9 @@ static const struct source_dtype dtypes[] = {
 	{ "F8_E8M0", 1, SOURCE_NO_TYPE }, { "F8_E4M3FNUZ", 1, SOURCE_NO_TYPE }, { "F8_E5M2FNUZ", 1, SOURCE_NO_TYPE },
 };
 
+/* qsort wants an array, even of nothing. */
+static void sort(void *v, size_t n, size_t bytes, int (*compare)(const void *, const void *)) { if (n > 1) qsort(v, n, bytes, compare); }
+
 /* ---- one header ---- */
 
 struct header { const char *file; const char *text; size_t n; uint64_t data_bytes; };
@@ -85,11 +88,12 @@ static enum ggu_status parse_entry(const struct header *h, const char *name, con
 static enum ggu_status grow(struct checkpoint *c, size_t more, struct ggu_error *err)
 {
 	struct source_tensor *v;
+	size_t cap = c->n + more > 2*c->cap ? c->n + more : 2*c->cap;
 	if (c->n + more <= c->cap) return GGU_OK;
-	v = realloc(c->tensors, (c->n + more)*sizeof *v);
+	v = realloc(c->tensors, cap*sizeof *v);
 	if (!v) return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
 	c->tensors = v;
-	c->cap = c->n + more;
+	c->cap = cap;
 	return GGU_OK;
 }
 
@@ -105,7 +109,7 @@ static int by_offset(const void *a, const void *b)
 static enum ggu_status check_cover(const struct header *h, struct source_tensor *t, size_t n, struct ggu_error *err)
 {
 	uint64_t end = 8 + h->n;
-	qsort(t, n, sizeof *t, by_offset);
+	sort(t, n, sizeof *t, by_offset);
 	for (size_t i = 0; i < n; i++) {
 		const char *name = t[i].name;
 		if (t[i].offset < end) return ENTRY_FAIL(GGU_ERR_FORMAT, "data overlaps that of another tensor");
@@ -159,10 +163,10 @@ static enum ggu_status read_shard(struct checkpoint *c, uint32_t i, struct ggu_e
 
 /* ---- which files ---- */
 
+/* A file that is not among them yet. */
 static enum ggu_status add_shard(struct checkpoint *c, const char *name, struct ggu_error *err)
 {
 	struct shard *v;
-	for (size_t i = 0; i < c->n_shards; i++) if (!strcmp(c->shards[i].name, name)) return GGU_OK;
 	if (c->n_shards >= MAX_FILES) return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, name, "more than %d files", MAX_FILES);
 	v = realloc(c->shards, (c->n_shards + 1)*sizeof *v);
 	if (v) {
@@ -181,21 +185,38 @@ static bool ends_with(const char *s, const char *end)
 	return n >= m && !strcmp(s + n - m, end);
 }
 
-static enum ggu_status add_indexed(struct checkpoint *c, const json_t *index, struct ggu_error *err)
+static int by_string(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
+
+/* files[]: those of every tensor of the index, in its order. */
+static enum ggu_status indexed_files(json_t *map, const char **files, struct ggu_error *err)
 {
-	json_t *map = json_object_get(index, "weight_map"), *v;
+	json_t *v;
 	const char *name;
-	if (!json_is_object(map)) return file_fail(err, GGU_ERR_FORMAT, INDEX, GGU_NO_OFFSET, "weight_map", "not a JSON object");
 	json_object_foreach(map, name, v) {
 		const char *file = json_string_value(v);
 		char where[128];
-		enum ggu_status s;
 		snprintf(where, sizeof where, "weight_map.%s", name);
 		if (!file || !*file || strchr(file, '/') || !ends_with(file, ".safetensors"))
 			return file_fail(err, GGU_ERR_FORMAT, INDEX, GGU_NO_OFFSET, where, "not the name of a .safetensors file in the folder");
-		if ((s = add_shard(c, file, err))) return s;
+		*files++ = file;
 	}
 	return GGU_OK;
+}
+
+static enum ggu_status add_indexed(struct checkpoint *c, const json_t *index, struct ggu_error *err)
+{
+	json_t *map = json_object_get(index, "weight_map");
+	size_t n = json_object_size(map);
+	const char **files;
+	enum ggu_status s;
+	if (!json_is_object(map)) return file_fail(err, GGU_ERR_FORMAT, INDEX, GGU_NO_OFFSET, "weight_map", "not a JSON object");
+	files = malloc((n + 1)*sizeof *files);
+	if (!files) return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
+	s = indexed_files(map, files, err);
+	if (!s) sort(files, n, sizeof *files, by_string);
+	for (size_t i = 0; !s && i < n; i++) if (!i || strcmp(files[i - 1], files[i])) s = add_shard(c, files[i], err);
+	free(files);
+	return s;
 }
 
 /* Every name of the index is in the file that it names. */
@@ -242,9 +263,9 @@ static enum ggu_status load(struct checkpoint *c, struct ggu_error *err)
 		s = file_json(c->dir, INDEX, &index, err);
 		if (!s) s = add_indexed(c, index, err);
 	} else s = add_listed(c, err);
-	if (!s) qsort(c->shards, c->n_shards, sizeof *c->shards, by_shard_name);
+	if (!s) sort(c->shards, c->n_shards, sizeof *c->shards, by_shard_name);
 	for (uint32_t i = 0; !s && i < c->n_shards; i++) s = read_shard(c, i, err);
-	if (!s) qsort(c->tensors, c->n, sizeof *c->tensors, by_name);
+	if (!s) sort(c->tensors, c->n, sizeof *c->tensors, by_name);
 	for (size_t i = 1; !s && i < c->n; i++)
 		if (!strcmp(c->tensors[i - 1].name, c->tensors[i].name))
 			s = file_fail(err, GGU_ERR_FORMAT, c->shards[c->tensors[i].file].name, GGU_NO_OFFSET, c->tensors[i].name, "also in %s", c->shards[c->tensors[i - 1].file].name);

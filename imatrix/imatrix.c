@@ -25,14 +25,15 @@ void imatrix_free(struct imatrix *im)
 	for (size_t i = 0; i < im->n_datasets; i++) free(im->datasets[i]);
 	free(im->v);
 	free(im->datasets);
+	ggu_index_free(&im->dataset_index);
 	free(im->tag);
 	free(im);
 }
 
-/* Where name stands or would stand. */
-static size_t place(const struct imatrix *im, const char *name, bool *found)
+/* Where name stands among the first n, or would stand. */
+static size_t place(const struct imatrix *im, size_t n, const char *name, bool *found)
 {
-	size_t lo = 0, hi = im->n;
+	size_t lo = 0, hi = n;
 	*found = false;
 	while (lo < hi) {
 		size_t mid = lo + (hi - lo)/2;
@@ -44,20 +45,17 @@ static size_t place(const struct imatrix *im, const char *name, bool *found)
 	return lo;
 }
 
-enum ggu_status imatrix_entry(struct imatrix *im, const char *name, size_t n_in, size_t n_mat, struct entry **out, struct ggu_error *err)
+enum ggu_status imatrix_append(struct imatrix *im, const char *name, size_t n_in, size_t n_mat, struct entry **out, struct ggu_error *err)
 {
-	bool found;
-	size_t at = place(im, name, &found);
-	struct entry *e = found ? im->v[at] : NULL, **v;
-	if (e) {
-		if (e->pub.n_in != n_in || e->pub.n_mat != n_mat)
-			return ggu_fail(err, GGU_ERR_FORMAT, GGU_NO_OFFSET, name, "%zu matrices of %zu columns, but %zu of %zu before", n_mat, n_in, e->pub.n_mat, e->pub.n_in);
-		*out = e;
-		return GGU_OK;
-	}
+	struct entry *e, **v = im->v;
 	if (!n_in || !n_mat || n_in > SIZE_MAX/sizeof(double)/n_mat) return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, name, "%zu matrices of %zu columns", n_mat, n_in);
-	v = realloc(im->v, (im->n + 1)*sizeof *v);
-	if (v) im->v = v;
+	if (im->n == im->cap) {
+		v = realloc(im->v, (2*im->cap + 64)*sizeof *v);
+		if (v) {
+			im->v = v;
+			im->cap = 2*im->cap + 64;
+		}
+	}
 	e = calloc(1, sizeof *e);
 	if (e) {
 		e->name = strdup(name);
@@ -69,10 +67,41 @@ enum ggu_status imatrix_entry(struct imatrix *im, const char *name, size_t n_in,
 		return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, name, "out of memory");
 	}
 	e->pub = (struct imatrix_entry){ e->name, n_in, n_mat, e->sums, e->counts };
-	memmove(im->v + at + 1, im->v + at, (im->n - at)*sizeof *im->v);
-	im->v[at] = e;
-	im->n++;
-	*out = e;
+	v[im->n++] = *out = e;
+	return GGU_OK;
+}
+
+static int by_name(const void *a, const void *b)
+{
+	const struct entry *x = *(struct entry *const *)a, *y = *(struct entry *const *)b;
+	int c = strcmp(x->name, y->name);
+	return c ? c : (x->at > y->at) - (x->at < y->at);
+}
+
+const struct entry *imatrix_settle(struct imatrix *im)
+{
+	if (im->n) qsort(im->v, im->n, sizeof *im->v, by_name);
+	for (size_t i = 1; i < im->n; i++) if (!strcmp(im->v[i - 1]->name, im->v[i]->name)) return im->v[i];
+	return NULL;
+}
+
+static enum ggu_status same_shape(const struct entry *e, size_t n_in, size_t n_mat, struct ggu_error *err)
+{
+	if (e->pub.n_in == n_in && e->pub.n_mat == n_mat) return GGU_OK;
+	return ggu_fail(err, GGU_ERR_FORMAT, GGU_NO_OFFSET, e->name, "%zu matrices of %zu columns, but %zu of %zu before", n_mat, n_in, e->pub.n_mat, e->pub.n_in);
+}
+
+enum ggu_status imatrix_entry(struct imatrix *im, const char *name, size_t n_in, size_t n_mat, struct entry **out, struct ggu_error *err)
+{
+	bool found;
+	size_t at = place(im, im->n, name, &found);
+	enum ggu_status s = found ? same_shape(im->v[at], n_in, n_mat, err) : imatrix_append(im, name, n_in, n_mat, out, err);
+	if (s) return s;
+	if (!found) {
+		memmove(im->v + at + 1, im->v + at, (im->n - 1 - at)*sizeof *im->v);
+		im->v[at] = *out;
+	}
+	*out = im->v[at];
 	return GGU_OK;
 }
 
@@ -82,7 +111,7 @@ const struct imatrix_entry *imatrix_at(const struct imatrix *im, size_t i) { ret
 const struct imatrix_entry *imatrix_find(const struct imatrix *im, const char *name)
 {
 	bool found;
-	size_t at = place(im, name, &found);
+	size_t at = place(im, im->n, name, &found);
 	return found ? &im->v[at]->pub : NULL;
 }
 
@@ -152,18 +181,26 @@ enum ggu_status imatrix_add(struct imatrix *im, const char *name, size_t n_mat, 
 
 /* ---- provenance, merging ---- */
 
+static struct ggu_str dataset_key(const void *list, size_t i)
+{
+	const char *name = ((char *const *)list)[i];
+	return (struct ggu_str){ name, strlen(name) };
+}
+
 enum ggu_status imatrix_add_dataset(struct imatrix *im, const char *name)
 {
-	char **v;
+	char **v = im->datasets;
 	for (const char *c = name; *c; c++) if ((*c == '/' || *c == '\\') && c[1]) name = c + 1;
-	for (size_t i = 0; i < im->n_datasets; i++) if (!strcmp(im->datasets[i], name)) return GGU_OK;
-	v = realloc(im->datasets, (im->n_datasets + 1)*sizeof *v);
-	if (!v) return GGU_ERR_NOMEM;
-	im->datasets = v;
+	if (ggu_index_find(&im->dataset_index, v, dataset_key, name, strlen(name)) != SIZE_MAX) return GGU_OK;
+	if (im->n_datasets == im->cap_datasets) {
+		v = realloc(v, (2*im->cap_datasets + 8)*sizeof *v);
+		if (!v) return GGU_ERR_NOMEM;
+		im->datasets = v;
+		im->cap_datasets = 2*im->cap_datasets + 8;
+	}
 	v[im->n_datasets] = strdup(name);
 	if (!v[im->n_datasets]) return GGU_ERR_NOMEM;
-	im->n_datasets++;
-	return GGU_OK;
+	return ggu_index_add(&im->dataset_index, v, dataset_key, im->n_datasets++) ? GGU_OK : GGU_ERR_NOMEM;
 }
 size_t imatrix_n_datasets(const struct imatrix *im) { return im->n_datasets; }
 const char *imatrix_dataset(const struct imatrix *im, size_t i) { return i < im->n_datasets ? im->datasets[i] : NULL; }
@@ -178,14 +215,20 @@ void imatrix_set_chunks(struct imatrix *im, uint64_t n_chunks, uint64_t chunk_to
 
 enum ggu_status imatrix_merge(struct imatrix *im, const struct imatrix *src, struct ggu_error *err)
 {
-	enum ggu_status s;
+	enum ggu_status s = GGU_OK;
+	size_t n = im->n;
 	for (size_t i = 0; i < src->n; i++) {
 		const struct imatrix_entry *from = &src->v[i]->pub;
-		struct entry *e;
-		if ((s = imatrix_entry(im, from->name, from->n_in, from->n_mat, &e, err))) return s;
+		struct entry *e = NULL;
+		bool found;
+		size_t at = place(im, n, from->name, &found);
+		s = found ? same_shape(e = im->v[at], from->n_in, from->n_mat, err) : imatrix_append(im, from->name, from->n_in, from->n_mat, &e, err);
+		if (s) break;
 		for (size_t j = 0; j < from->n_in*from->n_mat; j++) e->sums[j] += from->sums[j];
 		for (size_t j = 0; j < from->n_mat; j++) e->counts[j] += from->counts[j];
 	}
+	imatrix_settle(im);
+	if (s) return s;
 	for (size_t i = 0; i < src->n_datasets; i++)
 		if ((s = imatrix_add_dataset(im, src->datasets[i]))) return ggu_fail(err, s, GGU_NO_OFFSET, "", "out of memory");
 	im->chunks += src->chunks;

@@ -12,6 +12,7 @@
  * A value is the mean square times n_call. It does not say how many matrices an entry has: one is assumed. */
 #include <errno.h>
 #include <fcntl.h>
+#include <float.h>
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
@@ -67,7 +68,8 @@ static enum ggu_status read_entry(struct imatrix *im, struct ggu_file *f, const 
 	name[n] = 0;
 	if (!counts) s = ggu_fail(err, GGU_ERR_MISSING, sums->entry, name, "has sums but no counts");
 	else if (!n) s = ggu_fail(err, GGU_ERR_FORMAT, sums->entry, sums->name, "has no name before the suffix");
-	else s = imatrix_entry(im, name, sums->ne[0], ggu_tensor_rows(sums), &e, err);
+	else s = imatrix_append(im, name, sums->ne[0], ggu_tensor_rows(sums), &e, err);
+	if (!s) e->at = sums->entry;
 	if (!s) s = read_doubles(f, sums, e->sums, e->pub.n_in*e->pub.n_mat, err);
 	if (!s) s = read_doubles(f, counts, e->counts, e->pub.n_mat, err);
 	free(name);
@@ -94,6 +96,7 @@ static enum ggu_status read_gguf(struct imatrix *im, struct ggu_file *f, struct 
 	const struct ggu_meta *m = ggu_file_meta(f);
 	const struct ggu_kv *sets = ggu_meta_find(m, "imatrix.datasets");
 	struct ggu_str type = { "", 0 }, tag;
+	const struct entry *twice;
 	enum ggu_status s;
 	ggu_meta_str(m, "general.type", &type);
 	if (strcmp(type.p, "imatrix")) return ggu_fail(err, GGU_ERR_TYPE, GGU_NO_OFFSET, "general.type", "is no importance matrix");
@@ -108,10 +111,13 @@ static enum ggu_status read_gguf(struct imatrix *im, struct ggu_file *f, struct 
 		const struct ggu_tensor *t = ggu_file_tensor(f, i);
 		if (ends_with(t, sums_suffix) && (s = read_entry(im, f, t, err))) return s;
 	}
+	if ((twice = imatrix_settle(im))) return ggu_fail(err, GGU_ERR_FORMAT, twice->at, twice->name, "given twice");
 	return im->n ? GGU_OK : ggu_fail(err, GGU_ERR_FORMAT, GGU_NO_OFFSET, "", "no sums in this matrix");
 }
 
 /* ---- old form: read ---- */
+
+enum { DAT_NAME_BYTES = 256 };  /* with a NUL */
 
 static enum ggu_status cut(struct ggu_error *err, const struct span *s, const char *what)
 {
@@ -124,7 +130,7 @@ static enum ggu_status read_dat_entry(struct imatrix *im, struct span *s, struct
 	uint64_t at = s->at;
 	struct span text;
 	struct entry *e;
-	char name[256];
+	char name[DAT_NAME_BYTES];
 	enum ggu_status st;
 	if (!span_u32(s, &len)) return cut(err, s, "a name's length");
 	if (!len || len >= sizeof name) return ggu_fail(err, GGU_ERR_FORMAT, at, "", "name of %u bytes", len);
@@ -136,14 +142,14 @@ static enum ggu_status read_dat_entry(struct imatrix *im, struct span *s, struct
 	if (!span_u32(s, &calls) || !span_u32(s, &n)) return cut(err, s, "a count");
 	if (!n || !span_has(s, n, 4)) return ggu_fail(err, GGU_ERR_TRUNCATED, at + 4, name, "%u values exceed the file", n);
 	if (calls > INT_MAX) return ggu_fail(err, GGU_ERR_FORMAT, at, name, "negative number of calls");
-	if (imatrix_find(im, name)) return ggu_fail(err, GGU_ERR_FORMAT, text.at, name, "given twice");
-	if ((st = imatrix_entry(im, name, n, 1, &e, err))) return st;
+	if ((st = imatrix_append(im, name, n, 1, &e, err))) return st;
+	e->at = text.at;
 	e->counts[0] = calls;
 	for (uint32_t j = 0; j < n; j++) {
 		float x = 0;
 		at = s->at;
 		span_f32(s, &x);
-		if (!(x >= 0 && x < 3.4e38f)) return ggu_fail(err, GGU_ERR_FORMAT, at, name, "value %u is negative or not finite", j);
+		if (!(x >= 0 && x <= FLT_MAX)) return ggu_fail(err, GGU_ERR_FORMAT, at, name, "value %u is negative or not finite", j);
 		e->sums[j] = x;
 	}
 	return GGU_OK;
@@ -153,10 +159,12 @@ static enum ggu_status read_dat(struct imatrix *im, struct span *s, struct ggu_e
 {
 	uint32_t n, chunks, len;
 	struct span text;
+	const struct entry *twice;
 	enum ggu_status st;
 	if (!span_u32(s, &n)) return cut(err, s, "the number of entries");
 	if (!n || !span_has(s, n, 16)) return ggu_fail(err, GGU_ERR_FORMAT, 0, "", "neither GGUF nor an old importance matrix");
 	for (uint32_t i = 0; i < n; i++) if ((st = read_dat_entry(im, s, err))) return st;
+	if ((twice = imatrix_settle(im))) return ggu_fail(err, GGU_ERR_FORMAT, twice->at, twice->name, "given twice");
 	if (!s->n) return GGU_OK;               /* the oldest files end here */
 	if (!span_u32(s, &chunks) || !span_u32(s, &len)) return cut(err, s, "the trailer");
 	if (!span_take(s, len, &text)) return cut(err, s, "the dataset's name");
@@ -256,6 +264,19 @@ static enum ggu_status write_doubles(struct ggu_writer *w, const double *x, size
 	return s;
 }
 
+/* An infinity would be refused by every reader. */
+static enum ggu_status fits_f32(const struct imatrix *im, struct ggu_error *err)
+{
+	for (size_t i = 0; i < im->n; i++) {
+		const struct imatrix_entry *e = &im->v[i]->pub;
+		bool fits = true;
+		for (size_t j = 0; fits && j < e->n_in*e->n_mat; j++) fits = e->sums[j] <= FLT_MAX;
+		for (size_t j = 0; fits && j < e->n_mat; j++) fits = e->counts[j] <= FLT_MAX;
+		if (!fits) return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, e->name, "has sums or counts that 32 bits cannot hold");
+	}
+	return GGU_OK;
+}
+
 static enum ggu_status write_gguf(const struct imatrix *im, const char *tag, int fd, uint32_t type, struct ggu_error *err)
 {
 	struct ggu_meta *m = ggu_meta_new();
@@ -265,7 +286,8 @@ static enum ggu_status write_gguf(const struct imatrix *im, const char *tag, int
 	if (s == GGU_ERR_RANGE) ggu_fail(err, s, GGU_NO_OFFSET, "", "%llu chunks of %llu tokens do not fit the 32 bits that the form has",
 		(unsigned long long)im->chunks, (unsigned long long)im->chunk_tokens);
 	else if (s) s = no_memory(err);
-	else s = ggu_writer_new(&w, m, err);
+	else if (type == GGU_TYPE_F32) s = fits_f32(im, err);
+	if (!s) s = ggu_writer_new(&w, m, err);
 	for (size_t i = 0; i < im->n && !s; i++) {
 		const struct imatrix_entry *e = &im->v[i]->pub;
 		s = add_tensor(w, e->name, sums_suffix, e->n_in, e->n_mat, type, err);
@@ -298,22 +320,43 @@ static bool put_f32(FILE *f, float x)
 }
 
 /* The number of calls is that of chunks: tokens of the busiest matrix over a chunk's, at least 1. */
-static bool put_entry(FILE *f, const struct imatrix_entry *e, uint64_t chunk_tokens)
+static uint64_t dat_calls(const struct imatrix_entry *e, uint64_t chunk_tokens)
 {
 	double most = 0;
-	uint64_t calls;
-	bool ok;
 	for (size_t i = 0; i < e->n_mat; i++) most = e->counts[i] > most ? e->counts[i] : most;
 	if (chunk_tokens) most = ceil(most/(double)chunk_tokens);
-	calls = most < 1 ? 1 : most < INT_MAX ? (uint64_t)most : INT_MAX;
-	ok = put_u32(f, strlen(e->name)) && fwrite(e->name, strlen(e->name), 1, f) == 1 && put_u32(f, calls) && put_u32(f, e->n_in*e->n_mat);
+	return most < 1 ? 1 : most < INT_MAX ? (uint64_t)most : INT_MAX;
+}
+static double dat_value(const struct imatrix_entry *e, size_t mat, size_t col, uint64_t calls)
+{
+	return e->counts[mat] > 0 ? e->sums[mat*e->n_in + col]/e->counts[mat]*(double)calls : (double)calls;
+}
+
+static bool put_entry(FILE *f, const struct imatrix_entry *e, uint64_t chunk_tokens)
+{
+	uint64_t calls = dat_calls(e, chunk_tokens);
+	bool ok = put_u32(f, strlen(e->name)) && fwrite(e->name, strlen(e->name), 1, f) == 1 && put_u32(f, calls) && put_u32(f, e->n_in*e->n_mat);
 	for (size_t i = 0; ok && i < e->n_mat; i++)
 		for (size_t j = 0; ok && j < e->n_in; j++)
-			ok = put_f32(f, (float)(e->counts[i] > 0 ? e->sums[i*e->n_in + j]/e->counts[i]*(double)calls : (double)calls));
+			ok = put_f32(f, (float)dat_value(e, i, j, calls));
 	return ok;
 }
 
-enum ggu_status imatrix_write_dat(const struct imatrix *im, int fd, struct ggu_error *err)
+/* Every count has 31 bits. */
+static enum ggu_status fits_dat(const struct imatrix *im, struct ggu_error *err)
+{
+	if (im->n > INT_MAX || im->chunks > INT_MAX) return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, "", "%zu entries of %llu chunks do not fit the old form", im->n, (unsigned long long)im->chunks);
+	for (size_t i = 0; i < im->n; i++) {
+		const struct imatrix_entry *e = &im->v[i]->pub;
+		uint64_t calls = dat_calls(e, im->chunk_tokens);
+		bool fits = strlen(e->name) < DAT_NAME_BYTES && e->n_in*e->n_mat <= INT_MAX;
+		for (size_t k = 0; fits && k < e->n_in*e->n_mat; k++) fits = dat_value(e, k/e->n_in, k%e->n_in, calls) <= FLT_MAX;
+		if (!fits) return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, e->name, "does not fit the old form");
+	}
+	return GGU_OK;
+}
+
+static enum ggu_status write_dat(const struct imatrix *im, int fd, struct ggu_error *err)
 {
 	int copy = dup(fd);
 	FILE *f = copy < 0 ? NULL : fdopen(copy, "wb");
@@ -329,4 +372,10 @@ enum ggu_status imatrix_write_dat(const struct imatrix *im, int fd, struct ggu_e
 	ok = ok && put_u32(f, im->chunks) && put_u32(f, strlen(set)) && (!*set || fwrite(set, strlen(set), 1, f) == 1);
 	if (fclose(f)) ok = false;
 	return ok ? GGU_OK : io_error(err, "cannot write");
+}
+
+enum ggu_status imatrix_write_dat(const struct imatrix *im, int fd, struct ggu_error *err)
+{
+	enum ggu_status s = fits_dat(im, err);
+	return s ? s : write_dat(im, fd, err);
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
- * internal.h - what the files of libggu share and nobody else sees: memory, name tables, the
- * cursor over a source, and the insides of the public structs. All symbols are hidden. */
+ * internal.h - what the files of libggu share and nobody else sees: memory, the cursor
+ * over a source, and the insides of the public structs. All symbols are hidden. */
 #ifndef GGU_INTERNAL_H
 #define GGU_INTERNAL_H
 #include <pthread.h>
 #include <stdio.h>
-#include "ggu.h"
+#include "index.h"
 #pragma GCC visibility push(hidden)
 
 #define GGU_TRY(x) do { enum ggu_status try_ = (x); if (try_ != GGU_OK) return try_; } while (0)
@@ -40,16 +40,6 @@ void *ggu_arena_grow(struct ggu_arena *a, void *p, size_t old_bytes, size_t new_
 /* Bytes and a NUL after them. */
 char *ggu_arena_str(struct ggu_arena *a, const char *s, size_t n);
 void ggu_arena_free(struct ggu_arena *a);
-
-/* ---- index.c: names to positions in a list of the caller's ---- */
-
-struct ggu_index { uint64_t *slot; size_t n_slots, n; };
-typedef struct ggu_str (*ggu_index_key)(const void *list, size_t i);
-/* Position of the name in list, or SIZE_MAX. */
-size_t ggu_index_find(const struct ggu_index *x, const void *list, ggu_index_key key, const char *s, size_t n);
-/* Enters position i, whose name must not be there yet. false: out of memory. */
-bool ggu_index_add(struct ggu_index *x, const void *list, ggu_index_key key, size_t i);
-void ggu_index_free(struct ggu_index *x);
 
 /* ---- cursor.c ---- */
 

@@ -5,6 +5,7 @@
  * architecture's prefix. A key that holds one value per layer stands for that of layer i. Tensor names are
  * without "blk.N." and ".weight"; NAME.bias is added where it exists. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include "../quant/quant.h"
 #include "graph.h"
@@ -22,6 +23,7 @@ struct builder {
 	const struct yaml_node *names;
 	int64_t layer;          /* -1: outside the layers */
 	int depth, used;        /* of names that use names; names that one expression came to */
+	const char **keys;      /* [ggu_meta_count(meta)], sorted */
 };
 
 static enum ggu_status fail(const struct builder *b, const struct yaml_node *at, const char *where, const char *what)
@@ -79,6 +81,31 @@ static enum ggu_status key_value(struct builder *b, const struct ggu_kv *kv, str
 
 static enum ggu_status eval(struct builder *b, const struct yaml_node *at, struct expr_value *v);
 
+static int by_text(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
+
+static enum ggu_status sort_keys(struct builder *b)
+{
+	size_t n = ggu_meta_count(b->meta);
+	b->keys = alloc(b, (n + 1)*sizeof *b->keys);
+	if (!b->keys) return GGU_ERR_NOMEM;
+	for (size_t i = 0; i < n; i++) b->keys[i] = ggu_kv_key(ggu_meta_at(b->meta, i)).p;
+	qsort(b->keys, n, sizeof *b->keys, by_text);
+	return GGU_OK;
+}
+
+/* Some key begins with prefix and a dot. */
+static bool has_keys_below(const struct builder *b, const char *prefix)
+{
+	char dotted[258];
+	size_t n = (size_t)snprintf(dotted, sizeof dotted, "%s.", prefix), lo = 0, hi = ggu_meta_count(b->meta);
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo)/2;
+		if (strcmp(b->keys[mid], dotted) < 0) lo = mid + 1;
+		else hi = mid;
+	}
+	return lo < ggu_meta_count(b->meta) && !strncmp(b->keys[lo], dotted, n);
+}
+
 /* object: the dotted prefix so far, as text */
 static enum ggu_status lookup(void *ctx, const void *object, const char *name, struct expr_value *v)
 {
@@ -101,13 +128,11 @@ static enum ggu_status lookup(void *ctx, const void *object, const char *name, s
 	if (snprintf(key, sizeof key, "%s.%s%s%s", b->arch->name, object ? (const char *)object : "", object ? "." : "", name) >= (int)sizeof key) return GGU_OK;
 	kv = ggu_meta_find(b->meta, key);
 	if (kv) return key_value(b, kv, v);
+	if (!has_keys_below(b, key)) return GGU_OK;
 	prefix = alloc(b, strlen(key) + 1);
 	if (!prefix) return GGU_ERR_NOMEM;
 	strcpy(prefix, key + strlen(b->arch->name) + 1);
-	for (size_t i = 0, n = strlen(key); i < ggu_meta_count(b->meta); i++) {
-		struct ggu_str k = ggu_kv_key(ggu_meta_at(b->meta, i));
-		if (k.n > n && !memcmp(k.p, key, n) && k.p[n] == '.') { *v = (struct expr_value){ EXPR_OBJECT, { .object = prefix } }; break; }
-	}
+	*v = (struct expr_value){ EXPR_OBJECT, { .object = prefix } };
 	return GGU_OK;
 }
 
@@ -407,7 +432,7 @@ static enum ggu_status checks(struct builder *b, const struct yaml_node *list)
 
 enum ggu_status graph_build(struct graph *g, const struct arch *a, struct ggu_file *f, struct expr_arena *arena, struct ggu_error *err)
 {
-	struct builder b = { g, a, f, ggu_file_meta(f), arena, err, yaml_get(a->graph, "names"), -1, 0, 0 };
+	struct builder b = { g, a, f, ggu_file_meta(f), arena, err, yaml_get(a->graph, "names"), -1, 0, 0, NULL };
 	const struct yaml_node *in = yaml_get(a->graph, "input"), *out = yaml_get(a->graph, "output");
 	char key[128];
 	uint64_t ctx = 0;
@@ -415,6 +440,7 @@ enum ggu_status graph_build(struct graph *g, const struct arch *a, struct ggu_fi
 	enum ggu_status s;
 	*g = (struct graph){ 0 };
 	if (!a->graph) return ggu_fail(err, GGU_ERR_UNSUPPORTED, GGU_NO_OFFSET, a->name, "%s does not say how to evaluate it", a->file);
+	if ((s = sort_keys(&b))) return s;
 	if ((s = only(&b, a->graph, "names check input layers layer output")) || (s = only(&b, in, "embed scale positions")) || (s = only(&b, out, "norm head softcap"))) return s;
 	if ((s = checks(&b, yaml_get(a->graph, "check")))) return s;
 	if ((s = weight(&b, in, "embed", false, 0, 0, &g->embed))) return s;

@@ -31,29 +31,21 @@ static enum ggu_status set_token(struct vocab *v, size_t id, const char *text, i
 }
 
 /* A user-defined piece that got another text is SentencePiece's placeholder no more. */
-static void forget_piece(struct vocab *v, json_int_t id)
+static void forget_pieces(struct vocab *v, const bool *other)
 {
-	json_t *user = json_object_get(json_object_get(v->pipeline, "model"), "user_defined");
-	for (size_t i = 0; i < json_array_size(user); i++)
-		if (json_integer_value(json_array_get(user, i)) == id) {
-			json_array_remove(user, i);
-			return;
-		}
+	json_t *model = json_object_get(v->pipeline, "model"), *user = json_object_get(model, "user_defined"), *kept, *id;
+	size_t i;
+	if (!user || !(kept = json_array())) return;
+	json_array_foreach(user, i, id)
+		if (!other[json_integer_value(id)]) json_array_append(kept, id);
+	json_object_set_new(model, "user_defined", kept);
 }
 
-/* Tokens that the small files add to a SentencePiece vocabulary. The pipeline's added tokens are tokenizer.json's; without
- * one those of added_tokens_decoder; without that, whatever is a control token or was added. */
-static enum ggu_status retype(struct vocab *v, const struct vocab_files *f, struct ggu_error *err)
+/* Those of added_tokens_decoder, also as rows of list; other[id]: it had another text. */
+static enum ggu_status retype_decoder(struct vocab *v, json_t *decoder, json_t *list, bool *other, struct ggu_error *err)
 {
-	json_t *list = json_array(), *decoder = json_object_get(f->config, "added_tokens_decoder"), *row;
+	json_t *row;
 	const char *key;
-	if (!list) return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
-	json_object_foreach(f->added, key, row) {
-		json_int_t id = json_is_integer(row) ? json_integer_value(row) : -1;
-		if (id >= 0 && (size_t)id < v->n) {
-			TRY(set_token(v, (size_t)id, key, VOCAB_USER_DEFINED, err));
-		}
-	}
 	json_object_foreach(decoder, key, row) {
 		const char *text = vocab_json_str(row, "content");
 		char *end;
@@ -61,19 +53,37 @@ static enum ggu_status retype(struct vocab *v, const struct vocab_files *f, stru
 		bool special = vocab_json_true(row, "special");
 		json_t *copy;
 		if (*end || id < 0 || (size_t)id >= v->n || !text) continue;
-		if (v->tokens[id].n != strlen(text) || memcmp(v->tokens[id].p, text, v->tokens[id].n)) forget_piece(v, id);
+		if (v->tokens[id].n != strlen(text) || memcmp(v->tokens[id].p, text, v->tokens[id].n)) other[id] = true;
 		TRY(set_token(v, (size_t)id, text, special || vocab_looks_special(text, strlen(text)) ? VOCAB_CONTROL : VOCAB_USER_DEFINED, err));
 		copy = json_copy(row);
 		json_object_set_new(copy, "id", json_integer(id));
 		json_array_append_new(list, copy);
 	}
+	return GGU_OK;
+}
+
+/* Tokens that the small files add to a SentencePiece vocabulary. The pipeline's added tokens are tokenizer.json's; without
+ * one those of added_tokens_decoder; without that, whatever is a control token or was added. */
+static enum ggu_status retype(struct vocab *v, const struct vocab_files *f, struct ggu_error *err)
+{
+	json_t *list = json_array(), *decoder = json_object_get(f->config, "added_tokens_decoder"), *row;
+	bool *other = calloc(v->n + 1, sizeof *other);
+	enum ggu_status s = list && other ? GGU_OK : ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
+	const char *key;
+	json_object_foreach(f->added, key, row) {
+		json_int_t id = json_is_integer(row) ? json_integer_value(row) : -1;
+		if (!s && id >= 0 && (size_t)id < v->n) s = set_token(v, (size_t)id, key, VOCAB_USER_DEFINED, err);
+	}
+	if (!s) s = retype_decoder(v, decoder, list, other, err);
+	if (!s) forget_pieces(v, other);
+	free(other);
 	if (!decoder) {
 		json_decref(list);
 		list = vocab_added_by_type(v);
 	}
-	if (f->tokenizer) json_decref(list);
+	if (s || f->tokenizer) json_decref(list);
 	else json_object_set_new(v->pipeline, "added_tokens", list);
-	return GGU_OK;
+	return s;
 }
 
 json_t *vocab_added_by_type(const struct vocab *v)

@@ -79,25 +79,33 @@ static struct stats stats_of(const struct imatrix *im, const struct imatrix_entr
 }
 
 struct layer { long number; double sum, n, similarity; size_t tensors, similar; };
-static int by_number(const void *a, const void *b)
+static int by_layer(const void *a, const void *b)
 {
-	const struct layer *x = a, *y = b;
-	return (x->number > y->number) - (x->number < y->number);
+	const struct stats *x = *(const struct stats *const *)a, *y = *(const struct stats *const *)b;
+	if (x->layer != y->layer) return x->layer < y->layer ? -1 : 1;
+	return (x > y) - (x < y);
 }
 
+/* Of tensors in layers; each layer's are added up in their order. */
 static size_t layers_of(const struct stats *s, size_t n, struct layer *l)
 {
-	size_t k, n_layers = 0;
+	const struct stats **sorted = malloc((n + 1)*sizeof *sorted);
+	size_t n_layers = 0;
+	if (!sorted) msg_die("out of memory");
+	for (size_t i = 0; i < n; i++) sorted[i] = s + i;
+	qsort(sorted, n, sizeof *sorted, by_layer);
 	for (size_t i = 0; i < n; i++) {
-		if (s[i].layer < 0) continue;
-		for (k = 0; k < n_layers && l[k].number != s[i].layer; k++) ;
-		if (k == n_layers) l[n_layers++] = (struct layer){ .number = s[i].layer };
-		l[k].sum += s[i].sum;
-		l[k].n += s[i].n;
-		l[k].tensors++;
-		if (!isnan(s[i].similarity)) { l[k].similarity += s[i].similarity; l[k].similar++; }
+		const struct stats *t = sorted[i];
+		struct layer *k;
+		if (t->layer < 0) continue;
+		if (!n_layers || l[n_layers - 1].number != t->layer) l[n_layers++] = (struct layer){ .number = t->layer };
+		k = l + n_layers - 1;
+		k->sum += t->sum;
+		k->n += t->n;
+		k->tensors++;
+		if (!isnan(t->similarity)) { k->similarity += t->similarity; k->similar++; }
 	}
-	qsort(l, n_layers, sizeof *l, by_number);
+	free(sorted);
 	return n_layers;
 }
 
