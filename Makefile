@@ -102,7 +102,7 @@ TEST_HELPERS = $(patsubst tests/%.c,$(OBJ)/tests/%.o,$(wildcard tests/lib/*.c))
 TEST_PROGS = $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/*/tool_*.c))
 # fuzz targets without a fuzzer
 TEST_PROGS += $(patsubst tests/fuzz/fuzz_%.c,$(BUILD)/tests/fuzz/replay_%,$(wildcard tests/fuzz/fuzz_*.c))
-$(BUILD)/tests/fuzz/replay_%: $(OBJ)/tests/fuzz/fuzz_%.o $(OBJ)/tests/fuzz/replay.o $(ARCHIVES)
+$(BUILD)/tests/fuzz/replay_%: $(OBJ)/tests/fuzz/fuzz_%.o $(OBJ)/tests/fuzz/fuzz.o $(OBJ)/tests/fuzz/replay.o $(ARCHIVES)
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 $(BUILD)/tests/%: $(OBJ)/tests/%.o $(TEST_HELPERS) $(ARCHIVES)
@@ -125,8 +125,9 @@ check: all $(UNIT) $(TEST_PROGS) ## unit, kernel, command, malformed and referen
 
 # sanitizers and a fuzzer need their own objects: the same rules under another $(BUILD)
 SANITIZE = -fsanitize=address,undefined -fno-sanitize-recover=undefined
+# (SANITIZED: tests that evaluate much do less of the same)
 check-asan: ## make check under AddressSanitizer and UndefinedBehaviorSanitizer, in build/asan
-	ASAN_OPTIONS=allocator_may_return_null=1 $(MAKE) check BUILD=$(BUILD)/asan CFLAGS="-O1 -g -fno-omit-frame-pointer $(SANITIZE)"
+	SANITIZED=1 ASAN_OPTIONS=allocator_may_return_null=1 $(MAKE) check BUILD=$(BUILD)/asan CFLAGS="-O1 -g -fno-omit-frame-pointer $(SANITIZE)"
 # needs an AArch64 compiler and qemu-user, and no library: what quant/ is made of, linked with its tests; tests/arm stands
 # in for cmocka, and a hash needs no more than its header
 ARM_CC ?= aarch64-linux-gnu-gcc
@@ -160,13 +161,13 @@ check-mutants: ## deliberate faults in the kernels, each of which the kernel tes
 check-full: check check-asan check-arm check-compilers check-mutants ## every check there is
 
 FUZZ_SECONDS ?= 60
-FUZZERS = $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
-fuzz: $(BUILD)/tests/malformed/tool_ggtxt ## FUZZ_SECONDS (60) of libFuzzer for each target; needs clang
-	$(MAKE) $(FUZZERS:%=$(BUILD)/fuzz/%) BUILD=$(BUILD)/fuzz CC=clang CFLAGS="-O1 -g -fsanitize=fuzzer-no-link,address,undefined"
-	@mkdir -p $(BUILD)/fuzz/corpus
-	for t in tests/malformed/*.ggtxt; do $< <$$t >$(BUILD)/fuzz/corpus/$$(basename $$t .ggtxt); done
-	for f in $(FUZZERS); do $(BUILD)/fuzz/$$f -max_total_time=$(FUZZ_SECONDS) -rss_limit_mb=4096 -artifact_prefix=$(BUILD)/fuzz/ $(BUILD)/fuzz/corpus || exit 1; done
-$(BUILD)/fuzz_%: $(OBJ)/tests/fuzz/fuzz_%.o $(ARCHIVES)
+FUZZERS ?= $(sort $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c)))
+fuzz: $(BUILD)/tests/malformed/tool_ggtxt ## FUZZ_SECONDS (60) of libFuzzer for each target, or for FUZZERS="gguf expr"; needs clang
+	$(MAKE) $(FUZZERS:%=$(BUILD)/fuzz/fuzz_%) BUILD=$(BUILD)/fuzz CC=clang CFLAGS="-O1 -g -fsanitize=fuzzer-no-link,address,undefined,float-cast-overflow -fno-sanitize-recover=undefined"
+	for f in $(FUZZERS); do \
+	  BUILD=$(abspath $(BUILD)) tests/fuzz/corpus.sh $$f $(BUILD)/fuzz/corpus-$$f && \
+	  $(BUILD)/fuzz/fuzz_$$f -max_total_time=$(FUZZ_SECONDS) -timeout=20 -rss_limit_mb=4096 -artifact_prefix=$(BUILD)/fuzz/$$f- $(BUILD)/fuzz/corpus-$$f || exit 1; done
+$(BUILD)/fuzz_%: $(OBJ)/tests/fuzz/fuzz_%.o $(OBJ)/tests/fuzz/fuzz.o $(ARCHIVES)
 	$(CC) $(CFLAGS) -fsanitize=fuzzer -o $@ $^ $(LDLIBS)
 
 # ---- install ----

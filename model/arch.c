@@ -50,7 +50,7 @@ static void entry_free(struct entry *e)
 	free(e->file);
 }
 
-static enum ggu_status add(struct arch_set *s, const char *file, const char *text, size_t n, struct ggu_error *err)
+enum ggu_status arch_set_add(struct arch_set *s, const char *file, const char *text, size_t n, struct ggu_error *err)
 {
 	struct entry e = { .file = strdup(file) }, *v;
 	enum ggu_status st = e.file ? yaml_doc_parse(&e.doc, text, n, err) : ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
@@ -78,19 +78,23 @@ static enum ggu_status add(struct arch_set *s, const char *file, const char *tex
 	return GGU_OK;
 }
 
-enum ggu_status arch_set_new(struct arch_set **out, struct ggu_error *err)
+enum ggu_status arch_set_empty(struct arch_set **out, struct ggu_error *err)
 {
 	struct arch_set *s = calloc(1, sizeof *s);
 	if (!s) return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
-	for (const struct embedded *f = arch_data; f->name; f++) {
-		enum ggu_status st = add(s, f->name, f->text, f->n, err);
-		if (st) {
-			arch_set_free(s);
-			return st;
-		}
-	}
 	*out = s;
 	return GGU_OK;
+}
+
+enum ggu_status arch_set_new(struct arch_set **out, struct ggu_error *err)
+{
+	struct arch_set *s;
+	enum ggu_status st = arch_set_empty(&s, err);
+	if (st) return st;
+	for (const struct embedded *f = arch_data; f->name && !st; f++) st = arch_set_add(s, f->name, f->text, f->n, err);
+	if (st) arch_set_free(s);
+	else *out = s;
+	return st;
 }
 
 enum ggu_status arch_set_add_file(struct arch_set *s, const char *path, struct ggu_error *err)
@@ -105,7 +109,7 @@ enum ggu_status arch_set_add_file(struct arch_set *s, const char *path, struct g
 		st = ggu_fail(err, GGU_ERR_IO, GGU_NO_OFFSET, "", "%s", strerror(e));
 		if (err) err->sys_errno = e;
 	} else if (n > MAX_FILE) st = ggu_fail(err, GGU_ERR_RANGE, MAX_FILE, "", "longer than %d bytes", MAX_FILE);
-	else st = add(s, name, text, n, err);
+	else st = arch_set_add(s, name, text, n, err);
 	if (st && err && name) snprintf(err->file, sizeof err->file, "%s", name);
 	if (f) fclose(f);
 	free(text);

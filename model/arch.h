@@ -16,6 +16,9 @@ struct arch {
 };
 struct arch_set;
 enum ggu_status arch_set_new(struct arch_set **s, struct ggu_error *err);       /* the built-in ones, checked */
+enum ggu_status arch_set_empty(struct arch_set **s, struct ggu_error *err);     /* without them */
+/* text[n] is copied; file is its name in messages */
+enum ggu_status arch_set_add(struct arch_set *s, const char *file, const char *text, size_t n, struct ggu_error *err);
 enum ggu_status arch_set_add_file(struct arch_set *s, const char *path, struct ggu_error *err);
 void arch_set_free(struct arch_set *s);
 size_t arch_count(const struct arch_set *s);

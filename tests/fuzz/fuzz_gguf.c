@@ -6,17 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "../../libgguf/ggu.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-/* An invariant of the library: a fuzzer takes notice of an abort. */
-static void must(bool holds, const char *what)
-{
-	if (holds)
-		return;
-	fprintf(stderr, "fuzz_gguf: %s\n", what);
-	abort();
-}
+#include "fuzz.h"
 
 struct copy { uint8_t *p; size_t n; };
 

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * replay.c - runs a fuzz target on the files named as arguments, and on each of them cut short in 64 places, without
  * a fuzzer. The bytes lie in a block of their exact size, so that a sanitizer sees a read past the end. */
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "fuzz.h"
 
 static void once(const uint8_t *p, size_t n)
 {

@@ -1,9 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The fuzz target of the reader on every text of tests/malformed.
+# Every fuzz target on the inputs that it starts from, whole and cut short.
 . "$(dirname "$0")/../lib/tap.sh"
-for text in "$SRC"/tests/malformed/*.ggtxt; do
-	"$BUILD/tests/malformed/tool_ggtxt" <"$text" >"$TMP/$(basename "$text" .ggtxt).gguf"
+for target in "$SRC"/tests/fuzz/fuzz_*.c; do
+	name=$(basename "$target" .c)
+	name=${name#fuzz_}
+	ok "$name: inputs" "$SRC/tests/fuzz/corpus.sh" "$name" "$TMP/$name"
+	ok "$name: replay of $(find "$TMP/$name" -type f | wc -l | tr -d ' ') files" "$BUILD/tests/fuzz/replay_$name" "$TMP/$name"/*
 done
-ok "replay of $(find "$TMP" -name '*.gguf' | wc -l | tr -d ' ') files" "$BUILD/tests/fuzz/replay_gguf" "$TMP"/*.gguf
 done_testing

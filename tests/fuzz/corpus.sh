@@ -1,0 +1,20 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# corpus.sh NAME FOLDER - the inputs that the fuzz target NAME starts from: tests/fuzz/corpus/NAME, where *.ggtxt is
+# compiled (tests/malformed/tool_ggtxt.c), and what the tree has elsewhere. For make fuzz and replay.t.
+set -eu
+src=$(cd "$(dirname "$0")/../.." && pwd)
+mkdir -p "$2"
+compile() { for text in "$@"; do "${BUILD:-$src/build}/tests/malformed/tool_ggtxt" <"$text" >"$to/$(basename "$text" .ggtxt)"; done; }
+to=$2
+for f in "$src/tests/fuzz/corpus/$1"/*; do
+	case $f in
+	*'/*') ;;
+	*.ggtxt) compile "$f" ;;
+	*) cp "$f" "$to" ;;
+	esac
+done
+case $1 in
+arch) cp "$src"/model/arch/*.yaml "$to" ;;
+gguf) compile "$src"/tests/malformed/*.ggtxt ;;
+esac

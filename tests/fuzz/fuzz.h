@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT
+ * fuzz.h - what the fuzz targets share: a check that a fuzzer takes notice of, and files made of the input.
+ *
+ * A target that reads a folder takes it as one text. A line "--- NAME" begins a file; its bytes go up to the line break
+ * before the next such line. A file NAME.safetensors that begins with a brace gets the length of its header, which ends
+ * at the last brace, in front; so texts can be written by hand, and any bytes are still possible. */
+#ifndef TESTS_FUZZ_H
+#define TESTS_FUZZ_H
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+/* An invariant of the library: aborts if it does not hold. */
+void must(bool holds, const char *what);
+/* Path of a folder of this process's own, emptied, with the files that data[n] describes, 16 at most. It is removed when
+ * the process exits. */
+const char *folder_of(const uint8_t *data, size_t n);
+/* Path of a file of that folder with these bytes. */
+const char *folder_file(const char *name, const uint8_t *data, size_t n);
+
+#endif

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT
+ * fuzz_convert.c - a checkpoint folder (fuzz.h) with config.json, a model card and a description arch.yaml of its own, or
+ * without one for the built-in ones: refused, or its plan is carried out and every tensor has as many bytes as it says. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "../../convert/checkpoint.h"
+#include "../../convert/general.h"
+#include "../../convert/plan.h"
+#include "../../libgguf/ggu.h"
+#include "fuzz.h"
+
+/* Plans may say a lot with few words (make: range(65536)); there is no need to read all of that. */
+enum { MOST = 1 << 20 };
+
+static void carry_out(struct plan *p)
+{
+	char *to = malloc(MOST);
+	struct ggu_error err = { 0 };
+
+	must(to, "no memory");
+	for (size_t i = 0; i < p->n; i++) {
+		const struct plan_tensor *t = p->v + i;
+		uint64_t n = t->ne[0]*t->ne[1]*t->ne[2]*t->ne[3], bytes = 0;
+		must(ggu_type_info(t->from) && ggu_type_bytes(t->from, n, &bytes), "a tensor of no size");
+		for (uint64_t at = 0; at < bytes && at < MOST; at += 24) {
+			size_t part = bytes - at < 24 ? (size_t)(bytes - at) : 24;
+			must(plan_read(p, i, at, to, part, &err) == GGU_OK, "a tensor cannot be read in parts");
+		}
+		if (bytes <= MOST) must(plan_read(p, i, 0, to, (size_t)bytes, &err) == GGU_OK, "a tensor cannot be read whole");
+	}
+	free(to);
+}
+
+static void convert(const char *dir, const struct arch_set *set)
+{
+	struct config c;
+	struct checkpoint *source = NULL;
+	struct plan p;
+	struct ggu_meta *m = ggu_meta_new();
+	struct ggu_error err = { 0 }, card;
+
+	if (config_open(&c, dir, set, false, &err) != GGU_OK) {
+		must(err.code != GGU_OK && *err.what, "refused without a reason");
+		ggu_meta_free(m);
+		return;
+	}
+	must(m, "no memory");
+	general_to_meta(m, dir, &c, NULL, 12345678, &card, &err);
+	if (checkpoint_open(&source, dir, &err) == GGU_OK && plan_new(&p, &c, source, &err) == GGU_OK) {
+		carry_out(&p);
+		plan_free(&p);
+	} else must(err.code != GGU_OK && *err.what, "refused without a reason");
+	checkpoint_close(source);
+	config_close(&c);
+	ggu_meta_free(m);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static struct arch_set *built_in;
+	struct arch_set *set = NULL;
+	const char *dir = folder_of(data, size);
+	char path[512];
+
+	snprintf(path, sizeof path, "%s/arch.yaml", dir);
+	must(built_in || arch_set_new(&built_in, NULL) == GGU_OK, "the built-in descriptions cannot be read");
+	must(arch_set_empty(&set, NULL) == GGU_OK, "no memory");
+	convert(dir, arch_set_add_file(set, path, NULL) == GGU_OK ? set : built_in);
+	arch_set_free(set);
+	return 0;
+}

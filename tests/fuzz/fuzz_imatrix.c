@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT
+ * fuzz_imatrix.c - any bytes as an importance matrix, of the old form or as a GGUF: refused, or written with all its
+ * digits, read again and found equal; and written in the other forms. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "../../imatrix/imatrix.h"
+#include "fuzz.h"
+
+static void same(const struct imatrix *a, const struct imatrix *b)
+{
+	must(imatrix_count(a) == imatrix_count(b) && imatrix_n_datasets(a) == imatrix_n_datasets(b), "a count changed");
+	must(imatrix_chunks(a) == imatrix_chunks(b) && imatrix_chunk_tokens(a) == imatrix_chunk_tokens(b), "the chunks changed");
+	for (size_t i = 0; i < imatrix_n_datasets(a); i++) must(!strcmp(imatrix_dataset(a, i), imatrix_dataset(b, i)), "a dataset changed");
+	for (size_t i = 0; i < imatrix_count(a); i++) {
+		const struct imatrix_entry *e = imatrix_at(a, i), *f = imatrix_at(b, i);
+		must(imatrix_find(a, e->name) == e, "an entry is not found");
+		must(!strcmp(e->name, f->name) && e->n_in == f->n_in && e->n_mat == f->n_mat, "an entry changed");
+		must(!memcmp(e->sums, f->sums, e->n_in*e->n_mat*sizeof *e->sums) && !memcmp(e->counts, f->counts, e->n_mat*sizeof *e->counts), "a number changed");
+	}
+}
+
+static void use(const struct imatrix *im)
+{
+	for (size_t i = 0; i < imatrix_count(im); i++) {
+		const struct imatrix_entry *e = imatrix_at(im, i);
+		float *x = malloc(e->n_in*sizeof *x);
+		must(x, "no memory");
+		for (size_t k = 0; k < e->n_mat; k++) imatrix_importance(e, k, x);
+		for (size_t j = 0; j < e->n_in; j++) must(x[j] >= 0, "a negative importance");
+		free(x);
+	}
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct imatrix *im, *again, *sum = imatrix_new();
+	struct ggu_error err = { 0 };
+	char path[64];
+	FILE *to;
+
+	if (imatrix_read(&im, folder_file("matrix", data, size), &err) != GGU_OK) {
+		must(err.code != GGU_OK && *err.what, "refused without a reason");
+		imatrix_free(sum);
+		return 0;
+	}
+	use(im);
+	to = tmpfile();
+	must(to && imatrix_write_checkpoint(im, "tag", fileno(to), NULL) == GGU_OK, "what was read cannot be written");
+	snprintf(path, sizeof path, "/dev/fd/%d", fileno(to));
+	rewind(to);
+	must(imatrix_read(&again, path, NULL) == GGU_OK, "what was written cannot be read");
+	same(im, again);
+	must(!strcmp(imatrix_tag(again), "tag"), "the tag changed");
+	must(sum && imatrix_merge(sum, im, NULL) == GGU_OK && imatrix_merge(sum, again, NULL) == GGU_OK, "two equal ones cannot be merged");
+	must(imatrix_count(sum) == imatrix_count(im), "the sum has other entries");
+	imatrix_scale(sum, 0.5);
+	rewind(to);
+	if (imatrix_write_gguf(sum, fileno(to), NULL) == GGU_OK) {
+		imatrix_free(again);
+		rewind(to);
+		must(imatrix_read(&again, path, &err) == GGU_OK, "a sum that was written cannot be read");
+	}
+	must(!ftruncate(fileno(to), 0) && !lseek(fileno(to), 0, SEEK_SET), "no scratch file");
+	if (imatrix_write_dat(im, fileno(to), NULL) == GGU_OK) {
+		imatrix_free(again);
+		rewind(to);
+		must(imatrix_read(&again, path, &err) == GGU_OK, "the old form that was written cannot be read");
+		must(imatrix_count(again) == imatrix_count(im), "the old form has other entries");
+	}
+	fclose(to);
+	imatrix_free(im);
+	imatrix_free(again);
+	imatrix_free(sum);
+	return 0;
+}
