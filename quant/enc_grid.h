@@ -32,6 +32,8 @@ struct grid {
 	vi (*best)(const vi (*a)[9], const vi (*b)[9]); /* GRID_SEARCH of the book */
 	float lift;                     /* see tile_lift */
 	float bias;                     /* the scale that the book wants, by that of digits as they please */
+	float flat;                     /* the level that a start maps the mean magnitude to, if that gives the greater scale: magnitudes
+	                                 * differ little then; those all alike are mapped to the least level; 0: no such start */
 };
 struct grid_effort {
 	int starts, iters;      /* first scales, alternations of each */
@@ -312,11 +314,17 @@ static inline void grid_walk(const struct grid *a, const struct grid_effort *f, 
 static inline void grid_start(const struct grid *a, const struct grid_effort *f, const struct tile *t, const struct grid_words *m,
 	int o, float *s, float *c)
 {
-	vf top = vf_dup(0), bs = top, bc = top, bg = vf_dup(-1);
+	vf top = vf_dup(0), mean = top, flat = top, bs = top, bc = top, bg = vf_dup(-1);
 	struct grid_lane r;
-	for (int e = 0; e < a->n; e++) top = v_max(top, v_abs(vf_load(&t->x[e][o])));
+	for (int e = 0; e < a->n; e++) {
+		vf x = v_abs(vf_load(&t->x[e][o]));
+		top = v_max(top, x);
+		mean += x;
+	}
+	if (a->flat > 0) flat = mean*(1/(float)a->n)/v_sel(v_lt(mean, top*(0.95f*(float)a->n)), vf_dup(a->flat), vf_dup(a->level[0]));
 	for (int k = 0; k < f->starts; k++) {
 		vf v = top*(1/(f->first + f->step*(float)k));
+		if (f->free || k + 1 == f->starts) v = v_max(v, flat);
 		for (int i = 0; i < f->iters; i++) {
 			vf g;
 			vm ok;

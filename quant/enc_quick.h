@@ -83,7 +83,7 @@ SPECIAL void quick_blocks(const float *x, int n, bool centred, float top, struct
 /* ENCODER of a type of blocks of 32 whose lowest effort without importances is quick_blocks. QH: the field of fifth bits of
  * block o, or NULL; SCALES: what stores those of block k. */
 #define ENCODER_QUICK(name, FIT, CENTRED, TOP, QH, SCALES) \
-ENCODER_AS(enc_search_##name, name, 32, 1, 0.2f, 0, 0, FIT) \
+ENCODER_AS(enc_search_##name, name, 32, 1, DOUBT_USUAL, 0, 0, FIT) \
 static void enc_##name(void *dst, const float *x, const float *imp, size_t rows, size_t cols, int level) \
 { \
 	struct name *o = dst; \

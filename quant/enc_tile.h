@@ -311,8 +311,9 @@ static inline float tile_lift(const struct tile *t, int n, int first, int per, f
 
 /* The encoder of a type: enc_NAME, from its struct, the elements and number of the sub-blocks of a unit,
  * the call that fits a tile (t, f and row, the row of the type's effort table, are in scope) and pack_NAME. */
-#define ENCODER(name, N, PER, FIT) ENCODER_WEIGHED(name, N, PER, 0.22f, 0, 0, FIT)
-#define ENCODER_PRIOR(name, N, PER, WITH, WITHOUT, FIT) ENCODER_WEIGHED(name, N, PER, 0.22f, WITH, WITHOUT, FIT)
+#define DOUBT_USUAL 0.22f
+#define ENCODER(name, N, PER, FIT) ENCODER_WEIGHED(name, N, PER, DOUBT_USUAL, 0, 0, FIT)
+#define ENCODER_PRIOR(name, N, PER, WITH, WITHOUT, FIT) ENCODER_WEIGHED(name, N, PER, DOUBT_USUAL, WITH, WITHOUT, FIT)
 /* DOUBT: of tile_weights. WITH, WITHOUT: the prior of tile_prior with importances and without; one WITHOUT is there if one WITH is. */
 #define ENCODER_WEIGHED(name, N, PER, DOUBT, WITH, WITHOUT, FIT) ENCODER_AS(enc_##name, name, N, PER, DOUBT, WITH, WITHOUT, FIT)
 #define ENCODER_AS(function, name, N, PER, DOUBT, WITH, WITHOUT, FIT) \

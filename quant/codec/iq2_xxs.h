@@ -23,7 +23,7 @@ static inline void iq2_xxs_unpack(const struct iq2_xxs *b, struct codes256 *c)
 #ifdef QUANT_ENCODER
 
 static const struct grid iq2_xxs = { .n = 32, .word = 8, .base = 3, .level = { 8, 25, 43, 0, 8, 25, 43 }, .line = 1, .even = 1,
-	.top = 15, .unit = 0.125f, .best = grid_best_iq2_xxs, .lift = 0.72f, .bias = 1.03f };
+	.top = 15, .unit = 0.125f, .best = grid_best_iq2_xxs, .lift = 0.72f, .bias = 1.03f, .flat = 30 };
 static const struct grid_effort iq2_xxs_effort[] = {
 	{ .starts = 2, .iters = 1, .first = 44.0f, .step = 7.0f, .walks = 1, .reach = 0, .again = 0, .free = true },
 	{ .starts = 3, .iters = 1, .first = 42.0f, .step = 6.0f, .walks = 1, .reach = 0, .again = 0, .free = true },

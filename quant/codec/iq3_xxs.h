@@ -24,7 +24,7 @@ static inline void iq3_xxs_unpack(const struct iq3_xxs *b, struct codes256 *c)
 #ifdef QUANT_ENCODER
 
 static const struct grid iq3_xxs = { .n = 32, .word = 4, .base = 8, .level = { 4, 12, 20, 28, 36, 44, 52, 62 }, .line = 6, .even = 1,
-	.top = 15, .unit = 0.25f, .best = grid_best_iq3_xxs, .lift = 0.5f, .bias = 1 };
+	.top = 15, .unit = 0.25f, .best = grid_best_iq3_xxs, .lift = 0.5f, .bias = 1, .flat = 30 };
 static const struct grid_effort iq3_xxs_effort[] = {
 	{ .starts = 2, .iters = 1, .first = 50.0f, .step = 11.0f, .walks = 1, .reach = 0, .again = 0, .free = true },
 	{ .starts = 3, .iters = 1, .first = 48.0f, .step = 8.0f, .walks = 1, .reach = 0, .again = 0, .free = true },

@@ -21,8 +21,8 @@ static inline void q3_k_unpack(const struct q3_k *b, struct codes256 *c)
 #ifdef QUANT_ENCODER
 
 static const float q3_k_starts[] = {
-	-3.837f, 4.275f, -4.537f, 3.138f, 5.237f, 3.837f, -5.412f, -4.188f, 4.625f, 3.4f, -4.888f, 5.412f, 4.1f, 2.263f,
-	2.875f, -3.663f, -4.013f, 3.663f, 4.975f, 4.45f, -4.362f, 4.013f, -5.062f, -4.713f, 3.225f, 3.05f, 2.525f, -4.275f,
+	-3.837f, 4.275f, -4.537f, 3.138f, 5.237f, 3.837f, -5.412f, -4.188f, 4.625f, 3.4f, -4.888f, 5.412f, 4.1f, -3.663f,
+	-4.013f, 3.663f, 2.263f, 2.875f, 4.975f, 4.45f, -4.362f, 4.013f, -5.062f, -4.713f, 3.225f, 3.05f, 2.525f, -4.275f,
 	2, 4.8f, -4.1f, -3.925f, 3.75f, -4.45f, 4.362f, 3.925f, 2.962f, 4.188f, -3.75f, 3.312f,
 };
 static const struct levels q3_k = { .n = 16, .lo = -4, .hi = 3, .slo = -32, .shi = 31, .start = q3_k_starts };
@@ -31,7 +31,7 @@ static const struct levels_effort q3_k_effort[] = {
 	{ .starts = 4, .iters = 0, .walks = 1, .reach = 0 },
 	{ .starts = 8, .iters = 1, .walks = 1, .reach = 0 },
 	{ .starts = 10, .iters = 1, .walks = 1, .reach = 1 },
-	{ .starts = 16, .iters = 1, .walks = 2, .reach = 0 },
+	{ .starts = 16, .iters = 1, .walks = 1, .reach = 1 },
 	{ .starts = 16, .iters = 2, .walks = 3, .reach = 1 },
 	{ .starts = 20, .iters = 3, .walks = 4, .reach = 2 },
 	{ .starts = 32, .iters = 3, .walks = 6, .reach = 3 },
@@ -54,5 +54,5 @@ static inline void pack_q3_k(struct q3_k *o, const struct tile *t, const struct 
 		bytes_store(o->hmask + 16*i, high);
 	}
 }
-ENCODER_PRIOR(q3_k, 16, 16, 0.06f, 0.25f, levels_tile(&q3_k, &q3_k_effort[row], &t, 16, &f))
+ENCODER_PRIOR(q3_k, 16, 16, 0.05f, 0.25f, levels_tile(&q3_k, &q3_k_effort[row], &t, 16, &f))
 #endif
