@@ -19,6 +19,8 @@
 #include "grid_runs.h"
 #include "grids.h"
 
+#define GRID_INLINE inline __attribute__((always_inline))
+
 enum grid_delta { DELTA_NONE, DELTA_LANE, DELTA_WORD };         /* IQ1: what shares the sign of delta */
 struct grid_word { vf cost; vi digits; };               /* the error, in units of scale^2, less that of zeros */
 struct grid {
@@ -89,7 +91,7 @@ static inline void grid_words(const struct grid *a, struct tile *t, struct grid_
 static inline vf grid_inverse(vf s) { return v_min(v_inverse(s), vf_dup(1e18f)); }
 /* The costs of the digits of element e, each less that of digit 0: the cost in the upper half of 32 bits, digits in the lower.
  * unit: what a cost of 1 is, in 2^-16. Second differences of evenly spaced levels are constant. */
-static inline void grid_digits(const struct grid *a, vf shift, const struct tile *t, int o, int e, int i, vf inv, vf unit, vi *c)
+static GRID_INLINE void grid_digits(const struct grid *a, vf shift, const struct tile *t, int o, int e, int i, vf inv, vf unit, vi *c)
 {
 	const int bits = a->base == 8 ? 3 : 2;
 	const float step = a->level[1] - a->level[0];
@@ -107,7 +109,7 @@ static inline void grid_digits(const struct grid *a, vf shift, const struct tile
 	}
 }
 /* The costs of the parts of half a word from the costs of its elements' digits: lower and upper. */
-static inline void grid_parts(const struct grid *a, const vi (*c)[8], vi (*cost)[9])
+static GRID_INLINE void grid_parts(const struct grid *a, const vi (*c)[8], vi (*cost)[9])
 {
 	if (a->base == 8) {
 		for (int k = 0; k < 8; k++) cost[0][k] = c[0][k], cost[1][k] = c[1][k];
@@ -118,7 +120,7 @@ static inline void grid_parts(const struct grid *a, const vi (*c)[8], vi (*cost)
 }
 /* The best word number g, inv being 1/scale. Costs of words are whole numbers in the upper half of 32 bits, 2^14 being more than
  * any; in the lower half is what digits they have, so that sums of costs carry them along and minima find them. */
-static inline void grid_word(const struct grid *a, vm other, const struct tile *t, const struct grid_words *m, int o, int g, vf inv,
+static GRID_INLINE void grid_word(const struct grid *a, vm other, const struct tile *t, const struct grid_words *m, int o, int g, vf inv,
 	struct grid_word *r)
 {
 	const float *l = a->level, far = l[a->base - 1] - l[0], both = fabsf(l[a->base - 1] + l[0]) + 2*fabsf(a->shift);
@@ -172,7 +174,7 @@ static inline void grid_free(const struct grid *a, const struct tile *t, int o, 
 	}
 }
 /* The best words for a scale, their errors' sum and, if `both`, the delta by which that is less. */
-static inline void grid_try(const struct grid *a, bool both, const struct tile *t, const struct grid_words *m, int o, vf s,
+static GRID_INLINE void grid_try(const struct grid *a, bool both, const struct tile *t, const struct grid_words *m, int o, vf s,
 	struct grid_lane *r)
 {
 	vf inv = grid_inverse(s), err = vf_dup(0), total = err;
@@ -203,6 +205,9 @@ static inline void grid_try(const struct grid *a, bool both, const struct tile *
 	}
 	r->err = err*s*s;
 }
+/* That for one type. It is not inlined, so that starts and walks share one copy, which stays in the cache of decoded instructions;
+ * what it calls is (GRID_INLINE), so that the numbers of the type are constants there. */
+typedef void grid_tries(bool both, const struct tile *t, const struct grid_words *m, int o, vf s, struct grid_lane *r);
 /* The sums for the words found. The digits above an element's own need no mask: v_lut8 looks at three bits, and a table of two
  * bits repeats itself. */
 static inline void grid_sums(const struct grid *a, const struct tile *t, int o, struct grid_lane *r)
@@ -284,7 +289,7 @@ static inline float grid_ladder(const struct grid *a, const float *v, const floa
 
 struct grid_lanes { _Alignas(64) float d[LANES], l[LANES], q2[LANES], qx[LANES], err[LANES]; uint8_t q[32][LANES]; };
 /* The best of the l within reach; its digits (and delta, in bit 6) to g->q. */
-static inline void grid_walk(const struct grid *a, const struct grid_effort *f, int reach, const struct tile *t,
+static inline void grid_walk(const struct grid *a, const struct grid_effort *f, grid_tries *try, int reach, const struct tile *t,
 	const struct grid_words *m, int o, struct grid_lanes *g)
 {
 	vf D = vf_load(g->d + o), L = vf_load(g->l + o), bl = L, s;
@@ -295,7 +300,7 @@ static inline void grid_walk(const struct grid *a, const struct grid_effort *f, 
 	for (int i = -reach; i <= reach; i++) {
 		vf k = v_clamp(L + (float)i, 0, a->top);
 		vm ok;
-		grid_try(a, f->both, t, m, o, D*(k + k + 1), &r);
+		try(f->both, t, m, o, D*(k + k + 1), &r);
 		ok = v_lt(r.err, b.err);
 		b.err = v_sel(ok, r.err, b.err); bl = v_sel(ok, k, bl);
 		for (int w = 0; w < words; w++) {
@@ -311,8 +316,8 @@ static inline void grid_walk(const struct grid *a, const struct grid_effort *f, 
 		put_bytes(&g->q[e][o], grid_digit(a, b.digits[e/a->word], e%a->word) | b.other[e/a->word] << 6);
 }
 /* First scales of each lane; their curvature */
-static inline void grid_start(const struct grid *a, const struct grid_effort *f, const struct tile *t, const struct grid_words *m,
-	int o, float *s, float *c)
+static inline void grid_start(const struct grid *a, const struct grid_effort *f, grid_tries *try, const struct tile *t,
+	const struct grid_words *m, int o, float *s, float *c)
 {
 	vf top = vf_dup(0), mean = top, flat = top, bs = top, bc = top, bg = vf_dup(-1);
 	struct grid_lane r;
@@ -330,7 +335,7 @@ static inline void grid_start(const struct grid *a, const struct grid_effort *f,
 			vm ok;
 			if (f->free) grid_free(a, t, o, v, &r);
 			else {
-				grid_try(a, f->both, t, m, o, v, &r);
+				try(f->both, t, m, o, v, &r);
 				grid_sums(a, t, o, &r);
 			}
 			v = v_ratio(v_max(r.qx, vf_dup(0)), r.q2);
@@ -343,7 +348,8 @@ static inline void grid_start(const struct grid *a, const struct grid_effort *f,
 }
 
 /* Fit the tile: t->q of each weight its digit, bit 6 the delta, bit 7 the sign; l per lane, d per super-block. */
-static inline void grid_tile(const struct grid *a, const struct grid_effort *f, struct tile *t, int per, struct fitted *out)
+static inline void grid_tile(const struct grid *a, const struct grid_effort *f, grid_tries *try, struct tile *t, int per,
+	struct fitted *out)
 {
 	_Alignas(64) float s[LANES], cs[LANES];
 	float best[LANES];
@@ -354,7 +360,7 @@ static inline void grid_tile(const struct grid *a, const struct grid_effort *f, 
 	memset(t->q, 0, sizeof t->q);
 	if (!a->delta) grid_signs(a, t, sign);
 	grid_words(a, t, &m);
-	for (int o = 0; o < LANES; o += VL) grid_start(a, f, t, &m, o, s, cs);
+	for (int o = 0; o < LANES; o += VL) grid_start(a, f, try, t, &m, o, s, cs);
 	for (int g = 0; g < LANES; g += per) {
 		float d = grid_ladder(a, s + g, cs + g, per, t->scale[g/per]/a->unit);
 		best[g/per] = INFINITY;
@@ -365,7 +371,7 @@ static inline void grid_tile(const struct grid *a, const struct grid_effort *f, 
 		}
 	}
 	for (int it = 0; it < f->walks; it++) {
-		for (int o = 0; o < LANES; o += VL) grid_walk(a, f, it ? f->again : f->reach, t, &m, o, &v);
+		for (int o = 0; o < LANES; o += VL) grid_walk(a, f, try, it ? f->again : f->reach, t, &m, o, &v);
 		for (int g = 0; g < LANES; g += per) {
 			float A = 0, P = 0, E = 0, scale = t->scale[g/per];
 			for (int j = g; j < g + per; j++) {
@@ -419,5 +425,7 @@ static inline uint32_t grid_sign_bits(const struct tile *t, int e, int l, int n)
 /* As ENCODER (enc_tile.h), for a book with the effort table name_effort. Importances are doubted less: that
  * makes no difference to a model that can be told from chance, and a quarter of a percent to the error. */
 #define ENCODER_GRID(name, N, PER, EFFORT) \
-	ENCODER_WEIGHED(name, N, PER, 0.11f, 0, 0, grid_tile(&name, &EFFORT[row], &t, PER, &f))
+static __attribute__((noinline)) void name##_try(bool both, const struct tile *t, const struct grid_words *m, int o, vf s, \
+	struct grid_lane *r) { grid_try(&name, both, t, m, o, s, r); } \
+	ENCODER_WEIGHED(name, N, PER, 0.11f, 0, 0, grid_tile(&name, &EFFORT[row], name##_try, &t, PER, &f))
 #endif
