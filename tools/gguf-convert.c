@@ -39,9 +39,7 @@ static const struct opt opts[] = {
 
 static void warn(void *ctx, const struct ggu_error *what)
 {
-	char *s = text_mask(what->what, strlen(what->what));
-	msg_warn("%s: %s is left out: %s", (const char *)ctx, what->file, s);
-	free(s);
+	msg_warn("%s: %s is left out: %s", (const char *)ctx, what->file, what->what);
 }
 
 /* ---- the run ---- */

@@ -66,31 +66,28 @@ static void check_sources(const struct run *r)
 	for (size_t i = 0; i < r->n; i++) {
 		const struct ggu_tensor *t = r->t[i];
 		uint32_t to = r->choice[i].type;
-		char *name;
 		if (t->type == to) continue;
-		name = text_mask(t->name, t->name_bytes);
 		if (ggu_type_info(t->type)->kind == GGU_KIND_BLOCK && !o.allow_requantize)
-			msg_die("%s: %s is quantized already (%s); start from the original, or give --allow-requantize", r->name, name, ggu_type_info(t->type)->name);
-		if (!quant_can_decode(t->type)) msg_die("%s: %s: type %s cannot be decoded", r->name, name, ggu_type_info(t->type)->name);
-		if (!quant_can_encode(to)) msg_die("%s: type %s cannot be made (%s)", r->name, ggu_type_info(to)->name, name);
-		free(name);
+			msg_die("%s: %s is quantized already (%s); start from the original, or give --allow-requantize", r->name, t->name, ggu_type_info(t->type)->name);
+		if (!quant_can_decode(t->type)) msg_die("%s: %s: type %s cannot be decoded", r->name, t->name, ggu_type_info(t->type)->name);
+		if (!quant_can_encode(to)) msg_die("%s: type %s cannot be made (%s)", r->name, ggu_type_info(to)->name, t->name);
 	}
 }
 /* RECIPE IN, IN RECIPE, RECIPE, or IN with --plan */
 static const struct recipe *operands(int n, char **v, const char **in)
 {
 	const struct recipe *r = NULL;
-	*in = "-";
-	for (int i = 0; i < n; i++) {
-		if (!r && !o.plan && (r = recipe_find(v[i])) != NULL) continue;
-		if (strcmp(*in, "-") != 0) msg_die("two files, %s and %s%s", *in, v[i], o.plan ? "" : ", and no recipe");
-		*in = v[i];
-	}
+	const char *file[2];
+	int files = 0;
+	for (int i = 0; i < n; i++) if (r || o.plan || !(r = recipe_find(v[i]))) file[files++] = v[i];
 	if (!r && !o.plan) {
-		fprintf(stderr, "gguf-quantize: %s%sno recipe given; they are:\n", n ? v[0] : "", n ? ": " : "");
+		if (files == 2) msg_say("neither %s nor %s is a recipe; they are:", file[0], file[1]);
+		else msg_say("%s%sno recipe given; they are:", files ? file[0] : "", files ? ": " : "");
 		for (size_t i = 0; recipe_at(i); i++) fprintf(stderr, "  %-10s %s\n", recipe_name(recipe_at(i)), recipe_summary(recipe_at(i)));
 		exit(EXIT_TROUBLE);
 	}
+	if (files == 2) msg_die("two files, %s and %s", file[0], file[1]);
+	*in = files ? file[0] : "-";
 	return r;
 }
 

@@ -89,8 +89,7 @@ void msg_note(const char *fmt, ...)
 	va_end(ap);
 }
 
-/* An error: said with -q too. */
-static void MSG_PRINTF(1, 2) complain(const char *fmt, ...)
+void msg_say(const char *fmt, ...)
 {
 	va_list ap;
 	va_start(ap, fmt);
@@ -116,7 +115,7 @@ void msg_error(const char *file, const struct ggu_error *err)
 	/* a shard's name replaces the set's; a file of a folder follows the folder's */
 	if (strchr(inner, '/')) { name = inner; inner = ""; }
 	if (strstr(err->what, reason)) reason = "";
-	complain("%s%s%s: %s%s%s%s%s%s", name, *inner ? ": " : "", inner, at, err->where, *err->where ? ": " : "", err->what, *reason ? ": " : "", reason);
+	msg_say("%s%s%s: %s%s%s%s%s%s", name, *inner ? ": " : "", inner, at, err->where, *err->where ? ": " : "", err->what, *reason ? ": " : "", reason);
 }
 
 void msg_die_error(const char *file, const struct ggu_error *err)

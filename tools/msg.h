@@ -19,6 +19,7 @@ extern int msg_quiet;                   /* -q: no warnings, no progress */
 #endif
 void msg_warn(const char *fmt, ...) MSG_PRINTF(1, 2);           /* "gguf-info: ..."; not with -q */
 void msg_note(const char *fmt, ...) MSG_PRINTF(1, 2);           /* as warn, but only if stderr is a terminal */
+void msg_say(const char *fmt, ...) MSG_PRINTF(1, 2);            /* as warn, but with -q too: an error of which more is to be told */
 _Noreturn void msg_die(const char *fmt, ...) MSG_PRINTF(1, 2);  /* warn, drop unfinished output, exit 2; with -q too */
 /* "gguf-info: m.gguf: byte 1832: string of 9 bytes exceeds the file", from err; file as the user named it. */
 void msg_error(const char *file, const struct ggu_error *err);

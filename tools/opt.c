@@ -25,11 +25,8 @@ static const struct opt common[] = {
 
 static _Noreturn void usage(const char *fmt, const char *a, const char *b)
 {
-	char text[1024], *shown;
-	snprintf(text, sizeof text, fmt, a, b);
-	shown = text_mask(text, strlen(text));
-	fprintf(stderr, "%s: %s\nTry '%s -h'.\n", msg_program, shown, msg_program);
-	free(shown);
+	msg_say(fmt, a, b);
+	fprintf(stderr, "Try '%s -h'.\n", msg_program);
 	exit(EXIT_TROUBLE);
 }
 

@@ -19,10 +19,9 @@ static void note(struct names *list, const char *name)
 {
 	if (list->n++ >= NAMES_MAX) return;
 	size_t have = list->text ? strlen(list->text) : 0;
-	char *masked = text_mask(name, strlen(name)), *p = realloc(list->text, have + strlen(masked) + 3);
+	char *p = realloc(list->text, have + strlen(name) + 3);
 	if (!p) msg_die("out of memory");
-	sprintf(p + have, "%s%s", have ? ", " : "", masked);
-	free(masked);
+	sprintf(p + have, "%s%s", have ? ", " : "", name);
 	list->text = p;
 }
 static const char *more(const struct names *list) { return list->n > NAMES_MAX ? ", ..." : ""; }

@@ -92,7 +92,7 @@ static void from_plan(const char *path, bool may_need_matrix, const struct ggu_t
 			msg_die("%s: line %u: wants tensor and type", path, item->line);
 		key.name = name->text;
 		found = bsearch(&key, index, n, sizeof *index, name_order);
-		if (!found) msg_die("%s: line %u: the model has no tensor %s", path, item->line, text_mask(name->text, name->n));
+		if (!found) msg_die("%s: line %u: the model has no tensor %s", path, item->line, name->text);
 		snprintf(where, sizeof where, "%.40s: line %u", path, item->line);
 		if (ggu_type_find(type->text) && ggu_type_find(type->text)->id == t[found->at]->type) to = t[found->at]->type;
 		else to = typeplan_type(where, type->text);
@@ -145,7 +145,11 @@ uint32_t typeplan_choose(const struct typeplan_options *p, const struct recipe *
 		from_plan(p->plan, ro.have_importance || ro.need_nothing, t, n, choice);
 		ftype = nearest_file_type(t, n, choice);
 	} else {
-		if (recipe_choose(r, &ro, meta, t, n, choice, &err) != GGU_OK) msg_die_error(name, &err);
+		if (recipe_choose(r, &ro, meta, t, n, choice, &err) != GGU_OK) {
+			for (size_t i = 0; i < n_over; i++)     /* a regular expression is no part of the file */
+				if (!strncmp(err.where, regex[i], sizeof err.where - 1)) msg_die("--tensor-type %s: %s", p->tensor_type->v[i], err.what);
+			msg_die_error(name, &err);
+		}
 		ftype = recipe_file_type(r);
 	}
 	for (size_t i = 0; i < n_over; i++) free(regex[i]);

@@ -73,6 +73,11 @@ is "json: a name that is no UTF-8" "$($q -n --json Q8_0 odd.gguf | jq -ac '.tens
 is "a pipeline whose first part failed" "$(gguf-convert nowhere 2>/dev/null | $q Q8_0 2>&1)" "gguf-quantize: (stdin): byte 0: there is nothing in it"
 not_ok "no recipe" 2 $q m.gguf
 not_ok "unknown recipe" 2 $q Q9_K m.gguf
+cp .out message
+is "... is told" "$(head -1 message)" "gguf-quantize: neither Q9_K nor m.gguf is a recipe; they are:"
+not_ok "no regular expression" 2 $q --tensor-type '(=q4_0' -o x.gguf Q4_0 m.gguf
+cp .out message
+ok "... is told with its option" grep -q '^gguf-quantize: --tensor-type (=q4_0: not a regular expression: ' message
 not_ok "two files" 2 $q Q4_K_M m.gguf a.gguf
 not_ok "quantized input" 2 $q -o x.gguf Q5_K_M a.gguf
 ok "quantized input that stays as it is" $q -o b.gguf Q4_K_M a.gguf
