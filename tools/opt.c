@@ -112,21 +112,21 @@ static size_t unbroken(const char *s)
 	return n;
 }
 
-static void print_usage(const struct opt_program *p)
+static void print_usage(FILE *f, const struct opt_program *p)
 {
 	enum { WIDTH = 79 };
 	const char *s = p->synopsis;
 	for (size_t indent = strlen("usage: ") + strlen(p->name), at = 0; *s; s += *s != 0) {
 		size_t n = unbroken(s);
 		if (at && at + 1 + n > WIDTH) {
-			printf("\n%*s", (int)indent, "");
+			fprintf(f, "\n%*s", (int)indent, "");
 			at = indent;
 		}
-		if (!at) at = (size_t)printf("%s %s", s == p->synopsis ? "usage:" : "      ", p->name);
-		at += (size_t)printf(" %.*s", (int)n, s);
+		if (!at) at = (size_t)fprintf(f, "%s %s", s == p->synopsis ? "usage:" : "      ", p->name);
+		at += (size_t)fprintf(f, " %.*s", (int)n, s);
 		s += n;
 		if (*s == '\n' || !*s) {
-			putchar('\n');
+			putc('\n', f);
 			at = 0;
 		}
 	}
@@ -136,7 +136,7 @@ static void print_help(const struct opt *opts, const struct opt_program *p)
 {
 	const struct opt *o;
 	int width = 0;
-	print_usage(p);
+	print_usage(stdout, p);
 	printf("\n%c%s.\n\n", p->summary[0] >= 'a' && p->summary[0] <= 'z' ? p->summary[0] - 32 : p->summary[0], p->summary + 1);
 	for (int pass = 0; pass < 2; pass++)
 		for (size_t i = 0; (o = opt_at(opts, i)); i++) {
@@ -223,7 +223,11 @@ int opt_parse(int argc, char **argv, const struct opt *opts, const struct opt_pr
 		out_close_stdout();
 		exit(EXIT_YES);
 	}
-	if (n < p->min_operands) usage("%s%s", "an operand is missing", "");
+	if (n < p->min_operands) {
+		msg_say("an operand is missing");
+		print_usage(stderr, p);
+		exit(EXIT_TROUBLE);
+	}
 	if (p->max_operands >= 0 && n > p->max_operands) usage("too many operands: '%s'%s", argv[p->max_operands], "");
 	return n;
 }

@@ -34,6 +34,7 @@ is "... is masked" "$(first err)" "gguf-info: unknown option '--\\x1B[31m'"
 is "a flag with an argument" "$(run gguf-info --json=yes m.gguf)" 2
 is "too many operands" "$(run gguf-info m.gguf n.gguf)" 2
 is "too few operands" "$(run gguf-cat m.gguf)" 2
+is "... shows how it is used" "$(sed -n 2p err)" "$(gguf-cat -h | head -n 1)"
 is "-h" "$(run gguf-info -h)" 0
 is "... starts with usage" "$(head -c 17 out)" "usage: gguf-info "
 is "... on stdout alone" "$(wc -c <err | tr -d ' ')" 0
