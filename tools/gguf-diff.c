@@ -99,13 +99,15 @@ static bool same_item(const struct ggu_kv *a, const struct ggu_kv *b, size_t i)
 	}
 }
 
-/* One side of a line: the value and its type, or what shows where two arrays part. */
+/* One side of a line: the value and its type, and where two arrays or strings part that begin alike. */
 static char *side_text(const struct ggu_kv *kv, const struct ggu_kv *other)
 {
+	enum { SHOWN = 48 };
+	struct ggu_str x, y;
 	char *v, *s;
 	size_t at = 0, room;
 	if (!kv) return strdup("absent");
-	v = kv_text(kv, 48);
+	v = kv_text(kv, SHOWN);
 	room = strlen(v) + 96;
 	s = malloc(room);
 	if (!s) msg_die("out of memory");
@@ -113,6 +115,9 @@ static char *side_text(const struct ggu_kv *kv, const struct ggu_kv *other)
 	if (other && ggu_kv_type(kv) == GGU_ARRAY && ggu_kv_type(other) == GGU_ARRAY && ggu_kv_item_type(kv) == ggu_kv_item_type(other)) {
 		while (at < ggu_kv_n(kv) && at < ggu_kv_n(other) && same_item(kv, other, at)) at++;
 		snprintf(s, room, "%s (%s of %zu, from item %zu on)", v, kv_type_text(kv), ggu_kv_n(kv), at);
+	} else if (other && ggu_kv_type(kv) == GGU_STRING && ggu_kv_type(other) == GGU_STRING && ggu_kv_str(kv, 0, &x) && ggu_kv_str(other, 0, &y)) {
+		while (at < x.n && at < y.n && x.p[at] == y.p[at]) at++;
+		if (at >= SHOWN) snprintf(s, room, "%s (%s, from byte %zu on)", v, kv_type_text(kv), at);
 	}
 	free(v);
 	return s;

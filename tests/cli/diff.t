@@ -31,6 +31,9 @@ not_ok "--values" 1 gguf-diff --values -o v1 -j1 a.gguf b.gguf
 ok "... tells the largest, the rms and the relative error" grep -qE '^values output.weight: max [0-9.]+, rms [0-9.]+, relative [0-9.]+$' v1
 gguf-diff --values -o v3 -j3 a.gguf b.gguf
 same "... with any number of threads" v1 v3
+long=$(printf '%0100d' 0)
+for end in x y; do echo "kv str test.long $long$end" | make_gguf >$end.gguf; done
+is "where long strings part" "$(gguf-diff x.gguf y.gguf | grep -o 'from byte 100 on' | wc -l | tr -d ' ')" 2
 is "JSON says same" "$(gguf-diff --json a.gguf a.gguf | grep -c '"same": true')" 1
 not_ok "both from standard input" 2 gguf-diff - - </dev/null
 not_ok "one is missing" 2 gguf-diff a.gguf none.gguf
