@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT
+ * matrices.h - matrices of weights of many kinds, and importances of their columns, to try encoders on.
+ *
+ * The same numbers everywhere: IEEE arithmetic, sqrt and num_* alone. */
+#ifndef TESTS_MATRICES_H
+#define TESTS_MATRICES_H
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { MATRIX_WEIGHTS = 96*1024 };       /* the most weights of any kind; more than the columns of any */
+struct matrix {
+	const char *name;
+	int weights, importances;       /* their kinds; see matrices.c */
+	size_t rows, cols;
+};
+extern const struct matrix matrices[];
+extern const size_t n_matrices;
+/* x: rows*cols weights; w: cols importances. Every seed is another matrix of the kind. */
+void matrix_fill(const struct matrix *m, uint64_t seed, float *x, float *w);
+/* The sum of w (y - x)^2 as a part of the sum of w x^2; every w is 1 if w is NULL or has none above 0. */
+double matrix_error(const struct matrix *m, const float *x, const float *y, const float *w);
+#endif
