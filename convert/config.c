@@ -34,9 +34,10 @@ static enum ggu_status from_json(struct config *c, const json_t *j, struct expr_
 	case JSON_OBJECT: *v = (struct expr_value){ EXPR_OBJECT, { .object = j } }; break;
 	case JSON_ARRAY: {
 		size_t n = json_array_size(j);
-		struct expr_value *l = expr_arena_alloc(c->arena, (n + 1)*sizeof *l);
-		if (!l) return GGU_ERR_NOMEM;
-		for (size_t k = 0; k < n; k++) if (from_json(c, json_array_get(j, k), l + k)) return GGU_ERR_NOMEM;
+		struct expr_value *l;
+		enum ggu_status s = expr_arena_items(c->arena, n, &l, NULL);
+		for (size_t k = 0; k < n && !s; k++) s = from_json(c, json_array_get(j, k), l + k);
+		if (s) return s;
 		*v = (struct expr_value){ EXPR_LIST, { .list = { l, n } } };
 	}
 	}
@@ -88,8 +89,7 @@ static enum ggu_status wavelength_factors(const double *a, struct expr_arena *ar
 	float factor = (float)a[2], low = (float)a[3], high = (float)a[4], original = (float)a[5];
 	struct expr_value *l;
 	if (!(a[1] >= 2 && a[1] <= 65536 && a[0] > 0)) return GGU_ERR_RANGE;
-	l = expr_arena_alloc(arena, n*sizeof *l);
-	if (!l) return GGU_ERR_NOMEM;
+	if (expr_arena_items(arena, n, &l, NULL)) return GGU_ERR_RANGE;
 	for (size_t k = 0; k < n; k++) {
 		float freq = 1.0f/(float)num_pow(a[0], (float)(2*k)/(float)a[1]);
 		float wave = (float)(2*3.14159265358979323846)/freq, f = 1;

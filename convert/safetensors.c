@@ -137,7 +137,7 @@ static enum ggu_status parse_header(struct checkpoint *c, const struct header *h
 		c->tensors[c->n++] = t;
 	}
 	json_decref(root);
-	return s ? s : check_cover(h, c->tensors + first, c->n - first, err);
+	return s ? s : check_cover(h, c->n > first ? c->tensors + first : NULL, c->n - first, err);
 }
 
 static enum ggu_status read_shard(struct checkpoint *c, uint32_t i, struct ggu_error *err)

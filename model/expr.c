@@ -7,18 +7,22 @@
 #include <string.h>
 #include "expr_internal.h"
 
-enum { MAX_DEPTH = 64, MAX_TEXT = 4096, CHUNK = 4096 };
+enum { MAX_DEPTH = 64, MAX_TEXT = 4096, CHUNK = 4096, MAX_ITEMS = 1 << 22, MAX_STEPS = 1 << 23 };
 
 /* ---- arena ---- */
 
-struct chunk { struct chunk *next; size_t used, size; max_align_t data[]; };
-struct expr_arena { struct chunk *head; };
+struct expr_chunk { struct expr_chunk *next; size_t used, size; max_align_t data[]; };
 
-struct expr_arena *expr_arena_new(void) { return calloc(1, sizeof(struct expr_arena)); }
+struct expr_arena *expr_arena_new(void)
+{
+	struct expr_arena *a = calloc(1, sizeof *a);
+	if (a) *a = (struct expr_arena){ NULL, MAX_ITEMS, MAX_STEPS };
+	return a;
+}
 
 void *expr_arena_alloc(struct expr_arena *a, size_t bytes)
 {
-	struct chunk *c = a->head;
+	struct expr_chunk *c = a->head;
 	char *p;
 	if (bytes > SIZE_MAX/2) return NULL;
 	bytes = (bytes + sizeof(max_align_t) - 1)/sizeof(max_align_t)*sizeof(max_align_t);
@@ -35,11 +39,22 @@ void *expr_arena_alloc(struct expr_arena *a, size_t bytes)
 	return p;
 }
 
+enum ggu_status expr_arena_items(struct expr_arena *a, size_t n, struct expr_value **v, struct ggu_error *err)
+{
+	struct expr_value *l;
+	if (n > a->items) return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, "", "lists of too many items");
+	l = expr_arena_alloc(a, n*sizeof *l + 1);
+	if (!l) return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
+	a->items -= n;
+	*v = l;
+	return GGU_OK;
+}
+
 void expr_arena_free(struct expr_arena *a)
 {
 	if (!a) return;
 	while (a->head) {
-		struct chunk *next = a->head->next;
+		struct expr_chunk *next = a->head->next;
 		free(a->head);
 		a->head = next;
 	}

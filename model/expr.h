@@ -33,7 +33,8 @@ struct expr_value {
 	} u;
 };
 struct expr;            /* a parsed expression */
-/* Memory for the values of one or many evaluations. */
+/* Memory for the values of one or many evaluations, and the bound of their work: a name may use names twice that use names
+ * twice. All evaluations with one arena take at most 2^23 steps and 2^22 items of lists together; then GGU_ERR_RANGE. */
 struct expr_arena;
 struct expr_scope {
 	void *ctx;
@@ -46,6 +47,8 @@ struct expr_scope {
 };
 struct expr_arena *expr_arena_new(void);
 void *expr_arena_alloc(struct expr_arena *a, size_t bytes);     /* zeroed; NULL: out of memory */
+/* Items of a list, null; they count. err may be NULL. */
+enum ggu_status expr_arena_items(struct expr_arena *a, size_t n, struct expr_value **v, struct ggu_error *err);
 void expr_arena_free(struct expr_arena *a);
 
 enum ggu_status expr_parse(struct expr **e, const char *text, struct ggu_error *err);  /* err->offset: position */

@@ -40,8 +40,16 @@ static struct expr_value make_bool(bool b) { return (struct expr_value){ EXPR_BO
 static struct expr_value make_int(int64_t i) { return (struct expr_value){ EXPR_INT, { .i = i } }; }
 static struct expr_value make_float(double f) { return (struct expr_value){ EXPR_FLOAT, { .f = f } }; }
 
-static bool equal(const struct expr_value *a, const struct expr_value *b)
+/* Items that are compared are steps; when there are no more, nothing is equal, and the evaluation ends. */
+static bool step(const struct eval *ev)
 {
+	if (ev->arena->steps) ev->arena->steps--;
+	return ev->arena->steps;
+}
+
+static bool equal(const struct eval *ev, const struct expr_value *a, const struct expr_value *b)
+{
+	if (!step(ev)) return false;
 	if (is_number(a) && is_number(b)) return a->kind == EXPR_INT && b->kind == EXPR_INT ? a->u.i == b->u.i : as_float(a) == as_float(b);
 	if (a->kind != b->kind) return false;
 	switch (a->kind) {
@@ -50,14 +58,14 @@ static bool equal(const struct expr_value *a, const struct expr_value *b)
 	case EXPR_STR: return a->u.s.n == b->u.s.n && !memcmp(a->u.s.p, b->u.s.p, a->u.s.n);
 	case EXPR_LIST:
 		if (a->u.list.n != b->u.list.n) return false;
-		for (size_t i = 0; i < a->u.list.n; i++) if (!equal(a->u.list.v + i, b->u.list.v + i)) return false;
+		for (size_t i = 0; i < a->u.list.n; i++) if (!equal(ev, a->u.list.v + i, b->u.list.v + i)) return false;
 		return true;
 	default: return a->u.object == b->u.object;
 	}
 }
-static bool contains(const struct expr_value *list, const struct expr_value *x)
+static bool contains(const struct eval *ev, const struct expr_value *list, const struct expr_value *x)
 {
-	for (size_t i = 0; i < list->u.list.n; i++) if (equal(list->u.list.v + i, x)) return true;
+	for (size_t i = 0; i < list->u.list.n; i++) if (equal(ev, list->u.list.v + i, x)) return true;
 	return false;
 }
 
@@ -99,11 +107,11 @@ static enum ggu_status arith(const struct eval *ev, const struct expr_node *e, c
 static enum ggu_status compare(const struct eval *ev, const struct expr_node *e, const struct expr_value *a, const struct expr_value *b, struct expr_value *v)
 {
 	int c;
-	if (e->op == OP_EQ || e->op == OP_NE) { *v = make_bool(equal(a, b) == (e->op == OP_EQ)); return GGU_OK; }
+	if (e->op == OP_EQ || e->op == OP_NE) { *v = make_bool(equal(ev, a, b) == (e->op == OP_EQ)); return GGU_OK; }
 	if (e->op == OP_IN) {
 		if (b->kind == EXPR_NULL) { *v = make_bool(false); return GGU_OK; }
 		if (b->kind != EXPR_LIST) return fail(ev, e, "in wants a list");
-		*v = make_bool(contains(b, a));
+		*v = make_bool(contains(ev, b, a));
 		return GGU_OK;
 	}
 	if (a->kind == EXPR_NULL || b->kind == EXPR_NULL) { v->kind = EXPR_NULL; return GGU_OK; }
@@ -192,16 +200,16 @@ static enum ggu_status f_contains(const struct eval *ev, const struct expr_node 
 {
 	(void)n;
 	if (x->kind != EXPR_LIST) return fail(ev, e, "wants a list");
-	*v = make_bool(contains(x, x + 1));
+	*v = make_bool(contains(ev, x, x + 1));
 	return GGU_OK;
 }
 static enum ggu_status f_range(const struct eval *ev, const struct expr_node *e, const struct expr_value *x, size_t n, struct expr_value *v)
 {
 	struct expr_value *l;
+	enum ggu_status s;
 	(void)n;
 	if (x->kind != EXPR_INT || x->u.i < 0 || x->u.i > MAX_LIST) return fail(ev, e, "wants 0 to 65536");
-	l = expr_arena_alloc(ev->arena, (size_t)x->u.i*sizeof *l + 1);
-	if (!l) return no_memory(ev);
+	if ((s = expr_arena_items(ev->arena, (size_t)x->u.i, &l, ev->err))) return s;
 	for (int64_t i = 0; i < x->u.i; i++) l[i] = make_int(i);
 	*v = (struct expr_value){ EXPR_LIST, { .list = { l, (size_t)x->u.i } } };
 	return GGU_OK;
@@ -281,8 +289,7 @@ static enum ggu_status eval_node(struct eval *ev, const struct expr_node *e, str
 	case OP_NAME: return lookup(ev, e, NULL, v);
 	case OP_MEMBER: case OP_INDEX: return member(ev, e, v);
 	case OP_CALL: case OP_LIST:
-		x = expr_arena_alloc(ev->arena, (e->n_args + 1)*sizeof *x);
-		if (!x) return no_memory(ev);
+		if ((s = expr_arena_items(ev->arena, e->n_args + 1, &x, ev->err))) return s;
 		for (size_t i = 0; i < e->n_args; i++) if ((s = eval(ev, e->arg[i], x + i))) return s;
 		if (e->op == OP_CALL) return call(ev, e, x, v);
 		*v = (struct expr_value){ EXPR_LIST, { .list = { x, e->n_args } } };
@@ -309,6 +316,7 @@ static enum ggu_status eval(struct eval *ev, const struct expr_node *e, struct e
 {
 	enum ggu_status s;
 	if (ev->depth == MAX_DEPTH) return fail(ev, e, "too many operators in a row");
+	if (!step(ev)) return ggu_fail(ev->err, GGU_ERR_RANGE, e->at, "", "takes too many steps");
 	ev->depth++;
 	s = eval_node(ev, e, v);
 	ev->depth--;

@@ -17,6 +17,10 @@ struct expr_node {
 	struct expr_node **arg;         /* operands */
 	size_t n_args;
 };
+struct expr_arena {
+	struct expr_chunk *head;
+	size_t items, steps;            /* that are left */
+};
 struct expr { struct expr_arena *arena; const struct expr_node *root; };
 
 #endif

@@ -92,8 +92,19 @@ static void errors_name_their_position(void **state)
 	assert_string_equal(show(deep), "151");
 }
 
+static void lists_take_no_more_memory_than_is_sensible(void **state)
+{
+	char text[1024] = "[";
+	(void)state;
+	for (int i = 0; i < 63; i++) strcat(text, "range(65536),");
+	strcpy(text + strlen(text) - 1, "]");
+	assert_string_equal(show(text), "list of 63");
+	strcpy(text + strlen(text) - 1, ",range(65536)]");
+	assert_string_equal(show(text), "error at -1");
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(values), cmocka_unit_test(errors_name_their_position) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(values), cmocka_unit_test(errors_name_their_position), cmocka_unit_test(lists_take_no_more_memory_than_is_sensible) };
 	return cmocka_run_group_tests_name("expr", tests, NULL, NULL);
 }
