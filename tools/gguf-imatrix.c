@@ -30,7 +30,7 @@ static const struct opt opts[] = {
 	OPT_STR('m', "model", &o.model, "MODEL", "the model to evaluate"),
 	OPT_INT('c', "ctx", &o.ctx, "N", 8, 1 << 20, "tokens of a window (default: 512); with --merge: of old files, which do not say it"),
 	OPT_U64(0, "chunks", &o.chunks, "N", 1, 1e12, "the first N windows only"),
-	OPT_INT('b', "batch", &o.batch, "N", 1, 1 << 16, "tokens computed at once; does not change the result"),
+	OPT_INT('b', "batch", &o.batch, "N", 1, 1 << 16, "tokens computed at once (default: 512); does not change the result"),
 	OPT_FLAG(0, "process-output", &o.process_output, "output.weight too"),
 	OPT_FLAG(0, "special", &o.special, "special-token strings in TEXT are their tokens"),
 	OPT_STR(0, "dataset", &o.dataset, "NAME", "record NAME as the text's (default: its base name)"),

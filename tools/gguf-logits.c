@@ -15,7 +15,7 @@ static struct { const char *model, *arch_file, *output; int jobs, batch, ctx; bo
 static const struct opt opts[] = {
 	OPT_STR('m', "model", &o.model, "MODEL", "the GGUF file to evaluate"),
 	OPT_FLAG(0, "hidden", &o.hidden, "write the residual stream instead of logits"),
-	OPT_INT(0, "batch", &o.batch, "N", 1, 1 << 20, "tokens computed at once; does not change the result"),
+	OPT_INT(0, "batch", &o.batch, "N", 1, 1 << 20, "tokens computed at once (default: 512); does not change the result"),
 	OPT_STR(0, "arch-file", &o.arch_file, "YAML", "also know the architecture described in YAML"),
 	OPT_OUTPUT(&o.output),
 	OPT_JOBS(&o.jobs),

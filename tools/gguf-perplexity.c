@@ -29,7 +29,7 @@ static const struct opt opts[] = {
 	OPT_STR(0, "base", &o.base, "MODEL|LOGITS", "compare with this model, or with logits saved from one"),
 	OPT_INT(0, "ctx", &o.ctx, "N", 4, 1 << 24, "tokens of a window (default: 512)"),
 	OPT_INT(0, "chunks", &o.chunks, "N", 1, 1 << 30, "measure the first N windows only"),
-	OPT_INT(0, "batch", &o.batch, "N", 1, 1 << 20, "tokens computed at once; does not change the result"),
+	OPT_INT(0, "batch", &o.batch, "N", 1, 1 << 20, "tokens computed at once (default: 512); does not change the result"),
 	OPT_LIST(0, "fail-above", &o.fail_above, "NAME=X", "exit 1 if the result NAME is above X or not a number"),
 	OPT_STR(0, "save-logits", &o.save, "FILE", "write the logits in llama-perplexity's form"),
 	OPT_FLAG(0, "json", &o.json, "print JSON"),
