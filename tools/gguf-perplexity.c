@@ -281,6 +281,7 @@ static void open_save(struct job *j, const char *text)
 {
 	FILE *f;
 	if (!o.save) return;
+	if (!strcmp(o.save, "-")) msg_die("--save-logits wants a file: the results go to standard output");
 	j->out = out_open(o.save, true);
 	out_refuse_sources(j->out, o.model, model_file(j->a.m));
 	if (j->b.m) out_refuse_sources(j->out, o.base, model_file(j->b.m));

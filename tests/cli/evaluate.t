@@ -68,6 +68,7 @@ printf '_logits_\000\000\000\001\000\000\000\001\000\000\000\100' >huge
 gguf-perplexity -q -m m.gguf --base huge text 2>message
 ok "... of more bytes than can be" grep -q 'huge: byte 20: the file ends, but its header promises' message
 cat huge >fifo & not_ok "... the same through a pipe" 2 gguf-perplexity -q -m m.gguf --base fifo text
+not_ok "... onto standard output" 2 gguf-perplexity -q -m m.gguf --chunks 1 --save-logits - text
 not_ok "... onto the model" 2 gguf-perplexity -q -m onto.gguf --chunks 1 --save-logits onto.gguf text
 not_ok "... onto the base" 2 gguf-perplexity -q -m m.gguf --base onto.gguf --chunks 1 --save-logits onto.gguf text
 not_ok "... onto saved logits" 2 gguf-perplexity -q -m m.gguf --base base --save-logits base text
