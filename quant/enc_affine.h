@@ -261,6 +261,21 @@ static inline void affine_tile(const struct affine *a, const struct affine_effor
 	}
 }
 
+/* A lane's scale and min as f16 keeps them, in b. The min follows the scale that there will be, and of three scales near the best it
+ * is the one that suits best what f16 makes of either: one huge weight leaves the others little else. */
+static inline void a_f16(struct lane_fit *b, const struct moments *z, vf scale)
+{
+	vf mean = (b->m + z->x*z->iw)*v_inverse(b->s);          /* of the codes */
+	vf bs = b->s, bm = b->m, be = vf_dup(INFINITY);
+	for (int k = 0; k < 3; k++) {
+		vf s = v_f16(b->s*(1 + 0.0006f*(float)(k == 2 ? -1 : k)), scale), ds = s - b->s, want = b->m + ds*mean;
+		vf m = v_f16(want, scale), e = b->cs*ds*ds + z->w*(m - want)*(m - want);
+		vm ok = v_lt(e, be);
+		bs = v_sel(ok, s, bs); bm = v_sel(ok, m, bm); be = v_sel(ok, e, be);
+	}
+	b->s = bs; b->m = bm;
+}
+
 /* Blocks with a scale and a min of their own in f16, weight = d*q + m: the starts, then one more
  * alternation with what f16 keeps. */
 static inline void affine_blocks(const struct affine *a, const struct affine_effort *effort, struct tile *t, struct fitted *f)
@@ -269,12 +284,10 @@ static inline void affine_blocks(const struct affine *a, const struct affine_eff
 	for (int o = 0; o < LANES; o += VL) {
 		struct moments z = a_moments(a, t, o);
 		struct lane_fit b = a_start(a, effort, t, o, &z, vf_dup(0));
+		a_f16(&b, &z, vf_load(t->scale + o));
 		vf_store(s + o, b.s); vf_store(m + o, b.m);
 	}
-	for (int l = 0; l < LANES; l++) {
-		s[l] = f16_unit(s[l], t->scale[l]); m[l] = f16_unit(m[l], t->scale[l]);
-		f->d[l] = s[l]*t->scale[l]; f->m[l] = -m[l]*t->scale[l];
-	}
+	for (int l = 0; l < LANES; l++) { f->d[l] = s[l]*t->scale[l]; f->m[l] = -m[l]*t->scale[l]; }
 	for (int o = 0; o < LANES; o += VL) {
 		vf inv = v_inverse(vf_load(s + o)), min = vf_load(m + o);
 		for (int e = 0; e < a->n; e++) put_codes(&t->q[e][o], a_code(a, vf_load(&t->x[e][o]), inv, min));

@@ -276,7 +276,7 @@ static inline float grid_ladder(const struct grid *a, const float *v, const floa
 	for (int j = 0; j < n; j++) hi = v[j] > hi ? v[j] : hi;
 	for (int k = 0; k < RUNGS; k++) rung[k] = (2*a->top + 1)*(1.1f - 0.7f/RUNGS*(float)k);
 	for (int k = 0; k < RUNGS; k += VL) {
-		vf d = v_f16(hi/vf_load(rung + k), scale), inv = v_inverse(d)*0.5f, s = vf_dup(0);
+		vf d = v_f16(hi/vf_load(rung + k), vf_dup(scale)), inv = v_inverse(d)*0.5f, s = vf_dup(0);
 		for (int j = 0; j < n; j++) {
 			vf l = v[j]*inv - 0.5f, r = v_round(v_clamp(l, 0, a->top)) - l;
 			s += c[j]*r*r;

@@ -60,7 +60,7 @@ static inline float f16_near(float f)
 	return bits_float(float_bits(r) | (u & 0x80000000));
 }
 /* The same for lanes and in a unit's own range: the nearest a for which scale*a is an f16. */
-static inline vf v_f16(vf a, float scale)
+static inline vf v_f16(vf a, vf scale)
 {
 	vf b = v_abs(a*scale), sub = (b + 0.5f) - 0.5f, r;
 	vu u = (vu)b;
