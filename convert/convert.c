@@ -185,14 +185,27 @@ static enum ggu_status arch_to_meta(struct convert *c, struct ggu_error *err)
 
 /* ---- vocabulary ---- */
 
+/* Rows of the embedding, which the vocabulary is padded to: readers insist on it. -1: there are no tensors. */
+static int64_t embedding_rows(const struct plan *p)
+{
+	for (size_t i = 0; i < p->n; i++) if (!strcmp(p->v[i].name, "token_embd.weight") && p->v[i].n_dims == 2) return (int64_t)p->v[i].ne[1];
+	return -1;
+}
+
 static enum ggu_status vocab_part(struct convert *c, const char *dir, struct ggu_error *err)
 {
 	const json_t *own = json_object_get(c->config.text, "vocab_size"), *n = own ? own : json_object_get(c->config.root, "vocab_size");
-	struct vocab_hints h = { .n_vocab = json_is_integer(n) ? json_integer_value(n) : -1, .arch = c->config.arch->name };
+	int64_t said = json_is_integer(n) ? json_integer_value(n) : -1, rows = embedding_rows(&c->plan);
+	struct vocab_hints h = { .n_vocab = rows >= 0 ? rows : said, .arch = c->config.arch->name };
 	struct vocab *v;
-	enum ggu_status s = vocab_from_dir(&v, dir, &h, err);
+	enum ggu_status s;
+	if (said >= 0 && rows >= 0 && said != rows)
+		return file_fail(err, GGU_ERR_FORMAT, "config.json", GGU_NO_OFFSET, "vocab_size", "is %lld, but the embedding has %lld rows", (long long)said, (long long)rows);
+	s = vocab_from_dir(&v, dir, &h, err);
 	if (s) return s;
-	s = vocab_to_meta(v, c->meta, err);
+	if (rows >= 0 && vocab_count(v) > (uint64_t)rows)
+		s = ggu_fail(err, GGU_ERR_FORMAT, GGU_NO_OFFSET, "", "the tokenizer has %zu tokens, but the embedding %lld rows", vocab_count(v), (long long)rows);
+	if (!s) s = vocab_to_meta(v, c->meta, err);
 	vocab_free(v);
 	return s;
 }

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/stat.h>
 #include "../convert/convert.h"
 #include "../quant/quant.h"
 #include "msg.h"
@@ -161,10 +162,12 @@ int main(int argc, char **argv)
 	struct out *out = NULL;
 	const struct recipe *recipe;
 	const char *dir;
+	struct stat st;
 
 	opt_parse(argc, argv, opts, &(struct opt_program){ "gguf-convert", "make a GGUF of a Hugging Face checkpoint folder",
 		"[-t TYPE] [-i FILE] [--vocab-only] [--name NAME] [--metadata JSON] [-n] [--arch-file YAML] [-j N] [-o FILE] DIR", 1, 1 });
 	dir = argv[0];
+	if (!stat(dir, &st) && !S_ISDIR(st.st_mode)) msg_die("%s: is no folder: name the one that holds the checkpoint", dir);
 	recipe = recipe_of(o.type);
 	if (o.imatrix && !recipe) msg_die("-i: type %s does not use an importance matrix; give a recipe", o.type);
 	if (!o.dry_run) {

@@ -102,12 +102,25 @@ echo '{}' >"$TMP/m/config.json"
 says "no class" "architectures" gguf-convert -o "$TMP/no.gguf" "$TMP/m"
 rm "$TMP/m/config.json"
 says "no config.json" "config.json" gguf-convert -o "$TMP/no.gguf" "$TMP/m"
+says "a file of the folder" "model.safetensors: is no folder" gguf-convert -o "$TMP/no.gguf" "$TMP/m/model.safetensors"
 says "no folder" "$TMP/nowhere" gguf-convert -o "$TMP/no.gguf" "$TMP/nowhere"
 cp "$DATA/wiki-7m/config.json" "$TMP/m"
 rm "$TMP/m/model.safetensors"
 echo PK >"$TMP/m/pytorch_model.bin"
 says "pickles" "safetensors" gguf-convert -o "$TMP/no.gguf" "$TMP/m"
 says "an unknown type" "q9_9" gguf-convert --type q9_9 -o "$TMP/no.gguf" "$DATA/wiki-7m"
+
+cp -r "$DATA/wiki-7m" "$TMP/size"
+sed 's/"vocab_size": 4096/"vocab_size": 4095/' "$DATA/wiki-7m/config.json" >"$TMP/size/config.json"
+says "a vocabulary of another size than the embedding" "config.json: vocab_size: is 4095, but the embedding has 4096 rows" gguf-convert -o "$TMP/no.gguf" "$TMP/size"
+echo '{"architectures": ["TinyModel"], "n_layers": 1, "n_experts": 2}' >"$TMP/size/config.json"
+checkpoint "$TMP/size" "$(printf %s "$HEAD" | sed 's/4096,1/8192,1/; s/16384\]/32768]/; s/16384,16400/32768,32784/; s/16400,16416/32784,32800/; s/16416,16440/32800,32824/; s/16440,16441/32824,32825/')" 32825
+ok "without vocab_size" gguf-convert -q --arch-file "$TMP/tiny.yaml" -o "$TMP/size.gguf" "$TMP/size"
+is "... the vocabulary is padded to the embedding" "$(gguf-info --json --metadata "$TMP/size.gguf" | jq '.metadata["tokenizer.ggml.tokens"] | length')" 8192
+
+jq -n '{model: {type: "BPE", vocab: {a: 0, b: 8192}, merges: []}, pre_tokenizer: {type: "ByteLevel"}}' >"$TMP/size/tokenizer.json"
+rm "$TMP/size/tokenizer.model"
+says "more tokens than the embedding has rows" "the tokenizer has 8193 tokens, but the embedding 8192 rows" gguf-convert -q --arch-file "$TMP/tiny.yaml" -o "$TMP/no.gguf" "$TMP/size"
 
 # ---- the bytes ----
 cp -r "$DATA/wiki-7m" "$TMP/own"
