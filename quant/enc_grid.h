@@ -96,15 +96,14 @@ static GRID_INLINE void grid_digits(const struct grid *a, vf shift, const struct
 	const int bits = a->base == 8 ? 3 : 2;
 	const float step = a->level[1] - a->level[0];
 	vf u = vf_load(&t->x[e][o])*inv - shift, w = vf_load(&t->w[e][o])*unit;
-	vi cost[8], rise, bend;
+	vi cost[8], bend = v_int(w*(2*step*step)), rise = bend;
 	u += u;
 	c[0] = cost[0] = vi_dup(0);
 	for (int k = 1; k < a->base; k++) {
 		float far = a->level[k] - a->level[0];
 		if (k == 1 || k > a->line) cost[k] = v_int(w*far*(a->level[k] + a->level[0] - u));
 		else cost[k] = cost[k - 1] + rise;
-		if (k == 1) bend = v_int(w*(2*step*step)), rise = cost[1] + bend;
-		else rise += bend;
+		rise = k == 1 ? cost[1] + bend : rise + bend;
 		c[k] = vi_low(cost[k], k << bits*i);
 	}
 }
