@@ -27,7 +27,7 @@ static const struct grid_effort iq2_half_effort[] = {
 	{ .starts = 2, .iters = 1, .first = 44.0f, .step = 7.0f, .walks = 1, .reach = 0, .again = 0, .free = true },
 	{ .starts = 3, .iters = 1, .first = 42.0f, .step = 6.0f, .walks = 1, .reach = 0, .again = 0, .free = true },
 	{ .starts = 3, .iters = 1, .first = 42.0f, .step = 6.0f, .walks = 1, .reach = 1, .again = 0, .free = true },
-	{ .starts = 2, .iters = 1, .first = 45.0f, .step = 7.0f, .walks = 1, .reach = 1, .again = 0 },
+	{ .starts = 3, .iters = 1, .first = 45.0f, .step = 7.0f, .walks = 1, .reach = 0, .again = 0 },
 	{ .starts = 3, .iters = 1, .first = 45.0f, .step = 7.0f, .walks = 1, .reach = 1, .again = 0 },
 	{ .starts = 4, .iters = 1, .first = 45.0f, .step = 4.667f, .walks = 2, .reach = 1, .again = 1 },
 	{ .starts = 5, .iters = 2, .first = 45.0f, .step = 3.5f, .walks = 2, .reach = 1, .again = 1 },

@@ -29,7 +29,7 @@ static const struct grid_effort iq3_xxs_effort[] = {
 	{ .starts = 2, .iters = 1, .first = 50.0f, .step = 11.0f, .walks = 1, .reach = 0, .again = 0, .free = true },
 	{ .starts = 3, .iters = 1, .first = 48.0f, .step = 8.0f, .walks = 1, .reach = 0, .again = 0, .free = true },
 	{ .starts = 3, .iters = 1, .first = 48.0f, .step = 8.0f, .walks = 1, .reach = 1, .again = 0, .free = true },
-	{ .starts = 2, .iters = 1, .first = 53.0f, .step = 11.0f, .walks = 1, .reach = 1, .again = 0 },
+	{ .starts = 3, .iters = 1, .first = 53.0f, .step = 11.0f, .walks = 1, .reach = 0, .again = 0 },
 	{ .starts = 3, .iters = 1, .first = 53.0f, .step = 11.0f, .walks = 1, .reach = 1, .again = 0 },
 	{ .starts = 4, .iters = 1, .first = 53.0f, .step = 7.333f, .walks = 2, .reach = 1, .again = 1 },
 	{ .starts = 5, .iters = 2, .first = 53.0f, .step = 5.5f, .walks = 2, .reach = 1, .again = 1 },
