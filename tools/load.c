@@ -60,8 +60,9 @@ char *load_text(const char *path, size_t *n)
 		if (got > 0) *n += (size_t)got;
 	}
 	if (got < 0) {
-		const char *why = gzerror(z, &code);
-		msg_die("%s: %s", path, code == Z_ERRNO ? strerror(errno) : why);
+		const char *why = gzerror(z, &code), *words = strstr(why, ": ");        /* behind zlib's name for the file */
+		if (code == Z_ERRNO) msg_die("%s: %s", path, strerror(errno));
+		msg_die("%s: gzip: %s", path, words ? words + 2 : why);
 	}
 	if (gzclose(z) == Z_BUF_ERROR) msg_die("%s: the gzip stream is cut short", path);
 	p[*n] = 0;
