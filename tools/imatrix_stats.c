@@ -123,10 +123,12 @@ static void print_json(const struct imatrix *im, const struct stats *s, size_t n
 	for (size_t i = 0; i < imatrix_n_datasets(im); i++) json_push(sets, json_of_str((struct ggu_str){ imatrix_dataset(im, i), strlen(imatrix_dataset(im, i)) }));
 	for (size_t i = 0; i < n; i++) {
 		const struct imatrix_entry *e = imatrix_at(im, i);
-		json_t *j = object();
+		const struct ggu_str name = { e->name, strlen(e->name) };
+		json_t *j = object(), *raw = json_raw(name);
 		double tokens = 0;
 		for (size_t k = 0; k < e->n_mat; k++) tokens += e->counts[k];
-		json_put(j, "name", json_of_str((struct ggu_str){ e->name, strlen(e->name) }));
+		json_put(j, "name", json_of_str(name));
+		if (raw) json_put(j, "name_raw", raw);
 		json_put(j, "columns", json_of_uint(e->n_in));
 		json_put(j, "matrices", json_of_uint(e->n_mat));
 		json_put(j, "matrices_seen", json_of_uint(s[i].seen));

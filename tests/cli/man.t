@@ -36,6 +36,24 @@ head -c $bytes "$DATA/prose/evaluation.txt" >evaluation.txt
 ok "files for the examples: model" gguf-convert -o wiki-7m.gguf wiki-7m
 ok "files for the examples: matrix" gguf-imatrix -m wiki-7m.gguf -o im.gguf calibration.txt
 ok "files for the examples: quantized" gguf-quantize -i im.gguf -o wiki-7m-q4.gguf Q4_K_M wiki-7m.gguf
+
+# every key of --json is in its page. told PROGRAM ARGUMENTS...
+told()
+{
+	missing=
+	for key in $("$@" | jq -r 'if type == "object" then del(.metadata_types) | if .metadata | type == "object" then del(.metadata) else . end else . end
+		| [paths[-1] | strings] | unique[]'); do
+		mandoc -T ascii "$SRC/man/$1.1" | sed 's/.\x08//g' | grep -qw -e "${key%_stderr}" || missing="$missing $key"
+	done
+	is "$1: keys of --json are in the page" "$missing" ""
+}
+told gguf-info --json wiki-7m.gguf
+told gguf-diff --json wiki-7m.gguf wiki-7m-q4.gguf
+told gguf-diff --json --values wiki-7m.gguf wiki-7m-q4.gguf
+told gguf-imatrix --stats --json im.gguf
+told gguf-perplexity -m wiki-7m-q4.gguf --base wiki-7m.gguf --chunks 1 --ctx 64 --json evaluation.txt
+told gguf-quantize --json -o told.gguf Q8_0 wiki-7m.gguf
+
 for page in "$SRC"/man/*.[157]; do
 	sed -n 's/^\.Dl \$ //p' "$page" | sed 's/\\(aq/'"'"'/g; s/\\&//g; s/\\e/\\/g; s/\\-/-/g; s/^"\(.*\)"$/\1/; s/""/"/g' >"$TMP/.examples"
 	while IFS= read -r line; do
