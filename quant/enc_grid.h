@@ -103,7 +103,7 @@ static GRID_INLINE void grid_digits(const struct grid *a, vf shift, const struct
 		float far = a->level[k] - a->level[0];
 		if (k == 1 || k > a->line) cost[k] = v_int(w*far*(a->level[k] + a->level[0] - u));
 		else cost[k] = cost[k - 1] + rise;
-		rise = k == 1 ? cost[1] + bend : rise + bend;
+		if (k < a->line) rise = k == 1 ? cost[1] + bend : rise + bend;  /* else it may be beyond 32 bits */
 		c[k] = vi_low(cost[k], k << bits*i);
 	}
 }
