@@ -15,6 +15,7 @@
 #ifndef QUANT_ENC_AFFINE_H
 #define QUANT_ENC_AFFINE_H
 #include "enc_tile.h"
+#include "quant.h"
 
 /* A first guess: the range of the sub-block is mapped to so many codes, and from the codes there are, the part
  * `at` of the surplus (or of the want) lies below: 0 puts the least weight at code 0, 1 the greatest at the last. */
@@ -223,16 +224,14 @@ static inline void a_side(const struct affine *a, struct tile *t, int per, float
 	}
 }
 
-/* Fit the tile: codes to t->q, ls and lm per lane, d and dmin (f->m) per super-block of `per` lanes. */
-static inline void affine_tile(const struct affine *a, const struct affine_effort *effort, struct tile *t, int per, struct fitted *f)
+/* Steps 1 to 4: the scales of a tile by lane, in v. z: the moments of its vectors of lanes; side: of a_side. */
+static inline void a_search(const struct affine *a, const struct affine_effort *effort, const struct tile *t, int per,
+	const struct moments *z, const float *side, struct a_lanes *v)
 {
-	_Alignas(64) float sw[LANES], sx[LANES], s[LANES], m[LANES], cs[LANES], side[LANES];
-	struct a_lanes v;
-	a_side(a, t, per, side);
+	_Alignas(64) float sw[LANES], sx[LANES], s[LANES], m[LANES], cs[LANES];
 	for (int o = 0; o < LANES; o += VL) {
-		struct moments z = a_moments(a, t, o);
-		struct lane_fit b = a_start(a, effort, t, o, &z, vf_load(side + o));
-		vf_store(sw + o, z.w); vf_store(sx + o, z.x);
+		struct lane_fit b = a_start(a, effort, t, o, &z[o/VL], vf_load(side + o));
+		vf_store(sw + o, z[o/VL].w); vf_store(sx + o, z[o/VL].x);
 		vf_store(s + o, b.s); vf_store(m + o, v_abs(b.m)); vf_store(cs + o, b.cs);
 	}
 	for (int g = 0; g < LANES; g += per) {
@@ -240,14 +239,51 @@ static inline void affine_tile(const struct affine *a, const struct affine_effor
 		float dd = a_ladder(s + g, cs + g, per, a->smax, scale), dn = a_ladder(m + g, sw + g, per, a->mmax, scale);
 		if (!(dd > 0)) dd = f16_unit(dn*(1/a->smax), scale);
 		for (int l = g; l < g + per; l++) {
-			v.d[l] = dd; v.dm[l] = dn*side[l];
-			v.ls[l] = dd > 0 ? roundi(clampf(s[l]/dd, 0, a->smax)) : 0;
-			v.lm[l] = dn > 0 ? roundi(clampf(m[l]/dn, 0, a->mmax)) : 0;
+			v->d[l] = dd; v->dm[l] = dn*side[l];
+			v->ls[l] = dd > 0 ? roundi(clampf(s[l]/dd, 0, a->smax)) : 0;
+			v->lm[l] = dn > 0 ? roundi(clampf(m[l]/dn, 0, a->mmax)) : 0;
 		}
 	}
 	for (int it = 0; it < effort->walks; it++) {
-		for (int o = 0; o < LANES; o += VL) a_walk(a, t, o, &v);
-		for (int g = 0; g < LANES; g += per) a_refit(&v, sw, sx, g, per, side[g], t->scale[g/per]);
+		for (int o = 0; o < LANES; o += VL) a_walk(a, t, o, v);
+		for (int g = 0; g < LANES; g += per) a_refit(v, sw, sx, g, per, side[g], t->scale[g/per]);
+	}
+}
+/* The error that each lane of v leaves. A scale that f16 made zero is nearly so: a_errors counts in units of it. */
+static inline void a_left(const struct affine *a, const struct tile *t, const struct a_lanes *v, float *err)
+{
+	for (int o = 0; o < LANES; o += VL) {
+		vf e, m = vf_load(v->dm + o)*vf_load(v->lm + o);
+		a_errors(a, t, o, v_max(vf_load(v->d + o)*vf_load(v->ls + o), vf_dup(1e-9f)), 1, &m, &e);
+		vf_store(err + o, e);
+	}
+}
+/* In v the better of v and w, for each super-block. */
+static inline void a_better(const struct affine *a, const struct tile *t, int per, struct a_lanes *v, const struct a_lanes *w)
+{
+	_Alignas(64) float ev[LANES], ew[LANES];
+	a_left(a, t, v, ev); a_left(a, t, w, ew);
+	for (int g = 0; g < LANES; g += per) {
+		float v_sum = 0, w_sum = 0;
+		for (int l = g; l < g + per; l++) { v_sum += ev[l]; w_sum += ew[l]; }
+		if (!(w_sum < v_sum)) continue;
+		for (int l = g; l < g + per; l++) { v->d[l] = w->d[l]; v->dm[l] = w->dm[l]; v->ls[l] = w->ls[l]; v->lm[l] = w->lm[l]; }
+	}
+}
+
+/* Fit the tile: codes to t->q, ls and lm per lane, d and dmin (f->m) per super-block of `per` lanes. More starts fit the
+ * sub-blocks better and may suit the common scales less: above the default effort its own search is made too. */
+static inline void affine_tile(const struct affine *a, const struct affine_effort *efforts, int row, struct tile *t, int per, struct fitted *f)
+{
+	_Alignas(64) float side[LANES];
+	struct moments z[LANES/VL];
+	struct a_lanes v, usual;
+	a_side(a, t, per, side);
+	for (int o = 0; o < LANES; o += VL) z[o/VL] = a_moments(a, t, o);
+	a_search(a, &efforts[row], t, per, z, side, &v);
+	if (row >= QUANT_EFFORT_DEFAULT) {
+		a_search(a, &efforts[QUANT_EFFORT_DEFAULT - 1], t, per, z, side, &usual);
+		a_better(a, t, per, &v, &usual);
 	}
 	for (int o = 0; o < LANES; o += VL) {
 		vf inv = v_inverse(vf_load(v.d + o)*vf_load(v.ls + o)), min = vf_load(v.dm + o)*vf_load(v.lm + o);

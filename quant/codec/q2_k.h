@@ -44,5 +44,5 @@ static inline void pack_q2_k(struct q2_k *o, const struct tile *t, const struct 
 	for (int j = 0; j < 16; j++) o->scales[j] = (uint8_t)((int)f->ls[j] | (int)f->lm[j] << 4);
 	for (int i = 0; i < 4; i++) put_pairs(o->qs + 16*i, t->code + i/2*8 + i%2);
 }
-ENCODER_PRIOR(q2_k, 16, 16, 0.25f, 0.35f, affine_tile(&q2_k, &q2_k_effort[row], &t, 16, &f))
+ENCODER_PRIOR(q2_k, 16, 16, 0.25f, 0.35f, affine_tile(&q2_k, q2_k_effort, row, &t, 16, &f))
 #endif

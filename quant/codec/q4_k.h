@@ -56,5 +56,5 @@ static inline void pack_q4_k(struct q4_k *o, const struct tile *t, const struct 
 	for (int i = 0; i < 8; i++)
 		put_nibbles(o->qs + 16*i, t->code[8*h + i/2*2] + i%2*16, t->code[8*h + i/2*2 + 1] + i%2*16);
 }
-ENCODER(q4_k, 32, 8, affine_tile(&q4_k, &q4_k_effort[row], &t, 8, &f))
+ENCODER(q4_k, 32, 8, affine_tile(&q4_k, q4_k_effort, row, &t, 8, &f))
 #endif

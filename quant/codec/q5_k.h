@@ -42,5 +42,5 @@ static inline void pack_q5_k(struct q5_k *o, const struct tile *t, const struct 
 		bytes_store(o->qh + e, high);
 	}
 }
-ENCODER(q5_k, 32, 8, affine_tile(&q5_k, &q5_k_effort[row], &t, 8, &f))
+ENCODER(q5_k, 32, 8, affine_tile(&q5_k, q5_k_effort, row, &t, 8, &f))
 #endif
