@@ -61,6 +61,7 @@ char *load_text(const char *path, size_t *n)
 	}
 	if (got < 0) {
 		const char *why = gzerror(z, &code), *words = strstr(why, ": ");        /* behind zlib's name for the file */
+		free(p);
 		if (code == Z_ERRNO) msg_die("%s: %s", path, strerror(errno));
 		msg_die("%s: gzip: %s", path, words ? words + 2 : why);
 	}

@@ -29,7 +29,7 @@ for ids in 99999999 -1 x 4294967296 99999999999999999999; do
 	not_ok "id $ids in JSON" 2 gguf-tokenize -m "$M" --decode --json "$TMP/ids"
 done
 not_ok "no vocabulary" 2 gguf-tokenize "$TMP/ids"
-is "a broken gzip stream" "$(printf '\037\213nope' | gguf-tokenize -m "$M" 2>&1)" "gguf-tokenize: (stdin): gzip: unknown compression method"
+is "a broken gzip stream" "$(printf '\037\213nope' | gguf-tokenize -m "$M" 2>&1 | head -n 1)" "gguf-tokenize: (stdin): gzip: unknown compression method"
 mkdir "$TMP/dir"
 not_ok "an empty folder" 2 gguf-tokenize -m "$TMP/dir" "$TMP/ids"
 for file in vocab.txt tekken.json; do
