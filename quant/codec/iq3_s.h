@@ -24,7 +24,7 @@ static inline void iq3_s_unpack(const struct iq3_s *b, struct codes256 *c)
 #ifdef QUANT_ENCODER
 
 static const struct grid iq3_s = { .n = 32, .word = 4, .base = 8, .level = { 1, 3, 5, 7, 9, 11, 13, 15 }, .line = 7,
-	.top = 15, .unit = 1, .best = grid_best_iq3_s, .lift = 0.5f, .bias = 1.04f, .flat = 7.2f };
+	.top = 15, .unit = 1, .best = grid_best_iq3_s, .lift = 0.8f, .bias = 1.04f, .flat = 7.2f };
 static const struct grid_effort iq3_s_effort[] = {
 	{ .starts = 1, .iters = 1, .first = 14.0f, .step = 2.5f, .walks = 1, .reach = 0, .again = 0, .free = true },
 	{ .starts = 2, .iters = 1, .first = 13.0f, .step = 2.5f, .walks = 1, .reach = 0, .again = 0, .free = true },
