@@ -84,22 +84,37 @@ static struct ggu_meta *plan(struct job *j, struct convert *c, const char *dir, 
 	return remake_meta(&j->r, convert_meta(c), file_type);
 }
 
+/* "2048x32000" */
+static int shape_text(const struct ggu_tensor *t, char to[100])
+{
+	int n = 0;
+	*to = 0;
+	for (uint32_t d = 0; d < t->n_dims; d++) n += snprintf(to + n, 100 - (size_t)n, "%s%llu", d ? "x" : "", (unsigned long long)t->ne[d]);
+	return n;
+}
+
 static void print_plan(const struct convert *c, const struct job *j, uint64_t file_bytes)
 {
+	char shape[100];
+	int name_width = 0, shape_width = 0;
+	for (size_t i = 0; i < convert_n_tensors(c); i++) {     /* names are an architecture's: ASCII */
+		int n = (int)convert_tensor(c, i)->name_bytes, k = shape_text(convert_tensor(c, i), shape);
+		if (n > name_width) name_width = n;
+		if (k > shape_width) shape_width = k;
+	}
 	for (size_t i = 0; i < convert_n_tensors(c); i++) {
 		const struct ggu_tensor *t = convert_tensor(c, i);
-		char shape[100] = "", *name = text_mask(t->name, t->name_bytes), *from = text_mask(convert_source(c, i), strlen(convert_source(c, i)));
+		char *name = text_mask(t->name, t->name_bytes), *from = text_mask(convert_source(c, i), strlen(convert_source(c, i)));
 		size_t n = convert_n_sources(c, i);
-		for (uint32_t d = 0; d < t->n_dims; d++)
-			snprintf(shape + strlen(shape), sizeof shape - strlen(shape), "%s%llu", d ? "x" : "", (unsigned long long)t->ne[d]);
-		printf("%-32s %-16s %5s -> %-5s %12llu  %s", name, shape, ggu_type_info(convert_from(c, i))->name, ggu_type_info(j->choice[i].type)->name,
-			(unsigned long long)remake_bytes(&j->r, i), n ? from : "computed");
+		shape_text(t, shape);
+		printf("%-*s  %-*s  %5s -> %-7s %12llu  %s", name_width, name, shape_width, shape, ggu_type_info(convert_from(c, i))->name,
+			ggu_type_info(j->choice[i].type)->name, (unsigned long long)remake_bytes(&j->r, i), n ? from : "computed");
 		if (n > 1) printf(" and %zu more", n - 1);
 		putchar('\n');
 		free(name);
 		free(from);
 	}
-	printf("%llu bytes\n", (unsigned long long)file_bytes);
+	printf("%zu tensors; the file has %llu bytes\n", convert_n_tensors(c), (unsigned long long)file_bytes);
 }
 
 static void print_class(void *ctx, const char *hf_class, const char *arch)
