@@ -17,9 +17,10 @@
 #include "opt.h"
 #include "out.h"
 #include "progress.h"
+#include "sandbox.h"
 
 static struct {
-	const char *model, *base, *arch_file, *save;
+	const char *model, *base, *arch_file, *save, *output;
 	int jobs, ctx, chunks, batch;
 	bool json;
 	struct opt_list fail_above;
@@ -34,6 +35,7 @@ static const struct opt opts[] = {
 	OPT_STR(0, "save-logits", &o.save, "FILE", "write the logits in llama-perplexity's form"),
 	OPT_FLAG(0, "json", &o.json, "print JSON"),
 	OPT_STR(0, "arch-file", &o.arch_file, "YAML", "also know the architecture described in YAML"),
+	OPT_OUTPUT(&o.output),
 	OPT_JOBS(&o.jobs),
 	OPT_COMMON, OPT_END
 };
@@ -234,7 +236,7 @@ struct job {
 	struct side a, b;               /* the model and its base; b.m NULL: the base comes from a file, or there is none */
 	struct logits_file base, save;
 	bool from_file;
-	struct out *out;                /* of the saved logits */
+	struct out *out, *results;      /* of the saved logits; what is printed */
 	struct vocab *v;
 	int32_t *ids;
 	size_t windows, first, per;     /* positions first .. first + per - 1 of each window are scored */
@@ -277,17 +279,25 @@ static void check_base(struct job *j)
 	if (!j->b.logits) msg_die("out of memory");
 }
 
-static void open_save(struct job *j, const char *text)
+static void refuse_inputs(const struct job *j, const struct out *out, const char *text)
+{
+	out_refuse_sources(out, o.model, model_file(j->a.m));
+	if (j->b.m) out_refuse_sources(out, o.base, model_file(j->b.m));
+	out_refuse_input(out, o.base);
+	out_refuse_input(out, o.arch_file);
+	out_refuse_input(out, text ? text : "-");
+}
+
+static void open_outputs(struct job *j, const char *text)
 {
 	FILE *f;
+	j->results = out_open(o.output, false);
+	refuse_inputs(j, j->results, text);
 	if (!o.save) return;
 	if (!strcmp(o.save, "-")) msg_die("--save-logits wants a file: the results go to standard output");
 	j->out = out_open(o.save, true);
-	out_refuse_sources(j->out, o.model, model_file(j->a.m));
-	if (j->b.m) out_refuse_sources(j->out, o.base, model_file(j->b.m));
-	out_refuse_input(j->out, o.base);
-	out_refuse_input(j->out, o.arch_file);
-	out_refuse_input(j->out, text ? text : "-");
+	refuse_inputs(j, j->out, text);
+	out_refuse_input(j->out, o.output);
 	f = fdopen(out_fd(j->out), "wb");
 	if (!f) msg_die("%s: %s", o.save, strerror(errno));
 	logits_file_create(&j->save, f, o.save, (size_t)o.ctx, model_n_vocab(j->a.m), j->windows, j->ids);
@@ -333,9 +343,10 @@ static int report(const struct job *j)
 	error *= ppl;
 	set(r, PPL, ppl, &error);
 	if (o.base) base_results(r, j->score, n, ppl);
+	out_take_stdout(j->results);
 	if (o.json) print_json(r, j->windows*(size_t)o.ctx, n);
 	else print_text(r);
-	out_close_stdout();
+	out_commit(j->results);
 	return verdict(r);
 }
 
@@ -360,18 +371,20 @@ static void job_free(struct job *j)
 int main(int argc, char **argv)
 {
 	int operands = opt_parse(argc, argv, opts, &(struct opt_program){ "gguf-perplexity", "measure perplexity, and the divergence from another model",
-		"-m MODEL [--base MODEL|LOGITS] [--ctx N] [--chunks N] [--batch N] [--fail-above NAME=X]... [--save-logits FILE] [--json] [--arch-file YAML] [-j N] [TEXT]", 0, 1 });
-	struct ggu_pool *pool = load_pool(o.jobs, (const char *[]){ o.model, o.base, o.arch_file, operands ? argv[0] : NULL }, 4, o.save);
+		"-m MODEL [--base MODEL|LOGITS] [--ctx N] [--chunks N] [--batch N] [--fail-above NAME=X]... [--save-logits FILE] [--json] [--arch-file YAML] [-o FILE] [-j N] [TEXT]", 0, 1 });
+	struct ggu_pool *pool;
 	struct job j = { .first = (size_t)o.ctx/2, .per = (size_t)o.ctx - 1 - (size_t)o.ctx/2 };
 	double bound;
 	int status;
 	for (size_t i = 0; i < o.fail_above.n; i++) read_rule(o.fail_above.v[i], &bound);
+	if (o.save && o.output) sandbox_off = 1;        /* it knows of one folder to write in */
+	pool = load_pool(o.jobs, (const char *[]){ o.model, o.base, o.arch_file, operands ? argv[0] : NULL }, 4, o.save ? o.save : o.output);
 	side_open(&j.a, o.model, pool);
 	j.from_file = o.base && logits_file_open(&j.base, o.base);
 	if (o.base && !j.from_file) side_open(&j.b, o.base, pool);
 	read_text(&j, operands ? argv[0] : NULL);
 	check_base(&j);
-	open_save(&j, operands ? argv[0] : NULL);
+	open_outputs(&j, operands ? argv[0] : NULL);
 	measure(&j, pool);
 	status = report(&j);
 	close_save(&j);         /* last, so that after exit 2 there is no file */

@@ -10,7 +10,7 @@
 #include "out.h"
 
 static struct {
-	const char *model, *prompt, *arch_file;
+	const char *model, *prompt, *arch_file, *output;
 	int jobs, n, top_k, ctx;
 	uint64_t seed;
 	double temp, top_p;
@@ -27,6 +27,7 @@ static const struct opt opts[] = {
 	OPT_INT(0, "ctx", &o.ctx, "N", 1, 1 << 24, "most positions (default: what prompt and -n need)"),
 	OPT_FLAG(0, "ids", &o.ids, "print token ids instead of text"),
 	OPT_STR(0, "arch-file", &o.arch_file, "YAML", "also know the architecture described in YAML"),
+	OPT_OUTPUT(&o.output),
 	OPT_JOBS(&o.jobs),
 	OPT_COMMON, OPT_END
 };
@@ -80,9 +81,10 @@ static void generate(struct model *m, const struct vocab *v, struct detokenizer 
 int main(int argc, char **argv)
 {
 	int operands = opt_parse(argc, argv, opts, &(struct opt_program){ "gguf-run", "complete a prompt",
-		"-m MODEL [-p PROMPT] [-n N] [--seed S] [--temp T] [--top-k K] [--top-p P] [--ctx N] [--ids] [--arch-file YAML] [-j N] [FILE]", 0, 1 });
-	struct ggu_pool *pool = load_pool(o.jobs, (const char *[]){ o.model, o.arch_file, operands ? argv[0] : NULL }, 3, NULL);
+		"-m MODEL [-p PROMPT] [-n N] [--seed S] [--temp T] [--top-k K] [--top-p P] [--ctx N] [--ids] [--arch-file YAML] [-o FILE] [-j N] [FILE]", 0, 1 });
+	struct ggu_pool *pool = load_pool(o.jobs, (const char *[]){ o.model, o.arch_file, operands ? argv[0] : NULL }, 3, o.output);
 	struct model *m = load_model(o.model, o.arch_file, pool);
+	struct out *out = out_open(o.output, false);
 	struct vocab *v;
 	struct tokenizer *t;
 	struct detokenizer *d;
@@ -92,6 +94,9 @@ int main(int argc, char **argv)
 	char *text = NULL;
 	const char *rest;
 	if (o.prompt && operands) msg_die("both -p and FILE: which is the prompt?");
+	out_refuse_sources(out, o.model, model_file(m));
+	out_refuse_input(out, o.arch_file);
+	if (!o.prompt) out_refuse_input(out, operands ? argv[0] : "-");
 	load_tokenizer(m, o.model, &v, &t);
 	if (!o.prompt) text = load_text(operands ? argv[0] : NULL, &bytes);
 	else bytes = strlen(o.prompt);
@@ -107,12 +112,13 @@ int main(int argc, char **argv)
 		size_t k;
 		if (detokenizer_add(d, ids[i], &rest, &k, &err)) msg_die_error(o.model, &err);
 	}
+	out_take_stdout(out);
 	generate(m, v, d, ids, n);
 	if (!o.ids) {
 		detokenizer_end(d, &rest, &bytes);
 		put(rest, bytes);
 	}
-	out_close_stdout();
+	out_commit(out);
 	detokenizer_free(d);
 	tokenizer_free(t);
 	vocab_free(v);

@@ -11,13 +11,14 @@
 #include "out.h"
 #include "sandbox.h"
 
-static struct { const char *model; bool no_bos, no_special, json, decode; } o;
+static struct { const char *model, *output; bool no_bos, no_special, json, decode; } o;
 static const struct opt opts[] = {
 	OPT_STR('m', "model", &o.model, "MODEL|DIR", "a GGUF file, or the folder of a checkpoint"),
 	OPT_FLAG(0, "no-bos", &o.no_bos, "add nothing in front and behind"),
 	OPT_FLAG(0, "no-special", &o.no_special, "special tokens in the text are plain text"),
 	OPT_FLAG(0, "json", &o.json, "a JSON array of strings in, an array of arrays of ids out"),
 	OPT_FLAG(0, "decode", &o.decode, "ids in, text out"),
+	OPT_OUTPUT(&o.output),
 	OPT_COMMON, OPT_END
 };
 
@@ -140,17 +141,21 @@ static void decode_text(struct tokenizer *t, const char *name, const char *text,
 int main(int argc, char **argv)
 {
 	int n = opt_parse(argc, argv, opts, &(struct opt_program){ "gguf-tokenize", "text to token ids and back",
-		"-m MODEL|DIR [--no-bos] [--no-special] [--json] [--decode] [TEXT]", 0, 1 });
+		"-m MODEL|DIR [--no-bos] [--no-special] [--json] [--decode] [-o FILE] [TEXT]", 0, 1 });
 	const char *name = n ? argv[0] : "(stdin)";
 	struct vocab *v;
 	struct tokenizer *t;
 	struct ggu_error err;
+	struct out *out = out_open(o.output, false);
 	size_t bytes;
 	char *text;
-	sandbox_enter((char *[]){ (char *)(uintptr_t)o.model, n ? argv[0] : NULL }, 2, NULL);
+	sandbox_enter((char *[]){ (char *)(uintptr_t)o.model, n ? argv[0] : NULL }, 2, o.output);
+	out_refuse_input(out, o.model);
+	out_refuse_input(out, n ? argv[0] : "-");
 	v = open_vocab();
 	if (tokenizer_new(&t, v, &err)) msg_die_error(o.model, &err);
 	text = load_text(n ? argv[0] : NULL, &bytes);
+	out_take_stdout(out);
 	if (o.decode) {
 		int32_t *ids = malloc((bytes/2 + 2)*sizeof *ids);
 		if (!ids) msg_die("out of memory");
@@ -158,7 +163,7 @@ int main(int argc, char **argv)
 		free(ids);
 	} else if (o.json) encode_json(t, name, text, bytes);
 	else encode_text(t, name, text, bytes);
-	out_close_stdout();
+	out_commit(out);
 	free(text);
 	tokenizer_free(t);
 	vocab_free(v);

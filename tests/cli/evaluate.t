@@ -83,7 +83,23 @@ not_ok "no such text" 2 gguf-perplexity -q -m m.gguf nowhere
 not_ok "standard output is full" 2 sh -c 'gguf-perplexity -q -m m.gguf --chunks 1 --save-logits none text >/dev/full'
 not_ok "... no file is left" 1 test -e none
 
+ok "-o" gguf-perplexity -q -m m.gguf --chunks 2 --save-logits both -o results text
+same "... holds what standard output would" results plain
+same "... beside --save-logits" both base
+not_ok "... both in one file" 2 gguf-perplexity -q -m m.gguf --chunks 1 --save-logits one -o one text
+for p in "gguf-perplexity -m onto.gguf --chunks 1" "gguf-run -m onto.gguf -n 1" "gguf-tokenize -m onto.gguf"; do
+	# shellcheck disable=SC2086
+	not_ok "$p onto the model" 2 $p -o onto.gguf text
+	# shellcheck disable=SC2086
+	not_ok "... onto the text" 2 $p -o text text
+done
+same "... leaves it alone" onto.gguf m.gguf
+ok "gguf-tokenize -o" gguf-tokenize -m m.gguf -o text.ids text
+is "... holds what standard output would" "$(cat text.ids)" "$(gguf-tokenize -m m.gguf text)"
+
 # gguf-run
+ok "gguf-run -o" gguf-run -q -m m.gguf -p 'The house was' -n 12 -o a.out
+is "... holds what standard output would" "$(cat a.out)" "$(gguf-run -q -m m.gguf -p 'The house was' -n 12)"
 gguf-run -q -m m.gguf -p 'The house was' -n 12 >a
 ok "gguf-run says something" test -s a
 gguf-run -q -m m.gguf -p 'The house was' -n 12 -j 3 >b
