@@ -6,13 +6,13 @@
  * and the search need not know about signs; when the words are known the victim is chosen once more.
  *
  * Then the word, exactly, by trying them all, cheaply. The squared error is a sum over the two halves of a
- * word: two tables of half costs (81 of four digits of base 3, 64 of two of base 8). Costs are whole numbers that carry
- * their digits in the low bits, so that sums and minima need no bookkeeping. For each first half, the least second half among
+ * word (81 of four digits of base 3, 64 of two of base 8), each the sum of a lower and an upper part. Costs are whole numbers that
+ * carry their digits in the low bits, so that sums and minima need no bookkeeping. For each first half, the least second half among
  * those that it is paired with is a chain of minima; those that several chains want are taken once (a third to a fifth of the
  * work is left, by the greedy sharing of scripts/gen-grids). No index, no list of neighbours.
  *
- * Scales are found as in enc_levels.h: starts (some without the book), a ladder for D, a walk along l with exact errors,
- * least squares. IQ1 takes for its delta the one that digits without the book would like better, or tries both. */
+ * Scales are found as in enc_levels.h: starts (some without the book), a ladder for D, a walk along l with the search's own
+ * errors, least squares. IQ1 takes for its delta the one that digits without the book would like better, or tries both. */
 #ifndef QUANT_ENC_GRID_H
 #define QUANT_ENC_GRID_H
 #include "enc_tile.h"
