@@ -44,6 +44,12 @@ static enum ggu_status from_json(struct config *c, const json_t *j, struct expr_
 	return GGU_OK;
 }
 
+/* A value that from_json could not take says no more than its status. */
+static const char *reason(const struct ggu_error *err, enum ggu_status s)
+{
+	return err->what[0] ? err->what : s == GGU_ERR_NOMEM ? "out of memory" : "lists of too many items";
+}
+
 static enum ggu_status derived(struct config *c, const struct yaml_node *e, const char *name, struct expr_value *v)
 {
 	struct ggu_error inner = { 0 };
@@ -54,7 +60,7 @@ static enum ggu_status derived(struct config *c, const struct yaml_node *e, cons
 		c->depth--;
 	} else s = ggu_fail(&inner, GGU_ERR_RANGE, GGU_NO_OFFSET, "", "uses names that use names without end");
 	/* the innermost is at fault */
-	if (s && !c->cause[0]) snprintf(c->cause, sizeof c->cause, "%.63s: %s", name, inner.what);
+	if (s && !c->cause[0]) snprintf(c->cause, sizeof c->cause, "%.63s: %s", name, reason(&inner, s));
 	return s;
 }
 
@@ -128,7 +134,7 @@ enum ggu_status config_eval_text(struct config *c, const struct yaml_node *at, c
 	c->cause[0] = 0;
 	c->depth = 0;
 	s = expr_text(text, &c->scope, c->arena, v, &inner);
-	if (s) config_fail(c, at, err, "%.40s: %s", text, c->cause[0] ? c->cause : inner.what[0] ? inner.what : "out of memory");
+	if (s) config_fail(c, at, err, "%.40s: %s", text, c->cause[0] ? c->cause : reason(&inner, s));
 	return s;
 }
 
