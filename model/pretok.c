@@ -227,12 +227,16 @@ bool pretok_adds_space(const struct pretok *p)
 
 /* ---- building texts ---- */
 
-struct buf { char *p; size_t n, cap; bool failed; };
+struct buf { char *p; size_t n, cap, most; bool failed; };     /* most: bytes it may hold, 0: any number */
 static void put(struct buf *b, const char *p, size_t n)
 {
+	if (b->failed || (b->most && n > b->most - b->n)) {
+		b->failed = true;
+		return;
+	}
 	if (b->cap - b->n < n + 1) {
 		size_t cap = (b->n + n + 1)*3/2 + 32;
-		char *more = b->failed ? NULL : realloc(b->p, cap);
+		char *more = realloc(b->p, cap);
 		if (!more) { b->failed = true; return; }
 		b->p = more;
 		b->cap = cap;
@@ -277,6 +281,7 @@ static enum ggu_status replace_all(struct pretok *p, const struct step *s, const
 		if (!found || end == at) break;
 		put(b, t + from, at - from);
 		put(b, s->with, strlen(s->with));
+		if (b->failed) break;
 		from = end;
 	}
 	put(b, t + from, n - from);
@@ -363,16 +368,21 @@ static enum ggu_status normalize_step(struct pretok *p, const struct step *s, co
 	return GGU_OK;
 }
 
+/* Steps that double a text, one after the other, would fill any memory: so there is a bound, which no normal form of
+ * Unicode comes near (one character of 3 bytes becomes 33). */
+enum { GROWTH = 64, GROWTH_BYTES = 1 << 16 };
+
 enum ggu_status pretok_normalize(struct pretok *p, const char *text, size_t n, struct text *out, struct ggu_error *err)
 {
 	struct buf b = { 0 };
 	put(&b, text, n);
 	for (size_t i = 0; i < p->n_norm; i++) {
-		struct buf next = { 0 };
+		struct buf next = { .most = n < SIZE_MAX/(2*GROWTH) ? GROWTH*n + GROWTH_BYTES : SIZE_MAX };
 		enum ggu_status s;
 		put(&next, "", 0);
 		s = normalize_step(p, p->norm + i, b.p, b.n, &next, err);
-		if (b.failed || next.failed) s = no_memory(err);
+		if (!s && next.failed) s = ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, "normalizer", "makes more than %zu bytes of %zu, or there is no memory", next.most, n);
+		if (b.failed) s = no_memory(err);
 		free(b.p);
 		b = next;
 		if (s) { free(b.p); return s; }
