@@ -15,9 +15,10 @@
 
 enum { CHUNK_WEIGHTS = 1 << 18 };       /* a multiple of every block */
 
-static struct { bool decode; const char *output; } o;
+static struct { bool decode; int jobs; const char *output; } o;
 static const struct opt opts[] = {
 	OPT_FLAG(0, "decode", &o.decode, "decode to little-endian float32"),
+	OPT_ONE_JOB(&o.jobs),
 	OPT_OUTPUT(&o.output),
 	OPT_COMMON, OPT_END
 };
@@ -60,7 +61,7 @@ int main(int argc, char **argv)
 	float *decoded = NULL;
 	uint64_t bytes = 0, size = 0, done = 0;
 	argc = opt_parse(argc, argv, opts, &(struct opt_program){ "gguf-cat", "write the data of tensors, raw or decoded",
-		"[--decode] [-o FILE] FILE TENSOR ...", 2, -1 });
+		"[--decode] [-j N] [-o FILE] FILE TENSOR ...", 2, -1 });
 	out = out_open(o.output, true);
 	sandbox_enter(argv, 1, o.output);
 	if (ggu_open(&f, argv[0], &err)) msg_die_error(argv[0], &err);

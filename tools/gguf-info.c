@@ -18,6 +18,7 @@ static struct {
 	bool json, metadata, tensors;
 	uint64_t ctx;
 	double bandwidth;
+	int jobs;
 	const char *output;
 } o = { .bandwidth = 20 };
 static const struct opt opts[] = {
@@ -26,6 +27,7 @@ static const struct opt opts[] = {
 	OPT_FLAG(0, "tensors", &o.tensors, "only the tensor table"),
 	OPT_U64(0, "ctx", &o.ctx, "N", 1, 1e12, "estimate for a context of N tokens (default: as trained, at most 4096)"),
 	OPT_DOUBLE(0, "bandwidth", &o.bandwidth, "GB", 0.001, 1e6, "estimate for a memory that reads GB gigabytes a second (default: 20)"),
+	OPT_ONE_JOB(&o.jobs),
 	OPT_OUTPUT(&o.output),
 	OPT_COMMON, OPT_END
 };
@@ -260,7 +262,7 @@ int main(int argc, char **argv)
 	bool all;
 	const char *name;
 	argc = opt_parse(argc, argv, opts, &(struct opt_program){ "gguf-info", "show what is in a GGUF file",
-		"[--json] [--metadata | --tensors] [--ctx N] [--bandwidth GB] [-o FILE] [FILE]", 0, 1 });
+		"[--json] [--metadata | --tensors] [--ctx N] [--bandwidth GB] [-j N] [-o FILE] [FILE]", 0, 1 });
 	name = argc ? argv[0] : "-";
 	out = out_open(o.output, false);
 	out_take_stdout(out);
