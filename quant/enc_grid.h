@@ -19,8 +19,6 @@
 #include "grid_runs.h"
 #include "grids.h"
 
-#define GRID_INLINE inline __attribute__((always_inline))
-
 enum grid_delta { DELTA_NONE, DELTA_LANE, DELTA_WORD };         /* IQ1: what shares the sign of delta */
 struct grid_word { vf cost; vi digits; };               /* the error, in units of scale^2, less that of zeros */
 struct grid {
@@ -91,7 +89,7 @@ static inline void grid_words(const struct grid *a, struct tile *t, struct grid_
 static inline vf grid_inverse(vf s) { return v_min(v_inverse(s), vf_dup(1e18f)); }
 /* The costs of the digits of element e, each less that of digit 0: the cost in the upper half of 32 bits, digits in the lower.
  * unit: what a cost of 1 is, in 2^-16. Second differences of evenly spaced levels are constant. */
-static GRID_INLINE void grid_digits(const struct grid *a, vf shift, const struct tile *t, int o, int e, int i, vf inv, vf unit, vi *c)
+SPECIAL void grid_digits(const struct grid *a, vf shift, const struct tile *t, int o, int e, int i, vf inv, vf unit, vi *c)
 {
 	const int bits = a->base == 8 ? 3 : 2;
 	const float step = a->level[1] - a->level[0];
@@ -108,7 +106,7 @@ static GRID_INLINE void grid_digits(const struct grid *a, vf shift, const struct
 	}
 }
 /* The costs of the parts of half a word from the costs of its elements' digits: lower and upper. */
-static GRID_INLINE void grid_parts(const struct grid *a, const vi (*c)[8], vi (*cost)[9])
+SPECIAL void grid_parts(const struct grid *a, const vi (*c)[8], vi (*cost)[9])
 {
 	if (a->base == 8) {
 		for (int k = 0; k < 8; k++) cost[0][k] = c[0][k], cost[1][k] = c[1][k];
@@ -119,7 +117,7 @@ static GRID_INLINE void grid_parts(const struct grid *a, const vi (*c)[8], vi (*
 }
 /* The best word number g, inv being 1/scale. Costs of words are whole numbers in the upper half of 32 bits, 2^14 being more than
  * any; in the lower half is what digits they have, so that sums of costs carry them along and minima find them. */
-static GRID_INLINE void grid_word(const struct grid *a, vm other, const struct tile *t, const struct grid_words *m, int o, int g, vf inv,
+SPECIAL void grid_word(const struct grid *a, vm other, const struct tile *t, const struct grid_words *m, int o, int g, vf inv,
 	struct grid_word *r)
 {
 	const float *l = a->level, far = l[a->base - 1] - l[0], both = fabsf(l[a->base - 1] + l[0]) + 2*fabsf(a->shift);
@@ -173,7 +171,7 @@ static inline void grid_free(const struct grid *a, const struct tile *t, int o, 
 	}
 }
 /* The best words for a scale, their errors' sum and, if `both`, the delta by which that is less. */
-static GRID_INLINE void grid_try(const struct grid *a, bool both, const struct tile *t, const struct grid_words *m, int o, vf s,
+SPECIAL void grid_try(const struct grid *a, bool both, const struct tile *t, const struct grid_words *m, int o, vf s,
 	struct grid_lane *r)
 {
 	vf inv = grid_inverse(s), err = vf_dup(0), total = err;
@@ -205,7 +203,7 @@ static GRID_INLINE void grid_try(const struct grid *a, bool both, const struct t
 	r->err = err*s*s;
 }
 /* That for one type. It is not inlined, so that starts and walks share one copy, which stays in the cache of decoded instructions;
- * what it calls is (GRID_INLINE), so that the numbers of the type are constants there. */
+ * what it calls is SPECIAL, so that the numbers of the type are constants there. */
 typedef void grid_tries(bool both, const struct tile *t, const struct grid_words *m, int o, vf s, struct grid_lane *r);
 /* The sums for the words found. The digits above an element's own need no mask: v_lut8 looks at three bits, and a table of two
  * bits repeats itself. */
