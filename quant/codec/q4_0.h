@@ -20,6 +20,7 @@ static const float q4_0_starts[] = {
 	-9.2f, 8, 6.7f,
 };
 static const struct levels q4_0 = { .n = 32, .lo = -8, .hi = 7, .start = q4_0_starts };
+/* of q5_0 too */
 static const struct levels_effort q4_0_effort[] = {
 	{ .starts = 2, .iters = 0 },
 	{ .starts = 4, .iters = 0 },

@@ -15,6 +15,7 @@ static inline void q4_1_unpack(const struct q4_1 *b, struct codes32 *c)
 #ifdef QUANT_ENCODER
 
 static const struct affine q4_1 = { .n = 32, .nmax = 15, .start = affine_starts_15 };
+/* of q5_1 too */
 static const struct affine_effort q4_1_effort[] = {
 	{ .starts = 2, .iters = 1 },
 	{ .starts = 4, .iters = 1 },

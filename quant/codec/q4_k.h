@@ -27,6 +27,7 @@ static inline void q4_k_unpack(const struct q4_k *b, struct codes256 *c)
 #ifdef QUANT_ENCODER
 
 static const struct affine q4_k = { .n = 32, .nmax = 15, .smax = 63, .mmax = 63, .start = affine_starts_15 };
+/* of q5_k too */
 static const struct affine_effort q4_k_effort[] = {
 	{ .starts = 2, .iters = 1, .walks = 0 },
 	{ .starts = 4, .iters = 1, .walks = 0 },

@@ -20,22 +20,11 @@ static const float q5_0_starts[] = {
 	-16.55f, -17.77f, 14.62f, 17.25f, 12.18f, -16.9f, 13.93f, 16.73f, 13.57f, 18.48f,
 };
 static const struct levels q5_0 = { .n = 32, .lo = -16, .hi = 15, .start = q5_0_starts };
-static const struct levels_effort q5_0_effort[] = {
-	{ .starts = 2, .iters = 0 },
-	{ .starts = 4, .iters = 0 },
-	{ .starts = 12, .iters = 1 },
-	{ .starts = 24, .iters = 1 },
-	{ .starts = 40, .iters = 2 },
-	{ .starts = 40, .iters = 3 },
-	{ .starts = 40, .iters = 4 },
-	{ .starts = 40, .iters = 5 },
-	{ .starts = 40, .iters = 6 },
-};
 static inline void pack_q5_0(struct q5_0 *o, const struct tile *t, const struct fitted *f, int h)
 {
 	o->d = f16_scale(f->d[h]);
 	q5_bits(o->qs, o->qh, t->code[h]);
 }
-ENCODER_QUICK(q5_0, levels_blocks(&q5_0, &q5_0_effort[row], &t, &f),
+ENCODER_QUICK(q5_0, levels_blocks(&q5_0, &q4_0_effort[row], &t, &f),
 	true, 31, o->qh, o[k].d = f16_scale(f.d[k]))
 #endif

@@ -15,22 +15,11 @@ static inline void q5_1_unpack(const struct q5_1 *b, struct codes32 *c)
 #ifdef QUANT_ENCODER
 
 static const struct affine q5_1 = { .n = 32, .nmax = 31, .start = affine_starts_31 };
-static const struct affine_effort q5_1_effort[] = {
-	{ .starts = 2, .iters = 1 },
-	{ .starts = 4, .iters = 1 },
-	{ .starts = 6, .iters = 2 },
-	{ .starts = 8, .iters = 2 },
-	{ .starts = 12, .iters = 3 },
-	{ .starts = 16, .iters = 3 },
-	{ .starts = 20, .iters = 4 },
-	{ .starts = 32, .iters = 5 },
-	{ .starts = 32, .iters = 8 },
-};
 static inline void pack_q5_1(struct q5_1 *o, const struct tile *t, const struct fitted *f, int h)
 {
 	o->d = f16_scale(f->d[h]); o->m = f16_scale(f->m[h]);
 	q5_bits(o->qs, o->qh, t->code[h]);
 }
-ENCODER_QUICK(q5_1, affine_blocks(&q5_1, &q5_1_effort[row], &t, &f),
+ENCODER_QUICK(q5_1, affine_blocks(&q5_1, &q4_1_effort[row], &t, &f),
 	false, 31, o->qh, (o[k].d = f16_scale(f.d[k]), o[k].m = f16_scale(f.m[k])))
 #endif

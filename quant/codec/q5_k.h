@@ -19,17 +19,6 @@ static inline void q5_k_unpack(const struct q5_k *b, struct codes256 *c)
 #ifdef QUANT_ENCODER
 
 static const struct affine q5_k = { .n = 32, .nmax = 31, .smax = 63, .mmax = 63, .start = affine_starts_31 };
-static const struct affine_effort q5_k_effort[] = {
-	{ .starts = 2, .iters = 1, .walks = 0 },
-	{ .starts = 4, .iters = 1, .walks = 0 },
-	{ .starts = 6, .iters = 2, .walks = 0 },
-	{ .starts = 8, .iters = 2, .walks = 1 },
-	{ .starts = 10, .iters = 2, .walks = 1 },
-	{ .starts = 12, .iters = 3, .walks = 1 },
-	{ .starts = 12, .iters = 4, .walks = 2 },
-	{ .starts = 20, .iters = 5, .walks = 3 },
-	{ .starts = 32, .iters = 6, .walks = 4 },
-};
 static inline void pack_q5_k(struct q5_k *o, const struct tile *t, const struct fitted *f, int h)
 {
 	o->d = f16_scale(f->d[h]); o->dmin = f16_scale(f->m[h]);
@@ -42,5 +31,5 @@ static inline void pack_q5_k(struct q5_k *o, const struct tile *t, const struct 
 		bytes_store(o->qh + e, high);
 	}
 }
-ENCODER(q5_k, 32, 8, affine_tile(&q5_k, q5_k_effort, row, &t, 8, &f))
+ENCODER(q5_k, 32, 8, affine_tile(&q5_k, q4_k_effort, row, &t, 8, &f))
 #endif
