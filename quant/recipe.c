@@ -114,6 +114,12 @@ static enum role role_of(const char *name)
 	return R_OTHER;
 }
 
+bool recipe_needs_no_importance(const char *name)
+{
+	enum role role = role_of(name);
+	return role == R_OUTPUT || role == R_EMBD;
+}
+
 /* Weights that stay as they are: too small to matter, or read by code that wants floats. */
 static const char *const left_alone[] = {
 	"_norm.weight", "ffn_gate_inp.weight", "ffn_gate_tid2eid.weight", "altup", "laurel", "per_layer_model_proj",
@@ -348,9 +354,9 @@ static int by_layer_and_name(const void *a, const void *b)
 	if (x->layer != y->layer) return x->layer < y->layer ? -1 : 1;
 	return strcmp(x->t->name, y->t->name);
 }
-static bool needs_importance(const struct recipe *r, enum role role, uint32_t type)
+static bool needs_importance(const struct recipe *r, const char *name, uint32_t type)
 {
-	if (role == R_OUTPUT || role == R_EMBD) return false;
+	if (recipe_needs_no_importance(name)) return false;
 	return quant_needs_importance(type) || (type == GGU_TYPE_Q2_K && r == &recipes[P_Q2_K_S]);
 }
 /* The type that the caller wants for this tensor, or RECIPE_KEEP for none. */
@@ -360,7 +366,10 @@ static uint32_t wanted(const struct recipe_options *o, pcre2_code *const *re, pc
 	if (role == R_EMBD && o->token_embd_type >= 0) return (uint32_t)o->token_embd_type;
 	if (role == R_OUTPUT && o->output_type >= 0) return (uint32_t)o->output_type;
 	for (size_t k = 0; k < o->n_overrides; k++)
-		if (pcre2_match(re[k], (PCRE2_SPTR)t->name, strlen(t->name), 0, 0, md, NULL) >= 0) return o->overrides[k].type;
+		if (pcre2_match(re[k], (PCRE2_SPTR)t->name, strlen(t->name), 0, 0, md, NULL) >= 0) {
+			if (o->hits) o->hits[k]++;
+			return o->overrides[k].type;
+		}
 	if (role == R_EMBD && m->tied && o->output_type >= 0) return (uint32_t)o->output_type;
 	return RECIPE_KEEP;
 }
@@ -385,7 +394,7 @@ static enum ggu_status choose_one(const struct recipe *r, const struct recipe_op
 		c->type = fallback(c->wanted, t->ne[0]);
 		c->reason = c->type == c->wanted ? RECIPE_RULE : RECIPE_FALLBACK;
 	}
-	if (!o->have_importance && !o->need_nothing && needs_importance(r, role, c->type))
+	if (!o->have_importance && !o->need_nothing && needs_importance(r, t->name, c->type))
 		return ggu_fail(err, GGU_ERR_UNSUPPORTED, GGU_NO_OFFSET, t->name, "%s needs an importance matrix (-i FILE)",
 			ggu_type_info(c->type)->name);
 	return GGU_OK;

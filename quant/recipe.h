@@ -22,6 +22,7 @@ struct recipe_options {
 	bool pure;
 	int output_type, token_embd_type;               /* ggml id or -1 */
 	const struct recipe_override *overrides; size_t n_overrides;
+	size_t *hits;           /* [n_overrides], added to: tensors that took the override's type. Or NULL */
 	bool leave_output;
 	bool have_importance;
 	bool need_nothing;      /* a plan only: types that need an importance matrix are not refused */
@@ -31,6 +32,10 @@ enum recipe_reason {                                    /* why a tensor got its 
 	RECIPE_LEFT_ALONE,                              /* not a weight that is quantized */
 };
 struct recipe_choice { uint32_t type, wanted; enum recipe_reason reason; };
+
+/* Embedding and output are made in any type without a matrix: none has the embedding, which is looked up, not
+ * multiplied, and many have no output. */
+bool recipe_needs_no_importance(const char *name);
 
 /* choice[i] for tensor i of n, in the given order; keys of the model are read from meta
  * (general.architecture, block_count, head counts, expert count).

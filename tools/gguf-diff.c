@@ -262,7 +262,7 @@ static void diff_values(struct work *w, struct ggu_pool *pool)
 		}
 	}
 	if (!all.nan && !(all.max > 0)) return;
-	if (all.nan) all.max = NAN;
+	if (all.nan) all.max = all.sum = NAN;   /* without the sign that a difference of infinities may have */
 	rms = sqrt(all.sum/(double)total);
 	relative = sqrt(all.sum/all.norm);
 	j = note(VALUES, "name", name_of(t));

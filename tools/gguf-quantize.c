@@ -61,32 +61,38 @@ static enum ggu_status read_from(void *ctx, size_t i, uint64_t at, void *to, siz
 	const struct run *r = ctx;
 	return ggu_read(r->in, r->t[i], at, to, n, err);
 }
+/* What stands against the run; in a dry run the first of it is told. */
 static void check_sources(const struct run *r)
 {
+	void (*const tell)(const char *fmt, ...) = o.dry_run ? msg_warn : msg_die;
 	for (size_t i = 0; i < r->n; i++) {
 		const struct ggu_tensor *t = r->t[i];
 		uint32_t to = r->choice[i].type;
+		const char *from_name = ggu_type_info(t->type)->name, *to_name = ggu_type_info(to)->name;
 		if (t->type == to) continue;
 		if (ggu_type_info(t->type)->kind == GGU_KIND_BLOCK && !o.allow_requantize)
-			msg_die("%s: %s is quantized already (%s); start from the original, or give --allow-requantize", r->name, t->name, ggu_type_info(t->type)->name);
-		if (!quant_can_decode(t->type)) msg_die("%s: %s: type %s cannot be decoded", r->name, t->name, ggu_type_info(t->type)->name);
-		if (!quant_can_encode(to)) msg_die("%s: type %s cannot be made (%s)", r->name, ggu_type_info(to)->name, t->name);
+			tell("%s: %s is quantized already (%s); start from the original, or give --allow-requantize", r->name, t->name, from_name);
+		else if (!quant_can_decode(t->type)) tell("%s: %s: type %s cannot be decoded", r->name, t->name, from_name);
+		else if (!quant_can_encode(to)) tell("%s: type %s cannot be made (%s)", r->name, to_name, t->name);
+		else continue;
+		return;
 	}
 }
 /* RECIPE IN, IN RECIPE, RECIPE, or IN with --plan */
 static const struct recipe *operands(int n, char **v, const char **in)
 {
 	const struct recipe *r = NULL;
-	const char *file[2];
+	const char *file[3];
 	int files = 0;
-	for (int i = 0; i < n; i++) if (r || o.plan || !(r = recipe_find(v[i]))) file[files++] = v[i];
+	for (int i = 0; i < n; i++) if (r || !(r = recipe_find(v[i]))) file[files++] = v[i];
+	if (r && o.plan) msg_die("a recipe, %s, and a plan, which names every type itself: give one of them", recipe_name(r));
 	if (!r && !o.plan) {
-		if (files == 2) msg_say("neither %s nor %s is a recipe; they are:", file[0], file[1]);
+		if (files >= 2) msg_say("neither %s nor %s is a recipe; they are:", file[0], file[1]);
 		else msg_say("%s%sno recipe given; they are:", files ? file[0] : "", files ? ": " : "");
 		for (size_t i = 0; recipe_at(i); i++) fprintf(stderr, "  %-10s %s\n", recipe_name(recipe_at(i)), recipe_summary(recipe_at(i)));
 		exit(EXIT_TROUBLE);
 	}
-	if (files == 2) msg_die("two files, %s and %s", file[0], file[1]);
+	if (files >= 2) msg_die("two files, %s and %s: one is read, and what is written is named by -o", file[0], file[1]);
 	*in = files ? file[0] : "-";
 	return r;
 }
@@ -150,7 +156,7 @@ int main(int argc, char **argv)
 
 	argc = opt_parse(argc, argv, opts, &(struct opt_program){ "gguf-quantize", "make a GGUF model's tensors smaller by a recipe or a plan",
 		"[-nv] [-i FILE] [--pure] [--tensor-type REGEX=T]... [--output-tensor-type T] [--token-embedding-type T] "
-		"[--leave-output-tensor] [--allow-requantize] [--keep-non-finite] [--effort N] [--json] [-j N] [-o FILE] RECIPE|--plan FILE [FILE]", 0, 2 });
+		"[--leave-output-tensor] [--allow-requantize] [--keep-non-finite] [--effort N] [--json] [-j N] [-o FILE] RECIPE|--plan FILE [FILE]", 0, 3 });
 	recipe = operands(argc, argv, &in);
 	if (o.json && !o.dry_run && (!o.out || strcmp(o.out, "-") == 0)) msg_die("--json writes to standard output, where the model goes: give -o FILE");
 	if (o.imatrix && strcmp(o.imatrix, "-") == 0) msg_die("-i wants a file");
@@ -162,7 +168,7 @@ int main(int argc, char **argv)
 	open_run(&r, in, im, list);
 	if (out) refuse_inputs(out, r.in, in);
 	ftype = choose(&r, recipe, im != NULL);
-	if (!o.dry_run) check_sources(&r);
+	check_sources(&r);
 	remake_report_fallbacks(&r.re);
 	meta = remake_meta(&r.re, ggu_file_meta(r.in), ftype);
 	w = remake_writer(&r.re, meta);

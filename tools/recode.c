@@ -71,16 +71,25 @@ static void *room(struct buffer *b, size_t bytes)
 
 /* ---- work ---- */
 
-/* Counts the weights that are not finite, and those that f16 could not hold if `half`. base: where x lies in the chunk. */
-static void inspect(struct chunk *c, const float *x, size_t n, size_t base, bool half)
+float recode_range(uint32_t type)
 {
-	const float limit = half ? 65520 : INFINITY;    /* what f16 rounds to infinity */
+	switch (type) {
+	case GGU_TYPE_F32: case GGU_TYPE_F64: case GGU_TYPE_MXFP4: return INFINITY;
+	case GGU_TYPE_BF16: return 0x1.ffp127f;
+	case GGU_TYPE_Q8_0: return 65520.0f*127;
+	case GGU_TYPE_NVFP4: return 6*448;      /* e2m1 times e4m3 */
+	default: return 65520;                  /* what f16 rounds to infinity */
+	}
+}
+/* Counts the weights that are not finite, and those that may be too large for the type. base: where x lies in the chunk. */
+static void inspect(struct chunk *c, const float *x, size_t n, size_t base, float limit)
+{
 	for (size_t i = 0; (i += vec_beyond(x + i, n - i, limit)) < n; i++) {
 		if (isfinite(x[i])) c->result.n_lost++;
 		else if (c->result.n_bad++ == 0) c->bad_at = base + i;
 	}
 }
-/* Weights that are not finite, before or after, count for nothing. */
+/* Weights that are not finite count for nothing; one that became so makes the error infinite, unless it has no weight. */
 static void measure(struct recode_result *r, const float *importance, size_t rows, size_t cols, const float *x, const float *y)
 {
 	for (size_t i = 0; i < rows; i++, x += cols, y += cols) {
@@ -88,8 +97,11 @@ static void measure(struct recode_result *r, const float *importance, size_t row
 		vec_loss(x, y, importance, cols, &error, &norm);
 		if (!isfinite(error) || !isfinite(norm)) {
 			error = norm = 0;
-			for (size_t j = 0; j < cols; j++)
-				if (isfinite(x[j]) && isfinite(y[j])) vec_loss(x + j, y + j, importance ? importance + j : NULL, 1, &error, &norm);
+			for (size_t j = 0; j < cols; j++) {
+				if (!isfinite(x[j]) || (importance && !(importance[j] > 0))) continue;
+				vec_loss(x + j, isfinite(y[j]) ? y + j : x + j, importance ? importance + j : NULL, 1, &error, &norm);
+				if (!isfinite(y[j])) error = INFINITY;
+			}
 		}
 		r->error += error;
 		r->norm += norm;
@@ -107,7 +119,7 @@ static enum ggu_status convert_chunk(struct recode *r, struct chunk *c, int work
 		size_t k = c->rows - row < group ? c->rows - row : group;
 		unsigned char *out = c->out.p + row*(size_t)c->of->out_row;
 		quant_decode(t->from, c->in.p + row*(size_t)c->of->in_row, x, k*cols);
-		inspect(c, x, k*cols, row*cols, t->to == GGU_TYPE_F16);
+		inspect(c, x, k*cols, row*cols, recode_range(t->to));
 		if (c->result.n_bad && c->of->refuses) break;
 		quant_encode(t->to, x, imp, k, cols, r->job->effort, out);
 		if (!r->job->measure) continue;

@@ -17,9 +17,13 @@ struct recode_tensor {
 };
 struct recode_result {
 	uint64_t n_bad;                 /* weights that are not finite */
-	uint64_t n_lost;                /* finite ones that became infinite: out of the range of F16 */
+	uint64_t n_lost;                /* finite ones at or over recode_range(to) */
 	double error, norm;             /* sum of importance*(decoded - x)^2, sum of importance*x^2 */
 };
+/* The magnitude from which on a type may not hold a weight: where F16 and BF16 round to infinity, and Q8_0's scale does,
+ * which makes its block useless; where the scales of the other types cannot follow (most are F16, so that 65504 is held
+ * whatever its block). Infinity: there is none. */
+float recode_range(uint32_t type);
 struct recode_job {
 	size_t n;                       /* tensors */
 	int effort;

@@ -46,7 +46,7 @@ static void check_matrix(const struct remake *r)
 				t->name, e->n_in, e->n_mat, (unsigned long long)t->ne[0], (unsigned long long)(t->ne[2]*t->ne[3]));
 		/* the embedding is looked up, not multiplied: no matrix has it */
 		if (e || !is_weighed(r, i) || strcmp(t->name, "token_embd.weight") == 0) continue;
-		if (quant_needs_importance(r->choice[i].type) && strcmp(t->name, "output.weight") != 0)
+		if (quant_needs_importance(r->choice[i].type) && !recipe_needs_no_importance(t->name))
 			msg_die("%s: nothing about %s, which as %s needs it", r->imatrix_name, t->name, ggu_type_info(r->choice[i].type)->name);
 		note(&missing, t->name);
 	}
@@ -85,9 +85,15 @@ static void must(enum ggu_status s)
 }
 struct ggu_meta *remake_meta(const struct remake *r, const struct ggu_meta *from, uint32_t file_type)
 {
-	const struct imatrix *im = r->imatrix;
+	const struct imatrix *im = file_type != RECIPE_KEEP ? r->imatrix : NULL;
 	struct ggu_meta *m = ggu_meta_new();
+	bool blocks = file_type != RECIPE_KEEP;
 	if (!m) msg_die("out of memory");
+	/* of a copy with exceptions, what holds for the exceptions */
+	for (size_t i = 0; i < r->n; i++) {
+		if (is_weighed(r, i)) im = r->imatrix;
+		blocks |= r->t[i]->type != r->choice[i].type && ggu_type_info(r->choice[i].type)->kind == GGU_KIND_BLOCK;
+	}
 	for (size_t i = 0; i < ggu_meta_count(from); i++) {
 		const struct ggu_kv *kv = ggu_meta_at(from, i);
 		const char *key = ggu_kv_key(kv).p;
@@ -95,9 +101,8 @@ struct ggu_meta *remake_meta(const struct remake *r, const struct ggu_meta *from
 		if (strncmp(key, "split.", 6) == 0 || (im && strncmp(key, "quantize.imatrix.", 17) == 0)) continue;
 		must(ggu_meta_set_kv(m, kv));
 	}
-	if (file_type == RECIPE_KEEP) return m;
-	must(ggu_meta_set_uint(m, "general.quantization_version", GGU_U32, 2));
-	must(ggu_meta_set_uint(m, "general.file_type", GGU_U32, file_type));
+	if (blocks) must(ggu_meta_set_uint(m, "general.quantization_version", GGU_U32, 2));
+	if (file_type != RECIPE_KEEP) must(ggu_meta_set_uint(m, "general.file_type", GGU_U32, file_type));
 	if (im) {
 		char digest[65];
 		typeplan_sha256(r->imatrix_name, digest);
@@ -170,7 +175,9 @@ static void end(void *ctx, size_t i, const struct recode_tensor *t, const struct
 	free((void *)(uintptr_t)t->importance);
 	if (!got) return;
 	if (got->n_bad) msg_warn("%s: %s: %llu weights are not finite", r->name, t->name, (unsigned long long)got->n_bad);
-	if (got->n_lost) msg_warn("%s: %s: %llu weights exceed the range of f16", r->name, t->name, (unsigned long long)got->n_lost);
+	if (got->n_lost)
+		msg_warn("%s: %s: %llu weights of %g or more, which %s is not sure to hold", r->name, t->name, (unsigned long long)got->n_lost,
+			(double)recode_range(t->to), ggu_type_info(t->to)->name);
 	double error = t->from == t->to ? -1 : got->norm > 0 ? got->error/got->norm : 0;
 	if (r->verbose) remake_table_line(&run->table, i, error);
 	if (r->list) remake_json_tensor(r->list, r, i, error);
@@ -193,7 +200,7 @@ static void run_all(const struct remake *r, struct ggu_pool *pool, struct ggu_wr
 	progress_end();
 	if (r->verbose) remake_table_total(stderr, r, ggu_writer_file_bytes(w));
 	if (run.unseen.n)
-		msg_warn("%s: no token reached these experts, so that their columns weigh alike: %s%s", r->imatrix_name, run.unseen.text, more(&run.unseen));
+		msg_warn("%s: no token reached these matrices, so that their columns weigh alike: %s%s", r->imatrix_name, run.unseen.text, more(&run.unseen));
 	free(run.unseen.text);
 }
 

@@ -60,51 +60,78 @@ static char *read_plan(const char *path, size_t *n)
 	fclose(f);
 	return p;
 }
-struct by_name { const char *name; size_t at; };
+struct by_name { const char *name; size_t at; unsigned line; };  /* line: of the plan, 0: not in it so far */
+struct plan {
+	const char *path;
+	bool may_need_matrix;
+	const struct ggu_tensor *const *t;
+	size_t n;
+	struct by_name *index;                  /* [n], sorted */
+	struct recipe_choice *choice;
+};
 static int name_order(const void *a, const void *b)
 {
 	return strcmp(((const struct by_name *)a)->name, ((const struct by_name *)b)->name);
 }
+/* Is a list of dimensions that of t? Ones at the end do not count. */
+static bool is_shape(const struct yaml_node *list, const struct ggu_tensor *t)
+{
+	for (size_t d = 0; d < list->count || d < t->n_dims; d++) {
+		char want[24] = "1";
+		if (d < t->n_dims) snprintf(want, sizeof want, "%llu", (unsigned long long)t->ne[d]);
+		if (d < list->count ? !yaml_is(list->items[d], want) : strcmp(want, "1") != 0) return false;
+	}
+	return true;
+}
+static void plan_item(const struct plan *p, const struct yaml_node *item)
+{
+	const struct yaml_node *name = yaml_get(item, "tensor"), *type = yaml_get(item, "type"), *shape = yaml_get(item, "shape");
+	struct by_name key = { NULL, 0, 0 }, *found;
+	const struct ggu_type_info *info;
+	const struct ggu_tensor *t;
+	char where[64];
+	uint32_t to;
+	uint64_t unused;
+	if (!name || !type || name->kind != YAML_SCALAR || type->kind != YAML_SCALAR)
+		msg_die("%s: line %u: wants tensor and type", p->path, item->line);
+	key.name = name->text;
+	found = bsearch(&key, p->index, p->n, sizeof *p->index, name_order);
+	if (!found) msg_die("%s: line %u: the model has no tensor %s", p->path, item->line, name->text);
+	if (found->line) msg_die("%s: line %u: %s is in line %u already", p->path, item->line, name->text, found->line);
+	found->line = item->line;
+	t = p->t[found->at];
+	if (shape && shape->kind == YAML_SEQUENCE && !is_shape(shape, t))
+		msg_die("%s: line %u: %s has another shape in the model: is it another model's?", p->path, item->line, name->text);
+	snprintf(where, sizeof where, "%.40s: line %u", p->path, item->line);
+	info = ggu_type_find(type->text);
+	to = info && info->id == t->type ? t->type : typeplan_type(where, type->text);
+	if (!ggu_type_bytes(to, t->ne[0], &unused))
+		msg_die("%s: line %u: rows of %llu weights are no whole number of %s blocks", p->path, item->line,
+			(unsigned long long)t->ne[0], ggu_type_info(to)->name);
+	if (!p->may_need_matrix && to != t->type && quant_needs_importance(to) && !recipe_needs_no_importance(t->name))
+		msg_die("%s: line %u: %s as %s needs an importance matrix (-i FILE)", p->path, item->line, name->text, ggu_type_info(to)->name);
+	p->choice[found->at] = (struct recipe_choice){ to, to, to == t->type ? RECIPE_LEFT_ALONE : RECIPE_OVERRIDE };
+}
 static void from_plan(const char *path, bool may_need_matrix, const struct ggu_tensor *const *t, size_t n, struct recipe_choice *choice)
 {
+	struct plan p = { path, may_need_matrix, t, n, calloc(n + 1, sizeof *p.index), choice };
 	struct yaml_doc *doc;
 	struct ggu_error err;
 	size_t bytes;
 	char *text = read_plan(path, &bytes);
 	const struct yaml_node *root;
-	struct by_name *index = calloc(n + 1, sizeof *index);
-	if (!index) msg_die("out of memory");
+	if (!p.index) msg_die("out of memory");
 	for (size_t i = 0; i < n; i++) {
-		index[i] = (struct by_name){ t[i]->name, i };
+		p.index[i] = (struct by_name){ t[i]->name, i, 0 };
 		choice[i] = (struct recipe_choice){ t[i]->type, t[i]->type, RECIPE_LEFT_ALONE };
 	}
-	qsort(index, n, sizeof *index, name_order);
+	qsort(p.index, n, sizeof *p.index, name_order);
 	if (yaml_doc_parse(&doc, text, bytes, &err) != GGU_OK) msg_die_error(path, &err);
 	root = yaml_doc_root(doc);
 	if (!root || root->kind != YAML_SEQUENCE) msg_die("%s: not a list of tensor and type", path);
-	for (size_t i = 0; i < root->count; i++) {
-		const struct yaml_node *item = root->items[i], *name = yaml_get(item, "tensor"), *type = yaml_get(item, "type");
-		struct by_name key = { NULL, 0 }, *found;
-		char where[64];
-		uint32_t to;
-		uint64_t unused;
-		if (!name || !type || name->kind != YAML_SCALAR || type->kind != YAML_SCALAR)
-			msg_die("%s: line %u: wants tensor and type", path, item->line);
-		key.name = name->text;
-		found = bsearch(&key, index, n, sizeof *index, name_order);
-		if (!found) msg_die("%s: line %u: the model has no tensor %s", path, item->line, name->text);
-		snprintf(where, sizeof where, "%.40s: line %u", path, item->line);
-		if (ggu_type_find(type->text) && ggu_type_find(type->text)->id == t[found->at]->type) to = t[found->at]->type;
-		else to = typeplan_type(where, type->text);
-		if (!ggu_type_bytes(to, t[found->at]->ne[0], &unused))
-			msg_die("%s: line %u: rows of %llu weights are no whole number of %s blocks", path, item->line,
-				(unsigned long long)t[found->at]->ne[0], ggu_type_info(to)->name);
-		if (!may_need_matrix && to != t[found->at]->type && quant_needs_importance(to))
-			msg_die("%s: line %u: %s as %s needs an importance matrix (-i FILE)", path, item->line, name->text, ggu_type_info(to)->name);
-		choice[found->at] = (struct recipe_choice){ to, to, to == t[found->at]->type ? RECIPE_LEFT_ALONE : RECIPE_OVERRIDE };
-	}
+	for (size_t i = 0; i < root->count; i++) plan_item(&p, root->items[i]);
 	yaml_doc_free(doc);
-	free(index);
+	free(p.index);
 	free(text);
 }
 /* The recipe that a mixture comes nearest to, by what holds most weights. */
@@ -125,9 +152,10 @@ uint32_t typeplan_choose(const struct typeplan_options *p, const struct recipe *
 	size_t n_over = p->tensor_type ? p->tensor_type->n : 0;
 	struct recipe_override *over = calloc(n_over + 1, sizeof *over);
 	char **regex = calloc(n_over + 1, sizeof *regex);
+	size_t *hits = calloc(n_over + 1, sizeof *hits);
 	struct ggu_error err;
 	uint32_t ftype;
-	if (!over || !regex) msg_die("out of memory");
+	if (!over || !regex || !hits) msg_die("out of memory");
 	for (size_t i = 0; i < n_over; i++) {
 		const char *text = p->tensor_type->v[i], *eq = strrchr(text, '=');
 		if (!eq || eq == text) msg_die("--tensor-type %s: wants REGEX=TYPE", text);
@@ -138,10 +166,11 @@ uint32_t typeplan_choose(const struct typeplan_options *p, const struct recipe *
 	}
 	ro.overrides = over;
 	ro.n_overrides = n_over;
+	ro.hits = hits;
 	ro.output_type = p->output_type ? (int)typeplan_type("--output-tensor-type", p->output_type) : -1;
 	ro.token_embd_type = p->embd_type ? (int)typeplan_type("--token-embedding-type", p->embd_type) : -1;
 	if (p->plan) {
-		if (n_over || p->output_type || p->embd_type || ro.pure) msg_die("--plan names every type: it goes with no other wish");
+		if (n_over || p->output_type || p->embd_type || ro.pure || ro.leave_output) msg_die("--plan names every type: it goes with no other wish");
 		from_plan(p->plan, ro.have_importance || ro.need_nothing, t, n, choice);
 		ftype = nearest_file_type(t, n, choice);
 	} else {
@@ -150,10 +179,13 @@ uint32_t typeplan_choose(const struct typeplan_options *p, const struct recipe *
 				if (!strncmp(err.where, regex[i], sizeof err.where - 1)) msg_die("--tensor-type %s: %s", p->tensor_type->v[i], err.what);
 			msg_die_error(name, &err);
 		}
+		for (size_t i = 0; i < n_over; i++)
+			if (!hits[i]) msg_warn("--tensor-type %s: set no tensor's type", p->tensor_type->v[i]);
 		ftype = recipe_file_type(r);
 	}
 	for (size_t i = 0; i < n_over; i++) free(regex[i]);
 	free(regex);
+	free(hits);
 	free(over);
 	return ftype;
 }

@@ -78,8 +78,12 @@ is "... is told" "$(head -1 message)" "gguf-quantize: neither Q9_K nor m.gguf is
 not_ok "no regular expression" 2 $q --tensor-type '(=q4_0' -o x.gguf Q4_0 m.gguf
 cp .out message
 ok "... is told with its option" grep -q '^gguf-quantize: --tensor-type (=q4_0: not a regular expression: ' message
-not_ok "two files" 2 $q Q4_K_M m.gguf a.gguf
+is "two files" "$($q -o x.gguf Q4_K_M m.gguf y.gguf 2>&1)" "gguf-quantize: two files, m.gguf and y.gguf: one is read, and what is written is named by -o"
+is "as llama-quantize wants it" "$($q m.gguf y.gguf Q4_K_M 2>&1)" "gguf-quantize: two files, m.gguf and y.gguf: one is read, and what is written is named by -o"
 not_ok "quantized input" 2 $q -o x.gguf Q5_K_M a.gguf
+is "quantized input, told in a dry run too" "$($q -n Q5_K_M a.gguf 2>&1 >/dev/null)" \
+	"gguf-quantize: a.gguf: token_embd.weight is quantized already (q4_K); start from the original, or give --allow-requantize"
+is "... unless it is allowed" "$($q -n --allow-requantize Q5_K_M a.gguf 2>&1 >/dev/null)" ""
 ok "quantized input that stays as it is" $q -o b.gguf Q4_K_M a.gguf
 not_ok "needs a matrix" 2 $q -o x.gguf IQ2_XXS m.gguf
 not_ok "type that does not exist" 2 $q -o x.gguf --tensor-type 'a=q9' Q4_K_M m.gguf
@@ -91,6 +95,29 @@ not_ok "onto its plan" 2 $q -o plan.yaml --plan plan.yaml m.gguf
 not_ok "json and the model on standard output" 2 $q --json Q4_K_M m.gguf
 printf '%s\n' '- {tensor: nothing.weight, type: q6_K}' >bad.yaml
 not_ok "plan with a tensor that is not there" 2 $q --plan bad.yaml -o x.gguf m.gguf
+is "a pattern that finds nothing is told" "$($q -n --tensor-type 'ffn_dwon=q6_K' --tensor-type 'ffn_up=q6_K' --tensor-type norm=f16 Q4_K_M m.gguf 2>&1 >/dev/null)" \
+	"gguf-quantize: --tensor-type ffn_dwon=q6_K: set no tensor's type
+gguf-quantize: --tensor-type norm=f16: set no tensor's type"
+for wish in --pure --leave-output-tensor '--tensor-type a=f16' '--output-tensor-type q8_0' '--token-embedding-type q8_0'; do
+	# shellcheck disable=SC2086  # two words
+	not_ok "a plan and $wish" 2 $q --plan plan.yaml $wish -o x.gguf m.gguf
+done
+not_ok "a plan and a recipe" 2 $q --plan plan.yaml -o x.gguf Q4_K_M m.gguf
+# plan NAME WANT: what is said of the plan on standard input
+plan() { cat >bad.yaml; is "a plan with $1" "$($q --plan bad.yaml -o x.gguf m.gguf 2>&1)" "gguf-quantize: bad.yaml: $2"; }
+plan "a tensor twice" "line 3: output.weight is in line 1 already" <<-END
+	- {tensor: output.weight, type: q6_K}
+	- {tensor: token_embd.weight, type: q6_K}
+	- {tensor: output.weight, type: q4_K}
+END
+plan "another shape" "line 1: output.weight has another shape in the model: is it another model's?" <<-END
+	- {tensor: output.weight, shape: [256, 4096, 2], type: q6_K}
+END
+plan "no type" "line 1: wants tensor and type" <<-END
+	- output.weight
+END
+echo '- {tensor: output.weight, shape: [256, 4096, 1], type: q6_K, bytes: 1}' >good.yaml
+ok "a plan with shapes" $q --plan good.yaml -o b.gguf m.gguf
 head -c 2000000 m.gguf >short.gguf
 not_ok "short input" 2 $q -o x.gguf Q4_K_M short.gguf
 not_ok "nothing under the final name" 1 test -e x.gguf
@@ -158,6 +185,22 @@ im blk.1.attn_q.weight 256
 $q -i im.gguf IQ2_XS small.gguf >x.out 2>err
 is "a matrix without a tensor that needs it: exit 2, nothing written, the tensor named" "$? $(wc -c <x.out | tr -d ' ') $(grep -c 'nothing about blk.0.attn_q.weight' err)" "2 0 1"
 ok "a matrix without it, for a type that can do without" $q -i im.gguf -o b.gguf Q4_K_M small.gguf
+"$mk" blk.0.ffn_up.weight:f32:256x4 per_layer_token_embd.weight:f32:256x4 >tied.gguf
+im blk.0.ffn_up.weight 256
+ok "no matrix has an embedding" $q -i im.gguf --pure -o b.gguf IQ2_XS tied.gguf
+printf '%s\n' '- {tensor: per_layer_token_embd.weight, type: iq2_xs}' >p.yaml
+ok "nor does a plan want one for it" $q --plan p.yaml -o b.gguf tied.gguf
+
+# a copy with exceptions: what the metadata say of quantization and matrix
+about() { gguf-info --json "$1" | jq -c '.metadata | [."general.quantization_version", ."general.file_type", (has("quantize.imatrix.sha256"))]'; }
+$q -q -i im.gguf -o iq.gguf IQ2_XS tied.gguf
+is "with a matrix" "$(about iq.gguf)" '[2,20,true]'
+$q -i im.gguf -o b.gguf COPY iq.gguf
+same "a copy is one with a matrix that nothing needs too" b.gguf iq.gguf
+$q -o b.gguf --tensor-type up=q4_K COPY tied.gguf
+is "a copy with a tensor quantized" "$(about b.gguf)" '[2,null,false]'
+$q -i im.gguf -o b.gguf --tensor-type up=q4_K COPY tied.gguf
+is "... by a matrix" "$(about b.gguf)" '[2,null,true]'
 im blk.0.attn_q.weight 128
 $q -i im.gguf Q4_K_M small.gguf >x.out 2>err
 is "a matrix of another size: exit 2, nothing written, the tensor named" "$? $(wc -c <x.out | tr -d ' ') $(grep -c 'blk.0.attn_q.weight' err)" "2 0 1"
@@ -166,7 +209,7 @@ not_ok "a matrix of another size, in a dry run" 2 $q -n -i im.gguf Q4_K_M small.
 "$mk" general.type=imatrix imatrix.chunk_count=1 imatrix.chunk_size=512 blk.0.ffn_down_exps.weight.in_sum2:f32:256x2:square \
 	blk.0.ffn_down_exps.weight.counts:f32:1x2:zero >im.gguf
 is "experts that no token reached" "$($q -i im.gguf -o b.gguf IQ2_XS moe.gguf 2>&1)" \
-	"gguf-quantize: im.gguf: no token reached these experts, so that their columns weigh alike: 2 of 2 in blk.0.ffn_down_exps.weight"
+	"gguf-quantize: im.gguf: no token reached these matrices, so that their columns weigh alike: 2 of 2 in blk.0.ffn_down_exps.weight"
 not_ok "a matrix that is a model" 2 $q -i small.gguf -o x.gguf Q4_K_M small.gguf
 
 "$mk" fine.weight:f32:256x2 bad.weight:f32:256x3:nan >nan.gguf
@@ -178,6 +221,19 @@ is "the first is named, whatever the number of threads" "$(cat err)" "$($q -j 1 
 head -c 5000000 m.gguf | $q -j 4 Q4_K_M 2>err >/dev/null
 is "a pipe that ends too early: exit 2, with the byte and the tensor" "$? $(grep -Ec '\(stdin\): byte 5000000: [a-z0-9._]*weight: the file ends [0-9]+ bytes too early' err)" "2 1"
 ok "going on all the same" $q --keep-non-finite -o b.gguf Q4_K_M nan.gguf
+# finite weights that are too large: told, and no error of 0
+"$mk" a.weight:f32:256x2:huge b.weight:f32:256x2 >huge.gguf
+for r in F16 Q8_0 Q4_K NVFP4 BF16 F32; do
+	$q --json -o b.gguf $r huge.gguf >t.json 2>err
+	echo "$r $(grep -c 'a.weight: 512 weights of .* or more, which .* is not sure to hold' err) $(jq -c '[.tensors[] | .error | if type == "number" then . > 0.5 else . end]' t.json)"
+done >told
+is "weights beyond a type's range" "$(cat told)" 'F16 1 ["Infinity",false]
+Q8_0 1 ["Infinity",false]
+Q4_K 1 [true,false]
+NVFP4 1 [true,false]
+BF16 0 [false,false]
+F32 0 [null,null]'
+is "values that are none have no sign" "$($q -q Q8_0 huge.gguf | gguf-diff --values huge.gguf - | grep ^values.a)" "values a.weight: max nan, rms nan, relative nan"
 ok "floats keep it" $q -o b.gguf F16 nan.gguf
 not_ok "nothing under the final name, again" 1 test -e x.gguf
 (cat small.gguf && sleep 1 && head -c 200000 /dev/zero; echo $? >status) | $q -q Q4_K_M >b.gguf

@@ -187,14 +187,17 @@ static void fallbacks_and_tensors_left_alone(void **state)
 
 static void callers_wishes(void **state)
 {
-	const struct recipe_override over[] = { { "ATTN_v\\.", GGU_TYPE_Q8_0 }, { "blk\\.\\d+\\.(attn|ffn)", GGU_TYPE_Q5_K } };
+	const struct recipe_override over[] = { { "ATTN_v\\.", GGU_TYPE_Q8_0 }, { "blk\\.\\d+\\.(attn|ffn)", GGU_TYPE_Q5_K },
+		{ "_norm", GGU_TYPE_F16 } };
+	size_t hits[3] = { 0 };
 	struct recipe_options o = plain;
 	struct recipe_choice c;
 	(void)state;
 	small_model();
-	o.overrides = over; o.n_overrides = 2;
+	o.overrides = over; o.n_overrides = 3; o.hits = hits;
 	c = choose("Q4_K_M", &o, "blk.0.attn_v.weight");
 	assert_int_equal(c.type, GGU_TYPE_Q8_0); assert_int_equal(c.reason, RECIPE_OVERRIDE);
+	assert_true(hits[0] > 0 && hits[1] > 0 && hits[2] == 0);
 	assert_int_equal(choose("Q4_K_M", &o, "blk.1.ffn_down.weight").type, GGU_TYPE_Q5_K);
 	assert_int_equal(choose("F16", &o, "blk.1.ffn_down.weight").type, GGU_TYPE_Q5_K);
 	o = plain; o.pure = true;
@@ -205,6 +208,8 @@ static void callers_wishes(void **state)
 	assert_int_equal(choose("Q4_K_M", &o, "token_embd.weight").type, GGU_TYPE_Q3_K);
 	o = plain; o.leave_output = true;
 	assert_int_equal(choose("Q4_K_M", &o, "output.weight").reason, RECIPE_LEFT_ALONE);
+	assert_true(recipe_needs_no_importance("per_layer_token_embd.weight") && recipe_needs_no_importance("output.weight"));
+	assert_false(recipe_needs_no_importance("blk.0.attn_output.weight"));
 	o = plain; o.have_importance = true;
 	assert_int_equal(choose("IQ2_XS", &o, "blk.0.attn_v.weight").type, GGU_TYPE_Q4_K);
 	/* tied embeddings take the output's place */
