@@ -78,6 +78,7 @@ enum { QUANT_EFFORT_MIN = 1, QUANT_EFFORT_DEFAULT = 5, QUANT_EFFORT_MAX = 9 };
  *
  * A row's bytes depend on that row, the importances and the effort alone: rows may be cut over threads at will.
  * F32, F16, BF16 and Q8_0 round exactly as ggml and ignore importance and effort.
+ * Finite x decodes to finite weights, but where F16, BF16 and Q8_0 round to infinity, as ggml does.
  * Non-finite x: the blocks decode to something finite or NaN, never crash; callers report them.
  *
  * The seam for error feedback, column by column: x holds targets, each row its own, and need not be the weights. A caller

@@ -34,12 +34,15 @@ static inline void mxfp4_tile(struct tile *t, int triples, struct fitted *f)
 	static const float power[][3] = {
 		{ 0x1p-4f, 0x1p-3f, 0x1p-5f }, { 0x1p-6f, 0x1p-2f, 0x1p-7f }, { 0x1p-8f, 0x1p-9f, 0x1p-10f }, { 0x1p-1f, 1, 2 },
 	};
-	_Alignas(64) float s[LANES], least[LANES];
-	for (int l = 0; l < LANES; l++) least[l] = 0x1p-128f/t->scale[l];
+	_Alignas(64) float s[LANES], least[LANES], most[LANES];
+	for (int l = 0; l < LANES; l++) {
+		least[l] = 0x1p-128f/t->scale[l];
+		most[l] = 0x1p124f/t->scale[l]; /* 12 times that is the last finite weight */
+	}
 	for (int o = 0; o < LANES; o += VL) {
 		vf be = vf_dup(INFINITY), bs = v_max(vf_dup(power[0][0]), vf_load(least + o)), k[3], err[3];
 		for (int i = 0; i < triples; i++) {
-			for (int j = 0; j < 3; j++) k[j] = v_max(vf_dup(power[i][j]), vf_load(least + o));
+			for (int j = 0; j < 3; j++) k[j] = v_min(v_max(vf_dup(power[i][j]), vf_load(least + o)), vf_load(most + o));
 			lv_errors(&mxfp4, t, o, k, err);
 			for (int j = 0; j < 3; j++) {
 				vm ok = v_lt(err[j], be);
@@ -53,7 +56,7 @@ static inline void mxfp4_tile(struct tile *t, int triples, struct fitted *f)
 }
 static inline void pack_mxfp4(struct mxfp4 *o, const struct tile *t, const struct fitted *f, int h)
 {
-	uint32_t u = float_bits(f->d[h]);       /* a power of two, 2^-128 to 2^126 */
+	uint32_t u = float_bits(f->d[h]);       /* a power of two, 2^-128 to 2^124 */
 	o->e = (uint8_t)(u == 0x00200000 ? 0 : u == 0x00400000 ? 1 : (u >> 23) + 1);
 	bytes_store(o->qs, fp4_code(t->code[h]) | fp4_code(t->code[h] + 16) << 4);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * test_encode.c - every encoder writes the same bytes at every instruction set and effort, known bytes
  * for known matrices, and something for hostile ones. */
+#include <float.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -160,6 +161,22 @@ static void errors_stay_small(void **state)
 }
 
 /* d = 1/127*127, so x are their own quotients: halves go away from zero */
+/* The greatest float in every place: no scale may be taken whose levels leave the range of a float. */
+static void the_greatest_stay_finite(void **state)
+{
+	static float back[N];
+	(void)state;
+	for (int i = 0; i < N; i++) x[i] = i % 3 ? FLT_MAX : -FLT_MAX;
+	for (uint32_t type = 0; type < GGU_TYPE_COUNT; type++) {
+		if (!quant_can_encode(type) || type == GGU_TYPE_F16 || type == GGU_TYPE_BF16 || type == GGU_TYPE_Q8_0) continue;
+		for (int effort = QUANT_EFFORT_MIN; effort <= QUANT_EFFORT_MAX; effort += 4) {
+			encode(quant_enc_table, type, NULL, effort, want);
+			quant_decode(type, want, back, N);
+			for (int i = 0; i < N; i++) if (!isfinite(back[i])) fail_msg("type %u effort %d: weight %d is %g", type, effort, i, (double)back[i]);
+		}
+	}
+}
+
 static void q8_0_rounds_as_ggml(void **state)
 {
 	static const float v[8] = { 127, 0.5f, -0.5f, 1.5f, -2.5f, 0.49999997f, -63.5f, 126.49999f };
@@ -202,6 +219,7 @@ int main(void)
 		cmocka_unit_test(rows_stand_alone),
 		cmocka_unit_test(golden_bytes),
 		cmocka_unit_test(errors_stay_small),
+		cmocka_unit_test(the_greatest_stay_finite),
 		cmocka_unit_test(q8_0_rounds_as_ggml),
 		cmocka_unit_test(floats_round_to_even),
 	};
