@@ -10,7 +10,13 @@
 #include "quant.h"
 #include "vec_internal.h"
 
-struct set { const char *name, *instance; unsigned feature; const struct kern *kern; const struct enc_table *enc; const struct vec_table *vec; };
+struct set {
+	const char *name, *instance;
+	unsigned feature;
+	const struct kern *kern;
+	const struct enc_table *enc;
+	const struct vec_table *vec;
+};
 static const struct set sets[] = {      /* best last */
 	{ "c", "c", CPU_C, kern_c, &quant_enc_c, &quant_vec_c },
 #if defined __x86_64__
@@ -36,7 +42,8 @@ enum ggu_status quant_select(const char *name, struct ggu_error *err)
 	for (size_t i = 0; i < N_SETS; i++)
 		if ((has & sets[i].feature) && (!name || !strcmp(name, sets[i].name))) s = sets + i;
 	for (size_t i = 0; name && i < sizeof all_names/sizeof *all_names; i++) known |= !strcmp(name, all_names[i]);
-	if (!s) return ggu_fail(err, GGU_ERR_UNSUPPORTED, GGU_NO_OFFSET, "", known ? "this CPU has no %.40s" : "'%.40s' is no instruction set (c avx2 avxvnni avx512 neon dotprod i8mm native)", name);
+	if (!s) return ggu_fail(err, GGU_ERR_UNSUPPORTED, GGU_NO_OFFSET, "", known ? "this CPU has no %.40s" :
+		"'%.40s' is no instruction set (c avx2 avxvnni avx512 neon dotprod i8mm native)", name);
 	selected = s;
 	quant_enc_table = s->enc;
 	quant_vec_table = s->vec;
@@ -49,7 +56,8 @@ const char *const *quant_available(void)
 	static const char *names[N_SETS + 1];
 	unsigned has = cpu_features();
 	size_t n = 0;
-	for (size_t i = 0; i < N_SETS; i++) if ((has & sets[i].feature) && !strcmp(sets[i].name, sets[i].instance)) names[n++] = sets[i].name;
+	for (size_t i = 0; i < N_SETS; i++)
+		if ((has & sets[i].feature) && !strcmp(sets[i].name, sets[i].instance)) names[n++] = sets[i].name;
 	names[n] = NULL;
 	return names;
 }

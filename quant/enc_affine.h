@@ -23,7 +23,7 @@ struct affine_start { float codes, at; };
 struct affine {
 	int n;                  /* elements of a sub-block */
 	float nmax, smax, mmax; /* largest code, scale, min */
-	float thrift;           /* what a start's scale counts as error, by w s s: sub-blocks that need less leave the others a finer d */
+	float thrift;           /* a start's scale s counts as error, thrift*w*s*s: a smaller one leaves the others a finer d */
 	const struct affine_start *start;       /* AFFINE_STARTS of them, the most useful first */
 };
 struct affine_effort {
@@ -158,7 +158,8 @@ static inline float a_ladder(const float *v, const float *c, int n, float top, f
 	return f16_unit(hi/rung[least_error(err, RUNGS)], scale);
 }
 
-/* Move each lane to the best of nine (ls, lm); leave the sums for the refit. */
+/* Move each lane to the best of seven (ls, lm), the neighbours but for those that move ls and lm apart; leave the sums
+ * for the refit. */
 struct a_lanes { _Alignas(64) float d[LANES], dm[LANES], ls[LANES], lm[LANES], q1[LANES], q2[LANES], qx[LANES]; };
 static inline void a_walk(const struct affine *a, const struct tile *t, int o, struct a_lanes *g)
 {
@@ -267,13 +268,17 @@ static inline void a_better(const struct affine *a, const struct tile *t, int pe
 		float v_sum = 0, w_sum = 0;
 		for (int l = g; l < g + per; l++) { v_sum += ev[l]; w_sum += ew[l]; }
 		if (!(w_sum < v_sum)) continue;
-		for (int l = g; l < g + per; l++) { v->d[l] = w->d[l]; v->dm[l] = w->dm[l]; v->ls[l] = w->ls[l]; v->lm[l] = w->lm[l]; }
+		for (int l = g; l < g + per; l++) {
+			v->d[l] = w->d[l]; v->dm[l] = w->dm[l];
+			v->ls[l] = w->ls[l]; v->lm[l] = w->lm[l];
+		}
 	}
 }
 
 /* Fit the tile: codes to t->q, ls and lm per lane, d and dmin (f->m) per super-block of `per` lanes. More starts fit the
- * sub-blocks better and may suit the common scales less: above the default effort its own search is made too. */
-static inline void affine_tile(const struct affine *a, const struct affine_effort *efforts, int row, struct tile *t, int per, struct fitted *f)
+ * sub-blocks better and may suit the common scales less: above the default effort the default search is made too. */
+static inline void affine_tile(const struct affine *a, const struct affine_effort *efforts, int row, struct tile *t, int per,
+	struct fitted *f)
 {
 	_Alignas(64) float side[LANES];
 	struct moments z[LANES/VL];
@@ -297,8 +302,8 @@ static inline void affine_tile(const struct affine *a, const struct affine_effor
 	}
 }
 
-/* A lane's scale and min as f16 keeps them, in b. The min follows the scale that there will be, and of three scales near the best it
- * is the one that suits best what f16 makes of either: one huge weight leaves the others little else. */
+/* In b, a lane's scale and min as f16 keeps them. Of three scales near the best, each with the min that goes with it, the
+ * pair that f16 hurts least: beside one huge weight the others have little else. */
 static inline void a_f16(struct lane_fit *b, const struct moments *z, vf scale)
 {
 	vf mean = (b->m + z->x*z->iw)*v_inverse(b->s);          /* of the codes */

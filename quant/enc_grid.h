@@ -202,8 +202,8 @@ SPECIAL void grid_try(const struct grid *a, bool both, const struct tile *t, con
 	}
 	r->err = err*s*s;
 }
-/* That for one type. It is not inlined, so that starts and walks share one copy, which stays in the cache of decoded instructions;
- * what it calls is SPECIAL, so that the numbers of the type are constants there. */
+/* grid_try for one type. It is not inlined, so that starts and walks share one copy, which stays in the cache of decoded
+ * instructions; what it calls is SPECIAL, so that the numbers of the type are constants there. */
 typedef void grid_tries(bool both, const struct tile *t, const struct grid_words *m, int o, vf s, struct grid_lane *r);
 /* The sums for the words found. The digits above an element's own need no mask: v_lut8 looks at three bits, and a table of two
  * bits repeats itself. */
@@ -269,7 +269,6 @@ static inline float grid_ladder(const struct grid *a, const float *v, const floa
 	enum { RUNGS = 32 };
 	_Alignas(64) float rung[RUNGS], err[RUNGS];
 	float hi = 0;
-	int best = 0;
 	for (int j = 0; j < n; j++) hi = v[j] > hi ? v[j] : hi;
 	for (int k = 0; k < RUNGS; k++) rung[k] = (2*a->top + 1)*(1.1f - 0.7f/RUNGS*(float)k);
 	for (int k = 0; k < RUNGS; k += VL) {
@@ -280,8 +279,7 @@ static inline float grid_ladder(const struct grid *a, const float *v, const floa
 		}
 		vf_store(rung + k, d); vf_store(err + k, v_sel(v_gt(d, vf_dup(0)), s*d*d, vf_dup(INFINITY)));
 	}
-	for (int k = 1; k < RUNGS; k++) if (err[k] < err[best]) best = k;
-	return rung[best];
+	return rung[least_error(err, RUNGS)];
 }
 
 struct grid_lanes { _Alignas(64) float d[LANES], l[LANES], q2[LANES], qx[LANES], err[LANES]; uint8_t q[32][LANES]; };

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * enc_levels.h - weight = d*ls*v, v one of a fixed set of levels: Q3_K, Q6_K (-n..n-1); and
- * weight = d*v: Q4_0, Q5_0. The steps are those of enc_affine.h with one unknown less; since
- * no set of levels is its own mirror image, every start is tried with both signs.
+ * weight = d*v: Q4_0, Q5_0, Q2_0 and the TQ types. The steps are those of enc_affine.h with one unknown less;
+ * since few sets of levels are their own mirror image, starts are of either sign.
  *
- * A set of uneven levels (IQ4_NL, IQ4_XS, MXFP4) is a table of sixteen and the midpoints between them. */
+ * A set of uneven levels (IQ4_NL, IQ4_XS, MXFP4, NVFP4) is a table of sixteen and the midpoints between them. */
 #ifndef QUANT_ENC_LEVELS_H
 #define QUANT_ENC_LEVELS_H
 #include "enc_tile.h"
@@ -14,12 +14,12 @@ struct levels {
 	const struct uneven *uneven;    /* NULL: whole numbers lo..hi */
 	float lo, hi;                   /* least and greatest level */
 	float slo, shi;                 /* least and greatest ls */
-	const float *start;             /* first scales: each maps the largest |x| to this level; see enc_affine.h */
+	const float *start;             /* first scales: each maps the largest |x| to this level; made as those of enc_affine.h */
 	float lift;                     /* see tile_lift; where a unit has one scale (levels_units) */
 };
 struct levels_effort {
 	int starts, iters;      /* first scales (even), alternations of the best of either half */
-	int walks, reach;       /* refits, and a third of how far ls may move in the first */
+	int walks, reach;       /* refits; ls may move by 3*reach + 1 in the first, by 1 in the others */
 };
 
 /* The nearest of sixteen levels is a binary search: compares against midpoints that a permute

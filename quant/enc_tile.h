@@ -233,10 +233,10 @@ static inline void tile_scale(struct tile *t, int n, int per)
 
 /* The units of a matrix, taken down the columns of blocks, so that importances, transposed once, serve
  * every row; straight on, as one long row, if there are none. row and col are those of the next unit. */
-struct walk { size_t rows, n_cols, row, col; };
+struct place { size_t rows, n_cols, row, col; };
 /* Fills the tile with the next units and returns their number. n: elements of a sub-block; per: sub-blocks
  * of a unit. col: whose importances a unit's lanes hold; block: where a unit's block belongs; w: t->w or t->imp. */
-static inline int tile_fill(struct tile *t, struct walk *p, int n, int per, size_t *col, size_t *block,
+static inline int tile_fill(struct tile *t, struct place *p, int n, int per, size_t *col, size_t *block,
 	const float *x, const float *imp, float gain, float doubt, float (*w)[LANES])
 {
 	static const float nothing[32];         /* for lanes without work, soon fitted */
@@ -322,7 +322,7 @@ static void function(void *dst, const float *x, const float *imp, size_t rows, s
 	struct name *out = dst; \
 	struct tile t; \
 	struct fitted f; \
-	struct walk p = { imp ? rows : 1, imp ? rows ? cols : 0 : rows*cols, 0, 0 }; \
+	struct place p = { imp ? rows : 1, imp ? rows ? cols : 0 : rows*cols, 0, 0 }; \
 	size_t col[LANES], block[LANES]; \
 	float gain = imp ? importance_gain(imp, cols) : 0; \
 	float doubt = imp ? DOUBT*importance_spread(imp, cols, gain) : 0; \

@@ -86,8 +86,9 @@ enum { QUANT_EFFORT_MIN = 1, QUANT_EFFORT_DEFAULT = 5, QUANT_EFFORT_MAX = 9 };
  * its errors ask of them, and go on. It may rely on this: no block looks at another, so what a stretch becomes depends on
  * its targets, its importances and the effort; and on importances only by their proportions within the call, since
  * the part of their mean that is added is that of the importances given. A stretch is a matrix of its own here: its
- * blocks lie after one another at dst, row by row, and the caller puts them into the rows of the file. */
+ * blocks lie after one another at dst, row by row, and the caller puts them into the rows of the file.
+ *
+ * NVFP4: the blocks are made as ggml makes them, without a scale of the tensor; see codec/nvfp4.h. */
 void quant_encode(uint32_t type, const float *x, const float *importance, size_t rows, size_t cols, int effort, void *dst);
-/* NVFP4: the blocks are made as ggml makes them, without a scale of the tensor; see codec/nvfp4.h. */
 
 #endif
