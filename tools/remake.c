@@ -105,8 +105,7 @@ struct ggu_meta *remake_meta(const struct remake *r, const struct ggu_meta *from
 	if (file_type != RECIPE_KEEP) must(ggu_meta_set_uint(m, "general.file_type", GGU_U32, file_type));
 	if (im) {
 		char digest[65];
-		typeplan_sha256(r->imatrix_name, digest);
-		must(ggu_meta_set_str(m, "quantize.imatrix.sha256", digest, 64));
+		if (typeplan_sha256(r->imatrix_name, digest)) must(ggu_meta_set_str(m, "quantize.imatrix.sha256", digest, 64));
 		if (imatrix_n_datasets(im)) {
 			const char *d = imatrix_dataset(im, 0), *slash = strrchr(d, '/');
 			d = slash ? slash + 1 : d;
@@ -174,9 +173,9 @@ static void end(void *ctx, size_t i, const struct recode_tensor *t, const struct
 	const struct remake *r = run->r;
 	free((void *)(uintptr_t)t->importance);
 	if (!got) return;
-	if (got->n_bad) msg_warn("%s: %s: %llu weights are not finite", r->name, t->name, (unsigned long long)got->n_bad);
+	if (got->n_bad) msg_warn("%s: %s: %llu weight%s not finite", r->name, t->name, (unsigned long long)got->n_bad, got->n_bad == 1 ? " is" : "s are");
 	if (got->n_lost)
-		msg_warn("%s: %s: %llu weights of %g or more, which %s is not sure to hold", r->name, t->name, (unsigned long long)got->n_lost,
+		msg_warn("%s: %s: %llu weight%s of %g or more, which %s is not sure to hold", r->name, t->name, (unsigned long long)got->n_lost, got->n_lost == 1 ? "" : "s",
 			(double)recode_range(t->to), ggu_type_info(t->to)->name);
 	double error = t->from == t->to ? -1 : got->norm > 0 ? got->error/got->norm : 0;
 	if (r->verbose) remake_table_line(&run->table, i, error);

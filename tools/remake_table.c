@@ -73,8 +73,8 @@ void remake_table_line(const struct remake_table *to, size_t i, double error)
 void remake_table_total(FILE *f, const struct remake *r, uint64_t file_bytes)
 {
 	struct remake_sizes s = remake_sizes(r);
-	fprintf(f, "%zu tensors, %s weights: %s (%.2f bits per weight) became %s (%.2f); the file has %llu bytes\n",
-		r->n, msg_count(s.weights), msg_bytes(s.before), remake_bits(s.before, s.weights), msg_bytes(s.after),
+	fprintf(f, "%zu tensor%s, %s weights: %s (%.2f bits per weight) became %s (%.2f); the file has %llu bytes\n",
+		r->n, r->n == 1 ? "" : "s", msg_count(s.weights), msg_bytes(s.before), remake_bits(s.before, s.weights), msg_bytes(s.after),
 		remake_bits(s.after, s.weights), (unsigned long long)file_bytes);
 }
 

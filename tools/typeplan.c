@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include "../model/yaml.h"
 #include "../quant/quant.h"
 #include "msg.h"
@@ -28,18 +29,22 @@ static FILE *open_file(const char *path)
 	if (!f) msg_die("%s: %s", path, strerror(errno));
 	return f;
 }
-void typeplan_sha256(const char *path, char hex[65])
+bool typeplan_sha256(const char *path, char hex[65])
 {
 	struct sha256_ctx ctx;
 	uint8_t buf[65536], digest[SHA256_DIGEST_SIZE];
-	FILE *f = open_file(path);
+	FILE *f;
+	struct stat st;
 	size_t n;
+	if (stat(path, &st) || !S_ISREG(st.st_mode)) return false;      /* before it is opened, which waits for a writer */
+	f = open_file(path);
 	sha256_init(&ctx);
 	while ((n = fread(buf, 1, sizeof buf, f)) > 0) sha256_update(&ctx, n, buf);
 	if (ferror(f)) msg_die("%s: %s", path, strerror(errno));
 	fclose(f);
 	sha256_digest(&ctx, sizeof digest, digest);
 	for (size_t i = 0; i < sizeof digest; i++) snprintf(hex + 2*i, 3, "%02x", digest[i]);
+	return true;
 }
 
 enum { PLAN_MAX = 64 << 20 };

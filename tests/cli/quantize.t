@@ -181,6 +181,10 @@ im blk.0.attn_q.weight 256
 ok "with one" $q -q -i im.gguf -o b.gguf IQ2_XS small.gguf
 ok "pure with one, embedding and output left out of it" $q -q -i im.gguf --pure -o b.gguf IQ1_S small.gguf
 ok "it says what the matrix lacks" sh -c "$q -i im.gguf -o b.gguf Q4_K_M small.gguf 2>&1 | grep -q 'nothing about these tensors (1), .*: output.weight'"
+mkfifo im.pipe
+cat im.gguf >im.pipe &
+$q -q -i im.pipe -o b.gguf IQ2_XS small.gguf
+is "one from a pipe has no hash" "$(gguf-info --json b.gguf | jq -c '.metadata | [has("quantize.imatrix.sha256"), ."quantize.imatrix.entries_count"]')" '[false,1]'
 im blk.1.attn_q.weight 256
 $q -i im.gguf IQ2_XS small.gguf >x.out 2>err
 is "a matrix without a tensor that needs it: exit 2, nothing written, the tensor named" "$? $(wc -c <x.out | tr -d ' ') $(grep -c 'nothing about blk.0.attn_q.weight' err)" "2 0 1"
