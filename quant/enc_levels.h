@@ -15,7 +15,7 @@ struct levels {
 	float lo, hi;                   /* least and greatest level */
 	float slo, shi;                 /* least and greatest ls */
 	const float *start;             /* first scales: each maps the largest |x| to this level; made as those of enc_affine.h */
-	float lift;                     /* see tile_lift; where a unit has one scale (levels_units) */
+	float lift;                     /* see tile_lift; of levels_tile and levels_units */
 };
 struct levels_effort {
 	int starts, iters;      /* first scales (even), alternations of the best of either half */
@@ -188,7 +188,7 @@ static inline void levels_tile(const struct levels *a, const struct levels_effor
 {
 	_Alignas(64) float s[LANES], cs[LANES];
 	struct lv_lanes v;
-	float best[LANES], d[LANES] = { 0 };
+	float best[LANES], explained[LANES] = { 0 }, d[LANES] = { 0 };
 	for (int o = 0; o < LANES; o += VL) {
 		struct lv_fit b = lv_start(a, effort, t, o);
 		vf_store(s + o, b.s); vf_store(cs + o, b.c);
@@ -212,13 +212,16 @@ static inline void levels_tile(const struct levels *a, const struct levels_effor
 				for (int j = g; j < g + per; j++) v.d[j] = now;
 			}
 			if (!(E < best[g/per])) continue;
-			best[g/per] = E; d[g/per] = v.d[g];
+			best[g/per] = E; explained[g/per] = A > 0 ? P*P/A : 0; d[g/per] = v.d[g];
 			for (int j = g; j < g + per; j++) f->ls[j] = v.ls[j];
 		}
 	}
 	for (int j = 0; j < LANES; j++) s[j] = d[j/per]*f->ls[j];
 	lv_codes(a, t, s);
-	for (int g = 0; g < LANES; g += per) f->d[g/per] = d[g/per]*t->scale[g/per];
+	for (int g = 0; g < LANES; g += per) {
+		f->d[g/per] = d[g/per]*t->scale[g/per];
+		if (a->lift > 0) f->d[g/per] *= tile_lift(t, a->n, g, per, explained[g/per], a->lift);
+	}
 }
 
 /* Blocks with a scale of their own in f16: weight = d*v. */

@@ -73,8 +73,8 @@ enum { QUANT_EFFORT_MIN = 1, QUANT_EFFORT_DEFAULT = 5, QUANT_EFFORT_MAX = 9 };
  *
  * Minimised is the sum of importance[j]*(decoded[i][j] - x[i][j])^2 of each row, but for three things that lower a
  * model's divergence more than they raise this error (quant/ENCODERS.md has the figures): a part of their mean is
- * added to all importances; Q2_K and Q3_K count large weights a little more; types of code books and
- * of three values give back some of what least squares takes from the weights' size.
+ * added to all importances; Q2_K counts large weights a little more, and Q3_K without importances; types of code books,
+ * of three values and Q3_K give back some of what least squares takes from the weights' size.
  *
  * A row's bytes depend on that row, the importances and the effort alone: rows may be cut over threads at will.
  * F32, F16, BF16 and Q8_0 round exactly as ggml and ignore importance and effort.

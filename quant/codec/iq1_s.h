@@ -27,7 +27,7 @@ static inline void iq1_s_unpack(const struct iq1_s *b, struct codes256 *c)
 #ifdef QUANT_ENCODER
 
 static const struct grid iq1_s = { .n = 32, .word = 8, .base = 3, .level = { -7, 1, 9, 0, -7, 1, 9 }, .line = 2, .shift = -2, .delta = DELTA_LANE,
-	.top = 7, .unit = 0.125f, .best = grid_best_iq1, .lift = 0.85f, .bias = 1.01f };
+	.top = 7, .unit = 0.125f, .best = grid_best_iq1, .lift = 0.87f, .bias = 1.01f };
 /* of iq1_m too */
 static const struct grid_effort iq1_effort[] = {
 	{ .starts = 1, .iters = 1, .first = 13.0f, .step = 3.0f, .walks = 1, .reach = 0, .again = 0, .free = true },
