@@ -11,11 +11,12 @@
 
 /* Blocks with one scale and one table of levels: the least error that any choice of scale and codes leaves is known
  * (least_error), and with importances no encoder comes to 0.97 of the peers'. The limit there is a part of the least error.
- * IQ2_XXS is at 0.895 before its scales are lifted, and then diverges a fifth more than the peers' (ENCODERS.md). */
-static const struct { const char *name; double imatrix, none; } targets[] = {
+ * held: a target that is missed knowingly, with importances; shown as not ok, and no further than this. IQ2_XXS is at 0.895
+ * before its scales are lifted, and then diverges a fifth more than the peers' (ENCODERS.md). */
+static const struct { const char *name; double imatrix, none, held; } targets[] = {
 	{ "Q8_0", 1.0001, 1.0001 }, { "Q4_0", 0.97, 0.97 }, { "Q4_1", 0.97, 0.97 }, { "Q5_0", 0.97, 0.97 }, { "Q5_1", 0.97, 0.97 },
 	{ "Q2_K", 0.94, 0.94 }, { "Q3_K", 0.985, 0.985 }, { "Q4_K", 0.97, 0.97 }, { "Q5_K", 0.97, 0.97 }, { "Q6_K", 0.94, 0.94 },
-	{ "IQ4_NL", 0.97, 0.97 }, { "IQ4_XS", 0.97, 0.97 }, { "IQ2_XXS", 0.90, 0.90 }, { "IQ2_XS", 0.95, 0.95 }, { "IQ2_S", 0.95, 0.95 },
+	{ "IQ4_NL", 0.97, 0.97 }, { "IQ4_XS", 0.97, 0.97 }, { "IQ2_XXS", 0.90, 0.90, .held = 0.94 }, { "IQ2_XS", 0.95, 0.95 }, { "IQ2_S", 0.95, 0.95 },
 	{ "IQ3_XXS", 0.95, 0.95 }, { "IQ3_S", 0.95, 0.95 }, { "IQ1_S", 0.95, 0.95 }, { "IQ1_M", 0.95, 0.95 },
 	{ "MXFP4", 0.97, 0.97 }, { "NVFP4", 0.97, 0.97 }, { "TQ1_0", 0.5, 0.5 }, { "TQ2_0", 0.5, 0.5 }, { "Q2_0", 0.5, 0.5 }, { "Q1_0", 1, 1 },
 };
@@ -146,10 +147,9 @@ int main(int argc, char **argv)
 			if (one) printf("# %s %s: the least error that the format allows is %.4f of the better peer's, ours %.4f of that\n",
 				targets[i].name, weigh ? "with importances" : "without", least/best, mean/least);
 			if (one && least*one->limit > best*limit) limit = least*one->limit/best;
-			/* missed so that the divergence is below the peer's (ENCODERS.md); no further than this */
-			missed = strcmp(targets[i].name, "IQ2_XXS") == 0 && mean > best*limit && mean <= best*0.94;
+			missed = weigh && mean > best*limit && mean <= best*targets[i].held;
 			printf("%sok %d - %s %s: %.6g, %.4f of the better peer's, wanted %.3f%s\n", mean <= best*limit ? "" : "not ", ++n, targets[i].name,
-				weigh ? "with importances" : "without", mean, mean/best, limit, missed ? " # TODO lifted scales cost it" : "");
+				weigh ? "with importances" : "without", mean, mean/best, limit, missed ? " # TODO aim missed knowingly: ENCODERS.md, lifted scales" : "");
 			bad |= !(mean <= best*limit) && !missed;
 		}
 	printf("1..%d\n", n);
