@@ -10,7 +10,7 @@
 
 struct ggu_index { uint64_t *slot; size_t n_slots, n; };        /* all 0: empty */
 typedef struct ggu_str (*ggu_index_key)(const void *list, size_t i);
-/* Position of the name in list, or SIZE_MAX. */
+/* Position in list of the name of n bytes at s, or SIZE_MAX. */
 size_t ggu_index_find(const struct ggu_index *x, const void *list, ggu_index_key key, const char *s, size_t n);
 /* Enters position i, whose name must not be there yet. false: out of memory. */
 bool ggu_index_add(struct ggu_index *x, const void *list, ggu_index_key key, size_t i);

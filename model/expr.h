@@ -47,7 +47,8 @@ struct expr_scope {
 };
 struct expr_arena *expr_arena_new(void);
 void *expr_arena_alloc(struct expr_arena *a, size_t bytes);     /* zeroed; NULL: out of memory */
-/* Items of a list, null; they count. err may be NULL. */
+/* v[n], all null, as long as the arena lives: the items of a list. They count towards the arena's bound, beyond which it is
+ * GGU_ERR_RANGE; GGU_ERR_NOMEM. err may be NULL. */
 enum ggu_status expr_arena_items(struct expr_arena *a, size_t n, struct expr_value **v, struct ggu_error *err);
 void expr_arena_free(struct expr_arena *a);
 
