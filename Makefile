@@ -47,7 +47,7 @@ $(SHLIB): $(call objs,libgguf)
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $(LDFLAGS) $(SHLIB_FLAGS) -o $@ $^ -pthread
 $(BUILD)/libquant.a: $(call objs,quant)
-$(BUILD)/libmodel.a: $(call objs,model) $(OBJ)/model/arch_data.o
+$(BUILD)/libmodel.a: $(foreach r,util arch vocab eval,$(call objs,model/$(r))) $(OBJ)/model/arch_data.o
 $(BUILD)/libimatrix.a: $(call objs,imatrix)
 $(BUILD)/libconvert.a: $(call objs,convert)
 $(BUILD)/%.a:
@@ -92,7 +92,7 @@ $(OBJ)/model/arch_data.o: $(BUILD)/gen/arch_data.c
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) -I. -MMD -MP -c -o $@ $<
 HOSTCC ?= $(CC)
-$(BUILD)/host/embed: model/embed/embed.c
+$(BUILD)/host/embed: model/arch/embed/embed.c
 	@mkdir -p $(@D)
 	$(HOSTCC) -O1 -o $@ $<
 

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "../model/file.h"
+#include "../model/util/file.h"
 #include "../quant/vec.h"
 #include "config.h"
 #include "convert.h"

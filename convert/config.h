@@ -8,8 +8,8 @@
 #ifndef CONVERT_CONFIG_H
 #define CONVERT_CONFIG_H
 #include <jansson.h>
-#include "../model/arch.h"
-#include "../model/expr.h"
+#include "../model/arch/arch.h"
+#include "../model/util/expr.h"
 
 struct config {
 	json_t *root, *text, *generation;       /* text is borrowed from root; generation may be NULL */

@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "../model/file.h"
-#include "../model/vocab.h"
+#include "../model/util/file.h"
+#include "../model/vocab/vocab.h"
 #include "convert.h"
 #include "general.h"
 #include "plan.h"

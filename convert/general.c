@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "../model/file.h"
+#include "../model/util/file.h"
 #include "general.h"
 
 enum { MAX_CARD = 16 << 20, MAX_TEXT = 512 };

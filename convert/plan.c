@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "../model/file.h"
+#include "../model/util/file.h"
 #include "plan.h"
 
 enum { MAX_NAME = 256, MAX_LAYERS = 65536, MAX_EXPERTS = 65536, MAX_ARGS = 10 };

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "../model/file.h"
+#include "../model/util/file.h"
 #include "checkpoint.h"
 
 #define SINGLE "model.safetensors"

@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include "../model/sample.h"
+#include "../model/eval/sample.h"
 #include "load.h"
 #include "msg.h"
 #include "opt.h"

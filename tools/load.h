@@ -3,8 +3,8 @@
  * All failures exit 2 with a message. */
 #ifndef TOOLS_LOAD_H
 #define TOOLS_LOAD_H
-#include "../model/model.h"
-#include "../model/tokenizer.h"
+#include "../model/eval/model.h"
+#include "../model/vocab/tokenizer.h"
 
 /* Enters the sandbox for the n inputs and the output (sandbox.h), then makes the threads, which are in it too. jobs 0:
  * ggu_cpu_count. */

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "../model/tokenizer.h"
+#include "../model/vocab/tokenizer.h"
 #include "../quant/quant.h"
 #include "msg.h"
 #include "opt.h"

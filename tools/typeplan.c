@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include "../model/yaml.h"
+#include "../model/util/yaml.h"
 #include "../quant/quant.h"
 #include "msg.h"
 #include "typeplan.h"

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "../../model/session.h"
+#include "../../model/eval/session.h"
 #include "fuzz.h"
 
 enum { WIDE = 32 };     /* columns and rows of every matrix */

@@ -2,7 +2,7 @@
  * fuzz_expr.c - any bytes as an expression of an architecture file: refused, or a value, and the same one again. */
 #include <stdlib.h>
 #include <string.h>
-#include "../../model/expr.h"
+#include "../../model/util/expr.h"
 #include "fuzz.h"
 
 static struct expr_value list[] = { { EXPR_INT, { .i = 1 } }, { EXPR_FLOAT, { .f = 2.5 } }, { EXPR_STR, { .s = { "x", 1 } } } };

@@ -3,8 +3,8 @@
  * or a text cut into tokens that it has. */
 #include <stdlib.h>
 #include <string.h>
-#include "../../model/model.h"
-#include "../../model/tokenizer.h"
+#include "../../model/eval/model.h"
+#include "../../model/vocab/tokenizer.h"
 #include "fuzz.h"
 
 static void tokenize(const struct ggu_meta *m)

@@ -3,7 +3,7 @@
  * vocabulary; and a tokenizer of it takes any text, and any ids back. */
 #include <stdlib.h>
 #include <string.h>
-#include "../../model/tokenizer.h"
+#include "../../model/vocab/tokenizer.h"
 #include "fuzz.h"
 
 static const char text[] = " Hello,  w\xc3\xb6rld <s>it's 1234\t\n\xe4\xbd\xa0\xe5\xa5\xbd \xff\x00\xc3 end<|endoftext|>";

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <cmocka.h>
-#include "../../model/expr.h"
+#include "../../model/util/expr.h"
 
 /* a = 7, b = 2.5, s = 'gelu', list = [1, 2, 3], o.inner = 42; the rest is null */
 static enum ggu_status look(void *ctx, const void *object, const char *name, struct expr_value *v)

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
-#include "../../model/sample.h"
+#include "../../model/eval/sample.h"
 
 static int32_t order[64];
 

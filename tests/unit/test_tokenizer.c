@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 #include <cmocka.h>
-#include "../../model/tokenizer.h"
+#include "../../model/vocab/tokenizer.h"
 
 static char dir[] = "/tmp/gguf-test-vocab.XXXXXX";
 

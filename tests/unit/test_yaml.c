@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 #include <cmocka.h>
-#include "../../model/arch.h"
+#include "../../model/arch/arch.h"
 
 static void reads_a_tree(void **state)
 {

@@ -17,10 +17,10 @@
  *
  * All sizes are checked against the tensors' shapes here, so that the forward pass need not look. Vectors
  * (norm weights, biases, rope factors) are float32; matrices stay as they lie in the file. */
-#ifndef MODEL_GRAPH_H
-#define MODEL_GRAPH_H
-#include "arch.h"
-#include "expr.h"
+#ifndef MODEL_EVAL_GRAPH_H
+#define MODEL_EVAL_GRAPH_H
+#include "../arch/arch.h"
+#include "../util/expr.h"
 
 struct weight {                         /* y[n_out] = W[n_out][n_in] x + bias */
 	const char *name;               /* GGUF tensor; NULL: there is none */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * expr_internal.h - the parsed form, shared by expr.c (text to tree) and expr_eval.c (tree to value). */
-#ifndef MODEL_EXPR_INTERNAL_H
-#define MODEL_EXPR_INTERNAL_H
+#ifndef MODEL_UTIL_EXPR_INTERNAL_H
+#define MODEL_UTIL_EXPR_INTERNAL_H
 #include "expr.h"
 
 enum expr_op {

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "../quant/quant.h"
+#include "../../quant/quant.h"
 #include "graph.h"
 
 enum { MAX_SIZE = 1 << 24, MAX_LIST = 4096, MAX_DEPTH = 16, MAX_NAMES = 10000 };

@@ -2,10 +2,10 @@
  * file.h - files of a checkpoint folder: whole small ones, JSON, and pread on large ones. For convert/ too.
  *
  * Errors carry the file's name inside the folder in err->file, so that a program can print folder and file. */
-#ifndef MODEL_FILE_H
-#define MODEL_FILE_H
+#ifndef MODEL_UTIL_FILE_H
+#define MODEL_UTIL_FILE_H
 #include <jansson.h>
-#include "../libgguf/ggu.h"
+#include "../../libgguf/ggu.h"
 
 /* "dir/name", or name itself if dir is NULL, in memory of its own; NULL: out of memory. */
 char *file_path(const char *dir, const char *name);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * session.h - the insides of models and sessions. Private to model/. */
-#ifndef MODEL_SESSION_H
-#define MODEL_SESSION_H
+#ifndef MODEL_EVAL_SESSION_H
+#define MODEL_EVAL_SESSION_H
 #include "graph.h"
 #include "model.h"
 

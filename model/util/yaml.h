@@ -4,9 +4,9 @@
  * A node is a scalar, a sequence or a mapping and knows where it stands, so that errors can name it. Aliases are
  * followed by copying nothing; depth is limited to 64 and nodes to a million.
  * Names avoid those that libyaml exports (yaml_free is one). */
-#ifndef MODEL_YAML_H
-#define MODEL_YAML_H
-#include "../libgguf/ggu.h"
+#ifndef MODEL_UTIL_YAML_H
+#define MODEL_UTIL_YAML_H
+#include "../../libgguf/ggu.h"
 
 enum yaml_kind { YAML_SCALAR, YAML_SEQUENCE, YAML_MAPPING };
 struct yaml_node {

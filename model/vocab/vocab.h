@@ -3,9 +3,9 @@
  *
  * What tokenizer.ggml.* cannot say (normalizer and pre-tokenizer trees, flags of added tokens, post-processor)
  * is carried in the key gguf-utils.tokenizer, compact JSON without vocabulary. */
-#ifndef MODEL_VOCAB_H
-#define MODEL_VOCAB_H
-#include "../libgguf/ggu.h"
+#ifndef MODEL_VOCAB_VOCAB_H
+#define MODEL_VOCAB_VOCAB_H
+#include "../../libgguf/ggu.h"
 
 enum vocab_token_type {         /* tokenizer.ggml.token_type */
 	VOCAB_NORMAL = 1, VOCAB_UNKNOWN, VOCAB_CONTROL, VOCAB_USER_DEFINED, VOCAB_UNUSED, VOCAB_BYTE

@@ -3,10 +3,10 @@
  *
  * Shapes are written slowest index first: logits[n_tokens][n_vocab]. Results do not depend on the number of
  * threads, on how a sequence is cut into batches, or on the instruction set (quant.h, vec.h). */
-#ifndef MODEL_MODEL_H
-#define MODEL_MODEL_H
-#include "arch.h"
-#include "vocab.h"
+#ifndef MODEL_EVAL_MODEL_H
+#define MODEL_EVAL_MODEL_H
+#include "../arch/arch.h"
+#include "../vocab/vocab.h"
 
 struct model;           /* weights, mapped read-only, and the layers' plan; usable by many sessions */
 struct model_options {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * pretok.h - normalizer and pre-tokenizer trees of tokenizer.json as lists of steps. Private to model/. */
-#ifndef MODEL_PRETOK_H
-#define MODEL_PRETOK_H
+#ifndef MODEL_VOCAB_PRETOK_H
+#define MODEL_VOCAB_PRETOK_H
 #include "vocab_impl.h"
 
 struct text { char *p; size_t n; };     /* malloc'ed bytes */

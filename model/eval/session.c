@@ -3,8 +3,8 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include "../quant/quant.h"
-#include "../quant/vec.h"
+#include "../../quant/quant.h"
+#include "../../quant/vec.h"
 #include "session.h"
 
 enum { DEFAULT_BATCH = 512 };

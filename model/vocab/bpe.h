@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * bpe.h - byte pair encoding of one pre-token: by ranks of merges, or by scores (SentencePiece). Private to model/. */
-#ifndef MODEL_BPE_H
-#define MODEL_BPE_H
+#ifndef MODEL_VOCAB_BPE_H
+#define MODEL_VOCAB_BPE_H
 #include "vocab_impl.h"
 
 struct ids { int32_t *v; size_t n, cap; };              /* grown with realloc */

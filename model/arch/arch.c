@@ -6,7 +6,7 @@
 #include <string.h>
 #include "arch.h"
 #include "embed/embed.h"
-#include "file.h"
+#include "../util/file.h"
 
 enum { SCHEMA = 1, MAX_FILE = 1 << 20 };
 

@@ -4,10 +4,10 @@
  * make embeds the files' text; arch_set_add_file adds one at run time, which wins over a built-in one of its name and
  * takes the classes that it lists.
  * A description has three parts: `arch` and `classes` (read here), `convert` (read by convert/) and `graph`
- * (read by model/graph.c). CONTRIBUTING.md explains the schema with an example. */
+ * (read by model/eval/graph.c). CONTRIBUTING.md explains the schema with an example. */
 #ifndef MODEL_ARCH_H
 #define MODEL_ARCH_H
-#include "yaml.h"
+#include "../util/yaml.h"
 
 struct arch {
 	const char *name;                       /* general.architecture */

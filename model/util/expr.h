@@ -16,9 +16,9 @@
  * len, has(name) (not null), any/all over lists, contains(list, x), range(n), and what the caller adds.
  * Overflow, division by zero and wrong kinds are errors with the position in the text. Brackets nest up to 64 deep,
  * and operators without brackets make a chain of at most 200, so that no text can exhaust the stack. */
-#ifndef MODEL_EXPR_H
-#define MODEL_EXPR_H
-#include "../libgguf/ggu.h"
+#ifndef MODEL_UTIL_EXPR_H
+#define MODEL_UTIL_EXPR_H
+#include "../../libgguf/ggu.h"
 
 enum expr_kind { EXPR_NULL, EXPR_BOOL, EXPR_INT, EXPR_FLOAT, EXPR_STR, EXPR_LIST, EXPR_OBJECT };
 struct expr_value {

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "file.h"
+#include "../util/file.h"
 #include "pretok.h"
 #include "vocab_impl.h"
 

@@ -6,8 +6,8 @@
  * 5 escape_whitespaces}. Unknown fields are passed over. */
 #include <stdlib.h>
 #include <string.h>
-#include "../libgguf/span.h"
-#include "file.h"
+#include "../../libgguf/span.h"
+#include "../util/file.h"
 #include "vocab_impl.h"
 
 enum { MODEL_BPE = 2, PIECE_NORMAL = 1, PIECE_UNKNOWN, PIECE_CONTROL, PIECE_USER_DEFINED, PIECE_UNUSED, PIECE_BYTE };

@@ -5,8 +5,8 @@
  * attention. No sum is ever cut, so neither threads nor batches can change a bit. */
 #include <math.h>
 #include <string.h>
-#include "../quant/quant.h"
-#include "../quant/vec.h"
+#include "../../quant/quant.h"
+#include "../../quant/vec.h"
 #include "session.h"
 
 enum { TOKENS = 8 };    /* of a task that is cut by tokens */

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "file.h"
+#include "../util/file.h"
 #include "vocab_impl.h"
 
 static enum ggu_status bad(struct ggu_error *err, const char *file, const char *where, const char *what)

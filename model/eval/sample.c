@@ -2,7 +2,7 @@
  * sample.c - see sample.h. */
 #include <math.h>
 #include <stdlib.h>
-#include "../quant/vec.h"
+#include "../../quant/vec.h"
 #include "sample.h"
 
 static const uint64_t pcg_step = 6364136223846793005u, pcg_stream = 1;

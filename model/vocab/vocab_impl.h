@@ -11,8 +11,8 @@
  *   model.order                "merges" (rank of the pair) or "scores" (score of the joined token)
  *   model.user_defined         ids that are cut out of the normalized text first (SentencePiece)
  *   normalizer SentencePiece   add_dummy_prefix, remove_extra_whitespaces, escape_whitespaces */
-#ifndef MODEL_VOCAB_IMPL_H
-#define MODEL_VOCAB_IMPL_H
+#ifndef MODEL_VOCAB_VOCAB_IMPL_H
+#define MODEL_VOCAB_VOCAB_IMPL_H
 #include <jansson.h>
 #include "vocab.h"
 

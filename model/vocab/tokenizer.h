@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * tokenizer.h - text to ids and back. Text is bytes; what is not UTF-8 is handled as the page gguf-tokenize(1) says.
  * A tokenizer may be used from one thread at a time. */
-#ifndef MODEL_TOKENIZER_H
-#define MODEL_TOKENIZER_H
+#ifndef MODEL_VOCAB_TOKENIZER_H
+#define MODEL_VOCAB_TOKENIZER_H
 #include "vocab.h"
 
 struct tokenizer;

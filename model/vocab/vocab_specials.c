@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "file.h"
+#include "../util/file.h"
 #include "vocab_impl.h"
 
 static const char space_mark[] = "\xe2\x96\x81";        /* U+2581 */

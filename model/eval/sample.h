@@ -4,8 +4,8 @@
  * temperature 0: the largest logit, the lowest id among equals. Else: the top_k largest (0: all), of those the
  * fewest whose probabilities at temperature 1 reach top_p (1: all), then one drawn with probability
  * proportional to exp(logit / temperature). Random numbers: PCG32 (O'Neill 2014, XSH RR 64/32), stream 0. */
-#ifndef MODEL_SAMPLE_H
-#define MODEL_SAMPLE_H
+#ifndef MODEL_EVAL_SAMPLE_H
+#define MODEL_EVAL_SAMPLE_H
 #include <stddef.h>
 #include <stdint.h>
 

@@ -2,7 +2,7 @@
  * expr_eval.c - the value of an expression's tree. Rules: expr.h. */
 #include <math.h>
 #include <string.h>
-#include "../quant/vec.h"
+#include "../../quant/vec.h"
 #include "expr_internal.h"
 
 enum { MAX_LIST = 65536, MAX_DEPTH = 200 };
