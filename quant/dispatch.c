@@ -72,18 +72,46 @@ bool quant_can_decode(uint32_t type) { return of(type)->decode; }
 void quant_decode(uint32_t type, const void *src, float *dst, size_t n) { of(type)->decode(src, dst, n); }
 
 bool quant_can_multiply(uint32_t type) { return of(type)->mul; }
-size_t quant_act_bytes(uint32_t type, size_t n) { return of(type)->act_weights ? n/of(type)->act_weights*of(type)->act_bytes : 0; }
-void quant_act_pack(uint32_t type, const float *x, size_t n, void *act) { of(type)->pack(x, n, act); }
-void quant_act_unpack(uint32_t type, const void *act, float *x, size_t n)
+enum quant_act quant_act_of(uint32_t type)
 {
-	const struct x32 *a = act;
-	const struct x256 *b = act;
-	if (of(type)->act_weights == 1) memcpy(x, act, n*sizeof *x);
-	else if (of(type)->act_weights == 32) for (size_t i = 0; i < n; i++) x[i] = a[i/32].d*(float)a[i/32].q[i%32];
-	else for (size_t i = 0; i < n; i++) x[i] = b[i/256].d*(float)(b[i/256].q[i%256]*b[i/256].xs[i%256/32]);
+	static const enum quant_act form[] = { [1] = QUANT_ACT_FLOAT, [32] = QUANT_ACT_32 };
+	uint32_t n = of(type)->mul ? of(type)->act_weights : 0;
+	return n == 256 ? QUANT_ACT_256 : form[n];
 }
-void quant_mul(uint32_t type, size_t n_tokens, size_t n_out, size_t n_in, const void *w, size_t w_stride, const void *act, float *y, size_t y_stride, void *work)
+
+/* A type of each form stands for all of them. */
+static const struct kern *of_form(enum quant_act form)
 {
-	of(type)->mul(n_tokens, n_out, n_in, w, w_stride, act, y, y_stride, work);
+	static const uint32_t type[] = { [QUANT_ACT_FLOAT] = GGU_TYPE_F32, [QUANT_ACT_32] = GGU_TYPE_Q8_0, [QUANT_ACT_256] = GGU_TYPE_Q6_K };
+	return of(type[form]);
+}
+static size_t row_bytes(enum quant_act form, size_t n_in) { return n_in/of_form(form)->act_weights*of_form(form)->act_bytes; }
+size_t quant_act_bytes(enum quant_act form, size_t n_tokens, size_t n_in) { return n_tokens*row_bytes(form, n_in); }
+size_t quant_act_step(void) { return 1; }
+void quant_act_pack(enum quant_act form, const float *x, size_t x_stride, size_t n_tokens, size_t n_in, size_t from, size_t n, void *act)
+{
+	(void)n_tokens;
+	for (size_t t = from; t < from + n; t++) of_form(form)->pack(x + t*x_stride, n_in, (char *)act + t*row_bytes(form, n_in));
+}
+void quant_act_unpack(enum quant_act form, const void *act, size_t n_tokens, size_t n_in, size_t token, float *x)
+{
+	const void *row = (const char *)act + token*row_bytes(form, n_in);
+	const struct x32 *a = row;
+	const struct x256 *b = row;
+	(void)n_tokens;
+	if (form == QUANT_ACT_FLOAT) memcpy(x, row, n_in*sizeof *x);
+	else if (form == QUANT_ACT_32) for (size_t i = 0; i < n_in; i++) x[i] = a[i/32].d*(float)a[i/32].q[i%32];
+	else for (size_t i = 0; i < n_in; i++) x[i] = b[i/256].d*(float)(b[i/256].q[i%256]*b[i/256].xs[i%256/32]);
+}
+void quant_mul(const struct quant_mul *m, size_t t0, size_t n_t, size_t o0, size_t n_o, void *work)
+{
+	of(m->type)->mul(n_t, n_o, m->n_in, (const char *)m->w + o0*m->w_stride, m->w_stride,
+		(const char *)m->act + t0*row_bytes(quant_act_of(m->type), m->n_in), m->y + t0*m->y_stride + o0, m->y_stride, work);
 }
 size_t quant_mul_work_bytes(void) { return KERN_WORK_BYTES; }
+void quant_mul_cut(const struct quant_mul *m, int n_threads, size_t *tokens, size_t *outputs)
+{
+	size_t share = (m->n_out/(2*(size_t)n_threads) + 31)/32*32;
+	*tokens = m->n_tokens;
+	*outputs = share < 64 ? 64 : share;
+}

@@ -46,22 +46,45 @@ void quant_decode(uint32_t type, const void *src, float *dst, size_t n);
 
 /* ---- multiply ---- */
 
+/* How activations are packed for the weights of a type. Weights that share an input and whose types have the same form
+ * share one packing. */
+enum quant_act {
+	QUANT_ACT_NONE,                 /* there are no products with this type */
+	QUANT_ACT_FLOAT,                /* float32: for F32, F16, BF16 */
+	QUANT_ACT_32,                   /* integers with a scale for each 32: types with blocks of up to 128 */
+	QUANT_ACT_256,                  /* integers with a scale for each 256: types with super-blocks */
+};
 bool quant_can_multiply(uint32_t type);
-/* Bytes of one packed activation row of n elements for weights of this type; for float types 4*n
- * (packing then copies). n is a multiple of the type's block. */
-size_t quant_act_bytes(uint32_t type, size_t n);
-void quant_act_pack(uint32_t type, const float *x, size_t n, void *act);
-/* What the packing kept of x: for tests and for measuring the activations' share of the error. */
-void quant_act_unpack(uint32_t type, const void *act, float *x, size_t n);
-/* y[t][o] = x[t] . w[o], t < n_tokens, o < n_out, rows of n_in elements.
- *   w       n_out rows, w_stride bytes apart, any alignment
- *   act     n_tokens rows packed for the type, quant_act_bytes apart
- *   y       rows y_stride floats apart; disjoint ranges of o may be computed by different threads
- *   work    quant_mul_work_bytes, 64-byte aligned, one for each thread
- * n_in is a multiple of the block for block types, any number for floats. */
-void quant_mul(uint32_t type, size_t n_tokens, size_t n_out, size_t n_in, const void *w, size_t w_stride,
-	const void *act, float *y, size_t y_stride, void *work);
+enum quant_act quant_act_of(uint32_t type);
+
+/* A packing holds n_tokens rows of n_in activations, n_in a multiple of the weights' block (floats: any number). It is
+ * opaque, its layout that of the selected instance and of n_tokens; it wants an address that is a multiple of 64. */
+size_t quant_act_bytes(enum quant_act form, size_t n_tokens, size_t n_in);
+/* Tokens that threads may pack on their own: a call starts at a multiple of this. */
+size_t quant_act_step(void);
+/* Packs tokens from..from + n - 1 of the n_tokens; x is that of token 0, rows x_stride floats apart. from is a multiple of
+ * quant_act_step(); n as well, but where it ends the tokens. Every token is packed before a product reads any. */
+void quant_act_pack(enum quant_act form, const float *x, size_t x_stride, size_t n_tokens, size_t n_in, size_t from, size_t n, void *act);
+/* What the packing kept of a token: for tests and for measuring the activations' share of the error. */
+void quant_act_unpack(enum quant_act form, const void *act, size_t n_tokens, size_t n_in, size_t token, float *x);
+
+/* y[t][o] = sum over i of x[t][i]*w[o][i] */
+struct quant_mul {
+	uint32_t type;
+	size_t n_tokens, n_out, n_in;
+	const void *w;                  /* n_out rows, w_stride bytes apart, any alignment */
+	size_t w_stride;
+	const void *act;                /* all n_tokens, packed in the form of the type */
+	float *y;                       /* [n_tokens][n_out], rows y_stride floats apart */
+	size_t y_stride;
+};
+/* Computes t < n_t, o < n_o from token t0 and output o0: a task of a thread. t0 is a multiple of quant_act_step(); any
+ * cut gives the same bits. work: quant_mul_work_bytes(), 64-byte aligned, one for each thread. */
+void quant_mul(const struct quant_mul *m, size_t t0, size_t n_t, size_t o0, size_t n_o, void *work);
 size_t quant_mul_work_bytes(void);
+/* A cut of the product into tasks of *tokens x *outputs (the last ones smaller) that keeps n_threads busy and unpacks
+ * weights no oftener than that needs. */
+void quant_mul_cut(const struct quant_mul *m, int n_threads, size_t *tokens, size_t *outputs);
 
 /* ---- encode ---- */
 

@@ -14,36 +14,36 @@ static size_t blocks(size_t n) { return (n + TOKENS - 1)/TOKENS; }
 
 /* ---- multiplication ---- */
 
-struct mul { const struct weight *w; const float *x; float *y; size_t n, chunk, act_bytes; struct session *s; };
+struct mul { struct quant_mul q; const struct weight *w; const float *x; size_t tokens, outputs; struct session *s; };
 
 static void mul_pack(void *ctx, size_t task, int worker)
 {
 	const struct mul *m = ctx;
+	size_t step = quant_act_step(), share = (TOKENS + step - 1)/step*step, from = task*share, left = m->q.n_tokens - from;
 	(void)worker;
-	for (size_t t = task*TOKENS; t < m->n && t < (task + 1)*TOKENS; t++)
-		quant_act_pack(m->w->type, m->x + t*m->w->n_in, m->w->n_in, (char *)m->s->act + t*m->act_bytes);
+	quant_act_pack(quant_act_of(m->q.type), m->x, m->q.n_in, m->q.n_tokens, m->q.n_in, from, left < share ? left : share, m->s->act);
 }
-static void mul_rows(void *ctx, size_t task, int worker)
+static void mul_task(void *ctx, size_t task, int worker)
 {
 	const struct mul *m = ctx;
-	const struct weight *w = m->w;
-	size_t from = task*m->chunk, n = w->n_out - from < m->chunk ? w->n_out - from : m->chunk;
-	quant_mul(w->type, m->n, n, w->n_in, (const char *)w->data + from*w->row_bytes, w->row_bytes, m->s->act,
-		m->y + from, w->n_out, (char *)m->s->work + (size_t)worker*m->s->work_bytes);
-	if (w->bias) for (size_t t = 0; t < m->n; t++) vec_add(m->y + t*w->n_out + from, w->bias + from, n);
+	size_t across = (m->q.n_out + m->outputs - 1)/m->outputs, t0 = task/across*m->tokens, o0 = task%across*m->outputs;
+	size_t n_t = m->q.n_tokens - t0 < m->tokens ? m->q.n_tokens - t0 : m->tokens, n_o = m->q.n_out - o0 < m->outputs ? m->q.n_out - o0 : m->outputs;
+	quant_mul(&m->q, t0, n_t, o0, n_o, (char *)m->s->work + (size_t)worker*m->s->work_bytes);
+	if (m->w->bias) for (size_t t = t0; t < t0 + n_t; t++) vec_add(m->q.y + t*m->q.y_stride + o0, m->w->bias + o0, n_o);
 }
 
 enum ggu_status forward_mul(struct forward *f, const struct weight *w, const float *x, size_t n, float *y)
 {
 	struct ggu_pool *pool = f->s->m->pool;
-	size_t share = (w->n_out/(2*(size_t)ggu_pool_size(pool)) + 31)/32*32;
-	struct mul m = { w, x, y, n, share < 64 ? 64 : share, quant_act_bytes(w->type, w->n_in), f->s };
+	struct mul m = { { w->type, n, w->n_out, w->n_in, w->data, w->row_bytes, f->s->act, y, w->n_out }, w, x, .s = f->s };
+	size_t step = quant_act_step(), share = (TOKENS + step - 1)/step*step;
 	if (f->tap) {
 		enum ggu_status s = f->tap(f->tap_ctx, w->name, 1, 0, w->n_in, x, w->n_in, n);
 		if (s) return ggu_fail(f->err, s, GGU_NO_OFFSET, w->name, "the receiver of activations refused them");
 	}
-	ggu_pool_run(pool, blocks(n), mul_pack, &m);
-	ggu_pool_run(pool, (w->n_out + m.chunk - 1)/m.chunk, mul_rows, &m);
+	quant_mul_cut(&m.q, ggu_pool_size(pool), &m.tokens, &m.outputs);
+	ggu_pool_run(pool, (n + share - 1)/share, mul_pack, &m);
+	ggu_pool_run(pool, (w->n_out + m.outputs - 1)/m.outputs*((n + m.tokens - 1)/m.tokens), mul_task, &m);
 	return GGU_OK;
 }
 

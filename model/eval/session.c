@@ -90,7 +90,7 @@ static void width_of(const struct branch *b, size_t *wide, size_t *act, size_t *
 		w[n++] = &a->q; w[n++] = &a->k; w[n++] = &a->v; w[n++] = &a->qkv; w[n++] = &a->out;
 	}
 	for (size_t i = 0; i < n; i++) if (w[i]->name) {
-		grow(act, quant_act_bytes(w[i]->type, w[i]->n_in));
+		grow(act, quant_act_bytes(quant_act_of(w[i]->type), 1, w[i]->n_in));
 		grow(n_in, w[i]->n_in);
 	}
 }
@@ -117,7 +117,7 @@ static bool caches(struct session *s)
 static bool buffers(struct session *s)
 {
 	const struct graph *g = &s->m->graph;
-	size_t workers = (size_t)ggu_pool_size(s->m->pool), act = quant_act_bytes(g->head.type, g->head.n_in), n_in = 0, e = g->n_embd*sizeof(float);
+	size_t workers = (size_t)ggu_pool_size(s->m->pool), act = quant_act_bytes(quant_act_of(g->head.type), 1, g->head.n_in), n_in = 0, e = g->n_embd*sizeof(float);
 	for (size_t l = 0; l < g->n_layer; l++)
 		for (size_t i = 0; i < g->layer[l].n_steps; i++)
 			for (size_t j = 0; j < g->layer[l].step[i].n_branches; j++)

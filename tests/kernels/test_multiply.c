@@ -34,7 +34,7 @@ static struct product product_new(const struct ggu_type_info *t, size_t n_tokens
 	p.w_stride = p.w_row + kt_below(4);
 	p.skew = kt_below(4);
 	p.w_bytes = (n_out - 1)*p.w_stride + p.w_row + p.skew;
-	p.act_row = quant_act_bytes(t->id, n_in);
+	p.act_row = quant_act_bytes(quant_act_of(t->id), 1, n_in);
 	p.act_bytes = n_tokens*p.act_row;
 	p.y_stride = n_out + kt_below(3);
 	p.y_bytes = 4*((n_tokens - 1)*p.y_stride + n_out);
@@ -74,9 +74,9 @@ static void follow_signs(struct product *p)
 static void pack(struct product *p, const char *isa)
 {
 	uint8_t *slow = zeroed(p->act_bytes);
+	quant_act_pack(quant_act_of(p->t->id), p->x, p->n_in, p->n_tokens, p->n_in, 0, p->n_tokens, p->act);
 	for (size_t k = 0; k < p->n_tokens; k++) {
 		const float *x = p->x + k*p->n_in;
-		quant_act_pack(p->t->id, x, p->n_in, p->act + k*p->act_row);
 		if (p->t->kind == GGU_KIND_BLOCK) slow_pack(p->t->id, x, p->n_in, slow + k*p->act_row);
 		else memcpy(slow + k*p->act_row, x, p->act_row);
 	}
@@ -105,6 +105,7 @@ static void multiply(const struct ggu_type_info *t, const char *isa, size_t n_to
 {
 	static void *work;
 	struct product p = product_new(t, n_tokens, n_out, n_in);
+	struct quant_mul m;
 	size_t cut = 1 + kt_below(n_out), at;
 	if (!work && posix_memalign(&work, 64, quant_mul_work_bytes())) abort();
 	memset(work, 0xff, 4096);
@@ -113,8 +114,9 @@ static void multiply(const struct ggu_type_info *t, const char *isa, size_t n_to
 	if (floats == KT_SIGNS) follow_signs(&p);
 	quant_select(isa, NULL);
 	pack(&p, isa);
-	quant_mul(t->id, n_tokens, cut, n_in, p.w, p.w_stride, p.act, p.y, p.y_stride, work);
-	if (cut < n_out) quant_mul(t->id, n_tokens, n_out - cut, n_in, p.w + cut*p.w_stride, p.w_stride, p.act, p.y + cut, p.y_stride, work);
+	m = (struct quant_mul){ t->id, n_tokens, n_out, n_in, p.w, p.w_stride, p.act, p.y, p.y_stride };
+	quant_mul(&m, 0, n_tokens, 0, cut, work);
+	if (cut < n_out) quant_mul(&m, 0, n_tokens, cut, n_out - cut, work);
 	slow_outputs(&p);
 	if (!kt_same(p.y, p.want, p.y_bytes/4, &at))
 		kt_fail("%zu tokens, %zu outputs (cut at %zu), %zu inputs: y[%zu][%zu] = %a, not %a; blocks: %s, activations: %s", n_tokens, n_out, cut, n_in,
@@ -125,13 +127,13 @@ static void multiply(const struct ggu_type_info *t, const char *isa, size_t n_to
 /* Unpacking gives back d*xs*q. */
 static void check_unpack(const struct ggu_type_info *t, const char *isa)
 {
-	size_t n = 4*(t->block_weights == 1 ? 5 : t->block_weights), bytes = quant_act_bytes(t->id, n);
+	size_t n = 4*(t->block_weights == 1 ? 5 : t->block_weights), bytes = quant_act_bytes(quant_act_of(t->id), 1, n);
 	float *x = kt_buffer(4*n), *y = kt_buffer(4*n), top = 0;
 	void *act = kt_buffer(bytes);
 	quant_select(isa, NULL);
 	kt_fill_floats(x, n, KT_MIXED);
-	quant_act_pack(t->id, x, n, act);
-	quant_act_unpack(t->id, act, y, n);
+	quant_act_pack(quant_act_of(t->id), x, n, 1, n, 0, 1, act);
+	quant_act_unpack(quant_act_of(t->id), act, 1, n, 0, y);
 	for (size_t i = 0; i < n; i++) top = fmaxf(top, fabsf(x[i]));
 	for (size_t i = 0; i < n; i++)
 		if (t->kind == GGU_KIND_BLOCK ? fabsf(y[i] - x[i]) > top*0.5001f/127 : x[i] != y[i]) kt_fail("%a is kept as %a, the largest is %a", x[i], y[i], top);

@@ -55,7 +55,8 @@ static void clear(const char *what) { if (in_use()) { kt_fail("%s leaves them in
 
 enum { N = 1024, TOKENS = 3, OUT = 5 };
 static _Alignas(64) char work[4 << 20];
-static uint8_t w[OUT*N*8], act[TOKENS*N*5];
+static uint8_t w[OUT*N*8];
+static _Alignas(64) uint8_t act[TOKENS*N*5];
 static float x[TOKENS*N], y[TOKENS*N];
 
 static void check_type(const struct ggu_type_info *t)
@@ -65,9 +66,13 @@ static void check_type(const struct ggu_type_info *t)
 	kt_fill_floats(x, TOKENS*N, KT_MIXED);
 	if (quant_can_decode(t->id)) { quant_decode(t->id, w, y, N); clear("decoding"); }
 	if (quant_can_multiply(t->id)) {
-		for (size_t k = 0; k < TOKENS; k++) quant_act_pack(t->id, x + k*N, N, act + k*quant_act_bytes(t->id, N));
-		clear("packing");
-		for (size_t k = 1; k <= TOKENS; k++) { quant_mul(t->id, k, OUT, N, w, row, act, y, OUT, work); clear("multiplying"); }
+		struct quant_mul m = { t->id, 0, OUT, N, w, row, act, y, OUT };
+		for (m.n_tokens = 1; m.n_tokens <= TOKENS; m.n_tokens++) {
+			quant_act_pack(quant_act_of(t->id), x, N, m.n_tokens, N, 0, m.n_tokens, act);
+			clear("packing");
+			quant_mul(&m, 0, m.n_tokens, 0, OUT, work);
+			clear("multiplying");
+		}
 	}
 	if (quant_can_encode(t->id)) { quant_encode(t->id, x, y, 1, N, 3, w); clear("encoding"); }
 }

@@ -40,7 +40,9 @@ static void column(const char *format, double value, double limit)
 }
 static void bench(const struct ggu_type_info *t, const struct limits *l)
 {
-	size_t row = K/t->block_weights*t->block_bytes, act_row = quant_act_bytes(t->id, K), rows = STREAM/row;
+	size_t row = K/t->block_weights*t->block_bytes, rows = STREAM/row;
+	enum quant_act form = quant_act_of(t->id);
+	struct quant_mul m = { t->id, 1, rows, K, b.w, row, b.act, b.y, rows };
 	bool block = t->kind == GGU_KIND_BLOCK;
 	double s;
 	printf("%-8s", t->name);
@@ -49,13 +51,16 @@ static void bench(const struct ggu_type_info *t, const struct limits *l)
 	for (size_t i = ENC_ROWS*row; i < rows*row; i++) b.w[i] = b.w[i - ENC_ROWS*row];
 	LIMITS_BEST(s, 0.05, quant_decode(t->id, b.w, b.y, DECODED));
 	column("  %6.1f", 4.0*DECODED/s*1e-9, l->copy_gb);
-	for (size_t i = 0; i < TOKENS; i++) quant_act_pack(t->id, b.x + i%ENC_ROWS*K, K, b.act + i*act_row);
-	LIMITS_BEST(s, 0.1, quant_mul(t->id, 1, rows, K, b.w, row, b.act, b.y, rows, b.work));
+	quant_act_pack(form, b.x, K, 1, K, 0, 1, b.act);
+	LIMITS_BEST(s, 0.1, quant_mul(&m, 0, 1, 0, rows, b.work));
 	column("  %6.1f", (double)(rows*row)/s*1e-9, l->read_gb);
-	LIMITS_BEST(s, 0.1, quant_mul(t->id, TOKENS, OUT, K, b.w, row, b.act, b.y, OUT, b.work));
+	m.n_tokens = TOKENS;
+	m.n_out = m.y_stride = OUT;
+	quant_act_pack(form, b.x, K, TOKENS, K, 0, TOKENS, b.act);
+	LIMITS_BEST(s, 0.1, quant_mul(&m, 0, TOKENS, 0, OUT, b.work));
 	column("  %6.1f", (double)TOKENS*OUT*K/s*1e-9, block ? l->int8_gmacs : l->f32_gmacs);
-	LIMITS_BEST(s, 0.02, quant_act_pack(t->id, b.x, ENC_ROWS*K, b.act));
-	printf("  %6.2f\n", s/(ENC_ROWS*K)*1e9);
+	LIMITS_BEST(s, 0.02, quant_act_pack(form, b.x, K, TOKENS, K, 0, TOKENS, b.act));
+	printf("  %6.2f\n", s/(TOKENS*K)*1e9);
 }
 static void bench_isa(const char *isa, int n_types, char **types)
 {
