@@ -69,7 +69,12 @@ static const struct kern *of(uint32_t type)
 }
 
 bool quant_can_decode(uint32_t type) { return of(type)->decode; }
-void quant_decode(uint32_t type, const void *src, float *dst, size_t n) { of(type)->decode(src, dst, n); }
+enum ggu_status quant_decode(uint32_t type, const void *src, float *dst, size_t n)
+{
+	if (!of(type)->decode) return GGU_ERR_UNSUPPORTED;
+	of(type)->decode(src, dst, n);
+	return GGU_OK;
+}
 
 bool quant_can_multiply(uint32_t type) { return of(type)->mul; }
 enum quant_act quant_act_of(uint32_t type)

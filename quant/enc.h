@@ -7,8 +7,10 @@
 #define QUANT_ENC_H
 #include "quant.h"
 
-/* As quant_encode, for one type. effort is within its range. */
-typedef void enc_fn(void *dst, const float *x, const float *importance, size_t rows, size_t cols, int effort);
+/* How hard, and what is minimised: prior and lift of struct quant_objective. */
+struct how { int row; float prior, lift; };     /* row: of a type's table of efforts, effort - 1 */
+/* As quant_encode, for one type. */
+typedef void enc_fn(void *dst, const float *x, const float *weights, size_t rows, size_t cols, const struct how *how);
 struct enc_table { enc_fn *fn[GGU_TYPE_COUNT]; };       /* by type; NULL: not encoded */
 
 extern const struct enc_table quant_enc_c;

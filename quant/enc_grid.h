@@ -30,7 +30,6 @@ struct grid {
 	int even;                       /* the signs of 8 weights have an even number of minuses */
 	float top, unit;                /* greatest l; D = d*unit */
 	vi (*best)(const vi (*a)[9], const vi (*b)[9]); /* GRID_SEARCH of the book */
-	float lift;                     /* see tile_lift */
 	float bias;                     /* the scale that the book wants, by that of digits as they please */
 	float flat;                     /* the level that a start maps the mean magnitude to, if that gives the greater scale: magnitudes
 	                                 * differ little then; those all alike are mapped to the least level; 0: no such start */
@@ -342,8 +341,9 @@ static inline void grid_start(const struct grid *a, const struct grid_effort *f,
 	vf_store(s + o, bs*(f->free ? a->bias : 1)); vf_store(c + o, bc);
 }
 
-/* Fit the tile: t->q of each weight its digit, bit 6 the delta, bit 7 the sign; l per lane, d per super-block. */
-static inline void grid_tile(const struct grid *a, const struct grid_effort *f, grid_tries *try, struct tile *t, int per,
+/* Fit the tile: t->q of each weight its digit, bit 6 the delta, bit 7 the sign; l per lane, d per super-block.
+ * lift: see tile_lift. */
+static inline void grid_tile(const struct grid *a, const struct grid_effort *f, grid_tries *try, float lift, struct tile *t, int per,
 	struct fitted *out)
 {
 	_Alignas(64) float s[LANES], cs[LANES];
@@ -384,7 +384,7 @@ static inline void grid_tile(const struct grid *a, const struct grid_effort *f, 
 			for (int e = 0; e < a->n; e++) memcpy(&t->q[e][g], &v.q[e][g], (size_t)per);
 		}
 	}
-	for (int g = 0; g < LANES; g += per) out->d[g/per] *= tile_lift(t, a->n, g, per, -best[g/per], a->lift);
+	for (int g = 0; g < LANES; g += per) out->d[g/per] *= tile_lift(t, a->n, g, per, -best[g/per], lift);
 	if (a->even) grid_victims(a, t, sign);
 	for (int e = 0; e < a->n; e++)
 		for (int l = 0; l < LANES; l++) t->q[e][l] |= (uint8_t)(sign[e][l] << 7);
@@ -417,10 +417,9 @@ static inline uint32_t grid_sign_bits(const struct tile *t, int e, int l, int n)
 	memcpy(&u, t->code[l] + e, sizeof u);
 	return (uint32_t)((u >> 7 & 0x0101010101010101)*0x0102040810204080 >> 56) & ((1u << n) - 1);
 }
-/* As ENCODER (enc_tile.h), for a book with the effort table name_effort. Importances are doubted less: that
- * makes no difference to a model that can be told from chance, and a quarter of a percent to the error. */
+/* As ENCODER (enc_tile.h), for a book with the effort table EFFORT. */
 #define ENCODER_GRID(name, N, PER, EFFORT) \
 static __attribute__((noinline)) void name##_try(bool both, const struct tile *t, const struct grid_words *m, int o, vf s, \
-	struct grid_lane *r) { grid_try(&name, both, t, m, o, s, r); } \
-	ENCODER_WEIGHED(name, N, PER, 0.11f, 0, 0, grid_tile(&name, &EFFORT[row], name##_try, &t, PER, &f))
+	struct grid_lane *r) { grid_try(&book_##name, both, t, m, o, s, r); } \
+ENCODER(name, N, PER, grid_tile(&book_##name, &EFFORT[how->row], name##_try, how->lift, t, PER, f))
 #endif

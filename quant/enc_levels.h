@@ -15,7 +15,6 @@ struct levels {
 	float lo, hi;                   /* least and greatest level */
 	float slo, shi;                 /* least and greatest ls */
 	const float *start;             /* first scales: each maps the largest |x| to this level; made as those of enc_affine.h */
-	float lift;                     /* see tile_lift; of levels_tile and levels_units */
 };
 struct levels_effort {
 	int starts, iters;      /* first scales (even), alternations of the best of either half */
@@ -183,8 +182,9 @@ static inline void lv_codes(const struct levels *a, struct tile *t, const float 
 	tile_codes(t, a->n);
 }
 
-/* Fit the tile: codes to t->q, ls per lane, d per super-block of `per` lanes. */
-static inline void levels_tile(const struct levels *a, const struct levels_effort *effort, struct tile *t, int per, struct fitted *f)
+/* Fit the tile: codes to t->q, ls per lane, d per super-block of `per` lanes. lift: see tile_lift. */
+static inline void levels_tile(const struct levels *a, const struct levels_effort *effort, float lift, struct tile *t, int per,
+	struct fitted *f)
 {
 	_Alignas(64) float s[LANES], cs[LANES];
 	struct lv_lanes v;
@@ -220,7 +220,7 @@ static inline void levels_tile(const struct levels *a, const struct levels_effor
 	lv_codes(a, t, s);
 	for (int g = 0; g < LANES; g += per) {
 		f->d[g/per] = d[g/per]*t->scale[g/per];
-		if (a->lift > 0) f->d[g/per] *= tile_lift(t, a->n, g, per, explained[g/per], a->lift);
+		if (lift > 0) f->d[g/per] *= tile_lift(t, a->n, g, per, explained[g/per], lift);
 	}
 }
 
@@ -237,7 +237,8 @@ static inline void levels_blocks(const struct levels *a, const struct levels_eff
 }
 
 /* Units of `per` lanes with one scale in f16: the steps of lv_start, each sum over the lanes of a unit in order. */
-static inline void levels_units(const struct levels *a, const struct levels_effort *effort, struct tile *t, int per, struct fitted *f)
+static inline void levels_units(const struct levels *a, const struct levels_effort *effort, float lift, struct tile *t, int per,
+	struct fitted *f)
 {
 	_Alignas(64) float inv[LANES], top[LANES], q2[LANES], qx[LANES], s[LANES];
 	float gain[LANES], half[2][LANES], half_gain[2][LANES];
@@ -272,7 +273,7 @@ static inline void levels_units(const struct levels *a, const struct levels_effo
 	}
 	for (int l = 0; l < LANES; l++) {
 		s[l] = l%per ? s[l - 1] : f16_unit(s[l], t->scale[l/per]);
-		if (l%per == 0) f->d[l/per] = s[l]*t->scale[l/per]*tile_lift(t, a->n, l, per, gain[l], a->lift);
+		if (l%per == 0) f->d[l/per] = s[l]*t->scale[l/per]*tile_lift(t, a->n, l, per, gain[l], lift);
 	}
 	lv_codes(a, t, s);
 }

@@ -80,22 +80,32 @@ SPECIAL void quick_blocks(const float *x, int n, bool centred, float top, struct
 	for (int k = 0; k < n; k++) { f->d[k] = f->ls[k]; f->m[k] = f->lm[k]; }
 }
 
-/* ENCODER of a type of blocks of 32 whose lowest effort without importances is quick_blocks. QH: the field of fifth bits of
- * block o, or NULL; SCALES: what stores those of block k. */
-#define ENCODER_QUICK(name, FIT, CENTRED, TOP, QH, SCALES) \
-ENCODER_AS(enc_search_##name, name, 32, 1, DOUBT_USUAL, 0, 0, FIT) \
-static void enc_##name(void *dst, const float *x, const float *imp, size_t rows, size_t cols, int level) \
+/* A type of blocks of 32, d first in the block and m, if it is not centred, behind it. */
+struct quick {
+	size_t bytes, qs, qh;   /* of a block; where its codes are, and fifth bits, or 0 */
+	bool centred;
+	float top;
+};
+static inline void quick_encode(const struct quick *k, void *dst, const float *x, size_t n_blocks)
+{
+	uint8_t *o = dst;
+	struct fitted f;
+	for (size_t left = n_blocks, n; left; left -= n, o += n*k->bytes, x += 32*n) {
+		n = left < LANES ? left : LANES;
+		quick_blocks(x, (int)n, k->centred, k->top, &f, o + k->qs, k->qh ? o + k->qh : NULL, k->bytes);
+		for (size_t i = 0; i < n; i++) {
+			f16 *scales = (void *)(o + i*k->bytes);
+			scales[0] = f16_scale(f.d[i]);
+			if (!k->centred) scales[1] = f16_scale(f.m[i]);
+		}
+	}
+}
+/* ENCODER of a type whose lowest effort is quick_NAME where nothing weighs. */
+#define ENCODER_QUICK(name, FIT) \
+CODER(name, 32, 1, FIT) \
+static void enc_##name(void *dst, const float *x, const float *weights, size_t rows, size_t cols, const struct how *how) \
 { \
-	struct name *o = dst; \
-	struct fitted f; \
-	if (imp || level > 1) { \
-		enc_search_##name(dst, x, imp, rows, cols, level); \
-		return; \
-	} \
-	for (size_t left = rows*cols/32, n; left; left -= n, o += n, x += 32*n) { \
-		n = left < LANES ? left : LANES; \
-		quick_blocks(x, (int)n, CENTRED, TOP, &f, o->qs, QH, sizeof *o); \
-		for (size_t k = 0; k < n; k++) { SCALES; } \
-	} \
+	if (weights || how->row) encode_tiles(&coder_##name, dst, x, weights, rows, cols, how); \
+	else quick_encode(&quick_##name, dst, x, rows*cols/32); \
 }
 #endif

@@ -12,14 +12,15 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include "blocks.h"
+#include "enc.h"
 #include "enc_lane.h"
 
 enum { LANES = 16 };
 
 struct tile {
 	_Alignas(64) float x[32][LANES];        /* weights, each unit in its own power of two */
-	_Alignas(64) float w[32][LANES];        /* what an error counts: importances, mean about 1, above 0 */
-	_Alignas(64) float imp[32][LANES];      /* the same before tile_prior; only for types that have a prior */
+	_Alignas(64) float w[32][LANES];        /* what an error counts: mean about 1, above 0 */
+	_Alignas(64) float given[32][LANES];    /* the same before tile_prior; only where there is a prior */
 	_Alignas(64) uint8_t q[32][LANES];      /* codes */
 	_Alignas(64) uint8_t code[LANES][32];   /* the same by lane, as blocks hold them: tile_codes */
 	float scale[LANES];                     /* of each unit: file value = scale * x */
@@ -164,45 +165,6 @@ static inline void put_bits(uint8_t *dst, const uint8_t *code, int n, int bit)
 	}
 }
 
-/* The weights of errors from importances that a row's gain has brought to a mean of 1.
- * doubt is added to every importance: the matrix is an estimate from other text, and believing it to the letter
- * costs more than it gains (ENCODERS.md). It is a floor too: no column counts for nothing. */
-static inline void tile_weights(float (*w)[LANES], const float *const *imp, float gain, float doubt, int n)
-{
-	transpose(w, imp, n);
-	for (int e = 0; e < n; e++)
-		for (int o = 0; o < LANES; o += VL) {
-			vf a = vf_load(&w[e][o])*gain, far = vf_dup(1e9f), b = v_sel(v_lt(a, far), a + doubt, far);
-			vf_store(&w[e][o], v_sel(v_gt(a, vf_dup(0)), b, vf_dup(doubt)));
-		}
-}
-/* What brings the mean importance of a row to 1; 0 if there is none to speak of. */
-static inline float importance_gain(const float *imp, size_t cols)
-{
-	double s = 0, g;
-	for (size_t j = 0; j < cols; j++) s += imp[j] > 0 && imp[j] < INFINITY ? imp[j] : 0;
-	g = s > 0 ? (double)cols/s : 0;
-	return g < 1e38 ? (float)g : 1e38f;
-}
-
-/* The part of the doubt that importances of a mean of 1 deserve: 1 where they are equal or there are none, little
- * where the mean is a few columns' affair, so that the others, next to it, would all look alike: the
- * fourth power of the mean of their fourth roots. A log-normal spread by sigma leaves e^(-3/8 sigma^2). */
-static inline float importance_spread(const float *imp, size_t cols, float gain)
-{
-	float s[LANES] = { 0 }, m = 0;
-	if (!(gain > 0)) return 1;
-	for (size_t j = 0; j < cols; j += LANES)
-		for (int l = 0; l < LANES; l++) {
-			float a = imp[j + (size_t)l]*gain;
-			s[l] += sqrtf(sqrtf(a > 0 && a < 1e30f ? a : 0));
-		}
-	for (int l = 0; l < LANES; l++) m += s[l];
-	m /= (float)cols;
-	m *= m;
-	return m < 1 ? m*m : 1;
-}
-
 /* Brings each unit into its power of two: 2^k with k the exponent of its greatest magnitude, within [2^-126, 2^126] so
  * that its inverse is normal too. Values that are not finite do not count: one more in the exponent makes them negative. */
 static inline void tile_scale(struct tile *t, int n, int per)
@@ -235,9 +197,9 @@ static inline void tile_scale(struct tile *t, int n, int per)
  * every row; straight on, as one long row, if there are none. row and col are those of the next unit. */
 struct place { size_t rows, n_cols, row, col; };
 /* Fills the tile with the next units and returns their number. n: elements of a sub-block; per: sub-blocks
- * of a unit. col: whose importances a unit's lanes hold; block: where a unit's block belongs; w: t->w or t->imp. */
+ * of a unit. col: whose importances a unit's lanes hold; block: where a unit's block belongs; w: t->w or t->given. */
 static inline int tile_fill(struct tile *t, struct place *p, int n, int per, size_t *col, size_t *block,
-	const float *x, const float *imp, float gain, float doubt, float (*w)[LANES])
+	const float *x, const float *weights, float (*w)[LANES])
 {
 	static const float nothing[32];         /* for lanes without work, soon fitted */
 	const float *from[LANES], *weigh[LANES];
@@ -249,7 +211,7 @@ static inline int tile_fill(struct tile *t, struct place *p, int n, int per, siz
 		const float *src = some ? x + p->row*p->n_cols + p->col*(size_t)size : nothing;
 		for (int l = h*per; l < (h + 1)*per; l++) {
 			from[l] = some ? src + (l - h*per)*n : nothing;
-			weigh[l] = imp && some ? imp + p->col*(size_t)size + (l - h*per)*n : nothing;
+			weigh[l] = weights && some ? weights + p->col*(size_t)size + (l - h*per)*n : nothing;
 		}
 		if (!some) continue;
 		stale |= col[h] != p->col;
@@ -261,7 +223,7 @@ static inline int tile_fill(struct tile *t, struct place *p, int n, int per, siz
 	if (!got) return 0;
 	transpose(t->x, from, n);
 	tile_scale(t, n, per);
-	if (imp && stale) tile_weights(w, weigh, gain, doubt, n);
+	if (weights && stale) transpose(w, weigh, n);
 	return got;
 }
 static inline void tile_begin(struct tile *t, size_t *col)
@@ -269,7 +231,7 @@ static inline void tile_begin(struct tile *t, size_t *col)
 	for (int l = 0; l < LANES; l++) col[l] = SIZE_MAX;
 	memset(t->q, 0, sizeof t->q);
 	for (int e = 0; e < 32; e++)
-		for (int l = 0; l < LANES; l++) t->w[e][l] = t->imp[e][l] = 1;
+		for (int l = 0; l < LANES; l++) t->w[e][l] = t->given[e][l] = 1;
 }
 /* Errors of large weights count more: by 1 + prior*|x|/rms, the rms over the unit. At two bits that lowers the
  * divergence of the model more than it raises the plain error. */
@@ -289,7 +251,7 @@ static inline void tile_prior(struct tile *t, int n, int per, float prior)
 	}
 	for (int e = 0; e < n; e++)
 		for (int o = 0; o < LANES; o += VL)
-			vf_store(&t->w[e][o], vf_load(&t->imp[e][o])*(1 + v_abs(vf_load(&t->x[e][o]))*vf_load(k + o)));
+			vf_store(&t->w[e][o], vf_load(&t->given[e][o])*(1 + v_abs(vf_load(&t->x[e][o]))*vf_load(k + o)));
 }
 
 /* What to multiply a unit's scale by after the search, its least-squares answer explaining so much of the sum of w x x.
@@ -309,29 +271,37 @@ static inline float tile_lift(const struct tile *t, int n, int first, int per, f
 	return xx > 0 && explained > 0 ? 1 + lift*clampf((xx - explained)/xx, 0, 0.3f) : 1;
 }
 
-/* The encoder of a type: enc_NAME, from its struct, the elements and number of the sub-blocks of a unit,
- * the call that fits a tile (t, f and row, the row of the type's effort table, are in scope) and pack_NAME. */
-#define DOUBT_USUAL 0.22f
-#define ENCODER(name, N, PER, FIT) ENCODER_WEIGHED(name, N, PER, DOUBT_USUAL, 0, 0, FIT)
-#define ENCODER_PRIOR(name, N, PER, WITH, WITHOUT, FIT) ENCODER_WEIGHED(name, N, PER, DOUBT_USUAL, WITH, WITHOUT, FIT)
-/* DOUBT: of tile_weights. WITH, WITHOUT: the prior of tile_prior with importances and without; one WITHOUT is there if one WITH is. */
-#define ENCODER_WEIGHED(name, N, PER, DOUBT, WITH, WITHOUT, FIT) ENCODER_AS(enc_##name, name, N, PER, DOUBT, WITH, WITHOUT, FIT)
-#define ENCODER_AS(function, name, N, PER, DOUBT, WITH, WITHOUT, FIT) \
-static void function(void *dst, const float *x, const float *imp, size_t rows, size_t cols, int level) \
+/* What a type gives to be encoded in tiles. */
+struct coder {
+	int n, per;             /* elements of a sub-block, sub-blocks of a unit */
+	size_t bytes;           /* of a unit's block */
+	void (*fit)(struct tile *t, const struct how *how, struct fitted *f);
+	void (*pack)(void *block, const struct tile *t, const struct fitted *f, int unit);
+};
+SPECIAL void encode_tiles(const struct coder *c, void *dst, const float *x, const float *weights, size_t rows, size_t cols,
+	const struct how *how)
+{
+	struct tile t;
+	struct fitted f;
+	struct place p = { weights ? rows : 1, weights ? rows ? cols : 0 : rows*cols, 0, 0 };
+	size_t col[LANES], block[LANES];
+	int got;
+	tile_begin(&t, col);
+	while ((got = tile_fill(&t, &p, c->n, c->per, col, block, x, weights, how->prior > 0 ? t.given : t.w)) > 0) {
+		if (how->prior > 0) tile_prior(&t, c->n, c->per, how->prior);
+		c->fit(&t, how, &f);
+		for (int h = 0; h < got; h++) c->pack((char *)dst + block[h]*c->bytes, &t, &f, h);
+	}
+}
+/* coder_NAME, of the elements and number of the sub-blocks of a unit, the call that fits a tile (t, how and f are in scope)
+ * and pack_NAME; and enc_NAME, which encodes with it. */
+#define CODER(name, N, PER, FIT) \
+static void fit_##name(struct tile *t, const struct how *how, struct fitted *f) { (void)how; FIT; } \
+static const struct coder coder_##name = { N, PER, sizeof(struct name), fit_##name, pack_##name };
+#define ENCODER(name, N, PER, FIT) \
+CODER(name, N, PER, FIT) \
+static void enc_##name(void *dst, const float *x, const float *weights, size_t rows, size_t cols, const struct how *how) \
 { \
-	struct name *out = dst; \
-	struct tile t; \
-	struct fitted f; \
-	struct place p = { imp ? rows : 1, imp ? rows ? cols : 0 : rows*cols, 0, 0 }; \
-	size_t col[LANES], block[LANES]; \
-	float gain = imp ? importance_gain(imp, cols) : 0; \
-	float doubt = imp ? DOUBT*importance_spread(imp, cols, gain) : 0; \
-	int row = level - 1, got; \
-	tile_begin(&t, col); \
-	while ((got = tile_fill(&t, &p, N, PER, col, block, x, imp, gain, doubt, (WITHOUT) > 0 ? t.imp : t.w)) > 0) { \
-		if ((WITHOUT) > 0) tile_prior(&t, N, PER, imp ? WITH : WITHOUT); \
-		FIT; \
-		for (int h = 0; h < got; h++) pack_##name(out + block[h], &t, &f, h); \
-	} \
+	encode_tiles(&coder_##name, dst, x, weights, rows, cols, how); \
 }
 #endif

@@ -14,7 +14,7 @@
  *     from 0.0f; then lane l += lane l+8, then +4, +2, +1. F16 and BF16 weights are widened first.
  * So a row's result depends on nothing but the row and the activations.
  *
- * No function here allocates, fails or keeps state but quant_select. All are thread-safe after it. */
+ * No function here allocates or keeps state but quant_select. All are thread-safe after it. */
 #ifndef QUANT_H
 #define QUANT_H
 #include "../libgguf/ggu.h"
@@ -41,8 +41,8 @@ uint16_t quant_f32_to_bf16(float f);            /* nearest even, NaN made quiet,
 
 bool quant_can_decode(uint32_t type);           /* floats, F64 and every block type */
 /* n elements (a multiple of the block) to float32, as the format defines: bit-equal to ggml's.
- * F64 rounds to nearest. src needs no alignment. */
-void quant_decode(uint32_t type, const void *src, float *dst, size_t n);
+ * F64 rounds to nearest. src needs no alignment. GGU_ERR_UNSUPPORTED: no such type; nothing is written then. */
+enum ggu_status quant_decode(uint32_t type, const void *src, float *dst, size_t n);
 
 /* ---- multiply ---- */
 
@@ -91,27 +91,33 @@ void quant_mul_cut(const struct quant_mul *m, int n_threads, size_t *tokens, siz
 bool quant_can_encode(uint32_t type);
 bool quant_needs_importance(uint32_t type);     /* types that recipes refuse to make without a matrix */
 enum { QUANT_EFFORT_MIN = 1, QUANT_EFFORT_DEFAULT = 5, QUANT_EFFORT_MAX = 9 };
+
+/* What is minimised beside the plain weighted error. All zero: nothing else. */
+struct quant_objective {
+	float doubt;    /* added to importances of mean 1: the matrix is an estimate from other text */
+	float prior;    /* an error of x counts 1 + prior*|x|/rms times, the rms over the block */
+	float lift;     /* how much a block's scale gets back of what least squares takes from the weights' size */
+};
+/* What lowers a model's divergence more than it raises the error (quant/ENCODERS.md has the figures). weighed: there are
+ * importances. */
+struct quant_objective quant_objective_default(uint32_t type, bool weighed);
+/* importance[cols], at least 0, to the weights of errors in a row's columns: mean about 1, the doubt added. Made once
+ * for a tensor, so that a part of a row is encoded as in the whole. weights may be importance. */
+void quant_weigh(const struct quant_objective *o, const float *importance, size_t cols, float *weights);
 /* x[rows][cols] to rows*cols/block blocks at dst, rows after one another; cols is a multiple of the
- * block. importance[cols], at least 0, or NULL for all alike. effort is brought into its range.
+ * block. Minimised is the sum of weights[j]*(decoded[i][j] - x[i][j])^2 of each row, as the objective says; NULL:
+ * the default. weights[cols], above 0, or NULL for all alike. effort is brought into its range.
+ * GGU_ERR_UNSUPPORTED: the type cannot be encoded; nothing is written then.
  *
- * Minimised is the sum of importance[j]*(decoded[i][j] - x[i][j])^2 of each row, but for three things that lower a
- * model's divergence more than they raise this error (quant/ENCODERS.md has the figures): a part of their mean is
- * added to all importances; Q2_K counts large weights a little more, and Q3_K without importances; types of code books,
- * of three values and Q3_K give back some of what least squares takes from the weights' size.
- *
- * A row's bytes depend on that row, the importances and the effort alone: rows may be cut over threads at will.
- * F32, F16, BF16 and Q8_0 round exactly as ggml and ignore importance and effort.
+ * A row's bytes depend on that row, the weights, the objective and the effort alone: rows may be cut over threads at will.
+ * F32, F16, BF16 and Q8_0 round exactly as ggml and ignore weights, objective and effort.
  * Finite x decodes to finite weights, but where F16, BF16 and Q8_0 round to infinity, as ggml does.
  * Non-finite x: the blocks decode to something finite or NaN, never crash; callers report them.
  *
- * The seam for error feedback, column by column: x holds targets, each row its own, and need not be the weights. A caller
- * may encode a stretch of columns (whole blocks) of all rows, decode it, add to the later columns' targets what
- * its errors ask of them, and go on. It may rely on this: no block looks at another, so what a stretch becomes depends on
- * its targets, its importances and the effort; and on importances only by their proportions within the call, since
- * the part of their mean that is added is that of the importances given. A stretch is a matrix of its own here: its
- * blocks lie after one another at dst, row by row, and the caller puts them into the rows of the file.
+ * No block looks at another: a stretch of columns (whole blocks) becomes what it becomes in the whole row.
  *
  * NVFP4: the blocks are made as ggml makes them, without a scale of the tensor; see codec/nvfp4.h. */
-void quant_encode(uint32_t type, const float *x, const float *importance, size_t rows, size_t cols, int effort, void *dst);
+enum ggu_status quant_encode(uint32_t type, const struct quant_objective *o, const float *x, const float *weights, size_t rows, size_t cols,
+	int effort, void *dst);
 
 #endif

@@ -20,7 +20,7 @@
 #include "typeplan.h"
 
 static struct {
-	const char *imatrix, *out, *output_type, *embd_type, *plan;
+	const char *imatrix, *out, *output_type, *embd_type, *plan, *objective;
 	struct opt_list tensor_type;
 	bool pure, leave_output, allow_requantize, keep_non_finite, dry_run, verbose, json;
 	int effort, jobs;
@@ -37,6 +37,7 @@ static const struct opt opts[] = {
 	OPT_FLAG(0, "allow-requantize", &o.allow_requantize, "take tensors that are quantized already"),
 	OPT_FLAG(0, "keep-non-finite", &o.keep_non_finite, "go on past weights that are not finite"),
 	OPT_INT(0, "effort", &o.effort, "N", QUANT_EFFORT_MIN, QUANT_EFFORT_MAX, "how hard to search, 1 to 9 (default: 5)"),
+	OPT_STR(0, "objective", &o.objective, "NAME", "what is minimised: default, or plain, the weighted error and nothing else"),
 	OPT_FLAG('n', "dry-run", &o.dry_run, "print what becomes of each tensor; no weights are read, no file is made"),
 	OPT_FLAG('v', "verbose", &o.verbose, "print a line for each tensor with its error"),
 	OPT_FLAG(0, "json", &o.json, "print the table as JSON; with --dry-run or -o"),
@@ -97,6 +98,14 @@ static const struct recipe *operands(int n, char **v, const char **in)
 	return r;
 }
 
+/* NULL: the default of each type */
+static const struct quant_objective *objective(void)
+{
+	static const struct quant_objective plain = { 0, 0, 0 };
+	if (!o.objective || strcmp(o.objective, "default") == 0) return NULL;
+	if (strcmp(o.objective, "plain") != 0) msg_die("--objective: '%s' is neither plain nor default", o.objective);
+	return &plain;
+}
 static void open_run(struct run *r, const char *in, const struct imatrix *im, json_t *list)
 {
 	struct ggu_error err;
@@ -109,7 +118,7 @@ static void open_run(struct run *r, const char *in, const struct imatrix *im, js
 	if (!r->t || !r->choice) msg_die("out of memory");
 	for (size_t i = 0; i < r->n; i++) r->t[i] = ggu_file_in_data_order(r->in, i);
 	r->re = (struct remake){ .name = r->name, .n = r->n, .t = r->t, .choice = r->choice, .read = read_from, .read_ctx = r, .read_anywhere = ggu_file_seekable(r->in),
-		.imatrix = im, .imatrix_name = o.imatrix, .effort = o.effort, .keep_non_finite = o.keep_non_finite, .verbose = o.verbose && !o.dry_run,
+		.imatrix = im, .imatrix_name = o.imatrix, .effort = o.effort, .objective = objective(), .keep_non_finite = o.keep_non_finite, .verbose = o.verbose && !o.dry_run,
 		.list = list, .doing = "quantizing" };
 }
 /* The types of all tensors, and the file_type to record. */
@@ -156,7 +165,7 @@ int main(int argc, char **argv)
 
 	argc = opt_parse(argc, argv, opts, &(struct opt_program){ "gguf-quantize", "make a GGUF model's tensors smaller by a recipe or a plan",
 		"[-nv] [-i FILE] [--pure] [--tensor-type REGEX=T]... [--output-tensor-type T] [--token-embedding-type T] "
-		"[--leave-output-tensor] [--allow-requantize] [--keep-non-finite] [--effort N] [--json] [-j N] [-o FILE] RECIPE|--plan FILE [FILE]", 0, 3 });
+		"[--leave-output-tensor] [--allow-requantize] [--keep-non-finite] [--effort N] [--objective NAME] [--json] [-j N] [-o FILE] RECIPE|--plan FILE [FILE]", 0, 3 });
 	recipe = operands(argc, argv, &in);
 	if (o.json && !o.dry_run && (!o.out || strcmp(o.out, "-") == 0)) msg_die("--json writes to standard output, where the model goes: give -o FILE");
 	if (o.imatrix && strcmp(o.imatrix, "-") == 0) msg_die("-i wants a file");

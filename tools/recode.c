@@ -38,6 +38,7 @@ struct passing {
 	uint64_t rows, in_row, out_row;
 	size_t per_chunk;                       /* rows */
 	bool refuses;                           /* weights that are not finite */
+	float *weights;                         /* of quant_weigh, as t.importance, or NULL */
 };
 struct recode {
 	const struct recode_job *job;
@@ -112,7 +113,8 @@ static enum ggu_status convert_chunk(struct recode *r, struct chunk *c, int work
 	const struct recode_tensor *t = &c->of->t;
 	const bool searched = ggu_type_info(t->to)->kind == GGU_KIND_BLOCK && t->to != GGU_TYPE_Q8_0;
 	const size_t cols = (size_t)t->ne[0], group = searched ? c->rows : cols < GROUP ? GROUP/cols : 1;
-	const float *imp = t->importance ? t->importance + (t->n_mat > 1 ? (size_t)(c->row/t->ne[1]) : 0)*cols : NULL;
+	const size_t mat = t->n_mat > 1 ? (size_t)(c->row/t->ne[1])*cols : 0;
+	const float *imp = t->importance ? t->importance + mat : NULL, *weights = c->of->weights ? c->of->weights + mat : NULL;
 	float *x = room(&r->work[worker], group*cols*sizeof *x*(r->job->measure ? 2 : 1));
 	if (!x || !room(&c->out, (size_t)c->out_bytes)) return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, t->name, "out of memory");
 	for (size_t row = 0; row < c->rows; row += group) {
@@ -121,7 +123,7 @@ static enum ggu_status convert_chunk(struct recode *r, struct chunk *c, int work
 		quant_decode(t->from, c->in.p + row*(size_t)c->of->in_row, x, k*cols);
 		inspect(c, x, k*cols, row*cols, recode_range(t->to));
 		if (c->result.n_bad && c->of->refuses) break;
-		quant_encode(t->to, x, imp, k, cols, r->job->effort, out);
+		quant_encode(t->to, r->job->objective, x, weights, k, cols, r->job->effort, out);
 		if (!r->job->measure) continue;
 		quant_decode(t->to, out, x + group*cols, k*cols);
 		measure(&c->result, imp, k, cols, x, x + group*cols);
@@ -146,6 +148,16 @@ static void work(void *ctx, size_t slot, int worker)
 
 /* ---- take ---- */
 
+static enum ggu_status weigh(const struct recode *r, struct passing *p, struct ggu_error *err)
+{
+	const struct recode_tensor *t = &p->t;
+	const struct quant_objective usual = quant_objective_default(t->to, true), *o = r->job->objective ? r->job->objective : &usual;
+	const size_t cols = (size_t)t->ne[0];
+	p->weights = calloc(t->n_mat, cols*sizeof *p->weights);
+	if (!p->weights) return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, t->name, "out of memory");
+	for (size_t k = 0; k < t->n_mat; k++) quant_weigh(o, t->importance + k*cols, cols, p->weights + k*cols);
+	return GGU_OK;
+}
 static enum ggu_status begin(struct recode *r, struct passing *p, struct ggu_error *err)
 {
 	struct recode_tensor *t = &p->t;
@@ -160,7 +172,7 @@ static enum ggu_status begin(struct recode *r, struct passing *p, struct ggu_err
 	if (!ggu_type_bytes(t->from, t->ne[0], &p->in_row) || !ggu_type_bytes(t->to, t->ne[0], &p->out_row) || t->ne[0] > SIZE_MAX/64)
 		return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, t->name, "rows of %llu weights", (unsigned long long)t->ne[0]);
 	p->refuses = ggu_type_info(t->to)->kind != GGU_KIND_FLOAT && !r->job->keep_non_finite;
-	return GGU_OK;
+	return t->importance ? weigh(r, p, err) : GGU_OK;
 }
 /* The next chunk of the tensor at the taking station. */
 static void cut(struct recode *r, struct chunk *c)
@@ -203,6 +215,14 @@ static bool take(void *ctx, size_t slot)
 
 /* ---- put ---- */
 
+static void end(struct recode *r, struct passing *p, const struct recode_result *result)
+{
+	free(p->weights);
+	p->weights = NULL;
+	r->job->end(r->job->ctx, p->i, &p->t, result);
+	r->ended++;
+}
+
 static bool put(void *ctx, size_t slot)
 {
 	struct recode *r = ctx;
@@ -221,8 +241,7 @@ static bool put(void *ctx, size_t slot)
 	p->sum.error += c->result.error;
 	p->sum.norm += c->result.norm;
 	if (c->last) {
-		r->job->end(r->job->ctx, p->i, &p->t, &p->sum);
-		r->ended++;
+		end(r, p, &p->sum);
 	}
 	return true;
 }
@@ -237,8 +256,7 @@ enum ggu_status recode(struct ggu_pool *pool, const struct recode_job *job, stru
 	r.work = calloc(threads, sizeof *r.work);
 	if (!r.chunks || !r.passing || !r.work) msg_die("out of memory");
 	belt_run(pool, n, &stations, &r);
-	for (; r.ended < r.begun; r.ended++)
-		job->end(job->ctx, r.ended, &r.passing[r.ended % (n + 1)].t, NULL);
+	while (r.ended < r.begun) end(&r, &r.passing[r.ended % (n + 1)], NULL);
 	for (size_t i = 0; i < n; i++) {
 		free(r.chunks[i].in.p);
 		free(r.chunks[i].out.p);

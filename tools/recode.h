@@ -6,7 +6,7 @@
  * do not depend on the number of threads. */
 #ifndef TOOLS_RECODE_H
 #define TOOLS_RECODE_H
-#include "../libgguf/ggu.h"
+#include "../quant/quant.h"
 
 struct recode_tensor {
 	const char *name;
@@ -27,6 +27,7 @@ float recode_range(uint32_t type);
 struct recode_job {
 	size_t n;                       /* tensors */
 	int effort;
+	const struct quant_objective *objective;        /* NULL: the default of each type */
 	bool measure;                   /* fill error and norm */
 	bool keep_non_finite;           /* else weights that are not finite are refused when `to` is a block type */
 	bool read_anywhere;             /* read may be called by several threads at once, in any order */

@@ -187,7 +187,7 @@ static void run_all(const struct remake *r, struct ggu_pool *pool, struct ggu_wr
 {
 	struct run run = { .r = r, .w = w, .out = out, .blame = r->name };
 	struct recode_job job = {
-		.n = r->n, .effort = r->effort, .measure = r->verbose || r->list, .keep_non_finite = r->keep_non_finite,
+		.n = r->n, .effort = r->effort, .objective = r->objective, .measure = r->verbose || r->list, .keep_non_finite = r->keep_non_finite,
 		.read_anywhere = r->read_anywhere, .ctx = &run, .begin = begin, .read = read_from, .write = write_to, .end = end,
 	};
 	struct ggu_error err;

@@ -26,6 +26,7 @@ struct remake {
 	const struct imatrix *imatrix;          /* or NULL */
 	const char *imatrix_name;
 	int effort;
+	const struct quant_objective *objective;        /* NULL: the default of each type */
 	bool keep_non_finite;
 	bool verbose;                           /* a table with errors on stderr */
 	json_t *list;                           /* the same as JSON appended here, or NULL */

@@ -2,9 +2,9 @@
  * f16.h - IEEE halves. */
 #ifdef QUANT_ENCODER
 
-static void enc_f16(void *dst, const float *x, const float *imp, size_t rows, size_t cols, int level)
+static void enc_f16(void *dst, const float *x, const float *weights, size_t rows, size_t cols, const struct how *how)
 {
-	(void)imp; (void)level;
+	(void)weights; (void)how;
 	put_halves(dst, x, rows*cols, half_f16);
 }
 #endif

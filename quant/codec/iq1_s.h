@@ -26,8 +26,8 @@ static inline void iq1_s_unpack(const struct iq1_s *b, struct codes256 *c)
 #endif
 #ifdef QUANT_ENCODER
 
-static const struct grid iq1_s = { .n = 32, .word = 8, .base = 3, .level = { -7, 1, 9, 0, -7, 1, 9 }, .line = 2, .shift = -2, .delta = DELTA_LANE,
-	.top = 7, .unit = 0.125f, .best = grid_best_iq1, .lift = 0.87f, .bias = 1.01f };
+static const struct grid book_iq1_s = { .n = 32, .word = 8, .base = 3, .level = { -7, 1, 9, 0, -7, 1, 9 }, .line = 2, .shift = -2, .delta = DELTA_LANE,
+	.top = 7, .unit = 0.125f, .best = grid_best_iq1, .bias = 1.01f };
 /* of iq1_m too */
 static const struct grid_effort iq1_effort[] = {
 	{ .starts = 1, .iters = 1, .first = 13.0f, .step = 3.0f, .walks = 1, .reach = 0, .again = 0, .free = true },
@@ -40,14 +40,15 @@ static const struct grid_effort iq1_effort[] = {
 	{ .starts = 6, .iters = 2, .first = 12.0f, .step = 1.5f, .walks = 3, .reach = 2, .again = 2, .both = true },
 	{ .starts = 8, .iters = 2, .first = 11.0f, .step = 1.1f, .walks = 4, .reach = 2, .again = 2, .both = true },
 };
-static inline void pack_iq1_s(struct iq1_s *o, const struct tile *t, const struct fitted *f, int h)
+static void pack_iq1_s(void *block, const struct tile *t, const struct fitted *f, int h)
 {
+	struct iq1_s *o = block;
 	o->d = f16_scale(f->d[h]);
 	for (int j = 0; j < 8; j++) {
 		int l = 8*h + j;
 		unsigned tail = (unsigned)f->ls[l] << 12 | (unsigned)(t->code[l][0] >> 6 & 1) << 15;
 		for (int k = 0; k < 4; k++) {
-			unsigned n = grid_number(&iq1_s, rank_iq1, t, 8*k, l);
+			unsigned n = grid_number(&book_iq1_s, rank_iq1, t, 8*k, l);
 			o->qs[4*j + k] = (uint8_t)n;
 			tail |= n >> 8 << 3*k;
 		}

@@ -22,8 +22,8 @@ static inline void iq2_xxs_unpack(const struct iq2_xxs *b, struct codes256 *c)
 #endif
 #ifdef QUANT_ENCODER
 
-static const struct grid iq2_xxs = { .n = 32, .word = 8, .base = 3, .level = { 8, 25, 43, 0, 8, 25, 43 }, .line = 1, .even = 1,
-	.top = 15, .unit = 0.125f, .best = grid_best_iq2_xxs, .lift = 0.72f, .bias = 1.03f, .flat = 30 };
+static const struct grid book_iq2_xxs = { .n = 32, .word = 8, .base = 3, .level = { 8, 25, 43, 0, 8, 25, 43 }, .line = 1, .even = 1,
+	.top = 15, .unit = 0.125f, .best = grid_best_iq2_xxs, .bias = 1.03f, .flat = 30 };
 static const struct grid_effort iq2_xxs_effort[] = {
 	{ .starts = 2, .iters = 1, .first = 44.0f, .step = 7.0f, .walks = 1, .reach = 0, .again = 0, .free = true },
 	{ .starts = 3, .iters = 1, .first = 42.0f, .step = 6.0f, .walks = 1, .reach = 0, .again = 0, .free = true },
@@ -35,15 +35,16 @@ static const struct grid_effort iq2_xxs_effort[] = {
 	{ .starts = 6, .iters = 2, .first = 46.0f, .step = 3.5f, .walks = 3, .reach = 2, .again = 2 },
 	{ .starts = 8, .iters = 2, .first = 46.0f, .step = 2.625f, .walks = 4, .reach = 2, .again = 2 },
 };
-static inline void pack_iq2_xxs(struct iq2_xxs *o, const struct tile *t, const struct fitted *f, int h)
+static void pack_iq2_xxs(void *block, const struct tile *t, const struct fitted *f, int h)
 {
+	struct iq2_xxs *o = block;
 	o->d = f16_scale(f->d[h]);
 	for (int j = 0; j < 8; j++) {
 		int l = 8*h + j;
 		uint32_t tail = (uint32_t)f->ls[l] << 28;
 		unsigned n[4];
 		for (int k = 0; k < 4; k++) {
-			n[k] = grid_number(&iq2_xxs, rank_iq2_xxs, t, 8*k, l);
+			n[k] = grid_number(&book_iq2_xxs, rank_iq2_xxs, t, 8*k, l);
 			tail |= grid_sign_bits(t, 8*k, l, 7) << 7*k;
 		}
 		o->qs[4*j] = (uint16_t)(n[0] | n[1] << 8);

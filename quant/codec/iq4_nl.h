@@ -25,7 +25,7 @@ static const struct uneven iq4_uneven = {
 	.mid = { -115.5f, -74, -42, -16, 7, 31.5f, 61, 101 },
 	.even = { -127, -83, -49, -22, 1, 25, 53, 89 }, .odd = { -104, -65, -35, -10, 13, 38, 69, 113 },
 };
-static const struct levels iq4_nl = { .n = 32, .uneven = &iq4_uneven, .start = iq4_starts };
+static const struct levels levels_iq4_nl = { .n = 32, .uneven = &iq4_uneven, .start = iq4_starts };
 static const struct levels_effort iq4_nl_effort[] = {
 	{ .starts = 2, .iters = 0 },
 	{ .starts = 4, .iters = 0 },
@@ -37,10 +37,11 @@ static const struct levels_effort iq4_nl_effort[] = {
 	{ .starts = 40, .iters = 3 },
 	{ .starts = 40, .iters = 5 },
 };
-static inline void pack_iq4_nl(struct iq4_nl *o, const struct tile *t, const struct fitted *f, int h)
+static void pack_iq4_nl(void *block, const struct tile *t, const struct fitted *f, int h)
 {
+	struct iq4_nl *o = block;
 	o->d = f16_scale(f->d[h]);
 	put_nibbles(o->qs, t->code[h], t->code[h] + 16);
 }
-ENCODER(iq4_nl, 32, 1, levels_blocks(&iq4_nl, &iq4_nl_effort[row], &t, &f))
+ENCODER(iq4_nl, 32, 1, levels_blocks(&levels_iq4_nl, &iq4_nl_effort[how->row], t, f))
 #endif

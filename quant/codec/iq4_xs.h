@@ -21,7 +21,7 @@ static inline void iq4_xs_unpack(const struct iq4_xs *b, struct codes256 *c)
 #endif
 #ifdef QUANT_ENCODER
 
-static const struct levels iq4_xs = { .n = 32, .uneven = &iq4_uneven, .slo = -32, .shi = 31, .start = iq4_starts };
+static const struct levels levels_iq4_xs = { .n = 32, .uneven = &iq4_uneven, .slo = -32, .shi = 31, .start = iq4_starts };
 static const struct levels_effort iq4_xs_effort[] = {
 	{ .starts = 2, .iters = 0, .walks = 1, .reach = 0 },
 	{ .starts = 4, .iters = 0, .walks = 1, .reach = 0 },
@@ -33,8 +33,9 @@ static const struct levels_effort iq4_xs_effort[] = {
 	{ .starts = 24, .iters = 3, .walks = 6, .reach = 3 },
 	{ .starts = 24, .iters = 4, .walks = 8, .reach = 5 },
 };
-static inline void pack_iq4_xs(struct iq4_xs *o, const struct tile *t, const struct fitted *f, int h)
+static void pack_iq4_xs(void *block, const struct tile *t, const struct fitted *f, int h)
 {
+	struct iq4_xs *o = block;
 	o->d = f16_scale(f->d[h]);
 	o->scales_h = 0;
 	memset(o->scales_l, 0, sizeof o->scales_l);
@@ -45,5 +46,5 @@ static inline void pack_iq4_xs(struct iq4_xs *o, const struct tile *t, const str
 		put_nibbles(o->qs + 16*j, t->code[8*h + j], t->code[8*h + j] + 16);
 	}
 }
-ENCODER(iq4_xs, 32, 8, levels_tile(&iq4_xs, &iq4_xs_effort[row], &t, 8, &f))
+ENCODER(iq4_xs, 32, 8, levels_tile(&levels_iq4_xs, &iq4_xs_effort[how->row], how->lift, t, 8, f))
 #endif

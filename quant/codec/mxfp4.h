@@ -26,7 +26,7 @@ static inline bytes fp4_code(const uint8_t *index)
 	bytes i = bytes_load(index);
 	return ((bytes)(i > 7) & (i - 8)) | ((bytes)(i < 7) & (15 - i));
 }
-static const struct levels mxfp4 = { .n = 32, .uneven = &fp4_uneven };
+static const struct levels levels_mxfp4 = { .n = 32, .uneven = &fp4_uneven };
 /* Triples of powers of two to try, from 2^-4: with the greatest magnitude in [1, 2), 12/16 or 12/8 meet it. */
 static const int mxfp4_effort[] = { 1, 1, 2, 2, 2, 2, 3, 3, 4 };
 static inline void mxfp4_tile(struct tile *t, int triples, struct fitted *f)
@@ -43,7 +43,7 @@ static inline void mxfp4_tile(struct tile *t, int triples, struct fitted *f)
 		vf be = vf_dup(INFINITY), bs = v_max(vf_dup(power[0][0]), vf_load(least + o)), k[3], err[3];
 		for (int i = 0; i < triples; i++) {
 			for (int j = 0; j < 3; j++) k[j] = v_min(v_max(vf_dup(power[i][j]), vf_load(least + o)), vf_load(most + o));
-			lv_errors(&mxfp4, t, o, k, err);
+			lv_errors(&levels_mxfp4, t, o, k, err);
 			for (int j = 0; j < 3; j++) {
 				vm ok = v_lt(err[j], be);
 				be = v_sel(ok, err[j], be); bs = v_sel(ok, k[j], bs);
@@ -52,13 +52,14 @@ static inline void mxfp4_tile(struct tile *t, int triples, struct fitted *f)
 		vf_store(s + o, bs);
 	}
 	for (int l = 0; l < LANES; l++) f->d[l] = s[l]*t->scale[l];
-	lv_codes(&mxfp4, t, s);
+	lv_codes(&levels_mxfp4, t, s);
 }
-static inline void pack_mxfp4(struct mxfp4 *o, const struct tile *t, const struct fitted *f, int h)
+static void pack_mxfp4(void *block, const struct tile *t, const struct fitted *f, int h)
 {
+	struct mxfp4 *o = block;
 	uint32_t u = float_bits(f->d[h]);       /* a power of two, 2^-128 to 2^124 */
 	o->e = (uint8_t)(u == 0x00200000 ? 0 : u == 0x00400000 ? 1 : (u >> 23) + 1);
 	bytes_store(o->qs, fp4_code(t->code[h]) | fp4_code(t->code[h] + 16) << 4);
 }
-ENCODER(mxfp4, 32, 1, mxfp4_tile(&t, mxfp4_effort[row], &f))
+ENCODER(mxfp4, 32, 1, mxfp4_tile(t, mxfp4_effort[how->row], f))
 #endif

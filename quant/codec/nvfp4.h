@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * nvfp4.h - blocks of 64, four sub-blocks of 16: weight = s/2 * level, the levels of mxfp4.h, s an 8-bit float without
- * sign: four bits exponent (bias 7), three mantissa, subnormals below 2^-6; 0x7f is 0. Byte i of the 8 of a
- * sub-block: code i low, code i + 8 high. A checkpoint made in this format also has a float for
+ * sign: four bits exponent (bias 7), three mantissa, subnormals below 2^-6; 0x7f is 0, and the top bit of other bytes
+ * counts for nothing, so that 0xff is 480. Byte i of the 8 of a sub-block: code i low, code i + 8 high. A checkpoint made in this format also has a float for
  * the whole tensor; converters keep it as a tensor of its own and the graph multiplies by it. Blocks are decoded
  * without it and made without it, as ggml makes them, so no encoder needs the whole tensor. The price: s of common
  * weights (a few hundredths) lies among the subnormals, in steps of 2^-9. */
@@ -10,7 +10,7 @@
 static inline float nvfp4_scale(uint8_t s)
 {
 	int e = s >> 3 & 15, m = s & 7;
-	if ((s & 127) == 127) return 0;
+	if (s == 127) return 0;
 	return e ? kern_f32_bits((uint32_t)(e + 119) << 23 | (uint32_t)m << 20) : (float)m*0x1p-10f;
 }
 /* Four parts of 16 codes, the rest of each zeros. */
@@ -28,7 +28,7 @@ static inline void nvfp4_unpack(const struct nvfp4 *b, struct codes32 *c)
 #endif
 #ifdef QUANT_ENCODER
 
-static const struct levels nvfp4 = { .n = 16, .uneven = &fp4_uneven };
+static const struct levels levels_nvfp4 = { .n = 16, .uneven = &fp4_uneven };
 /* Triples of scales to try: each maps the greatest magnitude of the sub-block to one of these. */
 static const int nvfp4_effort[] = { 1, 2, 3, 3, 4, 4, 5, 5, 5 };
 static inline void nvfp4_tile(struct tile *t, int triples, struct fitted *f)
@@ -50,7 +50,7 @@ static inline void nvfp4_tile(struct tile *t, int triples, struct fitted *f)
 				k[j] = v_max(v_min(r, vf_dup(224)), vf_dup(0x1p-10f))/scale;
 			}
 			if (i == 0) bs = k[0];
-			lv_errors(&nvfp4, t, o, k, err);
+			lv_errors(&levels_nvfp4, t, o, k, err);
 			for (int j = 0; j < 3; j++) {
 				vm ok = v_lt(err[j], be);
 				be = v_sel(ok, err[j], be); bs = v_sel(ok, k[j], bs);
@@ -59,10 +59,11 @@ static inline void nvfp4_tile(struct tile *t, int triples, struct fitted *f)
 		vf_store(s + o, bs);
 	}
 	for (int l = 0; l < LANES; l++) f->ls[l] = s[l]*unit[l];
-	lv_codes(&nvfp4, t, s);
+	lv_codes(&levels_nvfp4, t, s);
 }
-static inline void pack_nvfp4(struct nvfp4 *o, const struct tile *t, const struct fitted *f, int h)
+static void pack_nvfp4(void *block, const struct tile *t, const struct fitted *f, int h)
 {
+	struct nvfp4 *o = block;
 	for (int p = 0; p < 4; p++) {
 		float s = 2*f->ls[4*h + p];
 		bytes code;
@@ -71,5 +72,5 @@ static inline void pack_nvfp4(struct nvfp4 *o, const struct tile *t, const struc
 		for (int i = 0; i < 8; i++) o->qs[8*p + i] = (uint8_t)(code[i] | code[i + 8] << 4);
 	}
 }
-ENCODER(nvfp4, 16, 4, nvfp4_tile(&t, nvfp4_effort[row], &f))
+ENCODER(nvfp4, 16, 4, nvfp4_tile(t, nvfp4_effort[how->row], f))
 #endif

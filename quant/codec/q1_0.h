@@ -31,11 +31,12 @@ static inline void q1_0_tile(struct tile *t, struct fitted *f)
 	f->d[0] = a/b*t->scale[0];
 	tile_codes(t, 8);
 }
-static inline void pack_q1_0(struct q1_0 *o, const struct tile *t, const struct fitted *f, int h)
+static void pack_q1_0(void *block, const struct tile *t, const struct fitted *f, int h)
 {
+	struct q1_0 *o = block;
 	(void)h;                        /* a unit fills the tile */
 	o->d = f16_scale(f->d[0]);
 	for (int l = 0; l < LANES; l++) put_bits(o->qs + l, t->code[l], 1, 0);
 }
-ENCODER(q1_0, 8, 16, (void)row; q1_0_tile(&t, &f))
+ENCODER(q1_0, 8, 16, q1_0_tile(t, f))
 #endif

@@ -17,7 +17,7 @@ static const float q2_0_starts[] = {
 	2.3f, -2.3f, 1.8f, -1.8f, 2.9f, -2.9f, 1.5f, -1.5f, 3.6f, -3.6f, 2.05f, -2.05f, 1.2f, -1.2f, 2.6f, -2.6f, 4.6f, -4.6f, 6, -6,
 	9, -9, 15, -15,
 };
-static const struct levels q2_0 = { .n = 16, .lo = -1, .hi = 2, .start = q2_0_starts };
+static const struct levels levels_q2_0 = { .n = 16, .lo = -1, .hi = 2, .start = q2_0_starts };
 static const struct levels_effort q2_0_effort[] = {
 	{ .starts = 4, .iters = 0 },
 	{ .starts = 8, .iters = 0 },
@@ -29,13 +29,14 @@ static const struct levels_effort q2_0_effort[] = {
 	{ .starts = 24, .iters = 4 },
 	{ .starts = 24, .iters = 6 },
 };
-static inline void pack_q2_0(struct q2_0 *o, const struct tile *t, const struct fitted *f, int h)
+static void pack_q2_0(void *block, const struct tile *t, const struct fitted *f, int h)
 {
+	struct q2_0 *o = block;
 	o->d = f16_scale(f->d[h]);
 	for (int i = 0; i < 16; i++) {
 		const uint8_t *c = t->code[4*h + i/4] + i%4*4;
 		o->qs[i] = (uint8_t)(c[0] | c[1] << 2 | c[2] << 4 | c[3] << 6);
 	}
 }
-ENCODER(q2_0, 16, 4, levels_units(&q2_0, &q2_0_effort[row], &t, 4, &f))
+ENCODER(q2_0, 16, 4, levels_units(&levels_q2_0, &q2_0_effort[how->row], how->lift, t, 4, f))
 #endif

@@ -25,7 +25,7 @@ static const struct affine_start q2_k_starts[AFFINE_STARTS] = {
 	{ 3.6f, .25f }, { 4.3f, 0 }, { 4.3f, 1 }, { 4.2f, 0 }, { 3.4f, .25f }, { 3.8f, 0 }, { 5, .5f }, { 2.8f, .25f },
 	{ 3.3f, 1 },
 };
-static const struct affine q2_k = { .n = 16, .nmax = 3, .smax = 15, .mmax = 15, .thrift = 0.002f, .start = q2_k_starts };
+static const struct affine affine_q2_k = { .n = 16, .nmax = 3, .smax = 15, .mmax = 15, .thrift = 0.002f, .start = q2_k_starts };
 static const struct affine_effort q2_k_effort[] = {
 	{ .starts = 2, .iters = 1, .walks = 0 },
 	{ .starts = 4, .iters = 1, .walks = 0 },
@@ -37,12 +37,13 @@ static const struct affine_effort q2_k_effort[] = {
 	{ .starts = 16, .iters = 5, .walks = 4 },
 	{ .starts = 32, .iters = 6, .walks = 6 },
 };
-static inline void pack_q2_k(struct q2_k *o, const struct tile *t, const struct fitted *f, int h)
+static void pack_q2_k(void *block, const struct tile *t, const struct fitted *f, int h)
 {
+	struct q2_k *o = block;
 	(void)h;                        /* a unit fills the tile */
 	o->d = f16_scale(f->d[0]); o->dmin = f16_scale(f->m[0]);
 	for (int j = 0; j < 16; j++) o->scales[j] = (uint8_t)((int)f->ls[j] | (int)f->lm[j] << 4);
 	for (int i = 0; i < 4; i++) put_pairs(o->qs + 16*i, t->code + i/2*8 + i%2);
 }
-ENCODER_PRIOR(q2_k, 16, 16, 0.25f, 0.35f, affine_tile(&q2_k, q2_k_effort, row, &t, 16, &f))
+ENCODER(q2_k, 16, 16, affine_tile(&affine_q2_k, q2_k_effort, how->row, t, 16, f))
 #endif

@@ -25,7 +25,7 @@ static const float q3_k_starts[] = {
 	-4.013f, 3.663f, 4.975f, 4.45f, -4.362f, 4.013f, 2.263f, 2.875f, -5.062f, -4.713f, 3.225f, 3.05f, 2.525f, -4.275f,
 	2, 4.8f, -4.1f, -3.925f, 3.75f, -4.45f, 4.362f, 3.925f, 2.962f, 4.188f, -3.75f, 3.312f,
 };
-static const struct levels q3_k = { .n = 16, .lo = -4, .hi = 3, .slo = -32, .shi = 31, .start = q3_k_starts, .lift = 0.2f };
+static const struct levels levels_q3_k = { .n = 16, .lo = -4, .hi = 3, .slo = -32, .shi = 31, .start = q3_k_starts };
 static const struct levels_effort q3_k_effort[] = {
 	{ .starts = 2, .iters = 0, .walks = 1, .reach = 0 },
 	{ .starts = 4, .iters = 0, .walks = 1, .reach = 0 },
@@ -37,8 +37,9 @@ static const struct levels_effort q3_k_effort[] = {
 	{ .starts = 32, .iters = 3, .walks = 6, .reach = 3 },
 	{ .starts = 40, .iters = 4, .walks = 8, .reach = 5 },
 };
-static inline void pack_q3_k(struct q3_k *o, const struct tile *t, const struct fitted *f, int h)
+static void pack_q3_k(void *block, const struct tile *t, const struct fitted *f, int h)
 {
+	struct q3_k *o = block;
 	(void)h;                        /* a unit fills the tile */
 	o->d = f16_scale(f->d[0]);
 	memset(o->scales, 0, sizeof o->scales);
@@ -54,5 +55,5 @@ static inline void pack_q3_k(struct q3_k *o, const struct tile *t, const struct 
 		bytes_store(o->hmask + 16*i, high);
 	}
 }
-ENCODER_PRIOR(q3_k, 16, 16, 0, 0.25f, levels_tile(&q3_k, &q3_k_effort[row], &t, 16, &f))
+ENCODER(q3_k, 16, 16, levels_tile(&levels_q3_k, &q3_k_effort[how->row], how->lift, t, 16, f))
 #endif

@@ -19,7 +19,7 @@ static const float q4_0_starts[] = {
 	-9.4f, 8.8f, 7.4f, 8.1f, -8.8f, 6.6f, -8.4f, 7.1f, -7.7f, -8.2f, 9.6f, 6.4f, -9.7f, -8, 7.3f, 9.2f, 7.6f, 8.3f,
 	-9.2f, 8, 6.7f,
 };
-static const struct levels q4_0 = { .n = 32, .lo = -8, .hi = 7, .start = q4_0_starts };
+static const struct levels levels_q4_0 = { .n = 32, .lo = -8, .hi = 7, .start = q4_0_starts };
 /* of q5_0 too */
 static const struct levels_effort q4_0_effort[] = {
 	{ .starts = 2, .iters = 0 },
@@ -32,11 +32,12 @@ static const struct levels_effort q4_0_effort[] = {
 	{ .starts = 40, .iters = 5 },
 	{ .starts = 40, .iters = 6 },
 };
-static inline void pack_q4_0(struct q4_0 *o, const struct tile *t, const struct fitted *f, int h)
+static void pack_q4_0(void *block, const struct tile *t, const struct fitted *f, int h)
 {
+	struct q4_0 *o = block;
 	o->d = f16_scale(f->d[h]);
 	put_nibbles(o->qs, t->code[h], t->code[h] + 16);
 }
-ENCODER_QUICK(q4_0, levels_blocks(&q4_0, &q4_0_effort[row], &t, &f),
-	true, 15, NULL, o[k].d = f16_scale(f.d[k]))
+static const struct quick quick_q4_0 = { .bytes = sizeof(struct q4_0), .centred = true, .top = 15, .qs = offsetof(struct q4_0, qs) };
+ENCODER_QUICK(q4_0, levels_blocks(&levels_q4_0, &q4_0_effort[how->row], t, f))
 #endif

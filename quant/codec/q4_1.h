@@ -14,7 +14,7 @@ static inline void q4_1_unpack(const struct q4_1 *b, struct codes32 *c)
 #endif
 #ifdef QUANT_ENCODER
 
-static const struct affine q4_1 = { .n = 32, .nmax = 15, .start = affine_starts_15 };
+static const struct affine affine_q4_1 = { .n = 32, .nmax = 15, .start = affine_starts_15 };
 /* of q5_1 too */
 static const struct affine_effort q4_1_effort[] = {
 	{ .starts = 2, .iters = 1 },
@@ -27,11 +27,12 @@ static const struct affine_effort q4_1_effort[] = {
 	{ .starts = 32, .iters = 5 },
 	{ .starts = 32, .iters = 8 },
 };
-static inline void pack_q4_1(struct q4_1 *o, const struct tile *t, const struct fitted *f, int h)
+static void pack_q4_1(void *block, const struct tile *t, const struct fitted *f, int h)
 {
+	struct q4_1 *o = block;
 	o->d = f16_scale(f->d[h]); o->m = f16_scale(f->m[h]);
 	put_nibbles(o->qs, t->code[h], t->code[h] + 16);
 }
-ENCODER_QUICK(q4_1, affine_blocks(&q4_1, &q4_1_effort[row], &t, &f),
-	false, 15, NULL, (o[k].d = f16_scale(f.d[k]), o[k].m = f16_scale(f.m[k])))
+static const struct quick quick_q4_1 = { .bytes = sizeof(struct q4_1), .centred = false, .top = 15, .qs = offsetof(struct q4_1, qs) };
+ENCODER_QUICK(q4_1, affine_blocks(&affine_q4_1, &q4_1_effort[how->row], t, f))
 #endif

@@ -26,7 +26,7 @@ static inline void q4_k_unpack(const struct q4_k *b, struct codes256 *c)
 #endif
 #ifdef QUANT_ENCODER
 
-static const struct affine q4_k = { .n = 32, .nmax = 15, .smax = 63, .mmax = 63, .start = affine_starts_15 };
+static const struct affine affine_q4_k = { .n = 32, .nmax = 15, .smax = 63, .mmax = 63, .start = affine_starts_15 };
 /* of q5_k too */
 static const struct affine_effort q4_k_effort[] = {
 	{ .starts = 2, .iters = 1, .walks = 0 },
@@ -50,12 +50,13 @@ static inline void q4_k_scales(uint8_t *scales, const float *ls, const float *lm
 		scales[j + 8] = (uint8_t)((c & 15) | (e & 15) << 4);
 	}
 }
-static inline void pack_q4_k(struct q4_k *o, const struct tile *t, const struct fitted *f, int h)
+static void pack_q4_k(void *block, const struct tile *t, const struct fitted *f, int h)
 {
+	struct q4_k *o = block;
 	o->d = f16_scale(f->d[h]); o->dmin = f16_scale(f->m[h]);
 	q4_k_scales(o->scales, f->ls + 8*h, f->lm + 8*h);
 	for (int i = 0; i < 8; i++)
 		put_nibbles(o->qs + 16*i, t->code[8*h + i/2*2] + i%2*16, t->code[8*h + i/2*2 + 1] + i%2*16);
 }
-ENCODER(q4_k, 32, 8, affine_tile(&q4_k, q4_k_effort, row, &t, 8, &f))
+ENCODER(q4_k, 32, 8, affine_tile(&affine_q4_k, q4_k_effort, how->row, t, 8, f))
 #endif

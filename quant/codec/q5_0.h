@@ -19,12 +19,13 @@ static const float q5_0_starts[] = {
 	15.32f, -16.38f, -17.25f, 14.28f, 15.68f, -19, 14.97f, 16.02f, -15.68f, -16.02f, 13.22f, 16.38f, 18.12f, 12.7f,
 	-16.55f, -17.77f, 14.62f, 17.25f, 12.18f, -16.9f, 13.93f, 16.73f, 13.57f, 18.48f,
 };
-static const struct levels q5_0 = { .n = 32, .lo = -16, .hi = 15, .start = q5_0_starts };
-static inline void pack_q5_0(struct q5_0 *o, const struct tile *t, const struct fitted *f, int h)
+static const struct levels levels_q5_0 = { .n = 32, .lo = -16, .hi = 15, .start = q5_0_starts };
+static void pack_q5_0(void *block, const struct tile *t, const struct fitted *f, int h)
 {
+	struct q5_0 *o = block;
 	o->d = f16_scale(f->d[h]);
 	q5_bits(o->qs, o->qh, t->code[h]);
 }
-ENCODER_QUICK(q5_0, levels_blocks(&q5_0, &q4_0_effort[row], &t, &f),
-	true, 31, o->qh, o[k].d = f16_scale(f.d[k]))
+static const struct quick quick_q5_0 = { .bytes = sizeof(struct q5_0), .centred = true, .top = 31, .qs = offsetof(struct q5_0, qs), .qh = offsetof(struct q5_0, qh) };
+ENCODER_QUICK(q5_0, levels_blocks(&levels_q5_0, &q4_0_effort[how->row], t, f))
 #endif

@@ -14,12 +14,13 @@ static inline void q5_1_unpack(const struct q5_1 *b, struct codes32 *c)
 #endif
 #ifdef QUANT_ENCODER
 
-static const struct affine q5_1 = { .n = 32, .nmax = 31, .start = affine_starts_31 };
-static inline void pack_q5_1(struct q5_1 *o, const struct tile *t, const struct fitted *f, int h)
+static const struct affine affine_q5_1 = { .n = 32, .nmax = 31, .start = affine_starts_31 };
+static void pack_q5_1(void *block, const struct tile *t, const struct fitted *f, int h)
 {
+	struct q5_1 *o = block;
 	o->d = f16_scale(f->d[h]); o->m = f16_scale(f->m[h]);
 	q5_bits(o->qs, o->qh, t->code[h]);
 }
-ENCODER_QUICK(q5_1, affine_blocks(&q5_1, &q4_1_effort[row], &t, &f),
-	false, 31, o->qh, (o[k].d = f16_scale(f.d[k]), o[k].m = f16_scale(f.m[k])))
+static const struct quick quick_q5_1 = { .bytes = sizeof(struct q5_1), .centred = false, .top = 31, .qs = offsetof(struct q5_1, qs), .qh = offsetof(struct q5_1, qh) };
+ENCODER_QUICK(q5_1, affine_blocks(&affine_q5_1, &q4_1_effort[how->row], t, f))
 #endif

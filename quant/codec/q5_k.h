@@ -18,9 +18,10 @@ static inline void q5_k_unpack(const struct q5_k *b, struct codes256 *c)
 #endif
 #ifdef QUANT_ENCODER
 
-static const struct affine q5_k = { .n = 32, .nmax = 31, .smax = 63, .mmax = 63, .start = affine_starts_31 };
-static inline void pack_q5_k(struct q5_k *o, const struct tile *t, const struct fitted *f, int h)
+static const struct affine affine_q5_k = { .n = 32, .nmax = 31, .smax = 63, .mmax = 63, .start = affine_starts_31 };
+static void pack_q5_k(void *block, const struct tile *t, const struct fitted *f, int h)
 {
+	struct q5_k *o = block;
 	o->d = f16_scale(f->d[h]); o->dmin = f16_scale(f->m[h]);
 	q4_k_scales(o->scales, f->ls + 8*h, f->lm + 8*h);
 	for (int i = 0; i < 8; i++)
@@ -31,5 +32,5 @@ static inline void pack_q5_k(struct q5_k *o, const struct tile *t, const struct 
 		bytes_store(o->qh + e, high);
 	}
 }
-ENCODER(q5_k, 32, 8, affine_tile(&q5_k, q4_k_effort, row, &t, 8, &f))
+ENCODER(q5_k, 32, 8, affine_tile(&affine_q5_k, q4_k_effort, how->row, t, 8, f))
 #endif

@@ -27,7 +27,7 @@ static const float q6_k_starts[] = {
 	-32.7f, -33.8f, 27.2f, 31.88f, 33.52f, 31.32f, 29.68f, 27.75f, 25.55f, 28.3f, -35.17f, 32.42f, 29.4f, -32.42f,
 	25.27f, -31.6f, 26.65f, 34.35f, 28.57f, 32.98f, -33.52f, 35.73f, 26.38f, 25.82f, 30.5f,
 };
-static const struct levels q6_k = { .n = 16, .lo = -32, .hi = 31, .slo = -128, .shi = 127, .start = q6_k_starts };
+static const struct levels levels_q6_k = { .n = 16, .lo = -32, .hi = 31, .slo = -128, .shi = 127, .start = q6_k_starts };
 static const struct levels_effort q6_k_effort[] = {
 	{ .starts = 2, .iters = 0, .walks = 1, .reach = 0 },
 	{ .starts = 4, .iters = 0, .walks = 1, .reach = 0 },
@@ -39,8 +39,9 @@ static const struct levels_effort q6_k_effort[] = {
 	{ .starts = 40, .iters = 0, .walks = 3, .reach = 4 },
 	{ .starts = 40, .iters = 1, .walks = 4, .reach = 14 },
 };
-static inline void pack_q6_k(struct q6_k *o, const struct tile *t, const struct fitted *f, int h)
+static void pack_q6_k(void *block, const struct tile *t, const struct fitted *f, int h)
 {
+	struct q6_k *o = block;
 	(void)h;                        /* a unit fills the tile */
 	o->d = f16_scale(f->d[0]);
 	for (int j = 0; j < 16; j++) o->scales[j] = (int8_t)f->ls[j];
@@ -53,5 +54,5 @@ static inline void pack_q6_k(struct q6_k *o, const struct tile *t, const struct 
 		bytes_store(o->qh + 16*i, high);
 	}
 }
-ENCODER(q6_k, 16, 16, levels_tile(&q6_k, &q6_k_effort[row], &t, 16, &f))
+ENCODER(q6_k, 16, 16, levels_tile(&levels_q6_k, &q6_k_effort[how->row], how->lift, t, 16, f))
 #endif

@@ -14,14 +14,14 @@ static inline void q8_0_unpack(const struct q8_0 *b, struct codes32 *c)
 /* The format's one rounding, as ggml's: d = max|x|/127, q = x*(1/d) to the nearest, halves away from zero, with d
  * as it was before f16 took it. Adding the float below 0.5 and cutting does that: with 0.5 itself the float
  * below 0.5 would become 1. */
-static void enc_q8_0(void *dst, const float *x, const float *imp, size_t rows, size_t cols, int level)
+static void enc_q8_0(void *dst, const float *x, const float *weights, size_t rows, size_t cols, const struct how *how)
 {
 	enum { GROUP = 16 };            /* blocks whose scales are divided and rounded together */
 	struct q8_0 *o = dst;
 	size_t n = rows*cols/32, g;
 	float top[GROUP] = { 0 }, inverse[GROUP];
 	int32_t half[GROUP];
-	(void)imp; (void)level;
+	(void)weights; (void)how;
 	for (size_t b = 0; b < n; b += g, x += 32*g, o += g) {
 		g = n - b < GROUP ? n - b : GROUP;
 		for (size_t k = 0; k < g; k++) {

@@ -25,7 +25,7 @@ static inline void tq1_0_unpack(const struct tq1_0 *b, struct codes256 *c)
 static const float ternary_starts[] = {
 	2.1f, 2.9f, 1.5f, 3.8f, 2.5f, 1.2f, 3.3f, 5, 1.8f, 7, 4.4f, 10, 1.05f, 16, 26, 45, 6, 1.35f, 8.5f, 13, 20, 2.3f, 2.7f, 33,
 };
-static const struct levels ternary = { .n = 16, .lo = -1, .hi = 1, .start = ternary_starts, .lift = 0.75f };
+static const struct levels levels_ternary = { .n = 16, .lo = -1, .hi = 1, .start = ternary_starts };
 static const struct levels_effort ternary_effort[] = {
 	{ .starts = 4, .iters = 0 },
 	{ .starts = 8, .iters = 0 },
@@ -49,13 +49,14 @@ static inline void tq1_bytes(uint8_t *dst, const struct tile *t, int at, int n, 
 		dst[i] = (uint8_t)((v*256 + 242)/243);
 	}
 }
-static inline void pack_tq1_0(struct tq1_0 *o, const struct tile *t, const struct fitted *f, int h)
+static void pack_tq1_0(void *block, const struct tile *t, const struct fitted *f, int h)
 {
+	struct tq1_0 *o = block;
 	(void)h;                        /* a unit fills the tile */
 	o->d = f16_scale(f->d[0]);
 	tq1_bytes(o->qs, t, 0, 32, 5);
 	tq1_bytes(o->qs + 32, t, 160, 16, 5);
 	tq1_bytes(o->qh, t, 240, 4, 4);
 }
-ENCODER(tq1_0, 16, 16, levels_units(&ternary, &ternary_effort[row], &t, 16, &f))
+ENCODER(tq1_0, 16, 16, levels_units(&levels_ternary, &ternary_effort[how->row], how->lift, t, 16, f))
 #endif

@@ -14,11 +14,12 @@ static inline void tq2_0_unpack(const struct tq2_0 *b, struct codes256 *c)
 #endif
 #ifdef QUANT_ENCODER
 
-static inline void pack_tq2_0(struct tq2_0 *o, const struct tile *t, const struct fitted *f, int h)
+static void pack_tq2_0(void *block, const struct tile *t, const struct fitted *f, int h)
 {
+	struct tq2_0 *o = block;
 	(void)h;
 	o->d = f16_scale(f->d[0]);
 	for (int i = 0; i < 4; i++) put_pairs(o->qs + 16*i, t->code + i/2*8 + i%2);
 }
-ENCODER(tq2_0, 16, 16, levels_units(&ternary, &ternary_effort[row], &t, 16, &f))
+ENCODER(tq2_0, 16, 16, levels_units(&levels_ternary, &ternary_effort[how->row], how->lift, t, 16, f))
 #endif

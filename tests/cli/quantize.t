@@ -48,6 +48,12 @@ $q -q --allow-requantize F32 a.gguf >f.gguf
 is "decoded" "$(types f.gguf | cut -d' ' -f2 | sort -u)" f32
 $q -q --effort 1 Q4_K_M m.gguf >b.gguf
 not_ok "effort changes bytes" 1 cmp -s a.gguf b.gguf
+$q -q --objective plain Q3_K_S m.gguf >b.gguf
+$q -q --objective default Q3_K_S m.gguf >c.gguf
+$q -q Q3_K_S m.gguf >d.gguf
+ok "--objective default is the default" cmp c.gguf d.gguf
+not_ok "--objective plain minimises something else" 1 cmp -s b.gguf c.gguf
+not_ok "--objective wants a name it knows" 2 $q --objective best Q3_K_S m.gguf
 
 # tables
 is "dry run writes a table" "$($q -n Q8_0 m.gguf | grep -c ' -> ')" "$(types m.gguf | grep -c .)"

@@ -66,7 +66,7 @@ int main(int argc, char **argv)
 					strcmp(t[i].fill, "one") == 0 ? 1 : strcmp(t[i].fill, "square") == 0 ? v*v : v*0.05f;
 			}
 			if (strcmp(t[i].fill, "nan") == 0 && r == 1) x[2] = NAN;
-			quant_encode(t[i].type, x, NULL, 1, cols, 1, out);
+			quant_encode(t[i].type, NULL, x, NULL, 1, cols, 1, out);
 			ggu_type_bytes(t[i].type, cols, &bytes);
 			must(ggu_writer_data(w, out, (size_t)bytes, NULL));
 		}

@@ -27,17 +27,19 @@ static void check_values(const struct ggu_type_info *t, const float *x, const ui
 static void encode(const struct ggu_type_info *t, const char *isa, size_t rows, size_t cols, int effort, enum kt_floats weights, int importance)
 {
 	size_t row = cols/t->block_weights*t->block_bytes, bytes = rows*row, skew = kt_below(4);
+	const struct quant_objective usual = quant_objective_default(t->id, true);
 	float *x = kt_buffer(4*rows*cols), *imp = importance == NO_IMPORTANCE ? NULL : kt_buffer(4*cols);
 	uint8_t *want = kt_buffer(bytes), *got = (uint8_t *)kt_buffer(skew + bytes) + skew;
 	kt_fill_floats(x, rows*cols, weights);
 	if (imp) {
 		kt_fill_floats(imp, cols, importance);
 		for (size_t j = 0; j < cols; j++) imp[j] = fabsf(imp[j]);
+		quant_weigh(&usual, imp, cols, imp);
 	}
 	quant_select("c", NULL);
-	for (size_t r = 0; r < rows; r++) quant_encode(t->id, x + r*cols, imp, 1, cols, effort, want + r*row);
+	for (size_t r = 0; r < rows; r++) quant_encode(t->id, NULL, x + r*cols, imp, 1, cols, effort, want + r*row);
 	quant_select(isa, NULL);
-	quant_encode(t->id, x, imp, rows, cols, effort, got);
+	quant_encode(t->id, NULL, x, imp, rows, cols, effort, got);
 	for (size_t i = 0; i < bytes; i++)
 		if (want[i] != got[i]) {
 			kt_fail("%zu rows of %zu, effort %d: byte %zu of row %zu is %02x, not %02x; weights: %s, importances: %s", rows, cols, effort, i % row,

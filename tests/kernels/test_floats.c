@@ -45,9 +45,9 @@ static void narrow(const char *isa)
 		for (uint32_t i = 0; i < ALL; i++) x[i] = from_bits(i << 16 | low[k]);
 		for (int bf = 0; bf < 2; bf++) {
 			memset(back, 0xaa, sizeof back);
-			quant_encode(bf ? GGU_TYPE_BF16 : GGU_TYPE_F16, x, NULL, 1, ALL - 3, QUANT_EFFORT_DEFAULT, back);
+			quant_encode(bf ? GGU_TYPE_BF16 : GGU_TYPE_F16, NULL, x, NULL, 1, ALL - 3, QUANT_EFFORT_DEFAULT, back);
 			assert_int_equal(back[ALL - 3], 0xaaaa);
-			quant_encode(bf ? GGU_TYPE_BF16 : GGU_TYPE_F16, x + ALL - 3, NULL, 3, 1, QUANT_EFFORT_DEFAULT, back + ALL - 3);
+			quant_encode(bf ? GGU_TYPE_BF16 : GGU_TYPE_F16, NULL, x + ALL - 3, NULL, 3, 1, QUANT_EFFORT_DEFAULT, back + ALL - 3);
 			for (int i = 0; i < ALL; i++) {
 				uint16_t want = bf ? quant_f32_to_bf16(x[i]) : quant_f32_to_f16(x[i]);
 				if (back[i] != want) fail_msg("%s: %08x as %s is %04x, not %04x", isa, bits(x[i]), bf ? "bf16" : "f16", back[i], want);

@@ -74,7 +74,7 @@ static void check_type(const struct ggu_type_info *t)
 			clear("multiplying");
 		}
 	}
-	if (quant_can_encode(t->id)) { quant_encode(t->id, x, y, 1, N, 3, w); clear("encoding"); }
+	if (quant_can_encode(t->id)) { quant_encode(t->id, NULL, x, y, 1, N, 3, w); clear("encoding"); }
 }
 static void check_vectors(size_t n)
 {

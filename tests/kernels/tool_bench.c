@@ -28,7 +28,7 @@ static struct buffers { float *x, *imp, *y; uint8_t *w, *act; void *work; } b;
 static double encode_ns(const struct ggu_type_info *t, int effort)
 {
 	double s;
-	LIMITS_BEST(s, 0.05, quant_encode(t->id, b.x, b.imp, ENC_ROWS, K, effort, b.w));
+	LIMITS_BEST(s, 0.05, quant_encode(t->id, NULL, b.x, b.imp, ENC_ROWS, K, effort, b.w));
 	return s/(ENC_ROWS*K)*1e9;
 }
 /* A share of a limit, as per cent; blanks where there is no limit. */
@@ -47,7 +47,7 @@ static void bench(const struct ggu_type_info *t, const struct limits *l)
 	double s;
 	printf("%-8s", t->name);
 	for (int effort = QUANT_EFFORT_MIN; effort <= QUANT_EFFORT_MAX; effort += 4) printf(" %6.2f", quant_can_encode(t->id) ? encode_ns(t, effort) : 0);
-	for (size_t i = 0; i < rows; i += ENC_ROWS) quant_encode(t->id, b.x, b.imp, i ? 0 : ENC_ROWS, K, 1, b.w);
+	for (size_t i = 0; i < rows; i += ENC_ROWS) quant_encode(t->id, NULL, b.x, b.imp, i ? 0 : ENC_ROWS, K, 1, b.w);
 	for (size_t i = ENC_ROWS*row; i < rows*row; i++) b.w[i] = b.w[i - ENC_ROWS*row];
 	LIMITS_BEST(s, 0.05, quant_decode(t->id, b.w, b.y, DECODED));
 	column("  %6.1f", 4.0*DECODED/s*1e-9, l->copy_gb);

@@ -153,7 +153,7 @@ int slow_weight(uint32_t type, const uint8_t *row, size_t at, struct slow_weight
 	case GGU_TYPE_MXFP4: w->d = ldexp(1, b[0] - 128); w->code = fp4_twice(split(b + 1, i, 16)); break;
 	case GGU_TYPE_NVFP4: {
 		int s = b[i/16] % 128, e = s/8;
-		w->d = s == 127 ? 0 : e ? ldexp(8 + s%8, e - 11) : ldexp(s%8, -10);
+		w->d = b[i/16] == 127 ? 0 : e ? ldexp(8 + s%8, e - 11) : ldexp(s%8, -10);
 		w->code = fp4_twice(split(b + 4 + i/16*8, i%16, 8));
 		break;
 	}

@@ -78,7 +78,8 @@ static double tensor_error(struct ggu_file *f, const struct imatrix *im, const c
 	const struct imatrix_entry *e = imatrix_find(im, name);
 	size_t cols, n, rows;
 	uint64_t bytes, in;
-	float *x, *y, *w;
+	struct quant_objective usual;
+	float *x, *y, *w, *counted;
 	unsigned char *raw, *blocks;
 	double err = 0, norm = 0, least_sum = 0;
 	if (!t || !e) die(name);
@@ -86,13 +87,15 @@ static double tensor_error(struct ggu_file *f, const struct imatrix *im, const c
 	rows = t->ne[1] < ROWS ? (size_t)t->ne[1] : ROWS;
 	n = rows*cols;
 	if (!ggu_type_bytes(type, n, &bytes) || !ggu_type_bytes(t->type, n, &in)) die("sizes");
-	x = malloc(n*sizeof *x); y = malloc(n*sizeof *y); w = malloc(cols*sizeof *w);
+	x = malloc(n*sizeof *x); y = malloc(n*sizeof *y); w = malloc(cols*sizeof *w); counted = malloc(cols*sizeof *w);
 	raw = malloc((size_t)in); blocks = malloc((size_t)bytes);
-	if (!x || !y || !w || !raw || !blocks) die("memory");
+	if (!x || !y || !w || !counted || !raw || !blocks) die("memory");
 	if (ggu_read(f, t, 0, raw, (size_t)in, NULL) != GGU_OK) die("read");
 	quant_decode(t->type, raw, x, n);
 	imatrix_importance(e, 0, w);
-	quant_encode(type, x, weigh ? w : NULL, rows, cols, QUANT_EFFORT_DEFAULT, blocks);
+	usual = quant_objective_default(type, true);
+	quant_weigh(&usual, w, cols, counted);
+	quant_encode(type, NULL, x, weigh ? counted : NULL, rows, cols, QUANT_EFFORT_DEFAULT, blocks);
 	quant_decode(type, blocks, y, n);
 	for (size_t i = 0; i < n; i++) {
 		double g = weigh ? w[i % cols] : 1, d = (double)y[i] - x[i];
@@ -101,7 +104,7 @@ static double tensor_error(struct ggu_file *f, const struct imatrix *im, const c
 	}
 	for (size_t i = 0; one && i < n; i += BLOCK) least_sum += least_error(one, x + i, weigh ? w + i % cols : NULL);
 	*least += least_sum/norm;
-	free(x); free(y); free(w); free(raw); free(blocks);
+	free(x); free(y); free(w); free(counted); free(raw); free(blocks);
 	return err/norm;
 }
 /* The better peer's mean; per_tensor of any peer names the tensors. */

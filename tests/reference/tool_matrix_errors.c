@@ -31,11 +31,13 @@ static void read_types(char *rest)
 }
 static double mean_error(const struct matrix *m, uint32_t type, bool weigh, float (*x)[MATRIX_WEIGHTS], float (*w)[MATRIX_WEIGHTS])
 {
-	static float y[MATRIX_WEIGHTS];
+	static float y[MATRIX_WEIGHTS], weights[MATRIX_WEIGHTS];
 	static unsigned char blocks[sizeof y + 64];
+	const struct quant_objective usual = quant_objective_default(type, true);
 	double sum = 0;
 	for (int s = 0; s < SEEDS; s++) {
-		quant_encode(type, x[s], weigh ? w[s] : NULL, m->rows, m->cols, QUANT_EFFORT_DEFAULT, blocks);
+		quant_weigh(&usual, w[s], m->cols, weights);
+		quant_encode(type, NULL, x[s], weigh ? weights : NULL, m->rows, m->cols, QUANT_EFFORT_DEFAULT, blocks);
 		quant_decode(type, blocks, y, m->rows*m->cols);
 		sum += matrix_error(m, x[s], y, weigh ? w[s] : NULL);
 	}

@@ -47,12 +47,21 @@ static void fill(enum kind kind)
 		x[i] = v;
 	}
 }
+static const float *weights_of(uint32_t type, const float *importance)
+{
+	static float w[COLS];
+	const struct quant_objective usual = quant_objective_default(type, true);
+	quant_weigh(&usual, importance, COLS, w);
+	return w;
+}
 static size_t encode(const struct enc_table *t, uint32_t type, const float *w, int effort, unsigned char *dst)
 {
+	const struct quant_objective usual = quant_objective_default(type, w != NULL);
+	const struct how how = { effort - 1, usual.prior, usual.lift };
 	uint64_t bytes = 0;
 	ggu_type_bytes(type, N, &bytes);
 	memset(dst, 0xa5, (size_t)bytes + 16);
-	t->fn[type](dst, x, w, ROWS, COLS, effort);
+	t->fn[type](dst, x, w ? weights_of(type, w) : NULL, ROWS, COLS, &how);
 	for (int i = 0; i < 16; i++) assert_int_equal(dst[bytes + (size_t)i], 0xa5);
 	return (size_t)bytes;
 }
@@ -96,7 +105,7 @@ static void rows_stand_alone(void **state)
 		for (int m = 0; m < 2; m++) {
 			bytes = encode(quant_enc_table, type, m ? imp : NULL, 5, want)/ROWS;
 			for (size_t r = 0; r < ROWS; r++) {
-				quant_encode(type, x + r*COLS, m ? imp : NULL, 1, COLS, 5, got);
+				quant_encode(type, NULL, x + r*COLS, m ? weights_of(type, imp) : NULL, 1, COLS, 5, got);
 				assert_memory_equal(got, want + r*bytes, bytes);
 			}
 		}
@@ -160,7 +169,6 @@ static void errors_stay_small(void **state)
 		}
 }
 
-/* d = 1/127*127, so x are their own quotients: halves go away from zero */
 /* The greatest float in every place: no scale may be taken whose levels leave the range of a float. */
 static void the_greatest_stay_finite(void **state)
 {
@@ -177,6 +185,21 @@ static void the_greatest_stay_finite(void **state)
 	}
 }
 
+static void refuses_what_is_no_block(void **state)
+{
+	static const uint32_t types[] = { 4, GGU_TYPE_I32, GGU_TYPE_F64, GGU_TYPE_COUNT, UINT32_MAX };
+	float v[32] = { 1 };
+	unsigned char b[128] = { 0x5a };
+	(void)state;
+	for (size_t i = 0; i < sizeof types/sizeof *types; i++) {
+		assert_int_equal(quant_encode(types[i], NULL, v, NULL, 1, 32, 5, b), GGU_ERR_UNSUPPORTED);
+		assert_int_equal(b[0], 0x5a);
+		if (types[i] != GGU_TYPE_F64) assert_int_equal(quant_decode(types[i], b, v, 32), GGU_ERR_UNSUPPORTED);
+		assert_true(v[0] == 1);
+	}
+}
+
+/* d = 1/127*127, so x are their own quotients: halves go away from zero */
 static void q8_0_rounds_as_ggml(void **state)
 {
 	static const float v[8] = { 127, 0.5f, -0.5f, 1.5f, -2.5f, 0.49999997f, -63.5f, 126.49999f };
@@ -185,7 +208,7 @@ static void q8_0_rounds_as_ggml(void **state)
 	float in[32] = { 0 };
 	(void)state;
 	memcpy(in, v, sizeof v);
-	quant_encode(GGU_TYPE_Q8_0, in, NULL, 1, 32, 5, b);
+	quant_encode(GGU_TYPE_Q8_0, NULL, in, NULL, 1, 32, 5, b);
 	assert_int_equal(b[0] | b[1] << 8, 0x3c00);
 	assert_memory_equal(b + 2, q, 8);
 }
@@ -205,9 +228,9 @@ static void floats_round_to_even(void **state)
 		uint16_t h = 0;
 		float f;
 		memcpy(&f, &c[i].f, 4);
-		quant_encode(GGU_TYPE_F16, &f, NULL, 1, 1, 5, &h);
+		quant_encode(GGU_TYPE_F16, NULL, &f, NULL, 1, 1, 5, &h);
 		assert_int_equal(h, c[i].f16);
-		quant_encode(GGU_TYPE_BF16, &f, NULL, 1, 1, 5, &h);
+		quant_encode(GGU_TYPE_BF16, NULL, &f, NULL, 1, 1, 5, &h);
 		assert_int_equal(h, c[i].bf16);
 	}
 }
@@ -220,6 +243,7 @@ int main(void)
 		cmocka_unit_test(golden_bytes),
 		cmocka_unit_test(errors_stay_small),
 		cmocka_unit_test(the_greatest_stay_finite),
+		cmocka_unit_test(refuses_what_is_no_block),
 		cmocka_unit_test(q8_0_rounds_as_ggml),
 		cmocka_unit_test(floats_round_to_even),
 	};
