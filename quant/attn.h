@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: MIT
+ * attn.h - attention: a cache of keys and values in blocks of positions, and queries that meet it.
+ *
+ *   out[t][h] = sum over p of softmax over p of (score of query h of token t, key p) times value p
+ *
+ * Query heads share key-value heads in equal groups, in order. Keys may be wider or narrower than values; values may be
+ * the front of the keys (latent attention: one shared head of 576, of which 512 are the values). Encoders and
+ * cross-attention store what they attend to in blocks as well, and mask nothing.
+ *
+ * The numeric contract, beside that of quant.h: portable C is the definition; bits do not depend on the instruction set,
+ * the threads, the cut into tasks, or which tokens are computed in one call.
+ *   - What is stored is rounded to the cache's type once, as quant_encode does at QUANT_EFFORT_MIN, and read back as
+ *     quant_decode does, by the call that stored it too.
+ *   - A score is one fma chain over the dimensions in order, fma(q[i], k[i], s), from 0.0f; then times scale; then
+ *     softcap, if any: cap*tanh(s/cap) by vec.h's tanh; then the bias: fma(-slope, |p - pos|, s), or plus the
+ *     distance's entry of the table.
+ *   - Positions are cut at multiples of ATTN_BLOCK into tiles and at multiples of ATTN_SPLIT into splits. A split
+ *     begins with m = -inf, sixteen sums L = 0 and a[j] = 0, and takes its tiles in order. A tile: m' = greatest
+ *     of m and the scores seen; w[p] = e(s[p] - m'), 0 where p is not seen; f = e(m - m'); L[l] = fma(L[l], f, the sum of
+ *     w[p] with p mod 16 = l, p in order); a[j] = a[j]*f, then a[j] = fma(w[p], v[p][j], a[j]) for the p seen, in order.
+ *     While m' is -inf, 0 stands for it. At the end the sum l is the tree over L (quant.h).
+ *   - e(x) is vec_exp's, but 0 for x < -87.
+ *   - Splits are joined in order, those with l = 0 passed over. The first is taken as it is; then M' = greatest of M and m,
+ *     f = e(M - M'), g = e(m - M'), L = fma(l, g, L*f), A[j] = fma(a[j], g, A[j]*f).
+ *   - A sink s joins as a split with m = s, l = 1 and a = 0, last. out[j] = A[j]*(1/L); zeros where there is no split.
+ *   - No position outside a token's range has any part in it: whatever lies there, NaN too.
+ *
+ * Nothing here allocates, fails or keeps state. All are thread-safe after quant_select. */
+#ifndef QUANT_ATTN_H
+#define QUANT_ATTN_H
+#include "../libgguf/ggu.h"
+
+enum { ATTN_BLOCK = 64, ATTN_SPLIT = 512 };
+
+/* ---- the cache ---- */
+
+struct attn_shape {
+	size_t n_head, n_kv;            /* n_head is a multiple of n_kv */
+	size_t k_dim, v_dim;            /* of a head */
+	uint32_t k_type, v_type;
+	bool v_in_k;                    /* values are the first v_dim of the keys; v_type is ignored, v_dim <= k_dim */
+};
+/* F32, F16, BF16; and Q8_0, Q5_1, Q4_0 where dim is a multiple of 32. */
+bool attn_can_store(uint32_t type, size_t dim);
+
+/* A block holds ATTN_BLOCK positions of one sequence in one layer, all key-value heads. It wants an address that is a
+ * multiple of 64. Its bytes are the same for every instruction set of a byte order; positions never stored are never
+ * looked at; two positions share no byte. So a block may be copied, saved, loaded, and cut short by forgetting. */
+size_t attn_block_bytes(const struct attn_shape *s);
+
+/* Stores n positions pos, pos + 1, ...: rows of k [n_kv][k_dim] and v [n_kv][v_dim], strides in floats; v is ignored with
+ * v_in_k. block[p/ATTN_BLOCK] is that of position p. Threads may store different positions at once; cutting at
+ * multiples of ATTN_BLOCK is fastest. */
+void attn_store(const struct attn_shape *s, void *const *block, size_t pos, size_t n, const float *k, size_t k_stride, const float *v, size_t v_stride);
+/* What position pos of a head holds: k[k_dim] and v[v_dim]; either may be NULL. */
+void attn_load(const struct attn_shape *s, void *const *block, size_t pos, size_t head, float *k, float *v);
+
+/* ---- attending ---- */
+
+/* The positions that a token at pos sees, of the n_pos that are stored; never more than these. */
+enum attn_mask {
+	ATTN_NONE,                      /* all */
+	ATTN_CAUSAL,                    /* 0..pos */
+	ATTN_WINDOW,                    /* the last `window` of 0..pos: its own and window - 1 before it */
+	ATTN_CHUNK,                     /* pos/window*window..pos */
+	ATTN_AROUND,                    /* pos - window/2..pos + window/2 */
+};
+enum attn_bias {
+	ATTN_NO_BIAS,
+	ATTN_ALIBI,                     /* bias[n_head]: slopes */
+	ATTN_RELATIVE,                  /* bias[n_head][2*reach + 1]: by p - pos, held within -reach..reach, the lowest first */
+};
+
+/* Tokens of one sequence at positions pos, pos + 1, ..., whose keys and values are stored. */
+struct attn_rows {
+	void *const *block;             /* block[p/ATTN_BLOCK]; only those of positions seen are looked at */
+	size_t n, pos, n_pos;
+	const float *q;                 /* [n][n_head][k_dim], rows of tokens q_stride floats apart */
+	float *out;                     /* [n][n_head][v_dim], rows of tokens out_stride floats apart */
+	size_t q_stride, out_stride;
+	struct { size_t tokens, heads, parts, first_task, first_merge, partial; } cut;  /* by attn_plan */
+};
+
+struct attn {
+	struct attn_shape shape;
+	float scale, softcap;           /* softcap 0: none */
+	enum attn_mask mask;
+	size_t window;
+	enum attn_bias bias_kind;
+	const float *bias;
+	size_t reach;
+	const float *sink;              /* [n_head] or NULL */
+	struct attn_rows *rows;         /* sequences of the batch */
+	size_t n_rows;
+	/* results of splits that wait for each other where a few tokens are cut over positions; 64-byte aligned. Without, or
+	 * where it is too small, positions are not cut. */
+	void *partial;
+	size_t partial_bytes;
+};
+
+/* What `partial` must have for n_tokens that see n_pos positions each to be cut. */
+size_t attn_partial_bytes(const struct attn_shape *s, size_t n_tokens, size_t n_pos);
+/* Scratch of a thread, 64-byte aligned. */
+size_t attn_work_bytes(const struct attn_shape *s);
+
+/* Cuts the batch into tasks that keep n_threads busy; every cut gives the same bits. First all tasks run, each once, in
+ * any order, then all merges (there may be none); a merge is short and writes its token's `out` of one key-value head. */
+struct attn_plan { size_t n_tasks, n_merges; };
+struct attn_plan attn_plan(struct attn *a, int n_threads);
+void attn_run(const struct attn *a, size_t task, void *work);
+void attn_merge(const struct attn *a, size_t merge);
+
+/* Bytes of the cache that the batch reads at least, and its multiply-adds: for measuring. */
+void attn_cost(const struct attn *a, double *bytes, double *macs);
+
+#endif
