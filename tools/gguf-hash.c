@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: MIT
+ * gguf-hash - digests of a model's tensors, to print or to hold against a manifest.
+ *
+ * What is hashed is the tensors' data (hashing.h), so that a model keeps its digests when its metadata is edited, when it is
+ * split, merged or aligned anew. Lines are those of llama-gguf-hash (manifest.h). */
+#include <stdlib.h>
+#include <string.h>
+#include "hashing.h"
+#include "kv_json.h"
+#include "manifest.h"
+#include "msg.h"
+#include "opt.h"
+#include "out.h"
+#include "pipe.h"
+#include "progress.h"
+#include "sandbox.h"
+
+static struct {
+	bool kind[DIGEST_KINDS], whole, tensors, json;
+	int jobs;
+	const char *check, *output;
+} o;
+static const struct opt opts[] = {
+	OPT_FLAG(0, "xxh3", &o.kind[DIGEST_XXH3], "XXH3, 64 bits: quick, against damage by accident (default)"),
+	OPT_FLAG(0, "xxh64", &o.kind[DIGEST_XXH64], "XXH64, the default of llama-gguf-hash"),
+	OPT_FLAG(0, "sha1", &o.kind[DIGEST_SHA1], "SHA-1"),
+	OPT_FLAG(0, "sha256", &o.kind[DIGEST_SHA256], "SHA-256, against forgery too"),
+	OPT_FLAG(0, "uuid", &o.kind[DIGEST_UUID], "a UUID made from the data of all tensors"),
+	OPT_FLAG(0, "whole", &o.whole, "only the digest of each file as a whole"),
+	OPT_FLAG(0, "tensors", &o.tensors, "only the digests of the tensors"),
+	OPT_STR('c', "check", &o.check, "MANIFEST", "compare with the digests in MANIFEST"),
+	OPT_FLAG(0, "json", &o.json, "print JSON"),
+	OPT_OUTPUT(&o.output),
+	OPT_JOBS(&o.jobs),
+	OPT_COMMON, OPT_END
+};
+
+/* One file's pass. */
+struct pass {
+	const char *name;
+	struct ggu_pool *pool;
+	json_t *file, *tensors;                 /* of the file, with --json */
+	struct manifest_entry *entry;           /* [n], with --check */
+	size_t n;
+	bool differs;
+};
+
+static json_t *new_json(json_t *j)
+{
+	if (!j) msg_die("out of memory");
+	return j;
+}
+static void to_json(struct pass *p, const struct ggu_tensor *t, enum digest_kind k, const char *digest)
+{
+	json_t *at = p->file;
+	if (t) {
+		size_t n = json_array_size(p->tensors);
+		struct ggu_str name = { t->name, t->name_bytes };
+		json_t *last = n ? json_array_get(p->tensors, n - 1) : NULL, *shown = json_of_str(name), *raw;
+		/* kinds of one tensor follow one another */
+		if (!last || json_object_get(last, digest_name(k)) || !json_equal(json_object_get(last, "name"), shown)) {
+			json_push(p->tensors, new_json(json_object()));
+			last = json_array_get(p->tensors, n);
+			json_put(last, "name", json_incref(shown));
+			if ((raw = json_raw(name))) json_put(last, "name_raw", raw);
+		}
+		json_decref(shown);
+		at = last;
+	}
+	json_put(at, digest_name(k), json_string(digest));
+}
+static void compare(struct pass *p, const struct ggu_tensor *t, enum digest_kind k, const char *digest)
+{
+	const char *tensor = t ? t->name : NULL;
+	struct manifest_entry *e = manifest_find(p->entry, p->n, tensor, k);
+	bool same = e && !strcmp(e->digest, digest);
+	if (e) e->seen = true;
+	/* a whole that is not in the manifest is made of tensors that are, or are complained about */
+	if (!e && !t) return;
+	if (!same) p->differs = true;
+	if (!same || !msg_quiet) manifest_print_name(p->name, tensor, !e ? ": not in the manifest" : same ? ": OK" : ": FAILED");
+}
+static void found(void *ctx, const struct ggu_tensor *t, enum digest_kind k, const char *digest)
+{
+	struct pass *p = ctx;
+	if (p->entry) compare(p, t, k, digest);
+	else if (p->file) to_json(p, t, k, digest);
+	else manifest_print(k, digest, p->name, t ? t->name : NULL);
+}
+
+/* What of the manifest the file is held against: the digests asked for, or else the strongest there is. */
+static void choose(struct hashing *h, struct pass *p, struct manifest *m)
+{
+	bool any = false;
+	p->entry = manifest_file(m, p->name, &p->n);
+	if (!p->entry) msg_die("%s: not in the manifest", p->name);
+	for (int k = 0; k < DIGEST_KINDS; k++) any |= h->kind[k];
+	h->whole = h->tensors = false;
+	for (int k = DIGEST_KINDS - 1; k >= 0; k--) {
+		bool here = false;
+		for (size_t i = 0; i < p->n; i++) if ((int)p->entry[i].kind == k) here = true;
+		if (here && !any) h->kind[k] = any = true;
+		h->kind[k] &= here;
+	}
+	for (size_t i = 0; i < p->n; i++) {
+		if (!h->kind[p->entry[i].kind]) continue;
+		if (p->entry[i].tensor) h->tensors = true;
+		else h->whole = true;
+	}
+	if (!h->whole && !h->tensors) msg_die("%s: the manifest has no digest of that kind", p->name);
+}
+/* Tensors that the manifest has and the file has not. */
+static void missing(const struct hashing *h, struct pass *p)
+{
+	for (size_t i = 0; i < p->n; i++) {
+		const struct manifest_entry *e = p->entry + i;
+		if (e->seen || !h->kind[e->kind]) continue;
+		manifest_print_name(p->name, e->tensor, ": no such tensor");
+		p->differs = true;
+	}
+}
+
+static void one_file(struct pass *p, struct manifest *m, const struct out *out, json_t *all)
+{
+	struct hashing h = { .whole = o.whole || !o.tensors, .tensors = o.tensors || !o.whole, .found = found, .ctx = p };
+	struct ggu_file *f;
+	struct ggu_error err;
+	uint64_t bytes = 0;
+	memcpy(h.kind, o.kind, sizeof h.kind);
+	p->entry = NULL;
+	p->n = 0;
+	if (m) choose(&h, p, m);
+	if (!strcmp(p->name, "-")) pipe_widen(0);
+	if (ggu_open(&f, p->name, &err)) msg_die_error(p->name, &err);
+	out_refuse_sources(out, p->name, f);
+	if (all) {
+		p->file = new_json(json_object());
+		p->tensors = new_json(json_array());
+		json_put(p->file, "file", json_of_str((struct ggu_str){ p->name, strlen(p->name) }));
+	}
+	for (size_t i = 0; i < ggu_file_n_tensors(f); i++) bytes += ggu_file_tensor(f, i)->bytes;
+	progress_begin("hashing", bytes, "B");
+	hashing_run(&h, f, p->name, p->pool);
+	progress_end();
+	if (m) missing(&h, p);
+	if (all) {
+		if (h.tensors) json_put(p->file, "tensors", p->tensors);
+		else json_decref(p->tensors);
+		json_push(all, p->file);
+	}
+	pipe_drain(f, p->name);
+	ggu_close(f);
+}
+
+/* The files that a manifest names; *n of them. The caller frees the list. */
+static char **files_of(const struct manifest *m, int *n)
+{
+	char **list = calloc(m->n, sizeof *list);
+	if (!list) msg_die("out of memory");
+	*n = 0;
+	for (size_t i = 0; i < m->n; i++)
+		if (!i || strcmp(m->entry[i].file, m->entry[i - 1].file) != 0) list[(*n)++] = (char *)(uintptr_t)m->entry[i].file;
+	return list;
+}
+
+int main(int argc, char **argv)
+{
+	static char *standard[] = { "-", NULL };
+	struct pass p = { 0 };
+	struct manifest *m = NULL;
+	struct out *out;
+	char **names, **listed = NULL;
+	json_t *all = NULL;
+	bool any = false;
+	argc = opt_parse(argc, argv, opts, &(struct opt_program){ "gguf-hash", "print or check digests of the tensors of GGUF files",
+		"[--xxh3] [--xxh64] [--sha1] [--sha256] [--uuid] [--whole | --tensors] [--json] [-j N] [-o FILE] [FILE ...]\n"
+		"[-q] [-j N] [-o FILE] --check MANIFEST [FILE ...]", 0, -1 });
+	if (o.check && o.json) msg_die("--json and --check do not go together");
+	for (int k = 0; k < DIGEST_KINDS; k++) any |= o.kind[k];
+	if (!any && !o.check) o.kind[DIGEST_XXH3] = true;
+	if (o.json && !(all = json_array())) msg_die("out of memory");
+	names = argc ? argv : standard;
+	if (!argc) argc = 1;
+	if (o.check) {
+		m = manifest_read(o.check);
+		if (names == standard) names = listed = files_of(m, &argc);
+	}
+	out = out_open(o.output, false);
+	out_refuse_input(out, o.check);
+	out_take_stdout(out);
+	if (!o.jobs) o.jobs = ggu_cpu_count();  /* reads files, so before the sandbox */
+	sandbox_enter(names, argc, o.output);
+	p.pool = ggu_pool_new(o.jobs);
+	if (!p.pool) msg_die("cannot start %d threads", o.jobs);
+	for (int i = 0; i < argc; i++) {
+		p.name = names[i];
+		one_file(&p, m, out, all);
+	}
+	if (all) json_print(all, JSON_INDENT(1));
+	ggu_pool_free(p.pool);
+	manifest_free(m);
+	free(listed);
+	out_commit(out);
+	return p.differs ? EXIT_NO : EXIT_YES;
+}

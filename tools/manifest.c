@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: MIT
+ * manifest.c - see manifest.h. */
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "load.h"
+#include "manifest.h"
+#include "msg.h"
+
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	return slash ? slash + 1 : path;
+}
+/* In place. */
+static void unescape(char *s)
+{
+	char *to = s;
+	for (; *s; s++) {
+		if (s[0] == '\\' && s[1]) { s++; *to++ = *s == 'n' ? '\n' : *s == 'r' ? '\r' : *s; }
+		else *to++ = *s;
+	}
+	*to = 0;
+}
+
+/* One line, in place; false if it is not an entry. */
+static bool entry(char *line, struct manifest_entry *e)
+{
+	bool escaped = *line == '\\';
+	char *name, *colon;
+	size_t n;
+	line += escaped;
+	n = strcspn(line, " \t");
+	if (!digest_find(line, n, &e->kind)) return false;
+	line += n;
+	line += strspn(line, " \t");
+	n = strcspn(line, " \t");
+	if (n != digest_digits(e->kind) || strspn(line, "0123456789abcdefABCDEF-") < n || !line[n]) return false;
+	for (size_t i = 0; i < n; i++) line[i] = (char)tolower((unsigned char)line[i]);
+	e->digest = line;
+	line[n] = 0;
+	name = line + n + 1;
+	name += strspn(name, " \t");
+	if (!*name) return false;
+	if (escaped) unescape(name);
+	colon = strstr(name, ".gguf:");
+	if (colon) colon += strlen(".gguf");
+	else if (name[0] == '-' && name[1] == ':') colon = name + 1;
+	e->file = name;
+	e->tensor = colon ? colon + 1 : NULL;
+	e->seen = false;
+	if (colon) *colon = 0;
+	return true;
+}
+
+static int by_name(const void *a, const void *b)
+{
+	const struct manifest_entry *x = a, *y = b;
+	int c = strcmp(x->file, y->file);
+	if (!c) c = strcmp(x->tensor ? x->tensor : "", y->tensor ? y->tensor : "");
+	return c ? c : (int)x->kind - (int)y->kind;
+}
+
+struct manifest *manifest_read(const char *path)
+{
+	struct manifest *m = calloc(1, sizeof *m);
+	size_t bytes, room = 0, bad = 0, number = 0, first_bad = 0;
+	if (!m) msg_die("out of memory");
+	m->text = load_text(path, &bytes);
+	for (char *line = m->text, *next; line < m->text + bytes; line = next) {
+		size_t n = strcspn(line, "\n");
+		next = line + n + 1;
+		line[n] = 0;
+		if (n && line[n - 1] == '\r') line[n - 1] = 0;
+		number++;
+		if (!*line) continue;
+		if (m->n == room) {
+			room = 2*room + 64;
+			m->entry = realloc(m->entry, room*sizeof *m->entry);
+			if (!m->entry) msg_die("out of memory");
+		}
+		if (entry(line, m->entry + m->n)) m->n++;
+		else if (!bad++) first_bad = number;
+	}
+	if (!m->n) msg_die("%s: not a manifest: there are no lines of algorithm, digest and name", path);
+	if (bad) msg_warn("%s: line %zu%s not algorithm, digest and name", path, first_bad, bad > 1 ? " and others are" : " is");
+	qsort(m->entry, m->n, sizeof *m->entry, by_name);
+	return m;
+}
+void manifest_free(struct manifest *m)
+{
+	if (!m) return;
+	free(m->entry);
+	free(m->text);
+	free(m);
+}
+
+struct manifest_entry *manifest_file(struct manifest *m, const char *file, size_t *n)
+{
+	for (int base = 0; base < 2; base++)
+		for (size_t i = 0; i < m->n; i++) {
+			const char *name = m->entry[i].file;
+			if (strcmp(base ? base_name(name) : name, base ? base_name(file) : file) != 0) continue;
+			for (*n = 1; i + *n < m->n && !strcmp(m->entry[i + *n].file, name); ++*n) ;
+			return m->entry + i;
+		}
+	return NULL;
+}
+struct manifest_entry *manifest_find(struct manifest_entry *of_file, size_t n, const char *tensor, enum digest_kind k)
+{
+	struct manifest_entry key = { .kind = k, .file = n ? of_file->file : "", .tensor = tensor };
+	return n ? bsearch(&key, of_file, n, sizeof key, by_name) : NULL;
+}
+
+/* Does the name need escapes? */
+static bool unfit(const char *s) { return s && s[strcspn(s, "\\\n\r")] != 0; }
+static void put(const char *s)
+{
+	char *shown = isatty(1) ? text_mask(s, strlen(s)) : NULL;
+	if (shown) s = shown;
+	for (; *s; s++) {
+		if (!shown && (*s == '\\' || *s == '\n' || *s == '\r')) putchar('\\');
+		putchar(shown ? *s : *s == '\n' ? 'n' : *s == '\r' ? 'r' : *s);
+	}
+	free(shown);
+}
+void manifest_print_name(const char *file, const char *tensor, const char *what)
+{
+	put(file);
+	if (tensor) {
+		putchar(':');
+		put(tensor);
+	}
+	puts(what);
+}
+void manifest_print(enum digest_kind k, const char *digest, const char *file, const char *tensor)
+{
+	if (!isatty(1) && (unfit(file) || unfit(tensor))) putchar('\\');
+	printf("%-8s  %s  ", digest_name(k), digest);
+	manifest_print_name(file, tensor, "");
+}
