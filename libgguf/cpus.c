@@ -3,19 +3,11 @@
  * control groups (rounded up), version 2 (cpu.max of the group and of each group above it) or
  * version 1 (cpu.cfs_quota_us). Source: cgroups(7), Documentation/admin-guide/cgroup-v2.rst. */
 #include <limits.h>
-#include <sched.h>
 #include <string.h>
 #include <unistd.h>
 #include "internal.h"
 
 #ifdef __linux__
-static int affinity(void)
-{
-	cpu_set_t set;
-
-	return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 0;
-}
-
 static bool read_line(const char *path, char *to, int n)
 {
 	FILE *f = fopen(path, "re");
@@ -85,9 +77,7 @@ int ggu_cpu_count(void)
 {
 	int n = 0;
 
-#ifdef __linux__
-	n = affinity();
-#endif
+	n = ggu_cpus_allowed();
 	if (n < 1)
 		n = (int)sysconf(_SC_NPROCESSORS_ONLN);
 	if (n < 1)

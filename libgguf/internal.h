@@ -151,5 +151,14 @@ enum ggu_status ggu_source_open(struct ggu_source *s, const char *path, struct g
 /* If source 0, opened from path (NULL: not from a path), is one of several shards, opens and reads the others. */
 enum ggu_status ggu_shards_open(struct ggu_file *f, const char *path, struct ggu_error *err);
 
+/* ---- topology.c ---- */
+
+int ggu_cpus_allowed(void);     /* cores in the calling thread's affinity mask; 0: not known */
+/* The calling thread runs on these cores alone from here on; failure is ignored. */
+void ggu_cpus_bind(const struct ggu_cpu *cpu, int n);
+/* Where the calling thread may run, to be restored, which frees it; NULL: not known. */
+struct ggu_cpu_mask *ggu_cpus_save(void);
+void ggu_cpus_restore(struct ggu_cpu_mask *m);
+
 #pragma GCC visibility pop
 #endif

@@ -160,31 +160,11 @@ static void survives_mutations(void **state)
 	}
 }
 
-static void count_one(void *ctx, size_t task, int worker)
-{
-	(void)worker;
-	((unsigned char *)ctx)[task]++;
-}
-
-static void pool_runs_every_task_once(void **state)
-{
-	struct ggu_pool *p = ggu_pool_new(4);
-	unsigned char seen[1000] = { 0 };
-
-	(void)state;
-	for (int k = 0; k < 200; k++)
-		ggu_pool_run(p, sizeof seen, count_one, seen);
-	for (size_t i = 0; i < sizeof seen; i++)
-		assert_int_equal(seen[i], 200);
-	ggu_pool_free(p);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(reads_memory), cmocka_unit_test(reads_pipe), cmocka_unit_test(reads_file_and_maps),
 		cmocka_unit_test(refuses_every_truncation), cmocka_unit_test(survives_mutations),
-		cmocka_unit_test(pool_runs_every_task_once),
 	};
 	int bad = cmocka_run_group_tests(tests, make, NULL);
 	free(bytes);
