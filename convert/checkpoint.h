@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * checkpoint.h - the tensors of a checkpoint folder: safetensors, in one file or in shards.
+ * checkpoint.h - the tensors of a checkpoint folder: safetensors or PyTorch files, one or in shards.
  *
- *   u64 header bytes | header: JSON, {"name": {"dtype", "shape", "data_offsets": [from, to]}, ...} | data
- *
- * Source of the format: the safetensors README (a header of at most 100 MB, little-endian row-major data that the
- * tensors cover without hole or overlap). */
+ * safetensors.c and torch.c read the two formats; both are only read, nothing in them is ever run. */
 #ifndef CONVERT_CHECKPOINT_H
 #define CONVERT_CHECKPOINT_H
 #include "../libgguf/ggu.h"
@@ -27,13 +24,14 @@ struct source_tensor {
 };
 struct checkpoint;
 
-/* Reads every header. GGU_ERR_MISSING: the folder has no safetensors; the message says what to do. */
+/* Reads every header. GGU_ERR_MISSING: the folder has neither; the message says what is looked for. */
 enum ggu_status checkpoint_open(struct checkpoint **c, const char *dir, struct ggu_error *err);
 void checkpoint_close(struct checkpoint *c);
 size_t checkpoint_count(const struct checkpoint *c);
 const struct source_tensor *checkpoint_at(const struct checkpoint *c, size_t i);        /* sorted by name */
 const struct source_tensor *checkpoint_find(const struct checkpoint *c, const char *name);
 /* n elements of t from element `from` on. Any thread. */
-enum ggu_status checkpoint_read(const struct checkpoint *c, const struct source_tensor *t, uint64_t from, void *to, size_t n, struct ggu_error *err);
+enum ggu_status checkpoint_read(const struct checkpoint *c, const struct source_tensor *t, uint64_t from, void *to,
+	size_t n, struct ggu_error *err);
 
 #endif

@@ -41,17 +41,11 @@ static const char *guess(const struct plan *p, bool exact)
 	return n[GGU_TYPE_BF16] > n[GGU_TYPE_F16] + n[GGU_TYPE_F32] + n[GGU_TYPE_F64] ? "bf16" : "f16";
 }
 
-static bool ends_with(const char *s, const char *end)
-{
-	size_t n = strlen(s), m = strlen(end);
-	return n >= m && !strcmp(s + n - m, end);
-}
-
 static uint32_t type_of(const struct plan_tensor *t, uint32_t wanted)
 {
 	if (ggu_type_info(t->from)->kind == GGU_KIND_INT) return t->from;
 	if (t->type >= 0) return (uint32_t)t->type;
-	if (t->n_dims <= 1 || ends_with(t->name, "_norm.weight") || !ends_with(t->name, ".weight")) return GGU_TYPE_F32;
+	if (t->n_dims <= 1 || file_ends_with(t->name, "_norm.weight") || !file_ends_with(t->name, ".weight")) return GGU_TYPE_F32;
 	return t->ne[0]%ggu_type_info(wanted)->block_weights ? (uint32_t)GGU_TYPE_F16 : wanted;
 }
 

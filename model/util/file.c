@@ -44,6 +44,12 @@ char *file_path(const char *dir, const char *name)
 
 char *file_named(const char *path) { return file_path(strchr(path, '/') ? NULL : ".", path); }
 
+bool file_ends_with(const char *name, const char *end)
+{
+	size_t n = strlen(name), m = strlen(end);
+	return n >= m && !strcmp(name + n - m, end);
+}
+
 bool file_exists(const char *dir, const char *name)
 {
 	char *p = file_path(dir, name);

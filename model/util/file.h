@@ -12,6 +12,8 @@ char *file_path(const char *dir, const char *name);
 /* The path of a file that an option names, with a slash in any case: a program tells a path from the name of a file inside
  * the folder by that. The caller frees; NULL: out of memory. */
 char *file_named(const char *path);
+/* Whether a name, or any string, ends with another. */
+bool file_ends_with(const char *name, const char *end);
 bool file_exists(const char *dir, const char *name);
 /* fd of a regular file, and its size. GGU_ERR_MISSING if there is none. */
 enum ggu_status file_open(const char *dir, const char *name, int *fd, uint64_t *bytes, struct ggu_error *err);

@@ -107,7 +107,7 @@ says "no folder" "$TMP/nowhere" gguf-convert -o "$TMP/no.gguf" "$TMP/nowhere"
 cp "$DATA/wiki-7m/config.json" "$TMP/m"
 rm "$TMP/m/model.safetensors"
 echo PK >"$TMP/m/pytorch_model.bin"
-says "pickles" "safetensors" gguf-convert -o "$TMP/no.gguf" "$TMP/m"
+says "three bytes for an archive" "pytorch_model.bin: byte 3" gguf-convert -o "$TMP/no.gguf" "$TMP/m"
 says "an unknown type" "q9_9" gguf-convert --type q9_9 -o "$TMP/no.gguf" "$DATA/wiki-7m"
 
 cp -r "$DATA/wiki-7m" "$TMP/size"

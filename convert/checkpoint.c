@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: MIT
+ * checkpoint.c - the files of a checkpoint folder and their tensors, whatever their format; see checkpoint.h.
+ *
+ * Which files: the first of the `layouts` below that the folder has. Their readers are safetensors.c and torch.c. */
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "checkpoint_impl.h"
+
+enum { MAX_FILES = 100000 };
+
+/* A way to keep a checkpoint's tensors in a folder: one file, or shards with an index, or files of a pattern. */
+struct layout {
+	const char *single, *index;             /* NULL: files of the pattern only */
+	const char *prefix, *end;
+	enum ggu_status (*read)(struct checkpoint *c, uint32_t i, struct ggu_error *err);
+};
+static const struct layout layouts[] = {
+	{ "model.safetensors", "model.safetensors.index.json", "model", ".safetensors", safetensors_read },
+	{ "pytorch_model.bin", "pytorch_model.bin.index.json", "pytorch_model", ".bin", torch_read },
+	{ NULL, NULL, "", ".pth", torch_read },
+	{ NULL, NULL, "", ".pt", torch_read },
+};
+
+static const struct source_dtype dtypes[] = {
+	{ "F64", 8, GGU_TYPE_F64 }, { "F32", 4, GGU_TYPE_F32 }, { "F16", 2, GGU_TYPE_F16 }, { "BF16", 2,
+		GGU_TYPE_BF16 },
+	{ "I64", 8, GGU_TYPE_I64 }, { "I32", 4, GGU_TYPE_I32 }, { "I16", 2, GGU_TYPE_I16 }, { "I8", 1, GGU_TYPE_I8 },
+	{ "U8", 1, SOURCE_NO_TYPE }, { "BOOL", 1, SOURCE_NO_TYPE }, { "U16", 2, SOURCE_NO_TYPE }, { "U32", 4,
+		SOURCE_NO_TYPE },
+	{ "U64", 8, SOURCE_NO_TYPE }, { "C64", 8, SOURCE_NO_TYPE }, { "F8_E4M3", 1, SOURCE_NO_TYPE }, { "F8_E5M2", 1,
+		SOURCE_NO_TYPE },
+	{ "F8_E8M0", 1, SOURCE_NO_TYPE }, { "F8_E4M3FNUZ", 1, SOURCE_NO_TYPE }, { "F8_E5M2FNUZ", 1, SOURCE_NO_TYPE },
+};
+
+const struct source_dtype *checkpoint_dtype(const char *name)
+{
+	for (size_t i = 0; i < sizeof dtypes/sizeof *dtypes; i++) if (!strcmp(dtypes[i].name, name)) return dtypes + i;
+	return NULL;
+}
+
+enum ggu_status checkpoint_reserve(struct checkpoint *c, size_t more, struct ggu_error *err)
+{
+	struct source_tensor *v;
+	size_t cap = c->n + more > 2*c->cap ? c->n + more : 2*c->cap;
+	if (c->n + more <= c->cap) return GGU_OK;
+	v = realloc(c->tensors, cap*sizeof *v);
+	if (!v) return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
+	c->tensors = v;
+	c->cap = cap;
+	return GGU_OK;
+}
+
+enum ggu_status checkpoint_add(struct checkpoint *c, const struct source_tensor *t, const char *name, size_t n,
+	struct ggu_error *err)
+{
+	char *copy = strndup(name, n);
+	enum ggu_status s = copy ? checkpoint_reserve(c, 1, err) : ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "",
+		"out of memory");
+	if (s) {
+		free(copy);
+		return s;
+	}
+	c->tensors[c->n] = *t;
+	c->tensors[c->n++].name = copy;
+	return GGU_OK;
+}
+
+/* qsort wants an array, even of nothing. */
+static void sort(void *v, size_t n, size_t bytes, int (*compare)(const void *, const void *))
+{
+	if (n > 1) qsort(v, n, bytes, compare);
+}
+
+/* ---- which files ---- */
+
+/* A file that is not among them yet. */
+static enum ggu_status add_shard(struct checkpoint *c, const char *name, struct ggu_error *err)
+{
+	struct shard *v;
+	if (c->n_shards >= MAX_FILES)
+		return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, name, "more than %d files", MAX_FILES);
+	v = realloc(c->shards, (c->n_shards + 1)*sizeof *v);
+	if (v) {
+		c->shards = v;
+		v[c->n_shards] = (struct shard){ strdup(name), -1, 0 };
+		if (v[c->n_shards].name) { c->n_shards++; return GGU_OK; }
+	}
+	return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
+}
+
+static int by_shard_name(const void *a, const void *b)
+{
+	return strcmp(((const struct shard *)a)->name, ((const struct shard *)b)->name);
+}
+
+static int by_string(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
+
+/* files[]: those of every tensor of the index, in its order. */
+static enum ggu_status indexed_files(const struct layout *l, json_t *map, const char **files, struct ggu_error *err)
+{
+	json_t *v;
+	const char *name;
+	json_object_foreach(map, name, v) {
+		const char *file = json_string_value(v);
+		char where[128];
+		snprintf(where, sizeof where, "weight_map.%s", name);
+		if (!file || !*file || strchr(file, '/') || !file_ends_with(file, l->end))
+			return file_fail(err, GGU_ERR_FORMAT, l->index, GGU_NO_OFFSET, where,
+				"not the name of a %s file in the folder", l->end);
+		*files++ = file;
+	}
+	return GGU_OK;
+}
+
+static enum ggu_status add_indexed(struct checkpoint *c, const struct layout *l, const json_t *index,
+	struct ggu_error *err)
+{
+	json_t *map = json_object_get(index, "weight_map");
+	size_t n = json_object_size(map);
+	const char **files;
+	enum ggu_status s;
+	if (!json_is_object(map))
+		return file_fail(err, GGU_ERR_FORMAT, l->index, GGU_NO_OFFSET, "weight_map", "not a JSON object");
+	files = malloc((n + 1)*sizeof *files);
+	if (!files) return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
+	s = indexed_files(l, map, files, err);
+	if (!s) sort(files, n, sizeof *files, by_string);
+	for (size_t i = 0; !s && i < n; i++) if (!i || strcmp(files[i - 1], files[i])) s = add_shard(c, files[i], err);
+	free(files);
+	return s;
+}
+
+/* Every name of the index is in the file that it names. */
+static enum ggu_status check_index(const struct checkpoint *c, const struct layout *l, const json_t *index,
+	struct ggu_error *err)
+{
+	json_t *v;
+	const char *name;
+	json_object_foreach(json_object_get(index, "weight_map"), name, v) {
+		const struct source_tensor *t = checkpoint_find(c, name);
+		char where[128];
+		snprintf(where, sizeof where, "weight_map.%s", name);
+		if (!t || strcmp(c->shards[t->file].name, json_string_value(v)))
+			return file_fail(err, GGU_ERR_MISSING, l->index, GGU_NO_OFFSET, where, "no such tensor in %s",
+				json_string_value(v));
+	}
+	return GGU_OK;
+}
+
+/* Whatever files of the layout's pattern there are. */
+static enum ggu_status add_listed(struct checkpoint *c, const struct layout *l, struct ggu_error *err)
+{
+	DIR *d = opendir(c->dir);
+	struct dirent *e;
+	enum ggu_status s = GGU_OK;
+	if (!d) return file_fail(err, GGU_ERR_IO, "", GGU_NO_OFFSET, "", "not a folder that can be read");
+	while (!s && (e = readdir(d)) != NULL)
+		if (!strncmp(e->d_name, l->prefix, strlen(l->prefix)) && file_ends_with(e->d_name, l->end))
+			s = add_shard(c, e->d_name, err);
+	closedir(d);
+	return s;
+}
+
+/* The layout's files in the folder, if any; index: that of the shards, or NULL. */
+static enum ggu_status find_files(struct checkpoint *c, const struct layout *l, json_t **index, struct ggu_error *err)
+{
+	enum ggu_status s;
+	if (l->single && file_exists(c->dir, l->single)) return add_shard(c, l->single, err);
+	if (!l->index || !file_exists(c->dir, l->index)) return add_listed(c, l, err);
+	s = file_json(c->dir, l->index, index, err);
+	return s ? s : add_indexed(c, l, *index, err);
+}
+
+static int by_name(const void *a, const void *b)
+{
+	return strcmp(((const struct source_tensor *)a)->name, ((const struct source_tensor *)b)->name);
+}
+
+static enum ggu_status read_shards(struct checkpoint *c, const struct layout *l, struct ggu_error *err)
+{
+	enum ggu_status s = GGU_OK;
+	sort(c->shards, c->n_shards, sizeof *c->shards, by_shard_name);
+	for (uint32_t i = 0; !s && i < c->n_shards; i++) {
+		struct shard *f = c->shards + i;
+		s = file_open(c->dir, f->name, &f->fd, &f->bytes, err);
+		if (!s) s = l->read(c, i, err);
+	}
+	if (!s) sort(c->tensors, c->n, sizeof *c->tensors, by_name);
+	for (size_t i = 1; !s && i < c->n; i++)
+		if (!strcmp(c->tensors[i - 1].name, c->tensors[i].name))
+			s = file_fail(err, GGU_ERR_FORMAT, c->shards[c->tensors[i].file].name, GGU_NO_OFFSET,
+				c->tensors[i].name,
+				"also in %s", c->shards[c->tensors[i - 1].file].name);
+	return s;
+}
+
+static enum ggu_status load(struct checkpoint *c, struct ggu_error *err)
+{
+	const struct layout *l = layouts;
+	json_t *index = NULL;
+	enum ggu_status s;
+	do s = find_files(c, l, &index, err);
+	while (!s && !c->n_shards && ++l < layouts + sizeof layouts/sizeof *layouts);
+	if (!s && !c->n_shards)
+		s = ggu_fail(err, GGU_ERR_MISSING, GGU_NO_OFFSET, "",
+			"no model.safetensors or pytorch_model.bin in the folder");
+	if (!s) s = read_shards(c, l, err);
+	if (!s && index) s = check_index(c, l, index, err);
+	json_decref(index);
+	return s;
+}
+
+enum ggu_status checkpoint_open(struct checkpoint **out, const char *dir, struct ggu_error *err)
+{
+	struct checkpoint *c = calloc(1, sizeof *c);
+	enum ggu_status s;
+	if (!c || !(c->dir = strdup(dir))) s = ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
+	else s = load(c, err);
+	if (s) checkpoint_close(c);
+	else *out = c;
+	return s;
+}
+
+void checkpoint_close(struct checkpoint *c)
+{
+	if (!c) return;
+	for (size_t i = 0; i < c->n; i++) free((char *)c->tensors[i].name);
+	for (size_t i = 0; i < c->n_shards; i++) {
+		if (c->shards[i].fd >= 0) close(c->shards[i].fd);
+		free(c->shards[i].name);
+	}
+	free(c->tensors);
+	free(c->shards);
+	free(c->dir);
+	free(c);
+}
+
+size_t checkpoint_count(const struct checkpoint *c) { return c->n; }
+const struct source_tensor *checkpoint_at(const struct checkpoint *c, size_t i) { return c->tensors + i; }
+const struct source_tensor *checkpoint_find(const struct checkpoint *c, const char *name)
+{
+	return c->n ? bsearch(&(struct source_tensor){ .name = name }, c->tensors, c->n, sizeof *c->tensors, by_name) :
+		NULL;
+}
+
+enum ggu_status checkpoint_read(const struct checkpoint *c, const struct source_tensor *t, uint64_t from, void *to,
+	size_t n, struct ggu_error *err)
+{
+	const struct shard *f = &c->shards[t->file];
+	if (from > t->n_weights || n > t->n_weights - from)
+		return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, t->name, "reads past its end");
+	return file_read_at(f->fd, f->name, t->offset + from*t->dtype->bytes, to, n*t->dtype->bytes, err);
+}

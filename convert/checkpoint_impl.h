@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT
+ * checkpoint_impl.h - what the readers of checkpoint files share. Private to convert/.
+ *
+ * A shard is one file of a checkpoint. checkpoint.c finds and opens the shards; the reader of a shard's format adds its
+ * tensors, with the byte at which each one's elements lie in the file. */
+#ifndef CONVERT_CHECKPOINT_IMPL_H
+#define CONVERT_CHECKPOINT_IMPL_H
+#include "../model/util/file.h"
+#include "checkpoint.h"
+
+struct shard { char *name; int fd; uint64_t bytes; };
+struct checkpoint {
+	char *dir;
+	struct shard *shards; size_t n_shards;
+	struct source_tensor *tensors; size_t n, cap;
+};
+
+/* The element type that a format calls `name`, or NULL. */
+const struct source_dtype *checkpoint_dtype(const char *name);
+/* Room for n more tensors. */
+enum ggu_status checkpoint_reserve(struct checkpoint *c, size_t more, struct ggu_error *err);
+/* Adds *t under a copy of name, which is taken from `name`. */
+enum ggu_status checkpoint_add(struct checkpoint *c, const struct source_tensor *t, const char *name, size_t n, struct ggu_error *err);
+
+/* Each reads shard i, which is open, and adds its tensors. */
+enum ggu_status safetensors_read(struct checkpoint *c, uint32_t i, struct ggu_error *err);
+enum ggu_status torch_read(struct checkpoint *c, uint32_t i, struct ggu_error *err);
+
+#endif

@@ -1,0 +1,84 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# PyTorch checkpoints: the same GGUF as from safetensors, and refusal of whatever is more than a state dict.
+. "$(dirname "$0")/../lib/tap.sh"
+
+torch() { "$BUILD/tests/cli/tool_torch" "$@"; }
+# folder: $TMP/m with everything of the bundled model but its tensors
+folder() { rm -rf "$TMP/m"; cp -r "$DATA/wiki-7m" "$TMP/m"; rm "$TMP/m/model.safetensors"; }
+# equal NAME: what $TMP/m converts to is what the bundled model does
+equal()
+{
+	ok "$1" gguf-convert -q --name wiki -o "$TMP/got.gguf" "$TMP/m"
+	same "$1: the same bytes as from safetensors" "$TMP/got.gguf" "$TMP/want.gguf"
+}
+# refused NAME TEXT: converting $TMP/m fails with TEXT on stderr
+refused()
+{
+	not_ok "$1" 2 gguf-convert -q -o "$TMP/no.gguf" "$TMP/m"
+	is "$1: message" "$(grep -c -F -- "$2" "$TMP/.out")" 1
+	[ "$(grep -c -F -- "$2" "$TMP/.out")" = 1 ] || sed 's/^/# /' "$TMP/.out"
+}
+
+# The bundled model, its tensors in the order of their names, which is that of the archives below.
+gguf-convert -q --name wiki -o "$TMP/want.gguf" "$DATA/wiki-7m"
+
+folder
+torch "$DATA/wiki-7m" 0 999 >"$TMP/m/pytorch_model.bin"
+equal "one file"
+torch -6 "$DATA/wiki-7m" 0 999 >"$TMP/m/pytorch_model.bin"
+equal "one file with 64-bit fields"
+torch -n model_state_dict "$DATA/wiki-7m" 0 999 >"$TMP/m/pytorch_model.bin"
+equal "a state dict beside other values"
+folder
+torch "$DATA/wiki-7m" 0 10 >"$TMP/m/pytorch_model-00001-of-00002.bin"
+torch "$DATA/wiki-7m" 10 999 >"$TMP/m/pytorch_model-00002-of-00002.bin"
+equal "shards"
+echo '{"weight_map": {"model.norm.weight": "pytorch_model-00002-of-00002.bin"}}' >"$TMP/m/pytorch_model.bin.index.json"
+refused "an index that lacks a shard" "model.embed_tokens.weight"
+folder
+torch "$DATA/wiki-7m" 0 999 >"$TMP/m/weights.pth"
+equal "a .pth file"
+
+# ---- what is refused: bytes that stand in the pickle before its end ----
+extra() { folder; torch -o "$2" "$DATA/wiki-7m" 0 3 >"$TMP/m/pytorch_model.bin"; refused "$1" "$3"; }
+extra "a call of os.system" "$(printf 'cos\nsystem\n' | od -An -tx1 | tr -d ' \n')" "refused: the pickle asks for os.system"
+extra "a name from the stack" "8c086275696c74696e738c046576616c93" "refused: the pickle asks for builtins.eval"
+extra "an object made" "81" "refused: pickle opcode 0x81"
+extra "an old instance" "6963" "refused: pickle opcode 0x69"
+extra "a call of a storage" "$(printf 'ctorch\nFloatStorage\n)R' | od -An -tx1 | tr -d ' \n')" "refused: the pickle calls torch.FloatStorage"
+extra "a value too many" "4e" "pickle opcode STOP: the stack does not hold one value"
+extra "a stack that is too short" "878787" "pickle opcode TUPLE3: the stack is too short"
+extra "no mark" "74" "pickle opcode TUPLE: no mark"
+extra "nothing remembered" "6affffffff" "pickle opcode LONG_BINGET: nothing remembered under this number"
+extra "a memo beyond the pickle" "72ffffff7f" "pickle opcode LONG_BINPUT: a number beyond the pickle's length"
+extra "a string that exceeds the pickle" "58ffffff7f" "pickle opcode BINUNICODE: its argument exceeds the pickle"
+extra "a string of 2^63 bytes" "8dffffffffffffff7f" "pickle opcode BINUNICODE8: its argument exceeds the pickle"
+extra "an integer of nine bytes" "8a09010101010101010101" "pickle opcode LONG1: an integer of more than 64 bits"
+
+# ---- archives ----
+folder
+torch "$DATA/wiki-7m" 0 999 >"$TMP/whole"
+size=$(wc -c <"$TMP/whole")
+head -c $((size - 1)) "$TMP/whole" >"$TMP/m/pytorch_model.bin"
+refused "an archive cut short" "no end of a zip archive"
+head -c 100000 "$TMP/whole" >"$TMP/m/pytorch_model.bin"
+refused "an archive cut in the middle" "no end of a zip archive"
+echo PK >"$TMP/m/pytorch_model.bin"
+refused "three bytes" "pytorch_model.bin: byte 3"
+head -c 1000 /dev/zero >"$TMP/m/pytorch_model.bin"
+refused "no archive" "no zip archive: files of torch before 1.6 have to be saved anew"
+LC_ALL=C sed 's/_rebuild_tensor_v2/_rebuild_tensor_v9/' "$TMP/whole" >"$TMP/m/pytorch_model.bin"
+refused "a damaged pickle" "archive/data.pkl: is damaged: its CRC-32 does not fit"
+LC_ALL=C sed 's|archive/byteorder|archive/byteordez|' "$TMP/whole" >"$TMP/m/pytorch_model.bin"
+equal "the order of bytes is not said"
+
+# ---- files of others ----
+for f in micro-lm-base.pth:esp32_llm.model.ESP32LLMConfig training_args.bin:transformers.training_args.TrainingArguments; do
+	if [ -e "$SHARED/data/torch-pth/${f%:*}" ]; then
+		folder
+		cp "$SHARED/data/torch-pth/${f%:*}" "$TMP/m/pytorch_model.bin"
+		refused "${f%:*}" "refused: the pickle asks for ${f#*:}"
+	else skip "${f%:*}" "no $SHARED/data/torch-pth"; fi
+done
+done_testing
