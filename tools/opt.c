@@ -79,6 +79,22 @@ static void set_number(const struct opt *o, const char *shown, const char *arg)
 	else *(double *)o->to = d;
 }
 
+static void set_size(const struct opt *o, const char *shown, const char *arg)
+{
+	static const char letters[] = "kMGT";
+	char *end;
+	double d = strtod(arg, &end), step;
+	const char *at = *end ? strchr(letters, *end == 'K' ? 'k' : *end) : NULL;
+	if (end == arg || arg[strspn(arg, "0123456789.kKMGTi")] || !(d > 0)) usage("%s wants a size such as 500M or 4Gi, not '%s'", shown, arg);
+	if (at) {
+		step = end[1] == 'i' ? 1024 : 1000;
+		for (long i = at - letters; i >= 0; i--) d *= step;
+		end += 1 + (end[1] == 'i');
+	}
+	if (*end || !(d >= 1 && d < 0x1p63)) usage("%s wants a size such as 500M or 4Gi, not '%s'", shown, arg);
+	*(uint64_t *)o->to = (uint64_t)d;
+}
+
 static void set(const struct opt *o, const char *shown, const char *arg)
 {
 	struct opt_list *l;
@@ -88,6 +104,7 @@ static void set(const struct opt *o, const char *shown, const char *arg)
 		else *(bool *)o->to = true;
 		break;
 	case OPT_K_STR: *(const char **)o->to = arg; break;
+	case OPT_K_SIZE: set_size(o, shown, arg); break;
 	case OPT_K_LIST:
 		l = o->to;
 		l->v = realloc(l->v, (l->n + 1)*sizeof *l->v);

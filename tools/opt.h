@@ -20,7 +20,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum opt_kind { OPT_K_END, OPT_K_FLAG, OPT_K_STR, OPT_K_INT, OPT_K_U64, OPT_K_DOUBLE, OPT_K_LIST, OPT_K_CALL, OPT_K_COMMON };
+enum opt_kind { OPT_K_END, OPT_K_FLAG, OPT_K_STR, OPT_K_INT, OPT_K_U64, OPT_K_DOUBLE, OPT_K_SIZE, OPT_K_LIST, OPT_K_CALL, OPT_K_COMMON };
 struct opt_list { const char **v; size_t n; };          /* repeatable options, in order */
 struct opt {
 	enum opt_kind kind;
@@ -37,6 +37,8 @@ struct opt {
 #define OPT_INT(l, n, to, arg, min, max, help)  { OPT_K_INT, l, n, to, arg, help, min, max, NULL }
 #define OPT_U64(l, n, to, arg, min, max, help)  { OPT_K_U64, l, n, to, arg, help, min, max, NULL }
 #define OPT_DOUBLE(l, n, to, arg, min, max, help) { OPT_K_DOUBLE, l, n, to, arg, help, min, max, NULL }
+/* uint64_t; k, M, G, T behind the number are powers of 1000, Ki, Mi, Gi, Ti of 1024 */
+#define OPT_SIZE(l, n, to, arg, help)           { OPT_K_SIZE, l, n, to, arg, help, 0, 0, NULL }
 #define OPT_LIST(l, n, to, arg, help)           { OPT_K_LIST, l, n, to, arg, help, 0, 0, NULL }
 #define OPT_CALL(l, n, to, arg, call, help)     { OPT_K_CALL, l, n, to, arg, help, 0, 0, call }
 #define OPT_JOBS(to)    OPT_INT('j', "jobs", to, "N", 1, 1024, "threads (default: the cores this process may use)")

@@ -2,7 +2,8 @@
  * out.c - output under its final name is complete or absent.
  *
  * FILE is written as a hidden temporary beside it, so that the rename stays within one file system. Every
- * unfinished temporary is in a small table that exit and the fatal signals walk; unlink is safe in a handler. */
+ * unfinished temporary is in a list that exit and the fatal signals walk; unlink is safe in a handler. Items of the list
+ * are used again but never freed, so that it can be walked at any instant. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -15,21 +16,22 @@
 #include "msg.h"
 #include "out.h"
 
-enum { MAX_OUT = 64, SEND_BYTES = 8 << 20 };
+enum { SEND_BYTES = 8 << 20 };
 struct out {
 	int fd;
 	char *name, *temp;      /* NULL: standard output */
 	bool stdio;             /* stdout was turned to it */
 	uint64_t written, sent; /* bytes; see out_wrote */
 };
-static char *volatile unfinished[MAX_OUT];
+struct unfinished { char *volatile temp; struct unfinished *next; };
+static struct unfinished *volatile unfinished;
 
 void out_abandon_all(void)
 {
-	for (int i = 0; i < MAX_OUT; i++)
-		if (unfinished[i]) {
-			unlink(unfinished[i]);
-			unfinished[i] = NULL;
+	for (struct unfinished *u = unfinished; u; u = u->next)
+		if (u->temp) {
+			unlink(u->temp);
+			u->temp = NULL;
 		}
 }
 
@@ -44,7 +46,7 @@ static void watch(char *temp)
 {
 	static bool ready;
 	static const int fatal[] = { SIGHUP, SIGINT, SIGTERM, SIGPIPE, SIGXCPU, SIGXFSZ };
-	int i = 0;
+	struct unfinished *u;
 	if (!ready) {
 		struct sigaction old, act = { .sa_handler = on_signal };
 		ready = true;
@@ -52,14 +54,22 @@ static void watch(char *temp)
 		for (size_t k = 0; k < sizeof fatal/sizeof *fatal; k++)
 			if (!sigaction(fatal[k], NULL, &old) && old.sa_handler != SIG_IGN) sigaction(fatal[k], &act, NULL);
 	}
-	while (i < MAX_OUT && unfinished[i]) i++;
-	if (i == MAX_OUT) msg_die("more than %d output files", MAX_OUT);
-	unfinished[i] = temp;
+	for (u = unfinished; u && u->temp; u = u->next) ;
+	if (!u) {
+		u = calloc(1, sizeof *u);
+		if (!u) {
+			unlink(temp);
+			msg_die("out of memory");
+		}
+		u->next = unfinished;
+		unfinished = u;
+	}
+	u->temp = temp;
 }
 
 static void unwatch(const char *temp)
 {
-	for (int i = 0; i < MAX_OUT; i++) if (unfinished[i] == temp) unfinished[i] = NULL;
+	for (struct unfinished *u = unfinished; u; u = u->next) if (u->temp == temp) u->temp = NULL;
 }
 
 /* A link is followed: what it names is replaced, not the link. */
@@ -210,13 +220,20 @@ void out_close_stdout(void)
 	if (close(1) && errno != EBADF) msg_die("standard output: %s", strerror(errno));
 }
 
+void out_seal(struct out *o)
+{
+	if (!o->temp || o->fd < 0) return;
+	if (fsync(o->fd) && errno != EINVAL && errno != ENOTSUP) msg_die("%s: %s", o->name, strerror(errno));
+	if (close(o->fd)) msg_die("%s: %s", o->name, strerror(errno));
+	o->fd = -1;
+}
+
 void out_commit(struct out *o)
 {
 	if (o->stdio && (fflush(stdout) || ferror(stdout))) msg_die("%s: %s", o->name, strerror(errno));
 	if (o->fd == 1) out_close_stdout();
 	else if (o->temp) {
-		if (fsync(o->fd) && errno != EINVAL && errno != ENOTSUP) msg_die("%s: %s", o->name, strerror(errno));
-		if (close(o->fd)) msg_die("%s: %s", o->name, strerror(errno));
+		out_seal(o);
 		if (rename(o->temp, o->name)) msg_die("%s: %s", o->name, strerror(errno));
 		unwatch(o->temp);
 		sync_folder(o->name);

@@ -26,6 +26,9 @@ int out_fd(const struct out *o);
 const char *out_name(const struct out *o);                      /* for messages */
 void out_write(struct out *o, const void *p, size_t n);         /* all of it; exits 2 if that fails */
 void out_take_stdout(struct out *o);                            /* from here on printf writes to o */
+/* Nothing more is written: synced and closed, under its temporary name until out_commit. For several outputs that appear
+ * together. */
+void out_seal(struct out *o);
 void out_commit(struct out *o);                                 /* sync, rename, close; for stdout: check and flush */
 void out_close_stdout(void);                                    /* what printf wrote is out, or exits 2 */
 void out_abandon_all(void);                                     /* for msg_die and signal handlers */

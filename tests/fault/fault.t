@@ -57,6 +57,8 @@ walk_writes()
 
 walk_all gguf-info gguf-info -o out m.gguf
 walk_all "gguf-info --json" gguf-info --json -o out m.gguf
+walk_all "gguf-split --merge" gguf-split --merge -o out m.gguf
+walk_writes "gguf-split --merge" gguf-split --merge -o out m.gguf
 walk_all gguf-hash gguf-hash --sha256 -o out m.gguf
 walk_all gguf-cat gguf-cat --decode -o out m.gguf token_embd.weight blk.0.ffn_up.weight
 walk_writes gguf-cat gguf-cat --decode -o out m.gguf token_embd.weight blk.0.ffn_up.weight

@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: MIT
+ * gguf-split - a model into shards, and shards into one file.
+ *
+ * Tensors go in the order of their data, so that the input may be a pipe. Shard 1 has the metadata; the others have
+ * only what a shard must say of itself, and the alignment, by which its own offsets are made. Each shard is written
+ * beside its name; when the last one is complete all get their names, shard 1 last. */
+#include <stdlib.h>
+#include <string.h>
+#include "msg.h"
+#include "opt.h"
+#include "out.h"
+#include "pipe.h"
+#include "progress.h"
+#include "sandbox.h"
+
+enum { MAX_SHARDS = 65535, CHUNK_BYTES = 1 << 20 };     /* split.count is a u16 */
+
+static struct {
+	bool merge, dry_run, empty_first;
+	uint64_t max_size, max_tensors;
+	const char *like, *output;
+	int jobs;
+} o;
+static const struct opt opts[] = {
+	OPT_SIZE(0, "max-size", &o.max_size, "SIZE", "shards of at most SIZE bytes; 500M, 4G, 4Gi"),
+	OPT_U64(0, "max-tensors", &o.max_tensors, "N", 1, 1e9, "shards of at most N tensors"),
+	OPT_STR(0, "like", &o.like, "SHARD", "the same tensors in the same shards as in the set of SHARD"),
+	OPT_FLAG(0, "no-tensor-first-split", &o.empty_first, "shard 1 has metadata only"),
+	OPT_FLAG(0, "merge", &o.merge, "write the shards of SHARD as one file"),
+	OPT_FLAG('n', "dry-run", &o.dry_run, "print what shards there would be"),
+	OPT_STR('o', "output", &o.output, "NAME", "splitting: NAME-00001-of-0000N.gguf; merging: NAME (default: stdout)"),
+	OPT_ONE_JOB(&o.jobs),
+	OPT_COMMON, OPT_END
+};
+
+struct split {
+	struct ggu_file *f;
+	const char *name;
+	size_t n;
+	const struct ggu_tensor **t;    /* in the order of writing */
+	uint32_t *shard;                /* [n], not falling */
+	uint32_t n_shards;
+	unsigned char *buf;
+	uint64_t done;
+};
+
+static void add(struct ggu_writer *w, const struct ggu_tensor *t)
+{
+	struct ggu_error err;
+	if (ggu_writer_add(w, t->name, t->n_dims, t->ne, t->type, &err)) msg_die("%s: %s", t->name, err.what);
+}
+
+static void put_count(struct ggu_meta *m, const char *key, enum ggu_kv_type type, uint64_t v)
+{
+	if (ggu_meta_set_uint(m, key, type, v)) msg_die("%s: cannot be set to %llu", key, (unsigned long long)v);
+}
+/* The metadata of shard i of n; n 0: of one file. */
+static struct ggu_meta *metadata(const struct split *s, uint32_t i, uint32_t n)
+{
+	const struct ggu_meta *from = ggu_file_meta(s->f);
+	struct ggu_meta *m = ggu_meta_new();
+	if (!m) msg_die("out of memory");
+	for (size_t k = 0; k < ggu_meta_count(from); k++) {
+		const struct ggu_kv *kv = ggu_meta_at(from, k);
+		const char *key = ggu_kv_key(kv).p;
+		if (!strncmp(key, "split.", 6) || (i && strcmp(key, "general.alignment") != 0)) continue;
+		if (ggu_meta_set_kv(m, kv)) msg_die("out of memory");
+	}
+	if (n) {
+		put_count(m, "split.no", GGU_U16, i);
+		put_count(m, "split.count", GGU_U16, n);
+		put_count(m, "split.tensors.count", GGU_I32, s->n);
+	}
+	return m;
+}
+/* A writer of the tensors of shard i; without_tensors: of its metadata alone, to be measured. */
+static struct ggu_writer *writer(const struct split *s, uint32_t i, uint32_t n, bool without_tensors)
+{
+	struct ggu_meta *m = metadata(s, i, n);
+	struct ggu_writer *w;
+	struct ggu_error err;
+	if (ggu_writer_new(&w, m, &err)) msg_die_error(s->name, &err);
+	ggu_meta_free(m);
+	for (size_t k = 0; k < s->n && !without_tensors; k++) if (!n || s->shard[k] == i) add(w, s->t[k]);
+	return w;
+}
+
+/* ---- which tensor goes where ---- */
+
+static uint64_t align_up(uint64_t x, uint64_t a) { return (x + a - 1)/a*a; }
+
+/* Header and data of a shard are counted as they grow; the padding between them is counted in full. */
+static void by_size(struct split *s)
+{
+	uint64_t align = ggu_file_alignment(s->f), fixed[2], header, data = 0, n = 0;
+	uint32_t shard = o.empty_first;
+	for (uint32_t i = 0; i < 2; i++) {
+		struct ggu_writer *w = writer(s, i, MAX_SHARDS, true);
+		fixed[i] = ggu_writer_file_bytes(w) + align;
+		ggu_writer_free(w);
+	}
+	header = fixed[shard];
+	for (size_t i = 0; i < s->n; i++) {
+		const struct ggu_tensor *t = s->t[i];
+		uint64_t entry = 8 + t->name_bytes + 4 + 8*t->n_dims + 4 + 8, bytes = align_up(t->bytes, align);
+		bool full = (o.max_tensors && n == o.max_tensors) || (o.max_size && (header + entry > o.max_size || data + bytes > o.max_size - header - entry));
+		if (n && full) {
+			shard++;
+			header = fixed[1];
+			data = n = 0;
+		}
+		header += entry;
+		data += bytes;
+		n++;
+		s->shard[i] = shard;
+		if (o.max_size && n == 1 && header + data > o.max_size)
+			msg_warn("%s: alone with %s of metadata larger than %s", t->name, msg_bytes(header), msg_bytes(o.max_size));
+	}
+	s->n_shards = shard + 1;
+}
+
+/* A set in the order of its shards; of each the tensors in the order of their data in the input. */
+static void as_in(struct split *s, const struct ggu_file *like)
+{
+	size_t n = 0;
+	s->n_shards = ggu_file_n_sources(like);
+	if (ggu_file_n_tensors(like) != s->n)
+		msg_die("%s has %zu tensors and %s %zu: are they the same model?", s->name, s->n, o.like, ggu_file_n_tensors(like));
+	for (uint32_t shard = 0; shard < s->n_shards; shard++)
+		for (size_t i = 0; i < s->n; i++) {
+			const struct ggu_tensor *t = ggu_file_in_data_order(s->f, i), *u = ggu_file_find(like, t->name);
+			if (!u) msg_die("%s: no tensor '%s'", o.like, t->name);
+			if (u->source != shard) continue;
+			if (i != n && !ggu_file_seekable(s->f))
+				msg_die("%s: the data comes in another order than the shards of %s: give the file by name", s->name, o.like);
+			s->shard[n] = shard;
+			s->t[n++] = t;
+		}
+}
+
+/* ---- writing ---- */
+
+static void copy(struct split *s, struct ggu_writer *w, struct out *out, size_t i)
+{
+	const struct ggu_tensor *t = s->t[i];
+	const size_t block = ggu_type_info(t->type)->block_bytes, chunk = CHUNK_BYTES/block*block;
+	struct ggu_error err;
+	for (uint64_t at = 0; at < t->bytes; ) {
+		size_t n = t->bytes - at < chunk ? (size_t)(t->bytes - at) : chunk;
+		if (ggu_read(s->f, t, at, s->buf, n, &err)) msg_die_error(s->name, &err);
+		if (ggu_writer_data(w, s->buf, n, &err)) msg_die_error(out_name(out), &err);
+		out_wrote(out, n);
+		at += n;
+		progress_set(s->done += n);
+	}
+}
+
+/* All of shard i of n, or the one file if n is 0. */
+static void write_one(struct split *s, struct out *out, uint32_t i, uint32_t n)
+{
+	struct ggu_writer *w = writer(s, i, n, false);
+	struct ggu_error err;
+	out_refuse_sources(out, s->name, s->f);
+	out_refuse_input(out, o.like);
+	out_reserve(out, ggu_writer_file_bytes(w));
+	if (ggu_writer_begin(w, out_fd(out), &err)) msg_die_error(out_name(out), &err);
+	for (size_t k = 0; k < s->n; k++) if (!n || s->shard[k] == i) copy(s, w, out, k);
+	if (ggu_writer_end(w, &err)) msg_die_error(out_name(out), &err);
+	ggu_writer_free(w);
+	if (n) out_seal(out);
+}
+
+static char *shard_name(uint32_t i, uint32_t n)
+{
+	size_t room = strlen(o.output) + 32;
+	char *name = malloc(room);
+	if (!name) msg_die("out of memory");
+	snprintf(name, room, "%s-%05u-of-%05u.gguf", o.output, (unsigned)(i + 1) % 100000, (unsigned)n % 100000);
+	return name;
+}
+
+static void write_shards(struct split *s)
+{
+	struct out **out = calloc(s->n_shards, sizeof *out);
+	if (!out) msg_die("out of memory");
+	for (uint32_t i = 0; i < s->n_shards; i++) {
+		char *name = shard_name(i, s->n_shards);
+		out[i] = out_open(name, true);
+		free(name);
+		write_one(s, out[i], i, s->n_shards);
+	}
+	progress_end();
+	pipe_drain(s->f, s->name);
+	for (uint32_t i = s->n_shards; i-- > 0; ) out_commit(out[i]);
+	free(out);
+}
+
+static void show(const struct split *s)
+{
+	for (uint32_t i = 0; i < s->n_shards; i++) {
+		char *name = shard_name(i, s->n_shards), *shown = text_mask(name, strlen(name));
+		struct ggu_writer *w = writer(s, i, s->n_shards, false);
+		size_t n = 0;
+		for (size_t k = 0; k < s->n; k++) n += s->shard[k] == i;
+		printf("%s  %zu tensor%s, %s\n", shown, n, n == 1 ? "" : "s", msg_bytes(ggu_writer_file_bytes(w)));
+		ggu_writer_free(w);
+		free(shown);
+		free(name);
+	}
+}
+
+static void merge(struct split *s)
+{
+	struct out *out = out_open(o.output, true);
+	write_one(s, out, 0, 0);
+	progress_end();
+	pipe_drain(s->f, s->name);
+	out_commit(out);
+}
+
+/* ---- options ---- */
+
+static void check_options(void)
+{
+	int ways = o.max_size || o.max_tensors;
+	ways += (o.like != NULL) + o.merge;
+	if (!ways) msg_die("how? --max-size SIZE, --max-tensors N, --like SHARD or --merge");
+	if (ways > 1) msg_die("--merge, --like and the bounds on a shard do not go together");
+	if (o.merge && (o.dry_run || o.empty_first)) msg_die("--merge goes with neither --dry-run nor --no-tensor-first-split");
+	if (o.like && o.empty_first) msg_die("--like says what is in shard 1: it does not go with --no-tensor-first-split");
+	if (!o.merge && (!o.output || !*o.output || !strcmp(o.output, "-")))
+		msg_die("-o NAME is missing: shards become NAME-00001-of-0000N.gguf");
+}
+
+int main(int argc, char **argv)
+{
+	struct split s = { 0 };
+	struct ggu_error err;
+	struct ggu_file *like = NULL;
+	uint64_t bytes = 0;
+	char *first = NULL;
+	argc = opt_parse(argc, argv, opts, &(struct opt_program){ "gguf-split", "split a GGUF model into shards, or merge them",
+		"[-n] [--max-size SIZE] [--max-tensors N] [--no-tensor-first-split] -o NAME [FILE]\n"
+		"[-n] --like SHARD -o NAME [FILE]\n--merge [-o FILE] [SHARD]", 0, 1 });
+	check_options();
+	s.name = argc ? argv[0] : "-";
+	if (!o.merge) first = shard_name(0, 1);
+	sandbox_enter((char *[]){ (char *)(uintptr_t)s.name, (char *)(uintptr_t)o.like }, 2, o.dry_run ? NULL : first ? first : o.output);
+	free(first);
+	if (!strcmp(s.name, "-")) pipe_widen(0);
+	if (ggu_open(&s.f, s.name, &err)) msg_die_error(s.name, &err);
+	if (o.like && ggu_open(&like, o.like, &err)) msg_die_error(o.like, &err);
+	s.n = ggu_file_n_tensors(s.f);
+	s.t = calloc(s.n + 1, sizeof *s.t);
+	s.shard = calloc(s.n + 1, sizeof *s.shard);
+	s.buf = malloc(CHUNK_BYTES);
+	if (!s.t || !s.shard || !s.buf) msg_die("out of memory");
+	for (size_t i = 0; i < s.n; i++) {
+		s.t[i] = ggu_file_in_data_order(s.f, i);
+		bytes += s.t[i]->bytes;
+	}
+	if (like) as_in(&s, like);
+	else if (!o.merge) by_size(&s);
+	if (s.n_shards > MAX_SHARDS) msg_die("%u shards, more than %d", (unsigned)s.n_shards, MAX_SHARDS);
+	if (!o.dry_run) progress_begin(o.merge ? "merging" : "splitting", bytes, "B");
+	if (o.dry_run) show(&s);
+	else if (o.merge) merge(&s);
+	else write_shards(&s);
+	if (o.dry_run) {
+		pipe_drain(s.f, s.name);
+		out_close_stdout();
+	}
+	ggu_close(like);
+	ggu_close(s.f);
+	free(s.t);
+	free(s.shard);
+	free(s.buf);
+	return EXIT_YES;
+}
