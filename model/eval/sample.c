@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * sample.c - see sample.h. */
 #include <math.h>
-#include <stdlib.h>
+#include <stdbool.h>
 #include "../../quant/vec.h"
 #include "sample.h"
 
@@ -27,37 +27,96 @@ static int32_t greedy(const float *logits, size_t n)
 	return (int32_t)best;
 }
 
-/* Larger first, lower id first among equals: a total order, so that any sort gives the same list. */
-static _Thread_local const float *sort_by;
-static float rank(int32_t i) { return sort_by[i] != sort_by[i] ? -INFINITY : sort_by[i]; }
-static int by_logit(const void *a, const void *b)
+/* ---- the largest, in order ---- */
+
+static float rank(const float *x, int32_t i) { return x[i] != x[i] ? -INFINITY : x[i]; }
+/* Larger first, lower id first among equals: a total order, so that there is one list. */
+static bool before(const float *x, int32_t a, int32_t b)
 {
-	int32_t i = *(const int32_t *)a, j = *(const int32_t *)b;
-	float x = rank(i), y = rank(j);
-	return x > y ? -1 : x < y ? 1 : (i > j) - (i < j);
+	float p = rank(x, a), q = rank(x, b);
+	return p > q || (p == q && a < b);
+}
+
+/* Each entry of a heap comes behind its two children; entry i may not. */
+static void sink(const float *x, int32_t *heap, size_t n, size_t i)
+{
+	int32_t id = heap[i];
+	for (size_t c; (c = 2*i + 1) < n; i = c) {
+		if (c + 1 < n && before(x, heap[c], heap[c + 1])) c++;
+		if (!before(x, id, heap[c])) break;
+		heap[i] = heap[c];
+	}
+	heap[i] = id;
+}
+
+/* The first k of n in order. Few of the n ever enter the heap of the best k so far, so k of them cost little more than
+ * looking at each. */
+static void select_best(const float *x, size_t n, size_t k, int32_t *order)
+{
+	float least;
+	for (size_t i = 0; i < k; i++) order[i] = (int32_t)i;
+	for (size_t i = k/2; i--;) sink(x, order, k, i);
+	least = rank(x, order[0]);
+	for (size_t i = k; i < n; i++) {
+		if (!(x[i] > least)) continue;  /* an equal one has a higher id */
+		order[0] = (int32_t)i;
+		sink(x, order, k, 0);
+		least = rank(x, order[0]);
+	}
+	for (size_t i = k; --i > 0;) {
+		int32_t last = order[0];
+		order[0] = order[i];
+		order[i] = last;
+		sink(x, order, i, 0);
+	}
+}
+
+/* ---- drawing ---- */
+
+/* What is drawn from: the first `keep` of the order, of which the first n_sorted are known. */
+struct draw { const float *x; size_t n, keep, n_sorted; int32_t *order; double top; };
+
+static double weight(const struct draw *d, int32_t id, double temperature)
+{
+	return num_exp((rank(d->x, id) - d->top)/temperature);
+}
+/* The i-th of the order. Most often a few hold nearly all of the probability: the others are never put in order. */
+static int32_t nth(struct draw *d, size_t i)
+{
+	enum { FIRST = 256, MORE = 16 };
+	if (i >= d->n_sorted) {
+		d->n_sorted = d->n_sorted ? MORE*d->n_sorted : d->keep < d->n ? d->keep : FIRST;
+		if (d->n_sorted > d->keep) d->n_sorted = d->keep;
+		select_best(d->x, d->n, d->n_sorted, d->order);
+	}
+	return d->order[i];
+}
+/* Of all tokens in order of their ids, else in order of rank. */
+static double total_weight(struct draw *d, double temperature)
+{
+	double total = 0;
+	for (size_t i = 0; i < d->keep; i++) total += weight(d, d->keep == d->n ? (int32_t)i : nth(d, i), temperature);
+	return total;
 }
 
 int32_t sampler_next(struct sampler *s, const float *logits, size_t n, int32_t *order)
 {
-	double total = 0, sum = 0, top, draw;
-	size_t k = 0, keep;
+	struct draw d = { logits, n, s->top_k && s->top_k < n ? s->top_k : n, 0, order, 0 };
+	double total, sum = 0, draw;
+	size_t k = 0;
 	if (s->temperature <= 0) return greedy(logits, n);
-	for (size_t i = 0; i < n; i++) order[i] = (int32_t)i;
-	sort_by = logits;
-	qsort(order, n, sizeof *order, by_logit);
-	keep = s->top_k && s->top_k < n ? s->top_k : n;
-	top = rank(order[0]);
+	d.top = rank(logits, nth(&d, 0));
 	if (s->top_p < 1) {
-		for (size_t i = 0; i < keep; i++) total += num_exp(rank(order[i]) - top);
-		while (k < keep && sum < s->top_p*total) sum += num_exp(rank(order[k++]) - top);
-		keep = k ? k : 1;
+		total = total_weight(&d, 1);
+		while (k < d.keep && sum < s->top_p*total) sum += weight(&d, nth(&d, k++), 1);
+		d.keep = k ? k : 1;
 	}
-	total = sum = 0;
-	for (size_t i = 0; i < keep; i++) total += num_exp((rank(order[i]) - top)/s->temperature);
+	total = total_weight(&d, s->temperature);
 	draw = total*(random32(s)*0x1p-32);
-	for (size_t i = 0; i < keep; i++) {
-		sum += num_exp((rank(order[i]) - top)/s->temperature);
-		if (draw < sum) return order[i];
+	sum = 0;
+	for (size_t i = 0; i < d.keep; i++) {
+		sum += weight(&d, nth(&d, i), s->temperature);
+		if (draw < sum) return nth(&d, i);
 	}
-	return order[keep - 1];
+	return nth(&d, d.keep - 1);
 }

@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <cmocka.h>
 #include "../../model/eval/sample.h"
 
@@ -83,11 +84,65 @@ static void only_bad_logits(void **state)
 	assert_int_equal(sampler_next(&s, (const float[]){ 1, 2 }, 2, order), 1);
 }
 
+/* The definition, with no thought of its cost: every token in order. PCG32 as its paper has it. */
+static const float *sort_by;
+static double value(int32_t i) { return isnan(sort_by[i]) ? -INFINITY : (double)sort_by[i]; }
+static int by_logit(const void *a, const void *b)
+{
+	int32_t i = *(const int32_t *)a, j = *(const int32_t *)b;
+	return value(i) > value(j) ? -1 : value(i) < value(j) ? 1 : i - j;
+}
+static int32_t sorted_next(const struct sampler *s, const float *x, size_t n, int32_t *list)
+{
+	uint32_t mixed = (uint32_t)((s->state >> 18 ^ s->state) >> 27), turn = (uint32_t)(s->state >> 59);
+	double total = 0, sum = 0, draw = (mixed >> turn | mixed << (32 - turn)%32)*0x1p-32;
+	size_t keep = s->top_k && s->top_k < n ? s->top_k : n, k = 0;
+	for (size_t i = 0; i < n; i++) list[i] = (int32_t)i;
+	sort_by = x;
+	qsort(list, n, sizeof *list, by_logit);
+	if (s->top_p < 1) {
+		for (size_t i = 0; i < keep; i++) total += exp(value(list[i]) - value(list[0]));
+		while (k < keep && sum < s->top_p*total) sum += exp(value(list[k++]) - value(list[0]));
+		keep = k ? k : 1;
+	}
+	total = sum = 0;
+	for (size_t i = 0; i < keep; i++) total += exp((value(list[i]) - value(list[0]))/s->temperature);
+	for (k = 0; k < keep - 1; k++) {
+		sum += exp((value(list[k]) - value(list[0]))/s->temperature);
+		if (draw*total < sum) break;
+	}
+	return list[k];
+}
+static void as_if_all_were_sorted(void **state)
+{
+	enum { MOST = 3000 };
+	static float x[MOST];
+	static int32_t list[MOST];
+	static const struct { double temperature, top_p; size_t top_k; float spread; } kinds[] = {
+		{ 0.8, 0.95, 40, 6 }, { 1, 1, 0, 0.01f }, { 1, 0.9, 0, 0.01f }, { 3, 1, 0, 3 }, { 0.3, 1, 1, 3 }, { 1, 1, 2999, 1 },
+		{ 1, 0.999, 2000, 0.5f }, { 2, 0.5, 3000, 9 }, { 0.7, 0.1, 0, 20 }, { 1, 1, 300, 0 },
+	};
+	(void)state;
+	srand(5);
+	for (size_t k = 0; k < sizeof kinds/sizeof *kinds; k++)
+		for (int run = 0; run < 60; run++) {
+			size_t n = run%3 ? MOST : 1 + (size_t)rand()%700;
+			struct sampler s = { kinds[k].temperature, kinds[k].top_p, kinds[k].top_k, 0 };
+			/* steps of 1/64, so that there are equal ones; ascending in some runs, which is the worst case */
+			for (size_t i = 0; i < n; i++) x[i] = kinds[k].spread*(float)(run%4 ? rand()%1024 : (int)i)/64;
+			for (size_t i = 0; i < n/50; i++) x[(size_t)rand()%n] = i%2 ? NAN : -INFINITY;
+			x[n - 1] = 1;
+			sampler_seed(&s, (uint64_t)rand());
+			int32_t expect = sorted_next(&s, x, n, list);
+			assert_int_equal(sampler_next(&s, x, n, list), expect);
+		}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(greedy), cmocka_unit_test(top_k_and_top_p), cmocka_unit_test(frequencies),
-		cmocka_unit_test(seeds), cmocka_unit_test(only_bad_logits),
+		cmocka_unit_test(seeds), cmocka_unit_test(only_bad_logits), cmocka_unit_test(as_if_all_were_sorted),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
