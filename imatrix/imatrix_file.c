@@ -212,7 +212,7 @@ enum ggu_status imatrix_read(struct imatrix **out, const char *path, struct ggu_
 	enum ggu_status s = im ? read_all(path, &bytes, &n, err) : no_memory(err);
 	if (!s && !n) s = ggu_fail(err, GGU_ERR_TRUNCATED, 0, "", "there is nothing in it");
 	if (!s && n >= 4 && !memcmp(bytes, "GGUF", 4)) {
-		s = ggu_open_memory(&f, bytes, n, err);
+		s = ggu_open_memory(&f, bytes, n, NULL, err);
 		if (!s) s = read_gguf(im, f, err);
 		ggu_close(f);
 	} else if (!s) {

@@ -26,6 +26,19 @@ enum ggu_status ggu_fail(struct ggu_error *err, enum ggu_status code, uint64_t o
 	return code;
 }
 
+void ggu_error_file(struct ggu_error *err, const char *name)
+{
+	size_t n, room = err ? sizeof err->file - 1 : 0;
+
+	if (!err || !name)
+		return;
+	n = strlen(name);
+	if (n <= room)
+		memcpy(err->file, name, n + 1);
+	else
+		snprintf(err->file, sizeof err->file, "...%s", name + n - (room - 3));
+}
+
 const char *ggu_status_name(enum ggu_status code)
 {
 	static const char *const name[] = {

@@ -40,17 +40,43 @@ enum ggu_status {
 	GGU_ERR_STATE           /* calls in the wrong order */
 };
 
+/* Rules of the format that a file can break; gguf(5) states them. */
+enum ggu_rule {
+	GGU_RULE_NONE,          /* the error is about something else */
+	GGU_RULE_MAGIC,
+	GGU_RULE_VERSION,
+	GGU_RULE_CUT,           /* the header, or something in it, exceeds the file */
+	GGU_RULE_COUNT,         /* more pairs or tensors are promised than the file has room for */
+	GGU_RULE_KEY,           /* empty, or holds NUL */
+	GGU_RULE_KEY_TWICE,
+	GGU_RULE_VALUE_TYPE,
+	GGU_RULE_BOOL,          /* neither 0 nor 1 */
+	GGU_RULE_DEPTH,         /* of nested arrays */
+	GGU_RULE_ALIGNMENT,
+	GGU_RULE_NAME,          /* of a tensor: empty, holds NUL; a name or key that is too long */
+	GGU_RULE_NAME_TWICE,
+	GGU_RULE_DIMS,
+	GGU_RULE_SIZE,          /* elements or bytes overflow */
+	GGU_RULE_TYPE,
+	GGU_RULE_BLOCK,         /* rows are no whole blocks */
+	GGU_RULE_OFFSET,        /* no multiple of the alignment */
+	GGU_RULE_DATA,          /* beyond the end of the file */
+	GGU_RULE_OVERLAP,
+	GGU_RULE_SPLIT          /* shards that do not belong together */
+};
+
 /* Where and what. offset is the first byte of the offending field; GGU_NO_OFFSET where there is
  * none (a JSON file, an argument). where: key, tensor name or path of a JSON key, or "". file:
  * the file inside a checkpoint folder or the shard, or "" for the one the caller named. */
 #define GGU_NO_OFFSET UINT64_MAX
 struct ggu_error {
 	enum ggu_status code;
+	enum ggu_rule rule;
 	uint32_t source;        /* shard, from 0 */
 	uint64_t offset;
 	int sys_errno;          /* with GGU_ERR_IO, else 0 */
 	char where[128];        /* shortened if need be, always terminated; not masked for terminals */
-	char file[128];
+	char file[128];         /* its end if it is longer: "...part/model.gguf" */
 	char what[160];         /* a phrase: "string of 9000 bytes exceeds the file" */
 };
 /* Fills *err if err is not NULL and returns code, so that `return ggu_fail(err, ...)` works. */
@@ -58,6 +84,8 @@ struct ggu_error {
 __attribute__((format(printf, 5, 6)))
 #endif
 enum ggu_status ggu_fail(struct ggu_error *err, enum ggu_status code, uint64_t offset, const char *where, const char *what, ...);
+/* Sets err->file; of a longer name the end is kept. err may be NULL. */
+void ggu_error_file(struct ggu_error *err, const char *name);
 const char *ggu_status_name(enum ggu_status code);      /* "truncated" */
 
 /* ---- tensor types ---- */
@@ -127,8 +155,11 @@ bool ggu_meta_float(const struct ggu_meta *m, const char *key, double *v);
 bool ggu_meta_bool(const struct ggu_meta *m, const char *key, bool *v);
 bool ggu_meta_str(const struct ggu_meta *m, const char *key, struct ggu_str *v);
 
-/* Set: replaces in place or appends. Data is copied. GGU_ERR_NOMEM, or GGU_ERR_RANGE for a key that
- * is empty, holds NUL or is longer than 65535 bytes. */
+enum ggu_status ggu_meta_copy(struct ggu_meta **to, const struct ggu_meta *from);
+
+/* Set: replaces in place or appends; data is copied. On failure nothing is changed: GGU_ERR_NOMEM; GGU_ERR_TYPE where
+ * t is not of the function's sort (integers, floats); GGU_ERR_RANGE for a value that t cannot hold, a bool that is neither
+ * 0 nor 1, and a key that is empty, holds NUL or is longer than 65535 bytes. */
 enum ggu_status ggu_meta_set_uint(struct ggu_meta *m, const char *key, enum ggu_kv_type t, uint64_t v);
 enum ggu_status ggu_meta_set_int(struct ggu_meta *m, const char *key, enum ggu_kv_type t, int64_t v);
 enum ggu_status ggu_meta_set_float(struct ggu_meta *m, const char *key, enum ggu_kv_type t, double v);
@@ -136,8 +167,12 @@ enum ggu_status ggu_meta_set_bool(struct ggu_meta *m, const char *key, bool v);
 enum ggu_status ggu_meta_set_str(struct ggu_meta *m, const char *key, const char *s, size_t n);
 enum ggu_status ggu_meta_set_array(struct ggu_meta *m, const char *key, enum ggu_kv_type item, const void *items, size_t n);
 enum ggu_status ggu_meta_set_strs(struct ggu_meta *m, const char *key, const struct ggu_str *items, size_t n);
+/* An array of n arrays, each a copy of another pair's value. */
+enum ggu_status ggu_meta_set_arrays(struct ggu_meta *m, const char *key, const struct ggu_kv *const *items, size_t n);
 enum ggu_status ggu_meta_set_kv(struct ggu_meta *m, const struct ggu_kv *kv);   /* a copy of another meta's pair */
 bool ggu_meta_remove(struct ggu_meta *m, const char *key);      /* false: was not there */
+/* The pair keeps its place. GGU_ERR_MISSING: no such key; GGU_ERR_STATE: another pair has the new one. */
+enum ggu_status ggu_meta_rename(struct ggu_meta *m, const char *key, const char *to);
 
 /* ---- reading ---- */
 
@@ -156,16 +191,45 @@ struct ggu_tensor {
 };
 static inline uint64_t ggu_tensor_rows(const struct ggu_tensor *t) { return t->ne[1]*t->ne[2]*t->ne[3]; }
 
-/* Opens and checks the whole header. path "-" is standard input. A file named as shard 1 of N opens
- * all N as one: metadata of shard 1 without split.*, tensors in shard order.
+/* Opens and checks the whole header. path "-" is standard input, from where it stands. A file named as
+ * shard 1 of N opens all N as one: metadata of shard 1 without split.*, tensors in shard order.
  * A pipe is read up to the end of the header; its data can be read once, in file order.
  * Refused with a byte offset: whatever breaks the rules of gguf(5), among them duplicate keys and
  * names, unknown types, overlapping, misaligned or missing data. */
 enum ggu_status ggu_open(struct ggu_file **f, const char *path, struct ggu_error *err);
-/* As ggu_open; fd stays the caller's and must outlive f. */
-enum ggu_status ggu_open_fd(struct ggu_file **f, int fd, struct ggu_error *err);
+
+enum {
+	GGU_OPEN_HEADER = 1,    /* the data need not be there */
+	GGU_OPEN_ALONE = 2      /* a shard is read as a file of its own; split.* stay in the metadata */
+};
+struct ggu_open_options {
+	uint64_t base;          /* the GGUF begins at this byte; every offset counts from there. 0 for shards read as one */
+	unsigned flags;         /* GGU_OPEN_* */
+	/* If not NULL, called for every defect, in order, and reading goes on as far as it can. What has a defect of its own
+	 * (a key twice, an unknown type) is left out of metadata and table; a tensor whose data is misaligned, overlaps or
+	 * is missing stays. After a header that is cut short ggu_file_is_cut tells so, and no data can be read. What is
+	 * no GGUF of a known version, an input/output error and lack of memory still are failures of the open. */
+	void (*defect)(void *ctx, const struct ggu_error *err);
+	void *defect_ctx;
+	uint64_t reserved[4];   /* 0 */
+};
+/* As ggu_open; options may be NULL. */
+enum ggu_status ggu_open_path(struct ggu_file **f, const char *path, const struct ggu_open_options *options, struct ggu_error *err);
+/* fd stays the caller's and must outlive f. Its position matters for pipes only. */
+enum ggu_status ggu_open_fd(struct ggu_file **f, int fd, const struct ggu_open_options *options, struct ggu_error *err);
 /* bytes must outlive f. */
-enum ggu_status ggu_open_memory(struct ggu_file **f, const void *bytes, size_t n, struct ggu_error *err);
+enum ggu_status ggu_open_memory(struct ggu_file **f, const void *bytes, size_t n, const struct ggu_open_options *options, struct ggu_error *err);
+
+/* Bytes from wherever the caller has them. */
+struct ggu_source {
+	/* Up to n bytes from byte `at` on, at < bytes; *got 0 is the end. Returns GGU_OK or what ggu_fail does. Called from
+	 * several threads at once if ggu_read is. */
+	enum ggu_status (*pread)(void *ctx, uint64_t at, void *to, size_t n, size_t *got, struct ggu_error *err);
+	void *ctx;
+	uint64_t bytes;         /* in all */
+};
+/* *source is copied; its ctx must outlive f. */
+enum ggu_status ggu_open_source(struct ggu_file **f, const struct ggu_source *source, const struct ggu_open_options *options, struct ggu_error *err);
 void ggu_close(struct ggu_file *f);
 
 uint32_t ggu_file_version(const struct ggu_file *f);
@@ -174,6 +238,10 @@ bool ggu_file_seekable(const struct ggu_file *f);
 uint32_t ggu_file_alignment(const struct ggu_file *f);
 uint64_t ggu_file_data_offset(const struct ggu_file *f, uint32_t source);       /* first byte of the data section */
 uint32_t ggu_file_n_sources(const struct ggu_file *f);
+uint64_t ggu_file_header_bytes(const struct ggu_file *f, uint32_t source);      /* without the padding behind it */
+uint64_t ggu_file_data_end(const struct ggu_file *f, uint32_t source);  /* behind the last tensor's last byte */
+uint64_t ggu_file_bytes(const struct ggu_file *f, uint32_t source);     /* from the base on; UINT64_MAX for a pipe */
+bool ggu_file_is_cut(const struct ggu_file *f);                         /* see struct ggu_open_options */
 const char *ggu_file_source_name(const struct ggu_file *f, uint32_t source);
 const struct ggu_meta *ggu_file_meta(const struct ggu_file *f);
 size_t ggu_file_n_tensors(const struct ggu_file *f);
@@ -183,25 +251,58 @@ const struct ggu_tensor *ggu_file_find(const struct ggu_file *f, const char *nam
 /* n bytes of t from byte `from` of its data on. A seekable source is read with pread, from any
  * thread; a pipe only forward (GGU_ERR_STATE otherwise). Big-endian data is swapped: `from` and n
  * then are whole blocks. */
-enum ggu_status ggu_read(struct ggu_file *f, const struct ggu_tensor *t, uint64_t from, void *to, size_t n, struct ggu_error *err);
+enum ggu_status ggu_read(const struct ggu_file *f, const struct ggu_tensor *t, uint64_t from, void *to, size_t n, struct ggu_error *err);
 /* The i-th tensor in the order of the data (offsets), the order a pipe delivers. */
 const struct ggu_tensor *ggu_file_in_data_order(const struct ggu_file *f, size_t i);
-/* The tensor's bytes in a read-only map, valid until ggu_close. GGU_ERR_UNSUPPORTED for pipes and
- * big-endian files. A file that shrinks while mapped kills the process with SIGBUS: programs that
+
+/* Walks over the data of tensors in parts of whole blocks, through one buffer. */
+struct ggu_walk;
+struct ggu_part {
+	const void *bytes;      /* valid until the next call */
+	size_t n_bytes, n_weights;      /* 0: behind the last part */
+	uint64_t at_byte, at_weight;    /* of the tensor */
+};
+/* part_weights: a positive multiple of 256. */
+enum ggu_status ggu_walk_new(struct ggu_walk **w, const struct ggu_file *f, size_t part_weights, struct ggu_error *err);
+/* The parts of t come next, from its first on. */
+void ggu_walk_to(struct ggu_walk *w, const struct ggu_tensor *t);
+enum ggu_status ggu_walk_next(struct ggu_walk *w, struct ggu_part *part, struct ggu_error *err);
+void ggu_walk_free(struct ggu_walk *w);
+
+/* The tensor's bytes in a read-only map, valid until ggu_close. GGU_ERR_UNSUPPORTED for pipes,
+ * big-endian files and sources of the caller's. A file that shrinks while mapped kills the process with SIGBUS: programs that
  * map say so. */
 enum ggu_status ggu_map(struct ggu_file *f, const struct ggu_tensor *t, const void **p, struct ggu_error *err);
 
 /* ---- writing ---- */
 
-/* A writer emits one GGUF to a file descriptor, front to back, never seeking:
- *   new, add every tensor, begin (writes the header), data of all tensors in that order, end. */
+/* Where bytes go, in order. Returns GGU_OK or what ggu_fail does. */
+struct ggu_sink {
+	enum ggu_status (*write)(void *ctx, const void *p, size_t n, struct ggu_error *err);
+	void *ctx;
+};
+/* Memory that grows; start with all 0, free p in the end. */
+struct ggu_memory { unsigned char *p; size_t n, room; };
+struct ggu_sink ggu_sink_memory(struct ggu_memory *to);
+
+/* A writer emits one GGUF to a file descriptor or a sink, front to back, never seeking:
+ *   new, add every tensor, begin (writes the header), data of all tensors in the order of their offsets, end. */
 struct ggu_writer;
 /* meta is copied. Alignment: general.alignment in meta (a power of two, 8 to 2^20), else 32. */
 enum ggu_status ggu_writer_new(struct ggu_writer **w, const struct ggu_meta *meta, struct ggu_error *err);
-/* Offsets are assigned in order of the calls. */
+/* The next entry of the table. Its data lies behind that of the tensors so far. */
 enum ggu_status ggu_writer_add(struct ggu_writer *w, const char *name, uint32_t n_dims, const uint64_t *ne, uint32_t type, struct ggu_error *err);
-uint64_t ggu_writer_file_bytes(const struct ggu_writer *w);     /* size of the whole file, after the last add */
+/* The same with an offset in the data section, a multiple of the alignment; gaps are filled with zeros. Tensors may not
+ * overlap: ggu_writer_begin and ggu_writer_header say so. */
+enum ggu_status ggu_writer_add_at(struct ggu_writer *w, const char *name, uint32_t n_dims, const uint64_t *ne, uint32_t type,
+                                  uint64_t offset, struct ggu_error *err);
+/* After the last add: size of the header with the padding behind it, and of the whole file. */
+uint64_t ggu_writer_header_bytes(const struct ggu_writer *w);
+uint64_t ggu_writer_file_bytes(const struct ggu_writer *w);
+/* The header alone, padding included; the writer stays as it is. */
+enum ggu_status ggu_writer_header(const struct ggu_writer *w, const struct ggu_sink *to, struct ggu_error *err);
 enum ggu_status ggu_writer_begin(struct ggu_writer *w, int fd, struct ggu_error *err);
+enum ggu_status ggu_writer_begin_sink(struct ggu_writer *w, const struct ggu_sink *to, struct ggu_error *err);
 /* The next n bytes of data; pads after each tensor by itself. */
 enum ggu_status ggu_writer_data(struct ggu_writer *w, const void *p, size_t n, struct ggu_error *err);
 /* Checks that every byte was given and flushes. Does not close or sync fd. */

@@ -8,6 +8,13 @@
 #include "index.h"
 #pragma GCC visibility push(hidden)
 
+/* The rule that err, just filled, is about; returns status. */
+static inline enum ggu_status ggu_rule(struct ggu_error *err, enum ggu_rule rule, enum ggu_status status)
+{
+	if (err)
+		err->rule = rule;
+	return status;
+}
 #define GGU_TRY(x) do { enum ggu_status try_ = (x); if (try_ != GGU_OK) return try_; } while (0)
 
 enum {
@@ -41,38 +48,65 @@ void *ggu_arena_grow(struct ggu_arena *a, void *p, size_t old_bytes, size_t new_
 char *ggu_arena_str(struct ggu_arena *a, const char *s, size_t n);
 void ggu_arena_free(struct ggu_arena *a);
 
-/* ---- cursor.c ---- */
+/* ---- shard.c ---- */
 
-/* Where bytes come from. size is UINT64_MAX for a pipe. */
-struct ggu_source {
-	int fd;                         /* -1: memory */
+/* One file of a GGUF and what its header says. Bytes count from the base. */
+struct ggu_shard {
+	struct ggu_source source;       /* the caller's, or pread NULL */
+	const uint8_t *memory;          /* from the base on, or NULL */
+	int fd;                         /* -1: memory or a source */
 	bool own_fd, seekable, big;
-	const uint8_t *memory;
-	uint64_t size;
+	bool cut;                       /* the header ended before its end (only with a defect callback) */
+	uint64_t base, size;            /* size: from the base on; UINT64_MAX for a pipe */
 	uint32_t version, alignment;
+	uint64_t header_bytes;          /* without padding */
 	uint64_t data_offset;
 	char *name;
 	const uint8_t *map;             /* of the whole file, made by ggu_map */
-	uint8_t *buf;                   /* read ahead: bytes [buf_at, buf_at + buf_n) of the source */
+	uint8_t *buf;                   /* [GGU_BUF_BYTES], read ahead: its last buf_n bytes are [buf_at, buf_at + buf_n) */
 	uint64_t buf_at;
 	size_t buf_n;
 };
-/* Bytes [at, at+n) of a source that can seek; *got < n only at its end. */
-enum ggu_status ggu_source_pread(const struct ggu_source *s, uint64_t at, void *to, size_t n, size_t *got, struct ggu_error *err);
-/* The next bytes of a pipe; *got < n only at its end. */
-enum ggu_status ggu_source_read(struct ggu_source *s, uint64_t at, void *to, size_t n, size_t *got, struct ggu_error *err);
+enum { GGU_BUF_BYTES = 1 << 18 };
+/* After a call that failed with EAGAIN: waits for poll's events and returns true; false for any other failure. */
+bool ggu_wait(int fd, int events);
+/* The bytes of s, which is empty but for fd -1. A path may be "-", standard input from where it stands. */
+enum ggu_status ggu_shard_of_path(struct ggu_shard *s, const char *path, uint64_t base, struct ggu_error *err);
+enum ggu_status ggu_shard_of_fd(struct ggu_shard *s, int fd, uint64_t base, struct ggu_error *err);
+void ggu_shard_of_memory(struct ggu_shard *s, const void *bytes, size_t n, uint64_t base);
+void ggu_shard_of_source(struct ggu_shard *s, const struct ggu_source *from, uint64_t base);
+void ggu_shard_close(struct ggu_shard *s);
+/* Bytes [at, at+n) of what can seek; *got < n only at its end. */
+enum ggu_status ggu_shard_pread(const struct ggu_shard *s, uint64_t at, void *to, size_t n, size_t *got, struct ggu_error *err);
+/* The same of a pipe, which gives each byte once. */
+enum ggu_status ggu_shard_read(struct ggu_shard *s, uint64_t at, void *to, size_t n, size_t *got, struct ggu_error *err);
+/* Some of them, at least one unless it is the end; `at` is where a pipe stands. */
+enum ggu_status ggu_shard_fill(struct ggu_shard *s, uint64_t at, void *to, size_t n, size_t *got, struct ggu_error *err);
+
+/* ---- cursor.c ---- */
+
+/* What opening does with defects that leave the rest readable. */
+struct ggu_leniency {
+	void (*defect)(void *ctx, const struct ggu_error *err);         /* NULL: the first one is the end */
+	void *ctx;
+	uint32_t shard;
+	const char *name;               /* of the shard */
+};
+/* status and *err if that is the end; GGU_OK where a broken rule was reported and reading goes on. */
+enum ggu_status ggu_tolerate(const struct ggu_leniency *l, enum ggu_status status, struct ggu_error *err);
 
 /* A position in a source with the bytes after it. Every getter advances or fails with
  * GGU_ERR_TRUNCATED at the first byte of what it was to read. `where` names what is being read. */
 struct ggu_cursor {
-	struct ggu_source *s;
+	struct ggu_shard *s;
 	const uint8_t *p;               /* next byte, n of them buffered */
 	size_t n;
 	uint64_t at;                    /* offset of p */
 	const char *where;
 	struct ggu_error *err;
+	const struct ggu_leniency *lenient;
 };
-void ggu_cursor_init(struct ggu_cursor *c, struct ggu_source *s, struct ggu_error *err);
+void ggu_cursor_init(struct ggu_cursor *c, struct ggu_shard *s, const struct ggu_leniency *lenient, struct ggu_error *err);
 uint64_t ggu_cursor_left(const struct ggu_cursor *c);  /* bytes up to the end; huge for a pipe */
 enum ggu_status ggu_cursor_u8(struct ggu_cursor *c, uint8_t *v);
 enum ggu_status ggu_cursor_u32(struct ggu_cursor *c, uint32_t *v);
@@ -114,8 +148,8 @@ struct ggu_meta {
 	size_t n, cap;
 	struct ggu_index index;
 };
-/* Appends kv, whose data already lies in the arena. *dup: the key was there, nothing done. */
-enum ggu_status ggu_meta_append(struct ggu_meta *m, const struct ggu_kv *kv, bool *dup);
+/* Appends kv, whose data already lies in the arena and whose key is new. */
+enum ggu_status ggu_meta_append(struct ggu_meta *m, const struct ggu_kv *kv);
 
 /* ---- kv_read.c, table.c: the parts of a header ---- */
 
@@ -132,23 +166,29 @@ enum ggu_status ggu_tensor_check(struct ggu_tensor *t, const struct ggu_tensor_a
 enum ggu_status ggu_table_append(struct ggu_table *x, const struct ggu_tensor *t, bool *dup);
 size_t ggu_table_find(const struct ggu_table *x, const char *name);
 void ggu_table_free(struct ggu_table *x);
-enum ggu_status ggu_table_read(struct ggu_cursor *c, struct ggu_table *x, uint64_t n, uint32_t source);
+/* The next entry; one with a defect of its own is left out, if that is tolerated. */
+enum ggu_status ggu_table_read(struct ggu_cursor *c, struct ggu_table *x, uint32_t shard);
 
-/* ---- read.c, shards.c ---- */
+/* ---- read.c, layout.c, shards.c ---- */
 
 struct ggu_file {
 	struct ggu_meta *meta;
 	struct ggu_table table;
 	size_t *order;
-	struct ggu_source *source;
-	uint32_t n_sources;
-	pthread_mutex_t lock;           /* of the maps */
+	struct ggu_shard *shard;
+	uint32_t n_shards;
+	struct ggu_open_options options;
+	pthread_mutex_t *lock;          /* of the maps and of what was read ahead of a pipe */
 };
-/* Reads source i's header into *meta (new, the caller's) and appends its tensors to f. */
+/* Reads shard i's header into *meta (new, the caller's) and appends its tensors to f. */
 enum ggu_status ggu_header_read(struct ggu_file *f, uint32_t i, struct ggu_meta **meta, struct ggu_error *err);
-/* Opens path as source i. */
-enum ggu_status ggu_source_open(struct ggu_source *s, const char *path, struct ggu_error *err);
-/* If source 0, opened from path (NULL: not from a path), is one of several shards, opens and reads the others. */
+/* Positions in t[n] in the order of their data, which must not overlap. */
+enum ggu_status ggu_layout_order(const struct ggu_tensor *t, size_t n, size_t *order, const struct ggu_leniency *l, struct ggu_error *err);
+/* Offsets of shard s's tensors, those of the table from `first` on: aligned, inside the file, each byte in one tensor
+ * only. Fills f->order for them. */
+enum ggu_status ggu_layout_check(struct ggu_file *f, const struct ggu_shard *s, size_t first, const struct ggu_leniency *l, struct ggu_error *err);
+struct ggu_leniency ggu_file_leniency(const struct ggu_file *f, uint32_t shard);
+/* If shard 0, opened from path (NULL: not from a path), is one of several, opens and reads the others. */
 enum ggu_status ggu_shards_open(struct ggu_file *f, const char *path, struct ggu_error *err);
 
 /* ---- topology.c ---- */

@@ -12,18 +12,8 @@ static enum ggu_status type_of(struct ggu_cursor *c, uint8_t *t)
 
 	GGU_TRY(ggu_cursor_u32(c, &v));
 	if (v >= GGU_KV_TYPE_COUNT)
-		return ggu_fail(c->err, GGU_ERR_FORMAT, at, c->where, "unknown value type %u", v);
+		return ggu_rule(c->err, GGU_RULE_VALUE_TYPE, ggu_fail(c->err, GGU_ERR_FORMAT, at, c->where, "unknown value type %u", v));
 	*t = (uint8_t)v;
-	return GGU_OK;
-}
-
-static enum ggu_status bools(struct ggu_cursor *c, const void *p, size_t n)
-{
-	const uint8_t *b = p;
-
-	for (size_t i = 0; i < n; i++)
-		if (b[i] > 1)
-			return ggu_fail(c->err, GGU_ERR_FORMAT, c->at - n + i, c->where, "bool is %u, neither 0 nor 1", b[i]);
 	return GGU_OK;
 }
 
@@ -66,7 +56,8 @@ static enum ggu_status array(struct ggu_cursor *c, struct ggu_arena *a, struct g
 	void *p;
 
 	if (depth >= GGU_ARRAY_DEPTH_MAX)
-		return ggu_fail(c->err, GGU_ERR_UNSUPPORTED, at, c->where, "arrays nested deeper than %d", GGU_ARRAY_DEPTH_MAX);
+		return ggu_rule(c->err, GGU_RULE_DEPTH,
+			ggu_fail(c->err, GGU_ERR_UNSUPPORTED, at, c->where, "arrays nested deeper than %d", GGU_ARRAY_DEPTH_MAX));
 	GGU_TRY(type_of(c, &kv->item_type));
 	at = c->at;
 	GGU_TRY(ggu_cursor_u64(c, &n));
@@ -74,49 +65,75 @@ static enum ggu_status array(struct ggu_cursor *c, struct ggu_arena *a, struct g
 	/* a string takes at least its length, an array its type and count */
 	item_bytes = width ? width : kv->item_type == GGU_STRING ? 8 : 12;
 	if (n > ggu_cursor_left(c)/item_bytes || n > SIZE_MAX/2/sizeof(struct ggu_kv))
-		return ggu_fail(c->err, GGU_ERR_TRUNCATED, at, c->where, "array of %llu items exceeds the file", (unsigned long long)n);
+		return ggu_rule(c->err, GGU_RULE_CUT,
+			ggu_fail(c->err, GGU_ERR_TRUNCATED, at, c->where, "array of %llu items exceeds the file", (unsigned long long)n));
 	kv->n = (size_t)n;
 	if (!width)
 		return list(c, a, kv, depth);
 	GGU_TRY(ggu_cursor_numbers(c, a, kv->n, width, &p));
 	kv->v.items = p;
-	return kv->item_type == GGU_BOOL ? bools(c, p, kv->n) : GGU_OK;
+	return GGU_OK;
+}
+
+static enum ggu_status value(struct ggu_cursor *c, struct ggu_arena *a, struct ggu_kv *kv)
+{
+	size_t width;
+	void *p;
+
+	GGU_TRY(type_of(c, &kv->type));
+	if (kv->type == GGU_ARRAY)
+		return array(c, a, kv, 0);
+	kv->item_type = kv->type;
+	kv->n = 1;
+	if (kv->type == GGU_STRING)
+		return ggu_cursor_str(c, a, SIZE_MAX, &kv->v.str);
+	width = ggu_kv_type_bytes(kv->type);
+	GGU_TRY(ggu_cursor_numbers(c, a, 1, width, &p));
+	memcpy(kv->v.scalar, p, width);
+	return GGU_OK;
+}
+
+/* at: of the first item */
+static enum ggu_status bools(const struct ggu_cursor *c, const struct ggu_kv *kv, uint64_t at)
+{
+	const uint8_t *b = ggu_kv_data(kv);
+
+	for (size_t i = 0; kv->item_type == GGU_BOOL && i < kv->n; i++)
+		if (b[i] > 1)
+			return ggu_rule(c->err, GGU_RULE_BOOL,
+				ggu_fail(c->err, GGU_ERR_FORMAT, at + i, c->where, "bool is %u, neither 0 nor 1", b[i]));
+	for (size_t i = 0; kv->item_type == GGU_ARRAY && i < kv->n; i++)
+		GGU_TRY(bools(c, &kv->v.subs[i], kv->v.subs[i].offset + 12));   /* behind type and count */
+	return GGU_OK;
+}
+
+/* What can be said against a pair that was read whole. */
+static enum ggu_status pair(const struct ggu_cursor *c, const struct ggu_meta *m, const struct ggu_kv *kv)
+{
+	const char *key = kv->key.p;
+
+	if (!kv->key.n)
+		return ggu_rule(c->err, GGU_RULE_KEY, ggu_fail(c->err, GGU_ERR_FORMAT, kv->offset, "", "empty key"));
+	if (memchr(key, 0, kv->key.n))
+		return ggu_rule(c->err, GGU_RULE_KEY, ggu_fail(c->err, GGU_ERR_FORMAT, kv->offset, key, "key holds a NUL byte"));
+	GGU_TRY(bools(c, kv, kv->offset + 8 + kv->key.n + 4 + (kv->type == GGU_ARRAY ? 12 : 0)));
+	if (ggu_meta_find(m, key))
+		return ggu_rule(c->err, GGU_RULE_KEY_TWICE, ggu_fail(c->err, GGU_ERR_FORMAT, kv->offset, key, "duplicate key"));
+	return GGU_OK;
 }
 
 enum ggu_status ggu_kv_read(struct ggu_cursor *c, struct ggu_meta *m)
 {
 	struct ggu_kv kv = { .offset = c->at };
 	enum ggu_status s;
-	bool dup;
 
 	c->where = "";
 	GGU_TRY(ggu_cursor_str(c, &m->arena, GGU_KEY_MAX, &kv.key));
-	if (!kv.key.n)
-		return ggu_fail(c->err, GGU_ERR_FORMAT, kv.offset, "", "empty key");
-	if (memchr(kv.key.p, 0, kv.key.n))
-		return ggu_fail(c->err, GGU_ERR_FORMAT, kv.offset, kv.key.p, "key holds a NUL byte");
 	c->where = kv.key.p;
-	GGU_TRY(type_of(c, &kv.type));
-	if (kv.type == GGU_ARRAY) {
-		GGU_TRY(array(c, &m->arena, &kv, 0));
-	} else {
-		kv.item_type = kv.type;
-		kv.n = 1;
-		if (kv.type == GGU_STRING) {
-			GGU_TRY(ggu_cursor_str(c, &m->arena, SIZE_MAX, &kv.v.str));
-		} else {
-			void *p;
-			size_t width = ggu_kv_type_bytes(kv.type);
-			GGU_TRY(ggu_cursor_numbers(c, &m->arena, 1, width, &p));
-			memcpy(kv.v.scalar, p, width);
-			if (kv.type == GGU_BOOL)
-				GGU_TRY(bools(c, kv.v.scalar, 1));
-		}
-	}
-	s = ggu_meta_append(m, &kv, &dup);
+	GGU_TRY(value(c, &m->arena, &kv));
+	s = pair(c, m, &kv);
 	if (s != GGU_OK)
-		return ggu_fail(c->err, s, kv.offset, kv.key.p, "out of memory");
-	if (dup)
-		return ggu_fail(c->err, GGU_ERR_FORMAT, kv.offset, kv.key.p, "duplicate key");
-	return GGU_OK;
+		return ggu_tolerate(c->lenient, s, c->err);
+	s = ggu_meta_append(m, &kv);
+	return s == GGU_OK ? s : ggu_fail(c->err, s, kv.offset, kv.key.p, "out of memory");
 }

@@ -3,6 +3,7 @@
  *
  * Pairs lie in one array, in order; keys and values in an arena. A value that is replaced stays in
  * the arena until the meta is freed: programs set a handful of keys, once. */
+#include <float.h>
 #include <stdlib.h>
 #include <string.h>
 #include "internal.h"
@@ -45,11 +46,8 @@ const struct ggu_kv *ggu_meta_find(const struct ggu_meta *m, const char *key)
 	return find(m, key, strlen(key));
 }
 
-enum ggu_status ggu_meta_append(struct ggu_meta *m, const struct ggu_kv *kv, bool *dup)
+enum ggu_status ggu_meta_append(struct ggu_meta *m, const struct ggu_kv *kv)
 {
-	*dup = find(m, kv->key.p, kv->key.n) != NULL;
-	if (*dup)
-		return GGU_OK;
 	if (m->n == m->cap) {
 		size_t cap = m->cap ? 2*m->cap : 32;
 		struct ggu_kv *p = realloc(m->kv, cap*sizeof *p);
@@ -191,7 +189,6 @@ BY_KEY(str, struct ggu_str)
 static enum ggu_status put(struct ggu_meta *m, const char *key, size_t key_n, struct ggu_kv *kv)
 {
 	struct ggu_kv *old = find(m, key, key_n);
-	bool dup;
 
 	if (old) {
 		kv->key = old->key;
@@ -203,7 +200,7 @@ static enum ggu_status put(struct ggu_meta *m, const char *key, size_t key_n, st
 		return GGU_ERR_RANGE;
 	kv->key = (struct ggu_str){ ggu_arena_str(&m->arena, key, key_n), key_n };
 	kv->offset = GGU_NO_OFFSET;
-	return kv->key.p ? ggu_meta_append(m, kv, &dup) : GGU_ERR_NOMEM;
+	return kv->key.p ? ggu_meta_append(m, kv) : GGU_ERR_NOMEM;
 }
 
 static enum ggu_status put_scalar(struct ggu_meta *m, const char *key, enum ggu_kv_type t, const void *v)
@@ -248,8 +245,10 @@ enum ggu_status ggu_meta_set_int(struct ggu_meta *m, const char *key, enum ggu_k
 	}
 	case GGU_I64:
 		break;
-	default:
+	case GGU_U8: case GGU_U16: case GGU_U32: case GGU_U64:
 		return v >= 0 ? ggu_meta_set_uint(m, key, t, (uint64_t)v) : GGU_ERR_RANGE;
+	default:
+		return GGU_ERR_TYPE;
 	}
 	switch (t) {
 	case GGU_I8: STORE(int8_t);
@@ -262,7 +261,10 @@ enum ggu_status ggu_meta_set_int(struct ggu_meta *m, const char *key, enum ggu_k
 enum ggu_status ggu_meta_set_float(struct ggu_meta *m, const char *key, enum ggu_kv_type t, double v)
 {
 	switch (t) {
-	case GGU_F32: STORE(float);
+	case GGU_F32:
+		if (v - v == 0 && (v > FLT_MAX || v < -FLT_MAX))        /* finite, and no longer so as float */
+			return GGU_ERR_RANGE;
+		STORE(float);
 	case GGU_F64: STORE(double);
 	default: return GGU_ERR_TYPE;
 	}
@@ -309,12 +311,31 @@ static enum ggu_status copy_items(struct ggu_meta *m, struct ggu_kv *kv, const v
 	return GGU_OK;
 }
 
+/* How deep arrays are nested in kv: 1 for an array of numbers. */
+static int depth(const struct ggu_kv *kv)
+{
+	int most = 0;
+
+	if (kv->type != GGU_ARRAY)
+		return 0;
+	for (size_t i = 0; kv->item_type == GGU_ARRAY && i < kv->n; i++) {
+		int d = depth(&kv->v.subs[i]);
+		most = d > most ? d : most;
+	}
+	return most + 1;
+}
+
 enum ggu_status ggu_meta_set_array(struct ggu_meta *m, const char *key, enum ggu_kv_type item, const void *items, size_t n)
 {
 	struct ggu_kv kv = { .type = GGU_ARRAY, .item_type = (uint8_t)item, .n = n };
 
+	const uint8_t *b = items;
+
 	if (!ggu_kv_type_bytes(item))
 		return GGU_ERR_TYPE;
+	for (size_t i = 0; item == GGU_BOOL && i < n; i++)
+		if (b[i] > 1)
+			return GGU_ERR_RANGE;
 	GGU_TRY(copy_items(m, &kv, items));
 	return put(m, key, strlen(key), &kv);
 }
@@ -324,6 +345,27 @@ enum ggu_status ggu_meta_set_strs(struct ggu_meta *m, const char *key, const str
 	struct ggu_kv kv = { .type = GGU_ARRAY, .item_type = GGU_STRING, .n = n };
 
 	GGU_TRY(copy_items(m, &kv, items));
+	return put(m, key, strlen(key), &kv);
+}
+
+enum ggu_status ggu_meta_set_arrays(struct ggu_meta *m, const char *key, const struct ggu_kv *const *items, size_t n)
+{
+	struct ggu_kv kv = { .type = GGU_ARRAY, .item_type = GGU_ARRAY, .n = n };
+	struct ggu_kv *subs = n <= SIZE_MAX/2/sizeof *subs ? ggu_arena_alloc(&m->arena, n*sizeof *subs) : NULL;
+
+	if (!subs)
+		return GGU_ERR_NOMEM;
+	for (size_t i = 0; i < n; i++) {
+		if (items[i]->type != GGU_ARRAY)
+			return GGU_ERR_TYPE;
+		if (depth(items[i]) >= GGU_ARRAY_DEPTH_MAX)
+			return GGU_ERR_RANGE;
+		subs[i] = *items[i];
+		subs[i].key = (struct ggu_str){ "", 0 };
+		subs[i].offset = GGU_NO_OFFSET;
+		GGU_TRY(copy_items(m, &subs[i], items[i]->v.items));
+	}
+	kv.v.subs = subs;
 	return put(m, key, strlen(key), &kv);
 }
 
@@ -342,6 +384,29 @@ enum ggu_status ggu_meta_set_kv(struct ggu_meta *m, const struct ggu_kv *from)
 	return put(m, key.p, key.n, &kv);
 }
 
+enum ggu_status ggu_meta_copy(struct ggu_meta **to, const struct ggu_meta *from)
+{
+	struct ggu_meta *m = ggu_meta_new();
+	enum ggu_status status = m ? GGU_OK : GGU_ERR_NOMEM;
+
+	for (size_t i = 0; status == GGU_OK && i < from->n; i++)
+		status = ggu_meta_set_kv(m, &from->kv[i]);
+	if (status == GGU_OK)
+		*to = m;
+	else
+		ggu_meta_free(m);
+	return status;
+}
+
+/* Positions or keys have changed: enters all again, into the slots there are, so that nothing can fail. */
+static void enter_again(struct ggu_meta *m)
+{
+	memset(m->index.slot, 0, m->index.n_slots*sizeof *m->index.slot);
+	m->index.n = 0;
+	for (size_t i = 0; i < m->n; i++)
+		ggu_index_add(&m->index, m, key_of, i);
+}
+
 bool ggu_meta_remove(struct ggu_meta *m, const char *key)
 {
 	struct ggu_kv *kv = find(m, key, strlen(key));
@@ -350,10 +415,26 @@ bool ggu_meta_remove(struct ggu_meta *m, const char *key)
 		return false;
 	memmove(kv, kv + 1, (size_t)(m->kv + m->n - kv - 1)*sizeof *kv);
 	m->n--;
-	/* positions have shifted: enter all again, into the slots there are, so that nothing can fail */
-	memset(m->index.slot, 0, m->index.n_slots*sizeof *m->index.slot);
-	m->index.n = 0;
-	for (size_t i = 0; i < m->n; i++)
-		ggu_index_add(&m->index, m, key_of, i);
+	enter_again(m);
 	return true;
+}
+
+enum ggu_status ggu_meta_rename(struct ggu_meta *m, const char *key, const char *to)
+{
+	struct ggu_kv *kv = find(m, key, strlen(key)), *other = find(m, to, strlen(to));
+	size_t n = strlen(to);
+	char *name;
+
+	if (!kv)
+		return GGU_ERR_MISSING;
+	if (other)
+		return other == kv ? GGU_OK : GGU_ERR_STATE;
+	if (!n || n > GGU_KEY_MAX)
+		return GGU_ERR_RANGE;
+	name = ggu_arena_str(&m->arena, to, n);
+	if (!name)
+		return GGU_ERR_NOMEM;
+	kv->key = (struct ggu_str){ name, n };
+	enter_again(m);
+	return GGU_OK;
 }

@@ -6,7 +6,6 @@
  * split.tensors.count over all) must agree with the names and with the tensors found. */
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 #include "internal.h"
 
 enum { DIGITS = 5, TAIL = sizeof "-00001-of-00002.gguf" - 1 };
@@ -39,38 +38,48 @@ static bool parse_name(const char *path, uint32_t *no, uint32_t *count)
 	return true;
 }
 
-/* The three keys of shard i hold. */
-static enum ggu_status check(const struct ggu_meta *m, uint32_t i, uint32_t count, uint64_t *n_tensors, struct ggu_error *err)
+/* Key k of shard i says *want; UINT64_MAX takes what it says. */
+static enum ggu_status says(const struct ggu_meta *m, const char *key, uint64_t *want, struct ggu_error *err)
 {
-	static const char *const key[] = { "split.no", "split.count", "split.tensors.count" };
-	uint64_t want[] = { i, count, *n_tensors };
+	const struct ggu_kv *kv = ggu_meta_find(m, key);
+	enum ggu_status s;
+	uint64_t v;
 
-	for (int k = 0; k < 3; k++) {
-		const struct ggu_kv *kv = ggu_meta_find(m, key[k]);
-		uint64_t v;
-		if (!kv)
-			return ggu_fail(err, GGU_ERR_MISSING, GGU_NO_OFFSET, key[k], "missing in a shard");
-		if (!ggu_meta_uint(m, key[k], &v))
-			return ggu_fail(err, GGU_ERR_TYPE, kv->offset, key[k], "is %s, not an unsigned integer", ggu_kv_type_name(kv->type));
-		if (k == 2 && want[k] == UINT64_MAX)
-			want[k] = *n_tensors = v;
-		if (v != want[k])
-			return ggu_fail(err, GGU_ERR_FORMAT, kv->offset, key[k], "is %llu, not %llu", (unsigned long long)v, (unsigned long long)want[k]);
+	if (!kv)
+		s = ggu_fail(err, GGU_ERR_MISSING, GGU_NO_OFFSET, key, "missing in a shard");
+	else if (!ggu_meta_uint(m, key, &v))
+		s = ggu_fail(err, GGU_ERR_TYPE, kv->offset, key, "is %s, not an unsigned integer", ggu_kv_type_name(kv->type));
+	else if (*want != UINT64_MAX && v != *want)
+		s = ggu_fail(err, GGU_ERR_FORMAT, kv->offset, key, "is %llu, not %llu", (unsigned long long)v, (unsigned long long)*want);
+	else {
+		*want = v;
+		return GGU_OK;
 	}
-	return GGU_OK;
+	return ggu_rule(err, GGU_RULE_SPLIT, s);
+}
+
+/* The three keys of shard i hold. */
+static enum ggu_status check(const struct ggu_file *f, const struct ggu_meta *m, uint32_t i, uint64_t count, uint64_t *n_tensors, struct ggu_error *err)
+{
+	const struct ggu_leniency l = ggu_file_leniency(f, i);
+	uint64_t no = i;
+
+	GGU_TRY(ggu_tolerate(&l, says(m, "split.no", &no, err), err));
+	GGU_TRY(ggu_tolerate(&l, says(m, "split.count", &count, err), err));
+	return ggu_tolerate(&l, says(m, "split.tensors.count", n_tensors, err), err);
 }
 
 static void blame(struct ggu_error *err, uint32_t i, const char *name)
 {
 	if (err) {
 		err->source = i;
-		snprintf(err->file, sizeof err->file, "%s", name);
+		ggu_error_file(err, name);
 	}
 }
 
 static enum ggu_status open_one(struct ggu_file *f, uint32_t i, uint32_t count, const char *path, uint64_t *n_tensors, struct ggu_error *err)
 {
-	struct ggu_source *s = &f->source[i];
+	struct ggu_shard *s = &f->shard[i];
 	struct ggu_meta *m = NULL;
 	enum ggu_status status;
 	char *name = strdup(path), digits[DIGITS + 1];
@@ -79,11 +88,11 @@ static enum ggu_status open_one(struct ggu_file *f, uint32_t i, uint32_t count, 
 		return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
 	snprintf(digits, sizeof digits, "%05u", (i + 1) % 100000);
 	memcpy(name + strlen(name) - TAIL + 1, digits, DIGITS);
-	status = ggu_source_open(s, name, err);
+	status = ggu_shard_of_path(s, name, 0, err);
 	if (status == GGU_OK)
 		status = ggu_header_read(f, i, &m, err);
 	if (status == GGU_OK)
-		status = check(m, i, count, n_tensors, err);
+		status = check(f, m, i, count, n_tensors, err);
 	if (status != GGU_OK)
 		blame(err, i, name);
 	free(name);
@@ -94,66 +103,78 @@ static enum ggu_status open_one(struct ggu_file *f, uint32_t i, uint32_t count, 
 	return status;
 }
 
-/* Forgets source 0 and its header, which was another shard than the first. */
+/* Forgets shard 0 and its header, which was another shard than the first. */
 static void forget(struct ggu_file *f)
 {
-	struct ggu_source *s = f->source;
-
-	if (s->own_fd)
-		close(s->fd);
-	free(s->buf);
-	free(s->name);
-	*s = (struct ggu_source){ .fd = -1 };
+	ggu_shard_close(f->shard);
 	ggu_meta_free(f->meta);
 	f->meta = NULL;
 	ggu_table_free(&f->table);
 }
 
+static enum ggu_status check_total(const struct ggu_file *f, uint64_t n_tensors, struct ggu_error *err)
+{
+	const struct ggu_leniency l = ggu_file_leniency(f, 0);
+	const struct ggu_kv *kv = ggu_meta_find(f->meta, "split.tensors.count");
+
+	if (f->table.n == n_tensors || !kv)
+		return GGU_OK;
+	return ggu_tolerate(&l, ggu_rule(err, GGU_RULE_SPLIT, ggu_fail(err, GGU_ERR_FORMAT, kv->offset, kv->key.p,
+		"is %llu, but the shards hold %zu tensors", (unsigned long long)n_tensors, f->table.n)), err);
+}
+
 static enum ggu_status open_all(struct ggu_file *f, const char *path, uint32_t no, uint32_t count, struct ggu_error *err)
 {
 	uint64_t n_tensors = UINT64_MAX;
-	struct ggu_source *p;
+	struct ggu_shard *p;
 
-	GGU_TRY(check(f->meta, no, count, &n_tensors, err));
-	p = realloc(f->source, count*sizeof *p);
+	GGU_TRY(check(f, f->meta, no, count, &n_tensors, err));
+	p = realloc(f->shard, count*sizeof *p);
 	if (!p)
 		return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
-	f->source = p;
+	f->shard = p;
 	memset(p + 1, 0, (count - 1)*sizeof *p);
 	for (uint32_t i = 1; i < count; i++)
 		p[i].fd = -1;
-	f->n_sources = count;
+	f->n_shards = count;
 	if (no)
 		forget(f);
 	for (uint32_t i = no ? 0 : 1; i < count; i++)
 		GGU_TRY(open_one(f, i, count, path, &n_tensors, err));
-	if (f->table.n != n_tensors)
-		return ggu_fail(err, GGU_ERR_FORMAT, ggu_meta_find(f->meta, "split.tensors.count")->offset, "split.tensors.count", "is %llu, but the shards hold %zu tensors",
-		                (unsigned long long)n_tensors, f->table.n);
+	GGU_TRY(check_total(f, n_tensors, err));
 	ggu_meta_remove(f->meta, "split.no");
 	ggu_meta_remove(f->meta, "split.count");
 	ggu_meta_remove(f->meta, "split.tensors.count");
 	return GGU_OK;
 }
 
+/* What stands against reading the other shards of one that says it is one of `count`. */
+static enum ggu_status alone(const struct ggu_kv *kv, uint64_t count, const char *path, struct ggu_error *err)
+{
+	enum ggu_status s;
+
+	if (!path)
+		s = ggu_fail(err, GGU_ERR_UNSUPPORTED, kv->offset, kv->key.p, "one of %llu shards: they are read by name only",
+		             (unsigned long long)count);
+	else
+		s = ggu_fail(err, GGU_ERR_UNSUPPORTED, kv->offset, kv->key.p, "one of %llu shards, but its name does not end in -00001-of-%05llu.gguf",
+		             (unsigned long long)count, (unsigned long long)count);
+	return ggu_rule(err, GGU_RULE_SPLIT, s);
+}
+
 enum ggu_status ggu_shards_open(struct ggu_file *f, const char *path, struct ggu_error *err)
 {
+	const struct ggu_leniency l = ggu_file_leniency(f, 0);
 	const struct ggu_kv *kv = ggu_meta_find(f->meta, "split.count");
-	uint64_t says = 0;
+	uint64_t n = UINT64_MAX;
 	uint32_t no, count;
 
 	if (!kv)
 		return GGU_OK;
-	if (!ggu_meta_uint(f->meta, "split.count", &says))
-		return ggu_fail(err, GGU_ERR_TYPE, kv->offset, "split.count", "is %s, not an unsigned integer", ggu_kv_type_name(kv->type));
-	if (says <= 1)                          /* 0 is what a merge leaves behind */
+	GGU_TRY(ggu_tolerate(&l, says(f->meta, "split.count", &n, err), err));
+	if (n <= 1 || (n == UINT64_MAX && l.defect))    /* 0 is what a merge leaves behind; the other was reported */
 		return GGU_OK;
-	if (!path)
-		return ggu_fail(err, GGU_ERR_UNSUPPORTED, kv->offset, "split.count", "one of %llu shards: they are read by name only",
-		                (unsigned long long)says);
-	if (!parse_name(path, &no, &count))
-		return ggu_fail(err, GGU_ERR_UNSUPPORTED, kv->offset, "split.count",
-		                "one of %llu shards, but its name does not end in -00001-of-%05llu.gguf",
-		                (unsigned long long)says, (unsigned long long)says);
+	if (!path || !parse_name(path, &no, &count))
+		return ggu_tolerate(&l, alone(kv, n, path, err), err);
 	return open_all(f, path, no, count, err);
 }

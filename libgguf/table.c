@@ -6,32 +6,34 @@
 #include <string.h>
 #include "internal.h"
 
+enum { DIMS_SKIPPED_MAX = 64 };
+
 enum ggu_status ggu_tensor_check(struct ggu_tensor *t, const struct ggu_tensor_at *at, struct ggu_error *err)
 {
 	const struct ggu_type_info *info = ggu_type_info(t->type);
 	uint64_t n = 1, any = 1;
 
 	if (!t->name_bytes)
-		return ggu_fail(err, GGU_ERR_FORMAT, at->name, "", "empty tensor name");
+		return ggu_rule(err, GGU_RULE_NAME, ggu_fail(err, GGU_ERR_FORMAT, at->name, "", "empty tensor name"));
 	if (memchr(t->name, 0, t->name_bytes))
-		return ggu_fail(err, GGU_ERR_FORMAT, at->name, t->name, "tensor name holds a NUL byte");
+		return ggu_rule(err, GGU_RULE_NAME, ggu_fail(err, GGU_ERR_FORMAT, at->name, t->name, "tensor name holds a NUL byte"));
 	if (t->n_dims > 4)
-		return ggu_fail(err, GGU_ERR_FORMAT, at->n_dims, t->name, "%u dimensions, at most 4 are known", t->n_dims);
+		return ggu_rule(err, GGU_RULE_DIMS, ggu_fail(err, GGU_ERR_FORMAT, at->n_dims, t->name, "%u dimensions, at most 4 are known", t->n_dims));
 	/* the product without zeros is bounded too, so that products of some of the dimensions cannot wrap */
 	for (uint32_t i = 0; i < t->n_dims; i++) {
 		uint64_t ne_at = at->ne == GGU_NO_OFFSET ? at->ne : at->ne + 8*i;
 		if (!ggu_mul(any, t->ne[i] ? t->ne[i] : 1, &any))
-			return ggu_fail(err, GGU_ERR_FORMAT, ne_at, t->name, "number of elements overflows");
+			return ggu_rule(err, GGU_RULE_SIZE, ggu_fail(err, GGU_ERR_FORMAT, ne_at, t->name, "number of elements overflows"));
 		n *= t->ne[i];
 	}
 	if (!info)
-		return ggu_fail(err, GGU_ERR_UNSUPPORTED, at->type, t->name, "tensor type %u is %s", t->type,
-		                t->type < GGU_TYPE_COUNT ? "no longer in use" : "unknown");
+		return ggu_rule(err, GGU_RULE_TYPE, ggu_fail(err, GGU_ERR_UNSUPPORTED, at->type, t->name, "tensor type %u is %s", t->type,
+		                t->type < GGU_TYPE_COUNT ? "no longer in use" : "unknown"));
 	if (t->ne[0] % info->block_weights)
-		return ggu_fail(err, GGU_ERR_FORMAT, at->ne, t->name, "rows of %llu elements are no whole blocks of %u (%s)",
-		                (unsigned long long)t->ne[0], info->block_weights, info->name);
+		return ggu_rule(err, GGU_RULE_BLOCK, ggu_fail(err, GGU_ERR_FORMAT, at->ne, t->name,
+			"rows of %llu elements are no whole blocks of %u (%s)", (unsigned long long)t->ne[0], info->block_weights, info->name));
 	if (!ggu_type_bytes(t->type, n, &t->bytes))
-		return ggu_fail(err, GGU_ERR_FORMAT, at->ne, t->name, "size in bytes overflows");
+		return ggu_rule(err, GGU_RULE_SIZE, ggu_fail(err, GGU_ERR_FORMAT, at->ne, t->name, "size in bytes overflows"));
 	return GGU_OK;
 }
 
@@ -74,9 +76,19 @@ void ggu_table_free(struct ggu_table *x)
 	*x = (struct ggu_table){ 0 };
 }
 
-static enum ggu_status entry(struct ggu_cursor *c, struct ggu_table *x, uint32_t source)
+/* The dimensions into ne[], those beyond the fourth nowhere: ggu_tensor_check refuses such a tensor. */
+static enum ggu_status dimensions(struct ggu_cursor *c, uint32_t n, uint64_t ne[4])
 {
-	struct ggu_tensor t = { .source = source, .entry = c->at, .ne = { 1, 1, 1, 1 } };
+	uint64_t more;
+
+	for (uint32_t i = 0; i < n; i++)
+		GGU_TRY(ggu_cursor_u64(c, i < 4 ? &ne[i] : &more));
+	return GGU_OK;
+}
+
+enum ggu_status ggu_table_read(struct ggu_cursor *c, struct ggu_table *x, uint32_t shard)
+{
+	struct ggu_tensor t = { .source = shard, .entry = c->at, .ne = { 1, 1, 1, 1 } };
 	struct ggu_tensor_at at = { .name = c->at };
 	struct ggu_str name;
 	enum ggu_status s;
@@ -89,25 +101,21 @@ static enum ggu_status entry(struct ggu_cursor *c, struct ggu_table *x, uint32_t
 	at.n_dims = c->at;
 	GGU_TRY(ggu_cursor_u32(c, &t.n_dims));
 	at.ne = c->at;
-	if (t.n_dims <= 4) {            /* else ggu_tensor_check refuses it */
-		for (uint32_t i = 0; i < t.n_dims; i++)
-			GGU_TRY(ggu_cursor_u64(c, &t.ne[i]));
+	/* a number of dimensions that is out of all reason is refused at once, as the rest of the entry cannot be found */
+	if (t.n_dims <= DIMS_SKIPPED_MAX && (t.n_dims <= 4 || c->lenient->defect)) {
+		GGU_TRY(dimensions(c, t.n_dims, t.ne));
 		at.type = c->at;
 		GGU_TRY(ggu_cursor_u32(c, &t.type));
 		GGU_TRY(ggu_cursor_u64(c, &t.offset));
 	}
-	GGU_TRY(ggu_tensor_check(&t, &at, c->err));
+	s = ggu_tensor_check(&t, &at, c->err);
+	if (s != GGU_OK)
+		return t.n_dims <= DIMS_SKIPPED_MAX ? ggu_tolerate(c->lenient, s, c->err) : s;
 	s = ggu_table_append(x, &t, &dup);
 	if (s != GGU_OK)
 		return ggu_fail(c->err, s, t.entry, t.name, "out of memory");
-	if (dup)
-		return ggu_fail(c->err, GGU_ERR_FORMAT, t.entry, t.name, "duplicate tensor name");
-	return GGU_OK;
-}
-
-enum ggu_status ggu_table_read(struct ggu_cursor *c, struct ggu_table *x, uint64_t n, uint32_t source)
-{
-	for (uint64_t i = 0; i < n; i++)
-		GGU_TRY(entry(c, x, source));
-	return GGU_OK;
+	if (!dup)
+		return GGU_OK;
+	s = ggu_rule(c->err, GGU_RULE_NAME_TWICE, ggu_fail(c->err, GGU_ERR_FORMAT, t.entry, t.name, "duplicate tensor name"));
+	return ggu_tolerate(c->lenient, s, c->err);
 }

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT
  * writer.c - writes a GGUF front to back, never seeking.
  *
- * Every size follows from shape and type, so the header is complete before the first byte of data.
- * The same function that writes the header also measures it, by writing to nowhere. */
+ * Every size follows from shape and type, so the header is complete before the first byte of data. The data comes in the
+ * order of its offsets, which is that of the table unless the caller placed tensors himself. The same function that
+ * writes the header also measures it, by writing to nowhere. */
 #include <errno.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -11,14 +13,14 @@
 
 enum { BUF_BYTES = 1 << 16 };
 
-/* Little-endian bytes to a descriptor through a buffer; fd -1 only counts. */
-struct sink {
-	int fd;
+/* Little-endian bytes to the caller's sink through a buffer; without a buffer they are only counted. */
+struct stream {
+	struct ggu_sink to;
 	uint64_t at;
 	size_t n;
 	struct ggu_error *err;
 	enum ggu_status status;         /* the first failure; nothing is written after it */
-	unsigned char buf[BUF_BYTES];
+	unsigned char *buf;             /* [BUF_BYTES] */
 };
 
 enum writer_state { ADDING, WRITING, FAILED, ENDED };
@@ -28,39 +30,68 @@ struct ggu_writer {
 	struct ggu_table table;
 	uint32_t alignment;
 	uint64_t header_bytes, data_bytes;      /* header_bytes: 0 until it is known */
-	size_t current;                         /* tensor whose data comes next */
+	size_t *order;                          /* of the data, once it is written */
+	size_t current;                         /* in that order: the tensor whose data comes next */
 	uint64_t left;                          /* of it */
-	struct sink *sink;
+	struct stream out;
+	int fd;
 };
 
-static void put_through(struct sink *s, const void *p, size_t n)
+static enum ggu_status write_fd(void *ctx, const void *p, size_t n, struct ggu_error *err)
 {
+	int fd = *(const int *)ctx;
 	const char *b = p;
 
-	while (n && s->status == GGU_OK) {
-		ssize_t r = write(s->fd, b, n < 1 << 30 ? n : 1 << 30);
-		if (r < 0 && errno == EINTR)
+	while (n) {
+		ssize_t r = write(fd, b, n < 1 << 30 ? n : 1 << 30);
+		if (r < 0 && (errno == EINTR || ggu_wait(fd, POLLOUT)))
 			continue;
-		if (r < 0) {
-			s->status = ggu_fail(s->err, GGU_ERR_IO, GGU_NO_OFFSET, "", "write");
-			return;
-		}
+		if (r < 0)
+			return ggu_fail(err, GGU_ERR_IO, GGU_NO_OFFSET, "", "write");
 		b += r;
 		n -= (size_t)r;
 	}
+	return GGU_OK;
 }
 
-static void flush(struct sink *s)
+static enum ggu_status write_memory(void *ctx, const void *p, size_t n, struct ggu_error *err)
 {
-	if (s->n)
-		put_through(s, s->buf, s->n);
+	struct ggu_memory *m = ctx;
+
+	if (n > m->room - m->n) {
+		size_t room = m->room > SIZE_MAX/4 || n > SIZE_MAX/4 ? 0 : 2*m->room + n;
+		unsigned char *more = room ? realloc(m->p, room) : NULL;
+		if (!more)
+			return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
+		m->p = more;
+		m->room = room;
+	}
+	memcpy(m->p + m->n, p, n);
+	m->n += n;
+	return GGU_OK;
+}
+
+struct ggu_sink ggu_sink_memory(struct ggu_memory *to)
+{
+	return (struct ggu_sink){ write_memory, to };
+}
+
+static void put_through(struct stream *s, const void *p, size_t n)
+{
+	if (n && s->status == GGU_OK)
+		s->status = s->to.write(s->to.ctx, p, n, s->err);
+}
+
+static void flush(struct stream *s)
+{
+	put_through(s, s->buf, s->n);
 	s->n = 0;
 }
 
-static void put(struct sink *s, const void *p, size_t n)
+static void put(struct stream *s, const void *p, size_t n)
 {
 	s->at += n;
-	if (s->fd < 0 || !n)
+	if (!s->buf || !n)
 		return;
 	if (n > BUF_BYTES - s->n)
 		flush(s);
@@ -72,7 +103,7 @@ static void put(struct sink *s, const void *p, size_t n)
 	s->n += n;
 }
 
-static void put_int(struct sink *s, uint64_t v, size_t width)
+static void put_int(struct stream *s, uint64_t v, size_t width)
 {
 	unsigned char b[8];
 
@@ -81,30 +112,30 @@ static void put_int(struct sink *s, uint64_t v, size_t width)
 	put(s, b, width);
 }
 
-static void put_str(struct sink *s, struct ggu_str v)
+static void put_str(struct stream *s, struct ggu_str v)
 {
 	put_int(s, v.n, 8);
 	put(s, v.p, v.n);
 }
 
-static void pad(struct sink *s, uint64_t alignment)
+/* Zeros up to byte `at`. */
+static void pad_to(struct stream *s, uint64_t at)
 {
 	static const unsigned char zeros[4096];
-	uint64_t n = ggu_align_up(s->at, alignment) - s->at;
 
-	for (; n; n -= n < sizeof zeros ? n : sizeof zeros)
-		put(s, zeros, n < sizeof zeros ? (size_t)n : sizeof zeros);
+	while (s->at < at && s->status == GGU_OK)
+		put(s, zeros, at - s->at < sizeof zeros ? (size_t)(at - s->at) : sizeof zeros);
 }
 
-static void put_value(struct sink *s, const struct ggu_kv *kv);
+static void put_value(struct stream *s, const struct ggu_kv *kv);
 
-static void put_items(struct sink *s, const struct ggu_kv *kv)
+static void put_items(struct stream *s, const struct ggu_kv *kv)
 {
 	size_t width = ggu_kv_type_bytes(kv->item_type);
 	const unsigned char *p = ggu_kv_data(kv);
 	struct ggu_str str;
 
-	if (width && (s->fd < 0 || (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__))) {
+	if (width && (!s->buf || __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__)) {
 		put(s, p, width*kv->n);
 		return;
 	}
@@ -122,7 +153,7 @@ static void put_items(struct sink *s, const struct ggu_kv *kv)
 	}
 }
 
-static void put_value(struct sink *s, const struct ggu_kv *kv)
+static void put_value(struct stream *s, const struct ggu_kv *kv)
 {
 	if (kv->type == GGU_ARRAY) {
 		put_int(s, kv->item_type, 4);
@@ -131,7 +162,7 @@ static void put_value(struct sink *s, const struct ggu_kv *kv)
 	put_items(s, kv);
 }
 
-static void put_header(struct sink *s, const struct ggu_writer *w)
+static void put_header(struct stream *s, const struct ggu_writer *w)
 {
 	put(s, "GGUF", 4);
 	put_int(s, 3, 4);
@@ -151,41 +182,40 @@ static void put_header(struct sink *s, const struct ggu_writer *w)
 		put_int(s, t->type, 4);
 		put_int(s, t->offset, 8);
 	}
-	pad(s, w->alignment);
+	pad_to(s, ggu_align_up(s->at, w->alignment));
 }
 
 enum ggu_status ggu_writer_new(struct ggu_writer **to, const struct ggu_meta *meta, struct ggu_error *err)
 {
-	struct ggu_writer *w = calloc(1, sizeof *w);
 	const struct ggu_kv *kv = meta ? ggu_meta_find(meta, "general.alignment") : NULL;
 	uint64_t align = GGU_ALIGN_DEFAULT;
-	enum ggu_status status = GGU_OK;
+	enum ggu_status status;
+	struct ggu_writer *w;
 
 	if (kv && (kv->type != GGU_U32 || !ggu_kv_uint(kv, 0, &align) || !ggu_align_ok(align)))
-		status = ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, "general.alignment", "is no u32 power of two from %d to %d",
-		                  GGU_ALIGN_MIN, GGU_ALIGN_MAX);
-	if (w && status == GGU_OK) {
+		return ggu_rule(err, GGU_RULE_ALIGNMENT, ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, "general.alignment",
+			"is no u32 power of two from %d to %d", GGU_ALIGN_MIN, GGU_ALIGN_MAX));
+	w = calloc(1, sizeof *w);
+	status = w ? GGU_OK : GGU_ERR_NOMEM;
+	if (w) {
 		w->alignment = (uint32_t)align;
-		w->meta = ggu_meta_new();
-		w->sink = calloc(1, sizeof *w->sink);
-		if (!w->meta || !w->sink)
+		if (meta)
+			status = ggu_meta_copy(&w->meta, meta);
+		else if (!(w->meta = ggu_meta_new()))
 			status = GGU_ERR_NOMEM;
-		for (size_t i = 0; meta && status == GGU_OK && i < meta->n; i++)
-			status = ggu_meta_set_kv(w->meta, &meta->kv[i]);
 	}
-	if (!w || status == GGU_ERR_NOMEM)
-		status = ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
 	if (status != GGU_OK) {
 		ggu_writer_free(w);
-		return status;
+		return ggu_fail(err, status, GGU_NO_OFFSET, "", "out of memory");
 	}
 	*to = w;
 	return GGU_OK;
 }
 
-enum ggu_status ggu_writer_add(struct ggu_writer *w, const char *name, uint32_t n_dims, const uint64_t *ne, uint32_t type, struct ggu_error *err)
+enum ggu_status ggu_writer_add_at(struct ggu_writer *w, const char *name, uint32_t n_dims, const uint64_t *ne, uint32_t type,
+                                  uint64_t offset, struct ggu_error *err)
 {
-	struct ggu_tensor t = { .n_dims = n_dims, .ne = { 1, 1, 1, 1 }, .type = type };
+	struct ggu_tensor t = { .n_dims = n_dims, .ne = { 1, 1, 1, 1 }, .type = type, .offset = offset };
 	const struct ggu_tensor_at nowhere = { GGU_NO_OFFSET, GGU_NO_OFFSET, GGU_NO_OFFSET, GGU_NO_OFFSET };
 	size_t name_bytes = strlen(name);
 	enum ggu_status status;
@@ -194,66 +224,121 @@ enum ggu_status ggu_writer_add(struct ggu_writer *w, const char *name, uint32_t 
 	if (w->state != ADDING)
 		return ggu_fail(err, GGU_ERR_STATE, GGU_NO_OFFSET, name, "tensor added after the header was written");
 	if (name_bytes > GGU_KEY_MAX)
-		return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, name, "tensor name is longer than %d bytes", GGU_KEY_MAX);
+		return ggu_rule(err, GGU_RULE_NAME,
+			ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, name, "tensor name is longer than %d bytes", GGU_KEY_MAX));
 	for (uint32_t i = 0; i < n_dims && i < 4; i++)
 		t.ne[i] = ne[i];
 	t.name = name;
 	t.name_bytes = (uint32_t)name_bytes;
 	GGU_TRY(ggu_tensor_check(&t, &nowhere, err));
-	if (t.bytes > INT64_MAX/2 - w->data_bytes)
-		return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, name, "the file's size overflows");
-	t.offset = w->data_bytes;
+	if (offset & (w->alignment - 1))
+		return ggu_rule(err, GGU_RULE_OFFSET, ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, name,
+			"offset %llu is no multiple of the alignment %u", (unsigned long long)offset, w->alignment));
+	if (t.bytes > INT64_MAX/2 || offset > INT64_MAX/2 - t.bytes)
+		return ggu_rule(err, GGU_RULE_SIZE, ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, name, "the file's size overflows"));
 	t.name = ggu_arena_str(&w->table.arena, name, name_bytes);
 	status = t.name ? ggu_table_append(&w->table, &t, &dup) : GGU_ERR_NOMEM;
 	if (status != GGU_OK)
 		return ggu_fail(err, status, GGU_NO_OFFSET, name, "out of memory");
 	if (dup)
-		return ggu_fail(err, GGU_ERR_FORMAT, GGU_NO_OFFSET, name, "duplicate tensor name");
-	w->data_bytes = ggu_align_up(t.offset + t.bytes, w->alignment);
+		return ggu_rule(err, GGU_RULE_NAME_TWICE, ggu_fail(err, GGU_ERR_FORMAT, GGU_NO_OFFSET, name, "duplicate tensor name"));
+	if (w->data_bytes < t.offset + t.bytes)
+		w->data_bytes = ggu_align_up(t.offset + t.bytes, w->alignment);
 	return GGU_OK;
 }
 
-uint64_t ggu_writer_file_bytes(const struct ggu_writer *w)
+enum ggu_status ggu_writer_add(struct ggu_writer *w, const char *name, uint32_t n_dims, const uint64_t *ne, uint32_t type, struct ggu_error *err)
 {
-	struct sink *s = w->sink;
-
-	if (w->header_bytes)
-		return w->header_bytes + w->data_bytes;
-	s->fd = -1;
-	s->at = 0;
-	put_header(s, w);
-	return s->at + w->data_bytes;
+	return ggu_writer_add_at(w, name, n_dims, ne, type, w->data_bytes, err);
 }
 
-/* Goes on to the next tensor that has data, with padding after each one that is complete. */
-static void advance(struct ggu_writer *w)
+uint64_t ggu_writer_header_bytes(const struct ggu_writer *w)
 {
-	while (w->current < w->table.n && !w->left) {
-		pad(w->sink, w->alignment);
-		if (++w->current < w->table.n)
-			w->left = w->table.t[w->current].bytes;
-	}
+	struct stream s = { .buf = NULL };
+
+	if (w->header_bytes)
+		return w->header_bytes;
+	put_header(&s, w);
+	return s.at;
+}
+
+uint64_t ggu_writer_file_bytes(const struct ggu_writer *w) { return ggu_writer_header_bytes(w) + w->data_bytes; }
+
+/* The order of the data, in memory that the caller frees. */
+static enum ggu_status data_order(const struct ggu_writer *w, size_t **order, struct ggu_error *err)
+{
+	static const struct ggu_leniency strict = { .defect = NULL };
+	enum ggu_status status;
+
+	*order = malloc((w->table.n + 1)*sizeof **order);
+	status = *order ? ggu_layout_order(w->table.t, w->table.n, *order, &strict, err) : GGU_ERR_NOMEM;
+	if (status == GGU_ERR_NOMEM)
+		ggu_fail(err, status, GGU_NO_OFFSET, "", "out of memory");
+	if (status != GGU_OK && err)
+		err->offset = GGU_NO_OFFSET;    /* nothing is in a file yet */
+	return status;
+}
+
+/* The data of the tensor at `place` in the order comes next, of the first from there on that has any. */
+static void go_to(struct ggu_writer *w, size_t place)
+{
+	const struct ggu_tensor *t = w->table.t;
+
+	while (place < w->table.n && !t[w->order[place]].bytes)
+		place++;
+	w->current = place;
+	w->left = place < w->table.n ? t[w->order[place]].bytes : 0;
+	pad_to(&w->out, w->header_bytes + (w->left ? t[w->order[place]].offset : w->data_bytes));
 }
 
 static enum ggu_status outcome(struct ggu_writer *w)
 {
-	if (w->sink->status != GGU_OK)
+	if (w->out.status != GGU_OK)
 		w->state = FAILED;
-	return w->sink->status;
+	return w->out.status;
+}
+
+enum ggu_status ggu_writer_header(const struct ggu_writer *w, const struct ggu_sink *to, struct ggu_error *err)
+{
+	struct stream s = { .to = *to, .err = err, .buf = malloc(BUF_BYTES) };
+	size_t *order = NULL;
+
+	if (!s.buf)
+		return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
+	s.status = data_order(w, &order, err);
+	if (s.status == GGU_OK) {
+		put_header(&s, w);
+		flush(&s);
+	}
+	free(order);
+	free(s.buf);
+	return s.status;
+}
+
+enum ggu_status ggu_writer_begin_sink(struct ggu_writer *w, const struct ggu_sink *to, struct ggu_error *err)
+{
+	if (w->state != ADDING)
+		return ggu_fail(err, GGU_ERR_STATE, GGU_NO_OFFSET, "", "the header is written once");
+	w->state = FAILED;
+	GGU_TRY(data_order(w, &w->order, err));
+	w->out = (struct stream){ .to = *to, .err = err, .buf = malloc(BUF_BYTES) };
+	if (!w->out.buf)
+		return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
+	w->state = WRITING;
+	put_header(&w->out, w);
+	w->header_bytes = w->out.at;
+	go_to(w, 0);
+	return outcome(w);
 }
 
 enum ggu_status ggu_writer_begin(struct ggu_writer *w, int fd, struct ggu_error *err)
 {
-	if (w->state != ADDING || fd < 0)
-		return ggu_fail(err, GGU_ERR_STATE, GGU_NO_OFFSET, "", "the header is written once, to an open file");
-	w->state = WRITING;
-	*w->sink = (struct sink){ .fd = fd, .err = err };
-	put_header(w->sink, w);
-	w->header_bytes = w->sink->at;
-	if (w->table.n)
-		w->left = w->table.t[0].bytes;
-	advance(w);
-	return outcome(w);
+	const struct ggu_sink to = { write_fd, &w->fd };
+
+	if (fd < 0)
+		return ggu_fail(err, GGU_ERR_STATE, GGU_NO_OFFSET, "", "the header is written to an open file");
+	w->fd = fd;
+	return ggu_writer_begin_sink(w, &to, err);
 }
 
 enum ggu_status ggu_writer_data(struct ggu_writer *w, const void *p, size_t n, struct ggu_error *err)
@@ -262,16 +347,17 @@ enum ggu_status ggu_writer_data(struct ggu_writer *w, const void *p, size_t n, s
 
 	if (w->state != WRITING)
 		return ggu_fail(err, GGU_ERR_STATE, GGU_NO_OFFSET, "", "data before the header or after a failure");
-	w->sink->err = err;
+	w->out.err = err;
 	while (n) {
 		size_t k = n < w->left ? n : (size_t)w->left;
 		if (w->current == w->table.n)
-			return ggu_fail(err, GGU_ERR_RANGE, w->sink->at, "", "%zu bytes more than the tensors have", n);
-		put(w->sink, b, k);
+			return ggu_fail(err, GGU_ERR_RANGE, w->out.at, "", "%zu bytes more than the tensors have", n);
+		put(&w->out, b, k);
 		b += k;
 		n -= k;
 		w->left -= k;
-		advance(w);
+		if (!w->left)
+			go_to(w, w->current + 1);
 	}
 	return outcome(w);
 }
@@ -281,10 +367,10 @@ enum ggu_status ggu_writer_end(struct ggu_writer *w, struct ggu_error *err)
 	if (w->state != WRITING)
 		return ggu_fail(err, GGU_ERR_STATE, GGU_NO_OFFSET, "", "end before the header or after a failure");
 	if (w->current < w->table.n)
-		return ggu_fail(err, GGU_ERR_STATE, w->sink->at, w->table.t[w->current].name, "%llu bytes of data are missing",
+		return ggu_fail(err, GGU_ERR_STATE, w->out.at, w->table.t[w->order[w->current]].name, "%llu bytes of data are missing",
 		                (unsigned long long)w->left);
-	w->sink->err = err;
-	flush(w->sink);
+	w->out.err = err;
+	flush(&w->out);
 	GGU_TRY(outcome(w));
 	w->state = ENDED;
 	return GGU_OK;
@@ -296,6 +382,7 @@ void ggu_writer_free(struct ggu_writer *w)
 		return;
 	ggu_meta_free(w->meta);
 	ggu_table_free(&w->table);
-	free(w->sink);
+	free(w->order);
+	free(w->out.buf);
 	free(w);
 }

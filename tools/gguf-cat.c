@@ -13,7 +13,7 @@
 #include "progress.h"
 #include "sandbox.h"
 
-enum { CHUNK_WEIGHTS = 1 << 18 };       /* a multiple of every block */
+enum { CHUNK_WEIGHTS = 1 << 18 };
 
 static struct { bool decode; int jobs; const char *output; } o;
 static const struct opt opts[] = {
@@ -34,21 +34,20 @@ static void little(float *x, size_t n)
 	}
 }
 
-static void cat(struct ggu_file *f, const char *file, const struct ggu_tensor *t, struct out *out, unsigned char *raw, float *decoded, uint64_t *done)
+static void cat(struct ggu_walk *walk, const char *file, const struct ggu_tensor *t, struct out *out, float *decoded, uint64_t *done)
 {
-	const struct ggu_type_info *info = ggu_type_info(t->type);
-	size_t chunk = (size_t)CHUNK_WEIGHTS/info->block_weights*info->block_bytes;
 	struct ggu_error err;
-	for (uint64_t at = 0; at < t->bytes; ) {
-		size_t n = t->bytes - at < chunk ? (size_t)(t->bytes - at) : chunk, weights = n/info->block_bytes*info->block_weights;
-		if (ggu_read(f, t, at, raw, n, &err)) msg_die_error(file, &err);
+	struct ggu_part p;
+	ggu_walk_to(walk, t);
+	for (;;) {
+		if (ggu_walk_next(walk, &p, &err)) msg_die_error(file, &err);
+		if (!p.n_bytes) break;
 		if (decoded) {
-			quant_decode(t->type, raw, decoded, weights);
-			little(decoded, weights);
-			out_write(out, decoded, 4*weights);
-		} else out_write(out, raw, n);
-		at += n;
-		progress_set(*done += n);
+			quant_decode(t->type, p.bytes, decoded, p.n_weights);
+			little(decoded, p.n_weights);
+			out_write(out, decoded, 4*p.n_weights);
+		} else out_write(out, p.bytes, p.n_bytes);
+		progress_set(*done += p.n_bytes);
 	}
 }
 
@@ -57,7 +56,7 @@ int main(int argc, char **argv)
 	struct ggu_file *f;
 	struct ggu_error err;
 	struct out *out;
-	unsigned char *raw;
+	struct ggu_walk *walk;
 	float *decoded = NULL;
 	uint64_t bytes = 0, size = 0, done = 0;
 	argc = opt_parse(argc, argv, opts, &(struct opt_program){ "gguf-cat", "write the data of tensors, raw or decoded",
@@ -73,14 +72,14 @@ int main(int argc, char **argv)
 		bytes += t->bytes;
 		size += o.decode ? 4*t->ne[0]*ggu_tensor_rows(t) : t->bytes;
 	}
-	raw = malloc((size_t)CHUNK_WEIGHTS*9);  /* no type takes more than 9 bytes a weight */
 	if (o.decode) decoded = malloc((size_t)CHUNK_WEIGHTS*sizeof *decoded);
-	if (!raw || (o.decode && !decoded)) msg_die("out of memory");
+	if (o.decode && !decoded) msg_die("out of memory");
+	if (ggu_walk_new(&walk, f, CHUNK_WEIGHTS, &err)) msg_die_error(argv[0], &err);
 	out_reserve(out, size);
 	progress_begin("writing", bytes, "B");
-	for (int i = 1; i < argc; i++) cat(f, argv[0], ggu_file_find(f, argv[i]), out, raw, decoded, &done);
+	for (int i = 1; i < argc; i++) cat(walk, argv[0], ggu_file_find(f, argv[i]), out, decoded, &done);
 	progress_end();
-	free(raw);
+	ggu_walk_free(walk);
 	free(decoded);
 	pipe_drain(f, argv[0]);
 	ggu_close(f);

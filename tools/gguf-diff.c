@@ -18,7 +18,7 @@
 #include "progress.h"
 #include "sandbox.h"
 
-enum { PART = 1 << 15, PARTS = 32, CHUNK = PART*PARTS, MAX_WEIGHT_BYTES = 9 };
+enum { PART = 1 << 15, PARTS = 32, CHUNK = PART*PARTS };
 
 static struct {
 	bool metadata, tensors, values, json;
@@ -200,9 +200,9 @@ static void diff_tensors(const struct ggu_file *a, const struct ggu_file *b, boo
 
 /* ---- data ---- */
 
-struct side { struct ggu_file *f; const char *name; const struct ggu_tensor *t; unsigned char *raw; };
+struct side { struct ggu_file *f; const char *name; const struct ggu_tensor *t; struct ggu_walk *walk; struct ggu_part part; };
 struct part { double max, sum, norm; bool nan; };
-struct work { struct side side[2]; size_t n; struct part part[PARTS]; float *decoded; };
+struct work { struct side side[2]; struct part part[PARTS]; float *decoded; };
 
 static size_t bytes_of(const struct ggu_tensor *t, size_t weights)
 {
@@ -210,25 +210,28 @@ static size_t bytes_of(const struct ggu_tensor *t, size_t weights)
 	return weights/info->block_weights*info->block_bytes;
 }
 
-/* The next n weights of both sides from weight `at` on. */
-static void fetch(struct work *w, uint64_t at, size_t n)
+/* The next weights of both sides, as many of one as of the other; false behind the last. */
+static bool fetch(struct work *w)
 {
 	struct ggu_error err;
-	for (int k = 0; k < 2; k++) {
-		struct side *s = w->side + k;
-		const struct ggu_type_info *info = ggu_type_info(s->t->type);
-		if (ggu_read(s->f, s->t, at/info->block_weights*info->block_bytes, s->raw, bytes_of(s->t, n), &err)) msg_die_error(s->name, &err);
-	}
+	for (int k = 0; k < 2; k++)
+		if (ggu_walk_next(w->side[k].walk, &w->side[k].part, &err)) msg_die_error(w->side[k].name, &err);
+	return w->side[0].part.n_weights;
+}
+
+static void decode(const struct side *s, size_t from, float *to, size_t n)
+{
+	quant_decode(s->t->type, (const unsigned char *)s->part.bytes + bytes_of(s->t, from), to, n);
 }
 
 static void compare_part(void *ctx, size_t task, int worker)
 {
 	struct work *w = ctx;
 	struct part p = { 0, 0, 0, false };
-	size_t from = task*PART, n = w->n - from < PART ? w->n - from : PART;
+	size_t from = task*PART, all = w->side[0].part.n_weights, n = all - from < PART ? all - from : PART;
 	float *x = w->decoded + (size_t)worker*2*PART, *y = x + PART;
-	quant_decode(w->side[0].t->type, w->side[0].raw + bytes_of(w->side[0].t, from), x, n);
-	quant_decode(w->side[1].t->type, w->side[1].raw + bytes_of(w->side[1].t, from), y, n);
+	decode(&w->side[0], from, x, n);
+	decode(&w->side[1], from, y, n);
 	for (size_t i = 0; i < n; i++) {
 		double d = (double)y[i] - x[i];
 		if (x[i] == y[i] || (isnan(x[i]) && isnan(y[i]))) d = 0;       /* equal infinities too */
@@ -247,11 +250,8 @@ static void diff_values(struct work *w, struct ggu_pool *pool)
 	struct part all = { 0, 0, 0, false };
 	double rms, relative;
 	json_t *j;
-	for (uint64_t at = 0; at < total; at += w->n) {
-		size_t tasks;
-		w->n = total - at < CHUNK ? (size_t)(total - at) : CHUNK;
-		fetch(w, at, w->n);
-		tasks = (w->n + PART - 1)/PART;
+	while (fetch(w)) {
+		size_t tasks = (w->side[0].part.n_weights + PART - 1)/PART;
 		ggu_pool_run(pool, tasks, compare_part, w);
 		for (size_t i = 0; i < tasks; i++) {
 			const struct part *p = w->part + i;
@@ -280,16 +280,14 @@ static void diff_values(struct work *w, struct ggu_pool *pool)
 static void diff_data(struct work *w)
 {
 	const struct ggu_tensor *t = w->side[0].t;
-	uint64_t total = t->ne[0]*ggu_tensor_rows(t), differing = 0, first = 0;
+	uint64_t differing = 0, first = 0;
 	json_t *j;
-	for (uint64_t at = 0; at < total; at += w->n) {
-		size_t n;
-		w->n = total - at < CHUNK ? (size_t)(total - at) : CHUNK;
-		fetch(w, at, w->n);
-		n = bytes_of(t, w->n);
-		if (!memcmp(w->side[0].raw, w->side[1].raw, n)) continue;
-		for (size_t i = 0; i < n; i++)
-			if (w->side[0].raw[i] != w->side[1].raw[i] && !differing++) first = at/ggu_type_info(t->type)->block_weights*ggu_type_info(t->type)->block_bytes + i;
+	while (fetch(w)) {
+		const struct ggu_part *p = &w->side[0].part;
+		const unsigned char *x = p->bytes, *y = w->side[1].part.bytes;
+		if (!memcmp(x, y, p->n_bytes)) continue;
+		for (size_t i = 0; i < p->n_bytes; i++)
+			if (x[i] != y[i] && !differing++) first = p->at_byte + i;
 	}
 	if (!differing) return;
 	j = note(DATA, "name", name_of(t));
@@ -307,14 +305,13 @@ static void diff_data(struct work *w)
 
 static void diff_all_data(struct ggu_file *a, const char *name_a, struct ggu_file *b, const char *name_b, struct ggu_pool *pool)
 {
-	struct work w = { .side = { { a, name_a, NULL, NULL }, { b, name_b, NULL, NULL } } };
+	struct work w = { .side = { { .f = a, .name = name_a }, { .f = b, .name = name_b } } };
+	struct ggu_error err;
 	bool by_b = !ggu_file_seekable(b);
 	struct ggu_file *lead = by_b ? b : a;
 	uint64_t done = 0, total = 0;
-	for (int k = 0; k < 2; k++) {
-		w.side[k].raw = malloc((size_t)CHUNK*MAX_WEIGHT_BYTES);
-		if (!w.side[k].raw) msg_die("out of memory");
-	}
+	for (int k = 0; k < 2; k++)
+		if (ggu_walk_new(&w.side[k].walk, w.side[k].f, CHUNK, &err)) msg_die_error(w.side[k].name, &err);
 	w.decoded = malloc((size_t)ggu_pool_size(pool)*2*PART*sizeof *w.decoded);
 	if (!w.decoded) msg_die("out of memory");
 	for (size_t i = 0; i < ggu_file_n_tensors(lead); i++) total += ggu_file_tensor(lead, i)->bytes;
@@ -325,6 +322,7 @@ static void diff_all_data(struct ggu_file *a, const char *name_a, struct ggu_fil
 		w.side[1].t = by_b ? t : u;
 		progress_set(done += t->bytes);
 		if (!u || pass_over(t->name) || !same_shape(t, u)) continue;
+		for (int k = 0; k < 2; k++) ggu_walk_to(w.side[k].walk, w.side[k].t);
 		if (o.values) {
 			uint32_t bad = !quant_can_decode(t->type) ? t->type : u->type;
 			if (quant_can_decode(t->type) && quant_can_decode(u->type)) diff_values(&w, pool);
@@ -333,8 +331,7 @@ static void diff_all_data(struct ggu_file *a, const char *name_a, struct ggu_fil
 		} else if (t->type == u->type) diff_data(&w);
 	}
 	progress_end();
-	free(w.side[0].raw);
-	free(w.side[1].raw);
+	for (int k = 0; k < 2; k++) ggu_walk_free(w.side[k].walk);
 	free(w.decoded);
 }
 

@@ -104,26 +104,26 @@ static void make_tag(struct run *r)
 	const struct ggu_file *f = model_file(r->model);
 	XXH3_state_t *h = XXH3_createState();
 	uint64_t settings[2] = { (uint64_t)o.ctx, o.process_output };
+	struct ggu_walk *walk;
 	struct ggu_error err;
 	if (!h) msg_die("out of memory");
+	if (ggu_walk_new(&walk, f, 1 << 16, &err)) msg_die_error(o.model, &err);
 	XXH3_64bits_reset(h);
 	XXH3_64bits_update(h, settings, sizeof settings);
 	XXH3_64bits_update(h, r->ids, r->n_chunks*(size_t)o.ctx*sizeof *r->ids);
 	for (size_t i = 0; i < ggu_file_n_tensors(f); i++) {
 		const struct ggu_tensor *t = ggu_file_tensor(f, i);
-		static char part[1 << 16];
-		uint32_t block = ggu_type_info(t->type)->block_bytes;
-		size_t whole = sizeof part/block*block;
+		struct ggu_part part;
 		XXH3_64bits_update(h, t->name, t->name_bytes + 1);
-		for (uint64_t at = 0; at < t->bytes; ) {
-			size_t n = t->bytes - at < whole ? (size_t)(t->bytes - at) : whole;
-			if (ggu_read((struct ggu_file *)(uintptr_t)f, t, at, part, n, &err)) msg_die_error(o.model, &err);
-			XXH3_64bits_update(h, part, n);
-			at += n;
-		}
+		ggu_walk_to(walk, t);
+		do {
+			if (ggu_walk_next(walk, &part, &err)) msg_die_error(o.model, &err);
+			XXH3_64bits_update(h, part.bytes, part.n_bytes);
+		} while (part.n_bytes);
 	}
 	snprintf(r->tag, sizeof r->tag, "xxh3:%016llx", (unsigned long long)XXH3_64bits_digest(h));
 	XXH3_freeState(h);
+	ggu_walk_free(walk);
 }
 
 static void save(const struct run *r, uint64_t done)

@@ -86,12 +86,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct ggu_error err;
 	struct copy c, d;
 
-	if (ggu_open_memory(&f, data, size, &err) != GGU_OK) {
+	if (ggu_open_memory(&f, data, size, NULL, &err) != GGU_OK) {
 		must(err.code != GGU_OK && *err.what, "refused without a reason");
 		return 0;
 	}
 	c = write_again(f);
-	must(ggu_open_memory(&again, c.p, c.n, NULL) == GGU_OK, "what was written cannot be read");
+	must(ggu_open_memory(&again, c.p, c.n, NULL, NULL) == GGU_OK, "what was written cannot be read");
 	same_file(f, again);
 	d = write_again(again);
 	must(c.n == d.n && !memcmp(c.p, d.p, c.n), "the second copy differs from the first");

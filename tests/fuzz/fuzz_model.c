@@ -54,7 +54,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct model *m;
 	struct ggu_error err = { 0 };
 
-	if (ggu_open_memory(&f, data, size, NULL) != GGU_OK)
+	if (ggu_open_memory(&f, data, size, NULL, NULL) != GGU_OK)
 		return 0;
 	tokenize(ggu_file_meta(f));
 	ggu_close(f);

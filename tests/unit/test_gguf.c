@@ -84,7 +84,7 @@ static void reads_memory(void **state)
 	struct ggu_error e;
 
 	(void)state;
-	if (ggu_open_memory(&f, bytes, n_bytes, &e))
+	if (ggu_open_memory(&f, bytes, n_bytes, NULL, &e))
 		fail_msg("byte %llu: %s: %s", (unsigned long long)e.offset, e.where, e.what);
 	look(f);
 	ggu_close(f);
@@ -100,7 +100,7 @@ static void reads_pipe(void **state)
 	assert_int_equal(pipe(p), 0);
 	assert_int_equal(write(p[1], bytes, n_bytes), n_bytes);
 	close(p[1]);
-	assert_int_equal(ggu_open_fd(&f, p[0], NULL), GGU_OK);
+	assert_int_equal(ggu_open_fd(&f, p[0], NULL, NULL), GGU_OK);
 	assert_false(ggu_file_seekable(f));
 	look(f);
 	assert_int_equal(ggu_read(f, ggu_file_find(f, "a"), 0, &b, 1, NULL), GGU_ERR_STATE);
@@ -117,7 +117,7 @@ static void reads_file_and_maps(void **state)
 	(void)state;
 	fwrite(bytes, 1, n_bytes, t);
 	fflush(t);
-	assert_int_equal(ggu_open_fd(&f, fileno(t), NULL), GGU_OK);
+	assert_int_equal(ggu_open_fd(&f, fileno(t), NULL, NULL), GGU_OK);
 	look(f);
 	assert_int_equal(ggu_map(f, ggu_file_find(f, "q"), &p, NULL), GGU_OK);
 	assert_int_equal(((const unsigned char *)p)[7], 7);
@@ -136,7 +136,7 @@ static void refuses_every_truncation(void **state)
 	for (size_t n = 0; n < last; n++) {
 		unsigned char *cut = malloc(n + !n);
 		memcpy(cut, bytes, n);
-		if (ggu_open_memory(&f, cut, n, &e) == GGU_OK)
+		if (ggu_open_memory(&f, cut, n, NULL, &e) == GGU_OK)
 			fail_msg("%zu of %zu bytes were accepted", n, n_bytes);
 		assert_true(e.offset != GGU_NO_OFFSET && e.offset <= n_bytes);
 		free(cut);
@@ -154,7 +154,7 @@ static void survives_mutations(void **state)
 		memcpy(copy, bytes, n_bytes);
 		x ^= x << 13, x ^= x >> 7, x ^= x << 17;
 		copy[x % n_bytes] ^= (unsigned char)((x >> 32) | 1);
-		if (ggu_open_memory(&f, copy, n_bytes, NULL) == GGU_OK)
+		if (ggu_open_memory(&f, copy, n_bytes, NULL, NULL) == GGU_OK)
 			ggu_close(f);
 		free(copy);
 	}

@@ -108,7 +108,7 @@ static void check_form(uint32_t version, bool big)
 	int64_t i = 0;
 
 	build(&b, version);
-	if (ggu_open_memory(&f, b.p, b.n, &e))
+	if (ggu_open_memory(&f, b.p, b.n, NULL, &e))
 		fail_msg("byte %llu: %s: %s", (unsigned long long)e.offset, e.where, e.what);
 	assert_int_equal(ggu_file_version(f), version);
 	assert_int_equal(ggu_file_big_endian(f), big);
@@ -143,7 +143,7 @@ static void metadata_is_edited(void **state)
 
 	(void)state;
 	build(&b, 3);
-	assert_int_equal(ggu_open_memory(&f, b.p, b.n, NULL), GGU_OK);
+	assert_int_equal(ggu_open_memory(&f, b.p, b.n, NULL, NULL), GGU_OK);
 	for (size_t i = 0; i < 5; i++)
 		assert_int_equal(ggu_meta_set_kv(m, ggu_meta_at(ggu_file_meta(f), i)), GGU_OK);
 	ggu_close(f);                           /* copies live on */
