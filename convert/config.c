@@ -8,7 +8,9 @@
 #include "../model/util/file.h"
 #include "../quant/vec.h"
 #include "config.h"
+#include "config_keys.h"
 #include "convert.h"
+#include "schema.h"
 
 enum { MAX_DEPTH = 32 };        /* names that use names */
 
@@ -19,7 +21,8 @@ enum ggu_status config_fail(const struct config *c, const struct yaml_node *at, 
 	va_start(ap, what);
 	vsnprintf(text, sizeof text, what, ap);
 	va_end(ap);
-	return file_fail(err, GGU_ERR_FORMAT, c->arch->file, GGU_NO_OFFSET, "", "line %u: %s", at ? at->line : 0, text);
+	if (!at) return file_fail(err, GGU_ERR_FORMAT, c->arch->file, GGU_NO_OFFSET, "", "%s", text);
+	return file_fail(err, GGU_ERR_FORMAT, at->file, GGU_NO_OFFSET, "", "line %u, column %u: %s", at->line, at->column, text);
 }
 
 /* A JSON value as a value of an expression; objects stay JSON. */
@@ -64,23 +67,35 @@ static enum ggu_status derived(struct config *c, const struct yaml_node *e, cons
 	return s;
 }
 
+/* object[name], which is read by that. *is: it is there, be it as null. */
+static enum ggu_status read_key(struct config *c, const json_t *object, const char *name, struct expr_value *v, bool *is)
+{
+	const json_t *j = json_object_get(object, name);
+	*is = j != NULL;
+	if (!j) return GGU_OK;
+	config_keys_mark(c->keys, object, name);
+	return from_json(c, j, v);
+}
+
 static enum ggu_status lookup(void *ctx, const void *object, const char *name, struct expr_value *v)
 {
 	struct config *c = ctx;
 	const struct yaml_node *e;
-	const json_t *j;
-	if (object) return from_json(c, json_object_get(object, name), v);
+	enum ggu_status s;
+	bool is;
+	v->kind = EXPR_NULL;
+	if (object) return read_key(c, object, name, v, &is);
 	if ((!strcmp(name, "i") && c->i >= 0) || (!strcmp(name, "x") && c->x >= 0)) {
 		*v = (struct expr_value){ EXPR_INT, { .i = *name == 'i' ? c->i : c->x } };
 		return GGU_OK;
 	}
 	if ((e = yaml_get(c->names, name))) return derived(c, e, name, v);
 	if (!strcmp(name, "generation")) return from_json(c, c->generation, v);
-	j = json_object_get(c->text, name);
-	if (!j) j = json_object_get(c->root, name);
-	if (j) return from_json(c, j, v);
-	if ((e = yaml_get(c->defaults, name))) return derived(c, e, name, v);
-	v->kind = EXPR_NULL;
+	if (!strcmp(name, "value") && c->value) return from_json(c, c->value, v);
+	if (!strcmp(name, "nested")) { *v = (struct expr_value){ EXPR_BOOL, { .b = c->text != c->root } }; return GGU_OK; }
+	if ((s = read_key(c, c->text, name, v, &is)) || is) return s;
+	if ((s = read_key(c, c->root, name, v, &is)) || is) return s;
+	if ((e = yaml_get(c->defaults, name)) || (e = yaml_get(c->arch->defaults, name))) return derived(c, e, name, v);
 	return GGU_OK;
 }
 
@@ -155,25 +170,159 @@ enum ggu_status config_true(struct config *c, const struct yaml_node *e, bool ab
 	return s;
 }
 
+enum ggu_status config_count(struct config *c, const char *key, int64_t absent, int64_t max, int64_t *n, struct ggu_error *err)
+{
+	const struct yaml_node *e = yaml_get(c->arch->convert, key);
+	struct expr_value v;
+	enum ggu_status s;
+	*n = absent;
+	if (!e) return absent >= 0 ? GGU_OK : config_fail(c, c->arch->convert, err, "no %s", key);
+	if ((s = config_eval(c, e, &v, err))) return s;
+	if (v.kind == EXPR_NULL && absent >= 0) return GGU_OK;
+	if (v.kind != EXPR_INT || v.u.i < 0 || v.u.i > max)
+		return file_fail(err, GGU_ERR_FORMAT, "config.json", GGU_NO_OFFSET, e->text, "wants a number from 0 to %lld", (long long)max);
+	*n = v.u.i;
+	return GGU_OK;
+}
+
+/* Those of one list; within a layer if c->i is one. */
+static enum ggu_status check_all(struct config *c, const struct yaml_node *l, struct ggu_error *err)
+{
+	for (size_t k = 0; l && k < l->count; k++) {
+		bool yes;
+		enum ggu_status s = config_true(c, l->items[k]->items[0], true, &yes, err);
+		if (s) return s;
+		if (yes) continue;
+		if (c->i < 0) return file_fail(err, GGU_ERR_UNSUPPORTED, "config.json", GGU_NO_OFFSET, l->keys[k]->text, "%s", l->items[k]->items[1]->text);
+		return file_fail(err, GGU_ERR_UNSUPPORTED, "config.json", GGU_NO_OFFSET, l->keys[k]->text, "layer %lld: %s", (long long)c->i, l->items[k]->items[1]->text);
+	}
+	return GGU_OK;
+}
+
+enum ggu_status config_check(struct config *c, struct ggu_error *err)
+{
+	const struct yaml_node *per_layer = yaml_get(c->arch->convert, "check_layer");
+	enum ggu_status s = check_all(c, yaml_get(c->arch->convert, "check"), err);
+	int64_t n = 0;
+	if (!s && per_layer) s = config_count(c, "layers", -1, CONFIG_MAX_LAYERS, &n, err);
+	for (c->i = 0; !s && c->i < n; c->i++) s = check_all(c, per_layer, err);
+	c->i = -1;
+	return s;
+}
+
+/* ---- keys that nothing read ---- */
+
+bool config_matches(const char *pattern, const char *s)
+{
+	for (; *pattern; pattern++, s++) {
+		bool any = pattern[0] == '*' && pattern[1] == '*';
+		if (*pattern != '*') { if (*pattern != *s) return false; continue; }
+		while (!config_matches(pattern + 1 + any, s)) if (!*s || (*s++ == '.' && !any)) return false;
+		return true;
+	}
+	return !*s;
+}
+
+struct unread {
+	struct config *c;
+	void (*warn)(void *ctx, const struct ggu_error *what);
+	void *ctx;
+	struct ggu_error *err;
+};
+
+/* The entry of `part` whose pattern fits, and whether its expression holds; *found false: none does. */
+static enum ggu_status says(const struct unread *u, const char *part, const char *path, bool *found, bool *yes)
+{
+	const struct yaml_node *l = yaml_get(u->c->arch->convert, part);
+	enum ggu_status s = GGU_OK;
+	*found = *yes = false;
+	for (size_t k = 0; l && k < l->count && !s && !*yes; k++) {
+		if (!config_matches(l->keys[k]->text, path)) continue;
+		*found = true;
+		s = config_true(u->c, l->items[k], true, yes, u->err);
+	}
+	return s;
+}
+
+static enum ggu_status unread_object(const struct unread *u, const json_t *object, const char *prefix, bool silent);
+
+/* One key. What is null or empty says nothing. */
+static enum ggu_status unread_key(const struct unread *u, const json_t *object, const char *name, const json_t *value, const char *path, bool silent)
+{
+	bool found, yes;
+	char *text;
+	struct ggu_error what;
+	enum ggu_status s;
+	if (json_is_null(value) || (json_is_array(value) && !json_array_size(value))) return GGU_OK;
+	if (config_keys_marked(u->c->keys, object, name)) return json_is_object(value) ? unread_object(u, value, path, silent) : GGU_OK;
+	if ((s = says(u, "ignore", path, &found, &yes)) || yes) return s;
+	u->c->value = value;
+	s = says(u, "matters", path, &found, &yes);
+	u->c->value = NULL;
+	if (s || yes) return s;
+	if (!found && json_is_object(value)) return unread_object(u, value, path, silent);
+	if (!found && (silent || !u->warn)) return GGU_OK;
+	text = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(9));
+	if (found) s = file_fail(u->err, GGU_ERR_UNSUPPORTED, "config.json", GGU_NO_OFFSET, path, "is %.40s, which changes the results, and %.40s has no rule for that", text ? text : "", u->c->arch->file);
+	else {
+		file_fail(&what, GGU_ERR_UNSUPPORTED, "config.json", GGU_NO_OFFSET, path, "is %.40s, which %.40s does not read", text ? text : "", u->c->arch->file);
+		u->warn(u->ctx, &what);
+	}
+	free(text);
+	return s;
+}
+
+static enum ggu_status unread_object(const struct unread *u, const json_t *object, const char *prefix, bool silent)
+{
+	const char *name;
+	json_t *value;
+	char path[256];
+	json_object_foreach((json_t *)object, name, value) {
+		enum ggu_status s;
+		if (snprintf(path, sizeof path, "%s%s%s", prefix, *prefix ? "." : "", name) >= (int)sizeof path || value == u->c->text) continue;
+		if ((s = unread_key(u, object, name, value, path, silent))) return s;
+	}
+	return GGU_OK;
+}
+
+/* Beside a text part, the root is about the other parts: only what matters is looked for there. */
+enum ggu_status config_unread(struct config *c, void (*warn)(void *ctx, const struct ggu_error *what), void *ctx, struct ggu_error *err)
+{
+	struct unread u = { c, warn, ctx, err };
+	enum ggu_status s = unread_object(&u, c->text, "", false);
+	return s || c->text == c->root ? s : unread_object(&u, c->root, "", true);
+}
+
 /* ---- opening ---- */
 
+/* The text part of a model that has others, as it is called. */
+static json_t *text_part(json_t *root)
+{
+	static const char *const names[] = { "text_config", "language_config", "llm_config" };
+	for (size_t k = 0; k < sizeof names/sizeof *names; k++)
+		if (json_is_object(json_object_get(root, names[k]))) return json_object_get(root, names[k]);
+	return root;
+}
+
+/* By the class of the whole model, else by that of its text part. */
 static enum ggu_status find_class(struct config *c, const struct arch_set *set, struct ggu_error *err)
 {
-	const json_t *list = json_object_get(c->root, "architectures");
-	const char *name;
-	if (!list) list = json_object_get(c->text, "architectures");
-	name = json_string_value(json_array_get(list, 0));
-	if (!name) return file_fail(err, GGU_ERR_FORMAT, "config.json", GGU_NO_OFFSET, "architectures", "does not name the model's class");
-	c->arch = arch_find_class(set, name, &c->defaults);
+	const char *whole = json_string_value(json_array_get(json_object_get(c->root, "architectures"), 0));
+	const char *part = json_string_value(json_array_get(json_object_get(c->text, "architectures"), 0));
+	config_keys_mark(c->keys, c->root, "architectures");
+	config_keys_mark(c->keys, c->text, "architectures");
+	if (!whole && !part) return file_fail(err, GGU_ERR_FORMAT, "config.json", GGU_NO_OFFSET, "architectures", "does not name the model's class");
+	if (whole) c->arch = arch_find_class(set, whole, &c->defaults);
+	if (part && (!c->arch || !c->arch->convert)) c->arch = arch_find_class(set, part, &c->defaults);
 	if (c->arch && c->arch->convert) return GGU_OK;
-	return file_fail(err, GGU_ERR_UNSUPPORTED, "config.json", GGU_NO_OFFSET, CONVERT_CLASS, "no architecture is known for %.80s", name);
+	return file_fail(err, GGU_ERR_UNSUPPORTED, "config.json", GGU_NO_OFFSET, CONVERT_CLASS, "no architecture is known for %.80s", whole ? whole : part);
 }
 
 /* The architecture that takes folders without config.json. */
 static const struct arch *fallback(const struct arch_set *set)
 {
 	for (size_t k = 0; k < arch_count(set); k++)
-		if (yaml_is(yaml_get(arch_at(set, k)->convert, "vocab_without_config"), "true")) return arch_at(set, k);
+		if (arch_at(set, k)->fallback) return arch_at(set, k);
 	return NULL;
 }
 
@@ -187,14 +336,15 @@ enum ggu_status config_open(struct config *c, const char *dir, const struct arch
 	s = file_json(dir, "config.json", &c->root, err);
 	if (s == GGU_ERR_MISSING && optional && (c->arch = fallback(set))) s = GGU_OK;
 	else if (!s) {
-		c->text = json_object_get(c->root, "text_config");
-		if (!json_is_object(c->text)) c->text = c->root;
-		s = find_class(c, set, err);
+		c->text = text_part(c->root);
+		s = config_keys_new(&c->keys, c->root, err);
+		if (!s) s = find_class(c, set, err);
 	}
 	if (!s) {
 		s = file_json(dir, "generation_config.json", &c->generation, err);
 		if (s == GGU_ERR_MISSING) s = GGU_OK;
 	}
+	if (!s) s = schema_check(c, err);
 	if (s) config_close(c);
 	else c->names = yaml_get(c->arch->convert, "names");
 	return s;
@@ -204,6 +354,7 @@ void config_close(struct config *c)
 {
 	json_decref(c->root);
 	json_decref(c->generation);
+	config_keys_free(c->keys);
 	if (c->arena) expr_arena_free(c->arena);
 	*c = (struct config){ 0 };
 }

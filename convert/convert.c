@@ -8,6 +8,7 @@
 #include <string.h>
 #include "../model/util/file.h"
 #include "../model/vocab/vocab.h"
+#include "config_keys.h"
 #include "convert.h"
 #include "general.h"
 #include "plan.h"
@@ -119,30 +120,28 @@ static enum ggu_status set_value(struct ggu_meta *m, const char *key, enum ggu_k
 /* A list with an item per layer, from an expression over i. */
 static enum ggu_status each_layer(struct config *c, const struct yaml_node *e, struct expr_value *v, struct ggu_error *err)
 {
-	struct expr_value n, *l;
-	enum ggu_status s = config_eval(c, yaml_get(c->arch->convert, "layers"), &n, err);
+	struct expr_value *l;
+	int64_t n;
+	enum ggu_status s = config_count(c, "layers", -1, CONFIG_MAX_LAYERS, &n, err);
 	if (s) return s;
-	if (n.kind != EXPR_INT || n.u.i < 0 || n.u.i > 65536) return config_fail(c, e, err, "the number of layers is no count");
-	l = expr_arena_alloc(c->arena, ((size_t)n.u.i + 1)*sizeof *l);
+	l = expr_arena_alloc(c->arena, ((size_t)n + 1)*sizeof *l);
 	if (!l) return no_memory(err);
-	for (c->i = 0; !s && c->i < n.u.i; c->i++) s = config_eval(c, e, l + c->i, err);
+	for (c->i = 0; !s && c->i < n; c->i++) s = config_eval(c, e, l + c->i, err);
 	c->i = -1;
-	*v = (struct expr_value){ EXPR_LIST, { .list = { l, (size_t)n.u.i } } };
+	*v = (struct expr_value){ EXPR_LIST, { .list = { l, (size_t)n } } };
 	return s;
 }
 
-/* [key, type, value] or {key:, type:, value: or each:, when:} */
-static enum ggu_status add_key(struct convert *c, const struct yaml_node *e, struct ggu_error *err)
+/* KEY: [type, value] or {type:, value: or each:, when:} */
+static enum ggu_status add_key(struct convert *c, const struct yaml_node *key, const struct yaml_node *e, struct ggu_error *err)
 {
-	bool row = e->kind == YAML_SEQUENCE && e->count == 3, when;
-	const struct yaml_node *key = row ? e->items[0] : yaml_get(e, "key"), *type = row ? e->items[1] : yaml_get(e, "type");
-	const struct yaml_node *value = row ? e->items[2] : yaml_get(e, "value"), *each = yaml_get(e, "each");
+	bool row = e->kind == YAML_SEQUENCE, when;
+	const struct yaml_node *type = row ? e->items[0] : yaml_get(e, "type"), *value = row ? e->items[1] : yaml_get(e, "value"), *each = yaml_get(e, "each");
 	struct config *f = &c->config;
 	struct expr_value v;
 	char name[160];
 	int t = 0;
 	enum ggu_status s;
-	if (!key || key->kind != YAML_SCALAR || !type || type->kind != YAML_SCALAR) return config_fail(f, e, err, "wants [key, type, value]");
 	while (t < GGU_KV_TYPE_COUNT && !yaml_is(type, t == GGU_STRING ? "str" : ggu_kv_type_name(t))) t++;
 	if (t == GGU_KV_TYPE_COUNT) return config_fail(f, type, err, "no such type");
 	if ((s = config_true(f, yaml_get(e, "when"), true, &when, err)) || !when) return s;
@@ -153,27 +152,12 @@ static enum ggu_status add_key(struct convert *c, const struct yaml_node *e, str
 	return GGU_OK;
 }
 
-/* `check`: [expression, message] pairs: what must hold for the graph to be right. */
-static enum ggu_status run_checks(struct config *c, struct ggu_error *err)
-{
-	const struct yaml_node *l = yaml_get(c->arch->convert, "check");
-	for (size_t k = 0; l && k < l->count; k++) {
-		const struct yaml_node *e = l->items[k];
-		bool yes;
-		enum ggu_status s;
-		if (e->kind != YAML_SEQUENCE || e->count != 2 || e->items[1]->kind != YAML_SCALAR) return config_fail(c, e, err, "wants [expression, message]");
-		if ((s = config_true(c, e->items[0], true, &yes, err))) return s;
-		if (!yes) return file_fail(err, GGU_ERR_UNSUPPORTED, "config.json", GGU_NO_OFFSET, "", "%s", e->items[1]->text);
-	}
-	return GGU_OK;
-}
-
 static enum ggu_status arch_to_meta(struct convert *c, struct ggu_error *err)
 {
 	const struct yaml_node *l = yaml_get(c->config.arch->convert, "metadata");
 	enum ggu_status s = GGU_OK;
 	if (!c->config.root) return GGU_OK;
-	for (size_t k = 0; !s && l && k < l->count; k++) s = add_key(c, l->items[k], err);
+	for (size_t k = 0; !s && l && k < l->count; k++) s = add_key(c, l->keys[k], l->items[k], err);
 	return s;
 }
 
@@ -193,6 +177,7 @@ static enum ggu_status vocab_part(struct convert *c, const char *dir, struct ggu
 	struct vocab_hints h = { .n_vocab = rows >= 0 ? rows : said, .arch = c->config.arch->name };
 	struct vocab *v;
 	enum ggu_status s;
+	config_keys_mark(c->config.keys, own ? c->config.text : c->config.root, "vocab_size");
 	if (said >= 0 && rows >= 0 && said != rows)
 		return file_fail(err, GGU_ERR_FORMAT, "config.json", GGU_NO_OFFSET, "vocab_size", "is %lld, but the embedding has %lld rows", (long long)said, (long long)rows);
 	s = vocab_from_dir(&v, dir, &h, err);
@@ -215,12 +200,12 @@ static uint64_t n_weights(const struct plan *p)
 
 static enum ggu_status load(struct convert *c, const char *dir, const struct convert_options *o, struct ggu_error *err)
 {
-	struct ggu_error card = { 0 };
+	struct ggu_error card = { 0 }, left_out;
 	uint32_t file_type = 0;
 	enum ggu_status s = arch_set_new(&c->archs, err);
 	if (!s && o->arch_file) s = arch_set_add_file(c->archs, o->arch_file, err);
 	if (!s) s = config_open(&c->config, dir, c->archs, o->vocab_only, err);
-	if (!s && c->config.root) s = run_checks(&c->config, err);
+	if (!s && c->config.root) s = config_check(&c->config, err);
 	if (!s && !o->vocab_only) {
 		s = checkpoint_open(&c->source, dir, err);
 		if (!s) s = plan_new(&c->plan, &c->config, c->source, err);
@@ -228,11 +213,15 @@ static enum ggu_status load(struct convert *c, const char *dir, const struct con
 	if (!s) s = choose_types(c, o->type, &file_type, err);
 	if (!s && !(c->meta = ggu_meta_new())) s = no_memory(err);
 	if (!s) s = general_to_meta(c->meta, dir, &c->config, o->name, n_weights(&c->plan), &card, err);
-	if (!s && card.code && o->warn) o->warn(o->warn_ctx, &card);
+	if (!s && card.code && o->warn) {
+		file_fail(&left_out, card.code, card.file, card.offset, "", "left out: %s", card.what);
+		o->warn(o->warn_ctx, &left_out);
+	}
 	if (!s) s = arch_to_meta(c, err);
 	if (!s && !o->vocab_only && ggu_meta_set_uint(c->meta, "general.file_type", GGU_U32, file_type)) s = no_memory(err);
 	if (!s && ggu_meta_set_uint(c->meta, "general.quantization_version", GGU_U32, 2)) s = no_memory(err);
 	if (!s) s = vocab_part(c, dir, err);
+	if (!s && !o->vocab_only) s = config_unread(&c->config, o->warn, o->warn_ctx, err);
 	if (!s && o->metadata) s = general_override(c->meta, o->metadata, err);
 	return s;
 }
@@ -253,7 +242,7 @@ enum ggu_status convert_classes(const char *arch_file, void (*each)(void *ctx, c
 	if (s) return s;
 	if (arch_file) s = arch_set_add_file(set, arch_file, err);
 	for (size_t i = 0; !s && i < arch_count(set); i++) {
-		const struct yaml_node *classes = yaml_get(arch_at(set, i)->root, "classes");
+		const struct yaml_node *classes = arch_at(set, i)->classes;
 		for (size_t k = 0; k < classes->count; k++) each(ctx, classes->keys[k]->text, arch_at(set, i)->name);
 	}
 	arch_set_free(set);

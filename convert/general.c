@@ -262,7 +262,7 @@ static enum ggu_status read_card(const char *dir, struct yaml_doc **doc, struct 
 	if (s == GGU_ERR_MISSING) { *err = (struct ggu_error){ 0 }; return GGU_OK; }
 	if (s) return s;
 	yaml = front_matter(text, n, &k);
-	if (yaml) s = yaml_doc_parse(doc, yaml, k, err);
+	if (yaml) s = yaml_doc_parse(doc, "README.md", yaml, k, err);
 	if (s && err) snprintf(err->file, sizeof err->file, "README.md");
 	free(yaml);
 	free(text);

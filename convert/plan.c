@@ -6,7 +6,7 @@
 #include "../model/util/file.h"
 #include "plan.h"
 
-enum { MAX_NAME = 256, MAX_LAYERS = 65536, MAX_EXPERTS = 65536, MAX_ARGS = 10 };
+enum { MAX_NAME = 256, MAX_ARGS = 10 };
 
 struct builder {
 	struct plan *p;
@@ -38,23 +38,12 @@ static bool expand(const struct config *c, const char *pattern, const char *suff
 	return true;
 }
 
-/* The k-th prefix that names may have, and what stands in the description instead of it. */
-static bool prefix(const struct builder *b, size_t k, const char **has, const char **instead)
-{
-	const struct yaml_node *e;
-	if (!b->strip || k >= b->strip->count) return false;
-	e = b->strip->items[k];
-	*has = e->kind == YAML_SCALAR ? e->text : e->kind == YAML_SEQUENCE && e->count == 2 && e->items[0]->kind == YAML_SCALAR ? e->items[0]->text : "";
-	*instead = e->kind == YAML_SEQUENCE && e->count == 2 && e->items[1]->kind == YAML_SCALAR ? e->items[1]->text : "";
-	return true;
-}
-
 /* By name, as it is or with one of the prefixes. */
 static const struct source_tensor *find(struct builder *b, const char *name)
 {
 	const struct source_tensor *t = checkpoint_find(b->p->source, name);
-	const char *has, *instead;
-	for (size_t k = 0; !t && prefix(b, k, &has, &instead); k++) {
+	for (size_t k = 0; !t && b->strip && k < b->strip->count; k++) {
+		const char *has = b->strip->keys[k]->text, *instead = b->strip->items[k]->text;
 		char full[2*MAX_NAME];
 		if (strncmp(name, instead, strlen(instead))) continue;
 		snprintf(full, sizeof full, "%s%s", has, name + strlen(instead));
@@ -96,7 +85,7 @@ static enum ggu_status transform(struct builder *b, const struct yaml_node *at, 
 		if (*p != ')' || p[1]) return config_fail(b->c, at, b->err, "wants name(arguments)");
 	}
 	wrong = view_apply(v, text, arg, n);
-	if (wrong) return file_fail(b->err, GGU_ERR_UNSUPPORTED, b->c->arch->file, GGU_NO_OFFSET, v->t->name, "line %u: %.40s: %s", at->line, text, wrong);
+	if (wrong) return file_fail(b->err, GGU_ERR_UNSUPPORTED, at->file, GGU_NO_OFFSET, v->t->name, "line %u, column %u: %.40s: %s", at->line, at->column, text, wrong);
 	return GGU_OK;
 }
 
@@ -271,17 +260,19 @@ static enum ggu_status add_entry(struct builder *b, const struct yaml_node *key,
 
 static bool per_layer(const struct yaml_node *key) { return strstr(key->text, "{i}") != NULL; }
 
+/* Entries of layers come layer by layer, where the first of them stands. */
 static enum ggu_status add_entries(struct builder *b, int64_t n_layers)
 {
 	const struct yaml_node *m = yaml_get(b->conv, "tensors");
 	enum ggu_status s = GGU_OK;
-	if (!m || m->kind != YAML_MAPPING) return config_fail(b->c, b->conv, b->err, "no tensors");
-	for (size_t k = 0, end; !s && k < m->count; k = end) {
-		end = k + 1;
-		if (!per_layer(m->keys[k])) { s = add_entry(b, m->keys[k], m->items[k]); continue; }
-		while (end < m->count && per_layer(m->keys[end])) end++;
+	bool layers = false;
+	if (!m) return config_fail(b->c, b->conv, b->err, "no tensors");
+	for (size_t k = 0; !s && k < m->count; k++) {
+		if (!per_layer(m->keys[k])) s = add_entry(b, m->keys[k], m->items[k]);
+		if (!per_layer(m->keys[k]) || layers) continue;
+		layers = true;
 		for (b->c->i = 0; !s && b->c->i < n_layers; b->c->i++)
-			for (size_t j = k; !s && j < end; j++) s = add_entry(b, m->keys[j], m->items[j]);
+			for (size_t j = k; !s && j < m->count; j++) if (per_layer(m->keys[j])) s = add_entry(b, m->keys[j], m->items[j]);
 		b->c->i = -1;
 	}
 	return s;
@@ -289,37 +280,22 @@ static enum ggu_status add_entries(struct builder *b, int64_t n_layers)
 
 /* ---- what is left over ---- */
 
-static bool matches(const char *pattern, const char *s)
-{
-	for (; *pattern; pattern++, s++) {
-		bool any = pattern[0] == '*' && pattern[1] == '*';
-		if (*pattern != '*') { if (*pattern != *s) return false; continue; }
-		while (!matches(pattern + 1 + any, s)) if (!*s || (*s++ == '.' && !any)) return false;
-		return true;
-	}
-	return !*s;
-}
-
 static enum ggu_status dropped(struct builder *b, const char *name, bool *yes)
 {
 	const struct yaml_node *d = yaml_get(b->conv, "drop");
-	const char *has, *instead;
 	char plain[2*MAX_NAME];
+	enum ggu_status s = GGU_OK;
 	*yes = false;
-	for (size_t k = 0; prefix(b, k, &has, &instead); k++)
-		if (*has && !strncmp(name, has, strlen(has))) {
-			snprintf(plain, sizeof plain, "%s%s", instead, name + strlen(has));
-			name = plain;
-			break;
-		}
-	for (size_t k = 0; d && !*yes && k < d->count; k++) {
-		const struct yaml_node *e = d->items[k], *pattern = e->kind == YAML_MAPPING ? yaml_get(e, "name") : e;
-		enum ggu_status s;
-		if (!pattern || pattern->kind != YAML_SCALAR) return config_fail(b->c, e, b->err, "wants a pattern");
-		if (!matches(pattern->text, name)) continue;
-		if ((s = config_true(b->c, yaml_get(e, "when"), true, yes, b->err))) return s;
+	for (size_t k = 0; b->strip && k < b->strip->count; k++) {
+		const struct yaml_node *has = b->strip->keys[k];
+		if (!has->n || strncmp(name, has->text, has->n)) continue;
+		snprintf(plain, sizeof plain, "%s%s", b->strip->items[k]->text, name + has->n);
+		name = plain;
+		break;
 	}
-	return GGU_OK;
+	for (size_t k = 0; d && k < d->count && !*yes && !s; k++)
+		if (config_matches(d->keys[k]->text, name)) s = config_true(b->c, d->items[k], true, yes, b->err);
+	return s;
 }
 
 static enum ggu_status check_rest(struct builder *b)
@@ -334,21 +310,6 @@ static enum ggu_status check_rest(struct builder *b)
 	return GGU_OK;
 }
 
-static enum ggu_status count(struct builder *b, const char *key, int64_t absent, int64_t max, int64_t *n)
-{
-	const struct yaml_node *e = yaml_get(b->conv, key);
-	struct expr_value v;
-	enum ggu_status s;
-	*n = absent;
-	if (!e) return GGU_OK;
-	if ((s = config_eval(b->c, e, &v, b->err))) return s;
-	if (v.kind == EXPR_NULL && absent >= 0) return GGU_OK;
-	if (v.kind != EXPR_INT || v.u.i < 0 || v.u.i > max)
-		return file_fail(b->err, GGU_ERR_FORMAT, "config.json", GGU_NO_OFFSET, e->text, "wants a number from 0 to %lld", (long long)max);
-	*n = v.u.i;
-	return GGU_OK;
-}
-
 enum ggu_status plan_new(struct plan *p, struct config *c, const struct checkpoint *source, struct ggu_error *err)
 {
 	struct builder b = { .p = p, .c = c, .conv = c->arch->convert, .err = err };
@@ -358,8 +319,8 @@ enum ggu_status plan_new(struct plan *p, struct config *c, const struct checkpoi
 	b.strip = yaml_get(b.conv, "strip");
 	b.used = calloc(checkpoint_count(source) + 1, sizeof *b.used);
 	if (!b.used) return no_memory(err);
-	s = count(&b, "layers", -1, MAX_LAYERS, &n_layers);
-	if (!s) s = count(&b, "experts", 0, MAX_EXPERTS, &b.n_experts);
+	s = config_count(c, "layers", -1, CONFIG_MAX_LAYERS, &n_layers, err);
+	if (!s) s = config_count(c, "experts", 0, CONFIG_MAX_EXPERTS, &b.n_experts, err);
 	if (!s) s = add_entries(&b, n_layers);
 	if (!s) s = check_rest(&b);
 	free(b.used);

@@ -40,7 +40,7 @@ static const struct opt opts[] = {
 
 static void warn(void *ctx, const struct ggu_error *what)
 {
-	msg_warn("%s: %s is left out: %s", (const char *)ctx, what->file, what->what);
+	msg_warn("%s: %s: %s%s%s", (const char *)ctx, what->file, what->where, *what->where ? ": " : "", what->what);
 }
 
 /* ---- the run ---- */

@@ -131,7 +131,7 @@ static void from_plan(const char *path, bool may_need_matrix, const struct ggu_t
 		choice[i] = (struct recipe_choice){ t[i]->type, t[i]->type, RECIPE_LEFT_ALONE };
 	}
 	qsort(p.index, n, sizeof *p.index, name_order);
-	if (yaml_doc_parse(&doc, text, bytes, &err) != GGU_OK) msg_die_error(path, &err);
+	if (yaml_doc_parse(&doc, path, text, bytes, &err) != GGU_OK) msg_die_error(path, &err);
 	root = yaml_doc_root(doc);
 	if (!root || root->kind != YAML_SEQUENCE) msg_die("%s: not a list of tensor and type", path);
 	for (size_t i = 0; i < root->count; i++) plan_item(&p, root->items[i]);

@@ -1,10 +1,22 @@
 /* SPDX-License-Identifier: MIT
  * arch.h - the registry of architecture descriptions, model/arch/NAME.yaml.
  *
+ *   schema: 1
+ *   arch: NAME          general.architecture
+ *   like: NAME          a description that this one is laid over
+ *   fallback: true      takes folders without config.json, where the vocabulary alone is wanted
+ *   defaults: {...}     what config.json may leave out, for all classes
+ *   classes: {...}      Hugging Face classes, each with what its config.json may leave out
+ *   convert: {...}      config.json and checkpoint to GGUF: read by convert/ (config.h, plan.h)
+ *   graph: {...}        what the evaluator does: read by model/eval/graph.c
+ *
+ * like: what lies below shows through. Mappings merge by key, at any depth, the lower one's keys first; a list or a
+ * scalar replaces what lay below; null removes the key. Only `classes` and `fallback` are a description's own, since a
+ * class belongs to one of them; a description without classes is no architecture, but there for others to be like. What many
+ * descriptions vary is therefore a mapping, and the shorthands under `names` are the finest grip on it.
+ *
  * make embeds the files' text; arch_set_add_file adds one at run time, which wins over a built-in one of its name and
- * takes the classes that it lists.
- * A description has three parts: `arch` and `classes` (read here), `convert` (read by convert/) and `graph`
- * (read by model/eval/graph.c). CONTRIBUTING.md explains the schema with an example. */
+ * takes the classes that it lists. It may be like the one of its own name. CONTRIBUTING.md has an example. */
 #ifndef MODEL_ARCH_H
 #define MODEL_ARCH_H
 #include "../util/yaml.h"
@@ -12,7 +24,8 @@
 struct arch {
 	const char *name;                       /* general.architecture */
 	const char *file;                       /* "llama.yaml", or the path of an added one, which has a slash in it */
-	const struct yaml_node *root, *convert, *graph;
+	bool fallback;
+	const struct yaml_node *classes, *defaults, *convert, *graph;   /* convert and graph may come from another file: nodes say which */
 };
 struct arch_set;
 enum ggu_status arch_set_new(struct arch_set **s, struct ggu_error *err);       /* the built-in ones, checked */
@@ -21,7 +34,7 @@ enum ggu_status arch_set_empty(struct arch_set **s, struct ggu_error *err);     
 enum ggu_status arch_set_add(struct arch_set *s, const char *file, const char *text, size_t n, struct ggu_error *err);
 enum ggu_status arch_set_add_file(struct arch_set *s, const char *path, struct ggu_error *err);
 void arch_set_free(struct arch_set *s);
-size_t arch_count(const struct arch_set *s);
+size_t arch_count(const struct arch_set *s);                                    /* those with classes */
 const struct arch *arch_at(const struct arch_set *s, size_t i);                 /* sorted by name */
 const struct arch *arch_find(const struct arch_set *s, const char *name);       /* by general.architecture */
 /* by Hugging Face class ("LlamaForCausalLM"); class_node: its entry under `classes`, with its defaults */

@@ -28,7 +28,7 @@ struct builder {
 
 static enum ggu_status fail(const struct builder *b, const struct yaml_node *at, const char *where, const char *what)
 {
-	return ggu_fail(b->err, GGU_ERR_FORMAT, GGU_NO_OFFSET, where, "%s (%s, line %u, column %u)", what, b->arch->file, at ? at->line : 0, at ? at->column : 0);
+	return ggu_fail(b->err, GGU_ERR_FORMAT, GGU_NO_OFFSET, where, "%s (%s, line %u, column %u)", what, at ? at->file : b->arch->file, at ? at->line : 0, at ? at->column : 0);
 }
 static void *alloc(const struct builder *b, size_t n)
 {
@@ -40,18 +40,9 @@ static void *alloc(const struct builder *b, size_t n)
 /* A mapping, or null, with no other keys than these words: a misspelt key would silently change the results. */
 static enum ggu_status only(const struct builder *b, const struct yaml_node *map, const char *keys)
 {
-	if (yaml_null(map)) return GGU_OK;
-	if (map->kind != YAML_MAPPING) return fail(b, map, "graph", "wants a mapping");
-	for (size_t i = 0; i < map->count; i++) {
-		const struct yaml_node *k = map->keys[i];
-		const char *p = keys;
-		while (*p && !(strcspn(p, " ") == k->n && !memcmp(p, k->text, k->n))) {
-			p += strcspn(p, " ");
-			p += strspn(p, " ");
-		}
-		if (!*p) return fail(b, k, k->text, "is no key that belongs here");
-	}
-	return GGU_OK;
+	const struct yaml_node *stray = yaml_stray(map, keys);
+	if (!yaml_null(map) && map->kind != YAML_MAPPING) return fail(b, map, "graph", "wants a mapping");
+	return stray ? fail(b, stray, stray->text, "is no key that belongs here") : GGU_OK;
 }
 
 /* ---- expressions over the metadata ---- */
@@ -146,7 +137,7 @@ static enum ggu_status eval(struct builder *b, const struct yaml_node *at, struc
 	s = expr_text(at->text, &scope, b->arena, v, b->err);
 	if (s && b->err && b->err->offset != GGU_NO_OFFSET) {    /* of the text; a name's own failure has been placed by it */
 		size_t n = strlen(b->err->what);
-		snprintf(b->err->what + n, sizeof b->err->what - n, " (%s, line %u, column %u)", b->arch->file, at->line,
+		snprintf(b->err->what + n, sizeof b->err->what - n, " (%s, line %u, column %u)", at->file, at->line,
 			at->column + !at->plain + (unsigned)b->err->offset);
 		b->err->offset = GGU_NO_OFFSET;
 	}
@@ -161,12 +152,12 @@ static enum ggu_status number(struct builder *b, const struct yaml_node *map, co
 	enum ggu_status s = eval(b, at, &v);
 	if (s) return s;
 	if (v.kind == EXPR_NULL && !(none >= lo && none <= hi))
-		return ggu_fail(b->err, GGU_ERR_MISSING, GGU_NO_OFFSET, key, "the metadata give no value (%s, line %u: %.60s)", b->arch->file, at ? at->line : map->line, at ? at->text : "");
+		return ggu_fail(b->err, GGU_ERR_MISSING, GGU_NO_OFFSET, key, "the metadata give no value (%s, line %u: %.60s)", at ? at->file : map->file, at ? at->line : map->line, at ? at->text : "");
 	if (v.kind == EXPR_NULL) *x = none;
 	else if (v.kind == EXPR_INT) *x = (double)v.u.i;
 	else if (v.kind == EXPR_FLOAT) *x = v.u.f;
 	else return fail(b, at, key, "wants a number");
-	if (!(*x >= lo && *x <= hi)) return ggu_fail(b->err, GGU_ERR_RANGE, GGU_NO_OFFSET, key, "%g is not in %g..%g (%s, line %u: %.60s)", *x, lo, hi, b->arch->file, at ? at->line : map->line, at ? at->text : "");
+	if (!(*x >= lo && *x <= hi)) return ggu_fail(b->err, GGU_ERR_RANGE, GGU_NO_OFFSET, key, "%g is not in %g..%g (%s, line %u: %.60s)", *x, lo, hi, at ? at->file : map->file, at ? at->line : map->line, at ? at->text : "");
 	return GGU_OK;
 }
 static enum ggu_status size(struct builder *b, const struct yaml_node *map, const char *key, size_t none, size_t lo, size_t *n)
@@ -378,7 +369,7 @@ static enum ggu_status step(struct builder *b, const struct yaml_node *at, struc
 	double scale;
 	enum ggu_status s;
 	if ((s = only(b, at, "norm branches post_norm scale"))) return s;
-	if (!branches || branches->kind != YAML_SEQUENCE || !branches->count) return fail(b, at, "branches", "wants a list");
+	if (!branches || branches->kind != YAML_MAPPING || !branches->count) return fail(b, at, "branches", "wants branches by name");
 	if ((s = norm(b, yaml_get(at, "norm"), e, &st->before)) || (s = norm(b, yaml_get(at, "post_norm"), e, &st->after)) || (s = number(b, at, "scale", 1, -1e6, 1e6, &scale))) return s;
 	st->scale = (float)scale;
 	st->n_branches = branches->count;
@@ -399,7 +390,7 @@ static enum ggu_status layers(struct builder *b, const struct yaml_node *root)
 	const struct yaml_node *list = yaml_get(root, "layer");
 	struct graph *g = b->g;
 	enum ggu_status s;
-	if (!list || list->kind != YAML_SEQUENCE || !list->count) return fail(b, root, "layer", "wants a list of steps");
+	if (!list || list->kind != YAML_MAPPING || !list->count) return fail(b, root, "layer", "wants steps by name");
 	if ((s = size(b, root, "layers", 0, 1, &g->n_layer))) return s;
 	if (g->n_layer > ggu_file_n_tensors(b->f)) return ggu_fail(b->err, GGU_ERR_FORMAT, GGU_NO_OFFSET, "block_count", "%zu layers, but %zu tensors", g->n_layer, ggu_file_n_tensors(b->f));
 	g->layer = alloc(b, g->n_layer*sizeof *g->layer);
@@ -415,17 +406,18 @@ static enum ggu_status layers(struct builder *b, const struct yaml_node *root)
 	return GGU_OK;
 }
 
-/* Rows [EXPRESSION, MESSAGE]: what the metadata may say of a model that the steps do right by. */
+/* KEY: [EXPRESSION, MESSAGE]: what the metadata may say of a model that the steps do right by. */
 static enum ggu_status checks(struct builder *b, const struct yaml_node *list)
 {
-	if (!yaml_null(list) && list->kind != YAML_SEQUENCE) return fail(b, list, "check", "wants a list");
+	if (!yaml_null(list) && list->kind != YAML_MAPPING) return fail(b, list, "check", "wants a mapping");
 	for (size_t i = 0; !yaml_null(list) && i < list->count; i++) {
 		const struct yaml_node *row = list->items[i];
 		struct expr_value v;
 		enum ggu_status s;
 		if (row->kind != YAML_SEQUENCE || row->count != 2 || row->items[1]->kind != YAML_SCALAR) return fail(b, row, "check", "wants [expression, message]");
 		if ((s = eval(b, row->items[0], &v))) return s;
-		if (!expr_true(&v)) return ggu_fail(b->err, GGU_ERR_UNSUPPORTED, GGU_NO_OFFSET, "", "%.100s (%s, line %u)", row->items[1]->text, b->arch->file, row->line);
+		if (!expr_true(&v))
+			return ggu_fail(b->err, GGU_ERR_UNSUPPORTED, GGU_NO_OFFSET, list->keys[i]->text, "%.100s (%s, line %u)", row->items[1]->text, row->file, row->line);
 	}
 	return GGU_OK;
 }

@@ -5,10 +5,10 @@
  * The keys of that part; EXPR is an expression (expr.h) and may be null, TENSOR a name or a list of which the first
  * that exists counts, [] may be left out; any other key is an error.
  *
- *   graph      [names: {NAME: EXPR}] [check: [[EXPR, message]]] input layers: EXPR layer: [step] output
+ *   graph      [names: {NAME: EXPR}] [check: {KEY: [EXPR, message]}] input layers: EXPR layer: {NAME: step} output
  *   input      embed: TENSOR [scale: EXPR] [positions: TENSOR]
  *   output     norm head: TENSOR [softcap: EXPR]
- *   step       [norm] branches: [{attention: ...} or {ffn: ...}] [post_norm: norm] [scale: EXPR]
+ *   step       [norm] branches: {NAME: {attention: ...} or {ffn: ...}} [post_norm: norm] [scale: EXPR]
  *   norm       {rms: TENSOR, eps: EXPR} or {layer: TENSOR, eps: EXPR}, one name each
  *   attention  q k v, or qkv; out; heads [kv_heads] [head_dim] [window] [scale] [softcap]: EXPR [q_norm k_norm: norm] [rope]
  *   ffn        [gate] up, or gate_up; down; act: silu, gelu (erf) or gelu_tanh

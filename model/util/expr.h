@@ -13,7 +13,7 @@
  * Values are null, bool, int (64 bits), float (double), string, list, object (from the caller). A null operand
  * of an arithmetic operator or comparison other than == and != makes null; "/" is float division unless both are
  * ints that divide exactly, "//" is floor division. Functions: min max abs sqrt pow log floor ceil round int float
- * len, has(name) (not null), any/all over lists, contains(list, x), range(n), and what the caller adds.
+ * len, has(name) (not null), any/all over lists, contains(list, x), count(list, x), range(n), and what the caller adds.
  * Overflow, division by zero and wrong kinds are errors with the position in the text. Brackets nest up to 64 deep,
  * and operators without brackets make a chain of at most 200, so that no text can exhaust the stack. */
 #ifndef MODEL_UTIL_EXPR_H

@@ -203,6 +203,15 @@ static enum ggu_status f_contains(const struct eval *ev, const struct expr_node 
 	*v = make_bool(contains(ev, x, x + 1));
 	return GGU_OK;
 }
+static enum ggu_status f_count(const struct eval *ev, const struct expr_node *e, const struct expr_value *x, size_t n, struct expr_value *v)
+{
+	int64_t hits = 0;
+	(void)n;
+	if (x->kind != EXPR_LIST) return fail(ev, e, "wants a list");
+	for (size_t i = 0; i < x->u.list.n; i++) hits += equal(ev, x->u.list.v + i, x + 1);
+	*v = make_int(hits);
+	return GGU_OK;
+}
 static enum ggu_status f_range(const struct eval *ev, const struct expr_node *e, const struct expr_value *x, size_t n, struct expr_value *v)
 {
 	struct expr_value *l;
@@ -221,7 +230,7 @@ static const struct { const char *name; function *f; size_t n; bool numbers; } f
 	{ "sqrt", f_real, 1, true }, { "log", f_real, 1, true }, { "float", f_real, 1, true }, { "pow", f_pow, 2, true },
 	{ "floor", f_round, 1, true }, { "ceil", f_round, 1, true }, { "round", f_round, 1, true }, { "int", f_round, 1, true },
 	{ "len", f_len, 1, false }, { "has", f_has, 1, false }, { "any", f_any_all, 1, false }, { "all", f_any_all, 1, false },
-	{ "contains", f_contains, 2, false }, { "range", f_range, 1, false },
+	{ "contains", f_contains, 2, false }, { "count", f_count, 2, false }, { "range", f_range, 1, false },
 };
 
 static enum ggu_status call(const struct eval *ev, const struct expr_node *e, const struct expr_value *x, struct expr_value *v)

@@ -3,7 +3,8 @@
  *
  * libyaml composes the document and keeps it (its scalars' text is ours to point at); this file adds
  * nodes with keys and values as plain arrays. An alias is the same node again, so a document of
- * aliases to aliases costs no more than its text; one that contains itself is refused. */
+ * aliases to aliases costs no more than its text; one that contains itself is refused.
+ * A document over another has mappings of its own where both have one, and borrows all else. */
 #include <stdlib.h>
 #include <string.h>
 #include <yaml.h>
@@ -13,10 +14,12 @@ enum { MAX_DEPTH = 64, MAX_NODES = 1000000 };
 
 struct yaml_doc {
 	yaml_document_t doc;
+	char *file;
 	struct yaml_node *nodes;                /* [n_nodes], as libyaml numbers them */
 	const struct yaml_node **links;         /* items and keys of all nodes */
 	unsigned char *state;                   /* 0 unseen, 1 being built, 2 done */
 	size_t n_nodes, used_links;
+	struct merged *merged;                  /* instead of all this: mappings laid over one another */
 };
 
 static int by_text(const void *a, const void *b)
@@ -76,6 +79,7 @@ static enum ggu_status build(struct yaml_doc *d, int index, int depth, struct gg
 	struct yaml_node *to = d->nodes + index - 1;
 	enum ggu_status s = GGU_OK;
 	if (d->state[index - 1] == 2) return GGU_OK;
+	to->file = d->file;
 	to->line = (unsigned)from->start_mark.line + 1;
 	to->column = (unsigned)from->start_mark.column + 1;
 	if (d->state[index - 1] == 1) return ggu_fail(err, GGU_ERR_FORMAT, GGU_NO_OFFSET, "", "line %u, column %u: an alias contains itself", to->line, to->column);
@@ -111,12 +115,13 @@ static enum ggu_status build_all(struct yaml_doc *d, struct ggu_error *err)
 	return build(d, 1, 0, err);
 }
 
-enum ggu_status yaml_doc_parse(struct yaml_doc **out, const char *text, size_t n, struct ggu_error *err)
+enum ggu_status yaml_doc_parse(struct yaml_doc **out, const char *file, const char *text, size_t n, struct ggu_error *err)
 {
 	struct yaml_doc *d = calloc(1, sizeof *d);
 	yaml_parser_t p;
 	enum ggu_status s;
-	if (!d || !yaml_parser_initialize(&p)) {
+	if (!d || !(d->file = strdup(file)) || !yaml_parser_initialize(&p)) {
+		if (d) free(d->file);
 		free(d);
 		return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
 	}
@@ -126,6 +131,7 @@ enum ggu_status yaml_doc_parse(struct yaml_doc **out, const char *text, size_t n
 		s = p.error == YAML_MEMORY_ERROR ? ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory")
 			: ggu_fail(err, GGU_ERR_FORMAT, GGU_NO_OFFSET, "", "line %zu, column %zu: %s", p.problem_mark.line + 1, p.problem_mark.column + 1, p.problem ? p.problem : "no YAML");
 		yaml_parser_delete(&p);
+		free(d->file);
 		free(d);
 		return s;
 	}
@@ -136,10 +142,77 @@ enum ggu_status yaml_doc_parse(struct yaml_doc **out, const char *text, size_t n
 	return s;
 }
 
+/* ---- one document over another ---- */
+
+struct merged { struct merged *next; struct yaml_node node; const struct yaml_node *link[]; };
+
+static enum ggu_status lay(struct yaml_doc *d, const struct yaml_node *below, const struct yaml_node *above, const struct yaml_node **out, struct ggu_error *err);
+
+/* The value of a key that stands above, and perhaps below. */
+static enum ggu_status lay_value(struct yaml_doc *d, const struct yaml_node *below, const struct yaml_node *above, const struct yaml_node **out, struct ggu_error *err)
+{
+	if (below && below->kind == YAML_MAPPING && above->kind == YAML_MAPPING) return lay(d, below, above, out, err);
+	*out = above;
+	return GGU_OK;
+}
+
+/* Depth is that of the shallower tree. Mappings that aliases repeat are laid anew each time, which n_nodes bounds. */
+static enum ggu_status lay(struct yaml_doc *d, const struct yaml_node *below, const struct yaml_node *above, const struct yaml_node **out, struct ggu_error *err)
+{
+	size_t room = below->count + above->count, n = 0;
+	struct merged *m = calloc(1, sizeof *m + 2*room*sizeof *m->link);
+	const struct yaml_node **items, **keys;
+	enum ggu_status s = GGU_OK;
+	if (!m) return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
+	m->next = d->merged;
+	d->merged = m;
+	if ((d->n_nodes += room + 1) > MAX_NODES) return ggu_fail(err, GGU_ERR_FORMAT, GGU_NO_OFFSET, "", "more than %d nodes", MAX_NODES);
+	items = m->link;
+	keys = items + room;
+	for (size_t i = 0; i < below->count && !s; i++) {
+		const struct yaml_node *over = yaml_get(above, below->keys[i]->text);
+		if (over && yaml_null(over)) continue;
+		keys[n] = below->keys[i];
+		items[n] = below->items[i];
+		if (over) s = lay_value(d, below->items[i], over, items + n, err);
+		n++;
+	}
+	for (size_t i = 0; i < above->count && !s; i++)
+		if (!yaml_get(below, above->keys[i]->text) && !yaml_null(above->items[i])) {
+			keys[n] = above->keys[i];
+			items[n++] = above->items[i];
+		}
+	m->node = *above;
+	m->node.count = n;
+	m->node.items = items;
+	m->node.keys = keys;
+	*out = &m->node;
+	return s;
+}
+
+enum ggu_status yaml_doc_over(struct yaml_doc **out, const struct yaml_node *below, const struct yaml_node *above, struct ggu_error *err)
+{
+	struct yaml_doc *d = calloc(1, sizeof *d);
+	const struct yaml_node *root;
+	enum ggu_status s = d ? lay(d, below, above, &root, err) : ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
+	if (!s && !(d->nodes = malloc(sizeof *d->nodes))) s = ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
+	if (s) yaml_doc_free(d);
+	else {
+		*d->nodes = *root;
+		*out = d;
+	}
+	return s;
+}
+
 void yaml_doc_free(struct yaml_doc *d)
 {
 	if (!d) return;
+	for (struct merged *m = d->merged, *next; m; m = next) {
+		next = m->next;
+		free(m);
+	}
 	yaml_document_delete(&d->doc);
+	free(d->file);
 	free(d->nodes);
 	free(d->links);
 	free(d->state);
@@ -164,4 +237,18 @@ bool yaml_is(const struct yaml_node *s, const char *text)
 bool yaml_null(const struct yaml_node *s)
 {
 	return !s || (s->kind == YAML_SCALAR && s->plain && (!s->n || yaml_is(s, "~") || yaml_is(s, "null")));
+}
+
+const struct yaml_node *yaml_stray(const struct yaml_node *map, const char *keys)
+{
+	for (size_t i = 0; map && map->kind == YAML_MAPPING && i < map->count; i++) {
+		const struct yaml_node *k = map->keys[i];
+		const char *p = keys;
+		while (*p && !(strcspn(p, " ") == k->n && !memcmp(p, k->text, k->n))) {
+			p += strcspn(p, " ");
+			p += strspn(p, " ");
+		}
+		if (!*p) return k;
+	}
+	return NULL;
 }

@@ -30,17 +30,17 @@ convert:
   layers: n_layers
   experts: n_experts
   metadata:
-    - [block_count, u32, n_layers]
-    - {key: heads, type: u32, each: i + 3}
-    - {key: absent, type: f32, value: nothing}
+    block_count: [u32, n_layers]
+    heads: {type: u32, each: i + 3}
+    absent: [f32, nothing]
   tensors:
     token_embd.weight: emb
     blk.{i}.ffn_exps.weight: {from: "l.{i}.e.{x}.w", type: f32}
     blk.{i}.a.weight: {from: "l.{i}.ab", transform: "take(0, 0, width)", type: f32}
     blk.{i}.b.weight: {from: "l.{i}.ab", transform: ["take(0, width, 1)", transpose, mul(2)], type: f32}
     blk.{i}.made.weight: {make: "[i, 0.5, width]"}
-  strip: [model., [old., l.]]
-  drop: ["l.*.mask"]
+  strip: {model.: "", old.: l.}
+  drop: {l.*.mask: true}
 END
 fresh
 echo '{"architectures": ["TinyModel"], "n_layers": 1, "n_experts": 2, "vocab_size": 4096}' >"$TMP/m/config.json"
@@ -68,14 +68,14 @@ for t in "permute(0.5)" "take(0, 0.5, 1)" "swap(0, 1.5)" "reshape(1.5, 4)"; do
 	says "$t" "wants whole numbers" gguf-convert --arch-file "$TMP/bad.yaml" -o "$TMP/no.gguf" "$TMP/m"
 done
 sed 's/{make: .*}/{type: f32}/' "$TMP/tiny.yaml" >"$TMP/bad.yaml"
-says "no source" "bad.yaml: line 17: wants from or make" gguf-convert --arch-file "$TMP/bad.yaml" -o "$TMP/no.gguf" "$TMP/m"
-sed 's/^  strip:/  check: [[n_layers == 2, [list]]]\n&/' "$TMP/tiny.yaml" >"$TMP/bad.yaml"
-says "a check without a message" "bad.yaml: line 18: wants [expression, message]" gguf-convert --arch-file "$TMP/bad.yaml" -o "$TMP/no.gguf" "$TMP/m"
+says "no source" "bad.yaml: line 17, column 26: wants from or make" gguf-convert --arch-file "$TMP/bad.yaml" -o "$TMP/no.gguf" "$TMP/m"
+sed 's/^  strip:/  check: {n_layers: [n_layers == 2, [list]]}\n&/' "$TMP/tiny.yaml" >"$TMP/bad.yaml"
+says "a check without a message" "bad.yaml: line 18, column 21: wants [expression, message]" gguf-convert --arch-file "$TMP/bad.yaml" -o "$TMP/no.gguf" "$TMP/m"
 
-sed 's/^  layers:.*/  names: {a: "b + 1", b: "1 +", c: c}\n  layers: a/' "$TMP/tiny.yaml" >"$TMP/bad.yaml"
-says "a name in a name" "bad.yaml: line 7: a: b: end of text in expression: 1 +" gguf-convert --arch-file "$TMP/bad.yaml" -o "$TMP/no.gguf" "$TMP/m"
+sed 's/^  layers:.*/  names: {a: "b + 1", b: "1 + []", c: c}\n  layers: a/' "$TMP/tiny.yaml" >"$TMP/bad.yaml"
+says "a name in a name" "bad.yaml: line 7, column 11: a: b: wants numbers" gguf-convert --arch-file "$TMP/bad.yaml" -o "$TMP/no.gguf" "$TMP/m"
 sed -i.was 's/layers: a/layers: c/' "$TMP/bad.yaml"
-says "a name of itself" "bad.yaml: line 7: c: c: uses names that use names without end" gguf-convert --arch-file "$TMP/bad.yaml" -o "$TMP/no.gguf" "$TMP/m"
+says "a name of itself" "bad.yaml: line 7, column 11: c: c: uses names that use names without end" gguf-convert --arch-file "$TMP/bad.yaml" -o "$TMP/no.gguf" "$TMP/m"
 for option in --arch-file --metadata; do
 	says "$option: no such file" "gguf-convert: ./nowhere: No such file" gguf-convert $option nowhere -o "$TMP/no.gguf" "$DATA/wiki-7m"
 done

@@ -11,7 +11,7 @@ tool=$BUILD/tests/reference/tool_vocab
 # The architecture of a reference may be one that is not described yet: its vocabulary needs no more than the name.
 arch_file()
 {
-	jq -r '"schema: 1\narch: \(.kv[0].value)\nclasses: {\(.config.architectures[0] // "None"): {}}\nconvert: {vocab_without_config: true}"' "$1" >"$TMP/arch.yaml"
+	jq -r '"schema: 1\narch: \(.kv[0].value)\nclasses: {\(.config.architectures[0] // "None"): {}}\nfallback: true\nconvert: {}"' "$1" >"$TMP/arch.yaml"
 }
 
 # check NAME KEY...: KEYs are not compared

@@ -15,7 +15,7 @@ static void reads_a_tree(void **state)
 	struct yaml_doc *d;
 	const struct yaml_node *r, *b;
 	(void)state;
-	assert_int_equal(yaml_doc_parse(&d, text, strlen(text), NULL), GGU_OK);
+	assert_int_equal(yaml_doc_parse(&d, "t.yaml", text, strlen(text), NULL), GGU_OK);
 	r = yaml_doc_root(d);
 	assert_int_equal(r->count, 4);
 	assert_true(yaml_is(yaml_get(r, "a"), "1"));
@@ -41,12 +41,59 @@ static void refuses_with_a_line(void **state)
 	struct ggu_error err;
 	(void)state;
 	for (size_t i = 0; i < sizeof rows/sizeof *rows; i++) {
-		assert_int_equal(yaml_doc_parse(&d, rows[i][0], strlen(rows[i][0]), &err), GGU_ERR_FORMAT);
+		assert_int_equal(yaml_doc_parse(&d, "t.yaml", rows[i][0], strlen(rows[i][0]), &err), GGU_ERR_FORMAT);
 		if (!strstr(err.what, rows[i][1])) fail_msg("%s: %s", rows[i][0], err.what);
 	}
 	memset(deep, '[', 200);
 	memset(deep + 200, ']', 200);
-	assert_int_equal(yaml_doc_parse(&d, deep, sizeof deep, &err), GGU_ERR_FORMAT);
+	assert_int_equal(yaml_doc_parse(&d, "t.yaml", deep, sizeof deep, &err), GGU_ERR_FORMAT);
+}
+
+/* Mappings merge by key at any depth, lists and scalars replace, null removes, what aliases repeat is merged each time. */
+static void lays_one_over_another(void **state)
+{
+	static const char below[] = "a: 1\nm: &m {x: 1, y: {z: [1, 2]}, gone: 3}\nlist: [1, 2]\ntwin: *m\nflat: {k: v}\n";
+	static const char above[] = "new: {n: null}\nm: {y: {w: 4}, x: 2, gone: null}\nlist: [3]\ntwin: {x: {deep: 1}}\nflat: 5\nabsent: null\n";
+	struct yaml_doc *b, *a, *d;
+	const struct yaml_node *r, *m;
+	(void)state;
+	assert_int_equal(yaml_doc_parse(&b, "below", below, strlen(below), NULL), GGU_OK);
+	assert_int_equal(yaml_doc_parse(&a, "above", above, strlen(above), NULL), GGU_OK);
+	assert_int_equal(yaml_doc_over(&d, yaml_doc_root(b), yaml_doc_root(a), NULL), GGU_OK);
+	r = yaml_doc_root(d);
+	assert_int_equal(r->count, 6);
+	assert_string_equal(r->keys[0]->text, "a");
+	assert_string_equal(r->keys[5]->text, "new");
+	m = yaml_get(r, "m");
+	assert_int_equal(m->count, 2);
+	assert_true(yaml_is(yaml_get(m, "x"), "2"));
+	assert_string_equal(yaml_get(m, "x")->file, "above");
+	assert_int_equal(yaml_get(yaml_get(m, "y"), "z")->count, 2);
+	assert_string_equal(yaml_get(yaml_get(m, "y"), "z")->file, "below");
+	assert_true(yaml_is(yaml_get(yaml_get(m, "y"), "w"), "4"));
+	assert_int_equal(yaml_get(r, "list")->count, 1);
+	assert_true(yaml_is(yaml_get(yaml_get(r, "twin"), "gone"), "3"));
+	assert_int_equal(yaml_get(yaml_get(r, "twin"), "x")->kind, YAML_MAPPING);
+	assert_true(yaml_is(yaml_get(r, "flat"), "5"));
+	assert_null(yaml_get(r, "absent"));
+	yaml_doc_free(d);
+	yaml_doc_free(a);
+	yaml_doc_free(b);
+}
+
+/* Sixty levels of pairs of aliases are 2^60 mappings if nobody counts. */
+static void bounds_what_aliases_repeat(void **state)
+{
+	char text[4000] = "a0: &a0 {k: 1}\n";
+	size_t n = strlen(text);
+	struct yaml_doc *d, *over;
+	struct ggu_error err;
+	(void)state;
+	for (int i = 1; i < 60; i++) n += (size_t)snprintf(text + n, sizeof text - n, "a%d: &a%d {l: *a%d, r: *a%d}\n", i, i, i - 1, i - 1);
+	assert_int_equal(yaml_doc_parse(&d, "t.yaml", text, n, &err), GGU_OK);
+	assert_int_equal(yaml_doc_over(&over, yaml_doc_root(d), yaml_doc_root(d), &err), GGU_ERR_FORMAT);
+	assert_non_null(strstr(err.what, "nodes"));
+	yaml_doc_free(d);
 }
 
 static void knows_the_built_in_architectures(void **state)
@@ -79,6 +126,7 @@ static void a_file_replaces_a_built_in_one(void **state)
 	(void)state;
 	assert_int_equal(write(fd, good, strlen(good)), strlen(good));
 	assert_int_equal(arch_set_new(&s, &err), GGU_OK);
+	assert_null(arch_find(s, "common"));
 	n = arch_count(s);
 	assert_int_equal(arch_set_add_file(s, path, &err), GGU_OK);
 	assert_int_equal(arch_count(s), n);
@@ -98,6 +146,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(reads_a_tree), cmocka_unit_test(refuses_with_a_line),
+		cmocka_unit_test(lays_one_over_another), cmocka_unit_test(bounds_what_aliases_repeat),
 		cmocka_unit_test(knows_the_built_in_architectures), cmocka_unit_test(a_file_replaces_a_built_in_one),
 	};
 	return cmocka_run_group_tests_name("yaml", tests, NULL, NULL);

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: MIT
+ * schema.c - a walk over the `convert` part of a description; see schema.h. */
+#include <stdlib.h>
+#include <string.h>
+#include "schema.h"
+
+struct walk { const struct config *c; struct ggu_error *err; };
+typedef enum ggu_status check_fn(const struct walk *w, const struct yaml_node *key, const struct yaml_node *at);
+
+static enum ggu_status only(const struct walk *w, const struct yaml_node *map, const char *keys)
+{
+	const struct yaml_node *stray = yaml_stray(map, keys);
+	return stray ? config_fail(w->c, stray, w->err, "%.60s: no such key here", stray->text) : GGU_OK;
+}
+
+static enum ggu_status expression(const struct walk *w, const struct yaml_node *key, const struct yaml_node *at)
+{
+	struct ggu_error inner = { 0 };
+	struct yaml_node place;
+	struct expr *e;
+	(void)key;
+	if (!at) return GGU_OK;
+	if (at->kind != YAML_SCALAR) return config_fail(w->c, at, w->err, "wants an expression");
+	if (expr_parse(&e, at->text, &inner) == GGU_OK) {
+		expr_free(e);
+		return GGU_OK;
+	}
+	place = *at;
+	if (inner.offset != GGU_NO_OFFSET) place.column += !at->plain + (unsigned)inner.offset;
+	return config_fail(w->c, &place, w->err, "%s: %.60s", inner.what, at->text);
+}
+
+static enum ggu_status text(const struct walk *w, const struct yaml_node *key, const struct yaml_node *at)
+{
+	(void)key;
+	return at->kind == YAML_SCALAR ? GGU_OK : config_fail(w->c, at, w->err, "wants a text");
+}
+
+static enum ggu_status rule(const struct walk *w, const struct yaml_node *key, const struct yaml_node *at)
+{
+	if (at->kind != YAML_SEQUENCE || at->count != 2 || at->items[1]->kind != YAML_SCALAR) return config_fail(w->c, at, w->err, "wants [expression, message]");
+	return expression(w, key, at->items[0]);
+}
+
+static enum ggu_status entry(const struct walk *w, const struct yaml_node *key, const struct yaml_node *at)
+{
+	const struct yaml_node *type = at->kind == YAML_SEQUENCE && at->count == 2 ? at->items[0] : yaml_get(at, "type");
+	enum ggu_status s;
+	if (!type || type->kind != YAML_SCALAR) return config_fail(w->c, at, w->err, "wants [type, value]");
+	if (at->kind == YAML_SEQUENCE) return expression(w, key, at->items[1]);
+	s = only(w, at, "type value each when");
+	if (!s && !yaml_get(at, "value") == !yaml_get(at, "each")) s = config_fail(w->c, at, w->err, "wants value or each");
+	if (!s) s = expression(w, key, yaml_get(at, "value"));
+	if (!s) s = expression(w, key, yaml_get(at, "each"));
+	return s ? s : expression(w, key, yaml_get(at, "when"));
+}
+
+/* A transform's arguments are expressions that the plan evaluates; its name is looked up there too. */
+static enum ggu_status transform(const struct walk *w, const struct yaml_node *at)
+{
+	if (!at || at->kind == YAML_SCALAR) return GGU_OK;
+	if (at->kind != YAML_SEQUENCE) return config_fail(w->c, at, w->err, "wants a transform or a list");
+	for (size_t k = 0; k < at->count; k++) if (at->items[k]->kind != YAML_SCALAR) return config_fail(w->c, at->items[k], w->err, "wants a transform");
+	return GGU_OK;
+}
+
+static enum ggu_status source(const struct walk *w, const struct yaml_node *key, const struct yaml_node *at)
+{
+	static const char *const expressions[] = { "make", "when", "optional", "bias" };
+	const struct yaml_node *from = at->kind == YAML_MAPPING ? yaml_get(at, "from") : at, *type = yaml_get(at, "type");
+	enum ggu_status s = only(w, at, "from transform make when optional bias type");
+	for (size_t k = 0; !s && k < sizeof expressions/sizeof *expressions; k++) s = expression(w, key, yaml_get(at, expressions[k]));
+	if (!s && type && (type->kind != YAML_SCALAR || !ggu_type_find(type->text))) s = config_fail(w->c, type, w->err, "no such type");
+	if (!s) s = transform(w, yaml_get(at, "transform"));
+	if (s) return s;
+	if (!from == !yaml_get(at, "make")) return config_fail(w->c, at, w->err, "wants from or make");
+	for (size_t k = 0; from && from->kind == YAML_SEQUENCE && k < from->count; k++) {
+		const struct yaml_node *part = from->items[k];
+		if (part->kind == YAML_SCALAR) continue;
+		if (part->kind != YAML_MAPPING || !yaml_get(part, "from")) return config_fail(w->c, part, w->err, "wants from");
+		if ((s = only(w, part, "from transform")) || (s = transform(w, yaml_get(part, "transform")))) return s;
+	}
+	return from && from->kind == YAML_MAPPING ? config_fail(w->c, from, w->err, "wants a tensor's name or a list") : GGU_OK;
+}
+
+static const struct { const char *key; check_fn *each, *whole; } parts[] = {
+	{ "names", expression, NULL }, { "check", rule, NULL }, { "check_layer", rule, NULL }, { "layers", NULL, expression }, { "experts", NULL, expression },
+	{ "metadata", entry, NULL }, { "tensors", source, NULL }, { "drop", expression, NULL }, { "strip", text, NULL },
+	{ "ignore", expression, NULL }, { "matters", expression, NULL },
+};
+enum { N_PARTS = sizeof parts/sizeof *parts };
+
+enum ggu_status schema_check(const struct config *c, struct ggu_error *err)
+{
+	const struct yaml_node *conv = c->arch->convert;
+	struct walk w = { c, err };
+	enum ggu_status s = GGU_OK;
+	if (conv->kind != YAML_MAPPING) return config_fail(c, conv, err, "wants a mapping");
+	for (size_t i = 0; i < conv->count && !s; i++) {
+		const struct yaml_node *at = conv->items[i];
+		size_t k = 0;
+		while (k < N_PARTS && strcmp(parts[k].key, conv->keys[i]->text)) k++;
+		if (k == N_PARTS) return config_fail(c, conv->keys[i], err, "%.60s: no such key here", conv->keys[i]->text);
+		if (parts[k].whole) { s = parts[k].whole(&w, conv->keys[i], at); continue; }
+		if (yaml_null(at)) continue;
+		if (at->kind != YAML_MAPPING) return config_fail(c, at, err, "%.60s: wants a mapping", parts[k].key);
+		for (size_t j = 0; j < at->count && !s; j++) s = parts[k].each(&w, at->keys[j], at->items[j]);
+	}
+	return s;
+}

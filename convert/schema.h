@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT
+ * schema.h - what may stand in the `convert` part of a description. Any other key, a value of the wrong kind and an
+ * expression that cannot be read are errors with line and column, whether or not this checkpoint comes to them.
+ *
+ *   names         {NAME: EXPR}                      shorthands
+ *   check         {KEY: [EXPR, MESSAGE]}            what config.json must fulfil; KEY says what the message is about
+ *   check_layer   {KEY: [EXPR, MESSAGE]}            the same for each layer i
+ *   layers experts   EXPR                           what {i} and {x} run over
+ *   metadata      {KEY: [TYPE, EXPR]} or {KEY: {type: value: or each: when:}}
+ *   tensors       {NAME: SOURCE}                    see plan.h
+ *   drop          {PATTERN: EXPR}                   checkpoint tensors that are of no use, where EXPR holds
+ *   strip         {PREFIX: PREFIX}                  prefixes that names may have, and what the description has instead
+ *   ignore        {PATTERN: EXPR}                   keys of config.json that change no number, where EXPR holds
+ *   matters       {PATTERN: EXPR}                   keys that must not be passed over, unless EXPR, in which `value` is
+ *                                                   the key's value, says that this one is harmless */
+#ifndef CONVERT_SCHEMA_H
+#define CONVERT_SCHEMA_H
+#include "config.h"
+
+enum ggu_status schema_check(const struct config *c, struct ggu_error *err);
+
+#endif

@@ -1,0 +1,109 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Descriptions of architectures: what one that is like another takes from it, which keys are errors, and what becomes of
+# keys of config.json that no rule reads.
+. "$(dirname "$0")/../lib/tap.sh"
+cd "$TMP" || exit 1
+
+# config JQ: a folder m with wiki-7m's files and its config.json changed
+config() { rm -rf m; cp -r "$DATA/wiki-7m" m; chmod -R u+w m; jq "$1" "$DATA/wiki-7m/config.json" >m/config.json; }
+# says NAME EXIT TEXT ARGUMENTS...: gguf-convert of m, with TEXT on stderr; "": nothing there
+says()
+{
+	name=$1 want=$2 text=$3; shift 3
+	gguf-convert --dry-run "$@" -o no.gguf m >plan 2>err
+	is "$name" $? "$want"
+	[ "$text" ] || { is "... in silence" "$(cat err)" ""; return; }
+	is "... $text" "$(grep -c -F -- "$text" err)" 1
+	[ "$(grep -c -F -- "$text" err)" = 1 ] || sed 's/^/# /' err
+}
+keys() { gguf-info --json --metadata "$1" | jq -r '.metadata | keys[]'; }
+
+# ---- keys of descriptions ----
+config .
+for row in 'convert/transfrom/^  tensors:/  transfrom:' \
+	'convert/transfrom/transform: permute(n_head)/transfrom: permute(n_head)' 'metadata/whem/when: yarn/whem: yarn' \
+	'root/clases/^classes:/clases:'; do
+	IFS=/ read -r where word from to <<-END
+	$row
+	END
+	sed "0,/$from/s/$from/$to/" "$SRC/model/arch/llama.yaml" >a.yaml
+	line=$(grep -n "$word" a.yaml | sed 's/:.*//;q')
+	says "a stray key of $where" 2 "a.yaml: " --arch-file a.yaml
+	column=$(sed -n "${line}p" a.yaml | sed "s/$word.*//" | wc -c | tr -d ' ')
+	is "... by its place" "$(grep -c "line $line, column $column: .*no such key here" err)" 1
+done
+sed 's/when: scaled/when: scaled +/' "$SRC/model/arch/llama.yaml" >a.yaml
+says "an expression that cannot be read, though nothing comes to it" 2 "end of text in expression: scaled +" --arch-file a.yaml
+sed 's/^like: common/like: nobody/' "$SRC/model/arch/llama.yaml" >a.yaml
+says "like an unknown one" 2 "nobody: line 4, column 7: no such description" --arch-file a.yaml
+printf 'schema: 1\narch: round\nlike: round\nclasses: {A: {}}\n' >a.yaml
+says "like itself" 2 "round: line 3, column 7: no such description" --arch-file a.yaml
+
+# ---- like ----
+gguf-convert -q -o was.gguf m
+cat >a.yaml <<'END'
+schema: 1
+arch: llama
+like: llama
+classes: {LlamaForCausalLM: {}}
+convert:
+  metadata: {vocab_size: null, extra: [u32, hidden_size + 1]}
+  tensors: {"blk.{i}.attn_q.*": {transform: null}}
+END
+ok "like the built-in one of its name" gguf-convert -q --arch-file a.yaml -o m.gguf m
+keys was.gguf >was; keys m.gguf >is
+is "null removes, new keys are added" "$(diff was is | grep '^[<>]' | tr '\n' ' ')" "> llama.extra < llama.vocab_size "
+is "a transform less changes q alone" "$(gguf-diff was.gguf m.gguf | grep -c 'blk.*attn_q.weight')" "$(gguf-info --json was.gguf | jq '.tensors | map(select(.name | contains("attn_q"))) | length')"
+is "a base is no architecture" "$(gguf-convert --arch-file a.yaml --vocab-only -o no.gguf m 2>&1 | grep -c common)" 0
+sed -i 's/^arch: .*/arch: other/; s/LlamaForCausalLM/MistralForCausalLM/' a.yaml
+config '.architectures = ["MistralForCausalLM"]'
+says "a class is its own description's" 0 "" --arch-file a.yaml
+config '.architectures = ["LlamaForCausalLM"]'
+ok "... and not that of the ones like it" gguf-convert -q --arch-file a.yaml -o m.gguf m
+is "... it is llama" "$(gguf-info --json --metadata m.gguf | jq -r '.metadata["general.architecture"]')" llama
+
+# ---- keys of config.json ----
+config '.strange = 7 | .rope_scaling = null | .clip_qkv = null | .layer_types = (.num_hidden_layers | [range(.)] | map("full_attention"))'
+says "a key that no rule reads is reported" 0 "config.json: strange: is 7, which llama.yaml does not read"
+is "... and no other" "$(wc -l <err | tr -d ' ')" 1
+config '.logit_scale = 0.5'
+says "one that changes results is refused" 2 "config.json: logit_scale: is 0.5, which changes the results"
+config '.logit_scale = 1.0'
+says "unless its value is harmless" 0 ""
+config '.layer_types = ["sliding_attention"]'
+says "layers of other kinds" 2 'layer_types: is ["sliding_attention"], which'
+config '.quantization_config = {quant_method: "fp8"}'
+says "quantized weights" 2 "quantization_config: is {"
+for key in truncate:false mscale:0.7 mscale_all_dim:1; do
+	config ".rope_scaling = {rope_type: \"yarn\", factor: 4.0, original_max_position_embeddings: 64, ${key}}"
+	says "yarn with $key" 2 "rope_scaling.${key%%:*}: is ${key#*:}"
+done
+config '.rope_scaling = {rope_type: "yarn", factor: 4.0, original_max_position_embeddings: 64, truncate: true}'
+says "yarn that truncates" 0 ""
+sed 's/^convert:/convert:\n  ignore: {stra*e: hidden_size > 0, "odd.**": true}/' "$SRC/model/arch/llama.yaml" >a.yaml
+config '.strange = 7 | .odd = {a: {b: 1}, c: 2}'
+says "what is ignored" 0 "" --arch-file a.yaml
+
+# ---- a part of several ----
+for part in text_config language_config llm_config; do
+	config "{architectures: [\"SeeingModel\"], vision_config: {depth: 3}, image_token_id: 5, $part: .}"
+	says "the class and keys of $part" 0 ""
+	config "{architectures: [\"LlamaForCausalLM\"], tie_word_embeddings: .tie_word_embeddings, vision_config: {depth: 3}, $part: (del(.architectures, .tie_word_embeddings) | .odd = 1)}"
+	says "the class of the whole, keys of both" 0 "config.json: odd: is 1, which"
+	is "... and no report of other parts" "$(wc -l <err | tr -d ' ')" 1
+done
+config "{architectures: [\"LlamaForCausalLM\"], quantization_config: {bits: 4}, text_config: .}"
+says "quantized weights of the whole" 2 "quantization_config"
+
+# ---- layers one by one ----
+if [ -d "$SHARED/reference/arch/gemma3" ]; then
+	mkdir g
+	cp -r "$SHARED/reference/arch/gemma3/." g
+	chmod -R u+w g
+	jq '.layer_types = ([range(.num_hidden_layers)] | map(if . % 2 == 1 then "full_attention" else "sliding_attention" end))' "$SHARED/reference/arch/gemma3/config.json" >g/config.json
+	not_ok "gemma3 of which every second layer is full" 2 gguf-convert --dry-run -o no.gguf g
+	is "... names the layer" "$(grep -c 'layer_types: layer 1: only every n-th' "$TMP/.out")" 1
+else skip "layer by layer" "no checkpoint of gemma3"
+fi
+done_testing
