@@ -180,12 +180,22 @@ MANS = $(wildcard man/*.1 man/*.5 man/*.7)
 DEST = $(DESTDIR)$(PREFIX)
 # path under $(DEST) of every file that install makes
 INSTALLED = $(PROGS:$(BUILD)/%=%) $(foreach m,$(MANS),share/man/man$(patsubst .%,%,$(suffix $(m)))/$(notdir $(m))) \
+	$(PROGS:$(BUILD)/bin/%=$(BASH_DIR)/%) $(PROGS:$(BUILD)/bin/%=$(ZSH_DIR)/_%) $(PROGS:$(BUILD)/bin/%=$(FISH_DIR)/%.fish) \
 	lib/libggu.a $(addprefix lib/,$(notdir $(SHLIB)) $(SHLIB_LINKS)) include/ggu.h lib/pkgconfig/ggu.pc
 INSTALL ?= install
+# completions come from the programs' own tables of options: RUN runs a program where it is not one of this machine
+RUN ?=
+BASH_DIR = share/bash-completion/completions
+ZSH_DIR = share/zsh/site-functions
+FISH_DIR = share/fish/vendor_completions.d
 
 install: all $(BUILD)/libggu.a $(BUILD)/ggu.h ## programs, pages, library, header under $DESTDIR$PREFIX (/usr/local)
 	$(INSTALL) -d $(sort $(dir $(INSTALLED:%=$(DEST)/%)))
 	$(INSTALL) -m 755 $(PROGS) $(DEST)/bin
+	for p in $(PROGS:$(BUILD)/bin/%=%); do \
+	  $(RUN) $(BUILD)/bin/$$p --completion bash > $(DEST)/$(BASH_DIR)/$$p && \
+	  $(RUN) $(BUILD)/bin/$$p --completion zsh > $(DEST)/$(ZSH_DIR)/_$$p && \
+	  $(RUN) $(BUILD)/bin/$$p --completion fish > $(DEST)/$(FISH_DIR)/$$p.fish || exit 1; done
 	for m in $(MANS); do $(INSTALL) -m 644 $$m $(DEST)/share/man/man$${m##*.}/ || exit 1; done
 	$(INSTALL) -m 644 $(BUILD)/libggu.a $(DEST)/lib
 	$(INSTALL) -m 755 $(SHLIB) $(DEST)/lib

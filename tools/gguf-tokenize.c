@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include "hub.h"
 #include "kv_json.h"
 #include "load.h"
 #include "msg.h"
@@ -30,7 +31,6 @@ static struct vocab *open_vocab(void)
 	struct vocab *v;
 	struct stat st;
 	enum ggu_status s;
-	if (!o.model) msg_die("which vocabulary? -m MODEL is missing");
 	if (!stat(o.model, &st) && S_ISDIR(st.st_mode)) {
 		struct vocab_hints h = { .n_vocab = -1 };
 		s = vocab_from_dir(&v, o.model, &h, &err);
@@ -150,6 +150,8 @@ int main(int argc, char **argv)
 	struct out *out = out_open(o.output, false);
 	size_t bytes;
 	char *text;
+	if (!o.model) msg_die("which vocabulary? -m MODEL is missing");
+	o.model = hub_folder(o.model);
 	sandbox_enter((char *[]){ (char *)(uintptr_t)o.model, n ? argv[0] : NULL }, 2, o.output);
 	out_refuse_input(out, o.model);
 	out_refuse_input(out, n ? argv[0] : "-");

@@ -9,17 +9,20 @@
 #include <unistd.h>
 #include "../model/vocab/tokenizer.h"
 #include "../quant/quant.h"
+#include "complete.h"
 #include "msg.h"
 #include "opt.h"
 #include "out.h"
 #include "sandbox.h"
 
 static bool want_help, want_version;
+static const char *want_completion;
 static const struct opt common[] = {
 	OPT_FLAG('q', "quiet", &msg_quiet, "no warnings, no progress"),
 	OPT_FLAG(0, "no-sandbox", &sandbox_off, "do not restrict the process to the files it needs"),
 	OPT_FLAG('h', "help", &want_help, "show this help"),
 	OPT_FLAG(0, "version", &want_version, "show version, Unicode version and instruction set"),
+	OPT_STR(0, "completion", &want_completion, "SHELL", NULL),
 	OPT_END
 };
 
@@ -30,8 +33,7 @@ static _Noreturn void usage(const char *fmt, const char *a, const char *b)
 	exit(EXIT_TROUBLE);
 }
 
-/* The i-th option of the table, that of OPT_COMMON expanded; NULL after the last. */
-static const struct opt *opt_at(const struct opt *opts, size_t i)
+const struct opt *opt_at(const struct opt *opts, size_t i)
 {
 	for (; opts->kind != OPT_K_END; opts++) {
 		if (opts->kind == OPT_K_COMMON) {
@@ -43,12 +45,22 @@ static const struct opt *opt_at(const struct opt *opts, size_t i)
 	return NULL;
 }
 
+/* The option of this name, else the only one whose name begins with it. */
 static const struct opt *find_long(const struct opt *opts, const char *name, size_t n)
 {
-	const struct opt *o;
-	for (size_t i = 0; (o = opt_at(opts, i)); i++)
-		if (o->name && strlen(o->name) == n && !memcmp(o->name, name, n)) return o;
-	return NULL;
+	const struct opt *o, *found = NULL, *other = NULL;
+	for (size_t i = 0; (o = opt_at(opts, i)) != NULL; i++) {
+		if (!o->name || strncmp(o->name, name, n)) continue;
+		if (strlen(o->name) == n) return o;
+		if (!found) found = o;
+		else other = o;
+	}
+	if (other) {
+		char both[128];
+		snprintf(both, sizeof both, "--%s, --%s", found->name, other->name);
+		usage("option '%s' is ambiguous: %s", name - 2, both);
+	}
+	return n ? found : NULL;
 }
 
 static const struct opt *find_letter(const struct opt *opts, char c)
@@ -159,6 +171,7 @@ static void print_help(const struct opt *opts, const struct opt_program *p)
 		for (size_t i = 0; (o = opt_at(opts, i)); i++) {
 			char left[96], letter[8] = "    ";
 			int n;
+			if (!o->help) continue;
 			if (o->letter) snprintf(letter, sizeof letter, "-%c%s", o->letter, o->name ? ", " : "  ");
 			n = snprintf(left, sizeof left, "%s%s%s%s%s", letter, o->name ? "--" : "", o->name ? o->name : "", o->arg ? " " : "", o->arg ? o->arg : "");
 			if (!pass) width = n > width && n <= 34 ? n : width;
@@ -231,6 +244,11 @@ int opt_parse(int argc, char **argv, const struct opt *opts, const struct opt_pr
 	argv[n] = NULL;
 	if (want_help) {
 		print_help(opts, p);
+		out_close_stdout();
+		exit(EXIT_YES);
+	}
+	if (want_completion) {
+		if (!complete_print(want_completion, opts, p)) usage("--completion wants bash, zsh or fish, not '%s'%s", want_completion, "");
 		out_close_stdout();
 		exit(EXIT_YES);
 	}

@@ -9,7 +9,8 @@
  *           OPT_COMMON, OPT_END };
  *   argc = opt_parse(argc, argv, opts, &(struct opt_program){ "gguf-info", "show ...", "[-o FILE] [FILE]", 0, 1 });
  *
- * Options may stand anywhere; "--" ends them; -jN, -j N, --jobs N, --jobs=N; flags may be bundled. The
+ * Options may stand anywhere; "--" ends them; -jN, -j N, --jobs N, --jobs=N; flags may be bundled, long names cut
+ * short to what no other begins with. The
  * operands are left in argv[0..n-1] and n is returned. -h prints synopsis, summary and the table to stdout,
  * exit 0; --version prints version, Unicode version and instruction set. Bad usage: message naming the option
  * and what it wants, a pointer to -h, exit 2. opt_parse also sees to what every program needs: stdin, stdout
@@ -28,7 +29,7 @@ struct opt {
 	const char *name;               /* long, without --; or NULL */
 	void *to;
 	const char *arg;                /* name of the argument in help, or NULL for flags */
-	const char *help;               /* one line */
+	const char *help;               /* one line; NULL: not shown by -h */
 	double min, max;                /* INT, U64, DOUBLE: closed range */
 	int (*call)(void *to, const char *arg);         /* CALL: 0 ok, else "bad argument" */
 };
@@ -41,10 +42,10 @@ struct opt {
 #define OPT_SIZE(l, n, to, arg, help)           { OPT_K_SIZE, l, n, to, arg, help, 0, 0, NULL }
 #define OPT_LIST(l, n, to, arg, help)           { OPT_K_LIST, l, n, to, arg, help, 0, 0, NULL }
 #define OPT_CALL(l, n, to, arg, call, help)     { OPT_K_CALL, l, n, to, arg, help, 0, 0, call }
-#define OPT_JOBS(to)    OPT_INT('j', "jobs", to, "N", 1, 1024, "threads (default: the cores this process may use)")
-#define OPT_ONE_JOB(to) OPT_INT('j', "jobs", to, "N", 1, 1024, "taken as everywhere; the work is for one thread")
+#define OPT_JOBS(to)    OPT_INT('j', "jobs", to, "N", 0, 1024, "threads (default and 0: the cores this process may use)")
+#define OPT_ONE_JOB(to) OPT_INT('j', "jobs", to, "N", 0, 1024, "taken as everywhere; the work is for one thread")
 #define OPT_OUTPUT(to)  OPT_STR('o', "output", to, "FILE", "write to FILE, complete or not at all (default: stdout)")
-#define OPT_COMMON      { OPT_K_COMMON, 0, NULL, NULL, NULL, NULL, 0, 0, NULL }       /* -q, --no-sandbox, -h/--help, --version */
+#define OPT_COMMON      { OPT_K_COMMON, 0, NULL, NULL, NULL, NULL, 0, 0, NULL }       /* -q, --no-sandbox, -h/--help, --version, --completion */
 #define OPT_END         { OPT_K_END, 0, NULL, NULL, NULL, NULL, 0, 0, NULL }
 
 struct opt_program {
@@ -52,6 +53,8 @@ struct opt_program {
 	const char *synopsis;           /* after the name, as the man page's SYNOPSIS; forms separated by \n */
 	int min_operands, max_operands; /* max -1: any number */
 };
+/* The i-th option of the table, those of OPT_COMMON among them; NULL after the last. */
+const struct opt *opt_at(const struct opt *opts, size_t i);
 int opt_parse(int argc, char **argv, const struct opt *opts, const struct opt_program *p);
 
 #endif

@@ -1,0 +1,43 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Completion scripts: made for every program, read by the shells that are here, and right about what follows an option.
+. "$(dirname "$0")/../lib/tap.sh"
+cd "$TMP" || exit 1
+touch one.gguf two.txt
+
+for p in "$BIN"/gguf-*; do
+	name=${p##*/}
+	for shell in bash zsh fish; do
+		"$p" --completion $shell >"$name.$shell" || echo bad >failed
+		grep -q "$name" "$name.$shell" || echo bad >failed
+	done
+	# every option that -h shows is in each of them
+	for o in $("$p" -h | sed -n 's/^.*[ ,]--\([a-z0-9-]*\).*  .*/\1/p'); do
+		grep -q -e "--$o " "$name.bash" && grep -q -e "--$o[=[]" "$name.zsh" && grep -q -e "-l $o " "$name.fish" || echo "$name $o" >>missing
+	done
+done
+not_ok "every program prints completions" 1 test -e failed
+is "every option of -h is completed" "$(cat missing 2>/dev/null)" ""
+not_ok "no other shell is known" 2 gguf-info --completion csh
+
+# words WORD...: what bash would offer for the last of them
+words()
+{
+	bash -c '. "./$1.bash"; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); "_$(echo "$1" | tr - _)"; echo "${COMPREPLY[*]}"' - "$@"
+}
+if command -v bash >/dev/null; then
+	is "bash: options" "$(words gguf-quantize --eff)" --effort
+	is "bash: a type" "$(words gguf-quantize --output-tensor-type IQ4)" "IQ4_NL IQ4_XS"
+	is "bash: a type after =" "$(words gguf-quantize --output-tensor-type = IQ4)" "IQ4_NL IQ4_XS"
+	is "bash: a file" "$(words gguf-quantize -i one)" one.gguf
+	is "bash: nothing for a number" "$(words gguf-quantize -j 1)" ""
+	is "bash: an operand is a file or a recipe" "$(words gguf-quantize IQ4)" "IQ4_NL IQ4_XS"
+	is "bash: an operand that is a file" "$(words gguf-info tw)" two.txt
+else skip "bash completions" "no bash here"; fi
+for shell in zsh fish; do
+	if command -v $shell >/dev/null; then
+		for f in *.$shell; do $shell -n "$f" || echo "$f"; done >bad.$shell 2>&1
+		is "$shell reads them" "$(cat bad.$shell)" ""
+	else skip "$shell completions" "no $shell here"; fi
+done
+done_testing

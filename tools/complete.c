@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: MIT
+ * complete.c - completion scripts for bash, zsh and fish; see complete.h.
+ *
+ * What follows an option is told by the name of its argument: some names stand for a list of words (`choices`), the
+ * names of numbers and free text complete to nothing, any other to files. Operands are files, and what the synopsis
+ * calls RECIPE. */
+#include <stdio.h>
+#include <string.h>
+#include "../quant/recipe.h"
+#include "complete.h"
+
+enum follow { FOLLOW_NOTHING, FOLLOW_FILES, FOLLOW_RECIPES };
+
+/* Arguments that are files; a name may be part of a choice, as MODEL|DIR. */
+static const char *const file_args[] = { "FILE", "MODEL", "DIR", "YAML", "JSON", "MANIFEST", "LOGITS", "IMATRIX",
+	"PREFIX", "TEXT" };
+
+static enum follow follow_of(const struct opt *o)
+{
+	const char *last = strrchr(o->arg, '=');
+	if (strstr(o->arg, "TYPE") || !strcmp(last ? last + 1 : o->arg, "T")) return FOLLOW_RECIPES;
+	for (size_t i = 0; i < sizeof file_args/sizeof *file_args; i++)
+		if (strstr(o->arg, file_args[i])) return FOLLOW_FILES;
+	return FOLLOW_NOTHING;
+}
+
+static void print_recipes(const char *between)
+{
+	for (size_t i = 0; recipe_at(i); i++) printf("%s%s", i ? between : "", recipe_name(recipe_at(i)));
+}
+
+/* The help of an option inside '...', without what ends a quotation or a field there. */
+static void print_help(const char *help)
+{
+	for (; *help; help++) if (!strchr("'[]:\\", *help)) putchar(*help);
+}
+
+/* ---- bash: a function that looks at the word before the cursor ---- */
+
+static void bash_case(const struct opt *o, const char *words)
+{
+	printf("\t");
+	if (o->letter) printf("-%c%s", o->letter, o->name ? "|" : "");
+	if (o->name) printf("--%s", o->name);
+	printf(") %s; return ;;\n", words);
+}
+static void bash(const struct opt *opts, const struct opt_program *p, const char *function)
+{
+	static const char *const words[] = { [FOLLOW_NOTHING] = "COMPREPLY=()",
+		[FOLLOW_FILES] = "COMPREPLY=($(compgen -f -- \"$cur\"))",
+		[FOLLOW_RECIPES] = "COMPREPLY=($(compgen -W \"$recipes\" -- \"$cur\"))" };
+	const struct opt *o;
+	printf("%s()\n{\n\tlocal cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]}\n\tlocal recipes='",
+		function);
+	print_recipes(" ");
+	printf("'\n\t[ \"$prev\" = = ] && prev=${COMP_WORDS[COMP_CWORD-2]}\n\tcase $prev in\n");
+	for (size_t i = 0; (o = opt_at(opts, i)) != NULL; i++) if (o->arg && o->help) bash_case(o, words[follow_of(o)]);
+	printf("\tesac\n\tcase $cur in\n\t-*) COMPREPLY=($(compgen -W '");
+	for (size_t i = 0; (o = opt_at(opts, i)) != NULL; i++) if (o->name && o->help) printf("--%s ", o->name);
+	printf("' -- \"$cur\")) ;;\n\t*) COMPREPLY=($(compgen -f -- \"$cur\")");
+	if (strstr(p->synopsis, "RECIPE")) printf(" $(compgen -W \"$recipes\" -- \"$cur\")");
+	printf(") ;;\n\tesac\n}\ncomplete -o filenames -F %s %s\n", function, p->name);
+}
+
+/* ---- zsh: a list of specifications for _arguments ---- */
+
+static void zsh_form(const char *form, const struct opt *o, const char *joined)
+{
+	printf(" \\\n\t'*%s%s[", form, o->arg ? joined : "");
+	print_help(o->help);
+	printf("]");
+	if (o->arg)
+		printf(":%s:%s", o->arg, follow_of(o) == FOLLOW_FILES ? "_files" : follow_of(o) == FOLLOW_NOTHING ?
+			"" : "(");
+	if (o->arg && follow_of(o) == FOLLOW_RECIPES) {
+		print_recipes(" ");
+		printf(")");
+	}
+	printf("'");
+}
+static void zsh(const struct opt *opts, const struct opt_program *p)
+{
+	const struct opt *o;
+	char form[48];
+	printf("#compdef %s\n_arguments -s", p->name);
+	for (size_t i = 0; (o = opt_at(opts, i)) != NULL; i++) {
+		if (!o->help) continue;
+		snprintf(form, sizeof form, "-%c", o->letter);
+		if (o->letter) zsh_form(form, o, "+");
+		snprintf(form, sizeof form, "--%s", o->name ? o->name : "");
+		if (o->name) zsh_form(form, o, "=");
+	}
+	printf(" \\\n\t'*:file:_files'\n");
+}
+
+/* ---- fish: a line for each option ---- */
+
+static void fish(const struct opt *opts, const struct opt_program *p)
+{
+	const struct opt *o;
+	for (size_t i = 0; (o = opt_at(opts, i)) != NULL; i++) {
+		if (!o->help) continue;
+		printf("complete -c %s", p->name);
+		if (o->letter) printf(" -s %c", o->letter);
+		if (o->name) printf(" -l %s", o->name);
+		if (o->arg) printf(follow_of(o) == FOLLOW_FILES ? " -r -F" : " -x");
+		if (o->arg && follow_of(o) == FOLLOW_RECIPES) {
+			printf(" -a '");
+			print_recipes(" ");
+			printf("'");
+		}
+		printf(" -d '");
+		print_help(o->help);
+		printf("'\n");
+	}
+	if (!strstr(p->synopsis, "RECIPE")) return;
+	printf("complete -c %s -a '", p->name);
+	print_recipes(" ");
+	printf("'\n");
+}
+
+bool complete_print(const char *shell, const struct opt *opts, const struct opt_program *p)
+{
+	char function[64];
+	if (!strcmp(shell, "zsh")) zsh(opts, p);
+	else if (!strcmp(shell, "fish")) fish(opts, p);
+	else if (strcmp(shell, "bash")) return false;
+	else {
+		snprintf(function, sizeof function, "_%s", p->name);
+		for (char *c = function; *c; c++) if (*c == '-') *c = '_';
+		bash(opts, p, function);
+	}
+	return true;
+}
