@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include "../../quant/quant.h"
+#include "../../tools/limits.h"
 #include "../lib/kerntest.h"
-#include "../lib/limits.h"
 
 enum { K = 2048, OUT = 2048, TOKENS = 256, ENC_ROWS = 32, STREAM = 128 << 20, DECODED = 64*1024 };
 
@@ -58,16 +58,18 @@ static void bench(const struct ggu_type_info *t, const struct limits *l)
 	m.n_out = m.y_stride = OUT;
 	quant_act_pack(form, b.x, K, TOKENS, K, 0, TOKENS, b.act);
 	LIMITS_BEST(s, 0.1, quant_mul(&m, 0, TOKENS, 0, OUT, b.work));
-	column("  %6.1f", (double)TOKENS*OUT*K/s*1e-9, block ? l->int8_gmacs : l->f32_gmacs);
+	column("  %6.1f", (double)TOKENS*OUT*K/s*1e-9, block ? l->int16_gmacs : l->f32_gmacs);
 	LIMITS_BEST(s, 0.02, quant_act_pack(form, b.x, K, TOKENS, K, 0, TOKENS, b.act));
 	printf("  %6.2f\n", s/(TOKENS*K)*1e9);
 }
 static void bench_isa(const char *isa, int n_types, char **types)
 {
-	struct limits l = limits_of(isa);
+	struct ggu_pool *pool = ggu_pool_new(1);
+	struct limits l = limits_of(isa, pool);
+	ggu_pool_free(pool);
 	quant_select(isa, NULL);
-	printf("\n%s: memory reads %.1f GB/s, copies in cache %.1f GB/s, int8 products %.0f GMAC/s, float products %.0f GMAC/s\n", isa, l.read_gb, l.copy_gb,
-		l.int8_gmacs, l.f32_gmacs);
+	printf("\n%s: memory reads %.1f GB/s, copies in cache %.1f GB/s, products of int16 %.0f GMAC/s, of int8 %.0f, of float %.0f\n", isa, l.read_gb,
+		l.copy_gb, l.int16_gmacs, l.int8_gmacs, l.f32_gmacs);
 	printf("%-8s %20s  %11s  %11s  %11s  %6s\n", "", "encode, ns a weight", "decode", "1 token", "256 tokens", "pack");
 	printf("%-8s %6s %6s %6s  %6s%5s  %6s%5s  %6s%5s  %6s\n", "type", "-1", "-5", "-9", "GB/s", "copy", "GB/s", "read", "GMAC/s", "peak", "ns");
 	for (uint32_t id = 0; id < GGU_TYPE_COUNT; id++) {

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: MIT
+ * limits.c - see limits.h.
+ *
+ * The peaks are loops over independent sums in registers, enough of them to hide an instruction's latency; an empty
+ * assembler statement makes each step's operands news to the compiler. */
+#include <stdint.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include "limits.h"
+#if defined __x86_64__
+#include <cpuid.h>
+#include <immintrin.h>
+#if defined __linux__
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
+#elif defined __aarch64__
+#include <arm_neon.h>
+#endif
+
+static double seconds(clockid_t clock)
+{
+	struct timespec t;
+	clock_gettime(clock, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec*1e-9;
+}
+double limits_cpu_now(void) { return seconds(CLOCK_PROCESS_CPUTIME_ID); }
+double limits_now(void) { return seconds(CLOCK_MONOTONIC); }
+
+/* ---- products ---- */
+
+enum { ROUNDS = 100000, SUMS = 12 };
+/* peak_NAME: ROUNDS*SUMS steps, of which each turns the sum a and the operands x and y into another a */
+#define PEAK(name, features, vec, reg, step) \
+features static void peak_##name(void) \
+{ \
+	vec a[SUMS], x = { 0 }, y = { 0 }; \
+	_Pragma("GCC unroll 16") for (int i = 0; i < SUMS; i++) a[i] = x; \
+	for (long n = 0; n < ROUNDS; n++) \
+		_Pragma("GCC unroll 16") for (int i = 0; i < SUMS; i++) { \
+			__asm__ volatile("" : "+" reg(x), "+" reg(y)); \
+			a[i] = step; \
+		} \
+	_Pragma("GCC unroll 16") for (int i = 0; i < SUMS; i++) __asm__ volatile("" : : reg(a[i])); \
+}
+#if defined __x86_64__
+#define FOR(f) __attribute__((target(f)))
+PEAK(f32_c, , __m128, "x", _mm_add_ps(a[i], _mm_mul_ps(x, y)))
+PEAK(int16_c, , __m128i, "x", _mm_add_epi32(a[i], _mm_madd_epi16(x, y)))
+PEAK(f32_avx2, FOR("avx2,fma"), __m256, "x", _mm256_fmadd_ps(x, y, a[i]))
+PEAK(int16_avx2, FOR("avx2"), __m256i, "x", _mm256_add_epi32(a[i], _mm256_madd_epi16(x, y)))
+PEAK(int8_avx2, FOR("avx2"), __m256i, "x", _mm256_add_epi32(a[i], _mm256_madd_epi16(_mm256_maddubs_epi16(x, y), _mm256_set1_epi16(1))))
+PEAK(int16_avxvnni, FOR("avx2,avxvnni"), __m256i, "x", _mm256_dpwssd_avx_epi32(a[i], x, y))
+PEAK(int8_avxvnni, FOR("avx2,avxvnni"), __m256i, "x", _mm256_dpbusd_avx_epi32(a[i], x, y))
+PEAK(f32_avx512, FOR("avx512f"), __m512, "v", _mm512_fmadd_ps(x, y, a[i]))
+PEAK(int16_avx512bw, FOR("avx512f,avx512bw"), __m512i, "v", _mm512_add_epi32(a[i], _mm512_madd_epi16(x, y)))
+PEAK(int8_avx512bw, FOR("avx512f,avx512bw"), __m512i, "v", _mm512_add_epi32(a[i], _mm512_madd_epi16(_mm512_maddubs_epi16(x, y), _mm512_set1_epi16(1))))
+PEAK(int16_avx512, FOR("avx512f,avx512vnni"), __m512i, "v", _mm512_dpwssd_epi32(a[i], x, y))
+PEAK(int8_avx512, FOR("avx512f,avx512vnni"), __m512i, "v", _mm512_dpbusd_epi32(a[i], x, y))
+#elif defined __aarch64__
+PEAK(f32_neon, , float32x4_t, "w", vfmaq_f32(a[i], x, y))
+PEAK(int16_neon, , int32x4_t, "w", vmlal_s16(a[i], vget_low_s16(vreinterpretq_s16_s32(x)), vget_low_s16(vreinterpretq_s16_s32(y))))
+PEAK(int8_neon, , int16x8_t, "w", vmlal_s8(a[i], vget_low_s8(vreinterpretq_s8_s16(x)), vget_low_s8(vreinterpretq_s8_s16(y))))
+#endif
+
+/* AMX: sixteen rows of 64 bytes times sixteen columns of 64 a step; four sums, two operands each. */
+#if defined __x86_64__ && defined __linux__
+enum { AMX_MACS = 16*16*64, AMX_STEPS = 12, AMX_ROUNDS = ROUNDS/50 };
+static bool amx_ready(void)
+{
+	enum { REQ_XCOMP_PERM = 0x1023, XTILEDATA = 18, AMX_TILE = 1 << 24, AMX_INT8 = 1 << 25 };
+	unsigned a, b, c, d;
+	return __get_cpuid_count(7, 0, &a, &b, &c, &d) && d & AMX_TILE && d & AMX_INT8 && !syscall(SYS_arch_prctl, REQ_XCOMP_PERM, XTILEDATA);
+}
+FOR("amx-tile,amx-int8") static void peak_amx(void)
+{
+	struct { uint8_t palette, start, reserved[14]; uint16_t row_bytes[16]; uint8_t rows[16]; } shape = { .palette = 1 };
+	for (int i = 0; i < 8; i++) {
+		shape.row_bytes[i] = 64;
+		shape.rows[i] = 16;
+	}
+	_tile_loadconfig(&shape);
+	_tile_zero(0); _tile_zero(1); _tile_zero(2); _tile_zero(3);
+	_tile_zero(4); _tile_zero(5); _tile_zero(6); _tile_zero(7);
+	for (int n = 0; n < AMX_ROUNDS*AMX_STEPS; n += 4) {
+		_tile_dpbusd(0, 4, 6);
+		_tile_dpbusd(1, 4, 7);
+		_tile_dpbusd(2, 5, 6);
+		_tile_dpbusd(3, 5, 7);
+	}
+	_tile_release();
+}
+#else
+enum { AMX_MACS = 0, AMX_STEPS = 0, AMX_ROUNDS = 0 };
+static bool amx_ready(void) { return false; }
+static void peak_amx(void) {}
+#endif
+
+/* ---- memory ---- */
+
+/* read_NAME: n bytes by registers of `bytes`, into four sums */
+#define READ(name, features, bytes) \
+features static void read_##name(const char *p, size_t n) \
+{ \
+	typedef uint64_t reg __attribute__((vector_size(bytes), aligned(8), may_alias)); \
+	reg s[4] = { { 0 } }; \
+	for (size_t i = 0; i < n; i += 4*bytes) \
+		_Pragma("GCC unroll 4") for (size_t k = 0; k < 4; k++) s[k] ^= *(const reg *)(const void *)(p + i + k*bytes); \
+	s[0] ^= s[1] ^ s[2] ^ s[3]; \
+	__asm__ volatile("" : : "m"(s[0])); \
+}
+READ(c, , 16)
+#if defined __x86_64__
+READ(avx2, FOR("avx2"), 32)
+READ(avx512, FOR("avx512f"), 64)
+#endif
+
+struct stretch { char *p; size_t n; void (*read)(const char *, size_t); };      /* n bytes for each worker */
+static void fill(void *ctx, size_t task, int worker)
+{
+	const struct stretch *s = ctx;
+	(void)worker;
+	memset(s->p + task*s->n, 1, s->n);
+}
+static void read_own(void *ctx, size_t task, int worker)
+{
+	const struct stretch *s = ctx;
+	(void)worker;
+	s->read(s->p + task*s->n, s->n);
+}
+/* Far more than caches hold, in memory of each worker's node, in huge pages where there are such. */
+static double read_speed(void (*read)(const char *, size_t), struct ggu_pool *pool)
+{
+	enum { LEAST = 256 << 20, EACH = 32 << 20 };
+	size_t n = (size_t)ggu_pool_size(pool), bytes = n*EACH > LEAST ? n*EACH : LEAST;
+	struct stretch s = { NULL, bytes/n/256*256, read };
+	struct ggu_phase p = { fill, &s, n, GGU_TAKE_OWN };
+	double secs;
+	s.p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (s.p == MAP_FAILED) return 0;
+#ifdef MADV_HUGEPAGE
+	madvise(s.p, bytes, MADV_HUGEPAGE);
+#endif
+	ggu_pool_phases(pool, &p, 1);
+	p.fn = read_own;
+	LIMITS_BEST_BY(limits_now, secs, 0.25, ggu_pool_phases(pool, &p, 1));
+	munmap(s.p, bytes);
+	return (double)(n*s.n)/secs*1e-9;
+}
+
+enum { COPY_BYTES = 256 << 10, COPIES = 16 };
+static void copy(void)
+{
+	static _Thread_local char from[COPY_BYTES], to[COPY_BYTES];
+	for (int i = 0; i < COPIES; i++) {
+		memcpy(to, from, COPY_BYTES);
+		__asm__ volatile("" : : "r"(from), "r"(to) : "memory");
+	}
+}
+
+/* ---- all ---- */
+
+/* Multiply-adds of a step. */
+static const struct peak {
+	const char *isa;
+	void (*int16)(void), (*int8)(void), (*f32)(void), (*read)(const char *, size_t);
+	double int16_macs, int8_macs, f32_macs;
+} peaks[] = {
+#if defined __x86_64__
+	{ "c", peak_int16_c, peak_int16_c, peak_f32_c, read_c, 8, 8, 4 },
+	{ "avx2", peak_int16_avx2, peak_int8_avx2, peak_f32_avx2, read_avx2, 16, 32, 8 },
+	{ "avxvnni", peak_int16_avxvnni, peak_int8_avxvnni, peak_f32_avx2, read_avx2, 16, 32, 8 },
+	{ "avx512bw", peak_int16_avx512bw, peak_int8_avx512bw, peak_f32_avx512, read_avx512, 32, 64, 16 },
+	{ "avx512", peak_int16_avx512, peak_int8_avx512, peak_f32_avx512, read_avx512, 32, 64, 16 },
+	{ "amx", peak_int16_avx512, peak_int8_avx512, peak_f32_avx512, read_avx512, 32, 64, 16 },
+#elif defined __aarch64__
+	{ "neon", peak_int16_neon, peak_int8_neon, peak_f32_neon, read_c, 4, 8, 4 },
+#endif
+	{ NULL, NULL, NULL, NULL, read_c, 0, 0, 0 }
+};
+
+static void call(void *ctx, size_t task, int worker)
+{
+	void (*const *run)(void) = ctx;
+	(void)task, (void)worker;
+	(*run)();
+}
+/* Times a second that all workers together do what `run` does, all of them at once. */
+static double rate(struct ggu_pool *pool, void (*run)(void))
+{
+	size_t n = (size_t)ggu_pool_size(pool);
+	double secs;
+	if (!run) return 0;
+	LIMITS_BEST_BY(limits_now, secs, 0.12, ggu_pool_phases(pool, &(struct ggu_phase){ call, &run, n, GGU_TAKE_OWN }, 1));
+	return (double)n/secs*1e-9;
+}
+
+struct limits limits_of(const char *isa, struct ggu_pool *pool)
+{
+	const struct peak *p = peaks;
+	struct limits l = { .copy_gb = (double)COPIES*COPY_BYTES*rate(pool, copy) };
+	const double steps = (double)ROUNDS*SUMS;
+	while (p->isa && strcmp(p->isa, isa)) p++;
+	l.read_gb = read_speed(p->read, pool);
+	l.int16_gmacs = steps*p->int16_macs*rate(pool, p->int16);
+	l.int8_gmacs = steps*p->int8_macs*rate(pool, p->int8);
+	l.f32_gmacs = steps*p->f32_macs*rate(pool, p->f32);
+	if (p->isa && (!strcmp(isa, "avx512") || !strcmp(isa, "amx")) && amx_ready()) l.amx_gmacs = (double)AMX_ROUNDS*AMX_STEPS*AMX_MACS*rate(pool, peak_amx);
+	return l;
+}
