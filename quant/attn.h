@@ -22,7 +22,8 @@
  *   - e(x) is vec_exp's, but 0 for x < -87.
  *   - Splits are joined in order, those with l = 0 passed over. The first is taken as it is; then M' = greatest of M and m,
  *     f = e(M - M'), g = e(m - M'), L = fma(l, g, L*f), A[j] = fma(a[j], g, A[j]*f).
- *   - A sink s joins as a split with m = s, l = 1 and a = 0, last. out[j] = A[j]*(1/L); zeros where there is no split.
+ *   - A sink s comes last: M' = greatest of M and s, f = e(M - M'), L = L*f + e(s - M'), A[j] = A[j]*f. Then
+ *     out[j] = A[j]*(1/L). Where no split counts, out is zeros.
  *   - No position outside a token's range has any part in it: whatever lies there, NaN too.
  *
  * Nothing here allocates, fails or keeps state. All are thread-safe after quant_select. */

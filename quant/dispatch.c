@@ -4,6 +4,7 @@
  * A row of `sets` names an instruction set, and the instance, that is the tables, which serves it: an instruction set
  * for which there are no kernels yet is served by the next weaker one's, and says so. */
 #include <string.h>
+#include "attn_internal.h"
 #include "cpu.h"
 #include "enc.h"
 #include "kern.h"
@@ -16,17 +17,18 @@ struct set {
 	const struct kern *kern;
 	const struct enc_table *enc;
 	const struct vec_table *vec;
+	const struct attn_table *attn;
 };
 static const struct set sets[] = {      /* best last */
-	{ "c", "c", CPU_C, kern_c, &quant_enc_c, &quant_vec_c },
+	{ "c", "c", CPU_C, kern_c, &quant_enc_c, &quant_vec_c, &quant_attn_c },
 #if defined __x86_64__
-	{ "avx2", "avx2", CPU_AVX2, kern_avx2, &quant_enc_avx2, &quant_vec_avx2 },
-	{ "avxvnni", "avx2", CPU_AVXVNNI, kern_avx2, &quant_enc_avx2, &quant_vec_avx2 },
-	{ "avx512", "avx512", CPU_AVX512, kern_avx512, &quant_enc_avx512, &quant_vec_avx512 },
+	{ "avx2", "avx2", CPU_AVX2, kern_avx2, &quant_enc_avx2, &quant_vec_avx2, &quant_attn_avx2 },
+	{ "avxvnni", "avx2", CPU_AVXVNNI, kern_avx2, &quant_enc_avx2, &quant_vec_avx2, &quant_attn_avx2 },
+	{ "avx512", "avx512", CPU_AVX512, kern_avx512, &quant_enc_avx512, &quant_vec_avx512, &quant_attn_avx512 },
 #elif defined __aarch64__
-	{ "neon", "neon", CPU_NEON, kern_neon, &quant_enc_c, &quant_vec_neon },
-	{ "dotprod", "neon", CPU_DOTPROD, kern_neon, &quant_enc_c, &quant_vec_neon },
-	{ "i8mm", "neon", CPU_I8MM, kern_neon, &quant_enc_c, &quant_vec_neon },
+	{ "neon", "neon", CPU_NEON, kern_neon, &quant_enc_c, &quant_vec_neon, &quant_attn_neon },
+	{ "dotprod", "neon", CPU_DOTPROD, kern_neon, &quant_enc_c, &quant_vec_neon, &quant_attn_neon },
+	{ "i8mm", "neon", CPU_I8MM, kern_neon, &quant_enc_c, &quant_vec_neon, &quant_attn_neon },
 #endif
 };
 enum { N_SETS = sizeof sets/sizeof *sets };
@@ -47,6 +49,7 @@ enum ggu_status quant_select(const char *name, struct ggu_error *err)
 	selected = s;
 	quant_enc_table = s->enc;
 	quant_vec_table = s->vec;
+	quant_attn_table = s->attn;
 	return GGU_OK;
 }
 const char *quant_selected(void) { return selected->instance; }

@@ -27,6 +27,7 @@ void vec_mul(float *y, const float *x, size_t n) { quant_vec_table->mul(y, x, n)
 void vec_exp(float *x, size_t n) { quant_vec_table->exp(x, n); }
 void vec_silu(float *x, size_t n) { quant_vec_table->silu(x, n); }
 void vec_gelu_tanh(float *x, size_t n) { quant_vec_table->gelu_tanh(x, n); }
+void vec_tanh(float *x, size_t n) { quant_vec_table->tanh(x, n); }
 void vec_softmax(float *x, size_t n) { quant_vec_table->softmax(x, n); }
 
 double num_exp(double x)

@@ -29,6 +29,7 @@ void vec_exp(float *x, size_t n);
 void vec_silu(float *x, size_t n);
 void vec_gelu(float *x, size_t n);                                      /* erf form */
 void vec_gelu_tanh(float *x, size_t n);
+void vec_tanh(float *x, size_t n);
 void vec_softmax(float *x, size_t n);                                   /* exp(x - max) / sum */
 
 /* scalars in double: within 4 ulp of double (num_pow: plus 2 |y log x|; sin, cos: |x| < 2^30;

@@ -3,7 +3,7 @@
  * vec_avx512.c compile it. Defines the table VEC_TABLE.
  *
  * The vocabulary is lane16.h. A rest of less than 16 elements is padded with zeros, which no sum can see. */
-#include "lane16.h"
+#include "lane_math.h"
 #include "vec_internal.h"
 
 static inline float dot1(const float *a, const float *b, size_t n)
@@ -167,6 +167,13 @@ static void silu(float *y, size_t n) { EACH(n, v_gate(x, x)) }
 /* x/2 (1 + tanh u) = x / (1 + e^-2u), u = sqrt(2/pi) (x + 0.044715 x^3) */
 static void gelu_tanh(float *y, size_t n) { EACH(n, v_gate(x, 1.5957691216f*(x + 0.044715f*x*x*x))) }
 
+/* Whole registers of an array, then the padded rest. */
+#define EACH_REG(n, EXPR) \
+	size_t i = 0; \
+	for (; i + REG <= (n); i += REG) { rf x = r_floats(y + i); r_put(y + i, EXPR); } \
+	if (i < (n)) { rf x = r_part(y + i, (n) - i); r_put_part(y + i, EXPR, (n) - i); }
+static void tanhv(float *y, size_t n) { EACH_REG(n, r_tanh(x)) }
+
 static void softmax(float *y, size_t n)
 {
 	float m = max(y, n), s;
@@ -175,4 +182,4 @@ static void softmax(float *y, size_t n)
 	{ EACH(n, x/v_dup(s)) }
 }
 
-const struct vec_table VEC_TABLE = { dot, dots, sum, max, beyond, loss, mix, axpy, scale, add, mul, expv, silu, gelu_tanh, softmax };
+const struct vec_table VEC_TABLE = { dot, dots, sum, max, beyond, loss, mix, axpy, scale, add, mul, expv, silu, gelu_tanh, tanhv, softmax };

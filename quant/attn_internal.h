@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT
+ * attn_internal.h - how a task of attention meets the functions of an instruction set.
+ *
+ * A task has up to ATTN_ROWS rows, a row being one query head of one token, tokens slowest. It walks the tiles of a split
+ * and brings each into this form, all float32:
+ *
+ *   q  [groups of ATTN_GROUP rows][k_dim][rows of the group]     one query value is next to those it is used with
+ *   k  [k_dim][ATTN_BLOCK]                                       as keys lie in the cache: lanes are positions
+ *   s  [rows][ATTN_BLOCK]                                        scores, then weights
+ *   v  [ATTN_BLOCK][v_wide]                                      v_wide: v_dim up to whole vectors; lanes are dimensions
+ *   a  [rows][v_wide]                                            sums of the split */
+#ifndef QUANT_ATTN_INTERNAL_H
+#define QUANT_ATTN_INTERNAL_H
+#include "attn.h"
+
+enum { ATTN_ROWS = 96, ATTN_GROUP = 6, ATTN_LANES = 16 };
+
+struct attn_row {
+	const float *q;
+	float *out;
+	size_t head, pos, from, to;     /* positions seen: from..to - 1 */
+};
+/* Sums of one row over some positions: greatest score, lanes of the sum of weights, or, when it is done, the sum in l[0] */
+struct attn_sums { float m, l[ATTN_LANES]; };
+
+struct attn_task {
+	const struct attn *a;
+	size_t n, v_wide;
+	struct attn_row row[ATTN_ROWS];
+	struct attn_sums split[ATTN_ROWS], all[ATTN_ROWS];      /* of this split; of those before it */
+	float *q, *k, *v, *s;
+	float *split_a, *all_a;
+};
+
+struct attn_table {
+	/* the tile of keys or values of a head as floats; n_pos positions are wanted, more may be written */
+	void (*wide_k)(uint32_t type, const void *src, size_t dim, float *k);
+	void (*wide_v)(uint32_t type, const void *src, size_t dim, size_t n_pos, float *v, size_t v_wide);
+	void (*turn_k)(const float *k, size_t dim, size_t n_pos, float *v, size_t v_wide);      /* values that are the front of keys */
+	void (*pack_q)(struct attn_task *t);
+	/* rows r0..r1 - 1 meet the tile of positions p.. */
+	void (*tile)(struct attn_task *t, const float *k, const float *v, size_t p, size_t r0, size_t r1);
+	void (*end_split)(struct attn_sums *x);         /* l[0] becomes the sum of l */
+	/* *to and a, of v_wide, take in another split's */
+	void (*join)(struct attn_sums *to, float *a, const struct attn_sums *x, const float *x_a, size_t v_wide);
+	void (*end)(const struct attn_sums *x, const float *a, const float *sink, size_t v_dim, float *out);
+};
+extern const struct attn_table quant_attn_c;
+#if defined __x86_64__
+extern const struct attn_table quant_attn_avx2, quant_attn_avx512;
+#elif defined __aarch64__
+extern const struct attn_table quant_attn_neon;
+#endif
+/* The table in use; quant_select sets it. */
+extern const struct attn_table *quant_attn_table;
+
+/* Where the keys of a head lie in a block, and the values. */
+size_t attn_k_at(const struct attn_shape *s, size_t head);
+size_t attn_v_at(const struct attn_shape *s, size_t head);
+
+#endif

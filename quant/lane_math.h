@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: MIT
+ * lane_math.h - loads, fma and exp over a register of floats: the vocabulary of loops over elements that have nothing
+ * to do with each other. lane16.h has the registers. Every lane has the bits of portable C. */
+#ifndef QUANT_LANE_MATH_H
+#define QUANT_LANE_MATH_H
+#include "lane16.h"
+
+static inline rf r_floats(const float *p) { rf a; memcpy(&a, p, sizeof a); return a; }
+static inline void r_put(float *p, rf a) { memcpy(p, &a, sizeof a); }
+static inline rf r_dup(float x) { return x - (rf){ 0 }; }
+static inline rf r_sel(ri m, rf a, rf b) { return (rf)(((ri)a & m) | ((ri)b & ~m)); }
+static inline rf r_abs(rf a) { return (rf)((ri)a & INT32_MAX); }
+static inline rf r_fma(rf a, rf b, rf c)
+{
+#if defined __AVX512F__
+	return (rf)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)c);
+#elif defined __AVX2__ && defined __FMA__
+	return (rf)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c);
+#elif defined LANE_NEON
+	return (rf)vfmaq_f32((float32x4_t)c, (float32x4_t)a, (float32x4_t)b);
+#else
+	rf r;
+	for (int i = 0; i < REG; i++) r[i] = fmaf(a[i], b[i], c[i]);
+	return r;
+#endif
+}
+/* The first of n lanes of a, and of memory; zeros elsewhere. */
+static inline rf r_part(const float *p, size_t n) { rf a = { 0 }; memcpy(&a, p, n*4); return a; }
+static inline void r_put_part(float *p, rf a, size_t n) { memcpy(p, &a, n*4); }
+/* REG halves and bfloats as floats, exactly; NaN stays one. */
+static inline rf r_bf16(const void *p) { return (rf)(r_widen(p) << 16); }
+static inline rf r_f16(const void *p)
+{
+#if defined __AVX512F__
+	return (rf)_mm512_cvtph_ps(_mm256_loadu_si256(p));
+#elif defined __F16C__
+	return (rf)_mm256_cvtph_ps(_mm_loadu_si128(p));
+#elif defined LANE_NEON
+	uint16x4_t h;
+	memcpy(&h, p, sizeof h);
+	return (rf)vcvt_f32_f16(vreinterpret_f16_u16(h));
+#else
+	ri h = r_widen(p), m = h & 0x7fff, below = m < 0x400;
+	ri sub = (ri)(__builtin_convertvector(m, rf)*0x1p-24f), r = (m << 13) + 0x38000000 + ((m >= 0x7c00) & 0x38000000);
+	return (rf)((sub & below) | (r & ~below) | (-(h >> 15) & INT32_MIN));
+#endif
+}
+/* REG bytes as integers */
+static inline ri r_i8(const void *p)
+{
+	typedef int8_t rb __attribute__((vector_size(REG)));
+	rb a;
+	memcpy(&a, p, sizeof a);
+	return __builtin_convertvector(a, ri);
+}
+static inline ri r_u8(const void *p)
+{
+	typedef uint8_t rb __attribute__((vector_size(REG)));
+	rb a;
+	memcpy(&a, p, sizeof a);
+	return __builtin_convertvector(a, ri);
+}
+static inline rf r_int(ri a) { return __builtin_convertvector(a, rf); }
+static inline float r_greatest(rf a)
+{
+	float m = a[0];
+	for (int i = 1; i < REG; i++) m = a[i] > m ? a[i] : m;
+	return m;
+}
+
+/* e^z for z in -104.5..89, as p*2^k: z = k ln 2 + r, |r| <= ln 2 / 2; p = e^r by its Taylor sum to r^7/7! (the rest is
+ * below 0.05 ulp). k is 0 where z is not a number. */
+static inline rf r_exp_parts(rf z, ri *k)
+{
+	const rf big = r_dup(12582912.0f);      /* adding it rounds to a whole number */
+	rf n = r_fma(z, r_dup(1.44269504f), big) - big, r, p;
+	*k = __builtin_convertvector(r_sel(z == z, n, (rf){ 0 }), ri);
+	r = r_fma(n, r_dup(-0.693359375f), z);          /* ln 2 in two parts, the first of 9 bits */
+	r = r_fma(n, r_dup(2.12194440e-4f), r);
+	p = r_fma(r, r_dup(1.98412698e-4f), r_dup(1.38888889e-3f));
+	p = r_fma(p, r, r_dup(8.33333333e-3f));
+	p = r_fma(p, r, r_dup(4.16666667e-2f));
+	p = r_fma(p, r, r_dup(1.66666667e-1f));
+	p = r_fma(p, r, r_dup(0.5f));
+	p = r_fma(p, r, r_dup(1.0f));
+	return r_fma(p, r, r_dup(1.0f));
+}
+/* 2^k in two factors so that subnormal results come out. Within 1 ulp where the result is normal; 0 below -104, inf above
+ * 88.73. */
+static inline rf r_exp(rf x)
+{
+	ri k, half;
+	rf z = r_sel(x < -104.5f, r_dup(-104.5f), r_sel(x > 89.0f, r_dup(89.0f), x)), p = r_exp_parts(z, &k);
+	half = k >> 1;
+	p = p*(rf)((half + 127) << 23)*(rf)((k - half + 127) << 23);
+	return r_sel(x == x, p, x);
+}
+/* The same for x up to 0, but 0 where x < -87, so that 2^k is one addition to the exponent; NaN stays what it is. */
+static inline rf r_exp_below(rf x)
+{
+	ri k, dead = x < -87.0f;
+	rf p = r_exp_parts(r_sel(dead, (rf){ 0 }, x), &k);
+	return (rf)(((ri)p + (k << 23)) & ~dead);
+}
+/* tanh, odd: below 0.625 x + x^3 P(x^2), P fitted for the least greatest relative error; above 1 - 2/(e^2x + 1). */
+static inline rf r_tanh(rf x)
+{
+	rf t = r_abs(x), z = x*x, p, far;
+	p = r_fma(z, r_dup(-5.70497848e-3f), r_dup(2.06390787e-2f));
+	p = r_fma(p, z, r_dup(-5.37397116e-2f));
+	p = r_fma(p, z, r_dup(0.133314416f));
+	p = r_fma(p, z, r_dup(-0.333332807f));
+	p = r_fma(p*z, x, x);
+	far = 1.0f - 2.0f/(r_exp(t + t) + 1.0f);
+	far = (rf)((ri)far | ((ri)x & INT32_MIN));
+	return r_sel(t < 0.625f, p, r_sel(x == x, far, x));
+}
+#endif

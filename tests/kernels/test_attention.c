@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: MIT
+ * test_attention.c - attention on every instruction set, against the contract of quant/attn.h worked out number by
+ * number, and against double arithmetic.
+ *
+ * A case is drawn: heads, widths, types, mask, bias, sequences of a batch, positions. Blocks are full of NaN before
+ * anything is stored, and lie between guard pages, as all buffers do; the cut is made for one to nine threads, and
+ * tasks run in any order. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "../../quant/attn.h"
+#include "../../quant/quant.h"
+#include "../lib/kerntest.h"
+#include "../lib/slow_attention.h"
+
+static const uint32_t types[] = { GGU_TYPE_F32, GGU_TYPE_F16, GGU_TYPE_BF16, GGU_TYPE_Q8_0, GGU_TYPE_Q5_1, GGU_TYPE_Q4_0 };
+enum { N_TYPES = sizeof types/sizeof *types, SEQUENCES = 3, ORDINARY = KT_FLOATS, KINDS };
+static void fill(float *x, size_t n, int kind)
+{
+	if (kind == ORDINARY) for (size_t i = 0; i < n; i++) x[i] = kt_bell();
+	else kt_fill_floats(x, n, kind);
+}
+
+/* ---- a sequence: what was to be stored, what it became, and the blocks ---- */
+
+struct sequence {
+	size_t n_pos, n_blocks;
+	float *k, *v;                   /* [n_pos][n_kv][dim], as decoded */
+	void **block;
+};
+static void rounded(uint32_t type, float *x, size_t n)
+{
+	static uint8_t packed[8192];
+	quant_encode(type, NULL, x, NULL, 1, n, QUANT_EFFORT_MIN, packed);
+	quant_decode(type, packed, x, n);
+}
+static struct sequence sequence_new(const struct attn_shape *s, size_t n_pos, int kind)
+{
+	struct sequence q = { n_pos, (n_pos + ATTN_BLOCK - 1)/ATTN_BLOCK, NULL, NULL, NULL };
+	size_t kw = s->n_kv*s->k_dim, vw = s->n_kv*s->v_dim;
+	q.k = malloc((n_pos*kw + 1)*4);
+	q.v = malloc((n_pos*vw + 1)*4);
+	q.block = malloc((q.n_blocks + 1)*sizeof *q.block);
+	fill(q.k, n_pos*kw, kind);
+	fill(q.v, n_pos*vw, kind);
+	for (size_t i = 0; i < q.n_blocks; i++) memset(q.block[i] = kt_buffer(attn_block_bytes(s)), 0xff, attn_block_bytes(s));
+	for (size_t p = 0, n; p < n_pos; p += n) {
+		n = 1 + kt_below(kt_below(2) ? 3 : 150);
+		if (n > n_pos - p) n = n_pos - p;
+		attn_store(s, q.block, p, n, q.k + p*kw, kw, s->v_in_k ? NULL : q.v + p*vw, vw);
+	}
+	for (size_t i = 0; i < n_pos*s->n_kv; i++) {
+		rounded(s->k_type, q.k + i*s->k_dim, s->k_dim);
+		if (s->v_in_k) memcpy(q.v + i*s->v_dim, q.k + i*s->k_dim, s->v_dim*4);
+		else rounded(s->v_type, q.v + i*s->v_dim, s->v_dim);
+	}
+	return q;
+}
+static void sequence_free(const struct attn_shape *s, struct sequence *q)
+{
+	for (size_t i = 0; i < q->n_blocks; i++) kt_free(q->block[i], attn_block_bytes(s));
+	free(q->block);
+	free(q->k);
+	free(q->v);
+}
+static void check_load(const struct attn_shape *s, const struct sequence *q)
+{
+	float *k = kt_buffer(s->k_dim*4), *v = kt_buffer(s->v_dim*4);
+	for (size_t p = 0; p < q->n_pos; p += 1 + kt_below(9)) {
+		size_t h = kt_below(s->n_kv), i = p*s->n_kv + h;
+		bool no_k = kt_below(4) == 0, no_v = kt_below(4) == 0;
+		attn_load(s, q->block, p, h, no_k ? NULL : k, no_v ? NULL : v);
+		if (!no_k && !kt_same(k, q->k + i*s->k_dim, s->k_dim, NULL)) kt_fail("key %zu is not what was stored", p);
+		if (!no_v && !kt_same(v, q->v + i*s->v_dim, s->v_dim, NULL)) kt_fail("value %zu is not what was stored", p);
+	}
+	kt_free(k, s->k_dim*4);
+	kt_free(v, s->v_dim*4);
+}
+
+/* ---- a batch ---- */
+
+static void run(struct attn *a, int threads)
+{
+	size_t work_bytes = attn_work_bytes(&a->shape);
+	struct attn_plan p = attn_plan(a, threads);
+	size_t step = p.n_tasks > 1 ? 1 + 2*kt_below(p.n_tasks/2) : 1;
+	void *work = kt_buffer(work_bytes);
+	memset(work, 0xff, work_bytes);
+	if (a->partial) memset(a->partial, 0xff, a->partial_bytes);
+	for (size_t first = 0; first < step; first++)
+		for (size_t i = first; i < p.n_tasks; i += step) attn_run(a, i, work);
+	for (size_t i = p.n_merges; i-- > 0; ) attn_merge(a, i);
+	kt_free(work, work_bytes);
+}
+static void check_rows(const struct attn *a, const struct attn_rows *r, const struct sequence *q, bool exact)
+{
+	const struct attn_shape *s = &a->shape;
+	float *want = malloc(s->v_dim*4);
+	double *near = malloc(s->v_dim*8);
+	for (size_t t = 0; t < r->n && !kt_failed(); t += 1 + kt_below(r->n > 20 ? 9 : 1))
+		for (size_t h = 0; h < s->n_head && !kt_failed(); h += 1 + kt_below(s->n_head > 8 ? 4 : 2)) {
+			size_t kv = h/(s->n_head/s->n_kv), to, from = slow_range(a, r->n_pos, r->pos + t, &to), at, ks = s->n_kv*s->k_dim, vs = s->n_kv*s->v_dim;
+			const float *got = r->out + t*r->out_stride + h*s->v_dim, *x = r->q + t*r->q_stride + h*s->k_dim;
+			slow_attention(a, x, h, r->pos + t, from, to, q->k + kv*s->k_dim, ks, q->v + kv*s->v_dim, vs, want);
+			if (!kt_same(got, want, s->v_dim, &at))
+				kt_fail("token at %zu of %zu, head %zu, sees %zu to %zu: element %zu is %a, not %a", r->pos + t, r->n_pos, h, from, to, at, got[at], want[at]);
+			if (!exact) continue;
+			exact_attention(a, x, h, r->pos + t, from, to, q->k + kv*s->k_dim, ks, q->v + kv*s->v_dim, vs, near);
+			for (size_t j = 0; j < s->v_dim; j++)
+				if (!(fabs((double)got[j] - near[j]) <= 2e-5)) kt_fail("element %zu is %g, not %g", j, (double)got[j], near[j]);
+		}
+	free(want);
+	free(near);
+}
+
+static void check(struct attn *a, size_t n_rows, size_t longest, int kind)
+{
+	const struct attn_shape *s = &a->shape;
+	struct attn_rows rows[SEQUENCES];
+	struct sequence seq[SEQUENCES];
+	float *bias, *sink = kt_buffer(s->n_head*4);
+	size_t n_bias = a->bias_kind == ATTN_RELATIVE ? s->n_head*(2*a->reach + 1) : s->n_head, partial = attn_partial_bytes(s, 5, longest);
+	bias = kt_buffer(n_bias*4);
+	for (size_t i = 0; i < n_bias; i++) bias[i] = a->bias_kind == ATTN_RELATIVE ? 3*kt_uniform() : 0.3f + 0.25f*kt_uniform();
+	for (size_t i = 0; i < s->n_head; i++) sink[i] = 4*kt_uniform();
+	a->bias = bias;
+	if (a->sink) a->sink = sink;
+	for (size_t i = 0; i < n_rows; i++) {
+		struct attn_rows *r = rows + i;
+		size_t n_pos = 1 + kt_below(longest), most = 600/s->n_head + 2, n = 1 + kt_below(kt_below(3) ? 5 : most);
+		if (n > n_pos) n = n_pos;
+		seq[i] = sequence_new(s, n_pos, kind);
+		*r = (struct attn_rows){ seq[i].block, n, n_pos - n, n_pos };
+		if (kt_below(3) == 0) r->pos = kt_below(n_pos - n + 1);
+		r->q_stride = s->n_head*s->k_dim + kt_below(3);
+		r->out_stride = s->n_head*s->v_dim + kt_below(3);
+		r->q = kt_buffer(n*r->q_stride*4);
+		r->out = kt_buffer(n*r->out_stride*4);
+		fill((float *)r->q, n*r->q_stride, kind);
+		check_load(s, seq + i);
+	}
+	a->rows = rows;
+	a->n_rows = n_rows;
+	for (int round = 0; round < 2; round++) {
+		a->partial = round ? kt_buffer(partial) : NULL;
+		a->partial_bytes = round ? partial : 0;
+		run(a, round ? 1 + (int)kt_below(40) : 1);
+		for (size_t i = 0; i < n_rows && !kt_failed(); i++) check_rows(a, rows + i, seq + i, kind == ORDINARY);
+		if (round) kt_free(a->partial, partial);
+	}
+	for (size_t i = 0; i < n_rows; i++) {
+		kt_free((void *)rows[i].q, rows[i].n*rows[i].q_stride*4);
+		kt_free(rows[i].out, rows[i].n*rows[i].out_stride*4);
+		sequence_free(s, seq + i);
+	}
+	kt_free(bias, n_bias*4);
+	kt_free(sink, s->n_head*4);
+}
+
+static struct attn drawn(void)
+{
+	static const size_t groups[] = { 1, 1, 2, 3, 4, 5, 6, 7, 8, 16, 101 };
+	struct attn a = { .scale = 0.25f + 0.1f*kt_uniform(), .mask = kt_below(5), .window = kt_below(4) ? 1 + kt_below(300) : 0, .bias_kind = kt_below(3), .reach = kt_below(40) };
+	struct attn_shape *s = &a.shape;
+	s->k_type = types[kt_below(N_TYPES)];
+	s->v_type = types[kt_below(N_TYPES)];
+	s->n_head = groups[kt_below(sizeof groups/sizeof *groups)];
+	s->n_kv = s->n_head > 100 ? 1 : 1 + kt_below(3);
+	s->n_head *= s->n_kv;
+	s->k_dim = attn_can_store(s->k_type, 1) ? 1 + kt_below(130) : 32 + 32*kt_below(4);
+	s->v_dim = attn_can_store(s->v_type, 1) ? 1 + kt_below(130) : 32 + 32*kt_below(4);
+	if (kt_below(5) == 0) {
+		s->v_in_k = true;
+		s->v_type = GGU_TYPE_I8;
+		s->v_dim = 1 + kt_below(s->k_dim);
+	}
+	if (kt_below(4) == 0) a.softcap = 5;
+	if (kt_below(4) == 0) a.sink = (const float[]){ 0 };
+	if (a.mask == ATTN_AROUND && kt_below(2)) a.window = 2 + kt_below(40);
+	return a;
+}
+static void check_isa(const char *isa)
+{
+	bool sanitized = getenv("SANITIZED");
+	quant_select(isa, NULL);
+	for (int kind = 0; kind < KINDS; kind++) {
+		kt_name("%s: every shape, mask, bias and cut has the bits of the contract, %s", isa, kind == ORDINARY ? "ordinary" : kt_floats_name[kind]);
+		for (int i = 0; i < (sanitized ? 3 : kind == ORDINARY ? 16 : 6) && !kt_failed(); i++) {
+			struct attn a = drawn();
+			check(&a, 1 + kt_below(SEQUENCES), i % 4 ? 150 : 1500, kind);
+		}
+		kt_result();
+	}
+	kt_name("%s: latent attention: keys of 576, whose first 512 are the values", isa);
+	struct attn a = { .shape = { 16, 1, 576, 512, GGU_TYPE_F16, GGU_TYPE_I8, true }, .scale = 0.1f, .mask = ATTN_CAUSAL };
+	check(&a, 2, 700, ORDINARY);
+	kt_result();
+}
+
+int main(int argc, char **argv)
+{
+	kt_begin(argc, argv);
+	for (const char *const *isa = quant_available(); *isa; isa++) check_isa(*isa);
+	return kt_end();
+}

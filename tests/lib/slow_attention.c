@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: MIT
+ * slow_attention.c - see slow_attention.h. */
+#include <math.h>
+#include <stdlib.h>
+#include "../../quant/vec.h"
+#include "slow.h"
+#include "slow_attention.h"
+
+static float e(float x)
+{
+	if (x < -87) return 0;
+	vec_exp(&x, 1);
+	return x;
+}
+static bool sees(const struct attn *a, size_t pos, size_t p)
+{
+	switch (a->mask) {
+	case ATTN_NONE: return true;
+	case ATTN_CAUSAL: return p <= pos;
+	case ATTN_WINDOW: return p <= pos && (!a->window || p + a->window > pos);
+	case ATTN_CHUNK: return p <= pos && (!a->window || p/a->window == pos/a->window);
+	default: return p <= pos + a->window/2 && pos <= p + a->window/2;
+	}
+}
+size_t slow_range(const struct attn *a, size_t n_pos, size_t pos, size_t *to)
+{
+	size_t from = 0;
+	while (from < n_pos && !sees(a, pos, from)) from++;
+	for (*to = from; *to < n_pos && sees(a, pos, *to); ++*to) ;
+	return from;
+}
+
+static double bias_of(const struct attn *a, size_t head, size_t pos, size_t p)
+{
+	long d = (long)p - (long)pos, reach = (long)a->reach;
+	if (a->bias_kind == ATTN_ALIBI) return -(double)a->bias[head]*(double)labs(d);
+	if (a->bias_kind == ATTN_RELATIVE) return (double)a->bias[(long)head*(2*reach + 1) + reach + (d < -reach ? -reach : d > reach ? reach : d)];
+	return 0;
+}
+static float score(const struct attn *a, const float *q, size_t head, size_t pos, size_t p, const float *k)
+{
+	float s = 0;
+	for (size_t i = 0; i < a->shape.k_dim; i++) s = fmaf(q[i], k[i], s);
+	s *= a->scale;
+	if (a->softcap > 0) {
+		s /= a->softcap;
+		vec_tanh(&s, 1);
+		s *= a->softcap;
+	}
+	if (a->bias_kind == ATTN_ALIBI) return fmaf(-a->bias[head], (float)labs((long)p - (long)pos), s);
+	return a->bias_kind ? s + (float)bias_of(a, head, pos, p) : s;
+}
+
+enum { WIDEST = 1024 };
+struct sums { float m, l, a[WIDEST]; };
+
+/* The part of a split that is seen: from..to - 1. */
+static void split(const struct attn *a, const float *q, size_t head, size_t pos, size_t from, size_t to,
+	const float *k, size_t k_stride, const float *v, size_t v_stride, struct sums *x)
+{
+	float lane[16] = { 0 }, w[ATTN_BLOCK];
+	x->m = -INFINITY;
+	for (size_t j = 0; j < a->shape.v_dim; j++) x->a[j] = 0;
+	for (size_t p = from, end; p < to; p = end) {
+		float m = x->m, base, f, sum[16] = { 0 };
+		end = (p/ATTN_BLOCK + 1)*ATTN_BLOCK < to ? (p/ATTN_BLOCK + 1)*ATTN_BLOCK : to;
+		for (size_t i = p; i < end; i++) {
+			w[i - p] = score(a, q, head, pos, i, k + i*k_stride);
+			if (w[i - p] > m) m = w[i - p];
+		}
+		base = m == -INFINITY ? 0 : m;
+		f = e(x->m - base);
+		for (size_t i = p; i < end; i++) sum[i%16] += w[i - p] = e(w[i - p] - base);
+		for (size_t i = 0; i < 16; i++) lane[i] = fmaf(lane[i], f, sum[i]);
+		for (size_t j = 0; j < a->shape.v_dim; j++) {
+			x->a[j] *= f;
+			for (size_t i = p; i < end; i++) x->a[j] = fmaf(w[i - p], v[i*v_stride + j], x->a[j]);
+		}
+		x->m = m;
+	}
+	x->l = slow_tree(lane);
+}
+void slow_attention(const struct attn *a, const float *q, size_t head, size_t pos, size_t from, size_t to,
+	const float *k, size_t k_stride, const float *v, size_t v_stride, float *out)
+{
+	static struct sums all, x;
+	float m, f, g;
+	all.l = 0;
+	for (size_t p = from, end; p < to; p = end) {
+		end = (p/ATTN_SPLIT + 1)*ATTN_SPLIT < to ? (p/ATTN_SPLIT + 1)*ATTN_SPLIT : to;
+		split(a, q, head, pos, p, end, k, k_stride, v, v_stride, &x);
+		if (x.l == 0) continue;
+		if (all.l == 0) {
+			all = x;
+			continue;
+		}
+		m = x.m > all.m ? x.m : all.m;
+		f = e(all.m - m);
+		g = e(x.m - m);
+		all.m = m;
+		all.l = fmaf(x.l, g, all.l*f);
+		for (size_t j = 0; j < a->shape.v_dim; j++) all.a[j] = fmaf(x.a[j], g, all.a[j]*f);
+	}
+	if (a->sink && all.l != 0) {
+		m = a->sink[head] > all.m ? a->sink[head] : all.m;
+		f = e(all.m - m);
+		all.l = all.l*f + e(a->sink[head] - m);
+		for (size_t j = 0; j < a->shape.v_dim; j++) all.a[j] *= f;
+	}
+	for (size_t j = 0; j < a->shape.v_dim; j++) out[j] = all.l == 0 ? 0 : all.a[j]*(1/all.l);
+}
+
+void exact_attention(const struct attn *a, const float *q, size_t head, size_t pos, size_t from, size_t to,
+	const float *k, size_t k_stride, const float *v, size_t v_stride, double *out)
+{
+	double *s = malloc((to - from + 1)*sizeof *s), top = a->sink ? (double)a->sink[head] : -INFINITY, sum = 0;
+	for (size_t j = 0; j < a->shape.v_dim; j++) out[j] = 0;
+	for (size_t p = from; p < to; p++) {
+		double x = 0;
+		for (size_t i = 0; i < a->shape.k_dim; i++) x += (double)q[i]*(double)k[p*k_stride + i];
+		x *= (double)a->scale;
+		if (a->softcap > 0) x = (double)a->softcap*tanh(x/(double)a->softcap);
+		s[p - from] = x += bias_of(a, head, pos, p);
+		top = fmax(top, x);
+	}
+	if (a->sink) sum = exp((double)a->sink[head] - top);
+	for (size_t p = from; p < to; p++) sum += s[p - from] = exp(s[p - from] - top);
+	for (size_t p = from; p < to; p++)
+		for (size_t j = 0; j < a->shape.v_dim; j++) out[j] += s[p - from]/sum*(double)v[p*v_stride + j];
+	free(s);
+}
