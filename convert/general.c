@@ -8,7 +8,7 @@
 #include "../model/util/file.h"
 #include "general.h"
 
-enum { MAX_CARD = 16 << 20, MAX_TEXT = 512 };
+enum { MAX_CARD = 16 << 20, MAX_OVERRIDE = 64 << 20, MAX_TEXT = 512 };
 #define HUB "https://huggingface.co/"
 
 static enum ggu_status set(struct ggu_meta *m, const char *key, const char *s) { return s && *s ? ggu_meta_set_str(m, key, s, strlen(s)) : GGU_OK; }
@@ -360,11 +360,15 @@ enum ggu_status general_override(struct ggu_meta *m, const char *json_file, stru
 {
 	json_t *o = NULL, *v;
 	const char *key;
-	char *name = file_named(json_file);
-	enum ggu_status s = name ? file_json(NULL, name, &o, err) : ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
+	char *name = file_named(json_file), *text = NULL;
+	size_t n;
+	enum ggu_status s = file_slurp_any(json_file, MAX_OVERRIDE, &text, &n, err);
+	if (!s && !name) s = ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
+	if (!s) s = file_json_text(text, n, name, 0, JSON_REJECT_DUPLICATES, &o, err);
 	json_object_foreach(o, key, v)
 		if (!s && (s = override_one(m, key, v))) file_fail(err, s, name, GGU_NO_OFFSET, key, "cannot be set to that");
 	json_decref(o);
+	free(text);
 	free(name);
 	return s;
 }

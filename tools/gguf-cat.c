@@ -61,6 +61,7 @@ int main(int argc, char **argv)
 	uint64_t bytes = 0, size = 0, done = 0;
 	argc = opt_parse(argc, argv, opts, &(struct opt_program){ "gguf-cat", "write the data of tensors, raw or decoded",
 		"[--decode] [-j N] [-o FILE] FILE TENSOR ...", 2, -1 });
+	pipe_input(argv[0]);
 	out = out_open(o.output, true);
 	sandbox_enter(argv, 1, o.output);
 	if (ggu_open(&f, argv[0], &err)) msg_die_error(argv[0], &err);

@@ -356,6 +356,7 @@ int main(int argc, char **argv)
 		"[--metadata] [--tensors] [--values] [--ignore REGEX] [--json] [-j N] [-o FILE] A B", 2, 2 });
 	all = !o.metadata && !o.tensors && !o.values;
 	if (!strcmp(argv[0], "-") && !strcmp(argv[1], "-")) msg_die("only one of A and B can be standard input");
+	for (int i = 0; i < 2; i++) pipe_input(argv[i]);
 	prepare_ignored();
 	out = out_open(o.output, false);
 	if (!o.jobs) o.jobs = ggu_cpu_count();  /* reads files, so before the sandbox */

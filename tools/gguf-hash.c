@@ -130,7 +130,7 @@ static void one_file(struct pass *p, struct manifest *m, const struct out *out, 
 	p->entry = NULL;
 	p->n = 0;
 	if (m) choose(&h, p, m);
-	if (!strcmp(p->name, "-")) pipe_widen(0);
+	pipe_input(p->name);
 	if (ggu_open(&f, p->name, &err)) msg_die_error(p->name, &err);
 	out_refuse_sources(out, p->name, f);
 	if (all) {

@@ -17,6 +17,7 @@
 #include "msg.h"
 #include "opt.h"
 #include "out.h"
+#include "pipe.h"
 #include "progress.h"
 #include "sandbox.h"
 
@@ -235,6 +236,7 @@ static void stats(const char *name)
 	struct out *out = out_open(o.output, false);
 	struct imatrix *im;
 	struct ggu_error err;
+	pipe_input(name);
 	out_refuse_input(out, name);
 	sandbox_enter((char *[]){ (char *)(uintptr_t)name }, 1, o.output);
 	if (imatrix_read(&im, name, &err)) msg_die_error(name, &err);

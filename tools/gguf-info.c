@@ -264,6 +264,7 @@ int main(int argc, char **argv)
 	argc = opt_parse(argc, argv, opts, &(struct opt_program){ "gguf-info", "show what is in a GGUF file",
 		"[--json] [--metadata | --tensors] [--ctx N] [--bandwidth GB] [-j N] [-o FILE] [FILE]", 0, 1 });
 	name = argc ? argv[0] : "-";
+	pipe_input(name);
 	out = out_open(o.output, false);
 	out_take_stdout(out);
 	sandbox_enter(argv, argc, o.output);

@@ -110,7 +110,7 @@ static void open_run(struct run *r, const char *in, const struct imatrix *im, js
 {
 	struct ggu_error err;
 	r->name = strcmp(in, "-") == 0 ? "(stdin)" : in;
-	if (strcmp(in, "-") == 0) pipe_widen(0);
+	pipe_input(in);
 	if (ggu_open(&r->in, in, &err) != GGU_OK) msg_die_error(r->name, &err);
 	r->n = ggu_file_n_tensors(r->in);
 	r->t = calloc(r->n + 1, sizeof *r->t);
@@ -168,6 +168,7 @@ int main(int argc, char **argv)
 		"[--leave-output-tensor] [--allow-requantize] [--keep-non-finite] [--effort N] [--objective NAME] [--json] [-j N] [-o FILE] RECIPE|--plan FILE [FILE]", 0, 3 });
 	recipe = operands(argc, argv, &in);
 	if (o.json && !o.dry_run && (!o.out || strcmp(o.out, "-") == 0)) msg_die("--json writes to standard output, where the model goes: give -o FILE");
+	if (o.plan && strcmp(o.plan, "-") == 0 && strcmp(in, "-") == 0) msg_die("the plan and the model cannot both be standard input");
 	if (o.imatrix && strcmp(o.imatrix, "-") == 0) msg_die("-i wants a file");
 	if (o.json && !(list = json_array())) msg_die("out of memory");
 	if (!o.dry_run) out = out_open(o.out, true);

@@ -247,7 +247,7 @@ int main(int argc, char **argv)
 	if (!o.merge) first = shard_name(0, 1);
 	sandbox_enter((char *[]){ (char *)(uintptr_t)s.name, (char *)(uintptr_t)o.like }, 2, o.dry_run ? NULL : first ? first : o.output);
 	free(first);
-	if (!strcmp(s.name, "-")) pipe_widen(0);
+	pipe_input(s.name);
 	if (ggu_open(&s.f, s.name, &err)) msg_die_error(s.name, &err);
 	if (o.like && ggu_open(&like, o.like, &err)) msg_die_error(o.like, &err);
 	s.n = ggu_file_n_tensors(s.f);

@@ -23,11 +23,26 @@ static void number_text(char to[40], double v, bool is_float)
 	while ((is_float ? strtof(to, NULL) != (float)v : strtod(to, NULL) != v) && digits++ < 17);
 }
 
-/* Masked and in quotes, at most width columns of it. */
+/* n bytes with a backslash before quotes and backslashes, then masked, whose own backslashes stay. */
+static char *escaped(const char *s, size_t n)
+{
+	char *plain = malloc(2*n + 1), *masked;
+	size_t k = 0;
+	if (!plain) msg_die("out of memory");
+	for (size_t i = 0; i < n; i++) {
+		if (s[i] == '"' || s[i] == '\\') plain[k++] = '\\';
+		plain[k++] = s[i];
+	}
+	masked = text_mask(plain, k);
+	free(plain);
+	return masked;
+}
+
+/* In quotes, at most width columns of it. */
 static char *quoted(struct ggu_str s, size_t width)
 {
 	size_t n = s.n, cut = n < 4*width ? n : 4*width, room;
-	char *whole = text_mask(s.p, cut), *text, *p = whole;
+	char *whole = escaped(s.p, cut), *text, *p = whole;
 	bool fits = cut == n && text_width(whole) <= width;
 	for (size_t w = 0; *p && (fits || w < width); w++) {    /* whole characters */
 		p++;

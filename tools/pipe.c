@@ -15,6 +15,13 @@ void pipe_widen(int fd)
 #endif
 }
 
+void pipe_input(const char *name)
+{
+	if (strcmp(name, "-")) return;
+	if (isatty(0)) msg_die("standard input is a terminal: name a file, or send one through a pipe");
+	pipe_widen(0);
+}
+
 void pipe_drain(struct ggu_file *f, const char *name)
 {
 	static char rest[65536];

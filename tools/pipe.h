@@ -4,8 +4,12 @@
 #define TOOLS_PIPE_H
 #include "../libgguf/ggu.h"
 
-/* A larger buffer in the system, if fd is a pipe and the system has a word for that: fewer turns between two programs. */
+/* A larger buffer in the system, if fd is a pipe and the system has a word for that: fewer turns between two
+ * programs. */
 void pipe_widen(int fd);
+/* Call it before a model is read from `name`: standard input, "-", is refused if it is a terminal, widened if it is a
+ * pipe. */
+void pipe_input(const char *name);
 /* Reads a pipe to its end, so that the program which writes it does not die of SIGPIPE; the last tensor's data
  * is asked for on the way, and a stream that ends before it exits 2 with a message. Nothing to do for a file. */
 void pipe_drain(struct ggu_file *f, const char *name);

@@ -2,8 +2,11 @@
  * progress.c - see progress.h. The line is redrawn at most four times a second. */
 #include <inttypes.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <time.h>
 #include <unistd.h>
 #include "msg.h"
@@ -11,11 +14,12 @@
 
 static struct {
 	pthread_mutex_t lock;
-	const char *what, *unit;
-	uint64_t total;
-	double start, drawn;
+	struct progress of;
+	double start, seen, drawn;      /* seen: of the last progress_set */
 	bool on, shown;
+	struct sigaction before;
 } p = { .lock = PTHREAD_MUTEX_INITIALIZER };
+static volatile sig_atomic_t continued;
 
 static double now(void)
 {
@@ -24,41 +28,74 @@ static double now(void)
 	return (double)t.tv_sec + 1e-9*(double)t.tv_nsec;
 }
 
+/* ---- the line ---- */
+
+static void amount_text(char to[64], const struct progress *o, uint64_t done)
+{
+	if (!strcmp(o->unit, "B")) snprintf(to, 64, "%s", msg_bytes(done));
+	else snprintf(to, 64, "%" PRIu64, done);
+}
+/* "59:59" or "100:00:00" */
+static void time_text(char to[32], double seconds)
+{
+	uint64_t s = seconds < 1e9 ? (uint64_t)(seconds + 0.5) : 1000000000;
+	if (s < 3600) snprintf(to, 32, "%" PRIu64 ":%02u", s/60, (unsigned)(s%60));
+	else snprintf(to, 32, "%" PRIu64 ":%02u:%02u", s/3600, (unsigned)(s/60%60), (unsigned)(s%60));
+}
+
+void progress_line(char to[PROGRESS_LINE], const struct progress *o, uint64_t done, double spent, size_t columns)
+{
+	char amount[64], total[64], part[32] = "", left[48] = "", time[32];
+	const char *unit = strcmp(o->unit, "B") ? o->unit : "", *blank = *unit ? " " : "";
+	amount_text(amount, o, done);
+	if (!o->total) {
+		snprintf(to, PROGRESS_LINE, "%s: %s%s%s", o->what, amount, blank, unit);
+		if (text_width(to) > columns) snprintf(to, PROGRESS_LINE, "%s", amount);
+		return;
+	}
+	amount_text(total, o, o->total);
+	snprintf(part, sizeof part, "%.0f %%", done >= o->total ? 99.0 : 99.0*(double)done/(double)o->total);
+	if (done && done < o->total && spent > 8) {
+		time_text(time, spent*(double)(o->total - done)/(double)done);
+		snprintf(left, sizeof left, ", %s left", time);
+	}
+	snprintf(to, PROGRESS_LINE, "%s: %s of %s%s%s, %s%s", o->what, amount, total, blank, unit, part, left);
+	if (text_width(to) > columns) snprintf(to, PROGRESS_LINE, "%s: %s%s", o->what, part, left);
+	if (text_width(to) > columns) snprintf(to, PROGRESS_LINE, "%s%s", part, left);
+	if (text_width(to) > columns) snprintf(to, PROGRESS_LINE, "%s", part);
+}
+
+static size_t columns(void)
+{
+	struct winsize w;
+	return !ioctl(2, TIOCGWINSZ, &w) && w.ws_col > 1 ? w.ws_col - 1u : 79;
+}
+
 static void clear(void)
 {
 	if (p.shown) fputs("\r\033[K", stderr);
 	p.shown = false;
 }
 
-void progress_begin(const char *what, uint64_t total, const char *unit)
+/* ---- the clock ---- */
+
+static void on_continue(int signal)
 {
-	pthread_mutex_lock(&p.lock);
-	p.what = what;
-	p.unit = unit;
-	p.total = total;
-	p.start = p.drawn = now();
-	p.on = !msg_quiet && isatty(2);
-	pthread_mutex_unlock(&p.lock);
+	(void)signal;
+	continued = 1;
 }
 
-static void draw(uint64_t done, double t)
+void progress_begin(const char *what, uint64_t total, const char *unit)
 {
-	bool bytes = !strcmp(p.unit, "B");
-	double spent = t - p.start;
-	fprintf(stderr, "\r%s: ", p.what);
-	if (bytes) fprintf(stderr, "%s", msg_bytes(done));
-	else fprintf(stderr, "%" PRIu64, done);
-	if (p.total) {
-		if (bytes) fprintf(stderr, " of %s", msg_bytes(p.total));
-		else fprintf(stderr, " of %" PRIu64 " %s", p.total, p.unit);
-		fprintf(stderr, ", %.0f %%", done >= p.total ? 99.0 : 99.0*(double)done/(double)p.total);
-	} else if (!bytes) fprintf(stderr, " %s", p.unit);
-	if (p.total && done && done < p.total && spent > 8) {
-		unsigned left = (unsigned)(spent*(double)(p.total - done)/(double)done + 0.5);
-		fprintf(stderr, ", %u:%02u left", left/60, left%60);
-	}
-	fputs("\033[K", stderr);
-	fflush(stderr);
+	const char *term = getenv("TERM");
+	struct sigaction a = { .sa_handler = on_continue, .sa_flags = SA_RESTART };
+	pthread_mutex_lock(&p.lock);
+	p.of = (struct progress){ what, unit, total };
+	p.start = p.seen = p.drawn = now();
+	p.on = !msg_quiet && isatty(2) && !(term && !strcmp(term, "dumb"));
+	continued = 0;
+	if (p.on) sigaction(SIGCONT, &a, &p.before);
+	pthread_mutex_unlock(&p.lock);
 }
 
 void progress_set(uint64_t done)
@@ -67,8 +104,17 @@ void progress_set(uint64_t done)
 	if (!p.on) return;
 	t = now();
 	pthread_mutex_lock(&p.lock);
+	if (continued) {                /* since the last call the process was stopped, for most of the time */
+		continued = 0;
+		p.start += t - p.seen;
+		p.drawn = 0;
+	}
+	p.seen = t;
 	if (p.on && t - p.start > 1 && t - p.drawn > 0.25) {
-		draw(done, t);
+		char line[PROGRESS_LINE];
+		progress_line(line, &p.of, done, t - p.start, columns());
+		fprintf(stderr, "\r%s\033[K", line);
+		fflush(stderr);
 		p.drawn = t;
 		p.shown = true;
 	}
@@ -86,6 +132,7 @@ void progress_end(void)
 {
 	pthread_mutex_lock(&p.lock);
 	clear();
+	if (p.on) sigaction(SIGCONT, &p.before, NULL);
 	p.on = false;
 	pthread_mutex_unlock(&p.lock);
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include "../model/util/file.h"
 #include "../model/util/yaml.h"
 #include "../quant/quant.h"
 #include "msg.h"
@@ -48,23 +49,6 @@ bool typeplan_sha256(const char *path, char hex[65])
 }
 
 enum { PLAN_MAX = 64 << 20 };
-static char *read_plan(const char *path, size_t *n)
-{
-	FILE *f = open_file(path);
-	size_t have = 65536;
-	char *p = malloc(have);
-	*n = 0;
-	if (!p) msg_die("out of memory");
-	while ((*n += fread(p + *n, 1, have - *n, f)) == have && have < PLAN_MAX) {
-		char *q = realloc(p, have *= 2);
-		if (!q) msg_die("out of memory");
-		p = q;
-	}
-	if (ferror(f)) msg_die("%s: %s", path, strerror(errno));
-	if (*n == have) msg_die("%s: more than %d bytes", path, PLAN_MAX);
-	fclose(f);
-	return p;
-}
 struct by_name { const char *name; size_t at; unsigned line; };  /* line: of the plan, 0: not in it so far */
 struct plan {
 	const char *path;
@@ -123,9 +107,10 @@ static void from_plan(const char *path, bool may_need_matrix, const struct ggu_t
 	struct yaml_doc *doc;
 	struct ggu_error err;
 	size_t bytes;
-	char *text = read_plan(path, &bytes);
+	char *text;
 	const struct yaml_node *root;
 	if (!p.index) msg_die("out of memory");
+	if (file_slurp_any(path, PLAN_MAX, &text, &bytes, &err)) msg_die_error(path, &err);
 	for (size_t i = 0; i < n; i++) {
 		p.index[i] = (struct by_name){ t[i]->name, i, 0 };
 		choice[i] = (struct recipe_choice){ t[i]->type, t[i]->type, RECIPE_LEFT_ALONE };

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT
  * arch.c - the set of architecture descriptions: the built-in texts, and files added at run time. */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -174,19 +173,11 @@ enum ggu_status arch_set_new(struct arch_set **out, struct ggu_error *err)
 
 enum ggu_status arch_set_add_file(struct arch_set *s, const char *path, struct ggu_error *err)
 {
-	FILE *f = fopen(path, "rb");
-	char *text = malloc(MAX_FILE + 1), *name = file_named(path);
-	enum ggu_status st;
-	size_t n = 0;
-	if (!text || !name) st = ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
-	else if (!f || (n = fread(text, 1, MAX_FILE + 1, f), ferror(f))) {
-		int e = errno;
-		st = ggu_fail(err, GGU_ERR_IO, GGU_NO_OFFSET, "", "%s", strerror(e));
-		if (err) err->sys_errno = e;
-	} else if (n > MAX_FILE) st = ggu_fail(err, GGU_ERR_RANGE, MAX_FILE, "", "longer than %d bytes", MAX_FILE);
-	else st = arch_set_add(s, name, text, n, err);
+	char *text = NULL, *name = file_named(path);
+	size_t n;
+	enum ggu_status st = file_slurp_any(path, MAX_FILE, &text, &n, err);
+	if (!st) st = name ? arch_set_add(s, name, text, n, err) : ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
 	if (st && err && name) snprintf(err->file, sizeof err->file, "%s", name);
-	if (f) fclose(f);
 	free(text);
 	free(name);
 	return st;

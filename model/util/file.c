@@ -12,7 +12,8 @@
 
 enum { MAX_JSON_FILE = 256 << 20 };
 
-enum ggu_status file_fail(struct ggu_error *err, enum ggu_status code, const char *file, uint64_t offset, const char *where, const char *what, ...)
+enum ggu_status file_fail(struct ggu_error *err, enum ggu_status code, const char *file, uint64_t offset,
+	const char *where, const char *what, ...)
 {
 	char text[sizeof err->what];
 	va_list ap;
@@ -42,7 +43,11 @@ char *file_path(const char *dir, const char *name)
 	return p;
 }
 
-char *file_named(const char *path) { return file_path(strchr(path, '/') ? NULL : ".", path); }
+char *file_named(const char *path)
+{
+	if (!strcmp(path, "-")) return strdup("/dev/stdin");
+	return file_path(strchr(path, '/') ? NULL : ".", path);
+}
 
 bool file_ends_with(const char *name, const char *end)
 {
@@ -93,7 +98,9 @@ enum ggu_status file_read_at(int fd, const char *name, uint64_t offset, void *to
 			if (err) err->offset = offset;
 			return GGU_ERR_IO;
 		}
-		if (!got) return file_fail(err, GGU_ERR_TRUNCATED, name, offset, "", "the file ends here, %zu bytes early", n);
+		if (!got)
+			return file_fail(err, GGU_ERR_TRUNCATED, name, offset, "",
+				"the file ends here, %zu bytes early", n);
 		p += got;
 		offset += (uint64_t)got;
 		n -= (size_t)got;
@@ -122,7 +129,48 @@ enum ggu_status file_slurp(const char *dir, const char *name, size_t max, char *
 	return GGU_OK;
 }
 
-enum ggu_status file_json_text(const char *text, size_t n, const char *name, uint64_t base, size_t flags, json_t **object, struct ggu_error *err)
+/* To the end of fd, whose size nobody knows. */
+static enum ggu_status slurp_stream(int fd, const char *name, size_t max, char **text, size_t *n, struct ggu_error *err)
+{
+	size_t cap = 0;
+	ssize_t got = 1;
+	*text = NULL;
+	*n = 0;
+	while (got > 0 || (got < 0 && errno == EINTR)) {
+		if (cap - *n < 4096) {
+			char *more = realloc(*text, cap ? 2*cap : 65536);
+			if (!more) return system_error(err, name, ENOMEM);
+			*text = more;
+			cap = cap ? 2*cap : 65536;
+		}
+		got = read(fd, *text + *n, cap - *n - 1);
+		if (got > 0) *n += (size_t)got;
+		if (*n > max) return file_fail(err, GGU_ERR_RANGE, name, max, "", "longer than %zu bytes", max);
+	}
+	if (got < 0) return system_error(err, name, errno);
+	(*text)[*n] = 0;
+	return GGU_OK;
+}
+
+enum ggu_status file_slurp_any(const char *path, size_t max, char **text, size_t *n, struct ggu_error *err)
+{
+	bool standard = !strcmp(path, "-");
+	int fd = standard ? 0 : open(path, O_RDONLY | O_CLOEXEC), e = errno;
+	char *name = file_named(path);
+	enum ggu_status s;
+	if (!name) s = system_error(err, path, ENOMEM);
+	else if (fd < 0) s = system_error(err, name, e);
+	else {
+		s = slurp_stream(fd, name, max, text, n, err);
+		if (s) free(*text);
+	}
+	if (fd > 0) close(fd);
+	free(name);
+	return s;
+}
+
+enum ggu_status file_json_text(const char *text, size_t n, const char *name, uint64_t base, size_t flags,
+	json_t **object, struct ggu_error *err)
 {
 	json_error_t je;
 	json_t *j = json_loadb(text, n, flags, &je);

@@ -21,6 +21,9 @@ enum ggu_status file_open(const char *dir, const char *name, int *fd, uint64_t *
 enum ggu_status file_read_at(int fd, const char *name, uint64_t offset, void *to, size_t n, struct ggu_error *err);
 /* The whole file with a NUL after it, at most max bytes; the caller frees. */
 enum ggu_status file_slurp(const char *dir, const char *name, size_t max, char **text, size_t *n, struct ggu_error *err);
+/* What a path names that an option gives: a file, a pipe, or standard input for "-"; otherwise the same. Its
+ * name in messages is file_named's. */
+enum ggu_status file_slurp_any(const char *path, size_t max, char **text, size_t *n, struct ggu_error *err);
 /* A JSON object; duplicate keys are refused. GGU_ERR_MISSING if there is no such file. json_decref it. */
 enum ggu_status file_json(const char *dir, const char *name, json_t **object, struct ggu_error *err);
 /* The same from text that starts at byte `base` of the file `name`, decoded with jansson's flags. */

@@ -173,4 +173,17 @@ is "--name is the name" "$(gguf-info --metadata "$TMP/n.gguf" | grep -c 'From th
 echo '{"general.name": 7}' >"$TMP/keys.json"
 says "a key of another type" "general.name" gguf-convert --metadata "$TMP/keys.json" -o "$TMP/no.gguf" "$DATA/wiki-7m"
 ok "nothing is left behind at the end" [ ! -e "$TMP/no.gguf" ]
+
+# side files that are pipes
+echo '{"general.description": "from a pipe"}' >"$TMP/keys.json"
+gguf-convert -q --metadata "$TMP/keys.json" -o "$TMP/a.gguf" "$DATA/wiki-7m"
+gguf-convert -q --metadata - -o "$TMP/b.gguf" "$DATA/wiki-7m" <"$TMP/keys.json"
+same "--metadata from standard input" "$TMP/b.gguf" "$TMP/a.gguf"
+mkfifo "$TMP/fifo"
+cat "$TMP/keys.json" >"$TMP/fifo" &
+gguf-convert -q --metadata "$TMP/fifo" -o "$TMP/c.gguf" "$DATA/wiki-7m"
+same "--metadata from a named pipe" "$TMP/c.gguf" "$TMP/a.gguf"
+cat "$TMP/tiny.yaml" >"$TMP/fifo" &
+ok "--arch-file from a named pipe" gguf-convert -q --arch-file "$TMP/fifo" -o "$TMP/d.gguf" "$DATA/wiki-7m"
+says "standard input that is no JSON" "/dev/stdin: byte 0: line 1" gguf-convert --metadata - -o "$TMP/no.gguf" "$DATA/wiki-7m" <"$TMP/tiny.yaml"
 done_testing

@@ -33,4 +33,12 @@ not_ok "a pipe cut short" 2 sh -c 'cat short | gguf-info'
 not_ok "a file cut short" 2 gguf-info short
 not_ok "an empty file" 2 gguf-info /dev/null
 not_ok "a folder" 2 gguf-info .
+
+# strings as they are shown
+gguf-convert -q --vocab-only --name 'say "no" \ yes' -o quotes "$DATA/wiki-7m"
+ok "quotes and backslashes in a string are escaped" sh -c "gguf-info --metadata quotes | grep -qF '\"say \\\"no\\\" \\\\ yes\"'"
+if command -v script >/dev/null; then
+	is "a terminal as input is refused" "$(script -qec 'gguf-info' /dev/null </dev/null | tr -d '\r')" \
+		"gguf-info: standard input is a terminal: name a file, or send one through a pipe"
+else skip "a terminal as input is refused" "no script(1) here"; fi
 done_testing

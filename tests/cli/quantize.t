@@ -270,4 +270,14 @@ for j in 2 3 8; do
 	same "2000 tensors, $j threads" b.gguf a.gguf
 done
 is "none of them is lost" "$(of b.gguf 'blk.1499.attn_norm.weight')" f32
+
+# plans that are pipes
+$q -q --plan plan.yaml -o a.gguf m.gguf
+$q -q --plan - -o b.gguf m.gguf <plan.yaml
+same "a plan from standard input" b.gguf a.gguf
+mkfifo plan.fifo
+cat plan.yaml >plan.fifo &
+$q -q --plan plan.fifo -o c.gguf m.gguf
+same "a plan from a named pipe" c.gguf a.gguf
+not_ok "plan and model from standard input" 2 $q --plan - -o x.gguf - <plan.yaml
 done_testing
