@@ -122,6 +122,23 @@ bool imatrix_importance(const struct imatrix_entry *e, size_t mat, float *import
 	return seen;
 }
 
+static bool find_sizes(void *ctx, const char *tensor, size_t *n_in, size_t *n_mat)
+{
+	const struct imatrix_entry *e = imatrix_find(ctx, tensor);
+	if (!e) return false;
+	*n_in = e->n_in;
+	*n_mat = e->n_mat;
+	return true;
+}
+static bool get_row(void *ctx, const char *tensor, size_t matrix, float *to)
+{
+	return imatrix_importance(imatrix_find(ctx, tensor), matrix, to);
+}
+struct ggu_importance imatrix_importances(const struct imatrix *im)
+{
+	return (struct ggu_importance){ find_sizes, get_row, (void *)(uintptr_t)im };
+}
+
 /* ---- adding ---- */
 
 enum { COLUMNS = 256 };         /* of one task */

@@ -25,6 +25,8 @@ const struct imatrix_entry *imatrix_at(const struct imatrix *im, size_t i);     
 const struct imatrix_entry *imatrix_find(const struct imatrix *im, const char *name);   /* NULL: none */
 /* importance[n_in] = sums/counts of matrix `mat`, 1.0 where its count is 0 (false then). */
 bool imatrix_importance(const struct imatrix_entry *e, size_t mat, float *importance);
+/* The matrix as encoders of whole models ask for it. */
+struct ggu_importance imatrix_importances(const struct imatrix *im);
 
 /* Adds n_tokens rows x[n_tokens][n_in] (stride floats apart) for matrix `mat` of `name`, in order.
  * The entry is made at first use. pool may be NULL; it cuts columns. A value that is not finite:

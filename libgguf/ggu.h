@@ -309,6 +309,18 @@ enum ggu_status ggu_writer_data(struct ggu_writer *w, const void *p, size_t n, s
 enum ggu_status ggu_writer_end(struct ggu_writer *w, struct ggu_error *err);
 void ggu_writer_free(struct ggu_writer *w);
 
+/* ---- importance ---- */
+
+/* How much each column of a weight matters when it is quantized: the mean square of its activations, as importance
+ * matrices have it. A tensor of several matrices (experts) has one row of them for each, or one for all. */
+struct ggu_importance {
+	/* Sizes of what is known about a tensor; false: nothing. */
+	bool (*find)(void *ctx, const char *tensor, size_t *n_in, size_t *n_mat);
+	/* to[n_in] of a matrix; false, and 1 everywhere, if no token reached it. By one thread at a time. */
+	bool (*get)(void *ctx, const char *tensor, size_t matrix, float *to);
+	void *ctx;
+};
+
 /* ---- threads ---- */
 
 /* A core that this process may use. */

@@ -2,7 +2,7 @@
  * gguf-convert - a Hugging Face checkpoint folder to one GGUF.
  *
  * convert/ plans the tensors and delivers their elements; here types are chosen and rows pass through the recoder
- * (remake.h) into the writer, so that memory is bounded whatever the checkpoint's size. A recipe's name as the type
+ * (quant/remake.h) into the writer, so that memory is bounded whatever the checkpoint's size. A recipe's name as the type
  * does at once what gguf-quantize would do with the converted model. */
 #include <dirent.h>
 #include <stdio.h>
@@ -16,7 +16,7 @@
 #include "msg.h"
 #include "opt.h"
 #include "out.h"
-#include "remake.h"
+#include "remake_run.h"
 #include "sandbox.h"
 #include "typeplan.h"
 
@@ -46,9 +46,9 @@ static void warn(void *ctx, const struct ggu_error *what)
 
 /* ---- the run ---- */
 
-/* What remake.h wants to know of the checkpoint: its tensors as converted without loss, and what they become. */
+/* What quant/remake.h wants to know of the checkpoint: its tensors as converted without loss, and what they become. */
 struct job {
-	struct remake r;
+	struct remake_run r;
 	const struct ggu_tensor **t;
 	uint32_t *from;
 	struct recipe_choice *choice;
@@ -77,12 +77,13 @@ static struct ggu_meta *plan(struct job *j, struct convert *c, const char *dir, 
 		struct typeplan_options p = { .tensor_type = &(struct opt_list){ 0 }, .recipe = { .have_importance = im != NULL, .need_nothing = o.dry_run } };
 		file_type = typeplan_choose(&p, recipe, dir, convert_meta(c), j->t, n, j->choice);
 	}
-	j->r = (struct remake){ .name = dir, .n = n, .t = j->t, .from = j->from, .choice = j->choice, .read = read_from, .read_ctx = c,
-		.imatrix = im, .imatrix_name = o.imatrix, .effort = QUANT_EFFORT_DEFAULT, .doing = "converting" };
+	j->r = (struct remake_run){
+		.re = { .n = n, .t = j->t, .from = j->from, .choice = j->choice, .read = read_from, .read_ctx = c, .effort = QUANT_EFFORT_DEFAULT },
+		.name = dir, .imatrix = im, .imatrix_name = o.imatrix, .doing = "converting" };
 	for (size_t i = 0; i < n; i++)
 		if (!quant_can_encode(j->choice[i].type) && j->choice[i].type != j->from[i]) msg_die("type %s cannot be made", ggu_type_info(j->choice[i].type)->name);
-	remake_report_fallbacks(&j->r);
-	return remake_meta(&j->r, convert_meta(c), file_type);
+	remake_run_fallbacks(&j->r);
+	return remake_run_meta(&j->r, convert_meta(c), file_type);
 }
 
 /* "2048x32000" */
@@ -109,7 +110,7 @@ static void print_plan(const struct convert *c, const struct job *j, uint64_t fi
 		size_t n = convert_n_sources(c, i);
 		shape_text(t, shape);
 		printf("%-*s  %-*s  %5s -> %-7s %12llu  %s", name_width, name, shape_width, shape, ggu_type_info(convert_from(c, i))->name,
-			ggu_type_info(j->choice[i].type)->name, (unsigned long long)remake_bytes(&j->r, i), n ? from : "computed");
+			ggu_type_info(j->choice[i].type)->name, (unsigned long long)remake_bytes(&j->r.re, i), n ? from : "computed");
 		if (n > 1) printf(" and %zu more", n - 1);
 		putchar('\n');
 		free(name);
@@ -196,9 +197,9 @@ int main(int argc, char **argv)
 	if (convert_open(&c, dir, &(struct convert_options){ .type = recipe ? "exact" : o.type, .vocab_only = o.vocab_only, .name = o.name,
 		.metadata = o.metadata, .arch_file = o.arch_file, .warn = warn, .warn_ctx = (void *)(uintptr_t)dir }, &err)) refuse(dir, &err);
 	struct ggu_meta *meta = plan(&j, c, dir, recipe, im);
-	struct ggu_writer *w = remake_writer(&j.r, meta);
+	struct ggu_writer *w = remake_run_writer(&j.r, meta);
 	if (o.dry_run) print_plan(c, &j, ggu_writer_file_bytes(w));
-	else remake_write(&j.r, w, out, o.jobs);
+	else remake_run_write(&j.r, w, out, o.jobs);
 	if (out) out_commit(out);
 	else out_close_stdout();
 	ggu_writer_free(w);

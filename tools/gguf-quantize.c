@@ -3,7 +3,7 @@
  *
  * The header of the output is known before the first weight is read: sizes follow from shapes and types. Then
  * tensors pass one after another, in the order of their data, so that the input may be a pipe and memory stays
- * bounded (remake.h). Nothing here knows an architecture. */
+ * bounded (quant/remake.h). Nothing here knows an architecture. */
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +15,7 @@
 #include "opt.h"
 #include "out.h"
 #include "pipe.h"
-#include "remake.h"
+#include "remake_run.h"
 #include "sandbox.h"
 #include "typeplan.h"
 
@@ -49,9 +49,8 @@ static const struct opt opts[] = {
 /* ---- the run ---- */
 
 struct run {
-	struct remake re;               /* what is done with the following */
+	struct remake_run re;           /* what is done with the following */
 	struct ggu_file *in;
-	const char *name;               /* of the input, for messages */
 	size_t n;
 	const struct ggu_tensor **t;    /* in the order of their data */
 	struct recipe_choice *choice;
@@ -72,9 +71,9 @@ static void check_sources(const struct run *r)
 		const char *from_name = ggu_type_info(t->type)->name, *to_name = ggu_type_info(to)->name;
 		if (t->type == to) continue;
 		if (ggu_type_info(t->type)->kind == GGU_KIND_BLOCK && !o.allow_requantize)
-			tell("%s: %s is quantized already (%s); start from the original, or give --allow-requantize", r->name, t->name, from_name);
-		else if (!quant_can_decode(t->type)) tell("%s: %s: type %s cannot be decoded", r->name, t->name, from_name);
-		else if (!quant_can_encode(to)) tell("%s: type %s cannot be made (%s)", r->name, to_name, t->name);
+			tell("%s: %s is quantized already (%s); start from the original, or give --allow-requantize", r->re.name, t->name, from_name);
+		else if (!quant_can_decode(t->type)) tell("%s: %s: type %s cannot be decoded", r->re.name, t->name, from_name);
+		else if (!quant_can_encode(to)) tell("%s: type %s cannot be made (%s)", r->re.name, to_name, t->name);
 		else continue;
 		return;
 	}
@@ -108,18 +107,19 @@ static const struct quant_objective *objective(void)
 }
 static void open_run(struct run *r, const char *in, const struct imatrix *im, json_t *list)
 {
+	const char *name = strcmp(in, "-") == 0 ? "(stdin)" : in;
 	struct ggu_error err;
-	r->name = strcmp(in, "-") == 0 ? "(stdin)" : in;
 	pipe_input(in);
-	if (ggu_open(&r->in, in, &err) != GGU_OK) msg_die_error(r->name, &err);
+	if (ggu_open(&r->in, in, &err) != GGU_OK) msg_die_error(name, &err);
 	r->n = ggu_file_n_tensors(r->in);
 	r->t = calloc(r->n + 1, sizeof *r->t);
 	r->choice = calloc(r->n + 1, sizeof *r->choice);
 	if (!r->t || !r->choice) msg_die("out of memory");
 	for (size_t i = 0; i < r->n; i++) r->t[i] = ggu_file_in_data_order(r->in, i);
-	r->re = (struct remake){ .name = r->name, .n = r->n, .t = r->t, .choice = r->choice, .read = read_from, .read_ctx = r, .read_anywhere = ggu_file_seekable(r->in),
-		.imatrix = im, .imatrix_name = o.imatrix, .effort = o.effort, .objective = objective(), .keep_non_finite = o.keep_non_finite, .verbose = o.verbose && !o.dry_run,
-		.list = list, .doing = "quantizing" };
+	r->re = (struct remake_run){
+		.re = { .n = r->n, .t = r->t, .choice = r->choice, .read = read_from, .read_ctx = r, .read_anywhere = ggu_file_seekable(r->in),
+			.effort = o.effort, .objective = objective(), .keep_non_finite = o.keep_non_finite },
+		.name = name, .imatrix = im, .imatrix_name = o.imatrix, .verbose = o.verbose && !o.dry_run, .list = list, .doing = "quantizing" };
 }
 /* The types of all tensors, and the file_type to record. */
 static uint32_t choose(struct run *r, const struct recipe *recipe, bool have_importance)
@@ -128,7 +128,7 @@ static uint32_t choose(struct run *r, const struct recipe *recipe, bool have_imp
 		.tensor_type = &o.tensor_type, .output_type = o.output_type, .embd_type = o.embd_type, .plan = o.plan,
 		.recipe = { .pure = o.pure, .leave_output = o.leave_output, .have_importance = have_importance, .need_nothing = o.dry_run },
 	};
-	return typeplan_choose(&p, recipe, r->name, ggu_file_meta(r->in), r->t, r->n, r->choice);
+	return typeplan_choose(&p, recipe, r->re.name, ggu_file_meta(r->in), r->t, r->n, r->choice);
 }
 
 /* What is read must not be what is replaced: the model, each of its shards, and the other files. */
@@ -142,12 +142,12 @@ static void refuse_inputs(const struct out *out, const struct ggu_file *f, const
 static void dry_run(const struct run *r, json_t *list, uint64_t file_bytes)
 {
 	struct remake_table table;
-	if (!list) remake_table_begin(&table, stdout, &r->re, false);
+	if (!list) remake_table_begin(&table, stdout, &r->re.re, false);
 	for (size_t i = 0; i < r->n; i++) {
-		if (list) remake_json_tensor(list, &r->re, i, -1);
+		if (list) remake_json_tensor(list, &r->re.re, i, -1);
 		else remake_table_line(&table, i, -1);
 	}
-	if (!list) remake_table_total(stdout, &r->re, file_bytes);
+	if (!list) remake_table_total(stdout, &r->re.re, file_bytes);
 }
 
 int main(int argc, char **argv)
@@ -179,16 +179,16 @@ int main(int argc, char **argv)
 	if (out) refuse_inputs(out, r.in, in);
 	ftype = choose(&r, recipe, im != NULL);
 	check_sources(&r);
-	remake_report_fallbacks(&r.re);
-	meta = remake_meta(&r.re, ggu_file_meta(r.in), ftype);
-	w = remake_writer(&r.re, meta);
+	remake_run_fallbacks(&r.re);
+	meta = remake_run_meta(&r.re, ggu_file_meta(r.in), ftype);
+	w = remake_run_writer(&r.re, meta);
 	if (o.dry_run) dry_run(&r, list, ggu_writer_file_bytes(w));
 	else {
-		remake_write(&r.re, w, out, o.jobs);
+		remake_run_write(&r.re, w, out, o.jobs);
 		pipe_drain(r.in, in);
-		if (!o.verbose && !msg_quiet && isatty(2)) remake_table_total(stderr, &r.re, ggu_writer_file_bytes(w));
+		if (!o.verbose && !msg_quiet && isatty(2)) remake_table_total(stderr, &r.re.re, ggu_writer_file_bytes(w));
 	}
-	if (list) remake_json_total(&r.re, list, ggu_writer_file_bytes(w));
+	if (list) remake_json_total(&r.re.re, list, ggu_writer_file_bytes(w));
 	if (!out || out_fd(out) != 1) out_close_stdout();
 	if (out) out_commit(out);       /* last, so that after exit 2 there is no output */
 	ggu_writer_free(w);

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -182,16 +183,27 @@ void out_wrote(struct out *o, uint64_t n)
 int out_fd(const struct out *o) { return o->fd; }
 const char *out_name(const struct out *o) { return o->name ? o->name : "standard output"; }
 
+enum ggu_status out_put(struct out *o, const void *p, size_t n, struct ggu_error *err)
+{
+	const char *at = p, *end = at + n;
+	while (at < end) {
+		ssize_t put = write(o->fd, at, (size_t)(end - at));
+		if (put < 0 && errno == EINTR) continue;
+		if (put < 0 && errno == EAGAIN) {
+			poll(&(struct pollfd){ .fd = o->fd, .events = POLLOUT }, 1, -1);
+			continue;
+		}
+		if (put < 0) return ggu_fail(err, GGU_ERR_IO, GGU_NO_OFFSET, "", "write");
+		at += put;
+	}
+	out_wrote(o, n);
+	return GGU_OK;
+}
+
 void out_write(struct out *o, const void *p, size_t n)
 {
-	const char *at = p;
-	while (n) {
-		ssize_t put = write(o->fd, at, n);
-		if (put < 0 && errno == EINTR) continue;
-		if (put <= 0) msg_die("%s: %s", out_name(o), put ? strerror(errno) : "nothing was written");
-		at += put;
-		n -= (size_t)put;
-	}
+	struct ggu_error err;
+	if (out_put(o, p, n, &err)) msg_die_error(out_name(o), &err);
 }
 
 void out_take_stdout(struct out *o)

@@ -6,11 +6,8 @@
  * that is a terminal and the data is binary. Writing to one of the inputs is refused. */
 #ifndef TOOLS_OUT_H
 #define TOOLS_OUT_H
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "../libgguf/ggu.h"
 
-struct ggu_file;
 struct out;
 /* name NULL or "-": stdout. All failures exit 2 with a message. */
 struct out *out_open(const char *name, bool binary);
@@ -25,6 +22,8 @@ void out_wrote(struct out *o, uint64_t n);
 int out_fd(const struct out *o);
 const char *out_name(const struct out *o);                      /* for messages */
 void out_write(struct out *o, const void *p, size_t n);         /* all of it; exits 2 if that fails */
+/* The same for a sink; out_wrote is told. */
+enum ggu_status out_put(struct out *o, const void *p, size_t n, struct ggu_error *err);
 void out_take_stdout(struct out *o);                            /* from here on printf writes to o */
 /* Nothing more is written: synced and closed, under its temporary name until out_commit. For several outputs that appear
  * together. */

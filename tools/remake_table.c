@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * remake_table.c - what becomes of the tensors, for people and for programs; see remake.h.
+ * remake_table.c - what becomes of the tensors, for people and for programs; see remake_run.h.
  *
  * Lines are printed while tensors are done, so the widths of columns come from the whole list beforehand. */
 #include <stdlib.h>
@@ -7,19 +7,20 @@
 #include "kv_json.h"
 #include "msg.h"
 #include "progress.h"
-#include "remake.h"
+#include "remake_run.h"
 
 enum { NAME_WIDTH_MAX = 48 };
 
 uint64_t remake_bytes(const struct remake *r, size_t i)
 {
 	uint64_t bytes;
-	if (!ggu_type_bytes(r->choice[i].type, r->t[i]->ne[0]*ggu_tensor_rows(r->t[i]), &bytes)) msg_die("%s: %s: bad size", r->name, r->t[i]->name);
+	if (!ggu_type_bytes(r->choice[i].type, r->t[i]->ne[0]*ggu_tensor_rows(r->t[i]), &bytes)) msg_die("%s: bad size", r->t[i]->name);
 	return bytes;
 }
-struct remake_sizes remake_sizes(const struct remake *r)
+struct sizes { uint64_t weights, before, after; };       /* bytes of tensor data */
+static struct sizes sizes(const struct remake *r)
 {
-	struct remake_sizes s = { 0, 0, 0 };
+	struct sizes s = { 0, 0, 0 };
 	for (size_t i = 0; i < r->n; i++) {
 		s.weights += r->t[i]->ne[0]*ggu_tensor_rows(r->t[i]);
 		s.before += r->t[i]->bytes;
@@ -27,7 +28,8 @@ struct remake_sizes remake_sizes(const struct remake *r)
 	}
 	return s;
 }
-double remake_bits(uint64_t bytes, uint64_t weights) { return weights ? 8.0*(double)bytes/(double)weights : 0; }
+/* per weight */
+static double bits(uint64_t bytes, uint64_t weights) { return weights ? 8.0*(double)bytes/(double)weights : 0; }
 
 /* "2048 x 32000" */
 static void shape_text(const struct ggu_tensor *t, char to[100])
@@ -67,15 +69,15 @@ void remake_table_line(const struct remake_table *to, size_t i, double error)
 	else if (to->errors && *reason) snprintf(lost, sizeof lost, "  %9s", "");
 	if (to->f == stderr) progress_hide();
 	fprintf(to->f, "%s%*s  %-*s  %7s -> %-8s %14llu %6.2f%s%s\n", name, pad > 0 ? pad : 0, "", to->shape, shape, from_name(r, i), to_name(r, i),
-		(unsigned long long)bytes, remake_bits(bytes, r->t[i]->ne[0]*ggu_tensor_rows(r->t[i])), lost, reason);
+		(unsigned long long)bytes, bits(bytes, r->t[i]->ne[0]*ggu_tensor_rows(r->t[i])), lost, reason);
 	free(name);
 }
 void remake_table_total(FILE *f, const struct remake *r, uint64_t file_bytes)
 {
-	struct remake_sizes s = remake_sizes(r);
+	struct sizes s = sizes(r);
 	fprintf(f, "%zu tensor%s, %s weights: %s (%.2f bits per weight) became %s (%.2f); the file has %llu bytes\n",
-		r->n, r->n == 1 ? "" : "s", msg_count(s.weights), msg_bytes(s.before), remake_bits(s.before, s.weights), msg_bytes(s.after),
-		remake_bits(s.after, s.weights), (unsigned long long)file_bytes);
+		r->n, r->n == 1 ? "" : "s", msg_count(s.weights), msg_bytes(s.before), bits(s.before, s.weights), msg_bytes(s.after),
+		bits(s.after, s.weights), (unsigned long long)file_bytes);
 }
 
 void remake_json_tensor(json_t *list, const struct remake *r, size_t i, double error)
@@ -98,14 +100,14 @@ void remake_json_tensor(json_t *list, const struct remake *r, size_t i, double e
 }
 void remake_json_total(const struct remake *r, json_t *list, uint64_t file_bytes)
 {
-	struct remake_sizes s = remake_sizes(r);
+	struct sizes s = sizes(r);
 	json_t *root = json_object();
 	json_put(root, "tensors", list);
 	json_put(root, "weights", json_of_uint(s.weights));
 	json_put(root, "bytes_before", json_of_uint(s.before));
 	json_put(root, "bytes", json_of_uint(s.after));
 	json_put(root, "file_bytes", json_of_uint(file_bytes));
-	json_put(root, "bits_per_weight_before", json_of_double(remake_bits(s.before, s.weights)));
-	json_put(root, "bits_per_weight", json_of_double(remake_bits(s.after, s.weights)));
+	json_put(root, "bits_per_weight_before", json_of_double(bits(s.before, s.weights)));
+	json_put(root, "bits_per_weight", json_of_double(bits(s.after, s.weights)));
 	json_print(root, JSON_INDENT(1));
 }

@@ -6,7 +6,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <cmocka.h>
-#include "../../tools/belt.h"
+#include "../../libgguf/belt.h"
 
 enum { SLOTS_MAX = 64 };
 struct run {
@@ -51,13 +51,13 @@ static bool put(void *ctx, size_t slot)
 }
 static void run(struct run *r, int threads, size_t n_slots, size_t items, size_t stop_at)
 {
-	static const struct belt_stations at = { take, work, put };
+	static const struct ggu_belt at = { take, work, put };
 	struct ggu_pool *pool = ggu_pool_new(threads);
 	assert_non_null(pool);
 	*r = (struct run){ .items = items, .stop_at = stop_at };
-	r->n_slots = n_slots ? n_slots : belt_slots(pool);
+	r->n_slots = n_slots ? n_slots : ggu_belt_slots(pool);
 	assert_in_range(r->n_slots, 1, SLOTS_MAX);
-	belt_run(pool, r->n_slots, &at, r);
+	assert_int_equal(ggu_belt_run(pool, r->n_slots, &at, r), GGU_OK);
 	ggu_pool_free(pool);
 	assert_int_equal(r->wrong, 0);
 	assert_int_equal(r->worked, r->taken);

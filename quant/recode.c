@@ -6,11 +6,9 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include "../quant/quant.h"
-#include "../quant/vec.h"
-#include "belt.h"
-#include "msg.h"
+#include "../libgguf/belt.h"
 #include "recode.h"
+#include "vec.h"
 
 enum {
 	CHUNK = 65536,          /* weights: 256 KiB of floats, half of a small second-level cache */
@@ -240,28 +238,26 @@ static bool put(void *ctx, size_t slot)
 	p->sum.n_lost += c->result.n_lost;
 	p->sum.error += c->result.error;
 	p->sum.norm += c->result.norm;
-	if (c->last) {
-		end(r, p, &p->sum);
-	}
+	if (c->last) end(r, p, &p->sum);
 	return true;
 }
 
 enum ggu_status recode(struct ggu_pool *pool, const struct recode_job *job, struct ggu_error *err)
 {
-	static const struct belt_stations stations = { take, work, put };
-	size_t n = belt_slots(pool), threads = (size_t)ggu_pool_size(pool);
+	static const struct ggu_belt stations = { take, work, put };
+	size_t n = ggu_belt_slots(pool), threads = (size_t)ggu_pool_size(pool);
 	struct recode r = { .job = job, .n_slots = n, .err = err };
 	r.chunks = calloc(n, sizeof *r.chunks);
 	r.passing = calloc(n + 1, sizeof *r.passing);
 	r.work = calloc(threads, sizeof *r.work);
-	if (!r.chunks || !r.passing || !r.work) msg_die("out of memory");
-	belt_run(pool, n, &stations, &r);
+	if (!r.chunks || !r.passing || !r.work || ggu_belt_run(pool, n, &stations, &r) != GGU_OK)
+		r.status = ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
 	while (r.ended < r.begun) end(&r, &r.passing[r.ended % (n + 1)], NULL);
-	for (size_t i = 0; i < n; i++) {
+	for (size_t i = 0; r.chunks && i < n; i++) {
 		free(r.chunks[i].in.p);
 		free(r.chunks[i].out.p);
 	}
-	for (size_t i = 0; i < threads; i++) free(r.work[i].p);
+	for (size_t i = 0; r.work && i < threads; i++) free(r.work[i].p);
 	free(r.chunks); free(r.passing); free(r.work);
 	return r.status;
 }

@@ -4,10 +4,9 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include "belt.h"
-#include "msg.h"
 
 struct belt {
-	const struct belt_stations *at;
+	const struct ggu_belt *at;
 	void *ctx;
 	pthread_mutex_t lock;
 	pthread_cond_t station, room;   /* the taking station is free; there are free slots */
@@ -73,16 +72,16 @@ static void serve(void *ctx, size_t task, int worker)
 	pthread_mutex_unlock(&b->lock);
 }
 
-size_t belt_slots(const struct ggu_pool *pool)
+size_t ggu_belt_slots(const struct ggu_pool *pool)
 {
 	/* an item in work for each thread; the others wait for one whose thread has lost its core for a while */
 	size_t n = (size_t)ggu_pool_size(pool);
 	return n == 1 ? 1 : 4*n + 16;
 }
-void belt_run(struct ggu_pool *pool, size_t n_slots, const struct belt_stations *s, void *ctx)
+enum ggu_status ggu_belt_run(struct ggu_pool *pool, size_t n_slots, const struct ggu_belt *at, void *ctx)
 {
-	struct belt b = { .at = s, .ctx = ctx, .n_slots = n_slots, .worked = calloc(n_slots, sizeof *b.worked) };
-	if (!b.worked) msg_die("out of memory");
+	struct belt b = { .at = at, .ctx = ctx, .n_slots = n_slots, .worked = calloc(n_slots, sizeof *b.worked) };
+	if (!b.worked) return GGU_ERR_NOMEM;
 	pthread_mutex_init(&b.lock, NULL);
 	pthread_cond_init(&b.station, NULL);
 	pthread_cond_init(&b.room, NULL);
@@ -91,4 +90,5 @@ void belt_run(struct ggu_pool *pool, size_t n_slots, const struct belt_stations 
 	pthread_cond_destroy(&b.room);
 	pthread_mutex_destroy(&b.lock);
 	free(b.worked);
+	return GGU_OK;
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
- * recode.h - tensors' rows from one type to another: read, decode, encode, write. Programs only.
+ * recode.h - tensors' rows from one type to another: read, decode, encode, write.
  *
- * Rows are taken in chunks over a belt (belt.h), across tensors: reading, work and writing overlap, small tensors
+ * Rows are taken in chunks over a belt (libgguf/belt.h), across tensors: reading, work and writing overlap, small tensors
  * wait for nobody, memory is bounded whatever the tensors' sizes, and bytes, messages and the error that is reported
  * do not depend on the number of threads. */
-#ifndef TOOLS_RECODE_H
-#define TOOLS_RECODE_H
-#include "../quant/quant.h"
+#ifndef QUANT_RECODE_H
+#define QUANT_RECODE_H
+#include "quant.h"
 
 struct recode_tensor {
 	const char *name;
@@ -14,6 +14,7 @@ struct recode_tensor {
 	const uint64_t *ne;             /* [4]; rows are whole blocks of both types */
 	const float *importance;        /* [n_mat][ne[0]] or NULL; matrix m is for rows m*ne[1].. up to the next, of one: all */
 	size_t n_mat;
+	void *user;                     /* the caller's */
 };
 struct recode_result {
 	uint64_t n_bad;                 /* weights that are not finite */
@@ -43,7 +44,7 @@ struct recode_job {
 	void (*end)(void *ctx, size_t i, const struct recode_tensor *t, const struct recode_result *result);
 };
 /* The first error in the order of the data: GGU_ERR_RANGE with the tensor's name, row and column for a weight that is
- * not finite, or what a function of the job returned. Exits 2 out of memory. */
+ * not finite, or what a function of the job returned. */
 enum ggu_status recode(struct ggu_pool *pool, const struct recode_job *job, struct ggu_error *err);
 
 #endif

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: MIT
+ * remake_run.c - see remake_run.h. */
+#include <stdlib.h>
+#include <string.h>
+#include "msg.h"
+#include "pipe.h"
+#include "progress.h"
+#include "remake_run.h"
+#include "typeplan.h"
+
+/* ---- names for a message, the first of them: a table shows the others ---- */
+
+enum { NAMES_MAX = 16 };
+struct names { size_t n; char *text; };
+static void note(struct names *list, const char *name)
+{
+	if (list->n++ >= NAMES_MAX) return;
+	size_t have = list->text ? strlen(list->text) : 0;
+	char *p = realloc(list->text, have + strlen(name) + 3);
+	if (!p) msg_die("out of memory");
+	sprintf(p + have, "%s%s", have ? ", " : "", name);
+	list->text = p;
+}
+static const char *more(const struct names *list) { return list->n > NAMES_MAX ? ", ..." : ""; }
+
+void remake_run_fallbacks(const struct remake_run *run)
+{
+	const struct remake *r = &run->re;
+	struct names list = { 0, NULL };
+	for (size_t i = 0; i < r->n; i++)
+		if (r->choice[i].reason == RECIPE_FALLBACK) {
+			char text[400];
+			snprintf(text, sizeof text, "%s (%llu to a row) %s instead of %s", r->t[i]->name, (unsigned long long)r->t[i]->ne[0],
+				ggu_type_info(r->choice[i].type)->name, ggu_type_info(r->choice[i].wanted)->name);
+			note(&list, text);
+		}
+	if (list.n) msg_warn("fall-backs (%zu), where no whole number of blocks makes a row: %s%s", list.n, list.text, more(&list));
+	free(list.text);
+}
+
+/* ---- the header ---- */
+
+static void must(enum ggu_status s)
+{
+	if (s != GGU_OK) msg_die("metadata: %s", ggu_status_name(s));
+}
+/* Where the importances came from. */
+static void provenance(const struct remake_run *run, struct ggu_meta *m)
+{
+	const struct imatrix *im = run->imatrix;
+	char digest[65];
+	if (typeplan_sha256(run->imatrix_name, digest)) must(ggu_meta_set_str(m, "quantize.imatrix.sha256", digest, 64));
+	if (imatrix_n_datasets(im)) {
+		const char *d = imatrix_dataset(im, 0), *slash = strrchr(d, '/');
+		d = slash ? slash + 1 : d;
+		must(ggu_meta_set_str(m, "quantize.imatrix.dataset", d, strlen(d)));
+	}
+	must(ggu_meta_set_uint(m, "quantize.imatrix.entries_count", GGU_U32, imatrix_count(im)));
+	must(ggu_meta_set_uint(m, "quantize.imatrix.chunks_count", GGU_U32, imatrix_chunks(im)));
+}
+/* What is done, with what else the run says. */
+static struct remake with_importance(const struct remake_run *run, struct ggu_importance *importance)
+{
+	struct remake re = run->re;
+	if (run->imatrix) {
+		*importance = imatrix_importances(run->imatrix);
+		re.importance = importance;
+	}
+	return re;
+}
+struct ggu_meta *remake_run_meta(const struct remake_run *run, const struct ggu_meta *from, uint32_t file_type)
+{
+	struct ggu_importance importance;
+	struct remake re = with_importance(run, &importance);
+	bool weighed = file_type != RECIPE_KEEP;
+	struct ggu_error err;
+	struct ggu_meta *m;
+	if (remake_meta(&re, from, file_type, &m, &err) != GGU_OK) msg_die_error(run->name, &err);
+	for (size_t i = 0; i < re.n; i++) weighed |= remake_is_weighed(&re, i);
+	if (run->imatrix && weighed) provenance(run, m);
+	return m;
+}
+struct ggu_writer *remake_run_writer(const struct remake_run *run, const struct ggu_meta *meta)
+{
+	struct ggu_importance importance;
+	struct remake re = with_importance(run, &importance);
+	struct names missing = { 0, NULL };
+	bool *lacks = calloc(re.n + 1, sizeof *lacks);
+	struct ggu_writer *w;
+	struct ggu_error err;
+	enum ggu_status s;
+	if (!lacks) msg_die("out of memory");
+	s = remake_check(&re, lacks, &err);
+	if (s == GGU_ERR_RANGE) msg_die("%s: %s has %s: is it another model's?", run->imatrix_name, err.where, err.what);
+	if (s == GGU_ERR_MISSING) msg_die("%s: nothing about %s, which %s", run->imatrix_name, err.where, err.what);
+	if (s != GGU_OK) msg_die_error(run->name, &err);
+	for (size_t i = 0; i < re.n; i++) if (lacks[i]) note(&missing, re.t[i]->name);
+	if (missing.n)
+		msg_warn("%s: nothing about these tensors (%zu), so that their columns weigh alike: %s%s", run->imatrix_name, missing.n, missing.text, more(&missing));
+	free(missing.text);
+	free(lacks);
+	if (remake_writer(&re, meta, &w, &err) != GGU_OK) msg_die_error(run->name, &err);
+	return w;
+}
+
+/* ---- the data ---- */
+
+struct writing {
+	const struct remake_run *run;
+	struct out *out;
+	bool out_failed;
+	uint64_t done;                          /* bytes of the source */
+	struct remake_table table;
+	struct names unseen;                    /* experts */
+};
+static enum ggu_status write_out(void *ctx, const void *p, size_t n, struct ggu_error *err)
+{
+	struct writing *w = ctx;
+	enum ggu_status s = out_put(w->out, p, n, err);
+	w->out_failed = s != GGU_OK;
+	return s;
+}
+static void done(void *ctx, size_t i, const struct recode_result *got, double error, size_t n_unseen)
+{
+	struct writing *w = ctx;
+	const struct remake *r = &w->run->re;
+	const struct ggu_tensor *t = r->t[i];
+	uint32_t to = r->choice[i].type;
+	if (got->n_bad)
+		msg_warn("%s: %s: %llu weight%s not finite", w->run->name, t->name, (unsigned long long)got->n_bad, got->n_bad == 1 ? " is" : "s are");
+	if (got->n_lost)
+		msg_warn("%s: %s: %llu weight%s of %g or more, which %s is not sure to hold", w->run->name, t->name, (unsigned long long)got->n_lost,
+			got->n_lost == 1 ? "" : "s", (double)recode_range(to), ggu_type_info(to)->name);
+	if (n_unseen) {
+		char text[300];
+		snprintf(text, sizeof text, "%zu of %llu in %s", n_unseen, (unsigned long long)(t->ne[2]*t->ne[3]), t->name);
+		note(&w->unseen, text);
+	}
+	if (w->run->verbose) remake_table_line(&w->table, i, error);
+	if (w->run->list) remake_json_tensor(w->run->list, r, i, error);
+	progress_set(w->done += t->bytes);
+}
+
+void remake_run_write(const struct remake_run *run, struct ggu_writer *w, struct out *out, int jobs)
+{
+	struct writing writing = { .run = run, .out = out };
+	const struct ggu_sink sink = { write_out, &writing };
+	struct ggu_importance importance;
+	struct remake re = with_importance(run, &importance);
+	struct ggu_pool *pool = ggu_pool_new(jobs);
+	struct ggu_error err;
+	uint64_t total = 0;
+	if (!pool) msg_die("out of memory");
+	re.measure = run->verbose || run->list;
+	re.done = done;
+	re.done_ctx = &writing;
+	pipe_widen(out_fd(out));
+	out_reserve(out, ggu_writer_file_bytes(w));
+	for (size_t i = 0; i < re.n; i++) total += re.t[i]->bytes;
+	if (run->verbose) remake_table_begin(&writing.table, stderr, &run->re, true);
+	progress_begin(run->doing, total, "B");
+	if (remake_write(&re, w, &sink, pool, &err) != GGU_OK) msg_die_error(writing.out_failed ? out_name(out) : run->name, &err);
+	progress_end();
+	if (run->verbose) remake_table_total(stderr, &run->re, ggu_writer_file_bytes(w));
+	if (writing.unseen.n)
+		msg_warn("%s: no token reached these matrices, so that their columns weigh alike: %s%s", run->imatrix_name, writing.unseen.text,
+			more(&writing.unseen));
+	free(writing.unseen.text);
+	ggu_pool_free(pool);
+}
