@@ -176,6 +176,9 @@ enum ggu_status ggu_meta_rename(struct ggu_meta *m, const char *key, const char 
 
 /* ---- reading ---- */
 
+/* Stands in the place of "GGUF" while a header is replaced in place: a file that begins so is refused with GGU_ERR_STATE. */
+#define GGU_EDIT_MAGIC "GGUe"
+
 struct ggu_file;        /* one GGUF, in one file or in shards */
 
 struct ggu_tensor {

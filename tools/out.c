@@ -214,7 +214,7 @@ void out_take_stdout(struct out *o)
 }
 
 /* The new name itself must survive a loss of power. Best effort: some file systems cannot sync folders. */
-static void sync_folder(const char *name)
+void out_sync_folder(const char *name)
 {
 	char *folder = folder_of(name);
 	int fd = folder ? open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
@@ -248,7 +248,7 @@ void out_commit(struct out *o)
 		out_seal(o);
 		if (rename(o->temp, o->name)) msg_die("%s: %s", o->name, strerror(errno));
 		unwatch(o->temp);
-		sync_folder(o->name);
+		out_sync_folder(o->name);
 	} else if (close(o->fd)) msg_die("%s: %s", o->name, strerror(errno));
 	free(o->temp);
 	free(o->name);

@@ -6,7 +6,7 @@
  *   FAULT=write:N:short     call N writes half, the next fails with ENOSPC
  *   FAULT=write:N:kill      call N kills the process before anything is written
  *   FAULT=read:N:EIO        read and pread fail
- *   FAULT=fsync:N:EIO, rename:N:EACCES      likewise
+ *   FAULT=fsync:N:EIO, rename:N:EACCES      likewise, fdatasync too
  *   FAULT_COUNT=FILE        at exit "malloc M write W read R" is written to FILE
  *
  * What libc calls inside itself (stdio's writes) is not seen. glibc and musl, not macOS. */
@@ -114,5 +114,6 @@ ssize_t write(int fd, const void *p, size_t n) { return fd != 2 && fails(WRITE) 
 ssize_t pwrite(int fd, const void *p, size_t n, off_t o) { return fails(WRITE) ? -1 : real_pwrite(fd, p, part(n), o); }
 ssize_t read(int fd, void *p, size_t n) { return fails(READ) ? -1 : real_read(fd, p, n); }
 ssize_t pread(int fd, void *p, size_t n, off_t o) { return fails(READ) ? -1 : real_pread(fd, p, n, o); }
+int fdatasync(int fd) { return fails(FSYNC) ? -1 : real_fsync(fd); }
 int fsync(int fd) { return fails(FSYNC) ? -1 : real_fsync(fd); }
 int rename(const char *a, const char *b) { return fails(RENAME) ? -1 : real_rename(a, b); }

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT
+ * copy.c - see copy.h. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "copy.h"
+#include "msg.h"
+#include "progress.h"
+
+enum { STEP = 64 << 20, BUFFER = 1 << 20 };
+
+/* What the system copied of the first n bytes; 0: nothing, it cannot. */
+static uint64_t by_system(int fd, uint64_t at, struct out *to, uint64_t n)
+{
+#ifdef __linux__
+	off_t from = (off_t)at;
+	ssize_t k;
+	do k = copy_file_range(fd, &from, out_fd(to), NULL, (size_t)n, 0);
+	while (k < 0 && errno == EINTR);
+	return k > 0 ? (uint64_t)k : 0;
+#else
+	(void)fd; (void)at; (void)to; (void)n;
+	return 0;
+#endif
+}
+
+static uint64_t by_hand(const char *name, int fd, uint64_t at, struct out *to, uint64_t n)
+{
+	static unsigned char buf[BUFFER];
+	ssize_t k;
+	do k = pread(fd, buf, n < BUFFER ? (size_t)n : BUFFER, (off_t)at);
+	while (k < 0 && errno == EINTR);
+	if (k <= 0) msg_die("%s: %s", name, k ? strerror(errno) : "the file became shorter while it was read");
+	out_write(to, buf, (size_t)k);
+	return (uint64_t)k;
+}
+
+void copy_range(const char *name, int fd, uint64_t at, struct out *to, uint64_t to_at, uint64_t n, uint64_t done)
+{
+	/* up to the boundary of a block first, so that the rest can be shared */
+	uint64_t head = to_at % COPY_BLOCK == at % COPY_BLOCK ? (COPY_BLOCK - at % COPY_BLOCK) % COPY_BLOCK : 0;
+	while (n) {
+		uint64_t step = head && head < n ? head : n < STEP ? n : STEP, k = by_system(fd, at, to, step);
+		if (!k) k = by_hand(name, fd, at, to, step);
+		head -= head < k ? head : k;
+		at += k;
+		n -= k;
+		out_wrote(to, k);
+		progress_set(done += k);
+	}
+}

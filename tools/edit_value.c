@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: MIT
+ * edit_value.c - see edit_value.h. Numbers are checked by the setters of libggu: items of an array pass through a pair of
+ * a scratch metadata, whose packed value is then copied. */
+#include <errno.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+#include "edit_value.h"
+#include "msg.h"
+
+struct spec { enum ggu_kv_type base; unsigned depth; };
+
+static struct spec parse_type(const char *key, const char *type, size_t n)
+{
+	struct spec s = { GGU_KV_TYPE_COUNT, 0 };
+	size_t base = n;
+	for (; base >= 2 && !memcmp(type + base - 2, "[]", 2); base -= 2) s.depth++;
+	for (int t = 0; t < GGU_KV_TYPE_COUNT; t++)
+		if (t != GGU_ARRAY && strlen(ggu_kv_type_name(t)) == base && !memcmp(ggu_kv_type_name(t), type, base)) s.base = t;
+	if (base == 6 && !memcmp(type, "string", 6)) s.base = GGU_STRING;
+	if (s.base == GGU_KV_TYPE_COUNT)
+		msg_die("%s: '%.*s' is not a type: u8 u16 u32 u64 i8 i16 i32 i64 f32 f64 bool str, with [] behind it for arrays",
+			key, n < 40 ? (int)n : 40, type);
+	return s;
+}
+
+/* A number or truth value that text spells; false if it spells none of that type. text ends in a NUL. */
+static bool set_scalar(struct ggu_meta *m, const char *key, enum ggu_kv_type t, const char *text)
+{
+	char *end;
+	bool negative = *text == '-', ok;
+	if (t == GGU_BOOL) {
+		ok = !strcmp(text, "true") || !strcmp(text, "false");
+		return ok && !ggu_meta_set_bool(m, key, *text == 't');
+	}
+	if (!*text || text[strspn(text, " \t\n")] != *text) return false;
+	errno = 0;
+	if (t == GGU_F32 || t == GGU_F64) {
+		double v = strtod(text, &end);
+		return !*end && !ggu_meta_set_float(m, key, t, v);
+	}
+	if (strspn(text + negative, "0123456789") != strlen(text + negative) || !text[negative]) return false;
+	if (negative) return !ggu_meta_set_int(m, key, t, strtoll(text, &end, 10)) && !errno;
+	return !ggu_meta_set_uint(m, key, t, strtoull(text, &end, 10)) && !errno;
+}
+
+/* One item of an array of numbers, in the same way: what JSON spells. */
+static bool set_item(struct ggu_meta *m, enum ggu_kv_type t, const json_t *j)
+{
+	char digits[40];
+	const char *text = json_string_value(j);
+	if (json_is_boolean(j)) text = json_is_true(j) ? "true" : "false";
+	else if (json_is_integer(j)) snprintf(digits, sizeof digits, "%lld", (long long)json_integer_value(j));
+	else if (json_is_real(j)) snprintf(digits, sizeof digits, "%.17g", json_real_value(j));
+	else if (!text) return false;
+	return set_scalar(m, "item", t, text ? text : digits);
+}
+
+static void must(enum ggu_status s, const char *key)
+{
+	if (s == GGU_ERR_NOMEM) msg_die("out of memory");
+	if (s) msg_die("%s: is no key: it is empty, holds NUL or is longer than 65535 bytes", key);
+}
+static void *room(size_t n, size_t size)
+{
+	void *p = calloc(n + 1, size);
+	if (!p) msg_die("out of memory");
+	return p;
+}
+
+static void set_numbers(struct ggu_meta *m, const char *key, enum ggu_kv_type t, const json_t *list, const char *shown)
+{
+	const size_t n = json_array_size(list), width = ggu_kv_type_bytes(t);
+	struct ggu_meta *item = ggu_meta_new();
+	unsigned char *packed = room(n, width);
+	if (!item) msg_die("out of memory");
+	for (size_t i = 0; i < n; i++) {
+		if (!set_item(item, t, json_array_get(list, i))) msg_die("%s: item %zu is no %s", shown, i, ggu_kv_type_name(t));
+		memcpy(packed + i*width, ggu_kv_data(ggu_meta_find(item, "item")), width);
+	}
+	must(ggu_meta_set_array(m, key, t, packed, n), key);
+	free(packed);
+	ggu_meta_free(item);
+}
+static void set_strings(struct ggu_meta *m, const char *key, const json_t *list, const char *shown)
+{
+	const size_t n = json_array_size(list);
+	struct ggu_str *s = room(n, sizeof *s);
+	for (size_t i = 0; i < n; i++) {
+		const json_t *j = json_array_get(list, i);
+		if (!json_is_string(j)) msg_die("%s: item %zu is no string", shown, i);
+		s[i] = (struct ggu_str){ json_string_value(j), json_string_length(j) };
+	}
+	must(ggu_meta_set_strs(m, key, s, n), key);
+	free(s);
+}
+static void set_list(struct ggu_meta *m, const char *key, struct spec s, const json_t *list, const char *shown)
+{
+	const size_t n = json_array_size(list);
+	const struct ggu_kv **sub = room(n, sizeof *sub);
+	struct ggu_meta *lists = ggu_meta_new();
+	char name[24];
+	if (!json_is_array(list)) msg_die("%s: is not a JSON array", shown);
+	if (!lists) msg_die("out of memory");
+	if (s.depth == 1 && s.base == GGU_STRING) set_strings(m, key, list, shown);
+	else if (s.depth == 1) set_numbers(m, key, s.base, list, shown);
+	else {
+		for (size_t i = 0; i < n; i++) {
+			snprintf(name, sizeof name, "%zu", i);
+			set_list(lists, name, (struct spec){ s.base, s.depth - 1 }, json_array_get(list, i), shown);
+		}
+		for (size_t i = 0; i < n; i++) sub[i] = ggu_meta_at(lists, i);
+		must(ggu_meta_set_arrays(m, key, sub, n), key);
+	}
+	ggu_meta_free(lists);
+	free(sub);
+}
+
+void edit_value(struct ggu_meta *m, const char *key, const char *type, size_t type_n, const char *text, size_t n)
+{
+	struct spec s = parse_type(key, type, type_n);
+	if (s.depth > 8) msg_die("%s: arrays in arrays go 8 deep at most", key);        /* the reader's bound */
+	if (s.depth) {
+		json_error_t e;
+		json_t *list = json_loadb(text, n, JSON_ALLOW_NUL, &e);
+		if (!list) msg_die("%s: not a JSON array: line %d, column %d: %s", key, e.line, e.column, e.text);
+		set_list(m, key, s, list, key);
+		json_decref(list);
+	} else if (s.base == GGU_STRING) {
+		must(ggu_meta_set_str(m, key, text, n), key);
+	} else {
+		while (n && strchr(" \t\r\n", text[n - 1])) n--;         /* a file's last line */
+		char *word = strndup(text, n);
+		if (!word) msg_die("out of memory");
+		if (!set_scalar(m, key, s.base, word)) msg_die("%s: '%.40s' is no %s", key, word, ggu_kv_type_name(s.base));
+		free(word);
+	}
+}

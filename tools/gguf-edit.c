@@ -1,0 +1,409 @@
+/* SPDX-License-Identifier: MIT
+ * gguf-edit - change the metadata of a model, and the names of its tensors, without touching the weights.
+ *
+ * The new header is made in memory. In place it replaces the old one (inplace.h), if it can be brought to the same
+ * length: the padding behind a header is shorter than the alignment, so what is left over is taken by a key of its own,
+ * "reserved", an array of bytes, which a later edit can use up. Otherwise the file is written anew beside: the header,
+ * then the data section as it is (copy.h). From a pipe, or where offsets change, tensors are passed on one by one. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "copy.h"
+#include "edit_value.h"
+#include "inplace.h"
+#include "load.h"
+#include "msg.h"
+#include "opt.h"
+#include "out.h"
+#include "pipe.h"
+#include "progress.h"
+#include "sandbox.h"
+
+#define RESERVED "reserved"     /* 8 bytes: an empty one takes 32, which an alignment of 32 and more always leaves room for */
+enum { CHUNK_BYTES = 1 << 20 };
+
+/* ---- options ---- */
+
+enum edit_kind { SET, SET_FILE, DELETE, RENAME, RENAME_TENSOR };
+struct edit { const enum edit_kind *kind; const char *arg; char *text; size_t n; };      /* text: of a file */
+static struct { struct edit *v; size_t n; } edits;
+
+static struct {
+	bool in_place, dry_run;
+	uint64_t reserve;
+	const char *output;
+	int jobs;
+} o;
+
+static int take(void *kind, const char *arg)
+{
+	struct edit *p = realloc(edits.v, (edits.n + 1)*sizeof *p);
+	if (!p) msg_die("out of memory");
+	edits.v = p;
+	edits.v[edits.n++] = (struct edit){ kind, arg, NULL, 0 };
+	return 0;
+}
+static enum edit_kind set = SET, set_file = SET_FILE, delete = DELETE, rename_key = RENAME, rename_tensor = RENAME_TENSOR;
+static const struct opt opts[] = {
+	OPT_CALL(0, "set", &set, "KEY=TYPE:VALUE", take, "set KEY; TYPE is u32, str, f32[] ...; arrays are JSON"),
+	OPT_CALL(0, "set-file", &set_file, "KEY=TYPE:FILE", take, "set KEY to what is in FILE"),
+	OPT_CALL(0, "delete", &delete, "KEY", take, "remove KEY"),
+	OPT_CALL(0, "rename", &rename_key, "OLD=NEW", take, "rename a key"),
+	OPT_CALL(0, "rename-tensor", &rename_tensor, "OLD=NEW", take, "rename a tensor"),
+	OPT_FLAG('I', "in-place", &o.in_place, "change FILE itself"),
+	OPT_SIZE(0, "reserve", &o.reserve, "SIZE", "leave room for later edits in place"),
+	OPT_FLAG('n', "dry-run", &o.dry_run, "only say how the file would be changed"),
+	OPT_OUTPUT(&o.output),
+	OPT_ONE_JOB(&o.jobs),
+	OPT_COMMON, OPT_END
+};
+
+/* ---- the edits ---- */
+
+struct model {
+	struct ggu_file *f;
+	const char *name;
+	struct ggu_meta *meta;          /* as edited */
+	char **tensor;                  /* [n] names as edited, in the order of the table */
+	uint64_t *offset;               /* [n] */
+	size_t n;
+	bool moved;                     /* offsets are not those of f */
+};
+
+static char *copy_of(const char *s, size_t n)
+{
+	char *p = strndup(s, n);
+	if (!p) msg_die("out of memory");
+	return p;
+}
+
+/* The type of "KEY=TYPE:VALUE", behind the sign; *value is what follows it. */
+static size_t type_bytes(const struct edit *e, const char *key, const char *type, const char **value)
+{
+	const char *colon = strchr(type, ':');
+	if (!colon && *e->kind == SET_FILE) msg_die("%s: no type: --set-file wants KEY=TYPE:FILE, such as %s=str:%.20s", key, key, type);
+	if (!colon) msg_die("%s: no type: --set wants KEY=TYPE:VALUE, such as %s=str:%.20s", key, key, type);
+	*value = colon + 1;
+	return (size_t)(colon - type);
+}
+static const char *const wants[] = { [SET] = "KEY=TYPE:VALUE", [SET_FILE] = "KEY=TYPE:FILE", [RENAME] = "OLD=NEW", [RENAME_TENSOR] = "OLD=NEW" };
+static const char *const names[] = { [SET] = "--set", [SET_FILE] = "--set-file", [RENAME] = "--rename", [RENAME_TENSOR] = "--rename-tensor" };
+
+/* "KEY=..." or "OLD=NEW": the part before the sign, which the caller frees; *rest is what follows it. */
+static char *part(const struct edit *e, const char **rest)
+{
+	const char *eq = strchr(e->arg, '=');
+	if (!eq || eq == e->arg) msg_die("%s wants %s, not '%s'", names[*e->kind], wants[*e->kind], e->arg);
+	*rest = eq + 1;
+	return copy_of(e->arg, (size_t)(eq - e->arg));
+}
+
+/* Files are read before the sandbox is entered: they may lie anywhere, and a shell's <(...) in no folder. */
+static void read_files(void)
+{
+	for (size_t i = 0; i < edits.n; i++) {
+		struct edit *e = edits.v + i;
+		const char *type, *path;
+		char *key;
+		if (*e->kind != SET_FILE) continue;
+		key = part(e, &type);
+		type_bytes(e, key, type, &path);
+		e->text = load_text(path, &e->n);
+		free(key);
+	}
+}
+
+static void apply_set(struct model *m, const struct edit *e)
+{
+	const char *type, *value;
+	char *key = part(e, &type);
+	size_t n = type_bytes(e, key, type, &value);
+	edit_value(m->meta, key, type, n, e->text ? e->text : value, e->text ? e->n : strlen(value));
+	free(key);
+}
+static void apply_rename(struct model *m, const struct edit *e)
+{
+	const char *to;
+	char *from = part(e, &to);
+	enum ggu_status s = ggu_meta_rename(m->meta, from, to);
+	if (s == GGU_ERR_MISSING) msg_die("%s: no such key: %s", m->name, from);
+	if (s == GGU_ERR_STATE) msg_die("%s: there is a key %s already", m->name, to);
+	if (s) msg_die("--rename %s: %s", e->arg, s == GGU_ERR_NOMEM ? "out of memory" : "the new key is empty or too long");
+	free(from);
+}
+static void apply_rename_tensor(struct model *m, const struct edit *e)
+{
+	const char *to;
+	char *from = part(e, &to);
+	size_t i = 0;
+	while (i < m->n && strcmp(m->tensor[i], from) != 0) i++;
+	if (i == m->n) msg_die("%s: no such tensor: %s", m->name, from);
+	for (size_t k = 0; k < m->n; k++) if (k != i && !strcmp(m->tensor[k], to)) msg_die("%s: there is a tensor %s already", m->name, to);
+	free(m->tensor[i]);
+	m->tensor[i] = copy_of(to, strlen(to));
+	free(from);
+}
+static void apply(struct model *m)
+{
+	for (size_t i = 0; i < edits.n; i++) {
+		const struct edit *e = edits.v + i;
+		switch (*e->kind) {
+		case SET: case SET_FILE: apply_set(m, e); break;
+		case RENAME: apply_rename(m, e); break;
+		case RENAME_TENSOR: apply_rename_tensor(m, e); break;
+		case DELETE: if (!ggu_meta_remove(m->meta, e->arg)) msg_die("%s: no such key: %s", m->name, e->arg);
+		}
+	}
+}
+
+/* Offsets stay, unless the alignment is another one or several shards become one file: then they are made anew. */
+static void place(struct model *m)
+{
+	uint64_t align = 32, at = 0;
+	ggu_meta_uint(m->meta, "general.alignment", &align);
+	m->moved = align != ggu_file_alignment(m->f) || ggu_file_n_sources(m->f) > 1;
+	for (size_t i = 0; i < m->n; i++) m->offset[i] = ggu_file_tensor(m->f, i)->offset;
+	for (size_t i = 0; i < m->n && m->moved && align; i++) {
+		const struct ggu_tensor *t = ggu_file_in_data_order(m->f, i);
+		m->offset[t - ggu_file_tensor(m->f, 0)] = at;
+		at = (at + t->bytes + align - 1)/align*align;
+	}
+}
+
+static void edit(struct model *m)
+{
+	m->n = ggu_file_n_tensors(m->f);
+	m->tensor = calloc(m->n + 1, sizeof *m->tensor);
+	m->offset = calloc(m->n + 1, sizeof *m->offset);
+	if (!m->tensor || !m->offset || ggu_meta_copy(&m->meta, ggu_file_meta(m->f))) msg_die("out of memory");
+	for (size_t i = 0; i < m->n; i++) m->tensor[i] = copy_of(ggu_file_tensor(m->f, i)->name, ggu_file_tensor(m->f, i)->name_bytes);
+	apply(m);
+	place(m);
+}
+static void model_free(struct model *m)
+{
+	for (size_t i = 0; i < m->n; i++) free(m->tensor[i]);
+	free(m->tensor);
+	free(m->offset);
+	ggu_meta_free(m->meta);
+	ggu_close(m->f);
+}
+
+/* ---- the header ---- */
+
+static struct ggu_writer *writer(const struct model *m)
+{
+	struct ggu_writer *w;
+	struct ggu_error err;
+	if (ggu_writer_new(&w, m->meta, &err)) msg_die_error(m->name, &err);
+	for (size_t i = 0; i < m->n; i++) {
+		const struct ggu_tensor *t = ggu_file_tensor(m->f, i);
+		if (ggu_writer_add_at(w, m->tensor[i], t->n_dims, t->ne, t->type, m->offset[i], &err)) msg_die_error(m->name, &err);
+	}
+	return w;
+}
+static uint64_t header_bytes(const struct model *m)
+{
+	struct ggu_writer *w = writer(m);
+	uint64_t n = ggu_writer_header_bytes(w);
+	ggu_writer_free(w);
+	return n;
+}
+
+/* Bytes of room in the key for that; -1: there is none, or it is something else's. */
+static int64_t reserved(const struct ggu_meta *meta)
+{
+	const struct ggu_kv *kv = ggu_meta_find(meta, RESERVED);
+	return kv && ggu_kv_type(kv) == GGU_ARRAY && ggu_kv_item_type(kv) == GGU_U8 ? (int64_t)ggu_kv_n(kv) : -1;
+}
+static void set_reserved(struct model *m, uint64_t n)
+{
+	unsigned char *zeros = n < SIZE_MAX/2 ? calloc((size_t)n + 1, 1) : NULL;
+	if (!zeros || ggu_meta_set_array(m->meta, RESERVED, GGU_U8, zeros, (size_t)n)) msg_die("cannot reserve %s", msg_bytes(n));
+	free(zeros);
+}
+
+/* Brings the header to `bytes` by what is reserved; false if that cannot be. The key then may be gone. */
+static bool fit(struct model *m, uint64_t bytes)
+{
+	uint64_t without, empty;
+	bool ours = reserved(m->meta) >= 0;
+	if (!ours && ggu_meta_find(m->meta, RESERVED)) return header_bytes(m) == bytes;
+	if (ours) ggu_meta_remove(m->meta, RESERVED);
+	without = header_bytes(m);
+	if (without == bytes) return true;
+	if (without > bytes) return false;
+	set_reserved(m, 0);
+	empty = header_bytes(m);
+	if (empty > bytes) return false;
+	set_reserved(m, bytes - empty);         /* a multiple of the alignment, as both sizes are */
+	return true;
+}
+
+/* At least what is asked for, and so much that blocks of the file system can be shared with the old file. */
+static void make_room(struct model *m, uint64_t room)
+{
+	uint64_t now, was = ggu_file_data_offset(m->f, 0);
+	if (!room) return;
+	if (reserved(m->meta) < 0 && ggu_meta_find(m->meta, RESERVED)) msg_die("%s: has a key '%s' of its own: nothing can be reserved", m->name, RESERVED);
+	set_reserved(m, room);
+	now = header_bytes(m);
+	set_reserved(m, room + (was % COPY_BLOCK + COPY_BLOCK - now % COPY_BLOCK) % COPY_BLOCK);
+}
+
+/* ---- writing a new file ---- */
+
+static void write_tensors(const struct model *m, struct ggu_writer *w, struct out *out)
+{
+	unsigned char *buf = malloc(CHUNK_BYTES);
+	struct ggu_error err;
+	uint64_t done = 0;
+	if (!buf) msg_die("out of memory");
+	if (ggu_writer_begin(w, out_fd(out), &err)) msg_die_error(out_name(out), &err);
+	for (size_t i = 0; i < m->n; i++) {
+		const struct ggu_tensor *t = ggu_file_in_data_order(m->f, i);
+		const size_t block = ggu_type_info(t->type)->block_bytes, chunk = CHUNK_BYTES/block*block;
+		for (uint64_t at = 0; at < t->bytes; ) {
+			size_t n = t->bytes - at < chunk ? (size_t)(t->bytes - at) : chunk;
+			if (ggu_read(m->f, t, at, buf, n, &err)) msg_die_error(m->name, &err);
+			if (ggu_writer_data(w, buf, n, &err)) msg_die_error(out_name(out), &err);
+			out_wrote(out, n);
+			at += n;
+			progress_set(done += n);
+		}
+	}
+	if (ggu_writer_end(w, &err)) msg_die_error(out_name(out), &err);
+	free(buf);
+}
+
+static struct ggu_memory header(const struct ggu_writer *w)
+{
+	struct ggu_memory h = { 0 };
+	struct ggu_sink to = ggu_sink_memory(&h);
+	struct ggu_error err;
+	if (ggu_writer_header(w, &to, &err)) msg_die("%s", err.what);
+	return h;
+}
+
+/* fd: m's only file, whose data section is copied as it is, or -1. */
+static void write_new(const struct model *m, int fd, struct out *out)
+{
+	struct ggu_writer *w = writer(m);
+	out_reserve(out, ggu_writer_file_bytes(w));
+	progress_begin("copying", ggu_writer_file_bytes(w), "B");
+	if (fd >= 0 && !m->moved && !ggu_file_big_endian(m->f)) {
+		static const unsigned char zeros[1 << 20];      /* the greatest alignment */
+		uint64_t from = ggu_file_data_offset(m->f, 0), end = ggu_file_data_end(m->f, 0), n = end > from ? end - from : 0;
+		struct ggu_memory h = header(w);
+		out_write(out, h.p, h.n);
+		copy_range(m->name, fd, from, out, h.n, n, h.n);
+		out_write(out, zeros, (size_t)(ggu_writer_file_bytes(w) - h.n - n));
+		free(h.p);
+	} else write_tensors(m, w, out);
+	progress_end();
+	ggu_writer_free(w);
+}
+
+/* ---- ways to go ---- */
+
+static void say(const struct model *m, const char *how)
+{
+	char *name = text_mask(m->name, strlen(m->name));
+	printf("%s: %s, header of %s, %s before\n", name, how, msg_bytes(header_bytes(m)), msg_bytes(ggu_file_data_offset(m->f, 0)));
+	free(name);
+}
+
+/* In place, or if the header does not fit beside and renamed. path is the file itself, not a link to it. */
+static void change(struct model *m, const char *path, int fd)
+{
+	uint64_t was = ggu_file_data_offset(m->f, 0), room = o.reserve;
+	bool keeps = !m->moved && !ggu_file_big_endian(m->f) && ggu_file_bytes(m->f, 0) >= was && ggu_file_header_bytes(m->f, 0) > 4;
+	int64_t had = reserved(m->meta);
+	struct stat st;
+	keeps = keeps && !fstat(fd, &st) && st.st_nlink == 1 && fit(m, was) && (!room || reserved(m->meta) >= (int64_t)room);
+	if (!keeps) {
+		if (!room && had > 0) room = (uint64_t)had;
+		make_room(m, room);
+	}
+	if (o.dry_run) say(m, keeps ? "in place" : "written anew");
+	else if (keeps) {
+		struct ggu_writer *w = writer(m);
+		struct ggu_memory h = header(w);
+		unsigned char *old = malloc(h.n + 1);
+		if (!old) msg_die("out of memory");
+		if (pread(fd, old, h.n, 0) != (ssize_t)h.n) msg_die("%s: %s", m->name, strerror(errno));
+		if (memcmp(old, h.p, h.n) != 0) inplace_write(path, fd, old, h.p, h.n);
+		free(old);
+		free(h.p);
+		ggu_writer_free(w);
+	} else {
+		struct out *out = out_open(path, true);
+		write_new(m, fd, out);
+		out_commit(out);
+	}
+}
+
+static void edit_in_place(const char *name)
+{
+	struct model m = { .name = name };
+	const struct ggu_open_options alone = { .flags = GGU_OPEN_ALONE };
+	struct ggu_error err;
+	char *path = realpath(name, NULL);
+	bool undone;
+	int fd;
+	if (!path) msg_die("%s: %s", name, strerror(errno));
+	sandbox_enter(&path, 1, path);
+	fd = inplace_open(path, &undone);
+	if (undone) msg_warn("%s: an edit that was interrupted has been undone", name);
+	if (edits.n || o.reserve) {
+		if (ggu_open_fd(&m.f, fd, &alone, &err)) msg_die_error(name, &err);
+		edit(&m);
+		change(&m, path, fd);
+		model_free(&m);
+	}
+	close(fd);
+	free(path);
+	out_close_stdout();
+}
+
+static void edit_copy(const char *name)
+{
+	struct model m = { .name = name };
+	struct ggu_error err;
+	struct out *out = o.dry_run ? NULL : out_open(o.output, true);
+	int fd = -1;
+	sandbox_enter((char *[]){ (char *)(uintptr_t)name }, 1, o.output);
+	if (!strcmp(name, "-")) pipe_widen(0);
+	if (ggu_open(&m.f, name, &err)) msg_die_error(name, &err);
+	if (out) out_refuse_sources(out, name, m.f);
+	if (ggu_file_seekable(m.f) && strcmp(name, "-") != 0 && ggu_file_n_sources(m.f) == 1) fd = open(name, O_RDONLY | O_CLOEXEC);
+	edit(&m);
+	make_room(&m, o.reserve);
+	if (out) write_new(&m, fd, out);
+	else say(&m, "written anew");
+	if (fd >= 0) close(fd);
+	pipe_drain(m.f, name);
+	model_free(&m);
+	if (out) out_commit(out);
+	else out_close_stdout();
+}
+
+int main(int argc, char **argv)
+{
+	const char *name;
+	argc = opt_parse(argc, argv, opts, &(struct opt_program){ "gguf-edit", "change the metadata of a GGUF file and the names of its tensors",
+		"-I [-n] [--set KEY=TYPE:VALUE] [--set-file KEY=TYPE:FILE] [--delete KEY] [--rename OLD=NEW] [--rename-tensor OLD=NEW] [--reserve SIZE] FILE\n"
+		"[-n] [--set KEY=TYPE:VALUE] [--set-file KEY=TYPE:FILE] [--delete KEY] [--rename OLD=NEW] [--rename-tensor OLD=NEW] [--reserve SIZE] [-o FILE] [FILE]", 0, 1 });
+	name = argc ? argv[0] : "-";
+	if (o.in_place && o.output) msg_die("-I changes FILE itself: it does not go with -o");
+	if (o.in_place && !strcmp(name, "-")) msg_die("-I wants a file: standard input cannot be changed");
+	read_files();
+	if (o.in_place) edit_in_place(name);
+	else edit_copy(name);
+	for (size_t i = 0; i < edits.n; i++) free(edits.v[i].text);
+	free(edits.v);
+	return EXIT_YES;
+}

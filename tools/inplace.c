@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: MIT
+ * inplace.c - see inplace.h. The journal: "GGUNDO1\n", bytes of the file u64, n u64, the n old bytes, XXH3 of all that
+ * u64; little-endian. The file is marked when the journal is complete on the disk, so that beside a marked file a
+ * journal that fails its checks was damaged. */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <xxhash.h>
+#include "../libgguf/ggu.h"
+#include "inplace.h"
+#include "msg.h"
+#include "out.h"
+
+enum { MAGIC = 4, HEAD = 24, TAIL = 8, STEP = 1 << 16 };
+static const char journal_magic[9] = "GGUNDO1\n";
+
+static char *journal_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	size_t folder = slash ? (size_t)(slash - path) + 1 : 0;
+	char *name = malloc(strlen(path) + 8);
+	if (!name) msg_die("out of memory");
+	sprintf(name, "%.*s.%s.undo", (int)folder, path, path + folder);
+	return name;
+}
+
+static void put_u64(unsigned char *p, uint64_t v)
+{
+	for (int i = 0; i < 8; i++) p[i] = (unsigned char)(v >> 8*i);
+}
+static uint64_t get_u64(const unsigned char *p)
+{
+	uint64_t v = 0;
+	for (int i = 7; i >= 0; i--) v = v << 8 | p[i];
+	return v;
+}
+
+/* Bytes [at, at + n) of the file from p, or into it; false with errno. */
+static bool put_at(int fd, const unsigned char *p, size_t n, size_t at)
+{
+	while (n) {
+		ssize_t k = pwrite(fd, p, n < STEP ? n : STEP, (off_t)at);
+		if (k < 0 && errno == EINTR) continue;
+		if (k <= 0) return false;
+		p += k;
+		at += (size_t)k;
+		n -= (size_t)k;
+	}
+	return true;
+}
+static bool get_at(int fd, unsigned char *p, size_t n, size_t at)
+{
+	while (n) {
+		ssize_t k = pread(fd, p, n, (off_t)at);
+		if (k < 0 && errno == EINTR) continue;
+		if (k <= 0) return false;
+		p += k;
+		at += (size_t)k;
+		n -= (size_t)k;
+	}
+	return true;
+}
+
+/* Steps 2 to 4. */
+static bool replace(int fd, const unsigned char *to, size_t n)
+{
+	return put_at(fd, (const unsigned char *)GGU_EDIT_MAGIC, MAGIC, 0) && !fdatasync(fd)
+		&& put_at(fd, to + MAGIC, n - MAGIC, MAGIC) && !fdatasync(fd)
+		&& put_at(fd, to, MAGIC, 0) && !fdatasync(fd);
+}
+
+/* The old bytes, *n of them, which the caller frees with what stands before them: *p. NULL: there is no journal. */
+static const unsigned char *read_journal(const char *name, uint64_t size, unsigned char **p, size_t *n)
+{
+	int fd = open(name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	struct stat st;
+	uint64_t bytes;
+	if (fd < 0 && errno == ENOENT) return NULL;
+	if (fd < 0 || fstat(fd, &st)) msg_die("%s: %s", name, strerror(errno));
+	bytes = (uint64_t)st.st_size;
+	if (bytes < HEAD + MAGIC + TAIL || bytes > SIZE_MAX/2 || bytes - HEAD - TAIL > size) msg_die("%s: damaged: its size is impossible", name);
+	*n = (size_t)bytes - HEAD - TAIL;
+	*p = malloc((size_t)bytes);
+	if (!*p) msg_die("out of memory");
+	if (!get_at(fd, *p, (size_t)bytes, 0)) msg_die("%s: %s", name, strerror(errno));
+	close(fd);
+	if (memcmp(*p, journal_magic, 8) != 0 || get_u64(*p + 8) != size || get_u64(*p + 16) != *n || memcmp(*p + HEAD, "GGUF", MAGIC) != 0
+		|| XXH3_64bits(*p, HEAD + *n) != get_u64(*p + HEAD + *n))
+		msg_die("%s: damaged, or another file's", name);
+	return *p + HEAD;
+}
+
+static bool is_marked(int fd)
+{
+	unsigned char magic[MAGIC];
+	return get_at(fd, magic, MAGIC, 0) && !memcmp(magic, GGU_EDIT_MAGIC, MAGIC);
+}
+
+/* One that comes back after a loss of power does no harm: the file is whole by then. */
+static void remove_journal(char *name)
+{
+	if (unlink(name) && errno != ENOENT) msg_die("%s: %s", name, strerror(errno));
+	free(name);
+}
+
+int inplace_open(const char *path, bool *undone)
+{
+	int fd = open(path, O_RDWR | O_CLOEXEC);
+	struct stat st;
+	*undone = false;
+	if (fd < 0 || fstat(fd, &st)) msg_die("%s: %s", path, strerror(errno));
+	if (!S_ISREG(st.st_mode)) msg_die("%s: not a regular file: it cannot be edited in place", path);
+	if (flock(fd, LOCK_EX | LOCK_NB)) msg_die("%s: %s", path, errno == EWOULDBLOCK ? "is being edited by another process" : strerror(errno));
+	if (is_marked(fd)) {
+		unsigned char *p;
+		size_t n;
+		char *name = journal_name(path);
+		const unsigned char *old = read_journal(name, (uint64_t)st.st_size, &p, &n);
+		if (!old) msg_die("%s: an edit was interrupted, and %s, which could undo it, is missing", path, name);
+		if (!replace(fd, old, n)) msg_die("%s: undoing an edit that was interrupted: %s", path, strerror(errno));
+		free(p);
+		remove_journal(name);
+		*undone = true;
+	} else {                        /* the edit ended, or had not begun: a journal that is left has done its work */
+		char *name = journal_name(path);
+		if (access(name, F_OK) == 0) remove_journal(name);
+		else free(name);
+	}
+	return fd;
+}
+
+/* By its own name at once: while it is incomplete nothing has happened to the file. */
+static void write_journal(const char *name, const struct stat *of, const unsigned char *from, size_t n)
+{
+	int fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, of->st_mode & 0666);
+	unsigned char head[HEAD], tail[TAIL];
+	XXH3_state_t *x = XXH3_createState();
+	if (!x) msg_die("out of memory");
+	if (fd < 0) msg_die("%s: %s", name, strerror(errno));
+	memcpy(head, journal_magic, 8);
+	put_u64(head + 8, (uint64_t)of->st_size);
+	put_u64(head + 16, n);
+	XXH3_64bits_reset(x);
+	XXH3_64bits_update(x, head, HEAD);
+	XXH3_64bits_update(x, from, n);
+	put_u64(tail, XXH3_64bits_digest(x));
+	XXH3_freeState(x);
+	if (!put_at(fd, head, HEAD, 0) || !put_at(fd, from, n, HEAD) || !put_at(fd, tail, TAIL, HEAD + n) || fsync(fd) || close(fd)) {
+		int why = errno;
+		unlink(name);
+		msg_die("%s: %s", name, strerror(why));
+	}
+	out_sync_folder(name);
+}
+
+void inplace_write(const char *path, int fd, const void *from, const void *to, size_t n)
+{
+	char *name = journal_name(path);
+	sigset_t all, before;
+	struct stat st;
+	if (fstat(fd, &st)) msg_die("%s: %s", path, strerror(errno));
+	sigfillset(&all);
+	sigprocmask(SIG_BLOCK, &all, &before);  /* it takes milliseconds */
+	write_journal(name, &st, from, n);
+	if (!replace(fd, to, n)) {
+		int why = errno;
+		if (replace(fd, from, n)) remove_journal(name);
+		else msg_say("%s: the edit could not be undone: %s has the old header, and gguf-edit -I will try again", path, name);
+		msg_die("%s: %s", path, strerror(why));
+	}
+	remove_journal(name);
+	sigprocmask(SIG_SETMASK, &before, NULL);
+}
