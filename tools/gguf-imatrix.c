@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include <xxhash.h>
+#include "../model/eval/session.h"
 #include "imatrix_stats.h"
 #include "load.h"
 #include "msg.h"
@@ -190,7 +191,7 @@ static void collect(const char *text_name)
 		done = resume(&r);
 	}
 	if (!done && imatrix_add_dataset(r.im, o.dataset ? o.dataset : load_base_name(text_name))) msg_die("out of memory");
-	if (session_new(&s, r.model, (size_t)o.ctx, piece, &err)) msg_die_error(o.model, &err);
+	if (session_new(&s, r.model, (size_t)o.ctx, piece, NULL, &err)) msg_die_error(o.model, &err);
 	if (o.process_output && !(logits = malloc(piece*model_n_vocab(r.model)*sizeof *logits))) msg_die("out of memory");
 	progress_begin("evaluating", r.n_chunks, "windows");
 	for (; done < r.n_chunks; progress_set(done)) {

@@ -22,33 +22,90 @@ static const struct opt opts[] = {
 	OPT_COMMON, OPT_END
 };
 
-/* The ids of the line at *p, which then stands at its end, into *ids; returns their number. */
-static size_t parse_line(const char *file, const char *text, const char **p, size_t n_vocab, int32_t **ids, size_t *cap)
+/* Sequences that are computed side by side: short lines share a batch. */
+struct group {
+	struct model *m;
+	struct work *w;
+	size_t n_batch;
+	int32_t *ids; size_t n_ids, cap;
+	struct part *part; size_t n_parts, part_cap;
+	FILE *to;
+};
+
+static void *more(void *p, size_t n, size_t *cap, size_t bytes)
 {
-	int32_t id;
-	size_t n = 0;
-	for (; load_id(file, text, p, false, n_vocab, &id); (*ids)[n++] = id)
-		if (n == *cap) {
-			*cap = *cap ? 2**cap : 256;
-			*ids = realloc(*ids, *cap*sizeof **ids);
-			if (!*ids) msg_die("out of memory");
-		}
-	return n;
+	if (n < *cap) return p;
+	*cap = *cap ? 2**cap : 256;
+	p = realloc(p, *cap*bytes);
+	if (!p) msg_die("out of memory");
+	return p;
 }
 
-static void run(struct model *m, const int32_t *ids, size_t n, FILE *to)
+/* The ids of the line at *p, which then stands at its end, into the group as one more sequence. */
+static size_t read_line(struct group *g, const char *file, const char *text, const char **p)
 {
-	size_t width = o.hidden ? (model_n_layer(m) + 1)*model_n_embd(m) : model_n_vocab(m);
-	float *rows = width <= SIZE_MAX/sizeof(float)/n ? malloc(n*width*sizeof *rows) : NULL;
-	struct session_eval e = { .ids = ids, .n = n };
-	struct session *s;
+	int32_t id;
+	size_t first = g->n_ids;
+	for (; load_id(file, text, p, false, model_n_vocab(g->m), &id); g->ids[g->n_ids++] = id) g->ids = more(g->ids, g->n_ids, &g->cap, sizeof *g->ids);
+	if (g->n_ids == first) return 0;
+	g->part = more(g->part, g->n_parts, &g->part_cap, sizeof *g->part);
+	g->part[g->n_parts++] = (struct part){ .n = g->n_ids - first };
+	return g->n_ids - first;
+}
+
+static void put(const struct group *g, const float *x, size_t n)
+{
+	if (fwrite(x, sizeof *x, n, g->to) != n) msg_die("cannot write: %s", strerror(errno));
+}
+
+/* Rows of the last layer to logits, some megabytes at a time. */
+static void put_logits(const struct group *g, const float *rows)
+{
+	size_t e = model_n_embd(g->m), v = model_n_vocab(g->m), step = ((size_t)16 << 20)/sizeof(float)/v + 8;
+	float *logits = malloc((step < g->n_ids ? step : g->n_ids)*v*sizeof *logits);
 	struct ggu_error err;
-	if (!rows) msg_die("out of memory for %zu rows", n);
-	*(o.hidden ? &e.hidden : &e.logits) = rows;
-	if (session_new(&s, m, n, (size_t)o.batch, &err) || session_eval(s, &e, &err)) msg_die_error(o.model, &err);
-	if (fwrite(rows, sizeof *rows*width, n, to) != n) msg_die("cannot write: %s", strerror(errno));
-	session_free(s);
+	if (!logits) msg_die("out of memory");
+	for (size_t at = 0; at < g->n_ids; at += step) {
+		size_t n = g->n_ids - at < step ? g->n_ids - at : step;
+		if (model_logits(g->w, rows + at*e, n, logits, NULL, NULL, &err)) msg_die_error(o.model, &err);
+		put(g, logits, n*v);
+	}
+	free(logits);
+}
+
+static void make_work(struct group *g)
+{
+	size_t n = g->n_batch;
+	struct ggu_error err;
+	for (size_t i = 0; model_is_whole(g->m) && i < g->n_parts; i++) if (g->part[i].n > n) n = g->part[i].n;
+	if (g->w && n == g->n_batch) return;
+	work_free(g->w);
+	g->n_batch = n;
+	if (work_new(&g->w, g->m, n, &err)) msg_die_error(o.model, &err);
+}
+
+static void run(struct group *g)
+{
+	size_t e = model_n_embd(g->m), width = o.hidden ? (model_n_layer(g->m) + 1)*e : e, at = 0;
+	struct model_call c = { .part = g->part, .n_parts = g->n_parts };
+	struct ggu_error err;
+	float *rows;
+	if (!g->n_parts) return;
+	rows = width <= SIZE_MAX/sizeof(float)/g->n_ids ? malloc(g->n_ids*width*sizeof *rows) : NULL;
+	if (!rows) msg_die("out of memory for %zu rows", g->n_ids);
+	make_work(g);
+	*(o.hidden ? &c.hidden : &c.rows) = rows;
+	for (size_t i = 0; i < g->n_parts; at += g->part[i++].n) {
+		g->part[i].ids = g->ids + at;
+		g->part[i].first = o.hidden ? g->part[i].n : 0;
+		if (state_new(&g->part[i].state, g->m, NULL, &err)) msg_die_error(o.model, &err);
+	}
+	if (model_eval(g->w, &c, &err)) msg_die_error(o.model, &err);
+	if (o.hidden || !model_has_head(g->m)) put(g, rows, g->n_ids*width);
+	else put_logits(g, rows);
+	for (size_t i = 0; i < g->n_parts; i++) state_free(g->part[i].state);
 	free(rows);
+	g->n_parts = g->n_ids = 0;
 }
 
 int main(int argc, char **argv)
@@ -56,26 +113,28 @@ int main(int argc, char **argv)
 	int n = opt_parse(argc, argv, opts, &(struct opt_program){ "gguf-logits", "evaluate token ids to logits",
 		"-m MODEL [--hidden] [--batch N] [--arch-file YAML] [-o FILE] [-j N] [IDS]", 0, 1 });
 	const char *file = n ? argv[0] : "(stdin)";
-	size_t bytes, cap = 0;
-	int32_t *ids = NULL;
+	size_t bytes;
 	struct ggu_pool *pool = load_pool(o.jobs, (const char *[]){ o.model, o.arch_file, n ? file : NULL }, 3, o.output);
 	struct model *m = load_model(o.model, o.arch_file, pool);
+	struct group g = { .m = m, .n_batch = o.batch ? (size_t)o.batch : 512 };
 	struct out *out = out_open(o.output, true);
 	char *text = load_text(n ? argv[0] : NULL, &bytes);
-	FILE *to;
 	out_refuse_sources(out, o.model, model_file(m));
 	out_refuse_input(out, o.arch_file);
 	out_refuse_input(out, n ? argv[0] : "-");
-	to = out_fd(out) == 1 ? stdout : fdopen(out_fd(out), "wb");
-	if (!to) msg_die("%s: %s", o.output, strerror(errno));
+	g.to = out_fd(out) == 1 ? stdout : fdopen(out_fd(out), "wb");
+	if (!g.to) msg_die("%s: %s", o.output, strerror(errno));
 	if (strlen(text) != bytes) msg_die("%s: byte %zu: NUL in a list of ids", file, strlen(text));
 	for (const char *p = text; *p; p += strcspn(p, "\n"), p += *p == '\n') {
-		size_t k = parse_line(file, text, &p, model_n_vocab(m), &ids, &cap);
-		if (k) run(m, ids, k, to);
+		if (!read_line(&g, file, text, &p)) continue;
+		if (o.hidden || g.n_ids >= g.n_batch) run(&g);          /* --hidden is by sequence */
 	}
-	if (fflush(to)) msg_die("cannot write: %s", strerror(errno));
+	run(&g);
+	if (fflush(g.to)) msg_die("cannot write: %s", strerror(errno));
 	out_commit(out);
-	free(ids);
+	work_free(g.w);
+	free(g.ids);
+	free(g.part);
 	free(text);
 	model_close(m);
 	ggu_pool_free(pool);

@@ -9,6 +9,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include "../model/eval/session.h"
 #include "../quant/vec.h"
 #include "kv_json.h"
 #include "load.h"
@@ -215,7 +216,7 @@ static void side_open(struct side *d, const char *path, struct ggu_pool *pool)
 	struct ggu_error err;
 	d->path = path;
 	d->m = load_model(path, o.arch_file, pool);
-	if (session_new(&d->s, d->m, (size_t)o.ctx, (size_t)o.batch, &err)) msg_die_error(path, &err);
+	if (session_new(&d->s, d->m, (size_t)o.ctx, (size_t)o.batch, NULL, &err)) msg_die_error(path, &err);
 }
 
 /* Logits of the scored positions of one window. */

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "../model/eval/sample.h"
+#include "../model/eval/session.h"
 #include "load.h"
 #include "msg.h"
 #include "opt.h"
@@ -64,7 +65,7 @@ static void generate(struct model *m, const struct vocab *v, struct detokenizer 
 	if (!logits || !order) msg_die("out of memory");
 	if (n_prompt > ctx) msg_die("the prompt has %zu tokens, the context %zu positions", n_prompt, ctx);
 	sampler_seed(&sampler, o.seed);
-	if (session_new(&s, m, ctx, 0, &err)) msg_die_error(o.model, &err);
+	if (session_new(&s, m, ctx, 0, NULL, &err)) msg_die_error(o.model, &err);
 	for (int i = 0; i < o.n; i++) {
 		if (session_eval(s, &e, &err)) msg_die_error(o.model, &err);
 		id = sampler_next(&sampler, logits, n_vocab, order);

@@ -1,19 +1,23 @@
 /* SPDX-License-Identifier: MIT
- * graph.h - what the evaluator does with one model: the `graph` part of its architecture's description,
- * resolved against the model's metadata and tensors. Private to model/.
+ * graph.h - what the evaluator does with one model: the `graph` part of its architecture's description, resolved
+ * against the model's metadata and tensors. Private to model/.
  *
  * The keys of that part; EXPR is an expression (expr.h) and may be null, TENSOR a name or a list of which the first
- * that exists counts, [] may be left out; any other key is an error.
+ * that exists counts (a null at its end: there may be none), [] may be left out; any other key is an error.
  *
- *   graph      [names: {NAME: EXPR}] [check: {KEY: [EXPR, message]}] input layers: EXPR layer: {NAME: step} output
- *   input      embed: TENSOR [scale: EXPR] [positions: TENSOR]
- *   output     norm head: TENSOR [softcap: EXPR]
- *   step       [norm] branches: {NAME: {attention: ...} or {ffn: ...}} [post_norm: norm] [scale: EXPR]
- *   norm       {rms: TENSOR, eps: EXPR} or {layer: TENSOR, eps: EXPR}, one name each
- *   attention  q k v, or qkv; out; heads [kv_heads] [head_dim] [window] [scale] [softcap]: EXPR [q_norm k_norm: norm] [rope]
- *   ffn        [gate] up, or gate_up; down; act: silu, gelu (erf) or gelu_tanh
- *   rope       style: half or interleaved [dims base linear original magnitude: EXPR] [divide divide_long: TENSOR]
- *              [yarn: {factor beta_fast beta_slow: EXPR}]
+ *   graph      [names: {NAME: EXPR}] [check: {KEY: [EXPR, message]}] [mask: causal or none] input
+ *              layers: EXPR layer: {NAME: step} output
+ *   input      embed: TENSOR [scale: EXPR] [positions token_types: TENSOR] [norm]
+ *   step       branches: {NAME: branch} [norm post_norm residual_norm: norm] [scale when: EXPR]
+ *   branch     one operator by its name (op.h) [norm post_norm: norm] [when: EXPR]
+ *   norm       {rms: TENSOR, eps: EXPR} or {layer: TENSOR, eps: EXPR}; [] for a norm without weights; [when: EXPR]
+ *   rope       see rope.h
+ *   output     [norm] [head: TENSOR] [scale softcap: EXPR]
+ *
+ * A step does x = residual_norm(x + scale * post_norm(sum over branches of post_norm(operator(norm(x))))): a branch's
+ * own norm stands for the step's. What `when` says no to is not there, so structure may depend on the layer, which is `i`
+ * in its expressions. A model without a head gives the last layer's rows instead of logits. mask: none is an encoder, whose
+ * tokens see the whole sequence.
  *
  * All sizes are checked against the tensors' shapes here, so that the forward pass need not look. Vectors
  * (norm weights, biases, rope factors) are float32; matrices stay as they lie in the file. */
@@ -21,52 +25,50 @@
 #define MODEL_EVAL_GRAPH_H
 #include "../arch/arch.h"
 #include "../util/expr.h"
+#include "rope.h"
 
-struct weight {                         /* y[n_out] = W[n_out][n_in] x + bias */
+struct weight {                         /* n_mat matrices: y[n_out] = W[n_out][n_in] x + bias */
 	const char *name;               /* GGUF tensor; NULL: there is none */
 	const void *data;
-	const float *bias;              /* [n_out] or NULL */
+	const float *bias;              /* [n_mat][n_out] or NULL */
 	uint32_t type;
-	size_t n_in, n_out, row_bytes;
+	size_t n_in, n_out, n_mat, row_bytes;
 };
+struct vector { const float *v; size_t n; };                    /* v NULL: there is none */
 enum norm_kind { NORM_NONE, NORM_RMS, NORM_LAYER };
-struct norm { enum norm_kind kind; const float *w, *b; float eps; size_t n; };
-enum activation { ACT_SILU, ACT_GELU, ACT_GELU_TANH };
+/* A row of several times n values is normed in groups of n; weights of n_w values, several times n, go round. */
+struct norm { enum norm_kind kind; const float *w, *b; double eps; size_t n, n_w; };
 
-/* Rotary positions: pair j of `dims`/2 turns by position * base^(-2j/dims) / divisor[j]. */
-struct rope {
-	bool interleaved;               /* pairs (2j, 2j+1), else (j, j + dims/2) */
-	size_t dims;
-	double base, linear;            /* every angle is divided by linear */
-	const float *divisor;           /* [dims/2] or NULL */
-	const float *long_divisor;      /* [dims/2]: instead, for contexts above `original` */
-	size_t original;                /* context the model was first trained on; 0: unknown */
-	double magnitude;               /* factor of sin and cos; 0: what the scaling implies */
-	double yarn, beta_fast, beta_slow;      /* yarn: scaling factor, 0: not that */
+struct branch {
+	const struct op *op;
+	void *params;                   /* op's */
+	struct norm before, after;
 };
-struct attention {
-	struct weight q, k, v, qkv, out;        /* either q, k, v or qkv: rows of q, then k, then v */
-	struct norm q_norm, k_norm;             /* per head, before rope */
-	size_t n_head, n_kv, head_dim;
-	int rope;                               /* index into graph.rope; -1: none */
-	size_t window;                          /* positions seen, the token's own included; 0: all */
-	float scale, softcap;                   /* of scores; softcap 0: none */
-	size_t cache;                           /* index of its KV cache */
+struct step {
+	struct norm before, after, residual;
+	struct branch *branch;
+	size_t n_branches;
+	double scale;
+	unsigned forms;                 /* bits of enum quant_act: how its branches' weights want the input */
 };
-struct ffn { struct weight gate, up, gate_up, down; enum activation act; };     /* gate_up: rows of gate, then up; gate may be missing */
-struct branch { bool is_ffn; union { struct attention attention; struct ffn ffn; } u; };
-struct step { struct norm before, after; struct branch *branch; size_t n_branches; float scale; };      /* x += scale * after(sum of branches(before(x))) */
+enum { STEP_MAX_BRANCHES = 8 };
 struct layer { struct step *step; size_t n_steps; };
 
+/* A layer's keys and values: heads of queries, heads of keys and values, their widths. */
+struct cache { size_t n_query, n_heads, k_dim, v_dim; bool v_in_k; size_t layer; };     /* v_in_k: values are the front of the keys */
 enum { GRAPH_MAX_ROPES = 16 };
 struct graph {
-	size_t n_layer, n_embd, n_vocab, n_ctx_train;
-	struct weight embed, positions, head;   /* positions: learned, [n_ctx][n_embd], or none */
-	float embed_scale, head_softcap;
-	struct norm out_norm;
+	size_t n_layer, n_embd, n_vocab, n_ctx_train, max_branches;
+	struct weight embed, positions, token_types, head;      /* positions: learned, [n_ctx][n_embd], or none */
+	double embed_scale, head_scale, head_softcap;
+	struct norm embed_norm, out_norm;
+	bool whole;                             /* tokens see the whole sequence, which is computed at once */
 	struct layer *layer;                    /* [n_layer] */
 	struct rope rope[GRAPH_MAX_ROPES];
-	size_t n_ropes, n_caches;
+	size_t n_ropes;
+	struct cache *cache;                    /* [n_caches]: what a state keeps of each position */
+	size_t n_caches, fixed_floats;          /* what it keeps of the whole past, in float32 */
+	size_t long_from;                       /* longer sequences turn by other factors (rope.h); 0: there is no such rope */
 };
 /* Everything is allocated from the arena; data points into f's map. */
 enum ggu_status graph_build(struct graph *g, const struct arch *a, struct ggu_file *f, struct expr_arena *arena, struct ggu_error *err);

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "session.h"
+#include "model_internal.h"
 
 static enum ggu_status unknown(const struct model *m, const char *name, struct ggu_error *err)
 {
@@ -60,7 +60,10 @@ void model_close(struct model *m)
 }
 
 const struct ggu_file *model_file(const struct model *m) { return m->file; }
+struct ggu_pool *model_pool(const struct model *m) { return m->pool; }
 size_t model_n_vocab(const struct model *m) { return m->graph.n_vocab; }
 size_t model_n_embd(const struct model *m) { return m->graph.n_embd; }
 size_t model_n_layer(const struct model *m) { return m->graph.n_layer; }
 size_t model_n_ctx_train(const struct model *m) { return m->graph.n_ctx_train; }
+bool model_has_head(const struct model *m) { return m->graph.head.name; }
+bool model_is_whole(const struct model *m) { return m->graph.whole; }

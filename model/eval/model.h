@@ -1,50 +1,98 @@
 /* SPDX-License-Identifier: MIT
  * model.h - evaluate a model: token ids in, logits out.
  *
+ *   model   weights, mapped read-only, and the layers' plan
+ *   work    scratch of a model for a batch of rows
+ *   state   one sequence: what the model keeps of its past
+ *
+ * A call takes parts of one or many sequences; their tokens go through the layers side by side, a batch at a time.
  * Shapes are written slowest index first: logits[n_tokens][n_vocab]. Results do not depend on the number of
- * threads, on how a sequence is cut into batches, or on the instruction set (quant.h, vec.h). */
+ * threads, on how sequences are cut into calls and batches, on their neighbours, or on the instruction set (quant.h,
+ * attn.h, vec.h). session.h has one sequence with its work in one object, for programs that need no more. */
 #ifndef MODEL_EVAL_MODEL_H
 #define MODEL_EVAL_MODEL_H
 #include "../arch/arch.h"
 #include "../vocab/vocab.h"
 
-struct model;           /* weights, mapped read-only, and the layers' plan; usable by many sessions */
+/* ---- model ---- */
+
+struct model;
 struct model_options {
 	const char *arch_file;          /* extra architecture description, or NULL */
-	struct ggu_pool *pool;          /* required; shared by all sessions, one eval at a time */
+	struct ggu_pool *pool;          /* required; shared by all works, one call at a time */
 };
 /* path must be seekable. GGU_ERR_UNSUPPORTED: an unknown architecture (the message names the known ones), or a model of a
  * known one that its description cannot do; GGU_ERR_MISSING, _FORMAT, _RANGE: metadata or tensors make no sense as one. */
 enum ggu_status model_open(struct model **m, const char *path, const struct model_options *o, struct ggu_error *err);
 void model_close(struct model *m);
 const struct ggu_file *model_file(const struct model *m);
+struct ggu_pool *model_pool(const struct model *m);
 size_t model_n_vocab(const struct model *m);
 size_t model_n_embd(const struct model *m);
 size_t model_n_layer(const struct model *m);
 size_t model_n_ctx_train(const struct model *m);
+bool model_has_head(const struct model *m);             /* false: an encoder, which gives rows of n_embd and no logits */
+bool model_is_whole(const struct model *m);             /* tokens see the whole sequence: it comes in one call and one batch */
 
-struct session;         /* one sequence: KV cache and scratch */
-/* n_ctx: most positions, 1 to 2^24 or GGU_ERR_RANGE; n_batch: most tokens computed at once (0: a default). The model
- * outlives the session, which takes n_ctx*n_kv*head_dim*8 bytes for each attention, as they are touched. */
-enum ggu_status session_new(struct session **s, struct model *m, size_t n_ctx, size_t n_batch, struct ggu_error *err);
-void session_free(struct session *s);
-void session_reset(struct session *s);                  /* back to position 0 */
-size_t session_pos(const struct session *s);
+/* ---- state ---- */
 
-/* The input of a weight multiplication: x[n_tokens][n_in], rows stride floats apart, tokens in order.
- * weight: the GGUF tensor's name; mat of n_mat: the expert. Called from the thread that called session_eval. */
+/* Keys and values lie in blocks of positions that states share after a fork; what recurrent layers keep is of one size.
+ * The states of a model are used by one thread at a time. */
+struct state;
+struct state_options { uint32_t k_type, v_type; };      /* of the cache: F32 (0), F16, BF16, Q8_0, Q5_1, Q4_0 */
+/* o NULL: F32. The model outlives the state. GGU_ERR_UNSUPPORTED: a type that the model's heads are no multiple for. */
+enum ggu_status state_new(struct state **s, struct model *m, const struct state_options *o, struct ggu_error *err);
+void state_free(struct state *s);
+void state_reset(struct state *s);                      /* back to position 0 */
+size_t state_pos(const struct state *s);
+const int32_t *state_ids(const struct state *s);        /* [state_pos]: its tokens */
+size_t state_bytes(const struct state *s);              /* of its cache and snapshots now; shared blocks count in each */
+/* A state at the same position that goes its own way from there. */
+enum ggu_status state_fork(struct state **s, const struct state *from, struct ggu_error *err);
+/* Forgets all but the first n positions. Recurrent layers only go back to 0 or a snapshot: GGU_ERR_STATE elsewhere. */
+enum ggu_status state_truncate(struct state *s, size_t n, struct ggu_error *err);
+/* Keeps what recurrent layers have now, to come back to; it goes when the state is cut shorter than that. */
+enum ggu_status state_snapshot(struct state *s, struct ggu_error *err);
+/* As bytes, to be read by this program on this kind of machine. Snapshots are left out. */
+size_t state_save_bytes(const struct state *s);
+void state_save(const struct state *s, void *to);
+/* Replaces what s has. GGU_ERR_FORMAT, _TRUNCATED: these are no bytes of a state of such a model and such types; s is as
+ * before then. */
+enum ggu_status state_load(struct state *s, const void *bytes, size_t n, struct ggu_error *err);
+
+/* ---- evaluation ---- */
+
+struct work;
+/* n_batch: most rows computed at once, 0: a default (512). The model outlives the work. */
+enum ggu_status work_new(struct work **w, struct model *m, size_t n_batch, struct ggu_error *err);
+void work_free(struct work *w);
+size_t work_bytes(const struct work *w);
+
+/* The input of a weight multiplication: x[n_tokens][n_in], rows stride floats apart, tokens of a sequence in order.
+ * weight: the GGUF tensor's name; mat of n_mat: which of its matrices, as experts are; a matrix that no token meets is
+ * not told. Called from the thread that called model_eval. */
 typedef enum ggu_status model_tap(void *ctx, const char *weight, size_t n_mat, size_t mat, size_t n_in,
 	const float *x, size_t stride, size_t n_tokens);
-struct session_eval {
-	const int32_t *ids; size_t n;   /* appended at session_pos */
-	/* logits[n - first][n_vocab] of tokens first..n-1, or NULL for none */
-	float *logits; size_t first;
-	/* hidden[n_layer+1][n][n_embd], the residual stream: row 0 enters block 0, row i leaves block i-1; or NULL */
+
+/* ids[n] come next in state. Wanted are the rows of tokens from `first` on. A state stands in one part of a call. */
+struct part { struct state *state; const int32_t *ids; size_t n, first; };
+struct model_call {
+	const struct part *part; size_t n_parts;
+	/* rows[wanted][n_embd] of all parts in order, behind the last norm: input of model_logits; or NULL for none */
+	float *rows;
+	/* hidden[n_layer+1][n][n_embd] over all tokens n, the residual stream: entry 0 enters block 0, entry i leaves block i-1;
+	 * or NULL */
 	float *hidden;
 	model_tap *tap; void *tap_ctx;  /* or NULL */
 };
-/* GGU_ERR_RANGE: an id outside the vocabulary, or more positions than n_ctx; nothing has happened then. After another
- * error, which only tap can cause, session_reset comes before the next call. Not thread-safe: the model's pool is one. */
-enum ggu_status session_eval(struct session *s, const struct session_eval *e, struct ggu_error *err);
+/* GGU_ERR_RANGE: an id outside the vocabulary, more positions than the model knows or than 2^24, or a whole sequence that
+ * is no batch; nothing has happened then. After another error state_reset comes before the next call. */
+enum ggu_status model_eval(struct work *w, const struct model_call *c, struct ggu_error *err);
+/* logits[n][n_vocab] of rows[n][n_embd]. tap may be NULL. */
+enum ggu_status model_logits(struct work *w, const float *rows, size_t n, float *logits, model_tap *tap, void *tap_ctx, struct ggu_error *err);
+/* The same without the logits: for each row the log of the sum of their exp, that of the token next[n], and the
+ * largest one's id. */
+struct model_score { double log_sum, logit; int32_t top; };
+enum ggu_status model_scores(struct work *w, const float *rows, size_t n, const int32_t *next, struct model_score *score, struct ggu_error *err);
 
 #endif

@@ -1,39 +1,25 @@
 /* SPDX-License-Identifier: MIT
- * session.h - the insides of models and sessions. Private to model/. */
+ * session.h - one sequence with its work, for programs that evaluate no more than one. */
 #ifndef MODEL_EVAL_SESSION_H
 #define MODEL_EVAL_SESSION_H
-#include "graph.h"
 #include "model.h"
 
-struct model {
-	struct ggu_file *file;
-	struct arch_set *archs;
-	struct expr_arena *arena;
-	struct ggu_pool *pool;
-	struct graph graph;
-};
+struct session;
+/* n_ctx: most positions, 1 to 2^24 or GGU_ERR_RANGE; n_batch as work_new's. options as state_new's. */
+enum ggu_status session_new(struct session **s, struct model *m, size_t n_ctx, size_t n_batch, const struct state_options *o, struct ggu_error *err);
+void session_free(struct session *s);
+struct state *session_state(struct session *s);
+struct work *session_work(struct session *s);
+void session_reset(struct session *s);                  /* back to position 0 */
+size_t session_pos(const struct session *s);
 
-/* Buffers are float32, tokens of the batch slowest: [n_batch][width]. */
-struct session {
-	struct model *m;
-	size_t n_ctx, n_batch, pos;
-	float **k, **v;                 /* [n_caches], each [n_ctx][n_kv*head_dim] */
-	float *turn[GRAPH_MAX_ROPES];   /* [n_ctx][dims]: cos of the pairs, then sin */
-	float *x, *h, *sum;             /* [n_embd]: residual stream, normed input, sum of branches */
-	float *wide, *wide2;            /* q, k, v or gate and up; the attention's or activation's output */
-	size_t wide_n;
-	float *score;                   /* [workers][n_ctx] */
-	void *act;                      /* packed input of a multiplication */
-	void *work; size_t work_bytes;  /* [workers] */
+struct session_eval {
+	const int32_t *ids; size_t n;   /* appended at session_pos */
+	float *logits; size_t first;    /* logits[n - first][n_vocab] of tokens first..n-1, or NULL for none */
+	float *hidden;                  /* as model_call's */
+	model_tap *tap; void *tap_ctx;  /* or NULL */
 };
-
-/* session.c calls these with a batch of n tokens at positions pos.. in s->x. */
-struct forward { struct session *s; size_t n; model_tap *tap; void *tap_ctx; struct ggu_error *err; };
-void forward_norm(struct forward *f, const struct norm *o, const float *x, float *y);
-enum ggu_status forward_layer(struct forward *f, const struct layer *l);
-/* y[n][w->n_out] = x[n][w->n_in] W + bias */
-enum ggu_status forward_mul(struct forward *f, const struct weight *w, const float *x, size_t n, float *y);
-/* cap * tanh(x / cap), in double so that small values keep their digits */
-float forward_soft_cap(float x, float cap);
+/* As model_eval; GGU_ERR_RANGE for more positions than n_ctx too. */
+enum ggu_status session_eval(struct session *s, const struct session_eval *e, struct ggu_error *err);
 
 #endif

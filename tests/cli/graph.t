@@ -104,7 +104,7 @@ mistake "an error in quotes" "end of text in expression" "s/kv_heads: n_kv/kv_he
 mistake "a name that needs itself" "names that need each other" 's/^    eps: .*/    eps: eps + 1}/'
 mistake "a check without a message" "check: wants [expression, message]" 's/^    rope.scaling.type: \["(rope.*/    rope.scaling.type: [true]/'
 mistake "no steps" "layer: wants steps by name" 's/^  layer: .*/  layer: none/;/^    attn:/,/act: silu/d'
-mistake "an unknown activation" "act: wants silu" 's/act: silu}/act: relu}/'
+mistake "an unknown activation" "act: wants silu" 's/act: silu}/act: swish}/'
 mistake "another schema" "wants schema: 1" 's/^schema: 1/schema: 2/'
 mistake "broken YAML, by its place" "column " 's/^arch: llama/arch: [llama/'
 # each of ten names uses the next eight times: a thousand million evaluations, were they not counted

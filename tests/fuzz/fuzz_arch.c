@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "../../model/eval/model_internal.h"
 #include "../../model/eval/session.h"
 #include "fuzz.h"
 
@@ -87,10 +88,10 @@ static void evaluate(struct model *m)
 	struct ggu_error err = { 0 };
 	int32_t ids[3] = { 1, 2, 0 };
 	float *logits = malloc(3*m->graph.n_vocab*sizeof *logits);
-	struct session_eval e = { .ids = ids, .n = 3, .logits = logits };
+	struct session_eval e = { .ids = ids, .n = 3, .logits = m->graph.head.name ? logits : NULL };
 
 	must(logits, "no memory");
-	if (session_new(&s, m, 4, 2, &err) == GGU_OK) {
+	if (session_new(&s, m, 4, m->graph.whole ? 4 : 2, NULL, &err) == GGU_OK) {
 		must(session_eval(s, &e, &err) == GGU_OK, "the evaluation failed");
 		session_free(s);
 	} else must(err.code != GGU_OK && *err.what, "refused without a reason");

@@ -3,7 +3,7 @@
  * or a text cut into tokens that it has. */
 #include <stdlib.h>
 #include <string.h>
-#include "../../model/eval/model.h"
+#include "../../model/eval/session.h"
 #include "../../model/vocab/tokenizer.h"
 #include "fuzz.h"
 
@@ -35,11 +35,11 @@ static void evaluate(struct model *m)
 	struct ggu_error err = { 0 };
 	int32_t ids[3] = { 0, 0, 0 };
 	float *logits = malloc(3*model_n_vocab(m)*sizeof *logits);
-	struct session_eval e = { .ids = ids, .n = 3, .logits = logits };
+	struct session_eval e = { .ids = ids, .n = 3, .logits = model_has_head(m) ? logits : NULL };
 
 	must(logits, "no memory");
 	ids[1] = (int32_t)model_n_vocab(m) - 1;
-	if (session_new(&s, m, 4, 2, &err) == GGU_OK) {
+	if (session_new(&s, m, 4, model_is_whole(m) ? 4 : 2, NULL, &err) == GGU_OK) {
 		must(session_eval(s, &e, &err) == GGU_OK, "the evaluation failed");
 		session_free(s);
 	} else must(err.code != GGU_OK && *err.what, "refused without a reason");

@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: MIT
+ * build.c - expressions of a description over one model's metadata, and mappings read by a table of fields.
+ * build_tensor.c reads what names tensors. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "build_internal.h"
+
+enum { MAX_LIST = 4096, MAX_DEPTH = 16, MAX_NAMES = 10000 };
+
+enum ggu_status build_fail(const struct builder *b, const struct yaml_node *at, const char *where, const char *what)
+{
+	return ggu_fail(b->err, GGU_ERR_FORMAT, GGU_NO_OFFSET, where, "%s (%s, line %u, column %u)", what, at ? at->file : b->arch->file,
+		at ? at->line : 0, at ? at->column : 0);
+}
+void *build_alloc(const struct builder *b, size_t n)
+{
+	void *p = expr_arena_alloc(b->arena, n + 1);
+	if (!p) ggu_fail(b->err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
+	return p;
+}
+
+/* A mapping, or null, with no other keys: a misspelt key would silently change the results. */
+enum ggu_status build_only(const struct builder *b, const struct yaml_node *map, const struct field *fields, const char *words)
+{
+	char keys[1024];
+	size_t n = (size_t)snprintf(keys, sizeof keys, "%s", words);
+	const struct yaml_node *stray;
+	if (yaml_null(map)) return GGU_OK;
+	if (map->kind != YAML_MAPPING) return build_fail(b, map, "graph", "wants a mapping");
+	for (; fields && fields->key && n < sizeof keys; fields++) n += (size_t)snprintf(keys + n, sizeof keys - n, " %s", fields->key);
+	stray = yaml_stray(map, keys + strspn(keys, " "));
+	return stray ? build_fail(b, stray, stray->text, "is no key that belongs here") : GGU_OK;
+}
+
+/* ---- expressions over the metadata ---- */
+
+static void item_value(const struct ggu_kv *kv, size_t i, struct expr_value *v)
+{
+	v->kind = EXPR_NULL;
+	if (ggu_kv_item_type(kv) == GGU_BOOL && ggu_kv_bool(kv, i, &v->u.b)) v->kind = EXPR_BOOL;
+	else if (ggu_kv_int(kv, i, &v->u.i)) v->kind = EXPR_INT;
+	else if (ggu_kv_float(kv, i, &v->u.f)) v->kind = EXPR_FLOAT;
+	else if (ggu_kv_str(kv, i, &v->u.s)) v->kind = EXPR_STR;
+}
+
+static enum ggu_status key_value(struct builder *b, const struct ggu_kv *kv, struct expr_value *v)
+{
+	size_t n = ggu_kv_n(kv);
+	struct expr_value *list;
+	if (ggu_kv_type(kv) != GGU_ARRAY) {
+		item_value(kv, 0, v);
+		return GGU_OK;
+	}
+	if (b->layer >= 0 && n == b->g->n_layer) {
+		item_value(kv, (size_t)b->layer, v);
+		return GGU_OK;
+	}
+	if (n > MAX_LIST)
+		return ggu_fail(b->err, GGU_ERR_RANGE, GGU_NO_OFFSET, ggu_kv_key(kv).p, "%zu items where at most %d make sense", n, MAX_LIST);
+	list = build_alloc(b, n*sizeof *list);
+	if (!list) return GGU_ERR_NOMEM;
+	for (size_t i = 0; i < n; i++) item_value(kv, i, list + i);
+	*v = (struct expr_value){ EXPR_LIST, { .list = { list, n } } };
+	return GGU_OK;
+}
+
+static int by_text(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
+
+enum ggu_status build_sort_keys(struct builder *b)
+{
+	size_t n = ggu_meta_count(b->meta);
+	b->keys = build_alloc(b, n*sizeof *b->keys);
+	if (!b->keys) return GGU_ERR_NOMEM;
+	for (size_t i = 0; i < n; i++) b->keys[i] = ggu_kv_key(ggu_meta_at(b->meta, i)).p;
+	qsort(b->keys, n, sizeof *b->keys, by_text);
+	return GGU_OK;
+}
+
+/* Some key begins with prefix and a dot. */
+static bool has_keys_below(const struct builder *b, const char *prefix)
+{
+	char dotted[258];
+	size_t n = (size_t)snprintf(dotted, sizeof dotted, "%s.", prefix), lo = 0, hi = ggu_meta_count(b->meta);
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo)/2;
+		if (strcmp(b->keys[mid], dotted) < 0) lo = mid + 1;
+		else hi = mid;
+	}
+	return lo < ggu_meta_count(b->meta) && !strncmp(b->keys[lo], dotted, n);
+}
+
+static enum ggu_status short_hand(struct builder *b, const struct yaml_node *at, const char *name, struct expr_value *v)
+{
+	enum ggu_status s;
+	if (!b->depth) b->used = 0;
+	if (b->depth == MAX_DEPTH) return build_fail(b, at, name, "names that need each other");
+	if (b->used++ == MAX_NAMES) return build_fail(b, at, name, "names that use names too often");
+	b->depth++;
+	s = build_eval(b, at, v);
+	b->depth--;
+	return s;
+}
+
+/* object: the dotted prefix so far, as text */
+static enum ggu_status lookup(void *ctx, const void *object, const char *name, struct expr_value *v)
+{
+	struct builder *b = ctx;
+	const struct yaml_node *named = object ? NULL : yaml_get(b->names, name);
+	const struct ggu_kv *kv;
+	char key[256];
+	char *prefix;
+	if (!object && !strcmp(name, "i") && b->layer >= 0) {
+		*v = (struct expr_value){ EXPR_INT, { .i = b->layer } };
+		return GGU_OK;
+	}
+	if (named) return short_hand(b, named, name, v);
+	if (snprintf(key, sizeof key, "%s.%s%s%s", b->arch->name, object ? (const char *)object : "", object ? "." : "", name)
+		>= (int)sizeof key) return GGU_OK;
+	kv = ggu_meta_find(b->meta, key);
+	if (kv) return key_value(b, kv, v);
+	if (!has_keys_below(b, key)) return GGU_OK;
+	prefix = build_alloc(b, strlen(key));
+	if (!prefix) return GGU_ERR_NOMEM;
+	strcpy(prefix, key + strlen(b->arch->name) + 1);
+	*v = (struct expr_value){ EXPR_OBJECT, { .object = prefix } };
+	return GGU_OK;
+}
+
+/* tensor('NAME') */
+static enum ggu_status call(void *ctx, const char *name, const struct expr_value *args, size_t n_args,
+	struct expr_arena *a, struct expr_value *v, bool *known, struct ggu_error *err)
+{
+	const struct builder *b = ctx;
+	(void)a;
+	*known = !strcmp(name, "tensor");
+	if (!*known) return GGU_OK;
+	if (n_args != 1 || args->kind != EXPR_STR) return ggu_fail(err, GGU_ERR_FORMAT, 0, "", "tensor wants the name of one");
+	*v = (struct expr_value){ EXPR_BOOL, { .b = build_find(b, args->u.s.p, ".weight") || build_find(b, args->u.s.p, "") } };
+	return GGU_OK;
+}
+
+enum ggu_status build_eval(struct builder *b, const struct yaml_node *at, struct expr_value *v)
+{
+	struct expr_scope scope = { b, lookup, call };
+	enum ggu_status s;
+	v->kind = EXPR_NULL;
+	if (yaml_null(at)) return GGU_OK;
+	if (at->kind != YAML_SCALAR) return build_fail(b, at, "graph", "wants an expression");
+	s = expr_text(at->text, &scope, b->arena, v, b->err);
+	if (s && b->err && b->err->offset != GGU_NO_OFFSET) {    /* of the text; a name's own failure has been placed by it */
+		size_t n = strlen(b->err->what);
+		snprintf(b->err->what + n, sizeof b->err->what - n, " (%s, line %u, column %u)", at->file, at->line,
+			at->column + !at->plain + (unsigned)b->err->offset);
+		b->err->offset = GGU_NO_OFFSET;
+	}
+	return s;
+}
+
+enum ggu_status build_number(struct builder *b, const struct yaml_node *map, const char *key, double none, double lo, double hi, double *x)
+{
+	const struct yaml_node *at = yaml_get(map, key);
+	struct expr_value v;
+	enum ggu_status s = build_eval(b, at, &v);
+	if (s) return s;
+	if (v.kind == EXPR_NULL && !(none >= lo && none <= hi))
+		return ggu_fail(b->err, GGU_ERR_MISSING, GGU_NO_OFFSET, key, "the metadata give no value (%s, line %u: %.60s)", at ? at->file : map->file,
+			at ? at->line : map->line, at ? at->text : "");
+	if (v.kind == EXPR_NULL) *x = none;
+	else if (v.kind == EXPR_INT) *x = (double)v.u.i;
+	else if (v.kind == EXPR_FLOAT) *x = v.u.f;
+	else return build_fail(b, at, key, "wants a number");
+	if (!(*x >= lo && *x <= hi))
+		return ggu_fail(b->err, GGU_ERR_RANGE, GGU_NO_OFFSET, key, "%g is not in %g..%g (%s, line %u: %.60s)", *x, lo, hi, at ? at->file : map->file,
+			at ? at->line : map->line, at ? at->text : "");
+	return GGU_OK;
+}
+
+enum ggu_status build_when(struct builder *b, const struct yaml_node *map, bool *yes)
+{
+	const struct yaml_node *at = yaml_get(map, "when");
+	struct expr_value v;
+	enum ggu_status s = build_eval(b, at, &v);
+	*yes = yaml_null(at) || expr_true(&v);
+	return s;
+}
+
+/* ---- fields ---- */
+
+static enum ggu_status word(const struct builder *b, const struct yaml_node *at, const struct yaml_node *map, const struct field *f, int *index)
+{
+	char wanted[120] = "wants ";
+	size_t n = strlen(wanted);
+	*index = 0;
+	if (yaml_null(at) && !(f->flags & FIELD_NEEDED)) return GGU_OK;
+	for (int i = 0; f->words[i]; i++) {
+		if (yaml_is(at, f->words[i])) {
+			*index = i;
+			return GGU_OK;
+		}
+		n += (size_t)snprintf(wanted + n, n < sizeof wanted ? sizeof wanted - n : 0, "%s%s", !i ? "" : f->words[i + 1] ? ", " : " or ", f->words[i]);
+	}
+	return build_fail(b, at ? at : map, f->key, wanted);
+}
+
+static enum ggu_status number(struct builder *b, const struct yaml_node *map, const struct field *f, void *to)
+{
+	double x = 0;
+	enum ggu_status s = build_number(b, map, f->key, f->none, f->lo, f->hi, &x);
+	if (s) return s;
+	if (f->kind == FIELD_NUMBER) {
+		*(double *)to = x;
+		return GGU_OK;
+	}
+	if (x != __builtin_floor(x)) return build_fail(b, yaml_get(map, f->key), f->key, "wants a whole number");
+	*(size_t *)to = (size_t)x;
+	return GGU_OK;
+}
+
+/* A mapping that `when` says no to is not there. */
+static enum ggu_status map_field(struct builder *b, const struct yaml_node *at, const struct field *f, void *to)
+{
+	bool yes;
+	enum ggu_status s;
+	if (yaml_null(at)) return GGU_OK;
+	if ((s = build_only(b, at, f->sub, "when")) || (s = build_when(b, at, &yes)) || !yes) return s;
+	return build_some(b, at, f->sub, to);
+}
+
+static enum ggu_status one_field(struct builder *b, const struct yaml_node *map, const struct field *f, void *base)
+{
+	const struct yaml_node *at = yaml_get(map, f->key);
+	void *to = (char *)base + f->at;
+	struct expr_value v;
+	enum ggu_status s;
+	switch (f->kind) {
+	case FIELD_SIZE: case FIELD_NUMBER: return number(b, map, f, to);
+	case FIELD_FLAG:
+		if ((s = build_eval(b, at, &v))) return s;
+		*(bool *)to = v.kind == EXPR_NULL ? f->none != 0 : expr_true(&v);
+		return GGU_OK;
+	case FIELD_WORD: return word(b, at, map, f, to);
+	case FIELD_NORM: return build_norm(b, at, to);
+	case FIELD_ROPE: return build_rope(b, at, to);
+	case FIELD_MAP: return map_field(b, at, f, to);
+	case FIELD_OWN: return GGU_OK;
+	default: return build_named(b, map, f, to);
+	}
+}
+
+enum ggu_status build_some(struct builder *b, const struct yaml_node *map, const struct field *fields, void *to)
+{
+	enum ggu_status s = GGU_OK;
+	for (; fields->key && !s; fields++) s = one_field(b, map, fields, to);
+	return s;
+}
+
+enum ggu_status build_fields(struct builder *b, const struct yaml_node *map, const struct field *fields, void *to)
+{
+	enum ggu_status s = build_only(b, map, fields, "");
+	return s ? s : build_some(b, map, fields, to);
+}

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT
+ * build_internal.h - shared by build.c (fields and numbers) and build_tensor.c (what names tensors). */
+#ifndef MODEL_EVAL_BUILD_INTERNAL_H
+#define MODEL_EVAL_BUILD_INTERNAL_H
+#include "build.h"
+
+/* The tensor of this layer with that name and suffix, "" for none; NULL: there is none. */
+const struct ggu_tensor *build_find(const struct builder *b, const char *name, const char *suffix);
+/* A field of kind WEIGHT or VECTOR. */
+enum ggu_status build_named(struct builder *b, const struct yaml_node *map, const struct field *f, void *to);
+enum ggu_status build_norm(struct builder *b, const struct yaml_node *at, struct norm *o);
+enum ggu_status build_rope(struct builder *b, const struct yaml_node *at, struct rope *r);
+
+#endif

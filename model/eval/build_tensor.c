@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: MIT
+ * build_tensor.c - fields of a description that name tensors: matrices, vectors, norms and ropes; and their shapes. */
+#include <stdio.h>
+#include <string.h>
+#include "../../quant/quant.h"
+#include "build_internal.h"
+
+#define MIN_DIVISOR 1e-6f
+
+/* ---- names ---- */
+
+static bool full_name(const struct builder *b, const char *name, const char *suffix, char full[256])
+{
+	int n = b->layer >= 0 ? snprintf(full, 256, "blk.%d.%s%s", (int)b->layer, name, suffix) : snprintf(full, 256, "%s%s", name, suffix);
+	return n < 256;
+}
+const struct ggu_tensor *build_find(const struct builder *b, const char *name, const char *suffix)
+{
+	char full[256];
+	return full_name(b, name, suffix, full) ? ggu_file_find(b->f, full) : NULL;
+}
+static const struct ggu_tensor *find_any(const struct builder *b, const char *name)
+{
+	const struct ggu_tensor *t = build_find(b, name, ".weight");
+	if (!t) t = build_find(b, name, "");
+	return t ? t : build_find(b, name, ".bias");
+}
+static enum ggu_status missing(const struct builder *b, const char *name)
+{
+	char full[256];
+	if (!full_name(b, name, ".weight", full)) snprintf(full, sizeof full, "%.250s", name);
+	return ggu_fail(b->err, GGU_ERR_MISSING, GGU_NO_OFFSET, full, "is missing");
+}
+
+/* at: a name, or a list of names of which the first that exists counts, or the last. NULL name: null was meant. */
+static enum ggu_status choose(const struct builder *b, const struct yaml_node *at, const char *key, const char **name)
+{
+	*name = NULL;
+	if (yaml_null(at) || (at->kind == YAML_SEQUENCE && !at->count)) return GGU_OK;
+	if (at->kind == YAML_SEQUENCE) {
+		size_t i = 0;
+		for (; i + 1 < at->count; i++)
+			if (at->items[i]->kind == YAML_SCALAR && find_any(b, at->items[i]->text)) break;
+		at = at->items[i];
+	}
+	if (yaml_null(at)) return GGU_OK;
+	if (at->kind != YAML_SCALAR) return build_fail(b, at, key, "wants a tensor's name");
+	*name = at->text;
+	return GGU_OK;
+}
+
+/* ---- vectors ---- */
+
+static enum ggu_status read_vector(const struct builder *b, const struct ggu_tensor *t, struct vector *v)
+{
+	uint64_t rows = ggu_tensor_rows(t);
+	const void *data;
+	enum ggu_status s;
+	float *out;
+	if (!t->ne[0] || !rows || t->ne[0] > BUILD_MAX_SIZE || rows > BUILD_MAX_SIZE/t->ne[0] || !quant_can_decode(t->type))
+		return ggu_fail(b->err, GGU_ERR_FORMAT, t->entry, t->name, "makes no vector of numbers");
+	v->n = t->ne[0]*rows;
+	if ((s = ggu_map(b->f, t, &data, b->err))) return s;
+	out = build_alloc(b, v->n*sizeof *out);
+	if (!out) return GGU_ERR_NOMEM;
+	quant_decode(t->type, data, out, v->n);
+	v->v = out;
+	return GGU_OK;
+}
+
+static enum ggu_status wrong_length(const struct builder *b, const char *name, size_t n)
+{
+	const struct ggu_tensor *t = find_any(b, name);
+	return ggu_fail(b->err, GGU_ERR_FORMAT, t ? t->entry : GGU_NO_OFFSET, t ? t->name : name, "wants a vector of %zu numbers", n);
+}
+
+enum ggu_status build_length(const struct builder *b, const struct yaml_node *map, const char *key, const struct vector *v, size_t n)
+{
+	const char *name;
+	if (!v->v || v->n == n) return GGU_OK;
+	return choose(b, yaml_get(map, key), key, &name) || !name ? GGU_ERR_FORMAT : wrong_length(b, name, n);
+}
+
+/* ---- matrices ---- */
+
+/* Bias of all matrices, where there is one. */
+static enum ggu_status bias(const struct builder *b, const char *name, struct weight *w)
+{
+	const struct ggu_tensor *t = build_find(b, name, ".bias");
+	struct vector v = { 0 };
+	enum ggu_status s = t ? read_vector(b, t, &v) : GGU_OK;
+	if (s) return s;
+	if (t && v.n != w->n_mat*w->n_out) return ggu_fail(b->err, GGU_ERR_FORMAT, t->entry, t->name, "wants a vector of %zu numbers", w->n_mat*w->n_out);
+	w->bias = v.v;
+	return GGU_OK;
+}
+
+/* Matrices NAME.weight and their bias. */
+static enum ggu_status matrix(const struct builder *b, const char *name, struct weight *w)
+{
+	const struct ggu_tensor *t = build_find(b, name, ".weight");
+	enum ggu_status s;
+	uint64_t row;
+	if (!t) return missing(b, name);
+	*w = (struct weight){ .name = t->name, .type = t->type, .n_in = t->ne[0], .n_out = t->ne[1], .n_mat = t->ne[2] };
+	if (t->ne[3] != 1 || !t->ne[0] || !t->ne[1] || !t->ne[2] || t->ne[0] > BUILD_MAX_SIZE || t->ne[1] > BUILD_MAX_SIZE || t->ne[2] > BUILD_MAX_SIZE/t->ne[1])
+		return build_shape(b, w, 0, 0, 1);
+	if (!quant_can_multiply(t->type) || !ggu_type_bytes(t->type, t->ne[0], &row))
+		return ggu_fail(b->err, GGU_ERR_UNSUPPORTED, t->entry, t->name, "is of type %s, which cannot be multiplied", ggu_type_info(t->type)->name);
+	w->row_bytes = row;
+	s = ggu_map(b->f, t, &w->data, b->err);
+	return s ? s : bias(b, name, w);
+}
+
+static enum ggu_status wrong_shape(const struct builder *b, const struct ggu_tensor *t, size_t n_in, size_t n_out, size_t n_mat)
+{
+	const size_t want[3] = { n_in, n_out, n_mat };
+	char is[100] = "", wanted[100] = "";
+	int n = 0, m = 0;
+	for (uint32_t d = 0; d < t->n_dims; d++) n += snprintf(is + n, sizeof is - (size_t)n, "%s%llu", d ? ", " : "", (unsigned long long)t->ne[d]);
+	for (int d = 0; d < (n_mat == 1 ? 2 : 3); d++)
+		if (want[d]) m += snprintf(wanted + m, sizeof wanted - (size_t)m, "%s%zu", d ? ", " : "", want[d]);
+		else m += snprintf(wanted + m, sizeof wanted - (size_t)m, "%sany", d ? ", " : "");
+	return ggu_fail(b->err, GGU_ERR_FORMAT, t->entry, t->name, "has shape [%s], wanted [%s]", is, wanted);
+}
+
+enum ggu_status build_shape(const struct builder *b, const struct weight *w, size_t n_in, size_t n_out, size_t n_mat)
+{
+	const struct ggu_tensor *t;
+	if (!w->name) return GGU_OK;
+	t = ggu_file_find(b->f, w->name);
+	if (t->ne[3] != 1 || !w->n_in || !w->n_out || !w->n_mat || w->n_in > BUILD_MAX_SIZE || w->n_out > BUILD_MAX_SIZE || (n_in && w->n_in != n_in)
+		|| (n_out && w->n_out != n_out) || (n_mat && w->n_mat != n_mat)) return wrong_shape(b, t, n_in, n_out, n_mat);
+	return GGU_OK;
+}
+
+enum ggu_status build_named(struct builder *b, const struct yaml_node *map, const struct field *f, void *to)
+{
+	const struct yaml_node *at = yaml_get(map, f->key);
+	const struct ggu_tensor *t;
+	const char *name;
+	enum ggu_status s = choose(b, at, f->key, &name);
+	if (s) return s;
+	if (!name) return f->flags & FIELD_NEEDED ? build_fail(b, at ? at : map, f->key, "is missing") : GGU_OK;
+	if (f->kind == FIELD_WEIGHT) {
+		struct weight *w = to;
+		s = matrix(b, name, w);
+		if (!s && f->flags & FIELD_INPUT) b->forms |= 1u << quant_act_of(w->type);
+		return s;
+	}
+	t = find_any(b, name);
+	return t ? read_vector(b, t, to) : missing(b, name);
+}
+
+/* ---- norms ---- */
+
+enum ggu_status build_norm(struct builder *b, const struct yaml_node *at, struct norm *o)
+{
+	static const char *const kinds[] = { "rms", "layer" };
+	const struct yaml_node *which = NULL;
+	const struct ggu_tensor *t;
+	struct vector v = { 0 };
+	const char *name;
+	bool yes;
+	enum ggu_status s;
+	if (yaml_null(at)) return GGU_OK;
+	if ((s = build_only(b, at, NULL, "rms layer eps when")) || (s = build_when(b, at, &yes)) || !yes) return s;
+	for (size_t i = 0; at->kind == YAML_MAPPING && i < at->count; i++)
+		for (int k = 0; k < 2; k++) if (!strcmp(at->keys[i]->text, kinds[k])) {
+			if (which) return build_fail(b, at, "norm", "is rms or layer, not both");
+			which = at->items[i];
+			o->kind = k ? NORM_LAYER : NORM_RMS;
+		}
+	if (!which) return build_fail(b, at, "norm", "wants {rms: NAME, eps: ...} or {layer: NAME, eps: ...}");
+	if ((s = build_number(b, at, "eps", -1, 0, 1, &o->eps)) || (s = choose(b, which, "norm", &name)) || !name) return s;
+	if (!(t = build_find(b, name, ".weight"))) t = build_find(b, name, "");
+	if (!t) return missing(b, name);
+	if ((s = read_vector(b, t, &v))) return s;
+	o->w = v.v;
+	o->n_w = v.n;
+	o->n = t->ne[0];                /* of a group; build_norm_width sees that it fits */
+	if (!(t = build_find(b, name, ".bias"))) return GGU_OK;
+	if ((s = read_vector(b, t, &v))) return s;
+	o->b = v.v;
+	return v.n == o->n_w ? GGU_OK : ggu_fail(b->err, GGU_ERR_FORMAT, t->entry, t->name, "wants a vector of %zu numbers", o->n_w);
+}
+
+enum ggu_status build_norm_width(const struct builder *b, const struct yaml_node *map, const char *key, struct norm *o, size_t n, size_t n_group)
+{
+	const struct yaml_node *at = yaml_get(map, key), *which = yaml_get(at, o->kind == NORM_LAYER ? "layer" : "rms");
+	const char *name;
+	enum ggu_status s;
+	if (o->kind == NORM_NONE) return GGU_OK;
+	if (!o->w) {
+		o->n = n_group;
+		return GGU_OK;
+	}
+	if ((o->n == n_group && n % o->n_w == 0) || (o->n == n && o->n_w == n)) return GGU_OK;
+	s = choose(b, which, key, &name);
+	return s ? s : wrong_length(b, name ? name : key, n_group);
+}
+
+/* ---- rope ---- */
+
+static const char *const styles[] = { "half", "interleaved", NULL };
+#define AT(member) offsetof(struct rope, member)
+static const struct field yarn_fields[] = {
+	{ "factor", FIELD_NUMBER, AT(yarn), 0, 0, 1e6 },
+	{ "beta_fast", FIELD_NUMBER, AT(beta_fast), 32, 1e-3, 1e6 },
+	{ "beta_slow", FIELD_NUMBER, AT(beta_slow), 1, 1e-3, 1e6 },
+	{ "truncate", FIELD_FLAG, AT(truncate), 1 },
+	{ NULL }
+};
+static const struct field rope_fields[] = {
+	{ "style", FIELD_WORD, AT(interleaved), .words = styles, .flags = FIELD_NEEDED },
+	{ "dims", FIELD_SIZE, AT(dims), 0, 0, BUILD_MAX_SIZE },
+	{ "base", FIELD_NUMBER, AT(base), 10000, 1, 1e12 },
+	{ "linear", FIELD_NUMBER, AT(linear), 1, 1e-6, 1e6 },
+	{ "original", FIELD_SIZE, AT(original), 0, 0, BUILD_MAX_SIZE },
+	{ "magnitude", FIELD_NUMBER, AT(magnitude), 0, 0, 1e3 },
+	{ "yarn", FIELD_MAP, .sub = yarn_fields },
+	{ "divide", FIELD_OWN },
+	{ "divide_long", FIELD_OWN },
+	{ "when", FIELD_OWN },
+	{ NULL }
+};
+
+enum ggu_status build_rope(struct builder *b, const struct yaml_node *at, struct rope *r)
+{
+	bool yes;
+	enum ggu_status s;
+	if (yaml_null(at)) return GGU_OK;
+	if ((s = build_only(b, at, rope_fields, "")) || (s = build_when(b, at, &yes)) || !yes) return s;
+	if ((s = build_fields(b, at, rope_fields, r))) return s;
+	return r->yarn > 0 && !r->original ? build_fail(b, at, "rope", "yarn wants the original context length") : GGU_OK;
+}
+
+/* Divisors belong to the model, not to a layer. Bounded, so that no angle is infinite or not a number. */
+static enum ggu_status divisors(const struct builder *b, const struct yaml_node *map, const char *key, size_t n, const float **v)
+{
+	struct builder outside = *b;
+	const struct ggu_tensor *t;
+	struct vector x = { 0 };
+	const char *name;
+	enum ggu_status s;
+	outside.layer = -1;
+	if ((s = choose(&outside, yaml_get(map, key), key, &name)) || !name || !(t = find_any(&outside, name))) return s;
+	if ((s = read_vector(b, t, &x))) return s;
+	if (x.n != n) return wrong_length(&outside, name, n);
+	for (size_t i = 0; i < n; i++)
+		if (!(x.v[i] >= MIN_DIVISOR && x.v[i] <= 1/MIN_DIVISOR))
+			return ggu_fail(b->err, GGU_ERR_RANGE, t->entry, t->name, "factor %zu is %g, not in %g..%g", i, (double)x.v[i], (double)MIN_DIVISOR, 1/(double)MIN_DIVISOR);
+	*v = x.v;
+	return GGU_OK;
+}
+
+enum ggu_status build_rope_width(struct builder *b, const struct yaml_node *map, const char *key, struct rope *r, size_t head_dim, int *index)
+{
+	const struct yaml_node *at = yaml_get(map, key);
+	struct graph *g = b->g;
+	size_t i = 0;
+	enum ggu_status s;
+	*index = -1;
+	if (r->base == 0) return GGU_OK;
+	if (!r->dims) r->dims = head_dim;
+	if (r->dims % 2 || r->dims > head_dim) return build_fail(b, at, "rope", "turns an odd number of dimensions, or more than a head has");
+	if ((s = divisors(b, at, "divide", r->dims/2, &r->divisor)) || (s = divisors(b, at, "divide_long", r->dims/2, &r->long_divisor))) return s;
+	if (r->long_divisor && !r->original) return build_fail(b, at, "rope", "divide_long wants the original context length");
+	if (r->long_divisor && !g->long_from) g->long_from = r->original;
+	if (r->long_divisor && g->long_from != r->original) return build_fail(b, at, "rope", "of another original context than the layers before");
+	while (i < g->n_ropes && !rope_same(g->rope + i, r)) i++;
+	if (i == GRAPH_MAX_ROPES) return build_fail(b, at, "rope", "too many kinds of rope");
+	if (i == g->n_ropes) g->rope[g->n_ropes++] = *r;
+	*index = (int)i;
+	return GGU_OK;
+}

@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: MIT
+ * cpu.c - the processor's backend: the rows of inputs and the products; the table.
+ *
+ * Threads cut what is independent: rows of an input, tiles of tokens x outputs of all products of a call. No sum is
+ * ever cut, so neither threads nor batches can change a bit. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "../../quant/vec.h"
+#include "cpu_internal.h"
+
+void cpu_run(const struct run *r, size_t n_tasks, void (*fn)(void *ctx, size_t task, int worker), void *ctx)
+{
+	ggu_pool_run(r->w->m->pool, n_tasks, fn, ctx);
+}
+
+/* ---- norms ---- */
+
+void cpu_norm(const struct norm *o, const float *x, float *y, size_t width)
+{
+	if (y != x) memcpy(y, x, width*sizeof *y);
+	if (!o || o->kind == NORM_NONE) return;
+	for (size_t at = 0; at < width; at += o->n) {
+		float *g = y + at, scale;
+		if (o->kind == NORM_LAYER) {
+			float mean = vec_sum(g, o->n)/(float)o->n;
+			for (size_t j = 0; j < o->n; j++) g[j] -= mean;
+		}
+		scale = 1/sqrtf(vec_dot(g, g, o->n)/(float)o->n + (float)o->eps);
+		vec_scale(g, scale, o->n);
+		if (o->w) vec_mul(g, o->w + at%o->n_w, o->n);
+		if (o->b) vec_add(g, o->b + at%o->n_w, o->n);
+	}
+}
+
+/* ---- the residual stream ---- */
+
+/* x = residual(x + scale*after(sum of branches)) */
+static void settle_rows(struct run *r, size_t t0, size_t n)
+{
+	const struct step *st = r->pending;
+	size_t e = r->g->n_embd;
+	for (size_t t = t0; t < t0 + n; t++) {
+		float *x = cpu_at(r, r->x) + t*e, *sum = cpu_at(r, r->y[0]) + t*e;
+		for (size_t i = 0; i < st->n_branches; i++) {
+			float *y = cpu_at(r, r->y[i]) + t*e;
+			if (st->branch[i].after.kind) cpu_norm(&st->branch[i].after, y, y, e);
+			if (i) vec_add(sum, y, e);
+		}
+		if (st->after.kind) cpu_norm(&st->after, sum, sum, e);
+		if (st->scale != 1) vec_scale(sum, (float)st->scale, e);
+		vec_add(x, sum, e);
+		if (st->residual.kind) cpu_norm(&st->residual, x, x, e);
+	}
+}
+static void settle_task(void *ctx, size_t task, int worker)
+{
+	struct run *r = ctx;
+	(void)worker;
+	settle_rows(r, task*CPU_ROWS, cpu_least(CPU_ROWS, r->n - task*CPU_ROWS));
+}
+static void settle(struct run *r)
+{
+	if (r->pending) cpu_run(r, cpu_chunks(r->n, CPU_ROWS), settle_task, r);
+	r->pending = NULL;
+}
+
+struct fetches { const struct run *r; const struct norm *norm; size_t t0, n; float *to; };
+static void fetch_task(void *ctx, size_t task, int worker)
+{
+	const struct fetches *c = ctx;
+	size_t e = c->r->g->n_embd;
+	(void)worker;
+	for (size_t t = task*CPU_ROWS; t < c->n && t < (task + 1)*CPU_ROWS; t++)
+		cpu_norm(c->norm, cpu_at(c->r, c->r->x) + (c->t0 + t)*e, c->to + t*e, e);
+}
+static void fetch(const struct run *r, const struct norm *norm, size_t t0, size_t n, float *to)
+{
+	cpu_run(r, cpu_chunks(n, CPU_ROWS), fetch_task, &(struct fetches){ r, norm, t0, n, to });
+}
+
+struct embed { struct run *r; const int32_t *ids; };
+
+static void embed_row(struct run *r, int32_t id, size_t pos, float *x, float *scratch)
+{
+	const struct graph *g = r->g;
+	size_t e = g->n_embd;
+	quant_decode(g->embed.type, (const char *)g->embed.data + (size_t)id*g->embed.row_bytes, x, e);
+	if (g->embed_scale != 1) vec_scale(x, (float)g->embed_scale, e);
+	if (g->token_types.name) {
+		quant_decode(g->token_types.type, g->token_types.data, scratch, e);
+		vec_add(x, scratch, e);
+	}
+	if (g->positions.name) {
+		quant_decode(g->positions.type, (const char *)g->positions.data + pos*g->positions.row_bytes, scratch, e);
+		vec_add(x, scratch, e);
+	}
+	if (g->embed_norm.kind) cpu_norm(&g->embed_norm, x, x, e);
+}
+
+/* A row's embedding, and the sines and cosines of its position. */
+static void embed_task(void *ctx, size_t task, int worker)
+{
+	const struct embed *c = ctx;
+	struct run *r = c->r;
+	size_t s = 0;
+	for (size_t t = task*CPU_ROWS; t < r->n && t < (task + 1)*CPU_ROWS; t++) {
+		size_t pos;
+		while (t >= r->seg[s].t0 + r->seg[s].n) s++;
+		pos = r->seg[s].pos + t - r->seg[s].t0;
+		embed_row(r, c->ids[t], pos, cpu_at(r, r->x) + t*r->g->n_embd, work_local(r->w, worker));
+		for (size_t i = 0; i < r->g->n_ropes; i++)
+			rope_turn(r->g->rope + i, r->w->freq[i][r->seg[s].is_long], pos, cpu_at(r, r->w->turn[i]) + t*r->g->rope[i].dims);
+	}
+}
+static void embed(struct run *r, const int32_t *ids)
+{
+	cpu_run(r, cpu_chunks(r->n, CPU_ROWS), embed_task, &(struct embed){ r, ids });
+}
+
+/* ---- rows of inputs ---- */
+
+static void activate(enum activation act, float *x, size_t n)
+{
+	switch (act) {
+	case ACT_SILU: vec_silu(x, n); break;
+	case ACT_GELU: vec_gelu(x, n); break;
+	case ACT_GELU_TANH: vec_gelu_tanh(x, n); break;
+	case ACT_RELU: for (size_t i = 0; i < n; i++) x[i] = x[i] > 0 ? x[i] : 0; break;
+	case ACT_RELU2: for (size_t i = 0; i < n; i++) x[i] = x[i] > 0 ? x[i]*x[i] : 0; break;
+	case ACT_SIGMOID: for (size_t i = 0; i < n; i++) x[i] = (float)(1/(1 + num_exp(-(double)x[i]))); break;
+	case ACT_NONE: break;
+	}
+}
+
+static void gate_row(const struct gate *g, const float *gate, float *up, float *y, size_t n)
+{
+	float limit = (float)g->limit;
+	memcpy(y, gate, n*sizeof *y);
+	if (limit > 0) {
+		for (size_t i = 0; i < n; i++) y[i] = y[i] > limit ? limit : y[i];
+		if (up) for (size_t i = 0; i < n; i++) up[i] = up[i] > limit ? limit : up[i] < -limit ? -limit : up[i];
+	}
+	if (g->alpha != 1) vec_scale(y, (float)g->alpha, n);
+	activate(g->act, y, n);
+	if (g->alpha != 1) vec_scale(y, (float)(1/g->alpha), n);
+	if (up) {
+		if (g->up_add != 0) for (size_t i = 0; i < n; i++) up[i] += (float)g->up_add;
+		vec_mul(y, up, n);
+	}
+	if (g->norm) cpu_norm(g->norm, y, y, n);
+}
+
+static void make_rows(struct run *r, const struct input *in, size_t t0, size_t n)
+{
+	if (in->kind == INPUT_STREAM && r->pending) settle_rows(r, t0, n);
+	for (size_t t = t0; t < t0 + n; t++) {
+		float *y = cpu_at(r, in->at) + t*in->stride;
+		switch (in->kind) {
+		case INPUT_ROWS: break;
+		case INPUT_STREAM: cpu_norm(in->norm, cpu_at(r, r->x) + t*in->n_in, y, in->n_in); break;
+		case INPUT_NORM: cpu_norm(in->norm, cpu_at(r, in->from) + t*in->from_stride, y, in->n_in); break;
+		case INPUT_PICK: memcpy(y, cpu_at(r, in->from) + in->pick[t]*in->from_stride, in->n_in*sizeof *y); break;
+		case INPUT_GATE:
+			gate_row(&in->gate, cpu_at(r, in->gate.gate) + t*in->gate.gate_stride,
+				in->gate.has_up ? cpu_at(r, in->gate.up) + t*in->gate.up_stride : NULL, y, in->n_in);
+			break;
+		}
+	}
+}
+
+static size_t row_share(void)
+{
+	size_t step = quant_act_step();
+	return (CPU_ROWS + step - 1)/step*step;
+}
+
+void input_plan(struct plan *p, struct input *in, unsigned forms)
+{
+	for (int f = QUANT_ACT_FLOAT; f <= QUANT_ACT_256; f++)
+		if (forms & 1u << f) in->act[f] = plan_take(p, quant_act_bytes((enum quant_act)f, in->n, in->n_in));
+}
+
+/* The rows of several inputs, cut into tasks one after the other. */
+struct rows { struct run *r; struct input *const *in; size_t n_in; const unsigned *forms; };
+
+static void rows_task(void *ctx, size_t task, int worker)
+{
+	const struct rows *c = ctx;
+	size_t share = row_share(), i = 0, t0, n;
+	struct input *in;
+	(void)worker;
+	for (; task >= cpu_chunks(c->in[i]->n, share); i++) task -= cpu_chunks(c->in[i]->n, share);
+	in = c->in[i];
+	t0 = task*share;
+	n = cpu_least(share, in->n - t0);
+	if (!in->made) make_rows(c->r, in, t0, n);
+	for (int f = QUANT_ACT_FLOAT; f <= QUANT_ACT_256; f++)
+		if (c->forms[i] & 1u << f & ~in->packed)
+			quant_act_pack((enum quant_act)f, cpu_at(c->r, in->at), in->stride, in->n, in->n_in, t0, n, cpu_at(c->r, in->act[f]));
+}
+
+static void prepare(struct run *r, struct input *const *in, size_t n_in, const unsigned *forms)
+{
+	size_t tasks = 0;
+	bool any = false;
+	for (size_t i = 0; i < n_in; i++) {
+		tasks += cpu_chunks(in[i]->n, row_share());
+		any |= !in[i]->made || forms[i] & ~in[i]->packed;
+	}
+	if (!any) return;
+	cpu_run(r, tasks, rows_task, &(struct rows){ r, in, n_in, forms });
+	for (size_t i = 0; i < n_in; i++) {
+		if (in[i]->kind == INPUT_STREAM) r->pending = NULL;
+		in[i]->made = true;
+		in[i]->packed |= forms[i];
+	}
+}
+
+/* ---- products ---- */
+
+struct cut { struct quant_mul q; const float *bias; size_t tokens, outputs, across, first; };   /* first: task */
+struct products { const struct work *w; const struct cut *cut; size_t n; };
+
+static void product_task(void *ctx, size_t task, int worker)
+{
+	const struct products *c = ctx;
+	const struct cut *m;
+	size_t lo = 0, hi = c->n, t0, o0, n_t, n_o;
+	while (hi - lo > 1) {
+		size_t mid = lo + (hi - lo)/2;
+		if (c->cut[mid].first <= task) lo = mid;
+		else hi = mid;
+	}
+	m = c->cut + lo;
+	t0 = (task - m->first)/m->across*m->tokens;
+	o0 = (task - m->first)%m->across*m->outputs;
+	n_t = cpu_least(m->tokens, m->q.n_tokens - t0);
+	n_o = cpu_least(m->outputs, m->q.n_out - o0);
+	quant_mul(&m->q, t0, n_t, o0, n_o, work_local(c->w, worker));
+	if (m->bias) for (size_t t = t0; t < t0 + n_t; t++) vec_add(m->q.y + t*m->q.y_stride + o0, m->bias + o0, n_o);
+}
+
+static struct cut cut_of(const struct run *r, const struct product *p)
+{
+	const struct weight *w = p->w;
+	struct cut c = { .q = { w->type, p->in->n, w->n_out, w->n_in, (const char *)w->data + p->mat*w->n_out*w->row_bytes, w->row_bytes,
+		cpu_at(r, p->in->act[quant_act_of(w->type)]), cpu_at(r, p->y), p->y_stride }, .bias = w->bias ? w->bias + p->mat*w->n_out : NULL };
+	quant_mul_cut(&c.q, ggu_pool_size(r->w->m->pool), &c.tokens, &c.outputs);
+	c.across = cpu_chunks(w->n_out, c.outputs);
+	return c;
+}
+
+static bool room_for_cuts(struct work *w, size_t n)
+{
+	struct cut *cut = n > w->n_cut ? realloc(w->cut, n*sizeof *cut) : w->cut;
+	if (!cut) return false;
+	w->cut = cut;
+	if (n > w->n_cut) w->n_cut = n;
+	return true;
+}
+
+static enum ggu_status tell(struct run *r, const struct product *p)
+{
+	enum ggu_status s = r->tap(r->tap_ctx, p->w->name, p->w->n_mat, p->mat, p->w->n_in, cpu_at(r, p->in->at), p->in->stride, p->in->n);
+	return s ? ggu_fail(r->err, s, GGU_NO_OFFSET, p->w->name, "the receiver of activations refused them") : GGU_OK;
+}
+
+static enum ggu_status multiply(struct run *r, struct input *const *in, size_t n_in, const struct product *p, size_t n)
+{
+	unsigned *forms = calloc(n_in, sizeof *forms);
+	size_t tasks = 0;
+	enum ggu_status s = GGU_OK;
+	if (!forms || !room_for_cuts(r->w, n)) {
+		free(forms);
+		return ggu_fail(r->err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
+	}
+	for (size_t i = 0; i < n_in; i++)
+		for (size_t k = 0; k < n; k++) if (p[k].in == in[i]) forms[i] |= weight_form(p[k].w);
+	prepare(r, in, n_in, forms);
+	free(forms);
+	for (size_t i = 0; i < n && r->tap && !s; i++) s = tell(r, p + i);
+	for (size_t i = 0; i < n && !s; i++) {
+		r->w->cut[i] = cut_of(r, p + i);
+		r->w->cut[i].first = tasks;
+		tasks += r->w->cut[i].across*cpu_chunks(p[i].in->n, r->w->cut[i].tokens);
+	}
+	if (!s) cpu_run(r, tasks, product_task, &(struct products){ r->w, r->w->cut, n });
+	return s;
+}
+
+const struct backend backend_cpu = {
+	"cpu", multiply, cpu_attend, cpu_route, cpu_combine, cpu_conv, cpu_scan1, cpu_scan2, embed, settle, fetch,
+};

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: MIT
+ * cpu_attend.c - attention on the processor: clips, norms and rope of the rows' queries, keys and values, keys and values
+ * into the cache; then attn.h's kernels. */
+#include <stdlib.h>
+#include <string.h>
+#include "cpu_internal.h"
+
+enum { STORE_ROWS = 16, MAX_PARTIAL = 64 << 20 };
+
+struct stores { struct run *r; const struct attend *a; const struct attn_shape *shape; };
+
+static void clip(float *x, size_t n, float limit)
+{
+	for (size_t i = 0; i < n; i++) x[i] = x[i] > limit ? limit : x[i] < -limit ? -limit : x[i];
+}
+
+/* A row's heads: clipped, normed, turned. */
+static void heads(const struct attend *a, const struct rope *rope, const float *turn, const struct norm *norm, size_t normed, float *x, size_t n, size_t dim)
+{
+	if (a->clip > 0) clip(x, n*dim, (float)a->clip);
+	if (norm && norm->kind) cpu_norm(norm, x, x, normed ? normed : n*dim);
+	for (size_t h = 0; rope && h < n; h++) rope_apply(rope, turn, x + h*dim + a->rope_at);
+}
+
+static void store_rows(const struct stores *c, const struct segment *seg, size_t t0, size_t n)
+{
+	const struct attend *a = c->a;
+	const struct attn_shape *s = c->shape;
+	struct run *r = c->r;
+	const struct rope *rope = a->rope < 0 ? NULL : r->g->rope + a->rope;
+	float *k = cpu_at(r, a->k), *v = s->v_in_k ? k : cpu_at(r, a->v);
+	for (size_t t = t0; t < t0 + n; t++) {
+		const float *turn = rope ? cpu_at(r, r->w->turn[a->rope]) + t*rope->dims : NULL;
+		heads(a, rope, turn, a->q_norm, 0, cpu_at(r, a->q) + t*a->q_stride, s->n_head, s->k_dim);
+		if (!a->stores) continue;
+		heads(a, rope, turn, a->k_norm, a->k_normed, k + t*a->k_stride, s->n_kv, s->k_dim);
+		if (!s->v_in_k) heads(a, NULL, NULL, a->v_norm, 0, v + t*a->v_stride, s->n_kv, s->v_dim);
+	}
+	if (a->stores)
+		attn_store(s, state_blocks(seg->state, a->cache), seg->pos + t0 - seg->t0, n, k + t0*a->k_stride, a->k_stride, v + t0*a->v_stride, a->v_stride);
+}
+
+static void store_task(void *ctx, size_t task, int worker)
+{
+	const struct stores *c = ctx;
+	size_t from = task*STORE_ROWS, to = cpu_least(from + STORE_ROWS, c->r->n);
+	(void)worker;
+	for (size_t i = 0; i < c->r->n_seg; i++) {
+		const struct segment *s = c->r->seg + i;
+		size_t a = s->t0 > from ? s->t0 : from, b = cpu_least(s->t0 + s->n, to);
+		if (a < b) store_rows(c, s, a, b - a);
+	}
+}
+
+struct attends { const struct attn *a; const struct work *w; };
+static void attend_task(void *ctx, size_t task, int worker)
+{
+	const struct attends *c = ctx;
+	attn_run(c->a, task, work_local(c->w, worker));
+}
+static void merge_task(void *ctx, size_t task, int worker)
+{
+	const struct attends *c = ctx;
+	(void)worker;
+	attn_merge(c->a, task);
+}
+
+/* Results of splits: as large as this batch wants, or none where that is too much or there is no memory. */
+static void partial(struct work *w, struct attn *a, size_t n_rows, size_t n_pos)
+{
+	size_t bytes = attn_partial_bytes(&a->shape, n_rows, n_pos);
+	if (bytes > w->partial_bytes && bytes <= MAX_PARTIAL) {
+		void *p;
+		free(w->partial);
+		w->partial = posix_memalign(&p, 64, bytes) ? NULL : p;
+		w->partial_bytes = w->partial ? bytes : 0;
+	}
+	a->partial = w->partial;
+	a->partial_bytes = w->partial_bytes;
+}
+
+void cpu_attend(struct run *r, const struct attend *a)
+{
+	struct attn t = { .shape = a->shape, .scale = (float)a->scale, .softcap = (float)a->softcap, .mask = a->mask, .window = a->window,
+		.bias_kind = a->slopes ? ATTN_ALIBI : ATTN_NO_BIAS, .bias = a->slopes, .sink = a->sinks, .rows = r->w->rows, .n_rows = r->n_seg };
+	struct attends c = { &t, r->w };
+	struct attn_plan plan;
+	size_t n_pos = 0;
+	for (size_t i = 0; i < r->n_seg; i++) {
+		const struct segment *s = r->seg + i;
+		t.rows[i] = (struct attn_rows){ .block = state_blocks(s->state, a->cache), .n = s->n, .pos = s->pos, .n_pos = s->pos + s->n,
+			.q = cpu_at(r, a->q) + s->t0*a->q_stride, .out = cpu_at(r, a->out) + s->t0*a->out_stride,
+			.q_stride = a->q_stride, .out_stride = a->out_stride };
+		if (s->pos + s->n > n_pos) n_pos = s->pos + s->n;
+	}
+	/* the types are those of the sequences' caches: of all the same, which model_eval sees to */
+	t.shape.k_type = r->seg->state->shape[a->cache].k_type;
+	t.shape.v_type = r->seg->state->shape[a->cache].v_type;
+	cpu_run(r, cpu_chunks(r->n, STORE_ROWS), store_task, &(struct stores){ r, a, &t.shape });
+	partial(r->w, &t, r->n, n_pos);
+	plan = attn_plan(&t, ggu_pool_size(r->w->m->pool));
+	cpu_run(r, plan.n_tasks, attend_task, &c);
+	if (plan.n_merges) cpu_run(r, plan.n_merges, merge_task, &c);
+}

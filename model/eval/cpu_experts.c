@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: MIT
+ * cpu_experts.c - routing and combining of experts on the processor. Equal scores: the lower index first. */
+#include <math.h>
+#include <string.h>
+#include "../../quant/vec.h"
+#include "cpu_internal.h"
+
+struct routing { struct run *r; const struct router *o; float *scores; const struct routes *to; };
+
+static double sigmoid(float x) { return 1/(1 + num_exp(-(double)x)); }
+
+/* The largest of x[n] that is not taken; n if all are, or none is a number. */
+static size_t best(const float *x, const bool *taken, size_t n)
+{
+	size_t top = n;
+	for (size_t i = 0; i < n; i++) if (!taken[i] && x[i] == x[i] && (top == n || x[i] > x[top])) top = i;
+	for (size_t i = 0; i < n && top == n; i++) if (!taken[i]) top = i;
+	return top;
+}
+
+/* Takes all experts whose group is not among the open ones. */
+static void close_groups(const struct router *o, const float *choice, bool *taken)
+{
+	size_t per = o->n_experts/o->n_groups;
+	float score[ROUTE_MAX_EXPERTS] = { 0 };
+	bool open[ROUTE_MAX_EXPERTS] = { false };
+	for (size_t g = 0; g < o->n_groups; g++) {
+		bool seen[ROUTE_MAX_EXPERTS] = { false };
+		for (size_t k = 0; k < o->group_best; k++) {
+			size_t i = best(choice + g*per, seen, per);
+			seen[i] = true;
+			score[g] += choice[g*per + i];
+		}
+	}
+	for (size_t k = 0; k < o->n_groups_used; k++) open[best(score, open, o->n_groups)] = true;
+	for (size_t i = 0; i < o->n_experts; i++) taken[i] = !open[i/per];
+}
+
+/* One expert after the other; the weight of each is its share among those that nearly reach it. */
+static void sparsemixer(const struct router *o, const float *x, uint32_t *expert, float *weight, bool *taken)
+{
+	for (size_t k = 0; k < o->n_used; k++) {
+		size_t top = best(x, taken, o->n_experts);
+		double sum = 0;
+		for (size_t i = 0; i < o->n_experts; i++) {
+			float size = fabsf(x[i]) > x[top] ? fabsf(x[i]) : x[top];
+			if (!taken[i] && !((x[top] - x[i])/size > (float)(2*o->jitter))) sum += num_exp((double)x[i] - x[top]);
+		}
+		expert[k] = (uint32_t)top;
+		weight[k] = (float)(1/sum);
+		taken[top] = true;
+	}
+}
+
+static void weigh(const struct router *o, const float *score, const uint32_t *expert, float *weight)
+{
+	double sum = 0;
+	for (size_t k = 0; k < o->n_used; k++) weight[k] = score[expert[k]];
+	if (o->kind == ROUTE_SOFTMAX_CHOSEN) vec_softmax(weight, o->n_used);
+	for (size_t k = 0; k < o->n_used && o->normalise; k++) sum += weight[k];
+	for (size_t k = 0; k < o->n_used && o->normalise; k++) weight[k] = (float)(weight[k]/(sum + 1e-20));
+}
+
+static void route_row(const struct router *o, float *score, uint32_t *expert, float *weight)
+{
+	size_t n = o->n_experts;
+	float choice[ROUTE_MAX_EXPERTS];
+	bool taken[ROUTE_MAX_EXPERTS] = { false };
+	if (o->kind == ROUTE_SPARSEMIXER) sparsemixer(o, score, expert, weight, taken);
+	else {
+		if (o->kind == ROUTE_SOFTMAX) vec_softmax(score, n);
+		if (o->kind == ROUTE_SIGMOID) for (size_t i = 0; i < n; i++) score[i] = (float)sigmoid(score[i]);
+		for (size_t i = 0; i < n; i++) choice[i] = score[i] + (o->bias ? o->bias[i] : 0);
+		if (o->n_groups_used < o->n_groups) close_groups(o, choice, taken);
+		for (size_t k = 0; k < o->n_used; k++) {
+			expert[k] = (uint32_t)best(choice, taken, n);
+			taken[expert[k]] = true;
+		}
+		weigh(o, score, expert, weight);
+	}
+	if (o->scale != 1) vec_scale(weight, (float)o->scale, o->n_used);
+}
+
+static void route_task(void *ctx, size_t task, int worker)
+{
+	const struct routing *c = ctx;
+	size_t n = c->o->n_experts, k = c->o->n_used;
+	(void)worker;
+	for (size_t t = task*CPU_ROWS; t < c->r->n && t < (task + 1)*CPU_ROWS; t++)
+		route_row(c->o, c->scores + t*n, c->to->expert + t*k, c->to->weight + t*k);
+}
+
+void cpu_route(struct run *r, const struct router *o, size_t scores, const struct routes *to)
+{
+	size_t pairs = r->n*o->n_used;
+	cpu_run(r, cpu_chunks(r->n, CPU_ROWS), route_task, &(struct routing){ r, o, cpu_at(r, scores), to });
+	memset(to->first, 0, (o->n_experts + 1)*sizeof *to->first);
+	for (size_t i = 0; i < pairs; i++) to->first[to->expert[i] + 1]++;
+	for (size_t e = 0; e < o->n_experts; e++) to->first[e + 1] += to->first[e];
+	for (size_t i = 0; i < pairs; i++) {            /* first[e] runs to where expert e + 1 begins, and is set back below */
+		to->place[i] = (uint32_t)to->first[to->expert[i]]++;
+		to->pick[to->place[i]] = (uint32_t)(i/o->n_used);
+	}
+	memmove(to->first + 1, to->first, o->n_experts*sizeof *to->first);
+	to->first[0] = 0;
+}
+
+/* ---- combining ---- */
+
+struct combining { struct run *r; const struct routes *o; size_t n_used; const float *out, *shared, *gate; float *y; };
+
+static void combine_task(void *ctx, size_t task, int worker)
+{
+	const struct combining *c = ctx;
+	size_t e = c->r->g->n_embd;
+	(void)worker;
+	for (size_t t = task*CPU_ROWS; t < c->r->n && t < (task + 1)*CPU_ROWS; t++) {
+		float *y = c->y + t*e;
+		memset(y, 0, e*sizeof *y);
+		for (size_t k = t*c->n_used; k < (t + 1)*c->n_used; k++) vec_axpy(y, c->o->weight[k], c->out + c->o->place[k]*e, e);
+		if (c->shared) vec_axpy(y, c->gate ? (float)sigmoid(c->gate[t]) : 1, c->shared + t*e, e);
+	}
+}
+
+void cpu_combine(struct run *r, const struct routes *o, size_t n_used, size_t out, size_t shared, size_t shared_gate, size_t y)
+{
+	struct combining c = { r, o, n_used, cpu_at(r, out), shared == NO_BUFFER ? NULL : cpu_at(r, shared),
+		shared_gate == NO_BUFFER ? NULL : cpu_at(r, shared_gate), cpu_at(r, y) };
+	cpu_run(r, cpu_chunks(r->n, CPU_ROWS), combine_task, &c);
+}

@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: MIT
+ * eval.c - parts of sequences through the layers, a batch at a time, and the scratch that this takes. head.c makes
+ * logits of the rows that come out. */
+#include <stdlib.h>
+#include <string.h>
+#include "cpu_internal.h"
+#include "op.h"
+
+/* ---- scratch ---- */
+
+/* What a batch needs throughout: the stream, outputs of a step's branches, sines and cosines. */
+static struct run begin(struct work *w, size_t n)
+{
+	const struct graph *g = &w->m->graph;
+	struct run r = { .be = w->be, .w = w, .g = g, .n = n, .seg = w->seg };
+	r.x = plan_floats(&r.plan, n, g->n_embd);
+	for (size_t i = 0; i < g->max_branches; i++) r.y[i] = plan_floats(&r.plan, n, g->n_embd);
+	for (size_t i = 0; i < g->n_ropes; i++) w->turn[i] = plan_floats(&r.plan, n, g->rope[i].dims);
+	return r;
+}
+/* The input of a step's branches, made when the first product asks for it. */
+static struct input step_input(const struct graph *g, const struct step *st, size_t n, struct plan *p)
+{
+	struct input in = { .kind = INPUT_STREAM, .stride = g->n_embd, .n = n, .n_in = g->n_embd, .norm = &st->before };
+	in.at = plan_floats(p, n, g->n_embd);
+	input_plan(p, &in, st->forms);
+	return in;
+}
+
+static struct plan measure_layers(struct work *w, size_t n)
+{
+	struct run r = begin(w, n);
+	struct measure m = { .plan = r.plan };
+	for (size_t l = 0; l < r.g->n_layer; l++)
+		for (size_t i = 0; i < r.g->layer[l].n_steps; i++) {
+			const struct step *st = r.g->layer[l].step + i;
+			size_t outside = m.plan.used, inside;
+			step_input(r.g, st, n, &m.plan);
+			inside = m.plan.used;
+			for (size_t k = 0; k < st->n_branches; k++) {
+				st->branch[k].op->measure(st->branch[k].params, n, &m);
+				m.plan.used = inside;
+				m.plan.host_used = 0;
+			}
+			m.plan.used = outside;
+		}
+	return m.plan;
+}
+
+void *run_host(const struct run *r, size_t at) { return r->w->host + at; }
+
+static void *aligned(size_t n)
+{
+	void *p;
+	return n > SIZE_MAX - 64 || posix_memalign(&p, 64, (n + 63)/64*64 + 64) ? NULL : p;
+}
+
+static size_t local_bytes(const struct graph *g)
+{
+	size_t n = quant_mul_work_bytes(), row = g->n_embd*sizeof(float);
+	for (size_t i = 0; i < g->n_caches; i++) {
+		const struct cache *c = g->cache + i;
+		size_t a = attn_work_bytes(&(struct attn_shape){ c->n_query, c->n_heads, c->k_dim, c->v_dim, GGU_TYPE_F32, GGU_TYPE_F32, c->v_in_k });
+		if (a > n) n = a;
+	}
+	return ((row > n ? row : n) + 63)/64*64;
+}
+
+static bool allocate(struct work *w)
+{
+	const struct graph *g = &w->m->graph;
+	struct plan p = measure_layers(w, w->n_batch);
+	size_t workers = (size_t)ggu_pool_size(w->m->pool);
+	w->bytes = p.peak;
+	w->host_bytes = p.host_peak;
+	w->local_bytes = local_bytes(g);
+	w->base = aligned(w->bytes);
+	w->host = aligned(w->host_bytes);
+	w->local = aligned(workers*w->local_bytes);
+	w->seg = calloc(w->n_batch, sizeof *w->seg);
+	w->rows = calloc(w->n_batch, sizeof *w->rows);
+	for (size_t i = 0; i < g->n_ropes; i++)
+		for (int is_long = 0; is_long < 2; is_long++) {
+			if (!(w->freq[i][is_long] = malloc(g->rope[i].dims*sizeof(float)))) return false;
+			rope_frequencies(g->rope + i, is_long, w->freq[i][is_long]);
+		}
+	return w->base && w->host && w->local && w->seg && w->rows;
+}
+
+enum ggu_status work_new(struct work **out, struct model *m, size_t n_batch, struct ggu_error *err)
+{
+	struct work *w = calloc(1, sizeof *w);
+	if (w) {
+		w->m = m;
+		w->be = &backend_cpu;
+		w->n_batch = n_batch ? n_batch : WORK_DEFAULT_BATCH;
+	}
+	if (!w || !allocate(w)) {
+		work_free(w);
+		return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory for batches of %zu tokens", n_batch ? n_batch : WORK_DEFAULT_BATCH);
+	}
+	*out = w;
+	return GGU_OK;
+}
+
+void work_free(struct work *w)
+{
+	if (!w) return;
+	for (size_t i = 0; i < GRAPH_MAX_ROPES; i++) {
+		free(w->freq[i][0]);
+		free(w->freq[i][1]);
+	}
+	free(w->base); free(w->host); free(w->local); free(w->seg); free(w->rows); free(w->partial); free(w->cut); free(w->head);
+	free(w);
+}
+
+size_t work_bytes(const struct work *w)
+{
+	return w->bytes + w->host_bytes + (size_t)ggu_pool_size(w->m->pool)*w->local_bytes + w->n_batch*(sizeof *w->seg + sizeof *w->rows)
+		+ w->partial_bytes + w->head_bytes;
+}
+
+/* ---- a batch ---- */
+
+/* x is left as it was, but for what is pending: the sum over the branches' outputs. */
+static enum ggu_status step(struct run *r, const struct step *st)
+{
+	struct plan outside = r->plan;
+	struct input in = step_input(r->g, st, r->n, &r->plan);
+	struct plan inside = r->plan;
+	enum ggu_status s = GGU_OK;
+	for (size_t i = 0; i < st->n_branches && !s; i++) {
+		const struct branch *b = st->branch + i;
+		struct input own = in;
+		own.norm = &b->before;
+		own.made = false;
+		own.packed = 0;
+		if (i && !b->before.kind && st->branch[i - 1].before.kind) {
+			in.made = false;
+			in.packed = 0;
+		}
+		s = b->op->run(b->params, r, b->before.kind ? &own : &in, r->y[i]);
+		r->plan = inside;
+	}
+	r->pending = st;
+	r->plan = outside;
+	return s;
+}
+
+/* Tokens at..at + n of all parts, in order. */
+struct calls { const struct model_call *c; int32_t *ids; size_t n_tokens, fetched; };
+
+/* The segments of the batch's rows, and their ids. */
+static void fill(struct run *r, struct calls *o, size_t at)
+{
+	size_t from = 0, t = 0;
+	for (size_t i = 0; i < o->c->n_parts && t < r->n; i++) {
+		const struct part *p = o->c->part + i;
+		size_t skip = at > from ? at - from : 0, n;
+		from += p->n;
+		if (skip >= p->n) continue;
+		n = cpu_least(p->n - skip, r->n - t);
+		r->seg[r->n_seg++] = (struct segment){ p->state, t, n, p->state->pos, p->state->is_long };
+		memcpy(o->ids + t, p->ids + skip, n*sizeof *o->ids);
+		memcpy(p->state->ids + p->state->pos, p->ids + skip, n*sizeof *o->ids);
+		t += n;
+	}
+}
+
+/* Wanted rows of the batch, behind the last norm. */
+static void fetch(const struct run *r, struct calls *o, size_t at)
+{
+	size_t from = 0;
+	for (size_t i = 0; i < o->c->n_parts && o->c->rows; from += o->c->part[i++].n) {
+		const struct part *p = o->c->part + i;
+		size_t a = from + p->first > at ? from + p->first : at, b = cpu_least(from + p->n, at + r->n);
+		if (a >= b) continue;
+		r->be->fetch(r, &r->g->out_norm, a - at, b - a, o->c->rows + o->fetched*r->g->n_embd);
+		o->fetched += b - a;
+	}
+}
+
+static enum ggu_status batch(struct work *w, struct calls *o, size_t at, size_t n, struct ggu_error *err)
+{
+	struct run r = begin(w, n);
+	enum ggu_status s = GGU_OK;
+	r.tap = o->c->tap;
+	r.tap_ctx = o->c->tap_ctx;
+	r.err = err;
+	fill(&r, o, at);
+	r.be->embed(&r, o->ids);
+	for (size_t l = 0; l <= r.g->n_layer && !s; l++) {
+		if (o->c->hidden || l == r.g->n_layer) r.be->settle(&r);
+		if (o->c->hidden) r.be->fetch(&r, NULL, 0, n, o->c->hidden + (l*o->n_tokens + at)*r.g->n_embd);
+		for (size_t i = 0; l < r.g->n_layer && i < r.g->layer[l].n_steps && !s; i++) s = step(&r, r.g->layer[l].step + i);
+	}
+	if (!s) fetch(&r, o, at);
+	for (size_t i = 0; i < r.n_seg; i++) r.seg[i].state->pos += r.seg[i].n;
+	return s;
+}
+
+/* Rows that go together: what is left, at most a batch; of whole sequences only whole ones. */
+static size_t batch_rows(const struct work *w, const struct calls *o, size_t at)
+{
+	size_t n = cpu_least(o->n_tokens - at, w->n_batch), from = 0, end = at;
+	if (!w->m->graph.whole) return n;
+	for (size_t i = 0; i < o->c->n_parts; i++) {
+		from += o->c->part[i].n;
+		if (from > at && from - at <= n) end = from;
+	}
+	return end - at;
+}
+
+static enum ggu_status go(struct work *w, const struct model_call *c, struct ggu_error *err)
+{
+	struct calls o = { .c = c, .ids = malloc(w->n_batch*sizeof *o.ids) };
+	enum ggu_status s = o.ids ? GGU_OK : ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
+	for (size_t i = 0; i < c->n_parts && !s; i++) {
+		s = state_reserve(c->part[i].state, c->part[i].n, err);
+		o.n_tokens += c->part[i].n;
+	}
+	for (size_t at = 0; at < o.n_tokens && !s; ) {
+		size_t n = batch_rows(w, &o, at);
+		s = batch(w, &o, at, n, err);
+		at += n;
+	}
+	free(o.ids);
+	return s;
+}
+
+/* ---- a call ---- */
+
+static enum ggu_status check(const struct work *w, const struct part *p, const struct state *first, struct ggu_error *err)
+{
+	const struct graph *g = &w->m->graph;
+	size_t end = p->state->pos + p->n;
+	if (p->n > STATE_MAX_POS || end > STATE_MAX_POS) return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, "", "more than %d positions", STATE_MAX_POS);
+	if (g->positions.name && end > g->positions.n_out)
+		return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, g->positions.name, "the model knows %zu positions", g->positions.n_out);
+	if (g->whole && (p->n > w->n_batch || (p->n && p->state->pos)))
+		return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, "", "the model sees whole sequences: %zu tokens in batches of %zu", end, w->n_batch);
+	if (g->n_caches && (p->state->shape->k_type != first->shape->k_type || p->state->shape->v_type != first->shape->v_type))
+		return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, "", "sequences with caches of several types in one call");
+	for (size_t i = 0; i < p->n; i++)
+		if (p->ids[i] < 0 || (size_t)p->ids[i] >= g->n_vocab)
+			return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, "", "token %d is not in the vocabulary of %zu", (int)p->ids[i], g->n_vocab);
+	return GGU_OK;
+}
+
+/* A sequence that has become longer (or, cut, shorter) than its rope's first context turns by other factors, all of it: what
+ * it had is computed anew. */
+static enum ggu_status turn_anew(struct work *w, struct state *s, size_t n, struct ggu_error *err)
+{
+	size_t end = s->pos + n, long_from = w->m->graph.long_from;
+	bool is_long = long_from && end > long_from;
+	struct part again = { .state = s, .n = s->pos, .first = s->pos };
+	int32_t *ids;
+	enum ggu_status st;
+	if (s->is_long == is_long) return GGU_OK;
+	s->is_long = is_long;
+	if (!s->pos) return GGU_OK;
+	if (!(ids = malloc(s->pos*sizeof *ids))) return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
+	memcpy(ids, s->ids, s->pos*sizeof *ids);
+	again.ids = ids;
+	state_reset(s);
+	s->is_long = is_long;
+	st = go(w, &(struct model_call){ .part = &again, .n_parts = 1 }, err);
+	free(ids);
+	return st;
+}
+
+enum ggu_status model_eval(struct work *w, const struct model_call *c, struct ggu_error *err)
+{
+	enum ggu_status s = GGU_OK;
+	for (size_t i = 0; i < c->n_parts && !s; i++) s = check(w, c->part + i, c->part->state, err);
+	for (size_t i = 0; i < c->n_parts && !s; i++) s = turn_anew(w, c->part[i].state, c->part[i].n, err);
+	return s ? s : go(w, c, err);
+}

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: MIT
+ * head.c - from rows of the last layer to logits, or to what is wanted of them.
+ *
+ * Scores need no matrix of tokens x vocabulary: a task multiplies TILE rows of the output matrix with up to TOKENS tokens
+ * into scratch of its own and leaves of each token the largest logit and the sum of exp below it, in float32 with 16 lanes;
+ * the tiles are then added up in order, in double. Tiles lie at fixed places, so threads cannot show. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "../../quant/vec.h"
+#include "cpu_internal.h"
+
+enum { TOKENS = 128, TILE = 512 };
+
+struct tile { float max, sum; int32_t top; };
+struct heads {
+	const struct work *w;
+	const float *rows;
+	size_t n, tokens, outputs;      /* cut of the logits */
+	void *act;
+	float *logits;
+	const int32_t *next;            /* scores instead: */
+	struct tile *tile;              /* [n][tiles] */
+	float *chosen;                  /* [n]: logit of next */
+	char *own;                      /* [workers][TOKENS][TILE] */
+};
+
+static void pack_task(void *ctx, size_t task, int worker)
+{
+	const struct heads *h = ctx;
+	const struct weight *w = &h->w->m->graph.head;
+	size_t step = quant_act_step(), share = (CPU_ROWS + step - 1)/step*step, from = task*share;
+	(void)worker;
+	quant_act_pack(quant_act_of(w->type), h->rows, w->n_in, h->n, w->n_in, from, cpu_least(share, h->n - from), h->act);
+}
+static void pack(const struct heads *h)
+{
+	size_t step = quant_act_step();
+	ggu_pool_run(h->w->m->pool, cpu_chunks(h->n, (CPU_ROWS + step - 1)/step*step), pack_task, (void *)(uintptr_t)h);
+}
+
+/* Bias, scale and cap of n logits from output o0 on. */
+static void finish(const struct graph *g, float *x, size_t o0, size_t n)
+{
+	if (g->head.bias) vec_add(x, g->head.bias + o0, n);
+	if (g->head_scale != 1) vec_scale(x, (float)g->head_scale, n);
+	if (!(g->head_softcap > 0)) return;
+	vec_scale(x, (float)(1/g->head_softcap), n);
+	vec_tanh(x, n);
+	vec_scale(x, (float)g->head_softcap, n);
+}
+
+static struct quant_mul product(const struct heads *h, size_t o0, size_t n_o, float *y, size_t stride)
+{
+	const struct weight *w = &h->w->m->graph.head;
+	return (struct quant_mul){ w->type, h->n, n_o, w->n_in, (const char *)w->data + o0*w->row_bytes, w->row_bytes, h->act, y, stride };
+}
+
+static void logits_task(void *ctx, size_t task, int worker)
+{
+	const struct heads *h = ctx;
+	const struct graph *g = &h->w->m->graph;
+	struct quant_mul m = product(h, 0, g->head.n_out, h->logits, g->n_vocab);
+	size_t across = cpu_chunks(g->n_vocab, h->outputs), t0 = task/across*h->tokens, o0 = task%across*h->outputs;
+	size_t n_t = cpu_least(h->tokens, h->n - t0), n_o = cpu_least(h->outputs, g->n_vocab - o0);
+	quant_mul(&m, t0, n_t, o0, n_o, work_local(h->w, worker));
+	for (size_t t = t0; t < t0 + n_t; t++) finish(g, h->logits + t*g->n_vocab + o0, o0, n_o);
+}
+
+static void score_task(void *ctx, size_t task, int worker)
+{
+	const struct heads *h = ctx;
+	const struct graph *g = &h->w->m->graph;
+	size_t tiles = cpu_chunks(g->n_vocab, TILE), o0 = task*TILE, n_o = cpu_least(TILE, g->n_vocab - o0);
+	float *own = (float *)(h->own + (size_t)worker*TOKENS*TILE*sizeof(float));
+	struct quant_mul m = product(h, o0, n_o, own, TILE);
+	quant_mul(&m, 0, h->n, 0, n_o, work_local(h->w, worker));
+	for (size_t t = 0; t < h->n; t++) {
+		float *x = own + t*TILE;
+		struct tile *tile = h->tile + t*tiles + task;
+		size_t top = 0;
+		finish(g, x, o0, n_o);
+		if (h->next[t] >= 0 && (size_t)h->next[t] >= o0 && (size_t)h->next[t] < o0 + n_o) h->chosen[t] = x[(size_t)h->next[t] - o0];
+		for (size_t i = 1; i < n_o; i++) if (x[i] > x[top]) top = i;
+		tile->max = x[top];
+		tile->top = (int32_t)(o0 + top);
+		for (size_t i = 0; i < n_o; i++) x[i] -= tile->max;
+		vec_exp(x, n_o);
+		tile->sum = vec_sum(x, n_o);
+	}
+}
+
+/* Room for packed rows and, with scores, all else. */
+static char *room(struct work *w, size_t n, struct ggu_error *err)
+{
+	if (n > w->head_bytes) {
+		void *p;
+		free(w->head);
+		w->head = posix_memalign(&p, 64, n) ? NULL : p;
+		w->head_bytes = w->head ? n : 0;
+	}
+	if (!w->head) ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory for logits");
+	return w->head;
+}
+static size_t act_bytes(const struct weight *w, size_t n) { return (quant_act_bytes(quant_act_of(w->type), n, w->n_in) + 63)/64*64; }
+
+enum ggu_status model_logits(struct work *w, const float *rows, size_t n, float *logits, model_tap *tap, void *tap_ctx, struct ggu_error *err)
+{
+	const struct graph *g = &w->m->graph;
+	enum ggu_status s;
+	if (!g->head.name) return ggu_fail(err, GGU_ERR_UNSUPPORTED, GGU_NO_OFFSET, "", "the model has no output matrix");
+	if (tap && (s = tap(tap_ctx, g->head.name, 1, 0, g->n_embd, rows, g->n_embd, n)))
+		return ggu_fail(err, s, GGU_NO_OFFSET, g->head.name, "the receiver of activations refused them");
+	for (size_t at = 0; at < n; at += w->n_batch) {
+		struct heads h = { .w = w, .rows = rows + at*g->n_embd, .n = cpu_least(n - at, w->n_batch), .logits = logits + at*g->n_vocab };
+		struct quant_mul m;
+		if (!(h.act = room(w, act_bytes(&g->head, h.n), err))) return GGU_ERR_NOMEM;
+		m = product(&h, 0, g->head.n_out, h.logits, g->n_vocab);
+		quant_mul_cut(&m, ggu_pool_size(w->m->pool), &h.tokens, &h.outputs);
+		pack(&h);
+		ggu_pool_run(w->m->pool, cpu_chunks(h.n, h.tokens)*cpu_chunks(g->n_vocab, h.outputs), logits_task, &h);
+	}
+	return GGU_OK;
+}
+
+static struct model_score add_up(const struct tile *t, size_t tiles, float chosen)
+{
+	struct model_score s = { .logit = chosen, .top = t->top };
+	double max = t->max, sum = 0;
+	for (size_t i = 1; i < tiles; i++) if (t[i].max > max) { max = t[i].max; s.top = t[i].top; }
+	for (size_t i = 0; i < tiles; i++) sum += t[i].sum*num_exp(t[i].max - max);
+	s.log_sum = num_log(sum) + max;
+	return s;
+}
+
+enum ggu_status model_scores(struct work *w, const float *rows, size_t n, const int32_t *next, struct model_score *score, struct ggu_error *err)
+{
+	const struct graph *g = &w->m->graph;
+	size_t tiles = cpu_chunks(g->n_vocab, TILE), workers = (size_t)ggu_pool_size(w->m->pool), act = act_bytes(&g->head, TOKENS);
+	size_t own = workers*TOKENS*TILE*sizeof(float), bytes = act + own + TOKENS*(tiles*sizeof(struct tile) + sizeof(float));
+	if (!g->head.name) return ggu_fail(err, GGU_ERR_UNSUPPORTED, GGU_NO_OFFSET, "", "the model has no output matrix");
+	for (size_t at = 0; at < n; at += TOKENS) {
+		struct heads h = { .w = w, .rows = rows + at*g->n_embd, .n = cpu_least(n - at, TOKENS), .next = next + at };
+		if (!(h.act = room(w, bytes, err))) return GGU_ERR_NOMEM;
+		h.own = (char *)h.act + act;
+		h.chosen = (float *)(h.own + own);
+		h.tile = (struct tile *)(h.chosen + TOKENS);
+		pack(&h);
+		ggu_pool_run(w->m->pool, tiles, score_task, &h);
+		for (size_t t = 0; t < h.n; t++) score[at + t] = add_up(h.tile + t*tiles, tiles, h.chosen[t]);
+	}
+	return GGU_OK;
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT
+ * model_internal.h - the insides of models and works. */
+#ifndef MODEL_EVAL_MODEL_INTERNAL_H
+#define MODEL_EVAL_MODEL_INTERNAL_H
+#include "backend.h"
+
+enum { WORK_DEFAULT_BATCH = 512 };
+
+struct model {
+	struct ggu_file *file;
+	struct arch_set *archs;
+	struct expr_arena *arena;
+	struct ggu_pool *pool;
+	struct graph graph;
+};
+
+struct work {
+	struct model *m;
+	const struct backend *be;
+	size_t n_batch;
+	char *base; size_t bytes;       /* buffers */
+	char *host; size_t host_bytes;
+	char *local; size_t local_bytes;        /* each worker's */
+	float *freq[GRAPH_MAX_ROPES][2];        /* of a rope, in short and in long sequences */
+	size_t turn[GRAPH_MAX_ROPES];   /* buffers: sines and cosines of the batch's rows, [n][dims] */
+	struct segment *seg;            /* [n_batch] */
+	struct attn_rows *rows;         /* [n_batch] */
+	char *partial; size_t partial_bytes;    /* results of attention over parts of the positions */
+	struct cut *cut; size_t n_cut;  /* of products into tasks */
+	char *head; size_t head_bytes;  /* head.c's */
+};
+static inline float *work_at(const struct work *w, size_t buffer) { return (float *)(w->base + buffer); }
+static inline void *work_local(const struct work *w, int worker) { return w->local + (size_t)worker*w->local_bytes; }
+
+#endif

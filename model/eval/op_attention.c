@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: MIT
+ * op_attention.c - attention with queries, keys and values of the input.
+ *
+ *   attention  q k v, or qkv (rows of q, then k, then v); out: TENSOR; heads [kv_heads head_dim value_dim: EXPR]
+ *              [q_norm k_norm v_norm: norm] [rope] [window chunk scale softcap clip: EXPR] [sinks: TENSOR]
+ *              [alibi: EXPR] [gate: TENSOR] [keys_of: EXPR]
+ *
+ * window: positions seen, the token's own included; chunk: only those of its own stretch of so many; clip: bound of
+ * q, k and v; alibi: the largest slope's exponent (8 in the paper); gate: out's input times its sigmoid; keys_of: the
+ * layer whose keys and values are used, which has been before. Without v values are the keys as they come from k. Norms
+ * go by head where their weights have a head's length, else over the whole row. */
+#include <math.h>
+#include "../../quant/vec.h"
+#include "op_list.h"
+
+struct attention {
+	struct weight q, k, v, qkv, out, gate;
+	struct norm q_norm, k_norm, v_norm;
+	size_t n_head, n_kv, head_dim, value_dim, window, chunk;
+	struct rope rope_of;
+	int rope;
+	double scale, softcap, clip, alibi, keys_of;
+	struct vector sinks;
+	const float *slopes;
+	size_t cache;
+	bool stores;
+};
+#define AT(member) offsetof(struct attention, member)
+static const struct field fields[] = {
+	{ "q", FIELD_WEIGHT, AT(q), .flags = FIELD_INPUT },
+	{ "k", FIELD_WEIGHT, AT(k), .flags = FIELD_INPUT },
+	{ "v", FIELD_WEIGHT, AT(v), .flags = FIELD_INPUT },
+	{ "qkv", FIELD_WEIGHT, AT(qkv), .flags = FIELD_INPUT },
+	{ "gate", FIELD_WEIGHT, AT(gate), .flags = FIELD_INPUT },
+	{ "out", FIELD_WEIGHT, AT(out), .flags = FIELD_NEEDED },
+	{ "heads", FIELD_SIZE, AT(n_head), 0, 1, BUILD_MAX_SIZE },
+	{ "kv_heads", FIELD_SIZE, AT(n_kv), 0, 0, BUILD_MAX_SIZE },
+	{ "head_dim", FIELD_SIZE, AT(head_dim), 0, 0, BUILD_MAX_SIZE },
+	{ "value_dim", FIELD_SIZE, AT(value_dim), 0, 0, BUILD_MAX_SIZE },
+	{ "q_norm", FIELD_NORM, AT(q_norm) },
+	{ "k_norm", FIELD_NORM, AT(k_norm) },
+	{ "v_norm", FIELD_NORM, AT(v_norm) },
+	{ "rope", FIELD_ROPE, AT(rope_of) },
+	{ "window", FIELD_SIZE, AT(window), 0, 0, BUILD_MAX_SIZE },
+	{ "chunk", FIELD_SIZE, AT(chunk), 0, 0, BUILD_MAX_SIZE },
+	{ "scale", FIELD_NUMBER, AT(scale), 0, 0, 1e6 },
+	{ "softcap", FIELD_NUMBER, AT(softcap), 0, 0, 1e6 },
+	{ "clip", FIELD_NUMBER, AT(clip), 0, 0, 1e6 },
+	{ "alibi", FIELD_NUMBER, AT(alibi), 0, 0, 1e3 },
+	{ "sinks", FIELD_VECTOR, AT(sinks) },
+	{ "keys_of", FIELD_NUMBER, AT(keys_of), -1, -1, BUILD_MAX_SIZE },
+	{ NULL }
+};
+
+static size_t q_width(const struct attention *a) { return a->n_head*a->head_dim; }
+static size_t k_width(const struct attention *a) { return a->n_kv*a->head_dim; }
+static size_t v_width(const struct attention *a) { return a->n_kv*a->value_dim; }
+static size_t out_width(const struct attention *a) { return a->n_head*a->value_dim; }
+
+/* ---- build ---- */
+
+static enum ggu_status sizes(struct builder *b, const struct yaml_node *at, struct attention *a)
+{
+	if (!a->n_kv) a->n_kv = a->n_head;
+	if (!a->head_dim) a->head_dim = b->g->n_embd/a->n_head;
+	if (!a->value_dim) a->value_dim = a->head_dim;
+	if (!a->head_dim || a->n_head%a->n_kv || a->n_head > BUILD_MAX_SIZE/a->head_dim || a->n_head > BUILD_MAX_SIZE/a->value_dim)
+		return build_fail(b, at, "attention", "heads are no multiple of key-value heads, or too large");
+	if (a->window && a->chunk) return build_fail(b, at, "attention", "window or chunk, not both");
+	return GGU_OK;
+}
+
+static enum ggu_status weights(struct builder *b, const struct yaml_node *at, struct attention *a)
+{
+	size_t e = b->g->n_embd, q = q_width(a), k = k_width(a), v = v_width(a);
+	enum ggu_status s;
+	if (!a->qkv.name && (!a->q.name || !(a->k.name || a->keys_of >= 0))) return build_fail(b, at, "attention", "wants q, k and v, or qkv");
+	if (a->qkv.name && (a->q.name || a->k.name || a->v.name || a->keys_of >= 0)) return build_fail(b, at, "attention", "qkv is q, k and v already");
+	if (!a->qkv.name && !a->v.name && k != v) return build_fail(b, at, "attention", "values of another width than keys want v");
+	if ((s = build_shape(b, &a->q, e, q, 1)) || (s = build_shape(b, &a->k, e, k, 1)) || (s = build_shape(b, &a->v, e, v, 1))) return s;
+	if ((s = build_shape(b, &a->qkv, e, q + k + v, 1)) || (s = build_shape(b, &a->out, out_width(a), e, 1))) return s;
+	if ((s = build_shape(b, &a->gate, e, out_width(a), 1)) || (s = build_length(b, at, "sinks", &a->sinks, a->n_head))) return s;
+	if ((s = build_norm_width(b, at, "q_norm", &a->q_norm, q, a->head_dim)) || (s = build_norm_width(b, at, "k_norm", &a->k_norm, k, a->head_dim))) return s;
+	return build_norm_width(b, at, "v_norm", &a->v_norm, v, a->value_dim);
+}
+
+/* 2^(-alibi*(i + 1)/n) for the first n heads, n a power of two; the others between them (Press et al. 2021). */
+static enum ggu_status slopes(struct builder *b, struct attention *a)
+{
+	size_t n = 1;
+	float *v;
+	if (!(a->alibi > 0)) return GGU_OK;
+	if (!(v = build_alloc(b, a->n_head*sizeof *v))) return GGU_ERR_NOMEM;
+	while (2*n <= a->n_head) n *= 2;
+	for (size_t h = 0; h < a->n_head; h++) {
+		double i = h < n ? (double)(h + 1)/(double)n : (double)(2*(h - n) + 1)/(double)(2*n);
+		v[h] = (float)num_pow(2, -a->alibi*i);
+	}
+	a->slopes = v;
+	return GGU_OK;
+}
+
+static enum ggu_status caches(struct builder *b, const struct yaml_node *at, struct attention *a)
+{
+	size_t other = (size_t)a->keys_of;
+	const struct cache *c;
+	a->stores = a->keys_of < 0;
+	if (a->stores) return build_cache(b, (struct cache){ a->n_head, a->n_kv, a->head_dim, a->value_dim, false, (size_t)b->layer }, &a->cache);
+	for (a->cache = 0; a->cache < b->g->n_caches && b->g->cache[a->cache].layer != other; a->cache++) continue;
+	c = b->g->cache + a->cache;
+	if (a->cache == b->g->n_caches || c->n_query != a->n_head || c->n_heads != a->n_kv || c->k_dim != a->head_dim || c->v_dim != a->value_dim || c->v_in_k)
+		return build_fail(b, at, "keys_of", "is no layer before this one with such keys and values");
+	return GGU_OK;
+}
+
+static enum ggu_status build(struct builder *b, const struct yaml_node *at, void *params)
+{
+	struct attention *a = params;
+	enum ggu_status s;
+	if ((s = sizes(b, at, a)) || (s = weights(b, at, a)) || (s = build_rope_width(b, at, "rope", &a->rope_of, a->head_dim, &a->rope))) return s;
+	if (!(a->scale > 0)) a->scale = 1/sqrt((double)a->head_dim);
+	s = slopes(b, a);
+	return s ? s : caches(b, at, a);
+}
+
+/* ---- run ---- */
+
+struct buffers { size_t q, k, v, gate, stride; struct input out; };
+
+static struct buffers plan(const struct attention *a, size_t n, struct plan *p)
+{
+	size_t q = q_width(a), k = a->keys_of < 0 ? k_width(a) : 0, v = a->keys_of < 0 ? v_width(a) : 0, o = out_width(a);
+	struct buffers b = { .stride = q + k + v };
+	size_t mixed;
+	b.q = plan_floats(p, n, b.stride);
+	b.k = b.q + q*sizeof(float);
+	b.v = b.k + k*sizeof(float);
+	b.gate = a->gate.name ? plan_floats(p, n, o) : NO_BUFFER;
+	mixed = plan_floats(p, n, o);
+	b.out = (struct input){ .kind = a->gate.name ? INPUT_GATE : INPUT_ROWS, .at = mixed, .stride = o, .n = n, .n_in = o };
+	if (a->gate.name) {
+		b.out.gate = (struct gate){ ACT_SIGMOID, true, b.gate, mixed, o, o, 0, 1, 0, NULL };
+		b.out.at = plan_floats(p, n, o);
+	}
+	input_plan(p, &b.out, weight_form(&a->out));
+	return b;
+}
+
+static void measure(const void *params, size_t n, struct measure *m)
+{
+	const struct attention *a = params;
+	const struct weight *const w[] = { &a->q, &a->k, &a->v, &a->qkv, &a->gate, &a->out };
+	plan(a, n, &m->plan);
+	for (size_t i = 0; i < sizeof w/sizeof *w; i++) measure_weight(m, w[i], 1);
+	m->macs_seen += (double)a->n_head*(double)(a->head_dim + a->value_dim);
+}
+
+static size_t products(const struct attention *a, const struct buffers *b, struct input *in, struct product *p)
+{
+	size_t n = 0;
+	if (a->qkv.name) p[n++] = (struct product){ &a->qkv, 0, in, b->q, b->stride };
+	else p[n++] = (struct product){ &a->q, 0, in, b->q, b->stride };
+	if (a->k.name && a->stores) p[n++] = (struct product){ &a->k, 0, in, b->k, b->stride };
+	if (a->stores && !a->qkv.name) p[n++] = (struct product){ a->v.name ? &a->v : &a->k, 0, in, b->v, b->stride };
+	if (a->gate.name) p[n++] = (struct product){ &a->gate, 0, in, b->gate, out_width(a) };
+	return n;
+}
+
+static enum ggu_status run(const void *params, struct run *r, struct input *in, size_t y)
+{
+	const struct attention *a = params;
+	struct buffers b = plan(a, r->n, &r->plan);
+	struct product p[4], out = { &a->out, 0, &b.out, y, r->g->n_embd };
+	struct attend t = { .shape = { .n_head = a->n_head, .n_kv = a->n_kv, .k_dim = a->head_dim, .v_dim = a->value_dim },
+		.q = b.q, .k = b.k, .v = b.v, .out = a->gate.name ? b.out.gate.up : b.out.at,
+		.q_stride = b.stride, .k_stride = b.stride, .v_stride = b.stride, .out_stride = out_width(a),
+		.q_norm = &a->q_norm, .k_norm = &a->k_norm, .v_norm = &a->v_norm, .clip = a->clip, .rope = a->rope,
+		.scale = a->scale, .softcap = a->softcap, .window = a->window ? a->window : a->chunk, .slopes = a->slopes, .sinks = a->sinks.v,
+		.mask = r->g->whole ? a->window ? ATTN_AROUND : ATTN_NONE : a->window ? ATTN_WINDOW : a->chunk ? ATTN_CHUNK : ATTN_CAUSAL,
+		.cache = a->cache, .stores = a->stores };
+	enum ggu_status s = r->be->multiply(r, &in, 1, p, products(a, &b, in, p));
+	if (s) return s;
+	r->be->attend(r, &t);
+	return r->be->multiply(r, &(struct input *){ &b.out }, 1, &out, 1);
+}
+
+const struct op op_attention = { "attention", sizeof(struct attention), fields, build, measure, run };

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: MIT
+ * op_experts.c - a mixture of experts: each token goes through the few feed-forwards that a router chooses for it.
+ *
+ *   experts    router: TENSOR; kind: softmax, sigmoid, softmax_chosen or sparsemixer; count used: EXPR
+ *              each: {an ffn whose tensors hold `count` matrices}
+ *              [normalise scale jitter: EXPR] [choice_bias: TENSOR] [groups groups_used group_best: EXPR]
+ *              [shared: {an ffn}] [shared_gate: TENSOR]
+ *
+ * softmax and sigmoid give each expert a score, of which `used` are chosen; softmax_chosen chooses first and shares out
+ * among the chosen; sparsemixer (Liu et al. 2023) chooses one after the other, each weighed against the experts whose logits are
+ * within 2*jitter of the best. normalise: the chosen scores add up to 1; scale: then times this. choice_bias is added for the
+ * choice alone. groups: experts lie in so many groups, of which groups_used are open, those whose group_best best scores
+ * add up to the most. shared goes through for every token, times the sigmoid of shared_gate(x). */
+#include "op_ffn.h"
+#include "op_list.h"
+
+struct experts {
+	struct weight router, shared_gate;
+	struct ffn each, shared;
+	struct router route;
+	struct vector choice_bias;
+};
+static const char *const kinds[] = { "softmax", "sigmoid", "softmax_chosen", "sparsemixer", NULL };
+#define AT(member) offsetof(struct experts, member)
+static const struct field fields[] = {
+	{ "router", FIELD_WEIGHT, AT(router), .flags = FIELD_INPUT | FIELD_NEEDED },
+	{ "kind", FIELD_WORD, AT(route.kind), .words = kinds, .flags = FIELD_NEEDED },
+	{ "count", FIELD_SIZE, AT(route.n_experts), 0, 1, ROUTE_MAX_EXPERTS },
+	{ "used", FIELD_SIZE, AT(route.n_used), 0, 1, ROUTE_MAX_EXPERTS },
+	{ "normalise", FIELD_FLAG, AT(route.normalise), 0 },
+	{ "scale", FIELD_NUMBER, AT(route.scale), 1, -1e6, 1e6 },
+	{ "jitter", FIELD_NUMBER, AT(route.jitter), 0.01, 0, 1e3 },
+	{ "choice_bias", FIELD_VECTOR, AT(choice_bias) },
+	{ "groups", FIELD_SIZE, AT(route.n_groups), 1, 1, ROUTE_MAX_EXPERTS },
+	{ "groups_used", FIELD_SIZE, AT(route.n_groups_used), 1, 1, ROUTE_MAX_EXPERTS },
+	{ "group_best", FIELD_SIZE, AT(route.group_best), 2, 1, ROUTE_MAX_EXPERTS },
+	{ "each", FIELD_MAP, AT(each), .sub = ffn_fields },
+	{ "shared", FIELD_MAP, AT(shared), .sub = ffn_fields },
+	{ "shared_gate", FIELD_WEIGHT, AT(shared_gate), .flags = FIELD_INPUT },
+	{ NULL }
+};
+
+static enum ggu_status build(struct builder *b, const struct yaml_node *at, void *params)
+{
+	struct experts *o = params;
+	struct router *r = &o->route;
+	size_t e = b->g->n_embd;
+	enum ggu_status s;
+	if (r->n_used > r->n_experts) return build_fail(b, at, "used", "is more than there are experts");
+	if (r->n_experts%r->n_groups || r->n_groups_used > r->n_groups || r->n_groups_used*(r->n_experts/r->n_groups) < r->n_used)
+		return build_fail(b, at, "groups", "do not divide the experts, or leave too few of them");
+	if (r->group_best > r->n_experts/r->n_groups) r->group_best = r->n_experts/r->n_groups;
+	if (!o->each.down.name) return build_fail(b, at, "each", "is missing");
+	if ((s = build_shape(b, &o->router, e, r->n_experts, 1)) || (s = ffn_build(b, &o->each, r->n_experts))) return s;
+	if ((s = build_length(b, at, "choice_bias", &o->choice_bias, r->n_experts))) return s;
+	r->bias = o->choice_bias.v;
+	if (!o->shared.down.name) return o->shared_gate.name ? build_fail(b, at, "shared_gate", "is of no shared expert") : GGU_OK;
+	s = ffn_build(b, &o->shared, 1);
+	return s ? s : build_shape(b, &o->shared_gate, e, 1, 1);
+}
+
+/* ---- run ---- */
+
+/* At most `active` experts have rows, `pairs` of a row and an expert in all, expert by expert in wide, gated and done. */
+struct buffers {
+	size_t active, pairs, scores, gate, picked, wide, gated, done;
+	size_t shared_wide, shared_done;
+	struct input shared_down;
+	size_t route, inputs, products;         /* in host memory */
+};
+
+static size_t least(size_t a, size_t b) { return a < b ? a : b; }
+
+static size_t route_bytes(const struct router *o, size_t n)
+{
+	return n*o->n_used*(3*sizeof(uint32_t) + sizeof(float)) + (o->n_experts + 1)*sizeof(size_t);
+}
+static struct routes route_at(const struct router *o, size_t n, void *at)
+{
+	size_t pairs = n*o->n_used;
+	struct routes x = { .first = at };
+	x.expert = (uint32_t *)(x.first + o->n_experts + 1);
+	x.pick = x.expert + pairs;
+	x.place = x.pick + pairs;
+	x.weight = (float *)(x.place + pairs);
+	return x;
+}
+
+static struct buffers plan(const struct experts *o, size_t n, size_t n_embd, struct plan *p)
+{
+	size_t pairs = n*o->route.n_used, active = least(pairs, o->route.n_experts), wide = ffn_wide(&o->each);
+	struct buffers b = { .active = active, .pairs = pairs, .scores = plan_floats(p, n, o->route.n_experts), .gate = NO_BUFFER, .shared_done = NO_BUFFER };
+	if (n > 1) b.picked = plan_floats(p, pairs, n_embd);
+	b.wide = plan_floats(p, pairs, wide);
+	b.gated = plan_floats(p, pairs, ffn_width(&o->each));
+	b.done = plan_floats(p, pairs, n_embd);
+	if (o->shared.down.name) {
+		b.shared_wide = plan_floats(p, n, ffn_wide(&o->shared));
+		b.shared_down = ffn_gated(&o->shared, n, b.shared_wide, plan_floats(p, n, ffn_width(&o->shared)));
+		input_plan(p, &b.shared_down, weight_form(&o->shared.down));
+		b.shared_done = plan_floats(p, n, n_embd);
+		if (o->shared_gate.name) b.gate = plan_floats(p, n, 1);
+	}
+	b.route = plan_host(p, route_bytes(&o->route, n));
+	b.inputs = plan_host(p, (active + 1)*(2*sizeof(struct input) + sizeof(struct input *)));
+	b.products = plan_host(p, (2*active + 1)*sizeof(struct product));
+	return b;
+}
+
+/* Packed rows of the experts: however the rows fall on them, no more than this. */
+static void plan_packed(const struct experts *o, size_t n, size_t n_embd, const struct buffers *b, struct plan *p)
+{
+	size_t step = quant_act_step(), spare = least(b->active, b->pairs), steps = b->pairs/step + spare;
+	struct input one = { .n = step, .n_in = n_embd }, down = { .n = step, .n_in = ffn_width(&o->each) };
+	for (size_t i = 0; i < steps; i++) {
+		if (n > 1) input_plan(p, &one, ffn_forms(&o->each));
+		input_plan(p, &down, weight_form(&o->each.down));
+	}
+}
+
+static void measure(const void *params, size_t n, struct measure *m)
+{
+	const struct experts *o = params;
+	size_t e = o->router.n_in;
+	struct buffers b = plan(o, n, e, &m->plan);
+	plan_packed(o, n, e, &b, &m->plan);
+	measure_weight(m, &o->router, 1);
+	measure_weight(m, &o->shared_gate, 1);
+	ffn_measure(&o->each, (double)o->route.n_used/(double)o->route.n_experts, m);
+	ffn_measure(&o->shared, 1, m);
+}
+
+/* The experts that have rows: through gate and up, then through down. */
+static enum ggu_status through(struct run *r, const struct experts *o, const struct buffers *b, const struct routes *x, struct input *in)
+{
+	size_t e = r->g->n_embd, n_p = 0, n_in = 0, wide = ffn_wide(&o->each), narrow = ffn_width(&o->each);
+	struct input *inputs = run_host(r, b->inputs), *gated = inputs + b->active + 1, **list = (struct input **)(gated + b->active + 1);
+	struct product *p = run_host(r, b->products);
+	enum ggu_status s;
+	for (size_t m = 0, i = 0; m < o->route.n_experts; m++) {
+		size_t at = x->first[m], n = x->first[m + 1] - at;
+		struct input *one = inputs + i;
+		if (!n) continue;
+		if (r->n > 1) {
+			*one = (struct input){ .kind = INPUT_PICK, .at = b->picked + at*e*sizeof(float), .stride = e, .n = n, .n_in = e,
+				.from = in->at, .from_stride = in->stride, .pick = x->pick + at };
+			input_plan(&r->plan, one, ffn_forms(&o->each));
+			list[n_in++] = one;
+		} else one = in;
+		n_p += ffn_products(&o->each, m, one, b->wide + at*wide*sizeof(float), p + n_p);
+		gated[i++] = ffn_gated(&o->each, n, b->wide + at*wide*sizeof(float), b->gated + at*narrow*sizeof(float));
+	}
+	if (r->n == 1) list[n_in++] = in;
+	if ((s = r->be->multiply(r, list, n_in, p, n_p))) return s;
+	n_p = 0;
+	for (size_t m = 0; m < o->route.n_experts; m++) {
+		if (x->first[m + 1] == x->first[m]) continue;
+		input_plan(&r->plan, gated + n_p, weight_form(&o->each.down));
+		list[n_p] = gated + n_p;
+		p[n_p] = (struct product){ &o->each.down, m, gated + n_p, b->done + x->first[m]*e*sizeof(float), e };
+		n_p++;
+	}
+	return r->be->multiply(r, list, n_p, p, n_p);
+}
+
+static enum ggu_status run(const void *params, struct run *r, struct input *in, size_t y)
+{
+	const struct experts *o = params;
+	struct buffers b = plan(o, r->n, r->g->n_embd, &r->plan);
+	struct routes x = route_at(&o->route, r->n, run_host(r, b.route));
+	struct product p[4] = { { &o->router, 0, in, b.scores, o->route.n_experts } }, down = { &o->shared.down, 0, &b.shared_down, b.shared_done, r->g->n_embd };
+	size_t n = 1;
+	enum ggu_status s;
+	if (o->shared.down.name) n += ffn_products(&o->shared, 0, in, b.shared_wide, p + n);
+	if (o->shared_gate.name) p[n++] = (struct product){ &o->shared_gate, 0, in, b.gate, 1 };
+	s = r->be->multiply(r, &in, 1, p, n);
+	if (!s && o->shared.down.name) s = r->be->multiply(r, &(struct input *){ &b.shared_down }, 1, &down, 1);
+	if (s) return s;
+	r->be->route(r, &o->route, b.scores, &x);
+	if ((s = through(r, o, &b, &x, in))) return s;
+	r->be->combine(r, &x, o->route.n_used, b.done, b.shared_done, b.gate, y);
+	return GGU_OK;
+}
+
+const struct op op_experts = { "experts", sizeof(struct experts), fields, build, measure, run };

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: MIT
+ * op_latent.c - latent attention (DeepSeek-AI 2024): what is kept of a position is one short vector, of which every head
+ * makes its keys and values.
+ *
+ *   latent_attention  q, or q_a q_a_norm q_b; kv_a kv_a_norm k_b v_b out: TENSOR; heads rank value_dim: EXPR
+ *              nope_dim rope_dim: EXPR; rope; [scale: EXPR]
+ *
+ * kv_a(x) is the latent vector of `rank`, normed, and rope_dim values that turn with the position and are all heads' own.
+ * A head's query of nope_dim is taken into the latent space by its matrix of k_b, its result out of it by its matrix of
+ * v_b, so that attention has one key-value head of rank + rope_dim whose front is the value. */
+#include <math.h>
+#include "op_list.h"
+
+struct latent {
+	struct weight q, q_a, q_b, kv_a, k_b, v_b, out;
+	struct norm q_a_norm, kv_a_norm;
+	size_t n_head, rank, nope, turned, value;
+	struct rope rope_of;
+	int rope;
+	double scale;
+	size_t cache;
+};
+#define AT(member) offsetof(struct latent, member)
+static const struct field fields[] = {
+	{ "q", FIELD_WEIGHT, AT(q), .flags = FIELD_INPUT },
+	{ "q_a", FIELD_WEIGHT, AT(q_a), .flags = FIELD_INPUT },
+	{ "q_a_norm", FIELD_NORM, AT(q_a_norm) },
+	{ "q_b", FIELD_WEIGHT, AT(q_b) },
+	{ "kv_a", FIELD_WEIGHT, AT(kv_a), .flags = FIELD_INPUT | FIELD_NEEDED },
+	{ "kv_a_norm", FIELD_NORM, AT(kv_a_norm) },
+	{ "k_b", FIELD_WEIGHT, AT(k_b), .flags = FIELD_NEEDED },
+	{ "v_b", FIELD_WEIGHT, AT(v_b), .flags = FIELD_NEEDED },
+	{ "out", FIELD_WEIGHT, AT(out), .flags = FIELD_NEEDED },
+	{ "heads", FIELD_SIZE, AT(n_head), 0, 1, 1 << 16 },
+	{ "rank", FIELD_SIZE, AT(rank), 0, 1, 1 << 16 },
+	{ "nope_dim", FIELD_SIZE, AT(nope), 0, 1, 1 << 16 },
+	{ "rope_dim", FIELD_SIZE, AT(turned), 0, 1, 1 << 16 },
+	{ "value_dim", FIELD_SIZE, AT(value), 0, 1, 1 << 16 },
+	{ "rope", FIELD_ROPE, AT(rope_of) },
+	{ "scale", FIELD_NUMBER, AT(scale), 0, 0, 1e6 },
+	{ NULL }
+};
+
+static size_t query_dim(const struct latent *a) { return a->nope + a->turned; }
+static size_t key_dim(const struct latent *a) { return a->rank + a->turned; }
+
+static enum ggu_status build(struct builder *b, const struct yaml_node *at, void *params)
+{
+	struct latent *a = params;
+	size_t e = b->g->n_embd, q = a->n_head*query_dim(a);
+	enum ggu_status s;
+	if (!a->q.name == !a->q_a.name || !a->q_a.name != !a->q_b.name) return build_fail(b, at, "latent_attention", "wants q, or q_a and q_b");
+	if ((s = build_shape(b, &a->q, e, q, 1)) || (s = build_shape(b, &a->q_a, e, 0, 1)) || (s = build_shape(b, &a->q_b, a->q_a.n_out, q, 1))) return s;
+	if ((s = build_shape(b, &a->kv_a, e, key_dim(a), 1)) || (s = build_shape(b, &a->k_b, a->nope, a->rank, a->n_head))) return s;
+	if ((s = build_shape(b, &a->v_b, a->rank, a->value, a->n_head)) || (s = build_shape(b, &a->out, a->n_head*a->value, e, 1))) return s;
+	if ((s = build_norm_width(b, at, "q_a_norm", &a->q_a_norm, a->q_a.n_out, a->q_a.n_out))) return s;
+	if ((s = build_norm_width(b, at, "kv_a_norm", &a->kv_a_norm, a->rank, a->rank))) return s;
+	if ((s = build_rope_width(b, at, "rope", &a->rope_of, a->turned, &a->rope))) return s;
+	if (!(a->scale > 0)) a->scale = 1/sqrt((double)query_dim(a));
+	return build_cache(b, (struct cache){ a->n_head, 1, key_dim(a), a->rank, true, (size_t)b->layer }, &a->cache);
+}
+
+/* ---- run ---- */
+
+/* q_a: its rows; q: queries as they come; absorbed: in latent space, [n][n_head][key_dim]; kv; mixed: latent results;
+ * value: heads' results. `heads`: inputs of the heads' matrices, products of them. */
+struct buffers { size_t q_a, q, absorbed, kv, mixed, value; struct input q_b, out; size_t inputs, products; };
+
+static struct input head_rows(size_t n, size_t at, size_t stride, size_t n_in)
+{
+	return (struct input){ .kind = INPUT_ROWS, .at = at, .stride = stride, .n = n, .n_in = n_in };
+}
+
+static struct buffers plan(const struct latent *a, size_t n, struct plan *p)
+{
+	size_t h = a->n_head;
+	struct buffers b = { .kv = plan_floats(p, n, key_dim(a)), .q = plan_floats(p, n, h*query_dim(a)) };
+	if (a->q_a.name) {
+		size_t width = a->q_a.n_out;
+		b.q_a = plan_floats(p, n, width);
+		b.q_b = (struct input){ .kind = INPUT_NORM, .at = plan_floats(p, n, width), .stride = width, .n = n, .n_in = width,
+			.norm = &a->q_a_norm, .from = b.q_a, .from_stride = width };
+		input_plan(p, &b.q_b, weight_form(&a->q_b));
+	}
+	b.absorbed = plan_floats(p, n, h*key_dim(a));
+	b.mixed = plan_floats(p, n, h*a->rank);
+	b.value = plan_floats(p, n, h*a->value);
+	b.out = head_rows(n, b.value, h*a->value, h*a->value);
+	input_plan(p, &b.out, weight_form(&a->out));
+	b.inputs = plan_host(p, 2*h*sizeof(struct input) + 2*h*sizeof(struct input *));
+	b.products = plan_host(p, h*sizeof(struct product));
+	return b;
+}
+
+/* Heads' slices of a row through their matrices, and, of queries, the part that turns beside the result. */
+static enum ggu_status by_head(struct run *r, const struct latent *a, const struct buffers *b, const struct weight *w, size_t from, size_t from_dim, size_t to, size_t to_dim, size_t copied)
+{
+	size_t h = a->n_head, n_in = h;
+	struct input *in = run_host(r, b->inputs), **list = (struct input **)(in + 2*h);
+	struct product *p = run_host(r, b->products);
+	for (size_t i = 0; i < h; i++) {
+		size_t x = from + i*from_dim*sizeof(float), y = to + i*to_dim*sizeof(float);
+		in[i] = head_rows(r->n, x, h*from_dim, w->n_in);
+		input_plan(&r->plan, in + i, weight_form(w));
+		p[i] = (struct product){ w, i, in + i, y, h*to_dim };
+		list[i] = in + i;
+		if (!copied) continue;
+		in[n_in] = head_rows(r->n, y + w->n_out*sizeof(float), h*to_dim, copied);
+		in[n_in].kind = INPUT_NORM;
+		in[n_in].from = x + w->n_in*sizeof(float);
+		in[n_in].from_stride = h*from_dim;
+		list[n_in] = in + n_in;
+		n_in++;
+	}
+	return r->be->multiply(r, list, n_in, p, h);
+}
+
+static void plan_heads(const struct latent *a, size_t n, struct plan *p)
+{
+	struct plan front = *p, back = *p;
+	for (size_t i = 0; i < a->n_head; i++) {
+		struct input k = head_rows(n, 0, 0, a->nope), v = head_rows(n, 0, 0, a->rank);
+		input_plan(&front, &k, weight_form(&a->k_b));
+		input_plan(&back, &v, weight_form(&a->v_b));
+	}
+	if (front.peak > p->peak) p->peak = front.peak;
+	if (back.peak > p->peak) p->peak = back.peak;
+}
+
+static void measure(const void *params, size_t n, struct measure *m)
+{
+	const struct latent *a = params;
+	const struct weight *const w[] = { &a->q, &a->q_a, &a->q_b, &a->kv_a, &a->k_b, &a->v_b, &a->out };
+	plan(a, n, &m->plan);
+	plan_heads(a, n, &m->plan);
+	for (size_t i = 0; i < sizeof w/sizeof *w; i++) measure_weight(m, w[i], 1);
+	m->macs_seen += (double)a->n_head*(double)(key_dim(a) + a->rank);
+}
+
+static enum ggu_status run(const void *params, struct run *r, struct input *in, size_t y)
+{
+	const struct latent *a = params;
+	struct buffers b = plan(a, r->n, &r->plan);
+	size_t h = a->n_head, used = r->plan.used, width = h*query_dim(a);
+	struct product p[2] = { { &a->kv_a, 0, in, b.kv, key_dim(a) }, { a->q.name ? &a->q : &a->q_a, 0, in, a->q.name ? b.q : b.q_a, a->q.name ? width : a->q_a.n_out } };
+	struct attend t = { .shape = { .n_head = h, .n_kv = 1, .k_dim = key_dim(a), .v_dim = a->rank, .v_in_k = true },
+		.q = b.absorbed, .k = b.kv, .v = b.kv, .out = b.mixed, .q_stride = h*key_dim(a), .k_stride = key_dim(a), .v_stride = key_dim(a),
+		.out_stride = h*a->rank, .k_norm = &a->kv_a_norm, .k_normed = a->rank, .rope = a->rope, .rope_at = a->rank, .scale = a->scale,
+		.mask = r->g->whole ? ATTN_NONE : ATTN_CAUSAL, .cache = a->cache, .stores = true };
+	struct product q_b = { &a->q_b, 0, &b.q_b, b.q, width }, out = { &a->out, 0, &b.out, y, r->g->n_embd };
+	enum ggu_status s = r->be->multiply(r, &in, 1, p, 2);
+	if (!s && a->q_b.name) s = r->be->multiply(r, &(struct input *){ &b.q_b }, 1, &q_b, 1);
+	if (!s) s = by_head(r, a, &b, &a->k_b, b.q, query_dim(a), b.absorbed, key_dim(a), a->turned);
+	if (s) return s;
+	r->be->attend(r, &t);
+	r->plan.used = used;
+	s = by_head(r, a, &b, &a->v_b, b.mixed, a->rank, b.value, a->value, 0);
+	return s ? s : r->be->multiply(r, &(struct input *){ &b.out }, 1, &out, 1);
+}
+
+const struct op op_latent = { "latent_attention", sizeof(struct latent), fields, build, measure, run };

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: MIT
+ * op_mamba.c - selective state space, first form (Gu and Dao 2023).
+ *
+ *   mamba      in conv dt_bc dt out: TENSOR; a d: TENSOR; [dt_norm b_norm c_norm: norm]
+ *
+ * in(x) is x and z; x goes through the convolution; dt_bc(x) is dt's low rank, B and C; dt is made of that. Sizes come from
+ * the tensors: conv [inner][width], a [inner][state]. */
+#include "op_list.h"
+
+struct mamba {
+	struct weight in, dt_bc, dt, out;
+	struct vector conv, conv_bias, a, d;
+	struct norm dt_norm, b_norm, c_norm;
+	size_t inner, width, n_state, rank, conv_at, state_at;
+};
+#define AT(member) offsetof(struct mamba, member)
+static const struct field fields[] = {
+	{ "in", FIELD_WEIGHT, AT(in), .flags = FIELD_INPUT | FIELD_NEEDED },
+	{ "conv", FIELD_VECTOR, AT(conv), .flags = FIELD_NEEDED },
+	{ "conv_bias", FIELD_VECTOR, AT(conv_bias) },
+	{ "dt_bc", FIELD_WEIGHT, AT(dt_bc), .flags = FIELD_NEEDED },
+	{ "dt", FIELD_WEIGHT, AT(dt), .flags = FIELD_NEEDED },
+	{ "out", FIELD_WEIGHT, AT(out), .flags = FIELD_NEEDED },
+	{ "a", FIELD_VECTOR, AT(a), .flags = FIELD_NEEDED },
+	{ "d", FIELD_VECTOR, AT(d), .flags = FIELD_NEEDED },
+	{ "dt_norm", FIELD_NORM, AT(dt_norm) },
+	{ "b_norm", FIELD_NORM, AT(b_norm) },
+	{ "c_norm", FIELD_NORM, AT(c_norm) },
+	{ NULL }
+};
+
+static enum ggu_status build(struct builder *b, const struct yaml_node *at, void *params)
+{
+	struct mamba *m = params;
+	size_t e = b->g->n_embd;
+	enum ggu_status s;
+	m->inner = m->out.n_in;
+	m->width = m->conv.n/m->inner;
+	m->n_state = m->a.n/m->inner;
+	m->rank = m->dt.n_in;
+	if (!m->width || m->width > CONV_MAX_WIDTH || m->conv.n != m->width*m->inner) return build_fail(b, at, "conv", "is not 1 to 16 rows of the inner width");
+	if (!m->n_state || m->n_state > SCAN_MAX_STATE || m->a.n != m->n_state*m->inner) return build_fail(b, at, "a", "is no state of the inner width");
+	if ((s = build_shape(b, &m->in, e, 2*m->inner, 1)) || (s = build_shape(b, &m->out, m->inner, e, 1))) return s;
+	if ((s = build_shape(b, &m->dt, m->rank, m->inner, 1)) || (s = build_shape(b, &m->dt_bc, m->inner, m->rank + 2*m->n_state, 1))) return s;
+	if ((s = build_length(b, at, "d", &m->d, m->inner)) || (s = build_length(b, at, "conv_bias", &m->conv_bias, m->inner))) return s;
+	if ((s = build_norm_width(b, at, "dt_norm", &m->dt_norm, m->rank, m->rank))) return s;
+	if ((s = build_norm_width(b, at, "b_norm", &m->b_norm, m->n_state, m->n_state))) return s;
+	if ((s = build_norm_width(b, at, "c_norm", &m->c_norm, m->n_state, m->n_state))) return s;
+	m->conv_at = build_fixed(b, (m->width - 1)*m->inner);
+	m->state_at = build_fixed(b, m->n_state*m->inner);
+	return GGU_OK;
+}
+
+/* ---- run ---- */
+
+struct buffers { size_t xz, dbc, dt, y; struct input x, low, b, c, out; };
+
+static struct buffers plan(const struct mamba *m, size_t n, struct plan *p)
+{
+	size_t inner = m->inner, wide = m->rank + 2*m->n_state, state = m->n_state;
+	struct buffers b = { .xz = plan_floats(p, n, 2*inner), .dbc = plan_floats(p, n, wide), .dt = plan_floats(p, n, inner), .y = plan_floats(p, n, inner) };
+	b.x = (struct input){ .kind = INPUT_ROWS, .at = b.xz, .stride = 2*inner, .n = n, .n_in = inner };
+	b.low = (struct input){ .kind = INPUT_NORM, .at = b.dbc, .stride = wide, .n = n, .n_in = m->rank, .norm = &m->dt_norm, .from = b.dbc, .from_stride = wide };
+	b.b = b.c = b.low;
+	b.b.at = b.b.from = b.dbc + m->rank*sizeof(float);
+	b.c.at = b.c.from = b.b.at + state*sizeof(float);
+	b.b.n_in = b.c.n_in = state;
+	b.b.norm = &m->b_norm;
+	b.c.norm = &m->c_norm;
+	b.out = (struct input){ .kind = INPUT_GATE, .at = b.y, .stride = inner, .n = n, .n_in = inner,
+		.gate = { ACT_SILU, true, b.xz + inner*sizeof(float), b.y, 2*inner, inner, 0, 1, 0, NULL } };
+	b.out.at = plan_floats(p, n, inner);
+	input_plan(p, &b.x, weight_form(&m->dt_bc));
+	input_plan(p, &b.low, weight_form(&m->dt));
+	input_plan(p, &b.out, weight_form(&m->out));
+	return b;
+}
+
+static void measure(const void *params, size_t n, struct measure *to)
+{
+	const struct mamba *m = params;
+	plan(m, n, &to->plan);
+	measure_weight(to, &m->in, 1);
+	measure_weight(to, &m->dt_bc, 1);
+	measure_weight(to, &m->dt, 1);
+	measure_weight(to, &m->out, 1);
+	to->macs += (double)m->inner*(double)(m->width + 3*m->n_state);
+}
+
+static enum ggu_status run(const void *params, struct run *r, struct input *in, size_t y)
+{
+	const struct mamba *m = params;
+	struct buffers b = plan(m, r->n, &r->plan);
+	struct product first = { &m->in, 0, in, b.xz, 2*m->inner }, dbc = { &m->dt_bc, 0, &b.x, b.dbc, b.low.stride };
+	struct product dt = { &m->dt, 0, &b.low, b.dt, m->inner }, out = { &m->out, 0, &b.out, y, r->g->n_embd };
+	struct input *low[3] = { &b.low, &b.b, &b.c };
+	enum ggu_status s = r->be->multiply(r, &in, 1, &first, 1);
+	if (s) return s;
+	r->be->conv(r, &(struct conv){ b.xz, 2*m->inner, m->inner, m->width, m->conv.v, m->conv_bias.v, m->conv_at });
+	if ((s = r->be->multiply(r, &(struct input *){ &b.x }, 1, &dbc, 1)) || (s = r->be->multiply(r, low, 3, &dt, 1))) return s;
+	r->be->scan1(r, &(struct scan1){ b.xz, 2*m->inner, b.dt, b.b.at, b.c.at, b.low.stride, b.y, m->inner, m->n_state, m->a.v, m->d.v, m->state_at });
+	return r->be->multiply(r, &(struct input *){ &b.out }, 1, &out, 1);
+}
+
+const struct op op_mamba = { "mamba", sizeof(struct mamba), fields, build, measure, run };

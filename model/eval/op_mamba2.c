@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: MIT
+ * op_mamba2.c - selective state space, second form (Dao and Gu 2024).
+ *
+ *   mamba2     in conv out a d dt_bias: TENSOR; heads state: EXPR; [groups: EXPR] [conv_bias: TENSOR] [norm]
+ *
+ * in(x) is z, x, B, C and dt, of which x, B and C go through the convolution. The norm is of y*silu(z), by groups where its
+ * weights say so. */
+#include "op_list.h"
+
+struct mamba2 {
+	struct weight in, out;
+	struct vector conv, conv_bias, a, d, dt_bias;
+	struct norm norm;
+	size_t n_head, n_groups, n_state, inner, width, conv_at, state_at;
+};
+#define AT(member) offsetof(struct mamba2, member)
+static const struct field fields[] = {
+	{ "in", FIELD_WEIGHT, AT(in), .flags = FIELD_INPUT | FIELD_NEEDED },
+	{ "conv", FIELD_VECTOR, AT(conv), .flags = FIELD_NEEDED },
+	{ "conv_bias", FIELD_VECTOR, AT(conv_bias) },
+	{ "out", FIELD_WEIGHT, AT(out), .flags = FIELD_NEEDED },
+	{ "a", FIELD_VECTOR, AT(a), .flags = FIELD_NEEDED },
+	{ "d", FIELD_VECTOR, AT(d), .flags = FIELD_NEEDED },
+	{ "dt_bias", FIELD_VECTOR, AT(dt_bias), .flags = FIELD_NEEDED },
+	{ "heads", FIELD_SIZE, AT(n_head), 0, 1, 1 << 16 },
+	{ "groups", FIELD_SIZE, AT(n_groups), 1, 1, 1 << 16 },
+	{ "state", FIELD_SIZE, AT(n_state), 0, 1, 1 << 16 },
+	{ "norm", FIELD_NORM, AT(norm) },
+	{ NULL }
+};
+
+static size_t channels(const struct mamba2 *m) { return m->inner + 2*m->n_groups*m->n_state; }
+
+static enum ggu_status build(struct builder *b, const struct yaml_node *at, void *params)
+{
+	struct mamba2 *m = params;
+	size_t e = b->g->n_embd;
+	enum ggu_status s;
+	m->inner = m->out.n_in;
+	if (m->inner%m->n_head || m->n_head%m->n_groups) return build_fail(b, at, "heads", "do not divide the inner width, or are no multiple of the groups");
+	m->width = m->conv.n/channels(m);
+	if (!m->width || m->width > CONV_MAX_WIDTH || m->conv.n != m->width*channels(m)) return build_fail(b, at, "conv", "is not 1 to 16 rows of x, B and C");
+	if ((s = build_shape(b, &m->in, e, m->inner + channels(m) + m->n_head, 1)) || (s = build_shape(b, &m->out, m->inner, e, 1))) return s;
+	if ((s = build_length(b, at, "conv_bias", &m->conv_bias, channels(m))) || (s = build_length(b, at, "a", &m->a, m->n_head))) return s;
+	if ((s = build_length(b, at, "d", &m->d, m->n_head)) || (s = build_length(b, at, "dt_bias", &m->dt_bias, m->n_head))) return s;
+	if ((s = build_norm_width(b, at, "norm", &m->norm, m->inner, m->inner/m->n_groups))) return s;
+	m->conv_at = build_fixed(b, (m->width - 1)*channels(m));
+	m->state_at = build_fixed(b, m->n_state*m->inner);
+	return GGU_OK;
+}
+
+/* ---- run ---- */
+
+struct buffers { size_t all, stride, y; struct input out; };
+
+static struct buffers plan(const struct mamba2 *m, size_t n, struct plan *p)
+{
+	struct buffers b = { .stride = m->inner + channels(m) + m->n_head };
+	b.all = plan_floats(p, n, b.stride);
+	b.y = plan_floats(p, n, m->inner);
+	b.out = (struct input){ .kind = INPUT_GATE, .at = plan_floats(p, n, m->inner), .stride = m->inner, .n = n, .n_in = m->inner,
+		.gate = { ACT_SILU, true, b.all, b.y, b.stride, m->inner, 0, 1, 0, &m->norm } };
+	input_plan(p, &b.out, weight_form(&m->out));
+	return b;
+}
+
+static void measure(const void *params, size_t n, struct measure *to)
+{
+	const struct mamba2 *m = params;
+	plan(m, n, &to->plan);
+	measure_weight(to, &m->in, 1);
+	measure_weight(to, &m->out, 1);
+	to->macs += (double)channels(m)*(double)m->width + (double)m->inner*(double)(3*m->n_state);
+}
+
+static enum ggu_status run(const void *params, struct run *r, struct input *in, size_t y)
+{
+	const struct mamba2 *m = params;
+	struct buffers b = plan(m, r->n, &r->plan);
+	size_t f = sizeof(float), x = b.all + m->inner*f, shared = m->n_groups*m->n_state*f;
+	struct product first = { &m->in, 0, in, b.all, b.stride }, out = { &m->out, 0, &b.out, y, r->g->n_embd };
+	struct scan2 scan = { .x = x, .b = x + m->inner*f, .c = x + m->inner*f + shared, .dt = x + channels(m)*f, .stride = b.stride, .out = b.y,
+		.n_head = m->n_head, .dim = m->inner/m->n_head, .n_groups = m->n_groups, .n_state = m->n_state,
+		.a = m->a.v, .d = m->d.v, .dt_bias = m->dt_bias.v, .fixed = m->state_at };
+	enum ggu_status s = r->be->multiply(r, &in, 1, &first, 1);
+	if (s) return s;
+	r->be->conv(r, &(struct conv){ x, b.stride, channels(m), m->width, m->conv.v, m->conv_bias.v, m->conv_at });
+	r->be->scan2(r, &scan);
+	return r->be->multiply(r, &(struct input *){ &b.out }, 1, &out, 1);
+}
+
+const struct op op_mamba2 = { "mamba2", sizeof(struct mamba2), fields, build, measure, run };

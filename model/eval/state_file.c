@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: MIT
+ * state_file.c - a state as bytes, in the order and byte order of this machine:
+ *
+ *   struct head | attn_shape of each cache | ids[pos] | pages | fixed floats
+ *
+ * The shapes and sizes say which model and types the state belongs to; they must be those of the state that loads. */
+#include <stdlib.h>
+#include <string.h>
+#include "model_internal.h"
+
+static const char magic[8] = "ggustate";
+struct head { char magic[8]; uint64_t n_layer, n_embd, n_vocab, n_caches, fixed_floats, page_bytes, pos, is_long; };
+
+static struct head head_of(const struct state *s)
+{
+	struct head h = { .n_layer = s->g->n_layer, .n_embd = s->g->n_embd, .n_vocab = s->g->n_vocab, .n_caches = s->g->n_caches,
+		.fixed_floats = s->g->fixed_floats, .page_bytes = s->page_bytes, .pos = s->pos, .is_long = s->is_long };
+	memcpy(h.magic, magic, sizeof magic);
+	return h;
+}
+
+/* A cache's shape as numbers, without the padding of a struct. */
+enum { SHAPE_NUMBERS = 6 };
+static void shape_numbers(const struct attn_shape *a, uint64_t v[SHAPE_NUMBERS])
+{
+	const uint64_t n[SHAPE_NUMBERS] = { a->n_kv, a->k_dim, a->v_dim, a->k_type, a->v_type, a->v_in_k };
+	memcpy(v, n, sizeof n);
+}
+
+static size_t pages_of(size_t pos) { return (pos + ATTN_BLOCK - 1)/ATTN_BLOCK; }
+
+size_t state_save_bytes(const struct state *s)
+{
+	return sizeof(struct head) + s->g->n_caches*SHAPE_NUMBERS*sizeof(uint64_t) + s->pos*sizeof *s->ids + pages_of(s->pos)*s->page_bytes
+		+ s->g->fixed_floats*sizeof *s->fixed;
+}
+
+static char *put(char *to, const void *from, size_t n)
+{
+	if (n) memcpy(to, from, n);
+	return to + n;
+}
+
+void state_save(const struct state *s, void *to)
+{
+	struct head h = head_of(s);
+	char *p = put(to, &h, sizeof h);
+	for (size_t i = 0; i < s->g->n_caches; i++) {
+		uint64_t v[SHAPE_NUMBERS];
+		shape_numbers(s->shape + i, v);
+		p = put(p, v, sizeof v);
+	}
+	p = put(p, s->ids, s->pos*sizeof *s->ids);
+	for (size_t i = 0; i < pages_of(s->pos); i++) p = put(p, s->page[i]->bytes, s->page_bytes);
+	put(p, s->fixed, s->g->fixed_floats*sizeof *s->fixed);
+}
+
+/* The next n bytes, NULL if there are fewer. */
+struct cursor { const char *p; size_t left; };
+static const void *take(struct cursor *c, size_t n)
+{
+	const char *p = c->p;
+	if (n > c->left) return NULL;
+	c->p += n;
+	c->left -= n;
+	return p;
+}
+
+static bool shapes_match(const struct state *s, const char *bytes)
+{
+	for (size_t i = 0; i < s->g->n_caches; i++) {
+		uint64_t v[SHAPE_NUMBERS];
+		shape_numbers(s->shape + i, v);
+		if (memcmp(bytes + i*sizeof v, v, sizeof v)) return false;
+	}
+	return true;
+}
+
+enum ggu_status state_load(struct state *s, const void *bytes, size_t n, struct ggu_error *err)
+{
+	struct cursor c = { bytes, n };
+	struct head h, own = head_of(s);
+	const void *at = take(&c, sizeof h), *shapes = take(&c, s->g->n_caches*SHAPE_NUMBERS*sizeof(uint64_t)), *ids;
+	enum ggu_status st;
+	if (!at || !shapes) return ggu_fail(err, GGU_ERR_TRUNCATED, n, "", "the state ends inside its head");
+	memcpy(&h, at, sizeof h);
+	own.pos = h.pos;
+	own.is_long = h.is_long;
+	if (memcmp(&h, &own, sizeof h) || h.is_long > 1 || !shapes_match(s, shapes))
+		return ggu_fail(err, GGU_ERR_FORMAT, 0, "", "this is no state of this model with these types of cache");
+	if (h.pos > STATE_MAX_POS || c.left != h.pos*sizeof *s->ids + pages_of(h.pos)*s->page_bytes + s->g->fixed_floats*sizeof *s->fixed)
+		return ggu_fail(err, GGU_ERR_TRUNCATED, n, "", "the state has another length than its head says");
+	ids = take(&c, h.pos*sizeof *s->ids);
+	for (size_t i = 0; i < h.pos; i++) {
+		int32_t id;
+		memcpy(&id, (const char *)ids + i*sizeof id, sizeof id);
+		if (id < 0 || (size_t)id >= s->g->n_vocab) return ggu_fail(err, GGU_ERR_FORMAT, sizeof h, "", "token %d is not in the vocabulary", (int)id);
+	}
+	state_reset(s);
+	if ((st = state_reserve(s, h.pos, err))) return st;
+	s->pos = h.pos;
+	s->is_long = h.is_long;
+	if (h.pos) memcpy(s->ids, ids, h.pos*sizeof *s->ids);
+	for (size_t i = 0; i < pages_of(h.pos); i++) memcpy(s->page[i]->bytes, take(&c, s->page_bytes), s->page_bytes);
+	if (c.left) memcpy(s->fixed, take(&c, c.left), c.left);
+	return GGU_OK;
+}
