@@ -55,11 +55,14 @@ static const char *reason(const struct ggu_error *err, enum ggu_status s)
 
 static enum ggu_status derived(struct config *c, const struct yaml_node *e, const char *name, struct expr_value *v)
 {
+	const struct yaml_node *outer = c->within;
 	struct ggu_error inner = { 0 };
 	enum ggu_status s;
 	if (c->depth < MAX_DEPTH) {
 		c->depth++;
+		c->within = e;
 		s = expr_text(e->text, &c->scope, c->arena, v, &inner);
+		c->within = outer;
 		c->depth--;
 	} else s = ggu_fail(&inner, GGU_ERR_RANGE, GGU_NO_OFFSET, "", "uses names that use names without end");
 	/* the innermost is at fault */
@@ -89,7 +92,7 @@ static enum ggu_status lookup(void *ctx, const void *object, const char *name, s
 		*v = (struct expr_value){ EXPR_INT, { .i = *name == 'i' ? c->i : c->x } };
 		return GGU_OK;
 	}
-	if ((e = yaml_get(c->names, name))) return derived(c, e, name, v);
+	if ((e = yaml_get(c->names, name)) && e != c->within) return derived(c, e, name, v);
 	if (!strcmp(name, "generation")) return from_json(c, c->generation, v);
 	if (!strcmp(name, "value") && c->value) return from_json(c, c->value, v);
 	if (!strcmp(name, "nested")) { *v = (struct expr_value){ EXPR_BOOL, { .b = c->text != c->root } }; return GGU_OK; }
@@ -148,6 +151,7 @@ enum ggu_status config_eval_text(struct config *c, const struct yaml_node *at, c
 	enum ggu_status s;
 	c->cause[0] = 0;
 	c->depth = 0;
+	c->within = NULL;
 	s = expr_text(text, &c->scope, c->arena, v, &inner);
 	if (s) config_fail(c, at, err, "%.40s: %s", text, c->cause[0] ? c->cause : reason(&inner, s));
 	return s;
@@ -255,9 +259,9 @@ static enum ggu_status unread_key(const struct unread *u, const json_t *object, 
 	enum ggu_status s;
 	if (json_is_null(value) || (json_is_array(value) && !json_array_size(value))) return GGU_OK;
 	if (config_keys_marked(u->c->keys, object, name)) return json_is_object(value) ? unread_object(u, value, path, silent) : GGU_OK;
-	if ((s = says(u, "ignore", path, &found, &yes)) || yes) return s;
 	u->c->value = value;
-	s = says(u, "matters", path, &found, &yes);
+	s = says(u, "ignore", path, &found, &yes);
+	if (!s && !yes) s = says(u, "matters", path, &found, &yes);
 	u->c->value = NULL;
 	if (s || yes) return s;
 	if (!found && json_is_object(value)) return unread_object(u, value, path, silent);

@@ -2,7 +2,7 @@
  * config.h - config.json and generation_config.json as the names of an architecture's expressions.
  *
  * A name is looked up in this order: the loop variable i (and x); `names` of the description's convert part
- * (expressions themselves); config.json's text part (text_config, language_config or llm_config where there is one),
+ * (expressions themselves, in which their own name is that of the key); config.json's text part (text_config, language_config or llm_config where there is one),
  * then its root; the defaults of the class and of the description, for keys that are absent. A key that is there as null
  * is null: that is how Hugging Face tells "none" from "not said". generation is generation_config.json, nested whether
  * the text part is one of several, value what `matters` asks about. */
@@ -24,6 +24,7 @@ struct config {
 	struct expr_scope scope;
 	int64_t i, x;                           /* layer, expert; -1 outside */
 	unsigned depth;
+	const struct yaml_node *within;         /* the shorthand whose expression is being evaluated */
 	char cause[232];                        /* the name whose own expression failed, and why; "" if none */
 };
 /* Reads the folder's files and finds the class in `set`. optional: a missing config.json leaves root NULL and takes the

@@ -2,7 +2,7 @@
  * convert.c - open a checkpoint folder: description, plan, types, metadata; see convert.h.
  *
  * Types, as llama.cpp's converter has them: vectors, norms and whatever is no ".weight" are F32, a description may
- * force one (routers, positions), integers stay, the rest gets the type asked for; rows that no Q8_0 block fits get F16. */
+ * force one (routers, positions), integers and packed blocks stay, the rest gets the type asked for; rows that no Q8_0 block fits get F16. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,6 +26,7 @@ static enum ggu_status no_memory(struct ggu_error *err) { return ggu_fail(err, G
 
 /* ---- types ---- */
 
+enum { MOSTLY_MXFP4 = 38 };      /* general.file_type */
 static const struct { const char *name; uint32_t type, file_type; } out_types[] = {
 	{ "f32", GGU_TYPE_F32, 0 }, { "f16", GGU_TYPE_F16, 1 }, { "bf16", GGU_TYPE_BF16, 32 }, { "q8_0", GGU_TYPE_Q8_0, 7 },
 };
@@ -36,7 +37,7 @@ static const char *guess(const struct plan *p, bool exact)
 	uint64_t n[GGU_TYPE_COUNT] = { 0 };
 	for (size_t i = 0; i < p->n; i++) {
 		const struct plan_tensor *t = p->v + i;
-		for (size_t k = 0; t->n_dims > 1 && k < t->n_parts; k++) n[t->part[k].t->dtype->type] += t->part[k].t->n_weights;
+		for (size_t k = 0; t->n_dims > 1 && !t->packed && k < t->n_parts; k++) n[t->part[k].t->dtype->type] += t->part[k].t->n_weights;
 	}
 	if (exact && (n[GGU_TYPE_F32] + n[GGU_TYPE_F64] > 0 || (n[GGU_TYPE_BF16] && n[GGU_TYPE_F16]))) return "f32";
 	return n[GGU_TYPE_BF16] > n[GGU_TYPE_F16] + n[GGU_TYPE_F32] + n[GGU_TYPE_F64] ? "bf16" : "f16";
@@ -44,7 +45,7 @@ static const char *guess(const struct plan *p, bool exact)
 
 static uint32_t type_of(const struct plan_tensor *t, uint32_t wanted)
 {
-	if (ggu_type_info(t->from)->kind == GGU_KIND_INT) return t->from;
+	if (ggu_type_info(t->from)->kind == GGU_KIND_INT || t->packed) return t->from;
 	if (t->type >= 0) return (uint32_t)t->type;
 	if (t->n_dims <= 1 || file_ends_with(t->name, "_norm.weight") || !file_ends_with(t->name, ".weight")) return GGU_TYPE_F32;
 	return t->ne[0]%ggu_type_info(wanted)->block_weights ? (uint32_t)GGU_TYPE_F16 : wanted;
@@ -53,6 +54,7 @@ static uint32_t type_of(const struct plan_tensor *t, uint32_t wanted)
 static enum ggu_status choose_types(struct convert *c, const char *name, uint32_t *file_type, struct ggu_error *err)
 {
 	size_t k = 0;
+	bool packed = false;
 	if (!name || !strcmp(name, "auto") || !strcmp(name, "exact")) name = guess(&c->plan, name && !strcmp(name, "exact"));
 	while (k < sizeof out_types/sizeof *out_types && strcmp(out_types[k].name, name)) k++;
 	if (k == sizeof out_types/sizeof *out_types) return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, name, "no such type");
@@ -64,9 +66,10 @@ static enum ggu_status choose_types(struct convert *c, const char *name, uint32_
 		uint64_t n = t->ne[0]*t->ne[1]*t->ne[2]*t->ne[3];
 		*o = (struct ggu_tensor){ .name = t->name, .name_bytes = (uint32_t)strlen(t->name), .n_dims = t->n_dims, .type = type_of(t, out_types[k].type) };
 		memcpy(o->ne, t->ne, sizeof o->ne);
+		packed |= t->packed;
 		if (!ggu_type_bytes(o->type, n, &o->bytes)) return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, t->name, "is too large");
 	}
-	*file_type = out_types[k].file_type;
+	*file_type = packed && out_types[k].type != GGU_TYPE_Q8_0 ? MOSTLY_MXFP4 : out_types[k].file_type;
 	return GGU_OK;
 }
 
@@ -170,17 +173,43 @@ static int64_t embedding_rows(const struct plan *p)
 	return -1;
 }
 
+/* `vocab`: facts of the architecture that a folder's files do not tell. *v is null where it says nothing. */
+static enum ggu_status vocab_fact(struct config *c, const char *key, enum expr_kind kind, struct expr_value *v, struct ggu_error *err)
+{
+	const struct yaml_node *e = yaml_get(yaml_get(c->arch->convert, "vocab"), key);
+	enum ggu_status s = e ? config_eval(c, e, v, err) : GGU_OK;
+	if (!e) v->kind = EXPR_NULL;
+	return s || v->kind == EXPR_NULL || v->kind == kind ? s : config_fail(c, e, err, "%s: is of another kind", key);
+}
+
+static enum ggu_status vocab_facts(struct config *c, struct vocab_hints *h, struct ggu_error *err)
+{
+	struct expr_value v;
+	enum ggu_status s = vocab_fact(c, "pre", EXPR_STR, &v, err);
+	if (!s && v.kind) h->pre = v.u.s.p;
+	if (!s) s = vocab_fact(c, "add_space_prefix", EXPR_BOOL, &v, err);
+	if (!s && v.kind) h->add_space_prefix = v.u.b ? 1 : -1;
+	if (!s) s = vocab_fact(c, "config_prefix", EXPR_BOOL, &v, err);
+	if (!s && v.kind) h->config_prefix = v.u.b;
+	if (!s) s = vocab_fact(c, "add_bos", EXPR_BOOL, &v, err);
+	if (!s && v.kind) h->add_bos = v.u.b ? 1 : -1;
+	if (!s) s = vocab_fact(c, "eot", EXPR_INT, &v, err);
+	if (!s && v.kind) h->eot = v.u.i;
+	return s;
+}
+
 static enum ggu_status vocab_part(struct convert *c, const char *dir, struct ggu_error *err)
 {
 	const json_t *own = json_object_get(c->config.text, "vocab_size"), *n = own ? own : json_object_get(c->config.root, "vocab_size");
 	int64_t said = json_is_integer(n) ? json_integer_value(n) : -1, rows = embedding_rows(&c->plan);
-	struct vocab_hints h = { .n_vocab = rows >= 0 ? rows : said, .arch = c->config.arch->name };
+	struct vocab_hints h = { .n_vocab = rows >= 0 ? rows : said };
 	struct vocab *v;
 	enum ggu_status s;
 	config_keys_mark(c->config.keys, own ? c->config.text : c->config.root, "vocab_size");
 	if (said >= 0 && rows >= 0 && said != rows)
 		return file_fail(err, GGU_ERR_FORMAT, "config.json", GGU_NO_OFFSET, "vocab_size", "is %lld, but the embedding has %lld rows", (long long)said, (long long)rows);
-	s = vocab_from_dir(&v, dir, &h, err);
+	s = vocab_facts(&c->config, &h, err);
+	if (!s) s = vocab_from_dir(&v, dir, &h, err);
 	if (s) return s;
 	if (rows >= 0 && vocab_count(v) > (uint64_t)rows)
 		s = ggu_fail(err, GGU_ERR_FORMAT, GGU_NO_OFFSET, "", "the tokenizer has %zu tokens, but the embedding %lld rows", vocab_count(v), (long long)rows);

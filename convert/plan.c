@@ -113,7 +113,8 @@ static enum ggu_status add_part(struct builder *b, struct plan_tensor *o, const 
 		*missing = true;
 		return file_fail(b->err, GGU_ERR_MISSING, "", GGU_NO_OFFSET, name, "not in the checkpoint, but %.60s needs it", o->name);
 	}
-	if (t->dtype->type == SOURCE_NO_TYPE) return file_fail(b->err, GGU_ERR_UNSUPPORTED, "", GGU_NO_OFFSET, t->name, "stored as %s, which GGUF does not have", t->dtype->name);
+	if (t->dtype->type == SOURCE_NO_TYPE && !o->packed)
+		return file_fail(b->err, GGU_ERR_UNSUPPORTED, "", GGU_NO_OFFSET, t->name, "stored as %s, which GGUF does not have", t->dtype->name);
 	view_of(&v, t);
 	if ((s = transforms(b, tr, &v))) return s;
 	grown = realloc(o->part, (o->n_parts + 1)*sizeof *grown);
@@ -166,6 +167,25 @@ static enum ggu_status finish(struct builder *b, const struct yaml_node *at, str
 	return GGU_OK;
 }
 
+/* MXFP4 as it is published: [..][n/32][16] bytes of codes, [..][n/32] of scales, either in rows. */
+static enum ggu_status finish_packed(struct builder *b, const struct yaml_node *at, struct plan_tensor *o)
+{
+	struct view *codes = o->part, *scales = o->part + 1;
+	unsigned n = codes->n_shape;
+	if (o->n_parts != 2 || n < 2 || n > 5 || codes->shape[n - 1] != 16 || view_count(codes) != 16*view_count(scales))
+		return file_fail(b->err, GGU_ERR_FORMAT, "", GGU_NO_OFFSET, codes->t->name, "wants blocks of 16 bytes, with a scale each");
+	for (int k = 0; k < 2; k++) {
+		view_coalesce(o->part + k);
+		if (strcmp(o->part[k].t->dtype->name, "U8") || o->part[k].n_ops) return file_fail(b->err, GGU_ERR_UNSUPPORTED, "", GGU_NO_OFFSET, o->part[k].t->name, "wants bytes that stay as they are");
+		if (view_work_bytes(o->part + k, 2)) return config_fail(b->c, at, b->err, "%.60s: blocks must stay in rows", o->name);
+	}
+	o->n_dims = n - 1;
+	for (unsigned k = 0; k < 4; k++) o->ne[k] = k < n - 1 ? codes->shape[n - 2 - k] : 1;
+	o->ne[0] *= 32;
+	o->from = GGU_TYPE_MXFP4;
+	return GGU_OK;
+}
+
 static enum ggu_status make(struct builder *b, const struct yaml_node *e, struct plan_tensor *o)
 {
 	struct expr_value v;
@@ -202,6 +222,12 @@ static enum ggu_status gather(struct builder *b, const struct yaml_node *e, stru
 	bool stacked = false;
 	enum ggu_status s = GGU_OK;
 	if (yaml_get(e, "make")) return make(b, yaml_get(e, "make"), o);
+	if (yaml_get(e, "pack")) {
+		o->packed = true;
+		s = add_part(b, o, from, tr, suffix, missing);
+		if (!s) s = add_part(b, o, yaml_get(e, "scales"), tr, suffix, missing);
+		return s ? s : finish_packed(b, e, o);
+	}
 	if (from && from->kind == YAML_SEQUENCE) {
 		for (size_t k = 0; !s && k < from->count; k++) {
 			const struct yaml_node *p = from->items[k];
@@ -245,11 +271,26 @@ static bool ends_star(const char *s)
 	return n > 2 && !strcmp(s + n - 2, ".*");
 }
 
+static enum ggu_status add_entry(struct builder *b, const struct yaml_node *key, const struct yaml_node *e);
+
+static enum ggu_status add_alternative(struct builder *b, const struct yaml_node *key, const struct yaml_node *list)
+{
+	for (size_t k = 0; k < list->count; k++) {
+		bool yes;
+		enum ggu_status s = config_true(b->c, yaml_get(list->items[k], "when"), true, &yes, b->err);
+		if (s) return s;
+		if (yes) return add_entry(b, key, list->items[k]);
+	}
+	return GGU_OK;
+}
+
 static enum ggu_status add_entry(struct builder *b, const struct yaml_node *key, const struct yaml_node *e)
 {
 	const struct yaml_node *bias = yaml_get(e, "bias");
 	bool when, optional, must = false;
-	enum ggu_status s = config_true(b->c, yaml_get(e, "when"), true, &when, b->err);
+	enum ggu_status s;
+	if (e->kind == YAML_SEQUENCE) return add_alternative(b, key, e);
+	s = config_true(b->c, yaml_get(e, "when"), true, &when, b->err);
 	if (!s) s = config_true(b->c, yaml_get(e, "optional"), false, &optional, b->err);
 	if (!s) s = config_true(b->c, bias, false, &must, b->err);
 	if (s || !when) return s;

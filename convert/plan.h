@@ -4,7 +4,9 @@
  *   NAME: SOURCE                                 a GGUF tensor is a checkpoint tensor
  *   NAME: {from: SOURCE, transform: T, ...}      through transforms (view.h), one or a list
  *   NAME: {from: [{from:, transform:}, ...]}     parts joined along the slowest axis
+ *   NAME: {from: BLOCKS, scales: SCALES, pack: mxfp4}      bytes of two tensors, put together block by block
  *   NAME: {make: EXPR}                           numbers computed from config.json
+ *   NAME: [ALTERNATIVE, ...]                     the first of such whose `when` holds
  *
  * {i} in names runs over the layers, {x} in a source over the experts, which are stacked. A name and its source that
  * end in ".*" stand for ".weight" and, where the checkpoint has one, ".bias"; `bias: EXPR` says whether it must.
@@ -21,6 +23,7 @@ struct plan_tensor {
 	unsigned n_dims;
 	uint64_t ne[4];                 /* ne[0] fastest */
 	struct view *part; size_t n_parts;
+	bool packed;                    /* part[0] has the codes of blocks, part[1] their scales */
 	float *values;                  /* made ones, else NULL */
 	int type;                       /* forced, or -1 */
 	uint32_t from;                  /* ggml type of what plan_read delivers: the stored one, F32 where values change */

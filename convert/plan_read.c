@@ -51,6 +51,31 @@ static bool straight(const struct plan_tensor *t, const struct view *v)
 	return t->from == (uint32_t)v->t->dtype->type && !v->n_ops && !view_crosswise(v) && view_work_bytes(v, 2) == 0;
 }
 
+/* Codes 2j and 2j + 1 lie in byte j, the first in the low half; GGUF has j and j + 16 there. */
+static void pack_mxfp4(const uint8_t *codes, uint8_t scale, uint8_t *to)
+{
+	uint8_t c[32];
+	for (int j = 0; j < 16; j++) {
+		c[2*j] = codes[j] & 15;
+		c[2*j + 1] = codes[j] >> 4;
+	}
+	to[0] = scale;
+	for (int j = 0; j < 16; j++) to[1 + j] = (uint8_t)(c[j] | c[j + 16] << 4);
+}
+
+static enum ggu_status read_packed(struct plan *p, const struct plan_tensor *t, uint64_t block, uint8_t *to, uint64_t n, struct ggu_error *err)
+{
+	enum ggu_status s = GGU_OK;
+	for (uint64_t m; n && !s; block += m, n -= m) {
+		m = n < STRIP_PLAIN ? n : STRIP_PLAIN;
+		s = room(&p->raw, &p->raw_bytes, (size_t)m*17, err);
+		if (!s) s = view_read(t->part, p->source, block*16, m*16, p->raw, NULL, err);
+		if (!s) s = view_read(t->part + 1, p->source, block, m, (uint8_t *)p->raw + m*16, NULL, err);
+		for (uint64_t k = 0; k < m && !s; k++, to += 17) pack_mxfp4((uint8_t *)p->raw + k*16, ((uint8_t *)p->raw)[m*16 + k], to);
+	}
+	return s;
+}
+
 enum ggu_status plan_read(struct plan *p, size_t i, uint64_t at, void *to, size_t n, struct ggu_error *err)
 {
 	const struct plan_tensor *t = p->v + i;
@@ -61,6 +86,7 @@ enum ggu_status plan_read(struct plan *p, size_t i, uint64_t at, void *to, size_
 		memcpy(to, (const char *)t->values + at, n);
 		return GGU_OK;
 	}
+	if (t->packed) return read_packed(p, t, e, to, left, err);
 	for (size_t k = 0; left && k < t->n_parts; k++) {
 		const struct view *v = t->part + k;
 		uint64_t have = view_count(v);

@@ -64,29 +64,51 @@ static enum ggu_status transform(const struct walk *w, const struct yaml_node *a
 	return GGU_OK;
 }
 
+static enum ggu_status part(const struct walk *w, const struct yaml_node *at)
+{
+	enum ggu_status s;
+	if (at->kind == YAML_SCALAR) return GGU_OK;
+	if (at->kind != YAML_MAPPING || !yaml_get(at, "from")) return config_fail(w->c, at, w->err, "wants from");
+	s = only(w, at, "from transform");
+	return s ? s : transform(w, yaml_get(at, "transform"));
+}
+
 static enum ggu_status source(const struct walk *w, const struct yaml_node *key, const struct yaml_node *at)
 {
 	static const char *const expressions[] = { "make", "when", "optional", "bias" };
-	const struct yaml_node *from = at->kind == YAML_MAPPING ? yaml_get(at, "from") : at, *type = yaml_get(at, "type");
-	enum ggu_status s = only(w, at, "from transform make when optional bias type");
+	const struct yaml_node *from = at->kind == YAML_MAPPING ? yaml_get(at, "from") : at, *type = yaml_get(at, "type"), *pack = yaml_get(at, "pack");
+	enum ggu_status s = only(w, at, "from transform make when optional bias type pack scales");
 	for (size_t k = 0; !s && k < sizeof expressions/sizeof *expressions; k++) s = expression(w, key, yaml_get(at, expressions[k]));
 	if (!s && type && (type->kind != YAML_SCALAR || !ggu_type_find(type->text))) s = config_fail(w->c, type, w->err, "no such type");
+	if (!s && pack && !yaml_is(pack, "mxfp4")) s = config_fail(w->c, pack, w->err, "wants mxfp4");
+	if (!s && !pack != !yaml_get(at, "scales")) s = config_fail(w->c, at, w->err, "wants both pack and scales");
 	if (!s) s = transform(w, yaml_get(at, "transform"));
 	if (s) return s;
 	if (!from == !yaml_get(at, "make")) return config_fail(w->c, at, w->err, "wants from or make");
-	for (size_t k = 0; from && from->kind == YAML_SEQUENCE && k < from->count; k++) {
-		const struct yaml_node *part = from->items[k];
-		if (part->kind == YAML_SCALAR) continue;
-		if (part->kind != YAML_MAPPING || !yaml_get(part, "from")) return config_fail(w->c, part, w->err, "wants from");
-		if ((s = only(w, part, "from transform")) || (s = transform(w, yaml_get(part, "transform")))) return s;
-	}
-	return from && from->kind == YAML_MAPPING ? config_fail(w->c, from, w->err, "wants a tensor's name or a list") : GGU_OK;
+	if (from && (from->kind == YAML_MAPPING || (pack && from->kind != YAML_SCALAR))) return config_fail(w->c, from, w->err, "wants a tensor's name or a list");
+	for (size_t k = 0; from && from->kind == YAML_SEQUENCE && k < from->count && !s; k++) s = part(w, from->items[k]);
+	return s;
+}
+
+static enum ggu_status sources(const struct walk *w, const struct yaml_node *key, const struct yaml_node *at)
+{
+	enum ggu_status s = GGU_OK;
+	if (at->kind != YAML_SEQUENCE) return source(w, key, at);
+	for (size_t k = 0; k < at->count && !s; k++)
+		s = at->items[k]->kind == YAML_SEQUENCE ? config_fail(w->c, at->items[k], w->err, "alternatives have none themselves") : source(w, key, at->items[k]);
+	return s;
+}
+
+static enum ggu_status vocab(const struct walk *w, const struct yaml_node *key, const struct yaml_node *at)
+{
+	(void)key;
+	return at->kind == YAML_MAPPING ? only(w, at, "pre add_space_prefix config_prefix add_bos eot") : config_fail(w->c, at, w->err, "wants a mapping");
 }
 
 static const struct { const char *key; check_fn *each, *whole; } parts[] = {
 	{ "names", expression, NULL }, { "check", rule, NULL }, { "check_layer", rule, NULL }, { "layers", NULL, expression }, { "experts", NULL, expression },
-	{ "metadata", entry, NULL }, { "tensors", source, NULL }, { "drop", expression, NULL }, { "strip", text, NULL },
-	{ "ignore", expression, NULL }, { "matters", expression, NULL },
+	{ "metadata", entry, NULL }, { "tensors", sources, NULL }, { "drop", expression, NULL }, { "strip", text, NULL },
+	{ "ignore", expression, NULL }, { "matters", expression, NULL }, { "vocab", expression, vocab },
 };
 enum { N_PARTS = sizeof parts/sizeof *parts };
 
@@ -101,8 +123,8 @@ enum ggu_status schema_check(const struct config *c, struct ggu_error *err)
 		size_t k = 0;
 		while (k < N_PARTS && strcmp(parts[k].key, conv->keys[i]->text)) k++;
 		if (k == N_PARTS) return config_fail(c, conv->keys[i], err, "%.60s: no such key here", conv->keys[i]->text);
-		if (parts[k].whole) { s = parts[k].whole(&w, conv->keys[i], at); continue; }
 		if (yaml_null(at)) continue;
+		if (parts[k].whole && ((s = parts[k].whole(&w, conv->keys[i], at)) || !parts[k].each)) continue;
 		if (at->kind != YAML_MAPPING) return config_fail(c, at, err, "%.60s: wants a mapping", parts[k].key);
 		for (size_t j = 0; j < at->count && !s; j++) s = parts[k].each(&w, at->keys[j], at->items[j]);
 	}

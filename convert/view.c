@@ -6,6 +6,7 @@
  * does, one read per element of a row, and scattered. */
 #include <math.h>
 #include <string.h>
+#include "../quant/vec.h"
 #include "view.h"
 
 void view_of(struct view *v, const struct source_tensor *t)
@@ -127,8 +128,10 @@ static const char *permute(struct view *v, double heads)
 	return e ? e : reshape(v, (double[]){ rows, in }, n);
 }
 
+/* A factor of 1 is none: the values stay as they are stored. */
 static const char *operate(struct view *v, char op, double x)
 {
+	if (op == '*' && x == 1) return NULL;
 	if (v->n_ops == VIEW_MAX_OPS) return "more than 4 operations";
 	v->op[v->n_ops++] = (struct view_op){ op, (float)x };
 	return NULL;
@@ -136,10 +139,11 @@ static const char *operate(struct view *v, char op, double x)
 
 const char *view_apply(struct view *v, const char *name, const double *arg, size_t n)
 {
-	enum { PERMUTE, RESHAPE, SWAP, TRANSPOSE, TAKE, SQUEEZE, ADD, MUL, N_TRANSFORMS };
+	enum { PERMUTE, RESHAPE, SWAP, TRANSPOSE, TAKE, SQUEEZE, ADD, MUL, EXP, N_TRANSFORMS };
 	static const struct { const char *name; size_t n; } all[N_TRANSFORMS] = {       /* reshape takes any number */
 		[PERMUTE] = { "permute", 1 }, [RESHAPE] = { "reshape", 0 }, [SWAP] = { "swap", 2 }, [TRANSPOSE] = { "transpose", 0 },
 		[TAKE] = { "take", 3 }, [SQUEEZE] = { "squeeze", 0 }, [ADD] = { "add", 1 }, [MUL] = { "mul", 1 },
+		[EXP] = { "exp", 0 },
 	};
 	const char *e = NULL;
 	int k = 0;
@@ -147,6 +151,7 @@ const char *view_apply(struct view *v, const char *name, const double *arg, size
 	if (k == N_TRANSFORMS) return "no such transform";
 	if (k != RESHAPE && all[k].n != n) return "wrong number of arguments";
 	if (k == ADD || k == MUL) return operate(v, k == ADD ? '+' : '*', arg[0]);
+	if (k == EXP) return operate(v, 'e', 0);
 	for (size_t i = 0; i < n; i++) if (arg[i] != floor(arg[i])) return "wants whole numbers";
 	if (k == RESHAPE) return reshape(v, arg, n);
 	if (v->joined) return "follows a reshape that joined dimensions";
@@ -252,6 +257,7 @@ void view_operate(const struct view *v, float *x, size_t n)
 	for (unsigned k = 0; k < v->n_ops; k++) {
 		float y = v->op[k].x;
 		if (v->op[k].op == '+') for (size_t i = 0; i < n; i++) x[i] += y;
-		else for (size_t i = 0; i < n; i++) x[i] *= y;
+		else if (v->op[k].op == '*') for (size_t i = 0; i < n; i++) x[i] *= y;
+		else for (size_t i = 0; i < n; i++) x[i] = (float)num_exp((double)x[i]);
 	}
 }

@@ -11,7 +11,7 @@
  *   swap(a, b)  transpose   two axes, counted from 0 or from the end by negative numbers; the last two
  *   take(axis, from, n)     a range of one axis
  *   squeeze                 without dimensions of 1
- *   add(x)  mul(x)          in float32
+ *   add(x)  mul(x)  exp     in float32
  *
  * After permute, or a reshape that joins dimensions which do not lie behind one another, axes cannot be addressed. */
 #ifndef CONVERT_VIEW_H
@@ -19,7 +19,7 @@
 #include "checkpoint.h"
 
 enum { VIEW_MAX_DIMS = 10, VIEW_MAX_OPS = 4 };
-struct view_op { char op; float x; };           /* '+', '*' */
+struct view_op { char op; float x; };           /* '+', '*', 'e' */
 struct view {
 	const struct source_tensor *t;
 	unsigned n;

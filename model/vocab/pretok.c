@@ -40,11 +40,40 @@ static enum ggu_status no_memory(struct ggu_error *err) { return ggu_fail(err, G
 
 /* ---- reading the trees ---- */
 
+/* Oniguruma's classes may hold classes, PCRE's may not: [a[bc]] becomes [abc] in to[]. false: one of them is negated. */
+static bool flatten(const char *p, char *to)
+{
+	int depth = 0;
+	for (; *p; p++) {
+		if (*p == '\\' && p[1]) *to++ = *p++;
+		else if (*p == '[' && depth && (p[1] == ':' || p[1] == '^')) {
+			if (p[1] == '^') return false;
+			while (*p && *p != ']') *to++ = *p++;
+		} else if (*p == '[' && depth++) continue;
+		else if (*p == ']' && depth && --depth) continue;
+		else if (*p == '[') {
+			if (p[1] == '^') *to++ = *p++;
+			if (p[1] == ']') *to++ = *p++;          /* a bracket that is meant */
+		}
+		if (*p) *to++ = *p;
+		else break;
+	}
+	*to = 0;
+	return true;
+}
+
 static enum ggu_status compile(struct step *s, const char *pattern, bool literal, struct ggu_error *err)
 {
 	int code;
 	PCRE2_SIZE at;
+	char *flat = NULL;
+	if (!literal) {
+		flat = malloc(strlen(pattern) + 1);
+		if (!flat) return no_memory(err);
+		if (flatten(pattern, flat)) pattern = flat;
+	}
 	s->re = pcre2_compile((PCRE2_SPTR)pattern, strlen(pattern), PCRE2_UTF | PCRE2_MATCH_INVALID_UTF | (literal ? PCRE2_LITERAL : PCRE2_UCP), &code, &at, NULL);
+	free(flat);
 	if (!s->re) {
 		char why[80] = "";
 		pcre2_get_error_message(code, (PCRE2_UCHAR *)why, sizeof why);

@@ -143,32 +143,16 @@ static bool json_is_llama(const json_t *t)
 	return vocab_json_true(m, "byte_fallback") && decoder && !strcmp(decoder, "Sequence");
 }
 
-/* What llama.cpp's converter writes by architecture, beside what the files say. -1: nothing. */
-static const struct arch_fact {
-	const char *arch;
-	size_t n_vocab;                 /* only for vocabularies of this size; 0: for all */
-	int add_space_prefix, add_bos;
-	int32_t eot;
-	bool config_prefix;             /* add_prefix_space of tokenizer_config.json is add_space_prefix */
-} arch_facts[] = {
-	{ "gemma", 0, 0, -1, 107, false }, { "gemma2", 0, 0, -1, -1, false }, { "gemma3", 0, 0, -1, -1, false },
-	{ "llama", 0, -1, -1, -1, true },
-	{ "llama", 32016, -1, -1, 32010, false },       /* CodeLlama */
-	{ "llama", 49152, -1, 0, -1, false },           /* Granite's small models, SmolLM */
-	{ "phi2", 0, -1, 0, -1, false },
-};
-
-static void apply_facts(struct vocab *v, const struct vocab_files *f)
+/* What the caller knows of the architecture. */
+static void apply_hints(struct vocab *v, const struct vocab_files *f)
 {
 	const json_t *prefix = json_object_get(f->config, "add_prefix_space");
-	for (size_t i = 0; f->hints && f->hints->arch && i < sizeof arch_facts/sizeof *arch_facts; i++) {
-		const struct arch_fact *a = &arch_facts[i];
-		if (strcmp(a->arch, f->hints->arch) || (a->n_vocab && a->n_vocab != v->n)) continue;
-		if (a->add_space_prefix >= 0) v->add_space_prefix = a->add_space_prefix;
-		if (a->config_prefix && json_is_boolean(prefix)) v->add_space_prefix = json_is_true(prefix);
-		if (a->add_bos >= 0) vocab_set_add(v, VOCAB_BOS, a->add_bos);
-		vocab_set_special(v, VOCAB_EOT, a->eot);
-	}
+	const struct vocab_hints *h = f->hints;
+	if (!h) return;
+	if (h->add_space_prefix) v->add_space_prefix = h->add_space_prefix > 0;
+	if (h->config_prefix && json_is_boolean(prefix)) v->add_space_prefix = json_is_true(prefix);
+	if (h->add_bos) vocab_set_add(v, VOCAB_BOS, h->add_bos > 0);
+	if (h->eot > 0) vocab_set_special(v, VOCAB_EOT, h->eot);
 }
 
 /* A SentencePiece vocabulary whose text gets no blank in front says so, since readers take one for granted. (The peer's
@@ -236,10 +220,10 @@ static enum ggu_status load(struct vocab *v, struct vocab_files *f, struct ggu_e
 	}
 	TRY(vocab_load_specials(v, f, err));
 	if (!strcmp(v->model, "llama")) TRY(say_prefix(v, err));
-	apply_facts(v, f);
+	apply_hints(v, f);
 	if (!v->pre && !strcmp(v->model, "gpt2")) {
 		const char *pre = NULL;
-		TRY(vocab_find_pre(v, &pre, err));
+		TRY(vocab_find_pre(v, f->hints ? f->hints->pre : NULL, &pre, err));
 		v->pre = pre;
 	}
 	return GGU_OK;

@@ -11,10 +11,13 @@ enum vocab_token_type {         /* tokenizer.ggml.token_type */
 	VOCAB_NORMAL = 1, VOCAB_UNKNOWN, VOCAB_CONTROL, VOCAB_USER_DEFINED, VOCAB_UNUSED, VOCAB_BYTE
 };
 struct vocab;
-/* What the folder's own files do not say to a tokenizer. */
+/* What the folder's own files do not say to a tokenizer; 0 and NULL: nothing beyond them. */
 struct vocab_hints {
 	int64_t n_vocab;                        /* embedding rows; more than the tokenizer has: padded "[PAD<id>]"; -1: unknown */
-	const char *arch;                       /* general.architecture, which a few facts are keyed by; NULL: unknown */
+	const char *pre;                        /* tokenizer.ggml.pre, where several names fit */
+	int add_space_prefix, add_bos;          /* 1: yes, -1: no */
+	bool config_prefix;                     /* add_prefix_space of tokenizer_config.json is add_space_prefix */
+	int64_t eot;
 };
 /* Of the folder: tokenizer.json, tokenizer.model, vocab.json with merges.txt, tokenizer_config.json, added_tokens.json,
  * chat_template.jinja and .json, and the ids of special tokens in config.json. Which file wins follows llama.cpp's

@@ -80,9 +80,9 @@ enum ggu_status vocab_load_specials(struct vocab *v, const struct vocab_files *f
 json_t *vocab_added_by_type(const struct vocab *v);
 bool vocab_looks_special(const char *text, size_t n);
 
-/* tokenizer.ggml.pre of a folder: by the hash of the test string's ids, else by the shape of the pre-tokenizer;
- * NULL: unknown. The name is static. */
-enum ggu_status vocab_find_pre(const struct vocab *v, const char **name, struct ggu_error *err);
+/* tokenizer.ggml.pre of a folder: by the hash of the test string's ids, else by the shape of the pre-tokenizer,
+ * `prefer` where that is among the names that it has; NULL: unknown. The name is static. */
+enum ggu_status vocab_find_pre(const struct vocab *v, const char *prefer, const char **name, struct ggu_error *err);
 /* For a folder that names no pre-tokenizer (vocab.json with merges.txt): the one whose test string has a known hash;
  * GPT-2's if none has. */
 enum ggu_status vocab_guess_pre(struct vocab *v, struct ggu_error *err);

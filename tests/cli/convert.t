@@ -72,10 +72,10 @@ says "no source" "bad.yaml: line 17, column 26: wants from or make" gguf-convert
 sed 's/^  strip:/  check: {n_layers: [n_layers == 2, [list]]}\n&/' "$TMP/tiny.yaml" >"$TMP/bad.yaml"
 says "a check without a message" "bad.yaml: line 18, column 21: wants [expression, message]" gguf-convert --arch-file "$TMP/bad.yaml" -o "$TMP/no.gguf" "$TMP/m"
 
-sed 's/^  layers:.*/  names: {a: "b + 1", b: "1 + []", c: c}\n  layers: a/' "$TMP/tiny.yaml" >"$TMP/bad.yaml"
+sed 's/^  layers:.*/  names: {a: "b + 1", b: "1 + []", c: d, d: c}\n  layers: a/' "$TMP/tiny.yaml" >"$TMP/bad.yaml"
 says "a name in a name" "bad.yaml: line 7, column 11: a: b: wants numbers" gguf-convert --arch-file "$TMP/bad.yaml" -o "$TMP/no.gguf" "$TMP/m"
 sed -i.was 's/layers: a/layers: c/' "$TMP/bad.yaml"
-says "a name of itself" "bad.yaml: line 7, column 11: c: c: uses names that use names without end" gguf-convert --arch-file "$TMP/bad.yaml" -o "$TMP/no.gguf" "$TMP/m"
+says "names that need each other" "bad.yaml: line 7, column 11: c: c: uses names that use names without end" gguf-convert --arch-file "$TMP/bad.yaml" -o "$TMP/no.gguf" "$TMP/m"
 for option in --arch-file --metadata; do
 	says "$option: no such file" "gguf-convert: ./nowhere: No such file" gguf-convert $option nowhere -o "$TMP/no.gguf" "$DATA/wiki-7m"
 done

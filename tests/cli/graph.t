@@ -71,7 +71,7 @@ make_model $eps=1e-5 output_norm.bias:f32:32:huge $b.attn_q.bias:f32:32:huge $b.
 ok "logits that overflow are no error" gguf-logits -q -m h.gguf -o logits ids
 
 make_model general.architecture=nonesuch
-refused "an unknown architecture" "nonesuch: is no known architecture (known: gemma gemma2 "
+refused "an unknown architecture" "nonesuch: is no known architecture (known: b"
 make_model $eps=1e-5
 awk 'BEGIN { for (i = 0; i < 1100; i++) printf "%d ", i % 16 }' >long
 gguf-logits -q -j 1 -m h.gguf long >a

@@ -44,7 +44,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct vocab *v, *again;
 	struct ggu_meta *m = ggu_meta_new();
 	struct ggu_error err = { 0 };
-	const struct vocab_hints hints = { size % 2 ? -1 : 32, size % 3 ? "llama" : NULL };
+	const struct vocab_hints hints = { .n_vocab = size % 2 ? -1 : 32, .pre = size % 3 ? "olmo" : NULL, .config_prefix = size % 3, .eot = (int64_t)(size % 40) };
 
 	if (vocab_from_dir(&v, folder_of(data, size), &hints, &err) != GGU_OK) {
 		must(err.code != GGU_OK && *err.what, "refused without a reason");

@@ -8,10 +8,18 @@ need_shared reference/tokenizers/vocab "metadata of vocabularies"
 ref=$SHARED/reference/tokenizers
 tool=$BUILD/tests/reference/tool_vocab
 
-# The architecture of a reference may be one that is not described yet: its vocabulary needs no more than the name.
+# The architecture of a reference may be one that is not described: its vocabulary needs no more than the name, and what
+# is known of phi2. One that is described is taken for the folders without config.json too.
 arch_file()
 {
-	jq -r '"schema: 1\narch: \(.kv[0].value)\nclasses: {\(.config.architectures[0] // "None"): {}}\nfallback: true\nconvert: {}"' "$1" >"$TMP/arch.yaml"
+	arch=$(jq -r '.kv[0].value' "$1")
+	{
+		jq -r '"schema: 1\nfallback: true\narch: \(.kv[0].value)\nclasses: {\(.config.architectures[0] // "None"): {}}"' "$1"
+		if [ -f "$SRC/model/arch/$arch.yaml" ]; then echo "like: $arch"
+		elif [ "$arch" = phi2 ]; then echo "convert: {vocab: {add_bos: false}}"
+		else echo "convert: {}"
+		fi
+	} >"$TMP/arch.yaml"
 }
 
 # check NAME KEY...: KEYs are not compared
