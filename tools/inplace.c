@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * inplace.c - see inplace.h. The journal: "GGUNDO1\n", bytes of the file u64, n u64, the n old bytes, XXH3 of all that
- * u64; little-endian. The file is marked when the journal is complete on the disk, so that beside a marked file a
+ * inplace.c - see inplace.h. Only the bytes from the first that changes to the last are written. The journal: "GGUNDO1\n",
+ * bytes of the file u64, offset u64, n u64, the n old bytes from there on, XXH3 of all that u64; little-endian. The file is marked when the journal is complete on the disk, so that beside a marked file a
  * journal that fails its checks was damaged. */
 #include <errno.h>
 #include <fcntl.h>
@@ -17,7 +17,7 @@
 #include "msg.h"
 #include "out.h"
 
-enum { MAGIC = 4, HEAD = 24, TAIL = 8, STEP = 1 << 16 };
+enum { MAGIC = 4, HEAD = 32, TAIL = 8, STEP = 1 << 16 };
 static const char journal_magic[9] = "GGUNDO1\n";
 
 static char *journal_name(const char *path)
@@ -67,33 +67,37 @@ static bool get_at(int fd, unsigned char *p, size_t n, size_t at)
 	return true;
 }
 
+/* A stretch of the file, behind the magic. */
+struct stretch { size_t at, n; const unsigned char *p; };
+
 /* Steps 2 to 4. */
-static bool replace(int fd, const unsigned char *to, size_t n)
+static bool replace(int fd, const struct stretch *to)
 {
 	return put_at(fd, (const unsigned char *)GGU_EDIT_MAGIC, MAGIC, 0) && !fdatasync(fd)
-		&& put_at(fd, to + MAGIC, n - MAGIC, MAGIC) && !fdatasync(fd)
-		&& put_at(fd, to, MAGIC, 0) && !fdatasync(fd);
+		&& put_at(fd, to->p, to->n, to->at) && !fdatasync(fd)
+		&& put_at(fd, (const unsigned char *)"GGUF", MAGIC, 0) && !fdatasync(fd);
 }
 
-/* The old bytes, *n of them, which the caller frees with what stands before them: *p. NULL: there is no journal. */
-static const unsigned char *read_journal(const char *name, uint64_t size, unsigned char **p, size_t *n)
+/* The old bytes, which the caller frees with what stands before them: *p. False: there is no journal. */
+static bool read_journal(const char *name, uint64_t size, unsigned char **p, struct stretch *old)
 {
 	int fd = open(name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 	struct stat st;
-	uint64_t bytes;
-	if (fd < 0 && errno == ENOENT) return NULL;
+	size_t n;
+	if (fd < 0 && errno == ENOENT) return false;
 	if (fd < 0 || fstat(fd, &st)) msg_die("%s: %s", name, strerror(errno));
-	bytes = (uint64_t)st.st_size;
-	if (bytes < HEAD + MAGIC + TAIL || bytes > SIZE_MAX/2 || bytes - HEAD - TAIL > size) msg_die("%s: damaged: its size is impossible", name);
-	*n = (size_t)bytes - HEAD - TAIL;
-	*p = malloc((size_t)bytes);
+	if (st.st_size < HEAD + TAIL || (uint64_t)st.st_size > SIZE_MAX/2) msg_die("%s: damaged: it has %lld bytes", name, (long long)st.st_size);
+	n = (size_t)st.st_size - HEAD - TAIL;
+	*p = malloc((size_t)st.st_size);
 	if (!*p) msg_die("out of memory");
-	if (!get_at(fd, *p, (size_t)bytes, 0)) msg_die("%s: %s", name, strerror(errno));
+	if (!get_at(fd, *p, (size_t)st.st_size, 0)) msg_die("%s: %s", name, strerror(errno));
 	close(fd);
-	if (memcmp(*p, journal_magic, 8) != 0 || get_u64(*p + 8) != size || get_u64(*p + 16) != *n || memcmp(*p + HEAD, "GGUF", MAGIC) != 0
-		|| XXH3_64bits(*p, HEAD + *n) != get_u64(*p + HEAD + *n))
-		msg_die("%s: damaged, or another file's", name);
-	return *p + HEAD;
+	if (memcmp(*p, journal_magic, 8) != 0 || get_u64(*p + 24) != n || XXH3_64bits(*p, HEAD + n) != get_u64(*p + HEAD + n))
+		msg_die("%s: damaged", name);
+	if (get_u64(*p + 8) != size || get_u64(*p + 16) < MAGIC || get_u64(*p + 16) > size || n > size - get_u64(*p + 16))
+		msg_die("%s: is another file's", name);
+	*old = (struct stretch){ (size_t)get_u64(*p + 16), n, *p + HEAD };
+	return true;
 }
 
 static bool is_marked(int fd)
@@ -118,12 +122,11 @@ int inplace_open(const char *path, bool *undone)
 	if (!S_ISREG(st.st_mode)) msg_die("%s: not a regular file: it cannot be edited in place", path);
 	if (flock(fd, LOCK_EX | LOCK_NB)) msg_die("%s: %s", path, errno == EWOULDBLOCK ? "is being edited by another process" : strerror(errno));
 	if (is_marked(fd)) {
+		struct stretch old;
 		unsigned char *p;
-		size_t n;
 		char *name = journal_name(path);
-		const unsigned char *old = read_journal(name, (uint64_t)st.st_size, &p, &n);
-		if (!old) msg_die("%s: an edit was interrupted, and %s, which could undo it, is missing", path, name);
-		if (!replace(fd, old, n)) msg_die("%s: undoing an edit that was interrupted: %s", path, strerror(errno));
+		if (!read_journal(name, (uint64_t)st.st_size, &p, &old)) msg_die("%s: an edit was interrupted, and %s, which could undo it, is missing", path, name);
+		if (!replace(fd, &old)) msg_die("%s: undoing an edit that was interrupted: %s", path, strerror(errno));
 		free(p);
 		remove_journal(name);
 		*undone = true;
@@ -136,7 +139,7 @@ int inplace_open(const char *path, bool *undone)
 }
 
 /* By its own name at once: while it is incomplete nothing has happened to the file. */
-static void write_journal(const char *name, const struct stat *of, const unsigned char *from, size_t n)
+static void write_journal(const char *name, const struct stat *of, const struct stretch *old)
 {
 	int fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, of->st_mode & 0666);
 	unsigned char head[HEAD], tail[TAIL];
@@ -145,13 +148,14 @@ static void write_journal(const char *name, const struct stat *of, const unsigne
 	if (fd < 0) msg_die("%s: %s", name, strerror(errno));
 	memcpy(head, journal_magic, 8);
 	put_u64(head + 8, (uint64_t)of->st_size);
-	put_u64(head + 16, n);
+	put_u64(head + 16, old->at);
+	put_u64(head + 24, old->n);
 	XXH3_64bits_reset(x);
 	XXH3_64bits_update(x, head, HEAD);
-	XXH3_64bits_update(x, from, n);
+	XXH3_64bits_update(x, old->p, old->n);
 	put_u64(tail, XXH3_64bits_digest(x));
 	XXH3_freeState(x);
-	if (!put_at(fd, head, HEAD, 0) || !put_at(fd, from, n, HEAD) || !put_at(fd, tail, TAIL, HEAD + n) || fsync(fd) || close(fd)) {
+	if (!put_at(fd, head, HEAD, 0) || !put_at(fd, old->p, old->n, HEAD) || !put_at(fd, tail, TAIL, HEAD + old->n) || fsync(fd) || close(fd)) {
 		int why = errno;
 		unlink(name);
 		msg_die("%s: %s", name, strerror(why));
@@ -162,18 +166,26 @@ static void write_journal(const char *name, const struct stat *of, const unsigne
 void inplace_write(const char *path, int fd, const void *from, const void *to, size_t n)
 {
 	char *name = journal_name(path);
-	sigset_t all, before;
+	const unsigned char *x = from, *y = to;
+	struct stretch before = { MAGIC, 0, NULL }, after;
+	sigset_t all, mask;
 	struct stat st;
+	while (before.at < n && x[before.at] == y[before.at]) before.at++;
+	while (n > before.at && x[n - 1] == y[n - 1]) n--;
+	before.n = n - before.at;
+	after = before;
+	before.p = x + before.at;
+	after.p = y + before.at;
 	if (fstat(fd, &st)) msg_die("%s: %s", path, strerror(errno));
 	sigfillset(&all);
-	sigprocmask(SIG_BLOCK, &all, &before);  /* it takes milliseconds */
-	write_journal(name, &st, from, n);
-	if (!replace(fd, to, n)) {
+	sigprocmask(SIG_BLOCK, &all, &mask);    /* it takes milliseconds */
+	write_journal(name, &st, &before);
+	if (!replace(fd, &after)) {
 		int why = errno;
-		if (replace(fd, from, n)) remove_journal(name);
+		if (replace(fd, &before)) remove_journal(name);
 		else msg_say("%s: the edit could not be undone: %s has the old header, and gguf-edit -I will try again", path, name);
 		msg_die("%s: %s", path, strerror(why));
 	}
 	remove_journal(name);
-	sigprocmask(SIG_SETMASK, &before, NULL);
+	sigprocmask(SIG_SETMASK, &mask, NULL);
 }

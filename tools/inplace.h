@@ -2,9 +2,9 @@
  * inplace.h - the first bytes of a file replaced where they are, so that nobody ever takes a half-written file for good.
  * Programs only; failures exit 2 with a message.
  *
- *   1  the old bytes go to a journal beside the file, .NAME.undo, which is synced; signals wait from here on
+ *   1  the bytes that change go to a journal beside the file, .NAME.undo, which is synced; signals wait from here on
  *   2  the magic becomes GGU_EDIT_MAGIC: from here on no program reads the file
- *   3  all but the magic is written
+ *   3  what else changes is written
  *   4  the magic becomes GGUF again
  *   5  the journal is removed
  *
