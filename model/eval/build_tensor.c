@@ -166,7 +166,7 @@ enum ggu_status build_norm(struct builder *b, const struct yaml_node *at, struct
 	if (yaml_null(at)) return GGU_OK;
 	if ((s = build_only(b, at, NULL, "rms layer eps when")) || (s = build_when(b, at, &yes)) || !yes) return s;
 	for (size_t i = 0; at->kind == YAML_MAPPING && i < at->count; i++)
-		for (int k = 0; k < 2; k++) if (!strcmp(at->keys[i]->text, kinds[k])) {
+		for (int k = 0; k < 2; k++) if (!strcmp(at->keys[i]->text, kinds[k]) && !yaml_null(at->items[i])) {
 			if (which) return build_fail(b, at, "norm", "is rms or layer, not both");
 			which = at->items[i];
 			o->kind = k ? NORM_LAYER : NORM_RMS;

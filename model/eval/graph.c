@@ -40,6 +40,7 @@ static enum ggu_status operator_of(const struct builder *b, const struct yaml_no
 		const struct op *found = op_find(k->text);
 		if (yaml_is(k, "norm") || yaml_is(k, "post_norm") || yaml_is(k, "when")) continue;
 		if (!found) return build_fail(b, k, k->text, "is no key that belongs here");
+		if (yaml_null(at->items[i])) continue;
 		if (*op) return build_fail(b, k, k->text, "a branch is one operator");
 		*op = found;
 		*map = at->items[i];
@@ -61,6 +62,7 @@ static enum ggu_status branch(struct builder *b, const struct yaml_node *at, str
 	size_t e = b->g->n_embd;
 	bool yes;
 	enum ggu_status s;
+	if (yaml_null(at)) return GGU_OK;
 	if ((s = operator_of(b, at, &br->op, &map)) || (s = build_when(b, at, &yes)) || !yes) return s;
 	if ((s = build_some(b, at, branch_fields, br)) || (s = build_norm_width(b, at, "norm", &br->before, e, e))) return s;
 	if ((s = build_norm_width(b, at, "post_norm", &br->after, e, e))) return s;
@@ -90,6 +92,7 @@ static enum ggu_status step(struct builder *b, const struct yaml_node *at, struc
 	size_t e = b->g->n_embd;
 	bool yes;
 	enum ggu_status s;
+	if (yaml_null(at)) return GGU_OK;
 	if ((s = build_only(b, at, step_fields, ""))) return s;
 	if (!branches || branches->kind != YAML_MAPPING || !branches->count) return build_fail(b, at, "branches", "wants branches by name");
 	if (branches->count > STEP_MAX_BRANCHES) return build_fail(b, branches, "branches", "are more than eight");
@@ -185,6 +188,7 @@ static enum ggu_status checks(struct builder *b, const struct yaml_node *list)
 		const struct yaml_node *row = list->items[i];
 		struct expr_value v;
 		enum ggu_status s;
+		if (yaml_null(row)) continue;
 		if (row->kind != YAML_SEQUENCE || row->count != 2 || row->items[1]->kind != YAML_SCALAR)
 			return build_fail(b, row, "check", "wants [expression, message]");
 		if ((s = build_eval(b, row->items[0], &v))) return s;
