@@ -17,30 +17,47 @@
 #include "pipe.h"
 #include "remake_run.h"
 #include "sandbox.h"
+#include "shard.h"
 #include "typeplan.h"
 
 static struct {
 	const char *imatrix, *out, *output_type, *embd_type, *plan, *objective;
 	struct opt_list tensor_type;
 	bool pure, leave_output, allow_requantize, keep_non_finite, dry_run, verbose, json;
-	int effort, jobs;
+	int effort, jobs, shards;
+	struct { uint32_t i, n; } part;         /* of --part I/N, i from 0; n 0: not given */
 } o = { .effort = QUANT_EFFORT_DEFAULT };
+
+static int parse_part(void *to, const char *text)
+{
+	unsigned i, n, end = 0;
+	(void)to;
+	if (sscanf(text, "%5u/%5u%n", &i, &n, &end) != 2 || text[end] || i < 1 || i > n || n > SHARD_MAX) return 1;
+	o.part.i = i - 1;
+	o.part.n = n;
+	return 0;
+}
 
 static const struct opt opts[] = {
 	OPT_STR('i', "imatrix", &o.imatrix, "FILE", "weigh errors by this importance matrix"),
 	OPT_FLAG(0, "pure", &o.pure, "the recipe's one type for every weight"),
-	OPT_LIST(0, "tensor-type", &o.tensor_type, "REGEX=T", "type T for tensors whose name REGEX finds; first match wins"),
+	OPT_LIST(0, "tensor-type", &o.tensor_type, "REGEX=T",
+		"type T for tensors whose name REGEX finds; first match wins"),
 	OPT_STR(0, "output-tensor-type", &o.output_type, "T", "type of output.weight"),
 	OPT_STR(0, "token-embedding-type", &o.embd_type, "T", "type of token_embd.weight"),
 	OPT_FLAG(0, "leave-output-tensor", &o.leave_output, "keep output.weight as it is"),
 	OPT_STR(0, "plan", &o.plan, "FILE", "types from a YAML list of tensor and type"),
 	OPT_FLAG(0, "allow-requantize", &o.allow_requantize, "take tensors that are quantized already"),
 	OPT_FLAG(0, "keep-non-finite", &o.keep_non_finite, "go on past weights that are not finite"),
-	OPT_INT(0, "effort", &o.effort, "N", QUANT_EFFORT_MIN, QUANT_EFFORT_MAX, "how hard to search, 1 to 9 (default: 5)"),
-	OPT_STR(0, "objective", &o.objective, "NAME", "what is minimised: default, or plain, the weighted error and nothing else"),
+	OPT_INT(0, "effort", &o.effort, "N", QUANT_EFFORT_MIN, QUANT_EFFORT_MAX,
+		"how hard to search, 1 to 9 (default: 5)"),
+	OPT_STR(0, "objective", &o.objective, "NAME",
+		"what is minimised: default, or plain, the weighted error and nothing else"),
 	OPT_FLAG('n', "dry-run", &o.dry_run, "print what becomes of each tensor; no weights are read, no file is made"),
 	OPT_FLAG('v', "verbose", &o.verbose, "print a line for each tensor with its error"),
 	OPT_FLAG(0, "json", &o.json, "print the table as JSON; with --dry-run or -o"),
+	OPT_INT(0, "shards", &o.shards, "N", 1, SHARD_MAX, "write N shards of even size, named by -o PREFIX"),
+	OPT_CALL(0, "part", &o.part, "I/N", parse_part, "of N shards write the I-th alone"),
 	OPT_OUTPUT(&o.out),
 	OPT_JOBS(&o.jobs),
 	OPT_COMMON, OPT_END
@@ -71,8 +88,10 @@ static void check_sources(const struct run *r)
 		const char *from_name = ggu_type_info(t->type)->name, *to_name = ggu_type_info(to)->name;
 		if (t->type == to) continue;
 		if (ggu_type_info(t->type)->kind == GGU_KIND_BLOCK && !o.allow_requantize)
-			tell("%s: %s is quantized already (%s); start from the original, or give --allow-requantize", r->re.name, t->name, from_name);
-		else if (!quant_can_decode(t->type)) tell("%s: %s: type %s cannot be decoded", r->re.name, t->name, from_name);
+			tell("%s: %s is quantized already (%s); start from the original, or give --allow-requantize",
+				r->re.name, t->name, from_name);
+		else if (!quant_can_decode(t->type))
+			tell("%s: %s: type %s cannot be decoded", r->re.name, t->name, from_name);
 		else if (!quant_can_encode(to)) tell("%s: type %s cannot be made (%s)", r->re.name, to_name, t->name);
 		else continue;
 		return;
@@ -85,14 +104,17 @@ static const struct recipe *operands(int n, char **v, const char **in)
 	const char *file[3];
 	int files = 0;
 	for (int i = 0; i < n; i++) if (r || !(r = recipe_find(v[i]))) file[files++] = v[i];
-	if (r && o.plan) msg_die("a recipe, %s, and a plan, which names every type itself: give one of them", recipe_name(r));
+	if (r && o.plan)
+		msg_die("a recipe, %s, and a plan, which names every type itself: give one of them", recipe_name(r));
 	if (!r && !o.plan) {
 		if (files >= 2) msg_say("neither %s nor %s is a recipe; they are:", file[0], file[1]);
 		else msg_say("%s%sno recipe given; they are:", files ? file[0] : "", files ? ": " : "");
-		for (size_t i = 0; recipe_at(i); i++) fprintf(stderr, "  %-10s %s\n", recipe_name(recipe_at(i)), recipe_summary(recipe_at(i)));
+		for (size_t i = 0; recipe_at(i); i++)
+			fprintf(stderr, "  %-10s %s\n", recipe_name(recipe_at(i)), recipe_summary(recipe_at(i)));
 		exit(EXIT_TROUBLE);
 	}
-	if (files >= 2) msg_die("two files, %s and %s: one is read, and what is written is named by -o", file[0], file[1]);
+	if (files >= 2)
+		msg_die("two files, %s and %s: one is read, and what is written is named by -o", file[0], file[1]);
 	*in = files ? file[0] : "-";
 	return r;
 }
@@ -117,16 +139,19 @@ static void open_run(struct run *r, const char *in, const struct imatrix *im, js
 	if (!r->t || !r->choice) msg_die("out of memory");
 	for (size_t i = 0; i < r->n; i++) r->t[i] = ggu_file_in_data_order(r->in, i);
 	r->re = (struct remake_run){
-		.re = { .n = r->n, .t = r->t, .choice = r->choice, .read = read_from, .read_ctx = r, .read_anywhere = ggu_file_seekable(r->in),
+		.re = { .n = r->n, .t = r->t, .choice = r->choice, .read = read_from, .read_ctx = r,
+			.read_anywhere = ggu_file_seekable(r->in),
 			.effort = o.effort, .objective = objective(), .keep_non_finite = o.keep_non_finite },
-		.name = name, .imatrix = im, .imatrix_name = o.imatrix, .verbose = o.verbose && !o.dry_run, .list = list, .doing = "quantizing" };
+		.name = name, .imatrix = im, .imatrix_name = o.imatrix, .verbose = o.verbose && !o.dry_run,
+			.list = list, .doing = "quantizing" };
 }
 /* The types of all tensors, and the file_type to record. */
 static uint32_t choose(struct run *r, const struct recipe *recipe, bool have_importance)
 {
 	struct typeplan_options p = {
 		.tensor_type = &o.tensor_type, .output_type = o.output_type, .embd_type = o.embd_type, .plan = o.plan,
-		.recipe = { .pure = o.pure, .leave_output = o.leave_output, .have_importance = have_importance, .need_nothing = o.dry_run },
+		.recipe = { .pure = o.pure, .leave_output = o.leave_output, .have_importance = have_importance,
+			.need_nothing = o.dry_run },
 	};
 	return typeplan_choose(&p, recipe, r->re.name, ggu_file_meta(r->in), r->t, r->n, r->choice);
 }
@@ -150,6 +175,69 @@ static void dry_run(const struct run *r, json_t *list, uint64_t file_bytes)
 	if (!list) remake_table_total(stdout, &r->re.re, file_bytes);
 }
 
+/* ---- writing ---- */
+
+/* Tensors first.. of the run, n of them, with their metadata. */
+static void write_tensors(const struct run *r, size_t first, size_t n, const struct ggu_meta *meta, struct out *out)
+{
+	struct run part = *r;
+	struct ggu_writer *w;
+	struct ggu_error err;
+	part.t += first;
+	part.choice += first;
+	part.re.re.n = part.n = n;
+	part.re.re.t = part.t;
+	part.re.re.choice = part.choice;
+	part.re.re.read_ctx = &part;
+	if (remake_writer(&part.re.re, meta, &w, &err) != GGU_OK) msg_die_error(r->re.name, &err);
+	remake_run_write(&part.re, w, out, o.jobs);
+	ggu_writer_free(w);
+}
+
+/* The shards that are asked for; the names that they have at the end appear together, that of shard 1 last. */
+static void write_shards(const struct run *r, const struct ggu_meta *meta, const char *in, uint32_t n_shards)
+{
+	uint64_t *bytes = calloc(r->n + 1, sizeof *bytes);
+	uint32_t *shard = calloc(r->n + 1, sizeof *shard);
+	struct out **out = calloc(n_shards, sizeof *out);
+	size_t first = 0, n;
+	if (!bytes || !shard || !out) msg_die("out of memory");
+	for (size_t i = 0; i < r->n; i++) bytes[i] = remake_bytes(&r->re.re, i);
+	shard_cut(bytes, r->n, n_shards, shard);
+	for (uint32_t i = 0; i < n_shards; i++, first += n) {
+		char *name;
+		struct ggu_meta *m;
+		n = 0;
+		while (first + n < r->n && shard[first + n] == i) n++;
+		if (o.part.n && o.part.i != i) continue;
+		name = shard_name(o.out, i, n_shards);
+		m = shard_meta(meta, i, n_shards, r->n);
+		out[i] = out_open(name, true);
+		refuse_inputs(out[i], r->in, in);
+		write_tensors(r, first, n, m, out[i]);
+		out_seal(out[i]);
+		ggu_meta_free(m);
+		free(name);
+	}
+	pipe_drain(r->in, in);
+	for (uint32_t i = n_shards; i-- > 0;) if (out[i]) out_commit(out[i]);
+	free(bytes);
+	free(shard);
+	free(out);
+}
+
+static void check_options(const char *in)
+{
+	if (o.json && !o.dry_run && (!o.out || strcmp(o.out, "-") == 0))
+		msg_die("--json writes to standard output, where the model goes: give -o FILE");
+	if (o.plan && strcmp(o.plan, "-") == 0 && strcmp(in, "-") == 0)
+		msg_die("the plan and the model cannot both be standard input");
+	if (o.imatrix && strcmp(o.imatrix, "-") == 0) msg_die("-i wants a file");
+	if (o.shards && o.part.n) msg_die("--shards writes all shards, --part one of them: give one of the two");
+	if ((o.shards || o.part.n) && !o.dry_run && (!o.out || strcmp(o.out, "-") == 0))
+		msg_die("-o PREFIX is missing: shards become PREFIX-00001-of-0000N.gguf");
+}
+
 int main(int argc, char **argv)
 {
 	struct run r = { 0 };
@@ -161,19 +249,22 @@ int main(int argc, char **argv)
 	json_t *list = NULL;
 	const struct recipe *recipe;
 	const char *in;
-	uint32_t ftype;
+	uint32_t ftype, n_shards;
+	uint64_t bytes;
 
-	argc = opt_parse(argc, argv, opts, &(struct opt_program){ "gguf-quantize", "make a GGUF model's tensors smaller by a recipe or a plan",
+	argc = opt_parse(argc, argv, opts,
+		&(struct opt_program){ "gguf-quantize", "make a GGUF model's tensors smaller by a recipe or a plan",
 		"[-nv] [-i FILE] [--pure] [--tensor-type REGEX=T]... [--output-tensor-type T] [--token-embedding-type T] "
-		"[--leave-output-tensor] [--allow-requantize] [--keep-non-finite] [--effort N] [--objective NAME] [--json] [-j N] [-o FILE] RECIPE|--plan FILE [FILE]", 0, 3 });
+		"[--leave-output-tensor] [--allow-requantize] [--keep-non-finite] [--effort N] [--objective NAME] [--json] "
+		"[--shards N | --part I/N] [-j N] [-o FILE] RECIPE|--plan FILE [FILE]", 0, 3 });
 	recipe = operands(argc, argv, &in);
-	if (o.json && !o.dry_run && (!o.out || strcmp(o.out, "-") == 0)) msg_die("--json writes to standard output, where the model goes: give -o FILE");
-	if (o.plan && strcmp(o.plan, "-") == 0 && strcmp(in, "-") == 0) msg_die("the plan and the model cannot both be standard input");
-	if (o.imatrix && strcmp(o.imatrix, "-") == 0) msg_die("-i wants a file");
+	check_options(in);
+	n_shards = o.part.n ? o.part.n : (uint32_t)o.shards;
 	if (o.json && !(list = json_array())) msg_die("out of memory");
-	if (!o.dry_run) out = out_open(o.out, true);
+	if (!o.dry_run && !n_shards) out = out_open(o.out, true);
 	if (!o.jobs) o.jobs = ggu_cpu_count();  /* reads files, so before the sandbox */
-	sandbox_enter((char *[]){ (char *)(uintptr_t)in, (char *)(uintptr_t)o.imatrix, (char *)(uintptr_t)o.plan }, 3, o.out);
+	sandbox_enter((char *[]){ (char *)(uintptr_t)in, (char *)(uintptr_t)o.imatrix, (char *)(uintptr_t)o.plan }, 3,
+		o.out);
 	if (o.imatrix && imatrix_read(&im, o.imatrix, &err) != GGU_OK) msg_die_error(o.imatrix, &err);
 	open_run(&r, in, im, list);
 	if (out) refuse_inputs(out, r.in, in);
@@ -182,16 +273,19 @@ int main(int argc, char **argv)
 	remake_run_fallbacks(&r.re);
 	meta = remake_run_meta(&r.re, ggu_file_meta(r.in), ftype);
 	w = remake_run_writer(&r.re, meta);
-	if (o.dry_run) dry_run(&r, list, ggu_writer_file_bytes(w));
+	bytes = ggu_writer_file_bytes(w);
+	ggu_writer_free(w);
+	if (o.dry_run) dry_run(&r, list, bytes);
+	else if (n_shards) write_shards(&r, meta, in, n_shards);
 	else {
-		remake_run_write(&r.re, w, out, o.jobs);
+		write_tensors(&r, 0, r.n, meta, out);
 		pipe_drain(r.in, in);
-		if (!o.verbose && !msg_quiet && isatty(2)) remake_table_total(stderr, &r.re.re, ggu_writer_file_bytes(w));
 	}
-	if (list) remake_json_total(&r.re.re, list, ggu_writer_file_bytes(w));
+	if (!o.dry_run && !o.verbose && !o.part.n && !msg_quiet && isatty(2))
+		remake_table_total(stderr, &r.re.re, bytes);
+	if (list) remake_json_total(&r.re.re, list, bytes);
 	if (!out || out_fd(out) != 1) out_close_stdout();
 	if (out) out_commit(out);       /* last, so that after exit 2 there is no output */
-	ggu_writer_free(w);
 	ggu_meta_free(meta);
 	imatrix_free(im);
 	ggu_close(r.in);

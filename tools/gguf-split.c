@@ -12,8 +12,9 @@
 #include "pipe.h"
 #include "progress.h"
 #include "sandbox.h"
+#include "shard.h"
 
-enum { MAX_SHARDS = 65535, CHUNK_BYTES = 1 << 20 };     /* split.count is a u16 */
+enum { CHUNK_BYTES = 1 << 20 };
 
 static struct {
 	bool merge, dry_run, empty_first;
@@ -28,7 +29,8 @@ static const struct opt opts[] = {
 	OPT_FLAG(0, "no-tensor-first-split", &o.empty_first, "shard 1 has metadata only"),
 	OPT_FLAG(0, "merge", &o.merge, "write the shards of SHARD as one file"),
 	OPT_FLAG('n', "dry-run", &o.dry_run, "print what shards there would be"),
-	OPT_STR('o', "output", &o.output, "NAME", "splitting: NAME-00001-of-0000N.gguf; merging: NAME (default: stdout)"),
+	OPT_STR('o', "output", &o.output, "NAME",
+		"splitting: NAME-00001-of-0000N.gguf; merging: NAME (default: stdout)"),
 	OPT_ONE_JOB(&o.jobs),
 	OPT_COMMON, OPT_END
 };
@@ -50,33 +52,10 @@ static void add(struct ggu_writer *w, const struct ggu_tensor *t)
 	if (ggu_writer_add(w, t->name, t->n_dims, t->ne, t->type, &err)) msg_die("%s: %s", t->name, err.what);
 }
 
-static void put_count(struct ggu_meta *m, const char *key, enum ggu_kv_type type, uint64_t v)
-{
-	if (ggu_meta_set_uint(m, key, type, v)) msg_die("%s: cannot be set to %llu", key, (unsigned long long)v);
-}
-/* The metadata of shard i of n; n 0: of one file. */
-static struct ggu_meta *metadata(const struct split *s, uint32_t i, uint32_t n)
-{
-	const struct ggu_meta *from = ggu_file_meta(s->f);
-	struct ggu_meta *m = ggu_meta_new();
-	if (!m) msg_die("out of memory");
-	for (size_t k = 0; k < ggu_meta_count(from); k++) {
-		const struct ggu_kv *kv = ggu_meta_at(from, k);
-		const char *key = ggu_kv_key(kv).p;
-		if (!strncmp(key, "split.", 6) || (i && strcmp(key, "general.alignment") != 0)) continue;
-		if (ggu_meta_set_kv(m, kv)) msg_die("out of memory");
-	}
-	if (n) {
-		put_count(m, "split.no", GGU_U16, i);
-		put_count(m, "split.count", GGU_U16, n);
-		put_count(m, "split.tensors.count", GGU_I32, s->n);
-	}
-	return m;
-}
 /* A writer of the tensors of shard i; without_tensors: of its metadata alone, to be measured. */
 static struct ggu_writer *writer(const struct split *s, uint32_t i, uint32_t n, bool without_tensors)
 {
-	struct ggu_meta *m = metadata(s, i, n);
+	struct ggu_meta *m = shard_meta(ggu_file_meta(s->f), i, n, s->n);
 	struct ggu_writer *w;
 	struct ggu_error err;
 	if (ggu_writer_new(&w, m, &err)) msg_die_error(s->name, &err);
@@ -95,7 +74,7 @@ static void by_size(struct split *s)
 	uint64_t align = ggu_file_alignment(s->f), fixed[2], header, data = 0, n = 0;
 	uint32_t shard = o.empty_first;
 	for (uint32_t i = 0; i < 2; i++) {
-		struct ggu_writer *w = writer(s, i, MAX_SHARDS, true);
+		struct ggu_writer *w = writer(s, i, SHARD_MAX, true);
 		fixed[i] = ggu_writer_file_bytes(w) + align;
 		ggu_writer_free(w);
 	}
@@ -103,7 +82,8 @@ static void by_size(struct split *s)
 	for (size_t i = 0; i < s->n; i++) {
 		const struct ggu_tensor *t = s->t[i];
 		uint64_t entry = 8 + t->name_bytes + 4 + 8*t->n_dims + 4 + 8, bytes = align_up(t->bytes, align);
-		bool full = (o.max_tensors && n == o.max_tensors) || (o.max_size && (header + entry > o.max_size || data + bytes > o.max_size - header - entry));
+		bool full = (o.max_tensors && n == o.max_tensors) ||
+			(o.max_size && (header + entry > o.max_size || data + bytes > o.max_size - header - entry));
 		if (n && full) {
 			shard++;
 			header = fixed[1];
@@ -114,7 +94,8 @@ static void by_size(struct split *s)
 		n++;
 		s->shard[i] = shard;
 		if (o.max_size && n == 1 && header + data > o.max_size)
-			msg_warn("%s: alone with %s of metadata larger than %s", t->name, msg_bytes(header), msg_bytes(o.max_size));
+			msg_warn("%s: alone with %s of metadata larger than %s", t->name, msg_bytes(header),
+				msg_bytes(o.max_size));
 	}
 	s->n_shards = shard + 1;
 }
@@ -125,7 +106,8 @@ static void as_in(struct split *s, const struct ggu_file *like)
 	size_t n = 0;
 	s->n_shards = ggu_file_n_sources(like);
 	if (ggu_file_n_tensors(like) != s->n)
-		msg_die("%s has %zu tensors and %s %zu: are they the same model?", s->name, s->n, o.like, ggu_file_n_tensors(like));
+		msg_die("%s has %zu tensors and %s %zu: are they the same model?", s->name, s->n, o.like,
+			ggu_file_n_tensors(like));
 	for (uint32_t shard = 0; shard < s->n_shards; shard++)
 		for (size_t i = 0; i < s->n; i++) {
 			const struct ggu_tensor *t = ggu_file_in_data_order(s->f, i), *u = ggu_file_find(like, t->name);
@@ -170,21 +152,12 @@ static void write_one(struct split *s, struct out *out, uint32_t i, uint32_t n)
 	if (n) out_seal(out);
 }
 
-static char *shard_name(uint32_t i, uint32_t n)
-{
-	size_t room = strlen(o.output) + 32;
-	char *name = malloc(room);
-	if (!name) msg_die("out of memory");
-	snprintf(name, room, "%s-%05u-of-%05u.gguf", o.output, (unsigned)(i + 1) % 100000, (unsigned)n % 100000);
-	return name;
-}
-
 static void write_shards(struct split *s)
 {
 	struct out **out = calloc(s->n_shards, sizeof *out);
 	if (!out) msg_die("out of memory");
 	for (uint32_t i = 0; i < s->n_shards; i++) {
-		char *name = shard_name(i, s->n_shards);
+		char *name = shard_name(o.output, i, s->n_shards);
 		out[i] = out_open(name, true);
 		free(name);
 		write_one(s, out[i], i, s->n_shards);
@@ -198,7 +171,7 @@ static void write_shards(struct split *s)
 static void show(const struct split *s)
 {
 	for (uint32_t i = 0; i < s->n_shards; i++) {
-		char *name = shard_name(i, s->n_shards), *shown = text_mask(name, strlen(name));
+		char *name = shard_name(o.output, i, s->n_shards), *shown = text_mask(name, strlen(name));
 		struct ggu_writer *w = writer(s, i, s->n_shards, false);
 		size_t n = 0;
 		for (size_t k = 0; k < s->n; k++) n += s->shard[k] == i;
@@ -226,8 +199,10 @@ static void check_options(void)
 	ways += (o.like != NULL) + o.merge;
 	if (!ways) msg_die("how? --max-size SIZE, --max-tensors N, --like SHARD or --merge");
 	if (ways > 1) msg_die("--merge, --like and the bounds on a shard do not go together");
-	if (o.merge && (o.dry_run || o.empty_first)) msg_die("--merge goes with neither --dry-run nor --no-tensor-first-split");
-	if (o.like && o.empty_first) msg_die("--like says what is in shard 1: it does not go with --no-tensor-first-split");
+	if (o.merge && (o.dry_run || o.empty_first))
+		msg_die("--merge goes with neither --dry-run nor --no-tensor-first-split");
+	if (o.like && o.empty_first)
+		msg_die("--like says what is in shard 1: it does not go with --no-tensor-first-split");
 	if (!o.merge && (!o.output || !*o.output || !strcmp(o.output, "-")))
 		msg_die("-o NAME is missing: shards become NAME-00001-of-0000N.gguf");
 }
@@ -239,13 +214,15 @@ int main(int argc, char **argv)
 	struct ggu_file *like = NULL;
 	uint64_t bytes = 0;
 	char *first = NULL;
-	argc = opt_parse(argc, argv, opts, &(struct opt_program){ "gguf-split", "split a GGUF model into shards, or merge them",
+	argc = opt_parse(argc, argv, opts,
+		&(struct opt_program){ "gguf-split", "split a GGUF model into shards, or merge them",
 		"[-n] [--max-size SIZE] [--max-tensors N] [--no-tensor-first-split] -o NAME [FILE]\n"
 		"[-n] --like SHARD -o NAME [FILE]\n--merge [-o FILE] [SHARD]", 0, 1 });
 	check_options();
 	s.name = argc ? argv[0] : "-";
-	if (!o.merge) first = shard_name(0, 1);
-	sandbox_enter((char *[]){ (char *)(uintptr_t)s.name, (char *)(uintptr_t)o.like }, 2, o.dry_run ? NULL : first ? first : o.output);
+	if (!o.merge) first = shard_name(o.output, 0, 1);
+	sandbox_enter((char *[]){ (char *)(uintptr_t)s.name, (char *)(uintptr_t)o.like }, 2, o.dry_run ? NULL : first ?
+		first : o.output);
 	free(first);
 	pipe_input(s.name);
 	if (ggu_open(&s.f, s.name, &err)) msg_die_error(s.name, &err);
@@ -261,7 +238,7 @@ int main(int argc, char **argv)
 	}
 	if (like) as_in(&s, like);
 	else if (!o.merge) by_size(&s);
-	if (s.n_shards > MAX_SHARDS) msg_die("%u shards, more than %d", (unsigned)s.n_shards, MAX_SHARDS);
+	if (s.n_shards > SHARD_MAX) msg_die("%u shards, more than %d", (unsigned)s.n_shards, SHARD_MAX);
 	if (!o.dry_run) progress_begin(o.merge ? "merging" : "splitting", bytes, "B");
 	if (o.dry_run) show(&s);
 	else if (o.merge) merge(&s);

@@ -280,4 +280,30 @@ cat plan.yaml >plan.fifo &
 $q -q --plan plan.fifo -o c.gguf m.gguf
 same "a plan from a named pipe" c.gguf a.gguf
 not_ok "plan and model from standard input" 2 $q --plan - -o x.gguf - <plan.yaml
+
+# shards: the model of one file, and each shard alone the bytes of the set's
+$q -q -o whole.gguf Q4_K_M m.gguf
+for n in 1 3 7; do
+	rm -f s-*.gguf p-*.gguf
+	$q -q --shards $n -o s Q4_K_M m.gguf
+	is "$n shards" "$(ls s-*.gguf | wc -l | tr -d ' ')" $n
+	gguf-split -q --merge -o merged.gguf s-00001-of-0000$n.gguf
+	ok "$n shards hold the model" gguf-diff merged.gguf whole.gguf
+	i=1
+	while [ $i -le $n ]; do
+		$q -q --part $i/$n -o p Q4_K_M m.gguf
+		same "part $i of $n" p-0000$i-of-0000$n.gguf s-0000$i-of-0000$n.gguf
+		i=$((i + 1))
+	done
+done
+gguf-split -q --max-tensors 5 -o in m.gguf
+$q -q --part 2/3 -o from Q4_K_M in-00001-of-*.gguf
+rm -f s-*.gguf
+$q -q --shards 3 -o s Q4_K_M m.gguf
+same "a part from shards" from-00002-of-00003.gguf s-00002-of-00003.gguf
+cat m.gguf | $q -q --part 3/3 -o piped Q4_K_M -
+same "a part from a pipe" piped-00003-of-00003.gguf s-00003-of-00003.gguf
+for bad in 0/3 4/3 3 1/0 1/2x x; do not_ok "--part $bad" 2 $q --part $bad -o p Q4_K_M m.gguf; done
+not_ok "shards without a prefix" 2 $q --shards 2 Q4_K_M m.gguf
+not_ok "shards and a part" 2 $q --shards 2 --part 1/2 -o p Q4_K_M m.gguf
 done_testing

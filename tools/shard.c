@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT
+ * shard.c - see shard.h. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "msg.h"
+#include "shard.h"
+
+char *shard_name(const char *prefix, uint32_t i, uint32_t n)
+{
+	size_t room = strlen(prefix) + 32;
+	char *name = malloc(room);
+	if (!name) msg_die("out of memory");
+	snprintf(name, room, "%s-%05u-of-%05u.gguf", prefix, (unsigned)(i + 1)%100000, (unsigned)n%100000);
+	return name;
+}
+
+static void put_count(struct ggu_meta *m, const char *key, enum ggu_kv_type type, uint64_t v)
+{
+	if (ggu_meta_set_uint(m, key, type, v)) msg_die("%s: cannot be set to %llu", key, (unsigned long long)v);
+}
+
+struct ggu_meta *shard_meta(const struct ggu_meta *from, uint32_t i, uint32_t n, size_t n_tensors)
+{
+	struct ggu_meta *m = ggu_meta_new();
+	if (!m) msg_die("out of memory");
+	for (size_t k = 0; k < ggu_meta_count(from); k++) {
+		const struct ggu_kv *kv = ggu_meta_at(from, k);
+		const char *key = ggu_kv_key(kv).p;
+		if (!strncmp(key, "split.", 6) || (i && strcmp(key, "general.alignment") != 0)) continue;
+		if (ggu_meta_set_kv(m, kv)) msg_die("out of memory");
+	}
+	if (n) {
+		put_count(m, "split.no", GGU_U16, i);
+		put_count(m, "split.count", GGU_U16, n);
+		put_count(m, "split.tensors.count", GGU_I32, n_tensors);
+	}
+	return m;
+}
+
+/* A tensor goes where its middle lies. */
+void shard_cut(const uint64_t *bytes, size_t n, uint32_t n_shards, uint32_t *shard)
+{
+	double total = 0, before = 0;
+	for (size_t i = 0; i < n; i++) total += (double)bytes[i];
+	for (size_t i = 0; i < n; i++) {
+		double middle = before + (double)bytes[i]/2, at = total > 0 ? middle/total*n_shards : 0;
+		shard[i] = at < n_shards ? (uint32_t)at : n_shards - 1;
+		before += (double)bytes[i];
+	}
+}
