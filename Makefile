@@ -133,7 +133,7 @@ check-asan: ## make check under AddressSanitizer and UndefinedBehaviorSanitizer,
 ARM_CC ?= aarch64-linux-gnu-gcc
 ARM_RUN ?= qemu-aarch64
 ARM_TESTS = $(patsubst tests/%.c,$(BUILD)/arm/%,$(wildcard tests/kernels/test_*.c) tests/unit/test_encode.c tests/unit/test_vec.c)
-ARM_OBJS = $(patsubst %.c,$(BUILD)/arm/obj/%.o,tests/lib/guard.c tests/lib/kerntest.c tests/lib/slow.c tests/lib/slow_attention.c libgguf/error.c libgguf/types.c \
+ARM_OBJS = $(patsubst %.c,$(BUILD)/arm/obj/%.o,tests/lib/guard.c tests/lib/kerntest.c tests/lib/slow.c tests/lib/slow_attention.c libgguf/error.c libgguf/types.c libgguf/pool.c libgguf/topology.c libgguf/cpus.c \
   $(filter-out quant/recipe.c,$(wildcard quant/*.c)))
 $(BUILD)/arm/include/xxhash.h:
 	@mkdir -p $(@D)

@@ -23,6 +23,10 @@ void imatrix_free(struct imatrix *im)
 	if (!im) return;
 	for (size_t i = 0; i < im->n; i++) entry_free(im->v[i]);
 	for (size_t i = 0; i < im->n_datasets; i++) free(im->datasets[i]);
+	for (size_t i = 0; i < im->n_cov; i++) covariance_free(im->cov[i]);
+	free(im->cov);
+	ggu_close(im->file);
+	free(im->bytes);
 	free(im->v);
 	free(im->datasets);
 	ggu_index_free(&im->dataset_index);
@@ -108,11 +112,16 @@ enum ggu_status imatrix_entry(struct imatrix *im, const char *name, size_t n_in,
 size_t imatrix_count(const struct imatrix *im) { return im->n; }
 const struct imatrix_entry *imatrix_at(const struct imatrix *im, size_t i) { return i < im->n ? &im->v[i]->pub : NULL; }
 
-const struct imatrix_entry *imatrix_find(const struct imatrix *im, const char *name)
+struct entry *imatrix_entry_find(const struct imatrix *im, const char *name)
 {
 	bool found;
 	size_t at = place(im, im->n, name, &found);
-	return found ? &im->v[at]->pub : NULL;
+	return found ? im->v[at] : NULL;
+}
+const struct imatrix_entry *imatrix_find(const struct imatrix *im, const char *name)
+{
+	const struct entry *e = imatrix_entry_find(im, name);
+	return e ? &e->pub : NULL;
 }
 
 bool imatrix_importance(const struct imatrix_entry *e, size_t mat, float *importance)
@@ -169,7 +178,7 @@ static void add_columns(void *ctx, size_t task, int worker)
 			a->sums[j] += x*x;
 		}
 }
-static void run(struct ggu_pool *pool, size_t n, void (*fn)(void *, size_t, int), void *ctx)
+void imatrix_run(struct ggu_pool *pool, size_t n, void (*fn)(void *, size_t, int), void *ctx)
 {
 	if (pool) ggu_pool_run(pool, n, fn, ctx);
 	else for (size_t i = 0; i < n; i++) fn(ctx, i, 0);
@@ -185,13 +194,13 @@ enum ggu_status imatrix_add(struct imatrix *im, const char *name, size_t n_mat, 
 	if (mat >= n_mat) return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, name, "matrix %zu of %zu", mat, n_mat);
 	a.bad = calloc(tasks + 1, 1);
 	if (!a.bad) return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, name, "out of memory");
-	run(pool, tasks, check_columns, &a);
+	imatrix_run(pool, tasks, check_columns, &a);
 	for (size_t i = 0; i < tasks && !s; i++)
 		if (a.bad[i]) s = ggu_fail(err, GGU_ERR_FORMAT, GGU_NO_OFFSET, name, "an activation is not finite");
 	free(a.bad);
 	if (s || (s = imatrix_entry(im, name, n_in, n_mat, &e, err))) return s;
 	a.sums = e->sums + mat*n_in;
-	run(pool, tasks, add_columns, &a);
+	imatrix_run(pool, tasks, add_columns, &a);
 	e->counts[mat] += (double)n_tokens;
 	return GGU_OK;
 }
@@ -245,7 +254,7 @@ enum ggu_status imatrix_merge(struct imatrix *im, const struct imatrix *src, str
 		for (size_t j = 0; j < from->n_mat; j++) e->counts[j] += from->counts[j];
 	}
 	imatrix_settle(im);
-	if (s) return s;
+	if (s || (s = covariance_merge(im, src, err))) return s;
 	for (size_t i = 0; i < src->n_datasets; i++)
 		if ((s = imatrix_add_dataset(im, src->datasets[i]))) return ggu_fail(err, s, GGU_NO_OFFSET, "", "out of memory");
 	im->chunks += src->chunks;

@@ -5,7 +5,12 @@
  *   general.type "imatrix", imatrix.datasets [str], imatrix.chunk_count u32, imatrix.chunk_size u32
  *   NAME.in_sum2 F32 [n_in] or [n_in, n_mat]      sums of squares
  *   NAME.counts  F32 [1]    or [1, n_mat]         tokens seen
- * A checkpoint is the same with F64 tensors, so that going on from it loses nothing; both are read.
+ *   NAME.in_cov  F32 [n] or [n, n_mat]            sums of x xT (imatrix.h), for the first of the weights that share them
+ *   NAME.in_cov_n F32 [1] or [1, n_mat]           tokens seen
+ *   gguf-utils.imatrix.block u32                  columns of a block of every in_cov, at most
+ *   gguf-utils.imatrix.shared [str]               pairs: a weight, and the one whose in_cov is its too
+ * Programs that know nothing of the last four pass them over.
+ * A checkpoint is the same with sums and counts in F64, so that going on from it loses nothing; both are read.
  *
  * Old form, little-endian:
  *   i32 n_entries | i32 len, name, i32 n_call, i32 n_values, f32 values[] ... | i32 last_chunk | i32 len, dataset
@@ -18,11 +23,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include "../libgguf/span.h"
 #include "imatrix_internal.h"
 
 static const char sums_suffix[] = ".in_sum2", counts_suffix[] = ".counts", tag_key[] = "gguf-utils.imatrix.run";
+static const char cov_suffix[] = ".in_cov", cov_counts_suffix[] = ".in_cov_n", block_key[] = "gguf-utils.imatrix.block",
+	shared_key[] = "gguf-utils.imatrix.shared";
 
 static enum ggu_status no_memory(struct ggu_error *err) { return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory"); }
 static enum ggu_status io_error(struct ggu_error *err, const char *what)
@@ -91,6 +99,56 @@ static enum ggu_status read_chunks(const struct ggu_meta *m, const char *key, ui
 	return ggu_fail(err, GGU_ERR_RANGE, ggu_kv_offset(kv), key, "is no whole number of 32 bits");
 }
 
+static enum ggu_status read_covariance(struct imatrix *im, struct ggu_file *f, const struct ggu_tensor *t, size_t block, struct ggu_error *err)
+{
+	size_t n = t->name_bytes - strlen(cov_suffix), n_mat = ggu_tensor_rows(t);
+	char *name = malloc(n + sizeof cov_counts_suffix);
+	const struct ggu_tensor *counts;
+	struct covariance *c;
+	struct entry *e;
+	enum ggu_status s = GGU_OK;
+	if (!name) return no_memory(err);
+	memcpy(name, t->name, n);
+	memcpy(name + n, cov_counts_suffix, sizeof cov_counts_suffix);
+	counts = ggu_file_find(f, name);
+	name[n] = 0;
+	e = imatrix_entry_find(im, name);
+	if (!e || !counts) s = ggu_fail(err, GGU_ERR_MISSING, t->entry, name, "has covariances but no %s", e ? "counts of them" : "sums");
+	else if (t->type != GGU_TYPE_F32) s = ggu_fail(err, GGU_ERR_TYPE, t->entry, t->name, "is not f32");
+	else if (!block || n_mat != e->pub.n_mat || t->ne[0] != covariance_floats(e->pub.n_in, block))
+		s = ggu_fail(err, GGU_ERR_FORMAT, t->entry, t->name, "has another shape than its sums and %s say", block_key);
+	if (!s) s = covariance_new(im, name, e->pub.n_in, n_mat, block, true, &c, err);
+	if (!s) {
+		c->tensor = t;
+		e->cov = c;
+		s = read_doubles(f, counts, c->counts, n_mat, err);
+	}
+	free(name);
+	return s;
+}
+/* Those of all tensors, which stay in the file until they are wanted. */
+static enum ggu_status read_covariances(struct imatrix *im, struct ggu_file *f, struct ggu_error *err)
+{
+	const struct ggu_meta *m = ggu_file_meta(f);
+	const struct ggu_kv *shared = ggu_meta_find(m, shared_key);
+	uint64_t block = 0;
+	enum ggu_status s = read_chunks(m, block_key, &block, err);
+	for (size_t i = 0; i < ggu_file_n_tensors(f) && !s; i++)
+		if (ends_with(ggu_file_tensor(f, i), cov_suffix)) s = read_covariance(im, f, ggu_file_tensor(f, i), (size_t)block, err);
+	for (size_t i = 0; shared && i + 1 < ggu_kv_n(shared) && !s; i += 2) {
+		struct ggu_str weight, owner;
+		struct entry *e, *of;
+		if (!ggu_kv_str(shared, i, &weight) || !ggu_kv_str(shared, i + 1, &owner))
+			return ggu_fail(err, GGU_ERR_TYPE, ggu_kv_offset(shared), shared_key, "is no list of strings");
+		e = imatrix_entry_find(im, weight.p);
+		of = imatrix_entry_find(im, owner.p);
+		if (!e || !of || !of->cov || e->cov || e->pub.n_in != of->pub.n_in || e->pub.n_mat != of->pub.n_mat)
+			return ggu_fail(err, GGU_ERR_FORMAT, ggu_kv_offset(shared), shared_key, "pair %zu names weights that cannot share a covariance", i/2);
+		e->cov = of->cov;
+	}
+	return s;
+}
+
 static enum ggu_status read_gguf(struct imatrix *im, struct ggu_file *f, struct ggu_error *err)
 {
 	const struct ggu_meta *m = ggu_file_meta(f);
@@ -112,7 +170,8 @@ static enum ggu_status read_gguf(struct imatrix *im, struct ggu_file *f, struct 
 		if (ends_with(t, sums_suffix) && (s = read_entry(im, f, t, err))) return s;
 	}
 	if ((twice = imatrix_settle(im))) return ggu_fail(err, GGU_ERR_FORMAT, twice->at, twice->name, "given twice");
-	return im->n ? GGU_OK : ggu_fail(err, GGU_ERR_FORMAT, GGU_NO_OFFSET, "", "no sums in this matrix");
+	if (!im->n) return ggu_fail(err, GGU_ERR_FORMAT, GGU_NO_OFFSET, "", "no sums in this matrix");
+	return read_covariances(im, f, err);
 }
 
 /* ---- old form: read ---- */
@@ -203,23 +262,40 @@ static enum ggu_status read_all(const char *path, unsigned char **bytes, size_t 
 	return got < 0 ? GGU_ERR_IO : GGU_OK;
 }
 
+/* A GGUF file is not read as a whole: its covariances may be many times the rest. */
+static bool is_gguf_file(const char *path)
+{
+	struct stat st;
+	char magic[4] = "";
+	int fd;
+	bool is;
+	if (strcmp(path, "-") == 0 || stat(path, &st) || !S_ISREG(st.st_mode)) return false;
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0) return false;
+	is = read(fd, magic, sizeof magic) == sizeof magic && !memcmp(magic, "GGUF", 4);
+	close(fd);
+	return is;
+}
 enum ggu_status imatrix_read(struct imatrix **out, const char *path, struct ggu_error *err)
 {
 	struct imatrix *im = imatrix_new();
-	struct ggu_file *f = NULL;
-	unsigned char *bytes = NULL;
 	size_t n = 0;
-	enum ggu_status s = im ? read_all(path, &bytes, &n, err) : no_memory(err);
-	if (!s && !n) s = ggu_fail(err, GGU_ERR_TRUNCATED, 0, "", "there is nothing in it");
-	if (!s && n >= 4 && !memcmp(bytes, "GGUF", 4)) {
-		s = ggu_open_memory(&f, bytes, n, NULL, err);
-		if (!s) s = read_gguf(im, f, err);
-		ggu_close(f);
-	} else if (!s) {
-		struct span all = { bytes, n, 0 };
+	bool gguf = is_gguf_file(path);
+	enum ggu_status s = !im ? no_memory(err) : gguf ? ggu_open(&im->file, path, err) : read_all(path, &im->bytes, &n, err);
+	if (!s && !gguf && !n) s = ggu_fail(err, GGU_ERR_TRUNCATED, 0, "", "there is nothing in it");
+	if (!s && !gguf && n >= 4 && !memcmp(im->bytes, "GGUF", 4)) {
+		gguf = true;
+		s = ggu_open_memory(&im->file, im->bytes, n, NULL, err);
+	}
+	if (!s && gguf) s = read_gguf(im, im->file, err);
+	else if (!s) {
+		struct span all = { im->bytes, n, 0 };
 		s = read_dat(im, &all, err);
 	}
-	free(bytes);
+	if (!s && !im->n_cov && im->file) {
+		ggu_close(im->file);
+		im->file = NULL;
+	}
 	if (s) imatrix_free(im);
 	else *out = im;
 	return s;
@@ -227,6 +303,23 @@ enum ggu_status imatrix_read(struct imatrix **out, const char *path, struct ggu_
 
 /* ---- write ---- */
 
+static enum ggu_status set_shared(const struct imatrix *im, struct ggu_meta *m)
+{
+	struct ggu_str *pairs = calloc(2*im->n, sizeof *pairs);
+	size_t n = 0, block = 0;
+	enum ggu_status s = pairs ? GGU_OK : GGU_ERR_NOMEM;
+	for (size_t i = 0; i < im->n_cov; i++) block = im->cov[i]->block > block ? im->cov[i]->block : block;
+	for (size_t i = 0; i < im->n && !s; i++) {
+		const struct entry *e = im->v[i];
+		if (!e->cov || strcmp(e->cov->name, e->name) == 0) continue;
+		pairs[n++] = (struct ggu_str){ e->name, strlen(e->name) };
+		pairs[n++] = (struct ggu_str){ e->cov->name, strlen(e->cov->name) };
+	}
+	if (!s) s = ggu_meta_set_uint(m, block_key, GGU_U32, block);
+	if (!s) s = ggu_meta_set_strs(m, shared_key, pairs, n);
+	free(pairs);
+	return s;
+}
 static enum ggu_status set_keys(const struct imatrix *im, struct ggu_meta *m)
 {
 	struct ggu_str *sets = calloc(im->n_datasets + 1, sizeof *sets);
@@ -236,7 +329,7 @@ static enum ggu_status set_keys(const struct imatrix *im, struct ggu_meta *m)
 	if (!s) s = ggu_meta_set_uint(m, "imatrix.chunk_count", GGU_U32, im->chunks);
 	if (!s) s = ggu_meta_set_uint(m, "imatrix.chunk_size", GGU_U32, im->chunk_tokens);
 	free(sets);
-	return s;
+	return s || !im->n_cov ? s : set_shared(im, m);
 }
 
 static enum ggu_status add_tensor(struct ggu_writer *w, const char *name, const char *suffix, size_t ne0, size_t n_mat, uint32_t type, struct ggu_error *err)
@@ -261,6 +354,34 @@ static enum ggu_status write_doubles(struct ggu_writer *w, const double *x, size
 		size_t k = 0;
 		for (; k < 1024 && i < n; k++, i++) part[k] = (float)x[i];
 		s = ggu_writer_data(w, part, k*sizeof *part, err);
+	}
+	return s;
+}
+
+static enum ggu_status add_covariances(struct ggu_writer *w, const struct imatrix *im, uint32_t type, struct ggu_error *err)
+{
+	enum ggu_status s = GGU_OK;
+	for (size_t i = 0; i < im->n_cov && !s; i++) {
+		const struct covariance *c = im->cov[i];
+		s = add_tensor(w, c->name, cov_suffix, covariance_floats(c->n_in, c->block), c->n_mat, GGU_TYPE_F32, err);
+		if (!s) s = add_tensor(w, c->name, cov_counts_suffix, 1, c->n_mat, type, err);
+	}
+	return s;
+}
+static enum ggu_status write_covariances(struct ggu_writer *w, const struct imatrix *im, uint32_t type, struct ggu_error *err)
+{
+	enum ggu_status s = GGU_OK;
+	for (size_t i = 0; i < im->n_cov && !s; i++) {
+		const struct covariance *c = im->cov[i];
+		const size_t n = covariance_floats(c->n_in, c->block);
+		float *part = c->sums ? NULL : malloc(n*sizeof *part);
+		if (!c->sums && !part) return no_memory(err);
+		for (size_t m = 0; m < c->n_mat && !s; m++) {
+			if (part) s = ggu_read(im->file, c->tensor, m*n*sizeof *part, part, n*sizeof *part, err);
+			if (!s) s = ggu_writer_data(w, part ? part : c->sums + m*n, n*sizeof *part, err);
+		}
+		free(part);
+		if (!s) s = write_doubles(w, c->counts, c->n_mat, type, err);
 	}
 	return s;
 }
@@ -294,12 +415,14 @@ static enum ggu_status write_gguf(const struct imatrix *im, const char *tag, int
 		s = add_tensor(w, e->name, sums_suffix, e->n_in, e->n_mat, type, err);
 		if (!s) s = add_tensor(w, e->name, counts_suffix, 1, e->n_mat, type, err);
 	}
+	if (!s) s = add_covariances(w, im, type, err);
 	if (!s) s = ggu_writer_begin(w, fd, err);
 	for (size_t i = 0; i < im->n && !s; i++) {
 		const struct imatrix_entry *e = &im->v[i]->pub;
 		s = write_doubles(w, e->sums, e->n_in*e->n_mat, type, err);
 		if (!s) s = write_doubles(w, e->counts, e->n_mat, type, err);
 	}
+	if (!s) s = write_covariances(w, im, type, err);
 	if (!s) s = ggu_writer_end(w, err);
 	ggu_writer_free(w);
 	ggu_meta_free(m);

@@ -10,7 +10,19 @@ struct entry {
 	char *name;
 	uint64_t at;                    /* byte of the name in its file */
 	double *sums, *counts;          /* what pub points at */
+	struct covariance *cov;         /* NULL: none; perhaps that of another entry */
 };
+/* The sum of x xT of the inputs of one weight, after which it is named, or of several. */
+struct covariance {
+	char *name;
+	size_t n_in, n_mat, block;
+	float *sums;                    /* [n_mat][covariance_floats], or NULL: in tensor of the matrix's file */
+	double *counts;                 /* [n_mat] */
+	const struct ggu_tensor *tensor;
+	float **waiting;                /* [n_mat], each NULL or [n_in][tokens]: tokens that are not summed yet */
+	size_t *n_waiting;
+};
+struct covariance_call { struct covariance *of; size_t n_in, n_tokens, n_mat, mat; uint64_t hash; };
 struct imatrix {
 	struct entry **v;               /* [n], sorted by name */
 	size_t n, cap;
@@ -19,6 +31,11 @@ struct imatrix {
 	struct ggu_index dataset_index;
 	uint64_t chunks, chunk_tokens;
 	char *tag;                      /* NULL: none */
+	struct covariance **cov;        /* [n_cov] */
+	size_t n_cov, cap_cov;
+	struct covariance_call before;  /* the call of imatrix_add_covariance before this */
+	struct ggu_file *file;          /* of covariances that are read when they are wanted; NULL: none */
+	unsigned char *bytes;           /* what file is in, if that is memory */
 };
 /* The entry of that name, made if there is none; its shape must be this one. */
 enum ggu_status imatrix_entry(struct imatrix *im, const char *name, size_t n_in, size_t n_mat, struct entry **out, struct ggu_error *err);
@@ -26,5 +43,17 @@ enum ggu_status imatrix_entry(struct imatrix *im, const char *name, size_t n_in,
  * found from then on, until imatrix_settle sorts v; that gives the second of two of one name, or NULL. */
 enum ggu_status imatrix_append(struct imatrix *im, const char *name, size_t n_in, size_t n_mat, struct entry **out, struct ggu_error *err);
 const struct entry *imatrix_settle(struct imatrix *im);
+struct entry *imatrix_entry_find(const struct imatrix *im, const char *name);           /* NULL: none */
+/* On the pool, or without one. */
+void imatrix_run(struct ggu_pool *pool, size_t n, void (*fn)(void *, size_t, int), void *ctx);
+
+size_t covariance_floats(size_t n_in, size_t block);
+/* Without sums if `empty`: they are in a file. */
+enum ggu_status covariance_new(struct imatrix *im, const char *name, size_t n_in, size_t n_mat, size_t block, bool empty,
+	struct covariance **out, struct ggu_error *err);
+void covariance_free(struct covariance *c);
+struct covariance *covariance_find(const struct imatrix *im, const char *name);
+/* Adds those of src, whose entries im has already. */
+enum ggu_status covariance_merge(struct imatrix *im, const struct imatrix *src, struct ggu_error *err);
 
 #endif

@@ -11,7 +11,35 @@
 struct how { int row; float prior, lift; };     /* row: of a type's table of efforts, effort - 1 */
 /* As quant_encode, for one type. */
 typedef void enc_fn(void *dst, const float *x, const float *weights, size_t rows, size_t cols, const struct how *how);
-struct enc_table { enc_fn *fn[GGU_TYPE_COUNT]; };       /* by type; NULL: not encoded */
+
+/* Error feedback: a group of columns of up to sixteen rows; see enc_feedback.h. */
+enum { FEEDBACK_ROWS = 16, FEEDBACK_PANEL = 8, FEEDBACK_GROUP = 256 };
+struct feedback_group {
+	int rows, cols;                 /* cols: whole blocks */
+	const float *x;                 /* [rows], stride floats apart */
+	const float *target;            /* [rows][FEEDBACK_GROUP]: what the groups before add to x */
+	float *rest;                    /* out, [rows], stride floats apart: x - decoded */
+	size_t stride;
+	const float *weight;            /* [cols]: of errors, for the search */
+	const float *loss;              /* [cols]: of errors, for the sum */
+	const float *panels[FEEDBACK_GROUP/FEEDBACK_PANEL];
+	void *dst;                      /* of the first row's first block; rows dst_stride bytes apart */
+	size_t dst_stride;
+};
+struct coder;                           /* of enc_tile.h, each table its own */
+/* The sum of loss*(target - decoded)^2. */
+typedef double feedback_fn(const struct coder *c, const struct how *how, const struct feedback_group *g);
+/* Rows a[n_rows][n], of which the first `done` columns are final, less their products with the rows of `panel`:
+ * a[i][at + c] -= sum of a[i][p]*panel[p][c] in order of p < done, c < FACTOR_PANEL. */
+enum { FACTOR_PANEL = 64 };
+typedef void factor_fn(double *a, size_t stride, size_t n_rows, size_t done, const double *panel);
+
+struct enc_table {
+	enc_fn *fn[GGU_TYPE_COUNT];     /* by type; NULL: not encoded */
+	const struct coder *coder[GGU_TYPE_COUNT];      /* NULL: no feedback */
+	feedback_fn *feedback;
+	factor_fn *factor;
+};
 
 extern const struct enc_table quant_enc_c;
 #if defined __x86_64__

@@ -421,5 +421,8 @@ static inline uint32_t grid_sign_bits(const struct tile *t, int e, int l, int n)
 #define ENCODER_GRID(name, N, PER, EFFORT) \
 static __attribute__((noinline)) void name##_try(bool both, const struct tile *t, const struct grid_words *m, int o, vf s, \
 	struct grid_lane *r) { grid_try(&book_##name, both, t, m, o, s, r); } \
-ENCODER(name, N, PER, grid_tile(&book_##name, &EFFORT[how->row], name##_try, how->lift, t, PER, f))
+static __attribute__((noinline)) void name##_word(vm other, const struct tile *t, const struct grid_words *m, int o, int g, vf inv, \
+	struct grid_word *r) { grid_word(&book_##name, other, t, m, o, g, inv, r); } \
+ENCODER(name, N, PER, grid_tile(&book_##name, &EFFORT[how->row], name##_try, how->lift, t, PER, f), \
+	.book = &book_##name, .scales = scales_book, .word = name##_word)
 #endif

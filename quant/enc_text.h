@@ -10,6 +10,7 @@
 #include "enc_half.h"
 #include "enc_quick.h"
 #include "enc_grid.h"
+#include "enc_feedback.h"
 
 /* 32 codes of five bits: low halves of codes e and e + 16 in a byte of qs, fifth bits in qh. */
 static inline void q5_bits(uint8_t *qs, uint8_t *qh, const uint8_t *code)
@@ -22,9 +23,18 @@ static inline void q5_bits(uint8_t *qs, uint8_t *qh, const uint8_t *code)
 #include "codec/all.h"
 #undef QUANT_ENCODER
 
-const struct enc_table ENC_TABLE = { {
-	[GGU_TYPE_F32] = enc_f32, [GGU_TYPE_F16] = enc_f16, [GGU_TYPE_BF16] = enc_bf16,
+const struct enc_table ENC_TABLE = {
+	.fn = {
+		[GGU_TYPE_F32] = enc_f32, [GGU_TYPE_F16] = enc_f16, [GGU_TYPE_BF16] = enc_bf16,
 #define BLOCK(NAME, name, kind, part, has_min) [GGU_TYPE_##NAME] = enc_##name,
 #include "types.inc"
 #undef BLOCK
-} };
+	},
+	.coder = {
+#define BLOCK(NAME, name, kind, part, has_min) [GGU_TYPE_##NAME] = &coder_##name,
+#include "types.inc"
+#undef BLOCK
+	},
+	.feedback = encode_group,
+	.factor = factor_rows,
+};

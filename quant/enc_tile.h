@@ -272,11 +272,20 @@ static inline float tile_lift(const struct tile *t, int n, int first, int per, f
 }
 
 /* What a type gives to be encoded in tiles. */
+struct levels;
+struct grid;
+struct grid_words;
+struct grid_word;
 struct coder {
 	int n, per;             /* elements of a sub-block, sub-blocks of a unit */
 	size_t bytes;           /* of a unit's block */
 	void (*fit)(struct tile *t, const struct how *how, struct fitted *f);
 	void (*pack)(void *block, const struct tile *t, const struct fitted *f, int unit);
+	/* for feedback (enc_feedback.h): weight = step*level + offset, levels of one kind or the other */
+	const struct levels *levels;
+	const struct grid *book;
+	void (*scales)(const struct coder *c, const struct fitted *f, int unit, float *step, float *offset);
+	void (*word)(vm other, const struct tile *t, const struct grid_words *m, int o, int g, vf inv, struct grid_word *r);
 };
 SPECIAL void encode_tiles(const struct coder *c, void *dst, const float *x, const float *weights, size_t rows, size_t cols,
 	const struct how *how)
@@ -293,13 +302,13 @@ SPECIAL void encode_tiles(const struct coder *c, void *dst, const float *x, cons
 		for (int h = 0; h < got; h++) c->pack((char *)dst + block[h]*c->bytes, &t, &f, h);
 	}
 }
-/* coder_NAME, of the elements and number of the sub-blocks of a unit, the call that fits a tile (t, how and f are in scope)
- * and pack_NAME; and enc_NAME, which encodes with it. */
-#define CODER(name, N, PER, FIT) \
+/* coder_NAME, of the elements and number of the sub-blocks of a unit, the call that fits a tile (t, how and f are in scope),
+ * pack_NAME and what feedback needs; and enc_NAME, which encodes with it. */
+#define CODER(name, N, PER, FIT, ...) \
 static void fit_##name(struct tile *t, const struct how *how, struct fitted *f) { (void)how; FIT; } \
-static const struct coder coder_##name = { N, PER, sizeof(struct name), fit_##name, pack_##name };
-#define ENCODER(name, N, PER, FIT) \
-CODER(name, N, PER, FIT) \
+static const struct coder coder_##name = { N, PER, sizeof(struct name), fit_##name, pack_##name, __VA_ARGS__ };
+#define ENCODER(name, N, PER, FIT, ...) \
+CODER(name, N, PER, FIT, __VA_ARGS__) \
 static void enc_##name(void *dst, const float *x, const float *weights, size_t rows, size_t cols, const struct how *how) \
 { \
 	encode_tiles(&coder_##name, dst, x, weights, rows, cols, how); \

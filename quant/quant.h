@@ -120,4 +120,27 @@ void quant_weigh(const struct quant_objective *o, const float *importance, size_
 enum ggu_status quant_encode(uint32_t type, const struct quant_objective *o, const float *x, const float *weights, size_t rows, size_t cols,
 	int effort, void *dst);
 
+/* ---- encode with error feedback ---- */
+
+/* What the columns of a weight's inputs have to do with each other, factored: rounding a column shifts the targets of
+ * those after it (feedback.c). Usable by many threads at once. */
+struct quant_feedback;
+bool quant_can_feed_back(uint32_t type);        /* every block type */
+/* covariance: the mean of x xT over inputs x of n columns, as packed lower triangles ([0][0], [1][0], [1][1], ...) of blocks
+ * of `block` columns on its diagonal, the last one smaller; block is n, or a multiple of 256. damp: the share of the mean diagonal
+ * that is added to the diagonal. GGU_ERR_RANGE: it is not positive, or n no multiple of 8. Takes 8*n*block bytes while it
+ * works and 4*n*block from then on. */
+enum ggu_status quant_feedback_new(struct quant_feedback **q, size_t n, size_t block, const float *covariance, double damp,
+	struct ggu_pool *pool, struct ggu_error *err);
+void quant_feedback_free(struct quant_feedback *q);
+/* As quant_encode, for rows of n columns, made to keep (x - decoded) H (x - decoded)T small; the weights of columns are
+ * the factor's own. *error, if error is not NULL: that sum over the rows, damping included. work:
+ * quant_feedback_work_bytes(), 64-byte aligned, one for each thread. More rows at once take less time for each, 128 being
+ * enough. */
+enum ggu_status quant_feedback_encode(const struct quant_feedback *q, uint32_t type, const struct quant_objective *o, const float *x,
+	size_t rows, int effort, void *dst, void *work, double *error);
+size_t quant_feedback_work_bytes(const struct quant_feedback *q, size_t rows);
+/* The same sum for rows x that became y. */
+double quant_feedback_error(const struct quant_feedback *q, const float *x, const float *y, size_t rows, void *work);
+
 #endif

@@ -24,16 +24,18 @@
 
 static struct {
 	const char *model, *output, *checkpoint, *dataset, *arch_file;
-	int ctx, batch, jobs;
+	int ctx, batch, jobs, block;
 	uint64_t chunks, every;
-	bool dat, merge, stats, json, process_output, special;
-} o = { .ctx = 512, .every = 10 };
+	bool dat, merge, stats, json, process_output, covariance, special;
+} o = { .ctx = 512, .every = 10, .block = 8192 };
 static const struct opt opts[] = {
 	OPT_STR('m', "model", &o.model, "MODEL", "the model to evaluate"),
 	OPT_INT('c', "ctx", &o.ctx, "N", 8, 1 << 20, "tokens of a window (default: 512); with --merge: of old files, which do not say it"),
 	OPT_U64(0, "chunks", &o.chunks, "N", 1, 1e12, "the first N windows only"),
 	OPT_INT('b', "batch", &o.batch, "N", 1, 1 << 16, "tokens computed at once (default: 512); does not change the result"),
 	OPT_FLAG(0, "process-output", &o.process_output, "output.weight too"),
+	OPT_FLAG(0, "covariance", &o.covariance, "how inputs move together too, for error feedback; output.weight included"),
+	OPT_INT(0, "block", &o.block, "N", 256, 1 << 16, "columns of a block of them, rows longer than that being cut (default: 8192)"),
 	OPT_FLAG(0, "special", &o.special, "special-token strings in TEXT are their tokens"),
 	OPT_STR(0, "dataset", &o.dataset, "NAME", "record NAME as the text's (default: its base name)"),
 	OPT_STR(0, "checkpoint", &o.checkpoint, "FILE", "save the state to FILE now and then; go on from it if it is there"),
@@ -71,8 +73,11 @@ struct run {
 static enum ggu_status tap(void *ctx, const char *weight, size_t n_mat, size_t mat, size_t n_in, const float *x, size_t stride, size_t n)
 {
 	struct run *r = ctx;
+	enum ggu_status s;
 	if (strncmp(weight, "blk.", 4) && !(o.process_output && !strcmp(weight, "output.weight"))) return GGU_OK;
-	return imatrix_add(r->im, weight, n_mat, mat, n_in, x, stride, n, r->pool, &r->err);
+	s = imatrix_add(r->im, weight, n_mat, mat, n_in, x, stride, n, r->pool, &r->err);
+	if (s || !o.covariance) return s;
+	return imatrix_add_covariance(r->im, weight, n_mat, mat, n_in, (size_t)o.block, x, stride, n, r->pool, &r->err);
 }
 
 static void tokenize(struct run *r, const char *text_name)
@@ -105,7 +110,7 @@ static void make_tag(struct run *r)
 {
 	const struct ggu_file *f = model_file(r->model);
 	XXH3_state_t *h = XXH3_createState();
-	uint64_t settings[2] = { (uint64_t)o.ctx, o.process_output };
+	uint64_t settings[3] = { (uint64_t)o.ctx, o.process_output, o.covariance ? (uint64_t)o.block : 0 };
 	struct ggu_walk *walk;
 	struct ggu_error err;
 	if (!h) msg_die("out of memory");
@@ -165,6 +170,7 @@ static void evaluate(struct run *r, struct session *s, uint64_t chunk, float *lo
 		r->err.code = GGU_OK;
 		if (session_eval(s, &e, &r->err)) msg_die_error(o.model, &r->err);
 	}
+	if (imatrix_flush(r->im, r->pool, &r->err)) msg_die_error(o.model, &r->err);
 }
 
 static void collect(const char *text_name)
@@ -173,7 +179,7 @@ static void collect(const char *text_name)
 	struct ggu_error err;
 	struct session *s;
 	struct out *out = out_open(o.output, true);
-	size_t piece = o.batch ? (size_t)o.batch : o.process_output ? 64 : 512;
+	size_t piece = o.batch ? (size_t)o.batch : o.covariance ? 256 : o.process_output ? 64 : 512;
 	float *logits = NULL;
 	uint64_t done = 0;
 	if (!r.im) msg_die("out of memory");
@@ -250,13 +256,16 @@ static void stats(const char *name)
 int main(int argc, char **argv)
 {
 	argc = opt_parse(argc, argv, opts, &(struct opt_program){ "gguf-imatrix", "collect, merge and show importance matrices",
-		"-m MODEL [--ctx N] [--chunks N] [--batch N] [--process-output] [--special] [--dataset NAME] "
+		"-m MODEL [--ctx N] [--chunks N] [--batch N] [--process-output] [--covariance] [--block N] [--special] [--dataset NAME] "
 		"[--checkpoint FILE [--every N]] [--arch-file YAML] [--dat] [-j N] [-o FILE] [TEXT]\n"
 		"--merge [--ctx N] [--dat] [-o FILE] A B ...\n"
 		"--stats [--json] [-o FILE] [A]", 0, -1 });
+	if (o.block % 256) msg_die("--block wants a multiple of 256");
+	if (o.covariance) o.process_output = true;
 	if (!!o.model + o.merge + o.stats != 1) msg_die("give one of -m, --merge, --stats; see -h");
 	if (o.merge && !argc) msg_die("--merge wants the matrices");
 	if (o.json && !o.stats) msg_die("--json goes with --stats");
+	if (o.dat && o.covariance) msg_die("--dat has no room for covariances");
 	if (o.dat && o.stats) msg_die("--dat goes with -m and --merge");
 	if (!o.merge && argc > 1) msg_die("too many operands: '%s'", argv[1]);
 	if (o.merge) merge(argv, argc);

@@ -38,5 +38,6 @@ static void pack_q2_0(void *block, const struct tile *t, const struct fitted *f,
 		o->qs[i] = (uint8_t)(c[0] | c[1] << 2 | c[2] << 4 | c[3] << 6);
 	}
 }
-ENCODER(q2_0, 16, 4, levels_units(&levels_q2_0, &q2_0_effort[how->row], how->lift, t, 4, f))
+ENCODER(q2_0, 16, 4, levels_units(&levels_q2_0, &q2_0_effort[how->row], how->lift, t, 4, f),
+	.levels = &levels_q2_0, .scales = scales_block)
 #endif

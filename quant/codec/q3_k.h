@@ -55,5 +55,6 @@ static void pack_q3_k(void *block, const struct tile *t, const struct fitted *f,
 		bytes_store(o->hmask + 16*i, high);
 	}
 }
-ENCODER(q3_k, 16, 16, levels_tile(&levels_q3_k, &q3_k_effort[how->row], how->lift, t, 16, f))
+ENCODER(q3_k, 16, 16, levels_tile(&levels_q3_k, &q3_k_effort[how->row], how->lift, t, 16, f),
+	.levels = &levels_q3_k, .scales = scales_sub)
 #endif

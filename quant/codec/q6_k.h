@@ -54,5 +54,6 @@ static void pack_q6_k(void *block, const struct tile *t, const struct fitted *f,
 		bytes_store(o->qh + 16*i, high);
 	}
 }
-ENCODER(q6_k, 16, 16, levels_tile(&levels_q6_k, &q6_k_effort[how->row], how->lift, t, 16, f))
+ENCODER(q6_k, 16, 16, levels_tile(&levels_q6_k, &q6_k_effort[how->row], how->lift, t, 16, f),
+	.levels = &levels_q6_k, .scales = scales_sub)
 #endif

@@ -48,4 +48,23 @@ static void enc_q8_0(void *dst, const float *x, const float *weights, size_t row
 		}
 	}
 }
+/* For feedback alone: the scale that rounding takes, -128 left out. */
+static const struct levels levels_q8_0 = { .n = 32, .lo = -127, .hi = 127 };
+static void q8_0_tile(struct tile *t, struct fitted *f)
+{
+	for (int o = 0; o < LANES; o += VL) {
+		_Alignas(64) float d[VL];
+		vf top = vf_dup(0);
+		for (int e = 0; e < 32; e++) top = v_max(v_abs(vf_load(&t->x[e][o])), top);
+		vf_store(d, top/127);
+		for (int l = 0; l < VL; l++) f->d[o + l] = d[l]*t->scale[o + l];
+	}
+}
+static void pack_q8_0(void *block, const struct tile *t, const struct fitted *f, int h)
+{
+	struct q8_0 *o = block;
+	o->d = f16_scale(f->d[h]);
+	for (int e = 0; e < 32; e++) o->qs[e] = (int8_t)(t->code[h][e] - 127);
+}
+CODER(q8_0, 32, 1, q8_0_tile(t, f), .levels = &levels_q8_0, .scales = scales_block)
 #endif

@@ -58,5 +58,6 @@ static void pack_tq1_0(void *block, const struct tile *t, const struct fitted *f
 	tq1_bytes(o->qs + 32, t, 160, 16, 5);
 	tq1_bytes(o->qh, t, 240, 4, 4);
 }
-ENCODER(tq1_0, 16, 16, levels_units(&levels_ternary, &ternary_effort[how->row], how->lift, t, 16, f))
+ENCODER(tq1_0, 16, 16, levels_units(&levels_ternary, &ternary_effort[how->row], how->lift, t, 16, f),
+	.levels = &levels_ternary, .scales = scales_block)
 #endif

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <fcntl.h>
 #include <unistd.h>
 #include <cmocka.h>
 #include "../../imatrix/imatrix.h"
@@ -206,6 +207,126 @@ static void malformed_old_files_are_refused(void **state)
 	unlink(name);
 }
 
+/* ---- covariances ---- */
+
+enum { C = 300, WINDOW = 600, BLOCK = 256 };    /* columns, tokens: more than are summed at a time */
+static float in[2*WINDOW][C];
+
+/* Two windows: q and k share an input, v has another, of experts 2 of 3 is used. */
+static struct imatrix *covariances(size_t batch, int threads, int windows)
+{
+	struct imatrix *im = imatrix_new();
+	struct ggu_pool *p = threads ? ggu_pool_new(threads) : NULL;
+	uint32_t s = 99;
+	for (int t = 0; t < 2*WINDOW; t++)
+		for (int j = 0; j < C; j++) in[t][j] = (float)(int32_t)(s = s*1664525u + 1013904223u)*1e-9f;
+	for (int w = 0; w < windows; w++) {
+		for (size_t t = 0; t < WINDOW; t += batch) {
+			size_t n = WINDOW - t < batch ? WINDOW - t : batch;
+			const float *v = in[(size_t)w*WINDOW + t];
+			for (int k = 0; k < 2; k++) {
+				const char *weight = k ? "blk.0.k.weight" : "blk.0.q.weight";
+				assert_int_equal(imatrix_add(im, weight, 1, 0, C, v, C, n, p, NULL), GGU_OK);
+				assert_int_equal(imatrix_add_covariance(im, weight, 1, 0, C, BLOCK, v, C, n, p, NULL), GGU_OK);
+			}
+			assert_int_equal(imatrix_add(im, "blk.0.x.weight", 3, 2, C - 1, v + 1, C, n, p, NULL), GGU_OK);
+			assert_int_equal(imatrix_add_covariance(im, "blk.0.x.weight", 3, 2, C - 1, BLOCK, v + 1, C, n, p, NULL), GGU_OK);
+		}
+		assert_int_equal(imatrix_flush(im, p, NULL), GGU_OK);
+	}
+	ggu_pool_free(p);
+	return im;
+}
+static void same_covariance(const struct imatrix *a, const struct imatrix *b, const char *weight, size_t mat, float tolerance)
+{
+	struct imatrix_covariance c, d;
+	float *u, *v;
+	assert_true(imatrix_has_covariance(a, weight, &c) && imatrix_has_covariance(b, weight, &d));
+	assert_string_equal(c.name, d.name);
+	assert_int_equal(c.n_floats, d.n_floats);
+	assert_int_equal(c.block, d.block);
+	assert_true(c.counts[mat] == d.counts[mat]);
+	u = malloc(c.n_floats*sizeof *u);
+	v = malloc(c.n_floats*sizeof *v);
+	assert_int_equal(imatrix_covariance(a, weight, mat, u, NULL), GGU_OK);
+	assert_int_equal(imatrix_covariance(b, weight, mat, v, NULL), GGU_OK);
+	for (size_t i = 0; i < c.n_floats; i++) assert_true(fabsf(u[i] - v[i]) <= tolerance);
+	free(u); free(v);
+}
+static void covariances_are_means_of_products(void **state)
+{
+	struct imatrix *a = covariances(WINDOW, 0, 2);
+	struct imatrix_covariance c;
+	float *mean;
+	size_t at = 0;
+	(void)state;
+	assert_true(imatrix_has_covariance(a, "blk.0.k.weight", &c));
+	assert_string_equal(c.name, "blk.0.q.weight");  /* whose input it shares */
+	assert_int_equal(imatrix_n_covariances(a), 2);
+	assert_int_equal(c.n_floats, BLOCK*(BLOCK + 1)/2 + (C - BLOCK)*(C - BLOCK + 1)/2);
+	assert_true(c.counts[0] == 2*WINDOW);
+	mean = malloc(c.n_floats*sizeof *mean);
+	assert_int_equal(imatrix_covariance(a, "blk.0.k.weight", 0, mean, NULL), GGU_OK);
+	for (size_t i = 0; i < C; i++)
+		for (size_t j = i/BLOCK*BLOCK; j <= i; j++, at++) {
+			double sum = 0;
+			for (int t = 0; t < 2*WINDOW; t++) sum += (double)in[t][i]*in[t][j];
+			assert_true(fabs(sum/(2*WINDOW) - mean[at]) < 1e-5);
+		}
+	assert_int_equal(imatrix_covariance(a, "blk.0.x.weight", 0, mean, NULL), GGU_ERR_MISSING);
+	assert_int_equal(imatrix_covariance(a, "blk.0.x.weight", 2, mean, NULL), GGU_OK);
+	assert_false(imatrix_has_covariance(a, "blk.0.z.weight", &c));
+	free(mean);
+	imatrix_free(a);
+}
+static void covariances_do_not_depend_on_batches_or_threads(void **state)
+{
+	struct imatrix *a = covariances(WINDOW, 0, 2);
+	static const struct { size_t batch; int threads; } other[] = { { 1, 2 }, { 7, 1 }, { 100, 3 }, { 256, 2 }, { 300, 0 } };
+	(void)state;
+	for (size_t i = 0; i < sizeof other/sizeof *other; i++) {
+		struct imatrix *b = covariances(other[i].batch, other[i].threads, 2);
+		same_covariance(a, b, "blk.0.q.weight", 0, 0);
+		same_covariance(a, b, "blk.0.x.weight", 2, 0);
+		imatrix_free(b);
+	}
+	imatrix_free(a);
+}
+static void covariances_are_written_read_and_merged(void **state)
+{
+	struct imatrix *a = covariances(WINDOW, 0, 1), *b, *sum = imatrix_new();
+	struct imatrix_covariance c;
+	(void)state;
+	for (int checkpoint = 0; checkpoint < 2; checkpoint++) {
+		int fd = temp();
+		assert_int_equal(checkpoint ? imatrix_write_checkpoint(a, "tag", fd, NULL) : imatrix_write_gguf(a, fd, NULL), GGU_OK);
+		close(fd);
+		assert_int_equal(imatrix_read(&b, name, NULL), GGU_OK);
+		same_covariance(a, b, "blk.0.q.weight", 0, 0);
+		same_covariance(a, b, "blk.0.k.weight", 0, 0);
+		same_covariance(a, b, "blk.0.x.weight", 2, 0);
+		assert_int_equal(imatrix_merge(sum, b, NULL), GGU_OK);
+		imatrix_free(b);
+		fd = open(name, O_RDWR);
+		assert_int_equal(imatrix_write_gguf(sum, fd, NULL), GGU_OK);
+		close(fd);
+		unlink(name);
+	}
+	assert_int_equal(imatrix_n_covariances(sum), 2);
+	assert_true(imatrix_has_covariance(sum, "blk.0.k.weight", &c) && c.counts[0] == 2*WINDOW);
+	/* twice the sum of twice the tokens; the means are the same but for a rounding */
+	b = covariances(WINDOW, 0, 1);
+	assert_int_equal(imatrix_merge(b, a, NULL), GGU_OK);
+	same_covariance(sum, b, "blk.0.q.weight", 0, 0);
+	imatrix_free(b);
+	b = imatrix_new();
+	assert_int_equal(imatrix_add(b, "blk.0.q.weight", 1, 0, C, in[0], C, 1, NULL, NULL), GGU_OK);
+	assert_int_equal(imatrix_add_covariance(b, "blk.0.q.weight", 1, 0, C, C, in[0], C, 1, NULL, NULL), GGU_OK);
+	assert_int_equal(imatrix_flush(b, NULL, NULL), GGU_OK);
+	assert_int_equal(imatrix_merge(sum, b, NULL), GGU_ERR_FORMAT);  /* blocks of another size */
+	imatrix_free(a); imatrix_free(b); imatrix_free(sum);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -216,6 +337,9 @@ int main(void)
 		cmocka_unit_test(both_forms_keep_the_importance),
 		cmocka_unit_test(merging_adds_sums_and_counts),
 		cmocka_unit_test(malformed_old_files_are_refused),
+		cmocka_unit_test(covariances_are_means_of_products),
+		cmocka_unit_test(covariances_do_not_depend_on_batches_or_threads),
+		cmocka_unit_test(covariances_are_written_read_and_merged),
 	};
 	fill();
 	return cmocka_run_group_tests(tests, NULL, NULL);

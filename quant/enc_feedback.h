@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: MIT
+ * enc_feedback.h - codes chosen column by column, each column's target corrected for the errors before it.
+ *
+ * feedback.c has the method. Here is what it needs of a type's blocks: for sixteen rows and a group of up to 256
+ * columns, block after block, the scales are found by the type's own search (coder.fit) on the targets as they are when
+ * the block begins; then each column, or each word of a code book, takes the code nearest to its target, and what is
+ * missing goes to the columns after it. Rows are lanes, so that sums run over columns in order in every lane.
+ *
+ *   target[k] = x[k] + what the columns before the group left + sum of rest[j]*factor[k][j], j in the group, j < k
+ *   rest[k] = x[k] - value[k]
+ *
+ * The factor comes as panels of eight columns: panel p, row j < 8(p + 1), is factor[8p..8p + 7][j], 0 from the diagonal on,
+ * so that a sweep over j serves eight targets. */
+#ifndef QUANT_ENC_FEEDBACK_H
+#define QUANT_ENC_FEEDBACK_H
+#include "enc_grid.h"
+#include "enc_levels.h"
+#include "enc_tile.h"
+
+enum { PANEL = FEEDBACK_PANEL, COLUMNS = FEEDBACK_GROUP };
+struct fb {
+	_Alignas(64) float x[COLUMNS][LANES], target[COLUMNS][LANES], rest[COLUMNS][LANES], before[COLUMNS][LANES];
+	_Alignas(64) float step[COLUMNS/8][LANES], offset[COLUMNS/8][LANES];        /* of the sub-blocks of the block at work */
+	_Alignas(64) uint8_t code[COLUMNS][LANES];
+	_Alignas(64) uint8_t other[COLUMNS/8][LANES];     /* IQ1: the delta that the fit chose for the word at that place */
+	struct fitted fit[LANES];
+	struct tile tile;
+	vf err[LANES/VL];
+};
+
+/* Scales as the decoder will see them. unit: of the tile; step and offset: of its sub-blocks, `per` of them. */
+static void scales_min(const struct coder *c, const struct fitted *f, int unit, float *step, float *offset)
+{
+	for (int j = 0; j < c->per; j++) {
+		step[j] = f16_near(f->d[unit])*f->ls[unit*c->per + j];
+		offset[j] = -f16_near(f->m[unit])*f->lm[unit*c->per + j];
+	}
+}
+static void scales_sub(const struct coder *c, const struct fitted *f, int unit, float *step, float *offset)
+{
+	(void)offset;
+	for (int j = 0; j < c->per; j++) step[j] = f16_near(f->d[unit])*f->ls[unit*c->per + j];
+}
+static void scales_block(const struct coder *c, const struct fitted *f, int unit, float *step, float *offset)
+{
+	(void)offset;
+	for (int j = 0; j < c->per; j++) step[j] = f16_near(f->d[unit]);
+}
+static void scales_block_min(const struct coder *c, const struct fitted *f, int unit, float *step, float *offset)
+{
+	for (int j = 0; j < c->per; j++) { step[j] = f16_near(f->d[unit]); offset[j] = f16_near(f->m[unit]); }
+}
+static void scales_book(const struct coder *c, const struct fitted *f, int unit, float *step, float *offset)
+{
+	(void)offset;
+	for (int j = 0; j < c->per; j++) step[j] = f16_near(f->d[unit])*c->book->unit*(2*f->ls[unit*c->per + j] + 1);
+}
+
+/* target[8p..] += what the columns from..to - 1 left */
+static inline void fb_sweep(struct fb *s, const float *panel, int p, int from, int to)
+{
+	for (int o = 0; o < LANES; o += VL) {
+		vf t[PANEL];
+		for (int c = 0; c < PANEL; c++) t[c] = vf_load(&s->target[PANEL*p + c][o]);
+		for (int j = from; j < to; j++) {
+			vf r = vf_load(&s->rest[j][o]);
+			for (int c = 0; c < PANEL; c++) t[c] += r*panel[PANEL*j + c];
+		}
+		for (int c = 0; c < PANEL; c++) vf_store(&s->target[PANEL*p + c][o], t[c]);
+	}
+}
+/* The same within panel p, from its elements from..to - 1, chosen last, to those after them. */
+static inline void fb_within(struct fb *s, const float *panel, int p, int o, int from, int to)
+{
+	for (int j = PANEL*p + from; j < PANEL*p + to; j++) {
+		vf r = vf_load(&s->rest[j][o]);
+		for (int c = to; c < PANEL; c++) {
+			float *t = &s->target[PANEL*p + c][o];
+			vf_store(t, vf_load(t) + r*panel[PANEL*j + c]);
+		}
+	}
+}
+/* A value for column k is chosen. */
+static inline void fb_choose(struct fb *s, const float *loss, int k, int o, vf value)
+{
+	vf miss = vf_load(&s->target[k][o]) - value, rest = vf_load(&s->x[k][o]) - value;
+	vf_store(&s->rest[k][o], v_keep(v_lt(v_abs(rest), vf_dup(INFINITY)), rest));    /* a weight that is not finite harms no other */
+	s->err[o/VL] += loss[k]*miss*miss;
+}
+
+/* The targets of the block at `at` as they will be if each column meets its own: what its scales are to suit. */
+static void fb_block_ahead(struct fb *s, const struct feedback_group *g, int at, int end)
+{
+	for (int p = at/PANEL; p < end/PANEL; p++) {
+		fb_sweep(s, g->panels[p], p, at, PANEL*p);
+		for (int o = 0; o < LANES; o += VL)
+			for (int i = 0; i < PANEL; i++) {
+				const int k = PANEL*p + i;
+				vf rest = vf_load(&s->x[k][o]) - vf_load(&s->target[k][o]);
+				vf_store(&s->rest[k][o], v_keep(v_lt(v_abs(rest), vf_dup(INFINITY)), rest));
+				fb_within(s, g->panels[p], p, o, i, i + 1);
+			}
+	}
+}
+/* The scales of the block that begins at column `at`, found on the targets of sixteen rows. */
+static void fb_fit(struct fb *s, const struct coder *c, const struct how *how, const float *weight, int at)
+{
+	const int units = LANES/c->per;
+	struct tile *t = &s->tile;
+	for (int e = 0; e < c->n; e++)
+		for (int l = 0; l < LANES; l++) t->w[e][l] = t->given[e][l] = weight[at + l%c->per*c->n + e];
+	memset(t->q, 0, sizeof t->q);
+	memset(s->offset, 0, sizeof s->offset);
+	for (int k = 0; k < c->per; k++) {
+		for (int e = 0; e < c->n; e++)
+			for (int l = 0; l < LANES; l++) t->x[e][l] = s->target[at + l%c->per*c->n + e][k*units + l/c->per];
+		tile_scale(t, c->n, c->per);
+		if (how->prior > 0) tile_prior(t, c->n, c->per, how->prior);
+		c->fit(t, how, &s->fit[k]);
+		for (int h = 0; h < units; h++) {
+			float step[LANES], offset[LANES] = { 0 };
+			c->scales(c, &s->fit[k], h, step, offset);
+			for (int j = 0; j < c->per; j++) {
+				s->step[j][k*units + h] = step[j];
+				s->offset[j][k*units + h] = offset[j];
+				for (int w = 0; w < c->n/8; w++) s->other[j*(c->n/8) + w][k*units + h] = t->code[h*c->per + j][8*w] >> 6 & 1;
+			}
+		}
+	}
+}
+/* A panel's columns one by one. at: the first of the block. */
+static void fb_panel_levels(struct fb *s, const struct coder *c, const struct feedback_group *g, int p, int at)
+{
+	const int sub = (PANEL*p - at)/c->n;
+	const float *panel = g->panels[p];
+	for (int o = 0; o < LANES; o += VL) {
+		vf step = vf_load(&s->step[sub][o]), offset = vf_load(&s->offset[sub][o]), inv = v_inverse(step);
+		for (int i = 0; i < PANEL; i++) {
+			const int k = PANEL*p + i;
+			vf u = (vf_load(&s->target[k][o]) - offset)*inv;
+			put_codes(&s->code[k][o], lv_code(c->levels, u));
+			fb_choose(s, g->loss, k, o, step*lv_value(c->levels, u) + offset);
+			fb_within(s, panel, p, o, i, i + 1);
+		}
+	}
+}
+
+/* The targets of elements first..first + n - 1 of panel p, as they will be if each of them meets its own. */
+static inline void fb_expect(const struct fb *s, const float *panel, int p, int o, int first, int n, vf *ahead)
+{
+	const int k = PANEL*p;
+	for (int i = first; i < first + n; i++) ahead[i] = vf_load(&s->target[k + i][o]);
+	for (int j = first; j < first + n; j++) {
+		vf rest = vf_load(&s->x[k + j][o]) - ahead[j];
+		for (int i = j + 1; i < first + n; i++) ahead[i] += rest*panel[PANEL*(k + j) + i];
+	}
+}
+/* Which of the targets of elements first..first + n - 1 are stored with a minus. Where minuses must be even in number, of an odd
+ * group the one of least w|x| changes its sign. */
+static inline void fb_signs(const struct grid *a, const vf *ahead, const float *weight, vf inv, int first, int n, vi *minus)
+{
+	vf least = vf_dup(INFINITY);
+	vi odd = vi_dup(0), at = odd;
+	for (int i = first; i < first + n; i++) {
+		vf x = ahead[i]*inv, c = v_abs(x)*weight[i];
+		vm ok = v_lt(c, least);
+		minus[i] = vi_one(v_lt(x, vf_dup(0)));
+		odd ^= minus[i];
+		least = v_min(c, least);
+		at = vi_sel(ok, vi_dup(i), at);
+	}
+	for (int i = first; a->even && i < first + n; i++) minus[i] ^= odd & (vi)(at == vi_dup(i));
+}
+/* The digits of the word nearest to the magnitudes in the tile, elements `first` to first + word - 1 of column k's panel; and
+ * which delta: IQ1_S has to keep that of the sub-block. */
+static inline vi fb_word(struct tile *t, const struct coder *c, const float *weight, int k, int first, int o, vi *other)
+{
+	const struct grid *a = c->book;
+	const vm no = vi_lt(vi_dup(0), vi_dup(0)), yes = vi_lt(vi_dup(0), vi_dup(1));
+	const int g = first/a->word;
+	struct grid_words m;
+	struct grid_word r, b;
+	vf sw = vf_dup(0), sa = sw, sx = sw;
+	vm ok;
+	for (int i = first; i < first + a->word; i++) {
+		vf x = vf_load(&t->x[i][o]), w = vf_dup(weight[k + i]);
+		vf_store(&t->w[i][o], w);
+		sw += w; sa += w*v_abs(x); sx += w*x;
+	}
+	vf_store(&m.w[g][o], sw); vf_store(&m.abs[g][o], sa); vf_store(&m.x[g][o], sx);
+	c->word(a->delta == DELTA_LANE ? vi_lt(vi_dup(0), *other) : no, t, &m, o, g, vf_dup(1), &r);
+	if (a->delta != DELTA_WORD) return r.digits;
+	c->word(yes, t, &m, o, g, vf_dup(1), &b);
+	ok = v_lt(b.cost, r.cost);
+	*other = vi_one(ok);
+	return vi_sel(ok, b.digits, r.digits);
+}
+/* A panel's columns word by word. */
+static void fb_panel_book(struct fb *s, const struct coder *c, const struct feedback_group *g, int p, int at)
+{
+	const float *weight = g->weight, *panel = g->panels[p];
+	const struct grid *a = c->book;
+	const int k = PANEL*p, sub = (k - at)/c->n;
+	for (int o = 0; o < LANES; o += VL) {
+		vf step = vf_load(&s->step[sub][o]), inv = v_inverse(step);
+		vf ahead[PANEL];
+		vi minus[PANEL], other = get_bytes(&s->other[(k - at)/PANEL][o]);
+		for (int first = 0; first < PANEL; first += a->word) {
+			vi digits;
+			const int n = first == 0 && a->even ? PANEL : a->word;  /* signs are of eight weights where they must be even */
+			fb_expect(s, panel, p, o, first, n, ahead);
+			if (!a->delta && (first == 0 || !a->even)) fb_signs(a, ahead, weight + k, inv, first, n, minus);
+			for (int i = first; i < first + a->word; i++) {
+				vf x = v_clamp(ahead[i]*inv, -1e4f, 1e4f);
+				vf_store(&s->tile.x[i][o], a->delta ? x : v_sel(vi_lt(vi_dup(0), minus[i]), 0 - x, x));
+			}
+			digits = fb_word(&s->tile, c, weight, k, first, o, &other);
+			for (int i = first; i < first + a->word; i++) {
+				vi digit = grid_digit(a, digits, i - first);
+				vf v = v_lut8(a->level, digit);
+				if (a->delta) v += v_keep(vi_lt(vi_dup(0), other), vf_dup(a->shift));
+				else v = v_sel(vi_lt(vi_dup(0), minus[i]), 0 - v, v);
+				put_bytes(&s->code[k + i][o], a->delta ? digit | other << 6 : digit | minus[i] << 7);
+				fb_choose(s, g->loss, k + i, o, step*v);
+				fb_within(s, panel, p, o, i, i + 1);
+			}
+		}
+	}
+}
+
+static void fb_pack(struct fb *s, const struct coder *c, int at, int rows, char *dst, size_t stride)
+{
+	const int units = LANES/c->per;
+	for (int row = 0; row < rows; row++) {
+		const int h = row%units;
+		for (int j = 0; j < c->per; j++)
+			for (int e = 0; e < c->n; e++) s->tile.code[h*c->per + j][e] = s->code[at + j*c->n + e][row];
+		c->pack(dst + (size_t)row*stride, &s->tile, &s->fit[row/units], h);
+	}
+}
+
+/* Loads of up to sixteen rows, lanes without one being 0. */
+static void fb_load(float (*to)[LANES], const float *from, size_t stride, int rows, int cols)
+{
+	memset(to, 0, sizeof *to*(size_t)cols);
+	for (int row = 0; row < rows; row++)
+		for (int k = 0; k < cols; k++) to[k][row] = from[(size_t)row*stride + (size_t)k];
+}
+/* Of the factorisation: two vectors of columns by four rows at a time, each sum one chain. */
+typedef double vd __attribute__((vector_size(4*VL), may_alias));
+static inline vd vd_load(const double *p) { vd r; memcpy(&r, p, sizeof r); return r; }
+static inline void vd_store(double *p, vd a) { memcpy(p, &a, sizeof a); }
+static void factor_rows(double *a, size_t stride, size_t n_rows, size_t done, const double *panel)
+{
+	enum { W = VL/2, R = 4 };
+	for (size_t i = 0; i < n_rows; i += R)
+		for (size_t c = 0; c < FACTOR_PANEL; c += 2*W) {
+			const size_t n = n_rows - i < R ? n_rows - i : R;
+			double *row[R];
+			vd s[R][2];
+			for (size_t r = 0; r < R; r++) {
+				row[r] = a + (i + (r < n ? r : 0))*stride;
+				s[r][0] = vd_load(row[r] + done + c); s[r][1] = vd_load(row[r] + done + c + W);
+			}
+			for (size_t p = 0; p < done; p++) {
+				vd x = vd_load(panel + p*FACTOR_PANEL + c), y = vd_load(panel + p*FACTOR_PANEL + c + W);
+				for (size_t r = 0; r < R; r++) { s[r][0] -= row[r][p]*x; s[r][1] -= row[r][p]*y; }
+			}
+			for (size_t r = 0; r < n; r++) { vd_store(row[r] + done + c, s[r][0]); vd_store(row[r] + done + c + W, s[r][1]); }
+		}
+}
+
+static double encode_group(const struct coder *c, const struct how *how, const struct feedback_group *g)
+{
+	const int block = c->n*c->per;
+	struct fb s;
+	double sum = 0;
+	fb_load(s.x, g->x, g->stride, g->rows, g->cols);
+	fb_load(s.target, g->target, COLUMNS, g->rows, g->cols);
+	for (int k = 0; k < g->cols; k++)
+		for (int l = 0; l < LANES; l++) s.target[k][l] += s.x[k][l];
+	for (int o = 0; o < LANES; o += VL) s.err[o/VL] = vf_dup(0);
+	for (int at = 0; at < g->cols; at += block) {
+		for (int p = at/PANEL; at > 0 && p < (at + block)/PANEL; p++) fb_sweep(&s, g->panels[p], p, 0, at);
+		memcpy(s.before, s.target[at], sizeof *s.target*(size_t)block);
+		fb_block_ahead(&s, g, at, at + block);
+		fb_fit(&s, c, how, g->weight, at);
+		memcpy(s.target[at], s.before, sizeof *s.target*(size_t)block);
+		for (int p = at/PANEL; p < (at + block)/PANEL; p++) {
+			fb_sweep(&s, g->panels[p], p, at, PANEL*p);
+			if (c->book) fb_panel_book(&s, c, g, p, at);
+			else fb_panel_levels(&s, c, g, p, at);
+		}
+		fb_pack(&s, c, at, g->rows, (char *)g->dst + (size_t)(at/block)*c->bytes, g->dst_stride);
+	}
+	for (int row = 0; row < g->rows; row++)
+		for (int k = 0; k < g->cols; k++) g->rest[(size_t)row*g->stride + (size_t)k] = s.rest[k][row];
+	for (int row = 0; row < g->rows; row++) sum += s.err[row/VL][row%VL];
+	return sum;
+}
+#endif

@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: MIT
+ * feedback.c - encoding with error feedback: what rounding does to one column is made good by the columns after it.
+ *
+ * With H the mean of x xT over a weight's inputs x, a row w stored as v adds (w - v) H (w - v)T to the squared error of
+ * the output. H + damping = A D AT, A with ones on its diagonal and zeros below it, D diagonal; so the error is the sum over
+ * columns k of
+ *
+ *   D[k] * (target[k] - v[k])^2,  target[k] = w[k] + sum of (w[j] - v[j])*A[j][k], j < k
+ *
+ * and each column's best value, when those before it are chosen, is the one nearest to its target. (The method is known as
+ * GPTQ, Frantar et al. 2022, and LDLQ, Chee et al. 2023.) Scales are found block by block on the targets of that moment, each
+ * column counting D[k].
+ *
+ * Columns are taken in groups of 256. What a group gets from those before it is a product of float matrices (quant_mul);
+ * what happens within is enc_feedback.h's. The factor is found in double, each sum one chain in order of columns, and
+ * rounded to float: the bytes are the same for every number of threads and instruction set.
+ *
+ * H may be given as blocks on its diagonal, which then know nothing of each other. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "enc.h"
+
+enum { GROUP = FEEDBACK_GROUP, PANEL = FEEDBACK_PANEL, N_PANELS = GROUP/PANEL, ALIGN = 64 };
+
+struct quant_feedback {
+	size_t n, block;
+	float *factor;                  /* [n][block]: A[j][k] at [k][j - first column of k's block], 0 for j >= k */
+	float *diagonal;                /* [n]: D */
+	float *panels;                  /* of each group, enc_feedback.h's copy of the factor within */
+};
+/* Floats of a group's panels: panel p has 8(p + 1) rows of 8. */
+enum { PANELS_FLOATS = PANEL*PANEL*N_PANELS*(N_PANELS + 1)/2 };
+static size_t panel_at(size_t p) { return (size_t)PANEL*PANEL*(p*(p + 1)/2); }
+
+static size_t n_groups(size_t n) { return (n + GROUP - 1)/GROUP; }
+static size_t aligned(size_t bytes) { return (bytes + ALIGN - 1)/ALIGN*ALIGN; }
+
+/* ---- the factor ---- */
+
+/* The lower triangle of a matrix with its columns and rows in reverse order: its Cholesky factor is A sqrt(D) reversed. */
+struct factor {
+	double *a;                      /* [n][stride] */
+	size_t n, stride, at;           /* at: first column of the panel at work */
+	double *panel;                  /* [at][FACTOR_PANEL]: the rows of the panel, transposed */
+	bool bad;
+};
+
+/* Columns at.. of rows from..to: their products with the columns before are taken off; below the diagonal block they are
+ * solved for. */
+static void factor_solve(struct factor *f, size_t i, size_t width)
+{
+	double *row = f->a + i*f->stride;
+	for (size_t c = 0; c < width && f->at + c <= i; c++) {
+		const double *other = f->a + (f->at + c)*f->stride + f->at;
+		double s = row[f->at + c];
+		for (size_t q = 0; q < c; q++) s -= row[f->at + q]*other[q];
+		if (f->at + c < i) row[f->at + c] = s/other[c];
+		else if (s > 0 && s < INFINITY) row[i] = sqrt(s);
+		else { row[i] = 1; f->bad = true; }
+	}
+}
+static size_t factor_width(const struct factor *f) { return f->n - f->at < FACTOR_PANEL ? f->n - f->at : FACTOR_PANEL; }
+static void factor_task(void *ctx, size_t task, int worker)
+{
+	struct factor *f = ctx;
+	size_t from = f->at + (task + 1)*FACTOR_PANEL, to = f->n - from < FACTOR_PANEL ? f->n : from + FACTOR_PANEL;
+	(void)worker;
+	quant_enc_table->factor(f->a + from*f->stride, f->stride, to - from, f->at, f->panel);
+	for (size_t i = from; i < to; i++) factor_solve(f, i, FACTOR_PANEL);
+}
+static bool factorise(struct factor *f, struct ggu_pool *pool)
+{
+	for (f->at = 0; f->at < f->n; f->at += FACTOR_PANEL) {
+		size_t width = factor_width(f), below = f->n - f->at - width;
+		for (size_t p = 0; p < f->at; p++)
+			for (size_t c = 0; c < FACTOR_PANEL; c++) f->panel[p*FACTOR_PANEL + c] = c < width ? f->a[(f->at + c)*f->stride + p] : 0;
+		quant_enc_table->factor(f->a + f->at*f->stride, f->stride, width, f->at, f->panel);
+		for (size_t i = f->at; i < f->at + width; i++) factor_solve(f, i, width);
+		if (f->bad) return false;
+		ggu_pool_run(pool, (below + FACTOR_PANEL - 1)/FACTOR_PANEL, factor_task, f);
+	}
+	return true;
+}
+
+/* Block of n columns from `first` on; its covariance as a packed lower triangle. */
+static enum ggu_status factor_block(struct quant_feedback *q, size_t first, size_t n, const float *covariance, double damping,
+	struct ggu_pool *pool)
+{
+	struct factor f = { .n = n, .stride = (n + FACTOR_PANEL - 1)/FACTOR_PANEL*FACTOR_PANEL };
+	bool ok;
+	f.a = calloc(n, f.stride*sizeof *f.a);
+	f.panel = malloc(n*FACTOR_PANEL*sizeof *f.panel);
+	if (!f.a || !f.panel) {
+		free(f.a); free(f.panel);
+		return GGU_ERR_NOMEM;
+	}
+	for (size_t i = 0; i < n; i++)
+		for (size_t j = 0; j <= i; j++)
+			f.a[(n - 1 - j)*f.stride + n - 1 - i] = covariance[i*(i + 1)/2 + j] + (i == j ? damping : 0);
+	ok = factorise(&f, pool);
+	for (size_t k = 0; ok && k < n; k++) {
+		const size_t r = n - 1 - k;
+		const double d = f.a[r*f.stride + r];
+		q->diagonal[first + k] = (float)(d*d);
+		for (size_t j = 0; j < k; j++) q->factor[(first + k)*q->block + j] = (float)(f.a[(n - 1 - j)*f.stride + r]/d);
+	}
+	free(f.a); free(f.panel);
+	return ok ? GGU_OK : GGU_ERR_RANGE;
+}
+/* The mean of the diagonal, 1 if that is nothing to go by. */
+static double mean_diagonal(size_t n, size_t block, const float *covariance)
+{
+	double sum = 0;
+	for (size_t k = 0; k < n; k++) {
+		covariance += k%block;
+		sum += *covariance++;
+	}
+	return sum > 0 && sum < INFINITY ? sum/(double)n : 1;
+}
+static void copy_panels(struct quant_feedback *q)
+{
+	for (size_t k = 0; k < q->n; k++) {
+		const size_t group = k/GROUP, p = k%GROUP/PANEL, start = group*GROUP % q->block;
+		float *panel = q->panels + group*PANELS_FLOATS + panel_at(p);
+		for (size_t j = 0; j < PANEL*(p + 1); j++) panel[PANEL*j + k%PANEL] = q->factor[k*q->block + start + j];
+	}
+}
+
+enum ggu_status quant_feedback_new(struct quant_feedback **out, size_t n, size_t block, const float *covariance, double damp,
+	struct ggu_pool *pool, struct ggu_error *err)
+{
+	struct quant_feedback *q = calloc(1, sizeof *q);
+	enum ggu_status s = GGU_OK;
+	if (q) {
+		*q = (struct quant_feedback){ .n = n, .block = block < n ? block : n };
+		q->factor = calloc(n, q->block*sizeof *q->factor);
+		q->diagonal = malloc(n*sizeof *q->diagonal);
+		q->panels = calloc(n_groups(n), PANELS_FLOATS*sizeof *q->panels);
+	}
+	if (!q || !q->factor || !q->diagonal || !q->panels) {
+		quant_feedback_free(q);
+		return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
+	}
+	damp *= mean_diagonal(n, q->block, covariance);
+	if (n % PANEL || (q->block < n && q->block % GROUP)) s = GGU_ERR_RANGE;
+	for (size_t first = 0; first < n && !s; first += q->block) {
+		size_t width = n - first < q->block ? n - first : q->block;
+		s = factor_block(q, first, width, covariance, damp, pool);
+		covariance += width*(width + 1)/2;
+	}
+	if (s) {
+		quant_feedback_free(q);
+		return ggu_fail(err, s, GGU_NO_OFFSET, "", s == GGU_ERR_NOMEM ? "out of memory" : "the covariance is not positive: more damping is needed");
+	}
+	copy_panels(q);
+	*out = q;
+	return GGU_OK;
+}
+void quant_feedback_free(struct quant_feedback *q)
+{
+	if (!q) return;
+	free(q->factor); free(q->diagonal); free(q->panels);
+	free(q);
+}
+
+/* ---- rows ---- */
+
+bool quant_can_feed_back(uint32_t type)
+{
+	return type < GGU_TYPE_COUNT && quant_enc_table->coder[type];
+}
+
+/* Parts of the caller's memory. */
+struct work { float *rest, *target, *weight; void *act, *mul; };
+static size_t work_bytes(const struct quant_feedback *q, size_t rows, struct work *w, char *base)
+{
+	const size_t part[] = { rows*q->n*sizeof(float), rows*GROUP*sizeof(float), q->n*sizeof(float),
+		quant_act_bytes(quant_act_of(GGU_TYPE_F32), rows, q->block), quant_mul_work_bytes() };
+	size_t at[5], sum = 0;
+	for (int i = 0; i < 5; i++) {
+		at[i] = sum;
+		sum += aligned(part[i]);
+	}
+	if (w) *w = (struct work){ (float *)(base + at[0]), (float *)(base + at[1]), (float *)(base + at[2]), base + at[3], base + at[4] };
+	return sum;
+}
+size_t quant_feedback_work_bytes(const struct quant_feedback *q, size_t rows) { return work_bytes(q, rows, NULL, NULL); }
+
+/* w->target = what the columns of its block before `first` add to those of the group of `cols` there */
+static void from_before(const struct quant_feedback *q, const struct work *w, size_t rows, size_t first, size_t cols)
+{
+	const size_t before = first % q->block;
+	const enum quant_act form = quant_act_of(GGU_TYPE_F32);
+	const struct quant_mul m = { .type = GGU_TYPE_F32, .n_tokens = rows, .n_out = cols, .n_in = before,
+		.w = q->factor + first*q->block, .w_stride = q->block*sizeof *q->factor, .act = w->act, .y = w->target, .y_stride = GROUP };
+	memset(w->target, 0, rows*GROUP*sizeof *w->target);
+	if (!before) return;
+	quant_act_pack(form, w->rest + first - before, q->n, rows, before, 0, rows, w->act);
+	quant_mul(&m, 0, rows, 0, cols, w->mul);
+}
+
+enum ggu_status quant_feedback_encode(const struct quant_feedback *q, uint32_t type, const struct quant_objective *o, const float *x,
+	size_t rows, int effort, void *dst, void *work, double *error)
+{
+	const struct quant_objective usual = quant_objective_default(type, true);
+	const struct ggu_type_info *t = ggu_type_info(type);
+	struct how how;
+	struct work w;
+	double sum = 0;
+	if (!quant_can_feed_back(type)) return GGU_ERR_UNSUPPORTED;
+	if (q->n % t->block_weights) return GGU_ERR_RANGE;
+	if (!o) o = &usual;
+	how = (struct how){ effort < QUANT_EFFORT_MIN ? 0 : effort > QUANT_EFFORT_MAX ? QUANT_EFFORT_MAX - 1 : effort - 1, o->prior, o->lift };
+	work_bytes(q, rows, &w, work);
+	quant_weigh(o, q->diagonal, q->n, w.weight);
+	for (size_t first = 0; first < q->n; first += GROUP) {
+		const size_t cols = q->n - first < GROUP ? q->n - first : GROUP, row_bytes = q->n/t->block_weights*t->block_bytes;
+		struct feedback_group g = { .cols = (int)cols, .stride = q->n, .weight = w.weight + first, .loss = q->diagonal + first,
+			.dst_stride = row_bytes };
+		for (size_t p = 0; p < cols/PANEL; p++) g.panels[p] = q->panels + first/GROUP*PANELS_FLOATS + panel_at(p);
+		from_before(q, &w, rows, first, cols);
+		for (size_t row = 0; row < rows; row += FEEDBACK_ROWS) {
+			g.rows = (int)(rows - row < FEEDBACK_ROWS ? rows - row : FEEDBACK_ROWS);
+			g.x = x + row*q->n + first;
+			g.target = w.target + row*GROUP;
+			g.rest = w.rest + row*q->n + first;
+			g.dst = (char *)dst + row*row_bytes + first/t->block_weights*t->block_bytes;
+			sum += quant_enc_table->feedback(quant_enc_table->coder[type], &how, &g);
+		}
+	}
+	if (error) *error = sum;
+	return GGU_OK;
+}
+
+double quant_feedback_error(const struct quant_feedback *q, const float *x, const float *y, size_t rows, void *work)
+{
+	struct work w;
+	double sum = 0;
+	work_bytes(q, rows, &w, work);
+	for (size_t i = 0; i < rows*q->n; i++) w.rest[i] = x[i] - y[i];
+	for (size_t first = 0; first < q->n; first += GROUP) {
+		const size_t cols = q->n - first < GROUP ? q->n - first : GROUP;
+		from_before(q, &w, rows, first, cols);
+		for (size_t row = 0; row < rows; row++)
+			for (size_t k = 0; k < cols; k++) {
+				/* within the group the factor's rows go on where the product ended */
+				const float *a = q->factor + (first + k)*q->block + first % q->block, *r = w.rest + row*q->n + first;
+				double e = (double)w.target[row*GROUP + k] + r[k];
+				for (size_t j = 0; j < k; j++) e += (double)r[j]*a[j];
+				sum += q->diagonal[first + k]*e*e;
+			}
+	}
+	return sum;
+}

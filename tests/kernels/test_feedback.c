@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: MIT
+ * test_feedback.c - encoding with error feedback: for every type less error in the metric of the covariance than encoding
+ * without, the error it reports is the one it leaves, and the bytes are those of portable C a row at a time, whatever the rows
+ * at once, the threads and the instruction set; between guard pages. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "../../quant/quant.h"
+#include "../lib/kerntest.h"
+
+enum { MAX_COLS = 768, ROWS = 37, TOKENS = 2048 };
+static const double damp = 0.05;
+
+/* The covariance of inputs that share a few causes, as blocks on the diagonal; full: [cols][cols] */
+static void covariance(size_t cols, size_t block, double *full, float *packed)
+{
+	enum { CAUSES = 24 };
+	static float mix[MAX_COLS][CAUSES], size[MAX_COLS];
+	double *x = kt_buffer(cols*sizeof *x);
+	for (size_t j = 0; j < cols; j++) {
+		size[j] = 0.05f + fabsf(kt_bell());
+		for (int c = 0; c < CAUSES; c++) mix[j][c] = kt_bell();
+	}
+	memset(full, 0, cols*cols*sizeof *full);
+	for (int t = 0; t < TOKENS; t++) {
+		float cause[CAUSES];
+		for (int c = 0; c < CAUSES; c++) cause[c] = kt_bell();
+		for (size_t j = 0; j < cols; j++) {
+			x[j] = 0.3*kt_bell();
+			for (int c = 0; c < CAUSES; c++) x[j] += mix[j][c]*cause[c];
+			x[j] *= size[j];
+		}
+		for (size_t i = 0; i < cols; i++)
+			for (size_t j = i/block*block; j <= i; j++) full[i*cols + j] += x[i]*x[j]/TOKENS;
+	}
+	for (size_t i = 0; i < cols; i++)
+		for (size_t j = i/block*block; j <= i; j++) {
+			*packed++ = (float)full[i*cols + j];
+			full[j*cols + i] = full[i*cols + j] = (float)full[i*cols + j];
+		}
+	kt_free(x, cols*sizeof *x);
+}
+/* sum of e (H + damp*mean) eT over rows, slowly */
+static double error_of(const double *full, size_t cols, const float *x, const float *y, size_t rows)
+{
+	double sum = 0, mean = 0;
+	for (size_t i = 0; i < cols; i++) mean += full[i*cols + i]/(double)cols;
+	for (size_t r = 0; r < rows; r++)
+		for (size_t i = 0; i < cols; i++) {
+			double e = (double)x[r*cols + i] - y[r*cols + i], s = damp*mean*e;
+			for (size_t j = 0; j < cols; j++) s += full[i*cols + j]*((double)x[r*cols + j] - y[r*cols + j]);
+			sum += e*s;
+		}
+	return sum;
+}
+
+struct problem { size_t cols, block; double *full; float *packed, *x, *y; };
+static struct quant_feedback *factor(const struct problem *p, struct ggu_pool *pool)
+{
+	struct quant_feedback *q = NULL;
+	if (quant_feedback_new(&q, p->cols, p->block, p->packed, damp, pool, NULL)) kt_fail("no factor");
+	return q;
+}
+static void encode(const struct quant_feedback *q, const struct ggu_type_info *t, const struct problem *p, size_t rows, size_t at_once,
+	uint8_t *dst, double *error)
+{
+	size_t bytes = quant_feedback_work_bytes(q, at_once), row = p->cols/t->block_weights*t->block_bytes;
+	void *work = aligned_alloc(64, (bytes + 63)/64*64);
+	*error = 0;
+	for (size_t r = 0; r < rows; r += at_once) {
+		double e = 0;
+		if (quant_feedback_encode(q, t->id, NULL, p->x + r*p->cols, rows - r < at_once ? rows - r : at_once, QUANT_EFFORT_DEFAULT,
+			dst + r*row, work, &e)) kt_fail("refused");
+		*error += e;
+	}
+	free(work);
+}
+static double error_without(const struct ggu_type_info *t, const struct problem *p, uint8_t *dst)
+{
+	const struct quant_objective usual = quant_objective_default(t->id, true);
+	float w[MAX_COLS];
+	for (size_t j = 0; j < p->cols; j++) w[j] = (float)p->full[j*p->cols + j];
+	quant_weigh(&usual, w, p->cols, w);
+	quant_encode(t->id, NULL, p->x, w, ROWS, p->cols, QUANT_EFFORT_DEFAULT, dst);
+	quant_decode(t->id, dst, p->y, ROWS*p->cols);
+	return error_of(p->full, p->cols, p->x, p->y, ROWS);
+}
+static void check_type(const struct ggu_type_info *t, const struct problem *p)
+{
+	size_t bytes = p->cols/t->block_weights*t->block_bytes*ROWS;
+	uint8_t *want = kt_buffer(bytes), *got = kt_buffer(bytes);
+	struct ggu_pool *one = ggu_pool_new(1), *three = ggu_pool_new(3);
+	struct quant_feedback *q;
+	double told, again, left, without;
+	kt_name("%s with feedback, %zu columns, blocks of %zu", t->name, p->cols, p->block);
+	kt_fill_floats(p->x, ROWS*p->cols, KT_MIXED);
+	for (size_t i = 0; i < ROWS*p->cols; i++) p->x[i] = 0.05f*kt_bell();
+	quant_select("c", NULL);
+	without = error_without(t, p, want);
+	q = factor(p, one);
+	encode(q, t, p, ROWS, 1, want, &told);
+	quant_decode(t->id, want, p->y, ROWS*p->cols);
+	left = error_of(p->full, p->cols, p->x, p->y, ROWS);
+	if (!(fabs(told - left) <= 1e-4*left)) kt_fail("it tells of an error of %g, and leaves %g", told, left);
+	if (!(left < without*0.98)) kt_fail("an error of %g, without feedback %g", left, without);
+	quant_feedback_free(q);
+	for (const char *const *isa = quant_available(); *isa; isa++) {
+		quant_select(*isa, NULL);
+		q = factor(p, three);
+		encode(q, t, p, ROWS, ROWS, got, &again);
+		if (memcmp(want, got, bytes) != 0) kt_fail("%s writes other bytes", *isa);
+		if (!(fabs(again - told) <= 1e-9*told)) kt_fail("%s tells of another error, %g and not %g", *isa, again, told);
+		quant_feedback_free(q);
+	}
+	ggu_pool_free(one); ggu_pool_free(three);
+	kt_free(want, bytes); kt_free(got, bytes);
+	kt_result();
+}
+/* Whatever the weights and the covariance are, there is an answer or an error. */
+static void check_hostile(const struct ggu_type_info *t, const struct problem *p)
+{
+	size_t bytes = p->cols/t->block_weights*t->block_bytes*ROWS, floats = p->cols*(p->cols + 1)/2;
+	uint8_t *dst = kt_buffer(bytes);
+	struct ggu_pool *pool = ggu_pool_new(1);
+	struct quant_feedback *q;
+	struct problem zero = *p;
+	double e;
+	kt_name("%s with feedback: strange weights", t->name);
+	zero.packed = kt_buffer(floats*sizeof(float));
+	memset(zero.packed, 0, floats*sizeof(float));
+	for (int kind = 0; kind < KT_FLOATS; kind++) {
+		kt_fill_floats(p->x, ROWS*p->cols, kind);
+		q = factor(kind % 2 ? p : &zero, pool);
+		encode(q, t, p, ROWS, ROWS, dst, &e);
+		quant_decode(t->id, dst, p->y, ROWS*p->cols);
+		for (size_t i = 0; i < ROWS*p->cols && kind != KT_STRANGE && t->id != GGU_TYPE_Q8_0; i++)
+			if (!isfinite(p->y[i])) kt_fail("%a became %a, weights: %s", p->x[i], p->y[i], kt_floats_name[kind]);
+		quant_feedback_free(q);
+	}
+	kt_fill_floats(zero.packed, floats, KT_STRANGE);
+	q = NULL;
+	if (quant_feedback_new(&q, p->cols, p->block, zero.packed, damp, pool, NULL) == GGU_OK) quant_feedback_free(q);
+	kt_free(zero.packed, floats*sizeof(float));
+	ggu_pool_free(pool);
+	kt_free(dst, bytes);
+	kt_result();
+}
+
+int main(int argc, char **argv)
+{
+	static const size_t shape[][2] = { { 256, 256 }, { 768, 768 }, { 768, 512 } };
+	kt_begin(argc, argv);
+	for (size_t i = 0; i < 3; i++) {
+		struct problem p = { .cols = shape[i][0], .block = shape[i][1] };
+		p.full = malloc(p.cols*p.cols*sizeof *p.full);
+		p.packed = malloc(p.cols*p.cols*sizeof *p.packed);
+		p.x = malloc(ROWS*p.cols*sizeof *p.x);
+		p.y = malloc(ROWS*p.cols*sizeof *p.y);
+		covariance(p.cols, p.block, p.full, p.packed);
+		for (uint32_t id = 0; id < GGU_TYPE_COUNT; id++) {
+			if (!ggu_type_info(id) || !quant_can_feed_back(id)) continue;
+			check_type(ggu_type_info(id), &p);
+			if (!i) check_hostile(ggu_type_info(id), &p);
+		}
+		free(p.full); free(p.packed); free(p.x); free(p.y);
+	}
+	return kt_end();
+}
