@@ -119,7 +119,8 @@ static void arrive(struct ggu_pool *p, int worker)
 /* ---- tasks ---- */
 
 /* What is left of share s of `of`: its tasks lie together, shares differ by one task at most. */
-static void take(struct ggu_pool *p, const struct ggu_phase *phase, size_t n_tasks, int parity, int s, int of, int worker)
+static void take(struct ggu_pool *p, const struct ggu_phase *phase, size_t n_tasks, int parity,
+                 int s, int of, int worker)
 {
 	atomic_size_t *taken = &p->seat[s].taken[parity];
 	size_t each = n_tasks/(size_t)of, more = n_tasks%(size_t)of, share = (size_t)s, i;

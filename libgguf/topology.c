@@ -119,7 +119,8 @@ static int find(struct found *at, int max, const char *sysfs, struct ggu_cpu_mas
 		read_list(siblings, sysfs, "cpu/cpu%d/topology/thread_siblings_list", id);
 		for (int k = 0; k < n; k++)
 			c.sibling += in(siblings, at[k].c.id);
-		c.speed = read_number(sysfs, "cpu/cpu%d/cpu_capacity", id) << 32 | (uint32_t)read_number(sysfs, "cpu/cpu%d/cpufreq/cpuinfo_max_freq", id);
+		c.speed = read_number(sysfs, "cpu/cpu%d/cpu_capacity", id) << 32;
+		c.speed |= (uint32_t)read_number(sysfs, "cpu/cpu%d/cpufreq/cpuinfo_max_freq", id);
 		at[n++].c = c;
 	}
 	if (siblings)

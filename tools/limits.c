@@ -50,18 +50,22 @@ PEAK(f32_c, , __m128, "x", _mm_add_ps(a[i], _mm_mul_ps(x, y)))
 PEAK(int16_c, , __m128i, "x", _mm_add_epi32(a[i], _mm_madd_epi16(x, y)))
 PEAK(f32_avx2, FOR("avx2,fma"), __m256, "x", _mm256_fmadd_ps(x, y, a[i]))
 PEAK(int16_avx2, FOR("avx2"), __m256i, "x", _mm256_add_epi32(a[i], _mm256_madd_epi16(x, y)))
-PEAK(int8_avx2, FOR("avx2"), __m256i, "x", _mm256_add_epi32(a[i], _mm256_madd_epi16(_mm256_maddubs_epi16(x, y), _mm256_set1_epi16(1))))
+PEAK(int8_avx2, FOR("avx2"), __m256i, "x",
+	_mm256_add_epi32(a[i], _mm256_madd_epi16(_mm256_maddubs_epi16(x, y), _mm256_set1_epi16(1))))
 PEAK(int16_avxvnni, FOR("avx2,avxvnni"), __m256i, "x", _mm256_dpwssd_avx_epi32(a[i], x, y))
 PEAK(int8_avxvnni, FOR("avx2,avxvnni"), __m256i, "x", _mm256_dpbusd_avx_epi32(a[i], x, y))
 PEAK(f32_avx512, FOR("avx512f"), __m512, "v", _mm512_fmadd_ps(x, y, a[i]))
 PEAK(int16_avx512bw, FOR("avx512f,avx512bw"), __m512i, "v", _mm512_add_epi32(a[i], _mm512_madd_epi16(x, y)))
-PEAK(int8_avx512bw, FOR("avx512f,avx512bw"), __m512i, "v", _mm512_add_epi32(a[i], _mm512_madd_epi16(_mm512_maddubs_epi16(x, y), _mm512_set1_epi16(1))))
+PEAK(int8_avx512bw, FOR("avx512f,avx512bw"), __m512i, "v",
+	_mm512_add_epi32(a[i], _mm512_madd_epi16(_mm512_maddubs_epi16(x, y), _mm512_set1_epi16(1))))
 PEAK(int16_avx512, FOR("avx512f,avx512vnni"), __m512i, "v", _mm512_dpwssd_epi32(a[i], x, y))
 PEAK(int8_avx512, FOR("avx512f,avx512vnni"), __m512i, "v", _mm512_dpbusd_epi32(a[i], x, y))
 #elif defined __aarch64__
 PEAK(f32_neon, , float32x4_t, "w", vfmaq_f32(a[i], x, y))
-PEAK(int16_neon, , int32x4_t, "w", vmlal_s16(a[i], vget_low_s16(vreinterpretq_s16_s32(x)), vget_low_s16(vreinterpretq_s16_s32(y))))
-PEAK(int8_neon, , int16x8_t, "w", vmlal_s8(a[i], vget_low_s8(vreinterpretq_s8_s16(x)), vget_low_s8(vreinterpretq_s8_s16(y))))
+PEAK(int16_neon, , int32x4_t, "w",
+	vmlal_s16(a[i], vget_low_s16(vreinterpretq_s16_s32(x)), vget_low_s16(vreinterpretq_s16_s32(y))))
+PEAK(int8_neon, , int16x8_t, "w",
+	vmlal_s8(a[i], vget_low_s8(vreinterpretq_s8_s16(x)), vget_low_s8(vreinterpretq_s8_s16(y))))
 #endif
 
 /* AMX: sixteen rows of 64 bytes times sixteen columns of 64 a step; four sums, two operands each. */
@@ -71,11 +75,12 @@ static bool amx_ready(void)
 {
 	enum { REQ_XCOMP_PERM = 0x1023, XTILEDATA = 18, AMX_TILE = 1 << 24, AMX_INT8 = 1 << 25 };
 	unsigned a, b, c, d;
-	return __get_cpuid_count(7, 0, &a, &b, &c, &d) && d & AMX_TILE && d & AMX_INT8 && !syscall(SYS_arch_prctl, REQ_XCOMP_PERM, XTILEDATA);
+	return __get_cpuid_count(7, 0, &a, &b, &c, &d) && d & AMX_TILE && d & AMX_INT8
+		&& !syscall(SYS_arch_prctl, REQ_XCOMP_PERM, XTILEDATA);
 }
 FOR("amx-tile,amx-int8") static void peak_amx(void)
 {
-	struct { uint8_t palette, start, reserved[14]; uint16_t row_bytes[16]; uint8_t rows[16]; } shape = { .palette = 1 };
+	struct { uint8_t palette, start, zero[14]; uint16_t row_bytes[16]; uint8_t rows[16]; } shape = { .palette = 1 };
 	for (int i = 0; i < 8; i++) {
 		shape.row_bytes[i] = 64;
 		shape.rows[i] = 16;
@@ -106,7 +111,8 @@ features static void read_##name(const char *p, size_t n) \
 	typedef uint64_t reg __attribute__((vector_size(bytes), aligned(8), may_alias)); \
 	reg s[4] = { { 0 } }; \
 	for (size_t i = 0; i < n; i += 4*bytes) \
-		_Pragma("GCC unroll 4") for (size_t k = 0; k < 4; k++) s[k] ^= *(const reg *)(const void *)(p + i + k*bytes); \
+		_Pragma("GCC unroll 4") for (size_t k = 0; k < 4; k++) \
+			s[k] ^= *(const reg *)(const void *)(p + i + k*bytes); \
 	s[0] ^= s[1] ^ s[2] ^ s[3]; \
 	__asm__ volatile("" : : "m"(s[0])); \
 }
@@ -190,9 +196,10 @@ static void call(void *ctx, size_t task, int worker)
 static double rate(struct ggu_pool *pool, void (*run)(void))
 {
 	size_t n = (size_t)ggu_pool_size(pool);
+	const struct ggu_phase phase = { call, &run, n, GGU_TAKE_OWN };
 	double secs;
 	if (!run) return 0;
-	LIMITS_BEST_BY(limits_now, secs, 0.12, ggu_pool_phases(pool, &(struct ggu_phase){ call, &run, n, GGU_TAKE_OWN }, 1));
+	LIMITS_BEST_BY(limits_now, secs, 0.12, ggu_pool_phases(pool, &phase, 1));
 	return (double)n/secs*1e-9;
 }
 
@@ -206,6 +213,7 @@ struct limits limits_of(const char *isa, struct ggu_pool *pool)
 	l.int16_gmacs = steps*p->int16_macs*rate(pool, p->int16);
 	l.int8_gmacs = steps*p->int8_macs*rate(pool, p->int8);
 	l.f32_gmacs = steps*p->f32_macs*rate(pool, p->f32);
-	if (p->isa && (!strcmp(isa, "avx512") || !strcmp(isa, "amx")) && amx_ready()) l.amx_gmacs = (double)AMX_ROUNDS*AMX_STEPS*AMX_MACS*rate(pool, peak_amx);
+	if (p->isa && (!strcmp(isa, "avx512") || !strcmp(isa, "amx")) && amx_ready())
+		l.amx_gmacs = (double)AMX_ROUNDS*AMX_STEPS*AMX_MACS*rate(pool, peak_amx);
 	return l;
 }

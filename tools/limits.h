@@ -4,10 +4,11 @@
 #define TOOLS_LIMITS_H
 #include "../libgguf/ggu.h"
 
-/* Of all threads of a pool together. GB/s: bytes read from memory, each thread its own stretch in a plain loop; bytes copied
- * within each core's cache. GMAC/s: products of 16 bits and of 8 summed to int32, and fused multiply-adds of float, by the
- * plain dot-product and fma instructions of an instance of quant.h (those that portable C can count on for "c"), with
- * operands in registers alone; int8 products of AMX's tiles where there are such. 0: there is none, or it is not known. */
+/* Of all threads of a pool together. GB/s: bytes read from memory, each thread its own stretch in a plain loop; bytes
+ * copied within each core's cache. GMAC/s: products of 16 bits and of 8 summed to int32, and fused multiply-adds of
+ * float, by the plain dot-product and fma instructions of an instance of quant.h (those that portable C can count on
+ * for "c"), with operands in registers alone; int8 products of AMX's tiles where there are such. 0: there is none, or it
+ * is not known. */
 struct limits { double read_gb, copy_gb, int16_gmacs, int8_gmacs, f32_gmacs, amx_gmacs; };
 /* Takes about a second. */
 struct limits limits_of(const char *isa, struct ggu_pool *pool);
@@ -18,7 +19,12 @@ double limits_now(void);                /* by the clock */
 /* seconds of the fastest run within `secs` by the clock now(), one run at least */
 #define LIMITS_BEST_BY(now, best, secs, run) do { \
 	best = 1e9; \
-	for (double end_ = now() + (secs), t_ = 0; t_ < end_; ) { double s_ = now(); run; t_ = now(); if (t_ - s_ < best) best = t_ - s_; } \
+	for (double end_ = now() + (secs), t_ = 0; t_ < end_; ) { \
+		double s_ = now(); \
+		run; \
+		t_ = now(); \
+		if (t_ - s_ < best) best = t_ - s_; \
+	} \
 } while (0)
 #define LIMITS_BEST(best, secs, run) LIMITS_BEST_BY(limits_cpu_now, best, secs, run)
 

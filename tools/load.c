@@ -10,14 +10,22 @@
 #include "msg.h"
 #include "sandbox.h"
 
+struct ggu_pool *load_pool_placed(int jobs, bool pin, const char *const *inputs, int n, const char *output)
+{
+	enum { MOST = 4096 };
+	struct ggu_cpu *cpus = malloc(MOST*sizeof *cpus);
+	struct ggu_pool_options o = { jobs, cpus, cpus ? ggu_cpus(cpus, MOST, NULL) : 0, pin };
+	struct ggu_pool *p;
+	if (!jobs) o.n_threads = ggu_cpu_count();       /* both read files, so before the sandbox */
+	sandbox_enter((char *const *)(uintptr_t)inputs, n, output);
+	p = ggu_pool_open(&o);
+	if (!p) msg_die("cannot start %d threads", jobs);
+	free(cpus);
+	return p;
+}
 struct ggu_pool *load_pool(int jobs, const char *const *inputs, int n, const char *output)
 {
-	struct ggu_pool *p;
-	if (!jobs) jobs = ggu_cpu_count();      /* reads files, so before the sandbox */
-	sandbox_enter((char *const *)(uintptr_t)inputs, n, output);
-	p = ggu_pool_new(jobs);
-	if (!p) msg_die("cannot start %d threads", jobs);
-	return p;
+	return load_pool_placed(jobs, false, inputs, n, output);
 }
 
 struct model *load_model(const char *path, const char *arch_file, struct ggu_pool *pool)

@@ -9,6 +9,8 @@
 /* Enters the sandbox for the n inputs and the output (sandbox.h), then makes the threads, which are in it too. jobs 0:
  * ggu_cpu_count. */
 struct ggu_pool *load_pool(int jobs, const char *const *inputs, int n, const char *output);
+/* The same; pin: each thread stays on a core of its own, fast cores first. */
+struct ggu_pool *load_pool_placed(int jobs, bool pin, const char *const *inputs, int n, const char *output);
 struct model *load_model(const char *path, const char *arch_file, struct ggu_pool *pool);       /* path NULL: "-m is missing" */
 /* The vocabulary and tokenizer of a model's own metadata. */
 void load_tokenizer(const struct model *m, const char *path, struct vocab **v, struct tokenizer **t);

@@ -38,11 +38,13 @@ enum ggu_status model_open(struct model **out, const char *path, const struct mo
 	struct model *m = calloc(1, sizeof *m);
 	enum ggu_status s;
 	if (!m || !(m->arena = expr_arena_new())) {
+		ggu_close(o->file);
 		free(m);
 		return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
 	}
 	m->pool = o->pool;
-	s = ggu_open(&m->file, path, err);
+	m->file = o->file;
+	s = m->file ? GGU_OK : ggu_open(&m->file, path, err);
 	if (!s && !ggu_file_seekable(m->file)) s = ggu_fail(err, GGU_ERR_UNSUPPORTED, GGU_NO_OFFSET, "", "is no seekable file: evaluating maps the weights");
 	if (!s) s = build(m, o, err);
 	if (s) model_close(m);

@@ -170,7 +170,9 @@ static void assert_order(const char *const (*tree)[2], const int (*expect)[3], i
 }
 static void physical_cores_of_all_nodes_come_first(void **state)
 {
-	const int expect[][3] = { { 0, 0, 0 }, { 2, 1, 0 }, { 1, 0, 0 }, { 3, 1, 0 }, { 4, 0, 1 }, { 6, 1, 1 }, { 5, 0, 1 }, { 7, 1, 1 } };
+	const int expect[][3] = {
+		{ 0, 0, 0 }, { 2, 1, 0 }, { 1, 0, 0 }, { 3, 1, 0 }, { 4, 0, 1 }, { 6, 1, 1 }, { 5, 0, 1 }, { 7, 1, 1 }
+	};
 	(void)state;
 	assert_order(two_sockets, expect, 8);
 }
@@ -295,7 +297,8 @@ int main(void)
 		cmocka_unit_test(physical_cores_of_all_nodes_come_first), cmocka_unit_test(fast_cores_come_first),
 		cmocka_unit_test(no_tree_no_cores), cmocka_unit_test(own_cores_are_as_many_as_counted),
 		cmocka_unit_test(workers_are_in_order_of_nodes), cmocka_unit_test(own_tasks_stay_with_their_worker),
-		cmocka_unit_test(near_tasks_come_before_far_ones), cmocka_unit_test(pinned_threads_stay_and_the_caller_is_let_go),
+		cmocka_unit_test(near_tasks_come_before_far_ones),
+		cmocka_unit_test(pinned_threads_stay_and_the_caller_is_let_go),
 		cmocka_unit_test(an_idle_pool_takes_no_time),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

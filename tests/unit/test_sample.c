@@ -119,8 +119,8 @@ static void as_if_all_were_sorted(void **state)
 	static float x[MOST];
 	static int32_t list[MOST];
 	static const struct { double temperature, top_p; size_t top_k; float spread; } kinds[] = {
-		{ 0.8, 0.95, 40, 6 }, { 1, 1, 0, 0.01f }, { 1, 0.9, 0, 0.01f }, { 3, 1, 0, 3 }, { 0.3, 1, 1, 3 }, { 1, 1, 2999, 1 },
-		{ 1, 0.999, 2000, 0.5f }, { 2, 0.5, 3000, 9 }, { 0.7, 0.1, 0, 20 }, { 1, 1, 300, 0 },
+		{ 0.8, 0.95, 40, 6 }, { 1, 1, 0, 0.01f }, { 1, 0.9, 0, 0.01f }, { 3, 1, 0, 3 }, { 0.3, 1, 1, 3 },
+		{ 1, 1, 2999, 1 }, { 1, 0.999, 2000, 0.5f }, { 2, 0.5, 3000, 9 }, { 0.7, 0.1, 0, 20 }, { 1, 1, 300, 0 },
 	};
 	(void)state;
 	srand(5);
@@ -128,7 +128,7 @@ static void as_if_all_were_sorted(void **state)
 		for (int run = 0; run < 60; run++) {
 			size_t n = run%3 ? MOST : 1 + (size_t)rand()%700;
 			struct sampler s = { kinds[k].temperature, kinds[k].top_p, kinds[k].top_k, 0 };
-			/* steps of 1/64, so that there are equal ones; ascending in some runs, which is the worst case */
+			/* steps of 1/64, so that some are equal; ascending in some runs, which is the worst case */
 			for (size_t i = 0; i < n; i++) x[i] = kinds[k].spread*(float)(run%4 ? rand()%1024 : (int)i)/64;
 			for (size_t i = 0; i < n/50; i++) x[(size_t)rand()%n] = i%2 ? NAN : -INFINITY;
 			x[n - 1] = 1;

@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: MIT
+ * gguf-bench - how fast a model is evaluated, beside what the machine can do at most. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include "../model/eval/session.h"
+#include "../quant/quant.h"
+#include "estimate.h"
+#include "kv_json.h"
+#include "limits.h"
+#include "load.h"
+#include "msg.h"
+#include "opt.h"
+#include "out.h"
+#include "synthetic.h"
+
+enum { MAX_LIST = 16, MAX_TOKENS = 1 << 24, MAX_REPEAT = 1000 };
+struct list { size_t n, v[MAX_LIST]; };
+
+static int parse_list(void *to, const char *text);
+static struct {
+	const char *model, *synthetic, *save, *arch_file, *output;
+	struct list prompt, generate, depth;
+	int jobs, repeat;
+	bool json, pin;
+} o = { .prompt = { 1, { 512 } }, .generate = { 1, { 64 } }, .depth = { 1, { 0 } }, .repeat = 5 };
+static const struct opt opts[] = {
+	OPT_STR('m', "model", &o.model, "MODEL", "the GGUF file to measure"),
+	OPT_STR(0, "synthetic", &o.synthetic, "SIZE,TYPE",
+		"a random model instead, of that size and type or recipe (1.1B,Q4_K_M)"),
+	OPT_CALL(0, "prompt", &o.prompt, "N[,N...]", parse_list,
+		"tokens of a prompt, read at once; 0: none (default: 512)"),
+	OPT_CALL(0, "generate", &o.generate, "N[,N...]", parse_list, "tokens, one by one; 0: none (default: 64)"),
+	OPT_CALL(0, "depth", &o.depth, "N[,N...]", parse_list, "tokens that are there already (default: 0)"),
+	OPT_INT(0, "repeat", &o.repeat, "N", 1, MAX_REPEAT, "runs of each, of which the median counts (default: 5)"),
+	OPT_FLAG(0, "pin", &o.pin, "keep each thread on a core of its own"),
+	OPT_STR(0, "save", &o.save, "FILE", "write the model of --synthetic to FILE and measure nothing"),
+	OPT_STR(0, "arch-file", &o.arch_file, "YAML", "also know the architecture described in YAML"),
+	OPT_FLAG(0, "json", &o.json, "print JSON"),
+	OPT_OUTPUT(&o.output),
+	OPT_JOBS(&o.jobs),
+	OPT_COMMON, OPT_END
+};
+
+static int parse_list(void *to, const char *text)
+{
+	struct list *l = to;
+	l->n = 0;
+	for (const char *p = text;; p++) {
+		size_t digits = strspn(p, "0123456789");
+		if (!digits || digits > 8 || l->n == MAX_LIST || strtoul(p, NULL, 10) > MAX_TOKENS) return 1;
+		l->v[l->n++] = strtoul(p, NULL, 10);
+		p += digits;
+		if (!*p) return 0;
+		if (*p != ',') return 1;
+	}
+}
+
+/* ---- measuring ---- */
+
+struct test {
+	bool generates;
+	size_t n, depth;
+	double tokens_per_s, lowest, highest;
+	double gmacs, gb;               /* of weights a second, for prompts; of bytes read, for generation */
+	double share;                   /* of the limit that binds */
+};
+struct bench {
+	struct model *m;
+	struct session *s;
+	float *logits;
+	int32_t *ids;
+	struct limits limits;
+	double weight_limit;            /* of products in the type that most weights have */
+};
+
+static void eval(struct bench *b, size_t from, size_t n, bool logits)
+{
+	struct session_eval e = { .ids = b->ids + from, .n = n, .first = n ? n - 1 : 0 };
+	struct ggu_error err;
+	if (logits) e.logits = b->logits;
+	if (n && session_eval(b->s, &e, &err)) msg_die_error(o.model ? o.model : o.synthetic, &err);
+}
+
+static int by_value(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+	return (x > y) - (x < y);
+}
+
+/* A first run warms up and is not counted. */
+static void measure(struct bench *b, struct test *t)
+{
+	double secs[MAX_REPEAT];
+	for (int r = -1; r < o.repeat; r++) {
+		session_reset(b->s);
+		eval(b, 0, t->depth, false);
+		double from = limits_now();
+		if (t->generates) for (size_t i = 0; i < t->n; i++) eval(b, t->depth + i, 1, true);
+		else eval(b, t->depth, t->n, true);
+		if (r >= 0) secs[r] = limits_now() - from;
+	}
+	qsort(secs, (size_t)o.repeat, sizeof *secs, by_value);
+	t->tokens_per_s = (double)t->n/((secs[o.repeat/2] + secs[(o.repeat - 1)/2])/2);
+	t->highest = (double)t->n/secs[0];
+	t->lowest = (double)t->n/secs[o.repeat - 1];
+}
+
+/* Of a prompt only the last token needs the output matrix. */
+static double macs(const struct model *m, const struct test *t)
+{
+	const struct ggu_file *f = model_file(m);
+	double head = (double)model_n_vocab(m)*(double)model_n_embd(m);
+	struct estimate e;
+	estimate_make(&e, f, 1, 1);
+	return (double)e.macs_per_token - head*(1 - 1/(double)t->n);
+}
+static void compare(const struct bench *b, struct test *t)
+{
+	struct estimate e;
+	if (t->generates) {
+		estimate_make(&e, model_file(b->m), 2*t->depth + t->n, 1);      /* reads half of such a cache */
+		t->gb = t->tokens_per_s*(double)e.read_per_token*1e-9;
+		t->share = t->gb/b->limits.read_gb;
+	} else {
+		t->gmacs = t->tokens_per_s*macs(b->m, t)*1e-9;
+		t->share = b->weight_limit > 0 ? t->gmacs/b->weight_limit : 0;
+	}
+}
+
+/* The type of most weights is one of blocks. */
+static bool in_blocks(const struct ggu_file *f)
+{
+	uint64_t n[GGU_TYPE_COUNT] = { 0 }, most = 0;
+	bool blocks = false;
+	for (size_t i = 0; i < ggu_file_n_tensors(f); i++) {
+		const struct ggu_tensor *t = ggu_file_tensor(f, i);
+		n[t->type] += t->ne[0]*ggu_tensor_rows(t);
+		if (n[t->type] > most) {
+			most = n[t->type];
+			blocks = ggu_type_info(t->type)->kind == GGU_KIND_BLOCK;
+		}
+	}
+	return blocks;
+}
+
+static size_t most(const struct list *l)
+{
+	size_t v = 0;
+	for (size_t i = 0; i < l->n; i++) v = l->v[i] > v ? l->v[i] : v;
+	return v;
+}
+
+/* All tests, depth by depth; returns their number. */
+static size_t run(struct bench *b, struct test *t)
+{
+	size_t n = 0, n_vocab = model_n_vocab(b->m), prompt = most(&o.prompt), generate = most(&o.generate);
+	size_t ctx = most(&o.depth) + (prompt > generate ? prompt : generate);
+	struct ggu_error err;
+	b->logits = malloc(n_vocab*sizeof *b->logits);
+	b->ids = malloc((ctx + 1)*sizeof *b->ids);
+	if (!b->logits || !b->ids) msg_die("out of memory");
+	for (size_t i = 0; i < ctx; i++) b->ids[i] = (int32_t)((i*2654435761u >> 7)%n_vocab);
+	if (session_new(&b->s, b->m, ctx ? ctx : 1, 0, NULL, &err)) msg_die_error(o.model ? o.model : o.synthetic, &err);
+	for (size_t d = 0; d < o.depth.n; d++)
+		for (size_t k = 0; k < o.prompt.n + o.generate.n; k++) {
+			bool generates = k >= o.prompt.n;
+			size_t length = generates ? o.generate.v[k - o.prompt.n] : o.prompt.v[k];
+			t[n] = (struct test){ generates, length, o.depth.v[d] };
+			if (!t[n].n) continue;
+			measure(b, t + n);
+			compare(b, t + n);
+			n++;
+		}
+	session_free(b->s);
+	free(b->logits);
+	free(b->ids);
+	return n;
+}
+
+/* ---- telling ---- */
+
+/* What the processor calls itself; the kernel's word for its kind where it says nothing. */
+static void cpu_name(char *to, size_t n)
+{
+	FILE *f = fopen("/proc/cpuinfo", "re");
+	char line[256];
+	snprintf(to, n, "unknown processor");
+	while (f && fgets(line, sizeof line, f)) {
+		char *value = strchr(line, ':');
+		if (strncmp(line, "model name", 10) || !value) continue;
+		value += 1 + strspn(value + 1, " \t");
+		value[strcspn(value, "\n")] = 0;
+		snprintf(to, n, "%s", value);
+		break;
+	}
+	if (f) fclose(f);
+}
+
+static void print_text(const struct bench *b, const struct test *t, size_t n, const char *cpu, int threads)
+{
+	const struct limits *l = &b->limits;
+	char *masked = text_mask(cpu, strlen(cpu));
+	printf("%s, %d thread%s, %s\n", masked, threads, threads == 1 ? "" : "s", quant_selected());
+	printf("limits: reads %.1f GB/s; products, GMAC/s: int16 %.0f, int8 %.0f, float %.0f",
+		l->read_gb, l->int16_gmacs, l->int8_gmacs, l->f32_gmacs);
+	if (l->amx_gmacs > 0) printf(", AMX %.0f", l->amx_gmacs);
+	printf("\n\n%-8s %7s %7s  %10s %10s %10s  %8s %8s\n",
+		"", "tokens", "depth", "tokens/s", "lowest", "highest", "", "of limit");
+	for (size_t i = 0; i < n; i++, t++)
+		printf("%-8s %7zu %7zu  %10.2f %10.2f %10.2f  %8.1f %7.0f%%  %s\n",
+			t->generates ? "generate" : "prompt", t->n, t->depth, t->tokens_per_s, t->lowest, t->highest,
+			t->generates ? t->gb : t->gmacs, 100*t->share, t->generates ? "GB/s" : "GMAC/s");
+	free(masked);
+}
+
+static json_t *object(void)
+{
+	json_t *j = json_object();
+	if (!j) msg_die("out of memory");
+	return j;
+}
+static json_t *json_test(const struct test *t)
+{
+	json_t *j = object();
+	json_put(j, "tokens", json_of_uint(t->n));
+	json_put(j, "depth", json_of_uint(t->depth));
+	json_put(j, "tokens_per_s", json_of_double(t->tokens_per_s));
+	json_put(j, "lowest", json_of_double(t->lowest));
+	json_put(j, "highest", json_of_double(t->highest));
+	json_put(j, t->generates ? "gb_per_s" : "gmacs", json_of_double(t->generates ? t->gb : t->gmacs));
+	json_put(j, "share_of_limit", json_of_double(t->share));
+	return j;
+}
+/* "prompt" and "generation" are the first of each; all are in the lists. */
+static void print_json(const struct bench *b, const struct test *t, size_t n, const char *cpu, int threads)
+{
+	json_t *root = object(), *limits = object(), *lists[2] = { json_array(), json_array() };
+	const struct { const char *key; double v; } l[] = {
+		{ "read_gb_per_s", b->limits.read_gb }, { "int16_gmacs", b->limits.int16_gmacs },
+		{ "int8_gmacs", b->limits.int8_gmacs }, { "f32_gmacs", b->limits.f32_gmacs },
+		{ "amx_gmacs", b->limits.amx_gmacs }
+	};
+	if (!lists[0] || !lists[1]) msg_die("out of memory");
+	for (size_t i = 0; i < sizeof l/sizeof *l; i++)
+		json_put(limits, l[i].key, l[i].v > 0 ? json_of_double(l[i].v) : json_null());
+	for (size_t i = 0; i < n; i++) {
+		const char *key = t[i].generates ? "generation" : "prompt";
+		if (!json_object_get(root, key)) json_put(root, key, json_test(t + i));
+		json_push(lists[t[i].generates], json_test(t + i));
+	}
+	json_put(root, "prompts", lists[0]);
+	json_put(root, "generations", lists[1]);
+	json_put(root, "limits", limits);
+	json_put(root, "cpu", json_of_str((struct ggu_str){ cpu, strlen(cpu) }));
+	json_put(root, "instruction_set", json_string(quant_selected()));
+	json_put(root, "threads", json_integer(threads));
+	json_print(root, JSON_INDENT(1));
+}
+
+/* ---- the model ---- */
+
+static void save(const void *bytes, size_t n)
+{
+	struct out *out = out_open(o.save, true);
+	out_reserve(out, n);
+	out_write(out, bytes, n);
+	out_commit(out);
+}
+
+static struct model *open_synthetic(const void *bytes, size_t n, struct ggu_pool *pool)
+{
+	struct model_options options = { o.arch_file, pool, NULL };
+	struct ggu_error err;
+	struct model *m;
+	if (ggu_open_memory(&options.file, bytes, n, NULL, &err) || model_open(&m, NULL, &options, &err))
+		msg_die_error(o.synthetic, &err);
+	return m;
+}
+
+int main(int argc, char **argv)
+{
+	static struct test tests[MAX_LIST*2*MAX_LIST];
+	struct bench b = { 0 };
+	struct ggu_pool *pool;
+	struct out *out;
+	char cpu[128];
+	void *bytes = NULL;
+	size_t n_bytes = 0, n;
+	opt_parse(argc, argv, opts, &(struct opt_program){ "gguf-bench",
+		"measure how fast a model is evaluated, beside the machine's limits",
+		"-m MODEL | --synthetic SIZE,TYPE [--prompt N[,N...]] [--generate N[,N...]] [--depth N[,N...]] [--repeat N] "
+		"[--pin] [--arch-file YAML] [--json] [-o FILE] [-j N]\n--synthetic SIZE,TYPE --save FILE", 0, 0 });
+	if (!o.model && !o.synthetic) msg_die("which model? -m MODEL or --synthetic SIZE,TYPE is missing");
+	if (o.model && o.synthetic) msg_die("both -m and --synthetic: which is to be measured?");
+	if (o.save && !o.synthetic) msg_die("--save keeps the model of --synthetic, which is missing");
+	cpu_name(cpu, sizeof cpu);
+	pool = load_pool_placed(o.jobs, o.pin, (const char *[]){ o.model, o.arch_file }, 2, o.save ? o.save : o.output);
+	if (o.synthetic) bytes = synthetic_make(o.synthetic, pool, &n_bytes);
+	if (o.save) save(bytes, n_bytes);
+	else {
+		b.m = bytes ? open_synthetic(bytes, n_bytes, pool) : load_model(o.model, o.arch_file, pool);
+		out = out_open(o.output, false);
+		if (o.model) out_refuse_sources(out, o.model, model_file(b.m));
+		out_refuse_input(out, o.arch_file);
+		out_take_stdout(out);
+		b.limits = limits_of(quant_selected(), pool);
+		b.weight_limit = in_blocks(model_file(b.m)) ? b.limits.int16_gmacs : b.limits.f32_gmacs;
+		n = run(&b, tests);
+		(o.json ? print_json : print_text)(&b, tests, n, cpu, ggu_pool_size(pool));
+		out_commit(out);
+		model_close(b.m);
+	}
+	if (bytes) munmap(bytes, n_bytes);
+	ggu_pool_free(pool);
+	return EXIT_YES;
+}
