@@ -136,34 +136,15 @@ static void reset(struct attn_sums *x, size_t n)
 	for (size_t r = 0; r < n; r++) x[r].m = -INFINITY;
 }
 
-static const float *tile_k(struct attn_task *t, const char *block, size_t kv)
-{
-	const struct attn_shape *s = &t->a->shape;
-	const char *k = block + attn_k_at(s, kv);
-	if (s->k_type == GGU_TYPE_F32) return (const void *)k;
-	quant_attn_table->wide_k(s->k_type, k, s->k_dim, t->k);
-	return t->k;
-}
-static const float *tile_v(struct attn_task *t, const char *block, size_t kv, const float *k, size_t n_pos)
-{
-	const struct attn_shape *s = &t->a->shape;
-	const char *v = block + attn_v_at(s, kv);
-	if (s->v_in_k) quant_attn_table->turn_k(k, s->v_dim, n_pos, t->v, t->v_wide);
-	else if (s->v_type == GGU_TYPE_F32 && s->v_dim == t->v_wide) return (const void *)v;
-	else quant_attn_table->wide_v(s->v_type, v, s->v_dim, n_pos, t->v, t->v_wide);
-	return t->v;
-}
 /* The tile at p, by the rows that see any of it: what is seen moves on with the tokens, so these are neighbours. */
 static void meet(struct attn_task *t, const struct attn_rows *rows, size_t kv, size_t p)
 {
-	size_t r0 = 0, r1 = t->n;
-	const char *block = rows->block[p/ATTN_BLOCK];
-	const float *k;
+	size_t r0 = 0, r1 = t->n, at = kv*attn_head_bytes(&t->a->shape), next = p + ATTN_BLOCK;
+	const char *head = (const char *)rows->block[p/ATTN_BLOCK] + at;
 	while (r0 < r1 && t->row[r0].to <= p) r0++;
-	while (r0 < r1 && t->row[r1 - 1].from >= least(p + ATTN_BLOCK, t->row[r1 - 1].to)) r1--;
+	while (r0 < r1 && t->row[r1 - 1].from >= least(next, t->row[r1 - 1].to)) r1--;
 	if (r0 == r1) return;
-	k = tile_k(t, block, kv);
-	quant_attn_table->tile(t, k, tile_v(t, block, kv, k, least(t->row[r1 - 1].to - p, ATTN_BLOCK)), p, r0, r1);
+	quant_attn_table->tile(t, head, next < t->row[t->n - 1].to ? (const char *)rows->block[next/ATTN_BLOCK] + at : NULL, p, r0, r1);
 }
 static void meet_split(struct attn_task *t, const struct attn_rows *rows, size_t kv, size_t split)
 {

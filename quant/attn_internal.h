@@ -33,13 +33,10 @@ struct attn_task {
 };
 
 struct attn_table {
-	/* the tile of keys or values of a head as floats; n_pos positions are wanted, more may be written */
-	void (*wide_k)(uint32_t type, const void *src, size_t dim, float *k);
-	void (*wide_v)(uint32_t type, const void *src, size_t dim, size_t n_pos, float *v, size_t v_wide);
-	void (*turn_k)(const float *k, size_t dim, size_t n_pos, float *v, size_t v_wide);      /* values that are the front of keys */
 	void (*pack_q)(struct attn_task *t);
-	/* rows r0..r1 - 1 meet the tile of positions p.. */
-	void (*tile)(struct attn_task *t, const float *k, const float *v, size_t p, size_t r0, size_t r1);
+	/* Rows r0..r1 - 1 meet the tile of positions p..; head: its keys and values; next: those of the tile that follows, or
+	 * NULL, which are fetched meanwhile. */
+	void (*tile)(struct attn_task *t, const char *head, const char *next, size_t p, size_t r0, size_t r1);
 	void (*end_split)(struct attn_sums *x);         /* l[0] becomes the sum of l */
 	/* *to and a, of v_wide, take in another split's */
 	void (*join)(struct attn_sums *to, float *a, const struct attn_sums *x, const float *x_a, size_t v_wide);
@@ -54,8 +51,9 @@ extern const struct attn_table quant_attn_neon;
 /* The table in use; quant_select sets it. */
 extern const struct attn_table *quant_attn_table;
 
-/* Where the keys of a head lie in a block, and the values. */
-size_t attn_k_at(const struct attn_shape *s, size_t head);
-size_t attn_v_at(const struct attn_shape *s, size_t head);
+/* n numbers of a type that attn_can_store */
+size_t attn_row_bytes(uint32_t type, size_t n);
+/* A head in a block: keys, then values. */
+size_t attn_head_bytes(const struct attn_shape *s);
 
 #endif

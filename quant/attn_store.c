@@ -26,15 +26,17 @@ bool attn_can_store(uint32_t type, size_t dim)
 }
 
 static size_t block_bytes(const struct fields *f) { return f->n_wide*f->wide + f->n_bytes; }
-static size_t row_bytes(uint32_t type, size_t dim) { return dim/fields_of(type)->weights*block_bytes(fields_of(type)); }
-static size_t k_bytes(const struct attn_shape *s) { return row_bytes(s->k_type, s->k_dim)*ATTN_BLOCK; }
-static size_t head_bytes(const struct attn_shape *s)
+size_t attn_row_bytes(uint32_t type, size_t n)
 {
-	return k_bytes(s) + (s->v_in_k ? 0 : row_bytes(s->v_type, s->v_dim)*ATTN_BLOCK);
+	const struct fields *f = fields_of(type);
+	return n/f->weights*block_bytes(f);
 }
-size_t attn_k_at(const struct attn_shape *s, size_t head) { return head*head_bytes(s); }
-size_t attn_v_at(const struct attn_shape *s, size_t head) { return head*head_bytes(s) + k_bytes(s); }
-size_t attn_block_bytes(const struct attn_shape *s) { return s->n_kv*head_bytes(s); }
+static size_t k_bytes(const struct attn_shape *s) { return attn_row_bytes(s->k_type, s->k_dim)*ATTN_BLOCK; }
+size_t attn_head_bytes(const struct attn_shape *s)
+{
+	return k_bytes(s) + (s->v_in_k ? 0 : attn_row_bytes(s->v_type, s->v_dim)*ATTN_BLOCK);
+}
+size_t attn_block_bytes(const struct attn_shape *s) { return s->n_kv*attn_head_bytes(s); }
 
 /* ---- keys: between blocks of the type, one for each position, and rows of their fields ---- */
 
@@ -72,7 +74,7 @@ static void store_keys(uint32_t type, size_t dim, uint8_t *keys, size_t at, size
 	for (size_t i = 0; i < dim; i += CHUNK) {
 		size_t c = dim - i < CHUNK ? dim - i : CHUNK;
 		for (size_t p = 0; p < n; p++) encode(type, k + p*stride + i, c, flat + p*CHUNK_BYTES);
-		turn_blocks(f, c/f->weights, n, flat, keys + row_bytes(type, i)*ATTN_BLOCK, at, false);
+		turn_blocks(f, c/f->weights, n, flat, keys + attn_row_bytes(type, i)*ATTN_BLOCK, at, false);
 	}
 }
 void attn_store(const struct attn_shape *s, void *const *block, size_t pos, size_t n, const float *k, size_t k_stride, const float *v, size_t v_stride)
@@ -82,9 +84,10 @@ void attn_store(const struct attn_shape *s, void *const *block, size_t pos, size
 		size_t at = pos % ATTN_BLOCK;
 		some = end - pos < ATTN_BLOCK - at ? end - pos : ATTN_BLOCK - at;
 		for (size_t h = 0; h < s->n_kv; h++) {
-			store_keys(s->k_type, s->k_dim, b + attn_k_at(s, h), at, some, k + h*s->k_dim, k_stride);
+			uint8_t *keys = b + h*attn_head_bytes(s), *values = keys + k_bytes(s);
+			store_keys(s->k_type, s->k_dim, keys, at, some, k + h*s->k_dim, k_stride);
 			for (size_t p = 0; p < some && !s->v_in_k; p++)
-				encode(s->v_type, v + p*v_stride + h*s->v_dim, s->v_dim, b + attn_v_at(s, h) + (at + p)*row_bytes(s->v_type, s->v_dim));
+				encode(s->v_type, v + p*v_stride + h*s->v_dim, s->v_dim, values + (at + p)*attn_row_bytes(s->v_type, s->v_dim));
 		}
 	}
 }
@@ -92,15 +95,15 @@ void attn_store(const struct attn_shape *s, void *const *block, size_t pos, size
 void attn_load(const struct attn_shape *s, void *const *block, size_t pos, size_t head, float *k, float *v)
 {
 	const struct fields *f = fields_of(s->k_type);
-	uint8_t *b = block[pos/ATTN_BLOCK], flat[CHUNK_BYTES];
+	uint8_t *keys = (uint8_t *)block[pos/ATTN_BLOCK] + head*attn_head_bytes(s), flat[CHUNK_BYTES];
 	size_t at = pos % ATTN_BLOCK, k_dim = k ? s->k_dim : v && s->v_in_k ? s->v_dim : 0;
 	for (size_t i = 0; i < k_dim; i += CHUNK) {
 		float wide[CHUNK];
 		size_t c = s->k_dim - i < CHUNK ? s->k_dim - i : CHUNK;
-		turn_blocks(f, c/f->weights, 1, flat, b + attn_k_at(s, head) + row_bytes(s->k_type, i)*ATTN_BLOCK, at, true);
+		turn_blocks(f, c/f->weights, 1, flat, keys + attn_row_bytes(s->k_type, i)*ATTN_BLOCK, at, true);
 		quant_decode(s->k_type, flat, wide, c);
 		if (k) memcpy(k + i, wide, c*sizeof *k);
 		if (v && s->v_in_k && i < s->v_dim) memcpy(v + i, wide, (s->v_dim - i < c ? s->v_dim - i : c)*sizeof *v);
 	}
-	if (v && !s->v_in_k) quant_decode(s->v_type, b + attn_v_at(s, head) + at*row_bytes(s->v_type, s->v_dim), v, s->v_dim);
+	if (v && !s->v_in_k) quant_decode(s->v_type, keys + k_bytes(s) + at*attn_row_bytes(s->v_type, s->v_dim), v, s->v_dim);
 }

@@ -20,56 +20,105 @@ enum { WIDE_1 = 16, WIDE_2 = 8, WIDE_3 = 4, WIDE_4 = 4, WIDE_5 = 4, WIDE_6 = 4, 
 
 /* ---- outer products ---- */
 
-/* s[r][..] of `rows` rows and `wide` registers of positions; q[k_dim][rows] */
-INLINE void score_part(int rows, int wide, size_t dim, const float *q, const float *k, float *s)
+/* How keys and values are read: as floats, which they are or have been widened to; or, where rows are so few that widening
+ * would cost more than the sums, as they lie in the cache. */
+enum form { FLOATS, HALVES, BFLOATS, CODES, FORMS };
+
+/* What lies `next` bytes further, the same part of the next tile, is fetched on the way: this hides a memory whose pages
+ * are small better than any other distance. 0: nothing is. */
+INLINE void fetch_line(enum form form, const char *at, size_t i, ptrdiff_t next)
 {
-	rf a[REGS] = { { 0 } };
-	for (size_t i = 0; i < dim; i++, q += rows, k += ATTN_BLOCK) {
+	if (i*(form == FLOATS ? 4 : form == CODES ? 1 : 2) % 64 == 0) __builtin_prefetch(at + next, 0, 2);
+}
+/* REG positions from c on, of dimension i of a chunk of keys; d: scales of its positions */
+INLINE rf key(enum form form, const char *k, size_t i, size_t c, const float *d, ptrdiff_t next)
+{
+	size_t at = i*ATTN_BLOCK + c, bytes = form == FLOATS ? 4 : form == CODES ? 1 : 2;
+	const char *from = k + (form == CODES ? 2*ATTN_BLOCK : 0) + at*bytes;
+	fetch_line(form, from, c, next);
+	if (form == HALVES) return r_f16(from);
+	if (form == BFLOATS) return r_bf16(from);
+	if (form == CODES) return r_floats(d + c)*r_int(r_i8(from));
+	return r_floats((const float *)(const void *)from);
+}
+/* REG dimensions from j on, of the value at v */
+INLINE rf value(enum form form, const char *v, size_t j, ptrdiff_t next)
+{
+	const struct q8_0 *b = (const struct q8_0 *)(const void *)v + j/32;
+	const char *from = form == CODES ? (const char *)b->qs + j%32 : v + j*(form == FLOATS ? 4 : 2);
+	fetch_line(form, from, j, next);
+	if (form == HALVES) return r_f16(from);
+	if (form == BFLOATS) return r_bf16(from);
+	if (form == CODES) return r_half(&b->d)*r_int(r_i8(from));
+	return r_floats((const float *)(const void *)from);
+}
+
+/* s[r][..] of `rows` rows and `wide` registers of positions, further by n dimensions, or begun; q[n][rows] */
+INLINE void score_part(enum form form, int rows, int wide, size_t n, const float *q, const char *k, size_t p, const float *d, ptrdiff_t next,
+	float *s, bool begin)
+{
+	rf a[REGS];
+	UNROLL for (int r = 0; r < rows; r++)
+		UNROLL for (int c = 0; c < wide; c++) a[r*wide + c] = begin ? (rf){ 0 } : r_floats(s + r*ATTN_BLOCK + c*REG);
+	for (size_t i = 0; i < n; i++, q += rows) {
+		rf y[ATTN_BLOCK/REG];
+		UNROLL for (int c = 0; c < wide; c++) y[c] = key(form, k, i, p + (size_t)c*REG, d, next);
 		UNROLL for (int r = 0; r < rows; r++) {
 			rf x = r_dup(q[r]);
-			UNROLL for (int c = 0; c < wide; c++) a[r*wide + c] = r_fma(x, r_floats(k + c*REG), a[r*wide + c]);
+			UNROLL for (int c = 0; c < wide; c++) a[r*wide + c] = r_fma(x, y[c], a[r*wide + c]);
 		}
 	}
 	UNROLL for (int r = 0; r < rows; r++)
 		UNROLL for (int c = 0; c < wide; c++) r_put(s + r*ATTN_BLOCK + c*REG, a[r*wide + c]);
 }
-/* a[r][..] += w[r][p]*v[p][..] of `rows` rows and `wide` registers of dimensions, n positions in order */
-INLINE void mix_part(int rows, int wide, size_t n, const float *w, const float *v, size_t v_wide, float *a)
+INLINE void score(enum form form, int rows, int wide, size_t n, const float *q, const char *k, ptrdiff_t next, float *s, bool begin)
+{
+	float d[ATTN_BLOCK];
+	if (form == CODES) for (size_t p = 0; p < ATTN_BLOCK; p += REG) r_put(d + p, r_f16(k + 2*p));
+	for (size_t p = 0; p < ATTN_BLOCK; p += (size_t)wide*REG) score_part(form, rows, wide, n, q, k, p, d, next, s + p, begin);
+}
+
+/* a[r][j..] += w[r][p]*v[p][j..] of `rows` rows and `wide` registers of dimensions, n positions in order; values lie v_bytes
+ * apart */
+INLINE void mix_part(enum form form, int rows, int wide, size_t n, const float *w, const char *v, size_t v_bytes, ptrdiff_t next, size_t j, size_t v_wide, float *a)
 {
 	rf sum[REGS];
 	UNROLL for (int r = 0; r < rows; r++)
 		UNROLL for (int c = 0; c < wide; c++) sum[r*wide + c] = r_floats(a + (size_t)r*v_wide + c*REG);
-	for (size_t p = 0; p < n; p++, v += v_wide, w++) {
+	for (size_t p = 0; p < n; p++, v += v_bytes, w++) {
+		rf y[ATTN_BLOCK/REG];
+		UNROLL for (int c = 0; c < wide; c++) y[c] = value(form, v, j + (size_t)c*REG, next);
 		UNROLL for (int r = 0; r < rows; r++) {
 			rf x = r_dup(w[r*ATTN_BLOCK]);
-			UNROLL for (int c = 0; c < wide; c++) sum[r*wide + c] = r_fma(x, r_floats(v + c*REG), sum[r*wide + c]);
+			UNROLL for (int c = 0; c < wide; c++) sum[r*wide + c] = r_fma(x, y[c], sum[r*wide + c]);
 		}
 	}
 	UNROLL for (int r = 0; r < rows; r++)
 		UNROLL for (int c = 0; c < wide; c++) r_put(a + (size_t)r*v_wide + c*REG, sum[r*wide + c]);
 }
-
-typedef void score_rows(size_t dim, const float *q, const float *k, float *s);
-typedef void mix_rows(size_t n, const float *w, const float *v, size_t v_wide, float *a);
-#define ROWS(rows, wide) \
-static void score_##rows(size_t dim, const float *q, const float *k, float *s) \
-{ \
-	for (size_t p = 0; p < ATTN_BLOCK; p += wide*REG) score_part(rows, wide, dim, q, k + p, s + p); \
-} \
-static void mix_##rows(size_t n, const float *w, const float *v, size_t v_wide, float *a) \
-{ \
-	size_t j = 0; \
-	for (; j + wide*REG <= v_wide; j += wide*REG) mix_part(rows, wide, n, w, v + j, v_wide, a + j); \
-	for (; j < v_wide; j += ATTN_LANES) mix_part(rows, ATTN_LANES/REG, n, w, v + j, v_wide, a + j); \
+INLINE void mix(enum form form, int rows, int wide, size_t n, const float *w, const char *v, size_t v_bytes, ptrdiff_t next, size_t v_wide, float *a)
+{
+	size_t j = 0, step = (size_t)wide*REG;
+	for (; j + step <= v_wide; j += step) mix_part(form, rows, wide, n, w, v, v_bytes, next, j, v_wide, a + j);
+	for (; j < v_wide; j += ATTN_LANES) mix_part(form, rows, ATTN_LANES/REG, n, w, v, v_bytes, next, j, v_wide, a + j);
 }
-ROWS(1, WIDE_1)
-ROWS(2, WIDE_2)
-ROWS(3, WIDE_3)
-ROWS(4, WIDE_4)
-ROWS(5, WIDE_5)
-ROWS(6, WIDE_6)
-static score_rows *const score_of[] = { NULL, score_1, score_2, score_3, score_4, score_5, score_6 };
-static mix_rows *const mix_of[] = { NULL, mix_1, mix_2, mix_3, mix_4, mix_5, mix_6 };
+
+typedef void score_rows(size_t n, const float *q, const char *k, ptrdiff_t next, float *s, bool begin);
+typedef void mix_rows(size_t n, const float *w, const char *v, size_t v_bytes, ptrdiff_t next, size_t v_wide, float *a);
+#define ROWS(form, rows) \
+static void score_##form##_##rows(size_t n, const float *q, const char *k, ptrdiff_t next, float *s, bool begin) \
+{ \
+	score(form, rows, WIDE_##rows, n, q, k, next, s, begin); \
+} \
+static void mix_##form##_##rows(size_t n, const float *w, const char *v, size_t v_bytes, ptrdiff_t next, size_t v_wide, float *a) \
+{ \
+	mix(form, rows, WIDE_##rows, n, w, v, v_bytes, next, v_wide, a); \
+}
+#define EACH_FORM(rows) ROWS(FLOATS, rows) ROWS(HALVES, rows) ROWS(BFLOATS, rows) ROWS(CODES, rows)
+EACH_FORM(1) EACH_FORM(2) EACH_FORM(3) EACH_FORM(4) EACH_FORM(5) EACH_FORM(6)
+#define OF(verb, form) [form] = { NULL, verb##_##form##_1, verb##_##form##_2, verb##_##form##_3, verb##_##form##_4, verb##_##form##_5, verb##_##form##_6 }
+static score_rows *const score_of[FORMS][ATTN_GROUP + 1] = { OF(score, FLOATS), OF(score, HALVES), OF(score, BFLOATS), OF(score, CODES) };
+static mix_rows *const mix_of[FORMS][ATTN_GROUP + 1] = { OF(mix, FLOATS), OF(mix, HALVES), OF(mix, BFLOATS), OF(mix, CODES) };
 
 static void pack_q(struct attn_task *t)
 {
@@ -98,50 +147,47 @@ static void add_bias(const struct attn *a, const struct attn_row *row, size_t p,
 		}
 	}
 }
-/* The scores of a row at positions lo..hi - 1 of the tile at p; -inf at the others, and the greatest of all and m */
-static inline float finish_scores(const struct attn *a, const struct attn_row *row, size_t p, size_t lo, size_t hi, float m, float *s)
+enum { TILE = ATTN_BLOCK/REG, LANES = ATTN_LANES/REG };        /* in registers */
+/* The scores of a row in full, -inf at positions of the tile at p that are not lo..hi - 1 */
+static inline void finish_scores(const struct attn *a, const struct attn_row *row, size_t p, size_t lo, size_t hi, float *s, rf *x)
 {
-	rf most = r_dup(m), cap = r_dup(a->softcap), scale = r_dup(a->scale);
-	bool part = lo > 0 || hi < ATTN_BLOCK;
-	ri at, first = { 0 }, end = { 0 };
-	for (int i = 0; i < REG; i++) at[i] = i;
-	first += (int32_t)lo;
-	end += (int32_t)hi;
-	UNROLL for (size_t i = 0; i < ATTN_BLOCK; i += REG) {
-		rf x = r_floats(s + i)*scale;
-		if (a->softcap > 0) x = cap*r_tanh(x/cap);
-		r_put(s + i, x);
+	rf cap = r_dup(a->softcap), scale = r_dup(a->scale);
+	UNROLL for (int i = 0; i < TILE; i++) x[i] = r_floats(s + i*REG)*scale;
+	if (a->softcap > 0) for (int i = 0; i < TILE; i++) x[i] = cap*r_tanh(x[i]/cap);
+	if (a->bias_kind) {
+		UNROLL for (int i = 0; i < TILE; i++) r_put(s + i*REG, x[i]);
+		add_bias(a, row, p, s);
+		UNROLL for (int i = 0; i < TILE; i++) x[i] = r_floats(s + i*REG);
 	}
-	if (a->bias_kind) add_bias(a, row, p, s);
-	UNROLL for (size_t i = 0; i < ATTN_BLOCK; i += REG, at += REG) {
-		rf x = r_floats(s + i);
-		if (part) {
-			x = r_sel((at >= first) & (at < end), x, r_dup(-INFINITY));
-			r_put(s + i, x);
-		}
-		most = r_sel(x > most, x, most);
+	if (lo > 0 || hi < ATTN_BLOCK) {
+		ri at;
+		for (int i = 0; i < REG; i++) at[i] = i - (int)lo;
+		UNROLL for (int i = 0; i < TILE; i++, at += REG) x[i] = r_sel((at >= 0) & (at < (int)(hi - lo)), x[i], r_dup(-INFINITY));
 	}
-	return r_greatest(most);
 }
 static inline float exp_below(float x) { return r_exp_below(r_dup(x))[0]; }
 
 /* Scores become weights; the sums so far are brought to the new greatest score. */
-static inline void weigh(const struct attn_task *t, size_t r, size_t p, size_t lo, size_t hi, float *s)
+static inline void weigh(struct attn_task *t, size_t r, size_t p, size_t lo, size_t hi, float *s)
 {
-	struct attn_sums *x = &((struct attn_task *)t)->split[r];
-	float m = finish_scores(t->a, t->row + r, p, lo, hi, x->m, s), *a = t->split_a + r*t->v_wide;
-	rf base = r_dup(m == -INFINITY ? 0 : m), sum[ATTN_LANES/REG] = { { 0 } };
-	UNROLL for (int i = 0; i < ATTN_BLOCK/REG; i++) {
-		rf w = r_exp_below(r_floats(s + i*REG) - base);
+	struct attn_sums *sums = t->split + r;
+	float m, *a = t->split_a + r*t->v_wide;
+	rf x[TILE], top = r_dup(sums->m), base, sum[LANES] = { { 0 } };
+	finish_scores(t->a, t->row + r, p, lo, hi, s, x);
+	UNROLL for (int i = 0; i < TILE; i++) top = r_sel(x[i] > top, x[i], top);
+	m = r_greatest(top);
+	base = r_dup(m == -INFINITY ? 0 : m);
+	UNROLL for (int i = 0; i < TILE; i++) {
+		rf w = r_exp_below(x[i] - base);
 		r_put(s + i*REG, w);
-		sum[i%(ATTN_LANES/REG)] += w;
+		sum[i%LANES] += w;
 	}
-	if (m > x->m) {
-		rf f = r_dup(exp_below(x->m - base[0]));
+	if (m > sums->m) {
+		rf f = r_dup(exp_below(sums->m - base[0]));
 		for (size_t j = 0; j < t->v_wide; j += REG) r_put(a + j, r_floats(a + j)*f);
-		for (int i = 0; i < ATTN_LANES/REG; i++) r_put(x->l + i*REG, r_fma(r_floats(x->l + i*REG), f, sum[i]));
-	} else for (int i = 0; i < ATTN_LANES/REG; i++) r_put(x->l + i*REG, r_floats(x->l + i*REG) + sum[i]);
-	x->m = m;
+		for (int i = 0; i < LANES; i++) r_put(sums->l + i*REG, r_fma(r_floats(sums->l + i*REG), f, sum[i]));
+		sums->m = m;
+	} else for (int i = 0; i < LANES; i++) r_put(sums->l + i*REG, r_floats(sums->l + i*REG) + sum[i]);
 }
 
 /* ---- a tile ---- */
@@ -151,35 +197,114 @@ static inline size_t least(size_t a, size_t b) { return a < b ? a : b; }
 static inline size_t first_of(const struct attn_row *row, size_t p) { return most(row->from, p) - p; }
 static inline size_t end_of(const struct attn_row *row, size_t p) { return least(row->to - p, ATTN_BLOCK); }
 
-/* The weighted values of rows r..r + n - 1, which see different positions: those seen by all together, the rest alone. */
-static void mix(struct attn_task *t, const float *v, size_t p, size_t r, size_t n)
+/* A part of the next tile that is fetched a piece at a time while this one is computed. */
+struct ahead { const char *at; size_t left, piece; };
+static inline struct ahead ahead_of(const char *next, size_t bytes, size_t pieces)
 {
-	size_t lo = 0, hi = ATTN_BLOCK, wide = t->v_wide;
+	return (struct ahead){ next, next ? bytes : 0, (bytes/pieces + 63)/64*64 };
+}
+static inline void fetch(struct ahead *h)
+{
+	size_t n = least(h->piece, h->left);
+	for (size_t i = 0; i < n; i += 64) __builtin_prefetch(h->at + i, 0, 2);
+	h->at += n;
+	h->left -= n;
+}
+
+/* Values of a tile from its position `at` on. */
+struct values { enum form form; const char *v; ptrdiff_t next; size_t bytes, at; };
+static inline void mix_seen(struct attn_task *t, const struct values *v, size_t r, size_t n, size_t from, size_t to)
+{
+	if (from < to) mix_of[v->form][n](to - from, t->s + r*ATTN_BLOCK + from, v->v + (from - v->at)*v->bytes, v->bytes, v->next, t->v_wide, t->split_a + r*t->v_wide);
+}
+/* Weighted values up to position `end` of the tile at p, for rows r..r + n - 1, which see different ones: those seen by all
+ * together, the others alone. */
+static void mix_rows_seen(struct attn_task *t, const struct values *v, size_t p, size_t end, size_t r, size_t n)
+{
+	size_t lo = v->at, hi = end;
 	for (size_t i = r; i < r + n; i++) {
 		lo = most(lo, first_of(t->row + i, p));
 		hi = least(hi, end_of(t->row + i, p));
 	}
 	hi = most(lo, hi);
-	for (size_t i = r; i < r + n; i++) {
-		size_t from = first_of(t->row + i, p), to = least(end_of(t->row + i, p), lo);
-		if (from < to) mix_1(to - from, t->s + i*ATTN_BLOCK + from, v + from*wide, wide, t->split_a + i*wide);
-	}
-	if (lo < hi) mix_of[n](hi - lo, t->s + r*ATTN_BLOCK + lo, v + lo*wide, wide, t->split_a + r*wide);
-	for (size_t i = r; i < r + n; i++) {
-		size_t to = end_of(t->row + i, p);
-		if (hi < to) mix_1(to - hi, t->s + i*ATTN_BLOCK + hi, v + hi*wide, wide, t->split_a + i*wide);
-	}
+	for (size_t i = r; i < r + n && lo > v->at; i++)
+		mix_seen(t, v, i, 1, most(first_of(t->row + i, p), v->at), least(end_of(t->row + i, p), least(lo, end)));
+	mix_seen(t, v, r, n, lo, least(hi, end));
+	for (size_t i = r; i < r + n && hi < end; i++) mix_seen(t, v, i, 1, hi, least(end_of(t->row + i, p), end));
 }
 
-static void tile(struct attn_task *t, const float *k, const float *v, size_t p, size_t r0, size_t r1)
+/* Dimensions of keys and positions of values that few rows meet at a time, widened so that they stay in L1. */
+enum { FEW_DIMS = 32, FEW_POSITIONS = 32 };
+static inline bool few(size_t r0, size_t r1) { return r1 - r0 <= ATTN_GROUP; }
+static inline size_t groups(size_t r0, size_t r1) { return (r1 - 1)/ATTN_GROUP - r0/ATTN_GROUP + 1; }
+/* The form in which few rows read a type; *as_is: without widening it */
+static inline enum form form_of(uint32_t type, bool *as_is)
 {
-	size_t dim = t->a->shape.k_dim;
-	for (size_t g = r0/ATTN_GROUP*ATTN_GROUP; g < r1; g += ATTN_GROUP) {
-		size_t first = most(g, r0), end = least(g + ATTN_GROUP, r1);
-		score_of[least(t->n - g, ATTN_GROUP)](dim, t->q + g*dim, k, t->s + g*ATTN_BLOCK);
-		for (size_t r = first; r < end; r++) weigh(t, r, p, first_of(t->row + r, p), end_of(t->row + r, p), t->s + r*ATTN_BLOCK);
-		mix(t, v, p, first, end - first);
+	enum form f = type == GGU_TYPE_F16 ? HALVES : type == GGU_TYPE_BF16 ? BFLOATS : type == GGU_TYPE_Q8_0 ? CODES : FLOATS;
+	*as_is = f != FLOATS || type == GGU_TYPE_F32;
+	return f;
+}
+
+/* Keys k; `next`: those of the tile that follows, or NULL. Weights are made when the last dimension has been met. Returns the
+ * keys as floats; whole if values are made of them. */
+static const char *meet_keys(struct attn_task *t, const char *k, const char *next, size_t p, size_t r0, size_t r1)
+{
+	const struct attn_shape *s = &t->a->shape;
+	bool as_is = s->k_type == GGU_TYPE_F32;
+	enum form form = few(r0, r1) && !s->v_in_k ? form_of(s->k_type, &as_is) : FLOATS;
+	size_t dim = s->k_dim, step = few(r0, r1) ? FEW_DIMS : dim;
+	struct ahead h = ahead_of(next, attn_row_bytes(s->k_type, dim)*ATTN_BLOCK, groups(r0, r1)*((dim + step - 1)/step));
+	ptrdiff_t to_next = as_is && next && few(r0, r1) ? next - k : 0;
+	for (size_t i = 0; i < dim; i += step) {
+		size_t n = least(dim - i, step);
+		const char *keys = k + attn_row_bytes(s->k_type, i)*ATTN_BLOCK;
+		if (!as_is) {
+			float *to = t->k + (s->v_in_k ? i*ATTN_BLOCK : 0);
+			wide_k(s->k_type, keys, n, to);
+			keys = (const char *)to;
+		}
+		for (size_t g = r0/ATTN_GROUP*ATTN_GROUP; g < r1; g += ATTN_GROUP) {
+			size_t rows = least(t->n - g, ATTN_GROUP), end = least(g + rows, r1);
+			if (!to_next) fetch(&h);
+			score_of[form][rows](n, t->q + g*dim + i*rows, keys, to_next, t->s + g*ATTN_BLOCK, i == 0);
+			for (size_t r = most(g, r0); r < end && i + n == dim; r++)
+				weigh(t, r, p, first_of(t->row + r, p), end_of(t->row + r, p), t->s + r*ATTN_BLOCK);
+		}
 	}
+	return s->k_type == GGU_TYPE_F32 ? k : (const char *)t->k;
+}
+/* v, and `next`: values as they lie in the cache; or k: keys as floats, whose front they are */
+static void meet_values(struct attn_task *t, const char *v, const char *next, const char *k, size_t p, size_t r0, size_t r1)
+{
+	const struct attn_shape *s = &t->a->shape;
+	bool as_is = s->v_type == GGU_TYPE_F32;
+	enum form form = few(r0, r1) ? form_of(s->v_type, &as_is) : FLOATS;
+	size_t step = few(r0, r1) ? FEW_POSITIONS : ATTN_BLOCK, end = end_of(t->row + r1 - 1, p), bytes = s->v_in_k ? 0 : attn_row_bytes(s->v_type, s->v_dim);
+	struct ahead h = ahead_of(next, bytes*ATTN_BLOCK, groups(r0, r1)*(ATTN_BLOCK/step));
+	struct values x = { as_is ? form : FLOATS, v, as_is && next && few(r0, r1) ? next - v : 0, bytes, 0 };
+	if (s->v_dim != t->v_wide || s->v_in_k || !as_is) {
+		as_is = false;
+		x = (struct values){ FLOATS, (const char *)t->v, 0, t->v_wide*sizeof *t->v, 0 };
+	}
+	for (size_t c = first_of(t->row + r0, p)/step*step; c < end; c += step) {
+		size_t n = least(end - c, step);
+		x.at = c;
+		if (as_is) x.v = v + c*bytes;
+		else if (s->v_in_k) turn_k((const float *)(const void *)k + c, s->v_dim, n, t->v, t->v_wide);
+		else wide_v(s->v_type, v + c*bytes, s->v_dim, n, t->v, t->v_wide);
+		for (size_t g = r0/ATTN_GROUP*ATTN_GROUP; g < r1; g += ATTN_GROUP) {
+			size_t r = most(g, r0);
+			if (!x.next) fetch(&h);
+			mix_rows_seen(t, &x, p, c + n, r, least(g + ATTN_GROUP, r1) - r);
+		}
+	}
+}
+static void tile(struct attn_task *t, const char *head, const char *next, size_t p, size_t r0, size_t r1)
+{
+	const struct attn_shape *s = &t->a->shape;
+	size_t k_bytes = attn_row_bytes(s->k_type, s->k_dim)*ATTN_BLOCK;
+	const char *k = meet_keys(t, head, next, p, r0, r1);
+	meet_values(t, head + k_bytes, next ? next + k_bytes : NULL, k, p, r0, r1);
 }
 
 /* ---- splits ---- */
@@ -220,4 +345,4 @@ static void end(const struct attn_sums *x, const float *a, const float *sink, si
 	for (size_t j = 0; j < v_dim; j++) out[j] = a[j]*f*l;
 }
 
-const struct attn_table ATTN_TABLE = { wide_k, wide_v, turn_k, pack_q, tile, end_split, join, end };
+const struct attn_table ATTN_TABLE = { pack_q, tile, end_split, join, end };

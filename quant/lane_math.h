@@ -3,6 +3,7 @@
  * to do with each other. lane16.h has the registers. Every lane has the bits of portable C. */
 #ifndef QUANT_LANE_MATH_H
 #define QUANT_LANE_MATH_H
+#include "kern.h"
 #include "lane16.h"
 
 static inline rf r_floats(const float *p) { rf a; memcpy(&a, p, sizeof a); return a; }
@@ -28,7 +29,16 @@ static inline rf r_fma(rf a, rf b, rf c)
 static inline rf r_part(const float *p, size_t n) { rf a = { 0 }; memcpy(&a, p, n*4); return a; }
 static inline void r_put_part(float *p, rf a, size_t n) { memcpy(p, &a, n*4); }
 /* REG halves and bfloats as floats, exactly; NaN stays one. */
-static inline rf r_bf16(const void *p) { return (rf)(r_widen(p) << 16); }
+static inline rf r_bf16(const void *p)
+{
+#if defined __AVX512F__
+	return (rf)_mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm256_loadu_si256(p)), 16);
+#elif defined __AVX2__
+	return (rf)_mm256_slli_epi32(_mm256_cvtepu16_epi32(_mm_loadu_si128(p)), 16);
+#else
+	return (rf)(r_widen(p) << 16);
+#endif
+}
 static inline rf r_f16(const void *p)
 {
 #if defined __AVX512F__
@@ -45,27 +55,47 @@ static inline rf r_f16(const void *p)
 	return (rf)((sub & below) | (r & ~below) | (-(h >> 15) & INT32_MIN));
 #endif
 }
-/* REG bytes as integers */
+/* One half in all lanes */
+static inline rf r_half(const void *p)
+{
+	uint16_t h;
+	memcpy(&h, p, 2);
+#if defined __F16C__
+	return r_dup(_cvtsh_ss(h));
+#else
+	return r_dup(kern_f16_to_f32(h));
+#endif
+}
+/* REG bytes and halves as integers: compilers take detours to widen a vector fourfold. */
+typedef int8_t r_bytes __attribute__((vector_size(REG)));
 static inline ri r_i8(const void *p)
 {
-	typedef int8_t rb __attribute__((vector_size(REG)));
-	rb a;
+#if defined __AVX512F__
+	return (ri)_mm512_cvtepi8_epi32(_mm_loadu_si128(p));
+#elif defined __AVX2__
+	return (ri)_mm256_cvtepi8_epi32(_mm_loadl_epi64(p));
+#else
+	r_bytes a;
 	memcpy(&a, p, sizeof a);
 	return __builtin_convertvector(a, ri);
+#endif
 }
-static inline ri r_u8(const void *p)
-{
-	typedef uint8_t rb __attribute__((vector_size(REG)));
-	rb a;
-	memcpy(&a, p, sizeof a);
-	return __builtin_convertvector(a, ri);
-}
+static inline ri r_u8(const void *p) { return r_i8(p) & 0xff; }
 static inline rf r_int(ri a) { return __builtin_convertvector(a, rf); }
+/* No lane is NaN. */
 static inline float r_greatest(rf a)
 {
+#if defined __AVX512F__
+	return _mm512_reduce_max_ps((__m512)a);
+#elif defined __AVX2__
+	__m128 m = _mm_max_ps(_mm256_castps256_ps128((__m256)a), _mm256_extractf128_ps((__m256)a, 1));
+	m = _mm_max_ps(m, _mm_movehl_ps(m, m));
+	return _mm_cvtss_f32(_mm_max_ss(m, _mm_movehdup_ps(m)));
+#else
 	float m = a[0];
 	for (int i = 1; i < REG; i++) m = a[i] > m ? a[i] : m;
 	return m;
+#endif
 }
 
 /* e^z for z in -104.5..89, as p*2^k: z = k ln 2 + r, |r| <= ln 2 / 2; p = e^r by its Taylor sum to r^7/7! (the rest is
