@@ -9,7 +9,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include "../model/eval/session.h"
 #include "../quant/vec.h"
 #include "kv_json.h"
 #include "load.h"
@@ -31,7 +30,7 @@ static const struct opt opts[] = {
 	OPT_STR(0, "base", &o.base, "MODEL|LOGITS", "compare with this model, or with logits saved from one"),
 	OPT_INT(0, "ctx", &o.ctx, "N", 4, 1 << 24, "tokens of a window (default: 512)"),
 	OPT_INT(0, "chunks", &o.chunks, "N", 1, 1 << 30, "measure the first N windows only"),
-	OPT_INT(0, "batch", &o.batch, "N", 1, 1 << 20, "tokens computed at once (default: 512); does not change the result"),
+	OPT_INT(0, "batch", &o.batch, "N", 1, 1 << 20, "tokens computed at once (default: 2048); does not change the result"),
 	OPT_LIST(0, "fail-above", &o.fail_above, "NAME=X", "exit 1 if the result NAME is above X or not a number"),
 	OPT_STR(0, "save-logits", &o.save, "FILE", "write the logits in llama-perplexity's form"),
 	OPT_FLAG(0, "json", &o.json, "print JSON"),
@@ -43,44 +42,35 @@ static const struct opt opts[] = {
 
 /* One scored position. */
 struct score { double nll, base_nll, kld; bool same_top; };
-struct window {
+/* Positions beside those of a base: their logits, some at a time. */
+struct tile {
 	bool base_log_p;                /* base holds log p, as a file of logits does: below -16 it is unknown and left out */
-	const float *logits, *base;     /* [n][n_vocab]; base NULL: none */
-	const int32_t *next;            /* the tokens to be predicted */
+	float *logits, *base;           /* [n][n_vocab] */
+	float *spare;                   /* [workers][n_vocab] */
+	const int32_t *next;            /* [n]: the tokens to be predicted */
 	size_t n_vocab;
 	struct score *score;            /* [n] */
 };
 
-/* log of the sum of exp, in double, in order */
-static double log_sum(const float *x, size_t n, size_t *top)
+static struct model_score score_copy(const float *x, size_t n, int32_t next, float *spare)
 {
-	double sum = 0;
-	*top = 0;
-	for (size_t i = 1; i < n; i++) if (x[i] > x[*top]) *top = i;
-	for (size_t i = 0; i < n; i++) sum += num_exp((double)x[i] - x[*top]);
-	return num_log(sum) + x[*top];
+	memcpy(spare, x, n*sizeof *x);
+	return model_score_row(spare, n, next);
 }
 
 static void score_row(void *ctx, size_t t, int worker)
 {
-	const struct window *w = ctx;
-	size_t n = w->n_vocab, top, base_top;
-	const float *x = w->logits + t*n, *y = w->base ? w->base + t*n : NULL;
-	double lx = log_sum(x, n, &top), ly, d = 0;
-	struct score *s = w->score + t;
-	(void)worker;
-	s->nll = lx - x[w->next[t]];
-	if (!y) return;
-	ly = log_sum(y, n, &base_top);
-	if (w->base_log_p) ly = 0;
+	const struct tile *w = ctx;
+	size_t n = w->n_vocab;
+	float *x = w->logits + t*n, *y = w->base + t*n, *spare = w->spare + (size_t)worker*n;
+	struct model_score a = score_copy(x, n, w->next[t], spare), b = score_copy(y, n, w->next[t], spare);
+	double ly = w->base_log_p ? 0 : b.log_sum, d = 0;
 	for (size_t i = 0; i < n; i++) {
 		double lp = y[i] - ly;
 		if (w->base_log_p && lp <= -16) continue;
-		d += num_exp(lp)*(lp - (x[i] - lx));
+		d += num_exp(lp)*(lp - (x[i] - a.log_sum));
 	}
-	s->base_nll = ly - y[w->next[t]];
-	s->kld = d;
-	s->same_top = top == base_top;
+	w->score[t] = (struct score){ a.log_sum - a.logit, ly - b.logit, d, a.top == b.top };
 }
 
 /* ---- results ---- */
@@ -209,32 +199,68 @@ static int verdict(const struct result *r)
 
 /* ---- the loop ---- */
 
-struct side { struct model *m; struct session *s; const char *path; float *logits; };
+/* One of the two models: its sequences are windows side by side. */
+struct side {
+	struct model *m;
+	struct work *w;
+	struct part *part;              /* [n_side] */
+	const char *path;
+	float *rows, *logits;           /* [n_side*per][n_embd], behind the last layer; [TILE_ROWS][n_vocab] */
+};
+enum { TILE_ROWS = 64, BATCH = 2048 };
 
-static void side_open(struct side *d, const char *path, struct ggu_pool *pool)
+/* Windows that are computed at once. */
+static size_t n_side(size_t windows)
 {
-	struct ggu_error err;
-	d->path = path;
-	d->m = load_model(path, o.arch_file, pool);
-	if (session_new(&d->s, d->m, (size_t)o.ctx, (size_t)o.batch, NULL, &err)) msg_die_error(path, &err);
+	size_t n = (o.batch ? (size_t)o.batch : BATCH)/((size_t)o.ctx - 1);
+	return n < 1 ? 1 : n < windows ? n : windows;
 }
 
-/* Logits of the scored positions of one window. */
-static void side_eval(struct side *d, const int32_t *ids)
+static void side_make(struct side *d, size_t n, size_t per)
 {
-	size_t first = (size_t)o.ctx/2, n = (size_t)o.ctx - 1 - first;
-	struct session_eval e = { .ids = ids, .n = (size_t)o.ctx - 1, .first = first };
+	size_t n_batch = o.batch ? (size_t)o.batch : n*((size_t)o.ctx - 1) < BATCH ? n*((size_t)o.ctx - 1) : BATCH;
 	struct ggu_error err;
-	if (!d->logits) d->logits = malloc(n*model_n_vocab(d->m)*sizeof *d->logits);
+	if (!model_has_head(d->m)) msg_die("%s: gives no logits", d->path);
+	d->part = calloc(n, sizeof *d->part);
+	d->rows = malloc(n*per*model_n_embd(d->m)*sizeof *d->rows);
+	if (!d->part || !d->rows) msg_die("out of memory");
+	if (work_new(&d->w, d->m, n_batch, &err)) msg_die_error(d->path, &err);
+	for (size_t i = 0; i < n; i++) if (state_new(&d->part[i].state, d->m, NULL, &err)) msg_die_error(d->path, &err);
+}
+
+static void need_logits(struct side *d)
+{
+	if (!d->logits) d->logits = malloc(TILE_ROWS*model_n_vocab(d->m)*sizeof *d->logits);
 	if (!d->logits) msg_die("out of memory");
-	e.logits = d->logits;
-	session_reset(d->s);
-	if (session_eval(d->s, &e, &err)) msg_die_error(d->path, &err);
+}
+
+/* The rows of the scored positions of n windows. */
+static void side_eval(struct side *d, const int32_t *ids, size_t n)
+{
+	struct model_call c = { .part = d->part, .n_parts = n, .rows = d->rows };
+	struct ggu_error err;
+	for (size_t i = 0; i < n; i++) {
+		state_reset(d->part[i].state);
+		d->part[i].ids = ids + i*(size_t)o.ctx;
+		d->part[i].n = (size_t)o.ctx - 1;
+		d->part[i].first = (size_t)o.ctx/2;
+	}
+	if (model_eval(d->w, &c, &err)) msg_die_error(d->path, &err);
+}
+
+static float *side_logits(struct side *d, size_t row, size_t n)
+{
+	struct ggu_error err;
+	need_logits(d);
+	if (model_logits(d->w, d->rows + row*model_n_embd(d->m), n, d->logits, NULL, NULL, &err)) msg_die_error(d->path, &err);
+	return d->logits;
 }
 
 /* The text's tokens in windows, and where the scores of all of them go. */
 struct job {
 	struct side a, b;               /* the model and its base; b.m NULL: the base comes from a file, or there is none */
+	struct side file;               /* of which logits alone are used */
+	float *spare;                   /* [workers][n_vocab] */
 	struct logits_file base, save;
 	bool from_file;
 	struct out *out, *results;      /* of the saved logits; what is printed */
@@ -276,8 +302,6 @@ static void check_base(struct job *j)
 	if (j->windows > j->base.n_chunk) j->windows = j->base.n_chunk;
 	for (size_t i = 0; i < j->windows*(size_t)o.ctx; i++)
 		if (j->base.tokens[i] != j->ids[i]) msg_die("%s: token %zu is %d, but %d in this text", o.base, i, (int)j->base.tokens[i], (int)j->ids[i]);
-	j->b.logits = malloc(j->per*n_vocab*sizeof *j->b.logits);
-	if (!j->b.logits) msg_die("out of memory");
 }
 
 static void refuse_inputs(const struct job *j, const struct out *out, const char *text)
@@ -311,29 +335,59 @@ static void close_save(struct job *j)
 	out_commit(j->out);
 }
 
-static void measure(struct job *j, struct ggu_pool *pool)
+/* Scores rows 0..n of the sides, those of windows w.. */
+static void score(struct job *j, const int32_t *next, size_t n, struct score *to)
 {
-	size_t ctx = (size_t)o.ctx;
-	int32_t *ids = malloc(ctx*sizeof *ids);
+	struct model_score *s = malloc(n*sizeof *s);
+	struct ggu_error err;
+	if (!s) msg_die("out of memory");
+	if (model_scores(j->a.w, j->a.rows, n, next, s, &err)) msg_die_error(o.model, &err);
+	for (size_t i = 0; i < n; i++) to[i] = (struct score){ .nll = s[i].log_sum - s[i].logit };
+	free(s);
+}
+
+/* The same beside a base, or with logits to be kept: these are there for some positions at a time. */
+static void score_tiles(struct job *j, const int32_t *next, size_t n, struct score *to)
+{
+	size_t v = model_n_vocab(j->a.m);
+	for (size_t at = 0; at < n; at += TILE_ROWS) {
+		size_t k = n - at < TILE_ROWS ? n - at : TILE_ROWS;
+		struct tile t = { .base_log_p = j->from_file, .logits = side_logits(&j->a, at, k), .spare = j->spare, .next = next + at, .n_vocab = v, .score = to + at };
+		if (o.save) logits_file_write(&j->save, k, t.logits);
+		if (!o.base) continue;
+		if (j->from_file) need_logits(&j->file);
+		t.base = j->from_file ? j->file.logits : side_logits(&j->b, at, k);
+		if (j->from_file) logits_file_read(&j->base, k, t.base);
+		ggu_pool_run(model_pool(j->a.m), k, score_row, &t);
+	}
+	if (!o.base) score(j, next, n, to);
+}
+
+static void measure(struct job *j)
+{
+	size_t ctx = (size_t)o.ctx, side = n_side(j->windows), n;
+	int32_t *ids = malloc(side*ctx*sizeof *ids), *next = malloc(side*j->per*sizeof *next);
 	j->score = calloc(j->windows*j->per, sizeof *j->score);
-	if (!ids || !j->score) msg_die("out of memory");
+	j->spare = malloc((size_t)ggu_pool_size(model_pool(j->a.m))*model_n_vocab(j->a.m)*sizeof *j->spare);
+	if (!ids || !next || !j->score || !j->spare) msg_die("out of memory");
+	side_make(&j->a, side, j->per);
+	if (j->b.m) side_make(&j->b, side, j->per);
 	progress_begin("windows", j->windows, "windows");
-	for (size_t w = 0; w < j->windows; w++) {
-		struct window job = { .next = j->ids + w*ctx + j->first + 1, .n_vocab = model_n_vocab(j->a.m), .score = j->score + w*j->per };
-		memcpy(ids, j->ids + w*ctx, ctx*sizeof *ids);
-		if (vocab_add_bos(j->v) && vocab_bos(j->v) >= 0) ids[0] = vocab_bos(j->v);
-		side_eval(&j->a, ids);
-		if (j->from_file) logits_file_read(&j->base, j->b.logits);
-		else if (j->b.m) side_eval(&j->b, ids);
-		job.logits = j->a.logits;
-		job.base = o.base ? j->b.logits : NULL;
-		job.base_log_p = !j->b.m;
-		ggu_pool_run(pool, j->per, score_row, &job);
-		if (o.save) logits_file_write(&j->save, j->a.logits);
-		progress_set(w + 1);
+	for (size_t w = 0; w < j->windows; w += n) {
+		n = j->windows - w < side ? j->windows - w : side;
+		memcpy(ids, j->ids + w*ctx, n*ctx*sizeof *ids);
+		for (size_t i = 0; i < n; i++) {
+			if (vocab_add_bos(j->v) && vocab_bos(j->v) >= 0) ids[i*ctx] = vocab_bos(j->v);
+			memcpy(next + i*j->per, j->ids + (w + i)*ctx + j->first + 1, j->per*sizeof *next);
+		}
+		side_eval(&j->a, ids, n);
+		if (j->b.m) side_eval(&j->b, ids, n);
+		(o.base || o.save ? score_tiles : score)(j, next, n*j->per, j->score + w*j->per);
+		progress_set(w + n);
 	}
 	progress_end();
 	free(ids);
+	free(next);
 }
 
 static int report(const struct job *j)
@@ -351,17 +405,22 @@ static int report(const struct job *j)
 	return verdict(r);
 }
 
-static void side_close(struct side *d)
+static void side_close(struct side *d, size_t n)
 {
-	session_free(d->s);
+	for (size_t i = 0; d->part && i < n; i++) state_free(d->part[i].state);
+	free(d->part);
+	work_free(d->w);
 	model_close(d->m);
+	free(d->rows);
 	free(d->logits);
 }
 
 static void job_free(struct job *j)
 {
-	side_close(&j->a);
-	side_close(&j->b);
+	side_close(&j->a, n_side(j->windows));
+	side_close(&j->b, n_side(j->windows));
+	free(j->file.logits);
+	free(j->spare);
 	logits_file_close(&j->base);
 	logits_file_close(&j->save);
 	vocab_free(j->v);
@@ -380,13 +439,14 @@ int main(int argc, char **argv)
 	for (size_t i = 0; i < o.fail_above.n; i++) read_rule(o.fail_above.v[i], &bound);
 	if (o.save && o.output) sandbox_off = 1;        /* it knows of one folder to write in */
 	pool = load_pool(o.jobs, (const char *[]){ o.model, o.base, o.arch_file, operands ? argv[0] : NULL }, 4, o.save ? o.save : o.output);
-	side_open(&j.a, o.model, pool);
+	j.a = (struct side){ .m = load_model(o.model, o.arch_file, pool), .path = o.model };
 	j.from_file = o.base && logits_file_open(&j.base, o.base);
-	if (o.base && !j.from_file) side_open(&j.b, o.base, pool);
+	if (o.base && !j.from_file) j.b = (struct side){ .m = load_model(o.base, o.arch_file, pool), .path = o.base };
+	j.file.m = j.a.m;
 	read_text(&j, operands ? argv[0] : NULL);
 	check_base(&j);
 	open_outputs(&j, operands ? argv[0] : NULL);
-	measure(&j, pool);
+	measure(&j);
 	status = report(&j);
 	close_save(&j);         /* last, so that after exit 2 there is no file */
 	job_free(&j);

@@ -114,9 +114,9 @@ bool logits_file_open(struct logits_file *l, const char *path)
 	return true;
 }
 
-void logits_file_read(struct logits_file *l, float *log_p)
+void logits_file_read(struct logits_file *l, size_t n, float *log_p)
 {
-	for (size_t r = 0; r < l->n_rows; r++) {
+	for (size_t r = 0; r < n; r++) {
 		float scale, least;
 		get(l, l->row, row_bytes(l));
 		scale = get_f32(l->row);
@@ -145,9 +145,9 @@ void logits_file_create(struct logits_file *l, FILE *f, const char *name, size_t
 	}
 }
 
-void logits_file_write(struct logits_file *l, const float *logits)
+void logits_file_write(struct logits_file *l, size_t n, const float *logits)
 {
-	for (size_t r = 0; r < l->n_rows; r++) {
+	for (size_t r = 0; r < n; r++) {
 		const float *x = logits + r*l->n_vocab;
 		float top = vec_max(x, l->n_vocab), low = top, scale, least;
 		double sum = 0;

@@ -67,6 +67,20 @@ static void logits_task(void *ctx, size_t task, int worker)
 	for (size_t t = t0; t < t0 + n_t; t++) finish(g, h->logits + t*g->n_vocab + o0, o0, n_o);
 }
 
+/* The largest of x[n], ids from o0 on, and the sum of exp below it; overwrites x. */
+static struct tile tile_of(float *x, size_t o0, size_t n)
+{
+	struct tile t;
+	size_t top = 0;
+	for (size_t i = 1; i < n; i++) if (x[i] > x[top]) top = i;
+	t.max = x[top];
+	t.top = (int32_t)(o0 + top);
+	for (size_t i = 0; i < n; i++) x[i] -= t.max;
+	vec_exp(x, n);
+	t.sum = vec_sum(x, n);
+	return t;
+}
+
 static void score_task(void *ctx, size_t task, int worker)
 {
 	const struct heads *h = ctx;
@@ -77,16 +91,10 @@ static void score_task(void *ctx, size_t task, int worker)
 	quant_mul(&m, 0, h->n, 0, n_o, work_local(h->w, worker));
 	for (size_t t = 0; t < h->n; t++) {
 		float *x = own + t*TILE;
-		struct tile *tile = h->tile + t*tiles + task;
-		size_t top = 0;
+		size_t next = h->next[t] < 0 ? SIZE_MAX : (size_t)h->next[t];
 		finish(g, x, o0, n_o);
-		if (h->next[t] >= 0 && (size_t)h->next[t] >= o0 && (size_t)h->next[t] < o0 + n_o) h->chosen[t] = x[(size_t)h->next[t] - o0];
-		for (size_t i = 1; i < n_o; i++) if (x[i] > x[top]) top = i;
-		tile->max = x[top];
-		tile->top = (int32_t)(o0 + top);
-		for (size_t i = 0; i < n_o; i++) x[i] -= tile->max;
-		vec_exp(x, n_o);
-		tile->sum = vec_sum(x, n_o);
+		if (next >= o0 && next < o0 + n_o) h->chosen[t] = x[next - o0];
+		h->tile[t*tiles + task] = tile_of(x, o0, n_o);
 	}
 }
 
@@ -111,7 +119,7 @@ enum ggu_status model_logits(struct work *w, const float *rows, size_t n, float 
 	if (!g->head.name) return ggu_fail(err, GGU_ERR_UNSUPPORTED, GGU_NO_OFFSET, "", "the model has no output matrix");
 	if (tap && (s = tap(tap_ctx, g->head.name, 1, 0, g->n_embd, rows, g->n_embd, n)))
 		return ggu_fail(err, s, GGU_NO_OFFSET, g->head.name, "the receiver of activations refused them");
-	for (size_t at = 0; at < n; at += w->n_batch) {
+	for (size_t at = 0; logits && at < n; at += w->n_batch) {
 		struct heads h = { .w = w, .rows = rows + at*g->n_embd, .n = cpu_least(n - at, w->n_batch), .logits = logits + at*g->n_vocab };
 		struct quant_mul m;
 		if (!(h.act = room(w, act_bytes(&g->head, h.n), err))) return GGU_ERR_NOMEM;
@@ -123,14 +131,31 @@ enum ggu_status model_logits(struct work *w, const float *rows, size_t n, float 
 	return GGU_OK;
 }
 
-static struct model_score add_up(const struct tile *t, size_t tiles, float chosen)
+/* Tiles are added up in order, from whatever state of affairs *sum is relative to. */
+struct sum { double max, sum; int32_t top; };
+static void add_tile(struct sum *s, const struct tile *t)
 {
-	struct model_score s = { .logit = chosen, .top = t->top };
-	double max = t->max, sum = 0;
-	for (size_t i = 1; i < tiles; i++) if (t[i].max > max) { max = t[i].max; s.top = t[i].top; }
-	for (size_t i = 0; i < tiles; i++) sum += t[i].sum*num_exp(t[i].max - max);
-	s.log_sum = num_log(sum) + max;
-	return s;
+	if (!(t->max <= s->max)) {
+		s->sum *= num_exp(s->max - t->max);
+		s->max = t->max;
+		s->top = t->top;
+	}
+	s->sum += t->sum*num_exp(t->max - s->max);
+}
+static struct model_score score_of(const struct sum *s, float chosen)
+{
+	return (struct model_score){ num_log(s->sum) + s->max, chosen, s->top };
+}
+
+struct model_score model_score_row(float *x, size_t n, int32_t next)
+{
+	struct sum sum = { -INFINITY, 0, 0 };
+	float chosen = next >= 0 && (size_t)next < n ? x[next] : 0;
+	for (size_t o0 = 0; o0 < n; o0 += TILE) {
+		struct tile t = tile_of(x + o0, o0, cpu_least(TILE, n - o0));
+		add_tile(&sum, &t);
+	}
+	return score_of(&sum, chosen);
 }
 
 enum ggu_status model_scores(struct work *w, const float *rows, size_t n, const int32_t *next, struct model_score *score, struct ggu_error *err)
@@ -147,7 +172,11 @@ enum ggu_status model_scores(struct work *w, const float *rows, size_t n, const 
 		h.tile = (struct tile *)(h.chosen + TOKENS);
 		pack(&h);
 		ggu_pool_run(w->m->pool, tiles, score_task, &h);
-		for (size_t t = 0; t < h.n; t++) score[at + t] = add_up(h.tile + t*tiles, tiles, h.chosen[t]);
+		for (size_t t = 0; t < h.n; t++) {
+			struct sum sum = { -INFINITY, 0, 0 };
+			for (size_t i = 0; i < tiles; i++) add_tile(&sum, h.tile + t*tiles + i);
+			score[at + t] = score_of(&sum, h.chosen[t]);
+		}
 	}
 	return GGU_OK;
 }

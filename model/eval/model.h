@@ -89,11 +89,13 @@ struct model_call {
 /* GGU_ERR_RANGE: an id outside the vocabulary, more positions than the model knows or than 2^24, or a whole sequence that
  * is no batch; nothing has happened then. After another error state_reset comes before the next call. */
 enum ggu_status model_eval(struct work *w, const struct model_call *c, struct ggu_error *err);
-/* logits[n][n_vocab] of rows[n][n_embd]. tap may be NULL. */
+/* logits[n][n_vocab] of rows[n][n_embd]. tap may be NULL; with logits NULL it alone is served. */
 enum ggu_status model_logits(struct work *w, const float *rows, size_t n, float *logits, model_tap *tap, void *tap_ctx, struct ggu_error *err);
 /* The same without the logits: for each row the log of the sum of their exp, that of the token next[n], and the
  * largest one's id. */
 struct model_score { double log_sum, logit; int32_t top; };
 enum ggu_status model_scores(struct work *w, const float *rows, size_t n, const int32_t *next, struct model_score *score, struct ggu_error *err);
+/* That of a row of logits, which is overwritten: the same bits. */
+struct model_score model_score_row(float *logits, size_t n_vocab, int32_t next);
 
 #endif
