@@ -149,7 +149,8 @@ static enum ggu_status add_key(struct convert *c, const struct yaml_node *key, c
 	if (t == GGU_KV_TYPE_COUNT) return config_fail(f, type, err, "no such type");
 	if ((s = config_true(f, yaml_get(e, "when"), true, &when, err)) || !when) return s;
 	if ((s = each ? each_layer(f, each, &v, err) : config_eval(f, value, &v, err))) return s;
-	snprintf(name, sizeof name, "%s.%s", f->arch->name, key->text);
+	if (!strncmp(key->text, "tokenizer.", 10)) snprintf(name, sizeof name, "%s", key->text);
+	else snprintf(name, sizeof name, "%s.%s", f->arch->name, key->text);
 	if ((s = set_value(c->meta, name, (enum ggu_kv_type)t, &v)))
 		return config_fail(f, e, err, "%.80s: the value is no %s", name, type->text);
 	return GGU_OK;

@@ -6,7 +6,8 @@
  *   check         {KEY: [EXPR, MESSAGE]}            what config.json must fulfil; KEY says what the message is about
  *   check_layer   {KEY: [EXPR, MESSAGE]}            the same for each layer i
  *   layers experts   EXPR                           what {i} and {x} run over
- *   metadata      {KEY: [TYPE, EXPR]} or {KEY: {type: value: or each: when:}}
+ *   metadata      {KEY: [TYPE, EXPR]} or {KEY: {type: value: or each: when:}}; the architecture's name is put before
+ *                 KEYs but those that begin with tokenizer.
  *   tensors       {NAME: SOURCE}                    see plan.h
  *   drop          {PATTERN: EXPR}                   checkpoint tensors that are of no use, where EXPR holds
  *   strip         {PREFIX: PREFIX}                  prefixes that names may have, and what the description has instead

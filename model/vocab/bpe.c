@@ -7,25 +7,10 @@
  * A merge's result is the token with the joined text, whichever merge made it. */
 #include <stdlib.h>
 #include <string.h>
-#include <xxhash.h>
 #include "bpe.h"
 
-bool ids_add(struct ids *o, int32_t id)
-{
-	if (o->n == o->cap) {
-		size_t cap = o->cap ? 2*o->cap : 256;
-		int32_t *v = realloc(o->v, cap*sizeof *v);
-		if (!v) return false;
-		o->v = v;
-		o->cap = cap;
-	}
-	o->v[o->n++] = id;
-	return true;
-}
+/* ---- the map of merges: open addressing, never more than half full ---- */
 
-/* ---- maps: open addressing, never more than half full ---- */
-
-struct text_map { size_t mask; int32_t slot[]; };       /* id + 1, 0: empty */
 struct pair_map { size_t mask; struct { uint64_t key; uint32_t rank; } slot[]; };       /* key 0: empty */
 
 static size_t table_size(size_t n)
@@ -33,35 +18,6 @@ static size_t table_size(size_t n)
 	size_t size = 16;
 	while (size < 2*n + 2) size *= 2;
 	return size;
-}
-
-int32_t bpe_find(const struct bpe *b, const char *p, size_t n)
-{
-	size_t i = XXH3_64bits(p, n) & b->texts->mask;
-	for (; b->texts->slot[i]; i = (i + 1) & b->texts->mask) {
-		const struct ggu_str *t = b->v->tokens + b->texts->slot[i] - 1;
-		if (t->n == n && !memcmp(t->p, p, n)) return b->texts->slot[i] - 1;
-	}
-	return -1;
-}
-
-/* The first id of a text wins. Control, unknown and byte pieces of a scored vocabulary are no text. */
-static bool fill_texts(struct bpe *b)
-{
-	const struct vocab *v = b->v;
-	size_t size = table_size(v->n);
-	b->texts = calloc(1, sizeof *b->texts + size*sizeof *b->texts->slot);
-	if (!b->texts) return false;
-	b->texts->mask = size - 1;
-	for (size_t id = 0; id < v->n; id++) {
-		size_t i = XXH3_64bits(v->tokens[id].p, v->tokens[id].n) & b->texts->mask;
-		if (b->by_scores && v->types[id] != VOCAB_NORMAL && v->types[id] != VOCAB_USER_DEFINED && v->types[id] != VOCAB_UNUSED) continue;
-		if (b->by_scores && v->tokens[id].n == 1 && !*v->tokens[id].p) continue;        /* sentencepiece ends its pieces at NUL */
-		if (bpe_find(b, v->tokens[id].p, v->tokens[id].n) >= 0) continue;
-		while (b->texts->slot[i]) i = (i + 1) & b->texts->mask;
-		b->texts->slot[i] = (int32_t)id + 1;
-	}
-	return true;
 }
 
 static uint64_t pair_key(int32_t l, int32_t r) { return ((uint64_t)(uint32_t)l << 32 | (uint32_t)r) + 1; }
@@ -86,8 +42,8 @@ static bool fill_pairs(struct bpe *b)
 		int32_t l, r;
 		size_t i;
 		if (!blank) continue;
-		l = bpe_find(b, m->p, (size_t)(blank - m->p));
-		r = bpe_find(b, blank + 1, m->n - (size_t)(blank - m->p) - 1);
+		l = texts_find(b->texts, m->p, (size_t)(blank - m->p));
+		r = texts_find(b->texts, blank + 1, m->n - (size_t)(blank - m->p) - 1);
 		if (l < 0 || r < 0) continue;
 		i = pair_slot(b->pairs, pair_key(l, r));
 		if (b->pairs->slot[i].key) continue;
@@ -123,7 +79,7 @@ enum ggu_status bpe_new(struct bpe **out, const struct vocab *v, struct ggu_erro
 		b->fuse_unk = b->by_scores || vocab_json_true(m, "fuse_unk");
 		b->ignore_merges = vocab_json_true(m, "ignore_merges");
 	}
-	if (!b || !fill_texts(b) || !fill_pairs(b)) {
+	if (!b || !(b->texts = texts_new(v, b->by_scores)) || !fill_pairs(b)) {
 		bpe_free(b);
 		return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
 	}
@@ -132,7 +88,7 @@ enum ggu_status bpe_new(struct bpe **out, const struct vocab *v, struct ggu_erro
 		return ggu_fail(err, GGU_ERR_MISSING, GGU_NO_OFFSET, "tokenizer.ggml.scores", "is missing");
 	}
 	fill_bytes(b);
-	b->unk = unk ? bpe_find(b, unk, strlen(unk)) : -1;
+	b->unk = unk ? texts_find(b->texts, unk, strlen(unk)) : -1;
 	for (size_t i = 0; b->unk < 0 && b->by_scores && i < v->n; i++) if (v->types[i] == VOCAB_UNKNOWN) b->unk = (int32_t)i;
 	*out = b;
 	return GGU_OK;
@@ -141,7 +97,7 @@ enum ggu_status bpe_new(struct bpe **out, const struct vocab *v, struct ggu_erro
 void bpe_free(struct bpe *b)
 {
 	if (!b) return;
-	free(b->texts);
+	texts_free(b->texts);
 	free(b->pairs);
 	free(b);
 }
@@ -204,7 +160,7 @@ static void offer(struct job *j, int32_t left, int32_t right)
 		if (!b->pairs->slot[i].key) return;
 		o.rank = b->pairs->slot[i].rank;
 	}
-	o.id = bpe_find(b, j->text + l->at, o.n);
+	o.id = texts_find(b->texts, j->text + l->at, o.n);
 	if (o.id < 0) return;
 	if (b->by_scores) o.score = b->v->scores[o.id];
 	push(j, o);
@@ -267,7 +223,7 @@ bool bpe_encode(const struct bpe *b, const char *text, size_t n, struct ids *o)
 	if (!n) return true;
 	if (n > INT32_MAX/4) return false;
 	if (b->ignore_merges) {
-		int32_t id = bpe_find(b, text, n);
+		int32_t id = texts_find(b->texts, text, n);
 		if (id >= 0) return ids_add(o, id);
 	}
 	j.s = malloc(n*sizeof *j.s);
@@ -276,7 +232,7 @@ bool bpe_encode(const struct bpe *b, const char *text, size_t n, struct ids *o)
 	ok = j.s && j.tree && j.heap;
 	for (size_t at = 0; ok && at < n; count++) {
 		uint32_t len = char_bytes(text + at, n - at);
-		j.s[count] = (struct symbol){ (uint32_t)at, len, bpe_find(b, text + at, len), count - 1, count + 1, -1 };
+		j.s[count] = (struct symbol){ (uint32_t)at, len, texts_find(b->texts, text + at, len), count - 1, count + 1, -1 };
 		at += len;
 	}
 	if (ok) j.s[count - 1].next = -1;

@@ -2,23 +2,18 @@
  * bpe.h - byte pair encoding of one pre-token: by ranks of merges, or by scores (SentencePiece). Private to model/. */
 #ifndef MODEL_VOCAB_BPE_H
 #define MODEL_VOCAB_BPE_H
-#include "vocab_impl.h"
+#include "texts.h"
 
-struct ids { int32_t *v; size_t n, cap; };              /* grown with realloc */
-bool ids_add(struct ids *o, int32_t id);                /* false: out of memory */
-
-struct text_map;        /* token texts to ids */
 struct pair_map;        /* pairs of ids to merges */
 struct bpe {
 	const struct vocab *v;
-	struct text_map *texts;
+	struct texts *texts;
 	struct pair_map *pairs;
 	bool by_scores, byte_fallback, fuse_unk, ignore_merges;
 	int32_t unk, byte[256]; /* -1: none */
 };
 enum ggu_status bpe_new(struct bpe **b, const struct vocab *v, struct ggu_error *err);
 void bpe_free(struct bpe *b);
-int32_t bpe_find(const struct bpe *b, const char *p, size_t n);        /* -1: no token of that text */
 /* text[n] to ids; false: out of memory. n log n in the number of characters. */
 bool bpe_encode(const struct bpe *b, const char *text, size_t n, struct ids *o);
 

@@ -13,7 +13,7 @@
 
 enum { MAX_STEPS = 64, MAX_DEPTH = 16 };
 enum kind {
-	NORM_FORM, NORM_PREPEND, NORM_REPLACE, NORM_LOWER, NORM_STRIP, NORM_SPM,       /* normalizers */
+	NORM_FORM, NORM_PREPEND, NORM_REPLACE, NORM_LOWER, NORM_STRIP, NORM_SPM, NORM_BERT,    /* normalizers */
 	PRE_SPLIT, PRE_BYTES, PRE_SPACE, PRE_MARK                                       /* pre-tokenizers */
 };
 enum behavior { REMOVED, ISOLATED, MERGED_WITH_PREVIOUS, MERGED_WITH_NEXT, CONTIGUOUS };
@@ -25,6 +25,7 @@ struct step {
 	pcre2_code *re;
 	enum behavior behavior;
 	bool invert, left, right, remove_extra, escape;
+	bool clean, ideographs, accents, lower;         /* of BertNormalizer */
 	int prefix;                     /* 0, FIRST_ONLY, ALWAYS */
 };
 struct pretok {
@@ -121,7 +122,7 @@ static enum ggu_status read_norm(struct pretok *p, const json_t *o, const char *
 		{ "NFC", NORM_FORM, UTF8PROC_COMPOSE }, { "NFKC", NORM_FORM, UTF8PROC_COMPOSE | UTF8PROC_COMPAT },
 		{ "NFD", NORM_FORM, UTF8PROC_DECOMPOSE }, { "NFKD", NORM_FORM, UTF8PROC_DECOMPOSE | UTF8PROC_COMPAT },
 		{ "Prepend", NORM_PREPEND, 0 }, { "Replace", NORM_REPLACE, 0 }, { "Lowercase", NORM_LOWER, 0 },
-		{ "Strip", NORM_STRIP, 0 }, { "SentencePiece", NORM_SPM, 0 },
+		{ "Strip", NORM_STRIP, 0 }, { "SentencePiece", NORM_SPM, 0 }, { "BertNormalizer", NORM_BERT, 0 },
 	};
 	struct step *s;
 	size_t k = 0;
@@ -147,6 +148,12 @@ static enum ggu_status read_norm(struct pretok *p, const json_t *o, const char *
 		s->prefix = vocab_json_true(o, "add_dummy_prefix") ? ALWAYS : 0;
 		s->remove_extra = vocab_json_true(o, "remove_extra_whitespaces");
 		s->escape = unless_false(o, "escape_whitespaces");
+		break;
+	case NORM_BERT:
+		s->clean = unless_false(o, "clean_text");
+		s->ideographs = unless_false(o, "handle_chinese_chars");
+		s->lower = unless_false(o, "lowercase");
+		s->accents = json_is_boolean(json_object_get(o, "strip_accents")) ? vocab_json_true(o, "strip_accents") : s->lower;
 		break;
 	default: break;
 	}
@@ -186,6 +193,10 @@ static enum ggu_status read_pre(struct pretok *p, const json_t *o, const char *t
 	if (!strcmp(type, "ByteLevel")) return add_byte_level(p, o, err);
 	if (!strcmp(type, "Digits")) return add_split(p, "\\p{N}", false, vocab_json_true(o, "individual_digits") ? ISOLATED : CONTIGUOUS, err);
 	if (!strcmp(type, "Punctuation")) return add_split(p, "[\\p{P}$+<=>^`|~]", false, behavior, err);
+	if (!strcmp(type, "BertPreTokenizer")) {
+		TRY(add_split(p, "\\s+", false, REMOVED, err));
+		return add_split(p, "[\\p{P}$+<=>^`|~]", false, ISOLATED, err);
+	}
 	if (!strcmp(type, "WhitespaceSplit")) return add_split(p, "\\s+", false, REMOVED, err);
 	if (!strcmp(type, "Whitespace")) {
 		TRY(add_split(p, "\\w+|[^\\w\\s]+", false, REMOVED, err));
@@ -375,6 +386,67 @@ static void lower(const char *t, size_t n, struct buf *b)
 	}
 }
 
+/* Blocks of ideographs that BERT takes for words of their own. */
+static bool is_ideograph(int32_t c)
+{
+	static const struct { int32_t from, to; } blocks[] = { { 0x3400, 0x4dbf }, { 0x4e00, 0x9fff }, { 0xf900, 0xfaff }, { 0x20000, 0x2a6df },
+		{ 0x2a700, 0x2b73f }, { 0x2b740, 0x2b81f }, { 0x2b920, 0x2ceaf }, { 0x2f800, 0x2fa1f } };
+	for (size_t i = 0; i < sizeof blocks/sizeof *blocks; i++) if (c >= blocks[i].from && c <= blocks[i].to) return true;
+	return false;
+}
+
+/* BERT: without control characters, blanks around ideographs; then without accents, then in lower case. */
+static void bert_clean(const struct step *s, const char *t, size_t n, struct buf *b)
+{
+	for (size_t i = 0, len; i < n; i += len) {
+		utf8proc_int32_t c;
+		utf8proc_ssize_t k = utf8proc_iterate((const utf8proc_uint8_t *)t + i, (utf8proc_ssize_t)(n - i), &c);
+		int category = k > 0 ? utf8proc_category(c) : UTF8PROC_CATEGORY_CN;
+		bool space = k > 0 && (c == '\t' || c == '\n' || c == '\r' || pretok_is_space(c));
+		len = k > 0 ? (size_t)k : 1;
+		if (s->clean && (k <= 0 || c == 0xfffd || c == 0)) continue;
+		if (s->clean && !(c == '\t' || c == '\n' || c == '\r') &&
+			(category == UTF8PROC_CATEGORY_CC || category == UTF8PROC_CATEGORY_CF || category == UTF8PROC_CATEGORY_CO)) continue;
+		if (s->clean && space) put(b, " ", 1);
+		else if (s->ideographs && k > 0 && is_ideograph(c)) {
+			put(b, " ", 1);
+			put(b, t + i, len);
+			put(b, " ", 1);
+		} else put(b, t + i, len);
+	}
+}
+
+static void drop_accents(const char *t, size_t n, struct buf *b)
+{
+	for (size_t i = 0, len; i < n; i += len) {
+		utf8proc_int32_t c;
+		utf8proc_ssize_t k = utf8proc_iterate((const utf8proc_uint8_t *)t + i, (utf8proc_ssize_t)(n - i), &c);
+		len = k > 0 ? (size_t)k : 1;
+		if (k <= 0 || utf8proc_category(c) != UTF8PROC_CATEGORY_MN) put(b, t + i, len);
+	}
+}
+
+static enum ggu_status bert(const struct step *s, const char *t, size_t n, struct buf *b, struct ggu_error *err)
+{
+	static const struct step nfd = { .form = UTF8PROC_DECOMPOSE | UTF8PROC_STABLE };
+	struct buf a = { .most = b->most }, d = { .most = b->most };
+	enum ggu_status st = GGU_OK;
+	put(&a, "", 0);
+	bert_clean(s, t, n, &a);
+	if (s->accents && !a.failed) {
+		put(&d, "", 0);
+		st = normal_form(&nfd, a.p, a.n, &d, err);
+		a.n = 0;
+		if (!st && !d.failed) drop_accents(d.p, d.n, &a);
+	}
+	if (a.failed || d.failed) b->failed = true;
+	else if (!st && s->lower) lower(a.p, a.n, b);
+	else if (!st) put(b, a.p, a.n);
+	free(a.p);
+	free(d.p);
+	return st;
+}
+
 static enum ggu_status normalize_step(struct pretok *p, const struct step *s, const char *t, size_t n, struct buf *b, struct ggu_error *err)
 {
 	size_t len;
@@ -383,6 +455,7 @@ static enum ggu_status normalize_step(struct pretok *p, const struct step *s, co
 	case NORM_PREPEND: if (n) put(b, s->text, strlen(s->text)); put(b, t, n); break;
 	case NORM_REPLACE: return replace_all(p, s, t, n, b, err);
 	case NORM_LOWER: lower(t, n, b); break;
+	case NORM_BERT: return bert(s, t, n, b, err);
 	case NORM_STRIP:
 		while (s->left && n && is_space(t, n, &len)) { t += len; n -= len; }
 		for (size_t k = n; s->right && k; ) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * tokenizer.c - text to ids: added tokens are cut out, the stretches between them normalized, pre-tokenized and
- * merged; and back.
+ * merged (bpe.h) or looked up (wordpiece.h); and back.
  *
  * Added tokens are matched leftmost, longest first: those with normalized: false in the raw text, the others in the
  * normalized stretches, by the normalized form of their own text. Special ones count only with TOKENIZE_SPECIAL. */
@@ -10,11 +10,13 @@
 #include "bpe.h"
 #include "pretok.h"
 #include "tokenizer.h"
+#include "wordpiece.h"
 
 struct added { struct text text; int32_t id; bool special, normalized, lstrip, rstrip, single_word; };
 struct tokenizer {
 	const struct vocab *v;
-	struct bpe *bpe;
+	struct bpe *bpe;                /* this or */
+	struct wordpiece *words;        /* that */
 	struct pretok *pre;
 	struct added *added;            /* [n_added], in order of their texts */
 	size_t n_added;
@@ -22,6 +24,7 @@ struct tokenizer {
 	uint32_t *added_at;             /* [v->n] where in added the token is, + 1; 0: not there */
 	struct ids before, after;       /* put around a text: BOS, EOS and their kin */
 	bool byte_level, strip_start;   /* decoding */
+	bool tidy;                      /* ... words: no blank before what closes a sentence */
 };
 
 static enum ggu_status no_memory(struct ggu_error *err) { return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory"); }
@@ -179,7 +182,8 @@ struct encoding { struct tokenizer *t; struct ids out; unsigned flags; struct gg
 static enum ggu_status encode_piece(void *ctx, const char *piece, size_t n)
 {
 	struct encoding *e = ctx;
-	return bpe_encode(e->t->bpe, piece, n, &e->out) ? GGU_OK : no_memory(e->err);
+	const struct tokenizer *t = e->t;
+	return (t->words ? wordpiece_encode(t->words, piece, n, &e->out) : bpe_encode(t->bpe, piece, n, &e->out)) ? GGU_OK : no_memory(e->err);
 }
 
 typedef enum ggu_status stretch(struct encoding *e, const char *p, size_t n, bool first);
@@ -310,11 +314,12 @@ enum ggu_status tokenizer_new(struct tokenizer **out, const struct vocab *v, str
 {
 	struct tokenizer *t = calloc(1, sizeof *t);
 	const json_t *decoder = json_object_get(v->pipeline, "decoder");
+	const char *kind = vocab_json_str(json_object_get(v->pipeline, "model"), "type");
 	enum ggu_status s;
 	if (!t) return no_memory(err);
 	t->v = v;
 	s = pretok_new(&t->pre, v->pipeline, err);
-	if (!s) s = bpe_new(&t->bpe, v, err);
+	if (!s) s = kind && !strcmp(kind, "WordPiece") ? wordpiece_new(&t->words, v, err) : bpe_new(&t->bpe, v, err);
 	if (!s) s = read_added(t, err);
 	if (!s) s = find_around(t, err);
 	if (s) {
@@ -322,7 +327,8 @@ enum ggu_status tokenizer_new(struct tokenizer **out, const struct vocab *v, str
 		return s;
 	}
 	t->byte_level = pretok_is_byte_level(t->pre) || (vocab_json_str(decoder, "type") && !strcmp(vocab_json_str(decoder, "type"), "ByteLevel"));
-	t->strip_start = decoder && !json_is_null(decoder) ? strips_start(decoder, 0) : !t->byte_level && pretok_adds_space(t->pre);
+	t->tidy = vocab_json_true(decoder, "cleanup");
+	t->strip_start = t->words || (decoder && !json_is_null(decoder) ? strips_start(decoder, 0) : !t->byte_level && pretok_adds_space(t->pre));
 	*out = t;
 	return GGU_OK;
 }
@@ -336,6 +342,7 @@ void tokenizer_free(struct tokenizer *t)
 	free(t->before.v);
 	free(t->after.v);
 	bpe_free(t->bpe);
+	wordpiece_free(t->words);
 	pretok_free(t->pre);
 	free(t);
 }
@@ -369,7 +376,7 @@ static size_t token_bytes(const struct tokenizer *t, int32_t id, char *to)
 		}
 		return n;
 	}
-	if (s.n == 6 && !memcmp(s.p, "<0x", 3) && s.p[5] == '>' && t->bpe->byte_fallback) {
+	if (s.n == 6 && !memcmp(s.p, "<0x", 3) && s.p[5] == '>' && t->bpe && t->bpe->byte_fallback) {
 		char hex[3] = { s.p[3], s.p[4], 0 }, *end;
 		long b = strtol(hex, &end, 16);
 		if (end == hex + 2) { *to = (char)b; return 1; }
@@ -381,10 +388,28 @@ static size_t token_bytes(const struct tokenizer *t, int32_t id, char *to)
 	return n;
 }
 
+/* A word has a blank in front, with which an added token stands for one too; the decoder of tokenizer.json takes that
+ * away from these. */
+static size_t word_bytes(const struct tokenizer *t, int32_t id, char *to, size_t n)
+{
+	static const char *const close[] = { ".", "?", "!", ",", "n't", "'m", "'s", "'ve", "'re" };
+	if (n && t->added_at[id]) {
+		memmove(to + 1, to, n++);
+		*to = ' ';
+	}
+	for (size_t k = 0; t->tidy && n && *to == ' ' && k < sizeof close/sizeof *close; k++)
+		if (n > strlen(close[k]) && !memcmp(to + 1, close[k], strlen(close[k]))) {
+			memmove(to, to + 1, --n);
+			break;
+		}
+	return n;
+}
+
 /* The same in a sequence, of which some has been written if *started: the first text may lose a blank. */
 static size_t next_bytes(const struct tokenizer *t, int32_t id, bool *started, char *to)
 {
 	size_t n = token_bytes(t, id, to);
+	if (t->words && id >= 0 && (size_t)id < t->v->n) n = word_bytes(t, id, to, n);
 	if (n && !*started && t->strip_start && *to == ' ') memmove(to, to + 1, --n);
 	*started |= token_text(t, id).n > 0;
 	return n;
@@ -436,7 +461,7 @@ static bool reserve(struct detokenizer *d, size_t n)
 
 enum ggu_status detokenizer_add(struct detokenizer *d, int32_t id, const char **text, size_t *n_bytes, struct ggu_error *err)
 {
-	if (!reserve(d, token_text(d->t, id).n + 1)) return no_memory(err);
+	if (!reserve(d, token_text(d->t, id).n + 2)) return no_memory(err);
 	d->n += next_bytes(d->t, id, &d->started, d->buf + d->n);
 	*text = d->buf;
 	*n_bytes = d->sent = d->n - unfinished(d->buf, d->n);
@@ -457,7 +482,7 @@ enum ggu_status tokenizer_decode(struct tokenizer *t, const int32_t *ids, size_t
 	bool started = false;
 	for (size_t i = 0; i < n; i++) {
 		if (ids[i] < 0 || (size_t)ids[i] >= t->v->n) return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, "", "token %d is not in the vocabulary of %zu", (int)ids[i], t->v->n);
-		bytes += token_text(t, ids[i]).n;
+		bytes += token_text(t, ids[i]).n + 1;
 	}
 	out = malloc(bytes + 1);
 	if (!out) return no_memory(err);

@@ -3,7 +3,7 @@
  *
  * Which file of a folder wins, after llama.cpp's converter: tokenizer.model gives tokens and scores where it is
  * there; else a tokenizer.json with byte fallback gives a score-less "llama" vocabulary; else tokenizer.json, or
- * vocab.json with merges.txt, gives byte-level BPE. The ids of a text follow tokenizer.json wherever there is one. */
+ * vocab.json with merges.txt, gives byte-level BPE; vocab.txt gives WordPiece. The ids of a text follow tokenizer.json wherever there is one. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -57,7 +57,7 @@ struct vocab *vocab_new(void)
 	if (!v) return NULL;
 	for (int i = 0; i < VOCAB_N_SPECIAL; i++) v->special[i] = -1;
 	for (int i = 0; i <= VOCAB_SEP; i++) v->add[i] = -1;
-	v->add_space_prefix = -1;
+	v->add_space_prefix = v->lowercase = -1;
 	v->model = "gpt2";
 	v->pipeline = json_object();
 	if (!v->pipeline) { free(v); return NULL; }
@@ -172,7 +172,7 @@ static enum ggu_status refuse_kind(const struct vocab_files *f, struct ggu_error
 	const json_t *m = json_object_get(f->tokenizer, "model");
 	const char *type = vocab_json_str(m, "type");
 	if (!type) type = json_object_get(m, "merges") ? "BPE" : json_is_array(json_object_get(m, "vocab")) ? "Unigram" : "";
-	if (!strcmp(type, "BPE")) return GGU_OK;
+	if (!strcmp(type, "BPE") || !strcmp(type, "WordPiece")) return GGU_OK;
 	return file_fail(err, GGU_ERR_UNSUPPORTED, "tokenizer.json", GGU_NO_OFFSET, "model.type", "tokenizer kind \"%.30s\" is not supported", type);
 }
 
@@ -180,12 +180,18 @@ static enum ggu_status refuse_kind(const struct vocab_files *f, struct ggu_error
 static enum ggu_status no_tokenizer(const char *dir, struct ggu_error *err)
 {
 	static const struct { const char *file, *what; } others[] = {
-		{ "vocab.txt", "a WordPiece vocabulary is not supported" }, { "tekken.json", "Mistral's Tekken vocabulary is not supported" },
+		{ "tekken.json", "Mistral's Tekken vocabulary is not supported" },
 		{ "spiece.model", "T5's SentencePiece vocabulary is not supported" }, { "sentencepiece.bpe.model", "XLM-RoBERTa's SentencePiece vocabulary is not supported" },
 	};
 	for (size_t i = 0; i < sizeof others/sizeof *others; i++)
 		if (file_exists(dir, others[i].file)) return file_fail(err, GGU_ERR_UNSUPPORTED, others[i].file, GGU_NO_OFFSET, "", "%s", others[i].what);
-	return ggu_fail(err, GGU_ERR_MISSING, GGU_NO_OFFSET, "", "no tokenizer.model, tokenizer.json or vocab.json with merges.txt in the folder");
+	return ggu_fail(err, GGU_ERR_MISSING, GGU_NO_OFFSET, "", "no tokenizer.model, tokenizer.json, vocab.json with merges.txt or vocab.txt in the folder");
+}
+
+static bool is_wordpiece(const struct vocab_files *f)
+{
+	const char *type = vocab_json_str(json_object_get(f->tokenizer, "model"), "type");
+	return type && !strcmp(type, "WordPiece");
 }
 
 static enum ggu_status load(struct vocab *v, struct vocab_files *f, struct ggu_error *err)
@@ -207,7 +213,8 @@ static enum ggu_status load(struct vocab *v, struct vocab_files *f, struct ggu_e
 		v->model = "llama";
 		v->pre = "default";
 		if (f->tokenizer) TRY(vocab_load_json(v, f, err));
-	} else if (f->tokenizer) {
+	} else if (is_wordpiece(f)) TRY(vocab_load_wordpiece(v, f, err));
+	else if (f->tokenizer) {
 		if (json_is_llama(f->tokenizer)) {
 			v->model = "llama";
 			v->pre = "default";
@@ -215,13 +222,14 @@ static enum ggu_status load(struct vocab *v, struct vocab_files *f, struct ggu_e
 		TRY(vocab_load_json(v, f, err));
 	} else {
 		s = vocab_load_merges_txt(v, f, err);
+		if (!s) TRY(vocab_guess_pre(v, err));
+		else if (s == GGU_ERR_MISSING) s = vocab_load_wordpiece(v, f, err);
 		if (s) return s == GGU_ERR_MISSING ? no_tokenizer(f->dir, err) : s;
-		TRY(vocab_guess_pre(v, err));
 	}
 	TRY(vocab_load_specials(v, f, err));
 	if (!strcmp(v->model, "llama")) TRY(say_prefix(v, err));
 	apply_hints(v, f);
-	if (!v->pre && !strcmp(v->model, "gpt2")) {
+	if (!v->pre && strcmp(v->model, "llama")) {
 		const char *pre = NULL;
 		TRY(vocab_find_pre(v, f->hints ? f->hints->pre : NULL, &pre, err));
 		v->pre = pre;

@@ -5,7 +5,8 @@
  * pipeline, whatever the source was; it is also the value of the key gguf-utils.tokenizer:
  *
  *   { "added_tokens": [...], "normalizer": {...}, "pre_tokenizer": {...}, "post_processor": {...}, "decoder": {...},
- *     "model": { "type": "BPE", "unk_token", "fuse_unk", "byte_fallback", "ignore_merges", "order" } }
+ *     "model": { "type": "BPE", "unk_token", "fuse_unk", "byte_fallback", "ignore_merges", "order" }, or
+ *              { "type": "WordPiece", "unk_token", "max_input_chars_per_word" } }
  *
  * as in tokenizer.json, without vocabulary and merges, and with these additions:
  *   model.order                "merges" (rank of the pair) or "scores" (score of the joined token)
@@ -45,6 +46,7 @@ struct vocab {
 	uint8_t add_order[4];
 	size_t n_add_order;
 	int add_space_prefix;           /* 1, 0, -1 not written */
+	int lowercase;                  /* of a WordPiece vocabulary: the same */
 	bool has_scores, write_merges;  /* which arrays the GGUF gets */
 	bool own_merges;                /* merges that llama.cpp's form drops but the ids depend on: gguf-utils.merges */
 	struct vocab_template *templates;
@@ -74,6 +76,12 @@ enum ggu_status vocab_read_json(const char *dir, const char *name, json_t **j, s
 enum ggu_status vocab_load_spm(struct vocab *v, const char *bytes, size_t n, const char *file, const struct vocab_files *f, struct ggu_error *err);
 enum ggu_status vocab_load_json(struct vocab *v, const struct vocab_files *f, struct ggu_error *err);
 enum ggu_status vocab_load_merges_txt(struct vocab *v, const struct vocab_files *f, struct ggu_error *err);
+/* WordPiece: tokenizer.json of that kind, or vocab.txt (GGU_ERR_MISSING: there is none). */
+enum ggu_status vocab_load_wordpiece(struct vocab *v, const struct vocab_files *f, struct ggu_error *err);
+/* The pipeline of such a vocabulary as BERT has it. */
+void vocab_bert_pipeline(struct vocab *v, bool lowercase);
+/* The trees of a tokenizer.json, without vocabulary and merges. */
+void vocab_take_pipeline(struct vocab *v, const json_t *t, json_t *model);
 /* Special tokens, add_*_token and chat templates as the peer's converter finds them. */
 enum ggu_status vocab_load_specials(struct vocab *v, const struct vocab_files *f, struct ggu_error *err);
 /* A list of added tokens: control tokens are special, user-defined ones are not. NULL: out of memory. */

@@ -100,22 +100,27 @@ static enum ggu_status read_merges(struct vocab *v, const json_t *list, struct g
 	return GGU_OK;
 }
 
-/* The trees as they are, and the model without its tables. */
-static void take_pipeline(struct vocab *v, const json_t *t)
+void vocab_take_pipeline(struct vocab *v, const json_t *t, json_t *model)
 {
 	static const char *const trees[] = { "added_tokens", "normalizer", "pre_tokenizer", "post_processor", "decoder" };
-	static const char *const flags[] = { "unk_token", "fuse_unk", "byte_fallback", "ignore_merges" };
-	json_t *model = json_pack("{s:s,s:s}", "type", "BPE", "order", "merges"), *from = json_object_get(t, "model");
 	json_object_clear(v->pipeline);
 	for (size_t i = 0; i < sizeof trees/sizeof *trees; i++) {
 		json_t *x = json_object_get(t, trees[i]);
 		if (x && !json_is_null(x)) json_object_set_new(v->pipeline, trees[i], json_deep_copy(x));
 	}
+	json_object_set_new(v->pipeline, "model", model);
+}
+
+/* The trees as they are, and the model without its tables. */
+static void take_pipeline(struct vocab *v, const json_t *t)
+{
+	static const char *const flags[] = { "unk_token", "fuse_unk", "byte_fallback", "ignore_merges" };
+	json_t *model = json_pack("{s:s,s:s}", "type", "BPE", "order", "merges"), *from = json_object_get(t, "model");
 	for (size_t i = 0; i < sizeof flags/sizeof *flags; i++) {
 		json_t *x = json_object_get(from, flags[i]);
 		if (x && !json_is_null(x)) json_object_set(model, flags[i], x);
 	}
-	json_object_set_new(v->pipeline, "model", model);
+	vocab_take_pipeline(v, t, model);
 }
 
 enum ggu_status vocab_load_json(struct vocab *v, const struct vocab_files *f, struct ggu_error *err)
@@ -124,7 +129,7 @@ enum ggu_status vocab_load_json(struct vocab *v, const struct vocab_files *f, st
 	const struct tables tables = { json_object_get(model, "vocab"), json_object_get(f->tokenizer, "added_tokens"), "tokenizer.json", "model.vocab", "tokenizer.json" };
 	bool llama = !strcmp(v->model, "llama"), filled = v->n > 0;
 	size_t n;
-	for (size_t i = 0; i < 2; i++) {        /* CLIP's BPE marks where words begin or end; ours does not */
+	for (size_t i = 0; i < 2 && strcmp(v->model, "bert"); i++) {    /* CLIP's BPE marks where words begin or end; ours does not */
 		const char *mark = vocab_json_str(model, i ? "end_of_word_suffix" : "continuing_subword_prefix");
 		if (mark && *mark) return file_fail(err, GGU_ERR_UNSUPPORTED, "tokenizer.json", GGU_NO_OFFSET, "model", "prefixes and suffixes of subwords are not supported");
 	}

@@ -8,6 +8,8 @@
 /* by enum vocab_special */
 static const char *const adds[] = { "tokenizer.ggml.add_bos_token", "tokenizer.ggml.add_eos_token", NULL, "tokenizer.ggml.add_sep_token" };
 
+#define LOWERCASE "tokenizer.ggml.normalizer.lowercase"
+
 /* ---- out ---- */
 
 static enum ggu_status put_str(struct ggu_meta *m, const char *key, const char *s) { return ggu_meta_set_str(m, key, s, strlen(s)); }
@@ -55,6 +57,7 @@ enum ggu_status vocab_to_meta(const struct vocab *v, struct ggu_meta *m, struct 
 	if (!s) s = put_specials(v, m);
 	if (!s) s = put_templates(v, m);
 	if (!s && v->add_space_prefix >= 0) s = ggu_meta_set_bool(m, "tokenizer.ggml.add_space_prefix", v->add_space_prefix);
+	if (!s && v->lowercase >= 0) s = ggu_meta_set_bool(m, LOWERCASE, v->lowercase);
 	if (!s) s = put_str(m, "gguf-utils.tokenizer", text);
 	if (!s && v->own_merges) s = ggu_meta_set_strs(m, "gguf-utils.merges", v->merges, v->n_merges);
 	free(text);
@@ -126,6 +129,12 @@ static enum ggu_status get_pipeline(struct vocab *v, const struct ggu_meta *m, s
 		if (!v->pipeline) v->pipeline = json_object();
 		return bad(err, ggu_meta_find(m, "gguf-utils.tokenizer"), "gguf-utils.tokenizer", "is no JSON object");
 	}
+	if (!strcmp(v->model, "bert")) {
+		bool lowercase = true;
+		ggu_meta_bool(m, LOWERCASE, &lowercase);
+		vocab_bert_pipeline(v, lowercase);
+		return GGU_OK;
+	}
 	ggu_meta_str(m, "tokenizer.ggml.pre", &pre);
 	if (strcmp(v->model, "llama")) return vocab_pipeline_from_pre(v, pre.p, err);
 	spm_pipeline(v, v->add_space_prefix != 0);
@@ -137,9 +146,9 @@ static enum ggu_status from_meta(struct vocab *v, const struct ggu_meta *m, stru
 	struct ggu_str model;
 	bool b;
 	if (!ggu_meta_str(m, "tokenizer.ggml.model", &model)) return ggu_fail(err, GGU_ERR_MISSING, GGU_NO_OFFSET, "tokenizer.ggml.model", "is missing: no vocabulary in this file");
-	if (strcmp(model.p, "llama") && strcmp(model.p, "gpt2"))
-		return ggu_fail(err, GGU_ERR_UNSUPPORTED, GGU_NO_OFFSET, "tokenizer.ggml.model", "tokenizers of kind '%.40s' are not supported (llama and gpt2 are)", model.p);
-	v->model = !strcmp(model.p, "llama") ? "llama" : "gpt2";
+	v->model = !strcmp(model.p, "llama") ? "llama" : !strcmp(model.p, "gpt2") ? "gpt2" : !strcmp(model.p, "bert") ? "bert" : NULL;
+	if (!v->model)
+		return ggu_fail(err, GGU_ERR_UNSUPPORTED, GGU_NO_OFFSET, "tokenizer.ggml.model", "tokenizers of kind '%.40s' are not supported (llama, gpt2 and bert are)", model.p);
 	TRY(get_strs(v, m, "tokenizer.ggml.tokens", &v->tokens, &v->n, err));
 	if (!v->n) return ggu_fail(err, GGU_ERR_MISSING, GGU_NO_OFFSET, "tokenizer.ggml.tokens", "is missing or empty");
 	if (v->n > INT32_MAX/2) return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, "tokenizer.ggml.tokens", "%zu tokens are too many", v->n);

@@ -128,7 +128,7 @@ enum ggu_status vocab_find_pre(const struct vocab *v, const char *prefer, const 
 {
 	*name = NULL;
 	TRY(by_hash(v, name, err));
-	if (!*name) *name = by_shape(v, prefer);
+	if (!*name) *name = strcmp(v->model, "bert") ? by_shape(v, prefer) : prefer;
 	return GGU_OK;
 }
 

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Ids of 168 texts equal those of the original libraries for every vocabulary with BPE; the vectors that llama.cpp
+# Ids of 168 texts equal those of the original libraries for every vocabulary with BPE or WordPiece; the vectors that llama.cpp
 # publishes come out too. README.md of the references says what a row's ids, special and noparse are.
 . "$(dirname "$0")/../lib/tap.sh"
 . "$(dirname "$0")/folders.sh"
@@ -51,6 +51,15 @@ for name in phi-4-mini starcoder-wizardcoder llama3.2-ollama qwen2.5 qwen3; do
 	check "$name" "$TMP/dir" ids "" --no-bos
 	check "$name" "$TMP/dir" special ""
 	check "$name" "$TMP/dir" noparse "" --no-bos --no-special
+done
+for name in bert-uncased bert-cased; do
+	folder "$name" "$TMP/dir" || { skip "$name" "not among the data"; continue; }
+	check "$name" "$TMP/dir" ids "" --no-bos
+	check "$name" "$TMP/dir" special ""
+	check "$name" "$TMP/dir" noparse "" --no-bos --no-special
+	jq -c '[.texts[].ids]' "$ref/$name.json" >"$TMP/ids"
+	gguf-tokenize -m "$TMP/dir" --json --decode "$TMP/ids" >"$TMP/got"
+	ok "$name: decoded" "$tool" "$ref/texts.json" "$ref/$name.json" decoded "$TMP/got"
 done
 folder qwen3 "$TMP/dir" && check qwen3 "$TMP/dir" ids "" --no-bos
 

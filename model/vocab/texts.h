@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT
+ * texts.h - ids by the texts of tokens, and growing lists of ids. Private to model/vocab. */
+#ifndef MODEL_VOCAB_TEXTS_H
+#define MODEL_VOCAB_TEXTS_H
+#include "vocab_impl.h"
+
+struct ids { int32_t *v; size_t n, cap; };              /* grown with realloc */
+bool ids_add(struct ids *o, int32_t id);                /* false: out of memory */
+
+struct texts;
+/* Of v's tokens, of which the first with a text has it; v must outlive it. by_scores: as SentencePiece has it, control,
+ * unknown and byte pieces are no text. NULL: out of memory. */
+struct texts *texts_new(const struct vocab *v, bool by_scores);
+void texts_free(struct texts *t);
+int32_t texts_find(const struct texts *t, const char *p, size_t n);     /* -1: no token of that text */
+
+#endif

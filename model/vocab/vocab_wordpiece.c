@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: MIT
+ * vocab_wordpiece.c - WordPiece vocabularies: vocab.txt, a token in each line, and tokenizer.json of that kind.
+ *
+ * A GGUF has the tokens as llama.cpp's converter writes them: "##ing", which goes on with a word, is "ing"; "the", which
+ * begins one, has U+2581 in front; special tokens stay. */
+#include <stdlib.h>
+#include <string.h>
+#include "../util/file.h"
+#include "vocab_impl.h"
+
+/* Of a folder with vocab.txt alone. */
+static const char *const usual[] = { "[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]" };
+enum { N_USUAL = sizeof usual/sizeof *usual, UNK = 1, CLS, SEP };
+
+static enum ggu_status no_memory(struct ggu_error *err) { return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory"); }
+
+static bool is_usual(const char *p, size_t n)
+{
+	for (size_t i = 0; i < N_USUAL; i++) if (strlen(usual[i]) == n && !memcmp(usual[i], p, n)) return true;
+	return false;
+}
+
+/* The token of an id in a GGUF's spelling. */
+static enum ggu_status set_word(struct vocab *v, size_t id, const char *p, size_t n, bool special, struct ggu_error *err)
+{
+	bool on = !special && n > 2 && !memcmp(p, "##", 2);
+	char *to = vocab_alloc(v, n + 4);
+	size_t k = 0;
+	if (!to) return no_memory(err);
+	if (!special && !on) memcpy(to, "\xe2\x96\x81", k = 3);
+	memcpy(to + k, p + 2*on, n - 2*on);
+	to[k + n - 2*on] = 0;
+	v->tokens[id] = (struct ggu_str){ to, k + n - 2*on };
+	v->types[id] = special ? VOCAB_CONTROL : VOCAB_NORMAL;
+	return GGU_OK;
+}
+
+void vocab_bert_pipeline(struct vocab *v, bool lowercase)
+{
+	int32_t unk = v->special[VOCAB_UNK];
+	json_object_set_new(v->pipeline, "added_tokens", vocab_added_by_type(v));
+	json_object_set_new(v->pipeline, "normalizer", json_pack("{s:s,s:b,s:b,s:n,s:b}", "type", "BertNormalizer", "clean_text", 1, "handle_chinese_chars", 1,
+		"strip_accents", "lowercase", lowercase));
+	json_object_set_new(v->pipeline, "pre_tokenizer", json_pack("{s:s}", "type", "BertPreTokenizer"));
+	json_object_set_new(v->pipeline, "decoder", json_pack("{s:s,s:s,s:b}", "type", "WordPiece", "prefix", "##", "cleanup", 1));
+	json_object_set_new(v->pipeline, "model", json_pack("{s:s,s:s%,s:i}", "type", "WordPiece", "unk_token",
+		unk >= 0 ? v->tokens[unk].p : usual[UNK], unk >= 0 ? v->tokens[unk].n : strlen(usual[UNK]), "max_input_chars_per_word", 100));
+}
+
+static enum ggu_status from_lines(struct vocab *v, const struct vocab_files *f, const char *text, size_t n, struct ggu_error *err)
+{
+	const json_t *lower = json_object_get(f->config, "do_lower_case");
+	size_t lines = 0, id = 0, around[N_USUAL] = { 0 };
+	for (const char *p = text, *end = text + n; p < end; lines++) {
+		const char *line = memchr(p, '\n', (size_t)(end - p));
+		p = line ? line + 1 : end;
+	}
+	if (!lines) return file_fail(err, GGU_ERR_FORMAT, "vocab.txt", 0, "", "is empty");
+	TRY(vocab_size(v, f->hints && f->hints->n_vocab > (int64_t)lines ? (size_t)f->hints->n_vocab : lines, false, 0, err));
+	for (size_t from = 0; from < n; id++) {
+		const char *end = memchr(text + from, '\n', n - from);
+		size_t to = end ? (size_t)(end - text) : n, len = to - from;
+		while (len && text[from + len - 1] == '\r') len--;
+		for (size_t k = 0; k < N_USUAL; k++) if (strlen(usual[k]) == len && !memcmp(usual[k], text + from, len)) around[k] = id;
+		TRY(set_word(v, id, text + from, len, is_usual(text + from, len), err));
+		from = to + 1;
+	}
+	vocab_bert_pipeline(v, !json_is_false(lower));
+	if (json_is_false(lower)) v->lowercase = 0;
+	json_object_set_new(v->pipeline, "post_processor", json_pack("{s:s,s:[s,I],s:[s,I]}", "type", "BertProcessing",
+		"sep", usual[SEP], (json_int_t)around[SEP], "cls", usual[CLS], (json_int_t)around[CLS]));
+	return GGU_OK;
+}
+
+static enum ggu_status from_json(struct vocab *v, const struct vocab_files *f, struct ggu_error *err)
+{
+	const json_t *model = json_object_get(f->tokenizer, "model"), *lower = json_object_get(json_object_get(f->tokenizer, "normalizer"), "lowercase");
+	const char *prefix = vocab_json_str(model, "continuing_subword_prefix");
+	json_t *copy;
+	if (prefix && strcmp(prefix, "##")) return file_fail(err, GGU_ERR_UNSUPPORTED, "tokenizer.json", GGU_NO_OFFSET, "model", "only ## is known as what goes on with a word");
+	v->write_merges = v->own_merges = false;
+	for (size_t i = 0; i < v->n; i++)
+		if (v->types[i] == VOCAB_NORMAL) TRY(set_word(v, i, v->tokens[i].p, v->tokens[i].n, false, err));
+	copy = json_pack("{s:s}", "type", "WordPiece");
+	json_object_set(copy, "unk_token", json_object_get(model, "unk_token"));
+	json_object_set(copy, "max_input_chars_per_word", json_object_get(model, "max_input_chars_per_word"));
+	vocab_take_pipeline(v, f->tokenizer, copy);
+	if (json_is_boolean(lower)) v->lowercase = json_is_true(lower);
+	return GGU_OK;
+}
+
+enum ggu_status vocab_load_wordpiece(struct vocab *v, const struct vocab_files *f, struct ggu_error *err)
+{
+	char *text;
+	size_t n;
+	enum ggu_status s;
+	if (f->tokenizer) {
+		v->model = "bert";
+		TRY(vocab_load_json(v, f, err));
+		return from_json(v, f, err);
+	}
+	s = file_slurp(f->dir, "vocab.txt", 64 << 20, &text, &n, err);
+	if (s) return s;
+	v->model = "bert";
+	s = from_lines(v, f, text, n, err);
+	free(text);
+	return s;
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT
+ * wordpiece.h - BERT's WordPiece: a word is the longest token that begins it, then the longest that goes on with it. Private
+ * to model/vocab.
+ *
+ * Tokens are as a GGUF has them: those that begin a word have U+2581 in front, those that go on with one have nothing. */
+#ifndef MODEL_VOCAB_WORDPIECE_H
+#define MODEL_VOCAB_WORDPIECE_H
+#include "texts.h"
+
+struct wordpiece;
+enum ggu_status wordpiece_new(struct wordpiece **w, const struct vocab *v, struct ggu_error *err);
+void wordpiece_free(struct wordpiece *w);
+/* One word; the unknown token stands for a word that cannot be covered or is too long. false: out of memory. */
+bool wordpiece_encode(struct wordpiece *w, const char *word, size_t n, struct ids *o);
+
+#endif
