@@ -128,7 +128,7 @@ static void read_single(struct vocab *v, const json_t *single, struct texts *t, 
 	*first = n > 1 ? special_id_of(json_array_get(single, 0)) : NULL;
 	*last = n > 1 ? special_id_of(json_array_get(single, n - 1)) : NULL;
 	if (*first) {
-		if (!t->config) t->of[VOCAB_BOS] = *first;
+		if (!t->config || (!t->of[VOCAB_BOS] && !t->cls)) t->of[VOCAB_BOS] = *first;
 		vocab_set_add(v, VOCAB_BOS, same(*first, t->of[VOCAB_BOS]) || same(*first, t->cls));
 	}
 	if (*last) {
