@@ -78,6 +78,8 @@ endif
 
 # The search's loops are short and many; -O3 makes the encoders a quarter faster where nobody asked for less.
 $(OBJ)/quant/enc_%.o: OPT = $(if $(filter -O2,$(CFLAGS)),-O3)
+# So does it for the loops over columns of unpacking, rows and panels.
+$(OBJ)/quant/codes_%.o $(OBJ)/quant/row_%.o $(OBJ)/quant/panel_%.o: OPT = $(if $(filter -O2,$(CFLAGS)),-O3)
 
 $(OBJ)/%.o: %.c
 	@mkdir -p $(@D)

@@ -1,38 +1,38 @@
 /* SPDX-License-Identifier: MIT
  * dispatch.c - the functions of quant.h, by the tables of the selected instruction set.
  *
- * A row of `sets` names an instruction set, and the instance, that is the tables, which serves it: an instruction set
- * for which there are no kernels yet is served by the next weaker one's, and says so. */
+ * A row of `sets` overlays what its instruction set has of its own on what the weaker ones have. */
 #include <string.h>
 #include "attn_internal.h"
 #include "cpu.h"
 #include "enc.h"
 #include "kern.h"
+#include "mul.h"
 #include "quant.h"
 #include "vec_internal.h"
 
 struct set {
-	const char *name, *instance;
+	const char *name;
 	unsigned feature;
+	const struct codes_table *codes;
+	const struct row_table *row;
+	const struct panel_table *panel;
 	const struct kern *kern;
 	const struct enc_table *enc;
 	const struct vec_table *vec;
 	const struct attn_table *attn;
 };
 static const struct set sets[] = {      /* best last */
-	{ "c", "c", CPU_C, kern_c, &quant_enc_c, &quant_vec_c, &quant_attn_c },
+	{ "c", CPU_C, &quant_codes_c, &quant_row_c, &quant_panel_c, kern_c, &quant_enc_c, &quant_vec_c, &quant_attn_c },
 #if defined __x86_64__
-	{ "avx2", "avx2", CPU_AVX2, kern_avx2, &quant_enc_avx2, &quant_vec_avx2, &quant_attn_avx2 },
-	{ "avxvnni", "avx2", CPU_AVXVNNI, kern_avx2, &quant_enc_avx2, &quant_vec_avx2, &quant_attn_avx2 },
-	{ "avx512", "avx512", CPU_AVX512, kern_avx512, &quant_enc_avx512, &quant_vec_avx512, &quant_attn_avx512 },
+	{ "avx2", CPU_AVX2, &quant_codes_avx2, &quant_row_avx2, &quant_panel_avx2, kern_avx2, &quant_enc_avx2, &quant_vec_avx2, &quant_attn_avx2 },
+	{ "avx512", CPU_AVX512, &quant_codes_avx2, &quant_row_avx512, &quant_panel_avx2, kern_avx512, &quant_enc_avx512, &quant_vec_avx512, &quant_attn_avx512 },
 #elif defined __aarch64__
-	{ "neon", "neon", CPU_NEON, kern_neon, &quant_enc_c, &quant_vec_neon, &quant_attn_neon },
-	{ "dotprod", "neon", CPU_DOTPROD, kern_neon, &quant_enc_c, &quant_vec_neon, &quant_attn_neon },
-	{ "i8mm", "neon", CPU_I8MM, kern_neon, &quant_enc_c, &quant_vec_neon, &quant_attn_neon },
+	{ "neon", CPU_NEON, &quant_codes_neon, &quant_row_c, &quant_panel_c, kern_neon, &quant_enc_c, &quant_vec_neon, &quant_attn_neon },
 #endif
 };
 enum { N_SETS = sizeof sets/sizeof *sets };
-static const char *const all_names[] = { "c", "avx2", "avxvnni", "avx512", "neon", "dotprod", "i8mm" };
+static const char *const all_names[] = { "c", "avx2", "avxvnni", "avx512bw", "avx512", "amx", "neon", "dotprod", "i8mm" };
 static const struct set *selected = sets;
 
 enum ggu_status quant_select(const char *name, struct ggu_error *err)
@@ -45,81 +45,81 @@ enum ggu_status quant_select(const char *name, struct ggu_error *err)
 		if ((has & sets[i].feature) && (!name || !strcmp(name, sets[i].name))) s = sets + i;
 	for (size_t i = 0; name && i < sizeof all_names/sizeof *all_names; i++) known |= !strcmp(name, all_names[i]);
 	if (!s) return ggu_fail(err, GGU_ERR_UNSUPPORTED, GGU_NO_OFFSET, "", known ? "this CPU has no %.40s" :
-		"'%.40s' is no instruction set (c avx2 avxvnni avx512 neon dotprod i8mm native)", name);
+		"'%.40s' is no instruction set (c avx2 avxvnni avx512bw avx512 amx neon dotprod i8mm native)", name);
 	selected = s;
+	mul_codes = s->codes;
+	mul_row = s->row;
+	mul_panel = s->panel;
 	quant_enc_table = s->enc;
 	quant_vec_table = s->vec;
 	quant_attn_table = s->attn;
 	return GGU_OK;
 }
-const char *quant_selected(void) { return selected->instance; }
+const char *quant_selected(void) { return selected->name; }
 
 const char *const *quant_available(void)
 {
 	static const char *names[N_SETS + 1];
 	unsigned has = cpu_features();
 	size_t n = 0;
-	for (size_t i = 0; i < N_SETS; i++)
-		if ((has & sets[i].feature) && !strcmp(sets[i].name, sets[i].instance)) names[n++] = sets[i].name;
+	for (size_t i = 0; i < N_SETS; i++) if (has & sets[i].feature) names[n++] = sets[i].name;
 	names[n] = NULL;
 	return names;
 }
 
-static const struct kern *of(uint32_t type)
+/* A type's decoder: of a block type, or of floats. */
+typedef void decode_fn(const void *, float *, size_t);
+static decode_fn *decoder(uint32_t type)
 {
-	static const struct kern none;
-	return type < GGU_TYPE_COUNT ? selected->kern + type : &none;
+	if (type >= GGU_TYPE_COUNT) return NULL;
+	return selected->codes->decode[type] ? selected->codes->decode[type] : selected->kern[type].decode;
 }
-
-bool quant_can_decode(uint32_t type) { return of(type)->decode; }
+bool quant_can_decode(uint32_t type) { return decoder(type); }
 enum ggu_status quant_decode(uint32_t type, const void *src, float *dst, size_t n)
 {
-	if (!of(type)->decode) return GGU_ERR_UNSUPPORTED;
-	of(type)->decode(src, dst, n);
+	decode_fn *decode = decoder(type);
+	if (!decode) return GGU_ERR_UNSUPPORTED;
+	decode(src, dst, n);
 	return GGU_OK;
 }
 
-bool quant_can_multiply(uint32_t type) { return of(type)->mul; }
+bool quant_can_multiply(uint32_t type) { return quant_act_of(type) != QUANT_ACT_NONE; }
 enum quant_act quant_act_of(uint32_t type)
 {
-	static const enum quant_act form[] = { [1] = QUANT_ACT_FLOAT, [32] = QUANT_ACT_32 };
-	uint32_t n = of(type)->mul ? of(type)->act_weights : 0;
-	return n == 256 ? QUANT_ACT_256 : form[n];
+	if (type >= GGU_TYPE_COUNT) return QUANT_ACT_NONE;
+	if (selected->kern[type].mul) return QUANT_ACT_FLOAT;
+	if (!selected->codes->widen[type]) return QUANT_ACT_NONE;
+	return ggu_type_info(type)->block_weights == 256 ? QUANT_ACT_256 : QUANT_ACT_32;
 }
 
-/* A type of each form stands for all of them. */
-static const struct kern *of_form(enum quant_act form)
+static size_t block_of(enum quant_act form) { return form == QUANT_ACT_32 ? 32 : 256; }
+size_t quant_act_bytes(enum quant_act form, size_t n_tokens, size_t n_in)
 {
-	static const uint32_t type[] = { [QUANT_ACT_FLOAT] = GGU_TYPE_F32, [QUANT_ACT_32] = GGU_TYPE_Q8_0, [QUANT_ACT_256] = GGU_TYPE_Q6_K };
-	return of(type[form]);
+	size_t bytes = form == QUANT_ACT_FLOAT ? n_tokens*n_in*sizeof(float) : mul_act_bytes(block_of(form), n_tokens, n_in);
+	return (bytes + 63)/64*64;
 }
-static size_t row_bytes(enum quant_act form, size_t n_in) { return n_in/of_form(form)->act_weights*of_form(form)->act_bytes; }
-size_t quant_act_bytes(enum quant_act form, size_t n_tokens, size_t n_in) { return n_tokens*row_bytes(form, n_in); }
-size_t quant_act_step(void) { return 1; }
+size_t quant_act_step(void) { return MUL_TOKENS; }
 void quant_act_pack(enum quant_act form, const float *x, size_t x_stride, size_t n_tokens, size_t n_in, size_t from, size_t n, void *act)
 {
-	(void)n_tokens;
-	for (size_t t = from; t < from + n; t++) of_form(form)->pack(x + t*x_stride, n_in, (char *)act + t*row_bytes(form, n_in));
+	if (form != QUANT_ACT_FLOAT) { mul_act_pack(block_of(form), x, x_stride, n_tokens, n_in, from, n, act); return; }
+	for (size_t t = from; t < from + n; t++) memcpy((float *)act + t*n_in, x + t*x_stride, n_in*sizeof *x);
 }
 void quant_act_unpack(enum quant_act form, const void *act, size_t n_tokens, size_t n_in, size_t token, float *x)
 {
-	const void *row = (const char *)act + token*row_bytes(form, n_in);
-	const struct x32 *a = row;
-	const struct x256 *b = row;
-	(void)n_tokens;
-	if (form == QUANT_ACT_FLOAT) memcpy(x, row, n_in*sizeof *x);
-	else if (form == QUANT_ACT_32) for (size_t i = 0; i < n_in; i++) x[i] = a[i/32].d*(float)a[i/32].q[i%32];
-	else for (size_t i = 0; i < n_in; i++) x[i] = b[i/256].d*(float)(b[i/256].q[i%256]*b[i/256].xs[i%256/32]);
+	if (form == QUANT_ACT_FLOAT) memcpy(x, (const float *)act + token*n_in, n_in*sizeof *x);
+	else mul_act_unpack(block_of(form), act, n_tokens, n_in, token, x);
 }
 void quant_mul(const struct quant_mul *m, size_t t0, size_t n_t, size_t o0, size_t n_o, void *work)
 {
-	of(m->type)->mul(n_t, n_o, m->n_in, (const char *)m->w + o0*m->w_stride, m->w_stride,
-		(const char *)m->act + t0*row_bytes(quant_act_of(m->type), m->n_in), m->y + t0*m->y_stride + o0, m->y_stride, work);
+	const struct kern *k = selected->kern + m->type;
+	if (!k->mul) { mul_integers(m, t0, n_t, o0, n_o, work); return; }
+	k->mul(n_t, n_o, m->n_in, (const char *)m->w + o0*m->w_stride, m->w_stride, (const float *)m->act + t0*m->n_in, m->y + t0*m->y_stride + o0, m->y_stride, work);
 }
-size_t quant_mul_work_bytes(void) { return KERN_WORK_BYTES; }
+size_t quant_mul_work_bytes(void) { return mul_work_bytes() > KERN_WORK_BYTES ? mul_work_bytes() : KERN_WORK_BYTES; }
 void quant_mul_cut(const struct quant_mul *m, int n_threads, size_t *tokens, size_t *outputs)
 {
 	size_t share = (m->n_out/(2*(size_t)n_threads) + 31)/32*32;
+	if (!selected->kern[m->type].mul) { mul_cut(m, n_threads, tokens, outputs); return; }
 	*tokens = m->n_tokens;
 	*outputs = share < 64 ? 64 : share;
 }

@@ -13,21 +13,17 @@ extern const uint64_t grid_iq2_xxs[256], grid_iq2_xs[512], grid_iq2_s[1024], gri
 extern const uint32_t grid_iq3_xxs[256], grid_iq3_s[512];
 extern const struct grid_rank rank_iq2_xxs[81], rank_iq2_xs[81], rank_iq2_s[81], rank_iq1[81], rank_iq3_xxs[64], rank_iq3_s[64];
 
-/* 8 bytes, 255 where a bit of s is set */
-static inline uint64_t grid_mask(unsigned s)
+/* The four times seven signs of 28 bits, in bytes. */
+static inline uint32_t grid_sevens(uint32_t u)
 {
-	uint64_t m = (s*0x0101010101010101u) & 0x8040201008040201u;
-	return ((m + 0x7f7f7f7f7f7f7f7fu) >> 7 & 0x0101010101010101u)*255;
+	return (u & 0x7f) | (u << 1 & 0x7f00) | (u << 2 & 0x7f0000) | (u << 3 & 0x7f000000);
 }
-/* Magnitudes g, none of them 0, to signed bytes: negative where a bit of s is set. */
-static inline uint64_t grid_signed(uint64_t g, unsigned s)
+/* Seven signs in each of four bytes, and the eighth, which makes the number of minuses even. */
+static inline uint32_t grid_even(uint32_t s)
 {
-	uint64_t m = grid_mask(s);
-	return (g ^ m) + (m & 0x0101010101010101u);
-}
-/* Seven signs and the eighth, which makes their number even. */
-static inline unsigned grid_even(unsigned s)
-{
-	return s | (0x6996u >> ((s ^ s >> 4) & 15) & 1) << 7;
+	uint32_t p = s ^ s >> 4;
+	p ^= p >> 2;
+	p ^= p >> 1;
+	return s | (p & 0x01010101) << 7;
 }
 #endif

@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: MIT
- * kern.h - private to quant/: the functions of one instruction set, and what the codec files give them.
+ * kern.h - private to quant/: what the codec files give, halves as floats, and the float types' functions.
  *
- * A codec unpacks a block to signed codes with integer or float scales (struct codes32, struct codes256); the
- * drivers in kern_text.h do the rest for every type: decode, and multiply. */
+ * A codec unpacks a block to signed codes with integer or float scales (struct codes32, struct codes256); codes_text.h,
+ * row_text.h and mul.c do the rest for every type: decode, and multiply. */
 #ifndef QUANT_KERN_H
 #define QUANT_KERN_H
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 #include "../libgguf/ggu.h"
-#include "act.h"
 #include "blocks.h"
 
-struct codes32  { float d, m; int8_t q[32]; };          /* weight = d*q + m */
+struct codes32  { float d, m; int8_t q[32]; };          /* weight = d*q + m; of blocks of 16, m is the second half's d */
 struct codes256 {                                       /* weight = (d*sc)*q - dmin*mn, sc and mn one per 16 */
 	float d, dmin;
 	int8_t q[256];
@@ -23,8 +22,6 @@ struct codes256 {                                       /* weight = (d*sc)*q - d
 struct kern {
 	void (*decode)(const void *src, float *dst, size_t n);
 	void (*mul)(size_t n_tokens, size_t n_out, size_t n_in, const void *w, size_t w_stride, const void *act, float *y, size_t y_stride, void *work);
-	void (*pack)(const float *x, size_t n, void *act);
-	uint32_t act_weights, act_bytes;        /* one block of activations */
 };
 enum { KERN_WORK_BYTES = 3 << 20 };
 extern const struct kern kern_c[GGU_TYPE_COUNT];

@@ -5,27 +5,48 @@
  * the CPU has. Portable C is the definition: every instance gives the same bits.
  *
  * The numeric contract
- *   - no contraction by the compiler, no reassociation, no approximate instructions;
+ *   - rounding to nearest, ties to even; subnormals are numbers (no flushing to zero); no contraction by the compiler, no
+ *     reassociation, no approximate instructions. Results that are not numbers are NaN, with any sign and payload;
  *   - decoding and encoding multiply and add separately; matrix products use fma throughout;
- *   - a quantized product: the activations are packed to the one format of the weight's type (quant_act),
- *     the sum of a block (a super-block where sub-scales are integers) is an exact int32, then one fma
- *     per block (two where there are minima), blocks in order;
+ *   - activations that meet a block type become integers of 12 bits, with one scale for each 256 columns (types with
+ *     super-blocks of 256) or each 32 (the others): with amax the largest |x|,
+ *         d = amax/2032    X = rint(x*(1/d))    |X| <= 2032    x is about d*X
+ *     each operation rounded. d and X are 0 if amax < 2^-96; d is NaN and X 0 if an x is infinite or NaN;
+ *   - a weight is dw*c + mw (types without super-blocks, c a small integer, mw 0 for most) or dw*sc*c - mw*mn (super-blocks, sc
+ *     and mn integers of its sub-block of 16); y starts at 0.0f, and each block in order does to it
+ *         S = sum of c*X, or of sc*c*X           exact: |S| <= 4096*2032*256 = 2130706432 < 2^31, met by Q6_K
+ *         y = fma(dw*dx, (float)S, y)            the product of the scales is rounded, then S is, then the fma
+ *     and, of types with minima, after that
+ *         M = sum of X, or of mn*X
+ *         y = fma(mw*dx, (float)M, y)            with -mw for super-blocks
+ *     A block is 256 columns of super-blocks, else 32, but 16 (half a block of activations) for NVFP4, whose scale is one for 16;
  *   - a float product has 16 lanes, element i in lane i mod 16, each lane an fma chain in order of i
- *     from 0.0f; then lane l += lane l+8, then +4, +2, +1. F16 and BF16 weights are widened first.
+ *     from 0.0f; then lane l += lane l+8, then +4, +2, +1. F16 and BF16 weights are widened first;
+ *   - of no columns at all (n_in = 0) products are 0.
  * So a row's result depends on nothing but the row and the activations.
  *
  * No function here allocates or keeps state but quant_select. All are thread-safe after it. */
 #ifndef QUANT_H
 #define QUANT_H
+#include <float.h>
 #include "../libgguf/ggu.h"
+#ifdef __FAST_MATH__
+#error "the numeric contract does not hold with -ffast-math"
+#endif
+#if FLT_EVAL_METHOD != 0
+#error "the numeric contract asks for floats that are computed as floats (on 32-bit x86: -msse2 -mfpmath=sse)"
+#endif
+#if defined __BYTE_ORDER__ && __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+#error "blocks are read as they lie in the file, which is little-endian"
+#endif
 
 /* ---- instruction sets ---- */
 
 /* Chooses the instances by the CPU and, if `name` is not NULL, restricts them to it: "c", "avx2",
- * "avxvnni", "avx512", "neon", "dotprod", "i8mm", "native". Programs pass getenv("GGUF_CPU").
+ * "avxvnni", "avx512bw", "avx512" (with VNNI), "amx", "neon", "dotprod", "i8mm", "native". Programs pass getenv("GGUF_CPU").
  * GGU_ERR_UNSUPPORTED: unknown name, or not available on this CPU. Until it is called: portable C. */
 enum ggu_status quant_select(const char *name, struct ggu_error *err);
-/* The instance in use: "avxvnni" is served by "avx2", "dotprod" and "i8mm" by "neon". */
+/* The instance in use. */
 const char *quant_selected(void);
 /* The instances this CPU can run, best last; NULL-terminated. For tests. */
 const char *const *quant_available(void);
@@ -51,7 +72,7 @@ enum ggu_status quant_decode(uint32_t type, const void *src, float *dst, size_t 
 enum quant_act {
 	QUANT_ACT_NONE,                 /* there are no products with this type */
 	QUANT_ACT_FLOAT,                /* float32: for F32, F16, BF16 */
-	QUANT_ACT_32,                   /* integers with a scale for each 32: types with blocks of up to 128 */
+	QUANT_ACT_32,                   /* integers with a scale for each 32: types without super-blocks */
 	QUANT_ACT_256,                  /* integers with a scale for each 256: types with super-blocks */
 };
 bool quant_can_multiply(uint32_t type);

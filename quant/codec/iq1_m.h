@@ -5,20 +5,22 @@
  * sub-blocks in three bits, then four bits of d, an f16, the lowest first. */
 #ifdef QUANT_DECODER
 
+/* Four numbers of three bits as bytes. */
+static inline uint32_t iq1_m_scales(uint32_t s) { return (s & 7) | (s << 5 & 0x700) | (s << 10 & 0x70000) | (s << 15 & 0x7000000); }
 static inline void iq1_m_unpack(const struct iq1_m *b, struct codes256 *c)
 {
-	uint32_t s[4], d = 0;
-	for (int i = 0; i < 4; i++) {
-		s[i] = b->scales[2*i] | (uint32_t)b->scales[2*i + 1] << 8;
-		d |= s[i] >> 12 << 4*i;
-	}
-	c->d = kern_f16_to_f32((f16)d)*0.125f;
+	uint64_t s = u64_of(b->scales);
+	h4 ls = { iq1_m_scales((uint32_t)s), iq1_m_scales((uint32_t)(s >> 16)), iq1_m_scales((uint32_t)(s >> 32)), iq1_m_scales((uint32_t)(s >> 48)) };
+	c->d = f_half((f16)((s >> 12 & 15) | (s >> 24 & 0xf0) | (s >> 36 & 0xf00) | (s >> 48 & 0xf000)))*0.125f;
 	c->dmin = 0;
-	for (int j = 0; j < 16; j++) c->sc[j] = (int16_t)(2*(s[j/4] >> j%4*3 & 7) + 1);
-	memset(c->mn, 0, sizeof c->mn);
-	for (int k = 0; k < 32; k++) {
-		unsigned h = b->qh[k/2] >> k%2*4;
-		iq1_codes(c->q + 8*k, grid_iq1[b->qs[k] | (h & 7) << 8], h & 8 ? -1 : 1);
+	s_store(c->sc, 2*s_bytes((b16)ls) + 1);
+	s_store(c->mn, s_zero());
+	for (int j = 0; j < 8; j++) {
+		const uint8_t *k = b->qs + 4*j;
+		unsigned h = b->qh[2*j] | (unsigned)b->qh[2*j + 1] << 8;
+		w4 g = { grid_iq1[k[0] | (h << 8 & 0x700)], grid_iq1[k[1] | (h << 4 & 0x700)], grid_iq1[k[2] | (h & 0x700)], grid_iq1[k[3] | (h >> 4 & 0x700)] };
+		w4 minus = { h & 0x8 ? 0xfe : 0, h & 0x80 ? 0xfe : 0, h & 0x800 ? 0xfe : 0, h & 0x8000 ? 0xfe : 0 };
+		b_store(c->q + 32*j, iq1_codes(g, minus*0x0101010101010101 + 0x0101010101010101));
 	}
 }
 #endif

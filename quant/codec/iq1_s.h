@@ -4,24 +4,22 @@
  * upper three bits of four words, ls in three bits, the sign of delta. */
 #ifdef QUANT_DECODER
 
-/* eight codes of 8*(g + delta), digits g + 1; d is 8*delta */
-static inline void iq1_codes(int8_t *q, uint64_t word, int d)
-{
-	uint8_t g[8];
-	memcpy(g, &word, 8);
-	for (int i = 0; i < 8; i++) q[i] = (int8_t)(8*g[i] - 8 + d);
-}
+/* Codes of 8*(g + delta), g of digits 0, 1, 2 for -1, 0, 1; a byte of `delta` is 8*delta. */
+static inline b32 iq1_codes(w4 digits, w4 delta) { return b_less((b32)(digits << 3), 8) + (b32)delta; }
 static inline void iq1_s_unpack(const struct iq1_s *b, struct codes256 *c)
 {
-	c->d = kern_f16_to_f32(b->d)*0.125f;
+	uint64_t ls = 0;
+	c->d = f_half(b->d)*0.125f;
 	c->dmin = 0;
 	for (int j = 0; j < 8; j++) {
+		const uint8_t *k = b->qs + 4*j;
 		unsigned h = b->qh[j];
-		c->sc[2*j] = c->sc[2*j + 1] = (int16_t)(2*(h >> 12 & 7) + 1);
-		for (int k = 0; k < 4; k++)
-			iq1_codes(c->q + 32*j + 8*k, grid_iq1[b->qs[4*j + k] | (h >> 3*k & 7) << 8], h & 0x8000 ? -1 : 1);
+		w4 g = { grid_iq1[k[0] | (h << 8 & 0x700)], grid_iq1[k[1] | (h << 5 & 0x700)], grid_iq1[k[2] | (h << 2 & 0x700)], grid_iq1[k[3] | (h >> 1 & 0x700)] };
+		ls |= (uint64_t)(h >> 12 & 7) << 8*j;
+		b_store(c->q + 32*j, iq1_codes(g, (w4){ 0 } + (h & 0x8000 ? UINT64_MAX : 0x0101010101010101)));
 	}
-	memset(c->mn, 0, sizeof c->mn);
+	s_store(c->sc, 2*s_pairs(ls, ls) + 1);
+	s_store(c->mn, s_zero());
 }
 #endif
 #ifdef QUANT_ENCODER

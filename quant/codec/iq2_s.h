@@ -6,15 +6,17 @@
 
 static inline void iq2_s_unpack(const struct iq2_s *b, struct codes256 *c)
 {
-	c->d = kern_f16_to_f32(b->d)*0.125f;
+	uint64_t ls = u64_of(b->scales), low = 0x0f0f0f0f0f0f0f0f;
+	c->d = f_half(b->d)*0.125f;
 	c->dmin = 0;
-	for (int j = 0; j < 16; j++) {
-		c->sc[j] = (int16_t)(2*(b->scales[j/2] >> j%2*4 & 15) + 1);
-		c->mn[j] = 0;
-	}
-	for (int k = 0; k < 32; k++) {
-		uint64_t g = grid_signed(grid_iq2_s[b->qs[k] | (b->qh[k/4] >> k%4*2 & 3) << 8], b->qs[32 + k]);
-		memcpy(c->q + 8*k, &g, 8);
+	s_store(c->sc, 2*s_pairs(ls & low, ls >> 4 & low) + 1);
+	s_store(c->mn, s_zero());
+	for (int j = 0; j < 8; j++) {
+		const uint8_t *k = b->qs + 4*j;
+		unsigned h = b->qh[j];
+		w4 g = { grid_iq2_s[k[0] | (h << 8 & 0x300)], grid_iq2_s[k[1] | (h << 6 & 0x300)], grid_iq2_s[k[2] | (h << 4 & 0x300)],
+			grid_iq2_s[k[3] | (h << 2 & 0x300)] };
+		b_store(c->q + 32*j, b_signed((b32)g, b_mask(u32_of(b->qs + 32 + 4*j))));
 	}
 }
 #endif

@@ -6,15 +6,16 @@
 
 static inline void iq2_xs_unpack(const struct iq2_xs *b, struct codes256 *c)
 {
-	c->d = kern_f16_to_f32(b->d)*0.125f;
+	uint64_t ls = u64_of(b->scales), low = 0x0f0f0f0f0f0f0f0f;
+	c->d = f_half(b->d)*0.125f;
 	c->dmin = 0;
-	for (int j = 0; j < 16; j++) {
-		c->sc[j] = (int16_t)(2*(b->scales[j/2] >> j%2*4 & 15) + 1);
-		c->mn[j] = 0;
-	}
-	for (int k = 0; k < 32; k++) {
-		uint64_t g = grid_signed(grid_iq2_xs[b->qs[k] & 511], grid_even(b->qs[k] >> 9));
-		memcpy(c->q + 8*k, &g, 8);
+	s_store(c->sc, 2*s_pairs(ls & low, ls >> 4 & low) + 1);
+	s_store(c->mn, s_zero());
+	for (int j = 0; j < 8; j++) {
+		uint64_t k = u64_of(b->qs + 4*j);
+		uint32_t signs = (uint32_t)((k >> 9 & 0x7f) | (k >> 17 & 0x7f00) | (k >> 25 & 0x7f0000) | (k >> 33 & 0x7f000000));
+		w4 g = { grid_iq2_xs[k & 511], grid_iq2_xs[k >> 16 & 511], grid_iq2_xs[k >> 32 & 511], grid_iq2_xs[k >> 48 & 511] };
+		b_store(c->q + 32*j, b_signed((b32)g, b_mask(grid_even(signs))));
 	}
 }
 #endif

@@ -6,18 +6,17 @@
 
 static inline void iq2_xxs_unpack(const struct iq2_xxs *b, struct codes256 *c)
 {
-	c->d = kern_f16_to_f32(b->d)*0.125f;
+	uint64_t ls = 0;
+	c->d = f_half(b->d)*0.125f;
 	c->dmin = 0;
 	for (int j = 0; j < 8; j++) {
-		const u16 *q = b->qs + 4*j;
-		uint32_t tail = q[2] | (uint32_t)q[3] << 16;
-		c->sc[2*j] = c->sc[2*j + 1] = (int16_t)(2*(tail >> 28) + 1);
-		for (int k = 0; k < 4; k++) {
-			uint64_t g = grid_signed(grid_iq2_xxs[q[k/2] >> k%2*8 & 255], grid_even(tail >> 7*k & 127));
-			memcpy(c->q + 32*j + 8*k, &g, 8);
-		}
+		uint32_t k = u32_of(b->qs + 4*j), tail = u32_of(b->qs + 4*j + 2);
+		w4 g = { grid_iq2_xxs[k & 255], grid_iq2_xxs[k >> 8 & 255], grid_iq2_xxs[k >> 16 & 255], grid_iq2_xxs[k >> 24] };
+		ls |= (uint64_t)(tail >> 28) << 8*j;
+		b_store(c->q + 32*j, b_signed((b32)g, b_mask(grid_even(grid_sevens(tail)))));
 	}
-	memset(c->mn, 0, sizeof c->mn);
+	s_store(c->sc, 2*s_pairs(ls, ls) + 1);
+	s_store(c->mn, s_zero());
 }
 #endif
 #ifdef QUANT_ENCODER

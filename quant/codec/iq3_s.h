@@ -6,18 +6,18 @@
 
 static inline void iq3_s_unpack(const struct iq3_s *b, struct codes256 *c)
 {
-	c->d = kern_f16_to_f32(b->d);
+	const uint32_t *word = grid_iq3_s;
+	uint64_t ls = spread4(u32_of(b->scales));
+	c->d = f_half(b->d);
 	c->dmin = 0;
-	for (int j = 0; j < 16; j++) {
-		c->sc[j] = (int16_t)(2*(b->scales[j/4] >> j/2%2*4 & 15) + 1);
-		c->mn[j] = 0;
-	}
-	for (int k = 0; k < 32; k++) {
-		const uint8_t *q = b->qs + 2*k;
-		unsigned h = b->qh[k/4] >> k%4*2;
-		uint64_t g = grid_iq3_s[q[0] | (h & 1) << 8] | (uint64_t)grid_iq3_s[q[1] | (h & 2) << 7] << 32;
-		g = grid_signed(g, b->signs[k]);
-		memcpy(c->q + 8*k, &g, 8);
+	s_store(c->sc, 2*s_pairs(ls, ls) + 1);
+	s_store(c->mn, s_zero());
+	for (int j = 0; j < 8; j++) {
+		const uint8_t *k = b->qs + 8*j;
+		unsigned h = b->qh[j];
+		h8 g = { word[k[0] | (h << 8 & 256)], word[k[1] | (h << 7 & 256)], word[k[2] | (h << 6 & 256)], word[k[3] | (h << 5 & 256)],
+			word[k[4] | (h << 4 & 256)], word[k[5] | (h << 3 & 256)], word[k[6] | (h << 2 & 256)], word[k[7] | (h << 1 & 256)] };
+		b_store(c->q + 32*j, b_signed((b32)g, b_mask(u32_of(b->signs + 4*j))));
 	}
 }
 #endif

@@ -6,19 +6,19 @@
 
 static inline void iq3_xxs_unpack(const struct iq3_xxs *b, struct codes256 *c)
 {
-	c->d = kern_f16_to_f32(b->d)*0.25f;
+	const uint32_t *word = grid_iq3_xxs;
+	uint64_t ls = 0;
+	c->d = f_half(b->d)*0.25f;
 	c->dmin = 0;
 	for (int j = 0; j < 8; j++) {
-		const uint8_t *p = b->qs + 64 + 4*j, *q = b->qs + 8*j;
-		uint32_t tail = p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
-		c->sc[2*j] = c->sc[2*j + 1] = (int16_t)(2*(tail >> 28) + 1);
-		for (int k = 0; k < 4; k++) {
-			uint64_t g = grid_iq3_xxs[q[2*k]] | (uint64_t)grid_iq3_xxs[q[2*k + 1]] << 32;
-			g = grid_signed(g, grid_even(tail >> 7*k & 127));
-			memcpy(c->q + 32*j + 8*k, &g, 8);
-		}
+		const uint8_t *k = b->qs + 8*j;
+		uint32_t tail = u32_of(b->qs + 64 + 4*j);
+		h8 g = { word[k[0]], word[k[1]], word[k[2]], word[k[3]], word[k[4]], word[k[5]], word[k[6]], word[k[7]] };
+		ls |= (uint64_t)(tail >> 28) << 8*j;
+		b_store(c->q + 32*j, b_signed((b32)g, b_mask(grid_even(grid_sevens(tail)))));
 	}
-	memset(c->mn, 0, sizeof c->mn);
+	s_store(c->sc, 2*s_pairs(ls, ls) + 1);
+	s_store(c->mn, s_zero());
 }
 #endif
 #ifdef QUANT_ENCODER

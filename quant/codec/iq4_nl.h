@@ -5,12 +5,9 @@
 static const int8_t iq4_levels[16] = { -127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113 };
 static inline void iq4_nl_unpack(const struct iq4_nl *b, struct codes32 *c)
 {
-	c->d = kern_f16_to_f32(b->d);
+	c->d = f_half(b->d);
 	c->m = 0;
-	for (int i = 0; i < 16; i++) {
-		c->q[i] = iq4_levels[b->qs[i] & 15];
-		c->q[i + 16] = iq4_levels[b->qs[i] >> 4];
-	}
+	b_store(c->q, b_level(iq4_levels, b_nibbles(b->qs)));
 }
 #endif
 #ifdef QUANT_ENCODER

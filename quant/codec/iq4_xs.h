@@ -6,17 +6,12 @@
 
 static inline void iq4_xs_unpack(const struct iq4_xs *b, struct codes256 *c)
 {
-	c->d = kern_f16_to_f32(b->d);
+	uint64_t ls = spread4(u32_of(b->scales_l)) | spread2(b->scales_h) << 4;
+	c->d = f_half(b->d);
 	c->dmin = 0;
-	for (int j = 0; j < 8; j++) {
-		int ls = (b->scales_l[j/2] >> j%2*4 & 15) | (b->scales_h >> 2*j & 3) << 4;
-		c->sc[2*j] = c->sc[2*j + 1] = (int16_t)(ls - 32);
-		for (int i = 0; i < 16; i++) {
-			c->q[32*j + i] = iq4_levels[b->qs[16*j + i] & 15];
-			c->q[32*j + 16 + i] = iq4_levels[b->qs[16*j + i] >> 4];
-		}
-	}
-	memset(c->mn, 0, sizeof c->mn);
+	s_store(c->sc, s_pairs(ls, ls) - 32);
+	s_store(c->mn, s_zero());
+	for (int j = 0; j < 8; j++) b_store(c->q + 32*j, b_level(iq4_levels, b_nibbles(b->qs + 16*j)));
 }
 #endif
 #ifdef QUANT_ENCODER

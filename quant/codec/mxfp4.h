@@ -8,10 +8,7 @@ static inline void mxfp4_unpack(const struct mxfp4 *b, struct codes32 *c)
 {
 	c->d = kern_f32_bits(b->e < 2 ? 0x00200000u << b->e : (b->e - 1u) << 23);
 	c->m = 0;
-	for (int i = 0; i < 16; i++) {
-		c->q[i] = fp4_levels[b->qs[i] & 15];
-		c->q[i + 16] = fp4_levels[b->qs[i] >> 4];
-	}
+	b_store(c->q, b_level(fp4_levels, b_nibbles(b->qs)));
 }
 #endif
 #ifdef QUANT_ENCODER

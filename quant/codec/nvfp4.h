@@ -13,16 +13,14 @@ static inline float nvfp4_scale(uint8_t s)
 	if (s == 127) return 0;
 	return e ? kern_f32_bits((uint32_t)(e + 119) << 23 | (uint32_t)m << 20) : (float)m*0x1p-10f;
 }
-/* Four parts of 16 codes, the rest of each zeros. */
+/* Two parts of 32 codes, two scales to each: m is the second half's. */
 static inline void nvfp4_unpack(const struct nvfp4 *b, struct codes32 *c)
 {
-	memset(c, 0, 4*sizeof *c);
-	for (int p = 0; p < 4; p++) {
-		c[p].d = nvfp4_scale(b->d[p]);
-		for (int i = 0; i < 8; i++) {
-			c[p].q[i] = fp4_levels[b->qs[8*p + i] & 15];
-			c[p].q[i + 8] = fp4_levels[b->qs[8*p + i] >> 4];
-		}
+	for (int p = 0; p < 2; p++) {
+		w4 q = (w4)b_level(fp4_levels, b_nibbles(b->qs + 16*p));         /* lower halves of both, upper halves of both */
+		c[p].d = nvfp4_scale(b->d[2*p]);
+		c[p].m = nvfp4_scale(b->d[2*p + 1]);
+		b_store(c[p].q, (b32)(w4){ q[0], q[2], q[1], q[3] });
 	}
 }
 #endif

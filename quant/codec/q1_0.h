@@ -5,9 +5,9 @@
 static inline void q1_0_unpack(const struct q1_0 *b, struct codes32 *c)
 {
 	for (int p = 0; p < 4; p++) {
-		c[p].d = kern_f16_to_f32(b->d);
+		c[p].d = f_half(b->d);
 		c[p].m = 0;
-		for (int i = 0; i < 32; i++) c[p].q[i] = b->qs[4*p + i/8] >> i%8 & 1 ? 1 : -1;
+		b_store(c[p].q, b_less(b_mask(u32_of(b->qs + 4*p)) & 2, 1));
 	}
 }
 #endif

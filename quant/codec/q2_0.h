@@ -5,9 +5,11 @@
 static inline void q2_0_unpack(const struct q2_0 *b, struct codes32 *c)
 {
 	for (int p = 0; p < 2; p++) {
-		c[p].d = kern_f16_to_f32(b->d);
+		h8 x = h_bytes(u64_of(b->qs + 8*p));
+		x = (x & 3) | (x << 6 & 0x300) | (x << 12 & 0x30000) | (x << 18 & 0x3000000);
+		c[p].d = f_half(b->d);
 		c[p].m = 0;
-		for (int i = 0; i < 32; i++) c[p].q[i] = (int8_t)((b->qs[8*p + i/4] >> i%4*2 & 3) - 1);
+		b_store(c[p].q, b_less((b32)x, 1));
 	}
 }
 #endif

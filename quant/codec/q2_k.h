@@ -5,15 +5,15 @@
 
 static inline void q2_k_unpack(const struct q2_k *b, struct codes256 *c)
 {
-	c->d = kern_f16_to_f32(b->d);
-	c->dmin = kern_f16_to_f32(b->dmin);
-	for (int j = 0; j < 16; j++) {
-		c->sc[j] = b->scales[j] & 15;
-		c->mn[j] = b->scales[j] >> 4;
+	b16 scales = b_load16(b->scales);
+	c->d = f_half(b->d);
+	c->dmin = f_half(b->dmin);
+	s_store(c->sc, s_bytes(b_field16(scales, 0, 4)));
+	s_store(c->mn, s_bytes(b_field16(scales, 4, 4)));
+	for (int h = 0; h < 2; h++) {
+		b32 x = b_load(b->qs + 32*h);
+		for (int k = 0; k < 4; k++) b_store(c->q + 128*h + 32*k, b_field(x, 2*k, 2, 0));
 	}
-	for (int h = 0; h < 2; h++)
-		for (int k = 0; k < 4; k++)
-			for (int i = 0; i < 32; i++) c->q[128*h + 32*k + i] = (int8_t)(b->qs[32*h + i] >> 2*k & 3);
 }
 #endif
 #ifdef QUANT_ENCODER

@@ -4,18 +4,25 @@
  * halves of ls 0..7 and 8..15, bytes 8..11 the upper two bits of ls j, j + 4, j + 8, j + 12. */
 #ifdef QUANT_DECODER
 
+/* ls 0..15 as bytes, 4 at a time. */
+static inline b16 q3_k_scales(const uint8_t *s)
+{
+	uint32_t a = u32_of(s), b = u32_of(s + 4), up = u32_of(s + 8), low = 0x0f0f0f0f, two = 0x03030303;
+	return (b16)(h4){ (a & low) | (up & two) << 4, (b & low) | (up >> 2 & two) << 4, (a >> 4 & low) | (up >> 4 & two) << 4,
+		(b >> 4 & low) | (up >> 6 & two) << 4 };
+}
 static inline void q3_k_unpack(const struct q3_k *b, struct codes256 *c)
 {
-	c->d = kern_f16_to_f32(b->d);
+	b32 up = b_load(b->hmask);
+	c->d = f_half(b->d);
 	c->dmin = 0;
-	for (int j = 0; j < 16; j++) {
-		c->sc[j] = (int16_t)(((b->scales[j%8] >> j/8*4 & 15) | (b->scales[8 + j%4] >> j/4*2 & 3) << 4) - 32);
-		c->mn[j] = 0;
-	}
-	for (int h = 0; h < 2; h++)
+	s_store(c->sc, s_bytes(q3_k_scales(b->scales) - (uint8_t)32));
+	s_store(c->mn, s_zero());
+	for (int h = 0; h < 2; h++) {
+		b32 x = b_load(b->qs + 32*h);
 		for (int k = 0; k < 4; k++)
-			for (int i = 0; i < 32; i++)
-				c->q[128*h + 32*k + i] = (int8_t)((b->qs[32*h + i] >> 2*k & 3) - (b->hmask[i] >> (4*h + k) & 1 ? 0 : 4));
+			b_store(c->q + 128*h + 32*k, b_less(b_field(x, 2*k, 2, 0) | b_field(up, 4*h + k, 1, 2), 4));
+	}
 }
 #endif
 #ifdef QUANT_ENCODER

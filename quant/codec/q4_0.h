@@ -4,12 +4,9 @@
 
 static inline void q4_0_unpack(const struct q4_0 *b, struct codes32 *c)
 {
-	c->d = kern_f16_to_f32(b->d);
+	c->d = f_half(b->d);
 	c->m = 0;
-	for (int i = 0; i < 16; i++) {
-		c->q[i] = (int8_t)((b->qs[i] & 15) - 8);
-		c->q[i + 16] = (int8_t)((b->qs[i] >> 4) - 8);
-	}
+	b_store(c->q, b_less(b_nibbles(b->qs), 8));
 }
 #endif
 #ifdef QUANT_ENCODER

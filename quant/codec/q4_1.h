@@ -4,12 +4,9 @@
 
 static inline void q4_1_unpack(const struct q4_1 *b, struct codes32 *c)
 {
-	c->d = kern_f16_to_f32(b->d);
-	c->m = kern_f16_to_f32(b->m);
-	for (int i = 0; i < 16; i++) {
-		c->q[i] = (int8_t)(b->qs[i] & 15);
-		c->q[i + 16] = (int8_t)(b->qs[i] >> 4);
-	}
+	c->d = f_half(b->d);
+	c->m = f_half(b->m);
+	b_store(c->q, b_nibbles(b->qs));
 }
 #endif
 #ifdef QUANT_ENCODER

@@ -3,25 +3,26 @@
  * scales: see q4_k_scales. Byte e of group i of qs: code e of sub-block 2i low, of 2i + 1 high. */
 #ifdef QUANT_DECODER
 
+/* The 6-bit scales and minima of 8 sub-blocks, in bytes: those of 0 to 3 lie in six bits of bytes 0 to 3 and 4 to 7; of 4 to
+ * 7, low and high halves of bytes 8 to 11, with the two bits that are left above the former. */
 static inline void q4_k_unpack_scales(const uint8_t *s, struct codes256 *c)
 {
-	for (int j = 0; j < 8; j++) {
-		int sc = j < 4 ? s[j] & 63 : (s[j + 4] & 15) | s[j - 4] >> 6 << 4;
-		int mn = j < 4 ? s[j + 4] & 63 : s[j + 4] >> 4 | s[j] >> 6 << 4;
-		c->sc[2*j] = c->sc[2*j + 1] = (int16_t)sc;
-		c->mn[2*j] = c->mn[2*j + 1] = (int16_t)mn;
-	}
+	uint32_t a = u32_of(s), b = u32_of(s + 4), e = u32_of(s + 8), six = 0x3f3f3f3f, low = 0x0f0f0f0f, two = 0x03030303;
+	uint64_t sc = (uint64_t)((e & low) | (a >> 6 & two) << 4) << 32 | (a & six);
+	uint64_t mn = (uint64_t)((e >> 4 & low) | (b >> 6 & two) << 4) << 32 | (b & six);
+	s_store(c->sc, s_pairs(sc, sc));
+	s_store(c->mn, s_pairs(mn, mn));
 }
 static inline void q4_k_unpack(const struct q4_k *b, struct codes256 *c)
 {
-	c->d = kern_f16_to_f32(b->d);
-	c->dmin = kern_f16_to_f32(b->dmin);
+	c->d = f_half(b->d);
+	c->dmin = f_half(b->dmin);
 	q4_k_unpack_scales(b->scales, c);
-	for (int g = 0; g < 4; g++)
-		for (int i = 0; i < 32; i++) {
-			c->q[64*g + i] = (int8_t)(b->qs[32*g + i] & 15);
-			c->q[64*g + 32 + i] = (int8_t)(b->qs[32*g + i] >> 4);
-		}
+	for (int g = 0; g < 4; g++) {
+		b32 x = b_load(b->qs + 32*g);
+		b_store(c->q + 64*g, b_field(x, 0, 4, 0));
+		b_store(c->q + 64*g + 32, b_field(x, 4, 4, 0));
+	}
 }
 #endif
 #ifdef QUANT_ENCODER

@@ -4,12 +4,9 @@
 
 static inline void q5_0_unpack(const struct q5_0 *b, struct codes32 *c)
 {
-	c->d = kern_f16_to_f32(b->d);
+	c->d = f_half(b->d);
 	c->m = 0;
-	for (int i = 0; i < 16; i++) {
-		c->q[i] = (int8_t)(((b->qs[i] & 15) | (b->qh[i/8] >> i%8 & 1) << 4) - 16);
-		c->q[i + 16] = (int8_t)((b->qs[i] >> 4 | (b->qh[i/8 + 2] >> i%8 & 1) << 4) - 16);
-	}
+	b_store(c->q, b_less(b_nibbles(b->qs) | (b_mask(u32_of(b->qh)) & 16), 16));
 }
 #endif
 #ifdef QUANT_ENCODER

@@ -4,12 +4,9 @@
 
 static inline void q5_1_unpack(const struct q5_1 *b, struct codes32 *c)
 {
-	c->d = kern_f16_to_f32(b->d);
-	c->m = kern_f16_to_f32(b->m);
-	for (int i = 0; i < 16; i++) {
-		c->q[i] = (int8_t)((b->qs[i] & 15) | (b->qh[i/8] >> i%8 & 1) << 4);
-		c->q[i + 16] = (int8_t)(b->qs[i] >> 4 | (b->qh[i/8 + 2] >> i%8 & 1) << 4);
-	}
+	c->d = f_half(b->d);
+	c->m = f_half(b->m);
+	b_store(c->q, b_nibbles(b->qs) | (b_mask(u32_of(b->qh)) & 16));
 }
 #endif
 #ifdef QUANT_ENCODER

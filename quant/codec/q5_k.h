@@ -6,14 +6,15 @@
 /* The scales are q4_k's. */
 static inline void q5_k_unpack(const struct q5_k *b, struct codes256 *c)
 {
-	c->d = kern_f16_to_f32(b->d);
-	c->dmin = kern_f16_to_f32(b->dmin);
+	b32 up = b_load(b->qh);
+	c->d = f_half(b->d);
+	c->dmin = f_half(b->dmin);
 	q4_k_unpack_scales(b->scales, c);
-	for (int g = 0; g < 4; g++)
-		for (int i = 0; i < 32; i++) {
-			c->q[64*g + i] = (int8_t)((b->qs[32*g + i] & 15) | (b->qh[i] >> 2*g & 1) << 4);
-			c->q[64*g + 32 + i] = (int8_t)(b->qs[32*g + i] >> 4 | (b->qh[i] >> (2*g + 1) & 1) << 4);
-		}
+	for (int g = 0; g < 4; g++) {
+		b32 x = b_load(b->qs + 32*g);
+		b_store(c->q + 64*g, b_field(x, 0, 4, 0) | b_field(up, 2*g, 1, 4));
+		b_store(c->q + 64*g + 32, b_field(x, 4, 4, 0) | b_field(up, 2*g + 1, 1, 4));
+	}
 }
 #endif
 #ifdef QUANT_ENCODER

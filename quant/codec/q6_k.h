@@ -6,18 +6,17 @@
 
 static inline void q6_k_unpack(const struct q6_k *b, struct codes256 *c)
 {
-	c->d = kern_f16_to_f32(b->d);
+	c->d = f_half(b->d);
 	c->dmin = 0;
-	for (int j = 0; j < 16; j++) {
-		c->sc[j] = b->scales[j];
-		c->mn[j] = 0;
+	s_store(c->sc, s_bytes(b_load16(b->scales)));
+	s_store(c->mn, s_zero());
+	for (int h = 0; h < 2; h++) {
+		b32 up = b_load(b->qh + 32*h);
+		for (int k = 0; k < 4; k++) {
+			b32 x = b_load(b->ql + 64*h + k%2*32);
+			b_store(c->q + 128*h + 32*k, b_less(b_field(x, k/2*4, 4, 0) | b_field(up, 2*k, 2, 4), 32));
+		}
 	}
-	for (int h = 0; h < 2; h++)
-		for (int k = 0; k < 4; k++)
-			for (int i = 0; i < 32; i++) {
-				int low = b->ql[64*h + 32*(k & 1) + i] >> (k & 2)*2 & 15;
-				c->q[128*h + 32*k + i] = (int8_t)((low | (b->qh[32*h + i] >> 2*k & 3) << 4) - 32);
-			}
 }
 #endif
 #ifdef QUANT_ENCODER

@@ -4,9 +4,9 @@
 
 static inline void q8_0_unpack(const struct q8_0 *b, struct codes32 *c)
 {
-	c->d = kern_f16_to_f32(b->d);
+	c->d = f_half(b->d);
 	c->m = 0;
-	memcpy(c->q, b->qs, 32);
+	b_store(c->q, b_load(b->qs));
 }
 #endif
 #ifdef QUANT_ENCODER

@@ -4,20 +4,27 @@
  * of 16 bytes, element 160 + 16k + i. qh: four digits of 4 bytes, element 240 + 4k + i. */
 #ifdef QUANT_DECODER
 
-static inline void tq1_digits(int8_t *q, const uint8_t *src, int n, int digits)
+/* The digits of 32 bytes at the places of these powers of 3, one for each two bytes. */
+static inline b32 tq1_digits(b32 x, s16u power)
 {
-	static const uint8_t power[5] = { 1, 3, 9, 27, 81 };
-	for (int k = 0; k < digits; k++)
-		for (int i = 0; i < n; i++) q[n*k + i] = (int8_t)(((uint8_t)(src[i]*power[k])*3 >> 8) - 1);
+	s16u even = (s16u)x & 255, odd = (s16u)x >> 8;
+	even = (even*power & 255)*3 >> 8;
+	odd = (odd*power & 255)*3 >> 8;
+	return b_less((b32)(even | odd << 8), 1);
 }
 static inline void tq1_0_unpack(const struct tq1_0 *b, struct codes256 *c)
 {
-	c->d = kern_f16_to_f32(b->d);
+	static const uint16_t power[5] = { 1, 3, 9, 27, 81 };
+	const s16u last = { 1, 1, 3, 3, 9, 9, 27, 27 };
+	b32 x = b_load(b->qs), y = b_two(b_load16(b->qs + 32), (b16){ 0 });
+	uint32_t u = u32_of(b->qh);
+	c->d = f_half(b->d);
 	c->dmin = 0;
-	for (int j = 0; j < 16; j++) c->sc[j] = 1, c->mn[j] = 0;
-	tq1_digits(c->q, b->qs, 32, 5);
-	tq1_digits(c->q + 160, b->qs + 32, 16, 5);
-	tq1_digits(c->q + 240, b->qh, 4, 4);
+	s_store(c->sc, s_all(1));
+	s_store(c->mn, s_zero());
+	for (int k = 0; k < 5; k++) b_store(c->q + 32*k, tq1_digits(x, (s16u){ 0 } + power[k]));
+	for (int k = 0; k < 5; k++) b_store_low(c->q + 160 + 16*k, tq1_digits(y, (s16u){ 0 } + power[k]));
+	b_store_low(c->q + 240, tq1_digits((b32)(h8){ u, u, u, u }, last));
 }
 #endif
 #ifdef QUANT_ENCODER

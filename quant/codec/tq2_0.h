@@ -4,12 +4,14 @@
 
 static inline void tq2_0_unpack(const struct tq2_0 *b, struct codes256 *c)
 {
-	c->d = kern_f16_to_f32(b->d);
+	c->d = f_half(b->d);
 	c->dmin = 0;
-	for (int j = 0; j < 16; j++) c->sc[j] = 1, c->mn[j] = 0;
-	for (int h = 0; h < 2; h++)
-		for (int k = 0; k < 4; k++)
-			for (int i = 0; i < 32; i++) c->q[128*h + 32*k + i] = (int8_t)((b->qs[32*h + i] >> 2*k & 3) - 1);
+	s_store(c->sc, s_all(1));
+	s_store(c->mn, s_zero());
+	for (int h = 0; h < 2; h++) {
+		b32 x = b_load(b->qs + 32*h);
+		for (int k = 0; k < 4; k++) b_store(c->q + 128*h + 32*k, b_less(b_field(x, 2*k, 2, 0), 1));
+	}
 }
 #endif
 #ifdef QUANT_ENCODER

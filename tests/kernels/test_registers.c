@@ -53,10 +53,10 @@ static bool is_compiled_to(void)
 }
 static void clear(const char *what) { if (in_use()) { kt_fail("%s leaves them in use", what); __asm__ volatile("vzeroupper" ::: "memory"); } }
 
-enum { N = 1024, TOKENS = 3, OUT = 5 };
+enum { N = 1024, TOKENS = 17, OUT = 5 };
 static _Alignas(64) char work[4 << 20];
 static uint8_t w[OUT*N*8];
-static _Alignas(64) uint8_t act[TOKENS*N*5];
+static _Alignas(64) uint8_t act[48*N*5];
 static float x[TOKENS*N], y[TOKENS*N];
 
 static void check_type(const struct ggu_type_info *t)
@@ -67,7 +67,7 @@ static void check_type(const struct ggu_type_info *t)
 	if (quant_can_decode(t->id)) { quant_decode(t->id, w, y, N); clear("decoding"); }
 	if (quant_can_multiply(t->id)) {
 		struct quant_mul m = { t->id, 0, OUT, N, w, row, act, y, OUT };
-		for (m.n_tokens = 1; m.n_tokens <= TOKENS; m.n_tokens++) {
+		for (m.n_tokens = 1; m.n_tokens <= TOKENS; m.n_tokens += 8) {
 			quant_act_pack(quant_act_of(t->id), x, N, m.n_tokens, N, 0, m.n_tokens, act);
 			clear("packing");
 			quant_mul(&m, 0, m.n_tokens, 0, OUT, work);

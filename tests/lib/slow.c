@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include "../../libgguf/ggu.h"
-#include "../../quant/act.h"
 #include "../../quant/grids.h"
 #include "slow.h"
 
@@ -193,56 +192,29 @@ static float largest(const float *x, size_t n)
 	for (size_t i = 0; i < n; i++) m = isnan(x[i]) ? INFINITY : fmaxf(m, fabsf(x[i]));
 	return m;
 }
-static int8_t code_of(float x, float inverse) { return (int8_t)fmaxf(-127, fminf(127, rintf(x*inverse))); }
-static int is_flat(float amax) { return amax < 0x1p-96f; }
-
-static void pack32(const float *x, struct x32 *o)
+void slow_pack(uint32_t type, const float *x, size_t n, struct slow_act *act)
 {
-	float amax = largest(x, 32);
-	*o = (struct x32){ .d = isinf(amax) ? NAN : is_flat(amax) ? 0 : amax/127 };
-	for (int i = 0; i < 32 && o->d > 0; i++) o->sum += o->q[i] = code_of(x[i], 1/o->d);
-}
-static void pack256(const float *x, struct x256 *o)
-{
-	float amax = 0;
-	for (int i = 0; i < 256; i++) amax = fmaxf(amax, largest(x + i, 1));
-	*o = (struct x256){ .d = isinf(amax) ? NAN : is_flat(amax) ? 0 : amax/2032 };
-	for (int j = 0; j < 8; j++) {
-		float s = o->d > 0 ? ceilf(16*largest(x + 32*j, 32)/amax) : 1;
-		o->xs[j] = (uint8_t)fmaxf(1, fminf(16, s));
-		for (int i = 32*j; i < 32*j + 32 && o->d > 0; i++) {
-			o->q[i] = code_of(x[i], 1/(o->d*(float)o->xs[j]));
-			o->sum[i/16] = (int16_t)(o->sum[i/16] + o->q[i]*o->xs[j]);
-		}
+	size_t block = block_weights(type) == 256 ? 256 : 32;
+	for (size_t i = 0; i < n; i += block) {
+		float amax = largest(x + i, block), d = isinf(amax) ? NAN : amax < 0x1p-96f ? 0 : amax/2032;
+		for (size_t k = i; k < i + block; k++) act[k] = (struct slow_act){ d, d > 0 ? (int)rintf(x[k]*(1/d)) : 0 };
 	}
 }
-void slow_pack(uint32_t type, const float *x, size_t n, void *act)
-{
-	struct x32 *small = act;
-	struct x256 *large = act;
-	for (size_t i = 0; i < n; i += block_weights(type) == 256 ? 256 : 32)
-		if (block_weights(type) == 256) pack256(x + i, large + i/256);
-		else pack32(x + i, small + i/32);
-}
 
-float slow_product(uint32_t type, const struct slow_weight *w, size_t n, const void *act, int64_t *widest)
+float slow_product(uint32_t type, const struct slow_weight *w, size_t n, const struct slow_act *act, int64_t *widest)
 {
-	const struct x32 *small = act;
-	const struct x256 *large = act;
-	int wide = block_weights(type) == 256, span = slow_span(type);
+	int span = slow_span(type);
 	float y = 0;
 	for (size_t i = 0; i < n; i += (size_t)span) {
 		int64_t sum = 0, mins = 0;
-		float xd = wide ? large[i/256].d : small[i/32].d;
 		for (size_t k = i; k < i + (size_t)span; k++) {
-			int64_t x = wide ? large[k/256].q[k%256]*large[k/256].xs[k%256/32] : small[k/32].q[k%32];
-			sum += w[k].scale*w[k].code*x;
-			mins += w[k].min*x;
+			sum += (int64_t)w[k].scale*w[k].code*act[k].q;
+			mins += (int64_t)w[k].min*act[k].q;
 		}
 		if (llabs(sum) > *widest) *widest = llabs(sum);
 		if (llabs(mins) > *widest) *widest = llabs(mins);
-		y = fmaf((float)w[i].d*xd, (float)sum, y);
-		if (slow_has_min(type)) y = fmaf(-((float)w[i].m*xd), (float)mins, y);
+		y = fmaf((float)w[i].d*act[i].d, (float)sum, y);
+		if (slow_has_min(type)) y = fmaf(-((float)w[i].m*act[i].d), (float)mins, y);
 	}
 	return y;
 }

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * slow.h - the numbers of quant/ one at a time, from the description of the formats and of the numeric contract.
  *
- * Shares the layouts of activations (quant/act.h) and the code books (quant/grids.h: data) with quant/ and no code:
- * it is there to disagree. Types are ggml's ids. */
+ * Shares the code books (quant/grids.h: data) with quant/ and no code: it is there to disagree. Types are ggml's ids. */
 #ifndef TESTS_SLOW_H
 #define TESTS_SLOW_H
 #include <stddef.h>
@@ -19,11 +18,13 @@ int slow_has_min(uint32_t type);
  * and the difference is rounded once, as it is when each operation is one of float. */
 int slow_decode(uint32_t type, const uint8_t *row, size_t i, float *w);
 
-/* As quant_act_pack for block types, with the bytes it must give. */
-void slow_pack(uint32_t type, const float *x, size_t n, void *act);
-/* One element of quant_mul: a row of n weights times a packed token. `widest` takes the greatest magnitude of an
+/* An activation is d*q. */
+struct slow_act { float d; int q; };
+/* As quant_act_pack for block types, one token of n. */
+void slow_pack(uint32_t type, const float *x, size_t n, struct slow_act *act);
+/* One element of quant_mul: a row of n weights times a token. `widest` takes the greatest magnitude of an
  * integer sum (an exact one, in 64 bits) if that is above what it holds. */
-float slow_product(uint32_t type, const struct slow_weight *row, size_t n, const void *act, int64_t *widest);
+float slow_product(uint32_t type, const struct slow_weight *row, size_t n, const struct slow_act *act, int64_t *widest);
 /* The same for floats, weights widened. Any n. */
 float slow_float_product(const float *w, const float *x, size_t n);
 /* lane l += lane l+8, then +4, +2, +1 */

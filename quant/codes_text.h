@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: MIT
+ * codes_text.h - between blocks, floats and integers, one text for all instruction sets; defines the table CODES_TABLE.
+ *
+ * NAME_unpack of codec/NAME.h gives a block's codes and scales in vectors; here they become floats (decode) or the int16 of
+ * a panel (widen). narrow makes activations integers. An instance includes bytes_c.h, bytes_avx2.h or bytes_neon.h before. */
+#include <math.h>
+#include "unpack.h"
+
+/* ---- weights ---- */
+
+static inline void floats_of(const struct codes32 *c, int part, int has_min, float *to)
+{
+	if (part == 16) for (int i = 0; i < 32; i++) to[i] = (i < 16 ? c->d : c->m)*(float)c->q[i];
+	else if (has_min) for (int i = 0; i < 32; i++) to[i] = c->d*(float)c->q[i] + c->m;
+	else for (int i = 0; i < 32; i++) to[i] = c->d*(float)c->q[i];
+}
+static inline void floats_of_super(const struct codes256 *c, int has_min, float *to)
+{
+	for (int j = 0; j < 16; j++, to += 16) {
+		float d = c->d*(float)c->sc[j], m = c->dmin*(float)c->mn[j];
+		if (has_min) for (int i = 0; i < 16; i++) to[i] = d*(float)c->q[16*j + i] - m;
+		else for (int i = 0; i < 16; i++) to[i] = d*(float)c->q[16*j + i];
+	}
+}
+static inline void wide_of(const struct codes32 *c, int part, int has_min, size_t b, struct wide *o)
+{
+	UNROLL for (int i = 0; i < 32; i += 16) s_store(o->w + 32*b + i, s_bytes(b_load16(c->q + i)));
+	o->d[b] = c->d;
+	if (part == 16 || has_min) o->m[b] = c->m;
+}
+static inline void wide_of_super(const struct codes256 *c, int has_min, size_t b, struct wide *o)
+{
+	UNROLL for (int j = 0; j < 16; j++) s_store(o->w + 256*b + 16*j, s_bytes(b_load16(c->q + 16*j))*c->sc[j]);
+	o->d[b] = c->d;
+	if (!has_min) return;
+	o->m[b] = -c->dmin;
+	memcpy(o->mn + 16*b, c->mn, sizeof c->mn);
+}
+
+FOR_EACH_TYPE void decode32(const char *src, float *dst, size_t n, size_t weights, size_t bytes, int part, int has_min, unpack32_fn *unpack)
+{
+	for (; n; n -= weights, src += bytes) {
+		struct codes32 c[4];
+		unpack(src, c);
+		UNROLL for (size_t p = 0; p < weights/32; p++, dst += 32) floats_of(c + p, part, has_min, dst);
+	}
+}
+FOR_EACH_TYPE void widen32(const char *src, size_t n, struct wide *o, size_t weights, size_t bytes, int part, int has_min, unpack32_fn *unpack)
+{
+	for (size_t b = 0; b < n/32; b += weights/32, src += bytes) {
+		struct codes32 c[4];
+		unpack(src, c);
+		UNROLL for (size_t p = 0; p < weights/32; p++) wide_of(c + p, part, has_min, b + p, o);
+	}
+}
+FOR_EACH_TYPE void decode256(const char *src, float *dst, size_t n, size_t weights, size_t bytes, int part, int has_min, unpack256_fn *unpack)
+{
+	(void)part;
+	for (; n; n -= weights, src += bytes, dst += weights) {
+		struct codes256 c;
+		unpack(src, &c);
+		floats_of_super(&c, has_min, dst);
+	}
+}
+FOR_EACH_TYPE void widen256(const char *src, size_t n, struct wide *o, size_t weights, size_t bytes, int part, int has_min, unpack256_fn *unpack)
+{
+	(void)part;
+	for (size_t b = 0; b < n/weights; b++, src += bytes) {
+		struct codes256 c;
+		unpack(src, &c);
+		wide_of_super(&c, has_min, b, o);
+	}
+}
+#define BLOCK(NAME, name, kind, part, has_min) \
+static void decode_##name(const void *src, float *dst, size_t n) \
+{ decode##kind(src, dst, n, BLOCK_WEIGHTS_##NAME, sizeof(struct name), part, has_min, unpack_##name); } \
+static void widen_##name(const void *src, size_t n, struct wide *o) \
+{ widen##kind(src, n, o, BLOCK_WEIGHTS_##NAME, sizeof(struct name), part, has_min, unpack_##name); }
+#include "types.inc"
+#undef BLOCK
+
+/* ---- activations ---- */
+
+/* As integers, magnitudes are ordered as the floats, infinity above them and NaN above infinity. */
+static inline uint32_t largest(const float *x, int n)
+{
+	uint32_t most = 0;
+	for (int i = 0; i < n; i++) {
+		uint32_t u;
+		memcpy(&u, x + i, 4);
+		u &= 0x7fffffff;
+		most = u > most ? u : most;
+	}
+	return most;
+}
+/* Adding 1.5 * 2^23 leaves no room for a fraction, so that the adder rounds to the nearest, ties to even. */
+static inline void narrow_n(const float *x, int n, struct narrow *o)
+{
+	uint32_t most = largest(x, n);
+	float inverse;
+	memset(o, 0, sizeof *o);
+	if (most >= 0x7f800000) o->d = NAN;
+	if (most >= 0x7f800000 || most < 0x0f800000) return;            /* below 2^-96: zero */
+	o->d = kern_f32_bits(most)/MUL_AMAX;
+	inverse = 1/o->d;
+	for (int i = 0; i < n; i++) {
+		float v = x[i]*inverse + 12582912.0f;
+		int32_t u;
+		memcpy(&u, &v, 4);
+		o->q[i] = (int16_t)(u - 0x4b400000);
+	}
+	for (int j = 0; j < n/16; j++) {
+		int sum = 0;
+		for (int i = 0; i < 16; i++) sum += o->q[16*j + i];
+		o->sum[j] = (int16_t)sum;
+	}
+}
+static void narrow(const float *x, int n, struct narrow *o)
+{
+	if (n == 32) narrow_n(x, 32, o);
+	else narrow_n(x, 256, o);
+}
+
+const struct codes_table CODES_TABLE = {
+	.decode = {
+#define BLOCK(NAME, name, kind, part, has_min) [GGU_TYPE_##NAME] = decode_##name,
+#include "types.inc"
+#undef BLOCK
+	},
+	.widen = {
+#define BLOCK(NAME, name, kind, part, has_min) [GGU_TYPE_##NAME] = widen_##name,
+#include "types.inc"
+#undef BLOCK
+	},
+	.narrow = narrow,
+};

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT
+ * interleave_x86.h - pairs of columns of eight rows to lines, by transposing 8 x 8 int32 with AVX2; see mul.h. */
+#include <immintrin.h>
+#include "mul.h"
+
+static inline __m256i row8(const int16_t *p) { return _mm256_loadu_si256((const void *)p); }
+static inline void interleave_8(const int16_t *rows, size_t stride, size_t width, int32_t *to)
+{
+	__m256i a[8], b[8];
+	for (size_t r = 0; r < 8; r++) a[r] = row8(rows + r*stride);
+	for (int i = 0; i < 4; i++) {
+		b[2*i] = _mm256_unpacklo_epi32(a[2*i], a[2*i + 1]);
+		b[2*i + 1] = _mm256_unpackhi_epi32(a[2*i], a[2*i + 1]);
+	}
+	for (int h = 0; h < 2; h++)
+		for (int i = 0; i < 2; i++) {
+			a[4*h + 2*i] = _mm256_unpacklo_epi64(b[4*h + i], b[4*h + 2 + i]);
+			a[4*h + 2*i + 1] = _mm256_unpackhi_epi64(b[4*h + i], b[4*h + 2 + i]);
+		}
+	for (size_t i = 0; i < 4; i++) {
+		_mm256_storeu_si256((void *)(to + i*width), _mm256_permute2x128_si256(a[i], a[4 + i], 0x20));
+		b[i] = _mm256_permute2x128_si256(a[i], a[4 + i], 0x31);
+	}
+	for (size_t i = 0; i < 4; i++) _mm256_storeu_si256((void *)(to + (4 + i)*width), b[i]);
+}
+static void interleave(const int16_t *rows, size_t stride, size_t first, size_t n_rows, size_t width, size_t n, int32_t *to)
+{
+	(void)n_rows;                   /* lines are written eight at a time */
+	for (size_t k = 0; k < n; k += 8) interleave_8(rows + 2*k, stride, width, to + k*width + first);
+}

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: MIT
+ * mul.h - private to quant/: integer products, what an instruction set gives to them and how their operands lie.
+ *
+ *   codes_ISA.c    the bits of each type: decode to floats, widen to int16; floats to the integers of activations
+ *   row_ISA.c      one token times rows as they lie in the file
+ *   panel_ISA.c    many tokens: the tile, and how it wants codes to lie
+ *   mul.c          packing, the loops over panels and strips, the choice between the two; calls the above by tables
+ *
+ * A chunk of the rows of `outputs` outputs becomes a panel once, and all tokens meet it. Tokens are packed in strips of
+ * `tokens`. Both are rows of blocks, a block being 32 columns or 256 (a super-block); lanes run over outputs:
+ *
+ *   panel, one block                                  strip, one block
+ *   |r0:k0,k1|r1:k0,k1| .. |rP:k0,k1|  int16 pairs    |t0:k0,k1|t1:k0,k1| .. |tT:k0,k1|  int16 pairs
+ *   |r0:k2,k3|r1:k2,k3| ..                            |t0:k2,k3| ..
+ *   ..                                                ..
+ *   |r0: minima of 16 and next 16| ..  8 lines*       |t0: sums of 16 and next 16| ..    8 lines, or one of floats
+ *   |d of r0|d of r1| ..               float          |d of t0| ..                       float
+ *   |m of r0|m of r1| ..               float*
+ *
+ *   *  of types with minima; the lines of pairs for super-blocks alone. Of blocks of 16, m is the second half's d.
+ *
+ * (AMX has digits in place of the pairs of codes: panel_amx.c.) A strip of one token is its columns in order, which is what rows are multiplied with. */
+#ifndef QUANT_MUL_H
+#define QUANT_MUL_H
+#include <stddef.h>
+#include <stdint.h>
+#include "../libgguf/ggu.h"
+#include "quant.h"
+
+/* What a tile must know of a type: columns that share d, and whether there are minima. */
+enum mul_kind { MUL_16, MUL_32, MUL_32_MIN, MUL_256, MUL_256_MIN, MUL_KINDS };
+
+enum {
+	MUL_CHUNK = 512,                /* columns of a panel */
+	MUL_OUTPUTS = 48, MUL_TOKENS = 48,      /* at most, of a tile; MUL_TOKENS is a multiple of every tile's tokens */
+	MUL_AMAX = 2032,                /* of an activation's integer */
+};
+
+/* A chunk of a row of weights, widened: weight = d*w - m*mn, or d*w + m with blocks of 32. m of super-blocks is negated,
+ * so that products always add. */
+struct wide {
+	_Alignas(64) int16_t w[MUL_CHUNK];
+	float d[MUL_CHUNK/32], m[MUL_CHUNK/32];
+	int16_t mn[MUL_CHUNK/16];
+};
+/* A block of activations: x = d*q. sum: of each 16 q. */
+struct narrow {
+	_Alignas(64) int16_t q[256], sum[16];
+	float d;
+};
+
+struct codes_table {
+	void (*decode[GGU_TYPE_COUNT])(const void *src, float *dst, size_t n);
+	void (*widen[GGU_TYPE_COUNT])(const void *src, size_t n, struct wide *o);       /* n columns, at most MUL_CHUNK */
+	void (*narrow)(const float *x, int n, struct narrow *o);                        /* n is 32 or 256 */
+};
+
+/* y[o] = w[o] times a strip of one token */
+typedef void row_fn(size_t n_out, size_t n_in, const void *w, size_t w_stride, const void *act, float *y);
+struct row_table { row_fn *row[GGU_TYPE_COUNT]; };
+
+/* n pairs (2n columns) of rows first to first + n_rows - 1 (8 at most, first a multiple of 8), `stride` apart, to lines of `width`:
+ * to[k*width + r] is pair k of row r. All 8 rows are read, and up to 8 places of a line are written from `first` on, into
+ * the next line if this one ends before: callers begin with the last rows. */
+typedef void interleave_fn(const int16_t *rows, size_t stride, size_t first, size_t n_rows, size_t width, size_t n, int32_t *to);
+/* acc[strip][token][output] += panel times each strip, over n blocks */
+typedef void gemm_fn(size_t n_blocks, const char *panel, size_t n_strips, const char *strips, size_t strip_bytes, float *acc);
+struct panel_table {
+	size_t outputs, tokens;         /* of a tile */
+	interleave_fn *codes, *activations, *pairs;     /* of a panel, of a strip; minima and sums */
+	gemm_fn *gemm[MUL_KINDS];
+};
+
+extern const struct codes_table quant_codes_c;
+extern const struct row_table quant_row_c;
+extern const struct panel_table quant_panel_c;
+#if defined __x86_64__
+extern const struct codes_table quant_codes_avx2;
+extern const struct row_table quant_row_avx2, quant_row_vnni, quant_row_avx512;
+extern const struct panel_table quant_panel_avx2, quant_panel_avxvnni, quant_panel_avx512bw, quant_panel_avx512, quant_panel_amx;
+#elif defined __aarch64__
+extern const struct codes_table quant_codes_neon;
+extern const struct row_table quant_row_neon;
+extern const struct panel_table quant_panel_neon, quant_panel_i8mm;
+#endif
+
+/* In use; quant_select sets them. */
+extern const struct codes_table *mul_codes;
+extern const struct row_table *mul_row;
+extern const struct panel_table *mul_panel;
+
+/* As quant.h's, for block types; block is 32 or 256. */
+size_t mul_act_bytes(size_t block, size_t n_tokens, size_t n_in);
+void mul_act_pack(size_t block, const float *x, size_t x_stride, size_t n_tokens, size_t n_in, size_t from, size_t n, char *act);
+void mul_act_unpack(size_t block, const char *act, size_t n_tokens, size_t n_in, size_t token, float *x);
+void mul_integers(const struct quant_mul *m, size_t t0, size_t n_t, size_t o0, size_t n_o, void *work);
+size_t mul_work_bytes(void);
+void mul_cut(const struct quant_mul *m, int n_threads, size_t *tokens, size_t *outputs);
+
+static inline size_t mul_block(enum mul_kind k) { return k < MUL_256 ? 32 : 256; }
+static inline int mul_has_m(enum mul_kind k) { return k == MUL_16 || k == MUL_32_MIN || k == MUL_256_MIN; }
+/* Bytes of a block of a panel and of a strip, and where the parts behind the codes begin. */
+static inline size_t mul_panel_mn(enum mul_kind k, size_t outputs) { return 2*mul_block(k)*outputs; }
+static inline size_t mul_panel_d(enum mul_kind k, size_t outputs) { return mul_panel_mn(k, outputs) + (k == MUL_256_MIN ? 32*outputs : 0); }
+static inline size_t mul_panel_m(enum mul_kind k, size_t outputs) { return mul_panel_d(k, outputs) + 4*outputs; }
+static inline size_t mul_panel_bytes(enum mul_kind k, size_t outputs) { return mul_panel_m(k, outputs) + (mul_has_m(k) ? 4*outputs : 0); }
+static inline size_t mul_strip_sum(size_t block, size_t tokens) { return 2*block*tokens; }
+static inline size_t mul_strip_d(size_t block, size_t tokens) { return mul_strip_sum(block, tokens) + (block == 32 ? 4 : 32)*tokens; }
+static inline size_t mul_strip_bytes(size_t block, size_t tokens) { return mul_strip_d(block, tokens) + 4*tokens; }
+
+#endif

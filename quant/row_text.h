@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: MIT
+ * row_text.h - one token times rows as they lie in the file, one text for all instruction sets; defines ROW_TABLE.
+ *
+ * Eight rows go side by side, so that their sums are added up across lanes together. While these are read the next eight are
+ * prefetched in the order of the file: eight streams are more than hardware follows. An instance gives, beside bytes.h,
+ *   isum                        partial sums, int32
+ *   i_zero()
+ *   i_codes16(a, q, x)          a += 16 codes times 16 activations
+ *   i_codes32(a, q, x)          32 of them
+ *   i_scaled(a, q, sc, x)       32 of them, sc[0] times the first 16 and sc[1] times the others
+ *   i_pairs(a, u, v)            a += 16 int16 times 16 int16
+ *   i_totals(s, total)          the eight sums of eight isum */
+#include <math.h>
+#include "unpack.h"
+
+enum { ROWS = 8 };
+
+/* ROWS rows from `o` on, the last one again for those that are missing. */
+static inline size_t take_rows(const char *w, size_t w_stride, size_t o, size_t n_out, const char **row)
+{
+	size_t n = n_out - o < ROWS ? n_out - o : ROWS;
+	for (size_t r = 0; r < ROWS; r++) row[r] = w + (o + (r < n ? r : n - 1))*w_stride;
+	return n;
+}
+static inline void prefetch(const char *p, size_t n) { for (size_t i = 0; i < n; i += 64) __builtin_prefetch(p + i, 0, 2); }
+static inline void add_products(float *y, const float *d, float xd, const int32_t *total)
+{
+	UNROLL for (int r = 0; r < ROWS; r++) y[r] = fmaf(d[r]*xd, (float)total[r], y[r]);
+}
+
+/* One part of 32 of ROWS rows. */
+FOR_EACH_TYPE void part32(struct codes32 (*c)[4], size_t p, const int16_t *x, int part, int has_min, float *y)
+{
+	isum s[ROWS];
+	int32_t total[ROWS];
+	float d[ROWS], m[ROWS], sum, xd;
+	memcpy(&sum, x + 32, 4);
+	memcpy(&xd, x + 34, 4);
+	UNROLL for (int r = 0; r < ROWS; r++) {
+		d[r] = c[r][p].d;
+		m[r] = c[r][p].m;
+		s[r] = part == 16 ? i_codes16(i_zero(), c[r][p].q, x) : i_codes32(i_zero(), c[r][p].q, x);
+	}
+	i_totals(s, total);
+	add_products(y, d, xd, total);
+	if (has_min) UNROLL for (int r = 0; r < ROWS; r++) y[r] = fmaf(m[r]*xd, sum, y[r]);
+	if (part != 16) return;
+	UNROLL for (int r = 0; r < ROWS; r++) s[r] = i_codes16(i_zero(), c[r][p].q + 16, x + 16);
+	i_totals(s, total);
+	add_products(y, m, xd, total);          /* m is the second half's d */
+}
+FOR_EACH_TYPE void rows32(size_t n_out, size_t n_in, const char *w, size_t w_stride, const int16_t *act, float *y,
+	size_t weights, size_t bytes, int part, int has_min, unpack32_fn *unpack)
+{
+	for (size_t o = 0; o < n_out; o += ROWS) {
+		const int16_t *x = act;
+		const char *row[ROWS], *next = w + (o + ROWS)*w_stride;
+		float acc[ROWS] = { 0 };
+		size_t n = take_rows(w, w_stride, o, n_out, row);
+		for (size_t i = 0; i < n_in; i += weights, next += ROWS*bytes) {
+			struct codes32 c[ROWS][4];
+			prefetch(next, ROWS*bytes);
+			UNROLL for (int r = 0; r < ROWS; r++, row[r - 1] += bytes) unpack(row[r], c[r]);
+			for (size_t p = 0; p < weights/32; p++, x += 36) part32(c, p, x, part, has_min, acc);
+		}
+		memcpy(y + o, acc, n*sizeof *y);
+	}
+}
+FOR_EACH_TYPE void rows256(size_t n_out, size_t n_in, const char *w, size_t w_stride, const int16_t *act, float *y,
+	size_t weights, size_t bytes, int part, int has_min, unpack256_fn *unpack)
+{
+	(void)part;
+	for (size_t o = 0; o < n_out; o += ROWS) {
+		const int16_t *x = act;
+		const char *row[ROWS], *next = w + (o + ROWS)*w_stride;
+		float acc[ROWS] = { 0 };
+		size_t n = take_rows(w, w_stride, o, n_out, row);
+		for (size_t i = 0; i < n_in; i += weights, x += 274, next += ROWS*bytes) {
+			isum s[ROWS], mins[ROWS];
+			int32_t total[ROWS];
+			float d[ROWS], m[ROWS], xd;
+			memcpy(&xd, x + 272, 4);
+			prefetch(next, ROWS*bytes);
+			for (int r = 0; r < ROWS; r++) {
+				struct codes256 c;
+				unpack(row[r], &c);
+				row[r] += bytes;
+				s[r] = i_zero();
+				UNROLL for (int j = 0; j < 16; j += 2) s[r] = i_scaled(s[r], c.q + 16*j, c.sc + j, x + 16*j);
+				d[r] = c.d;
+				m[r] = -c.dmin;
+				if (has_min) mins[r] = i_pairs(i_zero(), c.mn, x + 256);
+			}
+			i_totals(s, total);
+			add_products(acc, d, xd, total);
+			if (!has_min) continue;
+			i_totals(mins, total);
+			add_products(acc, m, xd, total);
+		}
+		memcpy(y + o, acc, n*sizeof *y);
+	}
+}
+#define BLOCK(NAME, name, kind, part, has_min) \
+static void row_##name(size_t n_out, size_t n_in, const void *w, size_t w_stride, const void *act, float *y) \
+{ rows##kind(n_out, n_in, w, w_stride, act, y, BLOCK_WEIGHTS_##NAME, sizeof(struct name), part, has_min, unpack_##name); }
+#include "types.inc"
+#undef BLOCK
+
+const struct row_table ROW_TABLE = { {
+#define BLOCK(NAME, name, kind, part, has_min) [GGU_TYPE_##NAME] = row_##name,
+#include "types.inc"
+#undef BLOCK
+} };
