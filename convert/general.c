@@ -131,16 +131,16 @@ void general_size_label(uint64_t n, char to[32])
 
 /* ---- the card ---- */
 
-/* The YAML between the first line, which has to be "---", and the next "---"; tabs become two blanks. NULL: none. */
-static char *front_matter(const char *text, size_t n, size_t *out_n)
+/* The YAML between the first line, which has to be "---", and the next "---"; tabs become two blanks. *to NULL: none. */
+static enum ggu_status front_matter(const char *text, size_t n, char **to, size_t *to_n, struct ggu_error *err)
 {
 	const char *p = text, *end = text + n, *stop = NULL;
-	char *to;
 	size_t k = 0;
-	if (n < 4 || memcmp(p, "---", 3)) return NULL;
+	*to = NULL;
+	if (n < 4 || memcmp(p, "---", 3)) return GGU_OK;
 	p += 3;
 	if (*p == '\r') p++;
-	if (*p++ != '\n') return NULL;
+	if (*p++ != '\n') return GGU_OK;
 	for (const char *q = p; q < end; q++) {
 		const char *line = memchr(q, '\n', (size_t)(end - q));
 		size_t len = (size_t)((line ? line : end) - q);
@@ -149,14 +149,16 @@ static char *front_matter(const char *text, size_t n, size_t *out_n)
 		if (!line) break;
 		q = line;
 	}
-	if (!stop || !(to = malloc(2*(size_t)(stop - p) + 1))) return NULL;
+	if (!stop) return GGU_OK;
+	*to = malloc(2*(size_t)(stop - p) + 1);
+	if (!*to) return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
 	for (; p < stop; p++) {
-		if (*p == '\t') { to[k++] = ' '; to[k++] = ' '; }
-		else to[k++] = *p;
+		if (*p == '\t') (*to)[k++] = ' ';
+		(*to)[k++] = *p == '\t' ? ' ' : *p;
 	}
-	to[k] = 0;
-	*out_n = k;
-	return to;
+	(*to)[k] = 0;
+	*to_n = k;
+	return GGU_OK;
 }
 
 static bool text_node(const struct yaml_node *s) { return s && s->kind == YAML_SCALAR && s->n && !yaml_null(s); }
@@ -261,7 +263,7 @@ static enum ggu_status read_card(const char *dir, struct yaml_doc **doc, struct 
 	enum ggu_status s = file_slurp(dir, "README.md", MAX_CARD, &text, &n, err);
 	if (s == GGU_ERR_MISSING) { *err = (struct ggu_error){ 0 }; return GGU_OK; }
 	if (s) return s;
-	yaml = front_matter(text, n, &k);
+	s = front_matter(text, n, &yaml, &k, err);
 	if (yaml) s = yaml_doc_parse(doc, "README.md", yaml, k, err);
 	if (s && err) snprintf(err->file, sizeof err->file, "README.md");
 	free(yaml);
@@ -319,6 +321,10 @@ enum ggu_status general_to_meta(struct ggu_meta *m, const char *dir, const struc
 	struct yaml_doc *doc = NULL;
 	enum ggu_status s = read_card(dir, &doc, card_error);
 	const struct yaml_node *card = !s && doc ? yaml_doc_root(doc) : NULL;
+	if (s == GGU_ERR_NOMEM) {       /* that is no fault of the card */
+		if (err) *err = *card_error;
+		return s;
+	}
 	if (card && card->kind != YAML_MAPPING) card = NULL;
 	s = set(m, "general.architecture", c->arch->name);
 	if (!s) s = set(m, "general.type", "model");

@@ -2,6 +2,7 @@
  * opt.c - the option table's parser and the help made from the same table. */
 #include <errno.h>
 #include <fcntl.h>
+#include <jansson.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -195,6 +196,14 @@ static void open_standard(void)
 		if (fcntl(fd, F_GETFD) < 0 && errno == EBADF && open("/dev/null", fd ? O_RDONLY : O_WRONLY) != fd) exit(EXIT_TROUBLE);
 }
 
+/* jansson's users cannot tell a value that was never set from one for which there was no memory. */
+static void *json_memory(size_t n)
+{
+	void *p = malloc(n);
+	if (!p) msg_die("out of memory");
+	return p;
+}
+
 static int parse_long(const struct opt *opts, char **argv, int i)
 {
 	const char *name = argv[i] + 2, *eq = strchr(name, '=');
@@ -234,6 +243,7 @@ int opt_parse(int argc, char **argv, const struct opt *opts, const struct opt_pr
 	int n = 0;
 	bool more = true;
 	msg_program = p->name;
+	json_set_alloc_funcs(json_memory, free);
 	open_standard();
 	for (int i = 1; i < argc; i++) {
 		char *a = argv[i];

@@ -128,8 +128,9 @@ enum ggu_status yaml_doc_parse(struct yaml_doc **out, const char *file, const ch
 	yaml_parser_set_encoding(&p, YAML_UTF8_ENCODING);
 	yaml_parser_set_input_string(&p, (const unsigned char *)text, n);
 	if (!yaml_parser_load(&p, &d->doc)) {
-		s = p.error == YAML_MEMORY_ERROR ? ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory")
-			: ggu_fail(err, GGU_ERR_FORMAT, GGU_NO_OFFSET, "", "line %zu, column %zu: %s", p.problem_mark.line + 1, p.problem_mark.column + 1, p.problem ? p.problem : "no YAML");
+		/* where the library builds its tree it fails for lack of memory only, and has no words for that */
+		s = p.error == YAML_MEMORY_ERROR || !p.problem ? ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory")
+			: ggu_fail(err, GGU_ERR_FORMAT, GGU_NO_OFFSET, "", "line %zu, column %zu: %s", p.problem_mark.line + 1, p.problem_mark.column + 1, p.problem);
 		yaml_parser_delete(&p);
 		free(d->file);
 		free(d);

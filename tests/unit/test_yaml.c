@@ -137,7 +137,7 @@ static void a_file_replaces_a_built_in_one(void **state)
 	assert_int_equal(arch_set_add_file(s, path, &err), GGU_ERR_UNSUPPORTED);
 	assert_string_equal(err.file, path);
 	unlink(path);
-	assert_int_equal(arch_set_add_file(s, path, &err), GGU_ERR_IO);
+	assert_int_equal(arch_set_add_file(s, path, &err), GGU_ERR_MISSING);
 	close(fd);
 	arch_set_free(s);
 }
