@@ -13,7 +13,7 @@ enum ggu_status ggu_tolerate(const struct ggu_leniency *l, enum ggu_status statu
 	if (status == GGU_OK || !l->defect || err->rule == GGU_RULE_NONE)
 		return status;
 	err->source = l->shard;
-	if (l->shard)
+	if (*l->name)
 		ggu_error_file(err, l->name);
 	l->defect(l->ctx, err);
 	return GGU_OK;
@@ -21,7 +21,10 @@ enum ggu_status ggu_tolerate(const struct ggu_leniency *l, enum ggu_status statu
 
 struct ggu_leniency ggu_file_leniency(const struct ggu_file *f, uint32_t shard)
 {
-	return (struct ggu_leniency){ f->options.defect, f->options.defect_ctx, shard, f->shard[shard].name ? f->shard[shard].name : "" };
+	/* a file alone has the name that the caller knows */
+	const char *name = f->n_shards > 1 && f->shard[shard].name ? f->shard[shard].name : "";
+
+	return (struct ggu_leniency){ f->options.defect, f->options.defect_ctx, shard, name };
 }
 
 static enum ggu_status magic_and_version(struct ggu_cursor *c)

@@ -58,11 +58,11 @@ static enum ggu_status says(const struct ggu_meta *m, const char *key, uint64_t 
 	return ggu_rule(err, GGU_RULE_SPLIT, s);
 }
 
-/* The three keys of shard i hold. */
-static enum ggu_status check(const struct ggu_file *f, const struct ggu_meta *m, uint32_t i, uint64_t count, uint64_t *n_tensors, struct ggu_error *err)
+/* The three keys of shard `no`, which is at place i, hold. */
+static enum ggu_status check(const struct ggu_file *f, const struct ggu_meta *m, uint32_t i, uint64_t no, uint64_t count, uint64_t *n_tensors,
+	struct ggu_error *err)
 {
 	const struct ggu_leniency l = ggu_file_leniency(f, i);
-	uint64_t no = i;
 
 	GGU_TRY(ggu_tolerate(&l, says(m, "split.no", &no, err), err));
 	GGU_TRY(ggu_tolerate(&l, says(m, "split.count", &count, err), err));
@@ -92,7 +92,7 @@ static enum ggu_status open_one(struct ggu_file *f, uint32_t i, uint32_t count, 
 	if (status == GGU_OK)
 		status = ggu_header_read(f, i, &m, err);
 	if (status == GGU_OK)
-		status = check(f, m, i, count, n_tensors, err);
+		status = check(f, m, i, i, count, n_tensors, err);
 	if (status != GGU_OK)
 		blame(err, i, name);
 	free(name);
@@ -128,7 +128,8 @@ static enum ggu_status open_all(struct ggu_file *f, const char *path, uint32_t n
 	uint64_t n_tensors = UINT64_MAX;
 	struct ggu_shard *p;
 
-	GGU_TRY(check(f, f->meta, no, count, &n_tensors, err));
+	if (!no || !f->options.defect)  /* else what is wrong is told in its turn */
+		GGU_TRY(check(f, f->meta, 0, no, count, &n_tensors, err));
 	p = realloc(f->shard, count*sizeof *p);
 	if (!p)
 		return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");

@@ -50,6 +50,7 @@ told()
 told gguf-info --json wiki-7m.gguf
 told gguf-diff --json wiki-7m.gguf wiki-7m-q4.gguf
 told gguf-diff --json --values wiki-7m.gguf wiki-7m-q4.gguf
+told gguf-check --json wiki-7m.gguf
 told gguf-hash --json --uuid --sha256 wiki-7m.gguf
 told gguf-imatrix --stats --json im.gguf
 told gguf-perplexity -m wiki-7m-q4.gguf --base wiki-7m.gguf --chunks 1 --ctx 64 --json evaluation.txt

@@ -59,6 +59,10 @@ walk_all gguf-info gguf-info -o out m.gguf
 walk_all "gguf-info --json" gguf-info --json -o out m.gguf
 walk_all "gguf-split --merge" gguf-split --merge -o out m.gguf
 walk_writes "gguf-split --merge" gguf-split --merge -o out m.gguf
+printf 'kv str general.architecture x\ntensor f32 a 1 64 96\ntensor i8 b 2 33\n' | "$BUILD/tests/cli/tool_gguf" >sound.gguf
+walk_all gguf-check gguf-check -j1 -o out sound.gguf
+walk_all gguf-edit gguf-edit --set test.flag=bool:false -o out m.gguf
+walk_writes gguf-edit gguf-edit --set test.flag=bool:false -o out m.gguf
 walk_all gguf-hash gguf-hash --sha256 -o out m.gguf
 walk_all gguf-cat gguf-cat --decode -o out m.gguf token_embd.weight blk.0.ffn_up.weight
 walk_writes gguf-cat gguf-cat --decode -o out m.gguf token_embd.weight blk.0.ffn_up.weight

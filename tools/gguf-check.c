@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: MIT
+ * gguf-check - every defect of a GGUF file, a line each.
+ *
+ * The reader reports what breaks the format and goes on as far as it can; what could be read is then held against the
+ * rules of check.h: metadata, tokenizer, table, and the data itself. */
+#include <stdlib.h>
+#include <string.h>
+#include "check.h"
+#include "kv_json.h"
+#include "msg.h"
+#include "opt.h"
+#include "out.h"
+#include "pipe.h"
+#include "sandbox.h"
+
+static struct {
+	enum check_profile profile;
+	bool header, json;
+	int jobs;
+	const char *output;
+} o = { .profile = CHECK_SPEC };
+
+static int set_profile(void *to, const char *arg)
+{
+	*(enum check_profile *)to = !strcmp(arg, "spec") ? CHECK_SPEC : CHECK_LLAMA_CPP;
+	return strcmp(arg, "spec") != 0 && strcmp(arg, "llama.cpp") != 0;
+}
+static const struct opt opts[] = {
+	OPT_CALL(0, "profile", &o.profile, "NAME", set_profile, "spec (default), or llama.cpp: also what llama.cpp refuses"),
+	OPT_FLAG(0, "header", &o.header, "check the header only, and do not read the data"),
+	OPT_FLAG(0, "json", &o.json, "print JSON"),
+	OPT_OUTPUT(&o.output),
+	OPT_JOBS(&o.jobs),
+	OPT_COMMON, OPT_END
+};
+
+/* What was found in one file. */
+struct found { const char *name; size_t n; json_t *list; };
+
+static void report(void *ctx, unsigned rule, const char *file, uint64_t byte, const char *where, const char *what)
+{
+	struct found *to = ctx;
+	to->n++;
+	if (to->list) {
+		json_t *j = json_object();
+		if (!j) msg_die("out of memory");
+		json_put(j, "rule", json_of_uint(rule));
+		json_put(j, "file", json_of_str((struct ggu_str){ file, strlen(file) }));
+		if (byte != GGU_NO_OFFSET) json_put(j, "byte", json_of_uint(byte));
+		if (*where) json_put(j, "where", json_of_str((struct ggu_str){ where, strlen(where) }));
+		json_put(j, "what", json_of_str((struct ggu_str){ what, strlen(what) }));
+		json_push(to->list, j);
+	} else {
+		char *f = text_mask(strcmp(file, "-") ? file : "(stdin)", strcmp(file, "-") ? strlen(file) : 7), *w = text_mask(where, strlen(where)), *t = text_mask(what, strlen(what));
+		printf("%s: ", f);
+		if (byte != GGU_NO_OFFSET) printf("byte %llu: ", (unsigned long long)byte);
+		printf("%s%s%s [%u]\n", w, *w ? ": " : "", t, rule);
+		free(f);
+		free(w);
+		free(t);
+	}
+}
+/* A defect that the reader tells: file is that of a shard behind the first. */
+static void report_error(void *ctx, const struct ggu_error *err)
+{
+	const struct found *to = ctx;
+	report(ctx, err->rule, *err->file ? err->file : to->name, err->offset, err->where, err->what);
+}
+
+/* Is it something about the bytes of the file, or could it not be read? */
+static bool is_defect(const struct ggu_error *err) { return err->rule != GGU_RULE_NONE || err->code == GGU_ERR_TRUNCATED; }
+
+static void check_open_file(struct check *c, struct found *to)
+{
+	struct ggu_error err;
+	if (ggu_file_is_cut(c->f)) return;      /* what is missing would be reported again and again */
+	c->sound = !to->n;
+	check_metadata(c);
+	check_tokenizer(c);
+	check_table(c);
+	if (o.header || check_data(c, &err)) return;
+	if (err.code == GGU_ERR_STATE && !c->sound) return;     /* tensors that overlap cannot all be had from a pipe */
+	if (!is_defect(&err)) msg_die_error(c->name, &err);
+	err.rule = GGU_RULE_DATA;
+	report_error(to, &err);
+}
+
+/* Returns EXIT_YES, EXIT_NO or EXIT_TROUBLE. */
+static int check_file(const char *name, struct ggu_pool *pool, const struct out *out, json_t *all)
+{
+	struct found to = { name, 0, NULL };
+	struct check c = { .name = name, .profile = o.profile, .pool = pool, .report = report, .ctx = &to };
+	const struct ggu_open_options lenient = { .defect = report_error, .defect_ctx = &to };
+	struct ggu_error err;
+	if (all && !(to.list = json_array())) msg_die("out of memory");
+	if (!strcmp(name, "-")) pipe_widen(0);
+	if (ggu_open_path(&c.f, name, &lenient, &err)) {
+		if (!is_defect(&err)) {
+			msg_error(name, &err);
+			json_decref(to.list);
+			return EXIT_TROUBLE;
+		}
+		report_error(&to, &err);
+	} else {
+		out_refuse_sources(out, name, c.f);
+		check_open_file(&c, &to);
+		/* a pipe that was cut short has been told of */
+		if (!to.n || o.header) pipe_drain(c.f, name);
+		ggu_close(c.f);
+	}
+	if (all) {
+		json_t *j = json_object();
+		if (!j) msg_die("out of memory");
+		json_put(j, "file", json_of_str((struct ggu_str){ name, strlen(name) }));
+		json_put(j, "defects", to.list);
+		json_push(all, j);
+	}
+	return to.n ? EXIT_NO : EXIT_YES;
+}
+
+int main(int argc, char **argv)
+{
+	static char *standard[] = { "-", NULL };
+	struct ggu_pool *pool;
+	struct out *out;
+	json_t *all = NULL;
+	char **names;
+	int worst = EXIT_YES;
+	argc = opt_parse(argc, argv, opts, &(struct opt_program){ "gguf-check", "show every defect of GGUF files",
+		"[--profile NAME] [--header] [--json] [-j N] [-o FILE] [FILE ...]", 0, -1 });
+	names = argc ? argv : standard;
+	if (!argc) argc = 1;
+	if (o.json && !(all = json_array())) msg_die("out of memory");
+	out = out_open(o.output, false);
+	out_take_stdout(out);
+	if (!o.jobs) o.jobs = ggu_cpu_count();  /* reads files, so before the sandbox */
+	sandbox_enter(names, argc, o.output);
+	pool = ggu_pool_new(o.jobs);
+	if (!pool) msg_die("cannot start %d threads", o.jobs);
+	for (int i = 0; i < argc; i++) {
+		int s = check_file(names[i], pool, out, all);
+		if (s > worst) worst = s;
+	}
+	if (all) json_print(all, JSON_INDENT(1));
+	ggu_pool_free(pool);
+	if (worst == EXIT_TROUBLE && o.output && strcmp(o.output, "-") != 0) exit(worst);      /* without the file: it would lack something */
+	out_commit(out);
+	return worst;
+}
