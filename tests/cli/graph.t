@@ -62,7 +62,7 @@ refused "a scaling that the graph does not do" "rope.scaling.type: only linear a
 make_model $eps=1e-5 llama.attention.value_length=8
 refused "values of another width" "attention.value_length: only values as wide"
 make_model $eps=1e-5 llama.expert_count=4
-refused "experts" "expert_count: experts are not known"
+refused "experts without a router" "blk.0.ffn_gate_inp.weight: is missing"
 
 # angles far beyond what sin and cos are exact for: refused or finished, never undefined
 make_model $eps=1e-5 rope_freqs.weight:f32:8:one llama.rope.freq_base=1e12
@@ -88,11 +88,16 @@ mistake()
 	refused "description: $1" "$2" --arch-file a.yaml
 }
 # what it leaves to the description that it is like stands there too, so that a mistake can be made in it
-sed '/^graph:/a\
-  names: {n_kv: attention.head_count, \
-    eps: attention.layer_norm_rms_epsilon}\
-  layers: block_count\
-  output: {norm: {rms: output_norm, eps: eps}, head: [output, token_embd]}' "$SRC/model/arch/llama.yaml" >llama.yaml
+sed '/^graph:/{
+n
+a\
+    n_kv: attention.head_count\
+    eps: attention.layer_norm_rms_epsilon
+}' "$SRC/model/arch/llama.yaml" >llama.yaml
+cat >>llama.yaml <<END
+  layers: block_count
+  output: {norm: {rms: output_norm, eps: eps}, head: [output, token_embd]}
+END
 cp llama.yaml a.yaml
 ok "the description as a file" gguf-logits -q -m h.gguf --arch-file a.yaml -o logits ids
 line=$(grep -n 'kv_heads: n_kv' a.yaml | sed 's/:.*//')
@@ -101,16 +106,16 @@ mistake "a key of another part" "softcap: is no key that belongs here" 's/act: s
 mistake "an unknown part" "outputs: is no key" 's/^  output:/  outputs:/'
 mistake "an error in an expression, by its place" "wants numbers (./a.yaml, line $line, column 28)" "s/kv_heads: n_kv/kv_heads: n_kv + 'x'/"
 mistake "an error in quotes" "end of text in expression" "s/kv_heads: n_kv/kv_heads: 'n_kv +'/"
-mistake "a name that needs itself" "names that need each other" 's/^    eps: .*/    eps: eps + 1}/'
+mistake "a name that needs itself" "names that need each other" 's/^    eps: .*/    eps: eps + 1/'
 mistake "a check without a message" "check: wants [expression, message]" 's/^    rope.scaling.type: \["(rope.*/    rope.scaling.type: [true]/'
-mistake "no steps" "layer: wants steps by name" 's/^  layer: .*/  layer: none/;/^    attn:/,/act: silu/d'
+mistake "no steps" "layer: wants steps by name" 's/^  layer: .*/  layer: none/;/^    attn:/,/each: /d'
 mistake "an unknown activation" "act: wants silu" 's/act: silu}/act: swish}/'
 mistake "another schema" "wants schema: 1" 's/^schema: 1/schema: 2/'
 mistake "broken YAML, by its place" "column " 's/^arch: llama/arch: [llama/'
 # each of ten names uses the next eight times: a thousand million evaluations, were they not counted
-awk '{ print } /^  names: / {
-	for (i = 0; i < 10; i++) { n = "x" i + 1; print "    x" i ": " n "+" n "+" n "+" n "+" n "+" n "+" n "+" n "," }
-	print "    x10: 0," }' llama.yaml | sed 's/kv_heads: n_kv/kv_heads: n_kv + x0/' >a.yaml
+awk '{ print } /^    eps: / {
+	for (i = 0; i < 10; i++) { n = "x" i + 1; print "    x" i ": " n "+" n "+" n "+" n "+" n "+" n "+" n "+" n }
+	print "    x10: 0" }' llama.yaml | sed 's/kv_heads: n_kv/kv_heads: n_kv + x0/' >a.yaml
 refused "description: names that multiply" "names that use names too often" --arch-file a.yaml
 # a chain is a tree as deep as it is long: the stack is bounded
 mistake "a long chain of operators" "too many operators in a row" "s/kv_heads: n_kv/kv_heads: $(awk 'BEGIN { for (i = 0; i < 300; i++) printf "1 + "; print 1 }')/"

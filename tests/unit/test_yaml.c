@@ -109,7 +109,7 @@ static void knows_the_built_in_architectures(void **state)
 	assert_int_equal(c->kind, YAML_MAPPING);
 	for (size_t i = 0; i < arch_count(s); i++) {
 		const struct arch *a = arch_at(s, i);
-		if (!a->convert) fail_msg("%s lacks convert", a->file);
+		if (!a->convert || !a->graph) fail_msg("%s lacks convert or graph", a->file);
 		if (i) assert_true(strcmp(arch_at(s, i - 1)->name, a->name) < 0);
 	}
 	arch_set_free(s);
