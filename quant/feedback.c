@@ -17,6 +17,7 @@
  *
  * H may be given as blocks on its diagonal, which then know nothing of each other. */
 #include <math.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include "enc.h"
@@ -24,6 +25,7 @@
 enum { GROUP = FEEDBACK_GROUP, PANEL = FEEDBACK_PANEL, N_PANELS = GROUP/PANEL, ALIGN = 64 };
 
 struct quant_feedback {
+	atomic_int holders;
 	size_t n, block;
 	float *factor;                  /* [n][block]: A[j][k] at [k][j - first column of k's block], 0 for j >= k */
 	float *diagonal;                /* [n]: D */
@@ -78,7 +80,8 @@ static bool factorise(struct factor *f, struct ggu_pool *pool)
 		quant_enc_table->factor(f->a + f->at*f->stride, f->stride, width, f->at, f->panel);
 		for (size_t i = f->at; i < f->at + width; i++) factor_solve(f, i, width);
 		if (f->bad) return false;
-		ggu_pool_run(pool, (below + FACTOR_PANEL - 1)/FACTOR_PANEL, factor_task, f);
+		if (pool) ggu_pool_run(pool, (below + FACTOR_PANEL - 1)/FACTOR_PANEL, factor_task, f);
+		else for (size_t t = 0; t < (below + FACTOR_PANEL - 1)/FACTOR_PANEL; t++) factor_task(f, t, 0);
 	}
 	return true;
 }
@@ -133,7 +136,9 @@ enum ggu_status quant_feedback_new(struct quant_feedback **out, size_t n, size_t
 	struct quant_feedback *q = calloc(1, sizeof *q);
 	enum ggu_status s = GGU_OK;
 	if (q) {
-		*q = (struct quant_feedback){ .n = n, .block = block < n ? block : n };
+		q->n = n;
+		q->block = block < n ? block : n;
+		atomic_init(&q->holders, 1);
 		q->factor = calloc(n, q->block*sizeof *q->factor);
 		q->diagonal = malloc(n*sizeof *q->diagonal);
 		q->panels = calloc(n_groups(n), PANELS_FLOATS*sizeof *q->panels);
@@ -157,9 +162,14 @@ enum ggu_status quant_feedback_new(struct quant_feedback **out, size_t n, size_t
 	*out = q;
 	return GGU_OK;
 }
+struct quant_feedback *quant_feedback_share(struct quant_feedback *q)
+{
+	if (q) atomic_fetch_add(&q->holders, 1);
+	return q;
+}
 void quant_feedback_free(struct quant_feedback *q)
 {
-	if (!q) return;
+	if (!q || atomic_fetch_sub(&q->holders, 1) > 1) return;
 	free(q->factor); free(q->diagonal); free(q->panels);
 	free(q);
 }
@@ -187,16 +197,16 @@ static size_t work_bytes(const struct quant_feedback *q, size_t rows, struct wor
 }
 size_t quant_feedback_work_bytes(const struct quant_feedback *q, size_t rows) { return work_bytes(q, rows, NULL, NULL); }
 
-/* w->target = what the columns of its block before `first` add to those of the group of `cols` there */
-static void from_before(const struct quant_feedback *q, const struct work *w, size_t rows, size_t first, size_t cols)
+/* w->target = what the columns of its block before first + own add to those of the group of `cols` at `first` */
+static void from_before(const struct quant_feedback *q, const struct work *w, size_t rows, size_t first, size_t cols, size_t own)
 {
-	const size_t before = first % q->block;
+	const size_t before = first % q->block + own;
 	const enum quant_act form = quant_act_of(GGU_TYPE_F32);
 	const struct quant_mul m = { .type = GGU_TYPE_F32, .n_tokens = rows, .n_out = cols, .n_in = before,
 		.w = q->factor + first*q->block, .w_stride = q->block*sizeof *q->factor, .act = w->act, .y = w->target, .y_stride = GROUP };
 	memset(w->target, 0, rows*GROUP*sizeof *w->target);
 	if (!before) return;
-	quant_act_pack(form, w->rest + first - before, q->n, rows, before, 0, rows, w->act);
+	quant_act_pack(form, w->rest + first + own - before, q->n, rows, before, 0, rows, w->act);
 	quant_mul(&m, 0, rows, 0, cols, w->mul);
 }
 
@@ -219,7 +229,7 @@ enum ggu_status quant_feedback_encode(const struct quant_feedback *q, uint32_t t
 		struct feedback_group g = { .cols = (int)cols, .stride = q->n, .weight = w.weight + first, .loss = q->diagonal + first,
 			.dst_stride = row_bytes };
 		for (size_t p = 0; p < cols/PANEL; p++) g.panels[p] = q->panels + first/GROUP*PANELS_FLOATS + panel_at(p);
-		from_before(q, &w, rows, first, cols);
+		from_before(q, &w, rows, first, cols, 0);
 		for (size_t row = 0; row < rows; row += FEEDBACK_ROWS) {
 			g.rows = (int)(rows - row < FEEDBACK_ROWS ? rows - row : FEEDBACK_ROWS);
 			g.x = x + row*q->n + first;
@@ -241,13 +251,11 @@ double quant_feedback_error(const struct quant_feedback *q, const float *x, cons
 	for (size_t i = 0; i < rows*q->n; i++) w.rest[i] = x[i] - y[i];
 	for (size_t first = 0; first < q->n; first += GROUP) {
 		const size_t cols = q->n - first < GROUP ? q->n - first : GROUP;
-		from_before(q, &w, rows, first, cols);
+		/* the group's own columns too: the factor is 0 from the diagonal on */
+		from_before(q, &w, rows, first, cols, cols);
 		for (size_t row = 0; row < rows; row++)
 			for (size_t k = 0; k < cols; k++) {
-				/* within the group the factor's rows go on where the product ended */
-				const float *a = q->factor + (first + k)*q->block + first % q->block, *r = w.rest + row*q->n + first;
-				double e = (double)w.target[row*GROUP + k] + r[k];
-				for (size_t j = 0; j < k; j++) e += (double)r[j]*a[j];
+				double e = (double)w.target[row*GROUP + k] + w.rest[row*q->n + first + k];
 				sum += q->diagonal[first + k]*e*e;
 			}
 	}

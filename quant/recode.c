@@ -2,7 +2,7 @@
  * recode.c - see recode.h. A chunk is some whole rows of one tensor; importance may differ by matrix (expert), so that
  * no chunk crosses from one to the next. Types that are rounded rather than searched for pass a first-level cache in
  * groups of rows; an encoder that searches gets the chunk at once, since it transposes importances once for all its
- * rows. Sums of errors are made in double for each chunk and added in the order of chunks. */
+ * rows, and with error feedback (quant_feedback) a chunk is so many rows that the factor is read seldom. Sums of errors are made in double for each chunk and added in the order of chunks. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +14,7 @@ enum {
 	CHUNK = 65536,          /* weights: 256 KiB of floats, half of a small second-level cache */
 	GROUP = 4096,           /* weights: 16 KiB of floats */
 	COPY_BYTES = 1 << 18,
+	FEEDBACK_ROWS = 128,
 };
 struct buffer { unsigned char *p; size_t bytes; };
 struct chunk {
@@ -23,6 +24,7 @@ struct chunk {
 	size_t rows;                            /* 0: bytes are copied */
 	bool last;                              /* of its tensor */
 	struct buffer in, out;
+	struct quant_feedback *feedback;        /* or NULL */
 	struct recode_result result;
 	size_t bad_at;                          /* first weight that is not finite, from the start of the chunk */
 	enum ggu_status status;
@@ -45,10 +47,12 @@ struct recode {
 	                                           chunk on the belt, but for one that is between two chunks */
 	size_t n_slots;
 	struct buffer *work;                    /* by worker: decoded weights, twice the room if errors are measured */
+	struct buffer *more;                    /* by worker: work of feedback, then blocks without it if errors are measured */
 	/* at the taking station */
 	size_t begun;                           /* tensors */
 	struct passing *now;                    /* the tensor that is being cut, or NULL: the next is to begin */
 	uint64_t at;                            /* its next byte */
+	struct quant_feedback *factor;          /* of its matrix at work, or NULL */
 	bool failed;
 	/* at the putting station */
 	size_t ended;                           /* tensors */
@@ -106,10 +110,30 @@ static void measure(struct recode_result *r, const float *importance, size_t row
 		r->norm += norm;
 	}
 }
+/* k rows with feedback; y: room for as many decoded, if errors are measured. */
+static enum ggu_status feed_back(struct recode *r, struct chunk *c, int worker, const float *weights, const float *x, float *y, size_t k,
+	unsigned char *out)
+{
+	const uint32_t to = c->of->t.to;
+	const size_t cols = (size_t)c->of->t.ne[0], bytes = (quant_feedback_work_bytes(c->feedback, k) + 63)/64*64;
+	unsigned char *work = room(&r->more[worker], bytes + 64 + (r->job->measure ? k*(size_t)c->of->out_row : 0));
+	double with;
+	enum ggu_status s;
+	if (!work) return GGU_ERR_NOMEM;
+	work += 63 - ((uintptr_t)work + 63) % 64;
+	if (r->job->measure) {
+		quant_encode(to, r->job->objective, x, weights, k, cols, r->job->effort, work + bytes);
+		quant_decode(to, work + bytes, y, k*cols);
+		c->result.without += quant_feedback_error(c->feedback, x, y, k, work);
+	}
+	s = quant_feedback_encode(c->feedback, to, r->job->objective, x, k, r->job->effort, out, work, &with);
+	c->result.with += with;
+	return s;
+}
 static enum ggu_status convert_chunk(struct recode *r, struct chunk *c, int worker, struct ggu_error *err)
 {
 	const struct recode_tensor *t = &c->of->t;
-	const bool searched = ggu_type_info(t->to)->kind == GGU_KIND_BLOCK && t->to != GGU_TYPE_Q8_0;
+	const bool searched = c->feedback || (ggu_type_info(t->to)->kind == GGU_KIND_BLOCK && t->to != GGU_TYPE_Q8_0);
 	const size_t cols = (size_t)t->ne[0], group = searched ? c->rows : cols < GROUP ? GROUP/cols : 1;
 	const size_t mat = t->n_mat > 1 ? (size_t)(c->row/t->ne[1])*cols : 0;
 	const float *imp = t->importance ? t->importance + mat : NULL, *weights = c->of->weights ? c->of->weights + mat : NULL;
@@ -121,7 +145,8 @@ static enum ggu_status convert_chunk(struct recode *r, struct chunk *c, int work
 		quant_decode(t->from, c->in.p + row*(size_t)c->of->in_row, x, k*cols);
 		inspect(c, x, k*cols, row*cols, recode_range(t->to));
 		if (c->result.n_bad && c->of->refuses) break;
-		quant_encode(t->to, r->job->objective, x, weights, k, cols, r->job->effort, out);
+		if (!c->feedback) quant_encode(t->to, r->job->objective, x, weights, k, cols, r->job->effort, out);
+		else if (feed_back(r, c, worker, weights, x, x + group*cols, k, out)) return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, t->name, "out of memory");
 		if (!r->job->measure) continue;
 		quant_decode(t->to, out, x + group*cols, k*cols);
 		measure(&c->result, imp, k, cols, x, x + group*cols);
@@ -172,8 +197,16 @@ static enum ggu_status begin(struct recode *r, struct passing *p, struct ggu_err
 	p->refuses = ggu_type_info(t->to)->kind != GGU_KIND_FLOAT && !r->job->keep_non_finite;
 	return t->importance ? weigh(r, p, err) : GGU_OK;
 }
+/* The factor of the matrix that begins at `row`. */
+static enum ggu_status next_factor(struct recode *r, uint64_t row, struct ggu_error *err)
+{
+	const struct passing *p = r->now;
+	quant_feedback_free(r->factor);
+	r->factor = NULL;
+	return r->job->factor ? r->job->factor(r->job->ctx, p->i, (size_t)(row/p->t.ne[1]), &r->factor, err) : GGU_OK;
+}
 /* The next chunk of the tensor at the taking station. */
-static void cut(struct recode *r, struct chunk *c)
+static enum ggu_status cut(struct recode *r, struct chunk *c)
 {
 	const struct passing *p = r->now;
 	const struct recode_tensor *t = &p->t;
@@ -185,18 +218,26 @@ static void cut(struct recode *r, struct chunk *c)
 		uint64_t in_mat, k = t->ne[0] < CHUNK ? CHUNK/t->ne[0] : 1;
 		c->row = r->at/p->in_row;
 		in_mat = t->ne[1] - c->row % t->ne[1];
+		if (in_mat == t->ne[1]) {
+			enum ggu_status s = next_factor(r, c->row, &c->err);
+			if (s != GGU_OK) return s;
+		}
+		c->feedback = quant_feedback_share(r->factor);
+		if (c->feedback && k < FEEDBACK_ROWS) k = FEEDBACK_ROWS;
 		c->rows = (size_t)(k < in_mat ? k : in_mat);
 		c->in_bytes = c->rows*p->in_row;
 		c->out_bytes = c->rows*p->out_row;
 	}
 	r->at += c->in_bytes;
 	c->last = r->at == bytes;
+	return GGU_OK;
 }
 static bool take(void *ctx, size_t slot)
 {
 	struct recode *r = ctx;
 	struct chunk *c = &r->chunks[slot];
 	if (r->failed || (!r->now && r->begun == r->job->n)) return false;
+	quant_feedback_free(c->feedback);
 	*c = (struct chunk){ .in = c->in, .out = c->out };
 	if (!r->now) {
 		r->now = &r->passing[r->begun % (r->n_slots + 1)];
@@ -204,7 +245,7 @@ static bool take(void *ctx, size_t slot)
 		c->status = begin(r, r->now, &c->err);
 	}
 	c->of = r->now;
-	if (c->status == GGU_OK) cut(r, c);
+	if (c->status == GGU_OK) c->status = cut(r, c);
 	if (c->status == GGU_OK && c->in_bytes && !r->job->read_anywhere) c->status = read_chunk(r, c);
 	r->failed = c->status != GGU_OK;
 	if (c->last) r->now = NULL;
@@ -226,6 +267,8 @@ static bool put(void *ctx, size_t slot)
 	struct recode *r = ctx;
 	struct chunk *c = &r->chunks[slot];
 	struct passing *p = c->of;
+	quant_feedback_free(c->feedback);
+	c->feedback = NULL;
 	if (c->status == GGU_OK && c->in_bytes)
 		c->status = c->rows ? r->job->write(r->job->ctx, c->out.p, (size_t)c->out_bytes, &c->err)
 			: r->job->write(r->job->ctx, c->in.p, (size_t)c->in_bytes, &c->err);
@@ -238,6 +281,8 @@ static bool put(void *ctx, size_t slot)
 	p->sum.n_lost += c->result.n_lost;
 	p->sum.error += c->result.error;
 	p->sum.norm += c->result.norm;
+	p->sum.without += c->result.without;
+	p->sum.with += c->result.with;
 	if (c->last) end(r, p, &p->sum);
 	return true;
 }
@@ -250,14 +295,17 @@ enum ggu_status recode(struct ggu_pool *pool, const struct recode_job *job, stru
 	r.chunks = calloc(n, sizeof *r.chunks);
 	r.passing = calloc(n + 1, sizeof *r.passing);
 	r.work = calloc(threads, sizeof *r.work);
-	if (!r.chunks || !r.passing || !r.work || ggu_belt_run(pool, n, &stations, &r) != GGU_OK)
+	r.more = calloc(threads, sizeof *r.more);
+	if (!r.chunks || !r.passing || !r.work || !r.more || ggu_belt_run(pool, n, &stations, &r) != GGU_OK)
 		r.status = ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
 	while (r.ended < r.begun) end(&r, &r.passing[r.ended % (n + 1)], NULL);
 	for (size_t i = 0; r.chunks && i < n; i++) {
 		free(r.chunks[i].in.p);
 		free(r.chunks[i].out.p);
+		quant_feedback_free(r.chunks[i].feedback);
 	}
-	for (size_t i = 0; r.work && i < threads; i++) free(r.work[i].p);
-	free(r.chunks); free(r.passing); free(r.work);
+	for (size_t i = 0; r.work && r.more && i < threads; i++) { free(r.work[i].p); free(r.more[i].p); }
+	quant_feedback_free(r.factor);
+	free(r.chunks); free(r.passing); free(r.work); free(r.more);
 	return r.status;
 }

@@ -20,6 +20,7 @@ struct recode_result {
 	uint64_t n_bad;                 /* weights that are not finite */
 	uint64_t n_lost;                /* finite ones at or over recode_range(to) */
 	double error, norm;             /* sum of importance*(decoded - x)^2, sum of importance*x^2 */
+	double without, with;           /* of rows with feedback: the error it lowers, without it and with it */
 };
 /* The magnitude from which on a type may not hold a weight: where F16 and BF16 round to infinity, and Q8_0's scale does,
  * which makes its block useless; where the scales of the other types cannot follow (most are F16, so that 65504 is held
@@ -29,12 +30,14 @@ struct recode_job {
 	size_t n;                       /* tensors */
 	int effort;
 	const struct quant_objective *objective;        /* NULL: the default of each type */
-	bool measure;                   /* fill error and norm */
+	bool measure;                   /* fill error, norm, without and with */
 	bool keep_non_finite;           /* else weights that are not finite are refused when `to` is a block type */
 	bool read_anywhere;             /* read may be called by several threads at once, in any order */
 	void *ctx;                      /* of the following; each but read is called by one thread at a time */
 	/* fills *t, which read and end then see; tensors in order */
 	enum ggu_status (*begin)(void *ctx, size_t i, struct recode_tensor *t, struct ggu_error *err);
+	/* The factor of matrix `mat` of tensor i, which recode frees, or NULL: its rows have no feedback. May be NULL. */
+	enum ggu_status (*factor)(void *ctx, size_t i, size_t mat, struct quant_feedback **q, struct ggu_error *err);
 	/* n bytes of tensor i from byte `at` on; forward and without gaps, unless read_anywhere */
 	enum ggu_status (*read)(void *ctx, size_t i, uint64_t at, void *to, size_t n, struct ggu_error *err);
 	/* the next n bytes of the output */

@@ -94,9 +94,15 @@ enum ggu_status remake_writer(const struct remake *r, const struct ggu_meta *met
 
 /* ---- the data: what the belt of recode.h works for ---- */
 
+/* Factors that were made last: weights that share an input stand near each other. */
+enum { KEPT = 3 };
+struct kept { char *of; size_t mat; struct quant_feedback *q; };
 struct run {
 	const struct remake *r;
 	struct ggu_writer *w;
+	struct ggu_pool *pool;                  /* the factors' own: the other is busy with rows */
+	struct kept kept[KEPT];
+	size_t next;
 };
 struct weights { size_t n_unseen; float w[]; };         /* of a tensor, [n_mat][n_in] */
 
@@ -116,6 +122,43 @@ static enum ggu_status begin(void *ctx, size_t i, struct recode_tensor *t, struc
 	t->importance = x->w;
 	t->n_mat = n_mat;
 	t->user = x;
+	return GGU_OK;
+}
+static enum ggu_status new_factor(struct run *run, const char *tensor, size_t mat, size_t n_in, size_t block, size_t n_floats,
+	struct quant_feedback **q, struct ggu_error *err)
+{
+	const struct remake_covariance *c = run->r->covariance;
+	float *mean = n_floats < SIZE_MAX/sizeof *mean ? malloc(n_floats*sizeof *mean) : NULL;
+	enum ggu_status s = mean ? c->get(c->ctx, tensor, mat, mean, err) : ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, tensor, "out of memory");
+	if (s == GGU_OK) s = quant_feedback_new(q, n_in, block, mean, c->damp, run->pool, err);
+	free(mean);
+	return s;
+}
+static enum ggu_status factor(void *ctx, size_t i, size_t mat, struct quant_feedback **q, struct ggu_error *err)
+{
+	struct run *run = ctx;
+	const struct ggu_tensor *t = run->r->t[i];
+	const struct remake_covariance *c = run->r->covariance;
+	struct kept *k = &run->kept[run->next];
+	const char *of;
+	size_t n_in, block, n_floats;
+	enum ggu_status s;
+	if (!c || t->type == run->r->choice[i].type || !quant_can_feed_back(run->r->choice[i].type)) return GGU_OK;
+	if (!c->find(c->ctx, t->name, mat, &of, &n_in, &block, &n_floats) || n_in != t->ne[0]) return GGU_OK;
+	for (size_t j = 0; j < KEPT; j++)
+		if (run->kept[j].q && run->kept[j].mat == mat && strcmp(run->kept[j].of, of) == 0) {
+			*q = quant_feedback_share(run->kept[j].q);
+			return GGU_OK;
+		}
+	free(k->of);
+	quant_feedback_free(k->q);
+	*k = (struct kept){ .mat = mat };
+	s = new_factor(run, t->name, mat, n_in, block, n_floats, &k->q, err);
+	if (s == GGU_ERR_RANGE) return GGU_OK;          /* numbers that are no covariance: importances are left */
+	if (s != GGU_OK) return s;
+	if (!(k->of = strdup(of))) return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, t->name, "out of memory");
+	*q = quant_feedback_share(k->q);
+	run->next = (run->next + 1) % KEPT;
 	return GGU_OK;
 }
 static enum ggu_status read_from(void *ctx, size_t i, uint64_t at, void *to, size_t n, struct ggu_error *err)
@@ -139,12 +182,19 @@ static void end(void *ctx, size_t i, const struct recode_tensor *t, const struct
 
 enum ggu_status remake_write(const struct remake *r, struct ggu_writer *w, const struct ggu_sink *to, struct ggu_pool *pool, struct ggu_error *err)
 {
-	struct run run = { r, w };
+	struct run run = { .r = r, .w = w };
 	struct recode_job job = {
 		.n = r->n, .effort = r->effort, .objective = r->objective, .measure = r->measure, .keep_non_finite = r->keep_non_finite,
-		.read_anywhere = r->read_anywhere, .ctx = &run, .begin = begin, .read = read_from, .write = write_to, .end = end,
+		.read_anywhere = r->read_anywhere, .ctx = &run, .begin = begin, .factor = factor, .read = read_from, .write = write_to, .end = end,
 	};
 	enum ggu_status s = ggu_writer_begin_sink(w, to, err);
+	if (s == GGU_OK && r->covariance && !(run.pool = ggu_pool_new(ggu_pool_size(pool))))
+		s = ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
 	if (s == GGU_OK) s = recode(pool, &job, err);
+	for (size_t i = 0; i < KEPT; i++) {
+		free(run.kept[i].of);
+		quant_feedback_free(run.kept[i].q);
+	}
+	ggu_pool_free(run.pool);
 	return s == GGU_OK ? ggu_writer_end(w, err) : s;
 }

@@ -8,6 +8,15 @@
 #include "recipe.h"
 #include "recode.h"
 
+/* What is known of how the inputs of weights move together, as imatrix.h has it; for error feedback. */
+struct remake_covariance {
+	/* About matrix `mat` of a tensor, which of the factor's numbers quant_feedback_new wants. of: what weights that share a
+	 * covariance have in common. false: nothing, or too little. */
+	bool (*find)(void *ctx, const char *tensor, size_t mat, const char **of, size_t *n_in, size_t *block, size_t *n_floats);
+	enum ggu_status (*get)(void *ctx, const char *tensor, size_t mat, float *mean, struct ggu_error *err);
+	void *ctx;
+	double damp;
+};
 struct remake {
 	size_t n;
 	const struct ggu_tensor *const *t;
@@ -19,6 +28,7 @@ struct remake {
 	void *read_ctx;
 	bool read_anywhere;
 	const struct ggu_importance *importance;        /* or NULL */
+	const struct remake_covariance *covariance;     /* or NULL: no feedback */
 	int effort;
 	const struct quant_objective *objective;        /* NULL: the default of each type */
 	bool keep_non_finite;

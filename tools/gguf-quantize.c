@@ -23,10 +23,11 @@
 static struct {
 	const char *imatrix, *out, *output_type, *embd_type, *plan, *objective;
 	struct opt_list tensor_type;
-	bool pure, leave_output, allow_requantize, keep_non_finite, dry_run, verbose, json;
+	bool pure, leave_output, allow_requantize, keep_non_finite, dry_run, verbose, json, no_feedback;
+	double damp;
 	int effort, jobs, shards;
 	struct { uint32_t i, n; } part;         /* of --part I/N, i from 0; n 0: not given */
-} o = { .effort = QUANT_EFFORT_DEFAULT };
+} o = { .effort = QUANT_EFFORT_DEFAULT, .damp = REMAKE_DAMP };
 
 static int parse_part(void *to, const char *text)
 {
@@ -53,6 +54,8 @@ static const struct opt opts[] = {
 		"how hard to search, 1 to 9 (default: 5)"),
 	OPT_STR(0, "objective", &o.objective, "NAME",
 		"what is minimised: default, or plain, the weighted error and nothing else"),
+	OPT_FLAG(0, "no-feedback", &o.no_feedback, "no error feedback, though the matrix has covariances"),
+	OPT_DOUBLE(0, "damp", &o.damp, "X", 0, 100, "of covariances: add X times their mean diagonal (default: 0.1)"),
 	OPT_FLAG('n', "dry-run", &o.dry_run, "print what becomes of each tensor; no weights are read, no file is made"),
 	OPT_FLAG('v', "verbose", &o.verbose, "print a line for each tensor with its error"),
 	OPT_FLAG(0, "json", &o.json, "print the table as JSON; with --dry-run or -o"),
@@ -142,7 +145,7 @@ static void open_run(struct run *r, const char *in, const struct imatrix *im, js
 		.re = { .n = r->n, .t = r->t, .choice = r->choice, .read = read_from, .read_ctx = r,
 			.read_anywhere = ggu_file_seekable(r->in),
 			.effort = o.effort, .objective = objective(), .keep_non_finite = o.keep_non_finite },
-		.name = name, .imatrix = im, .imatrix_name = o.imatrix, .verbose = o.verbose && !o.dry_run,
+		.name = name, .imatrix = im, .imatrix_name = o.imatrix, .damp = o.no_feedback ? -1 : o.damp, .verbose = o.verbose && !o.dry_run,
 			.list = list, .doing = "quantizing" };
 }
 /* The types of all tensors, and the file_type to record. */
@@ -169,8 +172,8 @@ static void dry_run(const struct run *r, json_t *list, uint64_t file_bytes)
 	struct remake_table table;
 	if (!list) remake_table_begin(&table, stdout, &r->re.re, false);
 	for (size_t i = 0; i < r->n; i++) {
-		if (list) remake_json_tensor(list, &r->re.re, i, -1);
-		else remake_table_line(&table, i, -1);
+		if (list) remake_json_tensor(list, &r->re.re, i, -1, NULL);
+		else remake_table_line(&table, i, -1, NULL);
 	}
 	if (!list) remake_table_total(stdout, &r->re.re, file_bytes);
 }
@@ -255,7 +258,8 @@ int main(int argc, char **argv)
 	argc = opt_parse(argc, argv, opts,
 		&(struct opt_program){ "gguf-quantize", "make a GGUF model's tensors smaller by a recipe or a plan",
 		"[-nv] [-i FILE] [--pure] [--tensor-type REGEX=T]... [--output-tensor-type T] [--token-embedding-type T] "
-		"[--leave-output-tensor] [--allow-requantize] [--keep-non-finite] [--effort N] [--objective NAME] [--json] "
+		"[--leave-output-tensor] [--allow-requantize] [--keep-non-finite] [--effort N] [--objective NAME] "
+		"[--no-feedback] [--damp X] [--json] "
 		"[--shards N | --part I/N] [-j N] [-o FILE] RECIPE|--plan FILE [FILE]", 0, 3 });
 	recipe = operands(argc, argv, &in);
 	check_options(in);

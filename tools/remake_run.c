@@ -58,20 +58,38 @@ static void provenance(const struct remake_run *run, struct ggu_meta *m)
 	must(ggu_meta_set_uint(m, "quantize.imatrix.entries_count", GGU_U32, imatrix_count(im)));
 	must(ggu_meta_set_uint(m, "quantize.imatrix.chunks_count", GGU_U32, imatrix_chunks(im)));
 }
+/* Fewer tokens than columns say too little about a covariance. */
+static bool find_covariance(void *ctx, const char *tensor, size_t mat, const char **of, size_t *n_in, size_t *block, size_t *n_floats)
+{
+	struct imatrix_covariance c;
+	if (!imatrix_has_covariance(ctx, tensor, &c) || mat >= c.n_mat || c.counts[mat] < (double)c.n_in) return false;
+	*of = c.name;
+	*n_in = c.n_in;
+	*block = c.block;
+	*n_floats = c.n_floats;
+	return true;
+}
+static enum ggu_status get_covariance(void *ctx, const char *tensor, size_t mat, float *mean, struct ggu_error *err)
+{
+	return imatrix_covariance(ctx, tensor, mat, mean, err);
+}
 /* What is done, with what else the run says. */
-static struct remake with_importance(const struct remake_run *run, struct ggu_importance *importance)
+struct known { struct ggu_importance importance; struct remake_covariance covariance; };
+static struct remake with_matrix(const struct remake_run *run, struct known *known)
 {
 	struct remake re = run->re;
-	if (run->imatrix) {
-		*importance = imatrix_importances(run->imatrix);
-		re.importance = importance;
-	}
+	if (!run->imatrix) return re;
+	known->importance = imatrix_importances(run->imatrix);
+	re.importance = &known->importance;
+	if (run->damp < 0 || !imatrix_n_covariances(run->imatrix)) return re;
+	known->covariance = (struct remake_covariance){ find_covariance, get_covariance, (void *)(uintptr_t)run->imatrix, run->damp };
+	re.covariance = &known->covariance;
 	return re;
 }
 struct ggu_meta *remake_run_meta(const struct remake_run *run, const struct ggu_meta *from, uint32_t file_type)
 {
-	struct ggu_importance importance;
-	struct remake re = with_importance(run, &importance);
+	struct known known;
+	struct remake re = with_matrix(run, &known);
 	bool weighed = file_type != RECIPE_KEEP;
 	struct ggu_error err;
 	struct ggu_meta *m;
@@ -82,8 +100,8 @@ struct ggu_meta *remake_run_meta(const struct remake_run *run, const struct ggu_
 }
 struct ggu_writer *remake_run_writer(const struct remake_run *run, const struct ggu_meta *meta)
 {
-	struct ggu_importance importance;
-	struct remake re = with_importance(run, &importance);
+	struct known known;
+	struct remake re = with_matrix(run, &known);
 	struct names missing = { 0, NULL };
 	bool *lacks = calloc(re.n + 1, sizeof *lacks);
 	struct ggu_writer *w;
@@ -136,8 +154,8 @@ static void done(void *ctx, size_t i, const struct recode_result *got, double er
 		snprintf(text, sizeof text, "%zu of %llu in %s", n_unseen, (unsigned long long)(t->ne[2]*t->ne[3]), t->name);
 		note(&w->unseen, text);
 	}
-	if (w->run->verbose) remake_table_line(&w->table, i, error);
-	if (w->run->list) remake_json_tensor(w->run->list, r, i, error);
+	if (w->run->verbose) remake_table_line(&w->table, i, error, got);
+	if (w->run->list) remake_json_tensor(w->run->list, r, i, error, got);
 	progress_set(w->done += t->bytes);
 }
 
@@ -145,8 +163,8 @@ void remake_run_write(const struct remake_run *run, struct ggu_writer *w, struct
 {
 	struct writing writing = { .run = run, .out = out };
 	const struct ggu_sink sink = { write_out, &writing };
-	struct ggu_importance importance;
-	struct remake re = with_importance(run, &importance);
+	struct known known;
+	struct remake re = with_matrix(run, &known);
 	struct ggu_pool *pool = ggu_pool_new(jobs);
 	struct ggu_error err;
 	uint64_t total = 0;

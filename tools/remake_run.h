@@ -10,11 +10,14 @@
 #include "../quant/remake.h"
 #include "out.h"
 
+#define REMAKE_DAMP 0.1                         /* what is usual for error feedback (quant/ENCODERS.md) */
+
 struct remake_run {
 	struct remake re;                       /* what is done; importance, measure and done are set from the following */
 	const char *name;                       /* of the source, for messages */
 	const struct imatrix *imatrix;          /* or NULL */
 	const char *imatrix_name;
+	double damp;                            /* of error feedback, where the matrix has covariances; below 0: none */
 	bool verbose;                           /* a table with errors on stderr */
 	json_t *list;                           /* the same as JSON appended here, or NULL */
 	const char *doing;                      /* "quantizing", for progress */
@@ -32,9 +35,11 @@ void remake_run_fallbacks(const struct remake_run *r);
 uint64_t remake_bytes(const struct remake *r, size_t i);        /* of tensor i in its new type */
 struct remake_table { FILE *f; const struct remake *r; bool errors; int name, shape; };        /* widths of columns */
 void remake_table_begin(struct remake_table *to, FILE *f, const struct remake *r, bool errors); /* the line of titles */
-void remake_table_line(const struct remake_table *to, size_t i, double error);          /* error below 0: not measured */
+/* error below 0: not measured; got: what came of it, or NULL */
+void remake_table_line(const struct remake_table *to, size_t i, double error, const struct recode_result *got);
 void remake_table_total(FILE *f, const struct remake *r, uint64_t file_bytes);
-void remake_json_tensor(json_t *list, const struct remake *r, size_t i, double error);  /* appended to list */
+/* appended to list */
+void remake_json_tensor(json_t *list, const struct remake *r, size_t i, double error, const struct recode_result *got);
 /* The whole document on standard output, with the list, which is freed. */
 void remake_json_total(const struct remake *r, json_t *list, uint64_t file_bytes);
 

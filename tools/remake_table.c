@@ -56,17 +56,19 @@ void remake_table_begin(struct remake_table *to, FILE *f, const struct remake *r
 	}
 	fprintf(f, "%-*s  %-*s  %-19s %14s %6s%s\n", to->name, "tensor", to->shape, "shape", "   from    to", "bytes", "bits", errors ? "      error" : "");
 }
-void remake_table_line(const struct remake_table *to, size_t i, double error)
+void remake_table_line(const struct remake_table *to, size_t i, double error, const struct recode_result *got)
 {
 	static const char *const why[] = { "", "  as asked", "  fall-back", "" };
 	const struct remake *r = to->r;
 	const char *reason = why[r->choice[i].reason];
 	uint64_t bytes = remake_bytes(r, i);
-	char *name = text_mask(r->t[i]->name, r->t[i]->name_bytes), shape[100], lost[32] = "";
+	char *name = text_mask(r->t[i]->name, r->t[i]->name_bytes), shape[100], lost[80] = "";
 	int pad = to->name - (int)text_width(name);
 	shape_text(r->t[i], shape);
 	if (error >= 0) snprintf(lost, sizeof lost, "  %9.3e", error);
-	else if (to->errors && *reason) snprintf(lost, sizeof lost, "  %9s", "");
+	if (error >= 0 && got && got->without > 0)
+		snprintf(lost + strlen(lost), sizeof lost - strlen(lost), "  feedback: %.3e to %.3e", got->without, got->with);
+	if (error < 0 && to->errors && *reason) snprintf(lost, sizeof lost, "  %9s", "");
 	if (to->f == stderr) progress_hide();
 	fprintf(to->f, "%s%*s  %-*s  %7s -> %-8s %14llu %6.2f%s%s\n", name, pad > 0 ? pad : 0, "", to->shape, shape, from_name(r, i), to_name(r, i),
 		(unsigned long long)bytes, bits(bytes, r->t[i]->ne[0]*ggu_tensor_rows(r->t[i])), lost, reason);
@@ -80,7 +82,7 @@ void remake_table_total(FILE *f, const struct remake *r, uint64_t file_bytes)
 		bits(s.after, s.weights), (unsigned long long)file_bytes);
 }
 
-void remake_json_tensor(json_t *list, const struct remake *r, size_t i, double error)
+void remake_json_tensor(json_t *list, const struct remake *r, size_t i, double error, const struct recode_result *got)
 {
 	static const char *const why[] = { "rule", "override", "fallback", "kept" };
 	const struct ggu_tensor *t = r->t[i];
@@ -96,6 +98,10 @@ void remake_json_tensor(json_t *list, const struct remake *r, size_t i, double e
 	json_put(row, "bytes", json_of_uint(remake_bytes(r, i)));
 	json_put(row, "reason", json_string(why[r->choice[i].reason]));
 	if (error >= 0) json_put(row, "error", json_of_double(error));
+	if (error >= 0 && got && got->without > 0) {
+		json_put(row, "output_error_before", json_of_double(got->without));
+		json_put(row, "output_error", json_of_double(got->with));
+	}
 	json_push(list, row);
 }
 void remake_json_total(const struct remake *r, json_t *list, uint64_t file_bytes)

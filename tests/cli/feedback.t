@@ -1,0 +1,58 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Error feedback from end to end: covariances are collected, kept and used, and nothing but numbers decides what is written.
+. "$(dirname "$0")/../lib/tap.sh"
+cd "$TMP" || exit 1
+q=gguf-quantize
+text=$DATA/prose/calibration.txt
+gguf-convert -q -o m.gguf "$DATA/wiki-7m" && gguf-imatrix -q -m m.gguf --chunks 2 --covariance -o c.gguf "$text" &&
+	gguf-imatrix -q -m m.gguf --chunks 2 --process-output -o plain.gguf "$text" || { echo "1..1"; echo "not ok 1 - a model and its matrices"; exit 1; }
+
+gguf-imatrix -q -m m.gguf --chunks 2 --covariance --batch 100 -j 1 -o d.gguf "$text"
+same "covariances depend neither on batches nor on threads" d.gguf c.gguf
+gguf-info --json c.gguf >info.json
+is "weights that share an input share one" "$(grep -c 'blk.0.*in_cov"' info.json)" 4
+is "the output matrix has one" "$(grep -c '"output.weight.in_cov"' info.json)" 1
+ok "state is saved" gguf-imatrix -q -m m.gguf --chunks 2 --covariance --checkpoint state --every 1 -o e.gguf "$text"
+same "and nothing is lost by it" e.gguf c.gguf
+not_ok "the old form has no room for covariances" 2 gguf-imatrix -m m.gguf --chunks 1 --covariance --dat -o never "$text"
+not_ok "blocks are multiples of 256" 2 gguf-imatrix -m m.gguf --chunks 1 --covariance --block 300 -o never "$text"
+gguf-imatrix -q -m m.gguf --chunks 2 --covariance --block 256 -o b.gguf "$text"
+ok "blocks of 256" $q -q -i b.gguf -o x.gguf Q4_K_M m.gguf
+gguf-imatrix -q --merge -o sum.gguf c.gguf c.gguf
+ok "merged" $q -q -i sum.gguf -o y.gguf Q4_K_M m.gguf
+
+$q -q -i c.gguf -o a.gguf Q4_K_M m.gguf
+gguf-imatrix -q --merge -o copy.gguf c.gguf
+$q -q -i copy.gguf -o copied.gguf Q4_K_M m.gguf
+data() { gguf-cat "$1" blk.3.ffn_down.weight; }
+data a.gguf >a; data copied.gguf >copied
+same "a copy of the matrix says the same" copied a
+for j in 1 3; do
+	$q -q -j $j -i c.gguf Q4_K_M m.gguf >b.gguf
+	same "-j $j" b.gguf a.gguf
+done
+for cpu in c avx2; do
+	if GGUF_CPU=$cpu gguf-info --version >/dev/null 2>&1; then
+		GGUF_CPU=$cpu $q -q -i c.gguf Q4_K_M m.gguf >b.gguf
+		same "with $cpu" b.gguf a.gguf
+	fi
+done
+cat m.gguf | $q -q -i c.gguf Q4_K_M >b.gguf
+same "through pipes" b.gguf a.gguf
+$q -q --damp 1 -i c.gguf -o b.gguf Q4_K_M m.gguf
+not_ok "damping matters" 1 cmp -s a.gguf b.gguf
+$q -q --no-feedback -i c.gguf -o b.gguf Q4_K_M m.gguf
+$q -q -i plain.gguf -o p.gguf Q4_K_M m.gguf
+data b.gguf >b; data p.gguf >p
+same "--no-feedback leaves importances" b p
+not_ok "which are something else" 1 cmp -s a b
+$q -q --json -i c.gguf -o b.gguf Q3_K_M m.gguf | tr -d ' \n' | sed 's/{"name":"/\n/g' | sed -n 's/^\([^"]*\)".*"output_error_before":\([^,]*\),"output_error":\([^,}]*\).*/\1 \2 \3/p' >errors
+is "every weight that is multiplied has feedback" "$(grep -c . errors)" 43
+is "and less error by it" "$(awk '$3 < $2*0.95' errors | wc -l | tr -d ' ')" 43
+is "the embedding has none" "$(grep -c token_embd errors)" 0
+for type in Q8_0 Q4_0 Q5_1 IQ4_NL IQ2_XS IQ1_M TQ2_0; do
+	ok "$type" $q -q --pure -i c.gguf -o b.gguf "$type" m.gguf
+	ok "$type can be read" gguf-quantize -q --allow-requantize -o x.gguf F16 b.gguf
+done
+done_testing
