@@ -87,6 +87,30 @@ ok "-o" gguf-perplexity -q -m m.gguf --chunks 2 --save-logits both -o results te
 same "... holds what standard output would" results plain
 same "... beside --save-logits" both base
 not_ok "... both in one file" 2 gguf-perplexity -q -m m.gguf --chunks 1 --save-logits one -o one text
+
+# parts of a text by several processes
+for base in "" "--base m.gguf"; do
+	what="parts${base:+ beside a base}"
+	gguf-perplexity -q -m q.gguf $base --ctx 32 --chunks 7 --json text >whole
+	gguf-perplexity -q -m q.gguf $base --ctx 32 --chunks 3 --partial text >part-a
+	gguf-perplexity -q -m q.gguf $base --ctx 32 --from 3 --chunks 1 --partial text >part-b
+	gguf-perplexity -q -m q.gguf $base --ctx 32 --from 4 --chunks 3 --partial text >part-c
+	is "$what: the numbers of one run" "$(gguf-perplexity --merge --json part-c part-a part-b)" "$(cat whole)"
+	gguf-perplexity --merge --partial part-b part-c >part-bc
+	is "$what: merged by and by, from a pipe" "$(cat part-bc | gguf-perplexity --merge --json - part-a)" "$(cat whole)"
+	not_ok "$what: a gap" 2 gguf-perplexity --merge part-a part-c
+	not_ok "$what: a part twice" 2 gguf-perplexity --merge part-a part-b part-b
+done
+gguf-perplexity -q -m q.gguf --ctx 32 --chunks 3 --partial text >plain-a
+not_ok "parts with and without a base" 2 gguf-perplexity --merge plain-a part-b
+gguf-perplexity -q -m q.gguf --ctx 64 --from 1 --chunks 1 --partial text >wide
+not_ok "parts of other windows" 2 gguf-perplexity --merge plain-a wide
+not_ok "--merge --fail-above" 1 gguf-perplexity --merge --fail-above ppl=1.5 plain-a
+not_ok "a part that is none" 2 gguf-perplexity --merge whole
+not_ok "--from beyond the text" 2 gguf-perplexity -q -m q.gguf --ctx 32 --from 1000000 text
+gguf-perplexity -q -m q.gguf --base base --ctx 512 --from 1 --chunks 1 --json text >json
+is "--from beside saved logits" "$(jq -c '[.n_scored, .base.ppl]' json)" \
+	"$(gguf-perplexity -q -m m.gguf --base base --from 1 --chunks 1 --json text | jq -c '[.n_scored, .base.ppl]')"
 for p in "gguf-perplexity -m onto.gguf --chunks 1" "gguf-run -m onto.gguf -n 1" "gguf-tokenize -m onto.gguf"; do
 	# shellcheck disable=SC2086
 	not_ok "$p onto the model" 2 $p -o onto.gguf text
