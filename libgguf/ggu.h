@@ -368,8 +368,8 @@ struct ggu_phase {
 	size_t n_tasks;                 /* read when the phase begins: a task of an earlier one may set it */
 	enum ggu_take take;
 };
-/* Runs phase after phase; each begins when all tasks of the one before are done. This costs less than runs one by one,
- * about a cache miss for each phase. */
+/* Runs phase after phase; each begins when all tasks of the one before are done, whichever threads did them. This costs
+ * less than runs one by one, about a cache miss for each phase. */
 void ggu_pool_phases(struct ggu_pool *p, const struct ggu_phase *phase, size_t n);
 
 #ifdef __cplusplus

@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: MIT
  * pool.c - threads that take the tasks of phases.
  *
- * One number counts up, the turn: it moves when the caller starts a run and when the last thread has come to the
- * end of a phase. A thread that waits for a turn looks at it for some microseconds and then sleeps, because an
- * evaluator comes to thousands of such ends in a second but must not burn a core while it waits for a user. With
- * more threads than cores looking only steals time, so they sleep at once. Nobody pays for waking unless
- * somebody sleeps.
+ * A phase is over when its tasks are, not when every thread has come by: one that has lost its core holds nobody up unless
+ * it is in the midst of a task. Tasks lie in shares, one for each thread or one for all. What is left of a share is a
+ * word, in a cache line of its own, together with the number of the phase:
  *
- *   turn   t          t+1               t+2               t+3
- *   caller | set, move | tasks, arrive   | tasks, arrive   | return
- *   others | wait      | tasks, arrive   | tasks, arrive   | wait
+ *   | phase, 28 bits | for its owner alone, 1 bit | tasks left, 35 bits |
  *
- * Arrivals are counted in groups of 8 and then by groups, so that many threads do not queue for one cache line.
- * Tasks lie in shares, one for each thread or one for all; a share is a counter in a cache line of its own. There
- * are two such sets: while one phase counts in one, each thread that arrives clears its own of the other, which
- * nobody reads any more. */
+ * A thread takes a task by making that number one less, if the word still is what it has read. So it cannot take one of
+ * a phase other than it thinks, and from then on until the task is done the phase cannot end, and what describes it does
+ * not change. Who finishes the last task lays out the next phase and moves the turn.
+ *
+ * A thread that finds no task waits for the turn to move: it looks at it for some microseconds and then sleeps, because an
+ * evaluator comes to thousands of such waits in a second but must not burn a core while it waits for a user. With more
+ * threads than cores looking only steals time, so they sleep at once. Nobody pays for waking unless somebody sleeps. */
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -22,27 +21,31 @@
 #include <time.h>
 #include "internal.h"
 
-enum { LOOK_NS = 100000, LOOKS = 32, GROUP = 8, LINE = 128 };   /* LINE: two lines, as they are fetched in pairs */
+enum { LOOK_NS = 100000, LOOKS = 32, LINE = 128 };      /* LINE: two lines, as they are fetched in pairs */
 
-struct seat {                           /* what a thread writes often */
-	_Alignas(LINE) atomic_size_t taken[2];  /* tasks of its share, in even and odd phases */
-	atomic_int left;                        /* of a group, in its first seat: who has not arrived */
-};
+#define LEFT ((UINT64_C(1) << 35) - 1)
+#define OWNERS (UINT64_C(1) << 35)
+#define PHASE (UINT64_C(1) << 36)
+
+struct share { _Alignas(LINE) _Atomic uint64_t left; };
 struct ggu_pool {
 	int n, n_started, n_nodes;
-	bool looks, stop, pin;
-	const struct ggu_phase *phase;
-	size_t n_phases;
-	unsigned at, n_done;            /* the turn when nothing runs; phases there have been */
+	bool looks, pin;
+	atomic_bool stop;
 	struct ggu_cpu *cpu;            /* of each thread */
-	struct seat *seat;
+	struct share *share;
 	pthread_t *thread;
 	pthread_mutex_t lock;
 	pthread_cond_t moved;
 	struct ggu_cpu_mask *before;    /* where the caller might run before it was given a place */
+	/* written by who lays out a phase, read by who has a task of it */
+	const struct ggu_phase *phase, *end;
+	size_t n_tasks;
+	uint64_t n_phases;              /* there have been */
 	_Alignas(LINE) atomic_uint turn;
 	atomic_int sleepers;
-	_Alignas(LINE) atomic_int groups_left;
+	atomic_bool over;               /* the run */
+	_Alignas(LINE) atomic_size_t n_done;
 };
 struct start { struct ggu_pool *p; int worker; };
 
@@ -65,17 +68,13 @@ static int64_t now_ns(void)
 
 /* ---- turns ---- */
 
-static bool reached(struct ggu_pool *p, unsigned turn)
-{
-	return (int)(atomic_load_explicit(&p->turn, memory_order_acquire) - turn) >= 0;
-}
-
-static void wait_for(struct ggu_pool *p, unsigned turn)
+/* Until the turn is another than `seen`. */
+static void wait_for(struct ggu_pool *p, unsigned seen)
 {
 	if (p->looks)
 		for (int64_t end = 0, now = 0; now <= end; now = now_ns()) {
 			for (int i = 0; i < LOOKS; i++, relax())
-				if (reached(p, turn))
+				if (atomic_load_explicit(&p->turn, memory_order_acquire) != seen)
 					return;
 			if (!end)
 				end = now_ns() + LOOK_NS;
@@ -83,7 +82,7 @@ static void wait_for(struct ggu_pool *p, unsigned turn)
 	pthread_mutex_lock(&p->lock);
 	/* either move() sees a sleeper, or this thread sees the new turn */
 	atomic_fetch_add(&p->sleepers, 1);
-	while ((int)(atomic_load(&p->turn) - turn) < 0)
+	while (atomic_load(&p->turn) == seen)
 		pthread_cond_wait(&p->moved, &p->lock);
 	atomic_fetch_sub(&p->sleepers, 1);
 	pthread_mutex_unlock(&p->lock);
@@ -99,91 +98,98 @@ static void move(struct ggu_pool *p)
 	pthread_mutex_unlock(&p->lock);
 }
 
-static int group_size(const struct ggu_pool *p, int first) { return p->n - first < GROUP ? p->n - first : GROUP; }
-static int n_groups(const struct ggu_pool *p) { return (p->n + GROUP - 1)/GROUP; }
+/* ---- phases ---- */
 
-/* The last one sets the counters anew, which nobody touches before the turn moves, and moves it. */
-static void arrive(struct ggu_pool *p, int worker)
+/* Tasks of share s: they lie together, shares differ by one task at most. */
+struct stretch { size_t from, n; };
+static struct stretch stretch_of(const struct ggu_pool *p, int s)
 {
-	int first = worker/GROUP*GROUP;
+	size_t n = (size_t)p->n, share = (size_t)s, each = p->n_tasks/n, more = p->n_tasks%n;
 
-	if (atomic_fetch_sub_explicit(&p->seat[first].left, 1, memory_order_acq_rel) != 1)
-		return;
-	atomic_store_explicit(&p->seat[first].left, group_size(p, first), memory_order_relaxed);
-	if (atomic_fetch_sub_explicit(&p->groups_left, 1, memory_order_acq_rel) != 1)
-		return;
-	atomic_store_explicit(&p->groups_left, n_groups(p), memory_order_relaxed);
+	if (p->phase->take == GGU_TAKE_ANY)
+		return (struct stretch){ 0, s ? 0 : p->n_tasks };
+	return (struct stretch){ share*each + (share < more ? share : more), each + (share < more) };
+}
+
+/* The first phase from p->phase on that has tasks, or the end of the run. */
+static void lay_out(struct ggu_pool *p)
+{
+	while (p->phase < p->end && !p->phase->n_tasks)
+		p->phase++;
+	if (p->phase == p->end)
+		atomic_store_explicit(&p->over, true, memory_order_relaxed);
+	else {
+		uint64_t word = ++p->n_phases*PHASE | (p->phase->take == GGU_TAKE_OWN ? OWNERS : 0);
+		p->n_tasks = p->phase->n_tasks;
+		atomic_store_explicit(&p->n_done, 0, memory_order_relaxed);
+		/* the first share has tasks: until it is there the phase cannot end */
+		for (int s = p->n; s-- > 0;)
+			atomic_store_explicit(&p->share[s].left, word | stretch_of(p, s).n, memory_order_release);
+	}
 	move(p);
 }
 
-/* ---- tasks ---- */
-
-/* What is left of share s of `of`: its tasks lie together, shares differ by one task at most. */
-static void take(struct ggu_pool *p, const struct ggu_phase *phase, size_t n_tasks, int parity,
-                 int s, int of, int worker)
+/* Tasks of share s, as long as there are any and the phase is this one; returns how many were done. */
+static size_t take(struct ggu_pool *p, uint64_t number, int s, int worker)
 {
-	atomic_size_t *taken = &p->seat[s].taken[parity];
-	size_t each = n_tasks/(size_t)of, more = n_tasks%(size_t)of, share = (size_t)s, i;
-	size_t from = share*each + (share < more ? share : more), n = each + (share < more);
+	_Atomic uint64_t *left = &p->share[s].left;
+	uint64_t word = atomic_load_explicit(left, memory_order_acquire);
+	size_t n = 0;
 
-	if (atomic_load_explicit(taken, memory_order_relaxed) >= n)
-		return;
-	while ((i = atomic_fetch_add_explicit(taken, 1, memory_order_relaxed)) < n)
-		phase->fn(phase->ctx, from + i, worker);
+	while (word/PHASE == number && word & LEFT && (s == worker || !(word & OWNERS))) {
+		if (!atomic_compare_exchange_weak_explicit(left, &word, word - 1, memory_order_acq_rel, memory_order_acquire))
+			continue;
+		struct stretch t = stretch_of(p, s);
+		p->phase->fn(p->phase->ctx, t.from + t.n - (size_t)(word & LEFT), worker);
+		n++;
+		word = atomic_load_explicit(left, memory_order_acquire);
+	}
+	return n;
 }
 
-static void take_all(struct ggu_pool *p, const struct ggu_phase *phase, int parity, int worker)
+/* Own tasks, then those of the same node, then others'; each helper begins with another thread. */
+static void work(struct ggu_pool *p, int worker)
 {
-	size_t n_tasks = phase->n_tasks;
+	uint64_t number = atomic_load_explicit(&p->share[worker].left, memory_order_acquire)/PHASE;
+	size_t n = take(p, number, worker, worker), n_tasks;
 
-	if (phase->take == GGU_TAKE_ANY) {
-		take(p, phase, n_tasks, parity, 0, 1, worker);
-		return;
-	}
-	take(p, phase, n_tasks, parity, worker, p->n, worker);
-	if (phase->take == GGU_TAKE_OWN)
-		return;
-	/* help those of the same node, then the others; each helper begins with another thread */
 	for (int far = 0; far < (p->n_nodes > 1 ? 2 : 1); far++)
 		for (int i = 1; i < p->n; i++) {
 			int s = (worker + i)%p->n;
 			if ((p->cpu[s].node != p->cpu[worker].node) == far)
-				take(p, phase, n_tasks, parity, s, p->n, worker);
+				n += take(p, number, s, worker);
 		}
-}
-
-/* All phases, the first in turn `at`. The caller waits for the end of the last one, others for the next run. */
-static void work(struct ggu_pool *p, int worker, unsigned at)
-{
-	const struct ggu_phase *phase = p->phase;
-	size_t n = p->n_phases;
-	unsigned set = p->n_done;
-
-	for (size_t k = 0; k < n; k++, set++) {
-		take_all(p, phase + k, set & 1, worker);
-		atomic_store_explicit(&p->seat[worker].taken[~set & 1], 0, memory_order_relaxed);
-		arrive(p, worker);
-		if (k + 1 < n || !worker)
-			wait_for(p, at + 1 + (unsigned)k);
+	if (!n)
+		return;
+	n_tasks = p->n_tasks;
+	if (atomic_fetch_add_explicit(&p->n_done, n, memory_order_acq_rel) + n == n_tasks) {
+		p->phase++;
+		lay_out(p);
 	}
 }
 
 void ggu_pool_phases(struct ggu_pool *p, const struct ggu_phase *phase, size_t n)
 {
+	unsigned seen;
+
 	if (!p->n_started || (n == 1 && phase->n_tasks < 2)) {
 		for (size_t k = 0; k < n; k++)
 			for (size_t i = 0; i < phase[k].n_tasks; i++)
 				phase[k].fn(phase[k].ctx, i, 0);
 		return;
 	}
-	if (!n)
-		return;
 	p->phase = phase;
-	p->n_phases = n;
-	move(p);
-	work(p, 0, p->at + 1);
-	p->at += 1 + (unsigned)n;
-	p->n_done += (unsigned)n;
+	p->end = phase + n;
+	atomic_store_explicit(&p->over, false, memory_order_relaxed);
+	lay_out(p);
+	for (;;) {
+		seen = atomic_load_explicit(&p->turn, memory_order_acquire);
+		if (atomic_load_explicit(&p->over, memory_order_acquire))
+			return;
+		work(p, 0);
+		if (atomic_load_explicit(&p->turn, memory_order_acquire) == seen)
+			wait_for(p, seen);
+	}
 }
 
 void ggu_pool_run(struct ggu_pool *p, size_t n_tasks, void (*fn)(void *ctx, size_t task, int worker), void *ctx)
@@ -212,18 +218,17 @@ static void *worker_main(void *arg)
 {
 	struct start s = *(struct start *)arg;
 	struct ggu_pool *p = s.p;
-	unsigned at = 0;
+	unsigned seen = 0;
 
 	free(arg);
-	wait_for(p, ++at);              /* until all are started */
+	wait_for(p, seen);              /* until all are started */
 	settle(p, s.worker);
 	for (;;) {
-		wait_for(p, ++at);
-		if (p->stop)
+		seen = atomic_load_explicit(&p->turn, memory_order_acquire);
+		if (atomic_load_explicit(&p->stop, memory_order_relaxed))
 			return NULL;
-		size_t n = p->n_phases;
-		work(p, s.worker, at);
-		at += (unsigned)n;
+		work(p, s.worker);
+		wait_for(p, seen);
 	}
 }
 
@@ -270,7 +275,7 @@ static void unmake(struct ggu_pool *p)
 {
 	free(p->cpu);
 	free(p->thread);
-	free(p->seat);
+	free(p->share);
 	free(p);
 }
 
@@ -282,8 +287,8 @@ static struct ggu_pool *make(int n)
 		return NULL;
 	p->cpu = calloc((size_t)n, sizeof *p->cpu);
 	p->thread = calloc((size_t)n, sizeof *p->thread);
-	p->seat = zero_lines((size_t)n*sizeof *p->seat);
-	if (!p->cpu || !p->thread || !p->seat) {
+	p->share = zero_lines((size_t)n*sizeof *p->share);
+	if (!p->cpu || !p->thread || !p->share) {
 		unmake(p);
 		return NULL;
 	}
@@ -304,15 +309,11 @@ struct ggu_pool *ggu_pool_open(const struct ggu_pool_options *o)
 	p->n = p->n_started + 1;
 	place(p, o->cpus, o->n_cpus);
 	p->pin = o->pin && o->n_cpus;
-	for (int i = 0; i < p->n; i += GROUP)
-		atomic_init(&p->seat[i].left, group_size(p, i));
-	atomic_init(&p->groups_left, n_groups(p));
 	if (p->pin || p->n_nodes > 1) {
 		p->before = ggu_cpus_save();
 		settle(p, 0);
 	}
 	move(p);
-	p->at = 1;
 	return p;
 }
 
@@ -328,7 +329,7 @@ void ggu_pool_free(struct ggu_pool *p)
 {
 	if (!p)
 		return;
-	p->stop = true;
+	atomic_store(&p->stop, true);
 	move(p);
 	for (int i = 0; i < p->n_started; i++)
 		pthread_join(p->thread[i], NULL);

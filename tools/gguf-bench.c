@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include "../model/eval/profile.h"
 #include "../model/eval/session.h"
 #include "../quant/quant.h"
-#include "estimate.h"
 #include "kv_json.h"
 #include "limits.h"
 #include "load.h"
@@ -23,7 +23,7 @@ static struct {
 	const char *model, *synthetic, *save, *arch_file, *output;
 	struct list prompt, generate, depth;
 	int jobs, repeat;
-	bool json, pin;
+	bool json, pin, profile;
 } o = { .prompt = { 1, { 512 } }, .generate = { 1, { 64 } }, .depth = { 1, { 0 } }, .repeat = 5 };
 static const struct opt opts[] = {
 	OPT_STR('m', "model", &o.model, "MODEL", "the GGUF file to measure"),
@@ -34,6 +34,7 @@ static const struct opt opts[] = {
 	OPT_CALL(0, "generate", &o.generate, "N[,N...]", parse_list, "tokens, one by one; 0: none (default: 64)"),
 	OPT_CALL(0, "depth", &o.depth, "N[,N...]", parse_list, "tokens that are there already (default: 0)"),
 	OPT_INT(0, "repeat", &o.repeat, "N", 1, MAX_REPEAT, "runs of each, of which the median counts (default: 5)"),
+	OPT_FLAG(0, "profile", &o.profile, "also tell where the time goes"),
 	OPT_FLAG(0, "pin", &o.pin, "keep each thread on a core of its own"),
 	OPT_STR(0, "save", &o.save, "FILE", "write the model of --synthetic to FILE and measure nothing"),
 	OPT_STR(0, "arch-file", &o.arch_file, "YAML", "also know the architecture described in YAML"),
@@ -65,6 +66,8 @@ struct test {
 	double tokens_per_s, lowest, highest;
 	double gmacs, gb;               /* of weights a second, for prompts; of bytes read, for generation */
 	double share;                   /* of the limit that binds */
+	double secs;                    /* of all runs that count */
+	struct profile *profile;        /* of them */
 };
 struct bench {
 	struct model *m;
@@ -73,6 +76,7 @@ struct bench {
 	int32_t *ids;
 	struct limits limits;
 	double weight_limit;            /* of products in the type that most weights have */
+	struct model_cost cost;
 };
 
 static void eval(struct bench *b, size_t from, size_t n, bool logits)
@@ -89,42 +93,42 @@ static int by_value(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* A first run warms up and is not counted. */
+/* A first run warms up and is not counted. What is there already is read once. */
 static void measure(struct bench *b, struct test *t)
 {
+	struct state *state = session_state(b->s);
+	struct ggu_error err;
 	double secs[MAX_REPEAT];
+	session_reset(b->s);
+	eval(b, 0, t->depth, false);
+	if (t->depth && state_snapshot(state, &err)) msg_die_error("--depth", &err);
 	for (int r = -1; r < o.repeat; r++) {
-		session_reset(b->s);
-		eval(b, 0, t->depth, false);
-		double from = limits_now();
+		double from;
+		if (state_truncate(state, t->depth, &err)) msg_die_error("--depth", &err);
+		work_profile(session_work(b->s), o.profile && r >= 0 ? t->profile : NULL);
+		from = limits_now();
 		if (t->generates) for (size_t i = 0; i < t->n; i++) eval(b, t->depth + i, 1, true);
 		else eval(b, t->depth, t->n, true);
 		if (r >= 0) secs[r] = limits_now() - from;
 	}
+	work_profile(session_work(b->s), NULL);
+	for (int r = 0; r < o.repeat; r++) t->secs += secs[r];
 	qsort(secs, (size_t)o.repeat, sizeof *secs, by_value);
 	t->tokens_per_s = (double)t->n/((secs[o.repeat/2] + secs[(o.repeat - 1)/2])/2);
 	t->highest = (double)t->n/secs[0];
 	t->lowest = (double)t->n/secs[o.repeat - 1];
 }
 
-/* Of a prompt only the last token needs the output matrix. */
-static double macs(const struct model *m, const struct test *t)
-{
-	const struct ggu_file *f = model_file(m);
-	double head = (double)model_n_vocab(m)*(double)model_n_embd(m);
-	struct estimate e;
-	estimate_make(&e, f, 1, 1);
-	return (double)e.macs_per_token - head*(1 - 1/(double)t->n);
-}
+/* Of a prompt only the last token needs the output matrix; while n tokens are generated, n/2 more have been read on average. */
 static void compare(const struct bench *b, struct test *t)
 {
-	struct estimate e;
+	const struct model_cost *c = &b->cost;
+	double n = (double)t->n, seen = (double)t->depth + n/2;
 	if (t->generates) {
-		estimate_make(&e, model_file(b->m), 2*t->depth + t->n, 1);      /* reads half of such a cache */
-		t->gb = t->tokens_per_s*(double)e.read_per_token*1e-9;
+		t->gb = t->tokens_per_s*(c->weight_bytes + c->head_bytes + c->fixed_bytes + seen*c->position_bytes)*1e-9;
 		t->share = t->gb/b->limits.read_gb;
 	} else {
-		t->gmacs = t->tokens_per_s*macs(b->m, t)*1e-9;
+		t->gmacs = t->tokens_per_s*(c->macs + c->head_macs/n)*1e-9;
 		t->share = b->weight_limit > 0 ? t->gmacs/b->weight_limit : 0;
 	}
 }
@@ -145,6 +149,21 @@ static bool in_blocks(const struct ggu_file *f)
 	return blocks;
 }
 
+static int by_time(const void *a, const void *b)
+{
+	const struct profile_row *x = a, *y = b;
+	return (x->secs < y->secs) - (x->secs > y->secs);
+}
+/* What is no pass of the threads is one thread's. */
+static void add_rest(struct test *t)
+{
+	struct profile *p = t->profile;
+	struct profile_row rest = { "between passes", 0, t->secs, 0 };
+	for (size_t i = 0; i < p->n; i++) rest.secs -= p->row[i].secs;
+	if (p->n < PROFILE_ROWS) p->row[p->n++] = rest;
+	qsort(p->row, p->n, sizeof *p->row, by_time);
+}
+
 static size_t most(const struct list *l)
 {
 	size_t v = 0;
@@ -162,6 +181,7 @@ static size_t run(struct bench *b, struct test *t)
 	b->ids = malloc((ctx + 1)*sizeof *b->ids);
 	if (!b->logits || !b->ids) msg_die("out of memory");
 	for (size_t i = 0; i < ctx; i++) b->ids[i] = (int32_t)((i*2654435761u >> 7)%n_vocab);
+	if (model_cost(&b->cost, b->m, NULL, 0, ctx, (size_t)ggu_pool_size(model_pool(b->m)), &err)) msg_die_error(o.model ? o.model : o.synthetic, &err);
 	if (session_new(&b->s, b->m, ctx ? ctx : 1, 0, NULL, &err)) msg_die_error(o.model ? o.model : o.synthetic, &err);
 	for (size_t d = 0; d < o.depth.n; d++)
 		for (size_t k = 0; k < o.prompt.n + o.generate.n; k++) {
@@ -169,8 +189,10 @@ static size_t run(struct bench *b, struct test *t)
 			size_t length = generates ? o.generate.v[k - o.prompt.n] : o.prompt.v[k];
 			t[n] = (struct test){ generates, length, o.depth.v[d] };
 			if (!t[n].n) continue;
+			if (o.profile && !(t[n].profile = calloc(1, sizeof *t[n].profile))) msg_die("out of memory");
 			measure(b, t + n);
 			compare(b, t + n);
+			if (t[n].profile) add_rest(t + n);
 			n++;
 		}
 	session_free(b->s);
@@ -198,6 +220,19 @@ static void cpu_name(char *to, size_t n)
 	if (f) fclose(f);
 }
 
+static void print_profile(const struct test *t)
+{
+	double per = 1e3/(double)(t->generates ? t->n*(size_t)o.repeat : (size_t)o.repeat);
+	printf("\n%s %zu at depth %zu: %.3f ms%s\n", t->generates ? "generate" : "prompt", t->n, t->depth, t->secs*per, t->generates ? " a token" : "");
+	printf("%10s %6s %8s %8s  %s\n", "ms", "share", "passes", "GMAC/s", "");
+	for (size_t i = 0; i < t->profile->n; i++) {
+		const struct profile_row *r = t->profile->row + i;
+		printf("%10.3f %5.1f%% %8.0f ", r->secs*per, 100*r->secs/t->secs, (double)r->n_passes*per/1e3);
+		if (r->macs > 0) printf("%8.1f  %s\n", r->macs/r->secs*1e-9, r->name);
+		else printf("%8s  %s\n", "", r->name);
+	}
+}
+
 static void print_text(const struct bench *b, const struct test *t, size_t n, const char *cpu, int threads)
 {
 	const struct limits *l = &b->limits;
@@ -212,6 +247,7 @@ static void print_text(const struct bench *b, const struct test *t, size_t n, co
 		printf("%-8s %7zu %7zu  %10.2f %10.2f %10.2f  %8.1f %7.0f%%  %s\n",
 			t->generates ? "generate" : "prompt", t->n, t->depth, t->tokens_per_s, t->lowest, t->highest,
 			t->generates ? t->gb : t->gmacs, 100*t->share, t->generates ? "GB/s" : "GMAC/s");
+	for (size_t i = 0; i < n && o.profile; i++) print_profile(t - n + i);
 	free(masked);
 }
 
@@ -220,6 +256,23 @@ static json_t *object(void)
 	json_t *j = json_object();
 	if (!j) msg_die("out of memory");
 	return j;
+}
+/* Seconds of one run. */
+static json_t *json_profile(const struct test *t)
+{
+	json_t *all = json_array();
+	if (!all) msg_die("out of memory");
+	for (size_t i = 0; i < t->profile->n; i++) {
+		const struct profile_row *r = t->profile->row + i;
+		json_t *j = object();
+		json_put(j, "name", json_string(r->name));
+		json_put(j, "seconds", json_of_double(r->secs/o.repeat));
+		json_put(j, "share", json_of_double(r->secs/t->secs));
+		json_put(j, "passes", json_of_uint(r->n_passes/(uint64_t)o.repeat));
+		json_put(j, "gmacs", r->macs > 0 ? json_of_double(r->macs/r->secs*1e-9) : json_null());
+		json_push(all, j);
+	}
+	return all;
 }
 static json_t *json_test(const struct test *t)
 {
@@ -231,6 +284,7 @@ static json_t *json_test(const struct test *t)
 	json_put(j, "highest", json_of_double(t->highest));
 	json_put(j, t->generates ? "gb_per_s" : "gmacs", json_of_double(t->generates ? t->gb : t->gmacs));
 	json_put(j, "share_of_limit", json_of_double(t->share));
+	if (t->profile) json_put(j, "profile", json_profile(t));
 	return j;
 }
 /* "prompt" and "generation" are the first of each; all are in the lists. */
@@ -291,7 +345,7 @@ int main(int argc, char **argv)
 	opt_parse(argc, argv, opts, &(struct opt_program){ "gguf-bench",
 		"measure how fast a model is evaluated, beside the machine's limits",
 		"-m MODEL | --synthetic SIZE,TYPE [--prompt N[,N...]] [--generate N[,N...]] [--depth N[,N...]] [--repeat N] "
-		"[--pin] [--arch-file YAML] [--json] [-o FILE] [-j N]\n--synthetic SIZE,TYPE --save FILE", 0, 0 });
+		"[--profile] [--pin] [--arch-file YAML] [--json] [-o FILE] [-j N]\n--synthetic SIZE,TYPE --save FILE", 0, 0 });
 	if (!o.model && !o.synthetic) msg_die("which model? -m MODEL or --synthetic SIZE,TYPE is missing");
 	if (o.model && o.synthetic) msg_die("both -m and --synthetic: which is to be measured?");
 	if (o.save && !o.synthetic) msg_die("--save keeps the model of --synthetic, which is missing");

@@ -8,11 +8,7 @@
 #include <string.h>
 #include "../../quant/vec.h"
 #include "cpu_internal.h"
-
-void cpu_run(const struct run *r, size_t n_tasks, void (*fn)(void *ctx, size_t task, int worker), void *ctx)
-{
-	ggu_pool_run(r->w->m->pool, n_tasks, fn, ctx);
-}
+#include "profile.h"
 
 /* ---- norms ---- */
 
@@ -61,7 +57,7 @@ static void settle_task(void *ctx, size_t task, int worker)
 }
 static void settle(struct run *r)
 {
-	if (r->pending) cpu_run(r, cpu_chunks(r->n, CPU_ROWS), settle_task, r);
+	if (r->pending) cpu_run(r->w, PASS("sums"), cpu_chunks(r->n, CPU_ROWS), settle_task, r);
 	r->pending = NULL;
 }
 
@@ -76,7 +72,7 @@ static void fetch_task(void *ctx, size_t task, int worker)
 }
 static void fetch(const struct run *r, const struct norm *norm, size_t t0, size_t n, float *to)
 {
-	cpu_run(r, cpu_chunks(n, CPU_ROWS), fetch_task, &(struct fetches){ r, norm, t0, n, to });
+	cpu_run(r->w, PASS("rows out"), cpu_chunks(n, CPU_ROWS), fetch_task, &(struct fetches){ r, norm, t0, n, to });
 }
 
 struct embed { struct run *r; const int32_t *ids; };
@@ -115,7 +111,7 @@ static void embed_task(void *ctx, size_t task, int worker)
 }
 static void embed(struct run *r, const int32_t *ids)
 {
-	cpu_run(r, cpu_chunks(r->n, CPU_ROWS), embed_task, &(struct embed){ r, ids });
+	cpu_run(r->w, PASS("embeddings"), cpu_chunks(r->n, CPU_ROWS), embed_task, &(struct embed){ r, ids });
 }
 
 /* ---- rows of inputs ---- */
@@ -209,7 +205,7 @@ static void prepare(struct run *r, struct input *const *in, size_t n_in, const u
 		any |= !in[i]->made || forms[i] & ~in[i]->packed;
 	}
 	if (!any) return;
-	cpu_run(r, tasks, rows_task, &(struct rows){ r, in, n_in, forms });
+	cpu_run(r->w, PASS("inputs"), tasks, rows_task, &(struct rows){ r, in, n_in, forms });
 	for (size_t i = 0; i < n_in; i++) {
 		if (in[i]->kind == INPUT_STREAM) r->pending = NULL;
 		in[i]->made = true;
@@ -219,7 +215,9 @@ static void prepare(struct run *r, struct input *const *in, size_t n_in, const u
 
 /* ---- products ---- */
 
-struct cut { struct quant_mul q; const float *bias; size_t tokens, outputs, across, first; };   /* first: task */
+/* Tasks go down the tokens first: neighbours have the same rows of weights, and each thread's stretch of them is a stretch
+ * of rows, in memory of its own where there are several. */
+struct cut { struct quant_mul q; const float *bias; size_t tokens, outputs, down, n_tasks, first; };   /* first: task */
 struct products { const struct work *w; const struct cut *cut; size_t n; };
 
 static void product_task(void *ctx, size_t task, int worker)
@@ -233,8 +231,8 @@ static void product_task(void *ctx, size_t task, int worker)
 		else hi = mid;
 	}
 	m = c->cut + lo;
-	t0 = (task - m->first)/m->across*m->tokens;
-	o0 = (task - m->first)%m->across*m->outputs;
+	t0 = (task - m->first)%m->down*m->tokens;
+	o0 = (task - m->first)/m->down*m->outputs;
 	n_t = cpu_least(m->tokens, m->q.n_tokens - t0);
 	n_o = cpu_least(m->outputs, m->q.n_out - o0);
 	quant_mul(&m->q, t0, n_t, o0, n_o, work_local(c->w, worker));
@@ -247,7 +245,8 @@ static struct cut cut_of(const struct run *r, const struct product *p)
 	struct cut c = { .q = { w->type, p->in->n, w->n_out, w->n_in, (const char *)w->data + p->mat*w->n_out*w->row_bytes, w->row_bytes,
 		cpu_at(r, p->in->act[quant_act_of(w->type)]), cpu_at(r, p->y), p->y_stride }, .bias = w->bias ? w->bias + p->mat*w->n_out : NULL };
 	quant_mul_cut(&c.q, ggu_pool_size(r->w->m->pool), &c.tokens, &c.outputs);
-	c.across = cpu_chunks(w->n_out, c.outputs);
+	c.down = cpu_chunks(p->in->n, c.tokens);
+	c.n_tasks = c.down*cpu_chunks(w->n_out, c.outputs);
 	return c;
 }
 
@@ -264,6 +263,15 @@ static enum ggu_status tell(struct run *r, const struct product *p)
 {
 	enum ggu_status s = r->tap(r->tap_ctx, p->w->name, p->w->n_mat, p->mat, p->w->n_in, cpu_at(r, p->in->at), p->in->stride, p->in->n);
 	return s ? ggu_fail(r->err, s, GGU_NO_OFFSET, p->w->name, "the receiver of activations refused them") : GGU_OK;
+}
+
+static void run_products(struct run *r, const struct product *p, size_t n, size_t tasks)
+{
+	char name[PROFILE_NAME];
+	struct pass pass = { name, 0, GGU_TAKE_NEAR };
+	if (r->w->profile) pass_name(name, sizeof name, p, n);
+	for (size_t i = 0; i < n; i++) pass.macs += (double)p[i].in->n*(double)p[i].w->n_in*(double)p[i].w->n_out;
+	cpu_run(r->w, &pass, tasks, product_task, &(struct products){ r->w, r->w->cut, n });
 }
 
 static enum ggu_status multiply(struct run *r, struct input *const *in, size_t n_in, const struct product *p, size_t n)
@@ -283,9 +291,9 @@ static enum ggu_status multiply(struct run *r, struct input *const *in, size_t n
 	for (size_t i = 0; i < n && !s; i++) {
 		r->w->cut[i] = cut_of(r, p + i);
 		r->w->cut[i].first = tasks;
-		tasks += r->w->cut[i].across*cpu_chunks(p[i].in->n, r->w->cut[i].tokens);
+		tasks += r->w->cut[i].n_tasks;
 	}
-	if (!s) cpu_run(r, tasks, product_task, &(struct products){ r->w, r->w->cut, n });
+	if (!s) run_products(r, p, n, tasks);
 	return s;
 }
 

@@ -65,11 +65,17 @@ static void merge_task(void *ctx, size_t task, int worker)
 	attn_merge(c->a, task);
 }
 
+size_t cpu_partial_bytes(const struct attn_shape *s, size_t n_rows, size_t n_pos)
+{
+	size_t bytes = attn_partial_bytes(s, n_rows, n_pos);
+	return bytes <= MAX_PARTIAL ? bytes : 0;
+}
+
 /* Results of splits: as large as this batch wants, or none where that is too much or there is no memory. */
 static void partial(struct work *w, struct attn *a, size_t n_rows, size_t n_pos)
 {
-	size_t bytes = attn_partial_bytes(&a->shape, n_rows, n_pos);
-	if (bytes > w->partial_bytes && bytes <= MAX_PARTIAL) {
+	size_t bytes = cpu_partial_bytes(&a->shape, n_rows, n_pos);
+	if (bytes > w->partial_bytes) {
 		void *p;
 		free(w->partial);
 		w->partial = posix_memalign(&p, 64, bytes) ? NULL : p;
@@ -86,6 +92,7 @@ void cpu_attend(struct run *r, const struct attend *a)
 	struct attends c = { &t, r->w };
 	struct attn_plan plan;
 	size_t n_pos = 0;
+	double bytes, macs = 0;
 	for (size_t i = 0; i < r->n_seg; i++) {
 		const struct segment *s = r->seg + i;
 		t.rows[i] = (struct attn_rows){ .block = state_blocks(s->state, a->cache), .n = s->n, .pos = s->pos, .n_pos = s->pos + s->n,
@@ -96,9 +103,10 @@ void cpu_attend(struct run *r, const struct attend *a)
 	/* the types are those of the sequences' caches: of all the same, which model_eval sees to */
 	t.shape.k_type = r->seg->state->shape[a->cache].k_type;
 	t.shape.v_type = r->seg->state->shape[a->cache].v_type;
-	cpu_run(r, cpu_chunks(r->n, STORE_ROWS), store_task, &(struct stores){ r, a, &t.shape });
+	cpu_run(r->w, PASS("rope, cache"), cpu_chunks(r->n, STORE_ROWS), store_task, &(struct stores){ r, a, &t.shape });
 	partial(r->w, &t, r->n, n_pos);
 	plan = attn_plan(&t, ggu_pool_size(r->w->m->pool));
-	cpu_run(r, plan.n_tasks, attend_task, &c);
-	if (plan.n_merges) cpu_run(r, plan.n_merges, merge_task, &c);
+	if (r->w->profile) attn_cost(&t, &bytes, &macs);
+	cpu_run(r->w, PASS("attention", macs), plan.n_tasks, attend_task, &c);
+	if (plan.n_merges) cpu_run(r->w, PASS("attention"), plan.n_merges, merge_task, &c);
 }

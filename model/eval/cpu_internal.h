@@ -12,8 +12,14 @@ static inline float *cpu_at(const struct run *r, size_t buffer) { return work_at
 
 /* y[width] = norm of x[width]; y may be x. o NULL or NORM_NONE: a copy. */
 void cpu_norm(const struct norm *o, const float *x, float *y, size_t width);
-void cpu_run(const struct run *r, size_t n_tasks, void (*fn)(void *ctx, size_t task, int worker), void *ctx);
+/* All threads take the tasks. What they do is told to a profile; multiply-adds may be 0. */
+struct pass { const char *name; double macs; enum ggu_take take; };
+void cpu_run(const struct work *w, const struct pass *pass, size_t n_tasks, void (*fn)(void *ctx, size_t task, int worker), void *ctx);
+#define PASS(...) (&(const struct pass){ __VA_ARGS__ })
+void pass_name(char *to, size_t room, const struct product *p, size_t n);
 
+/* What a work sets aside for results of attention over parts of the positions; 0 where that is too much. */
+size_t cpu_partial_bytes(const struct attn_shape *s, size_t n_rows, size_t n_pos);
 void cpu_attend(struct run *r, const struct attend *a);
 void cpu_route(struct run *r, const struct router *o, size_t scores, const struct routes *to);
 void cpu_combine(struct run *r, const struct routes *o, size_t n_used, size_t out, size_t shared, size_t shared_gate, size_t y);

@@ -43,7 +43,7 @@ static void conv_task(void *ctx, size_t task, int worker)
 }
 void cpu_conv(struct run *r, const struct conv *c)
 {
-	cpu_run(r, r->n_seg*cpu_chunks(c->n, CHANNELS), conv_task, &(struct convs){ r, c });
+	cpu_run(r->w, PASS("convolution"), r->n_seg*cpu_chunks(c->n, CHANNELS), conv_task, &(struct convs){ r, c });
 }
 
 /* ---- Mamba-1 ---- */
@@ -79,7 +79,7 @@ static void scan1_task(void *ctx, size_t task, int worker)
 }
 void cpu_scan1(struct run *r, const struct scan1 *s)
 {
-	cpu_run(r, r->n_seg*cpu_chunks(s->n, CHANNELS), scan1_task, &(struct scans1){ r, s });
+	cpu_run(r->w, PASS("scan"), r->n_seg*cpu_chunks(s->n, CHANNELS), scan1_task, &(struct scans1){ r, s });
 }
 
 /* ---- Mamba-2 ---- */
@@ -111,5 +111,5 @@ static void scan2_task(void *ctx, size_t task, int worker)
 }
 void cpu_scan2(struct run *r, const struct scan2 *s)
 {
-	cpu_run(r, r->n_seg*s->n_head, scan2_task, &(struct scans2){ r, s });
+	cpu_run(r->w, PASS("scan"), r->n_seg*s->n_head, scan2_task, &(struct scans2){ r, s });
 }

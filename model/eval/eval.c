@@ -27,7 +27,7 @@ static struct input step_input(const struct graph *g, const struct step *st, siz
 	return in;
 }
 
-static struct plan measure_layers(struct work *w, size_t n)
+static struct measure measure_layers(struct work *w, size_t n)
 {
 	struct run r = begin(w, n);
 	struct measure m = { .plan = r.plan };
@@ -44,7 +44,7 @@ static struct plan measure_layers(struct work *w, size_t n)
 			}
 			m.plan.used = outside;
 		}
-	return m.plan;
+	return m;
 }
 
 void *run_host(const struct run *r, size_t at) { return r->w->host + at; }
@@ -69,7 +69,7 @@ static size_t local_bytes(const struct graph *g)
 static bool allocate(struct work *w)
 {
 	const struct graph *g = &w->m->graph;
-	struct plan p = measure_layers(w, w->n_batch);
+	struct plan p = measure_layers(w, w->n_batch).plan;
 	size_t workers = (size_t)ggu_pool_size(w->m->pool);
 	w->bytes = p.peak;
 	w->host_bytes = p.host_peak;
@@ -114,10 +114,34 @@ void work_free(struct work *w)
 	free(w);
 }
 
-size_t work_bytes(const struct work *w)
+static size_t bytes_of(const struct work *w, size_t threads)
 {
-	return w->bytes + w->host_bytes + (size_t)ggu_pool_size(w->m->pool)*w->local_bytes + w->n_batch*(sizeof *w->seg + sizeof *w->rows)
-		+ w->partial_bytes + w->head_bytes;
+	return w->bytes + w->host_bytes + threads*w->local_bytes + w->n_batch*(sizeof *w->seg + sizeof *w->rows) + w->partial_bytes + w->head_bytes;
+}
+size_t work_bytes(const struct work *w) { return bytes_of(w, (size_t)ggu_pool_size(w->m->pool)); }
+
+enum ggu_status model_cost(struct model_cost *cost, struct model *m, const struct state_options *o, size_t n_batch, size_t n_ctx,
+	size_t threads, struct ggu_error *err)
+{
+	struct work w = { .m = m, .be = &backend_cpu, .n_batch = n_batch ? n_batch : WORK_DEFAULT_BATCH };
+	const struct graph *g = &m->graph;
+	struct measure layers = measure_layers(&w, w.n_batch), head = { .macs = 0 };
+	struct state *s;
+	enum ggu_status st = state_new(&s, m, o, err);
+	if (st) return st;
+	measure_weight(&head, &g->head, 1);
+	*cost = (struct model_cost){ layers.macs, head.macs, layers.weight_bytes, head.weight_bytes,
+		(double)(s->page_bytes + sizeof(struct page))/ATTN_BLOCK + sizeof *s->ids, (double)g->fixed_floats*sizeof(float) };
+	w.bytes = layers.plan.peak;
+	w.host_bytes = layers.plan.host_peak;
+	w.local_bytes = local_bytes(g);
+	for (size_t i = 0; i < g->n_caches; i++) {
+		size_t bytes = cpu_partial_bytes(s->shape + i, w.n_batch, n_ctx);
+		if (bytes > w.partial_bytes) w.partial_bytes = bytes;
+	}
+	cost->work_bytes = (double)bytes_of(&w, threads);
+	state_free(s);
+	return GGU_OK;
 }
 
 /* ---- a batch ---- */

@@ -36,7 +36,7 @@ static void pack_task(void *ctx, size_t task, int worker)
 static void pack(const struct heads *h)
 {
 	size_t step = quant_act_step();
-	ggu_pool_run(h->w->m->pool, cpu_chunks(h->n, (CPU_ROWS + step - 1)/step*step), pack_task, (void *)(uintptr_t)h);
+	cpu_run(h->w, PASS("inputs"), cpu_chunks(h->n, (CPU_ROWS + step - 1)/step*step), pack_task, (void *)(uintptr_t)h);
 }
 
 /* Bias, scale and cap of n logits from output o0 on. */
@@ -126,7 +126,8 @@ enum ggu_status model_logits(struct work *w, const float *rows, size_t n, float 
 		m = product(&h, 0, g->head.n_out, h.logits, g->n_vocab);
 		quant_mul_cut(&m, ggu_pool_size(w->m->pool), &h.tokens, &h.outputs);
 		pack(&h);
-		ggu_pool_run(w->m->pool, cpu_chunks(h.n, h.tokens)*cpu_chunks(g->n_vocab, h.outputs), logits_task, &h);
+		cpu_run(w, PASS("output", (double)h.n*(double)g->n_embd*(double)g->n_vocab),
+			cpu_chunks(h.n, h.tokens)*cpu_chunks(g->n_vocab, h.outputs), logits_task, &h);
 	}
 	return GGU_OK;
 }
@@ -171,7 +172,7 @@ enum ggu_status model_scores(struct work *w, const float *rows, size_t n, const 
 		h.chosen = (float *)(h.own + own);
 		h.tile = (struct tile *)(h.chosen + TOKENS);
 		pack(&h);
-		ggu_pool_run(w->m->pool, tiles, score_task, &h);
+		cpu_run(w, PASS("output", (double)h.n*(double)g->n_embd*(double)g->n_vocab), tiles, score_task, &h);
 		for (size_t t = 0; t < h.n; t++) {
 			struct sum sum = { -INFINITY, 0, 0 };
 			for (size_t i = 0; i < tiles; i++) add_tile(&sum, h.tile + t*tiles + i);

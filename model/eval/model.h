@@ -69,6 +69,17 @@ enum ggu_status work_new(struct work **w, struct model *m, size_t n_batch, struc
 void work_free(struct work *w);
 size_t work_bytes(const struct work *w);
 
+/* What evaluating takes, from the plan of the layers alone; nothing is computed or set aside. */
+struct model_cost {
+	double macs, head_macs;         /* multiply-adds with weights: of a token's layers, of a row of logits */
+	double weight_bytes, head_bytes;        /* of the weights that these read */
+	double position_bytes, fixed_bytes;     /* of a state: for each position, and whatever its length */
+	double work_bytes;              /* of a work, where tokens see up to n_ctx positions */
+};
+/* As for state_new, work_new and a pool of `threads`. */
+enum ggu_status model_cost(struct model_cost *cost, struct model *m, const struct state_options *o, size_t n_batch, size_t n_ctx,
+	size_t threads, struct ggu_error *err);
+
 /* The input of a weight multiplication: x[n_tokens][n_in], rows stride floats apart, tokens of a sequence in order.
  * weight: the GGUF tensor's name; mat of n_mat: which of its matrices, as experts are; a matrix that no token meets is
  * not told. Called from the thread that called model_eval. */

@@ -28,6 +28,7 @@ struct work {
 	char *partial; size_t partial_bytes;    /* results of attention over parts of the positions */
 	struct cut *cut; size_t n_cut;  /* of products into tasks */
 	char *head; size_t head_bytes;  /* head.c's */
+	struct profile *profile;        /* or NULL */
 };
 static inline float *work_at(const struct work *w, size_t buffer) { return (float *)(w->base + buffer); }
 static inline void *work_local(const struct work *w, int worker) { return w->local + (size_t)worker*w->local_bytes; }

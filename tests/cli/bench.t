@@ -36,6 +36,12 @@ gguf-bench --synthetic 3M,F16 --save c.gguf
 macs=$(gguf-info --json c.gguf | jq '[.tensors[] | select(.shape | length == 2) | select(.name | test("^blk")) | .shape[0]*.shape[1]] | add')
 head=$(gguf-info --json c.gguf | jq '.tensors[] | select(.name == "output.weight") | .shape[0]*.shape[1]')
 ok "multiply-adds are those of the matrices" jq -e --argjson m "$macs" --argjson h "$head" '(.prompt.gmacs*1e9/.prompt.tokens_per_s/($m + $h/16) - 1 | fabs) < 1e-3' j
+gguf-bench -m a.gguf --prompt 24 --generate 3 --depth 5 --repeat 2 --profile --json >j
+ok "a profile's shares make up the whole" jq -e 'all(.prompts[], .generations[]; ([.profile[].share] | add - 1 | fabs) < 1e-6)' j
+ok "... in order of time" jq -e 'all(.prompts[], .generations[]; [.profile[].seconds] | . == (sort | reverse))' j
+ok "... products by name" jq -e '[.prompt.profile[].name] | index("attn_q attn_k attn_v") and index("ffn_down") and index("attention") and index("output")' j
+ok "... in a pass for each layer and token" jq -e '(.generation.profile[] | select(.name == "ffn_down") | .passes) == 3*(.prompt.profile[] | select(.name == "ffn_down") | .passes)' j
+ok "--profile as text" sh -c 'gguf-bench -m a.gguf --prompt 8 --generate 2 --repeat 1 --profile | grep -q "ffn_up ffn_gate"'
 gguf-bench -m a.gguf --prompt 8 --generate 2 --repeat 1 >text
 ok "text has a line for each test" sh -c 'grep -q "^prompt  *8 " text && grep -q "^generate  *2 " text && grep -q "^limits: reads" text'
 ok "one thread on one core" gguf-bench -m a.gguf --prompt 8 --generate 0 --repeat 1 --pin -j 1
