@@ -93,7 +93,7 @@ static int check_file(const char *name, struct ggu_pool *pool, const struct out 
 	const struct ggu_open_options lenient = { .defect = report_error, .defect_ctx = &to };
 	struct ggu_error err;
 	if (all && !(to.list = json_array())) msg_die("out of memory");
-	if (!strcmp(name, "-")) pipe_widen(0);
+	pipe_input(name);
 	if (ggu_open_path(&c.f, name, &lenient, &err)) {
 		if (!is_defect(&err)) {
 			msg_error(name, &err);

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include "../quant/quant.h"
+#include "kv_diff.h"
 #include "kv_json.h"
-#include "kv_text.h"
 #include "msg.h"
 #include "opt.h"
 #include "out.h"
@@ -21,7 +21,7 @@
 enum { PART = 1 << 15, PARTS = 32, CHUNK = PART*PARTS };
 
 static struct {
-	bool metadata, tensors, values, json;
+	bool metadata, tensors, values, json, unified, brief;
 	struct opt_list ignore;
 	const char *output;
 	int jobs;
@@ -30,7 +30,9 @@ static const struct opt opts[] = {
 	OPT_FLAG(0, "metadata", &o.metadata, "compare the metadata only"),
 	OPT_FLAG(0, "tensors", &o.tensors, "compare the tensors' names, types and shapes only"),
 	OPT_FLAG(0, "values", &o.values, "compare decoded values, whatever the types: largest and rms error of each tensor"),
-	OPT_LIST(0, "ignore", &o.ignore, "REGEX", "pass over keys and tensors that match; may be repeated"),
+	OPT_FLAG('u', "unified", &o.unified, "show strings and arrays that differ line by line, as diff -u does"),
+	OPT_FLAG(0, "brief", &o.brief, "only say whether they differ, and stop at the first difference"),
+	OPT_LIST('I', "ignore", &o.ignore, "REGEX", "pass over keys and tensors that match; may be repeated"),
 	OPT_FLAG(0, "json", &o.json, "print JSON"),
 	OPT_OUTPUT(&o.output),
 	OPT_JOBS(&o.jobs),
@@ -41,6 +43,8 @@ static regex_t *ignored;
 static json_t *found[4];                /* lists of differences: */
 enum { METADATA, TENSORS, DATA, VALUES };
 static bool differ;
+static struct out *out;
+static char **names;            /* of the two files */
 
 static void prepare_ignored(void)
 {
@@ -59,11 +63,22 @@ static bool pass_over(const char *name)
 	return false;
 }
 
+/* --brief: that is all. */
+static _Noreturn void say_so(void)
+{
+	char *a = text_mask(names[0], strlen(names[0])), *b = text_mask(names[1], strlen(names[1]));
+	progress_end();
+	printf("%s and %s differ\n", a, b);
+	out_commit(out);
+	exit(EXIT_NO);
+}
+
 /* A difference's JSON object with its name, or NULL for text. */
 static json_t *note(int list, const char *label, struct ggu_str name)
 {
 	json_t *j, *raw;
 	differ = true;
+	if (o.brief) say_so();
 	if (!o.json) return NULL;
 	if (!found[list]) found[list] = json_array();
 	j = json_object();
@@ -76,59 +91,13 @@ static json_t *note(int list, const char *label, struct ggu_str name)
 
 /* ---- metadata ---- */
 
-static bool same_item(const struct ggu_kv *a, const struct ggu_kv *b, size_t i);
-static bool same_value(const struct ggu_kv *a, const struct ggu_kv *b)
-{
-	if (ggu_kv_type(a) != ggu_kv_type(b) || ggu_kv_item_type(a) != ggu_kv_item_type(b) || ggu_kv_n(a) != ggu_kv_n(b)) return false;
-	for (size_t i = 0; i < ggu_kv_n(a); i++) if (!same_item(a, b, i)) return false;
-	return true;
-}
-static bool same_item(const struct ggu_kv *a, const struct ggu_kv *b, size_t i)
-{
-	struct ggu_str s, t;
-	int64_t v, w;
-	uint64_t u, x;
-	double d, e;
-	switch (ggu_kv_item_type(a)) {
-	case GGU_STRING: return ggu_kv_str(a, i, &s) && ggu_kv_str(b, i, &t) && s.n == t.n && !memcmp(s.p, t.p, s.n);
-	case GGU_ARRAY: return same_value(ggu_kv_sub(a, i), ggu_kv_sub(b, i));
-	case GGU_F32: case GGU_F64: return ggu_kv_float(a, i, &d) && ggu_kv_float(b, i, &e) && !memcmp(&d, &e, sizeof d);
-	default:
-		if (ggu_kv_int(a, i, &v)) return ggu_kv_int(b, i, &w) && v == w;
-		return ggu_kv_uint(a, i, &u) && ggu_kv_uint(b, i, &x) && u == x;
-	}
-}
-
-/* One side of a line: the value and its type, and where two arrays or strings part that begin alike. */
-static char *side_text(const struct ggu_kv *kv, const struct ggu_kv *other)
-{
-	enum { SHOWN = 48 };
-	struct ggu_str x, y;
-	char *v, *s;
-	size_t at = 0, room;
-	if (!kv) return strdup("absent");
-	v = kv_text(kv, SHOWN);
-	room = strlen(v) + 96;
-	s = malloc(room);
-	if (!s) msg_die("out of memory");
-	snprintf(s, room, "%s (%s)", v, kv_type_text(kv));
-	if (other && ggu_kv_type(kv) == GGU_ARRAY && ggu_kv_type(other) == GGU_ARRAY && ggu_kv_item_type(kv) == ggu_kv_item_type(other)) {
-		while (at < ggu_kv_n(kv) && at < ggu_kv_n(other) && same_item(kv, other, at)) at++;
-		snprintf(s, room, "%s (%s of %zu, from item %zu on)", v, kv_type_text(kv), ggu_kv_n(kv), at);
-	} else if (other && ggu_kv_type(kv) == GGU_STRING && ggu_kv_type(other) == GGU_STRING && ggu_kv_str(kv, 0, &x) && ggu_kv_str(other, 0, &y)) {
-		while (at < x.n && at < y.n && x.p[at] == y.p[at]) at++;
-		if (at >= SHOWN) snprintf(s, room, "%s (%s, from byte %zu on)", v, kv_type_text(kv), at);
-	}
-	free(v);
-	return s;
-}
-
 static void differ_kv(struct ggu_str key, const struct ggu_kv *a, const struct ggu_kv *b)
 {
 	json_t *j = note(METADATA, "key", key);
-	char *k = text_mask(key.p, key.n), *x = side_text(a, b), *y = side_text(b, a);
+	char *k = text_mask(key.p, key.n), *x = kv_side_text(a, b), *y = kv_side_text(b, a);
 	if (!x || !y) msg_die("out of memory");
 	if (!j) printf("metadata %s: %s | %s\n", k, x, y);
+	if (!j && a && b && o.unified) kv_print_unified(a, b);
 	if (j && a) { json_put(j, "a", kv_json(a)); json_put(j, "a_type", json_string(kv_type_text(a))); }
 	if (j && b) { json_put(j, "b", kv_json(b)); json_put(j, "b_type", json_string(kv_type_text(b))); }
 	free(k);
@@ -140,7 +109,7 @@ static void diff_metadata(const struct ggu_meta *a, const struct ggu_meta *b)
 {
 	for (size_t i = 0; i < ggu_meta_count(a); i++) {
 		const struct ggu_kv *x = ggu_meta_at(a, i), *y = ggu_meta_find(b, ggu_kv_key(x).p);
-		if (!pass_over(ggu_kv_key(x).p) && (!y || !same_value(x, y))) differ_kv(ggu_kv_key(x), x, y);
+		if (!pass_over(ggu_kv_key(x).p) && (!y || !kv_same(x, y))) differ_kv(ggu_kv_key(x), x, y);
 	}
 	for (size_t i = 0; i < ggu_meta_count(b); i++) {
 		const struct ggu_kv *y = ggu_meta_at(b, i);
@@ -201,7 +170,7 @@ static void diff_tensors(const struct ggu_file *a, const struct ggu_file *b, boo
 /* ---- data ---- */
 
 struct side { struct ggu_file *f; const char *name; const struct ggu_tensor *t; struct ggu_walk *walk; struct ggu_part part; };
-struct part { double max, sum, norm; bool nan; };
+struct part { double max, sum, norm; bool nan; uint64_t at; };    /* at: weight with the largest difference, or the first NaN */
 struct work { struct side side[2]; struct part part[PARTS]; float *decoded; };
 
 static size_t bytes_of(const struct ggu_tensor *t, size_t weights)
@@ -227,7 +196,7 @@ static void decode(const struct side *s, size_t from, float *to, size_t n)
 static void compare_part(void *ctx, size_t task, int worker)
 {
 	struct work *w = ctx;
-	struct part p = { 0, 0, 0, false };
+	struct part p = { 0 };
 	size_t from = task*PART, all = w->side[0].part.n_weights, n = all - from < PART ? all - from : PART;
 	float *x = w->decoded + (size_t)worker*2*PART, *y = x + PART;
 	decode(&w->side[0], from, x, n);
@@ -235,6 +204,7 @@ static void compare_part(void *ctx, size_t task, int worker)
 	for (size_t i = 0; i < n; i++) {
 		double d = (double)y[i] - x[i];
 		if (x[i] == y[i] || (isnan(x[i]) && isnan(y[i]))) d = 0;       /* equal infinities too */
+		if (!p.nan && (isnan(d) || fabs(d) > p.max)) p.at = w->side[0].part.at_weight + from + i;
 		if (isnan(d)) p.nan = true;
 		if (fabs(d) > p.max) p.max = fabs(d);
 		p.sum += d*d;
@@ -247,7 +217,7 @@ static void diff_values(struct work *w, struct ggu_pool *pool)
 {
 	const struct ggu_tensor *t = w->side[0].t;
 	uint64_t total = t->ne[0]*ggu_tensor_rows(t);
-	struct part all = { 0, 0, 0, false };
+	struct part all = { 0 };
 	double rms, relative;
 	json_t *j;
 	while (fetch(w)) {
@@ -255,6 +225,7 @@ static void diff_values(struct work *w, struct ggu_pool *pool)
 		ggu_pool_run(pool, tasks, compare_part, w);
 		for (size_t i = 0; i < tasks; i++) {
 			const struct part *p = w->part + i;
+			if (!all.nan && (p->nan || p->max > all.max)) all.at = p->at;
 			if (p->max > all.max) all.max = p->max;
 			all.sum += p->sum;
 			all.norm += p->norm;
@@ -268,11 +239,14 @@ static void diff_values(struct work *w, struct ggu_pool *pool)
 	j = note(VALUES, "name", name_of(t));
 	if (j) {
 		json_put(j, "max", json_of_double(all.max));
+		json_put(j, "row", json_of_uint(all.at/t->ne[0]));
+		json_put(j, "column", json_of_uint(all.at % t->ne[0]));
 		json_put(j, "rms", json_of_double(rms));
 		json_put(j, "relative", json_of_double(relative));
 	} else {
 		char *n = text_mask(t->name, t->name_bytes);
-		printf("values %s: max %.6g, rms %.6g, relative %.6g\n", n, all.max, rms, relative);
+		printf("values %s: max %.6g in row %llu, column %llu, rms %.6g, relative %.6g\n", n, all.max,
+			(unsigned long long)(all.at/t->ne[0]), (unsigned long long)(all.at % t->ne[0]), rms, relative);
 		free(n);
 	}
 }
@@ -337,11 +311,11 @@ static void diff_all_data(struct ggu_file *a, const char *name_a, struct ggu_fil
 
 static void print_json(void)
 {
-	static const char *const names[] = { "metadata", "tensors", "data", "values" };
+	static const char *const lists[] = { "metadata", "tensors", "data", "values" };
 	json_t *root = json_object();
 	if (!root) msg_die("out of memory");
 	json_put(root, "same", json_boolean(!differ));
-	for (int i = 0; i < 4; i++) json_put(root, names[i], found[i] ? found[i] : json_array());
+	for (int i = 0; i < 4; i++) json_put(root, lists[i], found[i] ? found[i] : json_array());
 	json_print(root, JSON_INDENT(1));
 }
 
@@ -350,11 +324,12 @@ int main(int argc, char **argv)
 	struct ggu_file *f[2];
 	struct ggu_error err;
 	struct ggu_pool *pool;
-	struct out *out;
 	bool all;
 	opt_parse(argc, argv, opts, &(struct opt_program){ "gguf-diff", "compare two GGUF files",
-		"[--metadata] [--tensors] [--values] [--ignore REGEX] [--json] [-j N] [-o FILE] A B", 2, 2 });
+		"[--metadata] [--tensors] [--values] [-u] [--brief] [-I REGEX] [--json] [-j N] [-o FILE] A B", 2, 2 });
 	all = !o.metadata && !o.tensors && !o.values;
+	names = argv;
+	if (o.brief && (o.json || o.unified)) msg_die("--brief shows no differences: it goes with neither --json nor --unified");
 	if (!strcmp(argv[0], "-") && !strcmp(argv[1], "-")) msg_die("only one of A and B can be standard input");
 	for (int i = 0; i < 2; i++) pipe_input(argv[i]);
 	prepare_ignored();

@@ -376,7 +376,7 @@ static void edit_copy(const char *name)
 	struct out *out = o.dry_run ? NULL : out_open(o.output, true);
 	int fd = -1;
 	sandbox_enter((char *[]){ (char *)(uintptr_t)name }, 1, o.output);
-	if (!strcmp(name, "-")) pipe_widen(0);
+	pipe_input(name);
 	if (ggu_open(&m.f, name, &err)) msg_die_error(name, &err);
 	if (out) out_refuse_sources(out, name, m.f);
 	if (ggu_file_seekable(m.f) && strcmp(name, "-") != 0 && ggu_file_n_sources(m.f) == 1) fd = open(name, O_RDONLY | O_CLOEXEC);

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * gguf-info - what is in a GGUF file: header, metadata, tensors, an estimate of memory and speed.
  *
- * Only the header is read; a pipe is read on to its end, see pipe.h. */
+ * Only the header is read, of a pipe too: the program ends when it is printed. Of a file that is cut short what there is
+ * is shown. */
 #include <inttypes.h>
+#include <regex.h>
 #include <stdlib.h>
 #include <string.h>
 #include "estimate.h"
@@ -16,6 +18,7 @@
 
 static struct {
 	bool json, metadata, tensors;
+	const char *get, *match, *sort;
 	uint64_t ctx;
 	double bandwidth;
 	int jobs;
@@ -25,6 +28,9 @@ static const struct opt opts[] = {
 	OPT_FLAG(0, "json", &o.json, "print JSON, complete: long arrays and strings are not shortened"),
 	OPT_FLAG(0, "metadata", &o.metadata, "only the metadata"),
 	OPT_FLAG(0, "tensors", &o.tensors, "only the tensor table"),
+	OPT_STR(0, "get", &o.get, "KEY", "only the value of KEY, as it is; a line for each item of an array"),
+	OPT_STR(0, "match", &o.match, "REGEX", "only tensors whose name matches"),
+	OPT_STR(0, "sort", &o.sort, "BY", "tensors by name, type, bytes or offset"),
 	OPT_U64(0, "ctx", &o.ctx, "N", 1, 1e12, "estimate for a context of N tokens (default: as trained, at most 4096)"),
 	OPT_DOUBLE(0, "bandwidth", &o.bandwidth, "GB", 0.001, 1e6, "estimate for a memory that reads GB gigabytes a second (default: 20)"),
 	OPT_ONE_JOB(&o.jobs),
@@ -32,33 +38,85 @@ static const struct opt opts[] = {
 	OPT_COMMON, OPT_END
 };
 
+/* ---- which tensors ---- */
+
+/* Those that are shown, in the order in which they are. */
+struct list { const struct ggu_tensor **t; size_t n; };
+
+static int by_name(const struct ggu_tensor *a, const struct ggu_tensor *b) { return strcmp(a->name, b->name); }
+static int by_type(const struct ggu_tensor *a, const struct ggu_tensor *b) { return (a->type > b->type) - (a->type < b->type); }
+static int by_bytes(const struct ggu_tensor *a, const struct ggu_tensor *b) { return (a->bytes < b->bytes) - (a->bytes > b->bytes); }
+static int by_offset(const struct ggu_tensor *a, const struct ggu_tensor *b)
+{
+	return a->source != b->source ? (a->source > b->source) - (a->source < b->source) : (a->offset > b->offset) - (a->offset < b->offset);
+}
+static const struct { const char *name; int (*compare)(const struct ggu_tensor *a, const struct ggu_tensor *b); } orders[] = {
+	{ "name", by_name }, { "type", by_type }, { "bytes", by_bytes }, { "offset", by_offset },
+};
+static int (*order)(const struct ggu_tensor *a, const struct ggu_tensor *b);
+
+/* Equal ones stay in the order of the table. */
+static int compare(const void *a, const void *b)
+{
+	const struct ggu_tensor *const *x = a, *const *y = b;
+	int c = order(*x, *y);
+	return c ? c : by_offset(*x, *y) ? by_offset(*x, *y) : (*x > *y) - (*x < *y);
+}
+static void choose_order(void)
+{
+	for (size_t i = 0; i < sizeof orders/sizeof *orders; i++) if (!strcmp(o.sort, orders[i].name)) order = orders[i].compare;
+	if (!order) msg_die("--sort %s: wants name, type, bytes or offset", o.sort);
+}
+
+static struct list choose(const struct ggu_file *f)
+{
+	struct list l = { calloc(ggu_file_n_tensors(f) + 1, sizeof *l.t), 0 };
+	regex_t re;
+	int bad = o.match ? regcomp(&re, o.match, REG_EXTENDED | REG_NOSUB) : 0;
+	if (!l.t) msg_die("out of memory");
+	if (bad) {
+		char why[128];
+		regerror(bad, &re, why, sizeof why);
+		msg_die("--match %s: %s", o.match, why);
+	}
+	for (size_t i = 0; i < ggu_file_n_tensors(f); i++) {
+		const struct ggu_tensor *t = ggu_file_tensor(f, i);
+		if (!o.match || !regexec(&re, t->name, 0, NULL, 0)) l.t[l.n++] = t;
+	}
+	if (o.match) regfree(&re);
+	if (order && l.n) qsort(l.t, l.n, sizeof *l.t, compare);
+	return l;
+}
+
 struct sums { uint64_t n, weights, bytes; };
 struct totals { struct sums all, type[GGU_TYPE_COUNT]; };
 
-static void total(const struct ggu_file *f, struct totals *t)
+static struct totals total(const struct ggu_tensor *const *list, size_t n)
 {
-	memset(t, 0, sizeof *t);
-	for (size_t i = 0; i < ggu_file_n_tensors(f); i++) {
-		const struct ggu_tensor *x = ggu_file_tensor(f, i);
-		struct sums *both[2] = { &t->all, &t->type[x->type] };
+	struct totals t;
+	memset(&t, 0, sizeof t);
+	for (size_t i = 0; i < n; i++) {
+		const struct ggu_tensor *x = list[i];
+		struct sums *both[2] = { &t.all, &t.type[x->type] };
 		for (int k = 0; k < 2; k++) {
 			both[k]->n++;
 			both[k]->weights += x->ne[0]*ggu_tensor_rows(x);
 			both[k]->bytes += x->bytes;
 		}
 	}
+	return t;
 }
 
 static double bits(const struct sums *s) { return s->weights ? 8*(double)s->bytes/(double)s->weights : 0; }
 
 /* ---- JSON ---- */
 
-static json_t *json_tensors(const struct ggu_file *f)
+static json_t *json_tensors(const struct ggu_file *f, const struct list *l)
 {
 	json_t *a = json_array();
 	if (!a) msg_die("out of memory");
-	for (size_t i = 0; i < ggu_file_n_tensors(f); i++) {
-		const struct ggu_tensor *t = ggu_file_tensor(f, i);
+	for (size_t i = 0; i < l->n; i++) {
+		const struct ggu_tensor *t = l->t[i];
 		struct ggu_str name = { t->name, t->name_bytes };
 		json_t *j = json_object(), *shape = json_array(), *raw = json_raw(name);
 		if (!j || !shape) msg_die("out of memory");
@@ -117,7 +175,7 @@ static json_t *json_estimate(const struct estimate *e)
 	return j;
 }
 
-static void print_json(const struct ggu_file *f, const struct totals *t, const struct estimate *e)
+static json_t *json_file(const struct ggu_file *f, const struct list *l, const struct totals *t, const struct estimate *e)
 {
 	json_t *root = json_object();
 	bool all = o.metadata == o.tensors;
@@ -128,25 +186,27 @@ static void print_json(const struct ggu_file *f, const struct totals *t, const s
 	json_put(root, "data_offset", json_of_uint(ggu_file_data_offset(f, 0)));
 	if (ggu_file_n_sources(f) > 1) json_put(root, "shards", json_of_uint(ggu_file_n_sources(f)));
 	if (all || o.metadata) json_metadata(root, ggu_file_meta(f));
-	if (all || o.tensors) json_put(root, "tensors", json_tensors(f));
+	if (all || o.tensors) json_put(root, "tensors", json_tensors(f, l));
 	json_put(root, "parameters", json_of_uint(t->all.weights));
 	json_put(root, "bits_per_weight", json_of_double(bits(&t->all)));
 	if (all) json_put(root, "estimate", json_estimate(e));
-	json_print(root, JSON_INDENT(1));
+	return root;
 }
 
 /* ---- text ---- */
 
 static const char *bold = "", *dim = "", *plain = "";
 
+/* name: NULL for a file alone, so that git's textconv shows the same line for the same file. */
 static void print_header(const char *name, const struct ggu_file *f, const struct totals *t)
 {
 	struct ggu_str arch = { "", 0 };
-	char *shown = text_mask(name, strlen(name)), *a;
+	char *shown = name ? text_mask(name, strlen(name)) : NULL, *a;
 	uint32_t n = ggu_file_n_sources(f);
 	ggu_meta_str(ggu_file_meta(f), "general.architecture", &arch);
 	a = text_mask(arch.p, arch.n);
-	printf("%s%s%s: GGUF version %" PRIu32 ", %s-endian", bold, shown, plain, ggu_file_version(f), ggu_file_big_endian(f) ? "big" : "little");
+	if (name) printf("%s%s:%s\n", bold, shown, plain);
+	printf("%sGGUF version %" PRIu32 "%s, %s-endian", bold, ggu_file_version(f), plain, ggu_file_big_endian(f) ? "big" : "little");
 	if (n > 1) printf(", %" PRIu32 " shards", n);
 	printf(", header of %s, data of %s\n", msg_bytes(ggu_file_data_offset(f, 0)), msg_bytes(t->all.bytes));
 	if (arch.n) printf("%s, ", a);
@@ -204,22 +264,22 @@ static void shape_text(char to[96], const struct ggu_tensor *t)
 	for (uint32_t d = 0; d < t->n_dims; d++) n += snprintf(to + n, 96 - (size_t)n, "%s%" PRIu64, d ? " x " : "", t->ne[d]);
 }
 
-static void print_tensors(const struct ggu_file *f)
+static void print_tensors(const struct list *l)
 {
-	size_t n = ggu_file_n_tensors(f), wide = 0;
+	size_t wide = 0;
 	int wide_shape = 0;
 	char shape[96];
-	if (!n) return;
-	for (size_t i = 0; i < n; i++) {
-		char *name = text_mask(ggu_file_tensor(f, i)->name, ggu_file_tensor(f, i)->name_bytes);
-		shape_text(shape, ggu_file_tensor(f, i));
+	if (!l->n) return;
+	for (size_t i = 0; i < l->n; i++) {
+		char *name = text_mask(l->t[i]->name, l->t[i]->name_bytes);
+		shape_text(shape, l->t[i]);
 		if (text_width(name) > wide) wide = text_width(name);
 		if ((int)strlen(shape) > wide_shape) wide_shape = (int)strlen(shape);
 		free(name);
 	}
 	printf("\n%stensors%s\n", bold, plain);
-	for (size_t i = 0; i < n; i++) {
-		const struct ggu_tensor *t = ggu_file_tensor(f, i);
+	for (size_t i = 0; i < l->n; i++) {
+		const struct ggu_tensor *t = l->t[i];
 		char *name = text_mask(t->name, t->name_bytes);
 		shape_text(shape, t);
 		printf("  %s%*s  %-8s %-*s  %10s\n", name, (int)(wide - text_width(name)), "", ggu_type_info(t->type)->name, wide_shape, shape, msg_bytes(t->bytes));
@@ -252,38 +312,113 @@ static void print_estimate(const struct estimate *e)
 	printf("  a token of a prompt takes %s multiply-adds\n", msg_count(e->macs_per_token));
 }
 
+/* ---- one value ---- */
+
+static void print_items(const struct ggu_kv *kv)
+{
+	struct ggu_str s;
+	for (size_t i = 0; i < ggu_kv_n(kv); i++) {
+		if (ggu_kv_sub(kv, i)) print_items(ggu_kv_sub(kv, i));
+		else if (ggu_kv_str(kv, i, &s)) {
+			text_print(s.p, s.n);
+			if (ggu_kv_type(kv) == GGU_ARRAY) putchar('\n');
+		} else {
+			char *text = kv_item_text(kv, i);
+			puts(text);
+			free(text);
+		}
+	}
+}
+static bool print_value(const struct ggu_file *f, const char *name)
+{
+	const struct ggu_kv *kv = ggu_meta_find(ggu_file_meta(f), o.get);
+	if (kv) print_items(kv);
+	else if (!msg_quiet) msg_say("%s: no such key: %s", name, o.get);
+	return kv != NULL;
+}
+
+/* ---- a file ---- */
+
+/* What stands against a file; the first is kept. A file that is cut short can be shown as far as it goes. */
+static void keep_first(void *ctx, const struct ggu_error *err)
+{
+	struct ggu_error *first = ctx;
+	if (first->rule == GGU_RULE_NONE) *first = *err;
+}
+static bool is_cut(const struct ggu_error *err)
+{
+	return err->rule == GGU_RULE_CUT || err->rule == GGU_RULE_COUNT || err->rule == GGU_RULE_DATA;
+}
+
+static void print_file(const char *title, const struct ggu_file *f, json_t *all)
+{
+	const bool everything = o.metadata == o.tensors;
+	struct list l = choose(f);
+	struct totals t = total(l.t, l.n);
+	struct estimate e;
+	estimate_make(&e, f, o.ctx, o.bandwidth*1e9);
+	if (all) {
+		json_t *j = json_file(f, &l, &t, &e);
+		if (title) json_put(j, "file", json_of_str((struct ggu_str){ title, strlen(title) }));
+		json_push(all, j);
+	} else {
+		print_header(title, f, &t);
+		if (everything || o.metadata) print_metadata(ggu_file_meta(f));
+		if (everything || o.tensors) print_tensors(&l);
+		if (everything || o.tensors) print_types(&t);
+		if (everything && !o.match) print_estimate(&e);
+	}
+	free(l.t);
+}
+
+/* EXIT_NO: there is no such key; EXIT_TROUBLE: the file is cut short, which was told. */
+static int show(const char *name, bool titled, const struct out *out, json_t *all)
+{
+	struct ggu_error err, first = { 0 };
+	const struct ggu_open_options options = { .defect = keep_first, .defect_ctx = &first };
+	struct ggu_file *f;
+	int status = EXIT_YES;
+	pipe_input(name);
+	if (ggu_open_path(&f, name, &options, &err)) msg_die_error(name, first.rule ? &first : &err);
+	if (first.rule && !is_cut(&first)) msg_die_error(name, &first);
+	out_refuse_sources(out, name, f);
+	if (o.get) status = print_value(f, name) ? EXIT_YES : EXIT_NO;
+	else print_file(titled ? strcmp(name, "-") ? name : "(stdin)" : NULL, f, all);
+	ggu_close(f);
+	if (!first.rule) return status;
+	fflush(stdout);
+	msg_error(name, &first);
+	return EXIT_TROUBLE;
+}
+
 int main(int argc, char **argv)
 {
-	struct ggu_file *f;
-	struct ggu_error err;
-	struct totals t;
-	struct estimate e;
+	static char *standard[] = { "-", NULL };
+	json_t *all = NULL;
 	struct out *out;
-	bool all;
-	const char *name;
-	argc = opt_parse(argc, argv, opts, &(struct opt_program){ "gguf-info", "show what is in a GGUF file",
-		"[--json] [--metadata | --tensors] [--ctx N] [--bandwidth GB] [-j N] [-o FILE] [FILE]", 0, 1 });
-	name = argc ? argv[0] : "-";
-	pipe_input(name);
+	int worst = EXIT_YES;
+	argc = opt_parse(argc, argv, opts, &(struct opt_program){ "gguf-info", "show what is in GGUF files",
+		"[--json] [--metadata | --tensors] [--get KEY] [--match REGEX] [--sort BY] [--ctx N] [--bandwidth GB] [-j N] [-o FILE] [FILE ...]", 0, -1 });
+	if (!argc) {
+		argv = standard;
+		argc = 1;
+	}
+	if (o.sort) choose_order();
+	if (o.json && o.get) msg_die("--get prints a value as it is: it does not go with --json");
+	if (o.json && !(all = json_array())) msg_die("out of memory");
 	out = out_open(o.output, false);
 	out_take_stdout(out);
 	sandbox_enter(argv, argc, o.output);
-	if (ggu_open(&f, name, &err)) msg_die_error(name, &err);
-	out_refuse_sources(out, name, f);
 	if (msg_colour()) { bold = "\033[1m"; dim = "\033[2m"; plain = "\033[0m"; }
-	total(f, &t);
-	estimate_make(&e, f, o.ctx, o.bandwidth*1e9);
-	all = o.metadata == o.tensors;
-	if (o.json) print_json(f, &t, &e);
-	else {
-		print_header(strcmp(name, "-") ? name : "(stdin)", f, &t);
-		if (all || o.metadata) print_metadata(ggu_file_meta(f));
-		if (all || o.tensors) print_tensors(f);
-		if (all || o.tensors) print_types(&t);
-		if (all) print_estimate(&e);
+	for (int i = 0; i < argc; i++) {
+		int s;
+		if (i && !all && !o.get) putchar('\n');
+		s = show(argv[i], argc > 1, out, all);
+		if (s > worst) worst = s;
 	}
-	pipe_drain(f, name);
-	ggu_close(f);
+	if (all) json_print(argc > 1 ? json_incref(all) : json_incref(json_array_get(all, 0)), JSON_INDENT(1));
+	json_decref(all);
+	if (worst == EXIT_TROUBLE && o.output && strcmp(o.output, "-") != 0) return worst;     /* without the file: it would lack something */
 	out_commit(out);
-	return EXIT_YES;
+	return worst;
 }

@@ -80,6 +80,8 @@ static char *item_text(const struct ggu_kv *kv, size_t i, size_t width)
 	return text;
 }
 
+char *kv_item_text(const struct ggu_kv *kv, size_t i) { return item_text(kv, i, SIZE_MAX/8); }
+
 char *kv_text(const struct ggu_kv *kv, size_t width)
 {
 	size_t n = ggu_kv_n(kv), used = 1, columns = 0, i;

@@ -28,13 +28,51 @@ ok "--ignore" gguf-diff --ignore '^(general|test|tokenizer)\.' --ignore '^(blk|o
 not_ok "--ignore, a bad expression" 2 gguf-diff --ignore '(' a.gguf b.gguf
 ok "--values, the same" gguf-diff --values a.gguf a.gguf
 not_ok "--values" 1 gguf-diff --values -o v1 -j1 a.gguf b.gguf
-ok "... tells the largest, the rms and the relative error" grep -qE '^values output.weight: max [0-9.]+, rms [0-9.]+, relative [0-9.]+$' v1
+ok "... tells the largest, the rms and the relative error" grep -qE '^values output.weight: max [0-9.]+ in row [0-9]+, column [0-9]+, rms [0-9.]+, relative [0-9.]+$' v1
 gguf-diff --values -o v3 -j3 a.gguf b.gguf
 same "... with any number of threads" v1 v3
 long=$(printf '%0100d' 0)
 for end in x y; do echo "kv str test.long $long$end" | make_gguf >$end.gguf; done
 is "where long strings part" "$(gguf-diff x.gguf y.gguf | grep -o 'from byte 100 on' | wc -l | tr -d ' ')" 2
 is "JSON says same" "$(gguf-diff --json a.gguf a.gguf | grep -c '"same": true')" 1
+# -u: hunks as those of diff -u
+seq 1 40 >one
+seq 1 40 | sed 's/^5$/five/; s/^7$/&\nmore/; 9d; 25,31d; 40d; 1i0' >two
+for n in one two; do
+	gguf-edit --set-file test.text=str:$n -o $n.gguf a.gguf
+	jq -R . $n | jq -sc . >$n.json
+	gguf-edit --set-file "test.list=str[]:$n.json" -o $n.list.gguf a.gguf
+	jq -c 'map(tonumber? // 99)' $n.json >$n.numbers
+	gguf-edit --set-file "test.list=i32[]:$n.numbers" -o $n.numbers.gguf a.gguf
+done
+diff -U3 one two | tail -n +3 >want
+gguf-diff -u one.gguf two.gguf | tail -n +2 >got
+same "-u, a text as diff -u shows it" got want
+gguf-diff -u one.list.gguf two.list.gguf | tail -n +2 >got
+same "... an array of strings" got want
+sed 's/five/99/; s/more/99/' want >want.numbers
+gguf-diff -u one.numbers.gguf two.numbers.gguf | tail -n +2 >got
+same "... of numbers" got want.numbers
+gguf-edit --set test.text=str: -o empty.gguf one.gguf
+diff -U3 /dev/null one | tail -n +3 >want
+gguf-diff -u empty.gguf one.gguf | sed '1d' >got
+same "... from nothing" got want
+for seed in 1 2 3 4 5 6 7 8; do
+	for n in one two; do awk -v s=$seed$n 'BEGIN { srand(length(s)*7919 + s*31 + (s ~ /two/)); for (i = 0; i < 60; i++) print int(rand()*6) }' >$n; gguf-edit --set-file test.text=str:$n -o $n.gguf a.gguf; done
+	gguf-diff -u one.gguf two.gguf | tail -n +2 | { echo '--- one'; echo '+++ two'; cat; } >got
+	cp one patched && patch -s patched got && cmp -s patched two || echo "$seed" >>bad
+done
+ok "what -u shows is a patch" sh -c '! cat bad'
+is "--brief" "$(gguf-diff --brief a.gguf b.gguf)" "a.gguf and b.gguf differ"
+not_ok "... exit status" 1 gguf-diff --brief a.gguf b.gguf
+is "... the same" "$(gguf-diff --brief a.gguf order.gguf; echo $?)" 0
+not_ok "... with --json" 2 gguf-diff --brief --json a.gguf b.gguf
+gguf-split -q --max-tensors 2 -o shards a.gguf
+ok "a set of shards and a file" gguf-diff shards-00001-of-*.gguf a.gguf
+is "--values tells where" "$(gguf-diff --values a.gguf b.gguf | grep -c 'max .* in row [0-9]*, column [0-9]*, rms')" "$(gguf-diff --values a.gguf b.gguf | grep -c ^values)"
+row=$(gguf-diff --values --json a.gguf b.gguf | jq -c '.values[] | select(.name == "output.weight") | [.row, .column, .max]')
+gguf-cat --decode a.gguf output.weight >x && gguf-cat --decode b.gguf output.weight >y
+is "... the largest difference" "$(od -v -A n -w4 -t f4 x >x.text; od -v -A n -w4 -t f4 y | paste x.text - | awk '{ d = $1 > $2 ? $1 - $2 : $2 - $1; if (d > m) { m = d; at = NR - 1 } } END { printf "[%d,%d", int(at/64), at % 64 }')" "$(echo "$row" | cut -d, -f1-2)"
 not_ok "both from standard input" 2 gguf-diff - - </dev/null
 not_ok "one is missing" 2 gguf-diff a.gguf none.gguf
 not_ok "one is malformed" 2 sh -c 'head -c 500 a.gguf | gguf-diff a.gguf -'

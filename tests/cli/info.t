@@ -22,15 +22,53 @@ is "the KV cache doubles with the context" "$(gguf-info --ctx 256 m.gguf | grep 
 is "--bandwidth" "$(gguf-info --bandwidth 100 m.gguf | grep -c '100 GB/s')" 1
 
 is "from a pipe" "$(cat m.gguf | gguf-info --json -)" "$(cat json)"
-is "without operand" "$(cat m.gguf | gguf-info | tail -n +2)" "$(tail -n +2 text)"
-cat >pipefail <<'EOF'
-set -o pipefail
-(cat m.gguf; head -c 300000 /dev/zero) | gguf-info -q >/dev/null
-EOF
-if bash -c true 2>/dev/null; then ok "the writer of the pipe does not die" bash pipefail; else skip "pipefail" "no bash"; fi
+is "without operand" "$(cat m.gguf | gguf-info)" "$(cat text)"
+cp m.gguf other.gguf
+is "the same text for the same file by another name" "$(gguf-info other.gguf)" "$(cat text)"
+mkfifo fifo
+{ cat m.gguf; exec sleep 60; } >fifo &
+ok "it ends when the header is printed, not with the pipe" timeout 20 gguf-info - <fifo
+kill $! 2>/dev/null
+is "several files, each with its name" "$(gguf-info m.gguf other.gguf | grep -x '[a-z]*.gguf:' | tr -d '\n')" "m.gguf:other.gguf:"
+is "... as JSON, a list" "$(gguf-info --json m.gguf other.gguf | jq -c '[.[] | .file, .version]')" '["m.gguf",3,"other.gguf",3]'
+
+# one value
+is "--get, a string" "$(gguf-info --get general.architecture m.gguf)" llama
+gguf-info --json m.gguf | jq -j '.metadata["general.name"]' >want
+gguf-info --get general.name m.gguf >got
+same "... to its last byte, without a line end" got want
+is "--get, a number" "$(gguf-info --get general.file_type m.gguf)" 0
+is "--get, an array, a line for each item" "$(gguf-info --get tokenizer.ggml.tokens m.gguf | wc -l | tr -d ' ')" 26
+is "... bytes as they are" "$(gguf-info --get tokenizer.ggml.tokens m.gguf | sed -n 2p | od -A n -t x1 | tr -d ' ')" 62ff0a
+not_ok "--get, no such key" 1 gguf-info --get nothing m.gguf
+is "... is said" "$(gguf-info --get nothing m.gguf 2>&1)" "gguf-info: m.gguf: no such key: nothing"
+not_ok "--get and --json" 2 gguf-info --json --get general.name m.gguf
+
+# tensors
+is "--match" "$(gguf-info --json --match 'attn_(q|norm)' m.gguf | jq -c '[.tensors[].name]')" "$(gguf-info --json m.gguf | jq -c '[.tensors[].name | select(test("attn_(q|norm)"))]')"
+is "... in the table of types too" "$(gguf-info --tensors --match attn_q m.gguf | grep -c '^  f16 *1 ')" 1
+not_ok "... a bad expression" 2 gguf-info --match '(' m.gguf
+for by in name offset; do
+	is "--sort $by" "$(gguf-info --json --sort $by m.gguf | jq -c "[.tensors[].$by]")" "$(gguf-info --json m.gguf | jq -c "[.tensors[].$by] | sort")"
+done
+is "--sort type, by its number" "$(gguf-info --json --sort type m.gguf | jq -c "[.tensors[].type]")" '["f32","f32","f32","f16","q4_0"]'
+is "--sort bytes, the largest first" "$(gguf-info --json --sort bytes m.gguf | jq -c '[.tensors[].bytes]')" "$(gguf-info --json m.gguf | jq -c '[.tensors[].bytes] | sort | reverse')"
+not_ok "--sort by what there is not" 2 gguf-info --sort colour m.gguf
+
+# cut short
 head -c 60000 m.gguf >short
-not_ok "a pipe cut short" 2 sh -c 'cat short | gguf-info'
-not_ok "a file cut short" 2 gguf-info short
+is "a pipe is read up to the data" "$(cat short | gguf-info)" "$(cat text)"
+gguf-info short >got 2>err
+is "a file cut short: exit status" $? 2
+same "... the header is shown" got text
+is "... and the message" "$(cut -d: -f1-3 err)" "gguf-info: short: byte 1284"
+head -c 800 m.gguf >short
+gguf-info short >got 2>err
+is "a header cut short: exit status" $? 2
+ok "... what there is is shown" grep -q 'llama' got
+ok "... and the message" grep -q 'byte 800: the file ends' err
+not_ok "... with -o" 2 gguf-info -o never short
+ok "... makes no file" sh -c '! ls never* .never*'
 not_ok "an empty file" 2 gguf-info /dev/null
 not_ok "a folder" 2 gguf-info .
 
