@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * imatrix.c - the matrix in memory: entries sorted by name, sums of squares in double.
+ * imatrix.c - the matrix in memory: entries sorted by name, sums of squares in twice the digits of double.
  *
  * A column's sum is one chain of additions in token order, whatever the batches and threads were: threads
- * cut columns, never tokens. */
+ * cut columns, never tokens. The digits beyond double are what lets the sums of several processes, each of a part of the
+ * text, be added to the bytes of one run. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,7 @@ static void entry_free(struct entry *e)
 {
 	free(e->name);
 	free(e->sums);
+	free(e->rest);
 	free(e->counts);
 	free(e);
 }
@@ -64,9 +66,10 @@ enum ggu_status imatrix_append(struct imatrix *im, const char *name, size_t n_in
 	if (e) {
 		e->name = strdup(name);
 		e->sums = calloc(n_in*n_mat, sizeof *e->sums);
+		e->rest = calloc(n_in*n_mat, sizeof *e->rest);
 		e->counts = calloc(n_mat, sizeof *e->counts);
 	}
-	if (!v || !e || !e->name || !e->sums || !e->counts) {
+	if (!v || !e || !e->name || !e->sums || !e->rest || !e->counts) {
 		if (e) entry_free(e);
 		return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, name, "out of memory");
 	}
@@ -152,7 +155,7 @@ struct ggu_importance imatrix_importances(const struct imatrix *im)
 
 enum { COLUMNS = 256 };         /* of one task */
 struct add {
-	double *sums;
+	double *sums, *rest;
 	const float *x;
 	size_t n_in, stride, n_tokens;
 	unsigned char *bad;     /* [tasks]; 1: a value that is not finite */
@@ -175,7 +178,7 @@ static void add_columns(void *ctx, size_t task, int worker)
 	for (size_t t = 0; t < a->n_tokens; t++)
 		for (size_t j = from; j < to; j++) {
 			double x = a->x[t*a->stride + j];
-			a->sums[j] += x*x;
+			imatrix_sum(a->sums + j, a->rest + j, x*x);
 		}
 }
 void imatrix_run(struct ggu_pool *pool, size_t n, void (*fn)(void *, size_t, int), void *ctx)
@@ -188,7 +191,7 @@ enum ggu_status imatrix_add(struct imatrix *im, const char *name, size_t n_mat, 
 	const float *x, size_t stride, size_t n_tokens, struct ggu_pool *pool, struct ggu_error *err)
 {
 	size_t tasks = (n_in + COLUMNS - 1)/COLUMNS;
-	struct add a = { NULL, x, n_in, stride, n_tokens, NULL };
+	struct add a = { NULL, NULL, x, n_in, stride, n_tokens, NULL };
 	struct entry *e;
 	enum ggu_status s = GGU_OK;
 	if (mat >= n_mat) return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, name, "matrix %zu of %zu", mat, n_mat);
@@ -200,6 +203,7 @@ enum ggu_status imatrix_add(struct imatrix *im, const char *name, size_t n_mat, 
 	free(a.bad);
 	if (s || (s = imatrix_entry(im, name, n_in, n_mat, &e, err))) return s;
 	a.sums = e->sums + mat*n_in;
+	a.rest = e->rest + mat*n_in;
 	imatrix_run(pool, tasks, add_columns, &a);
 	e->counts[mat] += (double)n_tokens;
 	return GGU_OK;
@@ -250,7 +254,10 @@ enum ggu_status imatrix_merge(struct imatrix *im, const struct imatrix *src, str
 		size_t at = place(im, n, from->name, &found);
 		s = found ? same_shape(e = im->v[at], from->n_in, from->n_mat, err) : imatrix_append(im, from->name, from->n_in, from->n_mat, &e, err);
 		if (s) break;
-		for (size_t j = 0; j < from->n_in*from->n_mat; j++) e->sums[j] += from->sums[j];
+		for (size_t j = 0; j < from->n_in*from->n_mat; j++) {
+			imatrix_sum(e->sums + j, e->rest + j, src->v[i]->rest[j]);
+			imatrix_sum(e->sums + j, e->rest + j, from->sums[j]);
+		}
 		for (size_t j = 0; j < from->n_mat; j++) e->counts[j] += from->counts[j];
 	}
 	imatrix_settle(im);
@@ -266,7 +273,10 @@ void imatrix_scale(struct imatrix *im, double by)
 {
 	for (size_t i = 0; i < im->n; i++) {
 		struct entry *e = im->v[i];
-		for (size_t j = 0; j < e->pub.n_in*e->pub.n_mat; j++) e->sums[j] *= by;
+		for (size_t j = 0; j < e->pub.n_in*e->pub.n_mat; j++) {
+			e->sums[j] *= by;
+			e->rest[j] *= by;
+		}
 		for (size_t j = 0; j < e->pub.n_mat; j++) e->counts[j] *= by;
 	}
 }

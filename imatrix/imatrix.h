@@ -3,7 +3,8 @@
  *
  * An entry is named as the weight ("blk.0.ffn_down.weight") and has n_mat matrices (experts; 1 for
  * dense ones) of n_in columns: sums[mat][col] = sum over tokens of x^2, counts[mat] = tokens seen.
- * Each column is summed in token order in double, so neither batch size nor threads can change it.
+ * Each column is summed in token order to twice the digits of double, so neither batch size nor threads can change it,
+ * and sums of parts of a text add up to that of the whole.
  *
  * File forms: GGUF (NAME.in_sum2, NAME.counts, imatrix.*; llama.cpp #9400, #14842) and the old .dat. */
 #ifndef IMATRIX_H

@@ -10,7 +10,8 @@
  *   gguf-utils.imatrix.block u32                  columns of a block of every in_cov, at most
  *   gguf-utils.imatrix.shared [str]               pairs: a weight, and the one whose in_cov is its too
  * Programs that know nothing of the last four pass them over.
- * A checkpoint is the same with sums and counts in F64, so that going on from it loses nothing; both are read.
+ * A checkpoint is the same with sums and counts in F64, and NAME.in_sum2_rest, F64, what rounding took from the sums, so
+ * that going on from it loses nothing; both are read.
  *
  * Old form, little-endian:
  *   i32 n_entries | i32 len, name, i32 n_call, i32 n_values, f32 values[] ... | i32 last_chunk | i32 len, dataset
@@ -28,7 +29,7 @@
 #include "../libgguf/span.h"
 #include "imatrix_internal.h"
 
-static const char sums_suffix[] = ".in_sum2", counts_suffix[] = ".counts", tag_key[] = "gguf-utils.imatrix.run";
+static const char sums_suffix[] = ".in_sum2", rest_suffix[] = ".in_sum2_rest", counts_suffix[] = ".counts", tag_key[] = "gguf-utils.imatrix.run";
 static const char cov_suffix[] = ".in_cov", cov_counts_suffix[] = ".in_cov_n", block_key[] = "gguf-utils.imatrix.block",
 	shared_key[] = "gguf-utils.imatrix.shared";
 
@@ -43,8 +44,9 @@ static enum ggu_status io_error(struct ggu_error *err, const char *what)
 
 /* ---- GGUF form: read ---- */
 
-/* All of tensor t, F32 or F64, as doubles; to[n]. */
-static enum ggu_status read_doubles(struct ggu_file *f, const struct ggu_tensor *t, double *to, size_t n, struct ggu_error *err)
+/* All of tensor t, F32 or F64, as doubles; to[n]; none below `least`. */
+static enum ggu_status read_doubles(struct ggu_file *f, const struct ggu_tensor *t, double *to, size_t n, double least,
+	struct ggu_error *err)
 {
 	size_t width = t->type == GGU_TYPE_F64 ? 8 : 4;
 	enum ggu_status s;
@@ -58,28 +60,31 @@ static enum ggu_status read_doubles(struct ggu_file *f, const struct ggu_tensor 
 		to[i] = x;
 	}
 	for (size_t i = 0; i < n; i++)
-		if (!(to[i] >= 0 && to[i] < 1e300)) return ggu_fail(err, GGU_ERR_FORMAT, t->entry, t->name, "item %zu is negative or not finite", i);
+		if (!(to[i] >= least && to[i] < 1e300)) return ggu_fail(err, GGU_ERR_FORMAT, t->entry, t->name, "item %zu is negative or not finite", i);
 	return GGU_OK;
 }
 
 static enum ggu_status read_entry(struct imatrix *im, struct ggu_file *f, const struct ggu_tensor *sums, struct ggu_error *err)
 {
 	size_t n = sums->name_bytes - strlen(sums_suffix);
-	char *name = malloc(n + sizeof counts_suffix);
-	const struct ggu_tensor *counts;
+	char *name = malloc(n + sizeof rest_suffix);
+	const struct ggu_tensor *counts, *rest;
 	struct entry *e;
 	enum ggu_status s;
 	if (!name) return no_memory(err);
 	memcpy(name, sums->name, n);
 	memcpy(name + n, counts_suffix, sizeof counts_suffix);
 	counts = ggu_file_find(f, name);
+	memcpy(name + n, rest_suffix, sizeof rest_suffix);
+	rest = ggu_file_find(f, name);
 	name[n] = 0;
 	if (!counts) s = ggu_fail(err, GGU_ERR_MISSING, sums->entry, name, "has sums but no counts");
 	else if (!n) s = ggu_fail(err, GGU_ERR_FORMAT, sums->entry, sums->name, "has no name before the suffix");
 	else s = imatrix_append(im, name, sums->ne[0], ggu_tensor_rows(sums), &e, err);
 	if (!s) e->at = sums->entry;
-	if (!s) s = read_doubles(f, sums, e->sums, e->pub.n_in*e->pub.n_mat, err);
-	if (!s) s = read_doubles(f, counts, e->counts, e->pub.n_mat, err);
+	if (!s) s = read_doubles(f, sums, e->sums, e->pub.n_in*e->pub.n_mat, 0, err);
+	if (!s && rest) s = read_doubles(f, rest, e->rest, e->pub.n_in*e->pub.n_mat, -1e300, err);
+	if (!s) s = read_doubles(f, counts, e->counts, e->pub.n_mat, 0, err);
 	free(name);
 	return s;
 }
@@ -121,7 +126,7 @@ static enum ggu_status read_covariance(struct imatrix *im, struct ggu_file *f, c
 	if (!s) {
 		c->tensor = t;
 		e->cov = c;
-		s = read_doubles(f, counts, c->counts, n_mat, err);
+		s = read_doubles(f, counts, c->counts, n_mat, 0, err);
 	}
 	free(name);
 	return s;
@@ -413,6 +418,7 @@ static enum ggu_status write_gguf(const struct imatrix *im, const char *tag, int
 	for (size_t i = 0; i < im->n && !s; i++) {
 		const struct imatrix_entry *e = &im->v[i]->pub;
 		s = add_tensor(w, e->name, sums_suffix, e->n_in, e->n_mat, type, err);
+		if (!s && tag) s = add_tensor(w, e->name, rest_suffix, e->n_in, e->n_mat, type, err);
 		if (!s) s = add_tensor(w, e->name, counts_suffix, 1, e->n_mat, type, err);
 	}
 	if (!s) s = add_covariances(w, im, type, err);
@@ -420,6 +426,7 @@ static enum ggu_status write_gguf(const struct imatrix *im, const char *tag, int
 	for (size_t i = 0; i < im->n && !s; i++) {
 		const struct imatrix_entry *e = &im->v[i]->pub;
 		s = write_doubles(w, e->sums, e->n_in*e->n_mat, type, err);
+		if (!s && tag) s = write_doubles(w, im->v[i]->rest, e->n_in*e->n_mat, type, err);
 		if (!s) s = write_doubles(w, e->counts, e->n_mat, type, err);
 	}
 	if (!s) s = write_covariances(w, im, type, err);

@@ -10,6 +10,7 @@ struct entry {
 	char *name;
 	uint64_t at;                    /* byte of the name in its file */
 	double *sums, *counts;          /* what pub points at */
+	double *rest;                   /* [n_mat][n_in]: what rounding took from the sums, less than half their last digit */
 	struct covariance *cov;         /* NULL: none; perhaps that of another entry */
 };
 /* The sum of x xT of the inputs of one weight, after which it is named, or of several. */
@@ -44,6 +45,14 @@ enum ggu_status imatrix_entry(struct imatrix *im, const char *name, size_t n_in,
 enum ggu_status imatrix_append(struct imatrix *im, const char *name, size_t n_in, size_t n_mat, struct entry **out, struct ggu_error *err);
 const struct entry *imatrix_settle(struct imatrix *im);
 struct entry *imatrix_entry_find(const struct imatrix *im, const char *name);           /* NULL: none */
+/* *sum + *rest += x to twice the digits of double, so that sums of parts add up to the sum of the whole whatever the parts
+ * were. Source: Knuth, TAOCP 2, 4.2.2, theorem B; Dekker 1971. */
+static inline void imatrix_sum(double *sum, double *rest, double x)
+{
+	double s = *sum + x, b = s - *sum, e = (*sum - (s - b)) + (x - b) + *rest;
+	*sum = s + e;
+	*rest = e - (*sum - s);
+}
 /* On the pool, or without one. */
 void imatrix_run(struct ggu_pool *pool, size_t n, void (*fn)(void *, size_t, int), void *ctx);
 
