@@ -1,18 +1,25 @@
 # SPDX-License-Identifier: MIT
 # gguf-utils: `make help` lists the targets. One flat file; everything built lies under build/.
 
-VERSION = 0.1.0
+VERSION := $(shell awk '/^\#define GGU_VERSION_(MAJOR|MINOR|PATCH)/ { v = v (v == "" ? "" : ".") $$3 } END { print v }' libgguf/ggu.h)
 PREFIX ?= /usr/local
+BINDIR ?= $(PREFIX)/bin
+LIBDIR ?= $(PREFIX)/lib
+INCLUDEDIR ?= $(PREFIX)/include
+DATADIR ?= $(PREFIX)/share
+MANDIR ?= $(DATADIR)/man
 DESTDIR ?=
+CPPFLAGS ?=
 CC ?= cc
 AR ?= ar
+OBJCOPY ?= objcopy
 BUILD ?= build
 PKG_CONFIG ?= pkg-config
 PKGS = jansson yaml-0.1 libxxhash zlib libpcre2-8 libutf8proc nettle
 CFLAGS ?= -O2 -g
 # -ffp-contract=off is part of the numeric contract (quant/quant.h), not a matter of taste.
 WARN = -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wpointer-arith -Wno-missing-field-initializers
-ALL_CFLAGS = -std=c11 -Wno-psabi -D_GNU_SOURCE -DGGU_VERSION='"$(VERSION)"' $(WARN) $(CFLAGS) -ffp-contract=off -fno-math-errno -fPIC -pthread $(PKG_CFLAGS)
+ALL_CFLAGS = -std=c11 -Wno-psabi -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -fvisibility=hidden $(WARN) $(CPPFLAGS) $(CFLAGS) -ffp-contract=off -fno-math-errno -fPIC -pthread $(PKG_CFLAGS)
 PKG_CFLAGS := $(shell $(PKG_CONFIG) --cflags $(PKGS) 2>/dev/null)
 PKG_LIBS := $(shell $(PKG_CONFIG) --libs $(PKGS) 2>/dev/null)
 LDLIBS += $(PKG_LIBS) -lm -pthread
@@ -21,7 +28,7 @@ ARCH := $(shell $(CC) -dumpmachine | sed 's/-.*//')
 # the shared library: the version of its interface is the first number
 ifneq ($(findstring darwin,$(shell $(CC) -dumpmachine)),)
 SHLIB = $(BUILD)/libggu.dylib
-SHLIB_FLAGS = -dynamiclib -install_name $(PREFIX)/lib/libggu.dylib
+SHLIB_FLAGS = -dynamiclib -install_name $(LIBDIR)/libggu.dylib
 SHLIB_LINKS =
 else
 SHLIB = $(BUILD)/libggu.so.$(VERSION)
@@ -43,9 +50,18 @@ all: $(PROGS) $(SHLIB) ## build every program into build/bin, and the shared lib
 # an archive too: a program gets only what it uses
 $(BUILD)/libtools.a: $(TOOL_OBJS)
 $(BUILD)/libggu.a: $(call objs,libgguf)
-$(SHLIB): $(call objs,libgguf)
+# what is installed: the format, the numbers, importance matrices
+LIBGGU_OBJS = $(call objs,libgguf) $(call objs,quant) $(call objs,imatrix)
+$(SHLIB): $(LIBGGU_OBJS)
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) $(LDFLAGS) $(SHLIB_FLAGS) -o $@ $^ -pthread
+	$(CC) $(CFLAGS) $(LDFLAGS) $(SHLIB_FLAGS) -o $@ $^ -lm -pthread
+# as an archive: one object, so that names of ours which are not exported cannot meet a user's
+$(BUILD)/install/libggu.a: $(LIBGGU_OBJS)
+	@mkdir -p $(@D)
+	@rm -f $@
+	$(CC) $(CFLAGS) -r -nostdlib -o $(@D)/libggu.o $^
+	-$(OBJCOPY) --localize-hidden $(@D)/libggu.o
+	$(AR) rcs $@ $(@D)/libggu.o
 $(BUILD)/libquant.a: $(call objs,quant)
 $(BUILD)/libmodel.a: $(foreach r,util arch vocab eval,$(call objs,model/$(r))) $(OBJ)/model/arch_data.o
 $(BUILD)/libimatrix.a: $(call objs,imatrix)
@@ -173,40 +189,44 @@ $(BUILD)/fuzz_%: $(OBJ)/tests/fuzz/fuzz_%.o $(OBJ)/tests/fuzz/fuzz.o $(ARCHIVES)
 	$(CC) $(CFLAGS) -fsanitize=fuzzer -o $@ $^ $(LDLIBS)
 
 # ---- install ----
-# ggu.h with the list of types in place of its #include: one file
-$(BUILD)/ggu.h: libgguf/ggu.h libgguf/qtypes.def
+# ggu.h as it is installed has the list of types written out
+$(BUILD)/install/ggu.h: libgguf/ggu.h libgguf/qtypes.def
 	@mkdir -p $(@D)
-	sed -e '/^#include "qtypes.def"/{' -e 'r libgguf/qtypes.def' -e 'd' -e '}' libgguf/ggu.h > $@
-PC = prefix=$(PREFIX)\nlibdir=$${prefix}/lib\nincludedir=$${prefix}/include\n\nName: libggu\nDescription: Read and write GGUF model files\nVersion: $(VERSION)\nLibs: -L$${libdir} -lggu\nLibs.private: -pthread\nCflags: -I$${includedir}\n
-MANS = $(wildcard man/*.1 man/*.5 man/*.7)
-DEST = $(DESTDIR)$(PREFIX)
-# path under $(DEST) of every file that install makes
-INSTALLED = $(PROGS:$(BUILD)/%=%) $(foreach m,$(MANS),share/man/man$(patsubst .%,%,$(suffix $(m)))/$(notdir $(m))) \
+	awk -F '[(, ]+' '/^QTYPE/ { printf "%s\tGGU_TYPE_%s = %s", n++ ? ",\n" : "", $$3, $$2 } END { print "" }' libgguf/qtypes.def > $(@D)/types
+	sed -e '/^#define QTYPE/d' -e '/^#undef QTYPE/d' -e '/^#include "qtypes.def"/{' -e 'r $(@D)/types' -e 'd' -e '}' libgguf/ggu.h > $@
+$(BUILD)/install/ggu_quant.h: quant/ggu_quant.h
+	@mkdir -p $(@D)
+	sed 's,"../libgguf/ggu.h","ggu.h",' $< > $@
+PC = prefix=$(PREFIX)\nlibdir=$(LIBDIR)\nincludedir=$(INCLUDEDIR)\n\nName: libggu\nDescription: Read, write and quantize GGUF model files\nVersion: $(VERSION)\nLibs: -L$${libdir} -lggu\nLibs.private: -lm -pthread\nCflags: -I$${includedir}\n
+MANS = $(wildcard man/*.1 man/*.3 man/*.5 man/*.7)
+HEADERS = ggu.h ggu_quant.h
+# every file that install makes
+INSTALLED = $(PROGS:$(BUILD)/bin/%=$(BINDIR)/%) $(foreach m,$(MANS),$(MANDIR)/man$(patsubst .%,%,$(suffix $(m)))/$(notdir $(m))) \
 	$(PROGS:$(BUILD)/bin/%=$(BASH_DIR)/%) $(PROGS:$(BUILD)/bin/%=$(ZSH_DIR)/_%) $(PROGS:$(BUILD)/bin/%=$(FISH_DIR)/%.fish) \
-	lib/libggu.a $(addprefix lib/,$(notdir $(SHLIB)) $(SHLIB_LINKS)) include/ggu.h lib/pkgconfig/ggu.pc
+	$(LIBDIR)/libggu.a $(addprefix $(LIBDIR)/,$(notdir $(SHLIB)) $(SHLIB_LINKS)) $(HEADERS:%=$(INCLUDEDIR)/%) $(LIBDIR)/pkgconfig/ggu.pc
 INSTALL ?= install
 # completions come from the programs' own tables of options: RUN runs a program where it is not one of this machine
 RUN ?=
-BASH_DIR = share/bash-completion/completions
-ZSH_DIR = share/zsh/site-functions
-FISH_DIR = share/fish/vendor_completions.d
+BASH_DIR = $(DATADIR)/bash-completion/completions
+ZSH_DIR = $(DATADIR)/zsh/site-functions
+FISH_DIR = $(DATADIR)/fish/vendor_completions.d
 
-install: all $(BUILD)/libggu.a $(BUILD)/ggu.h ## programs, pages, library, header under $DESTDIR$PREFIX (/usr/local)
-	$(INSTALL) -d $(sort $(dir $(INSTALLED:%=$(DEST)/%)))
-	$(INSTALL) -m 755 $(PROGS) $(DEST)/bin
+install: all $(BUILD)/install/libggu.a $(HEADERS:%=$(BUILD)/install/%) ## programs, pages, library, headers under $DESTDIR$PREFIX (/usr/local)
+	$(INSTALL) -d $(sort $(dir $(INSTALLED:%=$(DESTDIR)%)))
+	$(INSTALL) -m 755 $(PROGS) $(DESTDIR)$(BINDIR)
 	for p in $(PROGS:$(BUILD)/bin/%=%); do \
-	  $(RUN) $(BUILD)/bin/$$p --completion bash > $(DEST)/$(BASH_DIR)/$$p && \
-	  $(RUN) $(BUILD)/bin/$$p --completion zsh > $(DEST)/$(ZSH_DIR)/_$$p && \
-	  $(RUN) $(BUILD)/bin/$$p --completion fish > $(DEST)/$(FISH_DIR)/$$p.fish || exit 1; done
-	for m in $(MANS); do $(INSTALL) -m 644 $$m $(DEST)/share/man/man$${m##*.}/ || exit 1; done
-	$(INSTALL) -m 644 $(BUILD)/libggu.a $(DEST)/lib
-	$(INSTALL) -m 755 $(SHLIB) $(DEST)/lib
-	for l in $(SHLIB_LINKS); do ln -sf $(notdir $(SHLIB)) $(DEST)/lib/$$l || exit 1; done
-	$(INSTALL) -m 644 $(BUILD)/ggu.h $(DEST)/include
-	printf '$(PC)' > $(DEST)/lib/pkgconfig/ggu.pc
+	  $(RUN) $(BUILD)/bin/$$p --completion bash > $(DESTDIR)$(BASH_DIR)/$$p && \
+	  $(RUN) $(BUILD)/bin/$$p --completion zsh > $(DESTDIR)$(ZSH_DIR)/_$$p && \
+	  $(RUN) $(BUILD)/bin/$$p --completion fish > $(DESTDIR)$(FISH_DIR)/$$p.fish || exit 1; done
+	for m in $(MANS); do $(INSTALL) -m 644 $$m $(DESTDIR)$(MANDIR)/man$${m##*.}/ || exit 1; done
+	$(INSTALL) -m 644 $(BUILD)/install/libggu.a $(DESTDIR)$(LIBDIR)
+	$(INSTALL) -m 755 $(SHLIB) $(DESTDIR)$(LIBDIR)
+	for l in $(SHLIB_LINKS); do ln -sf $(notdir $(SHLIB)) $(DESTDIR)$(LIBDIR)/$$l || exit 1; done
+	$(INSTALL) -m 644 $(HEADERS:%=$(BUILD)/install/%) $(DESTDIR)$(INCLUDEDIR)
+	printf '$(PC)' > $(DESTDIR)$(LIBDIR)/pkgconfig/ggu.pc
 
 uninstall: ## remove what install made
-	rm -f $(INSTALLED:%=$(DEST)/%)
+	rm -f $(INSTALLED:%=$(DESTDIR)%)
 
 demo: all ## run scripts/demo
 	sh scripts/demo

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "../libgguf/types.h"
 #include "../model/util/file.h"
 #include "../model/vocab/vocab.h"
 #include "config_keys.h"

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
+#include "../libgguf/pool.h"
 #include "../quant/quant.h"
 #include "imatrix_internal.h"
 

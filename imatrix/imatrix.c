@@ -7,6 +7,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include "../libgguf/pool.h"
 #include "imatrix_internal.h"
 
 struct imatrix *imatrix_new(void) { return calloc(1, sizeof(struct imatrix)); }

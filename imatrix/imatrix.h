@@ -9,7 +9,7 @@
  * File forms: GGUF (NAME.in_sum2, NAME.counts, imatrix.*; llama.cpp #9400, #14842) and the old .dat. */
 #ifndef IMATRIX_H
 #define IMATRIX_H
-#include "../libgguf/ggu.h"
+#include "../libgguf/pool.h"
 
 struct imatrix;
 struct imatrix_entry {

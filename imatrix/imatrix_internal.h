@@ -3,6 +3,7 @@
 #ifndef IMATRIX_INTERNAL_H
 #define IMATRIX_INTERNAL_H
 #include "../libgguf/index.h"
+#include "../libgguf/pool.h"
 #include "imatrix.h"
 
 struct entry {

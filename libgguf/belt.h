@@ -8,8 +8,7 @@
  * the next item free takes it, and whoever finishes the item whose turn it is puts it and those that wait behind it. */
 #ifndef GGU_BELT_H
 #define GGU_BELT_H
-#include "ggu.h"
-#pragma GCC visibility push(hidden)
+#include "pool.h"
 
 struct ggu_belt {
 	bool (*take)(void *ctx, size_t slot);                   /* false: there are no more items */
@@ -21,7 +20,5 @@ size_t ggu_belt_slots(const struct ggu_pool *pool);
 /* Returns when every item was put, or after the first put that said stop. n_slots at least 1. GGU_ERR_NOMEM: nothing was
  * taken. */
 enum ggu_status ggu_belt_run(struct ggu_pool *pool, size_t n_slots, const struct ggu_belt *at, void *ctx);
-
-#pragma GCC visibility pop
 
 #endif

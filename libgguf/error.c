@@ -6,6 +6,9 @@
 #include <string.h>
 #include "ggu.h"
 
+#define TEXT_OF(x) #x
+#define TEXT(x) TEXT_OF(x)
+
 enum ggu_status ggu_fail(struct ggu_error *err, enum ggu_status code, uint64_t offset, const char *where, const char *what, ...)
 {
 	int sys = errno;
@@ -52,5 +55,5 @@ const char *ggu_status_name(enum ggu_status code)
 
 const char *ggu_version(void)
 {
-	return GGU_VERSION;
+	return TEXT(GGU_VERSION_MAJOR) "." TEXT(GGU_VERSION_MINOR) "." TEXT(GGU_VERSION_PATCH);
 }

@@ -22,8 +22,15 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#if defined __GNUC__
+#pragma GCC visibility push(default)    /* what is declared here is exported, and nothing else */
+#endif
 
-const char *ggu_version(void);          /* "0.1.0" */
+#define GGU_VERSION_MAJOR 0
+#define GGU_VERSION_MINOR 1
+#define GGU_VERSION_PATCH 0
+#define GGU_VERSION (GGU_VERSION_MAJOR*10000 + GGU_VERSION_MINOR*100 + GGU_VERSION_PATCH)
+const char *ggu_version(void);          /* of the library that is running: "0.1.0" */
 
 /* ---- errors ---- */
 
@@ -94,17 +101,16 @@ enum ggu_type {
 #define QTYPE(id, NAME, name, weights, bytes, swap, kind) GGU_TYPE_##NAME = id,
 #include "qtypes.def"
 #undef QTYPE
-	GGU_TYPE_COUNT          /* one more than the largest: qtypes.def is in order */
 };
 enum ggu_type_kind { GGU_KIND_FLOAT, GGU_KIND_BLOCK, GGU_KIND_INT };
 struct ggu_type_info {
 	const char *name;       /* "q4_K" */
 	uint32_t id;
 	uint32_t block_weights, block_bytes;
-	const char *swap;       /* see qtypes.def */
 	enum ggu_type_kind kind;
 };
 const struct ggu_type_info *ggu_type_info(uint32_t id); /* NULL: unknown or removed */
+uint32_t ggu_type_end(void);    /* one more than the largest id */
 const struct ggu_type_info *ggu_type_find(const char *name);    /* any case; NULL: none */
 /* Bytes of n_weights elements; false if n_weights is no multiple of the block or the product
  * does not fit 63 bits. */
@@ -114,7 +120,7 @@ bool ggu_type_bytes(uint32_t id, uint64_t n_weights, uint64_t *bytes);
 
 enum ggu_kv_type {
 	GGU_U8, GGU_I8, GGU_U16, GGU_I16, GGU_U32, GGU_I32, GGU_F32, GGU_BOOL,
-	GGU_STRING, GGU_ARRAY, GGU_U64, GGU_I64, GGU_F64, GGU_KV_TYPE_COUNT
+	GGU_STRING, GGU_ARRAY, GGU_U64, GGU_I64, GGU_F64
 };
 const char *ggu_kv_type_name(enum ggu_kv_type t);       /* "u32" */
 size_t ggu_kv_type_bytes(enum ggu_kv_type t);           /* 0 for string and array */
@@ -284,6 +290,7 @@ struct ggu_sink {
 	enum ggu_status (*write)(void *ctx, const void *p, size_t n, struct ggu_error *err);
 	void *ctx;
 };
+struct ggu_sink ggu_sink_fd(const int *fd);     /* *fd must outlive it */
 /* Memory that grows; start with all 0, free p in the end. */
 struct ggu_memory { unsigned char *p; size_t n, room; };
 struct ggu_sink ggu_sink_memory(struct ggu_memory *to);
@@ -323,55 +330,13 @@ struct ggu_importance {
 	bool (*get)(void *ctx, const char *tensor, size_t matrix, float *to);
 	void *ctx;
 };
+/* From an importance matrix, in either of its file forms. The caller closes it. */
+enum ggu_status ggu_importance_open(struct ggu_importance *m, const char *path, struct ggu_error *err);
+void ggu_importance_close(struct ggu_importance *m);
 
-/* ---- threads ---- */
-
-/* A core that this process may use. */
-struct ggu_cpu {
-	int id;                 /* the system's number */
-	int node;               /* of memory, from 0 without gaps */
-	int sibling;            /* 0: the first thread of its physical core; 1: the second, ... */
-	uint64_t speed;         /* beside that of the others; 0: not known */
-};
-/* Cores by affinity and cgroup quota, at least 1. */
-int ggu_cpu_count(void);
-/* Lists up to max of them in the order in which threads should take them: one thread for each physical core first,
- * fast cores before slow ones, the nodes in turn. Returns their number, 0 where the system does not tell. sysfs: NULL,
- * or a tree to read instead of /sys, whose online cores are listed whatever this process may use. */
-int ggu_cpus(struct ggu_cpu *list, int max, const char *sysfs);
-
-/* A pool of workers. run calls fn(ctx, task, worker) once for every task 0..n_tasks-1, on at most
- * ggu_pool_size threads, the caller's among them, and returns when all are done. Which worker gets
- * which task is not determined: results must not depend on it. One run at a time, from the thread that
- * opened the pool. */
-struct ggu_pool;
-struct ggu_pool_options {
-	int n_threads;                  /* 0: as many as cores */
-	const struct ggu_cpu *cpus;     /* by ggu_cpus: threads stay on their node if there are several; or NULL */
-	int n_cpus;
-	bool pin;                       /* each thread, the caller until ggu_pool_free, stays on one core of cpus */
-};
-struct ggu_pool *ggu_pool_open(const struct ggu_pool_options *o);       /* NULL: out of memory */
-struct ggu_pool *ggu_pool_new(int n_threads);                           /* with nothing but n_threads */
-int ggu_pool_size(const struct ggu_pool *p);
-int ggu_pool_node(const struct ggu_pool *p, int worker);        /* workers are numbered in order of their nodes */
-void ggu_pool_run(struct ggu_pool *p, size_t n_tasks, void (*fn)(void *ctx, size_t task, int worker), void *ctx);
-void ggu_pool_free(struct ggu_pool *p);
-
-/* Who takes a task. ANY: in their order, whoever is free. OWN: each worker an equal stretch of them, always the same
- * one, so that what a task reads stays in its worker's memory. NEAR: its own stretch, then what is left of others',
- * those of its node first. */
-enum ggu_take { GGU_TAKE_ANY, GGU_TAKE_OWN, GGU_TAKE_NEAR };
-struct ggu_phase {
-	void (*fn)(void *ctx, size_t task, int worker);
-	void *ctx;
-	size_t n_tasks;                 /* read when the phase begins: a task of an earlier one may set it */
-	enum ggu_take take;
-};
-/* Runs phase after phase; each begins when all tasks of the one before are done, whichever threads did them. This costs
- * less than runs one by one, about a cache miss for each phase. */
-void ggu_pool_phases(struct ggu_pool *p, const struct ggu_phase *phase, size_t n);
-
+#if defined __GNUC__
+#pragma GCC visibility pop
+#endif
 #ifdef __cplusplus
 }
 #endif

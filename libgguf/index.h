@@ -6,7 +6,6 @@
 #ifndef GGU_INDEX_H
 #define GGU_INDEX_H
 #include "ggu.h"
-#pragma GCC visibility push(hidden)
 
 struct ggu_index { uint64_t *slot; size_t n_slots, n; };        /* all 0: empty */
 typedef struct ggu_str (*ggu_index_key)(const void *list, size_t i);
@@ -16,5 +15,4 @@ size_t ggu_index_find(const struct ggu_index *x, const void *list, ggu_index_key
 bool ggu_index_add(struct ggu_index *x, const void *list, ggu_index_key key, size_t i);
 void ggu_index_free(struct ggu_index *x);
 
-#pragma GCC visibility pop
 #endif

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  * internal.h - what the files of libggu share and nobody else sees: memory, the cursor
- * over a source, and the insides of the public structs. All symbols are hidden. */
+ * over a source, and the insides of the public structs. */
 #ifndef GGU_INTERNAL_H
 #define GGU_INTERNAL_H
 #include <pthread.h>
 #include <stdio.h>
 #include "index.h"
-#pragma GCC visibility push(hidden)
+#include "pool.h"
 
 /* The rule that err, just filled, is about; returns status. */
 static inline enum ggu_status ggu_rule(struct ggu_error *err, enum ggu_rule rule, enum ggu_status status)
@@ -123,6 +123,7 @@ void ggu_cursor_done(struct ggu_cursor *c);
 
 /* ---- swap.c ---- */
 
+const char *ggu_type_swap(uint32_t id);                 /* the layout of a known type, see qtypes.def */
 /* Reverses the bytes of every integer of n_blocks blocks laid out as in qtypes.def. */
 void ggu_swap_blocks(void *p, size_t n_blocks, const struct ggu_type_info *info);
 void ggu_swap_items(void *p, size_t n, size_t width);   /* width 1, 2, 4, 8 */
@@ -200,5 +201,4 @@ void ggu_cpus_bind(const struct ggu_cpu *cpu, int n);
 struct ggu_cpu_mask *ggu_cpus_save(void);
 void ggu_cpus_restore(struct ggu_cpu_mask *m);
 
-#pragma GCC visibility pop
 #endif

@@ -4,6 +4,7 @@
  *   key: length u64, bytes | type u32 | value, an array being: item type u32, count u64, items */
 #include <string.h>
 #include "internal.h"
+#include "types.h"
 
 static enum ggu_status type_of(struct ggu_cursor *c, uint8_t *t)
 {

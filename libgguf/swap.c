@@ -47,15 +47,16 @@ static const char *layout_run(const char *s, size_t *n, size_t *width)
 
 void ggu_swap_blocks(void *p, size_t n_blocks, const struct ggu_type_info *info)
 {
+	const char *layout = ggu_type_swap(info->id);
 	unsigned char *b = p;
 	size_t n, width;
 
-	if (!*layout_run(info->swap, &n, &width)) {     /* one kind of integer throughout */
+	if (!*layout_run(layout, &n, &width)) {     /* one kind of integer throughout */
 		ggu_swap_items(p, n*n_blocks, width);
 		return;
 	}
 	for (size_t i = 0; i < n_blocks; i++)
-		for (const char *s = info->swap; *s;) {
+		for (const char *s = layout; *s;) {
 			s = layout_run(s, &n, &width);
 			ggu_swap_items(b, n, width);
 			b += n*width;

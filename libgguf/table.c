@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "internal.h"
+#include "types.h"
 
 enum { DIMS_SKIPPED_MAX = 64 };
 

@@ -2,12 +2,22 @@
  * types.c - the tables of tensor types and metadata types. */
 #include <strings.h>
 #include "internal.h"
+#include "types.h"
 
 static const struct ggu_type_info types[GGU_TYPE_COUNT] = {
-#define QTYPE(id, NAME, name, weights, bytes, swap, kind) [id] = { name, id, weights, bytes, swap, GGU_KIND_##kind },
+#define QTYPE(id, NAME, name, weights, bytes, swap, kind) [id] = { name, id, weights, bytes, GGU_KIND_##kind },
 #include "qtypes.def"
 #undef QTYPE
 };
+
+static const char *const swaps[GGU_TYPE_COUNT] = {
+#define QTYPE(id, NAME, name, weights, bytes, swap, kind) [id] = swap,
+#include "qtypes.def"
+#undef QTYPE
+};
+
+const char *ggu_type_swap(uint32_t id) { return swaps[id]; }
+uint32_t ggu_type_end(void) { return GGU_TYPE_COUNT; }
 
 const struct ggu_type_info *ggu_type_info(uint32_t id)
 {

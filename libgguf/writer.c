@@ -71,6 +71,11 @@ static enum ggu_status write_memory(void *ctx, const void *p, size_t n, struct g
 	return GGU_OK;
 }
 
+struct ggu_sink ggu_sink_fd(const int *fd)
+{
+	return (struct ggu_sink){ write_fd, (void *)(uintptr_t)fd };
+}
+
 struct ggu_sink ggu_sink_memory(struct ggu_memory *to)
 {
 	return (struct ggu_sink){ write_memory, to };
@@ -333,7 +338,7 @@ enum ggu_status ggu_writer_begin_sink(struct ggu_writer *w, const struct ggu_sin
 
 enum ggu_status ggu_writer_begin(struct ggu_writer *w, int fd, struct ggu_error *err)
 {
-	const struct ggu_sink to = { write_fd, &w->fd };
+	const struct ggu_sink to = ggu_sink_fd(&w->fd);
 
 	if (fd < 0)
 		return ggu_fail(err, GGU_ERR_STATE, GGU_NO_OFFSET, "", "the header is written to an open file");

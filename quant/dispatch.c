@@ -3,6 +3,7 @@
  *
  * A row of `sets` overlays what its instruction set has of its own on what the weaker ones have. */
 #include <string.h>
+#include "../libgguf/types.h"
 #include "attn_internal.h"
 #include "cpu.h"
 #include "enc.h"

@@ -2,6 +2,7 @@
  * enc.c - quant_encode: the way from a type to its encoder in the table of the chosen instruction set; and what is
  * minimised, by type. */
 #include <math.h>
+#include "../libgguf/types.h"
 #include "enc.h"
 
 const struct enc_table *quant_enc_table = &quant_enc_c;

@@ -5,6 +5,7 @@
  * All of them write the same bytes. */
 #ifndef QUANT_ENC_H
 #define QUANT_ENC_H
+#include "../libgguf/types.h"
 #include "quant.h"
 
 /* How hard, and what is minimised: prior and lift of struct quant_objective. */

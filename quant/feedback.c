@@ -20,6 +20,8 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include "../libgguf/pool.h"
+#include "../libgguf/types.h"
 #include "enc.h"
 
 enum { GROUP = FEEDBACK_GROUP, PANEL = FEEDBACK_PANEL, N_PANELS = GROUP/PANEL, ALIGN = 64 };

@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
-#include "../libgguf/ggu.h"
+#include "../libgguf/types.h"
 #include "blocks.h"
 
 struct codes32  { float d, m; int8_t q[32]; };          /* weight = d*q + m; of blocks of 16, m is the second half's d */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * kern_text.h - decode and multiply floats, one text for all instruction sets; defines the table KERN_TABLE. */
-#include "../libgguf/ggu.h"
+#include "../libgguf/types.h"
 #include "lane16.h"
 #include "kern.h"
 

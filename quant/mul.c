@@ -8,6 +8,7 @@
  * cut. */
 #include <math.h>
 #include <string.h>
+#include "../libgguf/types.h"
 #include "mul.h"
 
 enum {

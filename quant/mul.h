@@ -24,7 +24,7 @@
 #define QUANT_MUL_H
 #include <stddef.h>
 #include <stdint.h>
-#include "../libgguf/ggu.h"
+#include "../libgguf/types.h"
 #include "quant.h"
 
 /* What a tile must know of a type: columns that share d, and whether there are minima. */

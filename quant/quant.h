@@ -29,7 +29,7 @@
 #ifndef QUANT_H
 #define QUANT_H
 #include <float.h>
-#include "../libgguf/ggu.h"
+#include "../libgguf/pool.h"
 #ifdef __FAST_MATH__
 #error "the numeric contract does not hold with -ffast-math"
 #endif

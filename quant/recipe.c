@@ -9,8 +9,6 @@
  * name, whatever their order in the file. In models with experts the feed-forward roles go by the layer in
  * the tensor's name instead, there being several such tensors in a layer. A tensor whose type the
  * caller has fixed is not counted. */
-#define PCRE2_CODE_UNIT_WIDTH 8
-#include <pcre2.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -360,27 +358,24 @@ static bool needs_importance(const struct recipe *r, const char *name, uint32_t 
 	return quant_needs_importance(type) || (type == GGU_TYPE_Q2_K && r == &recipes[P_Q2_K_S]);
 }
 /* The type that the caller wants for this tensor, or RECIPE_KEEP for none. */
-static uint32_t wanted(const struct recipe_options *o, pcre2_code *const *re, pcre2_match_data *md,
-	const struct model_facts *m, const struct ggu_tensor *t, enum role role)
+static uint32_t wanted(const struct recipe_options *o, const struct model_facts *m, const struct ggu_tensor *t, enum role role)
 {
+	uint32_t type;
 	if (role == R_EMBD && o->token_embd_type >= 0) return (uint32_t)o->token_embd_type;
 	if (role == R_OUTPUT && o->output_type >= 0) return (uint32_t)o->output_type;
-	for (size_t k = 0; k < o->n_overrides; k++)
-		if (pcre2_match(re[k], (PCRE2_SPTR)t->name, strlen(t->name), 0, 0, md, NULL) >= 0) {
-			if (o->hits) o->hits[k]++;
-			return o->overrides[k].type;
-		}
+	type = o->override ? o->override(o->override_ctx, t->name) : RECIPE_KEEP;
+	if (type != RECIPE_KEEP) return type;
 	if (role == R_EMBD && m->tied && o->output_type >= 0) return (uint32_t)o->output_type;
 	return RECIPE_KEEP;
 }
 static enum ggu_status choose_one(const struct recipe *r, const struct recipe_options *o, const struct model_facts *m,
-	pcre2_code *const *re, pcre2_match_data *md, const struct ggu_tensor *t, unsigned *count, struct recipe_choice *c, struct ggu_error *err)
+	const struct ggu_tensor *t, unsigned *count, struct recipe_choice *c, struct ggu_error *err)
 {
 	enum role role = role_of(t->name);
 	uint32_t type = RECIPE_KEEP;
 	*c = (struct recipe_choice){ t->type, t->type, RECIPE_LEFT_ALONE };
 	if (is_left_alone(t, o)) return GGU_OK;
-	type = wanted(o, re, md, m, t, role);
+	type = wanted(o, m, t, role);
 	if (type != RECIPE_KEEP) {
 		if (!fits(type, t->ne[0]))
 			return ggu_fail(err, GGU_ERR_UNSUPPORTED, GGU_NO_OFFSET, t->name, "rows of %llu weights are no whole number of %s blocks",
@@ -406,32 +401,18 @@ enum ggu_status recipe_choose(const struct recipe *r, const struct recipe_option
 	struct model_facts m = model_facts(o, meta, tensors, n);
 	enum ggu_status s = GGU_OK;
 	unsigned count[N_ROLES] = { 0 };
-	size_t n_re = 0;
 	struct order *order = malloc((n + 1)*sizeof *order);
 	struct recipe_choice *out = malloc((n + 1)*sizeof *out);
-	pcre2_code **re = malloc((o->n_overrides + 1)*sizeof *re);
-	pcre2_match_data *md = pcre2_match_data_create(1, NULL);
-	if (!order || !out || !re || !md) { s = ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory"); goto out; }
-	for (; n_re < o->n_overrides; n_re++) {
-		int code;
-		PCRE2_SIZE at;
-		const char *text = o->overrides[n_re].regex;
-		re[n_re] = pcre2_compile((PCRE2_SPTR)text, PCRE2_ZERO_TERMINATED, PCRE2_CASELESS, &code, &at, NULL);
-		if (!re[n_re]) {
-			PCRE2_UCHAR why[100] = "";
-			pcre2_get_error_message(code, why, sizeof why);
-			s = ggu_fail(err, GGU_ERR_FORMAT, GGU_NO_OFFSET, text, "not a regular expression: %s", (char *)why);
-			goto out;
-		}
+	if (!order || !out) {
+		s = ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
+		n = 0;
 	}
 	for (size_t i = 0; i < n; i++) order[i] = (struct order){ tensors[i], i, layer_of(tensors[i]->name) };
-	qsort(order, n, sizeof *order, by_layer_and_name);
+	if (n) qsort(order, n, sizeof *order, by_layer_and_name);
 	for (size_t i = 0; i < n && s == GGU_OK; i++)
-		s = choose_one(r, o, &m, re, md, order[i].t, count, &out[order[i].at], err);
+		s = choose_one(r, o, &m, order[i].t, count, &out[order[i].at], err);
 	if (s == GGU_OK && n) memcpy(choice, out, n*sizeof *out);
-out:
-	while (n_re > 0) pcre2_code_free(re[--n_re]);
-	pcre2_match_data_free(md);
-	free(re); free(out); free(order);
+	free(out);
+	free(order);
 	return s;
 }

@@ -17,12 +17,11 @@ uint32_t recipe_file_type(const struct recipe *r);      /* general.file_type, or
 uint32_t recipe_type(const struct recipe *r);           /* the type of most weights, what --pure uses; RECIPE_KEEP for COPY */
 #define RECIPE_KEEP UINT32_MAX
 
-struct recipe_override { const char *regex; uint32_t type; };   /* PCRE2, any case, searched in the name, first match wins */
 struct recipe_options {
 	bool pure;
 	int output_type, token_embd_type;               /* ggml id or -1 */
-	const struct recipe_override *overrides; size_t n_overrides;
-	size_t *hits;           /* [n_overrides], added to: tensors that took the override's type. Or NULL */
+	uint32_t (*override)(void *ctx, const char *name);      /* the type that a tensor is to have, or RECIPE_KEEP; or NULL */
+	void *override_ctx;
 	bool leave_output;
 	bool have_importance;
 	bool need_nothing;      /* a plan only: types that need an importance matrix are not refused */
@@ -40,8 +39,7 @@ bool recipe_needs_no_importance(const char *name);
 /* choice[i] for tensor i of n, in the given order; keys of the model are read from meta
  * (general.architecture, block_count, head counts, expert count).
  * GGU_ERR_UNSUPPORTED with the tensor's name: the type needs an importance matrix and
- * have_importance is false, or an override cannot hold the tensor's rows; GGU_ERR_FORMAT: bad regex;
- * GGU_ERR_NOMEM. */
+ * have_importance is false, or an override cannot hold the tensor's rows; GGU_ERR_NOMEM. */
 enum ggu_status recipe_choose(const struct recipe *r, const struct recipe_options *o, const struct ggu_meta *meta,
 	const struct ggu_tensor *const *tensors, size_t n, struct recipe_choice *choice, struct ggu_error *err);
 

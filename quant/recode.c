@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "../libgguf/belt.h"
+#include "../libgguf/pool.h"
 #include "recode.h"
 #include "vec.h"
 

@@ -6,6 +6,7 @@
  * do not depend on the number of threads. */
 #ifndef QUANT_RECODE_H
 #define QUANT_RECODE_H
+#include "../libgguf/pool.h"
 #include "quant.h"
 
 struct recode_tensor {

@@ -2,6 +2,7 @@
  * remake.c - see remake.h. */
 #include <stdlib.h>
 #include <string.h>
+#include "../libgguf/pool.h"
 #include "remake.h"
 
 /* ---- importances ---- */

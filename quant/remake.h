@@ -5,6 +5,7 @@
  * Then remake_check, remake_meta, remake_writer and remake_write, each of which only looks at the struct. */
 #ifndef QUANT_REMAKE_H
 #define QUANT_REMAKE_H
+#include "../libgguf/pool.h"
 #include "recipe.h"
 #include "recode.h"
 

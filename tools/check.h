@@ -6,7 +6,7 @@
 #ifndef TOOLS_CHECK_H
 #define TOOLS_CHECK_H
 #include <stdarg.h>
-#include "../libgguf/ggu.h"
+#include "../libgguf/pool.h"
 
 enum check_rule {
 	CHECK_TEXT = 21, CHECK_ASCII_KEY, CHECK_LONG_NAME, CHECK_MISSING_KEY, CHECK_KEY_TYPE,

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "../libgguf/pool.h"
 #include "../quant/quant.h"
 #include "../quant/vec.h"
 #include "check.h"

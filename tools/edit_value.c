@@ -5,6 +5,7 @@
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
+#include "../libgguf/types.h"
 #include "edit_value.h"
 #include "msg.h"
 

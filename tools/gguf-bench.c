@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include "../libgguf/pool.h"
+#include "../libgguf/types.h"
 #include "../model/eval/profile.h"
 #include "../model/eval/session.h"
 #include "../quant/quant.h"

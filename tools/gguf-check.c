@@ -5,6 +5,7 @@
  * rules of check.h: metadata, tokenizer, table, and the data itself. */
 #include <stdlib.h>
 #include <string.h>
+#include "../libgguf/pool.h"
 #include "check.h"
 #include "kv_json.h"
 #include "msg.h"

@@ -11,6 +11,7 @@
 #include <strings.h>
 #include <sys/stat.h>
 #include "../convert/convert.h"
+#include "../libgguf/pool.h"
 #include "../quant/quant.h"
 #include "hub.h"
 #include "msg.h"

@@ -8,6 +8,7 @@
 #include <regex.h>
 #include <stdlib.h>
 #include <string.h>
+#include "../libgguf/pool.h"
 #include "../quant/quant.h"
 #include "kv_diff.h"
 #include "kv_json.h"

@@ -5,6 +5,7 @@
  * split, merged or aligned anew. Lines are those of llama-gguf-hash (manifest.h). */
 #include <stdlib.h>
 #include <string.h>
+#include "../libgguf/pool.h"
 #include "hashing.h"
 #include "kv_json.h"
 #include "manifest.h"

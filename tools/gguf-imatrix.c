@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include <xxhash.h>
+#include "../libgguf/pool.h"
 #include "../model/eval/session.h"
 #include "imatrix_stats.h"
 #include "load.h"

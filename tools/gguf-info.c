@@ -7,6 +7,7 @@
 #include <regex.h>
 #include <stdlib.h>
 #include <string.h>
+#include "../libgguf/types.h"
 #include "estimate.h"
 #include "kv_json.h"
 #include "kv_text.h"

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "../libgguf/pool.h"
 #include "load.h"
 #include "msg.h"
 #include "opt.h"

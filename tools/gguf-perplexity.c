@@ -9,6 +9,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include "../libgguf/pool.h"
 #include "../quant/vec.h"
 #include "load.h"
 #include "logits_file.h"

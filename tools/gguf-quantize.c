@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "../imatrix/imatrix.h"
+#include "../libgguf/pool.h"
 #include "../quant/quant.h"
 #include "../quant/recipe.h"
 #include "msg.h"

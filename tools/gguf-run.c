@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "../libgguf/pool.h"
 #include "../model/eval/sample.h"
 #include "../model/eval/session.h"
 #include "load.h"

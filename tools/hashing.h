@@ -2,7 +2,7 @@
  * hashing.h - digests of a GGUF's tensor data, by several threads in bounded memory. Programs only. */
 #ifndef TOOLS_HASHING_H
 #define TOOLS_HASHING_H
-#include "../libgguf/ggu.h"
+#include "../libgguf/pool.h"
 #include "digest.h"
 
 struct hashing {

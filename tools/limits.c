@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <time.h>
+#include "../libgguf/pool.h"
 #include "limits.h"
 #if defined __x86_64__
 #include <cpuid.h>

@@ -2,7 +2,7 @@
  * limits.h - what this machine can do at most, measured: the scale for gguf-bench and for the benchmark of kernels. */
 #ifndef TOOLS_LIMITS_H
 #define TOOLS_LIMITS_H
-#include "../libgguf/ggu.h"
+#include "../libgguf/pool.h"
 
 /* Of all threads of a pool together. GB/s: bytes read from memory, each thread its own stretch in a plain loop; bytes
  * copied within each core's cache. GMAC/s: products of 16 bits and of 8 summed to int32, and fused multiply-adds of

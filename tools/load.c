@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 #include <zlib.h>
+#include "../libgguf/pool.h"
 #include "load.h"
 #include "msg.h"
 #include "sandbox.h"

@@ -3,6 +3,7 @@
  * All failures exit 2 with a message. */
 #ifndef TOOLS_LOAD_H
 #define TOOLS_LOAD_H
+#include "../libgguf/pool.h"
 #include "../model/eval/model.h"
 #include "../model/vocab/tokenizer.h"
 

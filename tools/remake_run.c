@@ -2,6 +2,7 @@
  * remake_run.c - see remake_run.h. */
 #include <stdlib.h>
 #include <string.h>
+#include "../libgguf/pool.h"
 #include "msg.h"
 #include "pipe.h"
 #include "progress.h"

@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include "../libgguf/pool.h"
+#include "../libgguf/types.h"
 #include "../quant/quant.h"
 #include "../quant/recipe.h"
 #include "msg.h"

@@ -8,7 +8,7 @@
  * vocabulary. */
 #ifndef TOOLS_SYNTHETIC_H
 #define TOOLS_SYNTHETIC_H
-#include "../libgguf/ggu.h"
+#include "../libgguf/pool.h"
 
 /* The bytes of a whole GGUF file, each worker's share of every tensor in its own memory; *n of them, for munmap. Exits 2
  * with a message where spec is none or memory is short. */

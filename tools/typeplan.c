@@ -6,11 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include "../libgguf/types.h"
 #include "../model/util/file.h"
 #include "../model/util/yaml.h"
 #include "../quant/quant.h"
 #include "msg.h"
 #include "typeplan.h"
+#include "typewish.h"
 
 uint32_t typeplan_type(const char *what, const char *name)
 {
@@ -138,44 +140,25 @@ static uint32_t nearest_file_type(const struct ggu_tensor *const *t, size_t n, c
 uint32_t typeplan_choose(const struct typeplan_options *p, const struct recipe *r, const char *name, const struct ggu_meta *meta,
 	const struct ggu_tensor *const *t, size_t n, struct recipe_choice *choice)
 {
+	static const struct opt_list none;
 	struct recipe_options ro = p->recipe;
-	size_t n_over = p->tensor_type ? p->tensor_type->n : 0;
-	struct recipe_override *over = calloc(n_over + 1, sizeof *over);
-	char **regex = calloc(n_over + 1, sizeof *regex);
-	size_t *hits = calloc(n_over + 1, sizeof *hits);
+	struct typewish *wishes = typewish_new(p->tensor_type ? p->tensor_type : &none);
+	bool wished = (p->tensor_type && p->tensor_type->n) || p->output_type || p->embd_type || ro.pure || ro.leave_output;
 	struct ggu_error err;
 	uint32_t ftype;
-	if (!over || !regex || !hits) msg_die("out of memory");
-	for (size_t i = 0; i < n_over; i++) {
-		const char *text = p->tensor_type->v[i], *eq = strrchr(text, '=');
-		if (!eq || eq == text) msg_die("--tensor-type %s: wants REGEX=TYPE", text);
-		regex[i] = strdup(text);
-		if (!regex[i]) msg_die("out of memory");
-		regex[i][eq - text] = 0;
-		over[i] = (struct recipe_override){ regex[i], typeplan_type("--tensor-type", eq + 1) };
-	}
-	ro.overrides = over;
-	ro.n_overrides = n_over;
-	ro.hits = hits;
+	ro.override = typewish_find;
+	ro.override_ctx = wishes;
 	ro.output_type = p->output_type ? (int)typeplan_type("--output-tensor-type", p->output_type) : -1;
 	ro.token_embd_type = p->embd_type ? (int)typeplan_type("--token-embedding-type", p->embd_type) : -1;
 	if (p->plan) {
-		if (n_over || p->output_type || p->embd_type || ro.pure || ro.leave_output) msg_die("--plan names every type: it goes with no other wish");
+		if (wished) msg_die("--plan names every type: it goes with no other wish");
 		from_plan(p->plan, ro.have_importance || ro.need_nothing, t, n, choice);
 		ftype = nearest_file_type(t, n, choice);
 	} else {
-		if (recipe_choose(r, &ro, meta, t, n, choice, &err) != GGU_OK) {
-			for (size_t i = 0; i < n_over; i++)     /* a regular expression is no part of the file */
-				if (!strncmp(err.where, regex[i], sizeof err.where - 1)) msg_die("--tensor-type %s: %s", p->tensor_type->v[i], err.what);
-			msg_die_error(name, &err);
-		}
-		for (size_t i = 0; i < n_over; i++)
-			if (!hits[i]) msg_warn("--tensor-type %s: set no tensor's type", p->tensor_type->v[i]);
+		if (recipe_choose(r, &ro, meta, t, n, choice, &err) != GGU_OK) msg_die_error(name, &err);
+		typewish_report(wishes);
 		ftype = recipe_file_type(r);
 	}
-	for (size_t i = 0; i < n_over; i++) free(regex[i]);
-	free(regex);
-	free(hits);
-	free(over);
+	typewish_free(wishes);
 	return ftype;
 }

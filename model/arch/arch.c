@@ -161,7 +161,7 @@ enum ggu_status arch_set_empty(struct arch_set **out, struct ggu_error *err)
 
 enum ggu_status arch_set_new(struct arch_set **out, struct ggu_error *err)
 {
-	struct arch_set *s;
+	struct arch_set *s = NULL;
 	enum ggu_status st = arch_set_empty(&s, err);
 	if (st) return st;
 	for (const struct embedded *f = arch_data; f->name && !st; f++) st = add_raw(s, f->name, f->text, f->n, err);

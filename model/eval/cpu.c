@@ -6,6 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include "../../libgguf/pool.h"
 #include "../../quant/vec.h"
 #include "cpu_internal.h"
 #include "profile.h"

@@ -3,6 +3,7 @@
  * into the cache; then attn.h's kernels. */
 #include <stdlib.h>
 #include <string.h>
+#include "../../libgguf/pool.h"
 #include "cpu_internal.h"
 
 enum { STORE_ROWS = 16, MAX_PARTIAL = 64 << 20 };

@@ -3,6 +3,7 @@
  * cpu_experts.c, cpu_scan.c. */
 #ifndef MODEL_EVAL_CPU_INTERNAL_H
 #define MODEL_EVAL_CPU_INTERNAL_H
+#include "../../libgguf/pool.h"
 #include "model_internal.h"
 
 enum { CPU_ROWS = 8 };          /* of a task that is cut by rows */

@@ -3,6 +3,7 @@
  * logits of the rows that come out. */
 #include <stdlib.h>
 #include <string.h>
+#include "../../libgguf/pool.h"
 #include "cpu_internal.h"
 #include "op.h"
 

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "../../libgguf/pool.h"
 #include "model_internal.h"
 
 static enum ggu_status unknown(const struct model *m, const char *name, struct ggu_error *err)

@@ -11,6 +11,7 @@
  * attn.h, vec.h). session.h has one sequence with its work in one object, for programs that need no more. */
 #ifndef MODEL_EVAL_MODEL_H
 #define MODEL_EVAL_MODEL_H
+#include "../../libgguf/pool.h"
 #include "../arch/arch.h"
 #include "../vocab/vocab.h"
 

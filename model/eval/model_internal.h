@@ -2,6 +2,7 @@
  * model_internal.h - the insides of models and works. */
 #ifndef MODEL_EVAL_MODEL_INTERNAL_H
 #define MODEL_EVAL_MODEL_INTERNAL_H
+#include "../../libgguf/pool.h"
 #include "backend.h"
 
 enum { WORK_DEFAULT_BATCH = 512 };

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
+#include "../../libgguf/pool.h"
 #include "cpu_internal.h"
 #include "profile.h"
 

@@ -61,7 +61,7 @@ is "... leaves nothing" "$(find "$root" ! -type d)" ""
 if command -v musl-gcc >/dev/null && [ -z "$flags" ]; then
 	mkdir "$TMP/files"
 	for t in tests/malformed/*.ggtxt; do "$BUILD/tests/malformed/tool_ggtxt" <"$t" >"$TMP/files/$(basename "$t" .ggtxt)"; done
-	ok "musl builds libggu" musl-gcc -std=c11 -D_GNU_SOURCE -DGGU_VERSION='"musl"' -Wall -O1 -static -pthread -o "$TMP/replay" \
+	ok "musl builds libggu" musl-gcc -std=c11 -D_GNU_SOURCE -Wall -O1 -static -pthread -o "$TMP/replay" \
 		libgguf/*.c tests/fuzz/fuzz_gguf.c tests/fuzz/fuzz.c tests/fuzz/replay.c
 	ok "... which reads and writes" "$TMP/replay" "$TMP"/files/*
 else

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "../../libgguf/ggu.h"
+#include "../../libgguf/types.h"
 
 static void die(const char *what, const char *which)
 {

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "../../libgguf/pool.h"
 #include "../../model/eval/model_internal.h"
 #include "../../model/eval/session.h"
 #include "fuzz.h"

@@ -3,6 +3,7 @@
  * or a text cut into tokens that it has. */
 #include <stdlib.h>
 #include <string.h>
+#include "../../libgguf/pool.h"
 #include "../../model/eval/session.h"
 #include "../../model/vocab/tokenizer.h"
 #include "fuzz.h"

@@ -6,6 +6,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include "../../libgguf/types.h"
 #include "../../quant/quant.h"
 #include "../lib/kerntest.h"
 #include "../lib/slow.h"

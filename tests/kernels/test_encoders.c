@@ -6,6 +6,7 @@
  * What those bytes are worth is tests/unit/test_encode.c's matter, and that they stay what they were. */
 #include <math.h>
 #include <string.h>
+#include "../../libgguf/types.h"
 #include "../../quant/quant.h"
 #include "../lib/kerntest.h"
 

@@ -5,6 +5,8 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include "../../libgguf/pool.h"
+#include "../../libgguf/types.h"
 #include "../../quant/quant.h"
 #include "../lib/kerntest.h"
 

@@ -10,6 +10,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include "../../libgguf/types.h"
 #include "../../quant/quant.h"
 #include "../lib/kerntest.h"
 #include "../lib/slow.h"

@@ -5,6 +5,7 @@
  * XGETBV with 1 in ECX says which parts of the register file are in use. Bits 2 and 6, the upper halves of ymm and zmm
  * 0 to 15, must be off. Bit 7, zmm 16 to 31, is free: no SSE instruction can name those registers. */
 #include <stdio.h>
+#include "../../libgguf/types.h"
 #include "../../quant/quant.h"
 #include "../../quant/vec.h"
 #include "../lib/kerntest.h"

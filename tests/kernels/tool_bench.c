@@ -10,6 +10,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "../../libgguf/pool.h"
+#include "../../libgguf/types.h"
 #include "../../quant/quant.h"
 #include "../../tools/limits.h"
 #include "../lib/kerntest.h"

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
-#include "../../libgguf/ggu.h"
+#include "../../libgguf/pool.h"
 
 enum { RUNS = 1000, BATCHES = 15, PHASES = 100 };
 

@@ -20,7 +20,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "../../libgguf/ggu.h"
+#include "../../libgguf/types.h"
 
 static uint64_t at;
 static bool big;

@@ -14,7 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "../../libgguf/ggu.h"
+#include "../../libgguf/types.h"
 
 static int n_bad;
 static void bad(const char *what, const char *name)

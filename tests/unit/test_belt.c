@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <cmocka.h>
 #include "../../libgguf/belt.h"
+#include "../../libgguf/pool.h"
 
 enum { SLOTS_MAX = 64 };
 struct run {

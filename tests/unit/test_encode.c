@@ -11,6 +11,7 @@
 #include <string.h>
 #include <cmocka.h>
 #include <xxhash.h>
+#include "../../libgguf/types.h"
 #include "../../quant/enc.h"
 
 enum { ROWS = 9, COLS = 512, N = ROWS*COLS };

@@ -12,6 +12,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 #include "../../imatrix/imatrix.h"
+#include "../../libgguf/pool.h"
 
 enum { N = 700, T = 37 };               /* columns: more than one task of the pool */
 static float x[T][N];

@@ -14,7 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 #include <cmocka.h>
-#include "../../libgguf/ggu.h"
+#include "../../libgguf/pool.h"
 
 static const enum ggu_take takes[] = { GGU_TAKE_ANY, GGU_TAKE_OWN, GGU_TAKE_NEAR };
 

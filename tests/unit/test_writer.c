@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "../../libgguf/ggu.h"
+#include "../../libgguf/types.h"
 
 static struct ggu_file *open_bytes(const struct ggu_memory *m)
 {
