@@ -9,6 +9,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#define XXH_INLINE_ALL         /* libggu needs no other library */
 #include <xxhash.h>
 #include "../libgguf/pool.h"
 #include "../quant/quant.h"

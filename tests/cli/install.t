@@ -6,7 +6,7 @@ cd "$SRC" || exit 1
 unset MAKEFLAGS MFLAGS MAKELEVEL
 root=$TMP/root prefix=/opt/ggu
 cc=${CC:-cc} flags=${CFLAGS:-}
-version=$(sed -n "s/^VERSION = //p" Makefile)
+version=$("$BIN"/gguf-info --version | sed -n "1s/.* //p")
 ok "make install" make -s install DESTDIR="$root" PREFIX="$prefix" BUILD="$BUILD" ${CC:+CC="$CC"} ${CFLAGS:+CFLAGS="$CFLAGS"}
 at=$root$prefix
 missing=''
@@ -16,16 +16,21 @@ is "all programs and pages are there" "$missing" ""
 ok "an installed program runs" "$at/bin/gguf-info" --version
 
 cat >"$TMP/user.c" <<'EOF2'
-#include <ggu.h>
+#include <ggu_quant.h>
 #include <stdio.h>
+#if GGU_VERSION < 100
+#error "an older ggu.h"
+#endif
 int main(int argc, char **argv)
 {
 	struct ggu_error err;
 	struct ggu_file *f;
+	unsigned char q8_0[34] = { 0, 0x3c, 2 };        /* scale 1, the first weight 2 */
+	float x[32];
 	if (argc < 2 || ggu_open(&f, argv[1], &err) != GGU_OK) return 1;
 	printf("%s %d %s\n", ggu_version(), (int)ggu_file_n_tensors(f), ggu_type_info(GGU_TYPE_Q2_0)->name);
 	ggu_close(f);
-	return 0;
+	return ggu_decode(GGU_TYPE_Q8_0, q8_0, x, 32, &err) != GGU_OK || (int)x[0] != 2 || (int)x[1] != 0;
 }
 EOF2
 cp "$TMP/user.c" "$TMP/user.cc"
@@ -38,11 +43,11 @@ if command -v pkg-config >/dev/null; then
 	ok "a user in C" $cc $flags -Wall -Wextra -Wpedantic -Werror -std=c99 -o "$TMP/user" "$TMP/user.c" $(pkg-config --cflags --libs ggu)
 	is "... runs with the shared library" "$(user "$TMP/user" "$TMP/m.gguf")" "$version 2 q2_0"
 	# shellcheck disable=SC2046,SC2086
-	ok "... and with the archive" $cc $flags -o "$TMP/user-a" "$TMP/user.c" $(pkg-config --cflags ggu) "$at/lib/libggu.a" -pthread
+	ok "... and with the archive" $cc $flags -o "$TMP/user-a" "$TMP/user.c" $(pkg-config --cflags ggu) "$at/lib/libggu.a" -lm -pthread
 	is "... which runs" "$("$TMP/user-a" "$TMP/m.gguf")" "$version 2 q2_0"
 	if command -v c++ >/dev/null; then
 		# shellcheck disable=SC2046,SC2086
-		ok "a user in C++" c++ $flags -Wall -Wextra -Werror -o "$TMP/user-cc" "$TMP/user.cc" $(pkg-config --cflags --libs ggu)
+		ok "a user in C++" c++ $flags -Wall -Wextra -Wpedantic -Werror -o "$TMP/user-cc" "$TMP/user.cc" $(pkg-config --cflags --libs ggu)
 		is "... runs" "$(user "$TMP/user-cc" "$TMP/m.gguf")" "$version 2 q2_0"
 	else
 		skip "a user in C++" "no c++"
@@ -51,10 +56,18 @@ else
 	skip "users of the library" "no pkg-config"
 fi
 if [ -e "$at/lib/libggu.so" ]; then
-	is "only ggu_ names are exported" "$(nm -D --defined-only "$at/lib/libggu.so" | grep -cv ' ggu_')" 0
-	is "all that ggu.h declares is exported" "$(grep -oE '\bggu_[a-z0-9_]+\(' libgguf/ggu.h | tr -d '(' | sort -u | while read -r s; do
-		nm -D --defined-only "$at/lib/libggu.so" | grep -q " $s\$" || echo "$s"; done | tr '\n' ' ')" "ggu_tensor_rows "
+	nm -D --defined-only "$at/lib/libggu.so" | sed 's/.* //' | LC_ALL=C sort >"$TMP/exported"
+	is "what is exported is what libggu.symbols lists" "$(diff libgguf/libggu.symbols "$TMP/exported")" ""
+	is "... and what the headers declare" "$(cat "$at"/include/ggu*.h | grep -oE '\bggu_[a-z0-9_]+\(' | tr -d '(' | LC_ALL=C sort -u |
+		grep -v '^ggu_tensor_rows$' | diff - "$TMP/exported")" ""
+	is "it needs the C library only" "$(objdump -p "$at/lib/libggu.so" | sed -n 's/ *NEEDED *//p' | grep -vE '^(lib(c|m|pthread)\.|ld-|lib(asan|ubsan)\.)')" ""
 fi
+is "the archive defines the same names and no other" "$(nm -g --defined-only "$at/lib/libggu.a" 2>/dev/null | sed -n 's/.* T //p' | LC_ALL=C sort | diff libgguf/libggu.symbols -)" ""
+is "the header has the types written out" "$(grep -c '^	GGU_TYPE_[A-Z0-9_]* = [0-9]*,*$' "$at/include/ggu.h") $(grep -cE 'QTYPE|TYPE_COUNT' "$at/include/ggu.h")" "$(grep -c '^QTYPE' libgguf/qtypes.def) 0"
+ok "folders of one's own" make -s install DESTDIR="$root" PREFIX=/p BINDIR=/b LIBDIR=/p/lib64 MANDIR=/m BUILD="$BUILD" ${CC:+CC="$CC"} ${CFLAGS:+CFLAGS="$CFLAGS"}
+ok "... are used" test -x "$root/b/gguf-info" -a -f "$root/p/lib64/libggu.a" -a -f "$root/m/man5/gguf.5" -a -f "$root/p/include/ggu.h"
+ok "... and told to pkg-config" grep -q '^libdir=/p/lib64$' "$root/p/lib64/pkgconfig/ggu.pc"
+ok "... and emptied" make -s uninstall DESTDIR="$root" PREFIX=/p BINDIR=/b LIBDIR=/p/lib64 MANDIR=/m BUILD="$BUILD"
 ok "make uninstall" make -s uninstall DESTDIR="$root" PREFIX="$prefix" BUILD="$BUILD"
 is "... leaves nothing" "$(find "$root" ! -type d)" ""
 
