@@ -199,7 +199,7 @@ static uint32_t by_word(void *ctx, const char *name)
 }
 static void callers_wishes(void **state)
 {
-	struct words over = { { "attn_v.", "blk.", "_norm" }, { GGU_TYPE_Q8_0, GGU_TYPE_Q5_K, GGU_TYPE_F16 }, { 0 } };
+	struct words over = { { "attn_v.", "ffn", "_norm" }, { GGU_TYPE_Q8_0, GGU_TYPE_Q5_K, GGU_TYPE_F16 }, { 0 } };
 	struct recipe_options o = plain;
 	struct recipe_choice c;
 	(void)state;
