@@ -13,7 +13,6 @@
 #include <unistd.h>
 #include <xxhash.h>
 #include "../libgguf/pool.h"
-#include "../model/eval/session.h"
 #include "imatrix_stats.h"
 #include "load.h"
 #include "msg.h"
@@ -161,27 +160,70 @@ static uint64_t resume(struct run *r)
 
 /* ---- */
 
-static void evaluate(struct run *r, struct session *s, uint64_t chunk, float *logits, size_t piece)
+/* Windows that are computed side by side: as many as a batch holds, or one where sums go by the window. */
+static size_t side_by_side(size_t batch)
 {
-	const int32_t *ids = r->ids + chunk*(size_t)o.ctx;
-	session_reset(s);
-	for (size_t at = 0; at < (size_t)o.ctx; at += piece) {
-		size_t n = (size_t)o.ctx - at < piece ? (size_t)o.ctx - at : piece;
-		struct session_eval e = { .ids = ids + at, .n = n, .logits = logits, .tap = tap, .tap_ctx = r };
-		r->err.code = GGU_OK;
-		if (session_eval(s, &e, &r->err)) msg_die_error(o.model, &r->err);
+	size_t n = batch/(size_t)o.ctx;
+	return o.covariance || n < 1 ? 1 : n;
+}
+
+struct windows { struct work *w; struct part *part; float *rows; size_t n; };   /* rows[n*ctx][n_embd]: with --process-output */
+
+static struct windows windows_new(const struct run *r, size_t batch)
+{
+	struct windows v = { .n = side_by_side(batch) };
+	struct ggu_error err;
+	v.part = calloc(v.n, sizeof *v.part);
+	if (o.process_output) v.rows = malloc(v.n*(size_t)o.ctx*model_n_embd(r->model)*sizeof *v.rows);
+	if (!v.part || (o.process_output && !v.rows)) msg_die("out of memory");
+	if (model_is_whole(r->model) && batch < (size_t)o.ctx) batch = (size_t)o.ctx;
+	if (work_new(&v.w, r->model, batch, &err)) msg_die_error(o.model, &err);
+	for (size_t i = 0; i < v.n; i++) if (state_new(&v.part[i].state, r->model, NULL, &err)) msg_die_error(o.model, &err);
+	return v;
+}
+static void windows_free(struct windows *w)
+{
+	for (size_t i = 0; i < w->n; i++) state_free(w->part[i].state);
+	work_free(w->w);
+	free(w->part);
+	free(w->rows);
+}
+
+static void evaluate(struct run *r, struct windows *w, uint64_t chunk, size_t n)
+{
+	struct model_call c = { .part = w->part, .n_parts = n, .rows = w->rows, .tap = tap, .tap_ctx = r };
+	for (size_t i = 0; i < n; i++) {
+		state_reset(w->part[i].state);
+		w->part[i].ids = r->ids + (chunk + i)*(size_t)o.ctx;
+		w->part[i].n = (size_t)o.ctx;
+		w->part[i].first = w->rows ? 0 : (size_t)o.ctx;
 	}
+	r->err.code = GGU_OK;
+	if (model_eval(w->w, &c, &r->err)) msg_die_error(o.model, &r->err);
+	if (w->rows && model_logits(w->w, w->rows, n*(size_t)o.ctx, NULL, tap, r, &r->err)) msg_die_error(o.model, &r->err);
 	if (imatrix_flush(r->im, r->pool, &r->err)) msg_die_error(o.model, &r->err);
+}
+
+static void evaluate_all(struct run *r, size_t batch, uint64_t done)
+{
+	struct windows w = windows_new(r, batch);
+	progress_begin("evaluating", r->n_chunks, "windows");
+	while (done < r->n_chunks) {
+		uint64_t n = r->n_chunks - done < w.n ? r->n_chunks - done : w.n;
+		if (o.checkpoint && n > o.every - done%o.every) n = o.every - done%o.every;
+		evaluate(r, &w, done, (size_t)n);
+		done += n;
+		progress_set(done);
+		if (o.checkpoint && done%o.every == 0 && done < r->n_chunks) save(r, done);
+	}
+	progress_end();
+	windows_free(&w);
 }
 
 static void collect(const char *text_name)
 {
 	struct run r = { .im = imatrix_new() };
-	struct ggu_error err;
-	struct session *s;
 	struct out *out = out_open(o.output, true);
-	size_t piece = o.batch ? (size_t)o.batch : o.covariance ? 256 : o.process_output ? 64 : 512;
-	float *logits = NULL;
 	uint64_t done = 0;
 	if (!r.im) msg_die("out of memory");
 	/* the folder of the checkpoint is one more to write in */
@@ -198,21 +240,12 @@ static void collect(const char *text_name)
 		done = resume(&r);
 	}
 	if (!done && imatrix_add_dataset(r.im, o.dataset ? o.dataset : load_base_name(text_name))) msg_die("out of memory");
-	if (session_new(&s, r.model, (size_t)o.ctx, piece, NULL, &err)) msg_die_error(o.model, &err);
-	if (o.process_output && !(logits = malloc(piece*model_n_vocab(r.model)*sizeof *logits))) msg_die("out of memory");
-	progress_begin("evaluating", r.n_chunks, "windows");
-	for (; done < r.n_chunks; progress_set(done)) {
-		evaluate(&r, s, done++, logits, piece);
-		if (o.checkpoint && done % o.every == 0 && done < r.n_chunks) save(&r, done);
-	}
-	progress_end();
+	evaluate_all(&r, o.batch ? (size_t)o.batch : o.covariance ? 256 : 512, done);
 	imatrix_set_chunks(r.im, r.n_chunks, (uint64_t)o.ctx);
 	if (!imatrix_count(r.im)) msg_die("%s: no weight of a layer was multiplied", o.model);
 	write_matrix(r.im, out);
 	if (o.checkpoint && unlink(o.checkpoint) && errno != ENOENT) msg_warn("%s: %s", o.checkpoint, strerror(errno));
-	free(logits);
 	free(r.ids);
-	session_free(s);
 	model_close(r.model);
 	ggu_pool_free(r.pool);
 	imatrix_free(r.im);

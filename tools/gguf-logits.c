@@ -92,6 +92,7 @@ static void run(struct group *g)
 	struct ggu_error err;
 	float *rows;
 	if (!g->n_parts) return;
+	if (!o.hidden && !model_has_head(g->m)) msg_die("%s: gives no logits; --hidden writes its rows", o.model);
 	rows = width <= SIZE_MAX/sizeof(float)/g->n_ids ? malloc(g->n_ids*width*sizeof *rows) : NULL;
 	if (!rows) msg_die("out of memory for %zu rows", g->n_ids);
 	make_work(g);
@@ -102,7 +103,7 @@ static void run(struct group *g)
 		if (state_new(&g->part[i].state, g->m, NULL, &err)) msg_die_error(o.model, &err);
 	}
 	if (model_eval(g->w, &c, &err)) msg_die_error(o.model, &err);
-	if (o.hidden || !model_has_head(g->m)) put(g, rows, g->n_ids*width);
+	if (o.hidden) put(g, rows, g->n_ids*width);
 	else put_logits(g, rows);
 	for (size_t i = 0; i < g->n_parts; i++) state_free(g->part[i].state);
 	free(rows);

@@ -21,7 +21,7 @@
 #include "scores.h"
 
 static struct {
-	const char *model, *base, *arch_file, *save, *output;
+	const char *model, *base, *arch_file, *save, *output, *cache_k, *cache_v;
 	int jobs, ctx, chunks, from, batch;
 	bool json, partial, merge;
 	struct opt_list fail_above;
@@ -33,7 +33,9 @@ static const struct opt opts[] = {
 	OPT_INT(0, "chunks", &o.chunks, "N", 1, 1 << 30, "measure N windows only"),
 	OPT_INT(0, "from", &o.from, "N", 0, 1 << 30, "begin with window N, counted from 0"),
 	OPT_INT(0, "batch", &o.batch, "N", 1, 1 << 20,
-		"tokens computed at once (default: 2048); does not change the result"),
+		"tokens computed at once (default: 512); does not change the result"),
+	OPT_STR(0, "cache-type-k", &o.cache_k, "T", "type of cached keys: f32, f16, bf16, q8_0, q5_1 or q4_0 (default: f32)"),
+	OPT_STR(0, "cache-type-v", &o.cache_v, "T", "type of cached values (default: f32); the base's cache is f32"),
 	OPT_LIST(0, "fail-above", &o.fail_above, "NAME=X", "exit 1 if the result NAME is above X or not a number"),
 	OPT_STR(0, "save-logits", &o.save, "FILE", "write the logits in llama-perplexity's form"),
 	OPT_FLAG(0, "json", &o.json, "print JSON"),
@@ -87,7 +89,7 @@ struct side {
 	const char *path;
 	float *rows, *logits;           /* [n_side*per][n_embd], behind the last layer; [TILE_ROWS][n_vocab] */
 };
-enum { TILE_ROWS = 64, BATCH = 2048 };
+enum { TILE_ROWS = 64, BATCH = 512 };
 
 /* Windows that are computed at once. */
 static size_t n_side(size_t windows)
@@ -96,7 +98,7 @@ static size_t n_side(size_t windows)
 	return n < 1 ? 1 : n < windows ? n : windows;
 }
 
-static void side_make(struct side *d, size_t n, size_t per)
+static void side_make(struct side *d, size_t n, size_t per, const struct state_options *cache)
 {
 	size_t n_batch = o.batch ? (size_t)o.batch : n*((size_t)o.ctx - 1) < BATCH ? n*((size_t)o.ctx - 1) : BATCH;
 	struct ggu_error err;
@@ -105,7 +107,7 @@ static void side_make(struct side *d, size_t n, size_t per)
 	d->rows = malloc(n*per*model_n_embd(d->m)*sizeof *d->rows);
 	if (!d->part || !d->rows) msg_die("out of memory");
 	if (work_new(&d->w, d->m, n_batch, &err)) msg_die_error(d->path, &err);
-	for (size_t i = 0; i < n; i++) if (state_new(&d->part[i].state, d->m, NULL, &err)) msg_die_error(d->path, &err);
+	for (size_t i = 0; i < n; i++) if (state_new(&d->part[i].state, d->m, cache, &err)) msg_die_error(d->path, &err);
 }
 
 static void need_logits(struct side *d)
@@ -272,13 +274,14 @@ static void score_tiles(struct job *j, const int32_t *next, size_t n, struct sco
 
 static void measure(struct job *j)
 {
+	struct state_options cache = load_cache_types(o.cache_k, o.cache_v, GGU_TYPE_F32);
 	size_t ctx = (size_t)o.ctx, side = n_side(j->windows), n;
 	int32_t *ids = malloc(side*ctx*sizeof *ids), *next = malloc(side*j->per*sizeof *next);
 	j->score = calloc(j->windows*j->per, sizeof *j->score);
 	j->spare = malloc((size_t)ggu_pool_size(model_pool(j->a.m))*model_n_vocab(j->a.m)*sizeof *j->spare);
 	if (!ids || !next || !j->score || !j->spare) msg_die("out of memory");
-	side_make(&j->a, side, j->per);
-	if (j->b.m) side_make(&j->b, side, j->per);
+	side_make(&j->a, side, j->per, &cache);
+	if (j->b.m) side_make(&j->b, side, j->per, NULL);
 	progress_begin("windows", j->windows, "windows");
 	for (size_t w = 0; w < j->windows; w += n) {
 		n = j->windows - w < side ? j->windows - w : side;
@@ -371,8 +374,8 @@ int main(int argc, char **argv)
 {
 	int operands = opt_parse(argc, argv, opts, &(struct opt_program){ "gguf-perplexity",
 		"measure perplexity, and the divergence from another model",
-		"-m MODEL [--base MODEL|LOGITS] [--ctx N] [--from N] [--chunks N] [--batch N] [--fail-above NAME=X]... [--save-logits FILE] "
-		"[--json | --partial] [--arch-file YAML] [-o FILE] [-j N] [TEXT]\n"
+		"-m MODEL [--base MODEL|LOGITS] [--ctx N] [--from N] [--chunks N] [--batch N] [--cache-type-k T] [--cache-type-v T] "
+		"[--fail-above NAME=X]... [--save-logits FILE] [--json | --partial] [--arch-file YAML] [-o FILE] [-j N] [TEXT]\n"
 		"--merge [--fail-above NAME=X]... [--json | --partial] [-o FILE] A B ...", 0, -1 });
 	if (!!o.model + o.merge != 1) msg_die("give one of -m and --merge; see -h");
 	if (o.json && o.partial) msg_die("--json or --partial: give one of them");

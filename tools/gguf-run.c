@@ -12,7 +12,7 @@
 #include "out.h"
 
 static struct {
-	const char *model, *prompt, *arch_file, *output;
+	const char *model, *prompt, *arch_file, *output, *cache_k, *cache_v;
 	int jobs, n, top_k, ctx;
 	uint64_t seed;
 	double temp, top_p;
@@ -27,6 +27,8 @@ static const struct opt opts[] = {
 	OPT_INT(0, "top-k", &o.top_k, "K", 0, 1 << 24, "draw from the K likeliest; 0: all (default: 40)"),
 	OPT_DOUBLE(0, "top-p", &o.top_p, "P", 0, 1, "draw from the fewest that have probability P together (default: 0.95)"),
 	OPT_INT(0, "ctx", &o.ctx, "N", 1, 1 << 24, "most positions (default: what prompt and -n need)"),
+	OPT_STR(0, "cache-type-k", &o.cache_k, "T", "type of cached keys: f32, f16, bf16, q8_0, q5_1 or q4_0 (default: f16)"),
+	OPT_STR(0, "cache-type-v", &o.cache_v, "T", "type of cached values (default: f16)"),
 	OPT_FLAG(0, "ids", &o.ids, "print token ids instead of text"),
 	OPT_STR(0, "arch-file", &o.arch_file, "YAML", "also know the architecture described in YAML"),
 	OPT_OUTPUT(&o.output),
@@ -61,12 +63,13 @@ static void generate(struct model *m, const struct vocab *v, struct detokenizer 
 	int32_t *order = malloc(n_vocab*sizeof *order), id;
 	struct sampler sampler = { o.temp, o.top_p, (size_t)o.top_k, 0 };
 	struct session_eval e = { .ids = prompt, .n = n_prompt, .logits = logits, .first = n_prompt - 1 };
+	struct state_options cache = load_cache_types(o.cache_k, o.cache_v, GGU_TYPE_F16);
 	struct session *s;
 	struct ggu_error err;
 	if (!logits || !order) msg_die("out of memory");
 	if (n_prompt > ctx) msg_die("the prompt has %zu tokens, the context %zu positions", n_prompt, ctx);
 	sampler_seed(&sampler, o.seed);
-	if (session_new(&s, m, ctx, 0, NULL, &err)) msg_die_error(o.model, &err);
+	if (session_new(&s, m, ctx, 0, &cache, &err)) msg_die_error(o.model, &err);
 	for (int i = 0; i < o.n; i++) {
 		if (session_eval(s, &e, &err)) msg_die_error(o.model, &err);
 		id = sampler_next(&sampler, logits, n_vocab, order);
@@ -83,7 +86,7 @@ static void generate(struct model *m, const struct vocab *v, struct detokenizer 
 int main(int argc, char **argv)
 {
 	int operands = opt_parse(argc, argv, opts, &(struct opt_program){ "gguf-run", "complete a prompt",
-		"-m MODEL [-p PROMPT] [-n N] [--seed S] [--temp T] [--top-k K] [--top-p P] [--ctx N] [--ids] [--arch-file YAML] [-o FILE] [-j N] [FILE]", 0, 1 });
+		"-m MODEL [-p PROMPT] [-n N] [--seed S] [--temp T] [--top-k K] [--top-p P] [--ctx N] [--cache-type-k T] [--cache-type-v T] [--ids] [--arch-file YAML] [-o FILE] [-j N] [FILE]", 0, 1 });
 	struct ggu_pool *pool = load_pool(o.jobs, (const char *[]){ o.model, o.arch_file, operands ? argv[0] : NULL }, 3, o.output);
 	struct model *m = load_model(o.model, o.arch_file, pool);
 	struct out *out = out_open(o.output, false);

@@ -7,6 +7,7 @@
 #include <unistd.h>
 #include <zlib.h>
 #include "../libgguf/pool.h"
+#include "../quant/attn.h"
 #include "load.h"
 #include "msg.h"
 #include "sandbox.h"
@@ -38,6 +39,17 @@ struct model *load_model(const char *path, const char *arch_file, struct ggu_poo
 	if (!strcmp(path, "-")) msg_die("a model cannot come through a pipe here: evaluating maps the file");
 	if (model_open(&m, path, &o, &err)) msg_die_error(path, &err);
 	return m;
+}
+
+static uint32_t cache_type(const char *option, const char *name, uint32_t none)
+{
+	const struct ggu_type_info *t = name ? ggu_type_find(name) : ggu_type_info(none);
+	if (!t || !attn_can_store(t->id, 32)) msg_die("%s %s: wants f32, f16, bf16, q8_0, q5_1 or q4_0", option, name);
+	return t->id;
+}
+struct state_options load_cache_types(const char *k, const char *v, uint32_t none)
+{
+	return (struct state_options){ cache_type("--cache-type-k", k, none), cache_type("--cache-type-v", v, none) };
 }
 
 void load_tokenizer(const struct model *m, const char *path, struct vocab **v, struct tokenizer **t)

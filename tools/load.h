@@ -13,6 +13,8 @@ struct ggu_pool *load_pool(int jobs, const char *const *inputs, int n, const cha
 /* The same; pin: each thread stays on a core of its own, fast cores first. */
 struct ggu_pool *load_pool_placed(int jobs, bool pin, const char *const *inputs, int n, const char *output);
 struct model *load_model(const char *path, const char *arch_file, struct ggu_pool *pool);       /* path NULL: "-m is missing" */
+/* Types of the cache by their names, NULL for `none`. */
+struct state_options load_cache_types(const char *k, const char *v, uint32_t none);
 /* The vocabulary and tokenizer of a model's own metadata. */
 void load_tokenizer(const struct model *m, const char *path, struct vocab **v, struct tokenizer **t);
 /* All bytes of a file, unpacked if it is gzip'd, or of standard input for NULL and "-"; a NUL follows them. Caller frees. */
