@@ -11,7 +11,7 @@ ok "make install" make -s install DESTDIR="$root" PREFIX="$prefix" BUILD="$BUILD
 at=$root$prefix
 missing=''
 for f in "$BIN"/gguf-*; do [ -x "$at/bin/$(basename "$f")" ] || missing="$missing $f"; done
-for f in man/*.[157]; do [ -f "$at/share/man/man${f##*.}/$(basename "$f")" ] || missing="$missing $f"; done
+for f in man/*.[1357]; do [ -f "$at/share/man/man${f##*.}/$(basename "$f")" ] || missing="$missing $f"; done
 is "all programs and pages are there" "$missing" ""
 ok "an installed program runs" "$at/bin/gguf-info" --version
 
@@ -52,6 +52,17 @@ if command -v pkg-config >/dev/null; then
 	else
 		skip "a user in C++" "no c++"
 	fi
+	# the programs of ggu(3), as the page has them
+	awk '/^\.Bd -literal/ { n++; on = 1; next } /^\.Ed/ { on = 0 } on { gsub(/\\e/, "\\"); print > ("'"$TMP"'/example" n ".c") }' man/ggu.3
+	for i in 1 2; do
+		# shellcheck disable=SC2046,SC2086
+		ok "program $i of ggu(3)" $cc $flags -Wall -Wextra -Werror -std=c99 -o "$TMP/example$i" "$TMP/example$i.c" $(pkg-config --cflags --libs ggu)
+	done
+	"$BIN/gguf-convert" -q -o "$TMP/in.gguf" "$DATA/wiki-7m"
+	user "$TMP/example2" "$TMP/in.gguf" Q4_K_M >"$TMP/out.gguf"
+	is "... quantizes as gguf-quantize does" "$("$BIN/gguf-quantize" -q -o - Q4_K_M "$TMP/in.gguf" | cmp - "$TMP/out.gguf" 2>&1)" ""
+	is "... lists what is in it" "$(user "$TMP/example1" "$TMP/out.gguf" | awk '{ print $1, $2 }')" \
+		"$("$BIN/gguf-info" --json "$TMP/out.gguf" | jq -r '.tensors[] | .name + " " + .type')"
 else
 	skip "users of the library" "no pkg-config"
 fi

@@ -56,7 +56,7 @@ told gguf-imatrix --stats --json im.gguf
 told gguf-perplexity -m wiki-7m-q4.gguf --base wiki-7m.gguf --chunks 1 --ctx 64 --json evaluation.txt
 told gguf-quantize --json -o told.gguf Q8_0 wiki-7m.gguf
 
-for page in "$SRC"/man/*.[157]; do
+for page in "$SRC"/man/*.[1357]; do
 	sed -n 's/^\.Dl \$ //p' "$page" | sed 's/\\(aq/'"'"'/g; s/\\&//g; s/\\e/\\/g; s/\\-/-/g; s/^"\(.*\)"$/\1/; s/""/"/g' >"$TMP/.examples"
 	while IFS= read -r line; do
 		ok "$(basename "$page"): $line" sh -c "$line" </dev/null

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: MIT
+ * test_ggu_quant.c - rows and whole models quantized through libggu: the bytes are those of quant.h, wishes are heeded, and
+ * what cannot be done is a status. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "../../quant/ggu_quant.h"
+#include "../../quant/quant.h"
+
+enum { ROWS = 8, COLS = 512 };
+static float x[ROWS*COLS], importance[COLS];
+
+static int make(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ROWS*COLS; i++)
+		x[i] = (float)((int)(i*2654435761u >> 20)%2001 - 1000)/1000;
+	for (size_t i = 0; i < COLS; i++)
+		importance[i] = (float)(1 + i % 7);
+	return 0;
+}
+
+static void rows_are_those_of_quant(void **state)
+{
+	static const uint32_t types[] = { GGU_TYPE_Q4_K, GGU_TYPE_IQ2_XS, GGU_TYPE_Q8_0, GGU_TYPE_F16, GGU_TYPE_MXFP4 };
+	static unsigned char a[ROWS*COLS*2], b[ROWS*COLS*2];
+	static float back[ROWS*COLS], weights[COLS];
+
+	(void)state;
+	for (size_t k = 0; k < sizeof types/sizeof *types; k++) {
+		struct quant_objective o = quant_objective_default(types[k], true);
+		uint64_t bytes;
+		assert_true(ggu_type_bytes(types[k], ROWS*COLS, &bytes));
+		quant_weigh(&o, importance, COLS, weights);
+		assert_int_equal(ggu_encode(types[k], x, importance, ROWS, COLS, 0, a, NULL), GGU_OK);
+		assert_int_equal(quant_encode(types[k], NULL, x, weights, ROWS, COLS, QUANT_EFFORT_DEFAULT, b), GGU_OK);
+		assert_memory_equal(a, b, bytes);
+		assert_int_equal(ggu_decode(types[k], a, back, ROWS*COLS, NULL), GGU_OK);
+		assert_true(fabsf(back[7] - x[7]) < 1);
+	}
+}
+
+static void refuses_rows(void **state)
+{
+	struct ggu_error e;
+	float y[64];
+
+	(void)state;
+	assert_int_equal(ggu_encode(GGU_TYPE_Q4_K, x, NULL, 1, 100, 0, y, &e), GGU_ERR_RANGE);
+	assert_int_equal(ggu_encode(GGU_TYPE_I8, x, NULL, 1, 32, 0, y, &e), GGU_ERR_UNSUPPORTED);
+	assert_int_equal(ggu_encode(4, x, NULL, 1, 32, 0, y, &e), GGU_ERR_UNSUPPORTED);
+	assert_int_equal(ggu_encode(ggu_type_end(), x, NULL, 1, 32, 0, y, &e), GGU_ERR_UNSUPPORTED);
+	assert_int_equal(ggu_decode(GGU_TYPE_Q4_0, x, y, 33, &e), GGU_ERR_RANGE);
+	assert_int_equal(ggu_decode(GGU_TYPE_I32, x, y, 32, &e), GGU_ERR_UNSUPPORTED);
+}
+
+/* ---- models ---- */
+
+static struct ggu_file *model(struct ggu_memory *b)
+{
+	struct ggu_sink to = ggu_sink_memory(b);
+	struct ggu_meta *m = ggu_meta_new();
+	struct ggu_writer *w;
+	struct ggu_file *f;
+
+	assert_int_equal(ggu_meta_set_str(m, "general.architecture", "llama", 5), GGU_OK);
+	assert_int_equal(ggu_meta_set_uint(m, "llama.block_count", GGU_U32, 1), GGU_OK);
+	assert_int_equal(ggu_writer_new(&w, m, NULL), GGU_OK);
+	assert_int_equal(ggu_writer_add(w, "blk.0.attn_q.weight", 2, (uint64_t[]){ COLS, ROWS }, GGU_TYPE_F32, NULL), GGU_OK);
+	assert_int_equal(ggu_writer_add(w, "blk.0.ffn_up.weight", 2, (uint64_t[]){ COLS, ROWS }, GGU_TYPE_F32, NULL), GGU_OK);
+	assert_int_equal(ggu_writer_begin_sink(w, &to, NULL), GGU_OK);
+	assert_int_equal(ggu_writer_data(w, x, sizeof x, NULL), GGU_OK);
+	assert_int_equal(ggu_writer_data(w, x, sizeof x, NULL), GGU_OK);
+	assert_int_equal(ggu_writer_end(w, NULL), GGU_OK);
+	ggu_writer_free(w);
+	ggu_meta_free(m);
+	assert_int_equal(ggu_open_memory(&f, b->p, b->n, NULL, NULL), GGU_OK);
+	return f;
+}
+
+static uint32_t wish(void *ctx, const struct ggu_tensor *t)
+{
+	(void)ctx;
+	return strstr(t->name, "ffn_up") ? GGU_TYPE_Q8_0 : UINT32_MAX;
+}
+static void count(void *ctx, const struct ggu_tensor *t, uint32_t type, uint64_t done, uint64_t all)
+{
+	assert_true(done <= all && all == 2*sizeof x && ggu_type_info(type) && *t->name);
+	++*(int *)ctx;
+}
+static bool find(void *ctx, const char *tensor, size_t *n_in, size_t *n_mat)
+{
+	*n_in = *(const size_t *)ctx;
+	*n_mat = 1;
+	return strstr(tensor, "attn_q");
+}
+static bool get(void *ctx, const char *tensor, size_t matrix, float *to)
+{
+	(void)tensor;
+	assert_int_equal(matrix, 0);
+	memcpy(to, importance, *(const size_t *)ctx*sizeof *to);
+	return true;
+}
+
+static void quantizes_a_model(void **state)
+{
+	struct ggu_memory in = { 0 }, out = { 0 };
+	struct ggu_sink to = ggu_sink_memory(&out);
+	struct ggu_file *f = model(&in), *g;
+	size_t n_in = COLS;
+	struct ggu_importance matrix = { find, get, &n_in };
+	int calls = 0;
+	struct ggu_quantize_options o = { .n_threads = 2, .importance = &matrix, .choose = wish, .progress = count, .ctx = &calls };
+	static unsigned char got[ROWS*COLS], want[ROWS*COLS];
+	struct ggu_error e;
+	uint64_t v;
+
+	(void)state;
+	assert_int_equal(ggu_quantize(f, "Q4_K_S", &o, &to, NULL), GGU_OK);
+	assert_int_equal(calls, 2);
+	assert_int_equal(ggu_open_memory(&g, out.p, out.n, NULL, NULL), GGU_OK);
+	assert_int_equal(ggu_file_tensor(g, 0)->type, GGU_TYPE_Q4_K);
+	assert_int_equal(ggu_file_tensor(g, 1)->type, GGU_TYPE_Q8_0);
+	assert_true(ggu_meta_uint(ggu_file_meta(g), "general.file_type", &v) && v == 14);
+	assert_int_equal(ggu_read(g, ggu_file_tensor(g, 0), 0, got, (size_t)ggu_file_tensor(g, 0)->bytes, NULL), GGU_OK);
+	assert_int_equal(ggu_encode(GGU_TYPE_Q4_K, x, importance, ROWS, COLS, 0, want, NULL), GGU_OK);
+	assert_memory_equal(got, want, ggu_file_tensor(g, 0)->bytes);
+	out.n = 0;
+	assert_int_equal(ggu_quantize(g, "Q5_0", NULL, &to, &e), GGU_ERR_UNSUPPORTED);
+	assert_string_equal(e.where, "blk.0.attn_q.weight");
+	assert_int_equal(out.n, 0);
+	ggu_close(g);
+	n_in = COLS/2;
+	assert_int_equal(ggu_quantize(f, "Q4_K_S", &o, &to, &e), GGU_ERR_RANGE);
+	assert_int_equal(ggu_quantize(f, "Q17", &o, &to, &e), GGU_ERR_MISSING);
+	assert_int_equal(out.n, 0);
+	ggu_close(f);
+	free(in.p);
+	free(out.p);
+}
+
+static void recipes_are_listed(void **state)
+{
+	bool found = false;
+	size_t i;
+
+	(void)state;
+	for (i = 0; ggu_recipe_name(i); i++) {
+		assert_true(*ggu_recipe_summary(i));
+		found |= !strcmp(ggu_recipe_name(i), "Q4_K_M");
+	}
+	assert_true(found);
+	assert_null(ggu_recipe_summary(i));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(rows_are_those_of_quant), cmocka_unit_test(refuses_rows), cmocka_unit_test(quantizes_a_model),
+		cmocka_unit_test(recipes_are_listed),
+	};
+	return cmocka_run_group_tests(tests, make, NULL);
+}
