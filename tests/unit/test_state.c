@@ -1,0 +1,433 @@
+/* SPDX-License-Identifier: MIT
+ * test_state.c - sequences: their bits do not depend on neighbours, cuts, threads or instruction sets; forks, truncation,
+ * snapshots, saving and loading go on as if nothing had been.
+ *
+ * Small models of random weights: a transformer with shared heads and a window, a recurrent one, one with ropes for long
+ * contexts, a mixture of experts. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <cmocka.h>
+#include "../../libgguf/pool.h"
+#include "../../model/eval/model.h"
+#include "../../quant/quant.h"
+
+enum { WIDE = 64, VOCAB = 48, LONG = 200 };
+
+/* ---- models ---- */
+
+struct tensor { const char *name; uint64_t ne[3]; float around; };
+struct key { const char *name; double v; };
+struct kind { const char *arch; const struct key *keys; const struct tensor *tensors; };
+
+static const struct key transformer_keys[] = { { "block_count", 2 }, { "context_length", 512 }, { "embedding_length", WIDE },
+	{ "attention.head_count", 4 }, { "attention.head_count_kv", 2 }, { "attention.sliding_window", 70 }, { NULL, 0 } };
+#define ATTENTION { "blk.%d.attn_norm.weight", { WIDE }, 1 }, { "blk.%d.attn_q.weight", { WIDE, WIDE }, 0 }, \
+	{ "blk.%d.attn_k.weight", { WIDE, WIDE/2 }, 0 }, { "blk.%d.attn_v.weight", { WIDE, WIDE/2 }, 0 }, { "blk.%d.attn_output.weight", { WIDE, WIDE }, 0 }
+#define EMBEDDING { "token_embd.weight", { WIDE, VOCAB }, 0 }, { "output_norm.weight", { WIDE }, 1 }
+static const struct tensor transformer_tensors[] = { EMBEDDING, ATTENTION, { "blk.%d.ffn_norm.weight", { WIDE }, 1 },
+	{ "blk.%d.ffn_gate.weight", { WIDE, 96 }, 0 }, { "blk.%d.ffn_up.weight", { WIDE, 96 }, 0 }, { "blk.%d.ffn_down.weight", { 96, WIDE }, 0 }, { NULL } };
+
+static const struct key expert_keys[] = { { "block_count", 2 }, { "context_length", 512 }, { "embedding_length", WIDE },
+	{ "attention.head_count", 4 }, { "attention.head_count_kv", 2 }, { "expert_count", 8 }, { "expert_used_count", 2 }, { NULL, 0 } };
+static const struct tensor expert_tensors[] = { EMBEDDING, ATTENTION, { "blk.%d.ffn_norm.weight", { WIDE }, 1 }, { "blk.%d.ffn_gate_inp.weight", { WIDE, 8 }, 0 },
+	{ "blk.%d.ffn_gate_exps.weight", { WIDE, 32, 8 }, 0 }, { "blk.%d.ffn_up_exps.weight", { WIDE, 32, 8 }, 0 }, { "blk.%d.ffn_down_exps.weight", { 32, WIDE, 8 }, 0 }, { NULL } };
+
+static const struct key mamba_keys[] = { { "block_count", 2 }, { "context_length", 512 }, { "embedding_length", WIDE }, { "ssm.conv_kernel", 4 },
+	{ "ssm.inner_size", 96 }, { "ssm.state_size", 16 }, { "ssm.time_step_rank", 8 }, { NULL, 0 } };
+static const struct tensor mamba_tensors[] = { EMBEDDING, { "blk.%d.attn_norm.weight", { WIDE }, 1 }, { "blk.%d.ssm_in.weight", { WIDE, 192 }, 0 },
+	{ "blk.%d.ssm_conv1d.weight", { 4, 96 }, 0 }, { "blk.%d.ssm_conv1d.bias", { 96 }, 0 }, { "blk.%d.ssm_x.weight", { 96, 40 }, 0 },
+	{ "blk.%d.ssm_dt.weight", { 8, 96 }, 0 }, { "blk.%d.ssm_dt.bias", { 96 }, 0 }, { "blk.%d.ssm_a", { 16, 96 }, -1 }, { "blk.%d.ssm_d", { 96 }, 1 },
+	{ "blk.%d.ssm_out.weight", { 96, WIDE }, 0 }, { NULL } };
+
+static const struct key long_keys[] = { { "block_count", 2 }, { "context_length", 512 }, { "embedding_length", WIDE },
+	{ "attention.head_count", 4 }, { "rope.scaling.original_context_length", 40 }, { NULL, 0 } };
+static const struct tensor long_tensors[] = { EMBEDDING, { "rope_factors_short.weight", { 8 }, 1 }, { "rope_factors_long.weight", { 8 }, 5 },
+	{ "blk.%d.attn_norm.weight", { WIDE }, 1 }, { "blk.%d.attn_qkv.weight", { WIDE, 3*WIDE }, 0 }, { "blk.%d.attn_output.weight", { WIDE, WIDE }, 0 },
+	{ "blk.%d.ffn_norm.weight", { WIDE }, 1 }, { "blk.%d.ffn_up.weight", { WIDE, 192 }, 0 }, { "blk.%d.ffn_down.weight", { 96, WIDE }, 0 }, { NULL } };
+
+static const struct kind transformer = { "llama", transformer_keys, transformer_tensors }, experts = { "llama", expert_keys, expert_tensors },
+	recurrent = { "mamba", mamba_keys, mamba_tensors }, long_rope = { "phi3", long_keys, long_tensors };
+
+static uint64_t seed = 1;
+static float drawn(float around)
+{
+	seed = seed*6364136223846793005u + 1442695040888963407u;
+	return around + ((float)(seed >> 40)*0x1p-24f - 0.5f)*(around != 0 ? 0.5f : 0.6f);
+}
+
+static void put_keys(struct ggu_meta *m, const struct kind *k)
+{
+	char key[128];
+	assert_int_equal(ggu_meta_set_str(m, "general.architecture", k->arch, strlen(k->arch)), GGU_OK);
+	for (const struct key *x = k->keys; x->name; x++) {
+		snprintf(key, sizeof key, "%s.%s", k->arch, x->name);
+		assert_int_equal(ggu_meta_set_uint(m, key, GGU_U32, (uint64_t)x->v), GGU_OK);
+	}
+	snprintf(key, sizeof key, "%s.attention.layer_norm_rms_epsilon", k->arch);
+	assert_int_equal(ggu_meta_set_float(m, key, GGU_F32, 1e-5), GGU_OK);
+}
+
+/* Every tensor in each of two layers, matrices of the type. */
+static void put_tensors(struct ggu_writer *w, const struct kind *k, uint32_t type, int data)
+{
+	for (const struct tensor *t = k->tensors; t->name; t++)
+		for (int layer = 0; layer < (strstr(t->name, "%d") ? 2 : 1); layer++) {
+			uint64_t ne[3] = { t->ne[0], t->ne[1] ? t->ne[1] : 1, t->ne[2] ? t->ne[2] : 1 }, rows = ne[1]*ne[2], bytes;
+			uint32_t of = rows > 1 && !strstr(t->name, "ssm_a") && !strstr(t->name, "conv1d") && ne[0]%32 == 0 ? type : GGU_TYPE_F32;
+			char name[64];
+			float *x;
+			char *packed;
+			snprintf(name, sizeof name, t->name, layer);
+			if (!data) {
+				assert_int_equal(ggu_writer_add(w, name, t->ne[2] ? 3 : t->ne[1] ? 2 : 1, ne, of, NULL), GGU_OK);
+				continue;
+			}
+			assert_true(ggu_type_bytes(of, ne[0]*rows, &bytes));
+			x = malloc(ne[0]*rows*sizeof *x);
+			packed = malloc(bytes);
+			for (uint64_t i = 0; i < ne[0]*rows; i++) x[i] = drawn(t->around);
+			assert_int_equal(quant_encode(of, NULL, x, NULL, rows, ne[0], 1, packed), GGU_OK);
+			assert_int_equal(ggu_writer_data(w, packed, bytes, NULL), GGU_OK);
+			free(x);
+			free(packed);
+		}
+}
+
+static struct model *make_model(const struct kind *k, uint32_t type, int threads)
+{
+	char path[] = "/tmp/test_state.XXXXXX";
+	int fd = mkstemp(path);
+	struct ggu_meta *meta = ggu_meta_new();
+	struct model_options o = { .pool = ggu_pool_new(threads) };
+	struct ggu_writer *w;
+	struct ggu_error err = { 0 };
+	struct model *m;
+	assert_true(fd >= 0 && meta && o.pool);
+	seed = 1;
+	put_keys(meta, k);
+	assert_int_equal(ggu_writer_new(&w, meta, NULL), GGU_OK);
+	put_tensors(w, k, type, 0);
+	assert_int_equal(ggu_writer_begin(w, fd, NULL), GGU_OK);
+	put_tensors(w, k, type, 1);
+	assert_int_equal(ggu_writer_end(w, NULL), GGU_OK);
+	close(fd);
+	if (model_open(&m, path, &o, &err)) fail_msg("%s: %s", err.where, err.what);
+	unlink(path);
+	ggu_writer_free(w);
+	ggu_meta_free(meta);
+	return m;
+}
+static void drop_model(struct model *m)
+{
+	struct ggu_pool *p = model_pool(m);
+	model_close(m);
+	ggu_pool_free(p);
+}
+
+/* ---- evaluating ---- */
+
+static int32_t text[LONG + 64];
+static struct work *new_work(struct model *m, size_t n_batch)
+{
+	struct work *w;
+	assert_int_equal(work_new(&w, m, n_batch, NULL), GGU_OK);
+	return w;
+}
+static struct state *new_state(struct model *m, uint32_t type)
+{
+	struct state *s;
+	assert_int_equal(state_new(&s, m, &(struct state_options){ type, type }, NULL), GGU_OK);
+	return s;
+}
+static void go_on(struct work *w, struct state *s, const int32_t *ids, size_t n, float *rows)
+{
+	struct part p = { s, ids, n, 0 };
+	struct ggu_error err = { 0 };
+	if (model_eval(w, &(struct model_call){ .part = &p, .n_parts = 1, .rows = rows }, &err)) fail_msg("%s", err.what);
+}
+/* Rows of text[0..n) at once, in a work and state of their own. */
+static float *alone(struct model *m, uint32_t cache, const int32_t *ids, size_t n, size_t n_batch)
+{
+	struct work *w = new_work(m, n_batch);
+	struct state *s = new_state(m, cache);
+	float *rows = malloc(n*WIDE*sizeof *rows);
+	go_on(w, s, ids, n, rows);
+	state_free(s);
+	work_free(w);
+	return rows;
+}
+static void same(const float *a, const float *b, size_t n) { assert_memory_equal(a, b, n*WIDE*sizeof *a); }
+
+/* ---- tests ---- */
+
+static void side_by_side(const struct kind *k, uint32_t type, uint32_t cache)
+{
+	enum { N = 8 };
+	static const size_t len[N] = { 1, 64, 65, 7, 130, 63, 2, 200 };
+	struct model *m = make_model(k, type, 2);
+	struct work *w = new_work(m, 64);
+	struct part p[N];
+	size_t total = 0;
+	float *rows;
+	for (size_t i = 0; i < N; i++) {
+		p[i] = (struct part){ new_state(m, cache), text + i, len[i], 0 };
+		total += len[i];
+	}
+	rows = malloc(total*WIDE*sizeof *rows);
+	assert_int_equal(model_eval(w, &(struct model_call){ .part = p, .n_parts = N, .rows = rows }, NULL), GGU_OK);
+	total = 0;
+	for (size_t i = 0; i < N; i++) {
+		float *own = alone(m, cache, text + i, len[i], i % 2 ? 1 : 512);
+		same(rows + total*WIDE, own, len[i]);
+		total += len[i];
+		free(own);
+		state_free(p[i].state);
+	}
+	free(rows);
+	work_free(w);
+	drop_model(m);
+}
+static void neighbours_do_not_matter(void **state)
+{
+	(void)state;
+	side_by_side(&transformer, GGU_TYPE_F32, GGU_TYPE_F32);
+	side_by_side(&transformer, GGU_TYPE_Q8_0, GGU_TYPE_F16);
+	side_by_side(&experts, GGU_TYPE_Q4_0, GGU_TYPE_F32);
+	side_by_side(&recurrent, GGU_TYPE_F32, GGU_TYPE_F32);
+	side_by_side(&long_rope, GGU_TYPE_F16, GGU_TYPE_BF16);
+}
+
+static void threads_and_instances_do_not_matter(void **state)
+{
+	static const struct kind *const kinds[] = { &transformer, &experts, &recurrent };
+	(void)state;
+	for (size_t k = 0; k < 3; k++) {
+		float *first = NULL;
+		for (int threads = 1; threads <= 4; threads *= 2)
+			for (const char *const *cpu = quant_available(); *cpu; cpu++) {
+				struct model *m;
+				float *rows;
+				assert_int_equal(quant_select(*cpu, NULL), GGU_OK);
+				m = make_model(kinds[k], GGU_TYPE_Q8_0, threads);
+				rows = alone(m, GGU_TYPE_F16, text, 90, threads == 2 ? 7 : 512);
+				if (first) same(rows, first, 90);
+				drop_model(m);
+				if (first) free(rows);
+				else first = rows;
+			}
+		free(first);
+	}
+	assert_int_equal(quant_select(NULL, NULL), GGU_OK);
+}
+
+static void forks_go_their_own_ways(void **state)
+{
+	static const struct kind *const kinds[] = { &transformer, &recurrent };
+	(void)state;
+	for (size_t k = 0; k < 2; k++) {
+		struct model *m = make_model(kinds[k], GGU_TYPE_F32, 2);
+		struct work *w = new_work(m, 64);
+		struct state *a = new_state(m, GGU_TYPE_F32), *b, *c;
+		float rows[40*WIDE], *want;
+		int32_t other[140];
+		go_on(w, a, text, 100, NULL);   /* in the midst of a block, which both then write into */
+		assert_int_equal(state_fork(&b, a, NULL), GGU_OK);
+		assert_int_equal(state_fork(&c, b, NULL), GGU_OK);
+		go_on(w, b, text + 3, 40, rows);
+		memcpy(other, text, 100*sizeof *text);
+		memcpy(other + 100, text + 3, 40*sizeof *text);
+		want = alone(m, GGU_TYPE_F32, other, 140, 512);
+		same(rows, want + 100*WIDE, 40);
+		free(want);
+		want = alone(m, GGU_TYPE_F32, text, 140, 512);
+		go_on(w, a, text + 100, 40, rows);
+		same(rows, want + 100*WIDE, 40);
+		state_free(a);
+		go_on(w, c, text + 100, 40, rows);
+		same(rows, want + 100*WIDE, 40);
+		assert_memory_equal(state_ids(c), text, 140*sizeof *text);
+		free(want);
+		state_free(b);
+		state_free(c);
+		work_free(w);
+		drop_model(m);
+	}
+}
+
+static void truncation_forgets(void **state)
+{
+	struct model *m = make_model(&transformer, GGU_TYPE_F32, 2);
+	struct work *w = new_work(m, 64);
+	struct state *s = new_state(m, GGU_TYPE_F16), *fork;
+	float rows[50*WIDE], *want = alone(m, GGU_TYPE_F16, text, 120, 512);
+	(void)state;
+	go_on(w, s, text, 70, NULL);
+	go_on(w, s, text + 9, 80, NULL);
+	assert_int_equal(state_fork(&fork, s, NULL), GGU_OK);
+	assert_int_equal(state_truncate(s, 151, NULL), GGU_ERR_RANGE);
+	assert_int_equal(state_truncate(s, 70, NULL), GGU_OK);
+	go_on(w, s, text + 70, 50, rows);
+	same(rows, want + 70*WIDE, 50);
+	assert_int_equal(state_truncate(fork, 64, NULL), GGU_OK);
+	go_on(w, fork, text + 64, 6, NULL);
+	go_on(w, fork, text + 70, 50, rows);
+	same(rows, want + 70*WIDE, 50);
+	free(want);
+	state_free(s);
+	state_free(fork);
+	work_free(w);
+	drop_model(m);
+}
+
+static void recurrent_states_want_snapshots(void **state)
+{
+	struct model *m = make_model(&recurrent, GGU_TYPE_F32, 2);
+	struct work *w = new_work(m, 64);
+	struct state *s = new_state(m, GGU_TYPE_F32);
+	float rows[40*WIDE], *want = alone(m, GGU_TYPE_F32, text, 60, 512);
+	struct ggu_error err;
+	(void)state;
+	go_on(w, s, text, 20, NULL);
+	assert_int_equal(state_snapshot(s, NULL), GGU_OK);
+	go_on(w, s, text + 7, 11, NULL);
+	assert_int_equal(state_truncate(s, 19, &err), GGU_ERR_STATE);
+	assert_int_equal(state_pos(s), 31);
+	assert_int_equal(state_truncate(s, 20, NULL), GGU_OK);
+	go_on(w, s, text + 20, 40, rows);
+	same(rows, want + 20*WIDE, 40);
+	assert_int_equal(state_truncate(s, 20, NULL), GGU_OK);          /* it is there still */
+	go_on(w, s, text + 20, 40, rows);
+	same(rows, want + 20*WIDE, 40);
+	assert_int_equal(state_truncate(s, 0, NULL), GGU_OK);
+	assert_int_equal(state_truncate(s, 0, NULL), GGU_OK);
+	go_on(w, s, text, 40, rows);
+	same(rows, want, 40);
+	free(want);
+	state_free(s);
+	work_free(w);
+	drop_model(m);
+}
+
+static void saved_states_go_on(void **state)
+{
+	static const struct kind *const kinds[] = { &transformer, &recurrent, &long_rope };
+	(void)state;
+	for (size_t k = 0; k < 3; k++) {
+		struct model *m = make_model(kinds[k], GGU_TYPE_F32, 2);
+		struct work *w = new_work(m, 64);
+		struct state *a = new_state(m, GGU_TYPE_F16), *b = new_state(m, GGU_TYPE_F16), *c = new_state(m, GGU_TYPE_F32);
+		float rows[30*WIDE], *want = alone(m, GGU_TYPE_F16, text, 110, 512);
+		struct ggu_error err;
+		char *bytes;
+		size_t n;
+		go_on(w, a, text, 80, NULL);
+		n = state_save_bytes(a);
+		bytes = malloc(n + 1);
+		state_save(a, bytes);
+		go_on(w, b, text + 5, 10, NULL);
+		assert_int_equal(state_load(b, bytes, n - 1, &err), GGU_ERR_TRUNCATED);
+		assert_int_equal(state_load(b, bytes, n + 1, &err), GGU_ERR_TRUNCATED);
+		assert_int_equal(state_load(b, bytes, 10, &err), GGU_ERR_TRUNCATED);
+		if (kinds[k] != &recurrent) assert_int_equal(state_load(c, bytes, n, &err), GGU_ERR_FORMAT);
+		assert_int_equal(state_pos(b), 10);
+		for (size_t i = 0; i < 8*8; i += 8) {   /* another head */
+			bytes[i] ^= 1;
+			assert_int_not_equal(state_load(b, bytes, n, &err), GGU_OK);
+			bytes[i] ^= 1;
+		}
+		assert_int_equal(state_load(b, bytes, n, NULL), GGU_OK);
+		go_on(w, b, text + 80, 30, rows);
+		same(rows, want + 80*WIDE, 30);
+		free(bytes);
+		free(want);
+		state_free(a);
+		state_free(b);
+		state_free(c);
+		work_free(w);
+		drop_model(m);
+	}
+}
+
+/* A sequence that passes the first context turns by other factors, whatever way it got there. */
+static void long_ropes_go_by_the_sequence(void **state)
+{
+	struct model *m = make_model(&long_rope, GGU_TYPE_F32, 2);
+	struct work *w = new_work(m, 64);
+	struct state *s = new_state(m, GGU_TYPE_F32);
+	float row[WIDE], *shorter = alone(m, GGU_TYPE_F32, text, 40, 512), *longer = alone(m, GGU_TYPE_F32, text, 60, 7);
+	(void)state;
+	assert_memory_not_equal(shorter, longer, WIDE*40*sizeof *longer);
+	for (size_t i = 0; i < 60; i++) go_on(w, s, text + i, 1, row);
+	same(row, longer + 59*WIDE, 1);
+	assert_int_equal(state_truncate(s, 39, NULL), GGU_OK);
+	go_on(w, s, text + 39, 1, row);
+	same(row, shorter + 39*WIDE, 1);
+	free(shorter);
+	free(longer);
+	state_free(s);
+	work_free(w);
+	drop_model(m);
+}
+
+static void scores_are_those_of_the_logits(void **state)
+{
+	struct model *m = make_model(&transformer, GGU_TYPE_F32, 2);
+	struct work *w = new_work(m, 64);
+	float *rows = alone(m, GGU_TYPE_F32, text, LONG, 512), logits[VOCAB];
+	struct model_score score[LONG];
+	(void)state;
+	assert_int_equal(model_scores(w, rows, LONG, text + 1, score, NULL), GGU_OK);
+	for (size_t i = 0; i < LONG; i++) {
+		struct model_score one;
+		assert_int_equal(model_logits(w, rows + i*WIDE, 1, logits, NULL, NULL, NULL), GGU_OK);
+		assert_true(logits[text[i + 1]] == (float)score[i].logit);
+		for (int v = 0; v < VOCAB; v++) assert_true(logits[v] <= logits[score[i].top]);
+		one = model_score_row(logits, VOCAB, text[i + 1]);
+		assert_memory_equal(&one.log_sum, &score[i].log_sum, sizeof one.log_sum);
+		assert_int_equal(one.top, score[i].top);
+	}
+	free(rows);
+	work_free(w);
+	drop_model(m);
+}
+
+static void what_is_refused_leaves_the_state(void **state)
+{
+	struct model *m = make_model(&transformer, GGU_TYPE_F32, 1);
+	struct work *w = new_work(m, 64);
+	struct state *s = new_state(m, GGU_TYPE_F32), *other = new_state(m, GGU_TYPE_F16), *q;
+	int32_t ids[2] = { 1, VOCAB };
+	struct part p[2] = { { s, ids, 2, 0 }, { other, text, 2, 0 } };
+	struct ggu_error err;
+	(void)state;
+	go_on(w, s, text, 5, NULL);
+	assert_int_equal(model_eval(w, &(struct model_call){ .part = p, .n_parts = 1 }, &err), GGU_ERR_RANGE);
+	ids[1] = -1;
+	assert_int_equal(model_eval(w, &(struct model_call){ .part = p, .n_parts = 1 }, &err), GGU_ERR_RANGE);
+	ids[1] = 2;
+	assert_int_equal(model_eval(w, &(struct model_call){ .part = p, .n_parts = 2 }, &err), GGU_ERR_RANGE);   /* two types of cache */
+	assert_int_equal(state_pos(s), 5);
+	assert_int_equal(state_new(&q, m, &(struct state_options){ GGU_TYPE_Q8_0, GGU_TYPE_F32 }, &err), GGU_ERR_UNSUPPORTED);  /* heads of 16 */
+	state_free(s);
+	state_free(other);
+	work_free(w);
+	drop_model(m);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(neighbours_do_not_matter), cmocka_unit_test(threads_and_instances_do_not_matter),
+		cmocka_unit_test(forks_go_their_own_ways), cmocka_unit_test(truncation_forgets), cmocka_unit_test(recurrent_states_want_snapshots),
+		cmocka_unit_test(saved_states_go_on), cmocka_unit_test(long_ropes_go_by_the_sequence),
+		cmocka_unit_test(scores_are_those_of_the_logits), cmocka_unit_test(what_is_refused_leaves_the_state),
+	};
+	for (int i = 0; i < LONG + 64; i++) text[i] = (i*i + 3*i) % VOCAB;
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
