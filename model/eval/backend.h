@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT
  * backend.h - the seam between operators and arithmetic. Private to model/eval.
  *
- * Operators say what happens to buffers; a backend does it. A buffer is an offset into the scratch of a batch, so nobody
- * but the backend knows an address: the same run() of an operator is its plan (measured before there is memory) and
- * its execution. The processor's backend is cpu.c; one for a GPU would keep the scratch, the weights and the
+ * Operators say what happens to buffers; a backend does it. A buffer is an offset into the scratch of a batch, so
+ * nobody but the backend knows an address: the same run() of an operator is its plan (measured before there is memory)
+ * and its execution. The processor's backend is cpu.c; one for a GPU would keep the scratch, the weights and the
  * states' blocks in its memory and fill in the same table. Only what route() decides comes back to the host.
  *
- * Few barriers: how an input's rows come about (input_kind) is data, not a call, so that multiply can make, pack
- * and multiply them in two passes: rows of all inputs are made and packed, cut by tokens; then all products run as one list
- * of tasks, cut by tokens and outputs. A pass over a single row is no barrier at all. The sum that ends a step is put off
- * (run.pending) until the next input that is made of the residual stream.
+ * Few barriers: how an input's rows come about (input_kind) is data, not a call, so that multiply can make, pack and
+ * multiply them in two passes: rows of all inputs are made and packed, cut by tokens; then all products run as one list
+ * of tasks, cut by tokens and outputs. A pass over a single row is no barrier at all. The sum that ends a step is put
+ * off (run.pending) until the next input that is made of the residual stream.
  *
  * Nothing here depends on the cut: rows are independent of each other but in attend and the scans, which go by a
  * sequence's positions. */
@@ -40,8 +40,8 @@ static inline size_t plan_host(struct plan *p, size_t bytes) { return plan_more(
 /* ---- inputs of products ---- */
 
 enum activation { ACT_SILU, ACT_GELU, ACT_GELU_TANH, ACT_RELU, ACT_RELU2, ACT_SIGMOID, ACT_NONE };
-/* act(gate)*up; with a limit gate is cut off above it and up beyond it on both sides; alpha is the slope in silu's sigmoid;
- * up_add is added to up. norm: of the result. up may be missing. */
+/* act(gate)*up; with a limit gate is cut off above it and up beyond it on both sides; alpha is the slope in silu's
+ * sigmoid; up_add is added to up. norm: of the result. up may be missing. */
 struct gate {
 	enum activation act;
 	bool has_up;
@@ -116,12 +116,12 @@ struct routes {
 	size_t *first;                  /* [n_experts + 1]: where an expert's rows begin */
 };
 
-/* Causal convolution of each channel over the last `width` rows of its sequence, then silu, in place. `fixed`: where a state
- * keeps the rows before, [width - 1][n]. */
+/* Causal convolution of each channel over the last `width` rows of its sequence, then silu, in place. `fixed`: where a
+ * state keeps the rows before, [width - 1][n]. */
 enum { CONV_MAX_WIDTH = 16, SCAN_MAX_STATE = 1024 };
 struct conv { size_t x, stride, n, width; const float *w, *bias; size_t fixed; };      /* w[n][width] */
-/* Mamba-1: h = h*exp(softplus(dt)*a) + softplus(dt)*x*B, out = h.C + d*x, for each of n channels h[n_state], kept at fixed.
- * Rows of dt and out have n floats. */
+/* Mamba-1: h = h*exp(softplus(dt)*a) + softplus(dt)*x*B, out = h.C + d*x, for each of n channels h[n_state], kept at
+ * fixed. Rows of dt and out have n floats. */
 struct scan1 {
 	size_t x, x_stride, dt, b, c, bc_stride, out;
 	size_t n, n_state;
@@ -138,7 +138,8 @@ struct scan2 {
 
 /* ---- a batch on its way ---- */
 
-struct segment { struct state *state; size_t t0, n, pos; bool is_long; };      /* rows t0.. are positions pos.. of a sequence */
+/* rows t0.. are positions pos.. of a sequence */
+struct segment { struct state *state; size_t t0, n, pos; bool is_long; };
 struct run {
 	const struct backend *be;
 	struct work *w;
@@ -158,13 +159,15 @@ struct run {
 struct backend {
 	const char *name;
 	/* Makes and packs the inputs as far as that is not done, hands them to the tap, and multiplies. */
-	enum ggu_status (*multiply)(struct run *r, struct input *const *in, size_t n_in, const struct product *p, size_t n);
+	enum ggu_status (*multiply)(struct run *r, struct input *const *in, size_t n_in, const struct product *p,
+		size_t n);
 	void (*attend)(struct run *r, const struct attend *a);
 	/* Of scores [n][n_experts] in a buffer; fills what `to` points to. */
 	void (*route)(struct run *r, const struct router *o, size_t scores, const struct routes *to);
-	/* y[t] = sum over the row's experts, in order of choice, of weight*out[place]; plus what shared[t] has, times the
-	 * sigmoid of shared_gate[t]; both may be missing (NO_BUFFER) */
-	void (*combine)(struct run *r, const struct routes *o, size_t n_used, size_t out, size_t shared, size_t shared_gate, size_t y);
+	/* y[t] = sum over the row's experts, in order of choice, of weight*out[place]; plus what shared[t] has, times
+	 * the sigmoid of shared_gate[t]; both may be missing (NO_BUFFER) */
+	void (*combine)(struct run *r, const struct routes *o, size_t n_used, size_t out, size_t shared,
+		size_t shared_gate, size_t y);
 	void (*conv)(struct run *r, const struct conv *c);
 	void (*scan1)(struct run *r, const struct scan1 *s);
 	void (*scan2)(struct run *r, const struct scan2 *s);

@@ -10,7 +10,8 @@ enum { MAX_LIST = 4096, MAX_DEPTH = 16, MAX_NAMES = 10000 };
 
 enum ggu_status build_fail(const struct builder *b, const struct yaml_node *at, const char *where, const char *what)
 {
-	return ggu_fail(b->err, GGU_ERR_FORMAT, GGU_NO_OFFSET, where, "%s (%s, line %u, column %u)", what, at ? at->file : b->arch->file,
+	return ggu_fail(b->err, GGU_ERR_FORMAT, GGU_NO_OFFSET, where, "%s (%s, line %u, column %u)", what,
+		at ? at->file : b->arch->file,
 		at ? at->line : 0, at ? at->column : 0);
 }
 void *build_alloc(const struct builder *b, size_t n)
@@ -21,14 +22,16 @@ void *build_alloc(const struct builder *b, size_t n)
 }
 
 /* A mapping, or null, with no other keys: a misspelt key would silently change the results. */
-enum ggu_status build_only(const struct builder *b, const struct yaml_node *map, const struct field *fields, const char *words)
+enum ggu_status build_only(const struct builder *b, const struct yaml_node *map, const struct field *fields,
+	const char *words)
 {
 	char keys[1024];
 	size_t n = (size_t)snprintf(keys, sizeof keys, "%s", words);
 	const struct yaml_node *stray;
 	if (yaml_null(map)) return GGU_OK;
 	if (map->kind != YAML_MAPPING) return build_fail(b, map, "graph", "wants a mapping");
-	for (; fields && fields->key && n < sizeof keys; fields++) n += (size_t)snprintf(keys + n, sizeof keys - n, " %s", fields->key);
+	for (; fields && fields->key && n < sizeof keys; fields++)
+		n += (size_t)snprintf(keys + n, sizeof keys - n, " %s", fields->key);
 	stray = yaml_stray(map, keys + strspn(keys, " "));
 	return stray ? build_fail(b, stray, stray->text, "is no key that belongs here") : GGU_OK;
 }
@@ -57,7 +60,8 @@ static enum ggu_status key_value(struct builder *b, const struct ggu_kv *kv, str
 		return GGU_OK;
 	}
 	if (n > MAX_LIST)
-		return ggu_fail(b->err, GGU_ERR_RANGE, GGU_NO_OFFSET, ggu_kv_key(kv).p, "%zu items where at most %d make sense", n, MAX_LIST);
+		return ggu_fail(b->err, GGU_ERR_RANGE, GGU_NO_OFFSET, ggu_kv_key(kv).p,
+			"%zu items where at most %d make sense", n, MAX_LIST);
 	list = build_alloc(b, n*sizeof *list);
 	if (!list) return GGU_ERR_NOMEM;
 	for (size_t i = 0; i < n; i++) item_value(kv, i, list + i);
@@ -115,7 +119,8 @@ static enum ggu_status lookup(void *ctx, const void *object, const char *name, s
 		return GGU_OK;
 	}
 	if (named) return short_hand(b, named, name, v);
-	if (snprintf(key, sizeof key, "%s.%s%s%s", b->arch->name, object ? (const char *)object : "", object ? "." : "", name)
+	if (snprintf(key, sizeof key, "%s.%s%s%s", b->arch->name, object ? (const char *)object : "", object ? "." : "",
+		name)
 		>= (int)sizeof key) return GGU_OK;
 	kv = ggu_meta_find(b->meta, key);
 	if (kv) return key_value(b, kv, v);
@@ -135,8 +140,10 @@ static enum ggu_status call(void *ctx, const char *name, const struct expr_value
 	(void)a;
 	*known = !strcmp(name, "tensor");
 	if (!*known) return GGU_OK;
-	if (n_args != 1 || args->kind != EXPR_STR) return ggu_fail(err, GGU_ERR_FORMAT, 0, "", "tensor wants the name of one");
-	*v = (struct expr_value){ EXPR_BOOL, { .b = build_find(b, args->u.s.p, ".weight") || build_find(b, args->u.s.p, "") } };
+	if (n_args != 1 || args->kind != EXPR_STR)
+		return ggu_fail(err, GGU_ERR_FORMAT, 0, "", "tensor wants the name of one");
+	*v = (struct expr_value){ EXPR_BOOL, { .b = build_find(b, args->u.s.p, ".weight")
+		|| build_find(b, args->u.s.p, "") } };
 	return GGU_OK;
 }
 
@@ -148,7 +155,8 @@ enum ggu_status build_eval(struct builder *b, const struct yaml_node *at, struct
 	if (yaml_null(at)) return GGU_OK;
 	if (at->kind != YAML_SCALAR) return build_fail(b, at, "graph", "wants an expression");
 	s = expr_text(at->text, &scope, b->arena, v, b->err);
-	if (s && b->err && b->err->offset != GGU_NO_OFFSET) {    /* of the text; a name's own failure has been placed by it */
+	/* of the text; a name's own failure has been placed by it */
+	if (s && b->err && b->err->offset != GGU_NO_OFFSET) {
 		size_t n = strlen(b->err->what);
 		snprintf(b->err->what + n, sizeof b->err->what - n, " (%s, line %u, column %u)", at->file, at->line,
 			at->column + !at->plain + (unsigned)b->err->offset);
@@ -157,21 +165,24 @@ enum ggu_status build_eval(struct builder *b, const struct yaml_node *at, struct
 	return s;
 }
 
-enum ggu_status build_number(struct builder *b, const struct yaml_node *map, const char *key, double none, double lo, double hi, double *x)
+enum ggu_status build_number(struct builder *b, const struct yaml_node *map, const char *key, double none, double lo,
+	double hi, double *x)
 {
 	const struct yaml_node *at = yaml_get(map, key);
 	struct expr_value v;
 	enum ggu_status s = build_eval(b, at, &v);
 	if (s) return s;
 	if (v.kind == EXPR_NULL && !(none >= lo && none <= hi))
-		return ggu_fail(b->err, GGU_ERR_MISSING, GGU_NO_OFFSET, key, "the metadata give no value (%s, line %u: %.60s)", at ? at->file : map->file,
+		return ggu_fail(b->err, GGU_ERR_MISSING, GGU_NO_OFFSET, key,
+			"the metadata give no value (%s, line %u: %.60s)", at ? at->file : map->file,
 			at ? at->line : map->line, at ? at->text : "");
 	if (v.kind == EXPR_NULL) *x = none;
 	else if (v.kind == EXPR_INT) *x = (double)v.u.i;
 	else if (v.kind == EXPR_FLOAT) *x = v.u.f;
 	else return build_fail(b, at, key, "wants a number");
 	if (!(*x >= lo && *x <= hi))
-		return ggu_fail(b->err, GGU_ERR_RANGE, GGU_NO_OFFSET, key, "%g is not in %g..%g (%s, line %u: %.60s)", *x, lo, hi, at ? at->file : map->file,
+		return ggu_fail(b->err, GGU_ERR_RANGE, GGU_NO_OFFSET, key, "%g is not in %g..%g (%s, line %u: %.60s)",
+			*x, lo, hi, at ? at->file : map->file,
 			at ? at->line : map->line, at ? at->text : "");
 	return GGU_OK;
 }
@@ -187,7 +198,8 @@ enum ggu_status build_when(struct builder *b, const struct yaml_node *map, bool 
 
 /* ---- fields ---- */
 
-static enum ggu_status word(const struct builder *b, const struct yaml_node *at, const struct yaml_node *map, const struct field *f, int *index)
+static enum ggu_status word(const struct builder *b, const struct yaml_node *at, const struct yaml_node *map,
+	const struct field *f, int *index)
 {
 	char wanted[120] = "wants ";
 	size_t n = strlen(wanted);
@@ -198,7 +210,8 @@ static enum ggu_status word(const struct builder *b, const struct yaml_node *at,
 			*index = i;
 			return GGU_OK;
 		}
-		n += (size_t)snprintf(wanted + n, n < sizeof wanted ? sizeof wanted - n : 0, "%s%s", !i ? "" : f->words[i + 1] ? ", " : " or ", f->words[i]);
+		n += (size_t)snprintf(wanted + n, n < sizeof wanted ? sizeof wanted - n : 0, "%s%s", !i ? ""
+			: f->words[i + 1] ? ", " : " or ", f->words[i]);
 	}
 	return build_fail(b, at ? at : map, f->key, wanted);
 }

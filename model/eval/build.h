@@ -3,8 +3,8 @@
  * what they hold, where they go and what they are where they are left out. Private to model/eval.
  *
  * Expressions see: `i` (the layer), the shorthands under `names`, the model's own keys without the architecture's
- * prefix, and tensor('NAME'), whether there is such a tensor. A key that holds one value per layer stands for that of layer
- * i. Tensor names are without "blk.N." and ".weight"; NAME.bias is added where it exists. */
+ * prefix, and tensor('NAME'), whether there is such a tensor. A key that holds one value per layer stands for that of
+ * layer i. Tensor names are without "blk.N." and ".weight"; NAME.bias is added where it exists. */
 #ifndef MODEL_EVAL_BUILD_H
 #define MODEL_EVAL_BUILD_H
 #include "graph.h"
@@ -42,7 +42,8 @@ struct field {
 	const char *key;
 	enum field_kind kind;
 	size_t at;                      /* offsetof the member */
-	double none, lo, hi;            /* SIZE, NUMBER: where it is left out, and its range; none outside that: it is needed */
+	/* SIZE, NUMBER: where it is left out, and its range; none outside that: it is needed */
+	double none, lo, hi;
 	unsigned flags;
 	const char *const *words;       /* WORD: NULL-terminated; the first where it is left out, unless it is needed */
 	const struct field *sub;        /* MAP */
@@ -52,13 +53,15 @@ enum ggu_status build_fields(struct builder *b, const struct yaml_node *map, con
 /* The same for some of map's keys, whatever others it has. */
 enum ggu_status build_some(struct builder *b, const struct yaml_node *map, const struct field *fields, void *to);
 /* The keys of map are among those of fields, or among these words. */
-enum ggu_status build_only(const struct builder *b, const struct yaml_node *map, const struct field *fields, const char *words);
+enum ggu_status build_only(const struct builder *b, const struct yaml_node *map, const struct field *fields,
+	const char *words);
 
 /* A message with file, line and column of `at`. */
 enum ggu_status build_fail(const struct builder *b, const struct yaml_node *at, const char *where, const char *what);
 void *build_alloc(const struct builder *b, size_t bytes);               /* zeroed; fills err when it returns NULL */
 /* map[key] as a number in lo..hi; `none` where it is absent or null, which is an error if that is outside */
-enum ggu_status build_number(struct builder *b, const struct yaml_node *map, const char *key, double none, double lo, double hi, double *x);
+enum ggu_status build_number(struct builder *b, const struct yaml_node *map, const char *key, double none, double lo,
+	double hi, double *x);
 enum ggu_status build_eval(struct builder *b, const struct yaml_node *at, struct expr_value *v);
 /* What map's `when` says, true where it says nothing. */
 enum ggu_status build_when(struct builder *b, const struct yaml_node *map, bool *yes);
@@ -66,11 +69,16 @@ enum ggu_status build_sort_keys(struct builder *b);
 
 /* Shapes, once the sizes are known; 0: any. A weight or vector that is not there passes. */
 enum ggu_status build_shape(const struct builder *b, const struct weight *w, size_t n_in, size_t n_out, size_t n_mat);
-enum ggu_status build_length(const struct builder *b, const struct yaml_node *map, const char *key, const struct vector *v, size_t n);
-/* A row of n values whose groups (heads) have n_group: the norm goes by group where its weights say so, else by the row. */
-enum ggu_status build_norm_width(const struct builder *b, const struct yaml_node *map, const char *key, struct norm *o, size_t n, size_t n_group);
-/* A rope that says nothing of its dims turns a whole head. *index: into graph.rope, where layers share them; -1: none. */
-enum ggu_status build_rope_width(struct builder *b, const struct yaml_node *map, const char *key, struct rope *r, size_t head_dim, int *index);
+enum ggu_status build_length(const struct builder *b, const struct yaml_node *map, const char *key,
+	const struct vector *v, size_t n);
+/* A row of n values whose groups (heads) have n_group: the norm goes by group where its weights say so, else by the
+ * row. */
+enum ggu_status build_norm_width(const struct builder *b, const struct yaml_node *map, const char *key, struct norm *o,
+	size_t n, size_t n_group);
+/* A rope that says nothing of its dims turns a whole head. *index: into graph.rope, where layers share them; -1:
+ * none. */
+enum ggu_status build_rope_width(struct builder *b, const struct yaml_node *map, const char *key, struct rope *r,
+	size_t head_dim, int *index);
 /* One more cache of each state; *index: into graph.cache. */
 enum ggu_status build_cache(struct builder *b, struct cache c, size_t *index);
 /* Room in what a state keeps of the whole past; returns where it begins, in floats. */

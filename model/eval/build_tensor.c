@@ -11,7 +11,8 @@
 
 static bool full_name(const struct builder *b, const char *name, const char *suffix, char full[256])
 {
-	int n = b->layer >= 0 ? snprintf(full, 256, "blk.%d.%s%s", (int)b->layer, name, suffix) : snprintf(full, 256, "%s%s", name, suffix);
+	int n = b->layer >= 0 ? snprintf(full, 256, "blk.%d.%s%s", (int)b->layer, name, suffix)
+		: snprintf(full, 256, "%s%s", name, suffix);
 	return n < 256;
 }
 const struct ggu_tensor *build_find(const struct builder *b, const char *name, const char *suffix)
@@ -57,7 +58,8 @@ static enum ggu_status read_vector(const struct builder *b, const struct ggu_ten
 	const void *data;
 	enum ggu_status s;
 	float *out;
-	if (!t->ne[0] || !rows || t->ne[0] > BUILD_MAX_SIZE || rows > BUILD_MAX_SIZE/t->ne[0] || !quant_can_decode(t->type))
+	if (!t->ne[0] || !rows || t->ne[0] > BUILD_MAX_SIZE || rows > BUILD_MAX_SIZE/t->ne[0]
+		|| !quant_can_decode(t->type))
 		return ggu_fail(b->err, GGU_ERR_FORMAT, t->entry, t->name, "makes no vector of numbers");
 	v->n = t->ne[0]*rows;
 	if ((s = ggu_map(b->f, t, &data, b->err))) return s;
@@ -71,10 +73,12 @@ static enum ggu_status read_vector(const struct builder *b, const struct ggu_ten
 static enum ggu_status wrong_length(const struct builder *b, const char *name, size_t n)
 {
 	const struct ggu_tensor *t = find_any(b, name);
-	return ggu_fail(b->err, GGU_ERR_FORMAT, t ? t->entry : GGU_NO_OFFSET, t ? t->name : name, "wants a vector of %zu numbers", n);
+	return ggu_fail(b->err, GGU_ERR_FORMAT, t ? t->entry : GGU_NO_OFFSET, t ? t->name : name,
+		"wants a vector of %zu numbers", n);
 }
 
-enum ggu_status build_length(const struct builder *b, const struct yaml_node *map, const char *key, const struct vector *v, size_t n)
+enum ggu_status build_length(const struct builder *b, const struct yaml_node *map, const char *key,
+	const struct vector *v, size_t n)
 {
 	const char *name;
 	if (!v->v || v->n == n) return GGU_OK;
@@ -90,7 +94,9 @@ static enum ggu_status bias(const struct builder *b, const char *name, struct we
 	struct vector v = { 0 };
 	enum ggu_status s = t ? read_vector(b, t, &v) : GGU_OK;
 	if (s) return s;
-	if (t && v.n != w->n_mat*w->n_out) return ggu_fail(b->err, GGU_ERR_FORMAT, t->entry, t->name, "wants a vector of %zu numbers", w->n_mat*w->n_out);
+	if (t && v.n != w->n_mat*w->n_out)
+		return ggu_fail(b->err, GGU_ERR_FORMAT, t->entry, t->name, "wants a vector of %zu numbers",
+			w->n_mat*w->n_out);
 	w->bias = v.v;
 	return GGU_OK;
 }
@@ -102,22 +108,27 @@ static enum ggu_status matrix(const struct builder *b, const char *name, struct 
 	enum ggu_status s;
 	uint64_t row;
 	if (!t) return missing(b, name);
-	*w = (struct weight){ .name = t->name, .type = t->type, .n_in = t->ne[0], .n_out = t->ne[1], .n_mat = t->ne[2] };
-	if (t->ne[3] != 1 || !t->ne[0] || !t->ne[1] || !t->ne[2] || t->ne[0] > BUILD_MAX_SIZE || t->ne[1] > BUILD_MAX_SIZE || t->ne[2] > BUILD_MAX_SIZE/t->ne[1])
+	*w = (struct weight){ .name = t->name, .type = t->type, .n_in = t->ne[0], .n_out = t->ne[1],
+		.n_mat = t->ne[2] };
+	if (t->ne[3] != 1 || !t->ne[0] || !t->ne[1] || !t->ne[2] || t->ne[0] > BUILD_MAX_SIZE
+		|| t->ne[1] > BUILD_MAX_SIZE || t->ne[2] > BUILD_MAX_SIZE/t->ne[1])
 		return build_shape(b, w, 0, 0, 1);
 	if (!quant_can_multiply(t->type) || !ggu_type_bytes(t->type, t->ne[0], &row))
-		return ggu_fail(b->err, GGU_ERR_UNSUPPORTED, t->entry, t->name, "is of type %s, which cannot be multiplied", ggu_type_info(t->type)->name);
+		return ggu_fail(b->err, GGU_ERR_UNSUPPORTED, t->entry, t->name,
+			"is of type %s, which cannot be multiplied", ggu_type_info(t->type)->name);
 	w->row_bytes = row;
 	s = ggu_map(b->f, t, &w->data, b->err);
 	return s ? s : bias(b, name, w);
 }
 
-static enum ggu_status wrong_shape(const struct builder *b, const struct ggu_tensor *t, size_t n_in, size_t n_out, size_t n_mat)
+static enum ggu_status wrong_shape(const struct builder *b, const struct ggu_tensor *t, size_t n_in, size_t n_out,
+	size_t n_mat)
 {
 	const size_t want[3] = { n_in, n_out, n_mat };
 	char is[100] = "", wanted[100] = "";
 	int n = 0, m = 0;
-	for (uint32_t d = 0; d < t->n_dims; d++) n += snprintf(is + n, sizeof is - (size_t)n, "%s%llu", d ? ", " : "", (unsigned long long)t->ne[d]);
+	for (uint32_t d = 0; d < t->n_dims; d++)
+		n += snprintf(is + n, sizeof is - (size_t)n, "%s%llu", d ? ", " : "", (unsigned long long)t->ne[d]);
 	for (int d = 0; d < (n_mat == 1 ? 2 : 3); d++)
 		if (want[d]) m += snprintf(wanted + m, sizeof wanted - (size_t)m, "%s%zu", d ? ", " : "", want[d]);
 		else m += snprintf(wanted + m, sizeof wanted - (size_t)m, "%sany", d ? ", " : "");
@@ -129,8 +140,10 @@ enum ggu_status build_shape(const struct builder *b, const struct weight *w, siz
 	const struct ggu_tensor *t;
 	if (!w->name) return GGU_OK;
 	t = ggu_file_find(b->f, w->name);
-	if (t->ne[3] != 1 || !w->n_in || !w->n_out || !w->n_mat || w->n_in > BUILD_MAX_SIZE || w->n_out > BUILD_MAX_SIZE || (n_in && w->n_in != n_in)
-		|| (n_out && w->n_out != n_out) || (n_mat && w->n_mat != n_mat)) return wrong_shape(b, t, n_in, n_out, n_mat);
+	if (t->ne[3] != 1 || !w->n_in || !w->n_out || !w->n_mat || w->n_in > BUILD_MAX_SIZE
+		|| w->n_out > BUILD_MAX_SIZE || (n_in && w->n_in != n_in)
+		|| (n_out && w->n_out != n_out) || (n_mat && w->n_mat != n_mat)) return wrong_shape(b, t, n_in, n_out,
+			n_mat);
 	return GGU_OK;
 }
 
@@ -172,7 +185,8 @@ enum ggu_status build_norm(struct builder *b, const struct yaml_node *at, struct
 			o->kind = k ? NORM_LAYER : NORM_RMS;
 		}
 	if (!which) return build_fail(b, at, "norm", "wants {rms: NAME, eps: ...} or {layer: NAME, eps: ...}");
-	if ((s = build_number(b, at, "eps", -1, 0, 1, &o->eps)) || (s = choose(b, which, "norm", &name)) || !name) return s;
+	if ((s = build_number(b, at, "eps", -1, 0, 1, &o->eps)) || (s = choose(b, which, "norm", &name))
+		|| !name) return s;
 	if (!(t = build_find(b, name, ".weight"))) t = build_find(b, name, "");
 	if (!t) return missing(b, name);
 	if ((s = read_vector(b, t, &v))) return s;
@@ -182,10 +196,12 @@ enum ggu_status build_norm(struct builder *b, const struct yaml_node *at, struct
 	if (!(t = build_find(b, name, ".bias"))) return GGU_OK;
 	if ((s = read_vector(b, t, &v))) return s;
 	o->b = v.v;
-	return v.n == o->n_w ? GGU_OK : ggu_fail(b->err, GGU_ERR_FORMAT, t->entry, t->name, "wants a vector of %zu numbers", o->n_w);
+	return v.n == o->n_w ? GGU_OK : ggu_fail(b->err, GGU_ERR_FORMAT, t->entry, t->name,
+		"wants a vector of %zu numbers", o->n_w);
 }
 
-enum ggu_status build_norm_width(const struct builder *b, const struct yaml_node *map, const char *key, struct norm *o, size_t n, size_t n_group)
+enum ggu_status build_norm_width(const struct builder *b, const struct yaml_node *map, const char *key, struct norm *o,
+	size_t n, size_t n_group)
 {
 	const struct yaml_node *at = yaml_get(map, key), *which = yaml_get(at, o->kind == NORM_LAYER ? "layer" : "rms");
 	const char *name;
@@ -232,11 +248,13 @@ enum ggu_status build_rope(struct builder *b, const struct yaml_node *at, struct
 	if (yaml_null(at)) return GGU_OK;
 	if ((s = build_only(b, at, rope_fields, "")) || (s = build_when(b, at, &yes)) || !yes) return s;
 	if ((s = build_fields(b, at, rope_fields, r))) return s;
-	return r->yarn > 0 && !r->original ? build_fail(b, at, "rope", "yarn wants the original context length") : GGU_OK;
+	return r->yarn > 0 && !r->original ? build_fail(b, at, "rope", "yarn wants the original context length")
+		: GGU_OK;
 }
 
 /* Divisors belong to the model, not to a layer. Bounded, so that no angle is infinite or not a number. */
-static enum ggu_status divisors(const struct builder *b, const struct yaml_node *map, const char *key, size_t n, const float **v)
+static enum ggu_status divisors(const struct builder *b, const struct yaml_node *map, const char *key, size_t n,
+	const float **v)
 {
 	struct builder outside = *b;
 	const struct ggu_tensor *t;
@@ -244,17 +262,20 @@ static enum ggu_status divisors(const struct builder *b, const struct yaml_node 
 	const char *name;
 	enum ggu_status s;
 	outside.layer = -1;
-	if ((s = choose(&outside, yaml_get(map, key), key, &name)) || !name || !(t = find_any(&outside, name))) return s;
+	if ((s = choose(&outside, yaml_get(map, key), key, &name)) || !name
+		|| !(t = find_any(&outside, name))) return s;
 	if ((s = read_vector(b, t, &x))) return s;
 	if (x.n != n) return wrong_length(&outside, name, n);
 	for (size_t i = 0; i < n; i++)
 		if (!(x.v[i] >= MIN_DIVISOR && x.v[i] <= 1/MIN_DIVISOR))
-			return ggu_fail(b->err, GGU_ERR_RANGE, t->entry, t->name, "factor %zu is %g, not in %g..%g", i, (double)x.v[i], (double)MIN_DIVISOR, 1/(double)MIN_DIVISOR);
+			return ggu_fail(b->err, GGU_ERR_RANGE, t->entry, t->name, "factor %zu is %g, not in %g..%g", i,
+				(double)x.v[i], (double)MIN_DIVISOR, 1/(double)MIN_DIVISOR);
 	*v = x.v;
 	return GGU_OK;
 }
 
-enum ggu_status build_rope_width(struct builder *b, const struct yaml_node *map, const char *key, struct rope *r, size_t head_dim, int *index)
+enum ggu_status build_rope_width(struct builder *b, const struct yaml_node *map, const char *key, struct rope *r,
+	size_t head_dim, int *index)
 {
 	const struct yaml_node *at = yaml_get(map, key);
 	struct graph *g = b->g;
@@ -263,11 +284,15 @@ enum ggu_status build_rope_width(struct builder *b, const struct yaml_node *map,
 	*index = -1;
 	if (r->base == 0) return GGU_OK;
 	if (!r->dims) r->dims = head_dim;
-	if (r->dims % 2 || r->dims > head_dim) return build_fail(b, at, "rope", "turns an odd number of dimensions, or more than a head has");
-	if ((s = divisors(b, at, "divide", r->dims/2, &r->divisor)) || (s = divisors(b, at, "divide_long", r->dims/2, &r->long_divisor))) return s;
-	if (r->long_divisor && !r->original) return build_fail(b, at, "rope", "divide_long wants the original context length");
+	if (r->dims % 2 || r->dims > head_dim)
+		return build_fail(b, at, "rope", "turns an odd number of dimensions, or more than a head has");
+	if ((s = divisors(b, at, "divide", r->dims/2, &r->divisor))
+		|| (s = divisors(b, at, "divide_long", r->dims/2, &r->long_divisor))) return s;
+	if (r->long_divisor && !r->original)
+		return build_fail(b, at, "rope", "divide_long wants the original context length");
 	if (r->long_divisor && !g->long_from) g->long_from = r->original;
-	if (r->long_divisor && g->long_from != r->original) return build_fail(b, at, "rope", "of another original context than the layers before");
+	if (r->long_divisor && g->long_from != r->original)
+		return build_fail(b, at, "rope", "of another original context than the layers before");
 	while (i < g->n_ropes && !rope_same(g->rope + i, r)) i++;
 	if (i == GRAPH_MAX_ROPES) return build_fail(b, at, "rope", "too many kinds of rope");
 	if (i == g->n_ropes) g->rope[g->n_ropes++] = *r;

@@ -89,7 +89,8 @@ static void embed_row(struct run *r, int32_t id, size_t pos, float *x, float *sc
 		vec_add(x, scratch, e);
 	}
 	if (g->positions.name) {
-		quant_decode(g->positions.type, (const char *)g->positions.data + pos*g->positions.row_bytes, scratch, e);
+		quant_decode(g->positions.type, (const char *)g->positions.data + pos*g->positions.row_bytes, scratch,
+			e);
 		vec_add(x, scratch, e);
 	}
 	if (g->embed_norm.kind) cpu_norm(&g->embed_norm, x, x, e);
@@ -107,7 +108,8 @@ static void embed_task(void *ctx, size_t task, int worker)
 		pos = r->seg[s].pos + t - r->seg[s].t0;
 		embed_row(r, c->ids[t], pos, cpu_at(r, r->x) + t*r->g->n_embd, work_local(r->w, worker));
 		for (size_t i = 0; i < r->g->n_ropes; i++)
-			rope_turn(r->g->rope + i, r->w->freq[i][r->seg[s].is_long], pos, cpu_at(r, r->w->turn[i]) + t*r->g->rope[i].dims);
+			rope_turn(r->g->rope + i, r->w->freq[i][r->seg[s].is_long], pos,
+				cpu_at(r, r->w->turn[i]) + t*r->g->rope[i].dims);
 	}
 }
 static void embed(struct run *r, const int32_t *ids)
@@ -157,7 +159,8 @@ static void make_rows(struct run *r, const struct input *in, size_t t0, size_t n
 		case INPUT_ROWS: break;
 		case INPUT_STREAM: cpu_norm(in->norm, cpu_at(r, r->x) + t*in->n_in, y, in->n_in); break;
 		case INPUT_NORM: cpu_norm(in->norm, cpu_at(r, in->from) + t*in->from_stride, y, in->n_in); break;
-		case INPUT_PICK: memcpy(y, cpu_at(r, in->from) + in->pick[t]*in->from_stride, in->n_in*sizeof *y); break;
+		case INPUT_PICK: memcpy(y, cpu_at(r, in->from) + in->pick[t]*in->from_stride, in->n_in*sizeof *y);
+			break;
 		case INPUT_GATE:
 			gate_row(&in->gate, cpu_at(r, in->gate.gate) + t*in->gate.gate_stride,
 				in->gate.has_up ? cpu_at(r, in->gate.up) + t*in->gate.up_stride : NULL, y, in->n_in);
@@ -194,7 +197,8 @@ static void rows_task(void *ctx, size_t task, int worker)
 	if (!in->made) make_rows(c->r, in, t0, n);
 	for (int f = QUANT_ACT_FLOAT; f <= QUANT_ACT_256; f++)
 		if (c->forms[i] & 1u << f & ~in->packed)
-			quant_act_pack((enum quant_act)f, cpu_at(c->r, in->at), in->stride, in->n, in->n_in, t0, n, cpu_at(c->r, in->act[f]));
+			quant_act_pack((enum quant_act)f, cpu_at(c->r, in->at), in->stride, in->n, in->n_in, t0, n,
+				cpu_at(c->r, in->act[f]));
 }
 
 static void prepare(struct run *r, struct input *const *in, size_t n_in, const unsigned *forms)
@@ -216,8 +220,8 @@ static void prepare(struct run *r, struct input *const *in, size_t n_in, const u
 
 /* ---- products ---- */
 
-/* Tasks go down the tokens first: neighbours have the same rows of weights, and each thread's stretch of them is a stretch
- * of rows, in memory of its own where there are several. */
+/* Tasks go down the tokens first: neighbours have the same rows of weights, and each thread's stretch of them is a
+ * stretch of rows, in memory of its own where there are several. */
 struct cut { struct quant_mul q; const float *bias; size_t tokens, outputs, down, n_tasks, first; };   /* first: task */
 struct products { const struct work *w; const struct cut *cut; size_t n; };
 
@@ -243,8 +247,11 @@ static void product_task(void *ctx, size_t task, int worker)
 static struct cut cut_of(const struct run *r, const struct product *p)
 {
 	const struct weight *w = p->w;
-	struct cut c = { .q = { w->type, p->in->n, w->n_out, w->n_in, (const char *)w->data + p->mat*w->n_out*w->row_bytes, w->row_bytes,
-		cpu_at(r, p->in->act[quant_act_of(w->type)]), cpu_at(r, p->y), p->y_stride }, .bias = w->bias ? w->bias + p->mat*w->n_out : NULL };
+	const char *rows = (const char *)w->data + p->mat*w->n_out*w->row_bytes;
+	const void *act = cpu_at(r, p->in->act[quant_act_of(w->type)]);
+	struct cut c = { .q = { w->type, p->in->n, w->n_out, w->n_in, rows, w->row_bytes, act, cpu_at(r, p->y),
+		p->y_stride },
+		.bias = w->bias ? w->bias + p->mat*w->n_out : NULL };
 	quant_mul_cut(&c.q, ggu_pool_size(r->w->m->pool), &c.tokens, &c.outputs);
 	c.down = cpu_chunks(p->in->n, c.tokens);
 	c.n_tasks = c.down*cpu_chunks(w->n_out, c.outputs);
@@ -262,7 +269,8 @@ static bool room_for_cuts(struct work *w, size_t n)
 
 static enum ggu_status tell(struct run *r, const struct product *p)
 {
-	enum ggu_status s = r->tap(r->tap_ctx, p->w->name, p->w->n_mat, p->mat, p->w->n_in, cpu_at(r, p->in->at), p->in->stride, p->in->n);
+	enum ggu_status s = r->tap(r->tap_ctx, p->w->name, p->w->n_mat, p->mat, p->w->n_in, cpu_at(r, p->in->at),
+		p->in->stride, p->in->n);
 	return s ? ggu_fail(r->err, s, GGU_NO_OFFSET, p->w->name, "the receiver of activations refused them") : GGU_OK;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * cpu_attend.c - attention on the processor: clips, norms and rope of the rows' queries, keys and values, keys and values
- * into the cache; then attn.h's kernels. */
+ * cpu_attend.c - attention on the processor: clips, norms and rope of the rows' queries,
+ * keys and values, keys and values into the cache; then attn.h's kernels. */
 #include <stdlib.h>
 #include <string.h>
 #include "../../libgguf/pool.h"
@@ -16,7 +16,8 @@ static void clip(float *x, size_t n, float limit)
 }
 
 /* A row's heads: clipped, normed, turned. */
-static void heads(const struct attend *a, const struct rope *rope, const float *turn, const struct norm *norm, size_t normed, float *x, size_t n, size_t dim)
+static void heads(const struct attend *a, const struct rope *rope, const float *turn, const struct norm *norm,
+	size_t normed, float *x, size_t n, size_t dim)
 {
 	if (a->clip > 0) clip(x, n*dim, (float)a->clip);
 	if (norm && norm->kind) cpu_norm(norm, x, x, normed ? normed : n*dim);
@@ -38,7 +39,8 @@ static void store_rows(const struct stores *c, const struct segment *seg, size_t
 		if (!s->v_in_k) heads(a, NULL, NULL, a->v_norm, 0, v + t*a->v_stride, s->n_kv, s->v_dim);
 	}
 	if (a->stores)
-		attn_store(s, state_blocks(seg->state, a->cache), seg->pos + t0 - seg->t0, n, k + t0*a->k_stride, a->k_stride, v + t0*a->v_stride, a->v_stride);
+		attn_store(s, state_blocks(seg->state, a->cache), seg->pos + t0 - seg->t0, n, k + t0*a->k_stride,
+			a->k_stride, v + t0*a->v_stride, a->v_stride);
 }
 
 static void store_task(void *ctx, size_t task, int worker)
@@ -88,15 +90,18 @@ static void partial(struct work *w, struct attn *a, size_t n_rows, size_t n_pos)
 
 void cpu_attend(struct run *r, const struct attend *a)
 {
-	struct attn t = { .shape = a->shape, .scale = (float)a->scale, .softcap = (float)a->softcap, .mask = a->mask, .window = a->window,
-		.bias_kind = a->slopes ? ATTN_ALIBI : ATTN_NO_BIAS, .bias = a->slopes, .sink = a->sinks, .rows = r->w->rows, .n_rows = r->n_seg };
+	struct attn t = { .shape = a->shape, .scale = (float)a->scale, .softcap = (float)a->softcap, .mask = a->mask,
+		.window = a->window,
+		.bias_kind = a->slopes ? ATTN_ALIBI : ATTN_NO_BIAS, .bias = a->slopes, .sink = a->sinks,
+			.rows = r->w->rows, .n_rows = r->n_seg };
 	struct attends c = { &t, r->w };
 	struct attn_plan plan;
 	size_t n_pos = 0;
 	double bytes, macs = 0;
 	for (size_t i = 0; i < r->n_seg; i++) {
 		const struct segment *s = r->seg + i;
-		t.rows[i] = (struct attn_rows){ .block = state_blocks(s->state, a->cache), .n = s->n, .pos = s->pos, .n_pos = s->pos + s->n,
+		t.rows[i] = (struct attn_rows){ .block = state_blocks(s->state, a->cache), .n = s->n, .pos = s->pos,
+			.n_pos = s->pos + s->n,
 			.q = cpu_at(r, a->q) + s->t0*a->q_stride, .out = cpu_at(r, a->out) + s->t0*a->out_stride,
 			.q_stride = a->q_stride, .out_stride = a->out_stride };
 		if (s->pos + s->n > n_pos) n_pos = s->pos + s->n;
@@ -104,7 +109,8 @@ void cpu_attend(struct run *r, const struct attend *a)
 	/* the types are those of the sequences' caches: of all the same, which model_eval sees to */
 	t.shape.k_type = r->seg->state->shape[a->cache].k_type;
 	t.shape.v_type = r->seg->state->shape[a->cache].v_type;
-	cpu_run(r->w, PASS("rope, cache"), cpu_chunks(r->n, STORE_ROWS), store_task, &(struct stores){ r, a, &t.shape });
+	cpu_run(r->w, PASS("rope, cache"), cpu_chunks(r->n, STORE_ROWS), store_task,
+		&(struct stores){ r, a, &t.shape });
 	partial(r->w, &t, r->n, n_pos);
 	plan = attn_plan(&t, ggu_pool_size(r->w->m->pool));
 	if (r->w->profile) attn_cost(&t, &bytes, &macs);

@@ -36,16 +36,20 @@ static void close_groups(const struct router *o, const float *choice, bool *take
 	for (size_t i = 0; i < o->n_experts; i++) taken[i] = !open[i/per];
 }
 
+static bool reaches(const struct router *o, float x, float top)
+{
+	float size = fabsf(x) > top ? fabsf(x) : top;
+	return !((top - x)/size > (float)(2*o->jitter));
+}
+
 /* One expert after the other; the weight of each is its share among those that nearly reach it. */
 static void sparsemixer(const struct router *o, const float *x, uint32_t *expert, float *weight, bool *taken)
 {
 	for (size_t k = 0; k < o->n_used; k++) {
 		size_t top = best(x, taken, o->n_experts);
 		double sum = 0;
-		for (size_t i = 0; i < o->n_experts; i++) {
-			float size = fabsf(x[i]) > x[top] ? fabsf(x[i]) : x[top];
-			if (!taken[i] && !((x[top] - x[i])/size > (float)(2*o->jitter))) sum += num_exp((double)x[i] - x[top]);
-		}
+		for (size_t i = 0; i < o->n_experts; i++)
+			if (!taken[i] && reaches(o, x[i], x[top])) sum += num_exp((double)x[i] - x[top]);
 		expert[k] = (uint32_t)top;
 		weight[k] = (float)(1/sum);
 		taken[top] = true;
@@ -93,11 +97,13 @@ static void route_task(void *ctx, size_t task, int worker)
 void cpu_route(struct run *r, const struct router *o, size_t scores, const struct routes *to)
 {
 	size_t pairs = r->n*o->n_used;
-	cpu_run(r->w, PASS("routing"), cpu_chunks(r->n, CPU_ROWS), route_task, &(struct routing){ r, o, cpu_at(r, scores), to });
+	cpu_run(r->w, PASS("routing"), cpu_chunks(r->n, CPU_ROWS), route_task,
+		&(struct routing){ r, o, cpu_at(r, scores), to });
 	memset(to->first, 0, (o->n_experts + 1)*sizeof *to->first);
 	for (size_t i = 0; i < pairs; i++) to->first[to->expert[i] + 1]++;
 	for (size_t e = 0; e < o->n_experts; e++) to->first[e + 1] += to->first[e];
-	for (size_t i = 0; i < pairs; i++) {            /* first[e] runs to where expert e + 1 begins, and is set back below */
+	/* first[e] runs to where expert e + 1 begins, and is set back below */
+	for (size_t i = 0; i < pairs; i++) {
 		to->place[i] = (uint32_t)to->first[to->expert[i]]++;
 		to->pick[to->place[i]] = (uint32_t)(i/o->n_used);
 	}
@@ -117,12 +123,14 @@ static void combine_task(void *ctx, size_t task, int worker)
 	for (size_t t = task*CPU_ROWS; t < c->r->n && t < (task + 1)*CPU_ROWS; t++) {
 		float *y = c->y + t*e;
 		memset(y, 0, e*sizeof *y);
-		for (size_t k = t*c->n_used; k < (t + 1)*c->n_used; k++) vec_axpy(y, c->o->weight[k], c->out + c->o->place[k]*e, e);
+		for (size_t k = t*c->n_used; k < (t + 1)*c->n_used; k++)
+			vec_axpy(y, c->o->weight[k], c->out + c->o->place[k]*e, e);
 		if (c->shared) vec_axpy(y, c->gate ? (float)sigmoid(c->gate[t]) : 1, c->shared + t*e, e);
 	}
 }
 
-void cpu_combine(struct run *r, const struct routes *o, size_t n_used, size_t out, size_t shared, size_t shared_gate, size_t y)
+void cpu_combine(struct run *r, const struct routes *o, size_t n_used, size_t out, size_t shared, size_t shared_gate,
+	size_t y)
 {
 	struct combining c = { r, o, n_used, cpu_at(r, out), shared == NO_BUFFER ? NULL : cpu_at(r, shared),
 		shared_gate == NO_BUFFER ? NULL : cpu_at(r, shared_gate), cpu_at(r, y) };

@@ -15,7 +15,8 @@ static inline float *cpu_at(const struct run *r, size_t buffer) { return work_at
 void cpu_norm(const struct norm *o, const float *x, float *y, size_t width);
 /* All threads take the tasks. What they do is told to a profile; multiply-adds may be 0. */
 struct pass { const char *name; double macs; enum ggu_take take; };
-void cpu_run(const struct work *w, const struct pass *pass, size_t n_tasks, void (*fn)(void *ctx, size_t task, int worker), void *ctx);
+void cpu_run(const struct work *w, const struct pass *pass, size_t n_tasks,
+	void (*fn)(void *ctx, size_t task, int worker), void *ctx);
 #define PASS(...) (&(const struct pass){ __VA_ARGS__ })
 void pass_name(char *to, size_t room, const struct product *p, size_t n);
 
@@ -23,7 +24,8 @@ void pass_name(char *to, size_t room, const struct product *p, size_t n);
 size_t cpu_partial_bytes(const struct attn_shape *s, size_t n_rows, size_t n_pos);
 void cpu_attend(struct run *r, const struct attend *a);
 void cpu_route(struct run *r, const struct router *o, size_t scores, const struct routes *to);
-void cpu_combine(struct run *r, const struct routes *o, size_t n_used, size_t out, size_t shared, size_t shared_gate, size_t y);
+void cpu_combine(struct run *r, const struct routes *o, size_t n_used, size_t out, size_t shared, size_t shared_gate,
+	size_t y);
 void cpu_conv(struct run *r, const struct conv *c);
 void cpu_scan1(struct run *r, const struct scan1 *s);
 void cpu_scan2(struct run *r, const struct scan2 *s);

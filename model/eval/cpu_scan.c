@@ -39,7 +39,8 @@ static void conv_task(void *ctx, size_t task, int worker)
 	size_t blocks = cpu_chunks(o->c->n, CHANNELS), from = task%blocks*CHANNELS;
 	const struct segment *s = o->r->seg + task/blocks;
 	(void)worker;
-	conv_channels(o->c, cpu_at(o->r, o->c->x) + s->t0*o->c->stride, s->n, s->state->fixed + o->c->fixed, from, cpu_least(CHANNELS, o->c->n - from));
+	conv_channels(o->c, cpu_at(o->r, o->c->x) + s->t0*o->c->stride, s->n, s->state->fixed + o->c->fixed, from,
+		cpu_least(CHANNELS, o->c->n - from));
 }
 void cpu_conv(struct run *r, const struct conv *c)
 {
@@ -74,7 +75,8 @@ static void scan1_task(void *ctx, size_t task, int worker)
 		const float *x = cpu_at(r, s->x) + t*s->x_stride, *dt = cpu_at(r, s->dt) + t*s->n;
 		const float *b = cpu_at(r, s->b) + t*s->bc_stride, *c = cpu_at(r, s->c) + t*s->bc_stride;
 		float *out = cpu_at(r, s->out) + t*s->n;
-		for (size_t i = from; i < to; i++) out[i] = channel1(s, i, x[i], softplus(dt[i]), b, c, h + i*s->n_state);
+		for (size_t i = from; i < to; i++)
+			out[i] = channel1(s, i, x[i], softplus(dt[i]), b, c, h + i*s->n_state);
 	}
 }
 void cpu_scan1(struct run *r, const struct scan1 *s)
@@ -96,7 +98,8 @@ static void scan2_task(void *ctx, size_t task, int worker)
 	float *state = seg->state->fixed + s->fixed + head*s->dim*n;
 	(void)worker;
 	for (size_t t = seg->t0; t < seg->t0 + seg->n; t++) {
-		const float *x = cpu_at(r, s->x) + t*s->stride + head*s->dim, *b = cpu_at(r, s->b) + t*s->stride + group*n;
+		const float *x = cpu_at(r, s->x) + t*s->stride + head*s->dim,
+			*b = cpu_at(r, s->b) + t*s->stride + group*n;
 		const float *c = cpu_at(r, s->c) + t*s->stride + group*n;
 		float *out = cpu_at(r, s->out) + t*s->n_head*s->dim + head*s->dim;
 		float dt = softplus(cpu_at(r, s->dt)[t*s->stride + head] + s->dt_bias[head]), decay = dt*s->a[head];

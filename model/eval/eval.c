@@ -61,7 +61,8 @@ static size_t local_bytes(const struct graph *g)
 	size_t n = quant_mul_work_bytes(), row = g->n_embd*sizeof(float);
 	for (size_t i = 0; i < g->n_caches; i++) {
 		const struct cache *c = g->cache + i;
-		size_t a = attn_work_bytes(&(struct attn_shape){ c->n_query, c->n_heads, c->k_dim, c->v_dim, GGU_TYPE_F32, GGU_TYPE_F32, c->v_in_k });
+		size_t a = attn_work_bytes(&(struct attn_shape){ c->n_query, c->n_heads, c->k_dim, c->v_dim,
+			GGU_TYPE_F32, GGU_TYPE_F32, c->v_in_k });
 		if (a > n) n = a;
 	}
 	return ((row > n ? row : n) + 63)/64*64;
@@ -98,7 +99,8 @@ enum ggu_status work_new(struct work **out, struct model *m, size_t n_batch, str
 	}
 	if (!w || !allocate(w)) {
 		work_free(w);
-		return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory for batches of %zu tokens", n_batch ? n_batch : WORK_DEFAULT_BATCH);
+		return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory for batches of %zu tokens",
+			n_batch ? n_batch : WORK_DEFAULT_BATCH);
 	}
 	*out = w;
 	return GGU_OK;
@@ -111,17 +113,20 @@ void work_free(struct work *w)
 		free(w->freq[i][0]);
 		free(w->freq[i][1]);
 	}
-	free(w->base); free(w->host); free(w->local); free(w->seg); free(w->rows); free(w->partial); free(w->cut); free(w->head);
+	free(w->base); free(w->host); free(w->local); free(w->seg); free(w->rows); free(w->partial);
+	free(w->cut); free(w->head);
 	free(w);
 }
 
 static size_t bytes_of(const struct work *w, size_t threads)
 {
-	return w->bytes + w->host_bytes + threads*w->local_bytes + w->n_batch*(sizeof *w->seg + sizeof *w->rows) + w->partial_bytes + w->head_bytes;
+	size_t rows = w->n_batch*(sizeof *w->seg + sizeof *w->rows);
+	return w->bytes + w->host_bytes + threads*w->local_bytes + rows + w->partial_bytes + w->head_bytes;
 }
 size_t work_bytes(const struct work *w) { return bytes_of(w, (size_t)ggu_pool_size(w->m->pool)); }
 
-enum ggu_status model_cost(struct model_cost *cost, struct model *m, const struct state_options *o, size_t n_batch, size_t n_ctx,
+enum ggu_status model_cost(struct model_cost *cost, struct model *m, const struct state_options *o, size_t n_batch,
+	size_t n_ctx,
 	size_t threads, struct ggu_error *err)
 {
 	struct work w = { .m = m, .be = &backend_cpu, .n_batch = n_batch ? n_batch : WORK_DEFAULT_BATCH };
@@ -132,7 +137,8 @@ enum ggu_status model_cost(struct model_cost *cost, struct model *m, const struc
 	if (st) return st;
 	measure_weight(&head, &g->head, 1);
 	*cost = (struct model_cost){ layers.macs, head.macs, layers.weight_bytes, head.weight_bytes,
-		(double)(s->page_bytes + sizeof(struct page))/ATTN_BLOCK + sizeof *s->ids, (double)g->fixed_floats*sizeof(float) };
+		(double)(s->page_bytes + sizeof(struct page))/ATTN_BLOCK + sizeof *s->ids,
+			(double)g->fixed_floats*sizeof(float) };
 	w.bytes = layers.plan.peak;
 	w.host_bytes = layers.plan.host_peak;
 	w.local_bytes = local_bytes(g);
@@ -217,7 +223,8 @@ static enum ggu_status batch(struct work *w, struct calls *o, size_t at, size_t 
 	for (size_t l = 0; l <= r.g->n_layer && !s; l++) {
 		if (o->c->hidden || l == r.g->n_layer) r.be->settle(&r);
 		if (o->c->hidden) r.be->fetch(&r, NULL, 0, n, o->c->hidden + (l*o->n_tokens + at)*r.g->n_embd);
-		for (size_t i = 0; l < r.g->n_layer && i < r.g->layer[l].n_steps && !s; i++) s = step(&r, r.g->layer[l].step + i);
+		for (size_t i = 0; l < r.g->n_layer && i < r.g->layer[l].n_steps && !s; i++)
+			s = step(&r, r.g->layer[l].step + i);
 	}
 	if (!s) fetch(&r, o, at);
 	for (size_t i = 0; i < r.n_seg; i++) r.seg[i].state->pos += r.seg[i].n;
@@ -255,25 +262,32 @@ static enum ggu_status go(struct work *w, const struct model_call *c, struct ggu
 
 /* ---- a call ---- */
 
-static enum ggu_status check(const struct work *w, const struct part *p, const struct state *first, struct ggu_error *err)
+static enum ggu_status check(const struct work *w, const struct part *p, const struct state *first,
+	struct ggu_error *err)
 {
 	const struct graph *g = &w->m->graph;
 	size_t end = p->state->pos + p->n;
-	if (p->n > STATE_MAX_POS || end > STATE_MAX_POS) return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, "", "more than %d positions", STATE_MAX_POS);
+	if (p->n > STATE_MAX_POS || end > STATE_MAX_POS)
+		return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, "", "more than %d positions", STATE_MAX_POS);
 	if (g->positions.name && end > g->positions.n_out)
-		return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, g->positions.name, "the model knows %zu positions", g->positions.n_out);
+		return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, g->positions.name, "the model knows %zu positions",
+			g->positions.n_out);
 	if (g->whole && (p->n > w->n_batch || (p->n && p->state->pos)))
-		return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, "", "the model sees whole sequences: %zu tokens in batches of %zu", end, w->n_batch);
-	if (g->n_caches && (p->state->shape->k_type != first->shape->k_type || p->state->shape->v_type != first->shape->v_type))
-		return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, "", "sequences with caches of several types in one call");
+		return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, "",
+			"the model sees whole sequences: %zu tokens in batches of %zu", end, w->n_batch);
+	if (g->n_caches && (p->state->shape->k_type != first->shape->k_type
+		|| p->state->shape->v_type != first->shape->v_type))
+		return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, "",
+			"sequences with caches of several types in one call");
 	for (size_t i = 0; i < p->n; i++)
 		if (p->ids[i] < 0 || (size_t)p->ids[i] >= g->n_vocab)
-			return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, "", "token %d is not in the vocabulary of %zu", (int)p->ids[i], g->n_vocab);
+			return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, "",
+				"token %d is not in the vocabulary of %zu", (int)p->ids[i], g->n_vocab);
 	return GGU_OK;
 }
 
-/* A sequence that has become longer (or, cut, shorter) than its rope's first context turns by other factors, all of it: what
- * it had is computed anew. */
+/* A sequence that has become longer (or, cut, shorter) than its rope's first context turns by other factors, all of it:
+ * what it had is computed anew. */
 static enum ggu_status turn_anew(struct work *w, struct state *s, size_t n, struct ggu_error *err)
 {
 	size_t end = s->pos + n, long_from = w->m->graph.long_from;
@@ -284,7 +298,8 @@ static enum ggu_status turn_anew(struct work *w, struct state *s, size_t n, stru
 	if (s->is_long == is_long) return GGU_OK;
 	s->is_long = is_long;
 	if (!s->pos) return GGU_OK;
-	if (!(ids = malloc(s->pos*sizeof *ids))) return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
+	if (!(ids = malloc(s->pos*sizeof *ids)))
+		return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
 	memcpy(ids, s->ids, s->pos*sizeof *ids);
 	again.ids = ids;
 	state_reset(s);

@@ -30,7 +30,8 @@ size_t build_fixed(struct builder *b, size_t n_floats)
 /* ---- steps ---- */
 
 /* The one key of a branch that is no norm and no condition. */
-static enum ggu_status operator_of(const struct builder *b, const struct yaml_node *at, const struct op **op, const struct yaml_node **map)
+static enum ggu_status operator_of(const struct builder *b, const struct yaml_node *at, const struct op **op,
+	const struct yaml_node **map)
 {
 	char what[160];
 	*op = NULL;
@@ -51,7 +52,8 @@ static enum ggu_status operator_of(const struct builder *b, const struct yaml_no
 }
 
 #define AT(member) offsetof(struct branch, member)
-static const struct field branch_fields[] = { { "norm", FIELD_NORM, AT(before) }, { "post_norm", FIELD_NORM, AT(after) }, { NULL } };
+static const struct field branch_fields[] = { { "norm", FIELD_NORM, AT(before) },
+	{ "post_norm", FIELD_NORM, AT(after) }, { NULL } };
 #undef AT
 
 /* A branch, unless it is not there. */
@@ -64,7 +66,8 @@ static enum ggu_status branch(struct builder *b, const struct yaml_node *at, str
 	enum ggu_status s;
 	if (yaml_null(at)) return GGU_OK;
 	if ((s = operator_of(b, at, &br->op, &map)) || (s = build_when(b, at, &yes)) || !yes) return s;
-	if ((s = build_some(b, at, branch_fields, br)) || (s = build_norm_width(b, at, "norm", &br->before, e, e))) return s;
+	if ((s = build_some(b, at, branch_fields, br))
+		|| (s = build_norm_width(b, at, "norm", &br->before, e, e))) return s;
 	if ((s = build_norm_width(b, at, "post_norm", &br->after, e, e))) return s;
 	if (!(br->params = build_alloc(b, br->op->bytes))) return GGU_ERR_NOMEM;
 	if (yaml_null(map)) return build_fail(b, at, br->op->name, "wants a mapping");
@@ -94,10 +97,12 @@ static enum ggu_status step(struct builder *b, const struct yaml_node *at, struc
 	enum ggu_status s;
 	if (yaml_null(at)) return GGU_OK;
 	if ((s = build_only(b, at, step_fields, ""))) return s;
-	if (!branches || branches->kind != YAML_MAPPING || !branches->count) return build_fail(b, at, "branches", "wants branches by name");
+	if (!branches || branches->kind != YAML_MAPPING || !branches->count)
+		return build_fail(b, at, "branches", "wants branches by name");
 	if (branches->count > STEP_MAX_BRANCHES) return build_fail(b, branches, "branches", "are more than eight");
 	if ((s = build_when(b, at, &yes)) || !yes || (s = build_fields(b, at, step_fields, st))) return s;
-	if ((s = build_norm_width(b, at, "norm", &st->before, e, e)) || (s = build_norm_width(b, at, "post_norm", &st->after, e, e))) return s;
+	if ((s = build_norm_width(b, at, "norm", &st->before, e, e))
+		|| (s = build_norm_width(b, at, "post_norm", &st->after, e, e))) return s;
 	if ((s = build_norm_width(b, at, "residual_norm", &st->residual, e, e))) return s;
 	st->branch = build_alloc(b, branches->count*sizeof *st->branch);
 	if (!st->branch) return GGU_ERR_NOMEM;
@@ -114,12 +119,14 @@ static enum ggu_status layers(struct builder *b, const struct yaml_node *root)
 	struct graph *g = b->g;
 	double n;
 	enum ggu_status s;
-	if (!list || list->kind != YAML_MAPPING || !list->count) return build_fail(b, root, "layer", "wants steps by name");
+	if (!list || list->kind != YAML_MAPPING || !list->count)
+		return build_fail(b, root, "layer", "wants steps by name");
 	if ((s = build_number(b, root, "layers", 0, 1, BUILD_MAX_SIZE, &n))) return s;
 	g->n_layer = (size_t)n;
 	if (n != (double)g->n_layer) return build_fail(b, yaml_get(root, "layers"), "layers", "wants a whole number");
 	if (g->n_layer > ggu_file_n_tensors(b->f))
-		return ggu_fail(b->err, GGU_ERR_FORMAT, GGU_NO_OFFSET, "block_count", "%zu layers, but %zu tensors", g->n_layer, ggu_file_n_tensors(b->f));
+		return ggu_fail(b->err, GGU_ERR_FORMAT, GGU_NO_OFFSET, "block_count", "%zu layers, but %zu tensors",
+			g->n_layer, ggu_file_n_tensors(b->f));
 	g->layer = build_alloc(b, g->n_layer*sizeof *g->layer);
 	if (!g->layer) return GGU_ERR_NOMEM;
 	for (size_t i = 0; i < g->n_layer; i++) {
@@ -165,7 +172,8 @@ static enum ggu_status input(struct builder *b, const struct yaml_node *at)
 	if ((s = build_fields(b, at, input_fields, g)) || (s = build_shape(b, &g->embed, 0, 0, 1))) return s;
 	g->n_embd = g->embed.n_in;
 	g->n_vocab = g->embed.n_out;
-	if ((s = build_shape(b, &g->positions, g->n_embd, 0, 1)) || (s = build_shape(b, &g->token_types, g->n_embd, 0, 1))) return s;
+	if ((s = build_shape(b, &g->positions, g->n_embd, 0, 1))
+		|| (s = build_shape(b, &g->token_types, g->n_embd, 0, 1))) return s;
 	return build_norm_width(b, at, "norm", &g->embed_norm, g->n_embd, g->n_embd);
 }
 
@@ -173,10 +181,12 @@ static enum ggu_status output(struct builder *b, const struct yaml_node *at)
 {
 	struct graph *g = b->g;
 	enum ggu_status s;
-	if ((s = build_fields(b, at, output_fields, g)) || (s = build_norm_width(b, at, "norm", &g->out_norm, g->n_embd, g->n_embd))) return s;
+	if ((s = build_fields(b, at, output_fields, g))
+		|| (s = build_norm_width(b, at, "norm", &g->out_norm, g->n_embd, g->n_embd))) return s;
 	if ((s = build_shape(b, &g->head, g->n_embd, 0, 1))) return s;
 	if (g->head.name && g->head.n_out != g->n_vocab)
-		return ggu_fail(b->err, GGU_ERR_FORMAT, GGU_NO_OFFSET, g->head.name, "has %zu rows, the embedding %zu", g->head.n_out, g->n_vocab);
+		return ggu_fail(b->err, GGU_ERR_FORMAT, GGU_NO_OFFSET, g->head.name, "has %zu rows, the embedding %zu",
+			g->head.n_out, g->n_vocab);
 	return GGU_OK;
 }
 
@@ -193,7 +203,8 @@ static enum ggu_status checks(struct builder *b, const struct yaml_node *list)
 			return build_fail(b, row, "check", "wants [expression, message]");
 		if ((s = build_eval(b, row->items[0], &v))) return s;
 		if (!expr_true(&v))
-			return ggu_fail(b->err, GGU_ERR_UNSUPPORTED, GGU_NO_OFFSET, list->keys[i]->text, "%.100s (%s, line %u)", row->items[1]->text, row->file, row->line);
+			return ggu_fail(b->err, GGU_ERR_UNSUPPORTED, GGU_NO_OFFSET, list->keys[i]->text,
+				"%.100s (%s, line %u)", row->items[1]->text, row->file, row->line);
 	}
 	return GGU_OK;
 }
@@ -201,18 +212,24 @@ static enum ggu_status checks(struct builder *b, const struct yaml_node *list)
 static enum ggu_status mask(const struct builder *b, const struct yaml_node *at)
 {
 	b->g->whole = yaml_is(at, "none");
-	return yaml_null(at) || yaml_is(at, "causal") || b->g->whole ? GGU_OK : build_fail(b, at, "mask", "wants causal or none");
+	return yaml_null(at) || yaml_is(at, "causal") || b->g->whole ? GGU_OK
+		: build_fail(b, at, "mask", "wants causal or none");
 }
 
-enum ggu_status graph_build(struct graph *g, const struct arch *a, struct ggu_file *f, struct expr_arena *arena, struct ggu_error *err)
+enum ggu_status graph_build(struct graph *g, const struct arch *a, struct ggu_file *f, struct expr_arena *arena,
+	struct ggu_error *err)
 {
-	struct builder b = { .g = g, .arch = a, .f = f, .meta = ggu_file_meta(f), .arena = arena, .err = err, .names = yaml_get(a->graph, "names"), .layer = -1 };
+	struct builder b = { .g = g, .arch = a, .f = f, .meta = ggu_file_meta(f), .arena = arena, .err = err,
+		.names = yaml_get(a->graph, "names"), .layer = -1 };
 	char key[128];
 	uint64_t ctx = 0;
 	enum ggu_status s;
 	*g = (struct graph){ 0 };
-	if (!a->graph) return ggu_fail(err, GGU_ERR_UNSUPPORTED, GGU_NO_OFFSET, a->name, "%s does not say how to evaluate it", a->file);
-	if ((s = build_sort_keys(&b)) || (s = build_only(&b, a->graph, NULL, "names check mask input layers layer output"))) return s;
+	if (!a->graph)
+		return ggu_fail(err, GGU_ERR_UNSUPPORTED, GGU_NO_OFFSET, a->name, "%s does not say how to evaluate it",
+			a->file);
+	if ((s = build_sort_keys(&b))
+		|| (s = build_only(&b, a->graph, NULL, "names check mask input layers layer output"))) return s;
 	if ((s = mask(&b, yaml_get(a->graph, "mask"))) || (s = checks(&b, yaml_get(a->graph, "check")))) return s;
 	snprintf(key, sizeof key, "%s.context_length", a->name);
 	if (ggu_meta_uint(b.meta, key, &ctx)) g->n_ctx_train = ctx;

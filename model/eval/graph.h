@@ -15,9 +15,9 @@
  *   output     [norm] [head: TENSOR] [scale softcap: EXPR]
  *
  * A step does x = residual_norm(x + scale * post_norm(sum over branches of post_norm(operator(norm(x))))): a branch's
- * own norm stands for the step's. What `when` says no to is not there, so structure may depend on the layer, which is `i`
- * in its expressions. A model without a head gives the last layer's rows instead of logits. mask: none is an encoder, whose
- * tokens see the whole sequence.
+ * own norm stands for the step's. What `when` says no to is not there, so structure may depend on the layer, which is
+ * `i` in its expressions. A model without a head gives the last layer's rows instead of logits. mask: none is an
+ * encoder, whose tokens see the whole sequence.
  *
  * All sizes are checked against the tensors' shapes here, so that the forward pass need not look. Vectors
  * (norm weights, biases, rope factors) are float32; matrices stay as they lie in the file. */
@@ -55,7 +55,8 @@ enum { STEP_MAX_BRANCHES = 8 };
 struct layer { struct step *step; size_t n_steps; };
 
 /* A layer's keys and values: heads of queries, heads of keys and values, their widths. */
-struct cache { size_t n_query, n_heads, k_dim, v_dim; bool v_in_k; size_t layer; };     /* v_in_k: values are the front of the keys */
+/* v_in_k: values are the front of the keys */
+struct cache { size_t n_query, n_heads, k_dim, v_dim; bool v_in_k; size_t layer; };
 enum { GRAPH_MAX_ROPES = 16 };
 struct graph {
 	size_t n_layer, n_embd, n_vocab, n_ctx_train, max_branches;
@@ -68,9 +69,11 @@ struct graph {
 	size_t n_ropes;
 	struct cache *cache;                    /* [n_caches]: what a state keeps of each position */
 	size_t n_caches, fixed_floats;          /* what it keeps of the whole past, in float32 */
-	size_t long_from;                       /* longer sequences turn by other factors (rope.h); 0: there is no such rope */
+	/* longer sequences turn by other factors (rope.h); 0: there is no such rope */
+	size_t long_from;
 };
 /* Everything is allocated from the arena; data points into f's map. */
-enum ggu_status graph_build(struct graph *g, const struct arch *a, struct ggu_file *f, struct expr_arena *arena, struct ggu_error *err);
+enum ggu_status graph_build(struct graph *g, const struct arch *a, struct ggu_file *f, struct expr_arena *arena,
+	struct ggu_error *err);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * head.c - from rows of the last layer to logits, or to what is wanted of them.
  *
- * Scores need no matrix of tokens x vocabulary: a task multiplies TILE rows of the output matrix with up to TOKENS tokens
- * into scratch of its own and leaves of each token the largest logit and the sum of exp below it, in float32 with 16 lanes;
- * the tiles are then added up in order, in double. Tiles lie at fixed places, so threads cannot show. */
+ * Scores need no matrix of tokens x vocabulary: a task multiplies TILE rows of the output matrix with up to TOKENS
+ * tokens into scratch of its own and leaves of each token the largest logit and the sum of exp below it, in float32
+ * with 16 lanes; the tiles are then added up in order, in double. Tiles lie at fixed places, so threads cannot show. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,12 +32,14 @@ static void pack_task(void *ctx, size_t task, int worker)
 	const struct weight *w = &h->w->m->graph.head;
 	size_t step = quant_act_step(), share = (CPU_ROWS + step - 1)/step*step, from = task*share;
 	(void)worker;
-	quant_act_pack(quant_act_of(w->type), h->rows, w->n_in, h->n, w->n_in, from, cpu_least(share, h->n - from), h->act);
+	quant_act_pack(quant_act_of(w->type), h->rows, w->n_in, h->n, w->n_in, from, cpu_least(share, h->n - from),
+		h->act);
 }
 static void pack(const struct heads *h)
 {
 	size_t step = quant_act_step();
-	cpu_run(h->w, PASS("inputs"), cpu_chunks(h->n, (CPU_ROWS + step - 1)/step*step), pack_task, (void *)(uintptr_t)h);
+	cpu_run(h->w, PASS("inputs"), cpu_chunks(h->n, (CPU_ROWS + step - 1)/step*step), pack_task,
+		(void *)(uintptr_t)h);
 }
 
 /* Bias, scale and cap of n logits from output o0 on. */
@@ -54,7 +56,8 @@ static void finish(const struct graph *g, float *x, size_t o0, size_t n)
 static struct quant_mul product(const struct heads *h, size_t o0, size_t n_o, float *y, size_t stride)
 {
 	const struct weight *w = &h->w->m->graph.head;
-	return (struct quant_mul){ w->type, h->n, n_o, w->n_in, (const char *)w->data + o0*w->row_bytes, w->row_bytes, h->act, y, stride };
+	return (struct quant_mul){ w->type, h->n, n_o, w->n_in, (const char *)w->data + o0*w->row_bytes, w->row_bytes,
+		h->act, y, stride };
 }
 
 static void logits_task(void *ctx, size_t task, int worker)
@@ -111,17 +114,21 @@ static char *room(struct work *w, size_t n, struct ggu_error *err)
 	if (!w->head) ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory for logits");
 	return w->head;
 }
-static size_t act_bytes(const struct weight *w, size_t n) { return (quant_act_bytes(quant_act_of(w->type), n, w->n_in) + 63)/64*64; }
+static size_t act_bytes(const struct weight *w, size_t n) { return (quant_act_bytes(quant_act_of(w->type), n,
+	w->n_in) + 63)/64*64; }
 
-enum ggu_status model_logits(struct work *w, const float *rows, size_t n, float *logits, model_tap *tap, void *tap_ctx, struct ggu_error *err)
+enum ggu_status model_logits(struct work *w, const float *rows, size_t n, float *logits, model_tap *tap, void *tap_ctx,
+	struct ggu_error *err)
 {
 	const struct graph *g = &w->m->graph;
 	enum ggu_status s;
-	if (!g->head.name) return ggu_fail(err, GGU_ERR_UNSUPPORTED, GGU_NO_OFFSET, "", "the model has no output matrix");
+	if (!g->head.name)
+		return ggu_fail(err, GGU_ERR_UNSUPPORTED, GGU_NO_OFFSET, "", "the model has no output matrix");
 	if (tap && (s = tap(tap_ctx, g->head.name, 1, 0, g->n_embd, rows, g->n_embd, n)))
 		return ggu_fail(err, s, GGU_NO_OFFSET, g->head.name, "the receiver of activations refused them");
 	for (size_t at = 0; logits && at < n; at += w->n_batch) {
-		struct heads h = { .w = w, .rows = rows + at*g->n_embd, .n = cpu_least(n - at, w->n_batch), .logits = logits + at*g->n_vocab };
+		struct heads h = { .w = w, .rows = rows + at*g->n_embd, .n = cpu_least(n - at, w->n_batch),
+			.logits = logits + at*g->n_vocab };
 		struct quant_mul m;
 		if (!(h.act = room(w, act_bytes(&g->head, h.n), err))) return GGU_ERR_NOMEM;
 		m = product(&h, 0, g->head.n_out, h.logits, g->n_vocab);
@@ -160,14 +167,19 @@ struct model_score model_score_row(float *x, size_t n, int32_t next)
 	return score_of(&sum, chosen);
 }
 
-enum ggu_status model_scores(struct work *w, const float *rows, size_t n, const int32_t *next, struct model_score *score, struct ggu_error *err)
+enum ggu_status model_scores(struct work *w, const float *rows, size_t n, const int32_t *next,
+	struct model_score *score, struct ggu_error *err)
 {
 	const struct graph *g = &w->m->graph;
-	size_t tiles = cpu_chunks(g->n_vocab, TILE), workers = (size_t)ggu_pool_size(w->m->pool), act = act_bytes(&g->head, TOKENS);
-	size_t own = workers*TOKENS*TILE*sizeof(float), bytes = act + own + TOKENS*(tiles*sizeof(struct tile) + sizeof(float));
-	if (!g->head.name) return ggu_fail(err, GGU_ERR_UNSUPPORTED, GGU_NO_OFFSET, "", "the model has no output matrix");
+	size_t tiles = cpu_chunks(g->n_vocab, TILE), workers = (size_t)ggu_pool_size(w->m->pool),
+		act = act_bytes(&g->head, TOKENS);
+	size_t own = workers*TOKENS*TILE*sizeof(float),
+		bytes = act + own + TOKENS*(tiles*sizeof(struct tile) + sizeof(float));
+	if (!g->head.name)
+		return ggu_fail(err, GGU_ERR_UNSUPPORTED, GGU_NO_OFFSET, "", "the model has no output matrix");
 	for (size_t at = 0; at < n; at += TOKENS) {
-		struct heads h = { .w = w, .rows = rows + at*g->n_embd, .n = cpu_least(n - at, TOKENS), .next = next + at };
+		struct heads h = { .w = w, .rows = rows + at*g->n_embd, .n = cpu_least(n - at, TOKENS),
+			.next = next + at };
 		if (!(h.act = room(w, bytes, err))) return GGU_ERR_NOMEM;
 		h.own = (char *)h.act + act;
 		h.chosen = (float *)(h.own + own);

@@ -29,7 +29,8 @@ static enum ggu_status build(struct model *m, const struct model_options *o, str
 	if (!s && o->arch_file) s = arch_set_add_file(m->archs, o->arch_file, err);
 	if (s) return s;
 	if (!ggu_meta_str(ggu_file_meta(m->file), "general.architecture", &name))
-		return ggu_fail(err, GGU_ERR_MISSING, GGU_NO_OFFSET, "general.architecture", "is missing: this is no model");
+		return ggu_fail(err, GGU_ERR_MISSING, GGU_NO_OFFSET, "general.architecture",
+			"is missing: this is no model");
 	a = arch_find(m->archs, name.p);
 	return a ? graph_build(&m->graph, a, m->file, m->arena, err) : unknown(m, name.p, err);
 }
@@ -46,7 +47,9 @@ enum ggu_status model_open(struct model **out, const char *path, const struct mo
 	m->pool = o->pool;
 	m->file = o->file;
 	s = m->file ? GGU_OK : ggu_open(&m->file, path, err);
-	if (!s && !ggu_file_seekable(m->file)) s = ggu_fail(err, GGU_ERR_UNSUPPORTED, GGU_NO_OFFSET, "", "is no seekable file: evaluating maps the weights");
+	if (!s && !ggu_file_seekable(m->file))
+		s = ggu_fail(err, GGU_ERR_UNSUPPORTED, GGU_NO_OFFSET, "",
+			"is no seekable file: evaluating maps the weights");
 	if (!s) s = build(m, o, err);
 	if (s) model_close(m);
 	else *out = m;

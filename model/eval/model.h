@@ -23,8 +23,9 @@ struct model_options {
 	struct ggu_pool *pool;          /* required; shared by all works, one call at a time */
 	struct ggu_file *file;          /* not NULL: the open file to use instead of path; model_open takes it over */
 };
-/* path must be seekable. GGU_ERR_UNSUPPORTED: an unknown architecture (the message names the known ones), or a model of a
- * known one that its description cannot do; GGU_ERR_MISSING, _FORMAT, _RANGE: metadata or tensors make no sense as one. */
+/* path must be seekable. GGU_ERR_UNSUPPORTED: an unknown architecture (the message names the known ones), or a model of
+ * a known one that its description cannot do; GGU_ERR_MISSING, _FORMAT, _RANGE: metadata or tensors make no sense as
+ * one. */
 enum ggu_status model_open(struct model **m, const char *path, const struct model_options *o, struct ggu_error *err);
 void model_close(struct model *m);
 const struct ggu_file *model_file(const struct model *m);
@@ -33,8 +34,10 @@ size_t model_n_vocab(const struct model *m);
 size_t model_n_embd(const struct model *m);
 size_t model_n_layer(const struct model *m);
 size_t model_n_ctx_train(const struct model *m);
-bool model_has_head(const struct model *m);             /* false: an encoder, which gives rows of n_embd and no logits */
-bool model_is_whole(const struct model *m);             /* tokens see the whole sequence: it comes in one call and one batch */
+/* false: an encoder, which gives rows of n_embd and no logits */
+bool model_has_head(const struct model *m);
+/* tokens see the whole sequence: it comes in one call and one batch */
+bool model_is_whole(const struct model *m);
 
 /* ---- state ---- */
 
@@ -48,7 +51,8 @@ void state_free(struct state *s);
 void state_reset(struct state *s);                      /* back to position 0 */
 size_t state_pos(const struct state *s);
 const int32_t *state_ids(const struct state *s);        /* [state_pos]: its tokens */
-size_t state_bytes(const struct state *s);              /* of its cache and snapshots now; shared blocks count in each */
+/* of its cache and snapshots now; shared blocks count in each */
+size_t state_bytes(const struct state *s);
 /* A state at the same position that goes its own way from there. */
 enum ggu_status state_fork(struct state **s, const struct state *from, struct ggu_error *err);
 /* Forgets all but the first n positions. Recurrent layers only go back to 0 or a snapshot: GGU_ERR_STATE elsewhere. */
@@ -58,8 +62,8 @@ enum ggu_status state_snapshot(struct state *s, struct ggu_error *err);
 /* As bytes, to be read by this program on this kind of machine. Snapshots are left out. */
 size_t state_save_bytes(const struct state *s);
 void state_save(const struct state *s, void *to);
-/* Replaces what s has. GGU_ERR_FORMAT, _TRUNCATED: these are no bytes of a state of such a model and such types; s is as
- * before then. */
+/* Replaces what s has. GGU_ERR_FORMAT, _TRUNCATED: these are no bytes of a state of such a model and such types; s is
+ * as before then. */
 enum ggu_status state_load(struct state *s, const void *bytes, size_t n, struct ggu_error *err);
 
 /* ---- evaluation ---- */
@@ -78,7 +82,8 @@ struct model_cost {
 	double work_bytes;              /* of a work, where tokens see up to n_ctx positions */
 };
 /* As for state_new, work_new and a pool of `threads`. */
-enum ggu_status model_cost(struct model_cost *cost, struct model *m, const struct state_options *o, size_t n_batch, size_t n_ctx,
+enum ggu_status model_cost(struct model_cost *cost, struct model *m, const struct state_options *o, size_t n_batch,
+	size_t n_ctx,
 	size_t threads, struct ggu_error *err);
 
 /* The input of a weight multiplication: x[n_tokens][n_in], rows stride floats apart, tokens of a sequence in order.
@@ -93,20 +98,22 @@ struct model_call {
 	const struct part *part; size_t n_parts;
 	/* rows[wanted][n_embd] of all parts in order, behind the last norm: input of model_logits; or NULL for none */
 	float *rows;
-	/* hidden[n_layer+1][n][n_embd] over all tokens n, the residual stream: entry 0 enters block 0, entry i leaves block i-1;
-	 * or NULL */
+	/* hidden[n_layer+1][n][n_embd] over all tokens n, the residual stream: entry 0 enters block 0, entry i leaves
+	 * block i-1; or NULL */
 	float *hidden;
 	model_tap *tap; void *tap_ctx;  /* or NULL */
 };
-/* GGU_ERR_RANGE: an id outside the vocabulary, more positions than the model knows or than 2^24, or a whole sequence that
- * is no batch; nothing has happened then. After another error state_reset comes before the next call. */
+/* GGU_ERR_RANGE: an id outside the vocabulary, more positions than the model knows or than 2^24, or a whole sequence
+ * that is no batch; nothing has happened then. After another error state_reset comes before the next call. */
 enum ggu_status model_eval(struct work *w, const struct model_call *c, struct ggu_error *err);
 /* logits[n][n_vocab] of rows[n][n_embd]. tap may be NULL; with logits NULL it alone is served. */
-enum ggu_status model_logits(struct work *w, const float *rows, size_t n, float *logits, model_tap *tap, void *tap_ctx, struct ggu_error *err);
+enum ggu_status model_logits(struct work *w, const float *rows, size_t n, float *logits, model_tap *tap, void *tap_ctx,
+	struct ggu_error *err);
 /* The same without the logits: for each row the log of the sum of their exp, that of the token next[n], and the
  * largest one's id. */
 struct model_score { double log_sum, logit; int32_t top; };
-enum ggu_status model_scores(struct work *w, const float *rows, size_t n, const int32_t *next, struct model_score *score, struct ggu_error *err);
+enum ggu_status model_scores(struct work *w, const float *rows, size_t n, const int32_t *next,
+	struct model_score *score, struct ggu_error *err);
 /* That of a row of logits, which is overwritten: the same bits. */
 struct model_score model_score_row(float *logits, size_t n_vocab, int32_t next);
 

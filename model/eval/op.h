@@ -2,8 +2,8 @@
  * op.h - kinds of operators: what a branch of a step can be. Private to model/eval.
  *
  * A kind is one file, op_NAME.c, and a row of the table in op.c. It has the fields of its mapping in a description
- * (build.h), a struct that they fill, and four functions. It never touches a number itself: `run` names buffers and calls
- * the backend (backend.h), so that another backend can take its layers.
+ * (build.h), a struct that they fill, and four functions. It never touches a number itself: `run` names buffers and
+ * calls the backend (backend.h), so that another backend can take its layers.
  *
  * To add one: the file, the row, and, where it needs arithmetic that no other has, a function of the backend. */
 #ifndef MODEL_EVAL_OP_H
@@ -31,6 +31,7 @@ struct op {
 };
 const struct op *op_find(const char *name);             /* NULL: none */
 const char *op_names(void);                             /* "attention, ffn", for messages */
-void measure_weight(struct measure *m, const struct weight *w, double share);   /* share: of its matrices that a token meets */
+/* share: of its matrices that a token meets */
+void measure_weight(struct measure *m, const struct weight *w, double share);
 
 #endif

@@ -64,7 +64,8 @@ static enum ggu_status sizes(struct builder *b, const struct yaml_node *at, stru
 	if (!a->n_kv) a->n_kv = a->n_head;
 	if (!a->head_dim) a->head_dim = b->g->n_embd/a->n_head;
 	if (!a->value_dim) a->value_dim = a->head_dim;
-	if (!a->head_dim || a->n_head%a->n_kv || a->n_head > BUILD_MAX_SIZE/a->head_dim || a->n_head > BUILD_MAX_SIZE/a->value_dim)
+	if (!a->head_dim || a->n_head%a->n_kv || a->n_head > BUILD_MAX_SIZE/a->head_dim
+		|| a->n_head > BUILD_MAX_SIZE/a->value_dim)
 		return build_fail(b, at, "attention", "heads are no multiple of key-value heads, or too large");
 	if (a->window && a->chunk) return build_fail(b, at, "attention", "window or chunk, not both");
 	return GGU_OK;
@@ -74,13 +75,20 @@ static enum ggu_status weights(struct builder *b, const struct yaml_node *at, st
 {
 	size_t e = b->g->n_embd, q = q_width(a), k = k_width(a), v = v_width(a);
 	enum ggu_status s;
-	if (!a->qkv.name && (!a->q.name || !(a->k.name || a->keys_of >= 0))) return build_fail(b, at, "attention", "wants q, k and v, or qkv");
-	if (a->qkv.name && (a->q.name || a->k.name || a->v.name || a->keys_of >= 0)) return build_fail(b, at, "attention", "qkv is q, k and v already");
-	if (!a->qkv.name && !a->v.name && k != v) return build_fail(b, at, "attention", "values of another width than keys want v");
-	if ((s = build_shape(b, &a->q, e, q, 1)) || (s = build_shape(b, &a->k, e, k, 1)) || (s = build_shape(b, &a->v, e, v, 1))) return s;
-	if ((s = build_shape(b, &a->qkv, e, q + k + v, 1)) || (s = build_shape(b, &a->out, out_width(a), e, 1))) return s;
-	if ((s = build_shape(b, &a->gate, e, out_width(a), 1)) || (s = build_length(b, at, "sinks", &a->sinks, a->n_head))) return s;
-	if ((s = build_norm_width(b, at, "q_norm", &a->q_norm, q, a->head_dim)) || (s = build_norm_width(b, at, "k_norm", &a->k_norm, k, a->head_dim))) return s;
+	if (!a->qkv.name && (!a->q.name || !(a->k.name || a->keys_of >= 0)))
+		return build_fail(b, at, "attention", "wants q, k and v, or qkv");
+	if (a->qkv.name && (a->q.name || a->k.name || a->v.name || a->keys_of >= 0))
+		return build_fail(b, at, "attention", "qkv is q, k and v already");
+	if (!a->qkv.name && !a->v.name && k != v)
+		return build_fail(b, at, "attention", "values of another width than keys want v");
+	if ((s = build_shape(b, &a->q, e, q, 1)) || (s = build_shape(b, &a->k, e, k, 1))
+		|| (s = build_shape(b, &a->v, e, v, 1))) return s;
+	if ((s = build_shape(b, &a->qkv, e, q + k + v, 1))
+		|| (s = build_shape(b, &a->out, out_width(a), e, 1))) return s;
+	if ((s = build_shape(b, &a->gate, e, out_width(a), 1))
+		|| (s = build_length(b, at, "sinks", &a->sinks, a->n_head))) return s;
+	if ((s = build_norm_width(b, at, "q_norm", &a->q_norm, q, a->head_dim))
+		|| (s = build_norm_width(b, at, "k_norm", &a->k_norm, k, a->head_dim))) return s;
 	return build_norm_width(b, at, "v_norm", &a->v_norm, v, a->value_dim);
 }
 
@@ -105,10 +113,13 @@ static enum ggu_status caches(struct builder *b, const struct yaml_node *at, str
 	size_t other = (size_t)a->keys_of;
 	const struct cache *c;
 	a->stores = a->keys_of < 0;
-	if (a->stores) return build_cache(b, (struct cache){ a->n_head, a->n_kv, a->head_dim, a->value_dim, false, (size_t)b->layer }, &a->cache);
+	if (a->stores)
+		return build_cache(b, (struct cache){ a->n_head, a->n_kv, a->head_dim, a->value_dim, false,
+			(size_t)b->layer }, &a->cache);
 	for (a->cache = 0; a->cache < b->g->n_caches && b->g->cache[a->cache].layer != other; a->cache++) continue;
 	c = b->g->cache + a->cache;
-	if (a->cache == b->g->n_caches || c->n_query != a->n_head || c->n_heads != a->n_kv || c->k_dim != a->head_dim || c->v_dim != a->value_dim || c->v_in_k)
+	if (a->cache == b->g->n_caches || c->n_query != a->n_head || c->n_heads != a->n_kv || c->k_dim != a->head_dim
+		|| c->v_dim != a->value_dim || c->v_in_k)
 		return build_fail(b, at, "keys_of", "is no layer before this one with such keys and values");
 	return GGU_OK;
 }
@@ -117,7 +128,8 @@ static enum ggu_status build(struct builder *b, const struct yaml_node *at, void
 {
 	struct attention *a = params;
 	enum ggu_status s;
-	if ((s = sizes(b, at, a)) || (s = weights(b, at, a)) || (s = build_rope_width(b, at, "rope", &a->rope_of, a->head_dim, &a->rope))) return s;
+	if ((s = sizes(b, at, a)) || (s = weights(b, at, a))
+		|| (s = build_rope_width(b, at, "rope", &a->rope_of, a->head_dim, &a->rope))) return s;
 	if (!(a->scale > 0)) a->scale = 1/sqrt((double)a->head_dim);
 	s = slopes(b, a);
 	return s ? s : caches(b, at, a);
@@ -129,7 +141,8 @@ struct buffers { size_t q, k, v, gate, stride; struct input out; };
 
 static struct buffers plan(const struct attention *a, size_t n, struct plan *p)
 {
-	size_t q = q_width(a), k = a->keys_of < 0 ? k_width(a) : 0, v = a->keys_of < 0 ? v_width(a) : 0, o = out_width(a);
+	size_t q = q_width(a), k = a->keys_of < 0 ? k_width(a) : 0, v = a->keys_of < 0 ? v_width(a) : 0,
+		o = out_width(a);
 	struct buffers b = { .stride = q + k + v };
 	size_t mixed;
 	b.q = plan_floats(p, n, b.stride);
@@ -137,7 +150,8 @@ static struct buffers plan(const struct attention *a, size_t n, struct plan *p)
 	b.v = b.k + k*sizeof(float);
 	b.gate = a->gate.name ? plan_floats(p, n, o) : NO_BUFFER;
 	mixed = plan_floats(p, n, o);
-	b.out = (struct input){ .kind = a->gate.name ? INPUT_GATE : INPUT_ROWS, .at = mixed, .stride = o, .n = n, .n_in = o };
+	b.out = (struct input){ .kind = a->gate.name ? INPUT_GATE : INPUT_ROWS, .at = mixed, .stride = o, .n = n,
+		.n_in = o };
 	if (a->gate.name) {
 		b.out.gate = (struct gate){ ACT_SIGMOID, true, b.gate, mixed, o, o, 0, 1, 0, NULL };
 		b.out.at = plan_floats(p, n, o);
@@ -171,12 +185,15 @@ static enum ggu_status run(const void *params, struct run *r, struct input *in, 
 	const struct attention *a = params;
 	struct buffers b = plan(a, r->n, &r->plan);
 	struct product p[4], out = { &a->out, 0, &b.out, y, r->g->n_embd };
-	struct attend t = { .shape = { .n_head = a->n_head, .n_kv = a->n_kv, .k_dim = a->head_dim, .v_dim = a->value_dim },
+	struct attend t = { .shape = { .n_head = a->n_head, .n_kv = a->n_kv, .k_dim = a->head_dim,
+		.v_dim = a->value_dim },
 		.q = b.q, .k = b.k, .v = b.v, .out = a->gate.name ? b.out.gate.up : b.out.at,
 		.q_stride = b.stride, .k_stride = b.stride, .v_stride = b.stride, .out_stride = out_width(a),
 		.q_norm = &a->q_norm, .k_norm = &a->k_norm, .v_norm = &a->v_norm, .clip = a->clip, .rope = a->rope,
-		.scale = a->scale, .softcap = a->softcap, .window = a->window ? a->window : a->chunk, .slopes = a->slopes, .sinks = a->sinks.v,
-		.mask = r->g->whole ? a->window ? ATTN_AROUND : ATTN_NONE : a->window ? ATTN_WINDOW : a->chunk ? ATTN_CHUNK : ATTN_CAUSAL,
+		.scale = a->scale, .softcap = a->softcap, .window = a->window ? a->window : a->chunk,
+			.slopes = a->slopes, .sinks = a->sinks.v,
+		.mask = r->g->whole ? a->window ? ATTN_AROUND : ATTN_NONE : a->window ? ATTN_WINDOW : a->chunk
+			? ATTN_CHUNK : ATTN_CAUSAL,
 		.cache = a->cache, .stores = a->stores };
 	enum ggu_status s = r->be->multiply(r, &in, 1, p, products(a, &b, in, p));
 	if (s) return s;

@@ -7,10 +7,11 @@
  *              [shared: {an ffn}] [shared_gate: TENSOR]
  *
  * softmax and sigmoid give each expert a score, of which `used` are chosen; softmax_chosen chooses first and shares out
- * among the chosen; sparsemixer (Liu et al. 2023) chooses one after the other, each weighed against the experts whose logits are
- * within 2*jitter of the best. normalise: the chosen scores add up to 1; scale: then times this. choice_bias is added for the
- * choice alone. groups: experts lie in so many groups, of which groups_used are open, those whose group_best best scores
- * add up to the most. shared goes through for every token, times the sigmoid of shared_gate(x). */
+ * among the chosen; sparsemixer (Liu et al. 2023) chooses one after the other, each weighed against the experts whose
+ * logits are within 2*jitter of the best. normalise: the chosen scores add up to 1; scale: then times this. choice_bias
+ * is added for the choice alone. groups: experts lie in so many groups, of which groups_used are open, those whose
+ * group_best best scores add up to the most. shared goes through for every token, times the sigmoid of
+ * shared_gate(x). */
 #include "op_ffn.h"
 #include "op_list.h"
 
@@ -47,21 +48,25 @@ static enum ggu_status build(struct builder *b, const struct yaml_node *at, void
 	size_t e = b->g->n_embd;
 	enum ggu_status s;
 	if (r->n_used > r->n_experts) return build_fail(b, at, "used", "is more than there are experts");
-	if (r->n_experts%r->n_groups || r->n_groups_used > r->n_groups || r->n_groups_used*(r->n_experts/r->n_groups) < r->n_used)
+	if (r->n_experts%r->n_groups || r->n_groups_used > r->n_groups
+		|| r->n_groups_used*(r->n_experts/r->n_groups) < r->n_used)
 		return build_fail(b, at, "groups", "do not divide the experts, or leave too few of them");
 	if (r->group_best > r->n_experts/r->n_groups) r->group_best = r->n_experts/r->n_groups;
 	if (!o->each.down.name) return build_fail(b, at, "each", "is missing");
-	if ((s = build_shape(b, &o->router, e, r->n_experts, 1)) || (s = ffn_build(b, &o->each, r->n_experts))) return s;
+	if ((s = build_shape(b, &o->router, e, r->n_experts, 1))
+		|| (s = ffn_build(b, &o->each, r->n_experts))) return s;
 	if ((s = build_length(b, at, "choice_bias", &o->choice_bias, r->n_experts))) return s;
 	r->bias = o->choice_bias.v;
-	if (!o->shared.down.name) return o->shared_gate.name ? build_fail(b, at, "shared_gate", "is of no shared expert") : GGU_OK;
+	if (!o->shared.down.name)
+		return o->shared_gate.name ? build_fail(b, at, "shared_gate", "is of no shared expert") : GGU_OK;
 	s = ffn_build(b, &o->shared, 1);
 	return s ? s : build_shape(b, &o->shared_gate, e, 1, 1);
 }
 
 /* ---- run ---- */
 
-/* At most `active` experts have rows, `pairs` of a row and an expert in all, expert by expert in wide, gated and done. */
+/* At most `active` experts have rows, `pairs` of a row and an expert in all, expert by expert in wide, gated and
+ * done. */
 struct buffers {
 	size_t active, pairs, scores, gate, picked, wide, gated, done;
 	size_t shared_wide, shared_done;
@@ -89,7 +94,8 @@ static struct routes route_at(const struct router *o, size_t n, void *at)
 static struct buffers plan(const struct experts *o, size_t n, size_t n_embd, struct plan *p)
 {
 	size_t pairs = n*o->route.n_used, active = least(pairs, o->route.n_experts), wide = ffn_wide(&o->each);
-	struct buffers b = { .active = active, .pairs = pairs, .scores = plan_floats(p, n, o->route.n_experts), .gate = NO_BUFFER, .shared_done = NO_BUFFER };
+	struct buffers b = { .active = active, .pairs = pairs, .scores = plan_floats(p, n, o->route.n_experts),
+		.gate = NO_BUFFER, .shared_done = NO_BUFFER };
 	if (n > 1) b.picked = plan_floats(p, pairs, n_embd);
 	b.wide = plan_floats(p, pairs, wide);
 	b.gated = plan_floats(p, pairs, ffn_width(&o->each));
@@ -131,10 +137,12 @@ static void measure(const void *params, size_t n, struct measure *m)
 }
 
 /* The experts that have rows: through gate and up, then through down. */
-static enum ggu_status through(struct run *r, const struct experts *o, const struct buffers *b, const struct routes *x, struct input *in)
+static enum ggu_status through(struct run *r, const struct experts *o, const struct buffers *b, const struct routes *x,
+	struct input *in)
 {
 	size_t e = r->g->n_embd, n_p = 0, n_in = 0, wide = ffn_wide(&o->each), narrow = ffn_width(&o->each);
-	struct input *inputs = run_host(r, b->inputs), *gated = inputs + b->active + 1, **list = (struct input **)(gated + b->active + 1);
+	struct input *inputs = run_host(r, b->inputs), *gated = inputs + b->active + 1,
+		**list = (struct input **)(gated + b->active + 1);
 	struct product *p = run_host(r, b->products);
 	enum ggu_status s;
 	for (size_t m = 0, i = 0; m < o->route.n_experts; m++) {
@@ -142,13 +150,15 @@ static enum ggu_status through(struct run *r, const struct experts *o, const str
 		struct input *one = inputs + i;
 		if (!n) continue;
 		if (r->n > 1) {
-			*one = (struct input){ .kind = INPUT_PICK, .at = b->picked + at*e*sizeof(float), .stride = e, .n = n, .n_in = e,
+			*one = (struct input){ .kind = INPUT_PICK, .at = b->picked + at*e*sizeof(float), .stride = e,
+				.n = n, .n_in = e,
 				.from = in->at, .from_stride = in->stride, .pick = x->pick + at };
 			input_plan(&r->plan, one, ffn_forms(&o->each));
 			list[n_in++] = one;
 		} else one = in;
 		n_p += ffn_products(&o->each, m, one, b->wide + at*wide*sizeof(float), p + n_p);
-		gated[i++] = ffn_gated(&o->each, n, b->wide + at*wide*sizeof(float), b->gated + at*narrow*sizeof(float));
+		gated[i++] = ffn_gated(&o->each, n, b->wide + at*wide*sizeof(float),
+			b->gated + at*narrow*sizeof(float));
 	}
 	if (r->n == 1) list[n_in++] = in;
 	if ((s = r->be->multiply(r, list, n_in, p, n_p))) return s;
@@ -168,7 +178,8 @@ static enum ggu_status run(const void *params, struct run *r, struct input *in, 
 	const struct experts *o = params;
 	struct buffers b = plan(o, r->n, r->g->n_embd, &r->plan);
 	struct routes x = route_at(&o->route, r->n, run_host(r, b.route));
-	struct product p[4] = { { &o->router, 0, in, b.scores, o->route.n_experts } }, down = { &o->shared.down, 0, &b.shared_down, b.shared_done, r->g->n_embd };
+	struct product p[4] = { { &o->router, 0, in, b.scores, o->route.n_experts } },
+		down = { &o->shared.down, 0, &b.shared_down, b.shared_done, r->g->n_embd };
 	size_t n = 1;
 	enum ggu_status s;
 	if (o->shared.down.name) n += ffn_products(&o->shared, 0, in, b.shared_wide, p + n);

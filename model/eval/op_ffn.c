@@ -24,8 +24,10 @@ enum ggu_status ffn_build(struct builder *b, const struct ffn *f, size_t n_mat)
 {
 	size_t e = b->g->n_embd, n = f->down.n_in;
 	enum ggu_status s = build_shape(b, &f->down, 0, e, n_mat);
-	if (s || (s = build_shape(b, &f->gate_up, e, 2*n, n_mat)) || (s = build_shape(b, &f->up, e, n, n_mat))) return s;
-	if (!f->up.name == !f->gate_up.name) return ggu_fail(b->err, GGU_ERR_FORMAT, GGU_NO_OFFSET, "ffn", "wants up or gate_up, one of them");
+	if (s || (s = build_shape(b, &f->gate_up, e, 2*n, n_mat))
+		|| (s = build_shape(b, &f->up, e, n, n_mat))) return s;
+	if (!f->up.name == !f->gate_up.name)
+		return ggu_fail(b->err, GGU_ERR_FORMAT, GGU_NO_OFFSET, "ffn", "wants up or gate_up, one of them");
 	return build_shape(b, &f->gate, e, n, n_mat);
 }
 
@@ -39,7 +41,8 @@ size_t ffn_products(const struct ffn *f, size_t mat, struct input *in, size_t wi
 {
 	size_t stride = ffn_wide(f), n = 0;
 	if (f->gate_up.name) p[n++] = (struct product){ &f->gate_up, mat, in, wide, stride };
-	else p[n++] = (struct product){ &f->up, mat, in, wide + (f->gate.name ? ffn_width(f)*sizeof(float) : 0), stride };
+	else p[n++] = (struct product){ &f->up, mat, in, wide + (f->gate.name ? ffn_width(f)*sizeof(float) : 0),
+		stride };
 	if (!f->gate_up.name && f->gate.name) p[n++] = (struct product){ &f->gate, mat, in, wide, stride };
 	return n;
 }
@@ -48,7 +51,8 @@ struct input ffn_gated(const struct ffn *f, size_t n, size_t wide, size_t at)
 {
 	bool has_up = f->gate_up.name || f->gate.name;
 	return (struct input){ .kind = INPUT_GATE, .at = at, .stride = ffn_width(f), .n = n, .n_in = ffn_width(f),
-		.gate = { (enum activation)f->act, has_up, wide, wide + ffn_width(f)*sizeof(float), ffn_wide(f), ffn_wide(f), f->limit, f->alpha, f->up_add, NULL } };
+		.gate = { (enum activation)f->act, has_up, wide, wide + ffn_width(f)*sizeof(float), ffn_wide(f),
+			ffn_wide(f), f->limit, f->alpha, f->up_add, NULL } };
 }
 
 /* ---- the operator ---- */

@@ -14,8 +14,12 @@ enum ggu_status ffn_build(struct builder *b, const struct ffn *f, size_t n_mat);
 void ffn_measure(const struct ffn *f, double share, struct measure *m);
 static inline size_t ffn_width(const struct ffn *f) { return f->down.n_in; }
 /* Floats of a row between input and gate, and of the gate's result; they do for every matrix. */
-static inline size_t ffn_wide(const struct ffn *f) { return f->gate_up.name || f->gate.name ? 2*ffn_width(f) : ffn_width(f); }
-static inline unsigned ffn_forms(const struct ffn *f) { return weight_form(&f->gate) | weight_form(&f->up) | weight_form(&f->gate_up); }
+static inline size_t ffn_wide(const struct ffn *f) { return f->gate_up.name || f->gate.name ? 2*ffn_width(f)
+	: ffn_width(f); }
+static inline unsigned ffn_forms(const struct ffn *f)
+{
+	return weight_form(&f->gate) | weight_form(&f->up) | weight_form(&f->gate_up);
+}
 /* Products of matrix mat from in to rows of `wide` (stride ffn_wide); returns how many, at most 2. */
 size_t ffn_products(const struct ffn *f, size_t mat, struct input *in, size_t wide, struct product *p);
 /* The input of `down`: n rows at `at`, made of those of `wide`. */

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
- * op_latent.c - latent attention (DeepSeek-AI 2024): what is kept of a position is one short vector, of which every head
- * makes its keys and values.
+ * op_latent.c - latent attention (DeepSeek-AI 2024): what is kept of a position is one
+ * short vector, of which every head makes its keys and values.
  *
  *   latent_attention  q, or q_a q_a_norm q_b; kv_a kv_a_norm k_b v_b out: TENSOR; heads rank value_dim: EXPR
  *              nope_dim rope_dim: EXPR; rope; [scale: EXPR]
  *
- * kv_a(x) is the latent vector of `rank`, normed, and rope_dim values that turn with the position and are all heads' own.
- * A head's query of nope_dim is taken into the latent space by its matrix of k_b, its result out of it by its matrix of
- * v_b, so that attention has one key-value head of rank + rope_dim whose front is the value. */
+ * kv_a(x) is the latent vector of `rank`, normed, and rope_dim values that turn with the position and are all heads'
+ * own. A head's query of nope_dim is taken into the latent space by its matrix of k_b, its result out of it by its
+ * matrix of v_b, so that attention has one key-value head of rank + rope_dim whose front is the value. */
 #include <math.h>
 #include "op_list.h"
 
@@ -49,10 +49,14 @@ static enum ggu_status build(struct builder *b, const struct yaml_node *at, void
 	struct latent *a = params;
 	size_t e = b->g->n_embd, q = a->n_head*query_dim(a);
 	enum ggu_status s;
-	if (!a->q.name == !a->q_a.name || !a->q_a.name != !a->q_b.name) return build_fail(b, at, "latent_attention", "wants q, or q_a and q_b");
-	if ((s = build_shape(b, &a->q, e, q, 1)) || (s = build_shape(b, &a->q_a, e, 0, 1)) || (s = build_shape(b, &a->q_b, a->q_a.n_out, q, 1))) return s;
-	if ((s = build_shape(b, &a->kv_a, e, key_dim(a), 1)) || (s = build_shape(b, &a->k_b, a->nope, a->rank, a->n_head))) return s;
-	if ((s = build_shape(b, &a->v_b, a->rank, a->value, a->n_head)) || (s = build_shape(b, &a->out, a->n_head*a->value, e, 1))) return s;
+	if (!a->q.name == !a->q_a.name || !a->q_a.name != !a->q_b.name)
+		return build_fail(b, at, "latent_attention", "wants q, or q_a and q_b");
+	if ((s = build_shape(b, &a->q, e, q, 1)) || (s = build_shape(b, &a->q_a, e, 0, 1))
+		|| (s = build_shape(b, &a->q_b, a->q_a.n_out, q, 1))) return s;
+	if ((s = build_shape(b, &a->kv_a, e, key_dim(a), 1))
+		|| (s = build_shape(b, &a->k_b, a->nope, a->rank, a->n_head))) return s;
+	if ((s = build_shape(b, &a->v_b, a->rank, a->value, a->n_head))
+		|| (s = build_shape(b, &a->out, a->n_head*a->value, e, 1))) return s;
 	if ((s = build_norm_width(b, at, "q_a_norm", &a->q_a_norm, a->q_a.n_out, a->q_a.n_out))) return s;
 	if ((s = build_norm_width(b, at, "kv_a_norm", &a->kv_a_norm, a->rank, a->rank))) return s;
 	if ((s = build_rope_width(b, at, "rope", &a->rope_of, a->turned, &a->rope))) return s;
@@ -78,7 +82,8 @@ static struct buffers plan(const struct latent *a, size_t n, struct plan *p)
 	if (a->q_a.name) {
 		size_t width = a->q_a.n_out;
 		b.q_a = plan_floats(p, n, width);
-		b.q_b = (struct input){ .kind = INPUT_NORM, .at = plan_floats(p, n, width), .stride = width, .n = n, .n_in = width,
+		b.q_b = (struct input){ .kind = INPUT_NORM, .at = plan_floats(p, n, width), .stride = width, .n = n,
+			.n_in = width,
 			.norm = &a->q_a_norm, .from = b.q_a, .from_stride = width };
 		input_plan(p, &b.q_b, weight_form(&a->q_b));
 	}
@@ -93,7 +98,8 @@ static struct buffers plan(const struct latent *a, size_t n, struct plan *p)
 }
 
 /* Heads' slices of a row through their matrices, and, of queries, the part that turns beside the result. */
-static enum ggu_status by_head(struct run *r, const struct latent *a, const struct buffers *b, const struct weight *w, size_t from, size_t from_dim, size_t to, size_t to_dim, size_t copied)
+static enum ggu_status by_head(struct run *r, const struct latent *a, const struct buffers *b, const struct weight *w,
+	size_t from, size_t from_dim, size_t to, size_t to_dim, size_t copied)
 {
 	size_t h = a->n_head, n_in = h;
 	struct input *in = run_host(r, b->inputs), **list = (struct input **)(in + 2*h);
@@ -142,10 +148,13 @@ static enum ggu_status run(const void *params, struct run *r, struct input *in, 
 	const struct latent *a = params;
 	struct buffers b = plan(a, r->n, &r->plan);
 	size_t h = a->n_head, used = r->plan.used, width = h*query_dim(a);
-	struct product p[2] = { { &a->kv_a, 0, in, b.kv, key_dim(a) }, { a->q.name ? &a->q : &a->q_a, 0, in, a->q.name ? b.q : b.q_a, a->q.name ? width : a->q_a.n_out } };
+	struct product p[2] = { { &a->kv_a, 0, in, b.kv, key_dim(a) },
+		{ a->q.name ? &a->q : &a->q_a, 0, in, a->q.name ? b.q : b.q_a, a->q.name ? width : a->q_a.n_out } };
 	struct attend t = { .shape = { .n_head = h, .n_kv = 1, .k_dim = key_dim(a), .v_dim = a->rank, .v_in_k = true },
-		.q = b.absorbed, .k = b.kv, .v = b.kv, .out = b.mixed, .q_stride = h*key_dim(a), .k_stride = key_dim(a), .v_stride = key_dim(a),
-		.out_stride = h*a->rank, .k_norm = &a->kv_a_norm, .k_normed = a->rank, .rope = a->rope, .rope_at = a->rank, .scale = a->scale,
+		.q = b.absorbed, .k = b.kv, .v = b.kv, .out = b.mixed, .q_stride = h*key_dim(a), .k_stride = key_dim(a),
+			.v_stride = key_dim(a),
+		.out_stride = h*a->rank, .k_norm = &a->kv_a_norm, .k_normed = a->rank, .rope = a->rope,
+			.rope_at = a->rank, .scale = a->scale,
 		.mask = r->g->whole ? ATTN_NONE : ATTN_CAUSAL, .cache = a->cache, .stores = true };
 	struct product q_b = { &a->q_b, 0, &b.q_b, b.q, width }, out = { &a->out, 0, &b.out, y, r->g->n_embd };
 	enum ggu_status s = r->be->multiply(r, &in, 1, p, 2);

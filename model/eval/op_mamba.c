@@ -3,8 +3,8 @@
  *
  *   mamba      in conv dt_bc dt out: TENSOR; a d: TENSOR; [dt_norm b_norm c_norm: norm]
  *
- * in(x) is x and z; x goes through the convolution; dt_bc(x) is dt's low rank, B and C; dt is made of that. Sizes come from
- * the tensors: conv [inner][width], a [inner][state]. */
+ * in(x) is x and z; x goes through the convolution; dt_bc(x) is dt's low rank, B and C; dt is made of that. Sizes come
+ * from the tensors: conv [inner][width], a [inner][state]. */
 #include "op_list.h"
 
 struct mamba {
@@ -38,11 +38,15 @@ static enum ggu_status build(struct builder *b, const struct yaml_node *at, void
 	m->width = m->conv.n/m->inner;
 	m->n_state = m->a.n/m->inner;
 	m->rank = m->dt.n_in;
-	if (!m->width || m->width > CONV_MAX_WIDTH || m->conv.n != m->width*m->inner) return build_fail(b, at, "conv", "is not 1 to 16 rows of the inner width");
-	if (!m->n_state || m->n_state > SCAN_MAX_STATE || m->a.n != m->n_state*m->inner) return build_fail(b, at, "a", "is no state of the inner width");
+	if (!m->width || m->width > CONV_MAX_WIDTH || m->conv.n != m->width*m->inner)
+		return build_fail(b, at, "conv", "is not 1 to 16 rows of the inner width");
+	if (!m->n_state || m->n_state > SCAN_MAX_STATE || m->a.n != m->n_state*m->inner)
+		return build_fail(b, at, "a", "is no state of the inner width");
 	if ((s = build_shape(b, &m->in, e, 2*m->inner, 1)) || (s = build_shape(b, &m->out, m->inner, e, 1))) return s;
-	if ((s = build_shape(b, &m->dt, m->rank, m->inner, 1)) || (s = build_shape(b, &m->dt_bc, m->inner, m->rank + 2*m->n_state, 1))) return s;
-	if ((s = build_length(b, at, "d", &m->d, m->inner)) || (s = build_length(b, at, "conv_bias", &m->conv_bias, m->inner))) return s;
+	if ((s = build_shape(b, &m->dt, m->rank, m->inner, 1))
+		|| (s = build_shape(b, &m->dt_bc, m->inner, m->rank + 2*m->n_state, 1))) return s;
+	if ((s = build_length(b, at, "d", &m->d, m->inner))
+		|| (s = build_length(b, at, "conv_bias", &m->conv_bias, m->inner))) return s;
 	if ((s = build_norm_width(b, at, "dt_norm", &m->dt_norm, m->rank, m->rank))) return s;
 	if ((s = build_norm_width(b, at, "b_norm", &m->b_norm, m->n_state, m->n_state))) return s;
 	if ((s = build_norm_width(b, at, "c_norm", &m->c_norm, m->n_state, m->n_state))) return s;
@@ -58,9 +62,11 @@ struct buffers { size_t xz, dbc, dt, y; struct input x, low, b, c, out; };
 static struct buffers plan(const struct mamba *m, size_t n, struct plan *p)
 {
 	size_t inner = m->inner, wide = m->rank + 2*m->n_state, state = m->n_state;
-	struct buffers b = { .xz = plan_floats(p, n, 2*inner), .dbc = plan_floats(p, n, wide), .dt = plan_floats(p, n, inner), .y = plan_floats(p, n, inner) };
+	struct buffers b = { .xz = plan_floats(p, n, 2*inner), .dbc = plan_floats(p, n, wide),
+		.dt = plan_floats(p, n, inner), .y = plan_floats(p, n, inner) };
 	b.x = (struct input){ .kind = INPUT_ROWS, .at = b.xz, .stride = 2*inner, .n = n, .n_in = inner };
-	b.low = (struct input){ .kind = INPUT_NORM, .at = b.dbc, .stride = wide, .n = n, .n_in = m->rank, .norm = &m->dt_norm, .from = b.dbc, .from_stride = wide };
+	b.low = (struct input){ .kind = INPUT_NORM, .at = b.dbc, .stride = wide, .n = n, .n_in = m->rank,
+		.norm = &m->dt_norm, .from = b.dbc, .from_stride = wide };
 	b.b = b.c = b.low;
 	b.b.at = b.b.from = b.dbc + m->rank*sizeof(float);
 	b.c.at = b.c.from = b.b.at + state*sizeof(float);
@@ -97,8 +103,10 @@ static enum ggu_status run(const void *params, struct run *r, struct input *in, 
 	enum ggu_status s = r->be->multiply(r, &in, 1, &first, 1);
 	if (s) return s;
 	r->be->conv(r, &(struct conv){ b.xz, 2*m->inner, m->inner, m->width, m->conv.v, m->conv_bias.v, m->conv_at });
-	if ((s = r->be->multiply(r, &(struct input *){ &b.x }, 1, &dbc, 1)) || (s = r->be->multiply(r, low, 3, &dt, 1))) return s;
-	r->be->scan1(r, &(struct scan1){ b.xz, 2*m->inner, b.dt, b.b.at, b.c.at, b.low.stride, b.y, m->inner, m->n_state, m->a.v, m->d.v, m->state_at });
+	if ((s = r->be->multiply(r, &(struct input *){ &b.x }, 1, &dbc, 1))
+		|| (s = r->be->multiply(r, low, 3, &dt, 1))) return s;
+	r->be->scan1(r, &(struct scan1){ b.xz, 2*m->inner, b.dt, b.b.at, b.c.at, b.low.stride, b.y, m->inner,
+		m->n_state, m->a.v, m->d.v, m->state_at });
 	return r->be->multiply(r, &(struct input *){ &b.out }, 1, &out, 1);
 }
 

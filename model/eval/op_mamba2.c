@@ -3,8 +3,8 @@
  *
  *   mamba2     in conv out a d dt_bias: TENSOR; heads state: EXPR; [groups: EXPR] [conv_bias: TENSOR] [norm]
  *
- * in(x) is z, x, B, C and dt, of which x, B and C go through the convolution. The norm is of y*silu(z), by groups where its
- * weights say so. */
+ * in(x) is z, x, B, C and dt, of which x, B and C go through the convolution. The norm is of y*silu(z), by groups where
+ * its weights say so. */
 #include "op_list.h"
 
 struct mamba2 {
@@ -37,12 +37,17 @@ static enum ggu_status build(struct builder *b, const struct yaml_node *at, void
 	size_t e = b->g->n_embd;
 	enum ggu_status s;
 	m->inner = m->out.n_in;
-	if (m->inner%m->n_head || m->n_head%m->n_groups) return build_fail(b, at, "heads", "do not divide the inner width, or are no multiple of the groups");
+	if (m->inner%m->n_head || m->n_head%m->n_groups)
+		return build_fail(b, at, "heads", "do not divide the inner width, or are no multiple of the groups");
 	m->width = m->conv.n/channels(m);
-	if (!m->width || m->width > CONV_MAX_WIDTH || m->conv.n != m->width*channels(m)) return build_fail(b, at, "conv", "is not 1 to 16 rows of x, B and C");
-	if ((s = build_shape(b, &m->in, e, m->inner + channels(m) + m->n_head, 1)) || (s = build_shape(b, &m->out, m->inner, e, 1))) return s;
-	if ((s = build_length(b, at, "conv_bias", &m->conv_bias, channels(m))) || (s = build_length(b, at, "a", &m->a, m->n_head))) return s;
-	if ((s = build_length(b, at, "d", &m->d, m->n_head)) || (s = build_length(b, at, "dt_bias", &m->dt_bias, m->n_head))) return s;
+	if (!m->width || m->width > CONV_MAX_WIDTH || m->conv.n != m->width*channels(m))
+		return build_fail(b, at, "conv", "is not 1 to 16 rows of x, B and C");
+	if ((s = build_shape(b, &m->in, e, m->inner + channels(m) + m->n_head, 1))
+		|| (s = build_shape(b, &m->out, m->inner, e, 1))) return s;
+	if ((s = build_length(b, at, "conv_bias", &m->conv_bias, channels(m)))
+		|| (s = build_length(b, at, "a", &m->a, m->n_head))) return s;
+	if ((s = build_length(b, at, "d", &m->d, m->n_head))
+		|| (s = build_length(b, at, "dt_bias", &m->dt_bias, m->n_head))) return s;
 	if ((s = build_norm_width(b, at, "norm", &m->norm, m->inner, m->inner/m->n_groups))) return s;
 	m->conv_at = build_fixed(b, (m->width - 1)*channels(m));
 	m->state_at = build_fixed(b, m->n_state*m->inner);
@@ -58,7 +63,8 @@ static struct buffers plan(const struct mamba2 *m, size_t n, struct plan *p)
 	struct buffers b = { .stride = m->inner + channels(m) + m->n_head };
 	b.all = plan_floats(p, n, b.stride);
 	b.y = plan_floats(p, n, m->inner);
-	b.out = (struct input){ .kind = INPUT_GATE, .at = plan_floats(p, n, m->inner), .stride = m->inner, .n = n, .n_in = m->inner,
+	b.out = (struct input){ .kind = INPUT_GATE, .at = plan_floats(p, n, m->inner), .stride = m->inner, .n = n,
+		.n_in = m->inner,
 		.gate = { ACT_SILU, true, b.all, b.y, b.stride, m->inner, 0, 1, 0, &m->norm } };
 	input_plan(p, &b.out, weight_form(&m->out));
 	return b;
@@ -79,7 +85,8 @@ static enum ggu_status run(const void *params, struct run *r, struct input *in, 
 	struct buffers b = plan(m, r->n, &r->plan);
 	size_t f = sizeof(float), x = b.all + m->inner*f, shared = m->n_groups*m->n_state*f;
 	struct product first = { &m->in, 0, in, b.all, b.stride }, out = { &m->out, 0, &b.out, y, r->g->n_embd };
-	struct scan2 scan = { .x = x, .b = x + m->inner*f, .c = x + m->inner*f + shared, .dt = x + channels(m)*f, .stride = b.stride, .out = b.y,
+	struct scan2 scan = { .x = x, .b = x + m->inner*f, .c = x + m->inner*f + shared, .dt = x + channels(m)*f,
+		.stride = b.stride, .out = b.y,
 		.n_head = m->n_head, .dim = m->inner/m->n_head, .n_groups = m->n_groups, .n_state = m->n_state,
 		.a = m->a.v, .d = m->d.v, .dt_bias = m->dt_bias.v, .fixed = m->state_at };
 	enum ggu_status s = r->be->multiply(r, &in, 1, &first, 1);

@@ -24,7 +24,8 @@ static struct profile_row *row_of(struct profile *p, const char *name)
 	return p->row + p->n++;
 }
 
-void cpu_run(const struct work *w, const struct pass *pass, size_t n_tasks, void (*fn)(void *ctx, size_t task, int worker), void *ctx)
+void cpu_run(const struct work *w, const struct pass *pass, size_t n_tasks,
+	void (*fn)(void *ctx, size_t task, int worker), void *ctx)
 {
 	const struct ggu_phase phase = { fn, ctx, n_tasks, pass->take };
 	struct profile_row *row;
@@ -51,6 +52,7 @@ void pass_name(char *to, size_t room, const struct product *p, size_t n)
 		if (i && p[i].w == p[i - 1].w) continue;        /* experts of one tensor */
 		if (dot) name = dot + 1;
 		end = strstr(name, ".weight");
-		at += (size_t)snprintf(to + at, room - at, "%s%.*s", at ? " " : "", (int)(end ? (size_t)(end - name) : strlen(name)), name);
+		at += (size_t)snprintf(to + at, room - at, "%s%.*s", at ? " " : "",
+			(int)(end ? (size_t)(end - name) : strlen(name)), name);
 	}
 }

@@ -6,14 +6,16 @@
 #include "../../quant/vec.h"
 #include "rope.h"
 
-static bool same_factors(const float *a, const float *b, size_t n) { return a == b || (a && b && !memcmp(a, b, n*sizeof *a)); }
+static bool same_factors(const float *a, const float *b, size_t n) { return a == b
+	|| (a && b && !memcmp(a, b, n*sizeof *a)); }
 
 bool rope_same(const struct rope *a, const struct rope *b)
 {
 	return a->interleaved == b->interleaved && a->dims == b->dims && a->base == b->base && a->linear == b->linear
 		&& a->original == b->original && a->magnitude == b->magnitude && a->yarn == b->yarn
 		&& a->beta_fast == b->beta_fast && a->beta_slow == b->beta_slow && a->truncate == b->truncate
-		&& same_factors(a->divisor, b->divisor, a->dims/2) && same_factors(a->long_divisor, b->long_divisor, a->dims/2);
+		&& same_factors(a->divisor, b->divisor, a->dims/2)
+			&& same_factors(a->long_divisor, b->long_divisor, a->dims/2);
 }
 
 /* Yarn's share of the scaled angle for pair j, 0 to 1: pairs that turn fast are left alone. The bounds of the
@@ -65,7 +67,8 @@ void rope_apply(const struct rope *r, const float *turn, float *x)
 	size_t half = r->dims/2;
 	const float *c = turn, *s = turn + half;
 	for (size_t j = 0; j < half; j++) {
-		float *a = x + (r->interleaved ? 2*j : j), *b = x + (r->interleaved ? 2*j + 1 : j + half), p = *a, q = *b;
+		float *a = x + (r->interleaved ? 2*j : j), *b = x + (r->interleaved ? 2*j + 1 : j + half), p = *a,
+			q = *b;
 		*a = p*c[j] - q*s[j];
 		*b = q*c[j] + p*s[j];
 	}

@@ -4,9 +4,9 @@
  *   rope       style: half or interleaved [dims base linear original magnitude when: EXPR] [divide divide_long: TENSOR]
  *              [yarn: {factor [beta_fast beta_slow truncate]: EXPR}]
  *
- * Pair j of dims/2 turns by position * base^(-2j/dims) / divisor[j]. Divisors of their own for long contexts (`divide_long`)
- * hold for every position of a sequence that is longer than `original`: what counts is the sequence, not
- * the room that was set aside for it. */
+ * Pair j of dims/2 turns by position * base^(-2j/dims) / divisor[j]. Divisors of their own for long contexts
+ * (`divide_long`) hold for every position of a sequence that is longer than `original`: what counts is the sequence,
+ * not the room that was set aside for it. */
 #ifndef MODEL_EVAL_ROPE_H
 #define MODEL_EVAL_ROPE_H
 #include <stdbool.h>

@@ -6,11 +6,13 @@
 
 struct session { struct model *m; struct state *state; struct work *work; size_t n_ctx; };
 
-enum ggu_status session_new(struct session **out, struct model *m, size_t n_ctx, size_t n_batch, const struct state_options *o, struct ggu_error *err)
+enum ggu_status session_new(struct session **out, struct model *m, size_t n_ctx, size_t n_batch,
+	const struct state_options *o, struct ggu_error *err)
 {
 	struct session *s;
 	enum ggu_status st;
-	if (!n_ctx || n_ctx > STATE_MAX_POS) return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, "", "a context of %zu positions", n_ctx);
+	if (!n_ctx || n_ctx > STATE_MAX_POS)
+		return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, "", "a context of %zu positions", n_ctx);
 	s = calloc(1, sizeof *s);
 	if (!s) return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
 	s->m = m;
@@ -40,11 +42,14 @@ size_t session_pos(const struct session *s) { return state_pos(s->state); }
 enum ggu_status session_eval(struct session *s, const struct session_eval *e, struct ggu_error *err)
 {
 	struct part part = { s->state, e->ids, e->n, e->logits ? e->first : e->n };
-	struct model_call c = { .part = &part, .n_parts = 1, .hidden = e->hidden, .tap = e->tap, .tap_ctx = e->tap_ctx };
+	struct model_call c = { .part = &part, .n_parts = 1, .hidden = e->hidden, .tap = e->tap,
+		.tap_ctx = e->tap_ctx };
 	size_t wanted = e->n - part.first;
 	enum ggu_status st;
-	if (e->n > s->n_ctx - state_pos(s->state)) return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, "", "more than %zu positions", s->n_ctx);
-	if (wanted && !(c.rows = malloc(wanted*model_n_embd(s->m)*sizeof *c.rows))) return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
+	if (e->n > s->n_ctx - state_pos(s->state))
+		return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, "", "more than %zu positions", s->n_ctx);
+	if (wanted && !(c.rows = malloc(wanted*model_n_embd(s->m)*sizeof *c.rows)))
+		return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
 	st = model_eval(s->work, &c, err);
 	if (!st && wanted) st = model_logits(s->work, c.rows, wanted, e->logits, e->tap, e->tap_ctx, err);
 	free(c.rows);

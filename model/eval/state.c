@@ -4,7 +4,8 @@
 #include <string.h>
 #include "model_internal.h"
 
-static enum ggu_status no_memory(struct ggu_error *err) { return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory for a sequence"); }
+static enum ggu_status no_memory(struct ggu_error *err) { return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "",
+	"out of memory for a sequence"); }
 
 /* ---- pages ---- */
 
@@ -77,7 +78,8 @@ static enum ggu_status shapes(struct state *s, const struct state_options *o, st
 		struct attn_shape *a = s->shape + i;
 		*a = (struct attn_shape){ c->n_query, c->n_heads, c->k_dim, c->v_dim, o->k_type, o->v_type, c->v_in_k };
 		if (!attn_can_store(a->k_type, a->k_dim) || (!a->v_in_k && !attn_can_store(a->v_type, a->v_dim)))
-			return ggu_fail(err, GGU_ERR_UNSUPPORTED, GGU_NO_OFFSET, "", "a cache of such a type does not go with heads of %zu and %zu", a->k_dim, a->v_dim);
+			return ggu_fail(err, GGU_ERR_UNSUPPORTED, GGU_NO_OFFSET, "",
+				"a cache of such a type does not go with heads of %zu and %zu", a->k_dim, a->v_dim);
 		s->offset[i] = s->page_bytes;
 		s->page_bytes += (attn_block_bytes(a) + 63)/64*64;
 	}
@@ -187,7 +189,9 @@ enum ggu_status state_truncate(struct state *s, size_t n, struct ggu_error *err)
 	}
 	if (s->g->fixed_floats) {
 		while (i < s->n_snaps && s->snap[i].pos != n) i++;
-		if (i == s->n_snaps) return ggu_fail(err, GGU_ERR_STATE, GGU_NO_OFFSET, "", "a recurrent model has no snapshot at position %zu", n);
+		if (i == s->n_snaps)
+			return ggu_fail(err, GGU_ERR_STATE, GGU_NO_OFFSET, "",
+				"a recurrent model has no snapshot at position %zu", n);
 		memcpy(s->fixed, s->snap[i].fixed, s->g->fixed_floats*sizeof *s->fixed);
 	}
 	s->pos = n;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * state.h - the inside of a state. Private to model/eval; model.h has what others may do.
  *
- * Positions lie in pages of ATTN_BLOCK. A page holds the block (attn.h) of each of the graph's caches one behind the other
- * and a count of the states that have it: a fork shares all pages, and who writes into one that is shared copies it
- * first. A page is freed in page_drop, by the last that lets go of it. */
+ * Positions lie in pages of ATTN_BLOCK. A page holds the block (attn.h) of each of the graph's caches one behind the
+ * other and a count of the states that have it: a fork shares all pages, and who writes into one that is shared copies
+ * it first. A page is freed in page_drop, by the last that lets go of it. */
 #ifndef MODEL_EVAL_STATE_H
 #define MODEL_EVAL_STATE_H
 #include "../../quant/attn.h"

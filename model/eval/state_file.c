@@ -13,7 +13,8 @@ struct head { char magic[8]; uint64_t n_layer, n_embd, n_vocab, n_caches, fixed_
 
 static struct head head_of(const struct state *s)
 {
-	struct head h = { .n_layer = s->g->n_layer, .n_embd = s->g->n_embd, .n_vocab = s->g->n_vocab, .n_caches = s->g->n_caches,
+	struct head h = { .n_layer = s->g->n_layer, .n_embd = s->g->n_embd, .n_vocab = s->g->n_vocab,
+		.n_caches = s->g->n_caches,
 		.fixed_floats = s->g->fixed_floats, .page_bytes = s->page_bytes, .pos = s->pos, .is_long = s->is_long };
 	memcpy(h.magic, magic, sizeof magic);
 	return h;
@@ -31,8 +32,8 @@ static size_t pages_of(size_t pos) { return (pos + ATTN_BLOCK - 1)/ATTN_BLOCK; }
 
 size_t state_save_bytes(const struct state *s)
 {
-	return sizeof(struct head) + s->g->n_caches*SHAPE_NUMBERS*sizeof(uint64_t) + s->pos*sizeof *s->ids + pages_of(s->pos)*s->page_bytes
-		+ s->g->fixed_floats*sizeof *s->fixed;
+	size_t head = sizeof(struct head) + s->g->n_caches*SHAPE_NUMBERS*sizeof(uint64_t);
+	return head + s->pos*sizeof *s->ids + pages_of(s->pos)*s->page_bytes + s->g->fixed_floats*sizeof *s->fixed;
 }
 
 static char *put(char *to, const void *from, size_t n)
@@ -88,13 +89,16 @@ enum ggu_status state_load(struct state *s, const void *bytes, size_t n, struct 
 	own.is_long = h.is_long;
 	if (memcmp(&h, &own, sizeof h) || h.is_long > 1 || !shapes_match(s, shapes))
 		return ggu_fail(err, GGU_ERR_FORMAT, 0, "", "this is no state of this model with these types of cache");
-	if (h.pos > STATE_MAX_POS || c.left != h.pos*sizeof *s->ids + pages_of(h.pos)*s->page_bytes + s->g->fixed_floats*sizeof *s->fixed)
+	if (h.pos > STATE_MAX_POS
+		|| c.left != h.pos*sizeof *s->ids + pages_of(h.pos)*s->page_bytes + s->g->fixed_floats*sizeof *s->fixed)
 		return ggu_fail(err, GGU_ERR_TRUNCATED, n, "", "the state has another length than its head says");
 	ids = take(&c, h.pos*sizeof *s->ids);
 	for (size_t i = 0; i < h.pos; i++) {
 		int32_t id;
 		memcpy(&id, (const char *)ids + i*sizeof id, sizeof id);
-		if (id < 0 || (size_t)id >= s->g->n_vocab) return ggu_fail(err, GGU_ERR_FORMAT, sizeof h, "", "token %d is not in the vocabulary", (int)id);
+		if (id < 0 || (size_t)id >= s->g->n_vocab)
+			return ggu_fail(err, GGU_ERR_FORMAT, sizeof h, "", "token %d is not in the vocabulary",
+				(int)id);
 	}
 	state_reset(s);
 	if ((st = state_reserve(s, h.pos, err))) return st;
