@@ -78,7 +78,9 @@ $(BUILD)/bin/%: $(OBJ)/tools/%.o $(ARCHIVES)
 # the only files with instruction-set flags; NAME_avx2.c and so on
 ISA_FLAGS_avx2 = -mavx2 -mfma -mf16c
 ISA_FLAGS_avxvnni = -mavx2 -mfma -mf16c -mavxvnni
-ISA_FLAGS_avx512 = -mavx2 -mfma -mf16c -mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx512vnni
+ISA_FLAGS_avx512 = -mavx2 -mfma -mf16c -mavx512f -mavx512bw -mavx512dq -mavx512vl
+ISA_FLAGS_avx512bw = $(ISA_FLAGS_avx512)
+ISA_FLAGS_amx = $(ISA_FLAGS_avx512) -mavx512vnni -mamx-tile -mamx-int8
 ISA_FLAGS_neon =
 ISA_FLAGS_dotprod = -march=armv8.2-a+dotprod
 ISA_FLAGS_i8mm = -march=armv8.2-a+dotprod+i8mm
@@ -86,6 +88,9 @@ ifneq ($(filter x86_64 i%86 amd64,$(ARCH)),)
 $(OBJ)/quant/%_avx2.o: ISA = $(ISA_FLAGS_avx2)
 $(OBJ)/quant/%_avxvnni.o: ISA = $(ISA_FLAGS_avxvnni)
 $(OBJ)/quant/%_avx512.o: ISA = $(ISA_FLAGS_avx512)
+$(OBJ)/quant/%_avx512bw.o: ISA = $(ISA_FLAGS_avx512bw)
+$(OBJ)/quant/panel_avx512.o $(OBJ)/quant/row_avx512.o: ISA = $(ISA_FLAGS_avx512) -mavx512vnni
+$(OBJ)/quant/%_amx.o: ISA = $(ISA_FLAGS_amx)
 endif
 ifneq ($(filter aarch64 arm64,$(ARCH)),)
 $(OBJ)/quant/%_dotprod.o: ISA = $(ISA_FLAGS_dotprod)
@@ -146,6 +151,12 @@ SANITIZE = -fsanitize=address,undefined -fno-sanitize-recover=undefined
 # (SANITIZED: tests that evaluate much do less of the same)
 check-asan: ## make check under AddressSanitizer and UndefinedBehaviorSanitizer, in build/asan
 	SANITIZED=1 ASAN_OPTIONS=allocator_may_return_null=1 $(MAKE) check BUILD=$(BUILD)/asan CFLAGS="-O1 -g -fno-omit-frame-pointer $(SANITIZE)"
+# AVX-VNNI as the same instructions of AVX-512, AMX with tiles in C: for machines that have AVX-512 with VNNI and not these
+check-stand-ins: ## the kernels of AVX-VNNI and AMX on a machine with AVX-512, in build/stand-ins
+	$(MAKE) $(BUILD)/stand-ins/tests/kernels/test_multiply BUILD=$(BUILD)/stand-ins CFLAGS="$(CFLAGS) -DCPU_STAND_INS" \
+	  ISA_FLAGS_avxvnni="$(ISA_FLAGS_avx512) -mavx512vnni" ISA_FLAGS_amx="$(ISA_FLAGS_avx512) -mavx512vnni -include tests/lib/amx_stand_in.h"
+	$(BUILD)/stand-ins/tests/kernels/test_multiply
+
 # needs an AArch64 compiler and qemu-user, and no library: what quant/ is made of, linked with its tests; tests/arm stands
 # in for cmocka, and a hash needs no more than its header
 ARM_CC ?= aarch64-linux-gnu-gcc
@@ -176,7 +187,7 @@ check-compilers: ## the same bytes from gcc and clang at -O0, -O2, -O3 and -O3 -
 check-mutants: ## deliberate faults in the kernels, each of which the kernel tests must catch
 	sh scripts/check-mutants
 
-check-full: check check-asan check-arm check-compilers check-mutants ## every check there is
+check-full: check check-asan check-arm check-stand-ins check-compilers check-mutants ## every check there is
 
 FUZZ_SECONDS ?= 60
 FUZZERS ?= $(sort $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c)))
@@ -241,5 +252,5 @@ help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 18
 
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
-.PHONY: all bench check check-asan check-arm check-compilers check-full check-mutants fuzz install uninstall demo lint clean help
+.PHONY: all bench check check-asan check-arm check-stand-ins check-compilers check-full check-mutants fuzz install uninstall demo lint clean help
 .DELETE_ON_ERROR:

@@ -3,6 +3,11 @@
 #include "cpu.h"
 #if defined __x86_64__
 #include <cpuid.h>
+#include <stdbool.h>
+#if defined __linux__
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
 
 static unsigned long long xcr0(void)
 {
@@ -11,18 +16,36 @@ static unsigned long long xcr0(void)
 	return (unsigned long long)hi << 32 | lo;
 }
 
+/* Tiles are 8 KB of each thread's state, which Linux wants to be asked for, once for the process. */
+static bool may_use_tiles(void)
+{
+#if defined __linux__
+	enum { ARCH_REQ_XCOMP_PERM = 0x1023, XFEATURE_XTILEDATA = 18 };
+	return !syscall(SYS_arch_prctl, ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA);
+#else
+	return false;
+#endif
+}
+
+/* CPU_STAND_INS: `make check-stand-ins` compiles AVX-VNNI's files to the same instructions of AVX-512, and AMX's with tiles in C. */
 unsigned cpu_features(void)
 {
-	unsigned a, b, c, d, b7 = 0, c7 = 0, a71 = 0, set = CPU_C;
+	unsigned a, b, c, d, b7 = 0, c7 = 0, d7 = 0, a71 = 0, set = CPU_C;
 	unsigned long long os;
 	if (!__get_cpuid(1, &a, &b, &c, &d) || !(c & bit_OSXSAVE)) return set;
 	os = xcr0();
-	if (__get_cpuid_count(7, 0, &a, &b7, &c7, &d)) __get_cpuid_count(7, 1, &a71, &b, &d, &d);
+	if (__get_cpuid_count(7, 0, &a, &b7, &c7, &d7)) __get_cpuid_count(7, 1, &a71, &b, &d, &d);
 	if ((os & 6) != 6 || !(c & bit_FMA) || !(c & bit_F16C) || !(b7 & bit_AVX2)) return set;
 	set |= CPU_AVX2;
 	if (a71 & 1u << 4) set |= CPU_AVXVNNI;
-	if ((os & 0xe6) == 0xe6 && (b7 & bit_AVX512F) && (b7 & bit_AVX512BW) && (b7 & bit_AVX512DQ) && (b7 & bit_AVX512VL) && (c7 & bit_AVX512VNNI))
-		set |= CPU_AVX512;
+	if ((os & 0xe6) != 0xe6 || !(b7 & bit_AVX512F) || !(b7 & bit_AVX512BW) || !(b7 & bit_AVX512DQ) || !(b7 & bit_AVX512VL)) return set;
+	set |= CPU_AVX512BW;
+	if (!(c7 & bit_AVX512VNNI)) return set;
+	set |= CPU_AVX512;
+#ifdef CPU_STAND_INS
+	set |= CPU_AVXVNNI | CPU_AMX;
+#endif
+	if ((os & 0x60000) == 0x60000 && (d7 & 1u << 24) && (d7 & 1u << 25) && may_use_tiles()) set |= CPU_AMX;
 	return set;
 }
 #elif defined __aarch64__

@@ -17,19 +17,22 @@ struct set {
 	unsigned feature;
 	const struct codes_table *codes;
 	const struct row_table *row;
-	const struct panel_table *panel;
+	const struct panel_table *panel_32, *panel_256;
 	const struct kern *kern;
 	const struct enc_table *enc;
 	const struct vec_table *vec;
 	const struct attn_table *attn;
 };
 static const struct set sets[] = {      /* best last */
-	{ "c", CPU_C, &quant_codes_c, &quant_row_c, &quant_panel_c, kern_c, &quant_enc_c, &quant_vec_c, &quant_attn_c },
+	{ "c", CPU_C, &quant_codes_c, &quant_row_c, &quant_panel_c, &quant_panel_c, kern_c, &quant_enc_c, &quant_vec_c, &quant_attn_c },
 #if defined __x86_64__
-	{ "avx2", CPU_AVX2, &quant_codes_avx2, &quant_row_avx2, &quant_panel_avx2, kern_avx2, &quant_enc_avx2, &quant_vec_avx2, &quant_attn_avx2 },
-	{ "avx512", CPU_AVX512, &quant_codes_avx2, &quant_row_avx512, &quant_panel_avx2, kern_avx512, &quant_enc_avx512, &quant_vec_avx512, &quant_attn_avx512 },
+	{ "avx2", CPU_AVX2, &quant_codes_avx2, &quant_row_avx2, &quant_panel_avx2, &quant_panel_avx2, kern_avx2, &quant_enc_avx2, &quant_vec_avx2, &quant_attn_avx2 },
+	{ "avxvnni", CPU_AVXVNNI, &quant_codes_avx2, &quant_row_avxvnni, &quant_panel_avxvnni, &quant_panel_avxvnni, kern_avx2, &quant_enc_avx2, &quant_vec_avx2, &quant_attn_avx2 },
+	{ "avx512bw", CPU_AVX512BW, &quant_codes_avx2, &quant_row_avx2, &quant_panel_avx512bw, &quant_panel_avx512bw, kern_avx512, &quant_enc_avx512, &quant_vec_avx512, &quant_attn_avx512 },
+	{ "avx512", CPU_AVX512, &quant_codes_avx2, &quant_row_avx512, &quant_panel_avx512, &quant_panel_avx512, kern_avx512, &quant_enc_avx512, &quant_vec_avx512, &quant_attn_avx512 },
+	{ "amx", CPU_AMX, &quant_codes_avx2, &quant_row_avx512, &quant_panel_avx512, &quant_panel_amx, kern_avx512, &quant_enc_avx512, &quant_vec_avx512, &quant_attn_avx512 },
 #elif defined __aarch64__
-	{ "neon", CPU_NEON, &quant_codes_neon, &quant_row_c, &quant_panel_c, kern_neon, &quant_enc_c, &quant_vec_neon, &quant_attn_neon },
+	{ "neon", CPU_NEON, &quant_codes_neon, &quant_row_neon, &quant_panel_neon, &quant_panel_neon, kern_neon, &quant_enc_c, &quant_vec_neon, &quant_attn_neon },
 #endif
 };
 enum { N_SETS = sizeof sets/sizeof *sets };
@@ -50,7 +53,8 @@ enum ggu_status quant_select(const char *name, struct ggu_error *err)
 	selected = s;
 	mul_codes = s->codes;
 	mul_row = s->row;
-	mul_panel = s->panel;
+	mul_panel_32 = s->panel_32;
+	mul_panel_256 = s->panel_256;
 	quant_enc_table = s->enc;
 	quant_vec_table = s->vec;
 	quant_attn_table = s->attn;

@@ -3,9 +3,9 @@
  *
  * Up to ROW_TOKENS tokens are multiplied with the rows as they lie in the file, token by token while the rows are in cache.
  * More go by panels: the rows of a tile's outputs are unpacked a chunk of columns at a time, and meet every strip of up
- * to TOKENS tokens before the next chunk takes their place. The sums of these tokens lie in the work space until the
- * last chunk is done: storing a float is exact, and the order of an output's fma's is that of the blocks, however loops are
- * cut. */
+ * to TOKENS tokens before the next panel takes their place; the panels of GROUP outputs do so one after another, while that
+ * chunk of the strips is in L2. Sums lie in the work space until the last chunk is done: storing a float is exact, and the order
+ * of an output's fma's is that of the blocks, however loops are cut. */
 #include <math.h>
 #include <string.h>
 #include "../libgguf/types.h"
@@ -14,25 +14,28 @@
 enum {
 	ROW_TOKENS = 8,
 	TOKENS = 528,                   /* a multiple of MUL_TOKENS */
+	GROUP = 128,                    /* outputs whose panels meet a chunk of the strips while it is in cache */
 	ROW_CACHE = 128 << 10,          /* bytes of rows that several tokens meet one after another */
 };
+_Static_assert(TOKENS%MUL_TOKENS == 0 && GROUP%MUL_OUTPUTS == 0, "whole tiles");
 struct work {
 	_Alignas(64) struct wide rows[8];
 	_Alignas(64) char panel[MUL_OUTPUTS*(2*MUL_CHUNK + MUL_CHUNK/4)];
-	_Alignas(64) float acc[TOKENS*MUL_OUTPUTS];
+	_Alignas(64) float acc[TOKENS*GROUP];
 };
 
 const struct codes_table *mul_codes = &quant_codes_c;
 const struct row_table *mul_row = &quant_row_c;
-const struct panel_table *mul_panel = &quant_panel_c;
+const struct panel_table *mul_panel_32 = &quant_panel_c, *mul_panel_256 = &quant_panel_c;
 
 size_t mul_work_bytes(void) { return sizeof(struct work); }
 
-static size_t tile_tokens(size_t n_tokens) { return n_tokens <= ROW_TOKENS ? 1 : mul_panel->tokens; }
-static size_t strip_bytes(size_t block, size_t n_tokens, size_t n_in) { return n_in/block*mul_strip_bytes(block, tile_tokens(n_tokens)); }
+static const struct panel_table *panel_of(size_t block) { return block == 32 ? mul_panel_32 : mul_panel_256; }
+static size_t tile_tokens(size_t block, size_t n_tokens) { return n_tokens <= ROW_TOKENS ? 1 : panel_of(block)->tokens; }
+static size_t strip_bytes(size_t block, size_t n_tokens, size_t n_in) { return n_in/block*mul_strip_bytes(block, tile_tokens(block, n_tokens)); }
 size_t mul_act_bytes(size_t block, size_t n_tokens, size_t n_in)
 {
-	size_t tokens = tile_tokens(n_tokens);
+	size_t tokens = tile_tokens(block, n_tokens);
 	return (n_tokens + tokens - 1)/tokens*strip_bytes(block, n_tokens, n_in);
 }
 
@@ -46,14 +49,14 @@ static void pack_block(const struct narrow *q, size_t block, size_t tokens, char
 	float *sum = (void *)sums, *d = (void *)(to + mul_strip_d(block, tokens));
 	if (tokens == 1) memcpy(to, q->q, 2*block);
 	for (size_t t = (tokens - 1)/8*8 + 8; tokens > 1 && t; t -= 8)
-		mul_panel->activations(q[t - 8].q, stride, t - 8, tokens - (t - 8) < 8 ? tokens - (t - 8) : 8, tokens, block/2, (void *)to);
+		panel_of(block)->activations(q[t - 8].q, stride, t - 8, tokens - (t - 8) < 8 ? tokens - (t - 8) : 8, tokens, block/2, (void *)to);
 	if (block == 32) for (size_t t = 0; t < tokens; t++) sum[t] = (float)(q[t].sum[0] + q[t].sum[1]);
 	else for (size_t t = 0; t < tokens; t++) for (int j = 0; j < 8; j++) memcpy(sums + (size_t)j*tokens + t, q[t].sum + 2*j, 4);
 	for (size_t t = 0; t < tokens; t++) d[t] = q[t].d;
 }
 void mul_act_pack(size_t block, const float *x, size_t x_stride, size_t n_tokens, size_t n_in, size_t from, size_t n, char *act)
 {
-	const size_t tokens = tile_tokens(n_tokens), bytes = mul_strip_bytes(block, tokens);
+	const size_t tokens = tile_tokens(block, n_tokens), bytes = mul_strip_bytes(block, tokens);
 	for (size_t t0 = from; t0 < from + n; t0 += tokens) {
 		struct narrow q[16];
 		char *to = act + t0/tokens*strip_bytes(block, n_tokens, n_in);
@@ -67,15 +70,16 @@ void mul_act_pack(size_t block, const float *x, size_t x_stride, size_t n_tokens
 }
 void mul_act_unpack(size_t block, const char *act, size_t n_tokens, size_t n_in, size_t token, float *x)
 {
-	const size_t tokens = tile_tokens(n_tokens), bytes = mul_strip_bytes(block, tokens), lane = token%tokens;
+	const size_t tokens = tile_tokens(block, n_tokens), bytes = mul_strip_bytes(block, tokens), lane = token%tokens;
 	const char *from = act + token/tokens*strip_bytes(block, n_tokens, n_in);
+	int (*activation)(const char *, size_t, size_t) = tokens > 1 ? panel_of(block)->activation : NULL;
 	for (size_t i = 0; i < n_in; i += block, from += bytes) {
 		float d;
 		memcpy(&d, from + mul_strip_d(block, tokens) + 4*lane, 4);
 		for (size_t k = 0; k < block; k++) {
-			int16_t q;
-			memcpy(&q, from + 4*(k/2*tokens + lane) + k%2*2, 2);
-			x[i + k] = d*(float)q;
+			int16_t pair;
+			memcpy(&pair, from + 4*(k/2*tokens + lane) + k%2*2, 2);
+			x[i + k] = d*(float)(activation ? activation(from, lane, k) : pair);
 		}
 	}
 }
@@ -106,7 +110,8 @@ static void rows(const struct quant_mul *m, size_t t0, size_t n_t, size_t o0, si
 /* A chunk of n columns of rows o.. (the last of them again where the tile has more) to a panel. */
 static void make_panel(const struct quant_mul *m, enum mul_kind kind, size_t o, size_t n_o, size_t at_bytes, size_t n, struct work *k)
 {
-	const size_t width = mul_panel->outputs, block = mul_block(kind), bytes = mul_panel_bytes(kind, width), stride = sizeof *k->rows/2;
+	const struct panel_table *panel = panel_of(mul_block(kind));
+	const size_t width = panel->outputs, block = mul_block(kind), bytes = mul_panel_bytes(kind, width), stride = sizeof *k->rows/2;
 	for (size_t r0 = 0; r0 < width; r0 += 8) {
 		size_t some = width - r0 < 8 ? width - r0 : 8;
 		for (size_t r = 0; r < some; r++) {
@@ -116,8 +121,8 @@ static void make_panel(const struct quant_mul *m, enum mul_kind kind, size_t o, 
 		for (size_t b = 0; b < n/block; b++) {
 			char *to = k->panel + b*bytes;
 			float *d = (void *)(to + mul_panel_d(kind, width)), *min = (void *)(to + mul_panel_m(kind, width));
-			mul_panel->codes(k->rows->w + b*block, stride, r0, some, width, block/2, (void *)to);
-			if (kind == MUL_256_MIN) mul_panel->pairs(k->rows->mn + 16*b, stride, r0, some, width, 8, (void *)(to + mul_panel_mn(kind, width)));
+			panel->codes(k->rows->w + b*block, stride, r0, some, width, block/2, (void *)to);
+			if (kind == MUL_256_MIN) panel->pairs(k->rows->mn + 16*b, stride, r0, some, width, 8, (void *)(to + mul_panel_mn(kind, width)));
 			for (size_t r = 0; r < some; r++) d[r0 + r] = k->rows[r].d[b];
 			for (size_t r = 0; mul_has_m(kind) && r < some; r++) min[r0 + r] = k->rows[r].m[b];
 		}
@@ -128,18 +133,23 @@ static void panels(const struct quant_mul *m, size_t t0, size_t n_t, size_t o0, 
 {
 	const enum mul_kind kind = kind_of(m->type);
 	const struct ggu_type_info *type = ggu_type_info(m->type);
-	const size_t outputs = mul_panel->outputs, tokens = mul_panel->tokens, block = mul_block(kind);
-	const size_t strip = strip_bytes(block, m->n_tokens, m->n_in), n_strips = (n_t + tokens - 1)/tokens;
+	const struct panel_table *panel = panel_of(mul_block(kind));
+	const size_t outputs = panel->outputs, tokens = panel->tokens, block = mul_block(kind);
+	const size_t strip = strip_bytes(block, m->n_tokens, m->n_in), n_strips = (n_t + tokens - 1)/tokens, tile = tokens*outputs;
 	const char *strips = (const char *)m->act + t0/tokens*strip;
-	for (size_t o = o0; o < o0 + n_o; o += outputs) {
-		size_t some = o0 + n_o - o < outputs ? o0 + n_o - o : outputs;
-		memset(k->acc, 0, n_strips*tokens*outputs*sizeof *k->acc);
+	for (size_t o = o0; o < o0 + n_o; o += GROUP) {
+		size_t some = o0 + n_o - o < GROUP ? o0 + n_o - o : GROUP;
+		memset(k->acc, 0, (some + outputs - 1)/outputs*n_strips*tile*sizeof *k->acc);
 		for (size_t i = 0; i < m->n_in; i += MUL_CHUNK) {
 			size_t n = m->n_in - i < MUL_CHUNK ? m->n_in - i : MUL_CHUNK;
-			make_panel(m, kind, o, some, i/type->block_weights*type->block_bytes, n, k);
-			mul_panel->gemm[kind](n/block, k->panel, n_strips, strips + i/block*mul_strip_bytes(block, tokens), strip, k->acc);
+			for (size_t p = 0; p < some; p += outputs) {
+				make_panel(m, kind, o + p, some - p, i/type->block_weights*type->block_bytes, n, k);
+				panel->gemm[kind](n/block, k->panel, n_strips, strips + i/block*mul_strip_bytes(block, tokens), strip, k->acc + p/outputs*n_strips*tile);
+			}
 		}
-		for (size_t t = 0; t < n_t; t++) memcpy(m->y + (t0 + t)*m->y_stride + o, k->acc + t*outputs, some*sizeof *m->y);
+		for (size_t p = 0; p < some; p += outputs)
+			for (size_t t = 0; t < n_t; t++)
+				memcpy(m->y + (t0 + t)*m->y_stride + o + p, k->acc + (p/outputs*n_strips*tokens + t)*outputs, (some - p < outputs ? some - p : outputs)*sizeof *m->y);
 	}
 }
 
@@ -153,7 +163,7 @@ void mul_integers(const struct quant_mul *m, size_t t0, size_t n_t, size_t o0, s
  * tokens where outputs do not suffice. */
 void mul_cut(const struct quant_mul *m, int n_threads, size_t *tokens, size_t *outputs)
 {
-	size_t unit = m->n_tokens <= ROW_TOKENS ? 8 : mul_panel->outputs, shares = n_threads > 1 ? 4*(size_t)n_threads : 1, share = (m->n_out/shares + unit - 1)/unit*unit;
+	size_t unit = m->n_tokens <= ROW_TOKENS ? 8 : MUL_OUTPUTS, shares = n_threads > 1 ? 4*(size_t)n_threads : 1, share = (m->n_out/shares + unit - 1)/unit*unit;
 	*tokens = m->n_tokens;
 	*outputs = share ? share : unit;
 	if (m->n_tokens <= ROW_TOKENS || m->n_out/unit >= (size_t)n_threads) return;

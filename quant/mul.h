@@ -31,8 +31,8 @@
 enum mul_kind { MUL_16, MUL_32, MUL_32_MIN, MUL_256, MUL_256_MIN, MUL_KINDS };
 
 enum {
-	MUL_CHUNK = 512,                /* columns of a panel */
-	MUL_OUTPUTS = 48, MUL_TOKENS = 48,      /* at most, of a tile; MUL_TOKENS is a multiple of every tile's tokens */
+	MUL_CHUNK = 256,                /* columns of a panel */
+	MUL_OUTPUTS = 32, MUL_TOKENS = 48,      /* multiples of what a tile has of either; a tile has 16 tokens at most */
 	MUL_AMAX = 2032,                /* of an activation's integer */
 };
 
@@ -69,6 +69,8 @@ struct panel_table {
 	size_t outputs, tokens;         /* of a tile */
 	interleave_fn *codes, *activations, *pairs;     /* of a panel, of a strip; minima and sums */
 	gemm_fn *gemm[MUL_KINDS];
+	/* Integer i of a token in a strip's block; NULL: strips are pairs as in the picture. */
+	int (*activation)(const char *strip, size_t token, size_t i);
 };
 
 extern const struct codes_table quant_codes_c;
@@ -76,8 +78,8 @@ extern const struct row_table quant_row_c;
 extern const struct panel_table quant_panel_c;
 #if defined __x86_64__
 extern const struct codes_table quant_codes_avx2;
-extern const struct row_table quant_row_avx2, quant_row_vnni, quant_row_avx512;
-extern const struct panel_table quant_panel_avx2, quant_panel_avxvnni, quant_panel_avx512bw, quant_panel_avx512, quant_panel_amx;
+extern const struct row_table quant_row_avx2, quant_row_avxvnni, quant_row_avx512;
+extern const struct panel_table quant_panel_avx2, quant_panel_avxvnni, quant_panel_avx512bw, quant_panel_avx512, quant_panel_amx;   /* amx: super-blocks alone */
 #elif defined __aarch64__
 extern const struct codes_table quant_codes_neon;
 extern const struct row_table quant_row_neon;
@@ -87,7 +89,7 @@ extern const struct panel_table quant_panel_neon, quant_panel_i8mm;
 /* In use; quant_select sets them. */
 extern const struct codes_table *mul_codes;
 extern const struct row_table *mul_row;
-extern const struct panel_table *mul_panel;
+extern const struct panel_table *mul_panel_32, *mul_panel_256;  /* of blocks of 32 columns and less, and of super-blocks */
 
 /* As quant.h's, for block types; block is 32 or 256. */
 size_t mul_act_bytes(size_t block, size_t n_tokens, size_t n_in);

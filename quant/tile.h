@@ -4,8 +4,8 @@
  * A tile is VECTORS registers of LANES outputs times TILE_TOKENS tokens: its integer sums stay in registers over a block, its
  * floats lie in acc. Each pair of columns costs VECTORS loads of weights and TILE_TOKENS broadcasts of activations.
  * An instance gives LANES, VECTORS, TILE_TOKENS, interleave() and
- *   vi, vf                      registers of int32 and of float
- *   i_zero() i_load(p) i_spread(p)      p of int32; one for all lanes
+ *   vi, vw, vf                  registers of sums, of pairs, of float
+ *   i_zero() i_load(p) i_spread(p)      pairs; one for all lanes
  *   i_madd(a, u, v)             a += both products of a pair of int16
  *   f_load(p) f_store(p, a) f_spread(p)
  *   f_product(d, x, s, a)       fma of the rounded d*x with the float of s, or with s, onto a: f_product, f_product_f */
@@ -18,15 +18,17 @@ enum { OUTPUTS = VECTORS*LANES };
 /* n pairs of columns, onto zeros */
 ALWAYS void sums(size_t n, const char *w, const char *x, vi a[TILE_TOKENS][VECTORS])
 {
-	UNROLL for (int t = 0; t < TILE_TOKENS; t++) UNROLL for (int r = 0; r < VECTORS; r++) a[t][r] = i_zero();
-	_Pragma("GCC unroll 2") for (size_t k = 0; k < n; k++, w += 4*OUTPUTS, x += 4*TILE_TOKENS) {
-		vi u[VECTORS];
+	vi s[TILE_TOKENS][VECTORS];
+	UNROLL for (int t = 0; t < TILE_TOKENS; t++) UNROLL for (int r = 0; r < VECTORS; r++) s[t][r] = i_zero();
+	for (size_t k = 0; k < n; k++, w += 4*OUTPUTS, x += 4*TILE_TOKENS) {
+		vw u[VECTORS];
 		UNROLL for (int r = 0; r < VECTORS; r++) u[r] = i_load(w + 4*LANES*r);
 		UNROLL for (int t = 0; t < TILE_TOKENS; t++) {
-			vi v = i_spread(x + 4*t);
-			UNROLL for (int r = 0; r < VECTORS; r++) a[t][r] = i_madd(a[t][r], u[r], v);
+			vw v = i_spread(x + 4*t);
+			UNROLL for (int r = 0; r < VECTORS; r++) s[t][r] = i_madd(s[t][r], u[r], v);
 		}
 	}
+	UNROLL for (int t = 0; t < TILE_TOKENS; t++) UNROLL for (int r = 0; r < VECTORS; r++) a[t][r] = s[t][r];
 }
 ALWAYS void add(const char *d, const char *dx, vi a[TILE_TOKENS][VECTORS], float *acc)
 {
@@ -68,4 +70,4 @@ GEMM(gemm_32_min, MUL_32_MIN)
 GEMM(gemm_256, MUL_256)
 GEMM(gemm_256_min, MUL_256_MIN)
 
-const struct panel_table PANEL_TABLE = { OUTPUTS, TILE_TOKENS, interleave, interleave, interleave, { gemm_16, gemm_32, gemm_32_min, gemm_256, gemm_256_min } };
+const struct panel_table PANEL_TABLE = { OUTPUTS, TILE_TOKENS, interleave, interleave, interleave, { gemm_16, gemm_32, gemm_32_min, gemm_256, gemm_256_min }, NULL };

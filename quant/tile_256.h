@@ -3,7 +3,7 @@
 #include <immintrin.h>
 #include "interleave_x86.h"
 
-typedef __m256i vi;
+typedef __m256i vi, vw;
 typedef __m256 vf;
 enum { LANES = 8, VECTORS = 2, TILE_TOKENS = 6 };
 static inline vi i_zero(void) { return _mm256_setzero_si256(); }

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT
+ * panel_avx512bw.c - panels with AVX-512 BW. */
+#if defined __x86_64__
+#include "tile_512.h"
+#define PANEL_TABLE quant_panel_avx512bw
+/* The empty statement keeps the compiler from putting the additions off. */
+static inline vi i_madd(vi a, vi u, vi v)
+{
+	a = _mm512_add_epi32(a, _mm512_madd_epi16(u, v));
+	__asm__("" : "+v"(a));
+	return a;
+}
+#include "tile.h"
+#else
+typedef int isa_none;
+#endif

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT
+ * panel_avxvnni.c - panels with AVX-VNNI. */
+#if defined __x86_64__
+#include "tile_256.h"
+#define PANEL_TABLE quant_panel_avxvnni
+/* The empty statement keeps the compiler from copying sums between registers. */
+static inline vi i_madd(vi a, vi u, vi v)
+{
+	a = _mm256_dpwssd_epi32(a, u, v);
+	__asm__("" : "+x"(a));
+	return a;
+}
+#include "tile.h"
+#else
+typedef int isa_none;
+#endif
