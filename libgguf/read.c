@@ -107,7 +107,7 @@ static void ignore(void *ctx, const struct ggu_error *err) { (void)ctx; (void)er
 static enum ggu_status header(struct ggu_file *f, struct ggu_shard *s, struct ggu_meta *m, struct ggu_error *err)
 {
 	struct ggu_leniency lenient = ggu_file_leniency(f, (uint32_t)(s - f->shard));
-	static const struct ggu_leniency silent = { .defect = ignore };
+	static const struct ggu_leniency silent = { .defect = ignore, .name = "" };
 	size_t first = f->table.n;
 	struct ggu_cursor c;
 	enum ggu_status status;
