@@ -4,7 +4,11 @@
  * The characters of a pre-token are a linked list; a heap holds the neighbours that could merge, best first (lowest
  * rank or highest score, then leftmost). A merge takes the right symbol into the left one and offers the two new
  * pairs; entries of symbols that changed since are recognised by their lengths and skipped.
- * A merge's result is the token with the joined text, whichever merge made it. */
+ * A merge's result is the token with the joined text, whichever merge made it.
+ *
+ * A whole text may be one pre-token. But no merge crosses a place between two characters that stand side by side in no
+ * token, and what lies on one side of it has no influence on the other: so a text is cut there, and takes memory for a
+ * stretch of a few KiB. */
 #include <stdlib.h>
 #include <string.h>
 #include "bpe.h"
@@ -53,6 +57,48 @@ static bool fill_pairs(struct bpe *b)
 	return true;
 }
 
+static uint32_t char_bytes(const char *p, size_t n)
+{
+	unsigned char c = (unsigned char)*p;
+	size_t len = c < 0xc0 ? 1 : c < 0xe0 ? 2 : c < 0xf0 ? 3 : 4;
+	return (uint32_t)(len < n ? len : n);
+}
+
+static int32_t char_code(const char *p, size_t len)
+{
+	uint32_t c = 0;
+	for (size_t i = 0; i < len; i++) c = c << 8 | (unsigned char)p[i];
+	return (int32_t)c;
+}
+
+/* Adds the pairs of one token; false: there is no room, since more than half is full. */
+static bool add_joints(struct pair_map *m, size_t *used, struct ggu_str t)
+{
+	size_t len = t.n ? char_bytes(t.p, t.n) : 0;
+	for (size_t at = len, before = 0, next; at < t.n; before = at, at = next) {
+		uint64_t key = pair_key(char_code(t.p + before, at - before), char_code(t.p + at, char_bytes(t.p + at, t.n - at)));
+		size_t i = pair_slot(m, key);
+		next = at + char_bytes(t.p + at, t.n - at);
+		if (m->slot[i].key) continue;
+		if (2*++*used > m->mask) return false;
+		m->slot[i].key = key;
+	}
+	return true;
+}
+
+static bool fill_joints(struct bpe *b)
+{
+	for (size_t size = 1 << 14;; size *= 4) {
+		size_t used = 0, id = 0;
+		free(b->joints);
+		b->joints = calloc(1, sizeof *b->joints + size*sizeof *b->joints->slot);
+		if (!b->joints) return false;
+		b->joints->mask = size - 1;
+		while (id < b->v->n && add_joints(b->joints, &used, b->v->tokens[id])) id++;
+		if (id == b->v->n) return true;
+	}
+}
+
 static void fill_bytes(struct bpe *b)
 {
 	static const char hex[] = "0123456789ABCDEF";
@@ -79,7 +125,7 @@ enum ggu_status bpe_new(struct bpe **out, const struct vocab *v, struct ggu_erro
 		b->fuse_unk = b->by_scores || vocab_json_true(m, "fuse_unk");
 		b->ignore_merges = vocab_json_true(m, "ignore_merges");
 	}
-	if (!b || !(b->texts = texts_new(v, b->by_scores)) || !fill_pairs(b)) {
+	if (!b || !(b->texts = texts_new(v, b->by_scores)) || !fill_pairs(b) || ((b->by_scores || b->byte_fallback) && !fill_joints(b))) {
 		bpe_free(b);
 		return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
 	}
@@ -99,6 +145,7 @@ void bpe_free(struct bpe *b)
 	if (!b) return;
 	texts_free(b->texts);
 	free(b->pairs);
+	free(b->joints);
 	free(b);
 }
 
@@ -113,7 +160,7 @@ struct job {
 	struct symbol *s;
 	struct merge *tree;
 	struct offer *heap;
-	size_t n_heap, n_tree;
+	size_t n_heap, n_tree, room;    /* bytes of text that there is room for */
 };
 
 static bool before(const struct offer *x, const struct offer *y)
@@ -208,37 +255,66 @@ static bool emit(const struct job *j, int32_t id, int32_t tree, uint32_t at, uin
 	return ids_add(o, b->unk);
 }
 
-static uint32_t char_bytes(const char *p, size_t n)
+/* Bytes of text[n] up to the first place behind LEAST that no merge crosses. */
+static size_t stretch(const struct bpe *b, const char *text, size_t n)
 {
-	unsigned char c = (unsigned char)*p;
-	size_t len = c < 0xc0 ? 1 : c < 0xe0 ? 2 : c < 0xf0 ? 3 : 4;
-	return (uint32_t)(len < n ? len : n);
+	enum { LEAST = 4096 };
+	size_t at = 0, before = 0;
+	if (!b->joints) return n;
+	while (at < n) {
+		size_t len = char_bytes(text + at, n - at);
+		if (at >= LEAST && !b->joints->slot[pair_slot(b->joints, pair_key(char_code(text + before, at - before), char_code(text + at, len)))].key) return at;
+		before = at;
+		at += len;
+	}
+	return n;
+}
+
+static bool make_room(struct job *j, size_t n)
+{
+	if (n <= j->room) return true;
+	free(j->s);
+	free(j->tree);
+	free(j->heap);
+	j->room = n;
+	j->s = malloc(n*sizeof *j->s);
+	j->tree = malloc(n*sizeof *j->tree);
+	j->heap = malloc(3*n*sizeof *j->heap);
+	return j->s && j->tree && j->heap;
+}
+
+static bool encode_stretch(struct job *j, const char *text, size_t n, bool *unknown, struct ids *o)
+{
+	const struct bpe *b = j->b;
+	int32_t count = 0;
+	bool ok = true;
+	if (n > INT32_MAX/4 || !make_room(j, n)) return false;
+	j->text = text;
+	j->n_heap = j->n_tree = 0;
+	for (size_t at = 0; at < n; count++) {
+		uint32_t len = char_bytes(text + at, n - at);
+		j->s[count] = (struct symbol){ (uint32_t)at, len, texts_find(b->texts, text + at, len), count - 1, count + 1, -1 };
+		at += len;
+	}
+	j->s[count - 1].next = -1;
+	for (int32_t i = 0; i + 1 < count; i++) offer(j, i, i + 1);
+	merge_all(j);
+	for (int32_t i = 0; ok && i >= 0; i = j->s[i].next) ok = emit(j, j->s[i].id, j->s[i].tree, j->s[i].at, j->s[i].n, unknown, o);
+	return ok;
 }
 
 bool bpe_encode(const struct bpe *b, const char *text, size_t n, struct ids *o)
 {
-	struct job j = { .b = b, .text = text };
-	int32_t count = 0;
-	bool ok, unknown = false;
-	if (!n) return true;
-	if (n > INT32_MAX/4) return false;
-	if (b->ignore_merges) {
+	struct job j = { .b = b };
+	bool ok = true, unknown = false;
+	if (n && b->ignore_merges) {
 		int32_t id = texts_find(b->texts, text, n);
 		if (id >= 0) return ids_add(o, id);
 	}
-	j.s = malloc(n*sizeof *j.s);
-	j.tree = malloc(n*sizeof *j.tree);
-	j.heap = malloc(3*n*sizeof *j.heap);
-	ok = j.s && j.tree && j.heap;
-	for (size_t at = 0; ok && at < n; count++) {
-		uint32_t len = char_bytes(text + at, n - at);
-		j.s[count] = (struct symbol){ (uint32_t)at, len, texts_find(b->texts, text + at, len), count - 1, count + 1, -1 };
-		at += len;
+	for (size_t at = 0, len; ok && at < n; at += len) {
+		len = stretch(b, text + at, n - at);
+		ok = encode_stretch(&j, text + at, len, &unknown, o);
 	}
-	if (ok) j.s[count - 1].next = -1;
-	for (int32_t i = 0; ok && i + 1 < count; i++) offer(&j, i, i + 1);
-	if (ok) merge_all(&j);
-	for (int32_t i = 0; ok && i >= 0; i = j.s[i].next) ok = emit(&j, j.s[i].id, j.s[i].tree, j.s[i].at, j.s[i].n, &unknown, o);
 	free(j.s);
 	free(j.tree);
 	free(j.heap);

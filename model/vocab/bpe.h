@@ -9,12 +9,14 @@ struct bpe {
 	const struct vocab *v;
 	struct texts *texts;
 	struct pair_map *pairs;
+	struct pair_map *joints;        /* neighbouring characters within tokens, where pre-tokens may be whole texts; else NULL */
 	bool by_scores, byte_fallback, fuse_unk, ignore_merges;
 	int32_t unk, byte[256]; /* -1: none */
 };
 enum ggu_status bpe_new(struct bpe **b, const struct vocab *v, struct ggu_error *err);
 void bpe_free(struct bpe *b);
-/* text[n] to ids; false: out of memory. n log n in the number of characters. */
+/* text[n] to ids; false: out of memory. n log n in the number of characters; memory for a stretch of the text, where
+ * joints are known. */
 bool bpe_encode(const struct bpe *b, const char *text, size_t n, struct ids *o);
 
 #endif

@@ -73,7 +73,7 @@ static enum ggu_status compile(struct step *s, const char *pattern, bool literal
 		if (!flat) return no_memory(err);
 		if (flatten(pattern, flat)) pattern = flat;
 	}
-	s->re = pcre2_compile((PCRE2_SPTR)pattern, strlen(pattern), PCRE2_UTF | PCRE2_MATCH_INVALID_UTF | (literal ? PCRE2_LITERAL : PCRE2_UCP), &code, &at, NULL);
+	s->re = pcre2_compile((PCRE2_SPTR)pattern, strlen(pattern), PCRE2_UTF | (literal ? PCRE2_LITERAL : PCRE2_UCP), &code, &at, NULL);
 	free(flat);
 	if (!s->re) {
 		char why[80] = "";
@@ -286,15 +286,40 @@ static void put(struct buf *b, const char *p, size_t n)
 	b->p[b->n] = 0;
 }
 
-/* The next match at or after `from`; false: none. */
-static enum ggu_status find(struct pretok *p, const struct step *s, const char *t, size_t n, size_t from, size_t *at, size_t *end, bool *found, struct ggu_error *err)
+/* A text in which matches are looked for. Patterns see its well-formed stretches, [from, to) being the one in hand: checked
+ * once, since PCRE would check all that follows at each match. */
+struct subject { const char *t; size_t n, from, to; };
+
+/* The stretch that holds the character at `at`, or the next one; false: there is none. */
+static bool stretch_at(struct subject *u, size_t at)
 {
-	int r = pcre2_match(s->re, (PCRE2_SPTR)t, n, from, 0, p->match, p->limits);
+	utf8proc_int32_t c;
+	utf8proc_ssize_t len = 0;
+	if (at >= u->from && at < u->to) return true;
+	while (at < u->n && (len = utf8proc_iterate((const utf8proc_uint8_t *)u->t + at, (utf8proc_ssize_t)(u->n - at), &c)) <= 0) at++;
+	u->from = at;
+	for (; at < u->n && len > 0; len = at < u->n ? utf8proc_iterate((const utf8proc_uint8_t *)u->t + at, (utf8proc_ssize_t)(u->n - at), &c) : 0) at += (size_t)len;
+	u->to = at;
+	return u->from < u->to;
+}
+
+/* The next match at or after `from`; false: none. */
+static enum ggu_status find(struct pretok *p, const struct step *s, struct subject *u, size_t from, size_t *at, size_t *end, bool *found, struct ggu_error *err)
+{
 	PCRE2_SIZE *o = pcre2_get_ovector_pointer(p->match);
-	if (r == PCRE2_ERROR_JIT_STACKLIMIT)    /* the interpreter's memory grows */
-		r = pcre2_match(s->re, (PCRE2_SPTR)t, n, from, PCRE2_NO_JIT, p->match, p->limits);
+	int r = PCRE2_ERROR_NOMATCH;
+	for (; r == PCRE2_ERROR_NOMATCH && stretch_at(u, from); from = u->to) {
+		PCRE2_SPTR t = (PCRE2_SPTR)u->t + u->from;
+		size_t start = from > u->from ? from - u->from : 0, n = u->to - u->from;
+		r = pcre2_match(s->re, t, n, start, PCRE2_NO_UTF_CHECK, p->match, p->limits);
+		if (r == PCRE2_ERROR_JIT_STACKLIMIT)    /* the interpreter's memory grows */
+			r = pcre2_match(s->re, t, n, start, PCRE2_NO_UTF_CHECK | PCRE2_NO_JIT, p->match, p->limits);
+	}
 	*found = r >= 0;
-	if (r >= 0) { *at = o[0]; *end = o[1]; }
+	if (r >= 0) {
+		*at = u->from + o[0];
+		*end = u->from + o[1];
+	}
 	if (r >= 0 || r == PCRE2_ERROR_NOMATCH) return GGU_OK;
 	return ggu_fail(err, r == PCRE2_ERROR_NOMEMORY ? GGU_ERR_NOMEM : GGU_ERR_FORMAT, GGU_NO_OFFSET, "pattern", "a pattern of the tokenizer gave up on the text (code %d)", r);
 }
@@ -314,10 +339,11 @@ static bool is_space(const char *p, size_t n, size_t *len)
 
 static enum ggu_status replace_all(struct pretok *p, const struct step *s, const char *t, size_t n, struct buf *b, struct ggu_error *err)
 {
+	struct subject u = { t, n, 0, 0 };
 	size_t from = 0, at = 0, end = 0;
 	bool found = true;
 	while (from <= n) {
-		TRY(find(p, s, t, n, from, &at, &end, &found, err));
+		TRY(find(p, s, &u, from, &at, &end, &found, err));
 		if (!found || end == at) break;
 		put(b, t + from, at - from);
 		put(b, s->with, strlen(s->with));
@@ -525,12 +551,13 @@ static enum ggu_status split(struct walk *w, size_t step, const char *t, size_t 
 {
 	const struct step *s = w->p->pre + step;
 	size_t from = 0, start = 0, at = n, end = n;    /* start: of what waits to be given out */
+	struct subject u = { t, n, 0, 0 };
 	bool found = true, run = false;
 	while (from < n) {
 		size_t look = from;
 		do {
-			TRY(find(w->p, s, t, n, look, &at, &end, &found, w->err));
-			look = end + 1;
+			TRY(find(w->p, s, &u, look, &at, &end, &found, w->err));
+			for (look = end + 1; look < n && ((unsigned char)t[look] & 0xc0) == 0x80;) look++;
 		} while (found && end == at && look <= n);      /* empty matches split nothing */
 		if (!found || end == at) at = end = n;
 		if (s->invert) {        /* what lies between the matches counts as the match */

@@ -18,20 +18,28 @@ bool ids_add(struct ids *o, int32_t id)
 	return true;
 }
 
-struct texts { const struct vocab *v; size_t mask; int32_t slot[]; };   /* id + 1, 0: empty */
+/* More of the hash beside the id (id + 1, 0: empty), so that few texts of others are looked at. */
+struct slot { int32_t id; uint32_t hash; };
+struct texts { const struct vocab *v; size_t mask; struct slot slot[]; };
 
 /* Where the text is, or the empty slot where it would be. */
-static size_t slot_of(const struct texts *t, const char *p, size_t n)
+static size_t slot_of(const struct texts *t, const char *p, size_t n, uint32_t *hash)
 {
-	size_t i = XXH3_64bits(p, n) & t->mask;
-	for (; t->slot[i]; i = (i + 1) & t->mask) {
-		const struct ggu_str *s = t->v->tokens + t->slot[i] - 1;
-		if (s->n == n && !memcmp(s->p, p, n)) break;
+	uint64_t h = XXH3_64bits(p, n);
+	size_t i = h & t->mask;
+	*hash = (uint32_t)(h >> 32);
+	for (; t->slot[i].id; i = (i + 1) & t->mask) {
+		const struct ggu_str *s = t->v->tokens + t->slot[i].id - 1;
+		if (t->slot[i].hash == *hash && s->n == n && !memcmp(s->p, p, n)) break;
 	}
 	return i;
 }
 
-int32_t texts_find(const struct texts *t, const char *p, size_t n) { return t->slot[slot_of(t, p, n)] - 1; }
+int32_t texts_find(const struct texts *t, const char *p, size_t n)
+{
+	uint32_t hash;
+	return t->slot[slot_of(t, p, n, &hash)].id - 1;
+}
 
 static bool is_text(const struct vocab *v, size_t id)
 {
@@ -49,10 +57,11 @@ struct texts *texts_new(const struct vocab *v, bool by_scores)
 	t->v = v;
 	t->mask = size - 1;
 	for (size_t id = 0; id < v->n; id++) {
+		uint32_t hash;
 		size_t i;
 		if (by_scores && !is_text(v, id)) continue;
-		i = slot_of(t, v->tokens[id].p, v->tokens[id].n);
-		if (!t->slot[i]) t->slot[i] = (int32_t)id + 1;
+		i = slot_of(t, v->tokens[id].p, v->tokens[id].n, &hash);
+		if (!t->slot[i].id) t->slot[i] = (struct slot){ (int32_t)id + 1, hash };
 	}
 	return t;
 }

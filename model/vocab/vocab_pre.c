@@ -22,7 +22,6 @@
 #define QWEN2 CONTRACTIONS "|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}" CL100K_TAIL
 #define GPT2 PRETOK_GPT2
 #define PUNCTUATION "[\\p{P}$+<=>^~|`]+"
-#define DIGITS "\\p{N}+"
 #define UPPER "[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]"
 #define LOWER "[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]"
 #define O200K_TAIL "| ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"
@@ -43,7 +42,7 @@ static const struct shape { const char *name, *split[MAX_SPLITS]; bool ignore_me
 	{ "starcoder", { "\\p{N}", GPT2 }, false, false }, { "refact", { "\\p{N}", GPT2 }, false, false }, { "command-r", { "\\p{N}", GPT2 }, false, false },
 	{ "smollm", { "\\p{N}", GPT2 }, false, false }, { "codeshell", { "\\p{N}", GPT2 }, false, false }, { "exaone", { "\\p{N}", GPT2 }, false, false },
 	{ "minerva-7b", { "\\p{N}", GPT2 }, false, false },
-	{ "falcon", { PUNCTUATION, GPT2, DIGITS, "[0-9][0-9][0-9]" }, false, false }, { "falcon-h1", { PUNCTUATION, GPT2, DIGITS, "[0-9]" }, false, false },
+	{ "falcon", { PUNCTUATION, GPT2, "[0-9][0-9][0-9]" }, false, false }, { "falcon-h1", { PUNCTUATION, GPT2, "[0-9]" }, false, false },
 	{ "bloom", { " ?[^(\\s|[.,!?\xe2\x80\xa6\xe3\x80\x82\xef\xbc\x8c\xe3\x80\x81\xe0\xa5\xa4\xdb\x94\xd8\x8c])]+" }, false, false },
 	{ "deepseek-llm", { "[\r\n]", "\\s?[A-Za-z\xc2\xb5\xc3\x80-\xc3\x96\xc3\x98-\xc3\xb6\xc3\xb8-\xc6\xba\xc6\xbc-\xc6\xbf\xc7\x84-\xca\x93\xca\x95-\xca\xaf\xcd\xb0-\xcd\xb3\xcd\xb6\xcd\xb7\xcd\xbb-\xcd\xbd\xcd\xbf\xce\x86\xce\x88-\xce\x8a\xce\x8c\xce\x8e-\xce\xa1\xce\xa3-\xcf\xb5\xcf\xb7-\xd2\x81\xd2\x8a-\xd4\xaf\xd4\xb1-\xd5\x96\xe1\x82\xa0-\xe1\x83\x85\xe1\x8e\xa0-\xe1\x8f\xb5\xe1\x8f\xb8-\xe1\x8f\xbd\xe1\xb2\x90-\xe1\xb2\xba\xe1\xb2\xbd-\xe1\xb2\xbf\xe1\xb4\x80-\xe1\xb4\xab\xe1\xb5\xab-\xe1\xb5\xb7\xe1\xb5\xb9-\xe1\xb6\x9a\xe1\xb8\x80-\xe1\xbc\x95\xe1\xbc\x98-\xe1\xbc\x9d\xe1\xbc\xa0-\xe1\xbd\x85\xe1\xbd\x88-\xe1\xbd\x8d\xe1\xbd\x90-\xe1\xbd\x97\xe1\xbd\x99\xe1\xbd\x9b\xe1\xbd\x9d\xe1\xbd\x9f-\xe1\xbd\xbd\xe1\xbe\x80-\xe1\xbe\xb4\xe1\xbe\xb6-\xe1\xbe\xbc\xe1\xbe\xbe\xe1\xbf\x82-\xe1\xbf\x84\xe1\xbf\x86-\xe1\xbf\x8c\xe1\xbf\x90-\xe1\xbf\x93\xe1\xbf\x96-\xe1\xbf\x9b\xe1\xbf\xa0-\xe1\xbf\xac\xe1\xbf\xb2-\xe1\xbf\xb4\xe1\xbf\xb6-\xe1\xbf\xbc]+", "\\s?[!-/:-~\xef\xbc\x81-\xef\xbc\x8f\xef\xbc\x9a-\xef\xbd\x9e\xe2\x80\x98-\xe2\x80\x9f\xe3\x80\x80-\xe3\x80\x82]+", "\\s+$", "[\xe4\xb8\x80-\xe9\xbe\xa5\xe0\xa0\x80-\xe4\xb8\x80\xea\xb0\x80-\xed\x9f\xbf]+", "\\p{N}+" }, false, false },
 	{ "deepseek-coder", { "[\r\n]", "\\s?\\p{L}+", "\\s?\\p{P}+", "[\xe4\xb8\x80-\xe9\xbe\xa5\xe0\xa0\x80-\xe4\xb8\x80\xea\xb0\x80-\xed\x9f\xbf]+", "\\p{N}" }, false, false },
@@ -85,9 +84,10 @@ static enum ggu_status by_hash(const struct vocab *v, const char **name, struct 
 
 /* ---- by shape ---- */
 
-static bool same_text(const char *a, const char *b) { return a && !strcmp(a, b); }
+static bool same_text(const char *a, const char *b) { return a && b && !strcmp(a, b); }
 
-/* The pre-tokenizer's patterns, in order; false if it has a step that is none. */
+/* The pre-tokenizer's patterns, in order; false if it has a step that is none. (Runs of digits are passed over: they are
+ * cut from bytes there, after the other patterns, which cut the same digits from text.) */
 static bool patterns(const json_t *o, const char **list, size_t *n, size_t most, int depth)
 {
 	const char *type = vocab_json_str(o, "type"), *p = vocab_json_str(json_object_get(o, "pattern"), "Regex");
@@ -100,7 +100,7 @@ static bool patterns(const json_t *o, const char **list, size_t *n, size_t most,
 		return ok;
 	}
 	if (!strcmp(type, "ByteLevel")) p = json_is_false(json_object_get(o, "use_regex")) ? "" : GPT2;
-	else if (!strcmp(type, "Digits")) p = vocab_json_true(o, "individual_digits") ? "\\p{N}" : DIGITS;
+	else if (!strcmp(type, "Digits")) p = vocab_json_true(o, "individual_digits") ? "\\p{N}" : "";
 	else if (!strcmp(type, "Punctuation") && same_text(vocab_json_str(o, "behavior"), "Contiguous")) p = PUNCTUATION;
 	else if (strcmp(type, "Split")) return false;
 	if (!p || *n == most) return false;
@@ -154,10 +154,23 @@ static const struct shape *shape_named(const char *name)
 	return NULL;
 }
 
+/* Another name for what has been tried. */
+static bool was_before(size_t i)
+{
+	const struct shape *s = shapes + i;
+	for (size_t k = 0; k < i; k++) {
+		size_t n = 0;
+		while (n < MAX_SPLITS && same_text(s->split[n], shapes[k].split[n])) n++;
+		if ((n == MAX_SPLITS || (!s->split[n] && !shapes[k].split[n])) && s->ignore_merges == shapes[k].ignore_merges && s->nfc == shapes[k].nfc) return true;
+	}
+	return false;
+}
+
 enum ggu_status vocab_guess_pre(struct vocab *v, struct ggu_error *err)
 {
 	for (size_t i = 0; i < N_SHAPES; i++) {
 		const char *name = NULL;
+		if (was_before(i)) continue;
 		take_shape(v, shapes + i);
 		TRY(by_hash(v, &name, err));
 		if (name && shape_named(name) && !strcmp(shape_named(name)->split[0], shapes[i].split[0])) return GGU_OK;

@@ -32,7 +32,7 @@ not_ok "no vocabulary" 2 gguf-tokenize "$TMP/ids"
 is "a broken gzip stream" "$(printf '\037\213nope' | gguf-tokenize -m "$M" 2>&1 | head -n 1)" "gguf-tokenize: (stdin): gzip: unknown compression method"
 mkdir "$TMP/dir"
 not_ok "an empty folder" 2 gguf-tokenize -m "$TMP/dir" "$TMP/ids"
-for file in vocab.txt tekken.json; do
+for file in spiece.model tekken.json; do
 	rm -f "$TMP"/dir/*
 	echo '{}' >"$TMP/dir/$file"
 	not_ok "a folder with $file alone" 2 gguf-tokenize -m "$TMP/dir" "$TMP/ids"
@@ -86,7 +86,12 @@ rm -f "$TMP"/dir/*config.json "$TMP"/dir/*.jinja
 # A MiB of each: well under a second where time is n log n, hours where it is quadratic.
 mib=1048576
 repeat() { yes "$1" | tr -d '\n' | head -c $mib >"$TMP/text"; }
-for m in "$M" "$TMP/dir"; do
+# the same where patterns are not compiled to machine code: each match may look at no more than it needs
+mkdir "$TMP/slow"
+jq '.pre_tokenizer = {type: "Sequence", pretokenizers: [
+	{type: "Split", pattern: {Regex: "(*NO_JIT)\u0027s|\u0027t|\u0027re|\u0027ve|\u0027m|\u0027ll|\u0027d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+"}, behavior: "Isolated"},
+	{type: "ByteLevel", add_prefix_space: false, use_regex: false}]}' "$TMP/dir/tokenizer.json" >"$TMP/slow/tokenizer.json"
+for m in "$M" "$TMP/dir" "$TMP/slow"; do
 	for what in a ' ' 0 '<' 😀 'ab ' lines words bytes ff; do
 		case $what in
 		lines) head -c $mib /dev/zero | tr '\0' '\n' >"$TMP/text" ;;
@@ -96,11 +101,20 @@ for m in "$M" "$TMP/dir"; do
 		*) repeat "$what" ;;
 		esac
 		ok "a MiB of $what in time, $(basename "$m")" sh -c "ulimit -t 30; gguf-tokenize -m '$m' --no-bos '$TMP/text' >'$TMP/ids'"
+		if [ "$m" = "$TMP/dir" ]; then cp "$TMP/ids" "$TMP/ids.$what"; fi
+		if [ "$m" = "$TMP/slow" ]; then same "... as fast patterns have it" "$TMP/ids" "$TMP/ids.$what"; fi
 		[ "$m" = "$M" ] || {
 			sh -c "ulimit -t 30; gguf-tokenize -m '$m' --decode '$TMP/ids' >'$TMP/back'"
 			ok "... and back" cmp "$TMP/back" "$TMP/text"
 		}
 	done
 done
+# SentencePiece takes a whole text for one piece: memory is that of the text a few times over, and its ids
+# are those of its parts, cut where no token lies across
+cat "$DATA"/prose/*.txt "$DATA"/prose/*.txt "$DATA"/prose/*.txt "$DATA"/prose/*.txt >"$TMP/4"
+for _ in 1 2 3; do cat "$TMP/4" "$TMP/4" >"$TMP/8"; mv "$TMP/8" "$TMP/4"; done
+kib=$(($(wc -c <"$TMP/4")/1024))
+ok "$kib KiB of text in 16 times the memory" sh -c "ulimit -v $((40000 + 16*kib)); gguf-tokenize -m '$M' --no-sandbox '$TMP/4' >'$TMP/ids'"
+
 not_ok "--decode: NUL among the ids" 2 sh -c "printf '1 2\\0 3' | gguf-tokenize --decode -m '$DATA/wiki-7m'"
 done_testing

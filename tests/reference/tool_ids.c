@@ -2,17 +2,23 @@
  * tool_ids - compare token ids with a reference.
  *
  *   tool_ids texts.json REFERENCE.json MODE GOT.json [SKIP_PREFIX]
+ *   tool_ids --folder DIR texts.json REFERENCE.json MODE=FLAGS... [-SKIP_PREFIX]
  *   tool_ids --published FILE.inp FILE.out GOT.json
- *   tool_ids --texts texts.json | --inputs FILE.inp | --bytes HEX
+ *   tool_ids --invalid DIR texts.json [keep]
+ *   tool_ids --texts texts.json | --inputs FILE.inp
  *
  * The first form reads the rows of reference/tokenizers/NAME.json (member MODE, else ids) and an array of arrays of
- * ids, or for MODE "decoded" (else the text) of texts; rows whose id begins with SKIP_PREFIX do not count. The second reads published vectors: ids of one text a line.
- * --texts and --inputs print the texts as a JSON array for gguf-tokenize --json, --bytes the bytes. A line for each
- * difference; exit 1 if there is any. */
+ * ids, or for MODE "decoded" (else the text) of texts; rows whose id begins with SKIP_PREFIX do not count. The second encodes itself, for several modes with one vocabulary: FLAGS are
+ * b for BOS and EOS, s for special tokens in the text, or d to decode the row's ids. The third reads published vectors: ids of
+ * one text a line.
+ * --invalid encodes and decodes the bytes of invalid_utf8, which with keep have to be the same again.
+ * --texts and --inputs print the texts as a JSON array for gguf-tokenize --json. A line for each difference; exit 1 if there
+ * is any. */
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "../../model/vocab/tokenizer.h"
 
 static json_t *load(const char *path)
 {
@@ -102,6 +108,94 @@ static int reference(char **a, int n)
 	return bad > 0;
 }
 
+/* What the library makes of one row. */
+static json_t *result(struct tokenizer *t, const json_t *text, const json_t *row, const char *flags)
+{
+	unsigned how = (strchr(flags, 'b') ? TOKENIZE_BOS | TOKENIZE_EOS : 0) | (strchr(flags, 's') ? TOKENIZE_SPECIAL : 0);
+	const json_t *list = json_object_get(row, "ids");
+	size_t n = 0, cap = json_array_size(list) + 1, bytes;
+	int32_t *ids = malloc(cap*sizeof *ids);
+	json_t *out = NULL;
+	char *back;
+	if (!ids) exit(2);
+	if (strchr(flags, 'd')) {
+		for (; n < json_array_size(list); n++) ids[n] = (int32_t)json_integer_value(json_array_get(list, n));
+		if (!tokenizer_decode(t, ids, n, true, &back, &bytes, NULL)) {
+			out = json_stringn(back, bytes);
+			free(back);
+		}
+	} else if (!tokenizer_encode(t, json_string_value(text), json_string_length(text), how, &ids, &n, &cap, NULL)) {
+		out = json_array();
+		for (size_t i = 0; i < n; i++) json_array_append_new(out, json_integer(ids[i]));
+	}
+	free(ids);
+	return out;
+}
+
+static int folder(char **a, int n)
+{
+	const struct vocab_hints h = { .n_vocab = -1 };
+	const char *skip = *a[n - 1] == '-' ? a[n - 1] + 1 : NULL;
+	struct vocab *v;
+	struct tokenizer *t;
+	struct ggu_error err;
+	json_t *in = load(a[1]), *out = load(a[2]), *row;
+	const json_t *texts = json_object_get(in, "texts"), *rows = json_object_get(out, "texts");
+	size_t i, bad = json_array_size(rows) != json_array_size(texts);
+	if (vocab_from_dir(&v, a[0], &h, &err) || tokenizer_new(&t, v, &err)) { printf("%s: %s: %s\n", err.file, err.where, err.what); return 1; }
+	for (int k = 3; k < n - (skip != NULL); k++) {
+		char mode[40] = "", flags[8] = "";
+		sscanf(a[k], "%39[^=]=%7s", mode, flags);
+		json_array_foreach(rows, i, row) {
+			const char *id = json_string_value(json_object_get(row, "id"));
+			const json_t *text = json_object_get(json_array_get(texts, i), "text"), *want = json_object_get(row, mode);
+			json_t *got;
+			char name[100];
+			if (skip && !strncmp(id, skip, strlen(skip))) continue;
+			if (!want) want = strchr(flags, 'd') ? text : json_object_get(row, "ids");
+			got = result(t, text, row, flags);
+			snprintf(name, sizeof name, "%s %s", mode, id);
+			bad += (size_t)differ(name, got, want);
+			json_decref(got);
+		}
+	}
+	tokenizer_free(t);
+	vocab_free(v);
+	json_decref(in);
+	json_decref(out);
+	return bad > 0;
+}
+
+static int invalid(const char *dir, const char *texts, bool keep)
+{
+	const struct vocab_hints h = { .n_vocab = -1 };
+	struct vocab *v;
+	struct tokenizer *t;
+	json_t *in = load(texts), *row;
+	size_t i, bad = json_array_size(json_object_get(in, "invalid_utf8")) == 0;
+	if (vocab_from_dir(&v, dir, &h, NULL) || tokenizer_new(&t, v, NULL)) return 1;
+	json_array_foreach(json_object_get(in, "invalid_utf8"), i, row) {
+		const char *hex = json_string_value(json_object_get(row, "hex"));
+		size_t n = strlen(hex)/2, count = 0, cap = 0, bytes = 0;
+		char *text = malloc(n + 1), *back = NULL;
+		int32_t *ids = NULL;
+		unsigned byte;
+		for (size_t k = 0; k < n; k++) text[k] = sscanf(hex + 2*k, "%2x", &byte) == 1 ? (char)byte : 0;
+		if (tokenizer_encode(t, text, n, 0, &ids, &count, &cap, NULL) || tokenizer_decode(t, ids, count, true, &back, &bytes, NULL)
+			|| (keep && (bytes != n || memcmp(back, text, n)))) {
+			printf("%s\n", hex);
+			bad++;
+		}
+		free(text);
+		free(back);
+		free(ids);
+	}
+	tokenizer_free(t);
+	vocab_free(v);
+	json_decref(in);
+	return bad > 0;
+}
+
 static json_t *texts_of(const char *path)
 {
 	json_t *out = json_array(), *in = load(path), *row;
@@ -114,12 +208,9 @@ static json_t *texts_of(const char *path)
 int main(int argc, char **argv)
 {
 	json_t *out;
+	if (argc >= 6 && !strcmp(argv[1], "--folder")) return folder(argv + 2, argc - 2);
 	if (argc == 5 && !strcmp(argv[1], "--published")) return published(argv[2], argv[3], argv[4]);
-	if (argc == 3 && !strcmp(argv[1], "--bytes")) {
-		unsigned byte;
-		for (const char *p = argv[2]; sscanf(p, "%2x", &byte) == 1; p += 2) putchar((int)byte);
-		return 0;
-	}
+	if (argc >= 4 && !strcmp(argv[1], "--invalid")) return invalid(argv[2], argv[3], argc > 4);
 	if (argc == 3 && !strcmp(argv[1], "--texts")) out = texts_of(argv[2]);
 	else if (argc == 3 && !strcmp(argv[1], "--inputs")) out = inputs(argv[2]);
 	else return argc >= 5 ? reference(argv + 1, argc - 1) : 2;

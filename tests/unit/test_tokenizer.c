@@ -83,13 +83,19 @@ static void hostile(void **state)
 		"{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":4194304},\"merges\":[]}," BYTES "}",
 		"{\"model\":{\"type\":\"BPE\",\"vocab\":{\"\\ud800\":0},\"merges\":[]}," BYTES "}",
 		"{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0},\"merges\":[],\"end_of_word_suffix\":\"</w>\"}," BYTES "}",
-		"{" MODEL ",\"pre_tokenizer\":{\"type\":\"BertPreTokenizer\"}}",
-		"{\"model\":{\"type\":\"WordPiece\",\"vocab\":{\"a\":0}}}",
+		"{" MODEL ",\"pre_tokenizer\":{\"type\":\"UnicodeScripts\"}}",
+		"{\"model\":{\"type\":\"Unigram\",\"vocab\":[[\"a\",0]]}}",
+		"{\"model\":{\"type\":\"WordPiece\",\"vocab\":[\"a\"]}}",
+		"{\"model\":{\"type\":\"WordPiece\",\"vocab\":{\"a\":0},\"continuing_subword_prefix\":\"@@\"}}",
 		"{" MODEL ",\"added_tokens\":[{\"id\":-5,\"content\":\"x\"}]," BYTES "}",
 		"{" MODEL ",\"added_tokens\":[{\"id\":4,\"content\":7}]," BYTES "}",
 		"{" MODEL ",\"pre_tokenizer\":{\"type\":\"Split\",\"pattern\":{\"Regex\":\"(a\"},\"behavior\":\"Isolated\",\"invert\":false}}",
 	};
 	static const char *const odd[] = {
+		"{" MODEL ",\"pre_tokenizer\":{\"type\":\"BertPreTokenizer\"}}",
+		"{\"model\":{\"type\":\"WordPiece\",\"vocab\":{\"a\":0}}}",
+		"{\"model\":{\"type\":\"WordPiece\",\"vocab\":{\"\":0,\"##\":1,\"##b\":2,\"[UNK]\":3},\"unk_token\":\"none\",\"max_input_chars_per_word\":1000000000},\"decoder\":{\"type\":\"WordPiece\",\"cleanup\":true},"
+			"\"normalizer\":{\"type\":\"BertNormalizer\",\"lowercase\":false,\"strip_accents\":true},\"pre_tokenizer\":{\"type\":\"BertPreTokenizer\"}}",
 		"{\"model\":{\"type\":\"BPE\",\"vocab\":{},\"merges\":[]}," BYTES "}",
 		"{\"model\":{\"type\":\"BPE\",\"vocab\":{\"\":0},\"merges\":[\"\",\" \",\"a\",\"a  b\"]}," BYTES "}",
 		"{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0,\"b\":0},\"merges\":[\"a b\",\"x y\",\"a a\"]}," BYTES "}",
@@ -287,6 +293,9 @@ static void hostile_texts(void **state)
 	assert_int_equal(meta_works(m), 0);
 	m = spm_meta();
 	set_text(m, "tokenizer.ggml.model", "bert");
+	assert_int_equal(meta_works(m), 1);
+	m = spm_meta();
+	set_text(m, "tokenizer.ggml.model", "rwkv");
 	assert_int_equal(meta_works(m), 0);
 	m = spm_meta();
 	ggu_meta_set_int(m, "tokenizer.ggml.model", GGU_I32, 1);
