@@ -192,6 +192,10 @@ struct ggu_leniency ggu_file_leniency(const struct ggu_file *f, uint32_t shard);
 /* If shard 0, opened from path (NULL: not from a path), is one of several, opens and reads the others. */
 enum ggu_status ggu_shards_open(struct ggu_file *f, const char *path, struct ggu_error *err);
 
+/* ---- data.c ---- */
+
+void ggu_huge_pages(void *p, size_t n); /* if the system has some for these n bytes of a map */
+
 /* ---- topology.c ---- */
 
 int ggu_cpus_allowed(void);     /* cores in the calling thread's affinity mask; 0: not known */

@@ -50,6 +50,8 @@ enum ggu_status model_open(struct model **out, const char *path, const struct mo
 	if (!s && !ggu_file_seekable(m->file))
 		s = ggu_fail(err, GGU_ERR_UNSUPPORTED, GGU_NO_OFFSET, "",
 			"is no seekable file: evaluating maps the weights");
+	if (!s && (o->hold || ggu_pool_node(o->pool, ggu_pool_size(o->pool) - 1)))
+		s = ggu_hold(m->file, o->hold, o->pool, err);
 	if (!s) s = build(m, o, err);
 	if (s) model_close(m);
 	else *out = m;

@@ -22,6 +22,7 @@ struct model_options {
 	const char *arch_file;          /* extra architecture description, or NULL */
 	struct ggu_pool *pool;          /* required; shared by all works, one call at a time */
 	struct ggu_file *file;          /* not NULL: the open file to use instead of path; model_open takes it over */
+	unsigned hold;                  /* of weights in memory: GGU_HOLD_* */
 };
 /* path must be seekable. GGU_ERR_UNSUPPORTED: an unknown architecture (the message names the known ones), or a model of
  * a known one that its description cannot do; GGU_ERR_MISSING, _FORMAT, _RANGE: metadata or tensors make no sense as
