@@ -226,8 +226,7 @@ static void collect(const char *text_name)
 	struct out *out = out_open(o.output, true);
 	uint64_t done = 0;
 	if (!r.im) msg_die("out of memory");
-	/* the folder of the checkpoint is one more to write in */
-	if (o.checkpoint) sandbox_off = 1;
+	sandbox_output(o.checkpoint);
 	r.pool = load_pool(o.jobs, (const char *[]){ o.model, text_name, o.arch_file }, 3, o.output);
 	out_refuse_input(out, text_name);
 	out_refuse_input(out, o.checkpoint);    /* which is removed at the end */

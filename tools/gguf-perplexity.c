@@ -352,8 +352,8 @@ static int evaluate(const char *text)
 	struct job j = { .first = (size_t)o.ctx/2, .per = scores_per((size_t)o.ctx) };
 	int status;
 	scores_check_rules(&o.fail_above, o.base != NULL);
-	if (o.save && o.output) sandbox_off = 1;        /* it knows of one folder to write in */
-	pool = load_pool(o.jobs, (const char *[]){ o.model, o.base, o.arch_file, text }, 4, o.save ? o.save : o.output);
+	sandbox_output(o.save);
+	pool = load_pool(o.jobs, (const char *[]){ o.model, o.base, o.arch_file, text }, 4, o.output);
 	j.a = (struct side){ .m = load_model(o.model, o.arch_file, pool), .path = o.model };
 	j.from_file = o.base && logits_file_open(&j.base, o.base);
 	if (o.base && !j.from_file) j.b = (struct side){ .m = load_model(o.base, o.arch_file, pool), .path = o.base };

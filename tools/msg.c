@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * msg.c - messages to the person, strings made fit for a terminal, sizes with units. */
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +13,7 @@
 
 const char *msg_program = "gguf-utils";
 int msg_quiet;
+bool msg_verbose;
 
 /* ---- text fit for a terminal ---- */
 
@@ -55,20 +59,35 @@ static size_t mask_one(const char *s, size_t n, size_t *len, char *to)
 
 /* ---- messages ---- */
 
-/* Masked as a whole, without memory of its own: names from files and command lines may be in it. */
+/* Masked as a whole, without memory of its own: names from files and command lines may be in it. One call of write, so
+ * that programs which share a terminal or a log do not mix their lines. */
 static void say(const char *fmt, va_list ap)
 {
-	char text[8192], one[12];
-	size_t n, len;
+	char text[8192], line[64 + 4*sizeof text];      /* a byte is shown as four characters at most */
+	size_t n = (size_t)snprintf(line, 64, "%.60s: ", msg_program), len;
+	const char *at = line;
 	vsnprintf(text, sizeof text, fmt, ap);
+	for (size_t i = 0, size = strlen(text); i < size; i += len) n += mask_one(text + i, size - i, &len, line + n);
+	line[n++] = '\n';
 	progress_hide();
-	fprintf(stderr, "%s: ", msg_program);
-	n = strlen(text);
-	for (size_t i = 0; i < n; i += len) {
-		size_t k = mask_one(text + i, n - i, &len, one);
-		fwrite(one, k, 1, stderr);
+	while (n) {
+		ssize_t put = write(2, at, n);
+		if (put < 0 && errno == EAGAIN) poll(&(struct pollfd){ .fd = 2, .events = POLLOUT }, 1, -1);
+		else if (put < 0 && errno != EINTR) return;
+		if (put > 0) {
+			at += put;
+			n -= (size_t)put;
+		}
 	}
-	fputc('\n', stderr);
+}
+
+/* Two threads may find trouble at once, and exit is for one: the others wait for the end. */
+_Noreturn static void leave(void)
+{
+	static pthread_mutex_t first = PTHREAD_MUTEX_INITIALIZER;
+	pthread_mutex_lock(&first);
+	out_abandon_all();
+	exit(EXIT_TROUBLE);
 }
 
 void msg_warn(const char *fmt, ...)
@@ -103,8 +122,7 @@ void msg_die(const char *fmt, ...)
 	va_start(ap, fmt);
 	say(fmt, ap);
 	va_end(ap);
-	out_abandon_all();
-	exit(EXIT_TROUBLE);
+	leave();
 }
 
 void msg_error(const char *file, const struct ggu_error *err)
@@ -121,8 +139,7 @@ void msg_error(const char *file, const struct ggu_error *err)
 void msg_die_error(const char *file, const struct ggu_error *err)
 {
 	msg_error(file, err);
-	out_abandon_all();
-	exit(EXIT_TROUBLE);
+	leave();
 }
 
 char *text_mask(const char *s, size_t n)

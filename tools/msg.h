@@ -11,6 +11,7 @@ enum { EXIT_YES = 0, EXIT_NO = 1, EXIT_TROUBLE = 2 };
 
 extern const char *msg_program;         /* "gguf-info"; set by opt_parse */
 extern int msg_quiet;                   /* -q: no warnings, no progress */
+extern bool msg_verbose;                /* -v */
 
 #if defined __GNUC__
 #define MSG_PRINTF(a, b) __attribute__((format(printf, a, b)))

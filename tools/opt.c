@@ -115,6 +115,7 @@ static void set(const struct opt *o, const char *shown, const char *arg)
 	case OPT_K_FLAG:
 		if (o->to == &msg_quiet || o->to == &sandbox_off) *(int *)o->to = 1;
 		else *(bool *)o->to = true;
+		msg_verbose |= o->name && !strcmp(o->name, "verbose");
 		break;
 	case OPT_K_STR: *(const char **)o->to = arg; break;
 	case OPT_K_SIZE: set_size(o, shown, arg); break;

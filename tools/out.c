@@ -1,119 +1,87 @@
 /* SPDX-License-Identifier: MIT
- * out.c - output under its final name is complete or absent.
- *
- * FILE is written as a hidden temporary beside it, so that the rename stays within one file system. Every
- * unfinished temporary is in a list that exit and the fatal signals walk; unlink is safe in a handler. Items of the list
- * are used again but never freed, so that it can be walked at any instant. */
+ * out.c - output under its final name is complete or absent: it is written to a file that gets this name in the end
+ * (temp.h). */
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include "msg.h"
 #include "out.h"
+#include "temp.h"
 
 enum { SEND_BYTES = 8 << 20 };
 struct out {
 	int fd;
-	char *name, *temp;      /* NULL: standard output */
+	char *name;             /* NULL: standard output */
+	bool beside;            /* written to temp, else straight to what is open as fd */
+	struct temp temp;
 	bool stdio;             /* stdout was turned to it */
 	uint64_t written, sent; /* bytes; see out_wrote */
 };
-struct unfinished { char *volatile temp; struct unfinished *next; };
-static struct unfinished *volatile unfinished;
 
-void out_abandon_all(void)
+void out_abandon_all(void) { temp_abandon_all(); }
+
+static char *need(char *p)
 {
-	for (struct unfinished *u = unfinished; u; u = u->next)
-		if (u->temp) {
-			unlink(u->temp);
-			u->temp = NULL;
-		}
+	if (!p) msg_die("out of memory");
+	return p;
 }
 
-static void on_signal(int sig)
+/* The descriptor that a name like /dev/stdout or /dev/fd/3 means, or -1. */
+static int named_fd(const char *name)
 {
-	out_abandon_all();
-	signal(sig, SIG_DFL);
-	raise(sig);
-}
-
-static void watch(char *temp)
-{
-	static bool ready;
-	static const int fatal[] = { SIGHUP, SIGINT, SIGTERM, SIGPIPE, SIGXCPU, SIGXFSZ };
-	struct unfinished *u;
-	if (!ready) {
-		struct sigaction old, act = { .sa_handler = on_signal };
-		ready = true;
-		atexit(out_abandon_all);
-		for (size_t k = 0; k < sizeof fatal/sizeof *fatal; k++)
-			if (!sigaction(fatal[k], NULL, &old) && old.sa_handler != SIG_IGN) sigaction(fatal[k], &act, NULL);
+	static const char *const folders[] = { "/dev/fd/", "/proc/self/fd/" };
+	if (!strcmp(name, "/dev/stdout")) return 1;
+	if (!strcmp(name, "/dev/stderr")) return 2;
+	for (size_t i = 0; i < 2; i++) {
+		size_t n = strlen(folders[i]), digits = strspn(name + (strncmp(name, folders[i], n) ? 0 : n), "0123456789");
+		if (!strncmp(name, folders[i], n) && digits && digits < 9 && !name[n + digits]) return atoi(name + n);
 	}
-	for (u = unfinished; u && u->temp; u = u->next) ;
-	if (!u) {
-		u = calloc(1, sizeof *u);
-		if (!u) {
-			unlink(temp);
-			msg_die("out of memory");
-		}
-		u->next = unfinished;
-		unfinished = u;
-	}
-	u->temp = temp;
+	return -1;
 }
+static bool same_inode(const struct stat *a, const struct stat *b) { return a->st_dev == b->st_dev && a->st_ino == b->st_ino; }
 
-static void unwatch(const char *temp)
+/* The mode, and as far as allowed the owner, of what is replaced, or what umask leaves. */
+static void take_mode(int fd, const struct stat *old)
 {
-	for (struct unfinished *u = unfinished; u; u = u->next) if (u->temp == temp) u->temp = NULL;
-}
-
-/* A link is followed: what it names is replaced, not the link. */
-static char *final_name(const char *name)
-{
-	char *real = realpath(name, NULL);
-	if (!real) real = strdup(name);
-	if (!real) msg_die("out of memory");
-	return real;
+	mode_t mask = umask(0);
+	umask(mask);
+	if (old && fchown(fd, old->st_uid, old->st_gid)) (void)!fchown(fd, (uid_t)-1, old->st_gid);
+	fchmod(fd, old ? old->st_mode & 0777 : 0666 & ~mask);
 }
 
 struct out *out_open(const char *name, bool binary)
 {
 	struct out *o = calloc(1, sizeof *o);
-	struct stat st;
-	const char *slash;
-	size_t n;
-	mode_t mask;
+	struct stat st, at_1;
+	bool is_1 = !name || !strcmp(name, "-"), exists;
+	int fd = is_1 ? 1 : named_fd(name);
 	if (!o) msg_die("out of memory");
 	if (name && !*name) msg_die("the name of the output is empty");
-	if (!name || !strcmp(name, "-")) {
-		o->fd = 1;
+	/* what standard output is turned to already is not replaced under it */
+	exists = !is_1 && !stat(name, &st);
+	if (exists && S_ISREG(st.st_mode) && !fstat(1, &at_1) && same_inode(&st, &at_1)) fd = 1;
+	o->fd = fd;
+	if (fd == 1) {
 		if (binary && isatty(1)) msg_die("standard output is a terminal, and this is binary: use -o FILE or a pipe");
 		return o;
 	}
-	o->name = final_name(name);
-	if (!stat(o->name, &st) && !S_ISREG(st.st_mode)) {      /* /dev/null and the like: write there */
-		o->fd = open(o->name, O_WRONLY | O_CLOEXEC);
+	if (fd < 0 && !(o->name = temp_follow(name))) msg_die("%s: %s", name, strerror(errno));
+	if (fd >= 0 || (exists && !S_ISREG(st.st_mode))) {      /* /dev/null and the like: write there */
+		if (fd >= 0) o->name = need(strdup(name));
+		o->fd = fd >= 0 ? fcntl(fd, F_DUPFD_CLOEXEC, 3) : open(o->name, O_WRONLY | O_CLOEXEC);
 		if (o->fd < 0) msg_die("%s: %s", name, strerror(errno));
 		return o;
 	}
-	slash = strrchr(o->name, '/');
-	n = slash ? (size_t)(slash - o->name) + 1 : 0;
-	o->temp = malloc(strlen(o->name) + 16);
-	if (!o->temp) msg_die("out of memory");
-	sprintf(o->temp, "%.*s.%.200s.XXXXXX", (int)n, o->name, o->name + n);
-	o->fd = mkstemp(o->temp);
-	if (o->fd < 0) msg_die("%s: %s", name, strerror(errno));
-	watch(o->temp);
-	fcntl(o->fd, F_SETFD, FD_CLOEXEC);
-	mask = umask(0);
-	umask(mask);
-	fchmod(o->fd, 0666 & ~mask);
+	if (!temp_open(&o->temp, o->name)) msg_die("%s: %s", name, strerror(errno));
+	o->beside = true;
+	o->fd = o->temp.fd;
+	take_mode(o->fd, exists ? &st : NULL);
 	return o;
 }
 
@@ -123,8 +91,6 @@ static char *folder_of(const char *name)
 	const char *slash = strrchr(name, '/');
 	return slash ? strndup(name, slash == name ? 1 : (size_t)(slash - name)) : strdup(".");
 }
-
-static bool same_inode(const struct stat *a, const struct stat *b) { return a->st_dev == b->st_dev && a->st_ino == b->st_ino; }
 
 /* Of two names of files that are not there: the same name in the same folder. */
 static bool same_place(const char *a, const char *b)
@@ -157,21 +123,30 @@ void out_refuse_sources(const struct out *o, const char *name, const struct ggu_
 	for (uint32_t i = 0; strcmp(name, "-") && i < ggu_file_n_sources(f); i++) out_refuse_input(o, ggu_file_source_name(f, i));
 }
 
+/* Why a file of this size cannot be, or 0 if that is not known. */
+static int no_room(int fd, uint64_t bytes)
+{
+	struct rlimit most;
+	if (bytes > INT64_MAX) return EFBIG;
+	if (!getrlimit(RLIMIT_FSIZE, &most) && most.rlim_cur != RLIM_INFINITY && bytes > most.rlim_cur) return EFBIG;
+#ifdef __linux__
+	if (bytes && fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, (off_t)bytes) && (errno == ENOSPC || errno == EDQUOT || errno == EFBIG)) return errno;
+#else
+	(void)fd;
+#endif
+	return 0;
+}
 void out_reserve(struct out *o, uint64_t bytes)
 {
-#ifdef __linux__
-	if (o->temp && bytes && bytes <= INT64_MAX && fallocate(o->fd, FALLOC_FL_KEEP_SIZE, 0, (off_t)bytes) && errno == ENOSPC)
-		msg_die("%s: needs %s: %s", o->name, msg_bytes(bytes), strerror(ENOSPC));
-#else
-	(void)o; (void)bytes;
-#endif
+	int why = o->beside ? no_room(o->fd, bytes) : 0;
+	if (why) msg_die("%s: needs %s: %s", o->name, msg_bytes(bytes), strerror(why));
 }
 
 void out_wrote(struct out *o, uint64_t n)
 {
 #ifdef __linux__
 	o->written += n;
-	if (o->temp && o->written - o->sent >= SEND_BYTES) {
+	if (o->beside && o->written - o->sent >= SEND_BYTES) {
 		sync_file_range(o->fd, (off_t)o->sent, (off_t)(o->written - o->sent), SYNC_FILE_RANGE_WRITE);
 		o->sent = o->written;
 	}
@@ -234,23 +209,25 @@ void out_close_stdout(void)
 
 void out_seal(struct out *o)
 {
-	if (!o->temp || o->fd < 0) return;
+	if (!o->beside || o->fd < 0) return;
 	if (fsync(o->fd) && errno != EINVAL && errno != ENOTSUP) msg_die("%s: %s", o->name, strerror(errno));
-	if (close(o->fd)) msg_die("%s: %s", o->name, strerror(errno));
+	if (!temp_name(&o->temp) || close(o->fd)) msg_die("%s: %s", o->name, strerror(errno));
 	o->fd = -1;
 }
 
+static void commit_file(struct out *o)
+{
+	if (o->fd >= 0 && fsync(o->fd) && errno != EINVAL && errno != ENOTSUP) msg_die("%s: %s", o->name, strerror(errno));
+	if (!temp_commit(&o->temp) || (o->fd >= 0 && close(o->fd))) msg_die("%s: %s", o->name, strerror(errno));
+	temp_free(&o->temp);
+	out_sync_folder(o->name);
+}
 void out_commit(struct out *o)
 {
 	if (o->stdio && (fflush(stdout) || ferror(stdout))) msg_die("%s: %s", o->name, strerror(errno));
 	if (o->fd == 1) out_close_stdout();
-	else if (o->temp) {
-		out_seal(o);
-		if (rename(o->temp, o->name)) msg_die("%s: %s", o->name, strerror(errno));
-		unwatch(o->temp);
-		out_sync_folder(o->name);
-	} else if (close(o->fd)) msg_die("%s: %s", o->name, strerror(errno));
-	free(o->temp);
+	else if (o->beside) commit_file(o);
+	else if (close(o->fd)) msg_die("%s: %s", o->name, strerror(errno));
 	free(o->name);
 	free(o);
 }

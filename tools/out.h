@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * out.h - output that is complete or absent. Programs only.
  *
- * With a name: written to a temporary file beside it, space reserved at once if the size is known, synced and
- * renamed by out_commit; anything else (exit, msg_die, a signal) removes it. Without one: stdout, refused if
- * that is a terminal and the data is binary. Writing to one of the inputs is refused. */
+ * With a name: written to a file without one (or with a hidden one, see temp.h), space reserved at once if the size is
+ * known, synced and named by out_commit; after anything else (exit, msg_die, a signal) nothing is left. What is replaced
+ * hands its mode on; a link is followed. Without a name: stdout, refused if that is a terminal and the data is binary.
+ * Writing to one of the inputs is refused. */
 #ifndef TOOLS_OUT_H
 #define TOOLS_OUT_H
 #include "../libgguf/ggu.h"

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * pipe.c - see pipe.h. */
+#include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <string.h>
 #include <unistd.h>
 #include "msg.h"
@@ -34,5 +36,9 @@ void pipe_drain(struct ggu_file *f, const char *name)
 		/* GGU_ERR_STATE: that part was read already */
 		if (ggu_read(f, t, t->bytes - block, rest, block, &err) && err.code != GGU_ERR_STATE) msg_die_error(name, &err);
 	}
-	while (!strcmp(name, "-") && read(0, rest, sizeof rest) > 0) ;
+	while (!strcmp(name, "-")) {
+		ssize_t got = read(0, rest, sizeof rest);
+		if (got < 0 && errno == EAGAIN) poll(&(struct pollfd){ .fd = 0, .events = POLLIN }, 1, -1);
+		else if (!got || (got < 0 && errno != EINTR)) break;
+	}
 }

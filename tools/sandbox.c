@@ -1,8 +1,21 @@
 /* SPDX-License-Identifier: MIT
  * sandbox.c - see sandbox.h. The structures are those of linux/landlock.h (Linux 5.13), written out because
  * the C library's headers may be older than the kernel. */
+#include <string.h>
+#include "msg.h"
 #include "sandbox.h"
+#include "temp.h"
+
 int sandbox_off;
+static const char *outputs[4];
+static int n_outputs;
+
+void sandbox_output(const char *name)
+{
+	if (!name || !strcmp(name, "-")) return;
+	if (n_outputs < 4) outputs[n_outputs++] = name;
+	else msg_die("more outputs than the sandbox knows of");
+}
 
 /* A sanitizer's run time looks at /proc when the program ends. */
 #if defined __has_feature
@@ -21,7 +34,6 @@ int sandbox_off;
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -46,17 +58,12 @@ static void allow(int rules, const char *folder, uint64_t rights)
 
 static void allow_folder_of(int rules, const char *name, uint64_t rights)
 {
-	char folder[PATH_MAX];
 	char *real, *slash;
-	if (!name || !strcmp(name, "-")) return;
-	real = realpath(name, folder);
-	if (!real) {                    /* an output that is not there yet */
-		if (strlen(name) >= sizeof folder) return;
-		strcpy(folder, name);
-	}
-	slash = strrchr(folder, '/');
-	if (slash) slash[slash == folder] = 0;
-	allow(rules, slash ? folder : ".", rights);
+	if (!name || !strcmp(name, "-") || !(real = temp_follow(name))) return;
+	slash = strrchr(real, '/');
+	if (slash) slash[slash == real] = 0;
+	allow(rules, slash ? real : ".", rights);
+	free(real);
 }
 
 /* Of a folder also what its entries link to: the cache of the Hugging Face hub keeps files elsewhere. */
@@ -76,22 +83,31 @@ static void allow_input(int rules, const char *name)
 	closedir(d);
 }
 
-void sandbox_enter(char *const *inputs, int n, const char *output)
+static bool restrict_to(char *const *inputs, int n)
 {
 	long version = syscall(CREATE_RULESET, NULL, 0, VERSION_FLAG);
 	struct ruleset set = { ALL_FIRST, 0 };
+	const uint64_t write = READ_FILE | READ_DIR | WRITE_FILE | REMOVE_FILE | MAKE_REG;
+	bool done;
 	int rules;
-	if (sandbox_off || version < 1) return;
+	if (version < 1) return false;
 	if (version >= 2) set.handled_fs |= REFER;
 	if (version >= 3) set.handled_fs |= TRUNCATE;
 	if (version >= 4) set.handled_net = 3;  /* TCP bind and connect */
 	rules = (int)syscall(CREATE_RULESET, &set, version >= 4 ? sizeof set : sizeof set.handled_fs, 0);
-	if (rules < 0) return;
+	if (rules < 0) return false;
 	for (int i = 0; i < n; i++) allow_input(rules, inputs[i]);
-	allow_folder_of(rules, output, (uint64_t)(READ_FILE | READ_DIR | WRITE_FILE | REMOVE_FILE | MAKE_REG));
-	if (!prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)) syscall(RESTRICT_SELF, rules, 0);
+	for (int i = 0; i < n_outputs; i++) allow_folder_of(rules, outputs[i], write);
+	done = !prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) && !syscall(RESTRICT_SELF, rules, 0);
 	close(rules);
+	return done;
 }
 #else
-void sandbox_enter(char *const *inputs, int n, const char *output) { (void)inputs; (void)n; (void)output; }
+static bool restrict_to(char *const *inputs, int n) { (void)inputs; (void)n; return false; }
 #endif
+
+void sandbox_enter(char *const *inputs, int n, const char *output)
+{
+	sandbox_output(output);
+	if (!sandbox_off && !restrict_to(inputs, n) && msg_verbose) msg_say("no sandbox: this system has no Landlock, or does not let it be used");
+}

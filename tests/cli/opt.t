@@ -93,6 +93,32 @@ same "... and its target is replaced" target.txt want.txt
 echo old >keep.txt
 is "a failure" "$(run gguf-cat -o keep.txt m.gguf no.such.tensor)" 2
 is "... keeps the old file" "$(cat keep.txt)" old
+echo old >mode.txt
+chmod 604 mode.txt
+ok "onto a file with another mode" gguf-info -o mode.txt m.gguf
+is "... which stays" "$(stat -c %a mode.txt 2>/dev/null || stat -f %Lp mode.txt) $(wc -c <mode.txt)" "604 $(wc -c <want.txt)"
+rm mode.txt
+mkdir other
+ln -s other/../other/new.txt one
+ln -s one two
+ok "onto a link to a file that is not there" gguf-info -o two m.gguf
+same "... which it makes" other/new.txt want.txt
+is "... and both links stay" "$(test -L one && test -L two && echo yes)" yes
+ln -s loop loop
+is "onto a link to itself" "$(run gguf-info -o loop m.gguf)" 2
+echo head >appended
+gguf-info -o /dev/stdout m.gguf >>appended
+is "/dev/stdout that is a file is not replaced" "$(head -1 appended) $(tail -n +2 appended | cmp - want.txt 2>&1)" "head "
+{ echo head; gguf-info -o /dev/fd/3 m.gguf; } 3>fd3 >/dev/null
+same "/dev/fd/3" fd3 want.txt
+gguf-info -o self m.gguf >self
+same "the file that standard output is" self want.txt
+is "a file larger than is allowed" "$( (ulimit -f 1; trap '' XFSZ; gguf-cat -o big.bin m.gguf token_embd.weight) 2>&1 | grep -c 'big.bin: needs .*File too large')" 1
+if [ -e "$BUILD/tests/fault.so" ]; then
+	for why in ENOSPC EDQUOT EFBIG; do
+		is "$why when space is reserved" "$(LD_PRELOAD=$BUILD/tests/fault.so FAULT=fallocate:1:$why gguf-cat -o big.bin m.gguf token_embd.weight 2>err; echo "$? $(grep -c 'big.bin: needs ' err)$([ -e big.bin ] && echo left)")" "2 1"
+	done
+fi
 (umask 027; gguf-info -o mode.txt m.gguf)
 is "the mode follows umask" "$(stat -c %a mode.txt 2>/dev/null || stat -f %Lp mode.txt)" 640
 is "no temporary is left" "$(find . -name '.*.??????' | wc -l | tr -d ' ')" 0
@@ -130,21 +156,30 @@ ok "logits into another folder" sh -c 'echo 1 2 | gguf-logits -m model.gguf -o a
 is "... and through /dev/stdout" "$(echo 1 2 | gguf-logits -m model.gguf -o /dev/stdout | cksum)" "$(cksum <away/logits)"
 
 # signals while writing
-for sig in TERM INT HUP; do
+# written PID: the program has its output open
+written() { n=0; while ! ls -l /proc/"$1"/fd 2>/dev/null | grep -q 'deleted\|killed' && [ ! -e .killed.bin.?????? ] && [ $n -lt 30 ]; do sleep 0.1; n=$((n + 1)); done; }
+for sig in TERM INT HUP QUIT ABRT ALRM USR1 USR2 KILL; do
 	mkfifo pipe
-	# an interactive shell's background job would ignore INT
-	sh -c 'trap - INT; exec gguf-cat -o killed.bin - output.weight' <pipe 2>/dev/null &
+	# an interactive shell's background job would ignore INT and QUIT
+	sh -c 'trap - INT QUIT; exec gguf-cat -o killed.bin - output.weight' <pipe 2>/dev/null &
 	pid=$!
 	exec 9>pipe
 	head -c 40000 m.gguf >&9
-	n=0
-	while [ -z "$(find . -name '.killed.bin.*')" ] && [ $n -lt 50 ]; do sleep 0.1; n=$((n + 1)); done
-	if [ $sig != INT ]; then kill -$sig $pid; else kill -TERM $pid; fi
+	written $pid
+	case $sig in INT | QUIT) kill -TERM $pid ;; *) kill -$sig $pid ;; esac
 	exec 9>&-
 	wait $pid
-	is "killed by $sig: nothing is left" "$(find . -name '*killed.bin*' | wc -l | tr -d ' ')" 0
+	if [ $sig != KILL ] || [ -d /proc/self/fd ]; then is "killed by $sig: nothing is left" "$(find . -name '*killed.bin*' | wc -l | tr -d ' ')" 0; fi
 	rm -f pipe
 done
+# messages of programs that share a log are whole lines
+for i in 1 2 3 4 5 6 7 8; do (for j in 1 2 3 4 5 6 7 8 9 10; do gguf-info "no-such-file-$i-$j-aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"; done) 2>>log & done
+wait
+is "messages are one write" "$(grep -cvE '^gguf-info: no-such-file-[0-9]+-[0-9]+-a{40}: open: No such file or directory$' log) $(wc -l <log | tr -d ' ')" "0 80"
+# a message is one system call
+if command -v strace >/dev/null 2>&1; then
+	is "a message is one call of write" "$(strace -e trace=write gguf-info nowhere 2>&1 >/dev/null | grep -c '^write(2')" 1
+fi
 is "a reader that stops early is no crash" "$(gguf-cat m.gguf token_embd.weight token_embd.weight token_embd.weight token_embd.weight 2>err | head -c 1 | wc -c | tr -d ' ')" 1
 is "... and no message" "$(wc -c <err | tr -d ' ')" 0
 

@@ -6,12 +6,14 @@
  *   FAULT=write:N:short     call N writes half, the next fails with ENOSPC
  *   FAULT=write:N:kill      call N kills the process before anything is written
  *   FAULT=read:N:EIO        read and pread fail
- *   FAULT=fsync:N:EIO, rename:N:EACCES      likewise, fdatasync too
+ *   FAULT=fsync:N:EIO, rename:N:EACCES      likewise, fdatasync and linkat too
+ *   FAULT=fallocate:N:EDQUOT                likewise (ENOSPC, EFBIG)
  *   FAULT_COUNT=FILE        at exit "malloc M write W read R" is written to FILE
  *
  * What libc calls inside itself (stdio's writes) is not seen. glibc and musl, not macOS. */
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -19,8 +21,8 @@
 #include <string.h>
 #include <unistd.h>
 
-enum kind { MALLOC, WRITE, READ, FSYNC, RENAME, KINDS };
-static const char *const names[KINDS] = { "malloc", "write", "read", "fsync", "rename" };
+enum kind { MALLOC, WRITE, READ, FSYNC, RENAME, FALLOCATE, KINDS };
+static const char *const names[KINDS] = { "malloc", "write", "read", "fsync", "rename", "fallocate" };
 static atomic_ulong calls[KINDS];
 static unsigned long at[KINDS];
 static int error[KINDS], once, is_short, is_kill;
@@ -29,6 +31,7 @@ static void *(*real_malloc)(size_t), *(*real_calloc)(size_t, size_t), *(*real_re
 static ssize_t (*real_write)(int, const void *, size_t), (*real_pwrite)(int, const void *, size_t, off_t);
 static ssize_t (*real_read)(int, void *, size_t), (*real_pread)(int, void *, size_t, off_t);
 static int (*real_fsync)(int), (*real_rename)(const char *, const char *);
+static int (*real_linkat)(int, const char *, int, const char *, int), (*real_fallocate)(int, int, off_t, off_t);
 
 /* dlsym itself may want memory before it has found malloc. */
 static char early[8192];
@@ -67,11 +70,12 @@ __attribute__((constructor)) static void start(void)
 	find(&real_malloc, "malloc"); find(&real_calloc, "calloc"); find(&real_realloc, "realloc");
 	find(&real_write, "write"); find(&real_pwrite, "pwrite"); find(&real_read, "read"); find(&real_pread, "pread");
 	find(&real_fsync, "fsync"); find(&real_rename, "rename");
+	find(&real_linkat, "linkat"); find(&real_fallocate, "fallocate");
 	if (s && sscanf(s, "%15[a-z]%d:%lu", what, &once, &n) != 3) once = 0;
 	if (s && (once || sscanf(s, "%15[a-z]:%lu:%15s", what, &n, how) >= 2))
 		for (int k = 0; k < KINDS; k++) if (!strcmp(what, names[k])) {
 			at[k] = n;
-			error[k] = !strcmp(how, "ENOSPC") ? ENOSPC : !strcmp(how, "EACCES") ? EACCES : k == MALLOC ? ENOMEM : EIO;
+			error[k] = !strcmp(how, "ENOSPC") ? ENOSPC : !strcmp(how, "EACCES") ? EACCES : !strcmp(how, "EDQUOT") ? EDQUOT : !strcmp(how, "EFBIG") ? EFBIG : k == MALLOC ? ENOMEM : EIO;
 			is_short = !strcmp(how, "short");
 			is_kill = !strcmp(how, "kill");
 			if (is_short) error[k] = ENOSPC;
@@ -117,3 +121,11 @@ ssize_t pread(int fd, void *p, size_t n, off_t o) { return fails(READ) ? -1 : re
 int fdatasync(int fd) { return fails(FSYNC) ? -1 : real_fsync(fd); }
 int fsync(int fd) { return fails(FSYNC) ? -1 : real_fsync(fd); }
 int rename(const char *a, const char *b) { return fails(RENAME) ? -1 : real_rename(a, b); }
+int linkat(int from, const char *a, int to, const char *b, int flags) { return fails(RENAME) ? -1 : real_linkat(from, a, to, b, flags); }
+int fallocate(int fd, int mode, off_t o, off_t n) { return fails(FALLOCATE) ? -1 : real_fallocate(fd, mode, o, n); }
+#ifdef __GLIBC__
+/* what programs call that are built with _FILE_OFFSET_BITS=64 */
+ssize_t pwrite64(int fd, const void *p, size_t n, off64_t o) { return pwrite(fd, p, n, o); }
+ssize_t pread64(int fd, void *p, size_t n, off64_t o) { return pread(fd, p, n, o); }
+int fallocate64(int fd, int mode, off64_t o, off64_t n) { return fallocate(fd, mode, o, n); }
+#endif

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT
  * test_msg.c - strings made fit for a terminal, sizes with units, metadata in a line. */
 #include <math.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 #include <cmocka.h>
 #include "../../tools/kv_text.h"
 #include "../../tools/msg.h"
@@ -92,6 +95,47 @@ static void metadata_fits_a_line(void **state)
 	ggu_meta_free(m);
 }
 
+/* ---- trouble in two threads at once ---- */
+
+static pthread_barrier_t barrier;
+static void slow(void) { usleep(20000); }
+static void *die(void *ctx)
+{
+	pthread_barrier_wait(&barrier);
+	msg_die("thread %d", *(int *)ctx);
+}
+static void threads_die_together(void **state)
+{
+	(void)state;
+	for (int round = 0; round < 20; round++) {
+		static int number[4] = { 0, 1, 2, 3 };
+		int status = -1, p[2];
+		char text[400] = "";
+		ssize_t n = 0, got;
+		pid_t pid;
+		assert_int_equal(pipe(p), 0);
+		pid = fork();
+		if (!pid) {
+			pthread_t t[4];
+			dup2(p[1], 2);
+			close(p[0]);
+			atexit(slow);
+			pthread_barrier_init(&barrier, NULL, 4);
+			for (int i = 0; i < 4; i++) pthread_create(&t[i], NULL, die, &number[i]);
+			for (int i = 0; i < 4; i++) pthread_join(t[i], NULL);
+			_exit(9);
+		}
+		close(p[1]);
+		while ((got = read(p[0], text + n, sizeof text - 1 - (size_t)n)) > 0) n += got;
+		close(p[0]);
+		assert_int_equal(waitpid(pid, &status, 0), pid);
+		assert_true(WIFEXITED(status) && WEXITSTATUS(status) == EXIT_TROUBLE);
+		assert_true(n > 0 && text[n - 1] == '\n');
+		for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n"))         /* whole lines */
+			assert_true(!strncmp(line, "gguf-utils: thread ", 19) && strlen(line) == 20);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -99,6 +143,7 @@ int main(void)
 		cmocka_unit_test(what_is_no_utf8_is_replaced),
 		cmocka_unit_test(sizes_have_units),
 		cmocka_unit_test(metadata_fits_a_line),
+		cmocka_unit_test(threads_die_together),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

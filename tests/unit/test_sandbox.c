@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
+#include "../../tools/msg.h"
 #include "../../tools/sandbox.h"
 
 static char in[] = "/tmp/test_sandbox_in.XXXXXX", out[] = "/tmp/test_sandbox_out.XXXXXX";
@@ -67,6 +68,53 @@ static int off(void)
 	return inside();
 }
 
+/* Two outputs, one of them a link to a file of another folder that is not there yet. */
+static int outputs(void)
+{
+	char to[] = "/tmp/test_sandbox_to.XXXXXX", link[64], file[64], third[64];
+	int ok = 0;
+	if (!mkdtemp(to)) return 0;
+	snprintf(link, sizeof link, "%s/link", out);
+	snprintf(file, sizeof file, "%s/file", to);
+	snprintf(third, sizeof third, "%s/third", in);
+	if (symlink(file, link)) return 0;
+	sandbox_output(link);
+	sandbox_output(NULL);
+	sandbox_enter(NULL, 0, third);
+	if (opens(file, O_CREAT | O_WRONLY)) ok |= 1;
+	if (opens(third, O_CREAT | O_WRONLY)) ok |= 2;
+	if (!opens(out_file, O_CREAT | O_WRONLY)) ok |= 4;
+	unlink(file); unlink(third);
+	return ok;
+}
+/* A kernel lets a process restrict itself sixteen times. What the last time says with -v is counted. */
+static int too_often(void)
+{
+	FILE *t = tmpfile();
+	char text[100] = "";
+	msg_program = "test";
+	msg_verbose = true;
+	if (!t || dup2(fileno(t), 2) < 0) return 0;
+	for (int i = 0; i < 20; i++) sandbox_enter(NULL, 0, NULL);
+	return pread(2, text, sizeof text - 1, 0) > 0 && !strncmp(text, "test: no sandbox: ", 18);
+}
+
+static void several_outputs_are_open(void **state)
+{
+	char link[64];
+	int got = in_child(outputs);
+	(void)state;
+	snprintf(link, sizeof link, "%s/link", out);
+	unlink(link);
+	unlink(out_file);
+	assert_int_equal(got & 3, 3);
+	if (in_child(inside) & 12) assert_int_equal(got, 7);
+}
+static void absence_is_told(void **state)
+{
+	(void)state;
+	assert_int_equal(in_child(too_often), 1);
+}
 static void what_is_needed_stays_open(void **state)
 {
 	(void)state;
@@ -91,6 +139,8 @@ int main(void)
 		cmocka_unit_test(what_is_needed_stays_open),
 		cmocka_unit_test(the_rest_is_closed),
 		cmocka_unit_test(no_sandbox_is_obeyed),
+		cmocka_unit_test(several_outputs_are_open),
+		cmocka_unit_test(absence_is_told),
 	};
 	return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: MIT
+ * temp.c - see temp.h.
+ *
+ * Every hidden name is in a list that exit and the fatal signals walk; unlink is safe in a handler. Items of the list are
+ * used again but never freed, so that it can be walked at any instant. A name that is taken cannot be given by a link:
+ * then the file gets a hidden one, for the instant until it is renamed. */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "temp.h"
+
+enum { LINKS_MAX = 40 };
+
+/* What the link says, as a name from here. */
+static char *linked(const char *name)
+{
+	char to[PATH_MAX], *path;
+	const char *slash = strrchr(name, '/');
+	int folder = slash ? (int)(slash - name) + 1 : 0;
+	ssize_t n = readlink(name, to, sizeof to - 1);
+	if (n < 0) return NULL;
+	to[n] = 0;
+	path = malloc((size_t)folder + (size_t)n + 1);
+	if (path) sprintf(path, "%.*s%s", *to == '/' ? 0 : folder, name, to);
+	return path;
+}
+char *temp_follow(const char *name)
+{
+	char *real = realpath(name, NULL), *next;
+	struct stat st;
+	if (real) return real;
+	real = strdup(name);
+	for (int i = 0; real && !lstat(real, &st) && S_ISLNK(st.st_mode); i++, real = next) {
+		next = i < LINKS_MAX ? linked(real) : NULL;
+		if (i == LINKS_MAX) errno = ELOOP;
+		free(real);
+	}
+	return real;
+}
+
+struct unfinished { char *volatile name; struct unfinished *next; };
+static struct unfinished *volatile unfinished;
+
+void temp_abandon_all(void)
+{
+	for (struct unfinished *u = unfinished; u; u = u->next)
+		if (u->name) {
+			unlink(u->name);
+			u->name = NULL;
+		}
+}
+
+static void on_signal(int sig)
+{
+	temp_abandon_all();
+	signal(sig, SIG_DFL);
+	raise(sig);
+}
+
+static void catch_signals(void)
+{
+	static const int fatal[] = { SIGHUP, SIGINT, SIGQUIT, SIGABRT, SIGALRM, SIGTERM, SIGPIPE, SIGUSR1, SIGUSR2, SIGVTALRM, SIGPROF, SIGXCPU, SIGXFSZ };
+	static bool ready;
+	struct sigaction old, act = { .sa_handler = on_signal };
+	if (ready) return;
+	ready = true;
+	atexit(temp_abandon_all);
+	for (size_t k = 0; k < sizeof fatal/sizeof *fatal; k++)
+		if (!sigaction(fatal[k], NULL, &old) && old.sa_handler != SIG_IGN) sigaction(fatal[k], &act, NULL);
+}
+
+static bool watch(char *name)
+{
+	struct unfinished *u = unfinished;
+	catch_signals();
+	while (u && u->name) u = u->next;
+	if (!u) {
+		u = calloc(1, sizeof *u);
+		if (!u) return false;
+		u->next = unfinished;
+		unfinished = u;
+	}
+	u->name = name;
+	return true;
+}
+
+static void unwatch(const char *name)
+{
+	for (struct unfinished *u = unfinished; u; u = u->next) if (u->name == name) u->name = NULL;
+}
+
+/* ".name.XXXXXX" beside the final name. NULL: out of memory. */
+static char *hidden_name(const char *final)
+{
+	const char *slash = strrchr(final, '/');
+	int n = slash ? (int)(slash - final) + 1 : 0;
+	char *to = malloc(strlen(final) + 16);
+	if (to) sprintf(to, "%.*s.%.200s.XXXXXX", n, final, final + n);
+	return to;
+}
+
+#ifdef O_TMPFILE
+static void fd_path(char to[32], int fd) { snprintf(to, 32, "/proc/self/fd/%d", fd); }
+
+static int open_unnamed(const char *final)
+{
+	const char *slash = strrchr(final, '/');
+	char *folder = !slash ? strdup(".") : strndup(final, slash == final ? 1 : (size_t)(slash - final)), path[32];
+	int fd = folder ? open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600) : -1;
+	struct stat st;
+	free(folder);
+	if (fd < 0) return -1;
+	fd_path(path, fd);
+	if (!lstat(path, &st)) return fd;
+	close(fd);                      /* without /proc it could not be named */
+	return -1;
+}
+static int link_to(int fd, const char *name)
+{
+	char path[32];
+	fd_path(path, fd);
+	return linkat(AT_FDCWD, path, AT_FDCWD, name, AT_SYMLINK_FOLLOW);
+}
+#else
+static int open_unnamed(const char *final) { (void)final; return -1; }
+static int link_to(int fd, const char *name) { (void)fd; (void)name; errno = ENOSYS; return -1; }
+#endif
+
+bool temp_open(struct temp *t, const char *final)
+{
+	*t = (struct temp){ .fd = -1, .final = strdup(final) };
+	if (!t->final) return false;
+	t->fd = open_unnamed(final);
+	if (t->fd >= 0) return true;
+	t->hidden = hidden_name(final);
+	if (t->hidden) t->fd = mkstemp(t->hidden);
+	if (t->fd < 0) {
+		free(t->hidden);
+		t->hidden = NULL;
+	} else if (!watch(t->hidden)) {
+		unlink(t->hidden);
+		return false;
+	}
+	if (t->fd >= 0) fcntl(t->fd, F_SETFD, FD_CLOEXEC);
+	return t->fd >= 0;
+}
+
+bool temp_name(struct temp *t)
+{
+	if (t->hidden) return true;
+	for (int i = 0; i < 100; i++) {
+		char *name = hidden_name(t->final);
+		int fd = name ? mkstemp(name) : -1;     /* a name that nobody has, free again for an instant */
+		if (fd < 0) {
+			free(name);
+			return false;
+		}
+		close(fd);
+		unlink(name);
+		if (!watch(name)) {
+			free(name);
+			return false;
+		}
+		if (!link_to(t->fd, name)) {
+			t->hidden = name;
+			return true;
+		}
+		unwatch(name);
+		free(name);
+		if (errno != EEXIST) return false;
+	}
+	return false;
+}
+
+bool temp_commit(struct temp *t)
+{
+	if (!t->hidden && !link_to(t->fd, t->final)) return true;
+	if (!temp_name(t) || rename(t->hidden, t->final)) return false;
+	unwatch(t->hidden);
+	return true;
+}
+
+void temp_free(struct temp *t)
+{
+	if (t->hidden) unwatch(t->hidden);
+	free(t->hidden);
+	free(t->final);
+	*t = (struct temp){ .fd = -1 };
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT
+ * temp.h - files that get their name when they are complete. Programs only.
+ *
+ * Where the system can (Linux with O_TMPFILE and /proc), the file has no name at all until then, so that whatever ends
+ * the process, SIGKILL too, leaves nothing. Elsewhere it has a hidden name beside the final one, which exit and fatal
+ * signals remove. */
+#ifndef TOOLS_TEMP_H
+#define TOOLS_TEMP_H
+#include <stdbool.h>
+
+struct temp { int fd; char *final, *hidden; };          /* hidden: NULL while the file has no name */
+
+/* The name of the file that `name` is a link to, through any number of links, whether it is there or not; of what is no
+ * link, the name itself. The caller frees it. NULL: errno tells. */
+char *temp_follow(const char *name);
+/* Opens one for the name `final`, which is copied. False: errno tells. */
+bool temp_open(struct temp *t, const char *final);
+/* Gives it a hidden name, so that fd may be closed. False: errno tells. */
+bool temp_name(struct temp *t);
+/* Gives it the final name, in place of what had that. False: errno tells. fd stays open. */
+bool temp_commit(struct temp *t);
+/* Frees what the struct holds. */
+void temp_free(struct temp *t);
+/* Removes hidden names; for exit and handlers of signals. */
+void temp_abandon_all(void);
+
+#endif
