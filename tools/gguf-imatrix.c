@@ -25,24 +25,31 @@
 static struct {
 	const char *model, *output, *checkpoint, *dataset, *arch_file;
 	int ctx, batch, jobs, block;
-	uint64_t chunks, every;
-	bool dat, merge, stats, json, process_output, covariance, special;
+	uint64_t chunks, from, every;
+	bool dat, partial, merge, stats, json, process_output, covariance, special;
 } o = { .ctx = 512, .every = 10, .block = 8192 };
 static const struct opt opts[] = {
 	OPT_STR('m', "model", &o.model, "MODEL", "the model to evaluate"),
-	OPT_INT('c', "ctx", &o.ctx, "N", 8, 1 << 20, "tokens of a window (default: 512); with --merge: of old files, which do not say it"),
-	OPT_U64(0, "chunks", &o.chunks, "N", 1, 1e12, "the first N windows only"),
-	OPT_INT('b', "batch", &o.batch, "N", 1, 1 << 16, "tokens computed at once (default: 512); does not change the result"),
+	OPT_INT('c', "ctx", &o.ctx, "N", 8, 1 << 20,
+		"tokens of a window (default: 512); with --merge: of old files, which do not say it"),
+	OPT_U64(0, "from", &o.from, "N", 0, 1e12, "begin with window N, counted from 0"),
+	OPT_U64(0, "chunks", &o.chunks, "N", 1, 1e12, "N windows only"),
+	OPT_INT('b', "batch", &o.batch, "N", 1, 1 << 16,
+		"tokens computed at once (default: 512); does not change the result"),
 	OPT_FLAG(0, "process-output", &o.process_output, "output.weight too"),
-	OPT_FLAG(0, "covariance", &o.covariance, "how inputs move together too, for error feedback; output.weight included"),
-	OPT_INT(0, "block", &o.block, "N", 256, 1 << 16, "columns of a block of them, rows longer than that being cut (default: 8192)"),
+	OPT_FLAG(0, "covariance", &o.covariance,
+		"how inputs move together too, for error feedback; output.weight included"),
+	OPT_INT(0, "block", &o.block, "N", 256, 1 << 16,
+		"columns of a block of them, rows longer than that being cut (default: 8192)"),
 	OPT_FLAG(0, "special", &o.special, "special-token strings in TEXT are their tokens"),
 	OPT_STR(0, "dataset", &o.dataset, "NAME", "record NAME as the text's (default: its base name)"),
-	OPT_STR(0, "checkpoint", &o.checkpoint, "FILE", "save the state to FILE now and then; go on from it if it is there"),
+	OPT_STR(0, "checkpoint", &o.checkpoint, "FILE",
+		"save the state to FILE now and then; go on from it if it is there"),
 	OPT_U64(0, "every", &o.every, "N", 1, 1e9, "save after every N windows (default: 10)"),
 	OPT_FLAG(0, "merge", &o.merge, "add up the matrices A B ..."),
 	OPT_FLAG(0, "stats", &o.stats, "show what the matrix A says about each tensor and layer"),
 	OPT_FLAG(0, "json", &o.json, "with --stats: print JSON"),
+	OPT_FLAG(0, "partial", &o.partial, "write sums with all their digits, for --merge"),
 	OPT_FLAG(0, "dat", &o.dat, "write the old form"),
 	OPT_STR(0, "arch-file", &o.arch_file, "YAML", "also know the architecture described in YAML"),
 	OPT_OUTPUT(&o.output),
@@ -53,7 +60,10 @@ static const struct opt opts[] = {
 static void write_matrix(const struct imatrix *im, struct out *out)
 {
 	struct ggu_error err;
-	if (o.dat ? imatrix_write_dat(im, out_fd(out), &err) : imatrix_write_gguf(im, out_fd(out), &err)) msg_die_error(o.output ? o.output : "standard output", &err);
+	enum ggu_status s = o.dat ? imatrix_write_dat(im, out_fd(out), &err)
+		: o.partial ? imatrix_write_checkpoint(im, "partial", out_fd(out), &err) : imatrix_write_gguf(im,
+			out_fd(out), &err);
+	if (s) msg_die_error(o.output ? o.output : "standard output", &err);
 	out_commit(out);
 }
 
@@ -70,7 +80,8 @@ struct run {
 	struct ggu_error err;
 };
 
-static enum ggu_status tap(void *ctx, const char *weight, size_t n_mat, size_t mat, size_t n_in, const float *x, size_t stride, size_t n)
+static enum ggu_status tap(void *ctx, const char *weight, size_t n_mat, size_t mat, size_t n_in, const float *x,
+	size_t stride, size_t n)
 {
 	struct run *r = ctx;
 	enum ggu_status s;
@@ -93,7 +104,14 @@ static void tokenize(struct run *r, const char *text_name)
 	load_tokenizer(r->model, o.model, &v, &t);
 	if (tokenizer_encode(t, text, n, flags, &r->ids, &r->n_ids, &cap, &err)) msg_die_error(text_name, &err);
 	windows = r->n_ids/(size_t)o.ctx;
-	if (!windows) msg_die("%s: %zu token%s no window of %d: give more text or a smaller --ctx", shown, r->n_ids, r->n_ids == 1 ? " makes" : "s make", o.ctx);
+	if (!windows)
+		msg_die("%s: %zu token%s no window of %d: give more text or a smaller --ctx", shown, r->n_ids,
+			r->n_ids == 1 ? " makes" : "s make", o.ctx);
+	if (windows <= o.from)
+		msg_die("%s: has %llu windows, and none from %llu on", shown, (unsigned long long)windows,
+			(unsigned long long)o.from);
+	windows -= o.from;
+	memmove(r->ids, r->ids + o.from*(size_t)o.ctx, windows*(size_t)o.ctx*sizeof *r->ids);
 	if (o.chunks > windows) msg_warn("%s: has %llu windows only", shown, (unsigned long long)windows);
 	r->n_chunks = o.chunks && o.chunks < windows ? o.chunks : windows;
 	if (vocab_add_bos(v) && vocab_bos(v) >= 0)
@@ -154,7 +172,8 @@ static uint64_t resume(struct run *r)
 		msg_die("%s: is of a run with another model, text or setting; remove it to start afresh", o.checkpoint);
 	imatrix_free(r->im);
 	r->im = im;
-	msg_note("going on from %s, window %llu of %llu", o.checkpoint, (unsigned long long)imatrix_chunks(im), (unsigned long long)r->n_chunks);
+	msg_note("going on from %s, window %llu of %llu", o.checkpoint, (unsigned long long)imatrix_chunks(im),
+		(unsigned long long)r->n_chunks);
 	return imatrix_chunks(im);
 }
 
@@ -167,7 +186,8 @@ static size_t side_by_side(size_t batch)
 	return o.covariance || n < 1 ? 1 : n;
 }
 
-struct windows { struct work *w; struct part *part; float *rows; size_t n; };   /* rows[n*ctx][n_embd]: with --process-output */
+/* rows[n*ctx][n_embd]: with --process-output */
+struct windows { struct work *w; struct part *part; float *rows; size_t n; };
 
 static struct windows windows_new(const struct run *r, size_t batch)
 {
@@ -178,7 +198,8 @@ static struct windows windows_new(const struct run *r, size_t batch)
 	if (!v.part || (o.process_output && !v.rows)) msg_die("out of memory");
 	if (model_is_whole(r->model) && batch < (size_t)o.ctx) batch = (size_t)o.ctx;
 	if (work_new(&v.w, r->model, batch, &err)) msg_die_error(o.model, &err);
-	for (size_t i = 0; i < v.n; i++) if (state_new(&v.part[i].state, r->model, NULL, &err)) msg_die_error(o.model, &err);
+	for (size_t i = 0; i < v.n; i++)
+		if (state_new(&v.part[i].state, r->model, NULL, &err)) msg_die_error(o.model, &err);
 	return v;
 }
 static void windows_free(struct windows *w)
@@ -200,7 +221,8 @@ static void evaluate(struct run *r, struct windows *w, uint64_t chunk, size_t n)
 	}
 	r->err.code = GGU_OK;
 	if (model_eval(w->w, &c, &r->err)) msg_die_error(o.model, &r->err);
-	if (w->rows && model_logits(w->w, w->rows, n*(size_t)o.ctx, NULL, tap, r, &r->err)) msg_die_error(o.model, &r->err);
+	if (w->rows && model_logits(w->w, w->rows, n*(size_t)o.ctx, NULL, tap, r, &r->err))
+		msg_die_error(o.model, &r->err);
 	if (imatrix_flush(r->im, r->pool, &r->err)) msg_die_error(o.model, &r->err);
 }
 
@@ -238,7 +260,8 @@ static void collect(const char *text_name)
 		make_tag(&r);
 		done = resume(&r);
 	}
-	if (!done && imatrix_add_dataset(r.im, o.dataset ? o.dataset : load_base_name(text_name))) msg_die("out of memory");
+	if (!done && imatrix_add_dataset(r.im, o.dataset ? o.dataset : load_base_name(text_name)))
+		msg_die("out of memory");
 	evaluate_all(&r, o.batch ? (size_t)o.batch : o.covariance ? 256 : 512, done);
 	imatrix_set_chunks(r.im, r.n_chunks, (uint64_t)o.ctx);
 	if (!imatrix_count(r.im)) msg_die("%s: no weight of a layer was multiplied", o.model);
@@ -288,10 +311,11 @@ static void stats(const char *name)
 
 int main(int argc, char **argv)
 {
-	argc = opt_parse(argc, argv, opts, &(struct opt_program){ "gguf-imatrix", "collect, merge and show importance matrices",
-		"-m MODEL [--ctx N] [--chunks N] [--batch N] [--process-output] [--covariance] [--block N] [--special] [--dataset NAME] "
-		"[--checkpoint FILE [--every N]] [--arch-file YAML] [--dat] [-j N] [-o FILE] [TEXT]\n"
-		"--merge [--ctx N] [--dat] [-o FILE] A B ...\n"
+	argc = opt_parse(argc, argv, opts,
+		&(struct opt_program){ "gguf-imatrix", "collect, merge and show importance matrices",
+		"-m MODEL [--ctx N] [--from N] [--chunks N] [--batch N] [--process-output] [--covariance] [--block N] [--special] [--dataset NAME] "
+		"[--checkpoint FILE [--every N]] [--arch-file YAML] [--dat | --partial] [-j N] [-o FILE] [TEXT]\n"
+		"--merge [--ctx N] [--dat | --partial] [-o FILE] A B ...\n"
 		"--stats [--json] [-o FILE] [A]", 0, -1 });
 	if (o.block % 256) msg_die("--block wants a multiple of 256");
 	if (o.covariance) o.process_output = true;
@@ -299,7 +323,8 @@ int main(int argc, char **argv)
 	if (o.merge && !argc) msg_die("--merge wants the matrices");
 	if (o.json && !o.stats) msg_die("--json goes with --stats");
 	if (o.dat && o.covariance) msg_die("--dat has no room for covariances");
-	if (o.dat && o.stats) msg_die("--dat goes with -m and --merge");
+	if ((o.dat || o.partial) && o.stats) msg_die("--dat and --partial go with -m and --merge");
+	if (o.dat && o.partial) msg_die("--dat or --partial: give one of them");
 	if (!o.merge && argc > 1) msg_die("too many operands: '%s'", argv[1]);
 	if (o.merge) merge(argv, argc);
 	else if (o.stats) stats(argc ? argv[0] : "-");

@@ -36,6 +36,15 @@ else skip "a killed part" "no preloading here"; fi
 gguf-split -q --merge -o merged.gguf all-00001-of-00004.gguf
 ok "the set is the model" gguf-diff --values merged.gguf one-00001-of-00004.gguf
 
+gguf-imatrix -q -m m.gguf --ctx 64 --chunks 8 -o one.im text
+each 'gguf-imatrix -q -j 1 -m m.gguf --ctx 64 --from $((2*{} - 2)) --chunks 2 --partial -o part-{}.im text'
+gguf-imatrix --merge -o all.im part-4.im part-2.im part-1.im part-3.im
+same "imatrix: the bytes of one run" all.im one.im
+gguf-imatrix --merge --partial -o half.im part-3.im part-4.im
+gguf-imatrix --merge -o all.im half.im part-1.im part-2.im
+same "imatrix: merged by and by" all.im one.im
+not_ok "imatrix: --from beyond the text" 2 gguf-imatrix -q -m m.gguf --from 99999 -o x text
+
 gguf-perplexity -q -m merged.gguf --base m.gguf --ctx 64 --chunks 8 --json text >one.json
 each 'gguf-perplexity -q -j 1 -m merged.gguf --base m.gguf --ctx 64 --from $((2*{} - 2)) --chunks 2 --partial text >part-{}.json'
 is "perplexity: the numbers of one run" "$(gguf-perplexity --merge --json part-*.json)" "$(cat one.json)"

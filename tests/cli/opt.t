@@ -41,8 +41,8 @@ is "... on stdout alone" "$(wc -c <err | tr -d ' ')" 0
 is "--help is the same" "$(gguf-info --help)" "$(cat out)"
 is "-h with a full disk" "$(gguf-info -h 2>err >/dev/full; echo $?)" 2
 is "... is told" "$(first err)" "gguf-info: standard output: No space left on device"
-is "usage: options are not torn from their arguments, forms begin with the name" "$(gguf-imatrix -h | sed '/^$/,$d' | sed 's/^ *//; s/ .*//' | tr '\n' ' ')" \
-	"usage: [--process-output] [--dataset [--arch-file gguf-imatrix gguf-imatrix "
+is "usage: options are not torn from their arguments, forms begin with the name" \
+	"$(gguf-imatrix -h | sed '/^$/,$d' | sed 1d | grep -vE '^ +(\[|-|gguf-imatrix --)')" ""
 is "... and no line is longer than a terminal's" "$(for p in "$BIN"/gguf-*; do "$p" -h | sed '/^$/,$d'; done | awk 'length > 79')" ""
 ok "--version names the instruction set" sh -c 'gguf-info --version | grep -q "instruction set"'
 is "an unknown GGUF_CPU" "$(GGUF_CPU=z80 run gguf-info m.gguf)" 2
