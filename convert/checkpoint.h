@@ -10,7 +10,7 @@ enum { SOURCE_MAX_DIMS = 8 };
 enum { SOURCE_NO_TYPE = -1 };
 struct source_dtype {
 	const char *name;               /* "BF16" */
-	unsigned bytes;                 /* of an element */
+	unsigned bytes;                 /* of an element; 0: the name says nothing to us, such tensors can only be dropped */
 	int type;                       /* ggml id of the same layout, or SOURCE_NO_TYPE */
 };
 struct source_tensor {
@@ -18,7 +18,7 @@ struct source_tensor {
 	const struct source_dtype *dtype;
 	unsigned n_dims;
 	uint64_t shape[SOURCE_MAX_DIMS];        /* slowest first, as in the file */
-	uint64_t n_weights;
+	uint64_t n_weights, bytes;
 	uint32_t file;
 	uint64_t offset;                        /* in its file, absolute */
 };

@@ -34,6 +34,9 @@ static bool get_u64(const json_t *v, uint64_t *u)
 	return true;
 }
 
+/* A type that is not known takes the bytes that it says; whoever needs the tensor refuses it. */
+static const struct source_dtype unknown = { "an unknown type", 0, SOURCE_NO_TYPE };
+
 static enum ggu_status parse_entry(const struct header *h, const char *name, const json_t *e, struct source_tensor *t,
 	struct ggu_error *err)
 {
@@ -43,7 +46,7 @@ static enum ggu_status parse_entry(const struct header *h, const char *name, con
 	if (!json_is_object(e)) return ENTRY_FAIL(GGU_ERR_FORMAT, "not a JSON object");
 	if (!json_is_string(dtype)) return ENTRY_FAIL(GGU_ERR_FORMAT, "no dtype");
 	t->dtype = checkpoint_dtype(json_string_value(dtype));
-	if (!t->dtype) return ENTRY_FAIL(GGU_ERR_UNSUPPORTED, "unknown dtype %.20s", json_string_value(dtype));
+	if (!t->dtype) t->dtype = &unknown;
 	if (!json_is_array(shape)) return ENTRY_FAIL(GGU_ERR_FORMAT, "no shape");
 	if (json_array_size(shape) > SOURCE_MAX_DIMS)
 		return ENTRY_FAIL(GGU_ERR_UNSUPPORTED, "%zu dimensions, more than %d", json_array_size(shape),
@@ -65,7 +68,8 @@ static enum ggu_status parse_entry(const struct header *h, const char *name, con
 	if (to > h->data_bytes)
 		return ENTRY_FAIL(GGU_ERR_TRUNCATED, "data ends at byte %llu of %llu data bytes",
 			(unsigned long long)to, (unsigned long long)h->data_bytes);
-	if (to - from != want)
+	t->bytes = to - from;
+	if (t->dtype->bytes && t->bytes != want)
 		return ENTRY_FAIL(GGU_ERR_FORMAT, "%llu bytes of data, but the shape needs %llu",
 			(unsigned long long)(to - from), (unsigned long long)want);
 	t->offset = 8 + h->n + from;
@@ -75,9 +79,8 @@ static enum ggu_status parse_entry(const struct header *h, const char *name, con
 static int by_offset(const void *a, const void *b)
 {
 	const struct source_tensor *x = a, *y = b;
-	uint64_t p = x->n_weights*x->dtype->bytes, q = y->n_weights*y->dtype->bytes;
 	if (x->offset != y->offset) return x->offset < y->offset ? -1 : 1;
-	return (p > q) - (p < q);       /* empty ones first */
+	return (x->bytes > y->bytes) - (x->bytes < y->bytes);   /* empty ones first */
 }
 
 /* The tensors of one file, sorted by offset, have to cover its data exactly. */
@@ -91,7 +94,7 @@ static enum ggu_status check_cover(const struct header *h, struct source_tensor 
 		if (t[i].offset > end)
 			return ENTRY_FAIL(GGU_ERR_FORMAT, "%llu bytes before the data belong to no tensor",
 				(unsigned long long)(t[i].offset - end));
-		end += t[i].n_weights*t[i].dtype->bytes;
+		end += t[i].bytes;
 	}
 	if (end != 8 + h->n + h->data_bytes)
 		return file_fail(err, GGU_ERR_FORMAT, h->file, end, "", "%llu bytes at the end belong to no tensor",

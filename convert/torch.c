@@ -73,6 +73,7 @@ static enum ggu_status add_tensor(struct archive *a, const struct pickle_str *na
 		return tensor_fail(a, GGU_ERR_TRUNCATED, name, "exceeds its storage", err);
 	s = zip_data(a->zip, m, &data, err);
 	t.offset = data + from;
+	t.bytes = bytes;
 	return s ? s : checkpoint_add(a->c, &t, name->p, name->n, err);
 }
 

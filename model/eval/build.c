@@ -51,19 +51,16 @@ static enum ggu_status key_value(struct builder *b, const struct ggu_kv *kv, str
 {
 	size_t n = ggu_kv_n(kv);
 	struct expr_value *list;
+	enum ggu_status s;
 	if (ggu_kv_type(kv) != GGU_ARRAY) {
 		item_value(kv, 0, v);
-		return GGU_OK;
-	}
-	if (b->layer >= 0 && n == b->g->n_layer) {
-		item_value(kv, (size_t)b->layer, v);
 		return GGU_OK;
 	}
 	if (n > MAX_LIST)
 		return ggu_fail(b->err, GGU_ERR_RANGE, GGU_NO_OFFSET, ggu_kv_key(kv).p,
 			"%zu items where at most %d make sense", n, MAX_LIST);
-	list = build_alloc(b, n*sizeof *list);
-	if (!list) return GGU_ERR_NOMEM;
+	s = expr_arena_items(b->arena, n, &list, b->err);
+	if (s) return s;
 	for (size_t i = 0; i < n; i++) item_value(kv, i, list + i);
 	*v = (struct expr_value){ EXPR_LIST, { .list = { list, n } } };
 	return GGU_OK;
@@ -132,19 +129,34 @@ static enum ggu_status lookup(void *ctx, const void *object, const char *name, s
 	return GGU_OK;
 }
 
-/* tensor('NAME') */
+static enum ggu_status is_tensor(const struct builder *b, const struct expr_value *name, struct expr_value *v, struct ggu_error *err)
+{
+	if (name->kind != EXPR_STR) return ggu_fail(err, GGU_ERR_FORMAT, 0, "", "tensor wants the name of one");
+	*v = (struct expr_value){ EXPR_BOOL, { .b = build_find(b, name->u.s.p, ".weight") || build_find(b, name->u.s.p, "") } };
+	return GGU_OK;
+}
+
+static enum ggu_status of_layer(const struct builder *b, const struct expr_value *x, struct expr_value *v, struct ggu_error *err)
+{
+	*v = *x;
+	if (x->kind != EXPR_LIST) return GGU_OK;
+	if (b->layer < 0 || x->u.list.n != b->g->n_layer)
+		return ggu_fail(err, GGU_ERR_FORMAT, 0, "", "layer wants a value for each of the layers, in one of them");
+	*v = x->u.list.v[b->layer];
+	return GGU_OK;
+}
+
+/* tensor('NAME') and layer(VALUE) */
 static enum ggu_status call(void *ctx, const char *name, const struct expr_value *args, size_t n_args,
 	struct expr_arena *a, struct expr_value *v, bool *known, struct ggu_error *err)
 {
 	const struct builder *b = ctx;
+	bool tensor = !strcmp(name, "tensor");
 	(void)a;
-	*known = !strcmp(name, "tensor");
+	*known = tensor || !strcmp(name, "layer");
 	if (!*known) return GGU_OK;
-	if (n_args != 1 || args->kind != EXPR_STR)
-		return ggu_fail(err, GGU_ERR_FORMAT, 0, "", "tensor wants the name of one");
-	*v = (struct expr_value){ EXPR_BOOL, { .b = build_find(b, args->u.s.p, ".weight")
-		|| build_find(b, args->u.s.p, "") } };
-	return GGU_OK;
+	if (n_args != 1) return ggu_fail(err, GGU_ERR_FORMAT, 0, "", "%s wants one argument", name);
+	return tensor ? is_tensor(b, args, v, err) : of_layer(b, args, v, err);
 }
 
 enum ggu_status build_eval(struct builder *b, const struct yaml_node *at, struct expr_value *v)

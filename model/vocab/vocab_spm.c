@@ -2,7 +2,7 @@
  * vocab_spm.c - tokenizer.model: SentencePiece's protobuf, read through a cursor.
  *
  * Fields used, of sentencepiece_model.proto: ModelProto 1 pieces {1 piece, 2 score, 3 type}, 2 trainer_spec
- * {3 model_type, 35 byte_fallback}, 3 normalizer_spec {3 add_dummy_prefix, 4 remove_extra_whitespaces,
+ * {3 model_type, 35 byte_fallback}, 3 normalizer_spec {2 precompiled_charsmap, 3 add_dummy_prefix, 4 remove_extra_whitespaces,
  * 5 escape_whitespaces}. Unknown fields are passed over. */
 #include <stdlib.h>
 #include <string.h>
@@ -45,11 +45,11 @@ static enum ggu_status bad(struct ggu_error *err, const char *file, uint64_t at,
 	return file_fail(err, GGU_ERR_FORMAT, file, at, "", "%s", what);
 }
 
-struct spec { uint64_t model_type; bool byte_fallback, dummy_prefix, remove_extra, escape; size_t n_pieces; };
+struct spec { uint64_t model_type; bool byte_fallback, dummy_prefix, remove_extra, escape, charsmap; size_t n_pieces; };
 
 static bool read_specs(struct span s, struct spec *o, uint64_t *at)
 {
-	*o = (struct spec){ 1, false, true, true, true, 0 };
+	*o = (struct spec){ .model_type = 1, .dummy_prefix = true, .remove_extra = true, .escape = true };
 	while (s.n) {
 		struct field f, g;
 		*at = s.at;
@@ -59,6 +59,7 @@ static bool read_specs(struct span s, struct spec *o, uint64_t *at)
 		for (struct span in = f.bytes; (f.number == 2 || f.number == 3) && in.n; ) {
 			*at = in.at;
 			if (!next_field(&in, &g)) return false;
+			if (f.number == 3 && g.number == 2 && g.wire == 2) o->charsmap |= g.bytes.n > 0;
 			if (g.wire) continue;
 			if (f.number == 2 && g.number == 3) o->model_type = g.v;
 			if (f.number == 2 && g.number == 35) o->byte_fallback = g.v;
@@ -117,6 +118,8 @@ enum ggu_status vocab_load_spm(struct vocab *v, const char *bytes, size_t n, con
 	if (!read_specs(all, &o, &at) || !o.n_pieces) s = bad(err, file, at, "is no SentencePiece model");
 	else if (o.model_type != MODEL_BPE)
 		s = file_fail(err, GGU_ERR_UNSUPPORTED, file, GGU_NO_OFFSET, "trainer_spec.model_type", "only SentencePiece BPE is supported, not kind %llu", (unsigned long long)o.model_type);
+	else if (o.charsmap)
+		s = file_fail(err, GGU_ERR_UNSUPPORTED, file, GGU_NO_OFFSET, "normalizer_spec.precompiled_charsmap", "text that is normalized by tables of the model's own is not supported");
 	n_vocab = f->hints && f->hints->n_vocab > 0 ? (size_t)f->hints->n_vocab : s ? 0 : with_added(f, o.n_pieces);
 	if (!s) s = vocab_size(v, n_vocab, true, -10000, err);
 	while (!s && all.n) {

@@ -54,6 +54,15 @@ is "a range of rows" "$(awk '$1 == "blk.0.a.weight" { print $2 }' "$TMP/plan")" 
 is "transposed" "$(awk '$1 == "blk.0.b.weight" { print $2 }' "$TMP/plan")" 1x2
 is "computed" "$(awk '$1 == "blk.0.made.weight" { print $2, $7 }' "$TMP/plan")" "3 computed"
 
+# a type that no one here knows is no reason to refuse what is dropped
+HEAD2=$(printf %s "$HEAD" | sed 's/"BOOL"/"F4_X2"/')
+checkpoint "$TMP/m" "$HEAD2" 16441
+ok "an unknown type of a tensor that is dropped" gguf-convert -q --arch-file "$TMP/tiny.yaml" -o "$TMP/f4.gguf" "$TMP/m"
+same "... changes nothing" "$TMP/f4.gguf" "$TMP/tiny.gguf"
+HEAD2=$(printf %s "$HEAD" | sed 's/"old.0.ab":{"dtype":"F32"/"old.0.ab":{"dtype":"F4_X2"/')
+checkpoint "$TMP/m" "$HEAD2" 16441
+says "... and of one that is not" "old.0.ab: stored as an unknown type, which GGUF does not have" gguf-convert --arch-file "$TMP/tiny.yaml" -o "$TMP/no.gguf" "$TMP/m"
+
 # parts that cannot be joined, or of which one is missing
 HEAD2=$(printf %s "$HEAD" | sed 's/"l.0.e.1.w":{"dtype":"F32"/"l.0.e.1.w":{"dtype":"I32"/')
 checkpoint "$TMP/m" "$HEAD2" 16441

@@ -38,6 +38,19 @@ for v in nan 0.5 -10000.0 inf; do
 done
 make_model $eps=1e-5 llama.attention.head_count=1.5
 refused "one head and a half" "heads: wants a whole number"
+make_model $eps=1e-5
+gguf-logits -q -m h.gguf -o logits ids
+keys_were=$keys
+keys=$(echo "$keys" | sed 's/head_count=2/head_count=[2]/')
+make_model $eps=1e-5
+gguf-logits -q -m h.gguf -o logits2 ids
+same "heads layer by layer, of which there is one" logits2 logits
+keys=$(echo "$keys_were" | sed 's/head_count=2/head_count=[2,2]/')
+make_model $eps=1e-5
+refused "heads of more layers" "layer wants a value for each of the layers"
+keys=$keys_were
+make_model $eps=[1]
+refused "a list that nobody asked to read layer by layer" "eps: wants a number"
 make_model $eps=1e-5 llama.rope.dimension_count=7
 refused "an odd rope" "odd number of dimensions"
 make_model $eps=1e-5 llama.rope.dimension_count=18

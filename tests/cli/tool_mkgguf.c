@@ -2,7 +2,7 @@
  * tool_mkgguf TENSOR... - a small model on standard output, for tests: NAME:TYPE:NE0xNE1..[:FILL], type f32 or f16 or
  * bf16. Weights are pseudo-random, the same every time; FILL is nan (one weight, in row 1, column 2), huge, zero, one
  * or square (none below 0). A tensor of 0 dimensions cannot be made. With KEY=VALUE as an argument the metadata gets a string,
- * with KEY=N a u32, with another number (nan and inf too) an f32. */
+ * with KEY=N a u32, with another number (nan and inf too) an f32, with KEY=[N,N..] an array of up to 16 u32. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,6 +29,13 @@ int main(int argc, char **argv)
 			unsigned long v;
 			double f;
 			*eq++ = 0;
+			if (*eq == '[') {
+				uint32_t list[16];
+				size_t k = 0;
+				for (end = eq; (*end == '[' || *end == ',') && k < 16;) list[k++] = (uint32_t)strtoul(end + 1, &end, 10);
+				must(ggu_meta_set_array(m, argv[i], GGU_U32, list, k));
+				continue;
+			}
 			v = strtoul(eq, &end, 10);
 			if (*eq && !*end) must(ggu_meta_set_uint(m, argv[i], GGU_U32, v));
 			else if (f = strtod(eq, &end), *eq && !*end) must(ggu_meta_set_float(m, argv[i], GGU_F32, f));

@@ -7,13 +7,14 @@
 need_shared reference/tokenizers "ids of the original tokenizers"
 ref=$SHARED/reference/tokenizers
 dirs=$SHARED/data/tokenizers
+wiki=$SHARED/data/wikitext-2-raw/wiki.test.raw
 tool=$BUILD/tests/reference/tool_ids
 
-# check NAME DIR MODE=FLAGS... [-SKIP]: rows of the reference, as tool_ids --folder has them
+# check NAME DIR MODE=FLAGS... [-SKIP]: rows of the reference, as tool_ids --folder has them, and 200 KB of text
 check()
 {
 	name=$1 dir=$2; shift 2
-	ok "$name: $*" "$tool" --folder "$dir" "$ref/texts.json" "$ref/$name.json" "$@"
+	ok "$name: $*" "$tool" --folder "$dir" "$ref/texts.json" "$ref/$name.json" "$wiki/ids=s" "$wiki/noparse" "$@"
 }
 # ... and what the program makes of them
 "$tool" --texts "$ref/texts.json" >"$TMP/texts"

@@ -9,12 +9,14 @@
  *
  * The first form reads the rows of reference/tokenizers/NAME.json (member MODE, else ids) and an array of arrays of
  * ids, or for MODE "decoded" (else the text) of texts; rows whose id begins with SKIP_PREFIX do not count. The second encodes itself, for several modes with one vocabulary: FLAGS are
- * b for BOS and EOS, s for special tokens in the text, or d to decode the row's ids. The third reads published vectors: ids of
+ * b for BOS and EOS, s for special tokens in the text, or d to decode the row's ids; for
+ * FILE/MODE=FLAGS the first 200000 bytes of FILE, whole lines of them, are encoded and their ids' hash compared. The third reads published vectors: ids of
  * one text a line.
  * --invalid encodes and decodes the bytes of invalid_utf8, which with keep have to be the same again.
  * --texts and --inputs print the texts as a JSON array for gguf-tokenize --json. A line for each difference; exit 1 if there
  * is any. */
 #include <jansson.h>
+#include <nettle/sha2.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -132,6 +134,34 @@ static json_t *result(struct tokenizer *t, const json_t *text, const json_t *row
 	return out;
 }
 
+/* The reference's `wikitext`, or that member of it: 32-bit ids, little-endian. */
+static int long_text(struct tokenizer *t, const char *path, const char *mode, const char *flags, const json_t *want)
+{
+	unsigned how = strchr(flags, 's') ? TOKENIZE_SPECIAL : 0;
+	size_t bytes, n = 0, cap = 0;
+	char *text = slurp(path, &bytes), hex[2*SHA256_DIGEST_SIZE + 1];
+	uint8_t digest[SHA256_DIGEST_SIZE];
+	struct sha256_ctx sha;
+	int32_t *ids = NULL;
+	int bad;
+	if (bytes > 200000) bytes = 200000;
+	while (bytes && text[bytes - 1] != '\n') bytes--;
+	if (json_object_get(want, mode)) want = json_object_get(want, mode);
+	sha256_init(&sha);
+	if (tokenizer_encode(t, text, bytes, how, &ids, &n, &cap, NULL)) exit(2);
+	for (size_t i = 0; i < n; i++) {
+		uint32_t id = (uint32_t)ids[i];
+		sha256_update(&sha, 4, (const uint8_t[]){ (uint8_t)id, (uint8_t)(id >> 8), (uint8_t)(id >> 16), (uint8_t)(id >> 24) });
+	}
+	sha256_digest(&sha, sizeof digest, digest);
+	for (size_t i = 0; i < sizeof digest; i++) snprintf(hex + 2*i, 3, "%02x", digest[i]);
+	bad = strcmp(hex, json_string_value(json_object_get(want, "sha256"))) != 0;
+	if (bad) printf("%s: %zu ids, want %lld\n", path, n, (long long)json_integer_value(json_object_get(want, "n")));
+	free(ids);
+	free(text);
+	return bad;
+}
+
 static int folder(char **a, int n)
 {
 	const struct vocab_hints h = { .n_vocab = -1 };
@@ -145,7 +175,13 @@ static int folder(char **a, int n)
 	if (vocab_from_dir(&v, a[0], &h, &err) || tokenizer_new(&t, v, &err)) { printf("%s: %s: %s\n", err.file, err.where, err.what); return 1; }
 	for (int k = 3; k < n - (skip != NULL); k++) {
 		char mode[40] = "", flags[8] = "";
-		sscanf(a[k], "%39[^=]=%7s", mode, flags);
+		const char *file = strrchr(a[k], '/') ? a[k] : NULL;
+		sscanf(file ? strrchr(a[k], '/') + 1 : a[k], "%39[^=]=%7s", mode, flags);
+		if (file) {
+			*strrchr(a[k], '/') = 0;
+			bad += (size_t)long_text(t, file, mode, flags, json_object_get(out, "wikitext"));
+			continue;
+		}
 		json_array_foreach(rows, i, row) {
 			const char *id = json_string_value(json_object_get(row, "id"));
 			const json_t *text = json_object_get(json_array_get(texts, i), "text"), *want = json_object_get(row, mode);

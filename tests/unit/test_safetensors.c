@@ -37,7 +37,7 @@ static const struct { const char *head; size_t data; long offset; const char *wh
 	{ "[1,2]", 0, 8, "not a JSON object" },
 	{ "{\"a\":7}", 0, 9, "not a JSON object" },
 	{ "{\"a\":{\"shape\":[2],\"data_offsets\":[0,8]}}", 8, 9, "no dtype" },
-	{ "{\"a\":{\"dtype\":\"F99\",\"shape\":[2],\"data_offsets\":[0,8]}}", 8, 9, "unknown dtype F99" },
+	{ "{\"a\":{\"dtype\":\"F99\",\"shape\":[2],\"data_offsets\":[0,8]}}", 9, 70, "1 bytes at the end" },
 	{ "{\"a\":{\"dtype\":\"F32\",\"data_offsets\":[0,8]}}", 8, 9, "no shape" },
 	{ "{\"a\":{\"dtype\":\"F32\",\"shape\":[-2],\"data_offsets\":[0,8]}}", 8, 9, "shape[0] is no count" },
 	{ "{\"a\":{\"dtype\":\"F32\",\"shape\":[2.0],\"data_offsets\":[0,8]}}", 8, 9, "shape[0] is no count" },

@@ -323,6 +323,10 @@ static void hostile_spm(void **state)
 	assert_int_equal(load_bytes(&v, "tokenizer.model", model, sizeof model, &err), GGU_OK);
 	assert_int_equal(vocab_count(v), 4);
 	assert_int_equal(works(v), 1);
+	memcpy(changed, model, sizeof model);
+	memcpy(changed + sizeof model - 4, (const unsigned char[]){ 18, 2, 0, 0 }, 4);       /* precompiled_charsmap */
+	assert_int_equal(load_bytes(&v, "tokenizer.model", changed, sizeof changed, &err), GGU_ERR_UNSUPPORTED);
+	assert_string_equal(err.where, "normalizer_spec.precompiled_charsmap");
 	for (size_t n = 0; n < sizeof model; n++) if (!load_bytes(&v, "tokenizer.model", model, n, &err)) works(v);
 	for (size_t i = 0; i < sizeof model; i++)
 		for (int bit = 0; bit < 8; bit++) {
