@@ -29,7 +29,7 @@
  * Nothing here allocates, fails or keeps state. All are thread-safe after quant_select. */
 #ifndef QUANT_ATTN_H
 #define QUANT_ATTN_H
-#include "../libgguf/ggu.h"
+#include "../libgguf/types.h"
 
 enum { ATTN_BLOCK = 64, ATTN_SPLIT = 512 };
 

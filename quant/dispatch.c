@@ -7,7 +7,7 @@
 #include "attn_internal.h"
 #include "cpu.h"
 #include "enc.h"
-#include "kern.h"
+#include "float.h"
 #include "mul.h"
 #include "quant.h"
 #include "vec_internal.h"
@@ -18,21 +18,21 @@ struct set {
 	const struct codes_table *codes;
 	const struct row_table *row;
 	const struct panel_table *panel_32, *panel_256;
-	const struct kern *kern;
+	const struct float_table *floats;
 	const struct enc_table *enc;
 	const struct vec_table *vec;
 	const struct attn_table *attn;
 };
 static const struct set sets[] = {      /* best last */
-	{ "c", CPU_C, &quant_codes_c, &quant_row_c, &quant_panel_c, &quant_panel_c, kern_c, &quant_enc_c, &quant_vec_c, &quant_attn_c },
+	{ "c", CPU_C, &quant_codes_c, &quant_row_c, &quant_panel_c, &quant_panel_c, &quant_float_c, &quant_enc_c, &quant_vec_c, &quant_attn_c },
 #if defined __x86_64__
-	{ "avx2", CPU_AVX2, &quant_codes_avx2, &quant_row_avx2, &quant_panel_avx2, &quant_panel_avx2, kern_avx2, &quant_enc_avx2, &quant_vec_avx2, &quant_attn_avx2 },
-	{ "avxvnni", CPU_AVXVNNI, &quant_codes_avx2, &quant_row_avxvnni, &quant_panel_avxvnni, &quant_panel_avxvnni, kern_avx2, &quant_enc_avx2, &quant_vec_avx2, &quant_attn_avx2 },
-	{ "avx512bw", CPU_AVX512BW, &quant_codes_avx2, &quant_row_avx2, &quant_panel_avx512bw, &quant_panel_avx512bw, kern_avx512, &quant_enc_avx512, &quant_vec_avx512, &quant_attn_avx512 },
-	{ "avx512", CPU_AVX512, &quant_codes_avx2, &quant_row_avx512, &quant_panel_avx512, &quant_panel_avx512, kern_avx512, &quant_enc_avx512, &quant_vec_avx512, &quant_attn_avx512 },
-	{ "amx", CPU_AMX, &quant_codes_avx2, &quant_row_avx512, &quant_panel_avx512, &quant_panel_amx, kern_avx512, &quant_enc_avx512, &quant_vec_avx512, &quant_attn_avx512 },
+	{ "avx2", CPU_AVX2, &quant_codes_avx2, &quant_row_avx2, &quant_panel_avx2, &quant_panel_avx2, &quant_float_avx2, &quant_enc_avx2, &quant_vec_avx2, &quant_attn_avx2 },
+	{ "avxvnni", CPU_AVXVNNI, &quant_codes_avx2, &quant_row_avxvnni, &quant_panel_avxvnni, &quant_panel_avxvnni, &quant_float_avx2, &quant_enc_avx2, &quant_vec_avx2, &quant_attn_avx2 },
+	{ "avx512bw", CPU_AVX512BW, &quant_codes_avx2, &quant_row_avx2, &quant_panel_avx512bw, &quant_panel_avx512bw, &quant_float_avx512, &quant_enc_avx512, &quant_vec_avx512, &quant_attn_avx512 },
+	{ "avx512", CPU_AVX512, &quant_codes_avx2, &quant_row_avx512, &quant_panel_avx512, &quant_panel_avx512, &quant_float_avx512, &quant_enc_avx512, &quant_vec_avx512, &quant_attn_avx512 },
+	{ "amx", CPU_AMX, &quant_codes_avx2, &quant_row_avx512, &quant_panel_avx512, &quant_panel_amx, &quant_float_avx512, &quant_enc_avx512, &quant_vec_avx512, &quant_attn_avx512 },
 #elif defined __aarch64__
-	{ "neon", CPU_NEON, &quant_codes_neon, &quant_row_neon, &quant_panel_neon, &quant_panel_neon, kern_neon, &quant_enc_c, &quant_vec_neon, &quant_attn_neon },
+	{ "neon", CPU_NEON, &quant_codes_neon, &quant_row_neon, &quant_panel_neon, &quant_panel_neon, &quant_float_neon, &quant_enc_c, &quant_vec_neon, &quant_attn_neon },
 #endif
 };
 enum { N_SETS = sizeof sets/sizeof *sets };
@@ -55,6 +55,7 @@ enum ggu_status quant_select(const char *name, struct ggu_error *err)
 	mul_row = s->row;
 	mul_panel_32 = s->panel_32;
 	mul_panel_256 = s->panel_256;
+	quant_float_table = s->floats;
 	quant_enc_table = s->enc;
 	quant_vec_table = s->vec;
 	quant_attn_table = s->attn;
@@ -73,16 +74,15 @@ const char *const *quant_available(void)
 }
 
 /* A type's decoder: of a block type, or of floats. */
-typedef void decode_fn(const void *, float *, size_t);
-static decode_fn *decoder(uint32_t type)
+static float_decode_fn *decoder(uint32_t type)
 {
 	if (type >= GGU_TYPE_COUNT) return NULL;
-	return selected->codes->decode[type] ? selected->codes->decode[type] : selected->kern[type].decode;
+	return selected->codes->decode[type] ? selected->codes->decode[type] : float_decoder(type);
 }
 bool quant_can_decode(uint32_t type) { return decoder(type); }
 enum ggu_status quant_decode(uint32_t type, const void *src, float *dst, size_t n)
 {
-	decode_fn *decode = decoder(type);
+	float_decode_fn *decode = decoder(type);
 	if (!decode) return GGU_ERR_UNSUPPORTED;
 	decode(src, dst, n);
 	return GGU_OK;
@@ -92,7 +92,7 @@ bool quant_can_multiply(uint32_t type) { return quant_act_of(type) != QUANT_ACT_
 enum quant_act quant_act_of(uint32_t type)
 {
 	if (type >= GGU_TYPE_COUNT) return QUANT_ACT_NONE;
-	if (selected->kern[type].mul) return QUANT_ACT_FLOAT;
+	if (float_can_multiply(type)) return QUANT_ACT_FLOAT;
 	if (!selected->codes->widen[type]) return QUANT_ACT_NONE;
 	return ggu_type_info(type)->block_weights == 256 ? QUANT_ACT_256 : QUANT_ACT_32;
 }
@@ -100,31 +100,28 @@ enum quant_act quant_act_of(uint32_t type)
 static size_t block_of(enum quant_act form) { return form == QUANT_ACT_32 ? 32 : 256; }
 size_t quant_act_bytes(enum quant_act form, size_t n_tokens, size_t n_in)
 {
-	size_t bytes = form == QUANT_ACT_FLOAT ? n_tokens*n_in*sizeof(float) : mul_act_bytes(block_of(form), n_tokens, n_in);
+	size_t bytes = form == QUANT_ACT_FLOAT ? float_act_bytes(n_tokens, n_in) : mul_act_bytes(block_of(form), n_tokens, n_in);
 	return (bytes + 63)/64*64;
 }
 size_t quant_act_step(void) { return MUL_TOKENS; }
 void quant_act_pack(enum quant_act form, const float *x, size_t x_stride, size_t n_tokens, size_t n_in, size_t from, size_t n, void *act)
 {
-	if (form != QUANT_ACT_FLOAT) { mul_act_pack(block_of(form), x, x_stride, n_tokens, n_in, from, n, act); return; }
-	for (size_t t = from; t < from + n; t++) memcpy((float *)act + t*n_in, x + t*x_stride, n_in*sizeof *x);
+	if (form == QUANT_ACT_FLOAT) float_act_pack(x, x_stride, n_tokens, n_in, from, n, act);
+	else mul_act_pack(block_of(form), x, x_stride, n_tokens, n_in, from, n, act);
 }
 void quant_act_unpack(enum quant_act form, const void *act, size_t n_tokens, size_t n_in, size_t token, float *x)
 {
-	if (form == QUANT_ACT_FLOAT) memcpy(x, (const float *)act + token*n_in, n_in*sizeof *x);
+	if (form == QUANT_ACT_FLOAT) float_act_unpack(act, n_tokens, n_in, token, x);
 	else mul_act_unpack(block_of(form), act, n_tokens, n_in, token, x);
 }
 void quant_mul(const struct quant_mul *m, size_t t0, size_t n_t, size_t o0, size_t n_o, void *work)
 {
-	const struct kern *k = selected->kern + m->type;
-	if (!k->mul) { mul_integers(m, t0, n_t, o0, n_o, work); return; }
-	k->mul(n_t, n_o, m->n_in, (const char *)m->w + o0*m->w_stride, m->w_stride, (const float *)m->act + t0*m->n_in, m->y + t0*m->y_stride + o0, m->y_stride, work);
+	if (float_can_multiply(m->type)) float_mul(m, t0, n_t, o0, n_o, work);
+	else mul_integers(m, t0, n_t, o0, n_o, work);
 }
-size_t quant_mul_work_bytes(void) { return mul_work_bytes() > KERN_WORK_BYTES ? mul_work_bytes() : KERN_WORK_BYTES; }
+size_t quant_mul_work_bytes(void) { return mul_work_bytes() > float_work_bytes() ? mul_work_bytes() : float_work_bytes(); }
 void quant_mul_cut(const struct quant_mul *m, int n_threads, size_t *tokens, size_t *outputs)
 {
-	size_t share = (m->n_out/(2*(size_t)n_threads) + 31)/32*32;
-	if (!selected->kern[m->type].mul) { mul_cut(m, n_threads, tokens, outputs); return; }
-	*tokens = m->n_tokens;
-	*outputs = share < 64 ? 64 : share;
+	if (float_can_multiply(m->type)) float_cut(m, n_threads, tokens, outputs);
+	else mul_cut(m, n_threads, tokens, outputs);
 }

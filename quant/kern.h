@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * kern.h - private to quant/: what the codec files give, halves as floats, and the float types' functions.
+ * kern.h - private to quant/: what the codec files give, and halves as floats.
  *
  * A codec unpacks a block to signed codes with integer or float scales (struct codes32, struct codes256); codes_text.h,
  * row_text.h and mul.c do the rest for every type: decode, and multiply. */
@@ -17,19 +17,6 @@ struct codes256 {                                       /* weight = (d*sc)*q - d
 	int8_t q[256];
 	int16_t sc[16], mn[16];
 };
-
-/* Arguments as in quant.h. NULL: the type has none. */
-struct kern {
-	void (*decode)(const void *src, float *dst, size_t n);
-	void (*mul)(size_t n_tokens, size_t n_out, size_t n_in, const void *w, size_t w_stride, const void *act, float *y, size_t y_stride, void *work);
-};
-enum { KERN_WORK_BYTES = 3 << 20 };
-extern const struct kern kern_c[GGU_TYPE_COUNT];
-#if defined __x86_64__
-extern const struct kern kern_avx2[GGU_TYPE_COUNT], kern_avx512[GGU_TYPE_COUNT];
-#elif defined __aarch64__
-extern const struct kern kern_neon[GGU_TYPE_COUNT];
-#endif
 
 static inline float kern_f32_bits(uint32_t u) { float f; memcpy(&f, &u, 4); return f; }
 static inline float kern_bf16_to_f32(uint16_t h) { return kern_f32_bits((uint32_t)h << 16); }

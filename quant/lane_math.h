@@ -28,7 +28,7 @@ static inline rf r_fma(rf a, rf b, rf c)
 /* The first of n lanes of a, and of memory; zeros elsewhere. */
 static inline rf r_part(const float *p, size_t n) { rf a = { 0 }; memcpy(&a, p, n*4); return a; }
 static inline void r_put_part(float *p, rf a, size_t n) { memcpy(p, &a, n*4); }
-/* REG halves and bfloats as floats, exactly; NaN stays one. */
+/* REG halves and bfloats as floats; of NaN, r_f16 may change the payload. */
 static inline rf r_bf16(const void *p)
 {
 #if defined __AVX512F__
@@ -38,6 +38,13 @@ static inline rf r_bf16(const void *p)
 #else
 	return (rf)(r_widen(p) << 16);
 #endif
+}
+/* as kern_f16_to_f32, without branches */
+static inline rf r_f16_exact(const void *p)
+{
+	ri h = r_widen(p), m = h & 0x7fff, below = m < 0x400;
+	ri sub = (ri)(__builtin_convertvector(m, rf)*0x1p-24f), r = (m << 13) + 0x38000000 + ((m >= 0x7c00) & 0x38000000);
+	return (rf)((sub & below) | (r & ~below) | (-(h >> 15) & INT32_MIN));
 }
 static inline rf r_f16(const void *p)
 {
@@ -50,9 +57,7 @@ static inline rf r_f16(const void *p)
 	memcpy(&h, p, sizeof h);
 	return (rf)vcvt_f32_f16(vreinterpret_f16_u16(h));
 #else
-	ri h = r_widen(p), m = h & 0x7fff, below = m < 0x400;
-	ri sub = (ri)(__builtin_convertvector(m, rf)*0x1p-24f), r = (m << 13) + 0x38000000 + ((m >= 0x7c00) & 0x38000000);
-	return (rf)((sub & below) | (r & ~below) | (-(h >> 15) & INT32_MIN));
+	return r_f16_exact(p);
 #endif
 }
 /* One half in all lanes */

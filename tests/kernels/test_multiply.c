@@ -148,6 +148,10 @@ static void check_type(const struct ggu_type_info *t, const char *isa)
 	for (size_t n = 1; n <= (unit == 1 ? 67 : 20) && !kt_failed(); n++) multiply(t, isa, 3, 5, n*unit, KT_RANDOM, KT_MIXED);
 	for (size_t n = chunk - unit; n <= chunk + unit && !kt_failed(); n += unit) multiply(t, isa, 1 + kt_below(3), 1 + kt_below(5), n, KT_RANDOM, KT_MIXED);
 	multiply(t, isa, 1, 1, 2*chunk + unit, KT_RANDOM, KT_MIXED);
+	/* floats: a few rows and tokens take 512 columns at a time, panels 2048 of up to 264 tokens */
+	static const size_t lengths[] = { 511, 513, 1025, 2047, 2049, 4100 }, tokens[] = { 4, 8, 9, 13, 264, 265 };
+	for (size_t i = 0; i < 36 && unit == 1 && !kt_failed(); i++)
+		multiply(t, isa, tokens[i/6], i < 24 ? 1 + kt_below(35) : 2, lengths[i%6], KT_RANDOM, KT_MIXED);
 	for (size_t n = 527; n <= 530 && !kt_failed(); n++) multiply(t, isa, n, 1 + kt_below(2), unit, KT_RANDOM, KT_MIXED);
 	kt_result();
 	kt_name("%s %s multiplies the largest, the smallest and the strangest", t->name, isa);

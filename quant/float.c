@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: MIT
+ * float.c - products with floats: packing activations, and the loops over rows, panels and strips (float.h has the picture). */
+#include <string.h>
+#include "float.h"
+
+enum {
+	ROW_TOKENS = 8,                 /* at most, that are multiplied with rows as they lie in the file */
+	TOKENS = 264,                   /* that meet a panel; a multiple of every tile's */
+	PHASE = (FLOAT_CHUNK/FLOAT_LANES + 1)*FLOAT_OUTPUTS + FLOAT_GAP,        /* of a panel */
+};
+struct work {
+	_Alignas(64) float panel[FLOAT_LANES*PHASE];
+	_Alignas(64) float sums[FLOAT_LANES][TOKENS*FLOAT_OUTPUTS + FLOAT_GAP];
+};
+
+const struct float_table *quant_float_table = &quant_float_c;
+
+static enum float_type type_of(uint32_t type) { return type == GGU_TYPE_F16 ? FLOAT_F16 : type == GGU_TYPE_BF16 ? FLOAT_BF16 : FLOAT_F32; }
+static size_t bytes_of(uint32_t type) { return type == GGU_TYPE_F32 ? 4 : 2; }
+bool float_can_multiply(uint32_t type) { return type == GGU_TYPE_F32 || type == GGU_TYPE_F16 || type == GGU_TYPE_BF16; }
+static void decode_f64(const void *src, float *dst, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		double d;
+		memcpy(&d, (const char *)src + 8*i, 8);
+		dst[i] = (float)d;
+	}
+}
+float_decode_fn *float_decoder(uint32_t type)
+{
+	if (type == GGU_TYPE_F64) return decode_f64;
+	return float_can_multiply(type) ? quant_float_table->decode[type_of(type)] : NULL;
+}
+size_t float_work_bytes(void) { return sizeof(struct work); }
+
+/* ---- packing ---- */
+
+static size_t row_floats(size_t n_in) { return (n_in + FLOAT_LANES - 1)/FLOAT_LANES*FLOAT_LANES; }
+static size_t phase_floats(size_t n_in) { return (n_in/FLOAT_LANES + 1)*quant_float_table->tokens + FLOAT_GAP; }
+size_t float_act_bytes(size_t n_tokens, size_t n_in)
+{
+	size_t tokens = quant_float_table->tokens;
+	if (n_tokens <= ROW_TOKENS) return n_tokens*row_floats(n_in)*sizeof(float);
+	return (n_tokens + tokens - 1)/tokens*FLOAT_LANES*phase_floats(n_in)*sizeof(float);
+}
+void float_act_pack(const float *x, size_t x_stride, size_t n_tokens, size_t n_in, size_t from, size_t n, float *act)
+{
+	size_t tokens = quant_float_table->tokens, phase = phase_floats(n_in);
+	if (n_tokens <= ROW_TOKENS) {
+		for (size_t t = from; t < from + n; t++) memcpy(act + t*row_floats(n_in), x + t*x_stride, n_in*sizeof *x);
+		return;
+	}
+	for (size_t t = from; t < from + n; t += tokens) {
+		size_t some = from + n - t < tokens ? from + n - t : tokens;
+		float *strip = act + t/tokens*FLOAT_LANES*phase;
+		for (size_t r = (tokens - 1)/8*8 + 8; r; r -= 8) {
+			size_t first = r - 8 < some ? r - 8 : some - 1;
+			quant_float_table->turn[FLOAT_F32]((const char *)(x + (t + first)*x_stride), x_stride*sizeof *x, some - first, n_in, tokens, phase,
+				strip + r - 8);
+		}
+	}
+}
+void float_act_unpack(const float *act, size_t n_tokens, size_t n_in, size_t token, float *x)
+{
+	size_t tokens = quant_float_table->tokens, phase = phase_floats(n_in);
+	const float *strip = act + token/tokens*FLOAT_LANES*phase + token%tokens;
+	if (n_tokens <= ROW_TOKENS) memcpy(x, act + token*row_floats(n_in), n_in*sizeof *x);
+	else for (size_t i = 0; i < n_in; i++) x[i] = strip[i%FLOAT_LANES*phase + i/FLOAT_LANES*tokens];
+}
+
+/* ---- products ---- */
+
+/* Columns i..i + n - 1 of rows o.. to a panel: tiles' parts one after another. */
+static void make_panel(const struct quant_mul *m, size_t o, size_t n_o, size_t i, size_t n, float *panel)
+{
+	size_t width = quant_float_table->outputs;
+	for (size_t r = 0; r < FLOAT_OUTPUTS; r += 8) {
+		size_t first = r < n_o ? r : n_o - 1;
+		const char *rows = (const char *)m->w + (o + first)*m->w_stride + i*bytes_of(m->type);
+		float *to = panel + r/width*width*(FLOAT_CHUNK/FLOAT_LANES + 1) + r%width;
+		quant_float_table->turn[type_of(m->type)](rows, m->w_stride, n_o - first, n, width, PHASE, to);
+	}
+}
+/* n columns from i on of all strips of n_t tokens */
+static void meet_panel(const struct quant_mul *m, size_t t0, size_t n_t, size_t i, size_t n, struct work *k)
+{
+	size_t width = quant_float_table->outputs, tokens = quant_float_table->tokens, phase = phase_floats(m->n_in);
+	for (size_t l = 0; l < FLOAT_LANES; l++) {
+		size_t lines = n/FLOAT_LANES + (l < n%FLOAT_LANES);
+		float *sums = k->sums[l];
+		for (size_t t = 0; t < n_t; t += tokens) {
+			const float *strip = (const float *)m->act + ((t0 + t)/tokens*FLOAT_LANES + l)*phase + i/FLOAT_LANES*tokens;
+			for (size_t r = 0; r < FLOAT_OUTPUTS; r += width, sums += tokens*width)
+				quant_float_table->gemm(lines, k->panel + l*PHASE + r*(FLOAT_CHUNK/FLOAT_LANES + 1), strip, sums);
+		}
+	}
+}
+static void panels(const struct quant_mul *m, size_t t0, size_t n_t, size_t o0, size_t n_o, struct work *k)
+{
+	size_t width = quant_float_table->outputs, tokens = quant_float_table->tokens, all = (n_t + tokens - 1)/tokens*tokens*FLOAT_OUTPUTS;
+	for (size_t o = o0; o < o0 + n_o; o += FLOAT_OUTPUTS) {
+		size_t some = o0 + n_o - o < FLOAT_OUTPUTS ? o0 + n_o - o : FLOAT_OUTPUTS;
+		for (size_t l = 0; l < FLOAT_LANES; l++) memset(k->sums[l], 0, all*sizeof **k->sums);
+		for (size_t i = 0; i < m->n_in; i += FLOAT_CHUNK) {
+			size_t n = m->n_in - i < FLOAT_CHUNK ? m->n_in - i : FLOAT_CHUNK;
+			make_panel(m, o, some, i, n, k->panel);
+			meet_panel(m, t0, n_t, i, n, k);
+		}
+		quant_float_table->tree(k->sums[0], sizeof *k->sums/sizeof **k->sums, all);
+		for (size_t t = 0; t < n_t; t++) {
+			const float *sums = k->sums[0] + t/tokens*tokens*FLOAT_OUTPUTS + t%tokens*width;
+			float *y = m->y + (t0 + t)*m->y_stride + o;
+			for (size_t r = 0; r < some; r += width, sums += tokens*width) memcpy(y + r, sums, (some - r < width ? some - r : width)*sizeof *y);
+		}
+	}
+}
+
+void float_mul(const struct quant_mul *m, size_t t0, size_t n_t, size_t o0, size_t n_o, void *work)
+{
+	if (m->n_tokens <= ROW_TOKENS) {
+		size_t stride = row_floats(m->n_in);
+		quant_float_table->rows[type_of(m->type)](n_o, m->n_in, (const char *)m->w + o0*m->w_stride, m->w_stride, n_t,
+			(const float *)m->act + t0*stride, stride, m->y + t0*m->y_stride + o0, m->y_stride);
+		return;
+	}
+	for (size_t t = 0; t < n_t; t += TOKENS) panels(m, t0 + t, n_t - t < TOKENS ? n_t - t : TOKENS, o0, n_o, work);
+}
+
+/* Panels are made by every thread that has some of their tokens: so outputs are cut, and tokens where these do not suffice. */
+void float_cut(const struct quant_mul *m, int n_threads, size_t *tokens, size_t *outputs)
+{
+	size_t unit = m->n_tokens <= ROW_TOKENS ? 8 : FLOAT_OUTPUTS, shares = n_threads > 1 ? 4*(size_t)n_threads : 1;
+	size_t share = (m->n_out/shares + unit - 1)/unit*unit, step = quant_act_step();
+	*tokens = m->n_tokens;
+	*outputs = share ? share : unit;
+	if (m->n_tokens <= ROW_TOKENS || m->n_out/unit >= (size_t)n_threads) return;
+	*tokens = (m->n_tokens/(size_t)n_threads + step - 1)/step*step;
+}

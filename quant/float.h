@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT
+ * float.h - private to quant/: products with F32, F16 and BF16, what an instruction set gives to them and how operands lie.
+ *
+ *   float_text.h   one text for all instruction sets: halves to floats, rows times a few tokens, the tile
+ *   float.c        packing, and the loops over panels and strips; calls the above by a table
+ *
+ * An output is sixteen sums, sum l over the columns i with i mod 16 = l, and then the tree (quant.h). A register of sixteen
+ * columns gives them at once, and that is how a row meets a few tokens. With many tokens lanes run over outputs
+ * instead, and the sums are sixteen products of matrices: the phases. So weights are widened and turned into a panel, a
+ * chunk of columns at a time, and activations into strips, phase by phase:
+ *
+ *   panel, phase l                                    strip, phase l
+ *   |r0:l|r1:l| .. |rP:l|                             |t0:l|t1:l| .. |tT:l|
+ *   |r0:l+16|r1:l+16| ..                              |t0:l+16|t1:l+16| ..
+ *   ..                                                ..
+ *   a gap, so that phases do not compete for the same lines of a cache
+ *
+ * Packed for few tokens, activations are rows as they were. */
+#ifndef QUANT_FLOAT_H
+#define QUANT_FLOAT_H
+#include <stddef.h>
+#include <stdint.h>
+#include "quant.h"
+
+enum { FLOAT_LANES = 16, FLOAT_OUTPUTS = 32, FLOAT_CHUNK = 2048, FLOAT_GAP = 16 };
+enum float_type { FLOAT_F32, FLOAT_F16, FLOAT_BF16, FLOAT_TYPES };
+
+typedef void float_decode_fn(const void *src, float *dst, size_t n);
+/* n_out rows of w, w_stride bytes apart, times n_tokens rows of x */
+typedef void float_rows_fn(size_t n_out, size_t n_in, const char *w, size_t w_stride, size_t n_tokens, const float *x, size_t x_stride,
+	float *y, size_t y_stride);
+/* n columns of 8 rows, `stride` bytes apart, to phases: element i of row r becomes to[i%16*phase + i/16*width + r]. Rows from
+ * n_rows on are the last again. A line of which less than 8 are left is written 8 wide all the same: callers begin with the
+ * last rows. */
+typedef void float_turn_fn(const char *rows, size_t stride, size_t n_rows, size_t n, size_t width, size_t phase, float *to);
+struct float_table {
+	size_t outputs, tokens;                         /* of a tile; outputs divides FLOAT_OUTPUTS */
+	float_decode_fn *decode[FLOAT_TYPES];
+	float_rows_fn *rows[FLOAT_TYPES];
+	float_turn_fn *turn[FLOAT_TYPES];
+	/* acc[token][output] += n lines of a phase of a panel times those of a strip */
+	void (*gemm)(size_t n, const float *panel, const float *strip, float *acc);
+	/* sums[0..n - 1] become the tree over sixteen such arrays, `stride` floats apart; n is a multiple of 16 */
+	void (*tree)(float *sums, size_t stride, size_t n);
+};
+extern const struct float_table quant_float_c;
+#if defined __x86_64__
+extern const struct float_table quant_float_avx2, quant_float_avx512;
+#elif defined __aarch64__
+extern const struct float_table quant_float_neon;
+#endif
+/* The table in use; quant_select sets it. */
+extern const struct float_table *quant_float_table;
+
+float_decode_fn *float_decoder(uint32_t type);          /* of F64 too; NULL: it is no float type */
+bool float_can_multiply(uint32_t type);
+/* As quant.h's. */
+size_t float_act_bytes(size_t n_tokens, size_t n_in);
+void float_act_pack(const float *x, size_t x_stride, size_t n_tokens, size_t n_in, size_t from, size_t n, float *act);
+void float_act_unpack(const float *act, size_t n_tokens, size_t n_in, size_t token, float *x);
+void float_mul(const struct quant_mul *m, size_t t0, size_t n_t, size_t o0, size_t n_o, void *work);
+size_t float_work_bytes(void);
+void float_cut(const struct quant_mul *m, int n_threads, size_t *tokens, size_t *outputs);
+
+#endif
