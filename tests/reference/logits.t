@@ -34,16 +34,16 @@ for name in llama llama-dynamic-yarn llama-linear-bias llama-rope-parameters lla
 	# the last entry of hidden.f32 stands after the final norm, which the residual stream does not have; the first is
 	# the output of the first layer for Mamba, its input for all others
 	head -1 "$TMP/ids" | gguf-logits -m "$m" --hidden >"$TMP/hidden"
-	want=$dir/expected/hidden.f32
+	want=$dir/expected/hidden.f32 last=$entry
 	case $name in
 	mamba*)
 		tail -c +$((entry + 1)) "$TMP/hidden" >"$TMP/later"
 		mv "$TMP/later" "$TMP/hidden"
 		head -c -"$entry" "$want" >"$TMP/want"
-		want=$TMP/want entry=0 ;;
-	bert) entry=0 ;;
+		want=$TMP/want last=0 ;;
+	bert) last=0 ;;
 	esac
-	ok "$name: residual stream" "$cmp_f32" "$TMP/hidden" "$want" 1e-4 "$entry"
+	ok "$name: residual stream" "$cmp_f32" "$TMP/hidden" "$want" 1e-4 "$last"
 	for n in 1 7; do
 		rows "$name" "$entry" "$m" "$TMP/ids" --batch $n -j 3 >"$TMP/logits2"
 		same "$name: the same bits in batches of $n" "$TMP/logits2" "$TMP/logits"
