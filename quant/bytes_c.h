@@ -29,7 +29,7 @@ static inline b32 b_level(const int8_t *table, b32 i)
 }
 static inline s16 s_pairs(uint64_t a, uint64_t b)
 {
-	s16 s;
+	s16 s = { 0 };
 	for (int i = 0; i < 8; i++) {
 		s[2*i] = (int8_t)(a >> 8*i);
 		s[2*i + 1] = (int8_t)(b >> 8*i);

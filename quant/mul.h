@@ -83,7 +83,7 @@ extern const struct panel_table quant_panel_avx2, quant_panel_avxvnni, quant_pan
 #elif defined __aarch64__
 extern const struct codes_table quant_codes_neon;
 extern const struct row_table quant_row_neon;
-extern const struct panel_table quant_panel_neon, quant_panel_i8mm;
+extern const struct panel_table quant_panel_neon;
 #endif
 
 /* In use; quant_select sets them. */

@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: MIT
- * tool_bench.c - how fast each type is encoded, decoded and multiplied on each instance, and what share that is of
- * what a core can do.
+ * tool_bench.c - how fast each type is encoded, decoded, packed for and multiplied on each instance, and what share that is of
+ * what the machine can do, measured in the same process.
  *
  *   tool_bench [TYPE...]      GGUF_CPU: that instance alone
  *
- * One thread; the best of several runs in processor time. Compiled for the baseline CPU, and kernels are called through
+ * panel    512 tokens times a matrix of 2048 columns and 5632 rows, unpacking included, beside the plain int16 dot product (or
+ *          fma) instructions with operands in registers
+ * row      one token times rows in memory, beside a loop that reads memory: one core, and all cores by the clock
+ *
+ * One thread where nothing else is said; the best of several runs in processor time. Compiled for the baseline CPU, and kernels are called through
  * quant.h, as programs do: what a kernel leaves behind in registers would show here. */
 #include <math.h>
 #include <stdio.h>
@@ -16,7 +20,7 @@
 #include "../../tools/limits.h"
 #include "../lib/kerntest.h"
 
-enum { K = 2048, OUT = 2048, TOKENS = 256, ENC_ROWS = 32, STREAM = 128 << 20, DECODED = 64*1024 };
+enum { K = 2048, OUT = 5632, TOKENS = 512, ENC_ROWS = 32, STREAM = 128 << 20, DECODED = 16*1024 };
 
 static void *bytes(size_t n)
 {
@@ -40,46 +44,65 @@ static void column(const char *format, double value, double limit)
 	if (limit > 0) printf(" %3.0f%%", 100*value/limit);
 	else printf("     ");
 }
-static void bench(const struct ggu_type_info *t, const struct limits *l)
+/* A product as threads take it. */
+struct tasks { const struct quant_mul *m; size_t outputs; };
+static void task(void *ctx, size_t i, int worker)
+{
+	const struct tasks *t = ctx;
+	size_t o = i*t->outputs, left = t->m->n_out - o;
+	quant_mul(t->m, 0, t->m->n_tokens, o, left < t->outputs ? left : t->outputs, (char *)b.work + (size_t)worker*quant_mul_work_bytes());
+}
+static void multiply(struct ggu_pool *pool, const struct quant_mul *m)
+{
+	struct tasks t = { m, 0 };
+	size_t tokens;
+	quant_mul_cut(m, ggu_pool_size(pool), &tokens, &t.outputs);
+	ggu_pool_run(pool, (m->n_out + t.outputs - 1)/t.outputs, task, &t);
+}
+static void bench(const struct ggu_type_info *t, const struct limits *one, const struct limits *all, struct ggu_pool *pool)
 {
 	size_t row = K/t->block_weights*t->block_bytes, rows = STREAM/row;
 	enum quant_act form = quant_act_of(t->id);
 	struct quant_mul m = { t->id, 1, rows, K, b.w, row, b.act, b.y, rows };
-	bool block = t->kind == GGU_KIND_BLOCK;
 	double s;
 	printf("%-8s", t->name);
 	for (int effort = QUANT_EFFORT_MIN; effort <= QUANT_EFFORT_MAX; effort += 4) printf(" %6.2f", quant_can_encode(t->id) ? encode_ns(t, effort) : 0);
 	for (size_t i = 0; i < rows; i += ENC_ROWS) quant_encode(t->id, NULL, b.x, b.imp, i ? 0 : ENC_ROWS, K, 1, b.w);
 	for (size_t i = ENC_ROWS*row; i < rows*row; i++) b.w[i] = b.w[i - ENC_ROWS*row];
 	LIMITS_BEST(s, 0.05, quant_decode(t->id, b.w, b.y, DECODED));
-	column("  %6.1f", 4.0*DECODED/s*1e-9, l->copy_gb);
+	column("  %6.1f", 4.0*DECODED/s*1e-9, one->copy_gb);
 	quant_act_pack(form, b.x, K, 1, K, 0, 1, b.act);
 	LIMITS_BEST(s, 0.1, quant_mul(&m, 0, 1, 0, rows, b.work));
-	column("  %6.1f", (double)(rows*row)/s*1e-9, l->read_gb);
+	column("  %6.1f", (double)(rows*row)/s*1e-9, one->read_gb);
+	LIMITS_BEST_BY(limits_now, s, 0.2, multiply(pool, &m));
+	column("  %6.1f", (double)(rows*row)/s*1e-9, all->read_gb);
 	m.n_tokens = TOKENS;
 	m.n_out = m.y_stride = OUT;
-	quant_act_pack(form, b.x, K, TOKENS, K, 0, TOKENS, b.act);
-	LIMITS_BEST(s, 0.1, quant_mul(&m, 0, TOKENS, 0, OUT, b.work));
-	column("  %6.1f", (double)TOKENS*OUT*K/s*1e-9, block ? l->int16_gmacs : l->f32_gmacs);
 	LIMITS_BEST(s, 0.02, quant_act_pack(form, b.x, K, TOKENS, K, 0, TOKENS, b.act));
-	printf("  %6.2f\n", s/(TOKENS*K)*1e9);
+	printf("  %6.2f", s/(TOKENS*K)*1e9);
+	LIMITS_BEST(s, 0.3, quant_mul(&m, 0, TOKENS, 0, OUT, b.work));
+	column("  %6.1f", (double)TOKENS*OUT*K/s*1e-9, t->kind == GGU_KIND_BLOCK ? one->int16_gmacs : one->f32_gmacs);
+	putchar('\n');
 }
 static void bench_isa(const char *isa, int n_types, char **types)
 {
 	struct ggu_pool *pool = ggu_pool_new(1);
-	struct limits l = limits_of(isa, pool);
+	struct limits one = limits_of(isa, pool), all;
 	ggu_pool_free(pool);
+	pool = ggu_pool_new(0);
+	all = limits_of(isa, pool);
 	quant_select(isa, NULL);
-	printf("\n%s: memory reads %.1f GB/s, copies in cache %.1f GB/s, products of int16 %.0f GMAC/s, of int8 %.0f, of float %.0f\n", isa, l.read_gb,
-		l.copy_gb, l.int16_gmacs, l.int8_gmacs, l.f32_gmacs);
-	printf("%-8s %20s  %11s  %11s  %11s  %6s\n", "", "encode, ns a weight", "decode", "1 token", "256 tokens", "pack");
-	printf("%-8s %6s %6s %6s  %6s%5s  %6s%5s  %6s%5s  %6s\n", "type", "-1", "-5", "-9", "GB/s", "copy", "GB/s", "read", "GMAC/s", "peak", "ns");
+	printf("\n%s: memory reads %.1f GB/s, by %d threads %.1f, copies in cache %.1f GB/s, products of int16 %.0f GMAC/s, of int8 %.0f, of float %.0f, of tiles %.0f\n",
+		isa, one.read_gb, ggu_pool_size(pool), all.read_gb, one.copy_gb, one.int16_gmacs, one.int8_gmacs, one.f32_gmacs, one.amx_gmacs);
+	printf("%-8s %20s  %11s  %11s  %11s  %6s  %11s\n", "", "encode, ns a weight", "decode", "row", "all threads", "pack", "panel");
+	printf("%-8s %6s %6s %6s  %6s%5s  %6s%5s  %6s%5s  %6s  %6s%5s\n", "type", "-1", "-5", "-9", "GB/s", "copy", "GB/s", "read", "GB/s", "read", "ns", "GMAC/s", "peak");
 	for (uint32_t id = 0; id < GGU_TYPE_COUNT; id++) {
 		const struct ggu_type_info *t = ggu_type_info(id);
 		bool wanted = n_types == 0;
 		for (int i = 0; t && i < n_types; i++) wanted |= !strcmp(types[i], t->name);
-		if (t && wanted && quant_can_multiply(id)) bench(t, &l);
+		if (t && wanted && quant_can_multiply(id)) bench(t, &one, &all, pool);
 	}
+	ggu_pool_free(pool);
 }
 
 int main(int argc, char **argv)
@@ -91,9 +114,9 @@ int main(int argc, char **argv)
 	b.x = bytes(TOKENS*K*sizeof *b.x);
 	b.imp = bytes(K*sizeof *b.imp);
 	b.w = bytes(STREAM);
-	b.act = bytes(TOKENS*K*sizeof(float)*2);
-	b.y = bytes((size_t)STREAM/32);
-	b.work = bytes(quant_mul_work_bytes());
+	b.act = bytes((TOKENS + 48)*K*sizeof(float));
+	b.y = bytes((size_t)TOKENS*OUT*sizeof *b.y);
+	b.work = bytes((size_t)ggu_cpu_count()*quant_mul_work_bytes());
 	kt_reseed(1);
 	for (size_t i = 0; i < TOKENS*K; i++) b.x[i] = 0.05f*kt_bell();
 	for (size_t i = 0; i < K; i++) b.imp[i] = fabsf(kt_bell()) + 0.01f;
