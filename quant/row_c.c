@@ -5,6 +5,7 @@
 
 typedef uint32_t isum;
 static inline isum i_zero(void) { return 0; }
+static inline isum i_add(isum a, isum b) { return a + b; }
 static inline isum i_codes16(isum a, const int8_t *q, const int16_t *x)
 {
 	int32_t s = 0;

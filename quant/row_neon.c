@@ -6,6 +6,7 @@
 
 typedef int32x4_t isum;
 static inline isum i_zero(void) { return vdupq_n_s32(0); }
+static inline isum i_add(isum a, isum b) { return vaddq_s32(a, b); }
 static inline isum i_madd(isum a, int16x8_t u, const int16_t *x)
 {
 	int16x8_t v = vld1q_s16(x);

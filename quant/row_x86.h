@@ -6,6 +6,7 @@ typedef __m256i isum;
 static inline isum i_madd(isum a, __m256i u, __m256i v);
 
 static inline isum i_zero(void) { return _mm256_setzero_si256(); }
+static inline isum i_add(isum a, isum b) { return _mm256_add_epi32(a, b); }
 static inline __m256i i_load(const int16_t *p) { return _mm256_loadu_si256((const void *)p); }
 static inline __m256i i_codes(const int8_t *q) { return _mm256_cvtepi8_epi16(_mm_loadu_si128((const void *)q)); }
 static inline isum i_codes16(isum a, const int8_t *q, const int16_t *x) { return i_madd(a, i_codes(q), i_load(x)); }
