@@ -65,7 +65,7 @@ struct input {
 	const uint32_t *pick;
 	struct gate gate;
 	bool made;
-	unsigned packed;                /* forms that are there: bits of enum quant_act */
+	unsigned packed, wanted;        /* forms that are there, that products ask for: bits of enum quant_act */
 	size_t act[4];                  /* by form, where planned */
 };
 /* Room for n rows packed in these forms. */

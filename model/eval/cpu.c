@@ -182,7 +182,7 @@ void input_plan(struct plan *p, struct input *in, unsigned forms)
 }
 
 /* The rows of several inputs, cut into tasks one after the other. */
-struct rows { struct run *r; struct input *const *in; size_t n_in; const unsigned *forms; };
+struct rows { struct run *r; struct input *const *in; size_t n_in; };
 
 static void rows_task(void *ctx, size_t task, int worker)
 {
@@ -196,25 +196,25 @@ static void rows_task(void *ctx, size_t task, int worker)
 	n = cpu_least(share, in->n - t0);
 	if (!in->made) make_rows(c->r, in, t0, n);
 	for (int f = QUANT_ACT_FLOAT; f <= QUANT_ACT_256; f++)
-		if (c->forms[i] & 1u << f & ~in->packed)
+		if (in->wanted & 1u << f & ~in->packed)
 			quant_act_pack((enum quant_act)f, cpu_at(c->r, in->at), in->stride, in->n, in->n_in, t0, n,
 				cpu_at(c->r, in->act[f]));
 }
 
-static void prepare(struct run *r, struct input *const *in, size_t n_in, const unsigned *forms)
+static void prepare(struct run *r, struct input *const *in, size_t n_in)
 {
 	size_t tasks = 0;
 	bool any = false;
 	for (size_t i = 0; i < n_in; i++) {
 		tasks += cpu_chunks(in[i]->n, row_share());
-		any |= !in[i]->made || forms[i] & ~in[i]->packed;
+		any |= !in[i]->made || in[i]->wanted & ~in[i]->packed;
 	}
 	if (!any) return;
-	cpu_run(r->w, PASS("inputs"), tasks, rows_task, &(struct rows){ r, in, n_in, forms });
+	cpu_run(r->w, PASS("inputs"), tasks, rows_task, &(struct rows){ r, in, n_in });
 	for (size_t i = 0; i < n_in; i++) {
 		if (in[i]->kind == INPUT_STREAM) r->pending = NULL;
 		in[i]->made = true;
-		in[i]->packed |= forms[i];
+		in[i]->packed |= in[i]->wanted;
 	}
 }
 
@@ -285,17 +285,12 @@ static void run_products(struct run *r, const struct product *p, size_t n, size_
 
 static enum ggu_status multiply(struct run *r, struct input *const *in, size_t n_in, const struct product *p, size_t n)
 {
-	unsigned *forms = calloc(n_in, sizeof *forms);
 	size_t tasks = 0;
 	enum ggu_status s = GGU_OK;
-	if (!forms || !room_for_cuts(r->w, n)) {
-		free(forms);
-		return ggu_fail(r->err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
-	}
-	for (size_t i = 0; i < n_in; i++)
-		for (size_t k = 0; k < n; k++) if (p[k].in == in[i]) forms[i] |= weight_form(p[k].w);
-	prepare(r, in, n_in, forms);
-	free(forms);
+	if (!room_for_cuts(r->w, n)) return ggu_fail(r->err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
+	for (size_t i = 0; i < n_in; i++) in[i]->wanted = 0;
+	for (size_t i = 0; i < n; i++) p[i].in->wanted |= weight_form(p[i].w);
+	prepare(r, in, n_in);
 	for (size_t i = 0; i < n && r->tap && !s; i++) s = tell(r, p + i);
 	for (size_t i = 0; i < n && !s; i++) {
 		r->w->cut[i] = cut_of(r, p + i);

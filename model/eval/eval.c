@@ -81,12 +81,13 @@ static bool allocate(struct work *w)
 	w->local = aligned(workers*w->local_bytes);
 	w->seg = calloc(w->n_batch, sizeof *w->seg);
 	w->rows = calloc(w->n_batch, sizeof *w->rows);
+	w->ids = calloc(w->n_batch, sizeof *w->ids);
 	for (size_t i = 0; i < g->n_ropes; i++)
 		for (int is_long = 0; is_long < 2; is_long++) {
 			if (!(w->freq[i][is_long] = malloc(g->rope[i].dims*sizeof(float)))) return false;
 			rope_frequencies(g->rope + i, is_long, w->freq[i][is_long]);
 		}
-	return w->base && w->host && w->local && w->seg && w->rows;
+	return w->base && w->host && w->local && w->seg && w->rows && w->ids;
 }
 
 enum ggu_status work_new(struct work **out, struct model *m, size_t n_batch, struct ggu_error *err)
@@ -113,14 +114,14 @@ void work_free(struct work *w)
 		free(w->freq[i][0]);
 		free(w->freq[i][1]);
 	}
-	free(w->base); free(w->host); free(w->local); free(w->seg); free(w->rows); free(w->partial);
+	free(w->base); free(w->host); free(w->local); free(w->seg); free(w->ids); free(w->rows); free(w->partial);
 	free(w->cut); free(w->head);
 	free(w);
 }
 
 static size_t bytes_of(const struct work *w, size_t threads)
 {
-	size_t rows = w->n_batch*(sizeof *w->seg + sizeof *w->rows);
+	size_t rows = w->n_batch*(sizeof *w->seg + sizeof *w->rows + sizeof *w->ids);
 	return w->bytes + w->host_bytes + threads*w->local_bytes + rows + w->partial_bytes + w->head_bytes;
 }
 size_t work_bytes(const struct work *w) { return bytes_of(w, (size_t)ggu_pool_size(w->m->pool)); }
@@ -179,7 +180,7 @@ static enum ggu_status step(struct run *r, const struct step *st)
 }
 
 /* Tokens at..at + n of all parts, in order. */
-struct calls { const struct model_call *c; int32_t *ids; size_t n_tokens, fetched; };
+struct calls { const struct model_call *c; size_t n_tokens, fetched; };
 
 /* The segments of the batch's rows, and their ids. */
 static void fill(struct run *r, struct calls *o, size_t at)
@@ -192,8 +193,8 @@ static void fill(struct run *r, struct calls *o, size_t at)
 		if (skip >= p->n) continue;
 		n = cpu_least(p->n - skip, r->n - t);
 		r->seg[r->n_seg++] = (struct segment){ p->state, t, n, p->state->pos, p->state->is_long };
-		memcpy(o->ids + t, p->ids + skip, n*sizeof *o->ids);
-		memcpy(p->state->ids + p->state->pos, p->ids + skip, n*sizeof *o->ids);
+		memcpy(r->w->ids + t, p->ids + skip, n*sizeof *p->ids);
+		memcpy(p->state->ids + p->state->pos, p->ids + skip, n*sizeof *p->ids);
 		t += n;
 	}
 }
@@ -219,7 +220,7 @@ static enum ggu_status batch(struct work *w, struct calls *o, size_t at, size_t 
 	r.tap_ctx = o->c->tap_ctx;
 	r.err = err;
 	fill(&r, o, at);
-	r.be->embed(&r, o->ids);
+	r.be->embed(&r, w->ids);
 	for (size_t l = 0; l <= r.g->n_layer && !s; l++) {
 		if (o->c->hidden || l == r.g->n_layer) r.be->settle(&r);
 		if (o->c->hidden) r.be->fetch(&r, NULL, 0, n, o->c->hidden + (l*o->n_tokens + at)*r.g->n_embd);
@@ -245,8 +246,8 @@ static size_t batch_rows(const struct work *w, const struct calls *o, size_t at)
 
 static enum ggu_status go(struct work *w, const struct model_call *c, struct ggu_error *err)
 {
-	struct calls o = { .c = c, .ids = malloc(w->n_batch*sizeof *o.ids) };
-	enum ggu_status s = o.ids ? GGU_OK : ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
+	struct calls o = { .c = c };
+	enum ggu_status s = GGU_OK;
 	for (size_t i = 0; i < c->n_parts && !s; i++) {
 		s = state_reserve(c->part[i].state, c->part[i].n, err);
 		o.n_tokens += c->part[i].n;
@@ -256,7 +257,6 @@ static enum ggu_status go(struct work *w, const struct model_call *c, struct ggu
 		s = batch(w, &o, at, n, err);
 		at += n;
 	}
-	free(o.ids);
 	return s;
 }
 
@@ -312,7 +312,12 @@ static enum ggu_status turn_anew(struct work *w, struct state *s, size_t n, stru
 enum ggu_status model_eval(struct work *w, const struct model_call *c, struct ggu_error *err)
 {
 	enum ggu_status s = GGU_OK;
-	for (size_t i = 0; i < c->n_parts && !s; i++) s = check(w, c->part + i, c->part->state, err);
+	for (size_t i = 0; i < c->n_parts && !s; i++) {
+		s = check(w, c->part + i, c->part->state, err);
+		for (size_t k = 0; k < i && !s; k++)
+			if (c->part[k].state == c->part[i].state)
+				s = ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, "", "a sequence stands in two parts of a call");
+	}
 	for (size_t i = 0; i < c->n_parts && !s; i++) s = turn_anew(w, c->part[i].state, c->part[i].n, err);
 	return s ? s : go(w, c, err);
 }

@@ -25,6 +25,7 @@ struct work {
 	float *freq[GRAPH_MAX_ROPES][2];        /* of a rope, in short and in long sequences */
 	size_t turn[GRAPH_MAX_ROPES];   /* buffers: sines and cosines of the batch's rows, [n][dims] */
 	struct segment *seg;            /* [n_batch] */
+	int32_t *ids;                   /* [n_batch] */
 	struct attn_rows *rows;         /* [n_batch] */
 	char *partial; size_t partial_bytes;    /* results of attention over parts of the positions */
 	struct cut *cut; size_t n_cut;  /* of products into tasks */

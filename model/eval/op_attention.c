@@ -110,9 +110,10 @@ static enum ggu_status slopes(struct builder *b, struct attention *a)
 
 static enum ggu_status caches(struct builder *b, const struct yaml_node *at, struct attention *a)
 {
-	size_t other = (size_t)a->keys_of;
+	size_t other = a->keys_of < 0 ? 0 : (size_t)a->keys_of;
 	const struct cache *c;
 	a->stores = a->keys_of < 0;
+	if (!a->stores && a->keys_of != (double)other) return build_fail(b, at, "keys_of", "wants a whole number");
 	if (a->stores)
 		return build_cache(b, (struct cache){ a->n_head, a->n_kv, a->head_dim, a->value_dim, false,
 			(size_t)b->layer }, &a->cache);

@@ -39,15 +39,28 @@ static void set_keys(struct ggu_meta *m, const char *arch)
 	must(ggu_meta_set_array(m, key, GGU_I32, (int32_t[]){ 1, 2, 3 }, 3) == GGU_OK, "no metadata");
 }
 
-static void add(struct ggu_writer *w, uint64_t *bytes, const char *format, int layer, const char *name, uint64_t cols, uint64_t rows)
+/* What operators other than attention and feed-forward read. */
+static const struct { const char *name; uint64_t cols, rows, mats; } others[] = {
+	{ "ffn_gate_inp", WIDE, 4, 1 }, { "ffn_gate_exps", WIDE, WIDE, 4 }, { "ffn_up_exps", WIDE, WIDE, 4 }, { "ffn_down_exps", WIDE, WIDE, 4 },
+	{ "attn_kv_a_mqa", WIDE, 18, 1 }, { "attn_kv_a_norm", 16, 1, 1 }, { "attn_k_b", 6, 16, 4 }, { "attn_v_b", 16, 8, 4 },
+	{ "ssm_in", WIDE, 2*WIDE, 1 }, { "ssm_conv1d", 4, WIDE, 1 }, { "ssm_x", WIDE, 2 + 2*8, 1 }, { "ssm_dt", 2, WIDE, 1 },
+	{ "ssm_a", 8, WIDE, 1 }, { "ssm_d", WIDE, 1, 1 }, { "ssm_out", WIDE, WIDE, 1 },
+	{ "ssm2_in", WIDE, WIDE + WIDE + 2*8 + 4, 1 }, { "ssm2_conv1d", 4, WIDE + 2*8, 1 }, { "ssm2_a", 4, 1, 1 }, { "ssm2_dt", 4, 1, 1 },
+};
+
+static void add_mats(struct ggu_writer *w, uint64_t *bytes, const char *format, int layer, const char *name, uint64_t cols, uint64_t rows, uint64_t mats)
 {
 	char full[64];
-	uint64_t ne[2] = { cols, rows };
+	uint64_t ne[3] = { cols, rows, mats };
 
 	if (layer < 0) snprintf(full, sizeof full, format, name);
 	else snprintf(full, sizeof full, format, layer, name);
-	must(ggu_writer_add(w, full, rows > 1 ? 2 : 1, ne, GGU_TYPE_F32, NULL) == GGU_OK, "no tensor");
-	*bytes += 4*cols*rows;
+	must(ggu_writer_add(w, full, mats > 1 ? 3 : rows > 1 ? 2 : 1, ne, GGU_TYPE_F32, NULL) == GGU_OK, "no tensor");
+	*bytes += 4*cols*rows*mats;
+}
+static void add(struct ggu_writer *w, uint64_t *bytes, const char *format, int layer, const char *name, uint64_t cols, uint64_t rows)
+{
+	add_mats(w, bytes, format, layer, name, cols, rows, 1);
 }
 
 /* The model as a GGUF in memory, for an architecture of this name; *n bytes, the caller's. */
@@ -69,6 +82,8 @@ static uint8_t *make_model(const char *arch, size_t *n)
 		add(w, &bytes, "blk.%d.%s.weight", i, "attn_qkv", WIDE, 3*WIDE);
 		add(w, &bytes, "blk.%d.%s.weight", i, "ffn_gate_up", WIDE, 2*WIDE);
 		add(w, &bytes, "blk.%d.%s.bias", i, "attn_qkv", 3*WIDE, 1);
+		for (size_t k = 0; k < sizeof others/sizeof *others; k++)
+			add_mats(w, &bytes, "blk.%d.%s.weight", i, others[k].name, others[k].cols, others[k].rows, others[k].mats);
 		for (size_t k = 0; k < sizeof vectors/sizeof *vectors; k++) add(w, &bytes, "blk.%d.%s.weight", i, vectors[k], k == 2 || k == 3 ? WIDE/4 : WIDE, 1);
 	}
 	must(ggu_writer_begin(w, fileno(f), NULL) == GGU_OK, "no model");

@@ -412,6 +412,8 @@ static void what_is_refused_leaves_the_state(void **state)
 	assert_int_equal(model_eval(w, &(struct model_call){ .part = p, .n_parts = 1 }, &err), GGU_ERR_RANGE);
 	ids[1] = 2;
 	assert_int_equal(model_eval(w, &(struct model_call){ .part = p, .n_parts = 2 }, &err), GGU_ERR_RANGE);   /* two types of cache */
+	p[1] = p[0];
+	assert_int_equal(model_eval(w, &(struct model_call){ .part = p, .n_parts = 2 }, &err), GGU_ERR_RANGE);   /* one sequence twice */
 	assert_int_equal(state_pos(s), 5);
 	assert_int_equal(state_new(&q, m, &(struct state_options){ GGU_TYPE_Q8_0, GGU_TYPE_F32 }, &err), GGU_ERR_UNSUPPORTED);  /* heads of 16 */
 	state_free(s);
