@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT
  * estimate.c - see estimate.h. All arithmetic is in double: headers can hold absurd numbers, and an estimate
  * needs no more. */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include "estimate.h"
 
-enum { BATCH = 512, KV_BYTES = 4, DEFAULT_CTX = 4096 };
+enum { BATCH = 512, DEFAULT_CTX = 4096 };
 
 /* Item i of ARCH.key if it is a list, its value if it is not, else fallback. */
 static double number(const struct ggu_meta *m, const char *arch, const char *key, size_t i, double fallback)
@@ -37,41 +38,73 @@ static void per_token(const struct ggu_file *f, double expert_share, double *byt
 	}
 }
 
-void estimate_make(struct estimate *e, const struct ggu_file *f, uint64_t n_ctx, double bandwidth)
+uint64_t estimate_ctx(const struct ggu_file *f, uint64_t wanted)
+{
+	struct ggu_str arch = { "", 0 };
+	double trained;
+	if (wanted) return wanted;
+	ggu_meta_str(ggu_file_meta(f), "general.architecture", &arch);
+	trained = number(ggu_file_meta(f), arch.p, "context_length", 0, DEFAULT_CTX);
+	return trained < DEFAULT_CTX ? whole(trained) : DEFAULT_CTX;
+}
+
+/* What the header tells; false if that is not enough. */
+struct parts { double kv, scratch, read, macs; };
+static bool from_header(struct parts *p, const struct ggu_file *f, double ctx, const struct state_options *cache)
 {
 	const struct ggu_meta *m = ggu_file_meta(f);
+	const struct ggu_type_info *kt = ggu_type_info(cache->k_type), *vt = ggu_type_info(cache->v_type);
 	struct ggu_str arch = { "", 0 };
 	const struct ggu_tensor *embd = ggu_file_find(f, "token_embd.weight");
-	double weights = 0, kv = 0, wide_q = 0, wide_kv = 0, scratch, n_layer, n_embd, trained, ctx, experts, used, read = 0, macs = 0;
-	memset(e, 0, sizeof *e);
-	for (size_t i = 0; i < ggu_file_n_tensors(f); i++) weights += (double)ggu_file_tensor(f, i)->bytes;
-	e->weights = whole(weights);
+	double wide_q = 0, wide_kv = 0, n_layer, n_embd, experts, used;
 	ggu_meta_str(m, "general.architecture", &arch);
 	n_layer = number(m, arch.p, "block_count", 0, 0);
 	n_embd = number(m, arch.p, "embedding_length", 0, 0);
-	trained = number(m, arch.p, "context_length", 0, DEFAULT_CTX);
-	if (!arch.n || !embd || n_layer < 1 || n_layer > 65536 || n_embd < 1 || number(m, arch.p, "attention.head_count", 0, 0) <= 0) return;
-	ctx = n_ctx ? (double)n_ctx : trained < DEFAULT_CTX ? trained : DEFAULT_CTX;
+	if (!arch.n || !embd || n_layer < 1 || n_layer > 65536 || n_embd < 1) return false;
+	if (number(m, arch.p, "attention.head_count", 0, 0) <= 0) return false;
 	for (size_t i = 0; i < (size_t)n_layer; i++) {
 		double heads = number(m, arch.p, "attention.head_count", i, 0);
 		double heads_kv = number(m, arch.p, "attention.head_count_kv", i, heads);
 		double k = number(m, arch.p, "attention.key_length", i, heads > 0 ? n_embd/heads : 0);
 		double v = number(m, arch.p, "attention.value_length", i, heads > 0 ? n_embd/heads : 0);
-		kv += ctx*heads_kv*(k + v)*KV_BYTES;
+		p->kv += ctx*heads_kv*(k*kt->block_bytes/kt->block_weights + v*vt->block_bytes/vt->block_weights);
 		wide_q = heads*(k + v) > wide_q ? heads*(k + v) : wide_q;
 		wide_kv = heads_kv*(k + v) > wide_kv ? heads_kv*(k + v) : wide_kv;
 	}
-	scratch = 4.0*(BATCH*(2*n_embd + wide_q + wide_kv + 2*number(m, arch.p, "feed_forward_length", 0, 4*n_embd) + ctx) + (double)ggu_tensor_rows(embd));
+	p->scratch = 2*n_embd + wide_q + wide_kv + 2*number(m, arch.p, "feed_forward_length", 0, 4*n_embd) + ctx;
+	p->scratch = 4.0*(BATCH*p->scratch + (double)ggu_tensor_rows(embd));
 	experts = number(m, arch.p, "expert_count", 0, 0);
 	used = number(m, arch.p, "expert_used_count", 0, experts);
-	per_token(f, experts > 0 && used <= experts ? used/experts : 1, &read, &macs);
-	read += kv/2;
+	per_token(f, experts > 0 && used <= experts ? used/experts : 1, &p->read, &p->macs);
+	return true;
+}
+static void from_plan(struct parts *p, double ctx, double n_vocab, const struct model_cost *c)
+{
+	p->kv = ceil(ctx/64)*64*c->position_bytes + c->fixed_bytes;
+	p->scratch = c->work_bytes + 2*sizeof(float)*n_vocab;   /* logits and their order */
+	p->read = c->weight_bytes + c->head_bytes;
+	p->macs = c->macs + c->head_macs;
+}
+
+void estimate_make(struct estimate *e, const struct ggu_file *f, const struct estimate_options *o)
+{
+	const struct ggu_tensor *embd = ggu_file_find(f, "token_embd.weight");
+	double weights = 0, n_vocab = embd ? (double)ggu_tensor_rows(embd) : 0, lookup = 0, base = ESTIMATE_BASE;
+	struct parts p = { 0 };
+	memset(e, 0, sizeof *e);
+	for (size_t i = 0; i < ggu_file_n_tensors(f); i++) weights += (double)ggu_file_tensor(f, i)->bytes;
+	e->weights = whole(weights);
+	if (o->cost) from_plan(&p, (double)o->n_ctx, n_vocab, o->cost);
+	else if (!from_header(&p, f, (double)o->n_ctx, &o->cache)) return;
+	if (ggu_file_find(f, "output.weight") && embd) lookup = (double)embd->bytes;
+	if (ggu_meta_find(ggu_file_meta(f), "tokenizer.ggml.tokens")) base += ESTIMATE_PER_TOKEN*n_vocab;
+	p.read += p.kv/2;
 	e->known = true;
-	e->n_ctx = whole(ctx);
-	e->kv_cache = whole(kv);
-	e->scratch = whole(scratch);
-	e->total = whole(weights + kv + scratch);
-	e->read_per_token = whole(read);
-	e->macs_per_token = whole(macs);
-	e->tokens_per_s = read > 0 ? bandwidth/read : 0;
+	e->n_ctx = o->n_ctx;
+	e->kv_cache = whole(p.kv);
+	e->scratch = whole(p.scratch);
+	e->total = whole(weights - lookup + p.kv + p.scratch + base);
+	e->read_per_token = whole(p.read);
+	e->macs_per_token = whole(p.macs);
+	e->tokens_per_s = p.read > 0 ? o->bandwidth/p.read : 0;
 }

@@ -1,29 +1,37 @@
 /* SPDX-License-Identifier: MIT
- * estimate.h - memory and speed of a model for a context length, from its header alone. Programs only.
+ * estimate.h - memory and speed of a model for a context length. Programs only.
  *
- * What is assumed, since a header does not say it:
- *   - every layer of the metadata's block_count attends to all n_ctx tokens (a sliding window would need less), with
- *     K and V kept as F16;
+ * Where the model can be opened for evaluation the numbers come from the plan that evaluation itself follows
+ * (model_cost): keys and values in blocks of 64 positions, scratch for batches of 512 tokens, weights that are read. Else
+ * they come from the header alone, with these assumptions:
+ *   - every layer of the metadata's block_count attends to all n_ctx tokens (a sliding window would need less);
  *   - scratch is that of a batch of 512 tokens in float: residual stream, norm, Q, K, V, attention's output, both
  *     halves of the feed-forward, the scores of one head, and one row of logits;
  *   - a generated token reads every weight once, but one row only of token_embd.weight (all of it if it is also
- *     the output matrix), and of stacked experts the share that is used; and half of the full KV cache;
- *   - reading memory is the limit of generation. */
+ *     the output matrix), and of stacked experts the share that is used.
+ * In both cases it reads half of the full cache, and reading memory is the limit of generation. The total is what lies in
+ * memory while gguf-run runs: weights but for those of which single rows are looked up, cache, scratch, and ESTIMATE_BASE. */
 #ifndef TOOLS_ESTIMATE_H
 #define TOOLS_ESTIMATE_H
-#include "../libgguf/ggu.h"
+#include "../model/eval/model.h"
+
+/* Of a program with its libraries, in bytes; a vocabulary comes on top, at ESTIMATE_PER_TOKEN for each of its tokens. */
+enum { ESTIMATE_BASE = 3 << 20, ESTIMATE_PER_TOKEN = 155 };
 
 struct estimate {
 	bool known;                     /* the header has what a context estimate needs; else only weights is set */
 	uint64_t n_ctx;
 	uint64_t weights;               /* bytes */
-	uint64_t kv_cache, scratch;     /* bytes; both in float32, as our programs keep them */
+	uint64_t kv_cache, scratch;     /* bytes */
 	uint64_t total;
 	uint64_t read_per_token;        /* bytes that generating a token reads */
 	uint64_t macs_per_token;        /* multiply-adds of the weights for a token */
 	double tokens_per_s;            /* at the bandwidth given */
 };
-/* n_ctx 0: the context the model was trained for, at most 4096. bandwidth: bytes a second. */
-void estimate_make(struct estimate *e, const struct ggu_file *f, uint64_t n_ctx, double bandwidth);
+/* n_ctx as estimate_ctx gives it; bandwidth: bytes a second; cost: for that context, or NULL. */
+struct estimate_options { uint64_t n_ctx; double bandwidth; struct state_options cache; const struct model_cost *cost; };
+void estimate_make(struct estimate *e, const struct ggu_file *f, const struct estimate_options *o);
+/* wanted; or if that is 0, the context the model was trained for, at most 4096. */
+uint64_t estimate_ctx(const struct ggu_file *f, uint64_t wanted);
 
 #endif

@@ -8,9 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include "../libgguf/types.h"
+#include "../libgguf/pool.h"
 #include "estimate.h"
 #include "kv_json.h"
 #include "kv_text.h"
+#include "load.h"
 #include "msg.h"
 #include "opt.h"
 #include "out.h"
@@ -19,7 +21,7 @@
 
 static struct {
 	bool json, metadata, tensors;
-	const char *get, *match, *sort;
+	const char *get, *match, *sort, *cache_k, *cache_v;
 	uint64_t ctx;
 	double bandwidth;
 	int jobs;
@@ -33,11 +35,17 @@ static const struct opt opts[] = {
 	OPT_STR(0, "match", &o.match, "REGEX", "only tensors whose name matches"),
 	OPT_STR(0, "sort", &o.sort, "BY", "tensors by name, type, bytes or offset"),
 	OPT_U64(0, "ctx", &o.ctx, "N", 1, 1e12, "estimate for a context of N tokens (default: as trained, at most 4096)"),
+	OPT_STR(0, "cache-type-k", &o.cache_k, "T", "estimate for cached keys of that type (default: f16)"),
+	OPT_STR(0, "cache-type-v", &o.cache_v, "T", "estimate for cached values of that type (default: f16)"),
 	OPT_DOUBLE(0, "bandwidth", &o.bandwidth, "GB", 0.001, 1e6, "estimate for a memory that reads GB gigabytes a second (default: 20)"),
 	OPT_ONE_JOB(&o.jobs),
 	OPT_OUTPUT(&o.output),
 	OPT_COMMON, OPT_END
 };
+
+enum { BATCH = 512, MOST_CTX = 1 << 24 };
+static struct state_options cache;
+static int threads;
 
 /* ---- which tensors ---- */
 
@@ -166,6 +174,8 @@ static json_t *json_estimate(const struct estimate *e)
 	json_put(j, "weights_bytes", json_of_uint(e->weights));
 	if (!e->known) return j;
 	json_put(j, "ctx", json_of_uint(e->n_ctx));
+	json_put(j, "cache_type_k", json_string(ggu_type_info(cache.k_type)->name));
+	json_put(j, "cache_type_v", json_string(ggu_type_info(cache.v_type)->name));
 	json_put(j, "kv_cache_bytes", json_of_uint(e->kv_cache));
 	json_put(j, "scratch_bytes", json_of_uint(e->scratch));
 	json_put(j, "total_bytes", json_of_uint(e->total));
@@ -305,7 +315,8 @@ static void print_estimate(const struct estimate *e)
 	if (!e->known) return;
 	printf("\n%sestimate for a context of %" PRIu64 " tokens%s\n", bold, e->n_ctx, plain);
 	printf("  weights  %10s\n", msg_bytes(e->weights));
-	printf("  KV cache %10s  %sF32, every layer over the whole context%s\n", msg_bytes(e->kv_cache), dim, plain);
+	printf("  KV cache %10s  %sas %s and %s%s\n", msg_bytes(e->kv_cache), dim, ggu_type_info(cache.k_type)->name,
+		ggu_type_info(cache.v_type)->name, plain);
 	printf("  scratch  %10s  %sfor batches of 512 tokens%s\n", msg_bytes(e->scratch), dim, plain);
 	printf("  memory   %10s\n", msg_bytes(e->total));
 	printf("  generation reads %s a token: at most %.*f tokens/s from a memory of %g GB/s\n", msg_bytes(e->read_per_token),
@@ -351,13 +362,32 @@ static bool is_cut(const struct ggu_error *err)
 	return err->rule == GGU_RULE_CUT || err->rule == GGU_RULE_COUNT || err->rule == GGU_RULE_DATA;
 }
 
-static void print_file(const char *title, const struct ggu_file *f, json_t *all)
+/* What the evaluator plans to take for the file of that name; false if it cannot be opened for that. */
+static bool plan(const char *name, uint64_t n_ctx, struct model_cost *cost)
+{
+	struct model_options options = { NULL, ggu_pool_new(1) };
+	size_t batch = n_ctx < BATCH ? (size_t)n_ctx : BATCH;
+	struct model *m;
+	bool ok = options.pool && n_ctx && n_ctx <= MOST_CTX && strcmp(name, "-") && !model_open(&m, name, &options, NULL);
+	if (ok) {
+		ok = !model_cost(cost, m, &cache, batch, (size_t)n_ctx, (size_t)threads, NULL);
+		model_close(m);
+	}
+	ggu_pool_free(options.pool);
+	return ok;
+}
+
+/* name NULL: without its own plan */
+static void print_file(const char *title, const char *name, const struct ggu_file *f, json_t *all)
 {
 	const bool everything = o.metadata == o.tensors;
 	struct list l = choose(f);
 	struct totals t = total(l.t, l.n);
 	struct estimate e;
-	estimate_make(&e, f, o.ctx, o.bandwidth*1e9);
+	struct model_cost cost;
+	struct estimate_options options = { estimate_ctx(f, o.ctx), o.bandwidth*1e9, cache, NULL };
+	if (everything && name && plan(name, options.n_ctx, &cost)) options.cost = &cost;
+	estimate_make(&e, f, &options);
 	if (all) {
 		json_t *j = json_file(f, &l, &t, &e);
 		if (title) json_put(j, "file", json_of_str((struct ggu_str){ title, strlen(title) }));
@@ -384,7 +414,7 @@ static int show(const char *name, bool titled, const struct out *out, json_t *al
 	if (first.rule && !is_cut(&first)) msg_die_error(name, &first);
 	out_refuse_sources(out, name, f);
 	if (o.get) status = print_value(f, name) ? EXIT_YES : EXIT_NO;
-	else print_file(titled ? strcmp(name, "-") ? name : "(stdin)" : NULL, f, all);
+	else print_file(titled ? strcmp(name, "-") ? name : "(stdin)" : NULL, first.rule ? NULL : name, f, all);
 	ggu_close(f);
 	if (!first.rule) return status;
 	fflush(stdout);
@@ -399,11 +429,13 @@ int main(int argc, char **argv)
 	struct out *out;
 	int worst = EXIT_YES;
 	argc = opt_parse(argc, argv, opts, &(struct opt_program){ "gguf-info", "show what is in GGUF files",
-		"[--json] [--metadata | --tensors] [--get KEY] [--match REGEX] [--sort BY] [--ctx N] [--bandwidth GB] [-j N] [-o FILE] [FILE ...]", 0, -1 });
+		"[--json] [--metadata | --tensors] [--get KEY] [--match REGEX] [--sort BY] [--ctx N] [--cache-type-k T] [--cache-type-v T] [--bandwidth GB] [-j N] [-o FILE] [FILE ...]", 0, -1 });
 	if (!argc) {
 		argv = standard;
 		argc = 1;
 	}
+	cache = load_cache_types(o.cache_k, o.cache_v, GGU_TYPE_F16);
+	threads = ggu_cpu_count();              /* reads files, so before the sandbox */
 	if (o.sort) choose_order();
 	if (o.json && o.get) msg_die("--get prints a value as it is: it does not go with --json");
 	if (o.json && !(all = json_array())) msg_die("out of memory");

@@ -18,7 +18,10 @@ is "... has no metadata" "$(grep -c '^general' part)" 0
 ok "--json --metadata" gguf-info --json --metadata -o part m.gguf
 is "... has no tensors" "$(grep -c '"tensors"' part)" 0
 is "--ctx" "$(gguf-info --ctx 256 m.gguf | grep -c 'context of 256 tokens')" 1
-is "the KV cache doubles with the context" "$(gguf-info --ctx 256 m.gguf | grep -c 'KV cache *96.0 KiB')" 1
+is "the KV cache doubles with the context" "$(gguf-info --ctx 256 m.gguf | grep -c 'KV cache *48.0 KiB')" 1
+is "... and with the width of its types" "$(gguf-info --ctx 256 --cache-type-k f32 --cache-type-v f32 m.gguf | grep -c 'KV cache *96.0 KiB')" 1
+is "... each" "$(gguf-info --ctx 256 --cache-type-v q8_0 m.gguf | grep -c 'KV cache *36.8 KiB')" 1
+not_ok "a type that no cache has" 2 gguf-info --cache-type-k q6_K m.gguf
 is "--bandwidth" "$(gguf-info --bandwidth 100 m.gguf | grep -c '100 GB/s')" 1
 
 is "from a pipe" "$(cat m.gguf | gguf-info --json -)" "$(cat json)"
@@ -71,6 +74,18 @@ not_ok "... with -o" 2 gguf-info -o never short
 ok "... makes no file" sh -c '! ls never* .never*'
 not_ok "an empty file" 2 gguf-info /dev/null
 not_ok "a folder" 2 gguf-info .
+
+# the estimate of a model that is evaluated is what gguf-run takes
+if [ -n "${SANITIZED:-}" ]; then skip "memory as predicted" "a sanitizer's memory comes on top"; else
+	ok "a model" gguf-convert -q -o w.gguf "$DATA/wiki-7m"
+	ids=$(head -c 4000 "$DATA/prose/evaluation.txt" | gguf-tokenize -q -m w.gguf | wc -w)
+	for types in 'f16 f16' 'f32 q8_0'; do
+		k=${types% *} v=${types#* }
+		head -c 4000 "$DATA/prose/evaluation.txt" | "$BUILD/tests/cli/tool_peak" gguf-run -q -j 2 -m w.gguf -n 20 --cache-type-k "$k" --cache-type-v "$v" 3>peak >/dev/null
+		told=$(gguf-info --json --ctx $((ids + 20)) --cache-type-k "$k" --cache-type-v "$v" w.gguf | jq .estimate.total_bytes)
+		ok "memory with a cache of $types: $(cat peak), predicted $told" awk -v a="$told" -v b="$(cat peak)" 'BEGIN { exit !(a/b < 1.05 && b/a < 1.05) }'
+	done
+fi
 
 # strings as they are shown
 gguf-convert -q --vocab-only --name 'say "no" \ yes' -o quotes "$DATA/wiki-7m"
