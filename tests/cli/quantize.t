@@ -243,7 +243,7 @@ Q4_K 1 [true,false]
 NVFP4 1 [true,false]
 BF16 0 [false,false]
 F32 0 [null,null]'
-is "values that are none have no sign" "$($q -q Q8_0 huge.gguf | gguf-diff --values huge.gguf - | grep ^values.a)" "values a.weight: max nan, rms nan, relative nan"
+is "values that are none have no sign" "$($q -q Q8_0 huge.gguf | gguf-diff --values huge.gguf - | grep ^values.a)" "values a.weight: max nan in row 0, column 67, rms nan, relative nan"
 ok "floats keep it" $q -o b.gguf F16 nan.gguf
 not_ok "nothing under the final name, again" 1 test -e x.gguf
 (cat small.gguf && sleep 1 && head -c 200000 /dev/zero; echo $? >status) | $q -q Q4_K_M >b.gguf
