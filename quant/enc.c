@@ -2,6 +2,7 @@
  * enc.c - quant_encode: the way from a type to its encoder in the table of the chosen instruction set; and what is
  * minimised, by type. */
 #include <math.h>
+#include <string.h>
 #include "../libgguf/types.h"
 #include "enc.h"
 
@@ -82,6 +83,35 @@ void quant_weigh(const struct quant_objective *o, const float *importance, size_
 	}
 }
 
+static bool same_values(const float *x, const float *y, size_t n)
+{
+	while (n > 0 && x[n - 1] == y[n - 1]) n--;
+	return n == 0;
+}
+/* Blocks of weights that lie on the type's lattice, as those of a decoded file, are made anew without any error. */
+size_t enc_exact_blocks(uint32_t type, const float *x, size_t n_blocks, void *dst)
+{
+	enum { WEIGHTS = 256, BYTES = 256 };
+	const struct ggu_type_info *t = ggu_type_info(type);
+	const struct coder *c = quant_enc_table->coder[type];
+	unsigned char block[BYTES], *to = dst;
+	float y[WEIGHTS];
+	size_t n = 0;
+	if (!c) return 0;
+	for (size_t b = 0; b < n_blocks; b++, x += t->block_weights, to += t->block_bytes)
+		for (int turned = 0; turned < 2; turned++) {
+			const enum exact_result r = quant_enc_table->exact(c, x, turned, block);
+			if (r == EXACT_NO_LATTICE) break;
+			if (r == EXACT_NOT_FOUND) continue;
+			quant_decode(type, block, y, t->block_weights);
+			if (!same_values(x, y, t->block_weights)) continue;
+			if (dst) memcpy(to, block, t->block_bytes);
+			n++;
+			break;
+		}
+	return n;
+}
+
 enum ggu_status quant_encode(uint32_t type, const struct quant_objective *o, const float *x, const float *weights, size_t rows, size_t cols,
 	int effort, void *dst)
 {
@@ -93,5 +123,6 @@ enum ggu_status quant_encode(uint32_t type, const struct quant_objective *o, con
 	if (effort > QUANT_EFFORT_MAX) effort = QUANT_EFFORT_MAX;
 	how = (struct how){ effort - 1, o->prior, o->lift };
 	quant_enc_table->fn[type](dst, x, weights, rows, cols, &how);
+	enc_exact_blocks(type, x, rows*cols/ggu_type_info(type)->block_weights, dst);
 	return GGU_OK;
 }

@@ -23,13 +23,17 @@ struct feedback_group {
 	size_t stride;
 	const float *weight;            /* [cols]: of errors, for the search */
 	const float *loss;              /* [cols]: of errors, for the sum */
+	double *error;                  /* [rows]: loss*(target - decoded)^2 is added */
 	const float *panels[FEEDBACK_GROUP/FEEDBACK_PANEL];
 	void *dst;                      /* of the first row's first block; rows dst_stride bytes apart */
 	size_t dst_stride;
 };
 struct coder;                           /* of enc_tile.h, each table its own */
-/* The sum of loss*(target - decoded)^2. */
-typedef double feedback_fn(const struct coder *c, const struct how *how, const struct feedback_group *g);
+/* The block of one unit of weights that lie on the type's lattice, with a negative d if `turned`. What is found wants to be
+ * decoded and compared. */
+enum exact_result { EXACT_NO_LATTICE, EXACT_NOT_FOUND, EXACT_FOUND };
+typedef enum exact_result exact_fn(const struct coder *c, const float *x, bool turned, void *block);
+typedef void feedback_fn(const struct coder *c, const struct how *how, const struct feedback_group *g);
 /* Rows a[n_rows][n], of which the first `done` columns are final, less their products with the rows of `panel`:
  * a[i][at + c] -= sum of a[i][p]*panel[p][c] in order of p < done, c < FACTOR_PANEL. */
 enum { FACTOR_PANEL = 64 };
@@ -38,6 +42,7 @@ typedef void factor_fn(double *a, size_t stride, size_t n_rows, size_t done, con
 struct enc_table {
 	enc_fn *fn[GGU_TYPE_COUNT];     /* by type; NULL: not encoded */
 	const struct coder *coder[GGU_TYPE_COUNT];      /* NULL: no feedback */
+	exact_fn *exact;
 	feedback_fn *feedback;
 	factor_fn *factor;
 };
@@ -46,6 +51,8 @@ extern const struct enc_table quant_enc_c;
 #if defined __x86_64__
 extern const struct enc_table quant_enc_avx2, quant_enc_avx512;
 #endif
+/* Makes anew, without error, the blocks of weights that lie on the type's lattice; how many there were. dst NULL: counts. */
+size_t enc_exact_blocks(uint32_t type, const float *x, size_t n_blocks, void *dst);
 /* The table in use; quant_select sets it. */
 extern const struct enc_table *quant_enc_table;
 

@@ -270,11 +270,10 @@ static void factor_rows(double *a, size_t stride, size_t n_rows, size_t done, co
 		}
 }
 
-static double encode_group(const struct coder *c, const struct how *how, const struct feedback_group *g)
+static void encode_group(const struct coder *c, const struct how *how, const struct feedback_group *g)
 {
 	const int block = c->n*c->per;
 	struct fb s;
-	double sum = 0;
 	fb_load(s.x, g->x, g->stride, g->rows, g->cols);
 	fb_load(s.target, g->target, COLUMNS, g->rows, g->cols);
 	for (int k = 0; k < g->cols; k++)
@@ -295,7 +294,6 @@ static double encode_group(const struct coder *c, const struct how *how, const s
 	}
 	for (int row = 0; row < g->rows; row++)
 		for (int k = 0; k < g->cols; k++) g->rest[(size_t)row*g->stride + (size_t)k] = s.rest[k][row];
-	for (int row = 0; row < g->rows; row++) sum += s.err[row/VL][row%VL];
-	return sum;
+	for (int row = 0; row < g->rows; row++) g->error[row] += s.err[row/VL][row%VL];
 }
 #endif

@@ -424,5 +424,5 @@ static __attribute__((noinline)) void name##_try(bool both, const struct tile *t
 static __attribute__((noinline)) void name##_word(vm other, const struct tile *t, const struct grid_words *m, int o, int g, vf inv, \
 	struct grid_word *r) { grid_word(&book_##name, other, t, m, o, g, inv, r); } \
 ENCODER(name, N, PER, grid_tile(&book_##name, &EFFORT[how->row], name##_try, how->lift, t, PER, f), \
-	.book = &book_##name, .scales = scales_book, .word = name##_word)
+	.exact = true, .book = &book_##name, .scales = scales_book, .word = name##_word)
 #endif

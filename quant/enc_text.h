@@ -10,6 +10,7 @@
 #include "enc_half.h"
 #include "enc_quick.h"
 #include "enc_grid.h"
+#include "enc_exact.h"
 #include "enc_feedback.h"
 
 /* 32 codes of five bits: low halves of codes e and e + 16 in a byte of qs, fifth bits in qh. */
@@ -35,6 +36,7 @@ const struct enc_table ENC_TABLE = {
 #include "types.inc"
 #undef BLOCK
 	},
+	.exact = encode_exactly,
 	.feedback = encode_group,
 	.factor = factor_rows,
 };

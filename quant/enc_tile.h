@@ -272,6 +272,7 @@ static inline float tile_lift(const struct tile *t, int n, int first, int per, f
 }
 
 /* What a type gives to be encoded in tiles. */
+struct affine;
 struct levels;
 struct grid;
 struct grid_words;
@@ -281,6 +282,9 @@ struct coder {
 	size_t bytes;           /* of a unit's block */
 	void (*fit)(struct tile *t, const struct how *how, struct fitted *f);
 	void (*pack)(void *block, const struct tile *t, const struct fitted *f, int unit);
+	/* for weights on the type's lattice (enc_exact.h), if `exact` */
+	const struct affine *affine;
+	bool exact;
 	/* for feedback (enc_feedback.h): weight = step*level + offset, levels of one kind or the other */
 	const struct levels *levels;
 	const struct grid *book;

@@ -184,17 +184,18 @@ bool quant_can_feed_back(uint32_t type)
 }
 
 /* Parts of the caller's memory. */
-struct work { float *rest, *target, *weight; void *act, *mul; };
+struct work { float *rest, *target, *weight; double *error; void *act, *mul; };
 static size_t work_bytes(const struct quant_feedback *q, size_t rows, struct work *w, char *base)
 {
-	const size_t part[] = { rows*q->n*sizeof(float), rows*GROUP*sizeof(float), q->n*sizeof(float),
+	const size_t part[] = { rows*q->n*sizeof(float), rows*GROUP*sizeof(float), q->n*sizeof(float), rows*sizeof(double),
 		quant_act_bytes(quant_act_of(GGU_TYPE_F32), rows, q->block), quant_mul_work_bytes() };
-	size_t at[5], sum = 0;
-	for (int i = 0; i < 5; i++) {
+	size_t at[6], sum = 0;
+	for (int i = 0; i < 6; i++) {
 		at[i] = sum;
 		sum += aligned(part[i]);
 	}
-	if (w) *w = (struct work){ (float *)(base + at[0]), (float *)(base + at[1]), (float *)(base + at[2]), base + at[3], base + at[4] };
+	if (w) *w = (struct work){ (float *)(base + at[0]), (float *)(base + at[1]), (float *)(base + at[2]),
+		(double *)(base + at[3]), base + at[4], base + at[5] };
 	return sum;
 }
 size_t quant_feedback_work_bytes(const struct quant_feedback *q, size_t rows) { return work_bytes(q, rows, NULL, NULL); }
@@ -212,6 +213,13 @@ static void from_before(const struct quant_feedback *q, const struct work *w, si
 	quant_mul(&m, 0, rows, 0, cols, w->mul);
 }
 
+/* A row that lies on the type's lattice from end to end */
+static bool exact_row(uint32_t type, const float *x, size_t n_blocks, void *dst)
+{
+	if (enc_exact_blocks(type, x, 1, NULL) == 0 || enc_exact_blocks(type, x, n_blocks, NULL) < n_blocks) return false;
+	enc_exact_blocks(type, x, n_blocks, dst);
+	return true;
+}
 enum ggu_status quant_feedback_encode(const struct quant_feedback *q, uint32_t type, const struct quant_objective *o, const float *x,
 	size_t rows, int effort, void *dst, void *work, double *error)
 {
@@ -219,15 +227,19 @@ enum ggu_status quant_feedback_encode(const struct quant_feedback *q, uint32_t t
 	const struct ggu_type_info *t = ggu_type_info(type);
 	struct how how;
 	struct work w;
+	size_t n_blocks, row_bytes;
 	double sum = 0;
 	if (!quant_can_feed_back(type)) return GGU_ERR_UNSUPPORTED;
 	if (q->n % t->block_weights) return GGU_ERR_RANGE;
+	n_blocks = q->n/t->block_weights;
+	row_bytes = n_blocks*t->block_bytes;
 	if (!o) o = &usual;
 	how = (struct how){ effort < QUANT_EFFORT_MIN ? 0 : effort > QUANT_EFFORT_MAX ? QUANT_EFFORT_MAX - 1 : effort - 1, o->prior, o->lift };
 	work_bytes(q, rows, &w, work);
 	quant_weigh(o, q->diagonal, q->n, w.weight);
+	memset(w.error, 0, rows*sizeof *w.error);
 	for (size_t first = 0; first < q->n; first += GROUP) {
-		const size_t cols = q->n - first < GROUP ? q->n - first : GROUP, row_bytes = q->n/t->block_weights*t->block_bytes;
+		const size_t cols = q->n - first < GROUP ? q->n - first : GROUP;
 		struct feedback_group g = { .cols = (int)cols, .stride = q->n, .weight = w.weight + first, .loss = q->diagonal + first,
 			.dst_stride = row_bytes };
 		for (size_t p = 0; p < cols/PANEL; p++) g.panels[p] = q->panels + first/GROUP*PANELS_FLOATS + panel_at(p);
@@ -238,8 +250,13 @@ enum ggu_status quant_feedback_encode(const struct quant_feedback *q, uint32_t t
 			g.target = w.target + row*GROUP;
 			g.rest = w.rest + row*q->n + first;
 			g.dst = (char *)dst + row*row_bytes + first/t->block_weights*t->block_bytes;
-			sum += quant_enc_table->feedback(quant_enc_table->coder[type], &how, &g);
+			g.error = w.error + row;
+			quant_enc_table->feedback(quant_enc_table->coder[type], &how, &g);
 		}
+	}
+	for (size_t row = 0; row < rows; row++) {
+		/* what lies on the lattice already asks for nothing to be made good */
+		if (!exact_row(type, x + row*q->n, n_blocks, (char *)dst + row*row_bytes)) sum += w.error[row];
 	}
 	if (error) *error = sum;
 	return GGU_OK;

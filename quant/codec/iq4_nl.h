@@ -41,5 +41,5 @@ static void pack_iq4_nl(void *block, const struct tile *t, const struct fitted *
 	put_nibbles(o->qs, t->code[h], t->code[h] + 16);
 }
 ENCODER(iq4_nl, 32, 1, levels_blocks(&levels_iq4_nl, &iq4_nl_effort[how->row], t, f),
-	.levels = &levels_iq4_nl, .scales = scales_block)
+	.exact = true, .levels = &levels_iq4_nl, .scales = scales_block)
 #endif

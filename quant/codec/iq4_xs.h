@@ -42,5 +42,5 @@ static void pack_iq4_xs(void *block, const struct tile *t, const struct fitted *
 	}
 }
 ENCODER(iq4_xs, 32, 8, levels_tile(&levels_iq4_xs, &iq4_xs_effort[how->row], how->lift, t, 8, f),
-	.levels = &levels_iq4_xs, .scales = scales_sub)
+	.exact = true, .levels = &levels_iq4_xs, .scales = scales_sub)
 #endif

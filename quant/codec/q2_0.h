@@ -41,5 +41,5 @@ static void pack_q2_0(void *block, const struct tile *t, const struct fitted *f,
 	}
 }
 ENCODER(q2_0, 16, 4, levels_units(&levels_q2_0, &q2_0_effort[how->row], how->lift, t, 4, f),
-	.levels = &levels_q2_0, .scales = scales_block)
+	.exact = true, .levels = &levels_q2_0, .scales = scales_block)
 #endif

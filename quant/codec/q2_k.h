@@ -46,5 +46,5 @@ static void pack_q2_k(void *block, const struct tile *t, const struct fitted *f,
 	for (int i = 0; i < 4; i++) put_pairs(o->qs + 16*i, t->code + i/2*8 + i%2);
 }
 ENCODER(q2_k, 16, 16, affine_tile(&affine_q2_k, q2_k_effort, how->row, t, 16, f),
-	.levels = &(const struct levels){ .lo = 0, .hi = 3 }, .scales = scales_min)
+	.exact = true, .affine = &affine_q2_k, .levels = &(const struct levels){ .lo = 0, .hi = 3 }, .scales = scales_min)
 #endif

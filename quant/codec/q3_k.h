@@ -63,5 +63,5 @@ static void pack_q3_k(void *block, const struct tile *t, const struct fitted *f,
 	}
 }
 ENCODER(q3_k, 16, 16, levels_tile(&levels_q3_k, &q3_k_effort[how->row], how->lift, t, 16, f),
-	.levels = &levels_q3_k, .scales = scales_sub)
+	.exact = true, .levels = &levels_q3_k, .scales = scales_sub)
 #endif

@@ -37,5 +37,5 @@ static void pack_q4_0(void *block, const struct tile *t, const struct fitted *f,
 }
 static const struct quick quick_q4_0 = { .bytes = sizeof(struct q4_0), .centred = true, .top = 15, .qs = offsetof(struct q4_0, qs) };
 ENCODER_QUICK(q4_0, levels_blocks(&levels_q4_0, &q4_0_effort[how->row], t, f),
-	.levels = &levels_q4_0, .scales = scales_block)
+	.exact = true, .levels = &levels_q4_0, .scales = scales_block)
 #endif

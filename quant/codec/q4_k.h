@@ -60,5 +60,5 @@ static void pack_q4_k(void *block, const struct tile *t, const struct fitted *f,
 		put_nibbles(o->qs + 16*i, t->code[8*h + i/2*2] + i%2*16, t->code[8*h + i/2*2 + 1] + i%2*16);
 }
 ENCODER(q4_k, 32, 8, affine_tile(&affine_q4_k, q4_k_effort, how->row, t, 8, f),
-	.levels = &(const struct levels){ .lo = 0, .hi = 15 }, .scales = scales_min)
+	.exact = true, .affine = &affine_q4_k, .levels = &(const struct levels){ .lo = 0, .hi = 15 }, .scales = scales_min)
 #endif

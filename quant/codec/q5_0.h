@@ -25,5 +25,5 @@ static void pack_q5_0(void *block, const struct tile *t, const struct fitted *f,
 }
 static const struct quick quick_q5_0 = { .bytes = sizeof(struct q5_0), .centred = true, .top = 31, .qs = offsetof(struct q5_0, qs), .qh = offsetof(struct q5_0, qh) };
 ENCODER_QUICK(q5_0, levels_blocks(&levels_q5_0, &q4_0_effort[how->row], t, f),
-	.levels = &levels_q5_0, .scales = scales_block)
+	.exact = true, .levels = &levels_q5_0, .scales = scales_block)
 #endif

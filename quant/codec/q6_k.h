@@ -54,5 +54,5 @@ static void pack_q6_k(void *block, const struct tile *t, const struct fitted *f,
 	}
 }
 ENCODER(q6_k, 16, 16, levels_tile(&levels_q6_k, &q6_k_effort[how->row], how->lift, t, 16, f),
-	.levels = &levels_q6_k, .scales = scales_sub)
+	.exact = true, .levels = &levels_q6_k, .scales = scales_sub)
 #endif

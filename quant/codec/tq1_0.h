@@ -66,5 +66,5 @@ static void pack_tq1_0(void *block, const struct tile *t, const struct fitted *f
 	tq1_bytes(o->qh, t, 240, 4, 4);
 }
 ENCODER(tq1_0, 16, 16, levels_units(&levels_ternary, &ternary_effort[how->row], how->lift, t, 16, f),
-	.levels = &levels_ternary, .scales = scales_block)
+	.exact = true, .levels = &levels_ternary, .scales = scales_block)
 #endif

@@ -24,5 +24,5 @@ static void pack_tq2_0(void *block, const struct tile *t, const struct fitted *f
 	for (int i = 0; i < 4; i++) put_pairs(o->qs + 16*i, t->code + i/2*8 + i%2);
 }
 ENCODER(tq2_0, 16, 16, levels_units(&levels_ternary, &ternary_effort[how->row], how->lift, t, 16, f),
-	.levels = &levels_ternary, .scales = scales_block)
+	.exact = true, .levels = &levels_ternary, .scales = scales_block)
 #endif

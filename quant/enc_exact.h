@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: MIT
+ * enc_exact.h - weights that lie on a type's lattice already, as those of a decoded file: their scales and codes.
+ *
+ * No search for the least error finds an error of nothing by itself: f16 scales are too many. But on the lattice weights, or
+ * within a sub-block their differences, are whole multiples of d, and so is their greatest common divisor: d is that by a
+ * small whole number, which f16 must be able to hold. Weights that are on no lattice are found out by their first few:
+ * the divisor soon is too small. Who calls this decodes the block and compares: what is found here is a proposal. */
+#ifndef QUANT_ENC_EXACT_H
+#define QUANT_ENC_EXACT_H
+#include "enc_affine.h"
+#include "enc_grid.h"
+#include "enc_levels.h"
+#include "enc_tile.h"
+
+enum { EXACT_WEIGHTS = 256, EXACT_SUBS = 16, EXACT_PARTS = 4096 };
+/* A unit's weights as whole numbers of 2^exponent. */
+struct exact {
+	int64_t x[EXACT_WEIGHTS];
+	int exponent;
+	int64_t divisor, top, most;     /* of exact_divide: greatest common one, greatest magnitude, of that in divisors at most */
+	int n, subs;
+	int sub[EXACT_SUBS];            /* the number that goes with d in each, as fitted.ls has it */
+	int min[EXACT_SUBS];
+	double d, dmin;
+	uint8_t code[EXACT_WEIGHTS];
+};
+
+/* Numbers of a lattice, a and b being its step times `most` at most, have their divisor after few divisions (Lamé); 1 if they
+ * have not. */
+static int64_t exact_gcd(int64_t a, int64_t b, int64_t most)
+{
+	int left = 4;
+	for (int64_t m = most; m > 0; m /= 2) left += 2;
+	for (; b && left > 0; left--) { int64_t r = a % b; a = b; b = r; }
+	return b ? 1 : a < 0 ? -a : a;
+}
+/* The first n weights. false: not finite, or further apart than whole numbers can tell. */
+static bool exact_load(struct exact *e, const float *x, int n)
+{
+	int least = 255, most = 0;
+	for (int i = 0; i < n; i++) {
+		const uint32_t u = float_bits(x[i]) & 0x7fffffff;
+		const int k = u >> 23 ? (int)(u >> 23) : 1;
+		if (u == 0) continue;
+		least = k < least ? k : least;
+		most = k > most ? k : most;
+	}
+	if (most == 255 || most - least > 24) return false;
+	e->n = n;
+	e->exponent = least - 150;
+	for (int i = 0; i < n; i++) {
+		const uint32_t u = float_bits(x[i]), k = u >> 23 & 255;
+		const int64_t m = (int64_t)((u & 0x7fffff) | (k ? 0x800000u : 0)) << (u << 1 ? (int)(k ? k : 1) - least : 0);
+		e->x[i] = u >> 31 ? -m : m;
+	}
+	return true;
+}
+/* The greatest common divisor of the weights that are loaded, or with mins of their differences within sub-blocks. false: it is
+ * so small that they are on no lattice. */
+static bool exact_divide(const struct coder *c, struct exact *e)
+{
+	const struct affine *a = c->affine;
+	const struct levels *l = c->levels;
+	const int64_t level = a ? (int64_t)a->nmax : c->book ? 64 : l->uneven ? 127 : (int64_t)fmaxf(-l->lo, l->hi);
+	const float multiplier = a ? a->smax : c->book ? 2*c->book->top + 1 : fmaxf(-l->slo, l->shi);
+	e->most = level*(multiplier > 0 ? (int64_t)multiplier : 1);
+	e->divisor = e->top = 0;
+	for (int i = 0; i < e->n; i++) {
+		int64_t m = a ? e->x[i] - e->x[i/c->n*c->n] : e->x[i];
+		m = m < 0 ? -m : m;
+		if (m && (!e->divisor || m % e->divisor)) e->divisor = exact_gcd(m, e->divisor, e->most);
+		e->top = m > e->top ? m : e->top;
+		if (e->top > e->most*e->divisor) return false;
+	}
+	return true;
+}
+/* Is divisor/k an f16? */
+static bool exact_half(const struct exact *e, int64_t numerator, int k, double unit, double *d)
+{
+	double v = ldexp((double)numerator, e->exponent)/unit;
+	float h = f16_near((float)(v/k));
+	*d = h;
+	return h != 0 && (double)h*k == v;
+}
+
+/* The code of a level, -1 if it is none. */
+static int exact_level(const struct levels *a, int64_t level)
+{
+	if (!a->uneven) return level < (int64_t)a->lo || level > (int64_t)a->hi ? -1 : (int)level - (int)a->lo;
+	for (int i = 0; i < 8; i++) {
+		if ((int64_t)a->uneven->even[i] == level) return 2*i;
+		if ((int64_t)a->uneven->odd[i] == level) return 2*i + 1;
+	}
+	return -1;
+}
+static int exact_digit(const struct grid *a, int64_t level, int other)
+{
+	int64_t shift = other ? (int64_t)a->shift : 0, m = level < 0 && !a->delta ? -level : level;
+	for (int i = 0; i < a->base; i++)
+		if ((int64_t)a->level[i] + shift == m) return i | other << 6 | (level < 0 && !a->delta) << 7;
+	return -1;
+}
+/* Codes of n weights of which each is whole*step; a delta of a book is the same for all of them. */
+static bool exact_codes(const struct coder *c, const int64_t *x, int n, int64_t parts, int64_t step, uint8_t *code)
+{
+	for (int other = 0; other < (c->book && c->book->delta ? 2 : 1); other++) {
+		int i = 0;
+		for (; i < n; i++) {
+			int q = x[i]*parts % step ? -1 : c->book ? exact_digit(c->book, x[i]*parts/step, other) : exact_level(c->levels, x[i]*parts/step);
+			if (q < 0) break;
+			code[i] = (uint8_t)q;
+		}
+		if (i == n) return true;
+	}
+	return false;
+}
+static bool exact_zeros(const int64_t *x, int n)
+{
+	for (int i = 0; i < n; i++) if (x[i]) return false;
+	return true;
+}
+/* The numbers that d may be multiplied by in a sub-block. */
+struct exact_range { int lo, hi, by; };
+static bool exact_subs(const struct coder *c, struct exact *e, int parts, struct exact_range range)
+{
+	const int words = c->book && c->book->delta == DELTA_WORD ? 8 : c->n;
+	for (int j = 0; j < e->subs; j++) {
+		const int end = (j + 1)*c->n;
+		int s = range.lo, at;
+		for (; s <= range.hi; s += range.by) {
+			at = j*c->n;
+			if (s == 0 && exact_zeros(e->x + at, c->n)) {
+				memset(e->code + at, 0, (size_t)c->n);
+				at = end;
+			}
+			while (s && at < end && exact_codes(c, e->x + at, words, parts, e->divisor*s, e->code + at)) at += words;
+			if (at == end) break;
+		}
+		if (s > range.hi) return false;
+		e->sub[j] = s;
+	}
+	return true;
+}
+static bool exact_scaled(const struct coder *c, struct exact *e)
+{
+	const bool alone = !c->book && !(c->levels->shi > 0);   /* one scale */
+	const struct exact_range range = c->book ? (struct exact_range){ 1, 2*(int)c->book->top + 1, 2 } : alone ?
+		(struct exact_range){ 1, 1, 1 } : (struct exact_range){ (int)c->levels->slo, (int)c->levels->shi, 1 };
+	if (!e->top) return false;                      /* every search makes zeros of zeros */
+	for (int parts = 1; parts <= EXACT_PARTS && e->top*parts <= e->most*e->divisor; parts++) {
+		if (!exact_half(e, e->divisor, parts, c->book ? c->book->unit : 1, &e->d)) continue;
+		if (!exact_subs(c, e, parts, range)) continue;
+		for (int j = 0; c->book && j < e->subs; j++) e->sub[j] = (e->sub[j] - 1)/2;
+		return true;
+	}
+	return false;
+}
+
+/* ---- with mins: weight = d*ls*q - dmin*lm ---- */
+
+/* What dmin*lm of a sub-block may be, for its least weight to have the code q at the scale ls. */
+struct exact_min { int64_t min; int ls; };
+enum { EXACT_MINS = 256 };
+static int exact_mins(const struct coder *c, const struct exact *e, int j, int parts, struct exact_min *to)
+{
+	const struct affine *a = c->affine;
+	const int smax = a->smax > 0 ? (int)a->smax : 1;
+	const int64_t *x = e->x + j*c->n;
+	int64_t least = x[0], most = x[0], apart = 0;
+	int n = 0;
+	for (int i = 1; i < c->n; i++) {
+		apart = exact_gcd(x[i] - x[0], apart, INT64_MAX);
+		least = x[i] < least ? x[i] : least;
+		most = x[i] > most ? x[i] : most;
+	}
+	for (int ls = apart ? 1 : 0; ls <= smax; ls++) {
+		const int64_t step = e->divisor*ls;
+		int top = (int)a->nmax;
+		if (apart && apart*parts % step) continue;
+		if (apart) top -= (int)((most - least)*parts/step < 64 ? (most - least)*parts/step : 64);
+		for (int q = 0; q <= (ls ? top : 0) && n < EXACT_MINS; q++) to[n++] = (struct exact_min){ step*q - least*parts, ls };
+	}
+	return n;
+}
+/* The number that goes with min, dmin being pivot/lm; -1: none. */
+static int exact_lm(int64_t min, int64_t pivot, int lm, int mmax)
+{
+	if (min == 0) return 0;
+	if (!pivot || min*lm % pivot || min*lm/pivot < 0 || min*lm/pivot > mmax) return -1;
+	return (int)(min*lm/pivot);
+}
+struct exact_choice { struct exact_min v[EXACT_SUBS][EXACT_MINS]; int n[EXACT_SUBS]; };
+/* Scales and mins of all sub-blocks with one dmin. */
+static bool exact_agree(const struct coder *c, struct exact *e, const struct exact_choice *all, int64_t pivot, int lm)
+{
+	const int mmax = c->affine->mmax > 0 ? (int)c->affine->mmax : 1;
+	for (int j = 0; j < e->subs; j++) {
+		int i = 0, got = -1;
+		for (; i < all->n[j] && got < 0; i++) got = exact_lm(all->v[j][i].min, pivot, lm, mmax);
+		if (got < 0) return false;
+		e->sub[j] = all->v[j][i - 1].ls;
+		e->min[j] = got;
+	}
+	return true;
+}
+static bool exact_dmin(const struct coder *c, struct exact *e, const struct exact_choice *all, int parts)
+{
+	const int mmax = c->affine->mmax > 0 ? (int)c->affine->mmax : 1;
+	int few = -1;
+	e->dmin = 0;
+	if (exact_agree(c, e, all, 0, 1)) return true;
+	for (int j = 0; j < e->subs; j++) {
+		bool zero = false;
+		for (int i = 0; i < all->n[j]; i++) zero |= all->v[j][i].min == 0;
+		if (!zero && (few < 0 || all->n[j] < all->n[few])) few = j;
+	}
+	for (int i = 0; few >= 0 && i < all->n[few]; i++)
+		for (int lm = 1; lm <= mmax; lm++)
+			if (exact_half(e, all->v[few][i].min, parts*lm, 1, &e->dmin) && exact_agree(c, e, all, all->v[few][i].min, lm)) return true;
+	return false;
+}
+static bool exact_affine(const struct coder *c, struct exact *e)
+{
+	struct exact_choice all;
+	for (int parts = 1; e->divisor && parts <= EXACT_PARTS && e->top*parts <= e->most*e->divisor; parts++) {
+		bool some = exact_half(e, e->divisor, parts, 1, &e->d);
+		for (int j = 0; some && j < e->subs; j++) some = (all.n[j] = exact_mins(c, e, j, parts, all.v[j])) > 0;
+		if (!some || !exact_dmin(c, e, &all, parts)) continue;
+		for (int i = 0; i < e->n; i++) {
+			const double s = e->d*e->sub[i/c->n], m = e->dmin*e->min[i/c->n];
+			e->code[i] = s != 0 ? (uint8_t)((ldexp((double)e->x[i], e->exponent) + m)/s + 0.5) : 0;
+		}
+		return true;
+	}
+	return false;
+}
+
+/* The block of a unit's weights, if they are found to lie on the lattice; with a negative d if `turned`. */
+static enum exact_result encode_exactly(const struct coder *c, const float *x, bool turned, void *block)
+{
+	const int all = c->n*c->per, stage[] = { 4, all < 32 ? all : 32, all };         /* as a rule the first show it */
+	struct exact e;
+	struct fitted f;
+	struct tile t;
+	if (!c->exact) return EXACT_NO_LATTICE;
+	for (int i = 0; i < 3; i++) if (!exact_load(&e, x, stage[i]) || !exact_divide(c, &e)) return EXACT_NO_LATTICE;
+	e.subs = c->per;
+	for (int i = 0; turned && i < e.n; i++) e.x[i] = -e.x[i];
+	if (!(c->affine ? exact_affine(c, &e) : exact_scaled(c, &e))) return EXACT_NOT_FOUND;
+	if (turned) { e.d = -e.d; e.dmin = -e.dmin; }
+	f.d[0] = (float)e.d;
+	f.m[0] = c->affine && !(c->affine->smax > 0) ? -(float)e.dmin*(float)e.min[0] : (float)e.dmin;
+	for (int j = 0; j < e.subs; j++) {
+		f.ls[j] = (float)e.sub[j]; f.lm[j] = (float)e.min[j];
+		memcpy(t.code[j], e.code + j*c->n, (size_t)c->n);
+	}
+	c->pack(block, &t, &f, 0);
+	return EXACT_FOUND;
+}
+#endif
