@@ -318,7 +318,8 @@ enum ggu_status model_eval(struct work *w, const struct model_call *c, struct gg
 		s = check(w, c->part + i, c->part->state, err);
 		for (size_t k = 0; k < i && !s; k++)
 			if (c->part[k].state == c->part[i].state)
-				s = ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, "", "a sequence stands in two parts of a call");
+				s = ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, "",
+					"a sequence stands in two parts of a call");
 	}
 	for (size_t i = 0; i < c->n_parts && !s; i++) s = turn_anew(w, c->part[i].state, c->part[i].n, err);
 	return s ? s : go(w, c, err);

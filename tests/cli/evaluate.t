@@ -38,6 +38,18 @@ gguf-perplexity -q -m q.gguf --base m.gguf --chunks 2 --json text >json
 ok "--base: a smaller model diverges" holds '.base.kld > 0.0001 and .base.kld_max >= .base.kld_p999 and .base.kld_p999 >= .base.kld_p99 and .base.kld_p99 >= .base.kld_median'
 ok "... but not far" holds '.base.kld < 0.5 and .base.top1 > 0.5 and .base.top1 < 1'
 
+# the model as its own base shows what a cache of another type costs
+for t in f16 q8_0; do
+	gguf-perplexity -q -m m.gguf --base m.gguf --chunks 1 --cache-type-k $t --cache-type-v $t --json text >json
+	ok "--cache-type-k and -v $t: a little" holds '.base.kld > 0 and .base.kld < 0.01'
+	gguf-perplexity -q -m m.gguf --base m.gguf --chunks 1 --cache-type-k $t --cache-type-v $t --json --batch 7 -j 3 text >other
+	same "... the same in other batches" other json
+done
+not_ok "--cache-type-k: no such type" 2 gguf-perplexity -q -m m.gguf --chunks 1 --cache-type-k q6_K text
+gguf-perplexity -q -m m.gguf --ctx 64 --chunks 9 --json text >json
+gguf-perplexity -q -m m.gguf --ctx 64 --chunks 9 --batch 63 --json text >other
+same "small windows side by side, and one by one" other json
+
 ok "--fail-above: below" gguf-perplexity -q -m m.gguf --chunks 1 --fail-above ppl=1e9 text
 not_ok "--fail-above: above" 1 gguf-perplexity -q -m m.gguf --chunks 1 --fail-above ppl=1e9 --fail-above ppl=1.5 text
 not_ok "--fail-above: of the base" 1 gguf-perplexity -q -m q.gguf --base m.gguf --chunks 1 --fail-above kld=0 text
@@ -138,6 +150,8 @@ not_ok "... another with another seed" 1 cmp -s a b
 gguf-run -q -m m.gguf -n 12 --ids prompt >ids
 ok "--ids: at most 12" test "$(wc -l <ids)" -le 12
 gguf-run -q -m m.gguf -n 6 --temp 0 --ids prompt | head -1 >first
+is "an f32 cache: the same token" "$(gguf-run -q -m m.gguf -n 1 --temp 0 --ids --cache-type-k f32 --cache-type-v f32 prompt)" "$(cat first)"
+not_ok "--cache-type-v: no such type" 2 gguf-run -q -m m.gguf -n 1 --cache-type-v f64 prompt
 gguf-tokenize -q -m m.gguf prompt >prompt.ids
 gguf-logits -q -m m.gguf prompt.ids >logits
 vocab=$(gguf-info --json m.gguf | jq '.metadata["tokenizer.ggml.tokens"] | length')
@@ -146,6 +160,10 @@ for ids in 4096 x 1- 99999999999999999999; do
 	grep -q "(stdin): byte 7: .*$ids" .out
 	ok "... is named with its byte" test $? = 0
 done
+printf '5 6 7\n\n8\n9 10\n' >lines.ids
+gguf-logits -q -m m.gguf lines.ids >together
+for ids in '5 6 7' 8 '9 10'; do echo "$ids" | gguf-logits -q -m m.gguf; done >apart
+same "gguf-logits: lines side by side, and one by one" together apart
 is "gguf-logits: a row for each token" "$(wc -c <logits | tr -d ' ')" $((vocab*4*$(wc -w <prompt.ids)))
 is "temperature 0 is the largest logit" "$("$BUILD/tests/reference/tool_argmax" "$vocab" $(($(wc -w <prompt.ids) - 1)) <logits)" "$(cat first)"
 is "--top-k 1 too" "$(gguf-run -q -m m.gguf -n 1 --top-k 1 --seed 5 --ids prompt)" "$(cat first)"
