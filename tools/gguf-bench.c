@@ -25,7 +25,8 @@ static struct {
 	const char *model, *synthetic, *save, *arch_file, *output;
 	struct list prompt, generate, depth;
 	int jobs, repeat;
-	bool json, pin, profile;
+	struct load_place place;
+	bool json, profile;
 } o = { .prompt = { 1, { 512 } }, .generate = { 1, { 64 } }, .depth = { 1, { 0 } }, .repeat = 5 };
 static const struct opt opts[] = {
 	OPT_STR('m', "model", &o.model, "MODEL", "the GGUF file to measure"),
@@ -37,7 +38,7 @@ static const struct opt opts[] = {
 	OPT_CALL(0, "depth", &o.depth, "N[,N...]", parse_list, "tokens that are there already (default: 0)"),
 	OPT_INT(0, "repeat", &o.repeat, "N", 1, MAX_REPEAT, "runs of each, of which the median counts (default: 5)"),
 	OPT_FLAG(0, "profile", &o.profile, "also tell where the time goes"),
-	OPT_FLAG(0, "pin", &o.pin, "keep each thread on a core of its own"),
+	LOAD_PLACE_OPTIONS(&o.place),
 	OPT_STR(0, "save", &o.save, "FILE", "write the model of --synthetic to FILE and measure nothing"),
 	OPT_STR(0, "arch-file", &o.arch_file, "YAML", "also know the architecture described in YAML"),
 	OPT_FLAG(0, "json", &o.json, "print JSON"),
@@ -327,7 +328,7 @@ static void save(const void *bytes, size_t n)
 
 static struct model *open_synthetic(const void *bytes, size_t n, struct ggu_pool *pool)
 {
-	struct model_options options = { o.arch_file, pool, NULL };
+	struct model_options options = { o.arch_file, pool, NULL, load_hold(&o.place) };
 	struct ggu_error err;
 	struct model *m;
 	if (ggu_open_memory(&options.file, bytes, n, NULL, &err) || model_open(&m, NULL, &options, &err))
@@ -347,16 +348,16 @@ int main(int argc, char **argv)
 	opt_parse(argc, argv, opts, &(struct opt_program){ "gguf-bench",
 		"measure how fast a model is evaluated, beside the machine's limits",
 		"-m MODEL | --synthetic SIZE,TYPE [--prompt N[,N...]] [--generate N[,N...]] [--depth N[,N...]] [--repeat N] "
-		"[--profile] [--pin] [--arch-file YAML] [--json] [-o FILE] [-j N]\n--synthetic SIZE,TYPE --save FILE", 0, 0 });
+		"[--profile] [--pin] [--mlock] [--no-mmap] [--arch-file YAML] [--json] [-o FILE] [-j N]\n--synthetic SIZE,TYPE --save FILE", 0, 0 });
 	if (!o.model && !o.synthetic) msg_die("which model? -m MODEL or --synthetic SIZE,TYPE is missing");
 	if (o.model && o.synthetic) msg_die("both -m and --synthetic: which is to be measured?");
 	if (o.save && !o.synthetic) msg_die("--save keeps the model of --synthetic, which is missing");
 	cpu_name(cpu, sizeof cpu);
-	pool = load_pool_placed(o.jobs, o.pin, (const char *[]){ o.model, o.arch_file }, 2, o.save ? o.save : o.output);
+	pool = load_pool_placed(o.jobs, o.place.pin, (const char *[]){ o.model, o.arch_file }, 2, o.save ? o.save : o.output);
 	if (o.synthetic) bytes = synthetic_make(o.synthetic, pool, &n_bytes);
 	if (o.save) save(bytes, n_bytes);
 	else {
-		b.m = bytes ? open_synthetic(bytes, n_bytes, pool) : load_model(o.model, o.arch_file, pool);
+		b.m = bytes ? open_synthetic(bytes, n_bytes, pool) : load_model_held(o.model, o.arch_file, pool, load_hold(&o.place));
 		out = out_open(o.output, false);
 		if (o.model) out_refuse_sources(out, o.model, model_file(b.m));
 		out_refuse_input(out, o.arch_file);

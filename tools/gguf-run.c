@@ -16,6 +16,7 @@ static struct {
 	int jobs, n, top_k, ctx;
 	uint64_t seed;
 	double temp, top_p;
+	struct load_place place;
 	bool ids;
 } o = { .n = 128, .top_k = 40, .temp = 0.8, .top_p = 0.95 };
 static const struct opt opts[] = {
@@ -31,6 +32,7 @@ static const struct opt opts[] = {
 	OPT_STR(0, "cache-type-v", &o.cache_v, "T", "type of cached values (default: f16)"),
 	OPT_FLAG(0, "ids", &o.ids, "print token ids instead of text"),
 	OPT_STR(0, "arch-file", &o.arch_file, "YAML", "also know the architecture described in YAML"),
+	LOAD_PLACE_OPTIONS(&o.place),
 	OPT_OUTPUT(&o.output),
 	OPT_JOBS(&o.jobs),
 	OPT_COMMON, OPT_END
@@ -86,9 +88,9 @@ static void generate(struct model *m, const struct vocab *v, struct detokenizer 
 int main(int argc, char **argv)
 {
 	int operands = opt_parse(argc, argv, opts, &(struct opt_program){ "gguf-run", "complete a prompt",
-		"-m MODEL [-p PROMPT] [-n N] [--seed S] [--temp T] [--top-k K] [--top-p P] [--ctx N] [--cache-type-k T] [--cache-type-v T] [--ids] [--arch-file YAML] [-o FILE] [-j N] [FILE]", 0, 1 });
-	struct ggu_pool *pool = load_pool(o.jobs, (const char *[]){ o.model, o.arch_file, operands ? argv[0] : NULL }, 3, o.output);
-	struct model *m = load_model(o.model, o.arch_file, pool);
+		"-m MODEL [-p PROMPT] [-n N] [--seed S] [--temp T] [--top-k K] [--top-p P] [--ctx N] [--cache-type-k T] [--cache-type-v T] [--ids] [--pin] [--mlock] [--no-mmap] [--arch-file YAML] [-o FILE] [-j N] [FILE]", 0, 1 });
+	struct ggu_pool *pool = load_pool_placed(o.jobs, o.place.pin, (const char *[]){ o.model, o.arch_file, operands ? argv[0] : NULL }, 3, o.output);
+	struct model *m = load_model_held(o.model, o.arch_file, pool, load_hold(&o.place));
 	struct out *out = out_open(o.output, false);
 	struct vocab *v;
 	struct tokenizer *t;

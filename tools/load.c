@@ -30,9 +30,18 @@ struct ggu_pool *load_pool(int jobs, const char *const *inputs, int n, const cha
 	return load_pool_placed(jobs, false, inputs, n, output);
 }
 
+unsigned load_hold(const struct load_place *p)
+{
+	return (p->mlock ? GGU_HOLD_LOCK : 0) | (p->no_mmap ? GGU_HOLD_COPY : 0);
+}
+
 struct model *load_model(const char *path, const char *arch_file, struct ggu_pool *pool)
 {
-	struct model_options o = { arch_file, pool };
+	return load_model_held(path, arch_file, pool, 0);
+}
+struct model *load_model_held(const char *path, const char *arch_file, struct ggu_pool *pool, unsigned hold)
+{
+	struct model_options o = { arch_file, pool, .hold = hold };
 	struct ggu_error err;
 	struct model *m;
 	if (!path) msg_die("which model? -m MODEL is missing");

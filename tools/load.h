@@ -12,7 +12,16 @@
 struct ggu_pool *load_pool(int jobs, const char *const *inputs, int n, const char *output);
 /* The same; pin: each thread stays on a core of its own, fast cores first. */
 struct ggu_pool *load_pool_placed(int jobs, bool pin, const char *const *inputs, int n, const char *output);
-struct model *load_model(const char *path, const char *arch_file, struct ggu_pool *pool);       /* path NULL: "-m is missing" */
+/* Where threads and weights lie: options of programs for which that matters. */
+struct load_place { bool pin, mlock, no_mmap; };
+#define LOAD_PLACE_OPTIONS(to) \
+	OPT_FLAG(0, "pin", &(to)->pin, "keep each thread on a core of its own"), \
+	OPT_FLAG(0, "mlock", &(to)->mlock, "keep the weights in memory, whatever else wants some"), \
+	OPT_FLAG(0, "no-mmap", &(to)->no_mmap, "read the weights into memory instead of mapping the file")
+unsigned load_hold(const struct load_place *p);         /* for model_options */
+/* path NULL: "-m is missing" */
+struct model *load_model(const char *path, const char *arch_file, struct ggu_pool *pool);
+struct model *load_model_held(const char *path, const char *arch_file, struct ggu_pool *pool, unsigned hold);
 /* Types of the cache by their names, NULL for `none`. */
 struct state_options load_cache_types(const char *k, const char *v, uint32_t none);
 /* The vocabulary and tokenizer of a model's own metadata. */

@@ -44,6 +44,7 @@ ok "... in a pass for each layer and token" jq -e '(.generation.profile[] | sele
 ok "--profile as text" sh -c 'gguf-bench -m a.gguf --prompt 8 --generate 2 --repeat 1 --profile | grep -q "ffn_up ffn_gate"'
 gguf-bench -m a.gguf --prompt 8 --generate 2 --repeat 1 >text
 ok "text has a line for each test" sh -c 'grep -q "^prompt  *8 " text && grep -q "^generate  *2 " text && grep -q "^limits: reads" text'
+ok "weights in memory of their own" gguf-bench -m a.gguf --prompt 8 --generate 1 --repeat 1 --no-mmap -j 2
 ok "one thread on one core" gguf-bench -m a.gguf --prompt 8 --generate 0 --repeat 1 --pin -j 1
 
 # refusals

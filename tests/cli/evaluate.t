@@ -137,6 +137,7 @@ is "... holds what standard output would" "$(cat text.ids)" "$(gguf-tokenize -m 
 ok "gguf-run -o" gguf-run -q -m m.gguf -p 'The house was' -n 12 -o a.out
 is "... holds what standard output would" "$(cat a.out)" "$(gguf-run -q -m m.gguf -p 'The house was' -n 12)"
 gguf-run -q -m m.gguf -p 'The house was' -n 12 >a
+is "--no-mmap --pin: the same" "$(gguf-run -q -m m.gguf -p 'The house was' -n 12 --no-mmap --pin)" "$(cat a)"
 ok "gguf-run says something" test -s a
 gguf-run -q -m m.gguf -p 'The house was' -n 12 -j 3 >b
 same "... the same with other threads" b a
