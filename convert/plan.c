@@ -13,7 +13,7 @@ struct builder {
 	struct config *c;
 	const struct yaml_node *conv, *strip;
 	bool *used;                     /* [checkpoint_count] */
-	int64_t n_experts;
+	int64_t n_layers, n_experts;
 	struct ggu_error *err;
 };
 
@@ -302,7 +302,7 @@ static enum ggu_status add_entry(struct builder *b, const struct yaml_node *key,
 static bool per_layer(const struct yaml_node *key) { return strstr(key->text, "{i}") != NULL; }
 
 /* Entries of layers come layer by layer, where the first of them stands. */
-static enum ggu_status add_entries(struct builder *b, int64_t n_layers)
+static enum ggu_status add_entries(struct builder *b)
 {
 	const struct yaml_node *m = yaml_get(b->conv, "tensors");
 	enum ggu_status s = GGU_OK;
@@ -312,7 +312,7 @@ static enum ggu_status add_entries(struct builder *b, int64_t n_layers)
 		if (!per_layer(m->keys[k])) s = add_entry(b, m->keys[k], m->items[k]);
 		if (!per_layer(m->keys[k]) || layers) continue;
 		layers = true;
-		for (b->c->i = 0; !s && b->c->i < n_layers; b->c->i++)
+		for (b->c->i = 0; !s && b->c->i < b->n_layers; b->c->i++)
 			for (size_t j = k; !s && j < m->count; j++) if (per_layer(m->keys[j])) s = add_entry(b, m->keys[j], m->items[j]);
 		b->c->i = -1;
 	}
@@ -320,6 +320,14 @@ static enum ggu_status add_entries(struct builder *b, int64_t n_layers)
 }
 
 /* ---- what is left over ---- */
+
+/* `pattern` with the number of layers for {n}. */
+static bool expand_count(const struct builder *b, const char *pattern, char *to)
+{
+	const char *n = strstr(pattern, "{n}");
+	int k = n ? snprintf(to, MAX_NAME, "%.*s%lld%s", (int)(n - pattern), pattern, (long long)b->n_layers, n + 3) : snprintf(to, MAX_NAME, "%s", pattern);
+	return k < MAX_NAME;
+}
 
 static enum ggu_status dropped(struct builder *b, const char *name, bool *yes)
 {
@@ -334,8 +342,11 @@ static enum ggu_status dropped(struct builder *b, const char *name, bool *yes)
 		name = plain;
 		break;
 	}
-	for (size_t k = 0; d && k < d->count && !*yes && !s; k++)
-		if (config_matches(d->keys[k]->text, name)) s = config_true(b->c, d->items[k], true, yes, b->err);
+	for (size_t k = 0; d && k < d->count && !*yes && !s; k++) {
+		char pattern[MAX_NAME];
+		if (!expand_count(b, d->keys[k]->text, pattern)) return config_fail(b->c, d->keys[k], b->err, "pattern too long");
+		if (config_matches(pattern, name)) s = config_true(b->c, d->items[k], true, yes, b->err);
+	}
 	return s;
 }
 
@@ -354,15 +365,14 @@ static enum ggu_status check_rest(struct builder *b)
 enum ggu_status plan_new(struct plan *p, struct config *c, const struct checkpoint *source, struct ggu_error *err)
 {
 	struct builder b = { .p = p, .c = c, .conv = c->arch->convert, .err = err };
-	int64_t n_layers;
 	enum ggu_status s;
 	*p = (struct plan){ .source = source };
 	b.strip = yaml_get(b.conv, "strip");
 	b.used = calloc(checkpoint_count(source) + 1, sizeof *b.used);
 	if (!b.used) return no_memory(err);
-	s = config_count(c, "layers", -1, CONFIG_MAX_LAYERS, &n_layers, err);
+	s = config_count(c, "layers", -1, CONFIG_MAX_LAYERS, &b.n_layers, err);
 	if (!s) s = config_count(c, "experts", 0, CONFIG_MAX_EXPERTS, &b.n_experts, err);
-	if (!s) s = add_entries(&b, n_layers);
+	if (!s) s = add_entries(&b);
 	if (!s) s = check_rest(&b);
 	free(b.used);
 	if (s) plan_free(p);

@@ -40,7 +40,7 @@ convert:
     blk.{i}.b.weight: {from: "l.{i}.ab", transform: ["take(0, width, 1)", transpose, mul(2)], type: f32}
     blk.{i}.made.weight: {make: "[i, 0.5, width]"}
   strip: {model.: "", old.: l.}
-  drop: {l.*.mask: true}
+  drop: {"l.{n}.**": true, l.*.mask: true}
 END
 fresh
 echo '{"architectures": ["TinyModel"], "n_layers": 1, "n_experts": 2, "vocab_size": 4096}' >"$TMP/m/config.json"
@@ -54,6 +54,11 @@ is "a range of rows" "$(awk '$1 == "blk.0.a.weight" { print $2 }' "$TMP/plan")" 
 is "transposed" "$(awk '$1 == "blk.0.b.weight" { print $2 }' "$TMP/plan")" 1x2
 is "computed" "$(awk '$1 == "blk.0.made.weight" { print $2, $7 }' "$TMP/plan")" "3 computed"
 
+# a layer behind the last may be dropped
+HEAD2=$(printf %s "$HEAD" | sed 's/"l.0.mask"/"l.1.w.more"/')
+checkpoint "$TMP/m" "$HEAD2" 16441
+ok "a layer behind the last" gguf-convert -q --arch-file "$TMP/tiny.yaml" -o "$TMP/f4.gguf" "$TMP/m"
+same "... is dropped" "$TMP/f4.gguf" "$TMP/tiny.gguf"
 # a type that no one here knows is no reason to refuse what is dropped
 HEAD2=$(printf %s "$HEAD" | sed 's/"BOOL"/"F4_X2"/')
 checkpoint "$TMP/m" "$HEAD2" 16441
