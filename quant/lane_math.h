@@ -150,4 +150,38 @@ static inline rf r_tanh(rf x)
 	far = (rf)((ri)far | ((ri)x & INT32_MIN));
 	return r_sel(t < 0.625f, p, r_sel(x == x, far, x));
 }
+
+/* e^w for w in -708..0: as r_exp_parts, in double, whose Taylor sum to r^9/9! is near enough for floats */
+typedef int64_t rl __attribute__((vector_size(4*REG), may_alias));
+static inline rd r_exp_double(rd w)
+{
+	const rd big = (rd){ 0 } + 0x1.8p52;
+	rd t = w*1.4426950408889634 + big, k = t - big, r = w - k*6.93147180369123816490e-01 - k*1.90821492927058770002e-10, p = r*(1.0/362880);
+	p = (p + 1.0/40320)*r;
+	p = (p + 1.0/5040)*r;
+	p = (p + 1.0/720)*r;
+	p = (p + 1.0/120)*r;
+	p = (p + 1.0/24)*r;
+	p = (p + 1.0/6)*r;
+	p = (p + 0.5)*r;
+	p = (p + 1)*r + 1;
+	return (rd)((rl)p + ((rl)t << 52));
+}
+/* The normal distribution function, in double because e^-square asks for more digits than a float has. For z = |x|,
+ * erfc(z/sqrt 2)/2 = e^-(z^2/2) P(u)/(1 + 1.5 z) with u = (z - 3)/(z + 3), P fitted for the least greatest relative error, 5e-10,
+ * on z up to 14.5, beyond which it is no float any more. */
+static inline rd r_normal(rd x)
+{
+	static const double c[] = { 3.488537088269e-05, 0.0001328776660952, -2.230600223094e-05, -0.0008331248678684,
+		-0.0003508650076751, 0.005007098618481, 0.0002863175412718, -0.03716088126577,
+		0.09085273750151, -0.08626075178754, -0.04158883525733, 0.6683267159987 };
+	rl is_far, positive = x > 0;
+	rd z = (rd)((rl)x & INT64_MAX), u, p = (rd){ 0 } + c[0], beyond;
+	is_far = z > 14.5;
+	z = (rd)(((rl)z & ~is_far) | ((rl)((rd){ 0 } + 14.5) & is_far));
+	u = (z - 3)/(z + 3);
+	for (size_t i = 1; i < sizeof c/sizeof *c; i++) p = p*u + c[i];
+	beyond = (rd)((rl)(r_exp_double(-0.5*z*z)*p/(1 + 1.5*z)) & ~is_far);
+	return (rd)(((rl)(1 - beyond) & positive) | ((rl)beyond & ~positive));
+}
 #endif

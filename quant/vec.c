@@ -26,6 +26,7 @@ void vec_add(float *y, const float *x, size_t n) { quant_vec_table->add(y, x, n)
 void vec_mul(float *y, const float *x, size_t n) { quant_vec_table->mul(y, x, n); }
 void vec_exp(float *x, size_t n) { quant_vec_table->exp(x, n); }
 void vec_silu(float *x, size_t n) { quant_vec_table->silu(x, n); }
+void vec_gelu(float *x, size_t n) { quant_vec_table->gelu(x, n); }
 void vec_gelu_tanh(float *x, size_t n) { quant_vec_table->gelu_tanh(x, n); }
 void vec_tanh(float *x, size_t n) { quant_vec_table->tanh(x, n); }
 void vec_softmax(float *x, size_t n) { quant_vec_table->softmax(x, n); }
@@ -116,26 +117,4 @@ double num_cos(double x)
 	int q;
 	double r = reduce(x, &q), c = q & 1 ? sine(r) : cosine(r);
 	return q == 1 || q == 2 ? -c : c;
-}
-
-/* Phi(x) = erfc(-x/sqrt 2)/2: near 0 the series of erf, beyond 2.5 the continued fraction of erfc */
-static double normal_cdf(double x)
-{
-	double t = fabs(x)*0.70710678118654752440, z = t*t, p = 0;
-	if (t < 2.5) {
-		double term = t, n = 1;
-		for (p = t; n < 60; n++) {
-			term *= -z/n;
-			p += term/(2*n + 1);
-		}
-		p *= 1.1283791670955126;                /* 2/sqrt(pi) */
-		return x < 0 ? 0.5*(1 - p) : 0.5*(1 + p);
-	}
-	for (int i = 60; i > 0; i--) p = 0.5*i/(t + p);
-	p = 0.5*num_exp(-z)*0.56418958354775628695/(t + p);
-	return x < 0 ? p : 1 - p;
-}
-void vec_gelu(float *x, size_t n)
-{
-	for (size_t i = 0; i < n; i++) x[i] = (float)(x[i]*normal_cdf(x[i]));
 }

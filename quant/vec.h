@@ -12,7 +12,7 @@ float vec_dot(const float *a, const float *b, size_t n);                /* float
 /* out[r] = vec_dot(a, rows + r*stride, n), r < n_rows */
 void vec_dots(const float *a, const float *rows, size_t stride, size_t n_rows, size_t n, float *out);
 float vec_sum(const float *a, size_t n);                                /* 16 lanes, plain adds */
-float vec_max(const float *a, size_t n);                                /* NaN if any is; -inf for n = 0 */
+float vec_max(const float *a, size_t n);                                /* NaN if any is; -inf for n = 0; no -0 */
 /* the first i with |a[i]| >= limit or a[i] not a number; n: none. limit > 0, infinity too */
 size_t vec_beyond(const float *a, size_t n, float limit);
 /* *error += sum of w (y - x)^2, *norm += sum of w x^2, in double: 16 lanes and the tree, plain multiplies and adds. w NULL: ones. */

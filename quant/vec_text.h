@@ -23,23 +23,34 @@ static void dots(const float *a, const float *rows, size_t stride, size_t n_rows
 	for (size_t r = 0; r < n_rows; r++) out[r] = dot1(a, rows + r*stride, n);
 }
 
+enum { LANES = 16/REG };         /* registers of sixteen lanes */
 static float sum(const float *a, size_t n)
 {
-	v16 s = { 0 };
+	rf s[LANES] = { { 0 } };
+	float l[16];
 	size_t i = 0;
-	for (; i + 16 <= n; i += 16) s += v_load(a + i);
-	if (i < n) s += v_part(a + i, n - i);
-	return v_tree(s);
+	for (; i + 16 <= n; i += 16) _Pragma("GCC unroll 4") for (int p = 0; p < LANES; p++) s[p] += r_floats(a + i + p*REG);
+	memcpy(l, s, sizeof l);
+	for (size_t k = 0; i < n; i++, k++) l[k] += a[i];
+	return v_tree(v_load(l));
 }
 
 static float max(const float *a, size_t n)
 {
-	float m = -INFINITY;
-	for (size_t i = 0; i < n; i++) {
-		if (a[i] != a[i]) return a[i];
-		m = a[i] > m ? a[i] : m;
+	rf m = r_dup(-INFINITY);
+	size_t i = 0;
+	float top;
+	for (; i + REG <= n; i += REG) {
+		rf x = r_floats(a + i);
+		if (r_any(x != x)) break;
+		m = r_sel(x > m, x, m);
 	}
-	return m;
+	top = r_greatest(m);
+	for (; i < n; i++) {
+		if (a[i] != a[i]) return a[i];
+		top = a[i] > top ? a[i] : top;
+	}
+	return top + 0.0f;              /* which of two zeros was met first depends on the registers */
 }
 
 /* By their bits magnitudes are ordered as integers, with NaN above infinity. */
@@ -120,66 +131,50 @@ static void mix(float *y, const float *p, const float *rows, size_t stride, size
 
 static void axpy(float *y, float a, const float *x, size_t n) { mix(y, &a, x, n, 1, n); }
 
-/* Whole vectors of an array, then the padded rest. */
+/* Whole registers of an array, then the padded rest. */
 #define EACH(n, EXPR) \
 	size_t i = 0; \
-	for (; i + 16 <= (n); i += 16) { v16 x = v_load(y + i); v_store(y + i, EXPR); } \
-	if (i < (n)) { v16 x = v_part(y + i, (n) - i); v_put(y + i, EXPR, (n) - i); }
+	for (; i + REG <= (n); i += REG) { rf x = r_floats(y + i); r_put(y + i, EXPR); } \
+	if (i < (n)) { rf x = r_part(y + i, (n) - i); r_put_part(y + i, EXPR, (n) - i); }
 
-static void scale(float *y, float a, size_t n) { EACH(n, x*v_dup(a)) }
+static void scale(float *y, float a, size_t n) { EACH(n, x*r_dup(a)) }
 static void add(float *y, const float *b, size_t n)
 {
 	size_t i = 0;
-	for (; i + 16 <= n; i += 16) v_store(y + i, v_load(y + i) + v_load(b + i));
+	for (; i + REG <= n; i += REG) r_put(y + i, r_floats(y + i) + r_floats(b + i));
 	for (; i < n; i++) y[i] += b[i];
 }
 static void mul(float *y, const float *b, size_t n)
 {
 	size_t i = 0;
-	for (; i + 16 <= n; i += 16) v_store(y + i, v_load(y + i)*v_load(b + i));
+	for (; i + REG <= n; i += REG) r_put(y + i, r_floats(y + i)*r_floats(b + i));
 	for (; i < n; i++) y[i] *= b[i];
 }
 
-/* e^x: x = k ln 2 + r, |r| <= ln 2 / 2; e^r by its Taylor sum to r^7/7! (the rest is below 0.05 ulp); 2^k in two
- * factors so that subnormal results come out. Within 1 ulp where the result is normal; 0 below -104, inf above 88.73. */
-static inline v16 v_exp(v16 x)
-{
-	const v16 big = v_dup(12582912.0f);     /* adding it rounds to a whole number */
-	v16 z = v_sel(x < -104.5f, v_dup(-104.5f), v_sel(x > 89.0f, v_dup(89.0f), x));
-	v16 k = v_fma(z, v_dup(1.44269504f), big) - big, r, p;
-	i16 n = __builtin_convertvector(v_sel(x == x, k, (v16){ 0 }), i16), half = n >> 1;
-	r = v_fma(k, v_dup(-0.693359375f), z);          /* ln 2 in two parts, the first of 9 bits */
-	r = v_fma(k, v_dup(2.12194440e-4f), r);
-	p = v_fma(r, v_dup(1.98412698e-4f), v_dup(1.38888889e-3f));
-	p = v_fma(p, r, v_dup(8.33333333e-3f));
-	p = v_fma(p, r, v_dup(4.16666667e-2f));
-	p = v_fma(p, r, v_dup(1.66666667e-1f));
-	p = v_fma(p, r, v_dup(0.5f));
-	p = v_fma(p, r, v_dup(1.0f));
-	p = v_fma(p, r, v_dup(1.0f));
-	p = p*(v16)((half + 127) << 23)*(v16)((n - half + 127) << 23);
-	return v_sel(x == x, p, x);
-}
 /* x / (1 + e^-t); for t far below 0 the quotient is -0 as it should be */
-static inline v16 v_gate(v16 x, v16 t) { return x/(1.0f + v_exp(-t)); }
-static void expv(float *y, size_t n) { EACH(n, v_exp(x)) }
-static void silu(float *y, size_t n) { EACH(n, v_gate(x, x)) }
+static inline rf gate(rf x, rf t) { return x/(1.0f + r_exp(-t)); }
+static void expv(float *y, size_t n) { EACH(n, r_exp(x)) }
+static void silu(float *y, size_t n) { EACH(n, gate(x, x)) }
 /* x/2 (1 + tanh u) = x / (1 + e^-2u), u = sqrt(2/pi) (x + 0.044715 x^3) */
-static void gelu_tanh(float *y, size_t n) { EACH(n, v_gate(x, 1.5957691216f*(x + 0.044715f*x*x*x))) }
-
-/* Whole registers of an array, then the padded rest. */
-#define EACH_REG(n, EXPR) \
-	size_t i = 0; \
-	for (; i + REG <= (n); i += REG) { rf x = r_floats(y + i); r_put(y + i, EXPR); } \
-	if (i < (n)) { rf x = r_part(y + i, (n) - i); r_put_part(y + i, EXPR, (n) - i); }
-static void tanhv(float *y, size_t n) { EACH_REG(n, r_tanh(x)) }
+static void gelu_tanh(float *y, size_t n) { EACH(n, gate(x, 1.5957691216f*(x + 0.044715f*x*x*x))) }
+static void gelu(float *y, size_t n)
+{
+	float rest[REG/2] = { 0 };
+	for (size_t i = 0; i < n; i += REG/2) {
+		size_t some = n - i < REG/2 ? n - i : REG/2;
+		rd x = r_double(some < REG/2 ? memcpy(rest, y + i, some*sizeof *y) : y + i);
+		rf2 f = __builtin_convertvector(x*r_normal(x), rf2);
+		memcpy(y + i, &f, some*sizeof *y);
+	}
+}
+static void tanhv(float *y, size_t n) { EACH(n, r_tanh(x)) }
 
 static void softmax(float *y, size_t n)
 {
 	float m = max(y, n), s;
-	{ EACH(n, v_exp(x - v_dup(m))) }
+	{ EACH(n, r_exp(x - r_dup(m))) }
 	s = sum(y, n);
-	{ EACH(n, x/v_dup(s)) }
+	{ EACH(n, x/r_dup(s)) }
 }
 
-const struct vec_table VEC_TABLE = { dot, dots, sum, max, beyond, loss, mix, axpy, scale, add, mul, expv, silu, gelu_tanh, tanhv, softmax };
+const struct vec_table VEC_TABLE = { dot, dots, sum, max, beyond, loss, mix, axpy, scale, add, mul, expv, silu, gelu, gelu_tanh, tanhv, softmax };
