@@ -178,6 +178,30 @@ void quant_feedback_free(struct quant_feedback *q)
 
 /* ---- rows ---- */
 
+/* The fewer the bits the greater the errors that are passed on, and the less the covariance, an estimate from some text, should
+ * be believed to the letter; and where a block's scale is lifted, more of it (TRIALS.md has the figures). */
+static const struct { uint32_t type; float damp, lift; } usual_damping[] = {
+	{ GGU_TYPE_Q2_K, 0.3f, 1 }, { GGU_TYPE_Q3_K, 0.3f, 1 },
+	{ GGU_TYPE_IQ2_XXS, 0.3f, 1 }, { GGU_TYPE_IQ2_XS, 0.3f, 1 }, { GGU_TYPE_IQ2_S, 0.3f, 1 },
+	{ GGU_TYPE_IQ3_XXS, 0.3f, 1 }, { GGU_TYPE_IQ3_S, 0.3f, 1 },
+	{ GGU_TYPE_IQ1_S, 1, 1.3f }, { GGU_TYPE_IQ1_M, 1, 1.3f }, { GGU_TYPE_TQ1_0, 1, 1.3f }, { GGU_TYPE_TQ2_0, 1, 1.3f },
+	{ GGU_TYPE_Q1_0, 1, 1 }, { GGU_TYPE_Q2_0, 1, 1 },
+};
+static void usual_of(uint32_t type, double *damp, float *lift)
+{
+	*damp = 0.1;
+	*lift = 1;
+	for (size_t i = 0; i < sizeof usual_damping/sizeof *usual_damping; i++)
+		if (usual_damping[i].type == type) { *damp = (double)usual_damping[i].damp; *lift = usual_damping[i].lift; }
+}
+double quant_feedback_damp(uint32_t type)
+{
+	double damp;
+	float lift;
+	usual_of(type, &damp, &lift);
+	return damp;
+}
+
 bool quant_can_feed_back(uint32_t type)
 {
 	return type < GGU_TYPE_COUNT && quant_enc_table->coder[type];
@@ -223,8 +247,10 @@ static bool exact_row(uint32_t type, const float *x, size_t n_blocks, void *dst)
 enum ggu_status quant_feedback_encode(const struct quant_feedback *q, uint32_t type, const struct quant_objective *o, const float *x,
 	size_t rows, int effort, void *dst, void *work, double *error)
 {
-	const struct quant_objective usual = quant_objective_default(type, true);
+	struct quant_objective usual = quant_objective_default(type, true);
 	const struct ggu_type_info *t = ggu_type_info(type);
+	double damp;
+	float lift;
 	struct how how;
 	struct work w;
 	size_t n_blocks, row_bytes;
@@ -233,6 +259,8 @@ enum ggu_status quant_feedback_encode(const struct quant_feedback *q, uint32_t t
 	if (q->n % t->block_weights) return GGU_ERR_RANGE;
 	n_blocks = q->n/t->block_weights;
 	row_bytes = n_blocks*t->block_bytes;
+	usual_of(type, &damp, &lift);
+	usual.lift *= lift;
 	if (!o) o = &usual;
 	how = (struct how){ effort < QUANT_EFFORT_MIN ? 0 : effort > QUANT_EFFORT_MAX ? QUANT_EFFORT_MAX - 1 : effort - 1, o->prior, o->lift };
 	work_bytes(q, rows, &w, work);

@@ -119,7 +119,7 @@ struct quant_objective {
 	float prior;    /* an error of x counts 1 + prior*|x|/rms times, the rms over the block */
 	float lift;     /* how much a block's scale gets back of what least squares takes from the weights' size */
 };
-/* What lowers a model's divergence more than it raises the error (quant/ENCODERS.md has the figures). weighed: there are
+/* What lowers a model's divergence more than it raises the error (quant/TRIALS.md has the figures). weighed: there are
  * importances. */
 struct quant_objective quant_objective_default(uint32_t type, bool weighed);
 /* importance[cols], at least 0, to the weights of errors in a row's columns: mean about 1, the doubt added. Made once
@@ -156,6 +156,7 @@ enum ggu_status quant_feedback_new(struct quant_feedback **q, size_t n, size_t b
 /* One more holder of it, who frees it too; from any thread. Returns q. */
 struct quant_feedback *quant_feedback_share(struct quant_feedback *q);
 void quant_feedback_free(struct quant_feedback *q);
+double quant_feedback_damp(uint32_t type);      /* what suits a type */
 /* As quant_encode, for rows of n columns, made to keep (x - decoded) H (x - decoded)T small; the weights of columns are
  * the factor's own. *error, if error is not NULL: that sum over the rows, damping included. work:
  * quant_feedback_work_bytes(), 64-byte aligned, one for each thread. More rows at once take less time for each, 128 being

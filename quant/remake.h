@@ -16,7 +16,7 @@ struct remake_covariance {
 	bool (*find)(void *ctx, const char *tensor, size_t mat, const char **of, size_t *n_in, size_t *block, size_t *n_floats);
 	enum ggu_status (*get)(void *ctx, const char *tensor, size_t mat, float *mean, struct ggu_error *err);
 	void *ctx;
-	double damp;
+	double damp;                            /* below 0: what suits the new type */
 };
 struct remake {
 	size_t n;

@@ -80,7 +80,7 @@ static struct ggu_meta *plan(struct job *j, struct convert *c, const char *dir, 
 	}
 	j->r = (struct remake_run){
 		.re = { .n = n, .t = j->t, .from = j->from, .choice = j->choice, .read = read_from, .read_ctx = c, .effort = QUANT_EFFORT_DEFAULT },
-		.name = dir, .imatrix = im, .imatrix_name = o.imatrix, .damp = REMAKE_DAMP, .doing = "converting" };
+		.name = dir, .imatrix = im, .imatrix_name = o.imatrix, .damp = -1, .doing = "converting" };
 	for (size_t i = 0; i < n; i++)
 		if (!quant_can_encode(j->choice[i].type) && j->choice[i].type != j->from[i]) msg_die("type %s cannot be made", ggu_type_info(j->choice[i].type)->name);
 	remake_run_fallbacks(&j->r);

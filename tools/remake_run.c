@@ -82,7 +82,7 @@ static struct remake with_matrix(const struct remake_run *run, struct known *kno
 	if (!run->imatrix) return re;
 	known->importance = imatrix_importances(run->imatrix);
 	re.importance = &known->importance;
-	if (run->damp < 0 || !imatrix_n_covariances(run->imatrix)) return re;
+	if (run->no_feedback || !imatrix_n_covariances(run->imatrix)) return re;
 	known->covariance = (struct remake_covariance){ find_covariance, get_covariance, (void *)(uintptr_t)run->imatrix, run->damp };
 	re.covariance = &known->covariance;
 	return re;

@@ -10,14 +10,13 @@
 #include "../quant/remake.h"
 #include "out.h"
 
-#define REMAKE_DAMP 0.1                         /* what is usual for error feedback (quant/ENCODERS.md) */
-
 struct remake_run {
 	struct remake re;                       /* what is done; importance, measure and done are set from the following */
 	const char *name;                       /* of the source, for messages */
 	const struct imatrix *imatrix;          /* or NULL */
 	const char *imatrix_name;
-	double damp;                            /* of error feedback, where the matrix has covariances; below 0: none */
+	bool no_feedback;                       /* though the matrix has covariances */
+	double damp;                            /* of error feedback; below 0: what suits each type */
 	bool verbose;                           /* a table with errors on stderr */
 	json_t *list;                           /* the same as JSON appended here, or NULL */
 	const char *doing;                      /* "quantizing", for progress */
