@@ -238,13 +238,14 @@ static const struct rule { uint64_t recipes; unsigned roles, when; uint32_t type
 };
 
 /* Of the types whose block is too long for a row: what stands in. Anything else, and a stand-in that does
- * not fit either, becomes F16. */
+ * not fit either, becomes F16. Where llama.cpp has Q4_0 IQ4_NL stands here, which is as large: on SmolLM2 135M, whose rows have 576
+ * weights, it has 20 to 40 % less weighted error in every tensor, and Q2_K diverges by .17 instead of .20. */
 static const struct { uint32_t type, instead; } fallbacks[] = {
 	{ GGU_TYPE_IQ1_S, GGU_TYPE_IQ4_NL }, { GGU_TYPE_IQ1_M, GGU_TYPE_IQ4_NL }, { GGU_TYPE_IQ2_XXS, GGU_TYPE_IQ4_NL },
 	{ GGU_TYPE_IQ2_XS, GGU_TYPE_IQ4_NL }, { GGU_TYPE_IQ2_S, GGU_TYPE_IQ4_NL }, { GGU_TYPE_IQ3_XXS, GGU_TYPE_IQ4_NL },
 	{ GGU_TYPE_IQ3_S, GGU_TYPE_IQ4_NL }, { GGU_TYPE_IQ4_XS, GGU_TYPE_IQ4_NL },
-	{ GGU_TYPE_Q1_0, GGU_TYPE_Q4_0 }, { GGU_TYPE_Q2_0, GGU_TYPE_Q4_0 }, { GGU_TYPE_Q2_K, GGU_TYPE_Q4_0 },
-	{ GGU_TYPE_Q3_K, GGU_TYPE_Q4_0 }, { GGU_TYPE_TQ1_0, GGU_TYPE_Q4_0 }, { GGU_TYPE_TQ2_0, GGU_TYPE_Q4_0 },
+	{ GGU_TYPE_Q1_0, GGU_TYPE_IQ4_NL }, { GGU_TYPE_Q2_0, GGU_TYPE_IQ4_NL }, { GGU_TYPE_Q2_K, GGU_TYPE_IQ4_NL },
+	{ GGU_TYPE_Q3_K, GGU_TYPE_IQ4_NL }, { GGU_TYPE_TQ1_0, GGU_TYPE_IQ4_NL }, { GGU_TYPE_TQ2_0, GGU_TYPE_IQ4_NL },
 	{ GGU_TYPE_Q4_K, GGU_TYPE_Q5_0 }, { GGU_TYPE_Q5_K, GGU_TYPE_Q5_1 }, { GGU_TYPE_Q6_K, GGU_TYPE_Q8_0 },
 	{ GGU_TYPE_NVFP4, GGU_TYPE_MXFP4 },
 };

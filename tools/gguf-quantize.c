@@ -113,8 +113,7 @@ static const struct recipe *operands(int n, char **v, const char **in)
 	if (!r && !o.plan) {
 		if (files >= 2) msg_say("neither %s nor %s is a recipe; they are:", file[0], file[1]);
 		else msg_say("%s%sno recipe given; they are:", files ? file[0] : "", files ? ": " : "");
-		for (size_t i = 0; recipe_at(i); i++)
-			fprintf(stderr, "  %-10s %s\n", recipe_name(recipe_at(i)), recipe_summary(recipe_at(i)));
+		typeplan_list_recipes();
 		exit(EXIT_TROUBLE);
 	}
 	if (files >= 2)

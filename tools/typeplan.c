@@ -32,6 +32,10 @@ static FILE *open_file(const char *path)
 	if (!f) msg_die("%s: %s", path, strerror(errno));
 	return f;
 }
+void typeplan_list_recipes(void)
+{
+	for (size_t i = 0; recipe_at(i); i++) fprintf(stderr, "  %-10s %s\n", recipe_name(recipe_at(i)), recipe_summary(recipe_at(i)));
+}
 bool typeplan_sha256(const char *path, char hex[65])
 {
 	struct sha256_ctx ctx;

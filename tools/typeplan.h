@@ -19,6 +19,8 @@ uint32_t typeplan_choose(const struct typeplan_options *p, const struct recipe *
 	const struct ggu_tensor *const *t, size_t n, struct recipe_choice *choice);
 /* A type that can be made, by name in any case; exits 2 for any other. */
 uint32_t typeplan_type(const char *what, const char *name);
+/* Names and summaries of all recipes on stderr. */
+void typeplan_list_recipes(void);
 /* The file's SHA-256 as 64 hex digits and a NUL; false if it is a pipe or the like, which cannot be read again. */
 bool typeplan_sha256(const char *path, char hex[65]);
 

@@ -59,6 +59,12 @@ static unsigned number(const char *head, const char *key)
 }
 /* Where a block of 256 does not divide the row, the recipe Q6_K shows the fall-back Q8_0. MXFP4_MOE makes
  * an exception of every tensor that is not 3-D. */
+/* The one departure from llama.cpp's table: IQ4_NL stands in where it has Q4_0, which is as large. */
+static bool is_our_fallback(const struct recipe_choice *c, uint32_t theirs)
+{
+	return c->reason == RECIPE_FALLBACK && c->type == GGU_TYPE_IQ4_NL && theirs == GGU_TYPE_Q4_0;
+}
+
 static void check_file(const char *path)
 {
 	FILE *f = fopen(path, "r");
@@ -95,7 +101,7 @@ static void check_file(const char *path)
 				assert_int_equal(recipe_type(r), own);
 				if (recipe_choose(r, &o, meta, list, n_tensors, choice, &err) != GGU_OK) fail_msg("%s %s: %s %s", path, recipe, err.where, err.what);
 				for (size_t i = 0; i < n_tensors; i++)
-					if (choice[i].type != want[i])
+					if (choice[i].type != want[i] && !is_our_fallback(&choice[i], want[i]))
 						fail_msg("%s [%s] %s: got %s, expected %s", path, recipe, names[i],
 							ggu_type_info(choice[i].type)->name, ggu_type_info(want[i])->name);
 			}

@@ -1,0 +1,70 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# gguf-plan: recipes written out, the best types for a size, plans that go back into gguf-quantize.
+. "$(dirname "$0")/../lib/tap.sh"
+cd "$TMP" || exit 1
+bits() { gguf-info --json "$1" | jq .bits_per_weight; }
+gguf-convert -q -o m.gguf "$DATA/wiki-7m"
+head -c 8000 "$DATA/prose/calibration.txt" >calibration.txt
+gguf-imatrix -q -m m.gguf --ctx 128 -o im.gguf calibration.txt
+
+# a recipe's plan makes what the recipe makes
+for r in Q4_K_M Q2_K iq4_xs Q5_1; do
+	gguf-plan -i im.gguf -o $r.plan $r m.gguf
+	gguf-quantize -q -i im.gguf -o a.gguf $r m.gguf
+	gguf-quantize -q -i im.gguf --plan $r.plan -o b.gguf m.gguf
+	ok "$r: by its plan the same tensors" gguf-diff -I general.file_type -I quantization a.gguf b.gguf
+done
+is "a line for each tensor" "$(grep -c '^- {tensor:' Q4_K_M.plan)" "$(gguf-info --json m.gguf | jq '.tensors | length')"
+is "its name, shape, type and size" "$(sed -n '/"output.weight"/p' Q5_1.plan)" '- {tensor: "output.weight", shape: [256, 4096], type: q6_K, bytes: 860160}'
+is "from a pipe" "$(cat m.gguf | gguf-plan -i im.gguf Q4_K_M)" "$(cat Q4_K_M.plan)"
+is "with wishes" "$(gguf-plan --tensor-type 'attn_v=q8_0' --output-tensor-type q5_K Q4_K_S m.gguf | grep -c 'attn_v.*type: q8_0\|"output.weight".*type: q5_K')" 7
+sed -i 's/\("output.weight".*\)type: q6_K/\1type: q8_0/' Q4_K_M.plan
+gguf-quantize -q -i im.gguf --plan Q4_K_M.plan -o b.gguf m.gguf
+is "an edited plan" "$(gguf-info --json b.gguf | jq -r '.tensors[] | select(.name == "output.weight").type')" q8_0
+
+# for a size
+for b in 6 4.5 2.5; do
+	gguf-plan -i im.gguf --bpw $b -o p m.gguf
+	gguf-quantize -q -i im.gguf --plan p -o b.gguf m.gguf
+	is "--bpw $b: not more, and not much less" "$(bits b.gguf | awk -v b=$b '{ print ($1 <= b), ($1 > b*0.985) }')" "1 1"
+done
+gguf-plan -i im.gguf --size 4M -o p m.gguf
+gguf-quantize -q -i im.gguf --plan p -o b.gguf m.gguf
+is "--size: not more, and not much less" "$(wc -c <b.gguf | awk '{ print ($1 <= 4000000), ($1 > 3900000) }')" "1 1"
+is "any number of threads" "$(gguf-plan -j1 -i im.gguf --bpw 4 m.gguf)" "$(gguf-plan -j5 -i im.gguf --bpw 4 m.gguf)"
+is "without a matrix no type that needs one" "$(gguf-plan --bpw 3 m.gguf | grep -cE 'type: (iq1|iq2|iq3_xxs)')" 0
+is "--types" "$(gguf-plan --types q4_0,q8_0 --bpw 6 m.gguf | sed -n 's/.*type: \([a-z0-9_]*\), .*error.*/\1/p' | sort -u | tr '\n' ' ')" "q4_0 q8_0 "
+is "what a person fixes stays" "$(gguf-plan --tensor-type 'ffn_down=q8_0' --bpw 5.5 m.gguf | grep 'ffn_down' | grep -vc 'type: q8_0')" 0
+gguf-plan -i im.gguf --bpw 4.5 -o p m.gguf
+gguf-quantize -q -i im.gguf --plan p m.gguf >a.gguf
+gguf-convert -q "$DATA/wiki-7m" | gguf-quantize -q -i im.gguf --plan p >b.gguf
+same "a plan in a pipe of three" a.gguf b.gguf
+
+# a plan of a size diverges less than any recipe of that size or less
+head -c 5000 "$DATA/prose/evaluation.txt" >evaluation.txt
+kld() { gguf-perplexity -q -m "$1" --base m.gguf --ctx 128 evaluation.txt | sed -n 's/^kld \([0-9.]*\).*/\1/p'; }
+gguf-plan -i im.gguf --bpw 4.5 --kld -o p m.gguf
+gguf-quantize -q -i im.gguf --plan p m.gguf >b.gguf
+plan=$(kld a.gguf) energy=$(kld b.gguf)
+for r in Q3_K_L IQ3_M; do
+	gguf-quantize -q -i im.gguf -o r.gguf $r m.gguf
+	is "4.5 bits per weight diverge less than $r" "$(bits r.gguf | awk -v k="$(kld r.gguf)" -v p="$plan" '{ print ($1 <= 4.5), (p < k) }')" "1 1"
+done
+is "--kld diverges less still" "$(echo "$energy $plan" | awk '{ print ($1 < $2) }')" 1
+
+# rows that fit no super-block
+"$BUILD/tests/cli/tool_mkgguf" blk.0.ffn_up.weight:f16:96x64 blk.0.ffn_down.weight:f16:64x96 >odd.gguf
+is "rows of 96: IQ4_NL stands for Q4_0" "$(gguf-plan Q2_K odd.gguf | grep -c 'type: iq4_nl')" 2
+ok "a size for them" sh -c 'gguf-plan --bpw 5 odd.gguf | gguf-quantize --plan - -o o.gguf odd.gguf'
+
+not_ok "too small" 2 gguf-plan --bpw 1 m.gguf
+not_ok "smaller than the metadata" 2 gguf-plan --size 1k m.gguf
+not_ok "for nothing" 2 gguf-plan m.gguf
+not_ok "for two things" 2 gguf-plan --bpw 4 --size 4M m.gguf
+not_ok "--kld without a matrix" 2 gguf-plan --kld --bpw 4 m.gguf
+not_ok "a type that cannot be made" 2 gguf-plan --types q4_K,q9 --bpw 4 m.gguf
+not_ok "measuring through a pipe" 2 sh -c 'cat m.gguf | gguf-plan --bpw 4'
+not_ok "output over the model" 2 gguf-plan -o m.gguf Q4_K_M m.gguf
+not_ok "a malformed model" 2 gguf-plan Q4_K_M p
+done_testing

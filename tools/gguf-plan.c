@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: MIT
+ * gguf-plan - which type for which tensor, as a text to be edited and given to gguf-quantize.
+ *
+ * A recipe is written out as it is. For a size, each tensor is tried in every type that its rows fit (plan_measure.h), and
+ * the types with the least error together are taken (plan_choose.h). */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "../libgguf/types.h"
+#include "../quant/quant.h"
+#include "msg.h"
+#include "opt.h"
+#include "out.h"
+#include "pipe.h"
+#include "plan_choose.h"
+#include "sandbox.h"
+#include "typeplan.h"
+
+static struct {
+	const char *imatrix, *output, *types, *output_type, *embd_type;
+	struct opt_list tensor_type;
+	bool kld, pure, leave_output;
+	double bpw;
+	uint64_t size;
+	int effort, jobs;
+} o = { .effort = 3 };
+static const struct opt opts[] = {
+	OPT_STR('i', "imatrix", &o.imatrix, "FILE", "weigh errors by this importance matrix, and allow types that need one"),
+	OPT_DOUBLE(0, "bpw", &o.bpw, "X", 0.1, 64, "the best types for X bits per weight"),
+	OPT_SIZE(0, "size", &o.size, "SIZE", "the best types for a file of SIZE bytes; 500M, 4G, 4Gi"),
+	OPT_FLAG(0, "kld", &o.kld, "count each layer by what it adds to the residual stream; wants -i"),
+	OPT_STR(0, "types", &o.types, "LIST", "choose among these types only, separated by commas"),
+	OPT_INT(0, "effort", &o.effort, "N", QUANT_EFFORT_MIN, QUANT_EFFORT_MAX, "how hard to search when errors are measured, 1 to 9 (default: 3)"),
+	OPT_FLAG(0, "pure", &o.pure, "the recipe's one type for every weight"),
+	OPT_LIST(0, "tensor-type", &o.tensor_type, "REGEX=T", "type T for tensors whose name REGEX finds; first match wins"),
+	OPT_STR(0, "output-tensor-type", &o.output_type, "T", "type of output.weight"),
+	OPT_STR(0, "token-embedding-type", &o.embd_type, "T", "type of token_embd.weight"),
+	OPT_FLAG(0, "leave-output-tensor", &o.leave_output, "keep output.weight as it is"),
+	OPT_OUTPUT(&o.output),
+	OPT_JOBS(&o.jobs),
+	OPT_COMMON, OPT_END
+};
+
+enum { SAMPLE = 1 << 16 };
+
+struct plan {
+	struct ggu_file *f;
+	const char *name;
+	size_t n;
+	const struct ggu_tensor **t;            /* in the order of their data */
+	struct recipe_choice *choice;           /* what a recipe, or the wishes, say */
+	struct plan_tensor *list;               /* for a size: the same tensors */
+	struct imatrix *im;
+};
+
+/* ---- for a size ---- */
+
+/* Those that are worth trying: for each size the best of its kind. */
+static const uint32_t usual[] = {
+	GGU_TYPE_IQ1_S, GGU_TYPE_IQ1_M, GGU_TYPE_IQ2_XXS, GGU_TYPE_IQ2_XS, GGU_TYPE_IQ2_S, GGU_TYPE_Q2_K, GGU_TYPE_IQ3_XXS, GGU_TYPE_IQ3_S,
+	GGU_TYPE_Q3_K, GGU_TYPE_IQ4_XS, GGU_TYPE_IQ4_NL, GGU_TYPE_Q4_K, GGU_TYPE_Q4_1, GGU_TYPE_Q5_0, GGU_TYPE_Q5_K, GGU_TYPE_Q5_1,
+	GGU_TYPE_Q6_K, GGU_TYPE_Q8_0,
+};
+static bool listed[GGU_TYPE_COUNT];
+
+static void choose_types(void)
+{
+	if (!o.types) {
+		for (size_t i = 0; i < sizeof usual/sizeof *usual; i++) listed[usual[i]] = true;
+		return;
+	}
+	for (const char *at = o.types; *at; ) {
+		size_t n = strcspn(at, ",");
+		char *name = strndup(at, n);
+		if (!name) msg_die("out of memory");
+		listed[typeplan_type("--types", name)] = true;
+		free(name);
+		at += n + (at[n] == ',');
+	}
+}
+
+static bool may_be(const struct plan *p, const struct ggu_tensor *t, uint32_t type)
+{
+	uint64_t unused;
+	if (!listed[type] || type == t->type || !quant_can_encode(type) || !ggu_type_bytes(type, t->ne[0], &unused)) return false;
+	return !quant_needs_importance(type) || (p->im && (imatrix_find(p->im, t->name) || recipe_needs_no_importance(t->name)));
+}
+
+/* The types that a tensor may have; what a recipe would leave alone, and what the person has fixed, has one. */
+static void list_options(const struct plan *p, size_t i)
+{
+	struct plan_tensor *to = p->list + i;
+	const struct ggu_tensor *t = p->t[i];
+	*to = (struct plan_tensor){ .t = t, .option = calloc(GGU_TYPE_COUNT + 1, sizeof *to->option), .weight = 1 };
+	if (!to->option) msg_die("out of memory");
+	to->option[to->n++] = (struct plan_option){ t->type, t->bytes, 0 };
+	if (p->choice[i].reason == RECIPE_OVERRIDE) {
+		to->option[0].type = p->choice[i].type;
+		ggu_type_bytes(p->choice[i].type, t->ne[0]*ggu_tensor_rows(t), &to->option[0].bytes);
+	} else if (p->choice[i].reason != RECIPE_LEFT_ALONE && quant_can_decode(t->type)) {
+		for (uint32_t type = 0; type < GGU_TYPE_COUNT; type++) {
+			uint64_t bytes;
+			if (!may_be(p, t, type)) continue;
+			ggu_type_bytes(type, t->ne[0]*ggu_tensor_rows(t), &bytes);
+			if (bytes < t->bytes) to->option[to->n++] = (struct plan_option){ type, bytes, 0 };
+		}
+	}
+}
+
+/* Bytes that the data may take: of --size less the header and the padding. */
+static uint64_t budget(const struct plan *p)
+{
+	uint64_t weights = 0, align = ggu_file_alignment(p->f), rest = ggu_file_data_offset(p->f, 0) + 4096;
+	for (size_t i = 0; i < p->n; i++) {
+		weights += p->t[i]->ne[0]*ggu_tensor_rows(p->t[i]);
+		rest += align - 1;
+	}
+	if (!o.size) return (uint64_t)(o.bpw*(double)weights/8);
+	if (o.size <= rest) msg_die("%s: metadata alone takes about %s", p->name, msg_bytes(rest));
+	return o.size - rest;
+}
+
+static void for_size(struct plan *p, struct ggu_pool *pool)
+{
+	uint64_t most = budget(p);
+	choose_types();
+	p->list = calloc(p->n + 1, sizeof *p->list);
+	if (!p->list) msg_die("out of memory");
+	for (size_t i = 0; i < p->n; i++) list_options(p, i);
+	plan_measure(p->list, p->n, p->f, p->name, p->im, SAMPLE, o.effort, pool);
+	plan_weigh(p->list, p->n, o.kld);
+	if (!plan_choose(p->list, p->n, most)) {
+		uint64_t least = plan_bytes(p->list, p->n);
+		msg_die("%s: the smallest types %s take %s, more than %s", p->name, p->im ? "that fit" : "that fit without an importance matrix", msg_bytes(least), msg_bytes(most));
+	}
+}
+
+/* ---- the text ---- */
+
+/* As YAML reads it back: between double quotes. */
+static void print_name(const char *s)
+{
+	putchar('"');
+	for (; *s; s++) {
+		unsigned char c = (unsigned char)*s;
+		if (c == '"' || c == '\\') printf("\\%c", c);
+		else if (c < 0x20 || c == 0x7f) printf("\\x%02x", c);
+		else putchar(c);
+	}
+	putchar('"');
+}
+static void print_plan(const struct plan *p)
+{
+	uint64_t bytes = 0, weights = 0;
+	for (size_t i = 0; i < p->n; i++) {
+		const struct ggu_tensor *t = p->t[i];
+		const struct plan_option *chosen = p->list ? p->list[i].option + p->list[i].chosen : NULL;
+		uint32_t type = chosen ? chosen->type : p->choice[i].type;
+		uint64_t size = 0;
+		ggu_type_bytes(type, t->ne[0]*ggu_tensor_rows(t), &size);
+		bytes += size;
+		weights += t->ne[0]*ggu_tensor_rows(t);
+		printf("- {tensor: ");
+		print_name(t->name);
+		printf(", shape: [");
+		for (uint32_t d = 0; d < t->n_dims; d++) printf("%s%llu", d ? ", " : "", (unsigned long long)t->ne[d]);
+		printf("], type: %s, bytes: %llu", ggu_type_info(type)->name, (unsigned long long)size);
+		if (chosen && p->list[i].n > 1) printf(", error: %.4g", sqrt(chosen->error));
+		printf("}\n");
+	}
+	printf("# %s of tensors, %.4f bits per weight\n", msg_bytes(bytes), weights ? 8*(double)bytes/(double)weights : 0);
+}
+
+static void check_options(const struct recipe *r)
+{
+	int ways = (r != NULL) + (o.bpw > 0) + (o.size > 0);
+	if (!ways) {
+		msg_say("for what? --bpw X, --size SIZE or a recipe:");
+		typeplan_list_recipes();
+		exit(EXIT_TROUBLE);
+	}
+	if (ways > 1) msg_die("a recipe, --bpw and --size do not go together");
+	if (r && (o.kld || o.types)) msg_die("a recipe has its types: it goes with neither --kld nor --types");
+	if (!r && o.pure) msg_die("--pure goes with a recipe");
+	if (o.kld && !o.imatrix) msg_die("--kld wants an importance matrix: -i FILE");
+}
+
+int main(int argc, char **argv)
+{
+	struct plan p = { .name = "-" };
+	struct typeplan_options wishes;
+	const struct recipe *recipe = NULL;
+	struct ggu_pool *pool;
+	struct ggu_error err;
+	struct out *out;
+	argc = opt_parse(argc, argv, opts, &(struct opt_program){ "gguf-plan", "choose the type of each tensor, for a recipe or a size",
+		"[-i FILE] [--pure] [--tensor-type REGEX=T]... [--output-tensor-type T] [--token-embedding-type T] [--leave-output-tensor] [-o FILE] RECIPE [MODEL]\n"
+		"[-i FILE] [--kld] [--types LIST] [--effort N] [--tensor-type REGEX=T]... [--output-tensor-type T] [--token-embedding-type T] "
+		"[--leave-output-tensor] [-j N] [-o FILE] --bpw X|--size SIZE [MODEL]", 0, 2 });
+	for (int i = 0; i < argc; i++) {
+		if (!recipe && !(o.bpw > 0) && !o.size && (recipe = recipe_find(argv[i])) != NULL) continue;
+		if (strcmp(p.name, "-") != 0) msg_die("two models, %s and %s, or no such recipe", p.name, argv[i]);
+		p.name = argv[i];
+	}
+	check_options(recipe);
+	pipe_input(p.name);
+	out = out_open(o.output, false);
+	out_refuse_input(out, o.imatrix);
+	out_take_stdout(out);
+	if (!o.jobs) o.jobs = ggu_cpu_count();  /* reads files, so before the sandbox */
+	sandbox_enter((char *[]){ (char *)(uintptr_t)p.name, (char *)(uintptr_t)o.imatrix }, 2, o.output);
+	pool = ggu_pool_new(o.jobs);
+	if (!pool) msg_die("cannot start %d threads", o.jobs);
+	if (o.imatrix && imatrix_read(&p.im, o.imatrix, &err)) msg_die_error(o.imatrix, &err);
+	if (ggu_open(&p.f, p.name, &err)) msg_die_error(p.name, &err);
+	out_refuse_sources(out, p.name, p.f);
+	if (!recipe && !ggu_file_seekable(p.f)) msg_die("a pipe can be read once only: to measure errors the model must be a file");
+	p.n = ggu_file_n_tensors(p.f);
+	p.t = calloc(p.n + 1, sizeof *p.t);
+	p.choice = calloc(p.n + 1, sizeof *p.choice);
+	if (!p.t || !p.choice) msg_die("out of memory");
+	for (size_t i = 0; i < p.n; i++) p.t[i] = ggu_file_in_data_order(p.f, i);
+	wishes = (struct typeplan_options){ .tensor_type = &o.tensor_type, .output_type = o.output_type, .embd_type = o.embd_type,
+		.recipe = { .pure = recipe ? o.pure : true, .leave_output = o.leave_output, .have_importance = p.im != NULL, .need_nothing = true } };
+	typeplan_choose(&wishes, recipe ? recipe : recipe_find("Q8_0"), p.name, ggu_file_meta(p.f), p.t, p.n, p.choice);
+	if (!recipe) for_size(&p, pool);
+	print_plan(&p);
+	for (size_t i = 0; p.list && i < p.n; i++) free(p.list[i].option);
+	free(p.list);
+	free(p.t);
+	free(p.choice);
+	imatrix_free(p.im);
+	pipe_drain(p.f, p.name);
+	ggu_close(p.f);
+	ggu_pool_free(pool);
+	out_commit(out);
+	return EXIT_YES;
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT
+ * plan_measure.h - what each type would do to each tensor. Programs only; failures exit 2 with a message. */
+#ifndef TOOLS_PLAN_MEASURE_H
+#define TOOLS_PLAN_MEASURE_H
+#include "../imatrix/imatrix.h"
+
+struct plan_option {
+	uint32_t type;
+	uint64_t bytes;                 /* of the whole tensor */
+	double energy;                  /* sum of importance*x^2, of the whole tensor, as the sample has it */
+	double error;                   /* sum of importance*(decoded - x)^2 over sum of importance*x^2, of the sample */
+};
+struct plan_tensor {
+	const struct ggu_tensor *t;
+	struct plan_option *option;     /* [n], n at least 1; the first is the type it has */
+	size_t n;
+	size_t chosen;
+	double weight;                  /* how much its error counts */
+};
+/* Fills energy and error of every option but the first of each tensor. About `sample` weights of a tensor are tried, in rows that are
+ * spread evenly; the result does not depend on the threads. im may be NULL. */
+void plan_measure(struct plan_tensor *list, size_t n, const struct ggu_file *f, const char *name, const struct imatrix *im,
+	uint64_t sample, int effort, struct ggu_pool *pool);
+
+#endif
