@@ -82,8 +82,6 @@ ISA_FLAGS_avx512 = -mavx2 -mfma -mf16c -mavx512f -mavx512bw -mavx512dq -mavx512v
 ISA_FLAGS_avx512bw = $(ISA_FLAGS_avx512)
 ISA_FLAGS_amx = $(ISA_FLAGS_avx512) -mavx512vnni -mamx-tile -mamx-int8
 ISA_FLAGS_neon =
-ISA_FLAGS_dotprod = -march=armv8.2-a+dotprod
-ISA_FLAGS_i8mm = -march=armv8.2-a+dotprod+i8mm
 ifneq ($(filter x86_64 i%86 amd64,$(ARCH)),)
 $(OBJ)/quant/%_avx2.o: ISA = $(ISA_FLAGS_avx2)
 $(OBJ)/quant/%_avxvnni.o: ISA = $(ISA_FLAGS_avxvnni)
@@ -91,10 +89,6 @@ $(OBJ)/quant/%_avx512.o: ISA = $(ISA_FLAGS_avx512)
 $(OBJ)/quant/%_avx512bw.o: ISA = $(ISA_FLAGS_avx512bw)
 $(OBJ)/quant/panel_avx512.o $(OBJ)/quant/row_avx512.o: ISA = $(ISA_FLAGS_avx512) -mavx512vnni
 $(OBJ)/quant/%_amx.o: ISA = $(ISA_FLAGS_amx)
-endif
-ifneq ($(filter aarch64 arm64,$(ARCH)),)
-$(OBJ)/quant/%_dotprod.o: ISA = $(ISA_FLAGS_dotprod)
-$(OBJ)/quant/%_i8mm.o: ISA = $(ISA_FLAGS_i8mm)
 endif
 
 # The search's loops are short and many; -O3 makes the encoders a quarter faster where nobody asked for less.

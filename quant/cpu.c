@@ -49,16 +49,7 @@ unsigned cpu_features(void)
 	return set;
 }
 #elif defined __aarch64__
-#ifdef __linux__
-#include <sys/auxv.h>
-unsigned cpu_features(void)
-{
-	unsigned long cap = getauxval(AT_HWCAP), cap2 = getauxval(AT_HWCAP2);
-	return CPU_C | CPU_NEON | (cap & 1ul << 20 ? CPU_DOTPROD : 0) | (cap2 & 1ul << 13 ? CPU_I8MM : 0);
-}
-#else
 unsigned cpu_features(void) { return CPU_C | CPU_NEON; }
-#endif
 #else
 unsigned cpu_features(void) { return CPU_C; }
 #endif

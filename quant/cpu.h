@@ -3,6 +3,6 @@
 #ifndef QUANT_CPU_H
 #define QUANT_CPU_H
 /* CPU_AVX512BW: F, BW, DQ and VL; CPU_AVX512: and VNNI. */
-enum { CPU_C = 1, CPU_AVX2 = 2, CPU_AVXVNNI = 4, CPU_AVX512BW = 8, CPU_AVX512 = 16, CPU_AMX = 32, CPU_NEON = 64, CPU_DOTPROD = 128, CPU_I8MM = 256 };
+enum { CPU_C = 1, CPU_AVX2 = 2, CPU_AVXVNNI = 4, CPU_AVX512BW = 8, CPU_AVX512 = 16, CPU_AMX = 32, CPU_NEON = 64 };
 unsigned cpu_features(void);
 #endif
