@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * attn.c - cutting attention into tasks, and a task's walk over splits and tiles; attn_text.h does the arithmetic.
  *
- * A task is one key-value head (or some of the query heads that share it, where they are many), a stretch of tokens of one
- * sequence, and all splits that these see, joined as they come. With few tokens there are too few such tasks:
+ * A task is one key-value head (or some of the query heads that share it, where they are many), a stretch of tokens
+ * of one sequence, and all splits that these see, joined as they come. With few tokens there are too few such tasks:
  * then each split is a task, writes its sums to `partial`, and merges join them. */
 #include <math.h>
 #include <string.h>
@@ -58,7 +58,8 @@ static size_t tasks_of(const struct attn_shape *s, const struct attn_rows *r)
 {
 	return s->n_kv*up(group(s), r->cut.heads)*up(r->n, r->cut.tokens)*r->cut.parts;
 }
-/* Rows of a task as many as its buffers take, fewer where threads would stand idle, but enough to reuse what was read. */
+/* Rows of a task as many as its buffers take, fewer where threads would stand idle, but enough to reuse what was
+ * read. */
 static size_t cut_tokens(struct attn *a, size_t n_tasks)
 {
 	enum { FEWEST = 4*ATTN_GROUP };
@@ -144,11 +145,13 @@ static void meet(struct attn_task *t, const struct attn_rows *rows, size_t kv, s
 	while (r0 < r1 && t->row[r0].to <= p) r0++;
 	while (r0 < r1 && t->row[r1 - 1].from >= least(next, t->row[r1 - 1].to)) r1--;
 	if (r0 == r1) return;
-	quant_attn_table->tile(t, head, next < t->row[t->n - 1].to ? (const char *)rows->block[next/ATTN_BLOCK] + at : NULL, p, r0, r1);
+	quant_attn_table->tile(t, head,
+		next < t->row[t->n - 1].to ? (const char *)rows->block[next/ATTN_BLOCK] + at : NULL, p, r0, r1);
 }
 static void meet_split(struct attn_task *t, const struct attn_rows *rows, size_t kv, size_t split)
 {
-	size_t from = most(t->row[0].from/ATTN_BLOCK*ATTN_BLOCK, split*ATTN_SPLIT), to = least(t->row[t->n - 1].to, (split + 1)*ATTN_SPLIT);
+	size_t from = most(t->row[0].from/ATTN_BLOCK*ATTN_BLOCK, split*ATTN_SPLIT);
+	size_t to = least(t->row[t->n - 1].to, (split + 1)*ATTN_SPLIT);
 	reset(t->split, t->n);
 	memset(t->split_a, 0, t->n*t->v_wide*sizeof *t->split_a);
 	for (size_t p = from; p < to; p += ATTN_BLOCK) meet(t, rows, kv, p);
@@ -161,7 +164,8 @@ static float *record_of(const struct attn *a, const struct attn_rows *r, size_t 
 }
 
 /* Rows of tokens t0.. and heads h0..; tokens slowest. */
-static void take_rows(struct attn_task *t, const struct attn *a, const struct attn_rows *r, size_t t0, size_t n_t, size_t h0, size_t n_h)
+static void take_rows(struct attn_task *t, const struct attn *a, const struct attn_rows *r, size_t t0, size_t n_t,
+	size_t h0, size_t n_h)
 {
 	const struct attn_shape *s = &a->shape;
 	struct attn_row *row = t->row;
@@ -185,10 +189,12 @@ static void whole(struct attn_task *t, const struct attn_rows *r, size_t kv)
 	for (size_t s = first; s < end; s++) {
 		meet_split(t, r, kv, s);
 		for (size_t i = 0; i < t->n; i++)
-			quant_attn_table->join(t->all + i, t->all_a + i*t->v_wide, t->split + i, t->split_a + i*t->v_wide, t->v_wide);
+			quant_attn_table->join(t->all + i, t->all_a + i*t->v_wide, t->split + i,
+				t->split_a + i*t->v_wide, t->v_wide);
 	}
 	for (size_t i = 0; i < t->n; i++)
-		quant_attn_table->end(t->all + i, t->all_a + i*t->v_wide, a->sink ? a->sink + t->row[i].head : NULL, a->shape.v_dim, t->row[i].out);
+		quant_attn_table->end(t->all + i, t->all_a + i*t->v_wide, a->sink ? a->sink + t->row[i].head : NULL,
+			a->shape.v_dim, t->row[i].out);
 }
 static void part(struct attn_task *t, const struct attn_rows *r, size_t kv, size_t i)
 {
@@ -215,7 +221,8 @@ static const struct attn_rows *rows_of(const struct attn *a, size_t i, bool merg
 	return a->rows + lo;
 }
 
-/* Heads slowest, so that threads read the same keys at about the same time; then the last tokens first, which see most. */
+/* Heads slowest, so that threads read the same keys at about the same time; then the last tokens first, which see
+ * most. */
 void attn_run(const struct attn *a, size_t task, void *work)
 {
 	const struct attn_rows *r = rows_of(a, task, false);
@@ -223,7 +230,8 @@ void attn_run(const struct attn *a, size_t task, void *work)
 	size_t i = task - r->cut.first_task, head = i/parts/stretches, kv = head/across;
 	size_t t0 = (stretches - 1 - i/parts%stretches)*r->cut.tokens, h0 = head%across*r->cut.heads;
 	struct attn_task *t = work;
-	take_rows(t, a, r, t0, least(r->cut.tokens, r->n - t0), kv*group(&a->shape) + h0, least(r->cut.heads, group(&a->shape) - h0));
+	take_rows(t, a, r, t0, least(r->cut.tokens, r->n - t0), kv*group(&a->shape) + h0,
+		least(r->cut.heads, group(&a->shape) - h0));
 	if (parts > 1) part(t, r, kv, i%parts);
 	else whole(t, r, kv);
 }
@@ -234,13 +242,15 @@ void attn_merge(const struct attn *a, size_t merge)
 	size_t i = merge - r->cut.first_merge, token = i/a->shape.n_kv, n = group(&a->shape), h0 = i%a->shape.n_kv*n;
 	for (size_t h = h0; h < h0 + n; h++) {
 		struct attn_sums all = { -INFINITY, { 0 } };
-		float *sum = record_of(a, r, token, h, 0) + ATTN_LANES;         /* the first split's, which takes in the others */
+		/* the first split's, which takes in the others */
+		float *sum = record_of(a, r, token, h, 0) + ATTN_LANES;
 		for (size_t k = 0; k < r->cut.parts; k++) {
 			const float *from = record_of(a, r, token, h, k);
 			struct attn_sums x = { from[0], { from[1] } };
 			quant_attn_table->join(&all, sum, &x, from + ATTN_LANES, v_wide(&a->shape));
 		}
-		quant_attn_table->end(&all, sum, a->sink ? a->sink + h : NULL, a->shape.v_dim, r->out + token*r->out_stride + h*a->shape.v_dim);
+		quant_attn_table->end(&all, sum, a->sink ? a->sink + h : NULL, a->shape.v_dim,
+			r->out + token*r->out_stride + h*a->shape.v_dim);
 	}
 }
 

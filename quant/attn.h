@@ -7,8 +7,8 @@
  * the front of the keys (latent attention: one shared head of 576, of which 512 are the values). Encoders and
  * cross-attention store what they attend to in blocks as well, and mask nothing.
  *
- * The numeric contract, beside that of quant.h: portable C is the definition; bits do not depend on the instruction set,
- * the threads, the cut into tasks, or which tokens are computed in one call.
+ * The numeric contract, beside that of quant.h: portable C is the definition; bits do not depend on the instruction
+ * set, the threads, the cut into tasks, or which tokens are computed in one call.
  *   - What is stored is rounded to the cache's type once, as quant_encode does at QUANT_EFFORT_MIN, and read back as
  *     quant_decode does, by the call that stored it too.
  *   - A score is one fma chain over the dimensions in order, fma(q[i], k[i], s), from 0.0f; then times scale; then
@@ -16,12 +16,12 @@
  *     distance's entry of the table.
  *   - Positions are cut at multiples of ATTN_BLOCK into tiles and at multiples of ATTN_SPLIT into splits. A split
  *     begins with m = -inf, sixteen sums L = 0 and a[j] = 0, and takes its tiles in order. A tile: m' = greatest
- *     of m and the scores seen; w[p] = e(s[p] - m'), 0 where p is not seen; f = e(m - m'); L[l] = fma(L[l], f, the sum of
- *     w[p] with p mod 16 = l, p in order); a[j] = a[j]*f, then a[j] = fma(w[p], v[p][j], a[j]) for the p seen, in order.
- *     While m' is -inf, 0 stands for it. At the end the sum l is the tree over L (quant.h).
+ *     of m and the scores seen; w[p] = e(s[p] - m'), 0 where p is not seen; f = e(m - m'); L[l] = fma(L[l], f, the
+ *     sum of w[p] with p mod 16 = l, p in order); a[j] = a[j]*f, then a[j] = fma(w[p], v[p][j], a[j]) for the p
+ *     seen, in order. While m' is -inf, 0 stands for it. At the end the sum l is the tree over L (quant.h).
  *   - e(x) is vec_exp's, but 0 for x < -87.
- *   - Splits are joined in order, those with l = 0 passed over. The first is taken as it is; then M' = greatest of M and m,
- *     f = e(M - M'), g = e(m - M'), L = fma(l, g, L*f), A[j] = fma(a[j], g, A[j]*f).
+ *   - Splits are joined in order, those with l = 0 passed over. The first is taken as it is; then M' = greatest of M
+ *     and m, f = e(M - M'), g = e(m - M'), L = fma(l, g, L*f), A[j] = fma(a[j], g, A[j]*f).
  *   - A sink s comes last: M' = greatest of M and s, f = e(M - M'), L = L*f + e(s - M'), A[j] = A[j]*f. Then
  *     out[j] = A[j]*(1/L). Where no split counts, out is zeros.
  *   - No position outside a token's range has any part in it: whatever lies there, NaN too.
@@ -49,10 +49,11 @@ bool attn_can_store(uint32_t type, size_t dim);
  * looked at; two positions share no byte. So a block may be copied, saved, loaded, and cut short by forgetting. */
 size_t attn_block_bytes(const struct attn_shape *s);
 
-/* Stores n positions pos, pos + 1, ...: rows of k [n_kv][k_dim] and v [n_kv][v_dim], strides in floats; v is ignored with
- * v_in_k. block[p/ATTN_BLOCK] is that of position p. Threads may store different positions at once; cutting at
+/* Stores n positions pos, pos + 1, ...: rows of k [n_kv][k_dim] and v [n_kv][v_dim], strides in floats; v is ignored
+ * with v_in_k. block[p/ATTN_BLOCK] is that of position p. Threads may store different positions at once; cutting at
  * multiples of ATTN_BLOCK is fastest. */
-void attn_store(const struct attn_shape *s, void *const *block, size_t pos, size_t n, const float *k, size_t k_stride, const float *v, size_t v_stride);
+void attn_store(const struct attn_shape *s, void *const *block, size_t pos, size_t n, const float *k, size_t k_stride,
+	const float *v, size_t v_stride);
 /* What position pos of a head holds: k[k_dim] and v[v_dim]; either may be NULL. */
 void attn_load(const struct attn_shape *s, void *const *block, size_t pos, size_t head, float *k, float *v);
 
@@ -69,7 +70,8 @@ enum attn_mask {
 enum attn_bias {
 	ATTN_NO_BIAS,
 	ATTN_ALIBI,                     /* bias[n_head]: slopes */
-	ATTN_RELATIVE,                  /* bias[n_head][2*reach + 1]: by p - pos, held within -reach..reach, the lowest first */
+	/* bias[n_head][2*reach + 1]: by p - pos, held within -reach..reach, the lowest first */
+	ATTN_RELATIVE,
 };
 
 /* Tokens of one sequence at positions pos, pos + 1, ..., whose keys and values are stored. */
@@ -93,8 +95,8 @@ struct attn {
 	const float *sink;              /* [n_head] or NULL */
 	struct attn_rows *rows;         /* sequences of the batch */
 	size_t n_rows;
-	/* results of splits that wait for each other where a few tokens are cut over positions; 64-byte aligned. Without, or
-	 * where it is too small, positions are not cut. */
+	/* results of splits that wait for each other where a few tokens are cut over positions; 64-byte aligned.
+	 * Without, or where it is too small, positions are not cut. */
 	void *partial;
 	size_t partial_bytes;
 };
@@ -105,7 +107,8 @@ size_t attn_partial_bytes(const struct attn_shape *s, size_t n_tokens, size_t n_
 size_t attn_work_bytes(const struct attn_shape *s);
 
 /* Cuts the batch into tasks that keep n_threads busy; every cut gives the same bits. First all tasks run, each once, in
- * any order, then all merges (there may be none); a merge is short and writes its token's `out` of one key-value head. */
+ * any order, then all merges (there may be none); a merge is short and writes its token's `out` of one key-value
+ * head. */
 struct attn_plan { size_t n_tasks, n_merges; };
 struct attn_plan attn_plan(struct attn *a, int n_threads);
 void attn_run(const struct attn *a, size_t task, void *work);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  * attn_internal.h - how a task of attention meets the functions of an instruction set.
  *
- * A task has up to ATTN_ROWS rows, a row being one query head of one token, tokens slowest. It walks the tiles of a split
- * and brings each into this form, all float32:
+ * A task has up to ATTN_ROWS rows, a row being one query head of one token, tokens slowest. It walks the tiles of a
+ * split and brings each into this form, all float32:
  *
  *   q  [groups of ATTN_GROUP rows][k_dim][rows of the group]     one query value is next to those it is used with
  *   k  [k_dim][ATTN_BLOCK]                                       as keys lie in the cache: lanes are positions
  *   s  [rows][ATTN_BLOCK]                                        scores, then weights
- *   v  [ATTN_BLOCK][v_wide]                                      v_wide: v_dim up to whole vectors; lanes are dimensions
+ *   v  [ATTN_BLOCK][v_wide]                                      v_dim up to whole vectors; lanes are dimensions
  *   a  [rows][v_wide]                                            sums of the split */
 #ifndef QUANT_ATTN_INTERNAL_H
 #define QUANT_ATTN_INTERNAL_H
@@ -20,7 +20,8 @@ struct attn_row {
 	float *out;
 	size_t head, pos, from, to;     /* positions seen: from..to - 1 */
 };
-/* Sums of one row over some positions: greatest score, lanes of the sum of weights, or, when it is done, the sum in l[0] */
+/* Sums of one row over some positions: greatest score, lanes of the sum of weights, or, when it is done, the sum in
+ * l[0] */
 struct attn_sums { float m, l[ATTN_LANES]; };
 
 struct attn_task {
@@ -34,8 +35,8 @@ struct attn_task {
 
 struct attn_table {
 	void (*pack_q)(struct attn_task *t);
-	/* Rows r0..r1 - 1 meet the tile of positions p..; head: its keys and values; next: those of the tile that follows, or
-	 * NULL, which are fetched meanwhile. */
+	/* Rows r0..r1 - 1 meet the tile of positions p..; head: its keys and values; next: those of the tile that
+	 * follows, or NULL, which are fetched meanwhile. */
 	void (*tile)(struct attn_task *t, const char *head, const char *next, size_t p, size_t r0, size_t r1);
 	void (*end_split)(struct attn_sums *x);         /* l[0] becomes the sum of l */
 	/* *to and a, of v_wide, take in another split's */

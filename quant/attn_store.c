@@ -51,7 +51,8 @@ static inline void turn(size_t width, size_t n_fields, size_t n, uint8_t *flat, 
 			else memcpy(turned + p*width, flat + p*CHUNK_BYTES, width);
 		}
 }
-static void turn_blocks(const struct fields *f, size_t n_blocks, size_t n, uint8_t *flat, uint8_t *keys, size_t at, bool back)
+static void turn_blocks(const struct fields *f, size_t n_blocks, size_t n, uint8_t *flat, uint8_t *keys, size_t at,
+	bool back)
 {
 	for (size_t b = 0; b < n_blocks; b++, flat += block_bytes(f), keys += block_bytes(f)*ATTN_BLOCK) {
 		size_t wide = f->n_wide*f->wide;
@@ -77,9 +78,11 @@ static void store_keys(uint32_t type, size_t dim, uint8_t *keys, size_t at, size
 		turn_blocks(f, c/f->weights, n, flat, keys + attn_row_bytes(type, i)*ATTN_BLOCK, at, false);
 	}
 }
-void attn_store(const struct attn_shape *s, void *const *block, size_t pos, size_t n, const float *k, size_t k_stride, const float *v, size_t v_stride)
+void attn_store(const struct attn_shape *s, void *const *block, size_t pos, size_t n, const float *k, size_t k_stride,
+	const float *v, size_t v_stride)
 {
-	for (size_t end = pos + n, some; pos < end; pos += some, k += some*k_stride, v += s->v_in_k ? 0 : some*v_stride) {
+	if (s->v_in_k) v_stride = 0;
+	for (size_t end = pos + n, some; pos < end; pos += some, k += some*k_stride, v += some*v_stride) {
 		uint8_t *b = block[pos/ATTN_BLOCK];
 		size_t at = pos % ATTN_BLOCK;
 		some = end - pos < ATTN_BLOCK - at ? end - pos : ATTN_BLOCK - at;
@@ -87,7 +90,8 @@ void attn_store(const struct attn_shape *s, void *const *block, size_t pos, size
 			uint8_t *keys = b + h*attn_head_bytes(s), *values = keys + k_bytes(s);
 			store_keys(s->k_type, s->k_dim, keys, at, some, k + h*s->k_dim, k_stride);
 			for (size_t p = 0; p < some && !s->v_in_k; p++)
-				encode(s->v_type, v + p*v_stride + h*s->v_dim, s->v_dim, values + (at + p)*attn_row_bytes(s->v_type, s->v_dim));
+				encode(s->v_type, v + p*v_stride + h*s->v_dim, s->v_dim,
+					values + (at + p)*attn_row_bytes(s->v_type, s->v_dim));
 		}
 	}
 }
@@ -103,7 +107,9 @@ void attn_load(const struct attn_shape *s, void *const *block, size_t pos, size_
 		turn_blocks(f, c/f->weights, 1, flat, keys + attn_row_bytes(s->k_type, i)*ATTN_BLOCK, at, true);
 		quant_decode(s->k_type, flat, wide, c);
 		if (k) memcpy(k + i, wide, c*sizeof *k);
-		if (v && s->v_in_k && i < s->v_dim) memcpy(v + i, wide, (s->v_dim - i < c ? s->v_dim - i : c)*sizeof *v);
+		if (v && s->v_in_k && i < s->v_dim)
+			memcpy(v + i, wide, (s->v_dim - i < c ? s->v_dim - i : c)*sizeof *v);
 	}
-	if (v && !s->v_in_k) quant_decode(s->v_type, keys + k_bytes(s) + at*attn_row_bytes(s->v_type, s->v_dim), v, s->v_dim);
+	if (v && !s->v_in_k)
+		quant_decode(s->v_type, keys + k_bytes(s) + at*attn_row_bytes(s->v_type, s->v_dim), v, s->v_dim);
 }

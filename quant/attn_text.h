@@ -20,12 +20,12 @@ enum { WIDE_1 = 16, WIDE_2 = 8, WIDE_3 = 4, WIDE_4 = 4, WIDE_5 = 4, WIDE_6 = 4, 
 
 /* ---- outer products ---- */
 
-/* How keys and values are read: as floats, which they are or have been widened to; or, where rows are so few that widening
- * would cost more than the sums, as they lie in the cache. */
+/* How keys and values are read: as floats, which they are or have been widened to; or, where rows are so few that
+ * widening would cost more than the sums, as they lie in the cache. */
 enum form { FLOATS, HALVES, BFLOATS, CODES, FORMS };
 
-/* What lies `next` bytes further, the same part of the next tile, is fetched on the way: this hides a memory whose pages
- * are small better than any other distance. 0: nothing is. */
+/* What lies `next` bytes further, the same part of the next tile, is fetched on the way: this hides a memory whose
+ * pages are small better than any other distance. 0: nothing is. */
 INLINE void fetch_line(enum form form, const char *at, size_t i, ptrdiff_t next)
 {
 	if (i*(form == FLOATS ? 4 : form == CODES ? 1 : 2) % 64 == 0) __builtin_prefetch(at + next, 0, 2);
@@ -54,12 +54,14 @@ INLINE rf value(enum form form, const char *v, size_t j, ptrdiff_t next)
 }
 
 /* s[r][..] of `rows` rows and `wide` registers of positions, further by n dimensions, or begun; q[n][rows] */
-INLINE void score_part(enum form form, int rows, int wide, size_t n, const float *q, const char *k, size_t p, const float *d, ptrdiff_t next,
+INLINE void score_part(enum form form, int rows, int wide, size_t n, const float *q, const char *k, size_t p,
+	const float *d, ptrdiff_t next,
 	float *s, bool begin)
 {
 	rf a[REGS];
 	UNROLL for (int r = 0; r < rows; r++)
-		UNROLL for (int c = 0; c < wide; c++) a[r*wide + c] = begin ? (rf){ 0 } : r_floats(s + r*ATTN_BLOCK + c*REG);
+		UNROLL for (int c = 0; c < wide; c++)
+			a[r*wide + c] = begin ? (rf){ 0 } : r_floats(s + r*ATTN_BLOCK + c*REG);
 	for (size_t i = 0; i < n; i++, q += rows) {
 		rf y[ATTN_BLOCK/REG];
 		UNROLL for (int c = 0; c < wide; c++) y[c] = key(form, k, i, p + (size_t)c*REG, d, next);
@@ -71,16 +73,19 @@ INLINE void score_part(enum form form, int rows, int wide, size_t n, const float
 	UNROLL for (int r = 0; r < rows; r++)
 		UNROLL for (int c = 0; c < wide; c++) r_put(s + r*ATTN_BLOCK + c*REG, a[r*wide + c]);
 }
-INLINE void score(enum form form, int rows, int wide, size_t n, const float *q, const char *k, ptrdiff_t next, float *s, bool begin)
+INLINE void score(enum form form, int rows, int wide, size_t n, const float *q, const char *k, ptrdiff_t next,
+	float *s, bool begin)
 {
 	float d[ATTN_BLOCK];
 	if (form == CODES) for (size_t p = 0; p < ATTN_BLOCK; p += REG) r_put(d + p, r_f16(k + 2*p));
-	for (size_t p = 0; p < ATTN_BLOCK; p += (size_t)wide*REG) score_part(form, rows, wide, n, q, k, p, d, next, s + p, begin);
+	for (size_t p = 0; p < ATTN_BLOCK; p += (size_t)wide*REG)
+		score_part(form, rows, wide, n, q, k, p, d, next, s + p, begin);
 }
 
-/* a[r][j..] += w[r][p]*v[p][j..] of `rows` rows and `wide` registers of dimensions, n positions in order; values lie v_bytes
- * apart */
-INLINE void mix_part(enum form form, int rows, int wide, size_t n, const float *w, const char *v, size_t v_bytes, ptrdiff_t next, size_t j, size_t v_wide, float *a)
+/* a[r][j..] += w[r][p]*v[p][j..] of `rows` rows and `wide` registers of dimensions, n positions in order; values lie
+ * v_bytes apart */
+INLINE void mix_part(enum form form, int rows, int wide, size_t n, const float *w, const char *v, size_t v_bytes,
+	ptrdiff_t next, size_t j, size_t v_wide, float *a)
 {
 	rf sum[REGS];
 	UNROLL for (int r = 0; r < rows; r++)
@@ -96,11 +101,13 @@ INLINE void mix_part(enum form form, int rows, int wide, size_t n, const float *
 	UNROLL for (int r = 0; r < rows; r++)
 		UNROLL for (int c = 0; c < wide; c++) r_put(a + (size_t)r*v_wide + c*REG, sum[r*wide + c]);
 }
-INLINE void mix(enum form form, int rows, int wide, size_t n, const float *w, const char *v, size_t v_bytes, ptrdiff_t next, size_t v_wide, float *a)
+INLINE void mix(enum form form, int rows, int wide, size_t n, const float *w, const char *v, size_t v_bytes,
+	ptrdiff_t next, size_t v_wide, float *a)
 {
 	size_t j = 0, step = (size_t)wide*REG;
 	for (; j + step <= v_wide; j += step) mix_part(form, rows, wide, n, w, v, v_bytes, next, j, v_wide, a + j);
-	for (; j < v_wide; j += ATTN_LANES) mix_part(form, rows, ATTN_LANES/REG, n, w, v, v_bytes, next, j, v_wide, a + j);
+	for (; j < v_wide; j += ATTN_LANES)
+		mix_part(form, rows, ATTN_LANES/REG, n, w, v, v_bytes, next, j, v_wide, a + j);
 }
 
 typedef void score_rows(size_t n, const float *q, const char *k, ptrdiff_t next, float *s, bool begin);
@@ -117,8 +124,12 @@ static void mix_##form##_##rows(size_t n, const float *w, const char *v, size_t 
 #define EACH_FORM(rows) ROWS(FLOATS, rows) ROWS(HALVES, rows) ROWS(BFLOATS, rows) ROWS(CODES, rows)
 EACH_FORM(1) EACH_FORM(2) EACH_FORM(3) EACH_FORM(4) EACH_FORM(5) EACH_FORM(6)
 #define OF(verb, form) [form] = { NULL, verb##_##form##_1, verb##_##form##_2, verb##_##form##_3, verb##_##form##_4, verb##_##form##_5, verb##_##form##_6 }
-static score_rows *const score_of[FORMS][ATTN_GROUP + 1] = { OF(score, FLOATS), OF(score, HALVES), OF(score, BFLOATS), OF(score, CODES) };
-static mix_rows *const mix_of[FORMS][ATTN_GROUP + 1] = { OF(mix, FLOATS), OF(mix, HALVES), OF(mix, BFLOATS), OF(mix, CODES) };
+static score_rows *const score_of[FORMS][ATTN_GROUP + 1] = {
+	OF(score, FLOATS), OF(score, HALVES), OF(score, BFLOATS), OF(score, CODES)
+};
+static mix_rows *const mix_of[FORMS][ATTN_GROUP + 1] = {
+	OF(mix, FLOATS), OF(mix, HALVES), OF(mix, BFLOATS), OF(mix, CODES)
+};
 
 static void pack_q(struct attn_task *t)
 {
@@ -149,7 +160,8 @@ static void add_bias(const struct attn *a, const struct attn_row *row, size_t p,
 }
 enum { TILE = ATTN_BLOCK/REG, LANES = ATTN_LANES/REG };        /* in registers */
 /* The scores of a row in full, -inf at positions of the tile at p that are not lo..hi - 1 */
-static inline void finish_scores(const struct attn *a, const struct attn_row *row, size_t p, size_t lo, size_t hi, float *s, rf *x)
+static inline void finish_scores(const struct attn *a, const struct attn_row *row, size_t p, size_t lo, size_t hi,
+	float *s, rf *x)
 {
 	rf cap = r_dup(a->softcap), scale = r_dup(a->scale);
 	UNROLL for (int i = 0; i < TILE; i++) x[i] = r_floats(s + i*REG)*scale;
@@ -162,7 +174,8 @@ static inline void finish_scores(const struct attn *a, const struct attn_row *ro
 	if (lo > 0 || hi < ATTN_BLOCK) {
 		ri at;
 		for (int i = 0; i < REG; i++) at[i] = i - (int)lo;
-		UNROLL for (int i = 0; i < TILE; i++, at += REG) x[i] = r_sel((at >= 0) & (at < (int)(hi - lo)), x[i], r_dup(-INFINITY));
+		UNROLL for (int i = 0; i < TILE; i++, at += REG)
+			x[i] = r_sel((at >= 0) & (at < (int)(hi - lo)), x[i], r_dup(-INFINITY));
 	}
 }
 static inline float exp_below(float x) { return r_exp_below(r_dup(x))[0]; }
@@ -215,10 +228,11 @@ static inline void fetch(struct ahead *h)
 struct values { enum form form; const char *v; ptrdiff_t next; size_t bytes, at; };
 static inline void mix_seen(struct attn_task *t, const struct values *v, size_t r, size_t n, size_t from, size_t to)
 {
-	if (from < to) mix_of[v->form][n](to - from, t->s + r*ATTN_BLOCK + from, v->v + (from - v->at)*v->bytes, v->bytes, v->next, t->v_wide, t->split_a + r*t->v_wide);
+	if (from < to) mix_of[v->form][n](to - from, t->s + r*ATTN_BLOCK + from, v->v + (from - v->at)*v->bytes,
+		v->bytes, v->next, t->v_wide, t->split_a + r*t->v_wide);
 }
-/* Weighted values up to position `end` of the tile at p, for rows r..r + n - 1, which see different ones: those seen by all
- * together, the others alone. */
+/* Weighted values up to position `end` of the tile at p, for rows r..r + n - 1, which see different ones: those seen
+ * by all together, the others alone. */
 static void mix_rows_seen(struct attn_task *t, const struct values *v, size_t p, size_t end, size_t r, size_t n)
 {
 	size_t lo = v->at, hi = end;
@@ -228,7 +242,8 @@ static void mix_rows_seen(struct attn_task *t, const struct values *v, size_t p,
 	}
 	hi = most(lo, hi);
 	for (size_t i = r; i < r + n && lo > v->at; i++)
-		mix_seen(t, v, i, 1, most(first_of(t->row + i, p), v->at), least(end_of(t->row + i, p), least(lo, end)));
+		mix_seen(t, v, i, 1, most(first_of(t->row + i, p), v->at),
+			least(end_of(t->row + i, p), least(lo, end)));
 	mix_seen(t, v, r, n, lo, least(hi, end));
 	for (size_t i = r; i < r + n && hi < end; i++) mix_seen(t, v, i, 1, hi, least(end_of(t->row + i, p), end));
 }
@@ -240,20 +255,22 @@ static inline size_t groups(size_t r0, size_t r1) { return (r1 - 1)/ATTN_GROUP -
 /* The form in which few rows read a type; *as_is: without widening it */
 static inline enum form form_of(uint32_t type, bool *as_is)
 {
-	enum form f = type == GGU_TYPE_F16 ? HALVES : type == GGU_TYPE_BF16 ? BFLOATS : type == GGU_TYPE_Q8_0 ? CODES : FLOATS;
+	enum form f = type == GGU_TYPE_F16 ? HALVES : type == GGU_TYPE_BF16 ? BFLOATS :
+		type == GGU_TYPE_Q8_0 ? CODES : FLOATS;
 	*as_is = f != FLOATS || type == GGU_TYPE_F32;
 	return f;
 }
 
-/* Keys k; `next`: those of the tile that follows, or NULL. Weights are made when the last dimension has been met. Returns the
- * keys as floats; whole if values are made of them. */
+/* Keys k; `next`: those of the tile that follows, or NULL. Weights are made when the last dimension has been met.
+ * Returns the keys as floats; whole if values are made of them. */
 static const char *meet_keys(struct attn_task *t, const char *k, const char *next, size_t p, size_t r0, size_t r1)
 {
 	const struct attn_shape *s = &t->a->shape;
 	bool as_is = s->k_type == GGU_TYPE_F32;
 	enum form form = few(r0, r1) && !s->v_in_k ? form_of(s->k_type, &as_is) : FLOATS;
 	size_t dim = s->k_dim, step = few(r0, r1) ? FEW_DIMS : dim;
-	struct ahead h = ahead_of(next, attn_row_bytes(s->k_type, dim)*ATTN_BLOCK, groups(r0, r1)*((dim + step - 1)/step));
+	struct ahead h = ahead_of(next, attn_row_bytes(s->k_type, dim)*ATTN_BLOCK,
+		groups(r0, r1)*((dim + step - 1)/step));
 	ptrdiff_t to_next = as_is && next && few(r0, r1) ? next - k : 0;
 	for (size_t i = 0; i < dim; i += step) {
 		size_t n = least(dim - i, step);
@@ -274,12 +291,14 @@ static const char *meet_keys(struct attn_task *t, const char *k, const char *nex
 	return s->k_type == GGU_TYPE_F32 ? k : (const char *)t->k;
 }
 /* v, and `next`: values as they lie in the cache; or k: keys as floats, whose front they are */
-static void meet_values(struct attn_task *t, const char *v, const char *next, const char *k, size_t p, size_t r0, size_t r1)
+static void meet_values(struct attn_task *t, const char *v, const char *next, const char *k, size_t p, size_t r0,
+	size_t r1)
 {
 	const struct attn_shape *s = &t->a->shape;
 	bool as_is = s->v_type == GGU_TYPE_F32;
 	enum form form = few(r0, r1) ? form_of(s->v_type, &as_is) : FLOATS;
-	size_t step = few(r0, r1) ? FEW_POSITIONS : ATTN_BLOCK, end = end_of(t->row + r1 - 1, p), bytes = s->v_in_k ? 0 : attn_row_bytes(s->v_type, s->v_dim);
+	size_t step = few(r0, r1) ? FEW_POSITIONS : ATTN_BLOCK, end = end_of(t->row + r1 - 1, p);
+	size_t bytes = s->v_in_k ? 0 : attn_row_bytes(s->v_type, s->v_dim);
 	struct ahead h = ahead_of(next, bytes*ATTN_BLOCK, groups(r0, r1)*(ATTN_BLOCK/step));
 	struct values x = { as_is ? form : FLOATS, v, as_is && next && few(r0, r1) ? next - v : 0, bytes, 0 };
 	if (s->v_dim != t->v_wide || s->v_in_k || !as_is) {
@@ -327,7 +346,8 @@ static void join(struct attn_sums *to, float *a, const struct attn_sums *x, cons
 	g = exp_below(x->m - m);
 	to->m = m;
 	to->l[0] = fmaf(x->l[0], g, to->l[0]*f);
-	for (size_t j = 0; j < v_wide; j += REG) r_put(a + j, r_fma(r_floats(x_a + j), r_dup(g), r_floats(a + j)*r_dup(f)));
+	for (size_t j = 0; j < v_wide; j += REG)
+		r_put(a + j, r_fma(r_floats(x_a + j), r_dup(g), r_floats(a + j)*r_dup(f)));
 }
 static void end(const struct attn_sums *x, const float *a, const float *sink, size_t v_dim, float *out)
 {

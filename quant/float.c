@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * float.c - products with floats: packing activations, and the loops over rows, panels and strips (float.h has the picture). */
+ * float.c - products with floats: packing activations, and the loops over rows, panels and strips (float.h has the
+ * picture). */
 #include <string.h>
 #include "float.h"
 
@@ -15,7 +16,10 @@ struct work {
 
 const struct float_table *quant_float_table = &quant_float_c;
 
-static enum float_type type_of(uint32_t type) { return type == GGU_TYPE_F16 ? FLOAT_F16 : type == GGU_TYPE_BF16 ? FLOAT_BF16 : FLOAT_F32; }
+static enum float_type type_of(uint32_t type)
+{
+	return type == GGU_TYPE_F16 ? FLOAT_F16 : type == GGU_TYPE_BF16 ? FLOAT_BF16 : FLOAT_F32;
+}
 static size_t bytes_of(uint32_t type) { return type == GGU_TYPE_F32 ? 4 : 2; }
 bool float_can_multiply(uint32_t type) { return type == GGU_TYPE_F32 || type == GGU_TYPE_F16 || type == GGU_TYPE_BF16; }
 static void decode_f64(const void *src, float *dst, size_t n)
@@ -47,7 +51,8 @@ void float_act_pack(const float *x, size_t x_stride, size_t n_tokens, size_t n_i
 {
 	size_t tokens = quant_float_table->tokens, phase = phase_floats(n_in);
 	if (n_tokens <= ROW_TOKENS) {
-		for (size_t t = from; t < from + n; t++) memcpy(act + t*row_floats(n_in), x + t*x_stride, n_in*sizeof *x);
+		for (size_t t = from; t < from + n; t++)
+			memcpy(act + t*row_floats(n_in), x + t*x_stride, n_in*sizeof *x);
 		return;
 	}
 	for (size_t t = from; t < from + n; t += tokens) {
@@ -55,7 +60,8 @@ void float_act_pack(const float *x, size_t x_stride, size_t n_tokens, size_t n_i
 		float *strip = act + t/tokens*FLOAT_LANES*phase;
 		for (size_t r = (tokens - 1)/8*8 + 8; r; r -= 8) {
 			size_t first = r - 8 < some ? r - 8 : some - 1;
-			quant_float_table->turn[FLOAT_F32]((const char *)(x + (t + first)*x_stride), x_stride*sizeof *x, some - first, n_in, tokens, phase,
+			quant_float_table->turn[FLOAT_F32]((const char *)(x + (t + first)*x_stride),
+				x_stride*sizeof *x, some - first, n_in, tokens, phase,
 				strip + r - 8);
 		}
 	}
@@ -91,13 +97,15 @@ static void meet_panel(const struct quant_mul *m, size_t t0, size_t n_t, size_t 
 		for (size_t t = 0; t < n_t; t += tokens) {
 			const float *strip = (const float *)m->act + ((t0 + t)/tokens*FLOAT_LANES + l)*phase + i/FLOAT_LANES*tokens;
 			for (size_t r = 0; r < FLOAT_OUTPUTS; r += width, sums += tokens*width)
-				quant_float_table->gemm(lines, k->panel + l*PHASE + r*(FLOAT_CHUNK/FLOAT_LANES + 1), strip, sums);
+				quant_float_table->gemm(lines, k->panel + l*PHASE + r*(FLOAT_CHUNK/FLOAT_LANES + 1),
+					strip, sums);
 		}
 	}
 }
 static void panels(const struct quant_mul *m, size_t t0, size_t n_t, size_t o0, size_t n_o, struct work *k)
 {
-	size_t width = quant_float_table->outputs, tokens = quant_float_table->tokens, all = (n_t + tokens - 1)/tokens*tokens*FLOAT_OUTPUTS;
+	size_t width = quant_float_table->outputs, tokens = quant_float_table->tokens,
+		all = (n_t + tokens - 1)/tokens*tokens*FLOAT_OUTPUTS;
 	for (size_t o = o0; o < o0 + n_o; o += FLOAT_OUTPUTS) {
 		size_t some = o0 + n_o - o < FLOAT_OUTPUTS ? o0 + n_o - o : FLOAT_OUTPUTS;
 		for (size_t l = 0; l < FLOAT_LANES; l++) memset(k->sums[l], 0, all*sizeof **k->sums);
@@ -110,7 +118,8 @@ static void panels(const struct quant_mul *m, size_t t0, size_t n_t, size_t o0, 
 		for (size_t t = 0; t < n_t; t++) {
 			const float *sums = k->sums[0] + t/tokens*tokens*FLOAT_OUTPUTS + t%tokens*width;
 			float *y = m->y + (t0 + t)*m->y_stride + o;
-			for (size_t r = 0; r < some; r += width, sums += tokens*width) memcpy(y + r, sums, (some - r < width ? some - r : width)*sizeof *y);
+			for (size_t r = 0; r < some; r += width, sums += tokens*width)
+				memcpy(y + r, sums, (some - r < width ? some - r : width)*sizeof *y);
 		}
 	}
 }
@@ -119,14 +128,16 @@ void float_mul(const struct quant_mul *m, size_t t0, size_t n_t, size_t o0, size
 {
 	if (m->n_tokens <= ROW_TOKENS) {
 		size_t stride = row_floats(m->n_in);
-		quant_float_table->rows[type_of(m->type)](n_o, m->n_in, (const char *)m->w + o0*m->w_stride, m->w_stride, n_t,
+		quant_float_table->rows[type_of(m->type)](n_o, m->n_in, (const char *)m->w + o0*m->w_stride,
+			m->w_stride, n_t,
 			(const float *)m->act + t0*stride, stride, m->y + t0*m->y_stride + o0, m->y_stride);
 		return;
 	}
 	for (size_t t = 0; t < n_t; t += TOKENS) panels(m, t0 + t, n_t - t < TOKENS ? n_t - t : TOKENS, o0, n_o, work);
 }
 
-/* Panels are made by every thread that has some of their tokens: so outputs are cut, and tokens where these do not suffice. */
+/* Panels are made by every thread that has some of their tokens: so outputs are cut, and tokens where these do not
+ * suffice. */
 void float_cut(const struct quant_mul *m, int n_threads, size_t *tokens, size_t *outputs)
 {
 	size_t unit = m->n_tokens <= ROW_TOKENS ? 8 : FLOAT_OUTPUTS, shares = n_threads > 1 ? 4*(size_t)n_threads : 1;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT
- * float.h - private to quant/: products with F32, F16 and BF16, what an instruction set gives to them and how operands lie.
+ * float.h - private to quant/: products with F32, F16 and BF16, what an instruction set gives to them and how
+ * operands lie.
  *
  *   float_text.h   one text for all instruction sets: halves to floats, rows times a few tokens, the tile
  *   float.c        packing, and the loops over panels and strips; calls the above by a table
  *
- * An output is sixteen sums, sum l over the columns i with i mod 16 = l, and then the tree (quant.h). A register of sixteen
- * columns gives them at once, and that is how a row meets a few tokens. With many tokens lanes run over outputs
+ * An output is sixteen sums, sum l over the columns i with i mod 16 = l, and then the tree (quant.h). A register of
+ * sixteen columns gives them at once, and that is how a row meets a few tokens. With many tokens lanes run over outputs
  * instead, and the sums are sixteen products of matrices: the phases. So weights are widened and turned into a panel, a
  * chunk of columns at a time, and activations into strips, phase by phase:
  *
@@ -27,12 +28,14 @@ enum float_type { FLOAT_F32, FLOAT_F16, FLOAT_BF16, FLOAT_TYPES };
 
 typedef void float_decode_fn(const void *src, float *dst, size_t n);
 /* n_out rows of w, w_stride bytes apart, times n_tokens rows of x */
-typedef void float_rows_fn(size_t n_out, size_t n_in, const char *w, size_t w_stride, size_t n_tokens, const float *x, size_t x_stride,
+typedef void float_rows_fn(size_t n_out, size_t n_in, const char *w, size_t w_stride, size_t n_tokens, const float *x,
+	size_t x_stride,
 	float *y, size_t y_stride);
-/* n columns of 8 rows, `stride` bytes apart, to phases: element i of row r becomes to[i%16*phase + i/16*width + r]. Rows from
- * n_rows on are the last again. A line of which less than 8 are left is written 8 wide all the same: callers begin with the
- * last rows. */
-typedef void float_turn_fn(const char *rows, size_t stride, size_t n_rows, size_t n, size_t width, size_t phase, float *to);
+/* n columns of 8 rows, `stride` bytes apart, to phases: element i of row r becomes to[i%16*phase + i/16*width + r].
+ * Rows from n_rows on are the last again. A line of which less than 8 are left is written 8 wide all the same:
+ * callers begin with the last rows. */
+typedef void float_turn_fn(const char *rows, size_t stride, size_t n_rows, size_t n, size_t width, size_t phase,
+	float *to);
 struct float_table {
 	size_t outputs, tokens;                         /* of a tile; outputs divides FLOAT_OUTPUTS */
 	float_decode_fn *decode[FLOAT_TYPES];

@@ -49,29 +49,37 @@ static inline float tree_of(const float *a)
 #endif
 }
 enum { FEW = 8 };               /* tokens, at most */
-/* n columns, whole sixteens, of some rows and the tokens from `first` on, onto the lanes of each; x is that of `first` */
-INLINE void few(enum float_type type, int n_rows, int n_tokens, size_t n, const char *w, size_t w_stride, const float *x, size_t x_stride,
+/* n columns, whole sixteens, of some rows and the tokens from `first` on, onto the lanes of each; x is that of
+ * `first` */
+INLINE void few(enum float_type type, int n_rows, int n_tokens, size_t n, const char *w, size_t w_stride,
+	const float *x, size_t x_stride,
 	float lanes[][FEW][FLOAT_LANES], size_t first)
 {
 	rf a[ROWS*COLS*PARTS];
-	UNROLL for (int r = 0; r < n_rows; r++) UNROLL for (int t = 0; t < n_tokens; t++) UNROLL for (int p = 0; p < PARTS; p++)
-		a[(r*n_tokens + t)*PARTS + p] = r_floats(lanes[r][first + (size_t)t] + p*REG);
+	UNROLL for (int r = 0; r < n_rows; r++) UNROLL for (int t = 0; t < n_tokens; t++)
+		UNROLL for (int p = 0; p < PARTS; p++)
+			a[(r*n_tokens + t)*PARTS + p] = r_floats(lanes[r][first + (size_t)t] + p*REG);
 	for (size_t i = 0; i < n; i += FLOAT_LANES)
 		UNROLL for (size_t p = 0; p < PARTS; p++)
 			UNROLL for (int r = 0; r < n_rows; r++) {
-				rf u = wide(type, w + (size_t)r*w_stride + (i + p*REG)*width_of(type)), *s = a + (size_t)(r*n_tokens)*PARTS + p;
-				UNROLL for (int t = 0; t < n_tokens; t++) s[t*PARTS] = r_fma(u, r_floats(x + (size_t)t*x_stride + i + p*REG), s[t*PARTS]);
+				rf u = wide(type, w + (size_t)r*w_stride + (i + p*REG)*width_of(type)),
+					*s = a + (size_t)(r*n_tokens)*PARTS + p;
+				UNROLL for (int t = 0; t < n_tokens; t++)
+					s[t*PARTS] = r_fma(u, r_floats(x + (size_t)t*x_stride + i + p*REG), s[t*PARTS]);
 			}
-	UNROLL for (int r = 0; r < n_rows; r++) UNROLL for (int t = 0; t < n_tokens; t++) UNROLL for (int p = 0; p < PARTS; p++)
-		r_put(lanes[r][first + (size_t)t] + p*REG, a[(r*n_tokens + t)*PARTS + p]);
+	UNROLL for (int r = 0; r < n_rows; r++) UNROLL for (int t = 0; t < n_tokens; t++)
+		UNROLL for (int p = 0; p < PARTS; p++)
+			r_put(lanes[r][first + (size_t)t] + p*REG, a[(r*n_tokens + t)*PARTS + p]);
 }
-/* One or two tokens meet a row at a time, so that a memory is read in order. More would wait for their own columns: they meet
- * ROWS rows, and columns in chunks that stay in L1. */
-INLINE void group(enum float_type type, int n_rows, size_t n_in, const char *w, size_t w_stride, size_t n_tokens, const float *x, size_t x_stride,
+/* One or two tokens meet a row at a time, so that a memory is read in order. More would wait for their own columns:
+ * they meet ROWS rows, and columns in chunks that stay in L1. */
+INLINE void group(enum float_type type, int n_rows, size_t n_in, const char *w, size_t w_stride, size_t n_tokens,
+	const float *x, size_t x_stride,
 	float *y, size_t y_stride)
 {
 	_Alignas(64) float lanes[ROWS][FEW][FLOAT_LANES] = { { { 0 } } };
-	size_t whole = n_in/FLOAT_LANES*FLOAT_LANES, chunk = n_tokens <= 2 ? whole : FLOAT_CHUNK/4, bytes = width_of(type);
+	size_t whole = n_in/FLOAT_LANES*FLOAT_LANES, chunk = n_tokens <= 2 ? whole : FLOAT_CHUNK/4,
+		bytes = width_of(type);
 	for (size_t i = 0; i < whole; i += chunk) {
 		size_t n = whole - i < chunk ? whole - i : chunk;
 		for (size_t t = 0, passes = (n_tokens + COLS - 1)/COLS, some; passes; passes--, t += some) {
@@ -87,16 +95,19 @@ INLINE void group(enum float_type type, int n_rows, size_t n_in, const char *w, 
 	for (size_t t = 0; t < n_tokens; t++)
 		for (size_t r = 0; r < (size_t)n_rows; r++) {
 			float *l = lanes[r][t];
-			for (size_t k = whole; k < n_in; k++) l[k - whole] = fmaf(wide_one(type, w + r*w_stride + k*bytes), x[t*x_stride + k], l[k - whole]);
+			for (size_t k = whole; k < n_in; k++) l[k - whole] =
+				fmaf(wide_one(type, w + r*w_stride + k*bytes), x[t*x_stride + k], l[k - whole]);
 			y[t*y_stride + r] = tree_of(l);
 		}
 }
-INLINE void rows(enum float_type type, size_t n_out, size_t n_in, const char *w, size_t w_stride, size_t n_tokens, const float *x, size_t x_stride,
+INLINE void rows(enum float_type type, size_t n_out, size_t n_in, const char *w, size_t w_stride, size_t n_tokens,
+	const float *x, size_t x_stride,
 	float *y, size_t y_stride)
 {
 	for (; n_tokens > 2 && n_out >= ROWS; n_out -= ROWS, w += ROWS*w_stride, y += ROWS)
 		group(type, ROWS, n_in, w, w_stride, n_tokens, x, x_stride, y, y_stride);
-	for (; n_out; n_out--, w += w_stride, y++) group(type, 1, n_in, w, w_stride, n_tokens, x, x_stride, y, y_stride);
+	for (; n_out; n_out--, w += w_stride, y++)
+		group(type, 1, n_in, w, w_stride, n_tokens, x, x_stride, y, y_stride);
 }
 
 /* ---- the tile: lanes are outputs ---- */
@@ -158,7 +169,8 @@ INLINE void turn_8(enum float_type type, const char *const *from, size_t phase, 
 		for (size_t c = 0; c < 8; c++) to[c*phase + r] = wide_one(type, from[r] + c*width_of(type));
 }
 #endif
-INLINE void turn(enum float_type type, const char *w, size_t stride, size_t n_rows, size_t n, size_t width, size_t phase, float *to)
+INLINE void turn(enum float_type type, const char *w, size_t stride, size_t n_rows, size_t n, size_t width,
+	size_t phase, float *to)
 {
 	const char *from[8];
 	size_t bytes = width_of(type), i = 0;
@@ -196,5 +208,6 @@ DECODE(f16, FLOAT_F16, r_f16_exact)
 DECODE(bf16, FLOAT_BF16, r_bf16)
 
 const struct float_table FLOAT_TABLE = {
-	OUTPUTS, TOKENS, { decode_f32, decode_f16, decode_bf16 }, { rows_f32, rows_f16, rows_bf16 }, { turn_f32, turn_f16, turn_bf16 }, gemm, tree,
+	OUTPUTS, TOKENS, { decode_f32, decode_f16, decode_bf16 },
+	{ rows_f32, rows_f16, rows_bf16 }, { turn_f32, turn_f16, turn_bf16 }, gemm, tree,
 };

@@ -120,8 +120,8 @@ static inline rf r_exp_parts(rf z, ri *k)
 	p = r_fma(p, r, r_dup(1.0f));
 	return r_fma(p, r, r_dup(1.0f));
 }
-/* 2^k in two factors so that subnormal results come out. Within 1 ulp where the result is normal; 0 below -104, inf above
- * 88.73. */
+/* 2^k in two factors so that subnormal results come out. Within 1 ulp where the result is normal; 0 below -104, inf
+ * above 88.73. */
 static inline rf r_exp(rf x)
 {
 	ri k, half;
@@ -168,8 +168,8 @@ static inline rd r_exp_double(rd w)
 	return (rd)((rl)p + ((rl)t << 52));
 }
 /* The normal distribution function, in double because e^-square asks for more digits than a float has. For z = |x|,
- * erfc(z/sqrt 2)/2 = e^-(z^2/2) P(u)/(1 + 1.5 z) with u = (z - 3)/(z + 3), P fitted for the least greatest relative error, 5e-10,
- * on z up to 14.5, beyond which it is no float any more. */
+ * erfc(z/sqrt 2)/2 = e^-(z^2/2) P(u)/(1 + 1.5 z) with u = (z - 3)/(z + 3), P fitted for the least greatest relative
+ * error, 5e-10, on z up to 14.5, beyond which it is no float any more. */
 static inline rd r_normal(rd x)
 {
 	static const double c[] = { 3.488537088269e-05, 0.0001328776660952, -2.230600223094e-05, -0.0008331248678684,

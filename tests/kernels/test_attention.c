@@ -13,7 +13,8 @@
 #include "../lib/kerntest.h"
 #include "../lib/slow_attention.h"
 
-static const uint32_t types[] = { GGU_TYPE_F32, GGU_TYPE_F16, GGU_TYPE_BF16, GGU_TYPE_Q8_0, GGU_TYPE_Q5_1, GGU_TYPE_Q4_0 };
+static const uint32_t types[] = { GGU_TYPE_F32, GGU_TYPE_F16, GGU_TYPE_BF16, GGU_TYPE_Q8_0, GGU_TYPE_Q5_1,
+	GGU_TYPE_Q4_0 };
 enum { N_TYPES = sizeof types/sizeof *types, SEQUENCES = 3, ORDINARY = KT_FLOATS, KINDS };
 static void fill(float *x, size_t n, int kind)
 {
@@ -43,7 +44,8 @@ static struct sequence sequence_new(const struct attn_shape *s, size_t n_pos, in
 	q.block = malloc((q.n_blocks + 1)*sizeof *q.block);
 	fill(q.k, n_pos*kw, kind);
 	fill(q.v, n_pos*vw, kind);
-	for (size_t i = 0; i < q.n_blocks; i++) memset(q.block[i] = kt_buffer(attn_block_bytes(s)), 0xff, attn_block_bytes(s));
+	for (size_t i = 0; i < q.n_blocks; i++) memset(q.block[i] = kt_buffer(attn_block_bytes(s)), 0xff,
+		attn_block_bytes(s));
 	for (size_t p = 0, n; p < n_pos; p += n) {
 		n = 1 + kt_below(kt_below(2) ? 3 : 150);
 		if (n > n_pos - p) n = n_pos - p;
@@ -70,7 +72,8 @@ static void check_load(const struct attn_shape *s, const struct sequence *q)
 		size_t h = kt_below(s->n_kv), i = p*s->n_kv + h;
 		bool no_k = kt_below(4) == 0, no_v = kt_below(4) == 0;
 		attn_load(s, q->block, p, h, no_k ? NULL : k, no_v ? NULL : v);
-		if (!no_k && !kt_same(k, q->k + i*s->k_dim, s->k_dim, NULL)) kt_fail("key %zu is not what was stored", p);
+		if (!no_k && !kt_same(k, q->k + i*s->k_dim, s->k_dim, NULL)) kt_fail("key %zu is not what was stored",
+			p);
 		if (!no_v && !kt_same(v, q->v + i*s->v_dim, s->v_dim, NULL)) kt_fail("value %zu is not what was stored", p);
 	}
 	kt_free(k, s->k_dim*4);
@@ -99,15 +102,21 @@ static void check_rows(const struct attn *a, const struct attn_rows *r, const st
 	double *near = malloc(s->v_dim*8);
 	for (size_t t = 0; t < r->n && !kt_failed(); t += 1 + kt_below(r->n > 20 ? 9 : 1))
 		for (size_t h = 0; h < s->n_head && !kt_failed(); h += 1 + kt_below(s->n_head > 8 ? 4 : 2)) {
-			size_t kv = h/(s->n_head/s->n_kv), to, from = slow_range(a, r->n_pos, r->pos + t, &to), at, ks = s->n_kv*s->k_dim, vs = s->n_kv*s->v_dim;
-			const float *got = r->out + t*r->out_stride + h*s->v_dim, *x = r->q + t*r->q_stride + h*s->k_dim;
-			slow_attention(a, x, h, r->pos + t, from, to, q->k + kv*s->k_dim, ks, q->v + kv*s->v_dim, vs, want);
+			size_t kv = h/(s->n_head/s->n_kv), to, from = slow_range(a, r->n_pos, r->pos + t, &to), at,
+				ks = s->n_kv*s->k_dim, vs = s->n_kv*s->v_dim;
+			const float *got = r->out + t*r->out_stride + h*s->v_dim,
+				*x = r->q + t*r->q_stride + h*s->k_dim;
+			slow_attention(a, x, h, r->pos + t, from, to, q->k + kv*s->k_dim, ks, q->v + kv*s->v_dim, vs,
+				want);
 			if (!kt_same(got, want, s->v_dim, &at))
-				kt_fail("token at %zu of %zu, head %zu, sees %zu to %zu: element %zu is %a, not %a", r->pos + t, r->n_pos, h, from, to, at, got[at], want[at]);
+				kt_fail("token at %zu of %zu, head %zu, sees %zu to %zu: element %zu is %a, not %a",
+					r->pos + t, r->n_pos, h, from, to, at, got[at], want[at]);
 			if (!exact) continue;
-			exact_attention(a, x, h, r->pos + t, from, to, q->k + kv*s->k_dim, ks, q->v + kv*s->v_dim, vs, near);
+			exact_attention(a, x, h, r->pos + t, from, to, q->k + kv*s->k_dim, ks, q->v + kv*s->v_dim, vs,
+				near);
 			for (size_t j = 0; j < s->v_dim; j++)
-				if (!(fabs((double)got[j] - near[j]) <= 2e-5)) kt_fail("element %zu is %g, not %g", j, (double)got[j], near[j]);
+				if (!(fabs((double)got[j] - near[j]) <= 2e-5)) kt_fail("element %zu is %g, not %g", j,
+					(double)got[j], near[j]);
 		}
 	free(want);
 	free(near);
@@ -119,15 +128,18 @@ static void check(struct attn *a, size_t n_rows, size_t longest, int kind)
 	struct attn_rows rows[SEQUENCES];
 	struct sequence seq[SEQUENCES];
 	float *bias, *sink = kt_buffer(s->n_head*4);
-	size_t n_bias = a->bias_kind == ATTN_RELATIVE ? s->n_head*(2*a->reach + 1) : s->n_head, partial = attn_partial_bytes(s, 5, longest);
+	size_t n_bias = a->bias_kind == ATTN_RELATIVE ? s->n_head*(2*a->reach + 1) : s->n_head,
+		partial = attn_partial_bytes(s, 5, longest);
 	bias = kt_buffer(n_bias*4);
-	for (size_t i = 0; i < n_bias; i++) bias[i] = a->bias_kind == ATTN_RELATIVE ? 3*kt_uniform() : 0.3f + 0.25f*kt_uniform();
+	for (size_t i = 0; i < n_bias; i++) bias[i] = a->bias_kind == ATTN_RELATIVE ? 3*kt_uniform()
+		: 0.3f + 0.25f*kt_uniform();
 	for (size_t i = 0; i < s->n_head; i++) sink[i] = 4*kt_uniform();
 	a->bias = bias;
 	if (a->sink) a->sink = sink;
 	for (size_t i = 0; i < n_rows; i++) {
 		struct attn_rows *r = rows + i;
-		size_t n_pos = 1 + kt_below(longest), most = 600/s->n_head + 2, n = 1 + kt_below(kt_below(3) ? 5 : most);
+		size_t n_pos = 1 + kt_below(longest), most = 600/s->n_head + 2,
+			n = 1 + kt_below(kt_below(3) ? 5 : most);
 		if (n > n_pos) n = n_pos;
 		seq[i] = sequence_new(s, n_pos, kind);
 		*r = (struct attn_rows){ seq[i].block, n, n_pos - n, n_pos };
@@ -160,7 +172,8 @@ static void check(struct attn *a, size_t n_rows, size_t longest, int kind)
 static struct attn drawn(void)
 {
 	static const size_t groups[] = { 1, 1, 2, 3, 4, 5, 6, 7, 8, 16, 101 };
-	struct attn a = { .scale = 0.25f + 0.1f*kt_uniform(), .mask = kt_below(5), .window = kt_below(4) ? 1 + kt_below(300) : 0, .bias_kind = kt_below(3), .reach = kt_below(40) };
+	struct attn a = { .scale = 0.25f + 0.1f*kt_uniform(), .mask = kt_below(5),
+		.window = kt_below(4) ? 1 + kt_below(300) : 0, .bias_kind = kt_below(3), .reach = kt_below(40) };
 	struct attn_shape *s = &a.shape;
 	s->k_type = types[kt_below(N_TYPES)];
 	s->v_type = types[kt_below(N_TYPES)];
@@ -184,7 +197,8 @@ static void check_isa(const char *isa)
 	bool sanitized = getenv("SANITIZED");
 	quant_select(isa, NULL);
 	for (int kind = 0; kind < KINDS; kind++) {
-		kt_name("%s: every shape, mask, bias and cut has the bits of the contract, %s", isa, kind == ORDINARY ? "ordinary" : kt_floats_name[kind]);
+		kt_name("%s: every shape, mask, bias and cut has the bits of the contract, %s", isa, kind == ORDINARY
+			? "ordinary" : kt_floats_name[kind]);
 		for (int i = 0; i < (sanitized ? 3 : kind == ORDINARY ? 16 : 6) && !kt_failed(); i++) {
 			struct attn a = drawn();
 			check(&a, 1 + kt_below(SEQUENCES), i % 4 ? 150 : 1500, kind);
@@ -192,7 +206,8 @@ static void check_isa(const char *isa)
 		kt_result();
 	}
 	kt_name("%s: latent attention: keys of 576, whose first 512 are the values", isa);
-	struct attn a = { .shape = { 16, 1, 576, 512, GGU_TYPE_F16, GGU_TYPE_I8, true }, .scale = 0.1f, .mask = ATTN_CAUSAL };
+	struct attn a = { .shape = { 16, 1, 576, 512, GGU_TYPE_F16, GGU_TYPE_I8, true }, .scale = 0.1f,
+		.mask = ATTN_CAUSAL };
 	check(&a, 2, 700, ORDINARY);
 	kt_result();
 }

@@ -34,7 +34,8 @@ static double bias_of(const struct attn *a, size_t head, size_t pos, size_t p)
 {
 	long d = (long)p - (long)pos, reach = (long)a->reach;
 	if (a->bias_kind == ATTN_ALIBI) return -(double)a->bias[head]*(double)labs(d);
-	if (a->bias_kind == ATTN_RELATIVE) return (double)a->bias[(long)head*(2*reach + 1) + reach + (d < -reach ? -reach : d > reach ? reach : d)];
+	if (a->bias_kind == ATTN_RELATIVE) return (double)a->bias[(long)head*(2*reach + 1) + reach + (d < -reach
+		? -reach : d > reach ? reach : d)];
 	return 0;
 }
 static float score(const struct attn *a, const float *q, size_t head, size_t pos, size_t p, const float *k)

@@ -4,8 +4,8 @@
 #define TESTS_SLOW_ATTENTION_H
 #include "../../quant/attn.h"
 
-/* Query q of head `head`, at pos, over the positions from..to - 1, whose keys and values are rows of k and v, as floats:
- * out[v_dim]. Shares exp and tanh with quant/vec.h, and nothing else. */
+/* Query q of head `head`, at pos, over the positions from..to - 1, whose keys and values are rows of k and v, as
+ * floats: out[v_dim]. Shares exp and tanh with quant/vec.h, and nothing else. */
 void slow_attention(const struct attn *a, const float *q, size_t head, size_t pos, size_t from, size_t to,
 	const float *k, size_t k_stride, const float *v, size_t v_stride, float *out);
 /* The same as anyone would write it, in double. */
