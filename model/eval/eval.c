@@ -144,9 +144,7 @@ enum ggu_status model_cost(struct model_cost *cost, struct model *m, const struc
 	w.host_bytes = layers.plan.host_peak;
 	w.local_bytes = local_bytes(g);
 	for (size_t i = 0; i < g->n_caches; i++) {
-		/* with more rows than that there are tasks enough, and none of it is touched */
-		enum { FEW = 16 };
-		size_t bytes = cpu_partial_bytes(s->shape + i, cpu_least(w.n_batch, FEW), n_ctx);
+		size_t bytes = cpu_partial_bytes(s->shape + i, w.n_batch, n_ctx);
 		if (bytes > w.partial_bytes) w.partial_bytes = bytes;
 	}
 	cost->work_bytes = (double)bytes_of(&w, threads);

@@ -153,7 +153,7 @@ static void locks_or_says_that_it_may_not(void **state)
 	struct ggu_error err;
 	struct ggu_file *f;
 	(void)state;
-	if (!geteuid()) skip();         /* limits are not for root */
+	if (!geteuid()) return;         /* limits are not for root */
 	assert_int_equal(setrlimit(RLIMIT_MEMLOCK, &none), 0);
 	assert_int_equal(ggu_open_memory(&f, file.p, file.n, NULL, &err), GGU_OK);
 	assert_int_equal(ggu_hold(f, GGU_HOLD_LOCK, NULL, &err), GGU_ERR_IO);
