@@ -73,6 +73,8 @@ enum ggu_status ggu_layout_check(struct ggu_file *f, const struct ggu_shard *s, 
 	if (!order)
 		return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
 	f->order = order;
+	if (first == n)
+		return GGU_OK;
 	for (size_t i = first; i < n; i++)
 		GGU_TRY(one(&f->table.t[i], s->alignment, room, l, err));
 	GGU_TRY(ggu_layout_order(f->table.t + first, n - first, order + first, l, err));

@@ -77,14 +77,16 @@ void ggu_table_free(struct ggu_table *x)
 	*x = (struct ggu_table){ 0 };
 }
 
-/* The dimensions into ne[], those beyond the fourth nowhere: ggu_tensor_check refuses such a tensor. */
-static enum ggu_status dimensions(struct ggu_cursor *c, uint32_t n, uint64_t ne[4])
+/* The rest of an entry with more dimensions than there can be. */
+static enum ggu_status skip_rest(struct ggu_cursor *c, uint32_t n_dims)
 {
-	uint64_t more;
+	uint64_t nothing;
+	uint32_t type;
 
-	for (uint32_t i = 0; i < n; i++)
-		GGU_TRY(ggu_cursor_u64(c, i < 4 ? &ne[i] : &more));
-	return GGU_OK;
+	for (uint32_t i = 0; i < n_dims; i++)
+		GGU_TRY(ggu_cursor_u64(c, &nothing));
+	GGU_TRY(ggu_cursor_u32(c, &type));
+	return ggu_cursor_u64(c, &nothing);
 }
 
 enum ggu_status ggu_table_read(struct ggu_cursor *c, struct ggu_table *x, uint32_t shard)
@@ -102,16 +104,21 @@ enum ggu_status ggu_table_read(struct ggu_cursor *c, struct ggu_table *x, uint32
 	at.n_dims = c->at;
 	GGU_TRY(ggu_cursor_u32(c, &t.n_dims));
 	at.ne = c->at;
-	/* a number of dimensions that is out of all reason is refused at once, as the rest of the entry cannot be found */
-	if (t.n_dims <= DIMS_SKIPPED_MAX && (t.n_dims <= 4 || c->lenient->defect)) {
-		GGU_TRY(dimensions(c, t.n_dims, t.ne));
-		at.type = c->at;
-		GGU_TRY(ggu_cursor_u32(c, &t.type));
-		GGU_TRY(ggu_cursor_u64(c, &t.offset));
+	if (t.n_dims > 4) {             /* beyond all reason, the rest of the entry cannot be found */
+		s = ggu_tensor_check(&t, &at, c->err);
+		if (t.n_dims > DIMS_SKIPPED_MAX)
+			return s;
+		GGU_TRY(ggu_tolerate(c->lenient, s, c->err));
+		return skip_rest(c, t.n_dims);
 	}
+	for (uint32_t i = 0; i < t.n_dims; i++)
+		GGU_TRY(ggu_cursor_u64(c, &t.ne[i]));
+	at.type = c->at;
+	GGU_TRY(ggu_cursor_u32(c, &t.type));
+	GGU_TRY(ggu_cursor_u64(c, &t.offset));
 	s = ggu_tensor_check(&t, &at, c->err);
 	if (s != GGU_OK)
-		return t.n_dims <= DIMS_SKIPPED_MAX ? ggu_tolerate(c->lenient, s, c->err) : s;
+		return ggu_tolerate(c->lenient, s, c->err);
 	s = ggu_table_append(x, &t, &dup);
 	if (s != GGU_OK)
 		return ggu_fail(c->err, s, t.entry, t.name, "out of memory");

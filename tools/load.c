@@ -2,6 +2,7 @@
  * load.c - see load.h. */
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -10,6 +11,7 @@
 #include "../quant/attn.h"
 #include "load.h"
 #include "msg.h"
+#include "out.h"
 #include "sandbox.h"
 
 struct ggu_pool *load_pool_placed(int jobs, bool pin, const char *const *inputs, int n, const char *output)
@@ -35,6 +37,27 @@ unsigned load_hold(const struct load_place *p)
 	return (p->mlock ? GGU_HOLD_LOCK : 0) | (p->no_mmap ? GGU_HOLD_COPY : 0);
 }
 
+/* ---- a file that shrinks while it is mapped ---- */
+
+static char shrunk[200];
+static void on_bus_error(int sig, siginfo_t *info, void *context)
+{
+	(void)context;
+	if (info->si_code == BUS_ADRERR) {
+		ssize_t unused = write(2, shrunk, strlen(shrunk));
+		(void)unused;
+		out_abandon_all();
+		_exit(EXIT_TROUBLE);
+	}
+	signal(sig, SIG_DFL);           /* something else: again, and as usual */
+}
+static void tell_of_bus_errors(void)
+{
+	struct sigaction act = { .sa_sigaction = on_bus_error, .sa_flags = SA_SIGINFO };
+	snprintf(shrunk, sizeof shrunk, "%.60s: a model's file became shorter, or cannot be read, while it was in use\n", msg_program);
+	sigaction(SIGBUS, &act, NULL);
+}
+
 struct model *load_model(const char *path, const char *arch_file, struct ggu_pool *pool)
 {
 	return load_model_held(path, arch_file, pool, 0);
@@ -46,6 +69,7 @@ struct model *load_model_held(const char *path, const char *arch_file, struct gg
 	struct model *m;
 	if (!path) msg_die("which model? -m MODEL is missing");
 	if (!strcmp(path, "-")) msg_die("a model cannot come through a pipe here: evaluating maps the file");
+	tell_of_bus_errors();
 	if (model_open(&m, path, &o, &err)) msg_die_error(path, &err);
 	return m;
 }

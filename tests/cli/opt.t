@@ -172,6 +172,24 @@ for sig in TERM INT HUP QUIT ABRT ALRM USR1 USR2 KILL; do
 	if [ $sig != KILL ] || [ -d /proc/self/fd ]; then is "killed by $sig: nothing is left" "$(find . -name '*killed.bin*' | wc -l | tr -d ' ')" 0; fi
 	rm -f pipe
 done
+# a model that shrinks under its program
+if [ -r /proc/self/maps ] && [ -z "${SANITIZED:-}" ]; then
+	cp model.gguf shrinks.gguf
+	mkfifo text
+	gguf-perplexity --no-sandbox -m shrinks.gguf --ctx 64 -o never text 2>err &
+	pid=$!
+	exec 9>text
+	n=0
+	while ! grep -q shrinks.gguf /proc/$pid/maps && [ $n -lt 100 ]; do sleep 0.1; n=$((n + 1)); done
+	: >shrinks.gguf
+	cat "$DATA/prose/evaluation.txt" >&9 2>/dev/null
+	exec 9>&-
+	wait $pid
+	is "a mapped file that shrinks: exit 2, a message, no output" "$? $(grep -c "gguf-perplexity: a model's file became shorter" err) $([ -e never ] && echo left)" "2 1 "
+	rm text
+else
+	skip "a mapped file that shrinks" "no /proc, or a sanitizer that takes the signal"
+fi
 # messages of programs that share a log are whole lines
 for i in 1 2 3 4 5 6 7 8; do (for j in 1 2 3 4 5 6 7 8 9 10; do gguf-info "no-such-file-$i-$j-aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"; done) 2>>log & done
 wait

@@ -74,6 +74,11 @@ if [ -x "$BIN/gguf-quantize" ]; then
 	walk_writes gguf-quantize gguf-quantize -j2 -o out Q4_0 f32.gguf
 	walk_all "gguf-quantize -v --json" gguf-quantize -v --json -j3 -o out Q8_0 f32.gguf
 fi
+# the library alone
+library="$BUILD/tests/fault/tool_library f32.gguf out"
+for kind in malloc malloc1; do walk libggu $kind '' $library; done
+walk libggu read :EIO $library
+for how in ENOSPC EIO short; do walk libggu write ":$how" $library; done
 # a checkpoint, cut down to two layers' worth of calls by the samples
 convert() { walk_all "gguf-convert $1" gguf-convert --no-sandbox -j2 -t "$1" -o out "$DATA/wiki-7m"; }
 convert auto

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * fuzz_gguf.c - any bytes as a GGUF: refused, or read, written, read and written again, with nothing lost and the second
- * copy equal to the first. For libFuzzer (make fuzz) and replay.c. */
+ * copy equal to the first; and read with every defect reported, the first of which is what was refused. For libFuzzer
+ * (make fuzz) and replay.c. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -80,6 +81,63 @@ static void same_file(struct ggu_file *a, struct ggu_file *b)
 	}
 }
 
+/* ---- defects reported instead of refused ---- */
+
+struct defects { size_t n; struct ggu_error first; };
+static void note(void *ctx, const struct ggu_error *err)
+{
+	struct defects *d = ctx;
+
+	must(err->code != GGU_OK && err->rule != GGU_RULE_NONE && *err->what, "a defect without a reason");
+	if (!d->n++)
+		d->first = *err;
+}
+
+/* Everything that can be asked of a file that has defects. */
+static void look_around(struct ggu_file *f)
+{
+	for (size_t i = 0; i < ggu_file_n_tensors(f); i++) {
+		const struct ggu_tensor *t = ggu_file_in_data_order(f, i);
+		unsigned char byte[300];
+		const void *p;
+		size_t n = ggu_type_info(t->type)->block_bytes;
+		must(ggu_file_find(f, ggu_file_tensor(f, i)->name) == ggu_file_tensor(f, i), "a tensor is not found");
+		if (!t->bytes)
+			continue;
+		if (ggu_map(f, t, &p, NULL) == GGU_OK)
+			memcpy(byte, (const unsigned char *)p + t->bytes - n, n);
+		ggu_read(f, t, t->bytes - n, byte, n, NULL);
+	}
+	ggu_file_data_end(f, 0);
+}
+
+/* refused: what stands against the bytes, or NULL. The first defect is that, and a header alone asks for less. */
+static void lenient(const uint8_t *data, size_t size, const struct ggu_error *refused)
+{
+	struct defects d = { 0 };
+	struct ggu_open_options o = { .defect = note, .defect_ctx = &d };
+	struct ggu_file *f;
+	struct ggu_error err;
+
+	if (ggu_open_memory(&f, data, size, &o, &err) == GGU_OK) {
+		must(!d.n == !refused, "defects and refusal disagree");
+		must(!refused || (d.first.code == refused->code && d.first.rule == refused->rule && d.first.offset == refused->offset),
+		     "the first defect is not what is refused");
+		must(ggu_file_is_cut(f) || refused || !d.n, "cut without a defect");
+		look_around(f);
+		ggu_close(f);
+	} else {
+		must(refused && err.code == refused->code && err.offset == refused->offset, "refused for another reason");
+	}
+	o = (struct ggu_open_options){ .flags = GGU_OPEN_HEADER | GGU_OPEN_ALONE };
+	if (ggu_open_memory(&f, data, size, &o, &err) == GGU_OK) {
+		look_around(f);
+		ggu_close(f);
+	} else {
+		must(refused != NULL, "a header that is right with its data is wrong without");
+	}
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct ggu_file *f, *again;
@@ -88,8 +146,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (ggu_open_memory(&f, data, size, NULL, &err) != GGU_OK) {
 		must(err.code != GGU_OK && *err.what, "refused without a reason");
+		lenient(data, size, &err);
 		return 0;
 	}
+	lenient(data, size, NULL);
 	c = write_again(f);
 	must(ggu_open_memory(&again, c.p, c.n, NULL, NULL) == GGU_OK, "what was written cannot be read");
 	same_file(f, again);
