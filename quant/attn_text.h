@@ -55,13 +55,12 @@ INLINE rf value(enum form form, const char *v, size_t j, ptrdiff_t next)
 
 /* s[r][..] of `rows` rows and `wide` registers of positions, further by n dimensions, or begun; q[n][rows] */
 INLINE void score_part(enum form form, int rows, int wide, size_t n, const float *q, const char *k, size_t p,
-	const float *d, ptrdiff_t next,
-	float *s, bool begin)
+	const float *d, ptrdiff_t next, float *s, bool begin)
 {
-	rf a[REGS];
+	rf a[REGS], zero = { 0 };
 	UNROLL for (int r = 0; r < rows; r++)
 		UNROLL for (int c = 0; c < wide; c++)
-			a[r*wide + c] = begin ? (rf){ 0 } : r_floats(s + r*ATTN_BLOCK + c*REG);
+			a[r*wide + c] = begin ? zero : r_floats(s + r*ATTN_BLOCK + c*REG);
 	for (size_t i = 0; i < n; i++, q += rows) {
 		rf y[ATTN_BLOCK/REG];
 		UNROLL for (int c = 0; c < wide; c++) y[c] = key(form, k, i, p + (size_t)c*REG, d, next);

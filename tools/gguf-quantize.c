@@ -32,7 +32,8 @@ static struct {
 
 static int parse_part(void *to, const char *text)
 {
-	unsigned i, n, end = 0;
+	unsigned i, n;
+	int end = 0;
 	(void)to;
 	if (sscanf(text, "%5u/%5u%n", &i, &n, &end) != 2 || text[end] || i < 1 || i > n || n > SHARD_MAX) return 1;
 	o.part.i = i - 1;

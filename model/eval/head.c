@@ -90,7 +90,7 @@ static void score_task(void *ctx, size_t task, int worker)
 	const struct heads *h = ctx;
 	const struct graph *g = &h->w->m->graph;
 	size_t tiles = cpu_chunks(g->n_vocab, TILE), o0 = task*TILE, n_o = cpu_least(TILE, g->n_vocab - o0);
-	float *own = (float *)(h->own + (size_t)worker*TOKENS*TILE*sizeof(float));
+	float *own = (float *)(void *)(h->own + (size_t)worker*TOKENS*TILE*sizeof(float));
 	struct quant_mul m = product(h, o0, n_o, own, TILE);
 	quant_mul(&m, 0, h->n, 0, n_o, work_local(h->w, worker));
 	for (size_t t = 0; t < h->n; t++) {
@@ -182,7 +182,7 @@ enum ggu_status model_scores(struct work *w, const float *rows, size_t n, const 
 			.next = next + at };
 		if (!(h.act = room(w, bytes, err))) return GGU_ERR_NOMEM;
 		h.own = (char *)h.act + act;
-		h.chosen = (float *)(h.own + own);
+		h.chosen = (float *)(void *)(h.own + own);
 		h.tile = (struct tile *)(h.chosen + TOKENS);
 		pack(&h);
 		cpu_run(w, PASS("output", (double)h.n*(double)g->n_embd*(double)g->n_vocab), tiles, score_task, &h);

@@ -32,7 +32,7 @@ struct work {
 	char *head; size_t head_bytes;  /* head.c's */
 	struct profile *profile;        /* or NULL */
 };
-static inline float *work_at(const struct work *w, size_t buffer) { return (float *)(w->base + buffer); }
+static inline float *work_at(const struct work *w, size_t buffer) { return (float *)(void *)(w->base + buffer); }
 static inline void *work_local(const struct work *w, int worker) { return w->local + (size_t)worker*w->local_bytes; }
 
 #endif

@@ -87,7 +87,7 @@ static struct routes route_at(const struct router *o, size_t n, void *at)
 	x.expert = (uint32_t *)(x.first + o->n_experts + 1);
 	x.pick = x.expert + pairs;
 	x.place = x.pick + pairs;
-	x.weight = (float *)(x.place + pairs);
+	x.weight = (float *)(void *)(x.place + pairs);
 	return x;
 }
 

@@ -16,7 +16,8 @@ static inline void iq1_s_unpack(const struct iq1_s *b, struct codes256 *c)
 		unsigned h = b->qh[j];
 		w4 g = { grid_iq1[k[0] | (h << 8 & 0x700)], grid_iq1[k[1] | (h << 5 & 0x700)], grid_iq1[k[2] | (h << 2 & 0x700)], grid_iq1[k[3] | (h >> 1 & 0x700)] };
 		ls |= (uint64_t)(h >> 12 & 7) << 8*j;
-		b_store(c->q + 32*j, iq1_codes(g, (w4){ 0 } + (h & 0x8000 ? UINT64_MAX : 0x0101010101010101)));
+		w4 delta = (w4){ 0 } + (h & 0x8000 ? UINT64_MAX : 0x0101010101010101);
+		b_store(c->q + 32*j, iq1_codes(g, delta));
 	}
 	s_store(c->sc, 2*s_pairs(ls, ls) + 1);
 	s_store(c->mn, s_zero());

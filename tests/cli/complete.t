@@ -13,7 +13,7 @@ for p in "$BIN"/gguf-*; do
 	done
 	# every option that -h shows is in each of them
 	for o in $("$p" -h | sed -n 's/^.*[ ,]--\([a-z0-9-]*\).*  .*/\1/p'); do
-		grep -q -e "--$o " "$name.bash" && grep -q -e "--$o[=[]" "$name.zsh" && grep -q -e "-l $o " "$name.fish" || echo "$name $o" >>missing
+		grep -q -e "--$o " "$name.bash" && grep -q -e "--${o}[=[]" "$name.zsh" && grep -q -e "-l $o " "$name.fish" || echo "$name $o" >>missing
 	done
 done
 not_ok "every program prints completions" 1 test -e failed

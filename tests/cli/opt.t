@@ -157,7 +157,19 @@ is "... and through /dev/stdout" "$(echo 1 2 | gguf-logits -m model.gguf -o /dev
 
 # signals while writing
 # written PID: the program has its output open
-written() { n=0; while ! ls -l /proc/"$1"/fd 2>/dev/null | grep -q 'deleted\|killed' && [ ! -e .killed.bin.?????? ] && [ $n -lt 30 ]; do sleep 0.1; n=$((n + 1)); done; }
+written()
+{
+	n=0
+	while [ $n -lt 30 ]; do
+		for fd in /proc/"$1"/fd/* .killed.bin.*; do
+			case $(readlink "$fd" 2>/dev/null || echo "$fd") in
+			*deleted* | *killed* | *.killed.bin.??????) [ -L "$fd" ] || [ -e "$fd" ] || continue; return ;;
+			esac
+		done
+		sleep 0.1
+		n=$((n + 1))
+	done
+}
 for sig in TERM INT HUP QUIT ABRT ALRM USR1 USR2 KILL; do
 	mkfifo pipe
 	# an interactive shell's background job would ignore INT and QUIT
