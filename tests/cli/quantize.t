@@ -154,6 +154,7 @@ while read -r to recipes; do
 		case $to in *f*[0-9][0-9]) rest=$to ;; esac
 		is "fall-backs of $r" "$($q -q -n "$r" odd2.gguf | sed -n 's/^..weight .* -> \([^ ]*\).*/\1/p' | tr '\n' ' ')" "$to $to $rest $rest "
 	done
+# the first line of iq4_nl is q4_0 with llama.cpp
 done <<-END
 	f32 F32 COPY
 	f16 F16 f16
@@ -162,7 +163,8 @@ done <<-END
 	q5_1 Q5_K_M Q5_K_S Q5_K Q5_1
 	q5_0 Q4_K_M Q4_K_S Q4_K Q5_0
 	q4_1 Q4_1
-	q4_0 Q4_0 Q3_K_L Q3_K_M Q3_K_S Q3_K Q2_K Q2_K_S TQ1_0 TQ2_0 tq2_0 Q2_0 Q1_0
+	q4_0 Q4_0
+	iq4_nl Q3_K_L Q3_K_M Q3_K_S Q3_K Q2_K Q2_K_S TQ1_0 TQ2_0 tq2_0 Q2_0 Q1_0
 	iq4_nl IQ4_NL IQ4_XS IQ3_M IQ3_S IQ3_XS IQ3_XXS IQ2_M IQ2_S IQ2_XS iq2_xs Iq2_Xxs IQ1_M IQ1_S
 	mxfp4 NVFP4
 END
