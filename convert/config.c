@@ -136,7 +136,7 @@ static enum ggu_status call(void *ctx, const char *name, const struct expr_value
 	*known = true;
 	if (n != 6) return ggu_fail(err, GGU_ERR_FORMAT, GGU_NO_OFFSET, name, "wants 6 arguments");
 	for (size_t k = 0; k < n; k++) {
-		if (args[k].kind != EXPR_INT && args[k].kind != EXPR_FLOAT) return ggu_fail(err, GGU_ERR_FORMAT, GGU_NO_OFFSET, name, "argument %zu is no number", k + 1);
+		if (args[k].kind != EXPR_INT && args[k].kind != EXPR_FLOAT) return ggu_fail(err, GGU_ERR_FORMAT, GGU_NO_OFFSET, name, "argument %zu is not a number", k + 1);
 		a[k] = args[k].kind == EXPR_INT ? (double)args[k].u.i : args[k].u.f;
 	}
 	if (wavelength_factors(a, arena, v)) return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, name, "arguments out of range");

@@ -77,7 +77,7 @@ static enum ggu_status transform(struct builder *b, const struct yaml_node *at, 
 			end = *p;
 			*p = 0;
 			if ((s = config_eval_text(b->c, at, start, &x, b->err))) return s;
-			if (x.kind != EXPR_INT && x.kind != EXPR_FLOAT) return config_fail(b->c, at, b->err, "%.60s is no number", start);
+			if (x.kind != EXPR_INT && x.kind != EXPR_FLOAT) return config_fail(b->c, at, b->err, "%.60s is not a number", start);
 			arg[n] = x.kind == EXPR_INT ? (double)x.u.i : x.u.f;
 			*p = end;
 			if (end == ',') p++;
@@ -196,7 +196,7 @@ static enum ggu_status make(struct builder *b, const struct yaml_node *e, struct
 	if (!o->values) return no_memory(b->err);
 	for (size_t k = 0; k < v.u.list.n; k++) {
 		const struct expr_value *x = v.u.list.v + k;
-		if (x->kind != EXPR_INT && x->kind != EXPR_FLOAT) return config_fail(b->c, e, b->err, "%.60s: item %zu is no number", o->name, k);
+		if (x->kind != EXPR_INT && x->kind != EXPR_FLOAT) return config_fail(b->c, e, b->err, "%.60s: item %zu is not a number", o->name, k);
 		o->values[k] = (float)(x->kind == EXPR_INT ? (double)x->u.i : x->u.f);
 	}
 	o->n_dims = 1;

@@ -54,7 +54,7 @@ static enum ggu_status parse_entry(const struct header *h, const char *name, con
 	t->n_dims = (unsigned)json_array_size(shape);
 	for (unsigned i = 0; i < t->n_dims; i++) {
 		if (!get_u64(json_array_get(shape, i), &t->shape[i]))
-			return ENTRY_FAIL(GGU_ERR_FORMAT, "shape[%u] is no count", i);
+			return ENTRY_FAIL(GGU_ERR_FORMAT, "shape[%u] is not a count", i);
 		if (__builtin_mul_overflow(want, t->shape[i], &want))
 			return ENTRY_FAIL(GGU_ERR_RANGE, "shape is too large");
 	}

@@ -101,7 +101,7 @@ static enum ggu_status read_chunks(const struct ggu_meta *m, const char *key, ui
 	const struct ggu_kv *kv = ggu_meta_find(m, key);
 	if (!kv) return GGU_OK;
 	if (ggu_meta_uint(m, key, v) && *v <= UINT32_MAX) return GGU_OK;
-	return ggu_fail(err, GGU_ERR_RANGE, ggu_kv_offset(kv), key, "is no whole number of 32 bits");
+	return ggu_fail(err, GGU_ERR_RANGE, ggu_kv_offset(kv), key, "is not a whole number of 32 bits");
 }
 
 static enum ggu_status read_covariance(struct imatrix *im, struct ggu_file *f, const struct ggu_tensor *t, size_t block, struct ggu_error *err)
@@ -144,7 +144,7 @@ static enum ggu_status read_covariances(struct imatrix *im, struct ggu_file *f, 
 		struct ggu_str weight, owner;
 		struct entry *e, *of;
 		if (!ggu_kv_str(shared, i, &weight) || !ggu_kv_str(shared, i + 1, &owner))
-			return ggu_fail(err, GGU_ERR_TYPE, ggu_kv_offset(shared), shared_key, "is no list of strings");
+			return ggu_fail(err, GGU_ERR_TYPE, ggu_kv_offset(shared), shared_key, "is not a list of strings");
 		e = imatrix_entry_find(im, weight.p);
 		of = imatrix_entry_find(im, owner.p);
 		if (!e || !of || !of->cov || e->cov || e->pub.n_in != of->pub.n_in || e->pub.n_mat != of->pub.n_mat)
@@ -162,12 +162,12 @@ static enum ggu_status read_gguf(struct imatrix *im, struct ggu_file *f, struct 
 	const struct entry *twice;
 	enum ggu_status s;
 	ggu_meta_str(m, "general.type", &type);
-	if (strcmp(type.p, "imatrix")) return ggu_fail(err, GGU_ERR_TYPE, GGU_NO_OFFSET, "general.type", "is no importance matrix");
+	if (strcmp(type.p, "imatrix")) return ggu_fail(err, GGU_ERR_TYPE, GGU_NO_OFFSET, "general.type", "is not an importance matrix");
 	if ((s = read_chunks(m, "imatrix.chunk_count", &im->chunks, err)) || (s = read_chunks(m, "imatrix.chunk_size", &im->chunk_tokens, err))) return s;
 	if (ggu_meta_str(m, tag_key, &tag) && !(im->tag = strdup(tag.p))) return no_memory(err);
 	for (size_t i = 0; sets && i < ggu_kv_n(sets); i++) {
 		struct ggu_str d;
-		if (!ggu_kv_str(sets, i, &d)) return ggu_fail(err, GGU_ERR_TYPE, ggu_kv_offset(sets), "imatrix.datasets", "is no list of strings");
+		if (!ggu_kv_str(sets, i, &d)) return ggu_fail(err, GGU_ERR_TYPE, ggu_kv_offset(sets), "imatrix.datasets", "is not a list of strings");
 		if ((s = imatrix_add_dataset(im, d.p))) return no_memory(err);
 	}
 	for (size_t i = 0; i < ggu_file_n_tensors(f); i++) {

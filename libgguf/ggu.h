@@ -112,7 +112,7 @@ struct ggu_type_info {
 const struct ggu_type_info *ggu_type_info(uint32_t id); /* NULL: unknown or removed */
 uint32_t ggu_type_end(void);    /* one more than the largest id */
 const struct ggu_type_info *ggu_type_find(const char *name);    /* any case; NULL: none */
-/* Bytes of n_weights elements; false if n_weights is no multiple of the block or the product
+/* Bytes of n_weights elements; false if n_weights is not a multiple of the block or the product
  * does not fit 63 bits. */
 bool ggu_type_bytes(uint32_t id, uint64_t n_weights, uint64_t *bytes);
 

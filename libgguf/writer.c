@@ -199,7 +199,7 @@ enum ggu_status ggu_writer_new(struct ggu_writer **to, const struct ggu_meta *me
 
 	if (kv && (kv->type != GGU_U32 || !ggu_kv_uint(kv, 0, &align) || !ggu_align_ok(align)))
 		return ggu_rule(err, GGU_RULE_ALIGNMENT, ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, "general.alignment",
-			"is no u32 power of two from %d to %d", GGU_ALIGN_MIN, GGU_ALIGN_MAX));
+			"is not a u32 power of two from %d to %d", GGU_ALIGN_MIN, GGU_ALIGN_MAX));
 	w = calloc(1, sizeof *w);
 	status = w ? GGU_OK : GGU_ERR_NOMEM;
 	if (w) {
@@ -238,7 +238,7 @@ enum ggu_status ggu_writer_add_at(struct ggu_writer *w, const char *name, uint32
 	GGU_TRY(ggu_tensor_check(&t, &nowhere, err));
 	if (offset & (w->alignment - 1))
 		return ggu_rule(err, GGU_RULE_OFFSET, ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, name,
-			"offset %llu is no multiple of the alignment %u", (unsigned long long)offset, w->alignment));
+			"offset %llu is not a multiple of the alignment %u", (unsigned long long)offset, w->alignment));
 	if (t.bytes > INT64_MAX/2 || offset > INT64_MAX/2 - t.bytes)
 		return ggu_rule(err, GGU_RULE_SIZE, ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, name, "the file's size overflows"));
 	t.name = ggu_arena_str(&w->table.arena, name, name_bytes);

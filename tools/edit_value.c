@@ -89,7 +89,7 @@ static void set_strings(struct ggu_meta *m, const char *key, const json_t *list,
 	struct ggu_str *s = room(n, sizeof *s);
 	for (size_t i = 0; i < n; i++) {
 		const json_t *j = json_array_get(list, i);
-		if (!json_is_string(j)) msg_die("%s: item %zu is no string", shown, i);
+		if (!json_is_string(j)) msg_die("%s: item %zu is not a string", shown, i);
 		s[i] = (struct ggu_str){ json_string_value(j), json_string_length(j) };
 	}
 	must(ggu_meta_set_strs(m, key, s, n), key);

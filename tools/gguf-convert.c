@@ -185,7 +185,7 @@ int main(int argc, char **argv)
 	opt_parse(argc, argv, opts, &(struct opt_program){ "gguf-convert", "make a GGUF of a Hugging Face checkpoint folder",
 		"[-t TYPE] [-i FILE] [--vocab-only] [--name NAME] [--metadata JSON] [-n] [--arch-file YAML] [-j N] [-o FILE] DIR", 1, 1 });
 	dir = argv[0] = (char *)(uintptr_t)hub_folder(argv[0]);
-	if (!stat(dir, &st) && !S_ISDIR(st.st_mode)) msg_die("%s: is no folder: name the one that holds the checkpoint", dir);
+	if (!stat(dir, &st) && !S_ISDIR(st.st_mode)) msg_die("%s: is not a folder: name the one that holds the checkpoint", dir);
 	recipe = recipe_of(o.type);
 	if (o.imatrix && !recipe) msg_die("-i: type %s does not use an importance matrix; give a recipe", o.type);
 	if (!o.dry_run) {

@@ -150,7 +150,7 @@ static void json_metadata(json_t *root, const struct ggu_meta *m)
 		const struct ggu_kv *kv = ggu_meta_at(m, i);
 		struct ggu_str k = ggu_kv_key(kv);
 		json_t *key = json_of_str(k), *hex = kv_json_raw(kv), *hex_key = json_raw(k);
-		/* a key that is no UTF-8 could become another one's: its bytes are part of it */
+		/* a key that is not UTF-8 could become another one's: its bytes are part of it */
 		char *shown = hex_key ? malloc(json_string_length(key) + json_string_length(hex_key) + 4) : NULL;
 		if (hex_key && !shown) msg_die("out of memory");
 		if (hex_key) sprintf(shown, "%s (%s)", json_string_value(key), json_string_value(hex_key));

@@ -61,7 +61,7 @@ static json_t *parse(const char *name, const char *text, size_t n)
 	json_error_t e;
 	json_t *j = json_loadb(text, n, JSON_ALLOW_NUL, &e);
 	if (!j) msg_die("%s: byte %d: %s", name, e.position, e.text);
-	if (!json_is_array(j)) msg_die("%s: is no JSON array", name);
+	if (!json_is_array(j)) msg_die("%s: is not a JSON array", name);
 	return j;
 }
 
@@ -74,7 +74,7 @@ static void encode_json(struct tokenizer *t, const char *name, const char *text,
 	json_array_foreach(in, i, s) {
 		json_t *row = json_array();
 		size_t count = 0;
-		if (!json_is_string(s)) msg_die("%s: item %zu is no string", name, i);
+		if (!json_is_string(s)) msg_die("%s: item %zu is not a string", name, i);
 		if (tokenizer_encode(t, json_string_value(s), json_string_length(s), flags(), &ids, &count, &cap, &err)) msg_die_error(name, &err);
 		for (size_t k = 0; k < count; k++) json_push(row, json_integer(ids[k]));
 		json_push(out, row);
@@ -106,7 +106,7 @@ static char *decode(struct tokenizer *t, const char *name, const int32_t *ids, s
 static int32_t json_id(const char *name, const json_t *x, size_t item, size_t n_vocab)
 {
 	json_int_t v = json_is_integer(x) ? json_integer_value(x) : -1;
-	if (v < 0) msg_die("%s: item %zu holds what is no token id", name, item);
+	if (v < 0) msg_die("%s: item %zu holds what is not a token id", name, item);
 	if ((unsigned long long)v >= n_vocab) msg_die("%s: item %zu: token %lld is not in the vocabulary of %zu", name, item, (long long)v, n_vocab);
 	return (int32_t)v;
 }
@@ -118,7 +118,7 @@ static void decode_json(struct tokenizer *t, const char *name, const char *text,
 	size_t i, k, bytes;
 	json_array_foreach(in, i, row) {
 		char *s;
-		if (!json_is_array(row)) msg_die("%s: item %zu is no array of ids", name, i);
+		if (!json_is_array(row)) msg_die("%s: item %zu is not an array of ids", name, i);
 		json_array_foreach(row, k, x) ids[k] = json_id(name, x, i, n_vocab);
 		s = decode(t, name, ids, json_array_size(row), &bytes);
 		json_push(out, json_text((struct ggu_str){ s, bytes }));

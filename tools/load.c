@@ -131,7 +131,7 @@ bool load_id(const char *file, const char *text, const char **p, bool lines, siz
 	size_t n = strcspn(at, blanks), digits = strspn(at, "0123456789"), byte = (size_t)(at - text);
 	unsigned long long v;
 	if (!n) return false;
-	if (digits != n) msg_die("%s: byte %zu: '%.*s' is no token id", file, byte, n < 20 ? (int)n : 20, at);
+	if (digits != n) msg_die("%s: byte %zu: '%.*s' is not a token id", file, byte, n < 20 ? (int)n : 20, at);
 	v = strtoull(at, NULL, 10);     /* what does not fit is the greatest */
 	if (v >= n_vocab || v > INT32_MAX) msg_die("%s: byte %zu: token %.*s is not in the vocabulary of %zu", file, byte, n < 20 ? (int)n : 20, at, n_vocab);
 	*id = (int32_t)v;

@@ -35,7 +35,7 @@ void remake_run_fallbacks(const struct remake_run *run)
 				ggu_type_info(r->choice[i].type)->name, ggu_type_info(r->choice[i].wanted)->name);
 			note(&list, text);
 		}
-	if (list.n) msg_warn("fall-backs (%zu), where no whole number of blocks makes a row: %s%s", list.n, list.text, more(&list));
+	if (list.n) msg_warn("fall-backs (%zu), where rows are not a whole number of blocks: %s%s", list.n, list.text, more(&list));
 	free(list.text);
 }
 

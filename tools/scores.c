@@ -41,7 +41,7 @@ static double mean(const struct score *s, size_t n, size_t offset, double *error
 	return m;
 }
 
-/* What is no number is last, so that the largest tells it. */
+/* What is not a number is last, so that the largest tells it. */
 static int by_value(const void *a, const void *b)
 {
 	double x = *(const double *)a, y = *(const double *)b;

@@ -155,7 +155,7 @@ uint32_t typeplan_choose(const struct typeplan_options *p, const struct recipe *
 	ro.output_type = p->output_type ? (int)typeplan_type("--output-tensor-type", p->output_type) : -1;
 	ro.token_embd_type = p->embd_type ? (int)typeplan_type("--token-embedding-type", p->embd_type) : -1;
 	if (p->plan) {
-		if (wished) msg_die("--plan names every type: it goes with no other wish");
+		if (wished) msg_die("--plan names every type: it cannot be combined with options that choose types");
 		from_plan(p->plan, ro.have_importance || ro.need_nothing, t, n, choice);
 		ftype = nearest_file_type(t, n, choice);
 	} else {

@@ -33,7 +33,7 @@ enum ggu_status build_only(const struct builder *b, const struct yaml_node *map,
 	for (; fields && fields->key && n < sizeof keys; fields++)
 		n += (size_t)snprintf(keys + n, sizeof keys - n, " %s", fields->key);
 	stray = yaml_stray(map, keys + strspn(keys, " "));
-	return stray ? build_fail(b, stray, stray->text, "is no key that belongs here") : GGU_OK;
+	return stray ? build_fail(b, stray, stray->text, "does not belong here") : GGU_OK;
 }
 
 /* ---- expressions over the metadata ---- */

@@ -40,7 +40,7 @@ static enum ggu_status operator_of(const struct builder *b, const struct yaml_no
 		const struct yaml_node *k = at->keys[i];
 		const struct op *found = op_find(k->text);
 		if (yaml_is(k, "norm") || yaml_is(k, "post_norm") || yaml_is(k, "when")) continue;
-		if (!found) return build_fail(b, k, k->text, "is no key that belongs here");
+		if (!found) return build_fail(b, k, k->text, "does not belong here");
 		if (yaml_null(at->items[i])) continue;
 		if (*op) return build_fail(b, k, k->text, "a branch is one operator");
 		*op = found;

@@ -18,7 +18,7 @@ static enum ggu_status unknown(const struct model *m, const char *name, struct g
 		}
 		n += (size_t)snprintf(known + n, sizeof known - n, "%s%s", i ? " " : "", a);
 	}
-	return ggu_fail(err, GGU_ERR_UNSUPPORTED, GGU_NO_OFFSET, name, "is no known architecture (known: %s)", known);
+	return ggu_fail(err, GGU_ERR_UNSUPPORTED, GGU_NO_OFFSET, name, "is not a known architecture (known: %s)", known);
 }
 
 static enum ggu_status build(struct model *m, const struct model_options *o, struct ggu_error *err)
@@ -30,7 +30,7 @@ static enum ggu_status build(struct model *m, const struct model_options *o, str
 	if (s) return s;
 	if (!ggu_meta_str(ggu_file_meta(m->file), "general.architecture", &name))
 		return ggu_fail(err, GGU_ERR_MISSING, GGU_NO_OFFSET, "general.architecture",
-			"is missing: this is no model");
+			"is missing: this is not a model");
 	a = arch_find(m->archs, name.p);
 	return a ? graph_build(&m->graph, a, m->file, m->arena, err) : unknown(m, name.p, err);
 }
@@ -49,7 +49,7 @@ enum ggu_status model_open(struct model **out, const char *path, const struct mo
 	s = m->file ? GGU_OK : ggu_open(&m->file, path, err);
 	if (!s && !ggu_file_seekable(m->file))
 		s = ggu_fail(err, GGU_ERR_UNSUPPORTED, GGU_NO_OFFSET, "",
-			"is no seekable file: evaluating maps the weights");
+			"is not a seekable file: evaluating maps the weights");
 	if (!s && (o->hold || ggu_pool_node(o->pool, ggu_pool_size(o->pool) - 1)))
 		s = ggu_hold(m->file, o->hold, o->pool, err);
 	if (!s) s = build(m, o, err);

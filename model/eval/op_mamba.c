@@ -41,7 +41,7 @@ static enum ggu_status build(struct builder *b, const struct yaml_node *at, void
 	if (!m->width || m->width > CONV_MAX_WIDTH || m->conv.n != m->width*m->inner)
 		return build_fail(b, at, "conv", "is not 1 to 16 rows of the inner width");
 	if (!m->n_state || m->n_state > SCAN_MAX_STATE || m->a.n != m->n_state*m->inner)
-		return build_fail(b, at, "a", "is no state of the inner width");
+		return build_fail(b, at, "a", "is not a state of the inner width");
 	if ((s = build_shape(b, &m->in, e, 2*m->inner, 1)) || (s = build_shape(b, &m->out, m->inner, e, 1))) return s;
 	if ((s = build_shape(b, &m->dt, m->rank, m->inner, 1))
 		|| (s = build_shape(b, &m->dt_bc, m->inner, m->rank + 2*m->n_state, 1))) return s;

@@ -281,7 +281,7 @@ static enum ggu_status member(struct eval *ev, const struct expr_node *e, struct
 	enum ggu_status s = eval(ev, e->arg[0], &o);
 	if (!s && e->op == OP_INDEX) s = eval(ev, e->arg[1], &i);
 	if (s || o.kind == EXPR_NULL) return s;
-	if (e->op == OP_MEMBER) return o.kind == EXPR_OBJECT ? lookup(ev, e, o.u.object, v) : fail(ev, e, "is no object");
+	if (e->op == OP_MEMBER) return o.kind == EXPR_OBJECT ? lookup(ev, e, o.u.object, v) : fail(ev, e, "is not an object");
 	if (o.kind != EXPR_LIST || i.kind != EXPR_INT) return fail(ev, e, "wants list[int]");
 	if (i.u.i < 0) i.u.i += (int64_t)o.u.list.n;
 	if (i.u.i >= 0 && (uint64_t)i.u.i < o.u.list.n) *v = o.u.list.v[i.u.i];

@@ -37,7 +37,7 @@ static enum ggu_status check_keys(const struct yaml_node *map, struct ggu_error 
 	enum ggu_status s = GGU_OK;
 	for (size_t i = 0; i < map->count; i++)
 		if (map->keys[i]->kind != YAML_SCALAR)
-			return ggu_fail(err, GGU_ERR_FORMAT, GGU_NO_OFFSET, "", "line %u, column %u: a key is no plain text", map->keys[i]->line, map->keys[i]->column);
+			return ggu_fail(err, GGU_ERR_FORMAT, GGU_NO_OFFSET, "", "line %u, column %u: a key is not plain text", map->keys[i]->line, map->keys[i]->column);
 	if (map->count < 2) return GGU_OK;
 	sorted = malloc(map->count*sizeof *sorted);
 	if (!sorted) return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");

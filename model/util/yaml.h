@@ -29,7 +29,7 @@ enum ggu_status yaml_doc_parse(struct yaml_doc **d, const char *file, const char
 enum ggu_status yaml_doc_over(struct yaml_doc **d, const struct yaml_node *below, const struct yaml_node *above, struct ggu_error *err);
 const struct yaml_node *yaml_doc_root(const struct yaml_doc *d);
 void yaml_doc_free(struct yaml_doc *d);
-const struct yaml_node *yaml_get(const struct yaml_node *map, const char *key); /* NULL: absent or map is no mapping */
+const struct yaml_node *yaml_get(const struct yaml_node *map, const char *key); /* NULL: absent or map is not a mapping */
 bool yaml_is(const struct yaml_node *s, const char *text);      /* scalar with this text */
 bool yaml_null(const struct yaml_node *s);                      /* NULL, plain ~ or null or empty */
 /* The first key of a mapping that is none of these words, which blanks part; NULL: there is none. */

@@ -21,7 +21,7 @@ struct tables { const json_t *vocab, *added; const char *vocab_file, *vocab_wher
 /* Size of a vocabulary: what config.json says, at least every id that occurs. */
 static enum ggu_status n_tokens(const struct tables *t, const struct vocab_hints *h, size_t *n, struct ggu_error *err)
 {
-	static const char out_of_range[] = "an id is no number from 0 to 4194303";
+	static const char out_of_range[] = "an id is not a number from 0 to 4194303";
 	_Static_assert(VOCAB_MOST == 4194304, "as the message says");
 	int64_t most = -1;
 	const char *key;
@@ -133,7 +133,7 @@ enum ggu_status vocab_load_json(struct vocab *v, const struct vocab_files *f, st
 		const char *mark = vocab_json_str(model, i ? "end_of_word_suffix" : "continuing_subword_prefix");
 		if (mark && *mark) return file_fail(err, GGU_ERR_UNSUPPORTED, "tokenizer.json", GGU_NO_OFFSET, "model", "prefixes and suffixes of subwords are not supported");
 	}
-	if (!json_is_object(tables.vocab)) return bad(err, tables.vocab_file, tables.vocab_where, "is no object");
+	if (!json_is_object(tables.vocab)) return bad(err, tables.vocab_file, tables.vocab_where, "is not an object");
 	TRY(n_tokens(&tables, f->hints, &n, err));
 	if (!filled) {
 		TRY(vocab_size(v, n, llama, -1000, err));

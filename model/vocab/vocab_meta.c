@@ -76,7 +76,7 @@ static enum ggu_status get_strs(struct vocab *v, const struct ggu_meta *m, const
 	const struct ggu_kv *kv = ggu_meta_find(m, key);
 	*n = 0;
 	if (!kv) return GGU_OK;
-	if (ggu_kv_type(kv) != GGU_ARRAY || ggu_kv_item_type(kv) != GGU_STRING) return bad(err, kv, key, "is no list of strings");
+	if (ggu_kv_type(kv) != GGU_ARRAY || ggu_kv_item_type(kv) != GGU_STRING) return bad(err, kv, key, "is not a list of strings");
 	*n = ggu_kv_n(kv);
 	*list = vocab_alloc(v, *n*sizeof **list + 1);
 	if (!*list) return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
@@ -100,8 +100,8 @@ static enum ggu_status get_numbers(struct vocab *v, const struct ggu_meta *m, st
 	for (size_t i = 0; i < v->n; i++) {
 		int64_t t = VOCAB_NORMAL;
 		double x = 0;
-		if (types && !ggu_kv_int(types, i, &t)) return bad(err, types, "tokenizer.ggml.token_type", "is no list of numbers");
-		if (scores && !ggu_kv_float(scores, i, &x)) return bad(err, scores, "tokenizer.ggml.scores", "is no list of numbers");
+		if (types && !ggu_kv_int(types, i, &t)) return bad(err, types, "tokenizer.ggml.token_type", "is not a list of numbers");
+		if (scores && !ggu_kv_float(scores, i, &x)) return bad(err, scores, "tokenizer.ggml.scores", "is not a list of numbers");
 		v->types[i] = t < VOCAB_NORMAL || t > VOCAB_BYTE ? VOCAB_NORMAL : (int32_t)t;
 		if (scores) v->scores[i] = (float)x;
 	}
@@ -127,7 +127,7 @@ static enum ggu_status get_pipeline(struct vocab *v, const struct ggu_meta *m, s
 		v->pipeline = json_loadb(text.p, text.n, JSON_ALLOW_NUL, &je);
 		if (v->pipeline && json_is_object(v->pipeline)) return GGU_OK;
 		if (!v->pipeline) v->pipeline = json_object();
-		return bad(err, ggu_meta_find(m, "gguf-utils.tokenizer"), "gguf-utils.tokenizer", "is no JSON object");
+		return bad(err, ggu_meta_find(m, "gguf-utils.tokenizer"), "gguf-utils.tokenizer", "is not a JSON object");
 	}
 	if (!strcmp(v->model, "bert")) {
 		bool lowercase = true;

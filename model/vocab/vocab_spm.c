@@ -115,7 +115,7 @@ enum ggu_status vocab_load_spm(struct vocab *v, const char *bytes, size_t n, con
 	json_t *user = json_array();
 	enum ggu_status s = GGU_OK;
 	if (!user) return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
-	if (!read_specs(all, &o, &at) || !o.n_pieces) s = bad(err, file, at, "is no SentencePiece model");
+	if (!read_specs(all, &o, &at) || !o.n_pieces) s = bad(err, file, at, "is not a SentencePiece model");
 	else if (o.model_type != MODEL_BPE)
 		s = file_fail(err, GGU_ERR_UNSUPPORTED, file, GGU_NO_OFFSET, "trainer_spec.model_type", "only SentencePiece BPE is supported, not kind %llu", (unsigned long long)o.model_type);
 	else if (o.charsmap)

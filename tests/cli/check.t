@@ -91,7 +91,7 @@ breaks "27: fewer scores than tokens" "27 " 'kv str tokenizer.ggml.model llama' 
 breaks "27: more types than tokens" "27 " 'kv str tokenizer.ggml.model llama' "$vocab" 'kv i32[] tokenizer.ggml.token_type 1 1 1 1'
 breaks "28: ids behind the tokens" "28 28 " 'kv str tokenizer.ggml.model llama' "$vocab" 'kv u32 tokenizer.ggml.bos_token_id 3' 'kv u32 tokenizer.ggml.eot_token_id 4294967295' 'kv u32 tokenizer.ggml.eos_token_id 2'
 breaks "29: a type of token that is unknown" "29 " 'kv str tokenizer.ggml.model llama' "$vocab" 'kv i32[] tokenizer.ggml.token_type 1 7 -1'
-breaks "30: merges of what is no token" "30 " 'kv str tokenizer.ggml.model gpt2' "$vocab" 'kv str[] tokenizer.ggml.merges a\x20b a\x20c ab'
+breaks "30: merges of what is not a token" "30 " 'kv str tokenizer.ggml.model gpt2' "$vocab" 'kv str[] tokenizer.ggml.merges a\x20b a\x20c ab'
 breaks "31: an embedding with fewer rows than tokens" "31 " 'kv str tokenizer.ggml.model llama' "$vocab" 'tensor f32 token_embd.weight 1 4 2'
 printf 'kv str general.type imatrix\n' | make_gguf >b.gguf
 ok "24: an importance matrix needs no architecture" gguf-check b.gguf

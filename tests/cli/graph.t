@@ -84,7 +84,7 @@ make_model $eps=1e-5 output_norm.bias:f32:32:huge $b.attn_q.bias:f32:32:huge $b.
 ok "logits that overflow are no error" gguf-logits -q -m h.gguf -o logits ids
 
 make_model general.architecture=nonesuch
-refused "an unknown architecture" "nonesuch: is no known architecture (known: b"
+refused "an unknown architecture" "nonesuch: is not a known architecture (known: b"
 make_model $eps=1e-5
 awk 'BEGIN { for (i = 0; i < 1100; i++) printf "%d ", i % 16 }' >long
 gguf-logits -q -j 1 -m h.gguf long >a
@@ -114,8 +114,8 @@ END
 cp llama.yaml a.yaml
 ok "the description as a file" gguf-logits -q -m h.gguf --arch-file a.yaml -o logits ids
 line=$(grep -n 'kv_heads: n_kv' a.yaml | sed 's/:.*//')
-mistake "a misspelt key" "kv_head: is no key that belongs here (./a.yaml, line $line, column 13)" 's/kv_heads: n_kv/kv_head: n_kv/'
-mistake "a key of another part" "softcap: is no key that belongs here" 's/act: silu}/act: silu, softcap: 1}/'
+mistake "a misspelt key" "kv_head: does not belong here (./a.yaml, line $line, column 13)" 's/kv_heads: n_kv/kv_head: n_kv/'
+mistake "a key of another part" "softcap: does not belong here" 's/act: silu}/act: silu, softcap: 1}/'
 mistake "an unknown part" "outputs: is no key" 's/^  output:/  outputs:/'
 mistake "an error in an expression, by its place" "wants numbers (./a.yaml, line $line, column 28)" "s/kv_heads: n_kv/kv_heads: n_kv + 'x'/"
 mistake "an error in quotes" "end of text in expression" "s/kv_heads: n_kv/kv_heads: 'n_kv +'/"

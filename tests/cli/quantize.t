@@ -73,7 +73,7 @@ $q --json -o b.gguf Q6_K m.gguf >t.json
 is "json: a row for each tensor" "$(grep -c '"name"' t.json)" "$(types m.gguf | grep -c .)"
 ok "json has errors" grep -q '"error": ' t.json
 "$BUILD/tests/cli/tool_mkgguf" "$(printf 'a\377.weight'):f32:32x4" >odd.gguf
-is "json: a name that is no UTF-8" "$($q -n --json Q8_0 odd.gguf | jq -ac '.tensors[0] | [.name, .name_raw, .shape]')" '["a\ufffd.weight","61ff2e776569676874",[32,4]]'
+is "json: a name that is not UTF-8" "$($q -n --json Q8_0 odd.gguf | jq -ac '.tensors[0] | [.name, .name_raw, .shape]')" '["a\ufffd.weight","61ff2e776569676874",[32,4]]'
 
 # refusals
 is "a pipeline whose first part failed" "$(gguf-convert nowhere 2>/dev/null | $q Q8_0 2>&1)" "gguf-quantize: (stdin): byte 0: there is nothing in it"
@@ -225,7 +225,7 @@ is "experts that no token reached" "$($q -i im.gguf -o b.gguf IQ2_XS moe.gguf 2>
 not_ok "a matrix that is a model" 2 $q -i small.gguf -o x.gguf Q4_K_M small.gguf
 
 "$mk" fine.weight:f32:256x2 bad.weight:f32:256x3:nan >nan.gguf
-not_ok "a weight that is no number" 2 $q -o x.gguf Q4_K_M nan.gguf
+not_ok "a weight that is not a number" 2 $q -o x.gguf Q4_K_M nan.gguf
 ok "it is named" sh -c 'gguf-quantize -o x.gguf Q4_K_M nan.gguf 2>&1 | grep -q "bad.weight: .*row 1, column 2"'
 "$mk" $(for i in 1 2 3 4 5 6 7 8 9; do echo "fine$i.weight:f32:256x9 bad$i.weight:f32:256x9:nan"; done) >nans.gguf
 for j in 2 4 8 8 8; do $q -j $j Q4_K_M nans.gguf 2>&1 >/dev/null; done | sort -u >err

@@ -57,7 +57,7 @@ done
 reason()
 {
 	case $1 in
-	glm4-tiktoken) echo "tokenizer.model: byte 204: is no SentencePiece model" ;;
+	glm4-tiktoken) echo "tokenizer.model: byte 204: is not a SentencePiece model" ;;
 	t5-small) echo 'tokenizer.json: model.type: tokenizer kind "Unigram" is not supported' ;;
 	*) echo "no tokenizer.model, tokenizer.json, vocab.json with merges.txt or vocab.txt in the folder" ;;
 	esac

@@ -223,7 +223,7 @@ static void check_scalars(void)
 		near_double("exp", special[i], num_exp(special[i]), expl(special[i]), 4);
 		near_double("log", special[i], num_log(special[i]), logl(special[i]), 4);
 	}
-	/* what no angle can be is no number, rather than one whose quarter turns fit no integer */
+	/* what no angle can be is not a number, rather than one whose quarter turns fit no integer */
 	for (const double *x = (double[]){ 0x1p50, -0x1p50, 1e300, INFINITY, -INFINITY, NAN, 0 }; *x != 0; x++) {
 		near_double("sin", *x, num_sin(*x), NAN, 0);
 		near_double("cos", *x, num_cos(*x), NAN, 0);
