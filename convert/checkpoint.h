@@ -10,7 +10,8 @@ enum { SOURCE_MAX_DIMS = 8 };
 enum { SOURCE_NO_TYPE = -1 };
 struct source_dtype {
 	const char *name;               /* "BF16" */
-	unsigned bytes;                 /* of an element; 0: the name says nothing to us, such tensors can only be dropped */
+	/* of an element; 0: the name says nothing to us, such tensors can only be dropped */
+	unsigned bytes;
 	int type;                       /* ggml id of the same layout, or SOURCE_NO_TYPE */
 };
 struct source_tensor {

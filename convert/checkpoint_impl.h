@@ -20,7 +20,8 @@ const struct source_dtype *checkpoint_dtype(const char *name);
 /* Room for n more tensors. */
 enum ggu_status checkpoint_reserve(struct checkpoint *c, size_t more, struct ggu_error *err);
 /* Adds *t under a copy of name, which is taken from `name`. */
-enum ggu_status checkpoint_add(struct checkpoint *c, const struct source_tensor *t, const char *name, size_t n, struct ggu_error *err);
+enum ggu_status checkpoint_add(struct checkpoint *c, const struct source_tensor *t, const char *name, size_t n,
+	struct ggu_error *err);
 
 /* Each reads shard i, which is open, and adds its tensors. */
 enum ggu_status safetensors_read(struct checkpoint *c, uint32_t i, struct ggu_error *err);

@@ -14,7 +14,8 @@
 
 enum { MAX_DEPTH = 32 };        /* names that use names */
 
-enum ggu_status config_fail(const struct config *c, const struct yaml_node *at, struct ggu_error *err, const char *what, ...)
+enum ggu_status config_fail(const struct config *c, const struct yaml_node *at, struct ggu_error *err,
+	const char *what, ...)
 {
 	char text[120];
 	va_list ap;
@@ -22,7 +23,8 @@ enum ggu_status config_fail(const struct config *c, const struct yaml_node *at, 
 	vsnprintf(text, sizeof text, what, ap);
 	va_end(ap);
 	if (!at) return file_fail(err, GGU_ERR_FORMAT, c->arch->file, GGU_NO_OFFSET, "", "%s", text);
-	return file_fail(err, GGU_ERR_FORMAT, at->file, GGU_NO_OFFSET, "", "line %u, column %u: %s", at->line, at->column, text);
+	return file_fail(err, GGU_ERR_FORMAT, at->file, GGU_NO_OFFSET, "", "line %u, column %u: %s", at->line,
+		at->column, text);
 }
 
 /* A JSON value as a value of an expression; objects stay JSON. */
@@ -33,7 +35,8 @@ static enum ggu_status from_json(struct config *c, const json_t *j, struct expr_
 	case JSON_TRUE: case JSON_FALSE: *v = (struct expr_value){ EXPR_BOOL, { .b = json_is_true(j) } }; break;
 	case JSON_INTEGER: *v = (struct expr_value){ EXPR_INT, { .i = json_integer_value(j) } }; break;
 	case JSON_REAL: *v = (struct expr_value){ EXPR_FLOAT, { .f = json_real_value(j) } }; break;
-	case JSON_STRING: *v = (struct expr_value){ EXPR_STR, { .s = { json_string_value(j), json_string_length(j) } } }; break;
+	case JSON_STRING: *v = (struct expr_value){ EXPR_STR,
+		{ .s = { json_string_value(j), json_string_length(j) } } }; break;
 	case JSON_OBJECT: *v = (struct expr_value){ EXPR_OBJECT, { .object = j } }; break;
 	case JSON_ARRAY: {
 		size_t n = json_array_size(j);
@@ -71,7 +74,8 @@ static enum ggu_status derived(struct config *c, const struct yaml_node *e, cons
 }
 
 /* object[name], which is read by that. *is: it is there, be it as null. */
-static enum ggu_status read_key(struct config *c, const json_t *object, const char *name, struct expr_value *v, bool *is)
+static enum ggu_status read_key(struct config *c, const json_t *object, const char *name, struct expr_value *v,
+	bool *is)
 {
 	const json_t *j = json_object_get(object, name);
 	*is = j != NULL;
@@ -95,7 +99,8 @@ static enum ggu_status lookup(void *ctx, const void *object, const char *name, s
 	if ((e = yaml_get(c->names, name)) && e != c->within) return derived(c, e, name, v);
 	if (!strcmp(name, "generation")) return from_json(c, c->generation, v);
 	if (!strcmp(name, "value") && c->value) return from_json(c, c->value, v);
-	if (!strcmp(name, "nested")) { *v = (struct expr_value){ EXPR_BOOL, { .b = c->text != c->root } }; return GGU_OK; }
+	if (!strcmp(name, "nested")) { *v = (struct expr_value){ EXPR_BOOL,
+		{ .b = c->text != c->root } }; return GGU_OK; }
 	if ((s = read_key(c, c->text, name, v, &is)) || is) return s;
 	if ((s = read_key(c, c->root, name, v, &is)) || is) return s;
 	if ((e = yaml_get(c->defaults, name)) || (e = yaml_get(c->arch->defaults, name))) return derived(c, e, name, v);
@@ -128,7 +133,8 @@ static enum ggu_status wavelength_factors(const double *a, struct expr_arena *ar
 	return GGU_OK;
 }
 
-static enum ggu_status call(void *ctx, const char *name, const struct expr_value *args, size_t n, struct expr_arena *arena, struct expr_value *v, bool *known, struct ggu_error *err)
+static enum ggu_status call(void *ctx, const char *name, const struct expr_value *args, size_t n,
+	struct expr_arena *arena, struct expr_value *v, bool *known, struct ggu_error *err)
 {
 	double a[6];
 	(void)ctx;
@@ -136,16 +142,20 @@ static enum ggu_status call(void *ctx, const char *name, const struct expr_value
 	*known = true;
 	if (n != 6) return ggu_fail(err, GGU_ERR_FORMAT, GGU_NO_OFFSET, name, "wants 6 arguments");
 	for (size_t k = 0; k < n; k++) {
-		if (args[k].kind != EXPR_INT && args[k].kind != EXPR_FLOAT) return ggu_fail(err, GGU_ERR_FORMAT, GGU_NO_OFFSET, name, "argument %zu is not a number", k + 1);
+		if (args[k].kind != EXPR_INT && args[k].kind != EXPR_FLOAT)
+			return ggu_fail(err, GGU_ERR_FORMAT, GGU_NO_OFFSET, name, "argument %zu is not a number",
+				k + 1);
 		a[k] = args[k].kind == EXPR_INT ? (double)args[k].u.i : args[k].u.f;
 	}
-	if (wavelength_factors(a, arena, v)) return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, name, "arguments out of range");
+	if (wavelength_factors(a, arena, v))
+		return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, name, "arguments out of range");
 	return GGU_OK;
 }
 
 /* ---- evaluation ---- */
 
-enum ggu_status config_eval_text(struct config *c, const struct yaml_node *at, const char *text, struct expr_value *v, struct ggu_error *err)
+enum ggu_status config_eval_text(struct config *c, const struct yaml_node *at, const char *text, struct expr_value *v,
+	struct ggu_error *err)
 {
 	struct ggu_error inner = { 0 };
 	enum ggu_status s;
@@ -174,7 +184,8 @@ enum ggu_status config_true(struct config *c, const struct yaml_node *e, bool ab
 	return s;
 }
 
-enum ggu_status config_count(struct config *c, const char *key, int64_t absent, int64_t max, int64_t *n, struct ggu_error *err)
+enum ggu_status config_count(struct config *c, const char *key, int64_t absent, int64_t max, int64_t *n,
+	struct ggu_error *err)
 {
 	const struct yaml_node *e = yaml_get(c->arch->convert, key);
 	struct expr_value v;
@@ -184,7 +195,8 @@ enum ggu_status config_count(struct config *c, const char *key, int64_t absent, 
 	if ((s = config_eval(c, e, &v, err))) return s;
 	if (v.kind == EXPR_NULL && absent >= 0) return GGU_OK;
 	if (v.kind != EXPR_INT || v.u.i < 0 || v.u.i > max)
-		return file_fail(err, GGU_ERR_FORMAT, "config.json", GGU_NO_OFFSET, e->text, "wants a number from 0 to %lld", (long long)max);
+		return file_fail(err, GGU_ERR_FORMAT, "config.json", GGU_NO_OFFSET, e->text,
+			"wants a number from 0 to %lld", (long long)max);
 	*n = v.u.i;
 	return GGU_OK;
 }
@@ -197,8 +209,11 @@ static enum ggu_status check_all(struct config *c, const struct yaml_node *l, st
 		enum ggu_status s = config_true(c, l->items[k]->items[0], true, &yes, err);
 		if (s) return s;
 		if (yes) continue;
-		if (c->i < 0) return file_fail(err, GGU_ERR_UNSUPPORTED, "config.json", GGU_NO_OFFSET, l->keys[k]->text, "%s", l->items[k]->items[1]->text);
-		return file_fail(err, GGU_ERR_UNSUPPORTED, "config.json", GGU_NO_OFFSET, l->keys[k]->text, "layer %lld: %s", (long long)c->i, l->items[k]->items[1]->text);
+		if (c->i < 0)
+			return file_fail(err, GGU_ERR_UNSUPPORTED, "config.json", GGU_NO_OFFSET, l->keys[k]->text,
+				"%s", l->items[k]->items[1]->text);
+		return file_fail(err, GGU_ERR_UNSUPPORTED, "config.json", GGU_NO_OFFSET, l->keys[k]->text,
+			"layer %lld: %s", (long long)c->i, l->items[k]->items[1]->text);
 	}
 	return GGU_OK;
 }
@@ -251,14 +266,16 @@ static enum ggu_status says(const struct unread *u, const char *part, const char
 static enum ggu_status unread_object(const struct unread *u, const json_t *object, const char *prefix, bool silent);
 
 /* One key. What is null or empty says nothing. */
-static enum ggu_status unread_key(const struct unread *u, const json_t *object, const char *name, const json_t *value, const char *path, bool silent)
+static enum ggu_status unread_key(const struct unread *u, const json_t *object, const char *name, const json_t *value,
+	const char *path, bool silent)
 {
 	bool found, yes;
 	char *text;
 	struct ggu_error what;
 	enum ggu_status s;
 	if (json_is_null(value) || (json_is_array(value) && !json_array_size(value))) return GGU_OK;
-	if (config_keys_marked(u->c->keys, object, name)) return json_is_object(value) ? unread_object(u, value, path, silent) : GGU_OK;
+	if (config_keys_marked(u->c->keys, object, name))
+		return json_is_object(value) ? unread_object(u, value, path, silent) : GGU_OK;
 	u->c->value = value;
 	s = says(u, "ignore", path, &found, &yes);
 	if (!s && !yes) s = says(u, "matters", path, &found, &yes);
@@ -267,9 +284,13 @@ static enum ggu_status unread_key(const struct unread *u, const json_t *object, 
 	if (!found && json_is_object(value)) return unread_object(u, value, path, silent);
 	if (!found && (silent || !u->warn)) return GGU_OK;
 	text = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(9));
-	if (found) s = file_fail(u->err, GGU_ERR_UNSUPPORTED, "config.json", GGU_NO_OFFSET, path, "is %.40s, which changes the results, and %.40s has no rule for that", text ? text : "", u->c->arch->file);
+	if (found)
+		s = file_fail(u->err, GGU_ERR_UNSUPPORTED, "config.json", GGU_NO_OFFSET, path,
+			"is %.40s, which changes the results, and %.40s has no rule for that", text ? text : "",
+			u->c->arch->file);
 	else {
-		file_fail(&what, GGU_ERR_UNSUPPORTED, "config.json", GGU_NO_OFFSET, path, "is %.40s, which %.40s does not read", text ? text : "", u->c->arch->file);
+		file_fail(&what, GGU_ERR_UNSUPPORTED, "config.json", GGU_NO_OFFSET, path,
+			"is %.40s, which %.40s does not read", text ? text : "", u->c->arch->file);
 		u->warn(u->ctx, &what);
 	}
 	free(text);
@@ -283,14 +304,17 @@ static enum ggu_status unread_object(const struct unread *u, const json_t *objec
 	char path[256];
 	json_object_foreach((json_t *)object, name, value) {
 		enum ggu_status s;
-		if (snprintf(path, sizeof path, "%s%s%s", prefix, *prefix ? "." : "", name) >= (int)sizeof path || value == u->c->text) continue;
+		if (snprintf(path, sizeof path, "%s%s%s", prefix, *prefix ? "." : "", name) >= (int)sizeof path ||
+			value == u->c->text)
+			continue;
 		if ((s = unread_key(u, object, name, value, path, silent))) return s;
 	}
 	return GGU_OK;
 }
 
 /* Beside a text part, the root is about the other parts: only what matters is looked for there. */
-enum ggu_status config_unread(struct config *c, void (*warn)(void *ctx, const struct ggu_error *what), void *ctx, struct ggu_error *err)
+enum ggu_status config_unread(struct config *c, void (*warn)(void *ctx, const struct ggu_error *what), void *ctx,
+	struct ggu_error *err)
 {
 	struct unread u = { c, warn, ctx, err };
 	enum ggu_status s = unread_object(&u, c->text, "", false);
@@ -315,11 +339,14 @@ static enum ggu_status find_class(struct config *c, const struct arch_set *set, 
 	const char *part = json_string_value(json_array_get(json_object_get(c->text, "architectures"), 0));
 	config_keys_mark(c->keys, c->root, "architectures");
 	config_keys_mark(c->keys, c->text, "architectures");
-	if (!whole && !part) return file_fail(err, GGU_ERR_FORMAT, "config.json", GGU_NO_OFFSET, "architectures", "does not name the model's class");
+	if (!whole && !part)
+		return file_fail(err, GGU_ERR_FORMAT, "config.json", GGU_NO_OFFSET, "architectures",
+			"does not name the model's class");
 	if (whole) c->arch = arch_find_class(set, whole, &c->defaults);
 	if (part && (!c->arch || !c->arch->convert)) c->arch = arch_find_class(set, part, &c->defaults);
 	if (c->arch && c->arch->convert) return GGU_OK;
-	return file_fail(err, GGU_ERR_UNSUPPORTED, "config.json", GGU_NO_OFFSET, CONVERT_CLASS, "no architecture is known for %.80s", whole ? whole : part);
+	return file_fail(err, GGU_ERR_UNSUPPORTED, "config.json", GGU_NO_OFFSET, CONVERT_CLASS,
+		"no architecture is known for %.80s", whole ? whole : part);
 }
 
 /* The architecture that takes folders without config.json. */
@@ -330,7 +357,8 @@ static const struct arch *fallback(const struct arch_set *set)
 	return NULL;
 }
 
-enum ggu_status config_open(struct config *c, const char *dir, const struct arch_set *set, bool optional, struct ggu_error *err)
+enum ggu_status config_open(struct config *c, const char *dir, const struct arch_set *set, bool optional,
+	struct ggu_error *err)
 {
 	enum ggu_status s;
 	*c = (struct config){ .i = -1, .x = -1 };

@@ -2,10 +2,11 @@
  * config.h - config.json and generation_config.json as the names of an architecture's expressions.
  *
  * A name is looked up in this order: the loop variable i (and x); `names` of the description's convert part
- * (expressions themselves, in which their own name is that of the key); config.json's text part (text_config, language_config or llm_config where there is one),
- * then its root; the defaults of the class and of the description, for keys that are absent. A key that is there as null
- * is null: that is how Hugging Face tells "none" from "not said". generation is generation_config.json, nested whether
- * the text part is one of several, value what `matters` asks about. */
+ * (expressions themselves, in which their own name is that of the key); config.json's text part (text_config,
+ * language_config or llm_config where there is one), then its root; the defaults of the class and of the description,
+ * for keys that are absent. A key that is there as null is null: that is how Hugging Face tells "none" from "not
+ * said". generation is generation_config.json, nested whether the text part is one of several, value what `matters`
+ * asks about. */
 #ifndef CONVERT_CONFIG_H
 #define CONVERT_CONFIG_H
 #include <jansson.h>
@@ -29,26 +30,31 @@ struct config {
 };
 /* Reads the folder's files and finds the class in `set`. optional: a missing config.json leaves root NULL and takes the
  * architecture that says fallback. */
-enum ggu_status config_open(struct config *c, const char *dir, const struct arch_set *set, bool optional, struct ggu_error *err);
+enum ggu_status config_open(struct config *c, const char *dir, const struct arch_set *set, bool optional,
+	struct ggu_error *err);
 void config_close(struct config *c);
 /* The value of an expression of the description; messages name its line. */
 enum ggu_status config_eval(struct config *c, const struct yaml_node *e, struct expr_value *v, struct ggu_error *err);
 enum ggu_status config_true(struct config *c, const struct yaml_node *e, bool absent, bool *yes, struct ggu_error *err);
 /* The same for text that stands in node `at`, as an argument of a transform does. */
-enum ggu_status config_eval_text(struct config *c, const struct yaml_node *at, const char *text, struct expr_value *v, struct ggu_error *err);
+enum ggu_status config_eval_text(struct config *c, const struct yaml_node *at, const char *text, struct expr_value *v,
+	struct ggu_error *err);
 /* The value of `key` of the convert part, a count; `absent` where it is not there or, if that is a count, null. */
-enum ggu_status config_count(struct config *c, const char *key, int64_t absent, int64_t max, int64_t *n, struct ggu_error *err);
+enum ggu_status config_count(struct config *c, const char *key, int64_t absent, int64_t max, int64_t *n,
+	struct ggu_error *err);
 /* `check` and `check_layer`: what must hold for the graph to be right. */
 enum ggu_status config_check(struct config *c, struct ggu_error *err);
 /* After all has been evaluated: the keys that no rule read and `ignore` does not name. Those that matter are an error,
  * of the others warn is told one by one (NULL: nobody is). */
-enum ggu_status config_unread(struct config *c, void (*warn)(void *ctx, const struct ggu_error *what), void *ctx, struct ggu_error *err);
+enum ggu_status config_unread(struct config *c, void (*warn)(void *ctx, const struct ggu_error *what), void *ctx,
+	struct ggu_error *err);
 /* "*" in a pattern stands for anything but dots, "**" for anything. */
 bool config_matches(const char *pattern, const char *name);
 /* GGU_ERR_FORMAT naming the description's file and the node's place. */
 #if defined __GNUC__
 __attribute__((format(printf, 4, 5)))
 #endif
-enum ggu_status config_fail(const struct config *c, const struct yaml_node *at, struct ggu_error *err, const char *what, ...);
+enum ggu_status config_fail(const struct config *c, const struct yaml_node *at, struct ggu_error *err,
+	const char *what, ...);
 
 #endif

@@ -2,7 +2,8 @@
  * convert.c - open a checkpoint folder: description, plan, types, metadata; see convert.h.
  *
  * Types, as llama.cpp's converter has them: vectors, norms and whatever is no ".weight" are F32, a description may
- * force one (routers, positions), integers and packed blocks stay, the rest gets the type asked for; rows that no Q8_0 block fits get F16. */
+ * force one (routers, positions), integers and packed blocks stay, the rest gets the type asked for; rows that no
+ * Q8_0 block fits get F16. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,13 +24,17 @@ struct convert {
 	struct ggu_meta *meta;
 };
 
-static enum ggu_status no_memory(struct ggu_error *err) { return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory"); }
+static enum ggu_status no_memory(struct ggu_error *err)
+{
+	return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
+}
 
 /* ---- types ---- */
 
 enum { MOSTLY_MXFP4 = 38 };      /* general.file_type */
 static const struct { const char *name; uint32_t type, file_type; } out_types[] = {
-	{ "f32", GGU_TYPE_F32, 0 }, { "f16", GGU_TYPE_F16, 1 }, { "bf16", GGU_TYPE_BF16, 32 }, { "q8_0", GGU_TYPE_Q8_0, 7 },
+	{ "f32", GGU_TYPE_F32, 0 }, { "f16", GGU_TYPE_F16, 1 }, { "bf16", GGU_TYPE_BF16, 32 }, { "q8_0", GGU_TYPE_Q8_0,
+		7 },
 };
 
 /* auto: bf16 if most weights are; exact: the one that all matrices are stored in, or f32. */
@@ -38,7 +43,8 @@ static const char *guess(const struct plan *p, bool exact)
 	uint64_t n[GGU_TYPE_COUNT] = { 0 };
 	for (size_t i = 0; i < p->n; i++) {
 		const struct plan_tensor *t = p->v + i;
-		for (size_t k = 0; t->n_dims > 1 && !t->packed && k < t->n_parts; k++) n[t->part[k].t->dtype->type] += t->part[k].t->n_weights;
+		for (size_t k = 0; t->n_dims > 1 && !t->packed && k < t->n_parts; k++)
+			n[t->part[k].t->dtype->type] += t->part[k].t->n_weights;
 	}
 	if (exact && (n[GGU_TYPE_F32] + n[GGU_TYPE_F64] > 0 || (n[GGU_TYPE_BF16] && n[GGU_TYPE_F16]))) return "f32";
 	return n[GGU_TYPE_BF16] > n[GGU_TYPE_F16] + n[GGU_TYPE_F32] + n[GGU_TYPE_F64] ? "bf16" : "f16";
@@ -48,7 +54,8 @@ static uint32_t type_of(const struct plan_tensor *t, uint32_t wanted)
 {
 	if (ggu_type_info(t->from)->kind == GGU_KIND_INT || t->packed) return t->from;
 	if (t->type >= 0) return (uint32_t)t->type;
-	if (t->n_dims <= 1 || file_ends_with(t->name, "_norm.weight") || !file_ends_with(t->name, ".weight")) return GGU_TYPE_F32;
+	if (t->n_dims <= 1 || file_ends_with(t->name, "_norm.weight") || !file_ends_with(t->name, ".weight"))
+		return GGU_TYPE_F32;
 	return t->ne[0]%ggu_type_info(wanted)->block_weights ? (uint32_t)GGU_TYPE_F16 : wanted;
 }
 
@@ -56,19 +63,23 @@ static enum ggu_status choose_types(struct convert *c, const char *name, uint32_
 {
 	size_t k = 0;
 	bool packed = false;
-	if (!name || !strcmp(name, "auto") || !strcmp(name, "exact")) name = guess(&c->plan, name && !strcmp(name, "exact"));
+	if (!name || !strcmp(name, "auto") || !strcmp(name, "exact"))
+		name = guess(&c->plan, name && !strcmp(name, "exact"));
 	while (k < sizeof out_types/sizeof *out_types && strcmp(out_types[k].name, name)) k++;
-	if (k == sizeof out_types/sizeof *out_types) return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, name, "no such type");
+	if (k == sizeof out_types/sizeof *out_types)
+		return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, name, "no such type");
 	c->tensors = calloc(c->plan.n + 1, sizeof *c->tensors);
 	if (!c->tensors) return no_memory(err);
 	for (size_t i = 0; i < c->plan.n; i++) {
 		const struct plan_tensor *t = c->plan.v + i;
 		struct ggu_tensor *o = c->tensors + i;
 		uint64_t n = t->ne[0]*t->ne[1]*t->ne[2]*t->ne[3];
-		*o = (struct ggu_tensor){ .name = t->name, .name_bytes = (uint32_t)strlen(t->name), .n_dims = t->n_dims, .type = type_of(t, out_types[k].type) };
+		*o = (struct ggu_tensor){ .name = t->name, .name_bytes = (uint32_t)strlen(t->name),
+			.n_dims = t->n_dims, .type = type_of(t, out_types[k].type) };
 		memcpy(o->ne, t->ne, sizeof o->ne);
 		packed |= t->packed;
-		if (!ggu_type_bytes(o->type, n, &o->bytes)) return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, t->name, "is too large");
+		if (!ggu_type_bytes(o->type, n, &o->bytes))
+			return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, t->name, "is too large");
 	}
 	*file_type = packed && out_types[k].type != GGU_TYPE_Q8_0 ? MOSTLY_MXFP4 : out_types[k].file_type;
 	return GGU_OK;
@@ -81,8 +92,11 @@ static enum ggu_status set_number(struct ggu_meta *m, const char *key, enum ggu_
 	bool real = t == GGU_F32 || t == GGU_F64;
 	if (v->kind != EXPR_INT && (v->kind != EXPR_FLOAT || !real)) return GGU_ERR_TYPE;
 	if (real) return ggu_meta_set_float(m, key, t, v->kind == EXPR_INT ? (double)v->u.i : v->u.f);
-	if (t == GGU_U64 || t == GGU_U32) return v->u.i < 0 || (t == GGU_U32 && v->u.i > UINT32_MAX) ? GGU_ERR_RANGE : ggu_meta_set_uint(m, key, t, (uint64_t)v->u.i);
-	return t == GGU_I32 && (v->u.i < INT32_MIN || v->u.i > INT32_MAX) ? GGU_ERR_RANGE : ggu_meta_set_int(m, key, t, v->u.i);
+	if (t == GGU_U64 || t == GGU_U32)
+		return v->u.i < 0 || (t == GGU_U32 && v->u.i > UINT32_MAX) ? GGU_ERR_RANGE : ggu_meta_set_uint(m, key,
+			t, (uint64_t)v->u.i);
+	return t == GGU_I32 && (v->u.i < INT32_MIN || v->u.i > INT32_MAX) ? GGU_ERR_RANGE : ggu_meta_set_int(m, key, t,
+		v->u.i);
 }
 
 static enum ggu_status set_list(struct ggu_meta *m, const char *key, enum ggu_kv_type t, const struct expr_value *v)
@@ -100,7 +114,8 @@ static enum ggu_status set_list(struct ggu_meta *m, const char *key, enum ggu_kv
 		bool whole = x->kind == EXPR_INT;
 		if (t == GGU_STRING && x->kind == EXPR_STR) str[k] = x->u.s;
 		else if (t == GGU_BOOL && x->kind == EXPR_BOOL) b[k] = x->u.b;
-		else if (t == GGU_F32 && (whole || x->kind == EXPR_FLOAT)) f[k] = (float)(whole ? (double)x->u.i : x->u.f);
+		else if (t == GGU_F32 && (whole || x->kind == EXPR_FLOAT))
+			f[k] = (float)(whole ? (double)x->u.i : x->u.f);
 		else if (t == GGU_U32 && whole && x->u.i >= 0 && x->u.i <= UINT32_MAX) u[k] = (uint32_t)x->u.i;
 		else if (t == GGU_I32 && whole && x->u.i >= INT32_MIN && x->u.i <= INT32_MAX) i[k] = (int32_t)x->u.i;
 		else s = GGU_ERR_TYPE;
@@ -122,7 +137,8 @@ static enum ggu_status set_value(struct ggu_meta *m, const char *key, enum ggu_k
 }
 
 /* A list with an item per layer, from an expression over i. */
-static enum ggu_status each_layer(struct config *c, const struct yaml_node *e, struct expr_value *v, struct ggu_error *err)
+static enum ggu_status each_layer(struct config *c, const struct yaml_node *e, struct expr_value *v,
+	struct ggu_error *err)
 {
 	struct expr_value *l;
 	int64_t n;
@@ -137,10 +153,12 @@ static enum ggu_status each_layer(struct config *c, const struct yaml_node *e, s
 }
 
 /* KEY: [type, value] or {type:, value: or each:, when:} */
-static enum ggu_status add_key(struct convert *c, const struct yaml_node *key, const struct yaml_node *e, struct ggu_error *err)
+static enum ggu_status add_key(struct convert *c, const struct yaml_node *key, const struct yaml_node *e,
+	struct ggu_error *err)
 {
 	bool row = e->kind == YAML_SEQUENCE, when;
-	const struct yaml_node *type = row ? e->items[0] : yaml_get(e, "type"), *value = row ? e->items[1] : yaml_get(e, "value"), *each = yaml_get(e, "each");
+	const struct yaml_node *type = row ? e->items[0] : yaml_get(e, "type"), *value = row ? e->items[1] :
+		yaml_get(e, "value"), *each = yaml_get(e, "each");
 	struct config *f = &c->config;
 	struct expr_value v;
 	char name[160];
@@ -171,12 +189,14 @@ static enum ggu_status arch_to_meta(struct convert *c, struct ggu_error *err)
 /* Rows of the embedding, which the vocabulary is padded to: readers insist on it. -1: there are no tensors. */
 static int64_t embedding_rows(const struct plan *p)
 {
-	for (size_t i = 0; i < p->n; i++) if (!strcmp(p->v[i].name, "token_embd.weight") && p->v[i].n_dims == 2) return (int64_t)p->v[i].ne[1];
+	for (size_t i = 0; i < p->n; i++)
+		if (!strcmp(p->v[i].name, "token_embd.weight") && p->v[i].n_dims == 2) return (int64_t)p->v[i].ne[1];
 	return -1;
 }
 
 /* `vocab`: facts of the architecture that a folder's files do not tell. *v is null where it says nothing. */
-static enum ggu_status vocab_fact(struct config *c, const char *key, enum expr_kind kind, struct expr_value *v, struct ggu_error *err)
+static enum ggu_status vocab_fact(struct config *c, const char *key, enum expr_kind kind, struct expr_value *v,
+	struct ggu_error *err)
 {
 	const struct yaml_node *e = yaml_get(yaml_get(c->arch->convert, "vocab"), key);
 	enum ggu_status s = e ? config_eval(c, e, v, err) : GGU_OK;
@@ -202,19 +222,22 @@ static enum ggu_status vocab_facts(struct config *c, struct vocab_hints *h, stru
 
 static enum ggu_status vocab_part(struct convert *c, const char *dir, struct ggu_error *err)
 {
-	const json_t *own = json_object_get(c->config.text, "vocab_size"), *n = own ? own : json_object_get(c->config.root, "vocab_size");
+	const json_t *own = json_object_get(c->config.text, "vocab_size"), *n = own ? own :
+		json_object_get(c->config.root, "vocab_size");
 	int64_t said = json_is_integer(n) ? json_integer_value(n) : -1, rows = embedding_rows(&c->plan);
 	struct vocab_hints h = { .n_vocab = rows >= 0 ? rows : said };
 	struct vocab *v;
 	enum ggu_status s;
 	config_keys_mark(c->config.keys, own ? c->config.text : c->config.root, "vocab_size");
 	if (said >= 0 && rows >= 0 && said != rows)
-		return file_fail(err, GGU_ERR_FORMAT, "config.json", GGU_NO_OFFSET, "vocab_size", "is %lld, but the embedding has %lld rows", (long long)said, (long long)rows);
+		return file_fail(err, GGU_ERR_FORMAT, "config.json", GGU_NO_OFFSET, "vocab_size",
+			"is %lld, but the embedding has %lld rows", (long long)said, (long long)rows);
 	s = vocab_facts(&c->config, &h, err);
 	if (!s) s = vocab_from_dir(&v, dir, &h, err);
 	if (s) return s;
 	if (rows >= 0 && vocab_count(v) > (uint64_t)rows)
-		s = ggu_fail(err, GGU_ERR_FORMAT, GGU_NO_OFFSET, "", "the tokenizer has %zu tokens, but the embedding %lld rows", vocab_count(v), (long long)rows);
+		s = ggu_fail(err, GGU_ERR_FORMAT, GGU_NO_OFFSET, "",
+			"the tokenizer has %zu tokens, but the embedding %lld rows", vocab_count(v), (long long)rows);
 	if (!s) s = vocab_to_meta(v, c->meta, err);
 	vocab_free(v);
 	return s;
@@ -225,7 +248,8 @@ static enum ggu_status vocab_part(struct convert *c, const char *dir, struct ggu
 static uint64_t n_weights(const struct plan *p)
 {
 	uint64_t n = 0;
-	for (size_t i = 0; i < p->n; i++) if (!p->v[i].values) n += p->v[i].ne[0]*p->v[i].ne[1]*p->v[i].ne[2]*p->v[i].ne[3];
+	for (size_t i = 0; i < p->n; i++)
+		if (!p->v[i].values) n += p->v[i].ne[0]*p->v[i].ne[1]*p->v[i].ne[2]*p->v[i].ne[3];
 	return n;
 }
 
@@ -249,7 +273,8 @@ static enum ggu_status load(struct convert *c, const char *dir, const struct con
 		o->warn(o->warn_ctx, &left_out);
 	}
 	if (!s) s = arch_to_meta(c, err);
-	if (!s && !o->vocab_only && ggu_meta_set_uint(c->meta, "general.file_type", GGU_U32, file_type)) s = no_memory(err);
+	if (!s && !o->vocab_only && ggu_meta_set_uint(c->meta, "general.file_type", GGU_U32, file_type))
+		s = no_memory(err);
 	if (!s && ggu_meta_set_uint(c->meta, "general.quantization_version", GGU_U32, 2)) s = no_memory(err);
 	if (!s) s = vocab_part(c, dir, err);
 	if (!s && !o->vocab_only) s = config_unread(&c->config, o->warn, o->warn_ctx, err);
@@ -257,7 +282,8 @@ static enum ggu_status load(struct convert *c, const char *dir, const struct con
 	return s;
 }
 
-enum ggu_status convert_open(struct convert **out, const char *dir, const struct convert_options *o, struct ggu_error *err)
+enum ggu_status convert_open(struct convert **out, const char *dir, const struct convert_options *o,
+	struct ggu_error *err)
 {
 	struct convert *c = calloc(1, sizeof *c);
 	enum ggu_status s = c ? load(c, dir, o, err) : no_memory(err);
@@ -266,7 +292,8 @@ enum ggu_status convert_open(struct convert **out, const char *dir, const struct
 	return s;
 }
 
-enum ggu_status convert_classes(const char *arch_file, void (*each)(void *ctx, const char *hf_class, const char *arch), void *ctx, struct ggu_error *err)
+enum ggu_status convert_classes(const char *arch_file, void (*each)(void *ctx, const char *hf_class, const char *arch),
+	void *ctx, struct ggu_error *err)
 {
 	struct arch_set *set;
 	enum ggu_status s = arch_set_new(&set, err);
@@ -297,5 +324,11 @@ size_t convert_n_tensors(const struct convert *c) { return c->plan.n; }
 const struct ggu_tensor *convert_tensor(const struct convert *c, size_t i) { return c->tensors + i; }
 uint32_t convert_from(const struct convert *c, size_t i) { return c->plan.v[i].from; }
 size_t convert_n_sources(const struct convert *c, size_t i) { return c->plan.v[i].n_parts; }
-const char *convert_source(const struct convert *c, size_t i) { return c->plan.v[i].n_parts ? c->plan.v[i].part[0].t->name : ""; }
-enum ggu_status convert_read(struct convert *c, size_t i, uint64_t at, void *to, size_t n, struct ggu_error *err) { return plan_read(&c->plan, i, at, to, n, err); }
+const char *convert_source(const struct convert *c, size_t i)
+{
+	return c->plan.v[i].n_parts ? c->plan.v[i].part[0].t->name : "";
+}
+enum ggu_status convert_read(struct convert *c, size_t i, uint64_t at, void *to, size_t n, struct ggu_error *err)
+{
+	return plan_read(&c->plan, i, at, to, n, err);
+}

@@ -13,7 +13,8 @@
 #include "../libgguf/ggu.h"
 
 struct convert_options {
-	const char *type;               /* "auto", "f32", "f16", "bf16", "q8_0", or "exact": the type that loses nothing */
+	/* "auto", "f32", "f16", "bf16", "q8_0", or "exact": the type that loses nothing */
+	const char *type;
 	bool vocab_only;                /* metadata and vocabulary, no tensors; config.json may be missing */
 	const char *name;               /* general.name; NULL: from the model card or config */
 	const char *metadata;           /* path of a JSON object of keys that win over all else */
@@ -25,17 +26,21 @@ struct convert;         /* a checkpoint, planned */
 /* Errors name the file inside the folder in err->file. GGU_ERR_UNSUPPORTED: an unknown class (err->where is then
  * CONVERT_CLASS), a tensor without a place, a check of the description. GGU_ERR_RANGE: no such type. */
 #define CONVERT_CLASS "architectures[0]"
-enum ggu_status convert_open(struct convert **c, const char *dir, const struct convert_options *o, struct ggu_error *err);
+enum ggu_status convert_open(struct convert **c, const char *dir, const struct convert_options *o,
+	struct ggu_error *err);
 const struct ggu_meta *convert_meta(const struct convert *c);
 size_t convert_n_tensors(const struct convert *c);
-const struct ggu_tensor *convert_tensor(const struct convert *c, size_t i);     /* name, shape, bytes and the type chosen; in order of writing */
+/* name, shape, bytes and the type chosen; in order of writing */
+const struct ggu_tensor *convert_tensor(const struct convert *c, size_t i);
 uint32_t convert_from(const struct convert *c, size_t i);                       /* type of what convert_read delivers */
-const char *convert_source(const struct convert *c, size_t i);                  /* first checkpoint tensor it comes from; "" if made */
+/* first checkpoint tensor it comes from; "" if made */
+const char *convert_source(const struct convert *c, size_t i);
 size_t convert_n_sources(const struct convert *c, size_t i);
 /* n bytes from byte `at` of tensor i in type convert_from, whole elements. One thread; forward is fast. */
 enum ggu_status convert_read(struct convert *c, size_t i, uint64_t at, void *to, size_t n, struct ggu_error *err);
 void convert_close(struct convert *c);
 /* Every Hugging Face class that has a description, sorted by architecture. */
-enum ggu_status convert_classes(const char *arch_file, void (*each)(void *ctx, const char *hf_class, const char *arch), void *ctx, struct ggu_error *err);
+enum ggu_status convert_classes(const char *arch_file, void (*each)(void *ctx, const char *hf_class, const char *arch),
+	void *ctx, struct ggu_error *err);
 
 #endif

@@ -11,7 +11,10 @@
 enum { MAX_CARD = 16 << 20, MAX_OVERRIDE = 64 << 20, MAX_TEXT = 512 };
 #define HUB "https://huggingface.co/"
 
-static enum ggu_status set(struct ggu_meta *m, const char *key, const char *s) { return s && *s ? ggu_meta_set_str(m, key, s, strlen(s)) : GGU_OK; }
+static enum ggu_status set(struct ggu_meta *m, const char *key, const char *s)
+{
+	return s && *s ? ggu_meta_set_str(m, key, s, strlen(s)) : GGU_OK;
+}
 /* ASCII only, whatever the locale */
 static bool lower(char c) { return c >= 'a' && c <= 'z'; }
 static bool upper(char c) { return c >= 'A' && c <= 'Z'; }
@@ -76,11 +79,15 @@ static void version_of(const char *name, char to[MAX_TEXT])
 	size_t n = 0, base = 0, written = 0;
 	snprintf(copy, sizeof copy, "%s", name);
 	for (char *p = strtok_r(copy, "-", &save); p && n < 64; p = strtok_r(NULL, "-", &save)) part[n++] = p;
-	while (base < n && (is_version(part[base]) || (!(base && is_size(part[base])) && (lower(*part[base]) || upper(*part[base]))))) base++;
+	while (base < n && (is_version(part[base]) ||
+		(!(base && is_size(part[base])) && (lower(*part[base]) || upper(*part[base])))))
+		base++;
 	if (base == n) while (base && is_version(part[base - 1])) base--;
 	*to = 0;
 	for (size_t k = base; k < n; k++)
-		if (is_version(part[k])) written += (size_t)snprintf(to + written, MAX_TEXT - written, "%s%s", written ? "-" : "", part[k]);
+		if (is_version(part[k]))
+			written += (size_t)snprintf(to + written, MAX_TEXT - written, "%s%s", written ? "-" : "",
+				part[k]);
 }
 
 /* keys PREFIX.name and so on, from "org/name", a URL or plain text */
@@ -120,7 +127,8 @@ static enum ggu_status set_source(struct ggu_meta *m, const char *prefix, const 
 
 void general_size_label(uint64_t n, char to[32])
 {
-	static const struct { double unit; char letter; } u[] = { { 1e12, 'T' }, { 1e9, 'B' }, { 1e6, 'M' }, { 1e3, 'K' } };
+	static const struct { double unit; char letter; } u[] = { { 1e12, 'T' }, { 1e9, 'B' }, { 1e6, 'M' }, { 1e3,
+		'K' } };
 	size_t k = 0;
 	double x;
 	while (k < 3 && (double)n < u[k].unit) k++;
@@ -131,7 +139,8 @@ void general_size_label(uint64_t n, char to[32])
 
 /* ---- the card ---- */
 
-/* The YAML between the first line, which has to be "---", and the next "---"; tabs become two blanks. *to NULL: none. */
+/* The YAML between the first line, which has to be "---", and the next "---"; tabs become two blanks. *to NULL: none.
+ * */
 static enum ggu_status front_matter(const char *text, size_t n, char **to, size_t *to_n, struct ggu_error *err)
 {
 	const char *p = text, *end = text + n, *stop = NULL;
@@ -172,7 +181,8 @@ static const char *card_text(const struct yaml_node *card, const char *const *ke
 }
 
 /* Texts of several keys, each a scalar or a list, as one array. */
-static enum ggu_status set_list(struct ggu_meta *m, const char *key, const struct yaml_node *card, const char *const *keys)
+static enum ggu_status set_list(struct ggu_meta *m, const char *key, const struct yaml_node *card,
+	const char *const *keys)
 {
 	struct ggu_str v[1024];
 	size_t n = 0;
@@ -187,9 +197,11 @@ static enum ggu_status set_list(struct ggu_meta *m, const char *key, const struc
 }
 
 /* general.WHAT.count and general.WHAT.N.*; items are ids, or mappings of the very keys. */
-static enum ggu_status set_sources(struct ggu_meta *m, const char *what, const struct yaml_node *card, const char *const *keys)
+static enum ggu_status set_sources(struct ggu_meta *m, const char *what, const struct yaml_node *card,
+	const char *const *keys)
 {
-	static const char *const fields[] = { "name", "author", "version", "organization", "description", "url", "doi", "uuid", "repo_url", NULL };
+	static const char *const fields[] = { "name", "author", "version", "organization", "description", "url", "doi",
+		"uuid", "repo_url", NULL };
 	const struct yaml_node *list = NULL, *const *item;
 	char key[96];
 	size_t n, done = 0;
@@ -231,7 +243,8 @@ static enum ggu_status card_texts(struct ggu_meta *m, const struct yaml_node *ca
 		{ "general.description", KEYS("description", "model_description") },
 		{ "general.quantized_by", KEYS("quantized_by") },
 		{ "general.url", KEYS("url", "model_url") }, { "general.doi", KEYS("doi", "model_doi") },
-		{ "general.uuid", KEYS("uuid", "model_uuid") }, { "general.repo_url", KEYS("repo_url", "model_repo_url") },
+		{ "general.uuid", KEYS("uuid", "model_uuid") },
+			{ "general.repo_url", KEYS("repo_url", "model_repo_url") },
 		{ "general.license.name", KEYS("license_name") }, { "general.license.link", KEYS("license_link") },
 	};
 	const struct yaml_node *license = yaml_get(card, "license");
@@ -243,7 +256,8 @@ static enum ggu_status card_texts(struct ggu_meta *m, const struct yaml_node *ca
 	if (text_node(license)) return set(m, "general.license", license->text);
 	text[0] = 0;
 	for (size_t k = 0; license->kind == YAML_SEQUENCE && k < license->count && n < sizeof text; k++)
-		if (text_node(license->items[k])) n += (size_t)snprintf(text + n, sizeof text - n, "%s%s", n ? "," : "", license->items[k]->text);
+		if (text_node(license->items[k]))
+			n += (size_t)snprintf(text + n, sizeof text - n, "%s%s", n ? "," : "", license->items[k]->text);
 	return set(m, "general.license", text);
 }
 
@@ -276,9 +290,12 @@ static enum ggu_status read_card(const char *dir, struct yaml_doc **doc, struct 
 static enum ggu_status sampling_to_meta(struct ggu_meta *m, const json_t *g)
 {
 	static const struct { const char *from, *to; enum ggu_kv_type type; } t[] = {
-		{ "sequence", "sequence", GGU_STRING }, { "top_k", "top_k", GGU_I32 }, { "top_p", "top_p", GGU_F32 }, { "min_p", "min_p", GGU_F32 },
-		{ "xtc_probability", "xtc_probability", GGU_F32 }, { "xtc_threshold", "xtc_threshold", GGU_F32 }, { "temperature", "temp", GGU_F32 },
-		{ "penalty_last_n", "penalty_last_n", GGU_I32 }, { "penalty_repeat", "penalty_repeat", GGU_F32 }, { "mirostat", "mirostat", GGU_I32 },
+		{ "sequence", "sequence", GGU_STRING }, { "top_k", "top_k", GGU_I32 }, { "top_p", "top_p", GGU_F32 },
+			{ "min_p", "min_p", GGU_F32 },
+		{ "xtc_probability", "xtc_probability", GGU_F32 }, { "xtc_threshold", "xtc_threshold", GGU_F32 },
+			{ "temperature", "temp", GGU_F32 },
+		{ "penalty_last_n", "penalty_last_n", GGU_I32 }, { "penalty_repeat", "penalty_repeat", GGU_F32 },
+			{ "mirostat", "mirostat", GGU_I32 },
 		{ "mirostat_tau", "mirostat_tau", GGU_F32 }, { "mirostat_eta", "mirostat_eta", GGU_F32 },
 	};
 	enum ggu_status s = GGU_OK;
@@ -287,20 +304,24 @@ static enum ggu_status sampling_to_meta(struct ggu_meta *m, const json_t *g)
 		char key[64];
 		snprintf(key, sizeof key, "general.sampling.%s", t[k].to);
 		if (t[k].type == GGU_STRING) s = set(m, key, json_string_value(v));
-		else if (t[k].type == GGU_F32 && json_is_number(v)) s = ggu_meta_set_float(m, key, GGU_F32, json_number_value(v));
-		else if (t[k].type == GGU_I32 && json_is_number(v) && fabs(json_number_value(v)) < 2e9) s = ggu_meta_set_int(m, key, GGU_I32, (int64_t)json_number_value(v));
+		else if (t[k].type == GGU_F32 && json_is_number(v))
+			s = ggu_meta_set_float(m, key, GGU_F32, json_number_value(v));
+		else if (t[k].type == GGU_I32 && json_is_number(v) && fabs(json_number_value(v)) < 2e9)
+			s = ggu_meta_set_int(m, key, GGU_I32, (int64_t)json_number_value(v));
 	}
 	return s;
 }
 
-static enum ggu_status name_to_meta(struct ggu_meta *m, const struct config *c, const struct yaml_node *card, const char *name, uint64_t n_weights)
+static enum ggu_status name_to_meta(struct ggu_meta *m, const struct config *c, const struct yaml_node *card,
+	const char *name, uint64_t n_weights)
 {
 	const char *path = json_string_value(json_object_get(c->root, "_name_or_path"));
 	char text[MAX_TEXT], label[32];
 	enum ggu_status s;
 	general_size_label(n_weights, label);
 	if (!name) name = card_text(card, KEYS("name", "model_name"));
-	if (!name && path && *path && *path != '/' && *path != '.' && (!strchr(path, '/') || !strchr(strchr(path, '/') + 1, '/'))) {
+	if (!name && path && *path && *path != '/' && *path != '.' && (!strchr(path, '/') ||
+		!strchr(strchr(path, '/') + 1, '/'))) {
 		title(strchr(path, '/') ? strchr(path, '/') + 1 : path, text);
 		if (*text) name = text;
 	}
@@ -315,7 +336,8 @@ static enum ggu_status name_to_meta(struct ggu_meta *m, const struct config *c, 
 	return s || !n_weights ? s : set(m, "general.size_label", label);
 }
 
-enum ggu_status general_to_meta(struct ggu_meta *m, const char *dir, const struct config *c, const char *name, uint64_t n_weights,
+enum ggu_status general_to_meta(struct ggu_meta *m, const char *dir, const struct config *c, const char *name,
+	uint64_t n_weights,
 	struct ggu_error *card_error, struct ggu_error *err)
 {
 	struct yaml_doc *doc = NULL;
@@ -342,8 +364,11 @@ static enum ggu_status override_one(struct ggu_meta *m, const char *key, const j
 	struct ggu_str list[1024];
 	size_t n = json_array_size(v);
 	if (json_is_null(v)) { ggu_meta_remove(m, key); return GGU_OK; }
-	if (json_is_string(v)) return !old || t == GGU_STRING ? ggu_meta_set_str(m, key, json_string_value(v), json_string_length(v)) : GGU_ERR_TYPE;
-	if (json_is_boolean(v)) return !old || t == GGU_BOOL ? ggu_meta_set_bool(m, key, json_is_true(v)) : GGU_ERR_TYPE;
+	if (json_is_string(v))
+		return !old || t == GGU_STRING ? ggu_meta_set_str(m, key, json_string_value(v),
+			json_string_length(v)) : GGU_ERR_TYPE;
+	if (json_is_boolean(v))
+		return !old || t == GGU_BOOL ? ggu_meta_set_bool(m, key, json_is_true(v)) : GGU_ERR_TYPE;
 	if (json_is_number(v)) {
 		double f = json_number_value(v);
 		int64_t i = json_integer_value(v);
@@ -353,7 +378,8 @@ static enum ggu_status override_one(struct ggu_meta *m, const char *key, const j
 		else if (t == GGU_STRING || t == GGU_BOOL || t == GGU_ARRAY) return GGU_ERR_TYPE;
 		return i < 0 ? ggu_meta_set_int(m, key, t, i) : ggu_meta_set_uint(m, key, t, (uint64_t)i);
 	}
-	if (!json_is_array(v) || n > 1024 || (old && (t != GGU_ARRAY || ggu_kv_item_type(old) != GGU_STRING))) return GGU_ERR_TYPE;
+	if (!json_is_array(v) || n > 1024 || (old && (t != GGU_ARRAY || ggu_kv_item_type(old) != GGU_STRING)))
+		return GGU_ERR_TYPE;
 	for (size_t k = 0; k < n; k++) {
 		const json_t *s = json_array_get(v, k);
 		if (!json_is_string(s)) return GGU_ERR_TYPE;
@@ -372,7 +398,8 @@ enum ggu_status general_override(struct ggu_meta *m, const char *json_file, stru
 	if (!s && !name) s = ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
 	if (!s) s = file_json_text(text, n, name, 0, JSON_REJECT_DUPLICATES, &o, err);
 	json_object_foreach(o, key, v)
-		if (!s && (s = override_one(m, key, v))) file_fail(err, s, name, GGU_NO_OFFSET, key, "cannot be set to that");
+		if (!s && (s = override_one(m, key, v)))
+			file_fail(err, s, name, GGU_NO_OFFSET, key, "cannot be set to that");
 	json_decref(o);
 	free(text);
 	free(name);

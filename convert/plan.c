@@ -17,7 +17,10 @@ struct builder {
 	struct ggu_error *err;
 };
 
-static enum ggu_status no_memory(struct ggu_error *err) { return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory"); }
+static enum ggu_status no_memory(struct ggu_error *err)
+{
+	return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
+}
 
 /* `pattern` with {i} and {x} replaced and a final ".*" by `suffix`. */
 static bool expand(const struct config *c, const char *pattern, const char *suffix, char *to)
@@ -73,11 +76,13 @@ static enum ggu_status transform(struct builder *b, const struct yaml_node *at, 
 			struct expr_value x;
 			enum ggu_status s;
 			if (n == MAX_ARGS) return config_fail(b->c, at, b->err, "more than %d arguments", MAX_ARGS);
-			for (; *p && (depth || (*p != ',' && *p != ')')); p++) depth += (*p == '(' || *p == '[') - (*p == ')' || *p == ']');
+			for (; *p && (depth || (*p != ',' && *p != ')')); p++)
+				depth += (*p == '(' || *p == '[') - (*p == ')' || *p == ']');
 			end = *p;
 			*p = 0;
 			if ((s = config_eval_text(b->c, at, start, &x, b->err))) return s;
-			if (x.kind != EXPR_INT && x.kind != EXPR_FLOAT) return config_fail(b->c, at, b->err, "%.60s is not a number", start);
+			if (x.kind != EXPR_INT && x.kind != EXPR_FLOAT)
+				return config_fail(b->c, at, b->err, "%.60s is not a number", start);
 			arg[n] = x.kind == EXPR_INT ? (double)x.u.i : x.u.f;
 			*p = end;
 			if (end == ',') p++;
@@ -85,7 +90,9 @@ static enum ggu_status transform(struct builder *b, const struct yaml_node *at, 
 		if (*p != ')' || p[1]) return config_fail(b->c, at, b->err, "wants name(arguments)");
 	}
 	wrong = view_apply(v, text, arg, n);
-	if (wrong) return file_fail(b->err, GGU_ERR_UNSUPPORTED, at->file, GGU_NO_OFFSET, v->t->name, "line %u, column %u: %.40s: %s", at->line, at->column, text, wrong);
+	if (wrong)
+		return file_fail(b->err, GGU_ERR_UNSUPPORTED, at->file, GGU_NO_OFFSET, v->t->name,
+			"line %u, column %u: %.40s: %s", at->line, at->column, text, wrong);
 	return GGU_OK;
 }
 
@@ -101,20 +108,24 @@ static enum ggu_status transforms(struct builder *b, const struct yaml_node *t, 
 
 /* ---- parts ---- */
 
-static enum ggu_status add_part(struct builder *b, struct plan_tensor *o, const struct yaml_node *from, const struct yaml_node *tr, const char *suffix, bool *missing)
+static enum ggu_status add_part(struct builder *b, struct plan_tensor *o, const struct yaml_node *from,
+	const struct yaml_node *tr, const char *suffix, bool *missing)
 {
 	char name[MAX_NAME];
 	struct view v, *grown;
 	enum ggu_status s;
 	const struct source_tensor *t;
-	if (from->kind != YAML_SCALAR || !expand(b->c, from->text, suffix, name)) return config_fail(b->c, from, b->err, "wants the name of a checkpoint tensor");
+	if (from->kind != YAML_SCALAR || !expand(b->c, from->text, suffix, name))
+		return config_fail(b->c, from, b->err, "wants the name of a checkpoint tensor");
 	t = find(b, name);
 	if (!t) {
 		*missing = true;
-		return file_fail(b->err, GGU_ERR_MISSING, "", GGU_NO_OFFSET, name, "not in the checkpoint, but %.60s needs it", o->name);
+		return file_fail(b->err, GGU_ERR_MISSING, "", GGU_NO_OFFSET, name,
+			"not in the checkpoint, but %.60s needs it", o->name);
 	}
 	if (t->dtype->type == SOURCE_NO_TYPE && !o->packed)
-		return file_fail(b->err, GGU_ERR_UNSUPPORTED, "", GGU_NO_OFFSET, t->name, "stored as %s, which GGUF does not have", t->dtype->name);
+		return file_fail(b->err, GGU_ERR_UNSUPPORTED, "", GGU_NO_OFFSET, t->name,
+			"stored as %s, which GGUF does not have", t->dtype->name);
 	view_of(&v, t);
 	if ((s = transforms(b, tr, &v))) return s;
 	grown = realloc(o->part, (o->n_parts + 1)*sizeof *grown);
@@ -125,7 +136,8 @@ static enum ggu_status add_part(struct builder *b, struct plan_tensor *o, const 
 }
 
 /* One source, or with {x} one for each expert. e: the entry that says it. *stacked: they get an axis of their own. */
-static enum ggu_status add_parts(struct builder *b, struct plan_tensor *o, const struct yaml_node *e, const struct yaml_node *from, const struct yaml_node *tr,
+static enum ggu_status add_parts(struct builder *b, struct plan_tensor *o, const struct yaml_node *e,
+	const struct yaml_node *from, const struct yaml_node *tr,
 	const char *suffix, bool *missing, bool *stacked)
 {
 	enum ggu_status s = GGU_OK;
@@ -149,20 +161,28 @@ static enum ggu_status finish(struct builder *b, const struct yaml_node *at, str
 	for (unsigned k = 0; k < f->n_shape; k++) dim[n++] = f->shape[k];
 	for (size_t i = 0; i < o->n_parts; i++) {
 		struct view *v = o->part + i;
-		if (v->n_shape != f->n_shape || (v->n_shape > 1 && memcmp(v->shape + 1, f->shape + 1, (v->n_shape - 1)*sizeof *v->shape)) ||
+		if (v->n_shape != f->n_shape ||
+			(v->n_shape > 1 && memcmp(v->shape + 1, f->shape + 1, (v->n_shape - 1)*sizeof *v->shape)) ||
 			(stacked && v->n_shape && v->shape[0] != f->shape[0]))
-			return file_fail(b->err, GGU_ERR_FORMAT, "", GGU_NO_OFFSET, v->t->name, "another shape than %.80s", f->t->name);
+			return file_fail(b->err, GGU_ERR_FORMAT, "", GGU_NO_OFFSET, v->t->name,
+				"another shape than %.80s", f->t->name);
 		slowest += v->n_shape ? v->shape[0] : 1;
 		change |= v->n_ops > 0 || v->t->dtype != f->t->dtype;
 		integers |= ggu_type_info((uint32_t)v->t->dtype->type)->kind == GGU_KIND_INT;
-		if (change && integers) return file_fail(b->err, GGU_ERR_UNSUPPORTED, "", GGU_NO_OFFSET, v->t->name, "integers cannot be changed");
+		if (change && integers)
+			return file_fail(b->err, GGU_ERR_UNSUPPORTED, "", GGU_NO_OFFSET, v->t->name,
+				"integers cannot be changed");
 		view_coalesce(v);
 	}
 	if (!stacked && o->n_parts > 1) dim[0] = slowest;
-	if (!n || n > 4) return file_fail(b->err, GGU_ERR_UNSUPPORTED, "", GGU_NO_OFFSET, f->t->name, "%u dimensions; GGUF has 1 to 4", n);
+	if (!n || n > 4)
+		return file_fail(b->err, GGU_ERR_UNSUPPORTED, "", GGU_NO_OFFSET, f->t->name,
+			"%u dimensions; GGUF has 1 to 4", n);
 	o->n_dims = n;
 	for (unsigned k = 0; k < 4; k++) o->ne[k] = k < n ? dim[n - 1 - k] : 1;
-	for (unsigned k = 0; k < n; k++) if (!o->ne[k]) return file_fail(b->err, GGU_ERR_FORMAT, "", GGU_NO_OFFSET, f->t->name, "a dimension is 0");
+	for (unsigned k = 0; k < n; k++)
+		if (!o->ne[k])
+			return file_fail(b->err, GGU_ERR_FORMAT, "", GGU_NO_OFFSET, f->t->name, "a dimension is 0");
 	o->from = change ? GGU_TYPE_F32 : (uint32_t)f->t->dtype->type;
 	return GGU_OK;
 }
@@ -172,12 +192,17 @@ static enum ggu_status finish_packed(struct builder *b, const struct yaml_node *
 {
 	struct view *codes = o->part, *scales = o->part + 1;
 	unsigned n = codes->n_shape;
-	if (o->n_parts != 2 || n < 2 || n > 5 || codes->shape[n - 1] != 16 || view_count(codes) != 16*view_count(scales))
-		return file_fail(b->err, GGU_ERR_FORMAT, "", GGU_NO_OFFSET, codes->t->name, "wants blocks of 16 bytes, with a scale each");
+	if (o->n_parts != 2 || n < 2 || n > 5 || codes->shape[n - 1] != 16 ||
+		view_count(codes) != 16*view_count(scales))
+		return file_fail(b->err, GGU_ERR_FORMAT, "", GGU_NO_OFFSET, codes->t->name,
+			"wants blocks of 16 bytes, with a scale each");
 	for (int k = 0; k < 2; k++) {
 		view_coalesce(o->part + k);
-		if (strcmp(o->part[k].t->dtype->name, "U8") || o->part[k].n_ops) return file_fail(b->err, GGU_ERR_UNSUPPORTED, "", GGU_NO_OFFSET, o->part[k].t->name, "wants bytes that stay as they are");
-		if (view_work_bytes(o->part + k, 2)) return config_fail(b->c, at, b->err, "%.60s: blocks must stay in rows", o->name);
+		if (strcmp(o->part[k].t->dtype->name, "U8") || o->part[k].n_ops)
+			return file_fail(b->err, GGU_ERR_UNSUPPORTED, "", GGU_NO_OFFSET, o->part[k].t->name,
+				"wants bytes that stay as they are");
+		if (view_work_bytes(o->part + k, 2))
+			return config_fail(b->c, at, b->err, "%.60s: blocks must stay in rows", o->name);
 	}
 	o->n_dims = n - 1;
 	for (unsigned k = 0; k < 4; k++) o->ne[k] = k < n - 1 ? codes->shape[n - 2 - k] : 1;
@@ -191,12 +216,14 @@ static enum ggu_status make(struct builder *b, const struct yaml_node *e, struct
 	struct expr_value v;
 	enum ggu_status s = config_eval(b->c, e, &v, b->err);
 	if (s) return s;
-	if (v.kind != EXPR_LIST || !v.u.list.n) return config_fail(b->c, e, b->err, "%.60s wants a list of numbers", o->name);
+	if (v.kind != EXPR_LIST || !v.u.list.n)
+		return config_fail(b->c, e, b->err, "%.60s wants a list of numbers", o->name);
 	o->values = calloc(v.u.list.n, sizeof *o->values);
 	if (!o->values) return no_memory(b->err);
 	for (size_t k = 0; k < v.u.list.n; k++) {
 		const struct expr_value *x = v.u.list.v + k;
-		if (x->kind != EXPR_INT && x->kind != EXPR_FLOAT) return config_fail(b->c, e, b->err, "%.60s: item %zu is not a number", o->name, k);
+		if (x->kind != EXPR_INT && x->kind != EXPR_FLOAT)
+			return config_fail(b->c, e, b->err, "%.60s: item %zu is not a number", o->name, k);
 		o->values[k] = (float)(x->kind == EXPR_INT ? (double)x->u.i : x->u.f);
 	}
 	o->n_dims = 1;
@@ -216,9 +243,11 @@ static void tensor_free(struct plan_tensor *o)
 	*o = (struct plan_tensor){ 0 };
 }
 
-static enum ggu_status gather(struct builder *b, const struct yaml_node *e, struct plan_tensor *o, const char *suffix, bool *missing)
+static enum ggu_status gather(struct builder *b, const struct yaml_node *e, struct plan_tensor *o, const char *suffix,
+	bool *missing)
 {
-	const struct yaml_node *from = e->kind == YAML_MAPPING ? yaml_get(e, "from") : e, *tr = yaml_get(e, "transform");
+	const struct yaml_node *from = e->kind == YAML_MAPPING ? yaml_get(e, "from") : e, *tr = yaml_get(e,
+		"transform");
 	bool stacked = false;
 	enum ggu_status s = GGU_OK;
 	if (yaml_get(e, "make")) return make(b, yaml_get(e, "make"), o);
@@ -232,14 +261,16 @@ static enum ggu_status gather(struct builder *b, const struct yaml_node *e, stru
 		for (size_t k = 0; !s && k < from->count; k++) {
 			const struct yaml_node *p = from->items[k];
 			bool sub = p->kind == YAML_MAPPING;
-			s = add_parts(b, o, p, sub ? yaml_get(p, "from") : p, sub ? yaml_get(p, "transform") : tr, suffix, missing, &stacked);
+			s = add_parts(b, o, p, sub ? yaml_get(p, "from") : p, sub ? yaml_get(p, "transform") : tr,
+				suffix, missing, &stacked);
 		}
 	} else s = add_parts(b, o, e, from, tr, suffix, missing, &stacked);
 	return s ? s : finish(b, e, o, stacked);
 }
 
 /* One GGUF tensor of an entry; may_lack: no error if the checkpoint has no such source. */
-static enum ggu_status add_tensor(struct builder *b, const struct yaml_node *key, const struct yaml_node *e, const char *suffix, bool may_lack)
+static enum ggu_status add_tensor(struct builder *b, const struct yaml_node *key, const struct yaml_node *e,
+	const char *suffix, bool may_lack)
 {
 	char name[MAX_NAME];
 	const struct yaml_node *type = yaml_get(e, "type");
@@ -313,7 +344,8 @@ static enum ggu_status add_entries(struct builder *b)
 		if (!per_layer(m->keys[k]) || layers) continue;
 		layers = true;
 		for (b->c->i = 0; !s && b->c->i < b->n_layers; b->c->i++)
-			for (size_t j = k; !s && j < m->count; j++) if (per_layer(m->keys[j])) s = add_entry(b, m->keys[j], m->items[j]);
+			for (size_t j = k; !s && j < m->count; j++)
+				if (per_layer(m->keys[j])) s = add_entry(b, m->keys[j], m->items[j]);
 		b->c->i = -1;
 	}
 	return s;
@@ -325,7 +357,8 @@ static enum ggu_status add_entries(struct builder *b)
 static bool expand_count(const struct builder *b, const char *pattern, char *to)
 {
 	const char *n = strstr(pattern, "{n}");
-	int k = n ? snprintf(to, MAX_NAME, "%.*s%lld%s", (int)(n - pattern), pattern, (long long)b->n_layers, n + 3) : snprintf(to, MAX_NAME, "%s", pattern);
+	int k = n ? snprintf(to, MAX_NAME, "%.*s%lld%s", (int)(n - pattern), pattern, (long long)b->n_layers, n + 3) :
+		snprintf(to, MAX_NAME, "%s", pattern);
 	return k < MAX_NAME;
 }
 
@@ -344,7 +377,8 @@ static enum ggu_status dropped(struct builder *b, const char *name, bool *yes)
 	}
 	for (size_t k = 0; d && k < d->count && !*yes && !s; k++) {
 		char pattern[MAX_NAME];
-		if (!expand_count(b, d->keys[k]->text, pattern)) return config_fail(b->c, d->keys[k], b->err, "pattern too long");
+		if (!expand_count(b, d->keys[k]->text, pattern))
+			return config_fail(b->c, d->keys[k], b->err, "pattern too long");
 		if (config_matches(pattern, name)) s = config_true(b->c, d->items[k], true, yes, b->err);
 	}
 	return s;
@@ -357,7 +391,9 @@ static enum ggu_status check_rest(struct builder *b)
 		bool yes = b->used[k];
 		enum ggu_status s = yes ? GGU_OK : dropped(b, t->name, &yes);
 		if (s) return s;
-		if (!yes) return file_fail(b->err, GGU_ERR_UNSUPPORTED, "", GGU_NO_OFFSET, t->name, "a tensor that architecture %s has no place for", b->c->arch->name);
+		if (!yes)
+			return file_fail(b->err, GGU_ERR_UNSUPPORTED, "", GGU_NO_OFFSET, t->name,
+				"a tensor that architecture %s has no place for", b->c->arch->name);
 	}
 	return GGU_OK;
 }

@@ -11,8 +11,8 @@
  * {i} in names runs over the layers, {x} in a source over the experts, which are stacked. A name and its source that
  * end in ".*" stand for ".weight" and, where the checkpoint has one, ".bias"; `bias: EXPR` says whether it must.
  * when: EXPR, optional: EXPR and type: f32 do what they say. `drop` has patterns of checkpoint tensors that are of
- * no use ({n}: the number of layers), and when; `strip` prefixes that names may have, and what stands for each in the description. What is left over
- * is an error. */
+ * no use ({n}: the number of layers), and when; `strip` prefixes that names may have, and what stands for each in the
+ * description. What is left over is an error. */
 #ifndef CONVERT_PLAN_H
 #define CONVERT_PLAN_H
 #include "config.h"
@@ -26,7 +26,8 @@ struct plan_tensor {
 	bool packed;                    /* part[0] has the codes of blocks, part[1] their scales */
 	float *values;                  /* made ones, else NULL */
 	int type;                       /* forced, or -1 */
-	uint32_t from;                  /* ggml type of what plan_read delivers: the stored one, F32 where values change */
+	/* ggml type of what plan_read delivers: the stored one, F32 where values change */
+	uint32_t from;
 };
 struct plan {
 	const struct checkpoint *source;

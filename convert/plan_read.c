@@ -22,7 +22,8 @@ static enum ggu_status room(void **p, size_t *have, size_t want, struct ggu_erro
 }
 
 /* The strip of part v that holds element e. */
-static enum ggu_status fill(struct plan *p, const struct plan_tensor *t, const struct view *v, uint64_t e, struct ggu_error *err)
+static enum ggu_status fill(struct plan *p, const struct plan_tensor *t, const struct view *v, uint64_t e,
+	struct ggu_error *err)
 {
 	uint64_t unit = view_unit(v), total = view_count(v), want = view_crosswise(v) ? STRIP : STRIP_PLAIN, n;
 	size_t raw = v->t->dtype->bytes;
@@ -63,7 +64,8 @@ static void pack_mxfp4(const uint8_t *codes, uint8_t scale, uint8_t *to)
 	for (int j = 0; j < 16; j++) to[1 + j] = (uint8_t)(c[j] | c[j + 16] << 4);
 }
 
-static enum ggu_status read_packed(struct plan *p, const struct plan_tensor *t, uint64_t block, uint8_t *to, uint64_t n, struct ggu_error *err)
+static enum ggu_status read_packed(struct plan *p, const struct plan_tensor *t, uint64_t block, uint8_t *to,
+	uint64_t n, struct ggu_error *err)
 {
 	enum ggu_status s = GGU_OK;
 	for (uint64_t m; n && !s; block += m, n -= m) {
@@ -71,7 +73,8 @@ static enum ggu_status read_packed(struct plan *p, const struct plan_tensor *t, 
 		s = room(&p->raw, &p->raw_bytes, (size_t)m*17, err);
 		if (!s) s = view_read(t->part, p->source, block*16, m*16, p->raw, NULL, err);
 		if (!s) s = view_read(t->part + 1, p->source, block, m, (uint8_t *)p->raw + m*16, NULL, err);
-		for (uint64_t k = 0; k < m && !s; k++, to += 17) pack_mxfp4((uint8_t *)p->raw + k*16, ((uint8_t *)p->raw)[m*16 + k], to);
+		for (uint64_t k = 0; k < m && !s; k++, to += 17)
+			pack_mxfp4((uint8_t *)p->raw + k*16, ((uint8_t *)p->raw)[m*16 + k], to);
 	}
 	return s;
 }

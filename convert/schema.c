@@ -38,18 +38,21 @@ static enum ggu_status text(const struct walk *w, const struct yaml_node *key, c
 
 static enum ggu_status rule(const struct walk *w, const struct yaml_node *key, const struct yaml_node *at)
 {
-	if (at->kind != YAML_SEQUENCE || at->count != 2 || at->items[1]->kind != YAML_SCALAR) return config_fail(w->c, at, w->err, "wants [expression, message]");
+	if (at->kind != YAML_SEQUENCE || at->count != 2 || at->items[1]->kind != YAML_SCALAR)
+		return config_fail(w->c, at, w->err, "wants [expression, message]");
 	return expression(w, key, at->items[0]);
 }
 
 static enum ggu_status entry(const struct walk *w, const struct yaml_node *key, const struct yaml_node *at)
 {
-	const struct yaml_node *type = at->kind == YAML_SEQUENCE && at->count == 2 ? at->items[0] : yaml_get(at, "type");
+	const struct yaml_node *type = at->kind == YAML_SEQUENCE && at->count == 2 ? at->items[0] : yaml_get(at,
+		"type");
 	enum ggu_status s;
 	if (!type || type->kind != YAML_SCALAR) return config_fail(w->c, at, w->err, "wants [type, value]");
 	if (at->kind == YAML_SEQUENCE) return expression(w, key, at->items[1]);
 	s = only(w, at, "type value each when");
-	if (!s && !yaml_get(at, "value") == !yaml_get(at, "each")) s = config_fail(w->c, at, w->err, "wants value or each");
+	if (!s && !yaml_get(at, "value") == !yaml_get(at, "each"))
+		s = config_fail(w->c, at, w->err, "wants value or each");
 	if (!s) s = expression(w, key, yaml_get(at, "value"));
 	if (!s) s = expression(w, key, yaml_get(at, "each"));
 	return s ? s : expression(w, key, yaml_get(at, "when"));
@@ -60,7 +63,9 @@ static enum ggu_status transform(const struct walk *w, const struct yaml_node *a
 {
 	if (!at || at->kind == YAML_SCALAR) return GGU_OK;
 	if (at->kind != YAML_SEQUENCE) return config_fail(w->c, at, w->err, "wants a transform or a list");
-	for (size_t k = 0; k < at->count; k++) if (at->items[k]->kind != YAML_SCALAR) return config_fail(w->c, at->items[k], w->err, "wants a transform");
+	for (size_t k = 0; k < at->count; k++)
+		if (at->items[k]->kind != YAML_SCALAR)
+			return config_fail(w->c, at->items[k], w->err, "wants a transform");
 	return GGU_OK;
 }
 
@@ -76,17 +81,22 @@ static enum ggu_status part(const struct walk *w, const struct yaml_node *at)
 static enum ggu_status source(const struct walk *w, const struct yaml_node *key, const struct yaml_node *at)
 {
 	static const char *const expressions[] = { "make", "when", "optional", "bias" };
-	const struct yaml_node *from = at->kind == YAML_MAPPING ? yaml_get(at, "from") : at, *type = yaml_get(at, "type"), *pack = yaml_get(at, "pack");
+	const struct yaml_node *from = at->kind == YAML_MAPPING ? yaml_get(at, "from") : at, *type = yaml_get(at,
+		"type"), *pack = yaml_get(at, "pack");
 	enum ggu_status s = only(w, at, "from transform make when optional bias type pack scales");
-	for (size_t k = 0; !s && k < sizeof expressions/sizeof *expressions; k++) s = expression(w, key, yaml_get(at, expressions[k]));
-	if (!s && type && (type->kind != YAML_SCALAR || !ggu_type_find(type->text))) s = config_fail(w->c, type, w->err, "no such type");
+	for (size_t k = 0; !s && k < sizeof expressions/sizeof *expressions; k++)
+		s = expression(w, key, yaml_get(at, expressions[k]));
+	if (!s && type && (type->kind != YAML_SCALAR || !ggu_type_find(type->text)))
+		s = config_fail(w->c, type, w->err, "no such type");
 	if (!s && pack && !yaml_is(pack, "mxfp4")) s = config_fail(w->c, pack, w->err, "wants mxfp4");
 	if (!s && !pack != !yaml_get(at, "scales")) s = config_fail(w->c, at, w->err, "wants both pack and scales");
 	if (!s) s = transform(w, yaml_get(at, "transform"));
 	if (s) return s;
 	if (!from == !yaml_get(at, "make")) return config_fail(w->c, at, w->err, "wants from or make");
-	if (from && (from->kind == YAML_MAPPING || (pack && from->kind != YAML_SCALAR))) return config_fail(w->c, from, w->err, "wants a tensor's name or a list");
-	for (size_t k = 0; from && from->kind == YAML_SEQUENCE && k < from->count && !s; k++) s = part(w, from->items[k]);
+	if (from && (from->kind == YAML_MAPPING || (pack && from->kind != YAML_SCALAR)))
+		return config_fail(w->c, from, w->err, "wants a tensor's name or a list");
+	for (size_t k = 0; from && from->kind == YAML_SEQUENCE && k < from->count && !s; k++)
+		s = part(w, from->items[k]);
 	return s;
 }
 
@@ -95,19 +105,23 @@ static enum ggu_status sources(const struct walk *w, const struct yaml_node *key
 	enum ggu_status s = GGU_OK;
 	if (at->kind != YAML_SEQUENCE) return source(w, key, at);
 	for (size_t k = 0; k < at->count && !s; k++)
-		s = at->items[k]->kind == YAML_SEQUENCE ? config_fail(w->c, at->items[k], w->err, "alternatives have none themselves") : source(w, key, at->items[k]);
+		s = at->items[k]->kind == YAML_SEQUENCE ? config_fail(w->c, at->items[k], w->err,
+			"alternatives have none themselves") : source(w, key, at->items[k]);
 	return s;
 }
 
 static enum ggu_status vocab(const struct walk *w, const struct yaml_node *key, const struct yaml_node *at)
 {
 	(void)key;
-	return at->kind == YAML_MAPPING ? only(w, at, "pre add_space_prefix config_prefix add_bos eot") : config_fail(w->c, at, w->err, "wants a mapping");
+	return at->kind == YAML_MAPPING ? only(w, at, "pre add_space_prefix config_prefix add_bos eot") :
+		config_fail(w->c, at, w->err, "wants a mapping");
 }
 
 static const struct { const char *key; check_fn *each, *whole; } parts[] = {
-	{ "names", expression, NULL }, { "check", rule, NULL }, { "check_layer", rule, NULL }, { "layers", NULL, expression }, { "experts", NULL, expression },
-	{ "metadata", entry, NULL }, { "tensors", sources, NULL }, { "drop", expression, NULL }, { "strip", text, NULL },
+	{ "names", expression, NULL }, { "check", rule, NULL }, { "check_layer", rule, NULL }, { "layers", NULL,
+		expression }, { "experts", NULL, expression },
+	{ "metadata", entry, NULL }, { "tensors", sources, NULL }, { "drop", expression, NULL }, { "strip", text,
+		NULL },
 	{ "ignore", expression, NULL }, { "matters", expression, NULL }, { "vocab", expression, vocab },
 };
 enum { N_PARTS = sizeof parts/sizeof *parts };
@@ -122,7 +136,8 @@ enum ggu_status schema_check(const struct config *c, struct ggu_error *err)
 		const struct yaml_node *at = conv->items[i];
 		size_t k = 0;
 		while (k < N_PARTS && strcmp(parts[k].key, conv->keys[i]->text)) k++;
-		if (k == N_PARTS) return config_fail(c, conv->keys[i], err, "%.60s: no such key here", conv->keys[i]->text);
+		if (k == N_PARTS)
+			return config_fail(c, conv->keys[i], err, "%.60s: no such key here", conv->keys[i]->text);
 		if (yaml_null(at)) continue;
 		if (parts[k].whole && ((s = parts[k].whole(&w, conv->keys[i], at)) || !parts[k].each)) continue;
 		if (at->kind != YAML_MAPPING) return config_fail(c, at, err, "%.60s: wants a mapping", parts[k].key);

@@ -11,10 +11,12 @@
  *   tensors       {NAME: SOURCE}                    see plan.h
  *   drop          {PATTERN: EXPR}                   checkpoint tensors that are of no use, where EXPR holds
  *   strip         {PREFIX: PREFIX}                  prefixes that names may have, and what the description has instead
- *   ignore        {PATTERN: EXPR}                   keys of config.json that change no number, where EXPR holds (of `value`, too)
+ *   ignore        {PATTERN: EXPR}                   keys of config.json that change no number, where EXPR holds (of
+ * `value`, too)
  *   matters       {PATTERN: EXPR}                   keys that must not be passed over, unless EXPR, in which `value` is
  *                                                   the key's value, says that this one is harmless
- *   vocab         {KEY: EXPR}                       what the folder does not say: pre (tokenizer.ggml.pre, where several
+ *   vocab         {KEY: EXPR}                       what the folder does not say: pre (tokenizer.ggml.pre, where
+ * several
  *                                                   names fit), add_space_prefix, config_prefix (that of
  *                                                   tokenizer_config.json counts), add_bos, eot */
 #ifndef CONVERT_SCHEMA_H

@@ -122,7 +122,8 @@ static const char *permute(struct view *v, double heads)
 	const char *e;
 	if (n < 1 || n > 2) return "wants a matrix or a vector";
 	rows = (double)v->dim[0];
-	if (!(heads >= 1 && heads <= 1e9) || v->dim[0]%(uint64_t)(2*heads)) return "rows are no pairs of that many heads";
+	if (!(heads >= 1 && heads <= 1e9) || v->dim[0]%(uint64_t)(2*heads))
+		return "rows are no pairs of that many heads";
 	e = reshape(v, (double[]){ heads, 2, rows/heads/2, in }, 4);
 	if (!e) e = swap(v, 1, 2);
 	return e ? e : reshape(v, (double[]){ rows, in }, n);
@@ -141,7 +142,8 @@ const char *view_apply(struct view *v, const char *name, const double *arg, size
 {
 	enum { PERMUTE, RESHAPE, SWAP, TRANSPOSE, TAKE, SQUEEZE, ADD, MUL, EXP, N_TRANSFORMS };
 	static const struct { const char *name; size_t n; } all[N_TRANSFORMS] = {       /* reshape takes any number */
-		[PERMUTE] = { "permute", 1 }, [RESHAPE] = { "reshape", 0 }, [SWAP] = { "swap", 2 }, [TRANSPOSE] = { "transpose", 0 },
+		[PERMUTE] = { "permute", 1 }, [RESHAPE] = { "reshape", 0 }, [SWAP] = { "swap", 2 },
+			[TRANSPOSE] = { "transpose", 0 },
 		[TAKE] = { "take", 3 }, [SQUEEZE] = { "squeeze", 0 }, [ADD] = { "add", 1 }, [MUL] = { "mul", 1 },
 		[EXP] = { "exp", 0 },
 	};
@@ -202,7 +204,8 @@ static void scatter(char *to, size_t to_step, const char *from, size_t from_step
 	for (; n--; to += to_step*bytes, from += from_step*bytes) memcpy(to, from, bytes);
 }
 
-static enum ggu_status read_rows(const struct view *v, const struct checkpoint *c, uint64_t from, uint64_t n, char *to, struct ggu_error *err)
+static enum ggu_status read_rows(const struct view *v, const struct checkpoint *c, uint64_t from, uint64_t n, char *to,
+	struct ggu_error *err)
 {
 	size_t bytes = v->t->dtype->bytes;
 	uint64_t row = v->n ? v->dim[v->n - 1] : 1;
@@ -224,7 +227,8 @@ static enum ggu_status read_rows(const struct view *v, const struct checkpoint *
 	return run ? checkpoint_read(c, v->t, start, to, (size_t)run, err) : GGU_OK;
 }
 
-enum ggu_status view_read(const struct view *v, const struct checkpoint *c, uint64_t from, uint64_t n, void *to, void *work, struct ggu_error *err)
+enum ggu_status view_read(const struct view *v, const struct checkpoint *c, uint64_t from, uint64_t n, void *to,
+	void *work, struct ggu_error *err)
 {
 	size_t bytes = v->t->dtype->bytes;
 	unsigned u = nearest(v);
@@ -242,7 +246,8 @@ enum ggu_status view_read(const struct view *v, const struct checkpoint *c, uint
 		if (run > n/unit) run = n/unit;
 		for (uint64_t t = 0; t < unit; t++) {
 			uint64_t at = base + position(&inner, inner.n, t);
-			if ((s = checkpoint_read(c, v->t, at, work, (size_t)((run - 1)*v->stride[u] + 1), err))) return s;
+			if ((s = checkpoint_read(c, v->t, at, work, (size_t)((run - 1)*v->stride[u] + 1), err)))
+				return s;
 			scatter(out + t*bytes, (size_t)unit, work, (size_t)v->stride[u], (size_t)run, bytes);
 		}
 		out += run*unit*bytes;

@@ -25,7 +25,8 @@ struct view {
 	unsigned n;
 	uint64_t dim[VIEW_MAX_DIMS], stride[VIEW_MAX_DIMS], offset;     /* in elements */
 	unsigned n_shape; uint64_t shape[VIEW_MAX_DIMS];       /* what the output is called */
-	bool joined;                    /* shape joins what strides cannot: only reshape and element operations may follow */
+	/* shape joins what strides cannot: only reshape and element operations may follow */
+	bool joined;
 	struct view_op op[VIEW_MAX_OPS];
 	unsigned n_ops;
 };
@@ -40,7 +41,8 @@ uint64_t view_unit(const struct view *v);
 bool view_crosswise(const struct view *v);
 /* Raw elements [from, from+n) of a coalesced view into to[]. work: view_work_bytes. */
 size_t view_work_bytes(const struct view *v, uint64_t n);
-enum ggu_status view_read(const struct view *v, const struct checkpoint *c, uint64_t from, uint64_t n, void *to, void *work, struct ggu_error *err);
+enum ggu_status view_read(const struct view *v, const struct checkpoint *c, uint64_t from, uint64_t n, void *to,
+	void *work, struct ggu_error *err);
 void view_operate(const struct view *v, float *x, size_t n);
 
 #endif

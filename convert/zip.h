@@ -27,6 +27,7 @@ const struct zip_member *zip_find(const struct zip *z, const char *name);       
 /* The byte of the file where the member's data begins; all of it lies in the file. */
 enum ggu_status zip_data(const struct zip *z, const struct zip_member *m, uint64_t *offset, struct ggu_error *err);
 /* The member's data in memory, its CRC checked; at most max bytes. The caller frees. */
-enum ggu_status zip_slurp(const struct zip *z, const struct zip_member *m, size_t max, unsigned char **data, struct ggu_error *err);
+enum ggu_status zip_slurp(const struct zip *z, const struct zip_member *m, size_t max, unsigned char **data,
+	struct ggu_error *err);
 
 #endif

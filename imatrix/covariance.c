@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT
- * covariance.c - the sums of x xT over a weight's inputs x, as far as they are kept: blocks on the diagonal, lower triangles.
+ * covariance.c - the sums of x xT over a weight's inputs x, as far as they are kept: blocks on the diagonal, lower
+ * triangles.
  *
- * Weights that are multiplied with the same input share one matrix, which is named after the first of them: a call whose
- * numbers are those of the call before it (by shape and hash) adds nothing.
+ * Weights that are multiplied with the same input share one matrix, which is named after the first of them: a call
+ * whose numbers are those of the call before it (by shape and hash) adds nothing.
  *
- * Tokens are summed by stretches of TOKENS, each a product of float matrices (quant_mul) added to the sum so far. Stretches are
- * counted from the beginning of a window, whose end imatrix_flush tells, so that neither batches nor threads change a bit. */
+ * Tokens are summed by stretches of TOKENS, each a product of float matrices (quant_mul) added to the sum so far.
+ * Stretches are counted from the beginning of a window, whose end imatrix_flush tells, so that neither batches nor
+ * threads change a bit. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,7 +37,8 @@ void covariance_free(struct covariance *c)
 	free(c);
 }
 /* Without sums if `empty`: they are in a file. */
-enum ggu_status covariance_new(struct imatrix *im, const char *name, size_t n_in, size_t n_mat, size_t block, bool empty,
+enum ggu_status covariance_new(struct imatrix *im, const char *name, size_t n_in, size_t n_mat, size_t block,
+	bool empty,
 	struct covariance **out, struct ggu_error *err)
 {
 	struct covariance *c = calloc(1, sizeof *c), **v = im->cov;
@@ -102,7 +105,8 @@ static enum ggu_status sum_block(struct sum *s, struct ggu_pool *pool)
 	for (s->first = 0; work && s->first < s->n; s->first += ROWS) {
 		s->rows = s->n - s->first < ROWS ? s->n - s->first : ROWS;
 		quant_act_pack(form, s->xt + s->first*TOKENS, TOKENS, s->rows, s->n_tokens, 0, s->rows, act);
-		s->mul = (struct quant_mul){ .type = GGU_TYPE_F32, .n_tokens = s->rows, .n_out = s->first + s->rows, .n_in = s->n_tokens,
+		s->mul = (struct quant_mul){ .type = GGU_TYPE_F32, .n_tokens = s->rows, .n_out = s->first + s->rows,
+			.n_in = s->n_tokens,
 			.w = s->xt, .w_stride = TOKENS*sizeof *s->xt, .act = act, .y = y, .y_stride = s->n };
 		imatrix_run(pool, (s->mul.n_out + OUTPUTS - 1)/OUTPUTS, sum_task, s);
 	}
@@ -130,7 +134,8 @@ static void turn_task(void *ctx, size_t task, int worker)
 	for (size_t j = from; j < to; j++)
 		for (size_t k = 0; k < t->n_tokens; k++) t->xt[j*TOKENS + t->at + k] = t->x[k*t->stride + j];
 }
-static enum ggu_status add_tokens(struct covariance *c, size_t mat, const float *x, size_t stride, size_t n_tokens, struct ggu_pool *pool)
+static enum ggu_status add_tokens(struct covariance *c, size_t mat, const float *x, size_t stride, size_t n_tokens,
+	struct ggu_pool *pool)
 {
 	if (!c->waiting) {
 		c->waiting = calloc(c->n_mat, sizeof *c->waiting);
@@ -139,8 +144,10 @@ static enum ggu_status add_tokens(struct covariance *c, size_t mat, const float 
 	}
 	while (n_tokens) {
 		size_t at = c->n_waiting[mat], n = n_tokens < TOKENS - at ? n_tokens : TOKENS - at;
-		if (!c->waiting[mat] && !(c->waiting[mat] = malloc(c->n_in*TOKENS*sizeof **c->waiting))) return GGU_ERR_NOMEM;
-		imatrix_run(pool, (c->n_in + OUTPUTS - 1)/OUTPUTS, turn_task, &(struct turn){ c->waiting[mat], x, c->n_in, stride, at, n });
+		if (!c->waiting[mat] && !(c->waiting[mat] = malloc(c->n_in*TOKENS*sizeof **c->waiting)))
+			return GGU_ERR_NOMEM;
+		imatrix_run(pool, (c->n_in + OUTPUTS - 1)/OUTPUTS, turn_task, &(struct turn){ c->waiting[mat], x,
+			c->n_in, stride, at, n });
 		x += n*stride;
 		n_tokens -= n;
 		c->counts[mat] += (double)n;
@@ -161,7 +168,8 @@ enum ggu_status imatrix_flush(struct imatrix *im, struct ggu_pool *pool, struct 
 		for (size_t m = 0; c->waiting && m < c->n_mat; m++) {
 			size_t n = c->n_waiting[m];
 			c->n_waiting[m] = 0;
-			if (n && sum_up(c, m, c->waiting[m], n, pool)) return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, c->name, "out of memory");
+			if (n && sum_up(c, m, c->waiting[m], n, pool))
+				return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, c->name, "out of memory");
 			free(c->waiting[m]);
 			c->waiting[m] = NULL;
 		}
@@ -173,9 +181,11 @@ enum ggu_status imatrix_flush(struct imatrix *im, struct ggu_pool *pool, struct 
 static bool same_input(struct imatrix *im, const struct covariance_call *now)
 {
 	const struct covariance_call *b = &im->before;
-	return b->of && b->hash == now->hash && b->n_in == now->n_in && b->n_tokens == now->n_tokens && b->n_mat == now->n_mat && b->mat == now->mat;
+	return b->of && b->hash == now->hash && b->n_in == now->n_in && b->n_tokens == now->n_tokens &&
+		b->n_mat == now->n_mat && b->mat == now->mat;
 }
-enum ggu_status imatrix_add_covariance(struct imatrix *im, const char *name, size_t n_mat, size_t mat, size_t n_in, size_t block,
+enum ggu_status imatrix_add_covariance(struct imatrix *im, const char *name, size_t n_mat, size_t mat, size_t n_in,
+	size_t block,
 	const float *x, size_t stride, size_t n_tokens, struct ggu_pool *pool, struct ggu_error *err)
 {
 	struct covariance_call now = { .n_in = n_in, .n_tokens = n_tokens, .n_mat = n_mat, .mat = mat };
@@ -190,10 +200,12 @@ enum ggu_status imatrix_add_covariance(struct imatrix *im, const char *name, siz
 	if (!e->cov && (s = covariance_new(im, name, n_in, n_mat, block, false, &e->cov, err))) return s;
 	if (same && e->cov == im->before.of) return GGU_OK;
 	if (strcmp(e->cov->name, name) != 0)
-		return ggu_fail(err, GGU_ERR_STATE, GGU_NO_OFFSET, name, "has another input than %.60s, with which it shared one", e->cov->name);
+		return ggu_fail(err, GGU_ERR_STATE, GGU_NO_OFFSET, name,
+			"has another input than %.60s, with which it shared one", e->cov->name);
 	now.of = e->cov;
 	im->before = now;
-	if (add_tokens(e->cov, mat, x, stride, n_tokens, pool)) return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, name, "out of memory");
+	if (add_tokens(e->cov, mat, x, stride, n_tokens, pool))
+		return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, name, "out of memory");
 	return GGU_OK;
 }
 
@@ -201,14 +213,16 @@ enum ggu_status imatrix_add_covariance(struct imatrix *im, const char *name, siz
 
 size_t imatrix_n_covariances(const struct imatrix *im) { return im->n_cov; }
 
-static enum ggu_status load(const struct imatrix *im, const struct covariance *c, size_t mat, float *to, struct ggu_error *err)
+static enum ggu_status load(const struct imatrix *im, const struct covariance *c, size_t mat, float *to,
+	struct ggu_error *err)
 {
 	const size_t n = covariance_floats(c->n_in, c->block);
 	enum ggu_status s = GGU_OK;
 	if (c->sums) memcpy(to, c->sums + mat*n, n*sizeof *to);
 	else s = ggu_read(im->file, c->tensor, mat*n*sizeof *to, to, n*sizeof *to, err);
 	for (size_t i = 0; !s && i < n; i++)
-		if (!isfinite(to[i])) s = ggu_fail(err, GGU_ERR_FORMAT, GGU_NO_OFFSET, c->name, "a covariance is not finite");
+		if (!isfinite(to[i]))
+			s = ggu_fail(err, GGU_ERR_FORMAT, GGU_NO_OFFSET, c->name, "a covariance is not finite");
 	return s;
 }
 bool imatrix_has_covariance(const struct imatrix *im, const char *name, struct imatrix_covariance *of)
@@ -216,21 +230,26 @@ bool imatrix_has_covariance(const struct imatrix *im, const char *name, struct i
 	const struct entry *e = imatrix_entry_find(im, name);
 	const struct covariance *c = e ? e->cov : NULL;
 	if (!c) return false;
-	*of = (struct imatrix_covariance){ c->name, c->n_in, c->n_mat, c->block, covariance_floats(c->n_in, c->block), c->counts };
+	*of = (struct imatrix_covariance){ c->name, c->n_in, c->n_mat, c->block, covariance_floats(c->n_in, c->block),
+		c->counts };
 	return true;
 }
-enum ggu_status imatrix_covariance(const struct imatrix *im, const char *name, size_t mat, float *mean, struct ggu_error *err)
+enum ggu_status imatrix_covariance(const struct imatrix *im, const char *name, size_t mat, float *mean,
+	struct ggu_error *err)
 {
 	const struct entry *e = imatrix_entry_find(im, name);
 	const struct covariance *c = e ? e->cov : NULL;
 	enum ggu_status s;
-	if (!c || mat >= c->n_mat || !(c->counts[mat] > 0)) return ggu_fail(err, GGU_ERR_MISSING, GGU_NO_OFFSET, name, "has no covariance");
+	if (!c || mat >= c->n_mat || !(c->counts[mat] > 0))
+		return ggu_fail(err, GGU_ERR_MISSING, GGU_NO_OFFSET, name, "has no covariance");
 	if ((s = load(im, c, mat, mean, err))) return s;
-	for (size_t i = 0, n = covariance_floats(c->n_in, c->block); i < n; i++) mean[i] = (float)((double)mean[i]/c->counts[mat]);
+	for (size_t i = 0, n = covariance_floats(c->n_in, c->block); i < n; i++)
+		mean[i] = (float)((double)mean[i]/c->counts[mat]);
 	return GGU_OK;
 }
 
-static enum ggu_status merge_one(struct imatrix *im, const struct imatrix *src, const struct covariance *from, struct ggu_error *err)
+static enum ggu_status merge_one(struct imatrix *im, const struct imatrix *src, const struct covariance *from,
+	struct ggu_error *err)
 {
 	const size_t n = covariance_floats(from->n_in, from->block);
 	struct covariance *to = covariance_find(im, from->name);
@@ -238,7 +257,8 @@ static enum ggu_status merge_one(struct imatrix *im, const struct imatrix *src, 
 	enum ggu_status s = part ? GGU_OK : ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, from->name, "out of memory");
 	if (!s && !to) s = covariance_new(im, from->name, from->n_in, from->n_mat, from->block, false, &to, err);
 	if (!s && (to->n_in != from->n_in || to->n_mat != from->n_mat || to->block != from->block))
-		s = ggu_fail(err, GGU_ERR_FORMAT, GGU_NO_OFFSET, from->name, "covariances of blocks of %zu columns, but of %zu before", from->block, to->block);
+		s = ggu_fail(err, GGU_ERR_FORMAT, GGU_NO_OFFSET, from->name,
+			"covariances of blocks of %zu columns, but of %zu before", from->block, to->block);
 	for (size_t m = 0; m < from->n_mat && !s; m++) {
 		s = load(src, from, m, part, err);
 		for (size_t i = 0; i < n && !s; i++) to->sums[m*n + i] += part[i];
@@ -255,7 +275,8 @@ enum ggu_status covariance_merge(struct imatrix *im, const struct imatrix *src, 
 		struct entry *e = imatrix_entry_find(im, src->v[i]->name);
 		struct covariance *of = src->v[i]->cov ? covariance_find(im, src->v[i]->cov->name) : NULL;
 		if (e->cov && of && e->cov != of)
-			s = ggu_fail(err, GGU_ERR_FORMAT, GGU_NO_OFFSET, e->name, "shares its input with %.60s, but before with %.60s", of->name, e->cov->name);
+			s = ggu_fail(err, GGU_ERR_FORMAT, GGU_NO_OFFSET, e->name,
+				"shares its input with %.60s, but before with %.60s", of->name, e->cov->name);
 		if (!e->cov) e->cov = of;
 	}
 	return s;

@@ -2,8 +2,8 @@
  * imatrix.c - the matrix in memory: entries sorted by name, sums of squares in twice the digits of double.
  *
  * A column's sum is one chain of additions in token order, whatever the batches and threads were: threads
- * cut columns, never tokens. The digits beyond double are what lets the sums of several processes, each of a part of the
- * text, be added to the bytes of one run. */
+ * cut columns, never tokens. The digits beyond double are what lets the sums of several processes, each of a part of
+ * the text, be added to the bytes of one run. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -52,10 +52,12 @@ static size_t place(const struct imatrix *im, size_t n, const char *name, bool *
 	return lo;
 }
 
-enum ggu_status imatrix_append(struct imatrix *im, const char *name, size_t n_in, size_t n_mat, struct entry **out, struct ggu_error *err)
+enum ggu_status imatrix_append(struct imatrix *im, const char *name, size_t n_in, size_t n_mat, struct entry **out,
+	struct ggu_error *err)
 {
 	struct entry *e, **v = im->v;
-	if (!n_in || !n_mat || n_in > SIZE_MAX/sizeof(double)/n_mat) return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, name, "%zu matrices of %zu columns", n_mat, n_in);
+	if (!n_in || !n_mat || n_in > SIZE_MAX/sizeof(double)/n_mat)
+		return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, name, "%zu matrices of %zu columns", n_mat, n_in);
 	if (im->n == im->cap) {
 		v = realloc(im->v, (2*im->cap + 64)*sizeof *v);
 		if (v) {
@@ -96,14 +98,17 @@ const struct entry *imatrix_settle(struct imatrix *im)
 static enum ggu_status same_shape(const struct entry *e, size_t n_in, size_t n_mat, struct ggu_error *err)
 {
 	if (e->pub.n_in == n_in && e->pub.n_mat == n_mat) return GGU_OK;
-	return ggu_fail(err, GGU_ERR_FORMAT, GGU_NO_OFFSET, e->name, "%zu matrices of %zu columns, but %zu of %zu before", n_mat, n_in, e->pub.n_mat, e->pub.n_in);
+	return ggu_fail(err, GGU_ERR_FORMAT, GGU_NO_OFFSET, e->name,
+		"%zu matrices of %zu columns, but %zu of %zu before", n_mat, n_in, e->pub.n_mat, e->pub.n_in);
 }
 
-enum ggu_status imatrix_entry(struct imatrix *im, const char *name, size_t n_in, size_t n_mat, struct entry **out, struct ggu_error *err)
+enum ggu_status imatrix_entry(struct imatrix *im, const char *name, size_t n_in, size_t n_mat, struct entry **out,
+	struct ggu_error *err)
 {
 	bool found;
 	size_t at = place(im, im->n, name, &found);
-	enum ggu_status s = found ? same_shape(im->v[at], n_in, n_mat, err) : imatrix_append(im, name, n_in, n_mat, out, err);
+	enum ggu_status s = found ? same_shape(im->v[at], n_in, n_mat, err) : imatrix_append(im, name, n_in, n_mat,
+		out, err);
 	if (s) return s;
 	if (!found) {
 		memmove(im->v + at + 1, im->v + at, (im->n - 1 - at)*sizeof *im->v);
@@ -131,7 +136,8 @@ const struct imatrix_entry *imatrix_find(const struct imatrix *im, const char *n
 bool imatrix_importance(const struct imatrix_entry *e, size_t mat, float *importance)
 {
 	bool seen = e->counts[mat] > 0;
-	for (size_t j = 0; j < e->n_in; j++) importance[j] = seen ? (float)(e->sums[mat*e->n_in + j]/e->counts[mat]) : 1.0f;
+	for (size_t j = 0; j < e->n_in; j++)
+		importance[j] = seen ? (float)(e->sums[mat*e->n_in + j]/e->counts[mat]) : 1.0f;
 	return seen;
 }
 
@@ -253,7 +259,8 @@ enum ggu_status imatrix_merge(struct imatrix *im, const struct imatrix *src, str
 		struct entry *e = NULL;
 		bool found;
 		size_t at = place(im, n, from->name, &found);
-		s = found ? same_shape(e = im->v[at], from->n_in, from->n_mat, err) : imatrix_append(im, from->name, from->n_in, from->n_mat, &e, err);
+		s = found ? same_shape(e = im->v[at], from->n_in, from->n_mat, err) : imatrix_append(im, from->name,
+			from->n_in, from->n_mat, &e, err);
 		if (s) break;
 		for (size_t j = 0; j < from->n_in*from->n_mat; j++) {
 			imatrix_sum(e->sums + j, e->rest + j, src->v[i]->rest[j]);
@@ -264,7 +271,8 @@ enum ggu_status imatrix_merge(struct imatrix *im, const struct imatrix *src, str
 	imatrix_settle(im);
 	if (s || (s = covariance_merge(im, src, err))) return s;
 	for (size_t i = 0; i < src->n_datasets; i++)
-		if ((s = imatrix_add_dataset(im, src->datasets[i]))) return ggu_fail(err, s, GGU_NO_OFFSET, "", "out of memory");
+		if ((s = imatrix_add_dataset(im, src->datasets[i])))
+			return ggu_fail(err, s, GGU_NO_OFFSET, "", "out of memory");
 	im->chunks += src->chunks;
 	if (!im->chunk_tokens) im->chunk_tokens = src->chunk_tokens;
 	return GGU_OK;

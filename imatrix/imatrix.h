@@ -37,23 +37,26 @@ enum ggu_status imatrix_add(struct imatrix *im, const char *name, size_t n_mat, 
 
 /* ---- covariances ---- */
 
-/* Of inputs x of one or several weights: the sum of x xT over tokens, in float, as packed lower triangles ([0][0], [1][0], [1][1],
- * ...) of blocks of `block` columns on its diagonal, the last one smaller; for each matrix. */
+/* Of inputs x of one or several weights: the sum of x xT over tokens, in float, as packed lower triangles ([0][0],
+ * [1][0], [1][1], ...) of blocks of `block` columns on its diagonal, the last one smaller; for each matrix. */
 struct imatrix_covariance {
 	const char *name;               /* the weight whose inputs they are; others may share them */
 	size_t n_in, n_mat, block, n_floats;    /* n_floats: of a matrix */
 	const double *counts;           /* [n_mat]: tokens */
 };
-/* As imatrix_add, which is called before it for the same input; a call for the same input as the one before it makes the two
- * weights share one covariance. Sums are made for 256 tokens at a time. */
-enum ggu_status imatrix_add_covariance(struct imatrix *im, const char *name, size_t n_mat, size_t mat, size_t n_in, size_t block,
+/* As imatrix_add, which is called before it for the same input; a call for the same input as the one before it makes
+ * the two weights share one covariance. Sums are made for 256 tokens at a time. */
+enum ggu_status imatrix_add_covariance(struct imatrix *im, const char *name, size_t n_mat, size_t mat, size_t n_in,
+	size_t block,
 	const float *x, size_t stride, size_t n_tokens, struct ggu_pool *pool, struct ggu_error *err);
-/* The end of a window: what is left of the tokens is summed. To be called before anything is read, written or merged. */
+/* The end of a window: what is left of the tokens is summed. To be called before anything is read, written or merged.
+ * */
 enum ggu_status imatrix_flush(struct imatrix *im, struct ggu_pool *pool, struct ggu_error *err);
 size_t imatrix_n_covariances(const struct imatrix *im);
 bool imatrix_has_covariance(const struct imatrix *im, const char *name, struct imatrix_covariance *of);
 /* The mean of x xT of matrix `mat` for the weight `name`, n_floats numbers. GGU_ERR_MISSING: no token was seen. */
-enum ggu_status imatrix_covariance(const struct imatrix *im, const char *name, size_t mat, float *mean, struct ggu_error *err);
+enum ggu_status imatrix_covariance(const struct imatrix *im, const char *name, size_t mat, float *mean,
+	struct ggu_error *err);
 
 /* ---- the matrix as a whole ---- */
 

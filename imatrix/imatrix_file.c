@@ -5,13 +5,14 @@
  *   general.type "imatrix", imatrix.datasets [str], imatrix.chunk_count u32, imatrix.chunk_size u32
  *   NAME.in_sum2 F32 [n_in] or [n_in, n_mat]      sums of squares
  *   NAME.counts  F32 [1]    or [1, n_mat]         tokens seen
- *   NAME.in_cov  F32 [n] or [n, n_mat]            sums of x xT (imatrix.h), for the first of the weights that share them
+ *   NAME.in_cov  F32 [n] or [n, n_mat]            sums of x xT (imatrix.h), for the first of the weights that share
+ * them
  *   NAME.in_cov_n F32 [1] or [1, n_mat]           tokens seen
  *   gguf-utils.imatrix.block u32                  columns of a block of every in_cov, at most
  *   gguf-utils.imatrix.shared [str]               pairs: a weight, and the one whose in_cov is its too
  * Programs that know nothing of the last four pass them over.
- * A checkpoint is the same with sums and counts in F64, and NAME.in_sum2_rest, F64, what rounding took from the sums, so
- * that going on from it loses nothing; both are read.
+ * A checkpoint is the same with sums and counts in F64, and NAME.in_sum2_rest, F64, what rounding took from the sums,
+ * so that going on from it loses nothing; both are read.
  *
  * Old form, little-endian:
  *   i32 n_entries | i32 len, name, i32 n_call, i32 n_values, f32 values[] ... | i32 last_chunk | i32 len, dataset
@@ -29,11 +30,15 @@
 #include "../libgguf/span.h"
 #include "imatrix_internal.h"
 
-static const char sums_suffix[] = ".in_sum2", rest_suffix[] = ".in_sum2_rest", counts_suffix[] = ".counts", tag_key[] = "gguf-utils.imatrix.run";
+static const char sums_suffix[] = ".in_sum2", rest_suffix[] = ".in_sum2_rest", counts_suffix[] = ".counts",
+	tag_key[] = "gguf-utils.imatrix.run";
 static const char cov_suffix[] = ".in_cov", cov_counts_suffix[] = ".in_cov_n", block_key[] = "gguf-utils.imatrix.block",
 	shared_key[] = "gguf-utils.imatrix.shared";
 
-static enum ggu_status no_memory(struct ggu_error *err) { return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory"); }
+static enum ggu_status no_memory(struct ggu_error *err)
+{
+	return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
+}
 static enum ggu_status io_error(struct ggu_error *err, const char *what)
 {
 	int e = errno;
@@ -50,8 +55,10 @@ static enum ggu_status read_doubles(struct ggu_file *f, const struct ggu_tensor 
 {
 	size_t width = t->type == GGU_TYPE_F64 ? 8 : 4;
 	enum ggu_status s;
-	if (t->type != GGU_TYPE_F32 && t->type != GGU_TYPE_F64) return ggu_fail(err, GGU_ERR_TYPE, t->entry, t->name, "is neither f32 nor f64");
-	if (t->bytes != n*width) return ggu_fail(err, GGU_ERR_FORMAT, t->entry, t->name, "has another shape than its sums");
+	if (t->type != GGU_TYPE_F32 && t->type != GGU_TYPE_F64)
+		return ggu_fail(err, GGU_ERR_TYPE, t->entry, t->name, "is neither f32 nor f64");
+	if (t->bytes != n*width)
+		return ggu_fail(err, GGU_ERR_FORMAT, t->entry, t->name, "has another shape than its sums");
 	/* narrow items are read into the upper half and widened from the front */
 	if ((s = ggu_read(f, t, 0, (char *)to + (8 - width)*n, n*width, err))) return s;
 	if (width == 4) for (size_t i = 0; i < n; i++) {
@@ -60,11 +67,14 @@ static enum ggu_status read_doubles(struct ggu_file *f, const struct ggu_tensor 
 		to[i] = x;
 	}
 	for (size_t i = 0; i < n; i++)
-		if (!(to[i] >= least && to[i] < 1e300)) return ggu_fail(err, GGU_ERR_FORMAT, t->entry, t->name, "item %zu is negative or not finite", i);
+		if (!(to[i] >= least && to[i] < 1e300))
+			return ggu_fail(err, GGU_ERR_FORMAT, t->entry, t->name, "item %zu is negative or not finite",
+				i);
 	return GGU_OK;
 }
 
-static enum ggu_status read_entry(struct imatrix *im, struct ggu_file *f, const struct ggu_tensor *sums, struct ggu_error *err)
+static enum ggu_status read_entry(struct imatrix *im, struct ggu_file *f, const struct ggu_tensor *sums,
+	struct ggu_error *err)
 {
 	size_t n = sums->name_bytes - strlen(sums_suffix);
 	char *name = malloc(n + sizeof rest_suffix);
@@ -104,7 +114,8 @@ static enum ggu_status read_chunks(const struct ggu_meta *m, const char *key, ui
 	return ggu_fail(err, GGU_ERR_RANGE, ggu_kv_offset(kv), key, "is not a whole number of 32 bits");
 }
 
-static enum ggu_status read_covariance(struct imatrix *im, struct ggu_file *f, const struct ggu_tensor *t, size_t block, struct ggu_error *err)
+static enum ggu_status read_covariance(struct imatrix *im, struct ggu_file *f, const struct ggu_tensor *t,
+	size_t block, struct ggu_error *err)
 {
 	size_t n = t->name_bytes - strlen(cov_suffix), n_mat = ggu_tensor_rows(t);
 	char *name = malloc(n + sizeof cov_counts_suffix);
@@ -118,10 +129,13 @@ static enum ggu_status read_covariance(struct imatrix *im, struct ggu_file *f, c
 	counts = ggu_file_find(f, name);
 	name[n] = 0;
 	e = imatrix_entry_find(im, name);
-	if (!e || !counts) s = ggu_fail(err, GGU_ERR_MISSING, t->entry, name, "has covariances but no %s", e ? "counts of them" : "sums");
+	if (!e || !counts)
+		s = ggu_fail(err, GGU_ERR_MISSING, t->entry, name, "has covariances but no %s", e ? "counts of them" :
+			"sums");
 	else if (t->type != GGU_TYPE_F32) s = ggu_fail(err, GGU_ERR_TYPE, t->entry, t->name, "is not f32");
 	else if (!block || n_mat != e->pub.n_mat || t->ne[0] != covariance_floats(e->pub.n_in, block))
-		s = ggu_fail(err, GGU_ERR_FORMAT, t->entry, t->name, "has another shape than its sums and %s say", block_key);
+		s = ggu_fail(err, GGU_ERR_FORMAT, t->entry, t->name, "has another shape than its sums and %s say",
+			block_key);
 	if (!s) s = covariance_new(im, name, e->pub.n_in, n_mat, block, true, &c, err);
 	if (!s) {
 		c->tensor = t;
@@ -139,16 +153,19 @@ static enum ggu_status read_covariances(struct imatrix *im, struct ggu_file *f, 
 	uint64_t block = 0;
 	enum ggu_status s = read_chunks(m, block_key, &block, err);
 	for (size_t i = 0; i < ggu_file_n_tensors(f) && !s; i++)
-		if (ends_with(ggu_file_tensor(f, i), cov_suffix)) s = read_covariance(im, f, ggu_file_tensor(f, i), (size_t)block, err);
+		if (ends_with(ggu_file_tensor(f, i), cov_suffix))
+			s = read_covariance(im, f, ggu_file_tensor(f, i), (size_t)block, err);
 	for (size_t i = 0; shared && i + 1 < ggu_kv_n(shared) && !s; i += 2) {
 		struct ggu_str weight, owner;
 		struct entry *e, *of;
 		if (!ggu_kv_str(shared, i, &weight) || !ggu_kv_str(shared, i + 1, &owner))
-			return ggu_fail(err, GGU_ERR_TYPE, ggu_kv_offset(shared), shared_key, "is not a list of strings");
+			return ggu_fail(err, GGU_ERR_TYPE, ggu_kv_offset(shared), shared_key,
+				"is not a list of strings");
 		e = imatrix_entry_find(im, weight.p);
 		of = imatrix_entry_find(im, owner.p);
 		if (!e || !of || !of->cov || e->cov || e->pub.n_in != of->pub.n_in || e->pub.n_mat != of->pub.n_mat)
-			return ggu_fail(err, GGU_ERR_FORMAT, ggu_kv_offset(shared), shared_key, "pair %zu names weights that cannot share a covariance", i/2);
+			return ggu_fail(err, GGU_ERR_FORMAT, ggu_kv_offset(shared), shared_key,
+				"pair %zu names weights that cannot share a covariance", i/2);
 		e->cov = of->cov;
 	}
 	return s;
@@ -162,12 +179,17 @@ static enum ggu_status read_gguf(struct imatrix *im, struct ggu_file *f, struct 
 	const struct entry *twice;
 	enum ggu_status s;
 	ggu_meta_str(m, "general.type", &type);
-	if (strcmp(type.p, "imatrix")) return ggu_fail(err, GGU_ERR_TYPE, GGU_NO_OFFSET, "general.type", "is not an importance matrix");
-	if ((s = read_chunks(m, "imatrix.chunk_count", &im->chunks, err)) || (s = read_chunks(m, "imatrix.chunk_size", &im->chunk_tokens, err))) return s;
+	if (strcmp(type.p, "imatrix"))
+		return ggu_fail(err, GGU_ERR_TYPE, GGU_NO_OFFSET, "general.type", "is not an importance matrix");
+	if ((s = read_chunks(m, "imatrix.chunk_count", &im->chunks, err)) ||
+		(s = read_chunks(m, "imatrix.chunk_size", &im->chunk_tokens, err)))
+		return s;
 	if (ggu_meta_str(m, tag_key, &tag) && !(im->tag = strdup(tag.p))) return no_memory(err);
 	for (size_t i = 0; sets && i < ggu_kv_n(sets); i++) {
 		struct ggu_str d;
-		if (!ggu_kv_str(sets, i, &d)) return ggu_fail(err, GGU_ERR_TYPE, ggu_kv_offset(sets), "imatrix.datasets", "is not a list of strings");
+		if (!ggu_kv_str(sets, i, &d))
+			return ggu_fail(err, GGU_ERR_TYPE, ggu_kv_offset(sets), "imatrix.datasets",
+				"is not a list of strings");
 		if ((s = imatrix_add_dataset(im, d.p))) return no_memory(err);
 	}
 	for (size_t i = 0; i < ggu_file_n_tensors(f); i++) {
@@ -204,7 +226,8 @@ static enum ggu_status read_dat_entry(struct imatrix *im, struct span *s, struct
 	name[len] = 0;
 	at = s->at;
 	if (!span_u32(s, &calls) || !span_u32(s, &n)) return cut(err, s, "a count");
-	if (!n || !span_has(s, n, 4)) return ggu_fail(err, GGU_ERR_TRUNCATED, at + 4, name, "%u values exceed the file", n);
+	if (!n || !span_has(s, n, 4))
+		return ggu_fail(err, GGU_ERR_TRUNCATED, at + 4, name, "%u values exceed the file", n);
 	if (calls > INT_MAX) return ggu_fail(err, GGU_ERR_FORMAT, at, name, "negative number of calls");
 	if ((st = imatrix_append(im, name, n, 1, &e, err))) return st;
 	e->at = text.at;
@@ -213,7 +236,8 @@ static enum ggu_status read_dat_entry(struct imatrix *im, struct span *s, struct
 		float x = 0;
 		at = s->at;
 		span_f32(s, &x);
-		if (!(x >= 0 && x <= FLT_MAX)) return ggu_fail(err, GGU_ERR_FORMAT, at, name, "value %u is negative or not finite", j);
+		if (!(x >= 0 && x <= FLT_MAX))
+			return ggu_fail(err, GGU_ERR_FORMAT, at, name, "value %u is negative or not finite", j);
 		e->sums[j] = x;
 	}
 	return GGU_OK;
@@ -226,7 +250,8 @@ static enum ggu_status read_dat(struct imatrix *im, struct span *s, struct ggu_e
 	const struct entry *twice;
 	enum ggu_status st;
 	if (!span_u32(s, &n)) return cut(err, s, "the number of entries");
-	if (!n || !span_has(s, n, 16)) return ggu_fail(err, GGU_ERR_FORMAT, 0, "", "neither GGUF nor an old importance matrix");
+	if (!n || !span_has(s, n, 16))
+		return ggu_fail(err, GGU_ERR_FORMAT, 0, "", "neither GGUF nor an old importance matrix");
 	for (uint32_t i = 0; i < n; i++) if ((st = read_dat_entry(im, s, err))) return st;
 	if ((twice = imatrix_settle(im))) return ggu_fail(err, GGU_ERR_FORMAT, twice->at, twice->name, "given twice");
 	if (!s->n) return GGU_OK;               /* the oldest files end here */
@@ -286,7 +311,8 @@ enum ggu_status imatrix_read(struct imatrix **out, const char *path, struct ggu_
 	struct imatrix *im = imatrix_new();
 	size_t n = 0;
 	bool gguf = is_gguf_file(path);
-	enum ggu_status s = !im ? no_memory(err) : gguf ? ggu_open(&im->file, path, err) : read_all(path, &im->bytes, &n, err);
+	enum ggu_status s = !im ? no_memory(err) : gguf ? ggu_open(&im->file, path, err) : read_all(path, &im->bytes,
+		&n, err);
 	if (!s && !gguf && !n) s = ggu_fail(err, GGU_ERR_TRUNCATED, 0, "", "there is nothing in it");
 	if (!s && !gguf && n >= 4 && !memcmp(im->bytes, "GGUF", 4)) {
 		gguf = true;
@@ -329,7 +355,8 @@ static enum ggu_status set_keys(const struct imatrix *im, struct ggu_meta *m)
 {
 	struct ggu_str *sets = calloc(im->n_datasets + 1, sizeof *sets);
 	enum ggu_status s = sets ? ggu_meta_set_str(m, "general.type", "imatrix", 7) : GGU_ERR_NOMEM;
-	for (size_t i = 0; sets && i < im->n_datasets; i++) sets[i] = (struct ggu_str){ im->datasets[i], strlen(im->datasets[i]) };
+	for (size_t i = 0; sets && i < im->n_datasets; i++)
+		sets[i] = (struct ggu_str){ im->datasets[i], strlen(im->datasets[i]) };
 	if (!s) s = ggu_meta_set_strs(m, "imatrix.datasets", sets, im->n_datasets);
 	if (!s) s = ggu_meta_set_uint(m, "imatrix.chunk_count", GGU_U32, im->chunks);
 	if (!s) s = ggu_meta_set_uint(m, "imatrix.chunk_size", GGU_U32, im->chunk_tokens);
@@ -337,7 +364,8 @@ static enum ggu_status set_keys(const struct imatrix *im, struct ggu_meta *m)
 	return s || !im->n_cov ? s : set_shared(im, m);
 }
 
-static enum ggu_status add_tensor(struct ggu_writer *w, const char *name, const char *suffix, size_t ne0, size_t n_mat, uint32_t type, struct ggu_error *err)
+static enum ggu_status add_tensor(struct ggu_writer *w, const char *name, const char *suffix, size_t ne0, size_t n_mat,
+	uint32_t type, struct ggu_error *err)
 {
 	uint64_t ne[2] = { ne0, n_mat };
 	size_t n = strlen(name) + strlen(suffix) + 1;
@@ -350,7 +378,8 @@ static enum ggu_status add_tensor(struct ggu_writer *w, const char *name, const 
 	return s;
 }
 
-static enum ggu_status write_doubles(struct ggu_writer *w, const double *x, size_t n, uint32_t type, struct ggu_error *err)
+static enum ggu_status write_doubles(struct ggu_writer *w, const double *x, size_t n, uint32_t type,
+	struct ggu_error *err)
 {
 	enum ggu_status s = GGU_OK;
 	if (type == GGU_TYPE_F64) return ggu_writer_data(w, x, n*sizeof *x, err);
@@ -363,17 +392,20 @@ static enum ggu_status write_doubles(struct ggu_writer *w, const double *x, size
 	return s;
 }
 
-static enum ggu_status add_covariances(struct ggu_writer *w, const struct imatrix *im, uint32_t type, struct ggu_error *err)
+static enum ggu_status add_covariances(struct ggu_writer *w, const struct imatrix *im, uint32_t type,
+	struct ggu_error *err)
 {
 	enum ggu_status s = GGU_OK;
 	for (size_t i = 0; i < im->n_cov && !s; i++) {
 		const struct covariance *c = im->cov[i];
-		s = add_tensor(w, c->name, cov_suffix, covariance_floats(c->n_in, c->block), c->n_mat, GGU_TYPE_F32, err);
+		s = add_tensor(w, c->name, cov_suffix, covariance_floats(c->n_in, c->block), c->n_mat, GGU_TYPE_F32,
+			err);
 		if (!s) s = add_tensor(w, c->name, cov_counts_suffix, 1, c->n_mat, type, err);
 	}
 	return s;
 }
-static enum ggu_status write_covariances(struct ggu_writer *w, const struct imatrix *im, uint32_t type, struct ggu_error *err)
+static enum ggu_status write_covariances(struct ggu_writer *w, const struct imatrix *im, uint32_t type,
+	struct ggu_error *err)
 {
 	enum ggu_status s = GGU_OK;
 	for (size_t i = 0; i < im->n_cov && !s; i++) {
@@ -399,18 +431,23 @@ static enum ggu_status fits_f32(const struct imatrix *im, struct ggu_error *err)
 		bool fits = true;
 		for (size_t j = 0; fits && j < e->n_in*e->n_mat; j++) fits = e->sums[j] <= FLT_MAX;
 		for (size_t j = 0; fits && j < e->n_mat; j++) fits = e->counts[j] <= FLT_MAX;
-		if (!fits) return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, e->name, "has sums or counts that 32 bits cannot hold");
+		if (!fits)
+			return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, e->name,
+				"has sums or counts that 32 bits cannot hold");
 	}
 	return GGU_OK;
 }
 
-static enum ggu_status write_gguf(const struct imatrix *im, const char *tag, int fd, uint32_t type, struct ggu_error *err)
+static enum ggu_status write_gguf(const struct imatrix *im, const char *tag, int fd, uint32_t type,
+	struct ggu_error *err)
 {
 	struct ggu_meta *m = ggu_meta_new();
 	struct ggu_writer *w = NULL;
 	enum ggu_status s = m ? set_keys(im, m) : GGU_ERR_NOMEM;
 	if (!s && tag) s = ggu_meta_set_str(m, tag_key, tag, strlen(tag));
-	if (s == GGU_ERR_RANGE) ggu_fail(err, s, GGU_NO_OFFSET, "", "%llu chunks of %llu tokens do not fit the 32 bits that the form has",
+	if (s == GGU_ERR_RANGE)
+		ggu_fail(err, s, GGU_NO_OFFSET, "",
+			"%llu chunks of %llu tokens do not fit the 32 bits that the form has",
 		(unsigned long long)im->chunks, (unsigned long long)im->chunk_tokens);
 	else if (s) s = no_memory(err);
 	else if (type == GGU_TYPE_F32) s = fits_f32(im, err);
@@ -435,12 +472,19 @@ static enum ggu_status write_gguf(const struct imatrix *im, const char *tag, int
 	ggu_meta_free(m);
 	return s;
 }
-enum ggu_status imatrix_write_gguf(const struct imatrix *im, int fd, struct ggu_error *err) { return write_gguf(im, NULL, fd, GGU_TYPE_F32, err); }
-enum ggu_status imatrix_write_checkpoint(const struct imatrix *im, const char *tag, int fd, struct ggu_error *err) { return write_gguf(im, tag, fd, GGU_TYPE_F64, err); }
+enum ggu_status imatrix_write_gguf(const struct imatrix *im, int fd, struct ggu_error *err)
+{
+	return write_gguf(im, NULL, fd, GGU_TYPE_F32, err);
+}
+enum ggu_status imatrix_write_checkpoint(const struct imatrix *im, const char *tag, int fd, struct ggu_error *err)
+{
+	return write_gguf(im, tag, fd, GGU_TYPE_F64, err);
+}
 
 static bool put_u32(FILE *f, uint64_t v)
 {
-	unsigned char b[4] = { (unsigned char)v, (unsigned char)(v >> 8), (unsigned char)(v >> 16), (unsigned char)(v >> 24) };
+	unsigned char b[4] = { (unsigned char)v, (unsigned char)(v >> 8), (unsigned char)(v >> 16),
+		(unsigned char)(v >> 24) };
 	return fwrite(b, 4, 1, f) == 1;
 }
 static bool put_f32(FILE *f, float x)
@@ -466,7 +510,8 @@ static double dat_value(const struct imatrix_entry *e, size_t mat, size_t col, u
 static bool put_entry(FILE *f, const struct imatrix_entry *e, uint64_t chunk_tokens)
 {
 	uint64_t calls = dat_calls(e, chunk_tokens);
-	bool ok = put_u32(f, strlen(e->name)) && fwrite(e->name, strlen(e->name), 1, f) == 1 && put_u32(f, calls) && put_u32(f, e->n_in*e->n_mat);
+	bool ok = put_u32(f, strlen(e->name)) && fwrite(e->name, strlen(e->name), 1, f) == 1 && put_u32(f, calls) &&
+		put_u32(f, e->n_in*e->n_mat);
 	for (size_t i = 0; ok && i < e->n_mat; i++)
 		for (size_t j = 0; ok && j < e->n_in; j++)
 			ok = put_f32(f, (float)dat_value(e, i, j, calls));
@@ -476,12 +521,15 @@ static bool put_entry(FILE *f, const struct imatrix_entry *e, uint64_t chunk_tok
 /* Every count has 31 bits. */
 static enum ggu_status fits_dat(const struct imatrix *im, struct ggu_error *err)
 {
-	if (im->n > INT_MAX || im->chunks > INT_MAX) return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, "", "%zu entries of %llu chunks do not fit the old form", im->n, (unsigned long long)im->chunks);
+	if (im->n > INT_MAX || im->chunks > INT_MAX)
+		return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, "",
+			"%zu entries of %llu chunks do not fit the old form", im->n, (unsigned long long)im->chunks);
 	for (size_t i = 0; i < im->n; i++) {
 		const struct imatrix_entry *e = &im->v[i]->pub;
 		uint64_t calls = dat_calls(e, im->chunk_tokens);
 		bool fits = strlen(e->name) < DAT_NAME_BYTES && e->n_in*e->n_mat <= INT_MAX;
-		for (size_t k = 0; fits && k < e->n_in*e->n_mat; k++) fits = dat_value(e, k/e->n_in, k%e->n_in, calls) <= FLT_MAX;
+		for (size_t k = 0; fits && k < e->n_in*e->n_mat; k++)
+			fits = dat_value(e, k/e->n_in, k%e->n_in, calls) <= FLT_MAX;
 		if (!fits) return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, e->name, "does not fit the old form");
 	}
 	return GGU_OK;

@@ -11,7 +11,8 @@ struct entry {
 	char *name;
 	uint64_t at;                    /* byte of the name in its file */
 	double *sums, *counts;          /* what pub points at */
-	double *rest;                   /* [n_mat][n_in]: what rounding took from the sums, less than half their last digit */
+	/* [n_mat][n_in]: what rounding took from the sums, less than half their last digit */
+	double *rest;
 	struct covariance *cov;         /* NULL: none; perhaps that of another entry */
 };
 /* The sum of x xT of the inputs of one weight, after which it is named, or of several. */
@@ -40,14 +41,16 @@ struct imatrix {
 	unsigned char *bytes;           /* what file is in, if that is memory */
 };
 /* The entry of that name, made if there is none; its shape must be this one. */
-enum ggu_status imatrix_entry(struct imatrix *im, const char *name, size_t n_in, size_t n_mat, struct entry **out, struct ggu_error *err);
-/* A new one at the end of v. For many of them: putting each in its place would take the square of their number. Nothing is
- * found from then on, until imatrix_settle sorts v; that gives the second of two of one name, or NULL. */
-enum ggu_status imatrix_append(struct imatrix *im, const char *name, size_t n_in, size_t n_mat, struct entry **out, struct ggu_error *err);
+enum ggu_status imatrix_entry(struct imatrix *im, const char *name, size_t n_in, size_t n_mat, struct entry **out,
+	struct ggu_error *err);
+/* A new one at the end of v. For many of them: putting each in its place would take the square of their number.
+ * Nothing is found from then on, until imatrix_settle sorts v; that gives the second of two of one name, or NULL. */
+enum ggu_status imatrix_append(struct imatrix *im, const char *name, size_t n_in, size_t n_mat, struct entry **out,
+	struct ggu_error *err);
 const struct entry *imatrix_settle(struct imatrix *im);
 struct entry *imatrix_entry_find(const struct imatrix *im, const char *name);           /* NULL: none */
-/* *sum + *rest += x to twice the digits of double, so that sums of parts add up to the sum of the whole whatever the parts
- * were. Source: Knuth, TAOCP 2, 4.2.2, theorem B; Dekker 1971. */
+/* *sum + *rest += x to twice the digits of double, so that sums of parts add up to the sum of the whole whatever the
+ * parts were. Source: Knuth, TAOCP 2, 4.2.2, theorem B; Dekker 1971. */
 static inline void imatrix_sum(double *sum, double *rest, double x)
 {
 	double s = *sum + x, b = s - *sum, e = (*sum - (s - b)) + (x - b) + *rest;
@@ -59,7 +62,8 @@ void imatrix_run(struct ggu_pool *pool, size_t n, void (*fn)(void *, size_t, int
 
 size_t covariance_floats(size_t n_in, size_t block);
 /* Without sums if `empty`: they are in a file. */
-enum ggu_status covariance_new(struct imatrix *im, const char *name, size_t n_in, size_t n_mat, size_t block, bool empty,
+enum ggu_status covariance_new(struct imatrix *im, const char *name, size_t n_in, size_t n_mat, size_t block,
+	bool empty,
 	struct covariance **out, struct ggu_error *err);
 void covariance_free(struct covariance *c);
 struct covariance *covariance_find(const struct imatrix *im, const char *name);

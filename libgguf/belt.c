@@ -32,8 +32,9 @@ static void put_ready(struct belt *b)
 		if (!ok) b->stopped = b->ended = true;
 		b->worked[slot] = false;
 		b->put++;
-		/* Where putting is what takes longest, a thread woken for one slot falls asleep again behind it, and often
-		 * takes the core of the thread that puts: so one is woken when most are free, another if that is not enough. */
+		/* Where putting is what takes longest, a thread woken for one slot falls asleep again behind it, and
+		 * often takes the core of the thread that puts: so one is woken when most are free, another if that
+		 * is not enough. */
 		if (b->taken - b->put <= b->n_slots/4) pthread_cond_signal(&b->room);
 	}
 	b->putting = false;

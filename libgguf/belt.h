@@ -17,8 +17,8 @@ struct ggu_belt {
 };
 /* Slots that keep the threads of a pool busy. */
 size_t ggu_belt_slots(const struct ggu_pool *pool);
-/* Returns when every item was put, or after the first put that said stop. n_slots at least 1. GGU_ERR_NOMEM: nothing was
- * taken. */
+/* Returns when every item was put, or after the first put that said stop. n_slots at least 1. GGU_ERR_NOMEM: nothing
+ * was taken. */
 enum ggu_status ggu_belt_run(struct ggu_pool *pool, size_t n_slots, const struct ggu_belt *at, void *ctx);
 
 #endif

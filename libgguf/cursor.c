@@ -16,7 +16,8 @@ enum { GROW_BYTES = 1 << 20 };
 #define HOST_BIG false
 #endif
 
-void ggu_cursor_init(struct ggu_cursor *c, struct ggu_shard *s, const struct ggu_leniency *lenient, struct ggu_error *err)
+void ggu_cursor_init(struct ggu_cursor *c, struct ggu_shard *s, const struct ggu_leniency *lenient,
+	struct ggu_error *err)
 {
 	*c = (struct ggu_cursor){ .s = s, .where = "", .err = err, .lenient = lenient };
 	if (s->memory) {
@@ -72,7 +73,8 @@ static enum ggu_status short_of(struct ggu_cursor *c, uint64_t n)
 	if (!c->at && !c->n && (c->s->size == UINT64_MAX || !c->s->size))
 		ggu_fail(c->err, GGU_ERR_TRUNCATED, 0, "", "there is nothing in it");
 	else
-		ggu_fail(c->err, GGU_ERR_TRUNCATED, c->at, c->where, "the file ends inside these %llu bytes", (unsigned long long)n);
+		ggu_fail(c->err, GGU_ERR_TRUNCATED, c->at, c->where, "the file ends inside these %llu bytes",
+			(unsigned long long)n);
 	return ggu_rule(c->err, GGU_RULE_CUT, GGU_ERR_TRUNCATED);
 }
 
@@ -160,10 +162,12 @@ enum ggu_status ggu_cursor_str(struct ggu_cursor *c, struct ggu_arena *a, size_t
 	left = ggu_cursor_left(c);
 	if (n > left)
 		return ggu_rule(c->err, GGU_RULE_CUT,
-			ggu_fail(c->err, GGU_ERR_TRUNCATED, at, c->where, "string of %llu bytes exceeds the file", (unsigned long long)n));
+			ggu_fail(c->err, GGU_ERR_TRUNCATED, at, c->where, "string of %llu bytes exceeds the file",
+				(unsigned long long)n));
 	if (n > max)
 		return ggu_rule(c->err, GGU_RULE_NAME,
-			ggu_fail(c->err, GGU_ERR_FORMAT, at, c->where, "name of %llu bytes is longer than %zu", (unsigned long long)n, max));
+			ggu_fail(c->err, GGU_ERR_FORMAT, at, c->where, "name of %llu bytes is longer than %zu",
+				(unsigned long long)n, max));
 	GGU_TRY(ggu_cursor_block(c, a, (size_t)n, 1, &p));
 	*s = (struct ggu_str){ p, (size_t)n };
 	return GGU_OK;

@@ -4,7 +4,8 @@
 #include <sys/mman.h>
 #include "internal.h"
 
-static enum ggu_status failed(const struct ggu_file *f, const struct ggu_tensor *t, struct ggu_error *err, enum ggu_status status)
+static enum ggu_status failed(const struct ggu_file *f, const struct ggu_tensor *t, struct ggu_error *err,
+	enum ggu_status status)
 {
 	if (err) {
 		err->source = t->source;
@@ -15,13 +16,15 @@ static enum ggu_status failed(const struct ggu_file *f, const struct ggu_tensor 
 	return status;
 }
 
-static enum ggu_status ends_at(const struct ggu_shard *s, const struct ggu_tensor *t, uint64_t end, struct ggu_error *err)
+static enum ggu_status ends_at(const struct ggu_shard *s, const struct ggu_tensor *t, uint64_t end,
+	struct ggu_error *err)
 {
 	return ggu_fail(err, GGU_ERR_TRUNCATED, end, "", "the file ends %llu bytes too early",
 	                (unsigned long long)(s->data_offset + t->offset + t->bytes - end));
 }
 
-static enum ggu_status from_file(const struct ggu_shard *s, const struct ggu_tensor *t, uint64_t at, void *to, size_t n, struct ggu_error *err)
+static enum ggu_status from_file(const struct ggu_shard *s, const struct ggu_tensor *t, uint64_t at, void *to,
+	size_t n, struct ggu_error *err)
 {
 	size_t got;
 
@@ -30,7 +33,8 @@ static enum ggu_status from_file(const struct ggu_shard *s, const struct ggu_ten
 }
 
 /* Even no bytes of a pipe must lie inside it: it is read up to there. */
-static enum ggu_status from_pipe(const struct ggu_file *f, struct ggu_shard *s, const struct ggu_tensor *t, uint64_t at, void *to, size_t n,
+static enum ggu_status from_pipe(const struct ggu_file *f, struct ggu_shard *s, const struct ggu_tensor *t,
+	uint64_t at, void *to, size_t n,
 	struct ggu_error *err)
 {
 	enum ggu_status status = GGU_OK;
@@ -49,20 +53,23 @@ static enum ggu_status from_pipe(const struct ggu_file *f, struct ggu_shard *s, 
 static enum ggu_status placed(const struct ggu_shard *s, const struct ggu_tensor *t, struct ggu_error *err)
 {
 	if (s->cut)
-		return ggu_fail(err, GGU_ERR_TRUNCATED, GGU_NO_OFFSET, "", "the header is cut short: where the data begins is not known");
+		return ggu_fail(err, GGU_ERR_TRUNCATED, GGU_NO_OFFSET, "",
+			"the header is cut short: where the data begins is not known");
 	if (t->offset > INT64_MAX - t->bytes - s->data_offset)
 		return ggu_fail(err, GGU_ERR_TRUNCATED, GGU_NO_OFFSET, "", "the data is beyond the end of the file");
 	return GGU_OK;
 }
 
-static enum ggu_status bytes(const struct ggu_file *f, const struct ggu_tensor *t, uint64_t from, void *to, size_t n, struct ggu_error *err)
+static enum ggu_status bytes(const struct ggu_file *f, const struct ggu_tensor *t, uint64_t from, void *to, size_t n,
+	struct ggu_error *err)
 {
 	struct ggu_shard *s = &f->shard[t->source];
 	const struct ggu_type_info *info = ggu_type_info(t->type);
 	uint64_t at = s->data_offset + t->offset + from;
 
 	if (from > t->bytes || n > t->bytes - from)
-		return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, "", "%zu bytes from %llu are outside the tensor", n, (unsigned long long)from);
+		return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, "", "%zu bytes from %llu are outside the tensor", n,
+			(unsigned long long)from);
 	if (s->big && (from % info->block_bytes || n % info->block_bytes))
 		return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, "", "big-endian data is read in whole blocks");
 	GGU_TRY(placed(s, t, err));
@@ -72,7 +79,8 @@ static enum ggu_status bytes(const struct ggu_file *f, const struct ggu_tensor *
 	return GGU_OK;
 }
 
-enum ggu_status ggu_read(const struct ggu_file *f, const struct ggu_tensor *t, uint64_t from, void *to, size_t n, struct ggu_error *err)
+enum ggu_status ggu_read(const struct ggu_file *f, const struct ggu_tensor *t, uint64_t from, void *to, size_t n,
+	struct ggu_error *err)
 {
 	enum ggu_status status = bytes(f, t, from, to, n, err);
 

@@ -43,8 +43,14 @@ bool ggu_file_is_cut(const struct ggu_file *f)
 	return any;
 }
 
-uint64_t ggu_file_data_offset(const struct ggu_file *f, uint32_t i) { return i < f->n_shards ? f->shard[i].data_offset : 0; }
-uint64_t ggu_file_header_bytes(const struct ggu_file *f, uint32_t i) { return i < f->n_shards ? f->shard[i].header_bytes : 0; }
+uint64_t ggu_file_data_offset(const struct ggu_file *f, uint32_t i)
+{
+	return i < f->n_shards ? f->shard[i].data_offset : 0;
+}
+uint64_t ggu_file_header_bytes(const struct ggu_file *f, uint32_t i)
+{
+	return i < f->n_shards ? f->shard[i].header_bytes : 0;
+}
 uint64_t ggu_file_bytes(const struct ggu_file *f, uint32_t i) { return i < f->n_shards ? f->shard[i].size : 0; }
 const char *ggu_file_source_name(const struct ggu_file *f, uint32_t i)
 {
@@ -57,7 +63,8 @@ uint64_t ggu_file_data_end(const struct ggu_file *f, uint32_t i)
 
 	for (size_t k = 0; k < f->table.n; k++) {
 		const struct ggu_tensor *t = &f->table.t[k];
-		uint64_t last = t->offset < INT64_MAX - t->bytes ? ggu_file_data_offset(f, i) + t->offset + t->bytes : UINT64_MAX;
+		uint64_t last = t->offset < INT64_MAX - t->bytes ? ggu_file_data_offset(f, i) + t->offset + t->bytes :
+			UINT64_MAX;
 		if (t->source == i && t->bytes && last > end)
 			end = last;
 	}

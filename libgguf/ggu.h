@@ -90,7 +90,8 @@ struct ggu_error {
 #if defined __GNUC__
 __attribute__((format(printf, 5, 6)))
 #endif
-enum ggu_status ggu_fail(struct ggu_error *err, enum ggu_status code, uint64_t offset, const char *where, const char *what, ...);
+enum ggu_status ggu_fail(struct ggu_error *err, enum ggu_status code, uint64_t offset, const char *where,
+	const char *what, ...);
 /* Sets err->file; of a longer name the end is kept. err may be NULL. */
 void ggu_error_file(struct ggu_error *err, const char *name);
 const char *ggu_status_name(enum ggu_status code);      /* "truncated" */
@@ -164,14 +165,15 @@ bool ggu_meta_str(const struct ggu_meta *m, const char *key, struct ggu_str *v);
 enum ggu_status ggu_meta_copy(struct ggu_meta **to, const struct ggu_meta *from);
 
 /* Set: replaces in place or appends; data is copied. On failure nothing is changed: GGU_ERR_NOMEM; GGU_ERR_TYPE where
- * t is not of the function's sort (integers, floats); GGU_ERR_RANGE for a value that t cannot hold, a bool that is neither
- * 0 nor 1, and a key that is empty, holds NUL or is longer than 65535 bytes. */
+ * t is not of the function's sort (integers, floats); GGU_ERR_RANGE for a value that t cannot hold, a bool that is
+ * neither 0 nor 1, and a key that is empty, holds NUL or is longer than 65535 bytes. */
 enum ggu_status ggu_meta_set_uint(struct ggu_meta *m, const char *key, enum ggu_kv_type t, uint64_t v);
 enum ggu_status ggu_meta_set_int(struct ggu_meta *m, const char *key, enum ggu_kv_type t, int64_t v);
 enum ggu_status ggu_meta_set_float(struct ggu_meta *m, const char *key, enum ggu_kv_type t, double v);
 enum ggu_status ggu_meta_set_bool(struct ggu_meta *m, const char *key, bool v);
 enum ggu_status ggu_meta_set_str(struct ggu_meta *m, const char *key, const char *s, size_t n);
-enum ggu_status ggu_meta_set_array(struct ggu_meta *m, const char *key, enum ggu_kv_type item, const void *items, size_t n);
+enum ggu_status ggu_meta_set_array(struct ggu_meta *m, const char *key, enum ggu_kv_type item, const void *items,
+	size_t n);
 enum ggu_status ggu_meta_set_strs(struct ggu_meta *m, const char *key, const struct ggu_str *items, size_t n);
 /* An array of n arrays, each a copy of another pair's value. */
 enum ggu_status ggu_meta_set_arrays(struct ggu_meta *m, const char *key, const struct ggu_kv *const *items, size_t n);
@@ -182,7 +184,8 @@ enum ggu_status ggu_meta_rename(struct ggu_meta *m, const char *key, const char 
 
 /* ---- reading ---- */
 
-/* Stands in the place of "GGUF" while a header is replaced in place: a file that begins so is refused with GGU_ERR_STATE. */
+/* Stands in the place of "GGUF" while a header is replaced in place: a file that begins so is refused with
+ * GGU_ERR_STATE. */
 #define GGU_EDIT_MAGIC "GGUe"
 
 struct ggu_file;        /* one GGUF, in one file or in shards */
@@ -212,33 +215,38 @@ enum {
 	GGU_OPEN_ALONE = 2      /* a shard is read as a file of its own; split.* stay in the metadata */
 };
 struct ggu_open_options {
-	uint64_t base;          /* the GGUF begins at this byte; every offset counts from there. 0 for shards read as one */
+	/* the GGUF begins at this byte; every offset counts from there. 0 for shards read as one */
+	uint64_t base;
 	unsigned flags;         /* GGU_OPEN_* */
-	/* If not NULL, called for every defect, in order, and reading goes on as far as it can. What has a defect of its own
-	 * (a key twice, an unknown type) is left out of metadata and table; a tensor whose data is misaligned, overlaps or
-	 * is missing stays. After a header that is cut short ggu_file_is_cut tells so, and no data can be read. What is
-	 * no GGUF of a known version, an input/output error and lack of memory still are failures of the open. */
+	/* If not NULL, called for every defect, in order, and reading goes on as far as it can. What has a defect of
+	 * its own (a key twice, an unknown type) is left out of metadata and table; a tensor whose data is
+	 * misaligned, overlaps or is missing stays. After a header that is cut short ggu_file_is_cut tells so, and no
+	 * data can be read. What is no GGUF of a known version, an input/output error and lack of memory still are
+	 * failures of the open. */
 	void (*defect)(void *ctx, const struct ggu_error *err);
 	void *defect_ctx;
 	uint64_t reserved[4];   /* 0 */
 };
 /* As ggu_open; options may be NULL. */
-enum ggu_status ggu_open_path(struct ggu_file **f, const char *path, const struct ggu_open_options *options, struct ggu_error *err);
+enum ggu_status ggu_open_path(struct ggu_file **f, const char *path, const struct ggu_open_options *options,
+	struct ggu_error *err);
 /* fd stays the caller's and must outlive f. Its position matters for pipes only. */
 enum ggu_status ggu_open_fd(struct ggu_file **f, int fd, const struct ggu_open_options *options, struct ggu_error *err);
 /* bytes must outlive f. */
-enum ggu_status ggu_open_memory(struct ggu_file **f, const void *bytes, size_t n, const struct ggu_open_options *options, struct ggu_error *err);
+enum ggu_status ggu_open_memory(struct ggu_file **f, const void *bytes, size_t n,
+	const struct ggu_open_options *options, struct ggu_error *err);
 
 /* Bytes from wherever the caller has them. */
 struct ggu_source {
-	/* Up to n bytes from byte `at` on, at < bytes; *got 0 is the end. Returns GGU_OK or what ggu_fail does. Called from
-	 * several threads at once if ggu_read is. */
+	/* Up to n bytes from byte `at` on, at < bytes; *got 0 is the end. Returns GGU_OK or what ggu_fail does.
+	 * Called from several threads at once if ggu_read is. */
 	enum ggu_status (*pread)(void *ctx, uint64_t at, void *to, size_t n, size_t *got, struct ggu_error *err);
 	void *ctx;
 	uint64_t bytes;         /* in all */
 };
 /* *source is copied; its ctx must outlive f. */
-enum ggu_status ggu_open_source(struct ggu_file **f, const struct ggu_source *source, const struct ggu_open_options *options, struct ggu_error *err);
+enum ggu_status ggu_open_source(struct ggu_file **f, const struct ggu_source *source,
+	const struct ggu_open_options *options, struct ggu_error *err);
 void ggu_close(struct ggu_file *f);
 
 uint32_t ggu_file_version(const struct ggu_file *f);
@@ -260,7 +268,8 @@ const struct ggu_tensor *ggu_file_find(const struct ggu_file *f, const char *nam
 /* n bytes of t from byte `from` of its data on. A seekable source is read with pread, from any
  * thread; a pipe only forward (GGU_ERR_STATE otherwise). Big-endian data is swapped: `from` and n
  * then are whole blocks. */
-enum ggu_status ggu_read(const struct ggu_file *f, const struct ggu_tensor *t, uint64_t from, void *to, size_t n, struct ggu_error *err);
+enum ggu_status ggu_read(const struct ggu_file *f, const struct ggu_tensor *t, uint64_t from, void *to, size_t n,
+	struct ggu_error *err);
 /* The i-th tensor in the order of the data (offsets), the order a pipe delivers. */
 const struct ggu_tensor *ggu_file_in_data_order(const struct ggu_file *f, size_t i);
 
@@ -279,8 +288,8 @@ enum ggu_status ggu_walk_next(struct ggu_walk *w, struct ggu_part *part, struct 
 void ggu_walk_free(struct ggu_walk *w);
 
 /* The tensor's bytes in a read-only map, valid until ggu_close. GGU_ERR_UNSUPPORTED for pipes,
- * big-endian files and sources of the caller's. A file that shrinks while mapped kills the process with SIGBUS: programs that
- * map say so. */
+ * big-endian files and sources of the caller's. A file that shrinks while mapped kills the process with SIGBUS:
+ * programs that map say so. */
 enum ggu_status ggu_map(struct ggu_file *f, const struct ggu_tensor *t, const void **p, struct ggu_error *err);
 
 /* ---- writing ---- */
@@ -301,10 +310,12 @@ struct ggu_writer;
 /* meta is copied. Alignment: general.alignment in meta (a power of two, 8 to 2^20), else 32. */
 enum ggu_status ggu_writer_new(struct ggu_writer **w, const struct ggu_meta *meta, struct ggu_error *err);
 /* The next entry of the table. Its data lies behind that of the tensors so far. */
-enum ggu_status ggu_writer_add(struct ggu_writer *w, const char *name, uint32_t n_dims, const uint64_t *ne, uint32_t type, struct ggu_error *err);
+enum ggu_status ggu_writer_add(struct ggu_writer *w, const char *name, uint32_t n_dims, const uint64_t *ne,
+	uint32_t type, struct ggu_error *err);
 /* The same with an offset in the data section, a multiple of the alignment; gaps are filled with zeros. Tensors may not
  * overlap: ggu_writer_begin and ggu_writer_header say so. */
-enum ggu_status ggu_writer_add_at(struct ggu_writer *w, const char *name, uint32_t n_dims, const uint64_t *ne, uint32_t type,
+enum ggu_status ggu_writer_add_at(struct ggu_writer *w, const char *name, uint32_t n_dims, const uint64_t *ne,
+	uint32_t type,
                                   uint64_t offset, struct ggu_error *err);
 /* After the last add: size of the header with the padding behind it, and of the whole file. */
 uint64_t ggu_writer_header_bytes(const struct ggu_writer *w);

@@ -90,7 +90,8 @@ static enum ggu_status lock_all(struct ggu_file *f, struct ggu_error *err)
 enum ggu_status ggu_hold(struct ggu_file *f, unsigned flags, struct ggu_pool *pool, struct ggu_error *err)
 {
 	size_t workers = pool ? (size_t)ggu_pool_size(pool) : 1;
-	struct hold h = { .f = f, .n_workers = workers, .n_tensors = ggu_file_n_tensors(f), .copy = flags & GGU_HOLD_COPY };
+	struct hold h = { .f = f, .n_workers = workers, .n_tensors = ggu_file_n_tensors(f),
+		.copy = flags & GGU_HOLD_COPY };
 	const struct ggu_phase phase = { fetch, &h, workers*h.n_tensors, GGU_TAKE_OWN };
 	bool several = pool && ggu_pool_node(pool, (int)workers - 1) != ggu_pool_node(pool, 0);
 

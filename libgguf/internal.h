@@ -63,7 +63,8 @@ struct ggu_shard {
 	uint64_t data_offset;
 	char *name;
 	const uint8_t *map;             /* of the whole file, made by ggu_map */
-	uint8_t *buf;                   /* [GGU_BUF_BYTES], read ahead: its last buf_n bytes are [buf_at, buf_at + buf_n) */
+	/* [GGU_BUF_BYTES], read ahead: its last buf_n bytes are [buf_at, buf_at + buf_n) */
+	uint8_t *buf;
 	uint64_t buf_at;
 	size_t buf_n;
 };
@@ -77,11 +78,14 @@ void ggu_shard_of_memory(struct ggu_shard *s, const void *bytes, size_t n, uint6
 void ggu_shard_of_source(struct ggu_shard *s, const struct ggu_source *from, uint64_t base);
 void ggu_shard_close(struct ggu_shard *s);
 /* Bytes [at, at+n) of what can seek; *got < n only at its end. */
-enum ggu_status ggu_shard_pread(const struct ggu_shard *s, uint64_t at, void *to, size_t n, size_t *got, struct ggu_error *err);
+enum ggu_status ggu_shard_pread(const struct ggu_shard *s, uint64_t at, void *to, size_t n, size_t *got,
+	struct ggu_error *err);
 /* The same of a pipe, which gives each byte once. */
-enum ggu_status ggu_shard_read(struct ggu_shard *s, uint64_t at, void *to, size_t n, size_t *got, struct ggu_error *err);
+enum ggu_status ggu_shard_read(struct ggu_shard *s, uint64_t at, void *to, size_t n, size_t *got,
+	struct ggu_error *err);
 /* Some of them, at least one unless it is the end; `at` is where a pipe stands. */
-enum ggu_status ggu_shard_fill(struct ggu_shard *s, uint64_t at, void *to, size_t n, size_t *got, struct ggu_error *err);
+enum ggu_status ggu_shard_fill(struct ggu_shard *s, uint64_t at, void *to, size_t n, size_t *got,
+	struct ggu_error *err);
 
 /* ---- cursor.c ---- */
 
@@ -106,7 +110,8 @@ struct ggu_cursor {
 	struct ggu_error *err;
 	const struct ggu_leniency *lenient;
 };
-void ggu_cursor_init(struct ggu_cursor *c, struct ggu_shard *s, const struct ggu_leniency *lenient, struct ggu_error *err);
+void ggu_cursor_init(struct ggu_cursor *c, struct ggu_shard *s, const struct ggu_leniency *lenient,
+	struct ggu_error *err);
 uint64_t ggu_cursor_left(const struct ggu_cursor *c);  /* bytes up to the end; huge for a pipe */
 enum ggu_status ggu_cursor_u8(struct ggu_cursor *c, uint8_t *v);
 enum ggu_status ggu_cursor_u32(struct ggu_cursor *c, uint32_t *v);
@@ -184,10 +189,12 @@ struct ggu_file {
 /* Reads shard i's header into *meta (new, the caller's) and appends its tensors to f. */
 enum ggu_status ggu_header_read(struct ggu_file *f, uint32_t i, struct ggu_meta **meta, struct ggu_error *err);
 /* Positions in t[n] in the order of their data, which must not overlap. */
-enum ggu_status ggu_layout_order(const struct ggu_tensor *t, size_t n, size_t *order, const struct ggu_leniency *l, struct ggu_error *err);
+enum ggu_status ggu_layout_order(const struct ggu_tensor *t, size_t n, size_t *order, const struct ggu_leniency *l,
+	struct ggu_error *err);
 /* Offsets of shard s's tensors, those of the table from `first` on: aligned, inside the file, each byte in one tensor
  * only. Fills f->order for them. */
-enum ggu_status ggu_layout_check(struct ggu_file *f, const struct ggu_shard *s, size_t first, const struct ggu_leniency *l, struct ggu_error *err);
+enum ggu_status ggu_layout_check(struct ggu_file *f, const struct ggu_shard *s, size_t first,
+	const struct ggu_leniency *l, struct ggu_error *err);
 struct ggu_leniency ggu_file_leniency(const struct ggu_file *f, uint32_t shard);
 /* If shard 0, opened from path (NULL: not from a path), is one of several, opens and reads the others. */
 enum ggu_status ggu_shards_open(struct ggu_file *f, const char *path, struct ggu_error *err);

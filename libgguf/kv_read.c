@@ -13,7 +13,8 @@ static enum ggu_status type_of(struct ggu_cursor *c, uint8_t *t)
 
 	GGU_TRY(ggu_cursor_u32(c, &v));
 	if (v >= GGU_KV_TYPE_COUNT)
-		return ggu_rule(c->err, GGU_RULE_VALUE_TYPE, ggu_fail(c->err, GGU_ERR_FORMAT, at, c->where, "unknown value type %u", v));
+		return ggu_rule(c->err, GGU_RULE_VALUE_TYPE, ggu_fail(c->err, GGU_ERR_FORMAT, at, c->where,
+			"unknown value type %u", v));
 	*t = (uint8_t)v;
 	return GGU_OK;
 }
@@ -58,7 +59,8 @@ static enum ggu_status array(struct ggu_cursor *c, struct ggu_arena *a, struct g
 
 	if (depth >= GGU_ARRAY_DEPTH_MAX)
 		return ggu_rule(c->err, GGU_RULE_DEPTH,
-			ggu_fail(c->err, GGU_ERR_UNSUPPORTED, at, c->where, "arrays nested deeper than %d", GGU_ARRAY_DEPTH_MAX));
+			ggu_fail(c->err, GGU_ERR_UNSUPPORTED, at, c->where, "arrays nested deeper than %d",
+				GGU_ARRAY_DEPTH_MAX));
 	GGU_TRY(type_of(c, &kv->item_type));
 	at = c->at;
 	GGU_TRY(ggu_cursor_u64(c, &n));
@@ -67,7 +69,8 @@ static enum ggu_status array(struct ggu_cursor *c, struct ggu_arena *a, struct g
 	item_bytes = width ? width : kv->item_type == GGU_STRING ? 8 : 12;
 	if (n > ggu_cursor_left(c)/item_bytes || n > SIZE_MAX/2/sizeof(struct ggu_kv))
 		return ggu_rule(c->err, GGU_RULE_CUT,
-			ggu_fail(c->err, GGU_ERR_TRUNCATED, at, c->where, "array of %llu items exceeds the file", (unsigned long long)n));
+			ggu_fail(c->err, GGU_ERR_TRUNCATED, at, c->where, "array of %llu items exceeds the file",
+				(unsigned long long)n));
 	kv->n = (size_t)n;
 	if (!width)
 		return list(c, a, kv, depth);
@@ -102,7 +105,8 @@ static enum ggu_status bools(const struct ggu_cursor *c, const struct ggu_kv *kv
 	for (size_t i = 0; kv->item_type == GGU_BOOL && i < kv->n; i++)
 		if (b[i] > 1)
 			return ggu_rule(c->err, GGU_RULE_BOOL,
-				ggu_fail(c->err, GGU_ERR_FORMAT, at + i, c->where, "bool is %u, neither 0 nor 1", b[i]));
+				ggu_fail(c->err, GGU_ERR_FORMAT, at + i, c->where, "bool is %u, neither 0 nor 1",
+					b[i]));
 	for (size_t i = 0; kv->item_type == GGU_ARRAY && i < kv->n; i++)
 		GGU_TRY(bools(c, &kv->v.subs[i], kv->v.subs[i].offset + 12));   /* behind type and count */
 	return GGU_OK;
@@ -116,10 +120,12 @@ static enum ggu_status pair(const struct ggu_cursor *c, const struct ggu_meta *m
 	if (!kv->key.n)
 		return ggu_rule(c->err, GGU_RULE_KEY, ggu_fail(c->err, GGU_ERR_FORMAT, kv->offset, "", "empty key"));
 	if (memchr(key, 0, kv->key.n))
-		return ggu_rule(c->err, GGU_RULE_KEY, ggu_fail(c->err, GGU_ERR_FORMAT, kv->offset, key, "key holds a NUL byte"));
+		return ggu_rule(c->err, GGU_RULE_KEY, ggu_fail(c->err, GGU_ERR_FORMAT, kv->offset, key,
+			"key holds a NUL byte"));
 	GGU_TRY(bools(c, kv, kv->offset + 8 + kv->key.n + 4 + (kv->type == GGU_ARRAY ? 12 : 0)));
 	if (ggu_meta_find(m, key))
-		return ggu_rule(c->err, GGU_RULE_KEY_TWICE, ggu_fail(c->err, GGU_ERR_FORMAT, kv->offset, key, "duplicate key"));
+		return ggu_rule(c->err, GGU_RULE_KEY_TWICE, ggu_fail(c->err, GGU_ERR_FORMAT, kv->offset, key,
+			"duplicate key"));
 	return GGU_OK;
 }
 

@@ -22,19 +22,25 @@ static int compare(const void *a, const void *b)
 }
 
 /* room: bytes of the data section. */
-static enum ggu_status one(const struct ggu_tensor *t, uint32_t alignment, uint64_t room, const struct ggu_leniency *l, struct ggu_error *err)
+static enum ggu_status one(const struct ggu_tensor *t, uint32_t alignment, uint64_t room, const struct ggu_leniency *l,
+	struct ggu_error *err)
 {
 	if (t->offset & (alignment - 1))
-		GGU_TRY(ggu_tolerate(l, ggu_rule(err, GGU_RULE_OFFSET, ggu_fail(err, GGU_ERR_FORMAT, offset_field(t), t->name,
-			"offset %llu is not a multiple of the alignment %u", (unsigned long long)t->offset, alignment)), err));
+		GGU_TRY(ggu_tolerate(l,
+			ggu_rule(err, GGU_RULE_OFFSET, ggu_fail(err, GGU_ERR_FORMAT, offset_field(t), t->name,
+			"offset %llu is not a multiple of the alignment %u", (unsigned long long)t->offset,
+				alignment)), err));
 	/* bytes and room are below 2^63, so neither difference can wrap */
 	if (t->bytes > room || t->offset > room - t->bytes)
-		GGU_TRY(ggu_tolerate(l, ggu_rule(err, GGU_RULE_DATA, ggu_fail(err, GGU_ERR_TRUNCATED, offset_field(t), t->name,
-			"%llu bytes of data at offset %llu exceed the file", (unsigned long long)t->bytes, (unsigned long long)t->offset)), err));
+		GGU_TRY(ggu_tolerate(l,
+			ggu_rule(err, GGU_RULE_DATA, ggu_fail(err, GGU_ERR_TRUNCATED, offset_field(t), t->name,
+			"%llu bytes of data at offset %llu exceed the file", (unsigned long long)t->bytes,
+				(unsigned long long)t->offset)), err));
 	return GGU_OK;
 }
 
-enum ggu_status ggu_layout_order(const struct ggu_tensor *t, size_t n, size_t *order, const struct ggu_leniency *l, struct ggu_error *err)
+enum ggu_status ggu_layout_order(const struct ggu_tensor *t, size_t n, size_t *order, const struct ggu_leniency *l,
+	struct ggu_error *err)
 {
 	struct by_offset *o = malloc((n + 1)*sizeof *o);
 	enum ggu_status status = GGU_OK;
@@ -53,7 +59,8 @@ enum ggu_status ggu_layout_order(const struct ggu_tensor *t, size_t n, size_t *o
 		if (!x->bytes || x->offset > UINT64_MAX - x->bytes)
 			continue;
 		if (x->offset < end)
-			status = ggu_tolerate(l, ggu_rule(err, GGU_RULE_OVERLAP, ggu_fail(err, GGU_ERR_FORMAT, offset_field(x), x->name,
+			status = ggu_tolerate(l,
+				ggu_rule(err, GGU_RULE_OVERLAP, ggu_fail(err, GGU_ERR_FORMAT, offset_field(x), x->name,
 				"data overlaps that of '%.60s'", last->name)), err);
 		if (x->offset + x->bytes > end) {
 			end = x->offset + x->bytes;
@@ -64,7 +71,8 @@ enum ggu_status ggu_layout_order(const struct ggu_tensor *t, size_t n, size_t *o
 	return status;
 }
 
-enum ggu_status ggu_layout_check(struct ggu_file *f, const struct ggu_shard *s, size_t first, const struct ggu_leniency *l, struct ggu_error *err)
+enum ggu_status ggu_layout_check(struct ggu_file *f, const struct ggu_shard *s, size_t first,
+	const struct ggu_leniency *l, struct ggu_error *err)
 {
 	bool anywhere = s->size == UINT64_MAX || f->options.flags & GGU_OPEN_HEADER;
 	uint64_t room = anywhere ? INT64_MAX : s->data_offset < s->size ? s->size - s->data_offset : 0;

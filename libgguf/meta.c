@@ -325,7 +325,8 @@ static int depth(const struct ggu_kv *kv)
 	return most + 1;
 }
 
-enum ggu_status ggu_meta_set_array(struct ggu_meta *m, const char *key, enum ggu_kv_type item, const void *items, size_t n)
+enum ggu_status ggu_meta_set_array(struct ggu_meta *m, const char *key, enum ggu_kv_type item, const void *items,
+	size_t n)
 {
 	struct ggu_kv kv = { .type = GGU_ARRAY, .item_type = (uint8_t)item, .n = n };
 

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: MIT
  * pool.c - threads that take the tasks of phases.
  *
- * A phase is over when its tasks are, not when every thread has come by: one that has lost its core holds nobody up unless
- * it is in the midst of a task. Tasks lie in shares, one for each thread or one for all. What is left of a share is a
- * word, in a cache line of its own, together with the number of the phase:
+ * A phase is over when its tasks are, not when every thread has come by: one that has lost its core holds nobody up
+ * unless it is in the midst of a task. Tasks lie in shares, one for each thread or one for all. What is left of a
+ * share is a word, in a cache line of its own, together with the number of the phase:
  *
  *   | phase, 28 bits | for its owner alone, 1 bit | tasks left, 35 bits |
  *
  * A thread takes a task by making that number one less, if the word still is what it has read. So it cannot take one of
- * a phase other than it thinks, and from then on until the task is done the phase cannot end, and what describes it does
- * not change. Who finishes the last task lays out the next phase and moves the turn.
+ * a phase other than it thinks, and from then on until the task is done the phase cannot end, and what describes it
+ * does not change. Who finishes the last task lays out the next phase and moves the turn.
  *
- * A thread that finds no task waits for the turn to move: it looks at it for some microseconds and then sleeps, because an
- * evaluator comes to thousands of such waits in a second but must not burn a core while it waits for a user. With more
- * threads than cores looking only steals time, so they sleep at once. Nobody pays for waking unless somebody sleeps. */
+ * A thread that finds no task waits for the turn to move: it looks at it for some microseconds and then sleeps,
+ * because an evaluator comes to thousands of such waits in a second but must not burn a core while it waits for a
+ * user. With more threads than cores looking only steals time, so they sleep at once. Nobody pays for waking unless
+ * somebody sleeps. */
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -137,7 +138,8 @@ static size_t take(struct ggu_pool *p, uint64_t number, int s, int worker)
 	size_t n = 0;
 
 	while (word/PHASE == number && word & LEFT && (s == worker || !(word & OWNERS))) {
-		if (!atomic_compare_exchange_weak_explicit(left, &word, word - 1, memory_order_acq_rel, memory_order_acquire))
+		if (!atomic_compare_exchange_weak_explicit(left, &word, word - 1, memory_order_acq_rel,
+			memory_order_acquire))
 			continue;
 		struct stretch t = stretch_of(p, s);
 		p->phase->fn(p->phase->ctx, t.from + t.n - (size_t)(word & LEFT), worker);

@@ -50,10 +50,10 @@ struct ggu_phase {
  * less than runs one by one, about a cache miss for each phase. */
 void ggu_pool_phases(struct ggu_pool *p, const struct ggu_phase *phase, size_t n);
 
-/* Makes ready what ggu_map gives out, before its first call. COPY: tensors are read into memory of their own, in large pages
- * where the system has such, instead of being mapped; big-endian files and the caller's sources may be held so too.
- * LOCK: they stay in memory; GGU_ERR_IO where the system does not grant that much of it. Where pool's workers have
- * several nodes, each has its stretch of every tensor on its own. pool may be NULL. */
+/* Makes ready what ggu_map gives out, before its first call. COPY: tensors are read into memory of their own, in
+ * large pages where the system has such, instead of being mapped; big-endian files and the caller's sources may be
+ * held so too. LOCK: they stay in memory; GGU_ERR_IO where the system does not grant that much of it. Where pool's
+ * workers have several nodes, each has its stretch of every tensor on its own. pool may be NULL. */
 enum { GGU_HOLD_COPY = 1, GGU_HOLD_LOCK = 2 };
 enum ggu_status ggu_hold(struct ggu_file *f, unsigned flags, struct ggu_pool *pool, struct ggu_error *err);
 

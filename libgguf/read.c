@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * read.c - opens a GGUF and checks its whole header.
  *
- * A header is read by one cursor, front to back: fixed part, key/value pairs, table. Then the tensors' places are checked
- * (layout.c). The first defect is the end, unless the caller wants to hear of all of them: then what has a defect of its
- * own is left out, and a header that cannot be read further ends where that shows. */
+ * A header is read by one cursor, front to back: fixed part, key/value pairs, table. Then the tensors' places are
+ * checked (layout.c). The first defect is the end, unless the caller wants to hear of all of them: then what has a
+ * defect of its own is left out, and a header that cannot be read further ends where that shows. */
 #include <stdlib.h>
 #include <string.h>
 #include "internal.h"
@@ -46,17 +46,20 @@ static enum ggu_status magic_and_version(struct ggu_cursor *c)
 		ggu_swap_items(&s->version, 1, 4);
 	}
 	if (s->version != 2 && s->version != 3)
-		return ggu_rule(c->err, GGU_RULE_VERSION, ggu_fail(c->err, GGU_ERR_UNSUPPORTED, 4, "", "version %u; 2 and 3 are read", s->version));
+		return ggu_rule(c->err, GGU_RULE_VERSION, ggu_fail(c->err, GGU_ERR_UNSUPPORTED, 4, "",
+			"version %u; 2 and 3 are read", s->version));
 	return GGU_OK;
 }
 
 /* at: of the number n; least: bytes that one takes */
-static enum ggu_status count(struct ggu_cursor *c, uint64_t at, uint64_t n, uint64_t left, unsigned least, const char *what)
+static enum ggu_status count(struct ggu_cursor *c, uint64_t at, uint64_t n, uint64_t left, unsigned least,
+	const char *what)
 {
 	if (n <= left/least && n <= UINT32_MAX/2)
 		return GGU_OK;
 	return ggu_tolerate(c->lenient, ggu_rule(c->err, GGU_RULE_COUNT,
-		ggu_fail(c->err, GGU_ERR_TRUNCATED, at, "", "%llu %s exceed the file", (unsigned long long)n, what)), c->err);
+		ggu_fail(c->err, GGU_ERR_TRUNCATED, at, "", "%llu %s exceed the file", (unsigned long long)n, what)),
+			c->err);
 }
 
 static enum ggu_status counts(struct ggu_cursor *c, uint64_t *n_tensors, uint64_t *n_kv)
@@ -68,7 +71,8 @@ static enum ggu_status counts(struct ggu_cursor *c, uint64_t *n_tensors, uint64_
 	return count(c, 16, *n_kv, ggu_cursor_left(c), 14, "key/value pairs");
 }
 
-static enum ggu_status alignment(struct ggu_shard *s, const struct ggu_meta *m, const struct ggu_leniency *l, struct ggu_error *err)
+static enum ggu_status alignment(struct ggu_shard *s, const struct ggu_meta *m, const struct ggu_leniency *l,
+	struct ggu_error *err)
 {
 	const struct ggu_kv *kv = ggu_meta_find(m, "general.alignment");
 	enum ggu_status status = GGU_OK;
@@ -77,9 +81,11 @@ static enum ggu_status alignment(struct ggu_shard *s, const struct ggu_meta *m, 
 	if (kv) {
 		at = kv->offset + 8 + kv->key.n;        /* its type, then its value */
 		if (kv->type != GGU_U32)
-			status = ggu_fail(err, GGU_ERR_TYPE, at, kv->key.p, "is %s, not u32", ggu_kv_type_name(kv->type));
+			status = ggu_fail(err, GGU_ERR_TYPE, at, kv->key.p, "is %s, not u32",
+				ggu_kv_type_name(kv->type));
 		else if (ggu_kv_uint(kv, 0, &v) && !ggu_align_ok(v))
-			status = ggu_fail(err, GGU_ERR_FORMAT, at + 4, kv->key.p, "alignment %llu is not a power of two from %d to %d",
+			status = ggu_fail(err, GGU_ERR_FORMAT, at + 4, kv->key.p,
+				"alignment %llu is not a power of two from %d to %d",
 			                  (unsigned long long)v, GGU_ALIGN_MIN, GGU_ALIGN_MAX);
 	}
 	s->alignment = status == GGU_OK ? (uint32_t)v : GGU_ALIGN_DEFAULT;
@@ -177,7 +183,8 @@ static struct ggu_file *file_new(const struct ggu_open_options *options, struct 
 	return f;
 }
 
-static enum ggu_status finish(struct ggu_file **to, struct ggu_file *f, enum ggu_status status, const char *path, struct ggu_error *err)
+static enum ggu_status finish(struct ggu_file **to, struct ggu_file *f, enum ggu_status status, const char *path,
+	struct ggu_error *err)
 {
 	struct ggu_error own;           /* what a defect callback is shown must be somewhere */
 
@@ -199,13 +206,15 @@ enum ggu_status ggu_open(struct ggu_file **to, const char *path, struct ggu_erro
 	return ggu_open_path(to, path, NULL, err);
 }
 
-enum ggu_status ggu_open_path(struct ggu_file **to, const char *path, const struct ggu_open_options *options, struct ggu_error *err)
+enum ggu_status ggu_open_path(struct ggu_file **to, const char *path, const struct ggu_open_options *options,
+	struct ggu_error *err)
 {
 	struct ggu_file *f = file_new(options, err);
 
 	if (!f)
 		return GGU_ERR_NOMEM;
-	return finish(to, f, ggu_shard_of_path(f->shard, path, f->options.base, err), strcmp(path, "-") ? path : NULL, err);
+	return finish(to, f, ggu_shard_of_path(f->shard, path, f->options.base, err), strcmp(path, "-") ? path : NULL,
+		err);
 }
 
 enum ggu_status ggu_open_fd(struct ggu_file **to, int fd, const struct ggu_open_options *options, struct ggu_error *err)
@@ -215,7 +224,8 @@ enum ggu_status ggu_open_fd(struct ggu_file **to, int fd, const struct ggu_open_
 	return f ? finish(to, f, ggu_shard_of_fd(f->shard, fd, f->options.base, err), NULL, err) : GGU_ERR_NOMEM;
 }
 
-enum ggu_status ggu_open_memory(struct ggu_file **to, const void *bytes, size_t n, const struct ggu_open_options *options, struct ggu_error *err)
+enum ggu_status ggu_open_memory(struct ggu_file **to, const void *bytes, size_t n,
+	const struct ggu_open_options *options, struct ggu_error *err)
 {
 	struct ggu_file *f = file_new(options, err);
 
@@ -225,7 +235,8 @@ enum ggu_status ggu_open_memory(struct ggu_file **to, const void *bytes, size_t 
 	return finish(to, f, GGU_OK, NULL, err);
 }
 
-enum ggu_status ggu_open_source(struct ggu_file **to, const struct ggu_source *source, const struct ggu_open_options *options, struct ggu_error *err)
+enum ggu_status ggu_open_source(struct ggu_file **to, const struct ggu_source *source,
+	const struct ggu_open_options *options, struct ggu_error *err)
 {
 	struct ggu_file *f = file_new(options, err);
 

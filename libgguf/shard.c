@@ -2,7 +2,8 @@
  * shard.c - one file of a GGUF, wherever its bytes come from: a descriptor, memory, the caller's functions, a pipe.
  *
  * All positions count from the shard's base, the byte of the source where the GGUF begins. What can seek is read by
- * ggu_shard_pread, from any thread; a pipe by ggu_shard_read, forward only, through what was read ahead of the header. */
+ * ggu_shard_pread, from any thread; a pipe by ggu_shard_read, forward only, through what was read ahead of the
+ * header. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -47,7 +48,8 @@ static enum ggu_status fd_pread(int fd, uint64_t at, void *to, size_t n, size_t 
 	return GGU_OK;
 }
 
-enum ggu_status ggu_shard_pread(const struct ggu_shard *s, uint64_t at, void *to, size_t n, size_t *got, struct ggu_error *err)
+enum ggu_status ggu_shard_pread(const struct ggu_shard *s, uint64_t at, void *to, size_t n, size_t *got,
+	struct ggu_error *err)
 {
 	const struct ggu_source *from = &s->source;
 	uint64_t left = at < s->size ? s->size - at : 0;
@@ -67,7 +69,8 @@ enum ggu_status ggu_shard_pread(const struct ggu_shard *s, uint64_t at, void *to
 		GGU_TRY(from->pread ? from->pread(from->ctx, next, (char *)to + k, n - k, &more, err)
 			: fd_pread(s->fd, next, (char *)to + k, n - k, &more, err));
 		if (more > n - k)
-			return ggu_fail(err, GGU_ERR_STATE, GGU_NO_OFFSET, "", "the source gave more bytes than it was asked for");
+			return ggu_fail(err, GGU_ERR_STATE, GGU_NO_OFFSET, "",
+				"the source gave more bytes than it was asked for");
 		k += more;
 	}
 	*got = k;

@@ -48,9 +48,11 @@ static enum ggu_status says(const struct ggu_meta *m, const char *key, uint64_t 
 	if (!kv)
 		s = ggu_fail(err, GGU_ERR_MISSING, GGU_NO_OFFSET, key, "missing in a shard");
 	else if (!ggu_meta_uint(m, key, &v))
-		s = ggu_fail(err, GGU_ERR_TYPE, kv->offset, key, "is %s, not an unsigned integer", ggu_kv_type_name(kv->type));
+		s = ggu_fail(err, GGU_ERR_TYPE, kv->offset, key, "is %s, not an unsigned integer",
+			ggu_kv_type_name(kv->type));
 	else if (*want != UINT64_MAX && v != *want)
-		s = ggu_fail(err, GGU_ERR_FORMAT, kv->offset, key, "is %llu, not %llu", (unsigned long long)v, (unsigned long long)*want);
+		s = ggu_fail(err, GGU_ERR_FORMAT, kv->offset, key, "is %llu, not %llu", (unsigned long long)v,
+			(unsigned long long)*want);
 	else {
 		*want = v;
 		return GGU_OK;
@@ -59,7 +61,8 @@ static enum ggu_status says(const struct ggu_meta *m, const char *key, uint64_t 
 }
 
 /* The three keys of shard `no`, which is at place i, hold. */
-static enum ggu_status check(const struct ggu_file *f, const struct ggu_meta *m, uint32_t i, uint64_t no, uint64_t count, uint64_t *n_tensors,
+static enum ggu_status check(const struct ggu_file *f, const struct ggu_meta *m, uint32_t i, uint64_t no,
+	uint64_t count, uint64_t *n_tensors,
 	struct ggu_error *err)
 {
 	const struct ggu_leniency l = ggu_file_leniency(f, i);
@@ -77,7 +80,8 @@ static void blame(struct ggu_error *err, uint32_t i, const char *name)
 	}
 }
 
-static enum ggu_status open_one(struct ggu_file *f, uint32_t i, uint32_t count, const char *path, uint64_t *n_tensors, struct ggu_error *err)
+static enum ggu_status open_one(struct ggu_file *f, uint32_t i, uint32_t count, const char *path, uint64_t *n_tensors,
+	struct ggu_error *err)
 {
 	struct ggu_shard *s = &f->shard[i];
 	struct ggu_meta *m = NULL;
@@ -123,7 +127,8 @@ static enum ggu_status check_total(const struct ggu_file *f, uint64_t n_tensors,
 		"is %llu, but the shards hold %zu tensors", (unsigned long long)n_tensors, f->table.n)), err);
 }
 
-static enum ggu_status open_all(struct ggu_file *f, const char *path, uint32_t no, uint32_t count, struct ggu_error *err)
+static enum ggu_status open_all(struct ggu_file *f, const char *path, uint32_t no, uint32_t count,
+	struct ggu_error *err)
 {
 	uint64_t n_tensors = UINT64_MAX;
 	struct ggu_shard *p;
@@ -155,10 +160,12 @@ static enum ggu_status alone(const struct ggu_kv *kv, uint64_t count, const char
 	enum ggu_status s;
 
 	if (!path)
-		s = ggu_fail(err, GGU_ERR_UNSUPPORTED, kv->offset, kv->key.p, "one of %llu shards: they are read by name only",
+		s = ggu_fail(err, GGU_ERR_UNSUPPORTED, kv->offset, kv->key.p,
+			"one of %llu shards: they are read by name only",
 		             (unsigned long long)count);
 	else
-		s = ggu_fail(err, GGU_ERR_UNSUPPORTED, kv->offset, kv->key.p, "one of %llu shards, but its name does not end in -00001-of-%05llu.gguf",
+		s = ggu_fail(err, GGU_ERR_UNSUPPORTED, kv->offset, kv->key.p,
+			"one of %llu shards, but its name does not end in -00001-of-%05llu.gguf",
 		             (unsigned long long)count, (unsigned long long)count);
 	return ggu_rule(err, GGU_RULE_SPLIT, s);
 }

@@ -17,24 +17,30 @@ enum ggu_status ggu_tensor_check(struct ggu_tensor *t, const struct ggu_tensor_a
 	if (!t->name_bytes)
 		return ggu_rule(err, GGU_RULE_NAME, ggu_fail(err, GGU_ERR_FORMAT, at->name, "", "empty tensor name"));
 	if (memchr(t->name, 0, t->name_bytes))
-		return ggu_rule(err, GGU_RULE_NAME, ggu_fail(err, GGU_ERR_FORMAT, at->name, t->name, "tensor name holds a NUL byte"));
+		return ggu_rule(err, GGU_RULE_NAME, ggu_fail(err, GGU_ERR_FORMAT, at->name, t->name,
+			"tensor name holds a NUL byte"));
 	if (t->n_dims > 4)
-		return ggu_rule(err, GGU_RULE_DIMS, ggu_fail(err, GGU_ERR_FORMAT, at->n_dims, t->name, "%u dimensions, at most 4 are known", t->n_dims));
+		return ggu_rule(err, GGU_RULE_DIMS, ggu_fail(err, GGU_ERR_FORMAT, at->n_dims, t->name,
+			"%u dimensions, at most 4 are known", t->n_dims));
 	/* the product without zeros is bounded too, so that products of some of the dimensions cannot wrap */
 	for (uint32_t i = 0; i < t->n_dims; i++) {
 		uint64_t ne_at = at->ne == GGU_NO_OFFSET ? at->ne : at->ne + 8*i;
 		if (!ggu_mul(any, t->ne[i] ? t->ne[i] : 1, &any))
-			return ggu_rule(err, GGU_RULE_SIZE, ggu_fail(err, GGU_ERR_FORMAT, ne_at, t->name, "number of elements overflows"));
+			return ggu_rule(err, GGU_RULE_SIZE, ggu_fail(err, GGU_ERR_FORMAT, ne_at, t->name,
+				"number of elements overflows"));
 		n *= t->ne[i];
 	}
 	if (!info)
-		return ggu_rule(err, GGU_RULE_TYPE, ggu_fail(err, GGU_ERR_UNSUPPORTED, at->type, t->name, "tensor type %u is %s", t->type,
+		return ggu_rule(err, GGU_RULE_TYPE, ggu_fail(err, GGU_ERR_UNSUPPORTED, at->type, t->name,
+			"tensor type %u is %s", t->type,
 		                t->type < GGU_TYPE_COUNT ? "no longer in use" : "unknown"));
 	if (t->ne[0] % info->block_weights)
 		return ggu_rule(err, GGU_RULE_BLOCK, ggu_fail(err, GGU_ERR_FORMAT, at->ne, t->name,
-			"rows of %llu elements are no whole blocks of %u (%s)", (unsigned long long)t->ne[0], info->block_weights, info->name));
+			"rows of %llu elements are no whole blocks of %u (%s)", (unsigned long long)t->ne[0],
+				info->block_weights, info->name));
 	if (!ggu_type_bytes(t->type, n, &t->bytes))
-		return ggu_rule(err, GGU_RULE_SIZE, ggu_fail(err, GGU_ERR_FORMAT, at->ne, t->name, "size in bytes overflows"));
+		return ggu_rule(err, GGU_RULE_SIZE, ggu_fail(err, GGU_ERR_FORMAT, at->ne, t->name,
+			"size in bytes overflows"));
 	return GGU_OK;
 }
 
@@ -124,6 +130,7 @@ enum ggu_status ggu_table_read(struct ggu_cursor *c, struct ggu_table *x, uint32
 		return ggu_fail(c->err, s, t.entry, t.name, "out of memory");
 	if (!dup)
 		return GGU_OK;
-	s = ggu_rule(c->err, GGU_RULE_NAME_TWICE, ggu_fail(c->err, GGU_ERR_FORMAT, t.entry, t.name, "duplicate tensor name"));
+	s = ggu_rule(c->err, GGU_RULE_NAME_TWICE, ggu_fail(c->err, GGU_ERR_FORMAT, t.entry, t.name,
+		"duplicate tensor name"));
 	return ggu_tolerate(c->lenient, s, c->err);
 }

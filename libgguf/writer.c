@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * writer.c - writes a GGUF front to back, never seeking.
  *
- * Every size follows from shape and type, so the header is complete before the first byte of data. The data comes in the
- * order of its offsets, which is that of the table unless the caller placed tensors himself. The same function that
+ * Every size follows from shape and type, so the header is complete before the first byte of data. The data comes in
+ * the order of its offsets, which is that of the table unless the caller placed tensors himself. The same function that
  * writes the header also measures it, by writing to nowhere. */
 #include <errno.h>
 #include <poll.h>
@@ -198,7 +198,8 @@ enum ggu_status ggu_writer_new(struct ggu_writer **to, const struct ggu_meta *me
 	struct ggu_writer *w;
 
 	if (kv && (kv->type != GGU_U32 || !ggu_kv_uint(kv, 0, &align) || !ggu_align_ok(align)))
-		return ggu_rule(err, GGU_RULE_ALIGNMENT, ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, "general.alignment",
+		return ggu_rule(err, GGU_RULE_ALIGNMENT, ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET,
+			"general.alignment",
 			"is not a u32 power of two from %d to %d", GGU_ALIGN_MIN, GGU_ALIGN_MAX));
 	w = calloc(1, sizeof *w);
 	status = w ? GGU_OK : GGU_ERR_NOMEM;
@@ -217,7 +218,8 @@ enum ggu_status ggu_writer_new(struct ggu_writer **to, const struct ggu_meta *me
 	return GGU_OK;
 }
 
-enum ggu_status ggu_writer_add_at(struct ggu_writer *w, const char *name, uint32_t n_dims, const uint64_t *ne, uint32_t type,
+enum ggu_status ggu_writer_add_at(struct ggu_writer *w, const char *name, uint32_t n_dims, const uint64_t *ne,
+	uint32_t type,
                                   uint64_t offset, struct ggu_error *err)
 {
 	struct ggu_tensor t = { .n_dims = n_dims, .ne = { 1, 1, 1, 1 }, .type = type, .offset = offset };
@@ -230,7 +232,8 @@ enum ggu_status ggu_writer_add_at(struct ggu_writer *w, const char *name, uint32
 		return ggu_fail(err, GGU_ERR_STATE, GGU_NO_OFFSET, name, "tensor added after the header was written");
 	if (name_bytes > GGU_KEY_MAX)
 		return ggu_rule(err, GGU_RULE_NAME,
-			ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, name, "tensor name is longer than %d bytes", GGU_KEY_MAX));
+			ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, name, "tensor name is longer than %d bytes",
+				GGU_KEY_MAX));
 	for (uint32_t i = 0; i < n_dims && i < 4; i++)
 		t.ne[i] = ne[i];
 	t.name = name;
@@ -240,19 +243,22 @@ enum ggu_status ggu_writer_add_at(struct ggu_writer *w, const char *name, uint32
 		return ggu_rule(err, GGU_RULE_OFFSET, ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, name,
 			"offset %llu is not a multiple of the alignment %u", (unsigned long long)offset, w->alignment));
 	if (t.bytes > INT64_MAX/2 || offset > INT64_MAX/2 - t.bytes)
-		return ggu_rule(err, GGU_RULE_SIZE, ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, name, "the file's size overflows"));
+		return ggu_rule(err, GGU_RULE_SIZE, ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, name,
+			"the file's size overflows"));
 	t.name = ggu_arena_str(&w->table.arena, name, name_bytes);
 	status = t.name ? ggu_table_append(&w->table, &t, &dup) : GGU_ERR_NOMEM;
 	if (status != GGU_OK)
 		return ggu_fail(err, status, GGU_NO_OFFSET, name, "out of memory");
 	if (dup)
-		return ggu_rule(err, GGU_RULE_NAME_TWICE, ggu_fail(err, GGU_ERR_FORMAT, GGU_NO_OFFSET, name, "duplicate tensor name"));
+		return ggu_rule(err, GGU_RULE_NAME_TWICE, ggu_fail(err, GGU_ERR_FORMAT, GGU_NO_OFFSET, name,
+			"duplicate tensor name"));
 	if (w->data_bytes < t.offset + t.bytes)
 		w->data_bytes = ggu_align_up(t.offset + t.bytes, w->alignment);
 	return GGU_OK;
 }
 
-enum ggu_status ggu_writer_add(struct ggu_writer *w, const char *name, uint32_t n_dims, const uint64_t *ne, uint32_t type, struct ggu_error *err)
+enum ggu_status ggu_writer_add(struct ggu_writer *w, const char *name, uint32_t n_dims, const uint64_t *ne,
+	uint32_t type, struct ggu_error *err)
 {
 	return ggu_writer_add_at(w, name, n_dims, ne, type, w->data_bytes, err);
 }
@@ -372,7 +378,8 @@ enum ggu_status ggu_writer_end(struct ggu_writer *w, struct ggu_error *err)
 	if (w->state != WRITING)
 		return ggu_fail(err, GGU_ERR_STATE, GGU_NO_OFFSET, "", "end before the header or after a failure");
 	if (w->current < w->table.n)
-		return ggu_fail(err, GGU_ERR_STATE, w->out.at, w->table.t[w->order[w->current]].name, "%llu bytes of data are missing",
+		return ggu_fail(err, GGU_ERR_STATE, w->out.at, w->table.t[w->order[w->current]].name,
+			"%llu bytes of data are missing",
 		                (unsigned long long)w->left);
 	w->out.err = err;
 	flush(&w->out);

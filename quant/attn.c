@@ -106,7 +106,8 @@ struct attn_plan attn_plan(struct attn *a, int n_threads)
 static size_t lines(size_t bytes) { return up(bytes, 64)*64; }
 size_t attn_work_bytes(const struct attn_shape *s)
 {
-	size_t rows = rows_max(s), floats = rows*s->k_dim + (s->k_dim + v_wide(s))*ATTN_BLOCK + rows*(ATTN_BLOCK + 2*v_wide(s));
+	size_t rows = rows_max(s),
+		floats = rows*s->k_dim + (s->k_dim + v_wide(s))*ATTN_BLOCK + rows*(ATTN_BLOCK + 2*v_wide(s));
 	return lines(sizeof(struct attn_task)) + 6*64 + floats*sizeof(float);
 }
 static float *take(char **at, size_t floats)

@@ -16,7 +16,8 @@ static const struct fields all_fields[] = {
 };
 static const struct fields *fields_of(uint32_t type)
 {
-	for (size_t i = 0; i < sizeof all_fields/sizeof *all_fields; i++) if (all_fields[i].type == type) return all_fields + i;
+	for (size_t i = 0; i < sizeof all_fields/sizeof *all_fields; i++)
+		if (all_fields[i].type == type) return all_fields + i;
 	return NULL;
 }
 bool attn_can_store(uint32_t type, size_t dim)

@@ -11,7 +11,8 @@ static inline b32 b_nibbles(const void *p)
 }
 static inline b32 b_mask(uint32_t u)
 {
-	const __m256i bit = _mm256_set1_epi64x((long long)0x8040201008040201), spread = _mm256_setr_epi64x(0, 0x0101010101010101, 0x0202020202020202, 0x0303030303030303);
+	const __m256i bit = _mm256_set1_epi64x((long long)0x8040201008040201), spread = _mm256_setr_epi64x(0,
+		0x0101010101010101, 0x0202020202020202, 0x0303030303030303);
 	__m256i a = _mm256_and_si256(_mm256_shuffle_epi8(_mm256_set1_epi32((int)u), spread), bit);
 	return (b32)_mm256_cmpeq_epi8(a, bit);
 }
@@ -21,6 +22,7 @@ static inline b32 b_level(const int8_t *table, b32 i)
 }
 static inline s16 s_pairs(uint64_t a, uint64_t b)
 {
-	return (s16)_mm256_cvtepi8_epi16(_mm_unpacklo_epi8(_mm_cvtsi64_si128((long long)a), _mm_cvtsi64_si128((long long)b)));
+	return (s16)_mm256_cvtepi8_epi16(_mm_unpacklo_epi8(_mm_cvtsi64_si128((long long)a),
+		_mm_cvtsi64_si128((long long)b)));
 }
 static inline float f_half(uint16_t h) { return _cvtsh_ss(h); }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * codes_text.h - between blocks, floats and integers, one text for all instruction sets; defines the table CODES_TABLE.
  *
- * NAME_unpack of codec/NAME.h gives a block's codes and scales in vectors; here they become floats (decode) or the int16 of
- * a panel (widen). narrow makes activations integers. An instance includes bytes_c.h, bytes_avx2.h or bytes_neon.h before. */
+ * NAME_unpack of codec/NAME.h gives a block's codes and scales in vectors; here they become floats (decode) or the
+ * int16 of a panel (widen). narrow makes activations integers. An instance includes bytes_c.h, bytes_avx2.h or
+ * bytes_neon.h before. */
 #include <math.h>
 #include "unpack.h"
 
@@ -37,7 +38,8 @@ static inline void wide_of_super(const struct codes256 *c, int has_min, size_t b
 	memcpy(o->mn + 16*b, c->mn, sizeof c->mn);
 }
 
-FOR_EACH_TYPE void decode32(const char *src, float *dst, size_t n, size_t weights, size_t bytes, int part, int has_min, unpack32_fn *unpack)
+FOR_EACH_TYPE void decode32(const char *src, float *dst, size_t n, size_t weights, size_t bytes, int part, int has_min,
+	unpack32_fn *unpack)
 {
 	for (; n; n -= weights, src += bytes) {
 		struct codes32 c[4];
@@ -45,7 +47,8 @@ FOR_EACH_TYPE void decode32(const char *src, float *dst, size_t n, size_t weight
 		UNROLL for (size_t p = 0; p < weights/32; p++, dst += 32) floats_of(c + p, part, has_min, dst);
 	}
 }
-FOR_EACH_TYPE void widen32(const char *src, size_t n, struct wide *o, size_t weights, size_t bytes, int part, int has_min, unpack32_fn *unpack)
+FOR_EACH_TYPE void widen32(const char *src, size_t n, struct wide *o, size_t weights, size_t bytes, int part,
+	int has_min, unpack32_fn *unpack)
 {
 	for (size_t b = 0; b < n/32; b += weights/32, src += bytes) {
 		struct codes32 c[4];
@@ -53,7 +56,8 @@ FOR_EACH_TYPE void widen32(const char *src, size_t n, struct wide *o, size_t wei
 		UNROLL for (size_t p = 0; p < weights/32; p++) wide_of(c + p, part, has_min, b + p, o);
 	}
 }
-FOR_EACH_TYPE void decode256(const char *src, float *dst, size_t n, size_t weights, size_t bytes, int part, int has_min, unpack256_fn *unpack)
+FOR_EACH_TYPE void decode256(const char *src, float *dst, size_t n, size_t weights, size_t bytes, int part,
+	int has_min, unpack256_fn *unpack)
 {
 	(void)part;
 	for (; n; n -= weights, src += bytes, dst += weights) {
@@ -62,7 +66,8 @@ FOR_EACH_TYPE void decode256(const char *src, float *dst, size_t n, size_t weigh
 		floats_of_super(&c, has_min, dst);
 	}
 }
-FOR_EACH_TYPE void widen256(const char *src, size_t n, struct wide *o, size_t weights, size_t bytes, int part, int has_min, unpack256_fn *unpack)
+FOR_EACH_TYPE void widen256(const char *src, size_t n, struct wide *o, size_t weights, size_t bytes, int part,
+	int has_min, unpack256_fn *unpack)
 {
 	(void)part;
 	for (size_t b = 0; b < n/weights; b++, src += bytes) {

@@ -27,7 +27,8 @@ static bool may_use_tiles(void)
 #endif
 }
 
-/* CPU_STAND_INS: `make check-stand-ins` compiles AVX-VNNI's files to the same instructions of AVX-512, and AMX's with tiles in C. */
+/* CPU_STAND_INS: `make check-stand-ins` compiles AVX-VNNI's files to the same instructions of AVX-512, and AMX's with
+ * tiles in C. */
 unsigned cpu_features(void)
 {
 	unsigned a, b, c, d, b7 = 0, c7 = 0, d7 = 0, a71 = 0, set = CPU_C;
@@ -38,7 +39,9 @@ unsigned cpu_features(void)
 	if ((os & 6) != 6 || !(c & bit_FMA) || !(c & bit_F16C) || !(b7 & bit_AVX2)) return set;
 	set |= CPU_AVX2;
 	if (a71 & 1u << 4) set |= CPU_AVXVNNI;
-	if ((os & 0xe6) != 0xe6 || !(b7 & bit_AVX512F) || !(b7 & bit_AVX512BW) || !(b7 & bit_AVX512DQ) || !(b7 & bit_AVX512VL)) return set;
+	if ((os & 0xe6) != 0xe6 || !(b7 & bit_AVX512F) || !(b7 & bit_AVX512BW) || !(b7 & bit_AVX512DQ) ||
+		!(b7 & bit_AVX512VL))
+		return set;
 	set |= CPU_AVX512BW;
 	if (!(c7 & bit_AVX512VNNI)) return set;
 	set |= CPU_AVX512;

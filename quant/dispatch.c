@@ -24,15 +24,22 @@ struct set {
 	const struct attn_table *attn;
 };
 static const struct set sets[] = {      /* best last */
-	{ "c", CPU_C, &quant_codes_c, &quant_row_c, &quant_panel_c, &quant_panel_c, &quant_float_c, &quant_enc_c, &quant_vec_c, &quant_attn_c },
+	{ "c", CPU_C, &quant_codes_c, &quant_row_c, &quant_panel_c, &quant_panel_c, &quant_float_c, &quant_enc_c,
+		&quant_vec_c, &quant_attn_c },
 #if defined __x86_64__
-	{ "avx2", CPU_AVX2, &quant_codes_avx2, &quant_row_avx2, &quant_panel_avx2, &quant_panel_avx2, &quant_float_avx2, &quant_enc_avx2, &quant_vec_avx2, &quant_attn_avx2 },
-	{ "avxvnni", CPU_AVXVNNI, &quant_codes_avx2, &quant_row_avxvnni, &quant_panel_avxvnni, &quant_panel_avxvnni, &quant_float_avx2, &quant_enc_avx2, &quant_vec_avx2, &quant_attn_avx2 },
-	{ "avx512bw", CPU_AVX512BW, &quant_codes_avx2, &quant_row_avx2, &quant_panel_avx512bw, &quant_panel_avx512bw, &quant_float_avx512, &quant_enc_avx512, &quant_vec_avx512, &quant_attn_avx512 },
-	{ "avx512", CPU_AVX512, &quant_codes_avx2, &quant_row_avx512, &quant_panel_avx512, &quant_panel_avx512, &quant_float_avx512, &quant_enc_avx512, &quant_vec_avx512, &quant_attn_avx512 },
-	{ "amx", CPU_AMX, &quant_codes_avx2, &quant_row_avx512, &quant_panel_avx512, &quant_panel_amx, &quant_float_avx512, &quant_enc_avx512, &quant_vec_avx512, &quant_attn_avx512 },
+	{ "avx2", CPU_AVX2, &quant_codes_avx2, &quant_row_avx2, &quant_panel_avx2, &quant_panel_avx2,
+		&quant_float_avx2, &quant_enc_avx2, &quant_vec_avx2, &quant_attn_avx2 },
+	{ "avxvnni", CPU_AVXVNNI, &quant_codes_avx2, &quant_row_avxvnni, &quant_panel_avxvnni, &quant_panel_avxvnni,
+		&quant_float_avx2, &quant_enc_avx2, &quant_vec_avx2, &quant_attn_avx2 },
+	{ "avx512bw", CPU_AVX512BW, &quant_codes_avx2, &quant_row_avx2, &quant_panel_avx512bw, &quant_panel_avx512bw,
+		&quant_float_avx512, &quant_enc_avx512, &quant_vec_avx512, &quant_attn_avx512 },
+	{ "avx512", CPU_AVX512, &quant_codes_avx2, &quant_row_avx512, &quant_panel_avx512, &quant_panel_avx512,
+		&quant_float_avx512, &quant_enc_avx512, &quant_vec_avx512, &quant_attn_avx512 },
+	{ "amx", CPU_AMX, &quant_codes_avx2, &quant_row_avx512, &quant_panel_avx512, &quant_panel_amx,
+		&quant_float_avx512, &quant_enc_avx512, &quant_vec_avx512, &quant_attn_avx512 },
 #elif defined __aarch64__
-	{ "neon", CPU_NEON, &quant_codes_neon, &quant_row_neon, &quant_panel_neon, &quant_panel_neon, &quant_float_neon, &quant_enc_c, &quant_vec_neon, &quant_attn_neon },
+	{ "neon", CPU_NEON, &quant_codes_neon, &quant_row_neon, &quant_panel_neon, &quant_panel_neon,
+		&quant_float_neon, &quant_enc_c, &quant_vec_neon, &quant_attn_neon },
 #endif
 };
 enum { N_SETS = sizeof sets/sizeof *sets };
@@ -100,11 +107,13 @@ enum quant_act quant_act_of(uint32_t type)
 static size_t block_of(enum quant_act form) { return form == QUANT_ACT_32 ? 32 : 256; }
 size_t quant_act_bytes(enum quant_act form, size_t n_tokens, size_t n_in)
 {
-	size_t bytes = form == QUANT_ACT_FLOAT ? float_act_bytes(n_tokens, n_in) : mul_act_bytes(block_of(form), n_tokens, n_in);
+	size_t bytes = form == QUANT_ACT_FLOAT ? float_act_bytes(n_tokens, n_in) : mul_act_bytes(block_of(form),
+		n_tokens, n_in);
 	return (bytes + 63)/64*64;
 }
 size_t quant_act_step(void) { return MUL_TOKENS; }
-void quant_act_pack(enum quant_act form, const float *x, size_t x_stride, size_t n_tokens, size_t n_in, size_t from, size_t n, void *act)
+void quant_act_pack(enum quant_act form, const float *x, size_t x_stride, size_t n_tokens, size_t n_in, size_t from,
+	size_t n, void *act)
 {
 	if (form == QUANT_ACT_FLOAT) float_act_pack(x, x_stride, n_tokens, n_in, from, n, act);
 	else mul_act_pack(block_of(form), x, x_stride, n_tokens, n_in, from, n, act);
@@ -119,7 +128,10 @@ void quant_mul(const struct quant_mul *m, size_t t0, size_t n_t, size_t o0, size
 	if (float_can_multiply(m->type)) float_mul(m, t0, n_t, o0, n_o, work);
 	else mul_integers(m, t0, n_t, o0, n_o, work);
 }
-size_t quant_mul_work_bytes(void) { return mul_work_bytes() > float_work_bytes() ? mul_work_bytes() : float_work_bytes(); }
+size_t quant_mul_work_bytes(void)
+{
+	return mul_work_bytes() > float_work_bytes() ? mul_work_bytes() : float_work_bytes();
+}
 void quant_mul_cut(const struct quant_mul *m, int n_threads, size_t *tokens, size_t *outputs)
 {
 	if (float_can_multiply(m->type)) float_cut(m, n_threads, tokens, outputs);

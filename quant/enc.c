@@ -24,8 +24,8 @@ bool quant_needs_importance(uint32_t type)
 	}
 }
 
-/* Code books doubt the importances less: that makes no difference to a model that can be told from chance, and a quarter
- * of a percent to the error. */
+/* Code books doubt the importances less: that makes no difference to a model that can be told from chance, and a
+ * quarter of a percent to the error. */
 static const struct { uint32_t type; float doubt, prior_with, prior_without, lift; } objectives[] = {
 	{ GGU_TYPE_Q2_K, 0.22f, 0.25f, 0.35f, 0 },
 	{ GGU_TYPE_Q3_K, 0.22f, 0, 0.25f, 0.2f },
@@ -43,7 +43,8 @@ struct quant_objective quant_objective_default(uint32_t type, bool weighed)
 {
 	for (size_t i = 0; i < sizeof objectives/sizeof *objectives; i++)
 		if (objectives[i].type == type)
-			return (struct quant_objective){ objectives[i].doubt, weighed ? objectives[i].prior_with : objectives[i].prior_without,
+			return (struct quant_objective){ objectives[i].doubt, weighed ? objectives[i].prior_with :
+				objectives[i].prior_without,
 				objectives[i].lift };
 	return (struct quant_objective){ 0.22f, 0, 0 };
 }
@@ -112,7 +113,8 @@ size_t enc_exact_blocks(uint32_t type, const float *x, size_t n_blocks, void *ds
 	return n;
 }
 
-enum ggu_status quant_encode(uint32_t type, const struct quant_objective *o, const float *x, const float *weights, size_t rows, size_t cols,
+enum ggu_status quant_encode(uint32_t type, const struct quant_objective *o, const float *x, const float *weights,
+	size_t rows, size_t cols,
 	int effort, void *dst)
 {
 	const struct quant_objective usual = quant_objective_default(type, weights != NULL);

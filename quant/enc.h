@@ -29,8 +29,8 @@ struct feedback_group {
 	size_t dst_stride;
 };
 struct coder;                           /* of enc_tile.h, each table its own */
-/* The block of one unit of weights that lie on the type's lattice, with a negative d if `turned`. What is found wants to be
- * decoded and compared. */
+/* The block of one unit of weights that lie on the type's lattice, with a negative d if `turned`. What is found wants
+ * to be decoded and compared. */
 enum exact_result { EXACT_NO_LATTICE, EXACT_NOT_FOUND, EXACT_FOUND };
 typedef enum exact_result exact_fn(const struct coder *c, const float *x, bool turned, void *block);
 typedef void feedback_fn(const struct coder *c, const struct how *how, const struct feedback_group *g);
@@ -51,7 +51,8 @@ extern const struct enc_table quant_enc_c;
 #if defined __x86_64__
 extern const struct enc_table quant_enc_avx2, quant_enc_avx512;
 #endif
-/* Makes anew, without error, the blocks of weights that lie on the type's lattice; how many there were. dst NULL: counts. */
+/* Makes anew, without error, the blocks of weights that lie on the type's lattice; how many there were. dst NULL:
+ * counts. */
 size_t enc_exact_blocks(uint32_t type, const float *x, size_t n_blocks, void *dst);
 /* The table in use; quant_select sets it. */
 extern const struct enc_table *quant_enc_table;

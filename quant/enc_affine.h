@@ -23,7 +23,8 @@ struct affine_start { float codes, at; };
 struct affine {
 	int n;                  /* elements of a sub-block */
 	float nmax, smax, mmax; /* largest code, scale, min */
-	float thrift;           /* a start's scale s counts as error, thrift*w*s*s: a smaller one leaves the others a finer d */
+	/* a start's scale s counts as error, thrift*w*s*s: a smaller one leaves the others a finer d */
+	float thrift;
 	const struct affine_start *start;       /* AFFINE_STARTS of them, the most useful first */
 };
 struct affine_effort {
@@ -41,7 +42,8 @@ static const struct affine_start affine_starts_15[AFFINE_STARTS] = {
 	{ 14.9f, .25f }, { 12.8f, 1 }, { 16.1f, .75f }, { 17, 0 },
 };
 static const struct affine_start affine_starts_31[AFFINE_STARTS] = {
-	{ 31.2f, .75f }, { 30, 1 }, { 29.2f, .5f }, { 31.6f, 0 }, { 28, 0 }, { 31.6f, 1 }, { 26.8f, .5f }, { 30.4f, .75f },
+	{ 31.2f, .75f }, { 30, 1 }, { 29.2f, .5f }, { 31.6f, 0 }, { 28, 0 }, { 31.6f, 1 }, { 26.8f, .5f }, { 30.4f,
+		.75f },
 	{ 30, .25f }, { 26, 1 }, { 29.6f, 0 }, { 32.8f, .75f }, { 31.6f, .25f }, { 28.4f, .5f }, { 33.2f, .25f },
 	{ 24.4f, .75f }, { 30.4f, .25f }, { 28, .25f }, { 25.2f, 0 }, { 28.4f, 0 }, { 34.8f, .75f }, { 32.8f, 0 },
 	{ 32, .5f }, { 30.4f, 1 }, { 34, 1 }, { 27.6f, .75f }, { 30.4f, 0 }, { 29.2f, 1 }, { 29.2f, 0 }, { 30.4f, .5f },
@@ -67,7 +69,8 @@ static inline struct moments a_moments(const struct affine *a, const struct tile
 }
 /* The sums of nk candidates in one sweep: one chain of dependent additions would leave the adders
  * idle most of the time. */
-static inline void a_sums(const struct affine *a, const struct tile *t, int o, int nk, const vf *inv, const vf *m, struct sums *r)
+static inline void a_sums(const struct affine *a, const struct tile *t, int o, int nk, const vf *inv, const vf *m,
+	struct sums *r)
 {
 	for (int k = 0; k < nk; k++) r[k].q1 = r[k].q2 = r[k].qx = vf_dup(0);
 	for (int e = 0; e < a->n; e++) {
@@ -96,7 +99,8 @@ static inline void a_errors(const struct affine *a, const struct tile *t, int o,
 
 /* Every start is carried through all its alternations: the basins are many and shallow, and
  * pruning after one sweep loses 2 % on Q2_K at like time. side: 1 or -1, the sign of every min; 0: any. */
-static inline struct lane_fit a_start(const struct affine *a, const struct affine_effort *f, const struct tile *t, int o,
+static inline struct lane_fit a_start(const struct affine *a, const struct affine_effort *f, const struct tile *t,
+	int o,
 	const struct moments *z, vf side)
 {
 	vf lo = vf_load(&t->x[0][o]), hi = lo, zero = vf_dup(0), s[2], m[2], inv[2];
@@ -236,8 +240,10 @@ static inline void a_search(const struct affine *a, const struct affine_effort *
 		vf_store(s + o, b.s); vf_store(m + o, v_abs(b.m)); vf_store(cs + o, b.cs);
 	}
 	for (int g = 0; g < LANES; g += per) {
-		float scale = t->scale[g/per];          /* sub-blocks of equal weights have a min alone; d must not be zero */
-		float dd = a_ladder(s + g, cs + g, per, a->smax, scale), dn = a_ladder(m + g, sw + g, per, a->mmax, scale);
+		/* sub-blocks of equal weights have a min alone; d must not be zero */
+		float scale = t->scale[g/per];
+		float dd = a_ladder(s + g, cs + g, per, a->smax, scale), dn = a_ladder(m + g, sw + g, per, a->mmax,
+			scale);
 		if (!(dd > 0)) dd = f16_unit(dn*(1/a->smax), scale);
 		for (int l = g; l < g + per; l++) {
 			v->d[l] = dd; v->dm[l] = dn*side[l];
@@ -260,7 +266,8 @@ static inline void a_left(const struct affine *a, const struct tile *t, const st
 	}
 }
 /* In v the better of v and w, for each super-block. */
-static inline void a_better(const struct affine *a, const struct tile *t, int per, struct a_lanes *v, const struct a_lanes *w)
+static inline void a_better(const struct affine *a, const struct tile *t, int per, struct a_lanes *v,
+	const struct a_lanes *w)
 {
 	_Alignas(64) float ev[LANES], ew[LANES];
 	a_left(a, t, v, ev); a_left(a, t, w, ew);
@@ -275,9 +282,11 @@ static inline void a_better(const struct affine *a, const struct tile *t, int pe
 	}
 }
 
-/* Fit the tile: codes to t->q, ls and lm per lane, d and dmin (f->m) per super-block of `per` lanes. More starts fit the
- * sub-blocks better and may suit the common scales less: above the default effort the default search is made too. */
-static inline void affine_tile(const struct affine *a, const struct affine_effort *efforts, int row, struct tile *t, int per,
+/* Fit the tile: codes to t->q, ls and lm per lane, d and dmin (f->m) per super-block of `per` lanes. More starts fit
+ * the sub-blocks better and may suit the common scales less: above the default effort the default search is made too.
+ * */
+static inline void affine_tile(const struct affine *a, const struct affine_effort *efforts, int row, struct tile *t,
+	int per,
 	struct fitted *f)
 {
 	_Alignas(64) float side[LANES];
@@ -302,8 +311,8 @@ static inline void affine_tile(const struct affine *a, const struct affine_effor
 	}
 }
 
-/* In b, a lane's scale and min as f16 keeps them. Of three scales near the best, each with the min that goes with it, the
- * pair that f16 hurts least: beside one huge weight the others have little else. */
+/* In b, a lane's scale and min as f16 keeps them. Of three scales near the best, each with the min that goes with it,
+ * the pair that f16 hurts least: beside one huge weight the others have little else. */
 static inline void a_f16(struct lane_fit *b, const struct moments *z, vf scale)
 {
 	vf mean = (b->m + z->x*z->iw)*v_inverse(b->s);          /* of the codes */
@@ -319,7 +328,8 @@ static inline void a_f16(struct lane_fit *b, const struct moments *z, vf scale)
 
 /* Blocks with a scale and a min of their own in f16, weight = d*q + m: the starts, then one more
  * alternation with what f16 keeps. */
-static inline void affine_blocks(const struct affine *a, const struct affine_effort *effort, struct tile *t, struct fitted *f)
+static inline void affine_blocks(const struct affine *a, const struct affine_effort *effort, struct tile *t,
+	struct fitted *f)
 {
 	_Alignas(64) float s[LANES], m[LANES];
 	for (int o = 0; o < LANES; o += VL) {

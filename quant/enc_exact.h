@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  * enc_exact.h - weights that lie on a type's lattice already, as those of a decoded file: their scales and codes.
  *
- * No search for the least error finds an error of nothing by itself: f16 scales are too many. But on the lattice weights, or
- * within a sub-block their differences, are whole multiples of d, and so is their greatest common divisor: d is that by a
- * small whole number, which f16 must be able to hold. Weights that are on no lattice are found out by their first few:
- * the divisor soon is too small. Who calls this decodes the block and compares: what is found here is a proposal. */
+ * No search for the least error finds an error of nothing by itself: f16 scales are too many. But on the lattice
+ * weights, or within a sub-block their differences, are whole multiples of d, and so is their greatest common
+ * divisor: d is that by a small whole number, which f16 must be able to hold. Weights that are on no lattice are
+ * found out by their first few: the divisor soon is too small. Who calls this decodes the block and compares: what is
+ * found here is a proposal. */
 #ifndef QUANT_ENC_EXACT_H
 #define QUANT_ENC_EXACT_H
 #include "enc_affine.h"
@@ -17,7 +18,8 @@ enum { EXACT_WEIGHTS = 256, EXACT_SUBS = 16, EXACT_PARTS = 4096 };
 struct exact {
 	int64_t x[EXACT_WEIGHTS];
 	int exponent;
-	int64_t divisor, top, most;     /* of exact_divide: greatest common one, greatest magnitude, of that in divisors at most */
+	/* of exact_divide: greatest common one, greatest magnitude, of that in divisors at most */
+	int64_t divisor, top, most;
 	int n, subs;
 	int sub[EXACT_SUBS];            /* the number that goes with d in each, as fitted.ls has it */
 	int min[EXACT_SUBS];
@@ -25,8 +27,8 @@ struct exact {
 	uint8_t code[EXACT_WEIGHTS];
 };
 
-/* Numbers of a lattice, a and b being its step times `most` at most, have their divisor after few divisions (Lamé); 1 if they
- * have not. */
+/* Numbers of a lattice, a and b being its step times `most` at most, have their divisor after few divisions (Lamé); 1
+ * if they have not. */
 static int64_t exact_gcd(int64_t a, int64_t b, int64_t most)
 {
 	int left = 4;
@@ -50,13 +52,14 @@ static bool exact_load(struct exact *e, const float *x, int n)
 	e->exponent = least - 150;
 	for (int i = 0; i < n; i++) {
 		const uint32_t u = float_bits(x[i]), k = u >> 23 & 255;
-		const int64_t m = (int64_t)((u & 0x7fffff) | (k ? 0x800000u : 0)) << (u << 1 ? (int)(k ? k : 1) - least : 0);
+		const int64_t m = (int64_t)((u & 0x7fffff) | (k ? 0x800000u : 0)) << (u << 1 ? (int)(k ? k :
+			1) - least : 0);
 		e->x[i] = u >> 31 ? -m : m;
 	}
 	return true;
 }
-/* The greatest common divisor of the weights that are loaded, or with mins of their differences within sub-blocks. false: it is
- * so small that they are on no lattice. */
+/* The greatest common divisor of the weights that are loaded, or with mins of their differences within sub-blocks.
+ * false: it is so small that they are on no lattice. */
 static bool exact_divide(const struct coder *c, struct exact *e)
 {
 	const struct affine *a = c->affine;
@@ -106,7 +109,8 @@ static bool exact_codes(const struct coder *c, const int64_t *x, int n, int64_t 
 	for (int other = 0; other < (c->book && c->book->delta ? 2 : 1); other++) {
 		int i = 0;
 		for (; i < n; i++) {
-			int q = x[i]*parts % step ? -1 : c->book ? exact_digit(c->book, x[i]*parts/step, other) : exact_level(c->levels, x[i]*parts/step);
+			int q = x[i]*parts % step ? -1 : c->book ? exact_digit(c->book, x[i]*parts/step, other) :
+				exact_level(c->levels, x[i]*parts/step);
 			if (q < 0) break;
 			code[i] = (uint8_t)q;
 		}
@@ -133,7 +137,8 @@ static bool exact_subs(const struct coder *c, struct exact *e, int parts, struct
 				memset(e->code + at, 0, (size_t)c->n);
 				at = end;
 			}
-			while (s && at < end && exact_codes(c, e->x + at, words, parts, e->divisor*s, e->code + at)) at += words;
+			while (s && at < end && exact_codes(c, e->x + at, words, parts, e->divisor*s, e->code + at))
+				at += words;
 			if (at == end) break;
 		}
 		if (s > range.hi) return false;
@@ -178,7 +183,8 @@ static int exact_mins(const struct coder *c, const struct exact *e, int j, int p
 		int top = (int)a->nmax;
 		if (apart && apart*parts % step) continue;
 		if (apart) top -= (int)((most - least)*parts/step < 64 ? (most - least)*parts/step : 64);
-		for (int q = 0; q <= (ls ? top : 0) && n < EXACT_MINS; q++) to[n++] = (struct exact_min){ step*q - least*parts, ls };
+		for (int q = 0; q <= (ls ? top : 0) && n < EXACT_MINS; q++)
+			to[n++] = (struct exact_min){ step*q - least*parts, ls };
 	}
 	return n;
 }
@@ -216,7 +222,9 @@ static bool exact_dmin(const struct coder *c, struct exact *e, const struct exac
 	}
 	for (int i = 0; few >= 0 && i < all->n[few]; i++)
 		for (int lm = 1; lm <= mmax; lm++)
-			if (exact_half(e, all->v[few][i].min, parts*lm, 1, &e->dmin) && exact_agree(c, e, all, all->v[few][i].min, lm)) return true;
+			if (exact_half(e, all->v[few][i].min, parts*lm, 1, &e->dmin) && exact_agree(c, e, all,
+				all->v[few][i].min, lm))
+				return true;
 	return false;
 }
 static bool exact_affine(const struct coder *c, struct exact *e)
@@ -238,7 +246,8 @@ static bool exact_affine(const struct coder *c, struct exact *e)
 /* The block of a unit's weights, if they are found to lie on the lattice; with a negative d if `turned`. */
 static enum exact_result encode_exactly(const struct coder *c, const float *x, bool turned, void *block)
 {
-	const int all = c->n*c->per, stage[] = { 4, all < 32 ? all : 32, all };         /* as a rule the first show it */
+	/* as a rule the first show it */
+	const int all = c->n*c->per, stage[] = { 4, all < 32 ? all : 32, all };
 	struct exact e;
 	struct fitted f;
 	struct tile t;

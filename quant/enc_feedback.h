@@ -9,8 +9,8 @@
  *   target[k] = x[k] + what the columns before the group left + sum of rest[j]*factor[k][j], j in the group, j < k
  *   rest[k] = x[k] - value[k]
  *
- * The factor comes as panels of eight columns: panel p, row j < 8(p + 1), is factor[8p..8p + 7][j], 0 from the diagonal on,
- * so that a sweep over j serves eight targets. */
+ * The factor comes as panels of eight columns: panel p, row j < 8(p + 1), is factor[8p..8p + 7][j], 0 from the
+ * diagonal on, so that a sweep over j serves eight targets. */
 #ifndef QUANT_ENC_FEEDBACK_H
 #define QUANT_ENC_FEEDBACK_H
 #include "enc_grid.h"
@@ -20,9 +20,11 @@
 enum { PANEL = FEEDBACK_PANEL, COLUMNS = FEEDBACK_GROUP };
 struct fb {
 	_Alignas(64) float x[COLUMNS][LANES], target[COLUMNS][LANES], rest[COLUMNS][LANES], before[COLUMNS][LANES];
-	_Alignas(64) float step[COLUMNS/8][LANES], offset[COLUMNS/8][LANES];        /* of the sub-blocks of the block at work */
+	/* of the sub-blocks of the block at work */
+	_Alignas(64) float step[COLUMNS/8][LANES], offset[COLUMNS/8][LANES];
 	_Alignas(64) uint8_t code[COLUMNS][LANES];
-	_Alignas(64) uint8_t other[COLUMNS/8][LANES];     /* IQ1: the delta that the fit chose for the word at that place */
+	/* IQ1: the delta that the fit chose for the word at that place */
+	_Alignas(64) uint8_t other[COLUMNS/8][LANES];
 	struct fitted fit[LANES];
 	struct tile tile;
 	vf err[LANES/VL];
@@ -84,7 +86,8 @@ static inline void fb_within(struct fb *s, const float *panel, int p, int o, int
 static inline void fb_choose(struct fb *s, const float *loss, int k, int o, vf value)
 {
 	vf miss = vf_load(&s->target[k][o]) - value, rest = vf_load(&s->x[k][o]) - value;
-	vf_store(&s->rest[k][o], v_keep(v_lt(v_abs(rest), vf_dup(INFINITY)), rest));    /* a weight that is not finite harms no other */
+	/* a weight that is not finite harms no other */
+	vf_store(&s->rest[k][o], v_keep(v_lt(v_abs(rest), vf_dup(INFINITY)), rest));
 	s->err[o/VL] += loss[k]*miss*miss;
 }
 
@@ -113,7 +116,8 @@ static void fb_fit(struct fb *s, const struct coder *c, const struct how *how, c
 	memset(s->offset, 0, sizeof s->offset);
 	for (int k = 0; k < c->per; k++) {
 		for (int e = 0; e < c->n; e++)
-			for (int l = 0; l < LANES; l++) t->x[e][l] = s->target[at + l%c->per*c->n + e][k*units + l/c->per];
+			for (int l = 0; l < LANES; l++)
+				t->x[e][l] = s->target[at + l%c->per*c->n + e][k*units + l/c->per];
 		tile_scale(t, c->n, c->per);
 		if (how->prior > 0) tile_prior(t, c->n, c->per, how->prior);
 		c->fit(t, how, &s->fit[k]);
@@ -123,7 +127,8 @@ static void fb_fit(struct fb *s, const struct coder *c, const struct how *how, c
 			for (int j = 0; j < c->per; j++) {
 				s->step[j][k*units + h] = step[j];
 				s->offset[j][k*units + h] = offset[j];
-				for (int w = 0; w < c->n/8; w++) s->other[j*(c->n/8) + w][k*units + h] = t->code[h*c->per + j][8*w] >> 6 & 1;
+				for (int w = 0; w < c->n/8; w++)
+					s->other[j*(c->n/8) + w][k*units + h] = t->code[h*c->per + j][8*w] >> 6 & 1;
 			}
 		}
 	}
@@ -155,9 +160,10 @@ static inline void fb_expect(const struct fb *s, const float *panel, int p, int 
 		for (int i = j + 1; i < first + n; i++) ahead[i] += rest*panel[PANEL*(k + j) + i];
 	}
 }
-/* Which of the targets of elements first..first + n - 1 are stored with a minus. Where minuses must be even in number, of an odd
- * group the one of least w|x| changes its sign. */
-static inline void fb_signs(const struct grid *a, const vf *ahead, const float *weight, vf inv, int first, int n, vi *minus)
+/* Which of the targets of elements first..first + n - 1 are stored with a minus. Where minuses must be even in
+ * number, of an odd group the one of least w|x| changes its sign. */
+static inline void fb_signs(const struct grid *a, const vf *ahead, const float *weight, vf inv, int first, int n,
+	vi *minus)
 {
 	vf least = vf_dup(INFINITY);
 	vi odd = vi_dup(0), at = odd;
@@ -171,8 +177,8 @@ static inline void fb_signs(const struct grid *a, const vf *ahead, const float *
 	}
 	for (int i = first; a->even && i < first + n; i++) minus[i] ^= odd & (vi)(at == vi_dup(i));
 }
-/* The digits of the word nearest to the magnitudes in the tile, elements `first` to first + word - 1 of column k's panel; and
- * which delta: IQ1_S has to keep that of the sub-block. */
+/* The digits of the word nearest to the magnitudes in the tile, elements `first` to first + word - 1 of column k's
+ * panel; and which delta: IQ1_S has to keep that of the sub-block. */
 static inline vi fb_word(struct tile *t, const struct coder *c, const float *weight, int k, int first, int o, vi *other)
 {
 	const struct grid *a = c->book;
@@ -207,7 +213,8 @@ static void fb_panel_book(struct fb *s, const struct coder *c, const struct feed
 		vi minus[PANEL], other = get_bytes(&s->other[(k - at)/PANEL][o]);
 		for (int first = 0; first < PANEL; first += a->word) {
 			vi digits;
-			const int n = first == 0 && a->even ? PANEL : a->word;  /* signs are of eight weights where they must be even */
+			/* signs are of eight weights where they must be even */
+			const int n = first == 0 && a->even ? PANEL : a->word;
 			fb_expect(s, panel, p, o, first, n, ahead);
 			if (!a->delta && (first == 0 || !a->even)) fb_signs(a, ahead, weight + k, inv, first, n, minus);
 			for (int i = first; i < first + a->word; i++) {
@@ -266,7 +273,8 @@ static void factor_rows(double *a, size_t stride, size_t n_rows, size_t done, co
 				vd x = vd_load(panel + p*FACTOR_PANEL + c), y = vd_load(panel + p*FACTOR_PANEL + c + W);
 				for (size_t r = 0; r < R; r++) { s[r][0] -= row[r][p]*x; s[r][1] -= row[r][p]*y; }
 			}
-			for (size_t r = 0; r < n; r++) { vd_store(row[r] + done + c, s[r][0]); vd_store(row[r] + done + c + W, s[r][1]); }
+			for (size_t r = 0; r < n; r++) { vd_store(row[r] + done + c,
+				s[r][0]); vd_store(row[r] + done + c + W, s[r][1]); }
 		}
 }
 

@@ -14,7 +14,8 @@ struct levels {
 	const struct uneven *uneven;    /* NULL: whole numbers lo..hi */
 	float lo, hi;                   /* least and greatest level */
 	float slo, shi;                 /* least and greatest ls */
-	const float *start;             /* first scales: each maps the largest |x| to this level; made as those of enc_affine.h */
+	/* first scales: each maps the largest |x| to this level; made as those of enc_affine.h */
+	const float *start;
 };
 struct levels_effort {
 	int starts, iters;      /* first scales (even), alternations of the best of either half */
@@ -45,8 +46,8 @@ static inline vf lv_code(const struct levels *a, vf t)
 	return v_float(i + i + vi_one(v_gt(t, v_lut8(a->uneven->mid, i))));
 }
 
-/* Which ends of the levels a sweep has to keep to. A start s puts every weight within s of 0: one below hi + 1/2 needs no
- * clamp, and as -lo = hi + 1, one below that keeps above lo by itself. */
+/* Which ends of the levels a sweep has to keep to. A start s puts every weight within s of 0: one below hi + 1/2
+ * needs no clamp, and as -lo = hi + 1, one below that keeps above lo by itself. */
 enum ends { NO_END, UPPER_END, BOTH_ENDS };
 static inline enum ends lv_ends(const struct levels *a, float s)
 {
@@ -55,7 +56,8 @@ static inline enum ends lv_ends(const struct levels *a, float s)
 	return room < 0.49f ? NO_END : room < 1.49f ? UPPER_END : BOTH_ENDS;
 }
 /* sums of w v v and w v x for nk scales in one sweep: two at once keep the adders busy */
-SPECIAL void lv_sums_ends(const struct levels *a, const struct tile *t, int o, int nk, const vf *inv, vf *q2, vf *qx, enum ends ends)
+SPECIAL void lv_sums_ends(const struct levels *a, const struct tile *t, int o, int nk, const vf *inv, vf *q2, vf *qx,
+	enum ends ends)
 {
 	for (int k = 0; k < nk; k++) q2[k] = qx[k] = vf_dup(0);
 	for (int e = 0; e < a->n; e++) {
@@ -88,14 +90,15 @@ SPECIAL void lv_errors(const struct levels *a, const struct tile *t, int o, cons
 	for (int k = 0; k < 3; k++) err[k] = err[k]*s[k]*s[k];
 }
 
-/* What a lane's starts leave: its best scale, and the curvature of the error along it. The last start maps the weight that
- * counts most to level 1 where it lies so far below the largest that the others would make it zero. */
+/* What a lane's starts leave: its best scale, and the curvature of the error along it. The last start maps the weight
+ * that counts most to level 1 where it lies so far below the largest that the others would make it zero. */
 struct lv_fit { vf s, c, gain; };
 SPECIAL struct lv_fit lv_start(const struct levels *a, const struct levels_effort *f, const struct tile *t, int o)
 {
 	vf zero = vf_dup(0), top = zero, most = zero, chief = zero, c2[2], cx[2], inv[2];
 	struct lv_fit b = { zero, zero, vf_dup(-1) };
-	vf ps[2] = { zero, zero }, pg[2] = { b.gain, b.gain };  /* best of the even and of the odd starts, and its gain */
+	/* best of the even and of the odd starts, and its gain */
+	vf ps[2] = { zero, zero }, pg[2] = { b.gain, b.gain };
 	for (int e = 0; e < a->n; e++) {
 		vf x = vf_load(&t->x[e][o]), g = vf_load(&t->w[e][o])*x*x;
 		chief = v_sel(v_gt(g, most), x, chief);
@@ -104,7 +107,8 @@ SPECIAL struct lv_fit lv_start(const struct levels *a, const struct levels_effor
 	}
 	chief = v_inverse(chief);
 	for (int k = 0; k < f->starts + 2*f->iters; k += 2) {
-		enum ends ends = k < f->starts ? lv_ends(a, fmaxf(fabsf(a->start[k]), fabsf(a->start[k + 1]))) : BOTH_ENDS;
+		enum ends ends = k < f->starts ? lv_ends(a, fmaxf(fabsf(a->start[k]), fabsf(a->start[k + 1]))) :
+			BOTH_ENDS;
 		for (int h = 0; h < 2; h++) {
 			if (k < f->starts) inv[h] = v_ratio(vf_dup(a->start[k + h]), top);
 			else inv[h] = v_inverse(ps[h]);
@@ -183,7 +187,8 @@ static inline void lv_codes(const struct levels *a, struct tile *t, const float 
 }
 
 /* Fit the tile: codes to t->q, ls per lane, d per super-block of `per` lanes. lift: see tile_lift. */
-static inline void levels_tile(const struct levels *a, const struct levels_effort *effort, float lift, struct tile *t, int per,
+static inline void levels_tile(const struct levels *a, const struct levels_effort *effort, float lift, struct tile *t,
+	int per,
 	struct fitted *f)
 {
 	_Alignas(64) float s[LANES], cs[LANES];
@@ -225,7 +230,8 @@ static inline void levels_tile(const struct levels *a, const struct levels_effor
 }
 
 /* Blocks with a scale of their own in f16: weight = d*v. */
-static inline void levels_blocks(const struct levels *a, const struct levels_effort *effort, struct tile *t, struct fitted *f)
+static inline void levels_blocks(const struct levels *a, const struct levels_effort *effort, struct tile *t,
+	struct fitted *f)
 {
 	_Alignas(64) float s[LANES];
 	for (int o = 0; o < LANES; o += VL) vf_store(s + o, lv_start(a, effort, t, o).s);
@@ -237,7 +243,8 @@ static inline void levels_blocks(const struct levels *a, const struct levels_eff
 }
 
 /* Units of `per` lanes with one scale in f16: the steps of lv_start, each sum over the lanes of a unit in order. */
-static inline void levels_units(const struct levels *a, const struct levels_effort *effort, float lift, struct tile *t, int per,
+static inline void levels_units(const struct levels *a, const struct levels_effort *effort, float lift, struct tile *t,
+	int per,
 	struct fitted *f)
 {
 	_Alignas(64) float inv[LANES], top[LANES], q2[LANES], qx[LANES], s[LANES];

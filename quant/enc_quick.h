@@ -23,8 +23,8 @@ static inline quad quick_half(const float *s)           /* sixteen lanes to four
 {
 	return (quad_load(s) + quad_load(s + 8)) + (quad_load(s + 4) + quad_load(s + 12));
 }
-/* The codes 0..top of 32 weights at (x + m)*inv, and the sums of q, q q, q x and x. Low halves of codes i and i + 16 go to
- * byte i of qs, fifth bits to qh, if there is one. */
+/* The codes 0..top of 32 weights at (x + m)*inv, and the sums of q, q q, q x and x. Low halves of codes i and i + 16
+ * go to byte i of qs, fifth bits to qh, if there is one. */
 struct quick_sums { float q, qq, qx, x; };
 static inline struct quick_sums quick_codes(const float *x, float inv, float m, float top, uint8_t *qs, uint8_t *qh)
 {
@@ -56,19 +56,23 @@ static inline struct quick_sums quick_codes(const float *x, float inv, float m, 
 
 /* n <= LANES blocks: codes to qs and qh, which lie `stride` bytes from block to block, scales to f.
  * centred: weight = d*(q - (top + 1)/2), the weight of greatest magnitude at code 0; else weight = d*q + m. */
-SPECIAL void quick_blocks(const float *x, int n, bool centred, float top, struct fitted *f, uint8_t *qs, uint8_t *qh, size_t stride)
+SPECIAL void quick_blocks(const float *x, int n, bool centred, float top, struct fitted *f, uint8_t *qs, uint8_t *qh,
+	size_t stride)
 {
-	_Alignas(64) float lo[LANES] = { 0 }, hi[LANES] = { 0 }, q[LANES] = { 0 }, qq[LANES] = { 0 }, qx[LANES] = { 0 }, sx[LANES] = { 0 };
+	_Alignas(64) float lo[LANES] = { 0 }, hi[LANES] = { 0 }, q[LANES] = { 0 }, qq[LANES] = { 0 },
+		qx[LANES] = { 0 }, sx[LANES] = { 0 };
 	_Alignas(64) float inv[LANES], add[LANES];
 	float mid = (top + 1)/2;
 	for (int k = 0; k < n; k++) quick_extremes(x + 32*k, lo + k, hi + k);
 	for (int k = 0; k < LANES; k += VL) {
-		vf l = vf_load(lo + k), h = vf_load(hi + k), d = centred ? v_sel(v_gt(0 - l, h), l, h)/-mid : (h - l)/top;
+		vf l = vf_load(lo + k), h = vf_load(hi + k), d = centred ? v_sel(v_gt(0 - l, h), l, h)/-mid :
+			(h - l)/top;
 		d = v_keep(v_gt(v_abs(d), vf_dup(1e-30f)), d);
 		vf_store(inv + k, v_inverse(d)); vf_store(add + k, centred ? d*mid : 0 - l);
 	}
 	for (int k = 0; k < n; k++) {
-		struct quick_sums s = quick_codes(x + 32*k, inv[k], add[k], top, qs + (size_t)k*stride, qh ? qh + (size_t)k*stride : NULL);
+		struct quick_sums s = quick_codes(x + 32*k, inv[k], add[k], top, qs + (size_t)k*stride, qh ?
+			qh + (size_t)k*stride : NULL);
 		q[k] = s.q; qq[k] = s.qq; qx[k] = s.qx; sx[k] = s.x;
 	}
 	for (int k = 0; k < LANES; k += VL) {

@@ -132,8 +132,10 @@ static inline void tile_codes(struct tile *t, int n)
 		memcpy(a, t->q[k], sizeof a);
 		for (int i = 0; i < 4; i++) {
 			for (int j = 0; j < 8; j++) {
-				b[2*j] = BYTES_SHUFFLE(a[j], a[j + 8], 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
-				b[2*j + 1] = BYTES_SHUFFLE(a[j], a[j + 8], 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);
+				b[2*j] = BYTES_SHUFFLE(a[j], a[j + 8], 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22,
+					7, 23);
+				b[2*j + 1] = BYTES_SHUFFLE(a[j], a[j + 8], 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13,
+					29, 14, 30, 15, 31);
 			}
 			memcpy(a, b, sizeof a);
 		}
@@ -166,14 +168,16 @@ static inline void put_bits(uint8_t *dst, const uint8_t *code, int n, int bit)
 }
 
 /* Brings each unit into its power of two: 2^k with k the exponent of its greatest magnitude, within [2^-126, 2^126] so
- * that its inverse is normal too. Values that are not finite do not count: one more in the exponent makes them negative. */
+ * that its inverse is normal too. Values that are not finite do not count: one more in the exponent makes them
+ * negative. */
 static inline void tile_scale(struct tile *t, int n, int per)
 {
 	_Alignas(64) int32_t top[LANES];
 	_Alignas(64) float scale[LANES], inverse[LANES];
 	for (int o = 0; o < LANES; o += VL) {
 		vi most = vi_dup(0x00800000);
-		for (int e = 0; e < n; e++) most = vi_max(most, (vi)(((vu)vf_load(&t->x[e][o]) & 0x7fffffff) + 0x00800000));
+		for (int e = 0; e < n; e++)
+			most = vi_max(most, (vi)(((vu)vf_load(&t->x[e][o]) & 0x7fffffff) + 0x00800000));
 		memcpy(top + o, &most, sizeof most);
 	}
 	for (int g = 0; per > 1 && g < LANES; g += per) {
@@ -251,13 +255,14 @@ static inline void tile_prior(struct tile *t, int n, int per, float prior)
 	}
 	for (int e = 0; e < n; e++)
 		for (int o = 0; o < LANES; o += VL)
-			vf_store(&t->w[e][o], vf_load(&t->given[e][o])*(1 + v_abs(vf_load(&t->x[e][o]))*vf_load(k + o)));
+			vf_store(&t->w[e][o],
+				vf_load(&t->given[e][o])*(1 + v_abs(vf_load(&t->x[e][o]))*vf_load(k + o)));
 }
 
 /* What to multiply a unit's scale by after the search, its least-squares answer explaining so much of the sum of w x x.
  * Least squares leaves weights of few bits too small, by the part of the square that is its error; at two bits
- * and less a model suffers more from that than from a little more error. lift: how much of it is given back, of three tenths
- * at most: where a code book fails altogether (one huge weight) there is nothing to lift. */
+ * and less a model suffers more from that than from a little more error. lift: how much of it is given back, of three
+ * tenths at most: where a code book fails altogether (one huge weight) there is nothing to lift. */
 static inline float tile_lift(const struct tile *t, int n, int first, int per, float explained, float lift)
 {
 	_Alignas(64) float k[LANES];
@@ -289,9 +294,11 @@ struct coder {
 	const struct levels *levels;
 	const struct grid *book;
 	void (*scales)(const struct coder *c, const struct fitted *f, int unit, float *step, float *offset);
-	void (*word)(vm other, const struct tile *t, const struct grid_words *m, int o, int g, vf inv, struct grid_word *r);
+	void (*word)(vm other, const struct tile *t, const struct grid_words *m, int o, int g, vf inv,
+		struct grid_word *r);
 };
-SPECIAL void encode_tiles(const struct coder *c, void *dst, const float *x, const float *weights, size_t rows, size_t cols,
+SPECIAL void encode_tiles(const struct coder *c, void *dst, const float *x, const float *weights, size_t rows,
+	size_t cols,
 	const struct how *how)
 {
 	struct tile t;
@@ -306,8 +313,8 @@ SPECIAL void encode_tiles(const struct coder *c, void *dst, const float *x, cons
 		for (int h = 0; h < got; h++) c->pack((char *)dst + block[h]*c->bytes, &t, &f, h);
 	}
 }
-/* coder_NAME, of the elements and number of the sub-blocks of a unit, the call that fits a tile (t, how and f are in scope),
- * pack_NAME and what feedback needs; and enc_NAME, which encodes with it. */
+/* coder_NAME, of the elements and number of the sub-blocks of a unit, the call that fits a tile (t, how and f are in
+ * scope), pack_NAME and what feedback needs; and enc_NAME, which encodes with it. */
 #define CODER(name, N, PER, FIT, ...) \
 static void fit_##name(struct tile *t, const struct how *how, struct fitted *f) { (void)how; FIT; } \
 static const struct coder coder_##name = { N, PER, sizeof(struct name), fit_##name, pack_##name, __VA_ARGS__ };

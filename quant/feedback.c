@@ -2,18 +2,18 @@
  * feedback.c - encoding with error feedback: what rounding does to one column is made good by the columns after it.
  *
  * With H the mean of x xT over a weight's inputs x, a row w stored as v adds (w - v) H (w - v)T to the squared error of
- * the output. H + damping = A D AT, A with ones on its diagonal and zeros below it, D diagonal; so the error is the sum over
- * columns k of
+ * the output. H + damping = A D AT, A with ones on its diagonal and zeros below it, D diagonal; so the error is the
+ * sum over columns k of
  *
  *   D[k] * (target[k] - v[k])^2,  target[k] = w[k] + sum of (w[j] - v[j])*A[j][k], j < k
  *
- * and each column's best value, when those before it are chosen, is the one nearest to its target. (The method is known as
- * GPTQ, Frantar et al. 2022, and LDLQ, Chee et al. 2023.) Scales are found block by block on the targets of that moment, each
- * column counting D[k].
+ * and each column's best value, when those before it are chosen, is the one nearest to its target. (The method is
+ * known as GPTQ, Frantar et al. 2022, and LDLQ, Chee et al. 2023.) Scales are found block by block on the targets of
+ * that moment, each column counting D[k].
  *
- * Columns are taken in groups of 256. What a group gets from those before it is a product of float matrices (quant_mul);
- * what happens within is enc_feedback.h's. The factor is found in double, each sum one chain in order of columns, and
- * rounded to float: the bytes are the same for every number of threads and instruction set.
+ * Columns are taken in groups of 256. What a group gets from those before it is a product of float matrices
+ * (quant_mul); what happens within is enc_feedback.h's. The factor is found in double, each sum one chain in order of
+ * columns, and rounded to float: the bytes are the same for every number of threads and instruction set.
  *
  * H may be given as blocks on its diagonal, which then know nothing of each other. */
 #include <math.h>
@@ -42,7 +42,8 @@ static size_t aligned(size_t bytes) { return (bytes + ALIGN - 1)/ALIGN*ALIGN; }
 
 /* ---- the factor ---- */
 
-/* The lower triangle of a matrix with its columns and rows in reverse order: its Cholesky factor is A sqrt(D) reversed. */
+/* The lower triangle of a matrix with its columns and rows in reverse order: its Cholesky factor is A sqrt(D)
+ * reversed. */
 struct factor {
 	double *a;                      /* [n][stride] */
 	size_t n, stride, at;           /* at: first column of the panel at work */
@@ -50,8 +51,8 @@ struct factor {
 	bool bad;
 };
 
-/* Columns at.. of rows from..to: their products with the columns before are taken off; below the diagonal block they are
- * solved for. */
+/* Columns at.. of rows from..to: their products with the columns before are taken off; below the diagonal block they
+ * are solved for. */
 static void factor_solve(struct factor *f, size_t i, size_t width)
 {
 	double *row = f->a + i*f->stride;
@@ -78,7 +79,8 @@ static bool factorise(struct factor *f, struct ggu_pool *pool)
 	for (f->at = 0; f->at < f->n; f->at += FACTOR_PANEL) {
 		size_t width = factor_width(f), below = f->n - f->at - width;
 		for (size_t p = 0; p < f->at; p++)
-			for (size_t c = 0; c < FACTOR_PANEL; c++) f->panel[p*FACTOR_PANEL + c] = c < width ? f->a[(f->at + c)*f->stride + p] : 0;
+			for (size_t c = 0; c < FACTOR_PANEL; c++)
+				f->panel[p*FACTOR_PANEL + c] = c < width ? f->a[(f->at + c)*f->stride + p] : 0;
 		quant_enc_table->factor(f->a + f->at*f->stride, f->stride, width, f->at, f->panel);
 		for (size_t i = f->at; i < f->at + width; i++) factor_solve(f, i, width);
 		if (f->bad) return false;
@@ -89,7 +91,8 @@ static bool factorise(struct factor *f, struct ggu_pool *pool)
 }
 
 /* Block of n columns from `first` on; its covariance as a packed lower triangle. */
-static enum ggu_status factor_block(struct quant_feedback *q, size_t first, size_t n, const float *covariance, double damping,
+static enum ggu_status factor_block(struct quant_feedback *q, size_t first, size_t n, const float *covariance,
+	double damping,
 	struct ggu_pool *pool)
 {
 	struct factor f = { .n = n, .stride = (n + FACTOR_PANEL - 1)/FACTOR_PANEL*FACTOR_PANEL };
@@ -108,7 +111,8 @@ static enum ggu_status factor_block(struct quant_feedback *q, size_t first, size
 		const size_t r = n - 1 - k;
 		const double d = f.a[r*f.stride + r];
 		q->diagonal[first + k] = (float)(d*d);
-		for (size_t j = 0; j < k; j++) q->factor[(first + k)*q->block + j] = (float)(f.a[(n - 1 - j)*f.stride + r]/d);
+		for (size_t j = 0; j < k; j++)
+			q->factor[(first + k)*q->block + j] = (float)(f.a[(n - 1 - j)*f.stride + r]/d);
 	}
 	free(f.a); free(f.panel);
 	return ok ? GGU_OK : GGU_ERR_RANGE;
@@ -132,7 +136,8 @@ static void copy_panels(struct quant_feedback *q)
 	}
 }
 
-enum ggu_status quant_feedback_new(struct quant_feedback **out, size_t n, size_t block, const float *covariance, double damp,
+enum ggu_status quant_feedback_new(struct quant_feedback **out, size_t n, size_t block, const float *covariance,
+	double damp,
 	struct ggu_pool *pool, struct ggu_error *err)
 {
 	struct quant_feedback *q = calloc(1, sizeof *q);
@@ -158,7 +163,8 @@ enum ggu_status quant_feedback_new(struct quant_feedback **out, size_t n, size_t
 	}
 	if (s) {
 		quant_feedback_free(q);
-		return ggu_fail(err, s, GGU_NO_OFFSET, "", s == GGU_ERR_NOMEM ? "out of memory" : "the covariance is not positive: more damping is needed");
+		return ggu_fail(err, s, GGU_NO_OFFSET, "", s == GGU_ERR_NOMEM ? "out of memory" :
+			"the covariance is not positive: more damping is needed");
 	}
 	copy_panels(q);
 	*out = q;
@@ -178,13 +184,15 @@ void quant_feedback_free(struct quant_feedback *q)
 
 /* ---- rows ---- */
 
-/* The fewer the bits the greater the errors that are passed on, and the less the covariance, an estimate from some text, should
- * be believed to the letter; and where a block's scale is lifted, more of it (TRIALS.md has the figures). */
+/* The fewer the bits the greater the errors that are passed on, and the less the covariance, an estimate from some
+ * text, should be believed to the letter; and where a block's scale is lifted, more of it (TRIALS.md has the
+ * figures). */
 static const struct { uint32_t type; float damp, lift; } usual_damping[] = {
 	{ GGU_TYPE_Q2_K, 0.3f, 1 }, { GGU_TYPE_Q3_K, 0.3f, 1 },
 	{ GGU_TYPE_IQ2_XXS, 0.3f, 1 }, { GGU_TYPE_IQ2_XS, 0.3f, 1 }, { GGU_TYPE_IQ2_S, 0.3f, 1 },
 	{ GGU_TYPE_IQ3_XXS, 0.3f, 1 }, { GGU_TYPE_IQ3_S, 0.3f, 1 },
-	{ GGU_TYPE_IQ1_S, 1, 1.3f }, { GGU_TYPE_IQ1_M, 1, 1.3f }, { GGU_TYPE_TQ1_0, 1, 1.3f }, { GGU_TYPE_TQ2_0, 1, 1.3f },
+	{ GGU_TYPE_IQ1_S, 1, 1.3f }, { GGU_TYPE_IQ1_M, 1, 1.3f }, { GGU_TYPE_TQ1_0, 1, 1.3f }, { GGU_TYPE_TQ2_0, 1,
+		1.3f },
 	{ GGU_TYPE_Q1_0, 1, 1 }, { GGU_TYPE_Q2_0, 1, 1 },
 };
 static void usual_of(uint32_t type, double *damp, float *lift)
@@ -211,7 +219,8 @@ bool quant_can_feed_back(uint32_t type)
 struct work { float *rest, *target, *weight; double *error; void *act, *mul; };
 static size_t work_bytes(const struct quant_feedback *q, size_t rows, struct work *w, char *base)
 {
-	const size_t part[] = { rows*q->n*sizeof(float), rows*GROUP*sizeof(float), q->n*sizeof(float), rows*sizeof(double),
+	const size_t part[] = { rows*q->n*sizeof(float), rows*GROUP*sizeof(float), q->n*sizeof(float),
+		rows*sizeof(double),
 		quant_act_bytes(quant_act_of(GGU_TYPE_F32), rows, q->block), quant_mul_work_bytes() };
 	size_t at[6], sum = 0;
 	for (int i = 0; i < 6; i++) {
@@ -222,15 +231,20 @@ static size_t work_bytes(const struct quant_feedback *q, size_t rows, struct wor
 		(double *)(base + at[3]), base + at[4], base + at[5] };
 	return sum;
 }
-size_t quant_feedback_work_bytes(const struct quant_feedback *q, size_t rows) { return work_bytes(q, rows, NULL, NULL); }
+size_t quant_feedback_work_bytes(const struct quant_feedback *q, size_t rows)
+{
+	return work_bytes(q, rows, NULL, NULL);
+}
 
 /* w->target = what the columns of its block before first + own add to those of the group of `cols` at `first` */
-static void from_before(const struct quant_feedback *q, const struct work *w, size_t rows, size_t first, size_t cols, size_t own)
+static void from_before(const struct quant_feedback *q, const struct work *w, size_t rows, size_t first, size_t cols,
+	size_t own)
 {
 	const size_t before = first % q->block + own;
 	const enum quant_act form = quant_act_of(GGU_TYPE_F32);
 	const struct quant_mul m = { .type = GGU_TYPE_F32, .n_tokens = rows, .n_out = cols, .n_in = before,
-		.w = q->factor + first*q->block, .w_stride = q->block*sizeof *q->factor, .act = w->act, .y = w->target, .y_stride = GROUP };
+		.w = q->factor + first*q->block, .w_stride = q->block*sizeof *q->factor, .act = w->act, .y = w->target,
+			.y_stride = GROUP };
 	memset(w->target, 0, rows*GROUP*sizeof *w->target);
 	if (!before) return;
 	quant_act_pack(form, w->rest + first + own - before, q->n, rows, before, 0, rows, w->act);
@@ -240,11 +254,13 @@ static void from_before(const struct quant_feedback *q, const struct work *w, si
 /* A row that lies on the type's lattice from end to end */
 static bool exact_row(uint32_t type, const float *x, size_t n_blocks, void *dst)
 {
-	if (enc_exact_blocks(type, x, 1, NULL) == 0 || enc_exact_blocks(type, x, n_blocks, NULL) < n_blocks) return false;
+	if (enc_exact_blocks(type, x, 1, NULL) == 0 || enc_exact_blocks(type, x, n_blocks, NULL) < n_blocks)
+		return false;
 	enc_exact_blocks(type, x, n_blocks, dst);
 	return true;
 }
-enum ggu_status quant_feedback_encode(const struct quant_feedback *q, uint32_t type, const struct quant_objective *o, const float *x,
+enum ggu_status quant_feedback_encode(const struct quant_feedback *q, uint32_t type, const struct quant_objective *o,
+	const float *x,
 	size_t rows, int effort, void *dst, void *work, double *error)
 {
 	struct quant_objective usual = quant_objective_default(type, true);
@@ -262,15 +278,18 @@ enum ggu_status quant_feedback_encode(const struct quant_feedback *q, uint32_t t
 	usual_of(type, &damp, &lift);
 	usual.lift *= lift;
 	if (!o) o = &usual;
-	how = (struct how){ effort < QUANT_EFFORT_MIN ? 0 : effort > QUANT_EFFORT_MAX ? QUANT_EFFORT_MAX - 1 : effort - 1, o->prior, o->lift };
+	how = (struct how){ effort < QUANT_EFFORT_MIN ? 0 : effort > QUANT_EFFORT_MAX ? QUANT_EFFORT_MAX - 1 :
+		effort - 1, o->prior, o->lift };
 	work_bytes(q, rows, &w, work);
 	quant_weigh(o, q->diagonal, q->n, w.weight);
 	memset(w.error, 0, rows*sizeof *w.error);
 	for (size_t first = 0; first < q->n; first += GROUP) {
 		const size_t cols = q->n - first < GROUP ? q->n - first : GROUP;
-		struct feedback_group g = { .cols = (int)cols, .stride = q->n, .weight = w.weight + first, .loss = q->diagonal + first,
+		struct feedback_group g = { .cols = (int)cols, .stride = q->n, .weight = w.weight + first,
+			.loss = q->diagonal + first,
 			.dst_stride = row_bytes };
-		for (size_t p = 0; p < cols/PANEL; p++) g.panels[p] = q->panels + first/GROUP*PANELS_FLOATS + panel_at(p);
+		for (size_t p = 0; p < cols/PANEL; p++)
+			g.panels[p] = q->panels + first/GROUP*PANELS_FLOATS + panel_at(p);
 		from_before(q, &w, rows, first, cols, 0);
 		for (size_t row = 0; row < rows; row += FEEDBACK_ROWS) {
 			g.rows = (int)(rows - row < FEEDBACK_ROWS ? rows - row : FEEDBACK_ROWS);

@@ -180,7 +180,9 @@ INLINE void turn(enum float_type type, const char *w, size_t stride, size_t n_ro
 		for (size_t r = 0; r < 8; r++) from[r] += 8*bytes;
 	}
 	for (size_t k = 0; i + k < n; k++)
-		for (size_t r = 0; r < 8; r++) to[(i + k)%FLOAT_LANES*phase + (i + k)/FLOAT_LANES*width + r] = wide_one(type, from[r] + k*bytes);
+		for (size_t r = 0; r < 8; r++)
+			to[(i + k)%FLOAT_LANES*phase + (i + k)/FLOAT_LANES*width + r] = wide_one(type,
+				from[r] + k*bytes);
 }
 
 #define TYPE(name, type) \

@@ -25,7 +25,8 @@ bool ggu_needs_importance(uint32_t type) { return quant_needs_importance(type); 
 static enum ggu_status refuse(uint32_t type, const char *what, struct ggu_error *err)
 {
 	const struct ggu_type_info *info = ggu_type_info(type);
-	return ggu_fail(err, GGU_ERR_UNSUPPORTED, GGU_NO_OFFSET, "", "type %u (%s) cannot be %s", type, info ? info->name : "unknown", what);
+	return ggu_fail(err, GGU_ERR_UNSUPPORTED, GGU_NO_OFFSET, "", "type %u (%s) cannot be %s", type, info ?
+		info->name : "unknown", what);
 }
 static enum ggu_status whole_blocks(uint32_t type, size_t n, struct ggu_error *err)
 {
@@ -42,7 +43,8 @@ enum ggu_status ggu_decode(uint32_t type, const void *from, float *to, size_t n,
 	select_instance();
 	return quant_decode(type, from, to, n);
 }
-enum ggu_status ggu_encode(uint32_t type, const float *x, const float *importance, size_t rows, size_t cols, int effort, void *to,
+enum ggu_status ggu_encode(uint32_t type, const float *x, const float *importance, size_t rows, size_t cols,
+	int effort, void *to,
 	struct ggu_error *err)
 {
 	const struct quant_objective usual = quant_objective_default(type, importance != NULL);
@@ -98,14 +100,16 @@ static enum ggu_status check_again(const struct run *r, struct ggu_error *err)
 {
 	for (size_t i = 0; i < r->n && !(r->o->flags & GGU_QUANTIZE_AGAIN); i++)
 		if (r->t[i]->type != r->choice[i].type && ggu_type_info(r->t[i]->type)->kind == GGU_KIND_BLOCK)
-			return ggu_fail(err, GGU_ERR_UNSUPPORTED, GGU_NO_OFFSET, r->t[i]->name, "is quantized already (%s)",
+			return ggu_fail(err, GGU_ERR_UNSUPPORTED, GGU_NO_OFFSET, r->t[i]->name,
+				"is quantized already (%s)",
 				ggu_type_info(r->t[i]->type)->name);
 	return GGU_OK;
 }
 static enum ggu_status plan(struct run *r, const struct recipe *recipe, struct ggu_error *err)
 {
 	struct recipe_options o = {
-		.pure = r->o->flags & GGU_QUANTIZE_PURE, .output_type = -1, .token_embd_type = -1, .have_importance = r->o->importance != NULL,
+		.pure = r->o->flags & GGU_QUANTIZE_PURE, .output_type = -1, .token_embd_type = -1,
+			.have_importance = r->o->importance != NULL,
 		.override = r->o->choose ? choose : NULL, .override_ctx = r,
 	};
 	r->t = calloc(r->n + 1, sizeof *r->t);
@@ -117,10 +121,12 @@ static enum ggu_status plan(struct run *r, const struct recipe *recipe, struct g
 	}
 	return recipe_choose(recipe, &o, ggu_file_meta(r->f), r->t, r->n, r->choice, err);
 }
-static enum ggu_status write_all(struct run *r, const struct recipe *recipe, const struct ggu_sink *to, struct ggu_error *err)
+static enum ggu_status write_all(struct run *r, const struct recipe *recipe, const struct ggu_sink *to,
+	struct ggu_error *err)
 {
 	const struct remake re = {
-		.n = r->n, .t = r->t, .choice = r->choice, .read = read_from, .read_ctx = r, .read_anywhere = ggu_file_seekable(r->f),
+		.n = r->n, .t = r->t, .choice = r->choice, .read = read_from, .read_ctx = r,
+			.read_anywhere = ggu_file_seekable(r->f),
 		.importance = r->o->importance, .effort = r->o->effort ? r->o->effort : QUANT_EFFORT_DEFAULT,
 		.keep_non_finite = r->o->flags & GGU_QUANTIZE_NON_FINITE, .done = done, .done_ctx = r,
 	};
@@ -130,7 +136,8 @@ static enum ggu_status write_all(struct run *r, const struct recipe *recipe, con
 	enum ggu_status s = remake_check(&re, NULL, err);
 	if (s == GGU_OK) s = remake_meta(&re, ggu_file_meta(r->f), recipe_file_type(recipe), &meta, err);
 	if (s == GGU_OK) s = remake_writer(&re, meta, &w, err);
-	if (s == GGU_OK && !(pool = ggu_pool_new(r->o->n_threads))) s = ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
+	if (s == GGU_OK && !(pool = ggu_pool_new(r->o->n_threads)))
+		s = ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
 	if (s == GGU_OK) s = remake_write(&re, w, to, pool, err);
 	ggu_pool_free(pool);
 	ggu_writer_free(w);

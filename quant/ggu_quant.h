@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * ggu_quant.h - the numbers in GGUF tensors: decode, encode, quantize whole models. Public, part of libggu; see ggu.h for
- * errors and threads.
+ * ggu_quant.h - the numbers in GGUF tensors: decode, encode, quantize whole models. Public, part of libggu; see ggu.h
+ * for errors and threads.
  *
  * Results are the same bits on every CPU, with every compiler and any number of threads. */
 #ifndef GGU_QUANT_H
@@ -20,9 +20,10 @@ bool ggu_can_encode(uint32_t type);
 bool ggu_needs_importance(uint32_t type);       /* its weights are of no use when quantized without */
 /* n weights, a multiple of the type's block, to float32, as the format defines. */
 enum ggu_status ggu_decode(uint32_t type, const void *from, float *to, size_t n, struct ggu_error *err);
-/* x[rows][cols] to rows after one another; cols is a multiple of the type's block. importance[cols], at least 0, or NULL:
- * all alike. effort: 1 to 9, how hard to search; 0: the usual 5. */
-enum ggu_status ggu_encode(uint32_t type, const float *x, const float *importance, size_t rows, size_t cols, int effort, void *to,
+/* x[rows][cols] to rows after one another; cols is a multiple of the type's block. importance[cols], at least 0, or
+ * NULL: all alike. effort: 1 to 9, how hard to search; 0: the usual 5. */
+enum ggu_status ggu_encode(uint32_t type, const float *x, const float *importance, size_t rows, size_t cols,
+	int effort, void *to,
                            struct ggu_error *err);
 
 /* ---- models ---- */
@@ -48,8 +49,8 @@ struct ggu_quantize_options {
 	void *ctx;                              /* of both */
 	uint64_t reserved[4];                   /* 0 */
 };
-/* The whole model f, whose data may come from a pipe, with types chosen by the recipe. options may be NULL. What is written
- * before an error is of no use. */
+/* The whole model f, whose data may come from a pipe, with types chosen by the recipe. options may be NULL. What is
+ * written before an error is of no use. */
 enum ggu_status ggu_quantize(const struct ggu_file *f, const char *recipe, const struct ggu_quantize_options *options,
                              const struct ggu_sink *to, struct ggu_error *err);
 

@@ -23,7 +23,8 @@ static inline void interleave_8(const int16_t *rows, size_t stride, size_t width
 	}
 	for (size_t i = 0; i < 4; i++) _mm256_storeu_si256((void *)(to + (4 + i)*width), b[i]);
 }
-static void interleave(const int16_t *rows, size_t stride, size_t first, size_t n_rows, size_t width, size_t n, int32_t *to)
+static void interleave(const int16_t *rows, size_t stride, size_t first, size_t n_rows, size_t width, size_t n,
+	int32_t *to)
 {
 	(void)n_rows;                   /* lines are written eight at a time */
 	for (size_t k = 0; k < n; k += 8) interleave_8(rows + 2*k, stride, width, to + k*width + first);

@@ -11,7 +11,8 @@
 #include "../libgguf/types.h"
 #include "blocks.h"
 
-struct codes32  { float d, m; int8_t q[32]; };          /* weight = d*q + m; of blocks of 16, m is the second half's d */
+/* weight = d*q + m; of blocks of 16, m is the second half's d */
+struct codes32  { float d, m; int8_t q[32]; };
 struct codes256 {                                       /* weight = (d*sc)*q - dmin*mn, sc and mn one per 16 */
 	float d, dmin;
 	int8_t q[256];

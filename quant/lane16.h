@@ -41,19 +41,33 @@ typedef struct { __m256 l, h; } t16;
 static inline t16 t_load(const float *p) { return (t16){ _mm256_loadu_ps(p), _mm256_loadu_ps(p + 8) }; }
 static inline t16 t_dup(float x) { return (t16){ _mm256_set1_ps(x), _mm256_set1_ps(x) }; }
 static inline void t_store(float *p, t16 a) { _mm256_storeu_ps(p, a.l); _mm256_storeu_ps(p + 8, a.h); }
-static inline t16 t_fma(t16 a, t16 b, t16 c) { return (t16){ _mm256_fmadd_ps(a.l, b.l, c.l), _mm256_fmadd_ps(a.h, b.h, c.h) }; }
+static inline t16 t_fma(t16 a, t16 b, t16 c)
+{
+	return (t16){ _mm256_fmadd_ps(a.l, b.l, c.l), _mm256_fmadd_ps(a.h, b.h, c.h) };
+}
 #elif defined LANE_NEON
 typedef struct { float32x4_t h[4]; } t16;
-static inline t16 t_load(const float *p) { return (t16){ { vld1q_f32(p), vld1q_f32(p + 4), vld1q_f32(p + 8), vld1q_f32(p + 12) } }; }
+static inline t16 t_load(const float *p)
+{
+	return (t16){ { vld1q_f32(p), vld1q_f32(p + 4), vld1q_f32(p + 8), vld1q_f32(p + 12) } };
+}
 static inline t16 t_dup(float x) { float32x4_t d = vdupq_n_f32(x); return (t16){ { d, d, d, d } }; }
 static inline void t_store(float *p, t16 a) { for (int i = 0; i < 4; i++) vst1q_f32(p + 4*i, a.h[i]); }
-static inline t16 t_fma(t16 a, t16 b, t16 c) { for (int i = 0; i < 4; i++) c.h[i] = vfmaq_f32(c.h[i], a.h[i], b.h[i]); return c; }
+static inline t16 t_fma(t16 a, t16 b, t16 c)
+{
+	for (int i = 0; i < 4; i++) c.h[i] = vfmaq_f32(c.h[i], a.h[i], b.h[i]);
+	return c;
+}
 #else
 typedef struct { float h[16]; } t16;
 static inline t16 t_load(const float *p) { t16 a; memcpy(&a, p, 64); return a; }
 static inline t16 t_dup(float x) { t16 a; for (int i = 0; i < 16; i++) a.h[i] = x; return a; }
 static inline void t_store(float *p, t16 a) { memcpy(p, &a, 64); }
-static inline t16 t_fma(t16 a, t16 b, t16 c) { for (int i = 0; i < 16; i++) c.h[i] = fmaf(a.h[i], b.h[i], c.h[i]); return c; }
+static inline t16 t_fma(t16 a, t16 b, t16 c)
+{
+	for (int i = 0; i < 16; i++) c.h[i] = fmaf(a.h[i], b.h[i], c.h[i]);
+	return c;
+}
 #endif
 static inline t16 t_from(v16 a) { float f[16]; v_store(f, a); return t_load(f); }
 static inline v16 t_to(t16 a) { float f[16]; t_store(f, a); return v_load(f); }

@@ -43,7 +43,8 @@ static inline rf r_bf16(const void *p)
 static inline rf r_f16_exact(const void *p)
 {
 	ri h = r_widen(p), m = h & 0x7fff, below = m < 0x400;
-	ri sub = (ri)(__builtin_convertvector(m, rf)*0x1p-24f), r = (m << 13) + 0x38000000 + ((m >= 0x7c00) & 0x38000000);
+	ri sub = (ri)(__builtin_convertvector(m, rf)*0x1p-24f),
+		r = (m << 13) + 0x38000000 + ((m >= 0x7c00) & 0x38000000);
 	return (rf)((sub & below) | (r & ~below) | (-(h >> 15) & INT32_MIN));
 }
 static inline rf r_f16(const void *p)
@@ -156,7 +157,8 @@ typedef int64_t rl __attribute__((vector_size(4*REG), may_alias));
 static inline rd r_exp_double(rd w)
 {
 	const rd big = (rd){ 0 } + 0x1.8p52;
-	rd t = w*1.4426950408889634 + big, k = t - big, r = w - k*6.93147180369123816490e-01 - k*1.90821492927058770002e-10, p = r*(1.0/362880);
+	rd t = w*1.4426950408889634 + big, k = t - big,
+		r = w - k*6.93147180369123816490e-01 - k*1.90821492927058770002e-10, p = r*(1.0/362880);
 	p = (p + 1.0/40320)*r;
 	p = (p + 1.0/5040)*r;
 	p = (p + 1.0/720)*r;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  * mul.c - integer products: packing activations, and the loops over rows, panels and strips (mul.h has the picture).
  *
- * Up to ROW_TOKENS tokens are multiplied with the rows as they lie in the file, token by token while the rows are in cache.
- * More go by panels: the rows of a tile's outputs are unpacked a chunk of columns at a time, and meet every strip of up
- * to TOKENS tokens before the next panel takes their place; the panels of GROUP outputs do so one after another, while that
- * chunk of the strips is in L2. Sums lie in the work space until the last chunk is done: storing a float is exact, and the order
- * of an output's fma's is that of the blocks, however loops are cut. */
+ * Up to ROW_TOKENS tokens are multiplied with the rows as they lie in the file, token by token while the rows are in
+ * cache. More go by panels: the rows of a tile's outputs are unpacked a chunk of columns at a time, and meet every
+ * strip of up to TOKENS tokens before the next panel takes their place; the panels of GROUP outputs do so one after
+ * another, while that chunk of the strips is in L2. Sums lie in the work space until the last chunk is done: storing
+ * a float is exact, and the order of an output's fma's is that of the blocks, however loops are cut. */
 #include <math.h>
 #include <string.h>
 #include "../libgguf/types.h"
@@ -31,8 +31,14 @@ const struct panel_table *mul_panel_32 = &quant_panel_c, *mul_panel_256 = &quant
 size_t mul_work_bytes(void) { return sizeof(struct work); }
 
 static const struct panel_table *panel_of(size_t block) { return block == 32 ? mul_panel_32 : mul_panel_256; }
-static size_t tile_tokens(size_t block, size_t n_tokens) { return n_tokens <= ROW_TOKENS ? 1 : panel_of(block)->tokens; }
-static size_t strip_bytes(size_t block, size_t n_tokens, size_t n_in) { return n_in/block*mul_strip_bytes(block, tile_tokens(block, n_tokens)); }
+static size_t tile_tokens(size_t block, size_t n_tokens)
+{
+	return n_tokens <= ROW_TOKENS ? 1 : panel_of(block)->tokens;
+}
+static size_t strip_bytes(size_t block, size_t n_tokens, size_t n_in)
+{
+	return n_in/block*mul_strip_bytes(block, tile_tokens(block, n_tokens));
+}
 size_t mul_act_bytes(size_t block, size_t n_tokens, size_t n_in)
 {
 	size_t tokens = tile_tokens(block, n_tokens);
@@ -49,12 +55,16 @@ static void pack_block(const struct narrow *q, size_t block, size_t tokens, char
 	float *sum = (void *)sums, *d = (void *)(to + mul_strip_d(block, tokens));
 	if (tokens == 1) memcpy(to, q->q, 2*block);
 	for (size_t t = (tokens - 1)/8*8 + 8; tokens > 1 && t; t -= 8)
-		panel_of(block)->activations(q[t - 8].q, stride, t - 8, tokens - (t - 8) < 8 ? tokens - (t - 8) : 8, tokens, block/2, (void *)to);
+		panel_of(block)->activations(q[t - 8].q, stride, t - 8, tokens - (t - 8) < 8 ? tokens - (t - 8) : 8,
+			tokens, block/2, (void *)to);
 	if (block == 32) for (size_t t = 0; t < tokens; t++) sum[t] = (float)(q[t].sum[0] + q[t].sum[1]);
-	else for (size_t t = 0; t < tokens; t++) for (int j = 0; j < 8; j++) memcpy(sums + (size_t)j*tokens + t, q[t].sum + 2*j, 4);
+	else
+		for (size_t t = 0; t < tokens; t++)
+			for (int j = 0; j < 8; j++) memcpy(sums + (size_t)j*tokens + t, q[t].sum + 2*j, 4);
 	for (size_t t = 0; t < tokens; t++) d[t] = q[t].d;
 }
-void mul_act_pack(size_t block, const float *x, size_t x_stride, size_t n_tokens, size_t n_in, size_t from, size_t n, char *act)
+void mul_act_pack(size_t block, const float *x, size_t x_stride, size_t n_tokens, size_t n_in, size_t from, size_t n,
+	char *act)
 {
 	const size_t tokens = tile_tokens(block, n_tokens), bytes = mul_strip_bytes(block, tokens);
 	for (size_t t0 = from; t0 < from + n; t0 += tokens) {
@@ -63,7 +73,8 @@ void mul_act_pack(size_t block, const float *x, size_t x_stride, size_t n_tokens
 		size_t some = from + n - t0 < tokens ? from + n - t0 : tokens;
 		memset(q + some, 0, (16 - some)*sizeof *q);
 		for (size_t i = 0; i < n_in; i += block, to += bytes) {
-			for (size_t t = 0; t < some; t++) mul_codes->narrow(x + (t0 + t)*x_stride + i, (int)block, q + t);
+			for (size_t t = 0; t < some; t++)
+				mul_codes->narrow(x + (t0 + t)*x_stride + i, (int)block, q + t);
 			pack_block(q, block, tokens, to);
 		}
 	}
@@ -103,15 +114,18 @@ static void rows(const struct quant_mul *m, size_t t0, size_t n_t, size_t o0, si
 	if (step < 8) step = 8;
 	for (size_t o = o0; o < o0 + n_o; o += step)
 		for (size_t t = t0; t < t0 + n_t; t++)
-			mul_row->row[m->type](o0 + n_o - o < step ? o0 + n_o - o : step, m->n_in, (const char *)m->w + o*m->w_stride, m->w_stride,
+			mul_row->row[m->type](o0 + n_o - o < step ? o0 + n_o - o : step, m->n_in,
+				(const char *)m->w + o*m->w_stride, m->w_stride,
 				(const char *)m->act + t*bytes, m->y + t*m->y_stride + o);
 }
 
 /* A chunk of n columns of rows o.. (the last of them again where the tile has more) to a panel. */
-static void make_panel(const struct quant_mul *m, enum mul_kind kind, size_t o, size_t n_o, size_t at_bytes, size_t n, struct work *k)
+static void make_panel(const struct quant_mul *m, enum mul_kind kind, size_t o, size_t n_o, size_t at_bytes, size_t n,
+	struct work *k)
 {
 	const struct panel_table *panel = panel_of(mul_block(kind));
-	const size_t width = panel->outputs, block = mul_block(kind), bytes = mul_panel_bytes(kind, width), stride = sizeof *k->rows/2;
+	const size_t width = panel->outputs, block = mul_block(kind), bytes = mul_panel_bytes(kind, width),
+		stride = sizeof *k->rows/2;
 	for (size_t r0 = 0; r0 < width; r0 += 8) {
 		size_t some = width - r0 < 8 ? width - r0 : 8;
 		for (size_t r = 0; r < some; r++) {
@@ -120,9 +134,12 @@ static void make_panel(const struct quant_mul *m, enum mul_kind kind, size_t o, 
 		}
 		for (size_t b = 0; b < n/block; b++) {
 			char *to = k->panel + b*bytes;
-			float *d = (void *)(to + mul_panel_d(kind, width)), *min = (void *)(to + mul_panel_m(kind, width));
+			float *d = (void *)(to + mul_panel_d(kind, width)),
+				*min = (void *)(to + mul_panel_m(kind, width));
 			panel->codes(k->rows->w + b*block, stride, r0, some, width, block/2, (void *)to);
-			if (kind == MUL_256_MIN) panel->pairs(k->rows->mn + 16*b, stride, r0, some, width, 8, (void *)(to + mul_panel_mn(kind, width)));
+			if (kind == MUL_256_MIN)
+				panel->pairs(k->rows->mn + 16*b, stride, r0, some, width, 8,
+					(void *)(to + mul_panel_mn(kind, width)));
 			for (size_t r = 0; r < some; r++) d[r0 + r] = k->rows[r].d[b];
 			for (size_t r = 0; mul_has_m(kind) && r < some; r++) min[r0 + r] = k->rows[r].m[b];
 		}
@@ -135,7 +152,8 @@ static void panels(const struct quant_mul *m, size_t t0, size_t n_t, size_t o0, 
 	const struct ggu_type_info *type = ggu_type_info(m->type);
 	const struct panel_table *panel = panel_of(mul_block(kind));
 	const size_t outputs = panel->outputs, tokens = panel->tokens, block = mul_block(kind);
-	const size_t strip = strip_bytes(block, m->n_tokens, m->n_in), n_strips = (n_t + tokens - 1)/tokens, tile = tokens*outputs;
+	const size_t strip = strip_bytes(block, m->n_tokens, m->n_in), n_strips = (n_t + tokens - 1)/tokens,
+		tile = tokens*outputs;
 	const char *strips = (const char *)m->act + t0/tokens*strip;
 	for (size_t o = o0; o < o0 + n_o; o += GROUP) {
 		size_t some = o0 + n_o - o < GROUP ? o0 + n_o - o : GROUP;
@@ -144,12 +162,15 @@ static void panels(const struct quant_mul *m, size_t t0, size_t n_t, size_t o0, 
 			size_t n = m->n_in - i < MUL_CHUNK ? m->n_in - i : MUL_CHUNK;
 			for (size_t p = 0; p < some; p += outputs) {
 				make_panel(m, kind, o + p, some - p, i/type->block_weights*type->block_bytes, n, k);
-				panel->gemm[kind](n/block, k->panel, n_strips, strips + i/block*mul_strip_bytes(block, tokens), strip, k->acc + p/outputs*n_strips*tile);
+				panel->gemm[kind](n/block, k->panel, n_strips, strips + i/block*mul_strip_bytes(block,
+					tokens), strip, k->acc + p/outputs*n_strips*tile);
 			}
 		}
 		for (size_t p = 0; p < some; p += outputs)
 			for (size_t t = 0; t < n_t; t++)
-				memcpy(m->y + (t0 + t)*m->y_stride + o + p, k->acc + (p/outputs*n_strips*tokens + t)*outputs, (some - p < outputs ? some - p : outputs)*sizeof *m->y);
+				memcpy(m->y + (t0 + t)*m->y_stride + o + p,
+					k->acc + (p/outputs*n_strips*tokens + t)*outputs, (some - p < outputs ?
+					some - p : outputs)*sizeof *m->y);
 	}
 }
 
@@ -159,11 +180,12 @@ void mul_integers(const struct quant_mul *m, size_t t0, size_t n_t, size_t o0, s
 	for (size_t t = 0; t < n_t; t += TOKENS) panels(m, t0 + t, n_t - t < TOKENS ? n_t - t : TOKENS, o0, n_o, work);
 }
 
-/* Threads that share the tokens of a panel each unpack it: outputs are cut first, finely enough to keep all busy to the end, and
- * tokens where outputs do not suffice. */
+/* Threads that share the tokens of a panel each unpack it: outputs are cut first, finely enough to keep all busy to
+ * the end, and tokens where outputs do not suffice. */
 void mul_cut(const struct quant_mul *m, int n_threads, size_t *tokens, size_t *outputs)
 {
-	size_t unit = m->n_tokens <= ROW_TOKENS ? 8 : MUL_OUTPUTS, shares = n_threads > 1 ? 4*(size_t)n_threads : 1, share = (m->n_out/shares + unit - 1)/unit*unit;
+	size_t unit = m->n_tokens <= ROW_TOKENS ? 8 : MUL_OUTPUTS, shares = n_threads > 1 ? 4*(size_t)n_threads : 1,
+		share = (m->n_out/shares + unit - 1)/unit*unit;
 	*tokens = m->n_tokens;
 	*outputs = share ? share : unit;
 	if (m->n_tokens <= ROW_TOKENS || m->n_out/unit >= (size_t)n_threads) return;

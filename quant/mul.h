@@ -19,7 +19,8 @@
  *
  *   *  of types with minima; the lines of pairs for super-blocks alone. Of blocks of 16, m is the second half's d.
  *
- * (AMX has digits in place of the pairs of codes: panel_amx.c.) A strip of one token is its columns in order, which is what rows are multiplied with. */
+ * (AMX has digits in place of the pairs of codes: panel_amx.c.) A strip of one token is its columns in order, which
+ * is what rows are multiplied with. */
 #ifndef QUANT_MUL_H
 #define QUANT_MUL_H
 #include <stddef.h>
@@ -32,12 +33,13 @@ enum mul_kind { MUL_16, MUL_32, MUL_32_MIN, MUL_256, MUL_256_MIN, MUL_KINDS };
 
 enum {
 	MUL_CHUNK = 256,                /* columns of a panel */
-	MUL_OUTPUTS = 32, MUL_TOKENS = 48,      /* multiples of what a tile has of either; a tile has 16 tokens at most */
+	/* multiples of what a tile has of either; a tile has 16 tokens at most */
+	MUL_OUTPUTS = 32, MUL_TOKENS = 48,
 	MUL_AMAX = 2032,                /* of an activation's integer */
 };
 
-/* A chunk of a row of weights, widened: weight = d*w - m*mn, or d*w + m with blocks of 32. m of super-blocks is negated,
- * so that products always add. */
+/* A chunk of a row of weights, widened: weight = d*w - m*mn, or d*w + m with blocks of 32. m of super-blocks is
+ * negated, so that products always add. */
 struct wide {
 	_Alignas(64) int16_t w[MUL_CHUNK];
 	float d[MUL_CHUNK/32], m[MUL_CHUNK/32];
@@ -51,7 +53,8 @@ struct narrow {
 
 struct codes_table {
 	void (*decode[GGU_TYPE_COUNT])(const void *src, float *dst, size_t n);
-	void (*widen[GGU_TYPE_COUNT])(const void *src, size_t n, struct wide *o);       /* n columns, at most MUL_CHUNK */
+	/* n columns, at most MUL_CHUNK */
+	void (*widen[GGU_TYPE_COUNT])(const void *src, size_t n, struct wide *o);
 	void (*narrow)(const float *x, int n, struct narrow *o);                        /* n is 32 or 256 */
 };
 
@@ -59,12 +62,14 @@ struct codes_table {
 typedef void row_fn(size_t n_out, size_t n_in, const void *w, size_t w_stride, const void *act, float *y);
 struct row_table { row_fn *row[GGU_TYPE_COUNT]; };
 
-/* n pairs (2n columns) of rows first to first + n_rows - 1 (8 at most, first a multiple of 8), `stride` apart, to lines of `width`:
- * to[k*width + r] is pair k of row r. All 8 rows are read, and up to 8 places of a line are written from `first` on, into
- * the next line if this one ends before: callers begin with the last rows. */
-typedef void interleave_fn(const int16_t *rows, size_t stride, size_t first, size_t n_rows, size_t width, size_t n, int32_t *to);
+/* n pairs (2n columns) of rows first to first + n_rows - 1 (8 at most, first a multiple of 8), `stride` apart, to
+ * lines of `width`: to[k*width + r] is pair k of row r. All 8 rows are read, and up to 8 places of a line are written
+ * from `first` on, into the next line if this one ends before: callers begin with the last rows. */
+typedef void interleave_fn(const int16_t *rows, size_t stride, size_t first, size_t n_rows, size_t width, size_t n,
+	int32_t *to);
 /* acc[strip][token][output] += panel times each strip, over n blocks */
-typedef void gemm_fn(size_t n_blocks, const char *panel, size_t n_strips, const char *strips, size_t strip_bytes, float *acc);
+typedef void gemm_fn(size_t n_blocks, const char *panel, size_t n_strips, const char *strips, size_t strip_bytes,
+	float *acc);
 struct panel_table {
 	size_t outputs, tokens;         /* of a tile */
 	interleave_fn *codes, *activations, *pairs;     /* of a panel, of a strip; minima and sums */
@@ -79,7 +84,9 @@ extern const struct panel_table quant_panel_c;
 #if defined __x86_64__
 extern const struct codes_table quant_codes_avx2;
 extern const struct row_table quant_row_avx2, quant_row_avxvnni, quant_row_avx512;
-extern const struct panel_table quant_panel_avx2, quant_panel_avxvnni, quant_panel_avx512bw, quant_panel_avx512, quant_panel_amx;   /* amx: super-blocks alone */
+/* amx: super-blocks alone */
+extern const struct panel_table quant_panel_avx2, quant_panel_avxvnni, quant_panel_avx512bw, quant_panel_avx512,
+	quant_panel_amx;
 #elif defined __aarch64__
 extern const struct codes_table quant_codes_neon;
 extern const struct row_table quant_row_neon;
@@ -89,11 +96,13 @@ extern const struct panel_table quant_panel_neon;
 /* In use; quant_select sets them. */
 extern const struct codes_table *mul_codes;
 extern const struct row_table *mul_row;
-extern const struct panel_table *mul_panel_32, *mul_panel_256;  /* of blocks of 32 columns and less, and of super-blocks */
+/* of blocks of 32 columns and less, and of super-blocks */
+extern const struct panel_table *mul_panel_32, *mul_panel_256;
 
 /* As quant.h's, for block types; block is 32 or 256. */
 size_t mul_act_bytes(size_t block, size_t n_tokens, size_t n_in);
-void mul_act_pack(size_t block, const float *x, size_t x_stride, size_t n_tokens, size_t n_in, size_t from, size_t n, char *act);
+void mul_act_pack(size_t block, const float *x, size_t x_stride, size_t n_tokens, size_t n_in, size_t from, size_t n,
+	char *act);
 void mul_act_unpack(size_t block, const char *act, size_t n_tokens, size_t n_in, size_t token, float *x);
 void mul_integers(const struct quant_mul *m, size_t t0, size_t n_t, size_t o0, size_t n_o, void *work);
 size_t mul_work_bytes(void);
@@ -103,11 +112,20 @@ static inline size_t mul_block(enum mul_kind k) { return k < MUL_256 ? 32 : 256;
 static inline int mul_has_m(enum mul_kind k) { return k == MUL_16 || k == MUL_32_MIN || k == MUL_256_MIN; }
 /* Bytes of a block of a panel and of a strip, and where the parts behind the codes begin. */
 static inline size_t mul_panel_mn(enum mul_kind k, size_t outputs) { return 2*mul_block(k)*outputs; }
-static inline size_t mul_panel_d(enum mul_kind k, size_t outputs) { return mul_panel_mn(k, outputs) + (k == MUL_256_MIN ? 32*outputs : 0); }
+static inline size_t mul_panel_d(enum mul_kind k, size_t outputs)
+{
+	return mul_panel_mn(k, outputs) + (k == MUL_256_MIN ? 32*outputs : 0);
+}
 static inline size_t mul_panel_m(enum mul_kind k, size_t outputs) { return mul_panel_d(k, outputs) + 4*outputs; }
-static inline size_t mul_panel_bytes(enum mul_kind k, size_t outputs) { return mul_panel_m(k, outputs) + (mul_has_m(k) ? 4*outputs : 0); }
+static inline size_t mul_panel_bytes(enum mul_kind k, size_t outputs)
+{
+	return mul_panel_m(k, outputs) + (mul_has_m(k) ? 4*outputs : 0);
+}
 static inline size_t mul_strip_sum(size_t block, size_t tokens) { return 2*block*tokens; }
-static inline size_t mul_strip_d(size_t block, size_t tokens) { return mul_strip_sum(block, tokens) + (block == 32 ? 4 : 32)*tokens; }
+static inline size_t mul_strip_d(size_t block, size_t tokens)
+{
+	return mul_strip_sum(block, tokens) + (block == 32 ? 4 : 32)*tokens;
+}
 static inline size_t mul_strip_bytes(size_t block, size_t tokens) { return mul_strip_d(block, tokens) + 4*tokens; }
 
 #endif

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  * panel_amx.c - panels of super-blocks with AMX's tiles: 16 outputs times 16 tokens.
  *
- * AMX multiplies bytes. Integers of weights (code*sc, at most 4096) and of activations (at most 2032) are split into two digits,
- * 128*hi + lo with lo from -64 to 63, and their product is four products of digits, all exact:
+ * AMX multiplies bytes. Integers of weights (code*sc, at most 4096) and of activations (at most 2032) are split into
+ * two digits, 128*hi + lo with lo from -64 to 63, and their product is four products of digits, all exact:
  *     16384*sum(hi*hi') + 128*sum(hi*lo' + lo*hi') + sum(lo*lo')          in three tiles of int32
- * In place of the pairs of mul.h, 64 columns of a panel are a tile of each digit, 16 lines of four columns of 16 outputs;
- * 64 columns of a strip a tile of each digit, 16 tokens of 64 columns. Minima are pairs and multiplied by AVX-512.
- * Every call configures the tiles of its thread and releases them. */
+ * In place of the pairs of mul.h, 64 columns of a panel are a tile of each digit, 16 lines of four columns of 16
+ * outputs; 64 columns of a strip a tile of each digit, 16 tokens of 64 columns. Minima are pairs and multiplied by
+ * AVX-512. Every call configures the tiles of its thread and releases them. */
 #if defined __x86_64__
 #include <string.h>
 #include "interleave_x86.h"
@@ -29,7 +29,8 @@ static inline void digits(const int16_t *q, int8_t *hi, int8_t *lo)
 		lo[i] = (int8_t)l;
 	}
 }
-static void weights(const int16_t *rows, size_t stride, size_t first, size_t n_rows, size_t width, size_t n, int32_t *to)
+static void weights(const int16_t *rows, size_t stride, size_t first, size_t n_rows, size_t width, size_t n,
+	int32_t *to)
 {
 	_Alignas(64) int8_t hi[8][BLOCK], lo[8][BLOCK];
 	(void)n_rows; (void)n;
@@ -39,7 +40,8 @@ static void weights(const int16_t *rows, size_t stride, size_t first, size_t n_r
 		interleave((const void *)(lo[0] + c), BLOCK/2, first, 8, width, COLUMNS/4, to + TILE/4);
 	}
 }
-static void activations(const int16_t *rows, size_t stride, size_t first, size_t n_rows, size_t width, size_t n, int32_t *to)
+static void activations(const int16_t *rows, size_t stride, size_t first, size_t n_rows, size_t width, size_t n,
+	int32_t *to)
 {
 	(void)width; (void)n;
 	for (size_t r = 0; r < n_rows; r++) {
@@ -60,7 +62,8 @@ static int activation(const char *strip, size_t token, size_t i)
 
 /* Constant data: GCC 12 takes _tile_loadconfig to read 8 bytes of the 64, and leaves out stores to the others. */
 static const struct { uint8_t palette, start, zero[14]; uint16_t row_bytes[16]; uint8_t rows[16]; } seven_tiles = {
-	.palette = 1, .row_bytes = { COLUMNS, COLUMNS, COLUMNS, COLUMNS, COLUMNS, COLUMNS, COLUMNS }, .rows = { N, N, N, N, N, N, N },
+	.palette = 1, .row_bytes = { COLUMNS, COLUMNS, COLUMNS, COLUMNS, COLUMNS, COLUMNS, COLUMNS }, .rows = { N, N,
+		N, N, N, N, N },
 };
 static inline __m512i total(const int32_t *hh, const int32_t *hl, const int32_t *ll)
 {
@@ -74,14 +77,18 @@ static inline __m512 product(const char *d, __m512 x, __m512i s, __m512 y)
 }
 static inline void tile(size_t n_blocks, const char *w, const char *x, float *acc, enum mul_kind kind)
 {
-	const size_t d = mul_panel_d(kind, N), m = mul_panel_m(kind, N), mn = mul_panel_mn(kind, N), sum = mul_strip_sum(BLOCK, N), dx = mul_strip_d(BLOCK, N);
+	const size_t d = mul_panel_d(kind, N), m = mul_panel_m(kind, N), mn = mul_panel_mn(kind, N),
+		sum = mul_strip_sum(BLOCK, N), dx = mul_strip_d(BLOCK, N);
 	_Alignas(64) int32_t s[3][N*N];
 	for (size_t b = 0; b < n_blocks; b++, w += mul_panel_bytes(kind, N), x += mul_strip_bytes(BLOCK, N)) {
 		_tile_zero(HH); _tile_zero(HL); _tile_zero(LL);
 		for (size_t c = 0; c < BLOCK/COLUMNS*2*TILE; c += 2*TILE) {
 			_tile_loadd(XH, x + c, COLUMNS); _tile_loadd(WH, w + c, COLUMNS);
 			_tile_loadd(XL, x + c + TILE, COLUMNS); _tile_loadd(WL, w + c + TILE, COLUMNS);
-			_tile_dpbssd(HH, XH, WH); _tile_dpbssd(HL, XH, WL); _tile_dpbssd(LL, XL, WL); _tile_dpbssd(HL, XL, WH);
+			_tile_dpbssd(HH, XH, WH);
+			_tile_dpbssd(HL, XH, WL);
+			_tile_dpbssd(LL, XL, WL);
+			_tile_dpbssd(HL, XL, WH);
 		}
 		_tile_stored(HH, s[0], COLUMNS); _tile_stored(HL, s[1], COLUMNS); _tile_stored(LL, s[2], COLUMNS);
 		for (size_t t = 0; t < N; t++) {
@@ -90,29 +97,34 @@ static inline void tile(size_t n_blocks, const char *w, const char *x, float *ac
 			if (kind == MUL_256_MIN) {
 				__m512i a = _mm512_setzero_si512();
 				for (size_t j = 0; j < 8; j++)
-					a = _mm512_dpwssd_epi32(a, _mm512_loadu_si512(w + mn + 64*j), _mm512_castps_si512(spread(x + sum + 4*(j*N + t))));
+					a = _mm512_dpwssd_epi32(a, _mm512_loadu_si512(w + mn + 64*j),
+						_mm512_castps_si512(spread(x + sum + 4*(j*N + t))));
 				y = product(w + m, xd, a, y);
 			}
 			_mm512_storeu_ps(acc + N*t, y);
 		}
 	}
 }
-static inline void gemm(size_t n_blocks, const char *panel, size_t n_strips, const char *strips, size_t strip_bytes, float *acc, enum mul_kind kind)
+static inline void gemm(size_t n_blocks, const char *panel, size_t n_strips, const char *strips, size_t strip_bytes,
+	float *acc, enum mul_kind kind)
 {
 	_tile_loadconfig(&seven_tiles);
 	for (; n_strips; n_strips--, strips += strip_bytes, acc += N*N) tile(n_blocks, panel, strips, acc, kind);
 	_tile_release();
 }
-static void gemm_256(size_t n_blocks, const char *panel, size_t n_strips, const char *strips, size_t strip_bytes, float *acc)
+static void gemm_256(size_t n_blocks, const char *panel, size_t n_strips, const char *strips, size_t strip_bytes,
+	float *acc)
 {
 	gemm(n_blocks, panel, n_strips, strips, strip_bytes, acc, MUL_256);
 }
-static void gemm_256_min(size_t n_blocks, const char *panel, size_t n_strips, const char *strips, size_t strip_bytes, float *acc)
+static void gemm_256_min(size_t n_blocks, const char *panel, size_t n_strips, const char *strips, size_t strip_bytes,
+	float *acc)
 {
 	gemm(n_blocks, panel, n_strips, strips, strip_bytes, acc, MUL_256_MIN);
 }
 
-const struct panel_table quant_panel_amx = { N, N, weights, activations, interleave, { [MUL_256] = gemm_256, [MUL_256_MIN] = gemm_256_min }, activation };
+const struct panel_table quant_panel_amx = { N, N, weights, activations, interleave, { [MUL_256] = gemm_256,
+	[MUL_256_MIN] = gemm_256_min }, activation };
 #else
 typedef int isa_none;
 #endif

@@ -3,7 +3,8 @@
 #if defined __x86_64__
 #include "tile_256.h"
 #define PANEL_TABLE quant_panel_avx2
-/* The empty statement keeps the compiler from putting the additions off, for which it would need more registers than there are. */
+/* The empty statement keeps the compiler from putting the additions off, for which it would need more registers than
+ * there are. */
 static inline vi i_madd(vi a, vi u, vi v)
 {
 	a = _mm256_add_epi32(a, _mm256_madd_epi16(u, v));

@@ -5,7 +5,8 @@
 #include <string.h>
 #include "mul.h"
 
-static void interleave(const int16_t *rows, size_t stride, size_t first, size_t n_rows, size_t width, size_t n, int32_t *to)
+static void interleave(const int16_t *rows, size_t stride, size_t first, size_t n_rows, size_t width, size_t n,
+	int32_t *to)
 {
 	(void)stride; (void)first; (void)n_rows; (void)width;
 	memcpy(to, rows, 4*n);
@@ -18,14 +19,16 @@ static inline int32_t dot(const int16_t *w, const int16_t *x, size_t n)
 }
 static inline float float_at(const char *p) { float f; memcpy(&f, p, sizeof f); return f; }
 
-static inline void gemm(size_t n_blocks, const char *panel, size_t n_strips, const char *strips, size_t strip_bytes, float *acc, enum mul_kind kind)
+static inline void gemm(size_t n_blocks, const char *panel, size_t n_strips, const char *strips, size_t strip_bytes,
+	float *acc, enum mul_kind kind)
 {
 	const size_t n = mul_block(kind);
 	for (size_t t = 0; t < n_strips; t++) {
 		const char *w = panel, *x = strips + t*strip_bytes;
 		for (size_t b = 0; b < n_blocks; b++, w += mul_panel_bytes(kind, 1), x += mul_strip_bytes(n, 1)) {
 			const int16_t *wq = (const void *)w, *xq = (const void *)x;
-			float d = float_at(w + mul_panel_d(kind, 1)), m = mul_has_m(kind) ? float_at(w + mul_panel_m(kind, 1)) : 0, xd = float_at(x + mul_strip_d(n, 1));
+			float d = float_at(w + mul_panel_d(kind, 1)), m = mul_has_m(kind) ?
+				float_at(w + mul_panel_m(kind, 1)) : 0, xd = float_at(x + mul_strip_d(n, 1));
 			acc[t] = fmaf(d*xd, (float)dot(wq, xq, kind == MUL_16 ? 16 : n), acc[t]);
 			if (kind == MUL_16) acc[t] = fmaf(m*xd, (float)dot(wq + 16, xq + 16, 16), acc[t]);
 			if (kind == MUL_32_MIN) acc[t] = fmaf(m*xd, float_at(x + mul_strip_sum(n, 1)), acc[t]);
@@ -42,4 +45,5 @@ GEMM(MUL_32_MIN, gemm_32_min)
 GEMM(MUL_256, gemm_256)
 GEMM(MUL_256_MIN, gemm_256_min)
 
-const struct panel_table quant_panel_c = { 1, 1, interleave, interleave, interleave, { gemm_16, gemm_32, gemm_32_min, gemm_256, gemm_256_min }, NULL };
+const struct panel_table quant_panel_c = { 1, 1, interleave, interleave, interleave, { gemm_16, gemm_32, gemm_32_min,
+	gemm_256, gemm_256_min }, NULL };

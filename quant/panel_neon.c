@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * panel_neon.c - panels with NEON: 8 outputs times 6 tokens. A sum is two registers, each of both products of two outputs' pairs;
- * they are added together at the end of a block. */
+ * panel_neon.c - panels with NEON: 8 outputs times 6 tokens. A sum is two registers, each of both products of two
+ * outputs' pairs; they are added together at the end of a block. */
 #if defined __aarch64__
 #include <arm_neon.h>
 #include <string.h>
@@ -21,8 +21,12 @@ static inline vf f_load(const void *p) { return vld1q_f32(p); }
 static inline void f_store(float *p, vf a) { vst1q_f32(p, a); }
 static inline vf f_spread(const void *p) { return vld1q_dup_f32(p); }
 static inline vf f_product_f(vf d, vf x, vf s, vf a) { return vfmaq_f32(a, vmulq_f32(d, x), s); }
-static inline vf f_product(vf d, vf x, vi s, vf a) { return f_product_f(d, x, vcvtq_f32_s32(vpaddq_s32(s.low, s.high)), a); }
-static void interleave(const int16_t *rows, size_t stride, size_t first, size_t n_rows, size_t width, size_t n, int32_t *to)
+static inline vf f_product(vf d, vf x, vi s, vf a)
+{
+	return f_product_f(d, x, vcvtq_f32_s32(vpaddq_s32(s.low, s.high)), a);
+}
+static void interleave(const int16_t *rows, size_t stride, size_t first, size_t n_rows, size_t width, size_t n,
+	int32_t *to)
 {
 	for (size_t k = 0; k < n; k++)
 		for (size_t r = 0; r < n_rows; r++) memcpy(to + k*width + first + r, rows + r*stride + 2*k, 4);

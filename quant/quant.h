@@ -5,21 +5,24 @@
  * the CPU has. Portable C is the definition: every instance gives the same bits.
  *
  * The numeric contract
- *   - rounding to nearest, ties to even; subnormals are numbers (no flushing to zero); no contraction by the compiler, no
+ *   - rounding to nearest, ties to even; subnormals are numbers (no flushing to zero); no contraction by the
+ * compiler, no
  *     reassociation, no approximate instructions. Results that are not numbers are NaN, with any sign and payload;
  *   - decoding and encoding multiply and add separately; matrix products use fma throughout;
  *   - activations that meet a block type become integers of 12 bits, with one scale for each 256 columns (types with
  *     super-blocks of 256) or each 32 (the others): with amax the largest |x|,
  *         d = amax/2032    X = rint(x*(1/d))    |X| <= 2032    x is about d*X
  *     each operation rounded. d and X are 0 if amax < 2^-96; d is NaN and X 0 if an x is infinite or NaN;
- *   - a weight is dw*c + mw (types without super-blocks, c a small integer, mw 0 for most) or dw*sc*c - mw*mn (super-blocks, sc
+ *   - a weight is dw*c + mw (types without super-blocks, c a small integer, mw 0 for most) or dw*sc*c - mw*mn
+ * (super-blocks, sc
  *     and mn integers of its sub-block of 16); y starts at 0.0f, and each block in order does to it
  *         S = sum of c*X, or of sc*c*X           exact: |S| <= 4096*2032*256 = 2130706432 < 2^31, met by Q6_K
  *         y = fma(dw*dx, (float)S, y)            the product of the scales is rounded, then S is, then the fma
  *     and, of types with minima, after that
  *         M = sum of X, or of mn*X
  *         y = fma(mw*dx, (float)M, y)            with -mw for super-blocks
- *     A block is 256 columns of super-blocks, else 32, but 16 (half a block of activations) for NVFP4, whose scale is one for 16;
+ *     A block is 256 columns of super-blocks, else 32, but 16 (half a block of activations) for NVFP4, whose scale is
+ * one for 16;
  *   - a float product has 16 lanes, element i in lane i mod 16, each lane an fma chain in order of i
  *     from 0.0f; then lane l += lane l+8, then +4, +2, +1. F16 and BF16 weights are widened first;
  *   - of no columns at all (n_in = 0) products are 0.
@@ -83,9 +86,11 @@ enum quant_act quant_act_of(uint32_t type);
 size_t quant_act_bytes(enum quant_act form, size_t n_tokens, size_t n_in);
 /* Tokens that threads may pack on their own: a call starts at a multiple of this. */
 size_t quant_act_step(void);
-/* Packs tokens from..from + n - 1 of the n_tokens; x is that of token 0, rows x_stride floats apart. from is a multiple of
- * quant_act_step(); n as well, but where it ends the tokens. Every token is packed before a product reads any. */
-void quant_act_pack(enum quant_act form, const float *x, size_t x_stride, size_t n_tokens, size_t n_in, size_t from, size_t n, void *act);
+/* Packs tokens from..from + n - 1 of the n_tokens; x is that of token 0, rows x_stride floats apart. from is a
+ * multiple of quant_act_step(); n as well, but where it ends the tokens. Every token is packed before a product reads
+ * any. */
+void quant_act_pack(enum quant_act form, const float *x, size_t x_stride, size_t n_tokens, size_t n_in, size_t from,
+	size_t n, void *act);
 /* What the packing kept of a token: for tests and for measuring the activations' share of the error. */
 void quant_act_unpack(enum quant_act form, const void *act, size_t n_tokens, size_t n_in, size_t token, float *x);
 
@@ -130,15 +135,16 @@ void quant_weigh(const struct quant_objective *o, const float *importance, size_
  * the default. weights[cols], above 0, or NULL for all alike. effort is brought into its range.
  * GGU_ERR_UNSUPPORTED: the type cannot be encoded; nothing is written then.
  *
- * A row's bytes depend on that row, the weights, the objective and the effort alone: rows may be cut over threads at will.
- * F32, F16, BF16 and Q8_0 round exactly as ggml and ignore weights, objective and effort.
+ * A row's bytes depend on that row, the weights, the objective and the effort alone: rows may be cut over threads at
+ * will. F32, F16, BF16 and Q8_0 round exactly as ggml and ignore weights, objective and effort.
  * Finite x decodes to finite weights, but where F16, BF16 and Q8_0 round to infinity, as ggml does.
  * Non-finite x: the blocks decode to something finite or NaN, never crash; callers report them.
  *
  * No block looks at another: a stretch of columns (whole blocks) becomes what it becomes in the whole row.
  *
  * NVFP4: the blocks are made as ggml makes them, without a scale of the tensor; see codec/nvfp4.h. */
-enum ggu_status quant_encode(uint32_t type, const struct quant_objective *o, const float *x, const float *weights, size_t rows, size_t cols,
+enum ggu_status quant_encode(uint32_t type, const struct quant_objective *o, const float *x, const float *weights,
+	size_t rows, size_t cols,
 	int effort, void *dst);
 
 /* ---- encode with error feedback ---- */
@@ -147,11 +153,12 @@ enum ggu_status quant_encode(uint32_t type, const struct quant_objective *o, con
  * those after it (feedback.c). Usable by many threads at once. */
 struct quant_feedback;
 bool quant_can_feed_back(uint32_t type);        /* every block type */
-/* covariance: the mean of x xT over inputs x of n columns, as packed lower triangles ([0][0], [1][0], [1][1], ...) of blocks
- * of `block` columns on its diagonal, the last one smaller; block is n, or a multiple of 256. damp: the share of the mean diagonal
- * that is added to the diagonal. pool may be NULL. GGU_ERR_RANGE: it is not positive, or n no multiple of 8. Takes 8*n*block bytes while it
- * works and 4*n*block from then on. */
-enum ggu_status quant_feedback_new(struct quant_feedback **q, size_t n, size_t block, const float *covariance, double damp,
+/* covariance: the mean of x xT over inputs x of n columns, as packed lower triangles ([0][0], [1][0], [1][1], ...) of
+ * blocks of `block` columns on its diagonal, the last one smaller; block is n, or a multiple of 256. damp: the share
+ * of the mean diagonal that is added to the diagonal. pool may be NULL. GGU_ERR_RANGE: it is not positive, or n no
+ * multiple of 8. Takes 8*n*block bytes while it works and 4*n*block from then on. */
+enum ggu_status quant_feedback_new(struct quant_feedback **q, size_t n, size_t block, const float *covariance,
+	double damp,
 	struct ggu_pool *pool, struct ggu_error *err);
 /* One more holder of it, who frees it too; from any thread. Returns q. */
 struct quant_feedback *quant_feedback_share(struct quant_feedback *q);
@@ -159,9 +166,10 @@ void quant_feedback_free(struct quant_feedback *q);
 double quant_feedback_damp(uint32_t type);      /* what suits a type */
 /* As quant_encode, for rows of n columns, made to keep (x - decoded) H (x - decoded)T small; the weights of columns are
  * the factor's own. *error, if error is not NULL: that sum over the rows, damping included. work:
- * quant_feedback_work_bytes(), 64-byte aligned, one for each thread. More rows at once take less time for each, 128 being
- * enough. */
-enum ggu_status quant_feedback_encode(const struct quant_feedback *q, uint32_t type, const struct quant_objective *o, const float *x,
+ * quant_feedback_work_bytes(), 64-byte aligned, one for each thread. More rows at once take less time for each, 128
+ * being enough. */
+enum ggu_status quant_feedback_encode(const struct quant_feedback *q, uint32_t type, const struct quant_objective *o,
+	const float *x,
 	size_t rows, int effort, void *dst, void *work, double *error);
 size_t quant_feedback_work_bytes(const struct quant_feedback *q, size_t rows);
 /* The same sum for rows x that became y. */

@@ -107,7 +107,8 @@ static const struct { const char *text; bool whole; enum role role; } role_names
 static enum role role_of(const char *name)
 {
 	for (size_t i = 0; i < sizeof role_names/sizeof *role_names; i++)
-		if (role_names[i].whole ? strcmp(name, role_names[i].text) == 0 : strstr(name, role_names[i].text) != NULL)
+		if (role_names[i].whole ? strcmp(name, role_names[i].text) == 0 : strstr(name,
+			role_names[i].text) != NULL)
 			return role_names[i].role;
 	return R_OTHER;
 }
@@ -238,11 +239,13 @@ static const struct rule { uint64_t recipes; unsigned roles, when; uint32_t type
 };
 
 /* Of the types whose block is too long for a row: what stands in. Anything else, and a stand-in that does
- * not fit either, becomes F16. Where llama.cpp has Q4_0 IQ4_NL stands here, which is as large: on SmolLM2 135M, whose rows have 576
- * weights, it has 20 to 40 % less weighted error in every tensor, and Q2_K diverges by .17 instead of .20. */
+ * not fit either, becomes F16. Where llama.cpp has Q4_0 IQ4_NL stands here, which is as large: on SmolLM2 135M, whose
+ * rows have 576 weights, it has 20 to 40 % less weighted error in every tensor, and Q2_K diverges by .17 instead of
+ * .20. */
 static const struct { uint32_t type, instead; } fallbacks[] = {
 	{ GGU_TYPE_IQ1_S, GGU_TYPE_IQ4_NL }, { GGU_TYPE_IQ1_M, GGU_TYPE_IQ4_NL }, { GGU_TYPE_IQ2_XXS, GGU_TYPE_IQ4_NL },
-	{ GGU_TYPE_IQ2_XS, GGU_TYPE_IQ4_NL }, { GGU_TYPE_IQ2_S, GGU_TYPE_IQ4_NL }, { GGU_TYPE_IQ3_XXS, GGU_TYPE_IQ4_NL },
+	{ GGU_TYPE_IQ2_XS, GGU_TYPE_IQ4_NL }, { GGU_TYPE_IQ2_S, GGU_TYPE_IQ4_NL }, { GGU_TYPE_IQ3_XXS,
+		GGU_TYPE_IQ4_NL },
 	{ GGU_TYPE_IQ3_S, GGU_TYPE_IQ4_NL }, { GGU_TYPE_IQ4_XS, GGU_TYPE_IQ4_NL },
 	{ GGU_TYPE_Q1_0, GGU_TYPE_IQ4_NL }, { GGU_TYPE_Q2_0, GGU_TYPE_IQ4_NL }, { GGU_TYPE_Q2_K, GGU_TYPE_IQ4_NL },
 	{ GGU_TYPE_Q3_K, GGU_TYPE_IQ4_NL }, { GGU_TYPE_TQ1_0, GGU_TYPE_IQ4_NL }, { GGU_TYPE_TQ2_0, GGU_TYPE_IQ4_NL },
@@ -293,9 +296,11 @@ static uint64_t model_number(const struct ggu_meta *meta, struct ggu_str arch, c
 }
 /* Where llama.cpp speaks of a 70B model: it goes by architecture and layers. */
 static const struct { const char *arch; unsigned n_layer; bool gqa; } seventy[] = {
-	{ "llama", 80, true }, { "qwen2", 80, false }, { "deci", 80, false }, { "olmoe", 80, false }, { "jais2", 68, false },
+	{ "llama", 80, true }, { "qwen2", 80, false }, { "deci", 80, false }, { "olmoe", 80, false }, { "jais2", 68,
+		false },
 };
-static struct model_facts model_facts(const struct recipe_options *o, const struct ggu_meta *meta, const struct ggu_tensor *const *t, size_t n)
+static struct model_facts model_facts(const struct recipe_options *o, const struct ggu_meta *meta,
+	const struct ggu_tensor *const *t, size_t n)
 {
 	struct model_facts m = { .tied = true };
 	struct ggu_str arch = { "", 0 };
@@ -316,7 +321,8 @@ static struct model_facts model_facts(const struct recipe_options *o, const stru
 		(m.n_expert == 8 ? EXPERTS8 : NOT_EXPERTS8) | (o->have_importance ? MATRIX : NO_MATRIX) |
 		(strcmp(arch.p, "falcon") == 0 ? FALCON : NOT_FALCON);
 	for (size_t i = 0; i < sizeof seventy/sizeof *seventy; i++)
-		if (strcmp(arch.p, seventy[i].arch) == 0 && m.n_layer == seventy[i].n_layer && (!seventy[i].gqa || heads != kv))
+		if (strcmp(arch.p, seventy[i].arch) == 0 && m.n_layer == seventy[i].n_layer && (!seventy[i].gqa ||
+			heads != kv))
 			m.when |= IS_70B;
 	m.only_ffn_experts = strcmp(arch.p, "bailingmoe3") == 0;
 	return m;
@@ -330,7 +336,8 @@ static unsigned place(unsigned i, unsigned n)
 		(i >= n/8 && i < 7*n/8 ? MIDDLE : 0) |
 		(i < n/8 || i >= 7*n/8 || (i - n/8) % 3 == 2 ? MORE : 0);
 }
-static uint32_t by_rules(const struct recipe *r, const struct model_facts *m, const struct ggu_tensor *t, enum role role, unsigned *count)
+static uint32_t by_rules(const struct recipe *r, const struct model_facts *m, const struct ggu_tensor *t,
+	enum role role, unsigned *count)
 {
 	bool ffn = role == R_UP || role == R_GATE || role == R_DOWN;
 	unsigned n = role == R_VALUE ? m->n_value : m->n_layer, i = count[role]++, when = m->when;
@@ -359,7 +366,8 @@ static bool needs_importance(const struct recipe *r, const char *name, uint32_t 
 	return quant_needs_importance(type) || (type == GGU_TYPE_Q2_K && r == &recipes[P_Q2_K_S]);
 }
 /* The type that the caller wants for this tensor, or RECIPE_KEEP for none. */
-static uint32_t wanted(const struct recipe_options *o, const struct model_facts *m, const struct ggu_tensor *t, enum role role)
+static uint32_t wanted(const struct recipe_options *o, const struct model_facts *m, const struct ggu_tensor *t,
+	enum role role)
 {
 	uint32_t type;
 	if (role == R_EMBD && o->token_embd_type >= 0) return (uint32_t)o->token_embd_type;
@@ -379,8 +387,10 @@ static enum ggu_status choose_one(const struct recipe *r, const struct recipe_op
 	type = wanted(o, m, t, role);
 	if (type != RECIPE_KEEP) {
 		if (!fits(type, t->ne[0]))
-			return ggu_fail(err, GGU_ERR_UNSUPPORTED, GGU_NO_OFFSET, t->name, "rows of %llu weights are no whole number of %s blocks",
-				(unsigned long long)t->ne[0], ggu_type_info(type) ? ggu_type_info(type)->name : "unknown");
+			return ggu_fail(err, GGU_ERR_UNSUPPORTED, GGU_NO_OFFSET, t->name,
+				"rows of %llu weights are no whole number of %s blocks",
+				(unsigned long long)t->ne[0], ggu_type_info(type) ? ggu_type_info(type)->name :
+					"unknown");
 		*c = (struct recipe_choice){ type, type, RECIPE_OVERRIDE };
 	} else if (r->ftype == RECIPE_KEEP) {
 		return GGU_OK;
@@ -391,7 +401,8 @@ static enum ggu_status choose_one(const struct recipe *r, const struct recipe_op
 		c->reason = c->type == c->wanted ? RECIPE_RULE : RECIPE_FALLBACK;
 	}
 	if (!o->have_importance && !o->need_nothing && needs_importance(r, t->name, c->type))
-		return ggu_fail(err, GGU_ERR_UNSUPPORTED, GGU_NO_OFFSET, t->name, "%s needs an importance matrix (-i FILE)",
+		return ggu_fail(err, GGU_ERR_UNSUPPORTED, GGU_NO_OFFSET, t->name,
+			"%s needs an importance matrix (-i FILE)",
 			ggu_type_info(c->type)->name);
 	return GGU_OK;
 }

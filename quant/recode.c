@@ -2,7 +2,8 @@
  * recode.c - see recode.h. A chunk is some whole rows of one tensor; importance may differ by matrix (expert), so that
  * no chunk crosses from one to the next. Types that are rounded rather than searched for pass a first-level cache in
  * groups of rows; an encoder that searches gets the chunk at once, since it transposes importances once for all its
- * rows, and with error feedback (quant_feedback) a chunk is so many rows that the factor is read seldom. Sums of errors are made in double for each chunk and added in the order of chunks. */
+ * rows, and with error feedback (quant_feedback) a chunk is so many rows that the factor is read seldom. Sums of
+ * errors are made in double for each chunk and added in the order of chunks. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,11 +45,13 @@ struct passing {
 struct recode {
 	const struct recode_job *job;
 	struct chunk *chunks;                   /* by slot */
-	struct passing *passing;                /* [n_slots + 1], tensor i at i mod that: every one begun and not ended has a
+	struct passing *passing;                /* [n_slots + 1],
+		tensor i at i mod that: every one begun and not ended has a
 	                                           chunk on the belt, but for one that is between two chunks */
 	size_t n_slots;
 	struct buffer *work;                    /* by worker: decoded weights, twice the room if errors are measured */
-	struct buffer *more;                    /* by worker: work of feedback, then blocks without it if errors are measured */
+	/* by worker: work of feedback, then blocks without it if errors are measured */
+	struct buffer *more;
 	/* at the taking station */
 	size_t begun;                           /* tensors */
 	struct passing *now;                    /* the tensor that is being cut, or NULL: the next is to begin */
@@ -85,7 +88,8 @@ float recode_range(uint32_t type)
 	default: return 65520;                  /* what f16 rounds to infinity */
 	}
 }
-/* Counts the weights that are not finite, and those that may be too large for the type. base: where x lies in the chunk. */
+/* Counts the weights that are not finite, and those that may be too large for the type. base: where x lies in the
+ * chunk. */
 static void inspect(struct chunk *c, const float *x, size_t n, size_t base, float limit)
 {
 	for (size_t i = 0; (i += vec_beyond(x + i, n - i, limit)) < n; i++) {
@@ -93,8 +97,10 @@ static void inspect(struct chunk *c, const float *x, size_t n, size_t base, floa
 		else if (c->result.n_bad++ == 0) c->bad_at = base + i;
 	}
 }
-/* Weights that are not finite count for nothing; one that became so makes the error infinite, unless it has no weight. */
-static void measure(struct recode_result *r, const float *importance, size_t rows, size_t cols, const float *x, const float *y)
+/* Weights that are not finite count for nothing; one that became so makes the error infinite, unless it has no
+ * weight. */
+static void measure(struct recode_result *r, const float *importance, size_t rows, size_t cols, const float *x,
+	const float *y)
 {
 	for (size_t i = 0; i < rows; i++, x += cols, y += cols) {
 		double error = 0, norm = 0;
@@ -103,7 +109,8 @@ static void measure(struct recode_result *r, const float *importance, size_t row
 			error = norm = 0;
 			for (size_t j = 0; j < cols; j++) {
 				if (!isfinite(x[j]) || (importance && !(importance[j] > 0))) continue;
-				vec_loss(x + j, isfinite(y[j]) ? y + j : x + j, importance ? importance + j : NULL, 1, &error, &norm);
+				vec_loss(x + j, isfinite(y[j]) ? y + j : x + j, importance ? importance + j : NULL, 1,
+					&error, &norm);
 				if (!isfinite(y[j])) error = INFINITY;
 			}
 		}
@@ -112,7 +119,8 @@ static void measure(struct recode_result *r, const float *importance, size_t row
 	}
 }
 /* k rows with feedback; y: room for as many decoded, if errors are measured. */
-static enum ggu_status feed_back(struct recode *r, struct chunk *c, int worker, const float *weights, const float *x, float *y, size_t k,
+static enum ggu_status feed_back(struct recode *r, struct chunk *c, int worker, const float *weights, const float *x,
+	float *y, size_t k,
 	unsigned char *out)
 {
 	const uint32_t to = c->of->t.to;
@@ -137,9 +145,11 @@ static enum ggu_status convert_chunk(struct recode *r, struct chunk *c, int work
 	const bool searched = c->feedback || (ggu_type_info(t->to)->kind == GGU_KIND_BLOCK && t->to != GGU_TYPE_Q8_0);
 	const size_t cols = (size_t)t->ne[0], group = searched ? c->rows : cols < GROUP ? GROUP/cols : 1;
 	const size_t mat = t->n_mat > 1 ? (size_t)(c->row/t->ne[1])*cols : 0;
-	const float *imp = t->importance ? t->importance + mat : NULL, *weights = c->of->weights ? c->of->weights + mat : NULL;
+	const float *imp = t->importance ? t->importance + mat : NULL, *weights = c->of->weights ?
+		c->of->weights + mat : NULL;
 	float *x = room(&r->work[worker], group*cols*sizeof *x*(r->job->measure ? 2 : 1));
-	if (!x || !room(&c->out, (size_t)c->out_bytes)) return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, t->name, "out of memory");
+	if (!x || !room(&c->out, (size_t)c->out_bytes))
+		return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, t->name, "out of memory");
 	for (size_t row = 0; row < c->rows; row += group) {
 		size_t k = c->rows - row < group ? c->rows - row : group;
 		unsigned char *out = c->out.p + row*(size_t)c->of->out_row;
@@ -147,19 +157,22 @@ static enum ggu_status convert_chunk(struct recode *r, struct chunk *c, int work
 		inspect(c, x, k*cols, row*cols, recode_range(t->to));
 		if (c->result.n_bad && c->of->refuses) break;
 		if (!c->feedback) quant_encode(t->to, r->job->objective, x, weights, k, cols, r->job->effort, out);
-		else if (feed_back(r, c, worker, weights, x, x + group*cols, k, out)) return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, t->name, "out of memory");
+		else if (feed_back(r, c, worker, weights, x, x + group*cols, k, out))
+			return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, t->name, "out of memory");
 		if (!r->job->measure) continue;
 		quant_decode(t->to, out, x + group*cols, k*cols);
 		measure(&c->result, imp, k, cols, x, x + group*cols);
 	}
 	if (c->result.n_bad && c->of->refuses)
-		return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, t->name, "the weight in row %llu, column %llu is not finite",
+		return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, t->name,
+			"the weight in row %llu, column %llu is not finite",
 			(unsigned long long)(c->row + c->bad_at/cols), (unsigned long long)(c->bad_at % cols));
 	return GGU_OK;
 }
 static enum ggu_status read_chunk(const struct recode *r, struct chunk *c)
 {
-	if (!room(&c->in, (size_t)c->in_bytes)) return ggu_fail(&c->err, GGU_ERR_NOMEM, GGU_NO_OFFSET, c->of->t.name, "out of memory");
+	if (!room(&c->in, (size_t)c->in_bytes))
+		return ggu_fail(&c->err, GGU_ERR_NOMEM, GGU_NO_OFFSET, c->of->t.name, "out of memory");
 	return r->job->read(r->job->ctx, c->of->i, c->at, c->in.p, (size_t)c->in_bytes, &c->err);
 }
 static void work(void *ctx, size_t slot, int worker)
@@ -175,7 +188,8 @@ static void work(void *ctx, size_t slot, int worker)
 static enum ggu_status weigh(const struct recode *r, struct passing *p, struct ggu_error *err)
 {
 	const struct recode_tensor *t = &p->t;
-	const struct quant_objective usual = quant_objective_default(t->to, true), *o = r->job->objective ? r->job->objective : &usual;
+	const struct quant_objective usual = quant_objective_default(t->to, true), *o = r->job->objective ?
+		r->job->objective : &usual;
 	const size_t cols = (size_t)t->ne[0];
 	p->weights = calloc(t->n_mat, cols*sizeof *p->weights);
 	if (!p->weights) return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, t->name, "out of memory");
@@ -193,8 +207,10 @@ static enum ggu_status begin(struct recode *r, struct passing *p, struct ggu_err
 	p->rows = t->ne[1]*t->ne[2]*t->ne[3];
 	if (!t->ne[0]) p->rows = 0;
 	if (!p->rows) return GGU_OK;
-	if (!ggu_type_bytes(t->from, t->ne[0], &p->in_row) || !ggu_type_bytes(t->to, t->ne[0], &p->out_row) || t->ne[0] > SIZE_MAX/64)
-		return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, t->name, "rows of %llu weights", (unsigned long long)t->ne[0]);
+	if (!ggu_type_bytes(t->from, t->ne[0], &p->in_row) || !ggu_type_bytes(t->to, t->ne[0], &p->out_row) ||
+		t->ne[0] > SIZE_MAX/64)
+		return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, t->name, "rows of %llu weights",
+			(unsigned long long)t->ne[0]);
 	p->refuses = ggu_type_info(t->to)->kind != GGU_KIND_FLOAT && !r->job->keep_non_finite;
 	return t->importance ? weigh(r, p, err) : GGU_OK;
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * recode.h - tensors' rows from one type to another: read, decode, encode, write.
  *
- * Rows are taken in chunks over a belt (libgguf/belt.h), across tensors: reading, work and writing overlap, small tensors
- * wait for nobody, memory is bounded whatever the tensors' sizes, and bytes, messages and the error that is reported
- * do not depend on the number of threads. */
+ * Rows are taken in chunks over a belt (libgguf/belt.h), across tensors: reading, work and writing overlap, small
+ * tensors wait for nobody, memory is bounded whatever the tensors' sizes, and bytes, messages and the error that is
+ * reported do not depend on the number of threads. */
 #ifndef QUANT_RECODE_H
 #define QUANT_RECODE_H
 #include "../libgguf/pool.h"
@@ -11,9 +11,11 @@
 
 struct recode_tensor {
 	const char *name;
-	uint32_t from, to;              /* types; from: quant_can_decode, to: quant_can_encode, unless they are the same */
+	/* types; from: quant_can_decode, to: quant_can_encode, unless they are the same */
+	uint32_t from, to;
 	const uint64_t *ne;             /* [4]; rows are whole blocks of both types */
-	const float *importance;        /* [n_mat][ne[0]] or NULL; matrix m is for rows m*ne[1].. up to the next, of one: all */
+	/* [n_mat][ne[0]] or NULL; matrix m is for rows m*ne[1].. up to the next, of one: all */
+	const float *importance;
 	size_t n_mat;
 	void *user;                     /* the caller's */
 };
@@ -23,9 +25,9 @@ struct recode_result {
 	double error, norm;             /* sum of importance*(decoded - x)^2, sum of importance*x^2 */
 	double without, with;           /* of rows with feedback: the error it lowers, without it and with it */
 };
-/* The magnitude from which on a type may not hold a weight: where F16 and BF16 round to infinity, and Q8_0's scale does,
- * which makes its block useless; where the scales of the other types cannot follow (most are F16, so that 65504 is held
- * whatever its block). Infinity: there is none. */
+/* The magnitude from which on a type may not hold a weight: where F16 and BF16 round to infinity, and Q8_0's scale
+ * does, which makes its block useless; where the scales of the other types cannot follow (most are F16, so that 65504
+ * is held whatever its block). Infinity: there is none. */
 float recode_range(uint32_t type);
 struct recode_job {
 	size_t n;                       /* tensors */
@@ -37,7 +39,8 @@ struct recode_job {
 	void *ctx;                      /* of the following; each but read is called by one thread at a time */
 	/* fills *t, which read and end then see; tensors in order */
 	enum ggu_status (*begin)(void *ctx, size_t i, struct recode_tensor *t, struct ggu_error *err);
-	/* The factor of matrix `mat` of tensor i, which recode frees, or NULL: its rows have no feedback. May be NULL. */
+	/* The factor of matrix `mat` of tensor i, which recode frees, or NULL: its rows have no feedback. May be
+	 * NULL. */
 	enum ggu_status (*factor)(void *ctx, size_t i, size_t mat, struct quant_feedback **q, struct ggu_error *err);
 	/* n bytes of tensor i from byte `at` on; forward and without gaps, unless read_anywhere */
 	enum ggu_status (*read)(void *ctx, size_t i, uint64_t at, void *to, size_t n, struct ggu_error *err);

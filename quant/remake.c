@@ -24,11 +24,14 @@ static enum ggu_status check_types(const struct remake *r, size_t i, struct ggu_
 	uint32_t from = r->from ? r->from[i] : t->type, to = r->choice[i].type;
 	uint64_t bytes;
 	if (from != to && !quant_can_decode(from))
-		return ggu_fail(err, GGU_ERR_UNSUPPORTED, GGU_NO_OFFSET, t->name, "type %s cannot be decoded", ggu_type_info(from)->name);
+		return ggu_fail(err, GGU_ERR_UNSUPPORTED, GGU_NO_OFFSET, t->name, "type %s cannot be decoded",
+			ggu_type_info(from)->name);
 	if (from != to && !quant_can_encode(to))
-		return ggu_fail(err, GGU_ERR_UNSUPPORTED, GGU_NO_OFFSET, t->name, "type %s cannot be made", ggu_type_info(to)->name);
+		return ggu_fail(err, GGU_ERR_UNSUPPORTED, GGU_NO_OFFSET, t->name, "type %s cannot be made",
+			ggu_type_info(to)->name);
 	if (!ggu_type_bytes(to, t->ne[0], &bytes))
-		return ggu_fail(err, GGU_ERR_UNSUPPORTED, GGU_NO_OFFSET, t->name, "rows of %llu weights are no whole number of %s blocks",
+		return ggu_fail(err, GGU_ERR_UNSUPPORTED, GGU_NO_OFFSET, t->name,
+			"rows of %llu weights are no whole number of %s blocks",
 			(unsigned long long)t->ne[0], ggu_type_info(to)->name);
 	return GGU_OK;
 }
@@ -41,12 +44,15 @@ enum ggu_status remake_check(const struct remake *r, bool *lacks, struct ggu_err
 		bool found = find(r, i, &n_in, &n_mat);
 		if (s != GGU_OK) return s;
 		if (found && (n_in != t->ne[0] || (n_mat != 1 && n_mat != t->ne[2]*t->ne[3])))
-			return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, t->name, "%zu columns of %zu matrices, the model's tensor %llu of %llu",
+			return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, t->name,
+				"%zu columns of %zu matrices, the model's tensor %llu of %llu",
 				n_in, n_mat, (unsigned long long)t->ne[0], (unsigned long long)(t->ne[2]*t->ne[3]));
 		/* the embedding is looked up, not multiplied: no matrix has it */
-		bool none = r->importance && !found && remake_is_weighed(r, i) && strcmp(t->name, "token_embd.weight") != 0;
+		bool none = r->importance && !found && remake_is_weighed(r, i) && strcmp(t->name,
+			"token_embd.weight") != 0;
 		if (none && quant_needs_importance(r->choice[i].type) && !recipe_needs_no_importance(t->name))
-			return ggu_fail(err, GGU_ERR_MISSING, GGU_NO_OFFSET, t->name, "needs importances as %s", ggu_type_info(r->choice[i].type)->name);
+			return ggu_fail(err, GGU_ERR_MISSING, GGU_NO_OFFSET, t->name, "needs importances as %s",
+				ggu_type_info(r->choice[i].type)->name);
 		if (lacks) lacks[i] = none;
 	}
 	return GGU_OK;
@@ -54,7 +60,8 @@ enum ggu_status remake_check(const struct remake *r, bool *lacks, struct ggu_err
 
 /* ---- the new header ---- */
 
-enum ggu_status remake_meta(const struct remake *r, const struct ggu_meta *from, uint32_t file_type, struct ggu_meta **to, struct ggu_error *err)
+enum ggu_status remake_meta(const struct remake *r, const struct ggu_meta *from, uint32_t file_type,
+	struct ggu_meta **to, struct ggu_error *err)
 {
 	/* of a copy with exceptions, what holds for the exceptions */
 	bool blocks = file_type != RECIPE_KEEP, weighed = blocks;
@@ -62,13 +69,15 @@ enum ggu_status remake_meta(const struct remake *r, const struct ggu_meta *from,
 	enum ggu_status s = m ? GGU_OK : GGU_ERR_NOMEM;
 	for (size_t i = 0; i < r->n; i++) {
 		weighed |= remake_is_weighed(r, i);
-		blocks |= r->t[i]->type != r->choice[i].type && ggu_type_info(r->choice[i].type)->kind == GGU_KIND_BLOCK;
+		blocks |= r->t[i]->type != r->choice[i].type &&
+			ggu_type_info(r->choice[i].type)->kind == GGU_KIND_BLOCK;
 	}
 	for (size_t i = 0; s == GGU_OK && i < ggu_meta_count(from); i++) {
 		const struct ggu_kv *kv = ggu_meta_at(from, i);
 		const char *key = ggu_kv_key(kv).p;
 		/* what is said of shards is not true of one file, and of an older matrix not of this one */
-		bool old = strncmp(key, "split.", 6) == 0 || (r->importance && weighed && strncmp(key, "quantize.imatrix.", 17) == 0);
+		bool old = strncmp(key, "split.", 6) == 0 ||
+			(r->importance && weighed && strncmp(key, "quantize.imatrix.", 17) == 0);
 		if (!old) s = ggu_meta_set_kv(m, kv);
 	}
 	if (s == GGU_OK && blocks) s = ggu_meta_set_uint(m, "general.quantization_version", GGU_U32, 2);
@@ -81,7 +90,8 @@ enum ggu_status remake_meta(const struct remake *r, const struct ggu_meta *from,
 	return GGU_OK;
 }
 
-enum ggu_status remake_writer(const struct remake *r, const struct ggu_meta *meta, struct ggu_writer **to, struct ggu_error *err)
+enum ggu_status remake_writer(const struct remake *r, const struct ggu_meta *meta, struct ggu_writer **to,
+	struct ggu_error *err)
 {
 	struct ggu_writer *w;
 	enum ggu_status s = ggu_writer_new(&w, meta, err);
@@ -113,7 +123,8 @@ static enum ggu_status begin(void *ctx, size_t i, struct recode_tensor *t, struc
 	const struct ggu_importance *m = r->importance;
 	struct weights *x;
 	size_t n_in, n_mat;
-	*t = (struct recode_tensor){ .name = r->t[i]->name, .from = r->from ? r->from[i] : r->t[i]->type, .to = r->choice[i].type, .ne = r->t[i]->ne };
+	*t = (struct recode_tensor){ .name = r->t[i]->name, .from = r->from ? r->from[i] : r->t[i]->type,
+		.to = r->choice[i].type, .ne = r->t[i]->ne };
 	if (!find(r, i, &n_in, &n_mat)) return GGU_OK;
 	x = n_mat && n_in < SIZE_MAX/16/n_mat ? malloc(sizeof *x + n_in*n_mat*sizeof *x->w) : NULL;
 	if (!x) return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, t->name, "out of memory");
@@ -125,12 +136,14 @@ static enum ggu_status begin(void *ctx, size_t i, struct recode_tensor *t, struc
 	t->user = x;
 	return GGU_OK;
 }
-static enum ggu_status new_factor(struct run *run, const char *tensor, size_t mat, size_t n_in, size_t block, size_t n_floats,
+static enum ggu_status new_factor(struct run *run, const char *tensor, size_t mat, size_t n_in, size_t block,
+	size_t n_floats,
 	double damp, struct quant_feedback **q, struct ggu_error *err)
 {
 	const struct remake_covariance *c = run->r->covariance;
 	float *mean = n_floats < SIZE_MAX/sizeof *mean ? malloc(n_floats*sizeof *mean) : NULL;
-	enum ggu_status s = mean ? c->get(c->ctx, tensor, mat, mean, err) : ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, tensor, "out of memory");
+	enum ggu_status s = mean ? c->get(c->ctx, tensor, mat, mean, err) : ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET,
+		tensor, "out of memory");
 	if (s == GGU_OK) s = quant_feedback_new(q, n_in, block, mean, damp, run->pool, err);
 	free(mean);
 	return s;
@@ -148,7 +161,8 @@ static enum ggu_status factor(void *ctx, size_t i, size_t mat, struct quant_feed
 	if (!c || t->type == run->r->choice[i].type || !quant_can_feed_back(run->r->choice[i].type)) return GGU_OK;
 	if (!c->find(c->ctx, t->name, mat, &of, &n_in, &block, &n_floats) || n_in != t->ne[0]) return GGU_OK;
 	for (size_t j = 0; j < KEPT; j++)
-		if (run->kept[j].q && run->kept[j].mat == mat && run->kept[j].damp == damp && strcmp(run->kept[j].of, of) == 0) {
+		if (run->kept[j].q && run->kept[j].mat == mat && run->kept[j].damp == damp && strcmp(run->kept[j].of,
+			of) == 0) {
 			*q = quant_feedback_share(run->kept[j].q);
 			return GGU_OK;
 		}
@@ -182,12 +196,15 @@ static void end(void *ctx, size_t i, const struct recode_tensor *t, const struct
 	free(x);
 }
 
-enum ggu_status remake_write(const struct remake *r, struct ggu_writer *w, const struct ggu_sink *to, struct ggu_pool *pool, struct ggu_error *err)
+enum ggu_status remake_write(const struct remake *r, struct ggu_writer *w, const struct ggu_sink *to,
+	struct ggu_pool *pool, struct ggu_error *err)
 {
 	struct run run = { .r = r, .w = w };
 	struct recode_job job = {
-		.n = r->n, .effort = r->effort, .objective = r->objective, .measure = r->measure, .keep_non_finite = r->keep_non_finite,
-		.read_anywhere = r->read_anywhere, .ctx = &run, .begin = begin, .factor = factor, .read = read_from, .write = write_to, .end = end,
+		.n = r->n, .effort = r->effort, .objective = r->objective, .measure = r->measure,
+			.keep_non_finite = r->keep_non_finite,
+		.read_anywhere = r->read_anywhere, .ctx = &run, .begin = begin, .factor = factor, .read = read_from,
+			.write = write_to, .end = end,
 	};
 	enum ggu_status s = ggu_writer_begin_sink(w, to, err);
 	if (s == GGU_OK && r->covariance && !(run.pool = ggu_pool_new(ggu_pool_size(pool))))

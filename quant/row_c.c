@@ -12,7 +12,10 @@ static inline isum i_codes16(isum a, const int8_t *q, const int16_t *x)
 	for (int i = 0; i < 16; i++) s += q[i]*x[i];
 	return a + (uint32_t)s;
 }
-static inline isum i_codes32(isum a, const int8_t *q, const int16_t *x) { return i_codes16(i_codes16(a, q, x), q + 16, x + 16); }
+static inline isum i_codes32(isum a, const int8_t *q, const int16_t *x)
+{
+	return i_codes16(i_codes16(a, q, x), q + 16, x + 16);
+}
 static inline isum i_scaled(isum a, const int8_t *q, const int16_t *sc, const int16_t *x)
 {
 	return a + i_codes16(0, q, x)*(uint32_t)sc[0] + i_codes16(0, q + 16, x + 16)*(uint32_t)sc[1];

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * row_text.h - one token times rows as they lie in the file, one text for all instruction sets; defines ROW_TABLE.
  *
- * Eight rows go side by side, so that their sums are added up across lanes together. While these are read the next eight are
- * prefetched in the order of the file: eight streams are more than hardware follows. An instance gives, beside bytes.h,
+ * Eight rows go side by side, so that their sums are added up across lanes together. While these are read the next
+ * eight are prefetched in the order of the file: eight streams are more than hardware follows. An instance gives,
+ * beside bytes.h,
  *   isum                        partial sums, int32
  *   i_zero() i_add(a, b)
  *   i_codes16(a, q, x)          a += 16 codes times 16 activations
@@ -22,7 +23,10 @@ static inline size_t take_rows(const char *w, size_t w_stride, size_t o, size_t 
 	for (size_t r = 0; r < ROWS; r++) row[r] = w + (o + (r < n ? r : n - 1))*w_stride;
 	return n;
 }
-static inline void prefetch(const char *p, size_t n) { for (size_t i = 0; i < n; i += 64) __builtin_prefetch(p + i, 0, 2); }
+static inline void prefetch(const char *p, size_t n)
+{
+	for (size_t i = 0; i < n; i += 64) __builtin_prefetch(p + i, 0, 2);
+}
 static inline void add_products(float *y, const float *d, float xd, const int32_t *total)
 {
 	UNROLL for (int r = 0; r < ROWS; r++) y[r] = fmaf(d[r]*xd, (float)total[r], y[r]);

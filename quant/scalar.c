@@ -11,7 +11,8 @@ uint16_t quant_f32_to_f16(float f)
 	uint32_t u;
 	memcpy(&u, &f, 4);
 	uint32_t s = u >> 16 & 0x8000, a = u & 0x7fffffff;
-	if (a > 0x7f800000) return (uint16_t)(s | 0x7e00 | (a >> 13 & 0x3ff));   /* as F16C does, and so ggml on most CPUs */
+	/* as F16C does, and so ggml on most CPUs */
+	if (a > 0x7f800000) return (uint16_t)(s | 0x7e00 | (a >> 13 & 0x3ff));
 	if (a >= 0x477ff000) return (uint16_t)(s | 0x7c00);     /* 65520 and more round to infinity */
 	if (a < 0x38800000) {                                   /* subnormal: the adder rounds to multiples of 2^-24 */
 		float t = kern_f32_bits(a) + 0.5f;

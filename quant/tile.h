@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: MIT
- * tile.h - a panel times strips, one text for the instruction sets whose registers are lanes of outputs; defines PANEL_TABLE.
+ * tile.h - a panel times strips, one text for the instruction sets whose registers are lanes of outputs; defines
+ * PANEL_TABLE.
  *
- * A tile is VECTORS registers of LANES outputs times TILE_TOKENS tokens: its integer sums stay in registers over a block, its
- * floats lie in acc. Each pair of columns costs VECTORS loads of weights and TILE_TOKENS broadcasts of activations.
- * An instance gives LANES, VECTORS, TILE_TOKENS, interleave() and
+ * A tile is VECTORS registers of LANES outputs times TILE_TOKENS tokens: its integer sums stay in registers over a
+ * block, its floats lie in acc. Each pair of columns costs VECTORS loads of weights and TILE_TOKENS broadcasts of
+ * activations. An instance gives LANES, VECTORS, TILE_TOKENS, interleave() and
  *   vi, vw, vf                  registers of sums, of pairs, of float
  *   i_zero() i_load(p) i_spread(p)      pairs; one for all lanes
  *   i_madd(a, u, v)             a += both products of a pair of int16
  *   f_load(p) f_store(p, a) f_spread(p)
- *   f_product(d, x, s, a)       fma of the rounded d*x with the float of s, or with s, onto a: f_product, f_product_f */
+ *   f_product(d, x, s, a)       fma of the rounded d*x with the float of s, or with s, onto a: f_product, f_product_f
+ * */
 #include "mul.h"
 
 #define UNROLL _Pragma("GCC unroll 32")
@@ -39,8 +41,10 @@ ALWAYS void add(const char *d, const char *dx, vi a[TILE_TOKENS][VECTORS], float
 }
 ALWAYS void tile(size_t n_blocks, const char *w, const char *x, float *acc, enum mul_kind kind)
 {
-	const size_t block = mul_block(kind), d = mul_panel_d(kind, OUTPUTS), m = mul_panel_m(kind, OUTPUTS), sum = mul_strip_sum(block, TILE_TOKENS), dx = mul_strip_d(block, TILE_TOKENS);
-	for (size_t b = 0; b < n_blocks; b++, w += mul_panel_bytes(kind, OUTPUTS), x += mul_strip_bytes(block, TILE_TOKENS)) {
+	const size_t block = mul_block(kind), d = mul_panel_d(kind, OUTPUTS), m = mul_panel_m(kind, OUTPUTS),
+		sum = mul_strip_sum(block, TILE_TOKENS), dx = mul_strip_d(block, TILE_TOKENS);
+	for (size_t b = 0; b < n_blocks; b++, w += mul_panel_bytes(kind, OUTPUTS), x += mul_strip_bytes(block,
+		TILE_TOKENS)) {
 		vi a[TILE_TOKENS][VECTORS];
 		sums(kind == MUL_16 ? 8 : block/2, w, x, a);
 		add(w + d, x + dx, a, acc);
@@ -55,7 +59,8 @@ ALWAYS void tile(size_t n_blocks, const char *w, const char *x, float *acc, enum
 		if (kind != MUL_32_MIN) continue;
 		UNROLL for (int t = 0; t < TILE_TOKENS; t++) UNROLL for (int r = 0; r < VECTORS; r++) {
 			float *y = acc + t*OUTPUTS + r*LANES;
-			f_store(y, f_product_f(f_load(w + m + 4*LANES*r), f_spread(x + dx + 4*t), f_spread(x + sum + 4*t), f_load(y)));
+			f_store(y, f_product_f(f_load(w + m + 4*LANES*r), f_spread(x + dx + 4*t),
+				f_spread(x + sum + 4*t), f_load(y)));
 		}
 	}
 }
@@ -70,4 +75,5 @@ GEMM(gemm_32_min, MUL_32_MIN)
 GEMM(gemm_256, MUL_256)
 GEMM(gemm_256_min, MUL_256_MIN)
 
-const struct panel_table PANEL_TABLE = { OUTPUTS, TILE_TOKENS, interleave, interleave, interleave, { gemm_16, gemm_32, gemm_32_min, gemm_256, gemm_256_min }, NULL };
+const struct panel_table PANEL_TABLE = { OUTPUTS, TILE_TOKENS, interleave, interleave, interleave, { gemm_16, gemm_32,
+	gemm_32_min, gemm_256, gemm_256_min }, NULL };

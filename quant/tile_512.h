@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * tile_512.h - the vocabulary of tile.h in 512 bits: 32 outputs times 12 tokens in 24 of 32 registers; the instance gives
- * i_madd. */
+ * tile_512.h - the vocabulary of tile.h in 512 bits: 32 outputs times 12 tokens in 24 of 32 registers; the instance
+ * gives i_madd. */
 #include <immintrin.h>
 #include "interleave_x86.h"
 

@@ -9,7 +9,8 @@
 #define QUANT_DECODER
 #include "codec/all.h"
 
-/* A block's parts of 32, or a super-block. The texts' inline functions take these as constants and are compiled for each. */
+/* A block's parts of 32, or a super-block. The texts' inline functions take these as constants and are compiled for
+ * each. */
 typedef void unpack32_fn(const void *block, struct codes32 *c);
 typedef void unpack256_fn(const void *block, struct codes256 *c);
 #define BLOCK(NAME, name, kind, part, has_min) static inline void unpack_##name(const void *b, struct codes##kind *c) { name##_unpack(b, c); }

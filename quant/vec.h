@@ -15,7 +15,8 @@ float vec_sum(const float *a, size_t n);                                /* 16 la
 float vec_max(const float *a, size_t n);                                /* NaN if any is; -inf for n = 0; no -0 */
 /* the first i with |a[i]| >= limit or a[i] not a number; n: none. limit > 0, infinity too */
 size_t vec_beyond(const float *a, size_t n, float limit);
-/* *error += sum of w (y - x)^2, *norm += sum of w x^2, in double: 16 lanes and the tree, plain multiplies and adds. w NULL: ones. */
+/* *error += sum of w (y - x)^2, *norm += sum of w x^2, in double: 16 lanes and the tree, plain multiplies and adds. w
+ * NULL: ones. */
 void vec_loss(const float *x, const float *y, const float *w, size_t n, double *error, double *norm);
 void vec_axpy(float *y, float a, const float *x, size_t n);             /* y = fma(a, x, y) */
 /* y[j] = fma(p[r], rows[r*stride + j], y[j]) for r = 0, 1, ..., j < n */

@@ -14,7 +14,8 @@ struct vec_table {
 	void (*axpy)(float *, float, const float *, size_t);
 	void (*scale)(float *, float, size_t);
 	void (*add)(float *, const float *, size_t), (*mul)(float *, const float *, size_t);
-	void (*exp)(float *, size_t), (*silu)(float *, size_t), (*gelu)(float *, size_t), (*gelu_tanh)(float *, size_t), (*tanh)(float *, size_t), (*softmax)(float *, size_t);
+	void (*exp)(float *, size_t), (*silu)(float *, size_t), (*gelu)(float *, size_t), (*gelu_tanh)(float *,
+		size_t), (*tanh)(float *, size_t), (*softmax)(float *, size_t);
 };
 extern const struct vec_table quant_vec_c;
 #if defined __x86_64__

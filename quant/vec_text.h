@@ -29,7 +29,8 @@ static float sum(const float *a, size_t n)
 	rf s[LANES] = { { 0 } };
 	float l[16];
 	size_t i = 0;
-	for (; i + 16 <= n; i += 16) _Pragma("GCC unroll 4") for (int p = 0; p < LANES; p++) s[p] += r_floats(a + i + p*REG);
+	for (; i + 16 <= n; i += 16)
+		_Pragma("GCC unroll 4") for (int p = 0; p < LANES; p++) s[p] += r_floats(a + i + p*REG);
 	memcpy(l, s, sizeof l);
 	for (size_t k = 0; i < n; i++, k++) l[k] += a[i];
 	return v_tree(v_load(l));
@@ -177,4 +178,5 @@ static void softmax(float *y, size_t n)
 	{ EACH(n, x/r_dup(s)) }
 }
 
-const struct vec_table VEC_TABLE = { dot, dots, sum, max, beyond, loss, mix, axpy, scale, add, mul, expv, silu, gelu, gelu_tanh, tanhv, softmax };
+const struct vec_table VEC_TABLE = { dot, dots, sum, max, beyond, loss, mix, axpy, scale, add, mul, expv, silu, gelu,
+	gelu_tanh, tanhv, softmax };

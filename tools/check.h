@@ -30,7 +30,8 @@ struct check {
 #if defined __GNUC__
 __attribute__((format(printf, 6, 7)))
 #endif
-void check_report(const struct check *c, enum check_rule rule, uint32_t source, uint64_t byte, const char *where, const char *fmt, ...);
+void check_report(const struct check *c, enum check_rule rule, uint32_t source, uint64_t byte, const char *where,
+	const char *fmt, ...);
 
 void check_metadata(const struct check *c);     /* rules 21 to 25, and of llama.cpp */
 void check_tokenizer(const struct check *c);    /* 26 to 31 */

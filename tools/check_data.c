@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * check_data.c - rules about the data of tensors; see check.h. Parts of a tensor are read and decoded by all threads; of
- * a pipe by one, in order. What is found in the parts is added up in order. */
+ * check_data.c - rules about the data of tensors; see check.h. Parts of a tensor are read and decoded by all threads;
+ * of a pipe by one, in order. What is found in the parts is added up in order. */
 #include <fcntl.h>
 #include <math.h>
 #include <stdlib.h>
@@ -35,7 +35,8 @@ static void look(void *ctx, size_t task, int worker)
 	float *x = r->x + (size_t)worker*PART;
 	unsigned char *raw = r->raw + (size_t)worker*PART*WEIGHT_BYTES;
 	*p = (struct part){ 0 };
-	p->status = ggu_read(r->c->f, r->t, at/info->block_weights*info->block_bytes, raw, n/info->block_weights*info->block_bytes, &p->err);
+	p->status = ggu_read(r->c->f, r->t, at/info->block_weights*info->block_bytes, raw,
+		n/info->block_weights*info->block_bytes, &p->err);
 	if (p->status || !quant_can_decode(r->t->type)) return;
 	quant_decode(r->t->type, raw, x, n);
 	while ((i += vec_beyond(x + i, n - i, INFINITY)) < n) {
@@ -64,8 +65,12 @@ static bool check_tensor(struct run *r, struct ggu_error *err)
 			bad += p->n_bad;
 		}
 	}
-	if (bad) check_report(r->c, CHECK_FINITE, t->source, ggu_file_data_offset(r->c->f, t->source) + t->offset + first/info->block_weights*info->block_bytes, t->name,
-		"%llu of %llu weights %s not finite, the first in row %llu, column %llu", (unsigned long long)bad, (unsigned long long)total, bad > 1 ? "are" : "is",
+	if (bad)
+		check_report(r->c, CHECK_FINITE, t->source,
+			ggu_file_data_offset(r->c->f,
+			t->source) + t->offset + first/info->block_weights*info->block_bytes, t->name,
+		"%llu of %llu weights %s not finite, the first in row %llu, column %llu", (unsigned long long)bad,
+			(unsigned long long)total, bad > 1 ? "are" : "is",
 		(unsigned long long)(first/t->ne[0]), (unsigned long long)(first % t->ne[0]));
 	return true;
 }
@@ -103,7 +108,8 @@ static void check_padding(const struct check *c, uint32_t source)
 		uint64_t end = data + t->offset + t->bytes, next = (end + align - 1)/align*align;
 		if (t->source != source || !has_data(c, t)) continue;
 		at = first_set(fd, end, next);
-		if (at < next) check_report(c, CHECK_PADDING, source, at, t->name, "the padding behind the data is not zero");
+		if (at < next)
+			check_report(c, CHECK_PADDING, source, at, t->name, "the padding behind the data is not zero");
 	}
 	close(fd);
 }

@@ -7,7 +7,8 @@
 #include "kv_json.h"
 #include "msg.h"
 
-void check_report(const struct check *c, enum check_rule rule, uint32_t source, uint64_t byte, const char *where, const char *fmt, ...)
+void check_report(const struct check *c, enum check_rule rule, uint32_t source, uint64_t byte, const char *where,
+	const char *fmt, ...)
 {
 	char what[256];
 	va_list ap;
@@ -45,10 +46,13 @@ static void check_text(const struct check *c, const struct ggu_kv *kv)
 	size_t first = 0, n = broken_strings(kv, &first);
 	bool ascii = true;
 	for (size_t i = 0; i < key.n; i++) ascii &= key.p[i] > 0x20 && key.p[i] < 0x7f;
-	if (!ascii) check_report(c, CHECK_ASCII_KEY, 0, ggu_kv_offset(kv), key.p, "the key is not ASCII without blanks");
+	if (!ascii)
+		check_report(c, CHECK_ASCII_KEY, 0, ggu_kv_offset(kv), key.p, "the key is not ASCII without blanks");
 	if (!n) return;
 	if (ggu_kv_type(kv) != GGU_ARRAY) check_report(c, CHECK_TEXT, 0, ggu_kv_offset(kv), key.p, "is not UTF-8");
-	else check_report(c, CHECK_TEXT, 0, ggu_kv_offset(kv), key.p, "%zu string%s not UTF-8, the first is item %zu", n, n > 1 ? "s are" : " is", first);
+	else
+		check_report(c, CHECK_TEXT, 0, ggu_kv_offset(kv), key.p,
+			"%zu string%s not UTF-8, the first is item %zu", n, n > 1 ? "s are" : " is", first);
 }
 
 /* ---- types ---- */
@@ -56,15 +60,22 @@ static void check_text(const struct check *c, const struct ggu_kv *kv)
 /* Keys whose types the specification, or llama.cpp's writers, fix. '*' stands for anything. */
 struct typed { const char *key; enum ggu_kv_type type, item; };
 static const struct typed general[] = {
-	{ "general.architecture", GGU_STRING }, { "general.type", GGU_STRING }, { "general.quantization_version", GGU_U32 },
-	{ "general.file_type", GGU_U32 }, { "general.name", GGU_STRING }, { "general.author", GGU_STRING }, { "general.version", GGU_STRING },
+	{ "general.architecture", GGU_STRING }, { "general.type", GGU_STRING }, { "general.quantization_version",
+		GGU_U32 },
+	{ "general.file_type", GGU_U32 }, { "general.name", GGU_STRING }, { "general.author", GGU_STRING },
+		{ "general.version", GGU_STRING },
 	{ "general.organization", GGU_STRING }, { "general.basename", GGU_STRING }, { "general.finetune", GGU_STRING },
-	{ "general.description", GGU_STRING }, { "general.quantized_by", GGU_STRING }, { "general.size_label", GGU_STRING },
-	{ "general.license", GGU_STRING }, { "general.license.name", GGU_STRING }, { "general.license.link", GGU_STRING },
-	{ "general.url", GGU_STRING }, { "general.doi", GGU_STRING }, { "general.uuid", GGU_STRING }, { "general.repo_url", GGU_STRING },
-	{ "general.source.*", GGU_STRING }, { "general.tags", GGU_ARRAY, GGU_STRING }, { "general.languages", GGU_ARRAY, GGU_STRING },
+	{ "general.description", GGU_STRING }, { "general.quantized_by", GGU_STRING }, { "general.size_label",
+		GGU_STRING },
+	{ "general.license", GGU_STRING }, { "general.license.name", GGU_STRING }, { "general.license.link",
+		GGU_STRING },
+	{ "general.url", GGU_STRING }, { "general.doi", GGU_STRING }, { "general.uuid", GGU_STRING },
+		{ "general.repo_url", GGU_STRING },
+	{ "general.source.*", GGU_STRING }, { "general.tags", GGU_ARRAY, GGU_STRING }, { "general.languages",
+		GGU_ARRAY, GGU_STRING },
 	{ "general.base_model.count", GGU_U32 }, { "general.base_model.*", GGU_STRING },
-	{ "tokenizer.ggml.model", GGU_STRING }, { "tokenizer.ggml.pre", GGU_STRING }, { "tokenizer.ggml.tokens", GGU_ARRAY, GGU_STRING },
+	{ "tokenizer.ggml.model", GGU_STRING }, { "tokenizer.ggml.pre", GGU_STRING }, { "tokenizer.ggml.tokens",
+		GGU_ARRAY, GGU_STRING },
 	{ "tokenizer.ggml.scores", GGU_ARRAY, GGU_F32 }, { "tokenizer.ggml.token_type", GGU_ARRAY, GGU_I32 },
 	{ "tokenizer.ggml.merges", GGU_ARRAY, GGU_STRING }, { "tokenizer.ggml.*_token_id", GGU_U32 },
 	{ "tokenizer.ggml.add_*", GGU_BOOL }, { "tokenizer.ggml.remove_extra_whitespaces", GGU_BOOL },
@@ -73,12 +84,15 @@ static const struct typed general[] = {
 };
 /* Behind the architecture: numbers that llama.cpp reads in one type only. A list by layer may stand in their place. */
 static const struct typed numbers[] = {
-	{ "context_length", GGU_U32 }, { "embedding_length", GGU_U32 }, { "block_count", GGU_U32 }, { "feed_forward_length", GGU_U32 },
+	{ "context_length", GGU_U32 }, { "embedding_length", GGU_U32 }, { "block_count", GGU_U32 },
+		{ "feed_forward_length", GGU_U32 },
 	{ "vocab_size", GGU_U32 }, { "expert_count", GGU_U32 }, { "expert_used_count", GGU_U32 },
-	{ "attention.head_count", GGU_U32 }, { "attention.head_count_kv", GGU_U32 }, { "attention.key_length", GGU_U32 },
+	{ "attention.head_count", GGU_U32 }, { "attention.head_count_kv", GGU_U32 }, { "attention.key_length",
+		GGU_U32 },
 	{ "attention.value_length", GGU_U32 }, { "attention.sliding_window", GGU_U32 },
 	{ "attention.layer_norm_epsilon", GGU_F32 }, { "attention.layer_norm_rms_epsilon", GGU_F32 },
-	{ "rope.dimension_count", GGU_U32 }, { "rope.freq_base", GGU_F32 }, { "rope.scaling.factor", GGU_F32 }, { "rope.scaling.type", GGU_STRING },
+	{ "rope.dimension_count", GGU_U32 }, { "rope.freq_base", GGU_F32 }, { "rope.scaling.factor", GGU_F32 },
+		{ "rope.scaling.type", GGU_STRING },
 	{ "attn_logit_softcapping", GGU_F32 }, { "final_logit_softcapping", GGU_F32 },
 };
 
@@ -89,7 +103,8 @@ static bool matches(const char *pattern, const char *key)
 	if (!star) return !strcmp(pattern, key);
 	return n >= before + after && !memcmp(pattern, key, before) && !memcmp(star + 1, key + n - after, after);
 }
-static void check_type(const struct check *c, enum check_rule rule, const struct ggu_kv *kv, const char *key, const struct typed *list, size_t n)
+static void check_type(const struct check *c, enum check_rule rule, const struct ggu_kv *kv, const char *key,
+	const struct typed *list, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
 		const struct typed *t = list + i;
@@ -97,7 +112,8 @@ static void check_type(const struct check *c, enum check_rule rule, const struct
 		if (rule == CHECK_NUMBER_TYPE && ggu_kv_type(kv) == GGU_ARRAY) return;
 		if (ggu_kv_type(kv) == t->type && (t->type != GGU_ARRAY || ggu_kv_item_type(kv) == t->item)) return;
 		check_report(c, rule, 0, ggu_kv_offset(kv), ggu_kv_key(kv).p, "is %s, not %s%s", kv_type_text(kv),
-			t->type == GGU_ARRAY ? "array of " : "", ggu_kv_type_name(t->type == GGU_ARRAY ? t->item : t->type));
+			t->type == GGU_ARRAY ? "array of " : "", ggu_kv_type_name(t->type == GGU_ARRAY ? t->item :
+				t->type));
 		return;
 	}
 }
@@ -116,9 +132,11 @@ static void check_required(const struct check *c)
 	struct ggu_str type = { "", 0 };
 	ggu_meta_str(m, "general.type", &type);
 	if (!strcmp(type.p, "imatrix")) return;
-	if (!ggu_meta_find(m, "general.architecture")) check_report(c, CHECK_MISSING_KEY, 0, GGU_NO_OFFSET, "general.architecture", "is missing");
+	if (!ggu_meta_find(m, "general.architecture"))
+		check_report(c, CHECK_MISSING_KEY, 0, GGU_NO_OFFSET, "general.architecture", "is missing");
 	if (has_quantized(c->f) && !ggu_meta_find(m, "general.quantization_version"))
-		check_report(c, CHECK_MISSING_KEY, 0, GGU_NO_OFFSET, "general.quantization_version", "is missing, though tensors are quantized");
+		check_report(c, CHECK_MISSING_KEY, 0, GGU_NO_OFFSET, "general.quantization_version",
+			"is missing, though tensors are quantized");
 }
 
 void check_metadata(const struct check *c)
@@ -133,13 +151,16 @@ void check_metadata(const struct check *c)
 		check_type(c, CHECK_KEY_TYPE, kv, key.p, general, sizeof general/sizeof *general);
 		if (c->profile != CHECK_LLAMA_CPP) continue;
 		if (ggu_kv_sub(kv, 0) || ggu_kv_item_type(kv) == GGU_ARRAY)
-			check_report(c, CHECK_NESTED, 0, ggu_kv_offset(kv), key.p, "is an array of arrays, which llama.cpp does not read");
+			check_report(c, CHECK_NESTED, 0, ggu_kv_offset(kv), key.p,
+				"is an array of arrays, which llama.cpp does not read");
 		if (arch.n && key.n > arch.n + 1 && !memcmp(key.p, arch.p, arch.n) && key.p[arch.n] == '.')
-			check_type(c, CHECK_NUMBER_TYPE, kv, key.p + arch.n + 1, numbers, sizeof numbers/sizeof *numbers);
+			check_type(c, CHECK_NUMBER_TYPE, kv, key.p + arch.n + 1, numbers,
+				sizeof numbers/sizeof *numbers);
 	}
 	check_required(c);
 	if (c->profile == CHECK_LLAMA_CPP && ggu_file_big_endian(c->f))
-		check_report(c, CHECK_ENDIAN, 0, 4, "", "big-endian: llama.cpp reads the byte order of its machine only");
+		check_report(c, CHECK_ENDIAN, 0, 4, "",
+			"big-endian: llama.cpp reads the byte order of its machine only");
 }
 
 /* ---- table ---- */
@@ -158,10 +179,14 @@ void check_table(const struct check *c)
 			expected = 0;
 			told = false;
 		}
-		if (t->name_bytes > most) check_report(c, CHECK_LONG_NAME, t->source, t->entry, t->name, "the name has %u bytes, more than %zu", t->name_bytes, most);
-		if (!is_utf8((struct ggu_str){ t->name, t->name_bytes })) check_report(c, CHECK_TEXT, t->source, t->entry, t->name, "the name is not UTF-8");
+		if (t->name_bytes > most)
+			check_report(c, CHECK_LONG_NAME, t->source, t->entry, t->name,
+				"the name has %u bytes, more than %zu", t->name_bytes, most);
+		if (!is_utf8((struct ggu_str){ t->name, t->name_bytes }))
+			check_report(c, CHECK_TEXT, t->source, t->entry, t->name, "the name is not UTF-8");
 		if (llama && t->offset != expected && !told) {
-			check_report(c, CHECK_ORDER, t->source, t->entry, t->name, "the data is at offset %llu, not %llu: llama.cpp wants it in the order of the table, without gaps",
+			check_report(c, CHECK_ORDER, t->source, t->entry, t->name,
+				"the data is at offset %llu, not %llu: llama.cpp wants it in the order of the table, without gaps",
 				(unsigned long long)t->offset, (unsigned long long)expected);
 			told = true;            /* the others follow from it */
 		}

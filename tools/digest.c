@@ -43,12 +43,15 @@ bool digest_find(const char *name, size_t n, enum digest_kind *k)
 
 struct digest *digest_new(enum digest_kind k)
 {
-	static const uint8_t uuid_space[16] = { 0xef, 0x00, 0x12, 0x06, 0xda, 0xdc, 0x5f, 0x6d, 0xa1, 0x5f, 0x33, 0x59, 0xe5, 0x77, 0xd4, 0xe5 };
+	static const uint8_t uuid_space[16] = { 0xef, 0x00, 0x12, 0x06, 0xda, 0xdc, 0x5f, 0x6d, 0xa1, 0x5f, 0x33, 0x59,
+		0xe5, 0x77, 0xd4, 0xe5 };
 	struct digest *d = malloc(sizeof *d);
 	bool ok = d != NULL;
 	if (ok) d->kind = k;
-	if (ok && k == DIGEST_XXH64) ok = (d->s.xxh64 = XXH64_createState()) != NULL && XXH64_reset(d->s.xxh64, 0) == XXH_OK;
-	if (ok && k == DIGEST_XXH3) ok = (d->s.xxh3 = XXH3_createState()) != NULL && XXH3_64bits_reset(d->s.xxh3) == XXH_OK;
+	if (ok && k == DIGEST_XXH64)
+		ok = (d->s.xxh64 = XXH64_createState()) != NULL && XXH64_reset(d->s.xxh64, 0) == XXH_OK;
+	if (ok && k == DIGEST_XXH3)
+		ok = (d->s.xxh3 = XXH3_createState()) != NULL && XXH3_64bits_reset(d->s.xxh3) == XXH_OK;
 	if (!ok) msg_die("out of memory");
 	if (k == DIGEST_SHA256) sha256_init(&d->s.sha256);
 	if (k == DIGEST_SHA1 || k == DIGEST_UUID) sha1_init(&d->s.sha1);
@@ -71,7 +74,8 @@ static void uuid_text(uint8_t b[16], char *text)
 {
 	b[6] = (b[6] & 0x0f) | 0x50;
 	b[8] = (b[8] & 0x3f) | 0x80;
-	for (int i = 0; i < 16; i++) text += sprintf(text, i == 4 || i == 6 || i == 8 || i == 10 ? "-%02x" : "%02x", b[i]);
+	for (int i = 0; i < 16; i++)
+		text += sprintf(text, i == 4 || i == 6 || i == 8 || i == 10 ? "-%02x" : "%02x", b[i]);
 }
 static void hash64(uint64_t v, uint8_t *b)
 {

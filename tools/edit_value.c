@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * edit_value.c - see edit_value.h. Numbers are checked by the setters of libggu: items of an array pass through a pair of
- * a scratch metadata, whose packed value is then copied. */
+ * edit_value.c - see edit_value.h. Numbers are checked by the setters of libggu: items of an array pass through a
+ * pair of a scratch metadata, whose packed value is then copied. */
 #include <errno.h>
 #include <jansson.h>
 #include <stdlib.h>
@@ -17,7 +17,8 @@ static struct spec parse_type(const char *key, const char *type, size_t n)
 	size_t base = n;
 	for (; base >= 2 && !memcmp(type + base - 2, "[]", 2); base -= 2) s.depth++;
 	for (int t = 0; t < GGU_KV_TYPE_COUNT; t++)
-		if (t != GGU_ARRAY && strlen(ggu_kv_type_name(t)) == base && !memcmp(ggu_kv_type_name(t), type, base)) s.base = t;
+		if (t != GGU_ARRAY && strlen(ggu_kv_type_name(t)) == base && !memcmp(ggu_kv_type_name(t), type, base))
+			s.base = t;
 	if (base == 6 && !memcmp(type, "string", 6)) s.base = GGU_STRING;
 	if (s.base == GGU_KV_TYPE_COUNT)
 		msg_die("%s: '%.*s' is not a type: u8 u16 u32 u64 i8 i16 i32 i64 f32 f64 bool str, with [] behind it for arrays",
@@ -76,7 +77,8 @@ static void set_numbers(struct ggu_meta *m, const char *key, enum ggu_kv_type t,
 	unsigned char *packed = room(n, width);
 	if (!item) msg_die("out of memory");
 	for (size_t i = 0; i < n; i++) {
-		if (!set_item(item, t, json_array_get(list, i))) msg_die("%s: item %zu is no %s", shown, i, ggu_kv_type_name(t));
+		if (!set_item(item, t, json_array_get(list, i)))
+			msg_die("%s: item %zu is no %s", shown, i, ggu_kv_type_name(t));
 		memcpy(packed + i*width, ggu_kv_data(ggu_meta_find(item, "item")), width);
 	}
 	must(ggu_meta_set_array(m, key, t, packed, n), key);
@@ -133,7 +135,8 @@ void edit_value(struct ggu_meta *m, const char *key, const char *type, size_t ty
 		while (n && strchr(" \t\r\n", text[n - 1])) n--;         /* a file's last line */
 		char *word = strndup(text, n);
 		if (!word) msg_die("out of memory");
-		if (!set_scalar(m, key, s.base, word)) msg_die("%s: '%.40s' is no %s", key, word, ggu_kv_type_name(s.base));
+		if (!set_scalar(m, key, s.base, word))
+			msg_die("%s: '%.40s' is no %s", key, word, ggu_kv_type_name(s.base));
 		free(word);
 	}
 }

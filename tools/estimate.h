@@ -2,20 +2,22 @@
  * estimate.h - memory and speed of a model for a context length. Programs only.
  *
  * Where the model can be opened for evaluation the numbers come from the plan that evaluation itself follows
- * (model_cost): keys and values in blocks of 64 positions, scratch for batches of 512 tokens, weights that are read. Else
- * they come from the header alone, with these assumptions:
+ * (model_cost): keys and values in blocks of 64 positions, scratch for batches of 512 tokens, weights that are read.
+ * Else they come from the header alone, with these assumptions:
  *   - every layer of the metadata's block_count attends to all n_ctx tokens (a sliding window would need less);
  *   - scratch is that of a batch of 512 tokens in float: residual stream, norm, Q, K, V, attention's output, both
  *     halves of the feed-forward, the scores of one head, and one row of logits;
  *   - a generated token reads every weight once, but one row only of token_embd.weight (all of it if it is also
  *     the output matrix), and of stacked experts the share that is used.
- * In both cases it reads half of the full cache, and reading memory is the limit of generation. The total is what lies in
- * memory while gguf-run runs: weights but for those of which single rows are looked up, cache, scratch, and ESTIMATE_BASE. */
+ * In both cases it reads half of the full cache, and reading memory is the limit of generation. The total is what
+ * lies in memory while gguf-run runs: weights but for those of which single rows are looked up, cache, scratch, and
+ * ESTIMATE_BASE. */
 #ifndef TOOLS_ESTIMATE_H
 #define TOOLS_ESTIMATE_H
 #include "../model/eval/model.h"
 
-/* Of a program with its libraries, in bytes; a vocabulary comes on top, at ESTIMATE_PER_TOKEN for each of its tokens. */
+/* Of a program with its libraries, in bytes; a vocabulary comes on top, at ESTIMATE_PER_TOKEN for each of its tokens.
+ * */
 enum { ESTIMATE_BASE = 5 << 20, ESTIMATE_PER_TOKEN = 155 };
 
 struct estimate {

@@ -122,7 +122,8 @@ static void measure(struct bench *b, struct test *t)
 	t->lowest = (double)t->n/secs[o.repeat - 1];
 }
 
-/* Of a prompt only the last token needs the output matrix; while n tokens are generated, n/2 more have been read on average. */
+/* Of a prompt only the last token needs the output matrix; while n tokens are generated, n/2 more have been read on
+ * average. */
 static void compare(const struct bench *b, struct test *t)
 {
 	const struct model_cost *c = &b->cost;
@@ -184,8 +185,10 @@ static size_t run(struct bench *b, struct test *t)
 	b->ids = malloc((ctx + 1)*sizeof *b->ids);
 	if (!b->logits || !b->ids) msg_die("out of memory");
 	for (size_t i = 0; i < ctx; i++) b->ids[i] = (int32_t)((i*2654435761u >> 7)%n_vocab);
-	if (model_cost(&b->cost, b->m, NULL, 0, ctx, (size_t)ggu_pool_size(model_pool(b->m)), &err)) msg_die_error(o.model ? o.model : o.synthetic, &err);
-	if (session_new(&b->s, b->m, ctx ? ctx : 1, 0, NULL, &err)) msg_die_error(o.model ? o.model : o.synthetic, &err);
+	if (model_cost(&b->cost, b->m, NULL, 0, ctx, (size_t)ggu_pool_size(model_pool(b->m)), &err))
+		msg_die_error(o.model ? o.model : o.synthetic, &err);
+	if (session_new(&b->s, b->m, ctx ? ctx : 1, 0, NULL, &err))
+		msg_die_error(o.model ? o.model : o.synthetic, &err);
 	for (size_t d = 0; d < o.depth.n; d++)
 		for (size_t k = 0; k < o.prompt.n + o.generate.n; k++) {
 			bool generates = k >= o.prompt.n;
@@ -226,7 +229,8 @@ static void cpu_name(char *to, size_t n)
 static void print_profile(const struct test *t)
 {
 	double per = 1e3/(double)(t->generates ? t->n*(size_t)o.repeat : (size_t)o.repeat);
-	printf("\n%s %zu at depth %zu: %.3f ms%s\n", t->generates ? "generate" : "prompt", t->n, t->depth, t->secs*per, t->generates ? " a token" : "");
+	printf("\n%s %zu at depth %zu: %.3f ms%s\n", t->generates ? "generate" : "prompt", t->n, t->depth, t->secs*per,
+		t->generates ? " a token" : "");
 	printf("%10s %6s %8s %8s  %s\n", "ms", "share", "passes", "GMAC/s", "");
 	for (size_t i = 0; i < t->profile->n; i++) {
 		const struct profile_row *r = t->profile->row + i;
@@ -353,11 +357,13 @@ int main(int argc, char **argv)
 	if (o.model && o.synthetic) msg_die("both -m and --synthetic: which is to be measured?");
 	if (o.save && !o.synthetic) msg_die("--save keeps the model of --synthetic, which is missing");
 	cpu_name(cpu, sizeof cpu);
-	pool = load_pool_placed(o.jobs, o.place.pin, (const char *[]){ o.model, o.arch_file }, 2, o.save ? o.save : o.output);
+	pool = load_pool_placed(o.jobs, o.place.pin, (const char *[]){ o.model, o.arch_file }, 2, o.save ? o.save :
+		o.output);
 	if (o.synthetic) bytes = synthetic_make(o.synthetic, pool, &n_bytes);
 	if (o.save) save(bytes, n_bytes);
 	else {
-		b.m = bytes ? open_synthetic(bytes, n_bytes, pool) : load_model_held(o.model, o.arch_file, pool, load_hold(&o.place));
+		b.m = bytes ? open_synthetic(bytes, n_bytes, pool) : load_model_held(o.model, o.arch_file, pool,
+			load_hold(&o.place));
 		out = out_open(o.output, false);
 		if (o.model) out_refuse_sources(out, o.model, model_file(b.m));
 		out_refuse_input(out, o.arch_file);

@@ -29,12 +29,14 @@ static void little(float *x, size_t n)
 	for (size_t i = 0; i < n; i++) {
 		uint32_t u;
 		memcpy(&u, x + i, 4);
-		unsigned char b[4] = { (unsigned char)u, (unsigned char)(u >> 8), (unsigned char)(u >> 16), (unsigned char)(u >> 24) };
+		unsigned char b[4] = { (unsigned char)u, (unsigned char)(u >> 8), (unsigned char)(u >> 16),
+			(unsigned char)(u >> 24) };
 		memcpy(x + i, b, 4);
 	}
 }
 
-static void cat(struct ggu_walk *walk, const char *file, const struct ggu_tensor *t, struct out *out, float *decoded, uint64_t *done)
+static void cat(struct ggu_walk *walk, const char *file, const struct ggu_tensor *t, struct out *out, float *decoded,
+	uint64_t *done)
 {
 	struct ggu_error err;
 	struct ggu_part p;
@@ -59,7 +61,8 @@ int main(int argc, char **argv)
 	struct ggu_walk *walk;
 	float *decoded = NULL;
 	uint64_t bytes = 0, size = 0, done = 0;
-	argc = opt_parse(argc, argv, opts, &(struct opt_program){ "gguf-cat", "write the data of tensors, raw or decoded",
+	argc = opt_parse(argc, argv, opts,
+		&(struct opt_program){ "gguf-cat", "write the data of tensors, raw or decoded",
 		"[--decode] [-j N] [-o FILE] FILE TENSOR ...", 2, -1 });
 	pipe_input(argv[0]);
 	out = out_open(o.output, true);
@@ -69,7 +72,8 @@ int main(int argc, char **argv)
 	for (int i = 1; i < argc; i++) {
 		const struct ggu_tensor *t = ggu_file_find(f, argv[i]);
 		if (!t) msg_die("%s: no tensor '%s'; gguf-info --tensors lists them", argv[0], argv[i]);
-		if (o.decode && !quant_can_decode(t->type)) msg_die("%s: %s: type %s cannot be decoded", argv[0], t->name, ggu_type_info(t->type)->name);
+		if (o.decode && !quant_can_decode(t->type))
+			msg_die("%s: %s: type %s cannot be decoded", argv[0], t->name, ggu_type_info(t->type)->name);
 		bytes += t->bytes;
 		size += o.decode ? 4*t->ne[0]*ggu_tensor_rows(t) : t->bytes;
 	}

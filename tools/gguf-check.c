@@ -27,7 +27,8 @@ static int set_profile(void *to, const char *arg)
 	return strcmp(arg, "spec") != 0 && strcmp(arg, "llama.cpp") != 0;
 }
 static const struct opt opts[] = {
-	OPT_CALL(0, "profile", &o.profile, "NAME", set_profile, "spec (default), or llama.cpp: also what llama.cpp refuses"),
+	OPT_CALL(0, "profile", &o.profile, "NAME", set_profile,
+		"spec (default), or llama.cpp: also what llama.cpp refuses"),
 	OPT_FLAG(0, "header", &o.header, "check the header only, and do not read the data"),
 	OPT_FLAG(0, "json", &o.json, "print JSON"),
 	OPT_OUTPUT(&o.output),
@@ -52,7 +53,8 @@ static void report(void *ctx, unsigned rule, const char *file, uint64_t byte, co
 		json_put(j, "what", json_of_str((struct ggu_str){ what, strlen(what) }));
 		json_push(to->list, j);
 	} else {
-		char *f = text_mask(strcmp(file, "-") ? file : "(stdin)", strcmp(file, "-") ? strlen(file) : 7), *w = text_mask(where, strlen(where)), *t = text_mask(what, strlen(what));
+		char *f = text_mask(strcmp(file, "-") ? file : "(stdin)", strcmp(file, "-") ? strlen(file) : 7),
+			*w = text_mask(where, strlen(where)), *t = text_mask(what, strlen(what));
 		printf("%s: ", f);
 		if (byte != GGU_NO_OFFSET) printf("byte %llu: ", (unsigned long long)byte);
 		printf("%s%s%s [%u]\n", w, *w ? ": " : "", t, rule);
@@ -69,7 +71,10 @@ static void report_error(void *ctx, const struct ggu_error *err)
 }
 
 /* Is it something about the bytes of the file, or could it not be read? */
-static bool is_defect(const struct ggu_error *err) { return err->rule != GGU_RULE_NONE || err->code == GGU_ERR_TRUNCATED; }
+static bool is_defect(const struct ggu_error *err)
+{
+	return err->rule != GGU_RULE_NONE || err->code == GGU_ERR_TRUNCATED;
+}
 
 static void check_open_file(struct check *c, struct found *to)
 {
@@ -144,7 +149,8 @@ int main(int argc, char **argv)
 	}
 	if (all) json_print(all, JSON_INDENT(1));
 	ggu_pool_free(pool);
-	if (worst == EXIT_TROUBLE && o.output && strcmp(o.output, "-") != 0) exit(worst);      /* without the file: it would lack something */
+	/* without the file: it would lack something */
+	if (worst == EXIT_TROUBLE && o.output && strcmp(o.output, "-") != 0) exit(worst);
 	out_commit(out);
 	return worst;
 }

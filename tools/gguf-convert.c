@@ -2,8 +2,8 @@
  * gguf-convert - a Hugging Face checkpoint folder to one GGUF.
  *
  * convert/ plans the tensors and delivers their elements; here types are chosen and rows pass through the recoder
- * (quant/remake.h) into the writer, so that memory is bounded whatever the checkpoint's size. A recipe's name as the type
- * does at once what gguf-quantize would do with the converted model. */
+ * (quant/remake.h) into the writer, so that memory is bounded whatever the checkpoint's size. A recipe's name as the
+ * type does at once what gguf-quantize would do with the converted model. */
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -61,7 +61,8 @@ static enum ggu_status read_from(void *ctx, size_t i, uint64_t at, void *to, siz
 }
 
 /* recipe NULL: the types that convert chose. Returns the metadata to write, which the caller frees. */
-static struct ggu_meta *plan(struct job *j, struct convert *c, const char *dir, const struct recipe *recipe, const struct imatrix *im)
+static struct ggu_meta *plan(struct job *j, struct convert *c, const char *dir, const struct recipe *recipe,
+	const struct imatrix *im)
 {
 	size_t n = convert_n_tensors(c);
 	uint32_t file_type = RECIPE_KEEP;
@@ -75,14 +76,17 @@ static struct ggu_meta *plan(struct job *j, struct convert *c, const char *dir, 
 		j->choice[i] = (struct recipe_choice){ j->t[i]->type, j->t[i]->type, RECIPE_RULE };
 	}
 	if (recipe) {
-		struct typeplan_options p = { .tensor_type = &(struct opt_list){ 0 }, .recipe = { .have_importance = im != NULL, .need_nothing = o.dry_run } };
+		struct typeplan_options p = { .tensor_type = &(struct opt_list){ 0 },
+			.recipe = { .have_importance = im != NULL, .need_nothing = o.dry_run } };
 		file_type = typeplan_choose(&p, recipe, dir, convert_meta(c), j->t, n, j->choice);
 	}
 	j->r = (struct remake_run){
-		.re = { .n = n, .t = j->t, .from = j->from, .choice = j->choice, .read = read_from, .read_ctx = c, .effort = QUANT_EFFORT_DEFAULT },
+		.re = { .n = n, .t = j->t, .from = j->from, .choice = j->choice, .read = read_from, .read_ctx = c,
+			.effort = QUANT_EFFORT_DEFAULT },
 		.name = dir, .imatrix = im, .imatrix_name = o.imatrix, .damp = -1, .doing = "converting" };
 	for (size_t i = 0; i < n; i++)
-		if (!quant_can_encode(j->choice[i].type) && j->choice[i].type != j->from[i]) msg_die("type %s cannot be made", ggu_type_info(j->choice[i].type)->name);
+		if (!quant_can_encode(j->choice[i].type) && j->choice[i].type != j->from[i])
+			msg_die("type %s cannot be made", ggu_type_info(j->choice[i].type)->name);
 	remake_run_fallbacks(&j->r);
 	return remake_run_meta(&j->r, convert_meta(c), file_type);
 }
@@ -92,7 +96,8 @@ static int shape_text(const struct ggu_tensor *t, char to[100])
 {
 	int n = 0;
 	*to = 0;
-	for (uint32_t d = 0; d < t->n_dims; d++) n += snprintf(to + n, 100 - (size_t)n, "%s%llu", d ? "x" : "", (unsigned long long)t->ne[d]);
+	for (uint32_t d = 0; d < t->n_dims; d++)
+		n += snprintf(to + n, 100 - (size_t)n, "%s%llu", d ? "x" : "", (unsigned long long)t->ne[d]);
 	return n;
 }
 
@@ -107,11 +112,14 @@ static void print_plan(const struct convert *c, const struct job *j, uint64_t fi
 	}
 	for (size_t i = 0; i < convert_n_tensors(c); i++) {
 		const struct ggu_tensor *t = convert_tensor(c, i);
-		char *name = text_mask(t->name, t->name_bytes), *from = text_mask(convert_source(c, i), strlen(convert_source(c, i)));
+		char *name = text_mask(t->name, t->name_bytes), *from = text_mask(convert_source(c, i),
+			strlen(convert_source(c, i)));
 		size_t n = convert_n_sources(c, i);
 		shape_text(t, shape);
-		printf("%-*s  %-*s  %5s -> %-7s %12llu  %s", name_width, name, shape_width, shape, ggu_type_info(convert_from(c, i))->name,
-			ggu_type_info(j->choice[i].type)->name, (unsigned long long)remake_bytes(&j->r.re, i), n ? from : "computed");
+		printf("%-*s  %-*s  %5s -> %-7s %12llu  %s", name_width, name, shape_width, shape,
+			ggu_type_info(convert_from(c, i))->name,
+			ggu_type_info(j->choice[i].type)->name, (unsigned long long)remake_bytes(&j->r.re, i), n ?
+				from : "computed");
 		if (n > 1) printf(" and %zu more", n - 1);
 		putchar('\n');
 		free(name);
@@ -141,9 +149,12 @@ static const struct recipe *recipe_of(const char *type)
 {
 	static const char *const own[] = { "auto", "f32", "f16", "bf16", "q8_0" };
 	const struct recipe *r;
-	for (size_t i = 0; i < sizeof own/sizeof *own; i++) if (!strcasecmp(own[i], type)) { o.type = own[i]; return NULL; }
+	for (size_t i = 0; i < sizeof own/sizeof *own; i++)
+		if (!strcasecmp(own[i], type)) { o.type = own[i]; return NULL; }
 	r = recipe_find(type);
-	if (!r || recipe_type(r) == RECIPE_KEEP) msg_die("--type %s: wants auto, f32, f16, bf16, q8_0 or a recipe; gguf-quantize lists the recipes", type);
+	if (!r || recipe_type(r) == RECIPE_KEEP)
+		msg_die("--type %s: wants auto, f32, f16, bf16, q8_0 or a recipe; gguf-quantize lists the recipes",
+			type);
 	return r;
 }
 
@@ -182,10 +193,12 @@ int main(int argc, char **argv)
 	const char *dir;
 	struct stat st;
 
-	opt_parse(argc, argv, opts, &(struct opt_program){ "gguf-convert", "make a GGUF of a Hugging Face checkpoint folder",
+	opt_parse(argc, argv, opts,
+		&(struct opt_program){ "gguf-convert", "make a GGUF of a Hugging Face checkpoint folder",
 		"[-t TYPE] [-i FILE] [--vocab-only] [--name NAME] [--metadata JSON] [-n] [--arch-file YAML] [-j N] [-o FILE] DIR", 1, 1 });
 	dir = argv[0] = (char *)(uintptr_t)hub_folder(argv[0]);
-	if (!stat(dir, &st) && !S_ISDIR(st.st_mode)) msg_die("%s: is not a folder: name the one that holds the checkpoint", dir);
+	if (!stat(dir, &st) && !S_ISDIR(st.st_mode))
+		msg_die("%s: is not a folder: name the one that holds the checkpoint", dir);
 	recipe = recipe_of(o.type);
 	if (o.imatrix && !recipe) msg_die("-i: type %s does not use an importance matrix; give a recipe", o.type);
 	if (!o.dry_run) {
@@ -193,10 +206,13 @@ int main(int argc, char **argv)
 		refuse_inputs(out, dir);
 	}
 	if (!o.jobs) o.jobs = ggu_cpu_count();  /* reads files, so before the sandbox */
-	sandbox_enter((char *[]){ argv[0], (char *)(uintptr_t)o.imatrix, (char *)(uintptr_t)o.metadata, (char *)(uintptr_t)o.arch_file }, 4, o.out);
+	sandbox_enter((char *[]){ argv[0], (char *)(uintptr_t)o.imatrix, (char *)(uintptr_t)o.metadata,
+		(char *)(uintptr_t)o.arch_file }, 4, o.out);
 	if (o.imatrix && imatrix_read(&im, o.imatrix, &err)) msg_die_error(o.imatrix, &err);
-	if (convert_open(&c, dir, &(struct convert_options){ .type = recipe ? "exact" : o.type, .vocab_only = o.vocab_only, .name = o.name,
-		.metadata = o.metadata, .arch_file = o.arch_file, .warn = warn, .warn_ctx = (void *)(uintptr_t)dir }, &err)) refuse(dir, &err);
+	if (convert_open(&c, dir, &(struct convert_options){ .type = recipe ? "exact" : o.type,
+		.vocab_only = o.vocab_only, .name = o.name,
+		.metadata = o.metadata, .arch_file = o.arch_file, .warn = warn, .warn_ctx = (void *)(uintptr_t)dir },
+			&err)) refuse(dir, &err);
 	struct ggu_meta *meta = plan(&j, c, dir, recipe, im);
 	struct ggu_writer *w = remake_run_writer(&j.r, meta);
 	if (o.dry_run) print_plan(c, &j, ggu_writer_file_bytes(w));

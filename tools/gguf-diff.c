@@ -30,7 +30,8 @@ static struct {
 static const struct opt opts[] = {
 	OPT_FLAG(0, "metadata", &o.metadata, "compare the metadata only"),
 	OPT_FLAG(0, "tensors", &o.tensors, "compare the tensors' names, types and shapes only"),
-	OPT_FLAG(0, "values", &o.values, "compare decoded values, whatever the types: largest and rms error of each tensor"),
+	OPT_FLAG(0, "values", &o.values,
+		"compare decoded values, whatever the types: largest and rms error of each tensor"),
 	OPT_FLAG('u', "unified", &o.unified, "show strings and arrays that differ line by line, as diff -u does"),
 	OPT_FLAG(0, "brief", &o.brief, "only say whether they differ, and stop at the first difference"),
 	OPT_LIST('I', "ignore", &o.ignore, "REGEX", "pass over keys and tensors that match; may be repeated"),
@@ -114,7 +115,8 @@ static void diff_metadata(const struct ggu_meta *a, const struct ggu_meta *b)
 	}
 	for (size_t i = 0; i < ggu_meta_count(b); i++) {
 		const struct ggu_kv *y = ggu_meta_at(b, i);
-		if (!pass_over(ggu_kv_key(y).p) && !ggu_meta_find(a, ggu_kv_key(y).p)) differ_kv(ggu_kv_key(y), NULL, y);
+		if (!pass_over(ggu_kv_key(y).p) && !ggu_meta_find(a, ggu_kv_key(y).p))
+			differ_kv(ggu_kv_key(y), NULL, y);
 	}
 }
 
@@ -122,14 +124,18 @@ static void diff_metadata(const struct ggu_meta *a, const struct ggu_meta *b)
 
 static struct ggu_str name_of(const struct ggu_tensor *t) { return (struct ggu_str){ t->name, t->name_bytes }; }
 
-static bool same_shape(const struct ggu_tensor *a, const struct ggu_tensor *b) { return !memcmp(a->ne, b->ne, sizeof a->ne); }
+static bool same_shape(const struct ggu_tensor *a, const struct ggu_tensor *b)
+{
+	return !memcmp(a->ne, b->ne, sizeof a->ne);
+}
 
 static void describe(char to[128], const struct ggu_tensor *t)
 {
 	int n;
 	if (!t) { strcpy(to, "absent"); return; }
 	n = snprintf(to, 128, "%s", ggu_type_info(t->type)->name);
-	for (uint32_t d = 0; d < t->n_dims; d++) n += snprintf(to + n, 128 - (size_t)n, "%s%llu", d ? " x " : " ", (unsigned long long)t->ne[d]);
+	for (uint32_t d = 0; d < t->n_dims; d++)
+		n += snprintf(to + n, 128 - (size_t)n, "%s%llu", d ? " x " : " ", (unsigned long long)t->ne[d]);
 }
 
 static json_t *json_tensor(const struct ggu_tensor *t)
@@ -160,7 +166,9 @@ static void diff_tensors(const struct ggu_file *a, const struct ggu_file *b, boo
 {
 	for (size_t i = 0; i < ggu_file_n_tensors(a); i++) {
 		const struct ggu_tensor *x = ggu_file_tensor(a, i), *y = ggu_file_find(b, x->name);
-		if (!pass_over(x->name) && (!y || (types && x->type != y->type) || x->n_dims != y->n_dims || !same_shape(x, y))) differ_tensor(name_of(x), x, y);
+		if (!pass_over(x->name) && (!y || (types && x->type != y->type) || x->n_dims != y->n_dims ||
+			!same_shape(x, y)))
+			differ_tensor(name_of(x), x, y);
 	}
 	for (size_t i = 0; i < ggu_file_n_tensors(b); i++) {
 		const struct ggu_tensor *y = ggu_file_tensor(b, i);
@@ -171,7 +179,8 @@ static void diff_tensors(const struct ggu_file *a, const struct ggu_file *b, boo
 /* ---- data ---- */
 
 struct side { struct ggu_file *f; const char *name; const struct ggu_tensor *t; struct ggu_walk *walk; struct ggu_part part; };
-struct part { double max, sum, norm; bool nan; uint64_t at; };    /* at: weight with the largest difference, or the first NaN */
+/* at: weight with the largest difference, or the first NaN */
+struct part { double max, sum, norm; bool nan; uint64_t at; };
 struct work { struct side side[2]; struct part part[PARTS]; float *decoded; };
 
 static size_t bytes_of(const struct ggu_tensor *t, size_t weights)
@@ -278,7 +287,8 @@ static void diff_data(struct work *w)
 	}
 }
 
-static void diff_all_data(struct ggu_file *a, const char *name_a, struct ggu_file *b, const char *name_b, struct ggu_pool *pool)
+static void diff_all_data(struct ggu_file *a, const char *name_a, struct ggu_file *b, const char *name_b,
+	struct ggu_pool *pool)
 {
 	struct work w = { .side = { { .f = a, .name = name_a }, { .f = b, .name = name_b } } };
 	struct ggu_error err;
@@ -330,7 +340,8 @@ int main(int argc, char **argv)
 		"[--metadata] [--tensors] [--values] [-u] [--brief] [-I REGEX] [--json] [-j N] [-o FILE] A B", 2, 2 });
 	all = !o.metadata && !o.tensors && !o.values;
 	names = argv;
-	if (o.brief && (o.json || o.unified)) msg_die("--brief shows no differences: it goes with neither --json nor --unified");
+	if (o.brief && (o.json || o.unified))
+		msg_die("--brief shows no differences: it goes with neither --json nor --unified");
 	if (!strcmp(argv[0], "-") && !strcmp(argv[1], "-")) msg_die("only one of A and B can be standard input");
 	for (int i = 0; i < 2; i++) pipe_input(argv[i]);
 	prepare_ignored();

@@ -46,7 +46,8 @@ static int take(void *kind, const char *arg)
 	edits.v[edits.n++] = (struct edit){ kind, arg, NULL, 0 };
 	return 0;
 }
-static enum edit_kind set = SET, set_file = SET_FILE, delete = DELETE, rename_key = RENAME, rename_tensor = RENAME_TENSOR;
+static enum edit_kind set = SET, set_file = SET_FILE, delete = DELETE, rename_key = RENAME,
+	rename_tensor = RENAME_TENSOR;
 static const struct opt opts[] = {
 	OPT_CALL(0, "set", &set, "KEY=TYPE:VALUE", take, "set KEY; TYPE is u32, str, f32[] ...; arrays are JSON"),
 	OPT_CALL(0, "set-file", &set_file, "KEY=TYPE:FILE", take, "set KEY to what is in FILE"),
@@ -84,13 +85,16 @@ static char *copy_of(const char *s, size_t n)
 static size_t type_bytes(const struct edit *e, const char *key, const char *type, const char **value)
 {
 	const char *colon = strchr(type, ':');
-	if (!colon && *e->kind == SET_FILE) msg_die("%s: no type: --set-file wants KEY=TYPE:FILE, such as %s=str:%.20s", key, key, type);
+	if (!colon && *e->kind == SET_FILE)
+		msg_die("%s: no type: --set-file wants KEY=TYPE:FILE, such as %s=str:%.20s", key, key, type);
 	if (!colon) msg_die("%s: no type: --set wants KEY=TYPE:VALUE, such as %s=str:%.20s", key, key, type);
 	*value = colon + 1;
 	return (size_t)(colon - type);
 }
-static const char *const wants[] = { [SET] = "KEY=TYPE:VALUE", [SET_FILE] = "KEY=TYPE:FILE", [RENAME] = "OLD=NEW", [RENAME_TENSOR] = "OLD=NEW" };
-static const char *const names[] = { [SET] = "--set", [SET_FILE] = "--set-file", [RENAME] = "--rename", [RENAME_TENSOR] = "--rename-tensor" };
+static const char *const wants[] = { [SET] = "KEY=TYPE:VALUE", [SET_FILE] = "KEY=TYPE:FILE", [RENAME] = "OLD=NEW",
+	[RENAME_TENSOR] = "OLD=NEW" };
+static const char *const names[] = { [SET] = "--set", [SET_FILE] = "--set-file", [RENAME] = "--rename",
+	[RENAME_TENSOR] = "--rename-tensor" };
 
 /* "KEY=..." or "OLD=NEW": the part before the sign, which the caller frees; *rest is what follows it. */
 static char *part(const struct edit *e, const char **rest)
@@ -131,7 +135,9 @@ static void apply_rename(struct model *m, const struct edit *e)
 	enum ggu_status s = ggu_meta_rename(m->meta, from, to);
 	if (s == GGU_ERR_MISSING) msg_die("%s: no such key: %s", m->name, from);
 	if (s == GGU_ERR_STATE) msg_die("%s: there is a key %s already", m->name, to);
-	if (s) msg_die("--rename %s: %s", e->arg, s == GGU_ERR_NOMEM ? "out of memory" : "the new key is empty or too long");
+	if (s)
+		msg_die("--rename %s: %s", e->arg, s == GGU_ERR_NOMEM ? "out of memory" :
+			"the new key is empty or too long");
 	free(from);
 }
 static void apply_rename_tensor(struct model *m, const struct edit *e)
@@ -141,7 +147,8 @@ static void apply_rename_tensor(struct model *m, const struct edit *e)
 	size_t i = 0;
 	while (i < m->n && strcmp(m->tensor[i], from) != 0) i++;
 	if (i == m->n) msg_die("%s: no such tensor: %s", m->name, from);
-	for (size_t k = 0; k < m->n; k++) if (k != i && !strcmp(m->tensor[k], to)) msg_die("%s: there is a tensor %s already", m->name, to);
+	for (size_t k = 0; k < m->n; k++)
+		if (k != i && !strcmp(m->tensor[k], to)) msg_die("%s: there is a tensor %s already", m->name, to);
 	free(m->tensor[i]);
 	m->tensor[i] = copy_of(to, strlen(to));
 	free(from);
@@ -179,7 +186,8 @@ static void edit(struct model *m)
 	m->tensor = calloc(m->n + 1, sizeof *m->tensor);
 	m->offset = calloc(m->n + 1, sizeof *m->offset);
 	if (!m->tensor || !m->offset || ggu_meta_copy(&m->meta, ggu_file_meta(m->f))) msg_die("out of memory");
-	for (size_t i = 0; i < m->n; i++) m->tensor[i] = copy_of(ggu_file_tensor(m->f, i)->name, ggu_file_tensor(m->f, i)->name_bytes);
+	for (size_t i = 0; i < m->n; i++)
+		m->tensor[i] = copy_of(ggu_file_tensor(m->f, i)->name, ggu_file_tensor(m->f, i)->name_bytes);
 	apply(m);
 	place(m);
 }
@@ -201,7 +209,8 @@ static struct ggu_writer *writer(const struct model *m)
 	if (ggu_writer_new(&w, m->meta, &err)) msg_die_error(m->name, &err);
 	for (size_t i = 0; i < m->n; i++) {
 		const struct ggu_tensor *t = ggu_file_tensor(m->f, i);
-		if (ggu_writer_add_at(w, m->tensor[i], t->n_dims, t->ne, t->type, m->offset[i], &err)) msg_die_error(m->name, &err);
+		if (ggu_writer_add_at(w, m->tensor[i], t->n_dims, t->ne, t->type, m->offset[i], &err))
+			msg_die_error(m->name, &err);
 	}
 	return w;
 }
@@ -222,7 +231,8 @@ static int64_t reserved(const struct ggu_meta *meta)
 static void set_reserved(struct model *m, uint64_t n)
 {
 	unsigned char *zeros = n < SIZE_MAX/2 ? calloc((size_t)n + 1, 1) : NULL;
-	if (!zeros || ggu_meta_set_array(m->meta, RESERVED, GGU_U8, zeros, (size_t)n)) msg_die("cannot reserve %s", msg_bytes(n));
+	if (!zeros || ggu_meta_set_array(m->meta, RESERVED, GGU_U8, zeros, (size_t)n))
+		msg_die("cannot reserve %s", msg_bytes(n));
 	free(zeros);
 }
 
@@ -248,7 +258,8 @@ static void make_room(struct model *m, uint64_t room)
 {
 	uint64_t now, was = ggu_file_data_offset(m->f, 0);
 	if (!room) return;
-	if (reserved(m->meta) < 0 && ggu_meta_find(m->meta, RESERVED)) msg_die("%s: has a key '%s' of its own: nothing can be reserved", m->name, RESERVED);
+	if (reserved(m->meta) < 0 && ggu_meta_find(m->meta, RESERVED))
+		msg_die("%s: has a key '%s' of its own: nothing can be reserved", m->name, RESERVED);
 	set_reserved(m, room);
 	now = header_bytes(m);
 	set_reserved(m, room + (was % COPY_BLOCK + COPY_BLOCK - now % COPY_BLOCK) % COPY_BLOCK);
@@ -296,7 +307,8 @@ static void write_new(const struct model *m, int fd, struct out *out)
 	progress_begin("copying", ggu_writer_file_bytes(w), "B");
 	if (fd >= 0 && !m->moved && !ggu_file_big_endian(m->f)) {
 		static const unsigned char zeros[1 << 20];      /* the greatest alignment */
-		uint64_t from = ggu_file_data_offset(m->f, 0), end = ggu_file_data_end(m->f, 0), n = end > from ? end - from : 0;
+		uint64_t from = ggu_file_data_offset(m->f, 0), end = ggu_file_data_end(m->f, 0), n = end > from ?
+			end - from : 0;
 		struct ggu_memory h = header(w);
 		out_write(out, h.p, h.n);
 		copy_range(m->name, fd, from, out, h.n, n, h.n);
@@ -312,7 +324,8 @@ static void write_new(const struct model *m, int fd, struct out *out)
 static void say(const struct model *m, const char *how)
 {
 	char *name = text_mask(m->name, strlen(m->name));
-	printf("%s: %s, header of %s, %s before\n", name, how, msg_bytes(header_bytes(m)), msg_bytes(ggu_file_data_offset(m->f, 0)));
+	printf("%s: %s, header of %s, %s before\n", name, how, msg_bytes(header_bytes(m)),
+		msg_bytes(ggu_file_data_offset(m->f, 0)));
 	free(name);
 }
 
@@ -320,10 +333,12 @@ static void say(const struct model *m, const char *how)
 static void change(struct model *m, const char *path, int fd)
 {
 	uint64_t was = ggu_file_data_offset(m->f, 0), room = o.reserve;
-	bool keeps = !m->moved && !ggu_file_big_endian(m->f) && ggu_file_bytes(m->f, 0) >= was && ggu_file_header_bytes(m->f, 0) > 4;
+	bool keeps = !m->moved && !ggu_file_big_endian(m->f) && ggu_file_bytes(m->f, 0) >= was &&
+		ggu_file_header_bytes(m->f, 0) > 4;
 	int64_t had = reserved(m->meta);
 	struct stat st;
-	keeps = keeps && !fstat(fd, &st) && st.st_nlink == 1 && fit(m, was) && (!room || reserved(m->meta) >= (int64_t)room);
+	keeps = keeps && !fstat(fd, &st) && st.st_nlink == 1 && fit(m, was) &&
+		(!room || reserved(m->meta) >= (int64_t)room);
 	if (!keeps) {
 		if (!room && had > 0) room = (uint64_t)had;
 		make_room(m, room);
@@ -379,7 +394,8 @@ static void edit_copy(const char *name)
 	pipe_input(name);
 	if (ggu_open(&m.f, name, &err)) msg_die_error(name, &err);
 	if (out) out_refuse_sources(out, name, m.f);
-	if (ggu_file_seekable(m.f) && strcmp(name, "-") != 0 && ggu_file_n_sources(m.f) == 1) fd = open(name, O_RDONLY | O_CLOEXEC);
+	if (ggu_file_seekable(m.f) && strcmp(name, "-") != 0 && ggu_file_n_sources(m.f) == 1)
+		fd = open(name, O_RDONLY | O_CLOEXEC);
 	edit(&m);
 	make_room(&m, o.reserve);
 	if (out) write_new(&m, fd, out);
@@ -394,7 +410,8 @@ static void edit_copy(const char *name)
 int main(int argc, char **argv)
 {
 	const char *name;
-	argc = opt_parse(argc, argv, opts, &(struct opt_program){ "gguf-edit", "change the metadata of a GGUF file and the names of its tensors",
+	argc = opt_parse(argc, argv, opts,
+		&(struct opt_program){ "gguf-edit", "change the metadata of a GGUF file and the names of its tensors",
 		"-I [-n] [--set KEY=TYPE:VALUE] [--set-file KEY=TYPE:FILE] [--delete KEY] [--rename OLD=NEW] [--rename-tensor OLD=NEW] [--reserve SIZE] FILE\n"
 		"[-n] [--set KEY=TYPE:VALUE] [--set-file KEY=TYPE:FILE] [--delete KEY] [--rename OLD=NEW] [--rename-tensor OLD=NEW] [--reserve SIZE] [-o FILE] [FILE]", 0, 1 });
 	name = argc ? argv[0] : "-";

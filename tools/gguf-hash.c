@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * gguf-hash - digests of a model's tensors, to print or to hold against a manifest.
  *
- * What is hashed is the tensors' data (hashing.h), so that a model keeps its digests when its metadata is edited, when it is
- * split, merged or aligned anew. Lines are those of llama-gguf-hash (manifest.h). */
+ * What is hashed is the tensors' data (hashing.h), so that a model keeps its digests when its metadata is edited,
+ * when it is split, merged or aligned anew. Lines are those of llama-gguf-hash (manifest.h). */
 #include <stdlib.h>
 #include <string.h>
 #include "../libgguf/pool.h"
@@ -59,7 +59,8 @@ static void to_json(struct pass *p, const struct ggu_tensor *t, enum digest_kind
 		struct ggu_str name = { t->name, t->name_bytes };
 		json_t *last = n ? json_array_get(p->tensors, n - 1) : NULL, *shown = json_of_str(name), *raw;
 		/* kinds of one tensor follow one another */
-		if (!last || json_object_get(last, digest_name(k)) || !json_equal(json_object_get(last, "name"), shown)) {
+		if (!last || json_object_get(last, digest_name(k)) || !json_equal(json_object_get(last, "name"),
+			shown)) {
 			json_push(p->tensors, new_json(json_object()));
 			last = json_array_get(p->tensors, n);
 			json_put(last, "name", json_incref(shown));
@@ -79,7 +80,8 @@ static void compare(struct pass *p, const struct ggu_tensor *t, enum digest_kind
 	/* a whole that is not in the manifest is made of tensors that are, or are complained about */
 	if (!e && !t) return;
 	if (!same) p->differs = true;
-	if (!same || !msg_quiet) manifest_print_name(p->name, tensor, !e ? ": not in the manifest" : same ? ": OK" : ": FAILED");
+	if (!same || !msg_quiet)
+		manifest_print_name(p->name, tensor, !e ? ": not in the manifest" : same ? ": OK" : ": FAILED");
 }
 static void found(void *ctx, const struct ggu_tensor *t, enum digest_kind k, const char *digest)
 {
@@ -123,7 +125,8 @@ static void missing(const struct hashing *h, struct pass *p)
 
 static void one_file(struct pass *p, struct manifest *m, const struct out *out, json_t *all)
 {
-	struct hashing h = { .whole = o.whole || !o.tensors, .tensors = o.tensors || !o.whole, .found = found, .ctx = p };
+	struct hashing h = { .whole = o.whole || !o.tensors, .tensors = o.tensors || !o.whole, .found = found,
+		.ctx = p };
 	struct ggu_file *f;
 	struct ggu_error err;
 	uint64_t bytes = 0;
@@ -160,7 +163,8 @@ static char **files_of(const struct manifest *m, int *n)
 	if (!list) msg_die("out of memory");
 	*n = 0;
 	for (size_t i = 0; i < m->n; i++)
-		if (!i || strcmp(m->entry[i].file, m->entry[i - 1].file) != 0) list[(*n)++] = (char *)(uintptr_t)m->entry[i].file;
+		if (!i || strcmp(m->entry[i].file, m->entry[i - 1].file) != 0)
+			list[(*n)++] = (char *)(uintptr_t)m->entry[i].file;
 	return list;
 }
 
@@ -173,7 +177,8 @@ int main(int argc, char **argv)
 	char **names, **listed = NULL;
 	json_t *all = NULL;
 	bool any = false;
-	argc = opt_parse(argc, argv, opts, &(struct opt_program){ "gguf-hash", "print or check digests of the tensors of GGUF files",
+	argc = opt_parse(argc, argv, opts,
+		&(struct opt_program){ "gguf-hash", "print or check digests of the tensors of GGUF files",
 		"[--xxh3] [--xxh64] [--sha1] [--sha256] [--uuid] [--whole | --tensors] [--json] [-j N] [-o FILE] [FILE ...]\n"
 		"[-q] [-j N] [-o FILE] --check MANIFEST [FILE ...]", 0, -1 });
 	if (o.check && o.json) msg_die("--json and --check do not go together");

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * gguf-info - what is in a GGUF file: header, metadata, tensors, an estimate of memory and speed.
  *
- * Only the header is read, of a pipe too: the program ends when it is printed. Of a file that is cut short what there is
- * is shown. */
+ * Only the header is read, of a pipe too: the program ends when it is printed. Of a file that is cut short what there
+ * is is shown. */
 #include <inttypes.h>
 #include <regex.h>
 #include <stdlib.h>
@@ -34,10 +34,12 @@ static const struct opt opts[] = {
 	OPT_STR(0, "get", &o.get, "KEY", "only the value of KEY, as it is; a line for each item of an array"),
 	OPT_STR(0, "match", &o.match, "REGEX", "only tensors whose name matches"),
 	OPT_STR(0, "sort", &o.sort, "BY", "tensors by name, type, bytes or offset"),
-	OPT_U64(0, "ctx", &o.ctx, "N", 1, 1e12, "estimate for a context of N tokens (default: as trained, at most 4096)"),
+	OPT_U64(0, "ctx", &o.ctx, "N", 1, 1e12,
+		"estimate for a context of N tokens (default: as trained, at most 4096)"),
 	OPT_STR(0, "cache-type-k", &o.cache_k, "T", "estimate for cached keys of that type (default: f16)"),
 	OPT_STR(0, "cache-type-v", &o.cache_v, "T", "estimate for cached values of that type (default: f16)"),
-	OPT_DOUBLE(0, "bandwidth", &o.bandwidth, "GB", 0.001, 1e6, "estimate for a memory that reads GB gigabytes a second (default: 20)"),
+	OPT_DOUBLE(0, "bandwidth", &o.bandwidth, "GB", 0.001, 1e6,
+		"estimate for a memory that reads GB gigabytes a second (default: 20)"),
 	OPT_ONE_JOB(&o.jobs),
 	OPT_OUTPUT(&o.output),
 	OPT_COMMON, OPT_END
@@ -53,13 +55,21 @@ static int threads;
 struct list { const struct ggu_tensor **t; size_t n; };
 
 static int by_name(const struct ggu_tensor *a, const struct ggu_tensor *b) { return strcmp(a->name, b->name); }
-static int by_type(const struct ggu_tensor *a, const struct ggu_tensor *b) { return (a->type > b->type) - (a->type < b->type); }
-static int by_bytes(const struct ggu_tensor *a, const struct ggu_tensor *b) { return (a->bytes < b->bytes) - (a->bytes > b->bytes); }
+static int by_type(const struct ggu_tensor *a, const struct ggu_tensor *b)
+{
+	return (a->type > b->type) - (a->type < b->type);
+}
+static int by_bytes(const struct ggu_tensor *a, const struct ggu_tensor *b)
+{
+	return (a->bytes < b->bytes) - (a->bytes > b->bytes);
+}
 static int by_offset(const struct ggu_tensor *a, const struct ggu_tensor *b)
 {
-	return a->source != b->source ? (a->source > b->source) - (a->source < b->source) : (a->offset > b->offset) - (a->offset < b->offset);
+	return a->source != b->source ? (a->source > b->source) - (a->source < b->source) :
+		(a->offset > b->offset) - (a->offset < b->offset);
 }
-static const struct { const char *name; int (*compare)(const struct ggu_tensor *a, const struct ggu_tensor *b); } orders[] = {
+static const struct { const char *name; int (*compare)(const struct ggu_tensor *a,
+	const struct ggu_tensor *b); } orders[] = {
 	{ "name", by_name }, { "type", by_type }, { "bytes", by_bytes }, { "offset", by_offset },
 };
 static int (*order)(const struct ggu_tensor *a, const struct ggu_tensor *b);
@@ -73,7 +83,8 @@ static int compare(const void *a, const void *b)
 }
 static void choose_order(void)
 {
-	for (size_t i = 0; i < sizeof orders/sizeof *orders; i++) if (!strcmp(o.sort, orders[i].name)) order = orders[i].compare;
+	for (size_t i = 0; i < sizeof orders/sizeof *orders; i++)
+		if (!strcmp(o.sort, orders[i].name)) order = orders[i].compare;
 	if (!order) msg_die("--sort %s: wants name, type, bytes or offset", o.sort);
 }
 
@@ -186,7 +197,8 @@ static json_t *json_estimate(const struct estimate *e)
 	return j;
 }
 
-static json_t *json_file(const struct ggu_file *f, const struct list *l, const struct totals *t, const struct estimate *e)
+static json_t *json_file(const struct ggu_file *f, const struct list *l, const struct totals *t,
+	const struct estimate *e)
 {
 	json_t *root = json_object();
 	bool all = o.metadata == o.tensors;
@@ -217,12 +229,15 @@ static void print_header(const char *name, const struct ggu_file *f, const struc
 	ggu_meta_str(ggu_file_meta(f), "general.architecture", &arch);
 	a = text_mask(arch.p, arch.n);
 	if (name) printf("%s%s:%s\n", bold, shown, plain);
-	printf("%sGGUF version %" PRIu32 "%s, %s-endian", bold, ggu_file_version(f), plain, ggu_file_big_endian(f) ? "big" : "little");
+	printf("%sGGUF version %" PRIu32 "%s, %s-endian", bold, ggu_file_version(f), plain, ggu_file_big_endian(f) ?
+		"big" : "little");
 	if (n > 1) printf(", %" PRIu32 " shards", n);
 	printf(", header of %s, data of %s\n", msg_bytes(ggu_file_data_offset(f, 0)), msg_bytes(t->all.bytes));
 	if (arch.n) printf("%s, ", a);
 	if (!t->all.n) printf("no tensors\n");
-	else printf("%s parameters in %" PRIu64 " tensor%s, %.2f bits per weight\n", msg_count(t->all.weights), t->all.n, t->all.n == 1 ? "" : "s", bits(&t->all));
+	else
+		printf("%s parameters in %" PRIu64 " tensor%s, %.2f bits per weight\n", msg_count(t->all.weights),
+			t->all.n, t->all.n == 1 ? "" : "s", bits(&t->all));
 	free(shown);
 	free(a);
 }
@@ -254,10 +269,12 @@ static void print_metadata(const struct ggu_meta *m)
 				k = text_mask(key.p + skip, key.n - skip);
 				if (!pass) width = text_width(k) > width && text_width(k) <= 40 ? text_width(k) : width;
 				else {
-					char *title = text_mask(g == ARCHITECTURE ? arch.p : titles[g], g == ARCHITECTURE ? arch.n : strlen(titles[g])), *v = kv_text(kv, 72);
+					char *title = text_mask(g == ARCHITECTURE ? arch.p : titles[g],
+						g == ARCHITECTURE ? arch.n : strlen(titles[g])), *v = kv_text(kv, 72);
 					size_t w = text_width(k);
 					if (!any) printf("\n%s%s%s\n", bold, title, plain);
-					printf("  %s%*s  %s  %s%s%s\n", k, w < width ? (int)(width - w) : 0, "", v, dim, kv_type_text(kv), plain);
+					printf("  %s%*s  %s  %s%s%s\n", k, w < width ? (int)(width - w) : 0, "", v,
+						dim, kv_type_text(kv), plain);
 					any = true;
 					free(title);
 					free(v);
@@ -272,7 +289,8 @@ static void shape_text(char to[96], const struct ggu_tensor *t)
 {
 	int n = 0;
 	to[0] = 0;
-	for (uint32_t d = 0; d < t->n_dims; d++) n += snprintf(to + n, 96 - (size_t)n, "%s%" PRIu64, d ? " x " : "", t->ne[d]);
+	for (uint32_t d = 0; d < t->n_dims; d++)
+		n += snprintf(to + n, 96 - (size_t)n, "%s%" PRIu64, d ? " x " : "", t->ne[d]);
 }
 
 static void print_tensors(const struct list *l)
@@ -293,7 +311,8 @@ static void print_tensors(const struct list *l)
 		const struct ggu_tensor *t = l->t[i];
 		char *name = text_mask(t->name, t->name_bytes);
 		shape_text(shape, t);
-		printf("  %s%*s  %-8s %-*s  %10s\n", name, (int)(wide - text_width(name)), "", ggu_type_info(t->type)->name, wide_shape, shape, msg_bytes(t->bytes));
+		printf("  %s%*s  %-8s %-*s  %10s\n", name, (int)(wide - text_width(name)), "",
+			ggu_type_info(t->type)->name, wide_shape, shape, msg_bytes(t->bytes));
 		free(name);
 	}
 }
@@ -305,7 +324,9 @@ static void print_types(const struct totals *t)
 	printf("  %s%-8s %8s %10s %10s %7s %7s%s\n", dim, "type", "tensors", "weights", "size", "share", "bits", plain);
 	for (uint32_t i = 0; i < GGU_TYPE_COUNT; i++) {
 		const struct sums *s = &t->type[i];
-		if (s->n) printf("  %-8s %8" PRIu64 " %10s %10s %5.1f %% %7.2f\n", ggu_type_info(i)->name, s->n, msg_count(s->weights), msg_bytes(s->bytes),
+		if (s->n)
+			printf("  %-8s %8" PRIu64 " %10s %10s %5.1f %% %7.2f\n", ggu_type_info(i)->name, s->n,
+				msg_count(s->weights), msg_bytes(s->bytes),
 			t->all.bytes ? 100*(double)s->bytes/(double)t->all.bytes : 0, bits(s));
 	}
 }
@@ -319,7 +340,8 @@ static void print_estimate(const struct estimate *e)
 		ggu_type_info(cache.v_type)->name, plain);
 	printf("  scratch  %10s  %sfor batches of 512 tokens%s\n", msg_bytes(e->scratch), dim, plain);
 	printf("  memory   %10s\n", msg_bytes(e->total));
-	printf("  generation reads %s a token: at most %.*f tokens/s from a memory of %g GB/s\n", msg_bytes(e->read_per_token),
+	printf("  generation reads %s a token: at most %.*f tokens/s from a memory of %g GB/s\n",
+		msg_bytes(e->read_per_token),
 		e->tokens_per_s < 100, e->tokens_per_s, o.bandwidth);
 	printf("  a token of a prompt takes %s multiply-adds\n", msg_count(e->macs_per_token));
 }
@@ -368,7 +390,8 @@ static bool plan(const char *name, uint64_t n_ctx, struct model_cost *cost)
 	struct model_options options = { NULL, ggu_pool_new(1) };
 	size_t batch = n_ctx < BATCH ? (size_t)n_ctx : BATCH;
 	struct model *m;
-	bool ok = options.pool && n_ctx && n_ctx <= MOST_CTX && strcmp(name, "-") && !model_open(&m, name, &options, NULL);
+	bool ok = options.pool && n_ctx && n_ctx <= MOST_CTX && strcmp(name, "-") && !model_open(&m, name, &options,
+		NULL);
 	if (ok) {
 		ok = !model_cost(cost, m, &cache, batch, (size_t)n_ctx, (size_t)threads, NULL);
 		model_close(m);
@@ -451,7 +474,8 @@ int main(int argc, char **argv)
 	}
 	if (all) json_print(argc > 1 ? json_incref(all) : json_incref(json_array_get(all, 0)), JSON_INDENT(1));
 	json_decref(all);
-	if (worst == EXIT_TROUBLE && o.output && strcmp(o.output, "-") != 0) return worst;     /* without the file: it would lack something */
+	/* without the file: it would lack something */
+	if (worst == EXIT_TROUBLE && o.output && strcmp(o.output, "-") != 0) return worst;
 	out_commit(out);
 	return worst;
 }

@@ -16,7 +16,8 @@ static struct { const char *model, *arch_file, *output; int jobs, batch, ctx; bo
 static const struct opt opts[] = {
 	OPT_STR('m', "model", &o.model, "MODEL", "the GGUF file to evaluate"),
 	OPT_FLAG(0, "hidden", &o.hidden, "write the residual stream instead of logits"),
-	OPT_INT(0, "batch", &o.batch, "N", 1, 1 << 20, "tokens computed at once (default: 512); does not change the result"),
+	OPT_INT(0, "batch", &o.batch, "N", 1, 1 << 20,
+		"tokens computed at once (default: 512); does not change the result"),
 	OPT_STR(0, "arch-file", &o.arch_file, "YAML", "also know the architecture described in YAML"),
 	OPT_OUTPUT(&o.output),
 	OPT_JOBS(&o.jobs),
@@ -47,7 +48,8 @@ static size_t read_line(struct group *g, const char *file, const char *text, con
 {
 	int32_t id;
 	size_t first = g->n_ids;
-	for (; load_id(file, text, p, false, model_n_vocab(g->m), &id); g->ids[g->n_ids++] = id) g->ids = more(g->ids, g->n_ids, &g->cap, sizeof *g->ids);
+	for (; load_id(file, text, p, false, model_n_vocab(g->m), &id); g->ids[g->n_ids++] = id)
+		g->ids = more(g->ids, g->n_ids, &g->cap, sizeof *g->ids);
 	if (g->n_ids == first) return 0;
 	g->part = more(g->part, g->n_parts, &g->part_cap, sizeof *g->part);
 	g->part[g->n_parts++] = (struct part){ .n = g->n_ids - first };
@@ -116,7 +118,8 @@ int main(int argc, char **argv)
 		"-m MODEL [--hidden] [--batch N] [--arch-file YAML] [-o FILE] [-j N] [IDS]", 0, 1 });
 	const char *file = n ? argv[0] : "(stdin)";
 	size_t bytes;
-	struct ggu_pool *pool = load_pool(o.jobs, (const char *[]){ o.model, o.arch_file, n ? file : NULL }, 3, o.output);
+	struct ggu_pool *pool = load_pool(o.jobs, (const char *[]){ o.model, o.arch_file, n ? file : NULL }, 3,
+		o.output);
 	struct model *m = load_model(o.model, o.arch_file, pool);
 	struct group g = { .m = m, .n_batch = o.batch ? (size_t)o.batch : 512 };
 	struct out *out = out_open(o.output, true);

@@ -34,7 +34,8 @@ static const struct opt opts[] = {
 	OPT_INT(0, "from", &o.from, "N", 0, 1 << 30, "begin with window N, counted from 0"),
 	OPT_INT(0, "batch", &o.batch, "N", 1, 1 << 20,
 		"tokens computed at once (default: 512); does not change the result"),
-	OPT_STR(0, "cache-type-k", &o.cache_k, "T", "type of cached keys: f32, f16, bf16, q8_0, q5_1 or q4_0 (default: f32)"),
+	OPT_STR(0, "cache-type-k", &o.cache_k, "T",
+		"type of cached keys: f32, f16, bf16, q8_0, q5_1 or q4_0 (default: f32)"),
 	OPT_STR(0, "cache-type-v", &o.cache_v, "T", "type of cached values (default: f32); the base's cache is f32"),
 	OPT_LIST(0, "fail-above", &o.fail_above, "NAME=X", "exit 1 if the result NAME is above X or not a number"),
 	OPT_STR(0, "save-logits", &o.save, "FILE", "write the logits in llama-perplexity's form"),
@@ -107,7 +108,8 @@ static void side_make(struct side *d, size_t n, size_t per, const struct state_o
 	d->rows = malloc(n*per*model_n_embd(d->m)*sizeof *d->rows);
 	if (!d->part || !d->rows) msg_die("out of memory");
 	if (work_new(&d->w, d->m, n_batch, &err)) msg_die_error(d->path, &err);
-	for (size_t i = 0; i < n; i++) if (state_new(&d->part[i].state, d->m, cache, &err)) msg_die_error(d->path, &err);
+	for (size_t i = 0; i < n; i++)
+		if (state_new(&d->part[i].state, d->m, cache, &err)) msg_die_error(d->path, &err);
 }
 
 static void need_logits(struct side *d)

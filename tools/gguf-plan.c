@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * gguf-plan - which type for which tensor, as a text to be edited and given to gguf-quantize.
  *
- * A recipe is written out as it is. For a size, each tensor is tried in every type that its rows fit (plan_measure.h), and
- * the types with the least error together are taken (plan_choose.h). */
+ * A recipe is written out as it is. For a size, each tensor is tried in every type that its rows fit
+ * (plan_measure.h), and the types with the least error together are taken (plan_choose.h). */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,14 +25,17 @@ static struct {
 	int effort, jobs;
 } o = { .effort = 3 };
 static const struct opt opts[] = {
-	OPT_STR('i', "imatrix", &o.imatrix, "FILE", "weigh errors by this importance matrix, and allow types that need one"),
+	OPT_STR('i', "imatrix", &o.imatrix, "FILE",
+		"weigh errors by this importance matrix, and allow types that need one"),
 	OPT_DOUBLE(0, "bpw", &o.bpw, "X", 0.1, 64, "the best types for X bits per weight"),
 	OPT_SIZE(0, "size", &o.size, "SIZE", "the best types for a file of SIZE bytes; 500M, 4G, 4Gi"),
 	OPT_FLAG(0, "kld", &o.kld, "count each layer by what it adds to the residual stream; wants -i"),
 	OPT_STR(0, "types", &o.types, "LIST", "choose among these types only, separated by commas"),
-	OPT_INT(0, "effort", &o.effort, "N", QUANT_EFFORT_MIN, QUANT_EFFORT_MAX, "how hard to search when errors are measured, 1 to 9 (default: 3)"),
+	OPT_INT(0, "effort", &o.effort, "N", QUANT_EFFORT_MIN, QUANT_EFFORT_MAX,
+		"how hard to search when errors are measured, 1 to 9 (default: 3)"),
 	OPT_FLAG(0, "pure", &o.pure, "the recipe's one type for every weight"),
-	OPT_LIST(0, "tensor-type", &o.tensor_type, "REGEX=T", "type T for tensors whose name REGEX finds; first match wins"),
+	OPT_LIST(0, "tensor-type", &o.tensor_type, "REGEX=T",
+		"type T for tensors whose name REGEX finds; first match wins"),
 	OPT_STR(0, "output-tensor-type", &o.output_type, "T", "type of output.weight"),
 	OPT_STR(0, "token-embedding-type", &o.embd_type, "T", "type of token_embd.weight"),
 	OPT_FLAG(0, "leave-output-tensor", &o.leave_output, "keep output.weight as it is"),
@@ -57,8 +60,10 @@ struct plan {
 
 /* Those that are worth trying: for each size the best of its kind. */
 static const uint32_t usual[] = {
-	GGU_TYPE_IQ1_S, GGU_TYPE_IQ1_M, GGU_TYPE_IQ2_XXS, GGU_TYPE_IQ2_XS, GGU_TYPE_IQ2_S, GGU_TYPE_Q2_K, GGU_TYPE_IQ3_XXS, GGU_TYPE_IQ3_S,
-	GGU_TYPE_Q3_K, GGU_TYPE_IQ4_XS, GGU_TYPE_IQ4_NL, GGU_TYPE_Q4_K, GGU_TYPE_Q4_1, GGU_TYPE_Q5_0, GGU_TYPE_Q5_K, GGU_TYPE_Q5_1,
+	GGU_TYPE_IQ1_S, GGU_TYPE_IQ1_M, GGU_TYPE_IQ2_XXS, GGU_TYPE_IQ2_XS, GGU_TYPE_IQ2_S, GGU_TYPE_Q2_K,
+		GGU_TYPE_IQ3_XXS, GGU_TYPE_IQ3_S,
+	GGU_TYPE_Q3_K, GGU_TYPE_IQ4_XS, GGU_TYPE_IQ4_NL, GGU_TYPE_Q4_K, GGU_TYPE_Q4_1, GGU_TYPE_Q5_0, GGU_TYPE_Q5_K,
+		GGU_TYPE_Q5_1,
 	GGU_TYPE_Q6_K, GGU_TYPE_Q8_0,
 };
 static bool listed[GGU_TYPE_COUNT];
@@ -82,8 +87,10 @@ static void choose_types(void)
 static bool may_be(const struct plan *p, const struct ggu_tensor *t, uint32_t type)
 {
 	uint64_t unused;
-	if (!listed[type] || type == t->type || !quant_can_encode(type) || !ggu_type_bytes(type, t->ne[0], &unused)) return false;
-	return !quant_needs_importance(type) || (p->im && (imatrix_find(p->im, t->name) || recipe_needs_no_importance(t->name)));
+	if (!listed[type] || type == t->type || !quant_can_encode(type) || !ggu_type_bytes(type, t->ne[0], &unused))
+		return false;
+	return !quant_needs_importance(type) ||
+		(p->im && (imatrix_find(p->im, t->name) || recipe_needs_no_importance(t->name)));
 }
 
 /* The types that a tensor may have; what a recipe would leave alone, and what the person has fixed, has one. */
@@ -131,7 +138,8 @@ static void for_size(struct plan *p, struct ggu_pool *pool)
 	plan_weigh(p->list, p->n, o.kld);
 	if (!plan_choose(p->list, p->n, most)) {
 		uint64_t least = plan_bytes(p->list, p->n);
-		msg_die("%s: the smallest types %s take %s, more than %s", p->name, p->im ? "that fit" : "that fit without an importance matrix", msg_bytes(least), msg_bytes(most));
+		msg_die("%s: the smallest types %s take %s, more than %s", p->name, p->im ? "that fit" :
+			"that fit without an importance matrix", msg_bytes(least), msg_bytes(most));
 	}
 }
 
@@ -168,7 +176,8 @@ static void print_plan(const struct plan *p)
 		if (chosen && p->list[i].n > 1) printf(", error: %.4g", sqrt(chosen->error));
 		printf("}\n");
 	}
-	printf("# %s of tensors, %.4f bits per weight\n", msg_bytes(bytes), weights ? 8*(double)bytes/(double)weights : 0);
+	printf("# %s of tensors, %.4f bits per weight\n", msg_bytes(bytes), weights ? 8*(double)bytes/(double)weights :
+		0);
 }
 
 static void check_options(const struct recipe *r)
@@ -193,7 +202,8 @@ int main(int argc, char **argv)
 	struct ggu_pool *pool;
 	struct ggu_error err;
 	struct out *out;
-	argc = opt_parse(argc, argv, opts, &(struct opt_program){ "gguf-plan", "choose the type of each tensor, for a recipe or a size",
+	argc = opt_parse(argc, argv, opts,
+		&(struct opt_program){ "gguf-plan", "choose the type of each tensor, for a recipe or a size",
 		"[-i FILE] [--pure] [--tensor-type REGEX=T]... [--output-tensor-type T] [--token-embedding-type T] [--leave-output-tensor] [-o FILE] RECIPE [MODEL]\n"
 		"[-i FILE] [--kld] [--types LIST] [--effort N] [--tensor-type REGEX=T]... [--output-tensor-type T] [--token-embedding-type T] "
 		"[--leave-output-tensor] [-j N] [-o FILE] --bpw X|--size SIZE [MODEL]", 0, 2 });
@@ -214,14 +224,17 @@ int main(int argc, char **argv)
 	if (o.imatrix && imatrix_read(&p.im, o.imatrix, &err)) msg_die_error(o.imatrix, &err);
 	if (ggu_open(&p.f, p.name, &err)) msg_die_error(p.name, &err);
 	out_refuse_sources(out, p.name, p.f);
-	if (!recipe && !ggu_file_seekable(p.f)) msg_die("a pipe can be read once only: to measure errors the model must be a file");
+	if (!recipe && !ggu_file_seekable(p.f))
+		msg_die("a pipe can be read once only: to measure errors the model must be a file");
 	p.n = ggu_file_n_tensors(p.f);
 	p.t = calloc(p.n + 1, sizeof *p.t);
 	p.choice = calloc(p.n + 1, sizeof *p.choice);
 	if (!p.t || !p.choice) msg_die("out of memory");
 	for (size_t i = 0; i < p.n; i++) p.t[i] = ggu_file_in_data_order(p.f, i);
-	wishes = (struct typeplan_options){ .tensor_type = &o.tensor_type, .output_type = o.output_type, .embd_type = o.embd_type,
-		.recipe = { .pure = recipe ? o.pure : true, .leave_output = o.leave_output, .have_importance = p.im != NULL, .need_nothing = true } };
+	wishes = (struct typeplan_options){ .tensor_type = &o.tensor_type, .output_type = o.output_type,
+		.embd_type = o.embd_type,
+		.recipe = { .pure = recipe ? o.pure : true, .leave_output = o.leave_output,
+			.have_importance = p.im != NULL, .need_nothing = true } };
 	typeplan_choose(&wishes, recipe ? recipe : recipe_find("Q8_0"), p.name, ggu_file_meta(p.f), p.t, p.n, p.choice);
 	if (!recipe) for_size(&p, pool);
 	print_plan(&p);

@@ -57,7 +57,8 @@ static const struct opt opts[] = {
 	OPT_STR(0, "objective", &o.objective, "NAME",
 		"what is minimised: default, or plain, the weighted error and nothing else"),
 	OPT_FLAG(0, "no-feedback", &o.no_feedback, "no error feedback, though the matrix has covariances"),
-	OPT_DOUBLE(0, "damp", &o.damp, "X", 0, 100, "of covariances: add X times their mean diagonal (default: by type)"),
+	OPT_DOUBLE(0, "damp", &o.damp, "X", 0, 100,
+		"of covariances: add X times their mean diagonal (default: by type)"),
 	OPT_FLAG('n', "dry-run", &o.dry_run, "print what becomes of each tensor; no weights are read, no file is made"),
 	OPT_FLAG('v', "verbose", &o.verbose, "print a line for each tensor with its error"),
 	OPT_FLAG(0, "json", &o.json, "print the table as JSON; with --dry-run or -o"),
@@ -146,7 +147,8 @@ static void open_run(struct run *r, const char *in, const struct imatrix *im, js
 		.re = { .n = r->n, .t = r->t, .choice = r->choice, .read = read_from, .read_ctx = r,
 			.read_anywhere = ggu_file_seekable(r->in),
 			.effort = o.effort, .objective = objective(), .keep_non_finite = o.keep_non_finite },
-		.name = name, .imatrix = im, .imatrix_name = o.imatrix, .no_feedback = o.no_feedback, .damp = o.damp, .verbose = o.verbose && !o.dry_run,
+		.name = name, .imatrix = im, .imatrix_name = o.imatrix, .no_feedback = o.no_feedback, .damp = o.damp,
+			.verbose = o.verbose && !o.dry_run,
 			.list = list, .doing = "quantizing" };
 }
 /* The types of all tensors, and the file_type to record. */

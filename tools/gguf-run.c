@@ -26,9 +26,11 @@ static const struct opt opts[] = {
 	OPT_U64(0, "seed", &o.seed, "S", 0, 1.8446744073709552e19, "seed of the random numbers (default: 0)"),
 	OPT_DOUBLE(0, "temp", &o.temp, "T", 0, 100, "temperature; 0 takes the likeliest token (default: 0.8)"),
 	OPT_INT(0, "top-k", &o.top_k, "K", 0, 1 << 24, "draw from the K likeliest; 0: all (default: 40)"),
-	OPT_DOUBLE(0, "top-p", &o.top_p, "P", 0, 1, "draw from the fewest that have probability P together (default: 0.95)"),
+	OPT_DOUBLE(0, "top-p", &o.top_p, "P", 0, 1,
+		"draw from the fewest that have probability P together (default: 0.95)"),
 	OPT_INT(0, "ctx", &o.ctx, "N", 1, 1 << 24, "most positions (default: what prompt and -n need)"),
-	OPT_STR(0, "cache-type-k", &o.cache_k, "T", "type of cached keys: f32, f16, bf16, q8_0, q5_1 or q4_0 (default: f16)"),
+	OPT_STR(0, "cache-type-k", &o.cache_k, "T",
+		"type of cached keys: f32, f16, bf16, q8_0, q5_1 or q4_0 (default: f16)"),
 	OPT_STR(0, "cache-type-v", &o.cache_v, "T", "type of cached values (default: f16)"),
 	OPT_FLAG(0, "ids", &o.ids, "print token ids instead of text"),
 	OPT_STR(0, "arch-file", &o.arch_file, "YAML", "also know the architecture described in YAML"),
@@ -58,7 +60,8 @@ static void show(struct detokenizer *d, int32_t id)
 	put(text, n);
 }
 
-static void generate(struct model *m, const struct vocab *v, struct detokenizer *d, const int32_t *prompt, size_t n_prompt)
+static void generate(struct model *m, const struct vocab *v, struct detokenizer *d, const int32_t *prompt,
+	size_t n_prompt)
 {
 	size_t ctx = o.ctx ? (size_t)o.ctx : n_prompt + (size_t)o.n, n_vocab = model_n_vocab(m);
 	float *logits = malloc(n_vocab*sizeof *logits);
@@ -77,7 +80,8 @@ static void generate(struct model *m, const struct vocab *v, struct detokenizer 
 		id = sampler_next(&sampler, logits, n_vocab, order);
 		if (vocab_is_end(v, id)) break;
 		show(d, id);
-		if (session_pos(s) == ctx && i + 1 < o.n) { msg_note("the context of %zu positions is full", ctx); break; }
+		if (session_pos(s) == ctx && i + 1 < o.n) { msg_note("the context of %zu positions is full",
+			ctx); break; }
 		e = (struct session_eval){ .ids = &id, .n = 1, .logits = logits };
 	}
 	session_free(s);
@@ -89,7 +93,8 @@ int main(int argc, char **argv)
 {
 	int operands = opt_parse(argc, argv, opts, &(struct opt_program){ "gguf-run", "complete a prompt",
 		"-m MODEL [-p PROMPT] [-n N] [--seed S] [--temp T] [--top-k K] [--top-p P] [--ctx N] [--cache-type-k T] [--cache-type-v T] [--ids] [--pin] [--mlock] [--no-mmap] [--arch-file YAML] [-o FILE] [-j N] [FILE]", 0, 1 });
-	struct ggu_pool *pool = load_pool_placed(o.jobs, o.place.pin, (const char *[]){ o.model, o.arch_file, operands ? argv[0] : NULL }, 3, o.output);
+	struct ggu_pool *pool = load_pool_placed(o.jobs, o.place.pin, (const char *[]){ o.model, o.arch_file,
+		operands ? argv[0] : NULL }, 3, o.output);
 	struct model *m = load_model_held(o.model, o.arch_file, pool, load_hold(&o.place));
 	struct out *out = out_open(o.output, false);
 	struct vocab *v;
@@ -107,7 +112,8 @@ int main(int argc, char **argv)
 	load_tokenizer(m, o.model, &v, &t);
 	if (!o.prompt) text = load_text(operands ? argv[0] : NULL, &bytes);
 	else bytes = strlen(o.prompt);
-	if (tokenizer_encode(t, text ? text : o.prompt, bytes, TOKENIZE_BOS | TOKENIZE_SPECIAL, &ids, &n, &cap, &err)) msg_die_error(operands ? argv[0] : "prompt", &err);
+	if (tokenizer_encode(t, text ? text : o.prompt, bytes, TOKENIZE_BOS | TOKENIZE_SPECIAL, &ids, &n, &cap, &err))
+		msg_die_error(operands ? argv[0] : "prompt", &err);
 	if (!n && vocab_bos(v) >= 0) {
 		ids = malloc(sizeof *ids);
 		if (!ids) msg_die("out of memory");

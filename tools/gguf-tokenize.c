@@ -43,7 +43,10 @@ static struct vocab *open_vocab(void)
 	return v;
 }
 
-static unsigned flags(void) { return (o.no_bos ? 0 : TOKENIZE_BOS | TOKENIZE_EOS) | (o.no_special ? 0 : TOKENIZE_SPECIAL); }
+static unsigned flags(void)
+{
+	return (o.no_bos ? 0 : TOKENIZE_BOS | TOKENIZE_EOS) | (o.no_special ? 0 : TOKENIZE_SPECIAL);
+}
 
 static void encode_text(struct tokenizer *t, const char *name, const char *text, size_t n)
 {
@@ -75,7 +78,8 @@ static void encode_json(struct tokenizer *t, const char *name, const char *text,
 		json_t *row = json_array();
 		size_t count = 0;
 		if (!json_is_string(s)) msg_die("%s: item %zu is not a string", name, i);
-		if (tokenizer_encode(t, json_string_value(s), json_string_length(s), flags(), &ids, &count, &cap, &err)) msg_die_error(name, &err);
+		if (tokenizer_encode(t, json_string_value(s), json_string_length(s), flags(), &ids, &count, &cap, &err))
+			msg_die_error(name, &err);
 		for (size_t k = 0; k < count; k++) json_push(row, json_integer(ids[k]));
 		json_push(out, row);
 	}
@@ -107,7 +111,8 @@ static int32_t json_id(const char *name, const json_t *x, size_t item, size_t n_
 {
 	json_int_t v = json_is_integer(x) ? json_integer_value(x) : -1;
 	if (v < 0) msg_die("%s: item %zu holds what is not a token id", name, item);
-	if ((unsigned long long)v >= n_vocab) msg_die("%s: item %zu: token %lld is not in the vocabulary of %zu", name, item, (long long)v, n_vocab);
+	if ((unsigned long long)v >= n_vocab)
+		msg_die("%s: item %zu: token %lld is not in the vocabulary of %zu", name, item, (long long)v, n_vocab);
 	return (int32_t)v;
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * hashing.c - see hashing.h. The data passes in windows of some megabytes, cut into pieces of one tensor each. While one
- * window is hashed the next is read. Tasks of a round: one for each digest of the whole, which goes through all pieces of
- * the window, one for each digest of each tensor, one for each piece to be read (of a pipe one for all of them). */
+ * hashing.c - see hashing.h. The data passes in windows of some megabytes, cut into pieces of one tensor each. While
+ * one window is hashed the next is read. Tasks of a round: one for each digest of the whole, which goes through all
+ * pieces of the window, one for each digest of each tensor, one for each piece to be read (of a pipe one for all of
+ * them). */
 #include <stdlib.h>
 #include <string.h>
 #include "../libgguf/pool.h"
@@ -97,9 +98,13 @@ static void work(void *ctx, size_t i, int worker)
 	const struct window *w = r->now;
 	(void)worker;
 	if (t->what == READ) read_piece(r, t->piece);
-	else if (t->what == READ_ALL) for (size_t p = 0; p < r->next->n && (!p || !r->next->piece[p - 1].status); p++) read_piece(r, p);
-	else if (t->what == WHOLE) for (size_t p = 0; p < w->n; p++) digest_add(r->whole[t->kind], w->piece[p].p, w->piece[p].n);
-	else for (size_t p = t->piece; p < w->n && w->piece[p].t == w->piece[t->piece].t; p++) digest_add(w->piece[p].digest[t->kind], w->piece[p].p, w->piece[p].n);
+	else if (t->what == READ_ALL)
+		for (size_t p = 0; p < r->next->n && (!p || !r->next->piece[p - 1].status); p++) read_piece(r, p);
+	else if (t->what == WHOLE)
+		for (size_t p = 0; p < w->n; p++) digest_add(r->whole[t->kind], w->piece[p].p, w->piece[p].n);
+	else
+		for (size_t p = t->piece; p < w->n && w->piece[p].t == w->piece[t->piece].t; p++)
+			digest_add(w->piece[p].digest[t->kind], w->piece[p].p, w->piece[p].n);
 }
 
 static void end(const struct run *r, struct digest **digest, const struct ggu_tensor *t)
@@ -138,7 +143,8 @@ void hashing_run(const struct hashing *h, struct ggu_file *f, const char *name, 
 			end(r, p->digest, p->t);
 			free(p->digest);
 		}
-		for (size_t i = 0; i < read->n; i++) if (read->piece[i].status) msg_die_error(name, &read->piece[i].err);
+		for (size_t i = 0; i < read->n; i++)
+			if (read->piece[i].status) msg_die_error(name, &read->piece[i].err);
 		r->next = r->now;
 		r->now = read;
 	}

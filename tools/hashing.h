@@ -8,13 +8,13 @@
 struct hashing {
 	bool kind[DIGEST_KINDS];        /* which digests */
 	bool whole, tensors;            /* of the data of all tensors in the order of the table; of each */
-	/* Called by the calling thread, tensors in the order of the table (of a pipe: of the data), the whole, whose t is NULL,
-	 * last; kinds in order. */
+	/* Called by the calling thread, tensors in the order of the table (of a pipe: of the data), the whole, whose
+	 * t is NULL, last; kinds in order. */
 	void (*found)(void *ctx, const struct ggu_tensor *t, enum digest_kind k, const char *digest);
 	void *ctx;
 };
-/* Digests are of the data in little-endian order, without padding: the same for the same tensors, whatever the alignment,
- * shards, byte order and metadata. Exits 2 with a message naming `name`. */
+/* Digests are of the data in little-endian order, without padding: the same for the same tensors, whatever the
+ * alignment, shards, byte order and metadata. Exits 2 with a message naming `name`. */
 void hashing_run(const struct hashing *h, struct ggu_file *f, const char *name, struct ggu_pool *pool);
 
 #endif

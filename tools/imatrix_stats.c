@@ -8,7 +8,8 @@
 #include "kv_json.h"
 #include "msg.h"
 
-struct stats { double n, sum, min, max, mean, sd, active, bits, entropy, outliers, similarity; size_t seen, n_mat; long layer; };
+struct stats { double n, sum, min, max, mean, sd, active, bits, entropy, outliers, similarity; size_t seen,
+	n_mat; long layer; };
 
 static double mean_square(const struct imatrix_entry *e, size_t i) { return e->sums[i]/e->counts[i/e->n_in]; }
 static bool seen(const struct imatrix_entry *e, size_t i) { return e->counts[i/e->n_in] > 0; }
@@ -71,7 +72,8 @@ static struct stats stats_of(const struct imatrix *im, const struct imatrix_entr
 		if (p > 0) s.bits -= p*num_log(p)/0.69314718055994531;
 	}
 	s.sd = sqrt(s.sd/s.n);
-	for (size_t i = 0; i < all; i++) if (seen(e, i)) s.outliers += s.sd > 0 && fabs(mean_square(e, i) - s.mean) > s.sd;
+	for (size_t i = 0; i < all; i++)
+		if (seen(e, i)) s.outliers += s.sd > 0 && fabs(mean_square(e, i) - s.mean) > s.sd;
 	s.active /= s.n;
 	s.outliers /= s.n;
 	s.entropy = s.n > 1 ? s.bits/(num_log(s.n)/0.69314718055994531) : 0;
@@ -98,7 +100,8 @@ static size_t layers_of(const struct stats *s, size_t n, struct layer *l)
 		const struct stats *t = sorted[i];
 		struct layer *k;
 		if (t->layer < 0) continue;
-		if (!n_layers || l[n_layers - 1].number != t->layer) l[n_layers++] = (struct layer){ .number = t->layer };
+		if (!n_layers || l[n_layers - 1].number != t->layer)
+			l[n_layers++] = (struct layer){ .number = t->layer };
 		k = l + n_layers - 1;
 		k->sum += t->sum;
 		k->n += t->n;
@@ -115,12 +118,18 @@ static json_t *object(void)
 	if (!j) msg_die("out of memory");
 	return j;
 }
-static void put_similarity(json_t *j, double x) { json_put(j, "similarity", isnan(x) ? json_null() : json_of_double(x)); }
+static void put_similarity(json_t *j, double x)
+{
+	json_put(j, "similarity", isnan(x) ? json_null() : json_of_double(x));
+}
 
-static void print_json(const struct imatrix *im, const struct stats *s, size_t n, const struct layer *l, size_t n_layers)
+static void print_json(const struct imatrix *im, const struct stats *s, size_t n, const struct layer *l,
+	size_t n_layers)
 {
 	json_t *root = object(), *sets = json_array(), *tensors = json_array(), *layers = json_array();
-	for (size_t i = 0; i < imatrix_n_datasets(im); i++) json_push(sets, json_of_str((struct ggu_str){ imatrix_dataset(im, i), strlen(imatrix_dataset(im, i)) }));
+	for (size_t i = 0; i < imatrix_n_datasets(im); i++)
+		json_push(sets, json_of_str((struct ggu_str){ imatrix_dataset(im, i),
+			strlen(imatrix_dataset(im, i)) }));
 	for (size_t i = 0; i < n; i++) {
 		const struct imatrix_entry *e = imatrix_at(im, i);
 		const struct ggu_str name = { e->name, strlen(e->name) };
@@ -168,11 +177,13 @@ static void print_similarity(double x)
 	else printf("%8.4f\n", x);
 }
 
-static void print_text(const struct imatrix *im, const char *name, const struct stats *s, size_t n, const struct layer *l, size_t n_layers)
+static void print_text(const struct imatrix *im, const char *name, const struct stats *s, size_t n,
+	const struct layer *l, size_t n_layers)
 {
 	char *shown = text_mask(name, strlen(name));
 	int wide = 6;
-	printf("%s: %zu tensors, %llu chunks of %llu tokens", shown, n, (unsigned long long)imatrix_chunks(im), (unsigned long long)imatrix_chunk_tokens(im));
+	printf("%s: %zu tensors, %llu chunks of %llu tokens", shown, n, (unsigned long long)imatrix_chunks(im),
+		(unsigned long long)imatrix_chunk_tokens(im));
 	free(shown);
 	for (size_t i = 0; i < imatrix_n_datasets(im); i++) {
 		shown = text_mask(imatrix_dataset(im, i), strlen(imatrix_dataset(im, i)));
@@ -184,13 +195,16 @@ static void print_text(const struct imatrix *im, const char *name, const struct 
 		if ((int)text_width(shown) > wide) wide = (int)text_width(shown);
 		free(shown);
 	}
-	printf("\n\n%-*s %11s %10s %10s %10s %10s %7s %7s %7s %8s\n", wide, "tensor", "sum", "min", "max", "mean", "sd", "active", "entropy", "outlier", "similar");
+	printf("\n\n%-*s %11s %10s %10s %10s %10s %7s %7s %7s %8s\n", wide, "tensor", "sum", "min", "max", "mean",
+		"sd", "active", "entropy", "outlier", "similar");
 	for (size_t i = 0; i < n; i++) {
 		char *t = text_mask(imatrix_at(im, i)->name, strlen(imatrix_at(im, i)->name));
-		printf("%s%*s %11.4g %10.4g %10.4g %10.4g %10.4g %5.1f %% %5.1f %% %5.1f %% ", t, wide - (int)text_width(t), "", s[i].sum, s[i].min, s[i].max, s[i].mean, s[i].sd,
+		printf("%s%*s %11.4g %10.4g %10.4g %10.4g %10.4g %5.1f %% %5.1f %% %5.1f %% ", t,
+			wide - (int)text_width(t), "", s[i].sum, s[i].min, s[i].max, s[i].mean, s[i].sd,
 			100*s[i].active, 100*s[i].entropy, 100*s[i].outliers);
 		print_similarity(s[i].similarity);
-		if (s[i].seen < s[i].n_mat) printf("  %zu of %zu matrices were never used\n", s[i].n_mat - s[i].seen, s[i].n_mat);
+		if (s[i].seen < s[i].n_mat)
+			printf("  %zu of %zu matrices were never used\n", s[i].n_mat - s[i].seen, s[i].n_mat);
 		free(t);
 	}
 	if (n_layers) printf("\n%5s %8s %11s %10s %8s\n", "layer", "tensors", "sum", "mean", "similar");

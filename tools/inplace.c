@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * inplace.c - see inplace.h. Only the bytes from the first that changes to the last are written. The journal: "GGUNDO1\n",
- * bytes of the file u64, offset u64, n u64, the n old bytes from there on, XXH3 of all that u64; little-endian. The file is marked when the journal is complete on the disk, so that beside a marked file a
- * journal that fails its checks was damaged. */
+ * inplace.c - see inplace.h. Only the bytes from the first that changes to the last are written. The journal:
+ * "GGUNDO1\n", bytes of the file u64, offset u64, n u64, the n old bytes from there on, XXH3 of all that u64;
+ * little-endian. The file is marked when the journal is complete on the disk, so that beside a marked file a journal
+ * that fails its checks was damaged. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -86,15 +87,18 @@ static bool read_journal(const char *name, uint64_t size, unsigned char **p, str
 	size_t n;
 	if (fd < 0 && errno == ENOENT) return false;
 	if (fd < 0 || fstat(fd, &st)) msg_die("%s: %s", name, strerror(errno));
-	if (st.st_size < HEAD + TAIL || (uint64_t)st.st_size > SIZE_MAX/2) msg_die("%s: damaged: it has %lld bytes", name, (long long)st.st_size);
+	if (st.st_size < HEAD + TAIL || (uint64_t)st.st_size > SIZE_MAX/2)
+		msg_die("%s: damaged: it has %lld bytes", name, (long long)st.st_size);
 	n = (size_t)st.st_size - HEAD - TAIL;
 	*p = malloc((size_t)st.st_size);
 	if (!*p) msg_die("out of memory");
 	if (!get_at(fd, *p, (size_t)st.st_size, 0)) msg_die("%s: %s", name, strerror(errno));
 	close(fd);
-	if (memcmp(*p, journal_magic, 8) != 0 || get_u64(*p + 24) != n || XXH3_64bits(*p, HEAD + n) != get_u64(*p + HEAD + n))
+	if (memcmp(*p, journal_magic, 8) != 0 || get_u64(*p + 24) != n ||
+		XXH3_64bits(*p, HEAD + n) != get_u64(*p + HEAD + n))
 		msg_die("%s: damaged", name);
-	if (get_u64(*p + 8) != size || get_u64(*p + 16) < MAGIC || get_u64(*p + 16) > size || n > size - get_u64(*p + 16))
+	if (get_u64(*p + 8) != size || get_u64(*p + 16) < MAGIC || get_u64(*p + 16) > size ||
+		n > size - get_u64(*p + 16))
 		msg_die("%s: is another file's", name);
 	*old = (struct stretch){ (size_t)get_u64(*p + 16), n, *p + HEAD };
 	return true;
@@ -120,12 +124,14 @@ int inplace_open(const char *path, bool *undone)
 	*undone = false;
 	if (fd < 0 || fstat(fd, &st)) msg_die("%s: %s", path, strerror(errno));
 	if (!S_ISREG(st.st_mode)) msg_die("%s: not a regular file: it cannot be edited in place", path);
-	if (flock(fd, LOCK_EX | LOCK_NB)) msg_die("%s: %s", path, errno == EWOULDBLOCK ? "is being edited by another process" : strerror(errno));
+	if (flock(fd, LOCK_EX | LOCK_NB))
+		msg_die("%s: %s", path, errno == EWOULDBLOCK ? "is being edited by another process" : strerror(errno));
 	if (is_marked(fd)) {
 		struct stretch old;
 		unsigned char *p;
 		char *name = journal_name(path);
-		if (!read_journal(name, (uint64_t)st.st_size, &p, &old)) msg_die("%s: an edit was interrupted, and %s, which could undo it, is missing", path, name);
+		if (!read_journal(name, (uint64_t)st.st_size, &p, &old))
+			msg_die("%s: an edit was interrupted, and %s, which could undo it, is missing", path, name);
 		if (!replace(fd, &old)) msg_die("%s: undoing an edit that was interrupted: %s", path, strerror(errno));
 		free(p);
 		remove_journal(name);
@@ -155,7 +161,8 @@ static void write_journal(const char *name, const struct stat *of, const struct 
 	XXH3_64bits_update(x, old->p, old->n);
 	put_u64(tail, XXH3_64bits_digest(x));
 	XXH3_freeState(x);
-	if (!put_at(fd, head, HEAD, 0) || !put_at(fd, old->p, old->n, HEAD) || !put_at(fd, tail, TAIL, HEAD + old->n) || fsync(fd) || close(fd)) {
+	if (!put_at(fd, head, HEAD, 0) || !put_at(fd, old->p, old->n, HEAD) || !put_at(fd, tail, TAIL, HEAD + old->n) ||
+		fsync(fd) || close(fd)) {
 		int why = errno;
 		unlink(name);
 		msg_die("%s: %s", name, strerror(why));
@@ -183,7 +190,8 @@ void inplace_write(const char *path, int fd, const void *from, const void *to, s
 	if (!replace(fd, &after)) {
 		int why = errno;
 		if (replace(fd, &before)) remove_journal(name);
-		else msg_say("%s: the edit could not be undone: %s has the old header, and gguf-edit -I will try again", path, name);
+		else
+			msg_say("%s: the edit could not be undone: %s has the old header, and gguf-edit -I will try again", path, name);
 		msg_die("%s: %s", path, strerror(why));
 	}
 	remove_journal(name);

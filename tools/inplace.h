@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * inplace.h - the first bytes of a file replaced where they are, so that nobody ever takes a half-written file for good.
- * Programs only; failures exit 2 with a message.
+ * inplace.h - the first bytes of a file replaced where they are, so that nobody ever takes a half-written file for
+ * good. Programs only; failures exit 2 with a message.
  *
  *   1  the bytes that change go to a journal beside the file, .NAME.undo, which is synced; signals wait from here on
  *   2  the magic becomes GGU_EDIT_MAGIC: from here on no program reads the file
@@ -8,8 +8,8 @@
  *   4  the magic becomes GGUF again
  *   5  the journal is removed
  *
- * The file is synced after 2, 3 and 4. Whenever the process ends or the power fails, the file is the old one, the new one,
- * or has the magic of 2; then the journal has what it takes to go back. */
+ * The file is synced after 2, 3 and 4. Whenever the process ends or the power fails, the file is the old one, the new
+ * one, or has the magic of 2; then the journal has what it takes to go back. */
 #ifndef TOOLS_INPLACE_H
 #define TOOLS_INPLACE_H
 #include <stdbool.h>

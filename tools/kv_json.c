@@ -44,7 +44,8 @@ static json_t *json_of_int(int64_t v)
 
 json_t *json_of_double(double v)
 {
-	return checked(isnan(v) ? json_string("NaN") : isinf(v) ? json_string(v < 0 ? "-Infinity" : "Infinity") : json_real(v));
+	return checked(isnan(v) ? json_string("NaN") : isinf(v) ? json_string(v < 0 ? "-Infinity" : "Infinity") :
+		json_real(v));
 }
 
 json_t *json_of_str(struct ggu_str s)
@@ -106,7 +107,8 @@ json_t *kv_json_raw(const struct ggu_kv *kv)
 	struct ggu_str s;
 	if (ggu_kv_type(kv) == GGU_STRING) return ggu_kv_str(kv, 0, &s) ? json_raw(s) : NULL;
 	for (size_t i = 0; (t == GGU_STRING || t == GGU_ARRAY) && i < ggu_kv_n(kv); i++) {
-		json_t *one = t == GGU_ARRAY ? kv_json_raw(ggu_kv_sub(kv, i)) : ggu_kv_str(kv, i, &s) ? json_raw(s) : NULL;
+		json_t *one = t == GGU_ARRAY ? kv_json_raw(ggu_kv_sub(kv, i)) : ggu_kv_str(kv, i, &s) ? json_raw(s) :
+			NULL;
 		char at[24];
 		if (!one) continue;
 		if (!all) all = checked(json_object());
@@ -130,7 +132,8 @@ void json_print(json_t *j, size_t layout)
 {
 	/* on a terminal also what would turn the direction of text is escaped */
 	errno = ENOMEM;
-	if (json_dumpf(j, stdout, layout | JSON_REAL_PRECISION(17) | (isatty(1) ? JSON_ENSURE_ASCII : 0))) msg_die("cannot write JSON: %s", strerror(errno));
+	if (json_dumpf(j, stdout, layout | JSON_REAL_PRECISION(17) | (isatty(1) ? JSON_ENSURE_ASCII : 0)))
+		msg_die("cannot write JSON: %s", strerror(errno));
 	putchar('\n');                         /* out_close_stdout tells a failure */
 	json_decref(j);
 }

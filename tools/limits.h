@@ -7,8 +7,8 @@
 /* Of all threads of a pool together. GB/s: bytes read from memory, each thread its own stretch in a plain loop; bytes
  * copied within each core's cache. GMAC/s: products of 16 bits and of 8 summed to int32, and fused multiply-adds of
  * float, by the plain dot-product and fma instructions of an instance of quant.h (those that portable C can count on
- * for "c"), with operands in registers alone; int8 products of AMX's tiles where there are such. 0: there is none, or it
- * is not known. */
+ * for "c"), with operands in registers alone; int8 products of AMX's tiles where there are such. 0: there is none, or
+ * it is not known. */
 struct limits { double read_gb, copy_gb, int16_gmacs, int8_gmacs, f32_gmacs, amx_gmacs; };
 /* Takes about a second. */
 struct limits limits_of(const char *isa, struct ggu_pool *pool);

@@ -54,7 +54,8 @@ static void on_bus_error(int sig, siginfo_t *info, void *context)
 static void tell_of_bus_errors(void)
 {
 	struct sigaction act = { .sa_sigaction = on_bus_error, .sa_flags = SA_SIGINFO };
-	snprintf(shrunk, sizeof shrunk, "%.60s: a model's file became shorter, or cannot be read, while it was in use\n", msg_program);
+	snprintf(shrunk, sizeof shrunk,
+		"%.60s: a model's file became shorter, or cannot be read, while it was in use\n", msg_program);
 	sigaction(SIGBUS, &act, NULL);
 }
 
@@ -88,7 +89,8 @@ struct state_options load_cache_types(const char *k, const char *v, uint32_t non
 void load_tokenizer(const struct model *m, const char *path, struct vocab **v, struct tokenizer **t)
 {
 	struct ggu_error err;
-	if (vocab_from_meta(v, ggu_file_meta(model_file(m)), &err) || tokenizer_new(t, *v, &err)) msg_die_error(path, &err);
+	if (vocab_from_meta(v, ggu_file_meta(model_file(m)), &err) || tokenizer_new(t, *v, &err))
+		msg_die_error(path, &err);
 }
 
 /* zlib passes plain files through as they are. */
@@ -114,7 +116,8 @@ char *load_text(const char *path, size_t *n)
 		if (got > 0) *n += (size_t)got;
 	}
 	if (got < 0) {
-		const char *why = gzerror(z, &code), *words = strstr(why, ": ");        /* behind zlib's name for the file */
+		/* behind zlib's name for the file */
+		const char *why = gzerror(z, &code), *words = strstr(why, ": ");
 		free(p);
 		if (code == Z_ERRNO) msg_die("%s: %s", path, strerror(errno));
 		msg_die("%s: gzip: %s", path, words ? words + 2 : why);
@@ -133,7 +136,9 @@ bool load_id(const char *file, const char *text, const char **p, bool lines, siz
 	if (!n) return false;
 	if (digits != n) msg_die("%s: byte %zu: '%.*s' is not a token id", file, byte, n < 20 ? (int)n : 20, at);
 	v = strtoull(at, NULL, 10);     /* what does not fit is the greatest */
-	if (v >= n_vocab || v > INT32_MAX) msg_die("%s: byte %zu: token %.*s is not in the vocabulary of %zu", file, byte, n < 20 ? (int)n : 20, at, n_vocab);
+	if (v >= n_vocab || v > INT32_MAX)
+		msg_die("%s: byte %zu: token %.*s is not in the vocabulary of %zu", file, byte, n < 20 ? (int)n : 20,
+			at, n_vocab);
 	*id = (int32_t)v;
 	*p = at + n;
 	return true;

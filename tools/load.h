@@ -26,7 +26,8 @@ struct model *load_model_held(const char *path, const char *arch_file, struct gg
 struct state_options load_cache_types(const char *k, const char *v, uint32_t none);
 /* The vocabulary and tokenizer of a model's own metadata. */
 void load_tokenizer(const struct model *m, const char *path, struct vocab **v, struct tokenizer **t);
-/* All bytes of a file, unpacked if it is gzip'd, or of standard input for NULL and "-"; a NUL follows them. Caller frees. */
+/* All bytes of a file, unpacked if it is gzip'd, or of standard input for NULL and "-"; a NUL follows them. Caller
+ * frees. */
 char *load_text(const char *path, size_t *n);
 /* The next token id at *p, a place in file's text, behind blanks, commas and, if `lines`, ends of lines; *p then stands
  * behind it. False at the end. Dies at what is no id below n_vocab, with the byte of the text. */

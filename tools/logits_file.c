@@ -64,9 +64,13 @@ static void check_size(const struct logits_file *l)
 	if (fseek(l->f, 0, SEEK_END)) return;
 	size = (uint64_t)ftell(l->f);
 	/* a window is below 2^49 bytes, so only the product with their number can wrap */
-	if (__builtin_mul_overflow((uint64_t)l->n_chunk, 4*(uint64_t)l->n_ctx + (uint64_t)l->n_rows*row_bytes(l), &want) || want > INT64_MAX) want = INT64_MAX;
+	if (__builtin_mul_overflow((uint64_t)l->n_chunk, 4*(uint64_t)l->n_ctx + (uint64_t)l->n_rows*row_bytes(l),
+		&want) || want > INT64_MAX)
+		want = INT64_MAX;
 	want += l->at;
-	if (size < want) msg_die("%s: byte %llu: the file ends, but its header promises %llu bytes", l->name, (unsigned long long)size, (unsigned long long)want);
+	if (size < want)
+		msg_die("%s: byte %llu: the file ends, but its header promises %llu bytes", l->name,
+			(unsigned long long)size, (unsigned long long)want);
 	fseek(l->f, (long)l->at, SEEK_SET);
 }
 
@@ -96,7 +100,8 @@ bool logits_file_open(struct logits_file *l, const char *path)
 	if (!l->f) return false;
 	n = fread(start, 1, 8, l->f);
 	if (n < 8 || memcmp(start, magic, 8)) {
-		if (fseek(l->f, 0, SEEK_SET)) msg_die("%s: byte 0: are no saved logits, and a model cannot come through a pipe here", path);
+		if (fseek(l->f, 0, SEEK_SET))
+			msg_die("%s: byte 0: are no saved logits, and a model cannot come through a pipe here", path);
 		fclose(l->f);
 		*l = (struct logits_file){ 0 };
 		return false;
@@ -104,7 +109,8 @@ bool logits_file_open(struct logits_file *l, const char *path)
 	l->at = 8;
 	get(l, start + 8, 12);
 	for (int i = 0; i < 3; i++) head[i] = (int32_t)get_u32(start + 8 + 4*i);
-	if (head[0] < 4 || head[1] < 1 || head[2] < 1 || head[0] > 1 << 24 || head[1] > 1 << 24) msg_die("%s: byte 8: %d positions, %d tokens, %d windows", path, head[0], head[1], head[2]);
+	if (head[0] < 4 || head[1] < 1 || head[2] < 1 || head[0] > 1 << 24 || head[1] > 1 << 24)
+		msg_die("%s: byte 8: %d positions, %d tokens, %d windows", path, head[0], head[1], head[2]);
 	l->n_ctx = (size_t)head[0];
 	l->n_vocab = (size_t)head[1];
 	l->n_chunk = (size_t)head[2];
@@ -121,7 +127,8 @@ void logits_file_read(struct logits_file *l, size_t n, float *log_p)
 		get(l, l->row, row_bytes(l));
 		scale = get_f32(l->row);
 		least = get_f32(l->row + 4);
-		for (size_t i = 0; i < l->n_vocab; i++) log_p[r*l->n_vocab + i] = scale*(float)get_u16(l->row + 8 + 2*i) + least;
+		for (size_t i = 0; i < l->n_vocab; i++)
+			log_p[r*l->n_vocab + i] = scale*(float)get_u16(l->row + 8 + 2*i) + least;
 	}
 }
 
@@ -132,7 +139,8 @@ static void put(struct logits_file *l, const void *from, size_t n)
 	if (fwrite(from, 1, n, l->f) != n) msg_die("%s: %s", l->name, strerror(errno));
 }
 
-void logits_file_create(struct logits_file *l, FILE *f, const char *name, size_t n_ctx, size_t n_vocab, size_t n_chunk, const int32_t *tokens)
+void logits_file_create(struct logits_file *l, FILE *f, const char *name, size_t n_ctx, size_t n_vocab, size_t n_chunk,
+	const int32_t *tokens)
 {
 	const size_t head[3] = { n_ctx, n_vocab, n_chunk };
 	unsigned char b[4];
@@ -161,7 +169,8 @@ void logits_file_write(struct logits_file *l, size_t n, const float *logits)
 		memset(l->row, 0, row_bytes(l));
 		put_f32(l->row, scale);
 		put_f32(l->row + 4, least);
-		for (size_t i = 0; i < l->n_vocab && scale > 0; i++) put_u16(l->row + 8 + 2*i, x[i] > low ? (uint32_t)rintf((x[i] - low)/scale) : 0);
+		for (size_t i = 0; i < l->n_vocab && scale > 0; i++)
+			put_u16(l->row + 8 + 2*i, x[i] > low ? (uint32_t)rintf((x[i] - low)/scale) : 0);
 		put(l, l->row, row_bytes(l));
 	}
 }

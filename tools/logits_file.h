@@ -19,13 +19,15 @@ struct logits_file {
 	int32_t *tokens;                /* [n_chunk*n_ctx], read only */
 	unsigned char *row;
 };
-/* false: path cannot be read, or is something else. A pipe is read up to its first window, or, being something else, is an
- * error: its first bytes are gone. */
+/* false: path cannot be read, or is something else. A pipe is read up to its first window, or, being something else,
+ * is an error: its first bytes are gone. */
 bool logits_file_open(struct logits_file *l, const char *path);
 /* f is written from its start; the caller commits it. */
-void logits_file_create(struct logits_file *l, FILE *f, const char *name, size_t n_ctx, size_t n_vocab, size_t n_chunk, const int32_t *tokens);
+void logits_file_create(struct logits_file *l, FILE *f, const char *name, size_t n_ctx, size_t n_vocab, size_t n_chunk,
+	const int32_t *tokens);
 void logits_file_read(struct logits_file *l, size_t n, float *log_p);    /* the next n rows of n_vocab */
-void logits_file_write(struct logits_file *l, size_t n, const float *logits);    /* likewise; any additive constant per row */
+/* likewise; any additive constant per row */
+void logits_file_write(struct logits_file *l, size_t n, const float *logits);
 void logits_file_close(struct logits_file *l);
 
 #endif

@@ -5,8 +5,8 @@
  *   sha256    15be52c4...  model.gguf
  *
  * A line is algorithm, digest and name, with blanks between. A name is that of a file, or of a file and a tensor: what
- * stands behind the first ".gguf:". As with sha256sum(1), a line that begins with a backslash has a name in which \n, \r
- * and \\ stand for themselves. Other lines are passed over with a warning. */
+ * stands behind the first ".gguf:". As with sha256sum(1), a line that begins with a backslash has a name in which \n,
+ * \r and \\ stand for themselves. Other lines are passed over with a warning. */
 #ifndef TOOLS_MANIFEST_H
 #define TOOLS_MANIFEST_H
 #include "digest.h"

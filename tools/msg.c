@@ -21,7 +21,8 @@ bool msg_verbose;
 static size_t utf8(const unsigned char *s, size_t n, uint32_t *c)
 {
 	static const uint32_t least[5] = { 0, 0, 0x80, 0x800, 0x10000 };
-	size_t len = s[0] < 0x80 ? 1 : s[0] >= 0xc2 && s[0] < 0xe0 ? 2 : s[0] >= 0xe0 && s[0] < 0xf0 ? 3 : s[0] >= 0xf0 && s[0] < 0xf5 ? 4 : 0;
+	size_t len = s[0] < 0x80 ? 1 : s[0] >= 0xc2 && s[0] < 0xe0 ? 2 : s[0] >= 0xe0 && s[0] < 0xf0 ? 3 :
+		s[0] >= 0xf0 && s[0] < 0xf5 ? 4 : 0;
 	if (!len || len > n) return 0;
 	*c = len == 1 ? s[0] : s[0] & (0x7fu >> len);
 	for (size_t i = 1; i < len; i++) {
@@ -35,8 +36,10 @@ static size_t utf8(const unsigned char *s, size_t n, uint32_t *c)
 /* Control characters, and those that turn the direction of text or hide. */
 static bool unfit(uint32_t c)
 {
-	return c < 0x20 || (c >= 0x7f && c < 0xa0) || c == 0x61c || c == 0x200e || c == 0x200f || (c >= 0x2028 && c <= 0x202e)
-		|| (c >= 0x2060 && c <= 0x2069) || c == 0xfeff || (c >= 0xfff9 && c <= 0xfffb) || (c >= 0xe0000 && c < 0xe0080);
+	return c < 0x20 || (c >= 0x7f && c < 0xa0) || c == 0x61c || c == 0x200e || c == 0x200f || (c >= 0x2028 &&
+		c <= 0x202e)
+		|| (c >= 0x2060 && c <= 0x2069) || c == 0xfeff || (c >= 0xfff9 && c <= 0xfffb) || (c >= 0xe0000 &&
+			c < 0xe0080);
 }
 
 /* The first character of s as it may be shown, to[] of 12 bytes; *len is what it took of s. */
@@ -127,13 +130,15 @@ void msg_die(const char *fmt, ...)
 
 void msg_error(const char *file, const struct ggu_error *err)
 {
-	const char *name = file && strcmp(file, "-") ? file : "(stdin)", *inner = err->file, *reason = err->sys_errno ? strerror(err->sys_errno) : "";
+	const char *name = file && strcmp(file, "-") ? file : "(stdin)", *inner = err->file, *reason = err->sys_errno ?
+		strerror(err->sys_errno) : "";
 	char at[40] = "";
 	if (err->offset != GGU_NO_OFFSET) snprintf(at, sizeof at, "byte %llu: ", (unsigned long long)err->offset);
 	/* a shard's name replaces the set's; a file of a folder follows the folder's */
 	if (strchr(inner, '/')) { name = inner; inner = ""; }
 	if (strstr(err->what, reason)) reason = "";
-	msg_say("%s%s%s: %s%s%s%s%s%s", name, *inner ? ": " : "", inner, at, err->where, *err->where ? ": " : "", err->what, *reason ? ": " : "", reason);
+	msg_say("%s%s%s: %s%s%s%s%s%s", name, *inner ? ": " : "", inner, at, err->where, *err->where ? ": " : "",
+		err->what, *reason ? ": " : "", reason);
 }
 
 void msg_die_error(const char *file, const struct ggu_error *err)

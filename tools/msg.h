@@ -20,7 +20,8 @@ extern bool msg_verbose;                /* -v */
 #endif
 void msg_warn(const char *fmt, ...) MSG_PRINTF(1, 2);           /* "gguf-info: ..."; not with -q */
 void msg_note(const char *fmt, ...) MSG_PRINTF(1, 2);           /* as warn, but only if stderr is a terminal */
-void msg_say(const char *fmt, ...) MSG_PRINTF(1, 2);            /* as warn, but with -q too: an error of which more is to be told */
+/* as warn, but with -q too: an error of which more is to be told */
+void msg_say(const char *fmt, ...) MSG_PRINTF(1, 2);
 _Noreturn void msg_die(const char *fmt, ...) MSG_PRINTF(1, 2);  /* warn, drop unfinished output, exit 2; with -q too */
 /* "gguf-info: m.gguf: byte 1832: string of 9 bytes exceeds the file", from err; file as the user named it. */
 void msg_error(const char *file, const struct ggu_error *err);
@@ -32,7 +33,8 @@ char *text_mask(const char *s, size_t n);
 /* False if the n bytes are UTF-8. Else *to (the caller frees it, *n_to bytes) is a copy with U+FFFD for every
  * byte that is part of no character. Exits 2 out of memory. */
 bool text_replace(const char *s, size_t n, char **to, size_t *n_to);
-/* The n bytes of s to stdout, as they are; on a terminal masked, but for line feeds and tabs. False if writing failed. */
+/* The n bytes of s to stdout, as they are; on a terminal masked, but for line feeds and tabs. False if writing
+ * failed. */
 bool text_print(const char *s, size_t n);
 /* Columns of the terminal that masked text takes: one for each character. */
 size_t text_width(const char *masked);

@@ -84,7 +84,8 @@ static void set_number(const struct opt *o, const char *shown, const char *arg)
 	} else d = strtod(arg, &end);
 	if (errno || end == arg || *end || (whole && !digits) || !(d >= o->min && d <= o->max)) {
 		snprintf(most, sizeof most, o->max < 0x1p64 ? "%.15g" : "18446744073709551615", o->max);
-		snprintf(range, sizeof range, "%%s wants %s from %.15g to %s, not '%%s'", whole ? "a whole number" : "a number", o->min, most);
+		snprintf(range, sizeof range, "%%s wants %s from %.15g to %s, not '%%s'", whole ? "a whole number" :
+			"a number", o->min, most);
 		usage(range, shown, arg);
 	}
 	if (o->kind == OPT_K_INT) *(int *)o->to = (int)d;
@@ -98,7 +99,8 @@ static void set_size(const struct opt *o, const char *shown, const char *arg)
 	char *end;
 	double d = strtod(arg, &end), step;
 	const char *at = *end ? strchr(letters, *end == 'K' ? 'k' : *end) : NULL;
-	if (end == arg || arg[strspn(arg, "0123456789.kKMGTi")] || !(d > 0)) usage("%s wants a size such as 500M or 4Gi, not '%s'", shown, arg);
+	if (end == arg || arg[strspn(arg, "0123456789.kKMGTi")] || !(d > 0))
+		usage("%s wants a size such as 500M or 4Gi, not '%s'", shown, arg);
 	if (at) {
 		step = end[1] == 'i' ? 1024 : 1000;
 		for (long i = at - letters; i >= 0; i--) d *= step;
@@ -168,14 +170,16 @@ static void print_help(const struct opt *opts, const struct opt_program *p)
 	const struct opt *o;
 	int width = 0;
 	print_usage(stdout, p);
-	printf("\n%c%s.\n\n", p->summary[0] >= 'a' && p->summary[0] <= 'z' ? p->summary[0] - 32 : p->summary[0], p->summary + 1);
+	printf("\n%c%s.\n\n", p->summary[0] >= 'a' && p->summary[0] <= 'z' ? p->summary[0] - 32 : p->summary[0],
+		p->summary + 1);
 	for (int pass = 0; pass < 2; pass++)
 		for (size_t i = 0; (o = opt_at(opts, i)); i++) {
 			char left[96], letter[8] = "    ";
 			int n;
 			if (!o->help) continue;
 			if (o->letter) snprintf(letter, sizeof letter, "-%c%s", o->letter, o->name ? ", " : "  ");
-			n = snprintf(left, sizeof left, "%s%s%s%s%s", letter, o->name ? "--" : "", o->name ? o->name : "", o->arg ? " " : "", o->arg ? o->arg : "");
+			n = snprintf(left, sizeof left, "%s%s%s%s%s", letter, o->name ? "--" : "", o->name ? o->name :
+				"", o->arg ? " " : "", o->arg ? o->arg : "");
 			if (!pass) width = n > width && n <= 34 ? n : width;
 			else if (n > width) printf("  %s\n  %*s  %s\n", left, width, "", o->help);
 			else printf("  %-*s  %s\n", width, left, o->help);
@@ -184,7 +188,8 @@ static void print_help(const struct opt *opts, const struct opt_program *p)
 
 static void print_version(void)
 {
-	printf("%s (gguf-utils) %s\nUnicode %s, instruction set %s\n", msg_program, ggu_version(), tokenizer_unicode_version(), quant_selected());
+	printf("%s (gguf-utils) %s\nUnicode %s, instruction set %s\n", msg_program, ggu_version(),
+		tokenizer_unicode_version(), quant_selected());
 }
 
 /* ---- parsing ---- */
@@ -194,7 +199,8 @@ static void print_version(void)
 static void open_standard(void)
 {
 	for (int fd = 0; fd < 3; fd++)
-		if (fcntl(fd, F_GETFD) < 0 && errno == EBADF && open("/dev/null", fd ? O_RDONLY : O_WRONLY) != fd) exit(EXIT_TROUBLE);
+		if (fcntl(fd, F_GETFD) < 0 && errno == EBADF && open("/dev/null", fd ? O_RDONLY : O_WRONLY) != fd)
+			exit(EXIT_TROUBLE);
 }
 
 /* jansson's users cannot tell a value that was never set from one for which there was no memory. */
@@ -259,7 +265,8 @@ int opt_parse(int argc, char **argv, const struct opt *opts, const struct opt_pr
 		exit(EXIT_YES);
 	}
 	if (want_completion) {
-		if (!complete_print(want_completion, opts, p)) usage("--completion wants bash, zsh or fish, not '%s'%s", want_completion, "");
+		if (!complete_print(want_completion, opts, p))
+			usage("--completion wants bash, zsh or fish, not '%s'%s", want_completion, "");
 		out_close_stdout();
 		exit(EXIT_YES);
 	}

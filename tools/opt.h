@@ -21,7 +21,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum opt_kind { OPT_K_END, OPT_K_FLAG, OPT_K_STR, OPT_K_INT, OPT_K_U64, OPT_K_DOUBLE, OPT_K_SIZE, OPT_K_LIST, OPT_K_CALL, OPT_K_COMMON };
+enum opt_kind { OPT_K_END, OPT_K_FLAG, OPT_K_STR, OPT_K_INT, OPT_K_U64, OPT_K_DOUBLE, OPT_K_SIZE, OPT_K_LIST,
+	OPT_K_CALL, OPT_K_COMMON };
 struct opt_list { const char **v; size_t n; };          /* repeatable options, in order */
 struct opt {
 	enum opt_kind kind;

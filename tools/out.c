@@ -39,12 +39,16 @@ static int named_fd(const char *name)
 	if (!strcmp(name, "/dev/stdout")) return 1;
 	if (!strcmp(name, "/dev/stderr")) return 2;
 	for (size_t i = 0; i < 2; i++) {
-		size_t n = strlen(folders[i]), digits = strspn(name + (strncmp(name, folders[i], n) ? 0 : n), "0123456789");
+		size_t n = strlen(folders[i]), digits = strspn(name + (strncmp(name, folders[i], n) ? 0 : n),
+			"0123456789");
 		if (!strncmp(name, folders[i], n) && digits && digits < 9 && !name[n + digits]) return atoi(name + n);
 	}
 	return -1;
 }
-static bool same_inode(const struct stat *a, const struct stat *b) { return a->st_dev == b->st_dev && a->st_ino == b->st_ino; }
+static bool same_inode(const struct stat *a, const struct stat *b)
+{
+	return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+}
 
 /* The mode, and as far as allowed the owner, of what is replaced, or what umask leaves. */
 static void take_mode(int fd, const struct stat *old)
@@ -68,7 +72,8 @@ struct out *out_open(const char *name, bool binary)
 	if (exists && S_ISREG(st.st_mode) && !fstat(1, &at_1) && same_inode(&st, &at_1)) fd = 1;
 	o->fd = fd;
 	if (fd == 1) {
-		if (binary && isatty(1)) msg_die("standard output is a terminal, and this is binary: use -o FILE or a pipe");
+		if (binary && isatty(1))
+			msg_die("standard output is a terminal, and this is binary: use -o FILE or a pipe");
 		return o;
 	}
 	if (fd < 0 && !(o->name = temp_follow(name))) msg_die("%s: %s", name, strerror(errno));
@@ -120,7 +125,8 @@ void out_refuse_input(const struct out *o, const char *input)
 void out_refuse_sources(const struct out *o, const char *name, const struct ggu_file *f)
 {
 	out_refuse_input(o, name);
-	for (uint32_t i = 0; strcmp(name, "-") && i < ggu_file_n_sources(f); i++) out_refuse_input(o, ggu_file_source_name(f, i));
+	for (uint32_t i = 0; strcmp(name, "-") && i < ggu_file_n_sources(f); i++)
+		out_refuse_input(o, ggu_file_source_name(f, i));
 }
 
 /* Why a file of this size cannot be, or 0 if that is not known. */
@@ -130,7 +136,9 @@ static int no_room(int fd, uint64_t bytes)
 	if (bytes > INT64_MAX) return EFBIG;
 	if (!getrlimit(RLIMIT_FSIZE, &most) && most.rlim_cur != RLIM_INFINITY && bytes > most.rlim_cur) return EFBIG;
 #ifdef __linux__
-	if (bytes && fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, (off_t)bytes) && (errno == ENOSPC || errno == EDQUOT || errno == EFBIG)) return errno;
+	if (bytes && fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, (off_t)bytes) && (errno == ENOSPC || errno == EDQUOT ||
+		errno == EFBIG))
+		return errno;
 #else
 	(void)fd;
 #endif
@@ -217,7 +225,8 @@ void out_seal(struct out *o)
 
 static void commit_file(struct out *o)
 {
-	if (o->fd >= 0 && fsync(o->fd) && errno != EINVAL && errno != ENOTSUP) msg_die("%s: %s", o->name, strerror(errno));
+	if (o->fd >= 0 && fsync(o->fd) && errno != EINVAL && errno != ENOTSUP)
+		msg_die("%s: %s", o->name, strerror(errno));
 	if (!temp_commit(&o->temp) || (o->fd >= 0 && close(o->fd))) msg_die("%s: %s", o->name, strerror(errno));
 	temp_free(&o->temp);
 	out_sync_folder(o->name);

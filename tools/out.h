@@ -2,9 +2,9 @@
  * out.h - output that is complete or absent. Programs only.
  *
  * With a name: written to a file without one (or with a hidden one, see temp.h), space reserved at once if the size is
- * known, synced and named by out_commit; after anything else (exit, msg_die, a signal) nothing is left. What is replaced
- * hands its mode on; a link is followed. Without a name: stdout, refused if that is a terminal and the data is binary.
- * Writing to one of the inputs is refused. */
+ * known, synced and named by out_commit; after anything else (exit, msg_die, a signal) nothing is left. What is
+ * replaced hands its mode on; a link is followed. Without a name: stdout, refused if that is a terminal and the data
+ * is binary. Writing to one of the inputs is refused. */
 #ifndef TOOLS_OUT_H
 #define TOOLS_OUT_H
 #include "../libgguf/ggu.h"
@@ -12,7 +12,8 @@
 struct out;
 /* name NULL or "-": stdout. All failures exit 2 with a message. */
 struct out *out_open(const char *name, bool binary);
-/* Dies if input, "-" being standard input and NULL none, is the file to be replaced, or would be: one that both are yet to make. */
+/* Dies if input, "-" being standard input and NULL none, is the file to be replaced, or would be: one that both are
+ * yet to make. */
 void out_refuse_input(const struct out *o, const char *input);
 /* The same for each shard of f, which was opened as name. */
 void out_refuse_sources(const struct out *o, const char *name, const struct ggu_file *f);
@@ -26,8 +27,8 @@ void out_write(struct out *o, const void *p, size_t n);         /* all of it; ex
 /* The same for a sink; out_wrote is told. */
 enum ggu_status out_put(struct out *o, const void *p, size_t n, struct ggu_error *err);
 void out_take_stdout(struct out *o);                            /* from here on printf writes to o */
-/* Nothing more is written: synced and closed, under its temporary name until out_commit. For several outputs that appear
- * together. */
+/* Nothing more is written: synced and closed, under its temporary name until out_commit. For several outputs that
+ * appear together. */
 void out_seal(struct out *o);
 void out_commit(struct out *o);                                 /* sync, rename, close; for stdout: check and flush */
 void out_sync_folder(const char *name);                         /* the folder of name, as far as its file system can */

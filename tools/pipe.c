@@ -34,7 +34,8 @@ void pipe_drain(struct ggu_file *f, const char *name)
 		const struct ggu_tensor *t = ggu_file_in_data_order(f, n - 1);
 		uint32_t block = t->bytes ? ggu_type_info(t->type)->block_bytes : 0;
 		/* GGU_ERR_STATE: that part was read already */
-		if (ggu_read(f, t, t->bytes - block, rest, block, &err) && err.code != GGU_ERR_STATE) msg_die_error(name, &err);
+		if (ggu_read(f, t, t->bytes - block, rest, block, &err) && err.code != GGU_ERR_STATE)
+			msg_die_error(name, &err);
 	}
 	while (!strcmp(name, "-")) {
 		ssize_t got = read(0, rest, sizeof rest);

@@ -4,13 +4,15 @@
 #define TOOLS_PLAN_CHOOSE_H
 #include "plan_measure.h"
 
-/* Sets the weight of every tensor: how much a relative error of it takes from the model's output, going by what it is for. Of
- * a role with many tensors each has an equal part, or with by_energy that of its layer: what the layer's last matrix,
- * attn_output or ffn_down, adds to the residual stream, of what those of all layers add. Call it after plan_measure. */
+/* Sets the weight of every tensor: how much a relative error of it takes from the model's output, going by what it is
+ * for. Of a role with many tensors each has an equal part, or with by_energy that of its layer: what the layer's last
+ * matrix, attn_output or ffn_down, adds to the residual stream, of what those of all layers add. Call it after
+ * plan_measure. */
 void plan_weigh(struct plan_tensor *list, size_t n, bool by_energy);
 /* Sets `chosen` of every tensor so that the sum of weight*error is small while the bytes together are at most `budget`;
- * false if the least sizes exceed it. The result is exact up to the last few kilobytes: a tensor's best option for a price of
- * a byte, and the price at which the budget is met, found by bisection; what is left buys the best single steps. */
+ * false if the least sizes exceed it. The result is exact up to the last few kilobytes: a tensor's best option for a
+ * price of a byte, and the price at which the budget is met, found by bisection; what is left buys the best single
+ * steps. */
 bool plan_choose(struct plan_tensor *list, size_t n, uint64_t budget);
 uint64_t plan_bytes(const struct plan_tensor *list, size_t n);  /* of what is chosen */
 

@@ -28,7 +28,8 @@ static void *room(size_t n)
 }
 
 /* The importances of a row's columns, as errors count and as the encoder takes them; false: there are none. */
-static bool importances(const struct run *r, const struct plan_tensor *p, uint32_t type, uint64_t row, float *imp, float *weights)
+static bool importances(const struct run *r, const struct plan_tensor *p, uint32_t type, uint64_t row, float *imp,
+	float *weights)
 {
 	const struct imatrix_entry *e = r->im ? imatrix_find(r->im, p->t->name) : NULL;
 	struct quant_objective o = quant_objective_default(type, true);
@@ -78,7 +79,8 @@ static void try_type(void *ctx, size_t i, int worker)
 	progress_set(atomic_fetch_add(&r->done, 1) + 1);
 }
 
-void plan_measure(struct plan_tensor *list, size_t n, const struct ggu_file *f, const char *name, const struct imatrix *im,
+void plan_measure(struct plan_tensor *list, size_t n, const struct ggu_file *f, const char *name,
+	const struct imatrix *im,
 	uint64_t sample, int effort, struct ggu_pool *pool)
 {
 	struct run r = { .f = f, .name = name, .im = im, .sample = sample, .effort = effort };

@@ -8,7 +8,8 @@ struct plan_option {
 	uint32_t type;
 	uint64_t bytes;                 /* of the whole tensor */
 	double energy;                  /* sum of importance*x^2, of the whole tensor, as the sample has it */
-	double error;                   /* sum of importance*(decoded - x)^2 over sum of importance*x^2, of the sample */
+	/* sum of importance*(decoded - x)^2 over sum of importance*x^2, of the sample */
+	double error;
 };
 struct plan_tensor {
 	const struct ggu_tensor *t;
@@ -17,9 +18,10 @@ struct plan_tensor {
 	size_t chosen;
 	double weight;                  /* how much its error counts */
 };
-/* Fills energy and error of every option but the first of each tensor. About `sample` weights of a tensor are tried, in rows that are
- * spread evenly; the result does not depend on the threads. im may be NULL. */
-void plan_measure(struct plan_tensor *list, size_t n, const struct ggu_file *f, const char *name, const struct imatrix *im,
+/* Fills energy and error of every option but the first of each tensor. About `sample` weights of a tensor are tried,
+ * in rows that are spread evenly; the result does not depend on the threads. im may be NULL. */
+void plan_measure(struct plan_tensor *list, size_t n, const struct ggu_file *f, const char *name,
+	const struct imatrix *im,
 	uint64_t sample, int effort, struct ggu_pool *pool);
 
 #endif

@@ -2,8 +2,8 @@
  * progress.h - how far long work has come: one line on stderr, if that is a terminal and -q was not given.
  *
  * It appears after a second, shows no time left before eight, never stands beside a message (those clear it), and takes
- * what the terminal is wide, down to a percentage alone. A terminal that cannot clear a line (TERM=dumb) gets none. Time
- * in which the process was stopped does not count. */
+ * what the terminal is wide, down to a percentage alone. A terminal that cannot clear a line (TERM=dumb) gets none.
+ * Time in which the process was stopped does not count. */
 #ifndef TOOLS_PROGRESS_H
 #define TOOLS_PROGRESS_H
 #include <stddef.h>
@@ -17,7 +17,8 @@ void progress_hide(void);       /* clears the line until the next set; messages 
 
 struct progress { const char *what, *unit; uint64_t total; };
 enum { PROGRESS_LINE = 200 };
-/* The line for `done` after `spent` seconds of work, in at most `columns` columns: the fullest form that fits. For tests. */
+/* The line for `done` after `spent` seconds of work, in at most `columns` columns: the fullest form that fits. For
+ * tests. */
 void progress_line(char to[PROGRESS_LINE], const struct progress *p, uint64_t done, double spent, size_t columns);
 
 #endif

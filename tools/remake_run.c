@@ -31,11 +31,14 @@ void remake_run_fallbacks(const struct remake_run *run)
 	for (size_t i = 0; i < r->n; i++)
 		if (r->choice[i].reason == RECIPE_FALLBACK) {
 			char text[400];
-			snprintf(text, sizeof text, "%s (%llu to a row) %s instead of %s", r->t[i]->name, (unsigned long long)r->t[i]->ne[0],
+			snprintf(text, sizeof text, "%s (%llu to a row) %s instead of %s", r->t[i]->name,
+				(unsigned long long)r->t[i]->ne[0],
 				ggu_type_info(r->choice[i].type)->name, ggu_type_info(r->choice[i].wanted)->name);
 			note(&list, text);
 		}
-	if (list.n) msg_warn("fall-backs (%zu), where rows are not a whole number of blocks: %s%s", list.n, list.text, more(&list));
+	if (list.n)
+		msg_warn("fall-backs (%zu), where rows are not a whole number of blocks: %s%s", list.n, list.text,
+			more(&list));
 	free(list.text);
 }
 
@@ -50,7 +53,8 @@ static void provenance(const struct remake_run *run, struct ggu_meta *m)
 {
 	const struct imatrix *im = run->imatrix;
 	char digest[65];
-	if (typeplan_sha256(run->imatrix_name, digest)) must(ggu_meta_set_str(m, "quantize.imatrix.sha256", digest, 64));
+	if (typeplan_sha256(run->imatrix_name, digest))
+		must(ggu_meta_set_str(m, "quantize.imatrix.sha256", digest, 64));
 	if (imatrix_n_datasets(im)) {
 		const char *d = imatrix_dataset(im, 0), *slash = strrchr(d, '/');
 		d = slash ? slash + 1 : d;
@@ -60,7 +64,8 @@ static void provenance(const struct remake_run *run, struct ggu_meta *m)
 	must(ggu_meta_set_uint(m, "quantize.imatrix.chunks_count", GGU_U32, imatrix_chunks(im)));
 }
 /* Fewer tokens than columns say too little about a covariance. */
-static bool find_covariance(void *ctx, const char *tensor, size_t mat, const char **of, size_t *n_in, size_t *block, size_t *n_floats)
+static bool find_covariance(void *ctx, const char *tensor, size_t mat, const char **of, size_t *n_in, size_t *block,
+	size_t *n_floats)
 {
 	struct imatrix_covariance c;
 	if (!imatrix_has_covariance(ctx, tensor, &c) || mat >= c.n_mat || c.counts[mat] < (double)c.n_in) return false;
@@ -83,7 +88,8 @@ static struct remake with_matrix(const struct remake_run *run, struct known *kno
 	known->importance = imatrix_importances(run->imatrix);
 	re.importance = &known->importance;
 	if (run->no_feedback || !imatrix_n_covariances(run->imatrix)) return re;
-	known->covariance = (struct remake_covariance){ find_covariance, get_covariance, (void *)(uintptr_t)run->imatrix, run->damp };
+	known->covariance = (struct remake_covariance){ find_covariance, get_covariance,
+		(void *)(uintptr_t)run->imatrix, run->damp };
 	re.covariance = &known->covariance;
 	return re;
 }
@@ -110,12 +116,14 @@ struct ggu_writer *remake_run_writer(const struct remake_run *run, const struct 
 	enum ggu_status s;
 	if (!lacks) msg_die("out of memory");
 	s = remake_check(&re, lacks, &err);
-	if (s == GGU_ERR_RANGE) msg_die("%s: %s has %s: is it another model's?", run->imatrix_name, err.where, err.what);
+	if (s == GGU_ERR_RANGE)
+		msg_die("%s: %s has %s: is it another model's?", run->imatrix_name, err.where, err.what);
 	if (s == GGU_ERR_MISSING) msg_die("%s: nothing about %s, which %s", run->imatrix_name, err.where, err.what);
 	if (s != GGU_OK) msg_die_error(run->name, &err);
 	for (size_t i = 0; i < re.n; i++) if (lacks[i]) note(&missing, re.t[i]->name);
 	if (missing.n)
-		msg_warn("%s: nothing about these tensors (%zu), so that their columns weigh alike: %s%s", run->imatrix_name, missing.n, missing.text, more(&missing));
+		msg_warn("%s: nothing about these tensors (%zu), so that their columns weigh alike: %s%s",
+			run->imatrix_name, missing.n, missing.text, more(&missing));
 	free(missing.text);
 	free(lacks);
 	if (remake_writer(&re, meta, &w, &err) != GGU_OK) msg_die_error(run->name, &err);
@@ -146,13 +154,16 @@ static void done(void *ctx, size_t i, const struct recode_result *got, double er
 	const struct ggu_tensor *t = r->t[i];
 	uint32_t to = r->choice[i].type;
 	if (got->n_bad)
-		msg_warn("%s: %s: %llu weight%s not finite", w->run->name, t->name, (unsigned long long)got->n_bad, got->n_bad == 1 ? " is" : "s are");
+		msg_warn("%s: %s: %llu weight%s not finite", w->run->name, t->name, (unsigned long long)got->n_bad,
+			got->n_bad == 1 ? " is" : "s are");
 	if (got->n_lost)
-		msg_warn("%s: %s: %llu weight%s of %g or more, which %s is not sure to hold", w->run->name, t->name, (unsigned long long)got->n_lost,
+		msg_warn("%s: %s: %llu weight%s of %g or more, which %s is not sure to hold", w->run->name, t->name,
+			(unsigned long long)got->n_lost,
 			got->n_lost == 1 ? "" : "s", (double)recode_range(to), ggu_type_info(to)->name);
 	if (n_unseen) {
 		char text[300];
-		snprintf(text, sizeof text, "%zu of %llu in %s", n_unseen, (unsigned long long)(t->ne[2]*t->ne[3]), t->name);
+		snprintf(text, sizeof text, "%zu of %llu in %s", n_unseen, (unsigned long long)(t->ne[2]*t->ne[3]),
+			t->name);
 		note(&w->unseen, text);
 	}
 	if (w->run->verbose) remake_table_line(&w->table, i, error, got);
@@ -178,11 +189,13 @@ void remake_run_write(const struct remake_run *run, struct ggu_writer *w, struct
 	for (size_t i = 0; i < re.n; i++) total += re.t[i]->bytes;
 	if (run->verbose) remake_table_begin(&writing.table, stderr, &run->re, true);
 	progress_begin(run->doing, total, "B");
-	if (remake_write(&re, w, &sink, pool, &err) != GGU_OK) msg_die_error(writing.out_failed ? out_name(out) : run->name, &err);
+	if (remake_write(&re, w, &sink, pool, &err) != GGU_OK)
+		msg_die_error(writing.out_failed ? out_name(out) : run->name, &err);
 	progress_end();
 	if (run->verbose) remake_table_total(stderr, &run->re, ggu_writer_file_bytes(w));
 	if (writing.unseen.n)
-		msg_warn("%s: no token reached these matrices, so that their columns weigh alike: %s%s", run->imatrix_name, writing.unseen.text,
+		msg_warn("%s: no token reached these matrices, so that their columns weigh alike: %s%s",
+			run->imatrix_name, writing.unseen.text,
 			more(&writing.unseen));
 	free(writing.unseen.text);
 	ggu_pool_free(pool);

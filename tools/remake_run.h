@@ -11,7 +11,8 @@
 #include "out.h"
 
 struct remake_run {
-	struct remake re;                       /* what is done; importance, measure and done are set from the following */
+	/* what is done; importance, measure and done are set from the following */
+	struct remake re;
 	const char *name;                       /* of the source, for messages */
 	const struct imatrix *imatrix;          /* or NULL */
 	const char *imatrix_name;

@@ -14,7 +14,8 @@ enum { NAME_WIDTH_MAX = 48 };
 uint64_t remake_bytes(const struct remake *r, size_t i)
 {
 	uint64_t bytes;
-	if (!ggu_type_bytes(r->choice[i].type, r->t[i]->ne[0]*ggu_tensor_rows(r->t[i]), &bytes)) msg_die("%s: bad size", r->t[i]->name);
+	if (!ggu_type_bytes(r->choice[i].type, r->t[i]->ne[0]*ggu_tensor_rows(r->t[i]), &bytes))
+		msg_die("%s: bad size", r->t[i]->name);
 	return bytes;
 }
 struct sizes { uint64_t weights, before, after; };       /* bytes of tensor data */
@@ -36,7 +37,8 @@ static void shape_text(const struct ggu_tensor *t, char to[100])
 {
 	size_t n = 0;
 	to[0] = 0;
-	for (uint32_t d = 0; d < t->n_dims; d++) n += (size_t)snprintf(to + n, 100 - n, "%s%llu", d ? " x " : "", (unsigned long long)t->ne[d]);
+	for (uint32_t d = 0; d < t->n_dims; d++)
+		n += (size_t)snprintf(to + n, 100 - n, "%s%llu", d ? " x " : "", (unsigned long long)t->ne[d]);
 }
 /* Types for the table: what the source delivers, and the new one. */
 static const char *from_name(const struct remake *r, size_t i) { return ggu_type_info(r->t[i]->type)->name; }
@@ -54,7 +56,8 @@ void remake_table_begin(struct remake_table *to, FILE *f, const struct remake *r
 		if (k > to->shape) to->shape = k;
 		free(name);
 	}
-	fprintf(f, "%-*s  %-*s  %-19s %14s %6s%s\n", to->name, "tensor", to->shape, "shape", "   from    to", "bytes", "bits", errors ? "      error" : "");
+	fprintf(f, "%-*s  %-*s  %-19s %14s %6s%s\n", to->name, "tensor", to->shape, "shape", "   from    to", "bytes",
+		"bits", errors ? "      error" : "");
 }
 void remake_table_line(const struct remake_table *to, size_t i, double error, const struct recode_result *got)
 {
@@ -67,10 +70,12 @@ void remake_table_line(const struct remake_table *to, size_t i, double error, co
 	shape_text(r->t[i], shape);
 	if (error >= 0) snprintf(lost, sizeof lost, "  %9.3e", error);
 	if (error >= 0 && got && got->without > 0)
-		snprintf(lost + strlen(lost), sizeof lost - strlen(lost), "  feedback: %.3e to %.3e", got->without, got->with);
+		snprintf(lost + strlen(lost), sizeof lost - strlen(lost), "  feedback: %.3e to %.3e", got->without,
+			got->with);
 	if (error < 0 && to->errors && *reason) snprintf(lost, sizeof lost, "  %9s", "");
 	if (to->f == stderr) progress_hide();
-	fprintf(to->f, "%s%*s  %-*s  %7s -> %-8s %14llu %6.2f%s%s\n", name, pad > 0 ? pad : 0, "", to->shape, shape, from_name(r, i), to_name(r, i),
+	fprintf(to->f, "%s%*s  %-*s  %7s -> %-8s %14llu %6.2f%s%s\n", name, pad > 0 ? pad : 0, "", to->shape, shape,
+		from_name(r, i), to_name(r, i),
 		(unsigned long long)bytes, bits(bytes, r->t[i]->ne[0]*ggu_tensor_rows(r->t[i])), lost, reason);
 	free(name);
 }
@@ -78,7 +83,8 @@ void remake_table_total(FILE *f, const struct remake *r, uint64_t file_bytes)
 {
 	struct sizes s = sizes(r);
 	fprintf(f, "%zu tensor%s, %s weights: %s (%.2f bits per weight) became %s (%.2f); the file has %llu bytes\n",
-		r->n, r->n == 1 ? "" : "s", msg_count(s.weights), msg_bytes(s.before), bits(s.before, s.weights), msg_bytes(s.after),
+		r->n, r->n == 1 ? "" : "s", msg_count(s.weights), msg_bytes(s.before), bits(s.before, s.weights),
+			msg_bytes(s.after),
 		bits(s.after, s.weights), (unsigned long long)file_bytes);
 }
 

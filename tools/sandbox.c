@@ -78,7 +78,8 @@ static void allow_input(int rules, const char *name)
 	}
 	allow(rules, name, READ_FILE | READ_DIR);
 	while ((e = readdir(d)) != NULL)
-		if (e->d_type != DT_REG && e->d_type != DT_DIR && (size_t)snprintf(path, sizeof path, "%s/%s", name, e->d_name) < sizeof path)
+		if (e->d_type != DT_REG && e->d_type != DT_DIR && (size_t)snprintf(path, sizeof path, "%s/%s", name,
+			e->d_name) < sizeof path)
 			allow_folder_of(rules, path, READ_FILE | READ_DIR);
 	closedir(d);
 }
@@ -109,5 +110,6 @@ static bool restrict_to(char *const *inputs, int n) { (void)inputs; (void)n; ret
 void sandbox_enter(char *const *inputs, int n, const char *output)
 {
 	sandbox_output(output);
-	if (!sandbox_off && !restrict_to(inputs, n) && msg_verbose) msg_say("no sandbox: this system has no Landlock, or does not let it be used");
+	if (!sandbox_off && !restrict_to(inputs, n) && msg_verbose)
+		msg_say("no sandbox: this system has no Landlock, or does not let it be used");
 }

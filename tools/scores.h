@@ -2,8 +2,8 @@
  * scores.h - the scored positions of a text: results from them, and parts of them as JSON that several processes made.
  * Programs only; failures exit 2.
  *
- * All sums run over the positions in order, in double, and JSON has every digit: parts that are merged give the numbers of
- * a single run. */
+ * All sums run over the positions in order, in double, and JSON has every digit: parts that are merged give the
+ * numbers of a single run. */
 #ifndef TOOLS_SCORES_H
 #define TOOLS_SCORES_H
 #include "opt.h"
@@ -24,7 +24,8 @@ enum scores_form { SCORES_TEXT, SCORES_JSON, SCORES_PARTIAL };
 /* Prints all results to stdout; SCORES_PARTIAL: as JSON and with them the scores. Returns EXIT_NO, with a message, if a
  * result breaks a rule, else EXIT_YES. */
 int scores_report(const struct scores *s, enum scores_form form, const struct opt_list *fail_above);
-/* What files of SCORES_PARTIAL hold, put together in the order of their windows, which must join. The caller frees v. */
+/* What files of SCORES_PARTIAL hold, put together in the order of their windows, which must join. The caller frees v.
+ * */
 struct scores scores_merge(char **files, int n);
 
 #endif

@@ -98,7 +98,8 @@ static void plan_meta(struct plan *p, const char *spec, const char *type)
 	const struct shape *s = &p->shape;
 	const struct { const char *key; uint64_t v; } numbers[] = {
 		{ "llama.vocab_size", s->n_vocab }, { "llama.context_length", 131072 },
-		{ "llama.embedding_length", s->n_embd }, { "llama.block_count", p->n_layer }, { "llama.feed_forward_length", s->n_ff },
+		{ "llama.embedding_length", s->n_embd }, { "llama.block_count", p->n_layer },
+			{ "llama.feed_forward_length", s->n_ff },
 		{ "llama.attention.head_count", s->n_embd/s->head_dim }, { "llama.attention.head_count_kv", s->n_kv },
 		{ "llama.rope.dimension_count", s->head_dim },
 	};
@@ -191,7 +192,8 @@ static void fill(void *ctx, size_t task, int worker)
 	const float one = 1;
 	(void)worker;
 	for (size_t i = task*n/p->workers; i < (task + 1)*n/p->workers; i++)
-		memcpy(p->data + i*bytes, ones ? (const void *)&one : p->units[t->type] + mix(p->seed + i)%UNITS*bytes, bytes);
+		memcpy(p->data + i*bytes, ones ? (const void *)&one : p->units[t->type] + mix(p->seed + i)%UNITS*bytes,
+			bytes);
 }
 
 /* The header as the writer makes it; data follow where it says. */

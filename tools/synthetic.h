@@ -10,8 +10,8 @@
 #define TOOLS_SYNTHETIC_H
 #include "../libgguf/pool.h"
 
-/* The bytes of a whole GGUF file, each worker's share of every tensor in its own memory; *n of them, for munmap. Exits 2
- * with a message where spec is none or memory is short. */
+/* The bytes of a whole GGUF file, each worker's share of every tensor in its own memory; *n of them, for munmap.
+ * Exits 2 with a message where spec is none or memory is short. */
 void *synthetic_make(const char *spec, struct ggu_pool *pool, size_t *n);
 
 #endif

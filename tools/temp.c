@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * temp.c - see temp.h.
  *
- * Every hidden name is in a list that exit and the fatal signals walk; unlink is safe in a handler. Items of the list are
- * used again but never freed, so that it can be walked at any instant. A name that is taken cannot be given by a link:
- * then the file gets a hidden one, for the instant until it is renamed. */
+ * Every hidden name is in a list that exit and the fatal signals walk; unlink is safe in a handler. Items of the list
+ * are used again but never freed, so that it can be walked at any instant. A name that is taken cannot be given by a
+ * link: then the file gets a hidden one, for the instant until it is renamed. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -65,7 +65,8 @@ static void on_signal(int sig)
 
 static void catch_signals(void)
 {
-	static const int fatal[] = { SIGHUP, SIGINT, SIGQUIT, SIGABRT, SIGALRM, SIGTERM, SIGPIPE, SIGUSR1, SIGUSR2, SIGVTALRM, SIGPROF, SIGXCPU, SIGXFSZ };
+	static const int fatal[] = { SIGHUP, SIGINT, SIGQUIT, SIGABRT, SIGALRM, SIGTERM, SIGPIPE, SIGUSR1, SIGUSR2,
+		SIGVTALRM, SIGPROF, SIGXCPU, SIGXFSZ };
 	static bool ready;
 	struct sigaction old, act = { .sa_handler = on_signal };
 	if (ready) return;

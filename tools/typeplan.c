@@ -20,7 +20,9 @@ uint32_t typeplan_type(const char *what, const char *name)
 	if (!info || !quant_can_encode(info->id)) {
 		char list[400] = "";
 		for (uint32_t i = 0; i < GGU_TYPE_COUNT; i++)
-			if (quant_can_encode(i)) snprintf(list + strlen(list), sizeof list - strlen(list), " %s", ggu_type_info(i)->name);
+			if (quant_can_encode(i))
+				snprintf(list + strlen(list), sizeof list - strlen(list), " %s",
+					ggu_type_info(i)->name);
 		msg_die("%s: %s is no type that can be made; these are:%s", what, name, list);
 	}
 	return info->id;
@@ -34,7 +36,8 @@ static FILE *open_file(const char *path)
 }
 void typeplan_list_recipes(void)
 {
-	for (size_t i = 0; recipe_at(i); i++) fprintf(stderr, "  %-10s %s\n", recipe_name(recipe_at(i)), recipe_summary(recipe_at(i)));
+	for (size_t i = 0; recipe_at(i); i++)
+		fprintf(stderr, "  %-10s %s\n", recipe_name(recipe_at(i)), recipe_summary(recipe_at(i)));
 }
 bool typeplan_sha256(const char *path, char hex[65])
 {
@@ -43,7 +46,8 @@ bool typeplan_sha256(const char *path, char hex[65])
 	FILE *f;
 	struct stat st;
 	size_t n;
-	if (stat(path, &st) || !S_ISREG(st.st_mode)) return false;      /* before it is opened, which waits for a writer */
+	/* before it is opened, which waits for a writer */
+	if (stat(path, &st) || !S_ISREG(st.st_mode)) return false;
 	f = open_file(path);
 	sha256_init(&ctx);
 	while ((n = fread(buf, 1, sizeof buf, f)) > 0) sha256_update(&ctx, n, buf);
@@ -80,7 +84,8 @@ static bool is_shape(const struct yaml_node *list, const struct ggu_tensor *t)
 }
 static void plan_item(const struct plan *p, const struct yaml_node *item)
 {
-	const struct yaml_node *name = yaml_get(item, "tensor"), *type = yaml_get(item, "type"), *shape = yaml_get(item, "shape");
+	const struct yaml_node *name = yaml_get(item, "tensor"), *type = yaml_get(item, "type"),
+		*shape = yaml_get(item, "shape");
 	struct by_name key = { NULL, 0, 0 }, *found;
 	const struct ggu_type_info *info;
 	const struct ggu_tensor *t;
@@ -96,7 +101,8 @@ static void plan_item(const struct plan *p, const struct yaml_node *item)
 	found->line = item->line;
 	t = p->t[found->at];
 	if (shape && shape->kind == YAML_SEQUENCE && !is_shape(shape, t))
-		msg_die("%s: line %u: %s has another shape in the model: is it another model's?", p->path, item->line, name->text);
+		msg_die("%s: line %u: %s has another shape in the model: is it another model's?", p->path, item->line,
+			name->text);
 	snprintf(where, sizeof where, "%.40s: line %u", p->path, item->line);
 	info = ggu_type_find(type->text);
 	to = info && info->id == t->type ? t->type : typeplan_type(where, type->text);
@@ -104,10 +110,12 @@ static void plan_item(const struct plan *p, const struct yaml_node *item)
 		msg_die("%s: line %u: rows of %llu weights are no whole number of %s blocks", p->path, item->line,
 			(unsigned long long)t->ne[0], ggu_type_info(to)->name);
 	if (!p->may_need_matrix && to != t->type && quant_needs_importance(to) && !recipe_needs_no_importance(t->name))
-		msg_die("%s: line %u: %s as %s needs an importance matrix (-i FILE)", p->path, item->line, name->text, ggu_type_info(to)->name);
+		msg_die("%s: line %u: %s as %s needs an importance matrix (-i FILE)", p->path, item->line, name->text,
+			ggu_type_info(to)->name);
 	p->choice[found->at] = (struct recipe_choice){ to, to, to == t->type ? RECIPE_LEFT_ALONE : RECIPE_OVERRIDE };
 }
-static void from_plan(const char *path, bool may_need_matrix, const struct ggu_tensor *const *t, size_t n, struct recipe_choice *choice)
+static void from_plan(const char *path, bool may_need_matrix, const struct ggu_tensor *const *t, size_t n,
+	struct recipe_choice *choice)
 {
 	struct plan p = { path, may_need_matrix, t, n, calloc(n + 1, sizeof *p.index), choice };
 	struct yaml_doc *doc;
@@ -137,17 +145,20 @@ static uint32_t nearest_file_type(const struct ggu_tensor *const *t, size_t n, c
 	uint32_t most = 0;
 	for (size_t i = 0; i < n; i++) weights[choice[i].type] += t[i]->ne[0]*ggu_tensor_rows(t[i]);
 	for (uint32_t k = 1; k < GGU_TYPE_COUNT; k++) if (weights[k] > weights[most]) most = k;
-	for (size_t i = 0; recipe_at(i); i++) if (recipe_type(recipe_at(i)) == most) return recipe_file_type(recipe_at(i));
+	for (size_t i = 0; recipe_at(i); i++)
+		if (recipe_type(recipe_at(i)) == most) return recipe_file_type(recipe_at(i));
 	return RECIPE_KEEP;
 }
 
-uint32_t typeplan_choose(const struct typeplan_options *p, const struct recipe *r, const char *name, const struct ggu_meta *meta,
+uint32_t typeplan_choose(const struct typeplan_options *p, const struct recipe *r, const char *name,
+	const struct ggu_meta *meta,
 	const struct ggu_tensor *const *t, size_t n, struct recipe_choice *choice)
 {
 	static const struct opt_list none;
 	struct recipe_options ro = p->recipe;
 	struct typewish *wishes = typewish_new(p->tensor_type ? p->tensor_type : &none);
-	bool wished = (p->tensor_type && p->tensor_type->n) || p->output_type || p->embd_type || ro.pure || ro.leave_output;
+	bool wished = (p->tensor_type && p->tensor_type->n) || p->output_type || p->embd_type || ro.pure ||
+		ro.leave_output;
 	struct ggu_error err;
 	uint32_t ftype;
 	ro.override = typewish_find;

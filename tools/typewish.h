@@ -8,7 +8,8 @@
 
 struct typewish;
 struct typewish *typewish_new(const struct opt_list *wishes);
-/* For struct recipe_options: the type of the first pattern that is found in the name, whatever its case, or RECIPE_KEEP. */
+/* For struct recipe_options: the type of the first pattern that is found in the name, whatever its case, or
+ * RECIPE_KEEP. */
 uint32_t typewish_find(void *wishes, const char *name);
 /* Warns of patterns that found nothing. */
 void typewish_report(const struct typewish *w);

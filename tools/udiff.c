@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * udiff.c - see udiff.h. What both lists begin and end with is set aside. For the rest, paths of d edits are followed for
- * d = 0, 1, ... until one reaches the end (Myers 1986): reach[k] is the furthest line of a on the diagonal k = line of a -
- * line of b. The reaches of each d are kept, to walk back on. Lists that take more than EDITS_MAX edits are told as one
- * replaced by the other. */
+ * udiff.c - see udiff.h. What both lists begin and end with is set aside. For the rest, paths of d edits are followed
+ * for d = 0, 1, ... until one reaches the end (Myers 1986): reach[k] is the furthest line of a on the diagonal k =
+ * line of a - line of b. The reaches of each d are kept, to walk back on. Lists that take more than EDITS_MAX edits
+ * are told as one replaced by the other. */
 #include <stdlib.h>
 #include <string.h>
 #include "msg.h"
@@ -33,7 +33,8 @@ static bool follow(const struct ggu_str *a, long n, const struct ggu_str *b, lon
 {
 	for (long d = 0; d <= EDITS_MAX; d++) {
 		reach[d] = room((size_t)(2*d + 3), sizeof **reach);
-		long *now = reach[d] + d + 1, *before = d ? reach[d - 1] + d : NULL;    /* centred, with a place on either side */
+		/* centred, with a place on either side */
+		long *now = reach[d] + d + 1, *before = d ? reach[d - 1] + d : NULL;
 		for (long k = -d; k <= d; k += 2) {
 			long x = d ? enter(before, d, k) : 0;
 			while (x < n && x - k < m && same(a[x], b[x - k])) x++;
@@ -95,7 +96,8 @@ static size_t hunk_end(const struct script *s, size_t from)
 	return last + 1 + CONTEXT < s->n ? last + 1 + CONTEXT : s->n;
 }
 
-static void print_hunk(const struct script *s, size_t from, size_t to, const struct ggu_str *a, size_t x, const struct ggu_str *b, size_t y)
+static void print_hunk(const struct script *s, size_t from, size_t to, const struct ggu_str *a, size_t x,
+	const struct ggu_str *b, size_t y)
 {
 	size_t n = 0, m = 0;
 	for (size_t i = from; i < to; i++) {

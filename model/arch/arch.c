@@ -30,7 +30,8 @@ static bool name_ok(const struct yaml_node *s)
 
 static enum ggu_status fail(const struct yaml_node *at, const char *key, struct ggu_error *err, const char *what)
 {
-	enum ggu_status s = ggu_fail(err, GGU_ERR_FORMAT, GGU_NO_OFFSET, key, "line %u, column %u: %s", at->line, at->column, what);
+	enum ggu_status s = ggu_fail(err, GGU_ERR_FORMAT, GGU_NO_OFFSET, key, "line %u, column %u: %s", at->line,
+		at->column, what);
 	if (err) snprintf(err->file, sizeof err->file, "%s", at->file);
 	return s;
 }
@@ -38,18 +39,21 @@ static enum ggu_status fail(const struct yaml_node *at, const char *key, struct 
 /* The parts every description has; their insides are their readers' business. */
 static enum ggu_status check(struct entry *e, struct ggu_error *err)
 {
-	const struct yaml_node *root = yaml_doc_root(e->doc), *schema = yaml_get(root, "schema"), *name = yaml_get(root, "arch");
+	const struct yaml_node *root = yaml_doc_root(e->doc), *schema = yaml_get(root, "schema"),
+		*name = yaml_get(root, "arch");
 	const struct yaml_node *classes = yaml_get(root, "classes"), *like = yaml_get(root, "like"), *stray;
 	char version[12];
 	if (root->kind != YAML_MAPPING) return fail(root, "", err, "wants a mapping");
 	snprintf(version, sizeof version, "%d", SCHEMA);
 	if (!yaml_is(schema, version))
-		return ggu_fail(err, GGU_ERR_UNSUPPORTED, GGU_NO_OFFSET, "schema", "line %u: wants schema: %s", schema ? schema->line : root->line, version);
+		return ggu_fail(err, GGU_ERR_UNSUPPORTED, GGU_NO_OFFSET, "schema", "line %u: wants schema: %s",
+			schema ? schema->line : root->line, version);
 	stray = yaml_stray(root, "schema arch like fallback defaults classes convert graph");
 	if (stray) return fail(stray, stray->text, err, "no such key here");
 	if (!name_ok(name)) return fail(name ? name : root, "arch", err, "wants a name of a-z, 0-9, _ and -");
 	if (like && like->kind != YAML_SCALAR) return fail(like, "like", err, "wants the name of a description");
-	if (!yaml_null(classes) && classes->kind != YAML_MAPPING) return fail(classes, "classes", err, "wants a mapping of Hugging Face classes");
+	if (!yaml_null(classes) && classes->kind != YAML_MAPPING)
+		return fail(classes, "classes", err, "wants a mapping of Hugging Face classes");
 	e->root = root;
 	e->arch.name = name->text;
 	e->arch.file = e->file;
@@ -176,7 +180,9 @@ enum ggu_status arch_set_add_file(struct arch_set *s, const char *path, struct g
 	char *text = NULL, *name = file_named(path);
 	size_t n;
 	enum ggu_status st = file_slurp_any(path, MAX_FILE, &text, &n, err);
-	if (!st) st = name ? arch_set_add(s, name, text, n, err) : ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
+	if (!st)
+		st = name ? arch_set_add(s, name, text, n, err) : ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "",
+			"out of memory");
 	if (st && err && name) snprintf(err->file, sizeof err->file, "%s", name);
 	free(text);
 	free(name);

@@ -12,8 +12,8 @@
  *
  * like: what lies below shows through. Mappings merge by key, at any depth, the lower one's keys first; a list or a
  * scalar replaces what lay below; null removes the key. Only `classes` and `fallback` are a description's own, since a
- * class belongs to one of them; a description without classes is no architecture, but there for others to be like. What many
- * descriptions vary is therefore a mapping, and the shorthands under `names` are the finest grip on it.
+ * class belongs to one of them; a description without classes is no architecture, but there for others to be like.
+ * What many descriptions vary is therefore a mapping, and the shorthands under `names` are the finest grip on it.
  *
  * make embeds the files' text; arch_set_add_file adds one at run time, which wins over a built-in one of its name and
  * takes the classes that it lists. It may be like the one of its own name. CONTRIBUTING.md has an example. */
@@ -25,7 +25,8 @@ struct arch {
 	const char *name;                       /* general.architecture */
 	const char *file;                       /* "llama.yaml", or the path of an added one, which has a slash in it */
 	bool fallback;
-	const struct yaml_node *classes, *defaults, *convert, *graph;   /* convert and graph may come from another file: nodes say which */
+	/* convert and graph may come from another file: nodes say which */
+	const struct yaml_node *classes, *defaults, *convert, *graph;
 };
 struct arch_set;
 enum ggu_status arch_set_new(struct arch_set **s, struct ggu_error *err);       /* the built-in ones, checked */

@@ -129,19 +129,23 @@ static enum ggu_status lookup(void *ctx, const void *object, const char *name, s
 	return GGU_OK;
 }
 
-static enum ggu_status is_tensor(const struct builder *b, const struct expr_value *name, struct expr_value *v, struct ggu_error *err)
+static enum ggu_status is_tensor(const struct builder *b, const struct expr_value *name, struct expr_value *v,
+	struct ggu_error *err)
 {
 	if (name->kind != EXPR_STR) return ggu_fail(err, GGU_ERR_FORMAT, 0, "", "tensor wants the name of one");
-	*v = (struct expr_value){ EXPR_BOOL, { .b = build_find(b, name->u.s.p, ".weight") || build_find(b, name->u.s.p, "") } };
+	*v = (struct expr_value){ EXPR_BOOL, { .b = build_find(b, name->u.s.p, ".weight") ||
+		build_find(b, name->u.s.p, "") } };
 	return GGU_OK;
 }
 
-static enum ggu_status of_layer(const struct builder *b, const struct expr_value *x, struct expr_value *v, struct ggu_error *err)
+static enum ggu_status of_layer(const struct builder *b, const struct expr_value *x, struct expr_value *v,
+	struct ggu_error *err)
 {
 	*v = *x;
 	if (x->kind != EXPR_LIST) return GGU_OK;
 	if (b->layer < 0 || x->u.list.n != b->g->n_layer)
-		return ggu_fail(err, GGU_ERR_FORMAT, 0, "", "layer wants a value for each of the layers, in one of them");
+		return ggu_fail(err, GGU_ERR_FORMAT, 0, "",
+			"layer wants a value for each of the layers, in one of them");
 	*v = x->u.list.v[b->layer];
 	return GGU_OK;
 }

@@ -3,9 +3,9 @@
  * what they hold, where they go and what they are where they are left out. Private to model/eval.
  *
  * Expressions see: `i` (the layer), the shorthands under `names`, the model's own keys without the architecture's
- * prefix, tensor('NAME'), whether there is such a tensor, and layer(X), which of a list with a value for each layer takes
- * this layer's and leaves all else as it is. Tensor names are without "blk.N." and ".weight"; NAME.bias is added where it
- * exists. */
+ * prefix, tensor('NAME'), whether there is such a tensor, and layer(X), which of a list with a value for each layer
+ * takes this layer's and leaves all else as it is. Tensor names are without "blk.N." and ".weight"; NAME.bias is
+ * added where it exists. */
 #ifndef MODEL_EVAL_BUILD_H
 #define MODEL_EVAL_BUILD_H
 #include "graph.h"

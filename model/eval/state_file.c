@@ -88,7 +88,8 @@ enum ggu_status state_load(struct state *s, const void *bytes, size_t n, struct 
 	own.pos = h.pos;
 	own.is_long = h.is_long;
 	if (memcmp(&h, &own, sizeof h) || h.is_long > 1 || !shapes_match(s, shapes))
-		return ggu_fail(err, GGU_ERR_FORMAT, 0, "", "this is not a state of this model with these types of cache");
+		return ggu_fail(err, GGU_ERR_FORMAT, 0, "",
+			"this is not a state of this model with these types of cache");
 	if (h.pos > STATE_MAX_POS
 		|| c.left != h.pos*sizeof *s->ids + pages_of(h.pos)*s->page_bytes + s->g->fixed_floats*sizeof *s->fixed)
 		return ggu_fail(err, GGU_ERR_TRUNCATED, n, "", "the state has another length than its head says");

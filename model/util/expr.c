@@ -121,7 +121,9 @@ static bool take(struct parser *p, const char *text)
 }
 static struct expr_node *bad(struct parser *p, const char *what)
 {
-	if (!p->status) p->status = ggu_fail(p->err, GGU_ERR_FORMAT, (uint64_t)(p->start - p->text), "", "%s in expression: %.80s", what, p->text);
+	if (!p->status)
+		p->status = ggu_fail(p->err, GGU_ERR_FORMAT, (uint64_t)(p->start - p->text), "",
+			"%s in expression: %.80s", what, p->text);
 	return NULL;
 }
 
@@ -266,7 +268,8 @@ static struct expr_node *unary(struct parser *p, enum expr_op op, int level)
 /* Loosest first; a row's operators associate to the left. */
 static const struct { const char *text; enum expr_op op; int level; } binary[] = {
 	{ "or", OP_OR, 1 }, { "and", OP_AND, 2 },
-	{ "==", OP_EQ, 4 }, { "!=", OP_NE, 4 }, { "<", OP_LT, 4 }, { "<=", OP_LE, 4 }, { ">", OP_GT, 4 }, { ">=", OP_GE, 4 }, { "in", OP_IN, 4 },
+	{ "==", OP_EQ, 4 }, { "!=", OP_NE, 4 }, { "<", OP_LT, 4 }, { "<=", OP_LE, 4 }, { ">", OP_GT, 4 }, { ">=",
+		OP_GE, 4 }, { "in", OP_IN, 4 },
 	{ "??", OP_ALT, 5 }, { "+", OP_ADD, 6 }, { "-", OP_SUB, 6 },
 	{ "*", OP_MUL, 7 }, { "/", OP_DIV, 7 }, { "//", OP_FLOORDIV, 7 }, { "%", OP_MOD, 7 },
 };
@@ -320,7 +323,8 @@ enum ggu_status expr_parse(struct expr **out, const char *text, struct ggu_error
 {
 	struct expr *e;
 	struct parser p = { .text = text, .p = text, .err = err };
-	if (strlen(text) > MAX_TEXT) return ggu_fail(err, GGU_ERR_RANGE, MAX_TEXT, "", "expression longer than %d bytes", MAX_TEXT);
+	if (strlen(text) > MAX_TEXT)
+		return ggu_fail(err, GGU_ERR_RANGE, MAX_TEXT, "", "expression longer than %d bytes", MAX_TEXT);
 	e = calloc(1, sizeof *e);
 	if (e) e->arena = p.arena = expr_arena_new();
 	if (!e || !e->arena) {
@@ -342,7 +346,8 @@ void expr_free(struct expr *e)
 	free(e);
 }
 
-enum ggu_status expr_text(const char *text, const struct expr_scope *s, struct expr_arena *a, struct expr_value *v, struct ggu_error *err)
+enum ggu_status expr_text(const char *text, const struct expr_scope *s, struct expr_arena *a, struct expr_value *v,
+	struct ggu_error *err)
 {
 	struct expr *e;
 	enum ggu_status st = expr_parse(&e, text, err);

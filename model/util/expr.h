@@ -33,8 +33,9 @@ struct expr_value {
 	} u;
 };
 struct expr;            /* a parsed expression */
-/* Memory for the values of one or many evaluations, and the bound of their work: a name may use names twice that use names
- * twice. All evaluations with one arena take at most 2^23 steps and 2^22 items of lists together; then GGU_ERR_RANGE. */
+/* Memory for the values of one or many evaluations, and the bound of their work: a name may use names twice that use
+ * names twice. All evaluations with one arena take at most 2^23 steps and 2^22 items of lists together; then
+ * GGU_ERR_RANGE. */
 struct expr_arena;
 struct expr_scope {
 	void *ctx;
@@ -47,16 +48,18 @@ struct expr_scope {
 };
 struct expr_arena *expr_arena_new(void);
 void *expr_arena_alloc(struct expr_arena *a, size_t bytes);     /* zeroed; NULL: out of memory */
-/* v[n], all null, as long as the arena lives: the items of a list. They count towards the arena's bound, beyond which it is
- * GGU_ERR_RANGE; GGU_ERR_NOMEM. err may be NULL. */
+/* v[n], all null, as long as the arena lives: the items of a list. They count towards the arena's bound, beyond which
+ * it is GGU_ERR_RANGE; GGU_ERR_NOMEM. err may be NULL. */
 enum ggu_status expr_arena_items(struct expr_arena *a, size_t n, struct expr_value **v, struct ggu_error *err);
 void expr_arena_free(struct expr_arena *a);
 
 enum ggu_status expr_parse(struct expr **e, const char *text, struct ggu_error *err);  /* err->offset: position */
 void expr_free(struct expr *e);
-enum ggu_status expr_eval(const struct expr *e, const struct expr_scope *s, struct expr_arena *a, struct expr_value *v, struct ggu_error *err);
+enum ggu_status expr_eval(const struct expr *e, const struct expr_scope *s, struct expr_arena *a, struct expr_value *v,
+	struct ggu_error *err);
 /* parse, evaluate, free */
-enum ggu_status expr_text(const char *text, const struct expr_scope *s, struct expr_arena *a, struct expr_value *v, struct ggu_error *err);
+enum ggu_status expr_text(const char *text, const struct expr_scope *s, struct expr_arena *a, struct expr_value *v,
+	struct ggu_error *err);
 bool expr_true(const struct expr_value *v);     /* null, false, 0, "" and empty lists are not */
 
 #endif

@@ -18,7 +18,10 @@ static enum ggu_status fail(const struct eval *v, const struct expr_node *e, con
 {
 	return ggu_fail(v->err, GGU_ERR_FORMAT, e->at, e->name ? e->name : "", "%s", what);
 }
-static enum ggu_status no_memory(const struct eval *v) { return ggu_fail(v->err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory"); }
+static enum ggu_status no_memory(const struct eval *v)
+{
+	return ggu_fail(v->err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
+}
 
 bool expr_true(const struct expr_value *v)
 {
@@ -50,7 +53,8 @@ static bool step(const struct eval *ev)
 static bool equal(const struct eval *ev, const struct expr_value *a, const struct expr_value *b)
 {
 	if (!step(ev)) return false;
-	if (is_number(a) && is_number(b)) return a->kind == EXPR_INT && b->kind == EXPR_INT ? a->u.i == b->u.i : as_float(a) == as_float(b);
+	if (is_number(a) && is_number(b))
+		return a->kind == EXPR_INT && b->kind == EXPR_INT ? a->u.i == b->u.i : as_float(a) == as_float(b);
 	if (a->kind != b->kind) return false;
 	switch (a->kind) {
 	case EXPR_NULL: return true;
@@ -69,7 +73,8 @@ static bool contains(const struct eval *ev, const struct expr_value *list, const
 	return false;
 }
 
-static enum ggu_status arith(const struct eval *ev, const struct expr_node *e, const struct expr_value *a, const struct expr_value *b, struct expr_value *v)
+static enum ggu_status arith(const struct eval *ev, const struct expr_node *e, const struct expr_value *a,
+	const struct expr_value *b, struct expr_value *v)
 {
 	bool whole = a->kind == EXPR_INT && b->kind == EXPR_INT;
 	int64_t r;
@@ -80,10 +85,13 @@ static enum ggu_status arith(const struct eval *ev, const struct expr_node *e, c
 		if (as_float(b) == 0) return fail(ev, e, "division by zero");
 		if (!whole) {
 			double f = as_float(a)/as_float(b);
-			*v = make_float(e->op == OP_DIV ? f : e->op == OP_FLOORDIV ? floor(f) : as_float(a) - as_float(b)*floor(f));
+			*v = make_float(e->op == OP_DIV ? f : e->op == OP_FLOORDIV ? floor(f) :
+				as_float(a) - as_float(b)*floor(f));
 			return GGU_OK;
 		}
-		if (b->u.i == -1) return a->u.i == INT64_MIN ? fail(ev, e, "overflow") : (*v = make_int(e->op == OP_MOD ? 0 : -a->u.i), GGU_OK);
+		if (b->u.i == -1)
+			return a->u.i == INT64_MIN ? fail(ev, e, "overflow") :
+				(*v = make_int(e->op == OP_MOD ? 0 : -a->u.i), GGU_OK);
 		q = a->u.i/b->u.i;
 		r = a->u.i%b->u.i;
 		if (e->op == OP_DIV) *v = r ? make_float((double)a->u.i/(double)b->u.i) : make_int(q);
@@ -98,13 +106,15 @@ static enum ggu_status arith(const struct eval *ev, const struct expr_node *e, c
 		*v = make_float(e->op == OP_ADD ? x + y : e->op == OP_SUB ? x - y : x*y);
 		return GGU_OK;
 	}
-	if (e->op == OP_ADD ? __builtin_add_overflow(a->u.i, b->u.i, &r) : e->op == OP_SUB ? __builtin_sub_overflow(a->u.i, b->u.i, &r)
+	if (e->op == OP_ADD ? __builtin_add_overflow(a->u.i, b->u.i, &r) : e->op == OP_SUB ?
+		__builtin_sub_overflow(a->u.i, b->u.i, &r)
 		: __builtin_mul_overflow(a->u.i, b->u.i, &r)) return fail(ev, e, "overflow");
 	*v = make_int(r);
 	return GGU_OK;
 }
 
-static enum ggu_status compare(const struct eval *ev, const struct expr_node *e, const struct expr_value *a, const struct expr_value *b, struct expr_value *v)
+static enum ggu_status compare(const struct eval *ev, const struct expr_node *e, const struct expr_value *a,
+	const struct expr_value *b, struct expr_value *v)
 {
 	int c;
 	if (e->op == OP_EQ || e->op == OP_NE) { *v = make_bool(equal(ev, a, b) == (e->op == OP_EQ)); return GGU_OK; }
@@ -124,7 +134,8 @@ static enum ggu_status compare(const struct eval *ev, const struct expr_node *e,
 
 /* ---- functions ---- */
 
-typedef enum ggu_status function(const struct eval *ev, const struct expr_node *e, const struct expr_value *x, size_t n, struct expr_value *v);
+typedef enum ggu_status function(const struct eval *ev, const struct expr_node *e, const struct expr_value *x,
+	size_t n, struct expr_value *v);
 
 static enum ggu_status to_int(const struct eval *ev, const struct expr_node *e, double f, struct expr_value *v)
 {
@@ -132,7 +143,8 @@ static enum ggu_status to_int(const struct eval *ev, const struct expr_node *e, 
 	*v = make_int((int64_t)f);
 	return GGU_OK;
 }
-static enum ggu_status f_extreme(const struct eval *ev, const struct expr_node *e, const struct expr_value *x, size_t n, struct expr_value *v)
+static enum ggu_status f_extreme(const struct eval *ev, const struct expr_node *e, const struct expr_value *x,
+	size_t n, struct expr_value *v)
 {
 	bool max = e->name[1] == 'a';
 	if (n == 1 && x->kind == EXPR_LIST) { n = x->u.list.n; x = x->u.list.v; }
@@ -143,21 +155,25 @@ static enum ggu_status f_extreme(const struct eval *ev, const struct expr_node *
 	}
 	return GGU_OK;
 }
-static enum ggu_status f_abs(const struct eval *ev, const struct expr_node *e, const struct expr_value *x, size_t n, struct expr_value *v)
+static enum ggu_status f_abs(const struct eval *ev, const struct expr_node *e, const struct expr_value *x, size_t n,
+	struct expr_value *v)
 {
 	(void)n;
 	if (x->kind == EXPR_INT && x->u.i == INT64_MIN) return fail(ev, e, "overflow");
 	*v = x->kind == EXPR_INT ? make_int(x->u.i < 0 ? -x->u.i : x->u.i) : make_float(fabs(x->u.f));
 	return GGU_OK;
 }
-static enum ggu_status f_round(const struct eval *ev, const struct expr_node *e, const struct expr_value *x, size_t n, struct expr_value *v)
+static enum ggu_status f_round(const struct eval *ev, const struct expr_node *e, const struct expr_value *x, size_t n,
+	struct expr_value *v)
 {
 	double f = as_float(x);
 	(void)n;
 	if (x->kind == EXPR_INT) { *v = *x; return GGU_OK; }
-	return to_int(ev, e, *e->name == 'f' ? floor(f) : *e->name == 'c' ? ceil(f) : *e->name == 'r' ? rint(f) : trunc(f), v);
+	return to_int(ev, e, *e->name == 'f' ? floor(f) : *e->name == 'c' ? ceil(f) : *e->name == 'r' ? rint(f) :
+		trunc(f), v);
 }
-static enum ggu_status f_real(const struct eval *ev, const struct expr_node *e, const struct expr_value *x, size_t n, struct expr_value *v)
+static enum ggu_status f_real(const struct eval *ev, const struct expr_node *e, const struct expr_value *x, size_t n,
+	struct expr_value *v)
 {
 	double f = as_float(x);
 	bool log = *e->name == 'l', root = *e->name == 's';
@@ -166,27 +182,31 @@ static enum ggu_status f_real(const struct eval *ev, const struct expr_node *e, 
 	*v = make_float(log ? num_log(f) : root ? sqrt(f) : f);
 	return GGU_OK;
 }
-static enum ggu_status f_pow(const struct eval *ev, const struct expr_node *e, const struct expr_value *x, size_t n, struct expr_value *v)
+static enum ggu_status f_pow(const struct eval *ev, const struct expr_node *e, const struct expr_value *x, size_t n,
+	struct expr_value *v)
 {
 	(void)n;
 	if (as_float(x) < 0) return fail(ev, e, "out of range");
 	*v = make_float(num_pow(as_float(x), as_float(x + 1)));
 	return GGU_OK;
 }
-static enum ggu_status f_len(const struct eval *ev, const struct expr_node *e, const struct expr_value *x, size_t n, struct expr_value *v)
+static enum ggu_status f_len(const struct eval *ev, const struct expr_node *e, const struct expr_value *x, size_t n,
+	struct expr_value *v)
 {
 	(void)n;
 	if (x->kind != EXPR_LIST && x->kind != EXPR_STR) return fail(ev, e, "wants a list or a string");
 	*v = make_int((int64_t)(x->kind == EXPR_LIST ? x->u.list.n : x->u.s.n));
 	return GGU_OK;
 }
-static enum ggu_status f_has(const struct eval *ev, const struct expr_node *e, const struct expr_value *x, size_t n, struct expr_value *v)
+static enum ggu_status f_has(const struct eval *ev, const struct expr_node *e, const struct expr_value *x, size_t n,
+	struct expr_value *v)
 {
 	(void)ev; (void)e; (void)n;
 	*v = make_bool(x->kind != EXPR_NULL);
 	return GGU_OK;
 }
-static enum ggu_status f_any_all(const struct eval *ev, const struct expr_node *e, const struct expr_value *x, size_t n, struct expr_value *v)
+static enum ggu_status f_any_all(const struct eval *ev, const struct expr_node *e, const struct expr_value *x,
+	size_t n, struct expr_value *v)
 {
 	bool all = e->name[1] == 'l';
 	size_t hits = 0;
@@ -196,14 +216,16 @@ static enum ggu_status f_any_all(const struct eval *ev, const struct expr_node *
 	*v = make_bool(all ? hits == x->u.list.n : hits > 0);
 	return GGU_OK;
 }
-static enum ggu_status f_contains(const struct eval *ev, const struct expr_node *e, const struct expr_value *x, size_t n, struct expr_value *v)
+static enum ggu_status f_contains(const struct eval *ev, const struct expr_node *e, const struct expr_value *x,
+	size_t n, struct expr_value *v)
 {
 	(void)n;
 	if (x->kind != EXPR_LIST) return fail(ev, e, "wants a list");
 	*v = make_bool(contains(ev, x, x + 1));
 	return GGU_OK;
 }
-static enum ggu_status f_count(const struct eval *ev, const struct expr_node *e, const struct expr_value *x, size_t n, struct expr_value *v)
+static enum ggu_status f_count(const struct eval *ev, const struct expr_node *e, const struct expr_value *x, size_t n,
+	struct expr_value *v)
 {
 	int64_t hits = 0;
 	(void)n;
@@ -212,7 +234,8 @@ static enum ggu_status f_count(const struct eval *ev, const struct expr_node *e,
 	*v = make_int(hits);
 	return GGU_OK;
 }
-static enum ggu_status f_range(const struct eval *ev, const struct expr_node *e, const struct expr_value *x, size_t n, struct expr_value *v)
+static enum ggu_status f_range(const struct eval *ev, const struct expr_node *e, const struct expr_value *x, size_t n,
+	struct expr_value *v)
 {
 	struct expr_value *l;
 	enum ggu_status s;
@@ -227,18 +250,23 @@ static enum ggu_status f_range(const struct eval *ev, const struct expr_node *e,
 enum { ANY = 99 };
 static const struct { const char *name; function *f; size_t n; bool numbers; } functions[] = {
 	{ "min", f_extreme, ANY, false }, { "max", f_extreme, ANY, false }, { "abs", f_abs, 1, true },
-	{ "sqrt", f_real, 1, true }, { "log", f_real, 1, true }, { "float", f_real, 1, true }, { "pow", f_pow, 2, true },
-	{ "floor", f_round, 1, true }, { "ceil", f_round, 1, true }, { "round", f_round, 1, true }, { "int", f_round, 1, true },
-	{ "len", f_len, 1, false }, { "has", f_has, 1, false }, { "any", f_any_all, 1, false }, { "all", f_any_all, 1, false },
+	{ "sqrt", f_real, 1, true }, { "log", f_real, 1, true }, { "float", f_real, 1, true }, { "pow", f_pow, 2,
+		true },
+	{ "floor", f_round, 1, true }, { "ceil", f_round, 1, true }, { "round", f_round, 1, true }, { "int", f_round,
+		1, true },
+	{ "len", f_len, 1, false }, { "has", f_has, 1, false }, { "any", f_any_all, 1, false }, { "all", f_any_all, 1,
+		false },
 	{ "contains", f_contains, 2, false }, { "count", f_count, 2, false }, { "range", f_range, 1, false },
 };
 
-static enum ggu_status call(const struct eval *ev, const struct expr_node *e, const struct expr_value *x, struct expr_value *v)
+static enum ggu_status call(const struct eval *ev, const struct expr_node *e, const struct expr_value *x,
+	struct expr_value *v)
 {
 	bool known = false;
 	for (size_t i = 0; i < sizeof functions/sizeof *functions; i++) {
 		if (strcmp(functions[i].name, e->name)) continue;
-		if (functions[i].n != ANY && functions[i].n != e->n_args) return fail(ev, e, "wrong number of arguments");
+		if (functions[i].n != ANY && functions[i].n != e->n_args)
+			return fail(ev, e, "wrong number of arguments");
 		for (size_t k = 0; functions[i].numbers && k < e->n_args; k++) {
 			if (x[k].kind == EXPR_NULL) { v->kind = EXPR_NULL; return GGU_OK; }
 			if (!is_number(x + k)) return fail(ev, e, "wants numbers");
@@ -246,7 +274,8 @@ static enum ggu_status call(const struct eval *ev, const struct expr_node *e, co
 		return functions[i].f(ev, e, x, e->n_args, v);
 	}
 	if (ev->scope && ev->scope->call) {
-		enum ggu_status s = ev->scope->call(ev->scope->ctx, e->name, x, e->n_args, ev->arena, v, &known, ev->err);
+		enum ggu_status s = ev->scope->call(ev->scope->ctx, e->name, x, e->n_args, ev->arena, v, &known,
+			ev->err);
 		if (s || known) return s;
 	}
 	return fail(ev, e, "no such function");
@@ -269,7 +298,8 @@ static enum ggu_status literal(const struct eval *ev, const struct expr_node *e,
 	return GGU_OK;
 }
 
-static enum ggu_status lookup(const struct eval *ev, const struct expr_node *e, const void *object, struct expr_value *v)
+static enum ggu_status lookup(const struct eval *ev, const struct expr_node *e, const void *object,
+	struct expr_value *v)
 {
 	if (!ev->scope || !ev->scope->lookup) return GGU_OK;
 	return ev->scope->lookup(ev->scope->ctx, object, e->name, v);
@@ -281,7 +311,8 @@ static enum ggu_status member(struct eval *ev, const struct expr_node *e, struct
 	enum ggu_status s = eval(ev, e->arg[0], &o);
 	if (!s && e->op == OP_INDEX) s = eval(ev, e->arg[1], &i);
 	if (s || o.kind == EXPR_NULL) return s;
-	if (e->op == OP_MEMBER) return o.kind == EXPR_OBJECT ? lookup(ev, e, o.u.object, v) : fail(ev, e, "is not an object");
+	if (e->op == OP_MEMBER)
+		return o.kind == EXPR_OBJECT ? lookup(ev, e, o.u.object, v) : fail(ev, e, "is not an object");
 	if (o.kind != EXPR_LIST || i.kind != EXPR_INT) return fail(ev, e, "wants list[int]");
 	if (i.u.i < 0) i.u.i += (int64_t)o.u.list.n;
 	if (i.u.i >= 0 && (uint64_t)i.u.i < o.u.list.n) *v = o.u.list.v[i.u.i];
@@ -332,7 +363,8 @@ static enum ggu_status eval(struct eval *ev, const struct expr_node *e, struct e
 	return s;
 }
 
-enum ggu_status expr_eval(const struct expr *e, const struct expr_scope *s, struct expr_arena *a, struct expr_value *v, struct ggu_error *err)
+enum ggu_status expr_eval(const struct expr *e, const struct expr_scope *s, struct expr_arena *a, struct expr_value *v,
+	struct ggu_error *err)
 {
 	struct eval ev = { s, a, err, 0 };
 	struct expr_value r = { 0 };

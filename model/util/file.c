@@ -176,12 +176,14 @@ enum ggu_status file_json_text(const char *text, size_t n, const char *name, uin
 	json_t *j = json_loadb(text, n, flags, &je);
 	if (!j) {
 		/* jansson has no words where memory is short */
-		if (!*je.text || json_error_code(&je) == json_error_out_of_memory) return system_error(err, name, ENOMEM);
+		if (!*je.text || json_error_code(&je) == json_error_out_of_memory)
+			return system_error(err, name, ENOMEM);
 		/* jansson says where the token that it does not like ends, and shows it */
 		const char *near = strstr(je.text, " near '");
 		size_t token = near ? strlen(near + 7) - 1 : 1;
 		uint64_t at = base + ((size_t)je.position > token ? (size_t)je.position - token : 0);
-		enum ggu_status code = json_error_code(&je) == json_error_numeric_overflow ? GGU_ERR_RANGE : GGU_ERR_FORMAT;
+		enum ggu_status code = json_error_code(&je) == json_error_numeric_overflow ? GGU_ERR_RANGE :
+			GGU_ERR_FORMAT;
 		return file_fail(err, code, name, at, "", "line %d: %s", je.line, je.text);
 	}
 	if (!json_is_object(j)) {

@@ -9,8 +9,8 @@
 
 /* "dir/name", or name itself if dir is NULL, in memory of its own; NULL: out of memory. */
 char *file_path(const char *dir, const char *name);
-/* The path of a file that an option names, with a slash in any case: a program tells a path from the name of a file inside
- * the folder by that. The caller frees; NULL: out of memory. */
+/* The path of a file that an option names, with a slash in any case: a program tells a path from the name of a file
+ * inside the folder by that. The caller frees; NULL: out of memory. */
 char *file_named(const char *path);
 /* Whether a name, or any string, ends with another. */
 bool file_ends_with(const char *name, const char *end);
@@ -20,7 +20,8 @@ enum ggu_status file_open(const char *dir, const char *name, int *fd, uint64_t *
 /* Exactly n bytes from offset on; a file that ends early is GGU_ERR_TRUNCATED. Any thread. */
 enum ggu_status file_read_at(int fd, const char *name, uint64_t offset, void *to, size_t n, struct ggu_error *err);
 /* The whole file with a NUL after it, at most max bytes; the caller frees. */
-enum ggu_status file_slurp(const char *dir, const char *name, size_t max, char **text, size_t *n, struct ggu_error *err);
+enum ggu_status file_slurp(const char *dir, const char *name, size_t max, char **text, size_t *n,
+	struct ggu_error *err);
 /* What a path names that an option gives: a file, a pipe, or standard input for "-"; otherwise the same. Its
  * name in messages is file_named's. */
 enum ggu_status file_slurp_any(const char *path, size_t max, char **text, size_t *n, struct ggu_error *err);
@@ -28,11 +29,13 @@ enum ggu_status file_slurp_any(const char *path, size_t max, char **text, size_t
 enum ggu_status file_json(const char *dir, const char *name, json_t **object, struct ggu_error *err);
 /* The same from text that starts at byte `base` of the file `name`, decoded with jansson's flags.
  * GGU_ERR_RANGE: a number that does not fit. */
-enum ggu_status file_json_text(const char *text, size_t n, const char *name, uint64_t base, size_t flags, json_t **object, struct ggu_error *err);
+enum ggu_status file_json_text(const char *text, size_t n, const char *name, uint64_t base, size_t flags,
+	json_t **object, struct ggu_error *err);
 /* Fills err as ggu_fail and names the file. */
 #if defined __GNUC__
 __attribute__((format(printf, 6, 7)))
 #endif
-enum ggu_status file_fail(struct ggu_error *err, enum ggu_status code, const char *file, uint64_t offset, const char *where, const char *what, ...);
+enum ggu_status file_fail(struct ggu_error *err, enum ggu_status code, const char *file, uint64_t offset,
+	const char *where, const char *what, ...);
 
 #endif

@@ -37,7 +37,9 @@ static enum ggu_status check_keys(const struct yaml_node *map, struct ggu_error 
 	enum ggu_status s = GGU_OK;
 	for (size_t i = 0; i < map->count; i++)
 		if (map->keys[i]->kind != YAML_SCALAR)
-			return ggu_fail(err, GGU_ERR_FORMAT, GGU_NO_OFFSET, "", "line %u, column %u: a key is not plain text", map->keys[i]->line, map->keys[i]->column);
+			return ggu_fail(err, GGU_ERR_FORMAT, GGU_NO_OFFSET, "",
+				"line %u, column %u: a key is not plain text", map->keys[i]->line,
+				map->keys[i]->column);
 	if (map->count < 2) return GGU_OK;
 	sorted = malloc(map->count*sizeof *sorted);
 	if (!sorted) return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
@@ -45,14 +47,16 @@ static enum ggu_status check_keys(const struct yaml_node *map, struct ggu_error 
 	qsort(sorted, map->count, sizeof *sorted, by_text);
 	for (size_t i = 1; i < map->count && !s; i++)
 		if (!by_text(sorted + i - 1, sorted + i))
-			s = ggu_fail(err, GGU_ERR_FORMAT, GGU_NO_OFFSET, sorted[i]->text, "line %u, column %u: key given twice", sorted[i]->line, sorted[i]->column);
+			s = ggu_fail(err, GGU_ERR_FORMAT, GGU_NO_OFFSET, sorted[i]->text,
+				"line %u, column %u: key given twice", sorted[i]->line, sorted[i]->column);
 	free(sorted);
 	return s;
 }
 
 static enum ggu_status build(struct yaml_doc *d, int index, int depth, struct ggu_error *err);
 
-static enum ggu_status build_items(struct yaml_doc *d, struct yaml_node *to, const yaml_node_t *from, int depth, struct ggu_error *err)
+static enum ggu_status build_items(struct yaml_doc *d, struct yaml_node *to, const yaml_node_t *from, int depth,
+	struct ggu_error *err)
 {
 	const struct yaml_node **items = d->links + d->used_links, **keys;
 	bool map = from->type == YAML_MAPPING_NODE;
@@ -82,8 +86,12 @@ static enum ggu_status build(struct yaml_doc *d, int index, int depth, struct gg
 	to->file = d->file;
 	to->line = (unsigned)from->start_mark.line + 1;
 	to->column = (unsigned)from->start_mark.column + 1;
-	if (d->state[index - 1] == 1) return ggu_fail(err, GGU_ERR_FORMAT, GGU_NO_OFFSET, "", "line %u, column %u: an alias contains itself", to->line, to->column);
-	if (depth > MAX_DEPTH) return ggu_fail(err, GGU_ERR_FORMAT, GGU_NO_OFFSET, "", "line %u, column %u: nested deeper than %d", to->line, to->column, MAX_DEPTH);
+	if (d->state[index - 1] == 1)
+		return ggu_fail(err, GGU_ERR_FORMAT, GGU_NO_OFFSET, "", "line %u, column %u: an alias contains itself",
+			to->line, to->column);
+	if (depth > MAX_DEPTH)
+		return ggu_fail(err, GGU_ERR_FORMAT, GGU_NO_OFFSET, "", "line %u, column %u: nested deeper than %d",
+			to->line, to->column, MAX_DEPTH);
 	d->state[index - 1] = 1;
 	if (from->type == YAML_SCALAR_NODE) {
 		to->kind = YAML_SCALAR;
@@ -104,18 +112,23 @@ static enum ggu_status build_all(struct yaml_doc *d, struct ggu_error *err)
 	size_t links = 0;
 	d->n_nodes = (size_t)(d->doc.nodes.top - d->doc.nodes.start);
 	if (!d->n_nodes) return ggu_fail(err, GGU_ERR_FORMAT, GGU_NO_OFFSET, "", "empty document");
-	if (d->n_nodes > MAX_NODES) return ggu_fail(err, GGU_ERR_FORMAT, GGU_NO_OFFSET, "", "more than %d nodes", MAX_NODES);
+	if (d->n_nodes > MAX_NODES)
+		return ggu_fail(err, GGU_ERR_FORMAT, GGU_NO_OFFSET, "", "more than %d nodes", MAX_NODES);
 	for (const yaml_node_t *n = d->doc.nodes.start; n < d->doc.nodes.top; n++)
-		if (n->type == YAML_MAPPING_NODE) links += 2*(size_t)(n->data.mapping.pairs.top - n->data.mapping.pairs.start);
-		else if (n->type == YAML_SEQUENCE_NODE) links += (size_t)(n->data.sequence.items.top - n->data.sequence.items.start);
+		if (n->type == YAML_MAPPING_NODE)
+			links += 2*(size_t)(n->data.mapping.pairs.top - n->data.mapping.pairs.start);
+		else if (n->type == YAML_SEQUENCE_NODE)
+			links += (size_t)(n->data.sequence.items.top - n->data.sequence.items.start);
 	d->nodes = calloc(d->n_nodes, sizeof *d->nodes);
 	d->links = calloc(links + 1, sizeof *d->links);
 	d->state = calloc(d->n_nodes, 1);
-	if (!d->nodes || !d->links || !d->state) return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
+	if (!d->nodes || !d->links || !d->state)
+		return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
 	return build(d, 1, 0, err);
 }
 
-enum ggu_status yaml_doc_parse(struct yaml_doc **out, const char *file, const char *text, size_t n, struct ggu_error *err)
+enum ggu_status yaml_doc_parse(struct yaml_doc **out, const char *file, const char *text, size_t n,
+	struct ggu_error *err)
 {
 	struct yaml_doc *d = calloc(1, sizeof *d);
 	yaml_parser_t p;
@@ -129,8 +142,10 @@ enum ggu_status yaml_doc_parse(struct yaml_doc **out, const char *file, const ch
 	yaml_parser_set_input_string(&p, (const unsigned char *)text, n);
 	if (!yaml_parser_load(&p, &d->doc)) {
 		/* where the library builds its tree it fails for lack of memory only, and has no words for that */
-		s = p.error == YAML_MEMORY_ERROR || !p.problem ? ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory")
-			: ggu_fail(err, GGU_ERR_FORMAT, GGU_NO_OFFSET, "", "line %zu, column %zu: %s", p.problem_mark.line + 1, p.problem_mark.column + 1, p.problem);
+		s = p.error == YAML_MEMORY_ERROR || !p.problem ? ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "",
+			"out of memory")
+			: ggu_fail(err, GGU_ERR_FORMAT, GGU_NO_OFFSET, "", "line %zu, column %zu: %s",
+				p.problem_mark.line + 1, p.problem_mark.column + 1, p.problem);
 		yaml_parser_delete(&p);
 		free(d->file);
 		free(d);
@@ -147,10 +162,12 @@ enum ggu_status yaml_doc_parse(struct yaml_doc **out, const char *file, const ch
 
 struct merged { struct merged *next; struct yaml_node node; const struct yaml_node *link[]; };
 
-static enum ggu_status lay(struct yaml_doc *d, const struct yaml_node *below, const struct yaml_node *above, const struct yaml_node **out, struct ggu_error *err);
+static enum ggu_status lay(struct yaml_doc *d, const struct yaml_node *below, const struct yaml_node *above,
+	const struct yaml_node **out, struct ggu_error *err);
 
 /* The value of a key that stands above, and perhaps below. */
-static enum ggu_status lay_value(struct yaml_doc *d, const struct yaml_node *below, const struct yaml_node *above, const struct yaml_node **out, struct ggu_error *err)
+static enum ggu_status lay_value(struct yaml_doc *d, const struct yaml_node *below, const struct yaml_node *above,
+	const struct yaml_node **out, struct ggu_error *err)
 {
 	if (below && below->kind == YAML_MAPPING && above->kind == YAML_MAPPING) return lay(d, below, above, out, err);
 	*out = above;
@@ -158,7 +175,8 @@ static enum ggu_status lay_value(struct yaml_doc *d, const struct yaml_node *bel
 }
 
 /* Depth is that of the shallower tree. Mappings that aliases repeat are laid anew each time, which n_nodes bounds. */
-static enum ggu_status lay(struct yaml_doc *d, const struct yaml_node *below, const struct yaml_node *above, const struct yaml_node **out, struct ggu_error *err)
+static enum ggu_status lay(struct yaml_doc *d, const struct yaml_node *below, const struct yaml_node *above,
+	const struct yaml_node **out, struct ggu_error *err)
 {
 	size_t room = below->count + above->count, n = 0;
 	struct merged *m = calloc(1, sizeof *m + 2*room*sizeof *m->link);
@@ -167,7 +185,8 @@ static enum ggu_status lay(struct yaml_doc *d, const struct yaml_node *below, co
 	if (!m) return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
 	m->next = d->merged;
 	d->merged = m;
-	if ((d->n_nodes += room + 1) > MAX_NODES) return ggu_fail(err, GGU_ERR_FORMAT, GGU_NO_OFFSET, "", "more than %d nodes", MAX_NODES);
+	if ((d->n_nodes += room + 1) > MAX_NODES)
+		return ggu_fail(err, GGU_ERR_FORMAT, GGU_NO_OFFSET, "", "more than %d nodes", MAX_NODES);
 	items = m->link;
 	keys = items + room;
 	for (size_t i = 0; i < below->count && !s; i++) {
@@ -191,12 +210,15 @@ static enum ggu_status lay(struct yaml_doc *d, const struct yaml_node *below, co
 	return s;
 }
 
-enum ggu_status yaml_doc_over(struct yaml_doc **out, const struct yaml_node *below, const struct yaml_node *above, struct ggu_error *err)
+enum ggu_status yaml_doc_over(struct yaml_doc **out, const struct yaml_node *below, const struct yaml_node *above,
+	struct ggu_error *err)
 {
 	struct yaml_doc *d = calloc(1, sizeof *d);
 	const struct yaml_node *root;
-	enum ggu_status s = d ? lay(d, below, above, &root, err) : ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
-	if (!s && !(d->nodes = malloc(sizeof *d->nodes))) s = ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
+	enum ggu_status s = d ? lay(d, below, above, &root, err) : ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "",
+		"out of memory");
+	if (!s && !(d->nodes = malloc(sizeof *d->nodes)))
+		s = ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
 	if (s) yaml_doc_free(d);
 	else {
 		*d->nodes = *root;

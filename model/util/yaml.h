@@ -23,13 +23,17 @@ struct yaml_node {
 	const struct yaml_node *const *keys;    /* mapping: scalars, in order; else NULL */
 };
 struct yaml_doc;
-/* text[n]: one document; file: its name for messages. Errors carry "line N, column N" in what. *d stays valid without both. */
-enum ggu_status yaml_doc_parse(struct yaml_doc **d, const char *file, const char *text, size_t n, struct ggu_error *err);
+/* text[n]: one document; file: its name for messages. Errors carry "line N, column N" in what. *d stays valid without
+ * both. */
+enum ggu_status yaml_doc_parse(struct yaml_doc **d, const char *file, const char *text, size_t n,
+	struct ggu_error *err);
 /* `above` laid over `below`, both mappings, whose documents must outlive *d. */
-enum ggu_status yaml_doc_over(struct yaml_doc **d, const struct yaml_node *below, const struct yaml_node *above, struct ggu_error *err);
+enum ggu_status yaml_doc_over(struct yaml_doc **d, const struct yaml_node *below, const struct yaml_node *above,
+	struct ggu_error *err);
 const struct yaml_node *yaml_doc_root(const struct yaml_doc *d);
 void yaml_doc_free(struct yaml_doc *d);
-const struct yaml_node *yaml_get(const struct yaml_node *map, const char *key); /* NULL: absent or map is not a mapping */
+/* NULL: absent or map is not a mapping */
+const struct yaml_node *yaml_get(const struct yaml_node *map, const char *key);
 bool yaml_is(const struct yaml_node *s, const char *text);      /* scalar with this text */
 bool yaml_null(const struct yaml_node *s);                      /* NULL, plain ~ or null or empty */
 /* The first key of a mapping that is none of these words, which blanks part; NULL: there is none. */

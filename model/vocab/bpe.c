@@ -76,7 +76,8 @@ static bool add_joints(struct pair_map *m, size_t *used, struct ggu_str t)
 {
 	size_t len = t.n ? char_bytes(t.p, t.n) : 0;
 	for (size_t at = len, before = 0, next; at < t.n; before = at, at = next) {
-		uint64_t key = pair_key(char_code(t.p + before, at - before), char_code(t.p + at, char_bytes(t.p + at, t.n - at)));
+		uint64_t key = pair_key(char_code(t.p + before, at - before), char_code(t.p + at,
+			char_bytes(t.p + at, t.n - at)));
 		size_t i = pair_slot(m, key);
 		next = at + char_bytes(t.p + at, t.n - at);
 		if (m->slot[i].key) continue;
@@ -125,7 +126,8 @@ enum ggu_status bpe_new(struct bpe **out, const struct vocab *v, struct ggu_erro
 		b->fuse_unk = b->by_scores || vocab_json_true(m, "fuse_unk");
 		b->ignore_merges = vocab_json_true(m, "ignore_merges");
 	}
-	if (!b || !(b->texts = texts_new(v, b->by_scores)) || !fill_pairs(b) || ((b->by_scores || b->byte_fallback) && !fill_joints(b))) {
+	if (!b || !(b->texts = texts_new(v, b->by_scores)) || !fill_pairs(b) || ((b->by_scores || b->byte_fallback) &&
+		!fill_joints(b))) {
 		bpe_free(b);
 		return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
 	}
@@ -135,7 +137,8 @@ enum ggu_status bpe_new(struct bpe **out, const struct vocab *v, struct ggu_erro
 	}
 	fill_bytes(b);
 	b->unk = unk ? texts_find(b->texts, unk, strlen(unk)) : -1;
-	for (size_t i = 0; b->unk < 0 && b->by_scores && i < v->n; i++) if (v->types[i] == VOCAB_UNKNOWN) b->unk = (int32_t)i;
+	for (size_t i = 0; b->unk < 0 && b->by_scores && i < v->n; i++)
+		if (v->types[i] == VOCAB_UNKNOWN) b->unk = (int32_t)i;
 	*out = b;
 	return GGU_OK;
 }
@@ -151,7 +154,8 @@ void bpe_free(struct bpe *b)
 
 /* ---- merging ---- */
 
-struct symbol { uint32_t at, n; int32_t id, prev, next, tree; };        /* n 0: merged away; tree: last merge, -1 none */
+/* n 0: merged away; tree: last merge, -1 none */
+struct symbol { uint32_t at, n; int32_t id, prev, next, tree; };
 struct merge { int32_t l_id, l_tree, r_id, r_tree; uint32_t l_n; };     /* how a symbol came to be */
 struct offer { float score; uint32_t rank; int32_t left, right, id; uint32_t n; };
 struct job {
@@ -238,7 +242,8 @@ static bool emit(const struct job *j, int32_t id, int32_t tree, uint32_t at, uin
 	bool bytes = b->byte_fallback;
 	if (id >= 0 && tree >= 0 && b->by_scores && b->v->types[id] == VOCAB_UNUSED) {
 		const struct merge *m = j->tree + tree;
-		return emit(j, m->l_id, m->l_tree, at, m->l_n, unknown, o) && emit(j, m->r_id, m->r_tree, at + m->l_n, n - m->l_n, unknown, o);
+		return emit(j, m->l_id, m->l_tree, at, m->l_n, unknown, o) && emit(j, m->r_id, m->r_tree, at + m->l_n,
+			n - m->l_n, unknown, o);
 	}
 	if (id >= 0 && !(b->by_scores && b->v->types[id] == VOCAB_UNUSED)) {
 		*unknown = false;
@@ -263,7 +268,9 @@ static size_t stretch(const struct bpe *b, const char *text, size_t n)
 	if (!b->joints) return n;
 	while (at < n) {
 		size_t len = char_bytes(text + at, n - at);
-		if (at >= LEAST && !b->joints->slot[pair_slot(b->joints, pair_key(char_code(text + before, at - before), char_code(text + at, len)))].key) return at;
+		if (at >= LEAST && !b->joints->slot[pair_slot(b->joints,
+			pair_key(char_code(text + before, at - before), char_code(text + at, len)))].key)
+			return at;
 		before = at;
 		at += len;
 	}
@@ -293,13 +300,15 @@ static bool encode_stretch(struct job *j, const char *text, size_t n, bool *unkn
 	j->n_heap = j->n_tree = 0;
 	for (size_t at = 0; at < n; count++) {
 		uint32_t len = char_bytes(text + at, n - at);
-		j->s[count] = (struct symbol){ (uint32_t)at, len, texts_find(b->texts, text + at, len), count - 1, count + 1, -1 };
+		j->s[count] = (struct symbol){ (uint32_t)at, len, texts_find(b->texts, text + at, len), count - 1,
+			count + 1, -1 };
 		at += len;
 	}
 	j->s[count - 1].next = -1;
 	for (int32_t i = 0; i + 1 < count; i++) offer(j, i, i + 1);
 	merge_all(j);
-	for (int32_t i = 0; ok && i >= 0; i = j->s[i].next) ok = emit(j, j->s[i].id, j->s[i].tree, j->s[i].at, j->s[i].n, unknown, o);
+	for (int32_t i = 0; ok && i >= 0; i = j->s[i].next)
+		ok = emit(j, j->s[i].id, j->s[i].tree, j->s[i].at, j->s[i].n, unknown, o);
 	return ok;
 }
 

@@ -9,7 +9,8 @@ struct bpe {
 	const struct vocab *v;
 	struct texts *texts;
 	struct pair_map *pairs;
-	struct pair_map *joints;        /* neighbouring characters within tokens, where pre-tokens may be whole texts; else NULL */
+	/* neighbouring characters within tokens, where pre-tokens may be whole texts; else NULL */
+	struct pair_map *joints;
 	bool by_scores, byte_fallback, fuse_unk, ignore_merges;
 	int32_t unk, byte[256]; /* -1: none */
 };

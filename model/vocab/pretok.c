@@ -37,11 +37,15 @@ struct pretok {
 
 static const char mark[] = "\xe2\x96\x81";      /* U+2581 */
 
-static enum ggu_status no_memory(struct ggu_error *err) { return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory"); }
+static enum ggu_status no_memory(struct ggu_error *err)
+{
+	return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
+}
 
 /* ---- reading the trees ---- */
 
-/* Oniguruma's classes may hold classes, PCRE's may not: [a[bc]] becomes [abc] in to[]. false: one of them is negated. */
+/* Oniguruma's classes may hold classes, PCRE's may not: [a[bc]] becomes [abc] in to[]. false: one of them is negated.
+ * */
 static bool flatten(const char *p, char *to)
 {
 	int depth = 0;
@@ -73,12 +77,14 @@ static enum ggu_status compile(struct step *s, const char *pattern, bool literal
 		if (!flat) return no_memory(err);
 		if (flatten(pattern, flat)) pattern = flat;
 	}
-	s->re = pcre2_compile((PCRE2_SPTR)pattern, strlen(pattern), PCRE2_UTF | (literal ? PCRE2_LITERAL : PCRE2_UCP), &code, &at, NULL);
+	s->re = pcre2_compile((PCRE2_SPTR)pattern, strlen(pattern), PCRE2_UTF | (literal ? PCRE2_LITERAL : PCRE2_UCP),
+		&code, &at, NULL);
 	free(flat);
 	if (!s->re) {
 		char why[80] = "";
 		pcre2_get_error_message(code, (PCRE2_UCHAR *)why, sizeof why);
-		return ggu_fail(err, GGU_ERR_FORMAT, GGU_NO_OFFSET, "pattern", "%s, at byte %zu of it", why, (size_t)at);
+		return ggu_fail(err, GGU_ERR_FORMAT, GGU_NO_OFFSET, "pattern", "%s, at byte %zu of it", why,
+			(size_t)at);
 	}
 	pcre2_jit_compile(s->re, PCRE2_JIT_COMPLETE);
 	return GGU_OK;
@@ -94,7 +100,8 @@ static enum ggu_status pattern_of(struct step *s, const json_t *o, struct ggu_er
 
 static enum behavior behavior_of(const char *name)
 {
-	static const char *const names[] = { "Removed", "Isolated", "MergedWithPrevious", "MergedWithNext", "Contiguous" };
+	static const char *const names[] = { "Removed", "Isolated", "MergedWithPrevious", "MergedWithNext",
+		"Contiguous" };
 	for (int i = 0; name && i < 5; i++) if (!strcmp(names[i], name)) return (enum behavior)i;
 	return ISOLATED;
 }
@@ -108,7 +115,8 @@ static struct step *new_step(struct pretok *p, bool norm, enum kind kind, struct
 	size_t *n = norm ? &p->n_norm : &p->n_pre;
 	struct step *s = (norm ? p->norm : p->pre) + *n;
 	if (*n == MAX_STEPS) {
-		ggu_fail(err, GGU_ERR_FORMAT, GGU_NO_OFFSET, norm ? "normalizer" : "pre_tokenizer", "more than %d steps", MAX_STEPS);
+		ggu_fail(err, GGU_ERR_FORMAT, GGU_NO_OFFSET, norm ? "normalizer" : "pre_tokenizer",
+			"more than %d steps", MAX_STEPS);
 		return NULL;
 	}
 	++*n;
@@ -127,7 +135,9 @@ static enum ggu_status read_norm(struct pretok *p, const json_t *o, const char *
 	struct step *s;
 	size_t k = 0;
 	while (k < sizeof kinds/sizeof *kinds && strcmp(kinds[k].name, type)) k++;
-	if (k == sizeof kinds/sizeof *kinds) return ggu_fail(err, GGU_ERR_UNSUPPORTED, GGU_NO_OFFSET, "normalizer", "normalizer '%.40s' is not supported", type);
+	if (k == sizeof kinds/sizeof *kinds)
+		return ggu_fail(err, GGU_ERR_UNSUPPORTED, GGU_NO_OFFSET, "normalizer",
+			"normalizer '%.40s' is not supported", type);
 	s = new_step(p, true, kinds[k].kind, err);
 	if (!s) return GGU_ERR_FORMAT;
 	switch (s->kind) {
@@ -153,14 +163,16 @@ static enum ggu_status read_norm(struct pretok *p, const json_t *o, const char *
 		s->clean = unless_false(o, "clean_text");
 		s->ideographs = unless_false(o, "handle_chinese_chars");
 		s->lower = unless_false(o, "lowercase");
-		s->accents = json_is_boolean(json_object_get(o, "strip_accents")) ? vocab_json_true(o, "strip_accents") : s->lower;
+		s->accents = json_is_boolean(json_object_get(o, "strip_accents")) ? vocab_json_true(o,
+			"strip_accents") : s->lower;
 		break;
 	default: break;
 	}
 	return GGU_OK;
 }
 
-static enum ggu_status add_split(struct pretok *p, const char *pattern, bool literal, enum behavior behavior, struct ggu_error *err)
+static enum ggu_status add_split(struct pretok *p, const char *pattern, bool literal, enum behavior behavior,
+	struct ggu_error *err)
 {
 	struct step *s = new_step(p, false, PRE_SPLIT, err);
 	if (!s) return GGU_ERR_FORMAT;
@@ -191,7 +203,9 @@ static enum ggu_status read_pre(struct pretok *p, const json_t *o, const char *t
 	struct step *s;
 	if (!strcmp(type, "Metaspace")) return add_metaspace(p, o, err);
 	if (!strcmp(type, "ByteLevel")) return add_byte_level(p, o, err);
-	if (!strcmp(type, "Digits")) return add_split(p, "\\p{N}", false, vocab_json_true(o, "individual_digits") ? ISOLATED : CONTIGUOUS, err);
+	if (!strcmp(type, "Digits"))
+		return add_split(p, "\\p{N}", false, vocab_json_true(o, "individual_digits") ? ISOLATED : CONTIGUOUS,
+			err);
 	if (!strcmp(type, "Punctuation")) return add_split(p, "[\\p{P}$+<=>^`|~]", false, behavior, err);
 	if (!strcmp(type, "BertPreTokenizer")) {
 		TRY(add_split(p, "\\s+", false, REMOVED, err));
@@ -203,7 +217,9 @@ static enum ggu_status read_pre(struct pretok *p, const json_t *o, const char *t
 		p->pre[p->n_pre - 1].invert = true;
 		return GGU_OK;
 	}
-	if (strcmp(type, "Split")) return ggu_fail(err, GGU_ERR_UNSUPPORTED, GGU_NO_OFFSET, "pre_tokenizer", "pre-tokenizer '%.40s' is not supported", type);
+	if (strcmp(type, "Split"))
+		return ggu_fail(err, GGU_ERR_UNSUPPORTED, GGU_NO_OFFSET, "pre_tokenizer",
+			"pre-tokenizer '%.40s' is not supported", type);
 	s = new_step(p, false, PRE_SPLIT, err);
 	if (!s) return GGU_ERR_FORMAT;
 	s->behavior = behavior;
@@ -215,11 +231,14 @@ static enum ggu_status read_tree(struct pretok *p, const json_t *o, bool norm, i
 {
 	const char *type = vocab_json_str(o, "type"), *where = norm ? "normalizer" : "pre_tokenizer";
 	if (!o || json_is_null(o)) return GGU_OK;
-	if (!type || depth > MAX_DEPTH) return ggu_fail(err, GGU_ERR_FORMAT, GGU_NO_OFFSET, where, "wants an object with a type, nested at most %d deep", MAX_DEPTH);
+	if (!type || depth > MAX_DEPTH)
+		return ggu_fail(err, GGU_ERR_FORMAT, GGU_NO_OFFSET, where,
+			"wants an object with a type, nested at most %d deep", MAX_DEPTH);
 	if (!strcmp(type, "Sequence")) {
 		size_t i;
 		json_t *row;
-		json_array_foreach(json_object_get(o, norm ? "normalizers" : "pretokenizers"), i, row) TRY(read_tree(p, row, norm, depth + 1, err));
+		json_array_foreach(json_object_get(o, norm ? "normalizers" : "pretokenizers"), i, row) TRY(read_tree(p,
+			row, norm, depth + 1, err));
 		return GGU_OK;
 	}
 	return norm ? read_norm(p, o, type, err) : read_pre(p, o, type, err);
@@ -232,7 +251,8 @@ enum ggu_status pretok_new(struct pretok **out, const json_t *pipeline, struct g
 	if (!p) return no_memory(err);
 	p->match = pcre2_match_data_create(1, NULL);
 	p->limits = pcre2_match_context_create(NULL);
-	s = p->match && p->limits ? read_tree(p, json_object_get(pipeline, "normalizer"), true, 0, err) : no_memory(err);
+	s = p->match && p->limits ? read_tree(p, json_object_get(pipeline, "normalizer"), true, 0, err) :
+		no_memory(err);
 	if (!s) s = read_tree(p, json_object_get(pipeline, "pre_tokenizer"), false, 0, err);
 	if (s) {
 		pretok_free(p);
@@ -286,8 +306,8 @@ static void put(struct buf *b, const char *p, size_t n)
 	b->p[b->n] = 0;
 }
 
-/* A text in which matches are looked for. Patterns see its well-formed stretches, [from, to) being the one in hand: checked
- * once, since PCRE would check all that follows at each match. */
+/* A text in which matches are looked for. Patterns see its well-formed stretches, [from, to) being the one in hand:
+ * checked once, since PCRE would check all that follows at each match. */
 struct subject { const char *t; size_t n, from, to; };
 
 /* The stretch that holds the character at `at`, or the next one; false: there is none. */
@@ -296,15 +316,20 @@ static bool stretch_at(struct subject *u, size_t at)
 	utf8proc_int32_t c;
 	utf8proc_ssize_t len = 0;
 	if (at >= u->from && at < u->to) return true;
-	while (at < u->n && (len = utf8proc_iterate((const utf8proc_uint8_t *)u->t + at, (utf8proc_ssize_t)(u->n - at), &c)) <= 0) at++;
+	while (at < u->n && (len = utf8proc_iterate((const utf8proc_uint8_t *)u->t + at, (utf8proc_ssize_t)(u->n - at),
+		&c)) <= 0)
+		at++;
 	u->from = at;
-	for (; at < u->n && len > 0; len = at < u->n ? utf8proc_iterate((const utf8proc_uint8_t *)u->t + at, (utf8proc_ssize_t)(u->n - at), &c) : 0) at += (size_t)len;
+	for (; at < u->n && len > 0; len = at < u->n ? utf8proc_iterate((const utf8proc_uint8_t *)u->t + at,
+		(utf8proc_ssize_t)(u->n - at), &c) : 0)
+		at += (size_t)len;
 	u->to = at;
 	return u->from < u->to;
 }
 
 /* The next match at or after `from`; false: none. */
-static enum ggu_status find(struct pretok *p, const struct step *s, struct subject *u, size_t from, size_t *at, size_t *end, bool *found, struct ggu_error *err)
+static enum ggu_status find(struct pretok *p, const struct step *s, struct subject *u, size_t from, size_t *at,
+	size_t *end, bool *found, struct ggu_error *err)
 {
 	PCRE2_SIZE *o = pcre2_get_ovector_pointer(p->match);
 	int r = PCRE2_ERROR_NOMATCH;
@@ -321,12 +346,14 @@ static enum ggu_status find(struct pretok *p, const struct step *s, struct subje
 		*end = u->from + o[1];
 	}
 	if (r >= 0 || r == PCRE2_ERROR_NOMATCH) return GGU_OK;
-	return ggu_fail(err, r == PCRE2_ERROR_NOMEMORY ? GGU_ERR_NOMEM : GGU_ERR_FORMAT, GGU_NO_OFFSET, "pattern", "a pattern of the tokenizer gave up on the text (code %d)", r);
+	return ggu_fail(err, r == PCRE2_ERROR_NOMEMORY ? GGU_ERR_NOMEM : GGU_ERR_FORMAT, GGU_NO_OFFSET, "pattern",
+		"a pattern of the tokenizer gave up on the text (code %d)", r);
 }
 
 bool pretok_is_space(int32_t c)
 {
-	return c == ' ' || (c >= 9 && c <= 13) || c == 0x85 || c == 0x2028 || c == 0x2029 || utf8proc_category(c) == UTF8PROC_CATEGORY_ZS;
+	return c == ' ' || (c >= 9 && c <= 13) || c == 0x85 || c == 0x2028 || c == 0x2029 ||
+		utf8proc_category(c) == UTF8PROC_CATEGORY_ZS;
 }
 
 static bool is_space(const char *p, size_t n, size_t *len)
@@ -337,7 +364,8 @@ static bool is_space(const char *p, size_t n, size_t *len)
 	return k > 0 && pretok_is_space(c);
 }
 
-static enum ggu_status replace_all(struct pretok *p, const struct step *s, const char *t, size_t n, struct buf *b, struct ggu_error *err)
+static enum ggu_status replace_all(struct pretok *p, const struct step *s, const char *t, size_t n, struct buf *b,
+	struct ggu_error *err)
 {
 	struct subject u = { t, n, 0, 0 };
 	size_t from = 0, at = 0, end = 0;
@@ -370,7 +398,8 @@ static void spm(const struct step *s, const char *t, size_t n, struct buf *b)
 		utf8proc_ssize_t len = utf8proc_iterate((const utf8proc_uint8_t *)t + i, (utf8proc_ssize_t)(n - i), &c);
 		if (len <= 0) { put(b, "\xef\xbf\xbd", 3); i++; space = false; continue; }
 		if (c == ' ') {
-			if (!(s->remove_extra && space && b->n > start)) put(b, s->escape ? mark : " ", s->escape ? 3 : 1);
+			if (!(s->remove_extra && space && b->n > start))
+				put(b, s->escape ? mark : " ", s->escape ? 3 : 1);
 			space = true;
 		} else {
 			put(b, t + i, (size_t)len);
@@ -387,9 +416,12 @@ static enum ggu_status normal_form(const struct step *s, const char *t, size_t n
 		utf8proc_int32_t c;
 		utf8proc_ssize_t len = 0;
 		utf8proc_uint8_t *out;
-		while (j < n && (len = utf8proc_iterate((const utf8proc_uint8_t *)t + j, (utf8proc_ssize_t)(n - j), &c)) > 0) j += (size_t)len;
+		while (j < n && (len = utf8proc_iterate((const utf8proc_uint8_t *)t + j, (utf8proc_ssize_t)(n - j),
+			&c)) > 0)
+			j += (size_t)len;
 		if (j > i) {
-			len = utf8proc_map((const utf8proc_uint8_t *)t + i, (utf8proc_ssize_t)(j - i), &out, (utf8proc_option_t)s->form);
+			len = utf8proc_map((const utf8proc_uint8_t *)t + i, (utf8proc_ssize_t)(j - i), &out,
+				(utf8proc_option_t)s->form);
 			if (len < 0) return no_memory(err);
 			put(b, (const char *)out, (size_t)len);
 			free(out);
@@ -415,9 +447,11 @@ static void lower(const char *t, size_t n, struct buf *b)
 /* Blocks of ideographs that BERT takes for words of their own. */
 static bool is_ideograph(int32_t c)
 {
-	static const struct { int32_t from, to; } blocks[] = { { 0x3400, 0x4dbf }, { 0x4e00, 0x9fff }, { 0xf900, 0xfaff }, { 0x20000, 0x2a6df },
+	static const struct { int32_t from, to; } blocks[] = { { 0x3400, 0x4dbf }, { 0x4e00, 0x9fff }, { 0xf900,
+		0xfaff }, { 0x20000, 0x2a6df },
 		{ 0x2a700, 0x2b73f }, { 0x2b740, 0x2b81f }, { 0x2b920, 0x2ceaf }, { 0x2f800, 0x2fa1f } };
-	for (size_t i = 0; i < sizeof blocks/sizeof *blocks; i++) if (c >= blocks[i].from && c <= blocks[i].to) return true;
+	for (size_t i = 0; i < sizeof blocks/sizeof *blocks; i++)
+		if (c >= blocks[i].from && c <= blocks[i].to) return true;
 	return false;
 }
 
@@ -432,7 +466,8 @@ static void bert_clean(const struct step *s, const char *t, size_t n, struct buf
 		len = k > 0 ? (size_t)k : 1;
 		if (s->clean && (k <= 0 || c == 0xfffd || c == 0)) continue;
 		if (s->clean && !(c == '\t' || c == '\n' || c == '\r') &&
-			(category == UTF8PROC_CATEGORY_CC || category == UTF8PROC_CATEGORY_CF || category == UTF8PROC_CATEGORY_CO)) continue;
+			(category == UTF8PROC_CATEGORY_CC || category == UTF8PROC_CATEGORY_CF ||
+				category == UTF8PROC_CATEGORY_CO)) continue;
 		if (s->clean && space) put(b, " ", 1);
 		else if (s->ideographs && k > 0 && is_ideograph(c)) {
 			put(b, " ", 1);
@@ -473,7 +508,8 @@ static enum ggu_status bert(const struct step *s, const char *t, size_t n, struc
 	return st;
 }
 
-static enum ggu_status normalize_step(struct pretok *p, const struct step *s, const char *t, size_t n, struct buf *b, struct ggu_error *err)
+static enum ggu_status normalize_step(struct pretok *p, const struct step *s, const char *t, size_t n, struct buf *b,
+	struct ggu_error *err)
 {
 	size_t len;
 	switch (s->kind) {
@@ -509,7 +545,9 @@ enum ggu_status pretok_normalize(struct pretok *p, const char *text, size_t n, s
 		enum ggu_status s;
 		put(&next, "", 0);
 		s = normalize_step(p, p->norm + i, b.p, b.n, &next, err);
-		if (!s && next.failed) s = ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, "normalizer", "makes more than %zu bytes of %zu, or there is no memory", next.most, n);
+		if (!s && next.failed)
+			s = ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, "normalizer",
+				"makes more than %zu bytes of %zu, or there is no memory", next.most, n);
 		if (b.failed) s = no_memory(err);
 		free(b.p);
 		b = next;
@@ -613,7 +651,8 @@ static enum ggu_status walk(struct walk *w, size_t step, const char *t, size_t n
 	return w->p->pre[step].kind == PRE_SPLIT ? split(w, step, t, n) : rewrite(w, step, t, n);
 }
 
-enum ggu_status pretok_split(struct pretok *p, const char *text, size_t n, bool first, pretok_each *each, void *ctx, struct ggu_error *err)
+enum ggu_status pretok_split(struct pretok *p, const char *text, size_t n, bool first, pretok_each *each, void *ctx,
+	struct ggu_error *err)
 {
 	struct walk w = { p, first, each, ctx, err };
 	return n ? walk(&w, 0, text, n) : GGU_OK;

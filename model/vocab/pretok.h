@@ -18,7 +18,8 @@ enum ggu_status pretok_normalize(struct pretok *p, const char *text, size_t n, s
 /* Calls each(ctx, piece, n) for the pre-tokens of a normalized text, in order; first: it stands at the start of the
  * input. */
 typedef enum ggu_status pretok_each(void *ctx, const char *piece, size_t n);
-enum ggu_status pretok_split(struct pretok *p, const char *text, size_t n, bool first, pretok_each *each, void *ctx, struct ggu_error *err);
+enum ggu_status pretok_split(struct pretok *p, const char *text, size_t n, bool first, pretok_each *each, void *ctx,
+	struct ggu_error *err);
 bool pretok_is_byte_level(const struct pretok *p);
 bool pretok_adds_space(const struct pretok *p);         /* a blank or its mark in front of the text */
 bool pretok_is_space(int32_t c);                        /* White_Space of Unicode */

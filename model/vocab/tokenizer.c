@@ -27,7 +27,10 @@ struct tokenizer {
 	bool tidy;                      /* ... words: no blank before what closes a sentence */
 };
 
-static enum ggu_status no_memory(struct ggu_error *err) { return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory"); }
+static enum ggu_status no_memory(struct ggu_error *err)
+{
+	return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
+}
 
 /* ---- added tokens ---- */
 
@@ -56,7 +59,8 @@ static void sort_added(struct tokenizer *t)
 	for (size_t i = 0; i < n; i++) {
 		struct added *a = t->added + i;
 		size_t j = from;
-		if (k && (a->text.n != t->added[k - 1].text.n || memcmp(a->text.p, t->added[k - 1].text.p, a->text.n))) j = from = k;
+		if (k && (a->text.n != t->added[k - 1].text.n || memcmp(a->text.p, t->added[k - 1].text.p, a->text.n)))
+			j = from = k;
 		while (j < k && !same_kind(a, t->added + j)) j++;
 		if (j < k) free(a->text.p);
 		else t->added[k++] = *a;
@@ -70,12 +74,15 @@ static void sort_added(struct tokenizer *t)
 	}
 }
 
-static enum ggu_status add(struct tokenizer *t, const char *text, size_t n, const json_t *row, int64_t id, struct ggu_error *err)
+static enum ggu_status add(struct tokenizer *t, const char *text, size_t n, const json_t *row, int64_t id,
+	struct ggu_error *err)
 {
 	struct added *a = t->added + t->n_added;
 	if (!n || id < 0 || (uint64_t)id >= t->v->n) return GGU_OK;
-	*a = (struct added){ .id = (int32_t)id, .special = vocab_json_true(row, "special"), .normalized = vocab_json_true(row, "normalized"),
-		.lstrip = vocab_json_true(row, "lstrip"), .rstrip = vocab_json_true(row, "rstrip"), .single_word = vocab_json_true(row, "single_word") };
+	*a = (struct added){ .id = (int32_t)id, .special = vocab_json_true(row, "special"),
+		.normalized = vocab_json_true(row, "normalized"),
+		.lstrip = vocab_json_true(row, "lstrip"), .rstrip = vocab_json_true(row, "rstrip"),
+			.single_word = vocab_json_true(row, "single_word") };
 	if (a->normalized) TRY(pretok_normalize(t->pre, text, n, &a->text, err));
 	else {
 		a->text.p = malloc(n + 1);
@@ -89,12 +96,15 @@ static enum ggu_status add(struct tokenizer *t, const char *text, size_t n, cons
 	}
 	t->n_added++;
 	if (a->text.n <= MAX_ADDED_BYTES) return GGU_OK;
-	return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, "added_tokens", "token %lld has %zu bytes; at most %d are matched in a text", (long long)id, a->text.n, MAX_ADDED_BYTES);
+	return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, "added_tokens",
+		"token %lld has %zu bytes; at most %d are matched in a text", (long long)id, a->text.n,
+		MAX_ADDED_BYTES);
 }
 
 static enum ggu_status read_added(struct tokenizer *t, struct ggu_error *err)
 {
-	const json_t *list = json_object_get(t->v->pipeline, "added_tokens"), *user = json_object_get(json_object_get(t->v->pipeline, "model"), "user_defined");
+	const json_t *list = json_object_get(t->v->pipeline, "added_tokens"),
+		*user = json_object_get(json_object_get(t->v->pipeline, "model"), "user_defined");
 	size_t i;
 	json_t *row;
 	t->added = calloc(json_array_size(list) + json_array_size(user) + 1, sizeof *t->added);
@@ -102,7 +112,9 @@ static enum ggu_status read_added(struct tokenizer *t, struct ggu_error *err)
 	if (!t->added || !t->added_at) return no_memory(err);
 	json_array_foreach(list, i, row) {
 		const json_t *text = json_object_get(row, "content"), *id = json_object_get(row, "id");
-		if (!json_is_string(text) || !json_is_integer(id)) return ggu_fail(err, GGU_ERR_FORMAT, GGU_NO_OFFSET, "added_tokens", "row %zu lacks content or id", i);
+		if (!json_is_string(text) || !json_is_integer(id))
+			return ggu_fail(err, GGU_ERR_FORMAT, GGU_NO_OFFSET, "added_tokens",
+				"row %zu lacks content or id", i);
 		TRY(add(t, json_string_value(text), json_string_length(text), row, json_integer_value(id), err));
 	}
 	json_array_foreach(user, i, row) {      /* SentencePiece's are matched in the normalized text, as they are */
@@ -167,7 +179,8 @@ static const struct added *match(const struct tokenizer *t, const struct look *l
 	const struct added *best = NULL;
 	for (size_t d = 1; lo < hi; d++) {
 		bool found = false;
-		for (; lo < hi && t->added[lo].text.n == d; lo++) if (!found && fits(t->added + lo, l, at)) { best = t->added + lo; found = true; }
+		for (; lo < hi && t->added[lo].text.n == d; lo++)
+			if (!found && fits(t->added + lo, l, at)) { best = t->added + lo; found = true; }
 		if (lo == hi || d == n) break;
 		lo = from_byte(t, lo, hi, d, p[d]);
 		hi = from_byte(t, lo, hi, d, p[d] + 1);
@@ -183,7 +196,8 @@ static enum ggu_status encode_piece(void *ctx, const char *piece, size_t n)
 {
 	struct encoding *e = ctx;
 	const struct tokenizer *t = e->t;
-	return (t->words ? wordpiece_encode(t->words, piece, n, &e->out) : bpe_encode(t->bpe, piece, n, &e->out)) ? GGU_OK : no_memory(e->err);
+	return (t->words ? wordpiece_encode(t->words, piece, n, &e->out) : bpe_encode(t->bpe, piece, n, &e->out)) ?
+		GGU_OK : no_memory(e->err);
 }
 
 typedef enum ggu_status stretch(struct encoding *e, const char *p, size_t n, bool first);
@@ -216,7 +230,10 @@ static enum ggu_status cut(struct encoding *e, const char *p, size_t n, bool fir
 	return from < n ? rest(e, p + from, n - from, first && !from) : GGU_OK;
 }
 
-static enum ggu_status encode_normalized(struct encoding *e, const char *p, size_t n, bool first) { return pretok_split(e->t->pre, p, n, first, encode_piece, e, e->err); }
+static enum ggu_status encode_normalized(struct encoding *e, const char *p, size_t n, bool first)
+{
+	return pretok_split(e->t->pre, p, n, first, encode_piece, e, e->err);
+}
 
 static enum ggu_status encode_raw(struct encoding *e, const char *p, size_t n, bool first)
 {
@@ -265,12 +282,16 @@ static bool read_around(struct tokenizer *t, const json_t *p, int depth)
 	json_t *step, *id;
 	if (!type || depth > 16) return true;
 	if (!strcmp(type, "RobertaProcessing") || !strcmp(type, "BertProcessing"))
-		return add_around(t, &t->before, json_array_get(json_object_get(p, "cls"), 1)) && add_around(t, &t->after, json_array_get(json_object_get(p, "sep"), 1));
-	json_array_foreach(json_object_get(p, "processors"), i, step) if (!read_around(t, step, depth + 1)) return false;
+		return add_around(t, &t->before, json_array_get(json_object_get(p, "cls"), 1)) && add_around(t,
+			&t->after, json_array_get(json_object_get(p, "sep"), 1));
+	json_array_foreach(json_object_get(p, "processors"), i, step) if (!read_around(t, step,
+		depth + 1)) return false;
 	json_array_foreach(json_object_get(p, "single"), i, step) {
 		name = vocab_json_str(json_object_get(step, "SpecialToken"), "id");
 		if (!name) to = &t->after;
-		else json_array_foreach(json_object_get(json_object_get(json_object_get(p, "special_tokens"), name), "ids"), k, id)
+		else
+			json_array_foreach(json_object_get(json_object_get(json_object_get(p, "special_tokens"), name),
+				"ids"), k, id)
 			if (!add_around(t, to, id)) return false;
 	}
 	return true;
@@ -291,8 +312,10 @@ static enum ggu_status find_around(struct tokenizer *t, struct ggu_error *err)
 	if (!read_around(t, json_object_get(v->pipeline, "post_processor"), 0)) return no_memory(err);
 	if (!v->add[VOCAB_BOS]) drop(&t->before, vocab_bos(v));
 	if (!v->add[VOCAB_EOS]) drop(&t->after, vocab_eos(v));
-	if (!t->before.n && vocab_add_bos(v) && vocab_bos(v) >= 0 && !ids_add(&t->before, vocab_bos(v))) return no_memory(err);
-	if (!t->after.n && vocab_add_eos(v) && vocab_eos(v) >= 0 && !ids_add(&t->after, vocab_eos(v))) return no_memory(err);
+	if (!t->before.n && vocab_add_bos(v) && vocab_bos(v) >= 0 && !ids_add(&t->before, vocab_bos(v)))
+		return no_memory(err);
+	if (!t->after.n && vocab_add_eos(v) && vocab_eos(v) >= 0 && !ids_add(&t->after, vocab_eos(v)))
+		return no_memory(err);
 	return GGU_OK;
 }
 
@@ -305,7 +328,8 @@ static bool strips_start(const json_t *d, int depth)
 	bool yes = false;
 	if (!type || depth > 16) return false;
 	if (!strcmp(type, "Strip")) return json_integer_value(json_object_get(d, "start")) > 0;
-	if (!strcmp(type, "Metaspace")) return scheme ? strcmp(scheme, "never") : !json_is_false(json_object_get(d, "add_prefix_space"));
+	if (!strcmp(type, "Metaspace"))
+		return scheme ? strcmp(scheme, "never") : !json_is_false(json_object_get(d, "add_prefix_space"));
 	json_array_foreach(json_object_get(d, "decoders"), i, row) yes |= strips_start(row, depth + 1);
 	return yes;
 }
@@ -326,9 +350,11 @@ enum ggu_status tokenizer_new(struct tokenizer **out, const struct vocab *v, str
 		tokenizer_free(t);
 		return s;
 	}
-	t->byte_level = pretok_is_byte_level(t->pre) || (vocab_json_str(decoder, "type") && !strcmp(vocab_json_str(decoder, "type"), "ByteLevel"));
+	t->byte_level = pretok_is_byte_level(t->pre) ||
+		(vocab_json_str(decoder, "type") && !strcmp(vocab_json_str(decoder, "type"), "ByteLevel"));
 	t->tidy = vocab_json_true(decoder, "cleanup");
-	t->strip_start = t->words || (decoder && !json_is_null(decoder) ? strips_start(decoder, 0) : !t->byte_level && pretok_adds_space(t->pre));
+	t->strip_start = t->words || (decoder && !json_is_null(decoder) ? strips_start(decoder, 0) : !t->byte_level &&
+		pretok_adds_space(t->pre));
 	*out = t;
 	return GGU_OK;
 }
@@ -459,7 +485,8 @@ static bool reserve(struct detokenizer *d, size_t n)
 	return true;
 }
 
-enum ggu_status detokenizer_add(struct detokenizer *d, int32_t id, const char **text, size_t *n_bytes, struct ggu_error *err)
+enum ggu_status detokenizer_add(struct detokenizer *d, int32_t id, const char **text, size_t *n_bytes,
+	struct ggu_error *err)
 {
 	if (!reserve(d, token_text(d->t, id).n + 2)) return no_memory(err);
 	d->n += next_bytes(d->t, id, &d->started, d->buf + d->n);
@@ -475,19 +502,23 @@ void detokenizer_end(struct detokenizer *d, const char **text, size_t *n_bytes)
 	d->sent = d->n;
 }
 
-enum ggu_status tokenizer_decode(struct tokenizer *t, const int32_t *ids, size_t n, bool special, char **text, size_t *n_bytes, struct ggu_error *err)
+enum ggu_status tokenizer_decode(struct tokenizer *t, const int32_t *ids, size_t n, bool special, char **text,
+	size_t *n_bytes, struct ggu_error *err)
 {
 	size_t bytes = 0, at = 0;
 	char *out;
 	bool started = false;
 	for (size_t i = 0; i < n; i++) {
-		if (ids[i] < 0 || (size_t)ids[i] >= t->v->n) return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, "", "token %d is not in the vocabulary of %zu", (int)ids[i], t->v->n);
+		if (ids[i] < 0 || (size_t)ids[i] >= t->v->n)
+			return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, "",
+				"token %d is not in the vocabulary of %zu", (int)ids[i], t->v->n);
 		bytes += token_text(t, ids[i]).n + 1;
 	}
 	out = malloc(bytes + 1);
 	if (!out) return no_memory(err);
 	for (size_t i = 0; i < n; i++)
-		if (special || vocab_token_type(t->v, ids[i]) != VOCAB_CONTROL) at += next_bytes(t, ids[i], &started, out + at);
+		if (special || vocab_token_type(t->v, ids[i]) != VOCAB_CONTROL)
+			at += next_bytes(t, ids[i], &started, out + at);
 	out[at] = 0;
 	*text = out;
 	*n_bytes = at;

@@ -12,17 +12,20 @@ void tokenizer_free(struct tokenizer *t);
 
 enum { TOKENIZE_BOS = 1, TOKENIZE_EOS = 2,      /* add where the vocabulary says so (add_bos_token ...) */
 	TOKENIZE_SPECIAL = 4 };                 /* special-token strings in the text become their tokens */
-/* Appends: *ids is grown with realloc, holds *n ids after and has room for *cap; the caller frees it, after an error too. */
+/* Appends: *ids is grown with realloc, holds *n ids after and has room for *cap; the caller frees it, after an error
+ * too. */
 enum ggu_status tokenizer_encode(struct tokenizer *t, const char *text, size_t n_bytes, unsigned flags,
 	int32_t **ids, size_t *n, size_t *cap, struct ggu_error *err);
 /* Bytes of ids in context: the text that decoding all of them gives. *text is malloc'ed, *n_bytes long. Special
  * tokens are kept as their text if `special`. */
-enum ggu_status tokenizer_decode(struct tokenizer *t, const int32_t *ids, size_t n, bool special, char **text, size_t *n_bytes, struct ggu_error *err);
-/* Streaming: the bytes that id adds after what went before (whole UTF-8 characters only; a rest is kept). *text is valid
- * until the next call. An id that is not in the vocabulary adds nothing. t must outlive d. */
+enum ggu_status tokenizer_decode(struct tokenizer *t, const int32_t *ids, size_t n, bool special, char **text,
+	size_t *n_bytes, struct ggu_error *err);
+/* Streaming: the bytes that id adds after what went before (whole UTF-8 characters only; a rest is kept). *text is
+ * valid until the next call. An id that is not in the vocabulary adds nothing. t must outlive d. */
 struct detokenizer;
 enum ggu_status detokenizer_new(struct detokenizer **d, struct tokenizer *t, struct ggu_error *err);
-enum ggu_status detokenizer_add(struct detokenizer *d, int32_t id, const char **text, size_t *n_bytes, struct ggu_error *err);
+enum ggu_status detokenizer_add(struct detokenizer *d, int32_t id, const char **text, size_t *n_bytes,
+	struct ggu_error *err);
 void detokenizer_end(struct detokenizer *d, const char **text, size_t *n_bytes);        /* what is left, as it is */
 void detokenizer_free(struct detokenizer *d);
 

@@ -3,7 +3,8 @@
  *
  * Which file of a folder wins, after llama.cpp's converter: tokenizer.model gives tokens and scores where it is
  * there; else a tokenizer.json with byte fallback gives a score-less "llama" vocabulary; else tokenizer.json, or
- * vocab.json with merges.txt, gives byte-level BPE; vocab.txt gives WordPiece. The ids of a text follow tokenizer.json wherever there is one. */
+ * vocab.json with merges.txt, gives byte-level BPE; vocab.txt gives WordPiece. The ids of a text follow
+ * tokenizer.json wherever there is one. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -77,7 +78,8 @@ void vocab_free(struct vocab *v)
 
 enum ggu_status vocab_size(struct vocab *v, size_t n, bool scores, float score, struct ggu_error *err)
 {
-	if (n > VOCAB_MOST) return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, "vocab_size", "%zu tokens are too many", n);
+	if (n > VOCAB_MOST)
+		return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, "vocab_size", "%zu tokens are too many", n);
 	v->tokens = vocab_alloc(v, n*sizeof *v->tokens);
 	v->types = vocab_alloc(v, n*sizeof *v->types);
 	if (scores) v->scores = vocab_alloc(v, n*sizeof *v->scores);
@@ -131,7 +133,8 @@ bool vocab_looks_special(const char *p, size_t n)
 	for (size_t i = 0; i < sizeof words/sizeof *words; i++)
 		if (n == strlen(words[i]) && !memcmp(p, words[i], n)) return true;
 	if (n >= 3 && !memcmp(p, "<|", 2) && !memcmp(p + n - 2, "|>", 2)) return true;
-	if (n >= 5 && p[0] == '<' && !memcmp(p + 1, bar, 3) && !memcmp(p + n - 4, bar, 3) && p[n - 1] == '>') return true;
+	if (n >= 5 && p[0] == '<' && !memcmp(p + 1, bar, 3) && !memcmp(p + n - 4, bar, 3) && p[n - 1] == '>')
+		return true;
 	return n >= 8 && !memcmp(p, "<unused", 7) && p[n - 1] == '>';
 }
 
@@ -171,9 +174,12 @@ static enum ggu_status refuse_kind(const struct vocab_files *f, struct ggu_error
 {
 	const json_t *m = json_object_get(f->tokenizer, "model");
 	const char *type = vocab_json_str(m, "type");
-	if (!type) type = json_object_get(m, "merges") ? "BPE" : json_is_array(json_object_get(m, "vocab")) ? "Unigram" : "";
+	if (!type)
+		type = json_object_get(m, "merges") ? "BPE" : json_is_array(json_object_get(m, "vocab")) ? "Unigram" :
+			"";
 	if (!strcmp(type, "BPE") || !strcmp(type, "WordPiece")) return GGU_OK;
-	return file_fail(err, GGU_ERR_UNSUPPORTED, "tokenizer.json", GGU_NO_OFFSET, "model.type", "tokenizer kind \"%.30s\" is not supported", type);
+	return file_fail(err, GGU_ERR_UNSUPPORTED, "tokenizer.json", GGU_NO_OFFSET, "model.type",
+		"tokenizer kind \"%.30s\" is not supported", type);
 }
 
 /* A folder without any file that we read: what else may be there that says what it is. */
@@ -181,11 +187,15 @@ static enum ggu_status no_tokenizer(const char *dir, struct ggu_error *err)
 {
 	static const struct { const char *file, *what; } others[] = {
 		{ "tekken.json", "Mistral's Tekken vocabulary is not supported" },
-		{ "spiece.model", "T5's SentencePiece vocabulary is not supported" }, { "sentencepiece.bpe.model", "XLM-RoBERTa's SentencePiece vocabulary is not supported" },
+		{ "spiece.model", "T5's SentencePiece vocabulary is not supported" }, { "sentencepiece.bpe.model",
+			"XLM-RoBERTa's SentencePiece vocabulary is not supported" },
 	};
 	for (size_t i = 0; i < sizeof others/sizeof *others; i++)
-		if (file_exists(dir, others[i].file)) return file_fail(err, GGU_ERR_UNSUPPORTED, others[i].file, GGU_NO_OFFSET, "", "%s", others[i].what);
-	return ggu_fail(err, GGU_ERR_MISSING, GGU_NO_OFFSET, "", "no tokenizer.model, tokenizer.json, vocab.json with merges.txt or vocab.txt in the folder");
+		if (file_exists(dir, others[i].file))
+			return file_fail(err, GGU_ERR_UNSUPPORTED, others[i].file, GGU_NO_OFFSET, "", "%s",
+				others[i].what);
+	return ggu_fail(err, GGU_ERR_MISSING, GGU_NO_OFFSET, "",
+		"no tokenizer.model, tokenizer.json, vocab.json with merges.txt or vocab.txt in the folder");
 }
 
 static bool is_wordpiece(const struct vocab_files *f)
@@ -273,12 +283,15 @@ int32_t vocab_eos(const struct vocab *v) { return special(v, VOCAB_EOS, 2); }
 bool vocab_is_end(const struct vocab *v, int32_t id)
 {
 	/* texts that end a turn in the models that llama.cpp knows */
-	static const char *const ends[] = { "<|eot_id|>", "<|im_end|>", "<|end|>", "<end_of_turn>", "<turn|>", "<|endoftext|>",
-		"<|eom_id|>", "<EOT>", "<|END_OF_TURN_TOKEN|>", "<|return|>", "<|call|>", "</s>", "<eos>", ("<\xef\xbd\x9c" "end\xe2\x96\x81of\xe2\x96\x81sentence\xef\xbd\x9c>") };
+	static const char *const ends[] = { "<|eot_id|>", "<|im_end|>", "<|end|>", "<end_of_turn>", "<turn|>",
+		"<|endoftext|>",
+		"<|eom_id|>", "<EOT>", "<|END_OF_TURN_TOKEN|>", "<|return|>", "<|call|>", "</s>", "<eos>",
+			("<\xef\xbd\x9c" "end\xe2\x96\x81of\xe2\x96\x81sentence\xef\xbd\x9c>") };
 	if (id < 0 || (size_t)id >= v->n) return false;
 	if (id == vocab_eos(v) || id == v->special[VOCAB_EOT] || id == v->special[VOCAB_EOM]) return true;
 	if (v->types[id] != VOCAB_CONTROL) return false;
 	for (size_t i = 0; i < sizeof ends/sizeof *ends; i++)
-		if (v->tokens[id].n == strlen(ends[i]) && !memcmp(v->tokens[id].p, ends[i], v->tokens[id].n)) return true;
+		if (v->tokens[id].n == strlen(ends[i]) && !memcmp(v->tokens[id].p, ends[i], v->tokens[id].n))
+			return true;
 	return false;
 }

@@ -13,7 +13,8 @@ enum vocab_token_type {         /* tokenizer.ggml.token_type */
 struct vocab;
 /* What the folder's own files do not say to a tokenizer; 0 and NULL: nothing beyond them. */
 struct vocab_hints {
-	int64_t n_vocab;                        /* embedding rows; more than the tokenizer has: padded "[PAD<id>]"; -1: unknown */
+	/* embedding rows; more than the tokenizer has: padded "[PAD<id>]"; -1: unknown */
+	int64_t n_vocab;
 	const char *pre;                        /* tokenizer.ggml.pre, where several names fit */
 	int add_space_prefix, add_bos;          /* 1: yes, -1: no */
 	bool config_prefix;                     /* add_prefix_space of tokenizer_config.json is add_space_prefix */
@@ -35,7 +36,8 @@ enum vocab_token_type vocab_token_type(const struct vocab *v, int32_t id);
 /* -1: none */
 int32_t vocab_bos(const struct vocab *v);
 int32_t vocab_eos(const struct vocab *v);
-bool vocab_is_end(const struct vocab *v, int32_t id);                   /* eos, eot, eom and their kin: generation stops */
+/* eos, eot, eom and their kin: generation stops */
+bool vocab_is_end(const struct vocab *v, int32_t id);
 bool vocab_add_bos(const struct vocab *v);
 bool vocab_add_eos(const struct vocab *v);
 

@@ -48,7 +48,8 @@ struct vocab {
 	int add_space_prefix;           /* 1, 0, -1 not written */
 	int lowercase;                  /* of a WordPiece vocabulary: the same */
 	bool has_scores, write_merges;  /* which arrays the GGUF gets */
-	bool own_merges;                /* merges that llama.cpp's form drops but the ids depend on: gguf-utils.merges */
+	/* merges that llama.cpp's form drops but the ids depend on: gguf-utils.merges */
+	bool own_merges;
 	struct vocab_template *templates;
 	size_t n_templates;
 	json_t *pipeline;               /* never NULL once built */
@@ -62,18 +63,22 @@ struct ggu_str vocab_copy(struct vocab *v, const char *p, size_t n);
 struct vocab *vocab_new(void);
 /* Room for n tokens, all "[PAD<id>]" of type unused. */
 enum ggu_status vocab_size(struct vocab *v, size_t n, bool scores, float score, struct ggu_error *err);
-void vocab_set_special(struct vocab *v, enum vocab_special which, int64_t id);  /* the first call wins, bad ids are dropped */
+/* the first call wins, bad ids are dropped */
+void vocab_set_special(struct vocab *v, enum vocab_special which, int64_t id);
 void vocab_set_add(struct vocab *v, enum vocab_special which, bool on);         /* the last call wins */
 
 /* A checkpoint folder's files. */
 struct vocab_files {
 	const char *dir;
 	const struct vocab_hints *hints;
-	json_t *tokenizer, *config, *added, *model_config;      /* tokenizer.json, tokenizer_config.json, added_tokens.json, config.json; NULL: absent */
+	/* tokenizer.json, tokenizer_config.json, added_tokens.json, config.json; NULL: absent */
+	json_t *tokenizer, *config, *added, *model_config;
 };
-enum ggu_status vocab_read_json(const char *dir, const char *name, json_t **j, struct ggu_error *err);   /* *j NULL: absent */
+/* *j NULL: absent */
+enum ggu_status vocab_read_json(const char *dir, const char *name, json_t **j, struct ggu_error *err);
 
-enum ggu_status vocab_load_spm(struct vocab *v, const char *bytes, size_t n, const char *file, const struct vocab_files *f, struct ggu_error *err);
+enum ggu_status vocab_load_spm(struct vocab *v, const char *bytes, size_t n, const char *file,
+	const struct vocab_files *f, struct ggu_error *err);
 enum ggu_status vocab_load_json(struct vocab *v, const struct vocab_files *f, struct ggu_error *err);
 enum ggu_status vocab_load_merges_txt(struct vocab *v, const struct vocab_files *f, struct ggu_error *err);
 /* WordPiece: tokenizer.json of that kind, or vocab.txt (GGU_ERR_MISSING: there is none). */

@@ -13,7 +13,10 @@ static enum ggu_status bad(struct ggu_error *err, const char *file, const char *
 {
 	return file_fail(err, GGU_ERR_FORMAT, file, GGU_NO_OFFSET, where, "%s", what);
 }
-static enum ggu_status no_memory(struct ggu_error *err) { return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory"); }
+static enum ggu_status no_memory(struct ggu_error *err)
+{
+	return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
+}
 
 /* Ids by text, rows of added tokens, and where they stand, for messages. */
 struct tables { const json_t *vocab, *added; const char *vocab_file, *vocab_where, *added_file; };
@@ -28,7 +31,8 @@ static enum ggu_status n_tokens(const struct tables *t, const struct vocab_hints
 	json_t *id, *row;
 	size_t i;
 	json_object_foreach((json_t *)t->vocab, key, id) {
-		if (!json_is_integer(id) || json_integer_value(id) < 0 || json_integer_value(id) >= VOCAB_MOST) return bad(err, t->vocab_file, t->vocab_where, out_of_range);
+		if (!json_is_integer(id) || json_integer_value(id) < 0 || json_integer_value(id) >= VOCAB_MOST)
+			return bad(err, t->vocab_file, t->vocab_where, out_of_range);
 		most = json_integer_value(id) > most ? json_integer_value(id) : most;
 	}
 	json_array_foreach(t->added, i, row) {
@@ -55,7 +59,9 @@ static enum ggu_status fill(struct vocab *v, const struct tables *t, struct ggu_
 	json_array_foreach(t->added, i, row) {
 		const json_t *text = json_object_get(row, "content");
 		size_t k = (size_t)json_integer_value(json_object_get(row, "id"));
-		bool special = vocab_json_true(row, "special") || (json_is_string(text) && vocab_looks_special(json_string_value(text), json_string_length(text)));
+		bool special = vocab_json_true(row, "special") ||
+			(json_is_string(text) && vocab_looks_special(json_string_value(text),
+			json_string_length(text)));
 		if (!json_is_string(text)) return bad(err, t->added_file, "added_tokens", "a token has no content");
 		v->tokens[k] = vocab_copy(v, json_string_value(text), json_string_length(text));
 		if (!v->tokens[k].p) return no_memory(err);
@@ -75,7 +81,8 @@ static enum ggu_status one_merge(struct vocab *v, const json_t *m, struct ggu_st
 		*to = vocab_copy(v, json_string_value(m), json_string_length(m));
 		return to->p ? GGU_OK : no_memory(err);
 	}
-	if (!json_is_string(a) || !json_is_string(b)) return bad(err, "tokenizer.json", "model.merges", "a merge is neither text nor a pair of texts");
+	if (!json_is_string(a) || !json_is_string(b))
+		return bad(err, "tokenizer.json", "model.merges", "a merge is neither text nor a pair of texts");
 	p = vocab_alloc(v, 2*(json_string_length(a) + json_string_length(b)) + 2);
 	if (!p) return no_memory(err);
 	for (int k = 0; k < 2; k++) {
@@ -102,7 +109,8 @@ static enum ggu_status read_merges(struct vocab *v, const json_t *list, struct g
 
 void vocab_take_pipeline(struct vocab *v, const json_t *t, json_t *model)
 {
-	static const char *const trees[] = { "added_tokens", "normalizer", "pre_tokenizer", "post_processor", "decoder" };
+	static const char *const trees[] = { "added_tokens", "normalizer", "pre_tokenizer", "post_processor",
+		"decoder" };
 	json_object_clear(v->pipeline);
 	for (size_t i = 0; i < sizeof trees/sizeof *trees; i++) {
 		json_t *x = json_object_get(t, trees[i]);
@@ -126,12 +134,16 @@ static void take_pipeline(struct vocab *v, const json_t *t)
 enum ggu_status vocab_load_json(struct vocab *v, const struct vocab_files *f, struct ggu_error *err)
 {
 	const json_t *model = json_object_get(f->tokenizer, "model");
-	const struct tables tables = { json_object_get(model, "vocab"), json_object_get(f->tokenizer, "added_tokens"), "tokenizer.json", "model.vocab", "tokenizer.json" };
+	const struct tables tables = { json_object_get(model, "vocab"), json_object_get(f->tokenizer, "added_tokens"),
+		"tokenizer.json", "model.vocab", "tokenizer.json" };
 	bool llama = !strcmp(v->model, "llama"), filled = v->n > 0;
 	size_t n;
-	for (size_t i = 0; i < 2 && strcmp(v->model, "bert"); i++) {    /* CLIP's BPE marks where words begin or end; ours does not */
+	/* CLIP's BPE marks where words begin or end; ours does not */
+	for (size_t i = 0; i < 2 && strcmp(v->model, "bert"); i++) {
 		const char *mark = vocab_json_str(model, i ? "end_of_word_suffix" : "continuing_subword_prefix");
-		if (mark && *mark) return file_fail(err, GGU_ERR_UNSUPPORTED, "tokenizer.json", GGU_NO_OFFSET, "model", "prefixes and suffixes of subwords are not supported");
+		if (mark && *mark)
+			return file_fail(err, GGU_ERR_UNSUPPORTED, "tokenizer.json", GGU_NO_OFFSET, "model",
+				"prefixes and suffixes of subwords are not supported");
 	}
 	if (!json_is_object(tables.vocab)) return bad(err, tables.vocab_file, tables.vocab_where, "is not an object");
 	TRY(n_tokens(&tables, f->hints, &n, err));
@@ -140,7 +152,8 @@ enum ggu_status vocab_load_json(struct vocab *v, const struct vocab_files *f, st
 		TRY(fill(v, &tables, err));
 		for (size_t i = 0; llama && i < n; i++) {       /* pieces of a SentencePiece vocabulary in disguise */
 			const struct ggu_str *t = v->tokens + i;
-			if (v->types[i] == VOCAB_NORMAL && t->n == 6 && !memcmp(t->p, "<0x", 3) && t->p[5] == '>') v->types[i] = VOCAB_BYTE;
+			if (v->types[i] == VOCAB_NORMAL && t->n == 6 && !memcmp(t->p, "<0x", 3) && t->p[5] == '>')
+				v->types[i] = VOCAB_BYTE;
 		}
 	}
 	TRY(read_merges(v, json_object_get(model, "merges"), err));
@@ -173,7 +186,8 @@ static enum ggu_status split_merges(struct vocab *v, const char *text, size_t n,
 
 static void add_row(json_t *added, json_t *id, const char *text)
 {
-	json_array_append_new(added, json_pack("{s:O,s:s,s:b,s:b}", "id", id, "content", text, "special", vocab_looks_special(text, strlen(text)), "normalized", 0));
+	json_array_append_new(added, json_pack("{s:O,s:s,s:b,s:b}", "id", id, "content", text, "special",
+		vocab_looks_special(text, strlen(text)), "normalized", 0));
 }
 
 /* Added tokens of a folder without tokenizer.json: tokenizer_config.json's added_tokens_decoder (rows by id), then
@@ -198,13 +212,16 @@ static void small_files_added(const struct vocab_files *f, const json_t *vocab, 
 		if (json_object_get(decoder, number)) continue;
 		add_row(added, id, key);
 	}
-	if (!json_array_size(added) && json_object_get(vocab, usual)) add_row(added, json_object_get(vocab, usual), usual);
+	if (!json_array_size(added) && json_object_get(vocab, usual))
+		add_row(added, json_object_get(vocab, usual), usual);
 }
 
 enum ggu_status vocab_load_merges_txt(struct vocab *v, const struct vocab_files *f, struct ggu_error *err)
 {
 	json_t *vocab = NULL, *added = json_array();
-	struct tables tables = { .added = added, .vocab_file = "vocab.json", .vocab_where = "", .added_file = json_object_get(f->config, "added_tokens_decoder") ? "tokenizer_config.json" : "added_tokens.json" };
+	struct tables tables = { .added = added, .vocab_file = "vocab.json", .vocab_where = "",
+		.added_file = json_object_get(f->config, "added_tokens_decoder") ? "tokenizer_config.json" :
+		"added_tokens.json" };
 	char *text = NULL;
 	size_t bytes, n;
 	enum ggu_status s = added ? vocab_read_json(f->dir, "vocab.json", &vocab, err) : no_memory(err);
@@ -218,7 +235,8 @@ enum ggu_status vocab_load_merges_txt(struct vocab *v, const struct vocab_files 
 	if (!s) {
 		v->write_merges = true;
 		json_object_set(v->pipeline, "added_tokens", added);
-		json_object_set_new(v->pipeline, "pre_tokenizer", json_pack("{s:s,s:b,s:b}", "type", "ByteLevel", "add_prefix_space", 0, "use_regex", 1));
+		json_object_set_new(v->pipeline, "pre_tokenizer", json_pack("{s:s,s:b,s:b}", "type", "ByteLevel",
+			"add_prefix_space", 0, "use_regex", 1));
 		json_object_set_new(v->pipeline, "decoder", json_pack("{s:s}", "type", "ByteLevel"));
 		json_object_set_new(v->pipeline, "model", json_pack("{s:s,s:s}", "type", "BPE", "order", "merges"));
 	}

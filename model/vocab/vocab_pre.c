@@ -31,21 +31,32 @@
 enum { MAX_SPLITS = 6 };
 /* In order of search. Splits are isolated; NULL ends them. "stablelm" is what files of 2024 call stablelm2. */
 static const struct shape { const char *name, *split[MAX_SPLITS]; bool ignore_merges, nfc; } shapes[] = {
-	{ "llama-bpe", { LLAMA3 }, true, false }, { "llama3", { LLAMA3 }, true, false }, { "llama-v3", { LLAMA3 }, true, false },
-	{ "dbrx", { LLAMA3 }, false, false }, { "smaug-bpe", { LLAMA3 }, false, false }, { "falcon3", { LLAMA3 }, true, false },
+	{ "llama-bpe", { LLAMA3 }, true, false }, { "llama3", { LLAMA3 }, true, false }, { "llama-v3", { LLAMA3 },
+		true, false },
+	{ "dbrx", { LLAMA3 }, false, false }, { "smaug-bpe", { LLAMA3 }, false, false }, { "falcon3", { LLAMA3 }, true,
+		false },
 	{ "chatglm-bpe", { LLAMA3 }, false, false }, { "glm4", { LLAMA3 }, false, false },
-	{ "qwen2", { QWEN2 }, false, true }, { "stablelm2", { QWEN2 }, false, true }, { "stablelm", { QWEN2 }, false, true },
+	{ "qwen2", { QWEN2 }, false, true }, { "stablelm2", { QWEN2 }, false, true }, { "stablelm", { QWEN2 }, false,
+		true },
 	{ "deepseek-r1-qwen", { QWEN2 }, false, true }, { "hunyuan", { QWEN2 }, false, false },
-	{ "gpt-2", { GPT2 }, false, false }, { "phi-2", { GPT2 }, false, false }, { "mpt", { GPT2 }, false, false }, { "olmo", { GPT2 }, false, false },
-	{ "jais", { GPT2 }, false, false }, { "roberta-bpe", { GPT2 }, false, false }, { "gpt-neox", { GPT2 }, false, true }, { "default", { GPT2 }, false, false },
+	{ "gpt-2", { GPT2 }, false, false }, { "phi-2", { GPT2 }, false, false }, { "mpt", { GPT2 }, false, false },
+		{ "olmo", { GPT2 }, false, false },
+	{ "jais", { GPT2 }, false, false }, { "roberta-bpe", { GPT2 }, false, false }, { "gpt-neox", { GPT2 }, false,
+		true }, { "default", { GPT2 }, false, false },
 	{ "tekken", { TEKKEN }, true, false }, { "gpt-4o", { O200K }, false, false },
-	{ "starcoder", { "\\p{N}", GPT2 }, false, false }, { "refact", { "\\p{N}", GPT2 }, false, false }, { "command-r", { "\\p{N}", GPT2 }, false, false },
-	{ "smollm", { "\\p{N}", GPT2 }, false, false }, { "codeshell", { "\\p{N}", GPT2 }, false, false }, { "exaone", { "\\p{N}", GPT2 }, false, false },
+	{ "starcoder", { "\\p{N}", GPT2 }, false, false }, { "refact", { "\\p{N}", GPT2 }, false, false },
+		{ "command-r", { "\\p{N}", GPT2 }, false, false },
+	{ "smollm", { "\\p{N}", GPT2 }, false, false }, { "codeshell", { "\\p{N}", GPT2 }, false, false }, { "exaone",
+		{ "\\p{N}", GPT2 }, false, false },
 	{ "minerva-7b", { "\\p{N}", GPT2 }, false, false },
-	{ "falcon", { PUNCTUATION, GPT2, "[0-9][0-9][0-9]" }, false, false }, { "falcon-h1", { PUNCTUATION, GPT2, "[0-9]" }, false, false },
+	{ "falcon", { PUNCTUATION, GPT2, "[0-9][0-9][0-9]" }, false, false }, { "falcon-h1",
+		{ PUNCTUATION, GPT2, "[0-9]" }, false, false },
 	{ "bloom", { " ?[^(\\s|[.,!?\xe2\x80\xa6\xe3\x80\x82\xef\xbc\x8c\xe3\x80\x81\xe0\xa5\xa4\xdb\x94\xd8\x8c])]+" }, false, false },
-	{ "deepseek-llm", { "[\r\n]", "\\s?[A-Za-z\xc2\xb5\xc3\x80-\xc3\x96\xc3\x98-\xc3\xb6\xc3\xb8-\xc6\xba\xc6\xbc-\xc6\xbf\xc7\x84-\xca\x93\xca\x95-\xca\xaf\xcd\xb0-\xcd\xb3\xcd\xb6\xcd\xb7\xcd\xbb-\xcd\xbd\xcd\xbf\xce\x86\xce\x88-\xce\x8a\xce\x8c\xce\x8e-\xce\xa1\xce\xa3-\xcf\xb5\xcf\xb7-\xd2\x81\xd2\x8a-\xd4\xaf\xd4\xb1-\xd5\x96\xe1\x82\xa0-\xe1\x83\x85\xe1\x8e\xa0-\xe1\x8f\xb5\xe1\x8f\xb8-\xe1\x8f\xbd\xe1\xb2\x90-\xe1\xb2\xba\xe1\xb2\xbd-\xe1\xb2\xbf\xe1\xb4\x80-\xe1\xb4\xab\xe1\xb5\xab-\xe1\xb5\xb7\xe1\xb5\xb9-\xe1\xb6\x9a\xe1\xb8\x80-\xe1\xbc\x95\xe1\xbc\x98-\xe1\xbc\x9d\xe1\xbc\xa0-\xe1\xbd\x85\xe1\xbd\x88-\xe1\xbd\x8d\xe1\xbd\x90-\xe1\xbd\x97\xe1\xbd\x99\xe1\xbd\x9b\xe1\xbd\x9d\xe1\xbd\x9f-\xe1\xbd\xbd\xe1\xbe\x80-\xe1\xbe\xb4\xe1\xbe\xb6-\xe1\xbe\xbc\xe1\xbe\xbe\xe1\xbf\x82-\xe1\xbf\x84\xe1\xbf\x86-\xe1\xbf\x8c\xe1\xbf\x90-\xe1\xbf\x93\xe1\xbf\x96-\xe1\xbf\x9b\xe1\xbf\xa0-\xe1\xbf\xac\xe1\xbf\xb2-\xe1\xbf\xb4\xe1\xbf\xb6-\xe1\xbf\xbc]+", "\\s?[!-/:-~\xef\xbc\x81-\xef\xbc\x8f\xef\xbc\x9a-\xef\xbd\x9e\xe2\x80\x98-\xe2\x80\x9f\xe3\x80\x80-\xe3\x80\x82]+", "\\s+$", "[\xe4\xb8\x80-\xe9\xbe\xa5\xe0\xa0\x80-\xe4\xb8\x80\xea\xb0\x80-\xed\x9f\xbf]+", "\\p{N}+" }, false, false },
-	{ "deepseek-coder", { "[\r\n]", "\\s?\\p{L}+", "\\s?\\p{P}+", "[\xe4\xb8\x80-\xe9\xbe\xa5\xe0\xa0\x80-\xe4\xb8\x80\xea\xb0\x80-\xed\x9f\xbf]+", "\\p{N}" }, false, false },
+	{ "deepseek-llm", { "[\r\n]",
+		"\\s?[A-Za-z\xc2\xb5\xc3\x80-\xc3\x96\xc3\x98-\xc3\xb6\xc3\xb8-\xc6\xba\xc6\xbc-\xc6\xbf\xc7\x84-\xca\x93\xca\x95-\xca\xaf\xcd\xb0-\xcd\xb3\xcd\xb6\xcd\xb7\xcd\xbb-\xcd\xbd\xcd\xbf\xce\x86\xce\x88-\xce\x8a\xce\x8c\xce\x8e-\xce\xa1\xce\xa3-\xcf\xb5\xcf\xb7-\xd2\x81\xd2\x8a-\xd4\xaf\xd4\xb1-\xd5\x96\xe1\x82\xa0-\xe1\x83\x85\xe1\x8e\xa0-\xe1\x8f\xb5\xe1\x8f\xb8-\xe1\x8f\xbd\xe1\xb2\x90-\xe1\xb2\xba\xe1\xb2\xbd-\xe1\xb2\xbf\xe1\xb4\x80-\xe1\xb4\xab\xe1\xb5\xab-\xe1\xb5\xb7\xe1\xb5\xb9-\xe1\xb6\x9a\xe1\xb8\x80-\xe1\xbc\x95\xe1\xbc\x98-\xe1\xbc\x9d\xe1\xbc\xa0-\xe1\xbd\x85\xe1\xbd\x88-\xe1\xbd\x8d\xe1\xbd\x90-\xe1\xbd\x97\xe1\xbd\x99\xe1\xbd\x9b\xe1\xbd\x9d\xe1\xbd\x9f-\xe1\xbd\xbd\xe1\xbe\x80-\xe1\xbe\xb4\xe1\xbe\xb6-\xe1\xbe\xbc\xe1\xbe\xbe\xe1\xbf\x82-\xe1\xbf\x84\xe1\xbf\x86-\xe1\xbf\x8c\xe1\xbf\x90-\xe1\xbf\x93\xe1\xbf\x96-\xe1\xbf\x9b\xe1\xbf\xa0-\xe1\xbf\xac\xe1\xbf\xb2-\xe1\xbf\xb4\xe1\xbf\xb6-\xe1\xbf\xbc]+", "\\s?[!-/:-~\xef\xbc\x81-\xef\xbc\x8f\xef\xbc\x9a-\xef\xbd\x9e\xe2\x80\x98-\xe2\x80\x9f\xe3\x80\x80-\xe3\x80\x82]+", "\\s+$", "[\xe4\xb8\x80-\xe9\xbe\xa5\xe0\xa0\x80-\xe4\xb8\x80\xea\xb0\x80-\xed\x9f\xbf]+", "\\p{N}+" }, false, false },
+	{ "deepseek-coder", { "[\r\n]", "\\s?\\p{L}+", "\\s?\\p{P}+",
+		"[\xe4\xb8\x80-\xe9\xbe\xa5\xe0\xa0\x80-\xe4\xb8\x80\xea\xb0\x80-\xed\x9f\xbf]+", "\\p{N}" }, false,
+		false },
 	{ "deepseek-v3", { "\\p{N}{1,3}",
 		"[\xe4\xb8\x80-\xe9\xbe\xa5\xe3\x81\x80-\xe3\x82\x9f\xe3\x82\xa0-\xe3\x83\xbf]+",
 		"[!\"#$%&'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+|[^\r\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+| ?[\\p{P}\\p{S}]+[\r\n]*|\\s*[\r\n]+|\\s+(?!\\S)|\\s+" }, false, false },
@@ -69,11 +80,14 @@ static enum ggu_status by_hash(const struct vocab *v, const char **name, struct 
 	char hex[2*SHA256_DIGEST_SIZE + 1], number[16];
 	enum ggu_status s = tokenizer_new(&t, v, err);
 	if (s) return s;
-	s = tokenizer_encode(t, PRE_TEST_STRING, sizeof PRE_TEST_STRING - 1, TOKENIZE_BOS | TOKENIZE_EOS | TOKENIZE_SPECIAL, &ids, &n, &cap, err);
+	s = tokenizer_encode(t, PRE_TEST_STRING, sizeof PRE_TEST_STRING - 1,
+		TOKENIZE_BOS | TOKENIZE_EOS | TOKENIZE_SPECIAL, &ids, &n, &cap, err);
 	tokenizer_free(t);
 	sha256_init(&sha);
 	sha256_update(&sha, 1, (const uint8_t *)"[");
-	for (size_t i = 0; i < n; i++) sha256_update(&sha, (size_t)snprintf(number, sizeof number, "%s%d", i ? ", " : "", (int)ids[i]), (const uint8_t *)number);
+	for (size_t i = 0; i < n; i++)
+		sha256_update(&sha, (size_t)snprintf(number, sizeof number, "%s%d", i ? ", " : "", (int)ids[i]),
+			(const uint8_t *)number);
 	sha256_update(&sha, 1, (const uint8_t *)"]");
 	sha256_digest(&sha, sizeof digest, digest);
 	for (size_t i = 0; i < sizeof digest; i++) snprintf(hex + 2*i, 3, "%02x", digest[i]);
@@ -86,8 +100,8 @@ static enum ggu_status by_hash(const struct vocab *v, const char **name, struct 
 
 static bool same_text(const char *a, const char *b) { return a && b && !strcmp(a, b); }
 
-/* The pre-tokenizer's patterns, in order; false if it has a step that is none. (Runs of digits are passed over: they are
- * cut from bytes there, after the other patterns, which cut the same digits from text.) */
+/* The pre-tokenizer's patterns, in order; false if it has a step that is none. (Runs of digits are passed over: they
+ * are cut from bytes there, after the other patterns, which cut the same digits from text.) */
 static bool patterns(const json_t *o, const char **list, size_t *n, size_t most, int depth)
 {
 	const char *type = vocab_json_str(o, "type"), *p = vocab_json_str(json_object_get(o, "pattern"), "Regex");
@@ -96,12 +110,14 @@ static bool patterns(const json_t *o, const char **list, size_t *n, size_t most,
 	bool ok = true;
 	if (!type || depth > 8) return false;
 	if (!strcmp(type, "Sequence")) {
-		json_array_foreach(json_object_get(o, "pretokenizers"), i, row) ok = ok && patterns(row, list, n, most, depth + 1);
+		json_array_foreach(json_object_get(o, "pretokenizers"), i, row) ok = ok && patterns(row, list, n, most,
+			depth + 1);
 		return ok;
 	}
 	if (!strcmp(type, "ByteLevel")) p = json_is_false(json_object_get(o, "use_regex")) ? "" : GPT2;
 	else if (!strcmp(type, "Digits")) p = vocab_json_true(o, "individual_digits") ? "\\p{N}" : "";
-	else if (!strcmp(type, "Punctuation") && same_text(vocab_json_str(o, "behavior"), "Contiguous")) p = PUNCTUATION;
+	else if (!strcmp(type, "Punctuation") && same_text(vocab_json_str(o, "behavior"), "Contiguous"))
+		p = PUNCTUATION;
 	else if (strcmp(type, "Split")) return false;
 	if (!p || *n == most) return false;
 	if (*p) list[(*n)++] = p;
@@ -117,8 +133,11 @@ static const char *by_shape(const struct vocab *v, const char *prefer)
 	for (int strict = 1; strict >= 0 && !found; strict--)
 		for (size_t i = 0; i < N_SHAPES; i++) {
 			size_t k = 0;
-			while (k < n && k < MAX_SPLITS && shapes[i].split[k] && !strcmp(shapes[i].split[k], list[k])) k++;
-			if (k < n || (k < MAX_SPLITS && shapes[i].split[k]) || (strict && shapes[i].ignore_merges != ignore)) continue;
+			while (k < n && k < MAX_SPLITS && shapes[i].split[k] && !strcmp(shapes[i].split[k], list[k]))
+				k++;
+			if (k < n || (k < MAX_SPLITS && shapes[i].split[k]) ||
+				(strict && shapes[i].ignore_merges != ignore))
+				continue;
 			if (!found || (prefer && !strcmp(prefer, shapes[i].name))) found = shapes[i].name;
 		}
 	return found;
@@ -139,13 +158,17 @@ static void take_shape(struct vocab *v, const struct shape *s)
 {
 	json_t *steps = json_array();
 	for (size_t i = 0; i < MAX_SPLITS && s->split[i]; i++)
-		json_array_append_new(steps, json_pack("{s:s,s:{s:s},s:s,s:b}", "type", "Split", "pattern", "Regex", s->split[i], "behavior", "Isolated", "invert", 0));
-	json_array_append_new(steps, json_pack("{s:s,s:b,s:b}", "type", "ByteLevel", "add_prefix_space", 0, "use_regex", 0));
-	json_object_set_new(v->pipeline, "pre_tokenizer", json_pack("{s:s,s:o}", "type", "Sequence", "pretokenizers", steps));
+		json_array_append_new(steps, json_pack("{s:s,s:{s:s},s:s,s:b}", "type", "Split", "pattern", "Regex",
+			s->split[i], "behavior", "Isolated", "invert", 0));
+	json_array_append_new(steps, json_pack("{s:s,s:b,s:b}", "type", "ByteLevel", "add_prefix_space", 0,
+		"use_regex", 0));
+	json_object_set_new(v->pipeline, "pre_tokenizer", json_pack("{s:s,s:o}", "type", "Sequence", "pretokenizers",
+		steps));
 	if (s->nfc) json_object_set_new(v->pipeline, "normalizer", json_pack("{s:s}", "type", "NFC"));
 	else json_object_del(v->pipeline, "normalizer");
 	json_object_set_new(v->pipeline, "decoder", json_pack("{s:s}", "type", "ByteLevel"));
-	json_object_set_new(v->pipeline, "model", json_pack("{s:s,s:s,s:b}", "type", "BPE", "order", "merges", "ignore_merges", s->ignore_merges));
+	json_object_set_new(v->pipeline, "model", json_pack("{s:s,s:s,s:b}", "type", "BPE", "order", "merges",
+		"ignore_merges", s->ignore_merges));
 }
 
 static const struct shape *shape_named(const char *name)
@@ -161,7 +184,9 @@ static bool was_before(size_t i)
 	for (size_t k = 0; k < i; k++) {
 		size_t n = 0;
 		while (n < MAX_SPLITS && same_text(s->split[n], shapes[k].split[n])) n++;
-		if ((n == MAX_SPLITS || (!s->split[n] && !shapes[k].split[n])) && s->ignore_merges == shapes[k].ignore_merges && s->nfc == shapes[k].nfc) return true;
+		if ((n == MAX_SPLITS || (!s->split[n] && !shapes[k].split[n])) &&
+			s->ignore_merges == shapes[k].ignore_merges && s->nfc == shapes[k].nfc)
+			return true;
 	}
 	return false;
 }
@@ -173,7 +198,8 @@ enum ggu_status vocab_guess_pre(struct vocab *v, struct ggu_error *err)
 		if (was_before(i)) continue;
 		take_shape(v, shapes + i);
 		TRY(by_hash(v, &name, err));
-		if (name && shape_named(name) && !strcmp(shape_named(name)->split[0], shapes[i].split[0])) return GGU_OK;
+		if (name && shape_named(name) && !strcmp(shape_named(name)->split[0], shapes[i].split[0]))
+			return GGU_OK;
 	}
 	take_shape(v, shape_named("gpt-2"));
 	return GGU_OK;
@@ -182,7 +208,9 @@ enum ggu_status vocab_guess_pre(struct vocab *v, struct ggu_error *err)
 enum ggu_status vocab_pipeline_from_pre(struct vocab *v, const char *pre, struct ggu_error *err)
 {
 	const struct shape *s = shape_named(pre);
-	if (!s) return ggu_fail(err, GGU_ERR_UNSUPPORTED, GGU_NO_OFFSET, "tokenizer.ggml.pre", "pre-tokenizer '%.60s' is not known", pre);
+	if (!s)
+		return ggu_fail(err, GGU_ERR_UNSUPPORTED, GGU_NO_OFFSET, "tokenizer.ggml.pre",
+			"pre-tokenizer '%.60s' is not known", pre);
 	json_object_set_new(v->pipeline, "added_tokens", vocab_added_by_type(v));
 	take_shape(v, s);
 	return GGU_OK;

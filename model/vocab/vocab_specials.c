@@ -33,7 +33,8 @@ static enum ggu_status set_token(struct vocab *v, size_t id, const char *text, i
 /* A user-defined piece that got another text is SentencePiece's placeholder no more. */
 static void forget_pieces(struct vocab *v, const bool *other)
 {
-	json_t *model = json_object_get(v->pipeline, "model"), *user = json_object_get(model, "user_defined"), *kept, *id;
+	json_t *model = json_object_get(v->pipeline, "model"), *user = json_object_get(model, "user_defined"), *kept,
+		*id;
 	size_t i;
 	if (!user || !(kept = json_array())) return;
 	json_array_foreach(user, i, id)
@@ -42,7 +43,8 @@ static void forget_pieces(struct vocab *v, const bool *other)
 }
 
 /* Those of added_tokens_decoder, also as rows of list; other[id]: it had another text. */
-static enum ggu_status retype_decoder(struct vocab *v, json_t *decoder, json_t *list, bool *other, struct ggu_error *err)
+static enum ggu_status retype_decoder(struct vocab *v, json_t *decoder, json_t *list, bool *other,
+	struct ggu_error *err)
 {
 	json_t *row;
 	const char *key;
@@ -54,7 +56,8 @@ static enum ggu_status retype_decoder(struct vocab *v, json_t *decoder, json_t *
 		json_t *copy;
 		if (*end || id < 0 || (size_t)id >= v->n || !text) continue;
 		if (v->tokens[id].n != strlen(text) || memcmp(v->tokens[id].p, text, v->tokens[id].n)) other[id] = true;
-		TRY(set_token(v, (size_t)id, text, special || vocab_looks_special(text, strlen(text)) ? VOCAB_CONTROL : VOCAB_USER_DEFINED, err));
+		TRY(set_token(v, (size_t)id, text, special || vocab_looks_special(text, strlen(text)) ? VOCAB_CONTROL :
+			VOCAB_USER_DEFINED, err));
 		copy = json_copy(row);
 		json_object_set_new(copy, "id", json_integer(id));
 		json_array_append_new(list, copy);
@@ -62,8 +65,8 @@ static enum ggu_status retype_decoder(struct vocab *v, json_t *decoder, json_t *
 	return GGU_OK;
 }
 
-/* Tokens that the small files add to a SentencePiece vocabulary. The pipeline's added tokens are tokenizer.json's; without
- * one those of added_tokens_decoder; without that, whatever is a control token or was added. */
+/* Tokens that the small files add to a SentencePiece vocabulary. The pipeline's added tokens are tokenizer.json's;
+ * without one those of added_tokens_decoder; without that, whatever is a control token or was added. */
 static enum ggu_status retype(struct vocab *v, const struct vocab_files *f, struct ggu_error *err)
 {
 	json_t *list = json_array(), *decoder = json_object_get(f->config, "added_tokens_decoder"), *row;
@@ -91,13 +94,17 @@ json_t *vocab_added_by_type(const struct vocab *v)
 	json_t *list = json_array();
 	for (size_t i = 0; list && i < v->n; i++)
 		if (v->types[i] == VOCAB_USER_DEFINED || v->types[i] == VOCAB_CONTROL)
-			json_array_append_new(list, json_pack("{s:I,s:s%,s:b,s:b}", "id", (json_int_t)i, "content", v->tokens[i].p, v->tokens[i].n,
+			json_array_append_new(list, json_pack("{s:I,s:s%,s:b,s:b}", "id", (json_int_t)i, "content",
+				v->tokens[i].p, v->tokens[i].n,
 				"special", v->types[i] == VOCAB_CONTROL, "normalized", 0));
 	return list;
 }
 
 /* The text of an entry that is a string or an object with content. */
-static const char *entry_text(const json_t *e) { return json_is_string(e) ? json_string_value(e) : vocab_json_str(e, "content"); }
+static const char *entry_text(const json_t *e)
+{
+	return json_is_string(e) ? json_string_value(e) : vocab_json_str(e, "content");
+}
 
 static int64_t added_id(const struct vocab_files *f, const char *text)
 {
@@ -116,9 +123,15 @@ struct texts {
 	bool config;                    /* there is a tokenizer_config.json: without one no text becomes an id */
 };
 
-static const char *special_id_of(const json_t *step) { return vocab_json_str(json_object_get(step, "SpecialToken"), "id"); }
+static const char *special_id_of(const json_t *step)
+{
+	return vocab_json_str(json_object_get(step, "SpecialToken"), "id");
+}
 static bool same(const char *a, const char *b) { return a && b && !strcmp(a, b); }
-static bool is_sequence(const json_t *step, const char *name) { return same(vocab_json_str(json_object_get(step, "Sequence"), "id"), name); }
+static bool is_sequence(const json_t *step, const char *name)
+{
+	return same(vocab_json_str(json_object_get(step, "Sequence"), "id"), name);
+}
 
 /* What stands around a single text. A last token that is not the EOS of the configuration takes its place; that one
  * becomes the end of a turn, or of a message. */
@@ -132,7 +145,8 @@ static void read_single(struct vocab *v, const json_t *single, struct texts *t, 
 		vocab_set_add(v, VOCAB_BOS, same(*first, t->of[VOCAB_BOS]) || same(*first, t->cls));
 	}
 	if (*last) {
-		if (t->config && !same(*last, t->of[VOCAB_EOS])) t->of[t->of[VOCAB_EOT] ? VOCAB_EOM : VOCAB_EOT] = t->of[VOCAB_EOS];
+		if (t->config && !same(*last, t->of[VOCAB_EOS]))
+			t->of[t->of[VOCAB_EOT] ? VOCAB_EOM : VOCAB_EOT] = t->of[VOCAB_EOS];
 		t->of[VOCAB_EOS] = *last;
 		vocab_set_add(v, VOCAB_EOS, true);
 	}
@@ -147,7 +161,9 @@ static void read_pair(struct vocab *v, const json_t *pair, struct texts *t, cons
 	bool sep = false;
 	if (to && same(special_id_of(json_array_get(pair, 0)), first)) from++;
 	if (to > from && same(special_id_of(json_array_get(pair, to - 1)), last)) to--;
-	if (to < from + 3 || !is_sequence(json_array_get(pair, from), "A") || !is_sequence(json_array_get(pair, to - 1), "B")) return;
+	if (to < from + 3 || !is_sequence(json_array_get(pair, from), "A") ||
+		!is_sequence(json_array_get(pair, to - 1), "B"))
+		return;
 	id[0] = last ? NULL : special_id_of(json_array_get(pair, from + 1));
 	id[1] = to == from + 4 ? special_id_of(json_array_get(pair, from + 2)) : NULL;
 	for (int k = 0; k < 2; k++) sep |= same(id[k], t->of[VOCAB_SEP]) || same(id[k], t->of[VOCAB_EOS]);
@@ -169,7 +185,8 @@ static void read_post_processor(struct vocab *v, const json_t *p, struct texts *
 	} else if (same(type, "RobertaProcessing")) {
 		for (int k = 0; k <= VOCAB_SEP; k++) if (k != VOCAB_UNK) vocab_set_add(v, (enum vocab_special)k, true);
 		if (!t->cls) t->cls = json_string_value(json_array_get(json_object_get(p, "cls"), 0));
-		if (!t->of[VOCAB_SEP]) t->of[VOCAB_SEP] = json_string_value(json_array_get(json_object_get(p, "sep"), 0));
+		if (!t->of[VOCAB_SEP])
+			t->of[VOCAB_SEP] = json_string_value(json_array_get(json_object_get(p, "sep"), 0));
 	}
 }
 
@@ -240,7 +257,8 @@ enum ggu_status vocab_load_specials(struct vocab *v, const struct vocab_files *f
 		const json_t *add;
 		snprintf(key, sizeof key, "add_%s_token", vocab_special_names[i].name);
 		add = json_object_get(c, key);
-		if (json_is_boolean(add) && i <= VOCAB_SEP && i != VOCAB_UNK) vocab_set_add(v, (enum vocab_special)i, json_is_true(add));
+		if (json_is_boolean(add) && i <= VOCAB_SEP && i != VOCAB_UNK)
+			vocab_set_add(v, (enum vocab_special)i, json_is_true(add));
 		if (c && t.of[i]) vocab_set_special(v, (enum vocab_special)i, added_id(f, t.of[i]));
 	}
 	for (int i = 0; i <= VOCAB_MASK; i++) {

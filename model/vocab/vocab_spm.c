@@ -2,8 +2,8 @@
  * vocab_spm.c - tokenizer.model: SentencePiece's protobuf, read through a cursor.
  *
  * Fields used, of sentencepiece_model.proto: ModelProto 1 pieces {1 piece, 2 score, 3 type}, 2 trainer_spec
- * {3 model_type, 35 byte_fallback}, 3 normalizer_spec {2 precompiled_charsmap, 3 add_dummy_prefix, 4 remove_extra_whitespaces,
- * 5 escape_whitespaces}. Unknown fields are passed over. */
+ * {3 model_type, 35 byte_fallback}, 3 normalizer_spec {2 precompiled_charsmap, 3 add_dummy_prefix, 4
+ * remove_extra_whitespaces, 5 escape_whitespaces}. Unknown fields are passed over. */
 #include <stdlib.h>
 #include <string.h>
 #include "../../libgguf/span.h"
@@ -71,9 +71,11 @@ static bool read_specs(struct span s, struct spec *o, uint64_t *at)
 	return true;
 }
 
-static enum ggu_status read_piece(struct vocab *v, size_t id, struct span in, const char *file, json_t *user, struct ggu_error *err)
+static enum ggu_status read_piece(struct vocab *v, size_t id, struct span in, const char *file, json_t *user,
+	struct ggu_error *err)
 {
-	static const int32_t types[] = { 0, VOCAB_NORMAL, VOCAB_UNKNOWN, VOCAB_CONTROL, VOCAB_NORMAL, VOCAB_UNUSED, VOCAB_BYTE };
+	static const int32_t types[] = { 0, VOCAB_NORMAL, VOCAB_UNKNOWN, VOCAB_CONTROL, VOCAB_NORMAL, VOCAB_UNUSED,
+		VOCAB_BYTE };
 	struct span text = { NULL, 0, in.at };
 	uint64_t type = PIECE_NORMAL, at = in.at;
 	float score = 0;
@@ -106,7 +108,8 @@ static size_t with_added(const struct vocab_files *f, size_t n)
 	return n;
 }
 
-enum ggu_status vocab_load_spm(struct vocab *v, const char *bytes, size_t n, const char *file, const struct vocab_files *f, struct ggu_error *err)
+enum ggu_status vocab_load_spm(struct vocab *v, const char *bytes, size_t n, const char *file,
+	const struct vocab_files *f, struct ggu_error *err)
 {
 	struct span all = { (const unsigned char *)bytes, n, 0 };
 	struct spec o;
@@ -117,9 +120,11 @@ enum ggu_status vocab_load_spm(struct vocab *v, const char *bytes, size_t n, con
 	if (!user) return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
 	if (!read_specs(all, &o, &at) || !o.n_pieces) s = bad(err, file, at, "is not a SentencePiece model");
 	else if (o.model_type != MODEL_BPE)
-		s = file_fail(err, GGU_ERR_UNSUPPORTED, file, GGU_NO_OFFSET, "trainer_spec.model_type", "only SentencePiece BPE is supported, not kind %llu", (unsigned long long)o.model_type);
+		s = file_fail(err, GGU_ERR_UNSUPPORTED, file, GGU_NO_OFFSET, "trainer_spec.model_type",
+			"only SentencePiece BPE is supported, not kind %llu", (unsigned long long)o.model_type);
 	else if (o.charsmap)
-		s = file_fail(err, GGU_ERR_UNSUPPORTED, file, GGU_NO_OFFSET, "normalizer_spec.precompiled_charsmap", "text that is normalized by tables of the model's own is not supported");
+		s = file_fail(err, GGU_ERR_UNSUPPORTED, file, GGU_NO_OFFSET, "normalizer_spec.precompiled_charsmap",
+			"text that is normalized by tables of the model's own is not supported");
 	n_vocab = f->hints && f->hints->n_vocab > 0 ? (size_t)f->hints->n_vocab : s ? 0 : with_added(f, o.n_pieces);
 	if (!s) s = vocab_size(v, n_vocab, true, -10000, err);
 	while (!s && all.n) {
@@ -131,8 +136,10 @@ enum ggu_status vocab_load_spm(struct vocab *v, const char *bytes, size_t n, con
 		json_decref(user);
 		return s;
 	}
-	json_object_set_new(v->pipeline, "normalizer", json_pack("{s:s,s:b,s:b,s:b}", "type", "SentencePiece", "add_dummy_prefix", o.dummy_prefix,
+	json_object_set_new(v->pipeline, "normalizer", json_pack("{s:s,s:b,s:b,s:b}", "type", "SentencePiece",
+		"add_dummy_prefix", o.dummy_prefix,
 		"remove_extra_whitespaces", o.remove_extra, "escape_whitespaces", o.escape));
-	json_object_set_new(v->pipeline, "model", json_pack("{s:s,s:s,s:b,s:o}", "type", "BPE", "order", "scores", "byte_fallback", o.byte_fallback, "user_defined", user));
+	json_object_set_new(v->pipeline, "model", json_pack("{s:s,s:s,s:b,s:o}", "type", "BPE", "order", "scores",
+		"byte_fallback", o.byte_fallback, "user_defined", user));
 	return GGU_OK;
 }

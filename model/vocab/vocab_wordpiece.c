@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * vocab_wordpiece.c - WordPiece vocabularies: vocab.txt, a token in each line, and tokenizer.json of that kind.
  *
- * A GGUF has the tokens as llama.cpp's converter writes them: "##ing", which goes on with a word, is "ing"; "the", which
- * begins one, has U+2581 in front; special tokens stay. */
+ * A GGUF has the tokens as llama.cpp's converter writes them: "##ing", which goes on with a word, is "ing"; "the",
+ * which begins one, has U+2581 in front; special tokens stay. */
 #include <stdlib.h>
 #include <string.h>
 #include "../util/file.h"
@@ -12,7 +12,10 @@
 static const char *const usual[] = { "[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]" };
 enum { N_USUAL = sizeof usual/sizeof *usual, UNK = 1, CLS, SEP };
 
-static enum ggu_status no_memory(struct ggu_error *err) { return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory"); }
+static enum ggu_status no_memory(struct ggu_error *err)
+{
+	return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
+}
 
 static bool is_usual(const char *p, size_t n)
 {
@@ -21,7 +24,8 @@ static bool is_usual(const char *p, size_t n)
 }
 
 /* The token of an id in a GGUF's spelling. */
-static enum ggu_status set_word(struct vocab *v, size_t id, const char *p, size_t n, bool special, struct ggu_error *err)
+static enum ggu_status set_word(struct vocab *v, size_t id, const char *p, size_t n, bool special,
+	struct ggu_error *err)
 {
 	bool on = !special && n > 2 && !memcmp(p, "##", 2);
 	char *to = vocab_alloc(v, n + 4);
@@ -39,15 +43,19 @@ void vocab_bert_pipeline(struct vocab *v, bool lowercase)
 {
 	int32_t unk = v->special[VOCAB_UNK];
 	json_object_set_new(v->pipeline, "added_tokens", vocab_added_by_type(v));
-	json_object_set_new(v->pipeline, "normalizer", json_pack("{s:s,s:b,s:b,s:n,s:b}", "type", "BertNormalizer", "clean_text", 1, "handle_chinese_chars", 1,
+	json_object_set_new(v->pipeline, "normalizer", json_pack("{s:s,s:b,s:b,s:n,s:b}", "type", "BertNormalizer",
+		"clean_text", 1, "handle_chinese_chars", 1,
 		"strip_accents", "lowercase", lowercase));
 	json_object_set_new(v->pipeline, "pre_tokenizer", json_pack("{s:s}", "type", "BertPreTokenizer"));
-	json_object_set_new(v->pipeline, "decoder", json_pack("{s:s,s:s,s:b}", "type", "WordPiece", "prefix", "##", "cleanup", 1));
+	json_object_set_new(v->pipeline, "decoder", json_pack("{s:s,s:s,s:b}", "type", "WordPiece", "prefix", "##",
+		"cleanup", 1));
 	json_object_set_new(v->pipeline, "model", json_pack("{s:s,s:s%,s:i}", "type", "WordPiece", "unk_token",
-		unk >= 0 ? v->tokens[unk].p : usual[UNK], unk >= 0 ? v->tokens[unk].n : strlen(usual[UNK]), "max_input_chars_per_word", 100));
+		unk >= 0 ? v->tokens[unk].p : usual[UNK], unk >= 0 ? v->tokens[unk].n : strlen(usual[UNK]),
+			"max_input_chars_per_word", 100));
 }
 
-static enum ggu_status from_lines(struct vocab *v, const struct vocab_files *f, const char *text, size_t n, struct ggu_error *err)
+static enum ggu_status from_lines(struct vocab *v, const struct vocab_files *f, const char *text, size_t n,
+	struct ggu_error *err)
 {
 	const json_t *lower = json_object_get(f->config, "do_lower_case");
 	size_t lines = 0, id = 0, around[N_USUAL] = { 0 };
@@ -56,12 +64,14 @@ static enum ggu_status from_lines(struct vocab *v, const struct vocab_files *f, 
 		p = line ? line + 1 : end;
 	}
 	if (!lines) return file_fail(err, GGU_ERR_FORMAT, "vocab.txt", 0, "", "is empty");
-	TRY(vocab_size(v, f->hints && f->hints->n_vocab > (int64_t)lines ? (size_t)f->hints->n_vocab : lines, false, 0, err));
+	TRY(vocab_size(v, f->hints && f->hints->n_vocab > (int64_t)lines ? (size_t)f->hints->n_vocab : lines, false, 0,
+		err));
 	for (size_t from = 0; from < n; id++) {
 		const char *end = memchr(text + from, '\n', n - from);
 		size_t to = end ? (size_t)(end - text) : n, len = to - from;
 		while (len && text[from + len - 1] == '\r') len--;
-		for (size_t k = 0; k < N_USUAL; k++) if (strlen(usual[k]) == len && !memcmp(usual[k], text + from, len)) around[k] = id;
+		for (size_t k = 0; k < N_USUAL; k++)
+			if (strlen(usual[k]) == len && !memcmp(usual[k], text + from, len)) around[k] = id;
 		TRY(set_word(v, id, text + from, len, is_usual(text + from, len), err));
 		from = to + 1;
 	}
@@ -74,10 +84,13 @@ static enum ggu_status from_lines(struct vocab *v, const struct vocab_files *f, 
 
 static enum ggu_status from_json(struct vocab *v, const struct vocab_files *f, struct ggu_error *err)
 {
-	const json_t *model = json_object_get(f->tokenizer, "model"), *lower = json_object_get(json_object_get(f->tokenizer, "normalizer"), "lowercase");
+	const json_t *model = json_object_get(f->tokenizer, "model"),
+		*lower = json_object_get(json_object_get(f->tokenizer, "normalizer"), "lowercase");
 	const char *prefix = vocab_json_str(model, "continuing_subword_prefix");
 	json_t *copy;
-	if (prefix && strcmp(prefix, "##")) return file_fail(err, GGU_ERR_UNSUPPORTED, "tokenizer.json", GGU_NO_OFFSET, "model", "only ## is known as what goes on with a word");
+	if (prefix && strcmp(prefix, "##"))
+		return file_fail(err, GGU_ERR_UNSUPPORTED, "tokenizer.json", GGU_NO_OFFSET, "model",
+			"only ## is known as what goes on with a word");
 	v->write_merges = v->own_merges = false;
 	for (size_t i = 0; i < v->n; i++)
 		if (v->types[i] == VOCAB_NORMAL) TRY(set_word(v, i, v->tokens[i].p, v->tokens[i].n, false, err));

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * wordpiece.h - BERT's WordPiece: a word is the longest token that begins it, then the longest that goes on with it. Private
- * to model/vocab.
+ * wordpiece.h - BERT's WordPiece: a word is the longest token that begins it, then the longest that goes on with it.
+ * Private to model/vocab.
  *
- * Tokens are as a GGUF has them: those that begin a word have U+2581 in front, those that go on with one have nothing. */
+ * Tokens are as a GGUF has them: those that begin a word have U+2581 in front, those that go on with one have
+ * nothing. */
 #ifndef MODEL_VOCAB_WORDPIECE_H
 #define MODEL_VOCAB_WORDPIECE_H
 #include "texts.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * all.h - every codec file. codes_text.h and others read them with QUANT_DECODER, enc_text.h with QUANT_ENCODER. A file may use
- * what one before it defines: Q5_K's scales are Q4_K's. */
+ * all.h - every codec file. codes_text.h and others read them with QUANT_DECODER, enc_text.h with QUANT_ENCODER. A
+ * file may use what one before it defines: Q5_K's scales are Q4_K's. */
 #include "f32.h"
 #include "f16.h"
 #include "bf16.h"

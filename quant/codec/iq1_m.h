@@ -6,11 +6,15 @@
 #ifdef QUANT_DECODER
 
 /* Four numbers of three bits as bytes. */
-static inline uint32_t iq1_m_scales(uint32_t s) { return (s & 7) | (s << 5 & 0x700) | (s << 10 & 0x70000) | (s << 15 & 0x7000000); }
+static inline uint32_t iq1_m_scales(uint32_t s)
+{
+	return (s & 7) | (s << 5 & 0x700) | (s << 10 & 0x70000) | (s << 15 & 0x7000000);
+}
 static inline void iq1_m_unpack(const struct iq1_m *b, struct codes256 *c)
 {
 	uint64_t s = u64_of(b->scales);
-	h4 ls = { iq1_m_scales((uint32_t)s), iq1_m_scales((uint32_t)(s >> 16)), iq1_m_scales((uint32_t)(s >> 32)), iq1_m_scales((uint32_t)(s >> 48)) };
+	h4 ls = { iq1_m_scales((uint32_t)s), iq1_m_scales((uint32_t)(s >> 16)), iq1_m_scales((uint32_t)(s >> 32)),
+		iq1_m_scales((uint32_t)(s >> 48)) };
 	c->d = f_half((f16)((s >> 12 & 15) | (s >> 24 & 0xf0) | (s >> 36 & 0xf00) | (s >> 48 & 0xf000)))*0.125f;
 	c->dmin = 0;
 	s_store(c->sc, 2*s_bytes((b16)ls) + 1);
@@ -18,7 +22,8 @@ static inline void iq1_m_unpack(const struct iq1_m *b, struct codes256 *c)
 	for (int j = 0; j < 8; j++) {
 		const uint8_t *k = b->qs + 4*j;
 		unsigned h = b->qh[2*j] | (unsigned)b->qh[2*j + 1] << 8;
-		w4 g = { grid_iq1[k[0] | (h << 8 & 0x700)], grid_iq1[k[1] | (h << 4 & 0x700)], grid_iq1[k[2] | (h & 0x700)], grid_iq1[k[3] | (h >> 4 & 0x700)] };
+		w4 g = { grid_iq1[k[0] | (h << 8 & 0x700)], grid_iq1[k[1] | (h << 4 & 0x700)],
+			grid_iq1[k[2] | (h & 0x700)], grid_iq1[k[3] | (h >> 4 & 0x700)] };
 		w4 minus = { h & 0x8 ? 0xfe : 0, h & 0x80 ? 0xfe : 0, h & 0x800 ? 0xfe : 0, h & 0x8000 ? 0xfe : 0 };
 		b_store(c->q + 32*j, iq1_codes(g, minus*0x0101010101010101 + 0x0101010101010101));
 	}
@@ -26,7 +31,8 @@ static inline void iq1_m_unpack(const struct iq1_m *b, struct codes256 *c)
 #endif
 #ifdef QUANT_ENCODER
 
-static const struct grid book_iq1_m = { .n = 16, .word = 8, .base = 3, .level = { -7, 1, 9, 0, -7, 1, 9 }, .line = 2, .shift = -2, .delta = DELTA_WORD,
+static const struct grid book_iq1_m = { .n = 16, .word = 8, .base = 3, .level = { -7, 1, 9, 0, -7, 1, 9 }, .line = 2,
+	.shift = -2, .delta = DELTA_WORD,
 	.top = 7, .unit = 0.125f, .best = grid_best_iq1, .bias = 1.01f };
 static void pack_iq1_m(void *block, const struct tile *t, const struct fitted *f, int h)
 {

@@ -14,7 +14,8 @@ static inline void iq1_s_unpack(const struct iq1_s *b, struct codes256 *c)
 	for (int j = 0; j < 8; j++) {
 		const uint8_t *k = b->qs + 4*j;
 		unsigned h = b->qh[j];
-		w4 g = { grid_iq1[k[0] | (h << 8 & 0x700)], grid_iq1[k[1] | (h << 5 & 0x700)], grid_iq1[k[2] | (h << 2 & 0x700)], grid_iq1[k[3] | (h >> 1 & 0x700)] };
+		w4 g = { grid_iq1[k[0] | (h << 8 & 0x700)], grid_iq1[k[1] | (h << 5 & 0x700)],
+			grid_iq1[k[2] | (h << 2 & 0x700)], grid_iq1[k[3] | (h >> 1 & 0x700)] };
 		ls |= (uint64_t)(h >> 12 & 7) << 8*j;
 		w4 delta = (w4){ 0 } + (h & 0x8000 ? UINT64_MAX : 0x0101010101010101);
 		b_store(c->q + 32*j, iq1_codes(g, delta));
@@ -25,16 +26,20 @@ static inline void iq1_s_unpack(const struct iq1_s *b, struct codes256 *c)
 #endif
 #ifdef QUANT_ENCODER
 
-static const struct grid book_iq1_s = { .n = 32, .word = 8, .base = 3, .level = { -7, 1, 9, 0, -7, 1, 9 }, .line = 2, .shift = -2, .delta = DELTA_LANE,
+static const struct grid book_iq1_s = { .n = 32, .word = 8, .base = 3, .level = { -7, 1, 9, 0, -7, 1, 9 }, .line = 2,
+	.shift = -2, .delta = DELTA_LANE,
 	.top = 7, .unit = 0.125f, .best = grid_best_iq1, .bias = 1.01f };
 /* of iq1_m too */
 static const struct grid_effort iq1_effort[] = {
 	{ .starts = 1, .iters = 1, .first = 13.0f, .step = 3.0f, .walks = 1, .reach = 0, .again = 0, .free = true },
 	{ .starts = 2, .iters = 1, .first = 13.0f, .step = 4.0f, .walks = 1, .reach = 0, .again = 0, .free = true },
 	{ .starts = 3, .iters = 1, .first = 12.0f, .step = 3.0f, .walks = 1, .reach = 0, .again = 0, .free = true },
-	{ .starts = 2, .iters = 1, .first = 13.0f, .step = 4.0f, .walks = 1, .reach = 0, .again = 0, .both = true, .free = true },
-	{ .starts = 3, .iters = 1, .first = 12.0f, .step = 3.0f, .walks = 1, .reach = 0, .again = 0, .both = true, .free = true },
-	{ .starts = 3, .iters = 1, .first = 12.0f, .step = 3.0f, .walks = 1, .reach = 1, .again = 0, .both = true, .free = true },
+	{ .starts = 2, .iters = 1, .first = 13.0f, .step = 4.0f, .walks = 1, .reach = 0, .again = 0, .both = true,
+		.free = true },
+	{ .starts = 3, .iters = 1, .first = 12.0f, .step = 3.0f, .walks = 1, .reach = 0, .again = 0, .both = true,
+		.free = true },
+	{ .starts = 3, .iters = 1, .first = 12.0f, .step = 3.0f, .walks = 1, .reach = 1, .again = 0, .both = true,
+		.free = true },
 	{ .starts = 3, .iters = 1, .first = 12.0f, .step = 3.0f, .walks = 2, .reach = 1, .again = 1, .both = true },
 	{ .starts = 6, .iters = 2, .first = 12.0f, .step = 1.5f, .walks = 3, .reach = 2, .again = 2, .both = true },
 	{ .starts = 8, .iters = 2, .first = 11.0f, .step = 1.1f, .walks = 4, .reach = 2, .again = 2, .both = true },

@@ -14,14 +14,16 @@ static inline void iq2_xs_unpack(const struct iq2_xs *b, struct codes256 *c)
 	for (int j = 0; j < 8; j++) {
 		uint64_t k = u64_of(b->qs + 4*j);
 		uint32_t signs = (uint32_t)((k >> 9 & 0x7f) | (k >> 17 & 0x7f00) | (k >> 25 & 0x7f0000) | (k >> 33 & 0x7f000000));
-		w4 g = { grid_iq2_xs[k & 511], grid_iq2_xs[k >> 16 & 511], grid_iq2_xs[k >> 32 & 511], grid_iq2_xs[k >> 48 & 511] };
+		w4 g = { grid_iq2_xs[k & 511], grid_iq2_xs[k >> 16 & 511], grid_iq2_xs[k >> 32 & 511],
+			grid_iq2_xs[k >> 48 & 511] };
 		b_store(c->q + 32*j, b_signed((b32)g, b_mask(grid_even(signs))));
 	}
 }
 #endif
 #ifdef QUANT_ENCODER
 
-static const struct grid book_iq2_xs = { .n = 16, .word = 8, .base = 3, .level = { 8, 25, 43, 0, 8, 25, 43 }, .line = 1, .even = 1,
+static const struct grid book_iq2_xs = { .n = 16, .word = 8, .base = 3, .level = { 8, 25, 43, 0, 8, 25, 43 },
+	.line = 1, .even = 1,
 	.top = 15, .unit = 0.125f, .best = grid_best_iq2_xs, .bias = 1.03f };
 /* of iq2_s too */
 static const struct grid_effort iq2_half_effort[] = {
@@ -42,7 +44,8 @@ static void pack_iq2_xs(void *block, const struct tile *t, const struct fitted *
 	o->d = f16_scale(f->d[0]);
 	for (int j = 0; j < 8; j++) o->scales[j] = (uint8_t)((int)f->ls[2*j] | (int)f->ls[2*j + 1] << 4);
 	for (int k = 0; k < 32; k++)
-		o->qs[k] = (uint16_t)(grid_number(&book_iq2_xs, rank_iq2_xs, t, k%2*8, k/2) | grid_sign_bits(t, k%2*8, k/2, 7) << 9);
+		o->qs[k] = (uint16_t)(grid_number(&book_iq2_xs, rank_iq2_xs, t, k%2*8, k/2) | grid_sign_bits(t, k%2*8,
+			k/2, 7) << 9);
 }
 ENCODER_GRID(iq2_xs, 16, 16, iq2_half_effort)
 #endif

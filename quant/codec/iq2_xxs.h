@@ -11,7 +11,8 @@ static inline void iq2_xxs_unpack(const struct iq2_xxs *b, struct codes256 *c)
 	c->dmin = 0;
 	for (int j = 0; j < 8; j++) {
 		uint32_t k = u32_of(b->qs + 4*j), tail = u32_of(b->qs + 4*j + 2);
-		w4 g = { grid_iq2_xxs[k & 255], grid_iq2_xxs[k >> 8 & 255], grid_iq2_xxs[k >> 16 & 255], grid_iq2_xxs[k >> 24] };
+		w4 g = { grid_iq2_xxs[k & 255], grid_iq2_xxs[k >> 8 & 255], grid_iq2_xxs[k >> 16 & 255],
+			grid_iq2_xxs[k >> 24] };
 		ls |= (uint64_t)(tail >> 28) << 8*j;
 		b_store(c->q + 32*j, b_signed((b32)g, b_mask(grid_even(grid_sevens(tail)))));
 	}
@@ -21,7 +22,8 @@ static inline void iq2_xxs_unpack(const struct iq2_xxs *b, struct codes256 *c)
 #endif
 #ifdef QUANT_ENCODER
 
-static const struct grid book_iq2_xxs = { .n = 32, .word = 8, .base = 3, .level = { 8, 25, 43, 0, 8, 25, 43 }, .line = 1, .even = 1,
+static const struct grid book_iq2_xxs = { .n = 32, .word = 8, .base = 3, .level = { 8, 25, 43, 0, 8, 25, 43 },
+	.line = 1, .even = 1,
 	.top = 15, .unit = 0.125f, .best = grid_best_iq2_xxs, .bias = 1.03f, .flat = 30 };
 static const struct grid_effort iq2_xxs_effort[] = {
 	{ .starts = 2, .iters = 1, .first = 44.0f, .step = 7.0f, .walks = 1, .reach = 0, .again = 0, .free = true },

@@ -15,15 +15,18 @@ static inline void iq3_s_unpack(const struct iq3_s *b, struct codes256 *c)
 	for (int j = 0; j < 8; j++) {
 		const uint8_t *k = b->qs + 8*j;
 		unsigned h = b->qh[j];
-		h8 g = { word[k[0] | (h << 8 & 256)], word[k[1] | (h << 7 & 256)], word[k[2] | (h << 6 & 256)], word[k[3] | (h << 5 & 256)],
-			word[k[4] | (h << 4 & 256)], word[k[5] | (h << 3 & 256)], word[k[6] | (h << 2 & 256)], word[k[7] | (h << 1 & 256)] };
+		h8 g = { word[k[0] | (h << 8 & 256)], word[k[1] | (h << 7 & 256)], word[k[2] | (h << 6 & 256)],
+			word[k[3] | (h << 5 & 256)],
+			word[k[4] | (h << 4 & 256)], word[k[5] | (h << 3 & 256)], word[k[6] | (h << 2 & 256)],
+				word[k[7] | (h << 1 & 256)] };
 		b_store(c->q + 32*j, b_signed((b32)g, b_mask(u32_of(b->signs + 4*j))));
 	}
 }
 #endif
 #ifdef QUANT_ENCODER
 
-static const struct grid book_iq3_s = { .n = 32, .word = 4, .base = 8, .level = { 1, 3, 5, 7, 9, 11, 13, 15 }, .line = 7,
+static const struct grid book_iq3_s = { .n = 32, .word = 4, .base = 8, .level = { 1, 3, 5, 7, 9, 11, 13, 15 },
+	.line = 7,
 	.top = 15, .unit = 1, .best = grid_best_iq3_s, .bias = 1.04f, .flat = 7.2f };
 static const struct grid_effort iq3_s_effort[] = {
 	{ .starts = 1, .iters = 1, .first = 14.0f, .step = 2.5f, .walks = 1, .reach = 0, .again = 0, .free = true },

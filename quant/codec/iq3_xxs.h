@@ -13,7 +13,8 @@ static inline void iq3_xxs_unpack(const struct iq3_xxs *b, struct codes256 *c)
 	for (int j = 0; j < 8; j++) {
 		const uint8_t *k = b->qs + 8*j;
 		uint32_t tail = u32_of(b->qs + 64 + 4*j);
-		h8 g = { word[k[0]], word[k[1]], word[k[2]], word[k[3]], word[k[4]], word[k[5]], word[k[6]], word[k[7]] };
+		h8 g = { word[k[0]], word[k[1]], word[k[2]], word[k[3]], word[k[4]], word[k[5]], word[k[6]],
+			word[k[7]] };
 		ls |= (uint64_t)(tail >> 28) << 8*j;
 		b_store(c->q + 32*j, b_signed((b32)g, b_mask(grid_even(grid_sevens(tail)))));
 	}
@@ -23,7 +24,8 @@ static inline void iq3_xxs_unpack(const struct iq3_xxs *b, struct codes256 *c)
 #endif
 #ifdef QUANT_ENCODER
 
-static const struct grid book_iq3_xxs = { .n = 32, .word = 4, .base = 8, .level = { 4, 12, 20, 28, 36, 44, 52, 62 }, .line = 6, .even = 1,
+static const struct grid book_iq3_xxs = { .n = 32, .word = 4, .base = 8, .level = { 4, 12, 20, 28, 36, 44, 52, 62 },
+	.line = 6, .even = 1,
 	.top = 15, .unit = 0.25f, .best = grid_best_iq3_xxs, .bias = 1, .flat = 30 };
 static const struct grid_effort iq3_xxs_effort[] = {
 	{ .starts = 2, .iters = 1, .first = 50.0f, .step = 11.0f, .walks = 1, .reach = 0, .again = 0, .free = true },
@@ -43,7 +45,8 @@ static void pack_iq3_xxs(void *block, const struct tile *t, const struct fitted 
 	for (int j = 0; j < 8; j++) {
 		int l = 8*h + j;
 		uint32_t tail = (uint32_t)f->ls[l] << 28;
-		for (int k = 0; k < 8; k++) o->qs[8*j + k] = (uint8_t)grid_number(&book_iq3_xxs, rank_iq3_xxs, t, 4*k, l);
+		for (int k = 0; k < 8; k++)
+			o->qs[8*j + k] = (uint8_t)grid_number(&book_iq3_xxs, rank_iq3_xxs, t, 4*k, l);
 		for (int k = 0; k < 4; k++) tail |= grid_sign_bits(t, 8*k, l, 7) << 7*k;
 		for (int i = 0; i < 4; i++) o->qs[64 + 4*j + i] = (uint8_t)(tail >> 8*i);
 	}

@@ -16,7 +16,8 @@ static inline void iq4_xs_unpack(const struct iq4_xs *b, struct codes256 *c)
 #endif
 #ifdef QUANT_ENCODER
 
-static const struct levels levels_iq4_xs = { .n = 32, .uneven = &iq4_uneven, .slo = -32, .shi = 31, .start = iq4_starts };
+static const struct levels levels_iq4_xs = { .n = 32, .uneven = &iq4_uneven, .slo = -32, .shi = 31,
+	.start = iq4_starts };
 static const struct levels_effort iq4_xs_effort[] = {
 	{ .starts = 2, .iters = 0, .walks = 1, .reach = 0 },
 	{ .starts = 4, .iters = 0, .walks = 1, .reach = 0 },

@@ -15,7 +15,8 @@ static inline void mxfp4_unpack(const struct mxfp4 *b, struct codes32 *c)
 
 /* The levels in order; the index of one is 7 for 0, of either sign, and grows away from it. */
 static const struct uneven fp4_uneven = {
-	.half = 0, .quarter = { -3.5f, 3.5f }, .eighth = { -7, -1.5f, 1.5f, 7 }, .mid = { -10, -5, -2.5f, -0.5f, 0.5f, 2.5f, 5, 10 },
+	.half = 0, .quarter = { -3.5f, 3.5f }, .eighth = { -7, -1.5f, 1.5f, 7 }, .mid = { -10, -5, -2.5f, -0.5f, 0.5f,
+		2.5f, 5, 10 },
 	.even = { -12, -6, -3, -1, 0, 2, 4, 8 }, .odd = { -8, -4, -2, 0, 1, 3, 6, 12 },
 };
 static inline bytes fp4_code(const uint8_t *index)
@@ -29,7 +30,8 @@ static const int mxfp4_effort[] = { 1, 1, 2, 2, 2, 2, 3, 3, 4 };
 static inline void mxfp4_tile(struct tile *t, int triples, struct fitted *f)
 {
 	static const float power[][3] = {
-		{ 0x1p-4f, 0x1p-3f, 0x1p-5f }, { 0x1p-6f, 0x1p-2f, 0x1p-7f }, { 0x1p-8f, 0x1p-9f, 0x1p-10f }, { 0x1p-1f, 1, 2 },
+		{ 0x1p-4f, 0x1p-3f, 0x1p-5f }, { 0x1p-6f, 0x1p-2f, 0x1p-7f }, { 0x1p-8f, 0x1p-9f, 0x1p-10f },
+			{ 0x1p-1f, 1, 2 },
 	};
 	_Alignas(64) float s[LANES], least[LANES], most[LANES];
 	for (int l = 0; l < LANES; l++) {
@@ -39,7 +41,8 @@ static inline void mxfp4_tile(struct tile *t, int triples, struct fitted *f)
 	for (int o = 0; o < LANES; o += VL) {
 		vf be = vf_dup(INFINITY), bs = v_max(vf_dup(power[0][0]), vf_load(least + o)), k[3], err[3];
 		for (int i = 0; i < triples; i++) {
-			for (int j = 0; j < 3; j++) k[j] = v_min(v_max(vf_dup(power[i][j]), vf_load(least + o)), vf_load(most + o));
+			for (int j = 0; j < 3; j++)
+				k[j] = v_min(v_max(vf_dup(power[i][j]), vf_load(least + o)), vf_load(most + o));
 			lv_errors(&levels_mxfp4, t, o, k, err);
 			for (int j = 0; j < 3; j++) {
 				vm ok = v_lt(err[j], be);

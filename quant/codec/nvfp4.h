@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * nvfp4.h - blocks of 64, four sub-blocks of 16: weight = s/2 * level, the levels of mxfp4.h, s an 8-bit float without
  * sign: four bits exponent (bias 7), three mantissa, subnormals below 2^-6; 0x7f is 0, and the top bit of other bytes
- * counts for nothing, so that 0xff is 480. Byte i of the 8 of a sub-block: code i low, code i + 8 high. A checkpoint made in this format also has a float for
- * the whole tensor; converters keep it as a tensor of its own and the graph multiplies by it. Blocks are decoded
- * without it and made without it, as ggml makes them, so no encoder needs the whole tensor. The price: s of common
- * weights (a few hundredths) lies among the subnormals, in steps of 2^-9. */
+ * counts for nothing, so that 0xff is 480. Byte i of the 8 of a sub-block: code i low, code i + 8 high. A checkpoint
+ * made in this format also has a float for the whole tensor; converters keep it as a tensor of its own and the graph
+ * multiplies by it. Blocks are decoded without it and made without it, as ggml makes them, so no encoder needs the
+ * whole tensor. The price: s of common weights (a few hundredths) lies among the subnormals, in steps of 2^-9. */
 #ifdef QUANT_DECODER
 
 static inline float nvfp4_scale(uint8_t s)
@@ -17,7 +17,8 @@ static inline float nvfp4_scale(uint8_t s)
 static inline void nvfp4_unpack(const struct nvfp4 *b, struct codes32 *c)
 {
 	for (int p = 0; p < 2; p++) {
-		w4 q = (w4)b_level(fp4_levels, b_nibbles(b->qs + 16*p));         /* lower halves of both, upper halves of both */
+		/* lower halves of both, upper halves of both */
+		w4 q = (w4)b_level(fp4_levels, b_nibbles(b->qs + 16*p));
 		c[p].d = nvfp4_scale(b->d[2*p]);
 		c[p].m = nvfp4_scale(b->d[2*p + 1]);
 		b_store(c[p].q, (b32)(w4){ q[0], q[2], q[1], q[3] });
@@ -32,7 +33,8 @@ static const int nvfp4_effort[] = { 1, 2, 3, 3, 4, 4, 5, 5, 5 };
 static inline void nvfp4_tile(struct tile *t, int triples, struct fitted *f)
 {
 	static const float level[][3] = {
-		{ 12.3f, 8.1f, 10.8f }, { 9.2f, 6.3f, 13.6f }, { 7.2f, 11.5f, 5.6f }, { 8.6f, 15, 9.9f }, { 16.5f, 20, 26 },
+		{ 12.3f, 8.1f, 10.8f }, { 9.2f, 6.3f, 13.6f }, { 7.2f, 11.5f, 5.6f }, { 8.6f, 15, 9.9f }, { 16.5f, 20,
+			26 },
 	};
 	_Alignas(64) float s[LANES], unit[LANES];
 	for (int l = 0; l < LANES; l++) unit[l] = t->scale[l/4];
@@ -41,7 +43,8 @@ static inline void nvfp4_tile(struct tile *t, int triples, struct fitted *f)
 		for (int e = 0; e < 16; e++) top = v_max(top, v_abs(vf_load(&t->x[e][o])));
 		for (int i = 0; i < triples; i++) {
 			for (int j = 0; j < 3; j++) {
-				vf b = top*(1/level[i][j])*scale, r;    /* to s/2, four bits of it: steps of 2^-10 below 2^-7 */
+				/* to s/2, four bits of it: steps of 2^-10 below 2^-7 */
+				vf b = top*(1/level[i][j])*scale, r;
 				vu u = (vu)b;
 				r = (vf)((u + 0x7ffff + ((u >> 20) & 1)) & ~0xfffffu);
 				r = v_sel(v_lt(b, vf_dup(0x1p-7f)), v_round(v_min(b, vf_dup(1))*1024)*0x1p-10f, r);

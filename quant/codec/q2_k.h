@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * q2_k.h - super-blocks of 16 sub-blocks of 16: weight = d*ls*q - dmin*lm, q 2 bits, ls and lm 4 bits, in a byte together.
- * Bits 2k of byte i of qs, half h = i/32: code i%16 of sub-block 8h + 2k + i/16%2. */
+ * q2_k.h - super-blocks of 16 sub-blocks of 16: weight = d*ls*q - dmin*lm, q 2 bits, ls and lm 4 bits, in a byte
+ * together. Bits 2k of byte i of qs, half h = i/32: code i%16 of sub-block 8h + 2k + i/16%2. */
 #ifdef QUANT_DECODER
 
 static inline void q2_k_unpack(const struct q2_k *b, struct codes256 *c)
@@ -19,13 +19,15 @@ static inline void q2_k_unpack(const struct q2_k *b, struct codes256 *c)
 #ifdef QUANT_ENCODER
 
 static const struct affine_start q2_k_starts[AFFINE_STARTS] = {
-	{ 3.7f, .5f }, { 3.6f, 0 }, { 3.6f, 1 }, { 2.4f, .5f }, { 4.5f, 1 }, { 4.8f, .25f }, { 2.5f, 1 }, { 3.7f, .75f },
+	{ 3.7f, .5f }, { 3.6f, 0 }, { 3.6f, 1 }, { 2.4f, .5f }, { 4.5f, 1 }, { 4.8f, .25f }, { 2.5f, 1 }, { 3.7f,
+		.75f },
 	{ 4.9f, .5f }, { 4.7f, 0 }, { 3.3f, 0 }, { 4.9f, .75f }, { 2.5f, 0 }, { 5, 1 }, { 3.2f, .25f }, { 3.4f, .75f },
 	{ 2.4f, .75f }, { 4.2f, .5f }, { 4.2f, .75f }, { 4, .25f }, { 3.2f, .5f }, { 1.6f, .25f }, { 2.6f, 0 },
 	{ 3.6f, .25f }, { 4.3f, 0 }, { 4.3f, 1 }, { 4.2f, 0 }, { 3.4f, .25f }, { 3.8f, 0 }, { 5, .5f }, { 2.8f, .25f },
 	{ 3.3f, 1 },
 };
-static const struct affine affine_q2_k = { .n = 16, .nmax = 3, .smax = 15, .mmax = 15, .thrift = 0.002f, .start = q2_k_starts };
+static const struct affine affine_q2_k = { .n = 16, .nmax = 3, .smax = 15, .mmax = 15, .thrift = 0.002f,
+	.start = q2_k_starts };
 static const struct affine_effort q2_k_effort[] = {
 	{ .starts = 2, .iters = 1, .walks = 0 },
 	{ .starts = 4, .iters = 1, .walks = 0 },
@@ -46,5 +48,6 @@ static void pack_q2_k(void *block, const struct tile *t, const struct fitted *f,
 	for (int i = 0; i < 4; i++) put_pairs(o->qs + 16*i, t->code + i/2*8 + i%2);
 }
 ENCODER(q2_k, 16, 16, affine_tile(&affine_q2_k, q2_k_effort, how->row, t, 16, f),
-	.exact = true, .affine = &affine_q2_k, .levels = &(const struct levels){ .lo = 0, .hi = 3 }, .scales = scales_min)
+	.exact = true, .affine = &affine_q2_k, .levels = &(const struct levels){ .lo = 0, .hi = 3 },
+		.scales = scales_min)
 #endif

@@ -8,7 +8,8 @@
 static inline b16 q3_k_scales(const uint8_t *s)
 {
 	uint32_t a = u32_of(s), b = u32_of(s + 4), up = u32_of(s + 8), low = 0x0f0f0f0f, two = 0x03030303;
-	return (b16)(h4){ (a & low) | (up & two) << 4, (b & low) | (up >> 2 & two) << 4, (a >> 4 & low) | (up >> 4 & two) << 4,
+	return (b16)(h4){ (a & low) | (up & two) << 4, (b & low) | (up >> 2 & two) << 4,
+		(a >> 4 & low) | (up >> 4 & two) << 4,
 		(b >> 4 & low) | (up >> 6 & two) << 4 };
 }
 static inline void q3_k_unpack(const struct q3_k *b, struct codes256 *c)
@@ -28,8 +29,10 @@ static inline void q3_k_unpack(const struct q3_k *b, struct codes256 *c)
 #ifdef QUANT_ENCODER
 
 static const float q3_k_starts[] = {
-	-3.837f, 4.275f, -4.537f, 3.138f, 5.237f, 3.837f, -5.412f, -4.188f, 4.625f, 3.4f, -4.888f, 5.412f, 4.1f, -3.663f,
-	-4.013f, 3.663f, 4.975f, 4.45f, -4.362f, 4.013f, 2.263f, 2.875f, -5.062f, -4.713f, 3.225f, 3.05f, 2.525f, -4.275f,
+	-3.837f, 4.275f, -4.537f, 3.138f, 5.237f, 3.837f, -5.412f, -4.188f, 4.625f, 3.4f, -4.888f, 5.412f, 4.1f,
+		-3.663f,
+	-4.013f, 3.663f, 4.975f, 4.45f, -4.362f, 4.013f, 2.263f, 2.875f, -5.062f, -4.713f, 3.225f, 3.05f, 2.525f,
+		-4.275f,
 	2, 4.8f, -4.1f, -3.925f, 3.75f, -4.45f, 4.362f, 3.925f, 2.962f, 4.188f, -3.75f, 3.312f,
 };
 static const struct levels levels_q3_k = { .n = 16, .lo = -4, .hi = 3, .slo = -32, .shi = 31, .start = q3_k_starts };

@@ -35,7 +35,8 @@ static void pack_q4_0(void *block, const struct tile *t, const struct fitted *f,
 	o->d = f16_scale(f->d[h]);
 	put_nibbles(o->qs, t->code[h], t->code[h] + 16);
 }
-static const struct quick quick_q4_0 = { .bytes = sizeof(struct q4_0), .centred = true, .top = 15, .qs = offsetof(struct q4_0, qs) };
+static const struct quick quick_q4_0 = { .bytes = sizeof(struct q4_0), .centred = true, .top = 15,
+	.qs = offsetof(struct q4_0, qs) };
 ENCODER_QUICK(q4_0, levels_blocks(&levels_q4_0, &q4_0_effort[how->row], t, f),
 	.exact = true, .levels = &levels_q4_0, .scales = scales_block)
 #endif

@@ -30,7 +30,9 @@ static void pack_q4_1(void *block, const struct tile *t, const struct fitted *f,
 	o->d = f16_scale(f->d[h]); o->m = f16_scale(f->m[h]);
 	put_nibbles(o->qs, t->code[h], t->code[h] + 16);
 }
-static const struct quick quick_q4_1 = { .bytes = sizeof(struct q4_1), .centred = false, .top = 15, .qs = offsetof(struct q4_1, qs) };
+static const struct quick quick_q4_1 = { .bytes = sizeof(struct q4_1), .centred = false, .top = 15,
+	.qs = offsetof(struct q4_1, qs) };
 ENCODER_QUICK(q4_1, affine_blocks(&affine_q4_1, &q4_1_effort[how->row], t, f),
-	.exact = true, .affine = &affine_q4_1, .levels = &(const struct levels){ .lo = 0, .hi = 15 }, .scales = scales_block_min)
+	.exact = true, .affine = &affine_q4_1, .levels = &(const struct levels){ .lo = 0, .hi = 15 },
+		.scales = scales_block_min)
 #endif

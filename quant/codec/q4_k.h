@@ -3,11 +3,12 @@
  * scales: see q4_k_scales. Byte e of group i of qs: code e of sub-block 2i low, of 2i + 1 high. */
 #ifdef QUANT_DECODER
 
-/* The 6-bit scales and minima of 8 sub-blocks, in bytes: those of 0 to 3 lie in six bits of bytes 0 to 3 and 4 to 7; of 4 to
- * 7, low and high halves of bytes 8 to 11, with the two bits that are left above the former. */
+/* The 6-bit scales and minima of 8 sub-blocks, in bytes: those of 0 to 3 lie in six bits of bytes 0 to 3 and 4 to 7;
+ * of 4 to 7, low and high halves of bytes 8 to 11, with the two bits that are left above the former. */
 static inline void q4_k_unpack_scales(const uint8_t *s, struct codes256 *c)
 {
-	uint32_t a = u32_of(s), b = u32_of(s + 4), e = u32_of(s + 8), six = 0x3f3f3f3f, low = 0x0f0f0f0f, two = 0x03030303;
+	uint32_t a = u32_of(s), b = u32_of(s + 4), e = u32_of(s + 8), six = 0x3f3f3f3f, low = 0x0f0f0f0f,
+		two = 0x03030303;
 	uint64_t sc = (uint64_t)((e & low) | (a >> 6 & two) << 4) << 32 | (a & six);
 	uint64_t mn = (uint64_t)((e >> 4 & low) | (b >> 6 & two) << 4) << 32 | (b & six);
 	s_store(c->sc, s_pairs(sc, sc));
@@ -60,5 +61,6 @@ static void pack_q4_k(void *block, const struct tile *t, const struct fitted *f,
 		put_nibbles(o->qs + 16*i, t->code[8*h + i/2*2] + i%2*16, t->code[8*h + i/2*2 + 1] + i%2*16);
 }
 ENCODER(q4_k, 32, 8, affine_tile(&affine_q4_k, q4_k_effort, how->row, t, 8, f),
-	.exact = true, .affine = &affine_q4_k, .levels = &(const struct levels){ .lo = 0, .hi = 15 }, .scales = scales_min)
+	.exact = true, .affine = &affine_q4_k, .levels = &(const struct levels){ .lo = 0, .hi = 15 },
+		.scales = scales_min)
 #endif

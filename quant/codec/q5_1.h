@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * q5_1.h - blocks of 32: weight = d*q + m. Byte i of qs: low bits of codes i and i + 16; bit j of qh: bit 4 of code j. */
+ * q5_1.h - blocks of 32: weight = d*q + m. Byte i of qs: low bits of codes i and i + 16; bit j of qh: bit 4 of code
+ * j. */
 #ifdef QUANT_DECODER
 
 static inline void q5_1_unpack(const struct q5_1 *b, struct codes32 *c)
@@ -18,7 +19,9 @@ static void pack_q5_1(void *block, const struct tile *t, const struct fitted *f,
 	o->d = f16_scale(f->d[h]); o->m = f16_scale(f->m[h]);
 	q5_bits(o->qs, o->qh, t->code[h]);
 }
-static const struct quick quick_q5_1 = { .bytes = sizeof(struct q5_1), .centred = false, .top = 31, .qs = offsetof(struct q5_1, qs), .qh = offsetof(struct q5_1, qh) };
+static const struct quick quick_q5_1 = { .bytes = sizeof(struct q5_1), .centred = false, .top = 31,
+	.qs = offsetof(struct q5_1, qs), .qh = offsetof(struct q5_1, qh) };
 ENCODER_QUICK(q5_1, affine_blocks(&affine_q5_1, &q4_1_effort[how->row], t, f),
-	.exact = true, .affine = &affine_q5_1, .levels = &(const struct levels){ .lo = 0, .hi = 31 }, .scales = scales_block_min)
+	.exact = true, .affine = &affine_q5_1, .levels = &(const struct levels){ .lo = 0, .hi = 31 },
+		.scales = scales_block_min)
 #endif

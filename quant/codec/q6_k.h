@@ -22,11 +22,13 @@ static inline void q6_k_unpack(const struct q6_k *b, struct codes256 *c)
 #ifdef QUANT_ENCODER
 
 static const float q6_k_starts[] = {
-	31.05f, 29.95f, 32.15f, -32.15f, 29.12f, 28.02f, 26.93f, 26.1f, 25, 31.6f, 30.77f, -31.88f, 28.85f, 30.23f, 32.7f,
+	31.05f, 29.95f, 32.15f, -32.15f, 29.12f, 28.02f, 26.93f, 26.1f, 25, 31.6f, 30.77f, -31.88f, 28.85f, 30.23f,
+		32.7f,
 	-32.7f, -33.8f, 27.2f, 31.88f, 33.52f, 31.32f, 29.68f, 27.75f, 25.55f, 28.3f, -35.17f, 32.42f, 29.4f, -32.42f,
 	25.27f, -31.6f, 26.65f, 34.35f, 28.57f, 32.98f, -33.52f, 35.73f, 26.38f, 25.82f, 30.5f,
 };
-static const struct levels levels_q6_k = { .n = 16, .lo = -32, .hi = 31, .slo = -128, .shi = 127, .start = q6_k_starts };
+static const struct levels levels_q6_k = { .n = 16, .lo = -32, .hi = 31, .slo = -128, .shi = 127,
+	.start = q6_k_starts };
 static const struct levels_effort q6_k_effort[] = {
 	{ .starts = 2, .iters = 0, .walks = 1, .reach = 0 },
 	{ .starts = 4, .iters = 0, .walks = 1, .reach = 0 },

@@ -40,7 +40,8 @@ static void enc_q8_0(void *dst, const float *x, const float *weights, size_t row
 			vf id = vf_dup(inverse[k]);
 			o[k].d = (uint16_t)half[k];
 			for (int e = 0; e < 32; e += VL) {
-				vf v = vf_load(x + 32*k + e)*id, up = (vf)(((vi)v & INT32_MIN) | (vi)vf_dup(0x1.fffffep-2f));
+				vf v = vf_load(x + 32*k + e)*id,
+					up = (vf)(((vi)v & INT32_MIN) | (vi)vf_dup(0x1.fffffep-2f));
 				vi c = v_int(v_clamp(v + up, -128, 127));
 				memcpy(q + e, &c, sizeof c);
 			}

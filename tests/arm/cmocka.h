@@ -7,7 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
-struct CMUnitTest { const char *name; void (*test)(void **); int (*setup)(void **), (*teardown)(void **); void *initial_state; };
+struct CMUnitTest { const char *name; void (*test)(void **); int (*setup)(void **),
+	(*teardown)(void **); void *initial_state; };
 #define cmocka_unit_test(f) { #f, f, NULL, NULL, NULL }
 
 static jmp_buf cmocka_end;

@@ -46,9 +46,12 @@ static void set_array(struct ggu_meta *m, const char *key, enum ggu_kv_type t, c
 		float f = strtof(p, NULL);
 		double d = strtod(p, NULL);
 		if (t == GGU_STRING) strs[n] = (struct ggu_str){ p, unescape(p) };
-		else memcpy(packed + n*width, t == GGU_F32 ? (void *)&f : t == GGU_F64 ? (void *)&d : (void *)&i, width);
+		else
+			memcpy(packed + n*width, t == GGU_F32 ? (void *)&f : t == GGU_F64 ? (void *)&d : (void *)&i,
+				width);
 	}
-	if (t == GGU_STRING ? ggu_meta_set_strs(m, key, strs, n) : ggu_meta_set_array(m, key, t, packed, n)) die("cannot set", key);
+	if (t == GGU_STRING ? ggu_meta_set_strs(m, key, strs, n) : ggu_meta_set_array(m, key, t, packed, n))
+		die("cannot set", key);
 }
 
 static void set(struct ggu_meta *m, const char *key, char *type, char *rest)
@@ -84,7 +87,8 @@ static void write_data(struct ggu_writer *w, size_t i)
 		s = s*1664525u + 1013904223u;
 		f = (float)(int32_t)s/2147483648.0f;
 		memcpy(b, tensors[i].type == GGU_TYPE_F32 ? (void *)&f : (void *)&s, 4);
-		if (ggu_writer_data(w, b, bytes - at < 4 ? (size_t)(bytes - at) : 4, NULL)) die("cannot write", tensors[i].name);
+		if (ggu_writer_data(w, b, bytes - at < 4 ? (size_t)(bytes - at) : 4, NULL))
+			die("cannot write", tensors[i].name);
 	}
 }
 
@@ -101,18 +105,22 @@ int main(void)
 		if (sscanf(line, "kv %63s %255s %n", type, key, &at) == 2 && at) {
 			unescape(key);
 			set(m, key, type, line + at);
-		} else if (sscanf(line, "tensor %63s %127s %u%n", type, tensors[n].name, &tensors[n].seed, &at) == 3 && n < MAX - 1) {
+		} else if (sscanf(line, "tensor %63s %127s %u%n", type, tensors[n].name, &tensors[n].seed, &at) == 3 &&
+			n < MAX - 1) {
 			const struct ggu_type_info *info = ggu_type_info(0);
-			for (uint32_t t = 0; t < GGU_TYPE_COUNT; t++) if (ggu_type_info(t) && !strcmp(ggu_type_info(t)->name, type)) info = ggu_type_info(t);
+			for (uint32_t t = 0; t < GGU_TYPE_COUNT; t++)
+				if (ggu_type_info(t) && !strcmp(ggu_type_info(t)->name, type)) info = ggu_type_info(t);
 			tensors[n].type = info->id;
-			for (char *p = strtok(line + at, " "); p && tensors[n].n_dims < 4; p = strtok(NULL, " ")) tensors[n].ne[tensors[n].n_dims++] = strtoull(p, NULL, 10);
+			for (char *p = strtok(line + at, " "); p && tensors[n].n_dims < 4; p = strtok(NULL, " "))
+				tensors[n].ne[tensors[n].n_dims++] = strtoull(p, NULL, 10);
 			unescape(tensors[n].name);
 			n++;
 		} else if (*line && *line != '#') die("cannot read", line);
 	}
 	if (ggu_writer_new(&w, m, NULL)) die("cannot write", "header");
 	for (size_t i = 0; i < n; i++)
-		if (ggu_writer_add(w, tensors[i].name, tensors[i].n_dims, tensors[i].ne, tensors[i].type, NULL)) die("cannot add", tensors[i].name);
+		if (ggu_writer_add(w, tensors[i].name, tensors[i].n_dims, tensors[i].ne, tensors[i].type, NULL))
+			die("cannot add", tensors[i].name);
 	if (ggu_writer_begin(w, 1, NULL)) die("cannot write", "header");
 	for (size_t i = 0; i < n; i++) write_data(w, i);
 	if (ggu_writer_end(w, NULL)) die("cannot write", "end");

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * tool_mkgguf TENSOR... - a small model on standard output, for tests: NAME:TYPE:NE0xNE1..[:FILL], type f32 or f16 or
  * bf16. Weights are pseudo-random, the same every time; FILL is nan (one weight, in row 1, column 2), huge, zero, one
- * or square (none below 0). A tensor of 0 dimensions cannot be made. With KEY=VALUE as an argument the metadata gets a string,
- * with KEY=N a u32, with another number (nan and inf too) an f32, with KEY=[N,N..] an array of up to 16 u32. */
+ * or square (none below 0). A tensor of 0 dimensions cannot be made. With KEY=VALUE as an argument the metadata gets
+ * a string, with KEY=N a u32, with another number (nan and inf too) an f32, with KEY=[N,N..] an array of up to 16
+ * u32. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,7 +33,8 @@ int main(int argc, char **argv)
 			if (*eq == '[') {
 				uint32_t list[16];
 				size_t k = 0;
-				for (end = eq; (*end == '[' || *end == ',') && k < 16;) list[k++] = (uint32_t)strtoul(end + 1, &end, 10);
+				for (end = eq; (*end == '[' || *end == ',') && k < 16;)
+					list[k++] = (uint32_t)strtoul(end + 1, &end, 10);
 				must(ggu_meta_set_array(m, argv[i], GGU_U32, list, k));
 				continue;
 			}
@@ -70,7 +72,8 @@ int main(int argc, char **argv)
 				float v = 0;
 				for (int k = 0; k < 4; k++) { seed = seed*1664525u + 1013904223u; v += (float)(seed >> 8)*0x1p-24f - 0.5f; }
 				x[j] = strcmp(t[i].fill, "huge") == 0 ? v*1e37f : strcmp(t[i].fill, "zero") == 0 ? 0 :
-					strcmp(t[i].fill, "one") == 0 ? 1 : strcmp(t[i].fill, "square") == 0 ? v*v : v*0.05f;
+					strcmp(t[i].fill, "one") == 0 ? 1 : strcmp(t[i].fill, "square") == 0 ? v*v :
+						v*0.05f;
 			}
 			if (strcmp(t[i].fill, "nan") == 0 && r == 1) x[2] = NAN;
 			quant_encode(t[i].type, NULL, x, NULL, 1, cols, 1, out);

@@ -75,7 +75,8 @@ __attribute__((constructor)) static void start(void)
 	if (s && (once || sscanf(s, "%15[a-z]:%lu:%15s", what, &n, how) >= 2))
 		for (int k = 0; k < KINDS; k++) if (!strcmp(what, names[k])) {
 			at[k] = n;
-			error[k] = !strcmp(how, "ENOSPC") ? ENOSPC : !strcmp(how, "EACCES") ? EACCES : !strcmp(how, "EDQUOT") ? EDQUOT : !strcmp(how, "EFBIG") ? EFBIG : k == MALLOC ? ENOMEM : EIO;
+			error[k] = !strcmp(how, "ENOSPC") ? ENOSPC : !strcmp(how, "EACCES") ? EACCES : !strcmp(how,
+				"EDQUOT") ? EDQUOT : !strcmp(how, "EFBIG") ? EFBIG : k == MALLOC ? ENOMEM : EIO;
 			is_short = !strcmp(how, "short");
 			is_kill = !strcmp(how, "kill");
 			if (is_short) error[k] = ENOSPC;
@@ -100,7 +101,9 @@ void *realloc(void *p, size_t n)
 {
 	if (is_early(p) || !real_realloc) {
 		void *q = real_malloc ? real_malloc(n) : early_alloc(n);
-		if (p && q) memcpy(q, p, n < (size_t)(early + sizeof early - (char *)p) ? n : (size_t)(early + sizeof early - (char *)p));
+		if (p && q)
+			memcpy(q, p, n < (size_t)(early + sizeof early - (char *)p) ? n :
+				(size_t)(early + sizeof early - (char *)p));
 		return q;
 	}
 	return fails(MALLOC) ? NULL : real_realloc(p, n);
@@ -114,14 +117,20 @@ void free(void *p)
 }
 
 static size_t part(size_t n) { return is_short && calls[WRITE] == at[WRITE] && n > 1 ? n/2 : n; }
-ssize_t write(int fd, const void *p, size_t n) { return fd != 2 && fails(WRITE) ? -1 : real_write(fd, p, fd == 2 ? n : part(n)); }
+ssize_t write(int fd, const void *p, size_t n)
+{
+	return fd != 2 && fails(WRITE) ? -1 : real_write(fd, p, fd == 2 ? n : part(n));
+}
 ssize_t pwrite(int fd, const void *p, size_t n, off_t o) { return fails(WRITE) ? -1 : real_pwrite(fd, p, part(n), o); }
 ssize_t read(int fd, void *p, size_t n) { return fails(READ) ? -1 : real_read(fd, p, n); }
 ssize_t pread(int fd, void *p, size_t n, off_t o) { return fails(READ) ? -1 : real_pread(fd, p, n, o); }
 int fdatasync(int fd) { return fails(FSYNC) ? -1 : real_fsync(fd); }
 int fsync(int fd) { return fails(FSYNC) ? -1 : real_fsync(fd); }
 int rename(const char *a, const char *b) { return fails(RENAME) ? -1 : real_rename(a, b); }
-int linkat(int from, const char *a, int to, const char *b, int flags) { return fails(RENAME) ? -1 : real_linkat(from, a, to, b, flags); }
+int linkat(int from, const char *a, int to, const char *b, int flags)
+{
+	return fails(RENAME) ? -1 : real_linkat(from, a, to, b, flags);
+}
 int fallocate(int fd, int mode, off_t o, off_t n) { return fails(FALLOCATE) ? -1 : real_fallocate(fd, mode, o, n); }
 #ifdef __GLIBC__
 /* what programs call that are built with _FILE_OFFSET_BITS=64 */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * tool_library.c - uses most of libggu on IN and writes OUT, for faults that are injected from outside: exit 0, or exit 2
- * with the error on standard error; whatever fails, no more than that. */
+ * tool_library.c - uses most of libggu on IN and writes OUT, for faults that are injected from outside: exit 0, or
+ * exit 2 with the error on standard error; whatever fails, no more than that. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -53,7 +53,8 @@ static enum ggu_status copy(const struct ggu_file *f, const struct ggu_meta *m, 
 		s = ggu_writer_begin_sink(w, to, &err);
 	for (size_t i = 0; !s && i < ggu_file_n_tensors(f); i++) {
 		ggu_walk_to(walk, ggu_file_in_data_order(f, i));
-		while (!(s = ggu_walk_next(walk, &part, &err)) && part.n_bytes && !(s = ggu_writer_data(w, part.bytes, part.n_bytes, &err)))
+		while (!(s = ggu_walk_next(walk, &part, &err)) && part.n_bytes &&
+			!(s = ggu_writer_data(w, part.bytes, part.n_bytes, &err)))
 			;
 	}
 	if (!s)

@@ -13,8 +13,8 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 /* An invariant of the library: aborts if it does not hold. */
 void must(bool holds, const char *what);
-/* Path of a folder of this process's own, emptied, with the files that data[n] describes, 16 at most. It is removed when
- * the process exits. */
+/* Path of a folder of this process's own, emptied, with the files that data[n] describes, 16 at most. It is removed
+ * when the process exits. */
 const char *folder_of(const uint8_t *data, size_t n);
 /* Path of a file of that folder with these bytes. */
 const char *folder_file(const char *name, const uint8_t *data, size_t n);

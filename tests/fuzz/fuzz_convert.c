@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * fuzz_convert.c - a checkpoint folder (fuzz.h) with config.json, a model card and a description arch.yaml of its own, or
- * without one for the built-in ones: refused, or its plan is carried out and every tensor has as many bytes as it says. */
+ * fuzz_convert.c - a checkpoint folder (fuzz.h) with config.json, a model card and a description arch.yaml of its
+ * own, or without one for the built-in ones: refused, or its plan is carried out and every tensor has as many bytes
+ * as it says. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,7 +28,8 @@ static void carry_out(struct plan *p)
 			size_t part = bytes - at < 24 ? (size_t)(bytes - at) : 24;
 			must(plan_read(p, i, at, to, part, &err) == GGU_OK, "a tensor cannot be read in parts");
 		}
-		if (bytes <= MOST) must(plan_read(p, i, 0, to, (size_t)bytes, &err) == GGU_OK, "a tensor cannot be read whole");
+		if (bytes <= MOST)
+			must(plan_read(p, i, 0, to, (size_t)bytes, &err) == GGU_OK, "a tensor cannot be read whole");
 	}
 	free(to);
 }

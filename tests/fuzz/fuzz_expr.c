@@ -5,7 +5,8 @@
 #include "../../model/util/expr.h"
 #include "fuzz.h"
 
-static struct expr_value list[] = { { EXPR_INT, { .i = 1 } }, { EXPR_FLOAT, { .f = 2.5 } }, { EXPR_STR, { .s = { "x", 1 } } } };
+static struct expr_value list[] = { { EXPR_INT, { .i = 1 } }, { EXPR_FLOAT, { .f = 2.5 } }, { EXPR_STR,
+	{ .s = { "x", 1 } } } };
 
 /* One name of each kind: n null, b, i, f, s, l, o; anything of an object is the list. */
 static enum ggu_status lookup(void *ctx, const void *object, const char *name, struct expr_value *v)
@@ -31,7 +32,8 @@ static bool same(const struct expr_value *a, const struct expr_value *b)
 	case EXPR_FLOAT: return !memcmp(&a->u.f, &b->u.f, sizeof a->u.f) || (a->u.f != a->u.f && b->u.f != b->u.f);
 	case EXPR_STR: return a->u.s.n == b->u.s.n && !memcmp(a->u.s.p, b->u.s.p, a->u.s.n);
 	case EXPR_LIST:
-		for (size_t i = 0; a->u.list.n == b->u.list.n && i < a->u.list.n; i++) if (!same(a->u.list.v + i, b->u.list.v + i)) return false;
+		for (size_t i = 0; a->u.list.n == b->u.list.n && i < a->u.list.n; i++)
+			if (!same(a->u.list.v + i, b->u.list.v + i)) return false;
 		return a->u.list.n == b->u.list.n;
 	case EXPR_OBJECT: return a->u.object == b->u.object;
 	}

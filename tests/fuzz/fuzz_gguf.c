@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * fuzz_gguf.c - any bytes as a GGUF: refused, or read, written, read and written again, with nothing lost and the second
- * copy equal to the first; and read with every defect reported, the first of which is what was refused. For libFuzzer
- * (make fuzz) and replay.c. */
+ * fuzz_gguf.c - any bytes as a GGUF: refused, or read, written, read and written again, with nothing lost and the
+ * second copy equal to the first; and read with every defect reported, the first of which is what was refused. For
+ * libFuzzer (make fuzz) and replay.c. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,7 +30,8 @@ static struct copy write_again(struct ggu_file *f)
 	must(to && ggu_writer_new(&w, ggu_file_meta(f), NULL) == GGU_OK, "metadata that was read cannot be written");
 	for (size_t i = 0; i < n; i++) {
 		const struct ggu_tensor *t = ggu_file_tensor(f, i);
-		must(ggu_writer_add(w, t->name, t->n_dims, t->ne, t->type, NULL) == GGU_OK, "a tensor that was read cannot be written");
+		must(ggu_writer_add(w, t->name, t->n_dims, t->ne, t->type, NULL) == GGU_OK,
+			"a tensor that was read cannot be written");
 	}
 	c.n = (size_t)ggu_writer_file_bytes(w);
 	must(ggu_writer_begin(w, fileno(to), NULL) == GGU_OK, "the header cannot be written");
@@ -48,7 +49,8 @@ static void same_value(const struct ggu_kv *a, const struct ggu_kv *b)
 {
 	size_t n = ggu_kv_n(a), width = ggu_kv_type_bytes(ggu_kv_item_type(a));
 
-	must(ggu_kv_type(a) == ggu_kv_type(b) && ggu_kv_item_type(a) == ggu_kv_item_type(b) && n == ggu_kv_n(b), "a type changed");
+	must(ggu_kv_type(a) == ggu_kv_type(b) && ggu_kv_item_type(a) == ggu_kv_item_type(b) && n == ggu_kv_n(b),
+		"a type changed");
 	if (width) {
 		must(!n || !memcmp(ggu_kv_data(a), ggu_kv_data(b), n*width), "a number changed");
 		return;
@@ -58,7 +60,8 @@ static void same_value(const struct ggu_kv *a, const struct ggu_kv *b)
 		if (ggu_kv_item_type(a) == GGU_ARRAY)
 			same_value(ggu_kv_sub(a, i), ggu_kv_sub(b, i));
 		else
-			must(ggu_kv_str(a, i, &s) && ggu_kv_str(b, i, &t) && s.n == t.n && !memcmp(s.p, t.p, s.n), "a string changed");
+			must(ggu_kv_str(a, i, &s) && ggu_kv_str(b, i, &t) && s.n == t.n && !memcmp(s.p, t.p, s.n),
+				"a string changed");
 	}
 }
 
@@ -66,7 +69,8 @@ static void same_file(struct ggu_file *a, struct ggu_file *b)
 {
 	const struct ggu_meta *m = ggu_file_meta(a), *k = ggu_file_meta(b);
 
-	must(ggu_meta_count(m) == ggu_meta_count(k) && ggu_file_n_tensors(a) == ggu_file_n_tensors(b), "a count changed");
+	must(ggu_meta_count(m) == ggu_meta_count(k) && ggu_file_n_tensors(a) == ggu_file_n_tensors(b),
+		"a count changed");
 	for (size_t i = 0; i < ggu_meta_count(m); i++) {
 		const struct ggu_kv *kv = ggu_meta_at(m, i);
 		must(ggu_meta_find(m, ggu_kv_key(kv).p) == kv, "a key is not found");
@@ -76,7 +80,8 @@ static void same_file(struct ggu_file *a, struct ggu_file *b)
 	for (size_t i = 0; i < ggu_file_n_tensors(a); i++) {
 		const struct ggu_tensor *t = ggu_file_tensor(a, i), *u = ggu_file_tensor(b, i);
 		must(ggu_file_find(a, t->name) == t, "a tensor is not found");
-		must(!strcmp(t->name, u->name) && t->type == u->type && t->n_dims == u->n_dims && t->bytes == u->bytes &&
+		must(!strcmp(t->name, u->name) && t->type == u->type && t->n_dims == u->n_dims &&
+			t->bytes == u->bytes &&
 		     !memcmp(t->ne, u->ne, sizeof t->ne), "a tensor changed");
 	}
 }
@@ -121,13 +126,15 @@ static void lenient(const uint8_t *data, size_t size, const struct ggu_error *re
 
 	if (ggu_open_memory(&f, data, size, &o, &err) == GGU_OK) {
 		must(!d.n == !refused, "defects and refusal disagree");
-		must(!refused || (d.first.code == refused->code && d.first.rule == refused->rule && d.first.offset == refused->offset),
+		must(!refused || (d.first.code == refused->code && d.first.rule == refused->rule &&
+			d.first.offset == refused->offset),
 		     "the first defect is not what is refused");
 		must(ggu_file_is_cut(f) || refused || !d.n, "cut without a defect");
 		look_around(f);
 		ggu_close(f);
 	} else {
-		must(refused && err.code == refused->code && err.offset == refused->offset, "refused for another reason");
+		must(refused && err.code == refused->code && err.offset == refused->offset,
+			"refused for another reason");
 	}
 	o = (struct ggu_open_options){ .flags = GGU_OPEN_HEADER | GGU_OPEN_ALONE };
 	if (ggu_open_memory(&f, data, size, &o, &err) == GGU_OK) {

@@ -12,13 +12,16 @@
 static void same(const struct imatrix *a, const struct imatrix *b)
 {
 	must(imatrix_count(a) == imatrix_count(b) && imatrix_n_datasets(a) == imatrix_n_datasets(b), "a count changed");
-	must(imatrix_chunks(a) == imatrix_chunks(b) && imatrix_chunk_tokens(a) == imatrix_chunk_tokens(b), "the chunks changed");
-	for (size_t i = 0; i < imatrix_n_datasets(a); i++) must(!strcmp(imatrix_dataset(a, i), imatrix_dataset(b, i)), "a dataset changed");
+	must(imatrix_chunks(a) == imatrix_chunks(b) && imatrix_chunk_tokens(a) == imatrix_chunk_tokens(b),
+		"the chunks changed");
+	for (size_t i = 0; i < imatrix_n_datasets(a); i++)
+		must(!strcmp(imatrix_dataset(a, i), imatrix_dataset(b, i)), "a dataset changed");
 	for (size_t i = 0; i < imatrix_count(a); i++) {
 		const struct imatrix_entry *e = imatrix_at(a, i), *f = imatrix_at(b, i);
 		must(imatrix_find(a, e->name) == e, "an entry is not found");
 		must(!strcmp(e->name, f->name) && e->n_in == f->n_in && e->n_mat == f->n_mat, "an entry changed");
-		must(!memcmp(e->sums, f->sums, e->n_in*e->n_mat*sizeof *e->sums) && !memcmp(e->counts, f->counts, e->n_mat*sizeof *e->counts), "a number changed");
+		must(!memcmp(e->sums, f->sums, e->n_in*e->n_mat*sizeof *e->sums) && !memcmp(e->counts, f->counts,
+			e->n_mat*sizeof *e->counts), "a number changed");
 	}
 }
 
@@ -54,7 +57,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	must(imatrix_read(&again, path, NULL) == GGU_OK, "what was written cannot be read");
 	same(im, again);
 	must(!strcmp(imatrix_tag(again), "tag"), "the tag changed");
-	must(sum && imatrix_merge(sum, im, NULL) == GGU_OK && imatrix_merge(sum, again, NULL) == GGU_OK, "two equal ones cannot be merged");
+	must(sum && imatrix_merge(sum, im, NULL) == GGU_OK && imatrix_merge(sum, again, NULL) == GGU_OK,
+		"two equal ones cannot be merged");
 	must(imatrix_count(sum) == imatrix_count(im), "the sum has other entries");
 	imatrix_scale(sum, 0.5);
 	rewind(to);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * fuzz_model.c - any bytes as a GGUF that is a model: refused, or three tokens go through it; and its vocabulary refused,
- * or a text cut into tokens that it has. */
+ * fuzz_model.c - any bytes as a GGUF that is a model: refused, or three tokens go through it; and its vocabulary
+ * refused, or a text cut into tokens that it has. */
 #include <stdlib.h>
 #include <string.h>
 #include "../../libgguf/pool.h"
@@ -22,8 +22,10 @@ static void tokenize(const struct ggu_meta *m)
 		return;
 	}
 	if (tokenizer_new(&t, v, &err) == GGU_OK) {
-		if (tokenizer_encode(t, text, sizeof text - 1, TOKENIZE_BOS | TOKENIZE_EOS | TOKENIZE_SPECIAL, &ids, &n, &cap, &err) == GGU_OK)
-			for (size_t i = 0; i < n; i++) must(ids[i] >= 0 && (size_t)ids[i] < vocab_count(v), "an id outside the vocabulary");
+		if (tokenizer_encode(t, text, sizeof text - 1, TOKENIZE_BOS | TOKENIZE_EOS | TOKENIZE_SPECIAL, &ids,
+			&n, &cap, &err) == GGU_OK)
+			for (size_t i = 0; i < n; i++)
+				must(ids[i] >= 0 && (size_t)ids[i] < vocab_count(v), "an id outside the vocabulary");
 		tokenizer_free(t);
 	} else must(err.code != GGU_OK && *err.what, "no tokenizer without a reason");
 	free(ids);

@@ -11,7 +11,8 @@ static void read_all(const struct checkpoint *c, const struct source_tensor *t)
 	size_t bytes = (size_t)(t->n_weights*t->dtype->bytes);
 	void *p = malloc(bytes + 1);
 
-	must(p && checkpoint_read(c, t, 0, p, (size_t)t->n_weights, NULL) == GGU_OK, "data inside the file cannot be read");
+	must(p && checkpoint_read(c, t, 0, p, (size_t)t->n_weights, NULL) == GGU_OK,
+		"data inside the file cannot be read");
 	must(checkpoint_read(c, t, 1, p, (size_t)t->n_weights, NULL) != GGU_OK, "data past the end can be read");
 	free(p);
 }

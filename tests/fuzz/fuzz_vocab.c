@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * fuzz_vocab.c - a checkpoint folder (fuzz.h) with a tokenizer: refused, or written to metadata and read again as the same
- * vocabulary; and a tokenizer of it takes any text, and any ids back. */
+ * fuzz_vocab.c - a checkpoint folder (fuzz.h) with a tokenizer: refused, or written to metadata and read again as the
+ * same vocabulary; and a tokenizer of it takes any text, and any ids back. */
 #include <stdlib.h>
 #include <string.h>
 #include "../../model/vocab/tokenizer.h"
@@ -22,7 +22,8 @@ static void tokenize(const struct vocab *v)
 		size_t n = 0, cap = 0, bytes;
 		char *back;
 		if (tokenizer_encode(t, text, sizeof text - 1, flags, &ids, &n, &cap, &err) == GGU_OK) {
-			for (size_t i = 0; i < n; i++) must(ids[i] >= 0 && (size_t)ids[i] < vocab_count(v), "an id outside the vocabulary");
+			for (size_t i = 0; i < n; i++)
+				must(ids[i] >= 0 && (size_t)ids[i] < vocab_count(v), "an id outside the vocabulary");
 			if (tokenizer_decode(t, ids, n, flags, &back, &bytes, &err) == GGU_OK) free(back);
 		}
 		free(ids);
@@ -44,7 +45,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct vocab *v, *again;
 	struct ggu_meta *m = ggu_meta_new();
 	struct ggu_error err = { 0 };
-	const struct vocab_hints hints = { .n_vocab = size % 2 ? -1 : 32, .pre = size % 3 ? "olmo" : NULL, .config_prefix = size % 3, .eot = (int64_t)(size % 40) };
+	const struct vocab_hints hints = { .n_vocab = size % 2 ? -1 : 32, .pre = size % 3 ? "olmo" : NULL,
+		.config_prefix = size % 3, .eot = (int64_t)(size % 40) };
 
 	if (vocab_from_dir(&v, folder_of(data, size), &hints, &err) != GGU_OK) {
 		must(err.code != GGU_OK && *err.what, "refused without a reason");

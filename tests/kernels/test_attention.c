@@ -74,7 +74,8 @@ static void check_load(const struct attn_shape *s, const struct sequence *q)
 		attn_load(s, q->block, p, h, no_k ? NULL : k, no_v ? NULL : v);
 		if (!no_k && !kt_same(k, q->k + i*s->k_dim, s->k_dim, NULL)) kt_fail("key %zu is not what was stored",
 			p);
-		if (!no_v && !kt_same(v, q->v + i*s->v_dim, s->v_dim, NULL)) kt_fail("value %zu is not what was stored", p);
+		if (!no_v && !kt_same(v, q->v + i*s->v_dim, s->v_dim, NULL))
+			kt_fail("value %zu is not what was stored", p);
 	}
 	kt_free(k, s->k_dim*4);
 	kt_free(v, s->v_dim*4);

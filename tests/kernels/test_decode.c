@@ -21,7 +21,8 @@ static void decode(const struct ggu_type_info *t, const char *isa, size_t blocks
 	quant_decode(t->id, w, c, n);
 	quant_select(isa, NULL);
 	quant_decode(t->id, w, y, n);
-	if (!kt_same(c, y, n, &at)) kt_fail("weight %zu of %zu: %a, portable C %a; blocks: %s", at, n, y[at], c[at], kt_blocks_name[kind]);
+	if (!kt_same(c, y, n, &at))
+		kt_fail("weight %zu of %zu: %a, portable C %a; blocks: %s", at, n, y[at], c[at], kt_blocks_name[kind]);
 	for (size_t i = 0; i < n; i++)
 		if (!slow_decode(t->id, w, i, &slow) || !kt_same(&slow, y + i, 1, NULL)) {
 			kt_fail("weight %zu of %zu: %a, not %a; blocks: %s", i, n, y[i], slow, kt_blocks_name[kind]);
@@ -44,14 +45,16 @@ static void check_halves(void)
 		if ((h & 0x7fff) >= 0x7bff) continue;
 		/* between two halves: the nearer one, at the middle the even one */
 		float next = quant_f16_to_f32((uint16_t)(h + 1)), mid = f + (next - f)/2;
-		if (quant_f32_to_f16(mid) != h + (h & 1) || quant_f32_to_f16(nextafterf(mid, f)) != h || quant_f32_to_f16(nextafterf(mid, next)) != h + 1)
+		if (quant_f32_to_f16(mid) != h + (h & 1) || quant_f32_to_f16(nextafterf(mid, f)) != h ||
+			quant_f32_to_f16(nextafterf(mid, next)) != h + 1)
 			kt_fail("rounding beside half %04x", h);
 	}
 }
 /* Every name of quant.h is taken or refused, and what is taken runs an instance that is there. */
 static void check_names(void)
 {
-	static const char *const names[] = { "c", "avx2", "avxvnni", "avx512", "neon", "dotprod", "i8mm", "native", "z80" };
+	static const char *const names[] = { "c", "avx2", "avxvnni", "avx512", "neon", "dotprod", "i8mm", "native",
+		"z80" };
 	for (size_t i = 0; i < sizeof names/sizeof *names; i++) {
 		struct ggu_error err = { 0 };
 		bool runs = false;

@@ -12,7 +12,8 @@
 
 enum { NO_IMPORTANCE = KT_FLOATS };
 
-static void check_values(const struct ggu_type_info *t, const float *x, const uint8_t *blocks, size_t n, enum kt_floats kind)
+static void check_values(const struct ggu_type_info *t, const float *x, const uint8_t *blocks, size_t n,
+	enum kt_floats kind)
 {
 	float *y = kt_buffer(4*n);
 	/* F16, BF16 and Q8_0 round as ggml: what is too large becomes infinite */
@@ -20,12 +21,14 @@ static void check_values(const struct ggu_type_info *t, const float *x, const ui
 	quant_decode(t->id, blocks, y, n);
 	for (size_t i = 0; i < n; i++)
 		if (finite && isinf(y[i])) kt_fail("%a became %a", x[i], y[i]);
-		else if (finite && kind != KT_STRANGE && isnan(y[i])) kt_fail("%a became NaN, weights: %s", x[i], kt_floats_name[kind]);
+		else if (finite && kind != KT_STRANGE && isnan(y[i]))
+			kt_fail("%a became NaN, weights: %s", x[i], kt_floats_name[kind]);
 	kt_free(y, 4*n);
 }
 
 /* weights and importance: kinds of kt_fill_floats; importances are magnitudes */
-static void encode(const struct ggu_type_info *t, const char *isa, size_t rows, size_t cols, int effort, enum kt_floats weights, int importance)
+static void encode(const struct ggu_type_info *t, const char *isa, size_t rows, size_t cols, int effort,
+	enum kt_floats weights, int importance)
 {
 	size_t row = cols/t->block_weights*t->block_bytes, bytes = rows*row, skew = kt_below(4);
 	const struct quant_objective usual = quant_objective_default(t->id, true);
@@ -44,7 +47,8 @@ static void encode(const struct ggu_type_info *t, const char *isa, size_t rows, 
 	for (size_t i = 0; i < bytes; i++)
 		if (want[i] != got[i]) {
 			kt_fail("%zu rows of %zu, effort %d: byte %zu of row %zu is %02x, not %02x; weights: %s, importances: %s", rows, cols, effort, i % row,
-				i/row, got[i], want[i], kt_floats_name[weights], imp ? kt_floats_name[importance] : "none");
+				i/row, got[i], want[i], kt_floats_name[weights], imp ? kt_floats_name[importance] :
+					"none");
 			break;
 		}
 	check_values(t, x, got, rows*cols, weights);
@@ -59,18 +63,21 @@ static void check_type(const struct ggu_type_info *t, const char *isa)
 	kt_name("%s %s encodes any number of rows and blocks", t->name, isa);
 	for (size_t i = 0; i < sizeof edges/sizeof *edges && !kt_failed(); i++)
 		for (size_t k = 1; k < 4; k++)
-			encode(t, isa, edges[i], unit*(k < 3 ? k : unit == 1 ? 1 + kt_below(67) : 3 + kt_below(unit < 256 ? 15 : 3)), 1 + (int)kt_below(5), KT_MIXED,
+			encode(t, isa, edges[i], unit*(k < 3 ? k : unit == 1 ? 1 + kt_below(67) :
+				3 + kt_below(unit < 256 ? 15 : 3)), 1 + (int)kt_below(5), KT_MIXED,
 				k == 1 ? NO_IMPORTANCE : KT_MIXED);
 	kt_result();
 	kt_name("%s %s encodes at every effort", t->name, isa);
 	for (int effort = QUANT_EFFORT_MIN; effort <= QUANT_EFFORT_MAX && !kt_failed(); effort++)
 		for (int k = 0; k < 2; k++)
-			encode(t, isa, 1 + kt_below(3), unit*(1 + kt_below(unit < 256 ? 9 : 2)), effort, kt_below(3) ? KT_MIXED : KT_OUTLIERS, k ? NO_IMPORTANCE : KT_MIXED);
+			encode(t, isa, 1 + kt_below(3), unit*(1 + kt_below(unit < 256 ? 9 : 2)), effort, kt_below(3) ?
+				KT_MIXED : KT_OUTLIERS, k ? NO_IMPORTANCE : KT_MIXED);
 	kt_result();
 	kt_name("%s %s encodes weights and importances of every kind", t->name, isa);
 	for (int weights = 0; weights < KT_FLOATS; weights++)
 		for (int importance = 0; importance <= KT_FLOATS && !kt_failed(); importance++)
-			encode(t, isa, 1 + kt_below(3), unit*(1 + kt_below(unit == 1 ? 67 : unit < 256 ? 4 : 1)), 1 + (int)kt_below(5), weights, importance);
+			encode(t, isa, 1 + kt_below(3), unit*(1 + kt_below(unit == 1 ? 67 : unit < 256 ? 4 : 1)),
+				1 + (int)kt_below(5), weights, importance);
 	kt_result();
 }
 
@@ -100,7 +107,9 @@ static void check_lattice(const struct ggu_type_info *t, const char *isa)
 		quant_encode(t->id, NULL, x, weighed ? w : NULL, 1, n, QUANT_EFFORT_DEFAULT, blocks);
 		quant_decode(t->id, blocks, y, n);
 		for (size_t i = 0; i < n; i++)
-			if (x[i] != y[i] && !lost++) kt_fail("weight %zu: %a became %a%s", i, x[i], y[i], weighed ? ", with importances" : "");
+			if (x[i] != y[i] && !lost++)
+				kt_fail("weight %zu: %a became %a%s", i, x[i], y[i], weighed ? ", with importances" :
+					"");
 	}
 	kt_free(blocks, BLOCKS*t->block_bytes); kt_free(x, 4*n); kt_free(y, 4*n); kt_free(w, 4*n);
 	kt_result();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * test_feedback.c - encoding with error feedback: for every type less error in the metric of the covariance than encoding
- * without, the error it reports is the one it leaves, and the bytes are those of portable C a row at a time, whatever the rows
- * at once, the threads and the instruction set; between guard pages. */
+ * test_feedback.c - encoding with error feedback: for every type less error in the metric of the covariance than
+ * encoding without, the error it reports is the one it leaves, and the bytes are those of portable C a row at a time,
+ * whatever the rows at once, the threads and the instruction set; between guard pages. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -63,7 +63,8 @@ static struct quant_feedback *factor(const struct problem *p, struct ggu_pool *p
 	if (quant_feedback_new(&q, p->cols, p->block, p->packed, damp, pool, NULL)) kt_fail("no factor");
 	return q;
 }
-static void encode(const struct quant_feedback *q, const struct ggu_type_info *t, const struct problem *p, size_t rows, size_t at_once,
+static void encode(const struct quant_feedback *q, const struct ggu_type_info *t, const struct problem *p, size_t rows,
+	size_t at_once,
 	uint8_t *dst, double *error)
 {
 	size_t bytes = quant_feedback_work_bytes(q, at_once), row = p->cols/t->block_weights*t->block_bytes;
@@ -71,7 +72,8 @@ static void encode(const struct quant_feedback *q, const struct ggu_type_info *t
 	*error = 0;
 	for (size_t r = 0; r < rows; r += at_once) {
 		double e = 0;
-		if (quant_feedback_encode(q, t->id, NULL, p->x + r*p->cols, rows - r < at_once ? rows - r : at_once, QUANT_EFFORT_DEFAULT,
+		if (quant_feedback_encode(q, t->id, NULL, p->x + r*p->cols, rows - r < at_once ? rows - r : at_once,
+			QUANT_EFFORT_DEFAULT,
 			dst + r*row, work, &e)) kt_fail("refused");
 		*error += e;
 	}
@@ -111,7 +113,8 @@ static void check_type(const struct ggu_type_info *t, const struct problem *p)
 		q = factor(p, three);
 		encode(q, t, p, ROWS, ROWS, got, &again);
 		if (memcmp(want, got, bytes) != 0) kt_fail("%s writes other bytes", *isa);
-		if (!(fabs(again - told) <= 1e-9*told)) kt_fail("%s tells of another error, %g and not %g", *isa, again, told);
+		if (!(fabs(again - told) <= 1e-9*told))
+			kt_fail("%s tells of another error, %g and not %g", *isa, again, told);
 		quant_feedback_free(q);
 	}
 	ggu_pool_free(one); ggu_pool_free(three);
@@ -136,7 +139,8 @@ static void check_hostile(const struct ggu_type_info *t, const struct problem *p
 		encode(q, t, p, ROWS, ROWS, dst, &e);
 		quant_decode(t->id, dst, p->y, ROWS*p->cols);
 		for (size_t i = 0; i < ROWS*p->cols && kind != KT_STRANGE && t->id != GGU_TYPE_Q8_0; i++)
-			if (!isfinite(p->y[i])) kt_fail("%a became %a, weights: %s", p->x[i], p->y[i], kt_floats_name[kind]);
+			if (!isfinite(p->y[i]))
+				kt_fail("%a became %a, weights: %s", p->x[i], p->y[i], kt_floats_name[kind]);
 		quant_feedback_free(q);
 	}
 	kt_fill_floats(zero.packed, floats, KT_STRANGE);

@@ -31,7 +31,9 @@ static void widen(const char *isa)
 			quant_decode(bf ? GGU_TYPE_BF16 : GGU_TYPE_F16, src + 2*(ALL - 1), x + ALL - 1, 1);
 			for (int i = 0; i < ALL; i++) {
 				float want = bf ? quant_bf16_to_f32((uint16_t)i) : quant_f16_to_f32((uint16_t)i);
-				if (bits(x[i]) != bits(want)) fail_msg("%s: %s %04x is %08x, not %08x", isa, bf ? "bf16" : "f16", i, bits(x[i]), bits(want));
+				if (bits(x[i]) != bits(want))
+					fail_msg("%s: %s %04x is %08x, not %08x", isa, bf ? "bf16" : "f16", i,
+						bits(x[i]), bits(want));
 			}
 		}
 		memmove(h, src, 2*ALL);
@@ -40,17 +42,22 @@ static void widen(const char *isa)
 
 static void narrow(const char *isa)
 {
-	static const uint32_t low[] = { 0, 1, 0xfff, 0x1000, 0x1001, 0x1fff, 0x2000, 0x2fff, 0x3000, 0x3001, 0x7fff, 0x8000, 0x8001, 0xffff };
+	static const uint32_t low[] = { 0, 1, 0xfff, 0x1000, 0x1001, 0x1fff, 0x2000, 0x2fff, 0x3000, 0x3001, 0x7fff,
+		0x8000, 0x8001, 0xffff };
 	for (size_t k = 0; k < sizeof low/sizeof *low; k++) {
 		for (uint32_t i = 0; i < ALL; i++) x[i] = from_bits(i << 16 | low[k]);
 		for (int bf = 0; bf < 2; bf++) {
 			memset(back, 0xaa, sizeof back);
-			quant_encode(bf ? GGU_TYPE_BF16 : GGU_TYPE_F16, NULL, x, NULL, 1, ALL - 3, QUANT_EFFORT_DEFAULT, back);
+			quant_encode(bf ? GGU_TYPE_BF16 : GGU_TYPE_F16, NULL, x, NULL, 1, ALL - 3,
+				QUANT_EFFORT_DEFAULT, back);
 			assert_int_equal(back[ALL - 3], 0xaaaa);
-			quant_encode(bf ? GGU_TYPE_BF16 : GGU_TYPE_F16, NULL, x + ALL - 3, NULL, 3, 1, QUANT_EFFORT_DEFAULT, back + ALL - 3);
+			quant_encode(bf ? GGU_TYPE_BF16 : GGU_TYPE_F16, NULL, x + ALL - 3, NULL, 3, 1,
+				QUANT_EFFORT_DEFAULT, back + ALL - 3);
 			for (int i = 0; i < ALL; i++) {
 				uint16_t want = bf ? quant_f32_to_bf16(x[i]) : quant_f32_to_f16(x[i]);
-				if (back[i] != want) fail_msg("%s: %08x as %s is %04x, not %04x", isa, bits(x[i]), bf ? "bf16" : "f16", back[i], want);
+				if (back[i] != want)
+					fail_msg("%s: %08x as %s is %04x, not %04x", isa, bits(x[i]), bf ? "bf16" :
+						"f16", back[i], want);
 			}
 		}
 	}
@@ -80,7 +87,8 @@ static void beyond(const char *isa)
 			float was = x[i];
 			x[i] = far[i%6];
 			if (vec_beyond(x, n, 65520) != i) fail_msg("%s: number %zu of %zu is beyond", isa, i, n);
-			if ((vec_beyond(x, n, INFINITY) != i) != (i%6 < 3)) fail_msg("%s: number %zu of %zu is not finite", isa, i, n);
+			if ((vec_beyond(x, n, INFINITY) != i) != (i%6 < 3))
+				fail_msg("%s: number %zu of %zu is not finite", isa, i, n);
 			x[i] = was;
 		}
 	}
@@ -106,7 +114,8 @@ static void loss(const char *isa)
 			}
 			for (int k = 8; k; k /= 2) for (int l = 0; l < k; l++) e[l] += e[l + k], s[l] += s[l + k];
 			vec_loss(x, y, with ? w : NULL, n, &error, &norm);
-			if (error != 1 + e[0] || norm != 2 + s[0]) fail_msg("%s: %zu numbers: %a %a, not %a %a", isa, n, error, norm, 1 + e[0], 2 + s[0]);
+			if (error != 1 + e[0] || norm != 2 + s[0])
+				fail_msg("%s: %zu numbers: %a %a, not %a %a", isa, n, error, norm, 1 + e[0], 2 + s[0]);
 		}
 }
 
@@ -124,7 +133,8 @@ int main(void)
 	static void (*const test[])(const char *) = { widen, narrow, beyond, loss };
 	const struct CMUnitTest tests[] = {
 		{ "every half and bfloat is widened as the scalar is", each, NULL, NULL, (void *)(uintptr_t)&test[0] },
-		{ "floats around every half and bfloat are rounded as the scalar is", each, NULL, NULL, (void *)(uintptr_t)&test[1] },
+		{ "floats around every half and bfloat are rounded as the scalar is", each, NULL, NULL,
+			(void *)(uintptr_t)&test[1] },
 		{ "numbers beyond a limit are found", each, NULL, NULL, (void *)(uintptr_t)&test[2] },
 		{ "losses are summed in lanes", each, NULL, NULL, (void *)(uintptr_t)&test[3] },
 		cmocka_unit_test(nan_stays),

@@ -4,8 +4,8 @@
  *
  * A product must have the slow path's bits: the integer sums are then exact and the fma's in the contract's order.
  * Sizes: all pairs of token and output counts around the edges of tiles, all row lengths up to several blocks, those
- * around the edges of chunks; outputs and tokens cut between calls at random places. Inputs: activations whose signs are
- * those of the weights, which make sums as long as they get; scales and activations of every strange kind. Rows lie
+ * around the edges of chunks; outputs and tokens cut between calls at random places. Inputs: activations whose signs
+ * are those of the weights, which make sums as long as they get; scales and activations of every strange kind. Rows lie
  * at any alignment, activations, outputs and weights between guard pages, and what lies between rows stays. */
 #include <math.h>
 #include <stdlib.h>
@@ -81,7 +81,8 @@ static void pack(struct product *p, const char *isa)
 	const size_t step = quant_act_step(), some = step*(1 + kt_below(3));
 	float *kept = zeroed(p->n_in*sizeof *kept);
 	for (size_t t = 0; t < p->n_tokens; t += some)
-		quant_act_pack(form, p->x, p->n_in, p->n_tokens, p->n_in, t, p->n_tokens - t < some ? p->n_tokens - t : some, p->act);
+		quant_act_pack(form, p->x, p->n_in, p->n_tokens, p->n_in, t, p->n_tokens - t < some ? p->n_tokens - t :
+			some, p->act);
 	for (size_t t = 0; t < p->n_tokens; t++) {
 		const float *x = p->x + t*p->n_in;
 		struct slow_act *slow = p->slow + t*p->n_in;
@@ -89,7 +90,9 @@ static void pack(struct product *p, const char *isa)
 		quant_act_unpack(form, p->act, p->n_tokens, p->n_in, t, kept);
 		for (size_t i = 0; i < p->n_in; i++) {
 			float want = p->t->kind == GGU_KIND_BLOCK ? slow[i].d*(float)slow[i].q : x[i];
-			if (!kt_same(kept + i, &want, 1, NULL)) kt_fail("%s packs x[%zu][%zu] = %a of %zu tokens as %a, not %a", isa, t, i, x[i], p->n_tokens, kept[i], want);
+			if (!kt_same(kept + i, &want, 1, NULL))
+				kt_fail("%s packs x[%zu][%zu] = %a of %zu tokens as %a, not %a", isa, t, i, x[i],
+					p->n_tokens, kept[i], want);
 		}
 	}
 	free(kept);
@@ -104,13 +107,15 @@ static void slow_outputs(struct product *p)
 			slow_weight(p->t->id, p->w + o*p->w_stride, i, row + i);
 		}
 		for (size_t k = 0; k < p->n_tokens; k++)
-			p->want[k*p->y_stride + o] = p->t->kind == GGU_KIND_BLOCK ? slow_product(p->t->id, row, p->n_in, p->slow + k*p->n_in, &widest)
+			p->want[k*p->y_stride + o] = p->t->kind == GGU_KIND_BLOCK ? slow_product(p->t->id, row,
+				p->n_in, p->slow + k*p->n_in, &widest)
 				: slow_float_product(wide, p->x + k*p->n_in, p->n_in);
 	}
 	free(row); free(wide);
 }
 
-static void multiply(const struct ggu_type_info *t, const char *isa, size_t n_tokens, size_t n_out, size_t n_in, enum kt_blocks blocks, enum kt_floats floats)
+static void multiply(const struct ggu_type_info *t, const char *isa, size_t n_tokens, size_t n_out, size_t n_in,
+	enum kt_blocks blocks, enum kt_floats floats)
 {
 	static void *work;
 	struct product p = product_new(t, n_tokens, n_out, n_in);
@@ -132,7 +137,8 @@ static void multiply(const struct ggu_type_info *t, const char *isa, size_t n_to
 	slow_outputs(&p);
 	if (!kt_same(p.y, p.want, p.y_bytes/4, &at))
 		kt_fail("%zu tokens, %zu outputs (cut at %zu), %zu inputs: y[%zu][%zu] = %a, not %a; blocks: %s, activations: %s", n_tokens, n_out, cut, n_in,
-			at/p.y_stride, at%p.y_stride, p.y[at], p.want[at], kt_blocks_name[blocks], kt_floats_name[floats]);
+			at/p.y_stride, at%p.y_stride, p.y[at], p.want[at], kt_blocks_name[blocks],
+				kt_floats_name[floats]);
 	product_free(&p);
 }
 
@@ -142,25 +148,31 @@ static void check_type(const struct ggu_type_info *t, const char *isa)
 	kt_name("%s %s multiplies at every edge of a tile", t->name, isa);
 	for (size_t i = 0; i < EDGES; i++)
 		for (size_t k = 0; k < EDGES && !kt_failed(); k++)
-			multiply(t, isa, edges[i], edges[k], unit == 1 ? 1 + kt_below(67) : unit*(1 + kt_below(unit < 256 ? 4 : 2)), KT_RANDOM, KT_MIXED);
+			multiply(t, isa, edges[i], edges[k], unit == 1 ? 1 + kt_below(67) :
+				unit*(1 + kt_below(unit < 256 ? 4 : 2)), KT_RANDOM, KT_MIXED);
 	kt_result();
 	kt_name("%s %s multiplies rows of every length", t->name, isa);
-	for (size_t n = 1; n <= (unit == 1 ? 67 : 20) && !kt_failed(); n++) multiply(t, isa, 3, 5, n*unit, KT_RANDOM, KT_MIXED);
-	for (size_t n = chunk - unit; n <= chunk + unit && !kt_failed(); n += unit) multiply(t, isa, 1 + kt_below(3), 1 + kt_below(5), n, KT_RANDOM, KT_MIXED);
+	for (size_t n = 1; n <= (unit == 1 ? 67 : 20) && !kt_failed(); n++)
+		multiply(t, isa, 3, 5, n*unit, KT_RANDOM, KT_MIXED);
+	for (size_t n = chunk - unit; n <= chunk + unit && !kt_failed(); n += unit)
+		multiply(t, isa, 1 + kt_below(3), 1 + kt_below(5), n, KT_RANDOM, KT_MIXED);
 	multiply(t, isa, 1, 1, 2*chunk + unit, KT_RANDOM, KT_MIXED);
 	/* floats: a few rows and tokens take 512 columns at a time, panels 2048 of up to 264 tokens */
 	static const size_t lengths[] = { 511, 513, 1025, 2047, 2049, 4100 }, tokens[] = { 4, 8, 9, 13, 264, 265 };
 	for (size_t i = 0; i < 36 && unit == 1 && !kt_failed(); i++)
 		multiply(t, isa, tokens[i/6], i < 24 ? 1 + kt_below(35) : 2, lengths[i%6], KT_RANDOM, KT_MIXED);
-	for (size_t n = 527; n <= 530 && !kt_failed(); n++) multiply(t, isa, n, 1 + kt_below(2), unit, KT_RANDOM, KT_MIXED);
+	for (size_t n = 527; n <= 530 && !kt_failed(); n++)
+		multiply(t, isa, n, 1 + kt_below(2), unit, KT_RANDOM, KT_MIXED);
 	kt_result();
 	kt_name("%s %s multiplies the largest, the smallest and the strangest", t->name, isa);
 	widest = 0;
 	for (int blocks = 0; blocks < KT_BLOCKS; blocks++)
 		for (int floats = 0; floats < KT_FLOATS && !kt_failed(); floats++)
-			multiply(t, isa, 1 + kt_below(3), 1 + kt_below(6), unit*(1 + kt_below(unit == 1 ? 67 : 4)), blocks, floats);
+			multiply(t, isa, 1 + kt_below(3), 1 + kt_below(6), unit*(1 + kt_below(unit == 1 ? 67 : 4)),
+				blocks, floats);
 	if (widest > INT32_MAX) kt_fail("a sum of %lld does not fit", (long long)widest);
-	if (t->id == GGU_TYPE_Q6_K && widest != 2130706432) kt_fail("the longest sum met is %lld, not that of quant.h", (long long)widest);
+	if (t->id == GGU_TYPE_Q6_K && widest != 2130706432)
+		kt_fail("the longest sum met is %lld, not that of quant.h", (long long)widest);
 	kt_result();
 }
 

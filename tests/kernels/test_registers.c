@@ -52,7 +52,12 @@ static bool is_compiled_to(void)
 	__asm__ volatile("vzeroupper" ::: "memory");
 	return !dirty;
 }
-static void clear(const char *what) { if (in_use()) { kt_fail("%s leaves them in use", what); __asm__ volatile("vzeroupper" ::: "memory"); } }
+static void clear(const char *what) { if (in_use())
+{
+	kt_fail("%s leaves them in use", what);
+	__asm__ volatile("vzeroupper" ::: "memory");
+	}
+}
 
 enum { N = 1024, TOKENS = 17, OUT = 5 };
 static _Alignas(64) char work[4 << 20];

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT
- * tool_bench.c - how fast each type is encoded, decoded, packed for and multiplied on each instance, and what share that is of
- * what the machine can do, measured in the same process.
+ * tool_bench.c - how fast each type is encoded, decoded, packed for and multiplied on each instance, and what share
+ * that is of what the machine can do, measured in the same process.
  *
  *   tool_bench [TYPE...]      GGUF_CPU: that instance alone
  *
- * panel    512 tokens times a matrix of 2048 columns and 5632 rows, unpacking included, beside the plain int16 dot product (or
+ * panel    512 tokens times a matrix of 2048 columns and 5632 rows, unpacking included, beside the plain int16 dot
+ * product (or
  *          fma) instructions with operands in registers
  * row      one token times rows in memory, beside a loop that reads memory: one core, and all cores by the clock
  *
- * One thread where nothing else is said; the best of several runs in processor time. Compiled for the baseline CPU, and kernels are called through
- * quant.h, as programs do: what a kernel leaves behind in registers would show here. */
+ * One thread where nothing else is said; the best of several runs in processor time. Compiled for the baseline CPU,
+ * and kernels are called through quant.h, as programs do: what a kernel leaves behind in registers would show here. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -50,7 +51,8 @@ static void task(void *ctx, size_t i, int worker)
 {
 	const struct tasks *t = ctx;
 	size_t o = i*t->outputs, left = t->m->n_out - o;
-	quant_mul(t->m, 0, t->m->n_tokens, o, left < t->outputs ? left : t->outputs, (char *)b.work + (size_t)worker*quant_mul_work_bytes());
+	quant_mul(t->m, 0, t->m->n_tokens, o, left < t->outputs ? left : t->outputs,
+		(char *)b.work + (size_t)worker*quant_mul_work_bytes());
 }
 static void multiply(struct ggu_pool *pool, const struct quant_mul *m)
 {
@@ -59,14 +61,16 @@ static void multiply(struct ggu_pool *pool, const struct quant_mul *m)
 	quant_mul_cut(m, ggu_pool_size(pool), &tokens, &t.outputs);
 	ggu_pool_run(pool, (m->n_out + t.outputs - 1)/t.outputs, task, &t);
 }
-static void bench(const struct ggu_type_info *t, const struct limits *one, const struct limits *all, struct ggu_pool *pool)
+static void bench(const struct ggu_type_info *t, const struct limits *one, const struct limits *all,
+	struct ggu_pool *pool)
 {
 	size_t row = K/t->block_weights*t->block_bytes, rows = STREAM/row;
 	enum quant_act form = quant_act_of(t->id);
 	struct quant_mul m = { t->id, 1, rows, K, b.w, row, b.act, b.y, rows };
 	double s;
 	printf("%-8s", t->name);
-	for (int effort = QUANT_EFFORT_MIN; effort <= QUANT_EFFORT_MAX; effort += 4) printf(" %6.2f", quant_can_encode(t->id) ? encode_ns(t, effort) : 0);
+	for (int effort = QUANT_EFFORT_MIN; effort <= QUANT_EFFORT_MAX; effort += 4)
+		printf(" %6.2f", quant_can_encode(t->id) ? encode_ns(t, effort) : 0);
 	for (size_t i = 0; i < rows; i += ENC_ROWS) quant_encode(t->id, NULL, b.x, b.imp, i ? 0 : ENC_ROWS, K, 1, b.w);
 	for (size_t i = ENC_ROWS*row; i < rows*row; i++) b.w[i] = b.w[i - ENC_ROWS*row];
 	LIMITS_BEST(s, 0.05, quant_decode(t->id, b.w, b.y, DECODED));
@@ -93,9 +97,12 @@ static void bench_isa(const char *isa, int n_types, char **types)
 	all = limits_of(isa, pool);
 	quant_select(isa, NULL);
 	printf("\n%s: memory reads %.1f GB/s, by %d threads %.1f, copies in cache %.1f GB/s, products of int16 %.0f GMAC/s, of int8 %.0f, of float %.0f, of tiles %.0f\n",
-		isa, one.read_gb, ggu_pool_size(pool), all.read_gb, one.copy_gb, one.int16_gmacs, one.int8_gmacs, one.f32_gmacs, one.amx_gmacs);
-	printf("%-8s %20s  %11s  %11s  %11s  %6s  %11s\n", "", "encode, ns a weight", "decode", "row", "all threads", "pack", "panel");
-	printf("%-8s %6s %6s %6s  %6s%5s  %6s%5s  %6s%5s  %6s  %6s%5s\n", "type", "-1", "-5", "-9", "GB/s", "copy", "GB/s", "read", "GB/s", "read", "ns", "GMAC/s", "peak");
+		isa, one.read_gb, ggu_pool_size(pool), all.read_gb, one.copy_gb, one.int16_gmacs, one.int8_gmacs,
+			one.f32_gmacs, one.amx_gmacs);
+	printf("%-8s %20s  %11s  %11s  %11s  %6s  %11s\n", "", "encode, ns a weight", "decode", "row", "all threads",
+		"pack", "panel");
+	printf("%-8s %6s %6s %6s  %6s%5s  %6s%5s  %6s%5s  %6s  %6s%5s\n", "type", "-1", "-5", "-9", "GB/s", "copy",
+		"GB/s", "read", "GB/s", "read", "ns", "GMAC/s", "peak");
 	for (uint32_t id = 0; id < GGU_TYPE_COUNT; id++) {
 		const struct ggu_type_info *t = ggu_type_info(id);
 		bool wanted = n_types == 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * tool_encode TYPE COLS [SUMS COUNTS] <FLOATS >BLOCKS - encodes rows of float32 with nothing but quant/, so that a machine
- * without the programs' libraries can be asked for their bytes. SUMS and COUNTS: files with the data of a matrix's
- * in_sum2, COLS floats, and counts, one float. */
+ * tool_encode TYPE COLS [SUMS COUNTS] <FLOATS >BLOCKS - encodes rows of float32 with nothing but quant/, so that a
+ * machine without the programs' libraries can be asked for their bytes. SUMS and COUNTS: files with the data of a
+ * matrix's in_sum2, COLS floats, and counts, one float. */
 #include <stdio.h>
 #include <stdlib.h>
 #include "../../quant/quant.h"
@@ -26,13 +26,15 @@ int main(int argc, char **argv)
 	float *x, *imp = NULL, count;
 	struct quant_objective usual;
 	char *blocks;
-	if (!t || !cols || cols % t->block_weights || (argc != 3 && argc != 5)) return die("usage: TYPE COLS [SUMS COUNTS]");
+	if (!t || !cols || cols % t->block_weights || (argc != 3 && argc != 5))
+		return die("usage: TYPE COLS [SUMS COUNTS]");
 	bytes = cols/t->block_weights*t->block_bytes;
 	x = malloc(cols*sizeof *x);
 	blocks = malloc(bytes);
 	if (argc == 5) imp = malloc(cols*sizeof *imp);
 	if (!x || !blocks || (argc == 5 && !imp)) return die("no memory");
-	if (imp && (!read_floats(argv[3], imp, cols) || !read_floats(argv[4], &count, 1))) return die("a matrix of another size");
+	if (imp && (!read_floats(argv[3], imp, cols) || !read_floats(argv[4], &count, 1)))
+		return die("a matrix of another size");
 	for (size_t j = 0; imp && j < cols; j++) imp[j] = (float)((double)imp[j]/(double)count);
 	usual = quant_objective_default(t->id, true);
 	if (imp) quant_weigh(&usual, imp, cols, imp);

@@ -41,7 +41,8 @@ void kt_name(const char *format, ...)
 	va_start(a, format);
 	vsnprintf(name, sizeof name, format, a);
 	va_end(a);
-	snprintf(last_words, sizeof last_words, "Bail out!  %s: memory beside a buffer was touched, TEST_SEED=%llu\n", name, first_seed);
+	snprintf(last_words, sizeof last_words, "Bail out!  %s: memory beside a buffer was touched, TEST_SEED=%llu\n",
+		name, first_seed);
 }
 bool kt_fail(const char *format, ...)
 {
@@ -100,8 +101,10 @@ void kt_free(void *p, size_t n) { if (guard_free(p, n)) kt_fail("wrote beside a 
 
 /* ---- inputs ---- */
 
-const char *const kt_blocks_name[KT_BLOCKS] = { "random", "ff", "00", "80", "7f", "08", "ends of bytes", "longest sums", "wild scales" };
-const char *const kt_floats_name[KT_FLOATS] = { "mixed", "plus", "minus", "signs", "outliers", "zero", "subnormal", "hair", "huge", "strange" };
+const char *const kt_blocks_name[KT_BLOCKS] = { "random", "ff", "00", "80", "7f", "08", "ends of bytes",
+	"longest sums", "wild scales" };
+const char *const kt_floats_name[KT_FLOATS] = { "mixed", "plus", "minus", "signs", "outliers", "zero", "subnormal",
+	"hair", "huge", "strange" };
 
 /* Where the halves of a type's scales lie in its block; -1: not there. */
 static void scales_at(uint32_t type, int at[2])
@@ -120,7 +123,8 @@ static void scales_at(uint32_t type, int at[2])
 }
 static void set_scales(const struct ggu_type_info *t, uint8_t *w, bool wild)
 {
-	static const uint16_t odd[] = { 0, 0x8000, 1, 0x03ff, 0x8001, 0x83ff, 0x7bff, 0xfbff, 0x7c00, 0xfc00, 0x7e00, 0x3c00, 0xbc00 };
+	static const uint16_t odd[] = { 0, 0x8000, 1, 0x03ff, 0x8001, 0x83ff, 0x7bff, 0xfbff, 0x7c00, 0xfc00, 0x7e00,
+		0x3c00, 0xbc00 };
 	static const uint8_t exponents[] = { 0, 1, 2, 3, 127, 128, 253, 254, 255 };
 	int at[2];
 	float f = kt_uniform();
@@ -133,10 +137,15 @@ static void set_scales(const struct ggu_type_info *t, uint8_t *w, bool wild)
 	if (t->id == GGU_TYPE_F32 && !wild) memcpy(w, &f, 4);
 	if (t->id == GGU_TYPE_F64 && !wild) memcpy(w, &d, 8);
 	if (t->id == GGU_TYPE_BF16 && !wild) w[1] = (uint8_t)((w[1] & 0x80) | 0x3e);
-	if (t->id == GGU_TYPE_MXFP4) w[0] = wild ? exponents[kt_below(sizeof exponents)] : (uint8_t)(110 + kt_below(20));
-	if (t->id == GGU_TYPE_IQ1_M && wild) for (int i = 0; i < 4; i++) w[49 + 2*i] = (uint8_t)((w[49 + 2*i] & 15) | (odd[kt_below(9)] >> 4*i & 15) << 4);
-	if (t->id == GGU_TYPE_IQ1_M && !wild) w[55] = (uint8_t)((w[55] & 15) | 0x10);   /* the uppermost bits of its half */
-	for (int i = 0; i < 4 && t->id == GGU_TYPE_NVFP4 && !wild; i++) w[i] = (uint8_t)(w[i] % 2 ? w[i] : 32 + w[i] % 32);
+	if (t->id == GGU_TYPE_MXFP4)
+		w[0] = wild ? exponents[kt_below(sizeof exponents)] : (uint8_t)(110 + kt_below(20));
+	if (t->id == GGU_TYPE_IQ1_M && wild)
+		for (int i = 0; i < 4; i++)
+			w[49 + 2*i] = (uint8_t)((w[49 + 2*i] & 15) | (odd[kt_below(9)] >> 4*i & 15) << 4);
+	/* the uppermost bits of its half */
+	if (t->id == GGU_TYPE_IQ1_M && !wild) w[55] = (uint8_t)((w[55] & 15) | 0x10);
+	for (int i = 0; i < 4 && t->id == GGU_TYPE_NVFP4 && !wild; i++)
+		w[i] = (uint8_t)(w[i] % 2 ? w[i] : 32 + w[i] % 32);
 }
 /* Byte after byte, from several starts, the value under which the block's sum of |scale*code| is greatest. */
 static const uint8_t *longest(const struct ggu_type_info *t)
@@ -172,7 +181,8 @@ void kt_fill_blocks(const struct ggu_type_info *t, uint8_t *w, size_t n_blocks, 
 {
 	static const uint8_t all[KT_BLOCKS] = { 0, 0xff, 0x00, 0x80, 0x7f, 0x08 }, top[4] = { 0x00, 0x7f, 0x80, 0xff };
 	for (size_t i = 0; i < n_blocks*t->block_bytes; i++)
-		w[i] = kind == KT_LONGEST ? longest(t)[i % t->block_bytes] : kind == KT_RANDOM || kind == KT_WILD ? (uint8_t)kt_random() : kind == KT_TOP ? top[kt_below(4)] : all[kind];
+		w[i] = kind == KT_LONGEST ? longest(t)[i % t->block_bytes] : kind == KT_RANDOM || kind == KT_WILD ?
+			(uint8_t)kt_random() : kind == KT_TOP ? top[kt_below(4)] : all[kind];
 	for (size_t b = 0; b < n_blocks; b++) set_scales(t, w + b*t->block_bytes, kind == KT_WILD);
 }
 

@@ -41,11 +41,12 @@ void kt_free(void *p, size_t n);        /* fails the test if something was writt
 enum kt_blocks { KT_RANDOM, KT_FF, KT_00, KT_80, KT_7F, KT_08, KT_TOP, KT_LONGEST, KT_WILD, KT_BLOCKS };
 extern const char *const kt_blocks_name[KT_BLOCKS];
 /* Blocks: random bytes with scales of sane size; all bytes alike but for the scales; KT_TOP: bytes of which each is
- * 00, 7f, 80 or ff; KT_LONGEST: the sum of |scale*code| as large as a search finds it; KT_WILD: random bytes and scales zero,
- * negative, subnormal, infinite, NaN. */
+ * 00, 7f, 80 or ff; KT_LONGEST: the sum of |scale*code| as large as a search finds it; KT_WILD: random bytes and
+ * scales zero, negative, subnormal, infinite, NaN. */
 void kt_fill_blocks(const struct ggu_type_info *t, uint8_t *w, size_t n_blocks, enum kt_blocks kind);
 
-enum kt_floats { KT_MIXED, KT_PLUS, KT_MINUS, KT_SIGNS, KT_OUTLIERS, KT_ZERO, KT_SUBNORMAL, KT_HAIR, KT_HUGE, KT_STRANGE, KT_FLOATS };
+enum kt_floats { KT_MIXED, KT_PLUS, KT_MINUS, KT_SIGNS, KT_OUTLIERS, KT_ZERO, KT_SUBNORMAL, KT_HAIR, KT_HUGE,
+	KT_STRANGE, KT_FLOATS };
 extern const char *const kt_floats_name[KT_FLOATS];
 /* Activations or weights: many sizes; all one number, its negative, or either; one in 97 a thousandfold; zeros of
  * both signs; subnormal; around 2^-96, where packing gives up; to the end of float's range; infinities, NaN. */

@@ -14,7 +14,8 @@ static float half(const uint8_t *p)
 	return h & 0x8000 ? -v : v;
 }
 static int u16(const uint8_t *p) { return p[0] | p[1] << 8; }
-static int nibble(const uint8_t *p, size_t i) { return i % 2 ? p[i/2] / 16 : p[i/2] % 16; }    /* 2 to a byte, in turn */
+/* 2 to a byte, in turn */
+static int nibble(const uint8_t *p, size_t i) { return i % 2 ? p[i/2] / 16 : p[i/2] % 16; }
 static int split(const uint8_t *p, size_t i, size_t span) { return i < span ? p[i] % 16 : p[i - span] / 16; }
 static int bit(const uint8_t *p, size_t i) { return p[i/8] >> i%8 & 1; }
 
@@ -72,7 +73,8 @@ static void grid_weight(uint32_t type, const uint8_t *b, size_t i, struct slow_w
 	case GGU_TYPE_IQ2_XXS: case GGU_TYPE_IQ3_XXS:
 		b += type == GGU_TYPE_IQ2_XXS ? 2 + 8*j + 4 : 66 + 4*j;
 		tail = (uint32_t)u16(b) | (uint32_t)u16(b + 2) << 16;
-		word = type == GGU_TYPE_IQ2_XXS ? grid_iq2_xxs[b[(int)(k%4) - 4]] : grid_iq3_xxs[(b - 66 - 4*j)[2 + i/4]];
+		word = type == GGU_TYPE_IQ2_XXS ? grid_iq2_xxs[b[(int)(k%4) - 4]] :
+			grid_iq3_xxs[(b - 66 - 4*j)[2 + i/4]];
 		w->scale = 2*(int)(tail >> 28) + 1;
 		w->code = byte_of(word, type == GGU_TYPE_IQ2_XXS ? e : i%4)*even_sign(tail >> 7*(k%4) & 127, e);
 		w->d /= type == GGU_TYPE_IQ2_XXS ? 8 : 4;
@@ -96,14 +98,16 @@ static void grid_weight(uint32_t type, const uint8_t *b, size_t i, struct slow_w
 	case GGU_TYPE_IQ1_S:
 		signs = (unsigned)u16(b + 34 + 2*j);
 		w->scale = 2*(int)(signs >> 12 & 7) + 1;
-		w->code = 8*(byte_of(grid_iq1[b[2 + k] + 256*(signs >> 3*(k%4) & 7)], e) - 1) + (signs & 0x8000 ? -1 : 1);
+		w->code = 8*(byte_of(grid_iq1[b[2 + k] + 256*(signs >> 3*(k%4) & 7)], e) - 1) + (signs & 0x8000 ? -1 :
+			1);
 		w->d /= 8;
 		break;
 	case GGU_TYPE_IQ1_M:
 		signs = (unsigned)nibble(b + 32, k);
 		w->scale = 2*(u16(b + 48 + i/64*2) >> i/16%4*3 & 7) + 1;
 		w->code = 8*(byte_of(grid_iq1[b[k] + 256*(signs % 8)], e) - 1) + (signs & 8 ? -1 : 1);
-		w->d = half((const uint8_t[2]){ (uint8_t)(b[49]/16 + b[51]/16*16), (uint8_t)(b[53]/16 + b[55]/16*16) })/8;
+		w->d = half((const uint8_t[2]){ (uint8_t)(b[49]/16 + b[51]/16*16),
+			(uint8_t)(b[53]/16 + b[55]/16*16) })/8;
 		break;
 	}
 }
@@ -126,7 +130,8 @@ int slow_weight(uint32_t type, const uint8_t *row, size_t at, struct slow_weight
 	case GGU_TYPE_Q4_0: w->code = split(b + 2, i, 16) - 8; break;
 	case GGU_TYPE_Q5_0: w->code = split(b + 6, i, 16) + 16*bit(b + 2, i) - 16; break;
 	case GGU_TYPE_Q8_0: w->code = (int8_t)b[2 + i]; break;
-	case GGU_TYPE_Q4_1: case GGU_TYPE_Q5_1: case GGU_TYPE_Q2_K: case GGU_TYPE_Q4_K: case GGU_TYPE_Q5_K: affine_weight(type, b, i, w); break;
+	case GGU_TYPE_Q4_1: case GGU_TYPE_Q5_1: case GGU_TYPE_Q2_K: case GGU_TYPE_Q4_K: case GGU_TYPE_Q5_K: affine_weight(type, b, i, w);
+	break;
 	case GGU_TYPE_Q3_K:
 		w->d = half(b + 108);
 		w->code = (b[32 + i/128*32 + i%32] >> i%128/32*2 & 3) + 4*(b[i%32] >> i/32 & 1) - 4;
@@ -164,7 +169,8 @@ int slow_weight(uint32_t type, const uint8_t *row, size_t at, struct slow_weight
 int slow_span(uint32_t type) { return type == GGU_TYPE_NVFP4 ? 16 : block_weights(type) == 256 ? 256 : 32; }
 int slow_has_min(uint32_t type)
 {
-	return type == GGU_TYPE_Q4_1 || type == GGU_TYPE_Q5_1 || type == GGU_TYPE_Q2_K || type == GGU_TYPE_Q4_K || type == GGU_TYPE_Q5_K;
+	return type == GGU_TYPE_Q4_1 || type == GGU_TYPE_Q5_1 || type == GGU_TYPE_Q2_K || type == GGU_TYPE_Q4_K ||
+		type == GGU_TYPE_Q5_K;
 }
 
 int slow_decode(uint32_t type, const uint8_t *row, size_t i, float *w)
@@ -197,7 +203,8 @@ void slow_pack(uint32_t type, const float *x, size_t n, struct slow_act *act)
 	size_t block = block_weights(type) == 256 ? 256 : 32;
 	for (size_t i = 0; i < n; i += block) {
 		float amax = largest(x + i, block), d = isinf(amax) ? NAN : amax < 0x1p-96f ? 0 : amax/2032;
-		for (size_t k = i; k < i + block; k++) act[k] = (struct slow_act){ d, d > 0 ? (int)rintf(x[k]*(1/d)) : 0 };
+		for (size_t k = i; k < i + block; k++)
+			act[k] = (struct slow_act){ d, d > 0 ? (int)rintf(x[k]*(1/d)) : 0 };
 	}
 }
 

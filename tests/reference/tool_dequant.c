@@ -26,7 +26,9 @@ int main(int argc, char **argv)
 	blocks = slurp(argv[2], &n_blocks);
 	want = slurp(argv[3], &n_want);
 	n = n_want/4;
-	if (!quant_can_decode(info->id) || n_blocks/info->block_bytes*info->block_weights != n || !(got = malloc(n_want))) return 2;
+	if (!quant_can_decode(info->id) || n_blocks/info->block_bytes*info->block_weights != n ||
+		!(got = malloc(n_want)))
+		return 2;
 	for (const char *const *isa = quant_available(); *isa; isa++) {
 		if (quant_select(*isa, NULL)) return 2;
 		memset(got, 0xa5, n_want);

@@ -4,9 +4,9 @@
  *   tool_gguf_json FILE.gguf gguf.json TYPE [EXTRA_KEY...]
  *
  * gguf.json (../shared/reference/arch/README.md): object TYPE has `metadata` (key, type, value or sha256, advisory) and
- * `tensors` (name, type, shape, sha256). A line for each difference; exit 1 if there is any. Keys that only our file has
- * must be given as EXTRA_KEY, with or without the architecture's name before them; tensors whose data may differ as ~NAME,
- * with or without "blk.N." before it. Arrays are hashed as the text that
+ * `tensors` (name, type, shape, sha256). A line for each difference; exit 1 if there is any. Keys that only our file
+ * has must be given as EXTRA_KEY, with or without the architecture's name before them; tensors whose data may differ
+ * as ~NAME, with or without "blk.N." before it. Arrays are hashed as the text that
  * Python's json.dumps gives, floats as repr prints the double. */
 #include <jansson.h>
 #include <math.h>
@@ -43,7 +43,8 @@ static void put_float(struct text *t, double x)
 	char b[40], digits[24], out[48];
 	int exp, n = 0, k;
 	size_t d = 0;
-	if (isnan(x) || isinf(x)) { put(t, isnan(x) ? "NaN" : x < 0 ? "-Infinity" : "Infinity", isnan(x) ? 3 : x < 0 ? 9 : 8); return; }
+	if (isnan(x) || isinf(x)) { put(t, isnan(x) ? "NaN" : x < 0 ? "-Infinity" : "Infinity", isnan(x) ? 3 : x < 0 ?
+		9 : 8); return; }
 	for (int p = 0; p < 17; p++) {
 		snprintf(b, sizeof b, "%.*e", p, x);
 		if (strtod(b, NULL) == x) break;
@@ -78,7 +79,8 @@ static void put_string(struct text *t, struct ggu_str s)
 		char b[8];
 		if (c && esc && !((esc - "\"\"\\\\\nn\rr\tt\bb\ff") & 1) && (c < 32 || c == '"' || c == '\\')) {
 			b[0] = '\\';
-			b[1] = c == '"' || c == '\\' ? (char)c : c == '\n' ? 'n' : c == '\r' ? 'r' : c == '\t' ? 't' : c == '\b' ? 'b' : 'f';
+			b[1] = c == '"' || c == '\\' ? (char)c : c == '\n' ? 'n' : c == '\r' ? 'r' : c == '\t' ? 't' :
+				c == '\b' ? 'b' : 'f';
 			put(t, b, 2);
 		} else if (c < 32) put(t, b, (size_t)snprintf(b, sizeof b, "\\u%04x", c));
 		else put(t, s.p + i, 1);
@@ -116,7 +118,8 @@ static void sha256(const void *p, size_t n, char hex[65])
 
 static const char *type_name(enum ggu_kv_type t)
 {
-	static const char *const names[] = { "UINT8", "INT8", "UINT16", "INT16", "UINT32", "INT32", "FLOAT32", "BOOL", "STRING", "ARRAY", "UINT64", "INT64", "FLOAT64" };
+	static const char *const names[] = { "UINT8", "INT8", "UINT16", "INT16", "UINT32", "INT32", "FLOAT32", "BOOL",
+		"STRING", "ARRAY", "UINT64", "INT64", "FLOAT64" };
 	return t < GGU_KV_TYPE_COUNT ? names[t] : "?";
 }
 
@@ -126,15 +129,19 @@ static bool item_equal(const struct ggu_kv *kv, size_t i, const json_t *want)
 	double f;
 	bool b;
 	int64_t v;
-	if (json_is_string(want)) return ggu_kv_str(kv, i, &s) && s.n == json_string_length(want) && !memcmp(s.p, json_string_value(want), s.n);
+	if (json_is_string(want))
+		return ggu_kv_str(kv, i, &s) && s.n == json_string_length(want) && !memcmp(s.p,
+			json_string_value(want), s.n);
 	if (json_is_boolean(want)) return ggu_kv_bool(kv, i, &b) && b == json_is_true(want);
 	if (json_is_real(want)) return ggu_kv_float(kv, i, &f) && f == json_real_value(want);
-	return json_is_integer(want) && (ggu_kv_int(kv, i, &v) ? v == json_integer_value(want) : ggu_kv_float(kv, i, &f) && f == json_number_value(want));
+	return json_is_integer(want) && (ggu_kv_int(kv, i, &v) ? v == json_integer_value(want) :
+		ggu_kv_float(kv, i, &f) && f == json_number_value(want));
 }
 
 static bool value_equal(const struct ggu_kv *kv, const json_t *m)
 {
-	const json_t *value = json_object_get(m, "value"), *sha = json_object_get(m, "sha256"), *sub = json_object_get(m, "subtype");
+	const json_t *value = json_object_get(m, "value"), *sha = json_object_get(m, "sha256"),
+		*sub = json_object_get(m, "subtype");
 	struct text t = { 0 };
 	char hex[65];
 	if (strcmp(type_name(ggu_kv_type(kv)), json_string_value(json_object_get(m, "type")))) return false;
@@ -142,7 +149,8 @@ static bool value_equal(const struct ggu_kv *kv, const json_t *m)
 	if (!sub || strcmp(type_name(ggu_kv_item_type(kv)), json_string_value(sub))) return false;
 	if ((json_int_t)ggu_kv_n(kv) != json_integer_value(json_object_get(m, "length"))) return false;
 	if (value) {
-		for (size_t i = 0; i < json_array_size(value); i++) if (!item_equal(kv, i, json_array_get(value, i))) return false;
+		for (size_t i = 0; i < json_array_size(value); i++)
+			if (!item_equal(kv, i, json_array_get(value, i))) return false;
 		return true;
 	}
 	put(&t, "[", 1);
@@ -180,7 +188,8 @@ static void compare_metadata(const struct ggu_meta *m, const json_t *want, int n
 	for (i = 0; i < ggu_meta_count(m); i++) {
 		const char *key = ggu_kv_key(ggu_meta_at(m, i)).p;
 		bool known = allowed(key, n_extra, extra);
-		for (size_t k = 0; !known && k < json_array_size(want); k++) known = !strcmp(json_string_value(json_object_get(json_array_get(want, k), "key")), key);
+		for (size_t k = 0; !known && k < json_array_size(want); k++)
+			known = !strcmp(json_string_value(json_object_get(json_array_get(want, k), "key")), key);
 		if (!known) bad("key that is not wanted", key);
 	}
 }
@@ -191,13 +200,15 @@ static void compare_metadata(const struct ggu_meta *m, const json_t *want, int n
 static bool may_differ(const char *name, int n, char **extra)
 {
 	const char *plain = strncmp(name, "blk.", 4) ? name : name + 4 + strspn(name + 4, "0123456789.");
-	for (int i = 0; i < n; i++) if (*extra[i] == '~' && (!strcmp(extra[i] + 1, name) || !strcmp(extra[i] + 1, plain))) return true;
+	for (int i = 0; i < n; i++)
+		if (*extra[i] == '~' && (!strcmp(extra[i] + 1, name) || !strcmp(extra[i] + 1, plain))) return true;
 	return false;
 }
 
 static void compare_tensor(struct ggu_file *f, const json_t *e, int n_extra, char **extra)
 {
-	const char *name = json_string_value(json_object_get(e, "name")), *type = json_string_value(json_object_get(e, "type"));
+	const char *name = json_string_value(json_object_get(e, "name")),
+		*type = json_string_value(json_object_get(e, "type"));
 	const struct ggu_tensor *t = ggu_file_find(f, name);
 	const json_t *shape = json_object_get(e, "shape");
 	struct ggu_error err;
@@ -206,10 +217,14 @@ static void compare_tensor(struct ggu_file *f, const json_t *e, int n_extra, cha
 	if (!t) { bad("tensor missing", name); return; }
 	if (ggu_type_find(type) != ggu_type_info(t->type)) bad("tensor's type differs", name);
 	if (json_array_size(shape) != t->n_dims) { bad("tensor's dimensions differ", name); return; }
-	for (size_t i = 0; i < t->n_dims; i++) if ((uint64_t)json_integer_value(json_array_get(shape, i)) != t->ne[i]) { bad("tensor's shape differs", name); return; }
-	if (!(p = malloc((size_t)t->bytes + 1)) || ggu_read(f, t, 0, p, (size_t)t->bytes, &err)) { bad("tensor cannot be read", name); free(p); return; }
+	for (size_t i = 0; i < t->n_dims; i++)
+		if ((uint64_t)json_integer_value(json_array_get(shape, i)) != t->ne[i]) { bad("tensor's shape differs",
+			name); return; }
+	if (!(p = malloc((size_t)t->bytes + 1)) ||
+		ggu_read(f, t, 0, p, (size_t)t->bytes, &err)) { bad("tensor cannot be read", name); free(p); return; }
 	sha256(p, (size_t)t->bytes, hex);
-	if (strcmp(hex, json_string_value(json_object_get(e, "sha256"))) && !may_differ(name, n_extra, extra)) bad("tensor's data differ", name);
+	if (strcmp(hex, json_string_value(json_object_get(e, "sha256"))) && !may_differ(name, n_extra, extra))
+		bad("tensor's data differ", name);
 	free(p);
 }
 
@@ -220,13 +235,17 @@ int main(int argc, char **argv)
 	json_error_t je;
 	json_t *root, *want;
 	if (argc < 4) { fprintf(stderr, "usage: tool_gguf_json FILE.gguf gguf.json TYPE [EXTRA_KEY...]\n"); return 2; }
-	if (ggu_open(&f, argv[1], &err)) { fprintf(stderr, "%s: byte %lld: %s: %s\n", argv[1], (long long)err.offset, err.where, err.what); return 2; }
+	if (ggu_open(&f, argv[1], &err)) { fprintf(stderr, "%s: byte %lld: %s: %s\n", argv[1], (long long)err.offset,
+		err.where, err.what); return 2; }
 	root = json_load_file(argv[2], 0, &je);
-	want = json_object_get(root, strcmp(argv[3], "auto") ? argv[3] : json_string_value(json_object_get(root, "auto")));
+	want = json_object_get(root, strcmp(argv[3], "auto") ? argv[3] :
+		json_string_value(json_object_get(root, "auto")));
 	if (!want) { fprintf(stderr, "%s: no %s: %s\n", argv[2], argv[3], je.text); return 2; }
 	compare_metadata(ggu_file_meta(f), json_object_get(want, "metadata"), argc - 4, argv + 4);
-	for (size_t i = 0; i < json_array_size(json_object_get(want, "tensors")); i++) compare_tensor(f, json_array_get(json_object_get(want, "tensors"), i), argc - 4, argv + 4);
-	if (ggu_file_n_tensors(f) != json_array_size(json_object_get(want, "tensors"))) bad("number of tensors differs", argv[1]);
+	for (size_t i = 0; i < json_array_size(json_object_get(want, "tensors")); i++)
+		compare_tensor(f, json_array_get(json_object_get(want, "tensors"), i), argc - 4, argv + 4);
+	if (ggu_file_n_tensors(f) != json_array_size(json_object_get(want, "tensors")))
+		bad("number of tensors differs", argv[1]);
 	json_decref(root);
 	ggu_close(f);
 	return n_bad > 0;

@@ -8,13 +8,13 @@
  *   tool_ids --texts texts.json | --inputs FILE.inp
  *
  * The first form reads the rows of reference/tokenizers/NAME.json (member MODE, else ids) and an array of arrays of
- * ids, or for MODE "decoded" (else the text) of texts; rows whose id begins with SKIP_PREFIX do not count. The second encodes itself, for several modes with one vocabulary: FLAGS are
- * b for BOS and EOS, s for special tokens in the text, or d to decode the row's ids; for
- * FILE/MODE=FLAGS the first 200000 bytes of FILE, whole lines of them, are encoded and their ids' hash compared. The third reads published vectors: ids of
- * one text a line.
+ * ids, or for MODE "decoded" (else the text) of texts; rows whose id begins with SKIP_PREFIX do not count. The second
+ * encodes itself, for several modes with one vocabulary: FLAGS are b for BOS and EOS, s for special tokens in the
+ * text, or d to decode the row's ids; for FILE/MODE=FLAGS the first 200000 bytes of FILE, whole lines of them, are
+ * encoded and their ids' hash compared. The third reads published vectors: ids of one text a line.
  * --invalid encodes and decodes the bytes of invalid_utf8, which with keep have to be the same again.
- * --texts and --inputs print the texts as a JSON array for gguf-tokenize --json. A line for each difference; exit 1 if there
- * is any. */
+ * --texts and --inputs print the texts as a JSON array for gguf-tokenize --json. A line for each difference; exit 1
+ * if there is any. */
 #include <jansson.h>
 #include <nettle/sha2.h>
 #include <stdio.h>
@@ -87,7 +87,8 @@ static int published(const char *inp, const char *out, const char *got_path)
 		bad += (size_t)differ(name, json_array_get(got, row), want);
 		json_decref(want);
 	}
-	if (row < 10 || row != json_array_size(got)) { printf("%zu texts, %zu results\n", row, json_array_size(got)); bad++; }
+	if (row < 10 || row != json_array_size(got)) { printf("%zu texts, %zu results\n", row,
+		json_array_size(got)); bad++; }
 	json_decref(got); json_decref(texts);
 	free(text);
 	return bad > 0;
@@ -98,11 +99,14 @@ static int reference(char **a, int n)
 	json_t *in = load(a[0]), *out = load(a[1]), *got = load(a[3]), *row;
 	const json_t *texts = json_object_get(in, "texts"), *rows = json_object_get(out, "texts");
 	size_t i, bad = 0;
-	if (json_array_size(rows) != json_array_size(texts) || json_array_size(got) != json_array_size(texts)) { puts("other numbers of texts"); bad++; }
+	if (json_array_size(rows) != json_array_size(texts) ||
+		json_array_size(got) != json_array_size(texts)) { puts("other numbers of texts"); bad++; }
 	else json_array_foreach(rows, i, row) {
 		const char *id = json_string_value(json_object_get(row, "id"));
 		json_t *want = json_object_get(row, a[2]);
-		if (!want) want = strcmp(a[2], "decoded") ? json_object_get(row, "ids") : json_object_get(json_array_get(texts, i), "text");
+		if (!want)
+			want = strcmp(a[2], "decoded") ? json_object_get(row, "ids") :
+				json_object_get(json_array_get(texts, i), "text");
 		if (n > 4 && !strncmp(id, a[4], strlen(a[4]))) continue;
 		bad += (size_t)differ(id, json_array_get(got, i), want);
 	}
@@ -113,7 +117,8 @@ static int reference(char **a, int n)
 /* What the library makes of one row. */
 static json_t *result(struct tokenizer *t, const json_t *text, const json_t *row, const char *flags)
 {
-	unsigned how = (strchr(flags, 'b') ? TOKENIZE_BOS | TOKENIZE_EOS : 0) | (strchr(flags, 's') ? TOKENIZE_SPECIAL : 0);
+	unsigned how = (strchr(flags, 'b') ? TOKENIZE_BOS | TOKENIZE_EOS : 0) | (strchr(flags, 's') ?
+		TOKENIZE_SPECIAL : 0);
 	const json_t *list = json_object_get(row, "ids");
 	size_t n = 0, cap = json_array_size(list) + 1, bytes;
 	int32_t *ids = malloc(cap*sizeof *ids);
@@ -151,7 +156,8 @@ static int long_text(struct tokenizer *t, const char *path, const char *mode, co
 	if (tokenizer_encode(t, text, bytes, how, &ids, &n, &cap, NULL)) exit(2);
 	for (size_t i = 0; i < n; i++) {
 		uint32_t id = (uint32_t)ids[i];
-		sha256_update(&sha, 4, (const uint8_t[]){ (uint8_t)id, (uint8_t)(id >> 8), (uint8_t)(id >> 16), (uint8_t)(id >> 24) });
+		sha256_update(&sha, 4, (const uint8_t[]){ (uint8_t)id, (uint8_t)(id >> 8), (uint8_t)(id >> 16),
+			(uint8_t)(id >> 24) });
 	}
 	sha256_digest(&sha, sizeof digest, digest);
 	for (size_t i = 0; i < sizeof digest; i++) snprintf(hex + 2*i, 3, "%02x", digest[i]);
@@ -172,7 +178,8 @@ static int folder(char **a, int n)
 	json_t *in = load(a[1]), *out = load(a[2]), *row;
 	const json_t *texts = json_object_get(in, "texts"), *rows = json_object_get(out, "texts");
 	size_t i, bad = json_array_size(rows) != json_array_size(texts);
-	if (vocab_from_dir(&v, a[0], &h, &err) || tokenizer_new(&t, v, &err)) { printf("%s: %s: %s\n", err.file, err.where, err.what); return 1; }
+	if (vocab_from_dir(&v, a[0], &h, &err) || tokenizer_new(&t, v, &err)) { printf("%s: %s: %s\n", err.file,
+		err.where, err.what); return 1; }
 	for (int k = 3; k < n - (skip != NULL); k++) {
 		char mode[40] = "", flags[8] = "";
 		const char *file = strrchr(a[k], '/') ? a[k] : NULL;
@@ -184,7 +191,8 @@ static int folder(char **a, int n)
 		}
 		json_array_foreach(rows, i, row) {
 			const char *id = json_string_value(json_object_get(row, "id"));
-			const json_t *text = json_object_get(json_array_get(texts, i), "text"), *want = json_object_get(row, mode);
+			const json_t *text = json_object_get(json_array_get(texts, i), "text"),
+				*want = json_object_get(row, mode);
 			json_t *got;
 			char name[100];
 			if (skip && !strncmp(id, skip, strlen(skip))) continue;
@@ -217,7 +225,8 @@ static int invalid(const char *dir, const char *texts, bool keep)
 		int32_t *ids = NULL;
 		unsigned byte;
 		for (size_t k = 0; k < n; k++) text[k] = sscanf(hex + 2*k, "%2x", &byte) == 1 ? (char)byte : 0;
-		if (tokenizer_encode(t, text, n, 0, &ids, &count, &cap, NULL) || tokenizer_decode(t, ids, count, true, &back, &bytes, NULL)
+		if (tokenizer_encode(t, text, n, 0, &ids, &count, &cap, NULL) || tokenizer_decode(t, ids, count, true,
+			&back, &bytes, NULL)
 			|| (keep && (bytes != n || memcmp(back, text, n)))) {
 			printf("%s\n", hex);
 			bad++;

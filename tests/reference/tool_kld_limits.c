@@ -25,7 +25,8 @@ int main(int argc, char **argv)
 			error = json_number_value(json_object_get(r, "kld_decoded_stderr"));
 		}
 		if (best == 0) continue;
-		printf("%.*s %s %.9g %.9g\n", (int)(tail ? tail - name : (long)strlen(name)), name, tail ? "none" : "matrix", best, best + error);
+		printf("%.*s %s %.9g %.9g\n", (int)(tail ? tail - name : (long)strlen(name)), name, tail ? "none" :
+			"matrix", best, best + error);
 	}
 	json_decref(root);
 	return 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * tool_matrix_errors TABLE - TAP: on every kind of matrix (tests/lib/matrices.h) each type's error at the default
- * effort is at most the better peer's, which TABLE holds: a line "types" names the columns; each other line a kind, with a
- * minus if without importances, and a figure or "-" for each type. Figures are means over SEEDS matrices. */
+ * effort is at most the better peer's, which TABLE holds: a line "types" names the columns; each other line a kind,
+ * with a minus if without importances, and a figure or "-" for each type. Figures are means over SEEDS matrices. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,7 +29,8 @@ static void read_types(char *rest)
 		snprintf(columns[n_columns++].name, sizeof columns->name, "%s", p);
 	}
 }
-static double mean_error(const struct matrix *m, uint32_t type, bool weigh, float (*x)[MATRIX_WEIGHTS], float (*w)[MATRIX_WEIGHTS])
+static double mean_error(const struct matrix *m, uint32_t type, bool weigh, float (*x)[MATRIX_WEIGHTS],
+	float (*w)[MATRIX_WEIGHTS])
 {
 	static float y[MATRIX_WEIGHTS], weights[MATRIX_WEIGHTS];
 	static unsigned char blocks[sizeof y + 64];
@@ -50,7 +51,9 @@ static void compare(const char *kind, char *rest)
 	bool weigh = length > 0 && kind[length - 1] != '-';
 	char *p = strtok(rest, " \n");
 	if (!weigh) length--;
-	while (at < n_matrices && (strlen(matrices[at].name) != length || strncmp(matrices[at].name, kind, length) != 0)) at++;
+	while (at < n_matrices &&
+		(strlen(matrices[at].name) != length || strncmp(matrices[at].name, kind, length) != 0))
+		at++;
 	if (at == n_matrices) die(kind);
 	for (int s = 0; s < SEEDS; s++) matrix_fill(&matrices[at], (uint64_t)s + 1, x[s], w[s]);
 	for (int i = 0; i < n_columns; i++, p = strtok(NULL, " \n")) {
@@ -60,7 +63,8 @@ static void compare(const char *kind, char *rest)
 		peer = strtod(p, NULL);
 		e = mean_error(&matrices[at], columns[i].type, weigh, x, w);
 		ratio = e <= hair ? 0 : peer > 0 ? e/peer : (double)INFINITY;
-		if (!(ratio <= rounded)) printf("# %s, %s: %.6g, %.5f of the better peer's\n", columns[i].name, kind, e, ratio);
+		if (!(ratio <= rounded))
+			printf("# %s, %s: %.6g, %.5f of the better peer's\n", columns[i].name, kind, e, ratio);
 		columns[i].cases++;
 		if (ratio > columns[i].worst || e != e) {
 			columns[i].worst = e != e ? (double)INFINITY : ratio;
@@ -87,7 +91,8 @@ int main(int argc, char **argv)
 	fclose(f);
 	for (int i = 0; i < n_columns; i++) {
 		bool ok = columns[i].cases > 0 && columns[i].worst <= rounded;
-		printf("%sok %d - %s on %d kinds of matrices: at most %.4f of the better peer's (%s)\n", ok ? "" : "not ", i + 1, columns[i].name,
+		printf("%sok %d - %s on %d kinds of matrices: at most %.4f of the better peer's (%s)\n", ok ? "" :
+			"not ", i + 1, columns[i].name,
 			columns[i].cases, columns[i].worst, columns[i].where);
 		bad |= !ok;
 	}

@@ -34,7 +34,8 @@ static int hash_is(struct sha256_ctx *c, const char *want)
 
 static void compare(const struct ggu_kv *kv, const char *key, const json_t *row)
 {
-	const char *type = json_string_value(json_object_get(row, "type")), *sha = json_string_value(json_object_get(row, "sha256"));
+	const char *type = json_string_value(json_object_get(row, "type")),
+		*sha = json_string_value(json_object_get(row, "sha256"));
 	const json_t *want = json_object_get(row, "value");
 	struct sha256_ctx c;
 	struct ggu_str s;
@@ -43,7 +44,8 @@ static void compare(const struct ggu_kv *kv, const char *key, const json_t *row)
 	sha256_init(&c);
 	if (!strcmp(type, "ARRAY")) {
 		size_t n = ggu_kv_n(kv);
-		if ((json_int_t)n != json_integer_value(json_object_get(row, "length"))) { bad(key, "another length"); return; }
+		if ((json_int_t)n != json_integer_value(json_object_get(row, "length"))) { bad(key,
+			"another length"); return; }
 		if (!strcmp(json_string_value(json_object_get(row, "element")), "STRING"))
 			for (size_t i = 0; i < n && ggu_kv_str(kv, i, &s); i++) {
 				uint64_t length = s.n;
@@ -55,7 +57,9 @@ static void compare(const struct ggu_kv *kv, const char *key, const json_t *row)
 	} else if (!strcmp(type, "STRING")) {
 		if (!ggu_kv_str(kv, 0, &s)) { bad(key, "is no text"); return; }
 		if (sha) sha256_update(&c, s.n, (const uint8_t *)s.p);
-		if (sha ? !hash_is(&c, sha) : s.n != json_string_length(want) || memcmp(s.p, json_string_value(want), s.n)) bad(key, "another text");
+		if (sha ? !hash_is(&c, sha) : s.n != json_string_length(want) || memcmp(s.p, json_string_value(want),
+			s.n))
+			bad(key, "another text");
 	} else if (!strcmp(type, "BOOL")) {
 		if (!ggu_kv_bool(kv, 0, &b) || b != json_is_true(want)) bad(key, "another value");
 	} else if (!ggu_kv_int(kv, 0, &v) || v != json_integer_value(want)) bad(key, "another value");
@@ -67,7 +71,10 @@ static int among(const char *key, char **list, int n)
 	return 0;
 }
 
-static int is_tokenizer(const struct ggu_kv *kv) { return ggu_kv_key(kv).n > 10 && !memcmp(ggu_kv_key(kv).p, "tokenizer.", 10); }
+static int is_tokenizer(const struct ggu_kv *kv)
+{
+	return ggu_kv_key(kv).n > 10 && !memcmp(ggu_kv_key(kv).p, "tokenizer.", 10);
+}
 
 static int bare(const struct ggu_meta *from, const char *path)
 {
@@ -99,7 +106,8 @@ static void compare_all(const struct ggu_meta *m, const json_t *rows, char **ski
 	for (i = 0; i < ggu_meta_count(m); i++) {
 		struct ggu_str key = ggu_kv_key(ggu_meta_at(m, i));
 		if (!is_tokenizer(ggu_meta_at(m, i)) || among(key.p, skip, n)) continue;
-		json_array_foreach(rows, k, row) if (!strcmp(key.p, json_string_value(json_object_get(row, "key")))) break;
+		json_array_foreach(rows, k,
+			row) if (!strcmp(key.p, json_string_value(json_object_get(row, "key")))) break;
 		if (k == json_array_size(rows)) bad(key.p, "only ours has it");
 	}
 }

@@ -42,7 +42,9 @@ static void fill(enum kind kind)
 		case ZERO: v = i/COLS % 2 ? 0 : -0.0f; break;
 		case TIES: v = rintf(v*100)/128; break;
 		case OUTLIER: if (i % 97 == 0) v *= 100; break;
-		case NOT_FINITE: if (i % 301 == 7) v = i % 2 ? INFINITY : NAN; else if (i/COLS == 3) v = -INFINITY; break;
+		case NOT_FINITE: if (i % 301 == 7) v = i % 2 ? INFINITY : NAN;
+		else if (i/COLS == 3) v = -INFINITY;
+		break;
 		default: break;
 		}
 		x[i] = v;
@@ -75,8 +77,10 @@ static void instances_agree(void **state)
 #if defined __x86_64__
 	__builtin_cpu_init();
 	if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) tables[n++] = &quant_enc_avx2;
-	if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
-		__builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512vnni")) tables[n++] = &quant_enc_avx512;
+	if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+		__builtin_cpu_supports("avx512dq") &&
+		__builtin_cpu_supports("avx512vl") &&
+			__builtin_cpu_supports("avx512vnni")) tables[n++] = &quant_enc_avx512;
 #endif
 	for (uint32_t type = 0; type < GGU_TYPE_COUNT; type++) {
 		if (!quant_can_encode(type)) continue;
@@ -89,7 +93,8 @@ static void instances_agree(void **state)
 			for (int v = 1; v < n; v++) {
 				encode(tables[v], type, w, effort, got);
 				if (memcmp(want, got, bytes) != 0)
-					fail_msg("%s: instance %d differs on kind %d, effort %d", ggu_type_info(type)->name, v, k, effort);
+					fail_msg("%s: instance %d differs on kind %d, effort %d",
+						ggu_type_info(type)->name, v, k, effort);
 			}
 		}
 	}
@@ -113,8 +118,8 @@ static void rows_stand_alone(void **state)
 	}
 }
 
-/* XXH3 of the bytes at the least, the default and the greatest effort, with importance and without, of two matrices. A change
- * here changes every file that users have made: note it in NEWS.md. */
+/* XXH3 of the bytes at the least, the default and the greatest effort, with importance and without, of two matrices.
+ * A change here changes every file that users have made: note it in NEWS.md. */
 static const struct { const char *name; uint64_t hash; } golden[] = {
 #include "golden_encode.inc"
 	{ NULL, 0 }
@@ -129,7 +134,8 @@ static void golden_bytes(void **state)
 		for (int k = 0; k < 12; k++) {
 			static const int effort[3] = { QUANT_EFFORT_MIN, QUANT_EFFORT_DEFAULT, QUANT_EFFORT_MAX };
 			fill(k/2 % 2 ? TAILS : SMOOTH);
-			h = XXH3_64bits_withSeed(got, encode(quant_enc_table, type, k % 2 ? imp : NULL, effort[k/4], got), h);
+			h = XXH3_64bits_withSeed(got, encode(quant_enc_table, type, k % 2 ? imp : NULL, effort[k/4],
+				got), h);
 		}
 		while (golden[i].name && strcmp(golden[i].name, ggu_type_info(type)->name) != 0) i++;
 		if (!golden[i].name || golden[i].hash != h) {
@@ -145,10 +151,14 @@ static void errors_stay_small(void **state)
 {
 	static const enum kind kinds[] = { SMOOTH, TAILS, HOLES, ONE_SIGN, HUGE_VALUES, TIES, OUTLIER, HALF_DEAD };
 	static const struct { uint32_t type; double limit; } types[] = {
-		{ GGU_TYPE_Q2_K, 0.12 }, { GGU_TYPE_Q3_K, 0.04 }, { GGU_TYPE_Q4_0, 0.02 }, { GGU_TYPE_Q4_1, 0.02 }, { GGU_TYPE_Q4_K, 0.01 },
-		{ GGU_TYPE_Q5_0, 0.006 }, { GGU_TYPE_Q5_1, 0.006 }, { GGU_TYPE_Q5_K, 0.003 }, { GGU_TYPE_Q6_K, 0.0008 }, { GGU_TYPE_Q8_0, 0.0002 },
-		{ GGU_TYPE_IQ1_S, 0.35 }, { GGU_TYPE_IQ1_M, 0.2 }, { GGU_TYPE_IQ2_XXS, 0.55 }, { GGU_TYPE_IQ2_XS, 0.37 }, { GGU_TYPE_IQ2_S, 0.37 }, { GGU_TYPE_IQ3_XXS, 0.14 },
-		{ GGU_TYPE_IQ3_S, 0.12 }, { GGU_TYPE_IQ4_NL, 0.0095 }, { GGU_TYPE_IQ4_XS, 0.0095 }, { GGU_TYPE_TQ1_0, 0.4 }, { GGU_TYPE_TQ2_0, 0.4 }, { GGU_TYPE_Q2_0, 0.15 },
+		{ GGU_TYPE_Q2_K, 0.12 }, { GGU_TYPE_Q3_K, 0.04 }, { GGU_TYPE_Q4_0, 0.02 }, { GGU_TYPE_Q4_1, 0.02 },
+			{ GGU_TYPE_Q4_K, 0.01 },
+		{ GGU_TYPE_Q5_0, 0.006 }, { GGU_TYPE_Q5_1, 0.006 }, { GGU_TYPE_Q5_K, 0.003 }, { GGU_TYPE_Q6_K,
+			0.0008 }, { GGU_TYPE_Q8_0, 0.0002 },
+		{ GGU_TYPE_IQ1_S, 0.35 }, { GGU_TYPE_IQ1_M, 0.2 }, { GGU_TYPE_IQ2_XXS, 0.55 }, { GGU_TYPE_IQ2_XS,
+			0.37 }, { GGU_TYPE_IQ2_S, 0.37 }, { GGU_TYPE_IQ3_XXS, 0.14 },
+		{ GGU_TYPE_IQ3_S, 0.12 }, { GGU_TYPE_IQ4_NL, 0.0095 }, { GGU_TYPE_IQ4_XS, 0.0095 }, { GGU_TYPE_TQ1_0,
+			0.4 }, { GGU_TYPE_TQ2_0, 0.4 }, { GGU_TYPE_Q2_0, 0.15 },
 		{ GGU_TYPE_MXFP4, 0.021 }, { GGU_TYPE_Q1_0, 0.99 },
 	};
 	static float y[N];
@@ -166,7 +176,8 @@ static void errors_stay_small(void **state)
 				norm += (double)x[j]*x[j];
 			}
 			if (!(err <= types[i].limit*norm))
-				fail_msg("%s, kind %d: relative error %g", ggu_type_info(types[i].type)->name, (int)kinds[k], err/norm);
+				fail_msg("%s, kind %d: relative error %g", ggu_type_info(types[i].type)->name,
+					(int)kinds[k], err/norm);
 		}
 }
 
@@ -177,11 +188,15 @@ static void the_greatest_stay_finite(void **state)
 	(void)state;
 	for (int i = 0; i < N; i++) x[i] = i % 3 ? FLT_MAX : -FLT_MAX;
 	for (uint32_t type = 0; type < GGU_TYPE_COUNT; type++) {
-		if (!quant_can_encode(type) || type == GGU_TYPE_F16 || type == GGU_TYPE_BF16 || type == GGU_TYPE_Q8_0) continue;
+		if (!quant_can_encode(type) || type == GGU_TYPE_F16 || type == GGU_TYPE_BF16 || type == GGU_TYPE_Q8_0)
+			continue;
 		for (int effort = QUANT_EFFORT_MIN; effort <= QUANT_EFFORT_MAX; effort += 4) {
 			encode(quant_enc_table, type, NULL, effort, want);
 			quant_decode(type, want, back, N);
-			for (int i = 0; i < N; i++) if (!isfinite(back[i])) fail_msg("type %u effort %d: weight %d is %g", type, effort, i, (double)back[i]);
+			for (int i = 0; i < N; i++)
+				if (!isfinite(back[i]))
+					fail_msg("type %u effort %d: weight %d is %g", type, effort, i,
+						(double)back[i]);
 		}
 	}
 }

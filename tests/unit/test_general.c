@@ -87,14 +87,16 @@ static void reads_a_card(void **state)
 static void names_without_a_card(void **state)
 {
 	static const struct { const char *config, *name, *want; } t[] = {
-		{ "{\"_name_or_path\": \"meta-llama/Meta-Llama-3.1-8B-instruct\"}", NULL, "Meta Llama 3.1 8B Instruct" },
+		{ "{\"_name_or_path\": \"meta-llama/Meta-Llama-3.1-8B-instruct\"}", NULL,
+			"Meta Llama 3.1 8B Instruct" },
 		{ "{\"_name_or_path\": \"/home/me/model\"}", NULL, "Llama 8.0B" },
 		{ "{\"_name_or_path\": \"./out/checkpoint\"}", NULL, "Llama 8.0B" },
 		{ "{\"_name_or_path\": \"a/b/c\"}", NULL, "Llama 8.0B" },
 		{ "{\"_name_or_path\": 7}", NULL, "Llama 8.0B" },
 		{ "{\"_name_or_path\": \"gpt2-xl\"}", "Said", "Said" },
 	};
-	static const char *const cards[] = { "", "---\n", "--- \nmodel_name: X\n---\n", "---\nmodel_name: X\n", "---\n- a list\n---\n", "text\n---\nmodel_name: X\n---\n" };
+	static const char *const cards[] = { "", "---\n", "--- \nmodel_name: X\n---\n", "---\nmodel_name: X\n",
+		"---\n- a list\n---\n", "text\n---\nmodel_name: X\n---\n" };
 	(void)state;
 	for (size_t i = 0; i < sizeof t/sizeof *t; i++)
 		for (size_t k = 0; k < sizeof cards/sizeof *cards; k++) {
@@ -118,7 +120,8 @@ static void leaves_out_a_broken_card(void **state)
 
 static void labels_sizes(void **state)
 {
-	static const struct { uint64_t n; const char *want; } t[] = { { 101696, "102K" }, { 6800000, "6.8M" }, { 123648, "124K" }, { 999, "1.0K" }, { 70000000000, "70B" }, { 1500000000000, "1.5T" } };
+	static const struct { uint64_t n; const char *want; } t[] = { { 101696, "102K" }, { 6800000, "6.8M" },
+		{ 123648, "124K" }, { 999, "1.0K" }, { 70000000000, "70B" }, { 1500000000000, "1.5T" } };
 	char s[32];
 	(void)state;
 	for (size_t i = 0; i < sizeof t/sizeof *t; i++) {
@@ -129,7 +132,9 @@ static void labels_sizes(void **state)
 
 int main(void)
 {
-	static const struct CMUnitTest tests[] = { cmocka_unit_test(reads_a_card), cmocka_unit_test(names_without_a_card), cmocka_unit_test(leaves_out_a_broken_card), cmocka_unit_test(labels_sizes) };
+	static const struct CMUnitTest tests[] = { cmocka_unit_test(reads_a_card),
+		cmocka_unit_test(names_without_a_card), cmocka_unit_test(leaves_out_a_broken_card),
+		cmocka_unit_test(labels_sizes) };
 	int bad;
 	if (!mkdtemp(dir)) return 2;
 	bad = cmocka_run_group_tests_name("general", tests, NULL, NULL);

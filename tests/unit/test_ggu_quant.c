@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * test_ggu_quant.c - rows and whole models quantized through libggu: the bytes are those of quant.h, wishes are heeded, and
- * what cannot be done is a status. */
+ * test_ggu_quant.c - rows and whole models quantized through libggu: the bytes are those of quant.h, wishes are
+ * heeded, and what cannot be done is a status. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -72,8 +72,10 @@ static struct ggu_file *model(struct ggu_memory *b)
 	assert_int_equal(ggu_meta_set_str(m, "general.architecture", "llama", 5), GGU_OK);
 	assert_int_equal(ggu_meta_set_uint(m, "llama.block_count", GGU_U32, 1), GGU_OK);
 	assert_int_equal(ggu_writer_new(&w, m, NULL), GGU_OK);
-	assert_int_equal(ggu_writer_add(w, "blk.0.attn_q.weight", 2, (uint64_t[]){ COLS, ROWS }, GGU_TYPE_F32, NULL), GGU_OK);
-	assert_int_equal(ggu_writer_add(w, "blk.0.ffn_up.weight", 2, (uint64_t[]){ COLS, ROWS }, GGU_TYPE_F32, NULL), GGU_OK);
+	assert_int_equal(ggu_writer_add(w, "blk.0.attn_q.weight", 2, (uint64_t[]){ COLS, ROWS }, GGU_TYPE_F32, NULL),
+		GGU_OK);
+	assert_int_equal(ggu_writer_add(w, "blk.0.ffn_up.weight", 2, (uint64_t[]){ COLS, ROWS }, GGU_TYPE_F32, NULL),
+		GGU_OK);
 	assert_int_equal(ggu_writer_begin_sink(w, &to, NULL), GGU_OK);
 	assert_int_equal(ggu_writer_data(w, x, sizeof x, NULL), GGU_OK);
 	assert_int_equal(ggu_writer_data(w, x, sizeof x, NULL), GGU_OK);
@@ -116,7 +118,8 @@ static void quantizes_a_model(void **state)
 	size_t n_in = COLS;
 	struct ggu_importance matrix = { find, get, &n_in };
 	int calls = 0;
-	struct ggu_quantize_options o = { .n_threads = 2, .importance = &matrix, .choose = wish, .progress = count, .ctx = &calls };
+	struct ggu_quantize_options o = { .n_threads = 2, .importance = &matrix, .choose = wish, .progress = count,
+		.ctx = &calls };
 	static unsigned char got[ROWS*COLS], want[ROWS*COLS];
 	struct ggu_error e;
 	uint64_t v;
@@ -128,7 +131,8 @@ static void quantizes_a_model(void **state)
 	assert_int_equal(ggu_file_tensor(g, 0)->type, GGU_TYPE_Q4_K);
 	assert_int_equal(ggu_file_tensor(g, 1)->type, GGU_TYPE_Q8_0);
 	assert_true(ggu_meta_uint(ggu_file_meta(g), "general.file_type", &v) && v == 14);
-	assert_int_equal(ggu_read(g, ggu_file_tensor(g, 0), 0, got, (size_t)ggu_file_tensor(g, 0)->bytes, NULL), GGU_OK);
+	assert_int_equal(ggu_read(g, ggu_file_tensor(g, 0), 0, got, (size_t)ggu_file_tensor(g, 0)->bytes, NULL),
+		GGU_OK);
 	assert_int_equal(ggu_encode(GGU_TYPE_Q4_K, x, importance, ROWS, COLS, 0, want, NULL), GGU_OK);
 	assert_memory_equal(got, want, ggu_file_tensor(g, 0)->bytes);
 	out.n = 0;
@@ -162,7 +166,8 @@ static void recipes_are_listed(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(rows_are_those_of_quant), cmocka_unit_test(refuses_rows), cmocka_unit_test(quantizes_a_model),
+		cmocka_unit_test(rows_are_those_of_quant), cmocka_unit_test(refuses_rows),
+			cmocka_unit_test(quantizes_a_model),
 		cmocka_unit_test(recipes_are_listed),
 	};
 	return cmocka_run_group_tests(tests, make, NULL);

@@ -98,7 +98,8 @@ static void check_nested(const struct ggu_kv *kv)
 
 static void check_form(uint32_t version, bool big)
 {
-	static const unsigned char q[4] = { 0x00, 0x3c, 0x34, 0x12 }, w[12] = { 1, 0, 0, 0, 4, 3, 2, 1, 255, 255, 255, 255 };
+	static const unsigned char q[4] = { 0x00, 0x3c, 0x34, 0x12 }, w[12] = { 1, 0, 0, 0, 4, 3, 2, 1, 255, 255, 255,
+		255 };
 	struct bytes b = { .big = big };
 	unsigned char data[144];
 	struct ggu_error e;
@@ -251,7 +252,8 @@ static void shards_are_one_file(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(version_2), cmocka_unit_test(version_3), cmocka_unit_test(big_endian), cmocka_unit_test(big_endian_2),
+		cmocka_unit_test(version_2), cmocka_unit_test(version_3), cmocka_unit_test(big_endian),
+			cmocka_unit_test(big_endian_2),
 		cmocka_unit_test(metadata_is_edited), cmocka_unit_test(shards_are_one_file),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

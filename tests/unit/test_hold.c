@@ -30,7 +30,8 @@ static int make(void **state)
 	uint32_t r = 1;
 	(void)state;
 	assert_int_equal(ggu_writer_new(&w, m, &err), GGU_OK);
-	for (int i = 0; i < N; i++) assert_int_equal(ggu_writer_add(w, tensors[i].name, 2, tensors[i].ne, tensors[i].type, &err), GGU_OK);
+	for (int i = 0; i < N; i++)
+		assert_int_equal(ggu_writer_add(w, tensors[i].name, 2, tensors[i].ne, tensors[i].type, &err), GGU_OK);
 	assert_int_equal(ggu_writer_begin_sink(w, &sink, &err), GGU_OK);
 	for (int i = 0; i < N; i++) {
 		uint64_t bytes = 0;
@@ -177,7 +178,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(holds_what_the_file_has), cmocka_unit_test(holds_memory_and_sources),
-		cmocka_unit_test(comes_before_the_map), cmocka_unit_test(locks), cmocka_unit_test(locks_or_says_that_it_may_not),
+		cmocka_unit_test(comes_before_the_map), cmocka_unit_test(locks),
+			cmocka_unit_test(locks_or_says_that_it_may_not),
 		cmocka_unit_test(tells_which_tensor_is_cut),
 	};
 	return cmocka_run_group_tests(tests, make, drop);

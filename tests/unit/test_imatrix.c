@@ -137,7 +137,8 @@ static struct imatrix *part(int from, int to)
 {
 	struct imatrix *im = imatrix_new();
 	int fd = temp();
-	assert_int_equal(imatrix_add(im, "blk.0.b.weight", 1, 0, N, x[from], N, (size_t)(to - from), NULL, NULL), GGU_OK);
+	assert_int_equal(imatrix_add(im, "blk.0.b.weight", 1, 0, N, x[from], N, (size_t)(to - from), NULL, NULL),
+		GGU_OK);
 	imatrix_set_chunks(im, (uint64_t)(to - from), 1);
 	assert_int_equal(imatrix_write_checkpoint(im, "part", fd, NULL), GGU_OK);
 	close(fd);
@@ -270,17 +271,20 @@ static struct imatrix *covariances(size_t batch, int threads, int windows)
 			for (int k = 0; k < 2; k++) {
 				const char *weight = k ? "blk.0.k.weight" : "blk.0.q.weight";
 				assert_int_equal(imatrix_add(im, weight, 1, 0, C, v, C, n, p, NULL), GGU_OK);
-				assert_int_equal(imatrix_add_covariance(im, weight, 1, 0, C, BLOCK, v, C, n, p, NULL), GGU_OK);
+				assert_int_equal(imatrix_add_covariance(im, weight, 1, 0, C, BLOCK, v, C, n, p, NULL),
+					GGU_OK);
 			}
 			assert_int_equal(imatrix_add(im, "blk.0.x.weight", 3, 2, C - 1, v + 1, C, n, p, NULL), GGU_OK);
-			assert_int_equal(imatrix_add_covariance(im, "blk.0.x.weight", 3, 2, C - 1, BLOCK, v + 1, C, n, p, NULL), GGU_OK);
+			assert_int_equal(imatrix_add_covariance(im, "blk.0.x.weight", 3, 2, C - 1, BLOCK, v + 1, C, n,
+				p, NULL), GGU_OK);
 		}
 		assert_int_equal(imatrix_flush(im, p, NULL), GGU_OK);
 	}
 	ggu_pool_free(p);
 	return im;
 }
-static void same_covariance(const struct imatrix *a, const struct imatrix *b, const char *weight, size_t mat, float tolerance)
+static void same_covariance(const struct imatrix *a, const struct imatrix *b, const char *weight, size_t mat,
+	float tolerance)
 {
 	struct imatrix_covariance c, d;
 	float *u, *v;
@@ -325,7 +329,8 @@ static void covariances_are_means_of_products(void **state)
 static void covariances_do_not_depend_on_batches_or_threads(void **state)
 {
 	struct imatrix *a = covariances(WINDOW, 0, 2);
-	static const struct { size_t batch; int threads; } other[] = { { 1, 2 }, { 7, 1 }, { 100, 3 }, { 256, 2 }, { 300, 0 } };
+	static const struct { size_t batch; int threads; } other[] = { { 1, 2 }, { 7, 1 }, { 100, 3 }, { 256, 2 },
+		{ 300, 0 } };
 	(void)state;
 	for (size_t i = 0; i < sizeof other/sizeof *other; i++) {
 		struct imatrix *b = covariances(other[i].batch, other[i].threads, 2);
@@ -342,7 +347,8 @@ static void covariances_are_written_read_and_merged(void **state)
 	(void)state;
 	for (int checkpoint = 0; checkpoint < 2; checkpoint++) {
 		int fd = temp();
-		assert_int_equal(checkpoint ? imatrix_write_checkpoint(a, "tag", fd, NULL) : imatrix_write_gguf(a, fd, NULL), GGU_OK);
+		assert_int_equal(checkpoint ? imatrix_write_checkpoint(a, "tag", fd, NULL) : imatrix_write_gguf(a, fd,
+			NULL), GGU_OK);
 		close(fd);
 		assert_int_equal(imatrix_read(&b, name, NULL), GGU_OK);
 		same_covariance(a, b, "blk.0.q.weight", 0, 0);

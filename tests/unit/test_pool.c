@@ -36,7 +36,8 @@ static void every_task_once(void **state)
 				unsigned char seen[1000] = { 0 };
 				struct ggu_phase phase = { count_one, seen, sizes[i], takes[k] };
 				for (int run = 0; run < 20; run++) ggu_pool_phases(p, &phase, 1);
-				for (size_t t = 0; t < sizeof seen; t++) assert_int_equal(seen[t], t < sizes[i] ? 20 : 0);
+				for (size_t t = 0; t < sizeof seen; t++)
+					assert_int_equal(seen[t], t < sizes[i] ? 20 : 0);
 			}
 		ggu_pool_free(p);
 	}
@@ -66,7 +67,8 @@ static void phases_wait_for_each_other(void **state)
 			memset(&s, 0, sizeof s);
 			for (size_t k = 0; k < DEPTH; k++) {
 				step[k] = (struct step){ &s, k };
-				phase[k] = (struct ggu_phase){ add_neighbours, step + k, WIDTH, takes[(k + (size_t)run)%3] };
+				phase[k] = (struct ggu_phase){ add_neighbours, step + k, WIDTH,
+					takes[(k + (size_t)run)%3] };
 			}
 			ggu_pool_phases(p, phase, DEPTH - (size_t)run%3);
 			memset(expect, 0, sizeof expect);

@@ -153,7 +153,8 @@ static void stopped_time_does_not_count(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(fits_any_width), cmocka_unit_test(knows_hours), cmocka_unit_test(says_what_is_done_of_the_unknown),
+		cmocka_unit_test(fits_any_width), cmocka_unit_test(knows_hours),
+			cmocka_unit_test(says_what_is_done_of_the_unknown),
 		cmocka_unit_test(a_narrow_terminal), cmocka_unit_test(a_dumb_terminal_gets_nothing),
 		cmocka_unit_test(stopped_time_does_not_count),
 	};

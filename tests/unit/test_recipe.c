@@ -30,7 +30,8 @@ static struct ggu_tensor *add(const char *name, uint64_t cols, uint64_t experts)
 	size_t i = find(name);
 	assert_true(i < MAX && strlen(name) < sizeof names[i]);
 	strcpy(names[i], name);
-	tensor[i] = (struct ggu_tensor){ .name = names[i], .name_bytes = (uint32_t)strlen(name), .n_dims = experts > 1 ? 3 : 2,
+	tensor[i] = (struct ggu_tensor){ .name = names[i], .name_bytes = (uint32_t)strlen(name),
+		.n_dims = experts > 1 ? 3 : 2,
 		.ne = { cols, 64, experts, 1 }, .type = GGU_TYPE_F32 };
 	list[i] = &tensor[i];
 	if (i == n_tensors) n_tensors++;
@@ -89,7 +90,8 @@ static void check_file(const char *path)
 	arch = strstr(head, "Meta-Llama") ? "llama" : "other";
 	/* with eight experts, Q6_K would list keys and values as Q8_0 whatever their rows */
 	assert_int_not_equal(number(head, "n_expert="), 8);
-	meta = meta_of(arch, number(head, "n_layer="), number(head, "n_head="), number(head, "n_head_kv="), number(head, "n_expert="));
+	meta = meta_of(arch, number(head, "n_layer="), number(head, "n_head="), number(head, "n_head_kv="),
+		number(head, "n_expert="));
 	rewind(f);
 	for (;;) {
 		bool more = fgets(line, sizeof line, f) != NULL;
@@ -99,11 +101,13 @@ static void check_file(const char *path)
 				struct ggu_error err;
 				assert_non_null(r);
 				assert_int_equal(recipe_type(r), own);
-				if (recipe_choose(r, &o, meta, list, n_tensors, choice, &err) != GGU_OK) fail_msg("%s %s: %s %s", path, recipe, err.where, err.what);
+				if (recipe_choose(r, &o, meta, list, n_tensors, choice, &err) != GGU_OK)
+					fail_msg("%s %s: %s %s", path, recipe, err.where, err.what);
 				for (size_t i = 0; i < n_tensors; i++)
 					if (choice[i].type != want[i] && !is_our_fallback(&choice[i], want[i]))
 						fail_msg("%s [%s] %s: got %s, expected %s", path, recipe, names[i],
-							ggu_type_info(choice[i].type)->name, ggu_type_info(want[i])->name);
+							ggu_type_info(choice[i].type)->name,
+								ggu_type_info(want[i])->name);
 			}
 			if (!more) break;
 			assert_int_equal(sscanf(line, "[%31[^]]] %31s", recipe, type), 2);
@@ -174,7 +178,9 @@ static void fallbacks_and_tensors_left_alone(void **state)
 	(void)state;
 	small_model();
 	c = choose("Q4_K_M", &plain, "blk.0.odd.weight");
-	assert_int_equal(c.type, GGU_TYPE_Q5_0); assert_int_equal(c.wanted, GGU_TYPE_Q4_K); assert_int_equal(c.reason, RECIPE_FALLBACK);
+	assert_int_equal(c.type, GGU_TYPE_Q5_0);
+	assert_int_equal(c.wanted, GGU_TYPE_Q4_K);
+	assert_int_equal(c.reason, RECIPE_FALLBACK);
 	c = choose("Q4_K_M", &plain, "blk.0.odder.weight");
 	assert_int_equal(c.type, GGU_TYPE_F16); assert_int_equal(c.reason, RECIPE_FALLBACK);
 	c = choose("q8_0", &plain, "blk.0.odder.weight");
@@ -185,7 +191,8 @@ static void fallbacks_and_tensors_left_alone(void **state)
 	assert_int_equal(choose("f16", &plain, "token_embd.weight").type, GGU_TYPE_F16);
 	assert_int_equal(choose("copy", &plain, "token_embd.weight").reason, RECIPE_LEFT_ALONE);
 	for (int i = 0; i < 4; i++) {
-		static const char *const alone[4] = { "output_norm.weight", "blk.0.ffn_gate_inp.weight", "blk.0.ssm_conv1d.weight", "blk.0.attn_v.bias" };
+		static const char *const alone[4] = { "output_norm.weight", "blk.0.ffn_gate_inp.weight",
+			"blk.0.ssm_conv1d.weight", "blk.0.attn_v.bias" };
 		c = choose("f16", &plain, alone[i]);
 		assert_int_equal(c.type, GGU_TYPE_F32); assert_int_equal(c.reason, RECIPE_LEFT_ALONE);
 	}
@@ -224,7 +231,8 @@ static void callers_wishes(void **state)
 	assert_int_equal(choose("Q4_K_M", &o, "token_embd.weight").type, GGU_TYPE_Q3_K);
 	o = plain; o.leave_output = true;
 	assert_int_equal(choose("Q4_K_M", &o, "output.weight").reason, RECIPE_LEFT_ALONE);
-	assert_true(recipe_needs_no_importance("per_layer_token_embd.weight") && recipe_needs_no_importance("output.weight"));
+	assert_true(recipe_needs_no_importance("per_layer_token_embd.weight") &&
+		recipe_needs_no_importance("output.weight"));
 	assert_false(recipe_needs_no_importance("blk.0.attn_output.weight"));
 	o = plain; o.have_importance = true;
 	assert_int_equal(choose("IQ2_XS", &o, "blk.0.attn_v.weight").type, GGU_TYPE_Q4_K);
@@ -258,7 +266,8 @@ static void refusals(void **state)
 static void summaries_tell_the_truth(void **state)
 {
 	static const struct { const char *name; uint64_t cols, rows; } layer[] = {
-		{ "attn_q", 4096, 4096 }, { "attn_k", 4096, 1024 }, { "attn_v", 4096, 1024 }, { "attn_output", 4096, 4096 },
+		{ "attn_q", 4096, 4096 }, { "attn_k", 4096, 1024 }, { "attn_v", 4096, 1024 }, { "attn_output", 4096,
+			4096 },
 		{ "ffn_gate", 4096, 14336 }, { "ffn_up", 4096, 14336 }, { "ffn_down", 14336, 4096 },
 		{ "attn_norm", 4096, 1 }, { "ffn_norm", 4096, 1 },
 	};
@@ -290,7 +299,8 @@ static void summaries_tell_the_truth(void **state)
 			weights += (double)n;
 		}
 		snprintf(text, sizeof text, "%.2f", bits/weights);
-		if (strncmp(summary, text, strlen(text)) != 0) fail_msg("%s: %s bpw, not %s", recipe_name(recipe_at(r)), text, summary);
+		if (strncmp(summary, text, strlen(text)) != 0)
+			fail_msg("%s: %s bpw, not %s", recipe_name(recipe_at(r)), text, summary);
 	}
 	ggu_meta_free(meta);
 }

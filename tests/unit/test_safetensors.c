@@ -43,7 +43,8 @@ static const struct { const char *head; size_t data; long offset; const char *wh
 	{ "{\"a\":{\"dtype\":\"F32\",\"shape\":[2.0],\"data_offsets\":[0,8]}}", 8, 9, "shape[0] is not a count" },
 	{ "{\"a\":{\"dtype\":\"F32\",\"shape\":[4294967296,4294967296],\"data_offsets\":[0,8]}}", 8, 9, "too large" },
 	{ "{\"a\":{\"dtype\":\"F64\",\"shape\":[2305843009213693952],\"data_offsets\":[0,0]}}", 8, 9, "too large" },
-	{ "{\"a\":{\"dtype\":\"F32\",\"shape\":[99999999999999999999],\"data_offsets\":[0,8]}}", 8, 37, "too big integer" },
+	{ "{\"a\":{\"dtype\":\"F32\",\"shape\":[99999999999999999999],\"data_offsets\":[0,8]}}", 8, 37,
+		"too big integer" },
 	{ "{\"a\":{\"dtype\":\"F32\",\"shape\":[1,1,1,1,1,1,1,1,2],\"data_offsets\":[0,8]}}", 8, 9, "9 dimensions" },
 	{ "{\"a\":{\"dtype\":\"F32\",\"shape\":[2]}}", 8, 9, "data_offsets is not" },
 	{ "{\"a\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0]}}", 8, 9, "data_offsets is not" },
@@ -63,7 +64,8 @@ static void refuses_broken_headers(void **state)
 	for (size_t i = 0; i < sizeof broken/sizeof *broken; i++) {
 		struct checkpoint *c = NULL;
 		struct ggu_error err = { 0 };
-		put("model.safetensors", broken[i].head, strlen(broken[i].head), broken[i].data, strlen(broken[i].head));
+		put("model.safetensors", broken[i].head, strlen(broken[i].head), broken[i].data,
+			strlen(broken[i].head));
 		if (!checkpoint_open(&c, dir, &err)) fail_msg("accepted: %s", broken[i].head);
 		assert_null(c);
 		assert_string_equal(err.file, "model.safetensors");
@@ -120,11 +122,14 @@ static void reads_tensors(void **state)
 
 static void reads_shards(void **state)
 {
-	static const char a[] = "{\"a\":{\"dtype\":\"I8\",\"shape\":[1],\"data_offsets\":[0,1]}}", b[] = "{\"b\":{\"dtype\":\"I8\",\"shape\":[],\"data_offsets\":[0,1]}}";
+	static const char a[] = "{\"a\":{\"dtype\":\"I8\",\"shape\":[1],\"data_offsets\":[0,1]}}",
+		b[] = "{\"b\":{\"dtype\":\"I8\",\"shape\":[],\"data_offsets\":[0,1]}}";
 	static const struct { const char *index; enum ggu_status want; const char *where; } t[] = {
 		{ "{\"weight_map\":{\"a\":\"x-1.safetensors\",\"b\":\"x-2.safetensors\"}}", GGU_OK, "" },
-		{ "{\"weight_map\":{\"a\":\"x-1.safetensors\",\"b\":\"x-1.safetensors\"}}", GGU_ERR_MISSING, "weight_map.b" },
-		{ "{\"weight_map\":{\"a\":\"x-2.safetensors\",\"b\":\"x-1.safetensors\"}}", GGU_ERR_MISSING, "weight_map.a" },
+		{ "{\"weight_map\":{\"a\":\"x-1.safetensors\",\"b\":\"x-1.safetensors\"}}", GGU_ERR_MISSING,
+			"weight_map.b" },
+		{ "{\"weight_map\":{\"a\":\"x-2.safetensors\",\"b\":\"x-1.safetensors\"}}", GGU_ERR_MISSING,
+			"weight_map.a" },
 		{ "{\"weight_map\":{\"a\":\"../x-1.safetensors\"}}", GGU_ERR_FORMAT, "weight_map.a" },
 		{ "{\"weight_map\":{\"a\":7}}", GGU_ERR_FORMAT, "weight_map.a" },
 		{ "{\"weight_map\":[]}", GGU_ERR_FORMAT, "weight_map" },
@@ -139,7 +144,8 @@ static void reads_shards(void **state)
 		struct checkpoint *c;
 		struct ggu_error err = { 0 };
 		put("model.safetensors.index.json", t[i].index, strlen(t[i].index), 0, UINT64_MAX);
-		if (checkpoint_open(&c, dir, &err) != t[i].want || strcmp(err.where, t[i].where)) fail_msg("%s: %s: %s", t[i].index, err.where, err.what);
+		if (checkpoint_open(&c, dir, &err) != t[i].want || strcmp(err.where, t[i].where))
+			fail_msg("%s: %s: %s", t[i].index, err.where, err.what);
 		if (t[i].want) continue;
 		assert_int_equal(checkpoint_count(c), 2);
 		assert_int_equal(checkpoint_find(c, "b")->n_dims, 0);
@@ -154,7 +160,8 @@ static void reads_shards(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(refuses_broken_headers), cmocka_unit_test(refuses_broken_files), cmocka_unit_test(reads_tensors), cmocka_unit_test(reads_shards),
+		cmocka_unit_test(refuses_broken_headers), cmocka_unit_test(refuses_broken_files),
+			cmocka_unit_test(reads_tensors), cmocka_unit_test(reads_shards),
 	};
 	int bad;
 	if (!mkdtemp(dir)) return 2;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * test_source.c - ways to open: bytes from functions and from the middle of something, a header without its data, a shard
- * alone, defects that are reported instead of refused; and to walk over the data. */
+ * test_source.c - ways to open: bytes from functions and from the middle of something, a header without its data, a
+ * shard alone, defects that are reported instead of refused; and to walk over the data. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -330,7 +330,8 @@ static void put_kv(struct ggu_memory *b, const char *key, size_t n, enum ggu_kv_
 	put(b, t, 4);
 	put(b, v, ggu_kv_type_bytes(t));
 }
-static void put_tensor(struct ggu_memory *b, const char *name, uint32_t n_dims, uint64_t ne, uint32_t type, uint64_t offset)
+static void put_tensor(struct ggu_memory *b, const char *name, uint32_t n_dims, uint64_t ne, uint32_t type,
+	uint64_t offset)
 {
 	put_str(b, name, strlen(name));
 	put(b, n_dims, 4);
@@ -344,7 +345,8 @@ static void reports_every_defect(void **state)
 {
 	static const enum ggu_rule want[] = {
 		GGU_RULE_KEY, GGU_RULE_KEY, GGU_RULE_BOOL, GGU_RULE_KEY_TWICE, GGU_RULE_BOOL, GGU_RULE_ALIGNMENT,
-		GGU_RULE_NAME, GGU_RULE_DIMS, GGU_RULE_BLOCK, GGU_RULE_TYPE, GGU_RULE_TYPE, GGU_RULE_SIZE, GGU_RULE_NAME_TWICE,
+		GGU_RULE_NAME, GGU_RULE_DIMS, GGU_RULE_BLOCK, GGU_RULE_TYPE, GGU_RULE_TYPE, GGU_RULE_SIZE,
+			GGU_RULE_NAME_TWICE,
 		GGU_RULE_OFFSET, GGU_RULE_DATA, GGU_RULE_DATA, GGU_RULE_OVERLAP, GGU_RULE_OVERLAP,
 	};
 	struct ggu_memory b = { 0 };
@@ -363,7 +365,12 @@ static void reports_every_defect(void **state)
 	put_kv(&b, "k", 1, GGU_U8, 1);
 	put_kv(&b, "k", 1, GGU_U8, 2);
 	put_str(&b, "bools", 5);                /* [[false, 3]] */
-	put(&b, GGU_ARRAY, 4); put(&b, GGU_ARRAY, 4); put(&b, 1, 8); put(&b, GGU_BOOL, 4); put(&b, 2, 8); put(&b, 0x300, 2);
+	put(&b, GGU_ARRAY, 4);
+	put(&b, GGU_ARRAY, 4);
+	put(&b, 1, 8);
+	put(&b, GGU_BOOL, 4);
+	put(&b, 2, 8);
+	put(&b, 0x300, 2);
 	put_kv(&b, "general.alignment", 17, GGU_U32, 12);
 	put_tensor(&b, "", 1, 4, GGU_TYPE_F32, 0);
 	put_tensor(&b, "dims", 5, 4, GGU_TYPE_F32, 0);
@@ -466,7 +473,8 @@ static void walks_in_whole_blocks(void **state)
 		assert_int_equal(part.n_bytes, 0);
 		ggu_walk_to(w, q);
 		while (ggu_walk_next(w, &part, NULL) == GGU_OK && part.n_bytes) {
-			assert_true(part.n_bytes % 144 == 0 && part.n_weights <= parts[i] && part.n_weights == part.n_bytes/144*256);
+			assert_true(part.n_bytes % 144 == 0 && part.n_weights <= parts[i] &&
+				part.n_weights == part.n_bytes/144*256);
 			assert_true(part.at_byte == at && part.at_weight == weights);
 			assert_memory_equal(part.bytes, data + at, part.n_bytes);
 			at += part.n_bytes;
@@ -485,10 +493,13 @@ static void walks_in_whole_blocks(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(opens_functions), cmocka_unit_test(passes_their_failures_on), cmocka_unit_test(begins_at_the_base),
+		cmocka_unit_test(opens_functions), cmocka_unit_test(passes_their_failures_on),
+			cmocka_unit_test(begins_at_the_base),
 		cmocka_unit_test(standard_input_begins_where_it_stands), cmocka_unit_test(waits_for_a_pipe),
-		cmocka_unit_test(full_pipes_are_waited_for), cmocka_unit_test(needs_no_data), cmocka_unit_test(opens_one_shard),
-		cmocka_unit_test(reports_every_defect), cmocka_unit_test(shows_a_header_that_is_cut), cmocka_unit_test(no_gguf_stays_refused),
+		cmocka_unit_test(full_pipes_are_waited_for), cmocka_unit_test(needs_no_data),
+			cmocka_unit_test(opens_one_shard),
+		cmocka_unit_test(reports_every_defect), cmocka_unit_test(shows_a_header_that_is_cut),
+			cmocka_unit_test(no_gguf_stays_refused),
 		cmocka_unit_test(walks_in_whole_blocks),
 	};
 	return cmocka_run_group_tests(tests, make, unmake);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * test_state.c - sequences: their bits do not depend on neighbours, cuts, threads or instruction sets; forks, truncation,
- * snapshots, saving and loading go on as if nothing had been.
+ * test_state.c - sequences: their bits do not depend on neighbours, cuts, threads or instruction sets; forks,
+ * truncation, snapshots, saving and loading go on as if nothing had been.
  *
- * Small models of random weights: a transformer with shared heads and a window, a recurrent one, one with ropes for long
- * contexts, a mixture of experts. */
+ * Small models of random weights: a transformer with shared heads and a window, a recurrent one, one with ropes for
+ * long contexts, a mixture of experts. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -25,33 +25,47 @@ struct tensor { const char *name; uint64_t ne[3]; float around; };
 struct key { const char *name; double v; };
 struct kind { const char *arch; const struct key *keys; const struct tensor *tensors; };
 
-static const struct key transformer_keys[] = { { "block_count", 2 }, { "context_length", 512 }, { "embedding_length", WIDE },
-	{ "attention.head_count", 4 }, { "attention.head_count_kv", 2 }, { "attention.sliding_window", 70 }, { NULL, 0 } };
+static const struct key transformer_keys[] = { { "block_count", 2 }, { "context_length", 512 }, { "embedding_length",
+	WIDE },
+	{ "attention.head_count", 4 }, { "attention.head_count_kv", 2 }, { "attention.sliding_window", 70 }, { NULL,
+		0 } };
 #define ATTENTION { "blk.%d.attn_norm.weight", { WIDE }, 1 }, { "blk.%d.attn_q.weight", { WIDE, WIDE }, 0 }, \
 	{ "blk.%d.attn_k.weight", { WIDE, WIDE/2 }, 0 }, { "blk.%d.attn_v.weight", { WIDE, WIDE/2 }, 0 }, { "blk.%d.attn_output.weight", { WIDE, WIDE }, 0 }
 #define EMBEDDING { "token_embd.weight", { WIDE, VOCAB }, 0 }, { "output_norm.weight", { WIDE }, 1 }
 static const struct tensor transformer_tensors[] = { EMBEDDING, ATTENTION, { "blk.%d.ffn_norm.weight", { WIDE }, 1 },
-	{ "blk.%d.ffn_gate.weight", { WIDE, 96 }, 0 }, { "blk.%d.ffn_up.weight", { WIDE, 96 }, 0 }, { "blk.%d.ffn_down.weight", { 96, WIDE }, 0 }, { NULL } };
+	{ "blk.%d.ffn_gate.weight", { WIDE, 96 }, 0 }, { "blk.%d.ffn_up.weight", { WIDE, 96 }, 0 },
+		{ "blk.%d.ffn_down.weight", { 96, WIDE }, 0 }, { NULL } };
 
 static const struct key expert_keys[] = { { "block_count", 2 }, { "context_length", 512 }, { "embedding_length", WIDE },
-	{ "attention.head_count", 4 }, { "attention.head_count_kv", 2 }, { "expert_count", 8 }, { "expert_used_count", 2 }, { NULL, 0 } };
-static const struct tensor expert_tensors[] = { EMBEDDING, ATTENTION, { "blk.%d.ffn_norm.weight", { WIDE }, 1 }, { "blk.%d.ffn_gate_inp.weight", { WIDE, 8 }, 0 },
-	{ "blk.%d.ffn_gate_exps.weight", { WIDE, 32, 8 }, 0 }, { "blk.%d.ffn_up_exps.weight", { WIDE, 32, 8 }, 0 }, { "blk.%d.ffn_down_exps.weight", { 32, WIDE, 8 }, 0 }, { NULL } };
+	{ "attention.head_count", 4 }, { "attention.head_count_kv", 2 }, { "expert_count", 8 }, { "expert_used_count",
+		2 }, { NULL, 0 } };
+static const struct tensor expert_tensors[] = { EMBEDDING, ATTENTION, { "blk.%d.ffn_norm.weight", { WIDE }, 1 },
+	{ "blk.%d.ffn_gate_inp.weight", { WIDE, 8 }, 0 },
+	{ "blk.%d.ffn_gate_exps.weight", { WIDE, 32, 8 }, 0 }, { "blk.%d.ffn_up_exps.weight", { WIDE, 32, 8 }, 0 },
+		{ "blk.%d.ffn_down_exps.weight", { 32, WIDE, 8 }, 0 }, { NULL } };
 
-static const struct key mamba_keys[] = { { "block_count", 2 }, { "context_length", 512 }, { "embedding_length", WIDE }, { "ssm.conv_kernel", 4 },
+static const struct key mamba_keys[] = { { "block_count", 2 }, { "context_length", 512 }, { "embedding_length", WIDE },
+	{ "ssm.conv_kernel", 4 },
 	{ "ssm.inner_size", 96 }, { "ssm.state_size", 16 }, { "ssm.time_step_rank", 8 }, { NULL, 0 } };
-static const struct tensor mamba_tensors[] = { EMBEDDING, { "blk.%d.attn_norm.weight", { WIDE }, 1 }, { "blk.%d.ssm_in.weight", { WIDE, 192 }, 0 },
-	{ "blk.%d.ssm_conv1d.weight", { 4, 96 }, 0 }, { "blk.%d.ssm_conv1d.bias", { 96 }, 0 }, { "blk.%d.ssm_x.weight", { 96, 40 }, 0 },
-	{ "blk.%d.ssm_dt.weight", { 8, 96 }, 0 }, { "blk.%d.ssm_dt.bias", { 96 }, 0 }, { "blk.%d.ssm_a", { 16, 96 }, -1 }, { "blk.%d.ssm_d", { 96 }, 1 },
+static const struct tensor mamba_tensors[] = { EMBEDDING, { "blk.%d.attn_norm.weight", { WIDE }, 1 },
+	{ "blk.%d.ssm_in.weight", { WIDE, 192 }, 0 },
+	{ "blk.%d.ssm_conv1d.weight", { 4, 96 }, 0 }, { "blk.%d.ssm_conv1d.bias", { 96 }, 0 }, { "blk.%d.ssm_x.weight",
+		{ 96, 40 }, 0 },
+	{ "blk.%d.ssm_dt.weight", { 8, 96 }, 0 }, { "blk.%d.ssm_dt.bias", { 96 }, 0 }, { "blk.%d.ssm_a", { 16, 96 },
+		-1 }, { "blk.%d.ssm_d", { 96 }, 1 },
 	{ "blk.%d.ssm_out.weight", { 96, WIDE }, 0 }, { NULL } };
 
 static const struct key long_keys[] = { { "block_count", 2 }, { "context_length", 512 }, { "embedding_length", WIDE },
 	{ "attention.head_count", 4 }, { "rope.scaling.original_context_length", 40 }, { NULL, 0 } };
-static const struct tensor long_tensors[] = { EMBEDDING, { "rope_factors_short.weight", { 8 }, 1 }, { "rope_factors_long.weight", { 8 }, 5 },
-	{ "blk.%d.attn_norm.weight", { WIDE }, 1 }, { "blk.%d.attn_qkv.weight", { WIDE, 3*WIDE }, 0 }, { "blk.%d.attn_output.weight", { WIDE, WIDE }, 0 },
-	{ "blk.%d.ffn_norm.weight", { WIDE }, 1 }, { "blk.%d.ffn_up.weight", { WIDE, 192 }, 0 }, { "blk.%d.ffn_down.weight", { 96, WIDE }, 0 }, { NULL } };
+static const struct tensor long_tensors[] = { EMBEDDING, { "rope_factors_short.weight", { 8 }, 1 },
+	{ "rope_factors_long.weight", { 8 }, 5 },
+	{ "blk.%d.attn_norm.weight", { WIDE }, 1 }, { "blk.%d.attn_qkv.weight", { WIDE, 3*WIDE }, 0 },
+		{ "blk.%d.attn_output.weight", { WIDE, WIDE }, 0 },
+	{ "blk.%d.ffn_norm.weight", { WIDE }, 1 }, { "blk.%d.ffn_up.weight", { WIDE, 192 }, 0 },
+		{ "blk.%d.ffn_down.weight", { 96, WIDE }, 0 }, { NULL } };
 
-static const struct kind transformer = { "llama", transformer_keys, transformer_tensors }, experts = { "llama", expert_keys, expert_tensors },
+static const struct kind transformer = { "llama", transformer_keys, transformer_tensors }, experts = { "llama",
+	expert_keys, expert_tensors },
 	recurrent = { "mamba", mamba_keys, mamba_tensors }, long_rope = { "phi3", long_keys, long_tensors };
 
 static uint64_t seed = 1;
@@ -78,14 +92,17 @@ static void put_tensors(struct ggu_writer *w, const struct kind *k, uint32_t typ
 {
 	for (const struct tensor *t = k->tensors; t->name; t++)
 		for (int layer = 0; layer < (strstr(t->name, "%d") ? 2 : 1); layer++) {
-			uint64_t ne[3] = { t->ne[0], t->ne[1] ? t->ne[1] : 1, t->ne[2] ? t->ne[2] : 1 }, rows = ne[1]*ne[2], bytes;
-			uint32_t of = rows > 1 && !strstr(t->name, "ssm_a") && !strstr(t->name, "conv1d") && ne[0]%32 == 0 ? type : GGU_TYPE_F32;
+			uint64_t ne[3] = { t->ne[0], t->ne[1] ? t->ne[1] : 1, t->ne[2] ? t->ne[2] : 1 },
+				rows = ne[1]*ne[2], bytes;
+			uint32_t of = rows > 1 && !strstr(t->name, "ssm_a") && !strstr(t->name, "conv1d") &&
+				ne[0]%32 == 0 ? type : GGU_TYPE_F32;
 			char name[64];
 			float *x;
 			char *packed;
 			snprintf(name, sizeof name, t->name, layer);
 			if (!data) {
-				assert_int_equal(ggu_writer_add(w, name, t->ne[2] ? 3 : t->ne[1] ? 2 : 1, ne, of, NULL), GGU_OK);
+				assert_int_equal(ggu_writer_add(w, name, t->ne[2] ? 3 : t->ne[1] ? 2 : 1, ne, of,
+					NULL), GGU_OK);
 				continue;
 			}
 			assert_true(ggu_type_bytes(of, ne[0]*rows, &bytes));
@@ -149,7 +166,8 @@ static void go_on(struct work *w, struct state *s, const int32_t *ids, size_t n,
 {
 	struct part p = { s, ids, n, 0 };
 	struct ggu_error err = { 0 };
-	if (model_eval(w, &(struct model_call){ .part = &p, .n_parts = 1, .rows = rows }, &err)) fail_msg("%s", err.what);
+	if (model_eval(w, &(struct model_call){ .part = &p, .n_parts = 1, .rows = rows }, &err))
+		fail_msg("%s", err.what);
 }
 /* Rows of text[0..n) at once, in a work and state of their own. */
 static float *alone(struct model *m, uint32_t cache, const int32_t *ids, size_t n, size_t n_batch)
@@ -321,7 +339,8 @@ static void saved_states_go_on(void **state)
 	for (size_t k = 0; k < 3; k++) {
 		struct model *m = make_model(kinds[k], GGU_TYPE_F32, 2);
 		struct work *w = new_work(m, 64);
-		struct state *a = new_state(m, GGU_TYPE_F16), *b = new_state(m, GGU_TYPE_F16), *c = new_state(m, GGU_TYPE_F32);
+		struct state *a = new_state(m, GGU_TYPE_F16), *b = new_state(m, GGU_TYPE_F16), *c = new_state(m,
+			GGU_TYPE_F32);
 		float rows[30*WIDE], *want = alone(m, GGU_TYPE_F16, text, 110, 512);
 		struct ggu_error err;
 		char *bytes;
@@ -360,7 +379,8 @@ static void long_ropes_go_by_the_sequence(void **state)
 	struct model *m = make_model(&long_rope, GGU_TYPE_F32, 2);
 	struct work *w = new_work(m, 64);
 	struct state *s = new_state(m, GGU_TYPE_F32);
-	float row[WIDE], *shorter = alone(m, GGU_TYPE_F32, text, 40, 512), *longer = alone(m, GGU_TYPE_F32, text, 60, 7);
+	float row[WIDE], *shorter = alone(m, GGU_TYPE_F32, text, 40, 512), *longer = alone(m, GGU_TYPE_F32, text, 60,
+		7);
 	(void)state;
 	assert_memory_not_equal(shorter, longer, WIDE*40*sizeof *longer);
 	for (size_t i = 0; i < 60; i++) go_on(w, s, text + i, 1, row);
@@ -411,11 +431,15 @@ static void what_is_refused_leaves_the_state(void **state)
 	ids[1] = -1;
 	assert_int_equal(model_eval(w, &(struct model_call){ .part = p, .n_parts = 1 }, &err), GGU_ERR_RANGE);
 	ids[1] = 2;
-	assert_int_equal(model_eval(w, &(struct model_call){ .part = p, .n_parts = 2 }, &err), GGU_ERR_RANGE);   /* two types of cache */
+	/* two types of cache */
+	assert_int_equal(model_eval(w, &(struct model_call){ .part = p, .n_parts = 2 }, &err), GGU_ERR_RANGE);
 	p[1] = p[0];
-	assert_int_equal(model_eval(w, &(struct model_call){ .part = p, .n_parts = 2 }, &err), GGU_ERR_RANGE);   /* one sequence twice */
+	/* one sequence twice */
+	assert_int_equal(model_eval(w, &(struct model_call){ .part = p, .n_parts = 2 }, &err), GGU_ERR_RANGE);
 	assert_int_equal(state_pos(s), 5);
-	assert_int_equal(state_new(&q, m, &(struct state_options){ GGU_TYPE_Q8_0, GGU_TYPE_F32 }, &err), GGU_ERR_UNSUPPORTED);  /* heads of 16 */
+	/* heads of 16 */
+	assert_int_equal(state_new(&q, m, &(struct state_options){ GGU_TYPE_Q8_0, GGU_TYPE_F32 }, &err),
+		GGU_ERR_UNSUPPORTED);
 	state_free(s);
 	state_free(other);
 	work_free(w);
@@ -426,7 +450,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(neighbours_do_not_matter), cmocka_unit_test(threads_and_instances_do_not_matter),
-		cmocka_unit_test(forks_go_their_own_ways), cmocka_unit_test(truncation_forgets), cmocka_unit_test(recurrent_states_want_snapshots),
+		cmocka_unit_test(forks_go_their_own_ways), cmocka_unit_test(truncation_forgets),
+			cmocka_unit_test(recurrent_states_want_snapshots),
 		cmocka_unit_test(saved_states_go_on), cmocka_unit_test(long_ropes_go_by_the_sequence),
 		cmocka_unit_test(scores_are_those_of_the_logits), cmocka_unit_test(what_is_refused_leaves_the_state),
 	};

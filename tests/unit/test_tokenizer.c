@@ -32,7 +32,10 @@ static enum ggu_status load_bytes(struct vocab **v, const char *name, const void
 	unlink(path);
 	return s;
 }
-static enum ggu_status load(struct vocab **v, const char *json, struct ggu_error *err) { return load_bytes(v, "tokenizer.json", json, strlen(json), err); }
+static enum ggu_status load(struct vocab **v, const char *json, struct ggu_error *err)
+{
+	return load_bytes(v, "tokenizer.json", json, strlen(json), err);
+}
 
 /* Both ways with whatever the vocabulary is, which is freed; 1 if it makes a tokenizer. */
 static int works(struct vocab *v)
@@ -46,7 +49,8 @@ static int works(struct vocab *v)
 	int made = 0;
 	if (!tokenizer_new(&t, v, &err)) {
 		made = 1;
-		if (!tokenizer_encode(t, text, sizeof text - 1, TOKENIZE_BOS | TOKENIZE_EOS | TOKENIZE_SPECIAL, &ids, &n, &cap, &err)) {
+		if (!tokenizer_encode(t, text, sizeof text - 1, TOKENIZE_BOS | TOKENIZE_EOS | TOKENIZE_SPECIAL, &ids,
+			&n, &cap, &err)) {
 			for (size_t i = 0; i < n; i++) assert_true(ids[i] >= 0 && (size_t)ids[i] < vocab_count(v));
 			if (!tokenizer_decode(t, ids, n, true, &out, &bytes, &err)) free(out);
 		}
@@ -140,13 +144,17 @@ static void without_end(void **state)
 		{ "{" MODEL ",\"pre_tokenizer\":", "{\"type\":\"Sequence\",\"pretokenizers\":[", "]}", "}", 15, 1 },
 		{ "{" MODEL ",\"pre_tokenizer\":", "{\"type\":\"Sequence\",\"pretokenizers\":[", "]}", "}", 18, 0 },
 		{ "{" MODEL ",\"normalizer\":", "{\"type\":\"Sequence\",\"normalizers\":[", "]}", "}", 500, 0 },
-		{ "{" MODEL "," BYTES ",\"post_processor\":", "{\"type\":\"Sequence\",\"processors\":[", "]}", "}", 500, 1 },
+		{ "{" MODEL "," BYTES ",\"post_processor\":", "{\"type\":\"Sequence\",\"processors\":[", "]}", "}",
+			500, 1 },
 		{ "{" MODEL ",\"decoder\":", "{\"type\":\"Sequence\",\"decoders\":[", "]}", "}", 500, 1 },
-		{ "{" MODEL ",\"normalizer\":{\"type\":\"Sequence\",\"normalizers\":[{\"type\":\"Lowercase\"}", ",{\"type\":\"NFC\"}", "", "]}}", 64, 0 },
-		{ "{" MODEL ",\"pre_tokenizer\":{\"type\":\"Sequence\",\"pretokenizers\":[{\"type\":\"Digits\"}", ",{\"type\":\"ByteLevel\",\"add_prefix_space\":true}", "", "]}}", 30, 0 },
+		{ "{" MODEL ",\"normalizer\":{\"type\":\"Sequence\",\"normalizers\":[{\"type\":\"Lowercase\"}",
+			",{\"type\":\"NFC\"}", "", "]}}", 64, 0 },
+		{ "{" MODEL ",\"pre_tokenizer\":{\"type\":\"Sequence\",\"pretokenizers\":[{\"type\":\"Digits\"}",
+			",{\"type\":\"ByteLevel\",\"add_prefix_space\":true}", "", "]}}", 30, 0 },
 		{ "{" MODEL "," BYTES ",\"added_tokens\":[{\"id\":4,\"content\":\"", "a", "", "\"}]}", 4096, 1 },
 		{ "{" MODEL "," BYTES ",\"added_tokens\":[{\"id\":4,\"content\":\"", "a", "", "\"}]}", 4097, 0 },
-		{ "{" MODEL "," BYTES ",\"added_tokens\":[{\"id\":4,\"content\":\"a\"}", ",{\"id\":5,\"content\":\"a\",\"single_word\":true}", "", "]}", 20000, 1 },
+		{ "{" MODEL "," BYTES ",\"added_tokens\":[{\"id\":4,\"content\":\"a\"}",
+			",{\"id\":5,\"content\":\"a\",\"single_word\":true}", "", "]}", 20000, 1 },
 	};
 	(void)state;
 	for (size_t i = 0; i < sizeof cases/sizeof *cases; i++) {
@@ -171,10 +179,12 @@ static void deep_patterns(void **state)
 		int32_t *ids = NULL;
 		size_t n = 0, cap = 0;
 		for (size_t k = 0; k + 1 < sizeof text; k++) text[k] = k%3 || i ? 'a' : 'b';
-		snprintf(json, sizeof json, "{" MODEL ",\"pre_tokenizer\":{\"type\":\"Split\",\"pattern\":{\"Regex\":\"%s\"},\"behavior\":\"Isolated\"}}", patterns[i]);
+		snprintf(json, sizeof json,
+			"{" MODEL ",\"pre_tokenizer\":{\"type\":\"Split\",\"pattern\":{\"Regex\":\"%s\"},\"behavior\":\"Isolated\"}}", patterns[i]);
 		assert_int_equal(load(&v, json, &err), GGU_OK);
 		assert_int_equal(tokenizer_new(&t, v, &err), GGU_OK);
-		assert_int_equal(tokenizer_encode(t, text, sizeof text - 1, 0, &ids, &n, &cap, &err), i ? GGU_ERR_FORMAT : GGU_OK);
+		assert_int_equal(tokenizer_encode(t, text, sizeof text - 1, 0, &ids, &n, &cap, &err), i ?
+			GGU_ERR_FORMAT : GGU_OK);
 		tokenizer_free(t);
 		vocab_free(v);
 		free(ids);
@@ -187,7 +197,8 @@ enum { N = 8 };
 static struct ggu_meta *spm_meta(void)
 {
 	static const char *const tokens[N] = { "<unk>", "<s>", "</s>", "\xe2\x96\x81", "a", "b", "ab", "<0x0A>" };
-	static const int32_t types[N] = { VOCAB_UNKNOWN, VOCAB_CONTROL, VOCAB_CONTROL, VOCAB_NORMAL, VOCAB_NORMAL, VOCAB_NORMAL, VOCAB_NORMAL, VOCAB_BYTE };
+	static const int32_t types[N] = { VOCAB_UNKNOWN, VOCAB_CONTROL, VOCAB_CONTROL, VOCAB_NORMAL, VOCAB_NORMAL,
+		VOCAB_NORMAL, VOCAB_NORMAL, VOCAB_BYTE };
 	static const float scores[N] = { 0, 0, 0, -3, -1, -2, -3, 0 };
 	struct ggu_meta *m = ggu_meta_new();
 	struct ggu_str list[N];
@@ -211,14 +222,18 @@ static int meta_works(struct ggu_meta *m)
 	return made;
 }
 
-static void set_text(struct ggu_meta *m, const char *key, const char *text) { ggu_meta_set_str(m, key, text, strlen(text)); }
+static void set_text(struct ggu_meta *m, const char *key, const char *text)
+{
+	ggu_meta_set_str(m, key, text, strlen(text));
+}
 
 static void hostile_numbers(void **state)
 {
 	static const float odd[N] = { NAN, INFINITY, -INFINITY, NAN, NAN, -NAN, INFINITY, 0 };
 	static const int32_t types[N] = { 0, 7, -1, INT32_MIN, INT32_MAX, 5, 6, 4 };
 	static const int64_t ids[] = { -1, N, INT32_MAX, INT64_MAX, INT64_MIN };
-	static const char *const keys[] = { "tokenizer.ggml.bos_token_id", "tokenizer.ggml.eos_token_id", "tokenizer.ggml.unknown_token_id" };
+	static const char *const keys[] = { "tokenizer.ggml.bos_token_id", "tokenizer.ggml.eos_token_id",
+		"tokenizer.ggml.unknown_token_id" };
 	struct ggu_meta *m;
 	(void)state;
 	assert_int_equal(meta_works(spm_meta()), 1);
@@ -241,7 +256,8 @@ static void hostile_numbers(void **state)
 	assert_int_equal(meta_works(m), 1);
 	for (int n = 0; n < 2; n++) {           /* arrays of another length */
 		m = spm_meta();
-		ggu_meta_set_array(m, n ? "tokenizer.ggml.scores" : "tokenizer.ggml.token_type", n ? GGU_F32 : GGU_I32, odd, N - 1);
+		ggu_meta_set_array(m, n ? "tokenizer.ggml.scores" : "tokenizer.ggml.token_type", n ? GGU_F32 : GGU_I32,
+			odd, N - 1);
 		assert_int_equal(meta_works(m), 0);
 		m = spm_meta();
 		set_text(m, n ? "tokenizer.ggml.scores" : "tokenizer.ggml.token_type", "12345678");
@@ -261,10 +277,15 @@ static void hostile_numbers(void **state)
 static void hostile_texts(void **state)
 {
 	static char huge[1 << 20];
-	static const struct ggu_str bad[N] = { { "", 0 }, { "", 0 }, { "a", 1 }, { "a", 1 }, { huge, sizeof huge }, { "\0", 1 }, { "\xff\xc3", 2 }, { "<0xZZ>", 6 } };
-	static const struct ggu_str merges[] = { { "", 0 }, { " ", 1 }, { "  ", 2 }, { "a", 1 }, { "x y", 3 }, { "a  b", 4 }, { "a a", 3 }, { huge, sizeof huge }, { "a b c", 5 } };
-	static const char *const pipelines[] = { "", "{", "[]", "7", "{\"a\":\"\\udc00\"}", "{\"model\":7}", "{\"added_tokens\":[7]}" };
-	static const char *const odd[] = { "{}", "{\"added_tokens\":{}}", "{\"model\":{\"order\":\"scores\",\"user_defined\":[-1,99,\"a\",4,4]}}", "{\"model\":{\"unk_token\":\"none\",\"byte_fallback\":true}}" };
+	static const struct ggu_str bad[N] = { { "", 0 }, { "", 0 }, { "a", 1 }, { "a", 1 }, { huge, sizeof huge },
+		{ "\0", 1 }, { "\xff\xc3", 2 }, { "<0xZZ>", 6 } };
+	static const struct ggu_str merges[] = { { "", 0 }, { " ", 1 }, { "  ", 2 }, { "a", 1 }, { "x y", 3 },
+		{ "a  b", 4 }, { "a a", 3 }, { huge, sizeof huge }, { "a b c", 5 } };
+	static const char *const pipelines[] = { "", "{", "[]", "7", "{\"a\":\"\\udc00\"}", "{\"model\":7}",
+		"{\"added_tokens\":[7]}" };
+	static const char *const odd[] = { "{}", "{\"added_tokens\":{}}",
+		"{\"model\":{\"order\":\"scores\",\"user_defined\":[-1,99,\"a\",4,4]}}",
+		"{\"model\":{\"unk_token\":\"none\",\"byte_fallback\":true}}" };
 	struct ggu_meta *m;
 	(void)state;
 	memset(huge, 'a', sizeof huge);
@@ -350,7 +371,8 @@ static void byte_vocab(char *to, size_t size)
 	snprintf(to + n, size - n, ",\"\\u00c3\\u00a4\":256},\"merges\":[\"\\u00c3 \\u00a4\"]}," BYTES "}");
 }
 
-/* decode(encode(text)) is the text, at once and token by token; streamed parts end between characters if it has such. */
+/* decode(encode(text)) is the text, at once and token by token; streamed parts end between characters if it has such.
+ * */
 static void round_trip(struct tokenizer *t, const char *text, size_t whole, bool utf8)
 {
 	struct ggu_error err = { 0 };
@@ -397,7 +419,10 @@ static size_t any_char(char *to)
 	if (c < 0x80) { to[0] = (char)c; return 1; }
 	if (c < 0x800) { to[0] = (char)(0xc0 | c >> 6); to[1] = (char)(0x80 | (c & 63)); return 2; }
 	if (c < 0x10000) { to[0] = (char)(0xe0 | c >> 12); to[1] = (char)(0x80 | (c >> 6 & 63)); to[2] = (char)(0x80 | (c & 63)); return 3; }
-	to[0] = (char)(0xf0 | c >> 18); to[1] = (char)(0x80 | (c >> 12 & 63)); to[2] = (char)(0x80 | (c >> 6 & 63)); to[3] = (char)(0x80 | (c & 63));
+	to[0] = (char)(0xf0 | c >> 18);
+	to[1] = (char)(0x80 | (c >> 12 & 63));
+	to[2] = (char)(0x80 | (c >> 6 & 63));
+	to[3] = (char)(0x80 | (c & 63));
 	return 4;
 }
 
@@ -412,7 +437,8 @@ static size_t any_text(char *to, size_t most)
 
 static void round_trips(void **state)
 {
-	static const char *const texts[] = { "", "plain text", " two  blanks\n\n\ttab", "\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80", "\x80\xff\xc3 cut \xf0\x9f\x98", "\xed\xa0\xbd\xc0\xaf" };
+	static const char *const texts[] = { "", "plain text", " two  blanks\n\n\ttab",
+		"\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80", "\x80\xff\xc3 cut \xf0\x9f\x98", "\xed\xa0\xbd\xc0\xaf" };
 	static char json[16384];
 	const int32_t beyond = 257, below = -1;
 	struct ggu_error err = { 0 };
@@ -441,7 +467,8 @@ static void round_trips(void **state)
 /* SentencePiece with all byte pieces: every text of well-formed characters comes back. */
 static void spm_round_trips(void **state)
 {
-	static const char *const more[] = { "\xe2\x96\x81", "a", "b", "ab", "\xe2\x96\x81" "a", "\xe2\x96\x81\xe2\x96\x81", "\xc3\xa4" };
+	static const char *const more[] = { "\xe2\x96\x81", "a", "b", "ab", "\xe2\x96\x81" "a",
+		"\xe2\x96\x81\xe2\x96\x81", "\xc3\xa4" };
 	enum { MORE = sizeof more/sizeof *more };
 	static struct ggu_str tokens[256 + MORE];
 	static char names[256][8];
@@ -476,7 +503,8 @@ static void spm_round_trips(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(hostile), cmocka_unit_test(without_end), cmocka_unit_test(deep_patterns), cmocka_unit_test(hostile_numbers), cmocka_unit_test(hostile_texts),
+		cmocka_unit_test(hostile), cmocka_unit_test(without_end), cmocka_unit_test(deep_patterns),
+			cmocka_unit_test(hostile_numbers), cmocka_unit_test(hostile_texts),
 		cmocka_unit_test(hostile_spm), cmocka_unit_test(round_trips), cmocka_unit_test(spm_round_trips),
 	};
 	int bad;

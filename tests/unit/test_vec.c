@@ -26,7 +26,8 @@ static float *floats(size_t n, enum kt_floats kind)
 static void expect(const char *what, const float *got, const float *want, size_t n)
 {
 	size_t at;
-	if (!kt_same(got, want, n, &at)) kt_fail("%s of %zu: element %zu is %a, not %a", what, n, at, got[at], want[at]);
+	if (!kt_same(got, want, n, &at))
+		kt_fail("%s of %zu: element %zu is %a, not %a", what, n, at, got[at], want[at]);
 }
 
 /* ---- sums and products ---- */
@@ -47,7 +48,8 @@ static float slow_max(const float *a, size_t n)
 static void check_sums(size_t n, enum kt_floats kind)
 {
 	size_t n_rows = 1 + kt_below(5), stride = n + kt_below(3), area = (n_rows - 1)*stride + n;
-	float *a = floats(n, kind), *rows = floats(area, kind), *y = floats(n, kind), *out = floats(n_rows, kind), *p = floats(n_rows, kind);
+	float *a = floats(n, kind), *rows = floats(area, kind), *y = floats(n, kind), *out = floats(n_rows, kind),
+		*p = floats(n_rows, kind);
 	float want[1024], got, b;
 	got = vec_dot(a, rows, n);
 	b = slow_float_product(a, rows, n);
@@ -99,7 +101,8 @@ static double four(double x) { (void)x; return 4; }
 /* t = tanh_argument(x) has seven roundings of half an ulp, constants included; e^-t multiplies them by t */
 static double for_gelu_tanh(double x) { return x > -1 ? 4 : 4 - 7*tanh_argument(x); }
 
-static const struct function { const char *name; void (*run)(float *, size_t); double (*exact)(double), (*ulps)(double); } functions[] = {
+static const struct function { const char *name; void (*run)(float *, size_t); double (*exact)(double),
+	(*ulps)(double); } functions[] = {
 	{ "exp", vec_exp, exp, one }, { "silu", vec_silu, exact_silu, four }, { "gelu", vec_gelu, exact_gelu, four },
 	{ "gelu_tanh", vec_gelu_tanh, exact_gelu_tanh, for_gelu_tanh }, { "tanh", vec_tanh, tanh, four },
 };
@@ -126,22 +129,27 @@ static void check_bounds(const struct function *f)
 			if (isnan(want) || isinf(x[i])) continue;
 			if (fabs(want) > FLT_MAX && (isinf(y[i]) || fabsf(y[i]) == FLT_MAX)) continue;
 			if (f->exact != exp && fabs(want) < 0x1p-120 && fabsf(y[i]) <= 0x1p-119f) continue;
-			if (!(ulps(y[i], want) <= bound)) { kt_fail("%s(%a) is %a, not %a: %.1f ulp, bound %.1f", f->name, x[i], y[i], want, ulps(y[i], want), bound); return; }
+			if (!(ulps(y[i], want) <= bound)) { kt_fail("%s(%a) is %a, not %a: %.1f ulp, bound %.1f",
+				f->name, x[i], y[i], want, ulps(y[i], want), bound); return; }
 		}
 	}
 }
 static void check_specials(void)
 {
 	static const struct { int f; float x, y; } c[] = {
-		{ 0, 0, 1 }, { 0, -0.0f, 1 }, { 0, INFINITY, INFINITY }, { 0, -INFINITY, 0 }, { 0, 88.8f, INFINITY }, { 0, -104.1f, 0 }, { 0, NAN, NAN },
-		{ 0, 0x1p-140f, 1 }, { 1, 0, 0 }, { 1, -0.0f, -0.0f }, { 1, 100, 100 }, { 1, -200, -0.0f }, { 1, INFINITY, INFINITY }, { 1, NAN, NAN },
-		{ 2, 0, 0 }, { 2, 100, 100 }, { 2, INFINITY, INFINITY }, { 2, NAN, NAN }, { 3, 0, 0 }, { 3, -0.0f, -0.0f }, { 3, 100, 100 }, { 3, -100, -0.0f },
+		{ 0, 0, 1 }, { 0, -0.0f, 1 }, { 0, INFINITY, INFINITY }, { 0, -INFINITY, 0 }, { 0, 88.8f, INFINITY },
+			{ 0, -104.1f, 0 }, { 0, NAN, NAN },
+		{ 0, 0x1p-140f, 1 }, { 1, 0, 0 }, { 1, -0.0f, -0.0f }, { 1, 100, 100 }, { 1, -200, -0.0f }, { 1,
+			INFINITY, INFINITY }, { 1, NAN, NAN },
+		{ 2, 0, 0 }, { 2, 100, 100 }, { 2, INFINITY, INFINITY }, { 2, NAN, NAN }, { 3, 0, 0 }, { 3, -0.0f,
+			-0.0f }, { 3, 100, 100 }, { 3, -100, -0.0f },
 		{ 3, INFINITY, INFINITY }, { 3, NAN, NAN },
 	};
 	for (size_t i = 0; i < sizeof c/sizeof *c; i++) {
 		float y = c[i].x;
 		functions[c[i].f].run(&y, 1);
-		if (!kt_same(&y, &c[i].y, 1, NULL)) kt_fail("%s(%a) is %a, not %a", functions[c[i].f].name, c[i].x, y, c[i].y);
+		if (!kt_same(&y, &c[i].y, 1, NULL))
+			kt_fail("%s(%a) is %a, not %a", functions[c[i].f].name, c[i].x, y, c[i].y);
 	}
 }
 static void check_lengths(const struct function *f, const char *isa)
@@ -191,7 +199,8 @@ static void check_softmax(size_t n, float width, const char *isa)
 	expect("softmax", y, c, n);
 	for (size_t i = 0; i < n; i++) sum += exp((double)x[i] - m);
 	for (size_t i = 0; i < n; i++) {
-		double want = exp((double)x[i] - m)/sum, bound = (2*fabs((double)x[i] - m) + 12 + (double)n/8)*0x1p-24*want + 0x1p-148;
+		double want = exp((double)x[i] - m)
+			/sum, bound = (2*fabs((double)x[i] - m) + 12 + (double)n/8)*0x1p-24*want + 0x1p-148;
 		if (!(fabs(y[i] - want) <= bound)) kt_fail("softmax of %zu: %a, not %a", n, y[i], want);
 	}
 	kt_free(x, 4*n); kt_free(y, 4*n); kt_free(c, 4*n);
@@ -213,12 +222,14 @@ static void check_softmax_specials(void)
 static void near_double(const char *what, double x, double got, long double want, double bound)
 {
 	long double unit = ldexpl(1, (want == 0 ? -1022 : ilogbl(want) < -1022 ? -1022 : ilogbl(want)) - 52);
-	if (isnan((double)want) ? !isnan(got) : isinf((double)want) || isinf(got) ? got != (double)want : !(fabsl(got - want) <= (bound + (LDBL_MANT_DIG <= 53))*unit))
+	if (isnan((double)want) ? !isnan(got) : isinf((double)want) || isinf(got) ? got != (double)want :
+		!(fabsl(got - want) <= (bound + (LDBL_MANT_DIG <= 53))*unit))
 		kt_fail("%s(%a) is %a, not %La", what, x, got, want);
 }
 static void check_scalars(void)
 {
-	static const double special[] = { 0, -0.0, 1, -1, 0x1p-1074, 0x1p-1022, 709.78, 709.8, -708.5, -745.1, -746, 1e300, -1e300, INFINITY, -INFINITY, NAN };
+	static const double special[] = { 0, -0.0, 1, -1, 0x1p-1074, 0x1p-1022, 709.78, 709.8, -708.5, -745.1, -746,
+		1e300, -1e300, INFINITY, -INFINITY, NAN };
 	for (size_t i = 0; i < sizeof special/sizeof *special; i++) {
 		near_double("exp", special[i], num_exp(special[i]), expl(special[i]), 4);
 		near_double("log", special[i], num_log(special[i]), logl(special[i]), 4);
@@ -229,12 +240,14 @@ static void check_scalars(void)
 		near_double("cos", *x, num_cos(*x), NAN, 0);
 	}
 	for (int i = 0; i < 20000; i++) {
-		double x = (double)kt_uniform()*ldexp(1, (int)kt_below(60) - 30), y = (double)kt_uniform()*8, s = x*0.999999;
+		double x = (double)
+			kt_uniform()*ldexp(1, (int)kt_below(60) - 30), y = (double)kt_uniform()*8, s = x*0.999999;
 		near_double("exp", 745*y/8, num_exp(745*y/8), expl(745*y/8), 4);
 		near_double("exp", x, num_exp(x), expl(x), 4);
 		near_double("log", fabs(x), num_log(fabs(x)), logl(fabs(x)), 4);
 		near_double("log", 1 + x*0x1p-40, num_log(1 + x*0x1p-40), logl(1 + x*0x1p-40), 4);
-		near_double("pow", fabs(x), num_pow(fabs(x), y), powl(fabs(x), y), 4 + 2*fabs(y*log(fabs(x) + 0x1p-1000)));
+		near_double("pow", fabs(x), num_pow(fabs(x), y), powl(fabs(x), y),
+			4 + 2*fabs(y*log(fabs(x) + 0x1p-1000)));
 		near_double("sin", s, num_sin(s), sinl(s), 4);
 		near_double("cos", s, num_cos(s), cosl(s), 4);
 		/* beside multiples of a quarter turn, where one of the two is near 0 */
@@ -255,7 +268,8 @@ static void check_isa(const char *isa)
 	}
 	kt_result();
 	for (int i = 0; i < FUNCTIONS; i++) {
-		kt_name("%s: %s has the bits of portable C at every length and exponent, and keeps its bound", isa, functions[i].name);
+		kt_name("%s: %s has the bits of portable C at every length and exponent, and keeps its bound", isa,
+			functions[i].name);
 		check_lengths(functions + i, isa);
 		check_same_everywhere(functions + i, isa);
 		check_bounds(functions + i);

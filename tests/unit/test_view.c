@@ -19,7 +19,8 @@ static struct checkpoint *open_shape(const char *shape, int n)
 	struct checkpoint *c = NULL;
 	struct ggu_error err;
 	FILE *f;
-	uint64_t len = (uint64_t)snprintf(head, sizeof head, "{\"t\":{\"dtype\":\"I16\",\"shape\":[%s],\"data_offsets\":[0,%d]}}", shape, 2*n);
+	uint64_t len = (uint64_t)snprintf(head, sizeof head,
+		"{\"t\":{\"dtype\":\"I16\",\"shape\":[%s],\"data_offsets\":[0,%d]}}", shape, 2*n);
 	snprintf(path, sizeof path, "%s/model.safetensors", dir);
 	f = fopen(path, "wb");
 	assert_non_null(f);
@@ -75,7 +76,9 @@ static void transposes(void **state)
 	(void)state;
 	for (int r = 0; r < 11; r++) for (int j = 0; j < 7; j++) want[r*7 + j] = (int16_t)(j*11 + r);
 	check("7, 11", 77, (struct step[]){ { "transpose", { 0 }, 0 }, { 0 } }, want, 77);
-	for (int e = 0; e < 3; e++) for (int r = 0; r < 4; r++) for (int j = 0; j < 5; j++) batch[(e*4 + r)*5 + j] = (int16_t)((e*5 + j)*4 + r);
+	for (int e = 0; e < 3; e++)
+		for (int r = 0; r < 4; r++)
+			for (int j = 0; j < 5; j++) batch[(e*4 + r)*5 + j] = (int16_t)((e*5 + j)*4 + r);
 	check("3, 5, 4", 60, (struct step[]){ { "swap", { 1, 2 }, 2 }, { 0 } }, batch, 60);
 }
 
@@ -88,8 +91,10 @@ static void takes_every_second(void **state)
 		want[(e*6 + f)*5 + i] = (int16_t)((e*5 + i)*12 + 2*f + 1);
 		rows[(e*5 + i)*6 + f] = (int16_t)((e*5 + i)*12 + 2*f + 1);
 	}
-	check("2, 5, 12", 120, (struct step[]){ { "reshape", { 2, 5, -1, 2 }, 4 }, { "take", { 3, 1, 1 }, 3 }, { "squeeze", { 0 }, 0 }, { "swap", { -1, -2 }, 2 }, { 0 } }, want, 60);
-	check("2, 5, 12", 120, (struct step[]){ { "reshape", { 2, 5, -1, 2 }, 4 }, { "take", { -1, 1, 1 }, 3 }, { 0 } }, rows, 60);
+	check("2, 5, 12", 120, (struct step[]){ { "reshape", { 2, 5, -1, 2 }, 4 }, { "take", { 3, 1, 1 }, 3 },
+		{ "squeeze", { 0 }, 0 }, { "swap", { -1, -2 }, 2 }, { 0 } }, want, 60);
+	check("2, 5, 12", 120, (struct step[]){ { "reshape", { 2, 5, -1, 2 }, 4 }, { "take", { -1, 1, 1 }, 3 },
+		{ 0 } }, rows, 60);
 }
 
 /* q of rows that go head by head: q, k, v */
@@ -97,15 +102,20 @@ static void splits_fused_heads(void **state)
 {
 	int16_t want[2*4*3];
 	(void)state;
-	for (int h = 0; h < 2; h++) for (int d = 0; d < 4; d++) for (int j = 0; j < 3; j++) want[(h*4 + d)*3 + j] = (int16_t)((h*12 + 4 + d)*3 + j);
-	check("24, 3", 72, (struct step[]){ { "reshape", { 2, 3, 4, 3 }, 4 }, { "take", { 1, 1, 1 }, 3 }, { "reshape", { 8, 3 }, 2 }, { 0 } }, want, 24);
+	for (int h = 0; h < 2; h++)
+		for (int d = 0; d < 4; d++)
+			for (int j = 0; j < 3; j++) want[(h*4 + d)*3 + j] = (int16_t)((h*12 + 4 + d)*3 + j);
+	check("24, 3", 72, (struct step[]){ { "reshape", { 2, 3, 4, 3 }, 4 }, { "take", { 1, 1, 1 }, 3 }, { "reshape",
+		{ 8, 3 }, 2 }, { 0 } }, want, 24);
 }
 
 static void says_what_is_wrong(void **state)
 {
 	struct checkpoint *c = open_shape("24, 5", 120);
-	static const struct step bad[] = { { "permute", { 5 }, 1 }, { "permute", { 0 }, 1 }, { "permute", { 1, 2 }, 2 }, { "reshape", { 7, -1 }, 2 }, { "reshape", { 24, 6 }, 2 },
-		{ "reshape", { 0 }, 0 }, { "swap", { 0, 2 }, 2 }, { "take", { 0, 20, 5 }, 3 }, { "take", { 0, -1, 1 }, 3 }, { "twist", { 0 }, 0 }, { "reshape", { -1, -1 }, 2 }, { "reshape", { 1e300, 1 }, 2 } };
+	static const struct step bad[] = { { "permute", { 5 }, 1 }, { "permute", { 0 }, 1 }, { "permute", { 1, 2 },
+		2 }, { "reshape", { 7, -1 }, 2 }, { "reshape", { 24, 6 }, 2 },
+		{ "reshape", { 0 }, 0 }, { "swap", { 0, 2 }, 2 }, { "take", { 0, 20, 5 }, 3 }, { "take", { 0, -1, 1 },
+			3 }, { "twist", { 0 }, 0 }, { "reshape", { -1, -1 }, 2 }, { "reshape", { 1e300, 1 }, 2 } };
 	struct view v;
 	(void)state;
 	for (size_t i = 0; i < sizeof bad/sizeof *bad; i++) {
@@ -115,13 +125,15 @@ static void says_what_is_wrong(void **state)
 	view_of(&v, checkpoint_find(c, "t"));
 	assert_null(view_apply(&v, "transpose", NULL, 0));
 	assert_null(view_apply(&v, "reshape", (double[]){ 120 }, 1));
-	assert_string_equal(view_apply(&v, "take", (double[]){ 0, 0, 1 }, 3), "follows a reshape that joined dimensions");
+	assert_string_equal(view_apply(&v, "take", (double[]){ 0, 0, 1 }, 3),
+		"follows a reshape that joined dimensions");
 	checkpoint_close(c);
 }
 
 int main(void)
 {
-	static const struct CMUnitTest tests[] = { cmocka_unit_test(permutes_heads), cmocka_unit_test(transposes), cmocka_unit_test(takes_every_second),
+	static const struct CMUnitTest tests[] = { cmocka_unit_test(permutes_heads), cmocka_unit_test(transposes),
+		cmocka_unit_test(takes_every_second),
 		cmocka_unit_test(splits_fused_heads), cmocka_unit_test(says_what_is_wrong) };
 	int bad;
 	if (!mkdtemp(dir)) return 2;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * test_writer.c - writing to sinks, at given offsets, and metadata that is copied, renamed and set within its bounds. */
+ * test_writer.c - writing to sinks, at given offsets, and metadata that is copied, renamed and set within its bounds.
+ * */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -44,7 +45,8 @@ static void keeps_offsets_and_order(void **state)
 	add(w, "early", 3, 64);
 	add(w, "middle", 33, 128);
 	assert_int_equal(ggu_writer_add_at(w, "odd", 1, (uint64_t[]){ 1 }, GGU_TYPE_I8, 7, NULL), GGU_ERR_RANGE);
-	assert_int_equal(ggu_writer_add_at(w, "far", 1, (uint64_t[]){ 1 }, GGU_TYPE_I8, UINT64_C(1) << 62, NULL), GGU_ERR_RANGE);
+	assert_int_equal(ggu_writer_add_at(w, "far", 1, (uint64_t[]){ 1 }, GGU_TYPE_I8, UINT64_C(1) << 62, NULL),
+		GGU_ERR_RANGE);
 	assert_int_equal(ggu_writer_add(w, "behind", 1, (uint64_t[]){ 1 }, GGU_TYPE_I8, NULL), GGU_OK);
 	assert_int_equal(ggu_writer_header(w, &to_head, NULL), GGU_OK);
 	assert_int_equal(ggu_writer_begin_sink(w, &to, NULL), GGU_OK);
@@ -263,8 +265,10 @@ static void errors_keep_the_end_of_a_path(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(keeps_offsets_and_order), cmocka_unit_test(refuses_overlap), cmocka_unit_test(tells_of_a_sink_that_fails),
-		cmocka_unit_test(copies_and_renames), cmocka_unit_test(sets_nested_arrays), cmocka_unit_test(setters_fail_alike),
+		cmocka_unit_test(keeps_offsets_and_order), cmocka_unit_test(refuses_overlap),
+			cmocka_unit_test(tells_of_a_sink_that_fails),
+		cmocka_unit_test(copies_and_renames), cmocka_unit_test(sets_nested_arrays),
+			cmocka_unit_test(setters_fail_alike),
 		cmocka_unit_test(errors_keep_the_end_of_a_path),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

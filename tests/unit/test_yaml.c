@@ -34,7 +34,9 @@ static void reads_a_tree(void **state)
 static void refuses_with_a_line(void **state)
 {
 	static const char *const rows[][2] = {
-		{ "", "empty" }, { "a: 1\n  b: 2\n", "line 2, column 4" }, { "a: 1\nb: {c: 1, c: 2}\n", "line 2, column 11" }, { "a: [1\n", "line 2" }, { "&x [*x]\n", "line 1" }, { "[a]: 1\n", "line 1" }, { "a: *gone\n", "line 1" },
+		{ "", "empty" }, { "a: 1\n  b: 2\n", "line 2, column 4" }, { "a: 1\nb: {c: 1, c: 2}\n",
+			"line 2, column 11" }, { "a: [1\n", "line 2" }, { "&x [*x]\n", "line 1" }, { "[a]: 1\n",
+			"line 1" }, { "a: *gone\n", "line 1" },
 	};
 	char deep[400];
 	struct yaml_doc *d;
@@ -49,7 +51,8 @@ static void refuses_with_a_line(void **state)
 	assert_int_equal(yaml_doc_parse(&d, "t.yaml", deep, sizeof deep, &err), GGU_ERR_FORMAT);
 }
 
-/* Mappings merge by key at any depth, lists and scalars replace, null removes, what aliases repeat is merged each time. */
+/* Mappings merge by key at any depth, lists and scalars replace, null removes, what aliases repeat is merged each
+ * time. */
 static void lays_one_over_another(void **state)
 {
 	static const char below[] = "a: 1\nm: &m {x: 1, y: {z: [1, 2]}, gone: 3}\nlist: [1, 2]\ntwin: *m\nflat: {k: v}\n";
@@ -89,7 +92,8 @@ static void bounds_what_aliases_repeat(void **state)
 	struct yaml_doc *d, *over;
 	struct ggu_error err;
 	(void)state;
-	for (int i = 1; i < 60; i++) n += (size_t)snprintf(text + n, sizeof text - n, "a%d: &a%d {l: *a%d, r: *a%d}\n", i, i, i - 1, i - 1);
+	for (int i = 1; i < 60; i++)
+		n += (size_t)snprintf(text + n, sizeof text - n, "a%d: &a%d {l: *a%d, r: *a%d}\n", i, i, i - 1, i - 1);
 	assert_int_equal(yaml_doc_parse(&d, "t.yaml", text, n, &err), GGU_OK);
 	assert_int_equal(yaml_doc_over(&over, yaml_doc_root(d), yaml_doc_root(d), &err), GGU_ERR_FORMAT);
 	assert_non_null(strstr(err.what, "nodes"));
