@@ -316,7 +316,7 @@ enum ggu_status ggu_writer_add(struct ggu_writer *w, const char *name, uint32_t 
  * overlap: ggu_writer_begin and ggu_writer_header say so. */
 enum ggu_status ggu_writer_add_at(struct ggu_writer *w, const char *name, uint32_t n_dims, const uint64_t *ne,
 	uint32_t type,
-                                  uint64_t offset, struct ggu_error *err);
+	uint64_t offset, struct ggu_error *err);
 /* After the last add: size of the header with the padding behind it, and of the whole file. */
 uint64_t ggu_writer_header_bytes(const struct ggu_writer *w);
 uint64_t ggu_writer_file_bytes(const struct ggu_writer *w);

@@ -171,7 +171,7 @@ static inline void finish_scores(const struct attn *a, const struct attn_row *ro
 		UNROLL for (int i = 0; i < TILE; i++) x[i] = r_floats(s + i*REG);
 	}
 	if (lo > 0 || hi < ATTN_BLOCK) {
-		ri at;
+		ri at = { 0 };
 		for (int i = 0; i < REG; i++) at[i] = i - (int)lo;
 		UNROLL for (int i = 0; i < TILE; i++, at += REG)
 			x[i] = r_sel((at >= 0) & (at < (int)(hi - lo)), x[i], r_dup(-INFINITY));

@@ -97,7 +97,7 @@ static void v_q4_0(const struct q4_0 *b, size_t n, float *v)
 }
 static void v_q5_1(const struct q5_1 *b, size_t n, float *v)
 {
-	ri lane;
+	ri lane = { 0 };
 	for (int i = 0; i < REG; i++) lane[i] = i;
 	for (; n; n--, b++, v += 32) {
 		rf d = r_dup(kern_f16_to_f32(b->d)), m = r_dup(kern_f16_to_f32(b->m));

@@ -17,13 +17,13 @@ static inline b32 b_nibbles(const void *p)
 }
 static inline b32 b_mask(uint32_t u)
 {
-	b32 a;
+	b32 a = { 0 };
 	for (int i = 0; i < 32; i++) a[i] = u >> i & 1 ? 255 : 0;
 	return a;
 }
 static inline b32 b_level(const int8_t *table, b32 i)
 {
-	b32 a;
+	b32 a = { 0 };
 	for (int k = 0; k < 32; k++) a[k] = (uint8_t)table[i[k]];
 	return a;
 }

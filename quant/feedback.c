@@ -227,8 +227,8 @@ static size_t work_bytes(const struct quant_feedback *q, size_t rows, struct wor
 		at[i] = sum;
 		sum += aligned(part[i]);
 	}
-	if (w) *w = (struct work){ (float *)(base + at[0]), (float *)(base + at[1]), (float *)(base + at[2]),
-		(double *)(base + at[3]), base + at[4], base + at[5] };
+	if (w) *w = (struct work){ (void *)(base + at[0]), (void *)(base + at[1]), (void *)(base + at[2]),
+		(void *)(base + at[3]), base + at[4], base + at[5] };
 	return sum;
 }
 size_t quant_feedback_work_bytes(const struct quant_feedback *q, size_t rows)

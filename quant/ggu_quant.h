@@ -24,7 +24,7 @@ enum ggu_status ggu_decode(uint32_t type, const void *from, float *to, size_t n,
  * NULL: all alike. effort: 1 to 9, how hard to search; 0: the usual 5. */
 enum ggu_status ggu_encode(uint32_t type, const float *x, const float *importance, size_t rows, size_t cols,
 	int effort, void *to,
-                           struct ggu_error *err);
+	struct ggu_error *err);
 
 /* ---- models ---- */
 
@@ -52,7 +52,7 @@ struct ggu_quantize_options {
 /* The whole model f, whose data may come from a pipe, with types chosen by the recipe. options may be NULL. What is
  * written before an error is of no use. */
 enum ggu_status ggu_quantize(const struct ggu_file *f, const char *recipe, const struct ggu_quantize_options *options,
-                             const struct ggu_sink *to, struct ggu_error *err);
+	const struct ggu_sink *to, struct ggu_error *err);
 
 #if defined __GNUC__
 #pragma GCC visibility pop

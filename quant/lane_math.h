@@ -20,7 +20,7 @@ static inline rf r_fma(rf a, rf b, rf c)
 #elif defined LANE_NEON
 	return (rf)vfmaq_f32((float32x4_t)c, (float32x4_t)a, (float32x4_t)b);
 #else
-	rf r;
+	rf r = { 0 };
 	for (int i = 0; i < REG; i++) r[i] = fmaf(a[i], b[i], c[i]);
 	return r;
 #endif

@@ -160,17 +160,19 @@ static void panels(const struct quant_mul *m, size_t t0, size_t n_t, size_t o0, 
 		memset(k->acc, 0, (some + outputs - 1)/outputs*n_strips*tile*sizeof *k->acc);
 		for (size_t i = 0; i < m->n_in; i += MUL_CHUNK) {
 			size_t n = m->n_in - i < MUL_CHUNK ? m->n_in - i : MUL_CHUNK;
+			const char *chunk = strips + i/block*mul_strip_bytes(block, tokens);
 			for (size_t p = 0; p < some; p += outputs) {
 				make_panel(m, kind, o + p, some - p, i/type->block_weights*type->block_bytes, n, k);
-				panel->gemm[kind](n/block, k->panel, n_strips, strips + i/block*mul_strip_bytes(block,
-					tokens), strip, k->acc + p/outputs*n_strips*tile);
+				panel->gemm[kind](n/block, k->panel, n_strips, chunk, strip,
+					k->acc + p/outputs*n_strips*tile);
 			}
 		}
-		for (size_t p = 0; p < some; p += outputs)
+		for (size_t p = 0; p < some; p += outputs) {
+			size_t wide = some - p < outputs ? some - p : outputs;
 			for (size_t t = 0; t < n_t; t++)
 				memcpy(m->y + (t0 + t)*m->y_stride + o + p,
-					k->acc + (p/outputs*n_strips*tokens + t)*outputs, (some - p < outputs ?
-					some - p : outputs)*sizeof *m->y);
+					k->acc + (p/outputs*n_strips*tokens + t)*outputs, wide*sizeof *m->y);
+		}
 	}
 }
 

@@ -31,7 +31,7 @@ static float sum(const float *a, size_t n)
 	size_t i = 0;
 	for (; i + 16 <= n; i += 16)
 		_Pragma("GCC unroll 4") for (int p = 0; p < LANES; p++) s[p] += r_floats(a + i + p*REG);
-	memcpy(l, s, sizeof l);
+	for (int p = 0; p < LANES; p++) memcpy(l + p*REG, s + p, sizeof *s);
 	for (size_t k = 0; i < n; i++, k++) l[k] += a[i];
 	return v_tree(v_load(l));
 }

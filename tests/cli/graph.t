@@ -116,7 +116,7 @@ ok "the description as a file" gguf-logits -q -m h.gguf --arch-file a.yaml -o lo
 line=$(grep -n 'kv_heads: n_kv' a.yaml | sed 's/:.*//')
 mistake "a misspelt key" "kv_head: does not belong here (./a.yaml, line $line, column 13)" 's/kv_heads: n_kv/kv_head: n_kv/'
 mistake "a key of another part" "softcap: does not belong here" 's/act: silu}/act: silu, softcap: 1}/'
-mistake "an unknown part" "outputs: is no key" 's/^  output:/  outputs:/'
+mistake "an unknown part" "outputs: does not belong here" 's/^  output:/  outputs:/'
 mistake "an error in an expression, by its place" "wants numbers (./a.yaml, line $line, column 28)" "s/kv_heads: n_kv/kv_heads: n_kv + 'x'/"
 mistake "an error in quotes" "end of text in expression" "s/kv_heads: n_kv/kv_heads: 'n_kv +'/"
 mistake "a name that needs itself" "names that need each other" 's/^    eps: .*/    eps: eps + 1/'

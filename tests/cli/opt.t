@@ -163,7 +163,7 @@ written()
 	while [ $n -lt 30 ]; do
 		for fd in /proc/"$1"/fd/* .killed.bin.*; do
 			case $(readlink "$fd" 2>/dev/null || echo "$fd") in
-			*deleted* | *killed* | *.killed.bin.??????) [ -L "$fd" ] || [ -e "$fd" ] || continue; return ;;
+			*deleted* | *killed*) [ -L "$fd" ] || [ -e "$fd" ] || continue; return ;;
 			esac
 		done
 		sleep 0.1
