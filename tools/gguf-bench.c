@@ -351,8 +351,10 @@ int main(int argc, char **argv)
 	size_t n_bytes = 0, n;
 	opt_parse(argc, argv, opts, &(struct opt_program){ "gguf-bench",
 		"measure how fast a model is evaluated, beside the machine's limits",
-		"-m MODEL | --synthetic SIZE,TYPE [--prompt N[,N...]] [--generate N[,N...]] [--depth N[,N...]] [--repeat N] "
-		"[--profile] [--pin] [--mlock] [--no-mmap] [--arch-file YAML] [--json] [-o FILE] [-j N]\n--synthetic SIZE,TYPE --save FILE", 0, 0 });
+		"-m MODEL | --synthetic SIZE,TYPE [--prompt N[,N...]] [--generate N[,N...]] [--depth N[,N...]] "
+		"[--repeat N] "
+		"[--profile] [--pin] [--mlock] [--no-mmap] [--arch-file YAML] [--json] [-o FILE] "
+		"[-j N]\n--synthetic SIZE,TYPE --save FILE", 0, 0 });
 	if (!o.model && !o.synthetic) msg_die("which model? -m MODEL or --synthetic SIZE,TYPE is missing");
 	if (o.model && o.synthetic) msg_die("both -m and --synthetic: which is to be measured?");
 	if (o.save && !o.synthetic) msg_die("--save keeps the model of --synthetic, which is missing");

@@ -195,7 +195,8 @@ int main(int argc, char **argv)
 
 	opt_parse(argc, argv, opts,
 		&(struct opt_program){ "gguf-convert", "make a GGUF of a Hugging Face checkpoint folder",
-		"[-t TYPE] [-i FILE] [--vocab-only] [--name NAME] [--metadata JSON] [-n] [--arch-file YAML] [-j N] [-o FILE] DIR", 1, 1 });
+		"[-t TYPE] [-i FILE] [--vocab-only] [--name NAME] [--metadata JSON] [-n] [--arch-file YAML] [-j N] "
+		"[-o FILE] DIR", 1, 1 });
 	dir = argv[0] = (char *)(uintptr_t)hub_folder(argv[0]);
 	if (!stat(dir, &st) && !S_ISDIR(st.st_mode))
 		msg_die("%s: is not a folder: name the one that holds the checkpoint", dir);

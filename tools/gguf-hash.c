@@ -179,7 +179,8 @@ int main(int argc, char **argv)
 	bool any = false;
 	argc = opt_parse(argc, argv, opts,
 		&(struct opt_program){ "gguf-hash", "print or check digests of the tensors of GGUF files",
-		"[--xxh3] [--xxh64] [--sha1] [--sha256] [--uuid] [--whole | --tensors] [--json] [-j N] [-o FILE] [FILE ...]\n"
+		"[--xxh3] [--xxh64] [--sha1] [--sha256] [--uuid] [--whole | --tensors] [--json] [-j N] [-o FILE] "
+		"[FILE ...]\n"
 		"[-q] [-j N] [-o FILE] --check MANIFEST [FILE ...]", 0, -1 });
 	if (o.check && o.json) msg_die("--json and --check do not go together");
 	for (int k = 0; k < DIGEST_KINDS; k++) any |= o.kind[k];

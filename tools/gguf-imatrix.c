@@ -313,7 +313,8 @@ int main(int argc, char **argv)
 {
 	argc = opt_parse(argc, argv, opts,
 		&(struct opt_program){ "gguf-imatrix", "collect, merge and show importance matrices",
-		"-m MODEL [--ctx N] [--from N] [--chunks N] [--batch N] [--process-output] [--covariance] [--block N] [--special] [--dataset NAME] "
+		"-m MODEL [--ctx N] [--from N] [--chunks N] [--batch N] [--process-output] [--covariance] [--block N] "
+		"[--special] [--dataset NAME] "
 		"[--checkpoint FILE [--every N]] [--arch-file YAML] [--dat | --partial] [-j N] [-o FILE] [TEXT]\n"
 		"--merge [--ctx N] [--dat | --partial] [-o FILE] A B ...\n"
 		"--stats [--json] [-o FILE] [A]", 0, -1 });

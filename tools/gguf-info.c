@@ -452,7 +452,8 @@ int main(int argc, char **argv)
 	struct out *out;
 	int worst = EXIT_YES;
 	argc = opt_parse(argc, argv, opts, &(struct opt_program){ "gguf-info", "show what is in GGUF files",
-		"[--json] [--metadata | --tensors] [--get KEY] [--match REGEX] [--sort BY] [--ctx N] [--cache-type-k T] [--cache-type-v T] [--bandwidth GB] [-j N] [-o FILE] [FILE ...]", 0, -1 });
+		"[--json] [--metadata | --tensors] [--get KEY] [--match REGEX] [--sort BY] [--ctx N] "
+		"[--cache-type-k T] [--cache-type-v T] [--bandwidth GB] [-j N] [-o FILE] [FILE ...]", 0, -1 });
 	if (!argc) {
 		argv = standard;
 		argc = 1;

@@ -376,8 +376,10 @@ int main(int argc, char **argv)
 {
 	int operands = opt_parse(argc, argv, opts, &(struct opt_program){ "gguf-perplexity",
 		"measure perplexity, and the divergence from another model",
-		"-m MODEL [--base MODEL|LOGITS] [--ctx N] [--from N] [--chunks N] [--batch N] [--cache-type-k T] [--cache-type-v T] "
-		"[--fail-above NAME=X]... [--save-logits FILE] [--json | --partial] [--arch-file YAML] [-o FILE] [-j N] [TEXT]\n"
+		"-m MODEL [--base MODEL|LOGITS] [--ctx N] [--from N] [--chunks N] [--batch N] [--cache-type-k T] "
+		"[--cache-type-v T] "
+		"[--fail-above NAME=X]... [--save-logits FILE] [--json | --partial] [--arch-file YAML] [-o FILE] "
+		"[-j N] [TEXT]\n"
 		"--merge [--fail-above NAME=X]... [--json | --partial] [-o FILE] A B ...", 0, -1 });
 	if (!!o.model + o.merge != 1) msg_die("give one of -m and --merge; see -h");
 	if (o.json && o.partial) msg_die("--json or --partial: give one of them");

@@ -204,8 +204,10 @@ int main(int argc, char **argv)
 	struct out *out;
 	argc = opt_parse(argc, argv, opts,
 		&(struct opt_program){ "gguf-plan", "choose the type of each tensor, for a recipe or a size",
-		"[-i FILE] [--pure] [--tensor-type REGEX=T]... [--output-tensor-type T] [--token-embedding-type T] [--leave-output-tensor] [-o FILE] RECIPE [MODEL]\n"
-		"[-i FILE] [--kld] [--types LIST] [--effort N] [--tensor-type REGEX=T]... [--output-tensor-type T] [--token-embedding-type T] "
+		"[-i FILE] [--pure] [--tensor-type REGEX=T]... [--output-tensor-type T] [--token-embedding-type T] "
+		"[--leave-output-tensor] [-o FILE] RECIPE [MODEL]\n"
+		"[-i FILE] [--kld] [--types LIST] [--effort N] [--tensor-type REGEX=T]... [--output-tensor-type T] "
+		"[--token-embedding-type T] "
 		"[--leave-output-tensor] [-j N] [-o FILE] --bpw X|--size SIZE [MODEL]", 0, 2 });
 	for (int i = 0; i < argc; i++) {
 		if (!recipe && !(o.bpw > 0) && !o.size && (recipe = recipe_find(argv[i])) != NULL) continue;
