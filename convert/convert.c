@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "../libgguf/text.h"
 #include "../libgguf/types.h"
 #include "../model/util/file.h"
 #include "../model/vocab/vocab.h"
@@ -168,7 +169,7 @@ static enum ggu_status add_key(struct convert *c, const struct yaml_node *key, c
 	if (t == GGU_KV_TYPE_COUNT) return config_fail(f, type, err, "no such type");
 	if ((s = config_true(f, yaml_get(e, "when"), true, &when, err)) || !when) return s;
 	if ((s = each ? each_layer(f, each, &v, err) : config_eval(f, value, &v, err))) return s;
-	if (!strncmp(key->text, "tokenizer.", 10)) snprintf(name, sizeof name, "%s", key->text);
+	if (text_starts(key->text, "tokenizer.")) snprintf(name, sizeof name, "%s", key->text);
 	else snprintf(name, sizeof name, "%s.%s", f->arch->name, key->text);
 	if ((s = set_value(c->meta, name, (enum ggu_kv_type)t, &v)))
 		return config_fail(f, e, err, "%.80s: the value is no %s", name, type->text);

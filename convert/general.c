@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "../libgguf/text.h"
 #include "../model/util/file.h"
 #include "general.h"
 
@@ -25,7 +26,7 @@ static bool digit(char c) { return c >= '0' && c <= '9'; }
 /* "v1.0", "1.5", "iter3": a part of a model's name that is a version */
 static bool is_version(const char *s)
 {
-	if (!strncmp(s, "iter", 4)) s += 4;
+	if (text_starts(s, "iter")) s += strlen("iter");
 	else if (*s == 'v' || *s == 'V') s++;
 	if (!digit(*s)) return false;
 	while (digit(*s)) {
@@ -96,11 +97,11 @@ static enum ggu_status set_source(struct ggu_meta *m, const char *prefix, const 
 	char key[96], text[MAX_TEXT], url[2*MAX_TEXT], org[MAX_TEXT];
 	const char *slash, *name = id;
 	enum ggu_status s = GGU_OK;
-	bool is_url = !strncmp(id, "http://", 7) || !strncmp(id, "https://", 8) || !strncmp(id, "ssh://", 6);
+	bool is_url = text_starts(id, "http://") || text_starts(id, "https://") || text_starts(id, "ssh://");
 	if (is_url) {
 		snprintf(key, sizeof key, "%s.repo_url", prefix);
 		s = set(m, key, id);
-		if (s || strncmp(id, HUB, strlen(HUB))) return s;
+		if (s || !text_starts(id, HUB)) return s;
 		name = id += strlen(HUB);
 		if (!strchr(id, '/') || strchr(strchr(id, '/') + 1, '/')) return GGU_OK;
 	}
@@ -146,15 +147,15 @@ static enum ggu_status front_matter(const char *text, size_t n, char **to, size_
 	const char *p = text, *end = text + n, *stop = NULL;
 	size_t k = 0;
 	*to = NULL;
-	if (n < 4 || memcmp(p, "---", 3)) return GGU_OK;
-	p += 3;
+	if (n < 4 || !text_begins(p, n, "---")) return GGU_OK;
+	p += strlen("---");
 	if (*p == '\r') p++;
 	if (*p++ != '\n') return GGU_OK;
 	for (const char *q = p; q < end; q++) {
 		const char *line = memchr(q, '\n', (size_t)(end - q));
 		size_t len = (size_t)((line ? line : end) - q);
 		if (len && q[len - 1] == '\r') len--;
-		if (len == 3 && !memcmp(q, "---", 3)) { stop = q; break; }
+		if (text_is(q, len, "---")) { stop = q; break; }
 		if (!line) break;
 		q = line;
 	}

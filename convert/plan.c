@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "../libgguf/text.h"
 #include "../model/util/file.h"
 #include "plan.h"
 
@@ -28,8 +29,8 @@ static bool expand(const struct config *c, const char *pattern, const char *suff
 	size_t n = 0;
 	for (const char *p = pattern; *p; p++) {
 		int k = -1;
-		if (!strncmp(p, "{i}", 3)) k = snprintf(to + n, MAX_NAME - n, "%lld", (long long)c->i);
-		else if (!strncmp(p, "{x}", 3)) k = snprintf(to + n, MAX_NAME - n, "%lld", (long long)c->x);
+		if (text_starts(p, "{i}")) k = snprintf(to + n, MAX_NAME - n, "%lld", (long long)c->i);
+		else if (text_starts(p, "{x}")) k = snprintf(to + n, MAX_NAME - n, "%lld", (long long)c->x);
 		else if (suffix && !strcmp(p, ".*")) k = snprintf(to + n, MAX_NAME - n, "%s", suffix);
 		if (k >= 0) {
 			n += (size_t)k;

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "../libgguf/text.h"
 #include "checkpoint_impl.h"
 #include "pickle.h"
 #include "zip.h"
@@ -120,7 +121,7 @@ static enum ggu_status check_byte_order(const struct archive *a, struct ggu_erro
 	if (!m) return GGU_OK;
 	s = zip_slurp(a->zip, m, 64, &text, err);
 	if (s) return s;
-	little = m->bytes == 6 && !memcmp(text, "little", 6);
+	little = text_is(text, m->bytes, "little");
 	free(text);
 	return little ? GGU_OK : file_fail(err, GGU_ERR_UNSUPPORTED, a->name, GGU_NO_OFFSET, member,
 		"is not \"little\"");
@@ -164,7 +165,7 @@ enum ggu_status torch_read(struct checkpoint *c, uint32_t i, struct ggu_error *e
 	unsigned char magic[4] = { 0 };
 	enum ggu_status s = file_read_at(f->fd, f->name, 0, magic, sizeof magic, err);
 	if (s) return s;
-	if (memcmp(magic, "PK\3\4", 4))
+	if (!text_is(magic, sizeof magic, "PK\3\4"))
 		return file_fail(err, GGU_ERR_UNSUPPORTED, f->name, 0, "",
 			"no zip archive: files of torch before 1.6 have to be saved anew");
 	s = zip_open(&a.zip, f->fd, f->name, f->bytes, err);

@@ -28,6 +28,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "../libgguf/span.h"
+#include "../libgguf/text.h"
 #include "imatrix_internal.h"
 
 static const char sums_suffix[] = ".in_sum2", rest_suffix[] = ".in_sum2_rest", counts_suffix[] = ".counts",
@@ -302,7 +303,7 @@ static bool is_gguf_file(const char *path)
 	if (strcmp(path, "-") == 0 || stat(path, &st) || !S_ISREG(st.st_mode)) return false;
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0) return false;
-	is = read(fd, magic, sizeof magic) == sizeof magic && !memcmp(magic, "GGUF", 4);
+	is = read(fd, magic, sizeof magic) == sizeof magic && text_is(magic, sizeof magic, "GGUF");
 	close(fd);
 	return is;
 }
@@ -314,7 +315,7 @@ enum ggu_status imatrix_read(struct imatrix **out, const char *path, struct ggu_
 	enum ggu_status s = !im ? no_memory(err) : gguf ? ggu_open(&im->file, path, err) : read_all(path, &im->bytes,
 		&n, err);
 	if (!s && !gguf && !n) s = ggu_fail(err, GGU_ERR_TRUNCATED, 0, "", "there is nothing in it");
-	if (!s && !gguf && n >= 4 && !memcmp(im->bytes, "GGUF", 4)) {
+	if (!s && !gguf && text_begins(im->bytes, n, "GGUF")) {
 		gguf = true;
 		s = ggu_open_memory(&im->file, im->bytes, n, NULL, err);
 	}

@@ -196,6 +196,10 @@ enum ggu_status ggu_layout_order(const struct ggu_tensor *t, size_t n, size_t *o
 enum ggu_status ggu_layout_check(struct ggu_file *f, const struct ggu_shard *s, size_t first,
 	const struct ggu_leniency *l, struct ggu_error *err);
 struct ggu_leniency ggu_file_leniency(const struct ggu_file *f, uint32_t shard);
+/* By its name, path is a shard after the first one. */
+bool ggu_shards_begin_elsewhere(const char *path);
+/* By its metadata, it is one of several shards. */
+bool ggu_shards_are_named(const struct ggu_meta *m);
 /* If shard 0, opened from path (NULL: not from a path), is one of several, opens and reads the others. */
 enum ggu_status ggu_shards_open(struct ggu_file *f, const char *path, struct ggu_error *err);
 

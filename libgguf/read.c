@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "internal.h"
+#include "text.h"
 
 enum ggu_status ggu_tolerate(const struct ggu_leniency *l, enum ggu_status status, struct ggu_error *err)
 {
@@ -33,10 +34,10 @@ static enum ggu_status magic_and_version(struct ggu_cursor *c)
 	uint8_t magic[4];
 
 	GGU_TRY(ggu_cursor_bytes(c, magic, 4));
-	if (!memcmp(magic, GGU_EDIT_MAGIC, 4))
+	if (text_is(magic, sizeof magic, GGU_EDIT_MAGIC))
 		return ggu_rule(c->err, GGU_RULE_MAGIC, ggu_fail(c->err, GGU_ERR_STATE, 0, "",
 			"is being edited in place, or that was interrupted; if so, 'gguf-edit -I' brings the old header back"));
-	if (memcmp(magic, "GGUF", 4))
+	if (!text_is(magic, sizeof magic, "GGUF"))
 		return ggu_rule(c->err, GGU_RULE_MAGIC, ggu_fail(c->err, GGU_ERR_FORMAT, 0, "",
 			"not a GGUF file: the magic is %02x %02x %02x %02x", magic[0], magic[1], magic[2], magic[3]));
 	GGU_TRY(ggu_cursor_u32(c, &s->version));
@@ -183,6 +184,27 @@ static struct ggu_file *file_new(const struct ggu_open_options *options, struct 
 	return f;
 }
 
+/* Shard 0, or the shard that was named. All are read in their order then, and one that is not the first is read again:
+ * what is wrong with it is told in its turn, unless it stands alone. */
+static enum ggu_status first_header(struct ggu_file *f, const char *path, struct ggu_error *err)
+{
+	void (*defect)(void *ctx, const struct ggu_error *err) = f->options.defect;
+	bool again = defect && path && !f->options.base && f->shard->seekable &&
+		!(f->options.flags & GGU_OPEN_ALONE) && ggu_shards_begin_elsewhere(path);
+
+	if (!again)
+		return ggu_header_read(f, 0, &f->meta, err);
+	f->options.defect = ignore;
+	GGU_TRY(ggu_header_read(f, 0, &f->meta, err));
+	f->options.defect = defect;
+	if (ggu_shards_are_named(f->meta))
+		return GGU_OK;
+	ggu_meta_free(f->meta);
+	f->meta = NULL;
+	ggu_table_free(&f->table);
+	return ggu_header_read(f, 0, &f->meta, err);
+}
+
 static enum ggu_status finish(struct ggu_file **to, struct ggu_file *f, enum ggu_status status, const char *path,
 	struct ggu_error *err)
 {
@@ -191,7 +213,7 @@ static enum ggu_status finish(struct ggu_file **to, struct ggu_file *f, enum ggu
 	if (!err)
 		err = &own;
 	if (status == GGU_OK)
-		status = ggu_header_read(f, 0, &f->meta, err);
+		status = first_header(f, path, err);
 	if (status == GGU_OK && !(f->options.flags & GGU_OPEN_ALONE))
 		status = ggu_shards_open(f, f->options.base ? NULL : path, err);
 	if (status == GGU_OK)

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "internal.h"
+#include "text.h"
 
 enum { DIGITS = 5, TAIL = sizeof "-00001-of-00002.gguf" - 1 };
 
@@ -30,12 +31,26 @@ static bool parse_name(const char *path, uint32_t *no, uint32_t *count)
 	if (n <= TAIL)
 		return false;
 	s = path + n - TAIL;
-	if (s[0] != '-' || memcmp(s + 1 + DIGITS, "-of-", 4) || strcmp(s + 1 + 2*DIGITS + 4, ".gguf"))
+	if (s[0] != '-' || !text_starts(s + 1 + DIGITS, "-of-") || strcmp(s + 1 + 2*DIGITS + 4, ".gguf"))
 		return false;
 	if (!number(s + 1, no) || !number(s + 1 + DIGITS + 4, count) || !*no || *no > *count)
 		return false;
 	--*no;
 	return true;
+}
+
+bool ggu_shards_begin_elsewhere(const char *path)
+{
+	uint32_t no, count;
+
+	return parse_name(path, &no, &count) && no;
+}
+
+bool ggu_shards_are_named(const struct ggu_meta *m)
+{
+	uint64_t n;
+
+	return ggu_meta_uint(m, "split.count", &n) && n > 1;
 }
 
 /* Key k of shard i says *want; UINT64_MAX takes what it says. */

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include "../libgguf/text.h"
 #include "quant.h"
 #include "recipe.h"
 
@@ -279,7 +280,7 @@ static long layer_of(const char *name)
 {
 	char *end;
 	long n;
-	if (strncmp(name, "blk.", 4) != 0 || name[4] < '0' || name[4] > '9') return -1;
+	if (!text_starts(name, "blk.") || name[4] < '0' || name[4] > '9') return -1;
 	n = strtol(name + 4, &end, 10);
 	return *end == '.' && n < 1000000 ? n : -1;
 }

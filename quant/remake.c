@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "../libgguf/pool.h"
+#include "../libgguf/text.h"
 #include "remake.h"
 
 /* ---- importances ---- */
@@ -76,8 +77,8 @@ enum ggu_status remake_meta(const struct remake *r, const struct ggu_meta *from,
 		const struct ggu_kv *kv = ggu_meta_at(from, i);
 		const char *key = ggu_kv_key(kv).p;
 		/* what is said of shards is not true of one file, and of an older matrix not of this one */
-		bool old = strncmp(key, "split.", 6) == 0 ||
-			(r->importance && weighed && strncmp(key, "quantize.imatrix.", 17) == 0);
+		bool old = text_starts(key, "split.") ||
+			(r->importance && weighed && text_starts(key, "quantize.imatrix."));
 		if (!old) s = ggu_meta_set_kv(m, kv);
 	}
 	if (s == GGU_OK && blocks) s = ggu_meta_set_uint(m, "general.quantization_version", GGU_U32, 2);

@@ -5,6 +5,7 @@
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
+#include "../libgguf/text.h"
 #include "../libgguf/types.h"
 #include "edit_value.h"
 #include "msg.h"
@@ -15,11 +16,11 @@ static struct spec parse_type(const char *key, const char *type, size_t n)
 {
 	struct spec s = { GGU_KV_TYPE_COUNT, 0 };
 	size_t base = n;
-	for (; base >= 2 && !memcmp(type + base - 2, "[]", 2); base -= 2) s.depth++;
+	for (; text_ends(type, base, "[]"); base -= 2) s.depth++;
 	for (int t = 0; t < GGU_KV_TYPE_COUNT; t++)
-		if (t != GGU_ARRAY && strlen(ggu_kv_type_name(t)) == base && !memcmp(ggu_kv_type_name(t), type, base))
+		if (t != GGU_ARRAY && text_is(type, base, ggu_kv_type_name(t)))
 			s.base = t;
-	if (base == 6 && !memcmp(type, "string", 6)) s.base = GGU_STRING;
+	if (text_is(type, base, "string")) s.base = GGU_STRING;
 	if (s.base == GGU_KV_TYPE_COUNT)
 		msg_die("%s: '%.*s' is not a type: u8 u16 u32 u64 i8 i16 i32 i64 f32 f64 bool str, with [] behind it for arrays",
 			key, n < 40 ? (int)n : 40, type);

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include "../libgguf/pool.h"
+#include "../libgguf/text.h"
 #include "../libgguf/types.h"
 #include "../model/eval/profile.h"
 #include "../model/eval/session.h"
@@ -217,7 +218,7 @@ static void cpu_name(char *to, size_t n)
 	snprintf(to, n, "unknown processor");
 	while (f && fgets(line, sizeof line, f)) {
 		char *value = strchr(line, ':');
-		if (strncmp(line, "model name", 10) || !value) continue;
+		if (!text_starts(line, "model name") || !value) continue;
 		value += 1 + strspn(value + 1, " \t");
 		value[strcspn(value, "\n")] = 0;
 		snprintf(to, n, "%s", value);

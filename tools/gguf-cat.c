@@ -23,18 +23,6 @@ static const struct opt opts[] = {
 	OPT_COMMON, OPT_END
 };
 
-/* Host floats to little-endian bytes, in place. */
-static void little(float *x, size_t n)
-{
-	for (size_t i = 0; i < n; i++) {
-		uint32_t u;
-		memcpy(&u, x + i, 4);
-		unsigned char b[4] = { (unsigned char)u, (unsigned char)(u >> 8), (unsigned char)(u >> 16),
-			(unsigned char)(u >> 24) };
-		memcpy(x + i, b, 4);
-	}
-}
-
 static void cat(struct ggu_walk *walk, const char *file, const struct ggu_tensor *t, struct out *out, float *decoded,
 	uint64_t *done)
 {
@@ -46,8 +34,7 @@ static void cat(struct ggu_walk *walk, const char *file, const struct ggu_tensor
 		if (!p.n_bytes) break;
 		if (decoded) {
 			quant_decode(t->type, p.bytes, decoded, p.n_weights);
-			little(decoded, p.n_weights);
-			out_write(out, decoded, 4*p.n_weights);
+			out_floats(out, decoded, p.n_weights);
 		} else out_write(out, p.bytes, p.n_bytes);
 		progress_set(*done += p.n_bytes);
 	}

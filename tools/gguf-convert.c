@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include "../convert/convert.h"
 #include "../libgguf/pool.h"
+#include "../libgguf/text.h"
 #include "../quant/quant.h"
 #include "hub.h"
 #include "msg.h"
@@ -91,22 +92,13 @@ static struct ggu_meta *plan(struct job *j, struct convert *c, const char *dir, 
 	return remake_run_meta(&j->r, convert_meta(c), file_type);
 }
 
-/* "2048x32000" */
-static int shape_text(const struct ggu_tensor *t, char to[100])
-{
-	int n = 0;
-	*to = 0;
-	for (uint32_t d = 0; d < t->n_dims; d++)
-		n += snprintf(to + n, 100 - (size_t)n, "%s%llu", d ? "x" : "", (unsigned long long)t->ne[d]);
-	return n;
-}
-
 static void print_plan(const struct convert *c, const struct job *j, uint64_t file_bytes)
 {
-	char shape[100];
+	char shape[TEXT_SHAPE];
 	int name_width = 0, shape_width = 0;
-	for (size_t i = 0; i < convert_n_tensors(c); i++) {     /* names are an architecture's: ASCII */
-		int n = (int)convert_tensor(c, i)->name_bytes, k = shape_text(convert_tensor(c, i), shape);
+	for (size_t i = 0; i < convert_n_tensors(c); i++) {
+		const struct ggu_tensor *t = convert_tensor(c, i);
+		int n = (int)t->name_bytes, k = text_shape(shape, t->ne, t->n_dims);    /* names are an architecture's: ASCII */
 		if (n > name_width) name_width = n;
 		if (k > shape_width) shape_width = k;
 	}
@@ -115,7 +107,7 @@ static void print_plan(const struct convert *c, const struct job *j, uint64_t fi
 		char *name = text_mask(t->name, t->name_bytes), *from = text_mask(convert_source(c, i),
 			strlen(convert_source(c, i)));
 		size_t n = convert_n_sources(c, i);
-		shape_text(t, shape);
+		text_shape(shape, t->ne, t->n_dims);
 		printf("%-*s  %-*s  %5s -> %-7s %12llu  %s", name_width, name, shape_width, shape,
 			ggu_type_info(convert_from(c, i))->name,
 			ggu_type_info(j->choice[i].type)->name, (unsigned long long)remake_bytes(&j->r.re, i), n ?

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "../libgguf/pool.h"
+#include "../libgguf/text.h"
 #include "../quant/quant.h"
 #include "kv_diff.h"
 #include "kv_json.h"
@@ -131,20 +132,18 @@ static bool same_shape(const struct ggu_tensor *a, const struct ggu_tensor *b)
 
 static void describe(char to[128], const struct ggu_tensor *t)
 {
-	int n;
+	char shape[TEXT_SHAPE];
 	if (!t) { strcpy(to, "absent"); return; }
-	n = snprintf(to, 128, "%s", ggu_type_info(t->type)->name);
-	for (uint32_t d = 0; d < t->n_dims; d++)
-		n += snprintf(to + n, 128 - (size_t)n, "%s%llu", d ? " x " : " ", (unsigned long long)t->ne[d]);
+	text_shape(shape, t->ne, t->n_dims);
+	snprintf(to, 128, "%s %s", ggu_type_info(t->type)->name, shape);
 }
 
 static json_t *json_tensor(const struct ggu_tensor *t)
 {
-	json_t *j = json_object(), *shape = json_array();
-	if (!j || !shape) msg_die("out of memory");
-	for (uint32_t d = 0; d < t->n_dims; d++) json_push(shape, json_of_uint(t->ne[d]));
+	json_t *j = json_object();
+	if (!j) msg_die("out of memory");
 	json_put(j, "type", json_string(ggu_type_info(t->type)->name));
-	json_put(j, "shape", shape);
+	json_put(j, "shape", json_of_shape(t));
 	return j;
 }
 

@@ -23,7 +23,7 @@
 #include "sandbox.h"
 
 #define RESERVED "reserved"     /* 8 bytes: an empty one takes 32, which an alignment of 32 and more always leaves room for */
-enum { CHUNK_BYTES = 1 << 20 };
+enum { PART_WEIGHTS = 1 << 18 };
 
 /* ---- options ---- */
 
@@ -269,25 +269,24 @@ static void make_room(struct model *m, uint64_t room)
 
 static void write_tensors(const struct model *m, struct ggu_writer *w, struct out *out)
 {
-	unsigned char *buf = malloc(CHUNK_BYTES);
+	struct ggu_walk *walk;
+	struct ggu_part p;
 	struct ggu_error err;
 	uint64_t done = 0;
-	if (!buf) msg_die("out of memory");
+	if (ggu_walk_new(&walk, m->f, PART_WEIGHTS, &err)) msg_die_error(m->name, &err);
 	if (ggu_writer_begin(w, out_fd(out), &err)) msg_die_error(out_name(out), &err);
 	for (size_t i = 0; i < m->n; i++) {
-		const struct ggu_tensor *t = ggu_file_in_data_order(m->f, i);
-		const size_t block = ggu_type_info(t->type)->block_bytes, chunk = CHUNK_BYTES/block*block;
-		for (uint64_t at = 0; at < t->bytes; ) {
-			size_t n = t->bytes - at < chunk ? (size_t)(t->bytes - at) : chunk;
-			if (ggu_read(m->f, t, at, buf, n, &err)) msg_die_error(m->name, &err);
-			if (ggu_writer_data(w, buf, n, &err)) msg_die_error(out_name(out), &err);
-			out_wrote(out, n);
-			at += n;
-			progress_set(done += n);
+		ggu_walk_to(walk, ggu_file_in_data_order(m->f, i));
+		for (;;) {
+			if (ggu_walk_next(walk, &p, &err)) msg_die_error(m->name, &err);
+			if (!p.n_bytes) break;
+			if (ggu_writer_data(w, p.bytes, p.n_bytes, &err)) msg_die_error(out_name(out), &err);
+			out_wrote(out, p.n_bytes);
+			progress_set(done += p.n_bytes);
 		}
 	}
 	if (ggu_writer_end(w, &err)) msg_die_error(out_name(out), &err);
-	free(buf);
+	ggu_walk_free(walk);
 }
 
 static struct ggu_memory header(const struct ggu_writer *w)

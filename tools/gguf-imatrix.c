@@ -13,6 +13,7 @@
 #include <unistd.h>
 #include <xxhash.h>
 #include "../libgguf/pool.h"
+#include "../libgguf/text.h"
 #include "imatrix_stats.h"
 #include "load.h"
 #include "msg.h"
@@ -85,7 +86,7 @@ static enum ggu_status tap(void *ctx, const char *weight, size_t n_mat, size_t m
 {
 	struct run *r = ctx;
 	enum ggu_status s;
-	if (strncmp(weight, "blk.", 4) && !(o.process_output && !strcmp(weight, "output.weight"))) return GGU_OK;
+	if (!text_starts(weight, "blk.") && !(o.process_output && !strcmp(weight, "output.weight"))) return GGU_OK;
 	s = imatrix_add(r->im, weight, n_mat, mat, n_in, x, stride, n, r->pool, &r->err);
 	if (s || !o.covariance) return s;
 	return imatrix_add_covariance(r->im, weight, n_mat, mat, n_in, (size_t)o.block, x, stride, n, r->pool, &r->err);

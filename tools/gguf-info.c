@@ -9,6 +9,7 @@
 #include <string.h>
 #include "../libgguf/types.h"
 #include "../libgguf/pool.h"
+#include "../libgguf/text.h"
 #include "estimate.h"
 #include "kv_json.h"
 #include "kv_text.h"
@@ -138,13 +139,12 @@ static json_t *json_tensors(const struct ggu_file *f, const struct list *l)
 	for (size_t i = 0; i < l->n; i++) {
 		const struct ggu_tensor *t = l->t[i];
 		struct ggu_str name = { t->name, t->name_bytes };
-		json_t *j = json_object(), *shape = json_array(), *raw = json_raw(name);
-		if (!j || !shape) msg_die("out of memory");
-		for (uint32_t d = 0; d < t->n_dims; d++) json_push(shape, json_of_uint(t->ne[d]));
+		json_t *j = json_object(), *raw = json_raw(name);
+		if (!j) msg_die("out of memory");
 		json_put(j, "name", json_of_str(name));
 		if (raw) json_put(j, "name_raw", raw);
 		json_put(j, "type", json_string(ggu_type_info(t->type)->name));
-		json_put(j, "shape", shape);
+		json_put(j, "shape", json_of_shape(t));
 		json_put(j, "offset", json_of_uint(t->offset));
 		json_put(j, "bytes", json_of_uint(t->bytes));
 		if (ggu_file_n_sources(f) > 1) json_put(j, "shard", json_of_uint(t->source));
@@ -246,9 +246,9 @@ static void print_header(const char *name, const struct ggu_file *f, const struc
 enum group { GENERAL, ARCHITECTURE, TOKENIZER, REST, N_GROUPS };
 static enum group group_of(struct ggu_str key, struct ggu_str arch)
 {
-	if (!strncmp(key.p, "general.", 8)) return GENERAL;
+	if (text_starts(key.p, "general.")) return GENERAL;
 	if (arch.n && key.n > arch.n && !memcmp(key.p, arch.p, arch.n) && key.p[arch.n] == '.') return ARCHITECTURE;
-	return !strncmp(key.p, "tokenizer.", 10) ? TOKENIZER : REST;
+	return text_starts(key.p, "tokenizer.") ? TOKENIZER : REST;
 }
 
 static void print_metadata(const struct ggu_meta *m)
@@ -284,33 +284,24 @@ static void print_metadata(const struct ggu_meta *m)
 	}
 }
 
-/* "256 x 768" */
-static void shape_text(char to[96], const struct ggu_tensor *t)
-{
-	int n = 0;
-	to[0] = 0;
-	for (uint32_t d = 0; d < t->n_dims; d++)
-		n += snprintf(to + n, 96 - (size_t)n, "%s%" PRIu64, d ? " x " : "", t->ne[d]);
-}
-
 static void print_tensors(const struct list *l)
 {
 	size_t wide = 0;
 	int wide_shape = 0;
-	char shape[96];
+	char shape[TEXT_SHAPE];
 	if (!l->n) return;
 	for (size_t i = 0; i < l->n; i++) {
 		char *name = text_mask(l->t[i]->name, l->t[i]->name_bytes);
-		shape_text(shape, l->t[i]);
+		int k = text_shape(shape, l->t[i]->ne, l->t[i]->n_dims);
 		if (text_width(name) > wide) wide = text_width(name);
-		if ((int)strlen(shape) > wide_shape) wide_shape = (int)strlen(shape);
+		if (k > wide_shape) wide_shape = k;
 		free(name);
 	}
 	printf("\n%stensors%s\n", bold, plain);
 	for (size_t i = 0; i < l->n; i++) {
 		const struct ggu_tensor *t = l->t[i];
 		char *name = text_mask(t->name, t->name_bytes);
-		shape_text(shape, t);
+		text_shape(shape, t->ne, t->n_dims);
 		printf("  %s%*s  %-8s %-*s  %10s\n", name, (int)(wide - text_width(name)), "",
 			ggu_type_info(t->type)->name, wide_shape, shape, msg_bytes(t->bytes));
 		free(name);

@@ -3,7 +3,6 @@
  *
  * A line of input is a sequence; sequences are independent. Per token a row of n_vocab float32, little-endian;
  * with --hidden the residual stream instead, [n_layer+1][token][n_embd] for each sequence. */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include "../libgguf/pool.h"
@@ -31,7 +30,7 @@ struct group {
 	size_t n_batch;
 	int32_t *ids; size_t n_ids, cap;
 	struct part *part; size_t n_parts, part_cap;
-	FILE *to;
+	struct out *out;
 };
 
 static void *more(void *p, size_t n, size_t *cap, size_t bytes)
@@ -56,11 +55,6 @@ static size_t read_line(struct group *g, const char *file, const char *text, con
 	return g->n_ids - first;
 }
 
-static void put(const struct group *g, const float *x, size_t n)
-{
-	if (fwrite(x, sizeof *x, n, g->to) != n) msg_die("cannot write: %s", strerror(errno));
-}
-
 /* Rows of the last layer to logits, some megabytes at a time. */
 static void put_logits(const struct group *g, const float *rows)
 {
@@ -71,7 +65,7 @@ static void put_logits(const struct group *g, const float *rows)
 	for (size_t at = 0; at < g->n_ids; at += step) {
 		size_t n = g->n_ids - at < step ? g->n_ids - at : step;
 		if (model_logits(g->w, rows + at*e, n, logits, NULL, NULL, &err)) msg_die_error(o.model, &err);
-		put(g, logits, n*v);
+		out_floats(g->out, logits, n*v);
 	}
 	free(logits);
 }
@@ -105,7 +99,7 @@ static void run(struct group *g)
 		if (state_new(&g->part[i].state, g->m, NULL, &err)) msg_die_error(o.model, &err);
 	}
 	if (model_eval(g->w, &c, &err)) msg_die_error(o.model, &err);
-	if (o.hidden) put(g, rows, g->n_ids*width);
+	if (o.hidden) out_floats(g->out, rows, g->n_ids*width);
 	else put_logits(g, rows);
 	for (size_t i = 0; i < g->n_parts; i++) state_free(g->part[i].state);
 	free(rows);
@@ -121,21 +115,18 @@ int main(int argc, char **argv)
 	struct ggu_pool *pool = load_pool(o.jobs, (const char *[]){ o.model, o.arch_file, n ? file : NULL }, 3,
 		o.output);
 	struct model *m = load_model(o.model, o.arch_file, pool);
-	struct group g = { .m = m, .n_batch = o.batch ? (size_t)o.batch : 512 };
 	struct out *out = out_open(o.output, true);
+	struct group g = { .m = m, .n_batch = o.batch ? (size_t)o.batch : 512, .out = out };
 	char *text = load_text(n ? argv[0] : NULL, &bytes);
 	out_refuse_sources(out, o.model, model_file(m));
 	out_refuse_input(out, o.arch_file);
 	out_refuse_input(out, n ? argv[0] : "-");
-	g.to = out_fd(out) == 1 ? stdout : fdopen(out_fd(out), "wb");
-	if (!g.to) msg_die("%s: %s", o.output, strerror(errno));
 	if (strlen(text) != bytes) msg_die("%s: byte %zu: NUL in a list of ids", file, strlen(text));
 	for (const char *p = text; *p; p += strcspn(p, "\n"), p += *p == '\n') {
 		if (!read_line(&g, file, text, &p)) continue;
 		if (o.hidden || g.n_ids >= g.n_batch) run(&g);          /* --hidden is by sequence */
 	}
 	run(&g);
-	if (fflush(g.to)) msg_die("cannot write: %s", strerror(errno));
 	out_commit(out);
 	work_free(g.w);
 	free(g.ids);

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include "../libgguf/pool.h"
 #include "../model/eval/sample.h"
 #include "../model/eval/session.h"
@@ -40,9 +41,11 @@ static const struct opt opts[] = {
 	OPT_COMMON, OPT_END
 };
 
+static char last = '\n';         /* byte that was printed */
 static void put(const char *text, size_t n)
 {
 	if (!text_print(text, n) || fflush(stdout)) msg_die("standard output: %s", strerror(errno));
+	if (n) last = text[n - 1];
 }
 
 static void show(struct detokenizer *d, int32_t id)
@@ -131,6 +134,8 @@ int main(int argc, char **argv)
 		detokenizer_end(d, &rest, &bytes);
 		put(rest, bytes);
 	}
+	/* what a shell says next begins a line of its own */
+	if (last != '\n' && isatty(STDOUT_FILENO)) put("\n", 1);
 	out_commit(out);
 	detokenizer_free(d);
 	tokenizer_free(t);

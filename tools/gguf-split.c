@@ -14,7 +14,7 @@
 #include "sandbox.h"
 #include "shard.h"
 
-enum { CHUNK_BYTES = 1 << 20 };
+enum { PART_WEIGHTS = 1 << 18 };
 
 static struct {
 	bool merge, dry_run, empty_first;
@@ -42,7 +42,7 @@ struct split {
 	const struct ggu_tensor **t;    /* in the order of writing */
 	uint32_t *shard;                /* [n], not falling */
 	uint32_t n_shards;
-	unsigned char *buf;
+	struct ggu_walk *walk;
 	uint64_t done;
 };
 
@@ -124,16 +124,15 @@ static void as_in(struct split *s, const struct ggu_file *like)
 
 static void copy(struct split *s, struct ggu_writer *w, struct out *out, size_t i)
 {
-	const struct ggu_tensor *t = s->t[i];
-	const size_t block = ggu_type_info(t->type)->block_bytes, chunk = CHUNK_BYTES/block*block;
+	struct ggu_part p;
 	struct ggu_error err;
-	for (uint64_t at = 0; at < t->bytes; ) {
-		size_t n = t->bytes - at < chunk ? (size_t)(t->bytes - at) : chunk;
-		if (ggu_read(s->f, t, at, s->buf, n, &err)) msg_die_error(s->name, &err);
-		if (ggu_writer_data(w, s->buf, n, &err)) msg_die_error(out_name(out), &err);
-		out_wrote(out, n);
-		at += n;
-		progress_set(s->done += n);
+	ggu_walk_to(s->walk, s->t[i]);
+	for (;;) {
+		if (ggu_walk_next(s->walk, &p, &err)) msg_die_error(s->name, &err);
+		if (!p.n_bytes) break;
+		if (ggu_writer_data(w, p.bytes, p.n_bytes, &err)) msg_die_error(out_name(out), &err);
+		out_wrote(out, p.n_bytes);
+		progress_set(s->done += p.n_bytes);
 	}
 }
 
@@ -230,8 +229,8 @@ int main(int argc, char **argv)
 	s.n = ggu_file_n_tensors(s.f);
 	s.t = calloc(s.n + 1, sizeof *s.t);
 	s.shard = calloc(s.n + 1, sizeof *s.shard);
-	s.buf = malloc(CHUNK_BYTES);
-	if (!s.t || !s.shard || !s.buf) msg_die("out of memory");
+	if (!s.t || !s.shard) msg_die("out of memory");
+	if (ggu_walk_new(&s.walk, s.f, PART_WEIGHTS, &err)) msg_die_error(s.name, &err);
 	for (size_t i = 0; i < s.n; i++) {
 		s.t[i] = ggu_file_in_data_order(s.f, i);
 		bytes += s.t[i]->bytes;
@@ -251,6 +250,6 @@ int main(int argc, char **argv)
 	ggu_close(s.f);
 	free(s.t);
 	free(s.shard);
-	free(s.buf);
+	ggu_walk_free(s.walk);
 	return EXIT_YES;
 }

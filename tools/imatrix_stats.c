@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include "../libgguf/text.h"
 #include "../quant/vec.h"
 #include "imatrix_stats.h"
 #include "kv_json.h"
@@ -19,7 +20,7 @@ static long layer_of(const char *name, const char **rest)
 {
 	char *end;
 	long n;
-	if (strncmp(name, "blk.", 4) || name[4] < '0' || name[4] > '9') return -1;
+	if (!text_starts(name, "blk.") || name[4] < '0' || name[4] > '9') return -1;
 	n = strtol(name + 4, &end, 10);
 	*rest = end;
 	return n < 1000000 && *end == '.' ? n : -1;

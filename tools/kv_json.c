@@ -33,6 +33,13 @@ json_t *json_of_uint(uint64_t v)
 	return checked(json_string(digits));
 }
 
+json_t *json_of_shape(const struct ggu_tensor *t)
+{
+	json_t *a = checked(json_array());
+	for (uint32_t d = 0; d < t->n_dims; d++) json_push(a, json_of_uint(t->ne[d]));
+	return a;
+}
+
 static json_t *json_of_int(int64_t v)
 {
 	char digits[24];

@@ -13,6 +13,8 @@
 json_t *json_of_uint(uint64_t v);
 json_t *json_of_double(double v);
 json_t *json_of_str(struct ggu_str s);
+/* A tensor's sizes: [2048, 32000] */
+json_t *json_of_shape(const struct ggu_tensor *t);
 /* The bytes as hex digits if they are not UTF-8, else NULL. */
 json_t *json_raw(struct ggu_str s);
 /* A pair's value: scalar, or all items of an array. */

@@ -61,8 +61,8 @@ static void finish_sizes(struct logits_file *l)
 static void check_size(const struct logits_file *l)
 {
 	uint64_t want, size;
-	if (fseek(l->f, 0, SEEK_END)) return;
-	size = (uint64_t)ftell(l->f);
+	if (fseeko(l->f, 0, SEEK_END)) return;
+	size = (uint64_t)ftello(l->f);
 	/* a window is below 2^49 bytes, so only the product with their number can wrap */
 	if (__builtin_mul_overflow((uint64_t)l->n_chunk, 4*(uint64_t)l->n_ctx + (uint64_t)l->n_rows*row_bytes(l),
 		&want) || want > INT64_MAX)
@@ -71,7 +71,7 @@ static void check_size(const struct logits_file *l)
 	if (size < want)
 		msg_die("%s: byte %llu: the file ends, but its header promises %llu bytes", l->name,
 			(unsigned long long)size, (unsigned long long)want);
-	fseek(l->f, (long)l->at, SEEK_SET);
+	if (fseeko(l->f, (off_t)l->at, SEEK_SET)) msg_die("%s: %s", l->name, strerror(errno));
 }
 
 /* Memory is taken as they arrive: a header in a pipe may promise anything. */
@@ -98,17 +98,17 @@ bool logits_file_open(struct logits_file *l, const char *path)
 	size_t n;
 	*l = (struct logits_file){ .f = fopen(path, "rb"), .name = path };
 	if (!l->f) return false;
-	n = fread(start, 1, 8, l->f);
-	if (n < 8 || memcmp(start, magic, 8)) {
-		if (fseek(l->f, 0, SEEK_SET))
+	n = fread(start, 1, sizeof magic, l->f);
+	if (n < sizeof magic || memcmp(start, magic, sizeof magic)) {
+		if (fseeko(l->f, 0, SEEK_SET))
 			msg_die("%s: byte 0: are no saved logits, and a model cannot come through a pipe here", path);
 		fclose(l->f);
 		*l = (struct logits_file){ 0 };
 		return false;
 	}
-	l->at = 8;
-	get(l, start + 8, 12);
-	for (int i = 0; i < 3; i++) head[i] = (int32_t)get_u32(start + 8 + 4*i);
+	l->at = sizeof magic;
+	get(l, start + sizeof magic, sizeof start - sizeof magic);
+	for (int i = 0; i < 3; i++) head[i] = (int32_t)get_u32(start + sizeof magic + 4*i);
 	if (head[0] < 4 || head[1] < 1 || head[2] < 1 || head[0] > 1 << 24 || head[1] > 1 << 24)
 		msg_die("%s: byte 8: %d positions, %d tokens, %d windows", path, head[0], head[1], head[2]);
 	l->n_ctx = (size_t)head[0];
@@ -146,7 +146,7 @@ void logits_file_create(struct logits_file *l, FILE *f, const char *name, size_t
 	unsigned char b[4];
 	*l = (struct logits_file){ .f = f, .name = name, .n_ctx = n_ctx, .n_vocab = n_vocab, .n_chunk = n_chunk };
 	finish_sizes(l);
-	put(l, magic, 8);
+	put(l, magic, sizeof magic);
 	for (size_t i = 0; i < 3 + n_chunk*n_ctx; i++) {
 		put_u32(b, i < 3 ? (uint32_t)head[i] : (uint32_t)tokens[i - 3]);
 		put(l, b, 4);
@@ -177,9 +177,9 @@ void logits_file_write(struct logits_file *l, size_t n, const float *logits)
 
 void logits_file_close(struct logits_file *l)
 {
+	if (l->tokens) fclose(l->f);            /* one that was written is its output's */
 	free(l->tokens);
 	free(l->row);
-	if (l->tokens) fclose(l->f);            /* one that was written is its output's */
 	l->tokens = NULL;
 	l->row = NULL;
 }

@@ -26,6 +26,8 @@ const char *out_name(const struct out *o);                      /* for messages 
 void out_write(struct out *o, const void *p, size_t n);         /* all of it; exits 2 if that fails */
 /* The same for a sink; out_wrote is told. */
 enum ggu_status out_put(struct out *o, const void *p, size_t n, struct ggu_error *err);
+/* n floats as little-endian float32, whatever the order of this machine; x is changed where that is another. */
+void out_floats(struct out *o, float *x, size_t n);
 void out_take_stdout(struct out *o);                            /* from here on printf writes to o */
 /* Nothing more is written: synced and closed, under its temporary name until out_commit. For several outputs that
  * appear together. */

@@ -4,6 +4,7 @@
  * Lines are printed while tensors are done, so the widths of columns come from the whole list beforehand. */
 #include <stdlib.h>
 #include <string.h>
+#include "../libgguf/text.h"
 #include "kv_json.h"
 #include "msg.h"
 #include "progress.h"
@@ -32,14 +33,6 @@ static struct sizes sizes(const struct remake *r)
 /* per weight */
 static double bits(uint64_t bytes, uint64_t weights) { return weights ? 8.0*(double)bytes/(double)weights : 0; }
 
-/* "2048 x 32000" */
-static void shape_text(const struct ggu_tensor *t, char to[100])
-{
-	size_t n = 0;
-	to[0] = 0;
-	for (uint32_t d = 0; d < t->n_dims; d++)
-		n += (size_t)snprintf(to + n, 100 - n, "%s%llu", d ? " x " : "", (unsigned long long)t->ne[d]);
-}
 /* Types for the table: what the source delivers, and the new one. */
 static const char *from_name(const struct remake *r, size_t i) { return ggu_type_info(r->t[i]->type)->name; }
 static const char *to_name(const struct remake *r, size_t i) { return ggu_type_info(r->choice[i].type)->name; }
@@ -48,10 +41,8 @@ void remake_table_begin(struct remake_table *to, FILE *f, const struct remake *r
 {
 	*to = (struct remake_table){ f, r, errors, 6, 5 };
 	for (size_t i = 0; i < r->n; i++) {
-		char *name = text_mask(r->t[i]->name, r->t[i]->name_bytes), shape[100];
-		int n = (int)text_width(name), k;
-		shape_text(r->t[i], shape);
-		k = (int)strlen(shape);
+		char *name = text_mask(r->t[i]->name, r->t[i]->name_bytes), shape[TEXT_SHAPE];
+		int n = (int)text_width(name), k = text_shape(shape, r->t[i]->ne, r->t[i]->n_dims);
 		if (n > to->name && n <= NAME_WIDTH_MAX) to->name = n;
 		if (k > to->shape) to->shape = k;
 		free(name);
@@ -65,9 +56,9 @@ void remake_table_line(const struct remake_table *to, size_t i, double error, co
 	const struct remake *r = to->r;
 	const char *reason = why[r->choice[i].reason];
 	uint64_t bytes = remake_bytes(r, i);
-	char *name = text_mask(r->t[i]->name, r->t[i]->name_bytes), shape[100], lost[80] = "";
+	char *name = text_mask(r->t[i]->name, r->t[i]->name_bytes), shape[TEXT_SHAPE], lost[80] = "";
 	int pad = to->name - (int)text_width(name);
-	shape_text(r->t[i], shape);
+	text_shape(shape, r->t[i]->ne, r->t[i]->n_dims);
 	if (error >= 0) snprintf(lost, sizeof lost, "  %9.3e", error);
 	if (error >= 0 && got && got->without > 0)
 		snprintf(lost + strlen(lost), sizeof lost - strlen(lost), "  feedback: %.3e to %.3e", got->without,

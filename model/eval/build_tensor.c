@@ -2,6 +2,7 @@
  * build_tensor.c - fields of a description that name tensors: matrices, vectors, norms and ropes; and their shapes. */
 #include <stdio.h>
 #include <string.h>
+#include "../../libgguf/text.h"
 #include "../../quant/quant.h"
 #include "build_internal.h"
 
@@ -124,15 +125,11 @@ static enum ggu_status matrix(const struct builder *b, const char *name, struct 
 static enum ggu_status wrong_shape(const struct builder *b, const struct ggu_tensor *t, size_t n_in, size_t n_out,
 	size_t n_mat)
 {
-	const size_t want[3] = { n_in, n_out, n_mat };
-	char is[100] = "", wanted[100] = "";
-	int n = 0, m = 0;
-	for (uint32_t d = 0; d < t->n_dims; d++)
-		n += snprintf(is + n, sizeof is - (size_t)n, "%s%llu", d ? ", " : "", (unsigned long long)t->ne[d]);
-	for (int d = 0; d < (n_mat == 1 ? 2 : 3); d++)
-		if (want[d]) m += snprintf(wanted + m, sizeof wanted - (size_t)m, "%s%zu", d ? ", " : "", want[d]);
-		else m += snprintf(wanted + m, sizeof wanted - (size_t)m, "%sany", d ? ", " : "");
-	return ggu_fail(b->err, GGU_ERR_FORMAT, t->entry, t->name, "has shape [%s], wanted [%s]", is, wanted);
+	const uint64_t want[3] = { n_in ? n_in : TEXT_ANY, n_out ? n_out : TEXT_ANY, n_mat ? n_mat : TEXT_ANY };
+	char is[TEXT_SHAPE], wanted[TEXT_SHAPE];
+	text_shape(is, t->ne, t->n_dims);
+	text_shape(wanted, want, n_mat == 1 ? 2 : 3);
+	return ggu_fail(b->err, GGU_ERR_FORMAT, t->entry, t->name, "has shape %s, wanted %s", is, wanted);
 }
 
 enum ggu_status build_shape(const struct builder *b, const struct weight *w, size_t n_in, size_t n_out, size_t n_mat)

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <time.h>
 #include "../../libgguf/pool.h"
+#include "../../libgguf/text.h"
 #include "cpu_internal.h"
 #include "profile.h"
 
@@ -48,7 +49,7 @@ void pass_name(char *to, size_t room, const struct product *p, size_t n)
 	size_t at = 0;
 	*to = 0;
 	for (size_t i = 0; i < n && at + 1 < room; i++) {
-		const char *name = p[i].w->name, *dot = !strncmp(name, "blk.", 4) ? strchr(name + 4, '.') : NULL, *end;
+		const char *name = p[i].w->name, *dot = text_starts(name, "blk.") ? strchr(name + 4, '.') : NULL, *end;
 		if (i && p[i].w == p[i - 1].w) continue;        /* experts of one tensor */
 		if (dot) name = dot + 1;
 		end = strstr(name, ".weight");

@@ -11,6 +11,7 @@
  * stretch of a few KiB. */
 #include <stdlib.h>
 #include <string.h>
+#include "../../libgguf/text.h"
 #include "bpe.h"
 
 /* ---- the map of merges: open addressing, never more than half full ---- */
@@ -107,7 +108,7 @@ static void fill_bytes(struct bpe *b)
 	for (size_t id = 0; id < b->v->n; id++) {
 		const struct ggu_str *t = b->v->tokens + id;
 		const char *h, *l;
-		if (t->n != 6 || memcmp(t->p, "<0x", 3) || t->p[5] != '>') continue;
+		if (t->n != 6 || !text_begins(t->p, t->n, "<0x") || t->p[5] != '>') continue;
 		h = strchr(hex, t->p[3]);
 		l = strchr(hex, t->p[4]);
 		if (h && l && t->p[3] && t->p[4]) b->byte[(h - hex)*16 + (l - hex)] = (int32_t)id;

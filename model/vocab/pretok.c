@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <utf8proc.h>
+#include "../../libgguf/text.h"
 #include "pretok.h"
 
 enum { MAX_STEPS = 64, MAX_DEPTH = 16 };
@@ -637,7 +638,7 @@ static enum ggu_status rewrite(struct walk *w, size_t step, const char *t, size_
 		if (*t != ' ') put(&b, " ", 1);
 		put(&b, t, n);
 	} else {
-		if (prefix && *t != ' ' && !(n >= 3 && !memcmp(t, mark, 3))) put(&b, mark, 3);
+		if (prefix && *t != ' ' && !text_begins(t, n, mark)) put(&b, mark, 3);
 		for (size_t i = 0; i < n; i++) put(&b, t[i] == ' ' ? mark : t + i, t[i] == ' ' ? 3 : 1);
 	}
 	st = b.failed ? no_memory(w->err) : piece(w, step, b.p, 0, b.n);

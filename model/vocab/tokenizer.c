@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <utf8proc.h>
+#include "../../libgguf/text.h"
 #include "bpe.h"
 #include "pretok.h"
 #include "tokenizer.h"
@@ -402,13 +403,13 @@ static size_t token_bytes(const struct tokenizer *t, int32_t id, char *to)
 		}
 		return n;
 	}
-	if (s.n == 6 && !memcmp(s.p, "<0x", 3) && s.p[5] == '>' && t->bpe && t->bpe->byte_fallback) {
+	if (s.n == 6 && text_begins(s.p, s.n, "<0x") && s.p[5] == '>' && t->bpe && t->bpe->byte_fallback) {
 		char hex[3] = { s.p[3], s.p[4], 0 }, *end;
 		long b = strtol(hex, &end, 16);
 		if (end == hex + 2) { *to = (char)b; return 1; }
 	}
 	for (size_t i = 0; i < s.n; ) {
-		if (!t->byte_level && s.n - i >= 3 && !memcmp(s.p + i, "\xe2\x96\x81", 3)) { to[n++] = ' '; i += 3; }
+		if (!t->byte_level && text_begins(s.p + i, s.n - i, "\xe2\x96\x81")) { to[n++] = ' '; i += 3; }
 		else to[n++] = s.p[i++];
 	}
 	return n;

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "../../libgguf/text.h"
 #include "../util/file.h"
 #include "pretok.h"
 #include "vocab_impl.h"
@@ -125,17 +126,16 @@ enum ggu_status vocab_read_json(const char *dir, const char *name, json_t **j, s
 	return s;
 }
 
+#define BAR "\xef\xbd\x9c"     /* U+FF5C, deepseek's */
 bool vocab_looks_special(const char *p, size_t n)
 {
 	/* words and brackets of does_token_look_special in llama.cpp's converter */
 	static const char *const words[] = { "<pad>", "<mask>", "<2mass>", "[@BOS@]" };
-	static const char bar[] = "\xef\xbd\x9c";      /* U+FF5C, deepseek's */
 	for (size_t i = 0; i < sizeof words/sizeof *words; i++)
-		if (n == strlen(words[i]) && !memcmp(p, words[i], n)) return true;
-	if (n >= 3 && !memcmp(p, "<|", 2) && !memcmp(p + n - 2, "|>", 2)) return true;
-	if (n >= 5 && p[0] == '<' && !memcmp(p + 1, bar, 3) && !memcmp(p + n - 4, bar, 3) && p[n - 1] == '>')
-		return true;
-	return n >= 8 && !memcmp(p, "<unused", 7) && p[n - 1] == '>';
+		if (text_is(p, n, words[i])) return true;
+	if (n >= 3 && text_begins(p, n, "<|") && text_ends(p, n, "|>")) return true;
+	if (n >= 5 && text_begins(p, n, "<" BAR) && text_ends(p, n, BAR ">")) return true;
+	return text_begins(p, n, "<unused") && text_ends(p, n, ">");
 }
 
 /* A tokenizer.json that llama.cpp takes for a SentencePiece one in disguise. */

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "../../libgguf/text.h"
 #include "../util/file.h"
 #include "vocab_impl.h"
 
@@ -152,7 +153,7 @@ enum ggu_status vocab_load_json(struct vocab *v, const struct vocab_files *f, st
 		TRY(fill(v, &tables, err));
 		for (size_t i = 0; llama && i < n; i++) {       /* pieces of a SentencePiece vocabulary in disguise */
 			const struct ggu_str *t = v->tokens + i;
-			if (v->types[i] == VOCAB_NORMAL && t->n == 6 && !memcmp(t->p, "<0x", 3) && t->p[5] == '>')
+			if (v->types[i] == VOCAB_NORMAL && t->n == 6 && text_begins(t->p, t->n, "<0x") && t->p[5] == '>')
 				v->types[i] = VOCAB_BYTE;
 		}
 	}
@@ -175,7 +176,7 @@ static enum ggu_status split_merges(struct vocab *v, const char *text, size_t n,
 		const char *end = memchr(text + from, '\n', n - from);
 		size_t to = end ? (size_t)(end - text) : n, len = to - from;
 		while (len && text[from + len - 1] == '\r') len--;
-		if (len && !(line == 0 && len >= 8 && !memcmp(text + from, "#version", 8))) {
+		if (len && !(line == 0 && text_begins(text + from, len, "#version"))) {
 			v->merges[v->n_merges] = vocab_copy(v, text + from, len);
 			if (!v->merges[v->n_merges++].p) return no_memory(err);
 		}

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "../../libgguf/text.h"
 #include "../util/file.h"
 #include "vocab_impl.h"
 
@@ -19,7 +20,10 @@ static enum ggu_status set_token(struct vocab *v, size_t id, const char *text, i
 	char *plain = malloc(n + 1);
 	if (!plain) return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
 	for (size_t i = 0; i < n; ) {
-		if (type == VOCAB_USER_DEFINED && !strncmp(text + i, space_mark, 3)) { plain[k++] = ' '; i += 3; }
+		if (type == VOCAB_USER_DEFINED && text_starts(text + i, space_mark)) {
+			plain[k++] = ' ';
+			i += strlen(space_mark);
+		}
 		else plain[k++] = text[i++];
 	}
 	v->tokens[id] = vocab_copy(v, plain, k);

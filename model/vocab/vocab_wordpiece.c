@@ -5,6 +5,7 @@
  * which begins one, has U+2581 in front; special tokens stay. */
 #include <stdlib.h>
 #include <string.h>
+#include "../../libgguf/text.h"
 #include "../util/file.h"
 #include "vocab_impl.h"
 
@@ -27,7 +28,7 @@ static bool is_usual(const char *p, size_t n)
 static enum ggu_status set_word(struct vocab *v, size_t id, const char *p, size_t n, bool special,
 	struct ggu_error *err)
 {
-	bool on = !special && n > 2 && !memcmp(p, "##", 2);
+	bool on = !special && n > 2 && text_begins(p, n, "##");
 	char *to = vocab_alloc(v, n + 4);
 	size_t k = 0;
 	if (!to) return no_memory(err);

@@ -7,8 +7,8 @@ make_gguf() { "$BUILD/tests/cli/tool_gguf"; }
 compile() { "$BUILD/tests/malformed/tool_ggtxt"; }
 
 # what gguf-info refuses, gguf-check reports first, in the same words
-for text in "$SRC"/tests/malformed/*.ggtxt; do compile <"$text" >"$(basename "$text" .ggtxt).gguf"; done
-for text in "$SRC"/tests/malformed/*.ggtxt; do
+for text in "$SRC"/tests/malformed/gguf/*.ggtxt; do compile <"$text" >"$(basename "$text" .ggtxt).gguf"; done
+for text in "$SRC"/tests/malformed/gguf/*.ggtxt; do
 	name=$(basename "$text" .ggtxt)
 	expect=$(sed -n 1p "${text%.ggtxt}.expect" 2>/dev/null)
 	case $expect in
@@ -137,7 +137,13 @@ is "llama.cpp: 36: big-endian" "$(gguf-check --profile llama.cpp b.gguf | sed 's
 cp s-00002-of-*.gguf keep && truncate -s -4096 s-00002-of-*.gguf
 gguf-check s-00001-of-*.gguf >out
 is "a shard that was cut short" "$? $(sed 's/.*\(s-0000.\).*\[/\1 [/' out | sort -u)" "1 s-00002 [18]"
+gguf-check s-00002-of-*.gguf >out2
+same "... the same by whichever shard's name" out2 out
 mv keep "$(echo s-00002-of-*)"
+{ echo 'kv str k \xff'; echo 'tensor f32 a 1 8'; } | make_gguf >alone-00002-of-00003.gguf
+is "a file that is no shard though its name says so: each defect once" "$(gguf-check alone-00002-of-00003.gguf | sed 's/.*\[//' | tr '\n' ' ')" "21] 24] "
+printf 'GGUF\3\0\0\0' >alone-00002-of-00003.gguf
+is "... or which is cut short" "$(gguf-check alone-00002-of-00003.gguf | sed 's/.*\[//' | tr '\n' ' ')" "3] "
 rm s-00003-of-*
 not_ok "a shard that is missing" 2 gguf-check s-00001-of-*.gguf
 head -c 2000 m.gguf >cut.gguf

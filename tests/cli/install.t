@@ -34,7 +34,7 @@ int main(int argc, char **argv)
 }
 EOF2
 cp "$TMP/user.c" "$TMP/user.cc"
-"$BUILD/tests/malformed/tool_ggtxt" <tests/malformed/ok-gap.ggtxt >"$TMP/m.gguf"
+"$BUILD/tests/malformed/tool_ggtxt" <tests/malformed/gguf/ok-gap.ggtxt >"$TMP/m.gguf"
 export PKG_CONFIG_PATH="$at/lib/pkgconfig" PKG_CONFIG_SYSROOT_DIR="$root"
 user() { LD_LIBRARY_PATH=$at/lib DYLD_LIBRARY_PATH=$at/lib "$@"; }
 if command -v pkg-config >/dev/null; then
@@ -84,7 +84,7 @@ is "... leaves nothing" "$(find "$root" ! -type d)" ""
 
 if command -v musl-gcc >/dev/null && [ -z "$flags" ]; then
 	mkdir "$TMP/files"
-	for t in tests/malformed/*.ggtxt; do "$BUILD/tests/malformed/tool_ggtxt" <"$t" >"$TMP/files/$(basename "$t" .ggtxt)"; done
+	for t in tests/malformed/gguf/*.ggtxt; do "$BUILD/tests/malformed/tool_ggtxt" <"$t" >"$TMP/files/$(basename "$t" .ggtxt)"; done
 	ok "musl builds libggu" musl-gcc -std=c11 -D_GNU_SOURCE -Wall -O1 -static -pthread -o "$TMP/replay" \
 		libgguf/*.c tests/fuzz/fuzz_gguf.c tests/fuzz/fuzz.c tests/fuzz/replay.c
 	ok "... which reads and writes" "$TMP/replay" "$TMP"/files/*

@@ -77,7 +77,7 @@ done
 is "onto the input, appended to" "$(gguf-cat m.gguf token_embd.weight 2>/dev/null >>m.gguf; echo $?)" 2
 is "onto standard input" "$(run gguf-info -o m.gguf <m.gguf)" 2
 same "... leaves it alone" m.gguf orig.gguf
-for i in 1 2; do "$BUILD/tests/malformed/tool_ggtxt" <"$SRC/tests/malformed/ok-split-0000$i-of-00002.ggtxt" >s-0000$i-of-00002.gguf; done
+for i in 1 2; do "$BUILD/tests/malformed/tool_ggtxt" <"$SRC/tests/malformed/gguf/ok-split-0000$i-of-00002.ggtxt" >s-0000$i-of-00002.gguf; done
 cp s-00002-of-00002.gguf second
 ok "shards" gguf-info s-00001-of-00002.gguf
 is "onto another shard" "$(run gguf-info -o s-00002-of-00002.gguf s-00001-of-00002.gguf)" 2
@@ -222,6 +222,8 @@ if script -qec true /dev/null >/dev/null 2>&1 </dev/null; then
 	printf 'a\tb\n\033[31mc' | gguf-tokenize -m model.gguf --no-bos >esc.ids
 	is "decoded text may not control a terminal" "$(tty_run 'gguf-tokenize -m model.gguf --decode esc.ids')" "$(printf 'a\tb\n\\x1B[31mc')"
 	is "... elsewhere it is as it is" "$(gguf-tokenize -m model.gguf --decode esc.ids)" "$(printf 'a\tb\n\033[31mc')"
+	is "gguf-run ends its text with a newline on a terminal" "$(tty_run 'gguf-run -q -m model.gguf -p The -n 3; printf %s end' | tail -n 1)" end
+	is "... elsewhere it does not" "$(gguf-run -q -m model.gguf -p The -n 3 | wc -l | tr -d ' ')" 0
 	is "a dumb terminal" "$(unset NO_COLOR; TERM=dumb tty_run 'gguf-info m.gguf' | grep -c "$(printf '\033')")" 0
 else
 	skip "terminals" "no script(1)"

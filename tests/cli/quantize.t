@@ -128,7 +128,7 @@ head -c 2000000 m.gguf >short.gguf
 not_ok "short input" 2 $q -o x.gguf Q4_K_M short.gguf
 not_ok "nothing under the final name" 1 test -e x.gguf
 
-for i in 1 2; do "$BUILD/tests/malformed/tool_ggtxt" <"$SRC/tests/malformed/ok-split-0000$i-of-00002.ggtxt" >s-0000$i-of-00002.gguf; done
+for i in 1 2; do "$BUILD/tests/malformed/tool_ggtxt" <"$SRC/tests/malformed/gguf/ok-split-0000$i-of-00002.ggtxt" >s-0000$i-of-00002.gguf; done
 cksum s-*.gguf >sums
 for i in 1 2; do not_ok "onto shard $i of its input" 2 $q -o s-0000$i-of-00002.gguf COPY s-00001-of-00002.gguf; done
 is "shards are as they were" "$(cksum s-*.gguf)" "$(cat sums)"

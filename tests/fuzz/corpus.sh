@@ -16,5 +16,5 @@ for f in "$src/tests/fuzz/corpus/$1"/*; do
 done
 case $1 in
 arch) cp "$src"/model/arch/*.yaml "$to" ;;
-gguf) compile "$src"/tests/malformed/*.ggtxt ;;
+gguf) compile "$src"/tests/malformed/gguf/*.ggtxt ;;
 esac

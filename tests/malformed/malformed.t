@@ -5,7 +5,7 @@
 # a pipe ends is not known beforehand. A text without .expect is another one's shard.
 . "$(dirname "$0")/../lib/tap.sh"
 cd "$TMP" || exit 1
-for text in "$SRC"/tests/malformed/*.ggtxt; do
+for text in "$SRC"/tests/malformed/gguf/*.ggtxt; do
 	name=$(basename "$text" .ggtxt)
 	"$BUILD/tests/malformed/tool_ggtxt" <"$text" >"$name.gguf" || is "$name compiles" no yes
 done
@@ -17,7 +17,7 @@ result()
 	out=$(printf %s "$out" | sed -n 's/^gguf-info: //; s/^\.\///; '"s/^$3: //"'; 1p')
 	case $s in 0) echo ok ;; 2) echo "$out" ;; *) echo "exit $s: $out" ;; esac
 }
-for text in "$SRC"/tests/malformed/*.ggtxt; do
+for text in "$SRC"/tests/malformed/gguf/*.ggtxt; do
 	name=$(basename "$text" .ggtxt) expect=${text%.ggtxt}.expect
 	[ -e "$expect" ] || [ -n "${UPDATE:-}" ] || continue
 	out=$(gguf-info "./$name.gguf" 2>&1 >/dev/null)
