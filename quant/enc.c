@@ -25,7 +25,7 @@ bool quant_needs_importance(uint32_t type)
 }
 
 /* Code books doubt the importances less: that makes no difference to a model that can be told from chance, and a
- * quarter of a percent to the error. */
+ * quarter of a percent to the error. scripts/fit-objective measures the divergence that other numbers leave. */
 static const struct { uint32_t type; float doubt, prior_with, prior_without, lift; } objectives[] = {
 	{ GGU_TYPE_Q2_K, 0.22f, 0.25f, 0.35f, 0 },
 	{ GGU_TYPE_Q3_K, 0.22f, 0, 0.25f, 0.2f },

@@ -32,7 +32,7 @@ struct affine_effort {
 	int walks;
 };
 /* The lists were made greedily: each next start is the one that, after three alternations, lowers the error of
- * the best so far most, over real and synthetic sub-blocks with and without importances (TRIALS.md). */
+ * the best so far most, over real and synthetic sub-blocks with and without importances (scripts/fit-starts). */
 enum { AFFINE_STARTS = 32 };
 static const struct affine_start affine_starts_15[AFFINE_STARTS] = {
 	{ 15.5f, .5f }, { 15.8f, 0 }, { 15.5f, 1 }, { 14, 0 }, { 14.6f, .75f }, { 13.4f, .5f }, { 15.8f, .25f },

@@ -22,12 +22,13 @@
 #include "typeplan.h"
 
 static struct {
-	const char *imatrix, *out, *output_type, *embd_type, *plan, *objective;
+	const char *imatrix, *out, *output_type, *embd_type, *plan;
 	struct opt_list tensor_type;
 	bool pure, leave_output, allow_requantize, keep_non_finite, dry_run, verbose, json, no_feedback;
 	double damp;
 	int effort, jobs, shards;
 	struct { uint32_t i, n; } part;         /* of --part I/N, i from 0; n 0: not given */
+	const struct quant_objective *objective;        /* NULL: the default of each type */
 } o = { .effort = QUANT_EFFORT_DEFAULT, .damp = -1 };
 
 static int parse_part(void *to, const char *text)
@@ -38,6 +39,26 @@ static int parse_part(void *to, const char *text)
 	if (sscanf(text, "%5u/%5u%n", &i, &n, &end) != 2 || text[end] || i < 1 || i > n || n > SHARD_MAX) return 1;
 	o.part.i = i - 1;
 	o.part.n = n;
+	return 0;
+}
+
+static int parse_objective(void *to, const char *text)
+{
+	static struct quant_objective given;
+	const struct quant_objective none = { 0, 0, 0 };
+	float *const part[] = { &given.doubt, &given.prior, &given.lift };
+	char *end;
+	(void)to;
+	o.objective = NULL;
+	if (strcmp(text, "default") == 0) return 0;
+	given = none;
+	o.objective = &given;
+	if (strcmp(text, "plain") == 0) return 0;
+	for (int k = 0; k < 3; k++, text = end + 1) {
+		if (!strchr("0123456789.", *text)) return 1;
+		*part[k] = strtof(text, &end);
+		if (end == text || !(*part[k] <= 100) || *end != (k < 2 ? ',' : 0)) return 1;
+	}
 	return 0;
 }
 
@@ -54,8 +75,8 @@ static const struct opt opts[] = {
 	OPT_FLAG(0, "keep-non-finite", &o.keep_non_finite, "go on past weights that are not finite"),
 	OPT_INT(0, "effort", &o.effort, "N", QUANT_EFFORT_MIN, QUANT_EFFORT_MAX,
 		"how hard to search, 1 to 9 (default: 5)"),
-	OPT_STR(0, "objective", &o.objective, "NAME",
-		"what is minimised: default, or plain, the weighted error and nothing else"),
+	OPT_CALL(0, "objective", &o.objective, "NAME|D,P,L", parse_objective,
+		"what is minimised: default, plain (the weighted error alone), or doubt, prior and lift"),
 	OPT_FLAG(0, "no-feedback", &o.no_feedback, "no error feedback, though the matrix has covariances"),
 	OPT_DOUBLE(0, "damp", &o.damp, "X", 0, 100,
 		"of covariances: add X times their mean diagonal (default: by type)"),
@@ -124,14 +145,6 @@ static const struct recipe *operands(int n, char **v, const char **in)
 	return r;
 }
 
-/* NULL: the default of each type */
-static const struct quant_objective *objective(void)
-{
-	static const struct quant_objective plain = { 0, 0, 0 };
-	if (!o.objective || strcmp(o.objective, "default") == 0) return NULL;
-	if (strcmp(o.objective, "plain") != 0) msg_die("--objective: '%s' is neither plain nor default", o.objective);
-	return &plain;
-}
 static void open_run(struct run *r, const char *in, const struct imatrix *im, json_t *list)
 {
 	const char *name = strcmp(in, "-") == 0 ? "(stdin)" : in;
@@ -146,7 +159,7 @@ static void open_run(struct run *r, const char *in, const struct imatrix *im, js
 	r->re = (struct remake_run){
 		.re = { .n = r->n, .t = r->t, .choice = r->choice, .read = read_from, .read_ctx = r,
 			.read_anywhere = ggu_file_seekable(r->in),
-			.effort = o.effort, .objective = objective(), .keep_non_finite = o.keep_non_finite },
+			.effort = o.effort, .objective = o.objective, .keep_non_finite = o.keep_non_finite },
 		.name = name, .imatrix = im, .imatrix_name = o.imatrix, .no_feedback = o.no_feedback, .damp = o.damp,
 			.verbose = o.verbose && !o.dry_run,
 			.list = list, .doing = "quantizing" };
@@ -261,7 +274,7 @@ int main(int argc, char **argv)
 	argc = opt_parse(argc, argv, opts,
 		&(struct opt_program){ "gguf-quantize", "make a GGUF model's tensors smaller by a recipe or a plan",
 		"[-nv] [-i FILE] [--pure] [--tensor-type REGEX=T]... [--output-tensor-type T] [--token-embedding-type T] "
-		"[--leave-output-tensor] [--allow-requantize] [--keep-non-finite] [--effort N] [--objective NAME] "
+		"[--leave-output-tensor] [--allow-requantize] [--keep-non-finite] [--effort N] [--objective NAME|D,P,L] "
 		"[--no-feedback] [--damp X] [--json] "
 		"[--shards N | --part I/N] [-j N] [-o FILE] RECIPE|--plan FILE [FILE]", 0, 3 });
 	recipe = operands(argc, argv, &in);

@@ -54,6 +54,14 @@ $q -q Q3_K_S m.gguf >d.gguf
 ok "--objective default is the default" cmp c.gguf d.gguf
 not_ok "--objective plain minimises something else" 1 cmp -s b.gguf c.gguf
 not_ok "--objective wants a name it knows" 2 $q --objective best Q3_K_S m.gguf
+for bad in 1,2 '1,2,' 1,2,3,4 ,1,2 -1,0,0 nan,0,0 1,2,3x; do
+	not_ok "--objective $bad is neither a name nor three numbers" 2 $q --objective=$bad Q3_K_S m.gguf
+done
+$q -q --objective 0,0,0 Q3_K_S m.gguf >e.gguf
+ok "--objective 0,0,0 is plain" cmp b.gguf e.gguf
+$q -q --pure --objective 0.22,0.25,0.2 Q3_K_S m.gguf >e.gguf
+$q -q --pure Q3_K_S m.gguf >d.gguf
+ok "--objective with the numbers of a type is its default" cmp d.gguf e.gguf
 
 # tables
 is "dry run writes a table" "$($q -n Q8_0 m.gguf | grep -c ' -> ')" "$(types m.gguf | grep -c .)"
