@@ -562,18 +562,24 @@ enum ggu_status pretok_normalize(struct pretok *p, const char *text, size_t n, s
 /* ---- pre-tokens ---- */
 
 /* Byte-level BPE writes the bytes that are no visible Latin-1 characters as U+0100 upwards, in order (GPT-2). */
-static bool visible(int b) { return (b >= 33 && b <= 126) || (b >= 161 && b <= 172) || b >= 174; }
+static const struct { int from, to; } hidden[] = { { 0, 32 }, { 127, 160 }, { 173, 173 } };
+enum { N_HIDDEN = sizeof hidden/sizeof *hidden };
 static int letter_of(int byte)
 {
-	int hidden = 0;
-	if (visible(byte)) return byte;
-	for (int i = 0; i < byte; i++) hidden += !visible(i);
-	return 256 + hidden;
+	int letter = 256;
+	for (int i = 0; i < N_HIDDEN; letter += hidden[i].to + 1 - hidden[i].from, i++)
+		if (byte >= hidden[i].from && byte <= hidden[i].to) return letter + byte - hidden[i].from;
+	return byte;
 }
 int pretok_byte_of(uint32_t c)
 {
-	if (c < 256) return visible((int)c) ? (int)c : -1;
-	for (int i = 0; i < 256; i++) if (!visible(i) && (uint32_t)letter_of(i) == c) return i;
+	uint32_t letter = 256;
+	if (c < letter) return letter_of((int)c) == (int)c ? (int)c : -1;
+	for (int i = 0; i < N_HIDDEN; i++) {
+		uint32_t n = (uint32_t)(hidden[i].to + 1 - hidden[i].from);
+		if (c - letter < n) return hidden[i].from + (int)(c - letter);
+		letter += n;
+	}
 	return -1;
 }
 
