@@ -9,14 +9,17 @@ cd "$TMP" || exit 1
 "$BUILD/tests/cli/tool_gguf" <"$SRC/tests/cli/info.gguf.txt" >m.gguf
 
 faulty() { spec=$1; shift; LD_PRELOAD=$FAULT_SO FAULT=$spec "$@"; }
-# numbers 1..24 and then some forty more up to $1
-sample() { awk -v n="$1" 'BEGIN { for (i = 1; i <= n && i <= 24; i++) print i; for (s = int(n/40) + 1; i <= n; i += s) print int(i) }'; }
+# the first of $1 calls, the last, and some forty between: a program begins by reading descriptions and ends by writing
+sample()
+{
+	awk -v n="$1" 'BEGIN { for (i = 1; i <= n; i++) if (i <= 12 || i > n - 24 || i >= next_one) { print i; next_one = i + int(n/28) + 1 } }'
+}
 
 # walk NAME KIND HOW command...: the output goes to "out", given as -o out by the caller
 walk()
 {
 	name=$1 kind=$2 how=$3; shift 3
-	rm -f out
+	rm -f out count                 # which the sandbox lets be made, not changed
 	LD_PRELOAD=$FAULT_SO FAULT_COUNT=count "$@" >/dev/null 2>&1
 	if [ -e out ]; then mv out want; else is "$name without faults" failed "done"; return; fi
 	calls=$(sed -n "s/^${kind%1} //p" count)
@@ -79,13 +82,40 @@ library="$BUILD/tests/fault/tool_library f32.gguf out"
 for kind in malloc malloc1; do walk libggu $kind '' $library; done
 walk libggu read :EIO $library
 for how in ENOSPC EIO short; do walk libggu write ":$how" $library; done
-# a checkpoint, cut down to two layers' worth of calls by the samples
-convert() { walk_all "gguf-convert $1" gguf-convert --no-sandbox -j2 -t "$1" -o out "$DATA/wiki-7m"; }
+# a checkpoint of one small layer
+mkdir small
+cp "$DATA/wiki-7m/tokenizer.model" small
+jq '.num_hidden_layers = 1 | .intermediate_size = 256 | .tie_word_embeddings = true' "$DATA/wiki-7m/config.json" >small/config.json
+jq -nc '[["model.embed_tokens", 4096, 256], ["model.norm", 256], ["input_layernorm", 256], ["post_attention_layernorm", 256],
+	["self_attn.q_proj", 256, 256], ["self_attn.k_proj", 128, 256], ["self_attn.v_proj", 128, 256], ["self_attn.o_proj", 256, 256],
+	["mlp.gate_proj", 256, 256], ["mlp.up_proj", 256, 256], ["mlp.down_proj", 256, 256]]
+	| reduce .[] as $t ({at: 0, h: {}}; (reduce $t[1:][] as $n (2; .*$n)) as $n
+		| .h["\(if $t[0] | startswith("model.") then "" else "model.layers.0." end)\($t[0]).weight"] =
+			{dtype: "BF16", shape: $t[1:], data_offsets: [.at, .at + $n]} | .at += $n)
+	| "\(.at) \(.h)"' -r >header
+{
+	read -r bytes json <header
+	# shellcheck disable=SC2059
+	printf "\\$(printf %o $((${#json} % 256)))\\$(printf %o $((${#json}/256)))\\0\\0\\0\\0\\0\\0"
+	printf %s "$json"
+	yes '<:>;<;><' | head -c "$bytes"
+} >small/model.safetensors
+convert() { walk_all "gguf-convert $1" gguf-convert --no-sandbox -j2 -t "$1" -o out small; }
 convert auto
 convert q4_k_m
-walk_writes "gguf-convert q8_0" gguf-convert --no-sandbox -j2 -t q8_0 -o out "$DATA/wiki-7m"
-gguf-convert -q -o model.gguf "$DATA/wiki-7m"
+walk_writes "gguf-convert q8_0" gguf-convert --no-sandbox -j2 -t q8_0 -o out small
+gguf-convert -q -o model.gguf small
 head -c 1500 "$DATA/prose/calibration.txt" >text
+gguf-tokenize -m model.gguf text >ids
 walk_all gguf-imatrix gguf-imatrix --no-sandbox -j2 --ctx 32 --chunks 1 -m model.gguf -o out text
 walk_writes gguf-imatrix gguf-imatrix --no-sandbox -j2 --ctx 32 --chunks 1 -m model.gguf -o out text
+gguf-imatrix -q --ctx 32 --chunks 1 -m model.gguf -o im.gguf text
+walk_all gguf-plan gguf-plan --no-sandbox -j2 -i im.gguf --kld --bpw 5 -o out model.gguf
+walk_all "gguf-plan RECIPE" gguf-plan --no-sandbox -j2 -o out Q4_K_M model.gguf
+walk_all gguf-tokenize gguf-tokenize --no-sandbox -m model.gguf -o out text
+walk_all gguf-logits gguf-logits --no-sandbox -j2 -m model.gguf -o out ids
+walk_writes gguf-logits gguf-logits --no-sandbox -j2 -m model.gguf -o out ids
+walk_all gguf-perplexity gguf-perplexity --no-sandbox -j2 --ctx 32 --chunks 1 -m model.gguf -o out text
+walk_all "gguf-perplexity --save-logits" gguf-perplexity --no-sandbox -j2 --ctx 32 --chunks 1 --save-logits out -m model.gguf text
+walk_all gguf-run gguf-run --no-sandbox -j2 -n 3 -m model.gguf -o out -p The
 done_testing
