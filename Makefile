@@ -87,7 +87,7 @@ $(OBJ)/quant/%_avx2.o: ISA = $(ISA_FLAGS_avx2)
 $(OBJ)/quant/%_avxvnni.o: ISA = $(ISA_FLAGS_avxvnni)
 $(OBJ)/quant/%_avx512.o: ISA = $(ISA_FLAGS_avx512)
 $(OBJ)/quant/%_avx512bw.o: ISA = $(ISA_FLAGS_avx512bw)
-$(OBJ)/quant/panel_avx512.o $(OBJ)/quant/row_avx512.o: ISA = $(ISA_FLAGS_avx512) -mavx512vnni
+$(OBJ)/quant/panel_avx512.o $(OBJ)/quant/row_avx512.o $(OBJ)/quant/attn_avx512.o: ISA = $(ISA_FLAGS_avx512) -mavx512vnni
 $(OBJ)/quant/%_amx.o: ISA = $(ISA_FLAGS_amx)
 endif
 
@@ -172,8 +172,9 @@ check-arm: all $(ARM_TESTS) $(BUILD)/arm/kernels/tool_encode ## kernels, encoder
 	CMOCKA_MESSAGE_OUTPUT=TAP $(PROVE) -j$(CHECK_JOBS) --timer -e '$(ARM_RUN)' $(ARM_TESTS)
 	BUILD=$(abspath $(BUILD)) TOOL_ENCODE="$(ARM_RUN) $(abspath $(BUILD))/arm/kernels/tool_encode" DETERMINISM=short $(PROVE) tests/reference/determinism.t
 
-bench: $(BUILD)/tests/kernels/tool_bench ## speed of every type on every instance beside the limits of a core; TYPES="q4_K q6_K", GGUF_CPU=avx2
-	$< $(TYPES)
+bench: $(BUILD)/tests/kernels/tool_bench $(BUILD)/tests/kernels/tool_attend ## speed of every type, and of attention with every type of cache, on every instance beside the machine's limits; TYPES="q4_K f16", GGUF_CPU=avx2
+	$(BUILD)/tests/kernels/tool_bench $(TYPES)
+	$(BUILD)/tests/kernels/tool_attend $(TYPES)
 
 check-compilers: ## the same bytes from gcc and clang at -O0, -O2, -O3 and -O3 -march=native
 	sh scripts/check-compilers

@@ -3,7 +3,8 @@
  *
  * A task is one key-value head (or some of the query heads that share it, where they are many), a stretch of tokens
  * of one sequence, and all splits that these see, joined as they come. With few tokens there are too few such tasks:
- * then each split is a task, writes its sums to `partial`, and merges join them. */
+ * then each split is a task, writes its sums to `partial`, and merges join them. Few tokens make little of what they
+ * read, so memory is what counts: a task has several key-value heads then, and reads blocks as they lie. */
 #include <math.h>
 #include <string.h>
 #include "attn_internal.h"
@@ -53,10 +54,11 @@ size_t attn_partial_bytes(const struct attn_shape *s, size_t n_tokens, size_t n_
 }
 
 /* Rows of a task: what they need is to fit a core's cache. */
+enum { FEW_ROWS = 2*ATTN_GROUP };
 static size_t rows_max(const struct attn_shape *s) { return s->k_dim + s->v_dim <= 512 ? ATTN_ROWS : ATTN_ROWS/2; }
 static size_t tasks_of(const struct attn_shape *s, const struct attn_rows *r)
 {
-	return s->n_kv*up(group(s), r->cut.heads)*up(r->n, r->cut.tokens)*r->cut.parts;
+	return up(s->n_kv, r->cut.kv)*up(group(s), r->cut.heads)*up(r->n, r->cut.tokens)*r->cut.parts;
 }
 /* Rows of a task as many as its buffers take, fewer where threads would stand idle, but enough to reuse what was
  * read. */
@@ -72,19 +74,26 @@ static size_t cut_tokens(struct attn *a, size_t n_tasks)
 		struct attn_rows *r = a->rows + i;
 		r->cut.heads = heads;
 		r->cut.tokens = r->n ? up(r->n, up(r->n, tokens)) : 1;
-		r->cut.parts = 1;
+		r->cut.kv = r->cut.parts = 1;
 		total += tasks_of(s, r);
 	}
 	return total;
+}
+/* Key-value heads of a task, where this leaves n_tasks of `total`. */
+static size_t heads_together(const struct attn_shape *s, const struct attn_rows *r, size_t total, size_t n_tasks)
+{
+	size_t n = rows_max(s)/(r->cut.heads*r->cut.tokens);
+	if (r->cut.heads < group(s) || r->n*r->cut.heads > FEW_ROWS) return 1;
+	n = least(least(n, total/n_tasks), s->n_kv);
+	return n ? up(s->n_kv, up(s->n_kv, n)) : 1;
 }
 struct attn_plan attn_plan(struct attn *a, int n_threads)
 {
 	enum { TASKS = 4 };             /* of a thread, so that all end at about the same time */
 	const struct attn_shape *s = &a->shape;
 	struct attn_plan p = { 0 };
-	bool few = n_threads > 1 && cut_tokens(a, TASKS*(size_t)n_threads) < TASKS*(size_t)n_threads;
-	size_t used = 0, first;
-	if (n_threads <= 1) cut_tokens(a, 1);
+	size_t want = n_threads > 1 ? TASKS*(size_t)n_threads : 1, total = cut_tokens(a, want), used = 0, first;
+	bool few = total < want;
 	for (size_t i = 0; i < a->n_rows; i++) {
 		struct attn_rows *r = a->rows + i;
 		size_t parts = few && r->n ? splits_of(a, r, &first) : 1, bytes = records_bytes(s, r->n, parts);
@@ -96,6 +105,7 @@ struct attn_plan attn_plan(struct attn *a, int n_threads)
 			used += bytes;
 			p.n_merges += r->n*s->n_kv;
 		}
+		if (r->n) r->cut.kv = heads_together(s, r, total*r->cut.parts, want);
 		p.n_tasks += tasks_of(s, r);
 	}
 	return p;
@@ -103,11 +113,13 @@ struct attn_plan attn_plan(struct attn *a, int n_threads)
 
 /* ---- work ---- */
 
+/* Sums of minima, whatever the type */
+static size_t minima(const struct attn_shape *s) { return s->v_dim/32*ATTN_LANES; }
 static size_t lines(size_t bytes) { return up(bytes, 64)*64; }
 size_t attn_work_bytes(const struct attn_shape *s)
 {
-	size_t rows = rows_max(s),
-		floats = rows*s->k_dim + (s->k_dim + v_wide(s))*ATTN_BLOCK + rows*(ATTN_BLOCK + 2*v_wide(s));
+	size_t rows = rows_max(s), a = 2*v_wide(s) + minima(s),
+		floats = rows*s->k_dim + (s->k_dim + v_wide(s))*ATTN_BLOCK + rows*(ATTN_BLOCK + a);
 	return lines(sizeof(struct attn_task)) + 6*64 + floats*sizeof(float);
 }
 static float *take(char **at, size_t floats)
@@ -122,11 +134,12 @@ static void lay_out(struct attn_task *t, const struct attn *a)
 	char *at = (char *)t + lines(sizeof *t);
 	t->a = a;
 	t->v_wide = v_wide(s);
+	t->a_wide = v_wide(s) + (!s->v_in_k && s->v_type == GGU_TYPE_Q5_1 ? minima(s) : 0);
 	t->k = take(&at, s->k_dim*ATTN_BLOCK);
 	t->v = take(&at, t->v_wide*ATTN_BLOCK);
 	t->q = take(&at, t->n*s->k_dim);
 	t->s = take(&at, t->n*ATTN_BLOCK);
-	t->split_a = take(&at, t->n*t->v_wide);
+	t->split_a = take(&at, t->n*t->a_wide);
 	t->all_a = take(&at, t->n*t->v_wide);
 }
 
@@ -138,75 +151,86 @@ static void reset(struct attn_sums *x, size_t n)
 	for (size_t r = 0; r < n; r++) x[r].m = -INFINITY;
 }
 
-/* The tile at p, by the rows that see any of it: what is seen moves on with the tokens, so these are neighbours. */
-static void meet(struct attn_task *t, const struct attn_rows *rows, size_t kv, size_t p)
+/* The tile at p of the task's head i, by the rows that see any of it: what is seen moves on with the tokens, so these
+ * are neighbours. What follows it is the next head's, or the next block's. */
+static void meet(struct attn_task *t, const struct attn_rows *rows, size_t i, size_t p)
 {
-	size_t r0 = 0, r1 = t->n, at = kv*attn_head_bytes(&t->a->shape), next = p + ATTN_BLOCK;
-	const char *head = (const char *)rows->block[p/ATTN_BLOCK] + at;
+	size_t r0 = i*t->head_rows, r1 = r0 + t->head_rows, next = p + ATTN_BLOCK;
+	size_t bytes = attn_head_bytes(&t->a->shape);
+	const char *head = (const char *)rows->block[p/ATTN_BLOCK] + (t->kv + i)*bytes, *after = NULL;
 	while (r0 < r1 && t->row[r0].to <= p) r0++;
 	while (r0 < r1 && t->row[r1 - 1].from >= least(next, t->row[r1 - 1].to)) r1--;
 	if (r0 == r1) return;
-	quant_attn_table->tile(t, head,
-		next < t->row[t->n - 1].to ? (const char *)rows->block[next/ATTN_BLOCK] + at : NULL, p, r0, r1);
+	if (i + 1 < t->n/t->head_rows) after = head + bytes;
+	else if (next < t->row[t->n - 1].to) after = (const char *)rows->block[next/ATTN_BLOCK] + t->kv*bytes;
+	quant_attn_table->tile(t, head, after, p, r0, r1);
 }
-static void meet_split(struct attn_task *t, const struct attn_rows *rows, size_t kv, size_t split)
+static void meet_split(struct attn_task *t, const struct attn_rows *rows, size_t split)
 {
 	size_t from = most(t->row[0].from/ATTN_BLOCK*ATTN_BLOCK, split*ATTN_SPLIT);
 	size_t to = least(t->row[t->n - 1].to, (split + 1)*ATTN_SPLIT);
 	reset(t->split, t->n);
-	memset(t->split_a, 0, t->n*t->v_wide*sizeof *t->split_a);
-	for (size_t p = from; p < to; p += ATTN_BLOCK) meet(t, rows, kv, p);
-	for (size_t r = 0; r < t->n; r++) quant_attn_table->end_split(t->split + r);
+	memset(t->split_a, 0, t->n*t->a_wide*sizeof *t->split_a);
+	for (size_t p = from; p < to; p += ATTN_BLOCK)
+		for (size_t i = 0; i < t->n/t->head_rows; i++) meet(t, rows, i, p);
+	for (size_t r = 0; r < t->n; r++) quant_attn_table->end_split(t, r);
 }
 
 static float *record_of(const struct attn *a, const struct attn_rows *r, size_t token, size_t head, size_t part)
 {
-	return (float *)(void *)((char *)a->partial + r->cut.partial) + ((token*a->shape.n_head + head)*r->cut.parts + part)*record(&a->shape);
+	float *first = (float *)(void *)((char *)a->partial + r->cut.partial);
+	return first + ((token*a->shape.n_head + head)*r->cut.parts + part)*record(&a->shape);
 }
 
-/* Rows of tokens t0.. and heads h0..; tokens slowest. */
-static void take_rows(struct attn_task *t, const struct attn *a, const struct attn_rows *r, size_t t0, size_t n_t,
-	size_t h0, size_t n_h)
+/* What a task has: key-value heads, of each the same query heads, tokens. */
+struct share { size_t kv, n_kv, head, n_heads, token, n_tokens, part; };
+
+static void take_rows(struct attn_task *t, const struct attn *a, const struct attn_rows *r, const struct share *x)
 {
 	const struct attn_shape *s = &a->shape;
 	struct attn_row *row = t->row;
-	for (size_t i = t0; i < t0 + n_t; i++)
-		for (size_t h = h0; h < h0 + n_h; h++, row++) {
-			row->q = r->q + i*r->q_stride + h*s->k_dim;
-			row->out = r->out + i*r->out_stride + h*s->v_dim;
-			row->head = h;
-			row->pos = r->pos + i;
-			row->from = range_of(a, r, row->pos, &row->to);
-		}
-	t->n = n_t*n_h;
+	for (size_t kv = x->kv; kv < x->kv + x->n_kv; kv++)
+		for (size_t i = x->token; i < x->token + x->n_tokens; i++)
+			for (size_t k = 0; k < x->n_heads; k++, row++) {
+				size_t h = kv*group(s) + x->head + k;
+				row->q = r->q + i*r->q_stride + h*s->k_dim;
+				row->out = r->out + i*r->out_stride + h*s->v_dim;
+				row->head = h;
+				row->pos = r->pos + i;
+				row->from = range_of(a, r, row->pos, &row->to);
+			}
+	t->kv = x->kv;
+	t->head_rows = x->n_tokens*x->n_heads;
+	t->n = x->n_kv*t->head_rows;
+	t->group = up(t->head_rows, up(t->head_rows, ATTN_GROUP));
 	lay_out(t, a);
 	quant_attn_table->pack_q(t);
 }
-static void whole(struct attn_task *t, const struct attn_rows *r, size_t kv)
+static void whole(struct attn_task *t, const struct attn_rows *r)
 {
 	size_t first = t->row[0].from/ATTN_SPLIT, end = up(t->row[t->n - 1].to, ATTN_SPLIT);
 	const struct attn *a = t->a;
 	reset(t->all, t->n);
 	for (size_t s = first; s < end; s++) {
-		meet_split(t, r, kv, s);
+		meet_split(t, r, s);
 		for (size_t i = 0; i < t->n; i++)
 			quant_attn_table->join(t->all + i, t->all_a + i*t->v_wide, t->split + i,
-				t->split_a + i*t->v_wide, t->v_wide);
+				t->split_a + i*t->a_wide, t->v_wide);
 	}
 	for (size_t i = 0; i < t->n; i++)
 		quant_attn_table->end(t->all + i, t->all_a + i*t->v_wide, a->sink ? a->sink + t->row[i].head : NULL,
 			a->shape.v_dim, t->row[i].out);
 }
-static void part(struct attn_task *t, const struct attn_rows *r, size_t kv, size_t i)
+static void part(struct attn_task *t, const struct attn_rows *r, size_t i)
 {
 	size_t first;
 	splits_of(t->a, r, &first);
-	meet_split(t, r, kv, first + i);
+	meet_split(t, r, first + i);
 	for (size_t k = 0; k < t->n; k++) {
 		float *to = record_of(t->a, r, t->row[k].pos - r->pos, t->row[k].head, i);
 		to[0] = t->split[k].m;
 		to[1] = t->split[k].l[0];
-		memcpy(to + ATTN_LANES, t->split_a + k*t->v_wide, t->v_wide*sizeof *to);
+		memcpy(to + ATTN_LANES, t->split_a + k*t->a_wide, t->v_wide*sizeof *to);
 	}
 }
 
@@ -223,18 +247,37 @@ static const struct attn_rows *rows_of(const struct attn *a, size_t i, bool merg
 }
 
 /* Heads slowest, so that threads read the same keys at about the same time; then the last tokens first, which see
- * most. */
+ * most. But where splits are cut, they are slowest, so that what is read follows on. */
+static struct share share_of(const struct attn *a, const struct attn_rows *r, size_t i)
+{
+	const struct attn_shape *s = &a->shape;
+	size_t stretches = up(r->n, r->cut.tokens), by_query = up(group(s), r->cut.heads),
+		heads = up(s->n_kv, r->cut.kv)*by_query, stretch, head;
+	struct share x = { .part = 0 };
+	if (r->cut.parts > 1) {
+		head = i%heads;
+		stretch = i/heads%stretches;
+		x.part = i/heads/stretches;
+	} else {
+		stretch = i%stretches;
+		head = i/stretches;
+	}
+	x.kv = head/by_query*r->cut.kv;
+	x.n_kv = least(r->cut.kv, s->n_kv - x.kv);
+	x.head = head%by_query*r->cut.heads;
+	x.n_heads = least(r->cut.heads, group(s) - x.head);
+	x.token = (stretches - 1 - stretch)*r->cut.tokens;
+	x.n_tokens = least(r->cut.tokens, r->n - x.token);
+	return x;
+}
 void attn_run(const struct attn *a, size_t task, void *work)
 {
 	const struct attn_rows *r = rows_of(a, task, false);
-	size_t parts = r->cut.parts, stretches = up(r->n, r->cut.tokens), across = up(group(&a->shape), r->cut.heads);
-	size_t i = task - r->cut.first_task, head = i/parts/stretches, kv = head/across;
-	size_t t0 = (stretches - 1 - i/parts%stretches)*r->cut.tokens, h0 = head%across*r->cut.heads;
+	struct share x = share_of(a, r, task - r->cut.first_task);
 	struct attn_task *t = work;
-	take_rows(t, a, r, t0, least(r->cut.tokens, r->n - t0), kv*group(&a->shape) + h0,
-		least(r->cut.heads, group(&a->shape) - h0));
-	if (parts > 1) part(t, r, kv, i%parts);
-	else whole(t, r, kv);
+	take_rows(t, a, r, &x);
+	if (r->cut.parts > 1) part(t, r, x.part);
+	else whole(t, r);
 }
 
 void attn_merge(const struct attn *a, size_t merge)

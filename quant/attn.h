@@ -11,14 +11,19 @@
  * set, the threads, the cut into tasks, or which tokens are computed in one call.
  *   - What is stored is rounded to the cache's type once, as quant_encode does at QUANT_EFFORT_MIN, and read back as
  *     quant_decode does, by the call that stored it too.
- *   - A score is one fma chain over the dimensions in order, fma(q[i], k[i], s), from 0.0f; then times scale; then
- *     softcap, if any: cap*tanh(s/cap) by vec.h's tanh; then the bias: fma(-slope, |p - pos|, s), or plus the
+ *   - A score with keys of floats is one fma chain over the dimensions in order, fma(q[i], k[i], s), from 0.0f. With
+ *     keys of blocks it is the product of quant.h: the query as integers with a scale for each 32. Then times scale;
+ *     then softcap, if any: cap*tanh(s/cap) by vec.h's tanh; then the bias: fma(-slope, |p - pos|, s), or plus the
  *     distance's entry of the table.
  *   - Positions are cut at multiples of ATTN_BLOCK into tiles and at multiples of ATTN_SPLIT into splits. A split
  *     begins with m = -inf, sixteen sums L = 0 and a[j] = 0, and takes its tiles in order. A tile: m' = greatest
  *     of m and the scores seen; w[p] = e(s[p] - m'), 0 where p is not seen; f = e(m - m'); L[l] = fma(L[l], f, the
  *     sum of w[p] with p mod 16 = l, p in order); a[j] = a[j]*f, then a[j] = fma(w[p], v[p][j], a[j]) for the p
  *     seen, in order. While m' is -inf, 0 stands for it. At the end the sum l is the tree over L (quant.h).
+ *   - Values of blocks are d*c + m: a[j] = fma(w[p]*d[p], c[p][j], a[j]) then, the product rounded. Minima have sixteen
+ *     sums M = 0 for each 32 dimensions: M[l] = M[l]*f, then M[l] = fma(w[p], m[p], M[l]) for the p seen with p mod 16
+ *     = l, in order; at the split's end a[j] = a[j] + the tree over M. Values that are the front of keys of blocks are
+ *     floats, as decoded.
  *   - e(x) is vec_exp's, but 0 for x < -87.
  *   - Splits are joined in order, those with l = 0 passed over. The first is taken as it is; then M' = greatest of M
  *     and m, f = e(M - M'), g = e(m - M'), L = fma(l, g, L*f), A[j] = fma(a[j], g, A[j]*f).
@@ -81,7 +86,7 @@ struct attn_rows {
 	const float *q;                 /* [n][n_head][k_dim], rows of tokens q_stride floats apart */
 	float *out;                     /* [n][n_head][v_dim], rows of tokens out_stride floats apart */
 	size_t q_stride, out_stride;
-	struct { size_t tokens, heads, parts, first_task, first_merge, partial; } cut;  /* by attn_plan */
+	struct { size_t tokens, kv, heads, parts, first_task, first_merge, partial; } cut;      /* by attn_plan */
 };
 
 struct attn {

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT
  * attn_internal.h - how a task of attention meets the functions of an instruction set.
  *
- * A task has up to ATTN_ROWS rows, a row being one query head of one token, tokens slowest. It walks the tiles of a
- * split and brings each into this form, all float32:
+ * A task has up to ATTN_ROWS rows, a row being one query head of one token: key-value heads slowest, then tokens. Rows
+ * of a head go in groups of up to ATTN_GROUP. It walks the tiles of a split and brings each into this form, all
+ * float32 but queries that meet codes, which are integers (attn_outer.h):
  *
- *   q  [groups of ATTN_GROUP rows][k_dim][rows of the group]     one query value is next to those it is used with
- *   k  [k_dim][ATTN_BLOCK]                                       as keys lie in the cache: lanes are positions
- *   s  [rows][ATTN_BLOCK]                                        scores, then weights
- *   v  [ATTN_BLOCK][v_wide]                                      v_dim up to whole vectors; lanes are dimensions
- *   a  [rows][v_wide]                                            sums of the split */
+ *   q  [groups of rows][k_dim][rows of the group]        one query value is next to those it is used with
+ *   k  [k_dim][ATTN_BLOCK]                               as keys lie in the cache: lanes are positions
+ *   s  [rows][ATTN_BLOCK]                                scores, then weights
+ *   v  [ATTN_BLOCK][v_wide]                              v_dim up to whole vectors; lanes are dimensions
+ *   a  [rows][a_wide]                                    sums of the split, v_wide of them; those of minima */
 #ifndef QUANT_ATTN_INTERNAL_H
 #define QUANT_ATTN_INTERNAL_H
 #include "attn.h"
@@ -26,7 +27,10 @@ struct attn_sums { float m, l[ATTN_LANES]; };
 
 struct attn_task {
 	const struct attn *a;
-	size_t n, v_wide;
+	size_t kv;                      /* the first of its key-value heads */
+	size_t n, head_rows, group;     /* rows; of each head; of those that are met together */
+	size_t v_wide, a_wide;
+	const char *tile;               /* the one that is met */
 	struct attn_row row[ATTN_ROWS];
 	struct attn_sums split[ATTN_ROWS], all[ATTN_ROWS];      /* of this split; of those before it */
 	float *q, *k, *v, *s;
@@ -35,17 +39,17 @@ struct attn_task {
 
 struct attn_table {
 	void (*pack_q)(struct attn_task *t);
-	/* Rows r0..r1 - 1 meet the tile of positions p..; head: its keys and values; next: those of the tile that
-	 * follows, or NULL, which are fetched meanwhile. */
+	/* Rows r0..r1 - 1, of one head, meet the tile of positions p..; head: its keys and values; next: those of the
+	 * tile that follows, or NULL, which are fetched meanwhile. */
 	void (*tile)(struct attn_task *t, const char *head, const char *next, size_t p, size_t r0, size_t r1);
-	void (*end_split)(struct attn_sums *x);         /* l[0] becomes the sum of l */
+	void (*end_split)(struct attn_task *t, size_t r);       /* l[0] becomes the sum of l; minima are added */
 	/* *to and a, of v_wide, take in another split's */
 	void (*join)(struct attn_sums *to, float *a, const struct attn_sums *x, const float *x_a, size_t v_wide);
 	void (*end)(const struct attn_sums *x, const float *a, const float *sink, size_t v_dim, float *out);
 };
 extern const struct attn_table quant_attn_c;
 #if defined __x86_64__
-extern const struct attn_table quant_attn_avx2, quant_attn_avx512;
+extern const struct attn_table quant_attn_avx2, quant_attn_avxvnni, quant_attn_avx512bw, quant_attn_avx512;
 #elif defined __aarch64__
 extern const struct attn_table quant_attn_neon;
 #endif

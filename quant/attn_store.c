@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: MIT
  * attn_store.c - blocks of a cache: their layout, and positions in and out.
  *
- * A block is, for each key-value head, its keys and then its values:
- *
- *   head 0: keys, turned (attn_wide.h) | values [ATTN_BLOCK][row of the type] | head 1: ... */
+ * A block is, for each key-value head, its keys and then its values. Numbers of keys lie turned, rows of ATTN_BLOCK
+ * positions for each dimension, those of values as they are, a row of dimensions for each position. Blocks are turned
+ * by their fields: those of keys by two bytes, so that two dimensions lie together, those of values by what belongs
+ * together; attn_outer.h has the picture. */
 #include <string.h>
 #include "attn_internal.h"
 #include "quant.h"
 
-/* A block of the type as fields of one width after fields of another: each becomes a row of positions. */
-struct fields { uint32_t type; size_t weights, n_wide, wide, n_bytes; };
+enum { MOST_FIELDS = 4 };
+/* How a block of the type, or a number, is cut: keys into n_key parts of `key` bytes; values into these. */
+struct fields { uint32_t type; size_t weights, key, n_key, value[MOST_FIELDS]; };
 static const struct fields all_fields[] = {
-	{ GGU_TYPE_F32, 1, 1, 4, 0 }, { GGU_TYPE_F16, 1, 1, 2, 0 }, { GGU_TYPE_BF16, 1, 1, 2, 0 },
-	{ GGU_TYPE_Q8_0, 32, 1, 2, 32 }, { GGU_TYPE_Q5_1, 32, 2, 2, 20 }, { GGU_TYPE_Q4_0, 32, 1, 2, 16 },
+	{ GGU_TYPE_F32, 1, 4, 1, { 0 } }, { GGU_TYPE_F16, 1, 2, 1, { 0 } }, { GGU_TYPE_BF16, 1, 2, 1, { 0 } },
+	{ GGU_TYPE_Q8_0, 32, 2, 17, { 2, 32 } }, { GGU_TYPE_Q5_1, 32, 2, 12, { 2, 2, 4, 16 } },
+	{ GGU_TYPE_Q4_0, 32, 2, 9, { 2, 16 } },
 };
 static const struct fields *fields_of(uint32_t type)
 {
@@ -26,7 +29,7 @@ bool attn_can_store(uint32_t type, size_t dim)
 	return f && dim > 0 && dim % f->weights == 0;
 }
 
-static size_t block_bytes(const struct fields *f) { return f->n_wide*f->wide + f->n_bytes; }
+static size_t block_bytes(const struct fields *f) { return f->n_key*f->key; }
 size_t attn_row_bytes(uint32_t type, size_t n)
 {
 	const struct fields *f = fields_of(type);
@@ -39,28 +42,31 @@ size_t attn_head_bytes(const struct attn_shape *s)
 }
 size_t attn_block_bytes(const struct attn_shape *s) { return s->n_kv*attn_head_bytes(s); }
 
-/* ---- keys: between blocks of the type, one for each position, and rows of their fields ---- */
+/* ---- between blocks of the type, one for each position, and rows of their fields ---- */
 
 enum { CHUNK = 64, CHUNK_BYTES = 4*CHUNK };     /* dimensions at a time, of all positions */
 
-/* n positions, their blocks CHUNK_BYTES apart in `flat`; `turned` is that of the first of them. */
-static inline void turn(size_t width, size_t n_fields, size_t n, uint8_t *flat, uint8_t *turned, bool back)
+/* Fields of n positions from `at` on, in `flat` CHUNK_BYTES apart; returns what follows them. */
+static inline uint8_t *turn(size_t width, size_t n, uint8_t *flat, uint8_t *turned, size_t at, bool back)
 {
-	for (size_t i = 0; i < n_fields; i++, flat += width, turned += width*ATTN_BLOCK)
-		for (size_t p = 0; p < n; p++) {
-			if (back) memcpy(flat + p*CHUNK_BYTES, turned + p*width, width);
-			else memcpy(turned + p*width, flat + p*CHUNK_BYTES, width);
-		}
+	for (size_t p = 0; p < n; p++) {
+		uint8_t *there = turned + (at + p)*width;
+		if (back) memcpy(flat + p*CHUNK_BYTES, there, width);
+		else memcpy(there, flat + p*CHUNK_BYTES, width);
+	}
+	return turned + width*ATTN_BLOCK;
 }
-static void turn_blocks(const struct fields *f, size_t n_blocks, size_t n, uint8_t *flat, uint8_t *keys, size_t at,
+static void turn_keys(const struct fields *f, size_t dims, size_t n, uint8_t *flat, uint8_t *keys, size_t at, bool back)
+{
+	for (size_t i = dims/f->weights*f->n_key; i > 0; i--, flat += f->key)
+		keys = f->key == 4 ? turn(4, n, flat, keys, at, back) : turn(2, n, flat, keys, at, back);
+}
+static void turn_values(const struct fields *f, size_t dims, size_t n, uint8_t *flat, uint8_t *values, size_t at,
 	bool back)
 {
-	for (size_t b = 0; b < n_blocks; b++, flat += block_bytes(f), keys += block_bytes(f)*ATTN_BLOCK) {
-		size_t wide = f->n_wide*f->wide;
-		if (f->wide == 4) turn(4, f->n_wide, n, flat, keys + 4*at, back);
-		else turn(2, f->n_wide, n, flat, keys + 2*at, back);
-		turn(1, f->n_bytes, n, flat + wide, keys + wide*ATTN_BLOCK + at, back);
-	}
+	for (size_t b = 0; b < dims/f->weights; b++)
+		for (size_t i = 0; i < MOST_FIELDS && f->value[i]; flat += f->value[i++])
+			values = turn(f->value[i], n, flat, values, at, back);
 }
 
 /* ---- storing ---- */
@@ -69,48 +75,62 @@ static void encode(uint32_t type, const float *x, size_t n, void *to)
 {
 	quant_encode(type, NULL, x, NULL, 1, n, QUANT_EFFORT_MIN, to);
 }
-static void store_keys(uint32_t type, size_t dim, uint8_t *keys, size_t at, size_t n, const float *k, size_t stride)
+static void store_turned(bool is_key, const struct fields *f, size_t dim, uint8_t *to, size_t at, size_t n,
+	const float *x, size_t stride)
 {
-	const struct fields *f = fields_of(type);
 	uint8_t flat[ATTN_BLOCK*CHUNK_BYTES];
 	for (size_t i = 0; i < dim; i += CHUNK) {
 		size_t c = dim - i < CHUNK ? dim - i : CHUNK;
-		for (size_t p = 0; p < n; p++) encode(type, k + p*stride + i, c, flat + p*CHUNK_BYTES);
-		turn_blocks(f, c/f->weights, n, flat, keys + attn_row_bytes(type, i)*ATTN_BLOCK, at, false);
+		uint8_t *chunk = to + attn_row_bytes(f->type, i)*ATTN_BLOCK;
+		for (size_t p = 0; p < n; p++) encode(f->type, x + p*stride + i, c, flat + p*CHUNK_BYTES);
+		if (is_key) turn_keys(f, c, n, flat, chunk, at, false);
+		else turn_values(f, c, n, flat, chunk, at, false);
 	}
+}
+static void store_values(const struct fields *f, size_t dim, uint8_t *values, size_t at, size_t n, const float *v,
+	size_t stride)
+{
+	size_t row = attn_row_bytes(f->type, dim);
+	if (f->weights > 1) store_turned(false, f, dim, values, at, n, v, stride);
+	else for (size_t p = 0; p < n; p++) encode(f->type, v + p*stride, dim, values + (at + p)*row);
 }
 void attn_store(const struct attn_shape *s, void *const *block, size_t pos, size_t n, const float *k, size_t k_stride,
 	const float *v, size_t v_stride)
 {
+	const struct fields *keys = fields_of(s->k_type), *values = s->v_in_k ? NULL : fields_of(s->v_type);
 	if (s->v_in_k) v_stride = 0;
 	for (size_t end = pos + n, some; pos < end; pos += some, k += some*k_stride, v += some*v_stride) {
 		uint8_t *b = block[pos/ATTN_BLOCK];
 		size_t at = pos % ATTN_BLOCK;
 		some = end - pos < ATTN_BLOCK - at ? end - pos : ATTN_BLOCK - at;
-		for (size_t h = 0; h < s->n_kv; h++) {
-			uint8_t *keys = b + h*attn_head_bytes(s), *values = keys + k_bytes(s);
-			store_keys(s->k_type, s->k_dim, keys, at, some, k + h*s->k_dim, k_stride);
-			for (size_t p = 0; p < some && !s->v_in_k; p++)
-				encode(s->v_type, v + p*v_stride + h*s->v_dim, s->v_dim,
-					values + (at + p)*attn_row_bytes(s->v_type, s->v_dim));
+		for (size_t h = 0; h < s->n_kv; h++, b += attn_head_bytes(s)) {
+			store_turned(true, keys, s->k_dim, b, at, some, k + h*s->k_dim, k_stride);
+			if (values) store_values(values, s->v_dim, b + k_bytes(s), at, some, v + h*s->v_dim, v_stride);
 		}
 	}
 }
 
+/* Dimensions of position `at`, all that were stored turned */
+static void load_turned(bool is_key, const struct fields *f, size_t dim, uint8_t *from, size_t at, float *x, size_t n)
+{
+	uint8_t flat[CHUNK_BYTES];
+	for (size_t i = 0; i < n; i += CHUNK) {
+		float wide[CHUNK];
+		size_t c = dim - i < CHUNK ? dim - i : CHUNK;
+		uint8_t *chunk = from + attn_row_bytes(f->type, i)*ATTN_BLOCK;
+		if (is_key) turn_keys(f, c, 1, flat, chunk, at, true);
+		else turn_values(f, c, 1, flat, chunk, at, true);
+		quant_decode(f->type, flat, wide, c);
+		memcpy(x + i, wide, (n - i < c ? n - i : c)*sizeof *x);
+	}
+}
 void attn_load(const struct attn_shape *s, void *const *block, size_t pos, size_t head, float *k, float *v)
 {
-	const struct fields *f = fields_of(s->k_type);
-	uint8_t *keys = (uint8_t *)block[pos/ATTN_BLOCK] + head*attn_head_bytes(s), flat[CHUNK_BYTES];
-	size_t at = pos % ATTN_BLOCK, k_dim = k ? s->k_dim : v && s->v_in_k ? s->v_dim : 0;
-	for (size_t i = 0; i < k_dim; i += CHUNK) {
-		float wide[CHUNK];
-		size_t c = s->k_dim - i < CHUNK ? s->k_dim - i : CHUNK;
-		turn_blocks(f, c/f->weights, 1, flat, keys + attn_row_bytes(s->k_type, i)*ATTN_BLOCK, at, true);
-		quant_decode(s->k_type, flat, wide, c);
-		if (k) memcpy(k + i, wide, c*sizeof *k);
-		if (v && s->v_in_k && i < s->v_dim)
-			memcpy(v + i, wide, (s->v_dim - i < c ? s->v_dim - i : c)*sizeof *v);
-	}
-	if (v && !s->v_in_k)
-		quant_decode(s->v_type, keys + k_bytes(s) + at*attn_row_bytes(s->v_type, s->v_dim), v, s->v_dim);
+	uint8_t *keys = (uint8_t *)block[pos/ATTN_BLOCK] + head*attn_head_bytes(s), *values = keys + k_bytes(s);
+	size_t at = pos % ATTN_BLOCK;
+	if (k) load_turned(true, fields_of(s->k_type), s->k_dim, keys, at, k, s->k_dim);
+	if (v && s->v_in_k) load_turned(true, fields_of(s->k_type), s->k_dim, keys, at, v, s->v_dim);
+	else if (v && fields_of(s->v_type)->weights > 1)
+		load_turned(false, fields_of(s->v_type), s->v_dim, values, at, v, s->v_dim);
+	else if (v) quant_decode(s->v_type, values + at*attn_row_bytes(s->v_type, s->v_dim), v, s->v_dim);
 }

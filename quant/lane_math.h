@@ -86,7 +86,72 @@ static inline ri r_i8(const void *p)
 	return __builtin_convertvector(a, ri);
 #endif
 }
-static inline ri r_u8(const void *p) { return r_i8(p) & 0xff; }
+static inline ri r_u8(const void *p)
+{
+#if defined __AVX512F__
+	return (ri)_mm512_cvtepu8_epi32(_mm_loadu_si128(p));
+#elif defined __AVX2__
+	return (ri)_mm256_cvtepu8_epi32(_mm_loadl_epi64(p));
+#else
+	return r_i8(p) & 0xff;
+#endif
+}
+/* Twice as many bytes as pairs of int16, and sums of products of such pairs. */
+typedef int16_t rs __attribute__((vector_size(4*REG), may_alias));
+typedef int8_t rs_bytes __attribute__((vector_size(2*REG)));
+static inline rs r_i8_pairs(const void *p)
+{
+#if defined __AVX512BW__
+	return (rs)_mm512_cvtepi8_epi16(_mm256_loadu_si256(p));
+#elif defined __AVX2__
+	return (rs)_mm256_cvtepi8_epi16(_mm_loadu_si128(p));
+#else
+	rs_bytes a;
+	memcpy(&a, p, sizeof a);
+	return __builtin_convertvector(a, rs);
+#endif
+}
+static inline rs r_u8_pairs(const void *p)
+{
+#if defined __AVX512BW__
+	return (rs)_mm512_cvtepu8_epi16(_mm256_loadu_si256(p));
+#elif defined __AVX2__
+	return (rs)_mm256_cvtepu8_epi16(_mm_loadu_si128(p));
+#else
+	return r_i8_pairs(p) & 0xff;
+#endif
+}
+static inline ri r_pairs(rs a, rs b, ri sum)
+{
+#if defined __AVX512VNNI__
+	return (ri)_mm512_dpwssd_epi32((__m512i)sum, (__m512i)a, (__m512i)b);
+#elif defined __AVX512BW__
+	return sum + (ri)_mm512_madd_epi16((__m512i)a, (__m512i)b);
+#elif defined __AVXVNNI__
+	return (ri)_mm256_dpwssd_avx_epi32((__m256i)sum, (__m256i)a, (__m256i)b);
+#elif defined __AVX2__
+	return sum + (ri)_mm256_madd_epi16((__m256i)a, (__m256i)b);
+#elif defined LANE_NEON
+	int16x8_t x = (int16x8_t)a, y = (int16x8_t)b;
+	return sum + (ri)vpaddq_s32(vmull_s16(vget_low_s16(x), vget_low_s16(y)), vmull_high_s16(x, y));
+#else
+	for (int i = 0; i < REG; i++) sum[i] += a[2*i]*b[2*i] + a[2*i + 1]*b[2*i + 1];
+	return sum;
+#endif
+}
+/* a + 16 where a bit is set, a below 16; bits has one for each lane, from bit `at` on, which is a multiple of REG */
+static inline ri r_or_16(ri a, const uint8_t *bits, size_t at)
+{
+#if defined __AVX512F__
+	__mmask16 m;
+	memcpy(&m, bits + at/8, sizeof m);
+	return (ri)_mm512_mask_or_epi32((__m512i)a, m, (__m512i)a, _mm512_set1_epi32(16));
+#else
+	ri lane = { 0 }, all = (ri){ 0 } + (bits[at/8] >> at%8);
+	for (int i = 0; i < REG; i++) lane[i] = i;
+	return a | (all >> lane & 1) << 4;
+#endif
+}
 static inline rf r_int(ri a) { return __builtin_convertvector(a, rf); }
 /* No lane is NaN. */
 static inline float r_greatest(rf a)

@@ -27,17 +27,25 @@ static void fill(float *x, size_t n, int kind)
 struct sequence {
 	size_t n_pos, n_blocks;
 	float *k, *v;                   /* [n_pos][n_kv][dim], as decoded */
+	struct slow_weight *k_codes, *v_codes;  /* likewise, of blocks */
 	void **block;
 };
-static void rounded(uint32_t type, float *x, size_t n)
+static bool is_block(uint32_t type) { return ggu_type_info(type)->kind == GGU_KIND_BLOCK; }
+/* Rows become what their type makes of them; returns the integers of blocks. */
+static struct slow_weight *rounded(uint32_t type, float *x, size_t rows, size_t n)
 {
 	static uint8_t packed[8192];
-	quant_encode(type, NULL, x, NULL, 1, n, QUANT_EFFORT_MIN, packed);
-	quant_decode(type, packed, x, n);
+	struct slow_weight *codes = is_block(type) ? malloc((rows*n + 1)*sizeof *codes) : NULL;
+	for (size_t i = 0; i < rows; i++, x += n) {
+		quant_encode(type, NULL, x, NULL, 1, n, QUANT_EFFORT_MIN, packed);
+		quant_decode(type, packed, x, n);
+		for (size_t j = 0; codes && j < n; j++) slow_weight(type, packed, j, codes + i*n + j);
+	}
+	return codes;
 }
 static struct sequence sequence_new(const struct attn_shape *s, size_t n_pos, int kind)
 {
-	struct sequence q = { n_pos, (n_pos + ATTN_BLOCK - 1)/ATTN_BLOCK, NULL, NULL, NULL };
+	struct sequence q = { .n_pos = n_pos, .n_blocks = (n_pos + ATTN_BLOCK - 1)/ATTN_BLOCK };
 	size_t kw = s->n_kv*s->k_dim, vw = s->n_kv*s->v_dim;
 	q.k = malloc((n_pos*kw + 1)*4);
 	q.v = malloc((n_pos*vw + 1)*4);
@@ -51,11 +59,10 @@ static struct sequence sequence_new(const struct attn_shape *s, size_t n_pos, in
 		if (n > n_pos - p) n = n_pos - p;
 		attn_store(s, q.block, p, n, q.k + p*kw, kw, s->v_in_k ? NULL : q.v + p*vw, vw);
 	}
-	for (size_t i = 0; i < n_pos*s->n_kv; i++) {
-		rounded(s->k_type, q.k + i*s->k_dim, s->k_dim);
-		if (s->v_in_k) memcpy(q.v + i*s->v_dim, q.k + i*s->k_dim, s->v_dim*4);
-		else rounded(s->v_type, q.v + i*s->v_dim, s->v_dim);
-	}
+	q.k_codes = rounded(s->k_type, q.k, n_pos*s->n_kv, s->k_dim);
+	if (!s->v_in_k) q.v_codes = rounded(s->v_type, q.v, n_pos*s->n_kv, s->v_dim);
+	for (size_t i = 0; i < n_pos*s->n_kv && s->v_in_k; i++)
+		memcpy(q.v + i*s->v_dim, q.k + i*s->k_dim, s->v_dim*4);
 	return q;
 }
 static void sequence_free(const struct attn_shape *s, struct sequence *q)
@@ -64,6 +71,14 @@ static void sequence_free(const struct attn_shape *s, struct sequence *q)
 	free(q->block);
 	free(q->k);
 	free(q->v);
+	free(q->k_codes);
+	free(q->v_codes);
+}
+static struct slow_past past_of(const struct attn_shape *s, const struct sequence *q, size_t kv)
+{
+	size_t k = kv*s->k_dim, v = kv*s->v_dim;
+	return (struct slow_past){ q->k + k, q->v + v, q->k_codes ? q->k_codes + k : NULL,
+		q->v_codes ? q->v_codes + v : NULL, s->n_kv*s->k_dim, s->n_kv*s->v_dim };
 }
 static void check_load(const struct attn_shape *s, const struct sequence *q)
 {
@@ -103,18 +118,16 @@ static void check_rows(const struct attn *a, const struct attn_rows *r, const st
 	double *near = malloc(s->v_dim*8);
 	for (size_t t = 0; t < r->n && !kt_failed(); t += 1 + kt_below(r->n > 20 ? 9 : 1))
 		for (size_t h = 0; h < s->n_head && !kt_failed(); h += 1 + kt_below(s->n_head > 8 ? 4 : 2)) {
-			size_t kv = h/(s->n_head/s->n_kv), to, from = slow_range(a, r->n_pos, r->pos + t, &to), at,
-				ks = s->n_kv*s->k_dim, vs = s->n_kv*s->v_dim;
+			struct slow_past past = past_of(s, q, h/(s->n_head/s->n_kv));
+			size_t to, from = slow_range(a, r->n_pos, r->pos + t, &to), at;
 			const float *got = r->out + t*r->out_stride + h*s->v_dim,
 				*x = r->q + t*r->q_stride + h*s->k_dim;
-			slow_attention(a, x, h, r->pos + t, from, to, q->k + kv*s->k_dim, ks, q->v + kv*s->v_dim, vs,
-				want);
+			slow_attention(a, x, h, r->pos + t, from, to, &past, want);
 			if (!kt_same(got, want, s->v_dim, &at))
 				kt_fail("token at %zu of %zu, head %zu, sees %zu to %zu: element %zu is %a, not %a",
 					r->pos + t, r->n_pos, h, from, to, at, got[at], want[at]);
 			if (!exact) continue;
-			exact_attention(a, x, h, r->pos + t, from, to, q->k + kv*s->k_dim, ks, q->v + kv*s->v_dim, vs,
-				near);
+			exact_attention(a, x, h, r->pos + t, from, to, &past, near);
 			for (size_t j = 0; j < s->v_dim; j++)
 				if (!(fabs((double)got[j] - near[j]) <= 2e-5)) kt_fail("element %zu is %g, not %g", j,
 					(double)got[j], near[j]);
@@ -179,7 +192,7 @@ static struct attn drawn(void)
 	s->k_type = types[kt_below(N_TYPES)];
 	s->v_type = types[kt_below(N_TYPES)];
 	s->n_head = groups[kt_below(sizeof groups/sizeof *groups)];
-	s->n_kv = s->n_head > 100 ? 1 : 1 + kt_below(3);
+	s->n_kv = s->n_head > 100 ? 1 : 1 + kt_below(kt_below(3) ? 3 : 12);
 	s->n_head *= s->n_kv;
 	s->k_dim = attn_can_store(s->k_type, 1) ? 1 + kt_below(130) : 32 + 32*kt_below(4);
 	s->v_dim = attn_can_store(s->v_type, 1) ? 1 + kt_below(130) : 32 + 32*kt_below(4);

@@ -3,7 +3,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include "../../quant/vec.h"
-#include "slow.h"
 #include "slow_attention.h"
 
 static float e(float x)
@@ -38,58 +37,95 @@ static double bias_of(const struct attn *a, size_t head, size_t pos, size_t p)
 		? -reach : d > reach ? reach : d)];
 	return 0;
 }
-static float score(const struct attn *a, const float *q, size_t head, size_t pos, size_t p, const float *k)
+enum { WIDEST = 1024 };
+/* A query, and as integers where it meets blocks. */
+struct query { const struct attn *a; const float *q; struct slow_act act[WIDEST]; size_t head, pos; };
+
+static float product(const struct query *x, const struct slow_past *past, size_t p)
 {
+	int64_t widest = 0;
+	size_t n = x->a->shape.k_dim;
 	float s = 0;
-	for (size_t i = 0; i < a->shape.k_dim; i++) s = fmaf(q[i], k[i], s);
-	s *= a->scale;
+	if (!past->k_codes) {
+		for (size_t i = 0; i < n; i++) s = fmaf(x->q[i], past->k[p*past->k_stride + i], s);
+		return s;
+	}
+	return slow_product(x->a->shape.k_type, past->k_codes + p*past->k_stride, n, x->act, &widest);
+}
+static float score(const struct query *x, const struct slow_past *past, size_t p)
+{
+	const struct attn *a = x->a;
+	float s = product(x, past, p)*a->scale;
 	if (a->softcap > 0) {
 		s /= a->softcap;
 		vec_tanh(&s, 1);
 		s *= a->softcap;
 	}
-	if (a->bias_kind == ATTN_ALIBI) return fmaf(-a->bias[head], (float)labs((long)p - (long)pos), s);
-	return a->bias_kind ? s + (float)bias_of(a, head, pos, p) : s;
+	if (a->bias_kind == ATTN_ALIBI)
+		return fmaf(-a->bias[x->head], (float)labs((long)p - (long)x->pos), s);
+	return a->bias_kind ? s + (float)bias_of(a, x->head, x->pos, p) : s;
 }
 
-enum { WIDEST = 1024 };
-struct sums { float m, l, a[WIDEST]; };
+struct sums { float m, l, a[WIDEST], minima[WIDEST/32][16]; };
 
-/* The part of a split that is seen: from..to - 1. */
-static void split(const struct attn *a, const float *q, size_t head, size_t pos, size_t from, size_t to,
-	const float *k, size_t k_stride, const float *v, size_t v_stride, struct sums *x)
+/* Values of position p, which weighs w, are added. */
+static void add_value(const struct attn *a, const struct slow_past *past, size_t p, float w, struct sums *x)
 {
+	for (size_t j = 0; j < a->shape.v_dim; j++) {
+		const struct slow_weight *v = past->v_codes + p*past->v_stride + j;
+		float *minima = &x->minima[j/32][p%16];
+		if (!past->v_codes) {
+			x->a[j] = fmaf(w, past->v[p*past->v_stride + j], x->a[j]);
+			continue;
+		}
+		x->a[j] = fmaf(w*(float)v->d, (float)v->code, x->a[j]);
+		if (j%32 == 0 && slow_has_min(a->shape.v_type)) *minima = fmaf(w, -(float)v->m, *minima);
+	}
+}
+/* The part of a split that is seen: from..to - 1. */
+static void split(const struct query *q, const struct slow_past *past, size_t from, size_t to, struct sums *x)
+{
+	const struct attn *a = q->a;
 	float lane[16] = { 0 }, w[ATTN_BLOCK];
-	x->m = -INFINITY;
-	for (size_t j = 0; j < a->shape.v_dim; j++) x->a[j] = 0;
+	*x = (struct sums){ .m = -INFINITY };
 	for (size_t p = from, end; p < to; p = end) {
 		float m = x->m, base, f, sum[16] = { 0 };
 		end = (p/ATTN_BLOCK + 1)*ATTN_BLOCK < to ? (p/ATTN_BLOCK + 1)*ATTN_BLOCK : to;
 		for (size_t i = p; i < end; i++) {
-			w[i - p] = score(a, q, head, pos, i, k + i*k_stride);
+			w[i - p] = score(q, past, i);
 			if (w[i - p] > m) m = w[i - p];
 		}
 		base = m == -INFINITY ? 0 : m;
 		f = e(x->m - base);
 		for (size_t i = p; i < end; i++) sum[i%16] += w[i - p] = e(w[i - p] - base);
 		for (size_t i = 0; i < 16; i++) lane[i] = fmaf(lane[i], f, sum[i]);
-		for (size_t j = 0; j < a->shape.v_dim; j++) {
-			x->a[j] *= f;
-			for (size_t i = p; i < end; i++) x->a[j] = fmaf(w[i - p], v[i*v_stride + j], x->a[j]);
-		}
+		for (size_t j = 0; j < a->shape.v_dim; j++) x->a[j] *= f;
+		for (size_t b = 0; b < WIDEST/32; b++) for (size_t l = 0; l < 16; l++) x->minima[b][l] *= f;
+		for (size_t i = p; i < end; i++) add_value(a, past, i, w[i - p], x);
 		x->m = m;
 	}
 	x->l = slow_tree(lane);
+	if (past->v_codes && slow_has_min(a->shape.v_type))
+		for (size_t b = 0; b < a->shape.v_dim/32; b++) {
+			float all = slow_tree(x->minima[b]);
+			for (size_t j = 0; j < 32; j++) x->a[b*32 + j] += all;
+		}
 }
 void slow_attention(const struct attn *a, const float *q, size_t head, size_t pos, size_t from, size_t to,
-	const float *k, size_t k_stride, const float *v, size_t v_stride, float *out)
+	const struct slow_past *past, float *out)
 {
 	static struct sums all, x;
+	static struct query query;
 	float m, f, g;
+	query.a = a;
+	query.q = q;
+	query.head = head;
+	query.pos = pos;
+	if (past->k_codes) slow_pack(a->shape.k_type, q, a->shape.k_dim, query.act);
 	all.l = 0;
 	for (size_t p = from, end; p < to; p = end) {
 		end = (p/ATTN_SPLIT + 1)*ATTN_SPLIT < to ? (p/ATTN_SPLIT + 1)*ATTN_SPLIT : to;
-		split(a, q, head, pos, p, end, k, k_stride, v, v_stride, &x);
+		split(&query, past, p, end, &x);
 		if (x.l == 0) continue;
 		if (all.l == 0) {
 			all = x;
@@ -112,13 +148,17 @@ void slow_attention(const struct attn *a, const float *q, size_t head, size_t po
 }
 
 void exact_attention(const struct attn *a, const float *q, size_t head, size_t pos, size_t from, size_t to,
-	const float *k, size_t k_stride, const float *v, size_t v_stride, double *out)
+	const struct slow_past *past, double *out)
 {
+	static struct slow_act act[WIDEST];
 	double *s = malloc((to - from + 1)*sizeof *s), top = a->sink ? (double)a->sink[head] : -INFINITY, sum = 0;
+	if (past->k_codes) slow_pack(a->shape.k_type, q, a->shape.k_dim, act);
 	for (size_t j = 0; j < a->shape.v_dim; j++) out[j] = 0;
 	for (size_t p = from; p < to; p++) {
 		double x = 0;
-		for (size_t i = 0; i < a->shape.k_dim; i++) x += (double)q[i]*(double)k[p*k_stride + i];
+		for (size_t i = 0; i < a->shape.k_dim; i++)
+			x += (past->k_codes ? (double)act[i].d*act[i].q : (double)q[i])
+				*(double)past->k[p*past->k_stride + i];
 		x *= (double)a->scale;
 		if (a->softcap > 0) x = (double)a->softcap*tanh(x/(double)a->softcap);
 		s[p - from] = x += bias_of(a, head, pos, p);
@@ -127,6 +167,7 @@ void exact_attention(const struct attn *a, const float *q, size_t head, size_t p
 	if (a->sink) sum = exp((double)a->sink[head] - top);
 	for (size_t p = from; p < to; p++) sum += s[p - from] = exp(s[p - from] - top);
 	for (size_t p = from; p < to; p++)
-		for (size_t j = 0; j < a->shape.v_dim; j++) out[j] += s[p - from]/sum*(double)v[p*v_stride + j];
+		for (size_t j = 0; j < a->shape.v_dim; j++)
+			out[j] += s[p - from]/sum*(double)past->v[p*past->v_stride + j];
 	free(s);
 }
