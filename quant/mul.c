@@ -35,14 +35,21 @@ static size_t tile_tokens(size_t block, size_t n_tokens)
 {
 	return n_tokens <= ROW_TOKENS ? 1 : panel_of(block)->tokens;
 }
-static size_t strip_bytes(size_t block, size_t n_tokens, size_t n_in)
-{
-	return n_in/block*mul_strip_bytes(block, tile_tokens(block, n_tokens));
-}
 size_t mul_act_bytes(size_t block, size_t n_tokens, size_t n_in)
 {
 	size_t tokens = tile_tokens(block, n_tokens);
-	return (n_tokens + tokens - 1)/tokens*strip_bytes(block, n_tokens, n_in);
+	return (n_tokens + tokens - 1)/tokens*(n_in/block)*mul_strip_bytes(block, tokens);
+}
+/* Where n_in activations of tokens t.. lie from column i on, and how far from there to the next strip. Of few tokens
+ * one has all its columns in a row; of many, strips lie a chunk of columns after another, as panels meet them. */
+struct strips { size_t at, next; };
+static struct strips strips_of(size_t block, size_t n_tokens, size_t n_in, size_t t, size_t i)
+{
+	size_t tokens = tile_tokens(block, n_tokens), n_strips = (n_tokens + tokens - 1)/tokens,
+		first = n_tokens <= ROW_TOKENS ? 0 : i/MUL_CHUNK*MUL_CHUNK,
+		wide = n_tokens <= ROW_TOKENS || n_in - first < MUL_CHUNK ? n_in - first : MUL_CHUNK,
+		bytes = mul_strip_bytes(block, tokens), next = wide/block*bytes;
+	return (struct strips){ first/block*bytes*n_strips + t/tokens*next + (i - first)/block*bytes, next };
 }
 
 /* ---- packing ---- */
@@ -66,25 +73,24 @@ static void pack_block(const struct narrow *q, size_t block, size_t tokens, char
 void mul_act_pack(size_t block, const float *x, size_t x_stride, size_t n_tokens, size_t n_in, size_t from, size_t n,
 	char *act)
 {
-	const size_t tokens = tile_tokens(block, n_tokens), bytes = mul_strip_bytes(block, tokens);
+	const size_t tokens = tile_tokens(block, n_tokens);
 	for (size_t t0 = from; t0 < from + n; t0 += tokens) {
 		struct narrow q[16];
-		char *to = act + t0/tokens*strip_bytes(block, n_tokens, n_in);
 		size_t some = from + n - t0 < tokens ? from + n - t0 : tokens;
 		memset(q + some, 0, (16 - some)*sizeof *q);
-		for (size_t i = 0; i < n_in; i += block, to += bytes) {
+		for (size_t i = 0; i < n_in; i += block) {
 			for (size_t t = 0; t < some; t++)
 				mul_codes->narrow(x + (t0 + t)*x_stride + i, (int)block, q + t);
-			pack_block(q, block, tokens, to);
+			pack_block(q, block, tokens, act + strips_of(block, n_tokens, n_in, t0, i).at);
 		}
 	}
 }
 void mul_act_unpack(size_t block, const char *act, size_t n_tokens, size_t n_in, size_t token, float *x)
 {
-	const size_t tokens = tile_tokens(block, n_tokens), bytes = mul_strip_bytes(block, tokens), lane = token%tokens;
-	const char *from = act + token/tokens*strip_bytes(block, n_tokens, n_in);
+	const size_t tokens = tile_tokens(block, n_tokens), lane = token%tokens;
 	int (*activation)(const char *, size_t, size_t) = tokens > 1 ? panel_of(block)->activation : NULL;
-	for (size_t i = 0; i < n_in; i += block, from += bytes) {
+	for (size_t i = 0; i < n_in; i += block) {
+		const char *from = act + strips_of(block, n_tokens, n_in, token, i).at;
 		float d;
 		memcpy(&d, from + mul_strip_d(block, tokens) + 4*lane, 4);
 		for (size_t k = 0; k < block; k++) {
@@ -109,7 +115,7 @@ static enum mul_kind kind_of(uint32_t type)
 
 static void rows(const struct quant_mul *m, size_t t0, size_t n_t, size_t o0, size_t n_o)
 {
-	const size_t bytes = strip_bytes(mul_block(kind_of(m->type)), m->n_tokens, m->n_in);
+	const size_t bytes = strips_of(mul_block(kind_of(m->type)), m->n_tokens, m->n_in, 0, 0).next;
 	size_t step = n_t == 1 || !m->w_stride ? n_o : ROW_CACHE/m->w_stride/8*8;
 	if (step < 8) step = 8;
 	for (size_t o = o0; o < o0 + n_o; o += step)
@@ -146,33 +152,47 @@ static void make_panel(const struct quant_mul *m, enum mul_kind kind, size_t o, 
 	}
 }
 
+/* Asks for what a later panel will read: the next chunk of the same rows, or the first of those a group
+ * further. make_panel reads so many rows, and so little of each, that a core does not foresee it. */
+static void fetch_next(const struct quant_mul *m, size_t o, size_t n_o, size_t end, size_t next_i, size_t at_bytes,
+	size_t bytes)
+{
+	const char *from = (const char *)m->w + o*m->w_stride + at_bytes + bytes;
+	if (next_i >= m->n_in) {
+		if (o + GROUP >= end) return;
+		from = (const char *)m->w + (o + GROUP)*m->w_stride;
+		if (end - (o + GROUP) < n_o) n_o = end - (o + GROUP);
+	}
+	for (size_t r = 0; r < n_o; r++)
+		for (size_t i = 0; i < bytes + 63; i += 64)
+			__builtin_prefetch(from + r*m->w_stride + (i < bytes ? i : bytes - 1), 0, 2);
+}
 static void panels(const struct quant_mul *m, size_t t0, size_t n_t, size_t o0, size_t n_o, struct work *k)
 {
 	const enum mul_kind kind = kind_of(m->type);
 	const struct ggu_type_info *type = ggu_type_info(m->type);
 	const struct panel_table *panel = panel_of(mul_block(kind));
-	const size_t outputs = panel->outputs, tokens = panel->tokens, block = mul_block(kind);
-	const size_t strip = strip_bytes(block, m->n_tokens, m->n_in), n_strips = (n_t + tokens - 1)/tokens,
-		tile = tokens*outputs;
-	const char *strips = (const char *)m->act + t0/tokens*strip;
+	const size_t outputs = panel->outputs, tokens = panel->tokens, block = mul_block(kind),
+		n_strips = (n_t + tokens - 1)/tokens, tile = tokens*outputs;
 	for (size_t o = o0; o < o0 + n_o; o += GROUP) {
-		size_t some = o0 + n_o - o < GROUP ? o0 + n_o - o : GROUP;
+		size_t some = o0 + n_o - o < GROUP ? o0 + n_o - o : GROUP, end = o0 + n_o;
 		memset(k->acc, 0, (some + outputs - 1)/outputs*n_strips*tile*sizeof *k->acc);
 		for (size_t i = 0; i < m->n_in; i += MUL_CHUNK) {
-			size_t n = m->n_in - i < MUL_CHUNK ? m->n_in - i : MUL_CHUNK;
-			const char *chunk = strips + i/block*mul_strip_bytes(block, tokens);
+			size_t n = m->n_in - i < MUL_CHUNK ? m->n_in - i : MUL_CHUNK,
+				bytes = n/type->block_weights*type->block_bytes,
+				at_bytes = i/type->block_weights*type->block_bytes;
+			struct strips s = strips_of(block, m->n_tokens, m->n_in, t0, i);
 			for (size_t p = 0; p < some; p += outputs) {
-				make_panel(m, kind, o + p, some - p, i/type->block_weights*type->block_bytes, n, k);
-				panel->gemm[kind](n/block, k->panel, n_strips, chunk, strip,
+				make_panel(m, kind, o + p, some - p, at_bytes, n, k);
+				fetch_next(m, o + p, some - p < outputs ? some - p : outputs, end, i + n, at_bytes, bytes);
+				panel->gemm[kind](n/block, k->panel, n_strips, (const char *)m->act + s.at, s.next,
 					k->acc + p/outputs*n_strips*tile);
 			}
 		}
-		for (size_t p = 0; p < some; p += outputs) {
-			size_t wide = some - p < outputs ? some - p : outputs;
-			for (size_t t = 0; t < n_t; t++)
-				memcpy(m->y + (t0 + t)*m->y_stride + o + p,
-					k->acc + (p/outputs*n_strips*tokens + t)*outputs, wide*sizeof *m->y);
-		}
+		for (size_t t = 0; t < n_t; t++)
+			for (size_t p = 0; p < some; p += outputs)
+				memcpy(m->y + (t0 + t)*m->y_stride + o + p, k->acc + p/outputs*n_strips*tile + t*outputs,
+					(some - p < outputs ? some - p : outputs)*sizeof *m->y);
 	}
 }
 

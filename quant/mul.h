@@ -85,7 +85,8 @@ extern const struct panel_table quant_panel_c;
 extern const struct codes_table quant_codes_avx2;
 extern const struct row_table quant_row_avx2, quant_row_avxvnni, quant_row_avx512;
 /* amx: super-blocks alone */
-extern const struct panel_table quant_panel_avx2, quant_panel_avxvnni, quant_panel_avx512bw, quant_panel_avx512,
+extern const struct panel_table quant_panel_avx2, quant_panel_avxvnni, quant_panel_avx512bw, quant_panel_avx512bw_32,
+	quant_panel_avx512, quant_panel_avx512_32,
 	quant_panel_amx;
 #elif defined __aarch64__
 extern const struct codes_table quant_codes_neon;

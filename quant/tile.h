@@ -2,78 +2,114 @@
  * tile.h - a panel times strips, one text for the instruction sets whose registers are lanes of outputs; defines
  * PANEL_TABLE.
  *
- * A tile is VECTORS registers of LANES outputs times TILE_TOKENS tokens: its integer sums stay in registers over a
- * block, its floats lie in acc. Each pair of columns costs VECTORS loads of weights and TILE_TOKENS broadcasts of
- * activations. An instance gives LANES, VECTORS, TILE_TOKENS, interleave() and
+ * A tile is VECTORS registers of LANES outputs times TILE_TOKENS tokens: its integer sums stay in registers over a run
+ * of columns that share a scale, its floats lie in acc. Each pair of columns costs VECTORS loads of weights and
+ * TILE_TOKENS broadcasts of activations. What a run came to is put aside, and becomes floats during the next run, a
+ * token after each step: the two keep different parts of a core busy. An instance gives LANES, VECTORS, TILE_TOKENS,
+ * interleave() and
  *   vi, vw, vf                  registers of sums, of pairs, of float
  *   i_zero() i_load(p) i_spread(p)      pairs; one for all lanes
  *   i_madd(a, u, v)             a += both products of a pair of int16
  *   f_load(p) f_store(p, a) f_spread(p)
  *   f_product(d, x, s, a)       fma of the rounded d*x with the float of s, or with s, onto a: f_product, f_product_f
- * */
+ * If it defines SHORT_TABLE, blocks of 32 are left to tile_short.h. */
 #include "mul.h"
 
 #define UNROLL _Pragma("GCC unroll 32")
 #define ALWAYS static inline __attribute__((always_inline))
 enum { OUTPUTS = VECTORS*LANES };
 
-/* n pairs of columns, onto zeros */
-ALWAYS void sums(size_t n, const char *w, const char *x, vi a[TILE_TOKENS][VECTORS])
+/* Where a run's sums go: the first token's y[o] = fma(d[o]*dx, s, y[o]). */
+struct place {
+	const char *d, *dx;
+	float *y;
+};
+struct aside {
+	vi s[TILE_TOKENS][VECTORS];
+	struct place to;
+};
+
+/* A pair of columns of the tile's outputs, times that of some tokens. */
+ALWAYS void step(int tokens, const char *w, const char *x, vi s[][VECTORS])
 {
+	vw u[VECTORS];
+	UNROLL for (int r = 0; r < VECTORS; r++) u[r] = i_load(w + 4*LANES*r);
+	UNROLL for (int t = 0; t < tokens; t++) {
+		vw v = i_spread(x + 4*t);
+		UNROLL for (int r = 0; r < VECTORS; r++) s[t][r] = i_madd(s[t][r], u[r], v);
+	}
+}
+/* Sums of a token, of a strip of `tokens`, onto y. */
+ALWAYS vf settled(int tokens, vi s, const char *d, const char *dx, vf y, enum mul_kind kind)
+{
+	y = f_product(f_load(d), f_spread(dx), s, y);
+	if (kind != MUL_32_MIN) return y;
+	return f_product_f(f_load(d + 4*OUTPUTS), f_spread(dx), f_spread(dx - 4*tokens), y);
+}
+ALWAYS void settle(vi s[VECTORS], struct place p, int t, enum mul_kind kind)
+{
+	UNROLL for (int r = 0; r < VECTORS; r++) {
+		float *y = p.y + t*OUTPUTS + r*LANES;
+		f_store(y, settled(TILE_TOKENS, s[r], p.d + 4*LANES*r, p.dx + 4*t, f_load(y), kind));
+	}
+}
+/* n pairs of columns, while what lies aside is settled; then they take its place. */
+ALWAYS void run(int n, const char *w, const char *x, struct place to, struct aside *a, enum mul_kind kind)
+{
+	/* the first steps wait for sums to reach memory; then a token or two after each */
+	enum { WAIT = 2 };
+	const int each = (TILE_TOKENS + n - WAIT - 1)/(n - WAIT), head = WAIT + (TILE_TOKENS + each - 1)/each;
+	const struct place before = a->to;
 	vi s[TILE_TOKENS][VECTORS];
 	UNROLL for (int t = 0; t < TILE_TOKENS; t++) UNROLL for (int r = 0; r < VECTORS; r++) s[t][r] = i_zero();
-	for (size_t k = 0; k < n; k++, w += 4*OUTPUTS, x += 4*TILE_TOKENS) {
-		vw u[VECTORS];
-		UNROLL for (int r = 0; r < VECTORS; r++) u[r] = i_load(w + 4*LANES*r);
-		UNROLL for (int t = 0; t < TILE_TOKENS; t++) {
-			vw v = i_spread(x + 4*t);
-			UNROLL for (int r = 0; r < VECTORS; r++) s[t][r] = i_madd(s[t][r], u[r], v);
-		}
+	UNROLL for (int k = 0; k < head; k++, w += 4*OUTPUTS, x += 4*TILE_TOKENS) {
+		const int first = (k - WAIT)*each;
+		step(TILE_TOKENS, w, x, s);
+		UNROLL for (int t = 0; t < TILE_TOKENS; t++)
+			if (t >= first && t < first + each) settle(a->s[t], before, t, kind);
 	}
-	UNROLL for (int t = 0; t < TILE_TOKENS; t++) UNROLL for (int r = 0; r < VECTORS; r++) a[t][r] = s[t][r];
+	for (int k = head; k < n; k++, w += 4*OUTPUTS, x += 4*TILE_TOKENS) step(TILE_TOKENS, w, x, s);
+	UNROLL for (int t = 0; t < TILE_TOKENS; t++) UNROLL for (int r = 0; r < VECTORS; r++) a->s[t][r] = s[t][r];
+	a->to = to;
+	/* Keeps the compiler from holding sums or floats in registers, of which there are too few. */
+	__asm__ volatile("" : : "r"(a) : "memory");
 }
-ALWAYS void add(const char *d, const char *dx, vi a[TILE_TOKENS][VECTORS], float *acc)
-{
-	UNROLL for (int t = 0; t < TILE_TOKENS; t++) UNROLL for (int r = 0; r < VECTORS; r++) {
-		float *y = acc + t*OUTPUTS + r*LANES;
-		f_store(y, f_product(f_load(d + 4*LANES*r), f_spread(dx + 4*t), a[t][r], f_load(y)));
-	}
-}
-ALWAYS void tile(size_t n_blocks, const char *w, const char *x, float *acc, enum mul_kind kind)
+ALWAYS void tile(size_t n_blocks, const char *w, const char *x, float *y, struct aside *a, enum mul_kind kind)
 {
 	const size_t block = mul_block(kind), d = mul_panel_d(kind, OUTPUTS), m = mul_panel_m(kind, OUTPUTS),
 		sum = mul_strip_sum(block, TILE_TOKENS), dx = mul_strip_d(block, TILE_TOKENS);
-	for (size_t b = 0; b < n_blocks; b++, w += mul_panel_bytes(kind, OUTPUTS), x += mul_strip_bytes(block,
-		TILE_TOKENS)) {
-		vi a[TILE_TOKENS][VECTORS];
-		sums(kind == MUL_16 ? 8 : block/2, w, x, a);
-		add(w + d, x + dx, a, acc);
-		if (kind == MUL_16) {
-			sums(8, w + 8*4*OUTPUTS, x + 8*4*TILE_TOKENS, a);
-			add(w + m, x + dx, a, acc);
-		}
-		if (kind == MUL_256_MIN) {
-			sums(8, w + mul_panel_mn(kind, OUTPUTS), x + sum, a);
-			add(w + m, x + dx, a, acc);
-		}
-		if (kind != MUL_32_MIN) continue;
-		UNROLL for (int t = 0; t < TILE_TOKENS; t++) UNROLL for (int r = 0; r < VECTORS; r++) {
-			float *y = acc + t*OUTPUTS + r*LANES;
-			f_store(y, f_product_f(f_load(w + m + 4*LANES*r), f_spread(x + dx + 4*t),
-				f_spread(x + sum + 4*t), f_load(y)));
-		}
+	for (; n_blocks; n_blocks--, w += mul_panel_bytes(kind, OUTPUTS), x += mul_strip_bytes(block, TILE_TOKENS)) {
+		const struct place to = { w + d, x + dx, y }, to_m = { w + m, x + dx, y };
+		run(kind == MUL_16 ? 8 : block/2, w, x, to, a, kind);
+		if (kind == MUL_16) run(8, w + 8*4*OUTPUTS, x + 8*4*TILE_TOKENS, to_m, a, kind);
+		if (kind == MUL_256_MIN) run(8, w + mul_panel_mn(kind, OUTPUTS), x + sum, to_m, a, kind);
 	}
+}
+ALWAYS void gemm(size_t n_blocks, const char *panel, size_t n_strips, const char *strips, size_t strip_bytes,
+	float *acc, enum mul_kind kind)
+{
+	float nowhere[TILE_TOKENS*OUTPUTS] = { 0 };     /* of the zeros that lie aside at first */
+	struct aside a = { .to = { panel + mul_panel_d(kind, OUTPUTS),
+		strips + mul_strip_d(mul_block(kind), TILE_TOKENS), nowhere } };
+	for (; n_strips; n_strips--, strips += strip_bytes, acc += TILE_TOKENS*OUTPUTS)
+		tile(n_blocks, panel, strips, acc, &a, kind);
+	UNROLL for (int t = 0; t < TILE_TOKENS; t++) settle(a.s[t], a.to, t, kind);
 }
 #define GEMM(name, kind) \
 static void name(size_t n_blocks, const char *panel, size_t n_strips, const char *strips, size_t strip_bytes, float *acc) \
 { \
-	for (; n_strips; n_strips--, strips += strip_bytes, acc += TILE_TOKENS*OUTPUTS) tile(n_blocks, panel, strips, acc, kind); \
+	gemm(n_blocks, panel, n_strips, strips, strip_bytes, acc, kind); \
 }
+GEMM(gemm_256, MUL_256)
+GEMM(gemm_256_min, MUL_256_MIN)
+#ifdef SHORT_TABLE
+const struct panel_table PANEL_TABLE = { OUTPUTS, TILE_TOKENS, interleave, interleave, interleave,
+	{ [MUL_256] = gemm_256, [MUL_256_MIN] = gemm_256_min }, NULL };
+#include "tile_short.h"
+#else
 GEMM(gemm_16, MUL_16)
 GEMM(gemm_32, MUL_32)
 GEMM(gemm_32_min, MUL_32_MIN)
-GEMM(gemm_256, MUL_256)
-GEMM(gemm_256_min, MUL_256_MIN)
-
-const struct panel_table PANEL_TABLE = { OUTPUTS, TILE_TOKENS, interleave, interleave, interleave, { gemm_16, gemm_32,
-	gemm_32_min, gemm_256, gemm_256_min }, NULL };
+const struct panel_table PANEL_TABLE = { OUTPUTS, TILE_TOKENS, interleave, interleave, interleave,
+	{ gemm_16, gemm_32, gemm_32_min, gemm_256, gemm_256_min }, NULL };
+#endif

@@ -142,6 +142,17 @@ static void multiply(const struct ggu_type_info *t, const char *isa, size_t n_to
 	product_free(&p);
 }
 
+/* Blocks of panels of 256 columns; strips of 6, 12 and 16 tokens. */
+static void check_chunks(const struct ggu_type_info *t, const char *isa)
+{
+	static const size_t tokens[] = { 9, 12, 13, 17, 49, 96 };
+	const size_t unit = t->block_weights, whole = unit == 1 ? 256 : 256/unit;
+	const size_t blocks[] = { whole, whole + 1, 2*whole + 1, 3*whole, 4*whole - 1, 11008/unit };
+	for (size_t i = 0; i < sizeof blocks/sizeof *blocks && !kt_failed(); i++)
+		multiply(t, isa, tokens[kt_below(6)], 1 + kt_below(blocks[i]*unit < 4096 ? 70 : 3), blocks[i]*unit, KT_RANDOM,
+			KT_MIXED);
+}
+
 static void check_type(const struct ggu_type_info *t, const char *isa)
 {
 	size_t unit = t->block_weights, chunk = unit == 1 ? 2048 : 512;
@@ -163,6 +174,9 @@ static void check_type(const struct ggu_type_info *t, const char *isa)
 		multiply(t, isa, tokens[i/6], i < 24 ? 1 + kt_below(35) : 2, lengths[i%6], KT_RANDOM, KT_MIXED);
 	for (size_t n = 527; n <= 530 && !kt_failed(); n++)
 		multiply(t, isa, n, 1 + kt_below(2), unit, KT_RANDOM, KT_MIXED);
+	kt_result();
+	kt_name("%s %s multiplies many tokens with rows of several chunks", t->name, isa);
+	check_chunks(t, isa);
 	kt_result();
 	kt_name("%s %s multiplies the largest, the smallest and the strangest", t->name, isa);
 	widest = 0;
