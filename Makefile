@@ -136,15 +136,21 @@ $(BUILD)/tests/fault.so: tests/fault/fault.c
 
 PROVE ?= prove
 CHECK_JOBS ?= $(shell nproc)
+CHECKS = $(UNIT) $(sort $(wildcard tests/*/*.t))
 check: all $(UNIT) $(TEST_PROGS) ## unit, kernel, command, malformed and reference tests
-	BUILD=$(abspath $(BUILD)) CMOCKA_MESSAGE_OUTPUT=TAP $(PROVE) -j$(CHECK_JOBS) --timer $(PROVE_FLAGS) \
-	  $(UNIT) $(sort $(wildcard tests/*/*.t))
+	BUILD=$(abspath $(BUILD)) CMOCKA_MESSAGE_OUTPUT=TAP $(PROVE) -j$(CHECK_JOBS) --timer $(PROVE_FLAGS) $(CHECKS)
 
 # sanitizers and a fuzzer need their own objects: the same rules under another $(BUILD)
 SANITIZE = -fsanitize=address,undefined -fno-sanitize-recover=undefined
 # (SANITIZED: tests that evaluate much do less of the same)
+ASAN = SANITIZED=1 ASAN_OPTIONS=allocator_may_return_null=1 $(MAKE) check BUILD=$(BUILD)/asan CFLAGS="-O1 -g -fno-omit-frame-pointer $(SANITIZE)"
 check-asan: ## make check under AddressSanitizer and UndefinedBehaviorSanitizer, in build/asan
-	SANITIZED=1 ASAN_OPTIONS=allocator_may_return_null=1 $(MAKE) check BUILD=$(BUILD)/asan CFLAGS="-O1 -g -fno-omit-frame-pointer $(SANITIZE)"
+	+$(ASAN)
+# what reads files from outside, and what writes them
+ASAN_QUICK = $(patsubst tests/%.c,$(BUILD)/asan/tests/%,$(wildcard tests/unit/test_*.c)) tests/fuzz/replay.t tests/malformed/malformed.t \
+	$(patsubst %,tests/cli/%.t,cat check convert describe diff edit hash hub info names opt split torch)
+check-asan-quick: ## the quicker half of check-asan, without kernels, encoders and whole models
+	+$(ASAN) UNIT="$(filter $(BUILD)/%,$(ASAN_QUICK))" CHECKS="$(ASAN_QUICK)"
 # AVX-VNNI as the same instructions of AVX-512, AMX with tiles in C: for machines that have AVX-512 with VNNI and not these
 check-stand-ins: ## the kernels of AVX-VNNI and AMX on a machine with AVX-512, in build/stand-ins
 	$(MAKE) $(BUILD)/stand-ins/tests/kernels/test_multiply BUILD=$(BUILD)/stand-ins CFLAGS="$(CFLAGS) -DCPU_STAND_INS" \
@@ -247,5 +253,5 @@ help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 18
 
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
-.PHONY: all bench check check-asan check-arm check-stand-ins check-compilers check-full check-mutants fuzz install uninstall demo lint clean help
+.PHONY: all bench check check-asan check-asan-quick check-arm check-stand-ins check-compilers check-full check-mutants fuzz install uninstall demo lint clean help
 .DELETE_ON_ERROR:

@@ -467,7 +467,7 @@ int main(int argc, char **argv)
 	if (all) json_print(argc > 1 ? json_incref(all) : json_incref(json_array_get(all, 0)), JSON_INDENT(1));
 	json_decref(all);
 	/* without the file: it would lack something */
-	if (worst == EXIT_TROUBLE && o.output && strcmp(o.output, "-") != 0) return worst;
-	out_commit(out);
+	if (worst == EXIT_TROUBLE && o.output && strcmp(o.output, "-") != 0) out_drop(out);
+	else out_commit(out);
 	return worst;
 }

@@ -252,3 +252,11 @@ void out_commit(struct out *o)
 	free(o->name);
 	free(o);
 }
+
+void out_drop(struct out *o)
+{
+	out_abandon_all();
+	temp_free(&o->temp);
+	free(o->name);
+	free(o);
+}

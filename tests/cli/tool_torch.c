@@ -28,7 +28,7 @@ static void put(struct bytes *b, const void *p, size_t n)
 }
 static void put_le(struct bytes *b, uint64_t v, int n)
 {
-	for (int i = 0; i < n; i++) put(b, &(unsigned char){ (unsigned char)(v >> 8*i) }, 1);
+	for (int i = 0; i < n; i++) put(b, &(unsigned char){ (unsigned char)(i < 8 ? v >> 8*i : 0) }, 1);
 }
 static void put_text(struct bytes *b, const char *s) { put(b, s, strlen(s)); }
 
