@@ -3,6 +3,7 @@
 # Memory that runs out, disks that fill, devices that fail, a kill at any write: always exit 2 with a message (or, where
 # the program can do without, 0 with the right output), never a crash, never anything under the final name.
 . "$(dirname "$0")/../lib/tap.sh"
+. "$(dirname "$0")/../lib/small.sh"
 FAULT_SO=$BUILD/tests/fault.so
 [ -e "$FAULT_SO" ] || { echo "1..0 # SKIP no preloading here"; exit 0; }
 cd "$TMP" || exit 1
@@ -83,23 +84,7 @@ for kind in malloc malloc1; do walk libggu $kind '' $library; done
 walk libggu read :EIO $library
 for how in ENOSPC EIO short; do walk libggu write ":$how" $library; done
 # a checkpoint of one small layer
-mkdir small
-cp "$DATA/wiki-7m/tokenizer.model" small
-jq '.num_hidden_layers = 1 | .intermediate_size = 256 | .tie_word_embeddings = true' "$DATA/wiki-7m/config.json" >small/config.json
-jq -nc '[["model.embed_tokens", 4096, 256], ["model.norm", 256], ["input_layernorm", 256], ["post_attention_layernorm", 256],
-	["self_attn.q_proj", 256, 256], ["self_attn.k_proj", 128, 256], ["self_attn.v_proj", 128, 256], ["self_attn.o_proj", 256, 256],
-	["mlp.gate_proj", 256, 256], ["mlp.up_proj", 256, 256], ["mlp.down_proj", 256, 256]]
-	| reduce .[] as $t ({at: 0, h: {}}; (reduce $t[1:][] as $n (2; .*$n)) as $n
-		| .h["\(if $t[0] | startswith("model.") then "" else "model.layers.0." end)\($t[0]).weight"] =
-			{dtype: "BF16", shape: $t[1:], data_offsets: [.at, .at + $n]} | .at += $n)
-	| "\(.at) \(.h)"' -r >header
-{
-	read -r bytes json <header
-	# shellcheck disable=SC2059
-	printf "\\$(printf %o $((${#json} % 256)))\\$(printf %o $((${#json}/256)))\\0\\0\\0\\0\\0\\0"
-	printf %s "$json"
-	yes '<:>;<;><' | head -c "$bytes"
-} >small/model.safetensors
+small_checkpoint small
 convert() { walk_all "gguf-convert $1" gguf-convert --no-sandbox -j2 -t "$1" -o out small; }
 convert auto
 convert q4_k_m

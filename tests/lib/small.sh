@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: MIT
+# small.sh - for tests/*/*.t: a checkpoint that every program reads, of one layer of 256 columns.
+#
+#   small_checkpoint FOLDER     makes it: config.json, model.safetensors (1.5 M weights in bfloat16), tokenizer.model
+#   little_u64 N                N, below 65536, as eight bytes
+little_u64()
+{
+	# shellcheck disable=SC2059
+	printf "\\$(printf %o $(($1 % 256)))\\$(printf %o $(($1/256)))\\0\\0\\0\\0\\0\\0"
+}
+small_checkpoint()
+{
+	mkdir "$1"
+	cp "$DATA/wiki-7m/tokenizer.model" "$1"
+	jq '.num_hidden_layers = 1 | .intermediate_size = 256 | .tie_word_embeddings = true' "$DATA/wiki-7m/config.json" >"$1/config.json"
+	small_header=$(jq -nrc '[["model.embed_tokens", 4096, 256], ["model.norm", 256], ["input_layernorm", 256],
+		["post_attention_layernorm", 256], ["self_attn.q_proj", 256, 256], ["self_attn.k_proj", 128, 256],
+		["self_attn.v_proj", 128, 256], ["self_attn.o_proj", 256, 256], ["mlp.gate_proj", 256, 256],
+		["mlp.up_proj", 256, 256], ["mlp.down_proj", 256, 256]]
+		| reduce .[] as $t ({at: 0, h: {}}; (reduce $t[1:][] as $n (2; .*$n)) as $n
+			| .h["\(if $t[0] | startswith("model.") then "" else "model.layers.0." end)\($t[0]).weight"] =
+				{dtype: "BF16", shape: $t[1:], data_offsets: [.at, .at + $n]} | .at += $n)
+		| "\(.at) \(.h)"')
+	small_bytes=${small_header%% *} small_header=${small_header#* }
+	{
+		little_u64 ${#small_header}
+		printf %s "$small_header"
+		# the first weights of the bundled model, whatever they are there
+		tail -c +$((9 + $(od -A n -t u8 -N 8 "$DATA/wiki-7m/model.safetensors"))) "$DATA/wiki-7m/model.safetensors" | head -c "$small_bytes"
+	} >"$1/model.safetensors"
+}
