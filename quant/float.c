@@ -87,40 +87,72 @@ static void make_panel(const struct quant_mul *m, size_t o, size_t n_o, size_t i
 		quant_float_table->turn[type_of(m->type)](rows, m->w_stride, n_o - first, n, width, PHASE, to);
 	}
 }
-/* n columns from i on of all strips of n_t tokens */
-static void meet_panel(const struct quant_mul *m, size_t t0, size_t n_t, size_t i, size_t n, struct work *k)
+/* n columns from i on of phase l: tile r of the panel, the strip of token t */
+static void meet(const struct quant_mul *m, const struct work *k, size_t t, size_t l, size_t r, size_t i, size_t n,
+	float *sums, int merges)
 {
-	size_t width = quant_float_table->outputs, tokens = quant_float_table->tokens, phase = phase_floats(m->n_in);
-	for (size_t l = 0; l < FLOAT_LANES; l++) {
-		size_t lines = n/FLOAT_LANES + (l < n%FLOAT_LANES);
-		float *sums = k->sums[l];
-		for (size_t t = 0; t < n_t; t += tokens) {
-			const float *strip = (const float *)m->act + ((t0 + t)/tokens*FLOAT_LANES + l)*phase + i/FLOAT_LANES*tokens;
-			for (size_t r = 0; r < FLOAT_OUTPUTS; r += width, sums += tokens*width)
-				quant_float_table->gemm(lines, k->panel + l*PHASE + r*(FLOAT_CHUNK/FLOAT_LANES + 1),
-					strip, sums);
+	const struct float_table *f = quant_float_table;
+	const float *strip = (const float *)m->act + (t/f->tokens*FLOAT_LANES + l)*phase_floats(m->n_in)
+		+ i/FLOAT_LANES*f->tokens;
+	f->gemm(n/FLOAT_LANES + (l < n%FLOAT_LANES), k->panel + l*PHASE + r*f->outputs*(FLOAT_CHUNK/FLOAT_LANES + 1),
+		strip, sums, i == 0, merges);
+}
+/* The sums of a tile to n_t tokens from t on and n_o outputs from o on */
+static void put(const struct quant_mul *m, size_t t, size_t n_t, size_t o, size_t n_o, const float *sums)
+{
+	size_t width = quant_float_table->outputs;
+	for (size_t i = 0; i < n_t; i++, sums += width)
+		memcpy(m->y + (t + i)*m->y_stride + o, sums, (n_o < width ? n_o : width)*sizeof *sums);
+}
+/* All columns in one panel: the phases of a tile come in such an order that the tree over them is a stack, whose two
+ * upper sums become one whenever they are of the same height; it stays in the first cache. */
+static void at_once(const struct quant_mul *m, size_t t, size_t n_t, size_t o, size_t n_o, struct work *k)
+{
+	static const size_t order[FLOAT_LANES] = { 0, 8, 4, 12, 2, 10, 6, 14, 1, 9, 5, 13, 3, 11, 7, 15 };
+	size_t width = quant_float_table->outputs, tile = quant_float_table->tokens*width;
+	for (size_t r = 0; r*width < n_o; r++) {
+		float *top = k->sums[0];
+		for (size_t i = 0; i < FLOAT_LANES; i++) {
+			int merges = 0;
+			while (i >> merges & 1) merges++;
+			meet(m, k, t, order[i], r, 0, m->n_in, top, merges);
+			top -= (size_t)merges*tile;
+			top += tile;
 		}
+		put(m, t, n_t, o + r*width, n_o - r*width, k->sums[0]);
+	}
+}
+/* Columns chunk by chunk: the sums of all phases and strips wait for the next. */
+static void by_chunks(const struct quant_mul *m, size_t t0, size_t n_t, size_t o, size_t n_o, struct work *k)
+{
+	size_t width = quant_float_table->outputs, tokens = quant_float_table->tokens, tiles = FLOAT_OUTPUTS/width,
+		stride = sizeof *k->sums/sizeof **k->sums, all = (n_t + tokens - 1)/tokens*tiles;
+	for (size_t i = 0; i < m->n_in; i += FLOAT_CHUNK) {
+		size_t n = m->n_in - i < FLOAT_CHUNK ? m->n_in - i : FLOAT_CHUNK;
+		make_panel(m, o, n_o, i, n, k->panel);
+		for (size_t l = 0; l < FLOAT_LANES; l++)
+			for (size_t j = 0; j < all; j++)
+				meet(m, k, t0 + j/tiles*tokens, l, j%tiles, i, n, k->sums[l] + j*tokens*width, 0);
+	}
+	quant_float_table->tree(k->sums[0], stride, all*tokens*width);
+	for (size_t j = 0; j < all; j++) {
+		size_t t = j/tiles*tokens, r = j%tiles*width;
+		if (r < n_o) put(m, t0 + t, n_t - t < tokens ? n_t - t : tokens, o + r, n_o - r,
+			k->sums[0] + j*tokens*width);
 	}
 }
 static void panels(const struct quant_mul *m, size_t t0, size_t n_t, size_t o0, size_t n_o, struct work *k)
 {
-	size_t width = quant_float_table->outputs, tokens = quant_float_table->tokens,
-		all = (n_t + tokens - 1)/tokens*tokens*FLOAT_OUTPUTS;
+	size_t tokens = quant_float_table->tokens;
 	for (size_t o = o0; o < o0 + n_o; o += FLOAT_OUTPUTS) {
 		size_t some = o0 + n_o - o < FLOAT_OUTPUTS ? o0 + n_o - o : FLOAT_OUTPUTS;
-		for (size_t l = 0; l < FLOAT_LANES; l++) memset(k->sums[l], 0, all*sizeof **k->sums);
-		for (size_t i = 0; i < m->n_in; i += FLOAT_CHUNK) {
-			size_t n = m->n_in - i < FLOAT_CHUNK ? m->n_in - i : FLOAT_CHUNK;
-			make_panel(m, o, some, i, n, k->panel);
-			meet_panel(m, t0, n_t, i, n, k);
+		if (m->n_in > FLOAT_CHUNK) {
+			by_chunks(m, t0, n_t, o, some, k);
+			continue;
 		}
-		quant_float_table->tree(k->sums[0], sizeof *k->sums/sizeof **k->sums, all);
-		for (size_t t = 0; t < n_t; t++) {
-			const float *sums = k->sums[0] + t/tokens*tokens*FLOAT_OUTPUTS + t%tokens*width;
-			float *y = m->y + (t0 + t)*m->y_stride + o;
-			for (size_t r = 0; r < some; r += width, sums += tokens*width)
-				memcpy(y + r, sums, (some - r < width ? some - r : width)*sizeof *y);
-		}
+		make_panel(m, o, some, 0, m->n_in, k->panel);
+		for (size_t t = 0; t < n_t; t += tokens)
+			at_once(m, t0 + t, n_t - t < tokens ? n_t - t : tokens, o, some, k);
 	}
 }
 

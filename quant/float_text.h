@@ -112,10 +112,11 @@ INLINE void rows(enum float_type type, size_t n_out, size_t n_in, const char *w,
 
 /* ---- the tile: lanes are outputs ---- */
 
-static void gemm(size_t n, const float *panel, const float *strip, float *acc)
+static void gemm(size_t n, const float *panel, const float *strip, float *acc, bool begin, int merges)
 {
-	rf a[TOKENS*WIDE];
-	UNROLL for (int k = 0; k < TOKENS*WIDE; k++) a[k] = r_floats(acc + k*REG);
+	rf a[TOKENS*WIDE], zero = { 0 };
+	if (begin) UNROLL for (int k = 0; k < TOKENS*WIDE; k++) a[k] = zero;
+	else UNROLL for (int k = 0; k < TOKENS*WIDE; k++) a[k] = r_floats(acc + k*REG);
 	for (; n; n--, panel += OUTPUTS, strip += TOKENS) {
 		rf w[WIDE];
 		UNROLL for (int c = 0; c < WIDE; c++) w[c] = r_floats(panel + c*REG);
@@ -123,6 +124,10 @@ static void gemm(size_t n, const float *panel, const float *strip, float *acc)
 			rf x = r_dup(strip[t]);
 			UNROLL for (int c = 0; c < WIDE; c++) a[t*WIDE + c] = r_fma(w[c], x, a[t*WIDE + c]);
 		}
+	}
+	for (; merges; merges--) {
+		acc -= TOKENS*OUTPUTS;
+		UNROLL for (int k = 0; k < TOKENS*WIDE; k++) a[k] += r_floats(acc + k*REG);
 	}
 	UNROLL for (int k = 0; k < TOKENS*WIDE; k++) r_put(acc + k*REG, a[k]);
 }
