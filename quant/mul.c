@@ -125,18 +125,35 @@ static void rows(const struct quant_mul *m, size_t t0, size_t n_t, size_t o0, si
 				(const char *)m->act + t*bytes, m->y + t*m->y_stride + o);
 }
 
-/* A chunk of n columns of rows o.. (the last of them again where the tile has more) to a panel. */
-static void make_panel(const struct quant_mul *m, enum mul_kind kind, size_t o, size_t n_o, size_t at_bytes, size_t n,
-	struct work *k)
+static size_t least(size_t a, size_t b) { return a < b ? a : b; }
+static size_t chunk_of(const struct quant_mul *m, size_t i) { return least(m->n_in - i, MUL_CHUNK); }
+static size_t bytes_of(const struct quant_mul *m, size_t columns)
+{
+	const struct ggu_type_info *type = ggu_type_info(m->type);
+	return columns/type->block_weights*type->block_bytes;
+}
+/* Asks for the chunk of rows o.. from column i on. A panel takes little of each of so many rows that a core does not
+ * foresee what is next. */
+static void fetch(const struct quant_mul *m, size_t o, size_t n_o, size_t i)
+{
+	const size_t n = bytes_of(m, chunk_of(m, i));
+	const char *from = (const char *)m->w + o*m->w_stride + bytes_of(m, i);
+	for (size_t r = 0; r < n_o; r++)
+		for (size_t k = 0; k < n + 63; k += 64) __builtin_prefetch(from + r*m->w_stride + (k < n ? k : n - 1));
+}
+/* The chunk from column i on of rows o.. (the last of them again where the tile has more) to a panel. */
+static void make_panel(const struct quant_mul *m, enum mul_kind kind, size_t o, size_t n_o, size_t i, struct work *k)
 {
 	const struct panel_table *panel = panel_of(mul_block(kind));
-	const size_t width = panel->outputs, block = mul_block(kind), bytes = mul_panel_bytes(kind, width),
-		stride = sizeof *k->rows/2;
+	const char *from = (const char *)m->w + bytes_of(m, i);
+	const size_t n = chunk_of(m, i), width = panel->outputs, block = mul_block(kind),
+		bytes = mul_panel_bytes(kind, width), stride = sizeof *k->rows/2;
 	for (size_t r0 = 0; r0 < width; r0 += 8) {
-		size_t some = width - r0 < 8 ? width - r0 : 8;
+		size_t some = least(width - r0, 8);
+		if (r0 + 8 < n_o) fetch(m, o + r0 + 8, least(n_o - (r0 + 8), 8), i);
 		for (size_t r = 0; r < some; r++) {
 			size_t row = o + (r0 + r < n_o ? r0 + r : n_o - 1);
-			mul_codes->widen[m->type]((const char *)m->w + row*m->w_stride + at_bytes, n, k->rows + r);
+			mul_codes->widen[m->type](from + row*m->w_stride, n, k->rows + r);
 		}
 		for (size_t b = 0; b < n/block; b++) {
 			char *to = k->panel + b*bytes;
@@ -152,54 +169,49 @@ static void make_panel(const struct quant_mul *m, enum mul_kind kind, size_t o, 
 	}
 }
 
-/* Asks for what a later panel will read: the next chunk of the same rows, or the first of those a group
- * further. make_panel reads so many rows, and so little of each, that a core does not foresee it. */
-static void fetch_next(const struct quant_mul *m, size_t o, size_t n_o, size_t end, size_t next_i, size_t at_bytes,
-	size_t bytes)
+/* Asks for what the next panel will be made of: the next of this group's, of the next chunk, of the next group. */
+static void fetch_next(const struct quant_mul *m, size_t o, size_t end, size_t i, size_t p, size_t outputs)
 {
-	const char *from = (const char *)m->w + o*m->w_stride + at_bytes + bytes;
-	if (next_i >= m->n_in) {
-		if (o + GROUP >= end) return;
-		from = (const char *)m->w + (o + GROUP)*m->w_stride;
-		if (end - (o + GROUP) < n_o) n_o = end - (o + GROUP);
+	p += outputs;
+	if (p >= least(end - o, GROUP)) {
+		p = 0;
+		i += MUL_CHUNK;
 	}
-	for (size_t r = 0; r < n_o; r++)
-		for (size_t i = 0; i < bytes + 63; i += 64)
-			__builtin_prefetch(from + r*m->w_stride + (i < bytes ? i : bytes - 1), 0, 2);
+	if (i >= m->n_in) {
+		i = 0;
+		o += GROUP;
+	}
+	if (o + p < end) fetch(m, o + p, least(end - (o + p), outputs), i);
 }
 static void panels(const struct quant_mul *m, size_t t0, size_t n_t, size_t o0, size_t n_o, struct work *k)
 {
 	const enum mul_kind kind = kind_of(m->type);
-	const struct ggu_type_info *type = ggu_type_info(m->type);
 	const struct panel_table *panel = panel_of(mul_block(kind));
 	const size_t outputs = panel->outputs, tokens = panel->tokens, block = mul_block(kind),
 		n_strips = (n_t + tokens - 1)/tokens, tile = tokens*outputs;
 	for (size_t o = o0; o < o0 + n_o; o += GROUP) {
-		size_t some = o0 + n_o - o < GROUP ? o0 + n_o - o : GROUP, end = o0 + n_o;
+		size_t some = least(o0 + n_o - o, GROUP);
 		memset(k->acc, 0, (some + outputs - 1)/outputs*n_strips*tile*sizeof *k->acc);
 		for (size_t i = 0; i < m->n_in; i += MUL_CHUNK) {
-			size_t n = m->n_in - i < MUL_CHUNK ? m->n_in - i : MUL_CHUNK,
-				bytes = n/type->block_weights*type->block_bytes,
-				at_bytes = i/type->block_weights*type->block_bytes;
 			struct strips s = strips_of(block, m->n_tokens, m->n_in, t0, i);
 			for (size_t p = 0; p < some; p += outputs) {
-				make_panel(m, kind, o + p, some - p, at_bytes, n, k);
-				fetch_next(m, o + p, some - p < outputs ? some - p : outputs, end, i + n, at_bytes, bytes);
-				panel->gemm[kind](n/block, k->panel, n_strips, (const char *)m->act + s.at, s.next,
-					k->acc + p/outputs*n_strips*tile);
+				make_panel(m, kind, o + p, some - p, i, k);
+				fetch_next(m, o, o0 + n_o, i, p, outputs);
+				panel->gemm[kind](chunk_of(m, i)/block, k->panel, n_strips,
+					(const char *)m->act + s.at, s.next, k->acc + p/outputs*n_strips*tile);
 			}
 		}
 		for (size_t t = 0; t < n_t; t++)
 			for (size_t p = 0; p < some; p += outputs)
 				memcpy(m->y + (t0 + t)*m->y_stride + o + p, k->acc + p/outputs*n_strips*tile + t*outputs,
-					(some - p < outputs ? some - p : outputs)*sizeof *m->y);
+					least(some - p, outputs)*sizeof *m->y);
 	}
 }
 
 void mul_integers(const struct quant_mul *m, size_t t0, size_t n_t, size_t o0, size_t n_o, void *work)
 {
 	if (m->n_tokens <= ROW_TOKENS) { rows(m, t0, n_t, o0, n_o); return; }
-	for (size_t t = 0; t < n_t; t += TOKENS) panels(m, t0 + t, n_t - t < TOKENS ? n_t - t : TOKENS, o0, n_o, work);
+	for (size_t t = 0; t < n_t; t += TOKENS) panels(m, t0 + t, least(n_t - t, TOKENS), o0, n_o, work);
 }
 
 /* Threads that share the tokens of a panel each unpack it: outputs are cut first, finely enough to keep all busy to
