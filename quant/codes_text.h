@@ -5,6 +5,7 @@
  * int16 of a panel (widen). narrow makes activations integers. An instance includes bytes_c.h, bytes_avx2.h or
  * bytes_neon.h before. */
 #include <math.h>
+#include "lane_math.h"
 #include "unpack.h"
 
 /* ---- weights ---- */
@@ -103,21 +104,23 @@ static inline void narrow_n(const float *x, int n, struct narrow *o)
 {
 	uint32_t most = largest(x, n);
 	float inverse;
-	memset(o, 0, sizeof *o);
-	if (most >= 0x7f800000) o->d = NAN;
-	if (most >= 0x7f800000 || most < 0x0f800000) return;            /* below 2^-96: zero */
+	if (most >= 0x7f800000 || most < 0x0f800000) {                  /* below 2^-96: zero */
+		o->d = most >= 0x7f800000 ? NAN : 0;
+		memset(o->q, 0, (size_t)n*sizeof *o->q);
+		memset(o->sum, 0, (size_t)n/16*sizeof *o->sum);
+		return;
+	}
 	o->d = kern_f32_bits(most)/MUL_AMAX;
 	inverse = 1/o->d;
-	for (int i = 0; i < n; i++) {
-		float v = x[i]*inverse + 12582912.0f;
-		int32_t u;
-		memcpy(&u, &v, 4);
-		o->q[i] = (int16_t)(u - 0x4b400000);
-	}
-	for (int j = 0; j < n/16; j++) {
-		int sum = 0;
-		for (int i = 0; i < 16; i++) sum += o->q[16*j + i];
-		o->sum[j] = (int16_t)sum;
+	for (int j = 0; j < n; j += 16) {
+		ri sum = { 0 };
+		for (int i = j; i < j + 16; i += REG) {
+			rf v = r_floats(x + i)*inverse + 12582912.0f;
+			ri u = (ri)v - 0x4b400000;
+			r_put_i16(o->q + i, u);
+			sum += u;
+		}
+		o->sum[j/16] = (int16_t)r_sum(sum);
 	}
 }
 static void narrow(const float *x, int n, struct narrow *o)

@@ -153,6 +153,24 @@ static inline ri r_or_16(ri a, const uint8_t *bits, size_t at)
 #endif
 }
 static inline rf r_int(ri a) { return __builtin_convertvector(a, rf); }
+static inline void r_put_i16(int16_t *p, ri a)
+{
+	typedef int16_t narrow __attribute__((vector_size(2*REG)));
+	narrow b = __builtin_convertvector(a, narrow);
+	memcpy(p, &b, sizeof b);
+}
+static inline int32_t r_sum(ri a)
+{
+#if defined __AVX2__ && !defined __AVX512F__
+	__m128i s = _mm_add_epi32(_mm256_castsi256_si128((__m256i)a), _mm256_extracti128_si256((__m256i)a, 1));
+	s = _mm_add_epi32(s, _mm_shuffle_epi32(s, 0x4e));
+	return _mm_cvtsi128_si32(_mm_add_epi32(s, _mm_shuffle_epi32(s, 0xb1)));
+#else
+	int32_t sum = 0;
+	for (int i = 0; i < REG; i++) sum += a[i];
+	return sum;
+#endif
+}
 /* No lane is NaN. */
 static inline float r_greatest(rf a)
 {
