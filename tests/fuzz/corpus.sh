@@ -16,5 +16,15 @@ for f in "$src/tests/fuzz/corpus/$1"/*; do
 done
 case $1 in
 arch) cp "$src"/model/arch/*.yaml "$to" ;;
+split)
+	# sets of tests/malformed, as texts with a part for each shard
+	cd "$src/tests/malformed/gguf"
+	for name in $(ls split-*.ggtxt ok-split-*.ggtxt | sed 's/-0000[1-9]-of-.*//; s/\.ggtxt$//' | sort -u); do
+		for text in "$name"*.ggtxt; do
+			printf -- '--- %s.gguf\n' "$(basename "$text" .ggtxt)"
+			"${BUILD:-$src/build}/tests/malformed/tool_ggtxt" <"$text"
+			echo
+		done >"$to/$name"
+	done ;;
 gguf) compile "$src"/tests/malformed/gguf/*.ggtxt ;;
 esac

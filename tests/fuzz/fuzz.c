@@ -25,6 +25,8 @@ static const char *path_of(const char *name)
 	return path;
 }
 
+const char *folder_path(size_t i) { return i < n_names ? path_of(names[i]) : NULL; }
+
 static void empty_folder(void)
 {
 	while (n_names)
