@@ -31,7 +31,7 @@ static struct {
 static const struct opt opts[] = {
 	OPT_STR('t', "type", &o.type, "TYPE", "auto, f32, f16, bf16, q8_0 or a recipe (default: auto)"),
 	OPT_STR('i', "imatrix", &o.imatrix, "FILE", "with a recipe: weigh errors by this importance matrix"),
-	OPT_FLAG(0, "vocab-only", &o.vocab_only, "metadata and vocabulary, no tensors"),
+	OPT_FLAG(0, "vocab-only", &o.vocab_only, "write metadata and vocabulary, no tensors"),
 	OPT_STR(0, "name", &o.name, "NAME", "the model's name (default: from its card or config.json)"),
 	OPT_STR(0, "metadata", &o.metadata, "JSON", "keys and values of the object in this file win over all others"),
 	OPT_FLAG('n', "dry-run", &o.dry_run, "print what becomes of each tensor; no weights are read, no file is made"),
@@ -186,7 +186,7 @@ int main(int argc, char **argv)
 	struct stat st;
 
 	opt_parse(argc, argv, opts,
-		&(struct opt_program){ "gguf-convert", "make a GGUF of a Hugging Face checkpoint folder",
+		&(struct opt_program){ "gguf-convert", "convert a Hugging Face checkpoint to GGUF",
 		"[-t TYPE] [-i FILE] [--vocab-only] [--name NAME] [--metadata JSON] [-n] [--arch-file YAML] [-j N] "
 		"[-o FILE] DIR", 1, 1 });
 	dir = argv[0] = (char *)(uintptr_t)hub_folder(argv[0]);

@@ -272,7 +272,7 @@ int main(int argc, char **argv)
 	uint64_t bytes;
 
 	argc = opt_parse(argc, argv, opts,
-		&(struct opt_program){ "gguf-quantize", "make a GGUF model's tensors smaller by a recipe or a plan",
+		&(struct opt_program){ "gguf-quantize", "quantize a GGUF model by a recipe or a plan",
 		"[-nv] [-i FILE] [--pure] [--tensor-type REGEX=T]... [--output-tensor-type T] [--token-embedding-type T] "
 		"[--leave-output-tensor] [--allow-requantize] [--keep-non-finite] [--effort N] [--objective NAME|D,P,L] "
 		"[--no-feedback] [--damp X] [--json] "

@@ -15,10 +15,10 @@
 static struct { const char *model, *output; bool no_bos, no_special, json, decode; int jobs; } o;
 static const struct opt opts[] = {
 	OPT_STR('m', "model", &o.model, "MODEL|DIR", "a GGUF file, or the folder of a checkpoint"),
-	OPT_FLAG(0, "no-bos", &o.no_bos, "add nothing in front and behind"),
-	OPT_FLAG(0, "no-special", &o.no_special, "special tokens in the text are plain text"),
-	OPT_FLAG(0, "json", &o.json, "a JSON array of strings in, an array of arrays of ids out"),
-	OPT_FLAG(0, "decode", &o.decode, "ids in, text out"),
+	OPT_FLAG(0, "no-bos", &o.no_bos, "add no token in front or at the end"),
+	OPT_FLAG(0, "no-special", &o.no_special, "take special tokens in the text as plain text"),
+	OPT_FLAG(0, "json", &o.json, "read a JSON array of strings, write an array of arrays of ids"),
+	OPT_FLAG(0, "decode", &o.decode, "convert ids to text"),
 	OPT_ONE_JOB(&o.jobs),
 	OPT_OUTPUT(&o.output),
 	OPT_COMMON, OPT_END
@@ -146,7 +146,7 @@ static void decode_text(struct tokenizer *t, const char *name, const char *text,
 
 int main(int argc, char **argv)
 {
-	int n = opt_parse(argc, argv, opts, &(struct opt_program){ "gguf-tokenize", "text to token ids and back",
+	int n = opt_parse(argc, argv, opts, &(struct opt_program){ "gguf-tokenize", "convert text to token ids and back",
 		"-m MODEL|DIR [--no-bos] [--no-special] [--json] [--decode] [-j N] [-o FILE] [TEXT]", 0, 1 });
 	const char *name = n ? argv[0] : "(stdin)";
 	struct vocab *v;

@@ -21,6 +21,11 @@ for prog in "$BIN"/gguf-*; do
 	ok "$name: --version" "$prog" --version
 done
 
+# the first example is the common use, before any option is explained
+for page in "$SRC"/man/gguf-*.1; do
+	ok "$(basename "$page"): DESCRIPTION begins with an example" sh -c "sed -n '/^.Sh DESCRIPTION/,\$p' '$page' | sed -n '2,4p' | grep -q '^.Dl \\$ '"
+done
+
 for yaml in $(grep -l '^classes:' "$SRC"/model/arch/*.yaml); do
 	arch=$(basename "$yaml" .yaml)
 	ok "architecture $arch is told in gguf-utils(7) and the README" sh -c "grep -qw '$arch' '$SRC/man/gguf-utils.7' && grep -qw '$arch' '$SRC/README.md'"
@@ -56,8 +61,10 @@ told gguf-imatrix --stats --json im.gguf
 told gguf-perplexity -m wiki-7m-q4.gguf --base wiki-7m.gguf --chunks 1 --ctx 64 --json evaluation.txt
 told gguf-quantize --json -o told.gguf Q8_0 wiki-7m.gguf
 
+# as they are rendered: a word of an example may be a macro's name
 for page in "$SRC"/man/*.[1357]; do
-	sed -n 's/^\.Dl \$ //p' "$page" | sed 's/\\(aq/'"'"'/g; s/\\&//g; s/\\e/\\/g; s/\\-/-/g; s/^"\(.*\)"$/\1/; s/""/"/g' >"$TMP/.examples"
+	mandoc -T ascii -O width=400 "$page" | sed 's/.\x08//g' | sed -n 's/^ *\$ //p' >"$TMP/.examples"
+	is "$(basename "$page"): examples are rendered one by one" "$(wc -l <"$TMP/.examples")" "$(grep -c '^\.Dl \$ ' "$page")"
 	while IFS= read -r line; do
 		ok "$(basename "$page"): $line" sh -c "$line" </dev/null
 	done <"$TMP/.examples"
