@@ -26,6 +26,7 @@
 static struct {
 	const char *model, *output, *checkpoint, *dataset, *arch_file;
 	int ctx, batch, jobs, block;
+	struct load_place place;
 	uint64_t chunks, from, every;
 	bool dat, partial, merge, stats, json, process_output, covariance, special;
 } o = { .ctx = 512, .every = 10, .block = 8192 };
@@ -53,6 +54,7 @@ static const struct opt opts[] = {
 	OPT_FLAG(0, "partial", &o.partial, "write sums with all their digits, for --merge"),
 	OPT_FLAG(0, "dat", &o.dat, "write the old form"),
 	OPT_STR(0, "arch-file", &o.arch_file, "YAML", "also know the architecture described in YAML"),
+	LOAD_PLACE_OPTIONS(&o.place),
 	OPT_OUTPUT(&o.output),
 	OPT_JOBS(&o.jobs),
 	OPT_COMMON, OPT_END
@@ -250,11 +252,12 @@ static void collect(const char *text_name)
 	uint64_t done = 0;
 	if (!r.im) msg_die("out of memory");
 	sandbox_output(o.checkpoint);
-	r.pool = load_pool(o.jobs, (const char *[]){ o.model, text_name, o.arch_file }, 3, o.output);
+	r.pool = load_pool_placed(o.jobs, o.place.pin, (const char *[]){ o.model, text_name, o.arch_file }, 3,
+		o.output);
 	out_refuse_input(out, text_name);
 	out_refuse_input(out, o.checkpoint);    /* which is removed at the end */
 	out_refuse_input(out, o.arch_file);
-	r.model = load_model(o.model, o.arch_file, r.pool);
+	r.model = load_model_held(o.model, o.arch_file, r.pool, load_hold(&o.place));
 	out_refuse_sources(out, o.model, model_file(r.model));
 	tokenize(&r, text_name);
 	if (o.checkpoint) {
@@ -316,7 +319,8 @@ int main(int argc, char **argv)
 		&(struct opt_program){ "gguf-imatrix", "collect, merge and show importance matrices",
 		"-m MODEL [--ctx N] [--from N] [--chunks N] [--batch N] [--process-output] [--covariance] [--block N] "
 		"[--special] [--dataset NAME] "
-		"[--checkpoint FILE [--every N]] [--arch-file YAML] [--dat | --partial] [-j N] [-o FILE] [TEXT]\n"
+		"[--checkpoint FILE [--every N]] [--pin] [--mlock] [--no-mmap] "
+		"[--arch-file YAML] [--dat | --partial] [-j N] [-o FILE] [TEXT]\n"
 		"--merge [--ctx N] [--dat | --partial] [-o FILE] A B ...\n"
 		"--stats [--json] [-o FILE] [A]", 0, -1 });
 	if (o.block % 256) msg_die("--block wants a multiple of 256");

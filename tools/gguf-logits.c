@@ -11,13 +11,19 @@
 #include "opt.h"
 #include "out.h"
 
-static struct { const char *model, *arch_file, *output; int jobs, batch, ctx; bool hidden; } o;
+static struct {
+	const char *model, *arch_file, *output;
+	int jobs, batch, ctx;
+	struct load_place place;
+	bool hidden;
+} o;
 static const struct opt opts[] = {
 	OPT_STR('m', "model", &o.model, "MODEL", "the GGUF file to evaluate"),
 	OPT_FLAG(0, "hidden", &o.hidden, "write the residual stream instead of logits"),
 	OPT_INT(0, "batch", &o.batch, "N", 1, 1 << 20,
 		"tokens computed at once (default: 512); does not change the result"),
 	OPT_STR(0, "arch-file", &o.arch_file, "YAML", "also know the architecture described in YAML"),
+	LOAD_PLACE_OPTIONS(&o.place),
 	OPT_OUTPUT(&o.output),
 	OPT_JOBS(&o.jobs),
 	OPT_COMMON, OPT_END
@@ -109,12 +115,14 @@ static void run(struct group *g)
 int main(int argc, char **argv)
 {
 	int n = opt_parse(argc, argv, opts, &(struct opt_program){ "gguf-logits", "evaluate token ids to logits",
-		"-m MODEL [--hidden] [--batch N] [--arch-file YAML] [-o FILE] [-j N] [IDS]", 0, 1 });
+		"-m MODEL [--hidden] [--batch N] [--pin] [--mlock] [--no-mmap] "
+		"[--arch-file YAML] [-o FILE] [-j N] [IDS]", 0, 1 });
 	const char *file = n ? argv[0] : "(stdin)";
 	size_t bytes;
-	struct ggu_pool *pool = load_pool(o.jobs, (const char *[]){ o.model, o.arch_file, n ? file : NULL }, 3,
+	struct ggu_pool *pool = load_pool_placed(o.jobs, o.place.pin, (const char *[]){ o.model, o.arch_file,
+		n ? file : NULL }, 3,
 		o.output);
-	struct model *m = load_model(o.model, o.arch_file, pool);
+	struct model *m = load_model_held(o.model, o.arch_file, pool, load_hold(&o.place));
 	struct out *out = out_open(o.output, true);
 	struct group g = { .m = m, .n_batch = o.batch ? (size_t)o.batch : 512, .out = out };
 	char *text = load_text(n ? argv[0] : NULL, &bytes);

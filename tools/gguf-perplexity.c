@@ -23,6 +23,7 @@
 static struct {
 	const char *model, *base, *arch_file, *save, *output, *cache_k, *cache_v;
 	int jobs, ctx, chunks, from, batch;
+	struct load_place place;
 	bool json, partial, merge;
 	struct opt_list fail_above;
 } o = { .ctx = 512 };
@@ -43,6 +44,7 @@ static const struct opt opts[] = {
 	OPT_FLAG(0, "partial", &o.partial, "print JSON with every score, for --merge"),
 	OPT_FLAG(0, "merge", &o.merge, "put together what --partial printed"),
 	OPT_STR(0, "arch-file", &o.arch_file, "YAML", "also know the architecture described in YAML"),
+	LOAD_PLACE_OPTIONS(&o.place),
 	OPT_OUTPUT(&o.output),
 	OPT_JOBS(&o.jobs),
 	OPT_COMMON, OPT_END
@@ -355,10 +357,13 @@ static int evaluate(const char *text)
 	int status;
 	scores_check_rules(&o.fail_above, o.base != NULL);
 	sandbox_output(o.save);
-	pool = load_pool(o.jobs, (const char *[]){ o.model, o.base, o.arch_file, text }, 4, o.output);
-	j.a = (struct side){ .m = load_model(o.model, o.arch_file, pool), .path = o.model };
+	pool = load_pool_placed(o.jobs, o.place.pin, (const char *[]){ o.model, o.base, o.arch_file, text }, 4,
+		o.output);
+	j.a = (struct side){ .m = load_model_held(o.model, o.arch_file, pool, load_hold(&o.place)), .path = o.model };
 	j.from_file = o.base && logits_file_open(&j.base, o.base);
-	if (o.base && !j.from_file) j.b = (struct side){ .m = load_model(o.base, o.arch_file, pool), .path = o.base };
+	if (o.base && !j.from_file)
+		j.b = (struct side){ .m = load_model_held(o.base, o.arch_file, pool, load_hold(&o.place)),
+			.path = o.base };
 	j.file.m = j.a.m;
 	read_text(&j, text);
 	check_base(&j);
@@ -378,7 +383,8 @@ int main(int argc, char **argv)
 		"measure perplexity, and the divergence from another model",
 		"-m MODEL [--base MODEL|LOGITS] [--ctx N] [--from N] [--chunks N] [--batch N] [--cache-type-k T] "
 		"[--cache-type-v T] "
-		"[--fail-above NAME=X]... [--save-logits FILE] [--json | --partial] [--arch-file YAML] [-o FILE] "
+		"[--fail-above NAME=X]... [--save-logits FILE] [--json | --partial] [--pin] [--mlock] "
+		"[--no-mmap] [--arch-file YAML] [-o FILE] "
 		"[-j N] [TEXT]\n"
 		"--merge [--fail-above NAME=X]... [--json | --partial] [-o FILE] A B ...", 0, -1 });
 	if (!!o.model + o.merge != 1) msg_die("give one of -m and --merge; see -h");

@@ -137,8 +137,16 @@ is "... holds what standard output would" "$(cat text.ids)" "$(gguf-tokenize -m 
 ok "gguf-run -o" gguf-run -q -m m.gguf -p 'The house was' -n 12 -o a.out
 is "... holds what standard output would" "$(cat a.out)" "$(gguf-run -q -m m.gguf -p 'The house was' -n 12)"
 gguf-run -q -m m.gguf -p 'The house was' -n 12 >a
-is "--no-mmap --pin: the same" "$(gguf-run -q -m m.gguf -p 'The house was' -n 12 --no-mmap --pin)" "$(cat a)"
+is "gguf-run --no-mmap --pin: the same" "$(gguf-run -q -m m.gguf -p 'The house was' -n 12 --no-mmap --pin)" "$(cat a)"
 ok "gguf-run says something" test -s a
+is "gguf-perplexity --no-mmap --pin: the same" "$(gguf-perplexity -q -m m.gguf --chunks 2 --no-mmap --pin text)" \
+	"$(cat plain)"
+gguf-imatrix -q -m m.gguf --chunks 1 -o plain.imatrix text
+gguf-imatrix -q -m m.gguf --chunks 1 --no-mmap --pin -o placed.imatrix text
+same "gguf-imatrix --no-mmap --pin: the same" plain.imatrix placed.imatrix
+gguf-logits -q -m m.gguf text.ids >plain.logits
+gguf-logits -q -m m.gguf --no-mmap --pin text.ids >placed.logits
+same "gguf-logits --no-mmap --pin: the same" plain.logits placed.logits
 gguf-run -q -m m.gguf -p 'The house was' -n 12 -j 3 >b
 same "... the same with other threads" b a
 printf 'The house was' >prompt
