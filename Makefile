@@ -192,7 +192,7 @@ check-full: check check-asan check-arm check-stand-ins check-compilers check-mut
 
 FUZZ_SECONDS ?= 60
 FUZZERS ?= $(sort $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c)))
-fuzz: $(BUILD)/tests/malformed/tool_ggtxt ## FUZZ_SECONDS (60) of libFuzzer for each target, or for FUZZERS="gguf expr"; needs clang
+fuzz: $(BUILD)/tests/malformed/tool_ggtxt $(BUILD)/tests/cli/tool_torch ## FUZZ_SECONDS (60) of libFuzzer for each target, or for FUZZERS="gguf expr"; needs clang
 	$(MAKE) $(FUZZERS:%=$(BUILD)/fuzz/fuzz_%) BUILD=$(BUILD)/fuzz CC=clang CFLAGS="-O1 -g -fsanitize=fuzzer-no-link,address,undefined,float-cast-overflow -fno-sanitize-recover=undefined"
 	for f in $(FUZZERS); do \
 	  BUILD=$(abspath $(BUILD)) tests/fuzz/corpus.sh $$f $(BUILD)/fuzz/corpus-$$f && \

@@ -99,12 +99,20 @@ static enum ggu_status pattern_of(struct step *s, const json_t *o, struct ggu_er
 	return compile(s, re ? re : text, !re, err);
 }
 
-static enum behavior behavior_of(const char *name)
+static enum ggu_status behavior_of(const json_t *o, enum behavior *to, struct ggu_error *err)
 {
 	static const char *const names[] = { "Removed", "Isolated", "MergedWithPrevious", "MergedWithNext",
 		"Contiguous" };
-	for (int i = 0; name && i < 5; i++) if (!strcmp(names[i], name)) return (enum behavior)i;
-	return ISOLATED;
+	const char *name = vocab_json_str(o, "behavior");
+	int i = 0;
+	*to = ISOLATED;
+	if (!name) return GGU_OK;
+	while (i < 5 && strcmp(names[i], name)) i++;
+	if (i == 5)
+		return ggu_fail(err, GGU_ERR_UNSUPPORTED, GGU_NO_OFFSET, "pre_tokenizer",
+			"behavior '%.40s' is not supported", name);
+	*to = (enum behavior)i;
+	return GGU_OK;
 }
 
 /* JSON booleans whose absence means true */
@@ -200,8 +208,9 @@ static enum ggu_status add_byte_level(struct pretok *p, const json_t *o, struct 
 
 static enum ggu_status read_pre(struct pretok *p, const json_t *o, const char *type, struct ggu_error *err)
 {
-	enum behavior behavior = behavior_of(vocab_json_str(o, "behavior"));
+	enum behavior behavior;
 	struct step *s;
+	TRY(behavior_of(o, &behavior, err));
 	if (!strcmp(type, "Metaspace")) return add_metaspace(p, o, err);
 	if (!strcmp(type, "ByteLevel")) return add_byte_level(p, o, err);
 	if (!strcmp(type, "Digits"))

@@ -16,6 +16,12 @@ for f in "$src/tests/fuzz/corpus/$1"/*; do
 done
 case $1 in
 arch) cp "$src"/model/arch/*.yaml "$to" ;;
+torch)
+	torch() { "${BUILD:-$src/build}/tests/cli/tool_torch" "$@" "$src/tests/data/wiki-7m" 2 3; }
+	torch >"$to/plain"
+	torch -6 >"$to/64-bit"
+	torch -n model_state_dict >"$to/beside"
+	torch -o 6a00000000 >"$to/more" ;;
 split)
 	# sets of tests/malformed, as texts with a part for each shard
 	cd "$src/tests/malformed/gguf"
@@ -26,5 +32,7 @@ split)
 			echo
 		done >"$to/$name"
 	done ;;
+convert | safetensors | vocab | plan | manifest) cp "$src/tests/malformed/$1"/*.txt "$to" ;;
+imatrix) compile "$src"/tests/malformed/imatrix/*.ggtxt ;;
 gguf) compile "$src"/tests/malformed/gguf/*.ggtxt ;;
 esac

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * fuzz.h - what the fuzz targets share: a check that a fuzzer takes notice of, and files made of the input.
- *
- * A target that reads a folder takes it as one text. A line "--- NAME" begins a file; its bytes go up to the line break
- * before the next such line. A file NAME.safetensors that begins with a brace gets the length of its header, which ends
- * at the last brace, in front; so texts can be written by hand, and any bytes are still possible. */
+ * A target that reads a folder takes it as one text: tests/lib/folder.h. */
 #ifndef TESTS_FUZZ_H
 #define TESTS_FUZZ_H
 #include <stdbool.h>

@@ -34,6 +34,12 @@ static void carry_out(struct plan *p)
 	free(to);
 }
 
+static void unread(void *ctx, const struct ggu_error *what)
+{
+	(void)ctx;
+	must(*what->what, "a key that is not read is told without a word");
+}
+
 static void convert(const char *dir, const struct arch_set *set)
 {
 	struct config c;
@@ -48,6 +54,8 @@ static void convert(const char *dir, const struct arch_set *set)
 		return;
 	}
 	must(m, "no memory");
+	config_check(&c, &err);
+	config_unread(&c, unread, NULL, &err);
 	general_to_meta(m, dir, &c, NULL, 12345678, &card, &err);
 	if (checkpoint_open(&source, dir, &err) == GGU_OK && plan_new(&p, &c, source, &err) == GGU_OK) {
 		carry_out(&p);
