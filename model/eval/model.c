@@ -65,6 +65,7 @@ void model_close(struct model *m)
 	ggu_close(m->file);
 	arch_set_free(m->archs);
 	expr_arena_free(m->arena);
+	pages_free(&m->pages);
 	free(m);
 }
 

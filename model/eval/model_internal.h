@@ -13,6 +13,7 @@ struct model {
 	struct expr_arena *arena;
 	struct ggu_pool *pool;
 	struct graph graph;
+	struct pages pages;             /* of its states */
 };
 
 struct work {

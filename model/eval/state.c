@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * state.c - see state.h: pages, forks, snapshots. state_file.c saves and loads. */
+ * state.c - see state.h: forks, snapshots. page.c has the pages, state_file.c saves and loads. */
 #include <stdlib.h>
 #include <string.h>
 #include "model_internal.h"
@@ -8,16 +8,6 @@ static enum ggu_status no_memory(struct ggu_error *err) { return ggu_fail(err, G
 	"out of memory for a sequence"); }
 
 /* ---- pages ---- */
-
-static struct page *page_new(const struct state *s)
-{
-	void *p;
-	if (posix_memalign(&p, 64, sizeof(struct page) + s->page_bytes)) return NULL;
-	memset(p, 0, sizeof(struct page) + s->page_bytes);
-	((struct page *)p)->refs = 1;
-	return p;
-}
-static void page_drop(struct page *p) { if (!--p->refs) free(p); }
 
 static void set_page(struct state *s, size_t i, struct page *p)
 {
@@ -57,7 +47,7 @@ enum ggu_status state_reserve(struct state *s, size_t n, struct ggu_error *err)
 	for (size_t i = s->pos/ATTN_BLOCK; i < last; i++) {
 		struct page *p;
 		if (i < s->n_pages && s->page[i]->refs == 1) continue;
-		if (!(p = page_new(s))) return no_memory(err);
+		if (!(p = page_new(s->pages, s->page_bytes))) return no_memory(err);
 		if (i < s->n_pages) {
 			memcpy(p->bytes, s->page[i]->bytes, s->page_bytes);
 			page_drop(s->page[i]);
@@ -94,6 +84,7 @@ enum ggu_status state_new(struct state **out, struct model *m, const struct stat
 	enum ggu_status st;
 	if (!s) return no_memory(err);
 	s->g = g;
+	s->pages = &m->pages;
 	s->shape = calloc(g->n_caches + 1, sizeof *s->shape);
 	s->offset = calloc(g->n_caches + 1, sizeof *s->offset);
 	s->fixed = calloc(g->fixed_floats + 1, sizeof *s->fixed);
@@ -141,6 +132,7 @@ enum ggu_status state_fork(struct state **out, const struct state *from, struct 
 	struct state *s = calloc(1, sizeof *s);
 	if (!s) return no_memory(err);
 	s->g = from->g;
+	s->pages = from->pages;
 	s->page_bytes = from->page_bytes;
 	s->shape = malloc((n + 1)*sizeof *s->shape);
 	s->offset = malloc((n + 1)*sizeof *s->offset);

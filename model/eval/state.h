@@ -3,19 +3,20 @@
  *
  * Positions lie in pages of ATTN_BLOCK. A page holds the block (attn.h) of each of the graph's caches one behind the
  * other and a count of the states that have it: a fork shares all pages, and who writes into one that is shared copies
- * it first. A page is freed in page_drop, by the last that lets go of it. */
+ * it first. A page is freed in page_drop (page.c), by the last that lets go of it. */
 #ifndef MODEL_EVAL_STATE_H
 #define MODEL_EVAL_STATE_H
 #include "../../quant/attn.h"
 #include "graph.h"
 #include "model.h"
+#include "page.h"
 
 enum { STATE_MAX_POS = 1 << 24 };
 
-struct page { size_t refs; _Alignas(64) char bytes[]; };
 struct snapshot { size_t pos; float *fixed; };
 struct state {
 	const struct graph *g;
+	struct pages *pages;            /* the model's */
 	size_t pos;
 	int32_t *ids;                   /* [pos] */
 	struct attn_shape *shape;       /* [n_caches] */

@@ -153,7 +153,8 @@ enum ggu_status vocab_load_json(struct vocab *v, const struct vocab_files *f, st
 		TRY(fill(v, &tables, err));
 		for (size_t i = 0; llama && i < n; i++) {       /* pieces of a SentencePiece vocabulary in disguise */
 			const struct ggu_str *t = v->tokens + i;
-			if (v->types[i] == VOCAB_NORMAL && t->n == 6 && text_begins(t->p, t->n, "<0x") && t->p[5] == '>')
+			if (v->types[i] == VOCAB_NORMAL && t->n == 6 && text_begins(t->p, t->n, "<0x")
+				&& t->p[5] == '>')
 				v->types[i] = VOCAB_BYTE;
 		}
 	}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT
+ * page.c - see page.h. */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include "page.h"
+
+enum { LARGE = 2 << 20, LARGE_FROM = 8*LARGE, SLAB_MAX = 32*LARGE };    /* LARGE: a large page of memory */
+struct slab { struct slab *next; size_t page_bytes, left; _Alignas(64) char bytes[]; };       /* left: pages */
+
+/* As many pages as there are already: most of a slab is in use, and untouched memory costs nothing. */
+static struct slab *slab_new(struct pages *p, size_t page_bytes)
+{
+	size_t most = p->taken < SLAB_MAX ? p->taken : SLAB_MAX, n = most > page_bytes ? most/page_bytes : 1;
+	size_t bytes = sizeof(struct slab) + n*page_bytes;
+	void *at;
+	struct slab *s;
+	if (posix_memalign(&at, bytes < LARGE_FROM ? 64 : LARGE, bytes)) return NULL;
+#ifdef MADV_HUGEPAGE
+	if (bytes >= LARGE_FROM) madvise(at, bytes, MADV_HUGEPAGE);
+#endif
+	s = at;
+	*s = (struct slab){ p->slab, page_bytes, n };
+	p->slab = s;
+	p->taken += bytes;
+	return s;
+}
+
+static struct page *idle_page(struct pages *p, size_t size)
+{
+	struct page **at = &p->idle, *found;
+	while (*at && (*at)->size != size) at = &(*at)->next;
+	found = *at;
+	if (found) *at = found->next;
+	return found;
+}
+static struct page *fresh_page(struct pages *p, size_t size)
+{
+	size_t bytes = (sizeof(struct page) + size + 63)/64*64;
+	struct slab *s = p->slab;
+	while (s && (s->page_bytes != bytes || !s->left)) s = s->next;
+	if (!s) s = slab_new(p, bytes);
+	return s ? (void *)(s->bytes + --s->left*bytes) : NULL;
+}
+
+struct page *page_new(struct pages *p, size_t size)
+{
+	struct page *new = idle_page(p, size);
+	if (!new) new = fresh_page(p, size);
+	if (!new) return NULL;
+	*new = (struct page){ .home = p, .size = size, .refs = 1 };
+	memset(new->bytes, 0, size);
+	return new;
+}
+void page_drop(struct page *p)
+{
+	if (--p->refs) return;
+	p->next = p->home->idle;
+	p->home->idle = p;
+}
+void pages_free(struct pages *p)
+{
+	while (p->slab) {
+		struct slab *s = p->slab;
+		p->slab = s->next;
+		free(s);
+	}
+	*p = (struct pages){ NULL };
+}
