@@ -23,7 +23,7 @@ struct list { size_t n, v[MAX_LIST]; };
 
 static int parse_list(void *to, const char *text);
 static struct {
-	const char *model, *synthetic, *save, *arch_file, *output;
+	const char *model, *synthetic, *save, *arch_file, *output, *cache_k, *cache_v;
 	struct list prompt, generate, depth;
 	int jobs, repeat;
 	struct load_place place;
@@ -37,6 +37,9 @@ static const struct opt opts[] = {
 		"measure prompts of N tokens; 0: none (default: 512)"),
 	OPT_CALL(0, "generate", &o.generate, "N[,N...]", parse_list, "measure the generation of N tokens; 0: none (default: 64)"),
 	OPT_CALL(0, "depth", &o.depth, "N[,N...]", parse_list, "begin each test after N tokens (default: 0)"),
+	OPT_STR(0, "cache-type-k", &o.cache_k, "T",
+		"type of cached keys: f32, f16, bf16, q8_0, q5_1 or q4_0 (default: f32)"),
+	OPT_STR(0, "cache-type-v", &o.cache_v, "T", "type of cached values (default: f32)"),
 	OPT_INT(0, "repeat", &o.repeat, "N", 1, MAX_REPEAT, "run each test N times and take the median (default: 5)"),
 	OPT_FLAG(0, "profile", &o.profile, "also tell where the time goes"),
 	LOAD_PLACE_OPTIONS(&o.place),
@@ -181,14 +184,15 @@ static size_t run(struct bench *b, struct test *t)
 {
 	size_t n = 0, n_vocab = model_n_vocab(b->m), prompt = most(&o.prompt), generate = most(&o.generate);
 	size_t ctx = most(&o.depth) + (prompt > generate ? prompt : generate);
+	struct state_options cache = load_cache_types(o.cache_k, o.cache_v, GGU_TYPE_F32);
 	struct ggu_error err;
 	b->logits = malloc(n_vocab*sizeof *b->logits);
 	b->ids = malloc((ctx + 1)*sizeof *b->ids);
 	if (!b->logits || !b->ids) msg_die("out of memory");
 	for (size_t i = 0; i < ctx; i++) b->ids[i] = (int32_t)((i*2654435761u >> 7)%n_vocab);
-	if (model_cost(&b->cost, b->m, NULL, 0, ctx, (size_t)ggu_pool_size(model_pool(b->m)), &err))
+	if (model_cost(&b->cost, b->m, &cache, 0, ctx, (size_t)ggu_pool_size(model_pool(b->m)), &err))
 		msg_die_error(o.model ? o.model : o.synthetic, &err);
-	if (session_new(&b->s, b->m, ctx ? ctx : 1, 0, NULL, &err))
+	if (session_new(&b->s, b->m, ctx ? ctx : 1, 0, &cache, &err))
 		msg_die_error(o.model ? o.model : o.synthetic, &err);
 	for (size_t d = 0; d < o.depth.n; d++)
 		for (size_t k = 0; k < o.prompt.n + o.generate.n; k++) {
@@ -353,7 +357,7 @@ int main(int argc, char **argv)
 	opt_parse(argc, argv, opts, &(struct opt_program){ "gguf-bench",
 		"measure how fast a model is evaluated, beside the machine's limits",
 		"-m MODEL | --synthetic SIZE,TYPE [--prompt N[,N...]] [--generate N[,N...]] [--depth N[,N...]] "
-		"[--repeat N] "
+		"[--cache-type-k T] [--cache-type-v T] [--repeat N] "
 		"[--profile] [--pin] [--mlock] [--no-mmap] [--arch-file YAML] [--json] [-o FILE] "
 		"[-j N]\n--synthetic SIZE,TYPE --save FILE", 0, 0 });
 	if (!o.model && !o.synthetic) msg_die("which model? -m MODEL or --synthetic SIZE,TYPE is missing");

@@ -45,6 +45,8 @@ ok "--profile as text" sh -c 'gguf-bench -m a.gguf --prompt 8 --generate 2 --rep
 gguf-bench -m a.gguf --prompt 8 --generate 2 --repeat 1 >text
 ok "text has a line for each test" sh -c 'grep -q "^prompt  *8 " text && grep -q "^generate  *2 " text && grep -q "^limits: reads" text'
 ok "weights in memory of their own" gguf-bench -m a.gguf --prompt 8 --generate 1 --repeat 1 --no-mmap -j 2
+ok "a cache of blocks" gguf-bench -m a.gguf --prompt 8 --generate 1 --depth 70 --repeat 1 --cache-type-v q8_0
+not_ok "--cache-type-k: no such type" 2 gguf-bench -m a.gguf --cache-type-k q6_K
 ok "one thread on one core" gguf-bench -m a.gguf --prompt 8 --generate 0 --repeat 1 --pin -j 1
 
 # refusals
