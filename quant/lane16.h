@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * lane16.h - the vocabulary of the float contract: a vector of 16 lanes.
  *
- * GNU vector extensions give + - * / and comparisons (two registers of AVX2, one of AVX-512, loops in plain C);
- * v_fma and i_madd must be named. Nothing but v_tree and the i_sum functions mixes lanes. */
+ * GNU vector extensions give + - * / and comparisons (two registers of AVX2, one of AVX-512, loops in plain C); v_fma
+ * must be named. Nothing but v_tree mixes lanes. */
 #ifndef QUANT_LANE16_H
 #define QUANT_LANE16_H
 #include <math.h>
@@ -19,14 +19,12 @@
 #endif
 
 typedef float v16 __attribute__((vector_size(64), aligned(4), may_alias));
-typedef int32_t i16 __attribute__((vector_size(64), aligned(4), may_alias));
 
 static inline v16 v_load(const float *p) { v16 a; memcpy(&a, p, 64); return a; }
 static inline void v_store(float *p, v16 a) { memcpy(p, &a, 64); }
 static inline v16 v_dup(float x) { return x - (v16){ 0 }; }
 static inline v16 v_part(const float *p, size_t n) { v16 a = { 0 }; memcpy(&a, p, n*4); return a; }
 static inline void v_put(float *p, v16 a, size_t n) { memcpy(p, &a, n*4); }
-static inline v16 v_sel(i16 m, v16 a, v16 b) { return (v16)(((i16)a & m) | ((i16)b & ~m)); }
 
 /* The same lanes as registers, for loops that do nothing but load and multiply-add: compilers send a vector that is
  * wider than a register through memory. */
