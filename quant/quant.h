@@ -172,6 +172,9 @@ enum ggu_status quant_feedback_encode(const struct quant_feedback *q, uint32_t t
 	const float *x,
 	size_t rows, int effort, void *dst, void *work, double *error);
 size_t quant_feedback_work_bytes(const struct quant_feedback *q, size_t rows);
+/* b = b (H + damping)^-1 for rows b[rows][n]: of products of a target with inputs, what target does best. work: as
+ * above. */
+void quant_feedback_solve(const struct quant_feedback *q, float *b, size_t rows, void *work);
 /* The same sum for rows x that became y. */
 double quant_feedback_error(const struct quant_feedback *q, const float *x, const float *y, size_t rows, void *work);
 

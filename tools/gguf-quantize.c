@@ -12,6 +12,7 @@
 #include "../libgguf/pool.h"
 #include "../quant/quant.h"
 #include "../quant/recipe.h"
+#include "calibrate.h"
 #include "msg.h"
 #include "opt.h"
 #include "out.h"
@@ -21,15 +22,17 @@
 #include "shard.h"
 #include "typeplan.h"
 
+enum { CTX = 512 };
 static struct {
-	const char *imatrix, *out, *output_type, *embd_type, *plan;
+	const char *imatrix, *calibrate, *out, *output_type, *embd_type, *plan;
 	struct opt_list tensor_type;
 	bool pure, leave_output, allow_requantize, keep_non_finite, dry_run, verbose, json, no_feedback;
 	double damp;
-	int effort, jobs, shards;
+	int effort, jobs, shards, ctx;
+	uint64_t chunks;
 	struct { uint32_t i, n; } part;         /* of --part I/N, i from 0; n 0: not given */
 	const struct quant_objective *objective;        /* NULL: the default of each type */
-} o = { .effort = QUANT_EFFORT_DEFAULT, .damp = -1 };
+} o = { .effort = QUANT_EFFORT_DEFAULT, .damp = -1, .ctx = CTX };
 
 static int parse_part(void *to, const char *text)
 {
@@ -64,6 +67,10 @@ static int parse_objective(void *to, const char *text)
 
 static const struct opt opts[] = {
 	OPT_STR('i', "imatrix", &o.imatrix, "FILE", "weigh errors by this importance matrix"),
+	OPT_STR(0, "calibrate", &o.calibrate, "TEXT",
+		"evaluate the model over TEXT, and fit each tensor to what those before it became"),
+	OPT_INT('c', "ctx", &o.ctx, "N", 8, 1 << 20, "tokens of a window of TEXT (default: 512)"),
+	OPT_U64(0, "chunks", &o.chunks, "N", 1, 1e12, "N windows of it only"),
 	OPT_FLAG(0, "pure", &o.pure, "the recipe's one type for every weight"),
 	OPT_LIST(0, "tensor-type", &o.tensor_type, "REGEX=T",
 		"type T for tensors whose name REGEX finds; first match wins"),
@@ -98,11 +105,17 @@ struct run {
 	size_t n;
 	const struct ggu_tensor **t;    /* in the order of their data */
 	struct recipe_choice *choice;
+	uint32_t *from;                 /* [n]: types that are read, or NULL: those of t */
 };
 
 static enum ggu_status read_from(void *ctx, size_t i, uint64_t at, void *to, size_t n, struct ggu_error *err)
 {
 	const struct run *r = ctx;
+	const unsigned char *made = remake_run_made(&r->re, i);
+	if (made) {
+		memcpy(to, made + at, n);
+		return GGU_OK;
+	}
 	return ggu_read(r->in, r->t[i], at, to, n, err);
 }
 /* What stands against the run; in a dry run the first of it is told. */
@@ -117,6 +130,8 @@ static void check_sources(const struct run *r)
 		if (ggu_type_info(t->type)->kind == GGU_KIND_BLOCK && !o.allow_requantize)
 			tell("%s: %s is quantized already (%s); start from the original, or give --allow-requantize",
 				r->re.name, t->name, from_name);
+		else if (ggu_type_info(t->type)->kind == GGU_KIND_BLOCK && o.calibrate)
+			tell("%s: %s is quantized already (%s); --calibrate wants the original", r->re.name, t->name, from_name);
 		else if (!quant_can_decode(t->type))
 			tell("%s: %s: type %s cannot be decoded", r->re.name, t->name, from_name);
 		else if (!quant_can_encode(to)) tell("%s: type %s cannot be made (%s)", r->re.name, to_name, t->name);
@@ -181,6 +196,7 @@ static void refuse_inputs(const struct out *out, const struct ggu_file *f, const
 	out_refuse_sources(out, in, f);
 	out_refuse_input(out, o.imatrix);
 	out_refuse_input(out, o.plan);
+	out_refuse_input(out, o.calibrate);
 }
 
 static void dry_run(const struct run *r, json_t *list, uint64_t file_bytes)
@@ -207,6 +223,8 @@ static void write_tensors(const struct run *r, size_t first, size_t n, const str
 	part.re.re.n = part.n = n;
 	part.re.re.t = part.t;
 	part.re.re.choice = part.choice;
+	if (r->from) part.re.re.from = r->from + first;
+	part.re.first = first;
 	part.re.re.read_ctx = &part;
 	if (remake_writer(&part.re.re, meta, &w, &err) != GGU_OK) msg_die_error(r->re.name, &err);
 	remake_run_write(&part.re, w, out, o.jobs);
@@ -252,9 +270,25 @@ static void check_options(const char *in)
 	if (o.plan && strcmp(o.plan, "-") == 0 && strcmp(in, "-") == 0)
 		msg_die("the plan and the model cannot both be standard input");
 	if (o.imatrix && strcmp(o.imatrix, "-") == 0) msg_die("-i wants a file");
+	if (o.calibrate && o.imatrix) msg_die("-i and --calibrate: the text tells what a matrix would; give one of the two");
+	if (o.calibrate && o.no_feedback) msg_die("--no-feedback: --calibrate is made of feedback");
+	if (o.calibrate && strcmp(in, "-") == 0)
+		msg_die("a model cannot come through a pipe with --calibrate: evaluating maps the file");
+	if ((o.chunks || o.ctx != CTX) && !o.calibrate) msg_die("--chunks and --ctx go with --calibrate");
 	if (o.shards && o.part.n) msg_die("--shards writes all shards, --part one of them: give one of the two");
 	if ((o.shards || o.part.n) && !o.dry_run && (!o.out || strcmp(o.out, "-") == 0))
 		msg_die("-o PREFIX is missing: shards become PREFIX-00001-of-0000N.gguf");
+}
+
+/* --calibrate: what is multiplied is made before the file is written. */
+static void make_by_text(struct run *r, const char *in)
+{
+	const struct calibrate_options c = { in, o.calibrate, o.out, o.ctx, o.jobs, o.chunks, o.damp };
+	r->re.calibration = calibrate(&r->re.re, &c);
+	r->from = calloc(r->n + 1, sizeof *r->from);
+	if (!r->from) msg_die("out of memory");
+	for (size_t i = 0; i < r->n; i++) r->from[i] = remake_run_made(&r->re, i) ? r->choice[i].type : r->t[i]->type;
+	r->re.re.from = r->from;
 }
 
 int main(int argc, char **argv)
@@ -275,7 +309,7 @@ int main(int argc, char **argv)
 		&(struct opt_program){ "gguf-quantize", "quantize a GGUF model by a recipe or a plan",
 		"[-nv] [-i FILE] [--pure] [--tensor-type REGEX=T]... [--output-tensor-type T] [--token-embedding-type T] "
 		"[--leave-output-tensor] [--allow-requantize] [--keep-non-finite] [--effort N] [--objective NAME|D,P,L] "
-		"[--no-feedback] [--damp X] [--json] "
+		"[--no-feedback] [--damp X] [--calibrate TEXT [--ctx N] [--chunks N]] [--json] "
 		"[--shards N | --part I/N] [-j N] [-o FILE] RECIPE|--plan FILE [FILE]", 0, 3 });
 	recipe = operands(argc, argv, &in);
 	check_options(in);
@@ -283,18 +317,20 @@ int main(int argc, char **argv)
 	if (o.json && !(list = json_array())) msg_die("out of memory");
 	if (!o.dry_run && !n_shards) out = out_open(o.out, true);
 	if (!o.jobs) o.jobs = ggu_cpu_count();  /* reads files, so before the sandbox */
-	sandbox_enter((char *[]){ (char *)(uintptr_t)in, (char *)(uintptr_t)o.imatrix, (char *)(uintptr_t)o.plan }, 3,
-		o.out);
+	sandbox_enter((char *[]){ (char *)(uintptr_t)in, (char *)(uintptr_t)o.imatrix, (char *)(uintptr_t)o.plan,
+		(char *)(uintptr_t)o.calibrate }, 4, o.out);
 	if (o.imatrix && imatrix_read(&im, o.imatrix, &err) != GGU_OK) msg_die_error(o.imatrix, &err);
 	open_run(&r, in, im, list);
 	if (out) refuse_inputs(out, r.in, in);
-	ftype = choose(&r, recipe, im != NULL);
+	ftype = choose(&r, recipe, im != NULL || o.calibrate);
 	check_sources(&r);
 	remake_run_fallbacks(&r.re);
 	meta = remake_run_meta(&r.re, ggu_file_meta(r.in), ftype);
+	if (o.calibrate) remake_run_told(meta, o.calibrate);
 	w = remake_run_writer(&r.re, meta);
 	bytes = ggu_writer_file_bytes(w);
 	ggu_writer_free(w);
+	if (o.calibrate && !o.dry_run) make_by_text(&r, in);
 	if (o.dry_run) dry_run(&r, list, bytes);
 	else if (n_shards) write_shards(&r, meta, in, n_shards);
 	else {
@@ -309,6 +345,7 @@ int main(int argc, char **argv)
 	ggu_meta_free(meta);
 	imatrix_free(im);
 	ggu_close(r.in);
-	free(r.t); free(r.choice);
+	calibrate_free(r.re.calibration);
+	free(r.t); free(r.choice); free(r.from);
 	return EXIT_YES;
 }

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "../libgguf/pool.h"
+#include "load.h"
 #include "msg.h"
 #include "pipe.h"
 #include "progress.h"
@@ -62,6 +63,15 @@ static void provenance(const struct remake_run *run, struct ggu_meta *m)
 	}
 	must(ggu_meta_set_uint(m, "quantize.imatrix.entries_count", GGU_U32, imatrix_count(im)));
 	must(ggu_meta_set_uint(m, "quantize.imatrix.chunks_count", GGU_U32, imatrix_chunks(im)));
+}
+void remake_run_told(struct ggu_meta *m, const char *text)
+{
+	const char *name = load_base_name(text);
+	for (size_t i = ggu_meta_count(m); i-- > 0;) {
+		const char *key = ggu_kv_key(ggu_meta_at(m, i)).p;
+		if (strncmp(key, "quantize.imatrix.", 17) == 0) ggu_meta_remove(m, key);
+	}
+	must(ggu_meta_set_str(m, "quantize.imatrix.dataset", name, strlen(name)));
 }
 /* Fewer tokens than columns say too little about a covariance. */
 static bool find_covariance(void *ctx, const char *tensor, size_t mat, const char **of, size_t *n_in, size_t *block,
@@ -147,12 +157,22 @@ static enum ggu_status write_out(void *ctx, const void *p, size_t n, struct ggu_
 	w->out_failed = s != GGU_OK;
 	return s;
 }
+const void *remake_run_made(const struct remake_run *r, size_t i)
+{
+	return r->calibration ? calibrated(r->calibration, r->first + i) : NULL;
+}
 static void done(void *ctx, size_t i, const struct recode_result *got, double error, size_t n_unseen)
 {
 	struct writing *w = ctx;
 	const struct remake *r = &w->run->re;
 	const struct ggu_tensor *t = r->t[i];
 	uint32_t to = r->choice[i].type;
+	struct recode_result made;
+	if (remake_run_made(w->run, i)) {
+		made = calibrated_result(w->run->calibration, w->run->first + i);
+		got = &made;
+		error = made.norm > 0 ? made.error/made.norm : 0;
+	}
 	if (got->n_bad)
 		msg_warn("%s: %s: %llu weight%s not finite", w->run->name, t->name, (unsigned long long)got->n_bad,
 			got->n_bad == 1 ? " is" : "s are");

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include "../imatrix/imatrix.h"
 #include "../quant/remake.h"
+#include "calibrate.h"
 #include "out.h"
 
 struct remake_run {
@@ -18,12 +19,18 @@ struct remake_run {
 	const char *imatrix_name;
 	bool no_feedback;                       /* though the matrix has covariances */
 	double damp;                            /* of error feedback; below 0: what suits each type */
+	struct calibration *calibration;        /* has made some tensors already, `first` being t[0]; or NULL */
+	size_t first;
 	bool verbose;                           /* a table with errors on stderr */
 	json_t *list;                           /* the same as JSON appended here, or NULL */
 	const char *doing;                      /* "quantizing", for progress */
 };
 /* remake_meta, with quantize.imatrix.*. The caller frees. */
 struct ggu_meta *remake_run_meta(const struct remake_run *r, const struct ggu_meta *from, uint32_t file_type);
+/* Tensor i in its new type, if it is made already, or NULL. */
+const void *remake_run_made(const struct remake_run *r, size_t i);
+/* quantize.imatrix.dataset: the text that took the place of a matrix. */
+void remake_run_told(struct ggu_meta *m, const char *text);
 /* remake_check and remake_writer. Warns of what the matrix lacks. The caller frees. */
 struct ggu_writer *remake_run_writer(const struct remake_run *r, const struct ggu_meta *meta);
 /* The whole file to out, which the caller commits. jobs: threads, 0: all cores. */

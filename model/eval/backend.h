@@ -171,8 +171,8 @@ struct backend {
 	void (*conv)(struct run *r, const struct conv *c);
 	void (*scan1)(struct run *r, const struct scan1 *s);
 	void (*scan2)(struct run *r, const struct scan2 *s);
-	/* Rows of embeddings into the stream; the stream after what is pending. */
-	void (*embed)(struct run *r, const int32_t *ids);
+	/* Rows of embeddings into the stream, or those at `from`, [n][n_embd]; the stream after what is pending. */
+	void (*embed)(struct run *r, const int32_t *ids, const float *from);
 	void (*settle)(struct run *r);
 	/* norm (or NULL) of rows t0.. of the stream, which is settled, to the host */
 	void (*fetch)(const struct run *r, const struct norm *norm, size_t t0, size_t n, float *to);

@@ -76,7 +76,7 @@ static void fetch(const struct run *r, const struct norm *norm, size_t t0, size_
 	cpu_run(r->w, PASS("rows out"), cpu_chunks(n, CPU_ROWS), fetch_task, &(struct fetches){ r, norm, t0, n, to });
 }
 
-struct embed { struct run *r; const int32_t *ids; };
+struct embed { struct run *r; const int32_t *ids; const float *from; };
 
 static void embed_row(struct run *r, int32_t id, size_t pos, float *x, float *scratch)
 {
@@ -96,25 +96,36 @@ static void embed_row(struct run *r, int32_t id, size_t pos, float *x, float *sc
 	if (g->embed_norm.kind) cpu_norm(&g->embed_norm, x, x, e);
 }
 
-/* A row's embedding, and the sines and cosines of its position. */
+/* The sines and cosines of a row's position, unless they are there. */
+static void turn_row(const struct run *r, size_t t, size_t pos, bool is_long)
+{
+	const uint64_t key = 2*(uint64_t)pos + is_long;
+	if (r->w->turned[t] == key) return;
+	r->w->turned[t] = key;
+	for (size_t i = 0; i < r->g->n_ropes; i++)
+		rope_turn(r->g->rope + i, r->w->freq[i][is_long], pos, cpu_at(r, r->w->turn[i]) + t*r->g->rope[i].dims);
+}
+/* A row's embedding, or what it became since, and the sines and cosines of its position. */
 static void embed_task(void *ctx, size_t task, int worker)
 {
 	const struct embed *c = ctx;
 	struct run *r = c->r;
-	size_t s = 0;
+	float *x = cpu_at(r, r->x);
+	size_t s = 0, e = r->g->n_embd;
 	for (size_t t = task*CPU_ROWS; t < r->n && t < (task + 1)*CPU_ROWS; t++) {
 		size_t pos;
 		while (t >= r->seg[s].t0 + r->seg[s].n) s++;
 		pos = r->seg[s].pos + t - r->seg[s].t0;
-		embed_row(r, c->ids[t], pos, cpu_at(r, r->x) + t*r->g->n_embd, work_local(r->w, worker));
-		for (size_t i = 0; i < r->g->n_ropes; i++)
-			rope_turn(r->g->rope + i, r->w->freq[i][r->seg[s].is_long], pos,
-				cpu_at(r, r->w->turn[i]) + t*r->g->rope[i].dims);
+		if (c->from) memcpy(x + t*e, c->from + t*e, e*sizeof *x);
+		else embed_row(r, c->ids[t], pos, x + t*e, work_local(r->w, worker));
+		turn_row(r, t, pos, r->seg[s].is_long);
 	}
 }
-static void embed(struct run *r, const int32_t *ids)
+static void embed(struct run *r, const int32_t *ids, const float *from)
 {
-	cpu_run(r->w, PASS("embeddings"), cpu_chunks(r->n, CPU_ROWS), embed_task, &(struct embed){ r, ids });
+	if (r->w->turned_n != r->n) memset(r->w->turned, 0xff, r->w->n_batch*sizeof *r->w->turned);
+	r->w->turned_n = r->n;
+	cpu_run(r->w, PASS("embeddings"), cpu_chunks(r->n, CPU_ROWS), embed_task, &(struct embed){ r, ids, from });
 }
 
 /* ---- rows of inputs ---- */

@@ -82,12 +82,13 @@ static bool allocate(struct work *w)
 	w->seg = calloc(w->n_batch, sizeof *w->seg);
 	w->rows = calloc(w->n_batch, sizeof *w->rows);
 	w->ids = calloc(w->n_batch, sizeof *w->ids);
+	w->turned = calloc(w->n_batch, sizeof *w->turned);
 	for (size_t i = 0; i < g->n_ropes; i++)
 		for (int is_long = 0; is_long < 2; is_long++) {
 			if (!(w->freq[i][is_long] = malloc(g->rope[i].dims*sizeof(float)))) return false;
 			rope_frequencies(g->rope + i, is_long, w->freq[i][is_long]);
 		}
-	return w->base && w->host && w->local && w->seg && w->rows && w->ids;
+	return w->base && w->host && w->local && w->seg && w->rows && w->ids && w->turned;
 }
 
 enum ggu_status work_new(struct work **out, struct model *m, size_t n_batch, struct ggu_error *err)
@@ -115,13 +116,13 @@ void work_free(struct work *w)
 		free(w->freq[i][1]);
 	}
 	free(w->base); free(w->host); free(w->local); free(w->seg); free(w->ids); free(w->rows); free(w->partial);
-	free(w->cut); free(w->head);
+	free(w->cut); free(w->head); free(w->turned);
 	free(w);
 }
 
 static size_t bytes_of(const struct work *w, size_t threads)
 {
-	size_t rows = w->n_batch*(sizeof *w->seg + sizeof *w->rows + sizeof *w->ids);
+	size_t rows = w->n_batch*(sizeof *w->seg + sizeof *w->rows + sizeof *w->ids + sizeof *w->turned);
 	return w->bytes + w->host_bytes + threads*w->local_bytes + rows + w->partial_bytes + w->head_bytes;
 }
 size_t work_bytes(const struct work *w) { return bytes_of(w, (size_t)ggu_pool_size(w->m->pool)); }
@@ -212,21 +213,41 @@ static void fetch(const struct run *r, struct calls *o, size_t at)
 	}
 }
 
+static enum ggu_status layers(struct run *r, const struct calls *o, size_t at)
+{
+	enum ggu_status s = GGU_OK;
+	for (size_t l = 0; l <= r->g->n_layer && !s; l++) {
+		if (o->c->hidden || l == r->g->n_layer) r->be->settle(r);
+		if (o->c->hidden) r->be->fetch(r, NULL, 0, r->n, o->c->hidden + (l*o->n_tokens + at)*r->g->n_embd);
+		for (size_t i = 0; l < r->g->n_layer && i < r->g->layer[l].n_steps && !s; i++)
+			s = step(r, r->g->layer[l].step + i);
+	}
+	return s;
+}
+/* Of a stretch: its steps alone. */
+static enum ggu_status steps(struct run *r, const struct model_call *c, float *stream)
+{
+	enum ggu_status s = GGU_OK;
+	size_t k = 0;
+	for (size_t l = 0; l < r->g->n_layer; l++)
+		for (size_t i = 0; i < r->g->layer[l].n_steps && !s; i++, k++)
+			if (k >= c->from && k < c->to) s = step(r, r->g->layer[l].step + i);
+	r->be->settle(r);
+	if (!s) r->be->fetch(r, NULL, 0, r->n, stream);
+	return s;
+}
+
 static enum ggu_status batch(struct work *w, struct calls *o, size_t at, size_t n, struct ggu_error *err)
 {
 	struct run r = begin(w, n);
-	enum ggu_status s = GGU_OK;
+	float *stream = o->c->stream ? o->c->stream + at*r.g->n_embd : NULL;
+	enum ggu_status s;
 	r.tap = o->c->tap;
 	r.tap_ctx = o->c->tap_ctx;
 	r.err = err;
 	fill(&r, o, at);
-	r.be->embed(&r, w->ids);
-	for (size_t l = 0; l <= r.g->n_layer && !s; l++) {
-		if (o->c->hidden || l == r.g->n_layer) r.be->settle(&r);
-		if (o->c->hidden) r.be->fetch(&r, NULL, 0, n, o->c->hidden + (l*o->n_tokens + at)*r.g->n_embd);
-		for (size_t i = 0; l < r.g->n_layer && i < r.g->layer[l].n_steps && !s; i++)
-			s = step(&r, r.g->layer[l].step + i);
-	}
+	r.be->embed(&r, w->ids, o->c->to ? stream : NULL);
+	s = stream ? steps(&r, o->c, stream) : layers(&r, o, at);
 	if (!s) fetch(&r, o, at);
 	for (size_t i = 0; i < r.n_seg; i++) r.seg[i].state->pos += r.seg[i].n;
 	return s;
@@ -309,9 +330,24 @@ static enum ggu_status turn_anew(struct work *w, struct state *s, size_t n, stru
 	return st;
 }
 
+/* The sequences of a stretch, in the memory that they have. */
+static enum ggu_status begin_anew(const struct work *w, const struct model_call *c, struct ggu_error *err)
+{
+	const struct graph *g = &w->m->graph;
+	if (g->borrows)
+		return ggu_fail(err, GGU_ERR_UNSUPPORTED, GGU_NO_OFFSET, "",
+			"layers of the model use keys and values of others: no layer can be evaluated alone");
+	for (size_t i = 0; i < c->n_parts; i++) {
+		struct state *s = c->part[i].state;
+		s->pos = 0;
+		memset(s->fixed, 0, g->fixed_floats*sizeof *s->fixed);
+	}
+	return GGU_OK;
+}
+
 enum ggu_status model_eval(struct work *w, const struct model_call *c, struct ggu_error *err)
 {
-	enum ggu_status s = GGU_OK;
+	enum ggu_status s = c->stream ? begin_anew(w, c, err) : GGU_OK;
 	for (size_t i = 0; i < c->n_parts && !s; i++) {
 		s = check(w, c->part + i, c->part->state, err);
 		for (size_t k = 0; k < i && !s; k++)

@@ -69,6 +69,7 @@ struct graph {
 	size_t n_ropes;
 	struct cache *cache;                    /* [n_caches]: what a state keeps of each position */
 	size_t n_caches, fixed_floats;          /* what it keeps of the whole past, in float32 */
+	bool borrows;                           /* layers use keys and values of others */
 	/* longer sequences turn by other factors (rope.h); 0: there is no such rope */
 	size_t long_from;
 };

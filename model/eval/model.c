@@ -5,6 +5,7 @@
 #include <string.h>
 #include "../../libgguf/pool.h"
 #include "model_internal.h"
+#include "op.h"
 
 static enum ggu_status unknown(const struct model *m, const char *name, struct ggu_error *err)
 {
@@ -75,5 +76,45 @@ size_t model_n_vocab(const struct model *m) { return m->graph.n_vocab; }
 size_t model_n_embd(const struct model *m) { return m->graph.n_embd; }
 size_t model_n_layer(const struct model *m) { return m->graph.n_layer; }
 size_t model_n_ctx_train(const struct model *m) { return m->graph.n_ctx_train; }
+size_t model_n_steps(const struct model *m)
+{
+	size_t n = 0;
+	for (size_t l = 0; l < m->graph.n_layer; l++) n += m->graph.layer[l].n_steps;
+	return n;
+}
+
+/* ---- other weights ---- */
+
+struct change { const struct ggu_tensor *t; uint32_t type; const void *data; size_t row_bytes; };
+static void change(const struct change *c, struct weight *w)
+{
+	if (!w->name || strcmp(w->name, c->t->name)) return;
+	w->type = c->type;
+	w->data = c->data;
+	w->row_bytes = c->row_bytes;
+}
+static void change_fields(const struct change *c, const struct field *f, char *params)
+{
+	for (; f->key; f++)
+		if (f->kind == FIELD_WEIGHT) change(c, (void *)(params + f->at));
+		else if (f->kind == FIELD_MAP) change_fields(c, f->sub, params + f->at);
+}
+void model_set_weights(struct model *m, const char *name, const float *weights)
+{
+	struct graph *g = &m->graph;
+	struct change c = { ggu_file_find(m->file, name), GGU_TYPE_F32, weights };
+	uint64_t row;
+	if (!c.t || (!weights && ggu_map(m->file, c.t, &c.data, NULL))) return;
+	if (!weights) c.type = c.t->type;
+	if (!ggu_type_bytes(c.type, c.t->ne[0], &row)) return;
+	c.row_bytes = (size_t)row;
+	change(&c, &g->embed); change(&c, &g->head);
+	for (size_t l = 0; l < g->n_layer; l++)
+		for (size_t i = 0; i < g->layer[l].n_steps; i++) {
+			const struct step *st = g->layer[l].step + i;
+			for (size_t k = 0; k < st->n_branches; k++)
+				change_fields(&c, st->branch[k].op->fields, st->branch[k].params);
+		}
+}
 bool model_has_head(const struct model *m) { return m->graph.head.name; }
 bool model_is_whole(const struct model *m) { return m->graph.whole; }

@@ -113,6 +113,7 @@ static enum ggu_status caches(struct builder *b, const struct yaml_node *at, str
 	size_t other = a->keys_of < 0 ? 0 : (size_t)a->keys_of;
 	const struct cache *c;
 	a->stores = a->keys_of < 0;
+	b->g->borrows |= !a->stores;
 	if (!a->stores && a->keys_of != (double)other) return build_fail(b, at, "keys_of", "wants a whole number");
 	if (a->stores)
 		return build_cache(b, (struct cache){ a->n_head, a->n_kv, a->head_dim, a->value_dim, false,

@@ -89,6 +89,29 @@ static double error_without(const struct ggu_type_info *t, const struct problem 
 	quant_decode(t->id, dst, p->y, ROWS*p->cols);
 	return error_of(p->full, p->cols, p->x, p->y, ROWS);
 }
+/* quant_feedback_solve: what it finds times H + damping is what was given. */
+static void check_solve(const struct problem *p)
+{
+	enum { SOLVED = 11 };
+	struct quant_feedback *q = factor(p, NULL);
+	const size_t bytes = quant_feedback_work_bytes(q, SOLVED);
+	void *work = aligned_alloc(64, (bytes + 63)/64*64);
+	double mean = 0, worst = 0;
+	kt_name("solved for, %zu columns, blocks of %zu", p->cols, p->block);
+	for (size_t i = 0; i < p->cols; i++) mean += p->full[i*p->cols + i]/(double)p->cols;
+	for (size_t i = 0; i < SOLVED*p->cols; i++) p->y[i] = p->x[i] = kt_bell();
+	quant_feedback_solve(q, p->y, SOLVED, work);
+	for (size_t r = 0; r < SOLVED; r++)
+		for (size_t i = 0; i < p->cols; i++) {
+			double s = damp*mean*p->y[r*p->cols + i] - p->x[r*p->cols + i];
+			for (size_t j = 0; j < p->cols; j++) s += p->full[i*p->cols + j]*p->y[r*p->cols + j];
+			if (fabs(s) > worst) worst = fabs(s);
+		}
+	if (!(worst < 1e-3)) kt_fail("off by %g", worst);
+	free(work);
+	quant_feedback_free(q);
+	kt_result();
+}
 static void check_type(const struct ggu_type_info *t, const struct problem *p)
 {
 	size_t bytes = p->cols/t->block_weights*t->block_bytes*ROWS;
@@ -163,6 +186,7 @@ int main(int argc, char **argv)
 		p.x = malloc(ROWS*p.cols*sizeof *p.x);
 		p.y = malloc(ROWS*p.cols*sizeof *p.y);
 		covariance(p.cols, p.block, p.full, p.packed);
+		check_solve(&p);
 		for (uint32_t id = 0; id < GGU_TYPE_COUNT; id++) {
 			if (!ggu_type_info(id) || !quant_can_feed_back(id)) continue;
 			check_type(ggu_type_info(id), &p);

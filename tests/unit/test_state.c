@@ -221,6 +221,79 @@ static void neighbours_do_not_matter(void **state)
 	side_by_side(&long_rope, GGU_TYPE_F16, GGU_TYPE_BF16);
 }
 
+/* Rows of two sequences, step by step, over states that have seen something else. */
+static float *by_steps(struct model *m, size_t n_batch, size_t n_a, size_t n_b)
+{
+	const size_t steps = model_n_steps(m), n = n_a + n_b;
+	struct work *w = new_work(m, n_batch);
+	struct part p[2] = { { new_state(m, GGU_TYPE_F32), text, n_a, n_a }, { new_state(m, GGU_TYPE_F32), text + 9, n_b, n_b } };
+	float *stream = malloc(n*WIDE*sizeof *stream), *rows = malloc(n*WIDE*sizeof *rows);
+	struct model_call c = { .part = p, .n_parts = 2, .stream = stream };
+	go_on(w, p[0].state, text + 20, 30, NULL);
+	assert_int_equal(model_eval(w, &c, NULL), GGU_OK);
+	for (c.from = 0; c.from < steps; c.from++) {
+		c.to = c.from + 1;
+		assert_int_equal(model_eval(w, &c, NULL), GGU_OK);
+	}
+	p[0].first = p[1].first = 0;
+	c.rows = rows;
+	c.to = steps;
+	assert_int_equal(model_eval(w, &c, NULL), GGU_OK);
+	state_free(p[0].state);
+	state_free(p[1].state);
+	work_free(w);
+	free(stream);
+	return rows;
+}
+static void steps_one_by_one_are_the_whole(void **state)
+{
+	static const struct kind *const kinds[] = { &transformer, &experts, &recurrent, &long_rope };
+	(void)state;
+	for (size_t k = 0; k < 4; k++) {
+		struct model *m = make_model(kinds[k], GGU_TYPE_F32, 2);
+		float *a = alone(m, GGU_TYPE_F32, text, 70, 512), *b = alone(m, GGU_TYPE_F32, text + 9, 31, 512);
+		for (size_t n_batch = 40; n_batch < 200; n_batch += 100) {
+			float *got = by_steps(m, n_batch, 70, 31);
+			same(got, a, 70);
+			same(got + 70*WIDE, b, 31);
+			free(got);
+		}
+		free(a);
+		free(b);
+		drop_model(m);
+	}
+}
+static void weights_can_be_others(void **state)
+{
+	static const char *const names[] = { "token_embd.weight", "blk.1.attn_q.weight", "blk.0.ffn_down_exps.weight" };
+	struct model *m = make_model(&experts, GGU_TYPE_BF16, 2);
+	float *want = alone(m, GGU_TYPE_F32, text, 40, 512);
+	(void)state;
+	for (size_t i = 0; i < 3; i++) {
+		const struct ggu_tensor *t = ggu_file_find(model_file(m), names[i]);
+		const size_t n = (size_t)(t->ne[0]*ggu_tensor_rows(t));
+		float *x = malloc(n*sizeof *x), *rows;
+		const void *data;
+		assert_int_equal(ggu_map((struct ggu_file *)(uintptr_t)model_file(m), t, &data, NULL), GGU_OK);
+		quant_decode(t->type, data, x, n);
+		model_set_weights(m, names[i], x);
+		rows = alone(m, GGU_TYPE_F32, text, 40, 512);
+		same(rows, want, 40);
+		free(rows);
+		for (size_t k = 0; k < n; k++) x[k] = -x[k];
+		rows = alone(m, GGU_TYPE_F32, text, 40, 512);
+		assert_memory_not_equal(rows, want, 40*WIDE*sizeof *rows);
+		free(rows);
+		model_set_weights(m, names[i], NULL);
+		rows = alone(m, GGU_TYPE_F32, text, 40, 512);
+		same(rows, want, 40);
+		free(rows);
+		free(x);
+	}
+	free(want);
+	drop_model(m);
+}
+
 static void threads_and_instances_do_not_matter(void **state)
 {
 	static const struct kind *const kinds[] = { &transformer, &experts, &recurrent };
@@ -449,6 +522,7 @@ static void what_is_refused_leaves_the_state(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(steps_one_by_one_are_the_whole), cmocka_unit_test(weights_can_be_others),
 		cmocka_unit_test(neighbours_do_not_matter), cmocka_unit_test(threads_and_instances_do_not_matter),
 		cmocka_unit_test(forks_go_their_own_ways), cmocka_unit_test(truncation_forgets),
 			cmocka_unit_test(recurrent_states_want_snapshots),

@@ -1,0 +1,61 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# gguf-quantize --calibrate: each tensor is made for what those before it became; the bytes depend on numbers alone.
+. "$(dirname "$0")/../lib/tap.sh"
+cd "$TMP" || exit 1
+q='gguf-quantize -q'
+text=$DATA/prose/calibration.txt
+gguf-convert -q -o m.gguf "$DATA/wiki-7m" && gguf-quantize -q -o f32.gguf F32 m.gguf &&
+	gguf-imatrix -q -m m.gguf --chunks 4 --covariance -o c.gguf "$text" || { echo "1..1"; echo "not ok 1 - a model and its matrix"; exit 1; }
+
+# of so many windows, so that a test takes seconds
+few='--chunks 4'
+$q $few --calibrate "$text" -o a.gguf Q4_K_S m.gguf
+types() { jq -r '.tensors[] | [.name, .'$1'] | join(" ")' | tr A-Z a-z | sort; }
+gguf-quantize --json -n Q4_K_S m.gguf | types to >want
+gguf-info --json a.gguf | types type >got
+same "types are those of the recipe" got want
+$q $few --calibrate "$text" -j 1 Q4_K_S m.gguf >b.gguf
+same "-j 1" b.gguf a.gguf
+# portable C takes its time
+least='--ctx 32 --chunks 8'
+$q $least --calibrate "$text" -j 3 -o e.gguf Q4_K_S m.gguf
+for cpu in ${SANITIZED:-c avx2}; do
+	if GGUF_CPU=$cpu gguf-info --version >/dev/null 2>&1; then
+		GGUF_CPU=$cpu $q $least --calibrate "$text" -o b.gguf Q4_K_S m.gguf
+		same "with $cpu" b.gguf e.gguf
+	fi
+done
+$q $few --calibrate - -o b.gguf Q4_K_S m.gguf <"$text"
+is "from standard input" "$(gguf-cat b.gguf blk.5.ffn_down.weight | cksum)" "$(gguf-cat a.gguf blk.5.ffn_down.weight | cksum)"
+is "the text's name is kept" "$(gguf-info --get quantize.imatrix.dataset a.gguf)" calibration.txt
+$q $few --calibrate "$text" --shards 2 -o s Q4_K_S m.gguf
+is "in shards" "$(gguf-cat s-00001-of-00002.gguf blk.5.ffn_down.weight | cksum)" "$(gguf-cat a.gguf blk.5.ffn_down.weight | cksum)"
+$q $few --calibrate "$text" --json -o b.gguf Q4_K_S m.gguf >table.json
+is "the table tells of errors" "$(jq '[.tensors[] | select(.error > 0)] | length' table.json)" 44
+
+kld()
+{
+	gguf-quantize -q --allow-requantize -o d.gguf F32 "$1"
+	gguf-perplexity -q -m d.gguf --base f32.gguf --chunks 4 "$DATA/prose/evaluation.txt" | sed -n 's/^kld \([0-9.]*\).*/\1/p'
+}
+for type in Q4_K_S Q2_K_S; do
+	$q -i c.gguf -o b.gguf $type m.gguf
+	[ $type = Q4_K_S ] || $q $few --calibrate "$text" -o a.gguf $type m.gguf
+	one=$(kld b.gguf) all=$(kld a.gguf)
+	echo "# $type: feedback $one, calibrated $all"
+	ok "$type: a tenth less divergence than with feedback alone" test "$(echo "$one $all" | awk '{ print $2 < 0.9*$1 }')" = 1
+done
+for type in Q8_0 IQ4_NL IQ2_XS F16; do
+	ok "$type" $q --ctx 64 --chunks 4 --calibrate "$text" --pure -o b.gguf $type m.gguf
+done
+
+not_ok "a matrix and a text" 2 $q -i c.gguf --calibrate "$text" -o never Q4_K_S m.gguf
+not_ok "a model from a pipe" 2 sh -c "gguf-quantize --calibrate '$text' -o never Q4_K_S <m.gguf"
+not_ok "a model that is quantized" 2 gguf-quantize --allow-requantize --calibrate "$text" -o never Q4_K_S a.gguf
+not_ok "no text" 2 gguf-quantize --calibrate nowhere -o never Q4_K_S m.gguf
+echo few >short
+not_ok "a text of no window" 2 gguf-quantize --calibrate short -o never Q4_K_S m.gguf
+not_ok "windows without a text" 2 gguf-quantize --chunks 2 -o never Q4_K_S m.gguf
+is "and nothing is written" "$(ls never .never* 2>/dev/null)" ""
+done_testing

@@ -1,0 +1,464 @@
+/* SPDX-License-Identifier: MIT
+ * calibrate.c - see calibrate.h.
+ *
+ * Two models go through the text side by side, the original and the one that is being made, a step (attention,
+ * feed-forward) after the other. What is kept between steps is the residual stream of every token in both. Within a step
+ * weights that share an input are a group; groups are taken in the order of their use: the text's windows are
+ * evaluated up to the group in both models, the sums over its inputs are made, its tensors are fitted to them
+ * (calibrate_fit.c) and stand in the second model from then on. Where a group's product ends the step, which is seen
+ * from the numbers, it is fitted to all that the residual stream lacks behind it.
+ *
+ * The embedding comes first, the output matrix last. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+#include "calibrate_internal.h"
+#include "load.h"
+#include "msg.h"
+#include "progress.h"
+#include "temp.h"
+
+enum { GROUPS = 16, MEMBERS = 16, BLOCK = 8192, TOKENS = 2048 };
+/* of what a target lacks, the part that is believed: more fits the text better and other texts worse */
+#define FACTOR 0.5
+
+
+struct side { struct model *m; struct work *w; struct part *part; float *stream; };
+struct kept { bool done; size_t at; float *y; struct recode_result got; };
+struct calibration {
+	const struct remake *re;
+	struct ggu_pool *pool;
+	struct side f, q;               /* original and quantized */
+	float *next;                    /* the original's stream behind the step at work */
+	int32_t *ids;
+	size_t ctx, n_windows, e;
+	size_t at_once;                 /* windows */
+	struct kept *kept;              /* [re->n] */
+	unsigned char *map, *blocks;
+	size_t map_bytes;
+	struct fitting fitting;
+	size_t used;                    /* of blocks */
+};
+
+/* ---- evaluating ---- */
+
+/* What is caught of a weight's input in a window. */
+struct caught {
+	const char *name;
+	bool stop, stopped;
+	size_t n;
+	float *x;
+};
+static enum ggu_status catch(void *ctx, const char *weight, size_t n_mat, size_t mat, size_t n_in, const float *x,
+	size_t stride, size_t n)
+{
+	struct caught *c = ctx;
+	(void)n_mat; (void)mat;
+	if (strcmp(weight, c->name)) return GGU_OK;
+	for (size_t t = 0; t < n; t++) memcpy(c->x + (c->n + t)*n_in, x + t*stride, n_in*sizeof *x);
+	c->n += n;
+	c->stopped = c->stop;
+	return c->stop ? GGU_ERR_STATE : GGU_OK;
+}
+/* Windows that are evaluated side by side: n from `first` on, and where they are in a stream. */
+struct windows { size_t first, n; };
+static bool next_windows(const struct calibration *c, struct windows *w)
+{
+	w->first += w->n;
+	w->n = c->n_windows - w->first < c->at_once ? c->n_windows - w->first : c->at_once;
+	return w->n > 0;
+}
+static size_t tokens_of(const struct calibration *c, struct windows w) { return w.n*c->ctx; }
+static float *stream_of(const struct calibration *c, float *stream, struct windows w)
+{
+	return stream + w.first*c->ctx*c->e;
+}
+/* A call over them; stopped: true where the tap may have ended it, or NULL */
+static void evaluate(const struct calibration *c, const struct side *s, struct windows w, struct model_call call,
+	const bool *stopped)
+{
+	struct ggu_error err;
+	for (size_t i = 0; i < w.n; i++) {
+		s->part[i].ids = c->ids + (w.first + i)*c->ctx;
+		s->part[i].n = c->ctx;
+		s->part[i].first = call.rows ? 0 : c->ctx;
+	}
+	call.part = s->part;
+	call.n_parts = w.n;
+	if (model_eval(s->w, &call, &err) && !(stopped && *stopped)) msg_die_error("calibrating", &err);
+}
+/* One step, or, with `step` SIZE_MAX, the embeddings; stream is replaced. */
+static void evaluate_step(const struct calibration *c, const struct side *s, struct windows w, float *stream, size_t step,
+	model_tap *tap, void *ctx, const bool *stopped)
+{
+	evaluate(c, s, w, (struct model_call){ .stream = stream, .from = step + 1 ? step : 0, .to = step + 1, .tap = tap,
+		.tap_ctx = ctx }, stopped);
+}
+static float *floats(size_t rows, size_t n)
+{
+	float *p = n <= SIZE_MAX/sizeof *p/(rows + 1) ? malloc(rows*n*sizeof *p) : NULL;
+	if (!p) msg_die("out of memory");
+	return p;
+}
+
+/* ---- groups ---- */
+
+struct group {
+	const char *name[MEMBERS];
+	size_t tensor[MEMBERS], n, n_in, n_mat, mat;
+	uint64_t hash;
+	float *x;                       /* the first two tokens of the text */
+	bool ends;
+};
+/* Of tensor i in its new type, in blocks. */
+static size_t room_of(const struct calibration *c, size_t i)
+{
+	uint64_t bytes;
+	const struct ggu_tensor *t = c->re->t[i];
+	if (!ggu_type_bytes(c->re->choice[i].type, t->ne[0]*ggu_tensor_rows(t), &bytes)) msg_die("%s: bad size", t->name);
+	return (size_t)(bytes + 63)/64*64;
+}
+struct groups { const struct calibration *c; struct group g[GROUPS]; size_t n; };
+
+static size_t tensor_of(const struct calibration *c, const char *name)
+{
+	size_t i = 0;
+	while (i < c->re->n && strcmp(c->re->t[i]->name, name)) i++;
+	return i;
+}
+static bool changes(const struct calibration *c, size_t i)
+{
+	return i < c->re->n && c->re->t[i]->type != c->re->choice[i].type;
+}
+static enum ggu_status note(void *ctx, const char *weight, size_t n_mat, size_t mat, size_t n_in, const float *x,
+	size_t stride, size_t n)
+{
+	struct groups *all = ctx;
+	struct group *g = all->n ? all->g + all->n - 1 : NULL;
+	uint64_t hash = 0;
+	size_t i = tensor_of(all->c, weight);
+	for (size_t k = 0; k < all->n; k++)
+		for (size_t j = 0; j < all->g[k].n; j++) if (all->g[k].tensor[j] == i) return GGU_OK;
+	if (!changes(all->c, i) || all->c->kept[i].done) return GGU_OK;
+	for (size_t t = 0; t < n; t++) hash = XXH3_64bits_withSeed(x + t*stride, n_in*sizeof *x, hash);
+	if (!g || g->hash != hash || g->n_in != n_in || g->n_mat != n_mat || g->mat != mat || g->n == MEMBERS) {
+		if (all->n == GROUPS) return GGU_ERR_RANGE;
+		g = all->g + all->n++;
+		*g = (struct group){ .n_in = n_in, .n_mat = n_mat, .mat = mat, .hash = hash, .x = floats(2, n_in) };
+		for (size_t t = 0; t < n && t < 2; t++) memcpy(g->x + t*n_in, x + t*stride, n_in*sizeof *x);
+	}
+	g->name[g->n] = all->c->re->t[i]->name;
+	g->tensor[g->n++] = i;
+	return GGU_OK;
+}
+
+/* The original's bytes. */
+static const void *source(const struct calibration *c, const struct ggu_tensor *t)
+{
+	struct ggu_file *f = (struct ggu_file *)(uintptr_t)model_file(c->f.m);
+	const void *p;
+	struct ggu_error err;
+	if (ggu_map(f, ggu_file_find(f, t->name), &p, &err)) msg_die_error(t->name, &err);
+	return p;
+}
+
+/* ---- fitting ---- */
+
+static void fit_tensor(struct calibration *c, size_t i, const struct inputs *in)
+{
+	const struct ggu_tensor *t = c->re->t[i];
+	struct kept *kept = c->kept + i;
+	kept->y = floats((size_t)ggu_tensor_rows(t), (size_t)t->ne[0]);
+	kept->at = c->used;
+	c->used += room_of(c, i);
+	kept->got = calibrate_fit(&c->fitting, i, in, source(c, t), c->blocks + kept->at, kept->y);
+	kept->done = true;
+	model_set_weights(c->q.m, t->name, kept->y);
+}
+static void fit_group(struct calibration *c, const struct group *g, const struct inputs *in)
+{
+	for (size_t k = 0; k < g->n; k++) if (!c->kept[g->tensor[k]].done) fit_tensor(c, g->tensor[k], in);
+}
+/* What has been made is used no more: back to the file's. */
+static void let_go(struct calibration *c)
+{
+	for (size_t i = 0; i < c->re->n; i++) {
+		if (!c->kept[i].y) continue;
+		model_set_weights(c->q.m, c->re->t[i]->name, NULL);
+		free(c->kept[i].y);
+		c->kept[i].y = NULL;
+	}
+}
+
+/* ---- a step ---- */
+
+static void subtract(float *x, const float *y, size_t n) { for (size_t i = 0; i < n; i++) x[i] -= y[i]; }
+
+/* Sums over a group's inputs, in a batch of windows. */
+struct sums { struct calibration *c; const struct group *g; struct inputs in; struct imatrix *im; float *x[2], *out[2]; };
+
+static enum ggu_status experts(void *ctx, const char *weight, size_t n_mat, size_t mat, size_t n_in, const float *x,
+	size_t stride, size_t n)
+{
+	struct sums *s = ctx;
+	struct ggu_error err;
+	if (strcmp(weight, s->g->name[0])) return GGU_OK;
+	if (imatrix_add_covariance(s->im, weight, n_mat, mat, n_in, BLOCK, x, stride, n, s->c->pool, &err))
+		msg_die_error(weight, &err);
+	return GGU_OK;
+}
+static void add_experts(struct sums *s, struct windows w, size_t step)
+{
+	struct calibration *c = s->c;
+	struct ggu_error err;
+	memcpy(s->out[1], stream_of(c, c->q.stream, w), tokens_of(c, w)*c->e*sizeof(float));
+	evaluate_step(c, &c->q, w, s->out[1], step, experts, s, NULL);
+	if (imatrix_flush(s->im, c->pool, &err)) msg_die_error(s->g->name[0], &err);
+}
+static void add_windows(struct sums *s, struct windows w, size_t step)
+{
+	struct calibration *c = s->c;
+	const size_t n = tokens_of(c, w);
+	const struct side *side[2] = { &c->f, &c->q };
+	for (int k = 0; k < 2; k++) {
+		struct caught caught = { s->g->name[0], !s->g->ends, false, 0, s->x[k] };
+		memcpy(s->out[k], stream_of(c, side[k]->stream, w), n*c->e*sizeof(float));
+		evaluate_step(c, side[k], w, s->out[k], step, catch, &caught, &caught.stopped);
+	}
+	if (s->g->ends) {
+		memcpy(stream_of(c, c->next, w), s->out[0], n*c->e*sizeof(float));
+		subtract(s->out[0], s->out[1], n*c->e);
+	} else subtract(s->x[0], s->x[1], n*s->g->n_in);
+	inputs_add(&s->in, s->g->ends ? s->out[0] : s->x[0], s->x[1], n, c->pool);
+}
+static void do_group(struct calibration *c, const struct group *g, size_t step)
+{
+	const size_t n = c->at_once*c->ctx;
+	struct sums s = { .c = c, .g = g };
+	struct windows w = { 0, 0 };
+	for (int k = 0; k < 2; k++) {
+		s.x[k] = floats(n, g->n_in);
+		s.out[k] = floats(n, c->e);
+	}
+	if (g->n_mat == 1) inputs_begin(&s.in, g->n_in, g->ends ? c->e : 0);
+	else {
+		if (!(s.im = imatrix_new())) msg_die("out of memory");
+		s.in = (struct inputs){ .n_in = g->n_in, .im = s.im, .name = g->name[0] };
+	}
+	while (next_windows(c, &w))
+		if (g->n_mat == 1) add_windows(&s, w, step);
+		else add_experts(&s, w, step);
+	fit_group(c, g, &s.in);
+	for (int k = 0; k < 2; k++) { free(s.x[k]); free(s.out[k]); }
+	inputs_free(&s.in);
+	imatrix_free(s.im);
+}
+
+/* Is what the step adds to the stream, between two tokens, the product of the group's weight alone? */
+static bool ends_step(const struct calibration *c, const struct group *g, const float *in, const float *out)
+{
+	const struct ggu_tensor *t = c->re->t[g->tensor[0]];
+	double error = 0, norm = 0;
+	float *row;
+	const char *data;
+	uint64_t bytes;
+	if (g->n != 1 || g->n_mat != 1 || t->ne[1] != c->e || !ggu_type_bytes(t->type, t->ne[0], &bytes)) return false;
+	data = source(c, t);
+	row = floats(1, g->n_in);
+	for (size_t i = 0; i < c->e; i++) {
+		double y = 0, d = ((double)out[c->e + i] - in[c->e + i]) - ((double)out[i] - in[i]);
+		quant_decode(t->type, data + i*bytes, row, g->n_in);
+		for (size_t k = 0; k < g->n_in; k++) y += (double)row[k]*((double)g->x[g->n_in + k] - g->x[k]);
+		error += (y - d)*(y - d);
+		norm += d*d;
+	}
+	free(row);
+	return error <= 1e-6*norm;
+}
+static void find_groups(struct calibration *c, size_t step, struct groups *all)
+{
+	const struct windows w = { 0, 1 };
+	float *out = floats(c->ctx, c->e);
+	memcpy(out, c->q.stream, c->ctx*c->e*sizeof *out);
+	evaluate_step(c, &c->q, w, out, step, note, all, NULL);
+	for (size_t k = 0; k < all->n; k++) {
+		all->g[k].ends = ends_step(c, all->g + k, c->q.stream, out);
+		free(all->g[k].x);
+		all->g[k].x = NULL;
+	}
+	free(out);
+}
+static void do_step(struct calibration *c, size_t step)
+{
+	struct groups all = { .c = c };
+	struct windows w = { 0, 0 };
+	bool have_next = false;
+	find_groups(c, step, &all);
+	for (size_t k = 0; k < all.n; k++) {
+		do_group(c, all.g + k, step);
+		have_next |= all.g[k].ends;
+	}
+	while (next_windows(c, &w)) {
+		if (!have_next) evaluate_step(c, &c->f, w, stream_of(c, c->f.stream, w), step, NULL, NULL, NULL);
+		evaluate_step(c, &c->q, w, stream_of(c, c->q.stream, w), step, NULL, NULL, NULL);
+	}
+	if (have_next) {
+		float *old = c->f.stream;
+		c->f.stream = c->next;
+		c->next = old;
+	}
+	let_go(c);
+}
+
+/* ---- the ends ---- */
+
+static void do_embedding(struct calibration *c)
+{
+	struct group g = { .name = { "token_embd.weight" }, .tensor = { tensor_of(c, "token_embd.weight") }, .n = 1 };
+	struct windows w = { 0, 0 };
+	if (changes(c, g.tensor[0])) fit_group(c, &g, NULL);
+	while (next_windows(c, &w)) {
+		evaluate_step(c, &c->f, w, stream_of(c, c->f.stream, w), SIZE_MAX, NULL, NULL, NULL);
+		evaluate_step(c, &c->q, w, stream_of(c, c->q.stream, w), SIZE_MAX, NULL, NULL, NULL);
+	}
+	let_go(c);
+}
+static void last_rows(const struct calibration *c, const struct side *s, struct windows w, float *rows)
+{
+	const size_t n = model_n_steps(s->m);
+	evaluate(c, s, w, (struct model_call){ .rows = rows, .stream = stream_of(c, s->stream, w), .from = n, .to = n }, NULL);
+}
+static void do_output(struct calibration *c)
+{
+	struct group g = { .name = { "output.weight" }, .tensor = { tensor_of(c, "output.weight") }, .n = 1, .n_mat = 1,
+		.n_in = c->e };
+	struct windows w = { 0, 0 };
+	struct inputs in;
+	float *x[2];
+	if (!changes(c, g.tensor[0])) return;
+	inputs_begin(&in, c->e, 0);
+	for (int k = 0; k < 2; k++) x[k] = floats(c->at_once*c->ctx, c->e);
+	while (next_windows(c, &w)) {
+		last_rows(c, &c->f, w, x[0]);
+		last_rows(c, &c->q, w, x[1]);
+		subtract(x[0], x[1], tokens_of(c, w)*c->e);
+		inputs_add(&in, x[0], x[1], tokens_of(c, w), c->pool);
+	}
+	fit_group(c, &g, &in);
+	let_go(c);
+	for (int k = 0; k < 2; k++) free(x[k]);
+	inputs_free(&in);
+}
+
+/* ---- setting up ---- */
+
+static void tokenize(struct calibration *c, const struct calibrate_options *o)
+{
+	struct vocab *v;
+	struct tokenizer *t;
+	struct ggu_error err;
+	size_t n, n_ids = 0, cap = 0;
+	char *text = load_text(o->text, &n);
+	load_tokenizer(c->f.m, o->model, &v, &t);
+	if (tokenizer_encode(t, text, n, TOKENIZE_BOS | TOKENIZE_EOS, &c->ids, &n_ids, &cap, &err))
+		msg_die_error(o->text, &err);
+	c->n_windows = n_ids/c->ctx;
+	if (!c->n_windows)
+		msg_die("%s: %zu token%s no window of %zu: give more text or a smaller --ctx", o->text, n_ids,
+			n_ids == 1 ? " makes" : "s make", c->ctx);
+	if (o->chunks && o->chunks < c->n_windows) c->n_windows = (size_t)o->chunks;
+	if (vocab_add_bos(v) && vocab_bos(v) >= 0)
+		for (size_t i = 0; i < c->n_windows; i++) c->ids[i*c->ctx] = vocab_bos(v);
+	tokenizer_free(t);
+	vocab_free(v);
+	free(text);
+}
+static void open_side(const struct calibration *c, struct side *s, const char *model)
+{
+	struct ggu_error err;
+	s->m = load_model(model, NULL, c->pool);
+	s->part = calloc(c->at_once, sizeof *s->part);
+	if (!s->part) msg_die("out of memory");
+	if (work_new(&s->w, s->m, c->at_once*c->ctx, &err)) msg_die_error(model, &err);
+	for (size_t i = 0; i < c->at_once; i++)
+		if (state_new(&s->part[i].state, s->m, NULL, &err)) msg_die_error(model, &err);
+}
+static void close_side(const struct calibration *c, struct side *s)
+{
+	for (size_t i = 0; i < c->at_once; i++) state_free(s->part[i].state);
+	free(s->part);
+	work_free(s->w);
+	model_close(s->m);
+}
+/* Streams and blocks, in a file without a name where there is a folder for it. */
+static void make_room(struct calibration *c, const struct calibrate_options *o)
+{
+	const size_t stream = (c->n_windows*c->ctx*c->e*sizeof(float) + 4095)/4096*4096;
+	const int rights = PROT_READ | PROT_WRITE;
+	struct temp temp;
+	void *map = MAP_FAILED;
+	c->map_bytes = 3*stream + 4096;
+	for (size_t i = 0; i < c->re->n; i++) c->map_bytes += room_of(c, i);
+	if (!o->out || strcmp(o->out, "-") == 0)
+		map = mmap(NULL, c->map_bytes, rights, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	else if (temp_open(&temp, o->out)) {
+		if (!posix_fallocate(temp.fd, 0, (off_t)c->map_bytes))
+			map = mmap(NULL, c->map_bytes, rights, MAP_SHARED, temp.fd, 0);
+		if (temp.hidden) unlink(temp.hidden);
+		close(temp.fd);
+		temp_free(&temp);
+	}
+	if (map == MAP_FAILED) msg_die("no room for %s of activations and weights", msg_bytes(c->map_bytes));
+	c->map = map;
+	c->f.stream = (float *)map;
+	c->q.stream = (float *)(void *)(c->map + stream);
+	c->next = (float *)(void *)(c->map + 2*stream);
+	c->blocks = c->map + 3*stream;
+}
+
+struct calibration *calibrate(const struct remake *re, const struct calibrate_options *o)
+{
+	struct calibration *c = calloc(1, sizeof *c);
+	size_t steps;
+	if (!c || !(c->kept = calloc(re->n + 1, sizeof *c->kept)) || !(c->pool = ggu_pool_new(o->jobs))) msg_die("out of memory");
+	c->re = re;
+	c->ctx = (size_t)o->ctx;
+	c->at_once = c->ctx < TOKENS ? TOKENS/c->ctx : 1;
+	c->fitting = (struct fitting){ re, c->pool, o->damp, FACTOR };
+	open_side(c, &c->f, o->model);
+	open_side(c, &c->q, o->model);
+	c->e = model_n_embd(c->f.m);
+	tokenize(c, o);
+	make_room(c, o);
+	steps = model_n_steps(c->f.m);
+	progress_begin("calibrating", steps + 1, "steps");
+	do_embedding(c);
+	for (size_t i = 0; i < steps; i++) {
+		do_step(c, i);
+		progress_set(i + 1);
+	}
+	do_output(c);
+	progress_end();
+	return c;
+}
+const void *calibrated(const struct calibration *c, size_t i)
+{
+	return c->kept[i].done ? c->blocks + c->kept[i].at : NULL;
+}
+struct recode_result calibrated_result(const struct calibration *c, size_t i) { return c->kept[i].got; }
+void calibrate_free(struct calibration *c)
+{
+	if (!c) return;
+	close_side(c, &c->f);
+	close_side(c, &c->q);
+	munmap(c->map, c->map_bytes);
+	ggu_pool_free(c->pool);
+	free(c->ids);
+	free(c->kept);
+	free(c);
+}
