@@ -21,7 +21,8 @@ torch)
 	torch >"$to/plain"
 	torch -6 >"$to/64-bit"
 	torch -n model_state_dict >"$to/beside"
-	torch -o 6a00000000 >"$to/more" ;;
+	torch -o 6a00000000 >"$to/more"
+	compile "$src"/tests/malformed/torch/*.ggtxt ;;
 split)
 	# sets of tests/malformed, as texts with a part for each shard
 	cd "$src/tests/malformed/gguf"
@@ -34,5 +35,5 @@ split)
 	done ;;
 convert | safetensors | vocab | plan | manifest) cp "$src/tests/malformed/$1"/*.txt "$to" ;;
 imatrix) compile "$src"/tests/malformed/imatrix/*.ggtxt ;;
-gguf) compile "$src"/tests/malformed/gguf/*.ggtxt ;;
+gguf) compile "$src"/tests/malformed/gguf/*.ggtxt "$src"/tests/malformed/tokenizer/*.ggtxt ;;
 esac

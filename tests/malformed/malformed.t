@@ -7,6 +7,8 @@
 #                               of .expect, if the pipe's message differs: where a pipe ends is not known beforehand. A text
 #                               without .expect is another one's shard
 #   imatrix/NAME.ggtxt          compiled and shown by gguf-imatrix --stats
+#   torch/NAME.ggtxt            compiled to pytorch_model.bin for gguf-convert: zip archives with a pickle
+#   tokenizer/NAME.ggtxt        compiled, a GGUF for gguf-tokenize
 #   safetensors/, convert/, vocab/NAME.txt      a folder (tests/lib/folder.h) for gguf-convert
 #   plan/, manifest/NAME.txt    for gguf-quantize --plan and gguf-hash --check
 . "$(dirname "$0")/../lib/tap.sh"
@@ -48,6 +50,18 @@ for text in "$here"/imatrix/*.ggtxt; do
 	"$tools/tool_ggtxt" <"$text" >matrix
 	out=$(gguf-imatrix --stats matrix 2>&1 >/dev/null)
 	expect "$text" "imatrix: $(basename "$text" .ggtxt)" "$(result $? "$out" matrix)"
+done
+mkdir archive
+cp "$DATA/wiki-7m/config.json" "$DATA/wiki-7m/tokenizer.model" archive
+for text in "$here"/torch/*.ggtxt; do
+	"$tools/tool_ggtxt" <"$text" >archive/pytorch_model.bin
+	out=$(gguf-convert -n archive 2>&1 >/dev/null)
+	expect "$text" "torch: $(basename "$text" .ggtxt)" "$(result $? "$out" archive)"
+done
+for text in "$here"/tokenizer/*.ggtxt; do
+	"$tools/tool_ggtxt" <"$text" >t.gguf
+	out=$(echo ab | gguf-tokenize -m t.gguf 2>&1 >/dev/null)
+	expect "$text" "tokenizer: $(basename "$text" .ggtxt)" "$(result $? "$out" t.gguf)"
 done
 for text in "$here"/safetensors/*.txt "$here"/convert/*.txt "$here"/vocab/*.txt; do
 	parser=$(basename "$(dirname "$text")")
