@@ -135,8 +135,11 @@ $(BUILD)/tests/fault.so: tests/fault/fault.c
 	$(CC) -std=c11 -D_GNU_SOURCE $(WARN) -O1 -fno-builtin -fPIC -shared -o $@ $< -ldl
 
 PROVE ?= prove
-CHECK_JOBS ?= $(shell nproc)
-CHECKS = $(UNIT) $(sort $(wildcard tests/*/*.t))
+# one more than cores: tests start programs and wait for disks
+CHECK_JOBS ?= $(shell expr $$(nproc) + 1)
+# what takes long first, so that no core is idle at the end
+LONG = $(filter $(BUILD)/tests/kernels/% %/test_progress,$(UNIT)) tests/reference/divergence.t tests/reference/matrix-errors.t tests/fault/fault.t
+CHECKS = $(LONG) $(filter-out $(LONG),$(sort $(wildcard tests/*/*.t)) $(UNIT))
 check: all $(UNIT) $(TEST_PROGS) ## unit, kernel, command, malformed and reference tests
 	BUILD=$(abspath $(BUILD)) CMOCKA_MESSAGE_OUTPUT=TAP $(PROVE) -j$(CHECK_JOBS) --timer $(PROVE_FLAGS) $(CHECKS)
 
