@@ -39,18 +39,18 @@ ALWAYS void step(int tokens, const char *w, const char *x, vi s[][VECTORS])
 		UNROLL for (int r = 0; r < VECTORS; r++) s[t][r] = i_madd(s[t][r], u[r], v);
 	}
 }
-/* Sums of a token, of a strip of `tokens`, onto y. */
-ALWAYS vf settled(int tokens, vi s, const char *d, const char *dx, vf y, enum mul_kind kind)
+/* Sums of a token onto y; x is its scale, sum that of its block of 32. */
+ALWAYS vf settled(vi s, const char *d, vf x, vf sum, vf y, enum mul_kind kind)
 {
-	y = f_product(f_load(d), f_spread(dx), s, y);
-	if (kind != MUL_32_MIN) return y;
-	return f_product_f(f_load(d + 4*OUTPUTS), f_spread(dx), f_spread(dx - 4*tokens), y);
+	y = f_product(f_load(d), x, s, y);
+	return kind == MUL_32_MIN ? f_product_f(f_load(d + 4*OUTPUTS), x, sum, y) : y;
 }
 ALWAYS void settle(vi s[VECTORS], struct place p, int t, enum mul_kind kind)
 {
+	vf x = f_spread(p.dx + 4*t), sum = kind == MUL_32_MIN ? f_spread(p.dx - 4*TILE_TOKENS + 4*t) : x;
 	UNROLL for (int r = 0; r < VECTORS; r++) {
 		float *y = p.y + t*OUTPUTS + r*LANES;
-		f_store(y, settled(TILE_TOKENS, s[r], p.d + 4*LANES*r, p.dx + 4*t, f_load(y), kind));
+		f_store(y, settled(s[r], p.d + 4*LANES*r, x, sum, f_load(y), kind));
 	}
 }
 /* n pairs of columns, while what lies aside is settled; then they take its place. */

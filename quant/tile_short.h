@@ -11,8 +11,11 @@ ALWAYS void short_run(int n, const char *w, const char *x, const char *d, const 
 	vi s[SHORT_TOKENS][VECTORS];
 	UNROLL for (int t = 0; t < SHORT_TOKENS; t++) UNROLL for (int r = 0; r < VECTORS; r++) s[t][r] = i_zero();
 	UNROLL for (int k = 0; k < n; k++) step(SHORT_TOKENS, w + 4*OUTPUTS*k, x + 4*SHORT_TOKENS*k, s);
-	UNROLL for (int t = 0; t < SHORT_TOKENS; t++) UNROLL for (int r = 0; r < VECTORS; r++)
-		y[t][r] = settled(SHORT_TOKENS, s[t][r], d + 4*LANES*r, dx + 4*t, y[t][r], kind);
+	UNROLL for (int t = 0; t < SHORT_TOKENS; t++) {
+		vf scale = f_spread(dx + 4*t), sum = kind == MUL_32_MIN ? f_spread(dx - 4*SHORT_TOKENS + 4*t) : scale;
+		UNROLL for (int r = 0; r < VECTORS; r++)
+			y[t][r] = settled(s[t][r], d + 4*LANES*r, scale, sum, y[t][r], kind);
+	}
 }
 ALWAYS void short_tile(size_t n_blocks, const char *w, const char *x, float *acc, enum mul_kind kind)
 {
