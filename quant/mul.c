@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * mul.c - integer products: packing activations, and the loops over rows, panels and strips (mul.h has the picture).
  *
- * Up to ROW_TOKENS tokens are multiplied with the rows as they lie in the file, token by token while the rows are in
- * cache. More go by panels: the rows of a tile's outputs are unpacked a chunk of columns at a time, and meet every
- * strip of up to TOKENS tokens before the next panel takes their place; the panels of GROUP outputs do so one after
+ * Up to ROW_TOKENS tokens are multiplied with the rows as they lie in the file, by struct row_table. More go by
+ * panels: the rows of a tile's outputs are unpacked a chunk of columns at a time, and meet every strip of up to TOKENS tokens before the next panel takes their place; the panels of GROUP outputs do so one after
  * another, while that chunk of the strips is in L2. Sums lie in the work space until the last chunk is done: storing
  * a float is exact, and the order of an output's fma's is that of the blocks, however loops are cut. */
 #include <math.h>
@@ -15,7 +14,6 @@ enum {
 	ROW_TOKENS = 8,
 	TOKENS = 528,                   /* a multiple of MUL_TOKENS */
 	GROUP = 128,                    /* outputs whose panels meet a chunk of the strips while it is in cache */
-	ROW_CACHE = 128 << 10,          /* bytes of rows that several tokens meet one after another */
 };
 _Static_assert(TOKENS%MUL_TOKENS == 0 && GROUP%MUL_OUTPUTS == 0, "whole tiles");
 struct work {
@@ -23,6 +21,7 @@ struct work {
 	_Alignas(64) char panel[MUL_OUTPUTS*(2*MUL_CHUNK + MUL_CHUNK/4)];
 	_Alignas(64) float acc[TOKENS*GROUP];
 };
+_Static_assert(sizeof(struct work) >= MUL_ROW_WORK, "rows take the same space");
 
 const struct codes_table *mul_codes = &quant_codes_c;
 const struct row_table *mul_row = &quant_row_c;
@@ -31,23 +30,20 @@ const struct panel_table *mul_panel_32 = &quant_panel_c, *mul_panel_256 = &quant
 size_t mul_work_bytes(void) { return sizeof(struct work); }
 
 static const struct panel_table *panel_of(size_t block) { return block == 32 ? mul_panel_32 : mul_panel_256; }
-static size_t tile_tokens(size_t block, size_t n_tokens)
-{
-	return n_tokens <= ROW_TOKENS ? 1 : panel_of(block)->tokens;
-}
+static bool few(size_t n_tokens) { return n_tokens <= ROW_TOKENS; }
 size_t mul_act_bytes(size_t block, size_t n_tokens, size_t n_in)
 {
-	size_t tokens = tile_tokens(block, n_tokens);
+	size_t tokens = panel_of(block)->tokens;
+	if (few(n_tokens)) return n_tokens*mul_row->strip_bytes(block, n_in);
 	return (n_tokens + tokens - 1)/tokens*(n_in/block)*mul_strip_bytes(block, tokens);
 }
-/* Where n_in activations of tokens t.. lie from column i on, and how far from there to the next strip. Of few tokens
- * one has all its columns in a row; of many, strips lie a chunk of columns after another, as panels meet them. */
+/* Where n_in activations of tokens t.. lie from column i on, and how far from there to the next strip: strips lie a
+ * chunk of columns after another, as panels meet them. */
 struct strips { size_t at, next; };
 static struct strips strips_of(size_t block, size_t n_tokens, size_t n_in, size_t t, size_t i)
 {
-	size_t tokens = tile_tokens(block, n_tokens), n_strips = (n_tokens + tokens - 1)/tokens,
-		first = n_tokens <= ROW_TOKENS ? 0 : i/MUL_CHUNK*MUL_CHUNK,
-		wide = n_tokens <= ROW_TOKENS || n_in - first < MUL_CHUNK ? n_in - first : MUL_CHUNK,
+	size_t tokens = panel_of(block)->tokens, n_strips = (n_tokens + tokens - 1)/tokens,
+		first = i/MUL_CHUNK*MUL_CHUNK, wide = n_in - first < MUL_CHUNK ? n_in - first : MUL_CHUNK,
 		bytes = mul_strip_bytes(block, tokens), next = wide/block*bytes;
 	return (struct strips){ first/block*bytes*n_strips + t/tokens*next + (i - first)/block*bytes, next };
 }
@@ -60,8 +56,7 @@ static void pack_block(const struct narrow *q, size_t block, size_t tokens, char
 	const size_t stride = sizeof *q/sizeof *q->q;
 	int32_t *sums = (void *)(to + mul_strip_sum(block, tokens));
 	float *sum = (void *)sums, *d = (void *)(to + mul_strip_d(block, tokens));
-	if (tokens == 1) memcpy(to, q->q, 2*block);
-	for (size_t t = (tokens - 1)/8*8 + 8; tokens > 1 && t; t -= 8)
+	for (size_t t = (tokens - 1)/8*8 + 8; t; t -= 8)
 		panel_of(block)->activations(q[t - 8].q, stride, t - 8, tokens - (t - 8) < 8 ? tokens - (t - 8) : 8,
 			tokens, block/2, (void *)to);
 	if (block == 32) for (size_t t = 0; t < tokens; t++) sum[t] = (float)(q[t].sum[0] + q[t].sum[1]);
@@ -73,7 +68,10 @@ static void pack_block(const struct narrow *q, size_t block, size_t tokens, char
 void mul_act_pack(size_t block, const float *x, size_t x_stride, size_t n_tokens, size_t n_in, size_t from, size_t n,
 	char *act)
 {
-	const size_t tokens = tile_tokens(block, n_tokens);
+	const size_t tokens = panel_of(block)->tokens;
+	for (size_t t = from; few(n_tokens) && t < from + n; t++)
+		mul_row->pack(block, n_in, x + t*x_stride, act + t*mul_row->strip_bytes(block, n_in));
+	if (few(n_tokens)) return;
 	for (size_t t0 = from; t0 < from + n; t0 += tokens) {
 		struct narrow q[16];
 		size_t some = from + n - t0 < tokens ? from + n - t0 : tokens;
@@ -87,8 +85,12 @@ void mul_act_pack(size_t block, const float *x, size_t x_stride, size_t n_tokens
 }
 void mul_act_unpack(size_t block, const char *act, size_t n_tokens, size_t n_in, size_t token, float *x)
 {
-	const size_t tokens = tile_tokens(block, n_tokens), lane = token%tokens;
-	int (*activation)(const char *, size_t, size_t) = tokens > 1 ? panel_of(block)->activation : NULL;
+	const size_t tokens = panel_of(block)->tokens, lane = token%tokens;
+	int (*activation)(const char *, size_t, size_t) = panel_of(block)->activation;
+	if (few(n_tokens)) {
+		mul_row->unpack(block, n_in, act + token*mul_row->strip_bytes(block, n_in), x);
+		return;
+	}
 	for (size_t i = 0; i < n_in; i += block) {
 		const char *from = act + strips_of(block, n_tokens, n_in, token, i).at;
 		float d;
@@ -111,18 +113,6 @@ static enum mul_kind kind_of(uint32_t type)
 #undef BLOCK
 	};
 	return (enum mul_kind)kind[type];
-}
-
-static void rows(const struct quant_mul *m, size_t t0, size_t n_t, size_t o0, size_t n_o)
-{
-	const size_t bytes = strips_of(mul_block(kind_of(m->type)), m->n_tokens, m->n_in, 0, 0).next;
-	size_t step = n_t == 1 || !m->w_stride ? n_o : ROW_CACHE/m->w_stride/8*8;
-	if (step < 8) step = 8;
-	for (size_t o = o0; o < o0 + n_o; o += step)
-		for (size_t t = t0; t < t0 + n_t; t++)
-			mul_row->row[m->type](o0 + n_o - o < step ? o0 + n_o - o : step, m->n_in,
-				(const char *)m->w + o*m->w_stride, m->w_stride,
-				(const char *)m->act + t*bytes, m->y + t*m->y_stride + o);
 }
 
 static size_t least(size_t a, size_t b) { return a < b ? a : b; }
@@ -210,7 +200,7 @@ static void panels(const struct quant_mul *m, size_t t0, size_t n_t, size_t o0, 
 
 void mul_integers(const struct quant_mul *m, size_t t0, size_t n_t, size_t o0, size_t n_o, void *work)
 {
-	if (m->n_tokens <= ROW_TOKENS) { rows(m, t0, n_t, o0, n_o); return; }
+	if (few(m->n_tokens)) { mul_row->mul(m, kind_of(m->type), t0, n_t, o0, n_o, work); return; }
 	for (size_t t = 0; t < n_t; t += TOKENS) panels(m, t0 + t, least(n_t - t, TOKENS), o0, n_o, work);
 }
 

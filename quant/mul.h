@@ -36,6 +36,7 @@ enum {
 	/* multiples of what a tile has of either; a tile has 16 tokens at most */
 	MUL_OUTPUTS = 32, MUL_TOKENS = 48,
 	MUL_AMAX = 2032,                /* of an activation's integer */
+	MUL_ROW_WORK = 32 << 10,
 };
 
 /* A chunk of a row of weights, widened: weight = d*w - m*mn, or d*w + m with blocks of 32. m of super-blocks is
@@ -58,9 +59,14 @@ struct codes_table {
 	void (*narrow)(const float *x, int n, struct narrow *o);                        /* n is 32 or 256 */
 };
 
-/* y[o] = w[o] times a strip of one token */
-typedef void row_fn(size_t n_out, size_t n_in, const void *w, size_t w_stride, const void *act, float *y);
-struct row_table { row_fn *row[GGU_TYPE_COUNT]; };
+/* A few tokens times rows: each has a strip of its own, in the instance's layout. block: 32 or 256. */
+struct row_table {
+	size_t (*strip_bytes)(size_t block, size_t n_in);
+	void (*pack)(size_t block, size_t n_in, const float *x, void *strip);
+	void (*unpack)(size_t block, size_t n_in, const void *strip, float *x);
+	/* As quant_mul; work: MUL_ROW_WORK bytes, aligned to 64 */
+	void (*mul)(const struct quant_mul *m, enum mul_kind kind, size_t t0, size_t n_t, size_t o0, size_t n_o, void *work);
+};
 
 /* n pairs (2n columns) of rows first to first + n_rows - 1 (8 at most, first a multiple of 8), `stride` apart, to
  * lines of `width`: to[k*width + r] is pair k of row r. All 8 rows are read, and up to 8 places of a line are written

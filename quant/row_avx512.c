@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * row_avx512.c - rows with VNNI as AVX-512 has it, in 256 bits: memory is the limit. */
+ * row_avx512.c - rows with VNNI as AVX-512 has it. */
 #if defined __x86_64__
-#include "row_x86.h"
-#define ROW_TABLE quant_row_avx512
-static inline isum i_madd(isum a, __m256i u, __m256i v) { return _mm256_dpwssd_epi32(a, u, v); }
-#include "row_text.h"
+#include "digits_512.h"
+#define DIGITS_TABLE quant_digits_avx512
+#include "digits_text.h"
 #else
 typedef int isa_none;
 #endif

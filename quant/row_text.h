@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * row_text.h - one token times rows as they lie in the file, one text for all instruction sets; defines ROW_TABLE.
+ * row_text.h - one token times rows as they lie in the file, for instruction sets without digits (digits.h); defines
+ * ROW_TABLE. A strip is the columns of a token in order, laid out as a strip of mul.h of one token.
  *
  * Eight rows go side by side, so that their sums are added up across lanes together. While these are read the next
  * eight are prefetched in the order of the file: eight streams are more than hardware follows. An instance gives,
@@ -117,8 +118,54 @@ static void row_##name(size_t n_out, size_t n_in, const void *w, size_t w_stride
 #include "types.inc"
 #undef BLOCK
 
-const struct row_table ROW_TABLE = { {
+
+typedef void row_fn(size_t n_out, size_t n_in, const void *w, size_t w_stride, const void *act, float *y);
+static row_fn *const row_of[GGU_TYPE_COUNT] = {
 #define BLOCK(NAME, name, kind, part, has_min) [GGU_TYPE_##NAME] = row_##name,
 #include "types.inc"
 #undef BLOCK
-} };
+};
+enum { CACHE = 128 << 10 };             /* bytes of rows that several tokens meet one after another */
+
+static size_t strip_bytes(size_t block, size_t n_in) { return n_in/block*mul_strip_bytes(block, 1); }
+static void pack(size_t block, size_t n_in, const float *x, void *strip)
+{
+	char *to = strip;
+	for (size_t i = 0; i < n_in; i += block, to += mul_strip_bytes(block, 1)) {
+		struct narrow q;
+		float sum;
+		mul_codes->narrow(x + i, (int)block, &q);
+		sum = (float)(q.sum[0] + q.sum[1]);
+		memcpy(to, q.q, 2*block);
+		if (block == 32) memcpy(to + mul_strip_sum(32, 1), &sum, 4);
+		else memcpy(to + mul_strip_sum(256, 1), q.sum, sizeof q.sum);
+		memcpy(to + mul_strip_d(block, 1), &q.d, 4);
+	}
+}
+static void unpack(size_t block, size_t n_in, const void *strip, float *x)
+{
+	const char *from = strip;
+	for (size_t i = 0; i < n_in; i += block, from += mul_strip_bytes(block, 1)) {
+		float d;
+		memcpy(&d, from + mul_strip_d(block, 1), 4);
+		for (size_t k = 0; k < block; k++) {
+			int16_t q;
+			memcpy(&q, from + 2*k, 2);
+			x[i + k] = d*(float)q;
+		}
+	}
+}
+static void mul(const struct quant_mul *m, enum mul_kind kind, size_t t0, size_t n_t, size_t o0, size_t n_o,
+	void *work)
+{
+	const size_t bytes = strip_bytes(mul_block(kind), m->n_in);
+	size_t step = n_t == 1 || !m->w_stride ? n_o : CACHE/m->w_stride/8*8;
+	(void)work;
+	if (step < 8) step = 8;
+	for (size_t o = o0; o < o0 + n_o; o += step)
+		for (size_t t = t0; t < t0 + n_t; t++)
+			row_of[m->type](o0 + n_o - o < step ? o0 + n_o - o : step, m->n_in,
+				(const char *)m->w + o*m->w_stride, m->w_stride,
+				(const char *)m->act + t*bytes, m->y + t*m->y_stride + o);
+}
+const struct row_table ROW_TABLE = { strip_bytes, pack, unpack, mul };

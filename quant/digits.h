@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT
+ * digits.h - private to quant/: rows by bytes, what x86 multiplies a few tokens with.
+ *
+ *   row_ISA.c         a row's blocks times up to DIGITS_TOKENS tokens, as integer sums (digits_text.h for the types,
+ *                     digits_256.h and digits_512.h for the width of registers)
+ *   digits_avx2.c     strips, the loops over rows and columns, sums added up across lanes and scaled; for all of them
+ *
+ * An activation's 12 bits are two digits, x = 64*high + low, -32 <= low < 32, |high| <= 32, so that the bytes of the
+ * weights meet bytes: a product of unsigned and signed bytes takes the weights' codes as they come out of a mask and
+ * a shift. Codes that are signed are biased; what the bias adds is known from sums of activations. Pairs of products
+ * of a byte and a digit, and twice that, fit 16 bits: 4*255*32 = 32640.
+ *
+ * A strip of 256 columns, for super-blocks:     high[256] low[256], columns in order; the rest of struct strip256
+ * A strip of 128 columns, for blocks of 32:     high[128] low[128]; the first halves of four blocks, then the second
+ *                                               halves: sixteen columns of several blocks lie together as in Q4_0
+ *
+ * Sums of ROWS rows are left in memory as they come, a few lanes for each block, and added up across lanes when the
+ * eighth row is done: for eight rows at once, in the order of the float contract. So rows are read one after another,
+ * as they lie. */
+#ifndef QUANT_DIGITS_H
+#define QUANT_DIGITS_H
+#include "mul.h"
+
+enum {
+	DIGITS_ROWS = 8,
+	DIGITS_TOKENS = 4,
+	DIGITS_COLUMNS = 512,           /* whose sums are kept for eight rows */
+	DIGITS_UNIT = 128,              /* columns of a strip for blocks of 32 */
+};
+struct strip256 {
+	_Alignas(64) int8_t high[256], low[256];
+	int16_t sum[16];                /* of 16 */
+	float d;
+};
+struct strip32 {
+	_Alignas(64) int8_t high[DIGITS_UNIT], low[DIGITS_UNIT];
+	int32_t sum[4][2];              /* of 16 */
+	float d[4];
+};
+/* Of DIGITS_COLUMNS columns; b counts blocks of 256 or of 32, r rows.
+ *   super-blocks  s, m: [b][r][8], lanes that add up to a sum
+ *   blocks of 32  s: [b/4][r][b%4][4]; of 16: [b/4][half][r][b%4][4]
+ * d and m of a weight lie as [b][r], of blocks of 32 as [b/4][r][b%4]: halves, or pairs of d and m where the type has
+ * minima, or floats where the type's are no halves. Of blocks of 16, m is the second half's d, and behind all d's. */
+enum digits_scale { DIGITS_HALF, DIGITS_PAIR, DIGITS_FLOAT };
+struct digit_sums {
+	_Alignas(64) int32_t s[DIGITS_TOKENS][DIGITS_COLUMNS/32*DIGITS_ROWS*8];
+	_Alignas(64) int32_t m[DIGITS_TOKENS][DIGITS_COLUMNS/256*DIGITS_ROWS*8];
+	_Alignas(64) union {
+		uint16_t half[DIGITS_COLUMNS/32*DIGITS_ROWS];
+		uint32_t pair[DIGITS_COLUMNS/32*DIGITS_ROWS];
+		float f[2][DIGITS_COLUMNS/32*DIGITS_ROWS];
+	} d;
+};
+/* n blocks of 256 columns, or units of 128, of some rows. next: where rows that come later begin, to be prefetched */
+struct digits_part {
+	const char *w;
+	size_t w_stride, n_rows, n;
+	const char *strip;
+	size_t strip_stride;
+	const char *next;
+};
+typedef void digits_fn(const struct digits_part *p, struct digit_sums *to);
+struct digits_type {
+	digits_fn *sums[3];             /* of 1, 2 and 4 tokens */
+	enum digits_scale scale;
+	float factor;                   /* of d of super-blocks */
+	int bias;                       /* of codes of blocks of 32 */
+};
+struct digits_table { struct digits_type type[GGU_TYPE_COUNT]; };
+
+#if defined __x86_64__
+extern const struct digits_table quant_digits_avx2, quant_digits_avxvnni, quant_digits_avx512;
+#endif
+#endif

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: MIT
+ * digits_512.h - the vocabulary of digits_text.h in registers of 64 bytes, with VNNI. */
+#include "bytes_avx2.h"
+#include "digits.h"
+
+#define INLINE static inline __attribute__((always_inline))
+typedef __m512i c64;                    /* 64 codes, columns in order */
+typedef __m512i isum;
+typedef __m512i factors;                /* of 128 codes */
+
+INLINE c64 c_load(const void *p) { return _mm512_loadu_si512(p); }
+INLINE c64 c_halves(const void *a, const void *b)
+{
+	return _mm512_inserti64x4(_mm512_castsi256_si512(_mm256_loadu_si256(a)), _mm256_loadu_si256(b), 1);
+}
+INLINE c64 c_twice(const void *p) { return _mm512_broadcast_i64x4(_mm256_loadu_si256(p)); }
+/* 16 bytes twice, then the next 16 twice */
+INLINE c64 c_quarters(const void *p)
+{
+	__m512i a = _mm512_castsi256_si512(_mm256_loadu_si256(p));
+	return _mm512_shuffle_i64x2(a, a, 0x50);
+}
+INLINE __m512i two_words(int a, int b)
+{
+	return _mm512_inserti64x4(_mm512_set1_epi16((short)a), _mm256_set1_epi16((short)b), 1);
+}
+/* Words of the first half moved right by a, of the second half by b; negative: left */
+INLINE c64 c_move(c64 c, int a, int b)
+{
+	if (a > 0 || b > 0) c = _mm512_srlv_epi16(c, two_words(a > 0 ? a : 0, b > 0 ? b : 0));
+	if (a < 0 || b < 0) c = _mm512_sllv_epi16(c, two_words(a < 0 ? -a : 0, b < 0 ? -b : 0));
+	return c;
+}
+/* Words of odd quarters moved right by 4 */
+INLINE c64 c_nibbles(c64 c)
+{
+	const __m512i by = _mm512_setr_epi64(0, 0, 0x0004000400040004, 0x0004000400040004, 0, 0, 0x0004000400040004,
+		0x0004000400040004);
+	return _mm512_srlv_epi16(c, by);
+}
+INLINE c64 c_and(c64 c, int mask) { return _mm512_and_si512(c, _mm512_set1_epi8((char)mask)); }
+INLINE c64 c_or(c64 a, c64 b) { return _mm512_or_si512(a, b); }
+/* a where a bit of the mask is set, else b */
+INLINE c64 c_select(c64 a, c64 b, int mask)
+{
+	return _mm512_ternarylogic_epi64(_mm512_set1_epi8((char)mask), a, b, 0xca);
+}
+INLINE c64 c_add(c64 c, int n) { return _mm512_add_epi8(c, _mm512_set1_epi8((char)n)); }
+INLINE c64 c_level(__m128i table, c64 c) { return _mm512_shuffle_epi8(_mm512_broadcast_i32x4(table), c); }
+/* bias + c, or bias - c where a sign is set */
+INLINE c64 c_signed(c64 c, uint64_t signs, int bias)
+{
+	__m512i b = _mm512_set1_epi8((char)bias);
+	return _mm512_mask_sub_epi8(_mm512_add_epi8(c, b), (__mmask64)signs, b, c);
+}
+INLINE __m128i two64(const uint64_t *a, const uint64_t *b)
+{
+	return (__m128i)_mm_loadh_pd(_mm_load_sd((const double *)(const void *)a), (const double *)(const void *)b);
+}
+INLINE __m128i four32(const uint32_t *a, const uint32_t *b, const uint32_t *c, const uint32_t *d)
+{
+	__m128i v = _mm_insert_epi32(_mm_cvtsi32_si128((int)*a), (int)*b, 1);
+	return _mm_insert_epi32(_mm_insert_epi32(v, (int)*c, 2), (int)*d, 3);
+}
+INLINE c64 c_join(__m128i a, __m128i b, __m128i c, __m128i d)
+{
+	return _mm512_inserti64x4(_mm512_castsi256_si512(_mm256_set_m128i(b, a)), _mm256_set_m128i(d, c), 1);
+}
+INLINE __m512i four_words(int a, int b, int c, int d)
+{
+	__m256i ab = _mm256_set_m128i(_mm_set1_epi16((short)b), _mm_set1_epi16((short)a)),
+		cd = _mm256_set_m128i(_mm_set1_epi16((short)d), _mm_set1_epi16((short)c));
+	return _mm512_inserti64x4(_mm512_castsi256_si512(ab), cd, 1);
+}
+/* Of codes 128*k..: in each quarter four words for the first register, four for the second */
+INLINE factors c_factors(__m256i sc, int k)
+{
+	const __m512i one = four_words(0, 1, 2, 3),
+		at = _mm512_mask_add_epi16(one, 0xf0f0f0f0, one, _mm512_set1_epi16(4));
+	return _mm512_permutexvar_epi16(_mm512_add_epi16(at, _mm512_set1_epi16((short)(8*k))),
+		_mm512_castsi256_si512(sc));
+}
+INLINE isum i_zero(void) { return _mm512_setzero_si512(); }
+typedef struct { __m512i x[4]; } digits256;
+INLINE digits256 d_load(const int8_t *p)
+{
+	return (digits256){ { _mm512_load_si512(p), _mm512_load_si512(p + 64), _mm512_load_si512(p + 128),
+		_mm512_load_si512(p + 192) } };
+}
+INLINE isum i_fours(c64 c, __m512i x) { return _mm512_dpbusd_epi32(_mm512_setzero_si512(), c, x); }
+/* += codes of half k times digits of activations times scales; sums of four products fit 16 bits. */
+INLINE isum i_scaled(isum a, c64 c, c64 d, digits256 x, int k, factors sc)
+{
+	return _mm512_dpwssd_epi32(a, _mm512_packs_epi32(i_fours(c, x.x[2*k]), i_fours(d, x.x[2*k + 1])), sc);
+}
+/* 64*high + low, in eight lanes */
+INLINE __m256i i_value(isum high, isum low)
+{
+	__m512i a = _mm512_add_epi32(_mm512_slli_epi32(high, 6), low);
+	return _mm256_add_epi32(_mm512_castsi512_si256(a), _mm512_extracti64x4_epi64(a, 1));
+}
+
+/* ---- blocks of 32 ---- */
+
+enum { STEPS = 1 };                     /* registers to a unit */
+typedef __m512i p_reg;                  /* 16 bytes of each of four blocks */
+INLINE p_reg p_pieces(const char *a, const char *b, const char *c, const char *d)
+{
+	__m256i ab = _mm256_set_m128i(_mm_loadu_si128((const void *)b), _mm_loadu_si128((const void *)a)),
+		cd = _mm256_set_m128i(_mm_loadu_si128((const void *)d), _mm_loadu_si128((const void *)c));
+	return _mm512_inserti64x4(_mm512_castsi256_si512(ab), cd, 1);
+}
+/* Sixteens at p, p + inner, p + outer, p + outer + inner */
+INLINE p_reg p_gather(const char *p, size_t inner, size_t outer)
+{
+	return p_pieces(p, p + inner, p + outer, p + outer + inner);
+}
+INLINE p_reg p_load(const char *p, size_t stride) { return p_gather(p, stride, 2*stride); }
+/* The lower and the upper eights of a, then of b, in each sixteen */
+INLINE p_reg p_lower(p_reg a, p_reg b) { return _mm512_unpacklo_epi64(a, b); }
+INLINE p_reg p_upper(p_reg a, p_reg b) { return _mm512_unpackhi_epi64(a, b); }
+INLINE p_reg p_low(p_reg a) { return _mm512_and_si512(a, _mm512_set1_epi8(15)); }
+INLINE p_reg p_high(p_reg a) { return _mm512_and_si512(_mm512_srli_epi16(a, 4), _mm512_set1_epi8(15)); }
+INLINE p_reg p_add(p_reg a, int n) { return _mm512_add_epi8(a, _mm512_set1_epi8((char)n)); }
+INLINE p_reg p_level(__m128i table, p_reg a) { return _mm512_shuffle_epi8(_mm512_broadcast_i32x4(table), a); }
+/* a | n where the bit is set: of bytes 2*half and 2*half + 1 of each sixteen, the lowest first */
+INLINE p_reg p_bits(p_reg a, p_reg bits, int half, int n)
+{
+	const __m512i spread = _mm512_broadcast_i32x4(_mm_set_epi64x(0x0101010101010101, 0)),
+		bit = _mm512_set1_epi64((long long)0x8040201008040201);
+	__m512i b = _mm512_shuffle_epi8(bits, _mm512_add_epi8(spread, _mm512_set1_epi8((char)(2*half))));
+	return _mm512_mask_add_epi8(a, _mm512_test_epi8_mask(b, bit), a, _mm512_set1_epi8((char)n));
+}
+typedef struct { __m512i high[2], low[2]; } digits32;
+INLINE digits32 p_digits(const struct strip32 *x, int j)
+{
+	(void)j;
+	return (digits32){ { _mm512_load_si512(x->high), _mm512_load_si512(x->high + 64) },
+		{ _mm512_load_si512(x->low), _mm512_load_si512(x->low + 64) } };
+}
+INLINE isum p_dot(p_reg a, p_reg b, digits32 x)
+{
+	isum s = _mm512_dpbusd_epi32(_mm512_setzero_si512(), a, x.high[0]);
+	s = _mm512_slli_epi32(_mm512_dpbusd_epi32(s, b, x.high[1]), 6);
+	return _mm512_dpbusd_epi32(_mm512_dpbusd_epi32(s, a, x.low[0]), b, x.low[1]);
+}
+/* The first sixteens or the second ones alone */
+INLINE isum p_dot_half(p_reg a, __m512i high, __m512i low)
+{
+	isum s = _mm512_slli_epi32(_mm512_dpbusd_epi32(_mm512_setzero_si512(), a, high), 6);
+	return _mm512_dpbusd_epi32(s, a, low);
+}
+INLINE void p_store(int32_t *to, isum s) { _mm512_store_si512(to, s); }
