@@ -204,12 +204,26 @@ static double rate(struct ggu_pool *pool, void (*run)(void))
 	return (double)n/secs*1e-9;
 }
 
-struct limits limits_of(const char *isa, struct ggu_pool *pool)
+static const struct peak *peak_of(const char *isa)
 {
 	const struct peak *p = peaks;
+	while (p->isa && strcmp(p->isa, isa)) p++;
+	return p;
+}
+double limits_products(const char *isa, bool f32)
+{
+	const struct peak *p = peak_of(isa);
+	void (*run)(void) = f32 ? p->f32 : p->int16;
+	double start = limits_cpu_now();
+	if (!run) return 0;
+	run();
+	return (double)ROUNDS*SUMS*(f32 ? p->f32_macs : p->int16_macs)/(limits_cpu_now() - start)*1e-9;
+}
+struct limits limits_of(const char *isa, struct ggu_pool *pool)
+{
+	const struct peak *p = peak_of(isa);
 	struct limits l = { .copy_gb = (double)COPIES*COPY_BYTES*rate(pool, copy) };
 	const double steps = (double)ROUNDS*SUMS;
-	while (p->isa && strcmp(p->isa, isa)) p++;
 	l.read_gb = read_speed(p->read, pool);
 	l.int16_gmacs = steps*p->int16_macs*rate(pool, p->int16);
 	l.int8_gmacs = steps*p->int8_macs*rate(pool, p->int8);

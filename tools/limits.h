@@ -2,6 +2,7 @@
  * limits.h - what this machine can do at most, measured: the scale for gguf-bench and for the benchmark of kernels. */
 #ifndef TOOLS_LIMITS_H
 #define TOOLS_LIMITS_H
+#include <stdbool.h>
 #include "../libgguf/pool.h"
 
 /* Of all threads of a pool together. GB/s: bytes read from memory, each thread its own stretch in a plain loop; bytes
@@ -12,6 +13,9 @@
 struct limits { double read_gb, copy_gb, int16_gmacs, int8_gmacs, f32_gmacs, amx_gmacs; };
 /* Takes about a second. */
 struct limits limits_of(const char *isa, struct ggu_pool *pool);
+/* int16_gmacs, or f32_gmacs, of one core by its processor time, from a loop of less than a millisecond: to be run beside
+ * what it is the limit of, since clocks and neighbours change. */
+double limits_products(const char *isa, bool f32);
 
 /* Processor time of this process, in seconds: what a busy machine does to a clock counts less. */
 double limits_cpu_now(void);

@@ -5,12 +5,12 @@
  *   tool_bench [TYPE...]      GGUF_CPU: that instance alone
  *
  * panel    512 tokens times a matrix of 2048 columns and 5632 rows, unpacking included, beside the plain int16 dot
- * product (or
- *          fma) instructions with operands in registers
+ *          product (or fma) instructions with operands in registers, run before and after: medians
  * row      one token times rows in memory, beside a loop that reads memory: one core, and all cores by the clock
  *
- * One thread where nothing else is said; the best of several runs in processor time. Compiled for the baseline CPU,
- * and kernels are called through quant.h, as programs do: what a kernel leaves behind in registers would show here. */
+ * One thread where nothing else is said, in processor time; the best of several runs but for the panel. Compiled for the
+ * baseline CPU, and kernels are called through quant.h, as programs do: what a kernel leaves behind in registers would
+ * show here. README.md beside this file has the arithmetic of ports and what was measured. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -61,7 +61,32 @@ static void multiply(struct ggu_pool *pool, const struct quant_mul *m)
 	quant_mul_cut(m, ggu_pool_size(pool), &tokens, &t.outputs);
 	ggu_pool_run(pool, (m->n_out + t.outputs - 1)/t.outputs, task, &t);
 }
-static void bench(const struct ggu_type_info *t, const struct limits *one, const struct limits *all,
+static int ascending(const void *p, const void *q)
+{
+	double x = *(const double *)p, y = *(const double *)q;
+	return (x > y) - (x < y);
+}
+/* Medians of several runs: of their speed, and of their shares of a limit that is measured before each and after. */
+static void panel(const char *isa, const struct ggu_type_info *t, const struct quant_mul *m)
+{
+	enum { MOST = 31 };
+	const bool f32 = t->kind != GGU_KIND_BLOCK;
+	double gmacs[MOST], share[MOST], before = limits_products(isa, f32), end = limits_cpu_now() + 0.4;
+	int n = 0;
+	while (n < MOST && (n < 3 || limits_cpu_now() < end)) {
+		double start = limits_cpu_now(), after;
+		quant_mul(m, 0, TOKENS, 0, OUT, b.work);
+		gmacs[n] = (double)TOKENS*OUT*K/(limits_cpu_now() - start)*1e-9;
+		after = limits_products(isa, f32);
+		share[n] = gmacs[n]/((before + after)/2);
+		n++;
+		before = after;
+	}
+	qsort(gmacs, (size_t)n, sizeof *gmacs, ascending);
+	qsort(share, (size_t)n, sizeof *share, ascending);
+	column("  %6.1f", gmacs[n/2], gmacs[n/2]/share[n/2]);
+}
+static void bench(const char *isa, const struct ggu_type_info *t, const struct limits *one, const struct limits *all,
 	struct ggu_pool *pool)
 {
 	size_t row = K/t->block_weights*t->block_bytes, rows = STREAM/row;
@@ -84,8 +109,7 @@ static void bench(const struct ggu_type_info *t, const struct limits *one, const
 	m.n_out = m.y_stride = OUT;
 	LIMITS_BEST(s, 0.02, quant_act_pack(form, b.x, K, TOKENS, K, 0, TOKENS, b.act));
 	printf("  %6.2f", s/(TOKENS*K)*1e9);
-	LIMITS_BEST(s, 0.3, quant_mul(&m, 0, TOKENS, 0, OUT, b.work));
-	column("  %6.1f", (double)TOKENS*OUT*K/s*1e-9, t->kind == GGU_KIND_BLOCK ? one->int16_gmacs : one->f32_gmacs);
+	panel(isa, t, &m);
 	putchar('\n');
 }
 static void bench_isa(const char *isa, int n_types, char **types)
@@ -107,7 +131,7 @@ static void bench_isa(const char *isa, int n_types, char **types)
 		const struct ggu_type_info *t = ggu_type_info(id);
 		bool wanted = n_types == 0;
 		for (int i = 0; t && i < n_types; i++) wanted |= !strcmp(types[i], t->name);
-		if (t && wanted && quant_can_multiply(id)) bench(t, &one, &all, pool);
+		if (t && wanted && quant_can_multiply(id)) bench(isa, t, &one, &all, pool);
 	}
 	ggu_pool_free(pool);
 }
