@@ -146,7 +146,7 @@ struct writing {
 	const struct remake_run *run;
 	struct out *out;
 	bool out_failed;
-	uint64_t done;                          /* bytes of the source */
+	uint64_t done;                          /* bytes written: progress moves within a tensor too */
 	struct remake_table table;
 	struct names unseen;                    /* experts */
 };
@@ -155,6 +155,7 @@ static enum ggu_status write_out(void *ctx, const void *p, size_t n, struct ggu_
 	struct writing *w = ctx;
 	enum ggu_status s = out_put(w->out, p, n, err);
 	w->out_failed = s != GGU_OK;
+	progress_set(w->done += n);
 	return s;
 }
 const void *remake_run_made(const struct remake_run *r, size_t i)
@@ -188,7 +189,6 @@ static void done(void *ctx, size_t i, const struct recode_result *got, double er
 	}
 	if (w->run->verbose) remake_table_line(&w->table, i, error, got);
 	if (w->run->list) remake_json_tensor(w->run->list, r, i, error, got);
-	progress_set(w->done += t->bytes);
 }
 
 void remake_run_write(const struct remake_run *run, struct ggu_writer *w, struct out *out, int jobs)
@@ -199,16 +199,14 @@ void remake_run_write(const struct remake_run *run, struct ggu_writer *w, struct
 	struct remake re = with_matrix(run, &known);
 	struct ggu_pool *pool = ggu_pool_new(jobs);
 	struct ggu_error err;
-	uint64_t total = 0;
 	if (!pool) msg_die("out of memory");
 	re.measure = run->verbose || run->list;
 	re.done = done;
 	re.done_ctx = &writing;
 	pipe_widen(out_fd(out));
 	out_reserve(out, ggu_writer_file_bytes(w));
-	for (size_t i = 0; i < re.n; i++) total += re.t[i]->bytes;
 	if (run->verbose) remake_table_begin(&writing.table, stderr, &run->re, true);
-	progress_begin(run->doing, total, "B");
+	progress_begin(run->doing, ggu_writer_file_bytes(w), "B");
 	if (remake_write(&re, w, &sink, pool, &err) != GGU_OK)
 		msg_die_error(writing.out_failed ? out_name(out) : run->name, &err);
 	progress_end();
