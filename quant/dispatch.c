@@ -2,6 +2,7 @@
  * dispatch.c - the functions of quant.h, by the tables of the selected instruction set.
  *
  * A row of `sets` overlays what its instruction set has of its own on what the weaker ones have. */
+#include <pthread.h>
 #include <string.h>
 #include "../libgguf/types.h"
 #include "attn_internal.h"
@@ -70,14 +71,17 @@ enum ggu_status quant_select(const char *name, struct ggu_error *err)
 }
 const char *quant_selected(void) { return selected->name; }
 
+static const char *available[N_SETS + 1];
+static void find_available(void)
+{
+	unsigned has = cpu_features();
+	for (size_t i = 0, n = 0; i < N_SETS; i++) if (has & sets[i].feature) available[n++] = sets[i].name;
+}
 const char *const *quant_available(void)
 {
-	static const char *names[N_SETS + 1];
-	unsigned has = cpu_features();
-	size_t n = 0;
-	for (size_t i = 0; i < N_SETS; i++) if (has & sets[i].feature) names[n++] = sets[i].name;
-	names[n] = NULL;
-	return names;
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	pthread_once(&once, find_available);
+	return available;
 }
 
 /* A type's decoder: of a block type, or of floats. */

@@ -8,9 +8,9 @@
  *          product (or fma) instructions with operands in registers, run before and after: medians
  * row      one token times rows in memory, beside a loop that reads memory: one core, and all cores by the clock
  *
- * One thread where nothing else is said, in processor time; the best of several runs but for the panel. Compiled for the
- * baseline CPU, and kernels are called through quant.h, as programs do: what a kernel leaves behind in registers would
- * show here. README.md beside this file has the arithmetic of ports and what was measured. */
+ * One thread where nothing else is said, in processor time; the best of several runs but for the panel. Compiled for
+ * the baseline CPU, and kernels are called through quant.h, as programs do: what a kernel leaves behind in registers
+ * would show here. README.md beside this file has the arithmetic of ports and what was measured. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
