@@ -93,7 +93,9 @@ struct attend {
 	double scale, softcap;
 	enum attn_mask mask;
 	size_t window;
-	const float *slopes, *sinks;    /* [n_head] or NULL */
+	enum attn_bias bias_kind;
+	const float *bias, *sinks;      /* by the kind of bias; [n_head] or NULL */
+	size_t reach;
 	size_t cache;
 	bool stores;                    /* false: keys and values are there already, of another layer */
 };

@@ -92,7 +92,7 @@ void cpu_attend(struct run *r, const struct attend *a)
 {
 	struct attn t = { .shape = a->shape, .scale = (float)a->scale, .softcap = (float)a->softcap, .mask = a->mask,
 		.window = a->window,
-		.bias_kind = a->slopes ? ATTN_ALIBI : ATTN_NO_BIAS, .bias = a->slopes, .sink = a->sinks,
+		.bias_kind = a->bias_kind, .bias = a->bias, .reach = a->reach, .sink = a->sinks,
 			.rows = r->w->rows, .n_rows = r->n_seg };
 	struct attends c = { &t, r->w };
 	struct attn_plan plan;

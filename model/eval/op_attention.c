@@ -3,16 +3,19 @@
  *
  *   attention  q k v, or qkv (rows of q, then k, then v); out: TENSOR; heads [kv_heads head_dim value_dim: EXPR]
  *              [q_norm k_norm v_norm: norm] [rope] [window chunk scale softcap clip: EXPR] [sinks: TENSOR]
- *              [alibi: EXPR] [gate: TENSOR] [keys_of: EXPR]
+ *              [alibi: EXPR] [relative: {bias: TENSOR, buckets distance: EXPR}] [gate: TENSOR] [keys_of: EXPR]
  *
  * window: positions seen, the token's own included; chunk: only those of its own stretch of so many; clip: bound of
- * q, k and v; alibi: the largest slope's exponent (8 in the paper); gate: out's input times its sigmoid; keys_of: the
+ * q, k and v; alibi: the largest slope's exponent (8 in the paper); relative: bias[buckets][heads] by distance,
+ * relative.h; gate: out's input times its sigmoid; keys_of: the
  * layer whose keys and values are used, which has been before. Without v values are the keys as they come from k. Norms
  * go by head where their weights have a head's length, else over the whole row. */
 #include <math.h>
 #include "../../quant/vec.h"
 #include "op_list.h"
+#include "relative.h"
 
+struct relative { struct vector bias; size_t buckets, distance; };
 struct attention {
 	struct weight q, k, v, qkv, out, gate;
 	struct norm q_norm, k_norm, v_norm;
@@ -21,11 +24,21 @@ struct attention {
 	int rope;
 	double scale, softcap, clip, alibi, keys_of;
 	struct vector sinks;
-	const float *slopes;
+	struct relative relative;
+	enum attn_bias bias_kind;
+	const float *bias;
 	size_t cache;
 	bool stores;
 };
 #define AT(member) offsetof(struct attention, member)
+#define RELATIVE(member) offsetof(struct relative, member)
+enum { MOST_BUCKETS = 1 << 12, MOST_DISTANCE = 1 << 16 };
+static const struct field relative_fields[] = {
+	{ "bias", FIELD_VECTOR, RELATIVE(bias), .flags = FIELD_NEEDED },
+	{ "buckets", FIELD_SIZE, RELATIVE(buckets), 0, 4, MOST_BUCKETS },
+	{ "distance", FIELD_SIZE, RELATIVE(distance), 0, 1, MOST_DISTANCE },
+	{ NULL }
+};
 static const struct field fields[] = {
 	{ "q", FIELD_WEIGHT, AT(q), .flags = FIELD_INPUT },
 	{ "k", FIELD_WEIGHT, AT(k), .flags = FIELD_INPUT },
@@ -47,6 +60,7 @@ static const struct field fields[] = {
 	{ "softcap", FIELD_NUMBER, AT(softcap), 0, 0, 1e6 },
 	{ "clip", FIELD_NUMBER, AT(clip), 0, 0, 1e6 },
 	{ "alibi", FIELD_NUMBER, AT(alibi), 0, 0, 1e3 },
+	{ "relative", FIELD_MAP, AT(relative), .sub = relative_fields },
 	{ "sinks", FIELD_VECTOR, AT(sinks) },
 	{ "keys_of", FIELD_NUMBER, AT(keys_of), -1, -1, BUILD_MAX_SIZE },
 	{ NULL }
@@ -104,7 +118,25 @@ static enum ggu_status slopes(struct builder *b, struct attention *a)
 		double i = h < n ? (double)(h + 1)/(double)n : (double)(2*(h - n) + 1)/(double)(2*n);
 		v[h] = (float)num_pow(2, -a->alibi*i);
 	}
-	a->slopes = v;
+	a->bias_kind = ATTN_ALIBI;
+	a->bias = v;
+	return GGU_OK;
+}
+static enum ggu_status relative(struct builder *b, const struct yaml_node *at, struct attention *a)
+{
+	const struct relative *r = &a->relative;
+	size_t side = b->g->whole ? r->buckets/2 : r->buckets;
+	enum ggu_status s;
+	float *v;
+	if (!r->bias.v) return GGU_OK;
+	if (a->bias_kind) return build_fail(b, at, "relative", "and alibi are two biases");
+	if (r->buckets%2 || r->distance <= side/2)
+		return build_fail(b, at, "relative", "buckets are odd, or too many for the distance");
+	if ((s = build_length(b, at, "relative", &r->bias, r->buckets*a->n_head))) return s;
+	if (!(v = build_alloc(b, a->n_head*(2*r->distance + 1)*sizeof *v))) return GGU_ERR_NOMEM;
+	relative_table(r->bias.v, a->n_head, r->buckets, r->distance, b->g->whole, v);
+	a->bias_kind = ATTN_RELATIVE;
+	a->bias = v;
 	return GGU_OK;
 }
 
@@ -134,6 +166,7 @@ static enum ggu_status build(struct builder *b, const struct yaml_node *at, void
 		|| (s = build_rope_width(b, at, "rope", &a->rope_of, a->head_dim, &a->rope))) return s;
 	if (!(a->scale > 0)) a->scale = 1/sqrt((double)a->head_dim);
 	s = slopes(b, a);
+	if (!s) s = relative(b, at, a);
 	return s ? s : caches(b, at, a);
 }
 
@@ -193,7 +226,7 @@ static enum ggu_status run(const void *params, struct run *r, struct input *in, 
 		.q_stride = b.stride, .k_stride = b.stride, .v_stride = b.stride, .out_stride = out_width(a),
 		.q_norm = &a->q_norm, .k_norm = &a->k_norm, .v_norm = &a->v_norm, .clip = a->clip, .rope = a->rope,
 		.scale = a->scale, .softcap = a->softcap, .window = a->window ? a->window : a->chunk,
-			.slopes = a->slopes, .sinks = a->sinks.v,
+			.bias_kind = a->bias_kind, .bias = a->bias, .reach = a->relative.distance, .sinks = a->sinks.v,
 		.mask = r->g->whole ? a->window ? ATTN_AROUND : ATTN_NONE : a->window ? ATTN_WINDOW : a->chunk
 			? ATTN_CHUNK : ATTN_CAUSAL,
 		.cache = a->cache, .stores = a->stores };

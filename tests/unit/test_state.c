@@ -4,6 +4,7 @@
  *
  * Small models of random weights: a transformer with shared heads and a window, a recurrent one, one with ropes for
  * long contexts, a mixture of experts. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,6 +16,7 @@
 #include <cmocka.h>
 #include "../../libgguf/pool.h"
 #include "../../model/eval/model.h"
+#include "../../model/eval/relative.h"
 #include "../../quant/quant.h"
 
 enum { WIDE = 64, VOCAB = 48, LONG = 200 };
@@ -23,7 +25,8 @@ enum { WIDE = 64, VOCAB = 48, LONG = 200 };
 
 struct tensor { const char *name; uint64_t ne[3]; float around; };
 struct key { const char *name; double v; };
-struct kind { const char *arch; const struct key *keys; const struct tensor *tensors; };
+/* description: of an architecture that is no known one */
+struct kind { const char *arch; const struct key *keys; const struct tensor *tensors; const char *description; };
 
 static const struct key transformer_keys[] = { { "block_count", 2 }, { "context_length", 512 }, { "embedding_length",
 	WIDE },
@@ -68,6 +71,19 @@ static const struct kind transformer = { "llama", transformer_keys, transformer_
 	expert_keys, expert_tensors },
 	recurrent = { "mamba", mamba_keys, mamba_tensors }, long_rope = { "phi3", long_keys, long_tensors };
 
+/* A bias by distance in buckets that is the same as ALiBi where each distance has one: 31 positions back. */
+enum { HEADS = 4, BUCKETS = 64, NEAR = 32 };
+#define BIASED(bias) "schema: 1\narch: biased\nclasses: {BiasedForCausalLM: {}}\ngraph:\n" \
+	"  names: {eps: attention.layer_norm_rms_epsilon}\n  input: {embed: token_embd}\n  layers: block_count\n" \
+	"  layer: {attn: {norm: {rms: attn_norm, eps: eps}, branches: {self: {attention: " \
+	"{q: attn_q, k: attn_k, v: attn_v, out: attn_output, heads: 4, kv_heads: 2, " bias "}}}}}\n" \
+	"  output: {norm: {rms: output_norm, eps: eps}, head: token_embd}\n"
+static const struct tensor biased_tensors[] = { EMBEDDING, ATTENTION, { "blk.%d.attn_rel_b.weight", { HEADS, BUCKETS },
+	0 }, { NULL } };
+static const struct kind by_slope = { "biased", transformer_keys, biased_tensors, BIASED("alibi: 8") },
+	by_bucket = { "biased", transformer_keys, biased_tensors,
+		BIASED("relative: {bias: attn_rel_b, buckets: 64, distance: 100}") };
+
 static uint64_t seed = 1;
 static float drawn(float around)
 {
@@ -109,6 +125,8 @@ static void put_tensors(struct ggu_writer *w, const struct kind *k, uint32_t typ
 			x = malloc(ne[0]*rows*sizeof *x);
 			packed = malloc(bytes);
 			for (uint64_t i = 0; i < ne[0]*rows; i++) x[i] = drawn(t->around);
+			for (uint64_t i = 0; strstr(name, "attn_rel_b") && i < ne[0]*rows; i++)
+				x[i] = -ldexpf((float)(i/HEADS), -2*(int)(i%HEADS + 1));
 			assert_int_equal(quant_encode(of, NULL, x, NULL, rows, ne[0], 1, packed), GGU_OK);
 			assert_int_equal(ggu_writer_data(w, packed, bytes, NULL), GGU_OK);
 			free(x);
@@ -118,7 +136,7 @@ static void put_tensors(struct ggu_writer *w, const struct kind *k, uint32_t typ
 
 static struct model *make_model(const struct kind *k, uint32_t type, int threads)
 {
-	char path[] = "/tmp/test_state.XXXXXX";
+	char path[] = "/tmp/test_state.XXXXXX", described[] = "/tmp/test_state.XXXXXX";
 	int fd = mkstemp(path);
 	struct ggu_meta *meta = ggu_meta_new();
 	struct model_options o = { .pool = ggu_pool_new(threads) };
@@ -134,8 +152,16 @@ static struct model *make_model(const struct kind *k, uint32_t type, int threads
 	put_tensors(w, k, type, 1);
 	assert_int_equal(ggu_writer_end(w, NULL), GGU_OK);
 	close(fd);
+	if (k->description) {
+		fd = mkstemp(described);
+		assert_true(fd >= 0);
+		assert_int_equal(write(fd, k->description, strlen(k->description)), strlen(k->description));
+		close(fd);
+		o.arch_file = described;
+	}
 	if (model_open(&m, path, &o, &err)) fail_msg("%s: %s", err.where, err.what);
 	unlink(path);
+	if (k->description) unlink(described);
 	ggu_writer_free(w);
 	ggu_meta_free(meta);
 	return m;
@@ -519,9 +545,38 @@ static void what_is_refused_leaves_the_state(void **state)
 	drop_model(m);
 }
 
+static void near_buckets_are_alibi(void **unused)
+{
+	struct model *a = make_model(&by_slope, GGU_TYPE_F32, 1), *b = make_model(&by_bucket, GGU_TYPE_F32, 1);
+	float *x = alone(a, GGU_TYPE_F32, text, NEAR, 0), *y = alone(b, GGU_TYPE_F32, text, NEAR, 0);
+	float *far = alone(b, GGU_TYPE_F32, text, LONG, 7), *same = alone(b, GGU_TYPE_F32, text, LONG, 64);
+	(void)unused;
+	for (size_t i = 0; i < NEAR*WIDE; i++) assert_true(fabsf(x[i] - y[i]) < 1e-5f);
+	assert_memory_equal(far, same, LONG*WIDE*sizeof *far);
+	assert_memory_equal(far, y, NEAR*WIDE*sizeof *y);
+	free(x); free(y); free(far); free(same);
+	drop_model(a);
+	drop_model(b);
+}
+/* T5's: 32 buckets, 128 positions. Edges: 8*16^(k/8) for k from 0. */
+static void buckets_grow_with_the_distance(void **unused)
+{
+	static const int edge[] = { 8, 12, 16, 23, 32, 46, 64, 91 };
+	(void)unused;
+	for (int d = 0; d < 1000; d++) {
+		size_t want = (size_t)d;
+		for (size_t k = 0; k < 8; k++) if (d >= edge[k]) want = 8 + k;
+		assert_int_equal(relative_bucket(-d, 32, 128, true), want);
+		if (d) assert_int_equal(relative_bucket(d, 32, 128, true), want + 16);
+		if (d) assert_int_equal(relative_bucket(d, 32, 128, false), 0);
+		if (d < 16 || d >= 128) assert_int_equal(relative_bucket(-d, 32, 128, false), d < 16 ? d : 31);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(near_buckets_are_alibi), cmocka_unit_test(buckets_grow_with_the_distance),
 		cmocka_unit_test(steps_one_by_one_are_the_whole), cmocka_unit_test(weights_can_be_others),
 		cmocka_unit_test(neighbours_do_not_matter), cmocka_unit_test(threads_and_instances_do_not_matter),
 		cmocka_unit_test(forks_go_their_own_ways), cmocka_unit_test(truncation_forgets),
