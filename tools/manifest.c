@@ -24,6 +24,15 @@ static void unescape(char *s)
 	*to = 0;
 }
 
+static bool is_digest(enum digest_kind k, const char *s, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		bool dash = k == DIGEST_UUID && (i == 8 || i == 13 || i == 18 || i == 23);
+		if (dash ? s[i] != '-' : !isxdigit((unsigned char)s[i])) return false;
+	}
+	return n == digest_digits(k);
+}
+
 /* One line, in place; false if it is not an entry. */
 static bool entry(char *line, struct manifest_entry *e)
 {
@@ -36,7 +45,7 @@ static bool entry(char *line, struct manifest_entry *e)
 	line += n;
 	line += strspn(line, " \t");
 	n = strcspn(line, " \t");
-	if (n != digest_digits(e->kind) || strspn(line, "0123456789abcdefABCDEF-") < n || !line[n]) return false;
+	if (!is_digest(e->kind, line, n) || !line[n]) return false;
 	for (size_t i = 0; i < n; i++) line[i] = (char)tolower((unsigned char)line[i]);
 	e->digest = line;
 	line[n] = 0;

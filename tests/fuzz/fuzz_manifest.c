@@ -32,7 +32,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	for (size_t i = 0; i < l.m->n; i++) {
 		const struct manifest_entry *e = l.m->entry + i;
 		must(strlen(e->digest) == digest_digits(e->kind), "a digest of another length");
-		must(e->kind == DIGEST_UUID || e->digest[strspn(e->digest, "0123456789abcdef")] == 0, "a digest of other than hex digits");
+		must(e->kind == DIGEST_UUID || !e->digest[strspn(e->digest, "0123456789abcdef")],
+			"a digest of other than hex digits");
 		must(!i || strcmp(e[-1].file, e->file) <= 0, "files out of order");
 		look_up(l.m, e);
 	}
