@@ -37,6 +37,9 @@ typedef void feedback_fn(const struct coder *c, const struct how *how, const str
 /* Rows a[n_rows][n], of which the first `done` columns are final, less their products with the rows of `panel`:
  * a[i][at + c] -= sum of a[i][p]*panel[p][c] in order of p < done, c < FACTOR_PANEL. */
 enum { FACTOR_PANEL = 64 };
+/* v (A D AT)^-1 in place for SOLVE_LANES rows as lanes, v[n][SOLVE_LANES], feedback.c's factor and diagonal. */
+enum { SOLVE_LANES = 16 };
+typedef void solve_fn(const float *factor, const float *diagonal, size_t n, size_t block, double *v);
 typedef void factor_fn(double *a, size_t stride, size_t n_rows, size_t done, const double *panel);
 
 struct enc_table {
@@ -45,6 +48,7 @@ struct enc_table {
 	exact_fn *exact;
 	feedback_fn *feedback;
 	factor_fn *factor;
+	solve_fn *solve;
 };
 
 extern const struct enc_table quant_enc_c;

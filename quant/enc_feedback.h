@@ -278,6 +278,31 @@ static void factor_rows(double *a, size_t stride, size_t n_rows, size_t done, co
 		}
 }
 
+/* u AT = v from the last column back, then x A = u/D forward; in every lane each sum is one chain. */
+static void solve_rows(const float *factor, const float *diagonal, size_t n, size_t block, double *v)
+{
+	enum { W = VL/2, N = SOLVE_LANES/W };
+	for (size_t k = n; k-- > 0;) {
+		const size_t first = k/block*block;
+		vd u[N];
+		for (int i = 0; i < N; i++) u[i] = vd_load(v + k*SOLVE_LANES + i*W);
+		for (size_t j = 0; j < k - first; j++)
+			for (int i = 0; i < N; i++) {
+				double *to = v + (first + j)*SOLVE_LANES + i*W;
+				vd_store(to, vd_load(to) - u[i]*(double)factor[k*block + j]);
+			}
+	}
+	for (size_t k = 0; k < n; k++) {
+		const size_t first = k/block*block;
+		vd x[N];
+		for (int i = 0; i < N; i++) x[i] = vd_load(v + k*SOLVE_LANES + i*W)/(double)diagonal[k];
+		for (size_t j = 0; j < k - first; j++)
+			for (int i = 0; i < N; i++)
+				x[i] -= vd_load(v + (first + j)*SOLVE_LANES + i*W)*(double)factor[k*block + j];
+		for (int i = 0; i < N; i++) vd_store(v + k*SOLVE_LANES + i*W, x[i]);
+	}
+}
+
 static void encode_group(const struct coder *c, const struct how *how, const struct feedback_group *g)
 {
 	const int block = c->n*c->per;

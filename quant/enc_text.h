@@ -39,4 +39,5 @@ const struct enc_table ENC_TABLE = {
 	.exact = encode_exactly,
 	.feedback = encode_group,
 	.factor = factor_rows,
+	.solve = solve_rows,
 };

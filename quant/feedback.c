@@ -24,7 +24,7 @@
 #include "../libgguf/types.h"
 #include "enc.h"
 
-enum { GROUP = FEEDBACK_GROUP, PANEL = FEEDBACK_PANEL, N_PANELS = GROUP/PANEL, ALIGN = 64, SOLVE_LANES = 8 };
+enum { GROUP = FEEDBACK_GROUP, PANEL = FEEDBACK_PANEL, N_PANELS = GROUP/PANEL, ALIGN = 64 };
 
 struct quant_feedback {
 	atomic_int holders;
@@ -310,34 +310,17 @@ enum ggu_status quant_feedback_encode(const struct quant_feedback *q, uint32_t t
 	return GGU_OK;
 }
 
-/* x (A D AT) = b for LANES rows at once, v[n][LANES] being b and then x. Every sum is one chain in order of columns. */
-static void solve_lanes(const struct quant_feedback *q, double (*v)[SOLVE_LANES])
-{
-	for (size_t k = q->n; k-- > 0;) {
-		const size_t first = k/q->block*q->block;
-		const float *a = q->factor + k*q->block;
-		for (size_t j = 0; j < k - first; j++)
-			for (int l = 0; l < SOLVE_LANES; l++) v[first + j][l] -= v[k][l]*(double)a[j];
-	}
-	for (size_t k = 0; k < q->n; k++) {
-		const size_t first = k/q->block*q->block;
-		const float *a = q->factor + k*q->block;
-		for (int l = 0; l < SOLVE_LANES; l++) v[k][l] /= (double)q->diagonal[k];
-		for (size_t j = 0; j < k - first; j++)
-			for (int l = 0; l < SOLVE_LANES; l++) v[k][l] -= v[first + j][l]*(double)a[j];
-	}
-}
 void quant_feedback_solve(const struct quant_feedback *q, float *b, size_t rows, void *work)
 {
-	double (*v)[SOLVE_LANES] = work;
+	double *v = work;
 	for (size_t row = 0; row < rows; row += SOLVE_LANES) {
 		const size_t n = rows - row < SOLVE_LANES ? rows - row : SOLVE_LANES;
-		memset(v, 0, q->n*sizeof *v);
+		memset(v, 0, q->n*SOLVE_LANES*sizeof *v);
 		for (size_t l = 0; l < n; l++)
-			for (size_t k = 0; k < q->n; k++) v[k][l] = (double)b[(row + l)*q->n + k];
-		solve_lanes(q, v);
+			for (size_t k = 0; k < q->n; k++) v[k*SOLVE_LANES + l] = (double)b[(row + l)*q->n + k];
+		quant_enc_table->solve(q->factor, q->diagonal, q->n, q->block, v);
 		for (size_t l = 0; l < n; l++)
-			for (size_t k = 0; k < q->n; k++) b[(row + l)*q->n + k] = (float)v[k][l];
+			for (size_t k = 0; k < q->n; k++) b[(row + l)*q->n + k] = (float)v[k*SOLVE_LANES + l];
 	}
 }
 

@@ -34,7 +34,8 @@ struct calibration {
 	const struct remake *re;
 	struct ggu_pool *pool;
 	struct side f, q;               /* original and quantized */
-	float *next;                    /* the original's stream behind the step at work */
+	float *held;                    /* of every token the input of the product that ends a step */
+	size_t held_n_in;               /* room for inputs of so many columns */
 	int32_t *ids;
 	size_t ctx, n_windows, e;
 	size_t at_once;                 /* windows */
@@ -200,7 +201,7 @@ static void let_go(struct calibration *c)
 static void subtract(float *x, const float *y, size_t n) { for (size_t i = 0; i < n; i++) x[i] -= y[i]; }
 
 /* Sums over a group's inputs, in a batch of windows. */
-struct sums { struct calibration *c; const struct group *g; struct inputs in; struct imatrix *im; float *x[2], *out[2]; };
+struct sums { struct calibration *c; const struct group *g; struct inputs in; struct imatrix *im; float *x[2], *out; };
 
 static enum ggu_status experts(void *ctx, const char *weight, size_t n_mat, size_t mat, size_t n_in, const float *x,
 	size_t stride, size_t n)
@@ -216,35 +217,51 @@ static void add_experts(struct sums *s, struct windows w, size_t step)
 {
 	struct calibration *c = s->c;
 	struct ggu_error err;
-	memcpy(s->out[1], stream_of(c, c->q.stream, w), tokens_of(c, w)*c->e*sizeof(float));
-	evaluate_step(c, &c->q, w, s->out[1], step, experts, s, NULL);
+	memcpy(s->out, stream_of(c, c->q.stream, w), tokens_of(c, w)*c->e*sizeof(float));
+	evaluate_step(c, &c->q, w, s->out, step, experts, s, NULL);
 	if (imatrix_flush(s->im, c->pool, &err)) msg_die_error(s->g->name[0], &err);
 }
+/* Up to the group, or, where it ends the step, to the step's end: then the streams go on, and the quantized one still
+ * lacks what becomes of the group. */
 static void add_windows(struct sums *s, struct windows w, size_t step)
 {
 	struct calibration *c = s->c;
-	const size_t n = tokens_of(c, w);
+	const size_t n = tokens_of(c, w), wide = s->g->n_in;
 	const struct side *side[2] = { &c->f, &c->q };
+	float *x[2] = { s->x[0], s->g->ends ? c->held + w.first*c->ctx*wide : s->x[1] };
 	for (int k = 0; k < 2; k++) {
-		struct caught caught = { s->g->name[0], !s->g->ends, false, 0, s->x[k] };
-		memcpy(s->out[k], stream_of(c, side[k]->stream, w), n*c->e*sizeof(float));
-		evaluate_step(c, side[k], w, s->out[k], step, catch, &caught, &caught.stopped);
+		struct caught caught = { s->g->name[0], !s->g->ends, false, 0, x[k] };
+		float *stream = stream_of(c, side[k]->stream, w);
+		if (!s->g->ends) memcpy(s->out, stream, n*c->e*sizeof(float));
+		evaluate_step(c, side[k], w, s->g->ends ? stream : s->out, step, catch, &caught, &caught.stopped);
 	}
 	if (s->g->ends) {
-		memcpy(stream_of(c, c->next, w), s->out[0], n*c->e*sizeof(float));
-		subtract(s->out[0], s->out[1], n*c->e);
-	} else subtract(s->x[0], s->x[1], n*s->g->n_in);
-	inputs_add(&s->in, s->g->ends ? s->out[0] : s->x[0], s->x[1], n, c->pool);
+		memcpy(s->out, stream_of(c, c->f.stream, w), n*c->e*sizeof(float));
+		subtract(s->out, stream_of(c, c->q.stream, w), n*c->e);
+	} else subtract(x[0], x[1], n*wide);
+	inputs_add(&s->in, s->g->ends ? s->out : x[0], x[1], n, c->pool);
+}
+/* The quantized stream behind a group that ends a step: what its weights became, less what they were, by its inputs. */
+static void settle(struct calibration *c, const struct group *g)
+{
+	const struct ggu_tensor *t = c->re->t[g->tensor[0]];
+	const size_t n = c->e*g->n_in;
+	float *change = floats(c->e, g->n_in);
+	struct windows w = { 0, 0 };
+	quant_decode(t->type, source(c, t), change, n);
+	for (size_t i = 0; i < n; i++) change[i] = c->kept[g->tensor[0]].y[i] - change[i];
+	while (next_windows(c, &w))
+		product_add(change, g->n_in, c->e, c->held + w.first*c->ctx*g->n_in, tokens_of(c, w),
+			stream_of(c, c->q.stream, w), c->pool);
+	free(change);
 }
 static void do_group(struct calibration *c, const struct group *g, size_t step)
 {
 	const size_t n = c->at_once*c->ctx;
 	struct sums s = { .c = c, .g = g };
 	struct windows w = { 0, 0 };
-	for (int k = 0; k < 2; k++) {
-		s.x[k] = floats(n, g->n_in);
-		s.out[k] = floats(n, c->e);
-	}
+	for (int k = 0; k < 2; k++) s.x[k] = floats(n, g->n_in);
+	s.out = floats(n, c->e);
 	if (g->n_mat == 1) inputs_begin(&s.in, g->n_in, g->ends ? c->e : 0);
 	else {
 		if (!(s.im = imatrix_new())) msg_die("out of memory");
@@ -254,7 +271,8 @@ static void do_group(struct calibration *c, const struct group *g, size_t step)
 		if (g->n_mat == 1) add_windows(&s, w, step);
 		else add_experts(&s, w, step);
 	fit_group(c, g, &s.in);
-	for (int k = 0; k < 2; k++) { free(s.x[k]); free(s.out[k]); }
+	if (g->ends) settle(c, g);
+	free(s.x[0]); free(s.x[1]); free(s.out);
 	inputs_free(&s.in);
 	imatrix_free(s.im);
 }
@@ -267,7 +285,7 @@ static bool ends_step(const struct calibration *c, const struct group *g, const 
 	float *row;
 	const char *data;
 	uint64_t bytes;
-	if (g->n != 1 || g->n_mat != 1 || t->ne[1] != c->e || !ggu_type_bytes(t->type, t->ne[0], &bytes)) return false;
+	if (g->n != 1 || g->n_mat != 1 || t->ne[1] != c->e || g->n_in > c->held_n_in || !ggu_type_bytes(t->type, t->ne[0], &bytes)) return false;
 	data = source(c, t);
 	row = floats(1, g->n_in);
 	for (size_t i = 0; i < c->e; i++) {
@@ -287,7 +305,7 @@ static void find_groups(struct calibration *c, size_t step, struct groups *all)
 	memcpy(out, c->q.stream, c->ctx*c->e*sizeof *out);
 	evaluate_step(c, &c->q, w, out, step, note, all, NULL);
 	for (size_t k = 0; k < all->n; k++) {
-		all->g[k].ends = ends_step(c, all->g + k, c->q.stream, out);
+		all->g[k].ends = k + 1 == all->n && ends_step(c, all->g + k, c->q.stream, out);
 		free(all->g[k].x);
 		all->g[k].x = NULL;
 	}
@@ -297,20 +315,15 @@ static void do_step(struct calibration *c, size_t step)
 {
 	struct groups all = { .c = c };
 	struct windows w = { 0, 0 };
-	bool have_next = false;
+	bool ended = false;
 	find_groups(c, step, &all);
 	for (size_t k = 0; k < all.n; k++) {
 		do_group(c, all.g + k, step);
-		have_next |= all.g[k].ends;
+		ended = all.g[k].ends;
 	}
-	while (next_windows(c, &w)) {
-		if (!have_next) evaluate_step(c, &c->f, w, stream_of(c, c->f.stream, w), step, NULL, NULL, NULL);
+	while (!ended && next_windows(c, &w)) {
+		evaluate_step(c, &c->f, w, stream_of(c, c->f.stream, w), step, NULL, NULL, NULL);
 		evaluate_step(c, &c->q, w, stream_of(c, c->q.stream, w), step, NULL, NULL, NULL);
-	}
-	if (have_next) {
-		float *old = c->f.stream;
-		c->f.stream = c->next;
-		c->next = old;
 	}
 	let_go(c);
 }
@@ -399,11 +412,18 @@ static void close_side(const struct calibration *c, struct side *s)
 static void make_room(struct calibration *c, const struct calibrate_options *o)
 {
 	const size_t stream = (c->n_windows*c->ctx*c->e*sizeof(float) + 4095)/4096*4096;
+	size_t held;
 	const int rights = PROT_READ | PROT_WRITE;
 	struct temp temp;
 	void *map = MAP_FAILED;
-	c->map_bytes = 3*stream + 4096;
-	for (size_t i = 0; i < c->re->n; i++) c->map_bytes += room_of(c, i);
+	c->map_bytes = 2*stream + 4096;
+	for (size_t i = 0; i < c->re->n; i++) {
+		const struct ggu_tensor *t = c->re->t[i];
+		c->map_bytes += room_of(c, i);
+		if (t->n_dims == 2 && t->ne[1] == c->e && t->ne[0] > c->held_n_in) c->held_n_in = (size_t)t->ne[0];
+	}
+	held = (c->n_windows*c->ctx*c->held_n_in*sizeof(float) + 4095)/4096*4096;
+	c->map_bytes += held;
 	if (!o->out || strcmp(o->out, "-") == 0)
 		map = mmap(NULL, c->map_bytes, rights, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	else if (temp_open(&temp, o->out)) {
@@ -417,8 +437,8 @@ static void make_room(struct calibration *c, const struct calibrate_options *o)
 	c->map = map;
 	c->f.stream = (float *)map;
 	c->q.stream = (float *)(void *)(c->map + stream);
-	c->next = (float *)(void *)(c->map + 2*stream);
-	c->blocks = c->map + 3*stream;
+	c->held = (float *)(void *)(c->map + 2*stream);
+	c->blocks = c->map + 2*stream + held;
 }
 
 struct calibration *calibrate(const struct remake *re, const struct calibrate_options *o)

@@ -17,6 +17,9 @@ void cross_free(struct cross *c);
 void cross_add(struct cross *c, const float *a, size_t a_stride, const float *b, size_t b_stride, size_t n,
 	struct ggu_pool *pool);
 
+/* y[n][n_out] += x[n][n_in] WT, w[n_out][n_in] */
+void product_add(const float *w, size_t n_in, size_t n_out, const float *x, size_t n, float *y, struct ggu_pool *pool);
+
 /* How a weight's inputs v in the quantized model were, and the inputs x in the original; columns in blocks. */
 struct inputs {
 	size_t n_in, block, n_blocks;
