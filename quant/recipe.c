@@ -378,6 +378,12 @@ static uint32_t wanted(const struct recipe_options *o, const struct model_facts 
 	if (role == R_EMBD && m->tied && o->output_type >= 0) return (uint32_t)o->output_type;
 	return RECIPE_KEEP;
 }
+/* The type that the recipe is named for, as IQ2_S, whose mixture has none of it in most tensors; or that of most. */
+static uint32_t pure_type(const struct recipe *r)
+{
+	const struct ggu_type_info *t = ggu_type_find(r->name);
+	return t ? t->id : r->type;
+}
 static enum ggu_status choose_one(const struct recipe *r, const struct recipe_options *o, const struct model_facts *m,
 	const struct ggu_tensor *t, unsigned *count, struct recipe_choice *c, struct ggu_error *err)
 {
@@ -397,7 +403,7 @@ static enum ggu_status choose_one(const struct recipe *r, const struct recipe_op
 		return GGU_OK;
 	} else {
 		bool plain = o->pure || ggu_type_info(r->type)->kind == GGU_KIND_FLOAT;
-		c->wanted = plain ? r->type : by_rules(r, m, t, role, count);
+		c->wanted = plain ? pure_type(r) : by_rules(r, m, t, role, count);
 		c->type = fallback(c->wanted, t->ne[0]);
 		c->reason = c->type == c->wanted ? RECIPE_RULE : RECIPE_FALLBACK;
 	}

@@ -14,12 +14,12 @@ const struct recipe *recipe_at(size_t i);               /* all of them, NULL aft
 const char *recipe_name(const struct recipe *r);
 const char *recipe_summary(const struct recipe *r);     /* "4.89 bpw on Llama 8B, ..." of our own words and numbers */
 uint32_t recipe_file_type(const struct recipe *r);      /* general.file_type, or RECIPE_KEEP for COPY */
-/* the type of most weights, what --pure uses; RECIPE_KEEP for COPY */
+/* the type of most weights; RECIPE_KEEP for COPY */
 uint32_t recipe_type(const struct recipe *r);
 #define RECIPE_KEEP UINT32_MAX
 
 struct recipe_options {
-	bool pure;
+	bool pure;              /* the type that the recipe is named for, or that of most weights, for all */
 	int output_type, token_embd_type;               /* ggml id or -1 */
 	/* the type that a tensor is to have, or RECIPE_KEEP; or NULL */
 	uint32_t (*override)(void *ctx, const char *name);

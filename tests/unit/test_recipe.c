@@ -226,6 +226,9 @@ static void callers_wishes(void **state)
 	o = plain; o.pure = true;
 	assert_int_equal(choose("Q4_K_M", &o, "output.weight").type, GGU_TYPE_Q4_K);
 	assert_int_equal(choose("Q4_K_M", &o, "blk.0.odd.weight").type, GGU_TYPE_Q5_0);
+	o.have_importance = true;
+	assert_int_equal(choose("IQ2_S", &o, "blk.1.ffn_down.weight").type, GGU_TYPE_IQ2_S);
+	assert_int_equal(choose("IQ2_M", &o, "blk.1.ffn_down.weight").type, GGU_TYPE_IQ2_S);
 	o = plain; o.output_type = GGU_TYPE_Q5_K; o.token_embd_type = GGU_TYPE_Q3_K;
 	assert_int_equal(choose("Q4_K_M", &o, "output.weight").type, GGU_TYPE_Q5_K);
 	assert_int_equal(choose("Q4_K_M", &o, "token_embd.weight").type, GGU_TYPE_Q3_K);
