@@ -165,7 +165,9 @@ void float_mul(const struct quant_mul *m, size_t t0, size_t n_t, size_t o0, size
 			(const float *)m->act + t0*stride, stride, m->y + t0*m->y_stride + o0, m->y_stride);
 		return;
 	}
-	for (size_t t = 0; t < n_t; t += TOKENS) panels(m, t0 + t, n_t - t < TOKENS ? n_t - t : TOKENS, o0, n_o, work);
+	if (m->n_in <= FLOAT_CHUNK) panels(m, t0, n_t, o0, n_o, work);          /* no sums wait for a next chunk */
+	else for (size_t t = 0; t < n_t; t += TOKENS)
+		panels(m, t0 + t, n_t - t < TOKENS ? n_t - t : TOKENS, o0, n_o, work);
 }
 
 /* Panels are made by every thread that has some of their tokens: so outputs are cut, and tokens where these do not

@@ -37,8 +37,8 @@ size_t model_n_layer(const struct model *m);
 size_t model_n_ctx_train(const struct model *m);
 /* Steps of all layers together: attention and feed-forward, mostly, by turns. */
 size_t model_n_steps(const struct model *m);
-/* From now on the weights of tensor `name` are these, [n_mat][n_out][n_in], which are the caller's; NULL: again those of
- * the file. For a tensor of floats; a lookup of embeddings sees it, too. Bias stays. No call is at work. */
+/* From now on the weights of tensor `name` are these, [n_mat][n_out][n_in], which are the caller's; NULL: again those
+ * of the file. For a tensor of floats; a lookup of embeddings sees it, too. Bias stays. No call is at work. */
 void model_set_weights(struct model *m, const char *name, const float *weights);
 /* false: an encoder, which gives rows of n_embd and no logits */
 bool model_has_head(const struct model *m);
@@ -114,8 +114,10 @@ struct model_call {
 	float *stream;
 	size_t from, to;
 };
-/* What a tap returns, if it is not GGU_OK, ends the call. GGU_ERR_RANGE: an id outside the vocabulary, more positions than the model knows or than 2^24, or a whole sequence
- * that is no batch; nothing has happened then. GGU_ERR_UNSUPPORTED: a stretch of a model whose layers share keys. After another error state_reset comes before the next call. */
+/* What a tap returns, if it is not GGU_OK, ends the call. GGU_ERR_RANGE: an id outside the vocabulary, more positions
+ * than the model knows or than 2^24, or a whole sequence that is no batch; nothing has happened then.
+ * GGU_ERR_UNSUPPORTED: a stretch of a model whose layers share keys. After another error state_reset comes before the
+ * next call. */
 enum ggu_status model_eval(struct work *w, const struct model_call *c, struct ggu_error *err);
 /* logits[n][n_vocab] of rows[n][n_embd]. tap may be NULL; with logits NULL it alone is served. */
 enum ggu_status model_logits(struct work *w, const float *rows, size_t n, float *logits, model_tap *tap, void *tap_ctx,
