@@ -53,6 +53,13 @@ INLINE c64 c_signed(c64 c, uint64_t signs, int bias)
 {
 	return (c64){ y_signed(c.a, (uint32_t)signs, bias), y_signed(c.b, (uint32_t)(signs >> 32), bias) };
 }
+/* c + n where a bit is set */
+INLINE c64 c_more(c64 c, uint64_t bits, int n)
+{
+	return (c64){ _mm256_add_epi8(c.a, _mm256_and_si256((__m256i)b_mask((uint32_t)bits), y_set(n))),
+		_mm256_add_epi8(c.b, _mm256_and_si256((__m256i)b_mask((uint32_t)(bits >> 32)), y_set(n))) };
+}
+INLINE c64 c_of(__m256i a, __m256i b) { return (c64){ a, b }; }
 INLINE __m128i two64(const uint64_t *a, const uint64_t *b)
 {
 	return (__m128i)_mm_loadh_pd(_mm_load_sd((const double *)(const void *)a), (const double *)(const void *)b);
@@ -107,6 +114,14 @@ INLINE p_reg p_gather(const char *p, size_t inner, size_t outer) { (void)outer; 
 /* The lower and the upper eights of a, then of b, in each sixteen */
 INLINE p_reg p_lower(p_reg a, p_reg b) { return _mm256_unpacklo_epi64(a, b); }
 INLINE p_reg p_upper(p_reg a, p_reg b) { return _mm256_unpackhi_epi64(a, b); }
+/* Four bytes for each block, lowest first, four times over */
+INLINE p_reg p_fours(const void *p, int j)
+{
+	const __m256i at = _mm256_setr_epi32(0, 0, 0, 0, 1, 1, 1, 1);
+	__m256i x = _mm256_castsi128_si256(_mm_loadu_si128(p));
+	return _mm256_permutevar8x32_epi32(x, _mm256_add_epi32(at, _mm256_set1_epi32(2*j)));
+}
+INLINE p_reg p_none(void) { return _mm256_setzero_si256(); }
 INLINE p_reg p_low(p_reg a) { return _mm256_and_si256(a, y_set(15)); }
 INLINE p_reg p_high(p_reg a) { return _mm256_and_si256(_mm256_srli_epi16(a, 4), y_set(15)); }
 INLINE p_reg p_add(p_reg a, int n) { return _mm256_add_epi8(a, y_set(n)); }

@@ -53,6 +53,12 @@ INLINE c64 c_signed(c64 c, uint64_t signs, int bias)
 	__m512i b = _mm512_set1_epi8((char)bias);
 	return _mm512_mask_sub_epi8(_mm512_add_epi8(c, b), (__mmask64)signs, b, c);
 }
+/* c + n where a bit is set */
+INLINE c64 c_more(c64 c, uint64_t bits, int n)
+{
+	return _mm512_mask_add_epi8(c, (__mmask64)bits, c, _mm512_set1_epi8((char)n));
+}
+INLINE c64 c_of(__m256i a, __m256i b) { return _mm512_inserti64x4(_mm512_castsi256_si512(a), b, 1); }
 INLINE __m128i two64(const uint64_t *a, const uint64_t *b)
 {
 	return (__m128i)_mm_loadh_pd(_mm_load_sd((const double *)(const void *)a), (const double *)(const void *)b);
@@ -119,6 +125,14 @@ INLINE p_reg p_load(const char *p, size_t stride) { return p_gather(p, stride, 2
 /* The lower and the upper eights of a, then of b, in each sixteen */
 INLINE p_reg p_lower(p_reg a, p_reg b) { return _mm512_unpacklo_epi64(a, b); }
 INLINE p_reg p_upper(p_reg a, p_reg b) { return _mm512_unpackhi_epi64(a, b); }
+/* Four bytes for each block, lowest first, four times over */
+INLINE p_reg p_fours(const void *p, int j)
+{
+	const __m512i at = _mm512_setr_epi32(0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3);
+	(void)j;
+	return _mm512_permutexvar_epi32(at, _mm512_castsi128_si512(_mm_loadu_si128(p)));
+}
+INLINE p_reg p_none(void) { return _mm512_setzero_si512(); }
 INLINE p_reg p_low(p_reg a) { return _mm512_and_si512(a, _mm512_set1_epi8(15)); }
 INLINE p_reg p_high(p_reg a) { return _mm512_and_si512(_mm512_srli_epi16(a, 4), _mm512_set1_epi8(15)); }
 INLINE p_reg p_add(p_reg a, int n) { return _mm512_add_epi8(a, _mm512_set1_epi8((char)n)); }

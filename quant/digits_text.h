@@ -2,8 +2,8 @@
  * digits_text.h - a row's blocks times the digits of activations, one text for all widths of registers; defines the
  * table DIGITS_TABLE. An instance includes digits_256.h or digits_512.h before.
  *
- * A super-block's codes come 64 columns at a time as unsigned bytes, from NAME_codes below or, of the types that have
- * none, from the codec by way of memory. */
+ * A super-block's codes come 64 columns at a time as unsigned bytes, from NAME_codes; a unit's of blocks of 32 as
+ * pieces, from NAME_pieces. */
 #include "unpack.h"
 
 INLINE void ahead(const char *p, size_t bytes)
@@ -98,6 +98,213 @@ INLINE c64 iq4_xs_codes(const void *block, int k)
 }
 
 enum { NEXT_S = sizeof ((struct digit_sums *)0)->s[0]/4, NEXT_M = sizeof ((struct digit_sums *)0)->m[0]/4 };
+
+/* ---- types with code books, ternary types ---- */
+
+/* 2*ls + 1 */
+INLINE struct super odd_scales(__m256i ls)
+{
+	__m256i sc = _mm256_add_epi16(_mm256_add_epi16(ls, ls), _mm256_set1_epi16(1));
+	return (struct super){ sc, _mm256_setzero_si256() };
+}
+/* ls in the upper four bits of eight integers, each for 32 columns */
+INLINE struct super tail_scales(__m256i tails)
+{
+	__m256i ls = _mm256_srli_epi32(tails, 28);
+	return odd_scales(_mm256_or_si256(ls, _mm256_slli_epi32(ls, 16)));
+}
+INLINE struct super nibble_scales(const uint8_t *p)
+{
+	__m128i x = _mm_loadl_epi64((const void *)p), low = _mm_set1_epi8(15);
+	__m128i ls = _mm_unpacklo_epi8(_mm_and_si128(x, low), _mm_and_si128(_mm_srli_epi16(x, 4), low));
+	return odd_scales(_mm256_cvtepi8_epi16(ls));
+}
+enum { SIGNED = 64 };                   /* bias of codes with signs, which are below it */
+INLINE uint64_t u64_pair(uint32_t low, uint32_t high) { return (uint64_t)high << 32 | low; }
+
+INLINE struct super iq2_xxs_super(const void *block)
+{
+	const struct iq2_xxs *b = block;
+	__m256 x = (__m256)_mm256_loadu_si256((const void *)b->qs),
+		y = (__m256)_mm256_loadu_si256((const void *)(b->qs + 16));
+	return tail_scales(_mm256_permute4x64_epi64((__m256i)_mm256_shuffle_ps(x, y, 0xdd), 0xd8));
+}
+INLINE c64 iq2_xxs_codes(const void *block, int k)
+{
+	const struct iq2_xxs *b = block;
+	const uint64_t *g = grid_iq2_xxs;
+	uint64_t x = u64_of(b->qs + 8*k), y = u64_of(b->qs + 8*k + 4);
+	c64 c = c_join(two64(g + (x & 255), g + (x >> 8 & 255)), two64(g + (x >> 16 & 255), g + (x >> 24 & 255)),
+		two64(g + (y & 255), g + (y >> 8 & 255)), two64(g + (y >> 16 & 255), g + (y >> 24 & 255)));
+	uint32_t a = grid_even(grid_sevens((uint32_t)(x >> 32))), d = grid_even(grid_sevens((uint32_t)(y >> 32)));
+	return c_signed(c, u64_pair(a, d), SIGNED);
+}
+INLINE struct super iq2_xs_super(const void *block)
+{
+	const struct iq2_xs *b = block;
+	return nibble_scales(b->scales);
+}
+INLINE __m128i iq2_xs_two(uint32_t k) { return two64(grid_iq2_xs + (k & 511), grid_iq2_xs + (k >> 16 & 511)); }
+INLINE uint32_t iq2_xs_signs(uint64_t k)
+{
+	k = (k >> 9 & 0x7f) | (k >> 17 & 0x7f00) | (k >> 25 & 0x7f0000) | (k >> 33 & 0x7f000000);
+	return grid_even((uint32_t)k);
+}
+INLINE c64 iq2_xs_codes(const void *block, int k)
+{
+	const struct iq2_xs *b = block;
+	uint64_t x = u64_of(b->qs + 8*k), y = u64_of(b->qs + 8*k + 4);
+	c64 c = c_join(iq2_xs_two((uint32_t)x), iq2_xs_two((uint32_t)(x >> 32)), iq2_xs_two((uint32_t)y),
+		iq2_xs_two((uint32_t)(y >> 32)));
+	return c_signed(c, u64_pair(iq2_xs_signs(x), iq2_xs_signs(y)), SIGNED);
+}
+INLINE struct super iq2_s_super(const void *block)
+{
+	const struct iq2_s *b = block;
+	return nibble_scales(b->scales);
+}
+INLINE __m128i iq2_s_two(const uint8_t *k, unsigned h)
+{
+	return two64(grid_iq2_s + (k[0] | (h << 8 & 0x300)), grid_iq2_s + (k[1] | (h << 6 & 0x300)));
+}
+INLINE c64 iq2_s_codes(const void *block, int k)
+{
+	const struct iq2_s *b = block;
+	const uint8_t *q = b->qs + 8*k;
+	unsigned h = b->qh[2*k], l = b->qh[2*k + 1];
+	c64 c = c_join(iq2_s_two(q, h), iq2_s_two(q + 2, h >> 4), iq2_s_two(q + 4, l), iq2_s_two(q + 6, l >> 4));
+	return c_signed(c, u64_of(b->qs + 32 + 8*k), SIGNED);
+}
+INLINE struct super iq3_xxs_super(const void *block)
+{
+	const struct iq3_xxs *b = block;
+	return tail_scales(_mm256_loadu_si256((const void *)(b->qs + 64)));
+}
+INLINE __m128i iq3_xxs_four(const uint8_t *k)
+{
+	const uint32_t *g = grid_iq3_xxs;
+	return four32(g + k[0], g + k[1], g + k[2], g + k[3]);
+}
+INLINE c64 iq3_xxs_codes(const void *block, int k)
+{
+	const struct iq3_xxs *b = block;
+	const uint8_t *q = b->qs + 16*k;
+	c64 c = c_join(iq3_xxs_four(q), iq3_xxs_four(q + 4), iq3_xxs_four(q + 8), iq3_xxs_four(q + 12));
+	uint32_t x = grid_even(grid_sevens(u32_of(b->qs + 64 + 8*k))),
+		y = grid_even(grid_sevens(u32_of(b->qs + 68 + 8*k)));
+	return c_signed(c, u64_pair(x, y), SIGNED);
+}
+INLINE struct super iq3_s_super(const void *block)
+{
+	const struct iq3_s *b = block;
+	uint64_t ls = spread4(u32_of(b->scales));
+	return odd_scales((__m256i)s_pairs(ls, ls));
+}
+INLINE __m128i iq3_s_four(const uint8_t *k, unsigned h)
+{
+	const uint32_t *g = grid_iq3_s;
+	return four32(g + (k[0] | (h << 8 & 256)), g + (k[1] | (h << 7 & 256)), g + (k[2] | (h << 6 & 256)),
+		g + (k[3] | (h << 5 & 256)));
+}
+INLINE c64 iq3_s_codes(const void *block, int k)
+{
+	const struct iq3_s *b = block;
+	const uint8_t *q = b->qs + 16*k;
+	unsigned h = b->qh[2*k], l = b->qh[2*k + 1];
+	c64 c = c_join(iq3_s_four(q, h), iq3_s_four(q + 4, h >> 4), iq3_s_four(q + 8, l), iq3_s_four(q + 12, l >> 4));
+	return c_signed(c, u64_of(b->signs + 8*k), SIGNED);
+}
+/* Digits 0, 1, 2 of the code book, delta 1 or -1: 8*(digit - 1) + delta with a bias of 9. */
+INLINE c64 iq1_digits(c64 digits, uint64_t plus) { return c_more(c_move(digits, -3, -3), plus, 2); }
+INLINE __m128i iq1_two(const uint8_t *k, unsigned h, int second)
+{
+	return two64(grid_iq1 + (k[0] | (h << 8 & 0x700)), grid_iq1 + (k[1] | (h << (8 - second) & 0x700)));
+}
+INLINE struct super iq1_s_super(const void *block)
+{
+	const struct iq1_s *b = block;
+	__m128i ls = _mm_and_si128(_mm_srli_epi16(x16(b->qh), 12), _mm_set1_epi16(7));
+	return odd_scales(_mm256_set_m128i(_mm_unpackhi_epi16(ls, ls), _mm_unpacklo_epi16(ls, ls)));
+}
+INLINE c64 iq1_s_codes(const void *block, int k)
+{
+	const struct iq1_s *b = block;
+	const uint8_t *q = b->qs + 8*k;
+	unsigned h = b->qh[2*k], l = b->qh[2*k + 1];
+	c64 c = c_join(iq1_two(q, h, 3), iq1_two(q + 2, h >> 6, 3), iq1_two(q + 4, l, 3), iq1_two(q + 6, l >> 6, 3));
+	return iq1_digits(c, u64_pair((h >> 15) - 1, (l >> 15) - 1));
+}
+INLINE struct super iq1_m_super(const void *block)
+{
+	const struct iq1_m *b = block;
+	uint64_t s = u64_of(b->scales);
+	h4 ls = { iq1_m_scales((uint32_t)s), iq1_m_scales((uint32_t)(s >> 16)), iq1_m_scales((uint32_t)(s >> 32)),
+		iq1_m_scales((uint32_t)(s >> 48)) };
+	return odd_scales(_mm256_cvtepi8_epi16((__m128i)ls));
+}
+/* Bits 3, 7, .. to bytes of ones where they are clear */
+INLINE uint32_t iq1_m_plus(unsigned h)
+{
+	uint32_t x = ~h >> 3 & 0x1111;
+	return ((x & 1) | (x & 0x10) << 4 | (x & 0x100) << 8 | (x & 0x1000) << 12)*255;
+}
+INLINE c64 iq1_m_codes(const void *block, int k)
+{
+	const struct iq1_m *b = block;
+	const uint8_t *q = b->qs + 8*k, *p = b->qh + 4*k;
+	unsigned h = p[0] | (unsigned)p[1] << 8, l = p[2] | (unsigned)p[3] << 8;
+	c64 c = c_join(iq1_two(q, h, 4), iq1_two(q + 2, h >> 8, 4), iq1_two(q + 4, l, 4), iq1_two(q + 6, l >> 8, 4));
+	return iq1_digits(c, u64_pair(iq1_m_plus(h), iq1_m_plus(l)));
+}
+INLINE uint16_t iq1_m_half(const void *block)
+{
+	const struct iq1_m *b = block;
+	uint64_t s = u64_of(b->scales);
+	return (uint16_t)((s >> 12 & 15) | (s >> 24 & 0xf0) | (s >> 36 & 0xf00) | (s >> 48 & 0xf000));
+}
+INLINE struct super tq_super(const void *block)
+{
+	(void)block;
+	return (struct super){ _mm256_set1_epi16(1), _mm256_setzero_si256() };
+}
+INLINE c64 tq2_0_codes(const void *block, int k)
+{
+	const struct tq2_0 *b = block;
+	return c_and(c_move(c_twice(b->qs + k/2*32), k%2*4, k%2*4 + 2), 3);
+}
+INLINE __m256i threefold(__m256i a) { return _mm256_add_epi8(a, _mm256_add_epi8(a, a)); }
+/* The first digits of fractions of 256: 3*a/256 */
+INLINE __m256i first_digits(__m256i a)
+{
+	const __m256i one = _mm256_set1_epi8(86), two = _mm256_set1_epi8((char)171);
+	__m256i some = _mm256_add_epi8(_mm256_cmpeq_epi8(_mm256_max_epu8(a, one), a),
+		_mm256_cmpeq_epi8(_mm256_max_epu8(a, two), a));
+	return _mm256_sub_epi8(_mm256_setzero_si256(), some);
+}
+INLINE c64 tq1_0_codes(const void *block, int k)
+{
+	const struct tq1_0 *b = block;
+	const __m256i last = _mm256_setr_epi16(0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 3, 3, 9, 9, 27, 27);
+	__m256i x = _mm256_loadu_si256((const void *)b->qs), y = threefold(x), z;
+	__m128i u = x16(b->qs + 32);
+	if (k == 0) return c_of(first_digits(x), first_digits(y));
+	x = threefold(y);
+	y = threefold(x);
+	if (k == 1) return c_of(first_digits(x), first_digits(y));
+	z = _mm256_castsi128_si256(u);
+	z = _mm256_set_m128i(_mm256_castsi256_si128(threefold(z)), u);
+	if (k == 2) return c_of(first_digits(threefold(y)), first_digits(z));
+	x = threefold(threefold(z));            /* digits 2 and 3 */
+	y = threefold(threefold(x));            /* 4 and 5 */
+	/* qh: as integers of 16 bits, of which the lower bytes are wanted */
+	z = _mm256_set_m128i(_mm_set1_epi32((int)u32_of(b->qh)), _mm_setzero_si128());
+	z = _mm256_or_si256(_mm256_and_si256(_mm256_mullo_epi16(z, last), _mm256_set1_epi16(255)),
+		_mm256_slli_epi16(_mm256_mullo_epi16(_mm256_srli_epi16(z, 8), last), 8));
+	return c_of(first_digits(x), first_digits(_mm256_blend_epi32(y, z, 0xf0)));
+}
+
+/* ---- products of super-blocks ---- */
+
 /* The sums of a block: codes (64 columns each) times n_tokens tokens. d: the digits of one token, which several rows
  * meet; to: lanes of the first token's sum */
 INLINE void scaled(int n_tokens, const c64 *c, struct super s, const digits256 *d, const char *strip,
@@ -116,7 +323,8 @@ INLINE void scaled(int n_tokens, const c64 *c, struct super s, const digits256 *
 		_mm256_store_si256((void *)(to + t*NEXT_S), a);
 	}
 }
-struct kind { size_t bytes, at_d; int bias, has_min; };        /* has_min: dmin is behind d */
+/* has_min: dmin is behind d; half_of: NULL, or d where it is not at at_d */
+struct kind { size_t bytes, at_d; int bias, has_min; uint16_t (*half_of)(const void *); };
 INLINE void supers(int n_tokens, const struct digits_part *p, struct digit_sums *to, struct kind k, super_fn *scales_of,
 	codes_fn *codes)
 {
@@ -135,33 +343,11 @@ INLINE void supers(int n_tokens, const struct digits_part *p, struct digit_sums 
 				_mm256_store_si256((void *)(to->m[t] + 8*at), _mm256_madd_epi16(s.mn, sum_at(x->sum)));
 			}
 			if (k.has_min) memcpy(to->d.pair + at, w + k.at_d, 4);
+			else if (k.half_of) to->d.half[at] = k.half_of(w);
 			else memcpy(to->d.half + at, w + k.at_d, 2);
 		}
 	}
 }
-/* By way of struct codes256: a type whose codes have no function here. */
-INLINE void supers_of_codec(int n_tokens, const struct digits_part *p, struct digit_sums *to, size_t bytes,
-	unpack256_fn *unpack)
-{
-	for (size_t b = 0; b < p->n; b++) {
-		const char *w = p->w + b*bytes, *strip = p->strip + b*sizeof(struct strip256),
-			*next = p->next + b*bytes*DIGITS_ROWS;
-		const struct strip256 *x = (const void *)strip;
-		const digits256 d[2] = { d_load(x->high), d_load(x->low) };
-		for (size_t r = 0, at = b*DIGITS_ROWS; r < p->n_rows; r++, at++, w += p->w_stride, next += bytes) {
-			struct codes256 q;
-			c64 c[4];
-			struct super s;
-			ahead(next, bytes);
-			unpack(w, &q);
-			UNROLL for (int k = 0; k < 4; k++) c[k] = c_add(c_halves(q.q + 64*k, q.q + 64*k + 32), 128);
-			s.sc = _mm256_loadu_si256((const void *)q.sc);
-			scaled(n_tokens, c, s, d, strip, p->strip_stride, 128, to->s[0] + 8*at);
-			to->d.f[0][at] = q.d;
-		}
-	}
-}
-
 /* ---- blocks of 32 ---- */
 
 /* The first and the second sixteens of a unit's blocks, or of its half j in registers of 32 bytes. */
@@ -216,6 +402,11 @@ INLINE struct pieces mxfp4_pieces(const char *u, int j)
 {
 	return levels(fp4_levels, 12, nibbles(u + j*BLOCKS*(int)sizeof(struct mxfp4) + 1, sizeof(struct mxfp4)));
 }
+INLINE struct pieces q1_0_pieces(const char *u, int j)
+{
+	p_reg bits = p_fours(u + 2, j);
+	return (struct pieces){ p_bits(p_none(), bits, 0, 2), p_bits(p_none(), bits, 1, 2) };
+}
 INLINE void unit_sums(int n_tokens, struct pieces p, const digits32 *d, const char *strip, size_t strip_stride, int j,
 	int32_t *to)
 {
@@ -224,12 +415,13 @@ INLINE void unit_sums(int n_tokens, struct pieces p, const digits32 *d, const ch
 		p_store(to + t*NEXT_S + 8*j, p_dot(p.a, p.b, n_tokens == 1 ? *d : p_digits(x, j)));
 	}
 }
-/* The first n bytes, 2 or 4, of four blocks: d, or d and m */
+/* The first n bytes, 2 or 4, of four blocks: d, or d and m; 1: an exponent */
 INLINE void scales_of_unit(const char *u, size_t bytes, size_t block, int n, struct digit_sums *to, size_t at)
 {
 	uint32_t q[4] = { 0 };
 	UNROLL for (size_t i = 0; i < 4; i++) memcpy(q + i, u + i*bytes/4/block*block, (size_t)n);
-	if (n == 4) _mm_store_si128((void *)(to->d.pair + at), four32(q, q + 1, q + 2, q + 3));
+	if (n == 1) UNROLL for (int i = 0; i < 4; i++) to->d.f[0][at + (size_t)i] = mxfp4_scale((uint8_t)q[i]);
+	else if (n == 4) _mm_store_si128((void *)(to->d.pair + at), four32(q, q + 1, q + 2, q + 3));
 	else {
 		uint64_t h = (uint64_t)(q[2] | q[3] << 16) << 32 | (q[0] | q[1] << 16);
 		memcpy(to->d.half + at, &h, 8);
@@ -304,13 +496,24 @@ INLINE void units_nvfp4(int n_tokens, const struct digits_part *p, struct digit_
 
 /* Functions of 1, 2 and 4 tokens */
 #define SUMS(name, call) \
-static void name##_1(const struct digits_part *p, struct digit_sums *to) { enum { T = 1 }; call; } \
-static void name##_2(const struct digits_part *p, struct digit_sums *to) { enum { T = 2 }; call; } \
-static void name##_4(const struct digits_part *p, struct digit_sums *to) { enum { T = 4 }; call; }
+static void name##_1(const struct digits_part *p, struct digit_sums *to) \
+{ \
+	enum { T = 1 }; \
+	call; \
+} \
+static void name##_2(const struct digits_part *p, struct digit_sums *to) \
+{ \
+	enum { T = 2 }; \
+	call; \
+} \
+static void name##_4(const struct digits_part *p, struct digit_sums *to) \
+{ \
+	enum { T = 4 }; \
+	call; \
+}
 #define SUPER(name, like, codes, bias, min) \
-SUMS(name, supers(T, p, to, (struct kind){ sizeof(struct name), offsetof(struct name, d), bias, min }, like##_super, \
+SUMS(name, supers(T, p, to, (struct kind){ sizeof(struct name), offsetof(struct name, d), bias, min, NULL }, like##_super, \
 	codes##_codes))
-#define SUPER_OF_CODEC(name) SUMS(name, supers_of_codec(T, p, to, sizeof(struct name), unpack_##name))
 #define UNITS(name, n_blocks, scale) \
 SUMS(name, units(T, p, to, n_blocks*sizeof(struct name), sizeof(struct name), scale, name##_pieces))
 #define UNITS_OF_CODEC(name, n_blocks) \
@@ -322,24 +525,24 @@ SUPER(q4_k, q4_k, q4_k, 0, 1)
 SUPER(q5_k, q4_k, q5_k, 0, 1)
 SUPER(q6_k, q6_k, q6_k, 32, 0)
 SUPER(iq4_xs, iq4_xs, iq4_xs, 128, 0)
-SUPER_OF_CODEC(iq1_s)
-SUPER_OF_CODEC(iq1_m)
-SUPER_OF_CODEC(iq2_xxs)
-SUPER_OF_CODEC(iq2_xs)
-SUPER_OF_CODEC(iq2_s)
-SUPER_OF_CODEC(iq3_xxs)
-SUPER_OF_CODEC(iq3_s)
-SUPER_OF_CODEC(tq1_0)
-SUPER_OF_CODEC(tq2_0)
+SUPER(iq2_xxs, iq2_xxs, iq2_xxs, SIGNED, 0)
+SUPER(iq2_xs, iq2_xs, iq2_xs, SIGNED, 0)
+SUPER(iq2_s, iq2_s, iq2_s, SIGNED, 0)
+SUPER(iq3_xxs, iq3_xxs, iq3_xxs, SIGNED, 0)
+SUPER(iq3_s, iq3_s, iq3_s, SIGNED, 0)
+SUPER(iq1_s, iq1_s, iq1_s, 9, 0)
+SUMS(iq1_m, supers(T, p, to, (struct kind){ sizeof(struct iq1_m), 0, 9, 0, iq1_m_half }, iq1_m_super, iq1_m_codes))
+SUPER(tq1_0, tq, tq1_0, 1, 0)
+SUPER(tq2_0, tq, tq2_0, 1, 0)
 UNITS(q4_0, 4, 2)
 UNITS(q4_1, 4, 4)
 UNITS(q5_0, 4, 2)
 UNITS(q5_1, 4, 4)
 UNITS(q8_0, 4, 2)
 UNITS(iq4_nl, 4, 2)
-UNITS_OF_CODEC(mxfp4, 4)
+UNITS(mxfp4, 4, 1)
 SUMS(nvfp4, units_nvfp4(T, p, to))
-UNITS_OF_CODEC(q1_0, 1)
+UNITS(q1_0, 1, 2)
 UNITS_OF_CODEC(q2_0, 2)
 
 #define OF(name) { name##_1, name##_2, name##_4 }
@@ -350,23 +553,23 @@ const struct digits_table DIGITS_TABLE = { {
 	[GGU_TYPE_Q5_K] = { OF(q5_k), DIGITS_PAIR, 1, 0 },
 	[GGU_TYPE_Q6_K] = { OF(q6_k), DIGITS_HALF, 1, 0 },
 	[GGU_TYPE_IQ4_XS] = { OF(iq4_xs), DIGITS_HALF, 1, 0 },
-	[GGU_TYPE_IQ1_S] = { OF(iq1_s), DIGITS_FLOAT, 1, 0 },
-	[GGU_TYPE_IQ1_M] = { OF(iq1_m), DIGITS_FLOAT, 1, 0 },
-	[GGU_TYPE_IQ2_XXS] = { OF(iq2_xxs), DIGITS_FLOAT, 1, 0 },
-	[GGU_TYPE_IQ2_XS] = { OF(iq2_xs), DIGITS_FLOAT, 1, 0 },
-	[GGU_TYPE_IQ2_S] = { OF(iq2_s), DIGITS_FLOAT, 1, 0 },
-	[GGU_TYPE_IQ3_XXS] = { OF(iq3_xxs), DIGITS_FLOAT, 1, 0 },
-	[GGU_TYPE_IQ3_S] = { OF(iq3_s), DIGITS_FLOAT, 1, 0 },
-	[GGU_TYPE_TQ1_0] = { OF(tq1_0), DIGITS_FLOAT, 1, 0 },
-	[GGU_TYPE_TQ2_0] = { OF(tq2_0), DIGITS_FLOAT, 1, 0 },
+	[GGU_TYPE_IQ1_S] = { OF(iq1_s), DIGITS_HALF, 0.125f, 0 },
+	[GGU_TYPE_IQ1_M] = { OF(iq1_m), DIGITS_HALF, 0.125f, 0 },
+	[GGU_TYPE_IQ2_XXS] = { OF(iq2_xxs), DIGITS_HALF, 0.125f, 0 },
+	[GGU_TYPE_IQ2_XS] = { OF(iq2_xs), DIGITS_HALF, 0.125f, 0 },
+	[GGU_TYPE_IQ2_S] = { OF(iq2_s), DIGITS_HALF, 0.125f, 0 },
+	[GGU_TYPE_IQ3_XXS] = { OF(iq3_xxs), DIGITS_HALF, 0.25f, 0 },
+	[GGU_TYPE_IQ3_S] = { OF(iq3_s), DIGITS_HALF, 1, 0 },
+	[GGU_TYPE_TQ1_0] = { OF(tq1_0), DIGITS_HALF, 1, 0 },
+	[GGU_TYPE_TQ2_0] = { OF(tq2_0), DIGITS_HALF, 1, 0 },
 	[GGU_TYPE_Q4_0] = { OF(q4_0), DIGITS_HALF, 1, 8 },
 	[GGU_TYPE_Q4_1] = { OF(q4_1), DIGITS_PAIR, 1, 0 },
 	[GGU_TYPE_Q5_0] = { OF(q5_0), DIGITS_HALF, 1, 16 },
 	[GGU_TYPE_Q5_1] = { OF(q5_1), DIGITS_PAIR, 1, 0 },
 	[GGU_TYPE_Q8_0] = { OF(q8_0), DIGITS_HALF, 1, 128 },
 	[GGU_TYPE_IQ4_NL] = { OF(iq4_nl), DIGITS_HALF, 1, 128 },
-	[GGU_TYPE_MXFP4] = { OF(mxfp4), DIGITS_FLOAT, 1, 128 },
+	[GGU_TYPE_MXFP4] = { OF(mxfp4), DIGITS_FLOAT, 1, 12 },
 	[GGU_TYPE_NVFP4] = { OF(nvfp4), DIGITS_FLOAT, 1, 12 },
-	[GGU_TYPE_Q1_0] = { OF(q1_0), DIGITS_FLOAT, 1, 128 },
+	[GGU_TYPE_Q1_0] = { OF(q1_0), DIGITS_HALF, 1, 1 },
 	[GGU_TYPE_Q2_0] = { OF(q2_0), DIGITS_FLOAT, 1, 128 },
 } };

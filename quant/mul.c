@@ -2,8 +2,9 @@
  * mul.c - integer products: packing activations, and the loops over rows, panels and strips (mul.h has the picture).
  *
  * Up to ROW_TOKENS tokens are multiplied with the rows as they lie in the file, by struct row_table. More go by
- * panels: the rows of a tile's outputs are unpacked a chunk of columns at a time, and meet every strip of up to TOKENS tokens before the next panel takes their place; the panels of GROUP outputs do so one after
- * another, while that chunk of the strips is in L2. Sums lie in the work space until the last chunk is done: storing
+ * panels: the rows of a tile's outputs are unpacked a chunk of columns at a time, and meet every strip of up to TOKENS
+ * tokens before the next panel takes their place; the panels of GROUP outputs do so one after another, while that chunk
+ * of the strips is in L2. Sums lie in the work space until the last chunk is done: storing
  * a float is exact, and the order of an output's fma's is that of the blocks, however loops are cut. */
 #include <math.h>
 #include <string.h>

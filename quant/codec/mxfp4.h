@@ -4,9 +4,10 @@
 #ifdef QUANT_DECODER
 
 static const int8_t fp4_levels[16] = { 0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12 };
+static inline float mxfp4_scale(uint8_t e) { return kern_f32_bits(e < 2 ? 0x00200000u << e : (e - 1u) << 23); }
 static inline void mxfp4_unpack(const struct mxfp4 *b, struct codes32 *c)
 {
-	c->d = kern_f32_bits(b->e < 2 ? 0x00200000u << b->e : (b->e - 1u) << 23);
+	c->d = mxfp4_scale(b->e);
 	c->m = 0;
 	b_store(c->q, b_level(fp4_levels, b_nibbles(b->qs)));
 }
