@@ -29,14 +29,14 @@ killed()
 {
 	name=$1; shift
 	cp before out
-	instants "$@" >at
+	instants "$@" >moments
 	mv out want
 	bad='' ended=0
 	while read -r t <&3; do
 		cp before out
 		"$tool" "$t" "$@" >/dev/null 2>&1 && ended=$((ended + 1))
 		whole out want || bad="$bad $t"
-	done 3<at
+	done 3<moments
 	is "$name: $kills instants, $((kills - ended)) before the end" "$bad" ""
 	rm -f .out.*
 }
@@ -54,7 +54,7 @@ killed "gguf-perplexity --save-logits" gguf-perplexity -q -m m.gguf --ctx 32 --c
 # shards: what has its name is whole, and if the first has it all have
 cut="gguf-split -q --max-tensors 4 -o s m.gguf"
 # shellcheck disable=SC2086
-instants $cut >at
+instants $cut >moments
 for f in s-0*; do mv "$f" "want${f#s}"; done
 shards=$(find . -name 'want-0*' | wc -l)
 bad=
@@ -64,7 +64,7 @@ while read -r t <&3; do
 	for f in s-0*; do [ ! -e "$f" ] || cmp -s "$f" "want${f#s}" || bad="$bad $t($f)"; done
 	[ ! -e s-00001-of-0000"$((shards))".gguf ] || [ "$(find . -name 's-0*' | wc -l)" = "$shards" ] || bad="$bad $t(a shard is missing)"
 	rm -f s-0* .s-0*
-done 3<at
+done 3<moments
 is "gguf-split: $kills instants" "$bad" ""
 
 # in place: old or new; or marked, which every program refuses until gguf-edit -I has brought the old header back
@@ -73,7 +73,7 @@ cp m.gguf before
 cp m.gguf e.gguf
 edit="gguf-edit -I --set general.name=str:another e.gguf"
 # shellcheck disable=SC2086
-instants $edit >at
+instants $edit >moments
 mv e.gguf want
 bad='' undone=0
 while read -r t <&3; do
@@ -87,6 +87,6 @@ while read -r t <&3; do
 		cmp -s e.gguf before || bad="$bad $t(not undone)"
 	fi
 	rm -f .e.gguf.*
-done 3<at
+done 3<moments
 is "gguf-edit -I: $kills instants, $undone of them in the middle" "$bad" ""
 done_testing

@@ -51,8 +51,8 @@ not_ok "a text that is too short" 2 sh -c 'echo short | gguf-perplexity -q -m m.
 not_ok "no text" 2 gguf-perplexity -q -m m.gguf /dev/null
 not_ok "a base that is missing" 2 pp --base nowhere text
 not_ok "a base that is neither model nor logits" 2 pp --base text text
-head -c 20000 base >cut
-not_ok "a base that was cut short" 2 pp --base cut text
+head -c 20000 base >part
+not_ok "a base that was cut short" 2 pp --base part text
 { head -c 12 base; printf '\144\0\0\0'; tail -c +17 base; } >other
 not_ok "a base of another vocabulary" 2 pp --base other text
 is "figures go to standard output" "$(pp --chunks 1 text 2>/dev/null | cut -d ' ' -f 1)" ppl
