@@ -15,7 +15,7 @@
 #include "../lib/kerntest.h"
 #include "../lib/slow.h"
 
-static const size_t edges[] = { 1, 2, 3, 8, 9, 12, 13, 16, 17, 33 };
+static const size_t edges[] = { 1, 2, 3, 7, 8, 9, 12, 13, 16, 17, 33 };
 enum { EDGES = sizeof edges/sizeof *edges };
 static int64_t widest;                  /* integer sum met for the type under way */
 
@@ -168,6 +168,7 @@ static void check_type(const struct ggu_type_info *t, const char *isa)
 	for (size_t n = chunk - unit; n <= chunk + unit && !kt_failed(); n += unit)
 		multiply(t, isa, 1 + kt_below(3), 1 + kt_below(5), n, KT_RANDOM, KT_MIXED);
 	multiply(t, isa, 1, 1, 2*chunk + unit, KT_RANDOM, KT_MIXED);
+	multiply(t, isa, 1 + kt_below(7), 1 + kt_below(9), 11008, KT_RANDOM, KT_MIXED);
 	/* floats: a few rows and tokens take 512 columns at a time, panels 2048 of up to 264 tokens */
 	static const size_t lengths[] = { 511, 513, 1025, 2047, 2049, 4100 }, tokens[] = { 4, 8, 9, 13, 264, 265 };
 	for (size_t i = 0; i < 36 && unit == 1 && !kt_failed(); i++)
