@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  * calibrate.c - see calibrate.h.
  *
- * Two models go through the text side by side, the original and the one that is being made, a step (attention,
- * feed-forward) after the other. What is kept between steps is the residual stream of every token in both. Within a step
- * weights that share an input are a group; groups are taken in the order of their use: the text's windows are
+ * Two models go through the text side by side, the original and the one that is being made, one step (attention,
+ * feed-forward) after another. What is kept between steps is the residual stream of every token in both. Within a
+ * step weights that share an input are a group; groups are taken in the order of their use: the text's windows are
  * evaluated up to the group in both models, the sums over its inputs are made, its tensors are fitted to them
- * (calibrate_fit.c) and stand in the second model from then on. Where a group's product ends the step, which is seen
- * from the numbers, it is fitted to all that the residual stream lacks behind it.
+ * (calibrate_fit.c) and stand in the second model until the step is done. Where a group's product ends the step, which
+ * is seen from the numbers, it is fitted to all that the residual stream lacks behind it.
  *
  * The embedding comes first, the output matrix last. */
 #include <math.h>
@@ -26,7 +26,6 @@
 enum { GROUPS = 16, MEMBERS = 16, BLOCK = 8192, TOKENS = 2048 };
 /* of what a target lacks, the part that is believed: more fits the text better and other texts worse */
 #define FACTOR 0.5
-
 
 struct side { struct model *m; struct work *w; struct part *part; float *stream; };
 struct kept { bool done; size_t at; float *y; struct recode_result got; };
@@ -94,11 +93,12 @@ static void evaluate(const struct calibration *c, const struct side *s, struct w
 	if (model_eval(s->w, &call, &err) && !(stopped && *stopped)) msg_die_error("calibrating", &err);
 }
 /* One step, or, with `step` SIZE_MAX, the embeddings; stream is replaced. */
-static void evaluate_step(const struct calibration *c, const struct side *s, struct windows w, float *stream, size_t step,
-	model_tap *tap, void *ctx, const bool *stopped)
+static void evaluate_step(const struct calibration *c, const struct side *s, struct windows w, float *stream,
+	size_t step, model_tap *tap, void *ctx, const bool *stopped)
 {
-	evaluate(c, s, w, (struct model_call){ .stream = stream, .from = step + 1 ? step : 0, .to = step + 1, .tap = tap,
-		.tap_ctx = ctx }, stopped);
+	const struct model_call call = { .stream = stream, .from = step + 1 ? step : 0, .to = step + 1, .tap = tap,
+		.tap_ctx = ctx };
+	evaluate(c, s, w, call, stopped);
 }
 static float *floats(size_t rows, size_t n)
 {
@@ -121,7 +121,8 @@ static size_t room_of(const struct calibration *c, size_t i)
 {
 	uint64_t bytes;
 	const struct ggu_tensor *t = c->re->t[i];
-	if (!ggu_type_bytes(c->re->choice[i].type, t->ne[0]*ggu_tensor_rows(t), &bytes)) msg_die("%s: bad size", t->name);
+	if (!ggu_type_bytes(c->re->choice[i].type, t->ne[0]*ggu_tensor_rows(t), &bytes))
+		msg_die("%s: bad size", t->name);
 	return (size_t)(bytes + 63)/64*64;
 }
 struct groups { const struct calibration *c; struct group g[GROUPS]; size_t n; };
@@ -148,7 +149,8 @@ static enum ggu_status note(void *ctx, const char *weight, size_t n_mat, size_t 
 	if (!changes(all->c, i) || all->c->kept[i].done) return GGU_OK;
 	for (size_t t = 0; t < n; t++) hash = XXH3_64bits_withSeed(x + t*stride, n_in*sizeof *x, hash);
 	if (!g || g->hash != hash || g->n_in != n_in || g->n_mat != n_mat || g->mat != mat || g->n == MEMBERS) {
-		if (all->n == GROUPS) return GGU_ERR_RANGE;
+		if (all->n == GROUPS)
+			msg_die("%s: a step with more than %d inputs cannot be calibrated", weight, GROUPS);
 		g = all->g + all->n++;
 		*g = (struct group){ .n_in = n_in, .n_mat = n_mat, .mat = mat, .hash = hash, .x = floats(2, n_in) };
 		for (size_t t = 0; t < n && t < 2; t++) memcpy(g->x + t*n_in, x + t*stride, n_in*sizeof *x);
@@ -285,7 +287,8 @@ static bool ends_step(const struct calibration *c, const struct group *g, const 
 	float *row;
 	const char *data;
 	uint64_t bytes;
-	if (g->n != 1 || g->n_mat != 1 || t->ne[1] != c->e || g->n_in > c->held_n_in || !ggu_type_bytes(t->type, t->ne[0], &bytes)) return false;
+	if (g->n != 1 || g->n_mat != 1 || t->ne[1] != c->e || g->n_in > c->held_n_in
+		|| !ggu_type_bytes(t->type, t->ne[0], &bytes)) return false;
 	data = source(c, t);
 	row = floats(1, g->n_in);
 	for (size_t i = 0; i < c->e; i++) {
@@ -344,7 +347,8 @@ static void do_embedding(struct calibration *c)
 static void last_rows(const struct calibration *c, const struct side *s, struct windows w, float *rows)
 {
 	const size_t n = model_n_steps(s->m);
-	evaluate(c, s, w, (struct model_call){ .rows = rows, .stream = stream_of(c, s->stream, w), .from = n, .to = n }, NULL);
+	const struct model_call call = { .rows = rows, .stream = stream_of(c, s->stream, w), .from = n, .to = n };
+	evaluate(c, s, w, call, NULL);
 }
 static void do_output(struct calibration *c)
 {
@@ -445,8 +449,11 @@ struct calibration *calibrate(const struct remake *re, const struct calibrate_op
 {
 	struct calibration *c = calloc(1, sizeof *c);
 	size_t steps;
-	if (!c || !(c->kept = calloc(re->n + 1, sizeof *c->kept)) || !(c->pool = ggu_pool_new(o->jobs))) msg_die("out of memory");
+	if (!c) msg_die("out of memory");
 	c->re = re;
+	c->kept = calloc(re->n + 1, sizeof *c->kept);
+	c->pool = ggu_pool_new(o->jobs);
+	if (!c->kept || !c->pool) msg_die("out of memory");
 	c->ctx = (size_t)o->ctx;
 	c->at_once = c->ctx < TOKENS ? TOKENS/c->ctx : 1;
 	c->fitting = (struct fitting){ re, c->pool, o->damp, FACTOR };

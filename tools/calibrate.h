@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * calibrate.h - gguf-quantize --calibrate: tensors quantized one after the other in the order in which the model uses
- * them, each for the inputs that the part quantized so far gives it. Programs only; all failures exit 2 with a message. */
+ * calibrate.h - gguf-quantize --calibrate: tensors quantized one after another in the order in which the model uses
+ * them, each for the inputs that the part quantized so far gives it. Programs only; all failures exit 2 with a
+ * message. */
 #ifndef TOOLS_CALIBRATE_H
 #define TOOLS_CALIBRATE_H
 #include "../quant/remake.h"

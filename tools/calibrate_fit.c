@@ -72,26 +72,31 @@ static void fit_task(void *ctx, size_t task, int worker)
 	for (size_t k = 0; k < rows*f->n_in; k++) f->result[task].n_bad += !isfinite(r.x[k]);
 	if (f->result[task].n_bad && !re->keep_non_finite) return;
 	if (f->q && f->in->lack) correct(f, &r, first, rows);
-	if (f->q) quant_feedback_encode(f->q, f->to, re->objective, r.x, rows, re->effort, f->dst + first*f->out_row, r.work,
-		&f->result[task].with);
-	else quant_encode(f->to, re->objective, r.x, f->weights, rows, f->n_in, re->effort, f->dst + first*f->out_row);
+	if (f->q)
+		quant_feedback_encode(f->q, f->to, re->objective, r.x, rows, re->effort, f->dst + first*f->out_row,
+			r.work, &f->result[task].with);
+	else
+		quant_encode(f->to, re->objective, r.x, f->weights, rows, f->n_in, re->effort,
+			f->dst + first*f->out_row);
 	quant_decode(f->to, f->dst + first*f->out_row, f->y + first*f->n_in, rows*f->n_in);
 	quant_decode(f->from, f->src + first*f->in_row, r.x, rows*f->n_in);
 	for (size_t row = 0; row < rows; row++)
-		vec_loss(r.x + row*f->n_in, f->y + (first + row)*f->n_in, f->importance, f->n_in, &f->result[task].error,
-			&f->result[task].norm);
+		vec_loss(r.x + row*f->n_in, f->y + (first + row)*f->n_in, f->importance, f->n_in,
+			&f->result[task].error, &f->result[task].norm);
 }
 
 /* The mean of v vT as quant_feedback_new wants it; *seen: of so many tokens. NULL: of none. */
 static float *mean_of(const struct inputs *in, size_t mat, size_t *block, double *seen)
 {
-	struct imatrix_covariance c = { .n_floats = in->n_blocks*in->block*(in->block + 1)/2 };
+	struct imatrix_covariance c = { 0 };
 	struct ggu_error err;
 	float *mean, *to;
+	for (size_t k = 0; !in->im && k < in->n_blocks; k++) c.n_floats += in->with[k].n_a*(in->with[k].n_a + 1)/2;
 	*block = in->block;
 	*seen = in->tokens;
 	if (in->im) {
-		if (!imatrix_has_covariance(in->im, in->name, &c) || mat >= c.n_mat || !(c.counts[mat] > 0)) return NULL;
+		if (!imatrix_has_covariance(in->im, in->name, &c) || mat >= c.n_mat || !(c.counts[mat] > 0))
+			return NULL;
 		*block = c.block;
 		*seen = c.counts[mat];
 	}
@@ -101,7 +106,7 @@ static float *mean_of(const struct inputs *in, size_t mat, size_t *block, double
 		for (size_t i = 0; i < in->with[k].n_a; i++)
 			for (size_t j = 0; j <= i; j++)
 				*to++ = (float)((double)in->with[k].sum[i*in->with[k].n_b + j]/in->tokens);
-	for (size_t i = 0; i < c.n_floats && mean; i++)
+	for (size_t i = 0; i < c.n_floats; i++)
 		if (!isfinite(mean[i])) msg_die("the inputs of %s are not finite", in->name);
 	return mean;
 }
@@ -117,8 +122,8 @@ static struct known know(const struct fit *f, const struct inputs *in, size_t ma
 	float *mean = in ? mean_of(in, mat, &block, &seen) : NULL;
 	if (!mean) return known;
 	if (seen >= (double)f->n_in && quant_can_feed_back(f->to))
-		quant_feedback_new(&known.q, f->n_in, block, mean, f->f->damp >= 0 ? f->f->damp : quant_feedback_damp(f->to),
-			f->f->pool, &err);
+		quant_feedback_new(&known.q, f->n_in, block, mean,
+			f->f->damp >= 0 ? f->f->damp : quant_feedback_damp(f->to), f->f->pool, &err);
 	known.importance = aligned(f->n_in*sizeof *known.importance);
 	known.weights = aligned(f->n_in*sizeof *known.weights);
 	for (size_t k = 0, at = 0; k < f->n_in; k++, at++) {

@@ -12,8 +12,8 @@ struct cross { size_t n_a, n_b; bool lower; float *sum; };
 /* Sums are 0. lower: a is b, and what lies above the diagonal is of no matter. */
 struct cross cross_new(size_t n_a, size_t n_b, bool lower);
 void cross_free(struct cross *c);
-/* Adds n tokens, rows stride floats apart; what threads there are does not matter, but which tokens come in a call does.
- */
+/* Adds n tokens, rows a_stride and b_stride floats apart; a may be NULL if lower. How many threads there are does not
+ * matter, but which tokens come in a call does. */
 void cross_add(struct cross *c, const float *a, size_t a_stride, const float *b, size_t b_stride, size_t n,
 	struct ggu_pool *pool);
 
@@ -42,7 +42,7 @@ struct fitting {
 	double damp, factor;
 };
 /* Tensor i: its bytes to `to`, and decoded to y. in NULL: without covariance and importances. */
-struct recode_result calibrate_fit(const struct fitting *f, size_t i, const struct inputs *in, const void *from, void *to,
-	float *y);
+struct recode_result calibrate_fit(const struct fitting *f, size_t i, const struct inputs *in, const void *from,
+	void *to, float *y);
 
 #endif

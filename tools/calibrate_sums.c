@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * calibrate_sums.c - sums over the inputs of a weight: a product of float matrices (quant_mul) over the tokens of each call. */
+ * calibrate_sums.c - sums over the inputs of a weight: a product of float matrices (quant_mul) over the tokens of each
+ * call. */
 #include <stdlib.h>
 #include <string.h>
 #include "../quant/quant.h"
@@ -65,7 +66,8 @@ static void add_product(float *to, const float *a, size_t n_a, const float *b, s
 	void *work = room((size_t)ggu_pool_size(pool)*quant_mul_work_bytes());
 	for (size_t first = 0; first < n_a; first += PANEL) {
 		size_t rows = n_a - first < PANEL ? n_a - first : PANEL, outputs = lower ? first + rows : n_b;
-		struct panel p = { { GGU_TYPE_F32, rows, outputs, n, b, n*sizeof *b, act, y, n_b }, to + first*n_b, n_b, work };
+		struct panel p = { { GGU_TYPE_F32, rows, outputs, n, b, n*sizeof *b, act, y, n_b }, to + first*n_b, n_b,
+			work };
 		quant_act_pack(QUANT_ACT_FLOAT, a + first*n, n, rows, n, 0, rows, act);
 		ggu_pool_run(pool, (outputs + OUTPUTS - 1)/OUTPUTS, panel_task, &p);
 	}

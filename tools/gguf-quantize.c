@@ -131,7 +131,8 @@ static void check_sources(const struct run *r)
 			tell("%s: %s is quantized already (%s); start from the original, or give --allow-requantize",
 				r->re.name, t->name, from_name);
 		else if (ggu_type_info(t->type)->kind == GGU_KIND_BLOCK && o.calibrate)
-			tell("%s: %s is quantized already (%s); --calibrate wants the original", r->re.name, t->name, from_name);
+			tell("%s: %s is quantized already (%s); --calibrate wants the original", r->re.name, t->name,
+				from_name);
 		else if (!quant_can_decode(t->type))
 			tell("%s: %s: type %s cannot be decoded", r->re.name, t->name, from_name);
 		else if (!quant_can_encode(to)) tell("%s: type %s cannot be made (%s)", r->re.name, to_name, t->name);
@@ -269,8 +270,11 @@ static void check_options(const char *in)
 		msg_die("--json writes to standard output, where the model goes: give -o FILE");
 	if (o.plan && strcmp(o.plan, "-") == 0 && strcmp(in, "-") == 0)
 		msg_die("the plan and the model cannot both be standard input");
+	if (o.plan && o.calibrate && strcmp(o.plan, "-") == 0 && strcmp(o.calibrate, "-") == 0)
+		msg_die("the plan and the text cannot both be standard input");
 	if (o.imatrix && strcmp(o.imatrix, "-") == 0) msg_die("-i wants a file");
-	if (o.calibrate && o.imatrix) msg_die("-i and --calibrate: the text tells what a matrix would; give one of the two");
+	if (o.calibrate && o.imatrix)
+		msg_die("-i and --calibrate: the text tells what a matrix would; give one of the two");
 	if (o.calibrate && o.no_feedback) msg_die("--no-feedback: --calibrate is made of feedback");
 	if (o.calibrate && strcmp(in, "-") == 0)
 		msg_die("a model cannot come through a pipe with --calibrate: evaluating maps the file");

@@ -52,6 +52,7 @@ done
 
 not_ok "a matrix and a text" 2 $q -i c.gguf --calibrate "$text" -o never Q4_K_S m.gguf
 not_ok "a model from a pipe" 2 sh -c "gguf-quantize --calibrate '$text' -o never Q4_K_S <m.gguf"
+ok "a plan and a text, both from standard input" sh -c "gguf-quantize --calibrate - --plan - -o never m.gguf 2>&1 </dev/null | grep -q 'plan and the text'"
 not_ok "a model that is quantized" 2 gguf-quantize --allow-requantize --calibrate "$text" -o never Q4_K_S a.gguf
 not_ok "no text" 2 gguf-quantize --calibrate nowhere -o never Q4_K_S m.gguf
 echo few >short
