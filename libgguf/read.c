@@ -36,7 +36,8 @@ static enum ggu_status magic_and_version(struct ggu_cursor *c)
 	GGU_TRY(ggu_cursor_bytes(c, magic, 4));
 	if (text_is(magic, sizeof magic, GGU_EDIT_MAGIC))
 		return ggu_rule(c->err, GGU_RULE_MAGIC, ggu_fail(c->err, GGU_ERR_STATE, 0, "",
-			"is being edited in place, or that was interrupted; if so, 'gguf-edit -I' brings the old header back"));
+			"is being edited in place, or that was interrupted; if so, 'gguf-edit -I' brings the old "
+			"header back"));
 	if (!text_is(magic, sizeof magic, "GGUF"))
 		return ggu_rule(c->err, GGU_RULE_MAGIC, ggu_fail(c->err, GGU_ERR_FORMAT, 0, "",
 			"not a GGUF file: the magic is %02x %02x %02x %02x", magic[0], magic[1], magic[2], magic[3]));

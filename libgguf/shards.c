@@ -138,7 +138,8 @@ static enum ggu_status check_total(const struct ggu_file *f, uint64_t n_tensors,
 	uint64_t first;
 
 	/* a number of shard 1 that is another's was told already */
-	if (f->table.n == n_tensors || !kv || !ggu_meta_uint(f->meta, "split.tensors.count", &first) || first != n_tensors)
+	if (f->table.n == n_tensors || !kv || !ggu_meta_uint(f->meta, "split.tensors.count", &first)
+		|| first != n_tensors)
 		return GGU_OK;
 	return ggu_tolerate(&l, ggu_rule(err, GGU_RULE_SPLIT, ggu_fail(err, GGU_ERR_FORMAT, kv->offset, kv->key.p,
 		"is %llu, but the shards hold %zu tensors", (unsigned long long)n_tensors, f->table.n)), err);

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * attn_text.h - one tile of attention, one text for all instruction sets; defines the table ATTN_TABLE.
  *
- * Scores and the sums over values are both outer products of up to six rows by some registers of lanes, written once
- * each for a constant number of rows and registers: with few rows more registers are taken, so that enough chains
- * of fma are under way. */
+ * Scores and sums over values are in attn_outer.h; what is not read as it lies in the cache is made floats first, by
+ * attn_wide.h. */
 #include "attn_internal.h"
 #include "mul.h"
 #include "lane_math.h"

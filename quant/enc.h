@@ -37,10 +37,10 @@ typedef void feedback_fn(const struct coder *c, const struct how *how, const str
 /* Rows a[n_rows][n], of which the first `done` columns are final, less their products with the rows of `panel`:
  * a[i][at + c] -= sum of a[i][p]*panel[p][c] in order of p < done, c < FACTOR_PANEL. */
 enum { FACTOR_PANEL = 64 };
+typedef void factor_fn(double *a, size_t stride, size_t n_rows, size_t done, const double *panel);
 /* v (A D AT)^-1 in place for SOLVE_LANES rows as lanes, v[n][SOLVE_LANES], feedback.c's factor and diagonal. */
 enum { SOLVE_LANES = 16 };
 typedef void solve_fn(const float *factor, const float *diagonal, size_t n, size_t block, double *v);
-typedef void factor_fn(double *a, size_t stride, size_t n_rows, size_t done, const double *panel);
 
 struct enc_table {
 	enc_fn *fn[GGU_TYPE_COUNT];     /* by type; NULL: not encoded */

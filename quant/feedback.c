@@ -200,7 +200,10 @@ static void usual_of(uint32_t type, double *damp, float *lift)
 	*damp = 0.1;
 	*lift = 1;
 	for (size_t i = 0; i < sizeof usual_damping/sizeof *usual_damping; i++)
-		if (usual_damping[i].type == type) { *damp = (double)usual_damping[i].damp; *lift = usual_damping[i].lift; }
+		if (usual_damping[i].type == type) {
+			*damp = (double)usual_damping[i].damp;
+			*lift = usual_damping[i].lift;
+		}
 }
 double quant_feedback_damp(uint32_t type)
 {

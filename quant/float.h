@@ -29,8 +29,7 @@ enum float_type { FLOAT_F32, FLOAT_F16, FLOAT_BF16, FLOAT_TYPES };
 typedef void float_decode_fn(const void *src, float *dst, size_t n);
 /* n_out rows of w, w_stride bytes apart, times n_tokens rows of x */
 typedef void float_rows_fn(size_t n_out, size_t n_in, const char *w, size_t w_stride, size_t n_tokens, const float *x,
-	size_t x_stride,
-	float *y, size_t y_stride);
+	size_t x_stride, float *y, size_t y_stride);
 /* n columns of 8 rows, `stride` bytes apart, to phases: element i of row r becomes to[i%16*phase + i/16*width + r].
  * Rows from n_rows on are the last again. A line of which less than 8 are left is written 8 wide all the same:
  * callers begin with the last rows. */

@@ -191,7 +191,8 @@ INLINE void turn(enum float_type type, const char *w, size_t stride, size_t n_ro
 }
 
 #define TYPE(name, type) \
-static void rows_##name(size_t n_out, size_t n_in, const char *w, size_t w_stride, size_t n_tokens, const float *x, size_t x_stride, float *y, size_t y_stride) \
+static void rows_##name(size_t n_out, size_t n_in, const char *w, size_t w_stride, size_t n_tokens, const float *x, \
+	size_t x_stride, float *y, size_t y_stride) \
 { \
 	rows(type, n_out, n_in, w, w_stride, n_tokens, x, x_stride, y, y_stride); \
 } \

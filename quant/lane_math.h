@@ -61,17 +61,6 @@ static inline rf r_f16(const void *p)
 	return r_f16_exact(p);
 #endif
 }
-/* One half in all lanes */
-static inline rf r_half(const void *p)
-{
-	uint16_t h;
-	memcpy(&h, p, 2);
-#if defined __F16C__
-	return r_dup(_cvtsh_ss(h));
-#else
-	return r_dup(kern_f16_to_f32(h));
-#endif
-}
 /* REG bytes and halves as integers: compilers take detours to widen a vector fourfold. */
 typedef int8_t r_bytes __attribute__((vector_size(REG)));
 static inline ri r_i8(const void *p)

@@ -4,8 +4,8 @@
  * Up to ROW_TOKENS tokens are multiplied with the rows as they lie in the file, by struct row_table. More go by
  * panels: the rows of a tile's outputs are unpacked a chunk of columns at a time, and meet every strip of up to TOKENS
  * tokens before the next panel takes their place; the panels of GROUP outputs do so one after another, while that chunk
- * of the strips is in L2. Sums lie in the work space until the last chunk is done: storing
- * a float is exact, and the order of an output's fma's is that of the blocks, however loops are cut. */
+ * of the strips is in L2. Sums lie in the work space until the last chunk is done: storing a float is exact, and the
+ * order of an output's fma's is that of the blocks, however loops are cut. */
 #include <math.h>
 #include <string.h>
 #include "../libgguf/types.h"
@@ -109,7 +109,8 @@ void mul_act_unpack(size_t block, const char *act, size_t n_tokens, size_t n_in,
 static enum mul_kind kind_of(uint32_t type)
 {
 	static const uint8_t kind[GGU_TYPE_COUNT] = {
-#define BLOCK(NAME, name, kind, part, has_min) [GGU_TYPE_##NAME] = part == 16 ? MUL_16 : part == 32 ? has_min ? MUL_32_MIN : MUL_32 : has_min ? MUL_256_MIN : MUL_256,
+#define BLOCK(NAME, name, kind, part, has_min) [GGU_TYPE_##NAME] = part == 16 ? MUL_16 : \
+	part == 32 ? has_min ? MUL_32_MIN : MUL_32 : has_min ? MUL_256_MIN : MUL_256,
 #include "types.inc"
 #undef BLOCK
 	};
@@ -194,7 +195,8 @@ static void panels(const struct quant_mul *m, size_t t0, size_t n_t, size_t o0, 
 		}
 		for (size_t t = 0; t < n_t; t++)
 			for (size_t p = 0; p < some; p += outputs)
-				memcpy(m->y + (t0 + t)*m->y_stride + o + p, k->acc + p/outputs*n_strips*tile + t*outputs,
+				memcpy(m->y + (t0 + t)*m->y_stride + o + p,
+					k->acc + p/outputs*n_strips*tile + t*outputs,
 					least(some - p, outputs)*sizeof *m->y);
 	}
 }
@@ -209,10 +211,10 @@ void mul_integers(const struct quant_mul *m, size_t t0, size_t n_t, size_t o0, s
  * the end, and tokens where outputs do not suffice. */
 void mul_cut(const struct quant_mul *m, int n_threads, size_t *tokens, size_t *outputs)
 {
-	size_t unit = m->n_tokens <= ROW_TOKENS ? 8 : MUL_OUTPUTS, shares = n_threads > 1 ? 4*(size_t)n_threads : 1,
+	size_t unit = few(m->n_tokens) ? 8 : MUL_OUTPUTS, shares = n_threads > 1 ? 4*(size_t)n_threads : 1,
 		share = (m->n_out/shares + unit - 1)/unit*unit;
 	*tokens = m->n_tokens;
 	*outputs = share ? share : unit;
-	if (m->n_tokens <= ROW_TOKENS || m->n_out/unit >= (size_t)n_threads) return;
+	if (few(m->n_tokens) || m->n_out/unit >= (size_t)n_threads) return;
 	*tokens = (m->n_tokens/(size_t)n_threads + MUL_TOKENS - 1)/MUL_TOKENS*MUL_TOKENS;
 }

@@ -36,7 +36,7 @@ enum {
 	/* multiples of what a tile has of either; a tile has 16 tokens at most */
 	MUL_OUTPUTS = 32, MUL_TOKENS = 48,
 	MUL_AMAX = 2032,                /* of an activation's integer */
-	MUL_ROW_WORK = 32 << 10,
+	MUL_ROW_WORK = 32 << 10,        /* bytes that few tokens need of the work space */
 };
 
 /* A chunk of a row of weights, widened: weight = d*w - m*mn, or d*w + m with blocks of 32. m of super-blocks is
@@ -65,7 +65,8 @@ struct row_table {
 	void (*pack)(size_t block, size_t n_in, const float *x, void *strip);
 	void (*unpack)(size_t block, size_t n_in, const void *strip, float *x);
 	/* As quant_mul; work: MUL_ROW_WORK bytes, aligned to 64 */
-	void (*mul)(const struct quant_mul *m, enum mul_kind kind, size_t t0, size_t n_t, size_t o0, size_t n_o, void *work);
+	void (*mul)(const struct quant_mul *m, enum mul_kind kind, size_t t0, size_t n_t, size_t o0, size_t n_o,
+		void *work);
 };
 
 /* n pairs (2n columns) of rows first to first + n_rows - 1 (8 at most, first a multiple of 8), `stride` apart, to
@@ -90,10 +91,9 @@ extern const struct panel_table quant_panel_c;
 #if defined __x86_64__
 extern const struct codes_table quant_codes_avx2;
 extern const struct row_table quant_row_avx2, quant_row_avxvnni, quant_row_avx512;
-/* amx: super-blocks alone */
+/* _32: blocks of 32 alone; avx512bw, avx512 and amx: super-blocks alone */
 extern const struct panel_table quant_panel_avx2, quant_panel_avxvnni, quant_panel_avx512bw, quant_panel_avx512bw_32,
-	quant_panel_avx512, quant_panel_avx512_32,
-	quant_panel_amx;
+	quant_panel_avx512, quant_panel_avx512_32, quant_panel_amx;
 #elif defined __aarch64__
 extern const struct codes_table quant_codes_neon;
 extern const struct row_table quant_row_neon;

@@ -158,8 +158,7 @@ bool quant_can_feed_back(uint32_t type);        /* every block type */
  * of the mean diagonal that is added to the diagonal. pool may be NULL. GGU_ERR_RANGE: it is not positive, or n no
  * multiple of 8. Takes 8*n*block bytes while it works and 4*n*block from then on. */
 enum ggu_status quant_feedback_new(struct quant_feedback **q, size_t n, size_t block, const float *covariance,
-	double damp,
-	struct ggu_pool *pool, struct ggu_error *err);
+	double damp, struct ggu_pool *pool, struct ggu_error *err);
 /* One more holder of it, who frees it too; from any thread. Returns q. */
 struct quant_feedback *quant_feedback_share(struct quant_feedback *q);
 void quant_feedback_free(struct quant_feedback *q);
@@ -169,8 +168,7 @@ double quant_feedback_damp(uint32_t type);      /* what suits a type */
  * quant_feedback_work_bytes(), 64-byte aligned, one for each thread. More rows at once take less time for each, 128
  * being enough. */
 enum ggu_status quant_feedback_encode(const struct quant_feedback *q, uint32_t type, const struct quant_objective *o,
-	const float *x,
-	size_t rows, int effort, void *dst, void *work, double *error);
+	const float *x, size_t rows, int effort, void *dst, void *work, double *error);
 size_t quant_feedback_work_bytes(const struct quant_feedback *q, size_t rows);
 /* b = b (H + damping)^-1 for rows b[rows][n]: of products of a target with inputs, what target does best. work: as
  * above. */

@@ -118,7 +118,6 @@ static void row_##name(size_t n_out, size_t n_in, const void *w, size_t w_stride
 #include "types.inc"
 #undef BLOCK
 
-
 typedef void row_fn(size_t n_out, size_t n_in, const void *w, size_t w_stride, const void *act, float *y);
 static row_fn *const row_of[GGU_TYPE_COUNT] = {
 #define BLOCK(NAME, name, kind, part, has_min) [GGU_TYPE_##NAME] = row_##name,

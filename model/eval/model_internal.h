@@ -25,7 +25,7 @@ struct work {
 	char *local; size_t local_bytes;        /* each worker's */
 	float *freq[GRAPH_MAX_ROPES][2];        /* of a rope, in short and in long sequences */
 	size_t turn[GRAPH_MAX_ROPES];   /* buffers: sines and cosines of the batch's rows, [n][dims] */
-	/* what they are of: of batches of that many rows, each row's position and kind (turn_key); they stay, so that
+	/* what they are of: of batches of that many rows, each row's position and kind of rope; they stay, so that
 	 * windows of a text do not make them anew */
 	size_t turned_n;
 	uint64_t *turned;               /* [n_batch] */
