@@ -33,7 +33,7 @@ void out_take_stdout(struct out *o);                            /* from here on 
  * appear together. */
 void out_seal(struct out *o);
 void out_commit(struct out *o);                                 /* sync, rename, close; for stdout: check and flush */
-void out_drop(struct out *o);                                   /* nothing of it appears */
+void out_drop(struct out *o);                                   /* a file; it does not appear, nor any other output */
 void out_sync_folder(const char *name);                         /* the folder of name, as far as its file system can */
 void out_close_stdout(void);                                    /* what printf wrote is out, or exits 2 */
 void out_abandon_all(void);                                     /* for msg_die and signal handlers */
