@@ -5,19 +5,19 @@
  * Weights that are multiplied with the same input share one matrix, which is named after the first of them: a call
  * whose numbers are those of the call before it (by shape and hash) adds nothing.
  *
- * Tokens are summed by stretches of TOKENS, each a product of float matrices (quant_mul) added to the sum so far.
- * Stretches are counted from the beginning of a window, whose end imatrix_flush tells, so that neither batches nor
- * threads change a bit. */
+ * Tokens are summed by stretches of TOKENS, each a product of float matrices (quant/outer.h) added to the sum so
+ * far; fewer wait for more. Stretches are counted from the beginning of a window, whose end imatrix_flush tells, so that neither batches
+ * nor threads change a bit. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #define XXH_INLINE_ALL         /* libggu needs no other library */
 #include <xxhash.h>
 #include "../libgguf/pool.h"
-#include "../quant/quant.h"
+#include "../quant/outer.h"
 #include "imatrix_internal.h"
 
-enum { TOKENS = 256, ROWS = 256, OUTPUTS = 64 };
+enum { TOKENS = 512 };
 
 size_t covariance_floats(size_t n_in, size_t block)
 {
@@ -31,8 +31,8 @@ size_t covariance_floats(size_t n_in, size_t block)
 void covariance_free(struct covariance *c)
 {
 	if (!c) return;
-	for (size_t m = 0; c->waiting && m < c->n_mat; m++) free(c->waiting[m]);
-	free(c->waiting); free(c->n_waiting);
+	for (size_t m = 0; c->waiting && m < c->n_mat; m++) free(c->waiting[m].x);
+	free(c->waiting);
 	free(c->name); free(c->sums); free(c->counts);
 	free(c);
 }
@@ -72,107 +72,74 @@ struct covariance *covariance_find(const struct imatrix *im, const char *name)
 
 /* ---- adding ---- */
 
-/* n_tokens columns of xt[n_in][TOKENS] to the sums. */
-struct sum {
-	const struct covariance *c;
-	float *sums;                    /* of the block */
-	const float *xt;                /* rows of the block */
-	size_t n, n_tokens;             /* columns of the block */
-	size_t first, rows;             /* the panel of rows at work */
-	struct quant_mul mul;
-	char *work;                     /* [workers] */
-};
-static void sum_task(void *ctx, size_t task, int worker)
+/* n_tokens <= TOKENS rows of x to the sums. */
+static enum ggu_status sum_up(struct covariance *c, size_t mat, const float *x, size_t stride, size_t n_tokens,
+	struct ggu_pool *pool)
 {
-	struct sum *s = ctx;
-	size_t from = task*OUTPUTS, n = s->mul.n_out - from < OUTPUTS ? s->mul.n_out - from : OUTPUTS;
-	quant_mul(&s->mul, 0, s->rows, from, n, s->work + (size_t)worker*quant_mul_work_bytes());
-	for (size_t r = 0; r < s->rows; r++) {
-		const size_t i = s->first + r;
-		const float *y = s->mul.y + r*s->mul.y_stride;
-		float *to = s->sums + i*(i + 1)/2;
-		for (size_t j = from; j < from + n && j <= i; j++) to[j] += y[j];
+	const size_t turned = outer_stride(n_tokens);
+	float *sums = c->sums + mat*covariance_floats(c->n_in, c->block), *xt = malloc(c->n_in*turned*sizeof *xt);
+	enum ggu_status s = xt ? GGU_OK : GGU_ERR_NOMEM;
+	if (xt) outer_turn(x, c->n_in, stride, n_tokens, xt, pool);
+	for (size_t first = 0; first < c->n_in && !s; first += c->block) {
+		const size_t n = c->n_in - first < c->block ? c->n_in - first : c->block;
+		const float *rows = xt + first*turned;
+		s = outer_add(&(struct outer){ sums, OUTER_PACKED, rows, rows, n, n, n_tokens, turned }, pool);
+		sums += n*(n + 1)/2;
 	}
-}
-static enum ggu_status sum_block(struct sum *s, struct ggu_pool *pool)
-{
-	const enum quant_act form = quant_act_of(GGU_TYPE_F32);
-	const size_t workers = pool ? (size_t)ggu_pool_size(pool) : 1;
-	void *act = aligned_alloc(64, (quant_act_bytes(form, ROWS, TOKENS) + 63)/64*64), *work = NULL;
-	float *y = malloc(ROWS*s->n*sizeof *y);
-	if (act && y) work = aligned_alloc(64, workers*quant_mul_work_bytes());
-	s->work = work;
-	for (s->first = 0; work && s->first < s->n; s->first += ROWS) {
-		s->rows = s->n - s->first < ROWS ? s->n - s->first : ROWS;
-		quant_act_pack(form, s->xt + s->first*TOKENS, TOKENS, s->rows, s->n_tokens, 0, s->rows, act);
-		s->mul = (struct quant_mul){ .type = GGU_TYPE_F32, .n_tokens = s->rows, .n_out = s->first + s->rows,
-			.n_in = s->n_tokens,
-			.w = s->xt, .w_stride = TOKENS*sizeof *s->xt, .act = act, .y = y, .y_stride = s->n };
-		imatrix_run(pool, (s->mul.n_out + OUTPUTS - 1)/OUTPUTS, sum_task, s);
-	}
-	free(act); free(y); free(work);
-	return work ? GGU_OK : GGU_ERR_NOMEM;
-}
-static enum ggu_status sum_up(struct covariance *c, size_t mat, const float *xt, size_t n_tokens, struct ggu_pool *pool)
-{
-	float *sums = c->sums + mat*covariance_floats(c->n_in, c->block);
-	for (size_t first = 0; first < c->n_in; first += c->block) {
-		struct sum s = { .c = c, .sums = sums, .xt = xt + first*TOKENS, .n_tokens = n_tokens,
-			.n = c->n_in - first < c->block ? c->n_in - first : c->block };
-		if (sum_block(&s, pool)) return GGU_ERR_NOMEM;
-		sums += s.n*(s.n + 1)/2;
-	}
-	return GGU_OK;
+	free(xt);
+	return s;
 }
 
-struct turn { float *xt; const float *x; size_t n_in, stride, at, n_tokens; };
-static void turn_task(void *ctx, size_t task, int worker)
+/* Room for n tokens, n <= TOKENS, where some may wait already. */
+static enum ggu_status wait_room(struct waiting *w, size_t n_in, size_t n)
 {
-	const struct turn *t = ctx;
-	size_t from = task*OUTPUTS, to = from + OUTPUTS < t->n_in ? from + OUTPUTS : t->n_in;
-	(void)worker;
-	for (size_t j = from; j < to; j++)
-		for (size_t k = 0; k < t->n_tokens; k++) t->xt[j*TOKENS + t->at + k] = t->x[k*t->stride + j];
+	size_t cap = n <= TOKENS/2 ? 2*n : TOKENS;
+	float *x;
+	if (n <= w->cap) return GGU_OK;
+	x = realloc(w->x, cap*n_in*sizeof *x);
+	if (!x) return GGU_ERR_NOMEM;
+	w->x = x;
+	w->cap = cap;
+	return GGU_OK;
+}
+static enum ggu_status sum_waiting(struct covariance *c, size_t mat, struct ggu_pool *pool)
+{
+	struct waiting w = c->waiting[mat];
+	enum ggu_status s = w.n ? sum_up(c, mat, w.x, c->n_in, w.n, pool) : GGU_OK;
+	c->waiting[mat] = (struct waiting){ 0 };
+	free(w.x);
+	return s;
 }
 static enum ggu_status add_tokens(struct covariance *c, size_t mat, const float *x, size_t stride, size_t n_tokens,
 	struct ggu_pool *pool)
 {
-	if (!c->waiting) {
-		c->waiting = calloc(c->n_mat, sizeof *c->waiting);
-		c->n_waiting = calloc(c->n_mat, sizeof *c->n_waiting);
-		if (!c->waiting || !c->n_waiting) return GGU_ERR_NOMEM;
-	}
-	while (n_tokens) {
-		size_t at = c->n_waiting[mat], n = n_tokens < TOKENS - at ? n_tokens : TOKENS - at;
-		if (!c->waiting[mat] && !(c->waiting[mat] = malloc(c->n_in*TOKENS*sizeof **c->waiting)))
-			return GGU_ERR_NOMEM;
-		imatrix_run(pool, (c->n_in + OUTPUTS - 1)/OUTPUTS, turn_task, &(struct turn){ c->waiting[mat], x,
-			c->n_in, stride, at, n });
-		x += n*stride;
-		n_tokens -= n;
+	struct waiting *w;
+	enum ggu_status s = GGU_OK;
+	if (!c->waiting) c->waiting = calloc(c->n_mat, sizeof *c->waiting);
+	if (!c->waiting) return GGU_ERR_NOMEM;
+	w = c->waiting + mat;
+	for (size_t n; n_tokens && !s; n_tokens -= n, x += n*stride) {
+		n = n_tokens < TOKENS - w->n ? n_tokens : TOKENS - w->n;
 		c->counts[mat] += (double)n;
-		c->n_waiting[mat] += n;
-		if (c->n_waiting[mat] < TOKENS) break;
-		c->n_waiting[mat] = 0;
-		if (sum_up(c, mat, c->waiting[mat], TOKENS, pool)) return GGU_ERR_NOMEM;
-		free(c->waiting[mat]);
-		c->waiting[mat] = NULL;
+		if (n == TOKENS) {      /* none waits */
+			s = sum_up(c, mat, x, stride, n, pool);
+			continue;
+		}
+		s = wait_room(w, c->n_in, w->n + n);
+		for (size_t t = 0; t < n && !s; t++) memcpy(w->x + (w->n + t)*c->n_in, x + t*stride, c->n_in*sizeof *x);
+		w->n += n;
+		if (!s && w->n == TOKENS) s = sum_waiting(c, mat, pool);
 	}
-	return GGU_OK;
+	return s;
 }
 
 enum ggu_status imatrix_flush(struct imatrix *im, struct ggu_pool *pool, struct ggu_error *err)
 {
 	for (size_t i = 0; i < im->n_cov; i++) {
 		struct covariance *c = im->cov[i];
-		for (size_t m = 0; c->waiting && m < c->n_mat; m++) {
-			size_t n = c->n_waiting[m];
-			c->n_waiting[m] = 0;
-			if (n && sum_up(c, m, c->waiting[m], n, pool))
+		for (size_t m = 0; c->waiting && m < c->n_mat; m++)
+			if (sum_waiting(c, m, pool))
 				return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, c->name, "out of memory");
-			free(c->waiting[m]);
-			c->waiting[m] = NULL;
-		}
 	}
 	return GGU_OK;
 }

@@ -45,7 +45,7 @@ struct imatrix_covariance {
 	const double *counts;           /* [n_mat]: tokens */
 };
 /* As imatrix_add, which is called before it for the same input; a call for the same input as the one before it makes
- * the two weights share one covariance. Sums are made for 256 tokens at a time. */
+ * the two weights share one covariance. Sums are made for 512 tokens at a time; fewer are copied and wait. */
 enum ggu_status imatrix_add_covariance(struct imatrix *im, const char *name, size_t n_mat, size_t mat, size_t n_in,
 	size_t block,
 	const float *x, size_t stride, size_t n_tokens, struct ggu_pool *pool, struct ggu_error *err);

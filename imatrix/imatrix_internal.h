@@ -15,6 +15,8 @@ struct entry {
 	double *rest;
 	struct covariance *cov;         /* NULL: none; perhaps that of another entry */
 };
+/* Tokens that are not summed yet: x[n][n_in], with room for cap. */
+struct waiting { float *x; size_t n, cap; };
 /* The sum of x xT of the inputs of one weight, after which it is named, or of several. */
 struct covariance {
 	char *name;
@@ -22,8 +24,7 @@ struct covariance {
 	float *sums;                    /* [n_mat][covariance_floats], or NULL: in tensor of the matrix's file */
 	double *counts;                 /* [n_mat] */
 	const struct ggu_tensor *tensor;
-	float **waiting;                /* [n_mat], each NULL or [n_in][tokens]: tokens that are not summed yet */
-	size_t *n_waiting;
+	struct waiting *waiting;        /* [n_mat], or NULL */
 };
 struct covariance_call { struct covariance *of; size_t n_in, n_tokens, n_mat, mat; uint64_t hash; };
 struct imatrix {

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: MIT
- * calibrate_sums.c - sums over the inputs of a weight: a product of float matrices (quant_mul) over the tokens of each
- * call. */
+ * calibrate_sums.c - sums over the inputs of a weight, by quant/outer.h. */
 #include <stdlib.h>
-#include <string.h>
-#include "../quant/quant.h"
+#include "../quant/outer.h"
 #include "calibrate_internal.h"
 #include "msg.h"
 
-enum { PANEL = 256, OUTPUTS = 64, TILE = 16, BLOCK = 8192 };
+enum { BLOCK = 8192 };
 
 struct cross cross_new(size_t n_a, size_t n_b, bool lower)
 {
@@ -22,68 +20,28 @@ void cross_free(struct cross *c)
 	c->sum = NULL;
 }
 
-struct turn { const float *x; size_t n_in, stride, n; float *to; };
-static void turn_task(void *ctx, size_t task, int worker)
+static float *room(size_t floats)
 {
-	const struct turn *t = ctx;
-	size_t from = task*OUTPUTS, to = from + OUTPUTS < t->n_in ? from + OUTPUTS : t->n_in;
-	(void)worker;
-	for (size_t k = 0; k < t->n; k += TILE)
-		for (size_t j = from; j < to; j++)
-			for (size_t i = k; i < k + TILE && i < t->n; i++) t->to[j*t->n + i] = t->x[i*t->stride + j];
-}
-static void turn(const float *x, size_t n_in, size_t stride, size_t n, float *to, struct ggu_pool *pool)
-{
-	ggu_pool_run(pool, (n_in + OUTPUTS - 1)/OUTPUTS, turn_task, &(struct turn){ x, n_in, stride, n, to });
-}
-
-/* y[rows][n_b], rows to_stride floats apart, += a product of `rows` rows */
-struct panel { struct quant_mul mul; float *to; size_t to_stride; char *work; };
-static void panel_task(void *ctx, size_t task, int worker)
-{
-	const struct panel *p = ctx;
-	size_t from = task*OUTPUTS, n = p->mul.n_out - from < OUTPUTS ? p->mul.n_out - from : OUTPUTS;
-	quant_mul(&p->mul, 0, p->mul.n_tokens, from, n, p->work + (size_t)worker*quant_mul_work_bytes());
-	for (size_t r = 0; r < p->mul.n_tokens; r++) {
-		const float *y = p->mul.y + r*p->mul.y_stride;
-		float *to = p->to + r*p->to_stride;
-		for (size_t j = from; j < from + n; j++) to[j] += y[j];
-	}
-}
-static void *room(size_t bytes)
-{
-	void *p = aligned_alloc(64, (bytes + 63)/64*64);
+	float *p = malloc(floats*sizeof *p);
 	if (!p) msg_die("out of memory");
 	return p;
 }
-
-/* to[n_a][n_b] += the product of a[n_a][n] and b[n_b][n]; lower: but not above the diagonal */
-static void add_product(float *to, const float *a, size_t n_a, const float *b, size_t n_b, size_t n, bool lower,
-	struct ggu_pool *pool)
+static void add(const struct outer *o, struct ggu_pool *pool)
 {
-	float *y = room(PANEL*n_b*sizeof *y);
-	void *act = room(quant_act_bytes(QUANT_ACT_FLOAT, PANEL, n));
-	void *work = room((size_t)ggu_pool_size(pool)*quant_mul_work_bytes());
-	for (size_t first = 0; first < n_a; first += PANEL) {
-		size_t rows = n_a - first < PANEL ? n_a - first : PANEL, outputs = lower ? first + rows : n_b;
-		struct panel p = { { GGU_TYPE_F32, rows, outputs, n, b, n*sizeof *b, act, y, n_b }, to + first*n_b, n_b,
-			work };
-		quant_act_pack(QUANT_ACT_FLOAT, a + first*n, n, rows, n, 0, rows, act);
-		ggu_pool_run(pool, (outputs + OUTPUTS - 1)/OUTPUTS, panel_task, &p);
-	}
-	free(y); free(act); free(work);
+	if (outer_add(o, pool)) msg_die("out of memory");
 }
 void product_add(const float *w, size_t n_in, size_t n_out, const float *x, size_t n, float *y, struct ggu_pool *pool)
 {
-	add_product(y, x, n, w, n_out, n_in, false, pool);
+	add(&(struct outer){ y, OUTER_WHOLE, x, w, n, n_out, n_in, n_in }, pool);
 }
 void cross_add(struct cross *c, const float *a, size_t a_stride, const float *b, size_t b_stride, size_t n,
 	struct ggu_pool *pool)
 {
-	float *bt = room(c->n_b*n*sizeof *bt), *at = c->lower ? bt : room(c->n_a*n*sizeof *at);
-	if (!c->lower) turn(a, c->n_a, a_stride, n, at, pool);
-	turn(b, c->n_b, b_stride, n, bt, pool);
-	add_product(c->sum, at, c->n_a, bt, c->n_b, n, c->lower, pool);
+	const size_t stride = outer_stride(n);
+	float *bt = room(c->n_b*stride), *at = c->lower ? bt : room(c->n_a*stride);
+	if (!c->lower) outer_turn(a, c->n_a, a_stride, n, at, pool);
+	outer_turn(b, c->n_b, b_stride, n, bt, pool);
+	add(&(struct outer){ c->sum, c->lower ? OUTER_LOWER : OUTER_WHOLE, at, bt, c->n_a, c->n_b, n, stride }, pool);
 	if (!c->lower) free(at);
 	free(bt);
 }

@@ -266,7 +266,7 @@ static void collect(const char *text_name)
 	}
 	if (!done && imatrix_add_dataset(r.im, o.dataset ? o.dataset : load_base_name(text_name)))
 		msg_die("out of memory");
-	evaluate_all(&r, o.batch ? (size_t)o.batch : o.covariance ? 256 : 512, done);
+	evaluate_all(&r, o.batch ? (size_t)o.batch : 512, done);
 	imatrix_set_chunks(r.im, r.n_chunks, (uint64_t)o.ctx);
 	if (!imatrix_count(r.im)) msg_die("%s: no weight of a layer was multiplied", o.model);
 	write_matrix(r.im, out);
