@@ -111,7 +111,6 @@ static enum ggu_status integer(struct ggu_cursor *c, void *v, size_t width)
 	return GGU_OK;
 }
 
-enum ggu_status ggu_cursor_u8(struct ggu_cursor *c, uint8_t *v) { return integer(c, v, sizeof *v); }
 enum ggu_status ggu_cursor_u32(struct ggu_cursor *c, uint32_t *v) { return integer(c, v, sizeof *v); }
 enum ggu_status ggu_cursor_u64(struct ggu_cursor *c, uint64_t *v) { return integer(c, v, sizeof *v); }
 

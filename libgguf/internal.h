@@ -113,7 +113,6 @@ struct ggu_cursor {
 void ggu_cursor_init(struct ggu_cursor *c, struct ggu_shard *s, const struct ggu_leniency *lenient,
 	struct ggu_error *err);
 uint64_t ggu_cursor_left(const struct ggu_cursor *c);  /* bytes up to the end; huge for a pipe */
-enum ggu_status ggu_cursor_u8(struct ggu_cursor *c, uint8_t *v);
 enum ggu_status ggu_cursor_u32(struct ggu_cursor *c, uint32_t *v);
 enum ggu_status ggu_cursor_u64(struct ggu_cursor *c, uint64_t *v);
 enum ggu_status ggu_cursor_bytes(struct ggu_cursor *c, void *to, size_t n);

@@ -14,7 +14,6 @@ INLINE __m256i y_load(const void *p) { return _mm256_loadu_si256(p); }
 INLINE __m256i y_twice(const void *p) { return _mm256_broadcastsi128_si256(_mm_loadu_si128(p)); }
 INLINE __m256i y_set(int n) { return _mm256_set1_epi8((char)n); }
 INLINE c64 c_load(const void *p) { return (c64){ y_load(p), y_load((const char *)p + 32) }; }
-INLINE c64 c_halves(const void *a, const void *b) { return (c64){ y_load(a), y_load(b) }; }
 INLINE c64 c_twice(const void *p) { return (c64){ y_load(p), y_load(p) }; }
 /* 16 bytes twice, then the next 16 twice */
 INLINE c64 c_quarters(const void *p) { return (c64){ y_twice(p), y_twice((const char *)p + 16) }; }
@@ -37,7 +36,6 @@ INLINE c64 c_and(c64 c, int mask)
 INLINE c64 c_or(c64 a, c64 b) { return (c64){ _mm256_or_si256(a.a, b.a), _mm256_or_si256(a.b, b.b) }; }
 /* a where a bit of the mask is set, else b */
 INLINE c64 c_select(c64 a, c64 b, int mask) { return c_or(c_and(a, mask), c_and(b, ~mask)); }
-INLINE c64 c_add(c64 c, int n) { return (c64){ _mm256_add_epi8(c.a, y_set(n)), _mm256_add_epi8(c.b, y_set(n)) }; }
 INLINE c64 c_level(__m128i table, c64 c)
 {
 	__m256i t = _mm256_broadcastsi128_si256(table);

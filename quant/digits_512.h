@@ -9,10 +9,6 @@ typedef __m512i isum;
 typedef __m512i factors;                /* of 128 codes */
 
 INLINE c64 c_load(const void *p) { return _mm512_loadu_si512(p); }
-INLINE c64 c_halves(const void *a, const void *b)
-{
-	return _mm512_inserti64x4(_mm512_castsi256_si512(_mm256_loadu_si256(a)), _mm256_loadu_si256(b), 1);
-}
 INLINE c64 c_twice(const void *p) { return _mm512_broadcast_i64x4(_mm256_loadu_si256(p)); }
 /* 16 bytes twice, then the next 16 twice */
 INLINE c64 c_quarters(const void *p)
@@ -39,13 +35,11 @@ INLINE c64 c_nibbles(c64 c)
 	return _mm512_srlv_epi16(c, by);
 }
 INLINE c64 c_and(c64 c, int mask) { return _mm512_and_si512(c, _mm512_set1_epi8((char)mask)); }
-INLINE c64 c_or(c64 a, c64 b) { return _mm512_or_si512(a, b); }
 /* a where a bit of the mask is set, else b */
 INLINE c64 c_select(c64 a, c64 b, int mask)
 {
 	return _mm512_ternarylogic_epi64(_mm512_set1_epi8((char)mask), a, b, 0xca);
 }
-INLINE c64 c_add(c64 c, int n) { return _mm512_add_epi8(c, _mm512_set1_epi8((char)n)); }
 INLINE c64 c_level(__m128i table, c64 c) { return _mm512_shuffle_epi8(_mm512_broadcast_i32x4(table), c); }
 /* bias + c, or bias - c where a sign is set */
 INLINE c64 c_signed(c64 c, uint64_t signs, int bias)

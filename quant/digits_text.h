@@ -145,11 +145,6 @@ INLINE struct super iq2_xs_super(const void *block)
 	return nibble_scales(b->scales);
 }
 INLINE __m128i iq2_xs_two(uint32_t k) { return two64(grid_iq2_xs + (k & 511), grid_iq2_xs + (k >> 16 & 511)); }
-INLINE uint32_t iq2_xs_signs(uint64_t k)
-{
-	k = (k >> 9 & 0x7f) | (k >> 17 & 0x7f00) | (k >> 25 & 0x7f0000) | (k >> 33 & 0x7f000000);
-	return grid_even((uint32_t)k);
-}
 INLINE c64 iq2_xs_codes(const void *block, int k)
 {
 	const struct iq2_xs *b = block;
@@ -348,6 +343,7 @@ INLINE void supers(int n_tokens, const struct digits_part *p, struct digit_sums 
 		}
 	}
 }
+
 /* ---- blocks of 32 ---- */
 
 /* The first and the second sixteens of a unit's blocks, or of its half j in registers of 32 bytes. */
@@ -512,8 +508,8 @@ static void name##_4(const struct digits_part *p, struct digit_sums *to) \
 	call; \
 }
 #define SUPER(name, like, codes, bias, min) \
-SUMS(name, supers(T, p, to, (struct kind){ sizeof(struct name), offsetof(struct name, d), bias, min, NULL }, like##_super, \
-	codes##_codes))
+SUMS(name, supers(T, p, to, (struct kind){ sizeof(struct name), offsetof(struct name, d), bias, min, NULL }, \
+	like##_super, codes##_codes))
 #define UNITS(name, n_blocks, scale) \
 SUMS(name, units(T, p, to, n_blocks*sizeof(struct name), sizeof(struct name), scale, name##_pieces))
 #define UNITS_OF_CODEC(name, n_blocks) \

@@ -210,7 +210,11 @@ static inline void levels_tile(const struct levels *a, const struct levels_effor
 		for (int o = 0; o < LANES; o += VL) lv_walk(a, t, o, it ? 0 : effort->reach, &v);
 		for (int g = 0; g < LANES; g += per) {
 			float A = 0, P = 0, E = 0;
-			for (int j = g; j < g + per; j++) { A += v.ls[j]*v.ls[j]*v.q2[j]; P += v.ls[j]*v.qx[j]; E += v.err[j]; }
+			for (int j = g; j < g + per; j++) {
+				A += v.ls[j]*v.ls[j]*v.q2[j];
+				P += v.ls[j]*v.qx[j];
+				E += v.err[j];
+			}
 			if (A > 0) {                    /* the error after the refit: it is quadratic in d */
 				float was = v.d[g], now = f16_unit(P/A, t->scale[g/per]);
 				E += (now - was)*((now + was)*A - 2*P);

@@ -107,7 +107,8 @@ static inline void quick_encode(const struct quick *k, void *dst, const float *x
 /* ENCODER of a type whose lowest effort is quick_NAME where nothing weighs. */
 #define ENCODER_QUICK(name, FIT, ...) \
 CODER(name, 32, 1, FIT, __VA_ARGS__) \
-static void enc_##name(void *dst, const float *x, const float *weights, size_t rows, size_t cols, const struct how *how) \
+static void enc_##name(void *dst, const float *x, const float *weights, size_t rows, size_t cols, \
+	const struct how *how) \
 { \
 	if (weights || how->row) encode_tiles(&coder_##name, dst, x, weights, rows, cols, how); \
 	else quick_encode(&quick_##name, dst, x, rows*cols/32); \

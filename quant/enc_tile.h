@@ -150,7 +150,8 @@ static inline void put_nibbles(uint8_t *dst, const uint8_t *low, const uint8_t *
 /* Sixteen bytes: two bits of a code of each of four sub-blocks, lane c[0] and every second from there */
 static inline void put_pairs(uint8_t *dst, const uint8_t (*c)[32])
 {
-	bytes_store(dst, (bytes_load(c[0]) & 3) | (bytes_load(c[2]) & 3) << 2 | (bytes_load(c[4]) & 3) << 4 | bytes_load(c[6]) << 6);
+	bytes_store(dst, (bytes_load(c[0]) & 3) | (bytes_load(c[2]) & 3) << 2 | (bytes_load(c[4]) & 3) << 4
+		| bytes_load(c[6]) << 6);
 }
 /* n bytes: bit `bit` of eight codes each, the first lowest; n is 1 or even */
 static inline void put_bits(uint8_t *dst, const uint8_t *code, int n, int bit)
@@ -320,7 +321,8 @@ static void fit_##name(struct tile *t, const struct how *how, struct fitted *f) 
 static const struct coder coder_##name = { N, PER, sizeof(struct name), fit_##name, pack_##name, __VA_ARGS__ };
 #define ENCODER(name, N, PER, FIT, ...) \
 CODER(name, N, PER, FIT, __VA_ARGS__) \
-static void enc_##name(void *dst, const float *x, const float *weights, size_t rows, size_t cols, const struct how *how) \
+static void enc_##name(void *dst, const float *x, const float *weights, size_t rows, size_t cols, \
+	const struct how *how) \
 { \
 	encode_tiles(&coder_##name, dst, x, weights, rows, cols, how); \
 }

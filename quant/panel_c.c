@@ -37,7 +37,8 @@ static inline void gemm(size_t n_blocks, const char *panel, size_t n_strips, con
 	}
 }
 #define GEMM(kind, name) \
-static void name(size_t n_blocks, const char *panel, size_t n_strips, const char *strips, size_t strip_bytes, float *acc) \
+static void name(size_t n_blocks, const char *panel, size_t n_strips, const char *strips, size_t strip_bytes, \
+	float *acc) \
 { gemm(n_blocks, panel, n_strips, strips, strip_bytes, acc, kind); }
 GEMM(MUL_16, gemm_16)
 GEMM(MUL_32, gemm_32)

@@ -114,7 +114,10 @@ FOR_EACH_TYPE void rows256(size_t n_out, size_t n_in, const char *w, size_t w_st
 }
 #define BLOCK(NAME, name, kind, part, has_min) \
 static void row_##name(size_t n_out, size_t n_in, const void *w, size_t w_stride, const void *act, float *y) \
-{ rows##kind(n_out, n_in, w, w_stride, act, y, BLOCK_WEIGHTS_##NAME, sizeof(struct name), part, has_min, unpack_##name); }
+{ \
+	rows##kind(n_out, n_in, w, w_stride, act, y, BLOCK_WEIGHTS_##NAME, sizeof(struct name), part, has_min, \
+		unpack_##name); \
+}
 #include "types.inc"
 #undef BLOCK
 

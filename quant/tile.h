@@ -96,7 +96,8 @@ ALWAYS void gemm(size_t n_blocks, const char *panel, size_t n_strips, const char
 	UNROLL for (int t = 0; t < TILE_TOKENS; t++) settle(a.s[t], a.to, t, kind);
 }
 #define GEMM(name, kind) \
-static void name(size_t n_blocks, const char *panel, size_t n_strips, const char *strips, size_t strip_bytes, float *acc) \
+static void name(size_t n_blocks, const char *panel, size_t n_strips, const char *strips, size_t strip_bytes, \
+	float *acc) \
 { \
 	gemm(n_blocks, panel, n_strips, strips, strip_bytes, acc, kind); \
 }

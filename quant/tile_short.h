@@ -31,7 +31,8 @@ ALWAYS void short_tile(size_t n_blocks, const char *w, const char *x, float *acc
 		f_store(acc + t*OUTPUTS + r*LANES, y[t][r]);
 }
 #define SHORT_GEMM(name, kind) \
-static void name(size_t n_blocks, const char *panel, size_t n_strips, const char *strips, size_t strip_bytes, float *acc) \
+static void name(size_t n_blocks, const char *panel, size_t n_strips, const char *strips, size_t strip_bytes, \
+	float *acc) \
 { \
 	for (; n_strips; n_strips--, strips += strip_bytes, acc += SHORT_TOKENS*OUTPUTS) \
 		short_tile(n_blocks, panel, strips, acc, kind); \

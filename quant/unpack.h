@@ -13,7 +13,8 @@
  * each. */
 typedef void unpack32_fn(const void *block, struct codes32 *c);
 typedef void unpack256_fn(const void *block, struct codes256 *c);
-#define BLOCK(NAME, name, kind, part, has_min) static inline void unpack_##name(const void *b, struct codes##kind *c) { name##_unpack(b, c); }
+#define BLOCK(NAME, name, kind, part, has_min) \
+static inline void unpack_##name(const void *b, struct codes##kind *c) { name##_unpack(b, c); }
 #include "types.inc"
 #undef BLOCK
 

@@ -31,7 +31,12 @@ struct estimate {
 	double tokens_per_s;            /* at the bandwidth given */
 };
 /* n_ctx as estimate_ctx gives it; bandwidth: bytes a second; cost: for that context, or NULL. */
-struct estimate_options { uint64_t n_ctx; double bandwidth; struct state_options cache; const struct model_cost *cost; };
+struct estimate_options {
+	uint64_t n_ctx;
+	double bandwidth;
+	struct state_options cache;
+	const struct model_cost *cost;
+};
 void estimate_make(struct estimate *e, const struct ggu_file *f, const struct estimate_options *o);
 /* wanted; or if that is 0, the context the model was trained for, at most 4096. */
 uint64_t estimate_ctx(const struct ggu_file *f, uint64_t wanted);

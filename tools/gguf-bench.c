@@ -35,7 +35,8 @@ static const struct opt opts[] = {
 		"measure a random model of that size and type or recipe (1.1B,Q4_K_M)"),
 	OPT_CALL(0, "prompt", &o.prompt, "N[,N...]", parse_list,
 		"measure prompts of N tokens; 0: none (default: 512)"),
-	OPT_CALL(0, "generate", &o.generate, "N[,N...]", parse_list, "measure the generation of N tokens; 0: none (default: 64)"),
+	OPT_CALL(0, "generate", &o.generate, "N[,N...]", parse_list,
+		"measure the generation of N tokens; 0: none (default: 64)"),
 	OPT_CALL(0, "depth", &o.depth, "N[,N...]", parse_list, "begin each test after N tokens (default: 0)"),
 	OPT_STR(0, "cache-type-k", &o.cache_k, "T",
 		"type of cached keys: f32, f16, bf16, q8_0, q5_1 or q4_0 (default: f32)"),
@@ -133,7 +134,8 @@ static void compare(const struct bench *b, struct test *t)
 	const struct model_cost *c = &b->cost;
 	double n = (double)t->n, seen = (double)t->depth + n/2;
 	if (t->generates) {
-		t->gb = t->tokens_per_s*(c->weight_bytes + c->head_bytes + c->fixed_bytes + seen*c->position_bytes)*1e-9;
+		t->gb = t->tokens_per_s*1e-9
+			*(c->weight_bytes + c->head_bytes + c->fixed_bytes + seen*c->position_bytes);
 		t->share = t->gb/b->limits.read_gb;
 	} else {
 		t->gmacs = t->tokens_per_s*(c->macs + c->head_macs/n)*1e-9;
@@ -364,8 +366,8 @@ int main(int argc, char **argv)
 	if (o.model && o.synthetic) msg_die("both -m and --synthetic: which is to be measured?");
 	if (o.save && !o.synthetic) msg_die("--save keeps the model of --synthetic, which is missing");
 	cpu_name(cpu, sizeof cpu);
-	pool = load_pool_placed(o.jobs, o.place.pin, (const char *[]){ o.model, o.arch_file }, 2, o.save ? o.save :
-		o.output);
+	pool = load_pool(o.jobs, o.place.pin, (const char *[]){ o.model, o.arch_file }, 2,
+		o.save ? o.save : o.output);
 	if (o.synthetic) bytes = synthetic_make(o.synthetic, pool, &n_bytes);
 	if (o.save) save(bytes, n_bytes);
 	else {

@@ -98,7 +98,8 @@ static void print_plan(const struct convert *c, const struct job *j, uint64_t fi
 	int name_width = 0, shape_width = 0;
 	for (size_t i = 0; i < convert_n_tensors(c); i++) {
 		const struct ggu_tensor *t = convert_tensor(c, i);
-		int n = (int)t->name_bytes, k = text_shape(shape, t->ne, t->n_dims);    /* names are an architecture's: ASCII */
+		int n = (int)t->name_bytes;     /* names are an architecture's: ASCII */
+		int k = text_shape(shape, t->ne, t->n_dims);
 		if (n > name_width) name_width = n;
 		if (k > shape_width) shape_width = k;
 	}

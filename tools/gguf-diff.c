@@ -177,7 +177,13 @@ static void diff_tensors(const struct ggu_file *a, const struct ggu_file *b, boo
 
 /* ---- data ---- */
 
-struct side { struct ggu_file *f; const char *name; const struct ggu_tensor *t; struct ggu_walk *walk; struct ggu_part part; };
+struct side {
+	struct ggu_file *f;
+	const char *name;
+	const struct ggu_tensor *t;
+	struct ggu_walk *walk;
+	struct ggu_part part;
+};
 /* at: weight with the largest difference, or the first NaN */
 struct part { double max, sum, norm; bool nan; uint64_t at; };
 struct work { struct side side[2]; struct part part[PARTS]; float *decoded; };

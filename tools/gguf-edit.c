@@ -22,7 +22,8 @@
 #include "progress.h"
 #include "sandbox.h"
 
-#define RESERVED "reserved"     /* 8 bytes: an empty one takes 32, which an alignment of 32 and more always leaves room for */
+/* 8 bytes: an empty one takes 32, which an alignment of 32 and more always leaves room for */
+#define RESERVED "reserved"
 enum { PART_WEIGHTS = 1 << 18 };
 
 /* ---- options ---- */

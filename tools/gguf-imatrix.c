@@ -252,7 +252,7 @@ static void collect(const char *text_name)
 	uint64_t done = 0;
 	if (!r.im) msg_die("out of memory");
 	sandbox_output(o.checkpoint);
-	r.pool = load_pool_placed(o.jobs, o.place.pin, (const char *[]){ o.model, text_name, o.arch_file }, 3,
+	r.pool = load_pool(o.jobs, o.place.pin, (const char *[]){ o.model, text_name, o.arch_file }, 3,
 		o.output);
 	out_refuse_input(out, text_name);
 	out_refuse_input(out, o.checkpoint);    /* which is removed at the end */
@@ -318,8 +318,7 @@ int main(int argc, char **argv)
 	argc = opt_parse(argc, argv, opts,
 		&(struct opt_program){ "gguf-imatrix", "collect, merge and show importance matrices",
 		"-m MODEL [--ctx N] [--from N] [--chunks N] [--batch N] [--process-output] [--covariance] [--block N] "
-		"[--special] [--dataset NAME] "
-		"[--checkpoint FILE [--every N]] [--pin] [--mlock] [--no-mmap] "
+		"[--special] [--dataset NAME] [--checkpoint FILE [--every N]] [--pin] [--mlock] [--no-mmap] "
 		"[--arch-file YAML] [--dat | --partial] [-j N] [-o FILE] [TEXT]\n"
 		"--merge [--ctx N] [--dat | --partial] [-o FILE] A B ...\n"
 		"--stats [--json] [-o FILE] [A]", 0, -1 });

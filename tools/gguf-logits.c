@@ -119,9 +119,8 @@ int main(int argc, char **argv)
 		"[--arch-file YAML] [-o FILE] [-j N] [IDS]", 0, 1 });
 	const char *file = n ? argv[0] : "(stdin)";
 	size_t bytes;
-	struct ggu_pool *pool = load_pool_placed(o.jobs, o.place.pin, (const char *[]){ o.model, o.arch_file,
-		n ? file : NULL }, 3,
-		o.output);
+	struct ggu_pool *pool = load_pool(o.jobs, o.place.pin,
+		(const char *[]){ o.model, o.arch_file, n ? file : NULL }, 3, o.output);
 	struct model *m = load_model_held(o.model, o.arch_file, pool, load_hold(&o.place));
 	struct out *out = out_open(o.output, true);
 	struct group g = { .m = m, .n_batch = o.batch ? (size_t)o.batch : 512, .out = out };

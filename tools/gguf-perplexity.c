@@ -357,7 +357,7 @@ static int evaluate(const char *text)
 	int status;
 	scores_check_rules(&o.fail_above, o.base != NULL);
 	sandbox_output(o.save);
-	pool = load_pool_placed(o.jobs, o.place.pin, (const char *[]){ o.model, o.base, o.arch_file, text }, 4,
+	pool = load_pool(o.jobs, o.place.pin, (const char *[]){ o.model, o.base, o.arch_file, text }, 4,
 		o.output);
 	j.a = (struct side){ .m = load_model_held(o.model, o.arch_file, pool, load_hold(&o.place)), .path = o.model };
 	j.from_file = o.base && logits_file_open(&j.base, o.base);
@@ -382,10 +382,8 @@ int main(int argc, char **argv)
 	int operands = opt_parse(argc, argv, opts, &(struct opt_program){ "gguf-perplexity",
 		"measure perplexity, and the divergence from another model",
 		"-m MODEL [--base MODEL|LOGITS] [--ctx N] [--from N] [--chunks N] [--batch N] [--cache-type-k T] "
-		"[--cache-type-v T] "
-		"[--fail-above NAME=X]... [--save-logits FILE] [--json | --partial] [--pin] [--mlock] "
-		"[--no-mmap] [--arch-file YAML] [-o FILE] "
-		"[-j N] [TEXT]\n"
+		"[--cache-type-v T] [--fail-above NAME=X]... [--save-logits FILE] [--json | --partial] [--pin] "
+		"[--mlock] [--no-mmap] [--arch-file YAML] [-o FILE] [-j N] [TEXT]\n"
 		"--merge [--fail-above NAME=X]... [--json | --partial] [-o FILE] A B ...", 0, -1 });
 	if (!!o.model + o.merge != 1) msg_die("give one of -m and --merge; see -h");
 	if (o.json && o.partial) msg_die("--json or --partial: give one of them");

@@ -311,9 +311,10 @@ int main(int argc, char **argv)
 
 	argc = opt_parse(argc, argv, opts,
 		&(struct opt_program){ "gguf-quantize", "quantize a GGUF model by a recipe or a plan",
-		"[-nv] [-i FILE] [--pure] [--tensor-type REGEX=T]... [--output-tensor-type T] [--token-embedding-type T] "
-		"[--leave-output-tensor] [--allow-requantize] [--keep-non-finite] [--effort N] [--objective NAME|D,P,L] "
-		"[--no-feedback] [--damp X] [--calibrate TEXT [--ctx N] [--chunks N]] [--json] "
+		"[-nv] [-i FILE] [--pure] [--tensor-type REGEX=T]... [--output-tensor-type T] "
+		"[--token-embedding-type T] [--leave-output-tensor] [--allow-requantize] [--keep-non-finite] "
+		"[--effort N] [--objective NAME|D,P,L] [--no-feedback] [--damp X] "
+		"[--calibrate TEXT [--ctx N] [--chunks N]] [--json] "
 		"[--shards N | --part I/N] [-j N] [-o FILE] RECIPE|--plan FILE [FILE]", 0, 3 });
 	recipe = operands(argc, argv, &in);
 	check_options(in);

@@ -95,8 +95,10 @@ static void generate(struct model *m, const struct vocab *v, struct detokenizer 
 int main(int argc, char **argv)
 {
 	int operands = opt_parse(argc, argv, opts, &(struct opt_program){ "gguf-run", "complete a prompt",
-		"-m MODEL [-p PROMPT] [-n N] [--seed S] [--temp T] [--top-k K] [--top-p P] [--ctx N] [--cache-type-k T] [--cache-type-v T] [--ids] [--pin] [--mlock] [--no-mmap] [--arch-file YAML] [-o FILE] [-j N] [FILE]", 0, 1 });
-	struct ggu_pool *pool = load_pool_placed(o.jobs, o.place.pin, (const char *[]){ o.model, o.arch_file,
+		"-m MODEL [-p PROMPT] [-n N] [--seed S] [--temp T] [--top-k K] [--top-p P] [--ctx N] "
+		"[--cache-type-k T] [--cache-type-v T] [--ids] [--pin] [--mlock] [--no-mmap] [--arch-file YAML] "
+		"[-o FILE] [-j N] [FILE]", 0, 1 });
+	struct ggu_pool *pool = load_pool(o.jobs, o.place.pin, (const char *[]){ o.model, o.arch_file,
 		operands ? argv[0] : NULL }, 3, o.output);
 	struct model *m = load_model_held(o.model, o.arch_file, pool, load_hold(&o.place));
 	struct out *out = out_open(o.output, false);

@@ -114,7 +114,8 @@ static void as_in(struct split *s, const struct ggu_file *like)
 			if (!u) msg_die("%s: no tensor '%s'", o.like, t->name);
 			if (u->source != shard) continue;
 			if (i != n && !ggu_file_seekable(s->f))
-				msg_die("%s: the data comes in another order than the shards of %s: give the file by name", s->name, o.like);
+				msg_die("%s: the data comes in another order than the shards of %s: "
+					"give the file by name", s->name, o.like);
 			s->shard[n] = shard;
 			s->t[n++] = t;
 		}

@@ -146,7 +146,8 @@ static void decode_text(struct tokenizer *t, const char *name, const char *text,
 
 int main(int argc, char **argv)
 {
-	int n = opt_parse(argc, argv, opts, &(struct opt_program){ "gguf-tokenize", "convert text to token ids and back",
+	int n = opt_parse(argc, argv, opts, &(struct opt_program){ "gguf-tokenize",
+		"convert text to token ids and back",
 		"-m MODEL|DIR [--no-bos] [--no-special] [--json] [--decode] [-j N] [-o FILE] [TEXT]", 0, 1 });
 	const char *name = n ? argv[0] : "(stdin)";
 	struct vocab *v;

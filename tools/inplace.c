@@ -191,7 +191,8 @@ void inplace_write(const char *path, int fd, const void *from, const void *to, s
 		int why = errno;
 		if (replace(fd, &before)) remove_journal(name);
 		else
-			msg_say("%s: the edit could not be undone: %s has the old header, and gguf-edit -I will try again", path, name);
+			msg_say("%s: the edit could not be undone: %s has the old header, and gguf-edit -I will try "
+				"again", path, name);
 		msg_die("%s: %s", path, strerror(why));
 	}
 	remove_journal(name);

@@ -14,7 +14,7 @@
 #include "out.h"
 #include "sandbox.h"
 
-struct ggu_pool *load_pool_placed(int jobs, bool pin, const char *const *inputs, int n, const char *output)
+struct ggu_pool *load_pool(int jobs, bool pin, const char *const *inputs, int n, const char *output)
 {
 	enum { MOST = 4096 };
 	struct ggu_cpu *cpus = malloc(MOST*sizeof *cpus);
@@ -23,13 +23,9 @@ struct ggu_pool *load_pool_placed(int jobs, bool pin, const char *const *inputs,
 	if (!jobs) o.n_threads = ggu_cpu_count();       /* both read files, so before the sandbox */
 	sandbox_enter((char *const *)(uintptr_t)inputs, n, output);
 	p = ggu_pool_open(&o);
-	if (!p) msg_die("cannot start %d threads", jobs);
+	if (!p) msg_die("cannot start %d threads", o.n_threads);
 	free(cpus);
 	return p;
-}
-struct ggu_pool *load_pool(int jobs, const char *const *inputs, int n, const char *output)
-{
-	return load_pool_placed(jobs, false, inputs, n, output);
 }
 
 unsigned load_hold(const struct load_place *p)

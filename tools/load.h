@@ -8,10 +8,8 @@
 #include "../model/vocab/tokenizer.h"
 
 /* Enters the sandbox for the n inputs and the output (sandbox.h), then makes the threads, which are in it too. jobs 0:
- * ggu_cpu_count. */
-struct ggu_pool *load_pool(int jobs, const char *const *inputs, int n, const char *output);
-/* The same; pin: each thread stays on a core of its own, fast cores first. */
-struct ggu_pool *load_pool_placed(int jobs, bool pin, const char *const *inputs, int n, const char *output);
+ * ggu_cpu_count. pin: each thread stays on a core of its own, fast cores first. */
+struct ggu_pool *load_pool(int jobs, bool pin, const char *const *inputs, int n, const char *output);
 /* Where threads and weights lie: options of programs for which that matters. */
 struct load_place { bool pin, mlock, no_mmap; };
 #define LOAD_PLACE_OPTIONS(to) \

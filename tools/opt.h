@@ -43,10 +43,12 @@ struct opt {
 #define OPT_SIZE(l, n, to, arg, help)           { OPT_K_SIZE, l, n, to, arg, help, 0, 0, NULL }
 #define OPT_LIST(l, n, to, arg, help)           { OPT_K_LIST, l, n, to, arg, help, 0, 0, NULL }
 #define OPT_CALL(l, n, to, arg, call, help)     { OPT_K_CALL, l, n, to, arg, help, 0, 0, call }
-#define OPT_JOBS(to)    OPT_INT('j', "jobs", to, "N", 0, 1024, "threads (default and 0: the cores this process may use)")
+#define OPT_JOBS(to)    OPT_INT('j', "jobs", to, "N", 0, 1024, \
+	"threads (default and 0: the cores this process may use)")
 #define OPT_ONE_JOB(to) OPT_INT('j', "jobs", to, "N", 0, 1024, "accepted as by the other programs; one thread works")
 #define OPT_OUTPUT(to)  OPT_STR('o', "output", to, "FILE", "write to FILE, complete or not at all (default: stdout)")
-#define OPT_COMMON      { OPT_K_COMMON, 0, NULL, NULL, NULL, NULL, 0, 0, NULL }       /* -q, --no-sandbox, -h/--help, --version, --completion */
+/* -q, --no-sandbox, -h/--help, --version, --completion */
+#define OPT_COMMON      { OPT_K_COMMON, 0, NULL, NULL, NULL, NULL, 0, 0, NULL }
 #define OPT_END         { OPT_K_END, 0, NULL, NULL, NULL, NULL, 0, 0, NULL }
 
 struct opt_program {

@@ -221,8 +221,6 @@ enum ggu_status graph_build(struct graph *g, const struct arch *a, struct ggu_fi
 {
 	struct builder b = { .g = g, .arch = a, .f = f, .meta = ggu_file_meta(f), .arena = arena, .err = err,
 		.names = yaml_get(a->graph, "names"), .layer = -1 };
-	char key[128];
-	uint64_t ctx = 0;
 	enum ggu_status s;
 	*g = (struct graph){ 0 };
 	if (!a->graph)
@@ -231,8 +229,6 @@ enum ggu_status graph_build(struct graph *g, const struct arch *a, struct ggu_fi
 	if ((s = build_sort_keys(&b))
 		|| (s = build_only(&b, a->graph, NULL, "names check mask input layers layer output"))) return s;
 	if ((s = mask(&b, yaml_get(a->graph, "mask"))) || (s = checks(&b, yaml_get(a->graph, "check")))) return s;
-	snprintf(key, sizeof key, "%s.context_length", a->name);
-	if (ggu_meta_uint(b.meta, key, &ctx)) g->n_ctx_train = ctx;
 	if ((s = input(&b, yaml_get(a->graph, "input"))) || (s = layers(&b, a->graph))) return s;
 	return output(&b, yaml_get(a->graph, "output"));
 }

@@ -59,7 +59,7 @@ struct layer { struct step *step; size_t n_steps; };
 struct cache { size_t n_query, n_heads, k_dim, v_dim; bool v_in_k; size_t layer; };
 enum { GRAPH_MAX_ROPES = 16 };
 struct graph {
-	size_t n_layer, n_embd, n_vocab, n_ctx_train, max_branches;
+	size_t n_layer, n_embd, n_vocab, max_branches;
 	struct weight embed, positions, token_types, head;      /* positions: learned, [n_ctx][n_embd], or none */
 	double embed_scale, head_scale, head_softcap;
 	struct norm embed_norm, out_norm;

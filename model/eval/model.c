@@ -75,7 +75,6 @@ struct ggu_pool *model_pool(const struct model *m) { return m->pool; }
 size_t model_n_vocab(const struct model *m) { return m->graph.n_vocab; }
 size_t model_n_embd(const struct model *m) { return m->graph.n_embd; }
 size_t model_n_layer(const struct model *m) { return m->graph.n_layer; }
-size_t model_n_ctx_train(const struct model *m) { return m->graph.n_ctx_train; }
 size_t model_n_steps(const struct model *m)
 {
 	size_t n = 0;

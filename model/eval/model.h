@@ -34,7 +34,6 @@ struct ggu_pool *model_pool(const struct model *m);
 size_t model_n_vocab(const struct model *m);
 size_t model_n_embd(const struct model *m);
 size_t model_n_layer(const struct model *m);
-size_t model_n_ctx_train(const struct model *m);
 /* Steps of all layers together: attention and feed-forward, mostly, by turns. */
 size_t model_n_steps(const struct model *m);
 /* From now on the weights of tensor `name` are these, [n_mat][n_out][n_in], which are the caller's; NULL: again those
@@ -57,8 +56,6 @@ void state_free(struct state *s);
 void state_reset(struct state *s);                      /* back to position 0 */
 size_t state_pos(const struct state *s);
 const int32_t *state_ids(const struct state *s);        /* [state_pos]: its tokens */
-/* of its cache and snapshots now; shared blocks count in each */
-size_t state_bytes(const struct state *s);
 /* A state at the same position that goes its own way from there. */
 enum ggu_status state_fork(struct state **s, const struct state *from, struct ggu_error *err);
 /* Forgets all but the first n positions. Recurrent layers only go back to 0 or a snapshot: GGU_ERR_STATE elsewhere. */

@@ -119,10 +119,6 @@ void state_reset(struct state *s)
 
 size_t state_pos(const struct state *s) { return s->pos; }
 const int32_t *state_ids(const struct state *s) { return s->ids; }
-size_t state_bytes(const struct state *s)
-{
-	return s->n_pages*(sizeof(struct page) + s->page_bytes) + (1 + s->n_snaps)*s->g->fixed_floats*sizeof *s->fixed;
-}
 
 /* ---- forks and cuts ---- */
 

@@ -4,6 +4,12 @@
  * minuses even. scales: ls of two sub-blocks to a byte, low half first. */
 #ifdef QUANT_DECODER
 
+/* Of four indices with seven signs each above nine bits: all 32 signs */
+static inline uint32_t iq2_xs_signs(uint64_t k)
+{
+	k = (k >> 9 & 0x7f) | (k >> 17 & 0x7f00) | (k >> 25 & 0x7f0000) | (k >> 33 & 0x7f000000);
+	return grid_even((uint32_t)k);
+}
 static inline void iq2_xs_unpack(const struct iq2_xs *b, struct codes256 *c)
 {
 	uint64_t ls = u64_of(b->scales), low = 0x0f0f0f0f0f0f0f0f;
@@ -13,10 +19,9 @@ static inline void iq2_xs_unpack(const struct iq2_xs *b, struct codes256 *c)
 	s_store(c->mn, s_zero());
 	for (int j = 0; j < 8; j++) {
 		uint64_t k = u64_of(b->qs + 4*j);
-		uint32_t signs = (uint32_t)((k >> 9 & 0x7f) | (k >> 17 & 0x7f00) | (k >> 25 & 0x7f0000) | (k >> 33 & 0x7f000000));
 		w4 g = { grid_iq2_xs[k & 511], grid_iq2_xs[k >> 16 & 511], grid_iq2_xs[k >> 32 & 511],
 			grid_iq2_xs[k >> 48 & 511] };
-		b_store(c->q + 32*j, b_signed((b32)g, b_mask(grid_even(signs))));
+		b_store(c->q + 32*j, b_signed((b32)g, b_mask(iq2_xs_signs(k))));
 	}
 }
 #endif
