@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
- * fit-starts.c - chooses the first scales ("starts") of the encoders' searches; scripts/fit-starts compiles and runs it.
+ * fit-starts.c - chooses the first scales ("starts") of the encoders' searches; scripts/fit-starts compiles and runs
+ * it.
  *
  *   fit-starts SAMPLES [FLOATS COLS [IMPORTANCES]] <FAMILY     see FAMILY below; prints a list and what it leaves
  *
- * Sub-blocks: synthetic ones, normal and Student-t(4), each with equal and with log-normal importances, SAMPLES of each;
- * and as many drawn from FLOATS (rows of COLS float32), with IMPORTANCES (COLS float32) if they are given. Each
+ * Sub-blocks: synthetic ones, normal and Student-t(4), each with equal and with log-normal importances, SAMPLES of
+ * each; and as many drawn from FLOATS (rows of COLS float32), with IMPORTANCES (COLS float32) if they are given. Each
  * candidate is carried through three alternations (round the codes | scale, and min, by least squares), and what it
  * leaves is its least error as a part of the sum of w x^2. The list is made greedily: next comes the candidate that
  * lowers the mean over all sub-blocks of the least error so far most. All sums are in double and of one order, so that
@@ -13,7 +14,8 @@
  * FAMILY, on standard input, is lines of words:
  *   affine N NMAX | levels N LEVEL...     sub-blocks of N weights; codes 0 to NMAX and a min, or these levels
  *   from A to B step C                    candidates: the codes that the range is mapped to (affine, each with 0, .25,
- *                                         .5, .75 and 1 of the surplus below), the level that max |x| is mapped to (either sign)
+ *                                         .5, .75 and 1 of the surplus below), the level that max |x| is mapped to
+ *                                         (either sign)
  *   want K                                how many
  *   present START...                      a list to hold beside it: levels, or pairs of codes and part */
 #include <math.h>
@@ -274,7 +276,8 @@ static void read_family(struct family *f)
 		else if (!strcmp(line, "present")) {
 			f->n_present = f->affine ? n/2 : n < MAX_STARTS ? n : MAX_STARTS;
 			for (int k = 0; k < f->n_present; k++)
-				f->present[k] = f->affine ? (struct start){ v[2*k], v[2*k + 1] } : (struct start){ v[k], 0 };
+				f->present[k] = f->affine ? (struct start){ v[2*k], v[2*k + 1] } :
+					(struct start){ v[k], 0 };
 		} else if (!strcmp(line, "affine") && n == 2) {
 			f->affine = true;
 			f->n = (int)v[0];

@@ -32,50 +32,73 @@
 enum { MAX_SPLITS = 6 };
 /* In order of search. Splits are isolated; NULL ends them. "stablelm" is what files of 2024 call stablelm2. */
 static const struct shape { const char *name, *split[MAX_SPLITS]; bool ignore_merges, nfc; } shapes[] = {
-	{ "llama-bpe", { LLAMA3 }, true, false }, { "llama3", { LLAMA3 }, true, false }, { "llama-v3", { LLAMA3 },
-		true, false },
-	{ "dbrx", { LLAMA3 }, false, false }, { "smaug-bpe", { LLAMA3 }, false, false }, { "falcon3", { LLAMA3 }, true,
-		false },
-	{ "chatglm-bpe", { LLAMA3 }, false, false }, { "glm4", { LLAMA3 }, false, false },
-	{ "qwen2", { QWEN2 }, false, true }, { "stablelm2", { QWEN2 }, false, true }, { "stablelm", { QWEN2 }, false,
-		true },
-	{ "deepseek-r1-qwen", { QWEN2 }, false, true }, { "hunyuan", { QWEN2 }, false, false },
-	{ "gpt-2", { GPT2 }, false, false }, { "phi-2", { GPT2 }, false, false }, { "mpt", { GPT2 }, false, false },
-		{ "olmo", { GPT2 }, false, false },
-	{ "jais", { GPT2 }, false, false }, { "roberta-bpe", { GPT2 }, false, false }, { "gpt-neox", { GPT2 }, false,
-		true }, { "default", { GPT2 }, false, false },
-	{ "tekken", { TEKKEN }, true, false }, { "gpt-4o", { O200K }, false, false },
-	{ "starcoder", { "\\p{N}", GPT2 }, false, false }, { "refact", { "\\p{N}", GPT2 }, false, false },
-		{ "command-r", { "\\p{N}", GPT2 }, false, false },
-	{ "smollm", { "\\p{N}", GPT2 }, false, false }, { "codeshell", { "\\p{N}", GPT2 }, false, false }, { "exaone",
-		{ "\\p{N}", GPT2 }, false, false },
+	{ "llama-bpe", { LLAMA3 }, true, false },
+	{ "llama3", { LLAMA3 }, true, false },
+	{ "llama-v3", { LLAMA3 }, true, false },
+	{ "dbrx", { LLAMA3 }, false, false },
+	{ "smaug-bpe", { LLAMA3 }, false, false },
+	{ "falcon3", { LLAMA3 }, true, false },
+	{ "chatglm-bpe", { LLAMA3 }, false, false },
+	{ "glm4", { LLAMA3 }, false, false },
+	{ "qwen2", { QWEN2 }, false, true },
+	{ "stablelm2", { QWEN2 }, false, true },
+	{ "stablelm", { QWEN2 }, false, true },
+	{ "deepseek-r1-qwen", { QWEN2 }, false, true },
+	{ "hunyuan", { QWEN2 }, false, false },
+	{ "gpt-2", { GPT2 }, false, false },
+	{ "phi-2", { GPT2 }, false, false },
+	{ "mpt", { GPT2 }, false, false },
+	{ "olmo", { GPT2 }, false, false },
+	{ "jais", { GPT2 }, false, false },
+	{ "roberta-bpe", { GPT2 }, false, false },
+	{ "gpt-neox", { GPT2 }, false, true },
+	{ "default", { GPT2 }, false, false },
+	{ "tekken", { TEKKEN }, true, false },
+	{ "gpt-4o", { O200K }, false, false },
+	{ "starcoder", { "\\p{N}", GPT2 }, false, false },
+	{ "refact", { "\\p{N}", GPT2 }, false, false },
+	{ "command-r", { "\\p{N}", GPT2 }, false, false },
+	{ "smollm", { "\\p{N}", GPT2 }, false, false },
+	{ "codeshell", { "\\p{N}", GPT2 }, false, false },
+	{ "exaone", { "\\p{N}", GPT2 }, false, false },
 	{ "minerva-7b", { "\\p{N}", GPT2 }, false, false },
-	{ "falcon", { PUNCTUATION, GPT2, "[0-9][0-9][0-9]" }, false, false }, { "falcon-h1",
-		{ PUNCTUATION, GPT2, "[0-9]" }, false, false },
-	{ "bloom", { " ?[^(\\s|[.,!?\xe2\x80\xa6\xe3\x80\x82\xef\xbc\x8c\xe3\x80\x81\xe0\xa5\xa4\xdb\x94\xd8\x8c])]+" },
-		false, false },
-	{ "deepseek-llm", { "[\r\n]",
-		"\\s?[A-Za-z\xc2\xb5\xc3\x80-\xc3\x96\xc3\x98-\xc3\xb6\xc3\xb8-\xc6\xba\xc6\xbc-\xc6\xbf\xc7\x84-"
-			"\xca\x93\xca\x95-\xca\xaf\xcd\xb0-\xcd\xb3\xcd\xb6\xcd\xb7\xcd\xbb-\xcd\xbd\xcd\xbf\xce"
-			"\x86\xce\x88-\xce\x8a\xce\x8c\xce\x8e-\xce\xa1\xce\xa3-\xcf\xb5\xcf\xb7-\xd2\x81\xd2\x8a-"
-			"\xd4\xaf\xd4\xb1-\xd5\x96\xe1\x82\xa0-\xe1\x83\x85\xe1\x8e\xa0-\xe1\x8f\xb5\xe1\x8f\xb8-"
+	{ "falcon", { PUNCTUATION, GPT2, "[0-9][0-9][0-9]" }, false, false },
+	{ "falcon-h1", { PUNCTUATION, GPT2, "[0-9]" }, false, false },
+	{ "bloom", {
+		" ?[^(\\s|[.,!?\xe2\x80\xa6\xe3\x80\x82\xef\xbc\x8c\xe3\x80\x81\xe0\xa5\xa4\xdb\x94\xd8\x8c])]+"
+	}, false, false },
+	{ "deepseek-llm", {
+		"[\r\n]",
+		"\\s?[A-Za-z\xc2\xb5\xc3\x80-\xc3\x96\xc3\x98-\xc3\xb6\xc3\xb8-\xc6\xba\xc6\xbc-\xc6\xbf"
+			"\xc7\x84-\xca\x93\xca\x95-\xca\xaf\xcd\xb0-\xcd\xb3\xcd\xb6\xcd\xb7\xcd\xbb-\xcd\xbd\xcd\xbf"
+			"\xce\x86\xce\x88-\xce\x8a\xce\x8c\xce\x8e-\xce\xa1\xce\xa3-\xcf\xb5\xcf\xb7-\xd2\x81\xd2\x8a"
+			"-\xd4\xaf\xd4\xb1-\xd5\x96\xe1\x82\xa0-\xe1\x83\x85\xe1\x8e\xa0-\xe1\x8f\xb5\xe1\x8f\xb8-"
 			"\xe1\x8f\xbd\xe1\xb2\x90-\xe1\xb2\xba\xe1\xb2\xbd-\xe1\xb2\xbf\xe1\xb4\x80-\xe1\xb4\xab"
 			"\xe1\xb5\xab-\xe1\xb5\xb7\xe1\xb5\xb9-\xe1\xb6\x9a\xe1\xb8\x80-\xe1\xbc\x95\xe1\xbc\x98-"
 			"\xe1\xbc\x9d\xe1\xbc\xa0-\xe1\xbd\x85\xe1\xbd\x88-\xe1\xbd\x8d\xe1\xbd\x90-\xe1\xbd\x97"
-			"\xe1\xbd\x99\xe1\xbd\x9b\xe1\xbd\x9d\xe1\xbd\x9f-\xe1\xbd\xbd\xe1\xbe\x80-\xe1\xbe\xb4\xe1"
-			"\xbe\xb6-\xe1\xbe\xbc\xe1\xbe\xbe\xe1\xbf\x82-\xe1\xbf\x84\xe1\xbf\x86-\xe1\xbf\x8c\xe1"
-			"\xbf\x90-\xe1\xbf\x93\xe1\xbf\x96-\xe1\xbf\x9b\xe1\xbf\xa0-\xe1\xbf\xac\xe1\xbf\xb2-\xe1"
-			"\xbf\xb4\xe1\xbf\xb6-\xe1\xbf\xbc]+", "\\s?[!-/:-~\xef\xbc\x81-\xef\xbc\x8f\xef\xbc\x9a-"
-			"\xef\xbd\x9e\xe2\x80\x98-\xe2\x80\x9f\xe3\x80\x80-\xe3\x80\x82]+", "\\s+$", "[\xe4\xb8\x80"
-			"-\xe9\xbe\xa5\xe0\xa0\x80-\xe4\xb8\x80\xea\xb0\x80-\xed\x9f\xbf]+", "\\p{N}+" }, false,
-			false },
-	{ "deepseek-coder", { "[\r\n]", "\\s?\\p{L}+", "\\s?\\p{P}+",
-		"[\xe4\xb8\x80-\xe9\xbe\xa5\xe0\xa0\x80-\xe4\xb8\x80\xea\xb0\x80-\xed\x9f\xbf]+", "\\p{N}" }, false,
-		false },
-	{ "deepseek-v3", { "\\p{N}{1,3}",
+			"\xe1\xbd\x99\xe1\xbd\x9b\xe1\xbd\x9d\xe1\xbd\x9f-\xe1\xbd\xbd\xe1\xbe\x80-\xe1\xbe\xb4"
+			"\xe1\xbe\xb6-\xe1\xbe\xbc\xe1\xbe\xbe\xe1\xbf\x82-\xe1\xbf\x84\xe1\xbf\x86-\xe1\xbf\x8c"
+			"\xe1\xbf\x90-\xe1\xbf\x93\xe1\xbf\x96-\xe1\xbf\x9b\xe1\xbf\xa0-\xe1\xbf\xac\xe1\xbf\xb2-"
+			"\xe1\xbf\xb4\xe1\xbf\xb6-\xe1\xbf\xbc]+",
+		"\\s?[!-/:-~\xef\xbc\x81-\xef\xbc\x8f\xef\xbc\x9a-\xef\xbd\x9e\xe2\x80\x98-\xe2\x80\x9f"
+			"\xe3\x80\x80-\xe3\x80\x82]+",
+		"\\s+$",
+		"[\xe4\xb8\x80-\xe9\xbe\xa5\xe0\xa0\x80-\xe4\xb8\x80\xea\xb0\x80-\xed\x9f\xbf]+",
+		"\\p{N}+"
+	}, false, false },
+	{ "deepseek-coder", {
+		"[\r\n]",
+		"\\s?\\p{L}+",
+		"\\s?\\p{P}+",
+		"[\xe4\xb8\x80-\xe9\xbe\xa5\xe0\xa0\x80-\xe4\xb8\x80\xea\xb0\x80-\xed\x9f\xbf]+",
+		"\\p{N}"
+	}, false, false },
+	{ "deepseek-v3", {
+		"\\p{N}{1,3}",
 		"[\xe4\xb8\x80-\xe9\xbe\xa5\xe3\x81\x80-\xe3\x82\x9f\xe3\x82\xa0-\xe3\x83\xbf]+",
-		"[!\"#$%&'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+|[^\r\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+| ?"
-			"[\\p{P}\\p{S}]+[\r\n]*|\\s*[\r\n]+|\\s+(?!\\S)|\\s+" }, false, false },
+		"[!\"#$%&'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+|"
+			"[^\r\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+| ?[\\p{P}\\p{S}]+[\r\n]*|\\s*[\r\n]+|\\s+(?!\\S)|\\s+"
+	}, false, false },
 };
 enum { N_SHAPES = sizeof shapes/sizeof *shapes };
 

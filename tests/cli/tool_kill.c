@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * tool_kill.c - `tool_kill T COMMAND...` runs a command, kills it after T microseconds with SIGKILL, and exits as a shell
- * would report it. T 0: lets it run, and prints how many microseconds it took. */
+ * tool_kill.c - `tool_kill T COMMAND...` runs a command, kills it after T microseconds with SIGKILL, and exits as a
+ * shell would report it. T 0: lets it run, and prints how many microseconds it took. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>

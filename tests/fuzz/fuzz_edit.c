@@ -38,7 +38,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (survives(set, &a)) {
 		const struct ggu_kv *kv = ggu_meta_find(a.m, "first");
 		must(kv && ggu_meta_count(a.m) == 1, "what was set is not there");
-		must((ggu_kv_type(kv) == GGU_ARRAY) == (a.type_n > 2 && a.type[a.type_n - 1] == ']'), "a value of another type");
+		must((ggu_kv_type(kv) == GGU_ARRAY) == (a.type_n > 2 && a.type[a.type_n - 1] == ']'),
+			"a value of another type");
 		if (ggu_kv_type(kv) == GGU_ARRAY) {
 			must(survives(show, &a), "what was set cannot be shown");
 			b = a;

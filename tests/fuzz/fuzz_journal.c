@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * fuzz_journal.c - a file and the journal beside it, which an interrupted gguf-edit left: refused, or the file is as long
- * as it was and is no longer marked, and the journal is gone. The input: a byte of flags, the file's length u8, the
- * file, the journal. Flag 1 marks the file, flag 2 makes the journal's size and checksum right, which chance would not. */
+ * fuzz_journal.c - a file and the journal beside it, which an interrupted gguf-edit left: refused, or the file is as
+ * long as it was and is no longer marked, and the journal is gone. The input: a byte of flags, the file's length u8,
+ * the file, the journal. Flag 1 marks the file, flag 2 makes the journal's size and checksum right, which chance would
+ * not. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * fuzz_split.c - a folder of shards (fuzz.h), opened by each name: read, or refused with a reason; defects that are
+ * fuzz_split.c - a folder of shards (folder.h), opened by each name: read, or refused with a reason; defects that are
  * reported instead are told once each, and none where the set is read. */
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +7,10 @@
 #include "fuzz.h"
 
 enum { MAX_DEFECTS = 256 };
-struct defects { size_t n; struct { enum ggu_rule rule; uint32_t source; uint64_t offset; char where[128]; } d[MAX_DEFECTS]; };
+struct defects {
+	size_t n;
+	struct { enum ggu_rule rule; uint32_t source; uint64_t offset; char where[128]; } d[MAX_DEFECTS];
+};
 static void note(void *ctx, const struct ggu_error *err)
 {
 	struct defects *l = ctx;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * fuzz_torch.c - a file of PyTorch's, a zip archive with a pickle: refused with a reason, or every tensor can be read. */
+ * fuzz_torch.c - a file of PyTorch's, a zip archive with a pickle: refused with a reason, or every tensor can be
+ * read. */
 #include <stdlib.h>
 #include <string.h>
 #include "../../convert/checkpoint.h"

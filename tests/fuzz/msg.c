@@ -58,7 +58,11 @@ char *text_mask(const char *s, size_t n)
 	to[n] = 0;
 	return to;
 }
-bool text_replace(const char *s, size_t n, char **to, size_t *n_to) { (void)s; (void)n; (void)to; (void)n_to; return false; }
+bool text_replace(const char *s, size_t n, char **to, size_t *n_to)
+{
+	(void)s; (void)n; (void)to; (void)n_to;
+	return false;
+}
 bool text_print(const char *s, size_t n) { (void)s; (void)n; return true; }
 size_t text_width(const char *masked) { return strlen(masked); }
 bool msg_colour(void) { return false; }

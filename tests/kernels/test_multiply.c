@@ -149,8 +149,8 @@ static void check_chunks(const struct ggu_type_info *t, const char *isa)
 	const size_t unit = t->block_weights, whole = unit == 1 ? 256 : 256/unit;
 	const size_t blocks[] = { whole, whole + 1, 2*whole + 1, 3*whole, 4*whole - 1, 11008/unit };
 	for (size_t i = 0; i < sizeof blocks/sizeof *blocks && !kt_failed(); i++)
-		multiply(t, isa, tokens[kt_below(6)], 1 + kt_below(blocks[i]*unit < 4096 ? 70 : 3), blocks[i]*unit, KT_RANDOM,
-			KT_MIXED);
+		multiply(t, isa, tokens[kt_below(6)], 1 + kt_below(blocks[i]*unit < 4096 ? 70 : 3), blocks[i]*unit,
+			KT_RANDOM, KT_MIXED);
 }
 
 static void check_type(const struct ggu_type_info *t, const char *isa)

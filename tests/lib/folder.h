@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * folder.h - a text that is a folder. A line "--- NAME" begins a file; its bytes go up to the line break before the next
- * such line. A file NAME.safetensors that begins with a brace gets the length of its header, which ends at the last
- * brace, in front; so texts can be written by hand, and any bytes are still possible. */
+ * folder.h - a text that is a folder. A line "--- NAME" begins a file; its bytes go up to the line break before the
+ * next such line. A file NAME.safetensors that begins with a brace gets the length of its header, which ends at the
+ * last brace, in front; so texts can be written by hand, and any bytes are still possible. */
 #ifndef TESTS_FOLDER_H
 #define TESTS_FOLDER_H
 #include <stdbool.h>

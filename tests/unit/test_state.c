@@ -252,7 +252,8 @@ static float *by_steps(struct model *m, size_t n_batch, size_t n_a, size_t n_b)
 {
 	const size_t steps = model_n_steps(m), n = n_a + n_b;
 	struct work *w = new_work(m, n_batch);
-	struct part p[2] = { { new_state(m, GGU_TYPE_F32), text, n_a, n_a }, { new_state(m, GGU_TYPE_F32), text + 9, n_b, n_b } };
+	struct part p[2] = { { new_state(m, GGU_TYPE_F32), text, n_a, n_a },
+		{ new_state(m, GGU_TYPE_F32), text + 9, n_b, n_b } };
 	float *stream = malloc(n*WIDE*sizeof *stream), *rows = malloc(n*WIDE*sizeof *rows);
 	struct model_call c = { .part = p, .n_parts = 2, .stream = stream };
 	go_on(w, p[0].state, text + 20, 30, NULL);
