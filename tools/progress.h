@@ -16,7 +16,7 @@ void progress_end(void);        /* clears the line */
 void progress_hide(void);       /* clears the line until the next set; messages call it */
 
 struct progress { const char *what, *unit; uint64_t total; };
-enum { PROGRESS_LINE = 200 };
+enum { PROGRESS_LINE = 320 };
 /* The line for `done` after `spent` seconds of work, in at most `columns` columns: the fullest form that fits. For
  * tests. */
 void progress_line(char to[PROGRESS_LINE], const struct progress *p, uint64_t done, double spent, size_t columns);
