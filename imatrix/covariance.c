@@ -5,9 +5,9 @@
  * Weights that are multiplied with the same input share one matrix, which is named after the first of them: a call
  * whose numbers are those of the call before it (by shape and hash) adds nothing.
  *
- * Tokens are summed by stretches of TOKENS, each a product of float matrices (quant/outer.h) added to the sum so
- * far; fewer wait for more. Stretches are counted from the beginning of a window, whose end imatrix_flush tells, so that neither batches
- * nor threads change a bit. */
+ * Tokens are summed by stretches of TOKENS, each a product of float matrices (quant/outer.h) added to the sum so far;
+ * fewer wait for more. Stretches are counted from the beginning of a window, whose end imatrix_flush tells, so that
+ * neither batches nor threads change a bit. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

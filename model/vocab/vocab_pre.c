@@ -97,7 +97,8 @@ static const struct shape { const char *name, *split[MAX_SPLITS]; bool ignore_me
 		"\\p{N}{1,3}",
 		"[\xe4\xb8\x80-\xe9\xbe\xa5\xe3\x81\x80-\xe3\x82\x9f\xe3\x82\xa0-\xe3\x83\xbf]+",
 		"[!\"#$%&'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+|"
-			"[^\r\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+| ?[\\p{P}\\p{S}]+[\r\n]*|\\s*[\r\n]+|\\s+(?!\\S)|\\s+"
+			"[^\r\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+| ?[\\p{P}\\p{S}]+[\r\n]*|"
+			"\\s*[\r\n]+|\\s+(?!\\S)|\\s+"
 	}, false, false },
 };
 enum { N_SHAPES = sizeof shapes/sizeof *shapes };
