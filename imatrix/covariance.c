@@ -127,7 +127,7 @@ static enum ggu_status add_tokens(struct covariance *c, size_t mat, const float 
 		}
 		s = wait_room(w, c->n_in, w->n + n);
 		for (size_t t = 0; t < n && !s; t++) memcpy(w->x + (w->n + t)*c->n_in, x + t*stride, c->n_in*sizeof *x);
-		w->n += n;
+		if (!s) w->n += n;
 		if (!s && w->n == TOKENS) s = sum_waiting(c, mat, pool);
 	}
 	return s;
