@@ -76,18 +76,15 @@ struct covariance *covariance_find(const struct imatrix *im, const char *name)
 static enum ggu_status sum_up(struct covariance *c, size_t mat, const float *x, size_t stride, size_t n_tokens,
 	struct ggu_pool *pool)
 {
-	const size_t turned = outer_stride(n_tokens);
-	float *sums = c->sums + mat*covariance_floats(c->n_in, c->block), *xt = malloc(c->n_in*turned*sizeof *xt);
-	enum ggu_status s = xt ? GGU_OK : GGU_ERR_NOMEM;
-	if (xt) outer_turn(x, c->n_in, stride, n_tokens, xt, pool);
-	for (size_t first = 0; first < c->n_in && !s; first += c->block) {
+	float *sums = c->sums + mat*covariance_floats(c->n_in, c->block);
+	for (size_t first = 0; first < c->n_in; first += c->block) {
 		const size_t n = c->n_in - first < c->block ? c->n_in - first : c->block;
-		const float *rows = xt + first*turned;
-		s = outer_add(&(struct outer){ sums, OUTER_PACKED, rows, rows, n, n, n_tokens, turned }, pool);
+		const struct outer o = { .to = sums, .form = OUTER_PACKED, .n_a = n, .n_b = n, .n = n_tokens,
+			.a = x + first, .a_stride = stride, .b = x + first, .b_stride = stride };
+		if (outer_add(&o, pool)) return GGU_ERR_NOMEM;
 		sums += n*(n + 1)/2;
 	}
-	free(xt);
-	return s;
+	return GGU_OK;
 }
 
 /* Room for n tokens, n <= TOKENS, where some may wait already. */

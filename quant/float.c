@@ -7,11 +7,13 @@
 enum {
 	ROW_TOKENS = 8,                 /* at most, that are multiplied with rows as they lie in the file */
 	TOKENS = 264,                   /* that meet a panel; a multiple of every tile's */
+	SOME = 6,                       /* tokens, of which every tile has a multiple */
 	PHASE = (FLOAT_CHUNK/FLOAT_LANES + 1)*FLOAT_OUTPUTS + FLOAT_GAP,        /* of a panel */
 };
 struct work {
 	_Alignas(64) float panel[FLOAT_LANES*PHASE];
 	_Alignas(64) float sums[FLOAT_LANES][TOKENS*FLOAT_OUTPUTS + FLOAT_GAP];
+	bool columns;                   /* weights lie as columns */
 };
 
 const struct float_table *quant_float_table = &quant_float_c;
@@ -41,11 +43,15 @@ size_t float_work_bytes(void) { return sizeof(struct work); }
 
 static size_t row_floats(size_t n_in) { return (n_in + FLOAT_LANES - 1)/FLOAT_LANES*FLOAT_LANES; }
 static size_t phase_floats(size_t n_in) { return (n_in/FLOAT_LANES + 1)*quant_float_table->tokens + FLOAT_GAP; }
-size_t float_act_bytes(size_t n_tokens, size_t n_in)
+size_t float_columns_bytes(size_t n_tokens, size_t n_in)
 {
 	size_t tokens = quant_float_table->tokens;
-	if (n_tokens <= ROW_TOKENS) return n_tokens*row_floats(n_in)*sizeof(float);
 	return (n_tokens + tokens - 1)/tokens*FLOAT_LANES*phase_floats(n_in)*sizeof(float);
+}
+size_t float_act_bytes(size_t n_tokens, size_t n_in)
+{
+	if (n_tokens <= ROW_TOKENS) return n_tokens*row_floats(n_in)*sizeof(float);
+	return float_columns_bytes(n_tokens, n_in);
 }
 void float_act_pack(const float *x, size_t x_stride, size_t n_tokens, size_t n_in, size_t from, size_t n, float *act)
 {
@@ -73,13 +79,45 @@ void float_act_unpack(const float *act, size_t n_tokens, size_t n_in, size_t tok
 	if (n_tokens <= ROW_TOKENS) memcpy(x, act + token*row_floats(n_in), n_in*sizeof *x);
 	else for (size_t i = 0; i < n_in; i++) x[i] = strip[i%FLOAT_LANES*phase + i/FLOAT_LANES*tokens];
 }
+/* Each column is read once, for all strips. */
+void float_columns_pack(const float *x, size_t x_stride, size_t n_tokens, size_t n_in, size_t from, size_t n,
+	float *act)
+{
+	size_t tokens = quant_float_table->tokens, phase = phase_floats(n_in), end = from + n;
+	(void)n_tokens;
+	for (size_t i = 0; i < n_in; i++, x += x_stride) {
+		float *to = act + from/tokens*FLOAT_LANES*phase + i%FLOAT_LANES*phase + i/FLOAT_LANES*tokens;
+		for (size_t t = from; t < end; t += tokens, to += FLOAT_LANES*phase)
+			if (end - t >= tokens) for (size_t k = 0; k < tokens; k += SOME) memcpy(to + k, x + t + k, SOME*sizeof *x);
+			else for (size_t k = 0; k < tokens; k++) to[k] = t + k < end ? x[t + k] : 0;
+	}
+}
 
 /* ---- products ---- */
 
-/* Columns i..i + n - 1 of rows o.. to a panel: tiles' parts one after another. */
-static void make_panel(const struct quant_mul *m, size_t o, size_t n_o, size_t i, size_t n, float *panel)
+enum { PIECE = 16 };            /* outputs: no tile has fewer, and all have a multiple of it */
+/* n columns of n_o outputs to a panel */
+static void take_panel(const float *w, size_t stride, size_t n_o, size_t n, float *panel)
 {
 	size_t width = quant_float_table->outputs;
+	float rest[FLOAT_OUTPUTS] = { 0 };
+	for (size_t i = 0; i < n; i++, w += stride) {
+		float *to = panel + i%FLOAT_LANES*PHASE + i/FLOAT_LANES*width;
+		const float *from = w;
+		if (n_o < FLOAT_OUTPUTS) from = memcpy(rest, w, n_o*sizeof *w);
+		for (size_t r = 0; r < FLOAT_OUTPUTS; r += PIECE)
+			memcpy(to + r/width*width*(FLOAT_CHUNK/FLOAT_LANES + 1) + r%width, from + r, PIECE*sizeof *w);
+	}
+}
+/* Columns i..i + n - 1 of rows o.. to a panel: tiles' parts one after another. */
+static void make_panel(const struct quant_mul *m, size_t o, size_t n_o, size_t i, size_t n, struct work *k)
+{
+	size_t width = quant_float_table->outputs;
+	float *panel = k->panel;
+	if (k->columns) {
+		take_panel((const float *)m->w + i*m->w_stride + o, m->w_stride, n_o, n, panel);
+		return;
+	}
 	for (size_t r = 0; r < FLOAT_OUTPUTS; r += 8) {
 		size_t first = r < n_o ? r : n_o - 1;
 		const char *rows = (const char *)m->w + (o + first)*m->w_stride + i*bytes_of(m->type);
@@ -129,7 +167,7 @@ static void by_chunks(const struct quant_mul *m, size_t t0, size_t n_t, size_t o
 		stride = sizeof *k->sums/sizeof **k->sums, all = (n_t + tokens - 1)/tokens*tiles;
 	for (size_t i = 0; i < m->n_in; i += FLOAT_CHUNK) {
 		size_t n = m->n_in - i < FLOAT_CHUNK ? m->n_in - i : FLOAT_CHUNK;
-		make_panel(m, o, n_o, i, n, k->panel);
+		make_panel(m, o, n_o, i, n, k);
 		for (size_t l = 0; l < FLOAT_LANES; l++)
 			for (size_t j = 0; j < all; j++)
 				meet(m, k, t0 + j/tiles*tokens, l, j%tiles, i, n, k->sums[l] + j*tokens*width, 0);
@@ -150,14 +188,21 @@ static void panels(const struct quant_mul *m, size_t t0, size_t n_t, size_t o0, 
 			by_chunks(m, t0, n_t, o, some, k);
 			continue;
 		}
-		make_panel(m, o, some, 0, m->n_in, k->panel);
+		make_panel(m, o, some, 0, m->n_in, k);
 		for (size_t t = 0; t < n_t; t += tokens)
 			at_once(m, t0 + t, n_t - t < tokens ? n_t - t : tokens, o, some, k);
 	}
 }
 
+static void mul_panels(const struct quant_mul *m, size_t t0, size_t n_t, size_t o0, size_t n_o, struct work *k)
+{
+	if (m->n_in <= FLOAT_CHUNK) panels(m, t0, n_t, o0, n_o, k);             /* no sums wait for a next chunk */
+	else for (size_t t = 0; t < n_t; t += TOKENS)
+		panels(m, t0 + t, n_t - t < TOKENS ? n_t - t : TOKENS, o0, n_o, k);
+}
 void float_mul(const struct quant_mul *m, size_t t0, size_t n_t, size_t o0, size_t n_o, void *work)
 {
+	struct work *k = work;
 	if (m->n_tokens <= ROW_TOKENS) {
 		size_t stride = row_floats(m->n_in);
 		quant_float_table->rows[type_of(m->type)](n_o, m->n_in, (const char *)m->w + o0*m->w_stride,
@@ -165,9 +210,14 @@ void float_mul(const struct quant_mul *m, size_t t0, size_t n_t, size_t o0, size
 			(const float *)m->act + t0*stride, stride, m->y + t0*m->y_stride + o0, m->y_stride);
 		return;
 	}
-	if (m->n_in <= FLOAT_CHUNK) panels(m, t0, n_t, o0, n_o, work);          /* no sums wait for a next chunk */
-	else for (size_t t = 0; t < n_t; t += TOKENS)
-		panels(m, t0 + t, n_t - t < TOKENS ? n_t - t : TOKENS, o0, n_o, work);
+	k->columns = false;
+	mul_panels(m, t0, n_t, o0, n_o, k);
+}
+void float_columns_mul(const struct quant_mul *m, size_t t0, size_t n_t, size_t o0, size_t n_o, void *work)
+{
+	struct work *k = work;
+	k->columns = true;
+	mul_panels(m, t0, n_t, o0, n_o, k);
 }
 
 /* Panels are made by every thread that has some of their tokens: so outputs are cut, and tokens where these do not

@@ -63,6 +63,12 @@ void float_act_pack(const float *x, size_t x_stride, size_t n_tokens, size_t n_i
 void float_act_unpack(const float *act, size_t n_tokens, size_t n_in, size_t token, float *x);
 void float_mul(const struct quant_mul *m, size_t t0, size_t n_t, size_t o0, size_t n_o, void *work);
 size_t float_work_bytes(void);
+/* The same of F32 rows that lie as columns, x[column*x_stride + token], and weights w[column*w_stride + output] with
+ * w_stride in floats. Their packing is of one form for any number of tokens. */
+size_t float_columns_bytes(size_t n_tokens, size_t n_in);
+void float_columns_pack(const float *x, size_t x_stride, size_t n_tokens, size_t n_in, size_t from, size_t n,
+	float *act);
+void float_columns_mul(const struct quant_mul *m, size_t t0, size_t n_t, size_t o0, size_t n_o, void *work);
 void float_cut(const struct quant_mul *m, int n_threads, size_t *tokens, size_t *outputs);
 
 #endif

@@ -7,7 +7,7 @@
 #include "float.h"
 #include "outer.h"
 
-enum { OUTPUTS = 32, ROWS = 240, COLUMNS = 64, TILE = 16 };
+enum { OUTPUTS = 32, ROWS = 240 };
 
 static void run(struct ggu_pool *pool, size_t n, void (*fn)(void *, size_t, int), void *ctx)
 {
@@ -15,8 +15,6 @@ static void run(struct ggu_pool *pool, size_t n, void (*fn)(void *, size_t, int)
 	else for (size_t i = 0; i < n; i++) fn(ctx, i, 0);
 }
 static size_t least(size_t a, size_t b) { return a < b ? a : b; }
-
-/* ---- products ---- */
 
 struct worker { float y[ROWS*OUTPUTS]; };
 struct work {
@@ -35,9 +33,10 @@ static void pack_task(void *ctx, size_t task, int worker)
 	const size_t step = quant_act_step(), tasks = (ROWS + step - 1)/step, first = task/tasks*ROWS,
 		from = task%tasks*step;
 	(void)worker;
-	if (first + from < o->n_a)
-		quant_act_pack(QUANT_ACT_FLOAT, o->a + first*o->stride, o->stride, rows_of(o, first), o->n, from,
-			least(rows_of(o, first) - from, step), w->act + first/ROWS*w->act_bytes);
+	if (first + from >= o->n_a) return;
+	(o->rows ? float_act_pack : float_columns_pack)(o->a + first*(o->rows ? o->a_stride : 1), o->a_stride,
+		rows_of(o, first), o->n, from, least(rows_of(o, first) - from, step),
+		(void *)(w->act + first/ROWS*w->act_bytes));
 }
 /* Of rows first + t0 .. first + n_t - 1 of `to`, n columns from `from` on. */
 static void add(const struct outer *o, size_t first, size_t t0, size_t n_t, size_t from, size_t n, const float *y)
@@ -59,9 +58,10 @@ static void add_task(void *ctx, size_t task, int worker)
 	for (size_t first = begin/ROWS*ROWS; first < o->n_a; first += ROWS) {
 		const size_t rows = rows_of(o, first), t0 = first < begin ? (begin - first)/tile*tile : 0;
 		const struct quant_mul m = { .type = GGU_TYPE_F32, .n_tokens = rows, .n_out = n, .n_in = o->n,
-			.w = o->b + from*o->stride, .w_stride = o->stride*sizeof *o->b,
+			.w = o->b + from*(o->rows ? o->b_stride : 1),
+			.w_stride = o->rows ? o->b_stride*sizeof *o->b : o->b_stride,
 			.act = w->act + first/ROWS*w->act_bytes, .y = y, .y_stride = OUTPUTS };
-		float_mul(&m, t0, rows - t0, 0, n, w->mul + (size_t)worker*float_work_bytes());
+		(o->rows ? float_mul : float_columns_mul)(&m, t0, rows - t0, 0, n, w->mul + (size_t)worker*float_work_bytes());
 		add(o, first, t0, rows, from, n, y);
 	}
 }
@@ -74,7 +74,7 @@ enum ggu_status outer_add(const struct outer *o, struct ggu_pool *pool)
 	const size_t workers = pool ? (size_t)ggu_pool_size(pool) : 1, panels = (o->n_a + ROWS - 1)/ROWS,
 		step = quant_act_step();
 	struct work w = { .o = o,
-		.act_bytes = (quant_act_bytes(QUANT_ACT_FLOAT, least(o->n_a, ROWS), o->n) + 63)/64*64 };
+		.act_bytes = (float_columns_bytes(least(o->n_a, ROWS), o->n) + 63)/64*64 };
 	enum ggu_status s = GGU_ERR_NOMEM;
 	w.act = room(panels, w.act_bytes);
 	w.worker = room(workers, sizeof *w.worker);
@@ -86,25 +86,4 @@ enum ggu_status outer_add(const struct outer *o, struct ggu_pool *pool)
 	}
 	free(w.act); free(w.worker); free(w.mul);
 	return s;
-}
-
-/* ---- tokens to columns ---- */
-
-/* A power of two would put all columns in a few lines of a cache. */
-size_t outer_stride(size_t n) { return (n + 15)/16*16 + 16; }
-
-struct turn { const float *x; size_t n_in, stride, n; float *to; };
-static void turn_task(void *ctx, size_t task, int worker)
-{
-	const struct turn *t = ctx;
-	const size_t from = task*COLUMNS, to = least(from + COLUMNS, t->n_in), stride = outer_stride(t->n);
-	(void)worker;
-	for (size_t k = 0; k < t->n; k += TILE)
-		for (size_t j = from; j < to; j++)
-			for (size_t i = k; i < least(k + TILE, t->n); i++)
-				t->to[j*stride + i] = t->x[i*t->stride + j];
-}
-void outer_turn(const float *x, size_t n_in, size_t x_stride, size_t n, float *to, struct ggu_pool *pool)
-{
-	run(pool, (n_in + COLUMNS - 1)/COLUMNS, turn_task, &(struct turn){ x, n_in, x_stride, n, to });
 }

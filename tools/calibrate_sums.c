@@ -20,30 +20,21 @@ void cross_free(struct cross *c)
 	c->sum = NULL;
 }
 
-static float *room(size_t floats)
-{
-	float *p = malloc(floats*sizeof *p);
-	if (!p) msg_die("out of memory");
-	return p;
-}
 static void add(const struct outer *o, struct ggu_pool *pool)
 {
 	if (outer_add(o, pool)) msg_die("out of memory");
 }
 void product_add(const float *w, size_t n_in, size_t n_out, const float *x, size_t n, float *y, struct ggu_pool *pool)
 {
-	add(&(struct outer){ y, OUTER_WHOLE, x, w, n, n_out, n_in, n_in }, pool);
+	add(&(struct outer){ .to = y, .rows = true, .n_a = n, .n_b = n_out, .n = n_in, .a = x, .a_stride = n_in, .b = w,
+		.b_stride = n_in }, pool);
 }
 void cross_add(struct cross *c, const float *a, size_t a_stride, const float *b, size_t b_stride, size_t n,
 	struct ggu_pool *pool)
 {
-	const size_t stride = outer_stride(n);
-	float *bt = room(c->n_b*stride), *at = c->lower ? bt : room(c->n_a*stride);
-	if (!c->lower) outer_turn(a, c->n_a, a_stride, n, at, pool);
-	outer_turn(b, c->n_b, b_stride, n, bt, pool);
-	add(&(struct outer){ c->sum, c->lower ? OUTER_LOWER : OUTER_WHOLE, at, bt, c->n_a, c->n_b, n, stride }, pool);
-	if (!c->lower) free(at);
-	free(bt);
+	add(&(struct outer){ .to = c->sum, .form = c->lower ? OUTER_LOWER : OUTER_WHOLE, .n_a = c->n_a, .n_b = c->n_b,
+		.n = n, .a = c->lower ? b : a, .a_stride = c->lower ? b_stride : a_stride, .b = b, .b_stride = b_stride },
+		pool);
 }
 
 /* ---- of a weight's inputs ---- */
