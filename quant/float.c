@@ -88,7 +88,8 @@ void float_columns_pack(const float *x, size_t x_stride, size_t n_tokens, size_t
 	for (size_t i = 0; i < n_in; i++, x += x_stride) {
 		float *to = act + from/tokens*FLOAT_LANES*phase + i%FLOAT_LANES*phase + i/FLOAT_LANES*tokens;
 		for (size_t t = from; t < end; t += tokens, to += FLOAT_LANES*phase)
-			if (end - t >= tokens) for (size_t k = 0; k < tokens; k += SOME) memcpy(to + k, x + t + k, SOME*sizeof *x);
+			if (end - t >= tokens)
+				for (size_t k = 0; k < tokens; k += SOME) memcpy(to + k, x + t + k, SOME*sizeof *x);
 			else for (size_t k = 0; k < tokens; k++) to[k] = t + k < end ? x[t + k] : 0;
 	}
 }

@@ -61,7 +61,8 @@ static void add_task(void *ctx, size_t task, int worker)
 			.w = o->b + from*(o->rows ? o->b_stride : 1),
 			.w_stride = o->rows ? o->b_stride*sizeof *o->b : o->b_stride,
 			.act = w->act + first/ROWS*w->act_bytes, .y = y, .y_stride = OUTPUTS };
-		(o->rows ? float_mul : float_columns_mul)(&m, t0, rows - t0, 0, n, w->mul + (size_t)worker*float_work_bytes());
+		(o->rows ? float_mul : float_columns_mul)(&m, t0, rows - t0, 0, n,
+			w->mul + (size_t)worker*float_work_bytes());
 		add(o, first, t0, rows, from, n, y);
 	}
 }

@@ -33,8 +33,8 @@ void cross_add(struct cross *c, const float *a, size_t a_stride, const float *b,
 	struct ggu_pool *pool)
 {
 	add(&(struct outer){ .to = c->sum, .form = c->lower ? OUTER_LOWER : OUTER_WHOLE, .n_a = c->n_a, .n_b = c->n_b,
-		.n = n, .a = c->lower ? b : a, .a_stride = c->lower ? b_stride : a_stride, .b = b, .b_stride = b_stride },
-		pool);
+		.n = n, .a = c->lower ? b : a, .a_stride = c->lower ? b_stride : a_stride,
+		.b = b, .b_stride = b_stride }, pool);
 }
 
 /* ---- of a weight's inputs ---- */
