@@ -26,3 +26,13 @@ static inline s16 s_pairs(uint64_t a, uint64_t b)
 		_mm_cvtsi64_si128((long long)b)));
 }
 static inline float f_half(uint16_t h) { return _cvtsh_ss(h); }
+/* Sixteen bytes from two eights, from four fours */
+static inline __m128i two64(const uint64_t *a, const uint64_t *b)
+{
+	return (__m128i)_mm_loadh_pd(_mm_load_sd((const double *)(const void *)a), (const double *)(const void *)b);
+}
+static inline __m128i four32(const uint32_t *a, const uint32_t *b, const uint32_t *c, const uint32_t *d)
+{
+	__m128i v = _mm_insert_epi32(_mm_cvtsi32_si128((int)*a), (int)*b, 1);
+	return _mm_insert_epi32(_mm_insert_epi32(v, (int)*c, 2), (int)*d, 3);
+}

@@ -58,15 +58,6 @@ INLINE c64 c_more(c64 c, uint64_t bits, int n)
 		_mm256_add_epi8(c.b, _mm256_and_si256((__m256i)b_mask((uint32_t)(bits >> 32)), y_set(n))) };
 }
 INLINE c64 c_of(__m256i a, __m256i b) { return (c64){ a, b }; }
-INLINE __m128i two64(const uint64_t *a, const uint64_t *b)
-{
-	return (__m128i)_mm_loadh_pd(_mm_load_sd((const double *)(const void *)a), (const double *)(const void *)b);
-}
-INLINE __m128i four32(const uint32_t *a, const uint32_t *b, const uint32_t *c, const uint32_t *d)
-{
-	__m128i v = _mm_insert_epi32(_mm_cvtsi32_si128((int)*a), (int)*b, 1);
-	return _mm_insert_epi32(_mm_insert_epi32(v, (int)*c, 2), (int)*d, 3);
-}
 INLINE c64 c_join(__m128i a, __m128i b, __m128i c, __m128i d)
 {
 	return (c64){ _mm256_set_m128i(b, a), _mm256_set_m128i(d, c) };

@@ -53,15 +53,6 @@ INLINE c64 c_more(c64 c, uint64_t bits, int n)
 	return _mm512_mask_add_epi8(c, (__mmask64)bits, c, _mm512_set1_epi8((char)n));
 }
 INLINE c64 c_of(__m256i a, __m256i b) { return _mm512_inserti64x4(_mm512_castsi256_si512(a), b, 1); }
-INLINE __m128i two64(const uint64_t *a, const uint64_t *b)
-{
-	return (__m128i)_mm_loadh_pd(_mm_load_sd((const double *)(const void *)a), (const double *)(const void *)b);
-}
-INLINE __m128i four32(const uint32_t *a, const uint32_t *b, const uint32_t *c, const uint32_t *d)
-{
-	__m128i v = _mm_insert_epi32(_mm_cvtsi32_si128((int)*a), (int)*b, 1);
-	return _mm_insert_epi32(_mm_insert_epi32(v, (int)*c, 2), (int)*d, 3);
-}
 INLINE c64 c_join(__m128i a, __m128i b, __m128i c, __m128i d)
 {
 	return _mm512_inserti64x4(_mm512_castsi256_si512(_mm256_set_m128i(b, a)), _mm256_set_m128i(d, c), 1);

@@ -9,6 +9,7 @@
  * is seen from the numbers, it is fitted to all that the residual stream lacks behind it.
  *
  * The embedding comes first, the output matrix last. */
+#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -51,7 +52,7 @@ struct calibration {
 struct caught {
 	const char *name;
 	bool stop, stopped;
-	size_t n;
+	size_t most, n;                 /* tokens: room for, and so far */
 	float *x;
 };
 static enum ggu_status catch(void *ctx, const char *weight, size_t n_mat, size_t mat, size_t n_in, const float *x,
@@ -60,6 +61,7 @@ static enum ggu_status catch(void *ctx, const char *weight, size_t n_mat, size_t
 	struct caught *c = ctx;
 	(void)n_mat; (void)mat;
 	if (strcmp(weight, c->name)) return GGU_OK;
+	if (n > c->most - c->n) msg_die("%s: a weight that a step multiplies by twice cannot be calibrated", weight);
 	for (size_t t = 0; t < n; t++) memcpy(c->x + (c->n + t)*n_in, x + t*stride, n_in*sizeof *x);
 	c->n += n;
 	c->stopped = c->stop;
@@ -232,7 +234,7 @@ static void add_windows(struct sums *s, struct windows w, size_t step)
 	const struct side *side[2] = { &c->f, &c->q };
 	float *x[2] = { s->x[0], s->g->ends ? c->held + w.first*c->ctx*wide : s->x[1] };
 	for (int k = 0; k < 2; k++) {
-		struct caught caught = { s->g->name[0], !s->g->ends, false, 0, x[k] };
+		struct caught caught = { s->g->name[0], !s->g->ends, false, n, 0, x[k] };
 		float *stream = stream_of(c, side[k]->stream, w);
 		if (!s->g->ends) memcpy(s->out, stream, n*c->e*sizeof(float));
 		evaluate_step(c, side[k], w, s->g->ends ? stream : s->out, step, catch, &caught, &caught.stopped);
@@ -420,6 +422,7 @@ static void make_room(struct calibration *c, const struct calibrate_options *o)
 	const int rights = PROT_READ | PROT_WRITE;
 	struct temp temp;
 	void *map = MAP_FAILED;
+	int why;
 	c->map_bytes = 2*stream + 4096;
 	for (size_t i = 0; i < c->re->n; i++) {
 		const struct ggu_tensor *t = c->re->t[i];
@@ -431,13 +434,18 @@ static void make_room(struct calibration *c, const struct calibrate_options *o)
 	if (!o->out || strcmp(o->out, "-") == 0)
 		map = mmap(NULL, c->map_bytes, rights, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	else if (temp_open(&temp, o->out)) {
-		if (!posix_fallocate(temp.fd, 0, (off_t)c->map_bytes))
-			map = mmap(NULL, c->map_bytes, rights, MAP_SHARED, temp.fd, 0);
+		/* it returns what went wrong, the others leave it in errno */
+		why = posix_fallocate(temp.fd, 0, (off_t)c->map_bytes);
+		errno = why;
+		if (!why) map = mmap(NULL, c->map_bytes, rights, MAP_SHARED, temp.fd, 0);
+		why = errno;
 		if (temp.hidden) unlink(temp.hidden);
 		close(temp.fd);
 		temp_free(&temp);
+		errno = why;
 	}
-	if (map == MAP_FAILED) msg_die("no room for %s of activations and weights", msg_bytes(c->map_bytes));
+	if (map == MAP_FAILED)
+		msg_die("no room for %s of activations and weights: %s", msg_bytes(c->map_bytes), strerror(errno));
 	c->map = map;
 	c->f.stream = (float *)map;
 	c->q.stream = (float *)(void *)(c->map + stream);

@@ -232,3 +232,12 @@ struct limits limits_of(const char *isa, struct ggu_pool *pool)
 		l.amx_gmacs = (double)AMX_ROUNDS*AMX_STEPS*AMX_MACS*rate(pool, peak_amx);
 	return l;
 }
+struct ggu_pool *limits_of_one_and_all(const char *isa, struct limits *one, struct limits *all)
+{
+	struct ggu_pool *pool = ggu_pool_new(1);
+	*one = limits_of(isa, pool);
+	ggu_pool_free(pool);
+	pool = ggu_pool_new(0);
+	*all = limits_of(isa, pool);
+	return pool;
+}

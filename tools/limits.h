@@ -13,6 +13,8 @@
 struct limits { double read_gb, copy_gb, int16_gmacs, int8_gmacs, f32_gmacs, amx_gmacs; };
 /* Takes about a second. */
 struct limits limits_of(const char *isa, struct ggu_pool *pool);
+/* Of one thread and of all cores that the process may use; returns the pool of the latter, the caller's. */
+struct ggu_pool *limits_of_one_and_all(const char *isa, struct limits *one, struct limits *all);
 /* int16_gmacs, or f32_gmacs, of one core by its processor time, from a loop of less than a millisecond: to be run
  * beside what it is the limit of, since clocks and neighbours change. */
 double limits_products(const char *isa, bool f32);

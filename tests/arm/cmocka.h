@@ -13,10 +13,12 @@ struct CMUnitTest { const char *name; void (*test)(void **); int (*setup)(void *
 
 static jmp_buf cmocka_end;
 #define print_error(...) fprintf(stderr, __VA_ARGS__)
-#define fail_msg(...) (printf("# %s:%d: ", __FILE__, __LINE__), printf(__VA_ARGS__), printf("\n"), longjmp(cmocka_end, 1))
+#define fail_msg(...) \
+	(printf("# %s:%d: ", __FILE__, __LINE__), printf(__VA_ARGS__), printf("\n"), longjmp(cmocka_end, 1))
 #define assert_true(a) ((a) ? (void)0 : fail_msg("%s", #a))
 #define assert_non_null(a) assert_true((a) != NULL)
-#define assert_int_equal(a, b) ((long long)(a) == (long long)(b) ? (void)0 : fail_msg("%s is %lld, not %lld", #a, (long long)(a), (long long)(b)))
+#define assert_int_equal(a, b) ((long long)(a) == (long long)(b) ? (void)0 : \
+	fail_msg("%s is %lld, not %lld", #a, (long long)(a), (long long)(b)))
 #define assert_memory_equal(a, b, n) (memcmp(a, b, n) == 0 ? (void)0 : fail_msg("%s is not %s", #a, #b))
 
 static inline int cmocka_run(const struct CMUnitTest *t, size_t n)

@@ -6,7 +6,8 @@
 #include "../../model/vocab/tokenizer.h"
 #include "fuzz.h"
 
-static const char text[] = " Hello,  w\xc3\xb6rld <s>it's 1234\t\n\xe4\xbd\xa0\xe5\xa5\xbd \xff\x00\xc3 end<|endoftext|>";
+static const char text[] = " Hello,  w\xc3\xb6rld <s>it's 1234\t\n\xe4\xbd\xa0\xe5\xa5\xbd \xff\x00\xc3 "
+	"end<|endoftext|>";
 
 static void tokenize(const struct vocab *v)
 {

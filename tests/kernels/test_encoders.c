@@ -46,7 +46,8 @@ static void encode(const struct ggu_type_info *t, const char *isa, size_t rows, 
 	quant_encode(t->id, NULL, x, imp, rows, cols, effort, got);
 	for (size_t i = 0; i < bytes; i++)
 		if (want[i] != got[i]) {
-			kt_fail("%zu rows of %zu, effort %d: byte %zu of row %zu is %02x, not %02x; weights: %s, importances: %s", rows, cols, effort, i % row,
+			kt_fail("%zu rows of %zu, effort %d: byte %zu of row %zu is %02x, not %02x; weights: %s, "
+				"importances: %s", rows, cols, effort, i % row,
 				i/row, got[i], want[i], kt_floats_name[weights], imp ? kt_floats_name[importance] :
 					"none");
 			break;

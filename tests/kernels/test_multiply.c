@@ -136,7 +136,8 @@ static void multiply(const struct ggu_type_info *t, const char *isa, size_t n_to
 	if (later < n_tokens) quant_mul(&m, later, n_tokens - later, 0, n_out, work);
 	slow_outputs(&p);
 	if (!kt_same(p.y, p.want, p.y_bytes/4, &at))
-		kt_fail("%zu tokens, %zu outputs (cut at %zu), %zu inputs: y[%zu][%zu] = %a, not %a; blocks: %s, activations: %s", n_tokens, n_out, cut, n_in,
+		kt_fail("%zu tokens, %zu outputs (cut at %zu), %zu inputs: y[%zu][%zu] = %a, not %a; blocks: %s, "
+			"activations: %s", n_tokens, n_out, cut, n_in,
 			at/p.y_stride, at%p.y_stride, p.y[at], p.want[at], kt_blocks_name[blocks],
 				kt_floats_name[floats]);
 	product_free(&p);

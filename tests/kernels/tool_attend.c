@@ -96,11 +96,8 @@ static void bench(struct attn_shape s, const float *x, const struct limits *one,
 }
 static void bench_isa(const char *isa, int n_types, char **wanted, const float *x)
 {
-	struct ggu_pool *pool = ggu_pool_new(1);
-	struct limits one = limits_of(isa, pool), all;
-	ggu_pool_free(pool);
-	pool = ggu_pool_new(0);
-	all = limits_of(isa, pool);
+	struct limits one, all;
+	struct ggu_pool *pool = limits_of_one_and_all(isa, &one, &all);
 	quant_select(isa, NULL);
 	printf("\n%s: memory reads %.1f GB/s, by %d threads %.1f, float products %.0f and %.0f GMAC/s\n", isa,
 		one.read_gb, ggu_pool_size(pool), all.read_gb, one.f32_gmacs, all.f32_gmacs);

@@ -114,13 +114,11 @@ static void bench(const char *isa, const struct ggu_type_info *t, const struct l
 }
 static void bench_isa(const char *isa, int n_types, char **types)
 {
-	struct ggu_pool *pool = ggu_pool_new(1);
-	struct limits one = limits_of(isa, pool), all;
-	ggu_pool_free(pool);
-	pool = ggu_pool_new(0);
-	all = limits_of(isa, pool);
+	struct limits one, all;
+	struct ggu_pool *pool = limits_of_one_and_all(isa, &one, &all);
 	quant_select(isa, NULL);
-	printf("\n%s: memory reads %.1f GB/s, by %d threads %.1f, copies in cache %.1f GB/s, products of int16 %.0f GMAC/s, of int8 %.0f, of float %.0f, of tiles %.0f\n",
+	printf("\n%s: memory reads %.1f GB/s, by %d threads %.1f, copies in cache %.1f GB/s, products of int16 %.0f "
+		"GMAC/s, of int8 %.0f, of float %.0f, of tiles %.0f\n",
 		isa, one.read_gb, ggu_pool_size(pool), all.read_gb, one.copy_gb, one.int16_gmacs, one.int8_gmacs,
 			one.f32_gmacs, one.amx_gmacs);
 	printf("%-8s %20s  %11s  %11s  %11s  %6s  %11s\n", "", "encode, ns a weight", "decode", "row", "all threads",

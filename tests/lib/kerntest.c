@@ -117,7 +117,9 @@ static void scales_at(uint32_t type, int at[2])
 	case GGU_TYPE_Q6_K: at[0] = 208; break;
 	case GGU_TYPE_TQ1_0: at[0] = 52; break;
 	case GGU_TYPE_TQ2_0: at[0] = 64; break;
-	case GGU_TYPE_F32: case GGU_TYPE_F64: case GGU_TYPE_BF16: case GGU_TYPE_IQ1_M: case GGU_TYPE_MXFP4: case GGU_TYPE_NVFP4: break;
+	case GGU_TYPE_F32: case GGU_TYPE_F64: case GGU_TYPE_BF16: case GGU_TYPE_IQ1_M: case GGU_TYPE_MXFP4:
+	case GGU_TYPE_NVFP4:
+		break;
 	default: at[0] = 0; break;
 	}
 }

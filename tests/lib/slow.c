@@ -130,8 +130,9 @@ int slow_weight(uint32_t type, const uint8_t *row, size_t at, struct slow_weight
 	case GGU_TYPE_Q4_0: w->code = split(b + 2, i, 16) - 8; break;
 	case GGU_TYPE_Q5_0: w->code = split(b + 6, i, 16) + 16*bit(b + 2, i) - 16; break;
 	case GGU_TYPE_Q8_0: w->code = (int8_t)b[2 + i]; break;
-	case GGU_TYPE_Q4_1: case GGU_TYPE_Q5_1: case GGU_TYPE_Q2_K: case GGU_TYPE_Q4_K: case GGU_TYPE_Q5_K: affine_weight(type, b, i, w);
-	break;
+	case GGU_TYPE_Q4_1: case GGU_TYPE_Q5_1: case GGU_TYPE_Q2_K: case GGU_TYPE_Q4_K: case GGU_TYPE_Q5_K:
+		affine_weight(type, b, i, w);
+		break;
 	case GGU_TYPE_Q3_K:
 		w->d = half(b + 108);
 		w->code = (b[32 + i/128*32 + i%32] >> i%128/32*2 & 3) + 4*(b[i%32] >> i/32 & 1) - 4;
@@ -139,10 +140,12 @@ int slow_weight(uint32_t type, const uint8_t *row, size_t at, struct slow_weight
 		break;
 	case GGU_TYPE_Q6_K:
 		w->d = half(b + 208);
-		w->code = (b[64*(i/128) + i/32%2*32 + i%32] >> i/64%2*4 & 15) + 16*(b[128 + 32*(i/128) + i%32] >> i/32%4*2 & 3) - 32;
+		w->code = (b[64*(i/128) + i/32%2*32 + i%32] >> i/64%2*4 & 15) +
+			16*(b[128 + 32*(i/128) + i%32] >> i/32%4*2 & 3) - 32;
 		w->scale = (int8_t)b[192 + i/16];
 		break;
-	case GGU_TYPE_IQ2_XXS: case GGU_TYPE_IQ2_XS: case GGU_TYPE_IQ2_S: case GGU_TYPE_IQ3_XXS: case GGU_TYPE_IQ3_S: case GGU_TYPE_IQ1_S: case GGU_TYPE_IQ1_M:
+	case GGU_TYPE_IQ2_XXS: case GGU_TYPE_IQ2_XS: case GGU_TYPE_IQ2_S: case GGU_TYPE_IQ3_XXS: case GGU_TYPE_IQ3_S:
+	case GGU_TYPE_IQ1_S: case GGU_TYPE_IQ1_M:
 		grid_weight(type, b, i, w);
 		break;
 	case GGU_TYPE_IQ4_NL: w->code = iq4_level(split(b + 2, i, 16)); break;

@@ -156,7 +156,8 @@ int main(int argc, char **argv)
 			mean /= (double)json_object_size(tensors);
 			least /= (double)json_object_size(tensors);
 			if (one)
-				printf("# %s %s: the least error that the format allows is %.4f of the better peer's, ours %.4f of that\n",
+				printf("# %s %s: the least error that the format allows is %.4f of the better peer's, "
+					"ours %.4f of that\n",
 				targets[i].name, weigh ? "with importances" : "without", least/best, mean/least);
 			if (one && least*one->limit > best*limit) limit = least*one->limit/best;
 			missed = weigh && mean > best*limit && mean <= best*targets[i].held;

@@ -47,8 +47,10 @@ static void is(const struct ggu_meta *m, const char *key, const char *want)
 static void reads_a_card(void **state)
 {
 	struct ggu_error e = { 0 };
-	struct ggu_meta *m = meta_of("---\r\nlicense: other\nlicense_name: mine\nlanguage:\n- en\n- no\ntags: [a, \"b\"]\npipeline_tag: text-generation\n"
-		"model_name: A Model\nmodel_creator:\tSomebody\nbase_model:\n- mistralai/Mistral-7B-v0.1\n- just-a-name\n- https://huggingface.co/org/some-model-1.5\n"
+	struct ggu_meta *m = meta_of("---\r\nlicense: other\nlicense_name: mine\nlanguage:\n- en\n- no\n"
+		"tags: [a, \"b\"]\npipeline_tag: text-generation\n"
+		"model_name: A Model\nmodel_creator:\tSomebody\nbase_model:\n- mistralai/Mistral-7B-v0.1\n"
+		"- just-a-name\n- https://huggingface.co/org/some-model-1.5\n"
 		"- {name: Given, version: v9}\ndatasets: [allenai/c4, ~]\n---\nlicense: not this\n", "{}", NULL, &e);
 	struct ggu_str s;
 	uint64_t n = 0;

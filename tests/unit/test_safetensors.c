@@ -51,10 +51,13 @@ static const struct { const char *head; size_t data; long offset; const char *wh
 	{ "{\"a\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[8,0]}}", 8, 9, "end before they begin" },
 	{ "{\"a\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,8]}}", 7, 9, "data ends at byte 8 of 7" },
 	{ "{\"a\":{\"dtype\":\"F32\",\"shape\":[3],\"data_offsets\":[0,8]}}", 8, 9, "the shape needs 12" },
-	{ "{\"a\":{\"dtype\":\"I8\",\"shape\":[4],\"data_offsets\":[0,4]},\"b\":{\"dtype\":\"I8\",\"shape\":[4],\"data_offsets\":[3,7]}}", 7, 61, "overlaps" },
-	{ "{\"a\":{\"dtype\":\"I8\",\"shape\":[4],\"data_offsets\":[0,4]},\"b\":{\"dtype\":\"I8\",\"shape\":[4],\"data_offsets\":[5,9]}}", 9, 61, "1 bytes before" },
+	{ "{\"a\":{\"dtype\":\"I8\",\"shape\":[4],\"data_offsets\":[0,4]},\"b\":{\"dtype\":\"I8\",\"shape\":[4],"
+		"\"data_offsets\":[3,7]}}", 7, 61, "overlaps" },
+	{ "{\"a\":{\"dtype\":\"I8\",\"shape\":[4],\"data_offsets\":[0,4]},\"b\":{\"dtype\":\"I8\",\"shape\":[4],"
+		"\"data_offsets\":[5,9]}}", 9, 61, "1 bytes before" },
 	{ "{\"a\":{\"dtype\":\"I8\",\"shape\":[4],\"data_offsets\":[0,4]}}", 9, 65, "5 bytes at the end" },
-	{ "{\"a\":{\"dtype\":\"I8\",\"shape\":[4],\"data_offsets\":[0,4]},\"a\":{\"dtype\":\"I8\",\"shape\":[4],\"data_offsets\":[4,8]}}", 8, 61, "duplicate" },
+	{ "{\"a\":{\"dtype\":\"I8\",\"shape\":[4],\"data_offsets\":[0,4]},\"a\":{\"dtype\":\"I8\",\"shape\":[4],"
+		"\"data_offsets\":[4,8]}}", 8, 61, "duplicate" },
 	{ "{\"a\xff\":1}", 0, 9, "decode" },
 };
 
@@ -97,7 +100,9 @@ static void refuses_broken_files(void **state)
 	assert_int_not_equal(checkpoint_open(&c, "/nonexistent", &err), GGU_OK);
 }
 
-static const char one[] = "{\"__metadata__\":{\"format\":\"pt\"},\"b\":{\"dtype\":\"I8\",\"shape\":[2,3],\"data_offsets\":[4,10]},\"a\":{\"dtype\":\"F16\",\"shape\":[2],\"data_offsets\":[0,4]},\"e\":{\"dtype\":\"F32\",\"shape\":[0],\"data_offsets\":[10,10]}}   ";
+static const char one[] = "{\"__metadata__\":{\"format\":\"pt\"},\"b\":{\"dtype\":\"I8\",\"shape\":[2,3],"
+	"\"data_offsets\":[4,10]},\"a\":{\"dtype\":\"F16\",\"shape\":[2],\"data_offsets\":[0,4]},"
+	"\"e\":{\"dtype\":\"F32\",\"shape\":[0],\"data_offsets\":[10,10]}}   ";
 
 static void reads_tensors(void **state)
 {

@@ -341,6 +341,41 @@ static void put_tensor(struct ggu_memory *b, const char *name, uint32_t n_dims, 
 	put(b, offset, 8);
 }
 
+/* A file with a defect of each kind. */
+static void put_defects(struct ggu_memory *b)
+{
+	ggu_sink_memory(b).write(b, "GGUF", 4, NULL);
+	put(b, 3, 4);
+	put(b, 12, 8);
+	put(b, 7, 8);
+	put_kv(b, "", 0, GGU_U8, 1);
+	put_kv(b, "a\0b", 3, GGU_U8, 1);
+	put_kv(b, "bool", 4, GGU_BOOL, 2);
+	put_kv(b, "k", 1, GGU_U8, 1);
+	put_kv(b, "k", 1, GGU_U8, 2);
+	put_str(b, "bools", 5);                /* [[false, 3]] */
+	put(b, GGU_ARRAY, 4);
+	put(b, GGU_ARRAY, 4);
+	put(b, 1, 8);
+	put(b, GGU_BOOL, 4);
+	put(b, 2, 8);
+	put(b, 0x300, 2);
+	put_kv(b, "general.alignment", 17, GGU_U32, 12);
+	put_tensor(b, "", 1, 4, GGU_TYPE_F32, 0);
+	put_tensor(b, "dims", 5, 4, GGU_TYPE_F32, 0);
+	put_tensor(b, "block", 1, 33, GGU_TYPE_Q4_0, 0);
+	put_tensor(b, "type", 1, 32, 99, 0);
+	put_tensor(b, "removed", 1, 32, 4, 0);
+	put_tensor(b, "size", 1, UINT64_C(1) << 63, GGU_TYPE_F32, 0);
+	put_tensor(b, "good", 1, 4, GGU_TYPE_F32, 0);
+	put_tensor(b, "good", 1, 4, GGU_TYPE_F32, 64);
+	put_tensor(b, "odd", 1, 1, GGU_TYPE_F32, 33);
+	put_tensor(b, "far", 1, 4, GGU_TYPE_F32, 1 << 20);
+	put_tensor(b, "farther", 1, 4, GGU_TYPE_F32, UINT64_MAX - 31);
+	put_tensor(b, "over", 1, 16, GGU_TYPE_F32, 0);
+	for (int i = 0; i < 200; i++)
+		put(b, 7, 1);
+}
 static void reports_every_defect(void **state)
 {
 	static const enum ggu_rule want[] = {
@@ -355,37 +390,7 @@ static void reports_every_defect(void **state)
 	char to[64];
 
 	(void)state;
-	ggu_sink_memory(&b).write(&b, "GGUF", 4, NULL);
-	put(&b, 3, 4);
-	put(&b, 12, 8);
-	put(&b, 7, 8);
-	put_kv(&b, "", 0, GGU_U8, 1);
-	put_kv(&b, "a\0b", 3, GGU_U8, 1);
-	put_kv(&b, "bool", 4, GGU_BOOL, 2);
-	put_kv(&b, "k", 1, GGU_U8, 1);
-	put_kv(&b, "k", 1, GGU_U8, 2);
-	put_str(&b, "bools", 5);                /* [[false, 3]] */
-	put(&b, GGU_ARRAY, 4);
-	put(&b, GGU_ARRAY, 4);
-	put(&b, 1, 8);
-	put(&b, GGU_BOOL, 4);
-	put(&b, 2, 8);
-	put(&b, 0x300, 2);
-	put_kv(&b, "general.alignment", 17, GGU_U32, 12);
-	put_tensor(&b, "", 1, 4, GGU_TYPE_F32, 0);
-	put_tensor(&b, "dims", 5, 4, GGU_TYPE_F32, 0);
-	put_tensor(&b, "block", 1, 33, GGU_TYPE_Q4_0, 0);
-	put_tensor(&b, "type", 1, 32, 99, 0);
-	put_tensor(&b, "removed", 1, 32, 4, 0);
-	put_tensor(&b, "size", 1, UINT64_C(1) << 63, GGU_TYPE_F32, 0);
-	put_tensor(&b, "good", 1, 4, GGU_TYPE_F32, 0);
-	put_tensor(&b, "good", 1, 4, GGU_TYPE_F32, 64);
-	put_tensor(&b, "odd", 1, 1, GGU_TYPE_F32, 33);
-	put_tensor(&b, "far", 1, 4, GGU_TYPE_F32, 1 << 20);
-	put_tensor(&b, "farther", 1, 4, GGU_TYPE_F32, UINT64_MAX - 31);
-	put_tensor(&b, "over", 1, 16, GGU_TYPE_F32, 0);
-	for (int i = 0; i < 200; i++)
-		put(&b, 7, 1);
+	put_defects(&b);
 	memset(&seen, 0, sizeof seen);
 	assert_int_equal(ggu_open_memory(&f, b.p, b.n, &lenient, NULL), GGU_OK);
 	assert_int_equal(seen.n, sizeof want/sizeof *want);

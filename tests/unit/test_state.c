@@ -33,7 +33,8 @@ static const struct key transformer_keys[] = { { "block_count", 2 }, { "context_
 	{ "attention.head_count", 4 }, { "attention.head_count_kv", 2 }, { "attention.sliding_window", 70 }, { NULL,
 		0 } };
 #define ATTENTION { "blk.%d.attn_norm.weight", { WIDE }, 1 }, { "blk.%d.attn_q.weight", { WIDE, WIDE }, 0 }, \
-	{ "blk.%d.attn_k.weight", { WIDE, WIDE/2 }, 0 }, { "blk.%d.attn_v.weight", { WIDE, WIDE/2 }, 0 }, { "blk.%d.attn_output.weight", { WIDE, WIDE }, 0 }
+	{ "blk.%d.attn_k.weight", { WIDE, WIDE/2 }, 0 }, { "blk.%d.attn_v.weight", { WIDE, WIDE/2 }, 0 }, \
+	{ "blk.%d.attn_output.weight", { WIDE, WIDE }, 0 }
 #define EMBEDDING { "token_embd.weight", { WIDE, VOCAB }, 0 }, { "output_norm.weight", { WIDE }, 1 }
 static const struct tensor transformer_tensors[] = { EMBEDDING, ATTENTION, { "blk.%d.ffn_norm.weight", { WIDE }, 1 },
 	{ "blk.%d.ffn_gate.weight", { WIDE, 96 }, 0 }, { "blk.%d.ffn_up.weight", { WIDE, 96 }, 0 },

@@ -72,7 +72,8 @@ static int survives(const char *json)
 }
 
 #define MODEL "\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0,\"b\":1,\"ab\":2,\"\xc4\xa0\":3},\"merges\":[\"a b\"]}"
-#define BYTES "\"pre_tokenizer\":{\"type\":\"ByteLevel\",\"add_prefix_space\":false,\"use_regex\":true},\"decoder\":{\"type\":\"ByteLevel\"}"
+#define BYTES "\"pre_tokenizer\":{\"type\":\"ByteLevel\",\"add_prefix_space\":false,\"use_regex\":true}," \
+	"\"decoder\":{\"type\":\"ByteLevel\"}"
 
 static void hostile(void **state)
 {
@@ -86,35 +87,46 @@ static void hostile(void **state)
 		"{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0},\"merges\":[[\"a\"]]}," BYTES "}",
 		"{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":4194304},\"merges\":[]}," BYTES "}",
 		"{\"model\":{\"type\":\"BPE\",\"vocab\":{\"\\ud800\":0},\"merges\":[]}," BYTES "}",
-		"{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0},\"merges\":[],\"end_of_word_suffix\":\"</w>\"}," BYTES "}",
+		"{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0},\"merges\":[],\"end_of_word_suffix\":\"</w>\"},"
+			BYTES "}",
 		"{" MODEL ",\"pre_tokenizer\":{\"type\":\"UnicodeScripts\"}}",
 		"{\"model\":{\"type\":\"Unigram\",\"vocab\":[[\"a\",0]]}}",
 		"{\"model\":{\"type\":\"WordPiece\",\"vocab\":[\"a\"]}}",
 		"{\"model\":{\"type\":\"WordPiece\",\"vocab\":{\"a\":0},\"continuing_subword_prefix\":\"@@\"}}",
 		"{" MODEL ",\"added_tokens\":[{\"id\":-5,\"content\":\"x\"}]," BYTES "}",
 		"{" MODEL ",\"added_tokens\":[{\"id\":4,\"content\":7}]," BYTES "}",
-		"{" MODEL ",\"pre_tokenizer\":{\"type\":\"Split\",\"pattern\":{\"Regex\":\"(a\"},\"behavior\":\"Isolated\",\"invert\":false}}",
+		"{" MODEL ",\"pre_tokenizer\":{\"type\":\"Split\",\"pattern\":{\"Regex\":\"(a\"},"
+			"\"behavior\":\"Isolated\",\"invert\":false}}",
 	};
 	static const char *const odd[] = {
 		"{" MODEL ",\"pre_tokenizer\":{\"type\":\"BertPreTokenizer\"}}",
 		"{\"model\":{\"type\":\"WordPiece\",\"vocab\":{\"a\":0}}}",
-		"{\"model\":{\"type\":\"WordPiece\",\"vocab\":{\"\":0,\"##\":1,\"##b\":2,\"[UNK]\":3},\"unk_token\":\"none\",\"max_input_chars_per_word\":1000000000},\"decoder\":{\"type\":\"WordPiece\",\"cleanup\":true},"
-			"\"normalizer\":{\"type\":\"BertNormalizer\",\"lowercase\":false,\"strip_accents\":true},\"pre_tokenizer\":{\"type\":\"BertPreTokenizer\"}}",
+		"{\"model\":{\"type\":\"WordPiece\",\"vocab\":{\"\":0,\"##\":1,\"##b\":2,\"[UNK]\":3},"
+			"\"unk_token\":\"none\",\"max_input_chars_per_word\":1000000000},"
+				"\"decoder\":{\"type\":\"WordPiece\",\"cleanup\":true},"
+			"\"normalizer\":{\"type\":\"BertNormalizer\",\"lowercase\":false,\"strip_accents\":true},"
+				"\"pre_tokenizer\":{\"type\":\"BertPreTokenizer\"}}",
 		"{\"model\":{\"type\":\"BPE\",\"vocab\":{},\"merges\":[]}," BYTES "}",
 		"{\"model\":{\"type\":\"BPE\",\"vocab\":{\"\":0},\"merges\":[\"\",\" \",\"a\",\"a  b\"]}," BYTES "}",
-		"{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0,\"b\":0},\"merges\":[\"a b\",\"x y\",\"a a\"]}," BYTES "}",
+		"{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0,\"b\":0},\"merges\":[\"a b\",\"x y\",\"a a\"]},"
+			BYTES "}",
 		"{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0},\"merges\":7}," BYTES "}",
 		"{" MODEL ",\"added_tokens\":7," BYTES "}",
 		"{" MODEL ",\"added_tokens\":[{\"id\":4,\"content\":\"\"}]," BYTES "}",
-		"{" MODEL ",\"added_tokens\":[{\"id\":4,\"content\":\"<x>\",\"lstrip\":true,\"rstrip\":true,\"special\":true}]," BYTES "}",
+		"{" MODEL ",\"added_tokens\":[{\"id\":4,\"content\":\"<x>\",\"lstrip\":true,\"rstrip\":true,"
+			"\"special\":true}]," BYTES "}",
 		"{" MODEL ",\"normalizer\":[],\"pre_tokenizer\":7,\"decoder\":\"x\",\"post_processor\":{\"type\":7}}",
 		"{" MODEL ",\"normalizer\":{\"type\":\"NoSuch\"}}",
 		"{" MODEL ",\"normalizer\":{\"type\":\"Replace\",\"pattern\":{\"String\":\"\"},\"content\":\"x\"}}",
 		"{" MODEL ",\"normalizer\":{\"type\":\"Replace\",\"pattern\":{\"Regex\":\"\"},\"content\":\"x\"}}",
-		"{" MODEL ",\"pre_tokenizer\":{\"type\":\"Split\",\"pattern\":{\"Regex\":\"\"},\"behavior\":\"Removed\",\"invert\":true}}",
+		"{" MODEL ",\"pre_tokenizer\":{\"type\":\"Split\",\"pattern\":{\"Regex\":\"\"},"
+			"\"behavior\":\"Removed\",\"invert\":true}}",
 		"{" MODEL ",\"pre_tokenizer\":{\"type\":\"Sequence\",\"pretokenizers\":[7,null,{}]}}",
-		"{" MODEL "," BYTES ",\"post_processor\":{\"type\":\"RobertaProcessing\",\"cls\":[\"x\",99],\"sep\":7}}",
-		"{" MODEL "," BYTES ",\"post_processor\":{\"type\":\"TemplateProcessing\",\"single\":[7,{\"SpecialToken\":{\"id\":\"x\"}},{\"Sequence\":{}}],\"special_tokens\":{\"x\":{\"ids\":[1,-1,99,\"a\"]}}}}",
+		"{" MODEL "," BYTES ",\"post_processor\":{\"type\":\"RobertaProcessing\",\"cls\":[\"x\",99],"
+			"\"sep\":7}}",
+		"{" MODEL "," BYTES ",\"post_processor\":{\"type\":\"TemplateProcessing\",\"single\":[7,"
+			"{\"SpecialToken\":{\"id\":\"x\"}},{\"Sequence\":{}}],"
+				"\"special_tokens\":{\"x\":{\"ids\":[1,-1,99,\"a\"]}}}}",
 	};
 	(void)state;
 	for (size_t i = 0; i < sizeof refused/sizeof *refused; i++) {
@@ -180,7 +192,8 @@ static void deep_patterns(void **state)
 		size_t n = 0, cap = 0;
 		for (size_t k = 0; k + 1 < sizeof text; k++) text[k] = k%3 || i ? 'a' : 'b';
 		snprintf(json, sizeof json,
-			"{" MODEL ",\"pre_tokenizer\":{\"type\":\"Split\",\"pattern\":{\"Regex\":\"%s\"},\"behavior\":\"Isolated\"}}", patterns[i]);
+			"{" MODEL ",\"pre_tokenizer\":{\"type\":\"Split\",\"pattern\":{\"Regex\":\"%s\"},"
+				"\"behavior\":\"Isolated\"}}", patterns[i]);
 		assert_int_equal(load(&v, json, &err), GGU_OK);
 		assert_int_equal(tokenizer_new(&t, v, &err), GGU_OK);
 		assert_int_equal(tokenizer_encode(t, text, sizeof text - 1, 0, &ids, &n, &cap, &err), i ?
@@ -418,7 +431,12 @@ static size_t any_char(char *to)
 	if (c == 0x2581) c = ' ';
 	if (c < 0x80) { to[0] = (char)c; return 1; }
 	if (c < 0x800) { to[0] = (char)(0xc0 | c >> 6); to[1] = (char)(0x80 | (c & 63)); return 2; }
-	if (c < 0x10000) { to[0] = (char)(0xe0 | c >> 12); to[1] = (char)(0x80 | (c >> 6 & 63)); to[2] = (char)(0x80 | (c & 63)); return 3; }
+	if (c < 0x10000) {
+		to[0] = (char)(0xe0 | c >> 12);
+		to[1] = (char)(0x80 | (c >> 6 & 63));
+		to[2] = (char)(0x80 | (c & 63));
+		return 3;
+	}
 	to[0] = (char)(0xf0 | c >> 18);
 	to[1] = (char)(0x80 | (c >> 12 & 63));
 	to[2] = (char)(0x80 | (c >> 6 & 63));

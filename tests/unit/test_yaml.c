@@ -55,8 +55,10 @@ static void refuses_with_a_line(void **state)
  * time. */
 static void lays_one_over_another(void **state)
 {
-	static const char below[] = "a: 1\nm: &m {x: 1, y: {z: [1, 2]}, gone: 3}\nlist: [1, 2]\ntwin: *m\nflat: {k: v}\n";
-	static const char above[] = "new: {n: null}\nm: {y: {w: 4}, x: 2, gone: null}\nlist: [3]\ntwin: {x: {deep: 1}}\nflat: 5\nabsent: null\n";
+	static const char below[] = "a: 1\nm: &m {x: 1, y: {z: [1, 2]}, gone: 3}\nlist: [1, 2]\ntwin: *m\n"
+		"flat: {k: v}\n";
+	static const char above[] = "new: {n: null}\nm: {y: {w: 4}, x: 2, gone: null}\nlist: [3]\n"
+		"twin: {x: {deep: 1}}\nflat: 5\nabsent: null\n";
 	struct yaml_doc *b, *a, *d;
 	const struct yaml_node *r, *m;
 	(void)state;
