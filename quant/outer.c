@@ -74,6 +74,7 @@ enum ggu_status outer_add(const struct outer *o, struct ggu_pool *pool)
 {
 	const size_t workers = pool ? (size_t)ggu_pool_size(pool) : 1, panels = (o->n_a + ROWS - 1)/ROWS,
 		step = quant_act_step();
+	if (!o->n_a || !o->n_b || !o->n) return GGU_OK;
 	struct work w = { .o = o,
 		.act_bytes = (float_columns_bytes(least(o->n_a, ROWS), o->n) + 63)/64*64 };
 	enum ggu_status s = GGU_ERR_NOMEM;

@@ -81,8 +81,20 @@ static void triangles(void **state)
 		check((enum outer_form)form, 50, 50, 2050);
 	}
 }
+/* No tokens, or no rows: nothing is read and nothing added. */
+static void nothing(void **state)
+{
+	float to = 0.5f;
+	struct outer o = { &to, OUTER_PACKED, false, 1, 1, 0, NULL, NULL, 1, 1 };
+	(void)state;
+	assert_int_equal(outer_add(&o, NULL), GGU_OK);
+	o.n = 1; o.n_a = o.n_b = 0;
+	assert_int_equal(outer_add(&o, NULL), GGU_OK);
+	assert_true(to == 0.5f);
+}
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(whole), cmocka_unit_test(triangles) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(whole), cmocka_unit_test(triangles),
+		cmocka_unit_test(nothing) };
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
