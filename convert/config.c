@@ -333,8 +333,9 @@ static json_t *text_part(json_t *root)
 }
 
 /* By the class of the whole model, else by that of its text part. */
-static enum ggu_status find_class(struct config *c, const struct arch_set *set, struct ggu_error *err)
+static enum ggu_status find_class(struct config *c, struct arch_set *set, struct ggu_error *err)
 {
+	enum ggu_status s = GGU_OK;
 	const char *whole = json_string_value(json_array_get(json_object_get(c->root, "architectures"), 0));
 	const char *part = json_string_value(json_array_get(json_object_get(c->text, "architectures"), 0));
 	config_keys_mark(c->keys, c->root, "architectures");
@@ -342,22 +343,16 @@ static enum ggu_status find_class(struct config *c, const struct arch_set *set, 
 	if (!whole && !part)
 		return file_fail(err, GGU_ERR_FORMAT, "config.json", GGU_NO_OFFSET, "architectures",
 			"does not name the model's class");
-	if (whole) c->arch = arch_find_class(set, whole, &c->defaults);
-	if (part && (!c->arch || !c->arch->convert)) c->arch = arch_find_class(set, part, &c->defaults);
+	if (whole) s = arch_find_class(set, whole, &c->arch, &c->defaults, err);
+	if (!s && part && (!c->arch || !c->arch->convert))
+		s = arch_find_class(set, part, &c->arch, &c->defaults, err);
+	if (s) return s;
 	if (c->arch && c->arch->convert) return GGU_OK;
 	return file_fail(err, GGU_ERR_UNSUPPORTED, "config.json", GGU_NO_OFFSET, CONVERT_CLASS,
 		"no architecture is known for %.80s", whole ? whole : part);
 }
 
-/* The architecture that takes folders without config.json. */
-static const struct arch *fallback(const struct arch_set *set)
-{
-	for (size_t k = 0; k < arch_count(set); k++)
-		if (arch_at(set, k)->fallback) return arch_at(set, k);
-	return NULL;
-}
-
-enum ggu_status config_open(struct config *c, const char *dir, const struct arch_set *set, bool optional,
+enum ggu_status config_open(struct config *c, const char *dir, struct arch_set *set, bool optional,
 	struct ggu_error *err)
 {
 	enum ggu_status s;
@@ -366,8 +361,10 @@ enum ggu_status config_open(struct config *c, const char *dir, const struct arch
 	if (!c->arena) return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
 	c->scope = (struct expr_scope){ c, lookup, call };
 	s = file_json(dir, "config.json", &c->root, err);
-	if (s == GGU_ERR_MISSING && optional && (c->arch = fallback(set))) s = GGU_OK;
-	else if (!s) {
+	if (s == GGU_ERR_MISSING && optional) {
+		enum ggu_status found = arch_find_fallback(set, &c->arch, err);
+		if (found || c->arch) s = found;
+	} else if (!s) {
 		c->text = text_part(c->root);
 		s = config_keys_new(&c->keys, c->root, err);
 		if (!s) s = find_class(c, set, err);

@@ -30,7 +30,7 @@ struct config {
 };
 /* Reads the folder's files and finds the class in `set`. optional: a missing config.json leaves root NULL and takes the
  * architecture that says fallback. */
-enum ggu_status config_open(struct config *c, const char *dir, const struct arch_set *set, bool optional,
+enum ggu_status config_open(struct config *c, const char *dir, struct arch_set *set, bool optional,
 	struct ggu_error *err);
 void config_close(struct config *c);
 /* The value of an expression of the description; messages name its line. */

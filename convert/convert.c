@@ -300,6 +300,7 @@ enum ggu_status convert_classes(const char *arch_file, void (*each)(void *ctx, c
 	enum ggu_status s = arch_set_new(&set, err);
 	if (s) return s;
 	if (arch_file) s = arch_set_add_file(set, arch_file, err);
+	if (!s) s = arch_set_all(set, err);
 	for (size_t i = 0; !s && i < arch_count(set); i++) {
 		const struct yaml_node *classes = arch_at(set, i)->classes;
 		for (size_t k = 0; k < classes->count; k++) each(ctx, classes->keys[k]->text, arch_at(set, i)->name);

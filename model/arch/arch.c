@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * arch.c - the set of architecture descriptions: the built-in texts, and files added at run time. */
+ * arch.c - the set of architecture descriptions: the built-in texts, and files added at run time.
+ *
+ * A program wants one description and those that it is like, so a built-in text is parsed when somebody asks for its
+ * name, or for a class that occurs in it: parsing them all takes 25 000 allocations. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,11 +18,11 @@ struct entry {
 	struct yaml_doc *doc, *over;
 	const struct yaml_node *root;
 	char *file;
-	enum { RAW, BUSY, DONE } state;
 };
 struct arch_set {
 	struct entry **all; size_t n_all;       /* as they came; the last of a name counts */
-	struct entry **v; size_t n;             /* of these, those with classes, sorted by name */
+	size_t n_built_in;                      /* the first of them, as in arch_data; NULL: not parsed yet */
+	struct entry **v; size_t n;             /* of all, those with classes, sorted by name: see arch_set_all */
 };
 
 static bool name_ok(const struct yaml_node *s)
@@ -71,88 +74,90 @@ static void entry_free(struct entry *e)
 	free(e);
 }
 
-/* Adds the text as it is. */
-static enum ggu_status add_raw(struct arch_set *s, const char *file, const char *text, size_t n, struct ggu_error *err)
+/* Parses the text. */
+static enum ggu_status entry_new(struct entry **out, const char *file, const char *text, size_t n,
+	struct ggu_error *err)
 {
-	struct entry *e = calloc(1, sizeof *e), **all = realloc(s->all, (s->n_all + 1)*sizeof *all), **v;
+	struct entry *e = calloc(1, sizeof *e);
 	enum ggu_status st;
-	if (all) s->all = all;
-	v = realloc(s->v, (s->n_all + 1)*sizeof *v);
-	if (v) s->v = v;
-	if (e && all && v && (e->file = strdup(file))) st = yaml_doc_parse(&e->doc, file, text, n, err);
+	if (e && (e->file = strdup(file))) st = yaml_doc_parse(&e->doc, file, text, n, err);
 	else st = ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
 	if (!st) st = check(e, err);
-	if (st) {
-		if (err) snprintf(err->file, sizeof err->file, "%s", file);
-		entry_free(e);
-		return st;
+	if (!st) {
+		*out = e;
+		return GGU_OK;
 	}
-	s->all[s->n_all++] = e;
-	return GGU_OK;
+	if (err) snprintf(err->file, sizeof err->file, "%s", file);
+	entry_free(e);
+	return st;
 }
 
-/* The last of this name before `but`, or of all if `but` has another one. */
-static struct entry *named(const struct arch_set *s, const char *name, const struct entry *but)
+static enum ggu_status resolve(struct arch_set *s, size_t i, struct ggu_error *err);
+
+/* Makes sure that a built-in description has been read. */
+static enum ggu_status need(struct arch_set *s, size_t i, struct ggu_error *err)
 {
-	bool before = strcmp(but->arch.name, name) != 0;
-	for (size_t i = s->n_all; i-- > 0;) {
-		if (before && !strcmp(s->all[i]->arch.name, name)) return s->all[i];
-		before |= s->all[i] == but;
+	enum ggu_status st;
+	if (s->all[i]) return GGU_OK;
+	st = entry_new(s->all + i, arch_data[i].name, arch_data[i].text, arch_data[i].n, err);
+	if (!st) st = resolve(s, i, err);
+	if (st && s->all[i]) {
+		entry_free(s->all[i]);
+		s->all[i] = NULL;
 	}
-	return NULL;
+	return st;
 }
 
-static enum ggu_status resolve(const struct arch_set *s, struct entry *e, struct ggu_error *err)
+/* Is this description's name `name`? A built-in one is that of its file. */
+static bool is_named(const struct arch_set *s, size_t i, const char *name)
 {
+	size_t n = strlen(name);
+	if (s->all[i]) return !strcmp(s->all[i]->arch.name, name);
+	return !strncmp(arch_data[i].name, name, n) && !strcmp(arch_data[i].name + n, ".yaml");
+}
+
+/* The last of this name among the first n; n: there is none. */
+static size_t last_named(const struct arch_set *s, const char *name, size_t n)
+{
+	for (size_t i = n; i-- > 0;)
+		if (is_named(s, i, name)) return i;
+	return n;
+}
+
+/* Lays description i over the one that it is like: an earlier one of its own name, or the last of another. Built-in ones
+ * are like built-in ones, whatever was added since. */
+static enum ggu_status resolve(struct arch_set *s, size_t i, struct ggu_error *err)
+{
+	struct entry *e = s->all[i];
 	const struct yaml_node *like = yaml_get(e->root, "like");
-	enum ggu_status st = GGU_OK;
-	struct entry *below;
-	if (e->state == DONE) return GGU_OK;
-	if (e->state == BUSY) return fail(like, like->text, err, "is like one that is like it");
-	e->state = BUSY;
 	if (!yaml_null(like)) {
-		below = named(s, like->text, e);
-		if (!below) return fail(like, like->text, err, "no such description");
-		st = resolve(s, below, err);
-		if (!st) st = yaml_doc_over(&e->over, below->root, e->root, err);
+		size_t n = i < s->n_built_in ? s->n_built_in : s->n_all, below;
+		enum ggu_status st;
+		if (!strcmp(like->text, e->arch.name)) n = i;
+		below = last_named(s, like->text, n);
+		if (below == n) return fail(like, like->text, err, "no such description");
+		st = need(s, below, err);
+		if (!st) st = yaml_doc_over(&e->over, s->all[below]->root, e->root, err);
 		if (st) return st;
 		e->root = yaml_doc_root(e->over);
 	}
 	e->arch.defaults = yaml_get(e->root, "defaults");
 	e->arch.convert = yaml_get(e->root, "convert");
 	e->arch.graph = yaml_get(e->root, "graph");
-	e->state = DONE;
 	return GGU_OK;
-}
-
-static int by_name(const void *a, const void *b)
-{
-	return strcmp((*(struct entry *const *)a)->arch.name, (*(struct entry *const *)b)->arch.name);
-}
-
-/* Resolves those that came since n, which leave again if one of them is wrong. */
-static enum ggu_status settle(struct arch_set *s, size_t n, struct ggu_error *err)
-{
-	enum ggu_status st = GGU_OK;
-	for (size_t i = n; !st && i < s->n_all; i++) st = resolve(s, s->all[i], err);
-	while (st && s->n_all > n) entry_free(s->all[--s->n_all]);
-	s->n = 0;
-	for (size_t i = 0; i < s->n_all; i++) {
-		size_t k = 0;
-		if (!s->all[i]->arch.classes) continue;
-		while (k < s->n && strcmp(s->v[k]->arch.name, s->all[i]->arch.name)) k++;
-		s->v[k] = s->all[i];
-		s->n += k == s->n;
-	}
-	if (s->n) qsort(s->v, s->n, sizeof *s->v, by_name);
-	return st;
 }
 
 enum ggu_status arch_set_add(struct arch_set *s, const char *file, const char *text, size_t n, struct ggu_error *err)
 {
-	size_t had = s->n_all;
-	enum ggu_status st = add_raw(s, file, text, n, err);
-	return st ? st : settle(s, had, err);
+	struct entry **all = realloc(s->all, (s->n_all + 1)*sizeof *all);
+	enum ggu_status st;
+	if (!all) return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
+	s->all = all;
+	st = entry_new(all + s->n_all, file, text, n, err);
+	if (st) return st;
+	st = resolve(s, s->n_all++, err);
+	if (st) entry_free(s->all[--s->n_all]);
+	return st;
 }
 
 enum ggu_status arch_set_empty(struct arch_set **out, struct ggu_error *err)
@@ -167,12 +172,17 @@ enum ggu_status arch_set_new(struct arch_set **out, struct ggu_error *err)
 {
 	struct arch_set *s = NULL;
 	enum ggu_status st = arch_set_empty(&s, err);
+	size_t n = 0;
 	if (st) return st;
-	for (const struct embedded *f = arch_data; f->name && !st; f++) st = add_raw(s, f->name, f->text, f->n, err);
-	if (!st) st = settle(s, 0, err);
-	if (st) arch_set_free(s);
-	else *out = s;
-	return st;
+	while (arch_data[n].name) n++;
+	s->all = calloc(n, sizeof *s->all);
+	if (!s->all) {
+		arch_set_free(s);
+		return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
+	}
+	s->n_all = s->n_built_in = n;
+	*out = s;
+	return GGU_OK;
 }
 
 enum ggu_status arch_set_add_file(struct arch_set *s, const char *path, struct ggu_error *err)
@@ -198,25 +208,69 @@ void arch_set_free(struct arch_set *s)
 	free(s);
 }
 
+static int by_name(const void *a, const void *b)
+{
+	return strcmp((*(struct entry *const *)a)->arch.name, (*(struct entry *const *)b)->arch.name);
+}
+
+enum ggu_status arch_set_all(struct arch_set *s, struct ggu_error *err)
+{
+	struct entry **v = realloc(s->v, (s->n_all + 1)*sizeof *v);
+	enum ggu_status st = GGU_OK;
+	if (!v) return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
+	s->v = v;
+	s->n = 0;
+	for (size_t i = 0; i < s->n_all && !st; i++) st = need(s, i, err);
+	for (size_t i = 0; i < s->n_all && !st; i++)
+		if (s->all[i]->arch.classes && last_named(s, s->all[i]->arch.name, s->n_all) == i)
+			s->v[s->n++] = s->all[i];
+	if (s->n) qsort(s->v, s->n, sizeof *s->v, by_name);
+	return st;
+}
+
 size_t arch_count(const struct arch_set *s) { return s->n; }
 const struct arch *arch_at(const struct arch_set *s, size_t i) { return i < s->n ? &s->v[i]->arch : NULL; }
 
-const struct arch *arch_find(const struct arch_set *s, const char *name)
+enum ggu_status arch_find(struct arch_set *s, const char *name, const struct arch **found, struct ggu_error *err)
 {
-	for (size_t i = 0; i < s->n; i++)
-		if (!strcmp(s->v[i]->arch.name, name)) return &s->v[i]->arch;
-	return NULL;
+	size_t i = last_named(s, name, s->n_all);
+	enum ggu_status st = i < s->n_all ? need(s, i, err) : GGU_OK;
+	if (st) return st;
+	*found = i < s->n_all && s->all[i]->arch.classes ? &s->all[i]->arch : NULL;
+	return GGU_OK;
 }
 
-const struct arch *arch_find_class(const struct arch_set *s, const char *hf_class, const struct yaml_node **class_node)
+/* The descriptions that could have this word as a key: the built-in ones with it anywhere in their text. */
+static enum ggu_status need_with(struct arch_set *s, const char *word, struct ggu_error *err)
 {
-	const struct arch *found = NULL;
-	for (size_t i = 0; i < s->n; i++) {
-		const struct arch *a = &s->v[i]->arch;
-		const struct yaml_node *c = yaml_get(a->classes, hf_class);
-		if (!c || (found && !strchr(a->file, '/'))) continue;
-		if (class_node) *class_node = c;
-		found = a;
+	enum ggu_status st = GGU_OK;
+	for (size_t i = 0; i < s->n_built_in && !st; i++)
+		if (strstr(arch_data[i].text, word)) st = need(s, i, err);
+	return st;
+}
+
+enum ggu_status arch_find_class(struct arch_set *s, const char *hf_class, const struct arch **found,
+	const struct yaml_node **class_node, struct ggu_error *err)
+{
+	enum ggu_status st = need_with(s, hf_class, err);
+	if (st) return st;
+	*found = NULL;
+	for (size_t i = s->n_all; i-- > 0 && !*found;) {
+		const struct yaml_node *c = s->all[i] ? yaml_get(s->all[i]->arch.classes, hf_class) : NULL;
+		if (!c || last_named(s, s->all[i]->arch.name, s->n_all) != i) continue;
+		*class_node = c;
+		*found = &s->all[i]->arch;
 	}
-	return found;
+	return GGU_OK;
+}
+
+enum ggu_status arch_find_fallback(struct arch_set *s, const struct arch **found, struct ggu_error *err)
+{
+	enum ggu_status st = need_with(s, "fallback: true", err);
+	if (st) return st;
+	*found = NULL;
+	for (size_t i = s->n_all; i-- > 0 && !*found;)
+		if (s->all[i] && s->all[i]->arch.fallback && last_named(s, s->all[i]->arch.name, s->n_all) == i)
+			*found = &s->all[i]->arch;
+	return GGU_OK;
 }

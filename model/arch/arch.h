@@ -29,16 +29,25 @@ struct arch {
 	const struct yaml_node *classes, *defaults, *convert, *graph;
 };
 struct arch_set;
-enum ggu_status arch_set_new(struct arch_set **s, struct ggu_error *err);       /* the built-in ones, checked */
+enum ggu_status arch_set_new(struct arch_set **s, struct ggu_error *err);       /* with the built-in ones */
 enum ggu_status arch_set_empty(struct arch_set **s, struct ggu_error *err);     /* without them */
 /* text[n] is copied; file is its name in messages */
 enum ggu_status arch_set_add(struct arch_set *s, const char *file, const char *text, size_t n, struct ggu_error *err);
 enum ggu_status arch_set_add_file(struct arch_set *s, const char *path, struct ggu_error *err);
 void arch_set_free(struct arch_set *s);
-size_t arch_count(const struct arch_set *s);                                    /* those with classes */
-const struct arch *arch_at(const struct arch_set *s, size_t i);                 /* sorted by name */
-const struct arch *arch_find(const struct arch_set *s, const char *name);       /* by general.architecture */
+
+/* A built-in description is read when one of these wants it, so each may fail for lack of memory. What they find is
+ * valid until arch_set_free; *found is NULL if there is none. */
+enum ggu_status arch_find(struct arch_set *s, const char *name, const struct arch **found,
+	struct ggu_error *err);                                                 /* by general.architecture */
 /* by Hugging Face class ("LlamaForCausalLM"); class_node: its entry under `classes`, with its defaults */
-const struct arch *arch_find_class(const struct arch_set *s, const char *hf_class, const struct yaml_node **class_node);
+enum ggu_status arch_find_class(struct arch_set *s, const char *hf_class, const struct arch **found,
+	const struct yaml_node **class_node, struct ggu_error *err);
+enum ggu_status arch_find_fallback(struct arch_set *s, const struct arch **found, struct ggu_error *err);
+
+/* Reads them all, for the two below. Those with classes, sorted by name: */
+enum ggu_status arch_set_all(struct arch_set *s, struct ggu_error *err);
+size_t arch_count(const struct arch_set *s);
+const struct arch *arch_at(const struct arch_set *s, size_t i);
 
 #endif

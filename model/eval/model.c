@@ -7,10 +7,12 @@
 #include "model_internal.h"
 #include "op.h"
 
-static enum ggu_status unknown(const struct model *m, const char *name, struct ggu_error *err)
+static enum ggu_status unknown(struct model *m, const char *name, struct ggu_error *err)
 {
 	char known[100] = "";           /* whole names, as many as a message holds */
 	size_t n = 0;
+	enum ggu_status s = arch_set_all(m->archs, err);
+	if (s) return s;
 	for (size_t i = 0; i < arch_count(m->archs); i++) {
 		const char *a = arch_at(m->archs, i)->name;
 		if (n + strlen(a) + sizeof " ..." >= sizeof known) {
@@ -26,14 +28,15 @@ static enum ggu_status unknown(const struct model *m, const char *name, struct g
 static enum ggu_status build(struct model *m, const struct model_options *o, struct ggu_error *err)
 {
 	struct ggu_str name;
-	const struct arch *a;
+	const struct arch *a = NULL;
 	enum ggu_status s = arch_set_new(&m->archs, err);
 	if (!s && o->arch_file) s = arch_set_add_file(m->archs, o->arch_file, err);
 	if (s) return s;
 	if (!ggu_meta_str(ggu_file_meta(m->file), "general.architecture", &name))
 		return ggu_fail(err, GGU_ERR_MISSING, GGU_NO_OFFSET, "general.architecture",
 			"is missing: this is not a model");
-	a = arch_find(m->archs, name.p);
+	s = arch_find(m->archs, name.p, &a, err);
+	if (s) return s;
 	return a ? graph_build(&m->graph, a, m->file, m->arena, err) : unknown(m, name.p, err);
 }
 

@@ -154,6 +154,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	must(arch_set_empty(&set, NULL) == GGU_OK, "no memory");
 	if (arch_set_add(set, "input.yaml", (const char *)data, size, &err) != GGU_OK)
 		must(err.code != GGU_OK && *err.what, "refused without a reason");
+	must(arch_set_all(set, NULL) == GGU_OK, "no memory");
 	for (size_t i = 0; i < arch_count(set); i++) resolve(arch_at(set, i));
 	arch_set_free(set);
 	return 0;

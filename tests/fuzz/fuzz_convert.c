@@ -40,7 +40,7 @@ static void unread(void *ctx, const struct ggu_error *what)
 	must(*what->what, "a key that is not read is told without a word");
 }
 
-static void convert(const char *dir, const struct arch_set *set)
+static void convert(const char *dir, struct arch_set *set)
 {
 	struct config c;
 	struct checkpoint *source = NULL;

@@ -102,22 +102,48 @@ static void bounds_what_aliases_repeat(void **state)
 	yaml_doc_free(d);
 }
 
+static const struct arch *find(struct arch_set *s, const char *name)
+{
+	const struct arch *a = NULL;
+	assert_int_equal(arch_find(s, name, &a, NULL), GGU_OK);
+	return a;
+}
+
+static const struct arch *find_class(struct arch_set *s, const char *hf_class)
+{
+	const struct yaml_node *c = NULL;
+	const struct arch *a = NULL;
+	assert_int_equal(arch_find_class(s, hf_class, &a, &c, NULL), GGU_OK);
+	if (a) assert_int_equal(c->kind, YAML_MAPPING);
+	return a;
+}
+
 static void knows_the_built_in_architectures(void **state)
 {
-	struct arch_set *s;
-	const struct yaml_node *c;
+	struct arch_set *s, *all;
+	const struct arch *any;
 	struct ggu_error err;
 	(void)state;
 	assert_int_equal(arch_set_new(&s, &err), GGU_OK);
-	assert_non_null(arch_find(s, "llama"));
-	assert_null(arch_find(s, "no-such"));
-	assert_string_equal(arch_find_class(s, "MistralForCausalLM", &c)->name, "llama");
-	assert_int_equal(c->kind, YAML_MAPPING);
-	for (size_t i = 0; i < arch_count(s); i++) {
-		const struct arch *a = arch_at(s, i);
+	assert_string_equal(find_class(s, "MistralForCausalLM")->name, "llama");
+	assert_non_null(find(s, "llama"));
+	assert_null(find(s, "no-such"));
+	assert_null(find(s, "common"));
+	assert_int_equal(arch_find_fallback(s, &any, &err), GGU_OK);
+	assert_string_equal(any->name, "llama");
+	assert_int_equal(arch_set_new(&all, &err), GGU_OK);
+	assert_int_equal(arch_set_all(all, &err), GGU_OK);
+	assert_true(arch_count(all) > 20);
+	for (size_t i = 0; i < arch_count(all); i++) {
+		const struct arch *a = arch_at(all, i);
 		if (!a->convert || !a->graph) fail_msg("%s lacks convert or graph", a->file);
-		if (i) assert_true(strcmp(arch_at(s, i - 1)->name, a->name) < 0);
+		if (i) assert_true(strcmp(arch_at(all, i - 1)->name, a->name) < 0);
+		/* one that is read alone, by its name or a class, is the same one */
+		assert_string_equal(find(s, a->name)->file, a->file);
+		for (size_t k = 0; k < a->classes->count; k++)
+			assert_string_equal(find_class(s, a->classes->keys[k]->text)->name, a->name);
 	}
+	arch_set_free(all);
 	arch_set_free(s);
 }
 
@@ -132,12 +158,13 @@ static void a_file_replaces_a_built_in_one(void **state)
 	(void)state;
 	assert_int_equal(write(fd, good, strlen(good)), strlen(good));
 	assert_int_equal(arch_set_new(&s, &err), GGU_OK);
-	assert_null(arch_find(s, "common"));
+	assert_int_equal(arch_set_all(s, &err), GGU_OK);
 	n = arch_count(s);
 	assert_int_equal(arch_set_add_file(s, path, &err), GGU_OK);
+	assert_int_equal(arch_set_all(s, &err), GGU_OK);
 	assert_int_equal(arch_count(s), n);
-	assert_non_null(arch_find_class(s, "MyForCausalLM", NULL));
-	assert_null(arch_find_class(s, "LlamaForCausalLM", NULL));
+	assert_non_null(find_class(s, "MyForCausalLM"));
+	assert_null(find_class(s, "LlamaForCausalLM"));
 	assert_int_equal(ftruncate(fd, 0), 0);
 	assert_int_equal(pwrite(fd, old, strlen(old), 0), strlen(old));
 	assert_int_equal(arch_set_add_file(s, path, &err), GGU_ERR_UNSUPPORTED);
@@ -148,12 +175,26 @@ static void a_file_replaces_a_built_in_one(void **state)
 	arch_set_free(s);
 }
 
+/* The order in which descriptions are read does not show: what is built in is not like what was added. */
+static void an_added_base_changes_no_built_in_description(void **state)
+{
+	static const char base[] = "schema: 1\narch: common\nlike: llama\ngraph: null\n";
+	struct arch_set *s;
+	(void)state;
+	assert_int_equal(arch_set_new(&s, NULL), GGU_OK);
+	assert_int_equal(arch_set_add(s, "common.yaml", base, strlen(base), NULL), GGU_OK);
+	assert_non_null(find(s, "qwen2")->graph);
+	assert_null(find(s, "common"));
+	arch_set_free(s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(reads_a_tree), cmocka_unit_test(refuses_with_a_line),
 		cmocka_unit_test(lays_one_over_another), cmocka_unit_test(bounds_what_aliases_repeat),
 		cmocka_unit_test(knows_the_built_in_architectures), cmocka_unit_test(a_file_replaces_a_built_in_one),
+		cmocka_unit_test(an_added_base_changes_no_built_in_description),
 	};
 	return cmocka_run_group_tests_name("yaml", tests, NULL, NULL);
 }
