@@ -24,7 +24,7 @@
 
 static struct {
 	const char *type, *imatrix, *out, *name, *metadata, *arch_file;
-	bool vocab_only, dry_run;
+	bool vocab_only, dry_run, verbose;
 	int jobs;
 } o = { .type = "auto" };
 
@@ -35,6 +35,7 @@ static const struct opt opts[] = {
 	OPT_STR(0, "name", &o.name, "NAME", "the model's name (default: from its card or config.json)"),
 	OPT_STR(0, "metadata", &o.metadata, "JSON", "keys and values of the object in this file win over all others"),
 	OPT_FLAG('n', "dry-run", &o.dry_run, "print what becomes of each tensor; no weights are read, no file is made"),
+	OPT_FLAG('v', "verbose", &o.verbose, "print a line for each tensor with its error"),
 	OPT_STR(0, "arch-file", &o.arch_file, "YAML", "also know the architecture described in YAML"),
 	OPT_OUTPUT(&o.out),
 	OPT_JOBS(&o.jobs),
@@ -75,6 +76,9 @@ static struct ggu_meta *plan(struct job *j, struct convert *c, const char *dir, 
 		j->t[i] = convert_tensor(c, i);
 		j->from[i] = convert_from(c, i);
 		j->choice[i] = (struct recipe_choice){ j->t[i]->type, j->t[i]->type, RECIPE_RULE };
+		if (!strcmp(o.type, "q8_0") && j->t[i]->type == GGU_TYPE_F16 &&
+			j->t[i]->ne[0]%ggu_type_info(GGU_TYPE_Q8_0)->block_weights)
+			j->choice[i] = (struct recipe_choice){ GGU_TYPE_F16, GGU_TYPE_Q8_0, RECIPE_FALLBACK };
 	}
 	if (recipe) {
 		struct typeplan_options p = { .tensor_type = &(struct opt_list){ 0 },
@@ -84,11 +88,12 @@ static struct ggu_meta *plan(struct job *j, struct convert *c, const char *dir, 
 	j->r = (struct remake_run){
 		.re = { .n = n, .t = j->t, .from = j->from, .choice = j->choice, .read = read_from, .read_ctx = c,
 			.effort = QUANT_EFFORT_DEFAULT },
-		.name = dir, .imatrix = im, .imatrix_name = o.imatrix, .damp = -1, .doing = "converting" };
+		.name = dir, .imatrix = im, .imatrix_name = o.imatrix, .damp = -1, .doing = "converting",
+		.verbose = o.verbose && !o.dry_run };
 	for (size_t i = 0; i < n; i++)
 		if (!quant_can_encode(j->choice[i].type) && j->choice[i].type != j->from[i])
 			msg_die("type %s cannot be made", ggu_type_info(j->choice[i].type)->name);
-	remake_run_fallbacks(&j->r);
+	remake_run_fallbacks(&j->r, o.verbose || o.dry_run);
 	return remake_run_meta(&j->r, convert_meta(c), file_type);
 }
 
@@ -114,6 +119,7 @@ static void print_plan(const struct convert *c, const struct job *j, uint64_t fi
 			ggu_type_info(j->choice[i].type)->name, (unsigned long long)remake_bytes(&j->r.re, i), n ?
 				from : "computed");
 		if (n > 1) printf(" and %zu more", n - 1);
+		if (j->choice[i].reason == RECIPE_FALLBACK) printf("  fall-back");
 		putchar('\n');
 		free(name);
 		free(from);
@@ -188,7 +194,7 @@ int main(int argc, char **argv)
 
 	opt_parse(argc, argv, opts,
 		&(struct opt_program){ "gguf-convert", "convert a Hugging Face checkpoint to GGUF",
-		"[-t TYPE] [-i FILE] [--vocab-only] [--name NAME] [--metadata JSON] [-n] [--arch-file YAML] [-j N] "
+		"[-t TYPE] [-i FILE] [--vocab-only] [--name NAME] [--metadata JSON] [-nv] [--arch-file YAML] [-j N] "
 		"[-o FILE] DIR", 1, 1 });
 	dir = argv[0] = (char *)(uintptr_t)hub_folder(argv[0]);
 	if (!stat(dir, &st) && !S_ISDIR(st.st_mode))

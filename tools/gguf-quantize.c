@@ -329,7 +329,7 @@ int main(int argc, char **argv)
 	if (out) refuse_inputs(out, r.in, in);
 	ftype = choose(&r, recipe, im != NULL || o.calibrate);
 	check_sources(&r);
-	remake_run_fallbacks(&r.re);
+	remake_run_fallbacks(&r.re, o.verbose || o.dry_run);
 	meta = remake_run_meta(&r.re, ggu_file_meta(r.in), ftype);
 	if (o.calibrate) remake_run_told(meta, o.calibrate);
 	w = remake_run_writer(&r.re, meta);

@@ -25,21 +25,31 @@ static void note(struct names *list, const char *name)
 }
 static const char *more(const struct names *list) { return list->n > NAMES_MAX ? ", ..." : ""; }
 
-void remake_run_fallbacks(const struct remake_run *run)
+/* Whether tensor i fell back as tensor k did. */
+static bool same_fallback(const struct remake *r, size_t i, size_t k)
+{
+	const struct recipe_choice *a = r->choice + i, *b = r->choice + k;
+	return b->reason == RECIPE_FALLBACK && a->wanted == b->wanted && a->type == b->type;
+}
+
+void remake_run_fallbacks(const struct remake_run *run, bool listed)
 {
 	const struct remake *r = &run->re;
 	struct names list = { 0, NULL };
-	for (size_t i = 0; i < r->n; i++)
-		if (r->choice[i].reason == RECIPE_FALLBACK) {
-			char text[400];
-			snprintf(text, sizeof text, "%s (%llu to a row) %s instead of %s", r->t[i]->name,
-				(unsigned long long)r->t[i]->ne[0],
-				ggu_type_info(r->choice[i].type)->name, ggu_type_info(r->choice[i].wanted)->name);
-			note(&list, text);
-		}
+	for (size_t i = 0; i < r->n; i++) {
+		size_t first = 0, n = 0;
+		char text[100];
+		if (r->choice[i].reason != RECIPE_FALLBACK) continue;
+		while (!same_fallback(r, i, first)) first++;
+		if (first < i) continue;
+		for (size_t k = i; k < r->n; k++) n += same_fallback(r, i, k);
+		snprintf(text, sizeof text, "%zu%s from %s to %s", n, list.n ? "" : n == 1 ? " tensor" : " tensors",
+			ggu_type_info(r->choice[i].wanted)->name, ggu_type_info(r->choice[i].type)->name);
+		note(&list, text);
+	}
 	if (list.n)
-		msg_warn("fall-backs (%zu), where rows are not a whole number of blocks: %s%s", list.n, list.text,
-			more(&list));
+		msg_warn("fall-backs, where rows are not a whole number of blocks: %s%s%s", list.text, more(&list),
+			listed ? "" : " (-v shows which)");
 	free(list.text);
 }
 

@@ -35,8 +35,8 @@ void remake_run_told(struct ggu_meta *m, const char *text);
 struct ggu_writer *remake_run_writer(const struct remake_run *r, const struct ggu_meta *meta);
 /* The whole file to out, which the caller commits. jobs: threads, 0: all cores. */
 void remake_run_write(const struct remake_run *r, struct ggu_writer *w, struct out *out, int jobs);
-/* Warns of tensors that got another type than wanted. */
-void remake_run_fallbacks(const struct remake_run *r);
+/* Warns of tensors that got another type than wanted: how many, from what to what. listed: a table says which. */
+void remake_run_fallbacks(const struct remake_run *r, bool listed);
 
 /* What a run makes of the tensors, as a table for people or as JSON (remake_table.c). */
 uint64_t remake_bytes(const struct remake *r, size_t i);        /* of tensor i in its new type */

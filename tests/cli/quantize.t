@@ -148,7 +148,11 @@ mk=$BUILD/tests/cli/tool_mkgguf
 	blk.0.ffn_norm.weight:f32:256 blk.0.attn_q.weight:bf16:256x7:huge z.bias:f32:5 blk.0.attn_k.weight:f32:256x3:zero >odd.gguf
 $q -o b.gguf Q4_K_M odd.gguf 2>err
 is "fall-backs" "$(of b.gguf a.weight) $(of b.gguf b.weight)" "q5_0 f16"
-ok "fall-backs are reported" grep -q 'a.weight (96 to a row) q5_0 instead of q4_K' err
+is "fall-backs are summed in a line" "$(grep fall err)" \
+	"gguf-quantize: fall-backs, where rows are not a whole number of blocks: 1 tensor from q4_K to q5_0, 1 from q4_K to f16 (-v shows which)"
+$q -v -o b.gguf Q4_K_M odd.gguf 2>err
+is "... with -v in detail" "$(sed -n 's/^\([^ ]*\) .* -> \([^ ]*\) .* fall-back$/\1 \2/p' err | tr '\n' ' ')" "a.weight q5_0 b.weight f16 "
+is "... and -q says nothing" "$($q -q -o b.gguf Q4_K_M odd.gguf 2>&1)" ""
 is "experts" "$(of b.gguf blk.0.ffn_up_exps.weight)" q4_K
 is "vectors stay" "$(of b.gguf blk.0.ffn_norm.weight) $(of b.gguf z.bias)" "f32 f32"
 ok "unknown metadata stay" sh -c 'gguf-info --json b.gguf | grep -q "\"vendor.key\": *\"hello\""'
