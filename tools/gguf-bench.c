@@ -127,8 +127,8 @@ static void measure(struct bench *b, struct test *t)
 	t->lowest = (double)t->n/secs[o.repeat - 1];
 }
 
-/* Of a prompt only the last token needs the output matrix; while n tokens are generated, n/2 more have been read on
- * average. */
+/* Of a prompt only the last token needs the output matrix, and what comes behind the last attention; while n tokens are
+ * generated, n/2 more have been read on average. */
 static void compare(const struct bench *b, struct test *t)
 {
 	const struct model_cost *c = &b->cost;
@@ -138,7 +138,7 @@ static void compare(const struct bench *b, struct test *t)
 			*(c->weight_bytes + c->head_bytes + c->fixed_bytes + seen*c->position_bytes);
 		t->share = t->gb/b->limits.read_gb;
 	} else {
-		t->gmacs = t->tokens_per_s*(c->macs + c->head_macs/n)*1e-9;
+		t->gmacs = t->tokens_per_s*(c->macs - c->wanted_macs + (c->wanted_macs + c->head_macs)/n)*1e-9;
 		t->share = b->weight_limit > 0 ? t->gmacs/b->weight_limit : 0;
 	}
 }

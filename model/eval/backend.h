@@ -146,8 +146,8 @@ struct run {
 	const struct backend *be;
 	struct work *w;
 	const struct graph *g;
-	size_t n;                       /* rows */
-	struct segment *seg;
+	size_t n;                       /* rows; of steps behind graph.n_mixing those that are wanted alone */
+	struct segment *seg;            /* as they were before */
 	size_t n_seg;
 	struct plan plan;
 	size_t x;                       /* the residual stream, [n][n_embd] */
@@ -176,8 +176,10 @@ struct backend {
 	/* Rows of embeddings into the stream, or those at `from`, [n][n_embd]; the stream after what is pending. */
 	void (*embed)(struct run *r, const int32_t *ids, const float *from);
 	void (*settle)(struct run *r);
-	/* norm (or NULL) of rows t0.. of the stream, which is settled, to the host */
-	void (*fetch)(const struct run *r, const struct norm *norm, size_t t0, size_t n, float *to);
+	/* rows from.. of the stream, which is settled, become rows to.., to <= from */
+	void (*keep)(const struct run *r, size_t from, size_t n, size_t to);
+	/* norm (or NULL) of the stream's rows, which are settled, to the host */
+	void (*fetch)(const struct run *r, const struct norm *norm, float *to);
 };
 #define NO_BUFFER SIZE_MAX
 extern const struct backend backend_cpu;

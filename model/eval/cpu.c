@@ -62,18 +62,25 @@ static void settle(struct run *r)
 	r->pending = NULL;
 }
 
-struct fetches { const struct run *r; const struct norm *norm; size_t t0, n; float *to; };
+static void keep(const struct run *r, size_t from, size_t n, size_t to)
+{
+	size_t e = r->g->n_embd;
+	float *x = cpu_at(r, r->x);
+	if (from != to) memmove(x + to*e, x + from*e, n*e*sizeof *x);
+}
+
+struct fetches { const struct run *r; const struct norm *norm; float *to; };
 static void fetch_task(void *ctx, size_t task, int worker)
 {
 	const struct fetches *c = ctx;
 	size_t e = c->r->g->n_embd;
 	(void)worker;
-	for (size_t t = task*CPU_ROWS; t < c->n && t < (task + 1)*CPU_ROWS; t++)
-		cpu_norm(c->norm, cpu_at(c->r, c->r->x) + (c->t0 + t)*e, c->to + t*e, e);
+	for (size_t t = task*CPU_ROWS; t < c->r->n && t < (task + 1)*CPU_ROWS; t++)
+		cpu_norm(c->norm, cpu_at(c->r, c->r->x) + t*e, c->to + t*e, e);
 }
-static void fetch(const struct run *r, const struct norm *norm, size_t t0, size_t n, float *to)
+static void fetch(const struct run *r, const struct norm *norm, float *to)
 {
-	cpu_run(r->w, PASS("rows out"), cpu_chunks(n, CPU_ROWS), fetch_task, &(struct fetches){ r, norm, t0, n, to });
+	cpu_run(r->w, PASS("rows out"), cpu_chunks(r->n, CPU_ROWS), fetch_task, &(struct fetches){ r, norm, to });
 }
 
 struct embed { struct run *r; const int32_t *ids; const float *from; };
@@ -313,5 +320,5 @@ static enum ggu_status multiply(struct run *r, struct input *const *in, size_t n
 }
 
 const struct backend backend_cpu = {
-	"cpu", multiply, cpu_attend, cpu_route, cpu_combine, cpu_conv, cpu_scan1, cpu_scan2, embed, settle, fetch,
+	"cpu", multiply, cpu_attend, cpu_route, cpu_combine, cpu_conv, cpu_scan1, cpu_scan2, embed, settle, keep, fetch,
 };

@@ -32,6 +32,7 @@ static struct measure measure_layers(struct work *w, size_t n)
 {
 	struct run r = begin(w, n);
 	struct measure m = { .plan = r.plan };
+	size_t n_steps = 0;
 	for (size_t l = 0; l < r.g->n_layer; l++)
 		for (size_t i = 0; i < r.g->layer[l].n_steps; i++) {
 			const struct step *st = r.g->layer[l].step + i;
@@ -44,6 +45,7 @@ static struct measure measure_layers(struct work *w, size_t n)
 				m.plan.host_used = 0;
 			}
 			m.plan.used = outside;
+			if (++n_steps == r.g->n_mixing) m.macs_all = m.macs;
 		}
 	return m;
 }
@@ -138,9 +140,9 @@ enum ggu_status model_cost(struct model_cost *cost, struct model *m, const struc
 	enum ggu_status st = state_new(&s, m, o, err);
 	if (st) return st;
 	measure_weight(&head, &g->head, 1);
-	*cost = (struct model_cost){ layers.macs, head.macs, layers.weight_bytes, head.weight_bytes,
-		(double)(s->page_bytes + sizeof(struct page))/ATTN_BLOCK + sizeof *s->ids,
-			(double)g->fixed_floats*sizeof(float) };
+	*cost = (struct model_cost){ layers.macs, layers.macs - layers.macs_all, head.macs, layers.weight_bytes,
+		head.weight_bytes, (double)(s->page_bytes + sizeof(struct page))/ATTN_BLOCK + sizeof *s->ids,
+		(double)g->fixed_floats*sizeof(float) };
 	w.bytes = layers.plan.peak;
 	w.host_bytes = layers.plan.host_peak;
 	w.local_bytes = local_bytes(g);
@@ -200,28 +202,39 @@ static void fill(struct run *r, struct calls *o, size_t at)
 	}
 }
 
-/* Wanted rows of the batch, behind the last norm. */
-static void fetch(const struct run *r, struct calls *o, size_t at)
+/* Only the rows that are wanted go on. */
+static void narrow(struct run *r, const struct calls *o, size_t at)
 {
-	size_t from = 0;
+	size_t from = 0, n = 0;
+	r->be->settle(r);
 	for (size_t i = 0; i < o->c->n_parts && o->c->rows; from += o->c->part[i++].n) {
 		const struct part *p = o->c->part + i;
 		size_t a = from + p->first > at ? from + p->first : at, b = cpu_least(from + p->n, at + r->n);
 		if (a >= b) continue;
-		r->be->fetch(r, &r->g->out_norm, a - at, b - a, o->c->rows + o->fetched*r->g->n_embd);
-		o->fetched += b - a;
+		r->be->keep(r, a - at, b - a, n);
+		n += b - a;
 	}
+	r->n = n;
 }
 
+/* Nobody looks at rows that are not wanted once their sequences have them, unless the caller does. */
 static enum ggu_status layers(struct run *r, const struct calls *o, size_t at)
 {
 	enum ggu_status s = GGU_OK;
+	size_t k = 0, last = o->c->hidden || o->c->tap ? 0 : r->g->n_mixing;
+	bool all = true;
 	for (size_t l = 0; l <= r->g->n_layer && !s; l++) {
-		if (o->c->hidden || l == r->g->n_layer) r->be->settle(r);
-		if (o->c->hidden) r->be->fetch(r, NULL, 0, r->n, o->c->hidden + (l*o->n_tokens + at)*r->g->n_embd);
-		for (size_t i = 0; l < r->g->n_layer && i < r->g->layer[l].n_steps && !s; i++)
+		if (o->c->hidden) r->be->settle(r);
+		if (o->c->hidden) r->be->fetch(r, NULL, o->c->hidden + (l*o->n_tokens + at)*r->g->n_embd);
+		for (size_t i = 0; l < r->g->n_layer && i < r->g->layer[l].n_steps && r->n && !s; i++) {
 			s = step(r, r->g->layer[l].step + i);
+			if (++k != last || s) continue;
+			narrow(r, o, at);
+			all = false;
+		}
 	}
+	if (all) narrow(r, o, at);
+	r->be->settle(r);
 	return s;
 }
 /* Of a stretch: its steps alone. */
@@ -233,7 +246,7 @@ static enum ggu_status steps(struct run *r, const struct model_call *c, float *s
 		for (size_t i = 0; i < r->g->layer[l].n_steps && !s; i++, k++)
 			if (k >= c->from && k < c->to) s = step(r, r->g->layer[l].step + i);
 	r->be->settle(r);
-	if (!s) r->be->fetch(r, NULL, 0, r->n, stream);
+	if (!s) r->be->fetch(r, NULL, stream);
 	return s;
 }
 
@@ -248,7 +261,11 @@ static enum ggu_status batch(struct work *w, struct calls *o, size_t at, size_t 
 	fill(&r, o, at);
 	r.be->embed(&r, w->ids, o->c->to ? stream : NULL);
 	s = stream ? steps(&r, o->c, stream) : layers(&r, o, at);
-	if (!s) fetch(&r, o, at);
+	if (stream) narrow(&r, o, at);
+	if (!s && o->c->rows) {
+		r.be->fetch(&r, &r.g->out_norm, o->c->rows + o->fetched*r.g->n_embd);
+		o->fetched += r.n;
+	}
 	for (size_t i = 0; i < r.n_seg; i++) r.seg[i].state->pos += r.seg[i].n;
 	return s;
 }

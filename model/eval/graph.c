@@ -113,10 +113,17 @@ static enum ggu_status step(struct builder *b, const struct yaml_node *at, struc
 	return s;
 }
 
+static bool mixes(const struct step *st)
+{
+	for (size_t i = 0; i < st->n_branches; i++) if (!st->branch[i].op->apart) return true;
+	return false;
+}
+
 static enum ggu_status layers(struct builder *b, const struct yaml_node *root)
 {
 	const struct yaml_node *list = yaml_get(root, "layer");
 	struct graph *g = b->g;
+	size_t n_steps = 0;
 	double n;
 	enum ggu_status s;
 	if (!list || list->kind != YAML_MAPPING || !list->count)
@@ -136,8 +143,12 @@ static enum ggu_status layers(struct builder *b, const struct yaml_node *root)
 		if (!l->step) return GGU_ERR_NOMEM;
 		for (size_t k = 0; k < list->count; k++) {
 			if ((s = step(b, list->items[k], l->step + l->n_steps))) return s;
-			if (l->step[l->n_steps].n_branches) l->n_steps++;
-			else l->step[l->n_steps] = (struct step){ 0 };
+			if (!l->step[l->n_steps].n_branches) {
+				l->step[l->n_steps] = (struct step){ 0 };
+				continue;
+			}
+			n_steps++;
+			if (mixes(l->step + l->n_steps++)) g->n_mixing = n_steps;
 		}
 	}
 	b->layer = -1;

@@ -65,6 +65,7 @@ struct graph {
 	struct norm embed_norm, out_norm;
 	bool whole;                             /* tokens see the whole sequence, which is computed at once */
 	struct layer *layer;                    /* [n_layer] */
+	size_t n_mixing;                        /* steps up to the last one whose rows look at each other */
 	struct rope rope[GRAPH_MAX_ROPES];
 	size_t n_ropes;
 	struct cache *cache;                    /* [n_caches]: what a state keeps of each position */

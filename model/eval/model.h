@@ -79,7 +79,9 @@ size_t work_bytes(const struct work *w);
 
 /* What evaluating takes, from the plan of the layers alone; nothing is computed or set aside. */
 struct model_cost {
-	double macs, head_macs;         /* multiply-adds with weights: of a token's layers, of a row of logits */
+	/* multiply-adds with weights: of a token's layers; of these, those that a token whose row nobody wants does not
+	 * take; of a row of logits */
+	double macs, wanted_macs, head_macs;
 	double weight_bytes, head_bytes;        /* of the weights that these read */
 	double position_bytes, fixed_bytes;     /* of a state: for each position, and whatever its length */
 	double work_bytes;              /* of a work, where tokens see up to n_ctx positions */

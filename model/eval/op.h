@@ -15,6 +15,7 @@
 struct measure {
 	struct plan plan;               /* scratch for a batch */
 	double macs;                    /* multiply-adds of a token */
+	double macs_all;                /* of these, those of tokens that are not wanted too */
 	double macs_seen;               /* more of them for each position that it sees */
 	double weight_bytes;            /* of weights that one token reads */
 };
@@ -28,6 +29,8 @@ struct op {
 	void (*measure)(const void *params, size_t n_rows, struct measure *m);
 	/* y[r->n][n_embd] from the branch's input; y is a buffer with rows n_embd floats apart. */
 	enum ggu_status (*run)(const void *params, struct run *r, struct input *in, size_t y);
+	/* a row of y comes of that row alone, and run looks at no sequence */
+	bool apart;
 };
 const struct op *op_find(const char *name);             /* NULL: none */
 const char *op_names(void);                             /* "attention, ffn", for messages */

@@ -193,4 +193,4 @@ static enum ggu_status run(const void *params, struct run *r, struct input *in, 
 	return GGU_OK;
 }
 
-const struct op op_experts = { "experts", sizeof(struct experts), fields, build, measure, run };
+const struct op op_experts = { "experts", sizeof(struct experts), fields, build, measure, run, true };

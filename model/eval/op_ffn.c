@@ -87,4 +87,4 @@ static enum ggu_status run(const void *params, struct run *r, struct input *in, 
 	return s ? s : r->be->multiply(r, &(struct input *){ &b.down }, 1, &down, 1);
 }
 
-const struct op op_ffn = { "ffn", sizeof(struct ffn), ffn_fields, build, measure, run };
+const struct op op_ffn = { "ffn", sizeof(struct ffn), ffn_fields, build, measure, run, true };

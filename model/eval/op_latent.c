@@ -167,4 +167,4 @@ static enum ggu_status run(const void *params, struct run *r, struct input *in, 
 	return s ? s : r->be->multiply(r, &(struct input *){ &b.out }, 1, &out, 1);
 }
 
-const struct op op_latent = { "latent_attention", sizeof(struct latent), fields, build, measure, run };
+const struct op op_latent = { "latent_attention", sizeof(struct latent), fields, build, measure, run, false };
