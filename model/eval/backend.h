@@ -98,6 +98,7 @@ struct attend {
 	size_t reach;
 	size_t cache;
 	bool stores;                    /* false: keys and values are there already, of another layer */
+	bool across;                    /* ... or of the sequence's source, all of whose positions are seen */
 };
 
 enum { ROUTE_MAX_EXPERTS = 4096 };
@@ -164,6 +165,8 @@ struct backend {
 	enum ggu_status (*multiply)(struct run *r, struct input *const *in, size_t n_in, const struct product *p,
 		size_t n);
 	void (*attend)(struct run *r, const struct attend *a);
+	/* Keys and values into the cache, with which attend begins, and no more. */
+	void (*store)(struct run *r, const struct attend *a);
 	/* Of scores [n][n_experts] in a buffer; fills what `to` points to. */
 	void (*route)(struct run *r, const struct router *o, size_t scores, const struct routes *to);
 	/* y[t] = sum over the row's experts, in order of choice, of weight*out[place]; plus what shared[t] has, times

@@ -4,8 +4,8 @@
  *
  * Expressions see: `i` (the layer), the shorthands under `names`, the model's own keys without the architecture's
  * prefix, tensor('NAME'), whether there is such a tensor, and layer(X), which of a list with a value for each layer
- * takes this layer's and leaves all else as it is. Tensor names are without "blk.N." and ".weight"; NAME.bias is
- * added where it exists. */
+ * takes this layer's and leaves all else as it is. Tensor names are without "blk.N." and ".weight", or from the root
+ * with a slash in front ("/blk.0.NAME"); NAME.bias is added where it exists. */
 #ifndef MODEL_EVAL_BUILD_H
 #define MODEL_EVAL_BUILD_H
 #include "graph.h"
@@ -19,7 +19,8 @@ struct builder {
 	const struct ggu_meta *meta;
 	struct expr_arena *arena;
 	struct ggu_error *err;
-	const struct yaml_node *names;
+	const struct yaml_node *names, *stack;  /* stack: the one being built; NULL: the graph is the stack */
+	const char *blocks;     /* what names of layers' tensors begin with */
 	int64_t layer;          /* -1: outside the layers */
 	int depth, used;        /* of names that use names; names that one expression came to */
 	const char **keys;      /* [ggu_meta_count(meta)], sorted */
@@ -80,8 +81,9 @@ enum ggu_status build_norm_width(const struct builder *b, const struct yaml_node
  * none. */
 enum ggu_status build_rope_width(struct builder *b, const struct yaml_node *map, const char *key, struct rope *r,
 	size_t head_dim, int *index);
-/* One more cache of each state; *index: into graph.cache. */
-enum ggu_status build_cache(struct builder *b, struct cache c, size_t *index);
+/* One more cache of each state of g, this stack or its source; *index: into g->cache. Layers that see the whole
+ * sequence share one, which each is done with before the next begins. */
+enum ggu_status build_cache(struct builder *b, struct graph *g, struct cache c, size_t *index);
 /* Room in what a state keeps of the whole past; returns where it begins, in floats. */
 size_t build_fixed(struct builder *b, size_t n_floats);
 

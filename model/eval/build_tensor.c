@@ -12,8 +12,9 @@
 
 static bool full_name(const struct builder *b, const char *name, const char *suffix, char full[256])
 {
-	int n = b->layer >= 0 ? snprintf(full, 256, "blk.%d.%s%s", (int)b->layer, name, suffix)
-		: snprintf(full, 256, "%s%s", name, suffix);
+	bool root = b->layer < 0 || *name == '/';
+	int n = root ? snprintf(full, 256, "%s%s", name + (*name == '/'), suffix)
+		: snprintf(full, 256, "%s.%d.%s%s", b->blocks, (int)b->layer, name, suffix);
 	return n < 256;
 }
 const struct ggu_tensor *build_find(const struct builder *b, const char *name, const char *suffix)

@@ -88,10 +88,33 @@ static void partial(struct work *w, struct attn *a, size_t n_rows, size_t n_pos)
 	a->partial_bytes = w->partial_bytes;
 }
 
+static const struct state *past_of(const struct run *r, const struct attend *a, size_t segment)
+{
+	const struct state *s = r->seg[segment].state;
+	return a->across ? s->source : s;
+}
+
+/* With the types of the sequences' caches: of all the same, which model_eval sees to. */
+static struct attn_shape shape_of(const struct run *r, const struct attend *a)
+{
+	const struct attn_shape *cache = past_of(r, a, 0)->shape + a->cache;
+	struct attn_shape s = a->shape;
+	s.k_type = cache->k_type;
+	s.v_type = cache->v_type;
+	return s;
+}
+
+void cpu_store(struct run *r, const struct attend *a)
+{
+	struct attn_shape shape = shape_of(r, a);
+	if (!a->stores && a->rope < 0 && !(a->clip > 0) && !(a->q_norm && a->q_norm->kind)) return;
+	cpu_run(r->w, PASS("rope, cache"), cpu_chunks(r->n, STORE_ROWS), store_task, &(struct stores){ r, a, &shape });
+}
+
 void cpu_attend(struct run *r, const struct attend *a)
 {
-	struct attn t = { .shape = a->shape, .scale = (float)a->scale, .softcap = (float)a->softcap, .mask = a->mask,
-		.window = a->window,
+	struct attn t = { .shape = shape_of(r, a), .scale = (float)a->scale, .softcap = (float)a->softcap,
+		.mask = a->mask, .window = a->window,
 		.bias_kind = a->bias_kind, .bias = a->bias, .reach = a->reach, .sink = a->sinks,
 			.rows = r->w->rows, .n_rows = r->n_seg };
 	struct attends c = { &t, r->w };
@@ -100,17 +123,15 @@ void cpu_attend(struct run *r, const struct attend *a)
 	double bytes, macs = 0;
 	for (size_t i = 0; i < r->n_seg; i++) {
 		const struct segment *s = r->seg + i;
-		t.rows[i] = (struct attn_rows){ .block = state_blocks(s->state, a->cache), .n = s->n, .pos = s->pos,
-			.n_pos = s->pos + s->n,
+		const struct state *past = past_of(r, a, i);
+		size_t seen = a->across ? past->pos : s->pos + s->n;
+		t.rows[i] = (struct attn_rows){ .block = state_blocks(past, a->cache), .n = s->n, .pos = s->pos,
+			.n_pos = seen,
 			.q = cpu_at(r, a->q) + s->t0*a->q_stride, .out = cpu_at(r, a->out) + s->t0*a->out_stride,
 			.q_stride = a->q_stride, .out_stride = a->out_stride };
-		if (s->pos + s->n > n_pos) n_pos = s->pos + s->n;
+		if (seen > n_pos) n_pos = seen;
 	}
-	/* the types are those of the sequences' caches: of all the same, which model_eval sees to */
-	t.shape.k_type = r->seg->state->shape[a->cache].k_type;
-	t.shape.v_type = r->seg->state->shape[a->cache].v_type;
-	cpu_run(r->w, PASS("rope, cache"), cpu_chunks(r->n, STORE_ROWS), store_task,
-		&(struct stores){ r, a, &t.shape });
+	cpu_store(r, a);
 	partial(r->w, &t, r->n, n_pos);
 	plan = attn_plan(&t, ggu_pool_size(r->w->m->pool));
 	if (r->w->profile) attn_cost(&t, &bytes, &macs);

@@ -22,6 +22,7 @@ void pass_name(char *to, size_t room, const struct product *p, size_t n);
 
 /* What a work sets aside for results of attention over parts of the positions; 0 where that is too much. */
 size_t cpu_partial_bytes(const struct attn_shape *s, size_t n_rows, size_t n_pos);
+void cpu_store(struct run *r, const struct attend *a);
 void cpu_attend(struct run *r, const struct attend *a);
 void cpu_route(struct run *r, const struct router *o, size_t scores, const struct routes *to);
 void cpu_combine(struct run *r, const struct routes *o, size_t n_used, size_t out, size_t shared, size_t shared_gate,

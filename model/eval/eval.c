@@ -12,20 +12,42 @@
 /* What a batch needs throughout: the stream, outputs of a step's branches, sines and cosines. */
 static struct run begin(struct work *w, size_t n)
 {
-	const struct graph *g = &w->m->graph;
+	const struct graph *g = w->g;
 	struct run r = { .be = w->be, .w = w, .g = g, .n = n, .seg = w->seg };
 	r.x = plan_floats(&r.plan, n, g->n_embd);
 	for (size_t i = 0; i < g->max_branches; i++) r.y[i] = plan_floats(&r.plan, n, g->n_embd);
 	for (size_t i = 0; i < g->n_ropes; i++) w->turn[i] = plan_floats(&r.plan, n, g->rope[i].dims);
 	return r;
 }
-/* The input of a step's branches, made when the first product asks for it. */
+/* A norm of the stream: the input of a step's branches, made when the first product asks for it. */
+static struct input stream_input(const struct graph *g, const struct norm *norm, unsigned forms, size_t n,
+	struct plan *p)
+{
+	struct input in = { .kind = INPUT_STREAM, .stride = g->n_embd, .n = n, .n_in = g->n_embd, .norm = norm };
+	in.at = plan_floats(p, n, g->n_embd);
+	input_plan(p, &in, forms);
+	return in;
+}
 static struct input step_input(const struct graph *g, const struct step *st, size_t n, struct plan *p)
 {
-	struct input in = { .kind = INPUT_STREAM, .stride = g->n_embd, .n = n, .n_in = g->n_embd, .norm = &st->before };
-	in.at = plan_floats(p, n, g->n_embd);
-	input_plan(p, &in, st->forms);
-	return in;
+	return stream_input(g, &st->before, st->forms, n, p);
+}
+/* What other stacks' branches that keep this one's rows have in common. */
+static struct input reader_input(const struct graph *g, size_t n, struct plan *p)
+{
+	return stream_input(g, &g->out_norm, g->reader_forms, n, p);
+}
+
+static void measure_readers(const struct graph *g, size_t n, struct measure *m)
+{
+	size_t outside = m->plan.used, inside;
+	reader_input(g, n, &m->plan);
+	inside = m->plan.used;
+	for (size_t i = 0; i < g->n_readers; i++) {
+		g->reader[i]->op->measure_read(g->reader[i]->params, n, m);
+		m->plan.used = inside;
+	}
+	m->plan.used = outside;
 }
 
 static struct measure measure_layers(struct work *w, size_t n)
@@ -47,6 +69,7 @@ static struct measure measure_layers(struct work *w, size_t n)
 			m.plan.used = outside;
 			if (++n_steps == r.g->n_mixing) m.macs_all = m.macs;
 		}
+	if (r.g->n_readers) measure_readers(r.g, n, &m);
 	return m;
 }
 
@@ -58,21 +81,28 @@ static void *aligned(size_t n)
 	return n > SIZE_MAX - 64 || posix_memalign(&p, 64, (n + 63)/64*64 + 64) ? NULL : p;
 }
 
-static size_t local_bytes(const struct graph *g)
+static size_t attend_bytes(const struct graph *g)
 {
-	size_t n = quant_mul_work_bytes(), row = g->n_embd*sizeof(float);
+	size_t n = 0;
 	for (size_t i = 0; i < g->n_caches; i++) {
 		const struct cache *c = g->cache + i;
 		size_t a = attn_work_bytes(&(struct attn_shape){ c->n_query, c->n_heads, c->k_dim, c->v_dim,
 			GGU_TYPE_F32, GGU_TYPE_F32, c->v_in_k });
 		if (a > n) n = a;
 	}
-	return ((row > n ? row : n) + 63)/64*64;
+	return n;
+}
+static size_t most(size_t a, size_t b) { return a > b ? a : b; }
+static size_t local_bytes(const struct graph *g)
+{
+	size_t n = most(quant_mul_work_bytes(), g->n_embd*sizeof(float));
+	n = most(n, most(attend_bytes(g), g->source ? attend_bytes(g->source) : 0));
+	return (n + 63)/64*64;
 }
 
 static bool allocate(struct work *w)
 {
-	const struct graph *g = &w->m->graph;
+	const struct graph *g = w->g;
 	struct plan p = measure_layers(w, w->n_batch).plan;
 	size_t workers = (size_t)ggu_pool_size(w->m->pool);
 	w->bytes = p.peak;
@@ -95,9 +125,16 @@ static bool allocate(struct work *w)
 
 enum ggu_status work_new(struct work **out, struct model *m, size_t n_batch, struct ggu_error *err)
 {
+	return work_of(out, m, &m->graph, n_batch, err);
+}
+
+enum ggu_status work_of(struct work **out, struct model *m, const struct graph *g, size_t n_batch,
+	struct ggu_error *err)
+{
 	struct work *w = calloc(1, sizeof *w);
 	if (w) {
 		w->m = m;
+		w->g = g;
 		w->be = &backend_cpu;
 		w->n_batch = n_batch ? n_batch : WORK_DEFAULT_BATCH;
 	}
@@ -113,6 +150,7 @@ enum ggu_status work_new(struct work **out, struct model *m, size_t n_batch, str
 void work_free(struct work *w)
 {
 	if (!w) return;
+	work_free(w->source);
 	for (size_t i = 0; i < GRAPH_MAX_ROPES; i++) {
 		free(w->freq[i][0]);
 		free(w->freq[i][1]);
@@ -125,30 +163,49 @@ void work_free(struct work *w)
 static size_t bytes_of(const struct work *w, size_t threads)
 {
 	size_t rows = w->n_batch*(sizeof *w->seg + sizeof *w->rows + sizeof *w->ids + sizeof *w->turned);
+	rows += w->source ? bytes_of(w->source, threads) : 0;
 	return w->bytes + w->host_bytes + threads*w->local_bytes + rows + w->partial_bytes + w->head_bytes;
 }
 size_t work_bytes(const struct work *w) { return bytes_of(w, (size_t)ggu_pool_size(w->m->pool)); }
+
+/* Of a stack whose sequences' caches are those of s. */
+static struct measure measure_work(struct work *w, const struct state *s, size_t n_ctx)
+{
+	struct measure m = measure_layers(w, w->n_batch);
+	w->bytes = m.plan.peak;
+	w->host_bytes = m.plan.host_peak;
+	w->local_bytes = local_bytes(w->g);
+	for (; s; s = s->source)
+		for (size_t i = 0; i < s->g->n_caches; i++)
+			w->partial_bytes = most(w->partial_bytes, cpu_partial_bytes(s->shape + i, w->n_batch, n_ctx));
+	return m;
+}
+static double position_bytes(const struct state *s)
+{
+	return (double)(s->page_bytes + sizeof(struct page))/ATTN_BLOCK + sizeof *s->ids;
+}
 
 enum ggu_status model_cost(struct model_cost *cost, struct model *m, const struct state_options *o, size_t n_batch,
 	size_t n_ctx,
 	size_t threads, struct ggu_error *err)
 {
-	struct work w = { .m = m, .be = &backend_cpu, .n_batch = n_batch ? n_batch : WORK_DEFAULT_BATCH };
 	const struct graph *g = &m->graph;
-	struct measure layers = measure_layers(&w, w.n_batch), head = { .macs = 0 };
+	struct work w = { .m = m, .g = g, .be = &backend_cpu, .n_batch = n_batch ? n_batch : WORK_DEFAULT_BATCH };
+	struct work source = { .m = m, .g = g->source, .be = &backend_cpu, .n_batch = most(n_ctx, w.n_batch) };
+	struct measure layers, encoder, head = { .macs = 0 };
 	struct state *s;
 	enum ggu_status st = state_new(&s, m, o, err);
 	if (st) return st;
+	layers = measure_work(&w, s, n_ctx);
 	measure_weight(&head, &g->head, 1);
 	*cost = (struct model_cost){ layers.macs, layers.macs - layers.macs_all, head.macs, layers.weight_bytes,
-		head.weight_bytes, (double)(s->page_bytes + sizeof(struct page))/ATTN_BLOCK + sizeof *s->ids,
-		(double)g->fixed_floats*sizeof(float) };
-	w.bytes = layers.plan.peak;
-	w.host_bytes = layers.plan.host_peak;
-	w.local_bytes = local_bytes(g);
-	for (size_t i = 0; i < g->n_caches; i++) {
-		size_t bytes = cpu_partial_bytes(s->shape + i, w.n_batch, n_ctx);
-		if (bytes > w.partial_bytes) w.partial_bytes = bytes;
+		head.weight_bytes, position_bytes(s), (double)g->fixed_floats*sizeof(float) };
+	if (g->source) {
+		encoder = measure_work(&source, s->source, n_ctx);
+		cost->source_macs = encoder.macs;
+		cost->source_weight_bytes = encoder.weight_bytes;
+		cost->source_position_bytes = position_bytes(s->source);
+		w.source = &source;
 	}
 	cost->work_bytes = (double)bytes_of(&w, threads);
 	state_free(s);
@@ -217,11 +274,26 @@ static void narrow(struct run *r, const struct calls *o, size_t at)
 	r->n = n;
 }
 
+/* What other stacks keep of the last layer's rows. */
+static enum ggu_status readers(struct run *r)
+{
+	struct plan outside = r->plan;
+	struct input in = reader_input(r->g, r->n, &r->plan);
+	struct plan inside = r->plan;
+	enum ggu_status s = GGU_OK;
+	for (size_t i = 0; i < r->g->n_readers && !s; i++) {
+		s = r->g->reader[i]->op->read(r->g->reader[i]->params, r, &in);
+		r->plan = inside;
+	}
+	r->plan = outside;
+	return s;
+}
+
 /* Nobody looks at rows that are not wanted once their sequences have them, unless the caller does. */
 static enum ggu_status layers(struct run *r, const struct calls *o, size_t at)
 {
 	enum ggu_status s = GGU_OK;
-	size_t k = 0, last = o->c->hidden || o->c->tap ? 0 : r->g->n_mixing;
+	size_t k = 0, last = o->c->hidden || o->c->tap || r->g->n_readers ? 0 : r->g->n_mixing;
 	bool all = true;
 	for (size_t l = 0; l <= r->g->n_layer && !s; l++) {
 		if (o->c->hidden) r->be->settle(r);
@@ -233,6 +305,7 @@ static enum ggu_status layers(struct run *r, const struct calls *o, size_t at)
 			all = false;
 		}
 	}
+	if (all && !s && r->g->n_readers) s = readers(r);
 	if (all) narrow(r, o, at);
 	r->be->settle(r);
 	return s;
@@ -274,7 +347,7 @@ static enum ggu_status batch(struct work *w, struct calls *o, size_t at, size_t 
 static size_t batch_rows(const struct work *w, const struct calls *o, size_t at)
 {
 	size_t n = cpu_least(o->n_tokens - at, w->n_batch), from = 0, end = at;
-	if (!w->m->graph.whole) return n;
+	if (!w->g->whole) return n;
 	for (size_t i = 0; i < o->c->n_parts; i++) {
 		from += o->c->part[i].n;
 		if (from > at && from - at <= n) end = from;
@@ -303,7 +376,7 @@ static enum ggu_status go(struct work *w, const struct model_call *c, struct ggu
 static enum ggu_status check(const struct work *w, const struct part *p, const struct state *first,
 	struct ggu_error *err)
 {
-	const struct graph *g = &w->m->graph;
+	const struct graph *g = w->g;
 	size_t end = p->state->pos + p->n;
 	if (p->n > STATE_MAX_POS || end > STATE_MAX_POS)
 		return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, "", "more than %d positions", STATE_MAX_POS);
@@ -313,6 +386,8 @@ static enum ggu_status check(const struct work *w, const struct part *p, const s
 	if (g->whole && (p->n > w->n_batch || (p->n && p->state->pos)))
 		return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, "",
 			"the model sees whole sequences: %zu tokens in batches of %zu", end, w->n_batch);
+	if (g->source && !p->state->source->pos)
+		return ggu_fail(err, GGU_ERR_STATE, GGU_NO_OFFSET, "", "the model's encoder has been given nothing");
 	if (g->n_caches && (p->state->shape->k_type != first->shape->k_type
 		|| p->state->shape->v_type != first->shape->v_type))
 		return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, "",
@@ -328,7 +403,7 @@ static enum ggu_status check(const struct work *w, const struct part *p, const s
  * what it had is computed anew. */
 static enum ggu_status turn_anew(struct work *w, struct state *s, size_t n, struct ggu_error *err)
 {
-	size_t end = s->pos + n, long_from = w->m->graph.long_from;
+	size_t end = s->pos + n, long_from = w->g->long_from;
 	bool is_long = long_from && end > long_from;
 	struct part again = { .state = s, .n = s->pos, .first = s->pos };
 	int32_t *ids;
@@ -340,7 +415,7 @@ static enum ggu_status turn_anew(struct work *w, struct state *s, size_t n, stru
 		return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
 	memcpy(ids, s->ids, s->pos*sizeof *ids);
 	again.ids = ids;
-	state_reset(s);
+	state_rewind(s);
 	s->is_long = is_long;
 	st = go(w, &(struct model_call){ .part = &again, .n_parts = 1 }, err);
 	free(ids);
@@ -350,7 +425,10 @@ static enum ggu_status turn_anew(struct work *w, struct state *s, size_t n, stru
 /* The sequences of a stretch, in the memory that they have. */
 static enum ggu_status begin_anew(const struct work *w, const struct model_call *c, struct ggu_error *err)
 {
-	const struct graph *g = &w->m->graph;
+	const struct graph *g = w->g;
+	if (g->source)
+		return ggu_fail(err, GGU_ERR_UNSUPPORTED, GGU_NO_OFFSET, "",
+			"the model has an encoder: no layer can be evaluated alone");
 	if (g->borrows)
 		return ggu_fail(err, GGU_ERR_UNSUPPORTED, GGU_NO_OFFSET, "",
 			"layers of the model use keys and values of others: no layer can be evaluated alone");

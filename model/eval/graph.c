@@ -7,9 +7,19 @@
 
 /* ---- what build.h leaves to the graph ---- */
 
-enum ggu_status build_cache(struct builder *b, struct cache c, size_t *index)
+static bool may_share(const struct graph *g, const struct cache *a, const struct cache *b)
 {
-	struct graph *g = b->g;
+	return g->whole && !a->across && !b->across && a->n_query == b->n_query && a->n_heads == b->n_heads
+		&& a->k_dim == b->k_dim && a->v_dim == b->v_dim && a->v_in_k == b->v_in_k;
+}
+
+enum ggu_status build_cache(struct builder *b, struct graph *g, struct cache c, size_t *index)
+{
+	for (size_t i = 0; i < g->n_caches; i++)
+		if (may_share(g, g->cache + i, &c)) {
+			*index = i;
+			return GGU_OK;
+		}
 	if (!(g->n_caches & (g->n_caches + 1))) {       /* room doubles; the arena keeps what was before */
 		struct cache *more = build_alloc(b, 2*(g->n_caches + 1)*sizeof *more);
 		if (!more) return GGU_ERR_NOMEM;
@@ -56,6 +66,18 @@ static const struct field branch_fields[] = { { "norm", FIELD_NORM, AT(before) }
 	{ "post_norm", FIELD_NORM, AT(after) }, { NULL } };
 #undef AT
 
+/* The branch keeps rows of the stack that this one looks across to. */
+static enum ggu_status reader(const struct builder *b, const struct branch *br)
+{
+	struct graph *g = b->g->source;
+	const struct branch **more = build_alloc(b, (g->n_readers + 1)*sizeof *more);
+	if (!more) return GGU_ERR_NOMEM;
+	if (g->n_readers) memcpy(more, g->reader, g->n_readers*sizeof *more);
+	more[g->n_readers++] = br;
+	g->reader = more;
+	return GGU_OK;
+}
+
 /* A branch, unless it is not there. */
 static enum ggu_status branch(struct builder *b, const struct yaml_node *at, struct step *st)
 {
@@ -71,9 +93,11 @@ static enum ggu_status branch(struct builder *b, const struct yaml_node *at, str
 	if ((s = build_norm_width(b, at, "post_norm", &br->after, e, e))) return s;
 	if (!(br->params = build_alloc(b, br->op->bytes))) return GGU_ERR_NOMEM;
 	if (yaml_null(map)) return build_fail(b, at, br->op->name, "wants a mapping");
+	if (br->op->read && !b->g->source)
+		return build_fail(b, map, br->op->name, "wants an encoder to look across to");
 	if ((s = build_fields(b, map, br->op->fields, br->params)) || (s = br->op->build(b, map, br->params))) return s;
 	st->n_branches++;
-	return GGU_OK;
+	return br->op->read ? reader(b, br) : GGU_OK;
 }
 
 #define AT(member) offsetof(struct step, member)
@@ -119,15 +143,22 @@ static bool mixes(const struct step *st)
 	return false;
 }
 
-static enum ggu_status layers(struct builder *b, const struct yaml_node *root)
+/* Where the stack says something of a key, or the graph for all stacks. */
+static const struct yaml_node *owner(const struct builder *b, const char *key)
 {
-	const struct yaml_node *list = yaml_get(root, "layer");
+	return b->stack && yaml_get(b->stack, key) ? b->stack : b->arch->graph;
+}
+static const struct yaml_node *said(const struct builder *b, const char *key) { return yaml_get(owner(b, key), key); }
+
+static enum ggu_status layers(struct builder *b)
+{
+	const struct yaml_node *root = owner(b, "layers"), *list = said(b, "layer");
 	struct graph *g = b->g;
 	size_t n_steps = 0;
 	double n;
 	enum ggu_status s;
 	if (!list || list->kind != YAML_MAPPING || !list->count)
-		return build_fail(b, root, "layer", "wants steps by name");
+		return build_fail(b, b->stack ? b->stack : root, "layer", "wants steps by name");
 	if ((s = build_number(b, root, "layers", 0, 1, BUILD_MAX_SIZE, &n))) return s;
 	g->n_layer = (size_t)n;
 	if (n != (double)g->n_layer) return build_fail(b, yaml_get(root, "layers"), "layers", "wants a whole number");
@@ -227,19 +258,63 @@ static enum ggu_status mask(const struct builder *b, const struct yaml_node *at)
 		: build_fail(b, at, "mask", "wants causal or none");
 }
 
+static enum ggu_status blocks(struct builder *b, const struct yaml_node *at)
+{
+	b->blocks = yaml_null(at) ? "blk" : at->text;
+	return yaml_null(at) || at->kind == YAML_SCALAR ? GGU_OK
+		: build_fail(b, at, "blocks", "wants what names of tensors begin with");
+}
+
+static enum ggu_status start(struct builder *b)
+{
+	double id;
+	enum ggu_status s = build_number(b, owner(b, "start"), "start", -1, -1, (double)b->g->n_vocab - 1, &id);
+	b->g->start = (int32_t)id;
+	return s || id == (double)b->g->start ? s : build_fail(b, said(b, "start"), "start", "wants a token");
+}
+
+#define STACK_KEYS "mask blocks input layers layer output start"
+/* stack NULL: the graph has no others. */
+static enum ggu_status build_stack(struct builder *b, struct graph *g, const struct yaml_node *stack)
+{
+	enum ggu_status s;
+	b->g = g;
+	b->stack = stack;
+	if (stack && (s = build_only(b, stack, NULL, STACK_KEYS))) return s;
+	if ((s = mask(b, said(b, "mask"))) || (s = blocks(b, said(b, "blocks")))) return s;
+	if ((s = input(b, said(b, "input"))) || (s = layers(b))) return s;
+	s = output(b, said(b, "output"));
+	return s ? s : start(b);
+}
+
+static enum ggu_status stacks(struct builder *b, struct graph *g, const struct yaml_node *at)
+{
+	const struct yaml_node *encoder = yaml_get(at, "encoder"), *decoder = yaml_get(at, "decoder");
+	enum ggu_status s = build_only(b, at, NULL, "encoder decoder");
+	if (s) return s;
+	if (yaml_null(encoder) || yaml_null(decoder))
+		return build_fail(b, at, "stacks", "wants an encoder and a decoder");
+	if (!(g->source = build_alloc(b, sizeof *g->source))) return GGU_ERR_NOMEM;
+	if ((s = build_stack(b, g->source, encoder))) return s;
+	if (!g->source->whole) return build_fail(b, encoder, "encoder", "wants mask: none");
+	if ((s = build_stack(b, g, decoder))) return s;
+	if (g->whole) return build_fail(b, decoder, "decoder", "wants mask: causal");
+	return g->source->n_readers ? GGU_OK : build_fail(b, decoder, "decoder", "never looks at the encoder's rows");
+}
+
 enum ggu_status graph_build(struct graph *g, const struct arch *a, struct ggu_file *f, struct expr_arena *arena,
 	struct ggu_error *err)
 {
 	struct builder b = { .g = g, .arch = a, .f = f, .meta = ggu_file_meta(f), .arena = arena, .err = err,
 		.names = yaml_get(a->graph, "names"), .layer = -1 };
+	const struct yaml_node *list = yaml_get(a->graph, "stacks");
 	enum ggu_status s;
 	*g = (struct graph){ 0 };
 	if (!a->graph)
 		return ggu_fail(err, GGU_ERR_UNSUPPORTED, GGU_NO_OFFSET, a->name, "%s does not say how to evaluate it",
 			a->file);
 	if ((s = build_sort_keys(&b))
-		|| (s = build_only(&b, a->graph, NULL, "names check mask input layers layer output"))) return s;
-	if ((s = mask(&b, yaml_get(a->graph, "mask"))) || (s = checks(&b, yaml_get(a->graph, "check")))) return s;
-	if ((s = input(&b, yaml_get(a->graph, "input"))) || (s = layers(&b, a->graph))) return s;
-	return output(&b, yaml_get(a->graph, "output"));
+		|| (s = build_only(&b, a->graph, NULL, "names check stacks " STACK_KEYS))) return s;
+	if ((s = checks(&b, yaml_get(a->graph, "check")))) return s;
+	return yaml_null(list) ? build_stack(&b, g, NULL) : stacks(&b, g, list);
 }

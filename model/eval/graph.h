@@ -5,8 +5,9 @@
  * The keys of that part; EXPR is an expression (expr.h) and may be null, TENSOR a name or a list of which the first
  * that exists counts (a null at its end: there may be none), [] may be left out; any other key is an error.
  *
- *   graph      [names: {NAME: EXPR}] [check: {KEY: [EXPR, message]}] [mask: causal or none] input
- *              layers: EXPR layer: {NAME: step} output
+ *   graph      [names: {NAME: EXPR}] [check: {KEY: [EXPR, message]}] and a stack's keys, or
+ *              stacks: {encoder: stack, decoder: stack}
+ *   stack      [mask: causal or none] [blocks: PREFIX] input layers: EXPR layer: {NAME: step} output [start: EXPR]
  *   input      embed: TENSOR [scale: EXPR] [positions token_types: TENSOR] [norm]
  *   step       branches: {NAME: branch} [norm post_norm residual_norm: norm] [scale when: EXPR]
  *   branch     one operator by its name (op.h) [norm post_norm: norm] [when: EXPR]
@@ -18,6 +19,11 @@
  * own norm stands for the step's. What `when` says no to is not there, so structure may depend on the layer, which is
  * `i` in its expressions. A model without a head gives the last layer's rows instead of logits. mask: none is an
  * encoder, whose tokens see the whole sequence.
+ *
+ * Two stacks: what the encoder gives for a sequence, behind its norm, is kept by those operators of the decoder that
+ * look across (cross_attention), once; the decoder's logits are the model's. A key that a stack leaves out is that of
+ * the graph, for both. blocks is what the names of a layer's tensors begin with ("blk" before ".0."), start the token
+ * that a decoder's sequence begins with.
  *
  * All sizes are checked against the tensors' shapes here, so that the forward pass need not look. Vectors
  * (norm weights, biases, rope factors) are float32; matrices stay as they lie in the file. */
@@ -55,8 +61,8 @@ enum { STEP_MAX_BRANCHES = 8 };
 struct layer { struct step *step; size_t n_steps; };
 
 /* A layer's keys and values: heads of queries, heads of keys and values, their widths. */
-/* v_in_k: values are the front of the keys */
-struct cache { size_t n_query, n_heads, k_dim, v_dim; bool v_in_k; size_t layer; };
+/* v_in_k: values are the front of the keys; across: kept for another stack, whose layer it is */
+struct cache { size_t n_query, n_heads, k_dim, v_dim; bool v_in_k, across; size_t layer; };
 enum { GRAPH_MAX_ROPES = 16 };
 struct graph {
 	size_t n_layer, n_embd, n_vocab, max_branches;
@@ -73,6 +79,12 @@ struct graph {
 	bool borrows;                           /* layers use keys and values of others */
 	/* longer sequences turn by other factors (rope.h); 0: there is no such rope */
 	size_t long_from;
+	int32_t start;                          /* the token that sequences begin with; -1: not said */
+	struct graph *source;                   /* the stack that this one looks across to; NULL: none */
+	/* of a source: branches of the other stack that keep its rows, and the forms that they want them in */
+	const struct branch **reader;
+	size_t n_readers;
+	unsigned reader_forms;
 };
 /* Everything is allocated from the arena; data points into f's map. */
 enum ggu_status graph_build(struct graph *g, const struct arch *a, struct ggu_file *f, struct expr_arena *arena,

@@ -29,7 +29,7 @@ struct heads {
 static void pack_task(void *ctx, size_t task, int worker)
 {
 	const struct heads *h = ctx;
-	const struct weight *w = &h->w->m->graph.head;
+	const struct weight *w = &h->w->g->head;
 	size_t step = quant_act_step(), share = (CPU_ROWS + step - 1)/step*step, from = task*share;
 	(void)worker;
 	quant_act_pack(quant_act_of(w->type), h->rows, w->n_in, h->n, w->n_in, from, cpu_least(share, h->n - from),
@@ -55,7 +55,7 @@ static void finish(const struct graph *g, float *x, size_t o0, size_t n)
 
 static struct quant_mul product(const struct heads *h, size_t o0, size_t n_o, float *y, size_t stride)
 {
-	const struct weight *w = &h->w->m->graph.head;
+	const struct weight *w = &h->w->g->head;
 	return (struct quant_mul){ w->type, h->n, n_o, w->n_in, (const char *)w->data + o0*w->row_bytes, w->row_bytes,
 		h->act, y, stride };
 }
@@ -63,7 +63,7 @@ static struct quant_mul product(const struct heads *h, size_t o0, size_t n_o, fl
 static void logits_task(void *ctx, size_t task, int worker)
 {
 	const struct heads *h = ctx;
-	const struct graph *g = &h->w->m->graph;
+	const struct graph *g = h->w->g;
 	struct quant_mul m = product(h, 0, g->head.n_out, h->logits, g->n_vocab);
 	size_t across = cpu_chunks(g->n_vocab, h->outputs), t0 = task/across*h->tokens, o0 = task%across*h->outputs;
 	size_t n_t = cpu_least(h->tokens, h->n - t0), n_o = cpu_least(h->outputs, g->n_vocab - o0);
@@ -88,7 +88,7 @@ static struct tile tile_of(float *x, size_t o0, size_t n)
 static void score_task(void *ctx, size_t task, int worker)
 {
 	const struct heads *h = ctx;
-	const struct graph *g = &h->w->m->graph;
+	const struct graph *g = h->w->g;
 	size_t tiles = cpu_chunks(g->n_vocab, TILE), o0 = task*TILE, n_o = cpu_least(TILE, g->n_vocab - o0);
 	float *own = (float *)(void *)(h->own + (size_t)worker*TOKENS*TILE*sizeof(float));
 	struct quant_mul m = product(h, o0, n_o, own, TILE);
@@ -120,7 +120,7 @@ static size_t act_bytes(const struct weight *w, size_t n) { return (quant_act_by
 enum ggu_status model_logits(struct work *w, const float *rows, size_t n, float *logits, model_tap *tap, void *tap_ctx,
 	struct ggu_error *err)
 {
-	const struct graph *g = &w->m->graph;
+	const struct graph *g = w->g;
 	enum ggu_status s;
 	if (!g->head.name)
 		return ggu_fail(err, GGU_ERR_UNSUPPORTED, GGU_NO_OFFSET, "", "the model has no output matrix");
@@ -170,7 +170,7 @@ struct model_score model_score_row(float *x, size_t n, int32_t next)
 enum ggu_status model_scores(struct work *w, const float *rows, size_t n, const int32_t *next,
 	struct model_score *score, struct ggu_error *err)
 {
-	const struct graph *g = &w->m->graph;
+	const struct graph *g = w->g;
 	size_t tiles = cpu_chunks(g->n_vocab, TILE), workers = (size_t)ggu_pool_size(w->m->pool),
 		act = act_bytes(&g->head, TOKENS);
 	size_t own = workers*TOKENS*TILE*sizeof(float),

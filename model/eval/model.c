@@ -101,22 +101,28 @@ static void change_fields(const struct change *c, const struct field *f, char *p
 		if (f->kind == FIELD_WEIGHT) change(c, (void *)(params + f->at));
 		else if (f->kind == FIELD_MAP) change_fields(c, f->sub, params + f->at);
 }
+static void change_stack(const struct change *c, struct graph *g)
+{
+	change(c, &g->embed);
+	change(c, &g->head);
+	for (size_t l = 0; l < g->n_layer; l++)
+		for (size_t i = 0; i < g->layer[l].n_steps; i++) {
+			const struct step *st = g->layer[l].step + i;
+			for (size_t k = 0; k < st->n_branches; k++)
+				change_fields(c, st->branch[k].op->fields, st->branch[k].params);
+		}
+}
 void model_set_weights(struct model *m, const char *name, const float *weights)
 {
-	struct graph *g = &m->graph;
 	struct change c = { ggu_file_find(m->file, name), GGU_TYPE_F32, weights };
 	uint64_t row;
 	if (!c.t || (!weights && ggu_map(m->file, c.t, &c.data, NULL))) return;
 	if (!weights) c.type = c.t->type;
 	if (!ggu_type_bytes(c.type, c.t->ne[0], &row)) return;
 	c.row_bytes = (size_t)row;
-	change(&c, &g->embed); change(&c, &g->head);
-	for (size_t l = 0; l < g->n_layer; l++)
-		for (size_t i = 0; i < g->layer[l].n_steps; i++) {
-			const struct step *st = g->layer[l].step + i;
-			for (size_t k = 0; k < st->n_branches; k++)
-				change_fields(&c, st->branch[k].op->fields, st->branch[k].params);
-		}
+	for (struct graph *g = &m->graph; g; g = g->source) change_stack(&c, g);
 }
 bool model_has_head(const struct model *m) { return m->graph.head.name; }
 bool model_is_whole(const struct model *m) { return m->graph.whole; }
+bool model_has_encoder(const struct model *m) { return m->graph.source; }
+int32_t model_start(const struct model *m) { return m->graph.start; }

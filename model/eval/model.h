@@ -3,7 +3,7 @@
  *
  *   model   weights, mapped read-only, and the layers' plan
  *   work    scratch of a model for a batch of rows
- *   state   one sequence: what the model keeps of its past
+ *   state   one sequence: what the model keeps of its past, and of what its encoder was given
  *
  * A call takes parts of one or many sequences; their tokens go through the layers side by side, a batch at a time.
  * Shapes are written slowest index first: logits[n_tokens][n_vocab]. Results do not depend on the number of
@@ -43,6 +43,9 @@ void model_set_weights(struct model *m, const char *name, const float *weights);
 bool model_has_head(const struct model *m);
 /* tokens see the whole sequence: it comes in one call and one batch */
 bool model_is_whole(const struct model *m);
+/* Logits are a decoder's, whose sequences begin with model_encode. */
+bool model_has_encoder(const struct model *m);
+int32_t model_start(const struct model *m);             /* the token that such a sequence begins with; -1: not said */
 
 /* ---- state ---- */
 
@@ -53,12 +56,13 @@ struct state_options { uint32_t k_type, v_type; };      /* of the cache: F32 (0)
 /* o NULL: F32. The model outlives the state. GGU_ERR_UNSUPPORTED: a type that the model's heads are no multiple for. */
 enum ggu_status state_new(struct state **s, struct model *m, const struct state_options *o, struct ggu_error *err);
 void state_free(struct state *s);
-void state_reset(struct state *s);                      /* back to position 0 */
+void state_reset(struct state *s);                      /* back to position 0, nothing encoded */
 size_t state_pos(const struct state *s);
 const int32_t *state_ids(const struct state *s);        /* [state_pos]: its tokens */
 /* A state at the same position that goes its own way from there. */
 enum ggu_status state_fork(struct state **s, const struct state *from, struct ggu_error *err);
-/* Forgets all but the first n positions. Recurrent layers only go back to 0 or a snapshot: GGU_ERR_STATE elsewhere. */
+/* Forgets all but the first n positions; what was encoded stays. Recurrent layers only go back to 0 or a snapshot:
+ * GGU_ERR_STATE elsewhere. */
 enum ggu_status state_truncate(struct state *s, size_t n, struct ggu_error *err);
 /* Keeps what recurrent layers have now, to come back to; it goes when the state is cut shorter than that. */
 enum ggu_status state_snapshot(struct state *s, struct ggu_error *err);
@@ -85,6 +89,8 @@ struct model_cost {
 	double weight_bytes, head_bytes;        /* of the weights that these read */
 	double position_bytes, fixed_bytes;     /* of a state: for each position, and whatever its length */
 	double work_bytes;              /* of a work, where tokens see up to n_ctx positions */
+	/* of an encoder and what is kept of its rows: for each of its tokens, of which there are n_ctx, too */
+	double source_macs, source_weight_bytes, source_position_bytes;
 };
 /* As for state_new, work_new and a pool of `threads`. */
 enum ggu_status model_cost(struct model_cost *cost, struct model *m, const struct state_options *o, size_t n_batch,
@@ -113,10 +119,15 @@ struct model_call {
 	float *stream;
 	size_t from, to;
 };
+/* The sequences' sources: ids[n] of the parts, whole, through the encoder. Each state is at position 0, and what it had
+ * encoded before is gone. The work grows to what the longest wants. GGU_ERR_UNSUPPORTED: the model has no encoder. */
+enum ggu_status model_encode(struct work *w, const struct part *part, size_t n_parts, model_tap *tap, void *tap_ctx,
+	struct ggu_error *err);
 /* What a tap returns, if it is not GGU_OK, ends the call. GGU_ERR_RANGE: an id outside the vocabulary, more positions
  * than the model knows or than 2^24, or a whole sequence that is no batch; nothing has happened then.
- * GGU_ERR_UNSUPPORTED: a stretch of a model whose layers share keys. After another error state_reset comes before the
- * next call. */
+ * GGU_ERR_STATE: nothing was encoded where the model has an encoder.
+ * GGU_ERR_UNSUPPORTED: a stretch of a model whose layers share keys or that has an encoder. After another error
+ * state_reset comes before the next call. */
 enum ggu_status model_eval(struct work *w, const struct model_call *c, struct ggu_error *err);
 /* logits[n][n_vocab] of rows[n][n_embd]. tap may be NULL; with logits NULL it alone is served. */
 enum ggu_status model_logits(struct work *w, const float *rows, size_t n, float *logits, model_tap *tap, void *tap_ctx,

@@ -18,6 +18,8 @@ struct model {
 
 struct work {
 	struct model *m;
+	const struct graph *g;          /* the stack that it is for */
+	struct work *source;            /* that of the encoder's, once there was something to encode */
 	const struct backend *be;
 	size_t n_batch;
 	char *base; size_t bytes;       /* buffers */
@@ -37,6 +39,7 @@ struct work {
 	char *head; size_t head_bytes;  /* head.c's */
 	struct profile *profile;        /* or NULL */
 };
+enum ggu_status work_of(struct work **w, struct model *m, const struct graph *g, size_t n_batch, struct ggu_error *err);
 static inline float *work_at(const struct work *w, size_t buffer) { return (float *)(void *)(w->base + buffer); }
 static inline void *work_local(const struct work *w, int worker) { return w->local + (size_t)worker*w->local_bytes; }
 

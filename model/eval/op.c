@@ -4,7 +4,8 @@
 #include "op.h"
 #include "op_list.h"
 
-static const struct op *const ops[] = { &op_attention, &op_latent, &op_ffn, &op_experts, &op_mamba, &op_mamba2 };
+static const struct op *const ops[] = { &op_attention, &op_latent, &op_ffn, &op_experts, &op_mamba, &op_mamba2,
+	&op_cross };
 enum { N_OPS = sizeof ops/sizeof *ops };
 
 const struct op *op_find(const char *name)
@@ -13,7 +14,7 @@ const struct op *op_find(const char *name)
 	return NULL;
 }
 
-const char *op_names(void) { return "attention, latent_attention, ffn, experts, mamba or mamba2"; }
+const char *op_names(void) { return "attention, latent_attention, ffn, experts, mamba, mamba2 or cross_attention"; }
 
 void measure_weight(struct measure *m, const struct weight *w, double share)
 {

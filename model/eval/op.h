@@ -2,7 +2,7 @@
  * op.h - kinds of operators: what a branch of a step can be. Private to model/eval.
  *
  * A kind is one file, op_NAME.c, and a row of the table in op.c. It has the fields of its mapping in a description
- * (build.h), a struct that they fill, and four functions. It never touches a number itself: `run` names buffers and
+ * (build.h), a struct that they fill, and a few functions. It never touches a number itself: `run` names buffers and
  * calls the backend (backend.h), so that another backend can take its layers.
  *
  * To add one: the file, the row, and, where it needs arithmetic that no other has, a function of the backend. */
@@ -31,6 +31,10 @@ struct op {
 	enum ggu_status (*run)(const void *params, struct run *r, struct input *in, size_t y);
 	/* a row of y comes of that row alone, and run looks at no sequence */
 	bool apart;
+	/* Operators that look across to another stack: what they make, once for each sequence, of that stack's rows,
+	 * which are `in` and whose run it is; and what that takes. NULL for all others. */
+	void (*measure_read)(const void *params, size_t n_rows, struct measure *m);
+	enum ggu_status (*read)(const void *params, struct run *r, struct input *in);
 };
 const struct op *op_find(const char *name);             /* NULL: none */
 const char *op_names(void);                             /* "attention, ffn", for messages */

@@ -147,8 +147,9 @@ static enum ggu_status caches(struct builder *b, const struct yaml_node *at, str
 	a->stores = a->keys_of < 0;
 	b->g->borrows |= !a->stores;
 	if (!a->stores && a->keys_of != (double)other) return build_fail(b, at, "keys_of", "wants a whole number");
+	if (!a->stores && b->g->whole) return build_fail(b, at, "keys_of", "of a whole sequence: they are not kept");
 	if (a->stores)
-		return build_cache(b, (struct cache){ a->n_head, a->n_kv, a->head_dim, a->value_dim, false,
+		return build_cache(b, b->g, (struct cache){ a->n_head, a->n_kv, a->head_dim, a->value_dim, false, false,
 			(size_t)b->layer }, &a->cache);
 	for (a->cache = 0; a->cache < b->g->n_caches && b->g->cache[a->cache].layer != other; a->cache++) continue;
 	c = b->g->cache + a->cache;

@@ -4,6 +4,6 @@
 #define MODEL_EVAL_OP_LIST_H
 #include "op.h"
 
-extern const struct op op_attention, op_latent, op_ffn, op_experts, op_mamba, op_mamba2;
+extern const struct op op_attention, op_latent, op_ffn, op_experts, op_mamba, op_mamba2, op_cross;
 
 #endif

@@ -76,22 +76,27 @@ static enum ggu_status shapes(struct state *s, const struct state_options *o, st
 	return GGU_OK;
 }
 
-enum ggu_status state_new(struct state **out, struct model *m, const struct state_options *o, struct ggu_error *err)
+static enum ggu_status new_state(struct state **out, const struct graph *g, struct pages *pages,
+	const struct state_options *o, struct ggu_error *err)
 {
-	static const struct state_options floats = { GGU_TYPE_F32, GGU_TYPE_F32 };
-	const struct graph *g = &m->graph;
 	struct state *s = calloc(1, sizeof *s);
 	enum ggu_status st;
 	if (!s) return no_memory(err);
 	s->g = g;
-	s->pages = &m->pages;
+	s->pages = pages;
 	s->shape = calloc(g->n_caches + 1, sizeof *s->shape);
 	s->offset = calloc(g->n_caches + 1, sizeof *s->offset);
 	s->fixed = calloc(g->fixed_floats + 1, sizeof *s->fixed);
-	st = s->shape && s->offset && s->fixed ? shapes(s, o ? o : &floats, err) : no_memory(err);
+	st = s->shape && s->offset && s->fixed ? shapes(s, o, err) : no_memory(err);
+	if (!st && g->source) st = new_state(&s->source, g->source, pages, o, err);
 	if (st) state_free(s);
 	else *out = s;
 	return st;
+}
+enum ggu_status state_new(struct state **out, struct model *m, const struct state_options *o, struct ggu_error *err)
+{
+	static const struct state_options floats = { GGU_TYPE_F32, GGU_TYPE_F32 };
+	return new_state(out, &m->graph, &m->pages, o ? o : &floats, err);
 }
 
 static void drop_snapshots(struct state *s, size_t beyond)
@@ -102,6 +107,7 @@ static void drop_snapshots(struct state *s, size_t beyond)
 void state_free(struct state *s)
 {
 	if (!s) return;
+	state_free(s->source);
 	drop_pages(s, 0);
 	while (s->n_snaps) free(s->snap[--s->n_snaps].fixed);
 	free(s->snap); free(s->page); free(s->block); free(s->ids); free(s->fixed); free(s->shape); free(s->offset);
@@ -109,6 +115,12 @@ void state_free(struct state *s)
 }
 
 void state_reset(struct state *s)
+{
+	state_rewind(s);
+	if (s->source) state_reset(s->source);
+}
+
+void state_rewind(struct state *s)
 {
 	s->pos = 0;
 	s->is_long = false;
@@ -147,6 +159,10 @@ enum ggu_status state_fork(struct state **out, const struct state *from, struct 
 	}
 	s->pos = from->pos;
 	s->is_long = from->is_long;
+	if (from->source && state_fork(&s->source, from->source, err)) {
+		state_free(s);
+		return GGU_ERR_NOMEM;
+	}
 	*out = s;
 	return GGU_OK;
 }
@@ -172,7 +188,7 @@ enum ggu_status state_truncate(struct state *s, size_t n, struct ggu_error *err)
 	if (n > s->pos) return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, "", "%zu positions of %zu", n, s->pos);
 	if (n == s->pos) return GGU_OK;
 	if (!n) {
-		state_reset(s);
+		state_rewind(s);
 		return GGU_OK;
 	}
 	if (s->g->fixed_floats) {

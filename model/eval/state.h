@@ -3,7 +3,10 @@
  *
  * Positions lie in pages of ATTN_BLOCK. A page holds the block (attn.h) of each of the graph's caches one behind the
  * other and a count of the states that have it: a fork shares all pages, and who writes into one that is shared copies
- * it first. A page is freed in page_drop (page.c), by the last that lets go of it. */
+ * it first. A page is freed in page_drop (page.c), by the last that lets go of it.
+ *
+ * A sequence of a model with an encoder has a source, a state of the encoder's graph: what its own caches hold is of no
+ * use any more, what the decoder looks across to lies in the others. */
 #ifndef MODEL_EVAL_STATE_H
 #define MODEL_EVAL_STATE_H
 #include "../../quant/attn.h"
@@ -16,6 +19,7 @@ enum { STATE_MAX_POS = 1 << 24 };
 struct snapshot { size_t pos; float *fixed; };
 struct state {
 	const struct graph *g;
+	struct state *source;           /* of g->source; NULL: there is none */
 	struct pages *pages;            /* the model's */
 	size_t pos;
 	int32_t *ids;                   /* [pos] */
@@ -32,6 +36,8 @@ struct state {
 };
 /* Room for n more positions, in pages that nobody shares. GGU_ERR_NOMEM leaves the state as it was, but for room. */
 enum ggu_status state_reserve(struct state *s, size_t n, struct ggu_error *err);
+/* Back to position 0, but with what the encoder was given. */
+void state_rewind(struct state *s);
 static inline void *const *state_blocks(const struct state *s, size_t cache) { return s->block + cache*s->room; }
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * state_file.c - a state as bytes, in the order and byte order of this machine:
  *
- *   struct head | attn_shape of each cache | ids[pos] | pages | fixed floats
+ *   struct head | attn_shape of each cache | ids[pos] | pages | fixed floats | those of its source, if it has one
  *
  * The shapes and sizes say which model and types the state belongs to; they must be those of the state that loads. */
 #include <stdlib.h>
@@ -33,7 +33,8 @@ static size_t pages_of(size_t pos) { return (pos + ATTN_BLOCK - 1)/ATTN_BLOCK; }
 size_t state_save_bytes(const struct state *s)
 {
 	size_t head = sizeof(struct head) + s->g->n_caches*SHAPE_NUMBERS*sizeof(uint64_t);
-	return head + s->pos*sizeof *s->ids + pages_of(s->pos)*s->page_bytes + s->g->fixed_floats*sizeof *s->fixed;
+	head += s->pos*sizeof *s->ids + pages_of(s->pos)*s->page_bytes + s->g->fixed_floats*sizeof *s->fixed;
+	return head + (s->source ? state_save_bytes(s->source) : 0);
 }
 
 static char *put(char *to, const void *from, size_t n)
@@ -53,7 +54,8 @@ void state_save(const struct state *s, void *to)
 	}
 	p = put(p, s->ids, s->pos*sizeof *s->ids);
 	for (size_t i = 0; i < pages_of(s->pos); i++) p = put(p, s->page[i]->bytes, s->page_bytes);
-	put(p, s->fixed, s->g->fixed_floats*sizeof *s->fixed);
+	p = put(p, s->fixed, s->g->fixed_floats*sizeof *s->fixed);
+	if (s->source) state_save(s->source, p);
 }
 
 /* The next n bytes, NULL if there are fewer. */
@@ -77,36 +79,57 @@ static bool shapes_match(const struct state *s, const char *bytes)
 	return true;
 }
 
-enum ggu_status state_load(struct state *s, const void *bytes, size_t n, struct ggu_error *err)
+/* What the bytes of a state hold, and what follows them. */
+struct loaded { struct head h; const char *ids, *pages, *fixed; struct cursor rest; };
+static enum ggu_status parse(const struct state *s, struct cursor c, struct loaded *l, struct ggu_error *err)
 {
-	struct cursor c = { bytes, n };
-	struct head h, own = head_of(s);
-	const void *at = take(&c, sizeof h), *shapes = take(&c, s->g->n_caches*SHAPE_NUMBERS*sizeof(uint64_t)), *ids;
-	enum ggu_status st;
+	struct head own = head_of(s);
+	size_t n = c.left, fixed = s->g->fixed_floats*sizeof *s->fixed;
+	const void *at = take(&c, sizeof l->h), *shapes = take(&c, s->g->n_caches*SHAPE_NUMBERS*sizeof(uint64_t));
 	if (!at || !shapes) return ggu_fail(err, GGU_ERR_TRUNCATED, n, "", "the state ends inside its head");
-	memcpy(&h, at, sizeof h);
-	own.pos = h.pos;
-	own.is_long = h.is_long;
-	if (memcmp(&h, &own, sizeof h) || h.is_long > 1 || !shapes_match(s, shapes))
+	memcpy(&l->h, at, sizeof l->h);
+	own.pos = l->h.pos;
+	own.is_long = l->h.is_long;
+	if (memcmp(&l->h, &own, sizeof own) || l->h.is_long > 1 || !shapes_match(s, shapes))
 		return ggu_fail(err, GGU_ERR_FORMAT, 0, "",
 			"this is not a state of this model with these types of cache");
-	if (h.pos > STATE_MAX_POS
-		|| c.left != h.pos*sizeof *s->ids + pages_of(h.pos)*s->page_bytes + s->g->fixed_floats*sizeof *s->fixed)
+	if (l->h.pos > STATE_MAX_POS || c.left < l->h.pos*sizeof *s->ids + pages_of(l->h.pos)*s->page_bytes + fixed
+		|| (!s->source && c.left > l->h.pos*sizeof *s->ids + pages_of(l->h.pos)*s->page_bytes + fixed))
 		return ggu_fail(err, GGU_ERR_TRUNCATED, n, "", "the state has another length than its head says");
-	ids = take(&c, h.pos*sizeof *s->ids);
-	for (size_t i = 0; i < h.pos; i++) {
+	l->ids = take(&c, l->h.pos*sizeof *s->ids);
+	l->pages = take(&c, pages_of(l->h.pos)*s->page_bytes);
+	l->fixed = take(&c, fixed);
+	l->rest = c;
+	for (size_t i = 0; i < l->h.pos; i++) {
 		int32_t id;
-		memcpy(&id, (const char *)ids + i*sizeof id, sizeof id);
+		memcpy(&id, l->ids + i*sizeof id, sizeof id);
 		if (id < 0 || (size_t)id >= s->g->n_vocab)
-			return ggu_fail(err, GGU_ERR_FORMAT, sizeof h, "", "token %d is not in the vocabulary",
+			return ggu_fail(err, GGU_ERR_FORMAT, sizeof l->h, "", "token %d is not in the vocabulary",
 				(int)id);
 	}
-	state_reset(s);
-	if ((st = state_reserve(s, h.pos, err))) return st;
-	s->pos = h.pos;
-	s->is_long = h.is_long;
-	if (h.pos) memcpy(s->ids, ids, h.pos*sizeof *s->ids);
-	for (size_t i = 0; i < pages_of(h.pos); i++) memcpy(s->page[i]->bytes, take(&c, s->page_bytes), s->page_bytes);
-	if (c.left) memcpy(s->fixed, take(&c, c.left), c.left);
 	return GGU_OK;
+}
+
+static enum ggu_status fill(struct state *s, const struct loaded *l, struct ggu_error *err)
+{
+	enum ggu_status st = state_reserve(s, l->h.pos, err);
+	if (st) return st;
+	s->pos = l->h.pos;
+	s->is_long = l->h.is_long;
+	if (s->pos) memcpy(s->ids, l->ids, s->pos*sizeof *s->ids);
+	for (size_t i = 0; i < pages_of(s->pos); i++)
+		memcpy(s->page[i]->bytes, l->pages + i*s->page_bytes, s->page_bytes);
+	if (s->g->fixed_floats) memcpy(s->fixed, l->fixed, s->g->fixed_floats*sizeof *s->fixed);
+	return GGU_OK;
+}
+
+enum ggu_status state_load(struct state *s, const void *bytes, size_t n, struct ggu_error *err)
+{
+	struct loaded own, source;
+	enum ggu_status st = parse(s, (struct cursor){ bytes, n }, &own, err);
+	if (!st && s->source) st = parse(s->source, own.rest, &source, err);
+	if (st) return st;
+	state_reset(s);
+	st = fill(s, &own, err);
+	return st || !s->source ? st : fill(s->source, &source, err);
 }

@@ -123,6 +123,9 @@ static void evaluate(struct model *m)
 
 	must(logits, "no memory");
 	if (session_new(&s, m, 4, m->graph.whole ? 4 : 2, NULL, &err) == GGU_OK) {
+		struct part source = { session_state(s), ids + 2, 1, 0 };
+		must(!model_has_encoder(m) || !model_encode(session_work(s), &source, 1, NULL, NULL, &err),
+			"the encoder failed");
 		must(session_eval(s, &e, &err) == GGU_OK, "the evaluation failed");
 		session_free(s);
 	} else must(err.code != GGU_OK && *err.what, "refused without a reason");

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT
+ * encode.c - a decoder's sources through the encoder: its stack is evaluated like any other, in a work of its own, on
+ * the states that the sequences have for it; what the decoder's branches keep of the rows is made at its end
+ * (eval.c). */
+#include <stdlib.h>
+#include <string.h>
+#include "model_internal.h"
+
+static enum ggu_status check(const struct part *part, size_t n_parts, struct ggu_error *err)
+{
+	for (size_t i = 0; i < n_parts; i++) {
+		if (part[i].state->pos)
+			return ggu_fail(err, GGU_ERR_STATE, GGU_NO_OFFSET, "",
+				"a source for a sequence that has begun already");
+		if (!part[i].n)
+			return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, "", "the encoder was given nothing");
+	}
+	return GGU_OK;
+}
+
+/* A work in which the longest source is a batch. */
+static enum ggu_status make_room(struct work *w, const struct part *part, size_t n_parts, struct ggu_error *err)
+{
+	size_t n = w->source ? w->source->n_batch : w->n_batch, had = n;
+	for (size_t i = 0; i < n_parts; i++) if (part[i].n > n) n = part[i].n;
+	if (n > STATE_MAX_POS)
+		return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, "", "more than %d positions", STATE_MAX_POS);
+	if (w->source && n == had) return GGU_OK;
+	work_free(w->source);
+	w->source = NULL;
+	return work_of(&w->source, w->m, w->g->source, n, err);
+}
+
+enum ggu_status model_encode(struct work *w, const struct part *part, size_t n_parts, model_tap *tap, void *tap_ctx,
+	struct ggu_error *err)
+{
+	struct part *own;
+	enum ggu_status s;
+	if (!w->g->source)
+		return ggu_fail(err, GGU_ERR_UNSUPPORTED, GGU_NO_OFFSET, "", "the model has no encoder");
+	if ((s = check(part, n_parts, err)) || (s = make_room(w, part, n_parts, err))) return s;
+	if (!(own = malloc((n_parts + 1)*sizeof *own)))
+		return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
+	for (size_t i = 0; i < n_parts; i++) {
+		own[i] = (struct part){ part[i].state->source, part[i].ids, part[i].n, part[i].n };
+		state_reset(own[i].state);
+	}
+	w->source->profile = w->profile;
+	s = model_eval(w->source,
+		&(struct model_call){ .part = own, .n_parts = n_parts, .tap = tap, .tap_ctx = tap_ctx }, err);
+	for (size_t i = 0; i < n_parts && s; i++) state_reset(own[i].state);
+	free(own);
+	return s;
+}

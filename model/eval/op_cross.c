@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: MIT
+ * op_cross.c - attention across: queries of the input, keys and values of the encoder's rows.
+ *
+ *   cross_attention  q k v out: TENSOR; heads [kv_heads head_dim value_dim: EXPR] [scale softcap: EXPR]
+ *
+ * Keys and values are made once for a sequence (read), as many positions as its source has; every token sees all. */
+#include <math.h>
+#include "op_list.h"
+
+struct cross {
+	struct weight q, k, v, out;
+	size_t n_head, n_kv, head_dim, value_dim, cache;
+	double scale, softcap;
+};
+#define AT(member) offsetof(struct cross, member)
+static const struct field fields[] = {
+	{ "q", FIELD_WEIGHT, AT(q), .flags = FIELD_INPUT | FIELD_NEEDED },
+	{ "k", FIELD_WEIGHT, AT(k), .flags = FIELD_NEEDED },
+	{ "v", FIELD_WEIGHT, AT(v), .flags = FIELD_NEEDED },
+	{ "out", FIELD_WEIGHT, AT(out), .flags = FIELD_NEEDED },
+	{ "heads", FIELD_SIZE, AT(n_head), 0, 1, BUILD_MAX_SIZE },
+	{ "kv_heads", FIELD_SIZE, AT(n_kv), 0, 0, BUILD_MAX_SIZE },
+	{ "head_dim", FIELD_SIZE, AT(head_dim), 0, 0, BUILD_MAX_SIZE },
+	{ "value_dim", FIELD_SIZE, AT(value_dim), 0, 0, BUILD_MAX_SIZE },
+	{ "scale", FIELD_NUMBER, AT(scale), 0, 0, 1e6 },
+	{ "softcap", FIELD_NUMBER, AT(softcap), 0, 0, 1e6 },
+	{ NULL }
+};
+
+static size_t k_width(const struct cross *c) { return c->n_kv*c->head_dim; }
+static size_t v_width(const struct cross *c) { return c->n_kv*c->value_dim; }
+static size_t out_width(const struct cross *c) { return c->n_head*c->value_dim; }
+
+static enum ggu_status build(struct builder *b, const struct yaml_node *at, void *params)
+{
+	struct cross *c = params;
+	struct graph *source = b->g->source;
+	size_t e = b->g->n_embd;
+	enum ggu_status s;
+	if (!c->n_kv) c->n_kv = c->n_head;
+	if (!c->head_dim) c->head_dim = e/c->n_head;
+	if (!c->value_dim) c->value_dim = c->head_dim;
+	if (!c->head_dim || c->n_head%c->n_kv || c->n_head > BUILD_MAX_SIZE/c->head_dim
+		|| c->n_head > BUILD_MAX_SIZE/c->value_dim)
+		return build_fail(b, at, "cross_attention", "heads are no multiple of key-value heads, or too large");
+	if ((s = build_shape(b, &c->q, e, c->n_head*c->head_dim, 1))
+		|| (s = build_shape(b, &c->k, source->n_embd, k_width(c), 1))) return s;
+	if ((s = build_shape(b, &c->v, source->n_embd, v_width(c), 1))
+		|| (s = build_shape(b, &c->out, out_width(c), e, 1))) return s;
+	if (!(c->scale > 0)) c->scale = 1/sqrt((double)c->head_dim);
+	source->reader_forms |= weight_form(&c->k) | weight_form(&c->v);
+	return build_cache(b, source, (struct cache){ c->n_head, c->n_kv, c->head_dim, c->value_dim, false, true,
+		(size_t)b->layer }, &c->cache);
+}
+
+static struct attend attend_of(const struct cross *c)
+{
+	return (struct attend){ .shape = { .n_head = c->n_head, .n_kv = c->n_kv, .k_dim = c->head_dim,
+		.v_dim = c->value_dim },
+		.rope = -1, .scale = c->scale, .softcap = c->softcap, .mask = ATTN_NONE, .cache = c->cache };
+}
+
+/* ---- of the encoder's rows ---- */
+
+struct kept { size_t k, v, stride; };
+static struct kept plan_read(const struct cross *c, size_t n, struct plan *p)
+{
+	struct kept b = { .stride = k_width(c) + v_width(c) };
+	b.k = plan_floats(p, n, b.stride);
+	b.v = b.k + k_width(c)*sizeof(float);
+	return b;
+}
+
+static void measure_read(const void *params, size_t n, struct measure *m)
+{
+	const struct cross *c = params;
+	plan_read(c, n, &m->plan);
+	measure_weight(m, &c->k, 1);
+	measure_weight(m, &c->v, 1);
+}
+
+static enum ggu_status read_rows(const void *params, struct run *r, struct input *in)
+{
+	const struct cross *c = params;
+	struct kept b = plan_read(c, r->n, &r->plan);
+	const struct product p[] = { { &c->k, 0, in, b.k, b.stride }, { &c->v, 0, in, b.v, b.stride } };
+	struct attend a = attend_of(c);
+	enum ggu_status s = r->be->multiply(r, &in, 1, p, 2);
+	if (s) return s;
+	a.shape.n_head = 0;             /* no queries yet */
+	a.k = b.k;
+	a.v = b.v;
+	a.k_stride = a.v_stride = b.stride;
+	a.stores = true;
+	r->be->store(r, &a);
+	return GGU_OK;
+}
+
+/* ---- run ---- */
+
+struct buffers { size_t q; struct input out; };
+static struct buffers plan(const struct cross *c, size_t n, struct plan *p)
+{
+	struct buffers b = { plan_floats(p, n, c->n_head*c->head_dim),
+		{ .kind = INPUT_ROWS, .stride = out_width(c), .n = n, .n_in = out_width(c) } };
+	b.out.at = plan_floats(p, n, out_width(c));
+	input_plan(p, &b.out, weight_form(&c->out));
+	return b;
+}
+
+static void measure(const void *params, size_t n, struct measure *m)
+{
+	const struct cross *c = params;
+	plan(c, n, &m->plan);
+	measure_weight(m, &c->q, 1);
+	measure_weight(m, &c->out, 1);
+}
+
+static enum ggu_status run(const void *params, struct run *r, struct input *in, size_t y)
+{
+	const struct cross *c = params;
+	struct buffers b = plan(c, r->n, &r->plan);
+	struct product q = { &c->q, 0, in, b.q, c->n_head*c->head_dim }, out = { &c->out, 0, &b.out, y, r->g->n_embd };
+	struct attend a = attend_of(c);
+	enum ggu_status s = r->be->multiply(r, &in, 1, &q, 1);
+	if (s) return s;
+	a.q = b.q;
+	a.out = b.out.at;
+	a.q_stride = c->n_head*c->head_dim;
+	a.out_stride = out_width(c);
+	a.across = true;
+	r->be->attend(r, &a);
+	return r->be->multiply(r, &(struct input *){ &b.out }, 1, &out, 1);
+}
+
+const struct op op_cross = { "cross_attention", sizeof(struct cross), fields,
+	build, measure, run, false, measure_read, read_rows };

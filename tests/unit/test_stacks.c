@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: MIT
+ * test_stacks.c - sequences of a model with an encoder: their bits do not depend on neighbours, cuts, threads or
+ * instruction sets; what was encoded is forked, saved and kept; what makes no sense is refused. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+#include "../../quant/quant.h"
+#include "../lib/models.h"
+
+static const struct key keys[] = { { "block_count", 2 }, { "decoder_block_count", 2 }, { "context_length", 512 },
+	{ "embedding_length", WIDE }, { "attention.head_count", HEADS }, { "attention.relative_buckets_count", 32 },
+	{ "decoder_start_token_id", 3 }, { NULL, 0 } };
+#define BLOCK(stack) { stack ".blk.%d.attn_norm.weight", { WIDE }, 1 }, \
+	{ stack ".blk.%d.attn_q.weight", { WIDE, WIDE }, 0 }, { stack ".blk.%d.attn_k.weight", { WIDE, WIDE }, 0 }, \
+	{ stack ".blk.%d.attn_v.weight", { WIDE, WIDE }, 0 }, { stack ".blk.%d.attn_o.weight", { WIDE, WIDE }, 0 }, \
+	{ stack ".blk.0.attn_rel_b.weight", { HEADS, 32 }, 0 }, { stack ".blk.%d.ffn_norm.weight", { WIDE }, 1 }, \
+	{ stack ".blk.%d.ffn_up.weight", { WIDE, 96 }, 0 }, { stack ".blk.%d.ffn_down.weight", { 96, WIDE }, 0 }, \
+	{ stack ".output_norm.weight", { WIDE }, 1 }
+static const struct tensor tensors[] = { { "token_embd.weight", { WIDE, VOCAB }, 0 }, BLOCK("enc"), BLOCK("dec"),
+	{ "dec.blk.%d.cross_attn_norm.weight", { WIDE }, 1 }, { "dec.blk.%d.cross_attn_q.weight", { WIDE, WIDE }, 0 },
+	{ "dec.blk.%d.cross_attn_k.weight", { WIDE, WIDE }, 0 },
+	{ "dec.blk.%d.cross_attn_v.weight", { WIDE, WIDE }, 0 },
+	{ "dec.blk.%d.cross_attn_o.weight", { WIDE, WIDE }, 0 }, { NULL } };
+static const struct kind t5 = { "t5", keys, tensors, NULL };
+
+static int32_t source[1200];
+
+static void encode(struct work *w, struct state *s, const int32_t *ids, size_t n)
+{
+	struct part p = { s, ids, n, 0 };
+	assert_int_equal(model_encode(w, &p, 1, NULL, NULL, NULL), GGU_OK);
+}
+/* Rows of text[0..n) after source[0..n_source), in a work and state of their own. */
+static float *translated(struct model *m, uint32_t cache, size_t n_source, size_t n, size_t n_batch)
+{
+	struct work *w = new_work(m, n_batch);
+	struct state *s = new_state(m, cache);
+	float *rows = malloc(n*WIDE*sizeof *rows);
+	encode(w, s, source, n_source);
+	go_on(w, s, text, n, rows);
+	state_free(s);
+	work_free(w);
+	return rows;
+}
+
+static void neighbours_and_batches_do_not_matter(void **unused)
+{
+	enum { N = 6, EACH = 70 };
+	static const size_t len[N] = { 1, 64, 600, 7, 1100, 65 };       /* blocks are of 64, splits of 512 positions */
+	static const uint32_t type[2] = { GGU_TYPE_F32, GGU_TYPE_Q8_0 }, cache[2] = { GGU_TYPE_F32, GGU_TYPE_F16 };
+	(void)unused;
+	for (int k = 0; k < 2; k++) {
+		struct model *m = make_model(&t5, type[k], 2);
+		struct work *w = new_work(m, 64);
+		struct part p[N];
+		float *rows = malloc(N*EACH*WIDE*sizeof *rows);
+		for (size_t i = 0; i < N; i++) p[i] = (struct part){ new_state(m, cache[k]), source, len[i], 0 };
+		assert_int_equal(model_encode(w, p, N, NULL, NULL, NULL), GGU_OK);
+		for (size_t i = 0; i < N; i++) {
+			p[i].ids = text;
+			p[i].n = EACH;
+		}
+		assert_int_equal(model_eval(w, &(struct model_call){ .part = p, .n_parts = N, .rows = rows }, NULL),
+			GGU_OK);
+		for (size_t i = 0; i < N; i++) {
+			float *own = translated(m, cache[k], len[i], EACH, i % 2 ? 1 : 2000);
+			same(rows + i*EACH*WIDE, own, EACH);
+			if (i) assert_memory_not_equal(own, rows, EACH*WIDE*sizeof *own);
+			free(own);
+			state_free(p[i].state);
+		}
+		free(rows);
+		work_free(w);
+		drop_model(m);
+	}
+}
+
+static void threads_and_instances_do_not_matter(void **unused)
+{
+	float *first = NULL;
+	(void)unused;
+	for (int threads = 1; threads <= 4; threads *= 2)
+		for (const char *const *cpu = quant_available(); *cpu; cpu++) {
+			struct model *m;
+			float *rows;
+			assert_int_equal(quant_select(*cpu, NULL), GGU_OK);
+			m = make_model(&t5, GGU_TYPE_Q8_0, threads);
+			rows = translated(m, GGU_TYPE_F16, 150, 40, threads == 2 ? 7 : 512);
+			if (first) same(rows, first, 40);
+			drop_model(m);
+			if (first) free(rows);
+			else first = rows;
+		}
+	free(first);
+	assert_int_equal(quant_select(NULL, NULL), GGU_OK);
+}
+
+static void what_was_encoded_is_forked_and_saved(void **unused)
+{
+	struct model *m = make_model(&t5, GGU_TYPE_F32, 2);
+	struct work *w = new_work(m, 64);
+	struct state *a = new_state(m, GGU_TYPE_F16), *b, *c = new_state(m, GGU_TYPE_F16);
+	float rows[40*WIDE], *want = translated(m, GGU_TYPE_F16, 130, 100, 512);
+	size_t n;
+	char *bytes;
+	(void)unused;
+	encode(w, a, source, 130);
+	go_on(w, a, text, 60, NULL);
+	assert_int_equal(state_fork(&b, a, NULL), GGU_OK);
+	n = state_save_bytes(a);
+	bytes = malloc(n + 1);
+	state_save(a, bytes);
+	state_free(a);
+	go_on(w, b, text + 60, 40, rows);
+	same(rows, want + 60*WIDE, 40);
+	encode(w, c, source + 5, 80);   /* to be replaced */
+	assert_int_equal(state_load(c, bytes, n + 1, NULL), GGU_ERR_TRUNCATED);
+	assert_int_equal(state_load(c, bytes, n - 1, NULL), GGU_ERR_TRUNCATED);
+	assert_int_equal(state_load(c, bytes, n/2, NULL), GGU_ERR_TRUNCATED);
+	assert_int_equal(state_load(c, bytes, n, NULL), GGU_OK);
+	go_on(w, c, text + 60, 40, rows);
+	same(rows, want + 60*WIDE, 40);
+	assert_int_equal(state_truncate(c, 0, NULL), GGU_OK);           /* the source stays */
+	go_on(w, c, text, 40, rows);
+	same(rows, want, 40);
+	free(bytes);
+	free(want);
+	state_free(b);
+	state_free(c);
+	work_free(w);
+	drop_model(m);
+}
+
+static enum ggu_status encode_again(struct work *w, struct state *s, size_t n)
+{
+	return model_encode(w, &(struct part){ s, source, n, 0 }, 1, NULL, NULL, NULL);
+}
+static void what_makes_no_sense_is_refused(void **unused)
+{
+	static const int32_t beyond = VOCAB;
+	struct model *m = make_model(&t5, GGU_TYPE_F32, 1);
+	struct work *w = new_work(m, 64);
+	struct state *s = new_state(m, GGU_TYPE_F32), *q;
+	struct part p[2] = { { s, text, 2, 0 }, { s, text, 2, 0 } };
+	float stream[2*WIDE];
+	(void)unused;
+	assert_true(model_has_encoder(m));
+	assert_int_equal(model_start(m), 3);
+	assert_int_equal(model_eval(w, &(struct model_call){ .part = p, .n_parts = 1 }, NULL), GGU_ERR_STATE);
+	assert_int_equal(encode_again(w, s, 0), GGU_ERR_RANGE);
+	assert_int_equal(model_encode(w, p, 2, NULL, NULL, NULL), GGU_ERR_RANGE);
+	assert_int_equal(encode_again(w, s, 5), GGU_OK);
+	assert_int_equal(model_encode(w, &(struct part){ s, &beyond, 1, 0 }, 1, NULL, NULL, NULL), GGU_ERR_RANGE);
+	assert_int_equal(model_eval(w, &(struct model_call){ .part = p, .n_parts = 1 }, NULL), GGU_ERR_STATE);
+	assert_int_equal(encode_again(w, s, 5), GGU_OK);
+	assert_int_equal(model_eval(w, &(struct model_call){ .part = p, .n_parts = 1, .stream = stream, .to = 1 },
+		NULL), GGU_ERR_UNSUPPORTED);
+	assert_int_equal(model_eval(w, &(struct model_call){ .part = p, .n_parts = 1 }, NULL), GGU_OK);
+	assert_int_equal(encode_again(w, s, 5), GGU_ERR_STATE);
+	state_reset(s);
+	assert_int_equal(model_eval(w, &(struct model_call){ .part = p, .n_parts = 1 }, NULL), GGU_ERR_STATE);
+	/* heads of 16 */
+	assert_int_equal(state_new(&q, m, &(struct state_options){ GGU_TYPE_Q8_0, GGU_TYPE_F32 }, NULL),
+		GGU_ERR_UNSUPPORTED);
+	state_free(s);
+	work_free(w);
+	drop_model(m);
+}
+
+/* What a work says that it has is what the plan told before. */
+static void cost_is_what_is_taken(void **unused)
+{
+	struct model *m = make_model(&t5, GGU_TYPE_F32, 2);
+	struct work *w = new_work(m, 64);
+	struct state *s = new_state(m, GGU_TYPE_F32);
+	struct model_cost cost;
+	(void)unused;
+	encode(w, s, source, 1000);
+	go_on(w, s, text, 64, NULL);
+	assert_int_equal(model_cost(&cost, m, NULL, 64, 1000, 2, NULL), GGU_OK);
+	assert_true((double)work_bytes(w) <= cost.work_bytes && cost.work_bytes < 1.05*(double)work_bytes(w));
+	/* keys and values of two layers, and those of the encoder's own, of which one layer's are there */
+	assert_true(cost.position_bytes >= 2*2*WIDE*4 && cost.position_bytes < 2*2*WIDE*4 + 16);
+	assert_true(cost.source_position_bytes >= 3*2*WIDE*4 && cost.source_position_bytes < 3*2*WIDE*4 + 16);
+	assert_true(cost.macs == 2*(6.*WIDE*WIDE + 2*96*WIDE) && cost.source_macs == 2*(6.*WIDE*WIDE + 2*96*WIDE));
+	state_free(s);
+	work_free(w);
+	drop_model(m);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(neighbours_and_batches_do_not_matter),
+		cmocka_unit_test(threads_and_instances_do_not_matter),
+		cmocka_unit_test(what_was_encoded_is_forked_and_saved),
+		cmocka_unit_test(what_makes_no_sense_is_refused),
+		cmocka_unit_test(cost_is_what_is_taken),
+	};
+	for (int i = 0; i < LONG + 64; i++) text[i] = (i*i + 3*i) % VOCAB;
+	for (int i = 0; i < 1200; i++) source[i] = (i*i + 5*i + i/7) % VOCAB;
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
