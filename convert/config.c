@@ -140,7 +140,7 @@ static enum ggu_status call(void *ctx, const char *name, const struct expr_value
 	(void)ctx;
 	if (strcmp(name, "wavelength_factors")) return GGU_OK;
 	*known = true;
-	if (n != 6) return ggu_fail(err, GGU_ERR_FORMAT, GGU_NO_OFFSET, name, "wants 6 arguments");
+	if (n != 6) return ggu_fail(err, GGU_ERR_FORMAT, GGU_NO_OFFSET, name, "expected 6 arguments");
 	for (size_t k = 0; k < n; k++) {
 		if (args[k].kind != EXPR_INT && args[k].kind != EXPR_FLOAT)
 			return ggu_fail(err, GGU_ERR_FORMAT, GGU_NO_OFFSET, name, "argument %zu is not a number",
@@ -169,7 +169,7 @@ enum ggu_status config_eval_text(struct config *c, const struct yaml_node *at, c
 
 enum ggu_status config_eval(struct config *c, const struct yaml_node *e, struct expr_value *v, struct ggu_error *err)
 {
-	if (!e || e->kind != YAML_SCALAR) return config_fail(c, e, err, "wants an expression");
+	if (!e || e->kind != YAML_SCALAR) return config_fail(c, e, err, "expected an expression");
 	return config_eval_text(c, e, e->text, v, err);
 }
 
@@ -196,7 +196,7 @@ enum ggu_status config_count(struct config *c, const char *key, int64_t absent, 
 	if (v.kind == EXPR_NULL && absent >= 0) return GGU_OK;
 	if (v.kind != EXPR_INT || v.u.i < 0 || v.u.i > max)
 		return file_fail(err, GGU_ERR_FORMAT, "config.json", GGU_NO_OFFSET, e->text,
-			"wants a number from 0 to %lld", (long long)max);
+			"expected a number from 0 to %lld", (long long)max);
 	*n = v.u.i;
 	return GGU_OK;
 }

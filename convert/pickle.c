@@ -327,7 +327,7 @@ static enum ggu_status op_stack_global(struct machine *m, int arg)
 	const struct pickle_value *name = pop(m), *module = pop(m);
 	(void)arg;
 	if (!name || !module || name->kind != PICKLE_STR || module->kind != PICKLE_STR)
-		return wrong(m, "wants a module and a name");
+		return wrong(m, "expected a module and a name");
 	return push_global(m, &module->u.s, &name->u.s);
 }
 
@@ -366,15 +366,16 @@ static enum ggu_status op_reduce(struct machine *m, int arg)
 	const struct pickle_value *args = pop(m), *f = pop(m);
 	(void)arg;
 	if (!args || args->kind != PICKLE_TUPLE || !f || f->kind != PICKLE_GLOBAL)
-		return wrong(m, "wants a global and its arguments");
+		return wrong(m, "expected a global and its arguments");
 	switch (f->u.global->role) {
 	case ROLE_DICT: return args->u.items.n ? wrong(m, "a dict made from arguments") : push_new(m,
 		&(struct pickle_value){ .kind = PICKLE_DICT });
-	case ROLE_TUPLE: return item(args, 0, PICKLE_TUPLE) ? push(m, args->u.items.v[0]) : wrong(m, "wants a tuple");
+	case ROLE_TUPLE:
+		return item(args, 0, PICKLE_TUPLE) ? push(m, args->u.items.v[0]) : wrong(m, "expected a tuple");
 	case ROLE_TENSOR_V2: return rebuild_tensor(m, args, false);
 	case ROLE_TENSOR_V3: return rebuild_tensor(m, args, true);
 	case ROLE_PARAMETER: return item(args, 0, PICKLE_TENSOR) ? push(m, args->u.items.v[0]) : wrong(m,
-		"wants a tensor");
+		"expected a tensor");
 	default: return file_fail(m->err, GGU_ERR_UNSUPPORTED, m->file, m->at, "", "refused: the pickle calls %s.%s",
 		f->u.global->module, f->u.global->name);
 	}
@@ -383,7 +384,7 @@ static enum ggu_status op_reduce(struct machine *m, int arg)
 static enum ggu_status op_build(struct machine *m, int arg)
 {
 	(void)arg;
-	if (!pop(m) || !top(m) || top(m)->kind != PICKLE_DICT) return wrong(m, "wants a dict and its state");
+	if (!pop(m) || !top(m) || top(m)->kind != PICKLE_DICT) return wrong(m, "expected a dict and its state");
 	return GGU_OK;
 }
 /* ("storage", class, key, device, elements) */

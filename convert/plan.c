@@ -66,7 +66,8 @@ static enum ggu_status transform(struct builder *b, const struct yaml_node *at, 
 	size_t n = 0;
 	char *open, *p;
 	const char *wrong;
-	if (at->kind != YAML_SCALAR || at->n >= sizeof text) return config_fail(b->c, at, b->err, "wants a transform");
+	if (at->kind != YAML_SCALAR || at->n >= sizeof text)
+		return config_fail(b->c, at, b->err, "expected a transform");
 	memcpy(text, at->text, at->n + 1);
 	open = strchr(text, '(');
 	if (open) {
@@ -88,7 +89,7 @@ static enum ggu_status transform(struct builder *b, const struct yaml_node *at, 
 			*p = end;
 			if (end == ',') p++;
 		}
-		if (*p != ')' || p[1]) return config_fail(b->c, at, b->err, "wants name(arguments)");
+		if (*p != ')' || p[1]) return config_fail(b->c, at, b->err, "expected name(arguments)");
 	}
 	wrong = view_apply(v, text, arg, n);
 	if (wrong)
@@ -102,7 +103,7 @@ static enum ggu_status transforms(struct builder *b, const struct yaml_node *t, 
 	enum ggu_status s = GGU_OK;
 	if (!t) return GGU_OK;
 	if (t->kind == YAML_SCALAR) return transform(b, t, v);
-	if (t->kind != YAML_SEQUENCE) return config_fail(b->c, t, b->err, "wants a transform or a list");
+	if (t->kind != YAML_SEQUENCE) return config_fail(b->c, t, b->err, "expected a transform or a list");
 	for (size_t k = 0; !s && k < t->count; k++) s = transform(b, t->items[k], v);
 	return s;
 }
@@ -117,7 +118,7 @@ static enum ggu_status add_part(struct builder *b, struct plan_tensor *o, const 
 	enum ggu_status s;
 	const struct source_tensor *t;
 	if (from->kind != YAML_SCALAR || !expand(b->c, from->text, suffix, name))
-		return config_fail(b->c, from, b->err, "wants the name of a checkpoint tensor");
+		return config_fail(b->c, from, b->err, "expected the name of a checkpoint tensor");
 	t = find(b, name);
 	if (!t) {
 		*missing = true;
@@ -142,7 +143,7 @@ static enum ggu_status add_parts(struct builder *b, struct plan_tensor *o, const
 	const char *suffix, bool *missing, bool *stacked)
 {
 	enum ggu_status s = GGU_OK;
-	if (!from) return config_fail(b->c, e, b->err, "wants from or make");
+	if (!from) return config_fail(b->c, e, b->err, "expected from or make");
 	if (from->kind != YAML_SCALAR || !strstr(from->text, "{x}")) return add_part(b, o, from, tr, suffix, missing);
 	*stacked = true;
 	for (b->c->x = 0; !s && b->c->x < b->n_experts; b->c->x++) s = add_part(b, o, from, tr, suffix, missing);
@@ -196,12 +197,12 @@ static enum ggu_status finish_packed(struct builder *b, const struct yaml_node *
 	if (o->n_parts != 2 || n < 2 || n > 5 || codes->shape[n - 1] != 16 ||
 		view_count(codes) != 16*view_count(scales))
 		return file_fail(b->err, GGU_ERR_FORMAT, "", GGU_NO_OFFSET, codes->t->name,
-			"wants blocks of 16 bytes, with a scale each");
+			"expected blocks of 16 bytes, with a scale each");
 	for (int k = 0; k < 2; k++) {
 		view_coalesce(o->part + k);
 		if (strcmp(o->part[k].t->dtype->name, "U8") || o->part[k].n_ops)
 			return file_fail(b->err, GGU_ERR_UNSUPPORTED, "", GGU_NO_OFFSET, o->part[k].t->name,
-				"wants bytes that stay as they are");
+				"expected bytes that stay as they are");
 		if (view_work_bytes(o->part + k, 2))
 			return config_fail(b->c, at, b->err, "%.60s: blocks must stay in rows", o->name);
 	}
@@ -218,7 +219,7 @@ static enum ggu_status make(struct builder *b, const struct yaml_node *e, struct
 	enum ggu_status s = config_eval(b->c, e, &v, b->err);
 	if (s) return s;
 	if (v.kind != EXPR_LIST || !v.u.list.n)
-		return config_fail(b->c, e, b->err, "%.60s wants a list of numbers", o->name);
+		return config_fail(b->c, e, b->err, "%.60s: expected a list of numbers", o->name);
 	o->values = calloc(v.u.list.n, sizeof *o->values);
 	if (!o->values) return no_memory(b->err);
 	for (size_t k = 0; k < v.u.list.n; k++) {

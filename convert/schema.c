@@ -20,7 +20,7 @@ static enum ggu_status expression(const struct walk *w, const struct yaml_node *
 	struct expr *e;
 	(void)key;
 	if (!at) return GGU_OK;
-	if (at->kind != YAML_SCALAR) return config_fail(w->c, at, w->err, "wants an expression");
+	if (at->kind != YAML_SCALAR) return config_fail(w->c, at, w->err, "expected an expression");
 	if (expr_parse(&e, at->text, &inner) == GGU_OK) {
 		expr_free(e);
 		return GGU_OK;
@@ -33,13 +33,13 @@ static enum ggu_status expression(const struct walk *w, const struct yaml_node *
 static enum ggu_status text(const struct walk *w, const struct yaml_node *key, const struct yaml_node *at)
 {
 	(void)key;
-	return at->kind == YAML_SCALAR ? GGU_OK : config_fail(w->c, at, w->err, "wants a text");
+	return at->kind == YAML_SCALAR ? GGU_OK : config_fail(w->c, at, w->err, "expected a text");
 }
 
 static enum ggu_status rule(const struct walk *w, const struct yaml_node *key, const struct yaml_node *at)
 {
 	if (at->kind != YAML_SEQUENCE || at->count != 2 || at->items[1]->kind != YAML_SCALAR)
-		return config_fail(w->c, at, w->err, "wants [expression, message]");
+		return config_fail(w->c, at, w->err, "expected [expression, message]");
 	return expression(w, key, at->items[0]);
 }
 
@@ -48,11 +48,11 @@ static enum ggu_status entry(const struct walk *w, const struct yaml_node *key, 
 	const struct yaml_node *type = at->kind == YAML_SEQUENCE && at->count == 2 ? at->items[0] : yaml_get(at,
 		"type");
 	enum ggu_status s;
-	if (!type || type->kind != YAML_SCALAR) return config_fail(w->c, at, w->err, "wants [type, value]");
+	if (!type || type->kind != YAML_SCALAR) return config_fail(w->c, at, w->err, "expected [type, value]");
 	if (at->kind == YAML_SEQUENCE) return expression(w, key, at->items[1]);
 	s = only(w, at, "type value each when");
 	if (!s && !yaml_get(at, "value") == !yaml_get(at, "each"))
-		s = config_fail(w->c, at, w->err, "wants value or each");
+		s = config_fail(w->c, at, w->err, "expected value or each");
 	if (!s) s = expression(w, key, yaml_get(at, "value"));
 	if (!s) s = expression(w, key, yaml_get(at, "each"));
 	return s ? s : expression(w, key, yaml_get(at, "when"));
@@ -62,10 +62,10 @@ static enum ggu_status entry(const struct walk *w, const struct yaml_node *key, 
 static enum ggu_status transform(const struct walk *w, const struct yaml_node *at)
 {
 	if (!at || at->kind == YAML_SCALAR) return GGU_OK;
-	if (at->kind != YAML_SEQUENCE) return config_fail(w->c, at, w->err, "wants a transform or a list");
+	if (at->kind != YAML_SEQUENCE) return config_fail(w->c, at, w->err, "expected a transform or a list");
 	for (size_t k = 0; k < at->count; k++)
 		if (at->items[k]->kind != YAML_SCALAR)
-			return config_fail(w->c, at->items[k], w->err, "wants a transform");
+			return config_fail(w->c, at->items[k], w->err, "expected a transform");
 	return GGU_OK;
 }
 
@@ -73,7 +73,7 @@ static enum ggu_status part(const struct walk *w, const struct yaml_node *at)
 {
 	enum ggu_status s;
 	if (at->kind == YAML_SCALAR) return GGU_OK;
-	if (at->kind != YAML_MAPPING || !yaml_get(at, "from")) return config_fail(w->c, at, w->err, "wants from");
+	if (at->kind != YAML_MAPPING || !yaml_get(at, "from")) return config_fail(w->c, at, w->err, "expected from");
 	s = only(w, at, "from transform");
 	return s ? s : transform(w, yaml_get(at, "transform"));
 }
@@ -88,13 +88,13 @@ static enum ggu_status source(const struct walk *w, const struct yaml_node *key,
 		s = expression(w, key, yaml_get(at, expressions[k]));
 	if (!s && type && (type->kind != YAML_SCALAR || !ggu_type_find(type->text)))
 		s = config_fail(w->c, type, w->err, "no such type");
-	if (!s && pack && !yaml_is(pack, "mxfp4")) s = config_fail(w->c, pack, w->err, "wants mxfp4");
-	if (!s && !pack != !yaml_get(at, "scales")) s = config_fail(w->c, at, w->err, "wants both pack and scales");
+	if (!s && pack && !yaml_is(pack, "mxfp4")) s = config_fail(w->c, pack, w->err, "expected mxfp4");
+	if (!s && !pack != !yaml_get(at, "scales")) s = config_fail(w->c, at, w->err, "expected both pack and scales");
 	if (!s) s = transform(w, yaml_get(at, "transform"));
 	if (s) return s;
-	if (!from == !yaml_get(at, "make")) return config_fail(w->c, at, w->err, "wants from or make");
+	if (!from == !yaml_get(at, "make")) return config_fail(w->c, at, w->err, "expected from or make");
 	if (from && (from->kind == YAML_MAPPING || (pack && from->kind != YAML_SCALAR)))
-		return config_fail(w->c, from, w->err, "wants a tensor's name or a list");
+		return config_fail(w->c, from, w->err, "expected a tensor's name or a list");
 	for (size_t k = 0; from && from->kind == YAML_SEQUENCE && k < from->count && !s; k++)
 		s = part(w, from->items[k]);
 	return s;
@@ -114,7 +114,7 @@ static enum ggu_status vocab(const struct walk *w, const struct yaml_node *key, 
 {
 	(void)key;
 	return at->kind == YAML_MAPPING ? only(w, at, "pre add_space_prefix config_prefix add_bos eot") :
-		config_fail(w->c, at, w->err, "wants a mapping");
+		config_fail(w->c, at, w->err, "expected a mapping");
 }
 
 static const struct { const char *key; check_fn *each, *whole; } parts[] = {
@@ -131,7 +131,7 @@ enum ggu_status schema_check(const struct config *c, struct ggu_error *err)
 	const struct yaml_node *conv = c->arch->convert;
 	struct walk w = { c, err };
 	enum ggu_status s = GGU_OK;
-	if (conv->kind != YAML_MAPPING) return config_fail(c, conv, err, "wants a mapping");
+	if (conv->kind != YAML_MAPPING) return config_fail(c, conv, err, "expected a mapping");
 	for (size_t i = 0; i < conv->count && !s; i++) {
 		const struct yaml_node *at = conv->items[i];
 		size_t k = 0;
@@ -140,7 +140,7 @@ enum ggu_status schema_check(const struct config *c, struct ggu_error *err)
 			return config_fail(c, conv->keys[i], err, "%.60s: no such key here", conv->keys[i]->text);
 		if (yaml_null(at)) continue;
 		if (parts[k].whole && ((s = parts[k].whole(&w, conv->keys[i], at)) || !parts[k].each)) continue;
-		if (at->kind != YAML_MAPPING) return config_fail(c, at, err, "%.60s: wants a mapping", parts[k].key);
+		if (at->kind != YAML_MAPPING) return config_fail(c, at, err, "%.60s: expected a mapping", parts[k].key);
 		for (size_t j = 0; j < at->count && !s; j++) s = parts[k].each(&w, at->keys[j], at->items[j]);
 	}
 	return s;

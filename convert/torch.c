@@ -101,7 +101,7 @@ static enum ggu_status add_tensors(struct archive *a, const struct pickle_value 
 		if (v->kind != PICKLE_TENSOR) continue;
 		if (key->kind != PICKLE_STR || memchr(key->u.s.p, 0, key->u.s.n))
 			return file_fail(err, GGU_ERR_FORMAT, a->name, GGU_NO_OFFSET, "",
-				"a tensor whose key is no name");
+				"a tensor whose key is not a name");
 		s = add_tensor(a, &key->u.s, &v->u.tensor, err);
 	}
 	return s;
@@ -167,7 +167,7 @@ enum ggu_status torch_read(struct checkpoint *c, uint32_t i, struct ggu_error *e
 	if (s) return s;
 	if (!text_is(magic, sizeof magic, "PK\3\4"))
 		return file_fail(err, GGU_ERR_UNSUPPORTED, f->name, 0, "",
-			"no zip archive: files of torch before 1.6 have to be saved anew");
+			"not a zip archive: files written by torch before 1.6 must be saved again");
 	s = zip_open(&a.zip, f->fd, f->name, f->bytes, err);
 	if (s) return s;
 	s = read_archive(&a, err);

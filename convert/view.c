@@ -57,7 +57,7 @@ static const char *reshape(struct view *v, const double *arg, size_t n)
 	uint64_t want[VIEW_MAX_DIMS], known = 1, total = view_count(v);
 	struct view flat = *v, out;
 	int open = -1;
-	if (!n || n > VIEW_MAX_DIMS) return "wants 1 to 10 dimensions";
+	if (!n || n > VIEW_MAX_DIMS) return "expected 1 to 10 dimensions";
 	for (size_t i = 0; i < n; i++) {
 		if (arg[i] == -1 && open < 0) { open = (int)i; continue; }
 		if (!(arg[i] >= 1 && arg[i] <= 1e15)) return "a dimension is out of range";
@@ -120,10 +120,10 @@ static const char *permute(struct view *v, double heads)
 	double in = v->n == 2 ? (double)v->dim[1] : 1, rows;
 	unsigned n = v->n;
 	const char *e;
-	if (n < 1 || n > 2) return "wants a matrix or a vector";
+	if (n < 1 || n > 2) return "expected a matrix or a vector";
 	rows = (double)v->dim[0];
 	if (!(heads >= 1 && heads <= 1e9) || v->dim[0]%(uint64_t)(2*heads))
-		return "rows are no pairs of that many heads";
+		return "rows are not pairs of that many heads";
 	e = reshape(v, (double[]){ heads, 2, rows/heads/2, in }, 4);
 	if (!e) e = swap(v, 1, 2);
 	return e ? e : reshape(v, (double[]){ rows, in }, n);
@@ -154,7 +154,7 @@ const char *view_apply(struct view *v, const char *name, const double *arg, size
 	if (k != RESHAPE && all[k].n != n) return "wrong number of arguments";
 	if (k == ADD || k == MUL) return operate(v, k == ADD ? '+' : '*', arg[0]);
 	if (k == EXP) return operate(v, 'e', 0);
-	for (size_t i = 0; i < n; i++) if (arg[i] != floor(arg[i])) return "wants whole numbers";
+	for (size_t i = 0; i < n; i++) if (arg[i] != floor(arg[i])) return "expected whole numbers";
 	if (k == RESHAPE) return reshape(v, arg, n);
 	if (v->joined) return "follows a reshape that joined dimensions";
 	if (k == PERMUTE) return permute(v, arg[0]);

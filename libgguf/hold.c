@@ -61,7 +61,7 @@ static enum ggu_status room(struct ggu_shard *s, struct ggu_error *err)
 		return ggu_fail(err, GGU_ERR_UNSUPPORTED, GGU_NO_OFFSET, "", "a pipe cannot be held in memory");
 	p = mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (p == MAP_FAILED)
-		return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "no memory for %zu bytes of tensors", n);
+		return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "not enough memory for %zu bytes of tensors", n);
 	ggu_huge_pages(p, n);
 	s->map = p;
 	return GGU_OK;

@@ -179,7 +179,7 @@ static enum ggu_status alone(const struct ggu_kv *kv, uint64_t count, const char
 
 	if (!path)
 		s = ggu_fail(err, GGU_ERR_UNSUPPORTED, kv->offset, kv->key.p,
-			"one of %llu shards: they are read by name only",
+			"one of %llu shards: they can only be read by name",
 		             (unsigned long long)count);
 	else
 		s = ggu_fail(err, GGU_ERR_UNSUPPORTED, kv->offset, kv->key.p,

@@ -36,7 +36,7 @@ enum ggu_status ggu_tensor_check(struct ggu_tensor *t, const struct ggu_tensor_a
 		                t->type < GGU_TYPE_COUNT ? "no longer in use" : "unknown"));
 	if (t->ne[0] % info->block_weights)
 		return ggu_rule(err, GGU_RULE_BLOCK, ggu_fail(err, GGU_ERR_FORMAT, at->ne, t->name,
-			"rows of %llu elements are no whole blocks of %u (%s)", (unsigned long long)t->ne[0],
+			"rows of %llu elements are not whole blocks of %u (%s)", (unsigned long long)t->ne[0],
 				info->block_weights, info->name));
 	if (!ggu_type_bytes(t->type, n, &t->bytes))
 		return ggu_rule(err, GGU_RULE_SIZE, ggu_fail(err, GGU_ERR_FORMAT, at->ne, t->name,

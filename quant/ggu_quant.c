@@ -32,7 +32,7 @@ static enum ggu_status whole_blocks(uint32_t type, size_t n, struct ggu_error *e
 {
 	uint32_t block = ggu_type_info(type)->block_weights;
 	if (n % block == 0) return GGU_OK;
-	return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, "", "%zu weights are no whole blocks of %u", n, block);
+	return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, "", "%zu weights are not whole blocks of %u", n, block);
 }
 enum ggu_status ggu_decode(uint32_t type, const void *from, float *to, size_t n, struct ggu_error *err)
 {
@@ -101,7 +101,7 @@ static enum ggu_status check_again(const struct run *r, struct ggu_error *err)
 	for (size_t i = 0; i < r->n && !(r->o->flags & GGU_QUANTIZE_AGAIN); i++)
 		if (r->t[i]->type != r->choice[i].type && ggu_type_info(r->t[i]->type)->kind == GGU_KIND_BLOCK)
 			return ggu_fail(err, GGU_ERR_UNSUPPORTED, GGU_NO_OFFSET, r->t[i]->name,
-				"is quantized already (%s)",
+				"is already quantized (%s)",
 				ggu_type_info(r->t[i]->type)->name);
 	return GGU_OK;
 }

@@ -22,8 +22,8 @@
 	X(F32,       0, F32,     "32 bits a weight, exact") \
 	X(F16,       1, F16,     "16 bits, ten of them behind the point; range to 65504") \
 	X(BF16,     32, BF16,    "16 bits, the upper half of a float") \
-	X(Q8_0,      7, Q8_0,    "8.50 bpw, all but lossless") \
-	X(Q6_K,     18, Q6_K,    "6.56 bpw, hardly to be told from the original") \
+	X(Q8_0,      7, Q8_0,    "8.50 bpw, nearly lossless") \
+	X(Q6_K,     18, Q6_K,    "6.56 bpw, hardly distinguishable from the original") \
 	X(Q5_K_M,   17, Q5_K,    "5.70 bpw, the value tensors of half the layers in Q6_K") \
 	X(Q5_K_S,   16, Q5_K,    "5.57 bpw") \
 	X(Q5_1,      9, Q5_1,    "6.04 bpw, blocks of 32 with a minimum") \
@@ -395,7 +395,7 @@ static enum ggu_status choose_one(const struct recipe *r, const struct recipe_op
 	if (type != RECIPE_KEEP) {
 		if (!fits(type, t->ne[0]))
 			return ggu_fail(err, GGU_ERR_UNSUPPORTED, GGU_NO_OFFSET, t->name,
-				"rows of %llu weights are no whole number of %s blocks",
+				"rows of %llu weights are not a whole number of %s blocks",
 				(unsigned long long)t->ne[0], ggu_type_info(type) ? ggu_type_info(type)->name :
 					"unknown");
 		*c = (struct recipe_choice){ type, type, RECIPE_OVERRIDE };

@@ -32,7 +32,7 @@ static enum ggu_status check_types(const struct remake *r, size_t i, struct ggu_
 			ggu_type_info(to)->name);
 	if (!ggu_type_bytes(to, t->ne[0], &bytes))
 		return ggu_fail(err, GGU_ERR_UNSUPPORTED, GGU_NO_OFFSET, t->name,
-			"rows of %llu weights are no whole number of %s blocks",
+			"rows of %llu weights are not a whole number of %s blocks",
 			(unsigned long long)t->ne[0], ggu_type_info(to)->name);
 	return GGU_OK;
 }

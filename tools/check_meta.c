@@ -187,7 +187,7 @@ void check_table(const struct check *c)
 		if (llama && t->offset != expected && !told) {
 			check_report(c, CHECK_ORDER, t->source, t->entry, t->name,
 				"the data is at offset %llu, not %llu: "
-				"llama.cpp wants it in the order of the table, without gaps",
+				"llama.cpp requires the order of the table, without gaps",
 				(unsigned long long)t->offset, (unsigned long long)expected);
 			told = true;            /* the others follow from it */
 		}

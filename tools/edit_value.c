@@ -62,7 +62,7 @@ static bool set_item(struct ggu_meta *m, enum ggu_kv_type t, const json_t *j)
 static void must(enum ggu_status s, const char *key)
 {
 	if (s == GGU_ERR_NOMEM) msg_die("out of memory");
-	if (s) msg_die("%s: is no key: it is empty, holds NUL or is longer than 65535 bytes", key);
+	if (s) msg_die("%s: not a valid key: it is empty, contains NUL or is longer than 65535 bytes", key);
 }
 static void *room(size_t n, size_t size)
 {
@@ -79,7 +79,7 @@ static void set_numbers(struct ggu_meta *m, const char *key, enum ggu_kv_type t,
 	if (!item) msg_die("out of memory");
 	for (size_t i = 0; i < n; i++) {
 		if (!set_item(item, t, json_array_get(list, i)))
-			msg_die("%s: item %zu is no %s", shown, i, ggu_kv_type_name(t));
+			msg_die("%s: item %zu is not a %s", shown, i, ggu_kv_type_name(t));
 		memcpy(packed + i*width, ggu_kv_data(ggu_meta_find(item, "item")), width);
 	}
 	must(ggu_meta_set_array(m, key, t, packed, n), key);
@@ -123,7 +123,7 @@ static void set_list(struct ggu_meta *m, const char *key, struct spec s, const j
 void edit_value(struct ggu_meta *m, const char *key, const char *type, size_t type_n, const char *text, size_t n)
 {
 	struct spec s = parse_type(key, type, type_n);
-	if (s.depth > 8) msg_die("%s: arrays in arrays go 8 deep at most", key);        /* the reader's bound */
+	if (s.depth > 8) msg_die("%s: arrays are nested more than 8 deep", key);        /* the reader's bound */
 	if (s.depth) {
 		json_error_t e;
 		json_t *list = json_loadb(text, n, JSON_ALLOW_NUL, &e);
@@ -137,7 +137,7 @@ void edit_value(struct ggu_meta *m, const char *key, const char *type, size_t ty
 		char *word = strndup(text, n);
 		if (!word) msg_die("out of memory");
 		if (!set_scalar(m, key, s.base, word))
-			msg_die("%s: '%.40s' is no %s", key, word, ggu_kv_type_name(s.base));
+			msg_die("%s: '%.40s' is not a %s", key, word, ggu_kv_type_name(s.base));
 		free(word);
 	}
 }

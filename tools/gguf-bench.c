@@ -42,7 +42,7 @@ static const struct opt opts[] = {
 		"type of cached keys: f32, f16, bf16, q8_0, q5_1 or q4_0 (default: f32)"),
 	OPT_STR(0, "cache-type-v", &o.cache_v, "T", "type of cached values (default: f32)"),
 	OPT_INT(0, "repeat", &o.repeat, "N", 1, MAX_REPEAT, "run each test N times and take the median (default: 5)"),
-	OPT_FLAG(0, "profile", &o.profile, "also tell where the time goes"),
+	OPT_FLAG(0, "profile", &o.profile, "also show where the time goes"),
 	LOAD_PLACE_OPTIONS(&o.place),
 	OPT_STR(0, "save", &o.save, "FILE", "write the model of --synthetic to FILE and measure nothing"),
 	OPT_STR(0, "arch-file", &o.arch_file, "YAML", "also know the architecture described in YAML"),
@@ -362,9 +362,9 @@ int main(int argc, char **argv)
 		"[--cache-type-k T] [--cache-type-v T] [--repeat N] "
 		"[--profile] [--pin] [--mlock] [--no-mmap] [--arch-file YAML] [--json] [-o FILE] "
 		"[-j N]\n--synthetic SIZE,TYPE --save FILE", 0, 0 });
-	if (!o.model && !o.synthetic) msg_die("which model? -m MODEL or --synthetic SIZE,TYPE is missing");
-	if (o.model && o.synthetic) msg_die("both -m and --synthetic: which is to be measured?");
-	if (o.save && !o.synthetic) msg_die("--save keeps the model of --synthetic, which is missing");
+	if (!o.model && !o.synthetic) msg_die("no model given: use -m MODEL or --synthetic SIZE,TYPE");
+	if (o.model && o.synthetic) msg_die("-m and --synthetic cannot be combined");
+	if (o.save && !o.synthetic) msg_die("--save needs --synthetic");
 	cpu_name(cpu, sizeof cpu);
 	pool = load_pool(o.jobs, o.place.pin, (const char *[]){ o.model, o.arch_file }, 2,
 		o.save ? o.save : o.output);

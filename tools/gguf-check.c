@@ -132,7 +132,7 @@ int main(int argc, char **argv)
 	json_t *all = NULL;
 	char **names;
 	int worst = EXIT_YES;
-	argc = opt_parse(argc, argv, opts, &(struct opt_program){ "gguf-check", "show every defect of GGUF files",
+	argc = opt_parse(argc, argv, opts, &(struct opt_program){ "gguf-check", "report every defect in GGUF files",
 		"[--profile NAME] [--header] [--json] [-j N] [-o FILE] [FILE ...]", 0, -1 });
 	names = argc ? argv : standard;
 	if (!argc) argc = 1;

@@ -30,11 +30,11 @@ static struct {
 
 static const struct opt opts[] = {
 	OPT_STR('t', "type", &o.type, "TYPE", "auto, f32, f16, bf16, q8_0 or a recipe (default: auto)"),
-	OPT_STR('i', "imatrix", &o.imatrix, "FILE", "with a recipe: weigh errors by this importance matrix"),
+	OPT_STR('i', "imatrix", &o.imatrix, "FILE", "with a recipe: weight errors by this importance matrix"),
 	OPT_FLAG(0, "vocab-only", &o.vocab_only, "write metadata and vocabulary, no tensors"),
 	OPT_STR(0, "name", &o.name, "NAME", "the model's name (default: from its card or config.json)"),
-	OPT_STR(0, "metadata", &o.metadata, "JSON", "keys and values of the object in this file win over all others"),
-	OPT_FLAG('n', "dry-run", &o.dry_run, "print what becomes of each tensor; no weights are read, no file is made"),
+	OPT_STR(0, "metadata", &o.metadata, "JSON", "metadata from the object in this file, which overrides all else"),
+	OPT_FLAG('n', "dry-run", &o.dry_run, "show what each tensor would become; read no weights, write no file"),
 	OPT_FLAG('v', "verbose", &o.verbose, "print a line for each tensor with its error"),
 	OPT_STR(0, "arch-file", &o.arch_file, "YAML", "also know the architecture described in YAML"),
 	OPT_OUTPUT(&o.out),
@@ -152,7 +152,7 @@ static const struct recipe *recipe_of(const char *type)
 		if (!strcasecmp(own[i], type)) { o.type = own[i]; return NULL; }
 	r = recipe_find(type);
 	if (!r || recipe_type(r) == RECIPE_KEEP)
-		msg_die("--type %s: wants auto, f32, f16, bf16, q8_0 or a recipe; gguf-quantize lists the recipes",
+		msg_die("--type %s: expected auto, f32, f16, bf16, q8_0 or a recipe; gguf-quantize lists the recipes",
 			type);
 	return r;
 }

@@ -33,9 +33,9 @@ static const struct opt opts[] = {
 	OPT_FLAG(0, "tensors", &o.tensors, "compare the tensors' names, types and shapes only"),
 	OPT_FLAG(0, "values", &o.values,
 		"compare decoded values, whatever the types: largest and rms error of each tensor"),
-	OPT_FLAG('u', "unified", &o.unified, "show strings and arrays that differ line by line, as diff -u does"),
-	OPT_FLAG(0, "brief", &o.brief, "only say whether they differ, and stop at the first difference"),
-	OPT_LIST('I', "ignore", &o.ignore, "REGEX", "pass over keys and tensors that match; may be repeated"),
+	OPT_FLAG('u', "unified", &o.unified, "show strings and arrays that differ line by line, like diff -u"),
+	OPT_FLAG(0, "brief", &o.brief, "only report whether they differ, and stop at the first difference"),
+	OPT_LIST('I', "ignore", &o.ignore, "REGEX", "ignore keys and tensors that match; may be repeated"),
 	OPT_FLAG(0, "json", &o.json, "print JSON"),
 	OPT_OUTPUT(&o.output),
 	OPT_JOBS(&o.jobs),
@@ -346,7 +346,7 @@ int main(int argc, char **argv)
 	all = !o.metadata && !o.tensors && !o.values;
 	names = argv;
 	if (o.brief && (o.json || o.unified))
-		msg_die("--brief shows no differences: it goes with neither --json nor --unified");
+		msg_die("--brief cannot be combined with --json or --unified");
 	if (!strcmp(argv[0], "-") && !strcmp(argv[1], "-")) msg_die("only one of A and B can be standard input");
 	for (int i = 0; i < 2; i++) pipe_input(argv[i]);
 	prepare_ignored();

@@ -57,7 +57,7 @@ static const struct opt opts[] = {
 	OPT_CALL(0, "rename-tensor", &rename_tensor, "OLD=NEW", take, "rename a tensor"),
 	OPT_FLAG('I', "in-place", &o.in_place, "change FILE itself"),
 	OPT_SIZE(0, "reserve", &o.reserve, "SIZE", "leave room for later edits in place"),
-	OPT_FLAG('n', "dry-run", &o.dry_run, "only say how the file would be changed"),
+	OPT_FLAG('n', "dry-run", &o.dry_run, "only report how the file would be changed"),
 	OPT_OUTPUT(&o.output),
 	OPT_ONE_JOB(&o.jobs),
 	OPT_COMMON, OPT_END
@@ -87,8 +87,8 @@ static size_t type_bytes(const struct edit *e, const char *key, const char *type
 {
 	const char *colon = strchr(type, ':');
 	if (!colon && *e->kind == SET_FILE)
-		msg_die("%s: no type: --set-file wants KEY=TYPE:FILE, such as %s=str:%.20s", key, key, type);
-	if (!colon) msg_die("%s: no type: --set wants KEY=TYPE:VALUE, such as %s=str:%.20s", key, key, type);
+		msg_die("%s: no type: --set-file expects KEY=TYPE:FILE, such as %s=str:%.20s", key, key, type);
+	if (!colon) msg_die("%s: no type: --set expects KEY=TYPE:VALUE, such as %s=str:%.20s", key, key, type);
 	*value = colon + 1;
 	return (size_t)(colon - type);
 }
@@ -101,7 +101,7 @@ static const char *const names[] = { [SET] = "--set", [SET_FILE] = "--set-file",
 static char *part(const struct edit *e, const char **rest)
 {
 	const char *eq = strchr(e->arg, '=');
-	if (!eq || eq == e->arg) msg_die("%s wants %s, not '%s'", names[*e->kind], wants[*e->kind], e->arg);
+	if (!eq || eq == e->arg) msg_die("%s expects %s, not '%s'", names[*e->kind], wants[*e->kind], e->arg);
 	*rest = eq + 1;
 	return copy_of(e->arg, (size_t)(eq - e->arg));
 }
@@ -417,8 +417,8 @@ int main(int argc, char **argv)
 		"[-n] [--set KEY=TYPE:VALUE] [--set-file KEY=TYPE:FILE] [--delete KEY] [--rename OLD=NEW] "
 		"[--rename-tensor OLD=NEW] [--reserve SIZE] [-o FILE] [FILE]", 0, 1 });
 	name = argc ? argv[0] : "-";
-	if (o.in_place && o.output) msg_die("-I changes FILE itself: it does not go with -o");
-	if (o.in_place && !strcmp(name, "-")) msg_die("-I wants a file: standard input cannot be changed");
+	if (o.in_place && o.output) msg_die("-I and -o cannot be combined");
+	if (o.in_place && !strcmp(name, "-")) msg_die("-I needs a file: standard input cannot be changed");
 	read_files();
 	if (o.in_place) edit_in_place(name);
 	else edit_copy(name);

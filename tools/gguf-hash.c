@@ -22,13 +22,13 @@ static struct {
 	const char *check, *output;
 } o;
 static const struct opt opts[] = {
-	OPT_FLAG(0, "xxh3", &o.kind[DIGEST_XXH3], "XXH3, 64 bits: quick, against damage by accident (default)"),
+	OPT_FLAG(0, "xxh3", &o.kind[DIGEST_XXH3], "64-bit XXH3: fast, detects accidental damage (default)"),
 	OPT_FLAG(0, "xxh64", &o.kind[DIGEST_XXH64], "XXH64, the default of llama-gguf-hash"),
 	OPT_FLAG(0, "sha1", &o.kind[DIGEST_SHA1], "SHA-1"),
-	OPT_FLAG(0, "sha256", &o.kind[DIGEST_SHA256], "SHA-256, against forgery too"),
+	OPT_FLAG(0, "sha256", &o.kind[DIGEST_SHA256], "SHA-256, detects forgery too"),
 	OPT_FLAG(0, "uuid", &o.kind[DIGEST_UUID], "a UUID made from the data of all tensors"),
-	OPT_FLAG(0, "whole", &o.whole, "only the digest of each file as a whole"),
-	OPT_FLAG(0, "tensors", &o.tensors, "only the digests of the tensors"),
+	OPT_FLAG(0, "whole", &o.whole, "print only the digest of each file as a whole"),
+	OPT_FLAG(0, "tensors", &o.tensors, "print only the digests of the tensors"),
 	OPT_STR('c', "check", &o.check, "MANIFEST", "compare with the digests in MANIFEST"),
 	OPT_FLAG(0, "json", &o.json, "print JSON"),
 	OPT_OUTPUT(&o.output),
@@ -182,7 +182,7 @@ int main(int argc, char **argv)
 		"[--xxh3] [--xxh64] [--sha1] [--sha256] [--uuid] [--whole | --tensors] [--json] [-j N] [-o FILE] "
 		"[FILE ...]\n"
 		"[-q] [-j N] [-o FILE] --check MANIFEST [FILE ...]", 0, -1 });
-	if (o.check && o.json) msg_die("--json and --check do not go together");
+	if (o.check && o.json) msg_die("--json and --check cannot be combined");
 	for (int k = 0; k < DIGEST_KINDS; k++) any |= o.kind[k];
 	if (!any && !o.check) o.kind[DIGEST_XXH3] = true;
 	if (o.json && !(all = json_array())) msg_die("out of memory");

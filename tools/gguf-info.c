@@ -30,11 +30,11 @@ static struct {
 } o = { .bandwidth = 20 };
 static const struct opt opts[] = {
 	OPT_FLAG(0, "json", &o.json, "print JSON, complete: long arrays and strings are not shortened"),
-	OPT_FLAG(0, "metadata", &o.metadata, "only the metadata"),
-	OPT_FLAG(0, "tensors", &o.tensors, "only the tensor table"),
-	OPT_STR(0, "get", &o.get, "KEY", "only the value of KEY, as it is; a line for each item of an array"),
-	OPT_STR(0, "match", &o.match, "REGEX", "only tensors whose name matches"),
-	OPT_STR(0, "sort", &o.sort, "BY", "tensors by name, type, bytes or offset"),
+	OPT_FLAG(0, "metadata", &o.metadata, "show only the metadata"),
+	OPT_FLAG(0, "tensors", &o.tensors, "show only the tensor table"),
+	OPT_STR(0, "get", &o.get, "KEY", "print the bare value of KEY; an array as a line for each item"),
+	OPT_STR(0, "match", &o.match, "REGEX", "show only tensors whose name matches"),
+	OPT_STR(0, "sort", &o.sort, "BY", "sort tensors by name, type, bytes or offset"),
 	OPT_U64(0, "ctx", &o.ctx, "N", 1, 1e12,
 		"estimate for a context of N tokens (default: as trained, at most 4096)"),
 	OPT_STR(0, "cache-type-k", &o.cache_k, "T", "estimate for cached keys of that type (default: f16)"),
@@ -86,7 +86,7 @@ static void choose_order(void)
 {
 	for (size_t i = 0; i < sizeof orders/sizeof *orders; i++)
 		if (!strcmp(o.sort, orders[i].name)) order = orders[i].compare;
-	if (!order) msg_die("--sort %s: wants name, type, bytes or offset", o.sort);
+	if (!order) msg_die("--sort %s: expected name, type, bytes or offset", o.sort);
 }
 
 static struct list choose(const struct ggu_file *f)
@@ -452,7 +452,7 @@ int main(int argc, char **argv)
 	cache = load_cache_types(o.cache_k, o.cache_v, GGU_TYPE_F16);
 	threads = ggu_cpu_count();              /* reads files, so before the sandbox */
 	if (o.sort) choose_order();
-	if (o.json && o.get) msg_die("--get prints a value as it is: it does not go with --json");
+	if (o.json && o.get) msg_die("--get and --json cannot be combined");
 	if (o.json && !(all = json_array())) msg_die("out of memory");
 	out = out_open(o.output, false);
 	out_take_stdout(out);

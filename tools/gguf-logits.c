@@ -137,7 +137,7 @@ static void run(struct group *g)
 	struct ggu_error err;
 	float *rows;
 	if (!l->n) return;
-	if (!o.hidden && !model_has_head(g->m)) msg_die("%s: gives no logits; --hidden writes its rows", o.model);
+	if (!o.hidden && !model_has_head(g->m)) msg_die("%s: the model has no logits; use --hidden", o.model);
 	rows = width <= SIZE_MAX/sizeof(float)/l->n_ids ? malloc(l->n_ids*width*sizeof *rows) : NULL;
 	if (!rows) msg_die("out of memory for %zu rows", l->n_ids);
 	make_work(g);

@@ -30,19 +30,19 @@ static struct {
 static const struct opt opts[] = {
 	OPT_STR('m', "model", &o.model, "MODEL", "the GGUF file to measure"),
 	OPT_STR(0, "base", &o.base, "MODEL|LOGITS", "compare with this model, or with logits saved from one"),
-	OPT_INT(0, "ctx", &o.ctx, "N", 4, 1 << 24, "tokens of a window (default: 512)"),
-	OPT_INT(0, "chunks", &o.chunks, "N", 1, 1 << 30, "measure N windows only"),
+	OPT_INT(0, "ctx", &o.ctx, "N", 4, 1 << 24, "tokens per window (default: 512)"),
+	OPT_INT(0, "chunks", &o.chunks, "N", 1, 1 << 30, "measure only N windows"),
 	OPT_INT(0, "from", &o.from, "N", 0, 1 << 30, "begin with window N, counted from 0"),
 	OPT_INT(0, "batch", &o.batch, "N", 1, 1 << 20,
 		"tokens computed at once (default: 512); does not change the result"),
 	OPT_STR(0, "cache-type-k", &o.cache_k, "T",
 		"type of cached keys: f32, f16, bf16, q8_0, q5_1 or q4_0 (default: f32)"),
 	OPT_STR(0, "cache-type-v", &o.cache_v, "T", "type of cached values (default: f32); the base's cache is f32"),
-	OPT_LIST(0, "fail-above", &o.fail_above, "NAME=X", "exit 1 if the result NAME is above X or not a number"),
-	OPT_STR(0, "save-logits", &o.save, "FILE", "write the logits in llama-perplexity's form"),
+	OPT_LIST(0, "fail-above", &o.fail_above, "NAME=X", "exit with 1 if the result NAME is above X or not a number"),
+	OPT_STR(0, "save-logits", &o.save, "FILE", "write the logits in llama-perplexity's format"),
 	OPT_FLAG(0, "json", &o.json, "print JSON"),
-	OPT_FLAG(0, "partial", &o.partial, "print JSON with every score, for --merge"),
-	OPT_FLAG(0, "merge", &o.merge, "put together what --partial printed"),
+	OPT_FLAG(0, "partial", &o.partial, "print every score as JSON, for --merge"),
+	OPT_FLAG(0, "merge", &o.merge, "combine what --partial printed"),
 	OPT_STR(0, "arch-file", &o.arch_file, "YAML", "also know the architecture described in YAML"),
 	LOAD_PLACE_OPTIONS(&o.place),
 	OPT_OUTPUT(&o.output),
@@ -105,7 +105,7 @@ static void side_make(struct side *d, size_t n, size_t per, const struct state_o
 {
 	size_t n_batch = o.batch ? (size_t)o.batch : n*((size_t)o.ctx - 1) < BATCH ? n*((size_t)o.ctx - 1) : BATCH;
 	struct ggu_error err;
-	if (!model_has_head(d->m)) msg_die("%s: gives no logits", d->path);
+	if (!model_has_head(d->m)) msg_die("%s: the model has no logits", d->path);
 	d->part = calloc(n, sizeof *d->part);
 	d->rows = malloc(n*per*model_n_embd(d->m)*sizeof *d->rows);
 	if (!d->part || !d->rows) msg_die("out of memory");
@@ -231,7 +231,7 @@ static void open_outputs(struct job *j, const char *text)
 	j->results = out_open(o.output, false);
 	refuse_inputs(j, j->results, text);
 	if (!o.save) return;
-	if (!strcmp(o.save, "-")) msg_die("--save-logits wants a file: the results go to standard output");
+	if (!strcmp(o.save, "-")) msg_die("--save-logits needs a file: the results go to standard output");
 	j->out = out_open(o.save, true);
 	refuse_inputs(j, j->out, text);
 	out_refuse_input(j->out, o.output);
@@ -386,12 +386,12 @@ int main(int argc, char **argv)
 		"[--mlock] [--no-mmap] [--arch-file YAML] [-o FILE] [-j N] [TEXT]\n"
 		"--merge [--fail-above NAME=X]... [--json | --partial] [-o FILE] A B ...", 0, -1 });
 	if (!!o.model + o.merge != 1) msg_die("give one of -m and --merge; see -h");
-	if (o.json && o.partial) msg_die("--json or --partial: give one of them");
+	if (o.json && o.partial) msg_die("--json and --partial cannot be combined");
 	if (o.merge && (o.base || o.save || o.chunks || o.from))
-		msg_die("--merge only puts together what is measured already");
-	if (o.merge && !operands) msg_die("--merge wants the parts");
+		msg_die("--merge only combines results: it takes no options of a measurement");
+	if (o.merge && !operands) msg_die("--merge needs the parts as operands");
 	if (o.merge) return merge(argv, operands);
 	if (operands > 1) msg_die("too many operands: '%s'", argv[1]);
-	if (o.save && o.from) msg_die("--save-logits keeps a text from its beginning: it does not go with --from");
+	if (o.save && o.from) msg_die("--save-logits and --from cannot be combined: saved logits begin with the text");
 	return evaluate(operands ? argv[0] : NULL);
 }

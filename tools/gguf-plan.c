@@ -26,10 +26,10 @@ static struct {
 } o = { .effort = 3 };
 static const struct opt opts[] = {
 	OPT_STR('i', "imatrix", &o.imatrix, "FILE",
-		"weigh errors by this importance matrix, and allow types that need one"),
+		"weight errors by this importance matrix, and allow types that need one"),
 	OPT_DOUBLE(0, "bpw", &o.bpw, "X", 0.1, 64, "the best types for X bits per weight"),
 	OPT_SIZE(0, "size", &o.size, "SIZE", "the best types for a file of SIZE bytes; 500M, 4G, 4Gi"),
-	OPT_FLAG(0, "kld", &o.kld, "count each layer by what it adds to the residual stream; wants -i"),
+	OPT_FLAG(0, "kld", &o.kld, "weight each layer by what it adds to the residual stream; needs -i"),
 	OPT_STR(0, "types", &o.types, "LIST", "choose among these types only, separated by commas"),
 	OPT_INT(0, "effort", &o.effort, "N", QUANT_EFFORT_MIN, QUANT_EFFORT_MAX,
 		"how hard to search when errors are measured, 1 to 9 (default: 3)"),
@@ -184,14 +184,14 @@ static void check_options(const struct recipe *r)
 {
 	int ways = (r != NULL) + (o.bpw > 0) + (o.size > 0);
 	if (!ways) {
-		msg_say("for what? --bpw X, --size SIZE or a recipe:");
+		msg_say("give --bpw X, --size SIZE or a recipe:");
 		typeplan_list_recipes();
 		exit(EXIT_TROUBLE);
 	}
-	if (ways > 1) msg_die("a recipe, --bpw and --size do not go together");
-	if (r && (o.kld || o.types)) msg_die("a recipe has its types: it goes with neither --kld nor --types");
-	if (!r && o.pure) msg_die("--pure goes with a recipe");
-	if (o.kld && !o.imatrix) msg_die("--kld wants an importance matrix: -i FILE");
+	if (ways > 1) msg_die("a recipe, --bpw and --size cannot be combined");
+	if (r && (o.kld || o.types)) msg_die("a recipe cannot be combined with --kld or --types");
+	if (!r && o.pure) msg_die("--pure needs a recipe");
+	if (o.kld && !o.imatrix) msg_die("--kld needs an importance matrix: -i FILE");
 }
 
 int main(int argc, char **argv)
@@ -227,7 +227,7 @@ int main(int argc, char **argv)
 	if (ggu_open(&p.f, p.name, &err)) msg_die_error(p.name, &err);
 	out_refuse_sources(out, p.name, p.f);
 	if (!recipe && !ggu_file_seekable(p.f))
-		msg_die("a pipe can be read once only: to measure errors the model must be a file");
+		msg_die("errors cannot be measured through a pipe: the model must be a file");
 	p.n = ggu_file_n_tensors(p.f);
 	p.t = calloc(p.n + 1, sizeof *p.t);
 	p.choice = calloc(p.n + 1, sizeof *p.choice);

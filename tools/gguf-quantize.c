@@ -66,11 +66,11 @@ static int parse_objective(void *to, const char *text)
 }
 
 static const struct opt opts[] = {
-	OPT_STR('i', "imatrix", &o.imatrix, "FILE", "weigh errors by this importance matrix"),
+	OPT_STR('i', "imatrix", &o.imatrix, "FILE", "weight errors by this importance matrix"),
 	OPT_STR(0, "calibrate", &o.calibrate, "TEXT",
 		"evaluate the model over TEXT, and fit each tensor to what those before it became"),
-	OPT_INT('c', "ctx", &o.ctx, "N", 8, 1 << 20, "tokens of a window of TEXT (default: 512)"),
-	OPT_U64(0, "chunks", &o.chunks, "N", 1, 1e12, "N windows of it only"),
+	OPT_INT('c', "ctx", &o.ctx, "N", 8, 1 << 20, "tokens per window of TEXT (default: 512)"),
+	OPT_U64(0, "chunks", &o.chunks, "N", 1, 1e12, "use only N windows of TEXT"),
 	OPT_FLAG(0, "pure", &o.pure, "the recipe's one type for every weight"),
 	OPT_LIST(0, "tensor-type", &o.tensor_type, "REGEX=T",
 		"type T for tensors whose name REGEX finds; first match wins"),
@@ -78,20 +78,20 @@ static const struct opt opts[] = {
 	OPT_STR(0, "token-embedding-type", &o.embd_type, "T", "type of token_embd.weight"),
 	OPT_FLAG(0, "leave-output-tensor", &o.leave_output, "keep output.weight as it is"),
 	OPT_STR(0, "plan", &o.plan, "FILE", "types from a YAML list of tensor and type"),
-	OPT_FLAG(0, "allow-requantize", &o.allow_requantize, "take tensors that are quantized already"),
-	OPT_FLAG(0, "keep-non-finite", &o.keep_non_finite, "go on past weights that are not finite"),
+	OPT_FLAG(0, "allow-requantize", &o.allow_requantize, "accept tensors that are already quantized"),
+	OPT_FLAG(0, "keep-non-finite", &o.keep_non_finite, "continue past weights that are not finite"),
 	OPT_INT(0, "effort", &o.effort, "N", QUANT_EFFORT_MIN, QUANT_EFFORT_MAX,
 		"how hard to search, 1 to 9 (default: 5)"),
 	OPT_CALL(0, "objective", &o.objective, "NAME|D,P,L", parse_objective,
 		"what is minimised: default, plain (the weighted error alone), or doubt, prior and lift"),
-	OPT_FLAG(0, "no-feedback", &o.no_feedback, "no error feedback, though the matrix has covariances"),
+	OPT_FLAG(0, "no-feedback", &o.no_feedback, "no error feedback, even if the matrix has covariances"),
 	OPT_DOUBLE(0, "damp", &o.damp, "X", 0, 100,
-		"of covariances: add X times their mean diagonal (default: by type)"),
-	OPT_FLAG('n', "dry-run", &o.dry_run, "print what becomes of each tensor; no weights are read, no file is made"),
+		"add X times their mean diagonal to covariances (default: by type)"),
+	OPT_FLAG('n', "dry-run", &o.dry_run, "show what each tensor would become; read no weights, write no file"),
 	OPT_FLAG('v', "verbose", &o.verbose, "print a line for each tensor with its error"),
 	OPT_FLAG(0, "json", &o.json, "print the table as JSON; with --dry-run or -o"),
-	OPT_INT(0, "shards", &o.shards, "N", 1, SHARD_MAX, "write N shards of even size, named by -o PREFIX"),
-	OPT_CALL(0, "part", &o.part, "I/N", parse_part, "of N shards write the I-th alone"),
+	OPT_INT(0, "shards", &o.shards, "N", 1, SHARD_MAX, "write N shards of even size, named after -o PREFIX"),
+	OPT_CALL(0, "part", &o.part, "I/N", parse_part, "write only shard I of N"),
 	OPT_OUTPUT(&o.out),
 	OPT_JOBS(&o.jobs),
 	OPT_COMMON, OPT_END
@@ -128,10 +128,10 @@ static void check_sources(const struct run *r)
 		const char *from_name = ggu_type_info(t->type)->name, *to_name = ggu_type_info(to)->name;
 		if (t->type == to) continue;
 		if (ggu_type_info(t->type)->kind == GGU_KIND_BLOCK && !o.allow_requantize)
-			tell("%s: %s is quantized already (%s); start from the original, or give --allow-requantize",
+			tell("%s: %s is already quantized (%s); start from the original, or give --allow-requantize",
 				r->re.name, t->name, from_name);
 		else if (ggu_type_info(t->type)->kind == GGU_KIND_BLOCK && o.calibrate)
-			tell("%s: %s is quantized already (%s); --calibrate wants the original", r->re.name, t->name,
+			tell("%s: %s is already quantized (%s); --calibrate needs the original", r->re.name, t->name,
 				from_name);
 		else if (!quant_can_decode(t->type))
 			tell("%s: %s: type %s cannot be decoded", r->re.name, t->name, from_name);
@@ -148,7 +148,7 @@ static const struct recipe *operands(int n, char **v, const char **in)
 	int files = 0;
 	for (int i = 0; i < n; i++) if (r || !(r = recipe_find(v[i]))) file[files++] = v[i];
 	if (r && o.plan)
-		msg_die("a recipe, %s, and a plan, which names every type itself: give one of them", recipe_name(r));
+		msg_die("the recipe %s and --plan cannot be combined", recipe_name(r));
 	if (!r && !o.plan) {
 		if (files >= 2) msg_say("neither %s nor %s is a recipe; they are:", file[0], file[1]);
 		else msg_say("%s%sno recipe given; they are:", files ? file[0] : "", files ? ": " : "");
@@ -156,7 +156,7 @@ static const struct recipe *operands(int n, char **v, const char **in)
 		exit(EXIT_TROUBLE);
 	}
 	if (files >= 2)
-		msg_die("two files, %s and %s: one is read, and what is written is named by -o", file[0], file[1]);
+		msg_die("two input files, %s and %s; name the output with -o", file[0], file[1]);
 	*in = files ? file[0] : "-";
 	return r;
 }
@@ -272,16 +272,16 @@ static void check_options(const char *in)
 		msg_die("the plan and the model cannot both be standard input");
 	if (o.plan && o.calibrate && strcmp(o.plan, "-") == 0 && strcmp(o.calibrate, "-") == 0)
 		msg_die("the plan and the text cannot both be standard input");
-	if (o.imatrix && strcmp(o.imatrix, "-") == 0) msg_die("-i wants a file");
+	if (o.imatrix && strcmp(o.imatrix, "-") == 0) msg_die("-i needs a file: standard input is the model's");
 	if (o.calibrate && o.imatrix)
-		msg_die("-i and --calibrate: the text tells what a matrix would; give one of the two");
-	if (o.calibrate && o.no_feedback) msg_die("--no-feedback: --calibrate is made of feedback");
+		msg_die("-i and --calibrate cannot be combined");
+	if (o.calibrate && o.no_feedback) msg_die("--calibrate and --no-feedback cannot be combined");
 	if (o.calibrate && strcmp(in, "-") == 0)
-		msg_die("a model cannot come through a pipe with --calibrate: evaluating maps the file");
-	if ((o.chunks || o.ctx != CTX) && !o.calibrate) msg_die("--chunks and --ctx go with --calibrate");
-	if (o.shards && o.part.n) msg_die("--shards writes all shards, --part one of them: give one of the two");
+		msg_die("with --calibrate, a model cannot be read from a pipe: it is mapped into memory");
+	if ((o.chunks || o.ctx != CTX) && !o.calibrate) msg_die("--chunks and --ctx need --calibrate");
+	if (o.shards && o.part.n) msg_die("--shards and --part cannot be combined");
 	if ((o.shards || o.part.n) && !o.dry_run && (!o.out || strcmp(o.out, "-") == 0))
-		msg_die("-o PREFIX is missing: shards become PREFIX-00001-of-0000N.gguf");
+		msg_die("no output given: use -o PREFIX for shards PREFIX-00001-of-0000N.gguf");
 }
 
 /* --calibrate: what is multiplied is made before the file is written. */

@@ -26,9 +26,9 @@ static const struct opt opts[] = {
 	OPT_INT('n', "tokens", &o.n, "N", 0, 1 << 24, "add at most N tokens (default: 128)"),
 	OPT_U64(0, "seed", &o.seed, "S", 0, 1.8446744073709552e19, "seed of the random numbers (default: 0)"),
 	OPT_DOUBLE(0, "temp", &o.temp, "T", 0, 100, "temperature; 0 takes the most likely token (default: 0.8)"),
-	OPT_INT(0, "top-k", &o.top_k, "K", 0, 1 << 24, "draw from the K most likely; 0: all (default: 40)"),
+	OPT_INT(0, "top-k", &o.top_k, "K", 0, 1 << 24, "draw from the K most likely tokens; 0: all (default: 40)"),
 	OPT_DOUBLE(0, "top-p", &o.top_p, "P", 0, 1,
-		"draw from the fewest that have probability P together (default: 0.95)"),
+		"draw from the smallest set with total probability P (default: 0.95)"),
 	OPT_INT(0, "ctx", &o.ctx, "N", 1, 1 << 24, "use at most N positions (default: what prompt and -n need)"),
 	OPT_STR(0, "cache-type-k", &o.cache_k, "T",
 		"type of cached keys: f32, f16, bf16, q8_0, q5_1 or q4_0 (default: f16)"),
@@ -110,7 +110,7 @@ int main(int argc, char **argv)
 	size_t n = 0, cap = 0, bytes;
 	char *text = NULL;
 	const char *rest;
-	if (o.prompt && operands) msg_die("both -p and FILE: which is the prompt?");
+	if (o.prompt && operands) msg_die("two prompts given: -p and FILE");
 	out_refuse_sources(out, o.model, model_file(m));
 	out_refuse_input(out, o.arch_file);
 	if (!o.prompt) out_refuse_input(out, operands ? argv[0] : "-");

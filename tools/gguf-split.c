@@ -25,10 +25,10 @@ static struct {
 static const struct opt opts[] = {
 	OPT_SIZE(0, "max-size", &o.max_size, "SIZE", "shards of at most SIZE bytes; 500M, 4G, 4Gi"),
 	OPT_U64(0, "max-tensors", &o.max_tensors, "N", 1, 1e9, "shards of at most N tensors"),
-	OPT_STR(0, "like", &o.like, "SHARD", "the same tensors in the same shards as in the set of SHARD"),
-	OPT_FLAG(0, "no-tensor-first-split", &o.empty_first, "shard 1 has metadata only"),
-	OPT_FLAG(0, "merge", &o.merge, "write the shards of SHARD as one file"),
-	OPT_FLAG('n', "dry-run", &o.dry_run, "print what shards there would be"),
+	OPT_STR(0, "like", &o.like, "SHARD", "put tensors in the same shards as the set of SHARD does"),
+	OPT_FLAG(0, "no-tensor-first-split", &o.empty_first, "put only metadata in shard 1"),
+	OPT_FLAG(0, "merge", &o.merge, "write the shards of SHARD's set as one file"),
+	OPT_FLAG('n', "dry-run", &o.dry_run, "only show what shards there would be"),
 	OPT_STR('o', "output", &o.output, "NAME",
 		"splitting: NAME-00001-of-0000N.gguf; merging: NAME (default: stdout)"),
 	OPT_ONE_JOB(&o.jobs),
@@ -94,7 +94,7 @@ static void by_size(struct split *s)
 		n++;
 		s->shard[i] = shard;
 		if (o.max_size && n == 1 && header + data > o.max_size)
-			msg_warn("%s: alone with %s of metadata larger than %s", t->name, msg_bytes(header),
+			msg_warn("%s: with %s of metadata, already larger than %s alone", t->name, msg_bytes(header),
 				msg_bytes(o.max_size));
 	}
 	s->n_shards = shard + 1;
@@ -114,7 +114,7 @@ static void as_in(struct split *s, const struct ggu_file *like)
 			if (!u) msg_die("%s: no tensor '%s'", o.like, t->name);
 			if (u->source != shard) continue;
 			if (i != n && !ggu_file_seekable(s->f))
-				msg_die("%s: the data comes in another order than the shards of %s: "
+				msg_die("%s: the data is in a different order than in the shards of %s: "
 					"give the file by name", s->name, o.like);
 			s->shard[n] = shard;
 			s->t[n++] = t;
@@ -197,14 +197,14 @@ static void check_options(void)
 {
 	int ways = o.max_size || o.max_tensors;
 	ways += (o.like != NULL) + o.merge;
-	if (!ways) msg_die("how? --max-size SIZE, --max-tensors N, --like SHARD or --merge");
-	if (ways > 1) msg_die("--merge, --like and the bounds on a shard do not go together");
+	if (!ways) msg_die("give --max-size SIZE, --max-tensors N, --like SHARD or --merge");
+	if (ways > 1) msg_die("--merge, --like and limits on a shard cannot be combined");
 	if (o.merge && (o.dry_run || o.empty_first))
-		msg_die("--merge goes with neither --dry-run nor --no-tensor-first-split");
+		msg_die("--merge cannot be combined with --dry-run or --no-tensor-first-split");
 	if (o.like && o.empty_first)
-		msg_die("--like says what is in shard 1: it does not go with --no-tensor-first-split");
+		msg_die("--like and --no-tensor-first-split cannot be combined");
 	if (!o.merge && (!o.output || !*o.output || !strcmp(o.output, "-")))
-		msg_die("-o NAME is missing: shards become NAME-00001-of-0000N.gguf");
+		msg_die("no output given: use -o NAME for shards NAME-00001-of-0000N.gguf");
 }
 
 int main(int argc, char **argv)

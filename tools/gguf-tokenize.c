@@ -15,8 +15,8 @@
 static struct { const char *model, *output; bool no_bos, no_special, json, decode; int jobs; } o;
 static const struct opt opts[] = {
 	OPT_STR('m', "model", &o.model, "MODEL|DIR", "a GGUF file, or the folder of a checkpoint"),
-	OPT_FLAG(0, "no-bos", &o.no_bos, "add no token in front or at the end"),
-	OPT_FLAG(0, "no-special", &o.no_special, "take special tokens in the text as plain text"),
+	OPT_FLAG(0, "no-bos", &o.no_bos, "add no token at the beginning or end"),
+	OPT_FLAG(0, "no-special", &o.no_special, "treat special tokens in the text as plain text"),
 	OPT_FLAG(0, "json", &o.json, "read a JSON array of strings, write an array of arrays of ids"),
 	OPT_FLAG(0, "decode", &o.decode, "convert ids to text"),
 	OPT_ONE_JOB(&o.jobs),
@@ -156,7 +156,7 @@ int main(int argc, char **argv)
 	struct out *out = out_open(o.output, false);
 	size_t bytes;
 	char *text;
-	if (!o.model) msg_die("which vocabulary? -m MODEL is missing");
+	if (!o.model) msg_die("no vocabulary given: use -m MODEL");
 	o.model = hub_folder(o.model);
 	sandbox_enter((char *[]){ (char *)(uintptr_t)o.model, n ? argv[0] : NULL }, 2, o.output);
 	out_refuse_input(out, o.model);

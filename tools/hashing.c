@@ -128,8 +128,8 @@ void hashing_run(const struct hashing *h, struct ggu_file *f, const char *name, 
 	for (int i = 0; i < 2; i++) if (!(r->window[i].bytes = malloc(WINDOW))) msg_die("out of memory");
 	for (size_t i = 0; r->pipe && h->whole && i < ggu_file_n_tensors(f); i++)
 		if (nth(r, i) != ggu_file_tensor(f, i))
-			msg_die("%s: the data lies in another order than the table: "
-				"through a pipe it can be hashed with --tensors only", name);
+			msg_die("%s: the data is in a different order than the table: "
+				"through a pipe only --tensors can be hashed", name);
 	for (int k = 0; k < DIGEST_KINDS; k++) if (h->whole && h->kind[k]) r->whole[k] = digest_new(k);
 	r->now = r->window;
 	r->next = r->window + 1;

@@ -99,7 +99,7 @@ static bool read_journal(const char *name, uint64_t size, unsigned char **p, str
 		msg_die("%s: damaged", name);
 	if (get_u64(*p + 8) != size || get_u64(*p + 16) < MAGIC || get_u64(*p + 16) > size ||
 		n > size - get_u64(*p + 16))
-		msg_die("%s: is another file's", name);
+		msg_die("%s: belongs to another file", name);
 	*old = (struct stretch){ (size_t)get_u64(*p + 16), n, *p + HEAD };
 	return true;
 }

@@ -68,8 +68,8 @@ struct model *load_model_held(const char *path, const char *arch_file, struct gg
 	struct model_options o = { arch_file, pool, .hold = hold };
 	struct ggu_error err;
 	struct model *m;
-	if (!path) msg_die("which model? -m MODEL is missing");
-	if (!strcmp(path, "-")) msg_die("a model cannot come through a pipe here: evaluating maps the file");
+	if (!path) msg_die("no model given: use -m MODEL");
+	if (!strcmp(path, "-")) msg_die("a model cannot be read from a pipe here: it is mapped into memory");
 	tell_of_bus_errors();
 	if (model_open(&m, path, &o, &err)) msg_die_error(path, &err);
 	return m;
@@ -78,7 +78,8 @@ struct model *load_model_held(const char *path, const char *arch_file, struct gg
 static uint32_t cache_type(const char *option, const char *name, uint32_t none)
 {
 	const struct ggu_type_info *t = name ? ggu_type_find(name) : ggu_type_info(none);
-	if (!t || !attn_can_store(t->id, 32)) msg_die("%s %s: wants f32, f16, bf16, q8_0, q5_1 or q4_0", option, name);
+	if (!t || !attn_can_store(t->id, 32))
+		msg_die("%s %s: expected f32, f16, bf16, q8_0, q5_1 or q4_0", option, name);
 	return t->id;
 }
 struct state_options load_cache_types(const char *k, const char *v, uint32_t none)

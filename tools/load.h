@@ -14,7 +14,7 @@ struct ggu_pool *load_pool(int jobs, bool pin, const char *const *inputs, int n,
 struct load_place { bool pin, mlock, no_mmap; };
 #define LOAD_PLACE_OPTIONS(to) \
 	OPT_FLAG(0, "pin", &(to)->pin, "keep each thread on a core of its own"), \
-	OPT_FLAG(0, "mlock", &(to)->mlock, "keep the weights in memory, whatever else wants some"), \
+	OPT_FLAG(0, "mlock", &(to)->mlock, "lock the weights in memory"), \
 	OPT_FLAG(0, "no-mmap", &(to)->no_mmap, "read the weights into memory instead of mapping the file")
 unsigned load_hold(const struct load_place *p);         /* for model_options */
 /* path NULL: "-m is missing" */

@@ -101,7 +101,7 @@ bool logits_file_open(struct logits_file *l, const char *path)
 	n = fread(start, 1, sizeof magic, l->f);
 	if (n < sizeof magic || memcmp(start, magic, sizeof magic)) {
 		if (fseeko(l->f, 0, SEEK_SET))
-			msg_die("%s: byte 0: are no saved logits, and a model cannot come through a pipe here", path);
+			msg_die("%s: byte 0: not saved logits; a model cannot be read from a pipe here", path);
 		fclose(l->f);
 		*l = (struct logits_file){ 0 };
 		return false;

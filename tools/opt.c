@@ -84,7 +84,7 @@ static void set_number(const struct opt *o, const char *shown, const char *arg)
 	} else d = strtod(arg, &end);
 	if (errno || end == arg || *end || (whole && !digits) || !(d >= o->min && d <= o->max)) {
 		snprintf(most, sizeof most, o->max < 0x1p64 ? "%.15g" : "18446744073709551615", o->max);
-		snprintf(range, sizeof range, "%%s wants %s from %.15g to %s, not '%%s'", whole ? "a whole number" :
+		snprintf(range, sizeof range, "%%s expects %s from %.15g to %s, not '%%s'", whole ? "a whole number" :
 			"a number", o->min, most);
 		usage(range, shown, arg);
 	}
@@ -100,13 +100,13 @@ static void set_size(const struct opt *o, const char *shown, const char *arg)
 	double d = strtod(arg, &end), step;
 	const char *at = *end ? strchr(letters, *end == 'K' ? 'k' : *end) : NULL;
 	if (end == arg || arg[strspn(arg, "0123456789.kKMGTi")] || !(d > 0))
-		usage("%s wants a size such as 500M or 4Gi, not '%s'", shown, arg);
+		usage("%s expects a size such as 500M or 4Gi, not '%s'", shown, arg);
 	if (at) {
 		step = end[1] == 'i' ? 1024 : 1000;
 		for (long i = at - letters; i >= 0; i--) d *= step;
 		end += 1 + (end[1] == 'i');
 	}
-	if (*end || !(d >= 1 && d < 0x1p63)) usage("%s wants a size such as 500M or 4Gi, not '%s'", shown, arg);
+	if (*end || !(d >= 1 && d < 0x1p63)) usage("%s expects a size such as 500M or 4Gi, not '%s'", shown, arg);
 	*(uint64_t *)o->to = (uint64_t)d;
 }
 
@@ -223,7 +223,7 @@ static int parse_long(const struct opt *opts, char **argv, int i)
 		set(o, argv[i], NULL);
 		return i;
 	}
-	if (!eq && !argv[i + 1]) usage("--%s wants %s", o->name, o->arg);
+	if (!eq && !argv[i + 1]) usage("--%s expects %s", o->name, o->arg);
 	snprintf(shown, sizeof shown, "--%s", o->name);
 	set(o, shown, eq ? eq + 1 : argv[i + 1]);
 	return eq ? i : i + 1;
@@ -237,7 +237,7 @@ static int parse_letters(const struct opt *opts, char **argv, int i)
 		if (!o) usage("unknown option '%s' in '%s'", shown, argv[i]);
 		if (o->kind == OPT_K_FLAG) { set(o, shown, NULL); continue; }
 		if (c[1]) { set(o, shown, c + 1); return i; }
-		if (!argv[i + 1]) usage("%s wants %s", shown, o->arg);
+		if (!argv[i + 1]) usage("%s expects %s", shown, o->arg);
 		set(o, shown, argv[i + 1]);
 		return i + 1;
 	}
@@ -266,7 +266,7 @@ int opt_parse(int argc, char **argv, const struct opt *opts, const struct opt_pr
 	}
 	if (want_completion) {
 		if (!complete_print(want_completion, opts, p))
-			usage("--completion wants bash, zsh or fish, not '%s'%s", want_completion, "");
+			usage("--completion expects bash, zsh or fish, not '%s'%s", want_completion, "");
 		out_close_stdout();
 		exit(EXIT_YES);
 	}

@@ -45,7 +45,7 @@ struct opt {
 #define OPT_CALL(l, n, to, arg, call, help)     { OPT_K_CALL, l, n, to, arg, help, 0, 0, call }
 #define OPT_JOBS(to)    OPT_INT('j', "jobs", to, "N", 0, 1024, \
 	"threads (default and 0: the cores this process may use)")
-#define OPT_ONE_JOB(to) OPT_INT('j', "jobs", to, "N", 0, 1024, "accepted as by the other programs; one thread works")
+#define OPT_ONE_JOB(to) OPT_INT('j', "jobs", to, "N", 0, 1024, "accepted for consistency; only one thread is used")
 #define OPT_OUTPUT(to)  OPT_STR('o', "output", to, "FILE", "write to FILE, complete or not at all (default: stdout)")
 /* -q, --no-sandbox, -h/--help, --version, --completion */
 #define OPT_COMMON      { OPT_K_COMMON, 0, NULL, NULL, NULL, NULL, 0, 0, NULL }

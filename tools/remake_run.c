@@ -137,12 +137,12 @@ struct ggu_writer *remake_run_writer(const struct remake_run *run, const struct 
 	if (!lacks) msg_die("out of memory");
 	s = remake_check(&re, lacks, &err);
 	if (s == GGU_ERR_RANGE)
-		msg_die("%s: %s has %s: is it another model's?", run->imatrix_name, err.where, err.what);
-	if (s == GGU_ERR_MISSING) msg_die("%s: nothing about %s, which %s", run->imatrix_name, err.where, err.what);
+		msg_die("%s: %s has %s: is it from another model?", run->imatrix_name, err.where, err.what);
+	if (s == GGU_ERR_MISSING) msg_die("%s: has no data for %s, which %s", run->imatrix_name, err.where, err.what);
 	if (s != GGU_OK) msg_die_error(run->name, &err);
 	for (size_t i = 0; i < re.n; i++) if (lacks[i]) note(&missing, re.t[i]->name);
 	if (missing.n)
-		msg_warn("%s: nothing about these tensors (%zu), so that their columns weigh alike: %s%s",
+		msg_warn("%s: has no data for these tensors (%zu), whose columns are weighted equally: %s%s",
 			run->imatrix_name, missing.n, missing.text, more(&missing));
 	free(missing.text);
 	free(lacks);
@@ -188,7 +188,7 @@ static void done(void *ctx, size_t i, const struct recode_result *got, double er
 		msg_warn("%s: %s: %llu weight%s not finite", w->run->name, t->name, (unsigned long long)got->n_bad,
 			got->n_bad == 1 ? " is" : "s are");
 	if (got->n_lost)
-		msg_warn("%s: %s: %llu weight%s of %g or more, which %s is not sure to hold", w->run->name, t->name,
+		msg_warn("%s: %s: %llu weight%s of %g or more, which %s may not be able to hold", w->run->name, t->name,
 			(unsigned long long)got->n_lost,
 			got->n_lost == 1 ? "" : "s", (double)recode_range(to), ggu_type_info(to)->name);
 	if (n_unseen) {
@@ -222,7 +222,7 @@ void remake_run_write(const struct remake_run *run, struct ggu_writer *w, struct
 	progress_end();
 	if (run->verbose) remake_table_total(stderr, &run->re, ggu_writer_file_bytes(w));
 	if (writing.unseen.n)
-		msg_warn("%s: no token reached these matrices, so that their columns weigh alike: %s%s",
+		msg_warn("%s: no token reached these matrices, whose columns are weighted equally: %s%s",
 			run->imatrix_name, writing.unseen.text,
 			more(&writing.unseen));
 	free(writing.unseen.text);

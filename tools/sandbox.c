@@ -111,5 +111,5 @@ void sandbox_enter(char *const *inputs, int n, const char *output)
 {
 	sandbox_output(output);
 	if (!sandbox_off && !restrict_to(inputs, n) && msg_verbose)
-		msg_say("no sandbox: this system has no Landlock, or does not let it be used");
+		msg_say("no sandbox: Landlock is not available on this system");
 }

@@ -46,7 +46,7 @@ static double parse_size(const char *spec, const char **type)
 	for (const char *l = letters; letter && l <= letter; l++) n *= 1000;
 	if (letter) end++;
 	if (end == spec || *end != ',' || !(n >= 1e5 && n <= 1e12))
-		msg_die("--synthetic wants a size and a type, as in 1.1B,Q4_K_M, not '%s'", spec);
+		msg_die("--synthetic expects a size and a type, as in 1.1B,Q4_K_M, not '%s'", spec);
 	*type = end + 1;
 	return n;
 }
@@ -129,7 +129,7 @@ static void choose_types(struct plan *p, const char *type)
 	if (!list || !choice) msg_die("out of memory");
 	if (r && recipe_type(r) == RECIPE_KEEP) r = NULL;
 	if (!r && (!one || !quant_can_encode(one->id) || !quant_can_multiply(one->id)))
-		msg_die("'%s' is no recipe and no type that weights can have", type);
+		msg_die("'%s' is neither a recipe nor a type that weights can have", type);
 	for (size_t i = 0; i < p->n; i++) list[i] = p->t + i;
 	if (r && recipe_choose(r, &options, p->meta, list, p->n, choice, &err))
 		msg_die_error(type, &err);
@@ -211,7 +211,7 @@ static unsigned char *place(struct plan *p, struct ggu_file **f, size_t *n)
 	*n = (size_t)ggu_writer_file_bytes(w);
 	ggu_writer_free(w);
 	bytes = mmap(NULL, *n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (bytes == MAP_FAILED) msg_die("no memory for a model of %s", msg_bytes(*n));
+	if (bytes == MAP_FAILED) msg_die("not enough memory for a model of %s", msg_bytes(*n));
 #ifdef MADV_HUGEPAGE
 	madvise(bytes, *n, MADV_HUGEPAGE);
 #endif

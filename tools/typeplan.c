@@ -23,7 +23,7 @@ uint32_t typeplan_type(const char *what, const char *name)
 			if (quant_can_encode(i))
 				snprintf(list + strlen(list), sizeof list - strlen(list), " %s",
 					ggu_type_info(i)->name);
-		msg_die("%s: %s is no type that can be made; these are:%s", what, name, list);
+		msg_die("%s: %s is not a type that can be made; the types are:%s", what, name, list);
 	}
 	return info->id;
 }
@@ -93,21 +93,22 @@ static void plan_item(const struct plan *p, const struct yaml_node *item)
 	uint32_t to;
 	uint64_t unused;
 	if (!name || !type || name->kind != YAML_SCALAR || type->kind != YAML_SCALAR)
-		msg_die("%s: line %u: wants tensor and type", p->path, item->line);
+		msg_die("%s: line %u: expected tensor and type", p->path, item->line);
 	key.name = name->text;
 	found = bsearch(&key, p->index, p->n, sizeof *p->index, name_order);
 	if (!found) msg_die("%s: line %u: the model has no tensor %s", p->path, item->line, name->text);
-	if (found->line) msg_die("%s: line %u: %s is in line %u already", p->path, item->line, name->text, found->line);
+	if (found->line)
+		msg_die("%s: line %u: %s was already given in line %u", p->path, item->line, name->text, found->line);
 	found->line = item->line;
 	t = p->t[found->at];
 	if (shape && shape->kind == YAML_SEQUENCE && !is_shape(shape, t))
-		msg_die("%s: line %u: %s has another shape in the model: is it another model's?", p->path, item->line,
+		msg_die("%s: line %u: %s has another shape in the model: is the plan for another one?", p->path, item->line,
 			name->text);
 	snprintf(where, sizeof where, "%.40s: line %u", p->path, item->line);
 	info = ggu_type_find(type->text);
 	to = info && info->id == t->type ? t->type : typeplan_type(where, type->text);
 	if (!ggu_type_bytes(to, t->ne[0], &unused))
-		msg_die("%s: line %u: rows of %llu weights are no whole number of %s blocks", p->path, item->line,
+		msg_die("%s: line %u: rows of %llu weights are not a whole number of %s blocks", p->path, item->line,
 			(unsigned long long)t->ne[0], ggu_type_info(to)->name);
 	if (!p->may_need_matrix && to != t->type && quant_needs_importance(to) && !recipe_needs_no_importance(t->name))
 		msg_die("%s: line %u: %s as %s needs an importance matrix (-i FILE)", p->path, item->line, name->text,
@@ -132,7 +133,7 @@ static void from_plan(const char *path, bool may_need_matrix, const struct ggu_t
 	qsort(p.index, n, sizeof *p.index, name_order);
 	if (yaml_doc_parse(&doc, path, text, bytes, &err) != GGU_OK) msg_die_error(path, &err);
 	root = yaml_doc_root(doc);
-	if (!root || root->kind != YAML_SEQUENCE) msg_die("%s: not a list of tensor and type", path);
+	if (!root || root->kind != YAML_SEQUENCE) msg_die("%s: not a list of tensors and types", path);
 	for (size_t i = 0; i < root->count; i++) plan_item(&p, root->items[i]);
 	yaml_doc_free(doc);
 	free(p.index);

@@ -46,17 +46,17 @@ static enum ggu_status check(struct entry *e, struct ggu_error *err)
 		*name = yaml_get(root, "arch");
 	const struct yaml_node *classes = yaml_get(root, "classes"), *like = yaml_get(root, "like"), *stray;
 	char version[12];
-	if (root->kind != YAML_MAPPING) return fail(root, "", err, "wants a mapping");
+	if (root->kind != YAML_MAPPING) return fail(root, "", err, "expected a mapping");
 	snprintf(version, sizeof version, "%d", SCHEMA);
 	if (!yaml_is(schema, version))
-		return ggu_fail(err, GGU_ERR_UNSUPPORTED, GGU_NO_OFFSET, "schema", "line %u: wants schema: %s",
+		return ggu_fail(err, GGU_ERR_UNSUPPORTED, GGU_NO_OFFSET, "schema", "line %u: expected schema: %s",
 			schema ? schema->line : root->line, version);
 	stray = yaml_stray(root, "schema arch like fallback defaults classes convert graph");
 	if (stray) return fail(stray, stray->text, err, "no such key here");
-	if (!name_ok(name)) return fail(name ? name : root, "arch", err, "wants a name of a-z, 0-9, _ and -");
-	if (like && like->kind != YAML_SCALAR) return fail(like, "like", err, "wants the name of a description");
+	if (!name_ok(name)) return fail(name ? name : root, "arch", err, "expected a name of a-z, 0-9, _ and -");
+	if (like && like->kind != YAML_SCALAR) return fail(like, "like", err, "expected the name of a description");
 	if (!yaml_null(classes) && classes->kind != YAML_MAPPING)
-		return fail(classes, "classes", err, "wants a mapping of Hugging Face classes");
+		return fail(classes, "classes", err, "expected a mapping of Hugging Face classes");
 	e->root = root;
 	e->arch.name = name->text;
 	e->arch.file = e->file;

@@ -29,7 +29,7 @@ enum ggu_status build_only(const struct builder *b, const struct yaml_node *map,
 	size_t n = (size_t)snprintf(keys, sizeof keys, "%s", words);
 	const struct yaml_node *stray;
 	if (yaml_null(map)) return GGU_OK;
-	if (map->kind != YAML_MAPPING) return build_fail(b, map, "graph", "wants a mapping");
+	if (map->kind != YAML_MAPPING) return build_fail(b, map, "graph", "expected a mapping");
 	for (; fields && fields->key && n < sizeof keys; fields++)
 		n += (size_t)snprintf(keys + n, sizeof keys - n, " %s", fields->key);
 	stray = yaml_stray(map, keys + strspn(keys, " "));
@@ -132,7 +132,7 @@ static enum ggu_status lookup(void *ctx, const void *object, const char *name, s
 static enum ggu_status is_tensor(const struct builder *b, const struct expr_value *name, struct expr_value *v,
 	struct ggu_error *err)
 {
-	if (name->kind != EXPR_STR) return ggu_fail(err, GGU_ERR_FORMAT, 0, "", "tensor wants the name of one");
+	if (name->kind != EXPR_STR) return ggu_fail(err, GGU_ERR_FORMAT, 0, "", "tensor: expected the name of one");
 	*v = (struct expr_value){ EXPR_BOOL, { .b = build_find(b, name->u.s.p, ".weight") ||
 		build_find(b, name->u.s.p, "") } };
 	return GGU_OK;
@@ -145,7 +145,7 @@ static enum ggu_status of_layer(const struct builder *b, const struct expr_value
 	if (x->kind != EXPR_LIST) return GGU_OK;
 	if (b->layer < 0 || x->u.list.n != b->g->n_layer)
 		return ggu_fail(err, GGU_ERR_FORMAT, 0, "",
-			"layer wants a value for each of the layers, in one of them");
+			"layer needs a value for each layer");
 	*v = x->u.list.v[b->layer];
 	return GGU_OK;
 }
@@ -159,7 +159,7 @@ static enum ggu_status call(void *ctx, const char *name, const struct expr_value
 	(void)a;
 	*known = tensor || !strcmp(name, "layer");
 	if (!*known) return GGU_OK;
-	if (n_args != 1) return ggu_fail(err, GGU_ERR_FORMAT, 0, "", "%s wants one argument", name);
+	if (n_args != 1) return ggu_fail(err, GGU_ERR_FORMAT, 0, "", "%s expects one argument", name);
 	return tensor ? is_tensor(b, args, v, err) : of_layer(b, args, v, err);
 }
 
@@ -169,7 +169,7 @@ enum ggu_status build_eval(struct builder *b, const struct yaml_node *at, struct
 	enum ggu_status s;
 	v->kind = EXPR_NULL;
 	if (yaml_null(at)) return GGU_OK;
-	if (at->kind != YAML_SCALAR) return build_fail(b, at, "graph", "wants an expression");
+	if (at->kind != YAML_SCALAR) return build_fail(b, at, "graph", "expected an expression");
 	s = expr_text(at->text, &scope, b->arena, v, b->err);
 	/* of the text; a name's own failure has been placed by it */
 	if (s && b->err && b->err->offset != GGU_NO_OFFSET) {
@@ -195,7 +195,7 @@ enum ggu_status build_number(struct builder *b, const struct yaml_node *map, con
 	if (v.kind == EXPR_NULL) *x = none;
 	else if (v.kind == EXPR_INT) *x = (double)v.u.i;
 	else if (v.kind == EXPR_FLOAT) *x = v.u.f;
-	else return build_fail(b, at, key, "wants a number");
+	else return build_fail(b, at, key, "expected a number");
 	if (!(*x >= lo && *x <= hi))
 		return ggu_fail(b->err, GGU_ERR_RANGE, GGU_NO_OFFSET, key, "%g is not in %g..%g (%s, line %u: %.60s)",
 			*x, lo, hi, at ? at->file : map->file,
@@ -217,7 +217,7 @@ enum ggu_status build_when(struct builder *b, const struct yaml_node *map, bool 
 static enum ggu_status word(const struct builder *b, const struct yaml_node *at, const struct yaml_node *map,
 	const struct field *f, int *index)
 {
-	char wanted[120] = "wants ";
+	char wanted[120] = "expected ";
 	size_t n = strlen(wanted);
 	*index = 0;
 	if (yaml_null(at) && !(f->flags & FIELD_NEEDED)) return GGU_OK;
@@ -241,7 +241,7 @@ static enum ggu_status number(struct builder *b, const struct yaml_node *map, co
 		*(double *)to = x;
 		return GGU_OK;
 	}
-	if (x != __builtin_floor(x)) return build_fail(b, yaml_get(map, f->key), f->key, "wants a whole number");
+	if (x != __builtin_floor(x)) return build_fail(b, yaml_get(map, f->key), f->key, "expected a whole number");
 	*(size_t *)to = (size_t)x;
 	return GGU_OK;
 }

@@ -47,7 +47,7 @@ static enum ggu_status choose(const struct builder *b, const struct yaml_node *a
 		at = at->items[i];
 	}
 	if (yaml_null(at)) return GGU_OK;
-	if (at->kind != YAML_SCALAR) return build_fail(b, at, key, "wants a tensor's name");
+	if (at->kind != YAML_SCALAR) return build_fail(b, at, key, "expected a tensor's name");
 	*name = at->text;
 	return GGU_OK;
 }
@@ -62,7 +62,7 @@ static enum ggu_status read_vector(const struct builder *b, const struct ggu_ten
 	float *out;
 	if (!t->ne[0] || !rows || t->ne[0] > BUILD_MAX_SIZE || rows > BUILD_MAX_SIZE/t->ne[0]
 		|| !quant_can_decode(t->type))
-		return ggu_fail(b->err, GGU_ERR_FORMAT, t->entry, t->name, "makes no vector of numbers");
+		return ggu_fail(b->err, GGU_ERR_FORMAT, t->entry, t->name, "does not give a vector of numbers");
 	v->n = t->ne[0]*rows;
 	if ((s = ggu_map(b->f, t, &data, b->err))) return s;
 	out = build_alloc(b, v->n*sizeof *out);
@@ -76,7 +76,7 @@ static enum ggu_status wrong_length(const struct builder *b, const char *name, s
 {
 	const struct ggu_tensor *t = find_any(b, name);
 	return ggu_fail(b->err, GGU_ERR_FORMAT, t ? t->entry : GGU_NO_OFFSET, t ? t->name : name,
-		"wants a vector of %zu numbers", n);
+		"expected a vector of %zu numbers", n);
 }
 
 enum ggu_status build_length(const struct builder *b, const struct yaml_node *map, const char *key,
@@ -97,7 +97,7 @@ static enum ggu_status bias(const struct builder *b, const char *name, struct we
 	enum ggu_status s = t ? read_vector(b, t, &v) : GGU_OK;
 	if (s) return s;
 	if (t && v.n != w->n_mat*w->n_out)
-		return ggu_fail(b->err, GGU_ERR_FORMAT, t->entry, t->name, "wants a vector of %zu numbers",
+		return ggu_fail(b->err, GGU_ERR_FORMAT, t->entry, t->name, "expected a vector of %zu numbers",
 			w->n_mat*w->n_out);
 	w->bias = v.v;
 	return GGU_OK;
@@ -182,7 +182,7 @@ enum ggu_status build_norm(struct builder *b, const struct yaml_node *at, struct
 			which = at->items[i];
 			o->kind = k ? NORM_LAYER : NORM_RMS;
 		}
-	if (!which) return build_fail(b, at, "norm", "wants {rms: NAME, eps: ...} or {layer: NAME, eps: ...}");
+	if (!which) return build_fail(b, at, "norm", "expected {rms: NAME, eps: ...} or {layer: NAME, eps: ...}");
 	if ((s = build_number(b, at, "eps", -1, 0, 1, &o->eps)) || (s = choose(b, which, "norm", &name))
 		|| !name) return s;
 	if (!(t = build_find(b, name, ".weight"))) t = build_find(b, name, "");
@@ -195,7 +195,7 @@ enum ggu_status build_norm(struct builder *b, const struct yaml_node *at, struct
 	if ((s = read_vector(b, t, &v))) return s;
 	o->b = v.v;
 	return v.n == o->n_w ? GGU_OK : ggu_fail(b->err, GGU_ERR_FORMAT, t->entry, t->name,
-		"wants a vector of %zu numbers", o->n_w);
+		"expected a vector of %zu numbers", o->n_w);
 }
 
 enum ggu_status build_norm_width(const struct builder *b, const struct yaml_node *map, const char *key, struct norm *o,
@@ -246,7 +246,7 @@ enum ggu_status build_rope(struct builder *b, const struct yaml_node *at, struct
 	if (yaml_null(at)) return GGU_OK;
 	if ((s = build_only(b, at, rope_fields, "")) || (s = build_when(b, at, &yes)) || !yes) return s;
 	if ((s = build_fields(b, at, rope_fields, r))) return s;
-	return r->yarn > 0 && !r->original ? build_fail(b, at, "rope", "yarn wants the original context length")
+	return r->yarn > 0 && !r->original ? build_fail(b, at, "rope", "yarn needs the original context length")
 		: GGU_OK;
 }
 
@@ -287,7 +287,7 @@ enum ggu_status build_rope_width(struct builder *b, const struct yaml_node *map,
 	if ((s = divisors(b, at, "divide", r->dims/2, &r->divisor))
 		|| (s = divisors(b, at, "divide_long", r->dims/2, &r->long_divisor))) return s;
 	if (r->long_divisor && !r->original)
-		return build_fail(b, at, "rope", "divide_long wants the original context length");
+		return build_fail(b, at, "rope", "divide_long needs the original context length");
 	if (r->long_divisor && !g->long_from) g->long_from = r->original;
 	if (r->long_divisor && g->long_from != r->original)
 		return build_fail(b, at, "rope", "of another original context than the layers before");

@@ -45,7 +45,7 @@ static enum ggu_status operator_of(const struct builder *b, const struct yaml_no
 {
 	char what[160];
 	*op = NULL;
-	if (at->kind != YAML_MAPPING) return build_fail(b, at, "branches", "wants a mapping");
+	if (at->kind != YAML_MAPPING) return build_fail(b, at, "branches", "expected a mapping");
 	for (size_t i = 0; i < at->count; i++) {
 		const struct yaml_node *k = at->keys[i];
 		const struct op *found = op_find(k->text);
@@ -57,7 +57,7 @@ static enum ggu_status operator_of(const struct builder *b, const struct yaml_no
 		*map = at->items[i];
 	}
 	if (*op) return GGU_OK;
-	snprintf(what, sizeof what, "wants %s", op_names());
+	snprintf(what, sizeof what, "expected %s", op_names());
 	return build_fail(b, at, "branches", what);
 }
 
@@ -92,9 +92,9 @@ static enum ggu_status branch(struct builder *b, const struct yaml_node *at, str
 		|| (s = build_norm_width(b, at, "norm", &br->before, e, e))) return s;
 	if ((s = build_norm_width(b, at, "post_norm", &br->after, e, e))) return s;
 	if (!(br->params = build_alloc(b, br->op->bytes))) return GGU_ERR_NOMEM;
-	if (yaml_null(map)) return build_fail(b, at, br->op->name, "wants a mapping");
+	if (yaml_null(map)) return build_fail(b, at, br->op->name, "expected a mapping");
 	if (br->op->read && !b->g->source)
-		return build_fail(b, map, br->op->name, "wants an encoder to look across to");
+		return build_fail(b, map, br->op->name, "expected an encoder to look across to");
 	if ((s = build_fields(b, map, br->op->fields, br->params)) || (s = br->op->build(b, map, br->params))) return s;
 	st->n_branches++;
 	return br->op->read ? reader(b, br) : GGU_OK;
@@ -122,7 +122,7 @@ static enum ggu_status step(struct builder *b, const struct yaml_node *at, struc
 	if (yaml_null(at)) return GGU_OK;
 	if ((s = build_only(b, at, step_fields, ""))) return s;
 	if (!branches || branches->kind != YAML_MAPPING || !branches->count)
-		return build_fail(b, at, "branches", "wants branches by name");
+		return build_fail(b, at, "branches", "expected branches by name");
 	if (branches->count > STEP_MAX_BRANCHES) return build_fail(b, branches, "branches", "are more than eight");
 	if ((s = build_when(b, at, &yes)) || !yes || (s = build_fields(b, at, step_fields, st))) return s;
 	if ((s = build_norm_width(b, at, "norm", &st->before, e, e))
@@ -158,10 +158,11 @@ static enum ggu_status layers(struct builder *b)
 	double n;
 	enum ggu_status s;
 	if (!list || list->kind != YAML_MAPPING || !list->count)
-		return build_fail(b, b->stack ? b->stack : root, "layer", "wants steps by name");
+		return build_fail(b, b->stack ? b->stack : root, "layer", "expected steps by name");
 	if ((s = build_number(b, root, "layers", 0, 1, BUILD_MAX_SIZE, &n))) return s;
 	g->n_layer = (size_t)n;
-	if (n != (double)g->n_layer) return build_fail(b, yaml_get(root, "layers"), "layers", "wants a whole number");
+	if (n != (double)g->n_layer)
+		return build_fail(b, yaml_get(root, "layers"), "layers", "expected a whole number");
 	if (g->n_layer > ggu_file_n_tensors(b->f))
 		return ggu_fail(b->err, GGU_ERR_FORMAT, GGU_NO_OFFSET, "block_count", "%zu layers, but %zu tensors",
 			g->n_layer, ggu_file_n_tensors(b->f));
@@ -235,14 +236,14 @@ static enum ggu_status output(struct builder *b, const struct yaml_node *at)
 /* KEY: [EXPRESSION, MESSAGE]: what the metadata may say of a model that the steps do right by. */
 static enum ggu_status checks(struct builder *b, const struct yaml_node *list)
 {
-	if (!yaml_null(list) && list->kind != YAML_MAPPING) return build_fail(b, list, "check", "wants a mapping");
+	if (!yaml_null(list) && list->kind != YAML_MAPPING) return build_fail(b, list, "check", "expected a mapping");
 	for (size_t i = 0; !yaml_null(list) && i < list->count; i++) {
 		const struct yaml_node *row = list->items[i];
 		struct expr_value v;
 		enum ggu_status s;
 		if (yaml_null(row)) continue;
 		if (row->kind != YAML_SEQUENCE || row->count != 2 || row->items[1]->kind != YAML_SCALAR)
-			return build_fail(b, row, "check", "wants [expression, message]");
+			return build_fail(b, row, "check", "expected [expression, message]");
 		if ((s = build_eval(b, row->items[0], &v))) return s;
 		if (!expr_true(&v))
 			return ggu_fail(b->err, GGU_ERR_UNSUPPORTED, GGU_NO_OFFSET, list->keys[i]->text,
@@ -255,14 +256,14 @@ static enum ggu_status mask(const struct builder *b, const struct yaml_node *at)
 {
 	b->g->whole = yaml_is(at, "none");
 	return yaml_null(at) || yaml_is(at, "causal") || b->g->whole ? GGU_OK
-		: build_fail(b, at, "mask", "wants causal or none");
+		: build_fail(b, at, "mask", "expected causal or none");
 }
 
 static enum ggu_status blocks(struct builder *b, const struct yaml_node *at)
 {
 	b->blocks = yaml_null(at) ? "blk" : at->text;
 	return yaml_null(at) || at->kind == YAML_SCALAR ? GGU_OK
-		: build_fail(b, at, "blocks", "wants what names of tensors begin with");
+		: build_fail(b, at, "blocks", "expected what names of tensors begin with");
 }
 
 static enum ggu_status start(struct builder *b)
@@ -270,7 +271,7 @@ static enum ggu_status start(struct builder *b)
 	double id;
 	enum ggu_status s = build_number(b, owner(b, "start"), "start", -1, -1, (double)b->g->n_vocab - 1, &id);
 	b->g->start = (int32_t)id;
-	return s || id == (double)b->g->start ? s : build_fail(b, said(b, "start"), "start", "wants a token");
+	return s || id == (double)b->g->start ? s : build_fail(b, said(b, "start"), "start", "expected a token");
 }
 
 #define STACK_KEYS "mask blocks input layers layer output start"
@@ -293,12 +294,12 @@ static enum ggu_status stacks(struct builder *b, struct graph *g, const struct y
 	enum ggu_status s = build_only(b, at, NULL, "encoder decoder");
 	if (s) return s;
 	if (yaml_null(encoder) || yaml_null(decoder))
-		return build_fail(b, at, "stacks", "wants an encoder and a decoder");
+		return build_fail(b, at, "stacks", "expected an encoder and a decoder");
 	if (!(g->source = build_alloc(b, sizeof *g->source))) return GGU_ERR_NOMEM;
 	if ((s = build_stack(b, g->source, encoder))) return s;
-	if (!g->source->whole) return build_fail(b, encoder, "encoder", "wants mask: none");
+	if (!g->source->whole) return build_fail(b, encoder, "encoder", "expected mask: none");
 	if ((s = build_stack(b, g, decoder))) return s;
-	if (g->whole) return build_fail(b, decoder, "decoder", "wants mask: causal");
+	if (g->whole) return build_fail(b, decoder, "decoder", "expected mask: causal");
 	return g->source->n_readers ? GGU_OK : build_fail(b, decoder, "decoder", "never looks at the encoder's rows");
 }
 

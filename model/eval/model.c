@@ -54,7 +54,7 @@ enum ggu_status model_open(struct model **out, const char *path, const struct mo
 	s = m->file ? GGU_OK : ggu_open(&m->file, path, err);
 	if (!s && !ggu_file_seekable(m->file))
 		s = ggu_fail(err, GGU_ERR_UNSUPPORTED, GGU_NO_OFFSET, "",
-			"is not a seekable file: evaluating maps the weights");
+			"is not a seekable file: it cannot be mapped into memory");
 	if (!s && (o->hold || ggu_pool_node(o->pool, ggu_pool_size(o->pool) - 1)))
 		s = ggu_hold(m->file, o->hold, o->pool, err);
 	if (!s) s = build(m, o, err);

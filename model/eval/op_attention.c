@@ -80,7 +80,7 @@ static enum ggu_status sizes(struct builder *b, const struct yaml_node *at, stru
 	if (!a->value_dim) a->value_dim = a->head_dim;
 	if (!a->head_dim || a->n_head%a->n_kv || a->n_head > BUILD_MAX_SIZE/a->head_dim
 		|| a->n_head > BUILD_MAX_SIZE/a->value_dim)
-		return build_fail(b, at, "attention", "heads are no multiple of key-value heads, or too large");
+		return build_fail(b, at, "attention", "heads are not a multiple of key-value heads, or too large");
 	if (a->window && a->chunk) return build_fail(b, at, "attention", "window or chunk, not both");
 	return GGU_OK;
 }
@@ -90,11 +90,11 @@ static enum ggu_status weights(struct builder *b, const struct yaml_node *at, st
 	size_t e = b->g->n_embd, q = q_width(a), k = k_width(a), v = v_width(a);
 	enum ggu_status s;
 	if (!a->qkv.name && (!a->q.name || !(a->k.name || a->keys_of >= 0)))
-		return build_fail(b, at, "attention", "wants q, k and v, or qkv");
+		return build_fail(b, at, "attention", "expected q, k and v, or qkv");
 	if (a->qkv.name && (a->q.name || a->k.name || a->v.name || a->keys_of >= 0))
 		return build_fail(b, at, "attention", "qkv is q, k and v already");
 	if (!a->qkv.name && !a->v.name && k != v)
-		return build_fail(b, at, "attention", "values of another width than keys want v");
+		return build_fail(b, at, "attention", "values of another width than keys need v");
 	if ((s = build_shape(b, &a->q, e, q, 1)) || (s = build_shape(b, &a->k, e, k, 1))
 		|| (s = build_shape(b, &a->v, e, v, 1))) return s;
 	if ((s = build_shape(b, &a->qkv, e, q + k + v, 1))
@@ -146,7 +146,7 @@ static enum ggu_status caches(struct builder *b, const struct yaml_node *at, str
 	const struct cache *c;
 	a->stores = a->keys_of < 0;
 	b->g->borrows |= !a->stores;
-	if (!a->stores && a->keys_of != (double)other) return build_fail(b, at, "keys_of", "wants a whole number");
+	if (!a->stores && a->keys_of != (double)other) return build_fail(b, at, "keys_of", "expected a whole number");
 	if (!a->stores && b->g->whole) return build_fail(b, at, "keys_of", "of a whole sequence: they are not kept");
 	if (a->stores)
 		return build_cache(b, b->g, (struct cache){ a->n_head, a->n_kv, a->head_dim, a->value_dim, false, false,

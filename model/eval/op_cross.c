@@ -42,7 +42,8 @@ static enum ggu_status build(struct builder *b, const struct yaml_node *at, void
 	if (!c->value_dim) c->value_dim = c->head_dim;
 	if (!c->head_dim || c->n_head%c->n_kv || c->n_head > BUILD_MAX_SIZE/c->head_dim
 		|| c->n_head > BUILD_MAX_SIZE/c->value_dim)
-		return build_fail(b, at, "cross_attention", "heads are no multiple of key-value heads, or too large");
+		return build_fail(b, at, "cross_attention",
+			"heads are not a multiple of key-value heads, or too large");
 	if ((s = build_shape(b, &c->q, e, c->n_head*c->head_dim, 1))
 		|| (s = build_shape(b, &c->k, source->n_embd, k_width(c), 1))) return s;
 	if ((s = build_shape(b, &c->v, source->n_embd, v_width(c), 1))

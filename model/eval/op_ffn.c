@@ -27,7 +27,7 @@ enum ggu_status ffn_build(struct builder *b, const struct ffn *f, size_t n_mat)
 	if (s || (s = build_shape(b, &f->gate_up, e, 2*n, n_mat))
 		|| (s = build_shape(b, &f->up, e, n, n_mat))) return s;
 	if (!f->up.name == !f->gate_up.name)
-		return ggu_fail(b->err, GGU_ERR_FORMAT, GGU_NO_OFFSET, "ffn", "wants up or gate_up, one of them");
+		return ggu_fail(b->err, GGU_ERR_FORMAT, GGU_NO_OFFSET, "ffn", "expected up or gate_up, one of them");
 	return build_shape(b, &f->gate, e, n, n_mat);
 }
 

@@ -50,7 +50,7 @@ static enum ggu_status build(struct builder *b, const struct yaml_node *at, void
 	size_t e = b->g->n_embd, q = a->n_head*query_dim(a);
 	enum ggu_status s;
 	if (!a->q.name == !a->q_a.name || !a->q_a.name != !a->q_b.name)
-		return build_fail(b, at, "latent_attention", "wants q, or q_a and q_b");
+		return build_fail(b, at, "latent_attention", "expected q, or q_a and q_b");
 	if ((s = build_shape(b, &a->q, e, q, 1)) || (s = build_shape(b, &a->q_a, e, 0, 1))
 		|| (s = build_shape(b, &a->q_b, a->q_a.n_out, q, 1))) return s;
 	if ((s = build_shape(b, &a->kv_a, e, key_dim(a), 1))

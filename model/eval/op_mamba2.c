@@ -38,7 +38,7 @@ static enum ggu_status build(struct builder *b, const struct yaml_node *at, void
 	enum ggu_status s;
 	m->inner = m->out.n_in;
 	if (m->inner%m->n_head || m->n_head%m->n_groups)
-		return build_fail(b, at, "heads", "do not divide the inner width, or are no multiple of the groups");
+		return build_fail(b, at, "heads", "do not divide the inner width, or are not a multiple of the groups");
 	m->width = m->conv.n/channels(m);
 	if (!m->width || m->width > CONV_MAX_WIDTH || m->conv.n != m->width*channels(m))
 		return build_fail(b, at, "conv", "is not 1 to 16 rows of x, B and C");

@@ -79,7 +79,7 @@ static enum ggu_status arith(const struct eval *ev, const struct expr_node *e, c
 	bool whole = a->kind == EXPR_INT && b->kind == EXPR_INT;
 	int64_t r;
 	if (a->kind == EXPR_NULL || b->kind == EXPR_NULL) { v->kind = EXPR_NULL; return GGU_OK; }
-	if (!is_number(a) || !is_number(b)) return fail(ev, e, "wants numbers");
+	if (!is_number(a) || !is_number(b)) return fail(ev, e, "expected numbers");
 	if (e->op == OP_DIV || e->op == OP_FLOORDIV || e->op == OP_MOD) {
 		int64_t q;
 		if (as_float(b) == 0) return fail(ev, e, "division by zero");
@@ -120,12 +120,12 @@ static enum ggu_status compare(const struct eval *ev, const struct expr_node *e,
 	if (e->op == OP_EQ || e->op == OP_NE) { *v = make_bool(equal(ev, a, b) == (e->op == OP_EQ)); return GGU_OK; }
 	if (e->op == OP_IN) {
 		if (b->kind == EXPR_NULL) { *v = make_bool(false); return GGU_OK; }
-		if (b->kind != EXPR_LIST) return fail(ev, e, "in wants a list");
+		if (b->kind != EXPR_LIST) return fail(ev, e, "in: expected a list");
 		*v = make_bool(contains(ev, b, a));
 		return GGU_OK;
 	}
 	if (a->kind == EXPR_NULL || b->kind == EXPR_NULL) { v->kind = EXPR_NULL; return GGU_OK; }
-	if (!is_number(a) || !is_number(b)) return fail(ev, e, "wants numbers");
+	if (!is_number(a) || !is_number(b)) return fail(ev, e, "expected numbers");
 	c = a->kind == EXPR_INT && b->kind == EXPR_INT ? (a->u.i > b->u.i) - (a->u.i < b->u.i)
 		: (as_float(a) > as_float(b)) - (as_float(a) < as_float(b));
 	*v = make_bool(e->op == OP_LT ? c < 0 : e->op == OP_LE ? c <= 0 : e->op == OP_GT ? c > 0 : c >= 0);
@@ -148,9 +148,9 @@ static enum ggu_status f_extreme(const struct eval *ev, const struct expr_node *
 {
 	bool max = e->name[1] == 'a';
 	if (n == 1 && x->kind == EXPR_LIST) { n = x->u.list.n; x = x->u.list.v; }
-	if (!n) return fail(ev, e, "wants something");
+	if (!n) return fail(ev, e, "expected a value");
 	for (size_t i = 0; i < n; i++) {
-		if (!is_number(x + i)) return fail(ev, e, "wants numbers");
+		if (!is_number(x + i)) return fail(ev, e, "expected numbers");
 		if (!i || (max ? as_float(x + i) > as_float(v) : as_float(x + i) < as_float(v))) *v = x[i];
 	}
 	return GGU_OK;
@@ -194,7 +194,7 @@ static enum ggu_status f_len(const struct eval *ev, const struct expr_node *e, c
 	struct expr_value *v)
 {
 	(void)n;
-	if (x->kind != EXPR_LIST && x->kind != EXPR_STR) return fail(ev, e, "wants a list or a string");
+	if (x->kind != EXPR_LIST && x->kind != EXPR_STR) return fail(ev, e, "expected a list or a string");
 	*v = make_int((int64_t)(x->kind == EXPR_LIST ? x->u.list.n : x->u.s.n));
 	return GGU_OK;
 }
@@ -211,7 +211,7 @@ static enum ggu_status f_any_all(const struct eval *ev, const struct expr_node *
 	bool all = e->name[1] == 'l';
 	size_t hits = 0;
 	(void)n;
-	if (x->kind != EXPR_LIST) return fail(ev, e, "wants a list");
+	if (x->kind != EXPR_LIST) return fail(ev, e, "expected a list");
 	for (size_t i = 0; i < x->u.list.n; i++) hits += expr_true(x->u.list.v + i);
 	*v = make_bool(all ? hits == x->u.list.n : hits > 0);
 	return GGU_OK;
@@ -220,7 +220,7 @@ static enum ggu_status f_contains(const struct eval *ev, const struct expr_node 
 	size_t n, struct expr_value *v)
 {
 	(void)n;
-	if (x->kind != EXPR_LIST) return fail(ev, e, "wants a list");
+	if (x->kind != EXPR_LIST) return fail(ev, e, "expected a list");
 	*v = make_bool(contains(ev, x, x + 1));
 	return GGU_OK;
 }
@@ -229,7 +229,7 @@ static enum ggu_status f_count(const struct eval *ev, const struct expr_node *e,
 {
 	int64_t hits = 0;
 	(void)n;
-	if (x->kind != EXPR_LIST) return fail(ev, e, "wants a list");
+	if (x->kind != EXPR_LIST) return fail(ev, e, "expected a list");
 	for (size_t i = 0; i < x->u.list.n; i++) hits += equal(ev, x->u.list.v + i, x + 1);
 	*v = make_int(hits);
 	return GGU_OK;
@@ -240,7 +240,7 @@ static enum ggu_status f_range(const struct eval *ev, const struct expr_node *e,
 	struct expr_value *l;
 	enum ggu_status s;
 	(void)n;
-	if (x->kind != EXPR_INT || x->u.i < 0 || x->u.i > MAX_LIST) return fail(ev, e, "wants 0 to 65536");
+	if (x->kind != EXPR_INT || x->u.i < 0 || x->u.i > MAX_LIST) return fail(ev, e, "expected 0 to 65536");
 	if ((s = expr_arena_items(ev->arena, (size_t)x->u.i, &l, ev->err))) return s;
 	for (int64_t i = 0; i < x->u.i; i++) l[i] = make_int(i);
 	*v = (struct expr_value){ EXPR_LIST, { .list = { l, (size_t)x->u.i } } };
@@ -269,7 +269,7 @@ static enum ggu_status call(const struct eval *ev, const struct expr_node *e, co
 			return fail(ev, e, "wrong number of arguments");
 		for (size_t k = 0; functions[i].numbers && k < e->n_args; k++) {
 			if (x[k].kind == EXPR_NULL) { v->kind = EXPR_NULL; return GGU_OK; }
-			if (!is_number(x + k)) return fail(ev, e, "wants numbers");
+			if (!is_number(x + k)) return fail(ev, e, "expected numbers");
 		}
 		return functions[i].f(ev, e, x, e->n_args, v);
 	}
@@ -313,7 +313,7 @@ static enum ggu_status member(struct eval *ev, const struct expr_node *e, struct
 	if (s || o.kind == EXPR_NULL) return s;
 	if (e->op == OP_MEMBER)
 		return o.kind == EXPR_OBJECT ? lookup(ev, e, o.u.object, v) : fail(ev, e, "is not an object");
-	if (o.kind != EXPR_LIST || i.kind != EXPR_INT) return fail(ev, e, "wants list[int]");
+	if (o.kind != EXPR_LIST || i.kind != EXPR_INT) return fail(ev, e, "expected list[int]");
 	if (i.u.i < 0) i.u.i += (int64_t)o.u.list.n;
 	if (i.u.i >= 0 && (uint64_t)i.u.i < o.u.list.n) *v = o.u.list.v[i.u.i];
 	return GGU_OK;

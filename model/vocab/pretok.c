@@ -95,7 +95,7 @@ static enum ggu_status pattern_of(struct step *s, const json_t *o, struct ggu_er
 {
 	const json_t *p = json_object_get(o, "pattern");
 	const char *re = vocab_json_str(p, "Regex"), *text = vocab_json_str(p, "String");
-	if (!re && !text) return ggu_fail(err, GGU_ERR_FORMAT, GGU_NO_OFFSET, "pattern", "wants Regex or String");
+	if (!re && !text) return ggu_fail(err, GGU_ERR_FORMAT, GGU_NO_OFFSET, "pattern", "expected Regex or String");
 	return compile(s, re ? re : text, !re, err);
 }
 
@@ -243,7 +243,7 @@ static enum ggu_status read_tree(struct pretok *p, const json_t *o, bool norm, i
 	if (!o || json_is_null(o)) return GGU_OK;
 	if (!type || depth > MAX_DEPTH)
 		return ggu_fail(err, GGU_ERR_FORMAT, GGU_NO_OFFSET, where,
-			"wants an object with a type, nested at most %d deep", MAX_DEPTH);
+			"expected an object with a type, nested at most %d deep", MAX_DEPTH);
 	if (!strcmp(type, "Sequence")) {
 		size_t i;
 		json_t *row;

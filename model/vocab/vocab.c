@@ -96,7 +96,7 @@ enum ggu_status vocab_size(struct vocab *v, size_t n, bool scores, float score, 
 	v->has_scores = scores;
 	return GGU_OK;
 nomem:
-	return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "no memory for %zu tokens", n);
+	return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "not enough memory for %zu tokens", n);
 }
 
 void vocab_set_special(struct vocab *v, enum vocab_special which, int64_t id)

@@ -83,22 +83,22 @@ says "what an optional tensor would need is there in part" "l.0.mask2: a tensor 
 checkpoint "$TMP/m" "$HEAD" 16441
 for t in "permute(0.5)" "take(0, 0.5, 1)" "swap(0, 1.5)" "reshape(1.5, 4)"; do
 	sed "s/mul(2)/\"$t\"/" "$TMP/tiny.yaml" >"$TMP/bad.yaml"
-	says "$t" "wants whole numbers" gguf-convert --arch-file "$TMP/bad.yaml" -o "$TMP/no.gguf" "$TMP/m"
+	says "$t" "expected whole numbers" gguf-convert --arch-file "$TMP/bad.yaml" -o "$TMP/no.gguf" "$TMP/m"
 done
 sed 's/{make: .*}/{type: f32}/' "$TMP/tiny.yaml" >"$TMP/bad.yaml"
-says "no source" "bad.yaml: line 17, column 26: wants from or make" gguf-convert --arch-file "$TMP/bad.yaml" -o "$TMP/no.gguf" "$TMP/m"
+says "no source" "bad.yaml: line 17, column 26: expected from or make" gguf-convert --arch-file "$TMP/bad.yaml" -o "$TMP/no.gguf" "$TMP/m"
 sed 's/^  strip:/  check: {n_layers: [n_layers == 2, [list]]}\n&/' "$TMP/tiny.yaml" >"$TMP/bad.yaml"
-says "a check without a message" "bad.yaml: line 18, column 21: wants [expression, message]" gguf-convert --arch-file "$TMP/bad.yaml" -o "$TMP/no.gguf" "$TMP/m"
+says "a check without a message" "bad.yaml: line 18, column 21: expected [expression, message]" gguf-convert --arch-file "$TMP/bad.yaml" -o "$TMP/no.gguf" "$TMP/m"
 
 sed 's/^  layers:.*/  names: {a: "b + 1", b: "1 + []", c: d, d: c}\n  layers: a/' "$TMP/tiny.yaml" >"$TMP/bad.yaml"
-says "a name in a name" "bad.yaml: line 7, column 11: a: b: wants numbers" gguf-convert --arch-file "$TMP/bad.yaml" -o "$TMP/no.gguf" "$TMP/m"
+says "a name in a name" "bad.yaml: line 7, column 11: a: b: expected numbers" gguf-convert --arch-file "$TMP/bad.yaml" -o "$TMP/no.gguf" "$TMP/m"
 sed -i.was 's/layers: a/layers: c/' "$TMP/bad.yaml"
 says "names that need each other" "bad.yaml: line 7, column 11: c: c: uses names that use names without end" gguf-convert --arch-file "$TMP/bad.yaml" -o "$TMP/no.gguf" "$TMP/m"
 for option in --arch-file --metadata; do
 	says "$option: no such file" "gguf-convert: ./nowhere: No such file" gguf-convert $option nowhere -o "$TMP/no.gguf" "$DATA/wiki-7m"
 done
 sed 's/TinyModel/LlamaForCausalLM/; s/arch: tiny/arch: zz/' "$TMP/tiny.yaml" >"$TMP/class.yaml"
-says "a file takes the classes that it lists" "config.json: n_layers: wants" gguf-convert --arch-file "$TMP/class.yaml" -o "$TMP/no.gguf" "$DATA/wiki-7m"
+says "a file takes the classes that it lists" "config.json: n_layers: expected" gguf-convert --arch-file "$TMP/class.yaml" -o "$TMP/no.gguf" "$DATA/wiki-7m"
 
 says "a tensor without a place" "l.0.more" sh -c "
 	sed 's/,\"l.0.mask/,\"l.0.more/' '$TMP/m/model.safetensors' >'$TMP/x' && mkdir -p '$TMP/m2' && cp '$TMP/m/config.json' '$TMP/m/tokenizer.model' '$TMP/m2' &&

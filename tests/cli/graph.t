@@ -37,7 +37,7 @@ for v in nan 0.5 -10000.0 inf; do
 	refused "a rope base of $v" "base: "
 done
 make_model $eps=1e-5 llama.attention.head_count=1.5
-refused "one head and a half" "heads: wants a whole number"
+refused "one head and a half" "heads: expected a whole number"
 make_model $eps=1e-5
 gguf-logits -q -m h.gguf -o logits ids
 keys_were=$keys
@@ -47,10 +47,10 @@ gguf-logits -q -m h.gguf -o logits2 ids
 same "heads layer by layer, of which there is one" logits2 logits
 keys=$(echo "$keys_were" | sed 's/head_count=2/head_count=[2,2]/')
 make_model $eps=1e-5
-refused "heads of more layers" "layer wants a value for each of the layers"
+refused "heads of more layers" "layer needs a value for each layer"
 keys=$keys_were
 make_model $eps=[1]
-refused "a list that nobody asked to read layer by layer" "eps: wants a number"
+refused "a list that nobody asked to read layer by layer" "eps: expected a number"
 make_model $eps=1e-5 llama.rope.dimension_count=7
 refused "an odd rope" "odd number of dimensions"
 make_model $eps=1e-5 llama.rope.dimension_count=18
@@ -60,13 +60,13 @@ refused "rope divisors of zero" "factor 0 is 0, not in"
 make_model $eps=1e-5 rope_freqs.weight:f32:8:huge
 refused "rope divisors that are huge or negative" "factor 0 is "
 make_model $eps=1e-5 rope_freqs.weight:f32:7:one
-refused "too few rope divisors" "wants a vector of 8 numbers"
+refused "too few rope divisors" "expected a vector of 8 numbers"
 make_model $eps=1e-5 llama.rope.scaling.type=yarn llama.rope.scaling.factor=4
-refused "yarn without the original context" "yarn wants the original context length"
+refused "yarn without the original context" "yarn needs the original context length"
 make_model $eps=1e-5 llama.rope.scaling.type=linear llama.rope.scaling.factor=0
 refused "linear scaling by zero" "linear: 0 is not in"
 make_model $eps=1e-5 llama.attention.head_count_kv=4
-refused "more KV heads than heads" "no multiple of key-value heads"
+refused "more KV heads than heads" "not a multiple of key-value heads"
 make_model $eps=1e-5 llama.attention.key_length=4294967295
 refused "a head as wide as 2^32" "head_dim: "
 
@@ -117,13 +117,13 @@ line=$(grep -n 'kv_heads: n_kv' a.yaml | sed 's/:.*//')
 mistake "a misspelt key" "kv_head: does not belong here (./a.yaml, line $line, column 13)" 's/kv_heads: n_kv/kv_head: n_kv/'
 mistake "a key of another part" "softcap: does not belong here" 's/act: silu}/act: silu, softcap: 1}/'
 mistake "an unknown part" "outputs: does not belong here" 's/^  output:/  outputs:/'
-mistake "an error in an expression, by its place" "wants numbers (./a.yaml, line $line, column 28)" "s/kv_heads: n_kv/kv_heads: n_kv + 'x'/"
+mistake "an error in an expression, by its place" "expected numbers (./a.yaml, line $line, column 28)" "s/kv_heads: n_kv/kv_heads: n_kv + 'x'/"
 mistake "an error in quotes" "end of text in expression" "s/kv_heads: n_kv/kv_heads: 'n_kv +'/"
 mistake "a name that needs itself" "names that need each other" 's/^    eps: .*/    eps: eps + 1/'
-mistake "a check without a message" "check: wants [expression, message]" 's/^    rope.scaling.type: \["(rope.*/    rope.scaling.type: [true]/'
-mistake "no steps" "layer: wants steps by name" 's/^  layer: .*/  layer: none/;/^    attn:/,/each: /d'
-mistake "an unknown activation" "act: wants silu" 's/act: silu}/act: swish}/'
-mistake "another schema" "wants schema: 1" 's/^schema: 1/schema: 2/'
+mistake "a check without a message" "check: expected [expression, message]" 's/^    rope.scaling.type: \["(rope.*/    rope.scaling.type: [true]/'
+mistake "no steps" "layer: expected steps by name" 's/^  layer: .*/  layer: none/;/^    attn:/,/each: /d'
+mistake "an unknown activation" "act: expected silu" 's/act: silu}/act: swish}/'
+mistake "another schema" "expected schema: 1" 's/^schema: 1/schema: 2/'
 mistake "broken YAML, by its place" "column " 's/^arch: llama/arch: [llama/'
 # each of ten names uses the next eight times: a thousand million evaluations, were they not counted
 awk '{ print } /^    eps: / {

@@ -21,13 +21,13 @@ is "an unknown option" "$(run gguf-info --nonsense m.gguf)" 2
 is "... is named" "$(first err)" "gguf-info: unknown option '--nonsense'"
 is "... and -h is pointed to" "$(sed -n 2p err)" "Try 'gguf-info -h'."
 is "a missing argument" "$(run gguf-info m.gguf --ctx)" 2
-is "... says what is wanted" "$(first err)" "gguf-info: --ctx wants N"
+is "... says what is wanted" "$(first err)" "gguf-info: --ctx expects N"
 is "a number out of range" "$(run gguf-info --ctx 0 m.gguf)" 2
-is "... says the range" "$(first err)" "gguf-info: --ctx wants a whole number from 1 to 1000000000000, not '0'"
+is "... says the range" "$(first err)" "gguf-info: --ctx expects a whole number from 1 to 1000000000000, not '0'"
 is "... of 64 bits" "$(run gguf-run --seed 18446744073709551616)" 2
-is "... says the range" "$(first err)" "gguf-run: --seed wants a whole number from 0 to 18446744073709551615, not '18446744073709551616'"
+is "... says the range" "$(first err)" "gguf-run: --seed expects a whole number from 0 to 18446744073709551615, not '18446744073709551616'"
 is "no number" "$(run gguf-info --ctx=12x m.gguf)" 2
-is "... the option is named" "$(first err)" "gguf-info: --ctx wants a whole number from 1 to 1000000000000, not '12x'"
+is "... the option is named" "$(first err)" "gguf-info: --ctx expects a whole number from 1 to 1000000000000, not '12x'"
 for n in ' 8' +8 -8 0x8 8. 8e0 ''; do is "no whole number: '$n'" "$(run gguf-info --ctx "$n" m.gguf)" 2; done
 is "an option with control characters" "$(run gguf-info "$(printf -- '--\033[31m')" m.gguf)" 2
 is "... is masked" "$(first err)" "gguf-info: unknown option '--\\x1B[31m'"

@@ -92,11 +92,11 @@ is "... is told" "$(head -1 message)" "gguf-quantize: neither Q9_K nor m.gguf is
 not_ok "no regular expression" 2 $q --tensor-type '(=q4_0' -o x.gguf Q4_0 m.gguf
 cp .out message
 ok "... is told with its option" grep -q '^gguf-quantize: --tensor-type (=q4_0: not a regular expression: ' message
-is "two files" "$($q -o x.gguf Q4_K_M m.gguf y.gguf 2>&1)" "gguf-quantize: two files, m.gguf and y.gguf: one is read, and what is written is named by -o"
-is "as llama-quantize wants it" "$($q m.gguf y.gguf Q4_K_M 2>&1)" "gguf-quantize: two files, m.gguf and y.gguf: one is read, and what is written is named by -o"
+is "two files" "$($q -o x.gguf Q4_K_M m.gguf y.gguf 2>&1)" "gguf-quantize: two input files, m.gguf and y.gguf; name the output with -o"
+is "as llama-quantize wants it" "$($q m.gguf y.gguf Q4_K_M 2>&1)" "gguf-quantize: two input files, m.gguf and y.gguf; name the output with -o"
 not_ok "quantized input" 2 $q -o x.gguf Q5_K_M a.gguf
 is "quantized input, told in a dry run too" "$($q -n Q5_K_M a.gguf 2>&1 >/dev/null)" \
-	"gguf-quantize: a.gguf: token_embd.weight is quantized already (q4_K); start from the original, or give --allow-requantize"
+	"gguf-quantize: a.gguf: token_embd.weight is already quantized (q4_K); start from the original, or give --allow-requantize"
 is "... unless it is allowed" "$($q -n --allow-requantize Q5_K_M a.gguf 2>&1 >/dev/null)" ""
 ok "quantized input that stays as it is" $q -o b.gguf Q4_K_M a.gguf
 not_ok "needs a matrix" 2 $q -o x.gguf IQ2_XXS m.gguf
@@ -119,15 +119,15 @@ done
 not_ok "a plan and a recipe" 2 $q --plan plan.yaml -o x.gguf Q4_K_M m.gguf
 # plan NAME WANT: what is said of the plan on standard input
 plan() { cat >bad.yaml; is "a plan with $1" "$($q --plan bad.yaml -o x.gguf m.gguf 2>&1)" "gguf-quantize: bad.yaml: $2"; }
-plan "a tensor twice" "line 3: output.weight is in line 1 already" <<-END
+plan "a tensor twice" "line 3: output.weight was already given in line 1" <<-END
 	- {tensor: output.weight, type: q6_K}
 	- {tensor: token_embd.weight, type: q6_K}
 	- {tensor: output.weight, type: q4_K}
 END
-plan "another shape" "line 1: output.weight has another shape in the model: is it another model's?" <<-END
+plan "another shape" "line 1: output.weight has another shape in the model: is the plan for another one?" <<-END
 	- {tensor: output.weight, shape: [256, 4096, 2], type: q6_K}
 END
-plan "no type" "line 1: wants tensor and type" <<-END
+plan "no type" "line 1: expected tensor and type" <<-END
 	- output.weight
 END
 echo '- {tensor: output.weight, shape: [256, 4096, 1], type: q6_K, bytes: 1}' >good.yaml
@@ -200,14 +200,14 @@ im() { "$mk" general.type=imatrix imatrix.chunk_count=1 imatrix.chunk_size=512 "
 im blk.0.attn_q.weight 256
 ok "with one" $q -q -i im.gguf -o b.gguf IQ2_XS small.gguf
 ok "pure with one, embedding and output left out of it" $q -q -i im.gguf --pure -o b.gguf IQ1_S small.gguf
-ok "it says what the matrix lacks" sh -c "$q -i im.gguf -o b.gguf Q4_K_M small.gguf 2>&1 | grep -q 'nothing about these tensors (1), .*: output.weight'"
+ok "it says what the matrix lacks" sh -c "$q -i im.gguf -o b.gguf Q4_K_M small.gguf 2>&1 | grep -q 'no data for these tensors (1), .*: output.weight'"
 mkfifo im.pipe
 cat im.gguf >im.pipe &
 $q -q -i im.pipe -o b.gguf IQ2_XS small.gguf
 is "one from a pipe has no hash" "$(gguf-info --json b.gguf | jq -c '.metadata | [has("quantize.imatrix.sha256"), ."quantize.imatrix.entries_count"]')" '[false,1]'
 im blk.1.attn_q.weight 256
 $q -i im.gguf IQ2_XS small.gguf >x.out 2>err
-is "a matrix without a tensor that needs it: exit 2, nothing written, the tensor named" "$? $(wc -c <x.out | tr -d ' ') $(grep -c 'nothing about blk.0.attn_q.weight' err)" "2 0 1"
+is "a matrix without a tensor that needs it: exit 2, nothing written, the tensor named" "$? $(wc -c <x.out | tr -d ' ') $(grep -c 'no data for blk.0.attn_q.weight' err)" "2 0 1"
 ok "a matrix without it, for a type that can do without" $q -i im.gguf -o b.gguf Q4_K_M small.gguf
 "$mk" blk.0.ffn_up.weight:f32:256x4 per_layer_token_embd.weight:f32:256x4 >tied.gguf
 im blk.0.ffn_up.weight 256
@@ -233,7 +233,7 @@ not_ok "a matrix of another size, in a dry run" 2 $q -n -i im.gguf Q4_K_M small.
 "$mk" general.type=imatrix imatrix.chunk_count=1 imatrix.chunk_size=512 blk.0.ffn_down_exps.weight.in_sum2:f32:256x2:square \
 	blk.0.ffn_down_exps.weight.counts:f32:1x2:zero >im.gguf
 is "experts that no token reached" "$($q -i im.gguf -o b.gguf IQ2_XS moe.gguf 2>&1)" \
-	"gguf-quantize: im.gguf: no token reached these matrices, so that their columns weigh alike: 2 of 2 in blk.0.ffn_down_exps.weight"
+	"gguf-quantize: im.gguf: no token reached these matrices, whose columns are weighted equally: 2 of 2 in blk.0.ffn_down_exps.weight"
 not_ok "a matrix that is a model" 2 $q -i small.gguf -o x.gguf Q4_K_M small.gguf
 
 "$mk" fine.weight:f32:256x2 bad.weight:f32:256x3:nan >nan.gguf
@@ -249,7 +249,7 @@ ok "going on all the same" $q --keep-non-finite -o b.gguf Q4_K_M nan.gguf
 "$mk" a.weight:f32:256x2:huge b.weight:f32:256x2 >huge.gguf
 for r in F16 Q8_0 Q4_K NVFP4 BF16 F32; do
 	$q --json -o b.gguf $r huge.gguf >t.json 2>err
-	echo "$r $(grep -c 'a.weight: 512 weights of .* or more, which .* is not sure to hold' err) $(jq -c '[.tensors[] | .error | if type == "number" then . > 0.5 else . end]' t.json)"
+	echo "$r $(grep -c 'a.weight: 512 weights of .* or more, which .* may not be able to hold' err) $(jq -c '[.tensors[] | .error | if type == "number" then . > 0.5 else . end]' t.json)"
 done >told
 is "weights beyond a type's range" "$(cat told)" 'F16 1 ["Infinity",false]
 Q8_0 1 ["Infinity",false]

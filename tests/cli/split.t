@@ -31,7 +31,7 @@ round "--max-size smaller than any tensor" -q --max-size 1
 is "... a tensor in each" "$(find . -name 's-0*' | wc -l | tr -d ' ')" "$(gguf-info --json m.gguf | jq '.tensors | length')"
 round "both" --max-size 3M --max-tensors 4
 round "--no-tensor-first-split" --max-size 3M --no-tensor-first-split
-is "... shard 1 has metadata only" "$(gguf-info --json s-00001-of-*.gguf | jq '[.tensors[] | select(.shard == null or .shard == 0)] | length')" 0
+is "... shard 1 has only metadata" "$(gguf-info --json s-00001-of-*.gguf | jq '[.tensors[] | select(.shard == null or .shard == 0)] | length')" 0
 round "one shard" --max-size 1G
 gguf-split --max-tensors 9 -o like m.gguf
 gguf-quantize -q --pure q8_0 m.gguf >q8.gguf

@@ -54,18 +54,18 @@ mistake()
 }
 line=$(grep -n '^    encoder:' t5.yaml | sed 's/:.*//')
 mistake "a stack of another name" "middle: does not belong here" 's/^    encoder:/    middle:/'
-mistake "an encoder alone" "stacks: wants an encoder and a decoder" '/^    decoder:/,$d'
-mistake "an encoder that sees the past alone" "encoder: wants mask: none (./a.yaml, line $((line + 1))" 's/mask: none/mask: causal/'
-mistake "a decoder that sees all" "decoder: wants mask: causal" 's/^      blocks: dec.blk/&\n      mask: none/'
+mistake "an encoder alone" "stacks: expected an encoder and a decoder" '/^    decoder:/,$d'
+mistake "an encoder that sees the past alone" "encoder: expected mask: none (./a.yaml, line $((line + 1))" 's/mask: none/mask: causal/'
+mistake "a decoder that sees all" "decoder: expected mask: causal" 's/^      blocks: dec.blk/&\n      mask: none/'
 mistake "a misspelt key of a stack" "block: does not belong here" 's/^      blocks: dec.blk/      block: dec.blk/'
 mistake "tensors of another name" "dek.blk.0.attn_norm.weight: is missing" 's/^      blocks: dec.blk/      blocks: dek.blk/'
-mistake "blocks that are no name" "blocks: wants what names of tensors begin with" 's/^      blocks: dec.blk/      blocks: [dec]/'
+mistake "blocks that are no name" "blocks: expected what names of tensors begin with" 's/^      blocks: dec.blk/      blocks: [dec]/'
 mistake "a bias that is not there" "enc.blk.7.attn_rel_b.weight: is missing" \
 	's|bias: \[attn_rel_b, /enc.blk.0.attn_rel_b\]|bias: /enc.blk.7.attn_rel_b|'
 mistake "a start that is no token" "start: 16 is not in -1..15" 's/start: decoder_start_token_id/start: 16/'
-mistake "a start between tokens" "start: wants a token" 's/start: decoder_start_token_id/start: 1.5/'
+mistake "a start between tokens" "start: expected a token" 's/start: decoder_start_token_id/start: 1.5/'
 mistake "a decoder that never looks at the encoder" "decoder: never looks at the encoder's rows" '/^        cross:/,/^            encoder:/d'
-mistake "an encoder that looks across" "cross_attention: wants an encoder to look across to" \
+mistake "an encoder that looks across" "cross_attention: expected an encoder to look across to" \
 	'/^    encoder:/,/^    decoder:/s/^      layer:/&\n        cross: {branches: {encoder: {cross_attention: {q: attn_q, k: attn_k, v: attn_v, out: attn_o, heads: 2}}}}/'
 mistake "keys of another layer in an encoder" "keys_of: of a whole sequence" '/^    encoder:/,/^    decoder:/s/scale: 1/&\n                keys_of: 0/'
 mistake "queries that are missing" "q: is missing" 's/cross_attention: {q: cross_attn_q, /cross_attention: {/'

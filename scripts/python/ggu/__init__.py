@@ -69,7 +69,7 @@ def quantize(array, type, importance=None, effort=0):
     cols = x.shape[-1]
     rows = x.size//cols if cols else 0
     if cols % info.block_weights:
-        raise ValueError(f"rows of {cols} weights are no whole blocks of {info.block_weights} ({type})")
+        raise ValueError(f"rows of {cols} weights are not whole blocks of {info.block_weights} ({type})")
     if importance is not None:
         importance = np.ascontiguousarray(importance, np.float32)
         if importance.shape != (cols,):
