@@ -69,7 +69,7 @@ mistake "an encoder that looks across" "cross_attention: expected an encoder to 
 	'/^    encoder:/,/^    decoder:/s/^      layer:/&\n        cross: {branches: {encoder: {cross_attention: {q: attn_q, k: attn_k, v: attn_v, out: attn_o, heads: 2}}}}/'
 mistake "keys of another layer in an encoder" "keys_of: of a whole sequence" '/^    encoder:/,/^    decoder:/s/scale: 1/&\n                keys_of: 0/'
 mistake "queries that are missing" "q: is missing" 's/cross_attention: {q: cross_attn_q, /cross_attention: {/'
-mistake "heads that do not go together" "no multiple of key-value heads" 's/out: cross_attn_o, heads: n_head/&, kv_heads: 3/'
+mistake "heads that do not go together" "not a multiple of key-value heads" 's/out: cross_attn_o, heads: n_head/&, kv_heads: 3/'
 mistake "keys of another width" "cross_attn_k.weight: has shape 32 x 32, wanted 32 x 16" 's/out: cross_attn_o, /&kv_heads: 1, /'
 make_model
 refused "a model without the tensors that look across" "dec.blk.0.cross_attn_norm.weight: is missing" --source source ids
