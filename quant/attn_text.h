@@ -25,8 +25,10 @@ static enum form form_of(uint32_t type)
 
 static void pack_floats(const struct attn_row *row, size_t rows, size_t dim, float *q)
 {
-	for (size_t r = 0; r < rows; r++)
-		for (size_t i = 0; i < dim; i++) q[i*rows + r] = row[r].q[i];
+	for (size_t r = 0; r < rows; r++) {
+		const float *x = row[r].q;
+		for (size_t i = 0; i < dim; i++) q[i*rows + r] = x[i];
+	}
 }
 static void pack_codes(const struct attn_row *row, size_t rows, size_t dim, int32_t *q)
 {
@@ -326,6 +328,7 @@ static void join(struct attn_sums *to, float *a, const struct attn_sums *x, cons
 static void end(const struct attn_sums *x, const float *a, const float *sink, size_t v_dim, float *out)
 {
 	float l = x->l[0], f = 1;
+	size_t j = 0;
 	if (l == 0) {
 		memset(out, 0, v_dim*sizeof *out);
 		return;
@@ -336,7 +339,8 @@ static void end(const struct attn_sums *x, const float *a, const float *sink, si
 		l = l*f + exp_below(*sink - m);
 	}
 	l = 1/l;
-	for (size_t j = 0; j < v_dim; j++) out[j] = a[j]*f*l;
+	for (; j + REG <= v_dim; j += REG) r_put(out + j, r_floats(a + j)*r_dup(f)*r_dup(l));
+	for (; j < v_dim; j++) out[j] = a[j]*f*l;
 }
 
 const struct attn_table ATTN_TABLE = { pack_q, tile, end_split, join, end };

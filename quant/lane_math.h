@@ -10,6 +10,16 @@ static inline rf r_floats(const float *p) { rf a; memcpy(&a, p, sizeof a); retur
 static inline void r_put(float *p, rf a) { memcpy(p, &a, sizeof a); }
 static inline rf r_dup(float x) { return x - (rf){ 0 }; }
 static inline rf r_sel(ri m, rf a, rf b) { return (rf)(((ri)a & m) | ((ri)b & ~m)); }
+static inline rf r_pick(rf a, ri from)          /* lane i is a's lane from[i] */
+{
+#if defined __clang__
+	rf r;
+	for (int i = 0; i < REG; i++) r[i] = a[from[i]];
+	return r;
+#else
+	return __builtin_shuffle(a, from);
+#endif
+}
 static inline rf r_abs(rf a) { return (rf)((ri)a & INT32_MAX); }
 static inline rf r_fma(rf a, rf b, rf c)
 {

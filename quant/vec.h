@@ -13,6 +13,7 @@ float vec_dot(const float *a, const float *b, size_t n);                /* float
 void vec_dots(const float *a, const float *rows, size_t stride, size_t n_rows, size_t n, float *out);
 float vec_sum(const float *a, size_t n);                                /* 16 lanes, plain adds */
 float vec_max(const float *a, size_t n);                                /* NaN if any is; -inf for n = 0; no -0 */
+size_t vec_top(const float *a, size_t n);               /* the first of the greatest, NaN passed over; 0: none */
 /* the first i with |a[i]| >= limit or a[i] not a number; n: none. limit > 0, infinity too */
 size_t vec_beyond(const float *a, size_t n, float limit);
 /* *error += sum of w (y - x)^2, *norm += sum of w x^2, in double: 16 lanes and the tree, plain multiplies and adds. w
@@ -32,6 +33,10 @@ void vec_gelu(float *x, size_t n);                                      /* erf f
 void vec_gelu_tanh(float *x, size_t n);
 void vec_tanh(float *x, size_t n);
 void vec_softmax(float *x, size_t n);                                   /* exp(x - max) / sum */
+float vec_sum_exp(const float *a, size_t n, float m);                   /* vec_sum of vec_exp of a[i] - m */
+/* a[i], b[i] = a[i]*c[i] - b[i]*s[i], b[i]*c[i] + a[i]*s[i]; and of pairs x[2i], x[2i + 1] */
+void vec_turn(float *a, float *b, const float *c, const float *s, size_t n);
+void vec_turn_pairs(float *x, const float *c, const float *s, size_t n);
 
 /* scalars in double: within 4 ulp of double (num_pow: plus 2 |y log x|; sin, cos: |x| < 2^30;
  * they are NaN where |x| >= 2^50 or x is none) */

@@ -16,6 +16,10 @@ struct vec_table {
 	void (*add)(float *, const float *, size_t), (*mul)(float *, const float *, size_t);
 	void (*exp)(float *, size_t), (*silu)(float *, size_t), (*gelu)(float *, size_t), (*gelu_tanh)(float *,
 		size_t), (*tanh)(float *, size_t), (*softmax)(float *, size_t);
+	size_t (*top)(const float *, size_t);
+	float (*sum_exp)(const float *, size_t, float);
+	void (*turn)(float *, float *, const float *, const float *, size_t);
+	void (*turn_pairs)(float *, const float *, const float *, size_t);
 };
 extern const struct vec_table quant_vec_c;
 #if defined __x86_64__

@@ -54,6 +54,32 @@ static float max(const float *a, size_t n)
 	return top + 0.0f;              /* which of two zeros was met first depends on the registers */
 }
 
+/* Each lane keeps its first greatest and where that was. */
+static size_t top(const float *a, size_t n)
+{
+	rf m = r_dup(-INFINITY);
+	ri here = { 0 }, at;
+	float best;
+	size_t i = 0, first = 0;
+	for (int p = 0; p < REG; p++) here[p] = p;
+	at = here;
+	for (; i + REG <= n; i += REG, here += REG) {
+		rf x = r_floats(a + i);
+		ri more = x > m;
+		m = r_sel(more, x, m);
+		at = (here & more) | (at & ~more);
+	}
+	best = r_greatest(m);
+	if (i) first = n;
+	for (int p = 0; i && p < REG; p++) if (m[p] == best && (size_t)at[p] < first) first = (size_t)at[p];
+	for (; i < n; i++)
+		if (a[i] > best) {
+			best = a[i];
+			first = i;
+		}
+	return first;
+}
+
 /* By their bits magnitudes are ordered as integers, with NaN above infinity. */
 static size_t beyond(const float *a, size_t n, float limit)
 {
@@ -170,6 +196,60 @@ static void gelu(float *y, size_t n)
 }
 static void tanhv(float *y, size_t n) { EACH(n, r_tanh(x)) }
 
+static float sum_exp(const float *a, size_t n, float m)
+{
+	rf s[LANES] = { { 0 } }, base = r_dup(m);
+	float l[16], rest[16];
+	size_t i = 0;
+	for (; i + 16 <= n; i += 16)
+		_Pragma("GCC unroll 4") for (int p = 0; p < LANES; p++) s[p] += r_exp(r_floats(a + i + p*REG) - base);
+	for (int p = 0; p < LANES; p++) memcpy(l + p*REG, s + p, sizeof *s);
+	for (size_t k = 0; i + k < n; k += REG) {
+		size_t some = n - i - k < REG ? n - i - k : REG;
+		r_put_part(rest + k, r_exp(r_part(a + i + k, some) - base), some);
+	}
+	for (size_t k = 0; i < n; i++, k++) l[k] += rest[k];
+	return v_tree(v_load(l));
+}
+
+static void turn(float *a, float *b, const float *c, const float *s, size_t n)
+{
+	size_t i = 0;
+	for (; i + REG <= n; i += REG) {
+		rf p = r_floats(a + i), q = r_floats(b + i), x = r_floats(c + i), y = r_floats(s + i);
+		r_put(a + i, p*x - q*y);
+		r_put(b + i, q*x + p*y);
+	}
+	for (; i < n; i++) {
+		float p = a[i], q = b[i];
+		a[i] = p*c[i] - q*s[i];
+		b[i] = q*c[i] + p*s[i];
+	}
+}
+/* A register has REG/2 pairs: each number of one times its cosine, plus its partner times the sine, negated for the
+ * first, which is the same as minus. */
+static inline void turn_register(float *a, rf cos, rf sin, ri partner, ri minus)
+{
+	rf x = r_floats(a);
+	r_put(a, x*cos + r_pick(x, partner)*(rf)((ri)sin ^ minus));
+}
+static void turn_pairs(float *a, const float *c, const float *s, size_t n)
+{
+	ri partner = { 0 }, low = { 0 }, minus = { 0 };
+	size_t i = 0;
+	for (int p = 0; p < REG; p++) {
+		partner[p] = p ^ 1;
+		low[p] = p/2;
+		minus[p] = p%2 ? 0 : INT32_MIN;
+	}
+	for (; i + REG <= n; i += REG) {
+		rf x = r_floats(c + i), y = r_floats(s + i);
+		turn_register(a + 2*i, r_pick(x, low), r_pick(y, low), partner, minus);
+		turn_register(a + 2*i + REG, r_pick(x, low + REG/2), r_pick(y, low + REG/2), partner, minus);
+	}
+	for (; i < n; i++) turn(a + 2*i, a + 2*i + 1, c + i, s + i, 1);
+}
+
 static void softmax(float *y, size_t n)
 {
 	float m = max(y, n), s;
@@ -179,4 +259,4 @@ static void softmax(float *y, size_t n)
 }
 
 const struct vec_table VEC_TABLE = { dot, dots, sum, max, beyond, loss, mix, axpy, scale, add, mul, expv, silu, gelu,
-	gelu_tanh, tanhv, softmax };
+	gelu_tanh, tanhv, softmax, top, sum_exp, turn, turn_pairs };

@@ -55,25 +55,19 @@ struct tile {
 	/* base holds log p, as a file of logits does: below -16 it is unknown and left out */
 	bool base_log_p;
 	float *logits, *base;           /* [n][n_vocab] */
-	float *spare;                   /* [workers][n_vocab] */
 	const int32_t *next;            /* [n]: the tokens to be predicted */
 	size_t n_vocab;
 	struct score *score;            /* [n] */
 };
 
-static struct model_score score_copy(const float *x, size_t n, int32_t next, float *spare)
-{
-	memcpy(spare, x, n*sizeof *x);
-	return model_score_row(spare, n, next);
-}
-
 static void score_row(void *ctx, size_t t, int worker)
 {
 	const struct tile *w = ctx;
 	size_t n = w->n_vocab;
-	float *x = w->logits + t*n, *y = w->base + t*n, *spare = w->spare + (size_t)worker*n;
-	struct model_score a = score_copy(x, n, w->next[t], spare), b = score_copy(y, n, w->next[t], spare);
+	const float *x = w->logits + t*n, *y = w->base + t*n;
+	struct model_score a = model_score_row(x, n, w->next[t]), b = model_score_row(y, n, w->next[t]);
 	double ly = w->base_log_p ? 0 : b.log_sum, d = 0;
+	(void)worker;
 	for (size_t i = 0; i < n; i++) {
 		double lp = y[i] - ly;
 		if (w->base_log_p && lp <= -16) continue;
@@ -148,7 +142,6 @@ struct job {
 	/* the model and its base; b.m NULL: the base comes from a file, or there is none */
 	struct side a, b;
 	struct side file;               /* of which logits alone are used */
-	float *spare;                   /* [workers][n_vocab] */
 	struct logits_file base, save;
 	bool from_file;
 	struct out *out, *results;      /* of the saved logits; what is printed */
@@ -264,7 +257,7 @@ static void score_tiles(struct job *j, const int32_t *next, size_t n, struct sco
 	size_t v = model_n_vocab(j->a.m);
 	for (size_t at = 0; at < n; at += TILE_ROWS) {
 		size_t k = n - at < TILE_ROWS ? n - at : TILE_ROWS;
-		struct tile t = { .base_log_p = j->from_file, .logits = side_logits(&j->a, at, k), .spare = j->spare,
+		struct tile t = { .base_log_p = j->from_file, .logits = side_logits(&j->a, at, k),
 			.next = next + at, .n_vocab = v, .score = to + at };
 		if (o.save) logits_file_write(&j->save, k, t.logits);
 		if (!o.base) continue;
@@ -282,8 +275,7 @@ static void measure(struct job *j)
 	size_t ctx = (size_t)o.ctx, side = n_side(j->windows), n;
 	int32_t *ids = malloc(side*ctx*sizeof *ids), *next = malloc(side*j->per*sizeof *next);
 	j->score = calloc(j->windows*j->per, sizeof *j->score);
-	j->spare = malloc((size_t)ggu_pool_size(model_pool(j->a.m))*model_n_vocab(j->a.m)*sizeof *j->spare);
-	if (!ids || !next || !j->score || !j->spare) msg_die("out of memory");
+	if (!ids || !next || !j->score) msg_die("out of memory");
 	side_make(&j->a, side, j->per, &cache);
 	if (j->b.m) side_make(&j->b, side, j->per, NULL);
 	progress_begin("windows", j->windows, "windows");
@@ -328,7 +320,6 @@ static void job_free(struct job *j)
 	side_close(&j->a, n_side(j->windows));
 	side_close(&j->b, n_side(j->windows));
 	free(j->file.logits);
-	free(j->spare);
 	logits_file_close(&j->base);
 	logits_file_close(&j->save);
 	vocab_free(j->v);

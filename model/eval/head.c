@@ -71,18 +71,11 @@ static void logits_task(void *ctx, size_t task, int worker)
 	for (size_t t = t0; t < t0 + n_t; t++) finish(g, h->logits + t*g->n_vocab + o0, o0, n_o);
 }
 
-/* The largest of x[n], ids from o0 on, and the sum of exp below it; overwrites x. */
-static struct tile tile_of(float *x, size_t o0, size_t n)
+/* The largest of x[n], ids from o0 on, and the sum of exp below it. */
+static struct tile tile_of(const float *x, size_t o0, size_t n)
 {
-	struct tile t;
-	size_t top = 0;
-	for (size_t i = 1; i < n; i++) if (x[i] > x[top]) top = i;
-	t.max = x[top];
-	t.top = (int32_t)(o0 + top);
-	for (size_t i = 0; i < n; i++) x[i] -= t.max;
-	vec_exp(x, n);
-	t.sum = vec_sum(x, n);
-	return t;
+	size_t top = vec_top(x, n);
+	return (struct tile){ x[top], vec_sum_exp(x, n, x[top]), (int32_t)(o0 + top) };
 }
 
 static void score_task(void *ctx, size_t task, int worker)
@@ -156,7 +149,7 @@ static struct model_score score_of(const struct sum *s, float chosen)
 	return (struct model_score){ num_log(s->sum) + s->max, chosen, s->top };
 }
 
-struct model_score model_score_row(float *x, size_t n, int32_t next)
+struct model_score model_score_row(const float *x, size_t n, int32_t next)
 {
 	struct sum sum = { -INFINITY, 0, 0 };
 	float chosen = next >= 0 && (size_t)next < n ? x[next] : 0;

@@ -137,7 +137,7 @@ enum ggu_status model_logits(struct work *w, const float *rows, size_t n, float 
 struct model_score { double log_sum, logit; int32_t top; };
 enum ggu_status model_scores(struct work *w, const float *rows, size_t n, const int32_t *next,
 	struct model_score *score, struct ggu_error *err);
-/* That of a row of logits, which is overwritten: the same bits. */
-struct model_score model_score_row(float *logits, size_t n_vocab, int32_t next);
+/* That of a row of logits: the same bits. */
+struct model_score model_score_row(const float *logits, size_t n_vocab, int32_t next);
 
 #endif

@@ -65,11 +65,6 @@ void rope_turn(const struct rope *r, const float *freq, size_t position, float *
 void rope_apply(const struct rope *r, const float *turn, float *x)
 {
 	size_t half = r->dims/2;
-	const float *c = turn, *s = turn + half;
-	for (size_t j = 0; j < half; j++) {
-		float *a = x + (r->interleaved ? 2*j : j), *b = x + (r->interleaved ? 2*j + 1 : j + half), p = *a,
-			q = *b;
-		*a = p*c[j] - q*s[j];
-		*b = q*c[j] + p*s[j];
-	}
+	if (r->interleaved) vec_turn_pairs(x, turn, turn + half, half);
+	else vec_turn(x, x + half, turn, turn + half, half);
 }

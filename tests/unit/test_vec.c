@@ -44,6 +44,55 @@ static float slow_max(const float *a, size_t n)
 	for (size_t i = 0; i < n; i++) m = a[i] != a[i] ? NAN : a[i] > m ? a[i] : m;
 	return m + 0.0f;
 }
+static size_t slow_top(const float *a, size_t n)
+{
+	size_t top = 0;
+	float m = -INFINITY;
+	for (size_t i = 0; i < n; i++)
+		if (a[i] > m) {
+			m = a[i];
+			top = i;
+		}
+	return top;
+}
+/* Some numbers are the same. */
+static void check_top(size_t n, enum kt_floats kind)
+{
+	float *a = floats(n, kind);
+	for (size_t i = 0; i < n/3; i++) a[kt_below(n)] = a[kt_below(n)];
+	if (vec_top(a, n) != slow_top(a, n))
+		kt_fail("top of %zu: place %zu, not %zu", n, vec_top(a, n), slow_top(a, n));
+	kt_free(a, 4*n);
+}
+static void check_sum_exp(size_t n, enum kt_floats kind)
+{
+	float *a = floats(n, kind), *e = floats(n, kind), m = vec_max(a, n), got = vec_sum_exp(a, n, m), want;
+	for (size_t i = 0; i < n; i++) e[i] = a[i] - m;
+	vec_exp(e, n);
+	want = vec_sum(e, n);
+	expect("sum of exp", &got, &want, 1);
+	kt_free(a, 4*n);
+	kt_free(e, 4*n);
+}
+static void check_turns(size_t n, enum kt_floats kind)
+{
+	float *a = floats(n, kind), *b = floats(n, kind), *c = floats(n, kind), *s = floats(n, kind),
+		*x = floats(2*n, kind), want[2*LONGEST];
+	for (size_t i = 0; i < n; i++) {
+		x[2*i] = a[i];
+		x[2*i + 1] = b[i];
+		want[2*i] = a[i]*c[i] - b[i]*s[i];
+		want[2*i + 1] = b[i]*c[i] + a[i]*s[i];
+	}
+	vec_turn_pairs(x, c, s, n);
+	expect("turned pairs", x, want, 2*n);
+	vec_turn(a, b, c, s, n);
+	for (size_t i = 0; i < n; i++) {
+		expect("turned, the first", a + i, want + 2*i, 1);
+		expect("turned, the second", b + i, want + 2*i + 1, 1);
+	}
+	kt_free(a, 4*n); kt_free(b, 4*n); kt_free(c, 4*n); kt_free(s, 4*n); kt_free(x, 8*n);
+}
 /* n columns; rows with holes between them */
 static void check_sums(size_t n, enum kt_floats kind)
 {
@@ -266,6 +315,14 @@ static void check_isa(const char *isa)
 		for (size_t n = 0; n <= LONGEST; n++) check_sums(n, kind);
 		for (int k = 0; k < 10; k++) check_sums(LONGEST + kt_below(900), kind);
 	}
+	kt_result();
+	kt_name("%s: the greatest, sums of exp and turned pairs are those of their parts", isa);
+	for (int kind = 0; kind < KT_FLOATS; kind++)
+		for (size_t n = 0; n <= LONGEST; n++) {
+			check_top(n, kind);
+			check_sum_exp(n, kind);
+			check_turns(n, kind);
+		}
 	kt_result();
 	for (int i = 0; i < FUNCTIONS; i++) {
 		kt_name("%s: %s has the bits of portable C at every length and exponent, and keeps its bound", isa,
