@@ -10,7 +10,8 @@
  * a shift. Codes that are signed are biased; what the bias adds is known from sums of activations. Pairs of products
  * of a byte and a digit, and twice that, fit 16 bits: 4*255*32 = 32640.
  *
- * A strip of 256 columns, for super-blocks:     high[256] low[256], columns in order; the rest of struct strip256
+ * A strip of 256 columns, for super-blocks:     high[256] low[256], in each of the orders in which types hold
+ *                                               their codes (enum digits_order); the rest of struct strip256
  * A strip of 128 columns, for blocks of 32:     high[128] low[128]; the first halves of four blocks, then the second
  *                                               halves: sixteen columns of several blocks lie together as in Q4_0
  *
@@ -27,9 +28,16 @@ enum {
 	DIGITS_COLUMNS = 512,           /* whose sums are kept for eight rows */
 	DIGITS_UNIT = 128,              /* columns of a strip for blocks of 32 */
 };
+/* Of the sixteens of a super-block, as they come out of its bytes by masks and shifts:
+ *   FOURTHS   0 4 8 12   1 5 9 13   2 6 10 14   3 7 11 15     Q4_K and Q5_K, of which a byte holds k and k + 32
+ *   PAIRS     0 2 4 6    1 3 5 7    8 10 12 14  9 11 13 15    IQ4_XS, k and k + 16
+ *   HALVES    0 1 8 9    2 3 10 11  4 5 12 13   6 7 14 15     Q2_K, Q3_K, Q6_K: k, k + 32, k + 64, k + 96 */
+enum digits_order { ORDER_PLAIN, ORDER_FOURTHS, ORDER_PAIRS, ORDER_HALVES, DIGITS_ORDERS };
 struct strip256 {
-	_Alignas(64) int8_t high[256], low[256];
+	_Alignas(64) struct digits { int8_t high[256], low[256]; } in[DIGITS_ORDERS];
 	int16_t sum[16];                /* of 16 */
+	int16_t first[8], second[8];    /* the same, of the even ones and the odd ones */
+	_Alignas(32) int32_t sum127[8], sum128[8];      /* of 32, times 127 and 128 */
 	float d;
 };
 struct strip32 {
@@ -38,14 +46,15 @@ struct strip32 {
 	float d[4];
 };
 /* Of DIGITS_COLUMNS columns; b counts blocks of 256 or of 32, r rows.
- *   super-blocks  s, m: [b][r][8], lanes that add up to a sum
+ *   super-blocks  s: [b][r][8], lanes that add up to a sum; m: [b][r][8], minima, or [b][r][16], of which the upper
+ *                 halves are minima
  *   blocks of 32  s: [b/4][r][b%4][4]; of 16: [b/4][half][r][b%4][4]
  * d and m of a weight lie as [b][r], of blocks of 32 as [b/4][r][b%4]: halves, or pairs of d and m where the type has
  * minima, or floats where the type's are no halves. Of blocks of 16, m is the second half's d, and behind all d's. */
-enum digits_scale { DIGITS_HALF, DIGITS_PAIR, DIGITS_FLOAT };
+enum digits_scale { DIGITS_HALF, DIGITS_PAIR, DIGITS_PAIR_16, DIGITS_FLOAT };   /* _16: with 16 minima */
 struct digit_sums {
 	_Alignas(64) int32_t s[DIGITS_TOKENS][DIGITS_COLUMNS/32*DIGITS_ROWS*8];
-	_Alignas(64) int32_t m[DIGITS_TOKENS][DIGITS_COLUMNS/256*DIGITS_ROWS*8];
+	_Alignas(64) uint8_t m[DIGITS_COLUMNS/256*DIGITS_ROWS*16];
 	_Alignas(64) union {
 		uint16_t half[DIGITS_COLUMNS/32*DIGITS_ROWS];
 		uint32_t pair[DIGITS_COLUMNS/32*DIGITS_ROWS];

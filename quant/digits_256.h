@@ -3,6 +3,7 @@
  * pairs of products of 16 int16. */
 #include "bytes_avx2.h"
 #include "digits.h"
+#include "unpack.h"
 
 #define INLINE static inline __attribute__((always_inline))
 typedef struct { __m256i a, b; } c64;   /* 64 codes, columns in order */
@@ -15,20 +16,33 @@ INLINE __m256i y_twice(const void *p) { return _mm256_broadcastsi128_si256(_mm_l
 INLINE __m256i y_set(int n) { return _mm256_set1_epi8((char)n); }
 INLINE c64 c_load(const void *p) { return (c64){ y_load(p), y_load((const char *)p + 32) }; }
 INLINE c64 c_twice(const void *p) { return (c64){ y_load(p), y_load(p) }; }
-/* 16 bytes twice, then the next 16 twice */
-INLINE c64 c_quarters(const void *p) { return (c64){ y_twice(p), y_twice((const char *)p + 16) }; }
+INLINE __m256i y_two(const char *p, const char *q)
+{
+	return _mm256_set_m128i(_mm_loadu_si128((const void *)q), _mm_loadu_si128((const void *)p));
+}
+/* 32 bytes at p, 32 at q */
+INLINE c64 c_both(const void *p, const void *q) { return (c64){ y_load(p), y_load(q) }; }
+/* Of four times 32 bytes, the first sixteens and the second ones */
+INLINE void c_fourths(const void *from, c64 *first, c64 *second)
+{
+	const char *p = from;
+	*first = (c64){ y_two(p, p + 32), y_two(p + 64, p + 96) };
+	*second = (c64){ y_two(p + 16, p + 48), y_two(p + 80, p + 112) };
+}
+/* 16 bytes four times: of quarter q bit 2*q at 4, bit 2*q + 1 at 5 */
+INLINE c64 c_fifths(const void *p)
+{
+	return (c64){ _mm256_sllv_epi32(y_twice(p), _mm256_setr_epi32(4, 4, 4, 4, 2, 2, 2, 2)),
+		_mm256_srlv_epi32(y_twice(p), _mm256_setr_epi32(0, 0, 0, 0, 2, 2, 2, 2)) };
+}
 INLINE __m256i y_move(__m256i a, int n)
 {
 	return n == 0 ? a : n > 0 ? _mm256_srli_epi16(a, n) : _mm256_slli_epi16(a, -n);
 }
 /* Words of the first half moved right by a, of the second half by b; negative: left */
 INLINE c64 c_move(c64 c, int a, int b) { return (c64){ y_move(c.a, a), y_move(c.b, b) }; }
-/* Words of odd quarters moved right by 4, with what comes in from the byte above */
-INLINE c64 c_nibbles(c64 c)
-{
-	const __m256i by = _mm256_setr_epi32(0, 0, 0, 0, 4, 4, 4, 4);
-	return (c64){ _mm256_srlv_epi32(c.a, by), _mm256_srlv_epi32(c.b, by) };
-}
+INLINE c64 c_right(c64 c, int n) { return c_move(c, n, n); }
+INLINE c64 c_left(c64 c, int n) { return c_move(c, -n, -n); }
 INLINE c64 c_and(c64 c, int mask)
 {
 	return (c64){ _mm256_and_si256(c.a, y_set(mask)), _mm256_and_si256(c.b, y_set(mask)) };
@@ -36,6 +50,44 @@ INLINE c64 c_and(c64 c, int mask)
 INLINE c64 c_or(c64 a, c64 b) { return (c64){ _mm256_or_si256(a.a, b.a), _mm256_or_si256(a.b, b.b) }; }
 /* a where a bit of the mask is set, else b */
 INLINE c64 c_select(c64 a, c64 b, int mask) { return c_or(c_and(a, mask), c_and(b, ~mask)); }
+/* (c & mask) | n */
+INLINE c64 c_and_or(c64 c, int mask, int n) { return c_or(c_and(c, mask), (c64){ y_set(n), y_set(n) }); }
+/* (a & of_a) | (b & of_b) */
+INLINE c64 c_merge(c64 a, int of_a, c64 b, int of_b) { return c_or(c_and(a, of_a), c_and(b, of_b)); }
+/* + four bytes, lowest first */
+INLINE c64 c_add(c64 c, int n)
+{
+	__m256i a = _mm256_set1_epi32(n);
+	return (c64){ _mm256_add_epi8(c.a, a), _mm256_add_epi8(c.b, a) };
+}
+INLINE c64 c_less(c64 a, c64 b) { return (c64){ _mm256_sub_epi8(a.a, b.a), _mm256_sub_epi8(a.b, b.b) }; }
+/* The lower and the upper two of four bytes of a, b in turn, in each sixteen; its lower eight twice */
+INLINE c64 c_lower(c64 a, c64 b)
+{
+	return (c64){ _mm256_unpacklo_epi32(a.a, b.a), _mm256_unpacklo_epi32(a.b, b.b) };
+}
+INLINE c64 c_upper(c64 a, c64 b)
+{
+	return (c64){ _mm256_unpackhi_epi32(a.a, b.a), _mm256_unpackhi_epi32(a.b, b.b) };
+}
+INLINE c64 c_low_twice(c64 c) { return (c64){ _mm256_unpacklo_epi64(c.a, c.a), _mm256_unpacklo_epi64(c.b, c.b) }; }
+/* Each of sixteen bytes times the four of n, which is hidden lest the compiler shift and add */
+INLINE c64 c_times(__m128i a, int n)
+{
+	__m256i b = _mm256_set1_epi32(n);
+	__asm__("" : "+x"(b));
+	return (c64){ _mm256_mullo_epi32(_mm256_cvtepu8_epi32(a), b),
+		_mm256_mullo_epi32(_mm256_cvtepu8_epi32(_mm_srli_si128(a, 8)), b) };
+}
+INLINE c64 c_look(c64 table, c64 c)
+{
+	return (c64){ _mm256_shuffle_epi8(table.a, c.a), _mm256_shuffle_epi8(table.b, c.b) };
+}
+INLINE c64 c_shuffle(c64 c, __m128i at)
+{
+	__m256i a = _mm256_broadcastsi128_si256(at);
+	return (c64){ _mm256_shuffle_epi8(c.a, a), _mm256_shuffle_epi8(c.b, a) };
+}
 INLINE c64 c_level(__m128i table, c64 c)
 {
 	__m256i t = _mm256_broadcastsi128_si256(table);
@@ -69,8 +121,11 @@ INLINE __m256i y_scale(__m256i sc, int j)
 	__m256i half = j < 4 ? _mm256_permute2x128_si256(sc, sc, 0) : _mm256_permute2x128_si256(sc, sc, 0x11);
 	return _mm256_shuffle_epi8(half, _mm256_add_epi8(pair, y_set(4*(j%4))));
 }
-INLINE factors c_factors(__m256i sc, int k)
+INLINE factors c_factors(__m256i sc, enum digits_order order, int k)
 {
+	if (order == ORDER_HALVES)
+		return (factors){ { y_scale(sc, 2*k), y_scale(sc, 2*k + 4), y_scale(sc, 2*k + 1),
+			y_scale(sc, 2*k + 5) } };
 	return (factors){ { y_scale(sc, 4*k), y_scale(sc, 4*k + 1), y_scale(sc, 4*k + 2), y_scale(sc, 4*k + 3) } };
 }
 INLINE isum i_zero(void) { return _mm256_setzero_si256(); }
@@ -89,6 +144,52 @@ INLINE isum i_scaled(isum a, c64 c, c64 d, digits256 x, int k, factors sc)
 }
 /* 64*high + low, in eight lanes */
 INLINE __m256i i_value(isum high, isum low) { return _mm256_add_epi32(_mm256_slli_epi32(high, 6), low); }
+/* Four integers, each as the words of a quarter, and four more */
+typedef struct { __m256i f[2][2]; } chain;
+INLINE chain c_chain(__m256i sc)
+{
+	const __m256i a = _mm256_setr_epi64x(0x0100010001000100, 0x0100010001000100, 0x0504050405040504,
+			0x0504050405040504), b = _mm256_add_epi8(a, y_set(8));
+	__m256i first = _mm256_permute4x64_epi64(sc, 0x44), second = _mm256_permute4x64_epi64(sc, 0xee);
+	return (chain){ { { _mm256_shuffle_epi8(first, a), _mm256_shuffle_epi8(first, b) },
+		{ _mm256_shuffle_epi8(second, a), _mm256_shuffle_epi8(second, b) } } };
+}
+INLINE isum i_chain(isum s, __m256i a, __m256i b, const int8_t *x, __m256i f)
+{
+	__m256i p = _mm256_add_epi16(_mm256_maddubs_epi16(a, x_load(x)), _mm256_maddubs_epi16(b, x_load(x + 64)));
+	return i_madd(s, p, f);
+}
+/* The sums of c[0] and c[1], and of c[2] and c[3], times f, in eight lanes */
+INLINE __m256i i_chains(const c64 *c, digits256 high, digits256 low, chain f)
+{
+	isum h = i_zero(), l = i_zero();
+	UNROLL for (int i = 0; i < 2; i++) {
+		h = i_chain(h, c[2*i].a, c[2*i + 1].a, high.x + 128*i, f.f[i][0]);
+		h = i_chain(h, c[2*i].b, c[2*i + 1].b, high.x + 128*i + 32, f.f[i][1]);
+		l = i_chain(l, c[2*i].a, c[2*i + 1].a, low.x + 128*i, f.f[i][0]);
+		l = i_chain(l, c[2*i].b, c[2*i + 1].b, low.x + 128*i + 32, f.f[i][1]);
+	}
+	return i_value(h, l);
+}
+/* Sums of the products of four registers with digits, as words or already as integers */
+INLINE isum i_bytes(const c64 *c, const int8_t *x, int most, int by)
+{
+	const __m256i f = _mm256_set1_epi16((short)by);
+	isum s = i_zero();
+	__m256i p = i_zero();
+	UNROLL for (int i = 0; i < 4; i++) {
+		__m256i q = _mm256_add_epi16(_mm256_maddubs_epi16(c[i].a, x_load(x + 64*i)),
+			_mm256_maddubs_epi16(c[i].b, x_load(x + 64*i + 32)));
+		if (most*16*32 < 32768) p = _mm256_add_epi16(p, q);
+		else s = i_madd(s, q, f);
+	}
+	return most*16*32 < 32768 ? i_madd(s, p, f) : s;
+}
+/* The sums of all codes, which are at most `most`, in eight lanes */
+INLINE __m256i i_tabled(const c64 *c, digits256 high, digits256 low, int most)
+{
+	return _mm256_add_epi32(i_bytes(c, high.x, most, 64), i_bytes(c, low.x, most, 1));
+}
 
 /* ---- blocks of 32 ---- */
 

@@ -2,6 +2,7 @@
  * digits_512.h - the vocabulary of digits_text.h in registers of 64 bytes, with VNNI. */
 #include "bytes_avx2.h"
 #include "digits.h"
+#include "unpack.h"
 
 #define INLINE static inline __attribute__((always_inline))
 typedef __m512i c64;                    /* 64 codes, columns in order */
@@ -10,11 +11,23 @@ typedef __m512i factors;                /* of 128 codes */
 
 INLINE c64 c_load(const void *p) { return _mm512_loadu_si512(p); }
 INLINE c64 c_twice(const void *p) { return _mm512_broadcast_i64x4(_mm256_loadu_si256(p)); }
-/* 16 bytes twice, then the next 16 twice */
-INLINE c64 c_quarters(const void *p)
+/* 32 bytes at p, 32 at q */
+INLINE c64 c_both(const void *p, const void *q)
 {
-	__m512i a = _mm512_castsi256_si512(_mm256_loadu_si256(p));
-	return _mm512_shuffle_i64x2(a, a, 0x50);
+	return _mm512_inserti64x4(_mm512_castsi256_si512(_mm256_loadu_si256(p)), _mm256_loadu_si256(q), 1);
+}
+/* Of four times 32 bytes, the first sixteens and the second ones */
+INLINE void c_fourths(const void *p, c64 *first, c64 *second)
+{
+	__m512i a = c_load(p), b = c_load((const char *)p + 64);
+	*first = _mm512_shuffle_i64x2(a, b, 0x88);
+	*second = _mm512_shuffle_i64x2(a, b, 0xdd);
+}
+/* 16 bytes four times: of quarter q bit 2*q at 4, bit 2*q + 1 at 5 */
+INLINE c64 c_fifths(const void *p)
+{
+	const __m512i by = _mm512_setr_epi32(4, 4, 4, 4, 2, 2, 2, 2, 0, 0, 0, 0, 30, 30, 30, 30);
+	return _mm512_rolv_epi32(_mm512_broadcast_i32x4(_mm_loadu_si128(p)), by);
 }
 INLINE __m512i two_words(int a, int b)
 {
@@ -27,19 +40,39 @@ INLINE c64 c_move(c64 c, int a, int b)
 	if (a < 0 || b < 0) c = _mm512_sllv_epi16(c, two_words(a < 0 ? -a : 0, b < 0 ? -b : 0));
 	return c;
 }
-/* Words of odd quarters moved right by 4 */
-INLINE c64 c_nibbles(c64 c)
-{
-	const __m512i by = _mm512_setr_epi64(0, 0, 0x0004000400040004, 0x0004000400040004, 0, 0, 0x0004000400040004,
-		0x0004000400040004);
-	return _mm512_srlv_epi16(c, by);
-}
+INLINE c64 c_right(c64 c, int n) { return _mm512_srli_epi16(c, (unsigned)n); }
+INLINE c64 c_left(c64 c, int n) { return _mm512_slli_epi16(c, (unsigned)n); }
 INLINE c64 c_and(c64 c, int mask) { return _mm512_and_si512(c, _mm512_set1_epi8((char)mask)); }
 /* a where a bit of the mask is set, else b */
 INLINE c64 c_select(c64 a, c64 b, int mask)
 {
 	return _mm512_ternarylogic_epi64(_mm512_set1_epi8((char)mask), a, b, 0xca);
 }
+/* (c & mask) | n */
+INLINE c64 c_and_or(c64 c, int mask, int n)
+{
+	return _mm512_ternarylogic_epi64(c, _mm512_set1_epi8((char)mask), _mm512_set1_epi8((char)n), 0xea);
+}
+/* (a & of_a) | (b & of_b) */
+INLINE c64 c_merge(c64 a, int of_a, c64 b, int of_b)
+{
+	return _mm512_ternarylogic_epi64(a, _mm512_set1_epi8((char)of_a), c_and(b, of_b), 0xea);
+}
+INLINE c64 c_add(c64 c, int n) { return _mm512_add_epi8(c, _mm512_set1_epi32(n)); }     /* four bytes, lowest first */
+INLINE c64 c_less(c64 a, c64 b) { return _mm512_sub_epi8(a, b); }
+/* The lower and the upper two of four bytes of a, b in turn, in each sixteen; its lower eight twice */
+INLINE c64 c_lower(c64 a, c64 b) { return _mm512_unpacklo_epi32(a, b); }
+INLINE c64 c_upper(c64 a, c64 b) { return _mm512_unpackhi_epi32(a, b); }
+INLINE c64 c_low_twice(c64 c) { return _mm512_unpacklo_epi64(c, c); }
+/* Each of sixteen bytes times the four of n, which is hidden lest the compiler shift and add */
+INLINE c64 c_times(__m128i a, int n)
+{
+	__m512i b = _mm512_set1_epi32(n);
+	__asm__("" : "+v"(b));
+	return _mm512_mullo_epi32(_mm512_cvtepu8_epi32(a), b);
+}
+INLINE c64 c_look(c64 table, c64 c) { return _mm512_shuffle_epi8(table, c); }
+INLINE c64 c_shuffle(c64 c, __m128i at) { return _mm512_shuffle_epi8(c, _mm512_broadcast_i32x4(at)); }
 INLINE c64 c_level(__m128i table, c64 c) { return _mm512_shuffle_epi8(_mm512_broadcast_i32x4(table), c); }
 /* bias + c, or bias - c where a sign is set */
 INLINE c64 c_signed(c64 c, uint64_t signs, int bias)
@@ -64,11 +97,12 @@ INLINE __m512i four_words(int a, int b, int c, int d)
 	return _mm512_inserti64x4(_mm512_castsi256_si512(ab), cd, 1);
 }
 /* Of codes 128*k..: in each quarter four words for the first register, four for the second */
-INLINE factors c_factors(__m256i sc, int k)
+INLINE factors c_factors(__m256i sc, enum digits_order order, int k)
 {
-	const __m512i one = four_words(0, 1, 2, 3),
-		at = _mm512_mask_add_epi16(one, 0xf0f0f0f0, one, _mm512_set1_epi16(4));
-	return _mm512_permutexvar_epi16(_mm512_add_epi16(at, _mm512_set1_epi16((short)(8*k))),
+	const int halves = order == ORDER_HALVES;
+	const __m512i one = halves ? four_words(0, 1, 8, 9) : four_words(0, 1, 2, 3),
+		at = _mm512_mask_add_epi16(one, 0xf0f0f0f0, one, _mm512_set1_epi16(halves ? 2 : 4));
+	return _mm512_permutexvar_epi16(_mm512_add_epi16(at, _mm512_set1_epi16((short)((halves ? 4 : 8)*k))),
 		_mm512_castsi256_si512(sc));
 }
 INLINE isum i_zero(void) { return _mm512_setzero_si512(); }
@@ -84,11 +118,46 @@ INLINE isum i_scaled(isum a, c64 c, c64 d, digits256 x, int k, factors sc)
 {
 	return _mm512_dpwssd_epi32(a, _mm512_packs_epi32(i_fours(c, x.x[2*k]), i_fours(d, x.x[2*k + 1])), sc);
 }
+INLINE __m256i i_eight(__m512i a)
+{
+	return _mm256_add_epi32(_mm512_castsi512_si256(a), _mm512_extracti64x4_epi64(a, 1));
+}
 /* 64*high + low, in eight lanes */
 INLINE __m256i i_value(isum high, isum low)
 {
-	__m512i a = _mm512_add_epi32(_mm512_slli_epi32(high, 6), low);
-	return _mm256_add_epi32(_mm512_castsi512_si256(a), _mm512_extracti64x4_epi64(a, 1));
+	return i_eight(_mm512_add_epi32(_mm512_slli_epi32(high, 6), low));
+}
+/* Four integers, each for a quarter, and four more */
+typedef struct { __m512i f[2]; } chain;
+INLINE chain c_chain(__m256i sc)
+{
+	const __m512i at = _mm512_setr_epi32(0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3);
+	__m512i s = _mm512_castsi256_si512(sc);
+	return (chain){ { _mm512_permutexvar_epi32(at, s),
+		_mm512_permutexvar_epi32(_mm512_add_epi32(at, _mm512_set1_epi32(4)), s) } };
+}
+INLINE __m512i i_chain(c64 a, c64 b, const __m512i *high, const __m512i *low)
+{
+	__m512i s = _mm512_dpbusd_epi32(_mm512_dpbusd_epi32(_mm512_setzero_si512(), a, high[0]), b, high[1]);
+	return _mm512_dpbusd_epi32(_mm512_dpbusd_epi32(_mm512_slli_epi32(s, 6), a, low[0]), b, low[1]);
+}
+/* The sums of c[0] and c[1], and of c[2] and c[3], times f, in eight lanes */
+INLINE __m256i i_chains(const c64 *c, digits256 high, digits256 low, chain f)
+{
+	__m512i a = _mm512_mullo_epi32(i_chain(c[0], c[1], high.x, low.x), f.f[0]),
+		b = _mm512_mullo_epi32(i_chain(c[2], c[3], high.x + 2, low.x + 2), f.f[1]);
+	return i_eight(_mm512_add_epi32(a, b));
+}
+/* The sums of all codes, which are at most `most`, in eight lanes */
+INLINE __m256i i_tabled(const c64 *c, digits256 high, digits256 low, int most)
+{
+	__m512i h = _mm512_setzero_si512(), l = h;
+	(void)most;
+	UNROLL for (int i = 0; i < 4; i++) {
+		h = _mm512_dpbusd_epi32(h, c[i], high.x[i]);
+		l = _mm512_dpbusd_epi32(l, c[i], low.x[i]);
+	}
+	return i_value(h, l);
 }
 
 /* ---- blocks of 32 ---- */

@@ -29,6 +29,30 @@ static void digits_of(const int16_t *q, size_t n, int8_t *high, int8_t *low)
 		low[i] = (int8_t)(q[i] - 64*h);
 	}
 }
+static void pack256(const struct narrow *q, struct strip256 *s)
+{
+	static const uint8_t order[DIGITS_ORDERS][16] = {
+		{ 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15 },
+		{ 0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15 },
+		{ 0, 2, 4, 6, 1, 3, 5, 7, 8, 10, 12, 14, 9, 11, 13, 15 },
+		{ 0, 1, 8, 9, 2, 3, 10, 11, 4, 5, 12, 13, 6, 7, 14, 15 },
+	};
+	digits_of(q->q, 256, s->in[0].high, s->in[0].low);
+	for (size_t o = 1; o < DIGITS_ORDERS; o++)
+		for (size_t i = 0; i < 16; i++) {
+			memcpy(s->in[o].high + 16*i, s->in[0].high + 16*order[o][i], 16);
+			memcpy(s->in[o].low + 16*i, s->in[0].low + 16*order[o][i], 16);
+		}
+	memcpy(s->sum, q->sum, sizeof s->sum);
+	for (size_t i = 0; i < 8; i++) {
+		int32_t sum = q->sum[2*i] + q->sum[2*i + 1];
+		s->first[i] = q->sum[2*i];
+		s->second[i] = q->sum[2*i + 1];
+		s->sum127[i] = 127*sum;
+		s->sum128[i] = 128*sum;
+	}
+	s->d = q->d;
+}
 static void pack(size_t block, size_t n_in, const float *x, void *strip)
 {
 	struct narrow q;
@@ -36,9 +60,7 @@ static void pack(size_t block, size_t n_in, const float *x, void *strip)
 	struct strip32 *u = strip;
 	for (size_t i = 0; block == 256 && i < n_in; i += 256, s++) {
 		mul_codes->narrow(x + i, 256, &q);
-		digits_of(q.q, 256, s->high, s->low);
-		memcpy(s->sum, q.sum, sizeof s->sum);
-		s->d = q.d;
+		pack256(&q, s);
 	}
 	if (block == 256) return;
 	memset(u, 0, strip_bytes(32, n_in));
@@ -61,7 +83,7 @@ static void unpack(size_t block, size_t n_in, const void *strip, float *x)
 		const struct strip256 *a = s + i/256;
 		const struct strip32 *b = u + i/DIGITS_UNIT;
 		size_t k = i%32/16*64 + i%DIGITS_UNIT/32*16 + i%16;
-		if (block == 256) x[i] = a->d*(float)(64*a->high[i%256] + a->low[i%256]);
+		if (block == 256) x[i] = a->d*(float)(64*a->in[0].high[i%256] + a->in[0].low[i%256]);
 		else x[i] = b->d[i%DIGITS_UNIT/32]*(float)(64*b->high[k] + b->low[k]);
 	}
 }
@@ -101,6 +123,29 @@ INLINE struct two pairs(__m256i a)
 		_mm256_cvtph_ps(_mm256_extracti128_si256(p, 1)) };
 }
 
+/* Sums of the minima of eight rows, eight each, times those of activations */
+INLINE __m256i minima(const uint8_t *m, const struct strip256 *x)
+{
+	const __m256i first = _mm256_broadcastsi128_si256(_mm_loadu_si128((const void *)x->first)),
+		second = _mm256_broadcastsi128_si256(_mm_loadu_si128((const void *)x->second));
+	__m256i s[4];
+	UNROLL for (int i = 0; i < 4; i++) {
+		__m256i w = _mm256_cvtepu8_epi16(_mm_load_si128((const void *)(m + 16*i)));
+		s[i] = _mm256_add_epi32(_mm256_madd_epi16(w, first), _mm256_madd_epi16(w, second));
+	}
+	s[0] = halves64(halves32(s[0], s[1]), halves32(s[2], s[3]));
+	return _mm256_permutevar8x32_epi32(s[0], _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
+}
+/* The same of sixteen each, in the upper halves of bytes */
+INLINE __m256i minima16(const uint8_t *m, const struct strip256 *x)
+{
+	_Alignas(32) int32_t s[8*8];
+	UNROLL for (int r = 0; r < 8; r++) {
+		__m256i w = _mm256_srli_epi16(_mm256_cvtepu8_epi16(_mm_load_si128((const void *)(m + 16*r))), 4);
+		_mm256_store_si256((void *)(s + 8*r), _mm256_madd_epi16(w, _mm256_loadu_si256((const void *)x->sum)));
+	}
+	return eight(s);
+}
 /* n super-blocks of token t onto y */
 INLINE __m256 finish256(const struct digit_sums *s, size_t t, size_t n, const struct strip256 *x,
 	enum digits_scale scale, __m256 factor, __m256 y)
@@ -115,7 +160,8 @@ INLINE __m256 finish256(const struct digit_sums *s, size_t t, size_t n, const st
 			struct two d = pairs(_mm256_load_si256((const void *)(s->d.pair + b*ROWS)));
 			y = add(y, d.d, x[b].d, sum);
 			y = add(y, _mm256_xor_ps(d.m, _mm256_set1_ps(-0.0f)), x[b].d,
-				_mm256_cvtepi32_ps(eight(s->m[t] + b*ROWS*8)));
+				_mm256_cvtepi32_ps(scale == DIGITS_PAIR_16 ? minima16(s->m + b*ROWS*16, x + b) :
+					minima(s->m + b*ROWS*8, x + b)));
 		}
 	}
 	return y;
@@ -221,11 +267,17 @@ struct job {
 	size_t unit, strip_unit;                /* columns: 256 or 128; bytes of a strip for them */
 	size_t strip;                           /* bytes of a token */
 };
-static __m256 finish(const struct job *j, const struct digit_sums *s, size_t t, size_t columns,
-	const char *strip, __m256 y)
+/* Some columns of up to ROWS rows and of n_t tokens, 1, 2 or 4, whose sums are in s. */
+struct chunk {
+	size_t t0, n_t, o, n_o, from, n;
+	const char *strip;
+	struct digit_sums *s;
+};
+static __m256 finish(const struct job *j, const struct chunk *c, size_t t, __m256 y)
 {
-	const void *x = strip + t*j->strip;
-	const size_t n = columns/mul_block(j->kind);
+	const struct digit_sums *s = c->s;
+	const void *x = c->strip + t*j->strip;
+	const size_t n = c->n/mul_block(j->kind);
 	const int bias = j->type->bias;
 	const __m256 factor = _mm256_set1_ps(j->type->factor);
 	if (j->kind == MUL_16) return finish32(s, t, n, x, 16, DIGITS_FLOAT, bias, y);
@@ -237,7 +289,20 @@ static __m256 finish(const struct job *j, const struct digit_sums *s, size_t t, 
 	switch (j->type->scale) {
 	case DIGITS_HALF: return finish256(s, t, n, x, DIGITS_HALF, factor, y);
 	case DIGITS_PAIR: return finish256(s, t, n, x, DIGITS_PAIR, factor, y);
+	case DIGITS_PAIR_16: return finish256(s, t, n, x, DIGITS_PAIR_16, factor, y);
 	default: return finish256(s, t, n, x, DIGITS_FLOAT, factor, y);
+	}
+}
+/* y: of the columns before, [n_t] */
+static void settle(const struct job *j, const struct chunk *c, __m256 *y)
+{
+	const struct quant_mul *m = j->m;
+	for (size_t t = 0; t < c->n_t; t++) {
+		float out[ROWS];
+		y[t] = finish(j, c, t, c->from ? y[t] : _mm256_setzero_ps());
+		if (c->from + c->n < m->n_in) continue;
+		_mm256_storeu_ps(out, y[t]);
+		memcpy(m->y + (c->t0 + t)*m->y_stride + c->o, out, c->n_o*sizeof *out);
 	}
 }
 /* The columns of some rows that do not fill a unit: these are copied, for no more of a row may be read. */
@@ -250,36 +315,27 @@ static void last_columns(digits_fn *sums, struct digits_part part, size_t bytes,
 	part.n = 1;
 	sums(&part, s);
 }
-_Static_assert(sizeof(struct digit_sums) <= MUL_ROW_WORK, "sums of rows");
-/* n_t tokens, 1, 2 or 4, and up to ROWS rows */
-static void product(const struct job *j, size_t t0, size_t n_t, size_t o, size_t n_o, struct digit_sums *s)
+_Static_assert(2*sizeof(struct digit_sums) <= MUL_ROW_WORK, "sums of rows");
+/* The sums of a chunk, and of how many columns. */
+static void sum_up(const struct job *j, struct chunk *c)
 {
 	const struct quant_mul *m = j->m;
-	digits_fn *sums = j->type->sums[n_t/2];
-	__m256 y[DIGITS_TOKENS];
-	const char *w = (const char *)m->w + o*m->w_stride, *strip = (const char *)m->act + t0*j->strip;
-	struct digits_part part = { w, m->w_stride, n_o, 0, strip, j->strip, w + ROWS*m->w_stride };
-	for (size_t t = 0; t < n_t; t++) y[t] = _mm256_setzero_ps();
-	for (size_t i = 0, n; i < m->n_in; i += n) {
-		size_t bytes;
-		n = m->n_in - i < DIGITS_COLUMNS ? m->n_in - i : DIGITS_COLUMNS;
-		part.n = n/j->unit;
-		if (part.n) {
-			n = part.n*j->unit;
-			sums(&part, s);
-		} else last_columns(sums, part, n/j->weights*j->bytes, s);
-		for (size_t t = 0; t < n_t; t++) y[t] = finish(j, s, t, n, part.strip, y[t]);
-		bytes = n/j->weights*j->bytes;
-		part.w += bytes;
-		part.next += ROWS*bytes;
-		part.strip += n/j->unit*j->strip_unit;
-	}
-	for (size_t t = 0; t < n_t; t++) {
-		float out[ROWS];
-		_mm256_storeu_ps(out, y[t]);
-		memcpy(m->y + (t0 + t)*m->y_stride + o, out, n_o*sizeof *out);
-	}
+	digits_fn *sums = j->type->sums[c->n_t/2];
+	const size_t left = m->n_in - c->from, bytes = c->from/j->weights*j->bytes;
+	const char *w = (const char *)m->w + c->o*m->w_stride;
+	struct digits_part part = { w + bytes, m->w_stride, c->n_o, 0, NULL, j->strip,
+		w + ROWS*(m->w_stride + bytes) };
+	c->n = left < DIGITS_COLUMNS ? left : DIGITS_COLUMNS;
+	c->strip = (const char *)m->act + c->t0*j->strip + c->from/j->unit*j->strip_unit;
+	part.n = c->n/j->unit;
+	part.strip = c->strip;
+	if (part.n) {
+		c->n = part.n*j->unit;
+		sums(&part, c->s);
+	} else last_columns(sums, part, c->n/j->weights*j->bytes, c->s);
 }
+/* A chunk's sums become floats when the next one's have been summed up: what was stored in small pieces is read in
+ * large ones, for which those have to be in cache, not under way to it. */
 static void mul(const struct digits_table *table, const struct quant_mul *m, enum mul_kind kind, size_t t0, size_t n_t,
 	size_t o0, size_t n_o, struct digit_sums *sums)
 {
@@ -287,11 +343,20 @@ static void mul(const struct digits_table *table, const struct quant_mul *m, enu
 	const size_t block = mul_block(kind), unit = block == 256 ? 256 : DIGITS_UNIT;
 	const struct job j = { m, table->type + m->type, kind, info->block_weights, info->block_bytes, unit,
 		strip_bytes(block, unit), strip_bytes(block, m->n_in) };
+	struct chunk before = { .s = sums + 1 };
+	__m256 y[DIGITS_TOKENS];
 	for (size_t o = o0; o < o0 + n_o; o += ROWS)
 		for (size_t t = t0, some; t < t0 + n_t; t += some) {
 			some = t0 + n_t - t >= 4 ? 4 : t0 + n_t - t >= 2 ? 2 : 1;
-			product(&j, t, some, o, o0 + n_o - o < ROWS ? o0 + n_o - o : ROWS, sums);
+			for (size_t i = 0; i < m->n_in; i += before.n) {
+				struct chunk c = { t, some, o, o0 + n_o - o < ROWS ? o0 + n_o - o : ROWS, i,
+					.s = before.s == sums ? sums + 1 : sums };
+				sum_up(&j, &c);
+				settle(&j, &before, y);
+				before = c;
+			}
 		}
+	settle(&j, &before, y);
 }
 #define TABLE(isa) \
 static void mul_##isa(const struct quant_mul *m, enum mul_kind kind, size_t t0, size_t n_t, size_t o0, size_t n_o, \

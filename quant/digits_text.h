@@ -4,7 +4,6 @@
  *
  * A super-block's codes come 64 columns at a time as unsigned bytes, from NAME_codes; a unit's of blocks of 32 as
  * pieces, from NAME_pieces. */
-#include "unpack.h"
 
 INLINE void ahead(const char *p, size_t bytes)
 {
@@ -15,89 +14,12 @@ INLINE __m128i x16(const void *p) { return _mm_loadu_si128(p); }
 
 /* ---- super-blocks ---- */
 
-/* Of each 16 columns, as integers. Sums are of c*sc*x - bias*sc*x, minima apart. */
-struct super { __m256i sc, mn; };
+/* Of each 16 columns, as integers. Sums are of c*sc*x - bias*sc*x. */
+struct super { __m256i sc; };
 typedef struct super super_fn(const void *block);
 typedef c64 codes_fn(const void *block, int k);
 
-INLINE struct super signed_scales(__m128i sc)
-{
-	return (struct super){ _mm256_cvtepi8_epi16(sc), _mm256_setzero_si256() };
-}
-
-/* The 6-bit scales and minima of codec/q4_k.h, from the block's first 16 bytes. */
-INLINE struct super q4_k_super(const void *block)
-{
-	__m128i x = x16(block);
-	__m128i low = _mm_shuffle_epi8(x, _mm_setr_epi8(4, 5, 6, 7, 12, 13, 14, 15, 8, 9, 10, 11, 12, 13, 14, 15)),
-		up = _mm_shuffle_epi8(x, _mm_setr_epi8(-1, -1, -1, -1, 4, 5, 6, 7, -1, -1, -1, -1, 8, 9, 10, 11));
-	low = _mm_and_si128(_mm_srlv_epi32(low, _mm_setr_epi32(0, 0, 0, 4)),
-		_mm_setr_epi32(0x3f3f3f3f, 0x0f0f0f0f, 0x3f3f3f3f, 0x0f0f0f0f));
-	up = _mm_and_si128(_mm_srli_epi32(up, 2), _mm_set1_epi8(0x30));
-	low = _mm_or_si128(low, up);
-	return (struct super){ _mm256_cvtepi8_epi16(_mm_unpacklo_epi8(low, low)),
-		_mm256_cvtepi8_epi16(_mm_unpackhi_epi8(low, low)) };
-}
-INLINE c64 q4_k_codes(const void *block, int k)
-{
-	const struct q4_k *b = block;
-	return c_and(c_move(c_twice(b->qs + 32*k), 0, 4), 15);
-}
-INLINE c64 q5_k_codes(const void *block, int k)
-{
-	const struct q5_k *b = block;
-	c64 up = c_move(c_twice(b->qh), 2*k - 4, 2*k - 3);
-	return c_and(c_select(c_move(c_twice(b->qs + 32*k), 0, 4), up, 15), 31);
-}
-INLINE struct super q6_k_super(const void *block)
-{
-	const struct q6_k *b = block;
-	return signed_scales(x16(b->scales));
-}
-INLINE c64 q6_k_codes(const void *block, int k)
-{
-	const struct q6_k *b = block;
-	c64 low = c_load(b->ql + k/2*64), up = c_move(c_twice(b->qh + k/2*32), k%2*4 - 4, k%2*4 - 2);
-	return c_and(c_select(k%2 ? c_move(low, 4, 4) : low, up, 15), 63);
-}
-INLINE struct super q2_k_super(const void *block)
-{
-	const struct q2_k *b = block;
-	__m128i x = x16(b->scales), low = _mm_set1_epi8(15);
-	return (struct super){ _mm256_cvtepi8_epi16(_mm_and_si128(x, low)),
-		_mm256_cvtepi8_epi16(_mm_and_si128(_mm_srli_epi16(x, 4), low)) };
-}
-INLINE c64 q2_k_codes(const void *block, int k)
-{
-	const struct q2_k *b = block;
-	return c_and(c_move(c_twice(b->qs + k/2*32), k%2*4, k%2*4 + 2), 3);
-}
-INLINE struct super q3_k_super(const void *block)
-{
-	const struct q3_k *b = block;
-	return signed_scales((__m128i)(q3_k_scales(b->scales) - (uint8_t)32));
-}
-INLINE c64 q3_k_codes(const void *block, int k)
-{
-	const struct q3_k *b = block;
-	c64 up = c_move(c_twice(b->hmask), 2*k - 2, 2*k - 1);
-	return c_and(c_select(c_move(c_twice(b->qs + k/2*32), k%2*4, k%2*4 + 2), up, 3), 7);
-}
-INLINE struct super iq4_xs_super(const void *block)
-{
-	const struct iq4_xs *b = block;
-	uint64_t ls = spread4(u32_of(b->scales_l)) | spread2(b->scales_h) << 4;
-	__m256i sc = _mm256_sub_epi16((__m256i)s_pairs(ls, ls), _mm256_set1_epi16(32));
-	return (struct super){ sc, _mm256_setzero_si256() };
-}
-INLINE c64 iq4_xs_codes(const void *block, int k)
-{
-	const struct iq4_xs *b = block;
-	__m128i table = _mm_xor_si128(x16(iq4_levels), _mm_set1_epi8(-128));
-	return c_level(table, c_and(c_nibbles(c_quarters(b->qs + 32*k)), 15));
-}
-
-enum { NEXT_S = sizeof ((struct digit_sums *)0)->s[0]/4, NEXT_M = sizeof ((struct digit_sums *)0)->m[0]/4 };
+enum { NEXT_S = sizeof ((struct digit_sums *)0)->s[0]/4 };
 
 /* ---- types with code books, ternary types ---- */
 
@@ -105,7 +27,7 @@ enum { NEXT_S = sizeof ((struct digit_sums *)0)->s[0]/4, NEXT_M = sizeof ((struc
 INLINE struct super odd_scales(__m256i ls)
 {
 	__m256i sc = _mm256_add_epi16(_mm256_add_epi16(ls, ls), _mm256_set1_epi16(1));
-	return (struct super){ sc, _mm256_setzero_si256() };
+	return (struct super){ sc };
 }
 /* ls in the upper four bits of eight integers, each for 32 columns */
 INLINE struct super tail_scales(__m256i tails)
@@ -260,7 +182,7 @@ INLINE uint16_t iq1_m_half(const void *block)
 INLINE struct super tq_super(const void *block)
 {
 	(void)block;
-	return (struct super){ _mm256_set1_epi16(1), _mm256_setzero_si256() };
+	return (struct super){ _mm256_set1_epi16(1) };
 }
 INLINE c64 tq2_0_codes(const void *block, int k)
 {
@@ -300,43 +222,73 @@ INLINE c64 tq1_0_codes(const void *block, int k)
 
 /* ---- products of super-blocks ---- */
 
-/* The sums of a block: codes (64 columns each) times n_tokens tokens. d: the digits of one token, which several rows
- * meet; to: lanes of the first token's sum */
-INLINE void scaled(int n_tokens, const c64 *c, struct super s, const digits256 *d, const char *strip,
-	size_t strip_stride, int bias, int32_t *to)
+/* What a row's block meets: tokens' strips of it, and the digits of the first token, in the order of the type. at:
+ * where its sums belong. */
+struct meet {
+	int n_tokens;
+	const char *strip;
+	size_t strip_stride;
+	enum digits_order order;
+	const digits256 *d;
+	struct digit_sums *to;
+	size_t at;
+};
+INLINE const struct strip256 *strip_of(const struct meet *m, int t)
 {
-	const factors f[2] = { c_factors(s.sc, 0), c_factors(s.sc, 1) };
-	UNROLL for (int t = 0; t < n_tokens; t++) {
-		const struct strip256 *x = (const void *)(strip + (size_t)t*strip_stride);
-		digits256 h = n_tokens == 1 ? d[0] : d_load(x->high), l = n_tokens == 1 ? d[1] : d_load(x->low);
+	return (const void *)(m->strip + (size_t)t*m->strip_stride);
+}
+/* Where there is but one token, its digits stay in registers for several rows. */
+INLINE digits256 high_of(const struct meet *m, int t)
+{
+	return m->n_tokens == 1 ? m->d[0] : d_load(strip_of(m, t)->in[m->order].high);
+}
+INLINE digits256 low_of(const struct meet *m, int t)
+{
+	return m->n_tokens == 1 ? m->d[1] : d_load(strip_of(m, t)->in[m->order].low);
+}
+/* Lanes of token t's sum */
+INLINE void leave(const struct meet *m, int t, __m256i a)
+{
+	_mm256_store_si256((void *)(m->to->s[0] + t*NEXT_S + 8*m->at), a);
+}
+typedef void block_fn(const void *block, const struct meet *m);
+
+/* Codes of 64 columns each, times scales of sixteens. */
+INLINE void sixteens(const c64 *c, __m256i sc, int bias, const struct meet *m)
+{
+	const factors f[2] = { c_factors(sc, m->order, 0), c_factors(sc, m->order, 1) };
+	UNROLL for (int t = 0; t < m->n_tokens; t++) {
+		digits256 h = high_of(m, t), l = low_of(m, t);
 		isum high = i_scaled(i_scaled(i_zero(), c[0], c[1], h, 0, f[0]), c[2], c[3], h, 1, f[1]),
 			low = i_scaled(i_scaled(i_zero(), c[0], c[1], l, 0, f[0]), c[2], c[3], l, 1, f[1]);
 		__m256i a = i_value(high, low);
 		if (bias)
-			a = _mm256_sub_epi32(a, _mm256_mullo_epi32(_mm256_madd_epi16(s.sc, sum_at(x->sum)),
+			a = _mm256_sub_epi32(a, _mm256_mullo_epi32(_mm256_madd_epi16(sc, sum_at(strip_of(m, t)->sum)),
 				_mm256_set1_epi32(bias)));
-		_mm256_store_si256((void *)(to + t*NEXT_S), a);
+		leave(m, t, a);
 	}
 }
+INLINE void of_codes(const void *block, const struct meet *m, super_fn *scales_of, codes_fn *codes, int bias)
+{
+	const c64 c[4] = { codes(block, 0), codes(block, 1), codes(block, 2), codes(block, 3) };
+	sixteens(c, scales_of(block).sc, bias, m);
+}
+#include "digits_k.h"
+
 /* has_min: dmin is behind d; half_of: NULL, or d where it is not at at_d */
-struct kind { size_t bytes, at_d; int bias, has_min; uint16_t (*half_of)(const void *); };
-INLINE void supers(int n_tokens, const struct digits_part *p, struct digit_sums *to, struct kind k, super_fn *scales_of,
-	codes_fn *codes)
+struct kind { size_t bytes, at_d; int has_min; uint16_t (*half_of)(const void *); };
+INLINE void supers(int n_tokens, const struct digits_part *p, struct digit_sums *to, struct kind k,
+	enum digits_order order, block_fn *block)
 {
 	for (size_t b = 0; b < p->n; b++) {
 		const char *w = p->w + b*k.bytes, *strip = p->strip + b*sizeof(struct strip256),
 			*next = p->next + b*k.bytes*DIGITS_ROWS;
 		const struct strip256 *x = (const void *)strip;
-		const digits256 d[2] = { d_load(x->high), d_load(x->low) };
+		const digits256 d[2] = { d_load(x->in[order].high), d_load(x->in[order].low) };
 		for (size_t r = 0, at = b*DIGITS_ROWS; r < p->n_rows; r++, at++, w += p->w_stride, next += k.bytes) {
-			const c64 c[4] = { codes(w, 0), codes(w, 1), codes(w, 2), codes(w, 3) };
-			struct super s = scales_of(w);
+			const struct meet m = { n_tokens, strip, p->strip_stride, order, d, to, at };
 			ahead(next, k.bytes);
-			scaled(n_tokens, c, s, d, strip, p->strip_stride, k.bias, to->s[0] + 8*at);
-			if (k.has_min) UNROLL for (int t = 0; t < n_tokens; t++) {
-				x = (const void *)(strip + (size_t)t*p->strip_stride);
-				_mm256_store_si256((void *)(to->m[t] + 8*at), _mm256_madd_epi16(s.mn, sum_at(x->sum)));
-			}
+			block(w, &m);
 			if (k.has_min) memcpy(to->d.pair + at, w + k.at_d, 4);
 			else if (k.half_of) to->d.half[at] = k.half_of(w);
 			else memcpy(to->d.half + at, w + k.at_d, 2);
@@ -507,29 +459,41 @@ static void name##_4(const struct digits_part *p, struct digit_sums *to) \
 	enum { T = 4 }; \
 	call; \
 }
-#define SUPER(name, like, codes, bias, min) \
-SUMS(name, supers(T, p, to, (struct kind){ sizeof(struct name), offsetof(struct name, d), bias, min, NULL }, \
-	like##_super, codes##_codes))
+#define SUPER(name, order, min) \
+SUMS(name, supers(T, p, to, (struct kind){ sizeof(struct name), offsetof(struct name, d), min, NULL }, order, \
+	name##_block))
+#define OF_CODES(name, like, bias) \
+INLINE void name##_block(const void *block, const struct meet *m) \
+{ of_codes(block, m, like##_super, name##_codes, bias); }
 #define UNITS(name, n_blocks, scale) \
 SUMS(name, units(T, p, to, n_blocks*sizeof(struct name), sizeof(struct name), scale, name##_pieces))
 #define UNITS_OF_CODEC(name, n_blocks) \
 SUMS(name, units_of_codec(T, p, to, n_blocks*sizeof(struct name), sizeof(struct name), unpack_##name))
 
-SUPER(q2_k, q2_k, q2_k, 0, 1)
-SUPER(q3_k, q3_k, q3_k, 4, 0)
-SUPER(q4_k, q4_k, q4_k, 0, 1)
-SUPER(q5_k, q4_k, q5_k, 0, 1)
-SUPER(q6_k, q6_k, q6_k, 32, 0)
-SUPER(iq4_xs, iq4_xs, iq4_xs, 128, 0)
-SUPER(iq2_xxs, iq2_xxs, iq2_xxs, SIGNED, 0)
-SUPER(iq2_xs, iq2_xs, iq2_xs, SIGNED, 0)
-SUPER(iq2_s, iq2_s, iq2_s, SIGNED, 0)
-SUPER(iq3_xxs, iq3_xxs, iq3_xxs, SIGNED, 0)
-SUPER(iq3_s, iq3_s, iq3_s, SIGNED, 0)
-SUPER(iq1_s, iq1_s, iq1_s, 9, 0)
-SUMS(iq1_m, supers(T, p, to, (struct kind){ sizeof(struct iq1_m), 0, 9, 0, iq1_m_half }, iq1_m_super, iq1_m_codes))
-SUPER(tq1_0, tq, tq1_0, 1, 0)
-SUPER(tq2_0, tq, tq2_0, 1, 0)
+OF_CODES(iq2_xxs, iq2_xxs, SIGNED)
+OF_CODES(iq2_xs, iq2_xs, SIGNED)
+OF_CODES(iq2_s, iq2_s, SIGNED)
+OF_CODES(iq3_xxs, iq3_xxs, SIGNED)
+OF_CODES(iq3_s, iq3_s, SIGNED)
+OF_CODES(iq1_s, iq1_s, 9)
+OF_CODES(iq1_m, iq1_m, 9)
+OF_CODES(tq1_0, tq, 1)
+OF_CODES(tq2_0, tq, 1)
+SUPER(q2_k, ORDER_HALVES, 1)
+SUPER(q3_k, ORDER_HALVES, 0)
+SUPER(q4_k, ORDER_FOURTHS, 1)
+SUPER(q5_k, ORDER_FOURTHS, 1)
+SUPER(q6_k, ORDER_HALVES, 0)
+SUPER(iq4_xs, ORDER_PAIRS, 0)
+SUPER(iq2_xxs, ORDER_PLAIN, 0)
+SUPER(iq2_xs, ORDER_PLAIN, 0)
+SUPER(iq2_s, ORDER_PLAIN, 0)
+SUPER(iq3_xxs, ORDER_PLAIN, 0)
+SUPER(iq3_s, ORDER_PLAIN, 0)
+SUPER(iq1_s, ORDER_PLAIN, 0)
+SUMS(iq1_m, supers(T, p, to, (struct kind){ sizeof(struct iq1_m), 0, 0, iq1_m_half }, ORDER_PLAIN, iq1_m_block))
+SUPER(tq1_0, ORDER_PLAIN, 0)
+SUPER(tq2_0, ORDER_PLAIN, 0)
 UNITS(q4_0, 4, 2)
 UNITS(q4_1, 4, 4)
 UNITS(q5_0, 4, 2)
@@ -543,7 +507,7 @@ UNITS_OF_CODEC(q2_0, 2)
 
 #define OF(name) { name##_1, name##_2, name##_4 }
 const struct digits_table DIGITS_TABLE = { {
-	[GGU_TYPE_Q2_K] = { OF(q2_k), DIGITS_PAIR, 1, 0 },
+	[GGU_TYPE_Q2_K] = { OF(q2_k), DIGITS_PAIR_16, 1, 0 },
 	[GGU_TYPE_Q3_K] = { OF(q3_k), DIGITS_HALF, 1, 0 },
 	[GGU_TYPE_Q4_K] = { OF(q4_k), DIGITS_PAIR, 1, 0 },
 	[GGU_TYPE_Q5_K] = { OF(q5_k), DIGITS_PAIR, 1, 0 },

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: MIT
+ * digits_k.h - part of digits_text.h: super-blocks of 2 to 6 bits, each type's codes in the order in which masks and
+ * shifts give them.
+ *
+ *   chains    32 columns share a scale: sums of two sixteens, one behind the other, are scaled at once. Q4_K, Q5_K,
+ *             IQ4_XS
+ *   tables    16 columns share a scale, and code times scale fits a byte: looked up, so that nothing is scaled after.
+ *             Q2_K, Q3_K
+ *   sixteens  as for the types with code books. Q6_K */
+
+/* ---- chains: codes c[0] and c[1] with the first four scales, c[2] and c[3] with the others ---- */
+
+/* sc: eight integers. biased: codes have a bias of 128 */
+INLINE void chains(const c64 *c, __m256i sc, int biased, const struct meet *m)
+{
+	const chain f = c_chain(sc);
+	UNROLL for (int t = 0; t < m->n_tokens; t++) {
+		__m256i a = i_chains(c, high_of(m, t), low_of(m, t), f);
+		if (biased)
+			a = _mm256_sub_epi32(a, _mm256_mullo_epi32(sc,
+				_mm256_load_si256((const void *)strip_of(m, t)->sum128)));
+		leave(m, t, a);
+	}
+}
+/* The 6-bit scales and minima of codec/q4_k.h, from the block's first 16 bytes: scales 0 2 4 6 1 3 5 7, then minima. */
+INLINE __m128i q4_k_sixes(const void *block)
+{
+	__m128i x = x16(block);
+	__m128i low = _mm_shuffle_epi8(x, _mm_setr_epi8(4, 6, 12, 14, 5, 7, 13, 15, 8, 9, 10, 11, 12, 13, 14, 15)),
+		up = _mm_shuffle_epi8(x, _mm_setr_epi8(-1, -1, 4, 6, -1, -1, 5, 7, -1, -1, -1, -1, 8, 9, 10, 11));
+	low = _mm_and_si128(_mm_srlv_epi32(low, _mm_setr_epi32(0, 0, 0, 4)),
+		_mm_setr_epi32(0x0f0f3f3f, 0x0f0f3f3f, 0x3f3f3f3f, 0x0f0f0f0f));
+	return _mm_or_si128(low, _mm_and_si128(_mm_srli_epi32(up, 2), _mm_set1_epi8(0x30)));
+}
+INLINE void chains_with_minima(const c64 *c, const void *block, const struct meet *m)
+{
+	__m128i x = q4_k_sixes(block);
+	_mm_storeh_pd((double *)(void *)(m->to->m + 8*m->at), (__m128d)x);
+	chains(c, _mm256_cvtepi8_epi32(x), 0, m);
+}
+INLINE void q4_k_block(const void *block, const struct meet *m)
+{
+	const struct q4_k *b = block;
+	c64 a, e;
+	c_fourths(b->qs, &a, &e);
+	const c64 c[4] = { c_and(a, 15), c_and(e, 15), c_and(c_right(a, 4), 15), c_and(c_right(e, 4), 15) };
+	chains_with_minima(c, block, m);
+}
+INLINE void q5_k_block(const void *block, const struct meet *m)
+{
+	const struct q5_k *b = block;
+	c64 a, e, u = c_fifths(b->qh), v = c_fifths(b->qh + 16);
+	c_fourths(b->qs, &a, &e);
+	const c64 c[4] = { c_merge(a, 15, u, 16), c_merge(e, 15, v, 16),
+		c_merge(c_right(a, 4), 15, c_right(u, 1), 16), c_merge(c_right(e, 4), 15, c_right(v, 1), 16) };
+	chains_with_minima(c, block, m);
+}
+INLINE void iq4_xs_block(const void *block, const struct meet *m)
+{
+	const struct iq4_xs *b = block;
+	const __m128i table = _mm_xor_si128(x16(iq4_levels), _mm_set1_epi8(-128));
+	c64 x = c_load(b->qs), y = c_load(b->qs + 64);
+	const c64 c[4] = { c_level(table, c_and(x, 15)), c_level(table, c_and(c_right(x, 4), 15)),
+		c_level(table, c_and(y, 15)), c_level(table, c_and(c_right(y, 4), 15)) };
+	__m256i low = _mm256_srlv_epi32(_mm256_set1_epi32((int)u32_of(b->scales_l)),
+			_mm256_setr_epi32(0, 4, 8, 12, 16, 20, 24, 28)),
+		up = _mm256_srlv_epi32(_mm256_set1_epi32((int)u32_of(b)),
+			_mm256_setr_epi32(12, 14, 16, 18, 20, 22, 24, 26)),
+		sc = _mm256_or_si256(_mm256_and_si256(low, _mm256_set1_epi32(15)),
+			_mm256_and_si256(up, _mm256_set1_epi32(0x30)));
+	chains(c, _mm256_sub_epi32(sc, _mm256_set1_epi32(32)), 1, m);
+}
+
+/* ---- tables: in each sixteen bytes, of the scales of the four sixteens that one byte of codes belongs to ---- */
+
+/* Scales in that order */
+INLINE __m128i by_bytes(__m128i sc)
+{
+	return _mm_shuffle_epi8(sc, _mm_setr_epi8(0, 2, 4, 6, 1, 3, 5, 7, 8, 10, 12, 14, 9, 11, 13, 15));
+}
+INLINE void q2_k_block(const void *block, const struct meet *m)
+{
+	const struct q2_k *b = block;
+	const __m128i other = _mm_setr_epi8(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+	__m128i sc = x16(b->scales);
+	/* Entry 4*k + code, and 4*code + k: pairs of bits are used where they lie. */
+	c64 t = c_times(by_bytes(_mm_and_si128(sc, _mm_set1_epi8(15))), 0x03020100), u = c_shuffle(t, other),
+		x = c_load(b->qs), y = c_right(x, 4);
+	const c64 c[4] = { c_look(t, c_and(x, 3)), c_look(u, c_and_or(x, 12, 1)), c_look(t, c_and_or(y, 3, 8)),
+		c_look(u, c_and_or(y, 12, 3)) };
+	_mm_store_si128((void *)(m->to->m + 16*m->at), sc);
+	UNROLL for (int n = 0; n < m->n_tokens; n++) leave(m, n, i_tabled(c, high_of(m, n), low_of(m, n), 45));
+}
+/* The 6-bit scales of codec/q3_k.h, from the twelve bytes at the end of x. */
+INLINE __m128i q3_k_sixes(__m128i x)
+{
+	__m128i low = _mm_srlv_epi32(_mm_shuffle_epi32(x, 0x99), _mm_setr_epi32(0, 0, 4, 4)),
+		up = _mm_srlv_epi32(_mm_shuffle_epi32(x, 0xff), _mm_setr_epi32(0, 2, 4, 6));
+	up = _mm_slli_epi32(_mm_and_si128(up, _mm_set1_epi8(3)), 4);
+	return _mm_or_si128(_mm_and_si128(low, _mm_set1_epi8(15)), up);
+}
+/* (code - 4)*(sc - 32) + 127 is 0 or more and fits a byte. Entries for codes 4 to 7 are sc*i + 127 - 32*i, with
+ * i = code - 4; those for codes 0 to 3 are 4*(sc - 32) less. */
+INLINE void q3_k_block(const void *block, const struct meet *m)
+{
+	const struct q3_k *b = block;
+	const __m128i place = _mm_setr_epi8(8, 8, 12, 12, 9, 9, 13, 13, 10, 10, 14, 14, 11, 11, 15, 15);
+	__m128i sc = by_bytes(q3_k_sixes(x16(b->scales - 4)));
+	c64 upper = c_add(c_times(sc, 0x03020100), 0x1f3f5f7f),
+		lower = c_less(upper, c_times(_mm_xor_si128(sc, _mm_set1_epi8(32)), 0x04040404)),
+		t = c_lower(lower, upper), u = c_upper(lower, upper);   /* two of eight */
+	c64 x = c_load(b->qs), y = c_right(x, 4), h = c_and(c_move(c_twice(b->hmask), 0, 4), 15);
+	/* Of an index' four bits one belongs to another code, and does not matter: each entry is there twice. */
+	const c64 c[4] = { c_look(c_low_twice(t), c_select(x, c_left(h, 2), 3)),
+		c_look(c_shuffle(t, place), c_select(x, h, 12)),
+		c_look(c_low_twice(u), c_select(y, h, 3)),
+		c_look(c_upper(u, u), c_select(c_right(x, 6), h, 3)) };
+	UNROLL for (int n = 0; n < m->n_tokens; n++)
+		leave(m, n, _mm256_sub_epi32(i_tabled(c, high_of(m, n), low_of(m, n), 255),
+			_mm256_load_si256((const void *)strip_of(m, n)->sum127)));
+}
+
+/* ---- sixteens ---- */
+
+INLINE void q6_k_block(const void *block, const struct meet *m)
+{
+	const struct q6_k *b = block;
+	c64 x = c_both(b->ql, b->ql + 64), y = c_both(b->ql + 32, b->ql + 96), u = c_load(b->qh);
+	const c64 c[4] = { c_merge(x, 15, c_left(u, 4), 48), c_merge(y, 15, c_left(u, 2), 48),
+		c_merge(c_right(x, 4), 15, u, 48), c_merge(c_right(y, 4), 15, c_right(u, 2), 48) };
+	sixteens(c, _mm256_cvtepi8_epi16(x16(b->scales)), 32, m);
+}
