@@ -69,6 +69,31 @@ jq -n '([range(256) | select((. >= 33 and . <= 126) or (. >= 161 and . <= 172) o
 	pre_tokenizer: {type: "ByteLevel", add_prefix_space: false, use_regex: true}, decoder: {type: "ByteLevel"},
 	added_tokens: [range(2000) | {id: (300 + .), content: "<<<<<<<<<\(.)>", special: true, normalized: false}]}' >"$TMP/dir/tokenizer.json"
 
+# parts of pipelines that none of the vocabularies has: normalizer, pre-tokenizer, text, and ids of tokenizers 0.23.3
+mkdir "$TMP/part"
+while IFS= read -r row; do
+	printf '%s\n' "$row" | jq -j '.[2]' >"$TMP/text"
+	jq --argjson row "$row" '.normalizer = $row[0] | .added_tokens = [] | .pre_tokenizer = if $row[1].type == "ByteLevel" then $row[1] else
+		{type: "Sequence", pretokenizers: [$row[1] // empty, {type: "ByteLevel", add_prefix_space: false, use_regex: false}]} end' \
+		"$TMP/dir/tokenizer.json" >"$TMP/part/tokenizer.json"
+	is "$(printf '%s\n' "$row" | jq -rc '.[:2]')" "$(gguf-tokenize -m "$TMP/part" "$TMP/text")" "$(printf '%s\n' "$row" | jq -r '.[3] | join(" ")')"
+done <<'END'
+[{"type": "Strip"}, null, " \u3000aa\n aa \u00a0\n", [256, 198, 220, 256]]
+[{"type": "Strip", "strip_right": false}, null, "  aa  ", [256, 258]]
+[{"type": "Strip", "strip_left": false}, null, "  aa  ", [258, 256]]
+[{"type": "Strip"}, null, " \t ", []]
+[null, {"type": "Whitespace"}, "aa00 aaaa!!\u00e9 00_00\n", [256, 260, 257, 0, 0, 127, 102, 260, 62, 260]]
+[null, {"type": "Split", "pattern": {"String": " "}, "behavior": "MergedWithPrevious"}, "aa  aa   aa", [256, 220, 220, 256, 220, 220, 220, 256]]
+[null, {"type": "Split", "pattern": {"String": " "}, "behavior": "MergedWithNext"}, "aa  aa   aa", [256, 220, 220, 256, 220, 220, 220, 256]]
+[null, {"type": "Split", "pattern": {"Regex": "[a[0-9]]+"}, "behavior": "Isolated"}, "aaaa00  aa00", [257, 260, 258, 256, 260]]
+[null, {"type": "Split", "pattern": {"Regex": "[a[:digit:]]"}, "behavior": "Isolated"}, "aaaa00  aa00", [64, 64, 64, 64, 15, 15, 258, 64, 64, 15, 15]]
+[null, {"type": "Split", "pattern": {"Regex": "[a[[:digit:]]]"}, "behavior": "Isolated"}, "aaaa00  aa00", [64, 64, 64, 64, 15, 15, 258, 64, 64, 15, 15]]
+[null, {"type": "Split", "pattern": {"Regex": "[^a[[:digit:]]]"}, "behavior": "Contiguous"}, "aaaa00  \n\naa00", [257, 260, 258, 259, 256, 260]]
+[null, {"type": "Split", "pattern": {"Regex": "[^[^a]0]+"}, "behavior": "Isolated"}, "aaaa00  aa00", [257, 260, 258, 256, 260]]
+[null, {"type": "ByteLevel", "add_prefix_space": true, "use_regex": false}, "aa aa", [220, 256, 220, 256]]
+[null, {"type": "ByteLevel", "add_prefix_space": true, "use_regex": false}, " aa", [220, 256]]
+END
+
 # what the vocabulary's metadata takes from the small files, and from the size alone (facts of llama.cpp's converter)
 metadata() { gguf-convert -q --vocab-only "$TMP/dir" | gguf-info --json - | jq -c ".metadata | [$1]"; }
 echo '{"architectures": ["LlamaForCausalLM"], "vocab_size": 49152}' >"$TMP/dir/config.json"
