@@ -32,6 +32,9 @@ is "... and its shards are merged to the same file" $? 0
 ok "an architecture that nobody knows" gguf-quantize -q -o s.gguf Q4_K_M superpoint.gguf
 is "... keeps the order of its tensors" "$(names s.gguf)" '["b.weight","a.weight"]'
 is "words go to standard error" "$(gguf-quantize -v -o q.gguf Q4_K_M m.gguf 2>/dev/null | wc -c | tr -d ' ')" 0
+gguf-edit --set x.n=i32:-7 --set "x.s=str:$(printf '%0300d' 0)" --set "$(printf 'k%0200d' 0)=u8:1" -o edited.gguf m.gguf
+is "a number keeps its sign, a string and a key their length" \
+	"$(gguf-info --json edited.gguf | jq -c '.metadata | [."x.n", (."x.s" | length), ([keys[] | length] | max)]')" '[-7,300,201]'
 mkdir secret
 gguf-imatrix -q -m m.gguf --ctx 32 --chunks 2 -o secret/im.gguf "$PWD/text"
 gguf-quantize -q -i "$PWD/secret/im.gguf" -o q.gguf Q4_K_M m.gguf
@@ -42,6 +45,8 @@ long=blk.0.$(printf '%080d' 0).weight
 "$mk" general.type=imatrix imatrix.chunk_count=1 imatrix.chunk_size=32 "$long.in_sum2:f32:4:one" "$long.counts:f32:1:one" >long.gguf
 ok "a name of more than 63 bytes" gguf-imatrix --merge -o merged.gguf long.gguf
 is "... is not cut" "$(names merged.gguf)" "[\"$long.in_sum2\",\"$long.counts\"]"
+for batch in 7 32; do gguf-imatrix -q -m m.gguf --ctx 32 --chunks 2 --batch $batch -o "im$batch.gguf" text; done
+same "sums do not depend on the batch" im7.gguf im32.gguf
 not_ok "a text shorter than a window" 2 sh -c 'echo short | gguf-imatrix -q -m m.gguf -o never.gguf'
 
 # ---- perplexity ----
