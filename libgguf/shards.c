@@ -198,7 +198,7 @@ enum ggu_status ggu_shards_open(struct ggu_file *f, const char *path, struct ggu
 	if (!kv)
 		return GGU_OK;
 	GGU_TRY(ggu_tolerate(&l, says(f->meta, "split.count", &n, err), err));
-	if (n <= 1 || (n == UINT64_MAX && l.defect))    /* 0 is what a merge leaves behind; the other was reported */
+	if (!ggu_meta_uint(f->meta, "split.count", &n) || n <= 1)       /* reported; 0 is what a merge leaves behind */
 		return GGU_OK;
 	if (!path || !parse_name(path, &no, &count))
 		return ggu_tolerate(&l, alone(kv, n, path, err), err);
