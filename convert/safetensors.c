@@ -92,12 +92,12 @@ static enum ggu_status check_cover(const struct header *h, struct source_tensor 
 		const char *name = t[i].name;
 		if (t[i].offset < end) return ENTRY_FAIL(GGU_ERR_FORMAT, "data overlaps that of another tensor");
 		if (t[i].offset > end)
-			return ENTRY_FAIL(GGU_ERR_FORMAT, "%llu bytes before the data belong to no tensor",
+			return ENTRY_FAIL(GGU_ERR_FORMAT, "unused bytes before the data: %llu",
 				(unsigned long long)(t[i].offset - end));
 		end += t[i].bytes;
 	}
 	if (end != 8 + h->n + h->data_bytes)
-		return file_fail(err, GGU_ERR_FORMAT, h->file, end, "", "%llu bytes at the end belong to no tensor",
+		return file_fail(err, GGU_ERR_FORMAT, h->file, end, "", "unused bytes at the end: %llu",
 			(unsigned long long)(8 + h->n + h->data_bytes - end));
 	return GGU_OK;
 }
