@@ -37,7 +37,7 @@ static const struct { const char *head; size_t data; long offset; const char *wh
 	{ "[1,2]", 0, 8, "not a JSON object" },
 	{ "{\"a\":7}", 0, 9, "not a JSON object" },
 	{ "{\"a\":{\"shape\":[2],\"data_offsets\":[0,8]}}", 8, 9, "no dtype" },
-	{ "{\"a\":{\"dtype\":\"F99\",\"shape\":[2],\"data_offsets\":[0,8]}}", 9, 70, "1 bytes at the end" },
+	{ "{\"a\":{\"dtype\":\"F99\",\"shape\":[2],\"data_offsets\":[0,8]}}", 9, 70, "bytes at the end: 1" },
 	{ "{\"a\":{\"dtype\":\"F32\",\"data_offsets\":[0,8]}}", 8, 9, "no shape" },
 	{ "{\"a\":{\"dtype\":\"F32\",\"shape\":[-2],\"data_offsets\":[0,8]}}", 8, 9, "shape[0] is not a count" },
 	{ "{\"a\":{\"dtype\":\"F32\",\"shape\":[2.0],\"data_offsets\":[0,8]}}", 8, 9, "shape[0] is not a count" },
@@ -54,8 +54,8 @@ static const struct { const char *head; size_t data; long offset; const char *wh
 	{ "{\"a\":{\"dtype\":\"I8\",\"shape\":[4],\"data_offsets\":[0,4]},\"b\":{\"dtype\":\"I8\",\"shape\":[4],"
 		"\"data_offsets\":[3,7]}}", 7, 61, "overlaps" },
 	{ "{\"a\":{\"dtype\":\"I8\",\"shape\":[4],\"data_offsets\":[0,4]},\"b\":{\"dtype\":\"I8\",\"shape\":[4],"
-		"\"data_offsets\":[5,9]}}", 9, 61, "1 bytes before" },
-	{ "{\"a\":{\"dtype\":\"I8\",\"shape\":[4],\"data_offsets\":[0,4]}}", 9, 65, "5 bytes at the end" },
+		"\"data_offsets\":[5,9]}}", 9, 61, "bytes before the data: 1" },
+	{ "{\"a\":{\"dtype\":\"I8\",\"shape\":[4],\"data_offsets\":[0,4]}}", 9, 65, "bytes at the end: 5" },
 	{ "{\"a\":{\"dtype\":\"I8\",\"shape\":[4],\"data_offsets\":[0,4]},\"a\":{\"dtype\":\"I8\",\"shape\":[4],"
 		"\"data_offsets\":[4,8]}}", 8, 61, "duplicate" },
 	{ "{\"a\xff\":1}", 0, 9, "decode" },
