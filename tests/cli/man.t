@@ -26,6 +26,13 @@ for page in "$SRC"/man/gguf-*.1; do
 	ok "$(basename "$page"): DESCRIPTION begins with an example" sh -c "sed -n '/^.Sh DESCRIPTION/,\$p' '$page' | sed -n '2,4p' | grep -q '^.Dl \\$ '"
 done
 
+# a word of a heading may be a macro's name too
+headings() { sed -n 's/^\.S[sh] //p' "$1" | sed 's/\\&//g'; }
+for page in "$SRC"/man/*.[1357]; do
+	is "$(basename "$page"): headings are rendered as they are written" "$(mandoc -T ascii -O width=400 "$page" | sed 's/.\x08//g' | sed '1d;$d' |
+		grep -E '^( {3})?[^ ]' | sed 's/^ *//')" "$(headings "$page")"
+done
+
 for yaml in $(grep -l '^classes:' "$SRC"/model/arch/*.yaml); do
 	arch=$(basename "$yaml" .yaml)
 	ok "architecture $arch is told in gguf-utils(7) and the README" sh -c "grep -qw '$arch' '$SRC/man/gguf-utils.7' && grep -qw '$arch' '$SRC/README.md'"
