@@ -5,6 +5,8 @@
  * Weights that are multiplied with the same input share one matrix, which is named after the first of them: a call
  * whose numbers are those of the call before it (by shape and hash) adds nothing.
  *
+ * One token of `every` in a window is taken, and counts root*root times (imatrix_sample).
+ *
  * Tokens are summed by stretches of TOKENS, each a product of float matrices (quant/outer.h) added to the sum so far;
  * fewer wait for more. Stretches are counted from the beginning of a window, whose end imatrix_flush tells, so that
  * neither batches nor threads change a bit. */
@@ -103,40 +105,56 @@ static enum ggu_status sum_waiting(struct covariance *c, size_t mat, struct ggu_
 {
 	struct waiting w = c->waiting[mat];
 	enum ggu_status s = w.n ? sum_up(c, mat, w.x, c->n_in, w.n, pool) : GGU_OK;
-	c->waiting[mat] = (struct waiting){ 0 };
+	c->waiting[mat] = (struct waiting){ .seen = w.seen };
 	free(w.x);
 	return s;
 }
-static enum ggu_status add_tokens(struct covariance *c, size_t mat, const float *x, size_t stride, size_t n_tokens,
-	struct ggu_pool *pool)
+static enum ggu_status add_tokens(const struct imatrix *im, struct covariance *c, size_t mat, const float *x,
+	size_t stride, size_t n_tokens, struct ggu_pool *pool)
 {
+	const size_t every = im->every ? im->every : 1;
+	const float root = im->root > 0 ? im->root : 1;
 	struct waiting *w;
+	size_t first;
 	enum ggu_status s = GGU_OK;
 	if (!c->waiting) c->waiting = calloc(c->n_mat, sizeof *c->waiting);
 	if (!c->waiting) return GGU_ERR_NOMEM;
 	w = c->waiting + mat;
+	first = (every - w->seen % every) % every;
+	w->seen += n_tokens;
+	n_tokens = n_tokens > first ? (n_tokens - first + every - 1)/every : 0;
+	x += first*stride;
+	stride *= every;
 	for (size_t n; n_tokens && !s; n_tokens -= n, x += n*stride) {
 		n = n_tokens < TOKENS - w->n ? n_tokens : TOKENS - w->n;
-		c->counts[mat] += (double)n;
-		if (n == TOKENS) {      /* none waits */
+		c->counts[mat] += (double)n*(double)(root*root);
+		if (n == TOKENS && root == 1) { /* none waits */
 			s = sum_up(c, mat, x, stride, n, pool);
 			continue;
 		}
 		s = wait_room(w, c->n_in, w->n + n);
-		for (size_t t = 0; t < n && !s; t++) memcpy(w->x + (w->n + t)*c->n_in, x + t*stride, c->n_in*sizeof *x);
+		for (size_t t = 0; t < n && !s; t++)
+			for (size_t k = 0; k < c->n_in; k++) w->x[(w->n + t)*c->n_in + k] = root*x[t*stride + k];
 		if (!s) w->n += n;
 		if (!s && w->n == TOKENS) s = sum_waiting(c, mat, pool);
 	}
 	return s;
 }
 
+void imatrix_sample(struct imatrix *im, size_t every, float root)
+{
+	im->every = every;
+	im->root = root;
+}
 enum ggu_status imatrix_flush(struct imatrix *im, struct ggu_pool *pool, struct ggu_error *err)
 {
 	for (size_t i = 0; i < im->n_cov; i++) {
 		struct covariance *c = im->cov[i];
-		for (size_t m = 0; c->waiting && m < c->n_mat; m++)
+		for (size_t m = 0; c->waiting && m < c->n_mat; m++) {
 			if (sum_waiting(c, m, pool))
 				return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, c->name, "out of memory");
+			c->waiting[m].seen = 0;
+		}
 	}
 	return GGU_OK;
 }
@@ -168,7 +186,7 @@ enum ggu_status imatrix_add_covariance(struct imatrix *im, const char *name, siz
 			"has another input than %.60s, with which it shared one", e->cov->name);
 	now.of = e->cov;
 	im->before = now;
-	if (add_tokens(e->cov, mat, x, stride, n_tokens, pool))
+	if (add_tokens(im, e->cov, mat, x, stride, n_tokens, pool))
 		return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, name, "out of memory");
 	return GGU_OK;
 }

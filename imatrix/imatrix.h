@@ -42,13 +42,16 @@ enum ggu_status imatrix_add(struct imatrix *im, const char *name, size_t n_mat, 
 struct imatrix_covariance {
 	const char *name;               /* the weight whose inputs they are; others may share them */
 	size_t n_in, n_mat, block, n_floats;    /* n_floats: of a matrix */
-	const double *counts;           /* [n_mat]: tokens */
+	const double *counts;           /* [n_mat]: tokens that were taken, with their weight */
 };
 /* As imatrix_add, which is called before it for the same input; a call for the same input as the one before it makes
  * the two weights share one covariance. Sums are made for 512 tokens at a time; fewer are copied and wait. */
 enum ggu_status imatrix_add_covariance(struct imatrix *im, const char *name, size_t n_mat, size_t mat, size_t n_in,
 	size_t block,
 	const float *x, size_t stride, size_t n_tokens, struct ggu_pool *pool, struct ggu_error *err);
+/* Covariances take one of `every` tokens of a window from now on, the first and so on, and it counts root*root times.
+ * (1, 1) without it. To be called between windows. */
+void imatrix_sample(struct imatrix *im, size_t every, float root);
 /* The end of a window: what is left of the tokens is summed. To be called before anything is read, written or merged.
  * */
 enum ggu_status imatrix_flush(struct imatrix *im, struct ggu_pool *pool, struct ggu_error *err);

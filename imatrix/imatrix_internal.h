@@ -15,8 +15,8 @@ struct entry {
 	double *rest;
 	struct covariance *cov;         /* NULL: none; perhaps that of another entry */
 };
-/* Tokens that are not summed yet: x[n][n_in], with room for cap. */
-struct waiting { float *x; size_t n, cap; };
+/* Tokens that are not summed yet: x[n][n_in], with room for cap. seen: of the window, taken or not. */
+struct waiting { float *x; size_t n, cap, seen; };
 /* The sum of x xT of the inputs of one weight, after which it is named, or of several. */
 struct covariance {
 	char *name;
@@ -37,6 +37,8 @@ struct imatrix {
 	char *tag;                      /* NULL: none */
 	struct covariance **cov;        /* [n_cov] */
 	size_t n_cov, cap_cov;
+	size_t every;                   /* imatrix_sample; 0 is 1 */
+	float root;
 	struct covariance_call before;  /* the call of imatrix_add_covariance before this */
 	struct ggu_file *file;          /* of covariances that are read when they are wanted; NULL: none */
 	unsigned char *bytes;           /* what file is in, if that is memory */

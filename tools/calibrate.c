@@ -8,7 +8,8 @@
  * (calibrate_fit.c) and stand in the second model until the step is done. Where a group's product ends the step, which
  * is seen from the numbers, it is fitted to all that the residual stream lacks behind it.
  *
- * The embedding comes first, the output matrix last. */
+ * The embedding comes first, the output matrix last. To the text's windows some are added whose tokens are drawn by
+ * lot (drawn.h). */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -19,6 +20,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 #include "calibrate_internal.h"
+#include "drawn.h"
 #include "load.h"
 #include "msg.h"
 #include "progress.h"
@@ -38,6 +40,8 @@ struct calibration {
 	size_t held_n_in;               /* room for inputs of so many columns */
 	int32_t *ids;
 	size_t ctx, n_windows, e;
+	size_t n_text;                  /* windows of the text; those after them are drawn by lot (drawn.h) */
+	float root;
 	size_t at_once;                 /* windows */
 	struct kept *kept;              /* [re->n] */
 	unsigned char *map, *blocks;
@@ -71,10 +75,14 @@ static enum ggu_status catch(void *ctx, const char *weight, size_t n_mat, size_t
 struct windows { size_t first, n; };
 static bool next_windows(const struct calibration *c, struct windows *w)
 {
+	size_t end;
 	w->first += w->n;
-	w->n = c->n_windows - w->first < c->at_once ? c->n_windows - w->first : c->at_once;
+	end = w->first < c->n_text ? c->n_text : c->n_windows;
+	w->n = end - w->first < c->at_once ? end - w->first : c->at_once;
 	return w->n > 0;
 }
+/* What an input of theirs is multiplied by, that they have their weight in sums of products. */
+static float root_of(const struct calibration *c, struct windows w) { return w.first < c->n_text ? 1 : c->root; }
 static size_t tokens_of(const struct calibration *c, struct windows w) { return w.n*c->ctx; }
 static float *stream_of(const struct calibration *c, float *stream, struct windows w)
 {
@@ -203,6 +211,15 @@ static void let_go(struct calibration *c)
 /* ---- a step ---- */
 
 static void subtract(float *x, const float *y, size_t n) { for (size_t i = 0; i < n; i++) x[i] -= y[i]; }
+/* x and v are overwritten. */
+static void add_inputs(const struct calibration *c, struct inputs *in, float *x, float *v, struct windows w)
+{
+	const size_t n = tokens_of(c, w), n_x = n*(in->ends ? c->e : in->n_in);
+	const float root = root_of(c, w);
+	for (size_t i = 0; root != 1 && i < n_x; i++) x[i] *= root;
+	for (size_t i = 0; root != 1 && i < n*in->n_in; i++) v[i] *= root;
+	inputs_add(in, x, v, n, (double)(root*root), c->pool);
+}
 
 /* Sums over a group's inputs, in a batch of windows. */
 struct sums { struct calibration *c; const struct group *g; struct inputs in; struct imatrix *im; float *x[2], *out; };
@@ -243,7 +260,9 @@ static void add_windows(struct sums *s, struct windows w, size_t step)
 		memcpy(s->out, stream_of(c, c->f.stream, w), n*c->e*sizeof(float));
 		subtract(s->out, stream_of(c, c->q.stream, w), n*c->e);
 	} else subtract(x[0], x[1], n*wide);
-	inputs_add(&s->in, s->g->ends ? s->out : x[0], x[1], n, c->pool);
+	/* what is held is wanted as it is */
+	if (s->g->ends) memcpy(s->x[1], x[1], n*wide*sizeof(float));
+	add_inputs(c, &s->in, s->g->ends ? s->out : x[0], s->x[1], w);
 }
 /* The quantized stream behind a group that ends a step: what its weights became, less what they were, by its inputs. */
 static void settle(struct calibration *c, const struct group *g)
@@ -335,11 +354,32 @@ static void do_step(struct calibration *c, size_t step)
 
 /* ---- the ends ---- */
 
+/* An embedding that is the output matrix too is made for the inputs which that has in the original. */
+static void tied_inputs(const struct calibration *c, struct inputs *in)
+{
+	const size_t n = c->at_once*c->ctx;
+	float *rows = floats(n, c->e), *none = floats(n, c->e);
+	struct windows w = { 0, 0 };
+	memset(none, 0, n*c->e*sizeof *none);
+	inputs_begin(in, c->e, 0);
+	while (next_windows(c, &w)) {
+		evaluate(c, &c->f, w, (struct model_call){ .rows = rows }, NULL);
+		add_inputs(c, in, none, rows, w);
+	}
+	free(rows);
+	free(none);
+}
 static void do_embedding(struct calibration *c)
 {
 	struct group g = { .name = { "token_embd.weight" }, .tensor = { tensor_of(c, "token_embd.weight") }, .n = 1 };
+	const bool tied = tensor_of(c, "output.weight") == c->re->n;
+	struct inputs in = { 0 };
 	struct windows w = { 0, 0 };
-	if (changes(c, g.tensor[0])) fit_group(c, &g, NULL);
+	if (changes(c, g.tensor[0])) {
+		if (tied) tied_inputs(c, &in);
+		fit_group(c, &g, tied ? &in : NULL);
+		inputs_free(&in);
+	}
 	while (next_windows(c, &w)) {
 		evaluate_step(c, &c->f, w, stream_of(c, c->f.stream, w), SIZE_MAX, NULL, NULL, NULL);
 		evaluate_step(c, &c->q, w, stream_of(c, c->q.stream, w), SIZE_MAX, NULL, NULL, NULL);
@@ -366,7 +406,7 @@ static void do_output(struct calibration *c)
 		last_rows(c, &c->f, w, x[0]);
 		last_rows(c, &c->q, w, x[1]);
 		subtract(x[0], x[1], tokens_of(c, w)*c->e);
-		inputs_add(&in, x[0], x[1], tokens_of(c, w), c->pool);
+		add_inputs(c, &in, x[0], x[1], w);
 	}
 	fit_group(c, &g, &in);
 	let_go(c);
@@ -376,6 +416,17 @@ static void do_output(struct calibration *c)
 
 /* ---- setting up ---- */
 
+static void draw(struct calibration *c, const struct vocab *v)
+{
+	const size_t n = drawn_windows(c->n_windows);
+	int32_t *ids = realloc(c->ids, (c->n_windows + n)*c->ctx*sizeof *ids);
+	if (!ids) msg_die("out of memory");
+	c->ids = ids;
+	c->n_text = c->n_windows;
+	c->root = drawn_root(c->n_text, 1);
+	for (size_t i = 0; i < n; i++)
+		drawn_window(v, model_n_vocab(c->f.m), i, ids + c->n_windows++*c->ctx, c->ctx);
+}
 static void tokenize(struct calibration *c, const struct calibrate_options *o)
 {
 	struct vocab *v;
@@ -393,6 +444,7 @@ static void tokenize(struct calibration *c, const struct calibrate_options *o)
 	if (o->chunks && o->chunks < c->n_windows) c->n_windows = (size_t)o->chunks;
 	if (vocab_add_bos(v) && vocab_bos(v) >= 0)
 		for (size_t i = 0; i < c->n_windows; i++) c->ids[i*c->ctx] = vocab_bos(v);
+	draw(c, v);
 	tokenizer_free(t);
 	vocab_free(v);
 	free(text);
@@ -464,7 +516,7 @@ struct calibration *calibrate(const struct remake *re, const struct calibrate_op
 	if (!c->kept || !c->pool) msg_die("out of memory");
 	c->ctx = (size_t)o->ctx;
 	c->at_once = c->ctx < TOKENS ? TOKENS/c->ctx : 1;
-	c->fitting = (struct fitting){ re, c->pool, o->damp, FACTOR };
+	c->fitting = (struct fitting){ re, c->pool, o->damp, FACTOR, o->measure };
 	open_side(c, &c->f, o->model);
 	open_side(c, &c->q, o->model);
 	c->e = model_n_embd(c->f.m);

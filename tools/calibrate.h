@@ -12,6 +12,7 @@ struct calibrate_options {
 	int ctx, jobs;                  /* tokens of a window; threads */
 	uint64_t chunks;                /* windows; 0: all */
 	double damp;                    /* below 0: what suits each type */
+	bool measure;                   /* calibrated_result tells the error without feedback too */
 };
 struct calibration;
 /* For the tensors and choices of re. The caller frees. */

@@ -72,6 +72,12 @@ static void fit_task(void *ctx, size_t task, int worker)
 	for (size_t k = 0; k < rows*f->n_in; k++) f->result[task].n_bad += !isfinite(r.x[k]);
 	if (f->result[task].n_bad && !re->keep_non_finite) return;
 	if (f->q && f->in->lack) correct(f, &r, first, rows);
+	if (f->q && f->f->measure) {
+		quant_encode(f->to, re->objective, r.x, f->weights, rows, f->n_in, re->effort,
+			f->dst + first*f->out_row);
+		quant_decode(f->to, f->dst + first*f->out_row, f->y + first*f->n_in, rows*f->n_in);
+		f->result[task].without += quant_feedback_error(f->q, r.x, f->y + first*f->n_in, rows, r.work);
+	}
 	if (f->q)
 		quant_feedback_encode(f->q, f->to, re->objective, r.x, rows, re->effort, f->dst + first*f->out_row,
 			r.work, &f->result[task].with);
@@ -142,6 +148,7 @@ static void add_up(struct recode_result *to, struct recode_result *part, size_t 
 		to->n_bad += part[i].n_bad;
 		to->error += part[i].error;
 		to->norm += part[i].norm;
+		to->without += part[i].without;
 		to->with += part[i].with;
 	}
 	memset(part, 0, n*sizeof *part);

@@ -32,14 +32,16 @@ struct inputs {
 	bool ends;                      /* the first of these */
 };
 void inputs_begin(struct inputs *in, size_t n_in, size_t ends);
-/* n tokens of x (or, of inputs that end a step, of what its output lacks) and v, rows of n_in floats (n_out) */
-void inputs_add(struct inputs *in, const float *x, const float *v, size_t n, struct ggu_pool *pool);
+/* n tokens of x (or, of inputs that end a step, of what its output lacks) and v, rows of n_in floats (n_out); both are
+ * multiplied by the root of `weight` already. */
+void inputs_add(struct inputs *in, const float *x, const float *v, size_t n, double weight, struct ggu_pool *pool);
 void inputs_free(struct inputs *in);
 
 struct fitting {
 	const struct remake *re;
 	struct ggu_pool *pool;
 	double damp, factor;
+	bool measure;                   /* the error without feedback */
 };
 /* Tensor i: its bytes to `to`, and decoded to y. in NULL: without covariance and importances. */
 struct recode_result calibrate_fit(const struct fitting *f, size_t i, const struct inputs *in, const void *from,

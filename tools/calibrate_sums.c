@@ -53,9 +53,9 @@ void inputs_begin(struct inputs *in, size_t n_in, size_t ends)
 	}
 	if (ends) in->lack[0] = cross_new(ends, n_in, false);
 }
-void inputs_add(struct inputs *in, const float *x, const float *v, size_t n, struct ggu_pool *pool)
+void inputs_add(struct inputs *in, const float *x, const float *v, size_t n, double weight, struct ggu_pool *pool)
 {
-	in->tokens += (double)n;
+	in->tokens += weight*(double)n;
 	if (in->ends) cross_add(in->lack, x, in->lack->n_a, v, in->n_in, n, pool);
 	for (size_t i = 0; i < in->n_blocks; i++) {
 		const size_t at = i*in->block;

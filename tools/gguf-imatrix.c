@@ -5,7 +5,10 @@
  * Where the model wants a beginning token it replaces the first of every window. Each window is evaluated from an
  * empty cache, and the squares of the inputs of every weight are summed, every token counting once: llama.cpp's
  * statistics. The evaluator's numbers and the sums depend neither on batches nor on threads, and a checkpoint
- * holds the sums as they are, so a run that was interrupted ends with the bytes of one that was not. */
+ * holds the sums as they are, so a run that was interrupted ends with the bytes of one that was not.
+ *
+ * Covariances take one token of a window in two (--stride), for that is half of their cost and loses nothing that can
+ * be measured, and those of some windows of tokens drawn by lot (drawn.h). */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +17,7 @@
 #include <xxhash.h>
 #include "../libgguf/pool.h"
 #include "../libgguf/text.h"
+#include "drawn.h"
 #include "imatrix_stats.h"
 #include "load.h"
 #include "msg.h"
@@ -25,11 +29,11 @@
 
 static struct {
 	const char *model, *output, *checkpoint, *dataset, *arch_file;
-	int ctx, batch, jobs, block;
+	int ctx, batch, jobs, block, stride;
 	struct load_place place;
 	uint64_t chunks, from, every;
 	bool dat, partial, merge, stats, json, process_output, covariance, special;
-} o = { .ctx = 512, .every = 10, .block = 8192 };
+} o = { .ctx = 512, .every = 10, .block = 8192, .stride = 2 };
 static const struct opt opts[] = {
 	OPT_STR('m', "model", &o.model, "MODEL", "the model to evaluate"),
 	OPT_INT('c', "ctx", &o.ctx, "N", 8, 1 << 20,
@@ -43,6 +47,8 @@ static const struct opt opts[] = {
 		"collect how inputs move together too, for error feedback"),
 	OPT_INT(0, "block", &o.block, "N", 256, 1 << 16,
 		"with --covariance: cut longer rows into blocks of N columns (default: 8192)"),
+	OPT_INT(0, "stride", &o.stride, "N", 1, 512,
+		"with --covariance: take one token of N for it (default: 2)"),
 	OPT_FLAG(0, "special", &o.special, "read the strings of special tokens in TEXT as those tokens"),
 	OPT_STR(0, "dataset", &o.dataset, "NAME", "record NAME as the text's (default: its base name)"),
 	OPT_STR(0, "checkpoint", &o.checkpoint, "FILE",
@@ -79,21 +85,42 @@ struct run {
 	int32_t *ids;
 	size_t n_ids;
 	uint64_t n_chunks;
+	size_t n_drawn;         /* windows drawn by lot, after those of the text; covariances alone see them */
+	bool drawn;             /* such a one is being evaluated */
 	char tag[40];           /* of text, model and settings: a checkpoint belongs to one run */
 	struct ggu_error err;
 };
 
+/* The embedding is multiplied by where it is the output matrix too. */
+static bool is_output(const char *weight)
+{
+	return !strcmp(weight, "output.weight") || !strcmp(weight, "token_embd.weight");
+}
 static enum ggu_status tap(void *ctx, const char *weight, size_t n_mat, size_t mat, size_t n_in, const float *x,
 	size_t stride, size_t n)
 {
 	struct run *r = ctx;
 	enum ggu_status s;
-	if (!text_starts(weight, "blk.") && !(o.process_output && !strcmp(weight, "output.weight"))) return GGU_OK;
-	s = imatrix_add(r->im, weight, n_mat, mat, n_in, x, stride, n, r->pool, &r->err);
+	if (!text_starts(weight, "blk.") && !(o.process_output && is_output(weight))) return GGU_OK;
+	s = r->drawn ? GGU_OK : imatrix_add(r->im, weight, n_mat, mat, n_in, x, stride, n, r->pool, &r->err);
 	if (s || !o.covariance) return s;
-	return imatrix_add_covariance(r->im, weight, n_mat, mat, n_in, (size_t)o.block, x, stride, n, r->pool, &r->err);
+	return imatrix_add_covariance(r->im, weight, n_mat, mat, n_in, (size_t)o.block, x, stride, n, r->pool,
+		&r->err);
 }
 
+/* Windows drawn by lot, behind the text's. Numbered from the first of the text's, so that matrices of parts of a text
+ * have seen other windows. */
+static void draw(struct run *r, const struct vocab *v)
+{
+	const size_t ctx = (size_t)o.ctx, text = (size_t)r->n_chunks*ctx;
+	int32_t *ids;
+	r->n_drawn = drawn_windows((size_t)r->n_chunks);
+	ids = realloc(r->ids, (text + r->n_drawn*ctx)*sizeof *ids);
+	if (!ids) msg_die("out of memory");
+	r->ids = ids;
+	for (size_t i = 0; i < r->n_drawn; i++)
+		drawn_window(v, model_n_vocab(r->model), (size_t)o.from + i, ids + text + i*ctx, ctx);
+}
 static void tokenize(struct run *r, const char *text_name)
 {
 	const char *shown = strcmp(text_name, "-") ? text_name : "(stdin)";
@@ -119,6 +146,7 @@ static void tokenize(struct run *r, const char *text_name)
 	r->n_chunks = o.chunks && o.chunks < windows ? o.chunks : windows;
 	if (vocab_add_bos(v) && vocab_bos(v) >= 0)
 		for (uint64_t i = 0; i < r->n_chunks; i++) r->ids[i*(size_t)o.ctx] = vocab_bos(v);
+	if (o.covariance) draw(r, v);
 	tokenizer_free(t);
 	vocab_free(v);
 	free(text);
@@ -131,14 +159,15 @@ static void make_tag(struct run *r)
 {
 	const struct ggu_file *f = model_file(r->model);
 	XXH3_state_t *h = XXH3_createState();
-	uint64_t settings[3] = { (uint64_t)o.ctx, o.process_output, o.covariance ? (uint64_t)o.block : 0 };
+	uint64_t settings[4] = { (uint64_t)o.ctx, o.process_output, o.covariance ? (uint64_t)o.block : 0,
+		(uint64_t)o.stride };
 	struct ggu_walk *walk;
 	struct ggu_error err;
 	if (!h) msg_die("out of memory");
 	if (ggu_walk_new(&walk, f, 1 << 16, &err)) msg_die_error(o.model, &err);
 	XXH3_64bits_reset(h);
 	XXH3_64bits_update(h, settings, sizeof settings);
-	XXH3_64bits_update(h, r->ids, r->n_chunks*(size_t)o.ctx*sizeof *r->ids);
+	XXH3_64bits_update(h, r->ids, (r->n_chunks + r->n_drawn)*(size_t)o.ctx*sizeof *r->ids);
 	for (size_t i = 0; i < ggu_file_n_tensors(f); i++) {
 		const struct ggu_tensor *t = ggu_file_tensor(f, i);
 		struct ggu_part part;
@@ -245,6 +274,18 @@ static void evaluate_all(struct run *r, size_t batch, uint64_t done)
 	windows_free(&w);
 }
 
+/* They go into covariances alone, after all of the text: a checkpoint need not know of them. */
+static void evaluate_drawn(struct run *r)
+{
+	struct windows w;
+	if (!r->n_drawn) return;
+	w = windows_new(r, (size_t)o.ctx);
+	r->drawn = true;
+	imatrix_sample(r->im, 1, drawn_root((size_t)r->n_chunks, (size_t)o.stride));
+	for (size_t i = 0; i < r->n_drawn; i++) evaluate(r, &w, r->n_chunks + i, 1);
+	windows_free(&w);
+}
+
 static void collect(const char *text_name)
 {
 	struct run r = { .im = imatrix_new() };
@@ -266,7 +307,9 @@ static void collect(const char *text_name)
 	}
 	if (!done && imatrix_add_dataset(r.im, o.dataset ? o.dataset : load_base_name(text_name)))
 		msg_die("out of memory");
+	imatrix_sample(r.im, (size_t)o.stride, 1);
 	evaluate_all(&r, o.batch ? (size_t)o.batch : 512, done);
+	evaluate_drawn(&r);
 	imatrix_set_chunks(r.im, r.n_chunks, (uint64_t)o.ctx);
 	if (!imatrix_count(r.im)) msg_die("%s: no weight of a layer was multiplied", o.model);
 	write_matrix(r.im, out);
@@ -318,8 +361,8 @@ int main(int argc, char **argv)
 	argc = opt_parse(argc, argv, opts,
 		&(struct opt_program){ "gguf-imatrix", "collect, merge and show importance matrices",
 		"-m MODEL [--ctx N] [--from N] [--chunks N] [--batch N] [--process-output] [--covariance] [--block N] "
-		"[--special] [--dataset NAME] [--checkpoint FILE [--every N]] [--pin] [--mlock] [--no-mmap] "
-		"[--arch-file YAML] [--dat | --partial] [-j N] [-o FILE] [TEXT]\n"
+		"[--stride N] [--special] [--dataset NAME] [--checkpoint FILE [--every N]] [--pin] [--mlock] "
+		"[--no-mmap] [--arch-file YAML] [--dat | --partial] [-j N] [-o FILE] [TEXT]\n"
 		"--merge [--ctx N] [--dat | --partial] [-o FILE] A B ...\n"
 		"--stats [--json] [-o FILE] [A]", 0, -1 });
 	if (o.block % 256) msg_die("--block wants a multiple of 256");

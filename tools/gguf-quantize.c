@@ -287,7 +287,8 @@ static void check_options(const char *in)
 /* --calibrate: what is multiplied is made before the file is written. */
 static void make_by_text(struct run *r, const char *in)
 {
-	const struct calibrate_options c = { in, o.calibrate, o.out, o.ctx, o.jobs, o.chunks, o.damp };
+	const struct calibrate_options c = { in, o.calibrate, o.out, o.ctx, o.jobs, o.chunks, o.damp,
+		o.verbose || o.json };
 	r->re.calibration = calibrate(&r->re.re, &c);
 	r->from = calloc(r->n + 1, sizeof *r->from);
 	if (!r->from) msg_die("out of memory");

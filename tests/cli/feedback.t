@@ -5,19 +5,26 @@
 cd "$TMP" || exit 1
 q=gguf-quantize
 text=$DATA/prose/calibration.txt
-gguf-convert -q -o m.gguf "$DATA/wiki-7m" && gguf-imatrix -q -m m.gguf --chunks 2 --covariance -o c.gguf "$text" &&
-	gguf-imatrix -q -m m.gguf --chunks 2 --process-output -o plain.gguf "$text" || { echo "1..1"; echo "not ok 1 - a model and its matrices"; exit 1; }
+gguf-convert -q -o m.gguf "$DATA/wiki-7m" && gguf-imatrix -q -m m.gguf --chunks 3 --covariance -o c.gguf "$text" &&
+	gguf-imatrix -q -m m.gguf --chunks 3 --process-output -o plain.gguf "$text" || { echo "1..1"; echo "not ok 1 - a model and its matrices"; exit 1; }
 
-gguf-imatrix -q -m m.gguf --chunks 2 --covariance --batch 100 -j 1 -o d.gguf "$text"
+gguf-imatrix -q -m m.gguf --chunks 3 --covariance --batch 100 -j 1 -o d.gguf "$text"
 same "covariances depend neither on batches nor on threads" d.gguf c.gguf
 gguf-info --json c.gguf >info.json
 is "weights that share an input share one" "$(grep -c 'blk.0.*in_cov"' info.json)" 4
 is "the output matrix has one" "$(grep -c '"output.weight.in_cov"' info.json)" 1
-ok "state is saved" gguf-imatrix -q -m m.gguf --chunks 2 --covariance --checkpoint state --every 1 -o e.gguf "$text"
+is "importances are those of the text alone" "$(gguf-cat c.gguf blk.2.ffn_up.weight.in_sum2 | cksum)" "$(gguf-cat plain.gguf blk.2.ffn_up.weight.in_sum2 | cksum)"
+gguf-imatrix -q -m m.gguf --chunks 3 --covariance --stride 1 -o d.gguf "$text"
+n() { gguf-cat "$1" blk.2.ffn_up.weight.in_cov_n | od -An -tf4 | tr -d ' '; }
+is "one token in two, and a fifth is drawn by lot" "$(n c.gguf)" 960
+is "--stride 1: every token" "$(n d.gguf)" 1920
+gguf-imatrix -q -m m.gguf --chunks 3 --covariance -o f.gguf "$text"
+same "the lot is always the same" f.gguf c.gguf
+ok "state is saved" gguf-imatrix -q -m m.gguf --chunks 3 --covariance --checkpoint state --every 1 -o e.gguf "$text"
 same "and nothing is lost by it" e.gguf c.gguf
 not_ok "the old form has no room for covariances" 2 gguf-imatrix -m m.gguf --chunks 1 --covariance --dat -o never "$text"
 not_ok "blocks are multiples of 256" 2 gguf-imatrix -m m.gguf --chunks 1 --covariance --block 300 -o never "$text"
-gguf-imatrix -q -m m.gguf --chunks 2 --covariance --block 256 -o b.gguf "$text"
+gguf-imatrix -q -m m.gguf --chunks 3 --covariance --block 256 -o b.gguf "$text"
 ok "blocks of 256" $q -q -i b.gguf -o x.gguf Q4_K_M m.gguf
 gguf-imatrix -q --merge -o sum.gguf c.gguf c.gguf
 ok "merged" $q -q -i sum.gguf -o y.gguf Q4_K_M m.gguf

@@ -44,8 +44,9 @@ run()   # FOLDER JOBS BATCH
 	gguf-quantize -q -j "$2" -i im.gguf -o Q4_K_M.gguf Q4_K_M m.gguf
 	gguf-quantize -q -j "$2" -i im.gguf --effort 1 -o IQ2_M.gguf IQ2_M m.gguf
 	# error feedback: enough tokens for rows of 256
-	gguf-imatrix -q -j "$2" --batch "$3" -m m.gguf --ctx 64 --chunks 5 --covariance -o cov.gguf "$DATA/prose/calibration.txt"
+	gguf-imatrix -q -j "$2" --batch "$3" -m m.gguf --ctx 64 --chunks 5 --covariance --stride 1 -o cov.gguf "$DATA/prose/calibration.txt"
 	gguf-quantize -q -j "$2" -i cov.gguf --effort 1 -o feedback.gguf Q4_K_M m.gguf
+	gguf-quantize -q -j "$2" --calibrate "$DATA/prose/calibration.txt" --ctx 32 --chunks 7 --effort 1 -o calibrated.gguf Q4_K_M m.gguf
 	[ "$form" != long ] || for e in 1 9; do gguf-quantize -q -j "$2" -i im.gguf --effort $e --plan plan.yaml -o effort-$e.gguf m.gguf; done
 	awk 'BEGIN { for (s = 1; s < 4; s++) { for (i = 0; i < 13*s; i++) printf "%d ", (i*i*s + 7*i) % 4096; print "" } }' >ids
 	for m in m q8_0 matrix Q4_K_M IQ2_M; do gguf-logits -q -j "$2" --batch "$3" -m $m.gguf -o $m.logits ids; done
@@ -54,7 +55,7 @@ run()   # FOLDER JOBS BATCH
 }
 
 run first 4 512
-is "all results are there" "$(wc -l <sums | tr -d ' ')" "$(if [ "$form" = long ]; then echo 16; else echo 14; fi)"
+is "all results are there" "$(wc -l <sums | tr -d ' ')" "$(if [ "$form" = long ]; then echo 17; else echo 15; fi)"
 {
 	echo "q8_0 of gguf-convert $(gguf-cat q8_0.gguf output.weight blk.0.ffn_down.weight | sha)"
 	# shellcheck disable=SC2046
@@ -63,6 +64,8 @@ is "all results are there" "$(wc -l <sums | tr -d ' ')" "$(if [ "$form" = long ]
 	echo "covariances $(gguf-cat cov.gguf $(gguf-info --tensors cov.gguf | awk '/in_cov/ { print $1 }') | sha)"
 	# shellcheck disable=SC2046
 	echo "Q4_K_M with feedback $(gguf-cat feedback.gguf $(tensors feedback.gguf | awk '{ print $1 }') | sha)"
+	# shellcheck disable=SC2046
+	echo "Q4_K_M calibrated $(gguf-cat calibrated.gguf $(tensors calibrated.gguf | awk '{ print $1 }') | sha)"
 	for t in $types; do
 		names=$(tensors matrix.gguf | awk -v t="$t" '$2 == t { print $1 }')
 		[ "$names" ] || echo "no $t"

@@ -257,13 +257,14 @@ enum { C = 300, WINDOW = 600, BLOCK = 256 };    /* columns, tokens: more than ar
 static float in[2*WINDOW][C];
 
 /* Two windows: q and k share an input, v has another, of experts 2 of 3 is used. */
-static struct imatrix *covariances(size_t batch, int threads, int windows)
+static struct imatrix *sampled(size_t batch, int threads, int windows, size_t every, float root)
 {
 	struct imatrix *im = imatrix_new();
 	struct ggu_pool *p = threads ? ggu_pool_new(threads) : NULL;
 	uint32_t s = 99;
 	for (int t = 0; t < 2*WINDOW; t++)
 		for (int j = 0; j < C; j++) in[t][j] = (float)(int32_t)(s = s*1664525u + 1013904223u)*1e-9f;
+	imatrix_sample(im, every, root);
 	for (int w = 0; w < windows; w++) {
 		for (size_t t = 0; t < WINDOW; t += batch) {
 			size_t n = WINDOW - t < batch ? WINDOW - t : batch;
@@ -282,6 +283,10 @@ static struct imatrix *covariances(size_t batch, int threads, int windows)
 	}
 	ggu_pool_free(p);
 	return im;
+}
+static struct imatrix *covariances(size_t batch, int threads, int windows)
+{
+	return sampled(batch, threads, windows, 1, 1);
 }
 static void same_covariance(const struct imatrix *a, const struct imatrix *b, const char *weight, size_t mat,
 	float tolerance)
@@ -340,6 +345,35 @@ static void covariances_do_not_depend_on_batches_or_threads(void **state)
 	}
 	imatrix_free(a);
 }
+/* Of every window tokens 0, 7, 14 and so on, each four times; whatever the batches. */
+static void covariances_take_some_tokens_with_a_weight(void **state)
+{
+	enum { EVERY = 7, TAKEN = (WINDOW + EVERY - 1)/EVERY };
+	struct imatrix *a = sampled(WINDOW, 0, 2, EVERY, 2);
+	static const size_t batch[] = { 1, 5, 7, 256 };
+	struct imatrix_covariance c;
+	float *mean;
+	(void)state;
+	assert_true(imatrix_has_covariance(a, "blk.0.q.weight", &c) && c.counts[0] == 2*TAKEN*4);
+	assert_true(imatrix_find(a, "blk.0.q.weight")->counts[0] == 2*WINDOW);
+	mean = malloc(c.n_floats*sizeof *mean);
+	assert_int_equal(imatrix_covariance(a, "blk.0.q.weight", 0, mean, NULL), GGU_OK);
+	for (size_t i = 0, at = 0; i < BLOCK; i++)
+		for (size_t j = 0; j <= i; j++, at++) {
+			double sum = 0;
+			for (int w = 0; w < 2; w++)
+				for (int t = w*WINDOW; t < (w + 1)*WINDOW; t += EVERY) sum += (double)in[t][i]*in[t][j];
+			assert_true(fabs(sum/(2*TAKEN) - mean[at]) < 1e-5);
+		}
+	for (size_t i = 0; i < sizeof batch/sizeof *batch; i++) {
+		struct imatrix *b = sampled(batch[i], i % 2 ? 2 : 0, 2, EVERY, 2);
+		same_covariance(a, b, "blk.0.q.weight", 0, 0);
+		same_covariance(a, b, "blk.0.x.weight", 2, 0);
+		imatrix_free(b);
+	}
+	free(mean);
+	imatrix_free(a);
+}
 static void covariances_are_written_read_and_merged(void **state)
 {
 	struct imatrix *a = covariances(WINDOW, 0, 1), *b, *sum = imatrix_new();
@@ -389,6 +423,7 @@ int main(void)
 		cmocka_unit_test(malformed_old_files_are_refused),
 		cmocka_unit_test(covariances_are_means_of_products),
 		cmocka_unit_test(covariances_do_not_depend_on_batches_or_threads),
+		cmocka_unit_test(covariances_take_some_tokens_with_a_weight),
 		cmocka_unit_test(covariances_are_written_read_and_merged),
 	};
 	fill();

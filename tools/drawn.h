@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT
+ * drawn.h - windows of tokens drawn by lot. A calibration text leaves most of a vocabulary unseen, and what a model
+ * does with the rest of it; some windows of tokens that nobody wrote make up for that (quant/ENCODERS.md). */
+#ifndef TOOLS_DRAWN_H
+#define TOOLS_DRAWN_H
+#include "../model/vocab/vocab.h"
+
+/* How many go with n windows of a text. */
+size_t drawn_windows(size_t n);
+/* What an input of a token in them is multiplied by, that they are a fifth of all in sums of products. stride: of so
+ * many tokens of the text one is in the sums. */
+float drawn_root(size_t n, size_t stride);
+/* Window `number` of ctx tokens below n_vocab: any but control, unknown and unused ones, with the same chance. Begins with the
+ * beginning token where the vocabulary wants one. */
+void drawn_window(const struct vocab *v, size_t n_vocab, size_t number, int32_t *ids, size_t ctx);
+
+#endif
