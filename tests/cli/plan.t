@@ -11,8 +11,8 @@ gguf-imatrix -q -m m.gguf --ctx 128 -o im.gguf calibration.txt
 # a recipe's plan makes what the recipe makes
 for r in Q4_K_M Q2_K iq4_xs Q5_1; do
 	gguf-plan -i im.gguf -o $r.plan $r m.gguf
-	gguf-quantize -q -i im.gguf -o a.gguf $r m.gguf
-	gguf-quantize -q -i im.gguf --plan $r.plan -o b.gguf m.gguf
+	gguf-quantize -q --effort 1 -i im.gguf -o a.gguf $r m.gguf
+	gguf-quantize -q --effort 1 -i im.gguf --plan $r.plan -o b.gguf m.gguf
 	ok "$r: by its plan the same tensors" gguf-diff -I general.file_type -I quantization a.gguf b.gguf
 done
 is "a line for each tensor" "$(grep -c '^- {tensor:' Q4_K_M.plan)" "$(gguf-info --json m.gguf | jq '.tensors | length')"
@@ -20,17 +20,17 @@ is "its name, shape, type and size" "$(sed -n '/"output.weight"/p' Q5_1.plan)" '
 is "from a pipe" "$(cat m.gguf | gguf-plan -i im.gguf Q4_K_M)" "$(cat Q4_K_M.plan)"
 is "with wishes" "$(gguf-plan --tensor-type 'attn_v=q8_0' --output-tensor-type q5_K Q4_K_S m.gguf | grep -c 'attn_v.*type: q8_0\|"output.weight".*type: q5_K')" 7
 sed -i 's/\("output.weight".*\)type: q6_K/\1type: q8_0/' Q4_K_M.plan
-gguf-quantize -q -i im.gguf --plan Q4_K_M.plan -o b.gguf m.gguf
+gguf-quantize -q --effort 1 -i im.gguf --plan Q4_K_M.plan -o b.gguf m.gguf
 is "an edited plan" "$(gguf-info --json b.gguf | jq -r '.tensors[] | select(.name == "output.weight").type')" q8_0
 
 # for a size
 for b in 6 4.5 2.5; do
 	gguf-plan -i im.gguf --bpw $b -o p m.gguf
-	gguf-quantize -q -i im.gguf --plan p -o b.gguf m.gguf
+	gguf-quantize -q --effort 1 -i im.gguf --plan p -o b.gguf m.gguf
 	is "--bpw $b: not more, and not much less" "$(bits b.gguf | awk -v b=$b '{ print ($1 <= b), ($1 > b*0.985) }')" "1 1"
 done
 gguf-plan -i im.gguf --size 4M -o p m.gguf
-gguf-quantize -q -i im.gguf --plan p -o b.gguf m.gguf
+gguf-quantize -q --effort 1 -i im.gguf --plan p -o b.gguf m.gguf
 is "--size: not more, and not much less" "$(wc -c <b.gguf | awk '{ print ($1 <= 4000000), ($1 > 3900000) }')" "1 1"
 is "any number of threads" "$(gguf-plan -j1 -i im.gguf --bpw 4 m.gguf)" "$(gguf-plan -j5 -i im.gguf --bpw 4 m.gguf)"
 is "without a matrix no type that needs one" "$(gguf-plan --bpw 3 m.gguf | grep -cE 'type: (iq1|iq2|iq3_xxs)')" 0

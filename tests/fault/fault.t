@@ -91,11 +91,11 @@ convert q4_k_m
 walk_writes "gguf-convert q8_0" gguf-convert --no-sandbox -j2 -t q8_0 -o out small
 gguf-convert -q -o model.gguf small
 head -c 1500 "$DATA/prose/calibration.txt" >text
-gguf-tokenize -m model.gguf text >ids
+gguf-tokenize -m model.gguf text | cut -d " " -f 1-40 >ids
 walk_all gguf-imatrix gguf-imatrix --no-sandbox -j2 --ctx 32 --chunks 1 -m model.gguf -o out text
 walk_writes gguf-imatrix gguf-imatrix --no-sandbox -j2 --ctx 32 --chunks 1 -m model.gguf -o out text
 gguf-imatrix -q --ctx 32 --chunks 1 -m model.gguf -o im.gguf text
-walk_all gguf-plan gguf-plan --no-sandbox -j2 -i im.gguf --kld --bpw 5 -o out model.gguf
+walk_all gguf-plan gguf-plan --no-sandbox -j2 -i im.gguf --kld --types q4_0,q8_0 --effort 1 --bpw 5 -o out model.gguf
 walk_all "gguf-plan RECIPE" gguf-plan --no-sandbox -j2 -o out Q4_K_M model.gguf
 walk_all gguf-tokenize gguf-tokenize --no-sandbox -m model.gguf -o out text
 walk_all gguf-logits gguf-logits --no-sandbox -j2 -m model.gguf -o out ids
