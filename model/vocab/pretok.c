@@ -10,11 +10,12 @@
 #include <string.h>
 #include <utf8proc.h>
 #include "../../libgguf/text.h"
+#include "charsmap.h"
 #include "pretok.h"
 
 enum { MAX_STEPS = 64, MAX_DEPTH = 16 };
 enum kind {
-	NORM_FORM, NORM_PREPEND, NORM_REPLACE, NORM_LOWER, NORM_STRIP, NORM_SPM, NORM_BERT,    /* normalizers */
+	NORM_FORM, NORM_PREPEND, NORM_REPLACE, NORM_LOWER, NORM_STRIP, NORM_SPM, NORM_BERT, NORM_CHARS,
 	PRE_SPLIT, PRE_BYTES, PRE_SPACE, PRE_MARK                                       /* pre-tokenizers */
 };
 enum behavior { REMOVED, ISOLATED, MERGED_WITH_PREVIOUS, MERGED_WITH_NEXT, CONTIGUOUS };
@@ -25,13 +26,15 @@ struct step {
 	const char *text, *with;        /* prepended; put in place; borrowed from the pipeline */
 	pcre2_code *re;
 	enum behavior behavior;
-	bool invert, left, right, remove_extra, escape;
+	bool invert, left, right, remove_extra, escape, chars;
 	bool clean, ideographs, accents, lower;         /* of BertNormalizer */
 	int prefix;                     /* 0, FIRST_ONLY, ALWAYS */
 };
 struct pretok {
 	struct step norm[MAX_STEPS], pre[MAX_STEPS];
 	size_t n_norm, n_pre;
+	struct charsmap chars;          /* of the steps that use one */
+	const struct ggu_str *charsmap; /* its bytes, empty: none */
 	pcre2_match_data *match;
 	pcre2_match_context *limits;
 };
@@ -133,6 +136,13 @@ static struct step *new_step(struct pretok *p, bool norm, enum kind kind, struct
 	return s;
 }
 
+static enum ggu_status read_chars(struct pretok *p, struct ggu_error *err)
+{
+	if (!p->charsmap->n)
+		return ggu_fail(err, GGU_ERR_MISSING, GGU_NO_OFFSET, "precompiled_charsmap", "is missing");
+	return charsmap_read(&p->chars, p->charsmap->p, p->charsmap->n, err);
+}
+
 static enum ggu_status read_norm(struct pretok *p, const json_t *o, const char *type, struct ggu_error *err)
 {
 	static const struct { const char *name; enum kind kind; int form; } kinds[] = {
@@ -140,6 +150,7 @@ static enum ggu_status read_norm(struct pretok *p, const json_t *o, const char *
 		{ "NFD", NORM_FORM, UTF8PROC_DECOMPOSE }, { "NFKD", NORM_FORM, UTF8PROC_DECOMPOSE | UTF8PROC_COMPAT },
 		{ "Prepend", NORM_PREPEND, 0 }, { "Replace", NORM_REPLACE, 0 }, { "Lowercase", NORM_LOWER, 0 },
 		{ "Strip", NORM_STRIP, 0 }, { "SentencePiece", NORM_SPM, 0 }, { "BertNormalizer", NORM_BERT, 0 },
+		{ "Precompiled", NORM_CHARS, 0 },
 	};
 	struct step *s;
 	size_t k = 0;
@@ -167,7 +178,9 @@ static enum ggu_status read_norm(struct pretok *p, const json_t *o, const char *
 		s->prefix = vocab_json_true(o, "add_dummy_prefix") ? ALWAYS : 0;
 		s->remove_extra = vocab_json_true(o, "remove_extra_whitespaces");
 		s->escape = unless_false(o, "escape_whitespaces");
-		break;
+		s->chars = vocab_json_true(o, "charsmap");
+		return s->chars ? read_chars(p, err) : GGU_OK;
+	case NORM_CHARS: return read_chars(p, err);
 	case NORM_BERT:
 		s->clean = unless_false(o, "clean_text");
 		s->ideographs = unless_false(o, "handle_chinese_chars");
@@ -206,6 +219,9 @@ static enum ggu_status add_byte_level(struct pretok *p, const json_t *o, struct 
 	return new_step(p, false, PRE_BYTES, err) ? GGU_OK : GGU_ERR_FORMAT;
 }
 
+/* White space of Unicode: PCRE's has U+180E besides. */
+#define SPACES "[^\\S\\x{180e}]+"
+
 static enum ggu_status read_pre(struct pretok *p, const json_t *o, const char *type, struct ggu_error *err)
 {
 	enum behavior behavior;
@@ -218,10 +234,10 @@ static enum ggu_status read_pre(struct pretok *p, const json_t *o, const char *t
 			err);
 	if (!strcmp(type, "Punctuation")) return add_split(p, "[\\p{P}$+<=>^`|~]", false, behavior, err);
 	if (!strcmp(type, "BertPreTokenizer")) {
-		TRY(add_split(p, "\\s+", false, REMOVED, err));
+		TRY(add_split(p, SPACES, false, REMOVED, err));
 		return add_split(p, "[\\p{P}$+<=>^`|~]", false, ISOLATED, err);
 	}
-	if (!strcmp(type, "WhitespaceSplit")) return add_split(p, "\\s+", false, REMOVED, err);
+	if (!strcmp(type, "WhitespaceSplit")) return add_split(p, SPACES, false, REMOVED, err);
 	if (!strcmp(type, "Whitespace")) {
 		TRY(add_split(p, "\\w+|[^\\w\\s]+", false, REMOVED, err));
 		p->pre[p->n_pre - 1].invert = true;
@@ -254,16 +270,17 @@ static enum ggu_status read_tree(struct pretok *p, const json_t *o, bool norm, i
 	return norm ? read_norm(p, o, type, err) : read_pre(p, o, type, err);
 }
 
-enum ggu_status pretok_new(struct pretok **out, const json_t *pipeline, struct ggu_error *err)
+enum ggu_status pretok_new(struct pretok **out, const struct vocab *v, struct ggu_error *err)
 {
 	struct pretok *p = calloc(1, sizeof *p);
 	enum ggu_status s;
 	if (!p) return no_memory(err);
+	p->charsmap = &v->charsmap;
 	p->match = pcre2_match_data_create(1, NULL);
 	p->limits = pcre2_match_context_create(NULL);
-	s = p->match && p->limits ? read_tree(p, json_object_get(pipeline, "normalizer"), true, 0, err) :
+	s = p->match && p->limits ? read_tree(p, json_object_get(v->pipeline, "normalizer"), true, 0, err) :
 		no_memory(err);
-	if (!s) s = read_tree(p, json_object_get(pipeline, "pre_tokenizer"), false, 0, err);
+	if (!s) s = read_tree(p, json_object_get(v->pipeline, "pre_tokenizer"), false, 0, err);
 	if (s) {
 		pretok_free(p);
 		return s;
@@ -392,12 +409,69 @@ static enum ggu_status replace_all(struct pretok *p, const struct step *s, const
 	return GGU_OK;
 }
 
+/* What the table has instead of p[n], a character, unless it has nothing; what is no character becomes U+FFFD. */
+static void put_char(const struct charsmap *m, const char *p, size_t n, bool well_formed, struct buf *b)
+{
+	struct ggu_str to = { p, n };
+	if (!charsmap_find(m, p, n, true, &to) && !well_formed) to = (struct ggu_str){ "\xef\xbf\xbd", 3 };
+	put(b, to.p, to.n);
+}
+
+/* SentencePiece's own way: the longest key of the table, again and again. */
+static void longest_chars(const struct charsmap *m, const char *t, size_t n, struct buf *b)
+{
+	for (size_t i = 0, len; i < n; i += len) {
+		utf8proc_int32_t c;
+		utf8proc_ssize_t k = utf8proc_iterate((const utf8proc_uint8_t *)t + i, (utf8proc_ssize_t)(n - i), &c);
+		struct ggu_str to;
+		if ((len = charsmap_find(m, t + i, n - i, false, &to))) {
+			put(b, to.p, to.n);
+			continue;
+		}
+		len = k > 0 ? (size_t)k : 1;
+		put(b, k > 0 ? t + i : "\xef\xbf\xbd", k > 0 ? len : 3);
+	}
+}
+
+/* That of tokenizer.json: a grapheme of less than six bytes as a whole, by the shortest key that it begins with;
+ * where there is none, and in longer ones, each of its characters so. */
+enum { WHOLE = 5 };
+static void grapheme_chars(const struct charsmap *m, const char *t, size_t n, struct buf *b)
+{
+	struct ggu_str to;
+	if (n <= WHOLE && charsmap_find(m, t, n, true, &to)) put(b, to.p, to.n);
+	else
+		for (size_t i = 0, len; i < n; i += len) {
+			utf8proc_int32_t c;
+			utf8proc_ssize_t k = utf8proc_iterate((const utf8proc_uint8_t *)t + i,
+				(utf8proc_ssize_t)(n - i), &c);
+			len = k > 0 ? (size_t)k : 1;
+			put_char(m, t + i, len, k > 0, b);
+		}
+}
+static void chars(const struct charsmap *m, const char *t, size_t n, struct buf *b)
+{
+	utf8proc_int32_t c, before = 0, state = 0;
+	size_t from = 0;
+	for (size_t i = 0, len; i < n; i += len) {
+		utf8proc_ssize_t k = utf8proc_iterate((const utf8proc_uint8_t *)t + i, (utf8proc_ssize_t)(n - i), &c);
+		len = k > 0 ? (size_t)k : 1;
+		if (k <= 0) c = 0xfffd;
+		if (i && utf8proc_grapheme_break_stateful(before, c, &state)) {
+			grapheme_chars(m, t + from, i - from, b);
+			from = i;
+		}
+		before = c;
+	}
+	if (from < n) grapheme_chars(m, t + from, n - from, b);
+}
+
 /* SentencePiece: blanks collapsed and trimmed if asked, one in front, all become U+2581. Every byte that belongs to
  * no well-formed character becomes U+FFFD. */
 static void spm(const struct step *s, const char *t, size_t n, struct buf *b)
 {
 	bool space = true;      /* the last character was a blank, or there was none yet */
-	size_t start;
+	size_t start, from = b->n;
 	if (s->remove_extra) while (n && *t == ' ') { t++; n--; }
 	if (s->remove_extra) while (n && t[n - 1] == ' ') n--;
 	if (!n) return;
@@ -417,6 +491,9 @@ static void spm(const struct step *s, const char *t, size_t n, struct buf *b)
 		}
 		i += (size_t)len;
 	}
+	if (!s->remove_extra || !s->escape || b->failed) return;
+	/* marks that stood in the text, too */
+	while (b->n >= from + 3 && !memcmp(b->p + b->n - 3, mark, 3)) b->n -= 3;
 }
 
 static enum ggu_status normal_form(const struct step *s, const char *t, size_t n, struct buf *b, struct ggu_error *err)
@@ -518,6 +595,19 @@ static enum ggu_status bert(const struct step *s, const char *t, size_t n, struc
 	return st;
 }
 
+static void spm_step(const struct pretok *p, const struct step *s, const char *t, size_t n, struct buf *b)
+{
+	struct buf mapped = { .most = b->most };
+	if (!s->chars) spm(s, t, n, b);
+	else {
+		put(&mapped, "", 0);
+		longest_chars(&p->chars, t, n, &mapped);
+		if (!mapped.failed) spm(s, mapped.p, mapped.n, b);
+		b->failed |= mapped.failed;
+		free(mapped.p);
+	}
+}
+
 static enum ggu_status normalize_step(struct pretok *p, const struct step *s, const char *t, size_t n, struct buf *b,
 	struct ggu_error *err)
 {
@@ -528,6 +618,7 @@ static enum ggu_status normalize_step(struct pretok *p, const struct step *s, co
 	case NORM_REPLACE: return replace_all(p, s, t, n, b, err);
 	case NORM_LOWER: lower(t, n, b); break;
 	case NORM_BERT: return bert(s, t, n, b, err);
+	case NORM_CHARS: chars(&p->chars, t, n, b); break;
 	case NORM_STRIP:
 		while (s->left && n && is_space(t, n, &len)) { t += len; n -= len; }
 		for (size_t k = n; s->right && k; ) {
@@ -537,7 +628,7 @@ static enum ggu_status normalize_step(struct pretok *p, const struct step *s, co
 		}
 		put(b, t, n);
 		break;
-	default: spm(s, t, n, b); break;
+	default: spm_step(p, s, t, n, b); break;
 	}
 	return GGU_OK;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * tokenizer.c - text to ids: added tokens are cut out, the stretches between them normalized, pre-tokenized and
- * merged (bpe.h) or looked up (wordpiece.h); and back.
+ * merged (bpe.h), looked up (wordpiece.h) or weighed (unigram.h); and back.
  *
  * Added tokens are matched leftmost, longest first: those with normalized: false in the raw text, the others in the
  * normalized stretches, by the normalized form of their own text. Special ones count only with TOKENIZE_SPECIAL. */
@@ -11,13 +11,16 @@
 #include "bpe.h"
 #include "pretok.h"
 #include "tokenizer.h"
+#include "unigram.h"
 #include "wordpiece.h"
 
 struct added { struct text text; int32_t id; bool special, normalized, lstrip, rstrip, single_word; };
 struct tokenizer {
 	const struct vocab *v;
-	struct bpe *bpe;                /* this or */
-	struct wordpiece *words;        /* that */
+	/* one of these */
+	struct bpe *bpe;
+	struct wordpiece *words;
+	struct unigram *pieces;
 	struct pretok *pre;
 	struct added *added;            /* [n_added], in order of their texts */
 	size_t n_added;
@@ -197,8 +200,9 @@ static enum ggu_status encode_piece(void *ctx, const char *piece, size_t n)
 {
 	struct encoding *e = ctx;
 	const struct tokenizer *t = e->t;
-	return (t->words ? wordpiece_encode(t->words, piece, n, &e->out) : bpe_encode(t->bpe, piece, n, &e->out)) ?
-		GGU_OK : no_memory(e->err);
+	bool ok = t->words ? wordpiece_encode(t->words, piece, n, &e->out)
+		: t->pieces ? unigram_encode(t->pieces, piece, n, &e->out) : bpe_encode(t->bpe, piece, n, &e->out);
+	return ok ? GGU_OK : no_memory(e->err);
 }
 
 typedef enum ggu_status stretch(struct encoding *e, const char *p, size_t n, bool first);
@@ -343,8 +347,10 @@ enum ggu_status tokenizer_new(struct tokenizer **out, const struct vocab *v, str
 	enum ggu_status s;
 	if (!t) return no_memory(err);
 	t->v = v;
-	s = pretok_new(&t->pre, v->pipeline, err);
-	if (!s) s = kind && !strcmp(kind, "WordPiece") ? wordpiece_new(&t->words, v, err) : bpe_new(&t->bpe, v, err);
+	s = pretok_new(&t->pre, v, err);
+	if (!s)
+		s = kind && !strcmp(kind, "WordPiece") ? wordpiece_new(&t->words, v, err)
+			: kind && !strcmp(kind, "Unigram") ? unigram_new(&t->pieces, v, err) : bpe_new(&t->bpe, v, err);
 	if (!s) s = read_added(t, err);
 	if (!s) s = find_around(t, err);
 	if (s) {
@@ -370,6 +376,7 @@ void tokenizer_free(struct tokenizer *t)
 	free(t->after.v);
 	bpe_free(t->bpe);
 	wordpiece_free(t->words);
+	unigram_free(t->pieces);
 	pretok_free(t->pre);
 	free(t);
 }
@@ -377,13 +384,19 @@ void tokenizer_free(struct tokenizer *t)
 /* ---- decoding ---- */
 
 /* A token's text before it becomes bytes. An added token that is matched in normalized text has swallowed what the
- * normalizer put in front of it, and gives that back. */
+ * normalizer put in front of it, and gives that back; one that the vocabulary has no text for has its own. */
 static struct ggu_str token_text(const struct tokenizer *t, int32_t id)
 {
 	const struct added *a;
 	if (t->byte_level || id < 0 || (size_t)id >= t->v->n || !t->added_at[id]) return vocab_token(t->v, id);
 	a = t->added + t->added_at[id] - 1;
-	return a->normalized ? (struct ggu_str){ a->text.p, a->text.n } : vocab_token(t->v, id);
+	return a->normalized || vocab_token_type(t->v, id) == VOCAB_UNUSED ? (struct ggu_str){ a->text.p, a->text.n }
+		: vocab_token(t->v, id);
+}
+
+static bool has_bytes(const struct tokenizer *t)
+{
+	return t->pieces ? unigram_has_bytes(t->pieces) : t->bpe && t->bpe->byte_fallback;
 }
 
 /* The bytes of one token into to[], which has room for its text. */
@@ -403,7 +416,7 @@ static size_t token_bytes(const struct tokenizer *t, int32_t id, char *to)
 		}
 		return n;
 	}
-	if (s.n == 6 && text_begins(s.p, s.n, "<0x") && s.p[5] == '>' && t->bpe && t->bpe->byte_fallback) {
+	if (s.n == 6 && text_begins(s.p, s.n, "<0x") && s.p[5] == '>' && has_bytes(t)) {
 		char hex[3] = { s.p[3], s.p[4], 0 }, *end;
 		long b = strtol(hex, &end, 16);
 		if (end == hex + 2) { *to = (char)b; return 1; }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * vocab.c - the vocabulary object: memory, look-ups, the folder's entry point.
  *
- * Which file of a folder wins, after llama.cpp's converter: tokenizer.model gives tokens and scores where it is
- * there; else a tokenizer.json with byte fallback gives a score-less "llama" vocabulary; else tokenizer.json, or
- * vocab.json with merges.txt, gives byte-level BPE; vocab.txt gives WordPiece. The ids of a text follow
- * tokenizer.json wherever there is one. */
+ * Which file of a folder wins, after llama.cpp's converter: tokenizer.model, or spiece.model, gives tokens and scores
+ * where it is there; else a tokenizer.json with byte fallback gives a score-less "llama" vocabulary; else
+ * tokenizer.json, or vocab.json with merges.txt, gives byte-level BPE; vocab.txt gives WordPiece. The ids of a text
+ * follow tokenizer.json wherever there is one. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -59,7 +59,7 @@ struct vocab *vocab_new(void)
 	if (!v) return NULL;
 	for (int i = 0; i < VOCAB_N_SPECIAL; i++) v->special[i] = -1;
 	for (int i = 0; i <= VOCAB_SEP; i++) v->add[i] = -1;
-	v->add_space_prefix = v->lowercase = -1;
+	v->add_space_prefix = v->remove_extra = v->lowercase = -1;
 	v->model = "gpt2";
 	v->pipeline = json_object();
 	if (!v->pipeline) { free(v); return NULL; }
@@ -163,21 +163,24 @@ static void apply_hints(struct vocab *v, const struct vocab_files *f)
 static enum ggu_status say_prefix(struct vocab *v, struct ggu_error *err)
 {
 	struct pretok *p;
-	TRY(pretok_new(&p, v->pipeline, err));
+	TRY(pretok_new(&p, v, err));
 	if (!pretok_adds_space(p)) v->add_space_prefix = 0;
 	pretok_free(p);
 	return GGU_OK;
 }
 
 /* tokenizer.json: an older one does not name its kind; then byte-pair encoding has merges, unigram a list of pieces. */
-static enum ggu_status refuse_kind(const struct vocab_files *f, struct ggu_error *err)
+static const char *kind_of(const struct vocab_files *f)
 {
 	const json_t *m = json_object_get(f->tokenizer, "model");
 	const char *type = vocab_json_str(m, "type");
-	if (!type)
-		type = json_object_get(m, "merges") ? "BPE" : json_is_array(json_object_get(m, "vocab")) ? "Unigram" :
-			"";
-	if (!strcmp(type, "BPE") || !strcmp(type, "WordPiece")) return GGU_OK;
+	if (type) return type;
+	return json_object_get(m, "merges") ? "BPE" : json_is_array(json_object_get(m, "vocab")) ? "Unigram" : "";
+}
+static enum ggu_status refuse_kind(const struct vocab_files *f, struct ggu_error *err)
+{
+	const char *type = kind_of(f);
+	if (!strcmp(type, "BPE") || !strcmp(type, "WordPiece") || !strcmp(type, "Unigram")) return GGU_OK;
 	return file_fail(err, GGU_ERR_UNSUPPORTED, "tokenizer.json", GGU_NO_OFFSET, "model.type",
 		"tokenizer kind \"%.30s\" is not supported", type);
 }
@@ -187,8 +190,7 @@ static enum ggu_status no_tokenizer(const char *dir, struct ggu_error *err)
 {
 	static const struct { const char *file, *what; } others[] = {
 		{ "tekken.json", "Mistral's Tekken vocabulary is not supported" },
-		{ "spiece.model", "T5's SentencePiece vocabulary is not supported" }, { "sentencepiece.bpe.model",
-			"XLM-RoBERTa's SentencePiece vocabulary is not supported" },
+		{ "sentencepiece.bpe.model", "XLM-RoBERTa's SentencePiece vocabulary is not supported" },
 	};
 	for (size_t i = 0; i < sizeof others/sizeof *others; i++)
 		if (file_exists(dir, others[i].file))
@@ -198,38 +200,47 @@ static enum ggu_status no_tokenizer(const char *dir, struct ggu_error *err)
 		"no tokenizer.model, tokenizer.json, vocab.json with merges.txt or vocab.txt in the folder");
 }
 
-static bool is_wordpiece(const struct vocab_files *f)
+static enum ggu_status load_tokenizer_json(struct vocab *v, const struct vocab_files *f, struct ggu_error *err)
 {
-	const char *type = vocab_json_str(json_object_get(f->tokenizer, "model"), "type");
-	return type && !strcmp(type, "WordPiece");
+	return !strcmp(kind_of(f), "Unigram") ? vocab_load_unigram(v, f, err) : vocab_load_json(v, f, err);
+}
+
+/* tokenizer.model, or spiece.model. */
+static enum ggu_status load_spm(struct vocab *v, const struct vocab_files *f, struct ggu_error *err)
+{
+	static const char *const names[] = { "tokenizer.model", "spiece.model" };
+	char *spm = NULL;
+	size_t n = 0;
+	enum ggu_status s = GGU_ERR_MISSING;
+	for (size_t i = 0; i < 2 && s == GGU_ERR_MISSING; i++) {
+		s = file_slurp(f->dir, names[i], MAX_JSON, &spm, &n, err);
+		if (!s) s = vocab_load_spm(v, spm, n, names[i], f, err);
+		free(spm);
+		spm = NULL;
+	}
+	return s;
 }
 
 static enum ggu_status load(struct vocab *v, struct vocab_files *f, struct ggu_error *err)
 {
-	char *spm = NULL;
-	size_t n = 0;
 	enum ggu_status s;
 	TRY(vocab_read_json(f->dir, "tokenizer.json", &f->tokenizer, err));
 	TRY(vocab_read_json(f->dir, "tokenizer_config.json", &f->config, err));
 	TRY(vocab_read_json(f->dir, "added_tokens.json", &f->added, err));
 	TRY(vocab_read_json(f->dir, "config.json", &f->model_config, err));
 	if (f->tokenizer) TRY(refuse_kind(f, err));
-	s = file_slurp(f->dir, "tokenizer.model", MAX_JSON, &spm, &n, err);
+	s = load_spm(v, f, err);
 	if (s && s != GGU_ERR_MISSING) return s;
 	if (!s) {
-		s = vocab_load_spm(v, spm, n, "tokenizer.model", f, err);
-		free(spm);
-		if (s) return s;
-		v->model = "llama";
 		v->pre = "default";
-		if (f->tokenizer) TRY(vocab_load_json(v, f, err));
-	} else if (is_wordpiece(f)) TRY(vocab_load_wordpiece(v, f, err));
+		if (f->tokenizer) TRY(load_tokenizer_json(v, f, err));
+	} else if (!strcmp(kind_of(f), "WordPiece")) TRY(vocab_load_wordpiece(v, f, err));
 	else if (f->tokenizer) {
 		if (json_is_llama(f->tokenizer)) {
 			v->model = "llama";
 			v->pre = "default";
 		}
-		TRY(vocab_load_json(v, f, err));
+		TRY(load_tokenizer_json(v, f, err));
 	} else {
 		s = vocab_load_merges_txt(v, f, err);
 		if (!s) TRY(vocab_guess_pre(v, err));
@@ -271,14 +282,17 @@ enum vocab_token_type vocab_token_type(const struct vocab *v, int32_t id)
 {
 	return id < 0 || (size_t)id >= v->n ? VOCAB_UNUSED : (enum vocab_token_type)v->types[id];
 }
-/* A SentencePiece vocabulary that does not say begins with 1 and ends with 2, as llama.cpp has it. */
-static int32_t special(const struct vocab *v, enum vocab_special which, int32_t spm)
+/* A SentencePiece vocabulary that does not say begins with 1 and ends with 2, T5's ends with 1, as llama.cpp has it. */
+static int32_t special(const struct vocab *v, enum vocab_special which, const char *model, int32_t spm)
 {
 	if (v->special[which] >= 0) return v->special[which];
-	return !strcmp(v->model, "llama") && (size_t)spm < v->n && v->types[spm] == VOCAB_CONTROL ? spm : -1;
+	return !strcmp(v->model, model) && (size_t)spm < v->n && v->types[spm] == VOCAB_CONTROL ? spm : -1;
 }
-int32_t vocab_bos(const struct vocab *v) { return special(v, VOCAB_BOS, 1); }
-int32_t vocab_eos(const struct vocab *v) { return special(v, VOCAB_EOS, 2); }
+int32_t vocab_bos(const struct vocab *v) { return special(v, VOCAB_BOS, "llama", 1); }
+int32_t vocab_eos(const struct vocab *v)
+{
+	return !strcmp(v->model, "t5") ? special(v, VOCAB_EOS, "t5", 1) : special(v, VOCAB_EOS, "llama", 2);
+}
 
 bool vocab_is_end(const struct vocab *v, int32_t id)
 {

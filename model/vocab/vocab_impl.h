@@ -6,12 +6,15 @@
  *
  *   { "added_tokens": [...], "normalizer": {...}, "pre_tokenizer": {...}, "post_processor": {...}, "decoder": {...},
  *     "model": { "type": "BPE", "unk_token", "fuse_unk", "byte_fallback", "ignore_merges", "order" }, or
- *              { "type": "WordPiece", "unk_token", "max_input_chars_per_word" } }
+ *              { "type": "WordPiece", "unk_token", "max_input_chars_per_word" }, or
+ *              { "type": "Unigram", "unk_id", "byte_fallback" } }
  *
  * as in tokenizer.json, without vocabulary and merges, and with these additions:
  *   model.order                "merges" (rank of the pair) or "scores" (score of the joined token)
  *   model.user_defined         ids that are cut out of the normalized text first (SentencePiece)
- *   normalizer SentencePiece   add_dummy_prefix, remove_extra_whitespaces, escape_whitespaces */
+ *   model.all_tokens           of Unigram: control tokens are pieces of a text like others (tokenizer.json)
+ *   normalizer SentencePiece   add_dummy_prefix, remove_extra_whitespaces, escape_whitespaces, charsmap
+ * The table of a normalizer Precompiled, and of SentencePiece's where it says charsmap, is vocab.charsmap. */
 #ifndef MODEL_VOCAB_VOCAB_IMPL_H
 #define MODEL_VOCAB_VOCAB_IMPL_H
 #include <jansson.h>
@@ -46,6 +49,8 @@ struct vocab {
 	uint8_t add_order[4];
 	size_t n_add_order;
 	int add_space_prefix;           /* 1, 0, -1 not written */
+	int remove_extra;               /* blanks that follow one: the same */
+	struct ggu_str charsmap;        /* charsmap.h; empty: none */
 	int lowercase;                  /* of a WordPiece vocabulary: the same */
 	bool has_scores, write_merges;  /* which arrays the GGUF gets */
 	/* merges that llama.cpp's form drops but the ids depend on: gguf-utils.merges */
@@ -80,13 +85,24 @@ enum ggu_status vocab_read_json(const char *dir, const char *name, json_t **j, s
 enum ggu_status vocab_load_spm(struct vocab *v, const char *bytes, size_t n, const char *file,
 	const struct vocab_files *f, struct ggu_error *err);
 enum ggu_status vocab_load_json(struct vocab *v, const struct vocab_files *f, struct ggu_error *err);
+/* tokenizer.json of kind Unigram. */
+enum ggu_status vocab_load_unigram(struct vocab *v, const struct vocab_files *f, struct ggu_error *err);
+/* How SentencePiece normalizes and what it does with unknown characters. */
+struct vocab_spm_rules { bool dummy_prefix, remove_extra, escape, byte_fallback; };
+/* Normalizer and model of the pipeline, of a vocabulary of kind "llama" or "t5". */
+void vocab_spm_pipeline(struct vocab *v, const struct vocab_spm_rules *r);
+/* Copies a normalizer's table, if it is one; a second one must be the same. file: for messages. */
+enum ggu_status vocab_set_charsmap(struct vocab *v, const void *bytes, size_t n, const char *file,
+	struct ggu_error *err);
 enum ggu_status vocab_load_merges_txt(struct vocab *v, const struct vocab_files *f, struct ggu_error *err);
 /* WordPiece: tokenizer.json of that kind, or vocab.txt (GGU_ERR_MISSING: there is none). */
 enum ggu_status vocab_load_wordpiece(struct vocab *v, const struct vocab_files *f, struct ggu_error *err);
 /* The pipeline of such a vocabulary as BERT has it. */
 void vocab_bert_pipeline(struct vocab *v, bool lowercase);
-/* The trees of a tokenizer.json, without vocabulary and merges. */
-void vocab_take_pipeline(struct vocab *v, const json_t *t, json_t *model);
+/* The trees of a tokenizer.json, without vocabulary and merges, and the normalizer's table. */
+enum ggu_status vocab_take_pipeline(struct vocab *v, const json_t *t, json_t *model, struct ggu_error *err);
+/* Out of a normalizer of a pipeline, where it stands in base64. */
+enum ggu_status vocab_take_tables(struct vocab *v, json_t *normalizer, int depth, struct ggu_error *err);
 /* Special tokens, add_*_token and chat templates as the peer's converter finds them. */
 enum ggu_status vocab_load_specials(struct vocab *v, const struct vocab_files *f, struct ggu_error *err);
 /* A list of added tokens: control tokens are special, user-defined ones are not. NULL: out of memory. */

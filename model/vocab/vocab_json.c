@@ -108,7 +108,7 @@ static enum ggu_status read_merges(struct vocab *v, const json_t *list, struct g
 	return GGU_OK;
 }
 
-void vocab_take_pipeline(struct vocab *v, const json_t *t, json_t *model)
+enum ggu_status vocab_take_pipeline(struct vocab *v, const json_t *t, json_t *model, struct ggu_error *err)
 {
 	static const char *const trees[] = { "added_tokens", "normalizer", "pre_tokenizer", "post_processor",
 		"decoder" };
@@ -118,10 +118,11 @@ void vocab_take_pipeline(struct vocab *v, const json_t *t, json_t *model)
 		if (x && !json_is_null(x)) json_object_set_new(v->pipeline, trees[i], json_deep_copy(x));
 	}
 	json_object_set_new(v->pipeline, "model", model);
+	return vocab_take_tables(v, json_object_get(v->pipeline, "normalizer"), 0, err);
 }
 
 /* The trees as they are, and the model without its tables. */
-static void take_pipeline(struct vocab *v, const json_t *t)
+static enum ggu_status take_pipeline(struct vocab *v, const json_t *t, struct ggu_error *err)
 {
 	static const char *const flags[] = { "unk_token", "fuse_unk", "byte_fallback", "ignore_merges" };
 	json_t *model = json_pack("{s:s,s:s}", "type", "BPE", "order", "merges"), *from = json_object_get(t, "model");
@@ -129,7 +130,7 @@ static void take_pipeline(struct vocab *v, const json_t *t)
 		json_t *x = json_object_get(from, flags[i]);
 		if (x && !json_is_null(x)) json_object_set(model, flags[i], x);
 	}
-	vocab_take_pipeline(v, t, model);
+	return vocab_take_pipeline(v, t, model, err);
 }
 
 enum ggu_status vocab_load_json(struct vocab *v, const struct vocab_files *f, struct ggu_error *err)
@@ -161,8 +162,7 @@ enum ggu_status vocab_load_json(struct vocab *v, const struct vocab_files *f, st
 	TRY(read_merges(v, json_object_get(model, "merges"), err));
 	v->write_merges = !llama;
 	v->own_merges = llama;
-	take_pipeline(v, f->tokenizer);
-	return GGU_OK;
+	return take_pipeline(v, f->tokenizer, err);
 }
 
 /* ---- vocab.json and merges.txt ---- */

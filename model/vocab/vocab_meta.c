@@ -10,6 +10,8 @@ static const char *const adds[] = { "tokenizer.ggml.add_bos_token", "tokenizer.g
 	"tokenizer.ggml.add_sep_token" };
 
 #define LOWERCASE "tokenizer.ggml.normalizer.lowercase"
+#define REMOVE_EXTRA "tokenizer.ggml.remove_extra_whitespaces"
+#define CHARSMAP "tokenizer.ggml.precompiled_charsmap"
 
 /* ---- out ---- */
 
@@ -66,6 +68,8 @@ enum ggu_status vocab_to_meta(const struct vocab *v, struct ggu_meta *m, struct 
 	if (!s) s = put_templates(v, m);
 	if (!s && v->add_space_prefix >= 0)
 		s = ggu_meta_set_bool(m, "tokenizer.ggml.add_space_prefix", v->add_space_prefix);
+	if (!s && v->remove_extra >= 0) s = ggu_meta_set_bool(m, REMOVE_EXTRA, v->remove_extra);
+	if (!s && v->charsmap.n) s = ggu_meta_set_array(m, CHARSMAP, GGU_U8, v->charsmap.p, v->charsmap.n);
 	if (!s && v->lowercase >= 0) s = ggu_meta_set_bool(m, LOWERCASE, v->lowercase);
 	if (!s) s = put_str(m, "gguf-utils.tokenizer", text);
 	if (!s && v->own_merges) s = ggu_meta_set_strs(m, "gguf-utils.merges", v->merges, v->n_merges);
@@ -126,15 +130,33 @@ static enum ggu_status get_numbers(struct vocab *v, const struct ggu_meta *m, st
 	return GGU_OK;
 }
 
-/* SentencePiece as tokenizer.ggml.* says it: user-defined tokens first, a blank in front unless told otherwise. */
-static void spm_pipeline(struct vocab *v, bool prefix)
+/* Bytes, as llama.cpp has them, or signed ones as other writers do. */
+static enum ggu_status get_charsmap(struct vocab *v, const struct ggu_meta *m, struct ggu_error *err)
 {
+	const struct ggu_kv *kv = ggu_meta_find(m, CHARSMAP);
+	size_t n = kv ? ggu_kv_n(kv) : 0;
+	unsigned char *bytes;
+	enum ggu_status s;
+	if (!kv) return GGU_OK;
+	if (ggu_kv_type(kv) != GGU_ARRAY || (ggu_kv_item_type(kv) != GGU_U8 && ggu_kv_item_type(kv) != GGU_I8))
+		return bad(err, kv, CHARSMAP, "is not a list of bytes");
+	if (!(bytes = malloc(n + 1))) return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
+	for (size_t i = 0; i < n; i++) {
+		int64_t x = 0;
+		ggu_kv_int(kv, i, &x);
+		bytes[i] = (unsigned char)(x & 255);
+	}
+	s = n ? vocab_set_charsmap(v, bytes, n, NULL, err) : GGU_OK;
+	free(bytes);
+	return s;
+}
+
+/* SentencePiece as tokenizer.ggml.* says it: user-defined tokens first, a blank in front unless told otherwise. */
+static void spm_pipeline(struct vocab *v)
+{
+	struct vocab_spm_rules r = { v->add_space_prefix != 0, v->remove_extra > 0, true, !strcmp(v->model, "llama") };
 	json_object_set_new(v->pipeline, "added_tokens", vocab_added_by_type(v));
-	json_object_set_new(v->pipeline, "normalizer", json_pack("{s:s,s:b,s:b,s:b}", "type", "SentencePiece",
-		"add_dummy_prefix", prefix,
-		"remove_extra_whitespaces", 0, "escape_whitespaces", 1));
-	json_object_set_new(v->pipeline, "model", json_pack("{s:s,s:s,s:b}", "type", "BPE", "order", "scores",
-		"byte_fallback", 1));
+	vocab_spm_pipeline(v, &r);
 }
 
 static enum ggu_status get_pipeline(struct vocab *v, const struct ggu_meta *m, struct ggu_error *err)
@@ -156,9 +178,17 @@ static enum ggu_status get_pipeline(struct vocab *v, const struct ggu_meta *m, s
 		return GGU_OK;
 	}
 	ggu_meta_str(m, "tokenizer.ggml.pre", &pre);
-	if (strcmp(v->model, "llama")) return vocab_pipeline_from_pre(v, pre.p, err);
-	spm_pipeline(v, v->add_space_prefix != 0);
+	if (strcmp(v->model, "llama") && strcmp(v->model, "t5")) return vocab_pipeline_from_pre(v, pre.p, err);
+	spm_pipeline(v);
 	return GGU_OK;
+}
+
+/* The kind as static text, NULL: unknown. */
+static const char *kind(const char *name)
+{
+	static const char *const kinds[] = { "llama", "gpt2", "bert", "t5" };
+	for (size_t i = 0; i < sizeof kinds/sizeof *kinds; i++) if (!strcmp(kinds[i], name)) return kinds[i];
+	return NULL;
 }
 
 static enum ggu_status from_meta(struct vocab *v, const struct ggu_meta *m, struct ggu_error *err)
@@ -168,11 +198,10 @@ static enum ggu_status from_meta(struct vocab *v, const struct ggu_meta *m, stru
 	if (!ggu_meta_str(m, "tokenizer.ggml.model", &model))
 		return ggu_fail(err, GGU_ERR_MISSING, GGU_NO_OFFSET, "tokenizer.ggml.model",
 			"is missing: no vocabulary in this file");
-	v->model = !strcmp(model.p, "llama") ? "llama" : !strcmp(model.p, "gpt2") ? "gpt2" : !strcmp(model.p, "bert") ?
-		"bert" : NULL;
+	v->model = kind(model.p);
 	if (!v->model)
 		return ggu_fail(err, GGU_ERR_UNSUPPORTED, GGU_NO_OFFSET, "tokenizer.ggml.model",
-			"tokenizers of kind '%.40s' are not supported (llama, gpt2 and bert are)", model.p);
+			"tokenizers of kind '%.40s' are not supported (llama, gpt2, bert and t5 are)", model.p);
 	TRY(get_strs(v, m, "tokenizer.ggml.tokens", &v->tokens, &v->n, err));
 	if (!v->n) return ggu_fail(err, GGU_ERR_MISSING, GGU_NO_OFFSET, "tokenizer.ggml.tokens", "is missing or empty");
 	if (v->n > INT32_MAX/2)
@@ -188,6 +217,8 @@ static enum ggu_status from_meta(struct vocab *v, const struct ggu_meta *m, stru
 	for (int i = 0; i <= VOCAB_SEP; i++)
 		if (adds[i] && ggu_meta_bool(m, adds[i], &b)) vocab_set_add(v, (enum vocab_special)i, b);
 	if (ggu_meta_bool(m, "tokenizer.ggml.add_space_prefix", &b)) v->add_space_prefix = b;
+	if (ggu_meta_bool(m, REMOVE_EXTRA, &b)) v->remove_extra = b;
+	TRY(get_charsmap(v, m, err));
 	return get_pipeline(v, m, err);
 }
 
@@ -205,4 +236,8 @@ bool vocab_add_bos(const struct vocab *v)
 {
 	return v->add[VOCAB_BOS] >= 0 ? v->add[VOCAB_BOS] : !strcmp(v->model, "llama") && vocab_bos(v) >= 0;
 }
-bool vocab_add_eos(const struct vocab *v) { return v->add[VOCAB_EOS] > 0; }
+/* ... and T5's puts EOS behind. */
+bool vocab_add_eos(const struct vocab *v)
+{
+	return v->add[VOCAB_EOS] >= 0 ? v->add[VOCAB_EOS] : !strcmp(v->model, "t5") && vocab_eos(v) >= 0;
+}

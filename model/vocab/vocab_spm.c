@@ -10,7 +10,8 @@
 #include "../util/file.h"
 #include "vocab_impl.h"
 
-enum { MODEL_BPE = 2, PIECE_NORMAL = 1, PIECE_UNKNOWN, PIECE_CONTROL, PIECE_USER_DEFINED, PIECE_UNUSED, PIECE_BYTE };
+enum { MODEL_UNIGRAM = 1, MODEL_BPE, PIECE_NORMAL = 1, PIECE_UNKNOWN, PIECE_CONTROL, PIECE_USER_DEFINED, PIECE_UNUSED,
+	PIECE_BYTE };
 struct field { unsigned number, wire; uint64_t v; struct span bytes; };
 
 static bool varint(struct span *s, uint64_t *v)
@@ -45,11 +46,16 @@ static enum ggu_status bad(struct ggu_error *err, const char *file, uint64_t at,
 	return file_fail(err, GGU_ERR_FORMAT, file, at, "", "%s", what);
 }
 
-struct spec { uint64_t model_type; bool byte_fallback, dummy_prefix, remove_extra, escape, charsmap; size_t n_pieces; };
+struct spec {
+	uint64_t model_type;
+	struct vocab_spm_rules rules;
+	struct span charsmap;
+	size_t n_pieces;
+};
 
 static bool read_specs(struct span s, struct spec *o, uint64_t *at)
 {
-	*o = (struct spec){ .model_type = 1, .dummy_prefix = true, .remove_extra = true, .escape = true };
+	*o = (struct spec){ .model_type = MODEL_UNIGRAM, .rules = { true, true, true, false } };
 	while (s.n) {
 		struct field f, g;
 		*at = s.at;
@@ -59,13 +65,13 @@ static bool read_specs(struct span s, struct spec *o, uint64_t *at)
 		for (struct span in = f.bytes; (f.number == 2 || f.number == 3) && in.n; ) {
 			*at = in.at;
 			if (!next_field(&in, &g)) return false;
-			if (f.number == 3 && g.number == 2 && g.wire == 2) o->charsmap |= g.bytes.n > 0;
+			if (f.number == 3 && g.number == 2 && g.wire == 2) o->charsmap = g.bytes;
 			if (g.wire) continue;
 			if (f.number == 2 && g.number == 3) o->model_type = g.v;
-			if (f.number == 2 && g.number == 35) o->byte_fallback = g.v;
-			if (f.number == 3 && g.number == 3) o->dummy_prefix = g.v;
-			if (f.number == 3 && g.number == 4) o->remove_extra = g.v;
-			if (f.number == 3 && g.number == 5) o->escape = g.v;
+			if (f.number == 2 && g.number == 35) o->rules.byte_fallback = g.v;
+			if (f.number == 3 && g.number == 3) o->rules.dummy_prefix = g.v;
+			if (f.number == 3 && g.number == 4) o->rules.remove_extra = g.v;
+			if (f.number == 3 && g.number == 5) o->rules.escape = g.v;
 		}
 	}
 	return true;
@@ -119,12 +125,9 @@ enum ggu_status vocab_load_spm(struct vocab *v, const char *bytes, size_t n, con
 	enum ggu_status s = GGU_OK;
 	if (!user) return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
 	if (!read_specs(all, &o, &at) || !o.n_pieces) s = bad(err, file, at, "is not a SentencePiece model");
-	else if (o.model_type != MODEL_BPE)
+	else if (o.model_type != MODEL_BPE && o.model_type != MODEL_UNIGRAM)
 		s = file_fail(err, GGU_ERR_UNSUPPORTED, file, GGU_NO_OFFSET, "trainer_spec.model_type",
-			"only SentencePiece BPE is supported, not kind %llu", (unsigned long long)o.model_type);
-	else if (o.charsmap)
-		s = file_fail(err, GGU_ERR_UNSUPPORTED, file, GGU_NO_OFFSET, "normalizer_spec.precompiled_charsmap",
-			"text that is normalized by tables of the model's own is not supported");
+			"only unigram and BPE are supported, not kind %llu", (unsigned long long)o.model_type);
 	n_vocab = f->hints && f->hints->n_vocab > 0 ? (size_t)f->hints->n_vocab : s ? 0 : with_added(f, o.n_pieces);
 	if (!s) s = vocab_size(v, n_vocab, true, -10000, err);
 	while (!s && all.n) {
@@ -132,14 +135,17 @@ enum ggu_status vocab_load_spm(struct vocab *v, const char *bytes, size_t n, con
 		next_field(&all, &p);           /* read_specs has been through here */
 		if (p.number == 1 && p.wire == 2) s = read_piece(v, id++, p.bytes, file, user, err);
 	}
+	if (!s && o.charsmap.n) s = vocab_set_charsmap(v, o.charsmap.p, o.charsmap.n, file, err);
 	if (s) {
 		json_decref(user);
 		return s;
 	}
-	json_object_set_new(v->pipeline, "normalizer", json_pack("{s:s,s:b,s:b,s:b}", "type", "SentencePiece",
-		"add_dummy_prefix", o.dummy_prefix,
-		"remove_extra_whitespaces", o.remove_extra, "escape_whitespaces", o.escape));
-	json_object_set_new(v->pipeline, "model", json_pack("{s:s,s:s,s:b,s:o}", "type", "BPE", "order", "scores",
-		"byte_fallback", o.byte_fallback, "user_defined", user));
+	v->model = o.model_type == MODEL_BPE ? "llama" : "t5";
+	if (o.model_type == MODEL_UNIGRAM) {
+		v->add_space_prefix = o.rules.dummy_prefix;
+		v->remove_extra = o.rules.remove_extra;
+	}
+	vocab_spm_pipeline(v, &o.rules);
+	json_object_set_new(json_object_get(v->pipeline, "model"), "user_defined", user);
 	return GGU_OK;
 }

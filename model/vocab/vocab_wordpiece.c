@@ -98,9 +98,8 @@ static enum ggu_status from_json(struct vocab *v, const struct vocab_files *f, s
 	copy = json_pack("{s:s}", "type", "WordPiece");
 	json_object_set(copy, "unk_token", json_object_get(model, "unk_token"));
 	json_object_set(copy, "max_input_chars_per_word", json_object_get(model, "max_input_chars_per_word"));
-	vocab_take_pipeline(v, f->tokenizer, copy);
 	if (json_is_boolean(lower)) v->lowercase = json_is_true(lower);
-	return GGU_OK;
+	return vocab_take_pipeline(v, f->tokenizer, copy, err);
 }
 
 enum ggu_status vocab_load_wordpiece(struct vocab *v, const struct vocab_files *f, struct ggu_error *err)

@@ -32,7 +32,7 @@ not_ok "no vocabulary" 2 gguf-tokenize "$TMP/ids"
 is "a broken gzip stream" "$(printf '\037\213nope' | gguf-tokenize -m "$M" 2>&1 | head -n 1)" "gguf-tokenize: (stdin): gzip: unknown compression method"
 mkdir "$TMP/dir"
 not_ok "an empty folder" 2 gguf-tokenize -m "$TMP/dir" "$TMP/ids"
-for file in spiece.model tekken.json; do
+for file in sentencepiece.bpe.model tekken.json; do
 	rm -f "$TMP"/dir/*
 	echo '{}' >"$TMP/dir/$file"
 	not_ok "a folder with $file alone" 2 gguf-tokenize -m "$TMP/dir" "$TMP/ids"

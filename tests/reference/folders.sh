@@ -4,7 +4,7 @@
 #   folder NAME DIR     fills DIR with what reference NAME was made from; fails if the data is not there
 #
 # NAME is that of reference/tokenizers/vocab/NAME.json. A name with "+asm" is a completed folder: a tokenizer.json put
-# together from vocab.json, merges.txt (or vocab.txt) and the reference's `pipeline`, or the tokenizer.model that it lacks. The
+# together from vocab.json, merges.txt (or vocab.txt) and the reference's `pipeline`, or the tokenizer.model or spiece.model that it lacks. The
 # config.json and tokenizer_config.json that a reference states are written too.
 
 # Llama 3's special tokens, which the reference counts but does not list
@@ -29,6 +29,7 @@ folder()
 	esac
 	case $1 in
 	phi-3*) ;;
+	t5-*+asm) "$BUILD/tests/reference/tool_spiece" "$2/tokenizer.json" 32000 >"$2/spiece.model" || return 1 ;;
 	bert-*+asm)
 		jq -n --slurpfile r "$SHARED/reference/tokenizers/$base.json" --rawfile w "$2/vocab.txt" '$r[0].pipeline
 			| .model.vocab = ($w | rtrimstr("\n") | split("\n") | to_entries | map({key: .value, value: .key}) | from_entries)' >"$2/tokenizer.json" || return 1 ;;

@@ -5,18 +5,20 @@
 . "$(dirname "$0")/../lib/tap.sh"
 need_shared reference/arch "tiny checkpoints with reference logits"
 cmp_f32=$BUILD/tests/reference/tool_cmp_f32
-# rows NAME ENTRY MODEL IDS OPTIONS...: logits; of an encoder, which has none, the last ENTRY bytes of each sequence's rows
+# rows NAME ENTRY MODEL IDS OPTIONS...: logits; of an encoder, which has none, the last ENTRY bytes of each sequence's rows;
+# $TMP/source: what goes into the encoder of a model with two stacks
 rows()
 {
 	case $1 in
 	bert) bytes=$2 m=$3 ids=$4; shift 4; while read -r line; do echo "$line" | gguf-logits -m "$m" --hidden "$@" | tail -c "$bytes"; done <"$ids" ;;
+	t5) m=$3 ids=$4; shift 4; gguf-logits -m "$m" --source "$TMP/source" "$@" "$ids" ;;
 	*) m=$3 ids=$4; shift 4; gguf-logits -m "$m" "$@" "$ids" ;;
 	esac
 }
 for name in llama llama-dynamic-yarn llama-linear-bias llama-rope-parameters llama3 llama3-tied yi mistral mistral-nemo \
 	qwen2 qwen3 gemma gemma2 gemma3 gemma3-rope-parameters phi3 phi3-longrope phi3-longrope-long phi4-mini gpt2 \
 	mixtral qwen2_moe qwen3_moe dbrx deepseek_v2 deepseek_v2-lite deepseek_v3 gpt_oss gpt_oss-mxfp4 gpt_oss-truncate phimoe \
-	mamba mamba2 falcon_h1 falcon falcon-new gpt_neox mpt bloom cohere2 bert; do
+	mamba mamba2 falcon_h1 falcon falcon-new gpt_neox mpt bloom cohere2 bert t5; do
 	dir=$SHARED/reference/arch/$name
 	m=$TMP/$name.gguf
 	# float32 weights stay float32, where the automatic type would round them to f16, and so do those that take in factors
@@ -25,7 +27,8 @@ for name in llama llama-dynamic-yarn llama-linear-bias llama-rope-parameters lla
 	ok "$name: convert" gguf-convert -q --type $type -o "$m" "$dir"
 	# products with blocks round the activations: what is compared is the same weights as floats
 	if [ "$name" = gpt_oss-mxfp4 ]; then gguf-quantize -q --allow-requantize -o "$TMP/floats" F32 "$m"; mv "$TMP/floats" "$m"; fi
-	jq -r '.sequences[] | map(tostring) | join(" ")' "$dir/expected/tokens.json" >"$TMP/ids"
+	jq -r '(.decoder_sequences // .sequences)[] | map(tostring) | join(" ")' "$dir/expected/tokens.json" >"$TMP/ids"
+	jq -r '.sequences[] | map(tostring) | join(" ")' "$dir/expected/tokens.json" >"$TMP/source"
 	entry=$(jq '.hidden.shape[-2:] | .[0]*.[1]*4' "$dir/expected/tokens.json")
 	rows "$name" "$entry" "$m" "$TMP/ids" >"$TMP/logits" 2>"$TMP/err"
 	want=$dir/expected/logits.f32
@@ -33,7 +36,11 @@ for name in llama llama-dynamic-yarn llama-linear-bias llama-rope-parameters lla
 	ok "$name: logits" "$cmp_f32" "$TMP/logits" "$want" 1e-4
 	# the last entry of hidden.f32 stands after the final norm, which the residual stream does not have; the first is
 	# the output of the first layer for Mamba, its input for all others
-	head -1 "$TMP/ids" | gguf-logits -m "$m" --hidden >"$TMP/hidden"
+	head -1 "$TMP/ids" >"$TMP/first"
+	case $name in
+	t5) head -1 "$TMP/source" | gguf-logits -m "$m" --source - --hidden "$TMP/first" >"$TMP/hidden" ;;
+	*) gguf-logits -m "$m" --hidden "$TMP/first" >"$TMP/hidden" ;;
+	esac
 	want=$dir/expected/hidden.f32 last=$entry
 	case $name in
 	mamba*)

@@ -52,7 +52,8 @@ static void compare(const struct ggu_kv *kv, const char *key, const json_t *row)
 				sha256_update(&c, sizeof length, (const uint8_t *)&length);
 				sha256_update(&c, s.n, (const uint8_t *)s.p);
 			}
-		else if (ggu_kv_data(kv)) sha256_update(&c, 4*n, ggu_kv_data(kv));
+		else if (ggu_kv_data(kv))
+			sha256_update(&c, (ggu_kv_item_type(kv) == GGU_U8 ? 1 : 4)*n, ggu_kv_data(kv));
 		if (!hash_is(&c, sha)) bad(key, "other elements");
 	} else if (!strcmp(type, "STRING")) {
 		if (!ggu_kv_str(kv, 0, &s)) { bad(key, "is no text"); return; }

@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: MIT
+ * test_unigram.c - SentencePiece's table of characters and its unigram model beside slow ways of their own: keys looked
+ * for one by one, and all ways to cut a text. Tables that are broken are refused or looked at within their bounds. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+#include "../../model/vocab/charsmap.h"
+#include "../../model/vocab/tokenizer.h"
+#include "../lib/guard.h"
+
+static uint64_t seed = 1;
+static uint32_t drawn(uint32_t below)
+{
+	seed = seed*6364136223846793005u + 1442695040888963407u;
+	return (uint32_t)(seed >> 33)%below;
+}
+
+/* ---- a table, made as the format says ---- */
+
+enum { UNITS = 4096, MOST_KEYS = 40, MOST_TEXT = 512 };
+struct entry { char key[8]; size_t n; uint32_t value; };
+struct table {
+	struct entry e[MOST_KEYS];
+	size_t n;
+	uint32_t unit[UNITS];
+	bool used[UNITS], base[UNITS];
+	char texts[MOST_TEXT];
+	size_t n_texts;
+};
+
+/* Children of the node at pos, whose keys agree in the first d bytes: all from a base of their own where nothing is yet. */
+static void place(struct table *t, uint32_t pos, const char *prefix, size_t d)
+{
+	bool has[256] = { false };
+	const struct entry *own = NULL;
+	uint32_t at = 1;
+	for (size_t i = 0; i < t->n; i++) {
+		if (t->e[i].n < d || memcmp(t->e[i].key, prefix, d)) continue;
+		if (t->e[i].n == d) own = t->e + i;
+		else has[(uint8_t)t->e[i].key[d]] = true;
+	}
+	for (bool free_there = false; !free_there; at += !free_there) {
+		free_there = !t->base[at] && (!own || !t->used[at]);
+		for (uint32_t b = 0; b < 256; b++) free_there &= !has[b] || ((at ^ b) < UNITS && !t->used[at ^ b]);
+	}
+	t->base[at] = true;
+	t->unit[pos] |= (pos ^ at) << 10 | (own ? 256 : 0);
+	if (own) {
+		t->used[at] = true;
+		t->unit[at] = own->value | UINT32_C(1) << 31;
+	}
+	for (uint32_t b = 0; b < 256; b++) if (has[b]) {
+		t->used[at ^ b] = true;
+		t->unit[at ^ b] = b;
+	}
+	for (uint32_t b = 0; b < 256; b++) if (has[b]) {
+		char longer[8];
+		memcpy(longer, prefix, d);
+		longer[d] = (char)b;
+		place(t, at ^ b, longer, d + 1);
+	}
+}
+
+static bool has_key(const struct table *t, const char *key, size_t n)
+{
+	for (size_t i = 0; i < t->n; i++) if (t->e[i].n == n && !memcmp(t->e[i].key, key, n)) return true;
+	return false;
+}
+
+/* Keys of a few letters, high bytes among them. */
+static void draw(struct table *t)
+{
+	*t = (struct table){ .n = 0 };
+	for (size_t i = 0; i < MOST_KEYS; i++) {
+		struct entry e = { .n = 1 + drawn(4), .value = (uint32_t)t->n_texts };
+		size_t n_to = drawn(6);
+		for (size_t k = 0; k < e.n; k++) e.key[k] = "abc\xc3\xa4\xff"[drawn(6)];
+		if (has_key(t, e.key, e.n)) continue;
+		for (size_t k = 0; k < n_to; k++) t->texts[t->n_texts++] = (char)('A' + drawn(26));
+		t->texts[t->n_texts++] = 0;
+		t->e[t->n++] = e;
+	}
+	t->used[0] = true;
+	place(t, 0, "", 0);
+}
+
+/* The table's bytes between guard pages. */
+static char *bytes_of(const struct table *t, size_t *n)
+{
+	char *p;
+	*n = 4 + sizeof t->unit + t->n_texts;
+	p = guard_new(*n, GUARD_END);
+	assert_non_null(p);
+	for (size_t i = 0; i <= UNITS; i++) {
+		uint32_t v = i ? t->unit[i - 1] : (uint32_t)sizeof t->unit;
+		for (size_t k = 0; k < 4; k++) p[4*i + k] = (char)(v >> 8*k);
+	}
+	memcpy(p + 4 + sizeof t->unit, t->texts, t->n_texts);
+	return p;
+}
+
+static const struct entry *slow(const struct table *t, const char *p, size_t n, bool shortest)
+{
+	const struct entry *best = NULL;
+	for (size_t i = 0; i < t->n; i++) {
+		const struct entry *e = t->e + i;
+		if (e->n > n || memcmp(e->key, p, e->n) || (best && (e->n < best->n) != shortest)) continue;
+		best = e;
+	}
+	return best;
+}
+
+static void prefixes_are_those_of_a_list(void **unused)
+{
+	struct table t;
+	(void)unused;
+	for (int round = 0; round < 50; round++) {
+		struct charsmap m;
+		size_t n;
+		char *bytes, text[40];
+		draw(&t);
+		bytes = bytes_of(&t, &n);
+		assert_int_equal(charsmap_read(&m, bytes, n, NULL), GGU_OK);
+		for (int k = 0; k < 500; k++) {
+			size_t n_text = drawn(sizeof text);
+			for (size_t i = 0; i < n_text; i++) text[i] = "ab\0\xc3\xa4\xff c"[drawn(8)];
+			for (int shortest = 0; shortest < 2; shortest++) {
+				const struct entry *want = slow(&t, text, n_text, shortest);
+				struct ggu_str to = { "", 0 };
+				assert_int_equal(charsmap_find(&m, text, n_text, shortest, &to), want ? want->n : 0);
+				if (want) assert_string_equal(to.p, t.texts + want->value);
+				if (want) assert_int_equal(to.n, strlen(to.p));
+			}
+		}
+		guard_free(bytes, n);
+	}
+}
+
+/* Any bytes: refused, or every text is looked up within the bounds of the pages. */
+static void broken_tables_stay_within_their_bounds(void **unused)
+{
+	struct table t;
+	(void)unused;
+	for (int round = 0; round < 400; round++) {
+		size_t n, cut;
+		char *bytes, *p, text[64];
+		struct charsmap m;
+		struct ggu_error err = { 0 };
+		draw(&t);
+		bytes = bytes_of(&t, &n);
+		for (uint32_t k = drawn(40); k--;) bytes[drawn((uint32_t)n)] = (char)drawn(256);
+		for (size_t i = 0; i < n && round%4 == 0; i++) if (i >= 4) bytes[i] = (char)drawn(256);
+		cut = round%3 ? n : drawn((uint32_t)n);
+		if (round%5 == 0) bytes[cut - 1] = 0;
+		p = guard_new(cut, GUARD_END);
+		assert_non_null(p);
+		memcpy(p, bytes, cut);
+		if (charsmap_read(&m, p, cut, &err)) assert_true(err.code != GGU_OK && *err.what);
+		else
+			for (int k = 0; k < 100; k++) {
+				struct ggu_str to;
+				size_t n_text = drawn(sizeof text);
+				for (size_t i = 0; i < n_text; i++) text[i] = (char)drawn(256);
+				if (charsmap_find(&m, text, n_text, k%2, &to)) assert_int_equal(to.n, strlen(to.p));
+			}
+		guard_free(p, cut);
+		guard_free(bytes, n);
+	}
+}
+
+static void what_is_no_table_is_refused(void **unused)
+{
+	static const struct { const char *p; size_t n; enum ggu_status want; } t[] = {
+		{ "", 0, GGU_ERR_TRUNCATED }, { "\4\0\0", 3, GGU_ERR_TRUNCATED }, { "\4\0\0\0", 4, GGU_ERR_TRUNCATED },
+		{ "\4\0\0\0\0\0\0", 7, GGU_ERR_TRUNCATED }, { "\xfc\xff\xff\xff\0\0\0\0", 8, GGU_ERR_TRUNCATED },
+		{ "\0\0\0\0", 4, GGU_ERR_FORMAT }, { "\3\0\0\0\0\0\0", 7, GGU_ERR_FORMAT },
+		{ "\4\0\0\0\0\0\0\0x", 9, GGU_ERR_TRUNCATED }, { "\4\0\0\0\0\0\0\0", 8, GGU_OK },
+		{ "\4\0\0\0\0\0\0\0x\0", 10, GGU_OK },
+	};
+	(void)unused;
+	for (size_t i = 0; i < sizeof t/sizeof *t; i++) {
+		struct charsmap m;
+		struct ggu_error err;
+		assert_int_equal(charsmap_read(&m, t[i].p, t[i].n, &err), t[i].want);
+	}
+}
+
+/* ---- unigram ---- */
+
+enum { PIECES = 60, LETTERS = 5, MOST = 120 };
+static const char *const letters[LETTERS] = { "a", "b", "\xc3\xa4", "\xe2\x96\x81", "\xf0\x9f\x98\x80" };
+struct pieces { char text[PIECES][32]; struct ggu_str s[PIECES]; float score[PIECES]; int32_t type[PIECES]; };
+
+static void draw_pieces(struct pieces *p)
+{
+	for (size_t i = 0; i < PIECES; i++) {
+		*p->text[i] = 0;
+		for (uint32_t k = 1 + drawn(5); k--;) strcat(p->text[i], letters[drawn(LETTERS - 1)]);
+		if (!i) strcpy(p->text[i], "<unk>");
+		p->s[i] = (struct ggu_str){ p->text[i], strlen(p->text[i]) };
+		p->score[i] = -(float)(1 + drawn(1 << 20))*0x1p-16f;
+		p->type[i] = i ? 1 : 2;
+	}
+}
+
+static struct vocab *vocab_of(const struct pieces *p)
+{
+	struct ggu_meta *m = ggu_meta_new();
+	struct vocab *v;
+	assert_non_null(m);
+	assert_int_equal(ggu_meta_set_str(m, "tokenizer.ggml.model", "t5", 2), GGU_OK);
+	assert_int_equal(ggu_meta_set_bool(m, "tokenizer.ggml.add_space_prefix", false), GGU_OK);
+	assert_int_equal(ggu_meta_set_strs(m, "tokenizer.ggml.tokens", p->s, PIECES), GGU_OK);
+	assert_int_equal(ggu_meta_set_array(m, "tokenizer.ggml.scores", GGU_F32, p->score, PIECES), GGU_OK);
+	assert_int_equal(ggu_meta_set_array(m, "tokenizer.ggml.token_type", GGU_I32, p->type, PIECES), GGU_OK);
+	assert_int_equal(vocab_from_meta(&v, m, NULL), GGU_OK);
+	ggu_meta_free(m);
+	return v;
+}
+
+/* The first piece with these bytes; 0: none. */
+static int32_t piece(const struct pieces *p, const char *text, size_t n)
+{
+	for (int32_t i = 1; i < PIECES; i++) if (p->s[i].n == n && !memcmp(p->s[i].p, text, n)) return i;
+	return 0;
+}
+
+/* All ends of characters, from left to right: the largest sum of scores that comes there, and by which piece. */
+static size_t slow_ids(const struct pieces *p, const char *text, size_t n, int32_t *ids)
+{
+	double best[MOST*4 + 1] = { 0 }, least = 0;
+	size_t from[MOST*4 + 1], at[MOST*4 + 1], n_at = 0, count = 0;
+	int32_t by[MOST*4 + 1];
+	for (size_t i = 1; i < PIECES; i++) least = fmin(least, p->score[i]);
+	at[n_at++] = 0;
+	for (size_t end = 1; end <= n; end++) {
+		if (end < n && ((uint8_t)text[end] & 0xc0) == 0x80) continue;
+		best[end] = -INFINITY;
+		for (size_t k = 0; k < n_at; k++) {
+			int32_t id = piece(p, text + at[k], end - at[k]);
+			double score = best[at[k]] + (id ? p->score[id] : least - 10);
+			if ((!id && k + 1 < n_at) || !(score > best[end])) continue;
+			best[end] = score;
+			from[end] = at[k];
+			by[end] = id;
+		}
+		at[n_at++] = end;
+	}
+	for (size_t end = n; end; end = from[end]) if (by[end] || from[end] == 0 || by[from[end]]) ids[count++] = by[end];
+	for (size_t i = 0; i < count/2; i++) {
+		int32_t id = ids[i];
+		ids[i] = ids[count - 1 - i];
+		ids[count - 1 - i] = id;
+	}
+	return count;
+}
+
+static void the_best_way_is_that_of_all(void **unused)
+{
+	struct pieces p;
+	(void)unused;
+	for (int round = 0; round < 20; round++) {
+		struct vocab *v;
+		struct tokenizer *t;
+		draw_pieces(&p);
+		v = vocab_of(&p);
+		assert_int_equal(tokenizer_new(&t, v, NULL), GGU_OK);
+		for (int k = 0; k < 50; k++) {
+			char text[MOST*4 + 1] = "";
+			int32_t want[MOST*4], *ids = NULL;
+			size_t n_want, n = 0, cap = 0;
+			for (uint32_t c = drawn(MOST); c--;) strcat(text, letters[drawn(LETTERS)]);
+			n_want = slow_ids(&p, text, strlen(text), want);
+			assert_int_equal(tokenizer_encode(t, text, strlen(text), 0, &ids, &n, &cap, NULL), GGU_OK);
+			assert_int_equal(n, n_want);
+			if (n) assert_memory_equal(ids, want, n*sizeof *ids);
+			free(ids);
+		}
+		tokenizer_free(t);
+		vocab_free(v);
+	}
+}
+
+int main(void)
+{
+	const char *given = getenv("TEST_SEED");
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(prefixes_are_those_of_a_list), cmocka_unit_test(broken_tables_stay_within_their_bounds),
+		cmocka_unit_test(what_is_no_table_is_refused), cmocka_unit_test(the_best_way_is_that_of_all),
+	};
+	if (given) seed = strtoull(given, NULL, 10);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
