@@ -2,8 +2,9 @@
  * digits.h - private to quant/: rows by bytes, what x86 multiplies a few tokens with.
  *
  *   row_ISA.c         a row's blocks times up to DIGITS_TOKENS tokens, as integer sums (digits_text.h for the types,
- *                     digits_256.h and digits_512.h for the width of registers)
- *   digits_avx2.c     strips, the loops over rows and columns, sums added up across lanes and scaled; for all of them
+ *                     digits_256.h and digits_512.h for the width of registers), which digits_settle.h adds up across
+ *                     lanes and scales
+ *   digits_avx2.c     strips, the loops over rows and columns; for all of them
  *
  * An activation's 12 bits are two digits, x = 64*high + low, -32 <= low < 32, |high| <= 32, so that the bytes of the
  * weights meet bytes: a product of unsigned and signed bytes takes the weights' codes as they come out of a mask and
@@ -15,17 +16,17 @@
  * A strip of 128 columns, for blocks of 32:     high[128] low[128]; the first halves of four blocks, then the second
  *                                               halves: sixteen columns of several blocks lie together as in Q4_0
  *
- * Sums of ROWS rows are left in memory as they come, a few lanes for each block, and added up across lanes when the
- * eighth row is done: for eight rows at once, in the order of the float contract. So rows are read one after another,
- * as they lie. */
+ * Sums of some rows (8 or 16) are left in memory as they come, a few lanes for each block, and added up across lanes
+ * when the last row is done: for all rows at once, in the order of the float contract. So rows are read one after
+ * another, as they lie. */
 #ifndef QUANT_DIGITS_H
 #define QUANT_DIGITS_H
 #include "mul.h"
 
 enum {
-	DIGITS_ROWS = 8,
+	DIGITS_ROWS = 16,               /* at most */
 	DIGITS_TOKENS = 4,
-	DIGITS_COLUMNS = 512,           /* whose sums are kept for eight rows */
+	DIGITS_COLUMNS = 512,           /* whose sums are kept for some rows */
 	DIGITS_UNIT = 128,              /* columns of a strip for blocks of 32 */
 };
 /* Of the sixteens of a super-block, as they come out of its bytes by masks and shifts:
@@ -76,7 +77,14 @@ struct digits_type {
 	float factor;                   /* of d of super-blocks */
 	int bias;                       /* of codes of blocks of 32 */
 };
-struct digits_table { struct digits_type type[GGU_TYPE_COUNT]; };
+/* y[rows] += n blocks of token t, strip being that token's */
+typedef void settle_fn(const struct digits_type *type, enum mul_kind kind, const struct digit_sums *s, size_t t,
+	size_t n, const void *strip, float *y);
+struct digits_table {
+	size_t rows;                    /* side by side */
+	settle_fn *settle;
+	struct digits_type type[GGU_TYPE_COUNT];
+};
 
 #if defined __x86_64__
 extern const struct digits_table quant_digits_avx2, quant_digits_avxvnni, quant_digits_avx512;

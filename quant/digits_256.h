@@ -247,3 +247,105 @@ INLINE isum p_dot_half(p_reg a, __m256i high, __m256i low)
 	return i_madd(s, _mm256_maddubs_epi16(a, low), _mm256_set1_epi16(1));
 }
 INLINE void p_store(int32_t *to, isum s) { _mm256_store_si256((void *)to, s); }
+
+/* ---- sums, eight rows side by side ---- */
+
+enum { ROWS = 8 };
+typedef __m256 vf;
+typedef __m256i vi;
+struct two { vf d, m; };
+INLINE vf v_from(const float *p) { return _mm256_load_ps(p); }
+INLINE void v_to(float *p, vf a) { _mm256_store_ps(p, a); }
+INLINE vi v_load(const void *p) { return _mm256_load_si256(p); }
+INLINE vf v_all(float a) { return _mm256_set1_ps(a); }
+INLINE vf v_mul(vf a, vf b) { return _mm256_mul_ps(a, b); }
+INLINE vf v_fma(vf a, vf b, vf c) { return _mm256_fmadd_ps(a, b, c); }
+INLINE vf v_floats(vi a) { return _mm256_cvtepi32_ps(a); }
+INLINE vf v_negative(vf a) { return _mm256_xor_ps(a, _mm256_set1_ps(-0.0f)); }
+INLINE vi v_less(vi a, int32_t n) { return _mm256_sub_epi32(a, _mm256_set1_epi32(n)); }
+INLINE vf v_order(vf a) { return a; }           /* of rows in v_fours and v_turn, and back */
+INLINE vf v_halves(const uint16_t *p) { return _mm256_cvtph_ps(_mm_load_si128((const void *)p)); }
+/* Pairs of halves, d below */
+INLINE struct two v_pairs(vi a)
+{
+	vi p = _mm256_packus_epi32(_mm256_and_si256(a, _mm256_set1_epi32(0xffff)), _mm256_srli_epi32(a, 16));
+	p = _mm256_permute4x64_epi64(p, 0xd8);
+	return (struct two){ _mm256_cvtph_ps(_mm256_castsi256_si128(p)),
+		_mm256_cvtph_ps(_mm256_extracti128_si256(p, 1)) };
+}
+INLINE vi halves32(vi a, vi b) { return _mm256_add_epi32(_mm256_unpacklo_epi32(a, b), _mm256_unpackhi_epi32(a, b)); }
+INLINE vi halves64(vi a, vi b) { return _mm256_add_epi32(_mm256_unpacklo_epi64(a, b), _mm256_unpackhi_epi64(a, b)); }
+/* In each half, the sums over the lanes of four registers' same half */
+INLINE vi four(vi a, vi b, vi c, vi d) { return halves64(halves32(a, b), halves32(c, d)); }
+INLINE vi four_at(const int32_t *p, size_t stride)
+{
+	return four(v_load(p), v_load(p + stride), v_load(p + 2*stride), v_load(p + 3*stride));
+}
+/* Sums of eight lanes of each row */
+INLINE vi v_eights(const int32_t *p)
+{
+	vi a = four_at(p, 8), b = four_at(p + 32, 8);
+	return _mm256_add_epi32(_mm256_permute2x128_si256(a, b, 0x20), _mm256_permute2x128_si256(a, b, 0x31));
+}
+/* Sums of eight minima of each row times those of activations */
+INLINE vi v_minima(const uint8_t *m, const int16_t *first, const int16_t *second)
+{
+	const vi u = y_twice(first), v = y_twice(second);
+	vi s[4];
+	UNROLL for (int i = 0; i < 4; i++) {
+		vi w = _mm256_cvtepu8_epi16(_mm_load_si128((const void *)(m + 16*i)));
+		s[i] = _mm256_add_epi32(_mm256_madd_epi16(w, u), _mm256_madd_epi16(w, v));
+	}
+	return _mm256_permutevar8x32_epi32(four(s[0], s[1], s[2], s[3]), _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
+}
+/* The same of sixteen each, in the upper halves of bytes */
+INLINE vi v_minima16(const uint8_t *m, const int16_t *sum)
+{
+	vi s[8], a, b;
+	UNROLL for (int r = 0; r < 8; r++) {
+		vi w = _mm256_srli_epi16(_mm256_cvtepu8_epi16(_mm_load_si128((const void *)(m + 16*r))), 4);
+		s[r] = _mm256_madd_epi16(w, y_load(sum));
+	}
+	a = four(s[0], s[1], s[2], s[3]);
+	b = four(s[4], s[5], s[6], s[7]);
+	return _mm256_add_epi32(_mm256_permute2x128_si256(a, b, 0x20), _mm256_permute2x128_si256(a, b, 0x31));
+}
+/* Sums of four lanes: of four blocks of each row */
+INLINE void v_fours(const int32_t *p, vi *to)
+{
+	UNROLL for (int i = 0; i < 2; i++) {
+		vi a = four_at(p + 8*i, 16), b = four_at(p + 8*i + 64, 16);
+		to[2*i] = _mm256_permute2x128_si256(a, b, 0x20);
+		to[2*i + 1] = _mm256_permute2x128_si256(a, b, 0x31);
+	}
+}
+/* Four of each row: column i to to[i] */
+INLINE void v_turn(const void *p, vi *to)
+{
+	const char *row = p;
+	vi a[4], b[4];
+	UNROLL for (int r = 0; r < 4; r++) a[r] = y_two(row + 16*r, row + 16*r + 64);
+	b[0] = _mm256_unpacklo_epi32(a[0], a[1]);
+	b[1] = _mm256_unpackhi_epi32(a[0], a[1]);
+	b[2] = _mm256_unpacklo_epi32(a[2], a[3]);
+	b[3] = _mm256_unpackhi_epi32(a[2], a[3]);
+	to[0] = _mm256_unpacklo_epi64(b[0], b[2]);
+	to[1] = _mm256_unpackhi_epi64(b[0], b[2]);
+	to[2] = _mm256_unpacklo_epi64(b[1], b[3]);
+	to[3] = _mm256_unpackhi_epi64(b[1], b[3]);
+}
+/* The same of halves */
+INLINE void v_turn_halves(const uint16_t *p, vf *to)
+{
+	const __m128i by = _mm_setr_epi8(0, 1, 8, 9, 2, 3, 10, 11, 4, 5, 12, 13, 6, 7, 14, 15);
+	__m128i a[4], b[4];
+	UNROLL for (int r = 0; r < 4; r++) a[r] = _mm_shuffle_epi8(_mm_load_si128((const __m128i *)p + r), by);
+	b[0] = _mm_unpacklo_epi32(a[0], a[1]);
+	b[1] = _mm_unpackhi_epi32(a[0], a[1]);
+	b[2] = _mm_unpacklo_epi32(a[2], a[3]);
+	b[3] = _mm_unpackhi_epi32(a[2], a[3]);
+	to[0] = _mm256_cvtph_ps(_mm_unpacklo_epi64(b[0], b[2]));
+	to[1] = _mm256_cvtph_ps(_mm_unpackhi_epi64(b[0], b[2]));
+	to[2] = _mm256_cvtph_ps(_mm_unpacklo_epi64(b[1], b[3]));
+	to[3] = _mm256_cvtph_ps(_mm_unpackhi_epi64(b[1], b[3]));
+}

@@ -219,3 +219,114 @@ INLINE isum p_dot_half(p_reg a, __m512i high, __m512i low)
 	return _mm512_dpbusd_epi32(s, a, low);
 }
 INLINE void p_store(int32_t *to, isum s) { _mm512_store_si512(to, s); }
+
+/* ---- sums, sixteen rows side by side ---- */
+
+enum { ROWS = 16 };
+typedef __m512 vf;
+typedef __m512i vi;
+struct two { vf d, m; };
+INLINE vf v_from(const float *p) { return _mm512_load_ps(p); }
+INLINE void v_to(float *p, vf a) { _mm512_store_ps(p, a); }
+INLINE vi v_load(const void *p) { return _mm512_load_si512(p); }
+INLINE vf v_all(float a) { return _mm512_set1_ps(a); }
+INLINE vf v_mul(vf a, vf b) { return _mm512_mul_ps(a, b); }
+INLINE vf v_fma(vf a, vf b, vf c) { return _mm512_fmadd_ps(a, b, c); }
+INLINE vf v_floats(vi a) { return _mm512_cvtepi32_ps(a); }
+INLINE vf v_negative(vf a) { return _mm512_xor_ps(a, _mm512_set1_ps(-0.0f)); }
+INLINE vi v_less(vi a, int32_t n) { return _mm512_sub_epi32(a, _mm512_set1_epi32(n)); }
+/* Row 4*i + j at lane i + 4*j */
+INLINE vi turned(void) { return _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15); }
+INLINE vf v_order(vf a) { return _mm512_permutexvar_ps(turned(), a); }  /* of rows in v_fours and v_turn, and back */
+INLINE vf v_halves(const uint16_t *p) { return _mm512_cvtph_ps(_mm256_load_si256((const void *)p)); }
+/* Pairs of halves, d below */
+INLINE struct two v_pairs(vi a)
+{
+	return (struct two){ _mm512_cvtph_ps(_mm512_cvtepi32_epi16(a)),
+		_mm512_cvtph_ps(_mm512_cvtepi32_epi16(_mm512_srli_epi32(a, 16))) };
+}
+INLINE vi halves32(vi a, vi b) { return _mm512_add_epi32(_mm512_unpacklo_epi32(a, b), _mm512_unpackhi_epi32(a, b)); }
+INLINE vi halves64(vi a, vi b) { return _mm512_add_epi32(_mm512_unpacklo_epi64(a, b), _mm512_unpackhi_epi64(a, b)); }
+/* In each quarter, the sums over the lanes of four registers' same quarter */
+INLINE vi four(vi a, vi b, vi c, vi d) { return halves64(halves32(a, b), halves32(c, d)); }
+/* Sums of eight lanes of each row, two rows to a register */
+INLINE vi eights(const vi *s)
+{
+	const vi at = _mm512_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7, 8, 12, 9, 13, 10, 14, 11, 15);
+	vi a = four(s[0], s[1], s[2], s[3]), b = four(s[4], s[5], s[6], s[7]);
+	return _mm512_permutexvar_epi32(at,
+		_mm512_add_epi32(_mm512_shuffle_i64x2(a, b, 0x88), _mm512_shuffle_i64x2(a, b, 0xdd)));
+}
+INLINE vi v_eights(const int32_t *p)
+{
+	vi s[8];
+	UNROLL for (int i = 0; i < 8; i++) s[i] = v_load(p + 16*i);
+	return eights(s);
+}
+INLINE vi words_at(const uint8_t *p) { return _mm512_cvtepu8_epi16(_mm256_load_si256((const void *)p)); }
+/* Sums of eight minima of each row times those of activations */
+INLINE vi v_minima(const uint8_t *m, const int16_t *first, const int16_t *second)
+{
+	const vi u = _mm512_broadcast_i32x4(_mm_loadu_si128((const void *)first)),
+		v = _mm512_broadcast_i32x4(_mm_loadu_si128((const void *)second));
+	vi s[4];
+	UNROLL for (int i = 0; i < 4; i++) {
+		vi w = words_at(m + 32*i);
+		s[i] = _mm512_dpwssd_epi32(_mm512_madd_epi16(w, u), w, v);
+	}
+	return _mm512_permutexvar_epi32(turned(), four(s[0], s[1], s[2], s[3]));
+}
+/* The same of sixteen each, in the upper halves of bytes */
+INLINE vi v_minima16(const uint8_t *m, const int16_t *sum)
+{
+	const vi x = _mm512_broadcast_i64x4(_mm256_loadu_si256((const void *)sum));
+	vi s[8];
+	UNROLL for (int i = 0; i < 8; i++)
+		s[i] = _mm512_madd_epi16(_mm512_srli_epi16(words_at(m + 32*i), 4), x);
+	return eights(s);
+}
+/* Quarter i of four registers to to[i] */
+INLINE void quarters(const vi *a, vi *to)
+{
+	vi b[4] = { _mm512_shuffle_i64x2(a[0], a[1], 0x88), _mm512_shuffle_i64x2(a[0], a[1], 0xdd),
+		_mm512_shuffle_i64x2(a[2], a[3], 0x88), _mm512_shuffle_i64x2(a[2], a[3], 0xdd) };
+	to[0] = _mm512_shuffle_i64x2(b[0], b[2], 0x88);
+	to[1] = _mm512_shuffle_i64x2(b[1], b[3], 0x88);
+	to[2] = _mm512_shuffle_i64x2(b[0], b[2], 0xdd);
+	to[3] = _mm512_shuffle_i64x2(b[1], b[3], 0xdd);
+}
+/* Sums of four lanes: of four blocks of each row */
+INLINE void v_fours(const int32_t *p, vi *to)
+{
+	vi a[4];
+	UNROLL for (int j = 0; j < 4; j++)
+		a[j] = four(v_load(p + 16*j), v_load(p + 16*(j + 4)), v_load(p + 16*(j + 8)), v_load(p + 16*(j + 12)));
+	quarters(a, to);
+}
+/* Four of each row: column i to to[i] */
+INLINE void v_turn(const void *p, vi *to)
+{
+	const char *row = p;
+	vi a[4], b[4];
+	UNROLL for (int r = 0; r < 4; r++) a[r] = v_load(row + 64*r);
+	b[0] = _mm512_unpacklo_epi32(a[0], a[1]);
+	b[1] = _mm512_unpackhi_epi32(a[0], a[1]);
+	b[2] = _mm512_unpacklo_epi32(a[2], a[3]);
+	b[3] = _mm512_unpackhi_epi32(a[2], a[3]);
+	to[0] = _mm512_unpacklo_epi64(b[0], b[2]);
+	to[1] = _mm512_unpackhi_epi64(b[0], b[2]);
+	to[2] = _mm512_unpacklo_epi64(b[1], b[3]);
+	to[3] = _mm512_unpackhi_epi64(b[1], b[3]);
+}
+/* The same of halves */
+INLINE void v_turn_halves(const uint16_t *p, vf *to)
+{
+	static const _Alignas(64) uint16_t two[32] = { 0, 16, 32, 48, 4, 20, 36, 52, 8, 24, 40, 56, 12, 28, 44, 60,
+		1, 17, 33, 49, 5, 21, 37, 53, 9, 25, 41, 57, 13, 29, 45, 61 };
+	const vi at = v_load(two), x = v_load(p), y = v_load(p + 32);
+	UNROLL for (int i = 0; i < 2; i++) {
+		vi a = _mm512_permutex2var_epi16(x, _mm512_add_epi16(at, _mm512_set1_epi16((short)(2*i))), y);
+		to[2*i] = _mm512_cvtph_ps(_mm512_castsi512_si256(a));
+		to[2*i + 1] = _mm512_cvtph_ps(_mm512_extracti64x4_epi64(a, 1));
+	}
+}

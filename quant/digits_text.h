@@ -282,10 +282,10 @@ INLINE void supers(int n_tokens, const struct digits_part *p, struct digit_sums 
 {
 	for (size_t b = 0; b < p->n; b++) {
 		const char *w = p->w + b*k.bytes, *strip = p->strip + b*sizeof(struct strip256),
-			*next = p->next + b*k.bytes*DIGITS_ROWS;
+			*next = p->next + b*k.bytes*ROWS;
 		const struct strip256 *x = (const void *)strip;
 		const digits256 d[2] = { d_load(x->in[order].high), d_load(x->in[order].low) };
-		for (size_t r = 0, at = b*DIGITS_ROWS; r < p->n_rows; r++, at++, w += p->w_stride, next += k.bytes) {
+		for (size_t r = 0, at = b*ROWS; r < p->n_rows; r++, at++, w += p->w_stride, next += k.bytes) {
 			const struct meet m = { n_tokens, strip, p->strip_stride, order, d, to, at };
 			ahead(next, k.bytes);
 			block(w, &m);
@@ -380,10 +380,10 @@ INLINE void units(int n_tokens, const struct digits_part *p, struct digit_sums *
 {
 	for (size_t q = 0; q < p->n; q++) {
 		const char *u = p->w + q*bytes, *strip = p->strip + q*sizeof(struct strip32),
-			*next = p->next + q*bytes*DIGITS_ROWS;
+			*next = p->next + q*bytes*ROWS;
 		digits32 d[STEPS];
 		UNROLL for (int j = 0; j < STEPS; j++) d[j] = p_digits((const void *)strip, j);
-		for (size_t r = 0, at = q*DIGITS_ROWS; r < p->n_rows; r++, at++, u += p->w_stride, next += bytes) {
+		for (size_t r = 0, at = q*ROWS; r < p->n_rows; r++, at++, u += p->w_stride, next += bytes) {
 			ahead(next, bytes);
 			UNROLL for (int j = 0; j < STEPS; j++)
 				unit_sums(n_tokens, pieces(u, j), d + j, strip, p->strip_stride, j, to->s[0] + 16*at);
@@ -397,10 +397,10 @@ INLINE void units_of_codec(int n_tokens, const struct digits_part *p, struct dig
 {
 	for (size_t q = 0; q < p->n; q++) {
 		const char *u = p->w + q*bytes, *strip = p->strip + q*sizeof(struct strip32),
-			*next = p->next + q*bytes*DIGITS_ROWS;
+			*next = p->next + q*bytes*ROWS;
 		digits32 d[STEPS];
 		UNROLL for (int j = 0; j < STEPS; j++) d[j] = p_digits((const void *)strip, j);
-		for (size_t r = 0, at = q*DIGITS_ROWS; r < p->n_rows; r++, at++, u += p->w_stride, next += bytes) {
+		for (size_t r = 0, at = q*ROWS; r < p->n_rows; r++, at++, u += p->w_stride, next += bytes) {
 			struct codes32 c[4];
 			ahead(next, bytes);
 			UNROLL for (size_t i = 0; i < bytes/block; i++) unpack(u + i*block, c + i*4*block/bytes);
@@ -421,8 +421,8 @@ INLINE void units_nvfp4(int n_tokens, const struct digits_part *p, struct digit_
 	const __m128i table = _mm_add_epi8(x16(fp4_levels), _mm_set1_epi8(12));
 	for (size_t q = 0; q < p->n; q++) {
 		const char *u = p->w + 2*q*bytes, *strip = p->strip + q*sizeof(struct strip32),
-			*next = p->next + 2*q*bytes*DIGITS_ROWS;
-		for (size_t r = 0, at = q*DIGITS_ROWS; r < p->n_rows; r++, at++, u += p->w_stride, next += 2*bytes) {
+			*next = p->next + 2*q*bytes*ROWS;
+		for (size_t r = 0, at = q*ROWS; r < p->n_rows; r++, at++, u += p->w_stride, next += 2*bytes) {
 			ahead(next, 2*bytes);
 			UNROLL for (size_t i = 0; i < 8; i++)
 				to->d.f[i%2][4*at + i/2] = nvfp4_scale((uint8_t)u[i/4*bytes + i%4]);
@@ -431,9 +431,9 @@ INLINE void units_nvfp4(int n_tokens, const struct digits_part *p, struct digit_
 					up = p_level(table, p_high(x)), a = p_lower(low, up), b = p_upper(low, up);
 				UNROLL for (int t = 0; t < n_tokens; t++) {
 					digits32 d = p_digits((const void *)(strip + (size_t)t*p->strip_stride), j);
-					int32_t *s = to->s[t] + (2*q*DIGITS_ROWS + r)*16 + 8*j;
+					int32_t *s = to->s[t] + (2*q*ROWS + r)*16 + 8*j;
 					p_store(s, p_dot_half(a, d.high[0], d.low[0]));
-					p_store(s + DIGITS_ROWS*16, p_dot_half(b, d.high[1], d.low[1]));
+					p_store(s + ROWS*16, p_dot_half(b, d.high[1], d.low[1]));
 				}
 			}
 		}
@@ -506,7 +506,8 @@ UNITS(q1_0, 1, 2)
 UNITS_OF_CODEC(q2_0, 2)
 
 #define OF(name) { name##_1, name##_2, name##_4 }
-const struct digits_table DIGITS_TABLE = { {
+#include "digits_settle.h"
+const struct digits_table DIGITS_TABLE = { ROWS, settle, {
 	[GGU_TYPE_Q2_K] = { OF(q2_k), DIGITS_PAIR_16, 1, 0 },
 	[GGU_TYPE_Q3_K] = { OF(q3_k), DIGITS_HALF, 1, 0 },
 	[GGU_TYPE_Q4_K] = { OF(q4_k), DIGITS_PAIR, 1, 0 },

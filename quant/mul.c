@@ -211,7 +211,7 @@ void mul_integers(const struct quant_mul *m, size_t t0, size_t n_t, size_t o0, s
  * the end, and tokens where outputs do not suffice. */
 void mul_cut(const struct quant_mul *m, int n_threads, size_t *tokens, size_t *outputs)
 {
-	size_t unit = few(m->n_tokens) ? 8 : MUL_OUTPUTS, shares = n_threads > 1 ? 4*(size_t)n_threads : 1,
+	size_t unit = few(m->n_tokens) ? 16 : MUL_OUTPUTS, shares = n_threads > 1 ? 4*(size_t)n_threads : 1,
 		share = (m->n_out/shares + unit - 1)/unit*unit;
 	*tokens = m->n_tokens;
 	*outputs = share ? share : unit;

@@ -36,7 +36,7 @@ enum {
 	/* multiples of what a tile has of either; a tile has 16 tokens at most */
 	MUL_OUTPUTS = 32, MUL_TOKENS = 48,
 	MUL_AMAX = 2032,                /* of an activation's integer */
-	MUL_ROW_WORK = 40 << 10,        /* bytes that few tokens need of the work space */
+	MUL_ROW_WORK = 80 << 10,        /* bytes that few tokens need of the work space */
 };
 
 /* A chunk of a row of weights, widened: weight = d*w - m*mn, or d*w + m with blocks of 32. m of super-blocks is
