@@ -41,7 +41,7 @@ done
 # The examples, in a folder that holds what gguf-utils(7) says.
 cd "$TMP" || exit 1
 cp -r "$DATA/wiki-7m" wiki-7m
-bytes=30000
+bytes=12000
 [ -z "${SANITIZED:-}" ] || bytes=8000
 head -c $bytes "$DATA/prose/calibration.txt" >calibration.txt
 head -c $bytes "$DATA/prose/evaluation.txt" >evaluation.txt
