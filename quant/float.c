@@ -126,15 +126,19 @@ static void make_panel(const struct quant_mul *m, size_t o, size_t n_o, size_t i
 		quant_float_table->turn[type_of(m->type)](rows, m->w_stride, n_o - first, n, width, PHASE, to);
 	}
 }
-/* n columns from i on of phase l: tile r of the panel, the strip of token t */
+/* Columns from i on of phase l of the strip of token t */
+static const float *strip_of(const struct quant_mul *m, size_t t, size_t l, size_t i)
+{
+	size_t tokens = quant_float_table->tokens;
+	return (const float *)m->act + (t/tokens*FLOAT_LANES + l)*phase_floats(m->n_in) + i/FLOAT_LANES*tokens;
+}
+/* n of these, tile r of the panel; next: the strip that comes then */
 static void meet(const struct quant_mul *m, const struct work *k, size_t t, size_t l, size_t r, size_t i, size_t n,
-	float *sums, int merges)
+	const float *next, float *sums, int merges)
 {
 	const struct float_table *f = quant_float_table;
-	const float *strip = (const float *)m->act + (t/f->tokens*FLOAT_LANES + l)*phase_floats(m->n_in)
-		+ i/FLOAT_LANES*f->tokens;
 	f->gemm(n/FLOAT_LANES + (l < n%FLOAT_LANES), k->panel + l*PHASE + r*f->outputs*(FLOAT_CHUNK/FLOAT_LANES + 1),
-		strip, sums, i == 0, merges);
+		strip_of(m, t, l, i), next, sums, i == 0, merges);
 }
 /* The sums of a tile to n_t tokens from t on and n_o outputs from o on */
 static void put(const struct quant_mul *m, size_t t, size_t n_t, size_t o, size_t n_o, const float *sums)
@@ -148,13 +152,15 @@ static void put(const struct quant_mul *m, size_t t, size_t n_t, size_t o, size_
 static void at_once(const struct quant_mul *m, size_t t, size_t n_t, size_t o, size_t n_o, struct work *k)
 {
 	static const size_t order[FLOAT_LANES] = { 0, 8, 4, 12, 2, 10, 6, 14, 1, 9, 5, 13, 3, 11, 7, 15 };
-	size_t width = quant_float_table->outputs, tile = quant_float_table->tokens*width;
+	size_t width = quant_float_table->outputs, tokens = quant_float_table->tokens, tile = tokens*width,
+		next = t + tokens < m->n_tokens ? t + tokens : t;
 	for (size_t r = 0; r*width < n_o; r++) {
 		float *top = k->sums[0];
 		for (size_t i = 0; i < FLOAT_LANES; i++) {
 			int merges = 0;
 			while (i >> merges & 1) merges++;
-			meet(m, k, t, order[i], r, 0, m->n_in, top, merges);
+			meet(m, k, t, order[i], r, 0, m->n_in, i + 1 < FLOAT_LANES ? strip_of(m, t, order[i + 1], 0) :
+				strip_of(m, (r + 1)*width < n_o ? t : next, 0, 0), top, merges);
 			top -= (size_t)merges*tile;
 			top += tile;
 		}
@@ -171,7 +177,9 @@ static void by_chunks(const struct quant_mul *m, size_t t0, size_t n_t, size_t o
 		make_panel(m, o, n_o, i, n, k);
 		for (size_t l = 0; l < FLOAT_LANES; l++)
 			for (size_t j = 0; j < all; j++)
-				meet(m, k, t0 + j/tiles*tokens, l, j%tiles, i, n, k->sums[l] + j*tokens*width, 0);
+				meet(m, k, t0 + j/tiles*tokens, l, j%tiles, i, n, j + tiles < all ?
+					strip_of(m, t0 + (j/tiles + 1)*tokens, l, i) :
+					strip_of(m, t0, (l + 1)%FLOAT_LANES, i), k->sums[l] + j*tokens*width, 0);
 	}
 	quant_float_table->tree(k->sums[0], stride, all*tokens*width);
 	for (size_t j = 0; j < all; j++) {

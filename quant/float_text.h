@@ -112,13 +112,15 @@ INLINE void rows(enum float_type type, size_t n_out, size_t n_in, const char *w,
 
 /* ---- the tile: lanes are outputs ---- */
 
-static void gemm(size_t n, const float *panel, const float *strip, float *acc, bool begin, int merges)
+static void gemm(size_t n, const float *panel, const float *strip, const float *next, float *acc, bool begin,
+	int merges)
 {
 	rf a[TOKENS*WIDE], zero = { 0 };
 	if (begin) UNROLL for (int k = 0; k < TOKENS*WIDE; k++) a[k] = zero;
 	else UNROLL for (int k = 0; k < TOKENS*WIDE; k++) a[k] = r_floats(acc + k*REG);
-	for (; n; n--, panel += OUTPUTS, strip += TOKENS) {
+	for (; n; n--, panel += OUTPUTS, strip += TOKENS, next += TOKENS) {
 		rf w[WIDE];
+		__builtin_prefetch(next);
 		UNROLL for (int c = 0; c < WIDE; c++) w[c] = r_floats(panel + c*REG);
 		UNROLL for (int t = 0; t < TOKENS; t++) {
 			rf x = r_dup(strip[t]);
