@@ -81,7 +81,8 @@ ISA_FLAGS_avxvnni = -mavx2 -mfma -mf16c -mavxvnni
 ISA_FLAGS_avx512 = -mavx2 -mfma -mf16c -mavx512f -mavx512bw -mavx512dq -mavx512vl
 ISA_FLAGS_avx512bw = $(ISA_FLAGS_avx512)
 ISA_FLAGS_amx = $(ISA_FLAGS_avx512) -mavx512vnni -mamx-tile -mamx-int8
-ISA_FLAGS_neon =
+ISA_FLAGS_dotprod = -march=armv8.2-a+dotprod
+ISA_FLAGS_i8mm = -march=armv8.2-a+dotprod+i8mm
 ifneq ($(filter x86_64 i%86 amd64,$(ARCH)),)
 $(OBJ)/quant/%_avx2.o: ISA = $(ISA_FLAGS_avx2)
 $(OBJ)/quant/%_avxvnni.o: ISA = $(ISA_FLAGS_avxvnni)
@@ -89,6 +90,10 @@ $(OBJ)/quant/%_avx512.o: ISA = $(ISA_FLAGS_avx512)
 $(OBJ)/quant/%_avx512bw.o: ISA = $(ISA_FLAGS_avx512bw)
 $(OBJ)/quant/panel_avx512.o $(OBJ)/quant/row_avx512.o $(OBJ)/quant/attn_avx512.o: ISA = $(ISA_FLAGS_avx512) -mavx512vnni
 $(OBJ)/quant/%_amx.o: ISA = $(ISA_FLAGS_amx)
+endif
+ifneq ($(filter aarch64 arm64,$(ARCH)),)
+$(OBJ)/quant/%_dotprod.o: ISA = $(ISA_FLAGS_dotprod)
+$(OBJ)/quant/%_i8mm.o: ISA = $(ISA_FLAGS_i8mm)
 endif
 
 # The search's loops are short and many; -O3 makes the encoders a quarter faster where nobody asked for less.
@@ -155,10 +160,11 @@ ASAN_QUICK = $(patsubst tests/%.c,$(BUILD)/asan/tests/%,$(wildcard tests/unit/te
 check-asan-quick: ## the quicker half of check-asan, without kernels, encoders and whole models
 	+$(ASAN) UNIT="$(filter $(BUILD)/%,$(ASAN_QUICK))" CHECKS="$(ASAN_QUICK)"
 # AVX-VNNI as the same instructions of AVX-512, AMX with tiles in C: for machines that have AVX-512 with VNNI and not these
-check-stand-ins: ## the kernels of AVX-VNNI and AMX on a machine with AVX-512, in build/stand-ins
-	$(MAKE) $(BUILD)/stand-ins/tests/kernels/test_multiply BUILD=$(BUILD)/stand-ins CFLAGS="$(CFLAGS) -DCPU_STAND_INS" \
-	  ISA_FLAGS_avxvnni="$(ISA_FLAGS_avx512) -mavx512vnni" ISA_FLAGS_amx="$(ISA_FLAGS_avx512) -mavx512vnni -include tests/lib/amx_stand_in.h"
-	$(BUILD)/stand-ins/tests/kernels/test_multiply
+$(BUILD)/stand-ins/tests/%: FORCE
+	$(MAKE) $@ BUILD=$(BUILD)/stand-ins CFLAGS="$(CFLAGS) -DCPU_STAND_INS" ISA_FLAGS_avxvnni="$(ISA_FLAGS_avx512) -mavx512vnni" \
+	  ISA_FLAGS_amx="$(ISA_FLAGS_avx512) -mavx512vnni -include tests/lib/amx_stand_in.h"
+check-stand-ins: $(BUILD)/stand-ins/tests/kernels/test_multiply $(BUILD)/stand-ins/tests/kernels/test_every ## the kernels of AVX-VNNI and AMX on a machine with AVX-512, in build/stand-ins
+	CMOCKA_MESSAGE_OUTPUT=TAP $(PROVE) -j$(CHECK_JOBS) --timer $^
 
 # needs an AArch64 compiler and qemu-user, and no library: what quant/ is made of, linked with its tests; tests/arm stands
 # in for cmocka, and a hash needs no more than its header
@@ -170,15 +176,20 @@ ARM_OBJS = $(patsubst %.c,$(BUILD)/arm/obj/%.o,tests/lib/guard.c tests/lib/kernt
 $(BUILD)/arm/include/xxhash.h:
 	@mkdir -p $(@D)
 	cp $(or $(shell $(PKG_CONFIG) --variable=includedir libxxhash),/usr/include)/xxhash.h $@
+$(BUILD)/arm/obj/quant/%_dotprod.o: ISA = $(ISA_FLAGS_dotprod)
+$(BUILD)/arm/obj/quant/%_i8mm.o: ISA = $(ISA_FLAGS_i8mm)
 $(BUILD)/arm/obj/%.o: %.c | $(BUILD)/arm/include/xxhash.h
 	@mkdir -p $(@D)
-	$(ARM_CC) $(filter-out $(PKG_CFLAGS),$(ALL_CFLAGS)) -DXXH_INLINE_ALL -Itests/arm -I$(BUILD)/arm/include -MMD -MP -c -o $@ $<
+	$(ARM_CC) $(filter-out $(PKG_CFLAGS),$(ALL_CFLAGS)) $(ISA) -DXXH_INLINE_ALL -Itests/arm -I$(BUILD)/arm/include -MMD -MP -c -o $@ $<
 $(BUILD)/arm/%: $(BUILD)/arm/obj/tests/%.o $(ARM_OBJS)
 	@mkdir -p $(@D)
 	$(ARM_CC) -static -o $@ $^ -lm
 .PRECIOUS: $(BUILD)/arm/obj/%.o
+# what older CPUs have not must not be run there
+ARM_OLDER = cortex-a57 neoverse-n1
 check-arm: all $(ARM_TESTS) $(BUILD)/arm/kernels/tool_encode ## kernels, encoders' bytes and vector functions as AArch64 programs
 	CMOCKA_MESSAGE_OUTPUT=TAP $(PROVE) -j$(CHECK_JOBS) --timer -e '$(ARM_RUN)' $(ARM_TESTS)
+	for cpu in $(ARM_OLDER); do TEST_STOP=1 $(ARM_RUN) -cpu $$cpu $(BUILD)/arm/kernels/test_decode >/dev/null || exit 1; done
 	BUILD=$(abspath $(BUILD)) TOOL_ENCODE="$(ARM_RUN) $(abspath $(BUILD))/arm/kernels/tool_encode" DETERMINISM=short $(PROVE) tests/reference/determinism.t
 
 bench: $(BUILD)/tests/kernels/tool_bench $(BUILD)/tests/kernels/tool_attend ## speed of every type, and of attention with every type of cache, on every instance beside the machine's limits; TYPES="q4_K f16", GGUF_CPU=avx2
@@ -191,7 +202,10 @@ check-compilers: ## the same bytes from gcc and clang at -O0, -O2, -O3 and -O3 -
 check-mutants: ## deliberate faults in the kernels, each of which the kernel tests must catch
 	sh scripts/check-mutants
 
-check-full: check check-asan check-arm check-stand-ins check-compilers check-mutants ## every check there is
+check-every: $(BUILD)/tests/kernels/test_every ## products of every number of tokens with more numbers of outputs and of columns
+	MULTIPLY=long $<
+
+check-full: check check-every check-asan check-arm check-stand-ins check-compilers check-mutants ## every check there is
 
 FUZZ_SECONDS ?= 60
 FUZZERS ?= $(sort $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c)))
@@ -256,5 +270,6 @@ help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 18
 
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
-.PHONY: all bench check check-asan check-asan-quick check-arm check-stand-ins check-compilers check-full check-mutants fuzz install uninstall demo lint clean help
+FORCE:
+.PHONY: FORCE all bench check check-every check-asan check-asan-quick check-arm check-stand-ins check-compilers check-full check-mutants fuzz install uninstall demo lint clean help
 .DELETE_ON_ERROR:

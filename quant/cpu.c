@@ -52,7 +52,20 @@ unsigned cpu_features(void)
 	return set;
 }
 #elif defined __aarch64__
+#if defined __linux__
+#include <sys/auxv.h>
+unsigned cpu_features(void)
+{
+	enum { ASIMDDP = 1 << 20, I8MM = 1 << 13 };     /* of AT_HWCAP, and of AT_HWCAP2 */
+	unsigned set = CPU_C | CPU_NEON;
+	if (!(getauxval(AT_HWCAP) & ASIMDDP)) return set;
+	set |= CPU_DOTPROD;
+	if (getauxval(AT_HWCAP2) & I8MM) set |= CPU_I8MM;
+	return set;
+}
+#else
 unsigned cpu_features(void) { return CPU_C | CPU_NEON; }
+#endif
 #else
 unsigned cpu_features(void) { return CPU_C; }
 #endif

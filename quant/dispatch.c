@@ -41,10 +41,15 @@ static const struct set sets[] = {      /* best last */
 #elif defined __aarch64__
 	{ "neon", CPU_NEON, &quant_codes_neon, &quant_row_neon, &quant_panel_neon, &quant_panel_neon,
 		&quant_float_neon, &quant_enc_c, &quant_vec_neon, &quant_attn_neon },
+	{ "dotprod", CPU_DOTPROD, &quant_codes_neon, &quant_row_dotprod, &quant_panel_dotprod_32, &quant_panel_neon,
+		&quant_float_neon, &quant_enc_c, &quant_vec_neon, &quant_attn_neon },
+	{ "i8mm", CPU_I8MM, &quant_codes_neon, &quant_row_dotprod, &quant_panel_i8mm_32, &quant_panel_i8mm,
+		&quant_float_neon, &quant_enc_c, &quant_vec_neon, &quant_attn_neon },
 #endif
 };
 enum { N_SETS = sizeof sets/sizeof *sets };
-static const char *const all_names[] = { "c", "avx2", "avxvnni", "avx512bw", "avx512", "amx", "neon" };
+static const char *const all_names[] = { "c", "avx2", "avxvnni", "avx512bw", "avx512", "amx", "neon",
+	"dotprod", "i8mm" };
 static const struct set *selected = sets;
 
 enum ggu_status quant_select(const char *name, struct ggu_error *err)
@@ -57,7 +62,8 @@ enum ggu_status quant_select(const char *name, struct ggu_error *err)
 		if ((has & sets[i].feature) && (!name || !strcmp(name, sets[i].name))) s = sets + i;
 	for (size_t i = 0; name && i < sizeof all_names/sizeof *all_names; i++) known |= !strcmp(name, all_names[i]);
 	if (!s) return ggu_fail(err, GGU_ERR_UNSUPPORTED, GGU_NO_OFFSET, "", known ? "this CPU has no %.40s" :
-		"'%.40s' is not an instruction set (c avx2 avxvnni avx512bw avx512 amx neon native)", name);
+		"'%.40s' is not an instruction set (c avx2 avxvnni avx512bw avx512 amx neon dotprod i8mm native)",
+		name);
 	selected = s;
 	mul_codes = s->codes;
 	mul_row = s->row;

@@ -42,7 +42,7 @@ struct float_table {
 	float_turn_fn *turn[FLOAT_TYPES];
 	/* acc[token][output] becomes, or is raised by, n lines of a phase of a panel times those of a strip. Then it is
 	 * added to the one before it in memory, and so on, `merges` times, and is where the last of these was. next: the
-	 * strip that will be asked for next, which lies too far away for a core to foresee it */
+	 * strip of the next call, which lies too far away for a core to foresee it */
 	void (*gemm)(size_t n, const float *panel, const float *strip, const float *next, float *acc, bool begin,
 		int merges);
 	/* sums[0..n - 1] become the tree over sixteen such arrays, `stride` floats apart; n is a multiple of 16 */

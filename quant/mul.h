@@ -19,8 +19,8 @@
  *
  *   *  of types with minima; the lines of pairs for super-blocks alone. Of blocks of 16, m is the second half's d.
  *
- * (AMX has digits in place of the pairs of codes: panel_amx.c.) A strip of one token is its columns in order, which
- * is what rows are multiplied with. */
+ * (AMX, dotprod and i8mm have digits in place of the pairs of codes: panel_amx.c, tile_bytes.h.) A strip of one token
+ * is its columns in order, which is what rows are multiplied with. */
 #ifndef QUANT_MUL_H
 #define QUANT_MUL_H
 #include <stddef.h>
@@ -96,8 +96,9 @@ extern const struct panel_table quant_panel_avx2, quant_panel_avxvnni, quant_pan
 	quant_panel_avx512, quant_panel_avx512_32, quant_panel_amx;
 #elif defined __aarch64__
 extern const struct codes_table quant_codes_neon;
-extern const struct row_table quant_row_neon;
-extern const struct panel_table quant_panel_neon;
+extern const struct row_table quant_row_neon, quant_row_dotprod;
+/* dotprod_32 and i8mm_32: blocks of 32 alone; i8mm: super-blocks alone */
+extern const struct panel_table quant_panel_neon, quant_panel_dotprod_32, quant_panel_i8mm_32, quant_panel_i8mm;
 #endif
 
 /* In use; quant_select sets them. */

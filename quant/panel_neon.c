@@ -3,7 +3,7 @@
  * outputs' pairs; they are added together at the end of a block. */
 #if defined __aarch64__
 #include <arm_neon.h>
-#include <string.h>
+#include "interleave_neon.h"
 #define PANEL_TABLE quant_panel_neon
 
 typedef struct { int32x4_t low, high; } vi;
@@ -24,12 +24,6 @@ static inline vf f_product_f(vf d, vf x, vf s, vf a) { return vfmaq_f32(a, vmulq
 static inline vf f_product(vf d, vf x, vi s, vf a)
 {
 	return f_product_f(d, x, vcvtq_f32_s32(vpaddq_s32(s.low, s.high)), a);
-}
-static void interleave(const int16_t *rows, size_t stride, size_t first, size_t n_rows, size_t width, size_t n,
-	int32_t *to)
-{
-	for (size_t k = 0; k < n; k++)
-		for (size_t r = 0; r < n_rows; r++) memcpy(to + k*width + first + r, rows + r*stride + 2*k, 4);
 }
 #include "tile.h"
 #else

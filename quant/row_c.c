@@ -27,4 +27,6 @@ static inline isum i_pairs(isum a, const int16_t *u, const int16_t *v)
 	return a + (uint32_t)s;
 }
 static inline void i_totals(const isum *s, int32_t *total) { for (int i = 0; i < 8; i++) total[i] = (int32_t)s[i]; }
+static inline void x_put(int16_t *to, const int16_t *q, size_t n) { memcpy(to, q, n*sizeof *q); }
+static inline int x_get(const int16_t *from, size_t i) { return from[i]; }
 #include "row_text.h"

@@ -40,6 +40,8 @@ static inline void i_totals(const isum *s, int32_t *total)
 	for (int i = 0; i < 8; i += 4)
 		vst1q_s32(total + i, vpaddq_s32(vpaddq_s32(s[i], s[i + 1]), vpaddq_s32(s[i + 2], s[i + 3])));
 }
+static inline void x_put(int16_t *to, const int16_t *q, size_t n) { memcpy(to, q, n*sizeof *q); }
+static inline int x_get(const int16_t *from, size_t i) { return from[i]; }
 #include "row_text.h"
 #else
 typedef int isa_none;

@@ -11,7 +11,9 @@
  *   i_codes32(a, q, x)          32 of them
  *   i_scaled(a, q, sc, x)       32 of them, sc[0] times the first 16 and sc[1] times the others
  *   i_pairs(a, u, v)            a += 16 int16 times 16 int16
- *   i_totals(s, total)          the eight sums of eight isum */
+ *   i_totals(s, total)          the eight sums of eight isum
+ *   x_put(to, q, n)             n activations, a multiple of 16, as the above want them, in as many bytes
+ *   x_get(x, i)                 the i-th of what x_put wrote */
 #include <math.h>
 #include "unpack.h"
 
@@ -138,7 +140,7 @@ static void pack(size_t block, size_t n_in, const float *x, void *strip)
 		float sum;
 		mul_codes->narrow(x + i, (int)block, &q);
 		sum = (float)(q.sum[0] + q.sum[1]);
-		memcpy(to, q.q, 2*block);
+		x_put((void *)to, q.q, block);
 		if (block == 32) memcpy(to + mul_strip_sum(32, 1), &sum, 4);
 		else memcpy(to + mul_strip_sum(256, 1), q.sum, sizeof q.sum);
 		memcpy(to + mul_strip_d(block, 1), &q.d, 4);
@@ -150,11 +152,7 @@ static void unpack(size_t block, size_t n_in, const void *strip, float *x)
 	for (size_t i = 0; i < n_in; i += block, from += mul_strip_bytes(block, 1)) {
 		float d;
 		memcpy(&d, from + mul_strip_d(block, 1), 4);
-		for (size_t k = 0; k < block; k++) {
-			int16_t q;
-			memcpy(&q, from + 2*k, 2);
-			x[i + k] = d*(float)q;
-		}
+		for (size_t k = 0; k < block; k++) x[i + k] = d*(float)x_get((const void *)from, k);
 	}
 }
 static void mul(const struct quant_mul *m, enum mul_kind kind, size_t t0, size_t n_t, size_t o0, size_t n_o,

@@ -67,6 +67,19 @@ PEAK(int16_neon, , int32x4_t, "w",
 	vmlal_s16(a[i], vget_low_s16(vreinterpretq_s16_s32(x)), vget_low_s16(vreinterpretq_s16_s32(y))))
 PEAK(int8_neon, , int16x8_t, "w",
 	vmlal_s8(a[i], vget_low_s8(vreinterpretq_s8_s16(x)), vget_low_s8(vreinterpretq_s8_s16(y))))
+/* As the compiler's flags need not know of them. */
+static inline int32x4_t sdot(int32x4_t a, int32x4_t x, int32x4_t y)
+{
+	__asm__(".arch_extension dotprod\n\tsdot %0.4s, %1.16b, %2.16b" : "+w"(a) : "w"(x), "w"(y));
+	return a;
+}
+static inline int32x4_t smmla(int32x4_t a, int32x4_t x, int32x4_t y)
+{
+	__asm__(".arch_extension i8mm\n\tsmmla %0.4s, %1.16b, %2.16b" : "+w"(a) : "w"(x), "w"(y));
+	return a;
+}
+PEAK(int8_dotprod, , int32x4_t, "w", sdot(a[i], x, y))
+PEAK(int8_i8mm, , int32x4_t, "w", smmla(a[i], x, y))
 #endif
 
 /* AMX: sixteen rows of 64 bytes times sixteen columns of 64 a step; four sums, two operands each. */
@@ -183,6 +196,8 @@ static const struct peak {
 	{ "amx", peak_int16_avx512, peak_int8_avx512, peak_f32_avx512, read_avx512, 32, 64, 16 },
 #elif defined __aarch64__
 	{ "neon", peak_int16_neon, peak_int8_neon, peak_f32_neon, read_c, 4, 8, 4 },
+	{ "dotprod", peak_int16_neon, peak_int8_dotprod, peak_f32_neon, read_c, 4, 16, 4 },
+	{ "i8mm", peak_int16_neon, peak_int8_i8mm, peak_f32_neon, read_c, 4, 32, 4 },
 #endif
 	{ NULL, NULL, NULL, NULL, read_c, 0, 0, 0 }
 };

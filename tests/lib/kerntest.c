@@ -59,6 +59,7 @@ void kt_result(void)
 	n_failed += *why != 0;
 	printf("%sok %d - %s\n", *why ? "not " : "", ++n_tests, name);
 	if (*why) printf("# %s (TEST_SEED=%llu)\n", why, first_seed);
+	if (*why && getenv("TEST_STOP")) exit(1);
 	*why = 0;
 }
 int kt_end(void)
