@@ -453,6 +453,7 @@ static void open_side(const struct calibration *c, struct side *s, const char *m
 {
 	struct ggu_error err;
 	s->m = load_model(model, NULL, c->pool);
+	load_refuse_encoder(s->m, model);
 	s->part = calloc(c->at_once, sizeof *s->part);
 	if (!s->part) msg_die("out of memory");
 	if (work_new(&s->w, s->m, c->at_once*c->ctx, &err)) msg_die_error(model, &err);

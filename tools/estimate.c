@@ -80,10 +80,11 @@ static bool from_header(struct parts *p, const struct ggu_file *f, double ctx, c
 }
 static void from_plan(struct parts *p, double ctx, double n_vocab, const struct model_cost *c)
 {
-	p->kv = ceil(ctx/64)*64*c->position_bytes + c->fixed_bytes;
+	double positions = ceil(ctx/64)*64, source = positions*c->source_position_bytes;
+	p->kv = positions*c->position_bytes + c->fixed_bytes + source;
 	p->scratch = c->work_bytes + 2*sizeof(float)*n_vocab;   /* logits and their order */
-	p->read = c->weight_bytes + c->head_bytes;
-	p->macs = c->macs + c->head_macs;
+	p->read = c->weight_bytes + c->head_bytes + source/2;   /* half of p->kv is added: all of the source is read */
+	p->macs = c->source_macs > 0 ? c->source_macs : c->macs + c->head_macs;
 }
 
 void estimate_make(struct estimate *e, const struct ggu_file *f, const struct estimate_options *o)

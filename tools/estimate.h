@@ -9,6 +9,8 @@
  *     halves of the feed-forward, the scores of one head, and one row of logits;
  *   - a generated token reads every weight once, but one row only of token_embd.weight (all of it if it is also
  *     the output matrix), and of stacked experts the share that is used.
+ * A model with an encoder has n_ctx tokens in that and n_ctx in the decoder; a prompt's token is one of the encoder's,
+ * a generated one reads the decoder's weights and all that is kept of the encoder.
  * In both cases it reads half of the full cache, and reading memory is the limit of generation. The total is what
  * lies in memory while gguf-run runs: weights but for those of which single rows are looked up, cache, scratch, and
  * ESTIMATE_BASE. */

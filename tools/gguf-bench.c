@@ -373,6 +373,7 @@ int main(int argc, char **argv)
 	else {
 		b.m = bytes ? open_synthetic(bytes, n_bytes, pool) : load_model_held(o.model, o.arch_file, pool,
 			load_hold(&o.place));
+		load_refuse_encoder(b.m, o.model);
 		out = out_open(o.output, false);
 		if (o.model) out_refuse_sources(out, o.model, model_file(b.m));
 		out_refuse_input(out, o.arch_file);

@@ -87,6 +87,7 @@ struct run {
 	uint64_t n_chunks;
 	size_t n_drawn;         /* windows drawn by lot, after those of the text; covariances alone see them */
 	bool drawn;             /* such a one is being evaluated */
+	int32_t start;          /* what a decoder's sequence begins with */
 	char tag[40];           /* of text, model and settings: a checkpoint belongs to one run */
 	struct ggu_error err;
 };
@@ -96,12 +97,17 @@ static bool is_output(const char *weight)
 {
 	return !strcmp(weight, "output.weight") || !strcmp(weight, "token_embd.weight");
 }
+/* "blk.3.attn_q.weight"; of a model with an encoder "enc.blk.3.attn_q.weight" */
+static bool is_layers(const char *weight)
+{
+	return text_starts(weight, "blk.") || strstr(weight, ".blk.");
+}
 static enum ggu_status tap(void *ctx, const char *weight, size_t n_mat, size_t mat, size_t n_in, const float *x,
 	size_t stride, size_t n)
 {
 	struct run *r = ctx;
 	enum ggu_status s;
-	if (!text_starts(weight, "blk.") && !(o.process_output && is_output(weight))) return GGU_OK;
+	if (!is_layers(weight) && !(o.process_output && is_output(weight))) return GGU_OK;
 	s = r->drawn ? GGU_OK : imatrix_add(r->im, weight, n_mat, mat, n_in, x, stride, n, r->pool, &r->err);
 	if (s || !o.covariance) return s;
 	return imatrix_add_covariance(r->im, weight, n_mat, mat, n_in, (size_t)o.block, x, stride, n, r->pool,
@@ -121,6 +127,13 @@ static void draw(struct run *r, const struct vocab *v)
 	for (size_t i = 0; i < r->n_drawn; i++)
 		drawn_window(v, model_n_vocab(r->model), (size_t)o.from + i, ids + text + i*ctx, ctx);
 }
+static size_t half(void) { return (size_t)o.ctx/2; }
+static void begin_decoder(struct run *r, const struct vocab *v)
+{
+	r->start = model_start(r->model) >= 0 ? model_start(r->model) : vocab_bos(v);
+	if (r->start < 0) msg_die("%s: names no token for the decoder to begin with", o.model);
+}
+
 static void tokenize(struct run *r, const char *text_name)
 {
 	const char *shown = strcmp(text_name, "-") ? text_name : "(stdin)";
@@ -144,6 +157,7 @@ static void tokenize(struct run *r, const char *text_name)
 	memmove(r->ids, r->ids + o.from*(size_t)o.ctx, windows*(size_t)o.ctx*sizeof *r->ids);
 	if (o.chunks > windows) msg_warn("%s: has %llu windows only", shown, (unsigned long long)windows);
 	r->n_chunks = o.chunks && o.chunks < windows ? o.chunks : windows;
+	if (model_has_encoder(r->model)) begin_decoder(r, v);
 	if (vocab_add_bos(v) && vocab_bos(v) >= 0)
 		for (uint64_t i = 0; i < r->n_chunks; i++) r->ids[i*(size_t)o.ctx] = vocab_bos(v);
 	if (o.covariance) draw(r, v);
@@ -218,16 +232,22 @@ static size_t side_by_side(size_t batch)
 	return o.covariance || n < 1 ? 1 : n;
 }
 
-/* rows[n*ctx][n_embd]: with --process-output */
-struct windows { struct work *w; struct part *part; float *rows; size_t n; };
+/* Tokens of a window that the decoder, or the only stack, sees. Where there is an encoder it has the first half, and
+ * the decoder the second behind the token that it begins with. */
+static size_t seen(const struct model *m) { return model_has_encoder(m) ? (size_t)o.ctx - half() : (size_t)o.ctx; }
+
+/* rows[n*seen][n_embd]: with --process-output; target[n][seen]: with an encoder */
+struct windows { struct work *w; struct part *part, *source; int32_t *target; float *rows; size_t n; };
 
 static struct windows windows_new(const struct run *r, size_t batch)
 {
 	struct windows v = { .n = side_by_side(batch) };
 	struct ggu_error err;
 	v.part = calloc(v.n, sizeof *v.part);
+	v.source = calloc(v.n, sizeof *v.source);
+	v.target = malloc(v.n*(size_t)o.ctx*sizeof *v.target);
 	if (o.process_output) v.rows = malloc(v.n*(size_t)o.ctx*model_n_embd(r->model)*sizeof *v.rows);
-	if (!v.part || (o.process_output && !v.rows)) msg_die("out of memory");
+	if (!v.part || !v.source || !v.target || (o.process_output && !v.rows)) msg_die("out of memory");
 	if (model_is_whole(r->model) && batch < (size_t)o.ctx) batch = (size_t)o.ctx;
 	if (work_new(&v.w, r->model, batch, &err)) msg_die_error(o.model, &err);
 	for (size_t i = 0; i < v.n; i++)
@@ -239,21 +259,40 @@ static void windows_free(struct windows *w)
 	for (size_t i = 0; i < w->n; i++) state_free(w->part[i].state);
 	work_free(w->w);
 	free(w->part);
+	free(w->source);
+	free(w->target);
 	free(w->rows);
+}
+
+/* The halves of windows side by side through the encoder; what the decoder sees takes the windows' place. */
+static void encode(struct run *r, struct windows *w, size_t n)
+{
+	const size_t h = half(), rest = (size_t)o.ctx - h;
+	for (size_t i = 0; i < n; i++) {
+		struct part *p = w->part + i;
+		int32_t *to = w->target + i*rest;
+		w->source[i] = (struct part){ p->state, p->ids, h, h };
+		*to = r->start;
+		memcpy(to + 1, p->ids + h, (rest - 1)*sizeof *to);
+		p->ids = to;
+	}
+	if (model_encode(w->w, w->source, n, tap, r, &r->err)) msg_die_error(o.model, &r->err);
 }
 
 static void evaluate(struct run *r, struct windows *w, uint64_t chunk, size_t n)
 {
 	struct model_call c = { .part = w->part, .n_parts = n, .rows = w->rows, .tap = tap, .tap_ctx = r };
+	size_t n_seen = seen(r->model);
 	for (size_t i = 0; i < n; i++) {
 		state_reset(w->part[i].state);
 		w->part[i].ids = r->ids + (chunk + i)*(size_t)o.ctx;
-		w->part[i].n = (size_t)o.ctx;
-		w->part[i].first = w->rows ? 0 : (size_t)o.ctx;
+		w->part[i].n = n_seen;
+		w->part[i].first = w->rows ? 0 : n_seen;
 	}
 	r->err.code = GGU_OK;
+	if (model_has_encoder(r->model)) encode(r, w, n);
 	if (model_eval(w->w, &c, &r->err)) msg_die_error(o.model, &r->err);
-	if (w->rows && model_logits(w->w, w->rows, n*(size_t)o.ctx, NULL, tap, r, &r->err))
+	if (w->rows && model_logits(w->w, w->rows, n*n_seen, NULL, tap, r, &r->err))
 		msg_die_error(o.model, &r->err);
 	if (imatrix_flush(r->im, r->pool, &r->err)) msg_die_error(o.model, &r->err);
 }

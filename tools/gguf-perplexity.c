@@ -100,6 +100,7 @@ static void side_make(struct side *d, size_t n, size_t per, const struct state_o
 	size_t n_batch = o.batch ? (size_t)o.batch : n*((size_t)o.ctx - 1) < BATCH ? n*((size_t)o.ctx - 1) : BATCH;
 	struct ggu_error err;
 	if (!model_has_head(d->m)) msg_die("%s: the model has no logits", d->path);
+	load_refuse_encoder(d->m, d->path);
 	d->part = calloc(n, sizeof *d->part);
 	d->rows = malloc(n*per*model_n_embd(d->m)*sizeof *d->rows);
 	if (!d->part || !d->rows) msg_die("out of memory");

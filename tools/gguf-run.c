@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * gguf-run - complete a prompt: prompt in, continuation out, and nothing else on stdout. */
+ * gguf-run - complete a prompt: prompt in, continuation out, and nothing else on stdout. A model with an encoder
+ * answers instead: the prompt goes into that, and the decoder begins with the token that the model names. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -63,9 +64,27 @@ static void show(struct detokenizer *d, int32_t id)
 	put(text, n);
 }
 
-static void generate(struct model *m, const struct vocab *v, struct detokenizer *d, const int32_t *prompt,
-	size_t n_prompt)
+/* The prompt into the encoder; what the decoder begins with takes its place. */
+static void encode(struct session *s, const int32_t *prompt, size_t n_prompt)
 {
+	struct part source = { session_state(s), prompt, n_prompt, 0 };
+	struct ggu_error err;
+	if (model_encode(session_work(s), &source, 1, NULL, NULL, &err)) msg_die_error(o.model, &err);
+}
+static int32_t start_of(const struct model *m, const struct vocab *v)
+{
+	int32_t id = model_start(m) >= 0 ? model_start(m) : vocab_bos(v);
+	if (id < 0) msg_die("%s: names no token for the decoder to begin with", o.model);
+	return id;
+}
+
+static void generate(struct model *m, const struct vocab *v, struct detokenizer *d, const int32_t *source,
+	size_t n_source)
+{
+	bool encoder = model_has_encoder(m);
+	int32_t start = encoder ? start_of(m, v) : -1;
+	const int32_t *prompt = encoder ? &start : source;
+	size_t n_prompt = encoder ? 1 : n_source;
 	size_t ctx = o.ctx ? (size_t)o.ctx : n_prompt + (size_t)o.n, n_vocab = model_n_vocab(m);
 	float *logits = malloc(n_vocab*sizeof *logits);
 	int32_t *order = malloc(n_vocab*sizeof *order), id;
@@ -78,6 +97,7 @@ static void generate(struct model *m, const struct vocab *v, struct detokenizer 
 	if (n_prompt > ctx) msg_die("the prompt has %zu tokens, the context %zu positions", n_prompt, ctx);
 	sampler_seed(&sampler, o.seed);
 	if (session_new(&s, m, ctx, 0, &cache, &err)) msg_die_error(o.model, &err);
+	if (encoder) encode(s, source, n_source);
 	for (int i = 0; i < o.n; i++) {
 		if (session_eval(s, &e, &err)) msg_die_error(o.model, &err);
 		id = sampler_next(&sampler, logits, n_vocab, order);
@@ -90,6 +110,27 @@ static void generate(struct model *m, const struct vocab *v, struct detokenizer 
 	session_free(s);
 	free(logits);
 	free(order);
+}
+
+/* The prompt's tokens, one at least; those of an encoder end as the vocabulary ends a text. */
+static size_t read_prompt(const struct model *m, const struct vocab *v, struct tokenizer *t, const char *file,
+	int32_t **ids)
+{
+	unsigned flags = TOKENIZE_BOS | TOKENIZE_SPECIAL | (model_has_encoder(m) ? TOKENIZE_EOS : 0);
+	size_t n = 0, cap = 0, bytes;
+	char *text = o.prompt ? NULL : load_text(file, &bytes);
+	struct ggu_error err;
+	if (o.prompt) bytes = strlen(o.prompt);
+	if (tokenizer_encode(t, text ? text : o.prompt, bytes, flags, ids, &n, &cap, &err))
+		msg_die_error(file ? file : "prompt", &err);
+	free(text);
+	if (!n && vocab_bos(v) >= 0) {
+		*ids = malloc(sizeof **ids);
+		if (!*ids) msg_die("out of memory");
+		(*ids)[n++] = vocab_bos(v);
+	}
+	if (!n) msg_die("the prompt is empty, and the model has no token to begin with");
+	return n;
 }
 
 int main(int argc, char **argv)
@@ -107,26 +148,17 @@ int main(int argc, char **argv)
 	struct detokenizer *d;
 	struct ggu_error err;
 	int32_t *ids = NULL;
-	size_t n = 0, cap = 0, bytes;
-	char *text = NULL;
+	size_t n, bytes;
 	const char *rest;
 	if (o.prompt && operands) msg_die("two prompts given: -p and FILE");
 	out_refuse_sources(out, o.model, model_file(m));
 	out_refuse_input(out, o.arch_file);
 	if (!o.prompt) out_refuse_input(out, operands ? argv[0] : "-");
 	load_tokenizer(m, o.model, &v, &t);
-	if (!o.prompt) text = load_text(operands ? argv[0] : NULL, &bytes);
-	else bytes = strlen(o.prompt);
-	if (tokenizer_encode(t, text ? text : o.prompt, bytes, TOKENIZE_BOS | TOKENIZE_SPECIAL, &ids, &n, &cap, &err))
-		msg_die_error(operands ? argv[0] : "prompt", &err);
-	if (!n && vocab_bos(v) >= 0) {
-		ids = malloc(sizeof *ids);
-		if (!ids) msg_die("out of memory");
-		ids[n++] = vocab_bos(v);
-	}
-	if (!n) msg_die("the prompt is empty, and the model has no token to begin with");
+	n = read_prompt(m, v, t, operands ? argv[0] : NULL, &ids);
 	if (detokenizer_new(&d, t, &err)) msg_die_error(o.model, &err);
-	for (size_t i = 0; !o.ids && i < n; i++) {      /* the continuation follows the prompt's text */
+	/* a continuation follows the prompt's text */
+	for (size_t i = 0; !o.ids && !model_has_encoder(m) && i < n; i++) {
 		size_t k;
 		if (detokenizer_add(d, ids[i], &rest, &k, &err)) msg_die_error(o.model, &err);
 	}
@@ -143,7 +175,6 @@ int main(int argc, char **argv)
 	tokenizer_free(t);
 	vocab_free(v);
 	free(ids);
-	free(text);
 	model_close(m);
 	ggu_pool_free(pool);
 	return EXIT_YES;

@@ -63,6 +63,11 @@ struct model *load_model(const char *path, const char *arch_file, struct ggu_poo
 {
 	return load_model_held(path, arch_file, pool, 0);
 }
+void load_refuse_encoder(const struct model *m, const char *path)
+{
+	if (model_has_encoder(m)) msg_die("%s: has an encoder; here only models of one stack are evaluated", path);
+}
+
 struct model *load_model_held(const char *path, const char *arch_file, struct ggu_pool *pool, unsigned hold)
 {
 	struct model_options o = { arch_file, pool, .hold = hold };

@@ -20,6 +20,8 @@ unsigned load_hold(const struct load_place *p);         /* for model_options */
 /* path NULL: "-m is missing" */
 struct model *load_model(const char *path, const char *arch_file, struct ggu_pool *pool);
 struct model *load_model_held(const char *path, const char *arch_file, struct ggu_pool *pool, unsigned hold);
+/* Dies if the model has an encoder, for programs whose texts have one part. */
+void load_refuse_encoder(const struct model *m, const char *path);
 /* Types of the cache by their names, NULL for `none`. */
 struct state_options load_cache_types(const char *k, const char *v, uint32_t none);
 /* The vocabulary and tokenizer of a model's own metadata. */

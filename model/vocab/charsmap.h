@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
- * charsmap.h - the table by which SentencePiece normalizes a text (precompiled_charsmap): characters, or a few in a row,
- * and what stands for them. Private to model/vocab.
+ * charsmap.h - the table by which SentencePiece normalizes a text (precompiled_charsmap): characters, or a few in a
+ * row, and what stands for them. Private to model/vocab.
  *
  *   u32 bytes of the trie | trie: u32 units | texts, each ended by a NUL       (all little-endian)
  *
- * The trie is a double array: from the unit at `pos` byte b leads to the unit at pos ^ b, if b is its label; pos is then
- * that ^ its offset, where the value lies if the unit says that a key ends there. A value is the byte of the texts where
- * the key's replacement begins. Whatever the units say, nothing outside the table is looked at. */
+ * The trie is a double array: from the unit at `pos` byte b leads to the unit at pos ^ b, if b is its label; pos is
+ * then that ^ its offset, where the value lies if the unit says that a key ends there. A value is the byte of the texts
+ * where the key's replacement begins. Whatever the units say, nothing outside the table is looked at. */
 #ifndef MODEL_VOCAB_CHARSMAP_H
 #define MODEL_VOCAB_CHARSMAP_H
 #include "../../libgguf/ggu.h"

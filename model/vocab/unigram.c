@@ -14,7 +14,7 @@ enum { UNKNOWN = -1 };
 #define PENALTY 10                      /* of unknown characters */
 
 struct node { uint32_t child; int32_t id; uint16_t n_children; uint8_t byte; };         /* id -1: no piece ends here */
-struct best { double score; uint32_t from, next; int32_t id; };         /* the best way to a place, from NOWHERE: none */
+struct best { double score; uint32_t from, next; int32_t id; };         /* the best way to a place, NOWHERE: none */
 #define NOWHERE UINT32_MAX
 struct unigram {
 	const struct vocab *v;
@@ -134,7 +134,8 @@ static enum ggu_status read_pieces(struct unigram *u, bool all, struct ggu_error
 		if (v->tokens[id].n > LONGEST) {
 			free(e);
 			return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, "tokenizer.ggml.tokens",
-				"token %zu has %zu bytes; at most %d are matched in a text", id, v->tokens[id].n, LONGEST);
+				"token %zu has %zu bytes; at most %d are matched in a text", id, v->tokens[id].n,
+				LONGEST);
 		}
 		if (v->scores[id] < least) least = v->scores[id];
 		e[n++] = (struct entry){ v->tokens[id].p, v->tokens[id].n, (int32_t)id };

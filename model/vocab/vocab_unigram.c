@@ -16,8 +16,9 @@ static enum ggu_status no_memory(struct ggu_error *err)
 
 void vocab_spm_pipeline(struct vocab *v, const struct vocab_spm_rules *r)
 {
-	json_t *normalizer = json_pack("{s:s,s:b,s:b,s:b}", "type", "SentencePiece", "add_dummy_prefix", r->dummy_prefix,
-		"remove_extra_whitespaces", r->remove_extra, "escape_whitespaces", r->escape), *model;
+	json_t *normalizer = json_pack("{s:s,s:b,s:b,s:b}", "type", "SentencePiece",
+		"add_dummy_prefix", r->dummy_prefix, "remove_extra_whitespaces", r->remove_extra,
+		"escape_whitespaces", r->escape), *model;
 	if (v->charsmap.n) json_object_set_new(normalizer, "charsmap", json_true());
 	if (!strcmp(v->model, "llama")) model = json_pack("{s:s,s:s}", "type", "BPE", "order", "scores");
 	else model = json_pack("{s:s}", "type", "Unigram");
@@ -78,7 +79,8 @@ static enum ggu_status take_table(struct vocab *v, json_t *normalizer, struct gg
 	if (!json_is_string(text))
 		return file_fail(err, GGU_ERR_FORMAT, json_file, GGU_NO_OFFSET, "precompiled_charsmap", "is missing");
 	if (!(bytes = malloc(letters/4*3 + 1))) return no_memory(err);
-	if (from_base64(json_string_value(text), letters, bytes, &n)) s = vocab_set_charsmap(v, bytes, n, json_file, err);
+	if (from_base64(json_string_value(text), letters, bytes, &n))
+		s = vocab_set_charsmap(v, bytes, n, json_file, err);
 	else s = file_fail(err, GGU_ERR_FORMAT, json_file, GGU_NO_OFFSET, "precompiled_charsmap", "is not base64");
 	free(bytes);
 	if (!s) json_object_del(normalizer, "precompiled_charsmap");

@@ -32,7 +32,8 @@ static unsigned type_of(const json_t *j, size_t id)
 {
 	json_t *added;
 	size_t i;
-	if (json_integer_value(json_object_get(json_object_get(j, "model"), "unk_id")) == (json_int_t)id) return UNKNOWN;
+	if (json_integer_value(json_object_get(json_object_get(j, "model"), "unk_id")) == (json_int_t)id)
+		return UNKNOWN;
 	json_array_foreach(json_object_get(j, "added_tokens"), i, added)
 		if (json_integer_value(json_object_get(added, "id")) == (json_int_t)id) return CONTROL;
 	return NORMAL;

@@ -34,7 +34,7 @@ struct table {
 	size_t n_texts;
 };
 
-/* Children of the node at pos, whose keys agree in the first d bytes: all from a base of their own where nothing is yet. */
+/* Children of the node at pos, whose keys agree in the first d bytes: all from a base of their own. */
 static void place(struct table *t, uint32_t pos, const char *prefix, size_t d)
 {
 	bool has[256] = { false };
@@ -252,7 +252,8 @@ static size_t slow_ids(const struct pieces *p, const char *text, size_t n, int32
 		}
 		at[n_at++] = end;
 	}
-	for (size_t end = n; end; end = from[end]) if (by[end] || from[end] == 0 || by[from[end]]) ids[count++] = by[end];
+	for (size_t end = n; end; end = from[end])
+		if (by[end] || from[end] == 0 || by[from[end]]) ids[count++] = by[end];
 	for (size_t i = 0; i < count/2; i++) {
 		int32_t id = ids[i];
 		ids[i] = ids[count - 1 - i];
@@ -291,7 +292,8 @@ int main(void)
 {
 	const char *given = getenv("TEST_SEED");
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(prefixes_are_those_of_a_list), cmocka_unit_test(broken_tables_stay_within_their_bounds),
+		cmocka_unit_test(prefixes_are_those_of_a_list),
+		cmocka_unit_test(broken_tables_stay_within_their_bounds),
 		cmocka_unit_test(what_is_no_table_is_refused), cmocka_unit_test(the_best_way_is_that_of_all),
 	};
 	if (given) seed = strtoull(given, NULL, 10);

@@ -1,0 +1,63 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Programs on a model with an encoder (a tiny T5): gguf-run's tokens are those that gguf-logits says; importances are of both
+# stacks; what has no meaning for such a model is refused.
+. "$(dirname "$0")/../lib/tap.sh"
+need_shared reference/arch/t5 "a tiny checkpoint with an encoder"
+cd "$TMP" || exit 1
+ok "convert" gguf-convert -q --type f32 -o m.gguf "$SHARED/reference/arch/t5"
+# The tied head of random weights would say each token again: with its sign turned over it says what depends on the source.
+sed 's|1 / sqrt(embedding_length)|-1 / sqrt(embedding_length)|' "$SRC/model/arch/t5.yaml" >turned.yaml
+run() { gguf-run -q -m m.gguf --arch-file turned.yaml --cache-type-k f32 --cache-type-v f32 --temp 0 -n 6 --ids "$@"; }
+for prompt in "hello world" "The quick brown fox jumps over the lazy dog."; do
+	printf %s "$prompt" | gguf-tokenize -m m.gguf >source
+	is "the prompt of the encoder ends with EOS" "$(sed 's/.* //' source)" 1
+	run -p "$prompt" >got
+	echo 0 >ids
+	for i in 1 2 3 4 5 6; do
+		id=$(gguf-logits -m m.gguf --arch-file turned.yaml --source source ids | "$BUILD/tests/reference/tool_argmax" 344 $((i - 1)))
+		[ "$id" = 1 ] && break
+		echo "$id" >>want
+		sed "s/\$/ $id/" ids >more
+		mv more ids
+	done
+	same "greedy tokens for $(wc -w <source | tr -d ' ')" got want
+	run -p "$prompt" -j 3 >got2
+	same "... with three threads" got2 got
+	cat got >>all
+	rm want
+done
+is "... which depend on the prompt" "$(sort -u all | wc -l | awk '{ print ($1 > 3) }')" 1
+printf 'hello world' >prompt
+run prompt >got
+run -p "hello world" >want
+same "a prompt from a file" got want
+gguf-run -q -m m.gguf --arch-file turned.yaml --temp 0 -n 6 -p "hello world" >text
+gguf-tokenize -m m.gguf --decode got >decoded 2>"$TMP/err" || cat "$TMP/err"
+same "the answer as text, without the prompt" text decoded
+ok "a prompt longer than a batch" gguf-run -q -m m.gguf --temp 0 -n 2 -o long "$DATA/prose/README.md"
+sed 's/      start: .*//' "$SRC/model/arch/t5.yaml" >startless.yaml
+not_ok "nothing to begin with" 2 gguf-run -q -m m.gguf --arch-file startless.yaml -p a
+cp .out message
+ok "... is said" grep -q 'm.gguf: names no token for the decoder to begin with' message
+
+head -c 20000 "$DATA/prose/calibration.txt" >text.txt
+ok "importances" gguf-imatrix -q -m m.gguf --ctx 64 -o im.gguf text.txt
+is "... of the weights of both stacks, by number" "$(gguf-imatrix --stats --json im.gguf | jq -r '[.tensors[].name | split(".")[0]] | group_by(.) | map("\(.[0]) \(length)") | join(" ")')" "dec 20 enc 12"
+ok "... in small batches" gguf-imatrix -q -m m.gguf --ctx 64 --batch 7 -j 3 -o im7.gguf text.txt
+same "... the same" im7.gguf im.gguf
+# the decoder's first product takes the normed embeddings of its tokens: the start, and the second halves but for their last
+is "... of the decoder's own tokens" "$(gguf-imatrix --stats --json im.gguf | jq '[.tensors[] | select(.name | test("blk.0.attn_[qkv].weight")) | .mean] | unique | length')" 2
+ok "Q4_0 with them" gguf-quantize -q --imatrix im.gguf -o q.gguf Q4_0 m.gguf
+ok "... makes logits" gguf-logits -m q.gguf --source source -o logits ids
+ok "covariances" gguf-imatrix -q -m m.gguf --ctx 64 --chunks 8 --covariance -o cov.gguf text.txt
+for p in "gguf-perplexity -m m.gguf text.txt" "gguf-bench -m m.gguf" "gguf-quantize --calibrate text.txt -o c.gguf Q4_0 m.gguf"; do
+	# shellcheck disable=SC2086
+	not_ok "${p%% *} is refused" 2 $p
+	cp .out message
+	ok "... for the encoder" grep -q 'm.gguf: has an encoder; here only models of one stack are evaluated' message
+done
+gguf-info --json --ctx 512 m.gguf >info
+is "the estimate's cache is that of both stacks" "$(jq .estimate.kv_cache_bytes info)" \
+	"$(( (512/64)*(2*64*2*64*2 + 3*64*2*64*2 + 2*64 ) + 2*512*4 ))"
+done_testing
