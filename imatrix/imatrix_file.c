@@ -314,7 +314,7 @@ enum ggu_status imatrix_read(struct imatrix **out, const char *path, struct ggu_
 	bool gguf = is_gguf_file(path);
 	enum ggu_status s = !im ? no_memory(err) : gguf ? ggu_open(&im->file, path, err) : read_all(path, &im->bytes,
 		&n, err);
-	if (!s && !gguf && !n) s = ggu_fail(err, GGU_ERR_TRUNCATED, 0, "", "there is nothing in it");
+	if (!s && !gguf && !n) s = ggu_fail(err, GGU_ERR_TRUNCATED, 0, "", "the file is empty");
 	if (!s && !gguf && text_begins(im->bytes, n, "GGUF")) {
 		gguf = true;
 		s = ggu_open_memory(&im->file, im->bytes, n, NULL, err);

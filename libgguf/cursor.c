@@ -71,7 +71,7 @@ static enum ggu_status short_of(struct ggu_cursor *c, uint64_t n)
 {
 	/* what a program reads from a pipeline whose first part failed */
 	if (!c->at && !c->n && (c->s->size == UINT64_MAX || !c->s->size))
-		ggu_fail(c->err, GGU_ERR_TRUNCATED, 0, "", "there is nothing in it");
+		ggu_fail(c->err, GGU_ERR_TRUNCATED, 0, "", "the file is empty");
 	else
 		ggu_fail(c->err, GGU_ERR_TRUNCATED, c->at, c->where, "the file ends inside these %llu bytes",
 			(unsigned long long)n);

@@ -20,7 +20,7 @@
 /* name, general.file_type, type, summary. bpw: of Llama 3.1 8B with that recipe, all tensors counted. */
 #define RECIPES(X) \
 	X(F32,       0, F32,     "32 bits a weight, exact") \
-	X(F16,       1, F16,     "16 bits, ten of them behind the point; range to 65504") \
+	X(F16,       1, F16,     "16 bits, 10 of them fraction; range to 65504") \
 	X(BF16,     32, BF16,    "16 bits, the upper half of a float") \
 	X(Q8_0,      7, Q8_0,    "8.50 bpw, nearly lossless") \
 	X(Q6_K,     18, Q6_K,    "6.56 bpw, hardly distinguishable from the original") \

@@ -23,8 +23,10 @@ static struct {
 
 static int set_profile(void *to, const char *arg)
 {
+	if (strcmp(arg, "spec") != 0 && strcmp(arg, "llama.cpp") != 0)
+		msg_die("--profile: expected spec or llama.cpp, not '%s'", arg);
 	*(enum check_profile *)to = !strcmp(arg, "spec") ? CHECK_SPEC : CHECK_LLAMA_CPP;
-	return strcmp(arg, "spec") != 0 && strcmp(arg, "llama.cpp") != 0;
+	return 0;
 }
 static const struct opt opts[] = {
 	OPT_CALL(0, "profile", &o.profile, "NAME", set_profile,

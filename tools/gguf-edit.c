@@ -3,7 +3,7 @@
  *
  * The new header is made in memory. In place it replaces the old one (inplace.h), if it can be brought to the same
  * length: the padding behind a header is shorter than the alignment, so what is left over is taken by a key of its own,
- * "reserved", an array of bytes, which a later edit can use up. Otherwise the file is written anew beside: the header,
+ * "reserved", an array of bytes, which a later edit can use up. Otherwise the file is rewritten beside: the header,
  * then the data section as it is (copy.h). From a pipe, or where offsets change, tensors are passed on one by one. */
 #include <errno.h>
 #include <fcntl.h>
@@ -324,8 +324,8 @@ static void write_new(const struct model *m, int fd, struct out *out)
 static void say(const struct model *m, const char *how)
 {
 	char *name = text_mask(m->name, strlen(m->name));
-	printf("%s: %s, header of %s, %s before\n", name, how, msg_bytes(header_bytes(m)),
-		msg_bytes(ggu_file_data_offset(m->f, 0)));
+	printf("%s: %s; header of %llu bytes, %llu before\n", name, how, (unsigned long long)header_bytes(m),
+		(unsigned long long)ggu_file_data_offset(m->f, 0));
 	free(name);
 }
 
@@ -343,7 +343,7 @@ static void change(struct model *m, const char *path, int fd)
 		if (!room && had > 0) room = (uint64_t)had;
 		make_room(m, room);
 	}
-	if (o.dry_run) say(m, keeps ? "in place" : "written anew");
+	if (o.dry_run) say(m, keeps ? "in place" : "rewritten");
 	else if (keeps) {
 		struct ggu_writer *w = writer(m);
 		struct ggu_memory h = header(w);
@@ -399,7 +399,7 @@ static void edit_copy(const char *name)
 	edit(&m);
 	make_room(&m, o.reserve);
 	if (out) write_new(&m, fd, out);
-	else say(&m, "written anew");
+	else say(&m, "rewritten");
 	if (fd >= 0) close(fd);
 	pipe_drain(m.f, name);
 	model_free(&m);

@@ -150,8 +150,8 @@ static const struct recipe *operands(int n, char **v, const char **in)
 	if (r && o.plan)
 		msg_die("the recipe %s and --plan cannot be combined", recipe_name(r));
 	if (!r && !o.plan) {
-		if (files >= 2) msg_say("neither %s nor %s is a recipe; they are:", file[0], file[1]);
-		else msg_say("%s%sno recipe given; they are:", files ? file[0] : "", files ? ": " : "");
+		if (files >= 2) msg_say("neither %s nor %s is a recipe; the recipes are:", file[0], file[1]);
+		else msg_say("%s%sno recipe given; the recipes are:", files ? file[0] : "", files ? ": " : "");
 		typeplan_list_recipes();
 		exit(EXIT_TROUBLE);
 	}

@@ -142,14 +142,16 @@ void msg_die(const char *fmt, ...)
 void msg_error(const char *file, const struct ggu_error *err)
 {
 	const char *name = file && strcmp(file, "-") ? file : "(stdin)", *inner = err->file, *reason = err->sys_errno ?
-		strerror(err->sys_errno) : "";
+		strerror(err->sys_errno) : "", *what = err->what;
 	char at[40] = "";
 	if (err->offset != GGU_NO_OFFSET) snprintf(at, sizeof at, "byte %llu: ", (unsigned long long)err->offset);
 	/* a shard's name replaces the set's; a file of a folder follows the folder's */
 	if (strchr(inner, '/')) { name = inner; inner = ""; }
 	if (strstr(err->what, reason)) reason = "";
+	/* of a file that cannot be opened the system's words say all */
+	if (*reason && (!strcmp(what, "open") || !strcmp(what, "cannot open"))) { what = reason; reason = ""; }
 	msg_say("%s%s%s: %s%s%s%s%s%s", name, *inner ? ": " : "", inner, at, err->where, *err->where ? ": " : "",
-		err->what, *reason ? ": " : "", reason);
+		what, *reason ? ": " : "", reason);
 }
 
 void msg_die_error(const char *file, const struct ggu_error *err)

@@ -113,6 +113,7 @@ static void set_size(const struct opt *o, const char *shown, const char *arg)
 static void set(const struct opt *o, const char *shown, const char *arg)
 {
 	struct opt_list *l;
+	char wanted[96];
 	switch (o->kind) {
 	case OPT_K_FLAG:
 		if (o->to == &msg_quiet || o->to == &sandbox_off) *(int *)o->to = 1;
@@ -127,7 +128,10 @@ static void set(const struct opt *o, const char *shown, const char *arg)
 		if (!l->v) msg_die("out of memory");
 		l->v[l->n++] = arg;
 		break;
-	case OPT_K_CALL: if (o->call(o->to, arg)) usage("%s: bad argument '%s'", shown, arg); break;
+	case OPT_K_CALL:
+		if (!o->call(o->to, arg)) break;
+		snprintf(wanted, sizeof wanted, "%%s expects %s, not '%%s'", o->arg);
+		usage(wanted, shown, arg);
 	default: set_number(o, shown, arg);
 	}
 }
@@ -277,7 +281,7 @@ int opt_parse(int argc, char **argv, const struct opt *opts, const struct opt_pr
 		exit(EXIT_YES);
 	}
 	if (n < p->min_operands) {
-		msg_say("an operand is missing");
+		msg_say("missing operand");
 		print_usage(stderr, p);
 		exit(EXIT_TROUBLE);
 	}

@@ -80,7 +80,7 @@ not_ok "rename: no new key" 2 gguf-edit --rename general.name= -o never.gguf m.g
 not_ok "rename-tensor: no such tensor" 2 gguf-edit --rename-tensor nothing=x -o never.gguf m.gguf
 not_ok "rename-tensor: the new name is there" 2 gguf-edit --rename-tensor output.weight=token_embd.weight -o never.gguf m.gguf
 
-# ways: a file, a pipe, in place written anew
+# ways: a file, a pipe, in place rewritten
 gguf-edit --set general.name=str:other --set test.long=str:"$(printf '%0999d' 0)" -o want.gguf m.gguf
 cat m.gguf | gguf-edit --set general.name=str:other --set test.long=str:"$(printf '%0999d' 0)" >e.gguf
 same "through pipes the same bytes" e.gguf want.gguf
@@ -131,8 +131,8 @@ gguf-edit -I --set tokenizer.chat_template=str:"$(printf '%09000d' 0)" e.gguf
 is "... and keeps its size when the file is written anew" "$(gguf-info --json e.gguf | jq '.metadata.reserved | length >= 32')" true
 is "--reserve in a pipe" "$(gguf-edit --reserve 100 <m.gguf | gguf-info --json - | jq '.metadata.reserved | length >= 100')" true
 cp m.gguf e.gguf
-is "--dry-run" "$(gguf-edit -nI --delete test.flag e.gguf | cut -d, -f1)" "e.gguf: in place"
-is "... where it does not fit" "$(gguf-edit -nI --set k=str:"$(printf '%0100d' 0)" e.gguf | cut -d, -f1)" "e.gguf: written anew"
+is "--dry-run" "$(gguf-edit -nI --delete test.flag e.gguf | cut -d";" -f1)" "e.gguf: in place"
+is "... where it does not fit" "$(gguf-edit -nI --set k=str:"$(printf '%0100d' 0)" e.gguf | cut -d";" -f1)" "e.gguf: rewritten"
 same "... changes nothing" e.gguf m.gguf
 ln -s e.gguf link.gguf
 gguf-edit -I --delete test.flag link.gguf

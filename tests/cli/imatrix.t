@@ -19,7 +19,7 @@ is "tokens are counted" "$(gguf-cat --decode a.gguf blk.0.attn_q.weight.counts |
 ok "--process-output" im --chunks 1 --process-output -o p.gguf
 is "... has output.weight" "$(gguf-info --tensors p.gguf | grep -c 'output.weight.in_sum2')" 7
 
-is "an empty file" "$(gguf-imatrix --stats - </dev/null 2>&1)" "gguf-imatrix: (stdin): byte 0: there is nothing in it"
+is "an empty file" "$(gguf-imatrix --stats - </dev/null 2>&1)" "gguf-imatrix: (stdin): byte 0: the file is empty"
 not_ok "--json without --stats" 2 im --chunks 1 --json -o no.gguf
 not_ok "--dat with --stats" 2 gguf-imatrix --stats --dat a.gguf
 

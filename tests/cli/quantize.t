@@ -84,11 +84,11 @@ ok "json has errors" grep -q '"error": ' t.json
 is "json: a name that is not UTF-8" "$($q -n --json Q8_0 odd.gguf | jq -ac '.tensors[0] | [.name, .name_raw, .shape]')" '["a\ufffd.weight","61ff2e776569676874",[32,4]]'
 
 # refusals
-is "a pipeline whose first part failed" "$(gguf-convert nowhere 2>/dev/null | $q Q8_0 2>&1)" "gguf-quantize: (stdin): byte 0: there is nothing in it"
+is "a pipeline whose first part failed" "$(gguf-convert nowhere 2>/dev/null | $q Q8_0 2>&1)" "gguf-quantize: (stdin): byte 0: the file is empty"
 not_ok "no recipe" 2 $q m.gguf
 not_ok "unknown recipe" 2 $q Q9_K m.gguf
 cp .out message
-is "... is told" "$(head -1 message)" "gguf-quantize: neither Q9_K nor m.gguf is a recipe; they are:"
+is "... is told" "$(head -1 message)" "gguf-quantize: neither Q9_K nor m.gguf is a recipe; the recipes are:"
 not_ok "no regular expression" 2 $q --tensor-type '(=q4_0' -o x.gguf Q4_0 m.gguf
 cp .out message
 ok "... is told with its option" grep -q '^gguf-quantize: --tensor-type (=q4_0: not a regular expression: ' message
