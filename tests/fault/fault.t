@@ -60,6 +60,9 @@ walk_writes()
 }
 
 walk_all gguf-info gguf-info -o out m.gguf
+gguf-info -o want m.gguf
+faulty entropy:1:EIO gguf-info -o out m.gguf
+same "gguf-info without a source of entropy" out want
 walk_all "gguf-info --json" gguf-info --json -o out m.gguf
 walk_all "gguf-split --merge" gguf-split --merge -o out m.gguf
 walk_writes "gguf-split --merge" gguf-split --merge -o out m.gguf
