@@ -2,7 +2,8 @@
  * gguf-logits - token ids in, float32 logits out.
  *
  * A line of input is a sequence; sequences are independent. Per token a row of n_vocab float32, little-endian;
- * with --hidden the residual stream instead, [n_layer+1][token][n_embd] for each sequence. A model with an encoder
+ * with --hidden the residual stream instead, [n_layer+1][token][n_embd] for each sequence. A model without an output
+ * matrix (BERT) gives the rows that would meet it, n_embd for each token. A model with an encoder
  * takes what goes into that from the lines of another file. */
 #include <stdlib.h>
 #include <string.h>
@@ -137,7 +138,6 @@ static void run(struct group *g)
 	struct ggu_error err;
 	float *rows;
 	if (!l->n) return;
-	if (!o.hidden && !model_has_head(g->m)) msg_die("%s: the model has no logits; use --hidden", o.model);
 	rows = width <= SIZE_MAX/sizeof(float)/l->n_ids ? malloc(l->n_ids*width*sizeof *rows) : NULL;
 	if (!rows) msg_die("out of memory for %zu rows", l->n_ids);
 	make_work(g);
@@ -149,7 +149,7 @@ static void run(struct group *g)
 	}
 	encode(g);
 	if (model_eval(g->w, &c, &err)) msg_die_error(o.model, &err);
-	if (o.hidden) out_floats(g->out, rows, l->n_ids*width);
+	if (o.hidden || !model_has_head(g->m)) out_floats(g->out, rows, l->n_ids*width);
 	else put_logits(g, rows);
 	for (size_t i = 0; i < l->n; i++) state_free(l->part[i].state);
 	free(rows);

@@ -52,6 +52,7 @@ static const struct shape { const char *name, *split[MAX_SPLITS]; bool ignore_me
 	{ "jais", { GPT2 }, false, false },
 	{ "roberta-bpe", { GPT2 }, false, false },
 	{ "gpt-neox", { GPT2 }, false, true },
+	{ "modern-bert", { GPT2 }, false, true },
 	{ "default", { GPT2 }, false, false },
 	{ "tekken", { TEKKEN }, true, false },
 	{ "gpt-4o", { O200K }, false, false },
