@@ -50,16 +50,17 @@ struct strip32 {
  *   super-blocks  s: [b][r][8], lanes that add up to a sum; m: [b][r][8], minima, or [b][r][16], of which the upper
  *                 halves are minima
  *   blocks of 32  s: [b/4][r][b%4][4]; of 16: [b/4][half][r][b%4][4]
- * d and m of a weight lie as [b][r], of blocks of 32 as [b/4][r][b%4]: halves, or pairs of d and m where the type has
- * minima, or floats where the type's are no halves. Of blocks of 16, m is the second half's d, and behind all d's. */
-enum digits_scale { DIGITS_HALF, DIGITS_PAIR, DIGITS_PAIR_16, DIGITS_FLOAT };   /* _16: with 16 minima */
+ * d and m of a weight lie as [b][r], of blocks of 32 as [b/4][r][b%4]: halves, pairs of d and m where the type has
+ * minima (_16: sixteen to a block), floats, the exponents of MXFP4 in 32 bits, or the small floats of NVFP4, of both
+ * halves of a block in 32 bits. */
+enum digits_scale { DIGITS_HALF, DIGITS_PAIR, DIGITS_PAIR_16, DIGITS_FLOAT, DIGITS_EXPONENT, DIGITS_SMALL };
 struct digit_sums {
 	_Alignas(64) int32_t s[DIGITS_TOKENS][DIGITS_COLUMNS/32*DIGITS_ROWS*8];
 	_Alignas(64) uint8_t m[DIGITS_COLUMNS/256*DIGITS_ROWS*16];
 	_Alignas(64) union {
 		uint16_t half[DIGITS_COLUMNS/32*DIGITS_ROWS];
 		uint32_t pair[DIGITS_COLUMNS/32*DIGITS_ROWS];
-		float f[2][DIGITS_COLUMNS/32*DIGITS_ROWS];
+		float f[DIGITS_COLUMNS/32*DIGITS_ROWS];
 	} d;
 };
 /* n blocks of 256 columns, or units of 128, of some rows. next: where rows that come later begin, to be prefetched */

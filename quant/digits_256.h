@@ -273,6 +273,21 @@ INLINE struct two v_pairs(vi a)
 	return (struct two){ _mm256_cvtph_ps(_mm256_castsi256_si128(p)),
 		_mm256_cvtph_ps(_mm256_extracti128_si256(p, 1)) };
 }
+INLINE vi v_right(vi a, int n) { return _mm256_srli_epi32(a, n); }
+/* mxfp4_scale */
+INLINE vf v_exponent(vi e)
+{
+	vi low = _mm256_sllv_epi32(_mm256_set1_epi32(0x00200000), e),
+		some = _mm256_slli_epi32(_mm256_sub_epi32(e, _mm256_set1_epi32(1)), 23);
+	return _mm256_blendv_ps((vf)some, (vf)low, (vf)_mm256_cmpgt_epi32(_mm256_set1_epi32(2), e));
+}
+/* nvfp4_scale of the lowest bytes: 7 bits where a float has its exponent and mantissa, 119 powers of two too small */
+INLINE vf v_small(vi a)
+{
+	vi top = _mm256_cmpeq_epi32(_mm256_and_si256(a, _mm256_set1_epi32(255)), _mm256_set1_epi32(127));
+	vi x = _mm256_slli_epi32(_mm256_and_si256(a, _mm256_set1_epi32(127)), 20);
+	return _mm256_mul_ps((vf)_mm256_andnot_si256(top, x), _mm256_set1_ps(0x1p119f));
+}
 INLINE vi halves32(vi a, vi b) { return _mm256_add_epi32(_mm256_unpacklo_epi32(a, b), _mm256_unpackhi_epi32(a, b)); }
 INLINE vi halves64(vi a, vi b) { return _mm256_add_epi32(_mm256_unpacklo_epi64(a, b), _mm256_unpackhi_epi64(a, b)); }
 /* In each half, the sums over the lanes of four registers' same half */

@@ -245,6 +245,21 @@ INLINE struct two v_pairs(vi a)
 	return (struct two){ _mm512_cvtph_ps(_mm512_cvtepi32_epi16(a)),
 		_mm512_cvtph_ps(_mm512_cvtepi32_epi16(_mm512_srli_epi32(a, 16))) };
 }
+INLINE vi v_right(vi a, int n) { return _mm512_srli_epi32(a, (unsigned)n); }
+/* mxfp4_scale */
+INLINE vf v_exponent(vi e)
+{
+	vi some = _mm512_slli_epi32(_mm512_sub_epi32(e, _mm512_set1_epi32(1)), 23);
+	__mmask16 low = _mm512_cmplt_epu32_mask(e, _mm512_set1_epi32(2));
+	return (vf)_mm512_mask_sllv_epi32(some, low, _mm512_set1_epi32(0x00200000), e);
+}
+/* nvfp4_scale of the lowest bytes: 7 bits where a float has its exponent and mantissa, 119 powers of two too small */
+INLINE vf v_small(vi a)
+{
+	__mmask16 some = _mm512_cmpneq_epi32_mask(_mm512_and_si512(a, _mm512_set1_epi32(255)), _mm512_set1_epi32(127));
+	vi x = _mm512_slli_epi32(_mm512_maskz_and_epi32(some, a, _mm512_set1_epi32(127)), 20);
+	return _mm512_mul_ps((vf)x, _mm512_set1_ps(0x1p119f));
+}
 INLINE vi halves32(vi a, vi b) { return _mm512_add_epi32(_mm512_unpacklo_epi32(a, b), _mm512_unpackhi_epi32(a, b)); }
 INLINE vi halves64(vi a, vi b) { return _mm512_add_epi32(_mm512_unpacklo_epi64(a, b), _mm512_unpackhi_epi64(a, b)); }
 /* In each quarter, the sums over the lanes of four registers' same quarter */

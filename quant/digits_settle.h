@@ -21,23 +21,24 @@ INLINE vf settle256(const struct digit_sums *s, size_t t, size_t n, const struct
 	}
 	return y;
 }
-/* d of a unit's blocks, and m where there is one */
-INLINE void scales_of_four(const struct digit_sums *s, size_t at, int part, enum digits_scale scale, struct two *to)
+/* d of a unit's blocks, and m where there is one; of the second halves of blocks of 16 */
+INLINE void scales_of_four(const struct digit_sums *s, size_t at, enum digits_scale scale, struct two *to)
 {
-	vi d[4], m[4];
+	vi d[4];
 	vf h[4];
 	if (scale == DIGITS_HALF) {
 		v_turn_halves(s->d.half + at, h);
 		UNROLL for (int i = 0; i < 4; i++) to[i].d = h[i];
 		return;
 	}
-	v_turn(s->d.f[0] + at, d);
-	if (part == 16) v_turn(s->d.f[1] + at, m);
-	UNROLL for (int i = 0; i < 4; i++) {
-		if (scale == DIGITS_PAIR) to[i] = v_pairs(d[i]);
-		else to[i].d = (vf)d[i];
-		if (part == 16) to[i].m = (vf)m[i];
-	}
+	v_turn(s->d.pair + at, d);
+	UNROLL for (int i = 0; i < 4; i++)
+		switch (scale) {
+		case DIGITS_PAIR: to[i] = v_pairs(d[i]); break;
+		case DIGITS_EXPONENT: to[i].d = v_exponent(d[i]); break;
+		case DIGITS_SMALL: to[i] = (struct two){ v_small(d[i]), v_small(v_right(d[i], 8)) }; break;
+		default: to[i].d = (vf)d[i]; break;
+		}
 }
 /* n blocks of 32 of token t onto y */
 INLINE vf settle32(const struct digit_sums *s, size_t t, size_t n, const struct strip32 *strip, int part,
@@ -50,7 +51,7 @@ INLINE vf settle32(const struct digit_sums *s, size_t t, size_t n, const struct 
 		const int32_t *p = s->s[t] + q/4*unit;
 		struct two d[4];
 		vi first[4], second[4];
-		scales_of_four(s, q*ROWS, part, scale, d);
+		scales_of_four(s, q*ROWS, scale, d);
 		v_fours(p, first);
 		if (part == 16) v_fours(p + half, second);
 		UNROLL for (size_t i = 0; i < 4; i++) {
@@ -69,10 +70,11 @@ static void settle(const struct digits_type *type, enum mul_kind kind, const str
 {
 	const struct digits_type k = *type;
 	vf y = v_from(to);
-	if (kind == MUL_16) y = settle32(s, t, n, strip, 16, DIGITS_FLOAT, k.bias, y);
+	if (kind == MUL_16) y = settle32(s, t, n, strip, 16, DIGITS_SMALL, k.bias, y);
 	else if (mul_block(kind) == 32) switch (k.scale) {
 	case DIGITS_HALF: y = settle32(s, t, n, strip, 32, DIGITS_HALF, k.bias, y); break;
 	case DIGITS_PAIR: y = settle32(s, t, n, strip, 32, DIGITS_PAIR, 0, y); break;
+	case DIGITS_EXPONENT: y = settle32(s, t, n, strip, 32, DIGITS_EXPONENT, k.bias, y); break;
 	default: y = settle32(s, t, n, strip, 32, DIGITS_FLOAT, k.bias, y); break;
 	} else switch (k.scale) {
 	case DIGITS_PAIR: y = settle256(s, t, n, strip, DIGITS_PAIR, 1, y); break;

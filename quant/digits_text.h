@@ -363,17 +363,16 @@ INLINE void unit_sums(int n_tokens, struct pieces p, const digits32 *d, const ch
 		p_store(to + t*NEXT_S + 8*j, p_dot(p.a, p.b, n_tokens == 1 ? *d : p_digits(x, j)));
 	}
 }
-/* The first n bytes, 2 or 4, of four blocks: d, or d and m; 1: an exponent */
+/* The first n bytes of four blocks: 2, d; 4, d and m; 1, an exponent */
 INLINE void scales_of_unit(const char *u, size_t bytes, size_t block, int n, struct digit_sums *to, size_t at)
 {
 	uint32_t q[4] = { 0 };
 	UNROLL for (size_t i = 0; i < 4; i++) memcpy(q + i, u + i*bytes/4/block*block, (size_t)n);
-	if (n == 1) UNROLL for (int i = 0; i < 4; i++) to->d.f[0][at + (size_t)i] = mxfp4_scale((uint8_t)q[i]);
-	else if (n == 4) _mm_store_si128((void *)(to->d.pair + at), four32(q, q + 1, q + 2, q + 3));
-	else {
+	if (n == 2) {
 		uint64_t h = (uint64_t)(q[2] | q[3] << 16) << 32 | (q[0] | q[1] << 16);
 		memcpy(to->d.half + at, &h, 8);
-	}
+	} else if (n == 4) _mm_store_si128((void *)(to->d.pair + at), four32(q, q + 1, q + 2, q + 3));
+	else memcpy(to->d.pair + at, q, sizeof q);
 }
 INLINE void units(int n_tokens, const struct digits_part *p, struct digit_sums *to, size_t bytes, size_t block,
 	int scale, pieces_fn *pieces)
@@ -404,7 +403,7 @@ INLINE void units_of_codec(int n_tokens, const struct digits_part *p, struct dig
 			struct codes32 c[4];
 			ahead(next, bytes);
 			UNROLL for (size_t i = 0; i < bytes/block; i++) unpack(u + i*block, c + i*4*block/bytes);
-			UNROLL for (size_t i = 0; i < 4; i++) to->d.f[0][4*at + i] = c[i].d;
+			UNROLL for (size_t i = 0; i < 4; i++) to->d.f[4*at + i] = c[i].d;
 			UNROLL for (int j = 0; j < STEPS; j++) {
 				const char *from = (const char *)c[j*BLOCKS].q;
 				struct pieces v = { p_add(p_load(from, sizeof *c), 128),
@@ -424,8 +423,9 @@ INLINE void units_nvfp4(int n_tokens, const struct digits_part *p, struct digit_
 			*next = p->next + 2*q*bytes*ROWS;
 		for (size_t r = 0, at = q*ROWS; r < p->n_rows; r++, at++, u += p->w_stride, next += 2*bytes) {
 			ahead(next, 2*bytes);
-			UNROLL for (size_t i = 0; i < 8; i++)
-				to->d.f[i%2][4*at + i/2] = nvfp4_scale((uint8_t)u[i/4*bytes + i%4]);
+			uint64_t scales = (uint64_t)u32_of(u + bytes) << 32 | u32_of(u);
+			_mm_store_si128((void *)(to->d.pair + 4*at),
+				_mm_cvtepu16_epi32(_mm_cvtsi64_si128((long long)scales)));
 			UNROLL for (int j = 0; j < STEPS; j++) {
 				p_reg x = p_gather(u + 4 + (size_t)j*bytes, 16, bytes), low = p_level(table, p_low(x)),
 					up = p_level(table, p_high(x)), a = p_lower(low, up), b = p_upper(low, up);
@@ -529,8 +529,8 @@ const struct digits_table DIGITS_TABLE = { ROWS, settle, {
 	[GGU_TYPE_Q5_1] = { OF(q5_1), DIGITS_PAIR, 1, 0 },
 	[GGU_TYPE_Q8_0] = { OF(q8_0), DIGITS_HALF, 1, 128 },
 	[GGU_TYPE_IQ4_NL] = { OF(iq4_nl), DIGITS_HALF, 1, 128 },
-	[GGU_TYPE_MXFP4] = { OF(mxfp4), DIGITS_FLOAT, 1, 12 },
-	[GGU_TYPE_NVFP4] = { OF(nvfp4), DIGITS_FLOAT, 1, 12 },
+	[GGU_TYPE_MXFP4] = { OF(mxfp4), DIGITS_EXPONENT, 1, 12 },
+	[GGU_TYPE_NVFP4] = { OF(nvfp4), DIGITS_SMALL, 1, 12 },
 	[GGU_TYPE_Q1_0] = { OF(q1_0), DIGITS_HALF, 1, 1 },
 	[GGU_TYPE_Q2_0] = { OF(q2_0), DIGITS_FLOAT, 1, 128 },
 } };
