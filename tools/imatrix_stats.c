@@ -5,6 +5,7 @@
 #include <string.h>
 #include "../libgguf/text.h"
 #include "../quant/vec.h"
+#include "covariance_stats.h"
 #include "imatrix_stats.h"
 #include "kv_json.h"
 #include "msg.h"
@@ -124,6 +125,28 @@ static void put_similarity(json_t *j, double x)
 	json_put(j, "similarity", isnan(x) ? json_null() : json_of_double(x));
 }
 
+static json_t *covariances_json(const struct imatrix *im)
+{
+	json_t *all = json_array();
+	struct covariance_stats s;
+	for (size_t i = 0; i < imatrix_count(im); i++) {
+		const char *name = imatrix_at(im, i)->name;
+		json_t *j;
+		if (!covariance_stats(im, name, &s)) continue;
+		j = object();
+		json_put(j, "name", json_of_str((struct ggu_str){ name, strlen(name) }));
+		json_put(j, "columns", json_of_uint(s.of.n_in));
+		json_put(j, "block", json_of_uint(s.of.block));
+		json_put(j, "matrices", json_of_uint(s.of.n_mat));
+		json_put(j, "bytes", json_of_double(s.bytes));
+		json_put(j, "tokens", json_of_double(s.tokens));
+		json_put(j, "directions", json_of_double(s.directions));
+		json_put(j, "top", json_of_double(s.top));
+		json_put(j, "condition", json_of_double(s.condition));
+		json_push(all, j);
+	}
+	return all;
+}
 static void print_json(const struct imatrix *im, const struct stats *s, size_t n, const struct layer *l,
 	size_t n_layers)
 {
@@ -169,6 +192,7 @@ static void print_json(const struct imatrix *im, const struct stats *s, size_t n
 	json_put(root, "chunk_tokens", json_of_uint(imatrix_chunk_tokens(im)));
 	json_put(root, "tensors", tensors);
 	json_put(root, "layers", layers);
+	if (imatrix_n_covariances(im)) json_put(root, "covariances", covariances_json(im));
 	json_print(root, JSON_INDENT(1));
 }
 
@@ -178,6 +202,21 @@ static void print_similarity(double x)
 	else printf("%8.4f\n", x);
 }
 
+static void print_covariances(const struct imatrix *im, int wide)
+{
+	struct covariance_stats s;
+	if (imatrix_n_covariances(im))
+		printf("\n%-*s %8s %8s %10s %10s %7s %10s\n", wide, "covariance of", "columns", "tokens", "bytes",
+			"directions", "top", "condition");
+	for (size_t i = 0; i < imatrix_count(im); i++) {
+		char *shown;
+		if (!covariance_stats(im, imatrix_at(im, i)->name, &s)) continue;
+		shown = text_mask(s.of.name, strlen(s.of.name));
+		printf("%s%*s %8zu %8.0f %10.0f %10.1f %5.1f %% %10.0f\n", shown, wide - (int)text_width(shown), "",
+			s.of.n_in, s.tokens, s.bytes, s.directions, 100*s.top, s.condition);
+		free(shown);
+	}
+}
 static void print_text(const struct imatrix *im, const char *name, const struct stats *s, size_t n,
 	const struct layer *l, size_t n_layers)
 {
@@ -213,6 +252,7 @@ static void print_text(const struct imatrix *im, const char *name, const struct 
 		printf("%5ld %8zu %11.4g %10.4g ", l[i].number, l[i].tensors, l[i].sum, l[i].sum/l[i].n);
 		print_similarity(l[i].similar ? l[i].similarity/(double)l[i].similar : NAN);
 	}
+	print_covariances(im, wide);
 }
 
 void imatrix_stats_print(const struct imatrix *im, const char *name, bool json)

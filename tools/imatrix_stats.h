@@ -12,7 +12,8 @@
 #define TOOLS_IMATRIX_STATS_H
 #include "../imatrix/imatrix.h"
 
-/* Prints both tables, or JSON: {"datasets","chunks","chunk_tokens","tensors":[...],"layers":[...]}. */
+/* Prints both tables, and one of covariances if there are any (covariance_stats.h), or JSON: {"datasets","chunks",
+ * "chunk_tokens","tensors":[...],"layers":[...],"covariances":[...]}. */
 void imatrix_stats_print(const struct imatrix *im, const char *name, bool json);
 
 #endif

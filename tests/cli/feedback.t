@@ -20,6 +20,16 @@ is "one token in two, and a fifth is drawn by lot" "$(n c.gguf)" 960
 is "--stride 1: every token" "$(n d.gguf)" 1920
 gguf-imatrix -q -m m.gguf --chunks 3 --covariance -o f.gguf "$text"
 same "the lot is always the same" f.gguf c.gguf
+gguf-imatrix --stats --json c.gguf >stats.json
+is "--stats knows every covariance" "$(jq '.covariances | length' stats.json)" 25
+of() { jq ".covariances[] | select(.name == \"blk.3.attn_output.weight\") | .$1" stats.json; }
+# the lower triangle, row by row
+gguf-cat c.gguf blk.3.attn_output.weight.in_cov | od -An -v -w4 -tf4 | awk -v told="$(of directions)" -v top="$(of top)" '
+	{ square += (j < i ? 2 : 1)*$1*$1; if (j == i) { trace += $1; if ($1 > most) most = $1; i++; j = 0 } else j++ }
+	END { x = trace*trace/square/told; print (x > 0.9999 && x < 1.0001 && top >= most/trace && top <= sqrt(square)/trace) }' >likely
+is "directions as they should be, and the largest eigenvalue between its bounds" "$(cat likely)" 1
+is "size" "$(of bytes)" $((4*256*257/2))
+ok "--stats in words" sh -c "gguf-imatrix --stats c.gguf | grep -q '^blk.3.ffn_down.weight  *768  *960 '"
 ok "state is saved" gguf-imatrix -q -m m.gguf --chunks 3 --covariance --checkpoint state --every 1 -o e.gguf "$text"
 same "and nothing is lost by it" e.gguf c.gguf
 not_ok "the old form has no room for covariances" 2 gguf-imatrix -m m.gguf --chunks 1 --covariance --dat -o never "$text"
