@@ -61,6 +61,10 @@ not_ok "a matrix cut short" 2 sh -c 'head -c 20000 a.dat | gguf-imatrix --merge 
 # numbers that no run makes
 mk() { "$BUILD/tests/cli/tool_mkgguf" general.type=imatrix "$@" a.in_sum2:f32:3:one a.counts:f32:1:huge >hostile.gguf; }
 mk imatrix.chunk_count=many
+"$BUILD/tests/malformed/tool_ggtxt" <"$SRC/tests/malformed/imatrix/covariance-nan.ggtxt" >nan.gguf
+is "a covariance that is not finite is found when it is read" "$(gguf-imatrix --merge -o x.gguf nan.gguf 2>&1; echo $?)" \
+	"gguf-imatrix: nan.gguf: a: a covariance is not finite
+2"
 not_ok "chunks that are no number" 2 gguf-imatrix --merge -o x.gguf hostile.gguf
 mk imatrix.chunk_count=4294967295
 not_ok "more chunks than the form has bits for" 2 gguf-imatrix --merge -o x.gguf hostile.gguf hostile.gguf

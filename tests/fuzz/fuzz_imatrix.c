@@ -37,6 +37,17 @@ static void use(const struct imatrix *im)
 	}
 }
 
+/* Twice the same may be refused for what is only read then: a covariance that is not finite. */
+static bool add_up(struct imatrix *sum, const struct imatrix *im, const struct imatrix *again)
+{
+	struct ggu_error err = { 0 };
+	enum ggu_status s;
+	must(sum != NULL, "no memory");
+	if (!(s = imatrix_merge(sum, im, &err))) s = imatrix_merge(sum, again, &err);
+	must(!s || (s == GGU_ERR_FORMAT && strstr(err.what, "not finite")), "two equal ones cannot be merged");
+	return !s;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct imatrix *im, *again, *sum = imatrix_new();
@@ -57,9 +68,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	must(imatrix_read(&again, path, NULL) == GGU_OK, "what was written cannot be read");
 	same(im, again);
 	must(!strcmp(imatrix_tag(again), "tag"), "the tag changed");
-	must(sum && imatrix_merge(sum, im, NULL) == GGU_OK && imatrix_merge(sum, again, NULL) == GGU_OK,
-		"two equal ones cannot be merged");
-	must(imatrix_count(sum) == imatrix_count(im), "the sum has other entries");
+	if (add_up(sum, im, again)) must(imatrix_count(sum) == imatrix_count(im), "the sum has other entries");
 	imatrix_scale(sum, 0.5);
 	rewind(to);
 	if (imatrix_write_gguf(sum, fileno(to), NULL) == GGU_OK) {
