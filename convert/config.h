@@ -45,7 +45,7 @@ enum ggu_status config_count(struct config *c, const char *key, int64_t absent, 
 /* `check` and `check_layer`: what must hold for the graph to be right. */
 enum ggu_status config_check(struct config *c, struct ggu_error *err);
 /* After all has been evaluated: the keys that no rule read and `ignore` does not name. Those that matter are an error,
- * of the others warn is told one by one (NULL: nobody is). */
+ * the others are reported to warn one by one (NULL: nobody is). */
 enum ggu_status config_unread(struct config *c, void (*warn)(void *ctx, const struct ggu_error *what), void *ctx,
 	struct ggu_error *err);
 /* "*" in a pattern stands for anything but dots, "**" for anything. */

@@ -13,7 +13,7 @@
  *   squeeze                 without dimensions of 1
  *   add(x)  mul(x)  exp     in float32
  *
- * After permute, or a reshape that joins dimensions which do not lie behind one another, axes cannot be addressed. */
+ * After permute, or a reshape that joins dimensions which are not adjacent, axes cannot be addressed. */
 #ifndef CONVERT_VIEW_H
 #define CONVERT_VIEW_H
 #include "checkpoint.h"
@@ -34,7 +34,7 @@ void view_of(struct view *v, const struct source_tensor *t);
 uint64_t view_count(const struct view *v);
 /* NULL, or what is wrong with the arguments. */
 const char *view_apply(struct view *v, const char *name, const double *arg, size_t n_args);
-/* Merges dimensions that lie behind one another: call once after the last transform, dims are lost. */
+/* Merges dimensions that are adjacent: call once after the last transform, dims are lost. */
 void view_coalesce(struct view *v);
 /* Reads run at unit elements: a view that is read across its order wants ranges that are multiples of this. */
 uint64_t view_unit(const struct view *v);

@@ -79,7 +79,7 @@ enum ggu_status imatrix_merge(struct imatrix *im, const struct imatrix *src, str
  * merged with others. */
 void imatrix_scale(struct imatrix *im, double by);
 
-/* Either form, told by its first bytes; "-" is standard input. */
+/* Either form, distinguished by its first bytes; "-" is standard input. */
 enum ggu_status imatrix_read(struct imatrix **im, const char *path, struct ggu_error *err);
 enum ggu_status imatrix_write_gguf(const struct imatrix *im, int fd, struct ggu_error *err);
 /* As imatrix_write_gguf with sums in F64: what imatrix_read gets back is exactly this matrix. tag says whose

@@ -65,8 +65,8 @@ enum ggu_rule {
 	GGU_RULE_DIMS,
 	GGU_RULE_SIZE,          /* elements or bytes overflow */
 	GGU_RULE_TYPE,
-	GGU_RULE_BLOCK,         /* rows are no whole blocks */
-	GGU_RULE_OFFSET,        /* no multiple of the alignment */
+	GGU_RULE_BLOCK,         /* rows are not whole blocks */
+	GGU_RULE_OFFSET,        /* not a multiple of the alignment */
 	GGU_RULE_DATA,          /* beyond the end of the file */
 	GGU_RULE_OVERLAP,
 	GGU_RULE_SPLIT          /* shards that do not belong together */
@@ -255,8 +255,8 @@ bool ggu_file_seekable(const struct ggu_file *f);
 uint32_t ggu_file_alignment(const struct ggu_file *f);
 uint64_t ggu_file_data_offset(const struct ggu_file *f, uint32_t source);       /* first byte of the data section */
 uint32_t ggu_file_n_sources(const struct ggu_file *f);
-uint64_t ggu_file_header_bytes(const struct ggu_file *f, uint32_t source);      /* without the padding behind it */
-uint64_t ggu_file_data_end(const struct ggu_file *f, uint32_t source);  /* behind the last tensor's last byte */
+uint64_t ggu_file_header_bytes(const struct ggu_file *f, uint32_t source);      /* without the padding after it */
+uint64_t ggu_file_data_end(const struct ggu_file *f, uint32_t source);  /* after the last tensor's last byte */
 uint64_t ggu_file_bytes(const struct ggu_file *f, uint32_t source);     /* from the base on; UINT64_MAX for a pipe */
 bool ggu_file_is_cut(const struct ggu_file *f);                         /* see struct ggu_open_options */
 const char *ggu_file_source_name(const struct ggu_file *f, uint32_t source);
@@ -277,7 +277,7 @@ const struct ggu_tensor *ggu_file_in_data_order(const struct ggu_file *f, size_t
 struct ggu_walk;
 struct ggu_part {
 	const void *bytes;      /* valid until the next call */
-	size_t n_bytes, n_weights;      /* 0: behind the last part */
+	size_t n_bytes, n_weights;      /* 0: after the last part */
 	uint64_t at_byte, at_weight;    /* of the tensor */
 };
 /* part_weights: a positive multiple of 256. */
@@ -309,7 +309,7 @@ struct ggu_sink ggu_sink_memory(struct ggu_memory *to);
 struct ggu_writer;
 /* meta is copied. Alignment: general.alignment in meta (a power of two, 8 to 2^20), else 32. */
 enum ggu_status ggu_writer_new(struct ggu_writer **w, const struct ggu_meta *meta, struct ggu_error *err);
-/* The next entry of the table. Its data lies behind that of the tensors so far. */
+/* The next entry of the table. Its data lies after that of the tensors so far. */
 enum ggu_status ggu_writer_add(struct ggu_writer *w, const char *name, uint32_t n_dims, const uint64_t *ne,
 	uint32_t type, struct ggu_error *err);
 /* The same with an offset in the data section, a multiple of the alignment; gaps are filled with zeros. Tensors may not
@@ -317,7 +317,7 @@ enum ggu_status ggu_writer_add(struct ggu_writer *w, const char *name, uint32_t 
 enum ggu_status ggu_writer_add_at(struct ggu_writer *w, const char *name, uint32_t n_dims, const uint64_t *ne,
 	uint32_t type,
 	uint64_t offset, struct ggu_error *err);
-/* After the last add: size of the header with the padding behind it, and of the whole file. */
+/* After the last add: size of the header with the padding after it, and of the whole file. */
 uint64_t ggu_writer_header_bytes(const struct ggu_writer *w);
 uint64_t ggu_writer_file_bytes(const struct ggu_writer *w);
 /* The header alone, padding included; the writer stays as it is. */

@@ -108,7 +108,7 @@ static enum ggu_status bools(const struct ggu_cursor *c, const struct ggu_kv *kv
 				ggu_fail(c->err, GGU_ERR_FORMAT, at + i, c->where, "bool is %u, neither 0 nor 1",
 					b[i]));
 	for (size_t i = 0; kv->item_type == GGU_ARRAY && i < kv->n; i++)
-		GGU_TRY(bools(c, &kv->v.subs[i], kv->v.subs[i].offset + 12));   /* behind type and count */
+		GGU_TRY(bools(c, &kv->v.subs[i], kv->v.subs[i].offset + 12));   /* after type and count */
 	return GGU_OK;
 }
 

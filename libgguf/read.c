@@ -94,7 +94,7 @@ static enum ggu_status alignment(struct ggu_shard *s, const struct ggu_meta *m, 
 	return status == GGU_OK ? status : ggu_tolerate(l, ggu_rule(err, GGU_RULE_ALIGNMENT, status), err);
 }
 
-/* From behind the version up to the data. */
+/* From after the version up to the data. */
 static enum ggu_status body(struct ggu_file *f, struct ggu_cursor *c, struct ggu_meta *m)
 {
 	uint64_t n_tensors, n_kv;
@@ -186,7 +186,7 @@ static struct ggu_file *file_new(const struct ggu_open_options *options, struct 
 }
 
 /* Shard 0, or the shard that was named. All are read in their order then, and one that is not the first is read again:
- * what is wrong with it is told in its turn, unless it stands alone. */
+ * what is wrong with it is reported in its turn, unless it stands alone. */
 static enum ggu_status first_header(struct ggu_file *f, const char *path, struct ggu_error *err)
 {
 	void (*defect)(void *ctx, const struct ggu_error *err) = f->options.defect;

@@ -137,7 +137,7 @@ static enum ggu_status check_total(const struct ggu_file *f, uint64_t n_tensors,
 	const struct ggu_kv *kv = ggu_meta_find(f->meta, "split.tensors.count");
 	uint64_t first;
 
-	/* a number of shard 1 that is another's was told already */
+	/* a number of shard 1 that is another's was reported already */
 	if (f->table.n == n_tensors || !kv || !ggu_meta_uint(f->meta, "split.tensors.count", &first)
 		|| first != n_tensors)
 		return GGU_OK;
@@ -151,7 +151,7 @@ static enum ggu_status open_all(struct ggu_file *f, const char *path, uint32_t n
 	uint64_t n_tensors = UINT64_MAX;
 	struct ggu_shard *p;
 
-	if (!no || !f->options.defect)  /* else what is wrong is told in its turn */
+	if (!no || !f->options.defect)  /* else what is wrong is reported in its turn */
 		GGU_TRY(check(f, f->meta, 0, no, count, &n_tensors, err));
 	p = realloc(f->shard, count*sizeof *p);
 	if (!p)

@@ -28,7 +28,7 @@ enum ggu_status ggu_encode(uint32_t type, const float *x, const float *importanc
 
 /* ---- models ---- */
 
-/* Recipes by number, from 0: "Q4_K_M" and what it is; NULL behind the last. */
+/* Recipes by number, from 0: "Q4_K_M" and what it is; NULL after the last. */
 const char *ggu_recipe_name(size_t i);
 const char *ggu_recipe_summary(size_t i);
 

@@ -95,21 +95,21 @@ static uint64_t first_set(int fd, uint64_t from, uint64_t to)
 	}
 	return to;
 }
-/* The padding behind the header and behind each tensor, up to the next multiple of the alignment. */
+/* The padding after the header and after each tensor, up to the next multiple of the alignment. */
 static void check_padding(const struct check *c, uint32_t source)
 {
 	uint64_t data = ggu_file_data_offset(c->f, source), align = ggu_file_alignment(c->f), at;
 	int fd = open(ggu_file_source_name(c->f, source), O_RDONLY | O_CLOEXEC);
 	if (fd < 0) return;
 	at = first_set(fd, ggu_file_header_bytes(c->f, source), data);
-	if (at < data) check_report(c, CHECK_PADDING, source, at, "", "the padding behind the header is not zero");
+	if (at < data) check_report(c, CHECK_PADDING, source, at, "", "the padding after the header is not zero");
 	for (size_t i = 0; i < ggu_file_n_tensors(c->f); i++) {
 		const struct ggu_tensor *t = ggu_file_tensor(c->f, i);
 		uint64_t end = data + t->offset + t->bytes, next = (end + align - 1)/align*align;
 		if (t->source != source || !has_data(c, t)) continue;
 		at = first_set(fd, end, next);
 		if (at < next)
-			check_report(c, CHECK_PADDING, source, at, t->name, "the padding behind the data is not zero");
+			check_report(c, CHECK_PADDING, source, at, t->name, "the padding after the data is not zero");
 	}
 	close(fd);
 }

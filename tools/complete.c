@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * complete.c - completion scripts for bash, zsh and fish; see complete.h.
  *
- * What follows an option is told by the name of its argument: some names stand for a list of words (`choices`), the
+ * What follows an option depends on the name of its argument: some names stand for a list of words (`choices`), the
  * names of numbers and free text complete to nothing, any other to files. Operands are files, and what the synopsis
  * calls RECIPE. */
 #include <stdio.h>

@@ -5,7 +5,7 @@
 #include "../libgguf/ggu.h"
 
 /* Sets key to the value that n bytes of text spell. type, of type_n bytes, is a name such as "u32" or "str", and "[]"
- * behind it for each level of arrays. Scalars are taken as they stand, a string to its last byte; arrays are JSON, in
+ * after it for each level of arrays. Scalars are taken as they stand, a string to its last byte; arrays are JSON, in
  * the form in which gguf-info --json prints them: "NaN" and "Infinity" are numbers, as are digits in quotes. */
 void edit_value(struct ggu_meta *m, const char *key, const char *type, size_t type_n, const char *text, size_t n);
 

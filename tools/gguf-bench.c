@@ -127,7 +127,7 @@ static void measure(struct bench *b, struct test *t)
 	t->lowest = (double)t->n/secs[o.repeat - 1];
 }
 
-/* Of a prompt only the last token needs the output matrix, and what comes behind the last attention; while n tokens are
+/* Of a prompt only the last token needs the output matrix, and what comes after the last attention; while n tokens are
  * generated, n/2 more have been read on average. */
 static void compare(const struct bench *b, struct test *t)
 {

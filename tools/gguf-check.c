@@ -65,7 +65,7 @@ static void report(void *ctx, unsigned rule, const char *file, uint64_t byte, co
 		free(t);
 	}
 }
-/* A defect that the reader tells: file is that of a shard behind the first. */
+/* A defect that the reader reports: file is that of a shard after the first. */
 static void report_error(void *ctx, const struct ggu_error *err)
 {
 	const struct found *to = ctx;
@@ -112,7 +112,7 @@ static int check_file(const char *name, struct ggu_pool *pool, const struct out 
 	} else {
 		out_refuse_sources(out, name, c.f);
 		check_open_file(&c, &to);
-		/* a pipe that was cut short has been told of */
+		/* a pipe that was cut short has been reported */
 		if (!to.n || o.header) pipe_drain(c.f, name);
 		ggu_close(c.f);
 	}

@@ -194,7 +194,7 @@ static size_t bytes_of(const struct ggu_tensor *t, size_t weights)
 	return weights/info->block_weights*info->block_bytes;
 }
 
-/* The next weights of both sides, as many of one as of the other; false behind the last. */
+/* The next weights of both sides, as many of one as of the other; false after the last. */
 static bool fetch(struct work *w)
 {
 	struct ggu_error err;

@@ -2,7 +2,7 @@
  * gguf-edit - change the metadata of a model, and the names of its tensors, without touching the weights.
  *
  * The new header is made in memory. In place it replaces the old one (inplace.h), if it can be brought to the same
- * length: the padding behind a header is shorter than the alignment, so what is left over is taken by a key of its own,
+ * length: the padding after a header is shorter than the alignment, so what is left over is taken by a key of its own,
  * "reserved", an array of bytes, which a later edit can use up. Otherwise the file is rewritten beside: the header,
  * then the data section as it is (copy.h). From a pipe, or where offsets change, tensors are passed on one by one. */
 #include <errno.h>
@@ -82,7 +82,7 @@ static char *copy_of(const char *s, size_t n)
 	return p;
 }
 
-/* The type of "KEY=TYPE:VALUE", behind the sign; *value is what follows it. */
+/* The type of "KEY=TYPE:VALUE", after the sign; *value is what follows it. */
 static size_t type_bytes(const struct edit *e, const char *key, const char *type, const char **value)
 {
 	const char *colon = strchr(type, ':');
@@ -167,7 +167,7 @@ static void apply(struct model *m)
 	}
 }
 
-/* Offsets stay, unless the alignment is another one or several shards become one file: then they are made anew. */
+/* Offsets stay, unless the alignment is another one or several shards become one file: then they are computed again. */
 static void place(struct model *m)
 {
 	uint64_t align = 32, at = 0;

@@ -2,7 +2,7 @@
  * gguf-hash - digests of a model's tensors, to print or to hold against a manifest.
  *
  * What is hashed is the tensors' data (hashing.h), so that a model keeps its digests when its metadata is edited,
- * when it is split, merged or aligned anew. Lines are those of llama-gguf-hash (manifest.h). */
+ * when it is split, merged or realigned. Lines are those of llama-gguf-hash (manifest.h). */
 #include <stdlib.h>
 #include <string.h>
 #include "../libgguf/pool.h"

@@ -416,7 +416,7 @@ static void print_file(const char *title, const char *name, const struct ggu_fil
 	free(l.t);
 }
 
-/* EXIT_NO: there is no such key; EXIT_TROUBLE: the file is cut short, which was told. */
+/* EXIT_NO: there is no such key; EXIT_TROUBLE: the file is cut short, which was reported. */
 static int show(const char *name, bool titled, const struct out *out, json_t *all)
 {
 	struct ggu_error err, first = { 0 };

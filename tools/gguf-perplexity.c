@@ -84,7 +84,7 @@ struct side {
 	struct work *w;
 	struct part *part;              /* [n_side] */
 	const char *path;
-	float *rows, *logits;           /* [n_side*per][n_embd], behind the last layer; [TILE_ROWS][n_vocab] */
+	float *rows, *logits;           /* [n_side*per][n_embd], after the last layer; [TILE_ROWS][n_vocab] */
 };
 enum { TILE_ROWS = 64, BATCH = 512 };
 

@@ -118,7 +118,7 @@ static enum ggu_status read_from(void *ctx, size_t i, uint64_t at, void *to, siz
 	}
 	return ggu_read(r->in, r->t[i], at, to, n, err);
 }
-/* What stands against the run; in a dry run the first of it is told. */
+/* What stands against the run; in a dry run the first of it is reported. */
 static void check_sources(const struct run *r)
 {
 	void (*const tell)(const char *fmt, ...) = o.dry_run ? msg_warn : msg_die;

@@ -222,7 +222,8 @@ static void print_text(const struct imatrix *im, const char *name, const struct 
 {
 	char *shown = text_mask(name, strlen(name));
 	int wide = 6;
-	printf("%s: %zu tensors, %llu chunks of %llu tokens", shown, n, (unsigned long long)imatrix_chunks(im),
+	printf("%s: %zu tensors, %llu chunk%s of %llu tokens", shown, n, (unsigned long long)imatrix_chunks(im),
+		imatrix_chunks(im) == 1 ? "" : "s",
 		(unsigned long long)imatrix_chunk_tokens(im));
 	free(shown);
 	for (size_t i = 0; i < imatrix_n_datasets(im); i++) {

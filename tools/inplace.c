@@ -68,7 +68,7 @@ static bool get_at(int fd, unsigned char *p, size_t n, size_t at)
 	return true;
 }
 
-/* A stretch of the file, behind the magic. */
+/* A stretch of the file, after the magic. */
 struct stretch { size_t at, n; const unsigned char *p; };
 
 /* Steps 2 to 4. */

@@ -122,7 +122,7 @@ char *load_text(const char *path, size_t *n)
 		if (got > 0) *n += (size_t)got;
 	}
 	if (got < 0) {
-		/* behind zlib's name for the file */
+		/* after zlib's name for the file */
 		const char *why = gzerror(z, &code), *words = strstr(why, ": ");
 		free(p);
 		if (code == Z_ERRNO) msg_die("%s: %s", path, strerror(errno));

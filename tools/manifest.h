@@ -5,7 +5,7 @@
  *   sha256    15be52c4...  model.gguf
  *
  * A line is algorithm, digest and name, with blanks between. A name is that of a file, or of a file and a tensor: what
- * stands behind the first ".gguf:". As with sha256sum(1), a line that begins with a backslash has a name in which \n,
+ * stands after the first ".gguf:". As with sha256sum(1), a line that begins with a backslash has a name in which \n,
  * \r and \\ stand for themselves. Other lines are passed over with a warning. */
 #ifndef TOOLS_MANIFEST_H
 #define TOOLS_MANIFEST_H
@@ -22,7 +22,7 @@ struct manifest { char *text; struct manifest_entry *entry; size_t n; };
 /* Reads all of it, "-" from standard input; exits 2 with a message. Entries are sorted by file, tensor, kind. */
 struct manifest *manifest_read(const char *path);
 void manifest_free(struct manifest *m);
-/* The entries of one file: *n of them from the one returned on. By its name, or else by what stands behind the last
+/* The entries of one file: *n of them from the one returned on. By its name, or else by what stands after the last
  * slash of both names. NULL: none. */
 struct manifest_entry *manifest_file(struct manifest *m, const char *file, size_t *n);
 /* Of those, the one of a tensor (NULL: the whole); NULL: none. */

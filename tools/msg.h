@@ -20,7 +20,7 @@ extern bool msg_verbose;                /* -v */
 #endif
 void msg_warn(const char *fmt, ...) MSG_PRINTF(1, 2);           /* "gguf-info: ..."; not with -q */
 void msg_note(const char *fmt, ...) MSG_PRINTF(1, 2);           /* as warn, but only if stderr is a terminal */
-/* as warn, but with -q too: an error of which more is to be told */
+/* as warn, but with -q too: an error of which more is to be said */
 void msg_say(const char *fmt, ...) MSG_PRINTF(1, 2);
 _Noreturn void msg_die(const char *fmt, ...) MSG_PRINTF(1, 2);  /* warn, drop unfinished output, exit 2; with -q too */
 /* "gguf-info: m.gguf: byte 1832: string of 9 bytes exceeds the file", from err; file as the user named it. */

@@ -24,7 +24,7 @@ void out_wrote(struct out *o, uint64_t n);
 int out_fd(const struct out *o);
 const char *out_name(const struct out *o);                      /* for messages */
 void out_write(struct out *o, const void *p, size_t n);         /* all of it; exits 2 if that fails */
-/* The same for a sink; out_wrote is told. */
+/* The same for a sink; calls out_wrote. */
 enum ggu_status out_put(struct out *o, const void *p, size_t n, struct ggu_error *err);
 /* n floats as little-endian float32, whatever the order of this machine; x is changed where that is another. */
 void out_floats(struct out *o, float *x, size_t n);

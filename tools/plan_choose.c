@@ -28,7 +28,7 @@ static size_t role_of(const char *name)
 static double layer_energy(const struct plan_tensor *list, size_t n, const char *name, const char *last)
 {
 	size_t layer = strlen(name);
-	while (layer && name[layer - 1] != '.') layer--;        /* behind "blk.3.attn_q." */
+	while (layer && name[layer - 1] != '.') layer--;        /* after "blk.3.attn_q." */
 	if (layer) layer--;
 	while (layer && name[layer - 1] != '.') layer--;
 	for (size_t i = 0; i < n; i++)

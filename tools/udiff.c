@@ -2,7 +2,7 @@
  * udiff.c - see udiff.h. What both lists begin and end with is set aside. For the rest, paths of d edits are followed
  * for d = 0, 1, ... until one reaches the end (Myers 1986): reach[k] is the furthest line of a on the diagonal k =
  * line of a - line of b. The reaches of each d are kept, to walk back on. Lists that take more than EDITS_MAX edits
- * are told as one replaced by the other. */
+ * are reported as one replaced by the other. */
 #include <stdlib.h>
 #include <string.h>
 #include "msg.h"
