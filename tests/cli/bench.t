@@ -36,7 +36,7 @@ gguf-bench --synthetic 3M,F16 --save c.gguf
 last=$(gguf-info --json c.gguf | jq '[.tensors[].name | select(test("^blk")) | split(".")[1] | tonumber] | max')
 macs_of() { gguf-info --json c.gguf | jq "[.tensors[] | select(.shape | length == 2) | select(.name | test(\"$1\")) | .shape[0]*.shape[1]] | add"; }
 macs=$(macs_of '^blk')
-ffn=$(macs_of "^blk[.]$last[.]ffn")
+ffn=$(macs_of "^blk[.]${last}[.]ffn")
 head=$(gguf-info --json c.gguf | jq '.tensors[] | select(.name == "output.weight") | .shape[0]*.shape[1]')
 ok "multiply-adds are those of the matrices" jq -e --argjson m "$macs" --argjson f "$ffn" --argjson h "$head" '(.prompt.gmacs*1e9/.prompt.tokens_per_s/($m - $f + ($f + $h)/16) - 1 | fabs) < 1e-3' j
 gguf-bench -m a.gguf --prompt 24 --generate 3 --depth 5 --repeat 2 --profile --json >j

@@ -27,10 +27,10 @@ is "--bandwidth" "$(gguf-info --bandwidth 100 m.gguf | grep -c '100 GB/s')" 1
 is "from a pipe" "$(cat m.gguf | gguf-info --json -)" "$(cat json)"
 is "without operand" "$(cat m.gguf | gguf-info)" "$(cat text)"
 # what is read by and by, since nobody knows how much there is
-jq -nc '[range(10000) | "token \(.)"]' >strings
+jq -nc '[range(10000) | "token \(.)"]' >strings.json
 jq -nc '[range(5000) | [., 7]]' >lists
 head -c 3000000 /dev/zero | tr '\0' x >string
-gguf-edit --set-file 'x.strings=str[]:strings' --set-file 'x.lists=u16[][]:lists' --set-file x.string=str:string -o long.gguf m.gguf
+gguf-edit --set-file 'x.strings=str[]:strings.json' --set-file 'x.lists=u16[][]:lists' --set-file x.string=str:string -o long.gguf m.gguf
 is "lists and strings of a great length" "$(gguf-info --json long.gguf | jq -c '.metadata | [."x.strings"[9999], ."x.lists"[4999], (."x.string" | length)]')" \
 	'["token 9999",[4999,7],3000000]'
 is "... from a pipe" "$(cat long.gguf | gguf-info --json - | cksum)" "$(gguf-info --json long.gguf | cksum)"

@@ -18,8 +18,8 @@ for prompt in "hello world" "The quick brown fox jumps over the lazy dog."; do
 		id=$(gguf-logits -m m.gguf --arch-file turned.yaml --source source ids | "$BUILD/tests/reference/tool_argmax" 344 $((i - 1)))
 		[ "$id" = 1 ] && break
 		echo "$id" >>want
-		sed "s/\$/ $id/" ids >more
-		mv more ids
+		sed "s/\$/ $id/" ids >more.ids
+		mv more.ids ids
 	done
 	same "greedy tokens for $(wc -w <source | tr -d ' ')" got want
 	run -p "$prompt" -j 3 >got2
