@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * msg.c - stands in for tools/msg.c under the fuzz targets: what a program would die of is where survives returns. */
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include "../../tools/msg.h"
 #include "fuzz.h"
 #if defined __SANITIZE_ADDRESS__
@@ -26,10 +28,16 @@ bool msg_verbose;
 static jmp_buf dead;
 static bool alive;
 
+/* Who dies does not clean up: memory is not missed, descriptors would run out. */
+enum { FDS = 64 };
+static bool is_open(int fd) { return fcntl(fd, F_GETFD) >= 0; }
+
 bool survives(void (*call)(void *ctx), void *ctx)
 {
 	volatile bool ends = false;
-	__lsan_disable();               /* who dies does not clean up */
+	bool was_open[FDS];
+	for (int i = 0; i < FDS; i++) was_open[i] = is_open(i);
+	__lsan_disable();
 	alive = true;
 	if (!setjmp(dead)) {
 		call(ctx);
@@ -37,6 +45,8 @@ bool survives(void (*call)(void *ctx), void *ctx)
 	}
 	alive = false;
 	__lsan_enable();
+	for (int i = 0; !ends && i < FDS; i++)
+		if (!was_open[i] && is_open(i)) close(i);
 	return ends;
 }
 
