@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT
  * test_feedback.c - encoding with error feedback: for every type less error in the metric of the covariance than
  * encoding without, the error it reports is the one it leaves, and the bytes are those of portable C a row at a time,
- * whatever the rows at once, the threads and the instruction set; between guard pages. */
+ * whatever the rows at once, the threads and the instruction set; between guard pages. And they are those of
+ * golden_feedback.inc on every machine: FEEDBACK_GOLDEN_PRINT=1 prints that file. */
+#include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "../../libgguf/pool.h"
@@ -144,6 +147,36 @@ static void check_type(const struct ggu_type_info *t, const struct problem *p)
 	kt_free(want, bytes); kt_free(got, bytes);
 	kt_result();
 }
+static const struct { const char *type; uint64_t hash; } golden[] = {
+#include "golden_feedback.inc"
+};
+/* FNV-1a */
+static uint64_t hash_of(const uint8_t *p, size_t n)
+{
+	uint64_t h = 0xcbf29ce484222325;
+	for (size_t i = 0; i < n; i++) h = (h ^ p[i])*0x100000001b3;
+	return h;
+}
+/* One problem that is the same everywhere. */
+static void check_golden(const struct ggu_type_info *t, const struct problem *p)
+{
+	size_t bytes = p->cols/t->block_weights*t->block_bytes*ROWS, i = 0;
+	uint8_t *got = kt_buffer(bytes);
+	struct quant_feedback *q;
+	const size_t n = sizeof golden/sizeof *golden;
+	double error;
+	kt_name("%s with feedback: the bytes of golden_feedback.inc", t->name);
+	quant_select(NULL, NULL);
+	q = factor(p, NULL);
+	encode(q, t, p, ROWS, ROWS, got, &error);
+	quant_feedback_free(q);
+	if (getenv("FEEDBACK_GOLDEN_PRINT")) printf("\t{ \"%s\", 0x%016" PRIx64 " },\n", t->name, hash_of(got, bytes));
+	while (i < n && strcmp(golden[i].type, t->name)) i++;
+	if (i == n) kt_fail("the type is not there");
+	else if (golden[i].hash != hash_of(got, bytes)) kt_fail("%016" PRIx64, hash_of(got, bytes));
+	kt_free(got, bytes);
+	kt_result();
+}
 /* Whatever the weights and the covariance are, there is an answer or an error. */
 static void check_hostile(const struct ggu_type_info *t, const struct problem *p)
 {
@@ -175,24 +208,39 @@ static void check_hostile(const struct ggu_type_info *t, const struct problem *p
 	kt_result();
 }
 
+static struct problem problem_new(size_t cols, size_t block)
+{
+	struct problem p = { .cols = cols, .block = block };
+	p.full = malloc(cols*cols*sizeof *p.full);
+	p.packed = malloc(cols*cols*sizeof *p.packed);
+	p.x = malloc(ROWS*cols*sizeof *p.x);
+	p.y = malloc(ROWS*cols*sizeof *p.y);
+	if (!p.full || !p.packed || !p.x || !p.y) abort();
+	covariance(cols, block, p.full, p.packed);
+	return p;
+}
+static void problem_free(struct problem *p) { free(p->full); free(p->packed); free(p->x); free(p->y); }
+
 int main(int argc, char **argv)
 {
 	static const size_t shape[][2] = { { 256, 256 }, { 768, 768 }, { 768, 512 } };
+	struct problem p;
 	kt_begin(argc, argv);
-	for (size_t i = 0; i < 3; i++) {
-		struct problem p = { .cols = shape[i][0], .block = shape[i][1] };
-		p.full = malloc(p.cols*p.cols*sizeof *p.full);
-		p.packed = malloc(p.cols*p.cols*sizeof *p.packed);
-		p.x = malloc(ROWS*p.cols*sizeof *p.x);
-		p.y = malloc(ROWS*p.cols*sizeof *p.y);
-		covariance(p.cols, p.block, p.full, p.packed);
+	for (size_t i = getenv("FEEDBACK_GOLDEN_PRINT") ? 3 : 0; i < 3; i++) {
+		p = problem_new(shape[i][0], shape[i][1]);
 		check_solve(&p);
 		for (uint32_t id = 0; id < GGU_TYPE_COUNT; id++) {
 			if (!ggu_type_info(id) || !quant_can_feed_back(id)) continue;
 			check_type(ggu_type_info(id), &p);
 			if (!i) check_hostile(ggu_type_info(id), &p);
 		}
-		free(p.full); free(p.packed); free(p.x); free(p.y);
+		problem_free(&p);
 	}
+	kt_reseed(1);
+	p = problem_new(768, 512);
+	for (size_t i = 0; i < ROWS*p.cols; i++) p.x[i] = 0.05f*kt_bell();
+	for (uint32_t id = 0; id < GGU_TYPE_COUNT; id++)
+		if (ggu_type_info(id) && quant_can_feed_back(id)) check_golden(ggu_type_info(id), &p);
+	problem_free(&p);
 	return kt_end();
 }
