@@ -80,6 +80,7 @@ ISA_FLAGS_avx2 = -mavx2 -mfma -mf16c
 ISA_FLAGS_avxvnni = -mavx2 -mfma -mf16c -mavxvnni
 ISA_FLAGS_avx512 = -mavx2 -mfma -mf16c -mavx512f -mavx512bw -mavx512dq -mavx512vl
 ISA_FLAGS_avx512bw = $(ISA_FLAGS_avx512)
+ISA_FLAGS_avx512vbmi = $(ISA_FLAGS_avx512) -mavx512vnni -mavx512vbmi -mgfni
 ISA_FLAGS_amx = $(ISA_FLAGS_avx512) -mavx512vnni -mamx-tile -mamx-int8
 ISA_FLAGS_dotprod = -march=armv8.2-a+dotprod
 ISA_FLAGS_i8mm = -march=armv8.2-a+dotprod+i8mm
@@ -89,6 +90,7 @@ $(OBJ)/quant/%_avxvnni.o: ISA = $(ISA_FLAGS_avxvnni)
 $(OBJ)/quant/%_avx512.o: ISA = $(ISA_FLAGS_avx512)
 $(OBJ)/quant/%_avx512bw.o: ISA = $(ISA_FLAGS_avx512bw)
 $(OBJ)/quant/panel_avx512.o $(OBJ)/quant/row_avx512.o $(OBJ)/quant/attn_avx512.o: ISA = $(ISA_FLAGS_avx512) -mavx512vnni
+$(OBJ)/quant/%_avx512vbmi.o: ISA = $(ISA_FLAGS_avx512vbmi)
 $(OBJ)/quant/%_amx.o: ISA = $(ISA_FLAGS_amx)
 endif
 ifneq ($(filter aarch64 arm64,$(ARCH)),)
@@ -99,7 +101,7 @@ endif
 # The search's loops are short and many; -O3 makes the encoders a quarter faster where nobody asked for less.
 $(OBJ)/quant/enc_%.o: OPT = $(if $(filter -O2,$(CFLAGS)),-O3)
 # So does it for the loops over columns of unpacking, rows and panels.
-$(OBJ)/quant/codes_%.o $(OBJ)/quant/row_%.o $(OBJ)/quant/panel_%.o: OPT = $(if $(filter -O2,$(CFLAGS)),-O3)
+$(OBJ)/quant/codes_%.o $(OBJ)/quant/row_%.o $(OBJ)/quant/books_%.o $(OBJ)/quant/panel_%.o: OPT = $(if $(filter -O2,$(CFLAGS)),-O3)
 
 $(OBJ)/%.o: %.c
 	@mkdir -p $(@D)

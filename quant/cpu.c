@@ -45,10 +45,11 @@ unsigned cpu_features(void)
 	set |= CPU_AVX512BW;
 	if (!(c7 & bit_AVX512VNNI)) return set;
 	set |= CPU_AVX512;
+	if ((c7 & bit_AVX512VBMI) && (c7 & bit_GFNI)) set |= CPU_AVX512VBMI;
 #ifdef CPU_STAND_INS
 	set |= CPU_AVXVNNI | CPU_AMX;
 #endif
-	if ((os & 0x60000) == 0x60000 && (d7 & 1u << 24) && (d7 & 1u << 25) && may_use_tiles()) set |= CPU_AMX;
+	if ((set & CPU_AVX512VBMI) && (os & 0x60000) == 0x60000 && (d7 & 1u << 24) && (d7 & 1u << 25) && may_use_tiles()) set |= CPU_AMX;
 	return set;
 }
 #elif defined __aarch64__

@@ -4,6 +4,7 @@
  *   row_ISA.c         a row's blocks times up to DIGITS_TOKENS tokens, as integer sums (digits_text.h for the types,
  *                     digits_256.h and digits_512.h for the width of registers), which digits_settle.h adds up across
  *                     lanes and scales
+ *   books_ISA.c       the same for types with code books and ternary types (books_text.h, books_256.h, books_512.h)
  *   digits_avx2.c     strips, the loops over rows and columns; for all of them
  *
  * An activation's 12 bits are two digits, x = 64*high + low, -32 <= low < 32, |high| <= 32, so that the bytes of the
@@ -89,5 +90,6 @@ struct digits_table {
 
 #if defined __x86_64__
 extern const struct digits_table quant_digits_avx2, quant_digits_avxvnni, quant_digits_avx512;
+extern const struct digits_table quant_books_avx2, quant_books_avxvnni, quant_books_avx512vbmi;
 #endif
 #endif

@@ -93,27 +93,6 @@ INLINE c64 c_level(__m128i table, c64 c)
 	__m256i t = _mm256_broadcastsi128_si256(table);
 	return (c64){ _mm256_shuffle_epi8(t, c.a), _mm256_shuffle_epi8(t, c.b) };
 }
-INLINE __m256i y_signed(__m256i c, uint32_t signs, int bias)
-{
-	__m256i m = (__m256i)b_mask(signs);
-	return _mm256_add_epi8(_mm256_xor_si256(c, m), _mm256_sub_epi8(y_set(bias), m));
-}
-/* bias + c, or bias - c where a sign is set */
-INLINE c64 c_signed(c64 c, uint64_t signs, int bias)
-{
-	return (c64){ y_signed(c.a, (uint32_t)signs, bias), y_signed(c.b, (uint32_t)(signs >> 32), bias) };
-}
-/* c + n where a bit is set */
-INLINE c64 c_more(c64 c, uint64_t bits, int n)
-{
-	return (c64){ _mm256_add_epi8(c.a, _mm256_and_si256((__m256i)b_mask((uint32_t)bits), y_set(n))),
-		_mm256_add_epi8(c.b, _mm256_and_si256((__m256i)b_mask((uint32_t)(bits >> 32)), y_set(n))) };
-}
-INLINE c64 c_of(__m256i a, __m256i b) { return (c64){ a, b }; }
-INLINE c64 c_join(__m128i a, __m128i b, __m128i c, __m128i d)
-{
-	return (c64){ _mm256_set_m128i(b, a), _mm256_set_m128i(d, c) };
-}
 INLINE __m256i y_scale(__m256i sc, int j)
 {
 	const long long first = 0x0100010001000100, second = 0x0302030203020302;

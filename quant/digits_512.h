@@ -74,22 +74,6 @@ INLINE c64 c_times(__m128i a, int n)
 INLINE c64 c_look(c64 table, c64 c) { return _mm512_shuffle_epi8(table, c); }
 INLINE c64 c_shuffle(c64 c, __m128i at) { return _mm512_shuffle_epi8(c, _mm512_broadcast_i32x4(at)); }
 INLINE c64 c_level(__m128i table, c64 c) { return _mm512_shuffle_epi8(_mm512_broadcast_i32x4(table), c); }
-/* bias + c, or bias - c where a sign is set */
-INLINE c64 c_signed(c64 c, uint64_t signs, int bias)
-{
-	__m512i b = _mm512_set1_epi8((char)bias);
-	return _mm512_mask_sub_epi8(_mm512_add_epi8(c, b), (__mmask64)signs, b, c);
-}
-/* c + n where a bit is set */
-INLINE c64 c_more(c64 c, uint64_t bits, int n)
-{
-	return _mm512_mask_add_epi8(c, (__mmask64)bits, c, _mm512_set1_epi8((char)n));
-}
-INLINE c64 c_of(__m256i a, __m256i b) { return _mm512_inserti64x4(_mm512_castsi256_si512(a), b, 1); }
-INLINE c64 c_join(__m128i a, __m128i b, __m128i c, __m128i d)
-{
-	return _mm512_inserti64x4(_mm512_castsi256_si512(_mm256_set_m128i(b, a)), _mm256_set_m128i(d, c), 1);
-}
 INLINE __m512i four_words(int a, int b, int c, int d)
 {
 	__m256i ab = _mm256_set_m128i(_mm_set1_epi16((short)b), _mm_set1_epi16((short)a)),

@@ -160,9 +160,10 @@ static void mul_all(const struct job *j, size_t t0, size_t n_t, size_t o0, size_
 	}
 	settle(j, &before, y);
 }
-static void mul(const struct digits_table *table, const struct quant_mul *m, enum mul_kind kind, size_t t0, size_t n_t,
-	size_t o0, size_t n_o, struct digit_sums *sums)
+static void mul(const struct digits_table *books, const struct digits_table *digits, const struct quant_mul *m,
+	enum mul_kind kind, size_t t0, size_t n_t, size_t o0, size_t n_o, struct digit_sums *sums)
 {
+	const struct digits_table *table = books->type[m->type].sums[0] ? books : digits;
 	const struct ggu_type_info *info = ggu_type_info(m->type);
 	const size_t block = mul_block(kind), unit = block == 256 ? 256 : DIGITS_UNIT, last = m->n_in%unit;
 	const struct job j = {
@@ -175,14 +176,15 @@ static void mul(const struct digits_table *table, const struct quant_mul *m, enu
 	};
 	mul_all(&j, t0, n_t, o0, n_o, sums);
 }
-#define TABLE(isa) \
+#define TABLE(isa, books, digits) \
 static void mul_##isa(const struct quant_mul *m, enum mul_kind kind, size_t t0, size_t n_t, size_t o0, size_t n_o, \
 	void *work) \
-{ mul(&quant_digits_##isa, m, kind, t0, n_t, o0, n_o, work); } \
+{ mul(&quant_books_##books, &quant_digits_##digits, m, kind, t0, n_t, o0, n_o, work); } \
 const struct row_table quant_row_##isa = { strip_bytes, pack, unpack, mul_##isa };
-TABLE(avx2)
-TABLE(avxvnni)
-TABLE(avx512)
+TABLE(avx2, avx2, avx2)
+TABLE(avxvnni, avxvnni, avxvnni)
+TABLE(avx512, avx2, avx512)
+TABLE(avx512vbmi, avx512vbmi, avx512)
 #else
 typedef int isa_none;
 #endif

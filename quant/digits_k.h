@@ -6,7 +6,7 @@
  *             IQ4_XS
  *   tables    16 columns share a scale, and code times scale fits a byte: looked up, so that nothing is scaled after.
  *             Q2_K, Q3_K
- *   sixteens  as for the types with code books. Q6_K */
+ *   sixteens  16 columns share one: products of four codes are scaled before they are added up. Q6_K */
 
 /* ---- chains: codes c[0] and c[1] with the first four scales, c[2] and c[3] with the others ---- */
 

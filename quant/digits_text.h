@@ -2,8 +2,7 @@
  * digits_text.h - a row's blocks times the digits of activations, one text for all widths of registers; defines the
  * table DIGITS_TABLE. An instance includes digits_256.h or digits_512.h before.
  *
- * A super-block's codes come 64 columns at a time as unsigned bytes, from NAME_codes; a unit's of blocks of 32 as
- * pieces, from NAME_pieces. */
+ * Super-blocks are in digits_k.h and books_text.h; a unit's codes of blocks of 32 come as pieces, from NAME_pieces. */
 
 INLINE void ahead(const char *p, size_t bytes)
 {
@@ -12,213 +11,7 @@ INLINE void ahead(const char *p, size_t bytes)
 INLINE __m256i sum_at(const int16_t *p) { return _mm256_load_si256((const void *)p); }
 INLINE __m128i x16(const void *p) { return _mm_loadu_si128(p); }
 
-/* ---- super-blocks ---- */
-
-/* Of each 16 columns, as integers. Sums are of c*sc*x - bias*sc*x. */
-struct super { __m256i sc; };
-typedef struct super super_fn(const void *block);
-typedef c64 codes_fn(const void *block, int k);
-
 enum { NEXT_S = sizeof ((struct digit_sums *)0)->s[0]/4 };
-
-/* ---- types with code books, ternary types ---- */
-
-/* 2*ls + 1 */
-INLINE struct super odd_scales(__m256i ls)
-{
-	__m256i sc = _mm256_add_epi16(_mm256_add_epi16(ls, ls), _mm256_set1_epi16(1));
-	return (struct super){ sc };
-}
-/* ls in the upper four bits of eight integers, each for 32 columns */
-INLINE struct super tail_scales(__m256i tails)
-{
-	__m256i ls = _mm256_srli_epi32(tails, 28);
-	return odd_scales(_mm256_or_si256(ls, _mm256_slli_epi32(ls, 16)));
-}
-INLINE struct super nibble_scales(const uint8_t *p)
-{
-	__m128i x = _mm_loadl_epi64((const void *)p), low = _mm_set1_epi8(15);
-	__m128i ls = _mm_unpacklo_epi8(_mm_and_si128(x, low), _mm_and_si128(_mm_srli_epi16(x, 4), low));
-	return odd_scales(_mm256_cvtepi8_epi16(ls));
-}
-enum { SIGNED = 64 };                   /* bias of codes with signs, which are below it */
-INLINE uint64_t u64_pair(uint32_t low, uint32_t high) { return (uint64_t)high << 32 | low; }
-
-INLINE struct super iq2_xxs_super(const void *block)
-{
-	const struct iq2_xxs *b = block;
-	__m256 x = (__m256)_mm256_loadu_si256((const void *)b->qs),
-		y = (__m256)_mm256_loadu_si256((const void *)(b->qs + 16));
-	return tail_scales(_mm256_permute4x64_epi64((__m256i)_mm256_shuffle_ps(x, y, 0xdd), 0xd8));
-}
-INLINE c64 iq2_xxs_codes(const void *block, int k)
-{
-	const struct iq2_xxs *b = block;
-	const uint64_t *g = grid_iq2_xxs;
-	uint64_t x = u64_of(b->qs + 8*k), y = u64_of(b->qs + 8*k + 4);
-	c64 c = c_join(two64(g + (x & 255), g + (x >> 8 & 255)), two64(g + (x >> 16 & 255), g + (x >> 24 & 255)),
-		two64(g + (y & 255), g + (y >> 8 & 255)), two64(g + (y >> 16 & 255), g + (y >> 24 & 255)));
-	uint32_t a = grid_even(grid_sevens((uint32_t)(x >> 32))), d = grid_even(grid_sevens((uint32_t)(y >> 32)));
-	return c_signed(c, u64_pair(a, d), SIGNED);
-}
-INLINE struct super iq2_xs_super(const void *block)
-{
-	const struct iq2_xs *b = block;
-	return nibble_scales(b->scales);
-}
-INLINE __m128i iq2_xs_two(uint32_t k) { return two64(grid_iq2_xs + (k & 511), grid_iq2_xs + (k >> 16 & 511)); }
-INLINE c64 iq2_xs_codes(const void *block, int k)
-{
-	const struct iq2_xs *b = block;
-	uint64_t x = u64_of(b->qs + 8*k), y = u64_of(b->qs + 8*k + 4);
-	c64 c = c_join(iq2_xs_two((uint32_t)x), iq2_xs_two((uint32_t)(x >> 32)), iq2_xs_two((uint32_t)y),
-		iq2_xs_two((uint32_t)(y >> 32)));
-	return c_signed(c, u64_pair(iq2_xs_signs(x), iq2_xs_signs(y)), SIGNED);
-}
-INLINE struct super iq2_s_super(const void *block)
-{
-	const struct iq2_s *b = block;
-	return nibble_scales(b->scales);
-}
-INLINE __m128i iq2_s_two(const uint8_t *k, unsigned h)
-{
-	return two64(grid_iq2_s + (k[0] | (h << 8 & 0x300)), grid_iq2_s + (k[1] | (h << 6 & 0x300)));
-}
-INLINE c64 iq2_s_codes(const void *block, int k)
-{
-	const struct iq2_s *b = block;
-	const uint8_t *q = b->qs + 8*k;
-	unsigned h = b->qh[2*k], l = b->qh[2*k + 1];
-	c64 c = c_join(iq2_s_two(q, h), iq2_s_two(q + 2, h >> 4), iq2_s_two(q + 4, l), iq2_s_two(q + 6, l >> 4));
-	return c_signed(c, u64_of(b->qs + 32 + 8*k), SIGNED);
-}
-INLINE struct super iq3_xxs_super(const void *block)
-{
-	const struct iq3_xxs *b = block;
-	return tail_scales(_mm256_loadu_si256((const void *)(b->qs + 64)));
-}
-INLINE __m128i iq3_xxs_four(const uint8_t *k)
-{
-	const uint32_t *g = grid_iq3_xxs;
-	return four32(g + k[0], g + k[1], g + k[2], g + k[3]);
-}
-INLINE c64 iq3_xxs_codes(const void *block, int k)
-{
-	const struct iq3_xxs *b = block;
-	const uint8_t *q = b->qs + 16*k;
-	c64 c = c_join(iq3_xxs_four(q), iq3_xxs_four(q + 4), iq3_xxs_four(q + 8), iq3_xxs_four(q + 12));
-	uint32_t x = grid_even(grid_sevens(u32_of(b->qs + 64 + 8*k))),
-		y = grid_even(grid_sevens(u32_of(b->qs + 68 + 8*k)));
-	return c_signed(c, u64_pair(x, y), SIGNED);
-}
-INLINE struct super iq3_s_super(const void *block)
-{
-	const struct iq3_s *b = block;
-	uint64_t ls = spread4(u32_of(b->scales));
-	return odd_scales((__m256i)s_pairs(ls, ls));
-}
-INLINE __m128i iq3_s_four(const uint8_t *k, unsigned h)
-{
-	const uint32_t *g = grid_iq3_s;
-	return four32(g + (k[0] | (h << 8 & 256)), g + (k[1] | (h << 7 & 256)), g + (k[2] | (h << 6 & 256)),
-		g + (k[3] | (h << 5 & 256)));
-}
-INLINE c64 iq3_s_codes(const void *block, int k)
-{
-	const struct iq3_s *b = block;
-	const uint8_t *q = b->qs + 16*k;
-	unsigned h = b->qh[2*k], l = b->qh[2*k + 1];
-	c64 c = c_join(iq3_s_four(q, h), iq3_s_four(q + 4, h >> 4), iq3_s_four(q + 8, l), iq3_s_four(q + 12, l >> 4));
-	return c_signed(c, u64_of(b->signs + 8*k), SIGNED);
-}
-/* Digits 0, 1, 2 of the code book, delta 1 or -1: 8*(digit - 1) + delta with a bias of 9. */
-INLINE c64 iq1_digits(c64 digits, uint64_t plus) { return c_more(c_move(digits, -3, -3), plus, 2); }
-INLINE __m128i iq1_two(const uint8_t *k, unsigned h, int second)
-{
-	return two64(grid_iq1 + (k[0] | (h << 8 & 0x700)), grid_iq1 + (k[1] | (h << (8 - second) & 0x700)));
-}
-INLINE struct super iq1_s_super(const void *block)
-{
-	const struct iq1_s *b = block;
-	__m128i ls = _mm_and_si128(_mm_srli_epi16(x16(b->qh), 12), _mm_set1_epi16(7));
-	return odd_scales(_mm256_set_m128i(_mm_unpackhi_epi16(ls, ls), _mm_unpacklo_epi16(ls, ls)));
-}
-INLINE c64 iq1_s_codes(const void *block, int k)
-{
-	const struct iq1_s *b = block;
-	const uint8_t *q = b->qs + 8*k;
-	unsigned h = b->qh[2*k], l = b->qh[2*k + 1];
-	c64 c = c_join(iq1_two(q, h, 3), iq1_two(q + 2, h >> 6, 3), iq1_two(q + 4, l, 3), iq1_two(q + 6, l >> 6, 3));
-	return iq1_digits(c, u64_pair((h >> 15) - 1, (l >> 15) - 1));
-}
-INLINE struct super iq1_m_super(const void *block)
-{
-	const struct iq1_m *b = block;
-	uint64_t s = u64_of(b->scales);
-	h4 ls = { iq1_m_scales((uint32_t)s), iq1_m_scales((uint32_t)(s >> 16)), iq1_m_scales((uint32_t)(s >> 32)),
-		iq1_m_scales((uint32_t)(s >> 48)) };
-	return odd_scales(_mm256_cvtepi8_epi16((__m128i)ls));
-}
-/* Bits 3, 7, .. to bytes of ones where they are clear */
-INLINE uint32_t iq1_m_plus(unsigned h)
-{
-	uint32_t x = ~h >> 3 & 0x1111;
-	return ((x & 1) | (x & 0x10) << 4 | (x & 0x100) << 8 | (x & 0x1000) << 12)*255;
-}
-INLINE c64 iq1_m_codes(const void *block, int k)
-{
-	const struct iq1_m *b = block;
-	const uint8_t *q = b->qs + 8*k, *p = b->qh + 4*k;
-	unsigned h = p[0] | (unsigned)p[1] << 8, l = p[2] | (unsigned)p[3] << 8;
-	c64 c = c_join(iq1_two(q, h, 4), iq1_two(q + 2, h >> 8, 4), iq1_two(q + 4, l, 4), iq1_two(q + 6, l >> 8, 4));
-	return iq1_digits(c, u64_pair(iq1_m_plus(h), iq1_m_plus(l)));
-}
-INLINE uint16_t iq1_m_half(const void *block)
-{
-	const struct iq1_m *b = block;
-	uint64_t s = u64_of(b->scales);
-	return (uint16_t)((s >> 12 & 15) | (s >> 24 & 0xf0) | (s >> 36 & 0xf00) | (s >> 48 & 0xf000));
-}
-INLINE struct super tq_super(const void *block)
-{
-	(void)block;
-	return (struct super){ _mm256_set1_epi16(1) };
-}
-INLINE c64 tq2_0_codes(const void *block, int k)
-{
-	const struct tq2_0 *b = block;
-	return c_and(c_move(c_twice(b->qs + k/2*32), k%2*4, k%2*4 + 2), 3);
-}
-INLINE __m256i threefold(__m256i a) { return _mm256_add_epi8(a, _mm256_add_epi8(a, a)); }
-/* The first digits of fractions of 256: 3*a/256 */
-INLINE __m256i first_digits(__m256i a)
-{
-	const __m256i one = _mm256_set1_epi8(86), two = _mm256_set1_epi8((char)171);
-	__m256i some = _mm256_add_epi8(_mm256_cmpeq_epi8(_mm256_max_epu8(a, one), a),
-		_mm256_cmpeq_epi8(_mm256_max_epu8(a, two), a));
-	return _mm256_sub_epi8(_mm256_setzero_si256(), some);
-}
-INLINE c64 tq1_0_codes(const void *block, int k)
-{
-	const struct tq1_0 *b = block;
-	const __m256i last = _mm256_setr_epi16(0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 3, 3, 9, 9, 27, 27);
-	__m256i x = _mm256_loadu_si256((const void *)b->qs), y = threefold(x), z;
-	__m128i u = x16(b->qs + 32);
-	if (k == 0) return c_of(first_digits(x), first_digits(y));
-	x = threefold(y);
-	y = threefold(x);
-	if (k == 1) return c_of(first_digits(x), first_digits(y));
-	z = _mm256_castsi128_si256(u);
-	z = _mm256_set_m128i(_mm256_castsi256_si128(threefold(z)), u);
-	if (k == 2) return c_of(first_digits(threefold(y)), first_digits(z));
-	x = threefold(threefold(z));            /* digits 2 and 3 */
-	y = threefold(threefold(x));            /* 4 and 5 */
-	/* qh: as integers of 16 bits, of which the lower bytes are wanted */
-	z = _mm256_set_m128i(_mm_set1_epi32((int)u32_of(b->qh)), _mm_setzero_si128());
-	z = _mm256_or_si256(_mm256_and_si256(_mm256_mullo_epi16(z, last), _mm256_set1_epi16(255)),
-		_mm256_slli_epi16(_mm256_mullo_epi16(_mm256_srli_epi16(z, 8), last), 8));
-	return c_of(first_digits(x), first_digits(_mm256_blend_epi32(y, z, 0xf0)));
-}
 
 /* ---- products of super-blocks ---- */
 
@@ -268,15 +61,10 @@ INLINE void sixteens(const c64 *c, __m256i sc, int bias, const struct meet *m)
 		leave(m, t, a);
 	}
 }
-INLINE void of_codes(const void *block, const struct meet *m, super_fn *scales_of, codes_fn *codes, int bias)
-{
-	const c64 c[4] = { codes(block, 0), codes(block, 1), codes(block, 2), codes(block, 3) };
-	sixteens(c, scales_of(block).sc, bias, m);
-}
 #include "digits_k.h"
 
-/* has_min: dmin is behind d; half_of: NULL, or d where it is not at at_d */
-struct kind { size_t bytes, at_d; int has_min; uint16_t (*half_of)(const void *); };
+/* has_min: dmin is behind d */
+struct kind { size_t bytes, at_d; int has_min; };
 INLINE void supers(int n_tokens, const struct digits_part *p, struct digit_sums *to, struct kind k,
 	enum digits_order order, block_fn *block)
 {
@@ -290,7 +78,6 @@ INLINE void supers(int n_tokens, const struct digits_part *p, struct digit_sums 
 			ahead(next, k.bytes);
 			block(w, &m);
 			if (k.has_min) memcpy(to->d.pair + at, w + k.at_d, 4);
-			else if (k.half_of) to->d.half[at] = k.half_of(w);
 			else memcpy(to->d.half + at, w + k.at_d, 2);
 		}
 	}
@@ -460,40 +247,19 @@ static void name##_4(const struct digits_part *p, struct digit_sums *to) \
 	call; \
 }
 #define SUPER(name, order, min) \
-SUMS(name, supers(T, p, to, (struct kind){ sizeof(struct name), offsetof(struct name, d), min, NULL }, order, \
+SUMS(name, supers(T, p, to, (struct kind){ sizeof(struct name), offsetof(struct name, d), min }, order, \
 	name##_block))
-#define OF_CODES(name, like, bias) \
-INLINE void name##_block(const void *block, const struct meet *m) \
-{ of_codes(block, m, like##_super, name##_codes, bias); }
 #define UNITS(name, n_blocks, scale) \
 SUMS(name, units(T, p, to, n_blocks*sizeof(struct name), sizeof(struct name), scale, name##_pieces))
 #define UNITS_OF_CODEC(name, n_blocks) \
 SUMS(name, units_of_codec(T, p, to, n_blocks*sizeof(struct name), sizeof(struct name), unpack_##name))
 
-OF_CODES(iq2_xxs, iq2_xxs, SIGNED)
-OF_CODES(iq2_xs, iq2_xs, SIGNED)
-OF_CODES(iq2_s, iq2_s, SIGNED)
-OF_CODES(iq3_xxs, iq3_xxs, SIGNED)
-OF_CODES(iq3_s, iq3_s, SIGNED)
-OF_CODES(iq1_s, iq1_s, 9)
-OF_CODES(iq1_m, iq1_m, 9)
-OF_CODES(tq1_0, tq, 1)
-OF_CODES(tq2_0, tq, 1)
 SUPER(q2_k, ORDER_HALVES, 1)
 SUPER(q3_k, ORDER_HALVES, 0)
 SUPER(q4_k, ORDER_FOURTHS, 1)
 SUPER(q5_k, ORDER_FOURTHS, 1)
 SUPER(q6_k, ORDER_HALVES, 0)
 SUPER(iq4_xs, ORDER_PAIRS, 0)
-SUPER(iq2_xxs, ORDER_PLAIN, 0)
-SUPER(iq2_xs, ORDER_PLAIN, 0)
-SUPER(iq2_s, ORDER_PLAIN, 0)
-SUPER(iq3_xxs, ORDER_PLAIN, 0)
-SUPER(iq3_s, ORDER_PLAIN, 0)
-SUPER(iq1_s, ORDER_PLAIN, 0)
-SUMS(iq1_m, supers(T, p, to, (struct kind){ sizeof(struct iq1_m), 0, 0, iq1_m_half }, ORDER_PLAIN, iq1_m_block))
-SUPER(tq1_0, ORDER_PLAIN, 0)
-SUPER(tq2_0, ORDER_PLAIN, 0)
 UNITS(q4_0, 4, 2)
 UNITS(q4_1, 4, 4)
 UNITS(q5_0, 4, 2)
@@ -514,15 +280,6 @@ const struct digits_table DIGITS_TABLE = { ROWS, settle, {
 	[GGU_TYPE_Q5_K] = { OF(q5_k), DIGITS_PAIR, 1, 0 },
 	[GGU_TYPE_Q6_K] = { OF(q6_k), DIGITS_HALF, 1, 0 },
 	[GGU_TYPE_IQ4_XS] = { OF(iq4_xs), DIGITS_HALF, 1, 0 },
-	[GGU_TYPE_IQ1_S] = { OF(iq1_s), DIGITS_HALF, 0.125f, 0 },
-	[GGU_TYPE_IQ1_M] = { OF(iq1_m), DIGITS_HALF, 0.125f, 0 },
-	[GGU_TYPE_IQ2_XXS] = { OF(iq2_xxs), DIGITS_HALF, 0.125f, 0 },
-	[GGU_TYPE_IQ2_XS] = { OF(iq2_xs), DIGITS_HALF, 0.125f, 0 },
-	[GGU_TYPE_IQ2_S] = { OF(iq2_s), DIGITS_HALF, 0.125f, 0 },
-	[GGU_TYPE_IQ3_XXS] = { OF(iq3_xxs), DIGITS_HALF, 0.25f, 0 },
-	[GGU_TYPE_IQ3_S] = { OF(iq3_s), DIGITS_HALF, 1, 0 },
-	[GGU_TYPE_TQ1_0] = { OF(tq1_0), DIGITS_HALF, 1, 0 },
-	[GGU_TYPE_TQ2_0] = { OF(tq2_0), DIGITS_HALF, 1, 0 },
 	[GGU_TYPE_Q4_0] = { OF(q4_0), DIGITS_HALF, 1, 8 },
 	[GGU_TYPE_Q4_1] = { OF(q4_1), DIGITS_PAIR, 1, 0 },
 	[GGU_TYPE_Q5_0] = { OF(q5_0), DIGITS_HALF, 1, 16 },

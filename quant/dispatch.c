@@ -36,7 +36,9 @@ static const struct set sets[] = {      /* best last */
 		&quant_float_avx512, &quant_enc_avx512, &quant_vec_avx512, &quant_attn_avx512bw },
 	{ "avx512", CPU_AVX512, &quant_codes_avx2, &quant_row_avx512, &quant_panel_avx512_32, &quant_panel_avx512,
 		&quant_float_avx512, &quant_enc_avx512, &quant_vec_avx512, &quant_attn_avx512 },
-	{ "amx", CPU_AMX, &quant_codes_avx2, &quant_row_avx512, &quant_panel_avx512_32, &quant_panel_amx,
+	{ "avx512vbmi", CPU_AVX512VBMI, &quant_codes_avx2, &quant_row_avx512vbmi, &quant_panel_avx512_32,
+		&quant_panel_avx512, &quant_float_avx512, &quant_enc_avx512, &quant_vec_avx512, &quant_attn_avx512 },
+	{ "amx", CPU_AMX, &quant_codes_avx2, &quant_row_avx512vbmi, &quant_panel_avx512_32, &quant_panel_amx,
 		&quant_float_avx512, &quant_enc_avx512, &quant_vec_avx512, &quant_attn_avx512 },
 #elif defined __aarch64__
 	{ "neon", CPU_NEON, &quant_codes_neon, &quant_row_neon, &quant_panel_neon, &quant_panel_neon,
@@ -48,7 +50,7 @@ static const struct set sets[] = {      /* best last */
 #endif
 };
 enum { N_SETS = sizeof sets/sizeof *sets };
-static const char *const all_names[] = { "c", "avx2", "avxvnni", "avx512bw", "avx512", "amx", "neon",
+static const char *const all_names[] = { "c", "avx2", "avxvnni", "avx512bw", "avx512", "avx512vbmi", "amx", "neon",
 	"dotprod", "i8mm" };
 static const struct set *selected = sets;
 
@@ -62,7 +64,7 @@ enum ggu_status quant_select(const char *name, struct ggu_error *err)
 		if ((has & sets[i].feature) && (!name || !strcmp(name, sets[i].name))) s = sets + i;
 	for (size_t i = 0; name && i < sizeof all_names/sizeof *all_names; i++) known |= !strcmp(name, all_names[i]);
 	if (!s) return ggu_fail(err, GGU_ERR_UNSUPPORTED, GGU_NO_OFFSET, "", known ? "this CPU has no %.40s" :
-		"'%.40s' is not an instruction set (c avx2 avxvnni avx512bw avx512 amx neon dotprod i8mm native)",
+		"'%.40s' is not an instruction set (c avx2 avxvnni avx512bw avx512 avx512vbmi amx neon dotprod i8mm native)",
 		name);
 	selected = s;
 	mul_codes = s->codes;

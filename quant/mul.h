@@ -90,7 +90,7 @@ extern const struct row_table quant_row_c;
 extern const struct panel_table quant_panel_c;
 #if defined __x86_64__
 extern const struct codes_table quant_codes_avx2;
-extern const struct row_table quant_row_avx2, quant_row_avxvnni, quant_row_avx512;
+extern const struct row_table quant_row_avx2, quant_row_avxvnni, quant_row_avx512, quant_row_avx512vbmi;
 /* _32: blocks of 32 alone; avx512bw, avx512 and amx: super-blocks alone */
 extern const struct panel_table quant_panel_avx2, quant_panel_avxvnni, quant_panel_avx512bw, quant_panel_avx512bw_32,
 	quant_panel_avx512, quant_panel_avx512_32, quant_panel_amx;

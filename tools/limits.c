@@ -193,6 +193,7 @@ static const struct peak {
 	{ "avxvnni", peak_int16_avxvnni, peak_int8_avxvnni, peak_f32_avx2, read_avx2, 16, 32, 8 },
 	{ "avx512bw", peak_int16_avx512bw, peak_int8_avx512bw, peak_f32_avx512, read_avx512, 32, 64, 16 },
 	{ "avx512", peak_int16_avx512, peak_int8_avx512, peak_f32_avx512, read_avx512, 32, 64, 16 },
+	{ "avx512vbmi", peak_int16_avx512, peak_int8_avx512, peak_f32_avx512, read_avx512, 32, 64, 16 },
 	{ "amx", peak_int16_avx512, peak_int8_avx512, peak_f32_avx512, read_avx512, 32, 64, 16 },
 #elif defined __aarch64__
 	{ "neon", peak_int16_neon, peak_int8_neon, peak_f32_neon, read_c, 4, 8, 4 },

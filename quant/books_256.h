@@ -1,0 +1,435 @@
+/* SPDX-License-Identifier: MIT
+ * books_256.h - the vocabulary of books_text.h in registers of 32 bytes. The instance gives i_madd(a, u, v): a += pairs
+ * of products of 16 int16.
+ *
+ * Words of a code book are read one by one, and what lanes they go to is free. Register i of eight has, in order of
+ * lanes, words i, 8 + i, 16 + i and so on of the block: four words of eight, in lanes of 64 bits, or eight words of
+ * four, in lanes of 32 bits. A lane of all eight registers is then a quarter or an eighth of the block.
+ * Products of a lane stay in 16 bits until the registers with the same scales are added up, at most 62*16*32 = 31744;
+ * what a bias adds may carry out. */
+#include <immintrin.h>
+#include <string.h>
+#include "bytes_avx2.h"
+#include "blocks.h"
+#include "digits.h"
+#include "grids.h"
+
+#define INLINE static inline __attribute__((always_inline))
+#define UNROLL _Pragma("GCC unroll 16")
+enum { ROWS = 8 };                      /* side by side, as in digits_256.h */
+enum { SIGNED = 64 };                   /* bias of codes with signs, which are below it */
+enum { REGISTERS = 10 };
+/* By order of columns: registers, and groups of them that have scales of their own, one group after another */
+enum { N_fours = 8, GROUPS_fours = 2, N_twos = 8, GROUPS_twos = 4, N_threes = 8, GROUPS_threes = 1, N_tq1_0 = 10,
+	GROUPS_tq1_0 = 1, N_tq2_0 = 8, GROUPS_tq2_0 = 1 };
+struct planes { __m256i c[REGISTERS], sc[4]; };
+/* start: less what the bias adds, of each group */
+struct turned { __m256i high[REGISTERS], low[REGISTERS], start_high[4], start_low[4]; };
+/* Of a block: numbers of words; a bit for each sign */
+struct prepared { _Alignas(32) uint16_t k[64]; uint8_t signs[32]; };
+INLINE __m256i i_madd(__m256i a, __m256i u, __m256i v);
+
+INLINE __m256i y_load(const void *p) { return _mm256_loadu_si256(p); }
+INLINE void y_store(void *p, __m256i a) { _mm256_store_si256(p, a); }
+INLINE __m256i y_twice(const void *p) { return _mm256_broadcastsi128_si256(_mm_loadu_si128(p)); }
+INLINE __m256i y_bytes(int n) { return _mm256_set1_epi8((char)n); }
+INLINE __m256i y_words(int n) { return _mm256_set1_epi16((short)n); }
+INLINE __m256i y_table(__m128i t) { return _mm256_broadcastsi128_si256(t); }
+INLINE __m256i y_and(__m256i a, __m256i b) { return _mm256_and_si256(a, b); }
+INLINE __m256i y_or(__m256i a, __m256i b) { return _mm256_or_si256(a, b); }
+/* Each four times: a b c d */
+INLINE __m256i y_fours(int a, int b, int c, int d)
+{
+	return _mm256_set1_epi64x((long long)((uint64_t)(uint16_t)d << 48 | (uint64_t)(uint16_t)c << 32 |
+		(uint64_t)(uint16_t)b << 16 | (uint16_t)a));
+}
+
+/* ---- code books ---- */
+
+/* Codes with the signs of a register's words, and their bias: byte b takes bit `first + b%8` of signs' byte at[b] */
+INLINE __m256i signed_codes(__m256i c, __m256i signs, __m256i at, __m256i bit)
+{
+	__m256i minus = _mm256_cmpeq_epi8(y_and(_mm256_shuffle_epi8(signs, at), bit), bit);
+	return _mm256_add_epi8(_mm256_sign_epi8(c, y_or(minus, y_bytes(1))), y_bytes(SIGNED));
+}
+/* Register i */
+INLINE __m256i words_of_eight(const uint64_t *book, const uint16_t *k, int i)
+{
+	return _mm256_set_m128i(two64(book + k[i + 16], book + k[i + 24]), two64(book + k[i], book + k[i + 8]));
+}
+/* Byte i of each lane of 64 bits */
+INLINE __m256i of_lane(int i)
+{
+	return _mm256_add_epi8(_mm256_setr_epi64x(0, 0x0808080808080808, 0, 0x0808080808080808), y_bytes(i));
+}
+INLINE void signed_eights(struct planes *p, const uint64_t *book, const uint16_t *k, const void *signs)
+{
+	const __m256i s = y_load(signs), bit = _mm256_set1_epi64x((long long)0x8040201008040201);
+	UNROLL for (int i = 0; i < 8; i++) p->c[i] = signed_codes(words_of_eight(book, k, i), s, of_lane(i), bit);
+}
+/* Bytes of seven signs; the eighth makes the number of minuses even. */
+INLINE __m256i even_signs(__m256i s)
+{
+	const char o = -128;
+	const __m256i odd = y_table(_mm_setr_epi8(0, o, o, 0, o, 0, 0, o, o, 0, 0, o, 0, o, o, 0));
+	__m256i fold = y_and(_mm256_xor_si256(s, _mm256_srli_epi16(s, 4)), y_bytes(15));
+	return y_or(s, _mm256_shuffle_epi8(odd, fold));
+}
+/* Four times seven bits of each 32 */
+INLINE __m256i sevens(__m256i t)
+{
+	t = y_or(y_and(t, _mm256_set1_epi32(0x3fff)), y_and(_mm256_slli_epi32(t, 2), _mm256_set1_epi32(0x3fff0000)));
+	t = y_or(y_and(t, y_words(0x7f)), y_and(_mm256_slli_epi32(t, 1), y_words(0x7f00)));
+	return even_signs(t);
+}
+/* ls in the last four bits of 32: 2*ls + 1 */
+INLINE __m256i tail_scales(__m256i t) { return y_or(_mm256_srli_epi32(t, 27), _mm256_set1_epi32(1)); }
+/* The n-th word of each lane of 64 bits, four times */
+INLINE __m256i word_of_lane(__m256i a, int n)
+{
+	const __m256i first = _mm256_setr_epi64x(0x0100010001000100, 0x0908090809080908, 0x0100010001000100,
+		0x0908090809080908);
+	return _mm256_shuffle_epi8(a, _mm256_add_epi8(first, y_bytes(2*n)));
+}
+/* Of 16 words, of 8 of 32 bits */
+INLINE void scales_of_16(struct planes *p, __m256i sc)
+{
+	UNROLL for (int g = 0; g < 4; g++) p->sc[g] = word_of_lane(sc, g);
+}
+INLINE void scales_of_32(struct planes *p, __m256i sc)
+{
+	p->sc[0] = word_of_lane(sc, 0);
+	p->sc[1] = word_of_lane(sc, 2);
+}
+/* Eight bytes, each with two scales */
+INLINE void nibble_scales(struct planes *p, const void *from)
+{
+	__m128i x = _mm_loadl_epi64(from), low = _mm_set1_epi8(15);
+	x = _mm_unpacklo_epi8(_mm_and_si128(x, low), _mm_and_si128(_mm_srli_epi16(x, 4), low));
+	scales_of_16(p, _mm256_cvtepu8_epi16(_mm_or_si128(_mm_add_epi8(x, x), _mm_set1_epi8(1))));
+}
+
+/* ---- words of eight ---- */
+
+/* The 32 bits behind each 32 bits of numbers */
+INLINE __m256i iq2_xxs_tails(const struct iq2_xxs *b)
+{
+	__m256 x = (__m256)y_load(b->qs), y = (__m256)y_load(b->qs + 16);
+	return _mm256_permute4x64_epi64((__m256i)_mm256_shuffle_ps(x, y, 0xdd), 0xd8);
+}
+INLINE void iq2_xxs_prepare(const void *block, struct prepared *to)
+{
+	const struct iq2_xxs *b = block;
+	const __m256i first = y_table(_mm_setr_epi8(0, -1, 1, -1, 2, -1, 3, -1, 8, -1, 9, -1, 10, -1, 11, -1));
+	y_store(to->k, _mm256_shuffle_epi8(y_load(b->qs), first));
+	y_store(to->k + 16, _mm256_shuffle_epi8(y_load(b->qs + 16), first));
+	y_store(to->signs, sevens(iq2_xxs_tails(b)));
+}
+INLINE struct planes iq2_xxs_planes(const void *block, const struct prepared *from)
+{
+	const struct iq2_xxs *b = block;
+	struct planes p;
+	signed_eights(&p, grid_iq2_xxs, from->k, from->signs);
+	scales_of_32(&p, tail_scales(iq2_xxs_tails(b)));
+	return p;
+}
+INLINE void iq2_xs_prepare(const void *block, struct prepared *to)
+{
+	const struct iq2_xs *b = block;
+	__m256i x = y_load(b->qs), y = y_load(b->qs + 16), s;
+	y_store(to->k, y_and(x, y_words(511)));
+	y_store(to->k + 16, y_and(y, y_words(511)));
+	s = _mm256_packus_epi16(_mm256_srli_epi16(x, 9), _mm256_srli_epi16(y, 9));
+	y_store(to->signs, even_signs(_mm256_permute4x64_epi64(s, 0xd8)));
+}
+INLINE struct planes iq2_xs_planes(const void *block, const struct prepared *from)
+{
+	const struct iq2_xs *b = block;
+	struct planes p;
+	signed_eights(&p, grid_iq2_xs, from->k, from->signs);
+	nibble_scales(&p, b->scales);
+	return p;
+}
+/* The low bytes of 16 numbers, and above them the upper bits that are in the mask */
+INLINE void join(uint16_t *k, const uint8_t *low, __m256i up, int mask)
+{
+	__m256i a = _mm256_cvtepu8_epi16(_mm_loadu_si128((const void *)low));
+	y_store(k, y_or(a, y_and(up, y_words(mask))));
+}
+INLINE void iq2_s_prepare(const void *block, struct prepared *to)
+{
+	const struct iq2_s *b = block;
+	const __m256i at = _mm256_setr_epi64x((long long)0xff00ff00ff00ff00, (long long)0xff01ff01ff01ff01,
+		(long long)0xff02ff02ff02ff02, (long long)0xff03ff03ff03ff03), by = y_fours(256, 64, 16, 4);
+	__m256i h = y_table(_mm_loadl_epi64((const void *)b->qh)), up = _mm256_srli_epi64(h, 32);
+	join(to->k, b->qs, _mm256_mullo_epi16(_mm256_shuffle_epi8(h, at), by), 0x300);
+	join(to->k + 16, b->qs + 16, _mm256_mullo_epi16(_mm256_shuffle_epi8(up, at), by), 0x300);
+}
+INLINE struct planes iq2_s_planes(const void *block, const struct prepared *from)
+{
+	const struct iq2_s *b = block;
+	struct planes p;
+	signed_eights(&p, grid_iq2_s, from->k, b->qs + 32);
+	nibble_scales(&p, b->scales);
+	return p;
+}
+/* Integers 4j to 4j + 3 of qh, each four times */
+INLINE __m256i iq1_upper(const void *qh, int j)
+{
+	const long long a = 0x0100010001000100, b = 0x0302030203020302;
+	const __m256i at = _mm256_setr_epi64x(a, b, a + 0x0404040404040404, b + 0x0404040404040404);
+	return _mm256_shuffle_epi8(y_twice(qh), _mm256_add_epi8(at, y_bytes(8*j)));
+}
+/* Three bits of each word's upper half at bit 8: from bit 0, a, 2a and 3a of qh, the last above bit 8 */
+INLINE void iq1_numbers(uint16_t *k, const uint8_t *qs, const void *qh, int a)
+{
+	UNROLL for (int j = 0; j < 2; j++) {
+		__m256i h = iq1_upper(qh, j), up = _mm256_mullo_epi16(h, y_fours(256, 256 >> a, 256 >> 2*a, 0));
+		up = _mm256_blend_epi16(up, _mm256_srli_epi16(h, 3*a - 8), 0x88);
+		join(k + 16*j, qs + 16*j, up, 0x700);
+	}
+}
+/* Digits 0, 1, 2 of the code book, delta 1 or -1: 8*(digit - 1) + delta with a bias of 9. minus: all ones or nothing */
+INLINE __m256i iq1_codes(const uint16_t *k, int i, __m256i minus)
+{
+	__m256i c = _mm256_slli_epi16(words_of_eight(grid_iq1, k, i), 3);
+	return _mm256_add_epi8(c, _mm256_andnot_si256(minus, y_bytes(2)));
+}
+INLINE void iq1_s_prepare(const void *block, struct prepared *to)
+{
+	const struct iq1_s *b = block;
+	iq1_numbers(to->k, b->qs, b->qh, 3);
+}
+INLINE struct planes iq1_s_planes(const void *block, const struct prepared *from)
+{
+	const struct iq1_s *b = block;
+	const __m256i h = _mm256_cvtepu16_epi32(_mm_loadu_si128((const void *)b->qh)), minus = _mm256_srai_epi16(h, 15),
+		ls = y_and(_mm256_srli_epi16(h, 11), y_words(14));
+	struct planes p;
+	UNROLL for (int i = 0; i < 8; i++) p.c[i] = iq1_codes(from->k, i, word_of_lane(minus, i/4*2));
+	scales_of_32(&p, y_or(ls, y_words(1)));
+	return p;
+}
+INLINE void iq1_m_prepare(const void *block, struct prepared *to)
+{
+	const struct iq1_m *b = block;
+	iq1_numbers(to->k, b->qs, b->qh, 4);
+}
+INLINE struct planes iq1_m_planes(const void *block, const struct prepared *from)
+{
+	const struct iq1_m *b = block;
+	/* lanes of 32 bits of qh twice: half a byte for each register */
+	const __m256i h = _mm256_permutevar8x32_epi32(y_twice(b->qh), _mm256_setr_epi32(0, 0, 1, 1, 2, 2, 3, 3)),
+		by = y_fours(1 << 13, 1 << 10, 1 << 7, 1 << 4);
+	__m256i ls = _mm256_cvtepu16_epi64(_mm_loadl_epi64((const void *)b->scales));
+	struct planes p;
+	UNROLL for (int i = 0; i < 8; i++)
+		p.c[i] = iq1_codes(from->k, i, _mm256_srai_epi32(_mm256_slli_epi32(h, 28 - 4*i), 31));
+	ls = _mm256_mullo_epi16(word_of_lane(ls, 0), by);
+	scales_of_16(&p, y_or(_mm256_srli_epi16(ls, 12), y_words(1)));
+	return p;
+}
+
+/* ---- words of four ---- */
+
+/* Byte i/2 of each lane of 32 bits, the bits of half a byte */
+INLINE __m256i signed_threes(__m128i a, __m128i b, __m256i signs, int i)
+{
+	const __m256i at = y_table(_mm_setr_epi8(0, 0, 0, 0, 4, 4, 4, 4, 8, 8, 8, 8, 12, 12, 12, 12));
+	return signed_codes(_mm256_set_m128i(b, a), signs, _mm256_add_epi8(at, y_bytes(i/2)),
+		_mm256_set1_epi32(i % 2 ? (int)0x80402010 : 0x08040201));
+}
+#define SIGNED_THREES(p, book, k, signs) \
+	UNROLL for (int i = 0; i < 8; i++) \
+		(p)->c[i] = signed_threes(four32(book + k[i], book + k[i + 8], book + k[i + 16], book + k[i + 24]), \
+			four32(book + k[i + 32], book + k[i + 40], book + k[i + 48], book + k[i + 56]), signs, i)
+/* Both words of 32 bits */
+INLINE __m256i twice(__m256i sc) { return y_or(sc, _mm256_slli_epi32(sc, 16)); }
+INLINE void iq3_xxs_prepare(const void *block, struct prepared *to)
+{
+	const struct iq3_xxs *b = block;
+	y_store(to->signs, sevens(y_load(b->qs + 64)));
+}
+INLINE struct planes iq3_xxs_planes(const void *block, const struct prepared *from)
+{
+	const struct iq3_xxs *b = block;
+	const __m256i signs = y_load(from->signs);
+	struct planes p;
+	SIGNED_THREES(&p, grid_iq3_xxs, b->qs, signs);
+	p.sc[0] = twice(tail_scales(y_load(b->qs + 64)));
+	return p;
+}
+INLINE void iq3_s_prepare(const void *block, struct prepared *to)
+{
+	const struct iq3_s *b = block;
+	const __m256i bit = _mm256_setr_epi16(1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384,
+		-32768);
+	UNROLL for (int j = 0; j < 4; j++) {
+		uint16_t h;
+		memcpy(&h, b->qh + 2*j, sizeof h);
+		join(to->k + 16*j, b->qs + 16*j, _mm256_cmpeq_epi16(y_and(y_words(h), bit), bit), 256);
+	}
+}
+INLINE struct planes iq3_s_planes(const void *block, const struct prepared *from)
+{
+	const struct iq3_s *b = block;
+	const __m256i signs = y_load(b->signs), by = _mm256_setr_epi32(0, 4, 8, 12, 16, 20, 24, 28);
+	uint32_t ls;
+	__m256i sc;
+	struct planes p;
+	memcpy(&ls, b->scales, sizeof ls);
+	SIGNED_THREES(&p, grid_iq3_s, from->k, signs);
+	sc = y_and(_mm256_srlv_epi32(_mm256_set1_epi32((int)ls), by), _mm256_set1_epi32(15));
+	p.sc[0] = twice(y_or(_mm256_add_epi32(sc, sc), _mm256_set1_epi32(1)));
+	return p;
+}
+
+/* ---- ternary types ---- */
+
+INLINE void tq2_0_prepare(const void *block, struct prepared *to) { (void)block; (void)to; }
+INLINE struct planes tq2_0_planes(const void *block, const struct prepared *none)
+{
+	const struct tq2_0 *b = block;
+	struct planes p = { .sc = { y_words(1) } };
+	(void)none;
+	UNROLL for (int h = 0; h < 2; h++) {
+		__m256i q = y_load(b->qs + 32*h);
+		UNROLL for (int k = 0; k < 4; k++) p.c[4*h + k] = y_and(_mm256_srli_epi16(q, 2*k), y_bytes(3));
+	}
+	return p;
+}
+/* The first digits of fractions of 256, 3*a/256: averages come to 64 for a from 86 on, to 128 from 171 on. */
+INLINE __m256i first_digits(__m256i a)
+{
+	const __m256i none = _mm256_setzero_si256();
+	a = _mm256_subs_epu8(a, y_bytes(1));
+	a = _mm256_avg_epu8(a, _mm256_avg_epu8(a, none));
+	return y_and(_mm256_srli_epi16(a, 6), y_bytes(3));
+}
+INLINE void tq1_0_prepare(const void *block, struct prepared *to) { (void)block; (void)to; }
+INLINE struct planes tq1_0_planes(const void *block, const struct prepared *none)
+{
+	const struct tq1_0 *b = block;
+	__m256i x = y_load(b->qs),
+		y = _mm256_set_m128i(_mm_loadu_si32(b->qh), _mm_loadu_si128((const void *)(b->qs + 32)));
+	struct planes p = { .sc = { y_words(1) } };
+	(void)none;
+	UNROLL for (int k = 0; k < 5; k++) {
+		p.c[k] = first_digits(x);
+		p.c[5 + k] = first_digits(y);
+		x = _mm256_add_epi8(x, _mm256_add_epi8(x, x));
+		y = _mm256_add_epi8(y, _mm256_add_epi8(y, y));
+	}
+	return p;
+}
+
+/* ---- activations in the same order ---- */
+
+/* The sums of the registers of a group, in 16 bits */
+INLINE __m256i products(__m256i s, int n, const __m256i *c, const __m256i *x)
+{
+	UNROLL for (int i = 0; i < n; i++) s = _mm256_add_epi16(s, _mm256_maddubs_epi16(c[i], x[i]));
+	return s;
+}
+INLINE void starts(int n, int groups, int bias, struct turned *t)
+{
+	__m256i ones[REGISTERS];
+	n /= groups;
+	for (int i = 0; i < n; i++) ones[i] = y_bytes(1);
+	UNROLL for (int g = 0; g < groups; g++) {
+		__m256i none = _mm256_setzero_si256(), by = y_words(-bias);
+		t->start_high[g] = _mm256_mullo_epi16(products(none, n, ones, t->high + g*n), by);
+		t->start_low[g] = _mm256_mullo_epi16(products(none, n, ones, t->low + g*n), by);
+	}
+}
+/* Four registers of four lanes of 64 bits, turned: lane j of register i to lane i of register j */
+INLINE void turn_four(__m256i *a, size_t step)
+{
+	__m256i b = _mm256_unpacklo_epi64(a[0], a[step]), c = _mm256_unpackhi_epi64(a[0], a[step]),
+		d = _mm256_unpacklo_epi64(a[2*step], a[3*step]), e = _mm256_unpackhi_epi64(a[2*step], a[3*step]);
+	a[0] = _mm256_permute2x128_si256(b, d, 0x20);
+	a[step] = _mm256_permute2x128_si256(c, e, 0x20);
+	a[2*step] = _mm256_permute2x128_si256(b, d, 0x31);
+	a[3*step] = _mm256_permute2x128_si256(c, e, 0x31);
+}
+/* The i-th 64 bits of each quarter */
+INLINE void turn_words(const int8_t *x, __m256i *to)
+{
+	UNROLL for (int i = 0; i < 8; i++) to[i] = y_load(x + 64*(i%4) + 32*(i/4));
+	turn_four(to, 1);
+	turn_four(to + 4, 1);
+}
+/* The i-th 32 bits of each eighth */
+INLINE void turn_halves(const int8_t *x, __m256i *to)
+{
+	__m256i a[8], b[8];
+	UNROLL for (int i = 0; i < 8; i++) a[i] = y_load(x + 32*i);
+	UNROLL for (int i = 0; i < 8; i += 2) {
+		b[i] = _mm256_unpacklo_epi32(a[i], a[i + 1]);
+		b[i + 1] = _mm256_unpackhi_epi32(a[i], a[i + 1]);
+	}
+	UNROLL for (int i = 0; i < 4; i++) {
+		int j = i/2*4 + i%2;
+		a[2*i] = _mm256_unpacklo_epi64(b[j], b[j + 2]);
+		a[2*i + 1] = _mm256_unpackhi_epi64(b[j], b[j + 2]);
+	}
+	UNROLL for (int i = 0; i < 4; i++) {
+		to[i] = _mm256_permute2x128_si256(a[i], a[i + 4], 0x20);
+		to[i + 4] = _mm256_permute2x128_si256(a[i], a[i + 4], 0x31);
+	}
+}
+INLINE void turn_fours(const struct strip256 *x, int bias, struct turned *t)
+{
+	turn_words(x->in[ORDER_PLAIN].high, t->high);
+	turn_words(x->in[ORDER_PLAIN].low, t->low);
+	starts(N_fours, GROUPS_fours, bias, t);
+}
+INLINE void turn_twos(const struct strip256 *x, int bias, struct turned *t)
+{
+	turn_words(x->in[ORDER_PLAIN].high, t->high);
+	turn_words(x->in[ORDER_PLAIN].low, t->low);
+	starts(N_twos, GROUPS_twos, bias, t);
+}
+INLINE void turn_threes(const struct strip256 *x, int bias, struct turned *t)
+{
+	turn_halves(x->in[ORDER_PLAIN].high, t->high);
+	turn_halves(x->in[ORDER_PLAIN].low, t->low);
+	starts(N_threes, GROUPS_threes, bias, t);
+}
+INLINE void turn_tq2_0(const struct strip256 *x, int bias, struct turned *t)
+{
+	UNROLL for (int k = 0; k < 8; k++) {
+		t->high[k] = y_load(x->in[ORDER_PLAIN].high + 32*k);
+		t->low[k] = y_load(x->in[ORDER_PLAIN].low + 32*k);
+	}
+	starts(N_tq2_0, GROUPS_tq2_0, bias, t);
+}
+/* 16 columns, 4, and nothing behind them */
+INLINE __m256i tq1_second(const int8_t *x, int k)
+{
+	__m128i four = k < 4 ? _mm_loadu_si32(x + 240 + 4*k) : _mm_setzero_si128();
+	return _mm256_set_m128i(four, _mm_loadu_si128((const void *)(x + 160 + 16*k)));
+}
+INLINE void turn_tq1_0(const struct strip256 *x, int bias, struct turned *t)
+{
+	UNROLL for (int k = 0; k < 5; k++) {
+		t->high[k] = y_load(x->in[ORDER_PLAIN].high + 32*k);
+		t->low[k] = y_load(x->in[ORDER_PLAIN].low + 32*k);
+		t->high[5 + k] = tq1_second(x->in[ORDER_PLAIN].high, k);
+		t->low[5 + k] = tq1_second(x->in[ORDER_PLAIN].low, k);
+	}
+	starts(N_tq1_0, GROUPS_tq1_0, bias, t);
+}
+
+/* ---- products ---- */
+
+INLINE __m256i planes_sum(int n, int groups, const struct planes *c, const struct turned *t)
+{
+	__m256i high = _mm256_setzero_si256(), low = high;
+	n /= groups;
+	UNROLL for (int g = 0; g < groups; g++) {
+		high = i_madd(high, products(t->start_high[g], n, c->c + g*n, t->high + g*n), c->sc[g]);
+		low = i_madd(low, products(t->start_low[g], n, c->c + g*n, t->low + g*n), c->sc[g]);
+	}
+	return _mm256_add_epi32(_mm256_slli_epi32(high, 6), low);
+}

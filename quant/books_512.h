@@ -1,0 +1,392 @@
+/* SPDX-License-Identifier: MIT
+ * books_512.h - the vocabulary of books_text.h in registers of 64 bytes, with VNNI, VBMI and GFNI.
+ *
+ * A code book of up to 512 words lies in a few registers, and one instruction finds 32 or 64 words in two of them; the
+ * right ones are chosen by the upper bits of the words' numbers. Longer ones are read word by word.
+ *
+ * A byte of a plane is a place, of four columns: plane k of place b is column 4b + k. A lane of 32 bits is then 16
+ * columns in order, which is what scales are for. */
+#include <immintrin.h>
+#include <string.h>
+#include "blocks.h"
+#include "digits.h"
+#include "grids.h"
+
+#define INLINE static inline __attribute__((always_inline))
+#define UNROLL _Pragma("GCC unroll 8")
+enum { ROWS = 16 };                      /* side by side, as in digits_512.h */
+enum { SIGNED = 64 };                   /* bias of codes with signs, which are below it */
+enum { PLANES = 5 };
+/* By order of columns: planes; whether there are scales. Three of them are the same here. */
+enum { N_fours = 4, N_twos = 4, N_threes = 4, N_tq1_0 = 5, N_tq2_0 = 4 };
+enum { GROUPS_fours = 1, GROUPS_twos = 1, GROUPS_threes = 1, GROUPS_tq1_0 = 0, GROUPS_tq2_0 = 0 };
+struct planes { __m512i c[PLANES], sc; };
+/* Numbers of words */
+struct prepared { _Alignas(64) uint16_t k[32]; };
+struct turned { __m512i high[PLANES], low[PLANES], start; };
+
+INLINE __m512i z_load(const void *p) { return _mm512_loadu_si512(p); }
+/* Loaded once: the lines of a block's bytes are two, and compilers like to read memory again. */
+INLINE __m512i z_once(const void *p)
+{
+	__m512i a = z_load(p);
+	__asm__("" : "+v"(a));
+	return a;
+}
+INLINE __m512i z_bytes(int n) { return _mm512_set1_epi8((char)n); }
+INLINE __m512i z_words(int n) { return _mm512_set1_epi16((short)n); }
+/* Eight bytes to each of eight lanes; eight integers of 16 bits, one to each lane; of 32 bits */
+INLINE __m512i z_eight(const void *p)
+{
+	long long a;
+	memcpy(&a, p, sizeof a);
+	return _mm512_set1_epi64(a);
+}
+INLINE __m512i z_from16(const void *p) { return _mm512_cvtepu16_epi64(_mm_loadu_si128(p)); }
+INLINE __m512i z_from32(const void *p) { return _mm512_cvtepu32_epi64(_mm256_loadu_si256(p)); }
+/* 32 bytes as words */
+INLINE __m512i z_from8(const void *p) { return _mm512_cvtepu8_epi16(_mm256_loadu_si256(p)); }
+
+/* ---- fields of bits ---- */
+
+#define AT(a, b, c, d, e, f, g, h) \
+	((a) + (b)*(1ull << 8) + (c)*(1ull << 16) + (d)*(1ull << 24) + (e)*(1ull << 32) + (f)*(1ull << 40) + \
+	(g)*(1ull << 48) + (h)*(1ull << 56))
+
+/* first[i] + j*step in byte i of lane j */
+INLINE __m512i in_steps(uint64_t first, int step)
+{
+	typedef uint64_t v8 __attribute__((vector_size(64)));
+	const v8 lane = { 0, 1, 2, 3, 4, 5, 6, 7 };
+	return (__m512i)(lane*(0x0101010101010101*(uint64_t)step) + first);
+}
+/* Each byte the eight bits from there on in its lane of 64 */
+INLINE __m512i fields(__m512i x, __m512i from) { return _mm512_multishift_epi64_epi8(from, x); }
+/* 2*ls + 1 in each 32 bits: ls of n bits at bit at[0], at[4] of the lane */
+INLINE __m512i odd_scales(__m512i x, int n, __m512i at)
+{
+	__m512i ls = fields(x, _mm512_sub_epi8(at, z_bytes(1)));
+	return _mm512_ternarylogic_epi32(ls, _mm512_set1_epi32((2 << n) - 2), _mm512_set1_epi32(1), 0xea);
+}
+/* a, and above it the bits of b in the mask */
+INLINE __m512i join(__m512i a, __m512i b, int mask)
+{
+	return _mm512_ternarylogic_epi32(b, z_words(mask), a, 0xea);
+}
+
+/* ---- code books ---- */
+
+/* From each b where the bit of k is set, else from a */
+INLINE __m512i of_two_words(__m512i k, int bit, __m512i a, __m512i b)
+{
+	return _mm512_mask_blend_epi16(_mm512_test_epi16_mask(k, z_words(bit)), a, b);
+}
+/* 128 words' k-th: bits 0 to 6 */
+INLINE __m512i of_128(const uint16_t *book, __m512i k)
+{
+	__m512i a = _mm512_permutex2var_epi16(z_load(book), k, z_load(book + 32)),
+		b = _mm512_permutex2var_epi16(z_load(book + 64), k, z_load(book + 96));
+	return of_two_words(k, 64, a, b);
+}
+INLINE __m512i of_256(const uint16_t *book, __m512i k)
+{
+	return of_two_words(k, 128, of_128(book, k), of_128(book + 128, k));
+}
+INLINE __m512i of_512(const uint16_t *book, __m512i k)
+{
+	return of_two_words(k, 256, of_256(book, k), of_256(book + 256, k));
+}
+INLINE __m512i bytes_of_128(const uint8_t *book, __m512i k)
+{
+	return _mm512_permutex2var_epi8(z_load(book), k, z_load(book + 64));
+}
+/* m: where bit 7 is set */
+INLINE __m512i bytes_of_256(const uint8_t *book, __m512i k, __mmask64 m)
+{
+	return _mm512_mask_blend_epi8(m, bytes_of_128(book, k), bytes_of_128(book + 128, k));
+}
+INLINE __m128i eight_words(const uint16_t *book, const uint16_t *k)
+{
+	__m128i a = _mm_cvtsi32_si128(book[k[0]]);
+	a = _mm_insert_epi16(a, book[k[1]], 1);
+	a = _mm_insert_epi16(a, book[k[2]], 2);
+	a = _mm_insert_epi16(a, book[k[3]], 3);
+	a = _mm_insert_epi16(a, book[k[4]], 4);
+	a = _mm_insert_epi16(a, book[k[5]], 5);
+	a = _mm_insert_epi16(a, book[k[6]], 6);
+	return _mm_insert_epi16(a, book[k[7]], 7);
+}
+/* One by one */
+INLINE __m512i of_many(const uint16_t *book, const uint16_t *k)
+{
+	__m256i a, b;
+	a = _mm256_set_m128i(eight_words(book, k + 8), eight_words(book, k));
+	b = _mm256_set_m128i(eight_words(book, k + 24), eight_words(book, k + 16));
+	return _mm512_inserti64x4(_mm512_castsi256_si512(a), b, 1);
+}
+/* For each value of six bits the level of the n bits from `from` on */
+INLINE __m512i levels_at(__m128i level, int from, int n)
+{
+	typedef uint8_t v64 __attribute__((vector_size(64)));
+	const v64 i = { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25,
+		26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48, 49, 50, 51,
+		52, 53, 54, 55, 56, 57, 58, 59, 60, 61, 62, 63 };
+	return _mm512_shuffle_epi8(_mm512_broadcast_i32x4(level), (__m512i)((i >> from) & (uint8_t)((1 << n) - 1)));
+}
+/* Words of eight elements of two bits: four planes */
+INLINE void plain_fours(struct planes *p, __m512i words, __m128i level)
+{
+	p->c[0] = _mm512_permutexvar_epi8(words, levels_at(level, 0, 2));
+	p->c[1] = _mm512_permutexvar_epi8(words, levels_at(level, 2, 2));
+	p->c[2] = _mm512_permutexvar_epi8(words, levels_at(level, 4, 2));
+	p->c[3] = _mm512_permutexvar_epi8(_mm512_srli_epi16(words, 2), levels_at(level, 4, 2));
+}
+/* Words of four elements of three bits, as halves of two elements */
+INLINE void plain_threes(struct planes *p, __m512i first, __m512i second, __m128i level)
+{
+	const __m512i even = levels_at(level, 0, 3), odd = levels_at(level, 3, 3);
+	p->c[0] = _mm512_permutexvar_epi8(first, even);
+	p->c[1] = _mm512_permutexvar_epi8(first, odd);
+	p->c[2] = _mm512_permutexvar_epi8(second, even);
+	p->c[3] = _mm512_permutexvar_epi8(second, odd);
+}
+/* Codes have their bias. Two places to a byte of signs: the first has its lower four. */
+INLINE void give_signs(struct planes *p, __m512i signs)
+{
+	UNROLL for (int k = 0; k < 4; k++) {
+		__mmask64 m = _mm512_test_epi8_mask(signs, z_words(1 << k | 0x1000 << k));
+		p->c[k] = _mm512_mask_sub_epi8(p->c[k], m, z_bytes(2*SIGNED), p->c[k]);
+	}
+}
+/* Seven signs for each two places; the eighth makes the number of minuses even. */
+INLINE __m512i even_signs(__m512i sevens)
+{
+	return _mm512_gf2p8affine_epi64_epi8(sevens, _mm512_set1_epi64(0x010204081020407f), 0);
+}
+/* 32 bytes of signs, each twice */
+INLINE __m512i bytes_twice(const void *p)
+{
+	__m512i a = z_from8(p);
+	return _mm512_or_si512(a, _mm512_slli_epi16(a, 8));
+}
+
+/* ---- the types ---- */
+
+INLINE void nothing(const void *block, struct prepared *to) { (void)block; (void)to; }
+#define iq2_xxs_prepare nothing
+#define iq2_xs_prepare nothing
+#define iq3_xxs_prepare nothing
+#define iq3_s_prepare nothing
+#define tq1_0_prepare nothing
+#define tq2_0_prepare nothing
+
+INLINE __m128i iq2_levels(void) { return _mm_add_epi8(_mm_set1_epi32(0x002b1908), _mm_set1_epi8(SIGNED)); }
+INLINE struct planes iq2_xxs_planes(const void *block, const struct prepared *none)
+{
+	const struct iq2_xxs *b = block;
+	(void)none;
+	struct planes p;
+	const __m512i q = z_once(b->qs);
+	__m512i k = _mm512_maskz_permutexvar_epi8(0x5555555555555555, in_steps(AT(0, 0, 1, 0, 2, 0, 3, 0), 8), q);
+	plain_fours(&p, of_256(brief_iq2_xxs, k), iq2_levels());
+	give_signs(&p, even_signs(fields(q, in_steps(AT(32, 32, 39, 39, 46, 46, 53, 53), 0))));
+	p.sc = odd_scales(q, 4, in_steps(AT(60, 0, 0, 0, 60, 0, 0, 0), 0));
+	return p;
+}
+/* Eight bytes, each with two scales */
+INLINE __m512i nibble_scales(const void *p)
+{
+	return odd_scales(z_eight(p), 4, in_steps(AT(0, 0, 0, 0, 4, 0, 0, 0), 8));
+}
+INLINE struct planes iq2_xs_planes(const void *block, const struct prepared *none)
+{
+	const struct iq2_xs *b = block;
+	(void)none;
+	struct planes p;
+	const __m512i q = z_once(b->qs);
+	plain_fours(&p, of_512(brief_iq2_xs, q), iq2_levels());
+	give_signs(&p, even_signs(fields(q, in_steps(AT(9, 9, 25, 25, 41, 41, 57, 57), 0))));
+	p.sc = nibble_scales(b->scales);
+	return p;
+}
+INLINE void iq2_s_prepare(const void *block, struct prepared *to)
+{
+	const struct iq2_s *b = block;
+	const __m512i h = fields(z_eight(b->qh), in_steps(AT(0, 0, 0, 2, 0, 4, 0, 6), 8));
+	_mm512_store_si512(to->k, join(z_from8(b->qs), h, 0x300));
+}
+INLINE struct planes iq2_s_planes(const void *block, const struct prepared *from)
+{
+	const struct iq2_s *b = block;
+	struct planes p;
+	plain_fours(&p, of_many(brief_iq2_s, from->k), iq2_levels());
+	give_signs(&p, bytes_twice(b->qs + 32));
+	p.sc = nibble_scales(b->scales);
+	return p;
+}
+INLINE struct planes iq3_xxs_planes(const void *block, const struct prepared *none)
+{
+	const struct iq3_xxs *b = block;
+	(void)none;
+	const uint8_t (*book)[256] = halved_iq3_xxs;
+	const __m128i level = _mm_add_epi8(_mm_setr_epi8(4, 12, 20, 28, 36, 44, 52, 62, 0, 0, 0, 0, 0, 0, 0, 0),
+		_mm_set1_epi8(SIGNED));
+	struct planes p;
+	const __m512i k = z_once(b->qs), tail = z_from32(b->qs + 64);
+	__mmask64 m = _mm512_movepi8_mask(k);
+	plain_threes(&p, bytes_of_256(book[0], k, m), bytes_of_256(book[1], k, m), level);
+	give_signs(&p, even_signs(fields(tail, in_steps(AT(0, 0, 7, 7, 14, 14, 21, 21), 0))));
+	p.sc = odd_scales(tail, 4, in_steps(AT(28, 0, 0, 0, 28, 0, 0, 0), 0));
+	return p;
+}
+INLINE __m512i bytes_of_512(const uint8_t *book, __m512i k, __mmask64 m, __mmask64 n)
+{
+	return _mm512_mask_blend_epi8(n, bytes_of_256(book, k, m), bytes_of_256(book + 256, k, m));
+}
+INLINE struct planes iq3_s_planes(const void *block, const struct prepared *none)
+{
+	const struct iq3_s *b = block;
+	(void)none;
+	const uint8_t (*book)[512] = halved_iq3_s;
+	const __m128i level = _mm_setr_epi8(65, 67, 69, 71, 73, 75, 77, 79, 0, 0, 0, 0, 0, 0, 0, 0);
+	struct planes p;
+	const __m512i k = z_once(b->qs);
+	__mmask64 m = _mm512_movepi8_mask(k), n;
+	uint32_t sc;
+	memcpy(&n, b->qh, sizeof n);
+	memcpy(&sc, b->scales, sizeof sc);
+	plain_threes(&p, bytes_of_512(book[0], k, m, n), bytes_of_512(book[1], k, m, n), level);
+	give_signs(&p, bytes_twice(b->signs));
+	p.sc = odd_scales(_mm512_set1_epi32((int)sc), 4, in_steps(AT(0, 0, 0, 0, 0, 0, 0, 0), 4));
+	return p;
+}
+/* Digits 0, 1, 2 of the code book, delta 1 or -1: 8*(digit - 1) + delta with a bias of 9. Bit 1 of a byte of minus:
+ * delta is -1. */
+INLINE void iq1_planes(struct planes *p, __m512i words, __m512i minus)
+{
+	plain_fours(p, words, _mm_set1_epi32(0x00100800));
+	minus = _mm512_andnot_si512(minus, z_bytes(2));
+	UNROLL for (int k = 0; k < 4; k++) p->c[k] = _mm512_add_epi8(p->c[k], minus);
+}
+INLINE void iq1_s_prepare(const void *block, struct prepared *to)
+{
+	const struct iq1_s *b = block;
+	const __m512i h = fields(z_from16(b->qh), in_steps(AT(0, 0, 0, 3, 0, 6, 0, 9), 0));
+	_mm512_store_si512(to->k, join(z_from8(b->qs), h, 0x700));
+}
+INLINE struct planes iq1_s_planes(const void *block, const struct prepared *from)
+{
+	const struct iq1_s *b = block;
+	struct planes p;
+	const __m512i h = z_from16(b->qh);
+	iq1_planes(&p, of_many(brief_iq1, from->k), fields(h, z_bytes(14)));
+	p.sc = odd_scales(h, 3, in_steps(AT(12, 0, 0, 0, 12, 0, 0, 0), 0));
+	return p;
+}
+INLINE void iq1_m_prepare(const void *block, struct prepared *to)
+{
+	const struct iq1_m *b = block;
+	const __m512i h = fields(z_from16(b->qh), in_steps(AT(0, 0, 0, 4, 0, 8, 0, 12), 0));
+	_mm512_store_si512(to->k, join(z_from8(b->qs), h, 0x700));
+}
+INLINE struct planes iq1_m_planes(const void *block, const struct prepared *from)
+{
+	const struct iq1_m *b = block;
+	struct planes p;
+	const __m512i h = z_from16(b->qh);
+	/* four integers of 16 bits, each with four scales */
+	const __m512i at = _mm512_setr_epi64(AT(0, 0, 0, 0, 3, 0, 0, 0), AT(6, 0, 0, 0, 9, 0, 0, 0),
+		AT(16, 0, 0, 0, 19, 0, 0, 0), AT(22, 0, 0, 0, 25, 0, 0, 0), AT(32, 0, 0, 0, 35, 0, 0, 0),
+		AT(38, 0, 0, 0, 41, 0, 0, 0), AT(48, 0, 0, 0, 51, 0, 0, 0), AT(54, 0, 0, 0, 57, 0, 0, 0));
+	iq1_planes(&p, of_many(brief_iq1, from->k), fields(h, in_steps(AT(2, 2, 6, 6, 10, 10, 14, 14), 0)));
+	p.sc = odd_scales(z_eight(b->scales), 3, at);
+	return p;
+}
+INLINE struct planes tq2_0_planes(const void *block, const struct prepared *none)
+{
+	const struct tq2_0 *b = block;
+	(void)none;
+	const __m512i q = z_once(b->qs), three = z_bytes(3);
+	return (struct planes){ .c = { _mm512_and_si512(q, three), _mm512_and_si512(_mm512_srli_epi16(q, 2), three),
+		_mm512_and_si512(_mm512_srli_epi16(q, 4), three), _mm512_and_si512(_mm512_srli_epi16(q, 6), three) } };
+}
+INLINE struct planes tq1_0_planes(const void *block, const struct prepared *none)
+{
+	const struct tq1_0 *b = block;
+	(void)none;
+	const __m128i digit = _mm_setr_epi8(0, 1, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0);
+	const __m512i q = _mm512_maskz_loadu_epi8((1ull << 52) - 1, b->qs), at[3] = { levels_at(digit, 0, 2),
+		levels_at(digit, 2, 2), levels_at(digit, 4, 2) };
+	__mmask64 m = _mm512_movepi8_mask(q);
+	__m512i u = bytes_of_256(digits_tq1[0], q, m), v = bytes_of_256(digits_tq1[1], q, m);
+	return (struct planes){ .c = { _mm512_permutexvar_epi8(u, at[0]), _mm512_permutexvar_epi8(u, at[1]),
+		_mm512_permutexvar_epi8(u, at[2]), _mm512_permutexvar_epi8(v, at[0]),
+		_mm512_permutexvar_epi8(v, at[1]) } };
+}
+
+/* ---- activations in the order of planes ---- */
+
+INLINE void turn_planes(const int8_t *x, __m512i *to)
+{
+	UNROLL for (int k = 0; k < 4; k++) {
+		const __m512i at = in_steps(AT(k, k + 4, k + 8, k + 12, k + 16, k + 20, k + 24, k + 28), 32);
+		__m512i a = _mm512_permutex2var_epi8(z_load(x), at, z_load(x + 64)),
+			b = _mm512_permutex2var_epi8(z_load(x + 128), at, z_load(x + 192));
+		to[k] = _mm512_inserti64x4(a, _mm512_castsi512_si256(b), 1);
+	}
+}
+INLINE __m512i start(const struct strip256 *x, int bias)
+{
+	__m512i sum = _mm512_cvtepi16_epi32(_mm256_load_si256((const void *)x->sum));
+	return _mm512_mullo_epi32(sum, _mm512_set1_epi32(-bias));
+}
+INLINE void turn_fours(const struct strip256 *x, int bias, struct turned *t)
+{
+	turn_planes(x->in[ORDER_PLAIN].high, t->high);
+	turn_planes(x->in[ORDER_PLAIN].low, t->low);
+	t->start = start(x, bias);
+}
+INLINE void turn_twos(const struct strip256 *x, int bias, struct turned *t) { turn_fours(x, bias, t); }
+INLINE void turn_threes(const struct strip256 *x, int bias, struct turned *t) { turn_fours(x, bias, t); }
+INLINE __m512i two_halves(const int8_t *a, const int8_t *b)
+{
+	return _mm512_inserti64x4(_mm512_castsi256_si512(_mm256_loadu_si256((const void *)a)),
+		_mm256_loadu_si256((const void *)b), 1);
+}
+INLINE void turn_tq2_0(const struct strip256 *x, int bias, struct turned *t)
+{
+	UNROLL for (int k = 0; k < 4; k++) {
+		t->high[k] = two_halves(x->in[ORDER_PLAIN].high + 32*k, x->in[ORDER_PLAIN].high + 128 + 32*k);
+		t->low[k] = two_halves(x->in[ORDER_PLAIN].low + 32*k, x->in[ORDER_PLAIN].low + 128 + 32*k);
+	}
+	t->start = start(x, bias);
+}
+/* 32 columns, 16, 4, and nothing behind them */
+INLINE __m512i tq1_plane(const int8_t *x, int k)
+{
+	__m512i a = _mm512_zextsi256_si512(_mm256_loadu_si256((const void *)(x + 32*k)));
+	a = _mm512_inserti32x4(a, _mm_loadu_si128((const void *)(x + 160 + 16*k)), 2);
+	return k < 4 ? _mm512_inserti32x4(a, _mm_loadu_si32(x + 240 + 4*k), 3) : a;
+}
+INLINE void turn_tq1_0(const struct strip256 *x, int bias, struct turned *t)
+{
+	UNROLL for (int k = 0; k < 5; k++) {
+		t->high[k] = tq1_plane(x->in[ORDER_PLAIN].high, k);
+		t->low[k] = tq1_plane(x->in[ORDER_PLAIN].low, k);
+	}
+	t->start = start(x, bias);
+}
+
+/* ---- products ---- */
+
+INLINE __m256i planes_sum(int n, int scaled, const struct planes *c, const struct turned *t)
+{
+	__m512i s = _mm512_setzero_si512(), u = t->start;
+	UNROLL for (int k = 0; k < n; k++) {
+		s = _mm512_dpbusd_epi32(s, c->c[k], t->high[k]);
+		u = _mm512_dpbusd_epi32(u, c->c[k], t->low[k]);
+	}
+	s = _mm512_add_epi32(_mm512_slli_epi32(s, 6), u);
+	if (scaled) s = _mm512_mullo_epi32(s, c->sc);
+	return _mm256_add_epi32(_mm512_castsi512_si256(s), _mm512_extracti64x4_epi64(s, 1));
+}

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: MIT
+ * books_text.h - rows of types with code books and of ternary types times digits, for all widths of registers; defines
+ * the table BOOKS_TABLE, whose sums BOOKS_DIGITS settles. An instance includes books_256.h or books_512.h before, which
+ * have
+ *   struct planes           a block's codes and scales, in the order of the columns that suits their unpacking
+ *   struct turned           a token's digits in the same order
+ *   name_prepare(block, to)         struct prepared: what the words of some rows' blocks are found by
+ *   name_planes(block, from)        for one of the types below; after the other, so that neither has to wait long
+ *   turn_ORDER(strip, bias, t)      the digits for it
+ *   N_ORDER, GROUPS_ORDER   how many planes there are; as planes_sum wants to know it
+ *   planes_sum(n, groups, c, t)     eight lanes that add up to a block's sum
+ *
+ * Codes that lie in the same place of their bytes, or of the words of a code book, are a plane; in each lane of a
+ * plane are columns with the same scale, and so the planes' products are added up before they meet it. */
+#include "kern.h"
+
+typedef void prepare_fn(const void *block, struct prepared *to);
+typedef struct planes planes_fn(const void *block, const struct prepared *from);
+typedef void turn_fn(const struct strip256 *x, int bias, struct turned *t);
+struct book {
+	size_t bytes;
+	int planes, groups, bias;
+	size_t at_d;
+	uint16_t (*half_of)(const void *);      /* d, where it lies in pieces; or NULL */
+};
+enum { NEXT_TOKEN = sizeof ((struct digit_sums *)0)->s[0]/4 };
+
+/* Four bits of each of the scales' integers, the lowest first */
+INLINE uint16_t iq1_m_half(const void *block)
+{
+	uint64_t s;
+	memcpy(&s, (const char *)block + offsetof(struct iq1_m, scales), sizeof s);
+	return (uint16_t)((s >> 12 & 15) | (s >> 24 & 0xf0) | (s >> 36 & 0xf00) | (s >> 48 & 0xf000));
+}
+/* Rows that come later go to the first cache if they fit there beside all else; those that do not go to the second,
+ * and from there what comes after the next block. */
+enum { NEAR_BYTES = 8 << 10 };
+INLINE void fetch(const char *later, const char *soon, size_t bytes, int far)
+{
+	for (size_t i = 0; i < bytes; i += 64) {
+		if (far) {
+			__builtin_prefetch(later + i, 0, 2);
+			__builtin_prefetch(soon + i, 0, 3);
+		} else __builtin_prefetch(later + i, 0, 3);
+	}
+}
+INLINE void books(int n_tokens, const struct digits_part *p, struct digit_sums *to, struct book like, turn_fn *turn,
+	prepare_fn *prepare, planes_fn *unpack)
+{
+	const int far = p->w_stride*ROWS > NEAR_BYTES;
+	for (size_t b = 0; b < p->n; b++) {
+		const char *w = p->w + b*like.bytes, *strip = p->strip + b*sizeof(struct strip256),
+			*next = p->next + b*like.bytes*ROWS;
+		struct turned x[DIGITS_TOKENS];
+		struct prepared some[ROWS];
+		for (int t = 0; t < n_tokens; t++)
+			turn((const void *)(strip + (size_t)t*p->strip_stride), like.bias, x + t);
+		for (size_t r = 0; r < p->n_rows; r++) prepare(w + r*p->w_stride, some + r);
+		for (size_t r = 0, at = b*ROWS; r < p->n_rows; r++, at++, w += p->w_stride, next += like.bytes) {
+			const struct planes c = unpack(w, some + r);
+			fetch(next, w + 2*like.bytes, like.bytes, far);
+			UNROLL for (int t = 0; t < n_tokens; t++)
+				_mm256_store_si256((void *)(to->s[0] + t*NEXT_TOKEN + 8*at),
+					planes_sum(like.planes, like.groups, &c, x + t));
+			if (like.half_of) to->d.half[at] = like.half_of(w);
+			else memcpy(to->d.half + at, w + like.at_d, 2);
+		}
+	}
+}
+
+/* Functions of 1, 2 and 4 tokens */
+#define BOOKS(name, n, order, ...) \
+static void name##_##n(const struct digits_part *p, struct digit_sums *to) \
+{ books(n, p, to, (struct book){ sizeof(struct name), N_##order, GROUPS_##order, __VA_ARGS__ }, turn_##order, \
+	name##_prepare, name##_planes); }
+#define BOOK(name, ...) BOOKS(name, 1, __VA_ARGS__) BOOKS(name, 2, __VA_ARGS__) BOOKS(name, 4, __VA_ARGS__)
+#define D_OF(name) offsetof(struct name, d), NULL
+BOOK(iq2_xxs, fours, SIGNED, D_OF(iq2_xxs))
+BOOK(iq2_xs, twos, SIGNED, D_OF(iq2_xs))
+BOOK(iq2_s, twos, SIGNED, D_OF(iq2_s))
+BOOK(iq3_xxs, threes, SIGNED, D_OF(iq3_xxs))
+BOOK(iq3_s, threes, SIGNED, D_OF(iq3_s))
+BOOK(iq1_s, fours, 9, D_OF(iq1_s))
+BOOK(iq1_m, twos, 9, 0, iq1_m_half)
+BOOK(tq1_0, tq1_0, 1, D_OF(tq1_0))
+BOOK(tq2_0, tq2_0, 1, D_OF(tq2_0))
+
+#define OF(name) { name##_1, name##_2, name##_4 }
+static void settle(const struct digits_type *type, enum mul_kind kind, const struct digit_sums *s, size_t t, size_t n,
+	const void *strip, float *y)
+{
+	BOOKS_DIGITS.settle(type, kind, s, t, n, strip, y);
+}
+const struct digits_table BOOKS_TABLE = { ROWS, settle, {
+	[GGU_TYPE_IQ1_S] = { OF(iq1_s), DIGITS_HALF, 0.125f, 0 },
+	[GGU_TYPE_IQ1_M] = { OF(iq1_m), DIGITS_HALF, 0.125f, 0 },
+	[GGU_TYPE_IQ2_XXS] = { OF(iq2_xxs), DIGITS_HALF, 0.125f, 0 },
+	[GGU_TYPE_IQ2_XS] = { OF(iq2_xs), DIGITS_HALF, 0.125f, 0 },
+	[GGU_TYPE_IQ2_S] = { OF(iq2_s), DIGITS_HALF, 0.125f, 0 },
+	[GGU_TYPE_IQ3_XXS] = { OF(iq3_xxs), DIGITS_HALF, 0.25f, 0 },
+	[GGU_TYPE_IQ3_S] = { OF(iq3_s), DIGITS_HALF, 1, 0 },
+	[GGU_TYPE_TQ1_0] = { OF(tq1_0), DIGITS_HALF, 1, 0 },
+	[GGU_TYPE_TQ2_0] = { OF(tq2_0), DIGITS_HALF, 1, 0 },
+} };
