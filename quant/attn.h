@@ -20,10 +20,11 @@
  *     of m and the scores seen; w[p] = e(s[p] - m'), 0 where p is not seen; f = e(m - m'); L[l] = fma(L[l], f, the
  *     sum of w[p] with p mod 16 = l, p in order); a[j] = a[j]*f, then a[j] = fma(w[p], v[p][j], a[j]) for the p
  *     seen, in order. While m' is -inf, 0 stands for it. At the end the sum l is the tree over L (quant.h).
- *   - Values of blocks are d*c + m: a[j] = fma(w[p]*d[p], c[p][j], a[j]) then, the product rounded. Minima have sixteen
- *     sums M = 0 for each 32 dimensions: M[l] = M[l]*f, then M[l] = fma(w[p], m[p], M[l]) for the p seen with p mod 16
- *     = l, in order; at the split's end a[j] = a[j] + the tree over M. Values that are the front of keys of blocks are
- *     floats, as decoded.
+ *   - Values of blocks are d*c + m. For each 32 dimensions the tile's u[p] = w[p]*d[p], rounded, 0 where p is not seen,
+ *     become integers U[p] with a scale s as 64 activations of quant.h would; a[j] = a[j]*f, then a[j] = fma(s,
+ *     (float)(sum of U[p]*c[p][j]), a[j]). Minima have sixteen sums M = 0 for each 32 dimensions: M[l] = M[l]*f, then
+ *     M[l] = fma(w[p], m[p], M[l]) for the p seen with p mod 16 = l, in order; at the split's end a[j] = a[j] + the
+ *     tree over M. Values that are the front of keys of blocks are floats, as decoded.
  *   - e(x) is vec_exp's, but 0 for x < -87.
  *   - Splits are joined in order, those with l = 0 passed over. The first is taken as it is; then M' = greatest of M
  *     and m, f = e(M - M'), g = e(m - M'), L = fma(l, g, L*f), A[j] = fma(a[j], g, A[j]*f).

@@ -5,12 +5,13 @@
  * registers: with few rows more registers are taken, so that enough chains of fma are under way. Codes are read as they
  * lie in the cache (attn_store.c), for each 32 dimensions of a tile:
  *
- *           keys, rows of ATTN_BLOCK positions               values, a row for each position
- *   Q8_0    d | codes 0,1 | codes 2,3 | ..                   d, the tile's | codes
- *   Q4_0    d | bytes 0,1 | bytes 2,3 | ..                   d | bytes
- *   Q5_1    d | m | bits 0..15 | bits 16..31 | bytes 0,1 ..  d | m | bits | bytes
+ *           keys, rows of ATTN_BLOCK positions               values, d to bits rows of positions too
+ *   Q8_0    d | codes 0,1 | codes 2,3 | ..                   d | codes of positions 0,1 | of 2,3 | ..
+ *   Q4_0    d | bytes 0,1 | bytes 2,3 | ..                   d | bytes of positions 0,1 | ..
+ *   Q5_1    d | m | bits 0..15 | bits 16..31 | bytes 0,1 ..  d | m | bits 0..15 | bits 16..31 | bytes of 0,1 ..
  *
- * where byte i has code i in its lower half and code i + 16 in its upper half, and Q5_1's bits are the fifth ones. */
+ * where both of a pair lie side by side, for each position of keys, for each dimension of values; byte i has code i in
+ * its lower half and code i + 16 in its upper half, and Q5_1's bits are the fifth ones. */
 #define UNROLL _Pragma("GCC unroll 64")
 #define INLINE static inline __attribute__((always_inline))
 #if defined __AVX512F__
@@ -21,12 +22,11 @@ enum { WIDE_1 = 8, WIDE_2 = 4, WIDE_3 = 4, WIDE_4 = 2, WIDE_5 = 2, WIDE_6 = 2, R
 enum { WIDE_1 = 16, WIDE_2 = 8, WIDE_3 = 4, WIDE_4 = 4, WIDE_5 = 4, WIDE_6 = 4, REGS = 24 };
 #endif
 
-/* How keys and values are read: as floats, which they are or have been widened to, or as they lie in the cache. WHOLE:
- * codes of values widened to floats. */
-enum form { FLOATS, HALVES, BFLOATS, CODES_8, CODES_4, CODES_5, WHOLE, FORMS };
+/* How keys and values are read: as floats, which they are or have been widened to, or as they lie in the cache. */
+enum form { FLOATS, HALVES, BFLOATS, CODES_8, CODES_4, CODES_5, FORMS };
 enum { ROW = 2*ATTN_BLOCK };            /* bytes of a number of two bytes of each position */
 INLINE bool has_minima(enum form form) { return form == CODES_5; }
-INLINE size_t bytes_of(enum form form) { return form == FLOATS || form == WHOLE ? 4 : 2; }
+INLINE size_t bytes_of(enum form form) { return form == FLOATS ? 4 : 2; }
 
 /* ---- scores by floats ---- */
 
@@ -35,6 +35,11 @@ INLINE size_t bytes_of(enum form form) { return form == FLOATS || form == WHOLE 
 INLINE void fetch_line(const char *at, size_t bytes, ptrdiff_t next)
 {
 	if (bytes % 64 == 0) __builtin_prefetch(at + next, 0, 2);
+}
+/* The rows of numbers in front of a block's codes */
+INLINE void fetch_scales(enum form form, const char *b, ptrdiff_t next)
+{
+	for (int i = 0; i < (has_minima(form) ? 4 : 1)*ROW; i += 64) __builtin_prefetch(b + i + next, 0, 2);
 }
 INLINE rf number(enum form form, const char *at)
 {
@@ -155,62 +160,41 @@ INLINE void score_codes(enum form form, int rows, int wide, size_t n, const floa
 	for (size_t b = 0; b < n/32; b++, k += bytes, q += QUERY*rows) {
 		float d[2*ATTN_BLOCK];
 		uint32_t bits[2*ATTN_BLOCK];
+		fetch_scales(form, k, next);
 		begin_block(form, k, d, bits);
 		for (size_t p = 0; p < ATTN_BLOCK; p += (size_t)wide*REG)
 			score_block(form, rows, wide, q, k, p, d, bits, next, s + p, b == 0);
 	}
 }
 
-/* ---- sums over values ---- */
+/* ---- sums over values: numbers ---- */
 
-/* Values of a tile. v: numbers, rows of a position `bytes` apart, or blocks of codes, and base: the blocks whose scales
- * count. */
+/* Values of a tile. v: numbers, rows of a position `bytes` apart, or blocks of codes, each of 32 dimensions. */
 struct values {
-	enum form form, kind;           /* kind: that of the codes that WHOLE ones are */
-	const char *v, *base;
-	size_t bytes, block_bytes;      /* between rows of numbers; between blocks, each of 32 dimensions */
+	enum form form;
+	const char *v;
+	size_t bytes;                   /* between rows of numbers, or between blocks */
 	ptrdiff_t next;
 };
 
-/* REG dimensions from j + low on, of position p; codes: the block at v */
-INLINE rf value(enum form form, const char *v, size_t p, size_t low)
-{
-	const uint8_t *b = (const uint8_t *)v;
-	ri q;
-	if (form == CODES_8) return r_int(r_i8(b + ROW + p*32 + low));
-	b += has_minima(form) ? 2*ROW : ROW;
-	q = r_u8(b + (has_minima(form) ? 4*ATTN_BLOCK : 0) + p*16 + low%16);
-	if (low < 16) q &= 15;
-	else q >>= 4;
-	if (form == CODES_4) return r_int(q - 8);
-	return r_int(r_or_16(q, b + 4*p, low));
-}
-/* a[r][..] += w[r][p]*v[p][..] of `rows` rows and `wide` registers of dimensions, positions from..to - 1 in order.
- * Numbers: v is at the dimension; codes: at the block, whose dimensions from `low` on are meant. w has rows for each
- * block. */
+/* a[r][..] += w[r][p]*v[p][..] of `rows` rows and `wide` registers of dimensions, positions from..to - 1 in order */
 INLINE void mix_part(enum form form, int rows, int wide, size_t from, size_t to, const float *w, const char *v,
-	size_t bytes, ptrdiff_t next, size_t low, size_t a_wide, float *a)
+	size_t bytes, ptrdiff_t next, size_t a_wide, float *a)
 {
-	bool codes = form >= CODES_8 && form <= CODES_5;
 	rf sum[REGS];
 	UNROLL for (int r = 0; r < rows; r++)
 		UNROLL for (int c = 0; c < wide; c++) sum[r*wide + c] = r_floats(a + (size_t)r*a_wide + c*REG);
 	for (size_t p = from; p < to; p++) {
 		rf y[ATTN_BLOCK/REG];
 		UNROLL for (int c = 0; c < wide; c++) {
-			size_t at = low + (size_t)c*REG;
-			const char *numbers = v + p*bytes + (size_t)c*REG*bytes_of(form);
-			y[c] = codes ? value(form, v + at/32*bytes, p, at%32) : number(form, numbers);
-			if (!codes) fetch_line(numbers, (size_t)c*REG*bytes_of(form), next);
-			else if (at%32 == 0) __builtin_prefetch(v + at/32*bytes + p*(form == CODES_8 ? 32 : 16) + next,
-				0, 2);
+			size_t at = (size_t)c*REG*bytes_of(form);
+			y[c] = number(form, v + p*bytes + at);
+			fetch_line(v + p*bytes + at, at, next);
 		}
-		UNROLL for (int r = 0; r < rows; r++)
-			UNROLL for (int c = 0; c < wide; c++) {
-				size_t block = form < CODES_8 ? 0 : (low + (size_t)c*REG)/32;
-				rf x = r_dup(w[(block*ATTN_GROUP + (size_t)r)*ATTN_BLOCK + p]);
-				sum[r*wide + c] = r_fma(x, y[c], sum[r*wide + c]);
-			}
+		UNROLL for (int r = 0; r < rows; r++) {
+			rf x = r_dup(w[(size_t)r*ATTN_BLOCK + p]);
+			UNROLL for (int c = 0; c < wide; c++) sum[r*wide + c] = r_fma(x, y[c], sum[r*wide + c]);
+		}
 	}
 	UNROLL for (int r = 0; r < rows; r++)
 		UNROLL for (int c = 0; c < wide; c++) r_put(a + (size_t)r*a_wide + c*REG, sum[r*wide + c]);
@@ -220,42 +204,125 @@ INLINE void mix_numbers(enum form form, int rows, int wide, size_t from, size_t 
 {
 	size_t j = 0, step = (size_t)wide*REG, bytes = bytes_of(form);
 	for (; j + step <= v_wide; j += step)
-		mix_part(form, rows, wide, from, to, w, v->v + j*bytes, v->bytes, v->next, 0, a_wide, a + j);
+		mix_part(form, rows, wide, from, to, w, v->v + j*bytes, v->bytes, v->next, a_wide, a + j);
 	for (; j < v_wide; j += ATTN_LANES)
-		mix_part(form, rows, ATTN_LANES/REG, from, to, w, v->v + j*bytes, v->bytes, v->next, 0, a_wide, a + j);
+		mix_part(form, rows, ATTN_LANES/REG, from, to, w, v->v + j*bytes, v->bytes, v->next, a_wide, a + j);
 }
 
-/* u[block][r][p] = w[r][p] times d[p] of n blocks of 32 dimensions */
-INLINE void scale_weights(int rows, size_t n, const float *w, const char *base, size_t block_bytes, float *u)
+/* ---- sums over values: codes ---- */
+
+enum { TILE = ATTN_BLOCK/REG, STEP = 8 };      /* registers of a tile; positions that a loop takes at a time */
+/* Positions of a tile that a row sees. */
+struct seen { int from, to; };
+/* A row's weights times the scales of 32 dimensions, as integers and their scale; their sum. */
+struct shares { _Alignas(64) int16_t u[ATTN_BLOCK]; float d; int32_t sum; };
+
+/* u = w times the scales at d, 0 where it is not seen; returns the largest |u|, NaN if one is or is infinite. */
+INLINE float scale_weights(const float *w, const char *d, struct seen seen, float *u)
 {
-	for (size_t b = 0; b < n; b++, base += block_bytes, u += ATTN_GROUP*ATTN_BLOCK)
-		for (size_t p = 0; p < ATTN_BLOCK; p += REG) {
-			rf d = r_f16(base + 2*p);
-			UNROLL for (int r = 0; r < rows; r++)
-				r_put(u + r*ATTN_BLOCK + p, r_floats(w + r*ATTN_BLOCK + p)*d);
+	bool all = seen.from == 0 && seen.to == ATTN_BLOCK;
+	ri at = { 0 }, top = { 0 };
+	for (int i = 0; i < REG; i++) at[i] = i;
+	UNROLL for (int i = 0; i < TILE; i++, at += REG) {
+		rf x = r_floats(w + i*REG)*r_f16(d + 2*i*REG);
+		ri size;
+		if (!all) x = r_sel((at >= seen.from) & (at < seen.to), x, (rf){ 0 });
+		size = (ri)x & INT32_MAX;
+		top = (ri)r_sel(size > top, (rf)size, (rf)top);
+		r_put(u + i*REG, x);
+	}
+	return r_any(top >= 0x7f800000) ? NAN : r_greatest((rf)top);
+}
+INLINE void round_weights(const float *u, float inverse, struct shares *o)
+{
+	ri sum = { 0 };
+	UNROLL for (int i = 0; i < TILE; i++) {
+		ri x = (ri)(r_floats(u + i*REG)*r_dup(inverse) + r_dup(12582912.0f)) - 0x4b400000;  /* 1.5*2^23 + x */
+		r_put_i16(o->u + i*REG, x);
+		sum += x;
+	}
+	o->sum = r_sum(sum);
+}
+/* Twelve bits, as activations (quant.h); all rows at each stage, since a stage's steps wait for each other. */
+INLINE void share(int rows, const float *w, const char *d, const struct seen *seen, struct shares *o)
+{
+	float u[ATTN_GROUP][ATTN_BLOCK], most[ATTN_GROUP], inverse[ATTN_GROUP];
+	for (int r = 0; r < rows; r++) most[r] = scale_weights(w + r*ATTN_BLOCK, d, seen[r], u[r]);
+	for (int r = 0; r < rows; r++) {
+		o[r].d = most[r] < 0x1p-96f ? 0 : most[r]/MUL_AMAX;
+		inverse[r] = o[r].d > 0 ? 1/o[r].d : 0;
+	}
+	for (int r = 0; r < rows; r++) {
+		if (o[r].d > 0) round_weights(u[r], inverse[r], o + r);
+		else o[r] = (struct shares){ .d = o[r].d };
+	}
+}
+/* Pairs of positions p, p + 1 of REG dimensions from `low` on of the block at b, codes of 4 bits as they are; lane:
+ * numbers of lanes */
+INLINE rs value_pairs(enum form form, const char *b, size_t p, size_t low, ri lane)
+{
+	const char *code = b + (has_minima(form) ? 4 : 1)*ROW;
+	int32_t bits;
+	rs x;
+	if (form == CODES_8) return r_i8_pairs(code + p*32 + 2*low);
+	x = r_u8_pairs(code + p*16 + 2*(low%16));
+	if (low < 16) x &= 15;
+	else x >>= 4;
+	if (form == CODES_4) return x;
+	memcpy(&bits, b + (low < 16 ? 2 : 3)*ROW + 2*p, sizeof bits);
+	return x | (rs)(((((ri){ 0 } + bits) >> (lane + (int)(low%16))) & 0x10001) << 4);
+}
+/* a[r][..] of `rows` rows and `wide` registers of dimensions, from `low` on of the block at b, further by positions
+ * from..to - 1, multiples of STEP. Integers may be summed in any order: few rows go several ways at once. */
+INLINE void mix_block(enum form form, int rows, int wide, size_t from, size_t to, const struct shares *u, const char *b,
+	ptrdiff_t next, size_t low, size_t a_wide, float *a)
+{
+	const int n = rows*wide, ways = 4*n <= REGS*2/3 ? 4 : 2*n <= REGS*2/3 ? 2 : 1;
+	ri sum[REGS], lane = { 0 };
+	for (int i = 0; i < REG; i++) lane[i] = i;
+	UNROLL for (int i = 0; i < n*ways; i++) sum[i] = (ri){ 0 };
+	for (size_t p = from; p < to; p += 2*(size_t)ways)
+		UNROLL for (int way = 0; way < ways; way++) {
+			size_t q = p + 2*(size_t)way;
+			rs y[ATTN_BLOCK/REG];
+			if (low == 0 && (form == CODES_8 || way%2 == 0))
+				__builtin_prefetch(b + (has_minima(form) ? 4 : 1)*ROW + q*(form == CODES_8 ? 32 : 16) + next, 0, 2);
+			UNROLL for (int c = 0; c < wide; c++) y[c] = value_pairs(form, b, q, low + (size_t)c*REG, lane);
+			UNROLL for (int r = 0; r < rows; r++) {
+				int32_t pair;
+				memcpy(&pair, u[r].u + q, sizeof pair);
+				UNROLL for (int c = 0; c < wide; c++) {
+					ri *to_sum = sum + way*n + r*wide + c;
+					*to_sum = r_pairs((rs)((ri){ 0 } + pair), y[c], *to_sum);
+				}
+			}
+		}
+	UNROLL for (int r = 0; r < rows; r++)
+		UNROLL for (int c = 0; c < wide; c++) {
+			ri all = sum[r*wide + c] - (form == CODES_4 ? 8*u[r].sum : 0);
+			float *to_a = a + (size_t)r*a_wide + c*REG;
+			UNROLL for (int way = 1; way < ways; way++) all += sum[way*n + r*wide + c];
+			r_put(to_a, r_fma(r_dup(u[r].d), r_int(all), r_floats(to_a)));
 		}
 }
-/* Steps of whole blocks; a step of less than a block goes by halves. */
-INLINE void mix_codes(enum form form, int rows, int wide, size_t from, size_t to, const float *w,
-	const struct values *v, size_t v_wide, size_t a_wide, float *a)
+INLINE void mix_codes(enum form form, int rows, int most, const struct seen *seen, const float *w,
+	const struct values *v, size_t v_dim, size_t a_wide, float *a)
 {
-	enum { MOST = 2 };              /* blocks of a step */
-	float u[MOST*ATTN_GROUP*ATTN_BLOCK];
-	size_t j = 0, step = (size_t)wide*REG, whole = step < 32 ? 32 : step;
-	bool floats = form == WHOLE;
-	for (; j < v_wide; j += whole) {
-		size_t n = v_wide - j < whole ? 1 : whole/32;
-		const char *block = floats ? v->v + 4*j : v->v + j/32*v->block_bytes;
-		size_t bytes = floats ? v->bytes : v->block_bytes;
-		scale_weights(rows, n, w, v->base + j/32*v->block_bytes, v->block_bytes, u);
-		if (n*32 < whole) {
-			mix_part(form, rows, 32/REG, from, to, u, block, bytes, v->next, 0, a_wide, a + j);
-			break;
-		}
-		mix_part(form, rows, wide, from, to, u, block, bytes, v->next, 0, a_wide, a + j);
-		if (step < whole)
-			mix_part(form, rows, wide, from, to, u, floats ? block + 4*step : block, bytes, v->next, step,
-				a_wide, a + j + step);
+	const int wide = most < 32/REG ? most : 32/REG;
+	const char *b = v->v;
+	size_t from = ATTN_BLOCK, to = 0;
+	for (int r = 0; r < rows; r++) {
+		if ((size_t)seen[r].from < from) from = (size_t)seen[r].from;
+		if ((size_t)seen[r].to > to) to = (size_t)seen[r].to;
+	}
+	from = from/STEP*STEP;
+	to = (to + STEP - 1)/STEP*STEP;
+	for (size_t j = 0; j < v_dim; j += 32, b += v->bytes) {
+		struct shares u[ATTN_GROUP];
+		fetch_scales(form, b, v->next);
+		share(rows, w, b, seen, u);
+		UNROLL for (size_t low = 0; low < 32; low += (size_t)wide*REG)
+			mix_block(form, rows, wide, from, to, u, b, v->next, low, a_wide, a + j + low);
 	}
 }
 
@@ -263,6 +330,8 @@ INLINE void mix_codes(enum form form, int rows, int wide, size_t from, size_t to
 
 typedef void score_rows(size_t n, const float *q, const char *k, ptrdiff_t next, float *s, bool begin);
 typedef void mix_rows(size_t from, size_t to, const float *w, const struct values *v, size_t v_wide, size_t a_wide,
+	float *a);
+typedef void mix_shares(const struct seen *seen, const float *w, const struct values *v, size_t v_dim, size_t a_wide,
 	float *a);
 #define NUMBERS(form, rows) \
 static void score_##form##_##rows(size_t n, const float *q, const char *k, ptrdiff_t next, float *s, bool begin) \
@@ -274,21 +343,19 @@ static void mix_##form##_##rows(size_t from, size_t to, const float *w, const st
 { \
 	mix_numbers(form, rows, WIDE_##rows, from, to, w, v, v_wide, a_wide, a); \
 }
-#define SUMS_OF_CODES(form, rows) \
-static void mix_##form##_##rows(size_t from, size_t to, const float *w, const struct values *v, size_t v_wide, \
-	size_t a_wide, float *a) \
-{ \
-	mix_codes(form, rows, WIDE_##rows, from, to, w, v, v_wide, a_wide, a); \
-}
 #define CODES(form, rows) \
 static void score_##form##_##rows(size_t n, const float *q, const char *k, ptrdiff_t next, float *s, bool begin) \
 { \
 	(void)begin; \
 	score_codes(form, rows, WIDE_##rows, n, q, k, next, s); \
 } \
-SUMS_OF_CODES(form, rows)
+static void mix_##form##_##rows(const struct seen *seen, const float *w, const struct values *v, size_t v_dim, \
+	size_t a_wide, float *a) \
+{ \
+	mix_codes(form, rows, WIDE_##rows, seen, w, v, v_dim, a_wide, a); \
+}
 #define EACH_FORM(rows) NUMBERS(FLOATS, rows) NUMBERS(HALVES, rows) NUMBERS(BFLOATS, rows) \
-	CODES(CODES_8, rows) CODES(CODES_4, rows) CODES(CODES_5, rows) SUMS_OF_CODES(WHOLE, rows)
+	CODES(CODES_8, rows) CODES(CODES_4, rows) CODES(CODES_5, rows)
 EACH_FORM(1) EACH_FORM(2) EACH_FORM(3) EACH_FORM(4) EACH_FORM(5) EACH_FORM(6)
 #define OF(verb, form) [form] = { NULL, verb##_##form##_1, verb##_##form##_2, verb##_##form##_3, \
 	verb##_##form##_4, verb##_##form##_5, verb##_##form##_6 }
@@ -296,7 +363,7 @@ static score_rows *const score_of[FORMS][ATTN_GROUP + 1] = {
 	OF(score, FLOATS), OF(score, HALVES), OF(score, BFLOATS), OF(score, CODES_8), OF(score, CODES_4),
 	OF(score, CODES_5),
 };
-static mix_rows *const mix_of[FORMS][ATTN_GROUP + 1] = {
-	OF(mix, FLOATS), OF(mix, HALVES), OF(mix, BFLOATS), OF(mix, CODES_8), OF(mix, CODES_4), OF(mix, CODES_5),
-	OF(mix, WHOLE),
+static mix_rows *const mix_of[CODES_8][ATTN_GROUP + 1] = { OF(mix, FLOATS), OF(mix, HALVES), OF(mix, BFLOATS) };
+static mix_shares *const mix_shares_of[FORMS][ATTN_GROUP + 1] = {
+	OF(mix, CODES_8), OF(mix, CODES_4), OF(mix, CODES_5),
 };

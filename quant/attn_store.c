@@ -3,19 +3,18 @@
  *
  * A block is, for each key-value head, its keys and then its values. Numbers of keys lie turned, rows of ATTN_BLOCK
  * positions for each dimension, those of values as they are, a row of dimensions for each position. Blocks are turned
- * by their fields: those of keys by two bytes, so that two dimensions lie together, those of values by what belongs
- * together; attn_outer.h has the picture. */
+ * by two bytes: codes of two dimensions of keys lie together, and those of two positions of values; attn_outer.h has
+ * the picture. */
 #include <string.h>
 #include "attn_internal.h"
 #include "quant.h"
 
-enum { MOST_FIELDS = 4 };
-/* How a block of the type, or a number, is cut: keys into n_key parts of `key` bytes; values into these. */
-struct fields { uint32_t type; size_t weights, key, n_key, value[MOST_FIELDS]; };
+/* How a block of the type, or a number, is cut: keys into n_key parts of `key` bytes; values into n_value parts of two
+ * bytes and bytes of codes. */
+struct fields { uint32_t type; size_t weights, key, n_key, n_value, codes; };
 static const struct fields all_fields[] = {
-	{ GGU_TYPE_F32, 1, 4, 1, { 0 } }, { GGU_TYPE_F16, 1, 2, 1, { 0 } }, { GGU_TYPE_BF16, 1, 2, 1, { 0 } },
-	{ GGU_TYPE_Q8_0, 32, 2, 17, { 2, 32 } }, { GGU_TYPE_Q5_1, 32, 2, 12, { 2, 2, 4, 16 } },
-	{ GGU_TYPE_Q4_0, 32, 2, 9, { 2, 16 } },
+	{ GGU_TYPE_F32, 1, 4, 1, 0, 0 }, { GGU_TYPE_F16, 1, 2, 1, 0, 0 }, { GGU_TYPE_BF16, 1, 2, 1, 0, 0 },
+	{ GGU_TYPE_Q8_0, 32, 2, 17, 1, 32 }, { GGU_TYPE_Q5_1, 32, 2, 12, 4, 16 }, { GGU_TYPE_Q4_0, 32, 2, 9, 1, 16 },
 };
 static const struct fields *fields_of(uint32_t type)
 {
@@ -56,6 +55,16 @@ static inline uint8_t *turn(size_t width, size_t n, uint8_t *flat, uint8_t *turn
 	}
 	return turned + width*ATTN_BLOCK;
 }
+/* Codes of two positions lie side by side. */
+static uint8_t *turn_codes(size_t width, size_t n, uint8_t *flat, uint8_t *turned, size_t at, bool back)
+{
+	for (size_t p = at; p < at + n; p++, flat += CHUNK_BYTES) {
+		uint8_t *there = turned + p/2*2*width + p%2;
+		if (back) for (size_t i = 0; i < width; i++) flat[i] = there[2*i];
+		else for (size_t i = 0; i < width; i++) there[2*i] = flat[i];
+	}
+	return turned + width*ATTN_BLOCK;
+}
 static void turn_keys(const struct fields *f, size_t dims, size_t n, uint8_t *flat, uint8_t *keys, size_t at, bool back)
 {
 	for (size_t i = dims/f->weights*f->n_key; i > 0; i--, flat += f->key)
@@ -64,9 +73,10 @@ static void turn_keys(const struct fields *f, size_t dims, size_t n, uint8_t *fl
 static void turn_values(const struct fields *f, size_t dims, size_t n, uint8_t *flat, uint8_t *values, size_t at,
 	bool back)
 {
-	for (size_t b = 0; b < dims/f->weights; b++)
-		for (size_t i = 0; i < MOST_FIELDS && f->value[i]; flat += f->value[i++])
-			values = turn(f->value[i], n, flat, values, at, back);
+	for (size_t b = 0; b < dims/f->weights; b++, flat += f->codes) {
+		for (size_t i = 0; i < f->n_value; i++, flat += 2) values = turn(2, n, flat, values, at, back);
+		values = turn_codes(f->codes, n, flat, values, at, back);
+	}
 }
 
 /* ---- storing ---- */

@@ -72,7 +72,7 @@ static void add_bias(const struct attn *a, const struct attn_row *row, size_t p,
 		}
 	}
 }
-enum { TILE = ATTN_BLOCK/REG, LANES = ATTN_LANES/REG };        /* in registers */
+enum { LANES = ATTN_LANES/REG };       /* in registers */
 /* The scores of a row in full, -inf at positions of the tile at p that are not lo..hi - 1 */
 static inline void finish_scores(const struct attn *a, const struct attn_row *row, size_t p, size_t lo, size_t hi,
 	float *s, rf *x)
@@ -236,55 +236,55 @@ static void meet_numbers(struct attn_task *t, const char *k, const char *next, s
 		}
 	}
 }
-/* The values of a tile as they lie in the cache, or where they will be as floats. */
-static struct values values_of(struct attn_task *t, const char *v, const char *next, bool few_rows)
+/* Numbers of a tile's values as they lie in the cache, or where they will be as floats. */
+static struct values numbers_of(struct attn_task *t, const char *v, const char *next, bool few_rows)
 {
 	const struct attn_shape *s = &t->a->shape;
-	struct values x = { .form = s->v_in_k ? FLOATS : form_of(s->v_type), .v = v, .base = v };
-	x.kind = x.form;
-	x.next = next && few_rows ? next - v : 0;
-	if (x.form >= CODES_8) {
-		x.block_bytes = attn_row_bytes(s->v_type, 32)*ATTN_BLOCK;
-		if (few_rows) return x;
-		x.form = WHOLE;
-	} else {
-		x.bytes = s->v_in_k ? 0 : attn_row_bytes(s->v_type, s->v_dim);
-		if (!s->v_in_k && s->v_dim == t->v_wide && (few_rows || x.form == FLOATS)) return x;
-		x.form = FLOATS;
-	}
-	x.v = (const char *)t->v;
-	x.bytes = t->v_wide*sizeof *t->v;
-	x.next = 0;
-	return x;
+	struct values x = { s->v_in_k ? FLOATS : form_of(s->v_type), v, 0, next && few_rows ? next - v : 0 };
+	x.bytes = s->v_in_k ? 0 : attn_row_bytes(s->v_type, s->v_dim);
+	if (!s->v_in_k && s->v_dim == t->v_wide && (few_rows || x.form == FLOATS)) return x;
+	return (struct values){ FLOATS, (const char *)t->v, t->v_wide*sizeof *t->v, 0 };
 }
-static void widen_values(struct attn_task *t, const struct values *x, const char *v, size_t at, size_t n)
+static void widen_values(struct attn_task *t, const char *v, size_t at, size_t n)
 {
 	const struct attn_shape *s = &t->a->shape;
 	const float *k = s->k_type == GGU_TYPE_F32 ? (const float *)(const void *)t->tile : t->k;
 	float *to = t->v + at*t->v_wide;
 	if (s->v_in_k) turn_k(k + at, s->v_dim, n, to, t->v_wide);
-	else if (x->form == WHOLE) wide_codes(x->kind, v, x->block_bytes, s->v_dim, at, n, to, t->v_wide);
 	else wide_v(s->v_type, v + at*attn_row_bytes(s->v_type, s->v_dim), s->v_dim, n, to, t->v_wide);
 }
-static void meet_values(struct attn_task *t, const char *v, const char *next, size_t p, size_t r0, size_t r1)
+static void meet_value_numbers(struct attn_task *t, const char *v, const char *next, size_t p, size_t r0, size_t r1)
 {
 	const struct attn_shape *s = &t->a->shape;
 	size_t end = end_of(t->row + r1 - 1, p), head = head_of(t, r0);
-	struct values x = values_of(t, v, next, few(r0, r1));
+	struct values x = numbers_of(t, v, next, few(r0, r1));
 	bool widen = x.v != v;
 	size_t step = widen && few(r0, r1) ? FEW_POSITIONS : ATTN_BLOCK;
 	struct ahead h = ahead_of(next, s->v_in_k ? 0 : attn_row_bytes(s->v_type, s->v_dim)*ATTN_BLOCK,
 		groups(t, head, r0, r1)*(ATTN_BLOCK/step));
 	for (size_t c = first_of(t->row + r0, p)/step*step; c < end; c += step) {
 		size_t n = least(end - c, step);
-		if (widen) widen_values(t, &x, v, c, n);
+		if (widen) widen_values(t, v, c, n);
 		for (size_t g = group_at(t, head, r0); g < r1; g += t->group) {
 			size_t r = most(g, r0);
 			if (!x.next) fetch(&h);
 			mix_rows_seen(t, &x, p, c, c + n, r, least(least(g + t->group, head + t->head_rows), r1) - r);
 		}
 	}
-	for (size_t r = r0; r < r1 && has_minima(x.kind); r++) add_minima(t, x.base, x.block_bytes, p, r);
+}
+static void meet_value_codes(struct attn_task *t, const char *v, const char *next, size_t p, size_t r0, size_t r1)
+{
+	const struct attn_shape *s = &t->a->shape;
+	size_t head = head_of(t, r0);
+	struct values x = { form_of(s->v_type), v, attn_row_bytes(s->v_type, 32)*ATTN_BLOCK, next ? next - v : 0 };
+	for (size_t g = group_at(t, head, r0); g < r1; g += t->group, x.next = 0) {
+		size_t r = most(g, r0), n = least(least(g + t->group, head + t->head_rows), r1) - r;
+		struct seen seen[ATTN_GROUP];
+		for (size_t i = 0; i < n; i++)
+			seen[i] = (struct seen){ (int)first_of(t->row + r + i, p), (int)end_of(t->row + r + i, p) };
+		mix_shares_of[x.form][n](seen, t->s + r*ATTN_BLOCK, &x, s->v_dim, t->a_wide, t->split_a + r*t->a_wide);
+	}
+	for (size_t r = r0; r < r1 && has_minima(x.form); r++) add_minima(t, v, x.bytes, p, r);
 }
 static void tile(struct attn_task *t, const char *head, const char *next, size_t p, size_t r0, size_t r1)
 {
@@ -293,7 +293,9 @@ static void tile(struct attn_task *t, const char *head, const char *next, size_t
 	t->tile = head;
 	if (form_of(s->k_type) >= CODES_8) meet_codes(t, head, next, p, r0, r1);
 	else meet_numbers(t, head, next, p, r0, r1);
-	meet_values(t, head + k_bytes, next ? next + k_bytes : NULL, p, r0, r1);
+	next = next ? next + k_bytes : NULL;
+	if (!s->v_in_k && form_of(s->v_type) >= CODES_8) meet_value_codes(t, head + k_bytes, next, p, r0, r1);
+	else meet_value_numbers(t, head + k_bytes, next, p, r0, r1);
 }
 
 /* ---- splits ---- */

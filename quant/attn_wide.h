@@ -75,22 +75,6 @@ static void wide_v(uint32_t type, const void *src, size_t dim, size_t n_pos, flo
 		else wide_halves(s, dim, type == GGU_TYPE_BF16, v);
 	}
 }
-/* The codes alone of positions at.. of a tile */
-INLINE void codes_as_floats(enum form form, const char *block, size_t block_bytes, size_t dim, size_t at, size_t n,
-	float *v, size_t v_wide)
-{
-	for (size_t j = 0; j < dim; j += 32, block += block_bytes)
-		for (size_t p = 0; p < n; p++)
-			UNROLL for (size_t i = 0; i < 32; i += REG)
-				r_put(v + p*v_wide + j + i, value(form, block, at + p, i));
-}
-static void wide_codes(enum form form, const char *v, size_t block_bytes, size_t dim, size_t at, size_t n, float *to,
-	size_t v_wide)
-{
-	if (form == CODES_8) codes_as_floats(CODES_8, v, block_bytes, dim, at, n, to, v_wide);
-	else if (form == CODES_4) codes_as_floats(CODES_4, v, block_bytes, dim, at, n, to, v_wide);
-	else codes_as_floats(CODES_5, v, block_bytes, dim, at, n, to, v_wide);
-}
 /* Squares of 16, so that lines are used while they are near. */
 static void turn_k(const float *k, size_t dim, size_t n_pos, float *v, size_t v_wide)
 {

@@ -160,7 +160,9 @@ static inline void r_put_i16(int16_t *p, ri a)
 }
 static inline int32_t r_sum(ri a)
 {
-#if defined __AVX2__ && !defined __AVX512F__
+#if defined __AVX512F__
+	return _mm512_reduce_add_epi32((__m512i)a);
+#elif defined __AVX2__
 	__m128i s = _mm_add_epi32(_mm256_castsi256_si128((__m256i)a), _mm256_extracti128_si256((__m256i)a, 1));
 	s = _mm_add_epi32(s, _mm_shuffle_epi32(s, 0x4e));
 	return _mm_cvtsi128_si32(_mm_add_epi32(s, _mm_shuffle_epi32(s, 0xb1)));

@@ -8,7 +8,7 @@
 #include <string.h>
 #include "model_internal.h"
 
-static const char magic[8] = "ggustat2";
+static const char magic[8] = "ggustat3";
 struct head { char magic[8]; uint64_t n_layer, n_embd, n_vocab, n_caches, fixed_floats, page_bytes, pos, is_long; };
 
 static struct head head_of(const struct state *s)

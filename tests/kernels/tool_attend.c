@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include "../../libgguf/types.h"
 #include "../../quant/attn.h"
 #include "../../quant/quant.h"
@@ -24,10 +25,15 @@ static const struct attn_shape shapes[] = {
 static const uint32_t types[] = { GGU_TYPE_F32, GGU_TYPE_F16, GGU_TYPE_BF16, GGU_TYPE_Q8_0, GGU_TYPE_Q5_1,
 	GGU_TYPE_Q4_0 };
 
+/* A cache as long as this lies in large pages (page.c). */
 static void *bytes(size_t n)
 {
+	enum { LARGE = 2 << 20 };
 	void *p = NULL;
-	if (posix_memalign(&p, 64, n)) { perror("tool_attend"); exit(2); }
+	if (posix_memalign(&p, n < 8*LARGE ? 64 : LARGE, n)) { perror("tool_attend"); exit(2); }
+#ifdef MADV_HUGEPAGE
+	if (n >= 8*LARGE) madvise(p, n, MADV_HUGEPAGE);
+#endif
 	memset(p, 0, n);
 	return p;
 }

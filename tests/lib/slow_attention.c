@@ -68,18 +68,37 @@ static float score(const struct query *x, const struct slow_past *past, size_t p
 
 struct sums { float m, l, a[WIDEST], minima[WIDEST/32][16]; };
 
-/* Values of position p, which weighs w, are added. */
-static void add_value(const struct attn *a, const struct slow_past *past, size_t p, float w, struct sums *x)
+/* Weighted values of positions from..end - 1 of a tile are added. */
+static void add_values(const struct attn *a, const struct slow_past *past, size_t from, size_t end, const float *w,
+	struct sums *x)
 {
-	for (size_t j = 0; j < a->shape.v_dim; j++) {
-		const struct slow_weight *v = past->v_codes + p*past->v_stride + j;
-		float *minima = &x->minima[j/32][p%16];
-		if (!past->v_codes) {
-			x->a[j] = fmaf(w, past->v[p*past->v_stride + j], x->a[j]);
-			continue;
+	for (size_t p = from; p < end; p++)
+		for (size_t j = 0; j < a->shape.v_dim; j++)
+			x->a[j] = fmaf(w[p - from], past->v[p*past->v_stride + j], x->a[j]);
+}
+/* The same of codes: weights times the scales of a block become integers. */
+static void add_codes(const struct attn *a, const struct slow_past *past, size_t from, size_t end, const float *w,
+	struct sums *x)
+{
+	for (size_t j = 0; j < a->shape.v_dim; j += 32) {
+		const struct slow_weight *v = past->v_codes + from*past->v_stride + j;
+		float u[ATTN_BLOCK], most = 0, d;
+		for (size_t p = 0; p < end - from; p++) {
+			u[p] = w[p]*(float)v[p*past->v_stride].d;
+			if (!(fabsf(u[p]) <= most)) most = fabsf(u[p]);
+			if (u[p] != u[p]) most = NAN;
+			if (most != most) break;
+			if (slow_has_min(a->shape.v_type))
+				x->minima[j/32][(from + p)%16] = fmaf(w[p], -(float)v[p*past->v_stride].m,
+					x->minima[j/32][(from + p)%16]);
 		}
-		x->a[j] = fmaf(w*(float)v->d, (float)v->code, x->a[j]);
-		if (j%32 == 0 && slow_has_min(a->shape.v_type)) *minima = fmaf(w, -(float)v->m, *minima);
+		d = !(most < INFINITY) ? NAN : most < 0x1p-96f ? 0 : most/2032;
+		for (size_t i = 0; i < 32; i++) {
+			int64_t sum = 0;
+			for (size_t p = 0; p < end - from && d > 0; p++)
+				sum += (int64_t)rintf(u[p]*(1/d))*v[p*past->v_stride + i].code;
+			x->a[j + i] = fmaf(d, (float)sum, x->a[j + i]);
+		}
 	}
 }
 /* The part of a split that is seen: from..to - 1. */
@@ -101,7 +120,7 @@ static void split(const struct query *q, const struct slow_past *past, size_t fr
 		for (size_t i = 0; i < 16; i++) lane[i] = fmaf(lane[i], f, sum[i]);
 		for (size_t j = 0; j < a->shape.v_dim; j++) x->a[j] *= f;
 		for (size_t b = 0; b < WIDEST/32; b++) for (size_t l = 0; l < 16; l++) x->minima[b][l] *= f;
-		for (size_t i = p; i < end; i++) add_value(a, past, i, w[i - p], x);
+		(past->v_codes ? add_codes : add_values)(a, past, p, end, w, x);
 		x->m = m;
 	}
 	x->l = slow_tree(lane);
@@ -147,8 +166,26 @@ void slow_attention(const struct attn *a, const float *q, size_t head, size_t po
 	for (size_t j = 0; j < a->shape.v_dim; j++) out[j] = all.l == 0 ? 0 : all.a[j]*(1/all.l);
 }
 
+/* Half a step of the integers that weights s[p - from]/sum become, for each position of a tile that is seen. */
+static void rounding(const struct slow_past *past, size_t from, size_t to, const double *s, double sum, size_t v_dim,
+	double *slack)
+{
+	for (size_t j = 0; j < v_dim; j++) {
+		slack[j] = 0;
+		for (size_t p = from, end; p < to && past->v_codes; p = end) {
+			double most = 0, codes = 0;
+			end = (p/ATTN_BLOCK + 1)*ATTN_BLOCK < to ? (p/ATTN_BLOCK + 1)*ATTN_BLOCK : to;
+			for (size_t i = p; i < end; i++) {
+				const struct slow_weight *v = past->v_codes + i*past->v_stride + j;
+				most = fmax(most, fabs(s[i - from]/sum*v->d));
+				codes += abs(v->code);
+			}
+			slack[j] += most/2032*0.5*codes;
+		}
+	}
+}
 void exact_attention(const struct attn *a, const float *q, size_t head, size_t pos, size_t from, size_t to,
-	const struct slow_past *past, double *out)
+	const struct slow_past *past, double *out, double *slack)
 {
 	static struct slow_act act[WIDEST];
 	double *s = malloc((to - from + 1)*sizeof *s), top = a->sink ? (double)a->sink[head] : -INFINITY, sum = 0;
@@ -169,5 +206,6 @@ void exact_attention(const struct attn *a, const float *q, size_t head, size_t p
 	for (size_t p = from; p < to; p++)
 		for (size_t j = 0; j < a->shape.v_dim; j++)
 			out[j] += s[p - from]/sum*(double)past->v[p*past->v_stride + j];
+	rounding(past, from, to, s, sum, a->shape.v_dim, slack);
 	free(s);
 }

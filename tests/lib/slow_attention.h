@@ -15,9 +15,10 @@ struct slow_past {
  * and nothing else. */
 void slow_attention(const struct attn *a, const float *q, size_t head, size_t pos, size_t from, size_t to,
 	const struct slow_past *x, float *out);
-/* The same as anyone would write it, in double; queries that meet blocks are rounded as they are. */
+/* The same as anyone would write it, in double; queries that meet blocks are rounded as they are. slack[v_dim]: how far
+ * off the rounding of weights that meet blocks may be. */
 void exact_attention(const struct attn *a, const float *q, size_t head, size_t pos, size_t from, size_t to,
-	const struct slow_past *x, double *out);
+	const struct slow_past *x, double *out, double *slack);
 /* from..*to - 1 are the positions that a token at pos sees. */
 size_t slow_range(const struct attn *a, size_t n_pos, size_t pos, size_t *to);
 
