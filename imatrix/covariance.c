@@ -5,7 +5,7 @@
  * Weights that are multiplied with the same input share one matrix, which is named after the first of them: a call
  * whose numbers are those of the call before it (by shape and hash) adds nothing.
  *
- * One token of `every` in a window is taken, and counts root*root times (imatrix_sample).
+ * One token of `every` in a window is taken, and counts root*root times, the first of them more (imatrix_sample).
  *
  * Tokens are summed by stretches of TOKENS, each a product of float matrices (quant/outer.h) added to the sum so far;
  * fewer wait for more. Stretches are counted from the beginning of a window, whose end imatrix_flush tells, so that
@@ -113,38 +113,43 @@ static enum ggu_status add_tokens(const struct imatrix *im, struct covariance *c
 	size_t stride, size_t n_tokens, struct ggu_pool *pool)
 {
 	const size_t every = im->every ? im->every : 1;
-	const float root = im->root > 0 ? im->root : 1;
+	const float root = im->root > 0 ? im->root : 1, first_root = im->first_root > 0 ? im->first_root : 1;
 	struct waiting *w;
 	size_t first;
+	bool begins;
 	enum ggu_status s = GGU_OK;
 	if (!c->waiting) c->waiting = calloc(c->n_mat, sizeof *c->waiting);
 	if (!c->waiting) return GGU_ERR_NOMEM;
 	w = c->waiting + mat;
+	begins = !w->seen && n_tokens;
 	first = (every - w->seen % every) % every;
 	w->seen += n_tokens;
 	n_tokens = n_tokens > first ? (n_tokens - first + every - 1)/every : 0;
 	x += first*stride;
 	stride *= every;
-	for (size_t n; n_tokens && !s; n_tokens -= n, x += n*stride) {
+	for (size_t n; n_tokens && !s; n_tokens -= n, x += n*stride, begins = false) {
 		n = n_tokens < TOKENS - w->n ? n_tokens : TOKENS - w->n;
-		c->counts[mat] += (double)n*(double)(root*root);
-		if (n == TOKENS && root == 1) { /* none waits */
+		c->counts[mat] += (double)(root*root)*((double)n + (begins ? (double)(first_root*first_root) - 1 : 0));
+		if (n == TOKENS && root == 1 && !(begins && first_root != 1)) { /* none waits */
 			s = sum_up(c, mat, x, stride, n, pool);
 			continue;
 		}
 		s = wait_room(w, c->n_in, w->n + n);
-		for (size_t t = 0; t < n && !s; t++)
-			for (size_t k = 0; k < c->n_in; k++) w->x[(w->n + t)*c->n_in + k] = root*x[t*stride + k];
+		for (size_t t = 0; t < n && !s; t++) {
+			const float by = begins && !t ? root*first_root : root;
+			for (size_t k = 0; k < c->n_in; k++) w->x[(w->n + t)*c->n_in + k] = by*x[t*stride + k];
+		}
 		if (!s) w->n += n;
 		if (!s && w->n == TOKENS) s = sum_waiting(c, mat, pool);
 	}
 	return s;
 }
 
-void imatrix_sample(struct imatrix *im, size_t every, float root)
+void imatrix_sample(struct imatrix *im, size_t every, float root, float first_root)
 {
 	im->every = every;
 	im->root = root;
+	im->first_root = first_root;
 }
 enum ggu_status imatrix_flush(struct imatrix *im, struct ggu_pool *pool, struct ggu_error *err)
 {

@@ -38,7 +38,7 @@ struct imatrix {
 	struct covariance **cov;        /* [n_cov] */
 	size_t n_cov, cap_cov;
 	size_t every;                   /* imatrix_sample; 0 is 1 */
-	float root;
+	float root, first_root;
 	struct covariance_call before;  /* the call of imatrix_add_covariance before this */
 	struct ggu_file *file;          /* of covariances that are read when they are wanted; NULL: none */
 	unsigned char *bytes;           /* what file is in, if that is memory */

@@ -215,9 +215,13 @@ static void subtract(float *x, const float *y, size_t n) { for (size_t i = 0; i 
 static void add_inputs(const struct calibration *c, struct inputs *in, float *x, float *v, struct windows w)
 {
 	const size_t n = tokens_of(c, w), n_x = n*(in->ends ? c->e : in->n_in);
-	const float root = root_of(c, w);
+	const float root = root_of(c, w), first = drawn_first_root(c->ctx, 1);
 	for (size_t i = 0; root != 1 && i < n_x; i++) x[i] *= root;
 	for (size_t i = 0; root != 1 && i < n*in->n_in; i++) v[i] *= root;
+	for (size_t at = 0; at < n; at += c->ctx) {
+		for (size_t i = 0; i < n_x/n; i++) x[at*(n_x/n) + i] *= first;
+		for (size_t i = 0; i < in->n_in; i++) v[at*in->n_in + i] *= first;
+	}
 	inputs_add(in, x, v, n, (double)(root*root), c->pool);
 }
 

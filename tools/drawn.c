@@ -3,12 +3,17 @@
 #include <math.h>
 #include "drawn.h"
 
-enum { TEXT_WINDOWS = 16, TEXT_SHARE = 4 };
+enum { TEXT_WINDOWS = 16, TEXT_SHARE = 4, FIRST_SHARE = 16 };
 
 size_t drawn_windows(size_t n) { return (n + TEXT_WINDOWS - 1)/TEXT_WINDOWS; }
 float drawn_root(size_t n, size_t stride)
 {
 	return n ? sqrtf((float)n/(float)(TEXT_SHARE*stride*drawn_windows(n))) : 1;
+}
+
+float drawn_first_root(size_t ctx, size_t stride)
+{
+	return ctx > FIRST_SHARE*stride ? sqrtf((float)ctx/(float)(FIRST_SHARE*stride)) : 1;
 }
 
 static bool is_text(const struct vocab *v, size_t id)

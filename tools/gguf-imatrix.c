@@ -320,7 +320,8 @@ static void evaluate_drawn(struct run *r)
 	if (!r->n_drawn) return;
 	w = windows_new(r, (size_t)o.ctx);
 	r->drawn = true;
-	imatrix_sample(r->im, 1, drawn_root((size_t)r->n_chunks, (size_t)o.stride));
+	imatrix_sample(r->im, 1, drawn_root((size_t)r->n_chunks, (size_t)o.stride),
+		drawn_first_root((size_t)o.ctx, 1));
 	for (size_t i = 0; i < r->n_drawn; i++) evaluate(r, &w, r->n_chunks + i, 1);
 	windows_free(&w);
 }
@@ -346,7 +347,7 @@ static void collect(const char *text_name)
 	}
 	if (!done && imatrix_add_dataset(r.im, o.dataset ? o.dataset : load_base_name(text_name)))
 		msg_die("out of memory");
-	imatrix_sample(r.im, (size_t)o.stride, 1);
+	imatrix_sample(r.im, (size_t)o.stride, 1, drawn_first_root((size_t)o.ctx, (size_t)o.stride));
 	evaluate_all(&r, o.batch ? (size_t)o.batch : 512, done);
 	evaluate_drawn(&r);
 	imatrix_set_chunks(r.im, r.n_chunks, (uint64_t)o.ctx);

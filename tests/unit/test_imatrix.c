@@ -257,14 +257,14 @@ enum { C = 300, WINDOW = 600, BLOCK = 256 };    /* columns, tokens: more than ar
 static float in[2*WINDOW][C];
 
 /* Two windows: q and k share an input, v has another, of experts 2 of 3 is used. */
-static struct imatrix *sampled(size_t batch, int threads, int windows, size_t every, float root)
+static struct imatrix *sampled(size_t batch, int threads, int windows, size_t every, float root, float first)
 {
 	struct imatrix *im = imatrix_new();
 	struct ggu_pool *p = threads ? ggu_pool_new(threads) : NULL;
 	uint32_t s = 99;
 	for (int t = 0; t < 2*WINDOW; t++)
 		for (int j = 0; j < C; j++) in[t][j] = (float)(int32_t)(s = s*1664525u + 1013904223u)*1e-9f;
-	imatrix_sample(im, every, root);
+	imatrix_sample(im, every, root, first);
 	for (int w = 0; w < windows; w++) {
 		for (size_t t = 0; t < WINDOW; t += batch) {
 			size_t n = WINDOW - t < batch ? WINDOW - t : batch;
@@ -286,7 +286,7 @@ static struct imatrix *sampled(size_t batch, int threads, int windows, size_t ev
 }
 static struct imatrix *covariances(size_t batch, int threads, int windows)
 {
-	return sampled(batch, threads, windows, 1, 1);
+	return sampled(batch, threads, windows, 1, 1, 1);
 }
 static void same_covariance(const struct imatrix *a, const struct imatrix *b, const char *weight, size_t mat,
 	float tolerance)
@@ -345,11 +345,12 @@ static void covariances_do_not_depend_on_batches_or_threads(void **state)
 	}
 	imatrix_free(a);
 }
-/* Of every window tokens 0, 7, 14 and so on, each four times; whatever the batches. */
+/* Of every window tokens 0, 7, 14 and so on, each four times, and the first nine times as often; whatever the
+ * batches. */
 static void covariances_take_some_tokens_with_a_weight(void **state)
 {
-	enum { EVERY = 7, TAKEN = (WINDOW + EVERY - 1)/EVERY };
-	struct imatrix *a = sampled(WINDOW, 0, 2, EVERY, 2);
+	enum { EVERY = 7, TAKEN = (WINDOW + EVERY - 1)/EVERY + 8 };
+	struct imatrix *a = sampled(WINDOW, 0, 2, EVERY, 2, 3);
 	static const size_t batch[] = { 1, 5, 7, 256 };
 	struct imatrix_covariance c;
 	float *mean;
@@ -362,11 +363,12 @@ static void covariances_take_some_tokens_with_a_weight(void **state)
 		for (size_t j = 0; j <= i; j++, at++) {
 			double sum = 0;
 			for (int w = 0; w < 2; w++)
-				for (int t = w*WINDOW; t < (w + 1)*WINDOW; t += EVERY) sum += (double)in[t][i]*in[t][j];
+				for (int t = w*WINDOW; t < (w + 1)*WINDOW; t += EVERY)
+					sum += (t == w*WINDOW ? 9 : 1)*(double)in[t][i]*in[t][j];
 			assert_true(fabs(sum/(2*TAKEN) - mean[at]) < 1e-5);
 		}
 	for (size_t i = 0; i < sizeof batch/sizeof *batch; i++) {
-		struct imatrix *b = sampled(batch[i], i % 2 ? 2 : 0, 2, EVERY, 2);
+		struct imatrix *b = sampled(batch[i], i % 2 ? 2 : 0, 2, EVERY, 2, 3);
 		same_covariance(a, b, "blk.0.q.weight", 0, 0);
 		same_covariance(a, b, "blk.0.x.weight", 2, 0);
 		imatrix_free(b);
