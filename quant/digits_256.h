@@ -195,6 +195,20 @@ INLINE p_reg p_low(p_reg a) { return _mm256_and_si256(a, y_set(15)); }
 INLINE p_reg p_high(p_reg a) { return _mm256_and_si256(_mm256_srli_epi16(a, 4), y_set(15)); }
 INLINE p_reg p_add(p_reg a, int n) { return _mm256_add_epi8(a, y_set(n)); }
 INLINE p_reg p_level(__m128i table, p_reg a) { return _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(table), a); }
+/* Four elements of two bits to a byte, 16 bytes: the first sixteens of their two blocks, and the second ones */
+INLINE p_reg p_two_bits(const char *p)
+{
+	__m256i x = _mm256_cvtepu8_epi32(_mm_loadl_epi64((const void *)p));
+	x = _mm256_or_si256(x, _mm256_slli_epi32(x, 12));
+	return _mm256_and_si256(_mm256_or_si256(x, _mm256_slli_epi32(x, 6)), y_set(3));
+}
+INLINE void p_spread(const char *p, size_t stride, p_reg *a, p_reg *b)
+{
+	p_reg x = p_two_bits(p), y = p_two_bits(p + 8);
+	(void)stride;
+	*a = _mm256_permute2x128_si256(x, y, 0x20);
+	*b = _mm256_permute2x128_si256(x, y, 0x31);
+}
 /* a | n where the bit is set: of bytes 2*half and 2*half + 1 of each sixteen, the lowest first */
 INLINE p_reg p_bits(p_reg a, p_reg bits, int half, int n)
 {

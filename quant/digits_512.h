@@ -175,6 +175,20 @@ INLINE p_reg p_low(p_reg a) { return _mm512_and_si512(a, _mm512_set1_epi8(15)); 
 INLINE p_reg p_high(p_reg a) { return _mm512_and_si512(_mm512_srli_epi16(a, 4), _mm512_set1_epi8(15)); }
 INLINE p_reg p_add(p_reg a, int n) { return _mm512_add_epi8(a, _mm512_set1_epi8((char)n)); }
 INLINE p_reg p_level(__m128i table, p_reg a) { return _mm512_shuffle_epi8(_mm512_broadcast_i32x4(table), a); }
+/* Four elements of two bits to a byte, 16 bytes at p and at p + stride: the first sixteens of their four blocks, and
+ * the second ones */
+INLINE p_reg p_two_bits(const char *p)
+{
+	__m512i x = _mm512_cvtepu8_epi32(_mm_loadu_si128((const void *)p));
+	x = _mm512_or_si512(x, _mm512_slli_epi32(x, 12));
+	return _mm512_and_si512(_mm512_or_si512(x, _mm512_slli_epi32(x, 6)), _mm512_set1_epi8(3));
+}
+INLINE void p_spread(const char *p, size_t stride, p_reg *a, p_reg *b)
+{
+	p_reg x = p_two_bits(p), y = p_two_bits(p + stride);
+	*a = _mm512_shuffle_i64x2(x, y, 0x88);
+	*b = _mm512_shuffle_i64x2(x, y, 0xdd);
+}
 /* a | n where the bit is set: of bytes 2*half and 2*half + 1 of each sixteen, the lowest first */
 INLINE p_reg p_bits(p_reg a, p_reg bits, int half, int n)
 {

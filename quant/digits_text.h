@@ -142,6 +142,12 @@ INLINE struct pieces q1_0_pieces(const char *u, int j)
 	p_reg bits = p_fours(u + 2, j);
 	return (struct pieces){ p_bits(p_none(), bits, 0, 2), p_bits(p_none(), bits, 1, 2) };
 }
+INLINE struct pieces q2_0_pieces(const char *u, int j)
+{
+	struct pieces p;
+	p_spread(u + j*(int)sizeof(struct q2_0) + 2, sizeof(struct q2_0), &p.a, &p.b);
+	return p;
+}
 INLINE void unit_sums(int n_tokens, struct pieces p, const digits32 *d, const char *strip, size_t strip_stride, int j,
 	int32_t *to)
 {
@@ -174,29 +180,6 @@ INLINE void units(int n_tokens, const struct digits_part *p, struct digit_sums *
 			UNROLL for (int j = 0; j < STEPS; j++)
 				unit_sums(n_tokens, pieces(u, j), d + j, strip, p->strip_stride, j, to->s[0] + 16*at);
 			scales_of_unit(u, bytes, block, scale, to, 4*at);
-		}
-	}
-}
-/* By way of struct codes32. */
-INLINE void units_of_codec(int n_tokens, const struct digits_part *p, struct digit_sums *to, size_t bytes, size_t block,
-	unpack32_fn *unpack)
-{
-	for (size_t q = 0; q < p->n; q++) {
-		const char *u = p->w + q*bytes, *strip = p->strip + q*sizeof(struct strip32),
-			*next = p->next + q*bytes*ROWS;
-		digits32 d[STEPS];
-		UNROLL for (int j = 0; j < STEPS; j++) d[j] = p_digits((const void *)strip, j);
-		for (size_t r = 0, at = q*ROWS; r < p->n_rows; r++, at++, u += p->w_stride, next += bytes) {
-			struct codes32 c[4];
-			ahead(next, bytes);
-			UNROLL for (size_t i = 0; i < bytes/block; i++) unpack(u + i*block, c + i*4*block/bytes);
-			UNROLL for (size_t i = 0; i < 4; i++) to->d.f[4*at + i] = c[i].d;
-			UNROLL for (int j = 0; j < STEPS; j++) {
-				const char *from = (const char *)c[j*BLOCKS].q;
-				struct pieces v = { p_add(p_load(from, sizeof *c), 128),
-					p_add(p_load(from + 16, sizeof *c), 128) };
-				unit_sums(n_tokens, v, d + j, strip, p->strip_stride, j, to->s[0] + 16*at);
-			}
 		}
 	}
 }
@@ -251,8 +234,6 @@ SUMS(name, supers(T, p, to, (struct kind){ sizeof(struct name), offsetof(struct 
 	name##_block))
 #define UNITS(name, n_blocks, scale) \
 SUMS(name, units(T, p, to, n_blocks*sizeof(struct name), sizeof(struct name), scale, name##_pieces))
-#define UNITS_OF_CODEC(name, n_blocks) \
-SUMS(name, units_of_codec(T, p, to, n_blocks*sizeof(struct name), sizeof(struct name), unpack_##name))
 
 SUPER(q2_k, ORDER_HALVES, 1)
 SUPER(q3_k, ORDER_HALVES, 0)
@@ -269,7 +250,7 @@ UNITS(iq4_nl, 4, 2)
 UNITS(mxfp4, 4, 1)
 SUMS(nvfp4, units_nvfp4(T, p, to))
 UNITS(q1_0, 1, 2)
-UNITS_OF_CODEC(q2_0, 2)
+UNITS(q2_0, 2, 2)
 
 #define OF(name) { name##_1, name##_2, name##_4 }
 #include "digits_settle.h"
@@ -289,5 +270,5 @@ const struct digits_table DIGITS_TABLE = { ROWS, settle, {
 	[GGU_TYPE_MXFP4] = { OF(mxfp4), DIGITS_EXPONENT, 1, 12 },
 	[GGU_TYPE_NVFP4] = { OF(nvfp4), DIGITS_SMALL, 1, 12 },
 	[GGU_TYPE_Q1_0] = { OF(q1_0), DIGITS_HALF, 1, 1 },
-	[GGU_TYPE_Q2_0] = { OF(q2_0), DIGITS_FLOAT, 1, 128 },
+	[GGU_TYPE_Q2_0] = { OF(q2_0), DIGITS_HALF, 1, 1 },
 } };
