@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT
+ * pretok_internal.h - the steps of a normalizer and a pre-tokenizer, and what those who run them share.
+ *
+ *   pretok_read.c   the trees of tokenizer.json become steps
+ *   pretok_norm.c   normalizers: a text becomes another
+ *   pretok.c        pre-tokenizers: a text becomes pieces; matching */
+#ifndef MODEL_VOCAB_PRETOK_INTERNAL_H
+#define MODEL_VOCAB_PRETOK_INTERNAL_H
+#define PCRE2_CODE_UNIT_WIDTH 8
+#include <pcre2.h>
+#include "charsmap.h"
+#include "pretok.h"
+
+enum { MAX_STEPS = 64 };
+enum kind {
+	NORM_FORM, NORM_PREPEND, NORM_REPLACE, NORM_LOWER, NORM_STRIP, NORM_SPM, NORM_BERT, NORM_CHARS,
+	PRE_SPLIT, PRE_BYTES, PRE_SPACE, PRE_MARK                                       /* pre-tokenizers */
+};
+enum behavior { REMOVED, ISOLATED, MERGED_WITH_PREVIOUS, MERGED_WITH_NEXT, CONTIGUOUS };
+enum { FIRST_ONLY = 1, ALWAYS = 2 };
+struct step {
+	enum kind kind;
+	int form;                       /* utf8proc options */
+	const char *text, *with;        /* prepended; put in place; borrowed from the pipeline */
+	pcre2_code *re;
+	enum behavior behavior;
+	bool invert, left, right, remove_extra, escape, chars;
+	bool clean, ideographs, accents, lower;         /* of BertNormalizer */
+	int prefix;                     /* 0, FIRST_ONLY, ALWAYS */
+};
+struct pretok {
+	struct step norm[MAX_STEPS], pre[MAX_STEPS];
+	size_t n_norm, n_pre;
+	struct charsmap chars;          /* of the steps that use one */
+	const struct ggu_str *charsmap; /* its bytes, empty: none */
+	pcre2_match_data *match;
+	pcre2_match_context *limits;
+};
+
+#define PRETOK_MARK "\xe2\x96\x81"      /* U+2581, which SentencePiece has for a blank */
+
+/* A text under construction, ended by a zero. most: bytes it may hold, 0: any number */
+struct buf { char *p; size_t n, cap, most; bool failed; };
+void buf_put(struct buf *b, const char *p, size_t n);
+
+/* A text in which matches are looked for. Patterns see its well-formed stretches, [from, to) being the one in hand:
+ * checked once, since PCRE would check all that follows at each match. */
+struct subject { const char *t; size_t n, from, to; };
+/* The next match at or after `from`; found is false where there is none. */
+enum ggu_status pretok_find(struct pretok *p, const struct step *s, struct subject *u, size_t from, size_t *at,
+	size_t *end, bool *found, struct ggu_error *err);
+enum ggu_status pretok_no_memory(struct ggu_error *err);
+
+#endif

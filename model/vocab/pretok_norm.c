@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: MIT
+ * pretok_norm.c - normalizers: each step of the list makes a text of the one before. Malformed UTF-8 is passed
+ * through. */
+#include <stdlib.h>
+#include <string.h>
+#include <utf8proc.h>
+#include "../../libgguf/text.h"
+#include "pretok_internal.h"
+
+bool pretok_is_space(int32_t c)
+{
+	return c == ' ' || (c >= 9 && c <= 13) || c == 0x85 || c == 0x2028 || c == 0x2029 ||
+		utf8proc_category(c) == UTF8PROC_CATEGORY_ZS;
+}
+
+static bool is_space(const char *p, size_t n, size_t *len)
+{
+	utf8proc_int32_t c;
+	utf8proc_ssize_t k = utf8proc_iterate((const utf8proc_uint8_t *)p, (utf8proc_ssize_t)n, &c);
+	*len = k > 0 ? (size_t)k : 1;
+	return k > 0 && pretok_is_space(c);
+}
+
+static enum ggu_status replace_all(struct pretok *p, const struct step *s, const char *t, size_t n, struct buf *b,
+	struct ggu_error *err)
+{
+	struct subject u = { t, n, 0, 0 };
+	size_t from = 0, at = 0, end = 0;
+	bool found = true;
+	while (from <= n) {
+		TRY(pretok_find(p, s, &u, from, &at, &end, &found, err));
+		if (!found || end == at) break;
+		buf_put(b, t + from, at - from);
+		buf_put(b, s->with, strlen(s->with));
+		if (b->failed) break;
+		from = end;
+	}
+	buf_put(b, t + from, n - from);
+	return GGU_OK;
+}
+
+/* What the table has instead of p[n], a character, unless it has nothing; what is no character becomes U+FFFD. */
+static void put_char(const struct charsmap *m, const char *p, size_t n, bool well_formed, struct buf *b)
+{
+	struct ggu_str to = { p, n };
+	if (!charsmap_find(m, p, n, true, &to) && !well_formed) to = (struct ggu_str){ "\xef\xbf\xbd", 3 };
+	buf_put(b, to.p, to.n);
+}
+
+/* SentencePiece's own way: the longest key of the table, again and again. */
+static void longest_chars(const struct charsmap *m, const char *t, size_t n, struct buf *b)
+{
+	for (size_t i = 0, len; i < n; i += len) {
+		utf8proc_int32_t c;
+		utf8proc_ssize_t k = utf8proc_iterate((const utf8proc_uint8_t *)t + i, (utf8proc_ssize_t)(n - i), &c);
+		struct ggu_str to;
+		if ((len = charsmap_find(m, t + i, n - i, false, &to))) {
+			buf_put(b, to.p, to.n);
+			continue;
+		}
+		len = k > 0 ? (size_t)k : 1;
+		buf_put(b, k > 0 ? t + i : "\xef\xbf\xbd", k > 0 ? len : 3);
+	}
+}
+
+/* That of tokenizer.json: a grapheme of less than six bytes as a whole, by the shortest key that it begins with;
+ * where there is none, and in longer ones, each of its characters so. */
+enum { WHOLE = 5 };
+static void grapheme_chars(const struct charsmap *m, const char *t, size_t n, struct buf *b)
+{
+	struct ggu_str to;
+	if (n <= WHOLE && charsmap_find(m, t, n, true, &to)) buf_put(b, to.p, to.n);
+	else
+		for (size_t i = 0, len; i < n; i += len) {
+			utf8proc_int32_t c;
+			utf8proc_ssize_t k = utf8proc_iterate((const utf8proc_uint8_t *)t + i,
+				(utf8proc_ssize_t)(n - i), &c);
+			len = k > 0 ? (size_t)k : 1;
+			put_char(m, t + i, len, k > 0, b);
+		}
+}
+static void chars(const struct charsmap *m, const char *t, size_t n, struct buf *b)
+{
+	utf8proc_int32_t c, before = 0, state = 0;
+	size_t from = 0;
+	for (size_t i = 0, len; i < n; i += len) {
+		utf8proc_ssize_t k = utf8proc_iterate((const utf8proc_uint8_t *)t + i, (utf8proc_ssize_t)(n - i), &c);
+		len = k > 0 ? (size_t)k : 1;
+		if (k <= 0) c = 0xfffd;
+		if (i && utf8proc_grapheme_break_stateful(before, c, &state)) {
+			grapheme_chars(m, t + from, i - from, b);
+			from = i;
+		}
+		before = c;
+	}
+	if (from < n) grapheme_chars(m, t + from, n - from, b);
+}
+
+/* SentencePiece: blanks collapsed and trimmed if asked, one in front, all become U+2581. Every byte that belongs to
+ * no well-formed character becomes U+FFFD. */
+static void spm(const struct step *s, const char *t, size_t n, struct buf *b)
+{
+	bool space = true;      /* the last character was a blank, or there was none yet */
+	size_t start, from = b->n;
+	if (s->remove_extra) while (n && *t == ' ') { t++; n--; }
+	if (s->remove_extra) while (n && t[n - 1] == ' ') n--;
+	if (!n) return;
+	if (s->prefix) buf_put(b, s->escape ? PRETOK_MARK : " ", s->escape ? 3 : 1);
+	start = b->n;
+	for (size_t i = 0; i < n; ) {
+		utf8proc_int32_t c;
+		utf8proc_ssize_t len = utf8proc_iterate((const utf8proc_uint8_t *)t + i, (utf8proc_ssize_t)(n - i), &c);
+		if (len <= 0) { buf_put(b, "\xef\xbf\xbd", 3); i++; space = false; continue; }
+		if (c == ' ') {
+			if (!(s->remove_extra && space && b->n > start))
+				buf_put(b, s->escape ? PRETOK_MARK : " ", s->escape ? 3 : 1);
+			space = true;
+		} else {
+			buf_put(b, t + i, (size_t)len);
+			space = false;
+		}
+		i += (size_t)len;
+	}
+	if (!s->remove_extra || !s->escape || b->failed) return;
+	/* marks that stood in the text, too */
+	while (b->n >= from + 3 && !memcmp(b->p + b->n - 3, PRETOK_MARK, 3)) b->n -= 3;
+}
+
+static enum ggu_status normal_form(const struct step *s, const char *t, size_t n, struct buf *b, struct ggu_error *err)
+{
+	for (size_t i = 0; i < n; ) {           /* stretches of well-formed text; what is not passes through */
+		size_t j = i;
+		utf8proc_int32_t c;
+		utf8proc_ssize_t len = 0;
+		utf8proc_uint8_t *out;
+		while (j < n && (len = utf8proc_iterate((const utf8proc_uint8_t *)t + j, (utf8proc_ssize_t)(n - j),
+			&c)) > 0)
+			j += (size_t)len;
+		if (j > i) {
+			len = utf8proc_map((const utf8proc_uint8_t *)t + i, (utf8proc_ssize_t)(j - i), &out,
+				(utf8proc_option_t)s->form);
+			if (len < 0) return pretok_no_memory(err);
+			buf_put(b, (const char *)out, (size_t)len);
+			free(out);
+		}
+		if (j < n) buf_put(b, t + j++, 1);
+		i = j;
+	}
+	return GGU_OK;
+}
+
+static void lower(const char *t, size_t n, struct buf *b)
+{
+	for (size_t i = 0; i < n; ) {
+		utf8proc_int32_t c;
+		utf8proc_uint8_t out[4];
+		utf8proc_ssize_t len = utf8proc_iterate((const utf8proc_uint8_t *)t + i, (utf8proc_ssize_t)(n - i), &c);
+		if (len <= 0) { buf_put(b, t + i++, 1); continue; }
+		buf_put(b, (const char *)out, (size_t)utf8proc_encode_char(utf8proc_tolower(c), out));
+		i += (size_t)len;
+	}
+}
+
+/* Blocks of ideographs that BERT takes for words of their own. */
+static bool is_ideograph(int32_t c)
+{
+	static const struct { int32_t from, to; } blocks[] = { { 0x3400, 0x4dbf }, { 0x4e00, 0x9fff }, { 0xf900,
+		0xfaff }, { 0x20000, 0x2a6df },
+		{ 0x2a700, 0x2b73f }, { 0x2b740, 0x2b81f }, { 0x2b920, 0x2ceaf }, { 0x2f800, 0x2fa1f } };
+	for (size_t i = 0; i < sizeof blocks/sizeof *blocks; i++)
+		if (c >= blocks[i].from && c <= blocks[i].to) return true;
+	return false;
+}
+
+/* BERT: without control characters, blanks around ideographs; then without accents, then in lower case. */
+static void bert_clean(const struct step *s, const char *t, size_t n, struct buf *b)
+{
+	for (size_t i = 0, len; i < n; i += len) {
+		utf8proc_int32_t c;
+		utf8proc_ssize_t k = utf8proc_iterate((const utf8proc_uint8_t *)t + i, (utf8proc_ssize_t)(n - i), &c);
+		int category = k > 0 ? utf8proc_category(c) : UTF8PROC_CATEGORY_CN;
+		bool space = k > 0 && (c == '\t' || c == '\n' || c == '\r' || pretok_is_space(c));
+		len = k > 0 ? (size_t)k : 1;
+		if (s->clean && (k <= 0 || c == 0xfffd || c == 0)) continue;
+		if (s->clean && !(c == '\t' || c == '\n' || c == '\r') &&
+			(category == UTF8PROC_CATEGORY_CC || category == UTF8PROC_CATEGORY_CF ||
+				category == UTF8PROC_CATEGORY_CO)) continue;
+		if (s->clean && space) buf_put(b, " ", 1);
+		else if (s->ideographs && k > 0 && is_ideograph(c)) {
+			buf_put(b, " ", 1);
+			buf_put(b, t + i, len);
+			buf_put(b, " ", 1);
+		} else buf_put(b, t + i, len);
+	}
+}
+
+static void drop_accents(const char *t, size_t n, struct buf *b)
+{
+	for (size_t i = 0, len; i < n; i += len) {
+		utf8proc_int32_t c;
+		utf8proc_ssize_t k = utf8proc_iterate((const utf8proc_uint8_t *)t + i, (utf8proc_ssize_t)(n - i), &c);
+		len = k > 0 ? (size_t)k : 1;
+		if (k <= 0 || utf8proc_category(c) != UTF8PROC_CATEGORY_MN) buf_put(b, t + i, len);
+	}
+}
+
+static enum ggu_status bert(const struct step *s, const char *t, size_t n, struct buf *b, struct ggu_error *err)
+{
+	static const struct step nfd = { .form = UTF8PROC_DECOMPOSE | UTF8PROC_STABLE };
+	struct buf a = { .most = b->most }, d = { .most = b->most };
+	enum ggu_status st = GGU_OK;
+	buf_put(&a, "", 0);
+	bert_clean(s, t, n, &a);
+	if (s->accents && !a.failed) {
+		buf_put(&d, "", 0);
+		st = normal_form(&nfd, a.p, a.n, &d, err);
+		a.n = 0;
+		if (!st && !d.failed) drop_accents(d.p, d.n, &a);
+	}
+	if (a.failed || d.failed) b->failed = true;
+	else if (!st && s->lower) lower(a.p, a.n, b);
+	else if (!st) buf_put(b, a.p, a.n);
+	free(a.p);
+	free(d.p);
+	return st;
+}
+
+static void spm_step(const struct pretok *p, const struct step *s, const char *t, size_t n, struct buf *b)
+{
+	struct buf mapped = { .most = b->most };
+	if (!s->chars) spm(s, t, n, b);
+	else {
+		buf_put(&mapped, "", 0);
+		longest_chars(&p->chars, t, n, &mapped);
+		if (!mapped.failed) spm(s, mapped.p, mapped.n, b);
+		b->failed |= mapped.failed;
+		free(mapped.p);
+	}
+}
+
+static enum ggu_status normalize_step(struct pretok *p, const struct step *s, const char *t, size_t n, struct buf *b,
+	struct ggu_error *err)
+{
+	size_t len;
+	switch (s->kind) {
+	case NORM_FORM: return normal_form(s, t, n, b, err);
+	case NORM_PREPEND: if (n) buf_put(b, s->text, strlen(s->text)); buf_put(b, t, n); break;
+	case NORM_REPLACE: return replace_all(p, s, t, n, b, err);
+	case NORM_LOWER: lower(t, n, b); break;
+	case NORM_BERT: return bert(s, t, n, b, err);
+	case NORM_CHARS: chars(&p->chars, t, n, b); break;
+	case NORM_STRIP:
+		while (s->left && n && is_space(t, n, &len)) { t += len; n -= len; }
+		for (size_t k = n; s->right && k; ) {
+			do k--; while (k && (t[k] & 0xc0) == 0x80);
+			if (!is_space(t + k, n - k, &len)) break;
+			n = k;
+		}
+		buf_put(b, t, n);
+		break;
+	default: spm_step(p, s, t, n, b); break;
+	}
+	return GGU_OK;
+}
+
+/* Steps that double a text, one after the other, would fill any memory: so there is a bound, which no normal form of
+ * Unicode comes near (one character of 3 bytes becomes 33). */
+enum { GROWTH = 64, GROWTH_BYTES = 1 << 16 };
+
+enum ggu_status pretok_normalize(struct pretok *p, const char *text, size_t n, struct text *out, struct ggu_error *err)
+{
+	struct buf b = { 0 };
+	buf_put(&b, text, n);
+	for (size_t i = 0; i < p->n_norm; i++) {
+		struct buf next = { .most = n < SIZE_MAX/(2*GROWTH) ? GROWTH*n + GROWTH_BYTES : SIZE_MAX };
+		enum ggu_status s;
+		buf_put(&next, "", 0);
+		s = normalize_step(p, p->norm + i, b.p, b.n, &next, err);
+		if (!s && next.failed)
+			s = ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, "normalizer",
+				"makes more than %zu bytes of %zu, or there is no memory", next.most, n);
+		if (b.failed) s = pretok_no_memory(err);
+		free(b.p);
+		b = next;
+		if (s) { free(b.p); return s; }
+	}
+	if (b.failed) { free(b.p); return pretok_no_memory(err); }
+	*out = (struct text){ b.p, b.n };
+	return GGU_OK;
+}
