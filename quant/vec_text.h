@@ -199,7 +199,7 @@ static void tanhv(float *y, size_t n) { EACH(n, r_tanh(x)) }
 static float sum_exp(const float *a, size_t n, float m)
 {
 	rf s[LANES] = { { 0 } }, base = r_dup(m);
-	float l[16], rest[16];
+	float l[16], rest[16] = { 0 };
 	size_t i = 0;
 	for (; i + 16 <= n; i += 16)
 		_Pragma("GCC unroll 4") for (int p = 0; p < LANES; p++) s[p] += r_exp(r_floats(a + i + p*REG) - base);
