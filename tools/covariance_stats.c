@@ -62,7 +62,7 @@ static void look(const float *h, struct covariance_stats *s)
 	free(work);
 }
 
-bool covariance_stats(const struct imatrix *im, const char *name, struct covariance_stats *s)
+bool covariance_stats(const struct imatrix *im, const char *path, const char *name, struct covariance_stats *s)
 {
 	struct ggu_error err;
 	size_t mat = 0;
@@ -75,7 +75,7 @@ bool covariance_stats(const struct imatrix *im, const char *name, struct covaria
 	if (!(s->tokens > 0)) return true;
 	mean = malloc(s->of.n_floats*sizeof *mean);
 	if (!mean) msg_die("out of memory");
-	if (imatrix_covariance(im, name, mat, mean, &err)) msg_die_error(name, &err);
+	if (imatrix_covariance(im, name, mat, mean, &err)) msg_die_error(path, &err);
 	look(mean, s);
 	free(mean);
 	return true;

@@ -10,7 +10,8 @@
  *   condition   of H + damping, 0.1 of the mean diagonal: what it is at most */
 struct covariance_stats { struct imatrix_covariance of; double tokens, bytes, directions, top, condition; };
 
-/* That which is named after the weight `name`. False: there is none. Dies if it cannot be read. */
-bool covariance_stats(const struct imatrix *im, const char *name, struct covariance_stats *s);
+/* That which is named after the weight `name`. False: there is none. Dies, with a message that begins with path, if it
+ * cannot be read. */
+bool covariance_stats(const struct imatrix *im, const char *path, const char *name, struct covariance_stats *s);
 
 #endif

@@ -10,11 +10,11 @@ size_t drawn_windows(size_t n);
 /* What an input of a token in them is multiplied by, that they are a fifth of all in sums of products. stride: of so
  * many tokens of the text one is in the sums. */
 float drawn_root(size_t n, size_t stride);
-/* What an input of the first token of a window is multiplied by, that it is a sixteenth of the window: later tokens look
- * at it far more than at any other (an attention sink), and its inputs are like none of theirs. */
+/* What an input of the first token of a window is multiplied by, that it is a sixteenth of the window: later tokens
+ * look at it far more than at any other (an attention sink), and its inputs are like none of theirs. */
 float drawn_first_root(size_t ctx, size_t stride);
-/* Window `number` of ctx tokens below n_vocab: any but control, unknown and unused ones, with the same chance. Begins with the
- * beginning token where the vocabulary wants one. */
+/* Window `number` of ctx tokens below n_vocab: any but control, unknown and unused ones, with the same chance. Begins
+ * with the beginning token where the vocabulary wants one. */
 void drawn_window(const struct vocab *v, size_t n_vocab, size_t number, int32_t *ids, size_t ctx);
 
 #endif

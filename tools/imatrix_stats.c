@@ -125,14 +125,14 @@ static void put_similarity(json_t *j, double x)
 	json_put(j, "similarity", isnan(x) ? json_null() : json_of_double(x));
 }
 
-static json_t *covariances_json(const struct imatrix *im)
+static json_t *covariances_json(const struct imatrix *im, const char *path)
 {
 	json_t *all = json_array();
 	struct covariance_stats s;
 	for (size_t i = 0; i < imatrix_count(im); i++) {
 		const char *name = imatrix_at(im, i)->name;
 		json_t *j;
-		if (!covariance_stats(im, name, &s)) continue;
+		if (!covariance_stats(im, path, name, &s)) continue;
 		j = object();
 		json_put(j, "name", json_of_str((struct ggu_str){ name, strlen(name) }));
 		json_put(j, "columns", json_of_uint(s.of.n_in));
@@ -147,8 +147,8 @@ static json_t *covariances_json(const struct imatrix *im)
 	}
 	return all;
 }
-static void print_json(const struct imatrix *im, const struct stats *s, size_t n, const struct layer *l,
-	size_t n_layers)
+static void print_json(const struct imatrix *im, const char *path, const struct stats *s, size_t n,
+	const struct layer *l, size_t n_layers)
 {
 	json_t *root = object(), *sets = json_array(), *tensors = json_array(), *layers = json_array();
 	for (size_t i = 0; i < imatrix_n_datasets(im); i++)
@@ -192,7 +192,7 @@ static void print_json(const struct imatrix *im, const struct stats *s, size_t n
 	json_put(root, "chunk_tokens", json_of_uint(imatrix_chunk_tokens(im)));
 	json_put(root, "tensors", tensors);
 	json_put(root, "layers", layers);
-	if (imatrix_n_covariances(im)) json_put(root, "covariances", covariances_json(im));
+	if (imatrix_n_covariances(im)) json_put(root, "covariances", covariances_json(im, path));
 	json_print(root, JSON_INDENT(1));
 }
 
@@ -202,7 +202,7 @@ static void print_similarity(double x)
 	else printf("%8.4f\n", x);
 }
 
-static void print_covariances(const struct imatrix *im, int wide)
+static void print_covariances(const struct imatrix *im, const char *path, int wide)
 {
 	struct covariance_stats s;
 	if (imatrix_n_covariances(im))
@@ -210,17 +210,17 @@ static void print_covariances(const struct imatrix *im, int wide)
 			"directions", "top", "condition");
 	for (size_t i = 0; i < imatrix_count(im); i++) {
 		char *shown;
-		if (!covariance_stats(im, imatrix_at(im, i)->name, &s)) continue;
+		if (!covariance_stats(im, path, imatrix_at(im, i)->name, &s)) continue;
 		shown = text_mask(s.of.name, strlen(s.of.name));
 		printf("%s%*s %8zu %8.0f %10.0f %10.1f %5.1f %% %10.0f\n", shown, wide - (int)text_width(shown), "",
 			s.of.n_in, s.tokens, s.bytes, s.directions, 100*s.top, s.condition);
 		free(shown);
 	}
 }
-static void print_text(const struct imatrix *im, const char *name, const struct stats *s, size_t n,
+static void print_text(const struct imatrix *im, const char *path, const struct stats *s, size_t n,
 	const struct layer *l, size_t n_layers)
 {
-	char *shown = text_mask(name, strlen(name));
+	char *shown = text_mask(path, strlen(path));
 	int wide = 6;
 	printf("%s: %zu tensors, %llu chunk%s of %llu tokens", shown, n, (unsigned long long)imatrix_chunks(im),
 		imatrix_chunks(im) == 1 ? "" : "s",
@@ -253,10 +253,10 @@ static void print_text(const struct imatrix *im, const char *name, const struct 
 		printf("%5ld %8zu %11.4g %10.4g ", l[i].number, l[i].tensors, l[i].sum, l[i].sum/l[i].n);
 		print_similarity(l[i].similar ? l[i].similarity/(double)l[i].similar : NAN);
 	}
-	print_covariances(im, wide);
+	print_covariances(im, path, wide);
 }
 
-void imatrix_stats_print(const struct imatrix *im, const char *name, bool json)
+void imatrix_stats_print(const struct imatrix *im, const char *path, bool json)
 {
 	size_t n = imatrix_count(im), n_layers;
 	struct stats *s = calloc(n + 1, sizeof *s);
@@ -264,8 +264,8 @@ void imatrix_stats_print(const struct imatrix *im, const char *name, bool json)
 	if (!s || !l) msg_die("out of memory");
 	for (size_t i = 0; i < n; i++) s[i] = stats_of(im, imatrix_at(im, i));
 	n_layers = layers_of(s, n, l);
-	if (json) print_json(im, s, n, l, n_layers);
-	else print_text(im, name, s, n, l, n_layers);
+	if (json) print_json(im, path, s, n, l, n_layers);
+	else print_text(im, path, s, n, l, n_layers);
 	free(s);
 	free(l);
 }

@@ -14,6 +14,6 @@
 
 /* Prints both tables, and one of covariances if there are any (covariance_stats.h), or JSON: {"datasets","chunks",
  * "chunk_tokens","tensors":[...],"layers":[...],"covariances":[...]}. */
-void imatrix_stats_print(const struct imatrix *im, const char *name, bool json);
+void imatrix_stats_print(const struct imatrix *im, const char *path, bool json);
 
 #endif
