@@ -49,8 +49,8 @@ struct imatrix_covariance {
 enum ggu_status imatrix_add_covariance(struct imatrix *im, const char *name, size_t n_mat, size_t mat, size_t n_in,
 	size_t block,
 	const float *x, size_t stride, size_t n_tokens, struct ggu_pool *pool, struct ggu_error *err);
-/* Covariances take one of `every` tokens of a window from now on, the first and so on, and it counts root*root times, the
- * first first_root*first_root times as much. (1, 1, 1) without it. To be called between windows. */
+/* Covariances take one of `every` tokens of a window from now on, the first and so on, and it counts root*root times,
+ * the first first_root*first_root times as much. (1, 1, 1) without it. To be called between windows. */
 void imatrix_sample(struct imatrix *im, size_t every, float root, float first_root);
 /* The end of a window: what is left of the tokens is summed. To be called before anything is read, written or merged.
  * */

@@ -286,7 +286,8 @@ INLINE void mix_block(enum form form, int rows, int wide, size_t from, size_t to
 			size_t q = p + 2*(size_t)way;
 			rs y[ATTN_BLOCK/REG];
 			if (low == 0 && (form == CODES_8 || way%2 == 0))
-				__builtin_prefetch(b + (has_minima(form) ? 4 : 1)*ROW + q*(form == CODES_8 ? 32 : 16) + next, 0, 2);
+				__builtin_prefetch(b + (has_minima(form) ? 4 : 1)*ROW + q*(form == CODES_8 ? 32 : 16) +
+					next, 0, 2);
 			UNROLL for (int c = 0; c < wide; c++) y[c] = value_pairs(form, b, q, low + (size_t)c*REG, lane);
 			UNROLL for (int r = 0; r < rows; r++) {
 				int32_t pair;

@@ -49,7 +49,9 @@ unsigned cpu_features(void)
 #ifdef CPU_STAND_INS
 	set |= CPU_AVXVNNI | CPU_AMX;
 #endif
-	if ((set & CPU_AVX512VBMI) && (os & 0x60000) == 0x60000 && (d7 & 1u << 24) && (d7 & 1u << 25) && may_use_tiles()) set |= CPU_AMX;
+	if ((set & CPU_AVX512VBMI) && (os & 0x60000) == 0x60000 && (d7 & 1u << 24) && (d7 & 1u << 25) &&
+		may_use_tiles())
+		set |= CPU_AMX;
 	return set;
 }
 #elif defined __aarch64__

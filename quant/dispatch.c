@@ -64,7 +64,8 @@ enum ggu_status quant_select(const char *name, struct ggu_error *err)
 		if ((has & sets[i].feature) && (!name || !strcmp(name, sets[i].name))) s = sets + i;
 	for (size_t i = 0; name && i < sizeof all_names/sizeof *all_names; i++) known |= !strcmp(name, all_names[i]);
 	if (!s) return ggu_fail(err, GGU_ERR_UNSUPPORTED, GGU_NO_OFFSET, "", known ? "this CPU has no %.40s" :
-		"'%.40s' is not an instruction set (c avx2 avxvnni avx512bw avx512 avx512vbmi amx neon dotprod i8mm native)",
+		"'%.40s' is not an instruction set "
+		"(c avx2 avxvnni avx512bw avx512 avx512vbmi amx neon dotprod i8mm native)",
 		name);
 	selected = s;
 	mul_codes = s->codes;

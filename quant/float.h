@@ -40,8 +40,8 @@ struct float_table {
 	float_decode_fn *decode[FLOAT_TYPES];
 	float_rows_fn *rows[FLOAT_TYPES];
 	float_turn_fn *turn[FLOAT_TYPES];
-	/* acc[token][output] becomes, or is raised by, n lines of a phase of a panel times those of a strip. Then it is
-	 * added to the one before it in memory, and so on, `merges` times, and is where the last of these was. next: the
+	/* acc[token][output] becomes, or is raised by, n lines of a phase of a panel times those of a strip. Then it
+	 * is added to the one before it in memory, and so on, `merges` times, and is where the last was. next: the
 	 * strip of the next call, which lies too far away for a core to foresee it */
 	void (*gemm)(size_t n, const float *panel, const float *strip, const float *next, float *acc, bool begin,
 		int merges);

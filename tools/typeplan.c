@@ -102,8 +102,8 @@ static void plan_item(const struct plan *p, const struct yaml_node *item)
 	found->line = item->line;
 	t = p->t[found->at];
 	if (shape && shape->kind == YAML_SEQUENCE && !is_shape(shape, t))
-		msg_die("%s: line %u: %s has another shape in the model: is the plan for another one?", p->path, item->line,
-			name->text);
+		msg_die("%s: line %u: %s has another shape in the model: is the plan for another one?", p->path,
+			item->line, name->text);
 	snprintf(where, sizeof where, "%.40s: line %u", p->path, item->line);
 	info = ggu_type_find(type->text);
 	to = info && info->id == t->type ? t->type : typeplan_type(where, type->text);

@@ -124,8 +124,8 @@ static size_t last_named(const struct arch_set *s, const char *name, size_t n)
 	return n;
 }
 
-/* Lays description i over the one that it is like: an earlier one of its own name, or the last of another. Built-in ones
- * are like built-in ones, whatever was added since. */
+/* Lays description i over the one that it is like: an earlier one of its own name, or the last of another. Built-in
+ * ones are like built-in ones, whatever was added since. */
 static enum ggu_status resolve(struct arch_set *s, size_t i, struct ggu_error *err)
 {
 	struct entry *e = s->all[i];

@@ -129,8 +129,8 @@ static void check_rows(const struct attn *a, const struct attn_rows *r, const st
 			if (!exact) continue;
 			exact_attention(a, x, h, r->pos + t, from, to, &past, near, slack);
 			for (size_t j = 0; j < s->v_dim; j++)
-				if (!(fabs((double)got[j] - near[j]) <= 2e-5 + slack[j])) kt_fail("element %zu is %g, not %g", j,
-					(double)got[j], near[j]);
+				if (!(fabs((double)got[j] - near[j]) <= 2e-5 + slack[j]))
+					kt_fail("element %zu is %g, not %g", j, (double)got[j], near[j]);
 		}
 	free(want);
 	free(near);

@@ -2,7 +2,8 @@
  * kerntest.h - what the kernel tests share: TAP, random numbers, buffers between guard pages, hostile inputs.
  *
  * No test library, so that these tests run wherever a compiler does. A seed is drawn and printed; TEST_SEED or
- * the program's argument sets it. With TEST_STOP set a program ends at the first test that fails. A touched guard page names the test and the seed. */
+ * the program's argument sets it. With TEST_STOP set a program ends at the first test that fails. A touched guard page
+ * names the test and the seed. */
 #ifndef TESTS_KERNTEST_H
 #define TESTS_KERNTEST_H
 #include <stdarg.h>
