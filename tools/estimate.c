@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * estimate.c - see estimate.h. All arithmetic is in double: headers can hold absurd numbers, and an estimate
  * needs no more. */
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include "estimate.h"
@@ -49,7 +48,7 @@ uint64_t estimate_ctx(const struct ggu_file *f, uint64_t wanted)
 }
 
 /* What the header tells; false if that is not enough. */
-struct parts { double kv, scratch, read, macs; };
+struct parts { double kv, scratch, read, macs; };       /* read: of weights and cache, for a token halfway */
 static bool from_header(struct parts *p, const struct ggu_file *f, double ctx, const struct state_options *cache)
 {
 	const struct ggu_meta *m = ggu_file_meta(f);
@@ -76,14 +75,14 @@ static bool from_header(struct parts *p, const struct ggu_file *f, double ctx, c
 	experts = number(m, arch.p, "expert_count", 0, 0);
 	used = number(m, arch.p, "expert_used_count", 0, experts);
 	per_token(f, experts > 0 && used <= experts ? used/experts : 1, &p->read, &p->macs);
+	p->read += p->kv/2;
 	return true;
 }
-static void from_plan(struct parts *p, double ctx, double n_vocab, const struct model_cost *c)
+static void from_plan(struct parts *p, double n_vocab, const struct model_cost *c)
 {
-	double positions = ceil(ctx/64)*64, source = positions*c->source_position_bytes;
-	p->kv = positions*c->position_bytes + c->fixed_bytes + source;
+	p->kv = c->state_bytes;
 	p->scratch = c->work_bytes + 2*sizeof(float)*n_vocab;   /* logits and their order */
-	p->read = c->weight_bytes + c->head_bytes + source/2;   /* half of p->kv is added: all of the source is read */
+	p->read = c->weight_bytes + c->head_bytes + c->seen_bytes;
 	p->macs = c->source_macs > 0 ? c->source_macs : c->macs + c->head_macs;
 }
 
@@ -95,11 +94,10 @@ void estimate_make(struct estimate *e, const struct ggu_file *f, const struct es
 	memset(e, 0, sizeof *e);
 	for (size_t i = 0; i < ggu_file_n_tensors(f); i++) weights += (double)ggu_file_tensor(f, i)->bytes;
 	e->weights = whole(weights);
-	if (o->cost) from_plan(&p, (double)o->n_ctx, n_vocab, o->cost);
+	if (o->cost) from_plan(&p, n_vocab, o->cost);
 	else if (!from_header(&p, f, (double)o->n_ctx, &o->cache)) return;
 	if (ggu_file_find(f, "output.weight") && embd) lookup = (double)embd->bytes;
 	if (ggu_meta_find(ggu_file_meta(f), "tokenizer.ggml.tokens")) base += ESTIMATE_PER_TOKEN*n_vocab;
-	p.read += p.kv/2;
 	e->known = true;
 	e->n_ctx = o->n_ctx;
 	e->kv_cache = whole(p.kv);

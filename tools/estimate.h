@@ -2,7 +2,8 @@
  * estimate.h - memory and speed of a model for a context length. Programs only.
  *
  * Where the model can be opened for evaluation the numbers come from the plan that evaluation itself follows
- * (model_cost): keys and values in blocks of 64 positions, scratch for batches of 512 tokens, weights that are read.
+ * (model_cost): keys and values in blocks of 64 positions, of a window where a layer has one, scratch for batches of
+ * 512 tokens, weights that are read.
  * Else they come from the header alone, with these assumptions:
  *   - every layer of the metadata's block_count attends to all n_ctx tokens (a sliding window would need less);
  *   - scratch is that of a batch of 512 tokens in float: residual stream, norm, Q, K, V, attention's output, both
@@ -11,9 +12,9 @@
  *     the output matrix), and of stacked experts the share that is used.
  * A model with an encoder has n_ctx tokens in that and n_ctx in the decoder; a prompt's token is one of the encoder's,
  * a generated one reads the decoder's weights and all that is kept of the encoder.
- * In both cases it reads half of the full cache, and reading memory is the limit of generation. The total is what
- * lies in memory while gguf-run runs: weights but for those of which single rows are looked up, cache, scratch, and
- * ESTIMATE_BASE. */
+ * In both cases it reads what a token in the middle of the context sees, and reading memory is the limit of
+ * generation. The total is what lies in memory while gguf-run runs: weights but for those of which single rows are
+ * looked up, cache, scratch, and ESTIMATE_BASE. */
 #ifndef TOOLS_ESTIMATE_H
 #define TOOLS_ESTIMATE_H
 #include "../model/eval/model.h"

@@ -84,7 +84,6 @@ struct bench {
 	int32_t *ids;
 	struct limits limits;
 	double weight_limit;            /* of products in the type that most weights have */
-	struct model_cost cost;
 };
 
 static void eval(struct bench *b, size_t from, size_t n, bool logits)
@@ -127,15 +126,18 @@ static void measure(struct bench *b, struct test *t)
 	t->lowest = (double)t->n/secs[o.repeat - 1];
 }
 
-/* Of a prompt only the last token needs the output matrix, and what comes after the last attention; while n tokens are
- * generated, n/2 more have been read on average. */
+/* Of a prompt only the last token needs the output matrix, and what comes after the last attention. Tokens generated
+ * read on average what the one does that is halfway from the start to as far beyond them. */
 static void compare(const struct bench *b, struct test *t)
 {
-	const struct model_cost *c = &b->cost;
-	double n = (double)t->n, seen = (double)t->depth + n/2;
+	const struct state_options cache = load_cache_types(o.cache_k, o.cache_v, GGU_TYPE_F32);
+	struct model_cost cost, *c = &cost;
+	struct ggu_error err;
+	double n = (double)t->n;
+	if (model_cost(c, b->m, &cache, 0, 2*t->depth + t->n, (size_t)ggu_pool_size(model_pool(b->m)), &err))
+		msg_die_error(o.model ? o.model : o.synthetic, &err);
 	if (t->generates) {
-		t->gb = t->tokens_per_s*1e-9
-			*(c->weight_bytes + c->head_bytes + c->fixed_bytes + seen*c->position_bytes);
+		t->gb = t->tokens_per_s*1e-9*(c->weight_bytes + c->head_bytes + c->seen_bytes);
 		t->share = t->gb/b->limits.read_gb;
 	} else {
 		t->gmacs = t->tokens_per_s*(c->macs - c->wanted_macs + (c->wanted_macs + c->head_macs)/n)*1e-9;
@@ -192,8 +194,6 @@ static size_t run(struct bench *b, struct test *t)
 	b->ids = malloc((ctx + 1)*sizeof *b->ids);
 	if (!b->logits || !b->ids) msg_die("out of memory");
 	for (size_t i = 0; i < ctx; i++) b->ids[i] = (int32_t)((i*2654435761u >> 7)%n_vocab);
-	if (model_cost(&b->cost, b->m, &cache, 0, ctx, (size_t)ggu_pool_size(model_pool(b->m)), &err))
-		msg_die_error(o.model ? o.model : o.synthetic, &err);
 	if (session_new(&b->s, b->m, ctx ? ctx : 1, 0, &cache, &err))
 		msg_die_error(o.model ? o.model : o.synthetic, &err);
 	for (size_t d = 0; d < o.depth.n; d++)

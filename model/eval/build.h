@@ -84,6 +84,7 @@ enum ggu_status build_rope_width(struct builder *b, const struct yaml_node *map,
 /* One more cache of each state of g, this stack or its source; *index: into g->cache. Layers that see the whole
  * sequence share one, which each is done with before the next begins. */
 enum ggu_status build_cache(struct builder *b, struct graph *g, struct cache c, size_t *index);
+void build_sight(struct cache *c, enum attn_mask mask, size_t window);
 /* Room in what a state keeps of the whole past; returns where it begins, in floats. */
 size_t build_fixed(struct builder *b, size_t n_floats);
 

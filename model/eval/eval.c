@@ -180,9 +180,28 @@ static struct measure measure_work(struct work *w, const struct state *s, size_t
 			w->partial_bytes = most(w->partial_bytes, cpu_partial_bytes(s->shape + i, w->n_batch, n_ctx));
 	return m;
 }
-static double position_bytes(const struct state *s)
+/* Most pages of a lane on the way to n_ctx positions. */
+static size_t most_pages(const struct horizon *h, size_t n_ctx, size_t n_batch)
 {
-	return (double)(s->page_bytes + sizeof(struct page))/ATTN_BLOCK + sizeof *s->ids;
+	size_t n = 0;
+	if (!h->window) return lane_pages(n_ctx);
+	for (size_t pos = 0; pos < n_ctx; pos += n_batch)
+		n = most(n, lane_pages(cpu_least(pos + n_batch, n_ctx)) - lane_kept(h, pos));
+	return n;
+}
+/* What a state has at most, and a row halfway sees of it. */
+static void measure_state(const struct state *s, size_t n_ctx, size_t n_batch, struct model_cost *c)
+{
+	double fixed = (double)s->g->fixed_floats*sizeof *s->fixed;
+	c->state_bytes += fixed + (double)lane_pages(n_ctx)*ATTN_BLOCK*sizeof *s->ids;
+	c->seen_bytes += fixed;
+	for (size_t i = 0; i < s->g->n_horizons; i++) {
+		const struct lane *l = s->lane + i;
+		size_t seen = s->g->whole ? n_ctx : lane_sight(&l->sees, n_ctx/2);
+		c->state_bytes += (double)most_pages(&l->sees, n_ctx, n_batch)
+			*(double)(l->page_bytes + sizeof(struct page));
+		c->seen_bytes += (double)seen*(double)l->page_bytes/ATTN_BLOCK;
+	}
 }
 
 enum ggu_status model_cost(struct model_cost *cost, struct model *m, const struct state_options *o, size_t n_batch,
@@ -199,12 +218,13 @@ enum ggu_status model_cost(struct model_cost *cost, struct model *m, const struc
 	layers = measure_work(&w, s, n_ctx);
 	measure_weight(&head, &g->head, 1);
 	*cost = (struct model_cost){ layers.macs, layers.macs - layers.macs_all, head.macs, layers.weight_bytes,
-		head.weight_bytes, position_bytes(s), (double)g->fixed_floats*sizeof(float) };
+		head.weight_bytes };
+	measure_state(s, n_ctx, w.n_batch, cost);
 	if (g->source) {
 		encoder = measure_work(&source, s->source, n_ctx);
 		cost->source_macs = encoder.macs;
 		cost->source_weight_bytes = encoder.weight_bytes;
-		cost->source_position_bytes = position_bytes(s->source);
+		measure_state(s->source, n_ctx, n_ctx, cost);
 		w.source = &source;
 	}
 	cost->work_bytes = (double)bytes_of(&w, threads);
@@ -243,20 +263,23 @@ static enum ggu_status step(struct run *r, const struct step *st)
 struct calls { const struct model_call *c; size_t n_tokens, fetched; };
 
 /* The segments of the batch's rows, and their ids. */
-static void fill(struct run *r, struct calls *o, size_t at)
+static enum ggu_status fill(struct run *r, struct calls *o, size_t at)
 {
+	enum ggu_status s = GGU_OK;
 	size_t from = 0, t = 0;
-	for (size_t i = 0; i < o->c->n_parts && t < r->n; i++) {
+	for (size_t i = 0; i < o->c->n_parts && t < r->n && !s; i++) {
 		const struct part *p = o->c->part + i;
 		size_t skip = at > from ? at - from : 0, n;
 		from += p->n;
 		if (skip >= p->n) continue;
 		n = cpu_least(p->n - skip, r->n - t);
+		if ((s = state_reserve(p->state, n, r->err))) break;
 		r->seg[r->n_seg++] = (struct segment){ p->state, t, n, p->state->pos, p->state->is_long };
 		memcpy(r->w->ids + t, p->ids + skip, n*sizeof *p->ids);
 		memcpy(p->state->ids + p->state->pos, p->ids + skip, n*sizeof *p->ids);
 		t += n;
 	}
+	return s;
 }
 
 /* Only the rows that are wanted go on. */
@@ -331,7 +354,7 @@ static enum ggu_status batch(struct work *w, struct calls *o, size_t at, size_t 
 	r.tap = o->c->tap;
 	r.tap_ctx = o->c->tap_ctx;
 	r.err = err;
-	fill(&r, o, at);
+	if ((s = fill(&r, o, at))) return s;
 	r.be->embed(&r, w->ids, o->c->to ? stream : NULL);
 	s = stream ? steps(&r, o->c, stream) : layers(&r, o, at);
 	if (stream) narrow(&r, o, at);
@@ -359,10 +382,7 @@ static enum ggu_status go(struct work *w, const struct model_call *c, struct ggu
 {
 	struct calls o = { .c = c };
 	enum ggu_status s = GGU_OK;
-	for (size_t i = 0; i < c->n_parts && !s; i++) {
-		s = state_reserve(c->part[i].state, c->part[i].n, err);
-		o.n_tokens += c->part[i].n;
-	}
+	for (size_t i = 0; i < c->n_parts; i++) o.n_tokens += c->part[i].n;
 	for (size_t at = 0; at < o.n_tokens && !s; ) {
 		size_t n = batch_rows(w, &o, at);
 		s = batch(w, &o, at, n, err);
@@ -399,16 +419,16 @@ static enum ggu_status check(const struct work *w, const struct part *p, const s
 	return GGU_OK;
 }
 
-/* A sequence that has become longer (or, cut, shorter) than its rope's first context turns by other factors, all of it:
- * what it had is computed anew. */
-static enum ggu_status turn_anew(struct work *w, struct state *s, size_t n, struct ggu_error *err)
+/* A sequence that has become longer (or, cut, shorter) than its rope's first context turns by other factors, all of it,
+ * and one that was cut may lack what its windows want again: what it had is computed anew. */
+static enum ggu_status compute_anew(struct work *w, struct state *s, size_t n, struct ggu_error *err)
 {
 	size_t end = s->pos + n, long_from = w->g->long_from;
 	bool is_long = long_from && end > long_from;
 	struct part again = { .state = s, .n = s->pos, .first = s->pos };
 	int32_t *ids;
 	enum ggu_status st;
-	if (s->is_long == is_long) return GGU_OK;
+	if (s->is_long == is_long && !state_lacks(s)) return GGU_OK;
 	s->is_long = is_long;
 	if (!s->pos) return GGU_OK;
 	if (!(ids = malloc(s->pos*sizeof *ids)))
@@ -432,11 +452,7 @@ static enum ggu_status begin_anew(const struct work *w, const struct model_call 
 	if (g->borrows)
 		return ggu_fail(err, GGU_ERR_UNSUPPORTED, GGU_NO_OFFSET, "",
 			"layers of the model use keys and values of others: no layer can be evaluated alone");
-	for (size_t i = 0; i < c->n_parts; i++) {
-		struct state *s = c->part[i].state;
-		s->pos = 0;
-		memset(s->fixed, 0, g->fixed_floats*sizeof *s->fixed);
-	}
+	for (size_t i = 0; i < c->n_parts; i++) state_begin_anew(c->part[i].state);
 	return GGU_OK;
 }
 
@@ -450,6 +466,6 @@ enum ggu_status model_eval(struct work *w, const struct model_call *c, struct gg
 				s = ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, "",
 					"a sequence stands in two parts of a call");
 	}
-	for (size_t i = 0; i < c->n_parts && !s; i++) s = turn_anew(w, c->part[i].state, c->part[i].n, err);
+	for (size_t i = 0; i < c->n_parts && !s; i++) s = compute_anew(w, c->part[i].state, c->part[i].n, err);
 	return s ? s : go(w, c, err);
 }

@@ -30,6 +30,31 @@ enum ggu_status build_cache(struct builder *b, struct graph *g, struct cache c, 
 	*index = g->n_caches++;
 	return GGU_OK;
 }
+/* A layer looks at the cache, too, and sees another part of the past: then all is kept. */
+void build_sight(struct cache *c, enum attn_mask mask, size_t window)
+{
+	if (c->mask != mask || !window) c->window = 0;
+	if (c->window && window > c->window) c->window = window;
+}
+
+/* Caches that are seen alike. */
+static enum ggu_status horizons(struct builder *b, struct graph *g)
+{
+	if (!(g->horizon = build_alloc(b, (g->n_caches + 1)*sizeof *g->horizon))) return GGU_ERR_NOMEM;
+	for (struct cache *c = g->cache; c < g->cache + g->n_caches; c++) {
+		struct horizon *h = g->horizon;
+		if (!c->window) c->mask = ATTN_NONE;
+		while (h < g->horizon + g->n_horizons && (h->mask != c->mask || h->window != c->window)) h++;
+		if (h == g->horizon + g->n_horizons) {
+			*h = (struct horizon){ c->mask, c->window, 0 };
+			g->n_horizons++;
+		}
+		c->horizon = (size_t)(h - g->horizon);
+		c->slot = h->n_caches++;
+	}
+	return GGU_OK;
+}
+
 size_t build_fixed(struct builder *b, size_t n_floats)
 {
 	size_t at = b->g->fixed_floats;
@@ -317,5 +342,7 @@ enum ggu_status graph_build(struct graph *g, const struct arch *a, struct ggu_fi
 	if ((s = build_sort_keys(&b))
 		|| (s = build_only(&b, a->graph, NULL, "names check stacks " STACK_KEYS))) return s;
 	if ((s = checks(&b, yaml_get(a->graph, "check")))) return s;
-	return yaml_null(list) ? build_stack(&b, g, NULL) : stacks(&b, g, list);
+	s = yaml_null(list) ? build_stack(&b, g, NULL) : stacks(&b, g, list);
+	if (!s) s = horizons(&b, g);
+	return s || !g->source ? s : horizons(&b, g->source);
 }

@@ -31,6 +31,7 @@
 #define MODEL_EVAL_GRAPH_H
 #include "../arch/arch.h"
 #include "../util/expr.h"
+#include "../../quant/attn.h"
 #include "rope.h"
 
 struct weight {                         /* n_mat matrices: y[n_out] = W[n_out][n_in] x + bias */
@@ -60,9 +61,18 @@ struct step {
 enum { STEP_MAX_BRANCHES = 8 };
 struct layer { struct step *step; size_t n_steps; };
 
+/* How far back rows see: attn.h; window 0: all that there is. Caches that are seen alike are kept together. */
+struct horizon { enum attn_mask mask; size_t window, n_caches; };
 /* A layer's keys and values: heads of queries, heads of keys and values, their widths. */
-/* v_in_k: values are the front of the keys; across: kept for another stack, whose layer it is */
-struct cache { size_t n_query, n_heads, k_dim, v_dim; bool v_in_k, across; size_t layer; };
+/* v_in_k: values are the front of the keys; across: kept for another stack, whose layer it is; mask, window: how all
+ * rows see it; slot: its place among those of its horizon */
+struct cache {
+	size_t n_query, n_heads, k_dim, v_dim;
+	bool v_in_k, across;
+	size_t layer;
+	enum attn_mask mask;
+	size_t window, horizon, slot;
+};
 enum { GRAPH_MAX_ROPES = 16 };
 struct graph {
 	size_t n_layer, n_embd, n_vocab, max_branches;
@@ -76,6 +86,8 @@ struct graph {
 	size_t n_ropes;
 	struct cache *cache;                    /* [n_caches]: what a state keeps of each position */
 	size_t n_caches, fixed_floats;          /* what it keeps of the whole past, in float32 */
+	struct horizon *horizon;                /* [n_horizons]: how its caches are seen */
+	size_t n_horizons;
 	bool borrows;                           /* layers use keys and values of others */
 	/* longer sequences turn by other factors (rope.h); 0: there is no such rope */
 	size_t long_from;

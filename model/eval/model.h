@@ -49,8 +49,9 @@ int32_t model_start(const struct model *m);             /* the token that such a
 
 /* ---- state ---- */
 
-/* Keys and values lie in blocks of positions that states share after a fork; what recurrent layers keep is of one size.
- * The states of a model are used by one thread at a time. */
+/* Keys and values lie in blocks of positions that states share after a fork. In layers with a window those that no
+ * later token sees are let go of. What recurrent layers keep is of one size. The states of a model are used by one
+ * thread at a time. */
 struct state;
 struct state_options { uint32_t k_type, v_type; };      /* of the cache: F32 (0), F16, BF16, Q8_0, Q5_1, Q4_0 */
 /* o NULL: F32. The model outlives the state. GGU_ERR_UNSUPPORTED: a type that the model's heads are no multiple for. */
@@ -59,12 +60,16 @@ void state_free(struct state *s);
 void state_reset(struct state *s);                      /* back to position 0, nothing encoded */
 size_t state_pos(const struct state *s);
 const int32_t *state_ids(const struct state *s);        /* [state_pos]: its tokens */
+/* Of its keys and values, those that it shares too, and of what recurrent layers keep; without snapshots. */
+size_t state_bytes(const struct state *s);
 /* A state at the same position that goes its own way from there. */
 enum ggu_status state_fork(struct state **s, const struct state *from, struct ggu_error *err);
 /* Forgets all but the first n positions; what was encoded stays. Recurrent layers only go back to 0 or a snapshot:
- * GGU_ERR_STATE elsewhere. */
+ * GGU_ERR_STATE elsewhere. Where keys that a window wants again were let go of, which 64 positions back they are not,
+ * nor at a snapshot, the next call computes the sequence anew. */
 enum ggu_status state_truncate(struct state *s, size_t n, struct ggu_error *err);
-/* Keeps what recurrent layers have now, to come back to; it goes when the state is cut shorter than that. */
+/* Keeps what recurrent layers and those with a window have now, to come back to; it goes when the state is cut shorter
+ * than that. */
 enum ggu_status state_snapshot(struct state *s, struct ggu_error *err);
 /* As bytes, to be read by this program on this kind of machine. Snapshots are left out. */
 size_t state_save_bytes(const struct state *s);
@@ -87,10 +92,11 @@ struct model_cost {
 	 * take; of a row of logits */
 	double macs, wanted_macs, head_macs;
 	double weight_bytes, head_bytes;        /* of the weights that these read */
-	double position_bytes, fixed_bytes;     /* of a state: for each position, and whatever its length */
+	/* of a state: the most that it has on its way to n_ctx positions, in batches; what of that the token halfway
+	 * there reads; with n_ctx tokens for its encoder, if there is one */
+	double state_bytes, seen_bytes;
 	double work_bytes;              /* of a work, where tokens see up to n_ctx positions */
-	/* of an encoder and what is kept of its rows: for each of its tokens, of which there are n_ctx, too */
-	double source_macs, source_weight_bytes, source_position_bytes;
+	double source_macs, source_weight_bytes;        /* of an encoder: for each of its tokens */
 };
 /* As for state_new, work_new and a pool of `threads`. */
 enum ggu_status model_cost(struct model_cost *cost, struct model *m, const struct state_options *o, size_t n_batch,

@@ -140,22 +140,30 @@ static enum ggu_status relative(struct builder *b, const struct yaml_node *at, s
 	return GGU_OK;
 }
 
+static enum attn_mask mask_of(const struct graph *g, const struct attention *a)
+{
+	if (g->whole) return a->window ? ATTN_AROUND : ATTN_NONE;
+	return a->window ? ATTN_WINDOW : a->chunk ? ATTN_CHUNK : ATTN_CAUSAL;
+}
+
 static enum ggu_status caches(struct builder *b, const struct yaml_node *at, struct attention *a)
 {
 	size_t other = a->keys_of < 0 ? 0 : (size_t)a->keys_of;
-	const struct cache *c;
+	size_t window = b->g->whole ? 0 : a->window ? a->window : a->chunk;
+	struct cache *c;
 	a->stores = a->keys_of < 0;
 	b->g->borrows |= !a->stores;
 	if (!a->stores && a->keys_of != (double)other) return build_fail(b, at, "keys_of", "expected a whole number");
 	if (!a->stores && b->g->whole) return build_fail(b, at, "keys_of", "of a whole sequence: they are not kept");
 	if (a->stores)
-		return build_cache(b, b->g, (struct cache){ a->n_head, a->n_kv, a->head_dim, a->value_dim, false, false,
-			(size_t)b->layer }, &a->cache);
+		return build_cache(b, b->g, (struct cache){ a->n_head, a->n_kv, a->head_dim, a->value_dim,
+			.layer = (size_t)b->layer, .mask = mask_of(b->g, a), .window = window }, &a->cache);
 	for (a->cache = 0; a->cache < b->g->n_caches && b->g->cache[a->cache].layer != other; a->cache++) continue;
 	c = b->g->cache + a->cache;
 	if (a->cache == b->g->n_caches || c->n_query != a->n_head || c->n_heads != a->n_kv || c->k_dim != a->head_dim
 		|| c->v_dim != a->value_dim || c->v_in_k)
 		return build_fail(b, at, "keys_of", "is not a layer before this one with such keys and values");
+	build_sight(c, mask_of(b->g, a), window);
 	return GGU_OK;
 }
 
@@ -228,9 +236,7 @@ static enum ggu_status run(const void *params, struct run *r, struct input *in, 
 		.q_norm = &a->q_norm, .k_norm = &a->k_norm, .v_norm = &a->v_norm, .clip = a->clip, .rope = a->rope,
 		.scale = a->scale, .softcap = a->softcap, .window = a->window ? a->window : a->chunk,
 			.bias_kind = a->bias_kind, .bias = a->bias, .reach = a->relative.distance, .sinks = a->sinks.v,
-		.mask = r->g->whole ? a->window ? ATTN_AROUND : ATTN_NONE : a->window ? ATTN_WINDOW : a->chunk
-			? ATTN_CHUNK : ATTN_CAUSAL,
-		.cache = a->cache, .stores = a->stores };
+		.mask = mask_of(r->g, a), .cache = a->cache, .stores = a->stores };
 	enum ggu_status s = r->be->multiply(r, &in, 1, p, products(a, &b, in, p));
 	if (s) return s;
 	r->be->attend(r, &t);

@@ -61,8 +61,8 @@ static enum ggu_status build(struct builder *b, const struct yaml_node *at, void
 	if ((s = build_norm_width(b, at, "kv_a_norm", &a->kv_a_norm, a->rank, a->rank))) return s;
 	if ((s = build_rope_width(b, at, "rope", &a->rope_of, a->turned, &a->rope))) return s;
 	if (!(a->scale > 0)) a->scale = 1/sqrt((double)query_dim(a));
-	return build_cache(b, b->g, (struct cache){ a->n_head, 1, key_dim(a), a->rank, true, false, (size_t)b->layer },
-		&a->cache);
+	return build_cache(b, b->g, (struct cache){ a->n_head, 1, key_dim(a), a->rank, .v_in_k = true,
+		.layer = (size_t)b->layer }, &a->cache);
 }
 
 /* ---- run ---- */

@@ -7,57 +7,65 @@
 static enum ggu_status no_memory(struct ggu_error *err) { return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "",
 	"out of memory for a sequence"); }
 
-/* ---- pages ---- */
-
-static void set_page(struct state *s, size_t i, struct page *p)
+enum ggu_status state_make_ids(struct state *s, size_t n, struct ggu_error *err)
 {
-	s->page[i] = p;
-	for (size_t c = 0; c < s->g->n_caches; c++) s->block[c*s->room + i] = p->bytes + s->offset[c];
-}
-
-static bool make_room(struct state *s, size_t n)
-{
-	size_t room = s->room ? s->room : 4;
-	struct page **page;
-	void **block;
-	while (room < n) room *= 2;
-	if (room == s->room) return true;
-	if (!(page = realloc(s->page, room*sizeof *page))) return false;
-	s->page = page;
-	if (!(block = malloc((s->g->n_caches*room + 1)*sizeof *block))) return false;
-	free(s->block);
-	s->block = block;
-	s->room = room;
-	for (size_t i = 0; i < s->n_pages; i++) set_page(s, i, s->page[i]);
-	return true;
-}
-
-static bool make_ids(struct state *s, size_t n)
-{
-	int32_t *ids = realloc(s->ids, (n + ATTN_BLOCK - 1)/ATTN_BLOCK*ATTN_BLOCK*sizeof *ids);
-	if (ids) s->ids = ids;
-	return ids;
+	int32_t *ids = realloc(s->ids, (lane_pages(n) + 1)*ATTN_BLOCK*sizeof *ids);
+	if (!ids) return no_memory(err);
+	s->ids = ids;
+	return GGU_OK;
 }
 
 enum ggu_status state_reserve(struct state *s, size_t n, struct ggu_error *err)
 {
-	size_t last = (s->pos + n + ATTN_BLOCK - 1)/ATTN_BLOCK;
-	if (!n) return GGU_OK;
-	if (!make_ids(s, s->pos + n) || !make_room(s, last)) return no_memory(err);
-	for (size_t i = s->pos/ATTN_BLOCK; i < last; i++) {
-		struct page *p;
-		if (i < s->n_pages && s->page[i]->refs == 1) continue;
-		if (!(p = page_new(s->pages, s->page_bytes))) return no_memory(err);
-		if (i < s->n_pages) {
-			memcpy(p->bytes, s->page[i]->bytes, s->page_bytes);
-			page_drop(s->page[i]);
-		} else s->n_pages++;
-		set_page(s, i, p);
-	}
+	enum ggu_status st = n ? state_make_ids(s, s->pos + n, err) : GGU_OK;
+	if (st || !n) return st;
+	for (size_t i = 0; i < s->g->n_horizons; i++)
+		if (!lane_reserve(s->lane + i, s->pages, s->pos, n)) return no_memory(err);
 	return GGU_OK;
 }
 
-static void drop_pages(struct state *s, size_t keep) { while (s->n_pages > keep) page_drop(s->page[--s->n_pages]); }
+/* ---- lanes ---- */
+
+static void free_lanes(struct lane *l, size_t n)
+{
+	for (size_t i = 0; l && i < n; i++) lane_free(l + i);
+	free(l);
+}
+static void cut_lanes(struct state *s, size_t n_pages)
+{
+	for (size_t i = 0; i < s->g->n_horizons; i++) lane_cut(s->lane + i, n_pages);
+}
+/* The same pages again; of lanes with a window alone, if that is asked for. */
+static struct lane *share_lanes(const struct state *s, bool windows)
+{
+	size_t n = s->g->n_horizons;
+	struct lane *l = calloc(n + 1, sizeof *l);
+	bool ok = l;
+	for (size_t i = 0; ok && i < n; i++)
+		if (!windows || s->lane[i].sees.window) ok = lane_share(l + i, s->lane + i);
+	if (ok) return l;
+	free_lanes(l, n);
+	return NULL;
+}
+
+bool state_lacks(const struct state *s)
+{
+	for (size_t i = 0; i < s->g->n_horizons; i++) if (lane_lacks(s->lane + i, s->pos)) return true;
+	return false;
+}
+size_t state_page_bytes(const struct state *s)
+{
+	size_t n = 0;
+	for (size_t i = 0; i < s->g->n_horizons; i++) n += s->lane[i].page_bytes;
+	return n;
+}
+size_t state_bytes(const struct state *s)
+{
+	size_t n = s->g->fixed_floats*sizeof *s->fixed;
+	for (size_t i = 0; i < s->g->n_horizons; i++)
+		n += (s->lane[i].end - s->lane[i].first)*(s->lane[i].page_bytes + sizeof(struct page));
+	return n + (s->source ? state_bytes(s->source) : 0);
+}
 
 /* ---- life ---- */
 
@@ -70,10 +78,22 @@ static enum ggu_status shapes(struct state *s, const struct state_options *o, st
 		if (!attn_can_store(a->k_type, a->k_dim) || (!a->v_in_k && !attn_can_store(a->v_type, a->v_dim)))
 			return ggu_fail(err, GGU_ERR_UNSUPPORTED, GGU_NO_OFFSET, "",
 				"a cache of such a type does not go with heads of %zu and %zu", a->k_dim, a->v_dim);
-		s->offset[i] = s->page_bytes;
-		s->page_bytes += (attn_block_bytes(a) + 63)/64*64;
 	}
 	return GGU_OK;
+}
+
+static enum ggu_status lanes(struct state *s, struct ggu_error *err)
+{
+	const struct graph *g = s->g;
+	size_t *bytes = calloc(g->n_caches + 1, sizeof *bytes);
+	bool ok = bytes && (s->lane = calloc(g->n_horizons + 1, sizeof *s->lane));
+	for (size_t h = 0; ok && h < g->n_horizons; h++) {
+		for (size_t i = 0; i < g->n_caches; i++)
+			if (g->cache[i].horizon == h) bytes[g->cache[i].slot] = attn_block_bytes(s->shape + i);
+		ok = lane_init(s->lane + h, g->horizon + h, bytes);
+	}
+	free(bytes);
+	return ok ? GGU_OK : no_memory(err);
 }
 
 static enum ggu_status new_state(struct state **out, const struct graph *g, struct pages *pages,
@@ -85,9 +105,9 @@ static enum ggu_status new_state(struct state **out, const struct graph *g, stru
 	s->g = g;
 	s->pages = pages;
 	s->shape = calloc(g->n_caches + 1, sizeof *s->shape);
-	s->offset = calloc(g->n_caches + 1, sizeof *s->offset);
 	s->fixed = calloc(g->fixed_floats + 1, sizeof *s->fixed);
-	st = s->shape && s->offset && s->fixed ? shapes(s, o, err) : no_memory(err);
+	st = s->shape && s->fixed ? shapes(s, o, err) : no_memory(err);
+	if (!st) st = lanes(s, err);
 	if (!st && g->source) st = new_state(&s->source, g->source, pages, o, err);
 	if (st) state_free(s);
 	else *out = s;
@@ -99,18 +119,21 @@ enum ggu_status state_new(struct state **out, struct model *m, const struct stat
 	return new_state(out, &m->graph, &m->pages, o ? o : &floats, err);
 }
 
-static void drop_snapshots(struct state *s, size_t beyond)
+static void drop_snapshots(struct state *s, size_t keep)
 {
-	while (s->n_snaps && s->snap[s->n_snaps - 1].pos > beyond) free(s->snap[--s->n_snaps].fixed);
+	while (s->n_snaps > keep) {
+		free(s->snap[--s->n_snaps].fixed);
+		free_lanes(s->snap[s->n_snaps].lane, s->g->n_horizons);
+	}
 }
 
 void state_free(struct state *s)
 {
 	if (!s) return;
 	state_free(s->source);
-	drop_pages(s, 0);
-	while (s->n_snaps) free(s->snap[--s->n_snaps].fixed);
-	free(s->snap); free(s->page); free(s->block); free(s->ids); free(s->fixed); free(s->shape); free(s->offset);
+	free_lanes(s->lane, s->g->n_horizons);
+	drop_snapshots(s, 0);
+	free(s->snap); free(s->ids); free(s->fixed); free(s->shape);
 	free(s);
 }
 
@@ -122,10 +145,16 @@ void state_reset(struct state *s)
 
 void state_rewind(struct state *s)
 {
-	s->pos = 0;
-	s->is_long = false;
-	drop_pages(s, 0);
+	cut_lanes(s, 0);
 	drop_snapshots(s, 0);
+	s->is_long = false;
+	state_begin_anew(s);
+}
+
+void state_begin_anew(struct state *s)
+{
+	s->pos = 0;
+	if (state_lacks(s)) cut_lanes(s, 0);
 	memset(s->fixed, 0, s->g->fixed_floats*sizeof *s->fixed);
 }
 
@@ -141,22 +170,16 @@ enum ggu_status state_fork(struct state **out, const struct state *from, struct 
 	if (!s) return no_memory(err);
 	s->g = from->g;
 	s->pages = from->pages;
-	s->page_bytes = from->page_bytes;
 	s->shape = malloc((n + 1)*sizeof *s->shape);
-	s->offset = malloc((n + 1)*sizeof *s->offset);
 	s->fixed = malloc((fixed + 1)*sizeof *s->fixed);
-	if (!s->shape || !s->offset || !s->fixed || !make_ids(s, from->pos + 1) || !make_room(s, from->n_pages)) {
+	s->lane = share_lanes(from, false);
+	if (!s->shape || !s->fixed || !s->lane || state_make_ids(s, from->pos, err)) {
 		state_free(s);
 		return no_memory(err);
 	}
 	memcpy(s->shape, from->shape, n*sizeof *s->shape);
-	memcpy(s->offset, from->offset, n*sizeof *s->offset);
 	memcpy(s->fixed, from->fixed, fixed*sizeof *s->fixed);
 	if (from->pos) memcpy(s->ids, from->ids, from->pos*sizeof *s->ids);
-	for (; s->n_pages < from->n_pages; s->n_pages++) {
-		from->page[s->n_pages]->refs++;
-		set_page(s, s->n_pages, from->page[s->n_pages]);
-	}
 	s->pos = from->pos;
 	s->is_long = from->is_long;
 	if (from->source && state_fork(&s->source, from->source, err)) {
@@ -167,19 +190,44 @@ enum ggu_status state_fork(struct state **out, const struct state *from, struct 
 	return GGU_OK;
 }
 
+static bool has_windows(const struct graph *g)
+{
+	for (size_t i = 0; i < g->n_horizons; i++) if (g->horizon[i].window) return true;
+	return false;
+}
+
 enum ggu_status state_snapshot(struct state *s, struct ggu_error *err)
 {
 	size_t bytes = s->g->fixed_floats*sizeof *s->fixed;
 	struct snapshot *snap;
-	if (!bytes || (s->n_snaps && s->snap[s->n_snaps - 1].pos == s->pos)) return GGU_OK;
+	if (!bytes && !has_windows(s->g)) return GGU_OK;
+	if (s->n_snaps && s->snap[s->n_snaps - 1].pos == s->pos) return GGU_OK;
 	if (!(snap = realloc(s->snap, (s->n_snaps + 1)*sizeof *snap))) return no_memory(err);
 	s->snap = snap;
 	snap += s->n_snaps;
-	snap->pos = s->pos;
-	if (!(snap->fixed = malloc(bytes))) return no_memory(err);
-	memcpy(snap->fixed, s->fixed, bytes);
+	*snap = (struct snapshot){ s->pos, malloc(bytes + 1), share_lanes(s, true) };
 	s->n_snaps++;
+	if (!snap->fixed || !snap->lane) {
+		drop_snapshots(s, s->n_snaps - 1);
+		return no_memory(err);
+	}
+	memcpy(snap->fixed, s->fixed, bytes);
 	return GGU_OK;
+}
+
+/* To what the snapshot has, which goes on being one. Where there is no memory for that the lane is as if there were no
+ * snapshot: what it lacks is computed anew. */
+static void return_to(struct state *s, struct snapshot *snap)
+{
+	memcpy(s->fixed, snap->fixed, s->g->fixed_floats*sizeof *s->fixed);
+	for (size_t i = 0; i < s->g->n_horizons; i++) {
+		struct lane shared;
+		if (!s->lane[i].sees.window) continue;
+		if (lane_share(&shared, snap->lane + i)) {
+			lane_free(s->lane + i);
+			s->lane[i] = shared;
+		} else lane_free(&shared);
+	}
 }
 
 enum ggu_status state_truncate(struct state *s, size_t n, struct ggu_error *err)
@@ -191,15 +239,13 @@ enum ggu_status state_truncate(struct state *s, size_t n, struct ggu_error *err)
 		state_rewind(s);
 		return GGU_OK;
 	}
-	if (s->g->fixed_floats) {
-		while (i < s->n_snaps && s->snap[i].pos != n) i++;
-		if (i == s->n_snaps)
-			return ggu_fail(err, GGU_ERR_STATE, GGU_NO_OFFSET, "",
-				"a recurrent model has no snapshot at position %zu", n);
-		memcpy(s->fixed, s->snap[i].fixed, s->g->fixed_floats*sizeof *s->fixed);
-	}
+	while (i < s->n_snaps && s->snap[i].pos < n) i++;
+	if (i < s->n_snaps && s->snap[i].pos == n) return_to(s, s->snap + i++);
+	else if (s->g->fixed_floats)
+		return ggu_fail(err, GGU_ERR_STATE, GGU_NO_OFFSET, "",
+			"a recurrent model has no snapshot at position %zu", n);
+	drop_snapshots(s, i);
 	s->pos = n;
-	drop_snapshots(s, n);
-	drop_pages(s, (n + ATTN_BLOCK - 1)/ATTN_BLOCK);
+	cut_lanes(s, lane_pages(n));
 	return GGU_OK;
 }

@@ -1,21 +1,24 @@
 /* SPDX-License-Identifier: MIT
  * state_file.c - a state as bytes, in the order and byte order of this machine:
  *
- *   struct head | attn_shape of each cache | ids[pos] | pages | fixed floats | those of its source, if it has one
+ *   struct head | attn_shape of each cache | first page of each lane | ids[pos] | pages, lane by lane | fixed floats |
+ *   those of its source, if it has one
  *
- * The shapes and sizes say which model and types the state belongs to; they must be those of the state that loads. */
+ * The shapes and sizes say which model and types the state belongs to; they must be those of the state that loads. A
+ * lane's pages are those from its first on; what it lacks then is computed anew. */
 #include <stdlib.h>
 #include <string.h>
 #include "model_internal.h"
 
-static const char magic[8] = "ggustat3";
+static const char magic[8] = "ggustat4";
 struct head { char magic[8]; uint64_t n_layer, n_embd, n_vocab, n_caches, fixed_floats, page_bytes, pos, is_long; };
 
 static struct head head_of(const struct state *s)
 {
 	struct head h = { .n_layer = s->g->n_layer, .n_embd = s->g->n_embd, .n_vocab = s->g->n_vocab,
 		.n_caches = s->g->n_caches,
-		.fixed_floats = s->g->fixed_floats, .page_bytes = s->page_bytes, .pos = s->pos, .is_long = s->is_long };
+		.fixed_floats = s->g->fixed_floats, .page_bytes = state_page_bytes(s), .pos = s->pos,
+		.is_long = s->is_long };
 	memcpy(h.magic, magic, sizeof magic);
 	return h;
 }
@@ -28,13 +31,26 @@ static void shape_numbers(const struct attn_shape *a, uint64_t v[SHAPE_NUMBERS])
 	memcpy(v, n, sizeof n);
 }
 
-static size_t pages_of(size_t pos) { return (pos + ATTN_BLOCK - 1)/ATTN_BLOCK; }
+/* Bytes of pages, where lane i begins with page first[i] (8 bytes each); false: no sequence of n tokens has these. */
+static bool pages_bytes(const struct state *s, size_t n, const void *first, size_t *bytes)
+{
+	*bytes = 0;
+	for (size_t i = 0; i < s->g->n_horizons; i++) {
+		uint64_t from;
+		memcpy(&from, (const char *)first + i*sizeof from, sizeof from);
+		if (from > (s->lane[i].sees.window ? lane_pages(n) : 0)) return false;
+		*bytes += (lane_pages(n) - (size_t)from)*s->lane[i].page_bytes;
+	}
+	return true;
+}
 
 size_t state_save_bytes(const struct state *s)
 {
-	size_t head = sizeof(struct head) + s->g->n_caches*SHAPE_NUMBERS*sizeof(uint64_t);
-	head += s->pos*sizeof *s->ids + pages_of(s->pos)*s->page_bytes + s->g->fixed_floats*sizeof *s->fixed;
-	return head + (s->source ? state_save_bytes(s->source) : 0);
+	size_t n = sizeof(struct head) + (s->g->n_caches*SHAPE_NUMBERS + s->g->n_horizons)*sizeof(uint64_t);
+	for (size_t i = 0; i < s->g->n_horizons; i++)
+		n += (lane_pages(s->pos) - s->lane[i].first)*s->lane[i].page_bytes;
+	n += s->pos*sizeof *s->ids + s->g->fixed_floats*sizeof *s->fixed;
+	return n + (s->source ? state_save_bytes(s->source) : 0);
 }
 
 static char *put(char *to, const void *from, size_t n)
@@ -52,8 +68,15 @@ void state_save(const struct state *s, void *to)
 		shape_numbers(s->shape + i, v);
 		p = put(p, v, sizeof v);
 	}
+	for (size_t i = 0; i < s->g->n_horizons; i++) {
+		uint64_t first = s->lane[i].first;
+		p = put(p, &first, sizeof first);
+	}
 	p = put(p, s->ids, s->pos*sizeof *s->ids);
-	for (size_t i = 0; i < pages_of(s->pos); i++) p = put(p, s->page[i]->bytes, s->page_bytes);
+	for (size_t i = 0; i < s->g->n_horizons; i++) {
+		const struct lane *l = s->lane + i;
+		for (size_t k = l->first; k < lane_pages(s->pos); k++) p = put(p, l->page[k]->bytes, l->page_bytes);
+	}
 	p = put(p, s->fixed, s->g->fixed_floats*sizeof *s->fixed);
 	if (s->source) state_save(s->source, p);
 }
@@ -80,26 +103,9 @@ static bool shapes_match(const struct state *s, const char *bytes)
 }
 
 /* What the bytes of a state hold, and what follows them. */
-struct loaded { struct head h; const char *ids, *pages, *fixed; struct cursor rest; };
-static enum ggu_status parse(const struct state *s, struct cursor c, struct loaded *l, struct ggu_error *err)
+struct loaded { struct head h; const char *first, *ids, *pages, *fixed; struct cursor rest; };
+static enum ggu_status known_ids(const struct state *s, const struct loaded *l, struct ggu_error *err)
 {
-	struct head own = head_of(s);
-	size_t n = c.left, fixed = s->g->fixed_floats*sizeof *s->fixed;
-	const void *at = take(&c, sizeof l->h), *shapes = take(&c, s->g->n_caches*SHAPE_NUMBERS*sizeof(uint64_t));
-	if (!at || !shapes) return ggu_fail(err, GGU_ERR_TRUNCATED, n, "", "the state ends inside its head");
-	memcpy(&l->h, at, sizeof l->h);
-	own.pos = l->h.pos;
-	own.is_long = l->h.is_long;
-	if (memcmp(&l->h, &own, sizeof own) || l->h.is_long > 1 || !shapes_match(s, shapes))
-		return ggu_fail(err, GGU_ERR_FORMAT, 0, "",
-			"this is not a state of this model with these types of cache");
-	if (l->h.pos > STATE_MAX_POS || c.left < l->h.pos*sizeof *s->ids + pages_of(l->h.pos)*s->page_bytes + fixed
-		|| (!s->source && c.left > l->h.pos*sizeof *s->ids + pages_of(l->h.pos)*s->page_bytes + fixed))
-		return ggu_fail(err, GGU_ERR_TRUNCATED, n, "", "the state has another length than its head says");
-	l->ids = take(&c, l->h.pos*sizeof *s->ids);
-	l->pages = take(&c, pages_of(l->h.pos)*s->page_bytes);
-	l->fixed = take(&c, fixed);
-	l->rest = c;
 	for (size_t i = 0; i < l->h.pos; i++) {
 		int32_t id;
 		memcpy(&id, l->ids + i*sizeof id, sizeof id);
@@ -110,15 +116,49 @@ static enum ggu_status parse(const struct state *s, struct cursor c, struct load
 	return GGU_OK;
 }
 
+static enum ggu_status parse(const struct state *s, struct cursor c, struct loaded *l, struct ggu_error *err)
+{
+	struct head own = head_of(s);
+	size_t n = c.left, fixed = s->g->fixed_floats*sizeof *s->fixed, pages, all;
+	const void *at = take(&c, sizeof l->h), *shapes = take(&c, s->g->n_caches*SHAPE_NUMBERS*sizeof(uint64_t));
+	l->first = take(&c, s->g->n_horizons*sizeof(uint64_t));
+	if (!at || !shapes || !l->first)
+		return ggu_fail(err, GGU_ERR_TRUNCATED, n, "", "the state ends inside its head");
+	memcpy(&l->h, at, sizeof l->h);
+	own.pos = l->h.pos;
+	own.is_long = l->h.is_long;
+	if (memcmp(&l->h, &own, sizeof own) || l->h.is_long > 1 || !shapes_match(s, shapes))
+		return ggu_fail(err, GGU_ERR_FORMAT, 0, "",
+			"this is not a state of this model with these types of cache");
+	if (l->h.pos > STATE_MAX_POS || !pages_bytes(s, l->h.pos, l->first, &pages))
+		return ggu_fail(err, GGU_ERR_FORMAT, 0, "", "the state begins behind its end");
+	all = l->h.pos*sizeof *s->ids + pages + fixed;
+	if (c.left < all || (!s->source && c.left > all))
+		return ggu_fail(err, GGU_ERR_TRUNCATED, n, "", "the state has another length than its head says");
+	l->ids = take(&c, l->h.pos*sizeof *s->ids);
+	l->pages = take(&c, pages);
+	l->fixed = take(&c, fixed);
+	l->rest = c;
+	return known_ids(s, l, err);
+}
+
 static enum ggu_status fill(struct state *s, const struct loaded *l, struct ggu_error *err)
 {
-	enum ggu_status st = state_reserve(s, l->h.pos, err);
+	enum ggu_status st = state_make_ids(s, l->h.pos, err);
+	const char *from = l->pages;
+	for (size_t i = 0; i < s->g->n_horizons && !st; i++) {
+		struct lane *to = s->lane + i;
+		uint64_t first;
+		memcpy(&first, l->first + i*sizeof first, sizeof first);
+		if (!lane_begin(to, s->pages, (size_t)first, lane_pages(l->h.pos)))
+			st = ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory for a sequence");
+		for (size_t k = to->first; k < to->end; k++, from += to->page_bytes)
+			memcpy(to->page[k]->bytes, from, to->page_bytes);
+	}
 	if (st) return st;
 	s->pos = l->h.pos;
 	s->is_long = l->h.is_long;
 	if (s->pos) memcpy(s->ids, l->ids, s->pos*sizeof *s->ids);
-	for (size_t i = 0; i < pages_of(s->pos); i++)
-		memcpy(s->page[i]->bytes, l->pages + i*s->page_bytes, s->page_bytes);
 	if (s->g->fixed_floats) memcpy(s->fixed, l->fixed, s->g->fixed_floats*sizeof *s->fixed);
 	return GGU_OK;
 }

@@ -183,9 +183,9 @@ static void cost_is_what_is_taken(void **unused)
 	go_on(w, s, text, 64, NULL);
 	assert_int_equal(model_cost(&cost, m, NULL, 64, 1000, 2, NULL), GGU_OK);
 	assert_true((double)work_bytes(w) <= cost.work_bytes && cost.work_bytes < 1.05*(double)work_bytes(w));
-	/* keys and values of two layers, and those of the encoder's own, of which one layer's are there */
-	assert_true(cost.position_bytes >= 2*2*WIDE*4 && cost.position_bytes < 2*2*WIDE*4 + 16);
-	assert_true(cost.source_position_bytes >= 3*2*WIDE*4 && cost.source_position_bytes < 3*2*WIDE*4 + 16);
+	/* keys and values of two layers, and those of the encoder's own, of which one layer's are there; ids */
+	assert_true(cost.state_bytes >= 1024*(2 + 3)*2*WIDE*4 && cost.state_bytes < 1024*((2 + 3)*2*WIDE*4 + 16));
+	assert_true(cost.seen_bytes == 500*2*2*WIDE*4 + 1000*3*2*WIDE*4);
 	assert_true(cost.macs == 2*(6.*WIDE*WIDE + 2*96*WIDE) && cost.source_macs == 2*(6.*WIDE*WIDE + 2*96*WIDE));
 	state_free(s);
 	work_free(w);
