@@ -8,42 +8,69 @@
 
 enum { MAX_DEPTH = 16 };
 
-/* Oniguruma's classes may hold classes, PCRE's may not: [a[bc]] becomes [abc] in to[]. false: one of them is negated.
- * */
-static bool flatten(const char *p, char *to)
+/* \s and \w of the regular expressions in tokenizer.json, for the inside of a class; PCRE's own are others: its white
+ * space has U+180E, which Unicode 6.3 took out, its words have all numbers and no marks. They begin and end with a
+ * property, so that a hyphen beside them makes no range. */
+#define SPACE "\\p{Zs}\\t-\\r\\x{85}\\p{Z}"
+/* letters and what counts as such (circled ones), marks, digits, underscores */
+#define WORD "\\p{L}\\x{24b6}-\\x{24e9}\\x{1f130}-\\x{1f149}\\x{1f150}-\\x{1f169}\\x{1f170}-\\x{1f189}" \
+	"\\p{Nl}\\p{M}\\p{Nd}\\p{Pc}"
+
+/* What stands for the escape of this letter; in_class: between brackets. NULL: PCRE's does. */
+static const char *escape(char letter, bool in_class)
+{
+	switch (letter) {
+	case 's': return in_class ? SPACE : "[" SPACE "]";
+	case 'S': return in_class ? "\\S\\x{180e}" : "[^" SPACE "]";
+	case 'w': return in_class ? WORD : "[" WORD "]";
+	case 'W': return in_class ? NULL : "[^" WORD "]";
+	default: return NULL;
+	}
+}
+
+/* The pattern as PCRE understands it: with the escapes above; and Oniguruma's classes may hold classes, PCRE's may not,
+ * so [a[bc]] becomes [abc]. false: one of them is negated. */
+static bool translate(const char *p, struct buf *to)
 {
 	int depth = 0;
 	for (; *p; p++) {
-		if (*p == '\\' && p[1]) *to++ = *p++;
-		else if (*p == '[' && depth && (p[1] == ':' || p[1] == '^')) {
+		if (*p == '\\' && p[1]) {
+			const char *other = escape(*++p, depth > 0);
+			buf_put(to, other ? other : p - 1, other ? strlen(other) : 2);
+			continue;
+		}
+		if (*p == '[' && depth && (p[1] == ':' || p[1] == '^')) {
+			const char *from = p;
 			if (p[1] == '^') return false;
-			while (*p && *p != ']') *to++ = *p++;
+			while (*p && *p != ']') p++;
+			buf_put(to, from, (size_t)(p - from));
 		} else if (*p == '[' && depth++) continue;
 		else if (*p == ']' && depth && --depth) continue;
 		else if (*p == '[') {
-			if (p[1] == '^') *to++ = *p++;
-			if (p[1] == ']') *to++ = *p++;          /* a bracket that is meant */
+			if (p[1] == '^') buf_put(to, p++, 1);
+			if (p[1] == ']') buf_put(to, p++, 1);   /* a bracket that is meant */
 		}
-		if (*p) *to++ = *p;
-		else break;
+		if (!*p) break;
+		buf_put(to, p, 1);
 	}
-	*to = 0;
 	return true;
 }
 
+static pcre2_code *compile_text(const char *pattern, uint32_t options, int *code, PCRE2_SIZE *at)
+{
+	return pcre2_compile((PCRE2_SPTR)pattern, strlen(pattern), PCRE2_UTF | options, code, at, NULL);
+}
 static enum ggu_status compile(struct step *s, const char *pattern, bool literal, struct ggu_error *err)
 {
+	struct buf own = { 0 };
 	int code;
 	PCRE2_SIZE at;
-	char *flat = NULL;
-	if (!literal) {
-		flat = malloc(strlen(pattern) + 1);
-		if (!flat) return pretok_no_memory(err);
-		if (flatten(pattern, flat)) pattern = flat;
-	}
-	s->re = pcre2_compile((PCRE2_SPTR)pattern, strlen(pattern), PCRE2_UTF | (literal ? PCRE2_LITERAL : PCRE2_UCP),
-		&code, &at, NULL);
-	free(flat);
+	buf_put(&own, "", 0);
+	if (!literal && translate(pattern, &own) && !own.failed) s->re = compile_text(own.p, PCRE2_UCP, &code, &at);
+	free(own.p);
+	if (own.failed) return pretok_no_memory(err);
+	/* as it is, where it cannot be translated; then a message tells its own bytes */
+	if (!s->re) s->re = compile_text(pattern, literal ? PCRE2_LITERAL : PCRE2_UCP, &code, &at);
 	if (!s->re) {
 		char why[80] = "";
 		pcre2_get_error_message(code, (PCRE2_UCHAR *)why, sizeof why);
@@ -179,8 +206,8 @@ static enum ggu_status add_byte_level(struct pretok *p, const json_t *o, struct 
 	return new_step(p, false, PRE_BYTES, err) ? GGU_OK : GGU_ERR_FORMAT;
 }
 
-/* White space of Unicode: PCRE's has U+180E besides. */
-#define SPACES "[^\\S\\x{180e}]+"
+/* ... in another engine, whose words have joiners, too */
+#define JOINED WORD "\\x{200c}\\x{200d}"
 
 static enum ggu_status read_pre(struct pretok *p, const json_t *o, const char *type, struct ggu_error *err)
 {
@@ -194,12 +221,12 @@ static enum ggu_status read_pre(struct pretok *p, const json_t *o, const char *t
 			err);
 	if (!strcmp(type, "Punctuation")) return add_split(p, "[\\p{P}$+<=>^`|~]", false, behavior, err);
 	if (!strcmp(type, "BertPreTokenizer")) {
-		TRY(add_split(p, SPACES, false, REMOVED, err));
+		TRY(add_split(p, "\\s+", false, REMOVED, err));
 		return add_split(p, "[\\p{P}$+<=>^`|~]", false, ISOLATED, err);
 	}
-	if (!strcmp(type, "WhitespaceSplit")) return add_split(p, SPACES, false, REMOVED, err);
+	if (!strcmp(type, "WhitespaceSplit")) return add_split(p, "\\s+", false, REMOVED, err);
 	if (!strcmp(type, "Whitespace")) {
-		TRY(add_split(p, "\\w+|[^\\w\\s]+", false, REMOVED, err));
+		TRY(add_split(p, "[" JOINED "]+|[^" JOINED "\\s]+", false, REMOVED, err));
 		p->pre[p->n_pre - 1].invert = true;
 		return GGU_OK;
 	}

@@ -57,6 +57,26 @@ not_ok "broken JSON" 2 gguf-tokenize -m "$TMP/dir" "$TMP/ids"
 cp "$TMP/.out" "$TMP/message"
 ok "... is told with its byte and line" grep -q 'vocab.json: byte 12: line 3: ' "$TMP/message"
 rm -f "$TMP"/dir/*
+
+# what is white space, and what makes a word, to a tokenizer.json: its own engines' view, not PCRE's
+words()         # PRE-TOKENIZER TEXT: ids, of a vocabulary of words
+{
+	jq -n --argjson pre "$1" '{pre_tokenizer: $pre, model: {type: "WordPiece", unk_token: "?", vocab: (["?", "a", "b",
+		"\u180e", "##\u180e", "##b", "e\u0301", "\u00bd"] | to_entries | map({(.value): .key}) | add)}}' \
+		>"$TMP/dir/tokenizer.json"
+	printf "$2" | gguf-tokenize -m "$TMP/dir"
+}
+split() { printf '{"type": "Split", "behavior": "Removed", "pattern": {"Regex": "%s"}}' "$1"; }
+mark='a\341\240\216b'          # U+180E in the middle
+is "Whitespace keeps a Mongolian vowel separator" "$(words '{"type": "Whitespace"}' "$mark")" "1 3 2"
+is "WhitespaceSplit does not split there" "$(words '{"type": "WhitespaceSplit"}' "$mark")" "1 4 5"
+is "... nor does \\s" "$(words "$(split '\\s+')" "$mark b")" "1 4 5 2"
+is "... nor in a class" "$(words "$(split '[-\\s-]+')" "$mark-b \302\240a")" "1 4 5 2 1"
+is "\\S goes over it" "$(words "$(split '\\S+b')" "a $mark a")" "0 0"
+is "... in a class, too" "$(words "$(split '[\\S]+b')" "a $mark a")" "0 0"
+is "an accent belongs to the word, a fraction does not" \
+	"$(words '{"type": "Whitespace"}' 'e\314\201\302\275')" "6 7"
+rm -f "$TMP"/dir/*
 mkfifo "$TMP/dir/tokenizer.json"
 not_ok "a pipe is not waited for" 2 timeout 10 gguf-tokenize -m "$TMP/dir" "$TMP/ids"
 rm -f "$TMP"/dir/*
