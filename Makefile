@@ -161,12 +161,15 @@ ASAN_QUICK = $(patsubst tests/%.c,$(BUILD)/asan/tests/%,$(wildcard tests/unit/te
 	$(patsubst %,tests/cli/%.t,cat check convert describe diff edit hash hub info names opt split torch)
 check-asan-quick: ## the quicker half of check-asan, without kernels, encoders and whole models
 	+$(ASAN) UNIT="$(filter $(BUILD)/%,$(ASAN_QUICK))" CHECKS="$(ASAN_QUICK)"
-# AVX-VNNI as the same instructions of AVX-512, AMX with tiles in C: for machines that have AVX-512 with VNNI and not these
-$(BUILD)/stand-ins/tests/%: FORCE
-	$(MAKE) $@ BUILD=$(BUILD)/stand-ins CFLAGS="$(CFLAGS) -DCPU_STAND_INS" ISA_FLAGS_avxvnni="$(ISA_FLAGS_avx512) -mavx512vnni" \
+# AVX-VNNI as the same instructions of AVX-512, AMX with tiles in C: for machines that have AVX-512 with VNNI and not these.
+# One make builds whatever is wanted of it: two would write the same objects at once.
+STAND_INS = $(BUILD)/stand-ins/tests/kernels/test_multiply $(BUILD)/stand-ins/tests/kernels/test_every
+stand-ins: FORCE
+	$(MAKE) $(STAND_INS) BUILD=$(BUILD)/stand-ins CFLAGS="$(CFLAGS) -DCPU_STAND_INS" ISA_FLAGS_avxvnni="$(ISA_FLAGS_avx512) -mavx512vnni" \
 	  ISA_FLAGS_amx="$(ISA_FLAGS_avx512) -mavx512vnni -include tests/lib/amx_stand_in.h"
-check-stand-ins: $(BUILD)/stand-ins/tests/kernels/test_multiply $(BUILD)/stand-ins/tests/kernels/test_every ## the kernels of AVX-VNNI and AMX on a machine with AVX-512, in build/stand-ins
-	CMOCKA_MESSAGE_OUTPUT=TAP $(PROVE) -j$(CHECK_JOBS) --timer $^
+$(STAND_INS): stand-ins
+check-stand-ins: stand-ins ## the kernels of AVX-VNNI and AMX on a machine with AVX-512, in build/stand-ins
+	CMOCKA_MESSAGE_OUTPUT=TAP $(PROVE) -j$(CHECK_JOBS) --timer $(STAND_INS)
 
 # needs an AArch64 compiler and qemu-user, and no library: what quant/ is made of, linked with its tests; tests/arm stands
 # in for cmocka, and a hash needs no more than its header
@@ -273,5 +276,5 @@ help: ## this list
 
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
 FORCE:
-.PHONY: FORCE all bench check check-every check-asan check-asan-quick check-arm check-stand-ins check-compilers check-full check-mutants fuzz install uninstall demo lint clean help
+.PHONY: FORCE all bench check stand-ins check-every check-asan check-asan-quick check-arm check-stand-ins check-compilers check-full check-mutants fuzz install uninstall demo lint clean help
 .DELETE_ON_ERROR:

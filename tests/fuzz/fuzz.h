@@ -17,7 +17,8 @@ const char *folder_of(const uint8_t *data, size_t n);
 const char *folder_path(size_t i);
 /* Path of a file of that folder with these bytes. */
 const char *folder_file(const char *name, const uint8_t *data, size_t n);
-/* Whether a call of what belongs to programs returns, instead of ending the program with a message (msg.c). */
+/* Whether a call of what belongs to programs returns, instead of ending the program with a message (msg.c). What a call
+ * that ended it had opened or allocated is gone: it must not hang on what was there before. */
 bool survives(void (*call)(void *ctx), void *ctx);
 
 #endif

@@ -11,6 +11,8 @@ struct edit { struct ggu_meta *m; const char *key, *type, *text; size_t type_n, 
 static void set(void *ctx)
 {
 	struct edit *e = ctx;
+	if (!e->m) e->m = ggu_meta_new();
+	must(e->m, "no memory");
 	edit_value(e->m, e->key, e->type, e->type_n, e->text, e->n);
 }
 static void show(void *ctx)
@@ -33,8 +35,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	a.type_n = (size_t)(end - text);
 	a.text = end + 1;
 	a.n = size - a.type_n - 1;
-	a.m = ggu_meta_new();
-	must(a.m, "no memory");
 	if (survives(set, &a)) {
 		const struct ggu_kv *kv = ggu_meta_find(a.m, "first");
 		must(kv && ggu_meta_count(a.m) == 1, "what was set is not there");
@@ -50,7 +50,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			free((void *)(uintptr_t)a.text);
 			free((void *)(uintptr_t)b.text);
 		}
+		ggu_meta_free(a.m);
 	}
-	ggu_meta_free(a.m);
 	return 0;
 }

@@ -8,18 +8,11 @@
 #include "../../tools/msg.h"
 #include "fuzz.h"
 #if defined __SANITIZE_ADDRESS__
-#define LEAKS 1
+#define HOOKS 1
 #elif defined __has_feature
 #if __has_feature(address_sanitizer)
-#define LEAKS 1
+#define HOOKS 1
 #endif
-#endif
-#ifdef LEAKS
-void __lsan_disable(void);
-void __lsan_enable(void);
-#else
-static void __lsan_disable(void) { }
-static void __lsan_enable(void) { }
 #endif
 
 const char *msg_program = "fuzz";
@@ -28,23 +21,72 @@ bool msg_verbose;
 static jmp_buf dead;
 static bool alive;
 
-/* Who dies does not clean up: memory is not missed, descriptors would run out. */
-enum { FDS = 64 };
+/* Who dies does not clean up; descriptors would run out, and memory within half an hour. With a sanitizer, which says
+ * what is taken and given back, both are given back here; what is past the table's size stays. Not for calls that
+ * open streams, which libc keeps a list of. */
+enum { FDS = 64, BITS = 15, BLOCKS = 1 << BITS };
 static bool is_open(int fd) { return fcntl(fd, F_GETFD) >= 0; }
+
+#ifdef HOOKS
+int __sanitizer_install_malloc_and_free_hooks(void (*taken)(const volatile void *p, size_t n),
+	void (*given)(const volatile void *p));
+static const volatile void *block[BLOCKS];      /* a hash table; gone: was freed */
+static const char gone;
+static _Thread_local bool is_watched;
+static size_t n_blocks;
+
+static size_t block_at(const volatile void *p)
+{
+	size_t i = (size_t)((uintptr_t)p/16*UINT64_C(0x9e3779b97f4a7c15) >> (64 - BITS));
+	while (block[i] && block[i] != p) i = (i + 1) % BLOCKS;
+	return i;
+}
+static void block_taken(const volatile void *p, size_t n)
+{
+	(void)n;
+	if (!is_watched || !p || n_blocks == BLOCKS/2) return;
+	block[block_at(p)] = p;
+	n_blocks++;
+}
+static void block_given(const volatile void *p)
+{
+	size_t i;
+	if (!is_watched || !p) return;
+	i = block_at(p);
+	if (block[i]) block[i] = &gone;
+}
+static void watch(void)
+{
+	static bool is_installed;
+	if (!is_installed) __sanitizer_install_malloc_and_free_hooks(block_taken, block_given);
+	is_installed = is_watched = true;
+}
+static void unwatch(bool is_dead)
+{
+	is_watched = false;
+	for (size_t i = 0; is_dead && n_blocks && i < BLOCKS; i++)
+		if (block[i] && block[i] != &gone) free((void *)(uintptr_t)block[i]);
+	if (n_blocks) memset(block, 0, sizeof block);
+	n_blocks = 0;
+}
+#else
+static void watch(void) { }
+static void unwatch(bool is_dead) { (void)is_dead; }
+#endif
 
 bool survives(void (*call)(void *ctx), void *ctx)
 {
 	volatile bool ends = false;
 	bool was_open[FDS];
 	for (int i = 0; i < FDS; i++) was_open[i] = is_open(i);
-	__lsan_disable();
+	watch();
 	alive = true;
 	if (!setjmp(dead)) {
 		call(ctx);
 		ends = true;
 	}
 	alive = false;
-	__lsan_enable();
+	unwatch(!ends);
 	for (int i = 0; !ends && i < FDS; i++)
 		if (!was_open[i] && is_open(i)) close(i);
 	return ends;
