@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: MIT
-# small.sh - for tests/*/*.t: a checkpoint that every program reads, of one layer of 256 columns.
+# small.sh - for tests/*/*.t: checkpoints that every program reads, smaller than the bundled model.
 #
-#   small_checkpoint FOLDER     makes it: config.json, model.safetensors (1.5 M weights in bfloat16), tokenizer.model
+#   small_checkpoint FOLDER     one of one layer of 256 columns: config.json, model.safetensors (1.5 M weights in
+#                               bfloat16), tokenizer.model
+#   first_layers N FOLDER       the bundled model without the layers behind its first N
 #   little_u64 N                N, below 65536, as eight bytes
 little_u64()
 {
@@ -28,4 +30,25 @@ small_checkpoint()
 		# the first weights of the bundled model, whatever they are there
 		tail -c +$((9 + $(od -A n -t u8 -N 8 "$DATA/wiki-7m/model.safetensors"))) "$DATA/wiki-7m/model.safetensors" | head -c "$small_bytes"
 	} >"$1/model.safetensors"
+}
+first_layers()
+{
+	mkdir "$2"
+	cp "$DATA/wiki-7m/tokenizer.model" "$2"
+	jq ".num_hidden_layers = $1" "$DATA/wiki-7m/config.json" >"$2/config.json"
+	first_from=$((9 + $(od -A n -t u8 -N 8 "$DATA/wiki-7m/model.safetensors")))
+	# "FROM BYTES" of each tensor that stays, then the new header
+	tail -c +9 "$DATA/wiki-7m/model.safetensors" | head -c $((first_from - 9)) | jq -r --argjson layers "$1" 'del(.__metadata__)
+		| to_entries | map(select(.key | (capture("layers[.](?<i>[0-9]+)") // {i: 0}).i | tonumber < $layers)) | sort_by(.value.data_offsets)
+		| (.[].value.data_offsets | "\(.[0]) \(.[1] - .[0])"),
+		((reduce .[] as $t ({at: 0, h: {}}; ($t.value.data_offsets | .[1] - .[0]) as $n
+			| .h[$t.key] = $t.value | .h[$t.key].data_offsets = [.at, .at + $n] | .at += $n)) | .h | tojson)' >"$2/parts"
+	{
+		little_u64 "$(tail -n 1 "$2/parts" | tr -d '\n' | wc -c)"
+		tail -n 1 "$2/parts" | tr -d '\n'
+		grep -v '^{' "$2/parts" | while read -r first_at first_n; do
+			tail -c +$((first_from + first_at)) "$DATA/wiki-7m/model.safetensors" | head -c "$first_n"
+		done
+	} >"$2/model.safetensors"
+	rm "$2/parts"
 }
