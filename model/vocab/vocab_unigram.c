@@ -87,7 +87,7 @@ static enum ggu_status take_table(struct vocab *v, json_t *normalizer, struct gg
 	return s;
 }
 
-enum { MAX_DEPTH = 16 };                /* as pretok.c has it */
+enum { MAX_DEPTH = 16 };                /* as pretok_read.c has it */
 enum ggu_status vocab_take_tables(struct vocab *v, json_t *normalizer, int depth, struct ggu_error *err)
 {
 	const char *type = vocab_json_str(normalizer, "type");
@@ -146,7 +146,8 @@ static enum ggu_status count(const json_t *pieces, const json_t *added, const st
 	json_t *row;
 	*n = json_array_size(pieces);
 	json_array_foreach(added, i, row) {
-		json_int_t id = json_integer_value(json_object_get(row, "id"));
+		const json_t *o = json_object_get(row, "id");
+		json_int_t id = json_is_integer(o) ? json_integer_value(o) : -1;
 		if (id < 0 || id >= VOCAB_MOST) return bad(err, "added_tokens", "has no id from 0 to 4194303", i);
 		if ((size_t)id >= *n) *n = (size_t)id + 1;
 	}

@@ -14,6 +14,16 @@ struct wordpiece {
 	char *word;                             /* the mark, then a word */
 };
 
+/* As a special token, or as a word like others. */
+static int32_t find_unknown(struct wordpiece *w, const char *text)
+{
+	size_t n = strlen(text);
+	int32_t id = texts_find(w->texts, text, n);
+	if (id >= 0 || n > 4*w->most) return id;
+	memcpy(w->word + MARK_BYTES, text, n);
+	return texts_find(w->texts, w->word, MARK_BYTES + n);
+}
+
 enum ggu_status wordpiece_new(struct wordpiece **out, const struct vocab *v, struct ggu_error *err)
 {
 	struct wordpiece *w = calloc(1, sizeof *w);
@@ -32,7 +42,7 @@ enum ggu_status wordpiece_new(struct wordpiece **out, const struct vocab *v, str
 		return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
 	}
 	memcpy(w->word, mark, MARK_BYTES);
-	w->unknown = unknown ? texts_find(w->texts, unknown, strlen(unknown)) : v->special[VOCAB_UNK];
+	w->unknown = unknown ? find_unknown(w, unknown) : v->special[VOCAB_UNK];
 	return GGU_OK;
 }
 
