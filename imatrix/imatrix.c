@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "../libgguf/pool.h"
+#include "../quant/vec.h"
 #include "imatrix_internal.h"
 
 struct imatrix *imatrix_new(void) { return calloc(1, sizeof(struct imatrix)); }
@@ -160,33 +161,19 @@ struct ggu_importance imatrix_importances(const struct imatrix *im)
 
 /* ---- adding ---- */
 
-enum { COLUMNS = 256 };         /* of one task */
+enum { COLUMNS = 64 };          /* of one task */
 struct add {
 	double *sums, *rest;
 	const float *x;
 	size_t n_in, stride, n_tokens;
-	unsigned char *bad;     /* [tasks]; 1: a value that is not finite */
 };
 
-static void check_columns(void *ctx, size_t task, int worker)
-{
-	struct add *a = ctx;
-	size_t from = task*COLUMNS, to = from + COLUMNS < a->n_in ? from + COLUMNS : a->n_in;
-	(void)worker;
-	for (size_t t = 0; t < a->n_tokens; t++)
-		for (size_t j = from; j < to; j++)
-			if (!isfinite(a->x[t*a->stride + j])) { a->bad[task] = 1; return; }
-}
 static void add_columns(void *ctx, size_t task, int worker)
 {
 	struct add *a = ctx;
-	size_t from = task*COLUMNS, to = from + COLUMNS < a->n_in ? from + COLUMNS : a->n_in;
+	size_t from = task*COLUMNS, n = from + COLUMNS < a->n_in ? COLUMNS : a->n_in - from;
 	(void)worker;
-	for (size_t t = 0; t < a->n_tokens; t++)
-		for (size_t j = from; j < to; j++) {
-			double x = a->x[t*a->stride + j];
-			imatrix_sum(a->sums + j, a->rest + j, x*x);
-		}
+	vec_squares(a->sums + from, a->rest + from, a->x + from, a->stride, a->n_tokens, n);
 }
 void imatrix_run(struct ggu_pool *pool, size_t n, void (*fn)(void *, size_t, int), void *ctx)
 {
@@ -197,23 +184,29 @@ void imatrix_run(struct ggu_pool *pool, size_t n, void (*fn)(void *, size_t, int
 enum ggu_status imatrix_add(struct imatrix *im, const char *name, size_t n_mat, size_t mat, size_t n_in,
 	const float *x, size_t stride, size_t n_tokens, struct ggu_pool *pool, struct ggu_error *err)
 {
-	size_t tasks = (n_in + COLUMNS - 1)/COLUMNS;
-	struct add a = { NULL, NULL, x, n_in, stride, n_tokens, NULL };
-	struct entry *e;
+	struct entry *e = imatrix_entry_find(im, name);
+	const size_t row = n_in*sizeof *e->sums;
+	struct add a = { .x = x, .n_in = n_in, .stride = stride, .n_tokens = n_tokens };
 	enum ggu_status s = GGU_OK;
 	if (mat >= n_mat) return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, name, "matrix %zu of %zu", mat, n_mat);
-	a.bad = calloc(tasks + 1, 1);
-	if (!a.bad) return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, name, "out of memory");
-	imatrix_run(pool, tasks, check_columns, &a);
-	for (size_t i = 0; i < tasks && !s; i++)
-		if (a.bad[i]) s = ggu_fail(err, GGU_ERR_FORMAT, GGU_NO_OFFSET, name, "an activation is not finite");
-	free(a.bad);
-	if (s || (s = imatrix_entry(im, name, n_in, n_mat, &e, err))) return s;
-	a.sums = e->sums + mat*n_in;
-	a.rest = e->rest + mat*n_in;
-	imatrix_run(pool, tasks, add_columns, &a);
-	e->counts[mat] += (double)n_tokens;
-	return GGU_OK;
+	if (e && (s = same_shape(e, n_in, n_mat, err))) return s;
+	if (!(a.sums = calloc(2*n_in, sizeof *a.sums)))
+		return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, name, "out of memory");
+	a.rest = a.sums + n_in;
+	if (e) memcpy(a.sums, e->sums + mat*n_in, row);
+	if (e) memcpy(a.rest, e->rest + mat*n_in, row);
+	imatrix_run(pool, (n_in + COLUMNS - 1)/COLUMNS, add_columns, &a);
+	for (size_t j = 0; j < n_in && !s; j++)         /* squares of what is finite cannot overflow */
+		if (!isfinite(a.sums[j]))
+			s = ggu_fail(err, GGU_ERR_FORMAT, GGU_NO_OFFSET, name, "an activation is not finite");
+	if (!s && !e) s = imatrix_entry(im, name, n_in, n_mat, &e, err);
+	if (!s) {
+		memcpy(e->sums + mat*n_in, a.sums, row);
+		memcpy(e->rest + mat*n_in, a.rest, row);
+		e->counts[mat] += (double)n_tokens;
+	}
+	free(a.sums);
+	return s;
 }
 
 /* ---- provenance, merging ---- */

@@ -22,6 +22,10 @@ void vec_loss(const float *x, const float *y, const float *w, size_t n, double *
 {
 	quant_vec_table->loss(x, y, w, n, error, norm);
 }
+void vec_squares(double *sum, double *rest, const float *x, size_t stride, size_t n_rows, size_t n)
+{
+	quant_vec_table->squares(sum, rest, x, stride, n_rows, n);
+}
 void vec_mix(float *y, const float *p, const float *rows, size_t stride, size_t n_rows, size_t n)
 {
 	quant_vec_table->mix(y, p, rows, stride, n_rows, n);

@@ -19,6 +19,9 @@ size_t vec_beyond(const float *a, size_t n, float limit);
 /* *error += sum of w (y - x)^2, *norm += sum of w x^2, in double: 16 lanes and the tree, plain multiplies and adds. w
  * NULL: ones. */
 void vec_loss(const float *x, const float *y, const float *w, size_t n, double *error, double *norm);
+/* sum[j] + rest[j] += y = x[r][j]^2 to twice the digits of double, rows in order, stride floats apart: s = sum + y,
+ * b = s - sum, e = (sum - (s - b)) + (y - b) + rest, sum = s + e, rest = e - (sum - s) */
+void vec_squares(double *sum, double *rest, const float *x, size_t stride, size_t n_rows, size_t n);
 void vec_axpy(float *y, float a, const float *x, size_t n);             /* y = fma(a, x, y) */
 /* y[j] = fma(p[r], rows[r*stride + j], y[j]) for r = 0, 1, ..., j < n */
 void vec_mix(float *y, const float *p, const float *rows, size_t stride, size_t n_rows, size_t n);

@@ -10,6 +10,7 @@ struct vec_table {
 	float (*sum)(const float *, size_t), (*max)(const float *, size_t);
 	size_t (*beyond)(const float *, size_t, float);
 	void (*loss)(const float *, const float *, const float *, size_t, double *, double *);
+	void (*squares)(double *, double *, const float *, size_t, size_t, size_t);
 	void (*mix)(float *, const float *, const float *, size_t, size_t, size_t);
 	void (*axpy)(float *, float, const float *, size_t);
 	void (*scale)(float *, float, size_t);

@@ -132,6 +132,34 @@ static void loss(const float *x, const float *y, const float *w, size_t n, doubl
 	*norm += double_tree(s);
 }
 
+static inline void add_square(double *sum, double *rest, double x)
+{
+	double y = x*x, s = *sum + y, b = s - *sum, e = (*sum - (s - b)) + (y - b) + *rest;
+	*sum = s + e;
+	*rest = e - (*sum - s);
+}
+/* Some columns stay in registers over all rows: a column is one chain. */
+static void squares(double *sum, double *rest, const float *x, size_t stride, size_t n_rows, size_t n)
+{
+	enum { COLUMNS = 4 };           /* registers of them */
+	size_t j = 0;
+	for (; j + COLUMNS*RD <= n; j += COLUMNS*RD) {
+		rd s[COLUMNS], r[COLUMNS];
+		memcpy(s, sum + j, sizeof s);
+		memcpy(r, rest + j, sizeof r);
+		for (size_t t = 0; t < n_rows; t++)
+			_Pragma("GCC unroll 4") for (int p = 0; p < COLUMNS; p++) {
+				rd a = r_double(x + t*stride + j + (size_t)p*RD), y = a*a;
+				rd new = s[p] + y, b = new - s[p], e = (s[p] - (new - b)) + (y - b) + r[p];
+				s[p] = new + e;
+				r[p] = e - (s[p] - new);
+			}
+		memcpy(sum + j, s, sizeof s);
+		memcpy(rest + j, r, sizeof r);
+	}
+	for (; j < n; j++) for (size_t t = 0; t < n_rows; t++) add_square(sum + j, rest + j, x[t*stride + j]);
+}
+
 /* y[j] = fma(p[r], rows[r][j], y[j]), r in order: a column is one chain */
 static void mix(float *y, const float *p, const float *rows, size_t stride, size_t n_rows, size_t n)
 {
@@ -258,5 +286,5 @@ static void softmax(float *y, size_t n)
 	{ EACH(n, x/r_dup(s)) }
 }
 
-const struct vec_table VEC_TABLE = { dot, dots, sum, max, beyond, loss, mix, axpy, scale, add, mul, expv, silu, gelu,
-	gelu_tanh, tanhv, softmax, top, sum_exp, turn, turn_pairs };
+const struct vec_table VEC_TABLE = { dot, dots, sum, max, beyond, loss, squares, mix, axpy, scale, add, mul, expv, silu,
+	gelu, gelu_tanh, tanhv, softmax, top, sum_exp, turn, turn_pairs };

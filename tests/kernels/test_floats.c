@@ -2,6 +2,7 @@
  * test_floats.c - 16-bit floats, whole arrays of them, against the scalars of quant.h, with every instruction set: all
  * 65536 patterns one way; the other way every upper half of a float with the lower halves where rounding turns. And the
  * search for numbers beyond a limit, and the sums of errors. */
+#include <float.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -119,6 +120,33 @@ static void loss(const char *isa)
 		}
 }
 
+/* In twice the digits: against long double where that has them, to the last digit of double; rows in any parts give the
+ * same bits, as those of one row do alone. */
+static void squares(const char *isa)
+{
+	enum { N = 75, ROWS = 40, STRIDE = 81 };
+	static float rows[ROWS*STRIDE];
+	for (int i = 0; i < ROWS*STRIDE; i++) rows[i] = ldexpf((float)(i*7%31) - 15.3f, i*11%40 - 20);
+	for (size_t n = 1; n <= N; n += n < 70 ? 23 : 1) {
+		double sum[N] = { 0 }, rest[N] = { 0 }, parts[N] = { 0 }, left[N] = { 0 };
+		vec_squares(sum, rest, rows, STRIDE, ROWS, n);
+		vec_squares(parts, left, rows, STRIDE, 7, n);
+		vec_squares(parts, left, rows + 7*STRIDE, STRIDE, ROWS - 7, n);
+		if (memcmp(sum, parts, sizeof sum) != 0 || memcmp(rest, left, sizeof rest) != 0)
+			fail_msg("%s: %zu columns in two parts differ", isa, n);
+		for (size_t j = 0; j < n; j++) {
+			long double want = 0;
+			double one = 0, own = 0;
+			for (int t = 0; t < ROWS; t++) want += (long double)rows[t*STRIDE + j]*rows[t*STRIDE + j];
+			vec_squares(&one, &own, rows + j, STRIDE, ROWS, 1);
+			if (fabsl(sum[j] + (long double)rest[j] - want) > ROWS*(long double)LDBL_EPSILON*want
+				|| one != sum[j] || own != rest[j] || fabs(rest[j]) > sum[j]*DBL_EPSILON/2)
+				fail_msg("%s: column %zu of %zu: %a + %a", isa, j, n, sum[j], rest[j]);
+		}
+		for (size_t j = n; j < N; j++) assert_true(sum[j] == 0);
+	}
+}
+
 static void each(void **state)
 {
 	void (*const test)(const char *) = *(void (**)(const char *))*state;
@@ -130,13 +158,14 @@ static void each(void **state)
 
 int main(void)
 {
-	static void (*const test[])(const char *) = { widen, narrow, beyond, loss };
+	static void (*const test[])(const char *) = { widen, narrow, beyond, loss, squares };
 	const struct CMUnitTest tests[] = {
 		{ "every half and bfloat is widened as the scalar is", each, NULL, NULL, (void *)(uintptr_t)&test[0] },
 		{ "floats around every half and bfloat are rounded as the scalar is", each, NULL, NULL,
 			(void *)(uintptr_t)&test[1] },
 		{ "numbers beyond a limit are found", each, NULL, NULL, (void *)(uintptr_t)&test[2] },
 		{ "losses are summed in lanes", each, NULL, NULL, (void *)(uintptr_t)&test[3] },
+		{ "squares are summed in twice the digits", each, NULL, NULL, (void *)(uintptr_t)&test[4] },
 		cmocka_unit_test(nan_stays),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

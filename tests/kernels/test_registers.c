@@ -84,12 +84,13 @@ static void check_type(const struct ggu_type_info *t)
 }
 static void check_vectors(size_t n)
 {
-	double error = 0, norm = 0;
+	double error = 0, norm = 0, sums[2][67] = { { 0 } };
 	float s = vec_dot(x, y, n); clear("dot");
 	s += vec_sum(x, n); clear("sum");
 	s += vec_max(x, n); clear("max");
 	s += (float)vec_beyond(x, n, 1e9f); clear("beyond");
 	vec_loss(x, y, NULL, n, &error, &norm); clear("loss");
+	vec_squares(sums[0], sums[1], x, 0, 2, n); clear("squares");
 	vec_dots(x, x, 0, 2, n, y); clear("dots");
 	vec_mix(y, x, x, 0, 2, n); clear("mix");
 	vec_axpy(y, s, x, n); clear("axpy");
