@@ -405,10 +405,10 @@ int main(int argc, char **argv)
 		"[--no-mmap] [--arch-file YAML] [--dat | --partial] [-j N] [-o FILE] [TEXT]\n"
 		"--merge [--ctx N] [--dat | --partial] [-o FILE] A B ...\n"
 		"--stats [--json] [-o FILE] [A]", 0, -1 });
-	if (o.block % 256) msg_die("--block wants a multiple of 256");
+	if (o.block % 256) msg_die("--block expects a multiple of 256");
 	if (o.covariance) o.process_output = true;
 	if (!!o.model + o.merge + o.stats != 1) msg_die("give one of -m, --merge, --stats; see -h");
-	if (o.merge && !argc) msg_die("--merge wants the matrices");
+	if (o.merge && !argc) msg_die("no matrices given to merge");
 	if (o.json && !o.stats) msg_die("--json goes with --stats");
 	if (o.dat && o.covariance) msg_die("--dat has no room for covariances");
 	if ((o.dat || o.partial) && o.stats) msg_die("--dat and --partial go with -m and --merge");

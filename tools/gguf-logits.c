@@ -15,7 +15,7 @@
 
 static struct {
 	const char *model, *arch_file, *output, *source;
-	int jobs, batch, ctx;
+	int jobs, batch;
 	struct load_place place;
 	bool hidden;
 } o;

@@ -138,8 +138,9 @@ static void for_size(struct plan *p, struct ggu_pool *pool)
 	plan_weigh(p->list, p->n, o.kld);
 	if (!plan_choose(p->list, p->n, most)) {
 		uint64_t least = plan_bytes(p->list, p->n);
-		msg_die("%s: the smallest types %s take %s, more than %s", p->name, p->im ? "that fit" :
-			"that fit without an importance matrix", msg_bytes(least), msg_bytes(most));
+		msg_die("%s: the smallest types %s take %s; with the metadata there is room for %s", p->name,
+			p->im ? "that fit" : "that fit without an importance matrix", msg_bytes(least),
+			msg_bytes(most));
 	}
 }
 

@@ -277,7 +277,7 @@ static void check_options(const char *in)
 		msg_die("-i and --calibrate cannot be combined");
 	if (o.calibrate && o.no_feedback) msg_die("--calibrate and --no-feedback cannot be combined");
 	if (o.calibrate && strcmp(in, "-") == 0)
-		msg_die("with --calibrate, a model cannot be read from a pipe: it is mapped into memory");
+		msg_die("with --calibrate, the model cannot be standard input: it is mapped into memory");
 	if ((o.chunks || o.ctx != CTX) && !o.calibrate) msg_die("--chunks and --ctx need --calibrate");
 	if (o.shards && o.part.n) msg_die("--shards and --part cannot be combined");
 	if ((o.shards || o.part.n) && !o.dry_run && (!o.out || strcmp(o.out, "-") == 0))

@@ -74,7 +74,7 @@ struct model *load_model_held(const char *path, const char *arch_file, struct gg
 	struct ggu_error err;
 	struct model *m;
 	if (!path) msg_die("no model given: use -m MODEL");
-	if (!strcmp(path, "-")) msg_die("a model cannot be read from a pipe here: it is mapped into memory");
+	if (!strcmp(path, "-")) msg_die("the model cannot be standard input: it is mapped into memory");
 	tell_of_bus_errors();
 	if (model_open(&m, path, &o, &err)) msg_die_error(path, &err);
 	return m;

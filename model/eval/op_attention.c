@@ -132,7 +132,7 @@ static enum ggu_status relative(struct builder *b, const struct yaml_node *at, s
 	if (a->bias_kind) return build_fail(b, at, "relative", "and alibi are two biases");
 	if (r->buckets%2 || r->distance <= side/2)
 		return build_fail(b, at, "relative", "buckets are odd, or too many for the distance");
-	if ((s = build_length(b, at, "relative", &r->bias, r->buckets*a->n_head))) return s;
+	if ((s = build_length(b, yaml_get(at, "relative"), "bias", &r->bias, r->buckets*a->n_head))) return s;
 	if (!(v = build_alloc(b, a->n_head*(2*r->distance + 1)*sizeof *v))) return GGU_ERR_NOMEM;
 	relative_table(r->bias.v, a->n_head, r->buckets, r->distance, b->g->whole, v);
 	a->bias_kind = ATTN_RELATIVE;

@@ -12,7 +12,8 @@ enum ggu_status session_new(struct session **out, struct model *m, size_t n_ctx,
 	struct session *s;
 	enum ggu_status st;
 	if (!n_ctx || n_ctx > STATE_MAX_POS)
-		return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, "", "a context of %zu positions", n_ctx);
+		return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, "",
+			"a context of %zu positions is not between 1 and %d", n_ctx, STATE_MAX_POS);
 	s = calloc(1, sizeof *s);
 	if (!s) return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
 	s->m = m;

@@ -45,6 +45,12 @@ refused "too few sources" "few: has fewer sequences" --source few ids
 echo 16 >few
 refused "a source that is no token" "few: byte 0: token 16 is not in the vocabulary" --source few ids
 
+# shellcheck disable=SC2086
+make_model $cross t5.attention.relative_buckets_count=16
+refused "fewer biases than buckets" "enc.blk.0.attn_rel_b.weight: expected a vector of 32 numbers" --source source ids
+# shellcheck disable=SC2086
+make_model $cross t5.decoder_start_token_id=1
+
 # descriptions: T5's with one mistake each
 cp "$SRC/model/arch/t5.yaml" t5.yaml
 mistake()
