@@ -187,12 +187,28 @@ static enum ggu_status arch_to_meta(struct convert *c, struct ggu_error *err)
 
 /* ---- vocabulary ---- */
 
-/* Rows of the embedding, which the vocabulary is padded to: readers insist on it. -1: there are no tensors. */
-static int64_t embedding_rows(const struct plan *p)
+/* NULL: there are no tensors. */
+static const struct plan_tensor *embedding(const struct plan *p)
 {
 	for (size_t i = 0; i < p->n; i++)
-		if (!strcmp(p->v[i].name, "token_embd.weight") && p->v[i].n_dims == 2) return (int64_t)p->v[i].ne[1];
-	return -1;
+		if (!strcmp(p->v[i].name, "token_embd.weight") && p->v[i].n_dims == 2) return p->v + i;
+	return NULL;
+}
+/* The config.json of another model, or one that leaves this size out. */
+static enum ggu_status check_width(const struct convert *c, struct ggu_error *err)
+{
+	static const char length[] = "embedding_length";
+	const struct plan_tensor *t = embedding(&c->plan);
+	unsigned long long columns = t ? t->ne[0] : 0;
+	uint64_t said;
+	char key[160];
+	if (!t || !yaml_get(yaml_get(c->config.arch->convert, "metadata"), length)) return GGU_OK;
+	snprintf(key, sizeof key, "%s.%s", c->config.arch->name, length);
+	if (!ggu_meta_uint(c->meta, key, &said))
+		return file_fail(err, GGU_ERR_MISSING, "config.json", GGU_NO_OFFSET, key,
+			"has no value; the embedding has %llu columns", columns);
+	return said == columns ? GGU_OK : file_fail(err, GGU_ERR_FORMAT, "config.json", GGU_NO_OFFSET, key,
+		"is %llu, but the embedding has %llu columns", (unsigned long long)said, columns);
 }
 
 /* `vocab`: facts of the architecture that a folder's files do not tell. *v is null where it says nothing. */
@@ -225,10 +241,12 @@ static enum ggu_status vocab_part(struct convert *c, const char *dir, struct ggu
 {
 	const json_t *own = json_object_get(c->config.text, "vocab_size"), *n = own ? own :
 		json_object_get(c->config.root, "vocab_size");
-	int64_t said = json_is_integer(n) ? json_integer_value(n) : -1, rows = embedding_rows(&c->plan);
-	struct vocab_hints h = { .n_vocab = rows >= 0 ? rows : said };
+	int64_t said = json_is_integer(n) ? json_integer_value(n) : -1, rows = -1;
+	const struct plan_tensor *t = embedding(&c->plan);
+	struct vocab_hints h = { .n_vocab = said };
 	struct vocab *v;
 	enum ggu_status s;
+	if (t) h.n_vocab = rows = (int64_t)t->ne[1];    /* which the vocabulary is padded to: readers insist on it */
 	config_keys_mark(c->config.keys, own ? c->config.text : c->config.root, "vocab_size");
 	if (said >= 0 && rows >= 0 && said != rows)
 		return file_fail(err, GGU_ERR_FORMAT, "config.json", GGU_NO_OFFSET, "vocab_size",
@@ -274,6 +292,7 @@ static enum ggu_status load(struct convert *c, const char *dir, const struct con
 		o->warn(o->warn_ctx, &left_out);
 	}
 	if (!s) s = arch_to_meta(c, err);
+	if (!s) s = check_width(c, err);
 	if (!s && !o->vocab_only && ggu_meta_set_uint(c->meta, "general.file_type", GGU_U32, file_type))
 		s = no_memory(err);
 	if (!s && ggu_meta_set_uint(c->meta, "general.quantization_version", GGU_U32, 2)) s = no_memory(err);

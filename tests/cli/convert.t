@@ -131,6 +131,10 @@ says "an unknown type" "q9_9" gguf-convert --type q9_9 -o "$TMP/no.gguf" "$DATA/
 cp -r "$DATA/wiki-7m" "$TMP/size"
 sed 's/"vocab_size": 4096/"vocab_size": 4095/' "$DATA/wiki-7m/config.json" >"$TMP/size/config.json"
 says "a vocabulary of another size than the embedding" "config.json: vocab_size: is 4095, but the embedding has 4096 rows" gguf-convert -o "$TMP/no.gguf" "$TMP/size"
+sed 's/"hidden_size": 256/"hidden_size": 512/' "$DATA/wiki-7m/config.json" >"$TMP/size/config.json"
+says "rows of another width than the embedding's" "config.json: llama.embedding_length: is 512, but the embedding has 256 columns" gguf-convert -o "$TMP/no.gguf" "$TMP/size"
+sed '/"hidden_size"/d' "$DATA/wiki-7m/config.json" >"$TMP/size/config.json"
+says "no width" "config.json: llama.embedding_length: has no value; the embedding has 256 columns" gguf-convert -o "$TMP/no.gguf" "$TMP/size"
 echo '{"architectures": ["TinyModel"], "n_layers": 1, "n_experts": 2}' >"$TMP/size/config.json"
 checkpoint "$TMP/size" "$(printf %s "$HEAD" | sed 's/4096,1/8192,1/; s/16384\]/32768]/; s/16384,16400/32768,32784/; s/16400,16416/32784,32800/; s/16416,16440/32800,32824/; s/16440,16441/32824,32825/')" 32825
 ok "without vocab_size" gguf-convert -q --arch-file "$TMP/tiny.yaml" -o "$TMP/size.gguf" "$TMP/size"
