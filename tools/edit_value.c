@@ -3,6 +3,7 @@
  * pair of a scratch metadata, whose packed value is then copied. */
 #include <errno.h>
 #include <jansson.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include "../libgguf/text.h"
@@ -40,7 +41,7 @@ static bool set_scalar(struct ggu_meta *m, const char *key, enum ggu_kv_type t, 
 	errno = 0;
 	if (t == GGU_F32 || t == GGU_F64) {
 		double v = strtod(text, &end);
-		return !*end && !ggu_meta_set_float(m, key, t, v);
+		return !*end && !(errno && isinf(v)) && !ggu_meta_set_float(m, key, t, v);
 	}
 	if (strspn(text + negative, "0123456789") != strlen(text + negative) || !text[negative]) return false;
 	if (negative) return !ggu_meta_set_int(m, key, t, strtoll(text, &end, 10)) && !errno;
@@ -133,10 +134,10 @@ void edit_value(struct ggu_meta *m, const char *key, const char *type, size_t ty
 	} else if (s.base == GGU_STRING) {
 		must(ggu_meta_set_str(m, key, text, n), key);
 	} else {
-		while (n && strchr(" \t\r\n", text[n - 1])) n--;         /* a file's last line */
+		while (n && text[n - 1] && strchr(" \t\r\n", text[n - 1])) n--;        /* a file's last line */
 		char *word = strndup(text, n);
 		if (!word) msg_die("out of memory");
-		if (!set_scalar(m, key, s.base, word))
+		if (strlen(word) != n || !set_scalar(m, key, s.base, word))
 			msg_die("%s: '%.40s' is not a %s", key, word, ggu_kv_type_name(s.base));
 		free(word);
 	}

@@ -40,7 +40,7 @@ one 'bool[]' '[true, false]' '[true,false]' 'array of bool'
 one 'str[]' '["a", "", "\u0000é"]' '["a","","\u0000é"]' 'array of str'
 one 'str[]' '[]' '[]' 'array of str'
 one 'u8[][]' '[[1], [], [2, 3]]' '[[1],[],[2,3]]' 'array of arr'
-for bad in u8:256 u8:-1 i8:128 i8:-129 u32:1.5 u32: u32:x u64:18446744073709551616 i64:9223372036854775808 f32:x f64: bool:1 bool:yes \
+for bad in u8:256 u8:-1 i8:128 i8:-129 u32:1.5 u32: u32:x u64:18446744073709551616 i64:9223372036854775808 f32:x f32:1e39 f64: f64:-1e400 bool:1 bool:yes \
 	'u8[]:[256]' 'u8[]:[1.5]' 'u8[]:5' 'u8[]:[1' 'u8[]:[1] 2' 'str[]:[1]' 'u8[][]:[1]' 'bool[]:[1]' 'arr:1' 'u7:1' '[]:[]' 5 'u32:0x10' 'u32: 5'; do
 	not_ok "refused: $bad" 2 gguf-edit --set "test.new=$bad" -o never.gguf m.gguf
 done
@@ -59,6 +59,10 @@ ok "a string from a file" gguf-edit --set-file tokenizer.chat_template=str:templ
 gguf-info --json e.gguf | jq -j '.metadata["tokenizer.chat_template"]' >got
 same "... to its last byte" got template
 ok "a number from a file, with a line end" sh -c 'echo 7 >seven && gguf-edit --set-file test.n=u8:seven -o e.gguf m.gguf'
+printf '7\0008' >seven
+not_ok "refused: a number from a file with a NUL" 2 gguf-edit --set-file test.n=u8:seven -o never.gguf m.gguf
+printf '7\000' >seven
+not_ok "... at its end, too" 2 gguf-edit --set-file test.n=u8:seven -o never.gguf m.gguf
 ok "a string from a pipe" sh -c 'echo x | gguf-edit --set-file test.n=str:- -o e.gguf m.gguf'
 not_ok "a file that is missing" 2 gguf-edit --set-file k=str:nothing -o never.gguf m.gguf
 
