@@ -79,6 +79,7 @@ static char *read_text(const char *path, const char *file)
 	return text;
 }
 
+static const char *source_name(void) { return strcmp(o.source, "-") ? o.source : "(stdin)"; }
 static void read_source(struct group *g)
 {
 	char *text;
@@ -87,9 +88,9 @@ static void read_source(struct group *g)
 		msg_die(o.source ? "%s: has no encoder for the ids of --source" :
 			"%s: has an encoder; --source has the ids that go into it", o.model);
 	if (!o.source) return;
-	text = read_text(o.source, o.source);
+	text = read_text(o.source, source_name());
 	for (const char *p = text; *p; p = next_line(p))
-		read_line(&g->source, model_n_vocab(g->m), o.source, text, &p);
+		read_line(&g->source, model_n_vocab(g->m), source_name(), text, &p);
 	for (size_t i = 0; i < g->source.n; at += g->source.part[i++].n) g->source.part[i].ids = g->source.ids + at;
 	free(text);
 }
@@ -99,7 +100,7 @@ static void encode(struct group *g)
 	struct part *source = g->source.part + g->done;
 	struct ggu_error err;
 	if (!model_has_encoder(g->m)) return;
-	if (g->source.n - g->done < g->l.n) msg_die("%s: has fewer sequences than there are to evaluate", o.source);
+	if (g->source.n - g->done < g->l.n) msg_die("%s: has fewer sequences than there are to evaluate", source_name());
 	for (size_t i = 0; i < g->l.n; i++) source[i].state = g->l.part[i].state;
 	if (model_encode(g->w, source, g->l.n, NULL, NULL, &err)) msg_die_error(o.model, &err);
 }
@@ -162,9 +163,11 @@ int main(int argc, char **argv)
 	int n = opt_parse(argc, argv, opts, &(struct opt_program){ "gguf-logits", "evaluate token ids to logits",
 		"-m MODEL [--source FILE] [--hidden] [--batch N] [--pin] [--mlock] [--no-mmap] "
 		"[--arch-file YAML] [-o FILE] [-j N] [IDS]", 0, 1 });
-	const char *file = n ? argv[0] : "(stdin)";
+	const char *file = n && strcmp(argv[0], "-") ? argv[0] : "(stdin)";
+	if (o.source && !strcmp(o.source, "-") && (!n || !strcmp(argv[0], "-")))
+		msg_die("the ids of both --source and IDS cannot be standard input");
 	struct ggu_pool *pool = load_pool(o.jobs, o.place.pin,
-		(const char *[]){ o.model, o.arch_file, n ? file : NULL, o.source }, 4, o.output);
+		(const char *[]){ o.model, o.arch_file, n ? argv[0] : NULL, o.source }, 4, o.output);
 	struct model *m = load_model_held(o.model, o.arch_file, pool, load_hold(&o.place));
 	struct out *out = out_open(o.output, true);
 	struct group g = { .m = m, .n_batch = o.batch ? (size_t)o.batch : 512, .out = out };
@@ -179,7 +182,7 @@ int main(int argc, char **argv)
 		if (o.hidden || g.l.n_ids >= g.n_batch) run(&g);        /* --hidden is by sequence */
 	}
 	run(&g);
-	if (g.source.n > g.done) msg_die("%s: has more sequences than there are to evaluate", o.source);
+	if (g.source.n > g.done) msg_die("%s: has more sequences than there are to evaluate", source_name());
 	out_commit(out);
 	work_free(g.w);
 	free(g.l.ids);

@@ -65,7 +65,7 @@ struct model *load_model(const char *path, const char *arch_file, struct ggu_poo
 }
 void load_refuse_encoder(const struct model *m, const char *path)
 {
-	if (model_has_encoder(m)) msg_die("%s: has an encoder; here only models of one stack are evaluated", path);
+	if (model_has_encoder(m)) msg_die("%s: has an encoder; this program evaluates decoders alone", path);
 }
 
 struct model *load_model_held(const char *path, const char *arch_file, struct ggu_pool *pool, unsigned hold)

@@ -42,6 +42,8 @@ head -2 ids >few
 refused "too many sources" "source: has more sequences" --source source few
 head -1 source >few
 refused "too few sources" "few: has fewer sequences" --source few ids
+not_ok "ids for both on standard input" 2 sh -c 'gguf-logits -m m.gguf --source - <source'
+ok "ids for the encoder on standard input" sh -c 'gguf-logits -m m.gguf --source - ids <source | cmp - logits'
 echo 16 >few
 refused "a source that is no token" "few: byte 0: token 16 is not in the vocabulary" --source few ids
 

@@ -55,7 +55,7 @@ for p in "gguf-perplexity -m m.gguf text.txt" "gguf-bench -m m.gguf" "gguf-quant
 	# shellcheck disable=SC2086
 	not_ok "${p%% *} is refused" 2 $p
 	cp .out message
-	ok "... for the encoder" grep -q 'm.gguf: has an encoder; here only models of one stack are evaluated' message
+	ok "... for the encoder" grep -q 'm.gguf: has an encoder; this program evaluates decoders alone' message
 done
 gguf-info --json --ctx 512 m.gguf >info
 is "the estimate's cache is that of both stacks" "$(jq .estimate.kv_cache_bytes info)" \
