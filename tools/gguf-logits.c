@@ -100,7 +100,8 @@ static void encode(struct group *g)
 	struct part *source = g->source.part + g->done;
 	struct ggu_error err;
 	if (!model_has_encoder(g->m)) return;
-	if (g->source.n - g->done < g->l.n) msg_die("%s: has fewer sequences than there are to evaluate", source_name());
+	if (g->source.n - g->done < g->l.n)
+		msg_die("%s: has fewer sequences than there are to evaluate", source_name());
 	for (size_t i = 0; i < g->l.n; i++) source[i].state = g->l.part[i].state;
 	if (model_encode(g->w, source, g->l.n, NULL, NULL, &err)) msg_die_error(o.model, &err);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * tokenizer.c - text to ids: added tokens are cut out, the stretches between them normalized, pre-tokenized and
- * merged (bpe.h), looked up (wordpiece.h) or weighed (unigram.h); and back.
+ * merged (bpe.h), looked up (wordpiece.h) or weighed (unigram.h). tokenizer_text.c goes the other way.
  *
  * Added tokens are matched leftmost, longest first: those with normalized: false in the raw text, the others in the
  * normalized stretches, by the normalized form of their own text. Special ones count only with TOKENIZE_SPECIAL. */
@@ -8,33 +8,7 @@
 #include <string.h>
 #include <utf8proc.h>
 #include "../../libgguf/text.h"
-#include "bpe.h"
-#include "pretok.h"
-#include "tokenizer.h"
-#include "unigram.h"
-#include "wordpiece.h"
-
-struct added { struct text text; int32_t id; bool special, normalized, lstrip, rstrip, single_word; };
-struct tokenizer {
-	const struct vocab *v;
-	/* one of these */
-	struct bpe *bpe;
-	struct wordpiece *words;
-	struct unigram *pieces;
-	struct pretok *pre;
-	struct added *added;            /* [n_added], in order of their texts */
-	size_t n_added;
-	size_t first[257];              /* added[first[b]] .. begin with byte b */
-	uint32_t *added_at;             /* [v->n] where in added the token is, + 1; 0: not there */
-	struct ids before, after;       /* put around a text: BOS, EOS and their kin */
-	bool byte_level, strip_start;   /* decoding */
-	bool tidy;                      /* ... words: no blank before what closes a sentence */
-};
-
-static enum ggu_status no_memory(struct ggu_error *err)
-{
-	return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
-}
+#include "tokenizer_internal.h"
 
 /* ---- added tokens ---- */
 
@@ -90,7 +64,7 @@ static enum ggu_status add(struct tokenizer *t, const char *text, size_t n, cons
 	if (a->normalized) TRY(pretok_normalize(t->pre, text, n, &a->text, err));
 	else {
 		a->text.p = malloc(n + 1);
-		if (!a->text.p) return no_memory(err);
+		if (!a->text.p) return tokenizer_no_memory(err);
 		memcpy(a->text.p, text, n);
 		a->text.n = n;
 	}
@@ -113,7 +87,7 @@ static enum ggu_status read_added(struct tokenizer *t, struct ggu_error *err)
 	json_t *row;
 	t->added = calloc(json_array_size(list) + json_array_size(user) + 1, sizeof *t->added);
 	t->added_at = calloc(t->v->n + 1, sizeof *t->added_at);
-	if (!t->added || !t->added_at) return no_memory(err);
+	if (!t->added || !t->added_at) return tokenizer_no_memory(err);
 	json_array_foreach(list, i, row) {
 		const json_t *text = json_object_get(row, "content"), *id = json_object_get(row, "id");
 		if (!json_is_string(text) || !json_is_integer(id))
@@ -131,12 +105,6 @@ static enum ggu_status read_added(struct tokenizer *t, struct ggu_error *err)
 	return GGU_OK;
 }
 
-static size_t char_at(const char *p, size_t n, utf8proc_int32_t *c)
-{
-	utf8proc_ssize_t len = utf8proc_iterate((const utf8proc_uint8_t *)p, (utf8proc_ssize_t)n, c);
-	if (len <= 0) *c = 0xfffd;
-	return len > 0 ? (size_t)len : 1;
-}
 static bool is_word(utf8proc_int32_t c)
 {
 	int k = utf8proc_category(c);
@@ -146,7 +114,7 @@ static size_t last_char(const char *p, size_t at, utf8proc_int32_t *c)
 {
 	size_t k = at;
 	do k--; while (k && (p[k] & 0xc0) == 0x80);
-	char_at(p + k, at - k, c);
+	tokenizer_char(p + k, at - k, c);
 	return k;
 }
 
@@ -160,7 +128,7 @@ static bool fits(const struct added *a, const struct look *l, size_t at)
 	if (a->normalized != l->normalized || (a->special && !(l->flags & TOKENIZE_SPECIAL))) return false;
 	if (!a->single_word) return true;
 	if (at) { last_char(l->p, at, &c); if (is_word(c)) return false; }
-	if (end < l->n) { char_at(l->p + end, l->n - end, &c); if (is_word(c)) return false; }
+	if (end < l->n) { tokenizer_char(l->p + end, l->n - end, &c); if (is_word(c)) return false; }
 	return true;
 }
 
@@ -202,7 +170,7 @@ static enum ggu_status encode_piece(void *ctx, const char *piece, size_t n)
 	const struct tokenizer *t = e->t;
 	bool ok = t->words ? wordpiece_encode(t->words, piece, n, &e->out)
 		: t->pieces ? unigram_encode(t->pieces, piece, n, &e->out) : bpe_encode(t->bpe, piece, n, &e->out);
-	return ok ? GGU_OK : no_memory(e->err);
+	return ok ? GGU_OK : tokenizer_no_memory(e->err);
 }
 
 typedef enum ggu_status stretch(struct encoding *e, const char *p, size_t n, bool first);
@@ -224,12 +192,12 @@ static enum ggu_status cut(struct encoding *e, const char *p, size_t n, bool fir
 			left = k;
 		}
 		while (a->rstrip && end < n) {
-			size_t len = char_at(p + end, n - end, &c);
+			size_t len = tokenizer_char(p + end, n - end, &c);
 			if (!pretok_is_space(c)) break;
 			end += len;
 		}
 		if (left > from) TRY(rest(e, p + from, left - from, first && !from));
-		if (!ids_add(&e->out, a->id)) return no_memory(e->err);
+		if (!ids_add(&e->out, a->id)) return tokenizer_no_memory(e->err);
 		from = at = end;
 	}
 	return from < n ? rest(e, p + from, n - from, first && !from) : GGU_OK;
@@ -260,9 +228,9 @@ enum ggu_status tokenizer_encode(struct tokenizer *t, const char *text, size_t n
 	int32_t **ids, size_t *n, size_t *cap, struct ggu_error *err)
 {
 	struct encoding e = { t, { *ids, *n, *cap }, flags, err };
-	enum ggu_status s = (flags & TOKENIZE_BOS) && !ids_append(&e.out, &t->before) ? no_memory(err) : GGU_OK;
+	enum ggu_status s = (flags & TOKENIZE_BOS) && !ids_append(&e.out, &t->before) ? tokenizer_no_memory(err) : GGU_OK;
 	if (!s && n_bytes) s = cut(&e, text, n_bytes, true, false, encode_raw);
-	if (!s && (flags & TOKENIZE_EOS) && !ids_append(&e.out, &t->after)) s = no_memory(err);
+	if (!s && (flags & TOKENIZE_EOS) && !ids_append(&e.out, &t->after)) s = tokenizer_no_memory(err);
 	*ids = e.out.v;
 	*n = e.out.n;
 	*cap = e.out.cap;
@@ -314,13 +282,13 @@ static void drop(struct ids *l, int32_t id)
 static enum ggu_status find_around(struct tokenizer *t, struct ggu_error *err)
 {
 	const struct vocab *v = t->v;
-	if (!read_around(t, json_object_get(v->pipeline, "post_processor"), 0)) return no_memory(err);
+	if (!read_around(t, json_object_get(v->pipeline, "post_processor"), 0)) return tokenizer_no_memory(err);
 	if (!v->add[VOCAB_BOS]) drop(&t->before, vocab_bos(v));
 	if (!v->add[VOCAB_EOS]) drop(&t->after, vocab_eos(v));
 	if (!t->before.n && vocab_add_bos(v) && vocab_bos(v) >= 0 && !ids_add(&t->before, vocab_bos(v)))
-		return no_memory(err);
+		return tokenizer_no_memory(err);
 	if (!t->after.n && vocab_add_eos(v) && vocab_eos(v) >= 0 && !ids_add(&t->after, vocab_eos(v)))
-		return no_memory(err);
+		return tokenizer_no_memory(err);
 	return GGU_OK;
 }
 
@@ -345,7 +313,7 @@ enum ggu_status tokenizer_new(struct tokenizer **out, const struct vocab *v, str
 	const json_t *decoder = json_object_get(v->pipeline, "decoder");
 	const char *kind = vocab_json_str(json_object_get(v->pipeline, "model"), "type");
 	enum ggu_status s;
-	if (!t) return no_memory(err);
+	if (!t) return tokenizer_no_memory(err);
 	t->v = v;
 	s = pretok_new(&t->pre, v, err);
 	if (!s)
@@ -379,162 +347,4 @@ void tokenizer_free(struct tokenizer *t)
 	unigram_free(t->pieces);
 	pretok_free(t->pre);
 	free(t);
-}
-
-/* ---- decoding ---- */
-
-/* A token's text before it becomes bytes. An added token that is matched in normalized text has swallowed what the
- * normalizer put in front of it, and gives that back; one that the vocabulary has no text for has its own. */
-static struct ggu_str token_text(const struct tokenizer *t, int32_t id)
-{
-	const struct added *a;
-	if (t->byte_level || id < 0 || (size_t)id >= t->v->n || !t->added_at[id]) return vocab_token(t->v, id);
-	a = t->added + t->added_at[id] - 1;
-	return a->normalized || vocab_token_type(t->v, id) == VOCAB_UNUSED ? (struct ggu_str){ a->text.p, a->text.n }
-		: vocab_token(t->v, id);
-}
-
-static bool has_bytes(const struct tokenizer *t)
-{
-	return t->pieces ? unigram_has_bytes(t->pieces) : t->bpe && t->bpe->byte_fallback;
-}
-
-/* The bytes of one token into to[], which has room for its text. */
-static size_t token_bytes(const struct tokenizer *t, int32_t id, char *to)
-{
-	struct ggu_str s = token_text(t, id);
-	enum vocab_token_type type = vocab_token_type(t->v, id);
-	size_t n = 0;
-	if (t->byte_level && type == VOCAB_NORMAL && !t->added_at[id]) {
-		for (size_t i = 0; i < s.n; ) {
-			utf8proc_int32_t c;
-			size_t len = char_at(s.p + i, s.n - i, &c);
-			int b = pretok_byte_of((uint32_t)c);
-			if (b >= 0) to[n++] = (char)b;
-			else { memcpy(to + n, s.p + i, len); n += len; }
-			i += len;
-		}
-		return n;
-	}
-	if (s.n == 6 && text_begins(s.p, s.n, "<0x") && s.p[5] == '>' && has_bytes(t)) {
-		char hex[3] = { s.p[3], s.p[4], 0 }, *end;
-		long b = strtol(hex, &end, 16);
-		if (end == hex + 2) { *to = (char)b; return 1; }
-	}
-	for (size_t i = 0; i < s.n; ) {
-		if (!t->byte_level && text_begins(s.p + i, s.n - i, "\xe2\x96\x81")) { to[n++] = ' '; i += 3; }
-		else to[n++] = s.p[i++];
-	}
-	return n;
-}
-
-/* A word has a blank in front, with which an added token stands for one too; the decoder of tokenizer.json takes that
- * away from these. */
-static size_t word_bytes(const struct tokenizer *t, int32_t id, char *to, size_t n)
-{
-	static const char *const close[] = { ".", "?", "!", ",", "n't", "'m", "'s", "'ve", "'re" };
-	if (n && t->added_at[id]) {
-		memmove(to + 1, to, n++);
-		*to = ' ';
-	}
-	for (size_t k = 0; t->tidy && n && *to == ' ' && k < sizeof close/sizeof *close; k++)
-		if (n > strlen(close[k]) && !memcmp(to + 1, close[k], strlen(close[k]))) {
-			memmove(to, to + 1, --n);
-			break;
-		}
-	return n;
-}
-
-/* The same in a sequence, of which some has been written if *started: the first text may lose a blank. */
-static size_t next_bytes(const struct tokenizer *t, int32_t id, bool *started, char *to)
-{
-	size_t n = token_bytes(t, id, to);
-	if (t->words && id >= 0 && (size_t)id < t->v->n) n = word_bytes(t, id, to, n);
-	if (n && !*started && t->strip_start && *to == ' ') memmove(to, to + 1, --n);
-	*started |= token_text(t, id).n > 0;
-	return n;
-}
-
-struct detokenizer { struct tokenizer *t; char *buf; size_t n, cap, sent; bool started; };
-
-enum ggu_status detokenizer_new(struct detokenizer **d, struct tokenizer *t, struct ggu_error *err)
-{
-	struct detokenizer *x = calloc(1, sizeof *x);
-	if (!x) return no_memory(err);
-	x->t = t;
-	*d = x;
-	return GGU_OK;
-}
-void detokenizer_free(struct detokenizer *d)
-{
-	if (!d) return;
-	free(d->buf);
-	free(d);
-}
-
-/* Bytes at the end that begin a character which is not complete yet. */
-static size_t unfinished(const char *p, size_t n)
-{
-	for (size_t k = 1; k <= 3 && k <= n; k++) {
-		unsigned char c = (unsigned char)p[n - k];
-		if ((c & 0xc0) == 0x80) continue;
-		return (c >= 0xf0 && k < 4) || (c >= 0xe0 && k < 3) || (c >= 0xc0 && k < 2) ? k : 0;
-	}
-	return 0;
-}
-
-static bool reserve(struct detokenizer *d, size_t n)
-{
-	if (d->sent) {
-		memmove(d->buf, d->buf + d->sent, d->n - d->sent);
-		d->n -= d->sent;
-		d->sent = 0;
-	}
-	if (d->cap - d->n < n) {
-		char *p = realloc(d->buf, d->n + 2*n + 64);
-		if (!p) return false;
-		d->buf = p;
-		d->cap = d->n + 2*n + 64;
-	}
-	return true;
-}
-
-enum ggu_status detokenizer_add(struct detokenizer *d, int32_t id, const char **text, size_t *n_bytes,
-	struct ggu_error *err)
-{
-	if (!reserve(d, token_text(d->t, id).n + 2)) return no_memory(err);
-	d->n += next_bytes(d->t, id, &d->started, d->buf + d->n);
-	*text = d->buf;
-	*n_bytes = d->sent = d->n - unfinished(d->buf, d->n);
-	return GGU_OK;
-}
-
-void detokenizer_end(struct detokenizer *d, const char **text, size_t *n_bytes)
-{
-	*text = d->buf ? d->buf + d->sent : "";
-	*n_bytes = d->n - d->sent;
-	d->sent = d->n;
-}
-
-enum ggu_status tokenizer_decode(struct tokenizer *t, const int32_t *ids, size_t n, bool special, char **text,
-	size_t *n_bytes, struct ggu_error *err)
-{
-	size_t bytes = 0, at = 0;
-	char *out;
-	bool started = false;
-	for (size_t i = 0; i < n; i++) {
-		if (ids[i] < 0 || (size_t)ids[i] >= t->v->n)
-			return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, "",
-				"token %d is not in the vocabulary of %zu", (int)ids[i], t->v->n);
-		bytes += token_text(t, ids[i]).n + 1;
-	}
-	out = malloc(bytes + 1);
-	if (!out) return no_memory(err);
-	for (size_t i = 0; i < n; i++)
-		if (special || vocab_token_type(t->v, ids[i]) != VOCAB_CONTROL)
-			at += next_bytes(t, ids[i], &started, out + at);
-	out[at] = 0;
-	*text = out;
-	*n_bytes = at;
-	return GGU_OK;
 }

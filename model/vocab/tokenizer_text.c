@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: MIT
+ * tokenizer_text.c - from ids to text: of a whole list, and one id at a time. */
+#include <stdlib.h>
+#include <string.h>
+#include "../../libgguf/text.h"
+#include "tokenizer_internal.h"
+
+/* A token's text before it becomes bytes. An added token that is matched in normalized text has swallowed what the
+ * normalizer put in front of it, and gives that back; one that the vocabulary has no text for has its own. */
+static struct ggu_str token_text(const struct tokenizer *t, int32_t id)
+{
+	const struct added *a;
+	if (t->byte_level || id < 0 || (size_t)id >= t->v->n || !t->added_at[id]) return vocab_token(t->v, id);
+	a = t->added + t->added_at[id] - 1;
+	return a->normalized || vocab_token_type(t->v, id) == VOCAB_UNUSED ? (struct ggu_str){ a->text.p, a->text.n }
+		: vocab_token(t->v, id);
+}
+
+static bool has_bytes(const struct tokenizer *t)
+{
+	return t->pieces ? unigram_has_bytes(t->pieces) : t->bpe && t->bpe->byte_fallback;
+}
+
+/* The bytes of one token into to[], which has room for its text. */
+static size_t token_bytes(const struct tokenizer *t, int32_t id, char *to)
+{
+	struct ggu_str s = token_text(t, id);
+	enum vocab_token_type type = vocab_token_type(t->v, id);
+	size_t n = 0;
+	if (t->byte_level && type == VOCAB_NORMAL && !t->added_at[id]) {
+		for (size_t i = 0; i < s.n; ) {
+			utf8proc_int32_t c;
+			size_t len = tokenizer_char(s.p + i, s.n - i, &c);
+			int b = pretok_byte_of((uint32_t)c);
+			if (b >= 0) to[n++] = (char)b;
+			else { memcpy(to + n, s.p + i, len); n += len; }
+			i += len;
+		}
+		return n;
+	}
+	if (s.n == 6 && text_begins(s.p, s.n, "<0x") && s.p[5] == '>' && has_bytes(t)) {
+		char hex[3] = { s.p[3], s.p[4], 0 }, *end;
+		long b = strtol(hex, &end, 16);
+		if (end == hex + 2) { *to = (char)b; return 1; }
+	}
+	for (size_t i = 0; i < s.n; ) {
+		if (!t->byte_level && text_begins(s.p + i, s.n - i, "\xe2\x96\x81")) { to[n++] = ' '; i += 3; }
+		else to[n++] = s.p[i++];
+	}
+	return n;
+}
+
+/* A word has a blank in front, with which an added token stands for one too; the decoder of tokenizer.json takes that
+ * away from these. */
+static size_t word_bytes(const struct tokenizer *t, int32_t id, char *to, size_t n)
+{
+	static const char *const close[] = { ".", "?", "!", ",", "n't", "'m", "'s", "'ve", "'re" };
+	if (n && t->added_at[id]) {
+		memmove(to + 1, to, n++);
+		*to = ' ';
+	}
+	for (size_t k = 0; t->tidy && n && *to == ' ' && k < sizeof close/sizeof *close; k++)
+		if (n > strlen(close[k]) && !memcmp(to + 1, close[k], strlen(close[k]))) {
+			memmove(to, to + 1, --n);
+			break;
+		}
+	return n;
+}
+
+/* The same in a sequence, of which some has been written if *started: the first text may lose a blank. */
+static size_t next_bytes(const struct tokenizer *t, int32_t id, bool *started, char *to)
+{
+	size_t n = token_bytes(t, id, to);
+	if (t->words && id >= 0 && (size_t)id < t->v->n) n = word_bytes(t, id, to, n);
+	if (n && !*started && t->strip_start && *to == ' ') memmove(to, to + 1, --n);
+	*started |= token_text(t, id).n > 0;
+	return n;
+}
+
+struct detokenizer { struct tokenizer *t; char *buf; size_t n, cap, sent; bool started; };
+
+enum ggu_status detokenizer_new(struct detokenizer **d, struct tokenizer *t, struct ggu_error *err)
+{
+	struct detokenizer *x = calloc(1, sizeof *x);
+	if (!x) return tokenizer_no_memory(err);
+	x->t = t;
+	*d = x;
+	return GGU_OK;
+}
+void detokenizer_free(struct detokenizer *d)
+{
+	if (!d) return;
+	free(d->buf);
+	free(d);
+}
+
+/* Bytes at the end that begin a character which is not complete yet. */
+static size_t unfinished(const char *p, size_t n)
+{
+	for (size_t k = 1; k <= 3 && k <= n; k++) {
+		unsigned char c = (unsigned char)p[n - k];
+		if ((c & 0xc0) == 0x80) continue;
+		return (c >= 0xf0 && k < 4) || (c >= 0xe0 && k < 3) || (c >= 0xc0 && k < 2) ? k : 0;
+	}
+	return 0;
+}
+
+static bool reserve(struct detokenizer *d, size_t n)
+{
+	if (d->sent) {
+		memmove(d->buf, d->buf + d->sent, d->n - d->sent);
+		d->n -= d->sent;
+		d->sent = 0;
+	}
+	if (d->cap - d->n < n) {
+		char *p = realloc(d->buf, d->n + 2*n + 64);
+		if (!p) return false;
+		d->buf = p;
+		d->cap = d->n + 2*n + 64;
+	}
+	return true;
+}
+
+enum ggu_status detokenizer_add(struct detokenizer *d, int32_t id, const char **text, size_t *n_bytes,
+	struct ggu_error *err)
+{
+	if (!reserve(d, token_text(d->t, id).n + 2)) return tokenizer_no_memory(err);
+	d->n += next_bytes(d->t, id, &d->started, d->buf + d->n);
+	*text = d->buf;
+	*n_bytes = d->sent = d->n - unfinished(d->buf, d->n);
+	return GGU_OK;
+}
+
+void detokenizer_end(struct detokenizer *d, const char **text, size_t *n_bytes)
+{
+	*text = d->buf ? d->buf + d->sent : "";
+	*n_bytes = d->n - d->sent;
+	d->sent = d->n;
+}
+
+enum ggu_status tokenizer_decode(struct tokenizer *t, const int32_t *ids, size_t n, bool special, char **text,
+	size_t *n_bytes, struct ggu_error *err)
+{
+	size_t bytes = 0, at = 0;
+	char *out;
+	bool started = false;
+	for (size_t i = 0; i < n; i++) {
+		if (ids[i] < 0 || (size_t)ids[i] >= t->v->n)
+			return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, "",
+				"token %d is not in the vocabulary of %zu", (int)ids[i], t->v->n);
+		bytes += token_text(t, ids[i]).n + 1;
+	}
+	out = malloc(bytes + 1);
+	if (!out) return tokenizer_no_memory(err);
+	for (size_t i = 0; i < n; i++)
+		if (special || vocab_token_type(t->v, ids[i]) != VOCAB_CONTROL)
+			at += next_bytes(t, ids[i], &started, out + at);
+	out[at] = 0;
+	*text = out;
+	*n_bytes = at;
+	return GGU_OK;
+}
