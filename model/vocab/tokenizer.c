@@ -228,7 +228,8 @@ enum ggu_status tokenizer_encode(struct tokenizer *t, const char *text, size_t n
 	int32_t **ids, size_t *n, size_t *cap, struct ggu_error *err)
 {
 	struct encoding e = { t, { *ids, *n, *cap }, flags, err };
-	enum ggu_status s = (flags & TOKENIZE_BOS) && !ids_append(&e.out, &t->before) ? tokenizer_no_memory(err) : GGU_OK;
+	enum ggu_status s = GGU_OK;
+	if ((flags & TOKENIZE_BOS) && !ids_append(&e.out, &t->before)) s = tokenizer_no_memory(err);
 	if (!s && n_bytes) s = cut(&e, text, n_bytes, true, false, encode_raw);
 	if (!s && (flags & TOKENIZE_EOS) && !ids_append(&e.out, &t->after)) s = tokenizer_no_memory(err);
 	*ids = e.out.v;
