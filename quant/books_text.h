@@ -92,13 +92,13 @@ static void settle(const struct digits_type *type, enum mul_kind kind, const str
 	BOOKS_DIGITS.settle(type, kind, s, t, n, strip, y);
 }
 const struct digits_table BOOKS_TABLE = { ROWS, settle, {
-	[GGU_TYPE_IQ1_S] = { OF(iq1_s), DIGITS_HALF, 0.125f, 0 },
-	[GGU_TYPE_IQ1_M] = { OF(iq1_m), DIGITS_HALF, 0.125f, 0 },
-	[GGU_TYPE_IQ2_XXS] = { OF(iq2_xxs), DIGITS_HALF, 0.125f, 0 },
-	[GGU_TYPE_IQ2_XS] = { OF(iq2_xs), DIGITS_HALF, 0.125f, 0 },
-	[GGU_TYPE_IQ2_S] = { OF(iq2_s), DIGITS_HALF, 0.125f, 0 },
-	[GGU_TYPE_IQ3_XXS] = { OF(iq3_xxs), DIGITS_HALF, 0.25f, 0 },
-	[GGU_TYPE_IQ3_S] = { OF(iq3_s), DIGITS_HALF, 1, 0 },
-	[GGU_TYPE_TQ1_0] = { OF(tq1_0), DIGITS_HALF, 1, 0 },
-	[GGU_TYPE_TQ2_0] = { OF(tq2_0), DIGITS_HALF, 1, 0 },
+	[GGU_TYPE_IQ1_S] = { OF(iq1_s), DIGITS_HALF, 0.125f },
+	[GGU_TYPE_IQ1_M] = { OF(iq1_m), DIGITS_HALF, 0.125f },
+	[GGU_TYPE_IQ2_XXS] = { OF(iq2_xxs), DIGITS_HALF, 0.125f },
+	[GGU_TYPE_IQ2_XS] = { OF(iq2_xs), DIGITS_HALF, 0.125f },
+	[GGU_TYPE_IQ2_S] = { OF(iq2_s), DIGITS_HALF, 0.125f },
+	[GGU_TYPE_IQ3_XXS] = { OF(iq3_xxs), DIGITS_HALF, 0.25f },
+	[GGU_TYPE_IQ3_S] = { OF(iq3_s), DIGITS_HALF, 1 },
+	[GGU_TYPE_TQ1_0] = { OF(tq1_0), DIGITS_HALF, 1 },
+	[GGU_TYPE_TQ2_0] = { OF(tq2_0), DIGITS_HALF, 1 },
 } };

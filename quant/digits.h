@@ -2,8 +2,7 @@
  * digits.h - private to quant/: rows by bytes, what x86 multiplies a few tokens with.
  *
  *   row_ISA.c         a row's blocks times up to DIGITS_TOKENS tokens, as integer sums (digits_text.h for the types,
- *                     digits_256.h and digits_512.h for the width of registers), which digits_settle.h adds up across
- *                     lanes and scales
+ *                     digits_256.h and digits_512.h for the width of registers), which digits_settle.h scales
  *   books_ISA.c       the same for types with code books and ternary types (books_text.h, books_256.h, books_512.h)
  *   digits_avx2.c     strips, the loops over rows and columns; for all of them
  *
@@ -14,12 +13,12 @@
  *
  * A strip of 256 columns, for super-blocks:     high[256] low[256], in each of the orders in which types hold
  *                                               their codes (enum digits_order); the rest of struct strip256
- * A strip of 128 columns, for blocks of 32:     high[128] low[128]; the first halves of four blocks, then the second
- *                                               halves: sixteen columns of several blocks lie together as in Q4_0
+ * A strip of 32 columns, for blocks of 32:      struct strip32, columns in order
  *
- * Sums of some rows (8 or 16) are left in memory as they come, a few lanes for each block, and added up across lanes
- * when the last row is done: for all rows at once, in the order of the float contract. So rows are read one after
- * another, as they lie. */
+ * Some rows (8 or 16) go side by side. Of super-blocks one row is met after another: a block's columns fill registers,
+ * and leave a few lanes that add up to its sum. Of blocks of 32 each lane of a register is a row, so that sums are
+ * whole as they come (digits_units.h). They lie in memory until some columns of all rows are done; then they are
+ * scaled for all rows at once, in the order of the float contract. */
 #ifndef QUANT_DIGITS_H
 #define QUANT_DIGITS_H
 #include "mul.h"
@@ -28,7 +27,6 @@ enum {
 	DIGITS_ROWS = 16,               /* at most */
 	DIGITS_TOKENS = 4,
 	DIGITS_COLUMNS = 512,           /* whose sums are kept for some rows */
-	DIGITS_UNIT = 128,              /* columns of a strip for blocks of 32 */
 };
 /* Of the sixteens of a super-block, as they come out of its bytes by masks and shifts:
  *   FOURTHS   0 4 8 12   1 5 9 13   2 6 10 14   3 7 11 15     Q4_K and Q5_K, of which a byte holds k and k + 32
@@ -43,28 +41,27 @@ struct strip256 {
 	float d;
 };
 struct strip32 {
-	_Alignas(64) int8_t high[DIGITS_UNIT], low[DIGITS_UNIT];
-	int32_t sum[4][2];              /* of 16 */
-	float d[4];
+	int8_t high[32], low[32];
+	int32_t sum[2], all;            /* of 16, of 32 */
+	float all_float, d;
 };
 /* Of DIGITS_COLUMNS columns; b counts blocks of 256 or of 32, r rows.
  *   super-blocks  s: [b][r][8], lanes that add up to a sum; m: [b][r][8], minima, or [b][r][16], of which the upper
  *                 halves are minima
- *   blocks of 32  s: [b/4][r][b%4][4]; of 16: [b/4][half][r][b%4][4]
- * d and m of a weight lie as [b][r], of blocks of 32 as [b/4][r][b%4]: halves, pairs of d and m where the type has
- * minima (_16: sixteen to a block), floats, the exponents of MXFP4 in 32 bits, or the small floats of NVFP4, of both
- * halves of a block in 32 bits. */
-enum digits_scale { DIGITS_HALF, DIGITS_PAIR, DIGITS_PAIR_16, DIGITS_FLOAT, DIGITS_EXPONENT, DIGITS_SMALL };
+ *   blocks of 32  s: [b][r]; of 16: [b][half][r]
+ * d and m of a weight lie as [b][r]: halves, pairs of d and m where the type has minima (_16: sixteen to a block), the
+ * exponents of MXFP4 in 32 bits, or the small floats of NVFP4, of both halves of a block in 16 bits. */
+enum digits_scale { DIGITS_HALF, DIGITS_PAIR, DIGITS_PAIR_16, DIGITS_EXPONENT, DIGITS_SMALL };
 struct digit_sums {
-	_Alignas(64) int32_t s[DIGITS_TOKENS][DIGITS_COLUMNS/32*DIGITS_ROWS*8];
+	_Alignas(64) int32_t s[DIGITS_TOKENS][DIGITS_COLUMNS/32*DIGITS_ROWS*2];
 	_Alignas(64) uint8_t m[DIGITS_COLUMNS/256*DIGITS_ROWS*16];
 	_Alignas(64) union {
 		uint16_t half[DIGITS_COLUMNS/32*DIGITS_ROWS];
 		uint32_t pair[DIGITS_COLUMNS/32*DIGITS_ROWS];
-		float f[DIGITS_COLUMNS/32*DIGITS_ROWS];
 	} d;
 };
-/* n blocks of 256 columns, or units of 128, of some rows. next: where rows that come later begin, to be prefetched */
+/* n blocks of some rows; blocks of 32: of all rows that go side by side. next: where rows that come later begin, to be
+ * prefetched */
 struct digits_part {
 	const char *w;
 	size_t w_stride, n_rows, n;
@@ -77,7 +74,6 @@ struct digits_type {
 	digits_fn *sums[3];             /* of 1, 2 and 4 tokens */
 	enum digits_scale scale;
 	float factor;                   /* of d of super-blocks */
-	int bias;                       /* of codes of blocks of 32 */
 };
 /* y[rows] += n blocks of token t, strip being that token's */
 typedef void settle_fn(const struct digits_type *type, enum mul_kind kind, const struct digit_sums *s, size_t t,

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * digits_256.h - the vocabulary of digits_text.h in registers of 32 bytes. The instance gives i_madd(a, u, v): a +=
- * pairs of products of 16 int16. */
+ * digits_256.h - the vocabulary of digits_text.h in registers of 32 bytes. The instance gives
+ *   i_madd(a, u, v)                         a += pairs of products of 16 int16
+ *   v_dots(s, c, n, high, low, most)        s += products of n registers of codes, at most `most`, with digits of four
+ *                                           columns each, 64*high + low */
 #include "bytes_avx2.h"
 #include "digits.h"
 #include "unpack.h"
@@ -100,12 +102,10 @@ INLINE __m256i y_scale(__m256i sc, int j)
 	__m256i half = j < 4 ? _mm256_permute2x128_si256(sc, sc, 0) : _mm256_permute2x128_si256(sc, sc, 0x11);
 	return _mm256_shuffle_epi8(half, _mm256_add_epi8(pair, y_set(4*(j%4))));
 }
-INLINE factors c_factors(__m256i sc, enum digits_order order, int k)
+/* Of codes 128*k.. in ORDER_HALVES */
+INLINE factors c_factors(__m256i sc, int k)
 {
-	if (order == ORDER_HALVES)
-		return (factors){ { y_scale(sc, 2*k), y_scale(sc, 2*k + 4), y_scale(sc, 2*k + 1),
-			y_scale(sc, 2*k + 5) } };
-	return (factors){ { y_scale(sc, 4*k), y_scale(sc, 4*k + 1), y_scale(sc, 4*k + 2), y_scale(sc, 4*k + 3) } };
+	return (factors){ { y_scale(sc, 2*k), y_scale(sc, 2*k + 4), y_scale(sc, 2*k + 1), y_scale(sc, 2*k + 5) } };
 }
 INLINE isum i_zero(void) { return _mm256_setzero_si256(); }
 typedef struct { const int8_t *x; } digits256;  /* where they lie: registers are too few */
@@ -170,82 +170,61 @@ INLINE __m256i i_tabled(const c64 *c, digits256 high, digits256 low, int most)
 	return _mm256_add_epi32(i_bytes(c, high.x, most, 64), i_bytes(c, low.x, most, 1));
 }
 
-/* ---- blocks of 32 ---- */
-
-enum { STEPS = 2 };                     /* registers to a unit */
-typedef __m256i p_reg;                  /* 16 bytes of each of two blocks */
-INLINE p_reg p_load(const char *p, size_t stride)
-{
-	return _mm256_set_m128i(_mm_loadu_si128((const void *)(p + stride)), _mm_loadu_si128((const void *)p));
-}
-/* Sixteens at p, p + inner */
-INLINE p_reg p_gather(const char *p, size_t inner, size_t outer) { (void)outer; return p_load(p, inner); }
-/* The lower and the upper eights of a, then of b, in each sixteen */
-INLINE p_reg p_lower(p_reg a, p_reg b) { return _mm256_unpacklo_epi64(a, b); }
-INLINE p_reg p_upper(p_reg a, p_reg b) { return _mm256_unpackhi_epi64(a, b); }
-/* Four bytes for each block, lowest first, four times over */
-INLINE p_reg p_fours(const void *p, int j)
-{
-	const __m256i at = _mm256_setr_epi32(0, 0, 0, 0, 1, 1, 1, 1);
-	__m256i x = _mm256_castsi128_si256(_mm_loadu_si128(p));
-	return _mm256_permutevar8x32_epi32(x, _mm256_add_epi32(at, _mm256_set1_epi32(2*j)));
-}
-INLINE p_reg p_none(void) { return _mm256_setzero_si256(); }
-INLINE p_reg p_low(p_reg a) { return _mm256_and_si256(a, y_set(15)); }
-INLINE p_reg p_high(p_reg a) { return _mm256_and_si256(_mm256_srli_epi16(a, 4), y_set(15)); }
-INLINE p_reg p_add(p_reg a, int n) { return _mm256_add_epi8(a, y_set(n)); }
-INLINE p_reg p_level(__m128i table, p_reg a) { return _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(table), a); }
-/* Four elements of two bits to a byte, 16 bytes: the first sixteens of their two blocks, and the second ones */
-INLINE p_reg p_two_bits(const char *p)
-{
-	__m256i x = _mm256_cvtepu8_epi32(_mm_loadl_epi64((const void *)p));
-	x = _mm256_or_si256(x, _mm256_slli_epi32(x, 12));
-	return _mm256_and_si256(_mm256_or_si256(x, _mm256_slli_epi32(x, 6)), y_set(3));
-}
-INLINE void p_spread(const char *p, size_t stride, p_reg *a, p_reg *b)
-{
-	p_reg x = p_two_bits(p), y = p_two_bits(p + 8);
-	(void)stride;
-	*a = _mm256_permute2x128_si256(x, y, 0x20);
-	*b = _mm256_permute2x128_si256(x, y, 0x31);
-}
-/* a | n where the bit is set: of bytes 2*half and 2*half + 1 of each sixteen, the lowest first */
-INLINE p_reg p_bits(p_reg a, p_reg bits, int half, int n)
-{
-	const __m256i spread = _mm256_broadcastsi128_si256(_mm_set_epi64x(0x0101010101010101, 0)),
-		bit = _mm256_set1_epi64x((long long)0x8040201008040201);
-	__m256i b = _mm256_shuffle_epi8(bits, _mm256_add_epi8(spread, y_set(2*half)));
-	b = _mm256_cmpeq_epi8(_mm256_and_si256(b, bit), bit);
-	return _mm256_add_epi8(a, _mm256_and_si256(b, y_set(n)));
-}
-typedef struct { __m256i high[2], low[2]; } digits32;
-INLINE digits32 p_digits(const struct strip32 *x, int j)
-{
-	const int8_t *high = x->high + 32*j, *low = x->low + 32*j;
-	return (digits32){ { x_load(high), x_load(high + 64) }, { x_load(low), x_load(low + 64) } };
-}
-INLINE __m256i p_pairs(p_reg a, p_reg b, const __m256i *x)
-{
-	return _mm256_add_epi16(_mm256_maddubs_epi16(a, x[0]), _mm256_maddubs_epi16(b, x[1]));
-}
-INLINE isum p_dot(p_reg a, p_reg b, digits32 x)
-{
-	isum s = _mm256_madd_epi16(p_pairs(a, b, x.high), _mm256_set1_epi16(64));
-	return i_madd(s, p_pairs(a, b, x.low), _mm256_set1_epi16(1));
-}
-/* The first sixteens or the second ones alone */
-INLINE isum p_dot_half(p_reg a, __m256i high, __m256i low)
-{
-	isum s = _mm256_madd_epi16(_mm256_maddubs_epi16(a, high), _mm256_set1_epi16(64));
-	return i_madd(s, _mm256_maddubs_epi16(a, low), _mm256_set1_epi16(1));
-}
-INLINE void p_store(int32_t *to, isum s) { _mm256_store_si256((void *)to, s); }
-
-/* ---- sums, eight rows side by side ---- */
+/* ---- rows side by side ---- */
 
 enum { ROWS = 8 };
+#include "digits_rows.h"
+typedef __m256i vi;                     /* a lane for each row */
+
+/* Sixteen bytes of each row, as four integers */
+INLINE void v_four(const struct rows *w, int at, vi *to)
+{
+	vi a[4], b[4];
+	UNROLL for (size_t k = 0; k < 4; k++) a[k] = y_two(row(w, k, at), row(w, k + 4, at));
+	b[0] = _mm256_unpacklo_epi32(a[0], a[1]);
+	b[1] = _mm256_unpackhi_epi32(a[0], a[1]);
+	b[2] = _mm256_unpacklo_epi32(a[2], a[3]);
+	b[3] = _mm256_unpackhi_epi32(a[2], a[3]);
+	to[0] = _mm256_unpacklo_epi64(b[0], b[2]);
+	to[1] = _mm256_unpackhi_epi64(b[0], b[2]);
+	to[2] = _mm256_unpacklo_epi64(b[1], b[3]);
+	to[3] = _mm256_unpackhi_epi64(b[1], b[3]);
+}
+/* Four bytes of each row */
+INLINE vi v_one(const struct rows *w, int at)
+{
+	return _mm256_set_m128i(four_rows(w, 4, at), four_rows(w, 0, at));
+}
+INLINE vi v_and(vi a, int n) { return _mm256_and_si256(a, y_set(n)); }
+INLINE vi v_right(vi a, int n) { return _mm256_srli_epi32(a, n); }
+INLINE vi v_flip(vi a, int n) { return _mm256_xor_si256(a, y_set(n)); }
+INLINE vi v_level(__m128i table, vi a) { return _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(table), a); }
+INLINE vi v_none(void) { return _mm256_setzero_si256(); }
+INLINE vi v_byte(vi a, int i) { return _mm256_and_si256(v_right(a, 8*i), _mm256_set1_epi32(255)); }
+INLINE vi v_times(vi a, int n) { return _mm256_mullo_epi32(a, _mm256_set1_epi32(n)); }
+/* Bits 2*i and 2*i + 1 of the lowest byte at the end of byte i */
+INLINE vi v_spread(vi a)
+{
+	a = _mm256_or_si256(a, _mm256_slli_epi32(a, 12));
+	return _mm256_or_si256(a, _mm256_slli_epi32(a, 6));
+}
+/* c + n where the bit is set: of bits 4*j to 4*j + 3 of each lane */
+INLINE vi v_bits(vi c, vi bits, int j, int n)
+{
+	const __m256i at = _mm256_broadcastsi128_si256(_mm_setr_epi32(0, 0x04040404, 0x08080808, 0x0c0c0c0c)),
+		bit = _mm256_set1_epi32(j%2 ? (int)0x80402010 : 0x08040201);
+	__m256i b = _mm256_and_si256(_mm256_shuffle_epi8(bits, _mm256_add_epi8(at, y_set(j/2))), bit);
+	return _mm256_or_si256(c, _mm256_and_si256(_mm256_cmpeq_epi8(b, bit), y_set(n)));
+}
+INLINE vi v_all32(const void *x)
+{
+	int32_t n;
+	memcpy(&n, x, sizeof n);
+	return _mm256_set1_epi32(n);
+}
+INLINE void v_store(int32_t *to, vi s) { _mm256_store_si256((void *)to, s); }
+
 typedef __m256 vf;
-typedef __m256i vi;
 struct two { vf d, m; };
 INLINE vf v_from(const float *p) { return _mm256_load_ps(p); }
 INLINE void v_to(float *p, vf a) { _mm256_store_ps(p, a); }
@@ -255,8 +234,6 @@ INLINE vf v_mul(vf a, vf b) { return _mm256_mul_ps(a, b); }
 INLINE vf v_fma(vf a, vf b, vf c) { return _mm256_fmadd_ps(a, b, c); }
 INLINE vf v_floats(vi a) { return _mm256_cvtepi32_ps(a); }
 INLINE vf v_negative(vf a) { return _mm256_xor_ps(a, _mm256_set1_ps(-0.0f)); }
-INLINE vi v_less(vi a, int32_t n) { return _mm256_sub_epi32(a, _mm256_set1_epi32(n)); }
-INLINE vf v_order(vf a) { return a; }           /* of rows in v_fours and v_turn, and back */
 INLINE vf v_halves(const uint16_t *p) { return _mm256_cvtph_ps(_mm_load_si128((const void *)p)); }
 /* Pairs of halves, d below */
 INLINE struct two v_pairs(vi a)
@@ -266,7 +243,7 @@ INLINE struct two v_pairs(vi a)
 	return (struct two){ _mm256_cvtph_ps(_mm256_castsi256_si128(p)),
 		_mm256_cvtph_ps(_mm256_extracti128_si256(p, 1)) };
 }
-INLINE vi v_right(vi a, int n) { return _mm256_srli_epi32(a, n); }
+INLINE vi v_words(const uint16_t *p) { return _mm256_cvtepu16_epi32(_mm_load_si128((const void *)p)); }
 /* mxfp4_scale */
 INLINE vf v_exponent(vi e)
 {
@@ -285,14 +262,14 @@ INLINE vi halves32(vi a, vi b) { return _mm256_add_epi32(_mm256_unpacklo_epi32(a
 INLINE vi halves64(vi a, vi b) { return _mm256_add_epi32(_mm256_unpacklo_epi64(a, b), _mm256_unpackhi_epi64(a, b)); }
 /* In each half, the sums over the lanes of four registers' same half */
 INLINE vi four(vi a, vi b, vi c, vi d) { return halves64(halves32(a, b), halves32(c, d)); }
-INLINE vi four_at(const int32_t *p, size_t stride)
+INLINE vi sums_at(const int32_t *p, size_t stride)
 {
 	return four(v_load(p), v_load(p + stride), v_load(p + 2*stride), v_load(p + 3*stride));
 }
 /* Sums of eight lanes of each row */
 INLINE vi v_eights(const int32_t *p)
 {
-	vi a = four_at(p, 8), b = four_at(p + 32, 8);
+	vi a = sums_at(p, 8), b = sums_at(p + 32, 8);
 	return _mm256_add_epi32(_mm256_permute2x128_si256(a, b, 0x20), _mm256_permute2x128_si256(a, b, 0x31));
 }
 /* Sums of eight minima of each row times those of activations */
@@ -317,43 +294,4 @@ INLINE vi v_minima16(const uint8_t *m, const int16_t *sum)
 	a = four(s[0], s[1], s[2], s[3]);
 	b = four(s[4], s[5], s[6], s[7]);
 	return _mm256_add_epi32(_mm256_permute2x128_si256(a, b, 0x20), _mm256_permute2x128_si256(a, b, 0x31));
-}
-/* Sums of four lanes: of four blocks of each row */
-INLINE void v_fours(const int32_t *p, vi *to)
-{
-	UNROLL for (int i = 0; i < 2; i++) {
-		vi a = four_at(p + 8*i, 16), b = four_at(p + 8*i + 64, 16);
-		to[2*i] = _mm256_permute2x128_si256(a, b, 0x20);
-		to[2*i + 1] = _mm256_permute2x128_si256(a, b, 0x31);
-	}
-}
-/* Four of each row: column i to to[i] */
-INLINE void v_turn(const void *p, vi *to)
-{
-	const char *row = p;
-	vi a[4], b[4];
-	UNROLL for (int r = 0; r < 4; r++) a[r] = y_two(row + 16*r, row + 16*r + 64);
-	b[0] = _mm256_unpacklo_epi32(a[0], a[1]);
-	b[1] = _mm256_unpackhi_epi32(a[0], a[1]);
-	b[2] = _mm256_unpacklo_epi32(a[2], a[3]);
-	b[3] = _mm256_unpackhi_epi32(a[2], a[3]);
-	to[0] = _mm256_unpacklo_epi64(b[0], b[2]);
-	to[1] = _mm256_unpackhi_epi64(b[0], b[2]);
-	to[2] = _mm256_unpacklo_epi64(b[1], b[3]);
-	to[3] = _mm256_unpackhi_epi64(b[1], b[3]);
-}
-/* The same of halves */
-INLINE void v_turn_halves(const uint16_t *p, vf *to)
-{
-	const __m128i by = _mm_setr_epi8(0, 1, 8, 9, 2, 3, 10, 11, 4, 5, 12, 13, 6, 7, 14, 15);
-	__m128i a[4], b[4];
-	UNROLL for (int r = 0; r < 4; r++) a[r] = _mm_shuffle_epi8(_mm_load_si128((const __m128i *)p + r), by);
-	b[0] = _mm_unpacklo_epi32(a[0], a[1]);
-	b[1] = _mm_unpackhi_epi32(a[0], a[1]);
-	b[2] = _mm_unpacklo_epi32(a[2], a[3]);
-	b[3] = _mm_unpackhi_epi32(a[2], a[3]);
-	to[0] = _mm256_cvtph_ps(_mm_unpacklo_epi64(b[0], b[2]));
-	to[1] = _mm256_cvtph_ps(_mm_unpackhi_epi64(b[0], b[2]));
-	to[2] = _mm256_cvtph_ps(_mm_unpacklo_epi64(b[1], b[3]));
-	to[3] = _mm256_cvtph_ps(_mm_unpackhi_epi64(b[1], b[3]));
 }

@@ -80,13 +80,12 @@ INLINE __m512i four_words(int a, int b, int c, int d)
 		cd = _mm256_set_m128i(_mm_set1_epi16((short)d), _mm_set1_epi16((short)c));
 	return _mm512_inserti64x4(_mm512_castsi256_si512(ab), cd, 1);
 }
-/* Of codes 128*k..: in each quarter four words for the first register, four for the second */
-INLINE factors c_factors(__m256i sc, enum digits_order order, int k)
+/* Of codes 128*k.. in ORDER_HALVES: in each quarter four words for the first register, four for the second */
+INLINE factors c_factors(__m256i sc, int k)
 {
-	const int halves = order == ORDER_HALVES;
-	const __m512i one = halves ? four_words(0, 1, 8, 9) : four_words(0, 1, 2, 3),
-		at = _mm512_mask_add_epi16(one, 0xf0f0f0f0, one, _mm512_set1_epi16(halves ? 2 : 4));
-	return _mm512_permutexvar_epi16(_mm512_add_epi16(at, _mm512_set1_epi16((short)((halves ? 4 : 8)*k))),
+	const __m512i one = four_words(0, 1, 8, 9),
+		at = _mm512_mask_add_epi16(one, 0xf0f0f0f0, one, _mm512_set1_epi16(2));
+	return _mm512_permutexvar_epi16(_mm512_add_epi16(at, _mm512_set1_epi16((short)(4*k))),
 		_mm512_castsi256_si512(sc));
 }
 INLINE isum i_zero(void) { return _mm512_setzero_si512(); }
@@ -144,85 +143,94 @@ INLINE __m256i i_tabled(const c64 *c, digits256 high, digits256 low, int most)
 	return i_value(h, l);
 }
 
-/* ---- blocks of 32 ---- */
+/* ---- rows side by side ---- */
 
-enum { STEPS = 1 };                     /* registers to a unit */
-typedef __m512i p_reg;                  /* 16 bytes of each of four blocks */
-INLINE p_reg p_pieces(const char *a, const char *b, const char *c, const char *d)
+enum { ROWS = 16 };
+#include "digits_rows.h"
+typedef __m512i vi;                     /* a lane for each row */
+
+INLINE __m512i sixteens_of(const char *a, const char *b, const char *c, const char *d)
 {
 	__m256i ab = _mm256_set_m128i(_mm_loadu_si128((const void *)b), _mm_loadu_si128((const void *)a)),
 		cd = _mm256_set_m128i(_mm_loadu_si128((const void *)d), _mm_loadu_si128((const void *)c));
 	return _mm512_inserti64x4(_mm512_castsi256_si512(ab), cd, 1);
 }
-/* Sixteens at p, p + inner, p + outer, p + outer + inner */
-INLINE p_reg p_gather(const char *p, size_t inner, size_t outer)
+/* Sixteen bytes of each row, as four integers */
+INLINE void v_four(const struct rows *w, int at, vi *to)
 {
-	return p_pieces(p, p + inner, p + outer, p + outer + inner);
+	vi a[4], b[4];
+	UNROLL for (size_t k = 0; k < 4; k++)
+		a[k] = sixteens_of(row(w, k, at), row(w, k + 4, at), row(w, k + 8, at), row(w, k + 12, at));
+	b[0] = _mm512_unpacklo_epi32(a[0], a[1]);
+	b[1] = _mm512_unpackhi_epi32(a[0], a[1]);
+	b[2] = _mm512_unpacklo_epi32(a[2], a[3]);
+	b[3] = _mm512_unpackhi_epi32(a[2], a[3]);
+	to[0] = _mm512_unpacklo_epi64(b[0], b[2]);
+	to[1] = _mm512_unpackhi_epi64(b[0], b[2]);
+	to[2] = _mm512_unpacklo_epi64(b[1], b[3]);
+	to[3] = _mm512_unpackhi_epi64(b[1], b[3]);
 }
-INLINE p_reg p_load(const char *p, size_t stride) { return p_gather(p, stride, 2*stride); }
-/* The lower and the upper eights of a, then of b, in each sixteen */
-INLINE p_reg p_lower(p_reg a, p_reg b) { return _mm512_unpacklo_epi64(a, b); }
-INLINE p_reg p_upper(p_reg a, p_reg b) { return _mm512_unpackhi_epi64(a, b); }
-/* Four bytes for each block, lowest first, four times over */
-INLINE p_reg p_fours(const void *p, int j)
+/* Four bytes of each row */
+INLINE vi v_one(const struct rows *w, int at)
 {
-	const __m512i at = _mm512_setr_epi32(0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3);
-	(void)j;
-	return _mm512_permutexvar_epi32(at, _mm512_castsi128_si512(_mm_loadu_si128(p)));
+	__m128i a[4];
+	UNROLL for (size_t k = 0; k < 4; k++) a[k] = four_rows(w, 4*k, at);
+	return _mm512_inserti64x4(_mm512_castsi256_si512(_mm256_set_m128i(a[1], a[0])),
+		_mm256_set_m128i(a[3], a[2]), 1);
 }
-INLINE p_reg p_none(void) { return _mm512_setzero_si512(); }
-INLINE p_reg p_low(p_reg a) { return _mm512_and_si512(a, _mm512_set1_epi8(15)); }
-INLINE p_reg p_high(p_reg a) { return _mm512_and_si512(_mm512_srli_epi16(a, 4), _mm512_set1_epi8(15)); }
-INLINE p_reg p_add(p_reg a, int n) { return _mm512_add_epi8(a, _mm512_set1_epi8((char)n)); }
-INLINE p_reg p_level(__m128i table, p_reg a) { return _mm512_shuffle_epi8(_mm512_broadcast_i32x4(table), a); }
-/* Four elements of two bits to a byte, 16 bytes at p and at p + stride: the first sixteens of their four blocks, and
- * the second ones */
-INLINE p_reg p_two_bits(const char *p)
+INLINE vi v_and(vi a, int n) { return _mm512_and_si512(a, _mm512_set1_epi8((char)n)); }
+INLINE vi v_right(vi a, int n) { return _mm512_srli_epi32(a, (unsigned)n); }
+INLINE vi v_flip(vi a, int n) { return _mm512_xor_si512(a, _mm512_set1_epi8((char)n)); }
+INLINE vi v_level(__m128i table, vi a) { return _mm512_shuffle_epi8(_mm512_broadcast_i32x4(table), a); }
+INLINE vi v_none(void) { return _mm512_setzero_si512(); }
+INLINE vi v_byte(vi a, int i) { return _mm512_and_si512(v_right(a, 8*i), _mm512_set1_epi32(255)); }
+/* n is hidden lest the compiler shift and add */
+INLINE vi v_times(vi a, int n)
 {
-	__m512i x = _mm512_cvtepu8_epi32(_mm_loadu_si128((const void *)p));
-	x = _mm512_or_si512(x, _mm512_slli_epi32(x, 12));
-	return _mm512_and_si512(_mm512_or_si512(x, _mm512_slli_epi32(x, 6)), _mm512_set1_epi8(3));
+	vi b = _mm512_set1_epi32(n);
+	__asm__("" : "+v"(b));
+	return _mm512_mullo_epi32(a, b);
 }
-INLINE void p_spread(const char *p, size_t stride, p_reg *a, p_reg *b)
+/* Bits 2*i and 2*i + 1 of the lowest byte at the end of byte i */
+INLINE vi v_spread(vi a)
 {
-	p_reg x = p_two_bits(p), y = p_two_bits(p + stride);
-	*a = _mm512_shuffle_i64x2(x, y, 0x88);
-	*b = _mm512_shuffle_i64x2(x, y, 0xdd);
+	a = _mm512_or_si512(a, _mm512_slli_epi32(a, 12));
+	return _mm512_or_si512(a, _mm512_slli_epi32(a, 6));
 }
-/* a | n where the bit is set: of bytes 2*half and 2*half + 1 of each sixteen, the lowest first */
-INLINE p_reg p_bits(p_reg a, p_reg bits, int half, int n)
+/* c + n where the bit is set: of bits 4*j to 4*j + 3 of each lane */
+INLINE vi v_bits(vi c, vi bits, int j, int n)
 {
-	const __m512i spread = _mm512_broadcast_i32x4(_mm_set_epi64x(0x0101010101010101, 0)),
-		bit = _mm512_set1_epi64((long long)0x8040201008040201);
-	__m512i b = _mm512_shuffle_epi8(bits, _mm512_add_epi8(spread, _mm512_set1_epi8((char)(2*half))));
-	return _mm512_mask_add_epi8(a, _mm512_test_epi8_mask(b, bit), a, _mm512_set1_epi8((char)n));
+	const __m512i at = _mm512_broadcast_i32x4(_mm_setr_epi32(0, 0x04040404, 0x08080808, 0x0c0c0c0c));
+	__m512i b = _mm512_shuffle_epi8(bits, _mm512_add_epi8(at, _mm512_set1_epi8((char)(j/2))));
+	__mmask64 m = _mm512_test_epi8_mask(b, _mm512_set1_epi32(j%2 ? (int)0x80402010 : 0x08040201));
+	return _mm512_mask_add_epi8(c, m, c, _mm512_set1_epi8((char)n));
 }
-typedef struct { __m512i high[2], low[2]; } digits32;
-INLINE digits32 p_digits(const struct strip32 *x, int j)
+INLINE vi v_all32(const void *x)
 {
-	(void)j;
-	return (digits32){ { _mm512_load_si512(x->high), _mm512_load_si512(x->high + 64) },
-		{ _mm512_load_si512(x->low), _mm512_load_si512(x->low + 64) } };
+	int32_t n;
+	memcpy(&n, x, sizeof n);
+	return _mm512_set1_epi32(n);
 }
-INLINE isum p_dot(p_reg a, p_reg b, digits32 x)
+/* Four columns of each row onto sums */
+INLINE vi v_dot(vi s, vi c, const int8_t *x)
 {
-	isum s = _mm512_dpbusd_epi32(_mm512_setzero_si512(), a, x.high[0]);
-	s = _mm512_slli_epi32(_mm512_dpbusd_epi32(s, b, x.high[1]), 6);
-	return _mm512_dpbusd_epi32(_mm512_dpbusd_epi32(s, a, x.low[0]), b, x.low[1]);
+	__asm__("vpdpbusd %2%{1to16%}, %1, %0" : "+v"(s) : "v"(c), "m"(*(const int8_t (*)[4])x));
+	return s;
 }
-/* The first sixteens or the second ones alone */
-INLINE isum p_dot_half(p_reg a, __m512i high, __m512i low)
+/* s and the products of n registers with digits, 64*high + low; codes are at most `most` */
+INLINE vi v_dots(vi s, const vi *c, int n, const int8_t *high, const int8_t *low, int most)
 {
-	isum s = _mm512_slli_epi32(_mm512_dpbusd_epi32(_mm512_setzero_si512(), a, high), 6);
-	return _mm512_dpbusd_epi32(s, a, low);
+	vi h[2] = { v_none(), v_none() }, l[2] = { s, v_none() };       /* chains that do not wait long */
+	(void)most;
+	UNROLL for (int j = 0; j < n; j++) {
+		h[j%2] = v_dot(h[j%2], c[j], high + 4*j);
+		l[j%2] = v_dot(l[j%2], c[j], low + 4*j);
+	}
+	return _mm512_add_epi32(_mm512_slli_epi32(_mm512_add_epi32(h[0], h[1]), 6), _mm512_add_epi32(l[0], l[1]));
 }
-INLINE void p_store(int32_t *to, isum s) { _mm512_store_si512(to, s); }
+INLINE void v_store(int32_t *to, vi s) { _mm512_store_si512(to, s); }
 
-/* ---- sums, sixteen rows side by side ---- */
-
-enum { ROWS = 16 };
 typedef __m512 vf;
-typedef __m512i vi;
 struct two { vf d, m; };
 INLINE vf v_from(const float *p) { return _mm512_load_ps(p); }
 INLINE void v_to(float *p, vf a) { _mm512_store_ps(p, a); }
@@ -232,10 +240,8 @@ INLINE vf v_mul(vf a, vf b) { return _mm512_mul_ps(a, b); }
 INLINE vf v_fma(vf a, vf b, vf c) { return _mm512_fmadd_ps(a, b, c); }
 INLINE vf v_floats(vi a) { return _mm512_cvtepi32_ps(a); }
 INLINE vf v_negative(vf a) { return _mm512_xor_ps(a, _mm512_set1_ps(-0.0f)); }
-INLINE vi v_less(vi a, int32_t n) { return _mm512_sub_epi32(a, _mm512_set1_epi32(n)); }
 /* Row 4*i + j at lane i + 4*j */
 INLINE vi turned(void) { return _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15); }
-INLINE vf v_order(vf a) { return _mm512_permutexvar_ps(turned(), a); }  /* of rows in v_fours and v_turn, and back */
 INLINE vf v_halves(const uint16_t *p) { return _mm512_cvtph_ps(_mm256_load_si256((const void *)p)); }
 /* Pairs of halves, d below */
 INLINE struct two v_pairs(vi a)
@@ -243,7 +249,7 @@ INLINE struct two v_pairs(vi a)
 	return (struct two){ _mm512_cvtph_ps(_mm512_cvtepi32_epi16(a)),
 		_mm512_cvtph_ps(_mm512_cvtepi32_epi16(_mm512_srli_epi32(a, 16))) };
 }
-INLINE vi v_right(vi a, int n) { return _mm512_srli_epi32(a, (unsigned)n); }
+INLINE vi v_words(const uint16_t *p) { return _mm512_cvtepu16_epi32(_mm256_load_si256((const void *)p)); }
 /* mxfp4_scale */
 INLINE vf v_exponent(vi e)
 {
@@ -297,49 +303,4 @@ INLINE vi v_minima16(const uint8_t *m, const int16_t *sum)
 	UNROLL for (int i = 0; i < 8; i++)
 		s[i] = _mm512_madd_epi16(_mm512_srli_epi16(words_at(m + 32*i), 4), x);
 	return eights(s);
-}
-/* Quarter i of four registers to to[i] */
-INLINE void quarters(const vi *a, vi *to)
-{
-	vi b[4] = { _mm512_shuffle_i64x2(a[0], a[1], 0x88), _mm512_shuffle_i64x2(a[0], a[1], 0xdd),
-		_mm512_shuffle_i64x2(a[2], a[3], 0x88), _mm512_shuffle_i64x2(a[2], a[3], 0xdd) };
-	to[0] = _mm512_shuffle_i64x2(b[0], b[2], 0x88);
-	to[1] = _mm512_shuffle_i64x2(b[1], b[3], 0x88);
-	to[2] = _mm512_shuffle_i64x2(b[0], b[2], 0xdd);
-	to[3] = _mm512_shuffle_i64x2(b[1], b[3], 0xdd);
-}
-/* Sums of four lanes: of four blocks of each row */
-INLINE void v_fours(const int32_t *p, vi *to)
-{
-	vi a[4];
-	UNROLL for (int j = 0; j < 4; j++)
-		a[j] = four(v_load(p + 16*j), v_load(p + 16*(j + 4)), v_load(p + 16*(j + 8)), v_load(p + 16*(j + 12)));
-	quarters(a, to);
-}
-/* Four of each row: column i to to[i] */
-INLINE void v_turn(const void *p, vi *to)
-{
-	const char *row = p;
-	vi a[4], b[4];
-	UNROLL for (int r = 0; r < 4; r++) a[r] = v_load(row + 64*r);
-	b[0] = _mm512_unpacklo_epi32(a[0], a[1]);
-	b[1] = _mm512_unpackhi_epi32(a[0], a[1]);
-	b[2] = _mm512_unpacklo_epi32(a[2], a[3]);
-	b[3] = _mm512_unpackhi_epi32(a[2], a[3]);
-	to[0] = _mm512_unpacklo_epi64(b[0], b[2]);
-	to[1] = _mm512_unpackhi_epi64(b[0], b[2]);
-	to[2] = _mm512_unpacklo_epi64(b[1], b[3]);
-	to[3] = _mm512_unpackhi_epi64(b[1], b[3]);
-}
-/* The same of halves */
-INLINE void v_turn_halves(const uint16_t *p, vf *to)
-{
-	static const _Alignas(64) uint16_t two[32] = { 0, 16, 32, 48, 4, 20, 36, 52, 8, 24, 40, 56, 12, 28, 44, 60,
-		1, 17, 33, 49, 5, 21, 37, 53, 9, 25, 41, 57, 13, 29, 45, 61 };
-	const vi at = v_load(two), x = v_load(p), y = v_load(p + 32);
-	UNROLL for (int i = 0; i < 2; i++) {
-		vi a = _mm512_permutex2var_epi16(x, _mm512_add_epi16(at, _mm512_set1_epi16((short)(2*i))), y);
-		to[2*i] = _mm512_cvtph_ps(_mm512_castsi512_si256(a));
-		to[2*i + 1] = _mm512_cvtph_ps(_mm512_extracti64x4_epi64(a, 1));
-	}
 }

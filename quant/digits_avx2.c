@@ -14,7 +14,7 @@
 static size_t strip_bytes(size_t block, size_t n_in)
 {
 	if (block == 256) return n_in/256*sizeof(struct strip256);
-	return (n_in + DIGITS_UNIT - 1)/DIGITS_UNIT*sizeof(struct strip32);
+	return n_in/32*sizeof(struct strip32);
 }
 static void digits_of(const int16_t *q, size_t n, int8_t *high, int8_t *low)
 {
@@ -58,16 +58,13 @@ static void pack(size_t block, size_t n_in, const float *x, void *strip)
 		pack256(&q, s);
 	}
 	if (block == 256) return;
-	memset(u, 0, strip_bytes(32, n_in));
-	for (size_t i = 0; i < n_in; i += 32) {
-		struct strip32 *to = u + i/DIGITS_UNIT;
-		size_t b = i%DIGITS_UNIT/32;
+	for (size_t i = 0; i < n_in; i += 32, u++) {
 		mul_codes->narrow(x + i, 32, &q);
-		for (size_t h = 0; h < 2; h++) {
-			digits_of(q.q + 16*h, 16, to->high + 64*h + 16*b, to->low + 64*h + 16*b);
-			to->sum[b][h] = q.sum[h];
-		}
-		to->d[b] = q.d;
+		digits_of(q.q, 32, u->high, u->low);
+		for (size_t h = 0; h < 2; h++) u->sum[h] = q.sum[h];
+		u->all = u->sum[0] + u->sum[1];
+		u->all_float = (float)u->all;
+		u->d = q.d;
 	}
 }
 static void unpack(size_t block, size_t n_in, const void *strip, float *x)
@@ -76,10 +73,9 @@ static void unpack(size_t block, size_t n_in, const void *strip, float *x)
 	const struct strip32 *u = strip;
 	for (size_t i = 0; i < n_in; i++) {
 		const struct strip256 *a = s + i/256;
-		const struct strip32 *b = u + i/DIGITS_UNIT;
-		size_t k = i%32/16*64 + i%DIGITS_UNIT/32*16 + i%16;
+		const struct strip32 *b = u + i/32;
 		if (block == 256) x[i] = a->d*(float)(64*a->in[0].high[i%256] + a->in[0].low[i%256]);
-		else x[i] = b->d[i%DIGITS_UNIT/32]*(float)(64*b->high[k] + b->low[k]);
+		else x[i] = b->d*(float)(64*b->high[i%32] + b->low[i%32]);
 	}
 }
 
@@ -91,12 +87,11 @@ struct job {
 	const struct digits_table *table;
 	const struct digits_type *type;
 	enum mul_kind kind;
-	size_t units, step;                     /* whole units of a row; of a chunk */
-	size_t blocks, bytes, strip_bytes;      /* of a unit */
-	size_t last_blocks, last_bytes;         /* of columns that do not fill one */
+	size_t units, step;                     /* a row's blocks, of its type; a chunk's */
+	size_t blocks, bytes, strip_bytes;      /* of such a block: of 32 or 256 columns */
 	size_t strip;                           /* bytes of a token */
 };
-/* Some units of up to table->rows rows and of n_t tokens, 1, 2 or 4, whose sums are in s. */
+/* Some blocks of up to table->rows rows and of n_t tokens, 1, 2 or 4, whose sums are in s. */
 struct chunk {
 	size_t t0, n_t, o, n_o, unit;
 	struct digit_sums *s;
@@ -110,18 +105,17 @@ static void settle(const struct job *j, const struct chunk *c, float (*y)[DIGITS
 	for (size_t t = 0; t < c->n_t; t++) {
 		if (!c->unit) memset(y[t], 0, sizeof y[t]);
 		j->table->settle(j->type, j->kind, c->s, t, c->n_blocks, c->strip + t*j->strip, y[t]);
-		if (c->unit + c->n_units >= j->units + (j->last_blocks > 0))
+		if (c->unit + c->n_units >= j->units)
 			memcpy(m->y + (c->t0 + t)*m->y_stride + c->o, y[t], c->n_o*sizeof *m->y);
 	}
 }
-/* The columns of some rows that do not fill a unit: these are copied, for no more of a row may be read. */
-static void last_columns(digits_fn *sums, struct digits_part part, size_t bytes, struct digit_sums *s)
+/* Rows of blocks of 32 are met ROWS at a time: behind the last ones come rows of zeros. */
+static void last_rows(digits_fn *sums, struct digits_part part, size_t bytes, struct digit_sums *s)
 {
-	char copy[DIGITS_ROWS][DIGITS_UNIT/32*sizeof(struct q8_0)] = { { 0 } };
+	char copy[DIGITS_ROWS][DIGITS_COLUMNS/32*sizeof(struct q8_0)] = { { 0 } };
 	for (size_t r = 0; r < part.n_rows; r++) memcpy(copy[r], part.w + r*part.w_stride, bytes);
 	part.w = copy[0];
 	part.w_stride = sizeof *copy;
-	part.n = 1;
 	sums(&part, s);
 }
 _Static_assert(2*sizeof(struct digit_sums) <= MUL_ROW_WORK, "sums of rows");
@@ -134,23 +128,22 @@ static void sum_up(const struct job *j, struct chunk *c)
 	c->strip = (const char *)m->act + c->t0*j->strip + c->unit*j->strip_bytes;
 	struct digits_part part = { w, m->w_stride, c->n_o, left < j->step ? left : j->step, c->strip, j->strip,
 		w + j->table->rows*m->w_stride + (j->table->rows - 1)*at };
-	c->n_units = left ? part.n : 1;
-	c->n_blocks = left ? part.n*j->blocks : j->last_blocks;
-	if (left) sums(&part, c->s);
-	else last_columns(sums, part, j->last_bytes, c->s);
+	c->n_units = part.n;
+	c->n_blocks = part.n*j->blocks;
+	if (mul_block(j->kind) == 32 && c->n_o < j->table->rows) last_rows(sums, part, part.n*j->bytes, c->s);
+	else sums(&part, c->s);
 }
 /* A chunk's sums become floats when the next one's have been summed up: what was stored in small pieces is read in
  * large ones, for which those have to be in cache, not under way to it. */
 static void mul_all(const struct job *j, size_t t0, size_t n_t, size_t o0, size_t n_o, struct digit_sums *sums)
 {
-	const size_t end = j->units + (j->last_blocks > 0);
 	struct chunk before = { .s = sums + 1 };
 	_Alignas(64) float y[DIGITS_TOKENS][DIGITS_ROWS];
 	for (size_t o = o0, rows; o < o0 + n_o; o += rows) {
 		rows = o0 + n_o - o < j->table->rows ? o0 + n_o - o : j->table->rows;
 		for (size_t t = t0, some; t < t0 + n_t; t += some) {
 			some = t0 + n_t - t >= 4 ? 4 : t0 + n_t - t >= 2 ? 2 : 1;
-			for (size_t u = 0; u < end; u += before.n_units) {
+			for (size_t u = 0; u < j->units; u += before.n_units) {
 				struct chunk c = { t, some, o, rows, u, before.s == sums ? sums + 1 : sums };
 				sum_up(j, &c);
 				settle(j, &before, y);
@@ -165,14 +158,12 @@ static void mul(const struct digits_table *books, const struct digits_table *dig
 {
 	const struct digits_table *table = books->type[m->type].sums[0] ? books : digits;
 	const struct ggu_type_info *info = ggu_type_info(m->type);
-	const size_t block = mul_block(kind), unit = block == 256 ? 256 : DIGITS_UNIT, last = m->n_in%unit;
+	const size_t block = mul_block(kind), unit = info->block_weights;
 	const struct job j = {
 		.m = m, .table = table, .type = table->type + m->type, .kind = kind,
 		.units = m->n_in/unit, .step = DIGITS_COLUMNS/unit,
-		.blocks = unit/block, .bytes = unit/info->block_weights*info->block_bytes,
-		.strip_bytes = strip_bytes(block, unit),
-		.last_blocks = last/block, .last_bytes = last/info->block_weights*info->block_bytes,
-		.strip = strip_bytes(block, m->n_in),
+		.blocks = unit/block, .bytes = info->block_bytes,
+		.strip_bytes = strip_bytes(block, unit), .strip = strip_bytes(block, m->n_in),
 	};
 	mul_all(&j, t0, n_t, o0, n_o, sums);
 }

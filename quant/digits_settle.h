@@ -21,61 +21,42 @@ INLINE vf settle256(const struct digit_sums *s, size_t t, size_t n, const struct
 	}
 	return y;
 }
-/* d of a unit's blocks, and m where there is one; of the second halves of blocks of 16 */
-INLINE void scales_of_four(const struct digit_sums *s, size_t at, enum digits_scale scale, struct two *to)
+/* d of a block's rows, and m where there is one; of the second half of blocks of 16 */
+INLINE struct two scales_of_block(const struct digit_sums *s, size_t at, enum digits_scale scale)
 {
-	vi d[4];
-	vf h[4];
-	if (scale == DIGITS_HALF) {
-		v_turn_halves(s->d.half + at, h);
-		UNROLL for (int i = 0; i < 4; i++) to[i].d = h[i];
-		return;
+	switch (scale) {
+	case DIGITS_HALF: return (struct two){ .d = v_halves(s->d.half + at) };
+	case DIGITS_PAIR: return v_pairs(v_load(s->d.pair + at));
+	case DIGITS_EXPONENT: return (struct two){ .d = v_exponent(v_load(s->d.pair + at)) };
+	default: break;
 	}
-	v_turn(s->d.pair + at, d);
-	UNROLL for (int i = 0; i < 4; i++)
-		switch (scale) {
-		case DIGITS_PAIR: to[i] = v_pairs(d[i]); break;
-		case DIGITS_EXPONENT: to[i].d = v_exponent(d[i]); break;
-		case DIGITS_SMALL: to[i] = (struct two){ v_small(d[i]), v_small(v_right(d[i], 8)) }; break;
-		default: to[i].d = (vf)d[i]; break;
-		}
+	vi small = v_words(s->d.half + at);
+	return (struct two){ v_small(small), v_small(v_right(small, 8)) };
 }
 /* n blocks of 32 of token t onto y */
-INLINE vf settle32(const struct digit_sums *s, size_t t, size_t n, const struct strip32 *strip, int part,
-	enum digits_scale scale, int bias, vf y)
+INLINE vf settle32(const struct digit_sums *s, size_t t, size_t n, const struct strip32 *x, enum digits_scale scale,
+	vf y)
 {
-	const size_t half = ROWS*16, unit = part == 16 ? 2*half : half;
-	y = v_order(y);
-	for (size_t q = 0; q < n; q += 4) {
-		const struct strip32 *x = strip + q/4;
-		const int32_t *p = s->s[t] + q/4*unit;
-		struct two d[4];
-		vi first[4], second[4];
-		scales_of_four(s, q*ROWS, scale, d);
-		v_fours(p, first);
-		if (part == 16) v_fours(p + half, second);
-		UNROLL for (size_t i = 0; i < 4; i++) {
-			const int32_t *sum = x->sum[i], all = sum[0] + sum[1];
-			float xd = x->d[i];
-			if (q + i >= n) break;
-			y = add(y, d[i].d, xd, v_less(first[i], bias*(part == 16 ? sum[0] : all)));
-			if (part == 16) y = add(y, d[i].m, xd, v_less(second[i], bias*sum[1]));
-			if (scale == DIGITS_PAIR) y = v_fma(v_mul(d[i].m, v_all(xd)), v_all((float)all), y);
-		}
+	const int parts = scale == DIGITS_SMALL ? 2 : 1;
+	const int32_t *p = s->s[t];
+	for (size_t b = 0; b < n; b++, x++, p += parts*ROWS) {
+		const struct two d = scales_of_block(s, b*ROWS, scale);
+		y = add(y, d.d, x->d, v_load(p));
+		if (parts == 2) y = add(y, d.m, x->d, v_load(p + ROWS));
+		if (scale == DIGITS_PAIR) y = v_fma(v_mul(d.m, v_all(x->d)), v_all(x->all_float), y);
 	}
-	return v_order(y);
+	return y;
 }
 static void settle(const struct digits_type *type, enum mul_kind kind, const struct digit_sums *s, size_t t, size_t n,
 	const void *strip, float *to)
 {
 	const struct digits_type k = *type;
 	vf y = v_from(to);
-	if (kind == MUL_16) y = settle32(s, t, n, strip, 16, DIGITS_SMALL, k.bias, y);
-	else if (mul_block(kind) == 32) switch (k.scale) {
-	case DIGITS_HALF: y = settle32(s, t, n, strip, 32, DIGITS_HALF, k.bias, y); break;
-	case DIGITS_PAIR: y = settle32(s, t, n, strip, 32, DIGITS_PAIR, 0, y); break;
-	case DIGITS_EXPONENT: y = settle32(s, t, n, strip, 32, DIGITS_EXPONENT, k.bias, y); break;
-	default: y = settle32(s, t, n, strip, 32, DIGITS_FLOAT, k.bias, y); break;
+	if (mul_block(kind) == 32) switch (k.scale) {
+	case DIGITS_HALF: y = settle32(s, t, n, strip, DIGITS_HALF, y); break;
+	case DIGITS_PAIR: y = settle32(s, t, n, strip, DIGITS_PAIR, y); break;
+	case DIGITS_EXPONENT: y = settle32(s, t, n, strip, DIGITS_EXPONENT, y); break;
+	default: y = settle32(s, t, n, strip, DIGITS_SMALL, y); break;
 	} else switch (k.scale) {
 	case DIGITS_PAIR: y = settle256(s, t, n, strip, DIGITS_PAIR, 1, y); break;
 	case DIGITS_PAIR_16: y = settle256(s, t, n, strip, DIGITS_PAIR_16, 1, y); break;

@@ -4,6 +4,16 @@
 #include "digits_256.h"
 #define DIGITS_TABLE quant_digits_avxvnni
 INLINE isum i_madd(isum a, __m256i u, __m256i v) { return _mm256_dpwssd_epi32(a, u, v); }
+INLINE vi v_dots(vi s, const vi *c, int n, const int8_t *high, const int8_t *low, int most)
+{
+	vi h[2] = { v_none(), v_none() }, l[2] = { s, v_none() };       /* chains that do not wait long */
+	(void)most;
+	UNROLL for (int j = 0; j < n; j++) {
+		h[j%2] = _mm256_dpbusd_epi32(h[j%2], c[j], v_all32(high + 4*j));
+		l[j%2] = _mm256_dpbusd_epi32(l[j%2], c[j], v_all32(low + 4*j));
+	}
+	return _mm256_add_epi32(_mm256_slli_epi32(_mm256_add_epi32(h[0], h[1]), 6), _mm256_add_epi32(l[0], l[1]));
+}
 #include "digits_text.h"
 #else
 typedef int isa_none;

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: MIT
+ * digits_units.h - part of digits_text.h: blocks of 32, ROWS rows side by side.
+ *
+ * Four bytes of each row's block are an integer of 32 bits, and a register has that of every row. Masks and shifts make
+ * codes of it, four columns of all rows, which meet those columns' digits in every lane: sums need not be added up
+ * across lanes. There are always ROWS rows. */
+
+/* A type's block: how many blocks of 32, and parts of these with scales of their own; bytes of the scales of each; the
+ * bias of codes, and the greatest */
+struct unit { size_t bytes; int blocks, parts, scale, bias, most; };
+/* The codes of its j-th 32 columns in every row: c[i] has columns 4i to 4i + 3 */
+typedef void codes_fn(const struct rows *w, int j, vi *c);
+
+/* Sixteen columns each in the lower and the upper halves of bytes */
+INLINE void nibbles(const struct rows *w, int at, vi *c)
+{
+	vi x[4];
+	v_four(w, at, x);
+	UNROLL for (int i = 0; i < 4; i++) {
+		c[i] = v_and(x[i], 15);
+		c[4 + i] = v_and(v_right(x[i], 4), 15);
+	}
+}
+INLINE void q4_0_codes(const struct rows *w, int j, vi *c) { nibbles(w, 2 + 16*j, c); }
+INLINE void q4_1_codes(const struct rows *w, int j, vi *c) { nibbles(w, 4 + 16*j, c); }
+/* qh, and behind it qs */
+INLINE void fives(const struct rows *w, int at, vi *c)
+{
+	const vi bits = v_one(w, at);
+	nibbles(w, at + 4, c);
+	UNROLL for (int i = 0; i < 8; i++) c[i] = v_bits(c[i], bits, i, 16);
+}
+INLINE void q5_0_codes(const struct rows *w, int j, vi *c) { fives(w, 2 + 20*j, c); }
+INLINE void q5_1_codes(const struct rows *w, int j, vi *c) { fives(w, 4 + 20*j, c); }
+INLINE void q8_0_codes(const struct rows *w, int j, vi *c)
+{
+	v_four(w, 2 + 32*j, c);
+	v_four(w, 18 + 32*j, c + 4);
+	UNROLL for (int i = 0; i < 8; i++) c[i] = v_flip(c[i], 128);
+}
+INLINE void levels(const int8_t *table, int bias, vi *c)
+{
+	const __m128i t = _mm_add_epi8(x16(table), _mm_set1_epi8((char)bias));
+	UNROLL for (int i = 0; i < 8; i++) c[i] = v_level(t, c[i]);
+}
+INLINE void iq4_nl_codes(const struct rows *w, int j, vi *c)
+{
+	nibbles(w, 2 + 16*j, c);
+	levels(iq4_levels, 128, c);
+}
+INLINE void mxfp4_codes(const struct rows *w, int j, vi *c)
+{
+	nibbles(w, 1 + 16*j, c);
+	levels(fp4_levels, 12, c);
+}
+/* Eight columns each: a byte's halves are eight columns apart */
+INLINE void nvfp4_codes(const struct rows *w, int j, vi *c)
+{
+	vi n[8];
+	nibbles(w, 4 + 16*j, n);
+	levels(fp4_levels, 12, n);
+	UNROLL for (int i = 0; i < 8; i++) c[i] = n[i/4*2 + i/2%2*4 + i%2];
+}
+INLINE void q1_0_codes(const struct rows *w, int j, vi *c)
+{
+	const vi bits = v_one(w, 2 + 4*j);
+	UNROLL for (int i = 0; i < 8; i++) c[i] = v_bits(v_none(), bits, i, 2);
+}
+INLINE void q2_0_codes(const struct rows *w, int j, vi *c)
+{
+	UNROLL for (int h = 0; h < 2; h++) {
+		const vi x = v_one(w, 2 + 8*j + 4*h);
+		UNROLL for (int i = 0; i < 4; i++) c[4*h + i] = v_and(v_spread(v_byte(x, i)), 3);
+	}
+}
+
+/* The scales of a block's j-th 32 columns */
+INLINE void scales_of_rows(const struct rows *w, int from, int n, struct digit_sums *to, size_t at)
+{
+	UNROLL for (size_t r = 0; r < ROWS; r++)
+		if (n == 2) memcpy(to->d.half + at + r, row(w, r, from), 2);
+		else if (n == 4) memcpy(to->d.pair + at + r, row(w, r, from), 4);
+		else to->d.pair[at + r] = *(const uint8_t *)row(w, r, from);
+}
+/* One token times one block of 32 columns of all rows */
+INLINE void unit_sums(const vi *c, const struct strip32 *x, struct unit like, int32_t *to)
+{
+	const int n = like.parts, columns = 32/n;
+	UNROLL for (int i = 0; i < n; i++) {
+		vi less = v_times(v_all32(n == 1 ? &x->all : x->sum + i), -like.bias);
+		v_store(to + i*ROWS, v_dots(less, c + columns/4*i, columns/4, x->high + columns*i, x->low + columns*i,
+			like.most));
+	}
+}
+INLINE void units(int n_tokens, const struct digits_part *part, struct digit_sums *to, struct unit like,
+	codes_fn *codes)
+{
+	const struct digits_part p = *part;
+	const char *next = p.next, *strip = p.strip;
+	struct rows w = rows_at(p.w, p.w_stride);
+	for (size_t u = 0, at = 0; u < p.n; u++, rows_go(&w, like.bytes), next += like.bytes*ROWS) {
+		ahead(next, like.bytes*ROWS);
+		UNROLL for (int j = 0; j < like.blocks; j++, at += ROWS, strip += sizeof(struct strip32)) {
+			vi c[8];
+			codes(&w, j, c);
+			UNROLL for (int t = 0; t < n_tokens; t++)
+				unit_sums(c, (const void *)(strip + (size_t)t*p.strip_stride), like,
+					to->s[t] + (size_t)like.parts*at);
+			scales_of_rows(&w, (like.parts - 1)*2*j, like.scale, to, at);
+		}
+	}
+}
