@@ -36,6 +36,19 @@ gguf-run -q -m m.gguf --arch-file turned.yaml --temp 0 -n 6 -p "hello world" >te
 gguf-tokenize -m m.gguf --decode got >decoded 2>"$TMP/err" || cat "$TMP/err"
 same "the answer as text, without the prompt" text decoded
 ok "a prompt longer than a batch" gguf-run -q -m m.gguf --temp 0 -n 2 -o long "$DATA/prose/README.md"
+
+# the gated form, of which there are no reference values: against plain Python, which has those of the other
+if command -v python3 >/dev/null; then
+	slow="python3 $SRC/tests/reference/slow_t5.py" t5=$SHARED/reference/arch/t5
+	$slow logits "$t5" >slow
+	ok "plain Python gives the reference's logits" "$BUILD/tests/reference/tool_cmp_f32" slow "$t5/expected/logits.f32" 1e-4
+	ok "a checkpoint with gated GELU and a head of its own" $slow gated "$t5" gated
+	ok "... is converted" gguf-convert -q --type f32 -o gated.gguf gated
+	$slow logits gated >slow
+	for part in sequences decoder_sequences; do jq -r ".${part}[] | map(tostring) | join(\" \")" "$t5/expected/tokens.json" >$part; done
+	gguf-logits -m gated.gguf --source sequences decoder_sequences >fast
+	ok "... and its logits are those of plain Python" "$BUILD/tests/reference/tool_cmp_f32" fast slow 1e-4
+else skip "T5 with gated GELU" "no python3"; fi
 sed 's/      start: .*//' "$SRC/model/arch/t5.yaml" >startless.yaml
 not_ok "nothing to begin with" 2 gguf-run -q -m m.gguf --arch-file startless.yaml -p a
 cp .out message
