@@ -41,10 +41,8 @@ done
 # The examples, in a folder that holds what gguf-utils(7) says.
 cd "$TMP" || exit 1
 cp -r "$DATA/wiki-7m" wiki-7m
-bytes=12000
-[ -z "${SANITIZED:-}" ] || bytes=8000
-head -c $bytes "$DATA/prose/calibration.txt" >calibration.txt
-head -c $bytes "$DATA/prose/evaluation.txt" >evaluation.txt
+head -c 8000 "$DATA/prose/calibration.txt" >calibration.txt
+head -c 8000 "$DATA/prose/evaluation.txt" >evaluation.txt
 ok "files for the examples: model" gguf-convert -o wiki-7m.gguf wiki-7m
 ok "files for the examples: matrix" gguf-imatrix -m wiki-7m.gguf -o im.gguf calibration.txt
 ok "files for the examples: quantized" gguf-quantize -i im.gguf -o wiki-7m-q4.gguf Q4_K_M wiki-7m.gguf

@@ -99,17 +99,17 @@ static void pack(struct product *p, const char *isa)
 }
 static void slow_outputs(struct product *p)
 {
+	const bool is_block = p->t->kind == GGU_KIND_BLOCK;
 	struct slow_weight *row = zeroed(p->n_in*sizeof *row);
 	float *wide = zeroed(p->n_in*sizeof *wide);
 	for (size_t o = 0; o < p->n_out; o++) {
-		for (size_t i = 0; i < p->n_in; i++) {
-			slow_decode(p->t->id, p->w + o*p->w_stride, i, wide + i);
-			slow_weight(p->t->id, p->w + o*p->w_stride, i, row + i);
-		}
+		const uint8_t *w = p->w + o*p->w_stride;
+		for (size_t i = 0; i < p->n_in; i++)
+			if (is_block) slow_weight(p->t->id, w, i, row + i);
+			else slow_decode(p->t->id, w, i, wide + i);
 		for (size_t k = 0; k < p->n_tokens; k++)
-			p->want[k*p->y_stride + o] = p->t->kind == GGU_KIND_BLOCK ? slow_product(p->t->id, row,
-				p->n_in, p->slow + k*p->n_in, &widest)
-				: slow_float_product(wide, p->x + k*p->n_in, p->n_in);
+			p->want[k*p->y_stride + o] = is_block ? slow_product(p->t->id, row, p->n_in,
+				p->slow + k*p->n_in, &widest) : slow_float_product(wide, p->x + k*p->n_in, p->n_in);
 	}
 	free(row); free(wide);
 }
@@ -126,7 +126,6 @@ static void multiply(const struct ggu_type_info *t, const char *isa, size_t n_to
 	for (size_t o = 0; o < n_out; o++) kt_fill_blocks(t, p.w + o*p.w_stride, n_in/t->block_weights, blocks);
 	kt_fill_floats(p.x, n_tokens*n_in, floats);
 	if (floats == KT_SIGNS) follow_signs(&p);
-	quant_select(isa, NULL);
 	pack(&p, isa);
 	m = (struct quant_mul){ t->id, n_tokens, n_out, n_in, p.w, p.w_stride, p.act, p.y, p.y_stride };
 	later = kt_below(2) ? n_tokens : quant_act_step()*(1 + kt_below(2));
@@ -157,6 +156,7 @@ static void check_chunks(const struct ggu_type_info *t, const char *isa)
 static void check_type(const struct ggu_type_info *t, const char *isa)
 {
 	size_t unit = t->block_weights, chunk = unit == 1 ? 2048 : 512;
+	quant_select(isa, NULL);
 	kt_name("%s %s multiplies at every edge of a tile", t->name, isa);
 	for (size_t i = 0; i < EDGES; i++)
 		for (size_t k = 0; k < EDGES && !kt_failed(); k++)
@@ -173,7 +173,8 @@ static void check_type(const struct ggu_type_info *t, const char *isa)
 	/* floats: a few rows and tokens take 512 columns at a time, panels 2048 of up to 264 tokens */
 	static const size_t lengths[] = { 511, 513, 1025, 2047, 2049, 4100 }, tokens[] = { 4, 8, 9, 13, 264, 265 };
 	for (size_t i = 0; i < 36 && unit == 1 && !kt_failed(); i++)
-		multiply(t, isa, tokens[i/6], i < 24 ? 1 + kt_below(35) : 2, lengths[i%6], KT_RANDOM, KT_MIXED);
+		if (i < 24 || i%6 > 2)
+			multiply(t, isa, tokens[i/6], i < 24 ? 1 + kt_below(35) : 2, lengths[i%6], KT_RANDOM, KT_MIXED);
 	for (size_t n = 527; n <= 530 && !kt_failed(); n++)
 		multiply(t, isa, n, 1 + kt_below(2), unit, KT_RANDOM, KT_MIXED);
 	kt_result();

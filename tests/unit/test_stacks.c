@@ -201,6 +201,7 @@ int main(void)
 		cmocka_unit_test(what_makes_no_sense_is_refused),
 		cmocka_unit_test(cost_is_what_is_taken),
 	};
+	if (quant_select(NULL, NULL)) return 1;         /* else it were portable C */
 	for (int i = 0; i < LONG + 64; i++) text[i] = (i*i + 3*i) % VOCAB;
 	for (int i = 0; i < 1200; i++) source[i] = (i*i + 5*i + i/7) % VOCAB;
 	return cmocka_run_group_tests(tests, NULL, NULL);
