@@ -2,6 +2,7 @@
  * pretok_internal.h - the steps of a normalizer and a pre-tokenizer, and what those who run them share.
  *
  *   pretok_read.c   the trees of tokenizer.json become steps
+ *   pretok_pattern.c        their regular expressions become PCRE's
  *   pretok_norm.c   normalizers: a text becomes another
  *   pretok.c        pre-tokenizers: a text becomes pieces; matching */
 #ifndef MODEL_VOCAB_PRETOK_INTERNAL_H
@@ -39,6 +40,10 @@ struct pretok {
 
 #define PRETOK_MARK "\xe2\x96\x81"      /* U+2581, which SentencePiece has for a blank */
 
+/* Letters and what counts as such (circled ones), marks, digits, underscores: the inside of a class. */
+#define PRETOK_WORD "\\p{L}\\x{24b6}-\\x{24e9}\\x{1f130}-\\x{1f149}\\x{1f150}-\\x{1f169}\\x{1f170}-\\x{1f189}" \
+	"\\p{Nl}\\p{M}\\p{Nd}\\p{Pc}"
+
 /* A text under construction, ended by a zero. most: bytes it may hold, 0: any number */
 struct buf { char *p; size_t n, cap, most; bool failed; };
 void buf_put(struct buf *b, const char *p, size_t n);
@@ -50,5 +55,7 @@ struct subject { const char *t; size_t n, from, to; };
 enum ggu_status pretok_find(struct pretok *p, const struct step *s, struct subject *u, size_t from, size_t *at,
 	size_t *end, bool *found, struct ggu_error *err);
 enum ggu_status pretok_no_memory(struct ggu_error *err);
+/* Appends to `to` the pattern that PCRE has to be given. false: classes that do not end, or are nested too deep. */
+bool pretok_pattern(const char *pattern, struct buf *to);
 
 #endif

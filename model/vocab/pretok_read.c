@@ -8,69 +8,26 @@
 
 enum { MAX_DEPTH = 16 };
 
-/* \s and \w of the regular expressions in tokenizer.json, for the inside of a class; PCRE's own are others: its white
- * space has U+180E, which Unicode 6.3 took out, its words have all numbers and no marks. They begin and end with a
- * property, so that a hyphen beside them makes no range. */
-#define SPACE "\\p{Zs}\\t-\\r\\x{85}\\p{Z}"
-/* letters and what counts as such (circled ones), marks, digits, underscores */
-#define WORD "\\p{L}\\x{24b6}-\\x{24e9}\\x{1f130}-\\x{1f149}\\x{1f150}-\\x{1f169}\\x{1f170}-\\x{1f189}" \
-	"\\p{Nl}\\p{M}\\p{Nd}\\p{Pc}"
-
-/* What stands for the escape of this letter; in_class: between brackets. NULL: PCRE's does. */
-static const char *escape(char letter, bool in_class)
+static pcre2_code *compile_text(const char *pattern, bool literal, int *code, PCRE2_SIZE *at)
 {
-	switch (letter) {
-	case 's': return in_class ? SPACE : "[" SPACE "]";
-	case 'S': return in_class ? "\\S\\x{180e}" : "[^" SPACE "]";
-	case 'w': return in_class ? WORD : "[" WORD "]";
-	case 'W': return in_class ? NULL : "[^" WORD "]";
-	default: return NULL;
-	}
-}
-
-/* The pattern as PCRE understands it: with the escapes above; and Oniguruma's classes may hold classes, PCRE's may not,
- * so [a[bc]] becomes [abc]. false: one of them is negated. */
-static bool translate(const char *p, struct buf *to)
-{
-	int depth = 0;
-	for (; *p; p++) {
-		if (*p == '\\' && p[1]) {
-			const char *other = escape(*++p, depth > 0);
-			buf_put(to, other ? other : p - 1, other ? strlen(other) : 2);
-			continue;
-		}
-		if (*p == '[' && depth && (p[1] == ':' || p[1] == '^')) {
-			const char *from = p;
-			if (p[1] == '^') return false;
-			while (*p && *p != ']') p++;
-			buf_put(to, from, (size_t)(p - from));
-		} else if (*p == '[' && depth++) continue;
-		else if (*p == ']' && depth && --depth) continue;
-		else if (*p == '[') {
-			if (p[1] == '^') buf_put(to, p++, 1);
-			if (p[1] == ']') buf_put(to, p++, 1);   /* a bracket that is meant */
-		}
-		if (!*p) break;
-		buf_put(to, p, 1);
-	}
-	return true;
-}
-
-static pcre2_code *compile_text(const char *pattern, uint32_t options, int *code, PCRE2_SIZE *at)
-{
-	return pcre2_compile((PCRE2_SPTR)pattern, strlen(pattern), PCRE2_UTF | options, code, at, NULL);
+	/* ^ and $ are those of lines */
+	uint32_t options = PCRE2_UTF | (literal ? PCRE2_LITERAL : PCRE2_UCP | PCRE2_MULTILINE);
+	return pcre2_compile((PCRE2_SPTR)pattern, strlen(pattern), options, code, at, NULL);
 }
 static enum ggu_status compile(struct step *s, const char *pattern, bool literal, struct ggu_error *err)
 {
 	struct buf own = { 0 };
 	int code;
 	PCRE2_SIZE at;
-	buf_put(&own, "", 0);
-	if (!literal && translate(pattern, &own) && !own.failed) s->re = compile_text(own.p, PCRE2_UCP, &code, &at);
+	bool ends = literal || pretok_pattern(pattern, &own);
+	if (!literal && ends && !own.failed) s->re = compile_text(own.p, false, &code, &at);
 	free(own.p);
 	if (own.failed) return pretok_no_memory(err);
-	/* as it is, where it cannot be translated; then a message tells its own bytes */
-	if (!s->re) s->re = compile_text(pattern, literal ? PCRE2_LITERAL : PCRE2_UCP, &code, &at);
+	/* as it is, where it is wrong: so that the message tells its own bytes */
+	if (!s->re) s->re = compile_text(pattern, literal, &code, &at);
+	if (s->re && !ends)
+		return ggu_fail(err, GGU_ERR_FORMAT, GGU_NO_OFFSET, "pattern",
+			"a class does not end, or is nested too deep");
 	if (!s->re) {
 		char why[80] = "";
 		pcre2_get_error_message(code, (PCRE2_UCHAR *)why, sizeof why);
@@ -206,8 +163,8 @@ static enum ggu_status add_byte_level(struct pretok *p, const json_t *o, struct 
 	return new_step(p, false, PRE_BYTES, err) ? GGU_OK : GGU_ERR_FORMAT;
 }
 
-/* ... in another engine, whose words have joiners, too */
-#define JOINED WORD "\\x{200c}\\x{200d}"
+/* To this splitter, which another engine matches, joiners belong to words too. */
+#define JOINED PRETOK_WORD "\\x{200c}\\x{200d}"
 
 static enum ggu_status read_pre(struct pretok *p, const json_t *o, const char *type, struct ggu_error *err)
 {

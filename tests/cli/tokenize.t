@@ -74,6 +74,15 @@ is "... nor does \\s" "$(words "$(split '\\s+')" "$mark b")" "1 4 5 2"
 is "... nor in a class" "$(words "$(split '[-\\s-]+')" "$mark-b \302\240a")" "1 4 5 2 1"
 is "\\S goes over it" "$(words "$(split '\\S+b')" "a $mark a")" "0 0"
 is "... in a class, too" "$(words "$(split '[\\S]+b')" "a $mark a")" "0 0"
+is "a dollar is the end of a line" "$(words "$(split '\\nb$')" 'a\nb\na')" "1 0"
+is "\\h is a hexadecimal digit" "$(words "$(split '\\h')" 'a b')" "0"
+is "two classes meet" "$(words "$(split '[ab&&[^b]]')" bab)" "2 2"
+is "... negated" "$(words "$(split '[^ab&&b]')" bab)" "2 2"
+is "a negated class in a class" "$(words "$(split '[a[^ab]]')" "b$mark")" "2 2"
+is "... negated" "$(words "$(split '[^b[^ab]]')" bab)" "2 2"
+is "\\W in a class" "$(words "$(split '[\\W]')" 'a b')" "1 2"
+words "$(split '[[[[[[[[[[[[[[[[[[a]]]]]]]]]]]]]]]]]]')" a >"$TMP/message" 2>&1
+ok "a deep class is refused" grep -q 'pattern: a class does not end, or is nested too deep' "$TMP/message"
 is "an accent belongs to the word, a fraction does not" \
 	"$(words '{"type": "Whitespace"}' 'e\314\201\302\275')" "6 7"
 rm -f "$TMP"/dir/*

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: MIT
+ * pretok_pattern.c - the regular expressions of tokenizer.json as PCRE understands them.
+ *
+ * They are Oniguruma's, which differ in a few escapes, and in classes: these may hold classes and be intersected (&&),
+ * where PCRE would take brackets and ampersands for letters. A class that holds others becomes
+ *   [ab[cd]]    [abcd]
+ *   [ab[^cd]]   (?:[ab]|[^cd])
+ *   [ab&&cd]    (?:(?=[ab])[cd])
+ *   [^ab[^cd]]  (?:(?!(?:[ab]|[^cd]))(?s:.)) */
+#include <stdlib.h>
+#include <string.h>
+#include "pretok_internal.h"
+
+enum { MAX_DEPTH = 16 };
+
+/* \s, \w and \h as the inside of a class. PCRE's white space has U+180E, which Unicode 6.3 took out; its words have all
+ * numbers and no marks; its \h are blanks, not digits. They begin and end with a property or a range, so that a hyphen
+ * beside them makes none. */
+#define SPACE "\\p{Zs}\\t-\\r\\x{85}\\p{Z}"
+#define WORD PRETOK_WORD
+#define HEX "0-9a-fA-F"
+
+/* What stands for the escape of this letter; in_class: between brackets. NULL: PCRE's own does. */
+static const char *escape(char letter, bool in_class)
+{
+	switch (letter) {
+	case 's': return in_class ? SPACE : "[" SPACE "]";
+	case 'S': return in_class ? "\\S\\x{180e}" : "[^" SPACE "]";
+	case 'w': return in_class ? WORD : "[" WORD "]";
+	case 'W': return "[^" WORD "]";
+	case 'h': return in_class ? HEX : "[" HEX "]";
+	case 'H': return "[^" HEX "]";
+	default: return NULL;
+	}
+}
+static void put(struct buf *to, const char *text) { buf_put(to, text, strlen(text)); }
+
+/* A class while it is read. */
+struct class {
+	bool negated;
+	struct buf plain;               /* what PCRE can have between brackets */
+	struct buf others;              /* "|atom" for each of the rest */
+	struct buf met;                 /* "(?=atom)" for each side before a && */
+};
+static void class_free(struct class *c)
+{
+	free(c->plain.p);
+	free(c->others.p);
+	free(c->met.p);
+}
+/* The one side of && that was read last */
+static void put_side(const struct class *c, struct buf *to)
+{
+	if (c->others.n) put(to, "(?:");
+	if (c->plain.n) {
+		put(to, "[");
+		buf_put(to, c->plain.p, c->plain.n);
+		put(to, "]");
+	}
+	if (c->others.n) {
+		buf_put(to, c->others.p + !c->plain.n, c->others.n - !c->plain.n);
+		put(to, ")");
+	}
+	if (!c->plain.n && !c->others.n) put(to, "(?!)");
+}
+static bool is_plain(const struct class *c) { return !c->others.n && !c->met.n && c->plain.n; }
+static void put_class(const struct class *c, struct buf *to)
+{
+	if (c->negated && is_plain(c)) {
+		put(to, "[^");
+		buf_put(to, c->plain.p, c->plain.n);
+		put(to, "]");
+		return;
+	}
+	put(to, c->negated ? "(?:(?!" : c->met.n ? "(?:" : "");
+	if (c->met.n) buf_put(to, c->met.p, c->met.n);
+	put_side(c, to);
+	put(to, c->negated ? ")(?s:.))" : c->met.n ? ")" : "");
+	to->failed |= c->plain.failed || c->others.failed || c->met.failed;
+}
+static void end_side(struct class *c)
+{
+	put(&c->met, "(?=");
+	put_side(c, &c->met);
+	put(&c->met, ")");
+	c->plain.n = c->others.n = 0;
+}
+static void put_escape(struct class *c, const char *p)
+{
+	const char *other = escape(p[1], true);
+	if (!other) buf_put(&c->plain, p, 2);
+	else if (*other == '[') {
+		put(&c->others, "|");
+		put(&c->others, other);
+	} else put(&c->plain, other);
+}
+
+static const char *read_class(const char *p, struct class *c, int depth);
+static const char *read_inner(const char *p, struct class *c, int depth)
+{
+	struct class inner = { 0 };
+	p = read_class(p, &inner, depth);
+	if (is_plain(&inner) && !inner.negated) buf_put(&c->plain, inner.plain.p, inner.plain.n);
+	else {
+		put(&c->others, "|");
+		put_class(&inner, &c->others);
+	}
+	class_free(&inner);
+	return p;
+}
+/* p stands behind the bracket; returns what follows the class. NULL: it does not end, or is nested too deep. */
+static const char *read_class(const char *p, struct class *c, int depth)
+{
+	const char *begin;
+	if (depth > MAX_DEPTH) return NULL;
+	c->negated = *p == '^';
+	p += c->negated;
+	for (begin = p; p && *p && (*p != ']' || p == begin); ) {
+		const char *posix = *p == '[' && p[1] == ':' ? strstr(p, ":]") : NULL;
+		size_t n = posix ? (size_t)(posix + 2 - p) : 1;
+		if (*p == '\\' && p[1]) {
+			put_escape(c, p);
+			p += 2;
+		} else if (*p == '&' && p[1] == '&') {
+			end_side(c);
+			p += 2;
+		} else if (*p == '[' && !posix) p = read_inner(p + 1, c, depth + 1);
+		else {
+			/* a bracket that is meant */
+			if (*p == ']') put(&c->plain, "\\");
+			buf_put(&c->plain, p, n);
+			p += n;
+		}
+	}
+	return p && *p ? p + 1 : NULL;
+}
+
+bool pretok_pattern(const char *p, struct buf *to)
+{
+	buf_put(to, "", 0);
+	while (p && *p) {
+		struct class c = { 0 };
+		const char *other = *p == '\\' && p[1] ? escape(p[1], false) : NULL;
+		if (*p == '[') {
+			p = read_class(p + 1, &c, 1);
+			put_class(&c, to);
+			class_free(&c);
+		} else if (other) {
+			put(to, other);
+			p += 2;
+		} else {
+			size_t n = *p == '\\' && p[1] ? 2 : 1;
+			buf_put(to, p, n);
+			p += n;
+		}
+	}
+	return p;
+}
