@@ -208,11 +208,14 @@ void mul_integers(const struct quant_mul *m, size_t t0, size_t n_t, size_t o0, s
 }
 
 /* Threads that share the tokens of a panel each unpack it: outputs are cut first, finely enough to keep all busy to
- * the end, and tokens where outputs do not suffice. */
+ * the end, and tokens where outputs do not suffice. Few tokens read rows only, and what one core lags behind by is as
+ * much as a task: large matrices are cut four times as finely. */
 void mul_cut(const struct quant_mul *m, int n_threads, size_t *tokens, size_t *outputs)
 {
-	size_t unit = few(m->n_tokens) ? 16 : MUL_OUTPUTS, shares = n_threads > 1 ? 4*(size_t)n_threads : 1,
-		share = (m->n_out/shares + unit - 1)/unit*unit;
+	enum { LARGE_TASK = 256 << 10 };        /* bytes */
+	size_t unit = few(m->n_tokens) ? 16 : MUL_OUTPUTS, shares = n_threads > 1 ? 4*(size_t)n_threads : 1, share;
+	if (few(m->n_tokens) && n_threads > 1 && m->n_out*m->w_stride/shares > LARGE_TASK) shares *= 4;
+	share = (m->n_out/shares + unit - 1)/unit*unit;
 	*tokens = m->n_tokens;
 	*outputs = share ? share : unit;
 	if (few(m->n_tokens) || m->n_out/unit >= (size_t)n_threads) return;
