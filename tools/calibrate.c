@@ -445,6 +445,7 @@ static void tokenize(struct calibration *c, const struct calibrate_options *o)
 	if (!c->n_windows)
 		msg_die("%s: %zu token%s no window of %zu: give more text or a smaller --ctx", o->text, n_ids,
 			n_ids == 1 ? " makes" : "s make", c->ctx);
+	if (o->chunks > c->n_windows) load_few_windows(o->text, c->n_windows);
 	if (o->chunks && o->chunks < c->n_windows) c->n_windows = (size_t)o->chunks;
 	if (vocab_add_bos(v) && vocab_bos(v) >= 0)
 		for (size_t i = 0; i < c->n_windows; i++) c->ids[i*c->ctx] = vocab_bos(v);

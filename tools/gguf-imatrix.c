@@ -155,7 +155,7 @@ static void tokenize(struct run *r, const char *text_name)
 			(unsigned long long)o.from);
 	windows -= o.from;
 	memmove(r->ids, r->ids + o.from*(size_t)o.ctx, windows*(size_t)o.ctx*sizeof *r->ids);
-	if (o.chunks > windows) msg_warn("%s: has %llu windows only", shown, (unsigned long long)windows);
+	if (o.chunks > windows) load_few_windows(shown, (size_t)windows);
 	r->n_chunks = o.chunks && o.chunks < windows ? o.chunks : windows;
 	if (model_has_encoder(r->model)) begin_decoder(r, v);
 	if (vocab_add_bos(v) && vocab_bos(v) >= 0)

@@ -172,6 +172,7 @@ static void read_text(struct job *j, const char *path)
 	if (j->windows <= (size_t)o.from) msg_die("%s: has %zu windows, and none from %d on", name, j->windows, o.from);
 	j->windows -= (size_t)o.from;
 	memmove(j->ids, j->ids + (size_t)o.from*(size_t)o.ctx, j->windows*(size_t)o.ctx*sizeof *j->ids);
+	if ((size_t)o.chunks > j->windows) load_few_windows(name, j->windows);
 	if (o.chunks && j->windows > (size_t)o.chunks) j->windows = (size_t)o.chunks;
 	/* the last token of a window is scored without being evaluated: nobody else looks at it */
 	for (size_t i = 0; i < j->windows*(size_t)o.ctx; i++)
@@ -202,7 +203,10 @@ static void check_base(struct job *j)
 			j->base.n_vocab, o.ctx, n_vocab);
 	if (j->base.n_chunk <= (size_t)o.from)
 		msg_die("%s: has %zu windows, and none from %d on", o.base, j->base.n_chunk, o.from);
-	if (j->windows > j->base.n_chunk - (size_t)o.from) j->windows = j->base.n_chunk - (size_t)o.from;
+	if (j->windows > j->base.n_chunk - (size_t)o.from) {
+		j->windows = j->base.n_chunk - (size_t)o.from;
+		load_few_windows(o.base, j->windows);
+	}
 	skip_base(j, n_vocab);
 	for (size_t i = 0; i < j->windows*(size_t)o.ctx; i++)
 		if (j->base.tokens[(size_t)o.from*(size_t)o.ctx + i] != j->ids[i])

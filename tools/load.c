@@ -133,6 +133,11 @@ char *load_text(const char *path, size_t *n)
 	return p;
 }
 
+void load_few_windows(const char *file, size_t n)
+{
+	msg_warn("%s: has only %zu window%s", file, n, n == 1 ? "" : "s");
+}
+
 bool load_id(const char *file, const char *text, const char **p, bool lines, size_t n_vocab, int32_t *id)
 {
 	static const char blanks[] = "\n \t\r,";

@@ -29,6 +29,8 @@ void load_tokenizer(const struct model *m, const char *path, struct vocab **v, s
 /* All bytes of a file, unpacked if it is gzip'd, or of standard input for NULL and "-"; a NUL follows them. Caller
  * frees. */
 char *load_text(const char *path, size_t *n);
+/* A warning: fewer windows than were asked for. */
+void load_few_windows(const char *file, size_t n);
 /* The next token id at *p, a place in file's text, after blanks, commas and, if `lines`, ends of lines; *p then stands
  * after it. False at the end. Dies at what is not an id below n_vocab, with the byte of the text. */
 bool load_id(const char *file, const char *text, const char **p, bool lines, size_t n_vocab, int32_t *id);

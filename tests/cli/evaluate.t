@@ -16,6 +16,8 @@ holds() { jq -e "$1" json >/dev/null; }
 gguf-perplexity -q -m m.gguf --chunks 2 text >plain
 ok "text" grep -qE '^ppl [0-9]+\.[0-9]{4} \+- [0-9]+\.[0-9]{4}$' plain
 is "... is one line" "$(wc -l <plain | tr -d ' ')" 1
+head -c 8000 text >short
+is "fewer windows than --chunks" "$(gguf-perplexity -m m.gguf --ctx 2048 --chunks 99 short 2>&1 >/dev/null)" "gguf-perplexity: short: has only 1 window"
 is "from a pipe" "$(cat text | gguf-perplexity -q -m m.gguf --chunks 2 -)" "$(cat plain)"
 is "without operand" "$(cat text | gguf-perplexity -q -m m.gguf --chunks 2)" "$(cat plain)"
 gzip -c text >text.gz
@@ -57,7 +59,9 @@ not_ok "--fail-above: no such result" 2 gguf-perplexity -q -m m.gguf --chunks 1 
 not_ok "... told before anything is read" 2 gguf-perplexity -q -m m.gguf --fail-above no_such=1 nowhere
 cp .out message
 ok "... by name" grep -q 'no_such=1' message
-not_ok "--fail-above: no number" 2 gguf-perplexity -q -m m.gguf --chunks 1 --fail-above ppl=many text
+for x in many nan; do
+	not_ok "--fail-above: no number, $x" 2 gguf-perplexity -q -m m.gguf --chunks 1 --fail-above ppl=$x text
+done
 
 ok "--save-logits" gguf-perplexity -q -m m.gguf --chunks 2 --save-logits base text
 is "... magic" "$(head -c 8 base)" _logits_
