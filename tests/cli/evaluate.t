@@ -99,6 +99,30 @@ not_ok "no such text" 2 gguf-perplexity -q -m m.gguf nowhere
 not_ok "standard output is full" 2 sh -c 'gguf-perplexity -q -m m.gguf --chunks 1 --save-logits none text >/dev/full'
 not_ok "... no file is left" 1 test -e none
 
+# numbers in files, worked out byte by byte, as they are to be on every machine: little-endian
+gguf-perplexity -q -m m.gguf --ctx 8 --chunks 1 --save-logits few text >/dev/null
+od -A n -v -t u1 -w1 few | awk '
+	function u16(i) { return b[i] + 256*b[i + 1] }
+	function u32(i) { return u16(i) + 65536*u16(i + 2) }
+	function f32(i,   u, e, x) {
+		u = u32(i); e = int(u/8388608)%256; x = (1 + u%8388608/8388608)*2^(e - 127)
+		return u >= 2147483648 ? -x : x
+	}
+	{ b[NR - 1] = $1 }
+	END {
+		for (i = 8; i < 52; i += 4) printf "%d ", u32(i)
+		for (at = 52; at < NR; at += 8200) {
+			for (i = sum = 0; i < 4096; i++) sum += exp(f32(at)*u16(at + 8 + 2*i) + f32(at + 4))
+			printf "%.2f ", sum
+		}
+	}' >is
+is "saved logits are little-endian: sizes, tokens, rows of probabilities that add up" "$(cat is)" \
+	"8 4096 1 $(gguf-tokenize -m m.gguf text | cut -d ' ' -f 1-8) 1.00 1.00 1.00 "
+gguf-quantize -q -o f.gguf F32 m.gguf
+echo 258 | gguf-logits -q -m f.gguf --hidden | head -c 1024 >is
+gguf-cat f.gguf token_embd.weight | tail -c +$((258*1024 + 1)) | head -c 1024 >want
+same "gguf-logits is little-endian: what enters the first layer are the embedding's bytes in the file" is want
+
 ok "-o" gguf-perplexity -q -m m.gguf --chunks 2 --save-logits both -o results text
 same "... holds what standard output would" results plain
 same "... beside --save-logits" both base

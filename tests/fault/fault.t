@@ -108,5 +108,16 @@ walk_all gguf-logits gguf-logits --no-sandbox -j2 -m model.gguf -o out ids
 walk_writes gguf-logits gguf-logits --no-sandbox -j2 -m model.gguf -o out ids
 walk_all gguf-perplexity gguf-perplexity --no-sandbox -j2 --ctx 32 --chunks 1 -m model.gguf -o out text
 walk_all "gguf-perplexity --save-logits" gguf-perplexity --no-sandbox -j2 --ctx 32 --chunks 1 --save-logits out -m model.gguf text
+# what stdio writes fails where a file may not grow, here at some KiB
+gguf-perplexity -q --ctx 32 --chunks 1 --save-logits base -m model.gguf text >/dev/null
+bad=
+for blocks in 1 50 100 200; do
+	(trap '' XFSZ; ulimit -f $blocks; exec gguf-perplexity -q --ctx 32 --chunks 1 --save-logits out -m model.gguf text) >/dev/null 2>stderr
+	s=$?
+	[ $s = 2 ] && [ -s stderr ] && ! [ -e out ] && ! temporary || bad="$bad $blocks(exit $s)"
+done
+is "gguf-perplexity --save-logits: a file that may not grow" "$bad" ""
+# logits_file.c once tested a pointer that it had given back
+walk_all "gguf-perplexity --base LOGITS" gguf-perplexity --no-sandbox -j2 --ctx 32 -m model.gguf --base base -o out text
 walk_all gguf-run gguf-run --no-sandbox -j2 -n 3 -m model.gguf -o out -p The
 done_testing
