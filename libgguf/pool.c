@@ -13,8 +13,9 @@
  *
  * A thread that finds no task waits for the turn to move: it looks at it for some microseconds and then sleeps,
  * because an evaluator comes to thousands of such waits in a second but must not burn a core while it waits for a
- * user. With more threads than cores looking only steals time, so they sleep at once. Nobody pays for waking unless
- * somebody sleeps. */
+ * user. A long look lets others have the core in between, for the thread that it waits for may be one of them. With
+ * more threads than cores looking only steals time, so they sleep at once. Nobody pays for waking unless somebody
+ * sleeps. */
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -22,7 +23,7 @@
 #include <time.h>
 #include "internal.h"
 
-enum { LOOK_NS = 100000, LOOKS = 32, LINE = 128 };      /* LINE: two lines, as they are fetched in pairs */
+enum { LOOK_NS = 100000, ALONE_NS = 20000, LOOKS = 32, LINE = 128 };      /* LINE: two lines, as they are fetched in pairs */
 
 #define LEFT ((UINT64_C(1) << 35) - 1)
 #define OWNERS (UINT64_C(1) << 35)
@@ -79,6 +80,8 @@ static void wait_for(struct ggu_pool *p, unsigned seen)
 					return;
 			if (!end)
 				end = now_ns() + LOOK_NS;
+			else if (now > end - LOOK_NS + ALONE_NS)
+				sched_yield();
 		}
 	pthread_mutex_lock(&p->lock);
 	/* either move() sees a sleeper, or this thread sees the new turn */
