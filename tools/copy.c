@@ -36,17 +36,51 @@ static uint64_t by_hand(const char *name, int fd, uint64_t at, struct out *to, u
 	return (uint64_t)k;
 }
 
+/* How many of the n bytes at `at` are a hole; 0: data, or nobody knows. */
+static uint64_t hole_at(int fd, uint64_t at, uint64_t n)
+{
+#ifdef SEEK_DATA
+	off_t end = lseek(fd, 0, SEEK_END), data;
+	if (end < 0 || (uint64_t)end < at + n) return 0;        /* it became shorter, which reading will tell */
+	data = lseek(fd, (off_t)at, SEEK_DATA);
+	if (data < 0) return errno == ENXIO ? n : 0;
+	return (uint64_t)data - at < n ? (uint64_t)data - at : n;
+#else
+	(void)fd; (void)at; (void)n;
+	return 0;
+#endif
+}
+/* How many of the n bytes at `at`, which is no hole, come before the next one. */
+static uint64_t data_at(int fd, uint64_t at, uint64_t n)
+{
+#ifdef SEEK_HOLE
+	off_t hole = lseek(fd, (off_t)at, SEEK_HOLE);
+	if (hole > (off_t)at && (uint64_t)hole - at < n) return (uint64_t)hole - at;
+#else
+	(void)fd; (void)at;
+#endif
+	return n;
+}
+bool copy_has_holes(int fd, uint64_t at, uint64_t n)
+{
+	return n && (hole_at(fd, at, n) || data_at(fd, at, n) < n);
+}
+
 void copy_range(const char *name, int fd, uint64_t at, struct out *to, uint64_t to_at, uint64_t n, uint64_t done)
 {
 	/* up to the boundary of a block first, so that the rest can be shared */
 	uint64_t head = to_at % COPY_BLOCK == at % COPY_BLOCK ? (COPY_BLOCK - at % COPY_BLOCK) % COPY_BLOCK : 0;
 	while (n) {
-		uint64_t step = head && head < n ? head : n < STEP ? n : STEP, k = by_system(fd, at, to, step);
-		if (!k) k = by_hand(name, fd, at, to, step);
+		uint64_t k = hole_at(fd, at, n), step = head && head < n ? head : n < STEP ? n : STEP;
+		if (!k || !out_skip(to, k)) {
+			step = data_at(fd, at, step);
+			k = by_system(fd, at, to, step);
+			if (!k) k = by_hand(name, fd, at, to, step);
+			out_wrote(to, k);
+		}
 		head -= head < k ? head : k;
 		at += k;
 		n -= k;
-		out_wrote(to, k);
 		progress_set(done += k);
 	}
 }

@@ -303,16 +303,17 @@ static struct ggu_memory header(const struct ggu_writer *w)
 static void write_new(const struct model *m, int fd, struct out *out)
 {
 	struct ggu_writer *w = writer(m);
-	out_reserve(out, ggu_writer_file_bytes(w));
-	progress_begin("copying", ggu_writer_file_bytes(w), "B");
-	if (fd >= 0 && !m->moved && !ggu_file_big_endian(m->f)) {
+	const uint64_t bytes = ggu_writer_file_bytes(w), from = ggu_file_data_offset(m->f, 0),
+		end = ggu_file_data_end(m->f, 0), n = end > from ? end - from : 0;
+	const bool as_it_is = fd >= 0 && !m->moved && !ggu_file_big_endian(m->f);
+	if (!as_it_is || !copy_has_holes(fd, from, n)) out_reserve(out, bytes);
+	progress_begin("copying", bytes, "B");
+	if (as_it_is) {
 		static const unsigned char zeros[1 << 20];      /* the greatest alignment */
-		uint64_t from = ggu_file_data_offset(m->f, 0), end = ggu_file_data_end(m->f, 0), n = end > from ?
-			end - from : 0;
 		struct ggu_memory h = header(w);
 		out_write(out, h.p, h.n);
 		copy_range(m->name, fd, from, out, h.n, n, h.n);
-		out_write(out, zeros, (size_t)(ggu_writer_file_bytes(w) - h.n - n));
+		out_write(out, zeros, (size_t)(bytes - h.n - n));
 		free(h.p);
 	} else write_tensors(m, w, out);
 	progress_end();

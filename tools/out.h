@@ -21,6 +21,8 @@ void out_reserve(struct out *o, uint64_t bytes);                /* full disk sho
 /* n bytes more were written to out_fd, by whoever: has the system send them to the disk now and then, so that the
  * sync at the end does not find everything still in memory. */
 void out_wrote(struct out *o, uint64_t n);
+/* n zeros more, as a hole; false where that cannot be, nothing being done. */
+bool out_skip(struct out *o, uint64_t n);
 int out_fd(const struct out *o);
 const char *out_name(const struct out *o);                      /* for messages */
 void out_write(struct out *o, const void *p, size_t n);         /* all of it; exits 2 if that fails */

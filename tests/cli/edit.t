@@ -211,4 +211,17 @@ printf 'GGUNDO1\n' >.e.gguf.undo
 not_ok "... nor with one that was damaged" 2 gguf-edit -I e.gguf
 head -c 5000 /dev/zero >>.e.gguf.undo
 not_ok "... in its checksum" 2 gguf-edit -I e.gguf
+# a model with holes, as a download is that goes on, or a file system that finds zeros
+"$BUILD/tests/cli/tool_mkgguf" general.architecture=llama a.weight:f32:1024x2048:zero b.weight:f16:1024x64 c.weight:f32:1024x2048:zero >whole.gguf
+cp --sparse=always whole.gguf holes.gguf 2>/dev/null
+if [ "$(du -k holes.gguf | cut -f 1)" -lt 4000 ]; then
+	long=$(printf '%05000d' 0)
+	gguf-edit --set "general.name=str:$long" -o want.gguf whole.gguf
+	gguf-edit -I --set "general.name=str:$long" holes.gguf
+	same "a sparse file grows: its bytes" holes.gguf want.gguf
+	ok "... and its holes stay holes" test "$(du -k holes.gguf | cut -f 1)" -lt 4000
+	gguf-edit --set general.name=str:short holes.gguf | cat >piped.gguf
+	gguf-edit --set general.name=str:short -o want.gguf whole.gguf
+	same "... through a pipe they are zeros" piped.gguf want.gguf
+else skip "a sparse file" "no holes here"; fi
 done_testing
