@@ -154,7 +154,8 @@ static size_t read_rule(const char *rule, bool has_base, double *bound)
 	size_t m = 0, n = strcspn(rule, "="), count = n_measures(has_base);
 	char *end = NULL;
 	if (rule[n]) *bound = strtod(rule + n + 1, &end);
-	if (!rule[n] || end == rule + n + 1 || *end || isnan(*bound)) msg_die("--fail-above expects NAME=NUMBER, not '%s'", rule);
+	if (!rule[n] || end == rule + n + 1 || *end || isnan(*bound))
+		msg_die("--fail-above expects NAME=NUMBER, not '%s'", rule);
 	while (m < count && (strlen(names[m]) != n || memcmp(names[m], rule, n))) m++;
 	if (m == count)
 		msg_die("--fail-above %s: %s gives no such result", rule, has_base ? "--base" :
