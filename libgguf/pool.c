@@ -23,7 +23,8 @@
 #include <time.h>
 #include "internal.h"
 
-enum { LOOK_NS = 100000, ALONE_NS = 20000, LOOKS = 32, LINE = 128 };      /* LINE: two lines, as they are fetched in pairs */
+/* ALONE: of a look, until others may have the core; LINE: two lines, as they are fetched in pairs */
+enum { LOOK_NS = 100000, ALONE_NS = 20000, LOOKS = 32, LINE = 128 };
 
 #define LEFT ((UINT64_C(1) << 35) - 1)
 #define OWNERS (UINT64_C(1) << 35)
