@@ -156,7 +156,7 @@ static void broken_tables_stay_within_their_bounds(void **unused)
 		bytes = bytes_of(&t, &n);
 		for (uint32_t k = drawn(40); k--;) bytes[drawn((uint32_t)n)] = (char)drawn(256);
 		for (size_t i = 0; i < n && round%4 == 0; i++) if (i >= 4) bytes[i] = (char)drawn(256);
-		cut = round%3 ? n : drawn((uint32_t)n);
+		cut = round%3 ? n : 1 + drawn((uint32_t)n);
 		if (round%5 == 0) bytes[cut - 1] = 0;
 		p = guard_new(cut, GUARD_END);
 		assert_non_null(p);
