@@ -119,13 +119,9 @@ static void last_rows(digits_fn *sums, struct digits_part part, size_t bytes, st
 	sums(&part, s);
 }
 _Static_assert(2*sizeof(struct digit_sums) <= MUL_ROW_WORK, "sums of rows");
-/* Asks for pages behind what will be asked for line by line: to find one takes as long as a line takes to come, and
- * models lie in pages of 4 KB. */
-static void find_pages(const char *p, size_t bytes)
-{
-	enum { AHEAD = 16 << 10, PAGE = 4 << 10 };
-	for (size_t i = 0; i < bytes + PAGE - 1; i += PAGE) __builtin_prefetch(p + AHEAD + i, 0, 2);
-}
+/* Rows that come later are asked for in the order in which they lie, and are met some columns of all of them at a time:
+ * by how much they have to be asked for earlier. */
+enum { LEAD = 4 << 10 };
 static void sum_up(const struct job *j, struct chunk *c)
 {
 	const struct quant_mul *m = j->m;
@@ -134,12 +130,19 @@ static void sum_up(const struct job *j, struct chunk *c)
 	const char *w = (const char *)m->w + c->o*m->w_stride + at;
 	c->strip = (const char *)m->act + c->t0*j->strip + c->unit*j->strip_bytes;
 	struct digits_part part = { w, m->w_stride, c->n_o, left < j->step ? left : j->step, c->strip, j->strip,
-		w + j->table->rows*m->w_stride + (j->table->rows - 1)*at };
+		w + j->table->rows*m->w_stride + (j->table->rows - 1)*at + LEAD };
 	c->n_units = part.n;
 	c->n_blocks = part.n*j->blocks;
-	find_pages(part.next, part.n*j->bytes*j->table->rows);
 	if (mul_block(j->kind) == 32 && c->n_o < j->table->rows) last_rows(sums, part, part.n*j->bytes, c->s);
 	else sums(&part, c->s);
+}
+/* Asks for a chunk of the first rows, which nobody has asked for while others were met. */
+static void fetch(const struct job *j, size_t o, size_t n_o, size_t unit)
+{
+	const size_t left = j->units - unit, n = (left < j->step ? left : j->step)*j->bytes;
+	const char *w = (const char *)j->m->w + o*j->m->w_stride + unit*j->bytes;
+	for (size_t r = 0; r < n_o; r++, w += j->m->w_stride)
+		for (size_t i = 0; i < n + 63; i += 64) __builtin_prefetch(w + (i < n ? i : n - 1), 0, 2);
 }
 /* A chunk's sums become floats when the next one's have been summed up: what was stored in small pieces is read in
  * large ones, for which those have to be in cache, not under way to it. */
@@ -151,7 +154,9 @@ static void mul_all(const struct job *j, size_t t0, size_t n_t, size_t o0, size_
 		rows = o0 + n_o - o < j->table->rows ? o0 + n_o - o : j->table->rows;
 		for (size_t t = t0, some; t < t0 + n_t; t += some) {
 			some = t0 + n_t - t >= 4 ? 4 : t0 + n_t - t >= 2 ? 2 : 1;
+			if (o == o0) fetch(j, o, rows, 0);
 			for (size_t u = 0; u < j->units; u += before.n_units) {
+				if (o == o0 && u + j->step < j->units) fetch(j, o, rows, u + j->step);
 				struct chunk c = { t, some, o, rows, u, before.s == sums ? sums + 1 : sums };
 				sum_up(j, &c);
 				settle(j, &before, y);
