@@ -172,7 +172,7 @@ static enum ggu_status add_key(struct convert *c, const struct yaml_node *key, c
 	if (text_starts(key->text, "tokenizer.")) snprintf(name, sizeof name, "%s", key->text);
 	else snprintf(name, sizeof name, "%s.%s", f->arch->name, key->text);
 	if ((s = set_value(c->meta, name, (enum ggu_kv_type)t, &v)))
-		return config_fail(f, e, err, "%.80s: the value is not a %s", name, type->text);
+		return config_fail(f, e, err, "%.80s: the value is not a valid %s", name, type->text);
 	return GGU_OK;
 }
 

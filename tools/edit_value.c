@@ -80,7 +80,7 @@ static void set_numbers(struct ggu_meta *m, const char *key, enum ggu_kv_type t,
 	if (!item) msg_die("out of memory");
 	for (size_t i = 0; i < n; i++) {
 		if (!set_item(item, t, json_array_get(list, i)))
-			msg_die("%s: item %zu is not a %s", shown, i, ggu_kv_type_name(t));
+			msg_die("%s: item %zu is not a valid %s", shown, i, ggu_kv_type_name(t));
 		memcpy(packed + i*width, ggu_kv_data(ggu_meta_find(item, "item")), width);
 	}
 	must(ggu_meta_set_array(m, key, t, packed, n), key);
@@ -138,7 +138,7 @@ void edit_value(struct ggu_meta *m, const char *key, const char *type, size_t ty
 		char *word = strndup(text, n);
 		if (!word) msg_die("out of memory");
 		if (strlen(word) != n || !set_scalar(m, key, s.base, word))
-			msg_die("%s: '%.40s' is not a %s", key, word, ggu_kv_type_name(s.base));
+			msg_die("%s: '%.40s' is not a valid %s", key, word, ggu_kv_type_name(s.base));
 		free(word);
 	}
 }
