@@ -65,7 +65,7 @@ static enum ggu_status catch(void *ctx, const char *weight, size_t n_mat, size_t
 	struct caught *c = ctx;
 	(void)n_mat; (void)mat;
 	if (strcmp(weight, c->name)) return GGU_OK;
-	if (n > c->most - c->n) msg_die("%s: a weight that a step multiplies by twice cannot be calibrated", weight);
+	if (n > c->most - c->n) msg_die("%s: a weight that is used twice in a step cannot be calibrated", weight);
 	for (size_t t = 0; t < n; t++) memcpy(c->x + (c->n + t)*n_in, x + t*stride, n_in*sizeof *x);
 	c->n += n;
 	c->stopped = c->stop;

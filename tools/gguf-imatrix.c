@@ -42,22 +42,22 @@ static const struct opt opts[] = {
 	OPT_U64(0, "chunks", &o.chunks, "N", 1, 1e12, "use N windows only"),
 	OPT_INT('b', "batch", &o.batch, "N", 1, 1 << 16,
 		"tokens computed at once (default: 512); does not change the result"),
-	OPT_FLAG(0, "process-output", &o.process_output, "collect for output.weight too"),
+	OPT_FLAG(0, "process-output", &o.process_output, "also collect for output.weight"),
 	OPT_FLAG(0, "covariance", &o.covariance,
-		"collect how inputs move together too, for error feedback"),
+		"also collect how inputs vary together, for error feedback"),
 	OPT_INT(0, "block", &o.block, "N", 256, 1 << 16,
 		"with --covariance: cut longer rows into blocks of N columns (default: 8192)"),
 	OPT_INT(0, "stride", &o.stride, "N", 1, 512,
-		"with --covariance: take one token of N for it (default: 2)"),
+		"with --covariance: use one of every N tokens (default: 2)"),
 	OPT_FLAG(0, "special", &o.special, "read the strings of special tokens in TEXT as those tokens"),
-	OPT_STR(0, "dataset", &o.dataset, "NAME", "record NAME as the text's (default: its base name)"),
+	OPT_STR(0, "dataset", &o.dataset, "NAME", "name of the data set (default: base name of TEXT)"),
 	OPT_STR(0, "checkpoint", &o.checkpoint, "FILE",
-		"save the state to FILE now and then; go on from it if it is there"),
+		"save the sums to FILE now and then; resume from it if it exists"),
 	OPT_U64(0, "every", &o.every, "N", 1, 1e9, "save after every N windows (default: 10)"),
 	OPT_FLAG(0, "merge", &o.merge, "add up the matrices A B ..."),
-	OPT_FLAG(0, "stats", &o.stats, "show what the matrix A says about each tensor and layer"),
+	OPT_FLAG(0, "stats", &o.stats, "show the matrix A by tensor and layer"),
 	OPT_FLAG(0, "json", &o.json, "with --stats: print JSON"),
-	OPT_FLAG(0, "partial", &o.partial, "write sums with all their digits, for --merge"),
+	OPT_FLAG(0, "partial", &o.partial, "write sums in full precision, for --merge"),
 	OPT_FLAG(0, "dat", &o.dat, "write the old form"),
 	OPT_STR(0, "arch-file", &o.arch_file, "YAML", "also know the architecture described in YAML"),
 	LOAD_PLACE_OPTIONS(&o.place),
@@ -151,7 +151,7 @@ static void tokenize(struct run *r, const char *text_name)
 		msg_die("%s: %zu token%s no window of %d: give more text or a smaller --ctx", shown, r->n_ids,
 			r->n_ids == 1 ? " makes" : "s make", o.ctx);
 	if (windows <= o.from)
-		msg_die("%s: has %llu windows, and none from %llu on", shown, (unsigned long long)windows,
+		msg_die("%s: has only %llu windows, none from %llu on", shown, (unsigned long long)windows,
 			(unsigned long long)o.from);
 	windows -= o.from;
 	memmove(r->ids, r->ids + o.from*(size_t)o.ctx, windows*(size_t)o.ctx*sizeof *r->ids);
@@ -215,10 +215,10 @@ static uint64_t resume(struct run *r)
 	if (stat(o.checkpoint, &st) && errno == ENOENT) return 0;
 	if (imatrix_read(&im, o.checkpoint, &err)) msg_die_error(o.checkpoint, &err);
 	if (strcmp(imatrix_tag(im), r->tag) || imatrix_chunks(im) > r->n_chunks)
-		msg_die("%s: is of a run with another model, text or setting; remove it to start afresh", o.checkpoint);
+		msg_die("%s: is from a run with another model, text or setting; remove it to start over", o.checkpoint);
 	imatrix_free(r->im);
 	r->im = im;
-	msg_note("going on from %s, window %llu of %llu", o.checkpoint, (unsigned long long)imatrix_chunks(im),
+	msg_note("resuming from %s, window %llu of %llu", o.checkpoint, (unsigned long long)imatrix_chunks(im),
 		(unsigned long long)r->n_chunks);
 	return imatrix_chunks(im);
 }
