@@ -33,7 +33,7 @@ static struct {
 	struct load_place place;
 	uint64_t chunks, from, every;
 	bool dat, partial, merge, stats, json, process_output, covariance, special;
-} o = { .ctx = 512, .every = 10, .block = 8192, .stride = 2 };
+} o = { .ctx = 512, .every = 10 };
 static const struct opt opts[] = {
 	OPT_STR('m', "model", &o.model, "MODEL", "the model to evaluate"),
 	OPT_INT('c', "ctx", &o.ctx, "N", 8, 1 << 20,
@@ -406,6 +406,9 @@ int main(int argc, char **argv)
 		"--merge [--ctx N] [--dat | --partial] [-o FILE] A B ...\n"
 		"--stats [--json] [-o FILE] [A]", 0, -1 });
 	if (o.block % 256) msg_die("--block expects a multiple of 256");
+	if ((o.block || o.stride) && !o.covariance) msg_die("--block and --stride need --covariance");
+	if (!o.block) o.block = 8192;
+	if (!o.stride) o.stride = 2;
 	if (o.covariance) o.process_output = true;
 	if (!!o.model + o.merge + o.stats != 1) msg_die("give one of -m, --merge, --stats; see -h");
 	if (o.merge && !argc) msg_die("no matrices given to merge");

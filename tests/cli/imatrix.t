@@ -21,6 +21,7 @@ is "... has output.weight" "$(gguf-info --tensors p.gguf | grep -c 'output.weigh
 
 is "an empty file" "$(gguf-imatrix --stats - </dev/null 2>&1)" "gguf-imatrix: (stdin): byte 0: the file is empty"
 not_ok "--json without --stats" 2 im --chunks 1 --json -o no.gguf
+not_ok "--stride without --covariance" 2 im --chunks 1 --stride 4 -o no.gguf
 not_ok "--dat with --stats" 2 gguf-imatrix --stats --dat a.gguf
 
 # checkpoints: stopped after the second save, then gone on with
