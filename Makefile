@@ -145,7 +145,8 @@ PROVE ?= prove
 # one more than cores: tests start programs and wait for disks
 CHECK_JOBS ?= $(shell expr $$(nproc) + 1)
 # what takes long first, so that no core is idle at the end
-LONG = $(filter $(BUILD)/tests/kernels/% %/test_progress,$(UNIT)) tests/reference/divergence.t tests/reference/matrix-errors.t tests/fault/fault.t
+LONG = tests/fault/fault.t tests/reference/divergence.t tests/reference/determinism.t $(filter $(BUILD)/tests/kernels/% %/test_progress,$(UNIT)) \
+	tests/reference/tokenizers.t $(patsubst %,tests/cli/%.t,calibrate man plan)
 CHECKS = $(LONG) $(filter-out $(LONG),$(sort $(wildcard tests/*/*.t)) $(UNIT))
 check: all $(UNIT) $(TEST_PROGS) ## unit, kernel, command, malformed and reference tests
 	BUILD=$(abspath $(BUILD)) CMOCKA_MESSAGE_OUTPUT=TAP $(PROVE) -j$(CHECK_JOBS) --timer $(PROVE_FLAGS) $(CHECKS)
