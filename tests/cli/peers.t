@@ -87,6 +87,20 @@ for p in "info" "check" "hash" "split --max-tensors 1 -n -o x" "split --max-tens
 done
 is "... and nothing is written" "$(find . -name 'x*')" ""
 
+# ---- files that a splitter took, though the loader beside it refuses them; data that is not there ----
+for f in bool-2 alignment-1; do
+	"$BUILD/tests/malformed/tool_ggtxt" <"$SRC/tests/malformed/gguf/$f.ggtxt" >bad.gguf
+	not_ok "gguf-split refuses $f" 2 gguf-split --max-tensors 1 -o x bad.gguf
+	not_ok "... and merging, too" 2 gguf-split --merge -o x bad.gguf
+done
+"$mk" general.architecture=7 a.weight:f32:32x4 >bad.gguf
+not_ok "an architecture that is a number is a defect" 1 gguf-check bad.gguf
+not_ok "... which no model is evaluated with" 2 sh -c 'echo 1 | gguf-logits -m bad.gguf'
+head -c -1000 m.gguf >short.gguf
+not_ok "data past the end of the file gets into no quantized model" 2 gguf-quantize -q -o x Q8_0 short.gguf
+not_ok "... nor from a pipe" 2 sh -c 'gguf-quantize -q -o x Q8_0 <short.gguf'
+is "... and no file is left" "$(find . -name 'x*')" ""
+
 # ---- progress that stands still for a large tensor ----
 if script -qec true /dev/null >/dev/null 2>&1 </dev/null; then
 	"$mk" general.architecture=x a.weight:f32:256x65536 >large.gguf
