@@ -34,7 +34,7 @@ INLINE uint16_t iq1_m_half(const void *block)
 }
 /* Rows that come later go to the first cache if they fit there beside all else; those that do not go to the second,
  * and from there what comes after the next block. */
-enum { NEAR_BYTES = 8 << 10 };
+enum { NEAR_BYTES = 9 << 10 };
 INLINE void fetch(const char *later, const char *soon, size_t bytes, int far)
 {
 	for (size_t i = 0; i < bytes; i += 64) {
