@@ -5,7 +5,8 @@
  * Weights that are multiplied with the same input share one matrix, which is named after the first of them: a call
  * whose numbers are those of the call before it (by shape and hash) adds nothing.
  *
- * One token of `every` in a window is taken, and counts root*root times, the first of them more (imatrix_sample).
+ * One token of `every` in a window is taken, and counts root*root times, the first of them more (imatrix_sample); none
+ * counts more for being louder than the others by far (imatrix_moderate).
  *
  * Tokens are summed by stretches of TOKENS, each a product of float matrices (quant/outer.h) added to the sum so far;
  * fewer wait for more. Stretches are counted from the beginning of a window, whose end imatrix_flush tells, so that
@@ -17,9 +18,12 @@
 #include <xxhash.h>
 #include "../libgguf/pool.h"
 #include "../quant/outer.h"
+#include "../quant/vec.h"
 #include "imatrix_internal.h"
 
-enum { TOKENS = 512 };
+enum { TOKENS = 512, MODERATE_TOKENS = TOKENS };
+/* Tokens whose inputs have more than so many times the sum of squares of the median one are made to have that. */
+#define LOUD 4.0f
 
 size_t covariance_floats(size_t n_in, size_t block)
 {
@@ -89,6 +93,24 @@ static enum ggu_status sum_up(struct covariance *c, size_t mat, const float *x, 
 	return GGU_OK;
 }
 
+static int by_size(const void *a, const void *b)
+{
+	const float x = *(const float *)a, y = *(const float *)b;
+	return (x > y) - (x < y);
+}
+void imatrix_moderate(const float *x, size_t stride, size_t n_in, size_t n, float *by)
+{
+	float size[MODERATE_TOKENS], median;
+	for (size_t first = 0; first < n; first += MODERATE_TOKENS) {
+		const size_t part = n - first < MODERATE_TOKENS ? n - first : MODERATE_TOKENS;
+		for (size_t t = first; t < first + part; t++) by[t] = vec_dot(x + t*stride, x + t*stride, n_in);
+		memcpy(size, by + first, part*sizeof *size);
+		qsort(size, part, sizeof *size, by_size);
+		median = size[part/2];
+		for (size_t t = first; t < first + part; t++)
+			by[t] = median > 0 && by[t] > LOUD*median ? sqrtf(LOUD*median/by[t]) : 1;
+	}
+}
 /* Room for n tokens, n <= TOKENS, where some may wait already. */
 static enum ggu_status wait_room(struct waiting *w, size_t n_in, size_t n)
 {
@@ -101,10 +123,18 @@ static enum ggu_status wait_room(struct waiting *w, size_t n_in, size_t n)
 	w->cap = cap;
 	return GGU_OK;
 }
-static enum ggu_status sum_waiting(struct covariance *c, size_t mat, struct ggu_pool *pool)
+static enum ggu_status sum_waiting(const struct imatrix *im, struct covariance *c, size_t mat, struct ggu_pool *pool)
 {
+	const float root = im->root > 0 ? im->root : 1, first_root = im->first_root > 0 ? im->first_root : 1;
 	struct waiting w = c->waiting[mat];
-	enum ggu_status s = w.n ? sum_up(c, mat, w.x, c->n_in, w.n, pool) : GGU_OK;
+	float by[TOKENS];
+	enum ggu_status s;
+	imatrix_moderate(w.x, c->n_in, c->n_in, w.n, by);
+	for (size_t t = 0; t < w.n; t++) {
+		const float whole = by[t]*root*(w.begins && !t ? first_root : 1);
+		if (whole != 1) vec_scale(w.x + t*c->n_in, whole, c->n_in);
+	}
+	s = w.n ? sum_up(c, mat, w.x, c->n_in, w.n, pool) : GGU_OK;
 	c->waiting[mat] = (struct waiting){ .seen = w.seen };
 	free(w.x);
 	return s;
@@ -113,34 +143,31 @@ static enum ggu_status add_tokens(const struct imatrix *im, struct covariance *c
 	size_t stride, size_t n_tokens, struct ggu_pool *pool)
 {
 	const size_t every = im->every ? im->every : 1;
-	const float root = im->root > 0 ? im->root : 1, first_root = im->first_root > 0 ? im->first_root : 1;
+	const double root = im->root > 0 ? (double)im->root : 1;
+	const double first = im->first_root > 0 ? (double)im->first_root : 1;
 	struct waiting *w;
-	size_t first;
-	bool begins;
+	size_t skip;
 	enum ggu_status s = GGU_OK;
 	if (!c->waiting) c->waiting = calloc(c->n_mat, sizeof *c->waiting);
 	if (!c->waiting) return GGU_ERR_NOMEM;
 	w = c->waiting + mat;
-	begins = !w->seen && n_tokens;
-	first = (every - w->seen % every) % every;
+	if (!w->seen && n_tokens) {
+		w->begins = true;
+		c->counts[mat] += root*root*(first*first - 1);
+	}
+	skip = (every - w->seen % every) % every;
 	w->seen += n_tokens;
-	n_tokens = n_tokens > first ? (n_tokens - first + every - 1)/every : 0;
-	x += first*stride;
+	n_tokens = n_tokens > skip ? (n_tokens - skip + every - 1)/every : 0;
+	x += skip*stride;
 	stride *= every;
-	for (size_t n; n_tokens && !s; n_tokens -= n, x += n*stride, begins = false) {
+	for (size_t n; n_tokens && !s; n_tokens -= n, x += n*stride) {
 		n = n_tokens < TOKENS - w->n ? n_tokens : TOKENS - w->n;
-		c->counts[mat] += (double)(root*root)*((double)n + (begins ? (double)(first_root*first_root) - 1 : 0));
-		if (n == TOKENS && root == 1 && !(begins && first_root != 1)) { /* none waits */
-			s = sum_up(c, mat, x, stride, n, pool);
-			continue;
-		}
+		c->counts[mat] += root*root*(double)n;
 		s = wait_room(w, c->n_in, w->n + n);
-		for (size_t t = 0; t < n && !s; t++) {
-			const float by = begins && !t ? root*first_root : root;
-			for (size_t k = 0; k < c->n_in; k++) w->x[(w->n + t)*c->n_in + k] = by*x[t*stride + k];
-		}
+		for (size_t t = 0; t < n && !s; t++)
+			memcpy(w->x + (w->n + t)*c->n_in, x + t*stride, c->n_in*sizeof *x);
 		if (!s) w->n += n;
-		if (!s && w->n == TOKENS) s = sum_waiting(c, mat, pool);
+		if (!s && w->n == TOKENS) s = sum_waiting(im, c, mat, pool);
 	}
 	return s;
 }
@@ -156,7 +183,7 @@ enum ggu_status imatrix_flush(struct imatrix *im, struct ggu_pool *pool, struct 
 	for (size_t i = 0; i < im->n_cov; i++) {
 		struct covariance *c = im->cov[i];
 		for (size_t m = 0; c->waiting && m < c->n_mat; m++) {
-			if (sum_waiting(c, m, pool))
+			if (sum_waiting(im, c, m, pool))
 				return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, c->name, "out of memory");
 			c->waiting[m].seen = 0;
 		}

@@ -52,6 +52,11 @@ enum ggu_status imatrix_add_covariance(struct imatrix *im, const char *name, siz
 /* Covariances take one of `every` tokens of a window from now on, the first and so on, and it counts root*root times,
  * the first first_root*first_root times as much. (1, 1, 1) without it. To be called between windows. */
 void imatrix_sample(struct imatrix *im, size_t every, float root, float first_root);
+/* by[n]: what tokens' inputs, rows of n_in floats, are multiplied by in covariances. It is 1 but for those which are
+ * louder by far than the median of them: of a few tokens that a model keeps its attention on (sinks) inputs may be a
+ * thousand times as large, and mean the less, for what is added to their residual stream is measured by its size. Made
+ * for 512 tokens at a time. */
+void imatrix_moderate(const float *x, size_t stride, size_t n_in, size_t n, float *by);
 /* The end of a window: what is left of the tokens is summed. To be called before anything is read, written or merged.
  * */
 enum ggu_status imatrix_flush(struct imatrix *im, struct ggu_pool *pool, struct ggu_error *err);

@@ -16,7 +16,7 @@ struct entry {
 	struct covariance *cov;         /* NULL: none; perhaps that of another entry */
 };
 /* Tokens that are not summed yet: x[n][n_in], with room for cap. seen: of the window, taken or not. */
-struct waiting { float *x; size_t n, cap, seen; };
+struct waiting { float *x; size_t n, cap, seen; bool begins; };
 /* The sum of x xT of the inputs of one weight, after which it is named, or of several. */
 struct covariance {
 	char *name;

@@ -15,6 +15,9 @@
  * (quant_mul); what happens within is enc_feedback.h's. The factor is found in double, each sum one chain in order of
  * columns, and rounded to float: the bytes are the same for every number of threads and instruction set.
  *
+ * Damping is a share of H's own diagonal: the more of it, the nearer the result comes to that of importances, which
+ * know the diagonal alone. A little of the mean diagonal is added where that is nearly zero.
+ *
  * H may be given as blocks on its diagonal, which then know nothing of each other. */
 #include <math.h>
 #include <stdatomic.h>
@@ -90,10 +93,10 @@ static bool factorise(struct factor *f, struct ggu_pool *pool)
 	return true;
 }
 
+#define DAMP_LEAST 0.01
 /* Block of n columns from `first` on; its covariance as a packed lower triangle. */
 static enum ggu_status factor_block(struct quant_feedback *q, size_t first, size_t n, const float *covariance,
-	double damping,
-	struct ggu_pool *pool)
+	double damp, double least, struct ggu_pool *pool)
 {
 	struct factor f = { .n = n, .stride = (n + FACTOR_PANEL - 1)/FACTOR_PANEL*FACTOR_PANEL };
 	bool ok;
@@ -105,7 +108,8 @@ static enum ggu_status factor_block(struct quant_feedback *q, size_t first, size
 	}
 	for (size_t i = 0; i < n; i++)
 		for (size_t j = 0; j <= i; j++)
-			f.a[(n - 1 - j)*f.stride + n - 1 - i] = covariance[i*(i + 1)/2 + j] + (i == j ? damping : 0);
+			f.a[(n - 1 - j)*f.stride + n - 1 - i] = covariance[i*(i + 1)/2 + j]
+				+ (i == j ? damp*(double)covariance[i*(i + 1)/2 + i] + least : 0);
 	ok = factorise(&f, pool);
 	for (size_t k = 0; ok && k < n; k++) {
 		const size_t r = n - 1 - k;
@@ -137,11 +141,11 @@ static void copy_panels(struct quant_feedback *q)
 }
 
 enum ggu_status quant_feedback_new(struct quant_feedback **out, size_t n, size_t block, const float *covariance,
-	double damp,
-	struct ggu_pool *pool, struct ggu_error *err)
+	double damp, struct ggu_pool *pool, struct ggu_error *err)
 {
 	struct quant_feedback *q = calloc(1, sizeof *q);
 	enum ggu_status s = GGU_OK;
+	double least;
 	if (q) {
 		q->n = n;
 		q->block = block < n ? block : n;
@@ -154,11 +158,11 @@ enum ggu_status quant_feedback_new(struct quant_feedback **out, size_t n, size_t
 		quant_feedback_free(q);
 		return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
 	}
-	damp *= mean_diagonal(n, q->block, covariance);
+	least = DAMP_LEAST*mean_diagonal(n, q->block, covariance);
 	if (n % PANEL || (q->block < n && q->block % GROUP)) s = GGU_ERR_RANGE;
 	for (size_t first = 0; first < n && !s; first += q->block) {
 		size_t width = n - first < q->block ? n - first : q->block;
-		s = factor_block(q, first, width, covariance, damp, pool);
+		s = factor_block(q, first, width, covariance, damp, least, pool);
 		covariance += width*(width + 1)/2;
 	}
 	if (s) {
@@ -186,18 +190,18 @@ void quant_feedback_free(struct quant_feedback *q)
 
 /* The fewer the bits the greater the errors that are passed on, and the less the covariance, an estimate from some
  * text, should be believed to the letter; and where a block's scale is lifted, more of it (TRIALS.md has the
- * figures). */
+ * figures). Other types: 0.3. */
 static const struct { uint32_t type; float damp, lift; } usual_damping[] = {
-	{ GGU_TYPE_Q2_K, 0.3f, 1 }, { GGU_TYPE_Q3_K, 0.3f, 1 },
-	{ GGU_TYPE_IQ2_XXS, 0.3f, 1 }, { GGU_TYPE_IQ2_XS, 0.3f, 1 }, { GGU_TYPE_IQ2_S, 0.3f, 1 },
-	{ GGU_TYPE_IQ3_XXS, 0.3f, 1 }, { GGU_TYPE_IQ3_S, 0.3f, 1 },
-	{ GGU_TYPE_IQ1_S, 1, 1.3f }, { GGU_TYPE_IQ1_M, 1, 1.3f }, { GGU_TYPE_TQ1_0, 1, 1.3f }, { GGU_TYPE_TQ2_0, 1,
-		1.3f },
+	{ GGU_TYPE_IQ1_S, 1, 1.3f }, { GGU_TYPE_IQ1_M, 1, 1.3f },
+	{ GGU_TYPE_TQ1_0, 1, 1.3f }, { GGU_TYPE_TQ2_0, 1, 1.3f },
 	{ GGU_TYPE_Q1_0, 1, 1 }, { GGU_TYPE_Q2_0, 1, 1 },
 };
+/* A covariance of fewer tokens is the less to be believed: the least error on other texts of the same kind is where
+ * damping grows by so many columns in tokens (ENCODERS.md). */
+#define FEW_TOKENS 2.0
 static void usual_of(uint32_t type, double *damp, float *lift)
 {
-	*damp = 0.1;
+	*damp = 0.3;
 	*lift = 1;
 	for (size_t i = 0; i < sizeof usual_damping/sizeof *usual_damping; i++)
 		if (usual_damping[i].type == type) {
@@ -205,12 +209,12 @@ static void usual_of(uint32_t type, double *damp, float *lift)
 			*lift = usual_damping[i].lift;
 		}
 }
-double quant_feedback_damp(uint32_t type)
+double quant_feedback_damp(uint32_t type, size_t n, double tokens)
 {
 	double damp;
 	float lift;
 	usual_of(type, &damp, &lift);
-	return damp;
+	return damp + FEW_TOKENS*(double)n/tokens;
 }
 
 bool quant_can_feed_back(uint32_t type)

@@ -137,15 +137,15 @@ static enum ggu_status begin(void *ctx, size_t i, struct recode_tensor *t, struc
 	t->user = x;
 	return GGU_OK;
 }
-static enum ggu_status new_factor(struct run *run, const char *tensor, size_t mat, size_t n_in, size_t block,
-	size_t n_floats,
+static enum ggu_status new_factor(struct run *run, const char *tensor, size_t mat, const struct remake_known *known,
 	double damp, struct quant_feedback **q, struct ggu_error *err)
 {
 	const struct remake_covariance *c = run->r->covariance;
-	float *mean = n_floats < SIZE_MAX/sizeof *mean ? malloc(n_floats*sizeof *mean) : NULL;
+	float *mean = known->n_floats < SIZE_MAX/sizeof *mean ? malloc(known->n_floats*sizeof *mean) : NULL;
 	enum ggu_status s = mean ? c->get(c->ctx, tensor, mat, mean, err) : ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET,
 		tensor, "out of memory");
-	if (s == GGU_OK) s = quant_feedback_new(q, n_in, block, mean, damp, run->pool, err);
+	if (s == GGU_OK) s = quant_feedback_new(q, known->n_in, known->block, mean, damp, run->pool,
+		err);
 	free(mean);
 	return s;
 }
@@ -154,26 +154,27 @@ static enum ggu_status factor(void *ctx, size_t i, size_t mat, struct quant_feed
 	struct run *run = ctx;
 	const struct ggu_tensor *t = run->r->t[i];
 	const struct remake_covariance *c = run->r->covariance;
+	const uint32_t to = run->r->choice[i].type;
 	struct kept *k = &run->kept[run->next];
-	const double damp = c && c->damp >= 0 ? c->damp : quant_feedback_damp(run->r->choice[i].type);
-	const char *of;
-	size_t n_in, block, n_floats;
+	struct remake_known known;
+	double damp;
 	enum ggu_status s;
-	if (!c || t->type == run->r->choice[i].type || !quant_can_feed_back(run->r->choice[i].type)) return GGU_OK;
-	if (!c->find(c->ctx, t->name, mat, &of, &n_in, &block, &n_floats) || n_in != t->ne[0]) return GGU_OK;
+	if (!c || t->type == to || !quant_can_feed_back(to)) return GGU_OK;
+	if (!c->find(c->ctx, t->name, mat, &known) || known.n_in != t->ne[0]) return GGU_OK;
+	damp = c->damp >= 0 ? c->damp : quant_feedback_damp(to, known.n_in, known.tokens);
 	for (size_t j = 0; j < KEPT; j++)
 		if (run->kept[j].q && run->kept[j].mat == mat && run->kept[j].damp == damp && strcmp(run->kept[j].of,
-			of) == 0) {
+			known.of) == 0) {
 			*q = quant_feedback_share(run->kept[j].q);
 			return GGU_OK;
 		}
 	free(k->of);
 	quant_feedback_free(k->q);
 	*k = (struct kept){ .mat = mat, .damp = damp };
-	s = new_factor(run, t->name, mat, n_in, block, n_floats, damp, &k->q, err);
+	s = new_factor(run, t->name, mat, &known, damp, &k->q, err);
 	if (s == GGU_ERR_RANGE) return GGU_OK;          /* numbers that are no covariance: importances are left */
 	if (s != GGU_OK) return s;
-	if (!(k->of = strdup(of))) return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, t->name, "out of memory");
+	if (!(k->of = strdup(known.of))) return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, t->name, "out of memory");
 	*q = quant_feedback_share(k->q);
 	run->next = (run->next + 1) % KEPT;
 	return GGU_OK;

@@ -10,14 +10,17 @@
 #include "recode.h"
 
 /* What is known of how the inputs of weights move together, as imatrix.h has it; for error feedback. */
+struct remake_known {
+	const char *of;                         /* what weights that share a covariance have in common */
+	size_t n_in, block, n_floats;           /* as quant_feedback_new wants it */
+	double tokens;                          /* it is the mean of so many */
+};
 struct remake_covariance {
-	/* About matrix `mat` of a tensor, which of the factor's numbers quant_feedback_new wants. of: what weights
-	 * that share a covariance have in common. false: nothing, or too little. */
-	bool (*find)(void *ctx, const char *tensor, size_t mat, const char **of, size_t *n_in, size_t *block,
-		size_t *n_floats);
+	/* About matrix `mat` of a tensor. false: nothing is known, or too little. */
+	bool (*find)(void *ctx, const char *tensor, size_t mat, struct remake_known *known);
 	enum ggu_status (*get)(void *ctx, const char *tensor, size_t mat, float *mean, struct ggu_error *err);
 	void *ctx;
-	double damp;                            /* below 0: what suits the new type */
+	double damp;                            /* below 0: what suits type and tokens */
 };
 struct remake {
 	size_t n;

@@ -19,6 +19,7 @@
 #include <unistd.h>
 #define XXH_INLINE_ALL
 #include <xxhash.h>
+#include "../quant/vec.h"
 #include "calibrate_internal.h"
 #include "drawn.h"
 #include "load.h"
@@ -214,14 +215,19 @@ static void subtract(float *x, const float *y, size_t n) { for (size_t i = 0; i 
 /* x and v are overwritten. */
 static void add_inputs(const struct calibration *c, struct inputs *in, float *x, float *v, struct windows w)
 {
-	const size_t n = tokens_of(c, w), n_x = n*(in->ends ? c->e : in->n_in);
+	const size_t n = tokens_of(c, w), wide = in->ends ? c->e : in->n_in;
 	const float root = root_of(c, w), first = drawn_first_root(c->ctx, 1);
-	for (size_t i = 0; root != 1 && i < n_x; i++) x[i] *= root;
-	for (size_t i = 0; root != 1 && i < n*in->n_in; i++) v[i] *= root;
+	float *by = floats(1, n);
 	for (size_t at = 0; at < n; at += c->ctx) {
-		for (size_t i = 0; i < n_x/n; i++) x[at*(n_x/n) + i] *= first;
-		for (size_t i = 0; i < in->n_in; i++) v[at*in->n_in + i] *= first;
+		imatrix_moderate(v + at*in->n_in, in->n_in, in->n_in, c->ctx, by + at);
+		for (size_t t = at; t < at + c->ctx; t++) by[t] *= t == at ? root*first : root;
 	}
+	for (size_t t = 0; t < n; t++) {
+		if (by[t] == 1) continue;
+		vec_scale(x + t*wide, by[t], wide);
+		vec_scale(v + t*in->n_in, by[t], in->n_in);
+	}
+	free(by);
 	inputs_add(in, x, v, n, (double)(root*root), c->pool);
 }
 

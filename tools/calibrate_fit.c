@@ -130,7 +130,8 @@ static struct known know(const struct fit *f, const struct inputs *in, size_t ma
 	/* numbers that are no covariance leave the importances, want of memory may not change what is made */
 	if (seen >= (double)f->n_in && quant_can_feed_back(f->to)
 		&& quant_feedback_new(&known.q, f->n_in, block, mean,
-			f->f->damp >= 0 ? f->f->damp : quant_feedback_damp(f->to), f->f->pool, &err) == GGU_ERR_NOMEM)
+			f->f->damp >= 0 ? f->f->damp : quant_feedback_damp(f->to, f->n_in, seen), f->f->pool,
+			&err) == GGU_ERR_NOMEM)
 		msg_die("out of memory");
 	known.importance = aligned(f->n_in*sizeof *known.importance);
 	known.weights = aligned(f->n_in*sizeof *known.weights);

@@ -86,7 +86,7 @@ static const struct opt opts[] = {
 		"what is minimised: default, plain (the weighted error alone), or doubt, prior and lift"),
 	OPT_FLAG(0, "no-feedback", &o.no_feedback, "no error feedback, even if the matrix has covariances"),
 	OPT_DOUBLE(0, "damp", &o.damp, "X", 0, 100,
-		"add X times their mean diagonal to covariances (default: by type)"),
+		"add X times their diagonal to covariances (default: by type and tokens)"),
 	OPT_FLAG('n', "dry-run", &o.dry_run, "show what each tensor would become; read no weights, write no file"),
 	OPT_FLAG('v', "verbose", &o.verbose, "print a line for each tensor with its error"),
 	OPT_FLAG(0, "json", &o.json, "print the table as JSON; with --dry-run or -o"),

@@ -84,15 +84,11 @@ void remake_run_told(struct ggu_meta *m, const char *text)
 	must(ggu_meta_set_str(m, "quantize.imatrix.dataset", name, strlen(name)));
 }
 /* Fewer tokens than columns say too little about a covariance. */
-static bool find_covariance(void *ctx, const char *tensor, size_t mat, const char **of, size_t *n_in, size_t *block,
-	size_t *n_floats)
+static bool find_covariance(void *ctx, const char *tensor, size_t mat, struct remake_known *known)
 {
 	struct imatrix_covariance c;
 	if (!imatrix_has_covariance(ctx, tensor, &c) || mat >= c.n_mat || c.counts[mat] < (double)c.n_in) return false;
-	*of = c.name;
-	*n_in = c.n_in;
-	*block = c.block;
-	*n_floats = c.n_floats;
+	*known = (struct remake_known){ c.name, c.n_in, c.block, c.n_floats, c.counts[mat] };
 	return true;
 }
 static enum ggu_status get_covariance(void *ctx, const char *tensor, size_t mat, float *mean, struct ggu_error *err)

@@ -45,15 +45,22 @@ static void covariance(size_t cols, size_t block, double *full, float *packed)
 		}
 	kt_free(x, cols*sizeof *x);
 }
-/* sum of e (H + damp*mean) eT over rows, slowly */
+/* What is added to column i of the diagonal: a share of itself, and a little of the mean. */
+static double damping(const double *full, size_t cols, size_t i)
+{
+	double mean = 0;
+	for (size_t k = 0; k < cols; k++) mean += full[k*cols + k]/(double)cols;
+	return damp*full[i*cols + i] + 0.01*mean;
+}
+/* sum of e (H + damping) eT over rows, slowly */
 static double error_of(const double *full, size_t cols, const float *x, const float *y, size_t rows)
 {
-	double e[MAX_COLS], he[MAX_COLS], sum = 0, mean = 0;
-	for (size_t i = 0; i < cols; i++) mean += full[i*cols + i]/(double)cols;
+	double e[MAX_COLS], he[MAX_COLS], added[MAX_COLS], sum = 0;
+	for (size_t i = 0; i < cols; i++) added[i] = damping(full, cols, i);
 	for (size_t r = 0; r < rows; r++) {
 		for (size_t i = 0; i < cols; i++) {
 			e[i] = (double)x[r*cols + i] - y[r*cols + i];
-			he[i] = damp*mean*e[i];
+			he[i] = added[i]*e[i];
 		}
 		for (size_t j = 0; j < cols; j++)
 			for (size_t i = 0; i < cols; i++) he[i] += full[j*cols + i]*e[j];
@@ -109,14 +116,14 @@ static void check_solve(const struct problem *p)
 	struct quant_feedback *q = factor(p, NULL);
 	const size_t bytes = quant_feedback_work_bytes(q, SOLVED);
 	void *work = aligned_alloc(64, (bytes + 63)/64*64);
-	double mean = 0, worst = 0;
+	double added[MAX_COLS], worst = 0;
 	kt_name("solved for, %zu columns, blocks of %zu", p->cols, p->block);
-	for (size_t i = 0; i < p->cols; i++) mean += p->full[i*p->cols + i]/(double)p->cols;
+	for (size_t i = 0; i < p->cols; i++) added[i] = damping(p->full, p->cols, i);
 	for (size_t i = 0; i < SOLVED*p->cols; i++) p->y[i] = p->x[i] = kt_bell();
 	quant_feedback_solve(q, p->y, SOLVED, work);
 	for (size_t r = 0; r < SOLVED; r++)
 		for (size_t i = 0; i < p->cols; i++) {
-			double s = damp*mean*p->y[r*p->cols + i] - p->x[r*p->cols + i];
+			double s = added[i]*p->y[r*p->cols + i] - p->x[r*p->cols + i];
 			for (size_t j = 0; j < p->cols; j++) s += p->full[i*p->cols + j]*p->y[r*p->cols + j];
 			if (fabs(s) > worst) worst = fabs(s);
 		}

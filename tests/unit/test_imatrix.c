@@ -256,6 +256,7 @@ static void malformed_old_files_are_refused(void **state)
 
 enum { C = 300, WINDOW = 600, BLOCK = 256 };    /* columns, tokens: more than are summed at a time */
 static float in[2*WINDOW][C];
+static float loud[2*WINDOW];                    /* tokens' inputs are so many times as large; 0: once */
 
 /* Two windows: q and k share an input, v has another, of experts 2 of 3 is used. */
 static struct imatrix *sampled(size_t batch, int threads, int windows, size_t every, float root, float first)
@@ -264,7 +265,10 @@ static struct imatrix *sampled(size_t batch, int threads, int windows, size_t ev
 	struct ggu_pool *p = threads ? ggu_pool_new(threads) : NULL;
 	uint32_t s = 99;
 	for (int t = 0; t < 2*WINDOW; t++)
-		for (int j = 0; j < C; j++) in[t][j] = (float)(int32_t)(s = s*1664525u + 1013904223u)*1e-9f;
+		for (int j = 0; j < C; j++) {
+			in[t][j] = (float)(int32_t)(s = s*1664525u + 1013904223u)*1e-9f;
+			if (loud[t] > 0) in[t][j] *= loud[t];
+		}
 	imatrix_sample(im, every, root, first);
 	for (int w = 0; w < windows; w++) {
 		for (size_t t = 0; t < WINDOW; t += batch) {
@@ -377,6 +381,50 @@ static void covariances_take_some_tokens_with_a_weight(void **state)
 	free(mean);
 	imatrix_free(a);
 }
+/* One token a hundred times as large as the others counts as one twice as large as their median, also where it waits
+ * for others; one half as large as that again counts as it is. */
+static void a_loud_token_counts_as_four_of_its_window(void **state)
+{
+	struct imatrix *a;
+	struct imatrix_covariance c;
+	double by[2*WINDOW], size[2*WINDOW];
+	float *mean, got[WINDOW];
+	(void)state;
+	loud[3] = loud[WINDOW + 590] = 100;
+	loud[7] = 1.5f;
+	a = sampled(7, 2, 2, 1, 1, 1);
+	for (int t = 0; t < 2*WINDOW; t++) {
+		size[t] = 0;
+		for (int j = 0; j < C; j++) size[t] += (double)in[t][j]*in[t][j];
+	}
+	for (int first = 0; first < 2*WINDOW; first += WINDOW)
+		for (int from = 0, n = 512; from < WINDOW; from += n, n = WINDOW - 512) {
+			const double *part = size + first + from;
+			double median = 0;
+			for (int t = 0; t < n; t++) {
+				int less = 0;
+				for (int i = 0; i < n; i++) less += part[i] < part[t];
+				if (less == n/2) median = part[t];
+			}
+			for (int t = 0; t < n; t++)
+				by[first + from + t] = part[t] > 4*median ? sqrt(4*median/part[t]) : 1;
+		}
+	imatrix_moderate(in[0], C, C, WINDOW, got);
+	for (int t = 0; t < WINDOW; t++) assert_true(fabs((double)got[t] - by[t]) < 1e-6);
+	assert_true(by[3] < 0.03 && by[WINDOW + 590] < 0.03 && by[7] == 1);
+	assert_true(imatrix_has_covariance(a, "blk.0.q.weight", &c) && c.counts[0] == 2*WINDOW);
+	mean = malloc(c.n_floats*sizeof *mean);
+	assert_int_equal(imatrix_covariance(a, "blk.0.q.weight", 0, mean, NULL), GGU_OK);
+	for (size_t i = 0, at = 0; i < BLOCK; i++)
+		for (size_t j = 0; j <= i; j++, at++) {
+			double sum = 0;
+			for (int t = 0; t < 2*WINDOW; t++) sum += by[t]*by[t]*(double)in[t][i]*in[t][j];
+			assert_true(fabs(sum/(2*WINDOW) - mean[at]) < 1e-4);
+		}
+	free(mean);
+	imatrix_free(a);
+	memset(loud, 0, sizeof loud);
+}
 static void covariances_are_written_read_and_merged(void **state)
 {
 	struct imatrix *a = covariances(WINDOW, 0, 1), *b, *sum = imatrix_new();
@@ -427,6 +475,7 @@ int main(void)
 		cmocka_unit_test(covariances_are_means_of_products),
 		cmocka_unit_test(covariances_do_not_depend_on_batches_or_threads),
 		cmocka_unit_test(covariances_take_some_tokens_with_a_weight),
+		cmocka_unit_test(a_loud_token_counts_as_four_of_its_window),
 		cmocka_unit_test(covariances_are_written_read_and_merged),
 	};
 	if (quant_select(NULL, NULL)) return 1;         /* else it were portable C */
