@@ -90,8 +90,8 @@ struct job {
 	size_t units, step;                     /* a row's blocks, of its type; a chunk's */
 	size_t blocks, bytes, strip_bytes;      /* of such a block: of 32 or 256 columns */
 	size_t strip;                           /* bytes of a token */
-	/* Rows that come later are asked for in the order in which they lie. Where they are met side by side, and not one
-	 * after another, the last of them have to be asked for earlier. */
+	/* Rows that come later are asked for in the order in which they lie. Where they are met side by side, and not
+	 * one after another, the last of them have to be asked for earlier. */
 	size_t lead;
 };
 /* Some blocks of up to table->rows rows and of n_t tokens, 1, 2 or 4, whose sums are in s. */
