@@ -30,6 +30,29 @@ static inline void nvfp4_unpack(const struct nvfp4 *b, struct codes32 *c)
 static const struct levels levels_nvfp4 = { .n = 16, .uneven = &fp4_uneven };
 /* Triples of scales to try: each maps the greatest magnitude of the sub-block to one of these. */
 static const int nvfp4_effort[] = { 1, 2, 3, 3, 4, 4, 5, 5, 5 };
+/* Weights that lie on the lattice already, their scale being an odd multiple of 2^-10: what has no half is not found by
+ * way of a higher level, and rounding misses it where the greatest magnitude is one of the lower levels. Those are tried
+ * where it is that many such multiples, as it is of no other weights but by a rare chance. */
+static inline void nvfp4_decoded(const struct tile *t, int o, vf top, vf scale, vf *be, vf *bs)
+{
+	static const float level[][3] = { { 6, 4, 3 }, { 2, 1, 1 } };
+	const vf steps = v_min(top*scale*1024, vf_dup(256));
+	for (int i = 0; i < 2; i++) {
+		vf k[3], err[3];
+		vm whole[3];
+		for (int j = 0; j < 3; j++) {
+			vf r = v_round(steps*(1/level[i][j]));
+			whole[j] = m_and(v_lt(v_abs(r*level[i][j] - steps), vf_dup(1e-6f)), v_gt(r, vf_dup(0)));
+			k[j] = v_max(r, vf_dup(1))*0x1p-10f/scale;
+		}
+		if (!m_bits(m_or(whole[0], m_or(whole[1], whole[2])))) continue;
+		lv_errors(&levels_nvfp4, t, o, k, err);
+		for (int j = 0; j < 3; j++) {
+			vm ok = m_and(whole[j], v_lt(err[j], *be));
+			*be = v_sel(ok, err[j], *be); *bs = v_sel(ok, k[j], *bs);
+		}
+	}
+}
 static inline void nvfp4_tile(struct tile *t, int triples, struct fitted *f)
 {
 	static const float level[][3] = {
@@ -57,6 +80,7 @@ static inline void nvfp4_tile(struct tile *t, int triples, struct fitted *f)
 				be = v_sel(ok, err[j], be); bs = v_sel(ok, k[j], bs);
 			}
 		}
+		nvfp4_decoded(t, o, top, scale, &be, &bs);
 		vf_store(s + o, bs);
 	}
 	for (int l = 0; l < LANES; l++) f->ls[l] = s[l]*unit[l];

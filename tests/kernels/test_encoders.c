@@ -82,16 +82,11 @@ static void check_type(const struct ggu_type_info *t, const char *isa)
 	kt_result();
 }
 
-/* Not bytes that no encoder of a format writes: the fourth level of TQ2_0, scales of NVFP4 with a top bit. And scales
- * of NVFP4 that the encoder is sure to try, since the largest magnitude is the largest level: of sixteen codes without
- * that level, one in some thousand is made with another scale, and a little error. */
+/* Bytes that no encoder of a format writes: the fourth level of TQ2_0, scales of NVFP4 with a top bit. */
 static void usual_bytes(const struct ggu_type_info *t, uint8_t *block)
 {
 	for (int i = 0; i < 64 && t->id == GGU_TYPE_TQ2_0; i++) block[i] &= (uint8_t)~(block[i] >> 1 & 0x55);
-	for (int i = 0; i < 4 && t->id == GGU_TYPE_NVFP4; i++) {
-		block[i] &= 127;
-		block[4 + 8*i] |= 7;
-	}
+	for (int i = 0; i < 4 && t->id == GGU_TYPE_NVFP4; i++) block[i] &= 127;
 }
 /* Weights that a block holds are made into a block that holds them, with importances and without. */
 static void check_lattice(const struct ggu_type_info *t, const char *isa)
