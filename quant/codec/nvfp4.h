@@ -32,7 +32,7 @@ static const struct levels levels_nvfp4 = { .n = 16, .uneven = &fp4_uneven };
 static const int nvfp4_effort[] = { 1, 2, 3, 3, 4, 4, 5, 5, 5 };
 /* Weights that lie on the lattice already, their scale being an odd multiple of 2^-10: what has no half is not found by
  * way of a higher level, and rounding misses it where the greatest magnitude is one of the lower levels. Those are tried
- * where it is that many such multiples, as it is of no other weights but by a rare chance. */
+ * where it is that many such multiples, and taken where next to nothing is left of the error. */
 static inline void nvfp4_decoded(const struct tile *t, int o, vf top, vf scale, vf *be, vf *bs)
 {
 	static const float level[][3] = { { 6, 4, 3 }, { 2, 1, 1 } };
@@ -48,7 +48,7 @@ static inline void nvfp4_decoded(const struct tile *t, int o, vf top, vf scale, 
 		if (!m_bits(m_or(whole[0], m_or(whole[1], whole[2])))) continue;
 		lv_errors(&levels_nvfp4, t, o, k, err);
 		for (int j = 0; j < 3; j++) {
-			vm ok = m_and(whole[j], v_lt(err[j], *be));
+			vm ok = m_and(whole[j], v_lt(err[j], *be*1e-6f));
 			*be = v_sel(ok, err[j], *be); *bs = v_sel(ok, k[j], *bs);
 		}
 	}
