@@ -31,8 +31,8 @@ static const struct levels levels_nvfp4 = { .n = 16, .uneven = &fp4_uneven };
 /* Triples of scales to try: each maps the greatest magnitude of the sub-block to one of these. */
 static const int nvfp4_effort[] = { 1, 2, 3, 3, 4, 4, 5, 5, 5 };
 /* Weights that lie on the lattice already, their scale being an odd multiple of 2^-10: what has no half is not found by
- * way of a higher level, and rounding misses it where the greatest magnitude is one of the lower levels. Those are tried
- * where it is that many such multiples, and taken where next to nothing is left of the error. */
+ * way of a higher level, and rounding misses it where the greatest magnitude is one of the lower levels. Those levels
+ * are tried where it is that many such multiples, and taken where next to nothing is left of the error. */
 static inline void nvfp4_decoded(const struct tile *t, int o, vf top, vf scale, vf *be, vf *bs)
 {
 	static const float level[][3] = { { 6, 4, 3 }, { 2, 1, 1 } };
@@ -42,7 +42,8 @@ static inline void nvfp4_decoded(const struct tile *t, int o, vf top, vf scale, 
 		vm whole[3];
 		for (int j = 0; j < 3; j++) {
 			vf r = v_round(steps*(1/level[i][j]));
-			whole[j] = m_and(v_lt(v_abs(r*level[i][j] - steps), vf_dup(1e-6f)), v_gt(r, vf_dup(0)));
+			vf rest = v_abs(r*level[i][j] - steps);
+			whole[j] = m_and(v_lt(rest, vf_dup(1e-6f)), v_gt(r, vf_dup(0)));
 			k[j] = v_max(r, vf_dup(1))*0x1p-10f/scale;
 		}
 		if (!m_bits(m_or(whole[0], m_or(whole[1], whole[2])))) continue;
