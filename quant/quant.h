@@ -163,7 +163,7 @@ enum ggu_status quant_feedback_new(struct quant_feedback **q, size_t n, size_t b
 /* One more holder of it, who frees it too; from any thread. Returns q. */
 struct quant_feedback *quant_feedback_share(struct quant_feedback *q);
 void quant_feedback_free(struct quant_feedback *q);
-/* The damping that suits a type and a covariance of n columns that is the mean of so many tokens. */
+/* The damping that suits a type and a covariance of n columns that is the mean of so many tokens, more than 0. */
 double quant_feedback_damp(uint32_t type, size_t n, double tokens);
 /* As quant_encode, for rows of n columns, made to keep (x - decoded) H (x - decoded)T small; the weights of columns are
  * the factor's own. *error, if error is not NULL: that sum over the rows, damping included. work:

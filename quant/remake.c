@@ -144,8 +144,7 @@ static enum ggu_status new_factor(struct run *run, const char *tensor, size_t ma
 	float *mean = known->n_floats < SIZE_MAX/sizeof *mean ? malloc(known->n_floats*sizeof *mean) : NULL;
 	enum ggu_status s = mean ? c->get(c->ctx, tensor, mat, mean, err) : ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET,
 		tensor, "out of memory");
-	if (s == GGU_OK) s = quant_feedback_new(q, known->n_in, known->block, mean, damp, run->pool,
-		err);
+	if (s == GGU_OK) s = quant_feedback_new(q, known->n_in, known->block, mean, damp, run->pool, err);
 	free(mean);
 	return s;
 }
@@ -163,8 +162,8 @@ static enum ggu_status factor(void *ctx, size_t i, size_t mat, struct quant_feed
 	if (!c->find(c->ctx, t->name, mat, &known) || known.n_in != t->ne[0]) return GGU_OK;
 	damp = c->damp >= 0 ? c->damp : quant_feedback_damp(to, known.n_in, known.tokens);
 	for (size_t j = 0; j < KEPT; j++)
-		if (run->kept[j].q && run->kept[j].mat == mat && run->kept[j].damp == damp && strcmp(run->kept[j].of,
-			known.of) == 0) {
+		if (run->kept[j].q && run->kept[j].mat == mat && run->kept[j].damp == damp
+			&& strcmp(run->kept[j].of, known.of) == 0) {
 			*q = quant_feedback_share(run->kept[j].q);
 			return GGU_OK;
 		}

@@ -40,6 +40,21 @@ enum { KINDS = sizeof kinds/sizeof *kinds };
 static int32_t ids[N];
 static float *whole(struct model *m) { return alone(m, GGU_TYPE_F32, ids, N, N); }
 
+/* A model of a kind, what evaluates it, a sequence, and the rows of all ids in one batch. */
+struct setting { struct model *m; struct work *w; struct state *s; float *want; };
+static struct setting set_up(const struct kind *kind, size_t n_batch)
+{
+	struct model *m = make_model(kind, GGU_TYPE_F32, 1);
+	return (struct setting){ m, new_work(m, n_batch), new_state(m, GGU_TYPE_F32), whole(m) };
+}
+static void tear_down(struct setting *b)
+{
+	free(b->want);
+	state_free(b->s);
+	work_free(b->w);
+	drop_model(b->m);
+}
+
 /* ids from where s is to n, in batches of n_batch; each row as in want[N]. */
 static void goes_on(struct work *w, struct state *s, size_t n, const float *want)
 {
@@ -101,22 +116,19 @@ static void forks_keep_what_they_see(void **unused)
 {
 	(void)unused;
 	for (size_t k = 0; k < KINDS; k++) {
-		struct model *m = make_model(kinds[k], GGU_TYPE_F32, 1);
-		struct work *w = new_work(m, 64);
-		struct state *a = new_state(m, GGU_TYPE_F32), *b, *c;
-		float *want = whole(m);
-		go_on(w, a, ids, 500, NULL);
-		assert_int_equal(state_fork(&b, a, NULL), GGU_OK);
-		goes_on(w, a, N, want);
+		struct setting x = set_up(kinds[k], 64);
+		struct state *b, *c;
+		go_on(x.w, x.s, ids, 500, NULL);
+		assert_int_equal(state_fork(&b, x.s, NULL), GGU_OK);
+		goes_on(x.w, x.s, N, x.want);
 		assert_int_equal(state_fork(&c, b, NULL), GGU_OK);
-		state_free(a);
-		go_on(w, b, ids + 7, 300, NULL);
-		goes_on(w, c, N, want);
+		state_free(x.s);
+		x.s = NULL;
+		go_on(x.w, b, ids + 7, 300, NULL);
+		goes_on(x.w, c, N, x.want);
 		state_free(b);
 		state_free(c);
-		free(want);
-		work_free(w);
-		drop_model(m);
+		tear_down(&x);
 	}
 }
 
@@ -125,10 +137,10 @@ static void cuts_go_back(void **unused)
 {
 	(void)unused;
 	for (size_t k = 0; k < KINDS; k++) {
-		struct model *m = make_model(kinds[k], GGU_TYPE_F32, 1);
-		struct work *w = new_work(m, 32);
-		struct state *s = new_state(m, GGU_TYPE_F32);
-		float *want = whole(m);
+		struct setting x = set_up(kinds[k], 32);
+		struct work *w = x.w;
+		struct state *s = x.s;
+		const float *want = x.want;
 		bool full = kinds[k] == &shared_by_all;
 		go_on(w, s, ids, 300, NULL);
 		assert_int_equal(state_snapshot(s, NULL), GGU_OK);
@@ -151,10 +163,7 @@ static void cuts_go_back(void **unused)
 		goes_on(w, s, 130, want);
 		assert_int_equal(state_truncate(s, 0, NULL), GGU_OK);
 		goes_on(w, s, 200, want);
-		free(want);
-		state_free(s);
-		work_free(w);
-		drop_model(m);
+		tear_down(&x);
 	}
 }
 
@@ -162,14 +171,12 @@ static void saved_states_have_what_they_see(void **unused)
 {
 	(void)unused;
 	for (size_t k = 0; k < KINDS; k++) {
-		struct model *m = make_model(kinds[k], GGU_TYPE_F32, 1);
-		struct work *w = new_work(m, 64);
-		struct state *a = new_state(m, GGU_TYPE_F32), *b = new_state(m, GGU_TYPE_F32);
-		float *want = whole(m);
+		struct setting x = set_up(kinds[k], 64);
+		struct state *a = x.s, *b = new_state(x.m, GGU_TYPE_F32);
 		for (size_t cut = 1000; cut > 300; cut -= 350) {      /* then it lacks what it sees */
 			size_t n;
 			char *bytes;
-			if (cut == 1000) go_on(w, a, ids, cut, NULL);
+			if (cut == 1000) go_on(x.w, a, ids, cut, NULL);
 			else assert_int_equal(state_truncate(a, cut, NULL), GGU_OK);
 			n = state_save_bytes(a);
 			bytes = malloc(n);
@@ -178,29 +185,24 @@ static void saved_states_have_what_they_see(void **unused)
 			assert_int_equal(state_load(b, bytes, n - 1, NULL), GGU_ERR_TRUNCATED);
 			assert_int_equal(state_load(b, bytes, n, NULL), GGU_OK);
 			assert_int_equal(state_lacks(a), state_lacks(b));
-			goes_on(w, b, cut + 90, want);
+			goes_on(x.w, b, cut + 90, x.want);
 			free(bytes);
 		}
-		free(want);
-		state_free(a);
 		state_free(b);
-		work_free(w);
-		drop_model(m);
+		tear_down(&x);
 	}
 }
 
 /* Where a lane's pages begin is read from the bytes: behind the head's eight numbers and six of each cache. */
 static void saved_states_begin_where_they_can(void **unused)
 {
-	struct model *m = make_model(&mixed, GGU_TYPE_F32, 1);
-	struct work *w = new_work(m, 64);
-	struct state *a = new_state(m, GGU_TYPE_F32), *b = new_state(m, GGU_TYPE_F32);
-	float *want = whole(m);
+	struct setting x = set_up(&mixed, 64);
+	struct state *a = x.s, *b = new_state(x.m, GGU_TYPE_F32);
 	const size_t at = (9 + 2*6)*8;
 	uint64_t first[2];
 	char *bytes;
 	(void)unused;
-	go_on(w, a, ids, 500, NULL);
+	go_on(x.w, a, ids, 500, NULL);
 	bytes = calloc(2, state_save_bytes(a));
 	state_save(a, bytes);
 	memcpy(first, bytes + at, sizeof first);
@@ -213,16 +215,13 @@ static void saved_states_begin_where_they_can(void **unused)
 	memcpy(bytes + at, first, sizeof first);
 	memmove(bytes + at + 16 + 2000, bytes + at + 16 + 2000 + 4*PAGE, state_save_bytes(a) - at - 2016 - 4*PAGE);
 	assert_int_equal(state_load(b, bytes, state_save_bytes(a) - 4*PAGE, NULL), GGU_OK);
-	goes_on(w, b, 600, want);
+	goes_on(x.w, b, 600, x.want);
 	first[0] = 4, first[1] = 1;     /* a layer that sees everything */
 	memcpy(bytes + at, first, sizeof first);
 	assert_int_equal(state_load(b, bytes, state_save_bytes(a), NULL), GGU_ERR_FORMAT);
 	free(bytes);
-	free(want);
-	state_free(a);
 	state_free(b);
-	work_free(w);
-	drop_model(m);
+	tear_down(&x);
 }
 
 int main(void)
