@@ -145,8 +145,12 @@ void msg_error(const char *file, const struct ggu_error *err)
 		strerror(err->sys_errno) : "", *what = err->what;
 	char at[40] = "";
 	if (err->offset != GGU_NO_OFFSET) snprintf(at, sizeof at, "byte %llu: ", (unsigned long long)err->offset);
-	/* a shard's name replaces the set's; a file of a folder follows the folder's */
-	if (strchr(inner, '/')) { name = inner; inner = ""; }
+	/* a shard's name replaces the set's; a file of a folder follows the folder's; ./ is file_named's */
+	if (strchr(inner, '/')) {
+		bool added = !strncmp(inner, "./", 2) && file && strncmp(file, "./", 2);
+		name = inner + (added ? 2 : 0);
+		inner = "";
+	}
 	if (strstr(err->what, reason)) reason = "";
 	/* of a file that cannot be opened the system's words say all */
 	if (*reason && (!strcmp(what, "open") || !strcmp(what, "cannot open"))) { what = reason; reason = ""; }

@@ -247,7 +247,7 @@ static struct scores read_part(const char *file)
 	char *text;
 	size_t n;
 	if (file_slurp_any(file, MAX_PART, &text, &n, &err)) msg_die_error(file, &err);
-	if (file_json_text(text, n, file, 0, JSON_REJECT_DUPLICATES, &root, &err)) msg_die_error(NULL, &err);
+	if (file_json_text(text, n, "", 0, JSON_REJECT_DUPLICATES, &root, &err)) msg_die_error(file, &err);
 	free(text);
 	scores = json_object_get(root, "scores");
 	s.has_base = json_object_get(root, "base") != NULL;

@@ -132,23 +132,29 @@ enum ggu_status file_slurp(const char *dir, const char *name, size_t max, char *
 /* To the end of fd, whose size nobody knows. */
 static enum ggu_status slurp_stream(int fd, const char *name, size_t max, char **text, size_t *n, struct ggu_error *err)
 {
-	size_t cap = 0;
+	size_t cap = 0, have = 0;
 	ssize_t got = 1;
-	*text = NULL;
-	*n = 0;
-	while (got > 0 || (got < 0 && errno == EINTR)) {
-		if (cap - *n < 4096) {
-			char *more = realloc(*text, cap ? 2*cap : 65536);
-			if (!more) return system_error(err, name, ENOMEM);
-			*text = more;
+	char *p = NULL;
+	enum ggu_status s = GGU_OK;
+	while (!s && (got > 0 || (got < 0 && errno == EINTR))) {
+		if (cap - have < 4096) {
+			char *more = realloc(p, cap ? 2*cap : 65536);
+			if (!more) { s = system_error(err, name, ENOMEM); break; }
+			p = more;
 			cap = cap ? 2*cap : 65536;
 		}
-		got = read(fd, *text + *n, cap - *n - 1);
-		if (got > 0) *n += (size_t)got;
-		if (*n > max) return file_fail(err, GGU_ERR_RANGE, name, max, "", "longer than %zu bytes", max);
+		got = read(fd, p + have, cap - have - 1);
+		if (got > 0) have += (size_t)got;
+		if (have > max) s = file_fail(err, GGU_ERR_RANGE, name, max, "", "longer than %zu bytes", max);
 	}
-	if (got < 0) return system_error(err, name, errno);
-	(*text)[*n] = 0;
+	if (!s && got < 0) s = system_error(err, name, errno);
+	if (s) {
+		free(p);
+		return s;
+	}
+	p[have] = 0;
+	*text = p;
+	*n = have;
 	return GGU_OK;
 }
 
@@ -160,10 +166,7 @@ enum ggu_status file_slurp_any(const char *path, size_t max, char **text, size_t
 	enum ggu_status s;
 	if (!name) s = system_error(err, path, ENOMEM);
 	else if (fd < 0) s = system_error(err, name, e);
-	else {
-		s = slurp_stream(fd, name, max, text, n, err);
-		if (s) free(*text);
-	}
+	else s = slurp_stream(fd, name, max, text, n, err);
 	if (fd > 0) close(fd);
 	free(name);
 	return s;

@@ -95,7 +95,9 @@ says "a name in a name" "bad.yaml: line 7, column 11: a: b: expected numbers" gg
 sed -i.was 's/layers: a/layers: c/' "$TMP/bad.yaml"
 says "names that need each other" "bad.yaml: line 7, column 11: c: c: uses names that use names without end" gguf-convert --arch-file "$TMP/bad.yaml" -o "$TMP/no.gguf" "$TMP/m"
 for option in --arch-file --metadata; do
-	says "$option: no such file" "gguf-convert: ./nowhere: No such file" gguf-convert $option nowhere -o "$TMP/no.gguf" "$DATA/wiki-7m"
+	says "$option: no such file" "gguf-convert: nowhere: No such file" gguf-convert $option nowhere -o "$TMP/no.gguf" "$DATA/wiki-7m"
+	says "$option: a folder" "gguf-convert: $TMP: Is a directory" gguf-convert $option "$TMP" -o "$TMP/no.gguf" "$DATA/wiki-7m"
+	says "$option: too long" "gguf-convert: /dev/zero: byte" gguf-convert $option /dev/zero -o "$TMP/no.gguf" "$DATA/wiki-7m"
 done
 sed 's/TinyModel/LlamaForCausalLM/; s/arch: tiny/arch: zz/' "$TMP/tiny.yaml" >"$TMP/class.yaml"
 says "a file takes the classes that it lists" "config.json: n_layers: expected" gguf-convert --arch-file "$TMP/class.yaml" -o "$TMP/no.gguf" "$DATA/wiki-7m"

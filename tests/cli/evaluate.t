@@ -147,6 +147,8 @@ gguf-perplexity -q -m q.gguf --ctx 64 --from 1 --chunks 1 --partial text >wide
 not_ok "parts of other windows" 2 gguf-perplexity --merge plain-a wide
 not_ok "--merge --fail-above" 1 gguf-perplexity --merge --fail-above ppl=1.5 plain-a
 not_ok "a part that is none" 2 gguf-perplexity --merge whole
+: >nothing
+is "an empty part: the message names it once" "$(gguf-perplexity --merge nothing 2>&1)" "gguf-perplexity: nothing: byte 0: line 1: '[' or '{' expected near end of file"
 not_ok "--from beyond the text" 2 gguf-perplexity -q -m q.gguf --ctx 32 --from 1000000 text
 gguf-perplexity -q -m q.gguf --base base --ctx 512 --from 1 --chunks 1 --json text >json
 is "--from beside saved logits" "$(jq -c '[.n_scored, .base.ppl]' json)" \
