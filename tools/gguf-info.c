@@ -35,7 +35,7 @@ static const struct opt opts[] = {
 	OPT_STR(0, "get", &o.get, "KEY", "print the bare value of KEY; an array as a line for each item"),
 	OPT_STR(0, "match", &o.match, "REGEX", "show only tensors whose name matches"),
 	OPT_STR(0, "sort", &o.sort, "BY", "sort tensors by name, type, bytes or offset"),
-	OPT_U64(0, "ctx", &o.ctx, "N", 1, 1e12,
+	OPT_U64('c', "ctx", &o.ctx, "N", 1, 1e12,
 		"estimate for a context of N tokens (default: as trained, at most 4096)"),
 	OPT_STR(0, "cache-type-k", &o.cache_k, "T", "estimate for cached keys of that type (default: f16)"),
 	OPT_STR(0, "cache-type-v", &o.cache_v, "T", "estimate for cached values of that type (default: f16)"),

@@ -30,11 +30,10 @@ static struct {
 static const struct opt opts[] = {
 	OPT_STR('m', "model", &o.model, "MODEL", "the GGUF file to measure"),
 	OPT_STR(0, "base", &o.base, "MODEL|LOGITS", "compare with this model, or with logits saved from one"),
-	OPT_INT(0, "ctx", &o.ctx, "N", 4, 1 << 24, "tokens per window (default: 512)"),
+	OPT_INT('c', "ctx", &o.ctx, "N", 4, 1 << 24, "tokens per window (default: 512)"),
 	OPT_INT(0, "chunks", &o.chunks, "N", 1, 1 << 30, "measure only N windows"),
 	OPT_INT(0, "from", &o.from, "N", 0, 1 << 30, "begin with window N, counted from 0"),
-	OPT_INT(0, "batch", &o.batch, "N", 1, 1 << 20,
-		"tokens computed at once (default: 512); does not change the result"),
+	LOAD_BATCH_OPTION(&o.batch),
 	OPT_STR(0, "cache-type-k", &o.cache_k, "T",
 		"type of cached keys: f32, f16, bf16, q8_0, q5_1 or q4_0 (default: f32)"),
 	OPT_STR(0, "cache-type-v", &o.cache_v, "T", "type of cached values (default: f32); the base's cache is f32"),

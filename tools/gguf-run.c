@@ -30,7 +30,7 @@ static const struct opt opts[] = {
 	OPT_INT(0, "top-k", &o.top_k, "K", 0, 1 << 24, "draw from the K most likely tokens; 0: all (default: 40)"),
 	OPT_DOUBLE(0, "top-p", &o.top_p, "P", 0, 1,
 		"draw from the smallest set with total probability P (default: 0.95)"),
-	OPT_INT(0, "ctx", &o.ctx, "N", 1, 1 << 24, "use at most N positions (default: what prompt and -n need)"),
+	OPT_INT('c', "ctx", &o.ctx, "N", 1, 1 << 24, "use at most N positions (default: what prompt and -n need)"),
 	OPT_STR(0, "cache-type-k", &o.cache_k, "T",
 		"type of cached keys: f32, f16, bf16, q8_0, q5_1 or q4_0 (default: f16)"),
 	OPT_STR(0, "cache-type-v", &o.cache_v, "T", "type of cached values (default: f16)"),

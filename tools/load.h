@@ -16,6 +16,8 @@ struct load_place { bool pin, mlock, no_mmap; };
 	OPT_FLAG(0, "pin", &(to)->pin, "keep each thread on a core of its own"), \
 	OPT_FLAG(0, "mlock", &(to)->mlock, "lock the weights in memory"), \
 	OPT_FLAG(0, "no-mmap", &(to)->no_mmap, "read the weights into memory instead of mapping the file")
+#define LOAD_BATCH_OPTION(to) \
+	OPT_INT('b', "batch", to, "N", 1, 1 << 20, "tokens computed at once (default: 512); does not change the result")
 unsigned load_hold(const struct load_place *p);         /* for model_options */
 /* path NULL: "-m is missing" */
 struct model *load_model(const char *path, const char *arch_file, struct ggu_pool *pool);

@@ -11,6 +11,7 @@
 #include "../model/vocab/tokenizer.h"
 #include "../quant/quant.h"
 #include "complete.h"
+#include "habit.h"
 #include "msg.h"
 #include "opt.h"
 #include "out.h"
@@ -215,13 +216,21 @@ static void *json_memory(size_t n)
 	return p;
 }
 
-static int parse_long(const struct opt *opts, char **argv, int i)
+static _Noreturn void unknown(const char *shown, const char *arg, const struct opt *opts, const struct opt_program *p)
+{
+	char hint[HABIT_BYTES], in[HABIT_BYTES] = "";
+	if (!habit_hint(arg, opts, p, hint) && strncmp(arg, "--", 2) && strcmp(arg, shown))
+		snprintf(in, sizeof in, " in '%s'", arg);
+	usage("unknown option '%s'%s", shown, *in ? in : hint);
+}
+
+static int parse_long(const struct opt *opts, const struct opt_program *p, char **argv, int i)
 {
 	const char *name = argv[i] + 2, *eq = strchr(name, '=');
 	size_t n = eq ? (size_t)(eq - name) : strlen(name);
 	const struct opt *o = find_long(opts, name, n);
 	char shown[64];
-	if (!o) usage("unknown option '%s'%s", argv[i], "");
+	if (!o) unknown(argv[i], argv[i], opts, p);
 	if (o->kind == OPT_K_FLAG) {
 		if (eq) usage("--%s takes no argument%s", o->name, "");
 		set(o, argv[i], NULL);
@@ -233,12 +242,14 @@ static int parse_long(const struct opt *opts, char **argv, int i)
 	return eq ? i : i + 1;
 }
 
-static int parse_letters(const struct opt *opts, char **argv, int i)
+static int parse_letters(const struct opt *opts, const struct opt_program *p, char **argv, int i)
 {
+	char hint[HABIT_BYTES];
+	if (habit_hint(argv[i], opts, p, hint)) unknown(argv[i], argv[i], opts, p);
 	for (const char *c = argv[i] + 1; *c; c++) {
 		const struct opt *o = find_letter(opts, *c);
 		char shown[3] = { '-', *c, 0 };
-		if (!o) usage("unknown option '%s' in '%s'", shown, argv[i]);
+		if (!o) unknown(shown, argv[i], opts, p);
 		if (o->kind == OPT_K_FLAG) { set(o, shown, NULL); continue; }
 		if (c[1]) { set(o, shown, c + 1); return i; }
 		if (!argv[i + 1]) usage("%s expects %s", shown, o->arg);
@@ -260,7 +271,7 @@ int opt_parse(int argc, char **argv, const struct opt *opts, const struct opt_pr
 		char *a = argv[i];
 		if (more && !strcmp(a, "--")) more = false;
 		else if (!more || a[0] != '-' || !a[1]) argv[n++] = a;
-		else i = a[1] == '-' ? parse_long(opts, argv, i) : parse_letters(opts, argv, i);
+		else i = a[1] == '-' ? parse_long(opts, p, argv, i) : parse_letters(opts, p, argv, i);
 	}
 	argv[n] = NULL;
 	if (want_help) {

@@ -7,6 +7,9 @@ command -v mandoc >/dev/null || { echo "1..0 # SKIP no mandoc"; exit 0; }
 # Words of the SYNOPSIS as mandoc renders it, and of -h's usage, blanks squeezed.
 page_synopsis() { mandoc -T ascii "$1" | sed 's/.\x08//g' | sed -n '/^SYNOPSIS/,/^[A-Z]/p' | sed '1d;$d' | tr -s ' \n' ' ' | sed 's/^ //;s/ $//'; }
 help_synopsis() { sed -n '1,/^$/p' "$1" | sed 's/^usage: //' | tr -s ' \n' ' ' | sed 's/^ //;s/ $//'; }
+# "-c --ctx" for each option of two names
+help_letters() { sed -n '/^$/,$p' "$1" | sed -nE 's/^ *-([A-Za-z0-9]), --([a-z0-9-]+).*/-\1 --\2/p' | sort; }
+page_letters() { mandoc -T ascii "$1" | sed 's/.\x08//g' | sed -nE 's/^ {5,6}-([A-Za-z0-9]), --([a-z0-9-]+).*/-\1 --\2/p' | sort; }
 help_options() { sed -n '/^$/,$p' "$1" | grep -oE '(^| )--[a-z][a-z0-9-]*' | tr -d ' ' | sort -u; }
 page_options() { mandoc -T ascii "$1" | sed 's/.\x08//g' | grep -E '^ {5,6}-' | grep -oE '(^|[ ,])--[a-z][a-z0-9-]*' | tr -d ' ,' | sort -u; }
 
@@ -17,6 +20,7 @@ for prog in "$BIN"/gguf-*; do
 	"$prog" -h >"$TMP/help" 2>&1
 	is "$name: SYNOPSIS is that of -h" "$(page_synopsis "$page")" "$(help_synopsis "$TMP/help")"
 	is "$name: options are those of -h" "$(page_options "$page")" "$(help_options "$TMP/help")"
+	is "$name: letters are those of -h" "$(page_letters "$page")" "$(help_letters "$TMP/help")"
 	not_ok "$name: an unknown option is refused" 2 "$prog" --no-such-option
 	ok "$name: --version" "$prog" --version
 done

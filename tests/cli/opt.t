@@ -20,6 +20,32 @@ ok "bundled flags" gguf-diff -qj 2 m.gguf m.gguf
 is "an unknown option" "$(run gguf-info --nonsense m.gguf)" 2
 is "... is named" "$(first err)" "gguf-info: unknown option '--nonsense'"
 is "... and -h is pointed to" "$(sed -n 2p err)" "Try 'gguf-info -h'."
+is "an unknown letter is named once" "$(run gguf-info -z m.gguf; first err)" "2
+gguf-info: unknown option '-z'"
+is "... in a bundle with the bundle" "$(run gguf-info -qz m.gguf; first err)" "2
+gguf-info: unknown option '-z' in '-qz'"
+# told OPTION HINT PROGRAM: the hint that follows "unknown option"
+told() { is "$3 $1" "$(run "$3" "$1" 1 m.gguf; first err)" "2
+$3: unknown option '$1'$2"; }
+cpu='; all is computed on the CPU' operand='; input is a file named without an option, or standard input'
+told -t '; here it is --jobs' gguf-run
+told --n-predict '; here it is --tokens' gguf-run
+told -n '; here it is --generate' gguf-bench
+told --kl-divergence-base '; here it is --base' gguf-perplexity
+told --split-max-size '; here it is --max-size' gguf-split
+told --outtype '; here it is --type' gguf-convert
+told -ngl "$cpu" gguf-run
+told -ngl "$cpu" gguf-quantize
+told -ctk '; here it is --cache-type-k' gguf-perplexity
+told -f "$operand" gguf-imatrix
+told -p "$operand" gguf-tokenize
+told -f '' gguf-convert
+told -s '' gguf-info
+is "an option of a habit with its argument" "$(run gguf-split --split-max-size=5M m.gguf; first err)" "2
+gguf-split: unknown option '--split-max-size=5M'; here it is --max-size"
+is "letters that mean something here are no habit" "$(run gguf-hash -ctk; first err)" "2
+gguf-hash: tk: No such file or directory"
+ok "-c is --ctx and -b is --batch in every program that has them" sh -c "for p in '$BIN'/gguf-*; do \"\$p\" -h; done | grep -E -- '--(ctx|batch) N  ' | tee n | grep -qvE -- '-(c, --ctx|b, --batch) N ' && exit 1; [ \$(wc -l <n) = 8 ]"
 is "a missing argument" "$(run gguf-info m.gguf --ctx)" 2
 is "... says what is wanted" "$(first err)" "gguf-info: --ctx expects N"
 is "a number out of range" "$(run gguf-info --ctx 0 m.gguf)" 2
