@@ -145,8 +145,20 @@ size_t quant_mul_work_bytes(void)
 {
 	return mul_work_bytes() > float_work_bytes() ? mul_work_bytes() : float_work_bytes();
 }
+static size_t up(size_t n, size_t unit) { return (n + unit - 1)/unit*unit; }
+static size_t most(size_t a, size_t b) { return a > b ? a : b; }
+/* Threads that share the tokens of a panel each make it: outputs are cut first, finely enough to keep all busy to the
+ * end, and tokens where outputs do not suffice. Few tokens read rows only, and what one core lags behind by is as much
+ * as a task: large matrices are cut four times as finely. */
 void quant_mul_cut(const struct quant_mul *m, int n_threads, size_t *tokens, size_t *outputs)
 {
-	if (float_can_multiply(m->type)) float_cut(m, n_threads, tokens, outputs);
-	else mul_cut(m, n_threads, tokens, outputs);
+	enum { LARGE_TASK = 256 << 10 };        /* bytes */
+	const size_t threads = n_threads > 1 ? (size_t)n_threads : 1;
+	const bool few = float_can_multiply(m->type) ? float_few(m->n_tokens) : mul_few(m->n_tokens);
+	const size_t unit = few ? 16 : MUL_OUTPUTS;
+	size_t shares = threads > 1 ? 4*threads : 1;
+	if (few && threads > 1 && m->n_out*m->w_stride/shares > LARGE_TASK) shares *= 4;
+	*outputs = most(up(m->n_out/shares, unit), unit);
+	*tokens = most(m->n_tokens, 1);
+	if (!few && m->n_out/unit < threads) *tokens = up(most(m->n_tokens/threads, 1), quant_act_step());
 }

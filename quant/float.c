@@ -37,6 +37,7 @@ float_decode_fn *float_decoder(uint32_t type)
 	if (type == GGU_TYPE_F64) return decode_f64;
 	return float_can_multiply(type) ? quant_float_table->decode[type_of(type)] : NULL;
 }
+bool float_few(size_t n_tokens) { return n_tokens <= ROW_TOKENS; }
 size_t float_work_bytes(void) { return sizeof(struct work); }
 
 /* ---- packing ---- */
@@ -50,13 +51,13 @@ size_t float_columns_bytes(size_t n_tokens, size_t n_in)
 }
 size_t float_act_bytes(size_t n_tokens, size_t n_in)
 {
-	if (n_tokens <= ROW_TOKENS) return n_tokens*row_floats(n_in)*sizeof(float);
+	if (float_few(n_tokens)) return n_tokens*row_floats(n_in)*sizeof(float);
 	return float_columns_bytes(n_tokens, n_in);
 }
 void float_act_pack(const float *x, size_t x_stride, size_t n_tokens, size_t n_in, size_t from, size_t n, float *act)
 {
 	size_t tokens = quant_float_table->tokens, phase = phase_floats(n_in);
-	if (n_tokens <= ROW_TOKENS) {
+	if (float_few(n_tokens)) {
 		for (size_t t = from; t < from + n; t++)
 			memcpy(act + t*row_floats(n_in), x + t*x_stride, n_in*sizeof *x);
 		return;
@@ -76,7 +77,7 @@ void float_act_unpack(const float *act, size_t n_tokens, size_t n_in, size_t tok
 {
 	size_t tokens = quant_float_table->tokens, phase = phase_floats(n_in);
 	const float *strip = act + token/tokens*FLOAT_LANES*phase + token%tokens;
-	if (n_tokens <= ROW_TOKENS) memcpy(x, act + token*row_floats(n_in), n_in*sizeof *x);
+	if (float_few(n_tokens)) memcpy(x, act + token*row_floats(n_in), n_in*sizeof *x);
 	else for (size_t i = 0; i < n_in; i++) x[i] = strip[i%FLOAT_LANES*phase + i/FLOAT_LANES*tokens];
 }
 /* Each column is read once, for all strips. */
@@ -212,7 +213,7 @@ static void mul_panels(const struct quant_mul *m, size_t t0, size_t n_t, size_t 
 void float_mul(const struct quant_mul *m, size_t t0, size_t n_t, size_t o0, size_t n_o, void *work)
 {
 	struct work *k = work;
-	if (m->n_tokens <= ROW_TOKENS) {
+	if (float_few(m->n_tokens)) {
 		size_t stride = row_floats(m->n_in);
 		quant_float_table->rows[type_of(m->type)](n_o, m->n_in, (const char *)m->w + o0*m->w_stride,
 			m->w_stride, n_t,
@@ -227,16 +228,4 @@ void float_columns_mul(const struct quant_mul *m, size_t t0, size_t n_t, size_t 
 	struct work *k = work;
 	k->columns = true;
 	mul_panels(m, t0, n_t, o0, n_o, k);
-}
-
-/* Panels are made by every thread that has some of their tokens: so outputs are cut, and tokens where these do not
- * suffice. */
-void float_cut(const struct quant_mul *m, int n_threads, size_t *tokens, size_t *outputs)
-{
-	size_t unit = m->n_tokens <= ROW_TOKENS ? 8 : FLOAT_OUTPUTS, shares = n_threads > 1 ? 4*(size_t)n_threads : 1;
-	size_t share = (m->n_out/shares + unit - 1)/unit*unit, step = quant_act_step();
-	*tokens = m->n_tokens;
-	*outputs = share ? share : unit;
-	if (m->n_tokens <= ROW_TOKENS || m->n_out/unit >= (size_t)n_threads) return;
-	*tokens = (m->n_tokens/(size_t)n_threads + step - 1)/step*step;
 }

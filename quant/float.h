@@ -59,6 +59,8 @@ extern const struct float_table *quant_float_table;
 
 float_decode_fn *float_decoder(uint32_t type);          /* of F64 too; NULL: it is no float type */
 bool float_can_multiply(uint32_t type);
+/* So few tokens meet rows as they lie in the file, not panels. */
+bool float_few(size_t n_tokens);
 /* As quant.h's. */
 size_t float_act_bytes(size_t n_tokens, size_t n_in);
 void float_act_pack(const float *x, size_t x_stride, size_t n_tokens, size_t n_in, size_t from, size_t n, float *act);
@@ -71,6 +73,5 @@ size_t float_columns_bytes(size_t n_tokens, size_t n_in);
 void float_columns_pack(const float *x, size_t x_stride, size_t n_tokens, size_t n_in, size_t from, size_t n,
 	float *act);
 void float_columns_mul(const struct quant_mul *m, size_t t0, size_t n_t, size_t o0, size_t n_o, void *work);
-void float_cut(const struct quant_mul *m, int n_threads, size_t *tokens, size_t *outputs);
 
 #endif

@@ -31,11 +31,11 @@ const struct panel_table *mul_panel_32 = &quant_panel_c, *mul_panel_256 = &quant
 size_t mul_work_bytes(void) { return sizeof(struct work); }
 
 static const struct panel_table *panel_of(size_t block) { return block == 32 ? mul_panel_32 : mul_panel_256; }
-static bool few(size_t n_tokens) { return n_tokens <= ROW_TOKENS; }
+bool mul_few(size_t n_tokens) { return n_tokens <= ROW_TOKENS; }
 size_t mul_act_bytes(size_t block, size_t n_tokens, size_t n_in)
 {
 	size_t tokens = panel_of(block)->tokens;
-	if (few(n_tokens)) return n_tokens*mul_row->strip_bytes(block, n_in);
+	if (mul_few(n_tokens)) return n_tokens*mul_row->strip_bytes(block, n_in);
 	return (n_tokens + tokens - 1)/tokens*(n_in/block)*mul_strip_bytes(block, tokens);
 }
 /* Where n_in activations of tokens t.. lie from column i on, and how far from there to the next strip: strips lie a
@@ -70,9 +70,9 @@ void mul_act_pack(size_t block, const float *x, size_t x_stride, size_t n_tokens
 	char *act)
 {
 	const size_t tokens = panel_of(block)->tokens;
-	for (size_t t = from; few(n_tokens) && t < from + n; t++)
+	for (size_t t = from; mul_few(n_tokens) && t < from + n; t++)
 		mul_row->pack(block, n_in, x + t*x_stride, act + t*mul_row->strip_bytes(block, n_in));
-	if (few(n_tokens)) return;
+	if (mul_few(n_tokens)) return;
 	for (size_t t0 = from; t0 < from + n; t0 += tokens) {
 		struct narrow q[16];
 		size_t some = from + n - t0 < tokens ? from + n - t0 : tokens;
@@ -88,7 +88,7 @@ void mul_act_unpack(size_t block, const char *act, size_t n_tokens, size_t n_in,
 {
 	const size_t tokens = panel_of(block)->tokens, lane = token%tokens;
 	int (*activation)(const char *, size_t, size_t) = panel_of(block)->activation;
-	if (few(n_tokens)) {
+	if (mul_few(n_tokens)) {
 		mul_row->unpack(block, n_in, act + token*mul_row->strip_bytes(block, n_in), x);
 		return;
 	}
@@ -203,21 +203,6 @@ static void panels(const struct quant_mul *m, size_t t0, size_t n_t, size_t o0, 
 
 void mul_integers(const struct quant_mul *m, size_t t0, size_t n_t, size_t o0, size_t n_o, void *work)
 {
-	if (few(m->n_tokens)) { mul_row->mul(m, kind_of(m->type), t0, n_t, o0, n_o, work); return; }
+	if (mul_few(m->n_tokens)) { mul_row->mul(m, kind_of(m->type), t0, n_t, o0, n_o, work); return; }
 	for (size_t t = 0; t < n_t; t += TOKENS) panels(m, t0 + t, least(n_t - t, TOKENS), o0, n_o, work);
-}
-
-/* Threads that share the tokens of a panel each unpack it: outputs are cut first, finely enough to keep all busy to
- * the end, and tokens where outputs do not suffice. Few tokens read rows only, and what one core lags behind by is as
- * much as a task: large matrices are cut four times as finely. */
-void mul_cut(const struct quant_mul *m, int n_threads, size_t *tokens, size_t *outputs)
-{
-	enum { LARGE_TASK = 256 << 10 };        /* bytes */
-	size_t unit = few(m->n_tokens) ? 16 : MUL_OUTPUTS, shares = n_threads > 1 ? 4*(size_t)n_threads : 1, share;
-	if (few(m->n_tokens) && n_threads > 1 && m->n_out*m->w_stride/shares > LARGE_TASK) shares *= 4;
-	share = (m->n_out/shares + unit - 1)/unit*unit;
-	*tokens = m->n_tokens;
-	*outputs = share ? share : unit;
-	if (few(m->n_tokens) || m->n_out/unit >= (size_t)n_threads) return;
-	*tokens = (m->n_tokens/(size_t)n_threads + MUL_TOKENS - 1)/MUL_TOKENS*MUL_TOKENS;
 }

@@ -180,6 +180,8 @@ gguf-logits -q -m m.gguf --no-mmap --pin some.ids >placed.logits
 same "gguf-logits --no-mmap --pin: the same" plain.logits placed.logits
 gguf-run -q -m m.gguf -p 'The house was' -n 12 -j 3 >b
 same "... the same with other threads" b a
+for j in 1 16; do gguf-run -q -m m.gguf -p "$(head -c 60 text)" -n 4 --temp 0 -j $j >few.$j; done
+same "... with more threads than a prompt has tokens" few.16 few.1
 printf 'The house was' >prompt
 gguf-run -q -m m.gguf -n 12 prompt >b
 same "... from a file" b a

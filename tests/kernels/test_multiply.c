@@ -193,9 +193,31 @@ static void check_type(const struct ggu_type_info *t, const char *isa)
 	kt_result();
 }
 
+/* Tasks of some tokens and outputs, whatever the shape and however many threads there are for it. */
+static void check_cuts(const struct ggu_type_info *t)
+{
+	static const size_t tokens[] = { 1, 2, 8, 9, 12, 47, 48, 49, 97, 512 }, outputs[] = { 1, 31, 32, 128, 1024, 70000 };
+	static const int threads[] = { 1, 2, 3, 16, 64, 1000 };
+	const size_t step = quant_act_step();
+	kt_name("%s is cut for any number of threads", t->name);
+	for (size_t i = 0; i < 10*6*6 && !kt_failed(); i++) {
+		struct quant_mul m = { .type = t->id, .n_tokens = tokens[i%10], .n_out = outputs[i/10%6],
+			.n_in = t->block_weights, .w_stride = t->block_bytes };
+		const int n = threads[i/60];
+		size_t n_t, n_o;
+		quant_mul_cut(&m, n, &n_t, &n_o);
+		if (!n_o || !n_t || (n_t < m.n_tokens && n_t%step))
+			kt_fail("%zu tokens, %zu outputs, %d threads: tasks of %zu tokens and %zu outputs", m.n_tokens,
+				m.n_out, n, n_t, n_o);
+	}
+	kt_result();
+}
+
 int main(int argc, char **argv)
 {
 	kt_begin(argc, argv);
+	for (uint32_t id = 0; id < GGU_TYPE_COUNT; id++)
+		if (ggu_type_info(id) && quant_can_multiply(id)) check_cuts(ggu_type_info(id));
 	for (const char *const *isa = quant_available(); *isa; isa++)
 		for (uint32_t id = 0; id < GGU_TYPE_COUNT; id++)
 			if (ggu_type_info(id) && quant_can_multiply(id)) check_type(ggu_type_info(id), *isa);
