@@ -445,7 +445,8 @@ static void tokenize(struct calibration *c, const struct calibrate_options *o)
 	size_t n, n_ids = 0, cap = 0;
 	char *text = load_text(o->text, &n);
 	load_tokenizer(c->f.m, o->model, &v, &t);
-	if (tokenizer_encode(t, text, n, TOKENIZE_BOS | TOKENIZE_EOS, &c->ids, &n_ids, &cap, &err))
+	if (tokenizer_encode_first(t, text, n, TOKENIZE_BOS | TOKENIZE_EOS, load_most_ids(0, o->chunks, c->ctx),
+		&c->ids, &n_ids, &cap, &err))
 		msg_die_error(o->text, &err);
 	c->n_windows = n_ids/c->ctx;
 	if (!c->n_windows)

@@ -144,7 +144,8 @@ static void tokenize(struct run *r, const char *text_name)
 	char *text = load_text(text_name, &n);
 	unsigned flags = TOKENIZE_BOS | TOKENIZE_EOS | (o.special ? TOKENIZE_SPECIAL : 0);
 	load_tokenizer(r->model, o.model, &v, &t);
-	if (tokenizer_encode(t, text, n, flags, &r->ids, &r->n_ids, &cap, &err)) msg_die_error(text_name, &err);
+	if (tokenizer_encode_first(t, text, n, flags, load_most_ids(o.from, o.chunks, (size_t)o.ctx), &r->ids,
+		&r->n_ids, &cap, &err)) msg_die_error(text_name, &err);
 	windows = r->n_ids/(size_t)o.ctx;
 	if (!windows)
 		msg_die("%s: %zu token%s no window of %d: give more text or a smaller --ctx", shown, r->n_ids,

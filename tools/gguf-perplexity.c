@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * gguf-perplexity - perplexity of a text, and how far a model is from another.
  *
- * The text is tokenized once, with what the model puts in front, and cut into windows of --ctx tokens; the last
- * partial one is dropped. In each window token 0 is replaced by BOS where the model adds one, and the logits at
- * positions ctx/2 .. ctx-2 are scored against the tokens after them: 255 of 512, llama-perplexity's number.
+ * The text is tokenized as far as it is wanted, with what the model puts in front, and cut into windows of --ctx
+ * tokens; the last partial one is dropped. In each window token 0 is replaced by BOS where the model adds one, and the
+ * logits at positions ctx/2 .. ctx-2 are scored against the tokens after them: 255 of 512, llama-perplexity's number.
  * Every score is kept and summed in order in double, so threads cannot show. */
 #include <errno.h>
 #include <math.h>
@@ -160,7 +160,8 @@ static void read_text(struct job *j, const char *path)
 	char *text;
 	load_tokenizer(j->a.m, o.model, &j->v, &t);
 	text = load_text(path, &bytes);
-	if (tokenizer_encode(t, text, bytes, TOKENIZE_BOS | TOKENIZE_SPECIAL, &j->ids, &n, &cap, &err))
+	if (tokenizer_encode_first(t, text, bytes, TOKENIZE_BOS | TOKENIZE_SPECIAL,
+		load_most_ids((uint64_t)o.from, (uint64_t)o.chunks, (size_t)o.ctx), &j->ids, &n, &cap, &err))
 		msg_die_error(name, &err);
 	tokenizer_free(t);
 	free(text);

@@ -133,6 +133,12 @@ char *load_text(const char *path, size_t *n)
 	return p;
 }
 
+size_t load_most_ids(uint64_t from, uint64_t chunks, size_t ctx)
+{
+	const uint64_t most = SIZE_MAX/ctx;
+	return !chunks || from > most || chunks > most - from ? 0 : (size_t)(from + chunks)*ctx;
+}
+
 void load_few_windows(const char *file, size_t n)
 {
 	msg_warn("%s: has only %zu window%s", file, n, n == 1 ? "" : "s");

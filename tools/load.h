@@ -31,6 +31,8 @@ void load_tokenizer(const struct model *m, const char *path, struct vocab **v, s
 /* All bytes of a file, unpacked if it is gzip'd, or of standard input for NULL and "-"; a NUL follows them. Caller
  * frees. */
 char *load_text(const char *path, size_t *n);
+/* Of so many windows of ctx tokens behind the first `from`, for tokenizer_encode_first. chunks 0: all */
+size_t load_most_ids(uint64_t from, uint64_t chunks, size_t ctx);
 /* A warning: fewer windows than were asked for. */
 void load_few_windows(const char *file, size_t n);
 /* The next token id at *p, a place in file's text, after blanks, commas and, if `lines`, ends of lines; *p then stands

@@ -7,8 +7,8 @@
  * A merge's result is the token with the joined text, whichever merge made it.
  *
  * A whole text may be one pre-token. But no merge crosses a place between two characters that stand side by side in no
- * token, and what lies on one side of it has no influence on the other: so a text is cut there, and takes memory for a
- * stretch of a few KiB. */
+ * token, and what lies on one side of it has no influence on the other: so a text is cut there, mostly into words, and
+ * what became of the words is remembered (memo.h). */
 #include <stdlib.h>
 #include <string.h>
 #include "../../libgguf/text.h"
@@ -115,6 +115,39 @@ static void fill_bytes(struct bpe *b)
 	}
 }
 
+/* ---- construction ---- */
+
+/* n 0: merged away; tree: last merge, -1 none */
+struct symbol { uint32_t at, n; int32_t id, prev, next, tree; };
+struct merge { int32_t l_id, l_tree, r_id, r_tree; uint32_t l_n; };     /* how a symbol came to be */
+struct offer { float score; uint32_t rank; int32_t left, right, id; uint32_t n; };
+struct bpe_work {
+	const struct bpe *b;
+	const char *text;
+	struct symbol *s;
+	struct merge *tree;
+	struct offer *heap;
+	size_t n_heap, n_tree, room;    /* bytes of text that there is room for */
+	bool unknown;                   /* the stretch has something unknown */
+};
+
+static bool begin_work(struct bpe *b)
+{
+	b->memo = memo_new();
+	b->work = calloc(1, sizeof *b->work);
+	if (b->work) b->work->b = b;
+	return b->memo && b->work;
+}
+static void end_work(struct bpe *b)
+{
+	free(b->memo);
+	if (!b->work) return;
+	free(b->work->s);
+	free(b->work->tree);
+	free(b->work->heap);
+	free(b->work);
+}
+
 enum ggu_status bpe_new(struct bpe **out, const struct vocab *v, struct ggu_error *err)
 {
 	struct bpe *b = calloc(1, sizeof *b);
@@ -127,8 +160,8 @@ enum ggu_status bpe_new(struct bpe **out, const struct vocab *v, struct ggu_erro
 		b->fuse_unk = b->by_scores || vocab_json_true(m, "fuse_unk");
 		b->ignore_merges = vocab_json_true(m, "ignore_merges");
 	}
-	if (!b || !(b->texts = texts_new(v, b->by_scores)) || !fill_pairs(b) || ((b->by_scores || b->byte_fallback) &&
-		!fill_joints(b))) {
+	if (!b || !begin_work(b) || !(b->texts = texts_new(v, b->by_scores)) || !fill_pairs(b) || ((b->by_scores ||
+		b->byte_fallback) && !fill_joints(b))) {
 		bpe_free(b);
 		return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
 	}
@@ -147,6 +180,7 @@ enum ggu_status bpe_new(struct bpe **out, const struct vocab *v, struct ggu_erro
 void bpe_free(struct bpe *b)
 {
 	if (!b) return;
+	end_work(b);
 	texts_free(b->texts);
 	free(b->pairs);
 	free(b->joints);
@@ -155,32 +189,19 @@ void bpe_free(struct bpe *b)
 
 /* ---- merging ---- */
 
-/* n 0: merged away; tree: last merge, -1 none */
-struct symbol { uint32_t at, n; int32_t id, prev, next, tree; };
-struct merge { int32_t l_id, l_tree, r_id, r_tree; uint32_t l_n; };     /* how a symbol came to be */
-struct offer { float score; uint32_t rank; int32_t left, right, id; uint32_t n; };
-struct job {
-	const struct bpe *b;
-	const char *text;
-	struct symbol *s;
-	struct merge *tree;
-	struct offer *heap;
-	size_t n_heap, n_tree, room;    /* bytes of text that there is room for */
-};
-
 static bool before(const struct offer *x, const struct offer *y)
 {
 	if (x->score != y->score) return x->score > y->score;
 	if (x->rank != y->rank) return x->rank < y->rank;
 	return x->left < y->left;
 }
-static void push(struct job *j, struct offer o)
+static void push(struct bpe_work *j, struct offer o)
 {
 	size_t i = j->n_heap++;
 	for (; i && before(&o, j->heap + (i - 1)/2); i = (i - 1)/2) j->heap[i] = j->heap[(i - 1)/2];
 	j->heap[i] = o;
 }
-static struct offer pop(struct job *j)
+static struct offer pop(struct bpe_work *j)
 {
 	struct offer top = j->heap[0], o = j->heap[--j->n_heap];
 	size_t i = 0;
@@ -196,7 +217,7 @@ static struct offer pop(struct job *j)
 	return top;
 }
 
-static void offer(struct job *j, int32_t left, int32_t right)
+static void offer(struct bpe_work *j, int32_t left, int32_t right)
 {
 	const struct bpe *b = j->b;
 	struct offer o = { 0, 0, left, right, -1, 0 };
@@ -218,7 +239,7 @@ static void offer(struct job *j, int32_t left, int32_t right)
 	push(j, o);
 }
 
-static void merge_all(struct job *j)
+static void merge_all(struct bpe_work *j)
 {
 	while (j->n_heap) {
 		struct offer o = pop(j);
@@ -237,7 +258,7 @@ static void merge_all(struct job *j)
 }
 
 /* A symbol's ids. A SentencePiece token of type unused falls apart into what it was merged from. */
-static bool emit(const struct job *j, int32_t id, int32_t tree, uint32_t at, uint32_t n, bool *unknown, struct ids *o)
+static bool emit(struct bpe_work *j, int32_t id, int32_t tree, uint32_t at, uint32_t n, bool *unknown, struct ids *o)
 {
 	const struct bpe *b = j->b;
 	bool bytes = b->byte_fallback;
@@ -256,52 +277,53 @@ static bool emit(const struct job *j, int32_t id, int32_t tree, uint32_t at, uin
 		*unknown = false;
 		return true;
 	}
+	j->unknown = true;
 	if (b->unk < 0 || (*unknown && b->fuse_unk)) return true;
 	*unknown = true;
 	return ids_add(o, b->unk);
 }
 
-/* Bytes of text[n] up to the first place behind LEAST that no merge crosses. */
+/* Bytes of text[n] up to the first place that no merge crosses. */
 static size_t stretch(const struct bpe *b, const char *text, size_t n)
 {
-	enum { LEAST = 4096 };
-	size_t at = 0, before = 0;
+	size_t before = 0, at = n ? char_bytes(text, n) : 0;
 	if (!b->joints) return n;
 	while (at < n) {
 		size_t len = char_bytes(text + at, n - at);
-		if (at >= LEAST && !b->joints->slot[pair_slot(b->joints,
-			pair_key(char_code(text + before, at - before), char_code(text + at, len)))].key)
-			return at;
+		uint64_t key = pair_key(char_code(text + before, at - before), char_code(text + at, len));
+		if (!b->joints->slot[pair_slot(b->joints, key)].key) return at;
 		before = at;
 		at += len;
 	}
 	return n;
 }
 
-static bool make_room(struct job *j, size_t n)
+static bool make_room(struct bpe_work *j, size_t n)
 {
+	size_t room = n > 256 ? n : 256;
 	if (n <= j->room) return true;
 	free(j->s);
 	free(j->tree);
 	free(j->heap);
-	j->room = n;
-	j->s = malloc(n*sizeof *j->s);
-	j->tree = malloc(n*sizeof *j->tree);
-	j->heap = malloc(3*n*sizeof *j->heap);
-	return j->s && j->tree && j->heap;
+	j->s = malloc(room*sizeof *j->s);
+	j->tree = malloc(room*sizeof *j->tree);
+	j->heap = malloc(3*room*sizeof *j->heap);
+	j->room = j->s && j->tree && j->heap ? room : 0;
+	return j->room;
 }
 
-static bool encode_stretch(struct job *j, const char *text, size_t n, bool *unknown, struct ids *o)
+static bool encode_stretch(struct bpe_work *j, const char *text, size_t n, bool *unknown, struct ids *o)
 {
-	const struct bpe *b = j->b;
+	const struct texts *texts = j->b->texts;
 	int32_t count = 0;
 	bool ok = true;
 	if (n > INT32_MAX/4 || !make_room(j, n)) return false;
 	j->text = text;
 	j->n_heap = j->n_tree = 0;
+	j->unknown = false;
 	for (size_t at = 0; at < n; count++) {
 		uint32_t len = char_bytes(text + at, n - at);
-		j->s[count] = (struct symbol){ (uint32_t)at, len, texts_find(b->texts, text + at, len), count - 1,
+		j->s[count] = (struct symbol){ (uint32_t)at, len, texts_find(texts, text + at, len), count - 1,
 			count + 1, -1 };
 		at += len;
 	}
@@ -313,20 +335,28 @@ static bool encode_stretch(struct job *j, const char *text, size_t n, bool *unkn
 	return ok;
 }
 
-bool bpe_encode(const struct bpe *b, const char *text, size_t n, struct ids *o)
+/* A stretch of which everything is known becomes the same ids wherever it stands. */
+static bool encode_known(struct bpe *b, const char *text, size_t n, bool *unknown, struct ids *o)
 {
-	struct job j = { .b = b };
+	size_t had = o->n;
+	int found = memo_find(b->memo, text, n, o);
+	if (found) *unknown = false;
+	if (found) return found > 0;
+	if (!encode_stretch(b->work, text, n, unknown, o)) return false;
+	if (!b->work->unknown) memo_put(b->memo, text, n, o->v + had, o->n - had);
+	return true;
+}
+
+bool bpe_encode(struct bpe *b, const char *text, size_t n, struct ids *o)
+{
 	bool ok = true, unknown = false;
 	if (n && b->ignore_merges) {
 		int32_t id = texts_find(b->texts, text, n);
 		if (id >= 0) return ids_add(o, id);
 	}
-	for (size_t at = 0, len; ok && at < n; at += len) {
+	for (size_t at = 0, len; ok && at < n && !ids_enough(o); at += len) {
 		len = stretch(b, text + at, n - at);
-		ok = encode_stretch(&j, text + at, len, &unknown, o);
+		ok = encode_known(b, text + at, len, &unknown, o);
 	}
-	free(j.s);
-	free(j.tree);
-	free(j.heap);
 	return ok;
 }

@@ -2,9 +2,10 @@
  * bpe.h - byte pair encoding of one pre-token: by ranks of merges, or by scores (SentencePiece). Private to model/. */
 #ifndef MODEL_VOCAB_BPE_H
 #define MODEL_VOCAB_BPE_H
-#include "texts.h"
+#include "memo.h"
 
 struct pair_map;        /* pairs of ids to merges */
+struct bpe_work;
 struct bpe {
 	const struct vocab *v;
 	struct texts *texts;
@@ -13,11 +14,13 @@ struct bpe {
 	struct pair_map *joints;
 	bool by_scores, byte_fallback, fuse_unk, ignore_merges;
 	int32_t unk, byte[256]; /* -1: none */
+	struct memo *memo;      /* stretches without anything unknown */
+	struct bpe_work *work;
 };
 enum ggu_status bpe_new(struct bpe **b, const struct vocab *v, struct ggu_error *err);
 void bpe_free(struct bpe *b);
 /* text[n] to ids; false: out of memory. n log n in the number of characters; memory for a stretch of the text, where
  * joints are known. */
-bool bpe_encode(const struct bpe *b, const char *text, size_t n, struct ids *o);
+bool bpe_encode(struct bpe *b, const char *text, size_t n, struct ids *o);
 
 #endif

@@ -162,7 +162,8 @@ static const struct added *match(const struct tokenizer *t, const struct look *l
 
 /* ---- encoding ---- */
 
-struct encoding { struct tokenizer *t; struct ids out; unsigned flags; struct ggu_error *err; };
+/* enough: there are as many ids as are wanted. A status other than GGU_OK then only leads out. */
+struct encoding { struct tokenizer *t; struct ids out; unsigned flags; bool enough; struct ggu_error *err; };
 
 static enum ggu_status encode_piece(void *ctx, const char *piece, size_t n)
 {
@@ -170,7 +171,9 @@ static enum ggu_status encode_piece(void *ctx, const char *piece, size_t n)
 	const struct tokenizer *t = e->t;
 	bool ok = t->words ? wordpiece_encode(t->words, piece, n, &e->out)
 		: t->pieces ? unigram_encode(t->pieces, piece, n, &e->out) : bpe_encode(t->bpe, piece, n, &e->out);
-	return ok ? GGU_OK : tokenizer_no_memory(e->err);
+	if (!ok) return tokenizer_no_memory(e->err);
+	e->enough = ids_enough(&e->out);
+	return e->enough ? GGU_ERR_RANGE : GGU_OK;
 }
 
 typedef enum ggu_status stretch(struct encoding *e, const char *p, size_t n, bool first);
@@ -227,11 +230,18 @@ static bool ids_append(struct ids *to, const struct ids *from)
 enum ggu_status tokenizer_encode(struct tokenizer *t, const char *text, size_t n_bytes, unsigned flags,
 	int32_t **ids, size_t *n, size_t *cap, struct ggu_error *err)
 {
-	struct encoding e = { t, { *ids, *n, *cap }, flags, err };
+	return tokenizer_encode_first(t, text, n_bytes, flags, 0, ids, n, cap, err);
+}
+
+enum ggu_status tokenizer_encode_first(struct tokenizer *t, const char *text, size_t n_bytes, unsigned flags,
+	size_t most, int32_t **ids, size_t *n, size_t *cap, struct ggu_error *err)
+{
+	struct encoding e = { t, { *ids, *n, *cap, most ? *n + most : 0 }, flags, false, err };
 	enum ggu_status s = GGU_OK;
 	if ((flags & TOKENIZE_BOS) && !ids_append(&e.out, &t->before)) s = tokenizer_no_memory(err);
 	if (!s && n_bytes) s = cut(&e, text, n_bytes, true, false, encode_raw);
-	if (!s && (flags & TOKENIZE_EOS) && !ids_append(&e.out, &t->after)) s = tokenizer_no_memory(err);
+	if (e.enough) s = GGU_OK;
+	else if (!s && (flags & TOKENIZE_EOS) && !ids_append(&e.out, &t->after)) s = tokenizer_no_memory(err);
 	*ids = e.out.v;
 	*n = e.out.n;
 	*cap = e.out.cap;

@@ -16,6 +16,9 @@ enum { TOKENIZE_BOS = 1, TOKENIZE_EOS = 2,      /* add where the vocabulary says
  * too. */
 enum ggu_status tokenizer_encode(struct tokenizer *t, const char *text, size_t n_bytes, unsigned flags,
 	int32_t **ids, size_t *n, size_t *cap, struct ggu_error *err);
+/* Appends the first ids of these: at least `most`, 0 or all that there are. */
+enum ggu_status tokenizer_encode_first(struct tokenizer *t, const char *text, size_t n_bytes, unsigned flags,
+	size_t most, int32_t **ids, size_t *n, size_t *cap, struct ggu_error *err);
 /* Bytes of ids in context: the text that decoding all of them gives. *text is malloc'ed, *n_bytes long. Special
  * tokens are kept as their text if `special`. */
 enum ggu_status tokenizer_decode(struct tokenizer *t, const int32_t *ids, size_t n, bool special, char **text,

@@ -250,7 +250,7 @@ static bool unknown(const struct unigram *u, const char *p, size_t n, bool *fuse
 bool unigram_encode(struct unigram *u, const char *text, size_t n, struct ids *o)
 {
 	bool fused = false;
-	for (size_t at = 0, len; at < n; at += len) {
+	for (size_t at = 0, len; at < n && !ids_enough(o); at += len) {
 		if (!(len = stretch(u, text + at, n - at))) return false;
 		for (uint32_t to = (uint32_t)len; to; to = u->best[to].from) u->best[u->best[to].from].next = to;
 		for (uint32_t from = 0, to; from < len; from = to) {

@@ -13,6 +13,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 #include "../../model/vocab/tokenizer.h"
+#include "../lib/first_ids.h"
 
 static char dir[] = "/tmp/gguf-test-vocab.XXXXXX";
 
@@ -52,6 +53,9 @@ static int works(struct vocab *v)
 		if (!tokenizer_encode(t, text, sizeof text - 1, TOKENIZE_BOS | TOKENIZE_EOS | TOKENIZE_SPECIAL, &ids,
 			&n, &cap, &err)) {
 			for (size_t i = 0; i < n; i++) assert_true(ids[i] >= 0 && (size_t)ids[i] < vocab_count(v));
+			for (size_t k = 0, got; k <= n + 1; k++)
+				assert_true(first_ids_are(t, text, sizeof text - 1, TOKENIZE_BOS | TOKENIZE_EOS |
+					TOKENIZE_SPECIAL, k, ids, n, &got));
 			if (!tokenizer_decode(t, ids, n, true, &out, &bytes, &err)) free(out);
 		}
 		for (int32_t id = -1; (size_t)id + 1 <= vocab_count(v) && id < 100; id++) vocab_is_end(v, id);
@@ -396,6 +400,8 @@ static void round_trip(struct tokenizer *t, const char *text, size_t whole, bool
 	char *out;
 	const char *part;
 	assert_int_equal(tokenizer_encode(t, text, whole, 0, &ids, &n, &cap, &err), GGU_OK);
+	for (size_t k = 0, got; k <= n + 1; k += 1 + n/8)
+		assert_true(first_ids_are(t, text, whole, 0, k, ids, n, &got));
 	assert_int_equal(tokenizer_decode(t, ids, n, true, &out, &bytes, &err), GGU_OK);
 	assert_int_equal(bytes, whole);
 	assert_memory_equal(out, text, bytes);
@@ -519,12 +525,38 @@ static void spm_round_trips(void **state)
 	vocab_free(v);
 }
 
+/* Neighbours that are unknown become one token, those with a word between them two, which has been met before or
+ * not. */
+static void known_words_part_unknown_ones(void **state)
+{
+	static const char text[] = "ab\xc3\xa4\xc3\xa4" "ab\xc3\xa4" "ab\xc3\xa4";
+	static const int32_t want[] = { 3, 6, 0, 6, 0, 6, 0 };
+	struct ggu_meta *m = spm_meta();
+	struct vocab *v;
+	struct tokenizer *t;
+	(void)state;
+	assert_int_equal(vocab_from_meta(&v, m, NULL), GGU_OK);
+	ggu_meta_free(m);
+	assert_int_equal(tokenizer_new(&t, v, NULL), GGU_OK);
+	for (int round = 0; round < 3; round++) {
+		int32_t *ids = NULL;
+		size_t n = 0, cap = 0;
+		assert_int_equal(tokenizer_encode(t, text, sizeof text - 1, 0, &ids, &n, &cap, NULL), GGU_OK);
+		assert_int_equal(n, sizeof want/sizeof *want);
+		assert_memory_equal(ids, want, sizeof want);
+		free(ids);
+	}
+	tokenizer_free(t);
+	vocab_free(v);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(hostile), cmocka_unit_test(without_end), cmocka_unit_test(deep_patterns),
 			cmocka_unit_test(hostile_numbers), cmocka_unit_test(hostile_texts),
 		cmocka_unit_test(hostile_spm), cmocka_unit_test(round_trips), cmocka_unit_test(spm_round_trips),
+		cmocka_unit_test(known_words_part_unknown_ones),
 	};
 	int bad;
 	if (!mkdtemp(dir)) return 1;

@@ -12,6 +12,7 @@
 #include <cmocka.h>
 #include "../../model/vocab/charsmap.h"
 #include "../../model/vocab/tokenizer.h"
+#include "../lib/first_ids.h"
 #include "../lib/guard.h"
 
 static uint64_t seed = 1;
@@ -281,6 +282,8 @@ static void the_best_way_is_that_of_all(void **unused)
 			assert_int_equal(tokenizer_encode(t, text, strlen(text), 0, &ids, &n, &cap, NULL), GGU_OK);
 			assert_int_equal(n, n_want);
 			if (n) assert_memory_equal(ids, want, n*sizeof *ids);
+			for (size_t i = 0, got; i <= n; i++)
+				assert_true(first_ids_are(t, text, strlen(text), 0, i, ids, n, &got));
 			free(ids);
 		}
 		tokenizer_free(t);
