@@ -294,7 +294,7 @@ enum ggu_status ggu_map(struct ggu_file *f, const struct ggu_tensor *t, const vo
 
 /* ---- writing ---- */
 
-/* Where bytes go, in order. Returns GGU_OK or what ggu_fail does. */
+/* Where bytes go, in order, in large pieces: the writer keeps up to 2 MB back. Returns GGU_OK or what ggu_fail does. */
 struct ggu_sink {
 	enum ggu_status (*write)(void *ctx, const void *p, size_t n, struct ggu_error *err);
 	void *ctx;

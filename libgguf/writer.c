@@ -11,9 +11,13 @@
 #include <unistd.h>
 #include "internal.h"
 
-enum { BUF_BYTES = 1 << 16 };
+/* The size of a large page. A file system that caches files in such pages (ext4 and XFS of late) begins one where a
+ * write of that size begins at a multiple of it: what is mapped later is then read by large pages, and a model
+ * generates a fifth faster than one that was written in small pieces. */
+enum { BUF_BYTES = 2 << 20 };
 
-/* Little-endian bytes to the caller's sink through a buffer; without a buffer they are only counted. */
+/* Little-endian bytes to the caller's sink, at each call but the last whole multiples of BUF_BYTES; without a buffer
+ * they are only counted. */
 struct stream {
 	struct ggu_sink to;
 	uint64_t at;
@@ -95,17 +99,24 @@ static void flush(struct stream *s)
 
 static void put(struct stream *s, const void *p, size_t n)
 {
+	const unsigned char *b = p;
+
 	s->at += n;
-	if (!s->buf || !n)
-		return;
-	if (n > BUF_BYTES - s->n)
-		flush(s);
-	if (n >= BUF_BYTES) {
-		put_through(s, p, n);
-		return;
+	while (s->buf && n) {
+		size_t k = s->n || n < BUF_BYTES ? BUF_BYTES - s->n : n - n%BUF_BYTES;
+		if (k > n)
+			k = n;
+		if (s->n || n < BUF_BYTES) {
+			memcpy(s->buf + s->n, b, k);
+			s->n += k;
+		} else {
+			put_through(s, b, k);
+		}
+		if (s->n == BUF_BYTES)
+			flush(s);
+		b += k;
+		n -= k;
 	}
-	memcpy(s->buf + s->n, p, n);
-	s->n += n;
 }
 
 static void put_int(struct stream *s, uint64_t v, size_t width)

@@ -110,12 +110,12 @@ static enum ggu_status narrow(void *ctx, const void *p, size_t n, struct ggu_err
 
 static void tells_of_a_sink_that_fails(void **state)
 {
-	static char data[200000];
+	static char data[5000000];    /* more than the writer keeps back */
 	const size_t whole = sizeof data + 96;
 	struct ggu_error e;
 
 	(void)state;
-	for (size_t room = 0; room <= whole; room += room < 200 ? 1 : 997) {
+	for (size_t room = 0; room <= whole; room += room < 200 ? 1 : 99991) {
 		size_t left = room;
 		struct ggu_sink to = { narrow, &left };
 		struct ggu_writer *w;
@@ -123,8 +123,8 @@ static void tells_of_a_sink_that_fails(void **state)
 		assert_int_equal(ggu_writer_new(&w, NULL, NULL), GGU_OK);
 		add(w, "x", sizeof data, 0);
 		s = ggu_writer_begin_sink(w, &to, &e);
-		for (size_t at = 0; !s && at < sizeof data; at += 50000)
-			s = ggu_writer_data(w, data + at, 50000, &e);
+		for (size_t at = 0; !s && at < sizeof data; at += sizeof data/50)
+			s = ggu_writer_data(w, data + at, sizeof data/50, &e);
 		if (!s)
 			s = ggu_writer_end(w, &e);
 		assert_int_equal(s, room < ggu_writer_file_bytes(w) ? GGU_ERR_RANGE : GGU_OK);
@@ -137,6 +137,46 @@ static void tells_of_a_sink_that_fails(void **state)
 }
 
 /* ---- metadata ---- */
+
+/* A sink that holds each piece against the size of large pages. */
+enum { LARGE = 2 << 20 };
+struct pieces { size_t bytes, n, uneven; };
+static enum ggu_status measure(void *ctx, const void *p, size_t n, struct ggu_error *err)
+{
+	struct pieces *s = ctx;
+	(void)p, (void)err;
+	if (s->bytes % LARGE) s->uneven++;      /* the one before was not the last */
+	s->bytes += n;
+	s->n++;
+	return GGU_OK;
+}
+static void writes_whole_large_pages(void **state)
+{
+	static const size_t some[] = { 1, 4095, 69156, LARGE - 1, LARGE, LARGE + 1, 3*LARGE };
+	const size_t bytes = 9*(size_t)LARGE + 32;
+	unsigned char *p = calloc(1, 3*(size_t)LARGE);
+	(void)state;
+	assert_non_null(p);
+	for (size_t i = 0; i < sizeof some/sizeof *some; i++) {
+		struct ggu_writer *w;
+		struct pieces got = { 0 };
+		const struct ggu_sink to = { measure, &got };
+		assert_int_equal(ggu_writer_new(&w, NULL, NULL), GGU_OK);
+		add(w, "w", bytes, 0);
+		assert_int_equal(ggu_writer_begin_sink(w, &to, NULL), GGU_OK);
+		for (size_t at = 0, n; at < bytes; at += n) {
+			n = bytes - at < some[i] ? bytes - at : some[i];
+			if (some[i] == 1 && at >= 100) n = bytes - at < LARGE ? bytes - at : LARGE;
+			assert_int_equal(ggu_writer_data(w, p, n, NULL), GGU_OK);
+		}
+		assert_int_equal(ggu_writer_end(w, NULL), GGU_OK);
+		assert_int_equal(got.bytes, ggu_writer_file_bytes(w));
+		assert_int_equal(got.uneven, 0);
+		assert_true(got.n <= bytes/LARGE + 1);
+		ggu_writer_free(w);
+	}
+	free(p);
+}
 
 static void copies_and_renames(void **state)
 {
@@ -266,7 +306,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(keeps_offsets_and_order), cmocka_unit_test(refuses_overlap),
-			cmocka_unit_test(tells_of_a_sink_that_fails),
+			cmocka_unit_test(tells_of_a_sink_that_fails), cmocka_unit_test(writes_whole_large_pages),
 		cmocka_unit_test(copies_and_renames), cmocka_unit_test(sets_nested_arrays),
 			cmocka_unit_test(setters_fail_alike),
 		cmocka_unit_test(errors_keep_the_end_of_a_path),
