@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "../model/util/file.h"
 #include "copy.h"
 #include "edit_value.h"
 #include "inplace.h"
@@ -21,10 +22,11 @@
 #include "pipe.h"
 #include "progress.h"
 #include "sandbox.h"
+#include "temp.h"
 
 /* 8 bytes: an empty one takes 32, which an alignment of 32 and more always leaves room for */
 #define RESERVED "reserved"
-enum { PART_WEIGHTS = 1 << 18 };
+enum { PART_WEIGHTS = 1 << 18, MAX_ROOM = 1 << 28 };
 
 /* ---- options ---- */
 
@@ -167,6 +169,22 @@ static void apply(struct model *m)
 	}
 }
 
+/* No program opens a file that says it is one of several, unless its name says so too. What was wrong before is left. */
+static void refuse_lone_shard(const struct model *m, const char *name)
+{
+	const struct ggu_kv *kv = ggu_meta_find(m->meta, "split.count");
+	uint64_t n = 0, was = 0;
+	char end[40];
+	if (!kv) return;
+	if (!ggu_kv_uint(kv, 0, &n) || ggu_kv_type(kv) == GGU_ARRAY)
+		msg_die("split.count: expects an unsigned integer, not %s", ggu_kv_type_name(ggu_kv_type(kv)));
+	ggu_meta_uint(ggu_file_meta(m->f), "split.count", &was);
+	snprintf(end, sizeof end, "-of-%05llu.gguf", (unsigned long long)n);
+	if (n > 1 && n != was && !(name && file_ends_with(name, end)))
+		msg_die("split.count: a file that is 1 of %llu has a name that ends in %s; gguf-split makes such files",
+			(unsigned long long)n, end);
+}
+
 /* Offsets stay, unless the alignment is another one or several shards become one file: then they are computed again. */
 static void place(struct model *m)
 {
@@ -181,7 +199,8 @@ static void place(struct model *m)
 	}
 }
 
-static void edit(struct model *m)
+/* to: the name that the file is to have, NULL without one. */
+static void edit(struct model *m, const char *to)
 {
 	m->n = ggu_file_n_tensors(m->f);
 	m->tensor = calloc(m->n + 1, sizeof *m->tensor);
@@ -190,6 +209,7 @@ static void edit(struct model *m)
 	for (size_t i = 0; i < m->n; i++)
 		m->tensor[i] = copy_of(ggu_file_tensor(m->f, i)->name, ggu_file_tensor(m->f, i)->name_bytes);
 	apply(m);
+	refuse_lone_shard(m, to);
 	place(m);
 }
 static void model_free(struct model *m)
@@ -367,7 +387,7 @@ static void edit_in_place(const char *name)
 	struct model m = { .name = name };
 	const struct ggu_open_options alone = { .flags = GGU_OPEN_ALONE };
 	struct ggu_error err;
-	char *path = realpath(name, NULL);
+	char *path = temp_follow(name);
 	bool undone;
 	int fd;
 	if (!path) msg_die("%s: %s", name, strerror(errno));
@@ -376,7 +396,7 @@ static void edit_in_place(const char *name)
 	if (undone) msg_warn("%s: an edit that was interrupted has been undone", name);
 	if (edits.n || o.reserve) {
 		if (ggu_open_fd(&m.f, fd, &alone, &err)) msg_die_error(name, &err);
-		edit(&m);
+		edit(&m, path);
 		change(&m, path, fd);
 		model_free(&m);
 	}
@@ -397,7 +417,7 @@ static void edit_copy(const char *name)
 	if (out) out_refuse_sources(out, name, m.f);
 	if (ggu_file_seekable(m.f) && strcmp(name, "-") != 0 && ggu_file_n_sources(m.f) == 1)
 		fd = open(name, O_RDONLY | O_CLOEXEC);
-	edit(&m);
+	edit(&m, o.output);
 	make_room(&m, o.reserve);
 	if (out) write_new(&m, fd, out);
 	else say(&m, "rewritten");
@@ -420,6 +440,7 @@ int main(int argc, char **argv)
 	name = argc ? argv[0] : "-";
 	if (o.in_place && o.output) msg_die("-I and -o cannot be combined");
 	if (o.in_place && !strcmp(name, "-")) msg_die("-I needs a file: standard input cannot be changed");
+	if (o.reserve > MAX_ROOM) msg_die("--reserve expects at most %s: all programs read the header", msg_bytes(MAX_ROOM));
 	read_files();
 	if (o.in_place) edit_in_place(name);
 	else edit_copy(name);

@@ -32,8 +32,8 @@ static char *linked(const char *name)
 }
 char *temp_follow(const char *name)
 {
-	char *real = realpath(name, NULL), *next;
 	struct stat st;
+	char *real = !lstat(name, &st) && S_ISLNK(st.st_mode) ? realpath(name, NULL) : NULL, *next;
 	if (real) return real;
 	real = strdup(name);
 	for (int i = 0; real && !lstat(real, &st) && S_ISLNK(st.st_mode); i++, real = next) {

@@ -83,6 +83,18 @@ not_ok "rename: the new key is there" 2 gguf-edit --rename general.name=test.fla
 not_ok "rename: no new key" 2 gguf-edit --rename general.name= -o never.gguf m.gguf
 not_ok "rename-tensor: no such tensor" 2 gguf-edit --rename-tensor nothing=x -o never.gguf m.gguf
 not_ok "rename-tensor: the new name is there" 2 gguf-edit --rename-tensor output.weight=token_embd.weight -o never.gguf m.gguf
+for count in u16:4 i32:-1 str:x 'u16[]:[1]'; do
+	not_ok "split.count=$count, by which no program would open the file" 2 gguf-edit --set "split.count=$count" -o never.gguf m.gguf
+	cp m.gguf e.gguf
+	not_ok "... in place" 2 gguf-edit -I --set "split.count=$count" e.gguf
+	same "... leaves the file alone" e.gguf m.gguf
+done
+is "... by another key's name" "$(gguf-edit --rename general.name=split.count m.gguf 2>&1 >never)" \
+	"gguf-edit: split.count: expects an unsigned integer, not str"
+ok "split.count=1 is as good as none" sh -c 'gguf-edit --set split.count=u16:1 m.gguf | gguf-info --json - | grep -q "split.count"'
+not_ok "--reserve of more than any program should read" 2 gguf-edit --reserve 5G -o never.gguf m.gguf
+not_ok "-I of a folder" 2 gguf-edit -I --delete k "$DATA"
+is "... is named as it was given" "$(cd "$DATA/.." && gguf-edit -I --delete k data 2>&1)" "gguf-edit: data: Is a directory"
 
 # ways: a file, a pipe, in place rewritten
 gguf-edit --set general.name=str:other --set test.long=str:"$(printf '%0999d' 0)" -o want.gguf m.gguf
@@ -100,6 +112,10 @@ gguf-split -q --max-tensors 2 -o s m.gguf
 gguf-edit --set general.name=str:x s-00001-of-*.gguf >e.gguf
 gguf-edit --set general.name=str:x m.gguf >want.gguf
 same "a set of shards becomes one file" e.gguf want.gguf
+one=$(ls s-00001-of-*.gguf) two=s2-${one#s-}
+gguf-edit -I --set split.count=u16:9 "$one" 2>/dev/null
+is "a shard keeps the number that its name has" "$(gguf-info --json "$one" | jq -c '.tensors | length')" "$(gguf-info --json m.gguf | jq -c '.tensors | length')"
+ok "... and may be brought back to it" sh -c "cp '$one' '$two' && sed -i 's/split.count/split.cound/' '$two' && gguf-edit -I --rename split.cound=split.count '$two' && cmp '$one' '$two'"
 "$BUILD/tests/malformed/tool_ggtxt" >big.gguf <<'END'
 big
 bytes "GGUF"
