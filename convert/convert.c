@@ -153,6 +153,20 @@ static enum ggu_status each_layer(struct config *c, const struct yaml_node *e, s
 	return s;
 }
 
+/* A null value writes nothing, unless `needs` says that the key must be there. */
+static enum ggu_status refuse_null(struct convert *c, const struct yaml_node *key, const struct yaml_node *value,
+	const char *name, struct ggu_error *err)
+{
+	struct config *f = &c->config;
+	const struct yaml_node *named = value, *rule = yaml_get(yaml_get(f->arch->convert, "needs"), key->text);
+	bool needed;
+	enum ggu_status s = config_true(f, rule, false, &needed, err);
+	if (s || !needed || !c->source) return s;
+	for (int k = 0; k < 8 && named; k++, named = yaml_get(f->names, value->text)) value = named;
+	return file_fail(err, GGU_ERR_MISSING, "config.json", GGU_NO_OFFSET, value->text,
+		"has no value, and %.60s needs one (%.40s, line %u)", name, value->file, value->line);
+}
+
 /* KEY: [type, value] or {type:, value: or each:, when:} */
 static enum ggu_status add_key(struct convert *c, const struct yaml_node *key, const struct yaml_node *e,
 	struct ggu_error *err)
@@ -171,6 +185,7 @@ static enum ggu_status add_key(struct convert *c, const struct yaml_node *key, c
 	if ((s = each ? each_layer(f, each, &v, err) : config_eval(f, value, &v, err))) return s;
 	if (text_starts(key->text, "tokenizer.")) snprintf(name, sizeof name, "%s", key->text);
 	else snprintf(name, sizeof name, "%s.%s", f->arch->name, key->text);
+	if (v.kind == EXPR_NULL) return refuse_null(c, key, value, name, err);
 	if ((s = set_value(c->meta, name, (enum ggu_kv_type)t, &v)))
 		return config_fail(f, e, err, "%.80s: the value is not a valid %s", name, type->text);
 	return GGU_OK;

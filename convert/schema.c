@@ -118,11 +118,11 @@ static enum ggu_status vocab(const struct walk *w, const struct yaml_node *key, 
 }
 
 static const struct { const char *key; check_fn *each, *whole; } parts[] = {
-	{ "names", expression, NULL }, { "check", rule, NULL }, { "check_layer", rule, NULL }, { "layers", NULL,
-		expression }, { "experts", NULL, expression },
-	{ "metadata", entry, NULL }, { "tensors", sources, NULL }, { "drop", expression, NULL }, { "strip", text,
-		NULL },
-	{ "ignore", expression, NULL }, { "matters", expression, NULL }, { "vocab", expression, vocab },
+	{ "names", expression, NULL }, { "check", rule, NULL }, { "check_layer", rule, NULL },
+	{ "layers", NULL, expression }, { "experts", NULL, expression }, { "metadata", entry, NULL },
+	{ "needs", expression, NULL }, { "tensors", sources, NULL }, { "drop", expression, NULL },
+	{ "strip", text, NULL }, { "ignore", expression, NULL }, { "matters", expression, NULL },
+	{ "vocab", expression, vocab },
 };
 enum { N_PARTS = sizeof parts/sizeof *parts };
 

@@ -8,16 +8,16 @@
  *   layers experts   EXPR                           what {i} and {x} run over
  *   metadata      {KEY: [TYPE, EXPR]} or {KEY: {type: value: or each: when:}}; the architecture's name is put before
  *                 KEYs but those that begin with tokenizer.
+ *   needs         {KEY: EXPR}                       of metadata: keys whose value may not be null, where EXPR holds
  *   tensors       {NAME: SOURCE}                    see plan.h
  *   drop          {PATTERN: EXPR}                   checkpoint tensors that are of no use, where EXPR holds
  *   strip         {PREFIX: PREFIX}                  prefixes that names may have, and what the description has instead
- *   ignore        {PATTERN: EXPR}                   keys of config.json that change no number, where EXPR holds (of
- * `value`, too)
- *   matters       {PATTERN: EXPR}                   keys that must not be passed over, unless EXPR, in which `value` is
- *                                                   the key's value, says that this one is harmless
+ *   ignore        {PATTERN: EXPR}                   keys of config.json that change no number, where EXPR, in which
+ *                                                   `value` is the key's value, holds
+ *   matters       {PATTERN: EXPR}                   keys that must not be passed over, unless EXPR, the same way, says
+ *                                                   that this one is harmless
  *   vocab         {KEY: EXPR}                       what the folder does not say: pre (tokenizer.ggml.pre, where
- * several
- *                                                   names fit), add_space_prefix, config_prefix (that of
+ *                                                   several names fit), add_space_prefix, config_prefix (that of
  *                                                   tokenizer_config.json counts), add_bos, eot */
 #ifndef CONVERT_SCHEMA_H
 #define CONVERT_SCHEMA_H

@@ -169,7 +169,8 @@ static void apply(struct model *m)
 	}
 }
 
-/* No program opens a file that says it is one of several, unless its name says so too. What was wrong before is left. */
+/* No program opens a file that says it is one of several, unless its name says so too. What was wrong before
+ * stays. */
 static void refuse_lone_shard(const struct model *m, const char *name)
 {
 	const struct ggu_kv *kv = ggu_meta_find(m->meta, "split.count");
@@ -440,7 +441,8 @@ int main(int argc, char **argv)
 	name = argc ? argv[0] : "-";
 	if (o.in_place && o.output) msg_die("-I and -o cannot be combined");
 	if (o.in_place && !strcmp(name, "-")) msg_die("-I needs a file: standard input cannot be changed");
-	if (o.reserve > MAX_ROOM) msg_die("--reserve expects at most %s: all programs read the header", msg_bytes(MAX_ROOM));
+	if (o.reserve > MAX_ROOM)
+		msg_die("--reserve expects at most %s: all programs read the header", msg_bytes(MAX_ROOM));
 	read_files();
 	if (o.in_place) edit_in_place(name);
 	else edit_copy(name);

@@ -124,6 +124,15 @@ rm "$TMP/m/config.json"
 says "no config.json" "config.json" gguf-convert -o "$TMP/no.gguf" "$TMP/m"
 says "a file of the folder" "model.safetensors: is not a folder" gguf-convert -o "$TMP/no.gguf" "$TMP/m/model.safetensors"
 says "no folder" "$TMP/nowhere" gguf-convert -o "$TMP/no.gguf" "$TMP/nowhere"
+# lacks KEY WHERE METADATA: a folder without this key of config.json, which is asked for by name
+lacks()
+{
+	rm -rf "$TMP/l"; mkdir "$TMP/l"; ln -s "$DATA"/wiki-7m/* "$TMP/l"; rm "$TMP/l/config.json"
+	jq "del(.$1)" "$DATA/wiki-7m/config.json" >"$TMP/l/config.json"
+	says "config.json without $1" "config.json: $1: has no value, and llama.$2 needs one (common.yaml, line" gguf-convert -o "$TMP/no.gguf" "$TMP/l"
+	ok "... which the vocabulary alone does not need" gguf-convert --vocab-only -o "$TMP/v.gguf" "$TMP/l"
+}
+lacks intermediate_size feed_forward_length
 cp "$DATA/wiki-7m/config.json" "$TMP/m"
 rm "$TMP/m/model.safetensors"
 echo PK >"$TMP/m/pytorch_model.bin"
