@@ -33,7 +33,7 @@ static struct {
 	struct load_place place;
 	uint64_t chunks, from, every;
 	bool dat, partial, merge, stats, json, process_output, covariance, special;
-} o = { .ctx = 512, .every = 10 };
+} o = { .ctx = 512 };
 static const struct opt opts[] = {
 	OPT_STR('m', "model", &o.model, "MODEL", "the model to evaluate"),
 	OPT_INT('c', "ctx", &o.ctx, "N", 8, 1 << 20,
@@ -412,10 +412,12 @@ int main(int argc, char **argv)
 	if (o.covariance) o.process_output = true;
 	if (!!o.model + o.merge + o.stats != 1) msg_die("give one of -m, --merge, --stats; see -h");
 	if (o.merge && !argc) msg_die("no matrices given to merge");
-	if (o.json && !o.stats) msg_die("--json goes with --stats");
-	if (o.dat && o.covariance) msg_die("--dat has no room for covariances");
-	if ((o.dat || o.partial) && o.stats) msg_die("--dat and --partial go with -m and --merge");
-	if (o.dat && o.partial) msg_die("--dat or --partial: give one of them");
+	if (o.json && !o.stats) msg_die("--json needs --stats");
+	if (o.dat && o.covariance) msg_die("--dat and --covariance cannot be combined: the old form has no place for covariances");
+	if ((o.dat || o.partial) && o.stats) msg_die("--dat and --partial cannot be combined with --stats");
+	if (o.every && !o.checkpoint) msg_die("--every needs --checkpoint");
+	if (!o.every) o.every = 10;
+	if (o.dat && o.partial) msg_die("--dat and --partial cannot be combined");
 	if (!o.merge && argc > 1) msg_die("too many operands: '%s'", argv[1]);
 	if (o.merge) merge(argv, argc);
 	else if (o.stats) stats(argc ? argv[0] : "-");

@@ -86,7 +86,7 @@ static void choose_order(void)
 {
 	for (size_t i = 0; i < sizeof orders/sizeof *orders; i++)
 		if (!strcmp(o.sort, orders[i].name)) order = orders[i].compare;
-	if (!order) msg_die("--sort %s: expected name, type, bytes or offset", o.sort);
+	if (!order) msg_die("--sort expects name, type, bytes or offset, not '%s'", o.sort);
 }
 
 static struct list choose(const struct ggu_file *f)

@@ -18,7 +18,7 @@ static struct wish parse(const char *text)
 	struct wish w = { .text = text };
 	PCRE2_SIZE at;
 	int code;
-	if (!eq || eq == text) msg_die("--tensor-type %s: expected REGEX=TYPE", text);
+	if (!eq || eq == text) msg_die("--tensor-type expects REGEX=T, not '%s'", text);
 	w.type = typeplan_type("--tensor-type", eq + 1);
 	w.code = pcre2_compile((PCRE2_SPTR)text, (size_t)(eq - text), PCRE2_CASELESS, &code, &at, NULL);
 	if (!w.code) {

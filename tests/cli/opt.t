@@ -58,6 +58,15 @@ for n in ' 8' +8 -8 0x8 8. 8e0 ''; do is "no whole number: '$n'" "$(run gguf-inf
 is "an option with control characters" "$(run gguf-info "$(printf -- '--\033[31m')" m.gguf)" 2
 is "... is masked" "$(first err)" "gguf-info: unknown option '--\\x1B[31m'"
 is "a flag with an argument" "$(run gguf-info --json=yes m.gguf)" 2
+# refused MESSAGE PROGRAM ARGUMENTS: values and combinations are refused in the same words everywhere
+refused() { want=$1; shift; is "$*" "$(run "$@"; first err)" "2
+$1: $want"; }
+refused "--sort expects name, type, bytes or offset, not 'x'" gguf-info --sort x m.gguf
+refused "--profile expects spec or llama.cpp, not 'x'" gguf-check --profile x m.gguf
+refused "--tensor-type expects REGEX=T, not 'x'" gguf-quantize --tensor-type x q4_0 m.gguf
+refused "--json needs --stats" gguf-imatrix -m m.gguf --json m.gguf
+refused "--every needs --checkpoint" gguf-imatrix -m m.gguf --every 5 m.gguf
+refused "--dat and --partial cannot be combined" gguf-imatrix -m m.gguf --dat --partial m.gguf
 is "too many operands" "$(run gguf-info m.gguf n.gguf)" 2
 is "too few operands" "$(run gguf-cat m.gguf)" 2
 is "... shows how it is used" "$(sed -n 2p err)" "$(gguf-cat -h | head -n 1)"
