@@ -34,10 +34,17 @@ struct coder;                           /* of enc_tile.h, each table its own */
 enum exact_result { EXACT_NO_LATTICE, EXACT_NOT_FOUND, EXACT_FOUND };
 typedef enum exact_result exact_fn(const struct coder *c, const float *x, bool turned, void *block);
 typedef void feedback_fn(const struct coder *c, const struct how *how, const struct feedback_group *g);
-/* Rows a[n_rows][n], of which the first `done` columns are final, less their products with the rows of `panel`:
- * a[i][at + c] -= sum of a[i][p]*panel[p][c] in order of p < done, c < FACTOR_PANEL. */
+/* Of the factorisation, in panels of FACTOR_PANEL columns; the first `done` columns of rows a[n_rows][stride] are final.
+ * take: a[i][at + c] -= sum of a[i][p]*panel[p][c] in order of p < done. corner: the factor of the square
+ * at the diagonal; false: it is not positive. solve: that of rows under it. */
 enum { FACTOR_PANEL = 64 };
-typedef void factor_fn(double *a, size_t stride, size_t n_rows, size_t done, const double *panel);
+/* Transposed without its diagonal; that. */
+struct factor_corner { float upper[FACTOR_PANEL][FACTOR_PANEL], root[FACTOR_PANEL]; };
+struct factor_table {
+	void (*take)(float *a, size_t stride, size_t n_rows, size_t done, const float *panel);
+	bool (*corner)(float *a, size_t stride, size_t n_rows, size_t done, struct factor_corner *to);
+	void (*solve)(float *a, size_t stride, size_t n_rows, size_t done, const struct factor_corner *under);
+};
 /* v (A D AT)^-1 in place for SOLVE_LANES rows as lanes, v[n][SOLVE_LANES], feedback.c's factor and diagonal. */
 enum { SOLVE_LANES = 16 };
 typedef void solve_fn(const float *factor, const float *diagonal, size_t n, size_t block, double *v);
@@ -47,7 +54,7 @@ struct enc_table {
 	const struct coder *coder[GGU_TYPE_COUNT];      /* NULL: no feedback */
 	exact_fn *exact;
 	feedback_fn *feedback;
-	factor_fn *factor;
+	struct factor_table factor;
 	solve_fn *solve;
 };
 

@@ -253,31 +253,74 @@ static void fb_load(float (*to)[LANES], const float *from, size_t stride, int ro
 	for (int row = 0; row < rows; row++)
 		for (int k = 0; k < cols; k++) to[k][row] = from[(size_t)row*stride + (size_t)k];
 }
-/* Of the factorisation: two vectors of columns by four rows at a time, each sum one chain. */
+/* Of the factorisation: two vectors of columns by four rows at a time, each sum one chain; columns before in stretches
+ * that stay in L1. */
+static void factor_take(float *a, size_t stride, size_t n_rows, size_t done, const float *panel)
+{
+	enum { R = 4, W = 2*VL, STRETCH = 128 };
+	for (size_t first = 0; first < done; first += STRETCH) {
+		const size_t end = done - first < STRETCH ? done : first + STRETCH;
+		for (size_t c = 0; c < FACTOR_PANEL; c += W)
+			for (size_t i = 0; i < n_rows; i += R) {
+				const size_t n = n_rows - i < R ? n_rows - i : R;
+				float *row[R];
+				vf s[R][2];
+				for (size_t r = 0; r < R; r++) {
+					row[r] = a + (i + (r < n ? r : 0))*stride;
+					s[r][0] = vf_load(row[r] + done + c); s[r][1] = vf_load(row[r] + done + c + VL);
+				}
+				for (size_t p = first; p < end; p++) {
+					vf x = vf_load(panel + p*FACTOR_PANEL + c),
+						y = vf_load(panel + p*FACTOR_PANEL + c + VL);
+					for (size_t r = 0; r < R; r++) {
+						s[r][0] -= row[r][p]*x;
+						s[r][1] -= row[r][p]*y;
+					}
+				}
+				for (size_t r = 0; r < n; r++) {
+					vf_store(row[r] + done + c, s[r][0]);
+					vf_store(row[r] + done + c + VL, s[r][1]);
+				}
+			}
+	}
+}
+static bool factor_corner(float *a, size_t stride, size_t n_rows, size_t done, struct factor_corner *to)
+{
+	memset(to, 0, sizeof *to);
+	a += done;
+	for (size_t p = 0; p < n_rows; p++) {
+		const float square = a[p*stride + p], root = sqrtf(square);
+		if (!(square > 0 && square < INFINITY)) return false;
+		a[p*stride + p] = to->root[p] = root;
+		for (size_t i = p + 1; i < n_rows; i++) to->upper[p][i] = a[i*stride + p] /= root;
+		/* what is taken from column p and those before is 0; what lies beyond column i is of no matter */
+		for (size_t i = p + 1; i < n_rows; i++)
+			for (size_t c = p/VL*VL; c <= i; c += VL)
+				vf_store(a + i*stride + c, vf_load(a + i*stride + c)
+					- to->upper[p][i]*vf_load(to->upper[p] + c));
+	}
+	return true;
+}
+static void factor_solve(float *a, size_t stride, size_t n_rows, size_t done, const struct factor_corner *under)
+{
+	enum { R = 4 };
+	a += done;
+	for (size_t i = 0; i < n_rows; i += R) {
+		const size_t n = n_rows - i < R ? n_rows - i : R;
+		float *row[R], x[R];
+		for (size_t r = 0; r < n; r++) row[r] = a + (i + r)*stride;
+		for (size_t p = 0; p < FACTOR_PANEL; p++) {
+			for (size_t r = 0; r < n; r++) x[r] = row[r][p] /= under->root[p];
+			for (size_t c = p/VL*VL; c < FACTOR_PANEL; c += VL) {
+				vf u = vf_load(under->upper[p] + c);
+				for (size_t r = 0; r < n; r++) vf_store(row[r] + c, vf_load(row[r] + c) - x[r]*u);
+			}
+		}
+	}
+}
 typedef double vd __attribute__((vector_size(4*VL), may_alias));
 static inline vd vd_load(const double *p) { vd r; memcpy(&r, p, sizeof r); return r; }
 static inline void vd_store(double *p, vd a) { memcpy(p, &a, sizeof a); }
-static void factor_rows(double *a, size_t stride, size_t n_rows, size_t done, const double *panel)
-{
-	enum { W = VL/2, R = 4 };
-	for (size_t i = 0; i < n_rows; i += R)
-		for (size_t c = 0; c < FACTOR_PANEL; c += 2*W) {
-			const size_t n = n_rows - i < R ? n_rows - i : R;
-			double *row[R];
-			vd s[R][2];
-			for (size_t r = 0; r < R; r++) {
-				row[r] = a + (i + (r < n ? r : 0))*stride;
-				s[r][0] = vd_load(row[r] + done + c); s[r][1] = vd_load(row[r] + done + c + W);
-			}
-			for (size_t p = 0; p < done; p++) {
-				vd x = vd_load(panel + p*FACTOR_PANEL + c), y = vd_load(panel + p*FACTOR_PANEL + c + W);
-				for (size_t r = 0; r < R; r++) { s[r][0] -= row[r][p]*x; s[r][1] -= row[r][p]*y; }
-			}
-			for (size_t r = 0; r < n; r++) { vd_store(row[r] + done + c,
-				s[r][0]); vd_store(row[r] + done + c + W, s[r][1]); }
-		}
-}
-
 /* u AT = v from the last column back, then x A = u/D forward; in every lane each sum is one chain. */
 static void solve_rows(const float *factor, const float *diagonal, size_t n, size_t block, double *v)
 {

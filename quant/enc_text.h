@@ -38,6 +38,6 @@ const struct enc_table ENC_TABLE = {
 	},
 	.exact = encode_exactly,
 	.feedback = encode_group,
-	.factor = factor_rows,
+	.factor = { factor_take, factor_corner, factor_solve },
 	.solve = solve_rows,
 };

@@ -12,8 +12,8 @@
  * that moment, each column counting D[k].
  *
  * Columns are taken in groups of 256. What a group gets from those before it is a product of float matrices
- * (quant_mul); what happens within is enc_feedback.h's. The factor is found in double, each sum one chain in order of
- * columns, and rounded to float: the bytes are the same for every number of threads and instruction set.
+ * (quant_mul); what happens within is enc_feedback.h's. In the factor each sum is one chain in order of
+ * columns: the bytes are the same for every number of threads and instruction set.
  *
  * Damping is a share of H's own diagonal: the more of it, the nearer the result comes to that of importances, which
  * know the diagonal alone. A little of the mean diagonal is added where that is nearly zero.
@@ -46,49 +46,75 @@ static size_t aligned(size_t bytes) { return (bytes + ALIGN - 1)/ALIGN*ALIGN; }
 /* ---- the factor ---- */
 
 /* The lower triangle of a matrix with its columns and rows in reverse order: its Cholesky factor is A sqrt(D)
- * reversed. */
+ * reversed. Floats suffice: damping keeps D at a share of the diagonal, of which the sums' errors are a millionth. */
 struct factor {
-	double *a;                      /* [n][stride] */
+	float *a;                       /* [n][stride] */
 	size_t n, stride, at;           /* at: first column of the panel at work */
-	double *panel;                  /* [at][FACTOR_PANEL]: the rows of the panel, transposed */
-	bool bad;
+	float *panel;                   /* [at][FACTOR_PANEL]: the rows of the panel, transposed */
+	struct factor_corner corner;
+	struct ggu_pool *pool;
+	/* the packed lower triangle that is read, and what is added to its diagonal */
+	const float *covariance;
+	double damp, least;
+	/* what is written: column by column */
+	float *to, *diagonal;
+	size_t to_stride;
 };
+enum { TURN = 16 };                     /* columns, that are turned to rows at a time */
 
-/* Columns at.. of rows from..to: their products with the columns before are taken off; below the diagonal block they
- * are solved for. */
-static void factor_solve(struct factor *f, size_t i, size_t width)
+static void run(struct factor *f, size_t n, size_t step, void (*fn)(void *, size_t, int))
 {
-	double *row = f->a + i*f->stride;
-	for (size_t c = 0; c < width && f->at + c <= i; c++) {
-		const double *other = f->a + (f->at + c)*f->stride + f->at;
-		double s = row[f->at + c];
-		for (size_t q = 0; q < c; q++) s -= row[f->at + q]*other[q];
-		if (f->at + c < i) row[f->at + c] = s/other[c];
-		else if (s > 0 && s < INFINITY) row[i] = sqrt(s);
-		else { row[i] = 1; f->bad = true; }
+	const size_t tasks = (n + step - 1)/step;
+	if (f->pool) ggu_pool_run(f->pool, tasks, fn, f);
+	else for (size_t t = 0; t < tasks; t++) fn(f, t, 0);
+}
+static size_t least(size_t a, size_t b) { return a < b ? a : b; }
+static void fill_task(void *ctx, size_t task, int worker)
+{
+	const struct factor *f = ctx;
+	const size_t from = task*TURN, to = least(from + TURN, f->n);
+	(void)worker;
+	for (size_t j = 0; j < to; j++)
+		for (size_t i = j < from ? from : j; i < to; i++)
+			f->a[(f->n - 1 - j)*f->stride + f->n - 1 - i] = f->covariance[i*(i + 1)/2 + j];
+	for (size_t i = from; i < to; i++) {
+		float *d = f->a + (f->n - 1 - i)*(f->stride + 1);
+		*d = (float)(*d + f->damp*(double)*d + f->least);
 	}
 }
-static size_t factor_width(const struct factor *f) { return f->n - f->at < FACTOR_PANEL ? f->n - f->at : FACTOR_PANEL; }
-static void factor_task(void *ctx, size_t task, int worker)
+static void empty_task(void *ctx, size_t task, int worker)
+{
+	const struct factor *f = ctx;
+	const size_t from = task*TURN, to = least(from + TURN, f->n);
+	float d[TURN] = { 0 };
+	(void)worker;
+	for (size_t k = from; k < to; k++) {
+		d[k - from] = f->a[(f->n - 1 - k)*(f->stride + 1)];
+		f->diagonal[k] = d[k - from]*d[k - from];
+	}
+	for (size_t j = 0; j < to; j++)
+		for (size_t k = j < from ? from : j + 1; k < to; k++)
+			f->to[k*f->to_stride + j] = f->a[(f->n - 1 - j)*f->stride + f->n - 1 - k]/d[k - from];
+}
+static void under_task(void *ctx, size_t task, int worker)
 {
 	struct factor *f = ctx;
-	size_t from = f->at + (task + 1)*FACTOR_PANEL, to = f->n - from < FACTOR_PANEL ? f->n : from + FACTOR_PANEL;
+	const size_t from = f->at + (task + 1)*FACTOR_PANEL, rows = least(f->n - from, FACTOR_PANEL);
 	(void)worker;
-	quant_enc_table->factor(f->a + from*f->stride, f->stride, to - from, f->at, f->panel);
-	for (size_t i = from; i < to; i++) factor_solve(f, i, FACTOR_PANEL);
+	quant_enc_table->factor.take(f->a + from*f->stride, f->stride, rows, f->at, f->panel);
+	quant_enc_table->factor.solve(f->a + from*f->stride, f->stride, rows, f->at, &f->corner);
 }
-static bool factorise(struct factor *f, struct ggu_pool *pool)
+static bool factorise(struct factor *f)
 {
 	for (f->at = 0; f->at < f->n; f->at += FACTOR_PANEL) {
-		size_t width = factor_width(f), below = f->n - f->at - width;
+		float *rows = f->a + f->at*f->stride;
+		const size_t width = least(f->n - f->at, FACTOR_PANEL);
+		memset(f->panel, 0, f->at*FACTOR_PANEL*sizeof *f->panel);
 		for (size_t p = 0; p < f->at; p++)
-			for (size_t c = 0; c < FACTOR_PANEL; c++)
-				f->panel[p*FACTOR_PANEL + c] = c < width ? f->a[(f->at + c)*f->stride + p] : 0;
-		quant_enc_table->factor(f->a + f->at*f->stride, f->stride, width, f->at, f->panel);
-		for (size_t i = f->at; i < f->at + width; i++) factor_solve(f, i, width);
-		if (f->bad) return false;
-		if (pool) ggu_pool_run(pool, (below + FACTOR_PANEL - 1)/FACTOR_PANEL, factor_task, f);
-		else for (size_t t = 0; t < (below + FACTOR_PANEL - 1)/FACTOR_PANEL; t++) factor_task(f, t, 0);
+			for (size_t c = 0; c < width; c++) f->panel[p*FACTOR_PANEL + c] = rows[c*f->stride + p];
+		quant_enc_table->factor.take(rows, f->stride, width, f->at, f->panel);
+		if (!quant_enc_table->factor.corner(rows, f->stride, width, f->at, &f->corner)) return false;
+		if (f->at + width < f->n) run(f, f->n - f->at - width, FACTOR_PANEL, under_task);
 	}
 	return true;
 }
@@ -96,9 +122,11 @@ static bool factorise(struct factor *f, struct ggu_pool *pool)
 #define DAMP_LEAST 0.01
 /* Block of n columns from `first` on; its covariance as a packed lower triangle. */
 static enum ggu_status factor_block(struct quant_feedback *q, size_t first, size_t n, const float *covariance,
-	double damp, double least, struct ggu_pool *pool)
+	double damp, double least_of, struct ggu_pool *pool)
 {
-	struct factor f = { .n = n, .stride = (n + FACTOR_PANEL - 1)/FACTOR_PANEL*FACTOR_PANEL };
+	struct factor f = { .n = n, .stride = (n + FACTOR_PANEL - 1)/FACTOR_PANEL*FACTOR_PANEL, .pool = pool,
+		.covariance = covariance, .damp = damp, .least = least_of, .to = q->factor + first*q->block,
+		.to_stride = q->block, .diagonal = q->diagonal + first };
 	bool ok;
 	f.a = calloc(n, f.stride*sizeof *f.a);
 	f.panel = malloc(n*FACTOR_PANEL*sizeof *f.panel);
@@ -106,18 +134,9 @@ static enum ggu_status factor_block(struct quant_feedback *q, size_t first, size
 		free(f.a); free(f.panel);
 		return GGU_ERR_NOMEM;
 	}
-	for (size_t i = 0; i < n; i++)
-		for (size_t j = 0; j <= i; j++)
-			f.a[(n - 1 - j)*f.stride + n - 1 - i] = covariance[i*(i + 1)/2 + j]
-				+ (i == j ? damp*(double)covariance[i*(i + 1)/2 + i] + least : 0);
-	ok = factorise(&f, pool);
-	for (size_t k = 0; ok && k < n; k++) {
-		const size_t r = n - 1 - k;
-		const double d = f.a[r*f.stride + r];
-		q->diagonal[first + k] = (float)(d*d);
-		for (size_t j = 0; j < k; j++)
-			q->factor[(first + k)*q->block + j] = (float)(f.a[(n - 1 - j)*f.stride + r]/d);
-	}
+	run(&f, n, TURN, fill_task);
+	ok = factorise(&f);
+	if (ok) run(&f, n, TURN, empty_task);
 	free(f.a); free(f.panel);
 	return ok ? GGU_OK : GGU_ERR_RANGE;
 }
