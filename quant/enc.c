@@ -89,33 +89,37 @@ static bool same_values(const float *x, const float *y, size_t n)
 	while (n > 0 && x[n - 1] == y[n - 1]) n--;
 	return n == 0;
 }
-/* Blocks of weights that lie on the type's lattice, as those of a decoded file, are made anew without any error. */
-size_t enc_exact_blocks(uint32_t type, const float *x, size_t n_blocks, void *dst)
+/* A block of weights that lie on the type's lattice, as those of a decoded file, is made anew without any error.
+ * false: they do not; `to` is as it was. to NULL: only tells. */
+static bool exact_block(const struct coder *c, uint32_t type, const float *x, void *to)
 {
 	enum { WEIGHTS = 256, BYTES = 256 };
 	const struct ggu_type_info *t = ggu_type_info(type);
-	const struct coder *c = quant_enc_table->coder[type];
-	unsigned char block[BYTES], *to = dst;
+	unsigned char block[BYTES];
 	float y[WEIGHTS];
+	for (int turned = 0; turned < 2; turned++) {
+		const enum exact_result r = quant_enc_table->exact(c, x, turned, block);
+		if (r == EXACT_NO_LATTICE) return false;
+		if (r == EXACT_NOT_FOUND) continue;
+		quant_decode(type, block, y, t->block_weights);
+		if (!same_values(x, y, t->block_weights)) continue;
+		if (to) memcpy(to, block, t->block_bytes);
+		return true;
+	}
+	return false;
+}
+size_t enc_exact_blocks(uint32_t type, const float *x, size_t n_blocks, void *dst)
+{
+	const struct ggu_type_info *t = ggu_type_info(type);
+	const struct coder *c = quant_enc_table->coder[type];
 	size_t n = 0;
-	if (!c) return 0;
-	for (size_t b = 0; b < n_blocks; b++, x += t->block_weights, to += t->block_bytes)
-		for (int turned = 0; turned < 2; turned++) {
-			const enum exact_result r = quant_enc_table->exact(c, x, turned, block);
-			if (r == EXACT_NO_LATTICE) break;
-			if (r == EXACT_NOT_FOUND) continue;
-			quant_decode(type, block, y, t->block_weights);
-			if (!same_values(x, y, t->block_weights)) continue;
-			if (dst) memcpy(to, block, t->block_bytes);
-			n++;
-			break;
-		}
+	for (size_t b = 0; c && b < n_blocks; b++)
+		n += exact_block(c, type, x + b*t->block_weights, dst ? (char *)dst + b*t->block_bytes : NULL);
 	return n;
 }
 
 enum ggu_status quant_encode(uint32_t type, const struct quant_objective *o, const float *x, const float *weights,
-	size_t rows, size_t cols,
-	int effort, void *dst)
+	size_t rows, size_t cols, int effort, void *dst)
 {
 	const struct quant_objective usual = quant_objective_default(type, weights != NULL);
 	struct how how;

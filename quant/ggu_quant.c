@@ -11,14 +11,19 @@ static void select_once(void)
 {
 	quant_select(NULL, NULL);
 }
-/* The fastest instance; all give the same bits. */
+/* The fastest instance; all give the same bits. Comes before anything that looks at which one is in use, for another
+ * thread may be choosing it. */
 static void select_instance(void)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	pthread_once(&once, select_once);
 }
 
-bool ggu_can_decode(uint32_t type) { return quant_can_decode(type); }
+bool ggu_can_decode(uint32_t type)
+{
+	select_instance();
+	return quant_can_decode(type);
+}
 bool ggu_can_encode(uint32_t type) { return quant_can_encode(type); }
 bool ggu_needs_importance(uint32_t type) { return quant_needs_importance(type); }
 
@@ -37,19 +42,18 @@ static enum ggu_status whole_blocks(uint32_t type, size_t n, struct ggu_error *e
 enum ggu_status ggu_decode(uint32_t type, const void *from, float *to, size_t n, struct ggu_error *err)
 {
 	enum ggu_status s;
+	select_instance();
 	if (!quant_can_decode(type)) return refuse(type, "decoded", err);
 	s = whole_blocks(type, n, err);
-	if (s != GGU_OK) return s;
-	select_instance();
-	return quant_decode(type, from, to, n);
+	return s == GGU_OK ? quant_decode(type, from, to, n) : s;
 }
 enum ggu_status ggu_encode(uint32_t type, const float *x, const float *importance, size_t rows, size_t cols,
-	int effort, void *to,
-	struct ggu_error *err)
+	int effort, void *to, struct ggu_error *err)
 {
 	const struct quant_objective usual = quant_objective_default(type, importance != NULL);
 	float *weights = NULL;
 	enum ggu_status s;
+	select_instance();
 	if (!quant_can_encode(type)) return refuse(type, "made", err);
 	s = whole_blocks(type, cols, err);
 	if (s != GGU_OK || !rows || !cols) return s;
@@ -58,7 +62,6 @@ enum ggu_status ggu_encode(uint32_t type, const float *x, const float *importanc
 		if (!weights) return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
 		quant_weigh(&usual, importance, cols, weights);
 	}
-	select_instance();
 	s = quant_encode(type, NULL, x, weights, rows, cols, effort ? effort : QUANT_EFFORT_DEFAULT, to);
 	free(weights);
 	return s;

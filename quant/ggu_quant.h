@@ -23,8 +23,7 @@ enum ggu_status ggu_decode(uint32_t type, const void *from, float *to, size_t n,
 /* x[rows][cols] to rows after one another; cols is a multiple of the type's block. importance[cols], at least 0, or
  * NULL: all alike. effort: 1 to 9, how hard to search; 0: the usual 5. */
 enum ggu_status ggu_encode(uint32_t type, const float *x, const float *importance, size_t rows, size_t cols,
-	int effort, void *to,
-	struct ggu_error *err);
+	int effort, void *to, struct ggu_error *err);
 
 /* ---- models ---- */
 

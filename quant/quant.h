@@ -5,24 +5,22 @@
  * the CPU has. Portable C is the definition: every instance gives the same bits.
  *
  * The numeric contract
- *   - rounding to nearest, ties to even; subnormals are numbers (no flushing to zero); no contraction by the
- * compiler, no
- *     reassociation, no approximate instructions. Results that are not numbers are NaN, with any sign and payload;
+ *   - rounding to nearest, ties to even; subnormals are numbers (no flushing to zero); no contraction by the compiler,
+ *     no reassociation, no approximate instructions. Results that are not numbers are NaN, with any sign and payload;
  *   - decoding and encoding multiply and add separately; matrix products use fma throughout;
  *   - activations that meet a block type become integers of 12 bits, with one scale for each 256 columns (types with
  *     super-blocks of 256) or each 32 (the others): with amax the largest |x|,
  *         d = amax/2032    X = rint(x*(1/d))    |X| <= 2032    x is about d*X
  *     each operation rounded. d and X are 0 if amax < 2^-96; d is NaN and X 0 if an x is infinite or NaN;
  *   - a weight is dw*c + mw (types without super-blocks, c a small integer, mw 0 for most) or dw*sc*c - mw*mn
- * (super-blocks, sc
- *     and mn integers of its sub-block of 16); y starts at 0.0f, and each block in order does to it
+ *     (super-blocks, sc and mn integers of its sub-block of 16); y starts at 0.0f, and each block in order does to it
  *         S = sum of c*X, or of sc*c*X           exact: |S| <= 4096*2032*256 = 2130706432 < 2^31, met by Q6_K
  *         y = fma(dw*dx, (float)S, y)            the product of the scales is rounded, then S is, then the fma
  *     and, of types with minima, after that
  *         M = sum of X, or of mn*X
  *         y = fma(mw*dx, (float)M, y)            with -mw for super-blocks
  *     A block is 256 columns of super-blocks, else 32, but 16 (half a block of activations) for NVFP4, whose scale is
- * one for 16;
+ *     one for 16;
  *   - a float product has 16 lanes, element i in lane i mod 16, each lane an fma chain in order of i
  *     from 0.0f; then lane l += lane l+8, then +4, +2, +1. F16 and BF16 weights are widened first;
  *   - of no columns at all (n_in = 0) products are 0.
@@ -145,8 +143,7 @@ void quant_weigh(const struct quant_objective *o, const float *importance, size_
  *
  * NVFP4: the blocks are made as ggml makes them, without a scale of the tensor; see codec/nvfp4.h. */
 enum ggu_status quant_encode(uint32_t type, const struct quant_objective *o, const float *x, const float *weights,
-	size_t rows, size_t cols,
-	int effort, void *dst);
+	size_t rows, size_t cols, int effort, void *dst);
 
 /* ---- encode with error feedback ---- */
 

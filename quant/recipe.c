@@ -306,17 +306,19 @@ static struct model_facts model_facts(const struct recipe_options *o, const stru
 	struct model_facts m = { .tied = true };
 	struct ggu_str arch = { "", 0 };
 	uint64_t heads, kv;
+	bool count;                     /* layers: nothing says how many */
 	if (meta) ggu_meta_str(meta, "general.architecture", &arch);
 	m.n_expert = (unsigned)model_number(meta, arch, "expert_count");
 	m.n_layer = (unsigned)model_number(meta, arch, "block_count");
 	heads = model_number(meta, arch, "attention.head_count");
 	kv = model_number(meta, arch, "attention.head_count_kv");
+	count = m.n_layer == 0;
 	for (size_t i = 0; i < n; i++) {
 		enum role role = role_of(t[i]->name);
 		long layer = layer_of(t[i]->name);
 		m.n_value += role == R_VALUE;
 		if (role == R_OUTPUT) m.tied = false;
-		if (!m.n_layer && layer >= (long)m.n_layer) m.n_layer = (unsigned)layer + 1;
+		if (count && layer >= (long)m.n_layer) m.n_layer = (unsigned)layer + 1;
 	}
 	m.when = (kv && heads/kv >= 4 ? GQA4 : 0) | (m.n_expert >= 4 ? EXPERTS4 : 0) |
 		(m.n_expert == 8 ? EXPERTS8 : NOT_EXPERTS8) | (o->have_importance ? MATRIX : NO_MATRIX) |

@@ -45,9 +45,9 @@ struct passing {
 struct recode {
 	const struct recode_job *job;
 	struct chunk *chunks;                   /* by slot */
-	struct passing *passing;                /* [n_slots + 1],
-		tensor i at i mod that: every one begun and not ended has a
-	                                           chunk on the belt, but for one that is between two chunks */
+	/* [n_slots + 1], tensor i at i mod that: every one begun and not ended has a chunk on the belt, but for one
+	 * that is between two chunks */
+	struct passing *passing;
 	size_t n_slots;
 	struct buffer *work;                    /* by worker: decoded weights, twice the room if errors are measured */
 	/* by worker: work of feedback, then blocks without it if errors are measured */
@@ -120,13 +120,12 @@ static void measure(struct recode_result *r, const float *importance, size_t row
 }
 /* k rows with feedback; y: room for as many decoded, if errors are measured. */
 static enum ggu_status feed_back(struct recode *r, struct chunk *c, int worker, const float *weights, const float *x,
-	float *y, size_t k,
-	unsigned char *out)
+	float *y, size_t k, unsigned char *out)
 {
 	const uint32_t to = c->of->t.to;
 	const size_t cols = (size_t)c->of->t.ne[0], bytes = (quant_feedback_work_bytes(c->feedback, k) + 63)/64*64;
 	unsigned char *work = room(&r->more[worker], bytes + 64 + (r->job->measure ? k*(size_t)c->of->out_row : 0));
-	double with;
+	double with = 0;
 	enum ggu_status s;
 	if (!work) return GGU_ERR_NOMEM;
 	work += 63 - ((uintptr_t)work + 63) % 64;

@@ -196,7 +196,8 @@ static void check_type(const struct ggu_type_info *t, const char *isa)
 /* Tasks of some tokens and outputs, whatever the shape and however many threads there are for it. */
 static void check_cuts(const struct ggu_type_info *t)
 {
-	static const size_t tokens[] = { 1, 2, 8, 9, 12, 47, 48, 49, 97, 512 }, outputs[] = { 1, 31, 32, 128, 1024, 70000 };
+	static const size_t tokens[] = { 1, 2, 8, 9, 12, 47, 48, 49, 97, 512 };
+	static const size_t outputs[] = { 1, 31, 32, 128, 1024, 70000 };
 	static const int threads[] = { 1, 2, 3, 16, 64, 1000 };
 	const size_t step = quant_act_step();
 	kt_name("%s is cut for any number of threads", t->name);

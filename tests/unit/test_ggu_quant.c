@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include <math.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,6 +44,27 @@ static void rows_are_those_of_quant(void **state)
 		assert_memory_equal(a, b, bytes);
 		assert_int_equal(ggu_decode(types[k], a, back, ROWS*COLS, NULL), GGU_OK);
 		assert_true(fabsf(back[7] - x[7]) < 1);
+	}
+}
+
+static void *ask_and_decode(void *to)
+{
+	static const unsigned char blocks[4*18];
+	return ggu_can_decode(GGU_TYPE_Q4_0) && ggu_decode(GGU_TYPE_Q4_0, blocks, to, 128, NULL) == GGU_OK ? to : NULL;
+}
+/* The first calls choose the instruction set: under ThreadSanitizer this says whether all wait for that. Run first. */
+static void threads_may_begin_together(void **state)
+{
+	enum { N = 8 };
+	static float y[N][128];
+	pthread_t thread[N];
+	void *got;
+
+	(void)state;
+	for (int i = 0; i < N; i++) assert_int_equal(pthread_create(thread + i, NULL, ask_and_decode, y[i]), 0);
+	for (int i = 0; i < N; i++) {
+		assert_int_equal(pthread_join(thread[i], &got), 0);
+		assert_ptr_equal(got, y[i]);
 	}
 }
 
@@ -166,6 +188,7 @@ static void recipes_are_listed(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(threads_may_begin_together),
 		cmocka_unit_test(rows_are_those_of_quant), cmocka_unit_test(refuses_rows),
 			cmocka_unit_test(quantizes_a_model),
 		cmocka_unit_test(recipes_are_listed),

@@ -58,14 +58,14 @@ static unsigned number(const char *head, const char *key)
 	const char *p = strstr(head, key);
 	return p ? (unsigned)strtoul(p + strlen(key), NULL, 10) : 0;
 }
-/* Where a block of 256 does not divide the row, the recipe Q6_K shows the fall-back Q8_0. MXFP4_MOE makes
- * an exception of every tensor that is not 3-D. */
 /* The one departure from llama.cpp's table: IQ4_NL stands in where it has Q4_0, which is as large. */
 static bool is_our_fallback(const struct recipe_choice *c, uint32_t theirs)
 {
 	return c->reason == RECIPE_FALLBACK && c->type == GGU_TYPE_IQ4_NL && theirs == GGU_TYPE_Q4_0;
 }
 
+/* Where a block of 256 does not divide the row, the recipe Q6_K shows the fall-back Q8_0. MXFP4_MOE makes
+ * an exception of every tensor that is not 3-D. */
 static void check_file(const char *path)
 {
 	FILE *f = fopen(path, "r");
@@ -210,6 +210,27 @@ static uint32_t by_word(void *ctx, const char *name)
 		}
 	return RECIPE_KEEP;
 }
+/* As sixteen layers say that there are sixteen, so do their names. */
+static void layers_are_counted_by_name_where_nothing_says_how_many(void **state)
+{
+	static struct recipe_choice told[MAX], counted[MAX];
+	struct ggu_meta *meta = meta_of("llama", 16, 8, 8, 0), *nothing = meta_of("llama", 0, 8, 8, 0);
+	(void)state;
+	n_tensors = 0;
+	for (int i = 0; i < 16; i++) {
+		char name[64];
+		snprintf(name, sizeof name, "blk.%d.ffn_down.weight", i);
+		add(name, 256, 1);
+	}
+	assert_int_equal(recipe_choose(recipe_find("Q4_K_M"), &plain, meta, list, n_tensors, told, NULL), GGU_OK);
+	assert_int_equal(recipe_choose(recipe_find("Q4_K_M"), &plain, nothing, list, n_tensors, counted, NULL), GGU_OK);
+	assert_int_equal(told[1].type, GGU_TYPE_Q6_K);
+	assert_int_equal(told[2].type, GGU_TYPE_Q4_K);
+	for (size_t i = 0; i < n_tensors; i++) assert_int_equal(counted[i].type, told[i].type);
+	ggu_meta_free(meta);
+	ggu_meta_free(nothing);
+}
+
 static void callers_wishes(void **state)
 {
 	struct words over = { { "attn_v.", "ffn", "_norm" }, { GGU_TYPE_Q8_0, GGU_TYPE_Q5_K, GGU_TYPE_F16 }, { 0 } };
@@ -313,6 +334,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(same_types_as_llama_cpp),
 		cmocka_unit_test(fallbacks_and_tensors_left_alone),
+		cmocka_unit_test(layers_are_counted_by_name_where_nothing_says_how_many),
 		cmocka_unit_test(callers_wishes),
 		cmocka_unit_test(refusals),
 		cmocka_unit_test(summaries_tell_the_truth),
