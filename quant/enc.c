@@ -44,8 +44,7 @@ struct quant_objective quant_objective_default(uint32_t type, bool weighed)
 	for (size_t i = 0; i < sizeof objectives/sizeof *objectives; i++)
 		if (objectives[i].type == type)
 			return (struct quant_objective){ objectives[i].doubt, weighed ? objectives[i].prior_with :
-				objectives[i].prior_without,
-				objectives[i].lift };
+				objectives[i].prior_without, objectives[i].lift };
 	return (struct quant_objective){ 0.22f, 0, 0 };
 }
 

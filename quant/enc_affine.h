@@ -42,12 +42,11 @@ static const struct affine_start affine_starts_15[AFFINE_STARTS] = {
 	{ 14.9f, .25f }, { 12.8f, 1 }, { 16.1f, .75f }, { 17, 0 },
 };
 static const struct affine_start affine_starts_31[AFFINE_STARTS] = {
-	{ 31.2f, .75f }, { 30, 1 }, { 29.2f, .5f }, { 31.6f, 0 }, { 28, 0 }, { 31.6f, 1 }, { 26.8f, .5f }, { 30.4f,
-		.75f },
-	{ 30, .25f }, { 26, 1 }, { 29.6f, 0 }, { 32.8f, .75f }, { 31.6f, .25f }, { 28.4f, .5f }, { 33.2f, .25f },
-	{ 24.4f, .75f }, { 30.4f, .25f }, { 28, .25f }, { 25.2f, 0 }, { 28.4f, 0 }, { 34.8f, .75f }, { 32.8f, 0 },
-	{ 32, .5f }, { 30.4f, 1 }, { 34, 1 }, { 27.6f, .75f }, { 30.4f, 0 }, { 29.2f, 1 }, { 29.2f, 0 }, { 30.4f, .5f },
-	{ 32, 0 }, { 29.6f, .25f },
+	{ 31.2f, .75f }, { 30, 1 }, { 29.2f, .5f }, { 31.6f, 0 }, { 28, 0 }, { 31.6f, 1 }, { 26.8f, .5f },
+	{ 30.4f, .75f }, { 30, .25f }, { 26, 1 }, { 29.6f, 0 }, { 32.8f, .75f }, { 31.6f, .25f }, { 28.4f, .5f },
+	{ 33.2f, .25f }, { 24.4f, .75f }, { 30.4f, .25f }, { 28, .25f }, { 25.2f, 0 }, { 28.4f, 0 }, { 34.8f, .75f },
+	{ 32.8f, 0 }, { 32, .5f }, { 30.4f, 1 }, { 34, 1 }, { 27.6f, .75f }, { 30.4f, 0 }, { 29.2f, 1 }, { 29.2f, 0 },
+	{ 30.4f, .5f }, { 32, 0 }, { 29.6f, .25f },
 };
 struct moments { vf w, x, xx, iw; };            /* sums of w, w x, w x x; 1/w */
 struct sums { vf q1, q2, qx; };                 /* sums of w q, w q q, w q x */
@@ -100,8 +99,7 @@ static inline void a_errors(const struct affine *a, const struct tile *t, int o,
 /* Every start is carried through all its alternations: the basins are many and shallow, and
  * pruning after one sweep loses 2 % on Q2_K at like time. side: 1 or -1, the sign of every min; 0: any. */
 static inline struct lane_fit a_start(const struct affine *a, const struct affine_effort *f, const struct tile *t,
-	int o,
-	const struct moments *z, vf side)
+	int o, const struct moments *z, vf side)
 {
 	vf lo = vf_load(&t->x[0][o]), hi = lo, zero = vf_dup(0), s[2], m[2], inv[2];
 	struct lane_fit b = { zero, zero, zero, vf_dup(INFINITY) };
@@ -283,11 +281,10 @@ static inline void a_better(const struct affine *a, const struct tile *t, int pe
 }
 
 /* Fit the tile: codes to t->q, ls and lm per lane, d and dmin (f->m) per super-block of `per` lanes. More starts fit
- * the sub-blocks better and may suit the common scales less: above the default effort the default search is made too.
- * */
+ * the sub-blocks better and may suit the common scales less: above the default effort the default search is made
+ * too. */
 static inline void affine_tile(const struct affine *a, const struct affine_effort *efforts, int row, struct tile *t,
-	int per,
-	struct fitted *f)
+	int per, struct fitted *f)
 {
 	_Alignas(64) float side[LANES];
 	struct moments z[LANES/VL];

@@ -188,8 +188,7 @@ static inline void lv_codes(const struct levels *a, struct tile *t, const float 
 
 /* Fit the tile: codes to t->q, ls per lane, d per super-block of `per` lanes. lift: see tile_lift. */
 static inline void levels_tile(const struct levels *a, const struct levels_effort *effort, float lift, struct tile *t,
-	int per,
-	struct fitted *f)
+	int per, struct fitted *f)
 {
 	_Alignas(64) float s[LANES], cs[LANES];
 	struct lv_lanes v;
@@ -248,8 +247,7 @@ static inline void levels_blocks(const struct levels *a, const struct levels_eff
 
 /* Units of `per` lanes with one scale in f16: the steps of lv_start, each sum over the lanes of a unit in order. */
 static inline void levels_units(const struct levels *a, const struct levels_effort *effort, float lift, struct tile *t,
-	int per,
-	struct fitted *f)
+	int per, struct fitted *f)
 {
 	_Alignas(64) float inv[LANES], top[LANES], q2[LANES], qx[LANES], s[LANES];
 	float gain[LANES], half[2][LANES], half_gain[2][LANES];

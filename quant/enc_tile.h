@@ -299,8 +299,7 @@ struct coder {
 		struct grid_word *r);
 };
 SPECIAL void encode_tiles(const struct coder *c, void *dst, const float *x, const float *weights, size_t rows,
-	size_t cols,
-	const struct how *how)
+	size_t cols, const struct how *how)
 {
 	struct tile t;
 	struct fitted f;

@@ -287,8 +287,7 @@ static bool exact_row(uint32_t type, const float *x, size_t n_blocks, void *dst)
 	return true;
 }
 enum ggu_status quant_feedback_encode(const struct quant_feedback *q, uint32_t type, const struct quant_objective *o,
-	const float *x,
-	size_t rows, int effort, void *dst, void *work, double *error)
+	const float *x, size_t rows, int effort, void *dst, void *work, double *error)
 {
 	struct quant_objective usual = quant_objective_default(type, true);
 	const struct ggu_type_info *t = ggu_type_info(type);

@@ -68,8 +68,7 @@ void float_act_pack(const float *x, size_t x_stride, size_t n_tokens, size_t n_i
 		for (size_t r = (tokens - 1)/8*8 + 8; r; r -= 8) {
 			size_t first = r - 8 < some ? r - 8 : some - 1;
 			quant_float_table->turn[FLOAT_F32]((const char *)(x + (t + first)*x_stride),
-				x_stride*sizeof *x, some - first, n_in, tokens, phase,
-				strip + r - 8);
+				x_stride*sizeof *x, some - first, n_in, tokens, phase, strip + r - 8);
 		}
 	}
 }

@@ -52,8 +52,7 @@ enum { FEW = 8 };               /* tokens, at most */
 /* n columns, whole sixteens, of some rows and the tokens from `first` on, onto the lanes of each; x is that of
  * `first` */
 INLINE void few(enum float_type type, int n_rows, int n_tokens, size_t n, const char *w, size_t w_stride,
-	const float *x, size_t x_stride,
-	float lanes[][FEW][FLOAT_LANES], size_t first)
+	const float *x, size_t x_stride, float lanes[][FEW][FLOAT_LANES], size_t first)
 {
 	rf a[ROWS*COLS*PARTS];
 	UNROLL for (int r = 0; r < n_rows; r++) UNROLL for (int t = 0; t < n_tokens; t++)
@@ -74,8 +73,7 @@ INLINE void few(enum float_type type, int n_rows, int n_tokens, size_t n, const 
 /* One or two tokens meet a row at a time, so that a memory is read in order. More would wait for their own columns:
  * they meet ROWS rows, and columns in chunks that stay in L1. */
 INLINE void group(enum float_type type, int n_rows, size_t n_in, const char *w, size_t w_stride, size_t n_tokens,
-	const float *x, size_t x_stride,
-	float *y, size_t y_stride)
+	const float *x, size_t x_stride, float *y, size_t y_stride)
 {
 	_Alignas(64) float lanes[ROWS][FEW][FLOAT_LANES] = { { { 0 } } };
 	size_t whole = n_in/FLOAT_LANES*FLOAT_LANES, chunk = n_tokens <= 2 ? whole : FLOAT_CHUNK/4,
@@ -101,8 +99,7 @@ INLINE void group(enum float_type type, int n_rows, size_t n_in, const char *w, 
 		}
 }
 INLINE void rows(enum float_type type, size_t n_out, size_t n_in, const char *w, size_t w_stride, size_t n_tokens,
-	const float *x, size_t x_stride,
-	float *y, size_t y_stride)
+	const float *x, size_t x_stride, float *y, size_t y_stride)
 {
 	for (; n_tokens > 2 && n_out >= ROWS; n_out -= ROWS, w += ROWS*w_stride, y += ROWS)
 		group(type, ROWS, n_in, w, w_stride, n_tokens, x, x_stride, y, y_stride);

@@ -104,8 +104,7 @@ static enum ggu_status check_again(const struct run *r, struct ggu_error *err)
 	for (size_t i = 0; i < r->n && !(r->o->flags & GGU_QUANTIZE_AGAIN); i++)
 		if (r->t[i]->type != r->choice[i].type && ggu_type_info(r->t[i]->type)->kind == GGU_KIND_BLOCK)
 			return ggu_fail(err, GGU_ERR_UNSUPPORTED, GGU_NO_OFFSET, r->t[i]->name,
-				"is already quantized (%s)",
-				ggu_type_info(r->t[i]->type)->name);
+				"is already quantized (%s)", ggu_type_info(r->t[i]->type)->name);
 	return GGU_OK;
 }
 static enum ggu_status plan(struct run *r, const struct recipe *recipe, struct ggu_error *err)

@@ -411,8 +411,7 @@ static enum ggu_status choose_one(const struct recipe *r, const struct recipe_op
 	}
 	if (!o->have_importance && !o->need_nothing && needs_importance(r, t->name, c->type))
 		return ggu_fail(err, GGU_ERR_UNSUPPORTED, GGU_NO_OFFSET, t->name,
-			"%s needs an importance matrix (-i FILE)",
-			ggu_type_info(c->type)->name);
+			"%s needs an importance matrix (-i FILE)", ggu_type_info(c->type)->name);
 	return GGU_OK;
 }
 

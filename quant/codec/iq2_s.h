@@ -15,8 +15,7 @@ static inline void iq2_s_unpack(const struct iq2_s *b, struct codes256 *c)
 		const uint8_t *k = b->qs + 4*j;
 		unsigned h = b->qh[j];
 		w4 g = { grid_iq2_s[k[0] | (h << 8 & 0x300)], grid_iq2_s[k[1] | (h << 6 & 0x300)],
-			grid_iq2_s[k[2] | (h << 4 & 0x300)],
-			grid_iq2_s[k[3] | (h << 2 & 0x300)] };
+			grid_iq2_s[k[2] | (h << 4 & 0x300)], grid_iq2_s[k[3] | (h << 2 & 0x300)] };
 		b_store(c->q + 32*j, b_signed((b32)g, b_mask(u32_of(b->qs + 32 + 4*j))));
 	}
 }

@@ -32,7 +32,7 @@ static inline void mxfp4_tile(struct tile *t, int triples, struct fitted *f)
 {
 	static const float power[][3] = {
 		{ 0x1p-4f, 0x1p-3f, 0x1p-5f }, { 0x1p-6f, 0x1p-2f, 0x1p-7f }, { 0x1p-8f, 0x1p-9f, 0x1p-10f },
-			{ 0x1p-1f, 1, 2 },
+		{ 0x1p-1f, 1, 2 },
 	};
 	_Alignas(64) float s[LANES], least[LANES], most[LANES];
 	for (int l = 0; l < LANES; l++) {

@@ -57,8 +57,8 @@ static inline void nvfp4_decoded(const struct tile *t, int o, vf top, vf scale, 
 static inline void nvfp4_tile(struct tile *t, int triples, struct fitted *f)
 {
 	static const float level[][3] = {
-		{ 12.3f, 8.1f, 10.8f }, { 9.2f, 6.3f, 13.6f }, { 7.2f, 11.5f, 5.6f }, { 8.6f, 15, 9.9f }, { 16.5f, 20,
-			26 },
+		{ 12.3f, 8.1f, 10.8f }, { 9.2f, 6.3f, 13.6f }, { 7.2f, 11.5f, 5.6f }, { 8.6f, 15, 9.9f },
+		{ 16.5f, 20, 26 },
 	};
 	_Alignas(64) float s[LANES], unit[LANES];
 	for (int l = 0; l < LANES; l++) unit[l] = t->scale[l/4];

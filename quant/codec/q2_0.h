@@ -17,8 +17,7 @@ static inline void q2_0_unpack(const struct q2_0 *b, struct codes32 *c)
 
 static const float q2_0_starts[] = {
 	2.3f, -2.3f, 1.8f, -1.8f, 2.9f, -2.9f, 1.5f, -1.5f, 3.6f, -3.6f, 2.05f, -2.05f, 1.2f, -1.2f, 2.6f, -2.6f, 4.6f,
-		-4.6f, 6, -6,
-	9, -9, 15, -15,
+	-4.6f, 6, -6, 9, -9, 15, -15,
 };
 static const struct levels levels_q2_0 = { .n = 16, .lo = -1, .hi = 2, .start = q2_0_starts };
 static const struct levels_effort q2_0_effort[] = {

@@ -14,9 +14,8 @@ static inline void q5_0_unpack(const struct q5_0 *b, struct codes32 *c)
 
 static const float q5_0_starts[] = {
 	15.85f, -16.2f, 16.2f, 14.1f, 16.9f, -15.85f, -16.73f, 15.15f, 13.05f, 14.8f, -18.3f, 16.55f, 19, 12, 13.75f,
-		17.6f,
-	15.32f, -16.38f, -17.25f, 14.28f, 15.68f, -19, 14.97f, 16.02f, -15.68f, -16.02f, 13.22f, 16.38f, 18.12f, 12.7f,
-	-16.55f, -17.77f, 14.62f, 17.25f, 12.18f, -16.9f, 13.93f, 16.73f, 13.57f, 18.48f,
+	17.6f, 15.32f, -16.38f, -17.25f, 14.28f, 15.68f, -19, 14.97f, 16.02f, -15.68f, -16.02f, 13.22f, 16.38f, 18.12f,
+	12.7f, -16.55f, -17.77f, 14.62f, 17.25f, 12.18f, -16.9f, 13.93f, 16.73f, 13.57f, 18.48f,
 };
 static const struct levels levels_q5_0 = { .n = 32, .lo = -16, .hi = 15, .start = q5_0_starts };
 static void pack_q5_0(void *block, const struct tile *t, const struct fitted *f, int h)

@@ -30,8 +30,8 @@ static inline void tq1_0_unpack(const struct tq1_0 *b, struct codes256 *c)
 #ifdef QUANT_ENCODER
 
 static const float ternary_starts[] = {
-	2.1f, 2.9f, 1.5f, 3.8f, 2.5f, 1.2f, 3.3f, 5, 1.8f, 7, 4.4f, 10, 1.05f, 16, 26, 45, 6, 1.35f, 8.5f, 13, 20,
-		2.3f, 2.7f, 33,
+	2.1f, 2.9f, 1.5f, 3.8f, 2.5f, 1.2f, 3.3f, 5, 1.8f, 7, 4.4f, 10, 1.05f, 16, 26, 45, 6, 1.35f, 8.5f, 13, 20, 2.3f,
+	2.7f, 33,
 };
 static const struct levels levels_ternary = { .n = 16, .lo = -1, .hi = 1, .start = ternary_starts };
 static const struct levels_effort ternary_effort[] = {
