@@ -100,33 +100,39 @@ static inline uint32_t largest(const float *x, int n)
 	return most;
 }
 /* Adding 1.5 * 2^23 leaves no room for a fraction, so that the adder rounds to the nearest, ties to even. */
-static inline void narrow_n(const float *x, int n, struct narrow *o)
+static inline void narrow_row(const float *x, int n, float inverse, struct narrow *o)
 {
-	uint32_t most = largest(x, n);
-	float inverse;
-	if (most >= 0x7f800000 || most < 0x0f800000) {                  /* below 2^-96: zero */
-		o->d = most >= 0x7f800000 ? NAN : 0;
-		memset(o->q, 0, (size_t)n*sizeof *o->q);
-		memset(o->sum, 0, (size_t)n/16*sizeof *o->sum);
-		return;
-	}
-	o->d = kern_f32_bits(most)/MUL_AMAX;
-	inverse = 1/o->d;
-	for (int j = 0; j < n; j += 16) {
-		ri sum = { 0 };
-		for (int i = j; i < j + 16; i += REG) {
-			rf v = r_floats(x + i)*inverse + 12582912.0f;
-			ri u = (ri)v - 0x4b400000;
-			r_put_i16(o->q + i, u);
-			sum += u;
-		}
-		o->sum[j/16] = (int16_t)r_sum(sum);
+	for (int j = 0; j < n; j += 32) {
+		ri u[32/REG];
+		for (int i = 0; i < 32/REG; i++)
+			u[i] = (ri)(r_floats(x + j + i*REG)*inverse + 12582912.0f) - 0x4b400000;
+		r_put_32(o->q + j, u, o->sum + j/16);
 	}
 }
-static void narrow(const float *x, int n, struct narrow *o)
+/* All rows at each stage, since a stage's steps wait for each other. */
+static inline void narrow_rows(const float *x, size_t stride, size_t rows, int n, struct narrow *o)
 {
-	if (n == 32) narrow_n(x, 32, o);
-	else narrow_n(x, 256, o);
+	uint32_t most[NARROW_ROWS];
+	float d[NARROW_ROWS], inverse[NARROW_ROWS];
+	for (size_t r = 0; r < rows; r++) most[r] = largest(x + r*stride, n);
+	for (size_t r = rows; r < NARROW_ROWS; r++) most[r] = 0x3f800000;
+	for (size_t r = 0; r < NARROW_ROWS; r++) d[r] = kern_f32_bits(most[r])/MUL_AMAX;
+	for (size_t r = 0; r < NARROW_ROWS; r++) inverse[r] = 1/d[r];
+	for (size_t r = 0; r < rows; r++, x += stride, o++) {
+		o->d = d[r];
+		if (most[r] < 0x7f800000 && most[r] >= 0x0f800000) {
+			narrow_row(x, n, inverse[r], o);
+			continue;
+		}
+		o->d = most[r] >= 0x7f800000 ? NAN : 0;         /* below 2^-96: zero */
+		memset(o->q, 0, (size_t)n*sizeof *o->q);
+		memset(o->sum, 0, (size_t)n/16*sizeof *o->sum);
+	}
+}
+static void narrow(const float *x, size_t stride, size_t rows, int n, struct narrow *o)
+{
+	if (n == 32) narrow_rows(x, stride, rows, 32, o);
+	else narrow_rows(x, stride, rows, 256, o);
 }
 
 const struct codes_table CODES_TABLE = {

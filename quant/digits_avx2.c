@@ -54,12 +54,12 @@ static void pack(size_t block, size_t n_in, const float *x, void *strip)
 	struct strip256 *s = strip;
 	struct strip32 *u = strip;
 	for (size_t i = 0; block == 256 && i < n_in; i += 256, s++) {
-		mul_codes->narrow(x + i, 256, &q);
+		mul_codes->narrow(x + i, 0, 1, 256, &q);
 		pack256(&q, s);
 	}
 	if (block == 256) return;
 	for (size_t i = 0; i < n_in; i += 32, u++) {
-		mul_codes->narrow(x + i, 32, &q);
+		mul_codes->narrow(x + i, 0, 1, 32, &q);
 		digits_of(q.q, 32, u->high, u->low);
 		for (size_t h = 0; h < 2; h++) u->sum[h] = q.sum[h];
 		u->all = u->sum[0] + u->sum[1];

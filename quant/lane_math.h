@@ -172,6 +172,35 @@ static inline int32_t r_sum(ri a)
 	return sum;
 #endif
 }
+/* 32 integers as int16, and the sums of each 16 of them, which fit as well */
+static inline void r_put_32(int16_t *p, const ri *a, int16_t *sum)
+{
+#if defined __AVX2__ && !defined __AVX512F__
+	const __m256i one = _mm256_set1_epi16(1);
+	__m256i s[2];
+	__m128i both;
+	for (int h = 0; h < 2; h++) {
+		__m256i w = _mm256_packs_epi32((__m256i)a[2*h], (__m256i)a[2*h + 1]);
+		w = _mm256_permute4x64_epi64(w, 0xd8);
+		_mm256_storeu_si256((void *)(p + 16*h), w);
+		s[h] = _mm256_madd_epi16(w, one);
+	}
+	s[0] = _mm256_hadd_epi32(s[0], s[1]);
+	both = _mm_add_epi32(_mm256_castsi256_si128(s[0]), _mm256_extracti128_si256(s[0], 1));
+	both = _mm_add_epi32(both, _mm_shuffle_epi32(both, 0xb1));
+	sum[0] = (int16_t)_mm_cvtsi128_si32(both);
+	sum[1] = (int16_t)_mm_extract_epi16(both, 4);
+#else
+	for (int h = 0; h < 2; h++) {
+		ri all = { 0 };
+		for (int i = 0; i < 16/REG; i++) {
+			r_put_i16(p + 16*h + i*REG, a[16/REG*h + i]);
+			all += a[16/REG*h + i];
+		}
+		sum[h] = (int16_t)r_sum(all);
+	}
+#endif
+}
 /* No lane is NaN. */
 static inline float r_greatest(rf a)
 {

@@ -66,23 +66,30 @@ static void pack_block(const struct narrow *q, size_t block, size_t tokens, char
 			for (int j = 0; j < 8; j++) memcpy(sums + (size_t)j*tokens + t, q[t].sum + 2*j, 4);
 	for (size_t t = 0; t < tokens; t++) d[t] = q[t].d;
 }
+static void pack_strips(size_t block, const float *x, size_t x_stride, size_t n_tokens, size_t n_in, size_t from,
+	size_t n, char *act)
+{
+	const size_t tokens = panel_of(block)->tokens;
+	struct narrow q[NARROW_ROWS] = { 0 };
+	char *to = act;
+	for (size_t t0 = from; t0 < from + n; t0 += tokens) {
+		size_t some = from + n - t0 < tokens ? from + n - t0 : tokens;
+		if (some < tokens) memset(q + some, 0, (tokens - some)*sizeof *q);
+		for (size_t i = 0; i < n_in; i += block) {
+			if (i%MUL_CHUNK == 0) to = act + strips_of(block, n_tokens, n_in, t0, i).at;
+			mul_codes->narrow(x + t0*x_stride + i, x_stride, some, (int)block, q);
+			pack_block(q, block, tokens, to);
+			to += mul_strip_bytes(block, tokens);
+		}
+	}
+}
 void mul_act_pack(size_t block, const float *x, size_t x_stride, size_t n_tokens, size_t n_in, size_t from, size_t n,
 	char *act)
 {
-	const size_t tokens = panel_of(block)->tokens;
-	for (size_t t = from; mul_few(n_tokens) && t < from + n; t++)
-		mul_row->pack(block, n_in, x + t*x_stride, act + t*mul_row->strip_bytes(block, n_in));
-	if (mul_few(n_tokens)) return;
-	for (size_t t0 = from; t0 < from + n; t0 += tokens) {
-		struct narrow q[16];
-		size_t some = from + n - t0 < tokens ? from + n - t0 : tokens;
-		memset(q + some, 0, (16 - some)*sizeof *q);
-		for (size_t i = 0; i < n_in; i += block) {
-			for (size_t t = 0; t < some; t++)
-				mul_codes->narrow(x + (t0 + t)*x_stride + i, (int)block, q + t);
-			pack_block(q, block, tokens, act + strips_of(block, n_tokens, n_in, t0, i).at);
-		}
-	}
+	if (!mul_few(n_tokens)) pack_strips(block, x, x_stride, n_tokens, n_in, from, n, act);
+	else
+		for (size_t t = from; t < from + n; t++)
+			mul_row->pack(block, n_in, x + t*x_stride, act + t*mul_row->strip_bytes(block, n_in));
 }
 void mul_act_unpack(size_t block, const char *act, size_t n_tokens, size_t n_in, size_t token, float *x)
 {

@@ -46,6 +46,7 @@ struct wide {
 	float d[MUL_CHUNK/32], m[MUL_CHUNK/32];
 	int16_t mn[MUL_CHUNK/16];
 };
+enum { NARROW_ROWS = 16 };
 /* A block of activations: x = d*q. sum: of each 16 q. */
 struct narrow {
 	_Alignas(64) int16_t q[256], sum[16];
@@ -56,7 +57,8 @@ struct codes_table {
 	void (*decode[GGU_TYPE_COUNT])(const void *src, float *dst, size_t n);
 	/* n columns, at most MUL_CHUNK */
 	void (*widen[GGU_TYPE_COUNT])(const void *src, size_t n, struct wide *o);
-	void (*narrow)(const float *x, int n, struct narrow *o);                        /* n is 32 or 256 */
+	/* rows of n, 32 or 256, `stride` apart; at most NARROW_ROWS */
+	void (*narrow)(const float *x, size_t stride, size_t rows, int n, struct narrow *o);
 };
 
 /* A few tokens times rows: each has a strip of its own, in the instance's layout. block: 32 or 256. */

@@ -32,6 +32,10 @@ void vec_mix(float *y, const float *p, const float *rows, size_t stride, size_t 
 }
 void vec_axpy(float *y, float a, const float *x, size_t n) { quant_vec_table->axpy(y, a, x, n); }
 void vec_scale(float *y, float a, size_t n) { quant_vec_table->scale(y, a, n); }
+void vec_scale_mul(float *y, const float *x, float a, const float *w, size_t n)
+{
+	quant_vec_table->scale_mul(y, x, a, w, n);
+}
 void vec_add(float *y, const float *x, size_t n) { quant_vec_table->add(y, x, n); }
 void vec_mul(float *y, const float *x, size_t n) { quant_vec_table->mul(y, x, n); }
 void vec_exp(float *x, size_t n) { quant_vec_table->exp(x, n); }

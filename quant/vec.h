@@ -26,6 +26,8 @@ void vec_axpy(float *y, float a, const float *x, size_t n);             /* y = f
 /* y[j] = fma(p[r], rows[r*stride + j], y[j]) for r = 0, 1, ..., j < n */
 void vec_mix(float *y, const float *p, const float *rows, size_t stride, size_t n_rows, size_t n);
 void vec_scale(float *y, float a, size_t n);
+/* y = (x*a)*w; y may be x */
+void vec_scale_mul(float *y, const float *x, float a, const float *w, size_t n);
 void vec_add(float *y, const float *x, size_t n);
 void vec_mul(float *y, const float *x, size_t n);
 /* in place; vec_exp is within 1 ulp, the others within 4 but where the result is below 2^-120; vec_gelu_tanh below -1

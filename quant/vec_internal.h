@@ -14,6 +14,7 @@ struct vec_table {
 	void (*mix)(float *, const float *, const float *, size_t, size_t, size_t);
 	void (*axpy)(float *, float, const float *, size_t);
 	void (*scale)(float *, float, size_t);
+	void (*scale_mul)(float *, const float *, float, const float *, size_t);
 	void (*add)(float *, const float *, size_t), (*mul)(float *, const float *, size_t);
 	void (*exp)(float *, size_t), (*silu)(float *, size_t), (*gelu)(float *, size_t), (*gelu_tanh)(float *,
 		size_t), (*tanh)(float *, size_t), (*softmax)(float *, size_t);

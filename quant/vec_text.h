@@ -193,6 +193,12 @@ static void axpy(float *y, float a, const float *x, size_t n) { mix(y, &a, x, n,
 	if (i < (n)) { rf x = r_part(y + i, (n) - i); r_put_part(y + i, EXPR, (n) - i); }
 
 static void scale(float *y, float a, size_t n) { EACH(n, x*r_dup(a)) }
+static void scale_mul(float *y, const float *x, float a, const float *w, size_t n)
+{
+	size_t i = 0;
+	for (; i + REG <= n; i += REG) r_put(y + i, r_floats(x + i)*r_dup(a)*r_floats(w + i));
+	for (; i < n; i++) y[i] = x[i]*a*w[i];
+}
 static void add(float *y, const float *b, size_t n)
 {
 	size_t i = 0;
@@ -286,5 +292,5 @@ static void softmax(float *y, size_t n)
 	{ EACH(n, x/r_dup(s)) }
 }
 
-const struct vec_table VEC_TABLE = { dot, dots, sum, max, beyond, loss, squares, mix, axpy, scale, add, mul, expv, silu,
-	gelu, gelu_tanh, tanhv, softmax, top, sum_exp, turn, turn_pairs };
+const struct vec_table VEC_TABLE = { dot, dots, sum, max, beyond, loss, squares, mix, axpy, scale, scale_mul, add, mul,
+	expv, silu, gelu, gelu_tanh, tanhv, softmax, top, sum_exp, turn, turn_pairs };

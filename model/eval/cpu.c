@@ -15,17 +15,20 @@
 
 void cpu_norm(const struct norm *o, const float *x, float *y, size_t width)
 {
-	if (y != x) memcpy(y, x, width*sizeof *y);
-	if (!o || o->kind == NORM_NONE) return;
-	for (size_t at = 0; at < width; at += o->n) {
+	bool none = !o || o->kind == NORM_NONE;
+	if (y != x && (none || o->kind == NORM_LAYER || !o->w)) {
+		memcpy(y, x, width*sizeof *y);
+		x = y;
+	}
+	for (size_t at = 0; !none && at < width; at += o->n) {
 		float *g = y + at, scale;
 		if (o->kind == NORM_LAYER) {
 			float mean = vec_sum(g, o->n)/(float)o->n;
 			for (size_t j = 0; j < o->n; j++) g[j] -= mean;
 		}
-		scale = 1/sqrtf(vec_dot(g, g, o->n)/(float)o->n + (float)o->eps);
-		vec_scale(g, scale, o->n);
-		if (o->w) vec_mul(g, o->w + at%o->n_w, o->n);
+		scale = 1/sqrtf(vec_dot(x + at, x + at, o->n)/(float)o->n + (float)o->eps);
+		if (o->w) vec_scale_mul(g, x + at, scale, o->w + at%o->n_w, o->n);
+		else vec_scale(g, scale, o->n);
 		if (o->b) vec_add(g, o->b + at%o->n_w, o->n);
 	}
 }

@@ -95,6 +95,7 @@ static void check_vectors(size_t n)
 	vec_mix(y, x, x, 0, 2, n); clear("mix");
 	vec_axpy(y, s, x, n); clear("axpy");
 	vec_scale(y, 0.5f, n); clear("scale");
+	vec_scale_mul(y, x, 0.5f, x, n); clear("scale_mul");
 	vec_add(y, x, n); clear("add");
 	vec_mul(y, x, n); clear("mul");
 	vec_exp(y, n); clear("exp");

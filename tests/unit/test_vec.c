@@ -124,6 +124,15 @@ static void check_sums(size_t n, enum kt_floats kind)
 	for (size_t j = 0; j < n; j++) want[j] = y[j]*0.37f;
 	vec_scale(y, 0.37f, n);
 	expect("scale", y, want, n);
+	for (size_t j = 0; j < n; j++) {
+		want[j] = a[j]*0.37f;
+		want[j] *= rows[j];
+	}
+	vec_scale_mul(y, a, 0.37f, rows, n);
+	expect("scale_mul", y, want, n);
+	for (size_t j = 0; j < n; j++) want[j] = want[j]*-1.7f*a[j];
+	vec_scale_mul(y, y, -1.7f, a, n);
+	expect("scale_mul in place", y, want, n);
 	for (size_t j = 0; j < n; j++) want[j] = y[j] + a[j];
 	vec_add(y, a, n);
 	expect("add", y, want, n);
