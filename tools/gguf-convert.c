@@ -152,7 +152,7 @@ static const struct recipe *recipe_of(const char *type)
 		if (!strcasecmp(own[i], type)) { o.type = own[i]; return NULL; }
 	r = recipe_find(type);
 	if (!r || recipe_type(r) == RECIPE_KEEP)
-		msg_die("--type expects auto, f32, f16, bf16, q8_0 or a recipe, not '%s'; gguf-quantize lists the recipes",
+		msg_die("--type expects auto, f32, f16, bf16, q8_0 or a recipe, not '%s'; gguf-quantize lists those",
 			type);
 	return r;
 }

@@ -413,7 +413,7 @@ int main(int argc, char **argv)
 	if (!!o.model + o.merge + o.stats != 1) msg_die("give one of -m, --merge, --stats; see -h");
 	if (o.merge && !argc) msg_die("no matrices given to merge");
 	if (o.json && !o.stats) msg_die("--json needs --stats");
-	if (o.dat && o.covariance) msg_die("--dat and --covariance cannot be combined: the old form has no place for covariances");
+	if (o.dat && o.covariance) msg_die("--dat and --covariance cannot be combined: the old form has no room");
 	if ((o.dat || o.partial) && o.stats) msg_die("--dat and --partial cannot be combined with --stats");
 	if (o.every && !o.checkpoint) msg_die("--every needs --checkpoint");
 	if (!o.every) o.every = 10;
