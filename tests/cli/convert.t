@@ -133,6 +133,8 @@ lacks()
 	ok "... which the vocabulary alone does not need" gguf-convert --vocab-only -o "$TMP/v.gguf" "$TMP/l"
 }
 lacks intermediate_size feed_forward_length
+jq '.rms_norm_eps = null' "$DATA/wiki-7m/config.json" >"$TMP/l/config.json"
+says "a null that the evaluator would refuse" "rms_norm_eps: has no value, and llama.attention.layer_norm_rms_epsilon" gguf-convert -o "$TMP/no.gguf" "$TMP/l"
 cp "$DATA/wiki-7m/config.json" "$TMP/m"
 rm "$TMP/m/model.safetensors"
 echo PK >"$TMP/m/pytorch_model.bin"
