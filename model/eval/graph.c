@@ -41,7 +41,8 @@ void build_sight(struct cache *c, enum attn_mask mask, size_t window)
 static enum ggu_status horizons(struct builder *b, struct graph *g)
 {
 	if (!(g->horizon = build_alloc(b, (g->n_caches + 1)*sizeof *g->horizon))) return GGU_ERR_NOMEM;
-	for (struct cache *c = g->cache; c < g->cache + g->n_caches; c++) {
+	for (size_t i = 0; i < g->n_caches; i++) {
+		struct cache *c = g->cache + i;
 		struct horizon *h = g->horizon;
 		if (!c->window) c->mask = ATTN_NONE;
 		while (h < g->horizon + g->n_horizons && (h->mask != c->mask || h->window != c->window)) h++;
