@@ -27,7 +27,6 @@ struct fb {
 	_Alignas(64) uint8_t other[COLUMNS/8][LANES];
 	struct fitted fit[LANES];
 	struct tile tile;
-	vf err[LANES/VL];
 };
 
 /* Scales as the decoder will see them. unit: of the tile; step and offset: of its sub-blocks, `per` of them. */
@@ -83,12 +82,11 @@ static inline void fb_within(struct fb *s, const float *panel, int p, int o, int
 	}
 }
 /* A value for column k is chosen. */
-static inline void fb_choose(struct fb *s, const float *loss, int k, int o, vf value)
+static inline void fb_choose(struct fb *s, int k, int o, vf value)
 {
-	vf miss = vf_load(&s->target[k][o]) - value, rest = vf_load(&s->x[k][o]) - value;
+	vf rest = vf_load(&s->x[k][o]) - value;
 	/* a weight that is not finite harms no other */
 	vf_store(&s->rest[k][o], v_keep(v_lt(v_abs(rest), vf_dup(INFINITY)), rest));
-	s->err[o/VL] += loss[k]*miss*miss;
 }
 
 /* The targets of the block at `at` as they will be if each column meets its own: what its scales are to suit. */
@@ -144,7 +142,7 @@ static void fb_panel_levels(struct fb *s, const struct coder *c, const struct fe
 			const int k = PANEL*p + i;
 			vf u = (vf_load(&s->target[k][o]) - offset)*inv;
 			put_codes(&s->code[k][o], lv_code(c->levels, u));
-			fb_choose(s, g->loss, k, o, step*lv_value(c->levels, u) + offset);
+			fb_choose(s, k, o, step*lv_value(c->levels, u) + offset);
 			fb_within(s, panel, p, o, i, i + 1);
 		}
 	}
@@ -228,7 +226,7 @@ static void fb_panel_book(struct fb *s, const struct coder *c, const struct feed
 				if (a->delta) v += v_keep(vi_lt(vi_dup(0), other), vf_dup(a->shift));
 				else v = v_sel(vi_lt(vi_dup(0), minus[i]), 0 - v, v);
 				put_bytes(&s->code[k + i][o], a->delta ? digit | other << 6 : digit | minus[i] << 7);
-				fb_choose(s, g->loss, k + i, o, step*v);
+				fb_choose(s, k + i, o, step*v);
 				fb_within(s, panel, p, o, i, i + 1);
 			}
 		}
@@ -301,22 +299,32 @@ static bool factor_corner(float *a, size_t stride, size_t n_rows, size_t done, s
 	}
 	return true;
 }
+/* Rows under a corner: in stretches of a vector's columns, first what the stretch's own columns take, number by number,
+ * then what they take from the vectors behind. */
 static void factor_solve(float *a, size_t stride, size_t n_rows, size_t done, const struct factor_corner *under)
 {
-	enum { R = 4 };
+	enum { R = 8 };
 	a += done;
-	for (size_t i = 0; i < n_rows; i += R) {
-		const size_t n = n_rows - i < R ? n_rows - i : R;
-		float *row[R], x[R];
-		for (size_t r = 0; r < n; r++) row[r] = a + (i + r)*stride;
-		for (size_t p = 0; p < FACTOR_PANEL; p++) {
-			for (size_t r = 0; r < n; r++) x[r] = row[r][p] /= under->root[p];
-			for (size_t c = p/VL*VL; c < FACTOR_PANEL; c += VL) {
-				vf u = vf_load(under->upper[p] + c);
-				for (size_t r = 0; r < n; r++) vf_store(row[r] + c, vf_load(row[r] + c) - x[r]*u);
+	for (size_t i = 0; i < n_rows; i += R)
+		for (size_t at = 0; at < FACTOR_PANEL; at += VL) {
+			const size_t n = n_rows - i < R ? n_rows - i : R;
+			float *row = a + i*stride;
+			for (size_t p = at; p < at + VL; p++) {
+				vf u = vf_load(under->upper[p] + at);
+				for (size_t r = 0; r < n; r++) {
+					float *v = row + r*stride + at, x = row[r*stride + p]/under->root[p];
+					vf_store(v, vf_load(v) - x*u);
+					row[r*stride + p] = x;
+				}
 			}
+			for (size_t c = at + VL; c < FACTOR_PANEL; c += VL)
+				for (size_t r = 0; r < n; r++) {
+					vf s = vf_load(row + r*stride + c);
+					for (size_t p = at; p < at + VL; p++)
+						s -= row[r*stride + p]*vf_load(under->upper[p] + c);
+					vf_store(row + r*stride + c, s);
+				}
 		}
-	}
 }
 typedef double vd __attribute__((vector_size(4*VL), may_alias));
 static inline vd vd_load(const double *p) { vd r; memcpy(&r, p, sizeof r); return r; }
@@ -354,7 +362,6 @@ static void encode_group(const struct coder *c, const struct how *how, const str
 	fb_load(s.target, g->target, COLUMNS, g->rows, g->cols);
 	for (int k = 0; k < g->cols; k++)
 		for (int l = 0; l < LANES; l++) s.target[k][l] += s.x[k][l];
-	for (int o = 0; o < LANES; o += VL) s.err[o/VL] = vf_dup(0);
 	for (int at = 0; at < g->cols; at += block) {
 		for (int p = at/PANEL; at > 0 && p < (at + block)/PANEL; p++) fb_sweep(&s, g->panels[p], p, 0, at);
 		memcpy(s.before, s.target[at], sizeof *s.target*(size_t)block);
@@ -367,9 +374,8 @@ static void encode_group(const struct coder *c, const struct how *how, const str
 			else fb_panel_levels(&s, c, g, p, at);
 		}
 		fb_pack(&s, c, at, g->rows, (char *)g->dst + (size_t)(at/block)*c->bytes, g->dst_stride);
+		for (int row = 0; row < g->rows; row++)
+			for (int k = at; k < at + block; k++) g->rest[(size_t)row*g->stride + (size_t)k] = s.rest[k][row];
 	}
-	for (int row = 0; row < g->rows; row++)
-		for (int k = 0; k < g->cols; k++) g->rest[(size_t)row*g->stride + (size_t)k] = s.rest[k][row];
-	for (int row = 0; row < g->rows; row++) g->error[row] += s.err[row/VL][row%VL];
 }
 #endif

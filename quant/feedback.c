@@ -11,7 +11,7 @@
  * known as GPTQ, Frantar et al. 2022, and LDLQ, Chee et al. 2023.) Scales are found block by block on the targets of
  * that moment, each column counting D[k].
  *
- * Columns are taken in groups of 256. What a group gets from those before it is a product of float matrices
+ * Columns are taken in groups of 256. What a group gets from those before it is a product with the factor as Q8_0
  * (quant_mul); what happens within is enc_feedback.h's. In the factor each sum is one chain in order of
  * columns: the bytes are the same for every number of threads and instruction set.
  *
@@ -33,6 +33,8 @@ struct quant_feedback {
 	atomic_int holders;
 	size_t n, block;
 	float *factor;                  /* [n][block]: A[j][k] at [k][j - first column of k's block], 0 for j >= k */
+	uint8_t *codes;                 /* [n][code_bytes]: of the factor what lies before the group of k, as CODES */
+	size_t code_bytes;
 	float *diagonal;                /* [n]: D */
 	float *panels;                  /* of each group, enc_feedback.h's copy of the factor within */
 };
@@ -40,6 +42,9 @@ struct quant_feedback {
 enum { PANELS_FLOATS = PANEL*PANEL*N_PANELS*(N_PANELS + 1)/2 };
 static size_t panel_at(size_t p) { return (size_t)PANEL*PANEL*(p*(p + 1)/2); }
 
+/* The form in which groups meet the factor: products with it take half as long as with floats, and its rounding adds less
+ * than a thousandth to the error that is left. */
+#define CODES GGU_TYPE_Q8_0
 static size_t n_groups(size_t n) { return (n + GROUP - 1)/GROUP; }
 static size_t aligned(size_t bytes) { return (bytes + ALIGN - 1)/ALIGN*ALIGN; }
 
@@ -57,8 +62,8 @@ struct factor {
 	const float *covariance;
 	double damp, least;
 	/* what is written: column by column */
-	float *to, *diagonal;
-	size_t to_stride;
+	struct quant_feedback *q;
+	size_t first;
 };
 enum { TURN = 16 };                     /* columns, that are turned to rows at a time */
 
@@ -82,19 +87,29 @@ static void fill_task(void *ctx, size_t task, int worker)
 		*d = (float)(*d + f->damp*(double)*d + f->least);
 	}
 }
+/* Columns of A, sixteen by sixteen; then their codes. */
 static void empty_task(void *ctx, size_t task, int worker)
 {
 	const struct factor *f = ctx;
-	const size_t from = task*TURN, to = least(from + TURN, f->n);
-	float d[TURN] = { 0 };
+	struct quant_feedback *q = f->q;
+	const size_t from = task*TURN, n = least(f->n - from, TURN), to = from + n;
+	float d[TURN] = { 0 }, turned[TURN][TURN], *column = q->factor + (f->first + from)*q->block;
 	(void)worker;
-	for (size_t k = from; k < to; k++) {
-		d[k - from] = f->a[(f->n - 1 - k)*(f->stride + 1)];
-		f->diagonal[k] = d[k - from]*d[k - from];
+	for (size_t k = 0; k < n; k++) {
+		d[k] = f->a[(f->n - 1 - from - k)*(f->stride + 1)];
+		q->diagonal[f->first + from + k] = d[k]*d[k];
 	}
-	for (size_t j = 0; j < to; j++)
-		for (size_t k = j < from ? from : j + 1; k < to; k++)
-			f->to[k*f->to_stride + j] = f->a[(f->n - 1 - j)*f->stride + f->n - 1 - k]/d[k - from];
+	for (size_t j = 0; j < to; j += TURN) {
+		const size_t some = least(to - j, TURN);
+		for (size_t i = 0; i < some; i++) {
+			const float *row = f->a + (f->n - 1 - j - i)*f->stride + f->n - 1 - from;
+			for (size_t k = 0; k < n; k++) turned[k][i] = j + i < from + k ? row[0 - k]/d[k] : 0;
+		}
+		for (size_t k = 0; k < n; k++) memcpy(column + k*q->block + j, turned[k], some*sizeof **turned);
+	}
+	for (size_t k = 0; k < n; k++)
+		quant_encode(CODES, NULL, column + k*q->block, NULL, 1, from/GROUP*GROUP, QUANT_EFFORT_DEFAULT,
+			q->codes + (f->first + from + k)*q->code_bytes);
 }
 static void under_task(void *ctx, size_t task, int worker)
 {
@@ -125,8 +140,7 @@ static enum ggu_status factor_block(struct quant_feedback *q, size_t first, size
 	double damp, double least_of, struct ggu_pool *pool)
 {
 	struct factor f = { .n = n, .stride = (n + FACTOR_PANEL - 1)/FACTOR_PANEL*FACTOR_PANEL, .pool = pool,
-		.covariance = covariance, .damp = damp, .least = least_of, .to = q->factor + first*q->block,
-		.to_stride = q->block, .diagonal = q->diagonal + first };
+		.covariance = covariance, .damp = damp, .least = least_of, .q = q, .first = first };
 	bool ok;
 	f.a = calloc(n, f.stride*sizeof *f.a);
 	f.panel = malloc(n*FACTOR_PANEL*sizeof *f.panel);
@@ -170,10 +184,12 @@ enum ggu_status quant_feedback_new(struct quant_feedback **out, size_t n, size_t
 		q->block = block < n ? block : n;
 		atomic_init(&q->holders, 1);
 		q->factor = calloc(n, q->block*sizeof *q->factor);
+		q->code_bytes = (q->block + 31)/32*ggu_type_info(CODES)->block_bytes;
+		q->codes = malloc(n*q->code_bytes);
 		q->diagonal = malloc(n*sizeof *q->diagonal);
 		q->panels = calloc(n_groups(n), PANELS_FLOATS*sizeof *q->panels);
 	}
-	if (!q || !q->factor || !q->diagonal || !q->panels) {
+	if (!q || !q->factor || !q->codes || !q->diagonal || !q->panels) {
 		quant_feedback_free(q);
 		return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
 	}
@@ -201,7 +217,7 @@ struct quant_feedback *quant_feedback_share(struct quant_feedback *q)
 void quant_feedback_free(struct quant_feedback *q)
 {
 	if (!q || atomic_fetch_sub(&q->holders, 1) > 1) return;
-	free(q->factor); free(q->diagonal); free(q->panels);
+	free(q->factor); free(q->codes); free(q->diagonal); free(q->panels);
 	free(q);
 }
 
@@ -245,9 +261,11 @@ bool quant_can_feed_back(uint32_t type)
 struct work { float *rest, *target, *weight; double *error; void *act, *mul; };
 static size_t work_bytes(const struct quant_feedback *q, size_t rows, struct work *w, char *base)
 {
+	const size_t exact = quant_act_bytes(quant_act_of(GGU_TYPE_F32), rows, q->block),
+		codes = quant_act_bytes(quant_act_of(CODES), rows, (q->block + 31)/32*32);
 	const size_t part[] = { rows*q->n*sizeof(float), rows*GROUP*sizeof(float), q->n*sizeof(float),
 		rows*sizeof(double),
-		quant_act_bytes(quant_act_of(GGU_TYPE_F32), rows, q->block), quant_mul_work_bytes() };
+		exact > codes ? exact : codes, quant_mul_work_bytes() };
 	size_t at[6], sum = 0;
 	for (int i = 0; i < 6; i++) {
 		at[i] = sum;
@@ -263,19 +281,35 @@ size_t quant_feedback_work_bytes(const struct quant_feedback *q, size_t rows)
 	return bytes > solve ? bytes : solve;
 }
 
-/* w->target = what the columns of its block before first + own add to those of the group of `cols` at `first` */
+/* w->target = what the columns of its block before `first` add to those of the group of `cols` at `first`; if `exact`, by
+ * the factor itself, and what its own columns add too, the factor being 0 from the diagonal on */
 static void from_before(const struct quant_feedback *q, const struct work *w, size_t rows, size_t first, size_t cols,
-	size_t own)
+	bool exact)
 {
-	const size_t before = first % q->block + own;
-	const enum quant_act form = quant_act_of(GGU_TYPE_F32);
-	const struct quant_mul m = { .type = GGU_TYPE_F32, .n_tokens = rows, .n_out = cols, .n_in = before,
-		.w = q->factor + first*q->block, .w_stride = q->block*sizeof *q->factor, .act = w->act, .y = w->target,
-			.y_stride = GROUP };
+	const size_t before = first % q->block + (exact ? cols : 0);
+	const uint32_t type = exact ? GGU_TYPE_F32 : CODES;
+	const struct quant_mul m = { .type = type, .n_tokens = rows, .n_out = cols, .n_in = before,
+		.w = exact ? (void *)(q->factor + first*q->block) : (void *)(q->codes + first*q->code_bytes),
+		.w_stride = exact ? q->block*sizeof *q->factor : q->code_bytes, .act = w->act, .y = w->target,
+		.y_stride = GROUP };
 	memset(w->target, 0, rows*GROUP*sizeof *w->target);
 	if (!before) return;
-	quant_act_pack(form, w->rest + first + own - before, q->n, rows, before, 0, rows, w->act);
+	quant_act_pack(quant_act_of(type), w->rest + first - first % q->block, q->n, rows, before, 0, rows, w->act);
 	quant_mul(&m, 0, rows, 0, cols, w->mul);
+}
+/* The sum of w->rest (H + damping) w->restT over `rows`, each to w->error[row] */
+static void errors_of(const struct quant_feedback *q, const struct work *w, size_t rows)
+{
+	memset(w->error, 0, rows*sizeof *w->error);
+	for (size_t first = 0; first < q->n; first += GROUP) {
+		const size_t cols = least(q->n - first, GROUP);
+		from_before(q, w, rows, first, cols, true);
+		for (size_t row = 0; row < rows; row++)
+			for (size_t k = 0; k < cols; k++) {
+				double e = (double)w->target[row*GROUP + k] + w->rest[row*q->n + first + k];
+				w->error[row] += q->diagonal[first + k]*e*e;
+			}
+	}
 }
 
 /* A row that lies on the type's lattice from end to end */
@@ -308,28 +342,26 @@ enum ggu_status quant_feedback_encode(const struct quant_feedback *q, uint32_t t
 		effort - 1, o->prior, o->lift };
 	work_bytes(q, rows, &w, work);
 	quant_weigh(o, q->diagonal, q->n, w.weight);
-	memset(w.error, 0, rows*sizeof *w.error);
 	for (size_t first = 0; first < q->n; first += GROUP) {
 		const size_t cols = q->n - first < GROUP ? q->n - first : GROUP;
 		struct feedback_group g = { .cols = (int)cols, .stride = q->n, .weight = w.weight + first,
-			.loss = q->diagonal + first,
 			.dst_stride = row_bytes };
 		for (size_t p = 0; p < cols/PANEL; p++)
 			g.panels[p] = q->panels + first/GROUP*PANELS_FLOATS + panel_at(p);
-		from_before(q, &w, rows, first, cols, 0);
+		from_before(q, &w, rows, first, cols, false);
 		for (size_t row = 0; row < rows; row += FEEDBACK_ROWS) {
 			g.rows = (int)(rows - row < FEEDBACK_ROWS ? rows - row : FEEDBACK_ROWS);
 			g.x = x + row*q->n + first;
 			g.target = w.target + row*GROUP;
 			g.rest = w.rest + row*q->n + first;
 			g.dst = (char *)dst + row*row_bytes + first/t->block_weights*t->block_bytes;
-			g.error = w.error + row;
 			quant_enc_table->feedback(quant_enc_table->coder[type], &how, &g);
 		}
 	}
+	if (error) errors_of(q, &w, rows);
 	for (size_t row = 0; row < rows; row++) {
 		/* what lies on the lattice already asks for nothing to be made good */
-		if (!exact_row(type, x + row*q->n, n_blocks, (char *)dst + row*row_bytes)) sum += w.error[row];
+		if (!exact_row(type, x + row*q->n, n_blocks, (char *)dst + row*row_bytes) && error) sum += w.error[row];
 	}
 	if (error) *error = sum;
 	return GGU_OK;
@@ -355,15 +387,7 @@ double quant_feedback_error(const struct quant_feedback *q, const float *x, cons
 	double sum = 0;
 	work_bytes(q, rows, &w, work);
 	for (size_t i = 0; i < rows*q->n; i++) w.rest[i] = x[i] - y[i];
-	for (size_t first = 0; first < q->n; first += GROUP) {
-		const size_t cols = q->n - first < GROUP ? q->n - first : GROUP;
-		/* the group's own columns too: the factor is 0 from the diagonal on */
-		from_before(q, &w, rows, first, cols, cols);
-		for (size_t row = 0; row < rows; row++)
-			for (size_t k = 0; k < cols; k++) {
-				double e = (double)w.target[row*GROUP + k] + w.rest[row*q->n + first + k];
-				sum += q->diagonal[first + k]*e*e;
-			}
-	}
+	errors_of(q, &w, rows);
+	for (size_t row = 0; row < rows; row++) sum += w.error[row];
 	return sum;
 }

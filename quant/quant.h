@@ -154,7 +154,7 @@ bool quant_can_feed_back(uint32_t type);        /* every block type */
 /* covariance: the mean of x xT over inputs x of n columns, as packed lower triangles ([0][0], [1][0], [1][1], ...) of
  * blocks of `block` columns on its diagonal, the last one smaller; block is n, or a multiple of 256. damp: the share
  * of the diagonal that is added to it, beside 0.01 of its mean. pool may be NULL. GGU_ERR_RANGE: not positive, or n no
- * multiple of 8. Takes 8*n*block bytes while it works and 4*n*block from then on. */
+ * multiple of 8. Takes 9*n*block bytes while it works and 5*n*block from then on. */
 enum ggu_status quant_feedback_new(struct quant_feedback **q, size_t n, size_t block, const float *covariance,
 	double damp, struct ggu_pool *pool, struct ggu_error *err);
 /* One more holder of it, who frees it too; from any thread. Returns q. */
@@ -163,7 +163,7 @@ void quant_feedback_free(struct quant_feedback *q);
 /* The damping that suits a type and a covariance of n columns that is the mean of so many tokens, more than 0. */
 double quant_feedback_damp(uint32_t type, size_t n, double tokens);
 /* As quant_encode, for rows of n columns, made to keep (x - decoded) H (x - decoded)T small; the weights of columns are
- * the factor's own. *error, if error is not NULL: that sum over the rows, damping included. work:
+ * the factor's own. *error, if error is not NULL: that sum over the rows, damping included, by a pass of its own. work:
  * quant_feedback_work_bytes(), 64-byte aligned, one for each thread. More rows at once take less time for each, 128
  * being enough. */
 enum ggu_status quant_feedback_encode(const struct quant_feedback *q, uint32_t type, const struct quant_objective *o,

@@ -134,7 +134,8 @@ static enum ggu_status feed_back(struct recode *r, struct chunk *c, int worker, 
 		quant_decode(to, work + bytes, y, k*cols);
 		c->result.without += quant_feedback_error(c->feedback, x, y, k, work);
 	}
-	s = quant_feedback_encode(c->feedback, to, r->job->objective, x, k, r->job->effort, out, work, &with);
+	s = quant_feedback_encode(c->feedback, to, r->job->objective, x, k, r->job->effort, out, work,
+		r->job->measure ? &with : NULL);
 	c->result.with += with;
 	return s;
 }

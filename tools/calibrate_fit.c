@@ -80,7 +80,7 @@ static void fit_task(void *ctx, size_t task, int worker)
 	}
 	if (f->q)
 		quant_feedback_encode(f->q, f->to, re->objective, r.x, rows, re->effort, f->dst + first*f->out_row,
-			r.work, &f->result[task].with);
+			r.work, f->f->measure ? &f->result[task].with : NULL);
 	else
 		quant_encode(f->to, re->objective, r.x, f->weights, rows, f->n_in, re->effort,
 			f->dst + first*f->out_row);
