@@ -194,14 +194,14 @@ static void skip_base(struct job *j, size_t n_vocab)
 /* Both sides speak of the same tokens. */
 static void check_base(struct job *j)
 {
-	size_t n_vocab = model_n_vocab(j->a.m);
-	if (j->b.m && model_n_vocab(j->b.m) != n_vocab)
-		msg_die("%s has %zu tokens, %s %zu: they cannot be compared", o.model, n_vocab, o.base,
-			model_n_vocab(j->b.m));
+	size_t n_vocab = model_n_vocab(j->a.m), of_base = j->b.m ? model_n_vocab(j->b.m) : n_vocab;
+	const int32_t *saved;
+	if (j->from_file) of_base = j->base.n_vocab;
+	if (of_base != n_vocab)
+		msg_die("%s has %zu tokens, %s %zu: they cannot be compared", o.model, n_vocab, o.base, of_base);
 	if (!j->from_file) return;
-	if (j->base.n_vocab != n_vocab || j->base.n_ctx != (size_t)o.ctx)
-		msg_die("%s is of windows of %zu and %zu tokens, not of %d and %zu", o.base, j->base.n_ctx,
-			j->base.n_vocab, o.ctx, n_vocab);
+	if (j->base.n_ctx != (size_t)o.ctx)
+		msg_die("%s: is of windows of %zu tokens: give --ctx %zu", o.base, j->base.n_ctx, j->base.n_ctx);
 	if (j->base.n_chunk <= (size_t)o.from)
 		msg_die("%s: has only %zu windows, none from %d on", o.base, j->base.n_chunk, o.from);
 	if (j->windows > j->base.n_chunk - (size_t)o.from) {
@@ -209,10 +209,10 @@ static void check_base(struct job *j)
 		load_few_windows(o.base, j->windows);
 	}
 	skip_base(j, n_vocab);
+	saved = j->base.tokens + (size_t)o.from*(size_t)o.ctx;
 	for (size_t i = 0; i < j->windows*(size_t)o.ctx; i++)
-		if (j->base.tokens[(size_t)o.from*(size_t)o.ctx + i] != j->ids[i])
-			msg_die("%s: token %zu is %d, but %d in this text", o.base, i, (int)j->base.tokens[i],
-				(int)j->ids[i]);
+		if (saved[i] != j->ids[i])
+			msg_die("%s: token %zu is %d, but %d in this text", o.base, i, (int)saved[i], (int)j->ids[i]);
 }
 
 static void refuse_inputs(const struct job *j, const struct out *out, const char *text)

@@ -57,6 +57,14 @@ static void finish_sizes(struct logits_file *l)
 	if (!l->row) msg_die("out of memory");
 }
 
+/* Log probabilities are at most 0; NaN may be what a model gave. */
+static void check_row(const struct logits_file *l, float scale, float least)
+{
+	if (scale < 0 || scale*65535 + least > 1e-3F || isinf(scale) || isinf(least))
+		msg_die("%s: byte %llu: a row from %g in steps of %g is not of log probabilities", l->name,
+			(unsigned long long)(l->at - row_bytes(l)), (double)least, (double)scale);
+}
+
 /* Of a file; how much comes through a pipe will be seen. */
 static void check_size(const struct logits_file *l)
 {
@@ -71,6 +79,9 @@ static void check_size(const struct logits_file *l)
 	if (size < want)
 		msg_die("%s: byte %llu: the file ends, but its header promises %llu bytes", l->name,
 			(unsigned long long)size, (unsigned long long)want);
+	if (size > want)
+		msg_die("%s: byte %llu: the file goes on behind all that its header promises", l->name,
+			(unsigned long long)want);
 	if (fseeko(l->f, (off_t)l->at, SEEK_SET)) msg_die("%s: %s", l->name, strerror(errno));
 }
 
@@ -110,7 +121,8 @@ bool logits_file_open(struct logits_file *l, const char *path)
 	get(l, start + sizeof magic, sizeof start - sizeof magic);
 	for (int i = 0; i < 3; i++) head[i] = (int32_t)get_u32(start + sizeof magic + 4*i);
 	if (head[0] < 4 || head[1] < 1 || head[2] < 1 || head[0] > 1 << 24 || head[1] > 1 << 24)
-		msg_die("%s: byte 8: %d positions, %d tokens, %d windows", path, head[0], head[1], head[2]);
+		msg_die("%s: byte 8: %d windows of %d tokens, a vocabulary of %d: not such as there are", path, head[2],
+			head[0], head[1]);
 	l->n_ctx = (size_t)head[0];
 	l->n_vocab = (size_t)head[1];
 	l->n_chunk = (size_t)head[2];
@@ -127,6 +139,7 @@ void logits_file_read(struct logits_file *l, size_t n, float *log_p)
 		get(l, l->row, row_bytes(l));
 		scale = get_f32(l->row);
 		least = get_f32(l->row + 4);
+		check_row(l, scale, least);
 		for (size_t i = 0; i < l->n_vocab; i++)
 			log_p[r*l->n_vocab + i] = scale*(float)get_u16(l->row + 8 + 2*i) + least;
 	}

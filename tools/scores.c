@@ -135,13 +135,16 @@ static json_t *json_of_scores(const struct scores *s)
 	return root;
 }
 
+/* printf shows the sign of a NaN too, which depends on the machine. */
+static double unsigned_nan(double x) { return isnan(x) ? fabs((double)NAN) : x; }
+
 /* Perplexities have digits before the point; all else is a share or a divergence. */
 static void print_text(const struct result *r, bool has_base)
 {
 	for (size_t i = 0; i < n_measures(has_base); i++) {
 		int digits = i == PPL || i == BASE_PPL ? 4 : 8;
-		printf("%s %.*f", names[i], digits, r[i].value);
-		if (r[i].has_error) printf(" +- %.*f", digits, r[i].error);
+		printf("%s %.*f", names[i], digits, unsigned_nan(r[i].value));
+		if (r[i].has_error) printf(" +- %.*f", digits, unsigned_nan(r[i].error));
 		putchar('\n');
 	}
 }
@@ -176,7 +179,7 @@ static int verdict(const struct result *r, const struct opt_list *fail_above, bo
 		double bound;
 		size_t m = read_rule(fail_above->v[i], has_base, &bound);
 		if (r[m].value <= bound) continue;
-		msg_warn("%s is %.8g, above %.8g", names[m], r[m].value, bound);
+		msg_warn("%s is %.8g, above %.8g", names[m], unsigned_nan(r[m].value), bound);
 		status = EXIT_NO;
 	}
 	return status;
@@ -235,8 +238,11 @@ static void read_members(const char *file, const json_t *o, struct scores *s)
 		}
 	}
 	if (s->has_base && json_array_size(same) != n) no_part(file);
-	for (size_t i = 0; s->has_base && i < n; i++)
-		s->v[i].same_top = json_integer_value(json_array_get(same, i)) == 1;
+	for (size_t i = 0; s->has_base && i < n; i++) {
+		const json_t *v = json_array_get(same, i);
+		if (!json_is_integer(v) || json_integer_value(v) < 0 || json_integer_value(v) > 1) no_part(file);
+		s->v[i].same_top = json_integer_value(v) == 1;
+	}
 }
 
 static struct scores read_part(const char *file)

@@ -68,9 +68,24 @@ is "... magic" "$(head -c 8 base)" _logits_
 gguf-perplexity -q -m m.gguf --base base --json text >json
 # the form cuts off what is e^16 times less likely than the likeliest token
 ok "... read back: close to the model" holds '.n_scored == 510 and .base.kld < 1e-5 and .base.kld > -1e-5 and .base.top1 == 1'
-not_ok "... of another window" 2 gguf-perplexity -q -m m.gguf --ctx 256 --base base text
+is "... of another window: what to give is said" "$(gguf-perplexity -q -m m.gguf --ctx 256 --base base text 2>&1; echo $?)" \
+	"gguf-perplexity: base: is of windows of 512 tokens: give --ctx 512
+2"
 tail -c +2 text >other
 not_ok "... of another text" 2 gguf-perplexity -q -m m.gguf --base base other
+{ cat base; echo; } >longer
+not_ok "... with more behind" 2 gguf-perplexity -q -m m.gguf --base longer text
+# bytes of the first row's scale and least log probability: 2 windows of 512 tokens stand before them
+first_row=$((20 + 4*2*512))
+for bytes in '\000\000\200\077' '\000\000\200\277' '\000\000\200\177'; do
+	cp base changed
+	# shellcheck disable=SC2059
+	printf "$bytes" | dd of=changed bs=1 seek=$first_row conv=notrunc 2>/dev/null
+	not_ok "... with a scale of $bytes, which no log probabilities have" 2 gguf-perplexity -q -m m.gguf --base changed text
+done
+cp base changed
+printf '\000\000\300\377' | dd of=changed bs=1 seek=$first_row conv=notrunc 2>/dev/null
+is "... NaN, of which the sign is not shown" "$(gguf-perplexity -q -m m.gguf --base changed text | grep -c '[-]nan')" 0
 head -c 1000000 base >short
 not_ok "... cut short" 2 gguf-perplexity -q -m m.gguf --base short text
 mkfifo fifo
@@ -147,6 +162,8 @@ gguf-perplexity -q -m q.gguf --ctx 64 --from 1 --chunks 1 --partial text >wide
 not_ok "parts of other windows" 2 gguf-perplexity --merge plain-a wide
 not_ok "--merge --fail-above" 1 gguf-perplexity --merge --fail-above ppl=1.5 plain-a
 not_ok "a part that is none" 2 gguf-perplexity --merge whole
+jq -c '.scores.same_top[0] = 2' part-a >odd
+not_ok "a part with a share that is neither 0 nor 1" 2 gguf-perplexity --merge odd part-b part-c
 : >nothing
 is "an empty part: the message names it once" "$(gguf-perplexity --merge nothing 2>&1)" "gguf-perplexity: nothing: byte 0: line 1: '[' or '{' expected near end of file"
 not_ok "--from beyond the text" 2 gguf-perplexity -q -m q.gguf --ctx 32 --from 1000000 text
