@@ -74,13 +74,12 @@ static void choose_types(void)
 		for (size_t i = 0; i < sizeof usual/sizeof *usual; i++) listed[usual[i]] = true;
 		return;
 	}
-	for (const char *at = o.types; *at; ) {
-		size_t n = strcspn(at, ",");
-		char *name = strndup(at, n);
+	for (const char *at = o.types, *end; at; at = *end ? end + 1 : NULL) {
+		char *name = strndup(at, strcspn(at, ","));
 		if (!name) msg_die("out of memory");
 		listed[typeplan_type("--types", name)] = true;
+		end = at + strlen(name);
 		free(name);
-		at += n + (at[n] == ',');
 	}
 }
 
@@ -181,6 +180,27 @@ static void print_plan(const struct plan *p)
 		0);
 }
 
+/* RECIPE MODEL in either order, or MODEL for a size, which may be called like a recipe. */
+static const struct recipe *operands(int n, char **v, const char **model)
+{
+	const struct recipe *recipe = NULL, *r;
+	const bool sized = o.bpw > 0 || o.size;
+	*model = NULL;
+	for (int i = 0; i < n; i++) {
+		r = recipe || (sized && n == 1) ? NULL : recipe_find(v[i]);
+		if (r) recipe = r;
+		else if (!*model) *model = v[i];
+		else if (recipe || sized) msg_die("two models given: %s and %s", *model, v[i]);
+		else {
+			msg_say("neither %s nor %s is a recipe; the recipes are:", *model, v[i]);
+			typeplan_list_recipes();
+			exit(EXIT_TROUBLE);
+		}
+	}
+	if (!*model) *model = "-";
+	return recipe;
+}
+
 static void check_options(const struct recipe *r)
 {
 	int ways = (r != NULL) + (o.bpw > 0) + (o.size > 0);
@@ -197,9 +217,9 @@ static void check_options(const struct recipe *r)
 
 int main(int argc, char **argv)
 {
-	struct plan p = { .name = "-" };
+	struct plan p = { 0 };
 	struct typeplan_options wishes;
-	const struct recipe *recipe = NULL;
+	const struct recipe *recipe;
 	struct ggu_pool *pool;
 	struct ggu_error err;
 	struct out *out;
@@ -210,11 +230,7 @@ int main(int argc, char **argv)
 		"[-i FILE] [--kld] [--types LIST] [--effort N] [--tensor-type REGEX=T]... [--output-tensor-type T] "
 		"[--token-embedding-type T] "
 		"[--leave-output-tensor] [-j N] [-o FILE] --bpw X|--size SIZE [MODEL]", 0, 2 });
-	for (int i = 0; i < argc; i++) {
-		if (!recipe && !(o.bpw > 0) && !o.size && (recipe = recipe_find(argv[i])) != NULL) continue;
-		if (strcmp(p.name, "-") != 0) msg_die("two models, %s and %s, or no such recipe", p.name, argv[i]);
-		p.name = argv[i];
-	}
+	recipe = operands(argc, argv, &p.name);
 	check_options(recipe);
 	pipe_input(p.name);
 	out = out_open(o.output, false);

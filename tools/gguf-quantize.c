@@ -32,7 +32,7 @@ static struct {
 	uint64_t chunks;
 	struct { uint32_t i, n; } part;         /* of --part I/N, i from 0; n 0: not given */
 	const struct quant_objective *objective;        /* NULL: the default of each type */
-} o = { .effort = QUANT_EFFORT_DEFAULT, .damp = -1, .ctx = CTX };
+} o = { .effort = QUANT_EFFORT_DEFAULT, .damp = -1 };
 
 static int parse_part(void *to, const char *text)
 {
@@ -278,7 +278,7 @@ static void check_options(const char *in)
 	if (o.calibrate && o.no_feedback) msg_die("--calibrate and --no-feedback cannot be combined");
 	if (o.calibrate && strcmp(in, "-") == 0)
 		msg_die("with --calibrate, the model cannot be standard input: it is mapped into memory");
-	if ((o.chunks || o.ctx != CTX) && !o.calibrate) msg_die("--chunks and --ctx need --calibrate");
+	if ((o.chunks || o.ctx) && !o.calibrate) msg_die("--chunks and --ctx need --calibrate");
 	if (o.shards && o.part.n) msg_die("--shards and --part cannot be combined");
 	if ((o.shards || o.part.n) && !o.dry_run && (!o.out || strcmp(o.out, "-") == 0))
 		msg_die("no output given: use -o PREFIX for shards PREFIX-00001-of-0000N.gguf");
@@ -287,7 +287,7 @@ static void check_options(const char *in)
 /* --calibrate: what is multiplied is made before the file is written. */
 static void make_by_text(struct run *r, const char *in)
 {
-	const struct calibrate_options c = { in, o.calibrate, o.out, o.ctx, o.jobs, o.chunks, o.damp,
+	const struct calibrate_options c = { in, o.calibrate, o.out, o.ctx ? o.ctx : CTX, o.jobs, o.chunks, o.damp,
 		o.verbose || o.json };
 	r->re.calibration = calibrate(&r->re.re, &c);
 	r->from = calloc(r->n + 1, sizeof *r->from);

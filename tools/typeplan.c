@@ -23,7 +23,7 @@ uint32_t typeplan_type(const char *what, const char *name)
 			if (quant_can_encode(i))
 				snprintf(list + strlen(list), sizeof list - strlen(list), " %s",
 					ggu_type_info(i)->name);
-		msg_die("%s: %s is not a type that can be made; the types are:%s", what, name, list);
+		msg_die("%s: '%s' is not a type that can be made; the types are:%s", what, name, list);
 	}
 	return info->id;
 }
@@ -96,7 +96,8 @@ static void plan_item(const struct plan *p, const struct yaml_node *item)
 		msg_die("%s: line %u: expected tensor and type", p->path, item->line);
 	key.name = name->text;
 	found = bsearch(&key, p->index, p->n, sizeof *p->index, name_order);
-	if (!found) msg_die("%s: line %u: the model has no tensor %s", p->path, item->line, name->text);
+	if (!found || strlen(name->text) != name->n)
+		msg_die("%s: line %u: the model has no tensor '%s'", p->path, item->line, name->text);
 	if (found->line)
 		msg_die("%s: line %u: %s was already given in line %u", p->path, item->line, name->text, found->line);
 	found->line = item->line;

@@ -42,7 +42,9 @@ uint32_t typewish_find(void *wishes, const char *name)
 	struct typewish *w = wishes;
 	for (size_t i = 0; i < w->n; i++) {
 		struct wish *x = &w->wish[i];
-		if (pcre2_match(x->code, (PCRE2_SPTR)name, strlen(name), 0, 0, w->match, NULL) < 0) continue;
+		int found = pcre2_match(x->code, (PCRE2_SPTR)name, strlen(name), 0, 0, w->match, NULL);
+		if (found == PCRE2_ERROR_NOMATCH) continue;
+		if (found < 0) msg_die("--tensor-type %s: no answer on %s: too many ways to match", x->text, name);
 		x->hits++;
 		return x->type;
 	}
