@@ -1,8 +1,14 @@
 /* SPDX-License-Identifier: MIT
  * attn_avxvnni.c - attention for AVX-VNNI. */
 #if defined __x86_64__
+#include "lane_avx2.h"
 #define ATTN_TABLE quant_attn_avxvnni
+enum { WIDE_1 = 8, WIDE_2 = 4, WIDE_3 = 4, WIDE_4 = 2, WIDE_5 = 2, WIDE_6 = 2, REGS = 12 };
+static inline ri r_pairs(rs a, rs b, ri sum)
+{
+	return (ri)_mm256_dpwssd_epi32((__m256i)sum, (__m256i)a, (__m256i)b);
+}
 #include "attn_text.h"
 #else
-typedef int attn_none;
+typedef int isa_none;
 #endif

@@ -14,13 +14,6 @@
  * its lower half and code i + 16 in its upper half, and Q5_1's bits are the fifth ones. */
 #define UNROLL _Pragma("GCC unroll 64")
 #define INLINE static inline __attribute__((always_inline))
-#if defined __AVX512F__
-enum { WIDE_1 = 4, WIDE_2 = 4, WIDE_3 = 4, WIDE_4 = 4, WIDE_5 = 4, WIDE_6 = 4, REGS = 24 };
-#elif defined __AVX2__
-enum { WIDE_1 = 8, WIDE_2 = 4, WIDE_3 = 4, WIDE_4 = 2, WIDE_5 = 2, WIDE_6 = 2, REGS = 12 };
-#else
-enum { WIDE_1 = 16, WIDE_2 = 8, WIDE_3 = 4, WIDE_4 = 4, WIDE_5 = 4, WIDE_6 = 4, REGS = 24 };
-#endif
 
 /* How keys and values are read: as floats, which they are or have been widened to, or as they lie in the cache. */
 enum form { FLOATS, HALVES, BFLOATS, CODES_8, CODES_4, CODES_5, FORMS };

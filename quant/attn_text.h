@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * attn_text.h - one tile of attention, one text for all instruction sets; defines the table ATTN_TABLE.
+ * attn_text.h - one tile of attention, one text for all instruction sets; defines the table ATTN_TABLE. An instance
+ * (attn_ISA.c) includes one of lane.h's vocabularies before, and gives
+ *   WIDE_1 .. WIDE_6, REGS      registers of lanes that so many rows meet at a time; that sums have of both, at most
+ *   ri r_pairs(a, b, sum)       sum += both products of each pair of int16
  *
  * Scores and sums over values are in attn_outer.h; what is not read as it lies in the cache is made floats first, by
  * attn_wide.h. */
@@ -304,9 +307,9 @@ static void end_split(struct attn_task *t, size_t r)
 {
 	struct attn_sums *x = t->split + r;
 	float *a = t->split_a + r*t->a_wide, *minima = a + t->v_wide;
-	x->l[0] = v_tree(v_load(x->l));
+	x->l[0] = r_tree(x->l);
 	for (size_t j = 0; t->a_wide > t->v_wide && j < t->a->shape.v_dim; j += 32, minima += ATTN_LANES) {
-		rf all = r_dup(v_tree(v_load(minima)));
+		rf all = r_dup(r_tree(minima));
 		for (size_t i = j; i < j + 32; i += REG) r_put(a + i, r_floats(a + i) + all);
 	}
 }

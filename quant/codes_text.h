@@ -2,10 +2,9 @@
  * codes_text.h - between blocks, floats and integers, one text for all instruction sets; defines the table CODES_TABLE.
  *
  * NAME_unpack of codec/NAME.h gives a block's codes and scales in vectors; here they become floats (decode) or the
- * int16 of a panel (widen). narrow makes activations integers. An instance includes bytes_c.h, bytes_avx2.h or
- * bytes_neon.h before. */
+ * int16 of a panel (widen). narrow makes activations integers. An instance includes one of bytes.h's vocabularies and
+ * one of lane.h's before. */
 #include <math.h>
-#include "lane_math.h"
 #include "unpack.h"
 
 /* ---- weights ---- */

@@ -22,7 +22,6 @@ static enum float_type type_of(uint32_t type)
 {
 	return type == GGU_TYPE_F16 ? FLOAT_F16 : type == GGU_TYPE_BF16 ? FLOAT_BF16 : FLOAT_F32;
 }
-static size_t bytes_of(uint32_t type) { return type == GGU_TYPE_F32 ? 4 : 2; }
 bool float_can_multiply(uint32_t type) { return type == GGU_TYPE_F32 || type == GGU_TYPE_F16 || type == GGU_TYPE_BF16; }
 static void decode_f64(const void *src, float *dst, size_t n)
 {
@@ -121,7 +120,7 @@ static void make_panel(const struct quant_mul *m, size_t o, size_t n_o, size_t i
 	}
 	for (size_t r = 0; r < FLOAT_OUTPUTS; r += 8) {
 		size_t first = r < n_o ? r : n_o - 1;
-		const char *rows = (const char *)m->w + (o + first)*m->w_stride + i*bytes_of(m->type);
+		const char *rows = (const char *)m->w + (o + first)*m->w_stride + i*float_width(type_of(m->type));
 		float *to = panel + r/width*width*(FLOAT_CHUNK/FLOAT_LANES + 1) + r%width;
 		quant_float_table->turn[type_of(m->type)](rows, m->w_stride, n_o - first, n, width, PHASE, to);
 	}

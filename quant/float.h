@@ -21,10 +21,22 @@
 #define QUANT_FLOAT_H
 #include <stddef.h>
 #include <stdint.h>
+#include "kern.h"
 #include "quant.h"
 
 enum { FLOAT_LANES = 16, FLOAT_OUTPUTS = 32, FLOAT_CHUNK = 2048, FLOAT_GAP = 16 };
 enum float_type { FLOAT_F32, FLOAT_F16, FLOAT_BF16, FLOAT_TYPES };
+
+static inline size_t float_width(enum float_type type) { return type == FLOAT_F32 ? 4 : 2; }   /* bytes */
+static inline float float_at(enum float_type type, const char *p)
+{
+	float f;
+	uint16_t h;
+	memcpy(&h, p, sizeof h);
+	if (type != FLOAT_F32) return type == FLOAT_F16 ? kern_f16_to_f32(h) : kern_bf16_to_f32(h);
+	memcpy(&f, p, sizeof f);
+	return f;
+}
 
 typedef void float_decode_fn(const void *src, float *dst, size_t n);
 /* n_out rows of w, w_stride bytes apart, times n_tokens rows of x */

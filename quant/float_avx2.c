@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT
  * float_avx2.c - products with floats for AVX2, FMA and F16C. */
 #if defined __x86_64__
+#include "lane_avx2.h"
+#include "float_turn_x86.h"
 #define FLOAT_TABLE quant_float_avx2
+enum { WIDE = 2, TOKENS = 6, ROWS = 2, COLS = 3 };
 #include "float_text.h"
 #else
-typedef int float_none;
+typedef int isa_none;
 #endif

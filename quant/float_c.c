@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * float_c.c - products with floats for portable C: the definition. */
-#define LANE_PORTABLE
+#include "lane_c.h"
+#include "float_turn_c.h"
 #define FLOAT_TABLE quant_float_c
+enum { WIDE = 4, TOKENS = 6, ROWS = 2, COLS = 3 };
 #include "float_text.h"

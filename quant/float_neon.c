@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT
  * float_neon.c - products with floats for NEON. */
 #if defined __aarch64__
+#include "lane_neon.h"
+#include "float_turn_c.h"
 #define FLOAT_TABLE quant_float_neon
+enum { WIDE = 4, TOKENS = 6, ROWS = 2, COLS = 3 };
 #include "float_text.h"
 #else
-typedef int float_none;
+typedef int isa_none;
 #endif

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * vec_avx2.c - the vector functions for AVX2 and FMA. */
 #if defined __x86_64__
+#include "lane_avx2.h"
 #define VEC_TABLE quant_vec_avx2
 #include "vec_text.h"
 #else
-typedef int vec_none;
+typedef int isa_none;
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
  * vec_c.c - the vector functions for portable C. */
-#define LANE_PORTABLE
+#include "lane_c.h"
 #define VEC_TABLE quant_vec_c
 #include "vec_text.h"

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * vec_neon.c - the vector functions for NEON. */
 #if defined __aarch64__
+#include "lane_neon.h"
 #define VEC_TABLE quant_vec_neon
 #include "vec_text.h"
 #else
-typedef int vec_none;
+typedef int isa_none;
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * vec_text.h - the functions of vec.h, one text for all instruction sets; vec_c.c, vec_avx2.c and
- * vec_avx512.c compile it. Defines the table VEC_TABLE.
+ * vec_text.h - the functions of vec.h, one text for all instruction sets; defines the table VEC_TABLE. An instance
+ * (vec_ISA.c) includes one of lane.h's vocabularies before.
  *
- * The vocabulary is lane16.h. A rest of less than 16 elements is padded with zeros, which no sum can see. */
+ * A rest of less than 16 elements is padded with zeros, which no sum can see. */
 #include "lane_math.h"
 #include "vec_internal.h"
 
@@ -12,10 +12,9 @@ static inline float dot1(const float *a, const float *b, size_t n)
 	float l[16];
 	size_t i = 0;
 	for (; i + 16 <= n; i += 16) s = t_fma(t_load(a + i), t_load(b + i), s);
-	if (i == n) return v_tree(t_to(s));
 	t_store(l, s);
 	for (size_t k = 0; i < n; i++, k++) l[k] = fmaf(a[i], b[i], l[k]);
-	return v_tree(v_load(l));
+	return r_tree(l);
 }
 static float dot(const float *a, const float *b, size_t n) { return dot1(a, b, n); }
 static void dots(const float *a, const float *rows, size_t stride, size_t n_rows, size_t n, float *out)
@@ -33,7 +32,7 @@ static float sum(const float *a, size_t n)
 		_Pragma("GCC unroll 4") for (int p = 0; p < LANES; p++) s[p] += r_floats(a + i + p*REG);
 	for (int p = 0; p < LANES; p++) memcpy(l + p*REG, s + p, sizeof *s);
 	for (size_t k = 0; i < n; i++, k++) l[k] += a[i];
-	return v_tree(v_load(l));
+	return r_tree(l);
 }
 
 static float max(const float *a, size_t n)
@@ -176,11 +175,11 @@ static void mix(float *y, const float *p, const float *rows, size_t stride, size
 		}
 		t_store(y + j, a); t_store(y + j + 16, b); t_store(y + j + 32, c); t_store(y + j + 48, d);
 	}
-	for (; j < n; j += 16) {
-		size_t w = n - j < 16 ? n - j : 16;
-		v16 a = v_part(y + j, w);
-		for (size_t r = 0; r < n_rows; r++) a = v_fma(v_dup(p[r]), v_part(rows + r*stride + j, w), a);
-		v_put(y + j, a, w);
+	for (; j < n; j += REG) {
+		size_t some = n - j < REG ? n - j : REG;
+		rf a = r_part(y + j, some);
+		for (size_t r = 0; r < n_rows; r++) a = r_fma(r_dup(p[r]), r_part(rows + r*stride + j, some), a);
+		r_put_part(y + j, a, some);
 	}
 }
 
@@ -243,7 +242,7 @@ static float sum_exp(const float *a, size_t n, float m)
 		r_put_part(rest + k, r_exp(r_part(a + i + k, some) - base), some);
 	}
 	for (size_t k = 0; i < n; i++, k++) l[k] += rest[k];
-	return v_tree(v_load(l));
+	return r_tree(l);
 }
 
 static void turn(float *a, float *b, const float *c, const float *s, size_t n)

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: MIT
+ * float_turn_c.h - part of float_text.h without instructions for it: eight columns of eight rows. */
+#include "float.h"
+
+/* Column c of the rows at from[0..7] to to[c*phase]. */
+static inline __attribute__((always_inline)) void turn_8(enum float_type type, const char *const *from,
+	size_t phase, float *to)
+{
+	for (size_t r = 0; r < 8; r++)
+		for (size_t c = 0; c < 8; c++) to[c*phase + r] = float_at(type, from[r] + c*float_width(type));
+}

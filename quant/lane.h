@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: MIT
+ * lane.h - registers of floats and of integers, for loops over elements that have nothing to do with each other, and
+ * the sixteen lanes of the float contract (quant.h). Every lane has the bits of portable C.
+ *
+ * GNU's vector extensions give + - * / and comparisons. What they cannot say well is in lane_c.h, which defines it, and
+ * in lane_avx2.h, lane_avx512.h and lane_neon.h: an instance includes one of the four. Each has REG, the lanes of a
+ * register, before this file, and then
+ *   rf r_fma(a, b, c)           a*b + c, rounded once
+ *   rf r_bf16(p) r_f16(p)       REG bfloats, REG halves as floats; of NaN, r_f16 may change the payload
+ *   rs r_i8_pairs(p) r_u8_pairs(p)      2*REG bytes as integers, signed and unsigned
+ *   int32_t r_sum(a)            over all lanes; what does not fit wraps around
+ *   float r_greatest(a)         the greatest lane; no lane is NaN
+ *   float r_tree(p)             p[0..15] by the contract's tree
+ *   void r_put_32(p, a, sum)    32 integers as int16, and the sums of each 16 of them, which fit as well; not of
+ *                               AVX-512, which leaves codes_text.h to AVX2 */
+#ifndef QUANT_LANE_H
+#define QUANT_LANE_H
+#include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+#include "kern.h"
+
+typedef float rf __attribute__((vector_size(4*REG), may_alias));
+typedef int32_t ri __attribute__((vector_size(4*REG), may_alias));
+typedef int16_t rs __attribute__((vector_size(4*REG), may_alias));       /* pairs */
+typedef uint16_t rh __attribute__((vector_size(2*REG), may_alias));
+typedef double rd __attribute__((vector_size(4*REG), may_alias));        /* half as many */
+typedef float rf2 __attribute__((vector_size(2*REG), may_alias));
+
+static inline rf r_floats(const float *p) { rf a; memcpy(&a, p, sizeof a); return a; }
+static inline void r_put(float *p, rf a) { memcpy(p, &a, sizeof a); }
+/* The first n lanes of a, and of memory; zeros elsewhere. */
+static inline rf r_part(const float *p, size_t n) { rf a = { 0 }; memcpy(&a, p, n*4); return a; }
+static inline void r_put_part(float *p, rf a, size_t n) { memcpy(p, &a, n*4); }
+static inline rf r_dup(float x) { return x - (rf){ 0 }; }
+static inline rf r_sel(ri m, rf a, rf b) { return (rf)(((ri)a & m) | ((ri)b & ~m)); }
+static inline rf r_pick(rf a, ri from)          /* lane i is a's lane from[i] */
+{
+#if defined __clang__
+	rf r;
+	for (int i = 0; i < REG; i++) r[i] = a[from[i]];
+	return r;
+#else
+	return __builtin_shuffle(a, from);
+#endif
+}
+static inline rf r_abs(rf a) { return (rf)((ri)a & INT32_MAX); }
+static inline rf r_int(ri a) { return __builtin_convertvector(a, rf); }
+static inline rd r_double(const float *p) { rf2 a; memcpy(&a, p, sizeof a); return __builtin_convertvector(a, rd); }
+static inline ri r_load(const void *p) { ri a; memcpy(&a, p, sizeof a); return a; }
+static inline ri r_widen(const void *p) { rh a; memcpy(&a, p, sizeof a); return __builtin_convertvector(a, ri); }
+static inline void r_put_i16(int16_t *p, ri a)
+{
+	typedef int16_t narrow __attribute__((vector_size(2*REG)));
+	narrow b = __builtin_convertvector(a, narrow);
+	memcpy(p, &b, sizeof b);
+}
+static inline bool r_any(ri m)
+{
+	int64_t part[REG/2], all = 0;
+	memcpy(part, &m, sizeof part);
+	for (int k = 0; k < REG/2; k++) all |= part[k];
+	return all;
+}
+/* as kern_f16_to_f32, without branches */
+static inline rf r_f16_exact(const void *p)
+{
+	ri h = r_widen(p), m = h & 0x7fff, below = m < 0x400;
+	ri sub = (ri)(__builtin_convertvector(m, rf)*0x1p-24f),
+		r = (m << 13) + 0x38000000 + ((m >= 0x7c00) & 0x38000000);
+	return (rf)((sub & below) | (r & ~below) | (-(h >> 15) & INT32_MIN));
+}
+
+/* The contract's sixteen lanes, for loops that do nothing but load and multiply-add: compilers send a vector that is
+ * wider than a register through memory. */
+typedef struct { rf r[16/REG]; } t16;
+#define EACH_REGISTER _Pragma("GCC unroll 4") for (int i = 0; i < 16/REG; i++)
+static inline t16 t_load(const float *p) { t16 a; EACH_REGISTER a.r[i] = r_floats(p + i*REG); return a; }
+static inline t16 t_dup(float x) { t16 a; EACH_REGISTER a.r[i] = r_dup(x); return a; }
+static inline void t_store(float *p, t16 a) { EACH_REGISTER r_put(p + i*REG, a.r[i]); }
+static inline rf r_fma(rf a, rf b, rf c);
+static inline t16 t_fma(t16 a, t16 b, t16 c)
+{
+	EACH_REGISTER c.r[i] = r_fma(a.r[i], b.r[i], c.r[i]);
+	return c;
+}
+#endif

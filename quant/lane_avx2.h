@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT
+ * lane_avx2.h - the rest of lane.h for AVX2, FMA and F16C. */
+enum { REG = 8 };
+#include "lane.h"
+#include "lane_x86.h"
+
+static inline rf r_fma(rf a, rf b, rf c) { return (rf)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c); }
+static inline rf r_bf16(const void *p)
+{
+	return (rf)_mm256_slli_epi32(_mm256_cvtepu16_epi32(_mm_loadu_si128(p)), 16);
+}
+static inline rf r_f16(const void *p) { return (rf)_mm256_cvtph_ps(_mm_loadu_si128(p)); }
+static inline rs r_i8_pairs(const void *p) { return (rs)_mm256_cvtepi8_epi16(_mm_loadu_si128(p)); }
+static inline rs r_u8_pairs(const void *p) { return (rs)_mm256_cvtepu8_epi16(_mm_loadu_si128(p)); }
+static inline int32_t r_sum(ri a)
+{
+	__m128i s = _mm_add_epi32(_mm256_castsi256_si128((__m256i)a), _mm256_extracti128_si256((__m256i)a, 1));
+	s = _mm_add_epi32(s, _mm_shuffle_epi32(s, 0x4e));
+	return _mm_cvtsi128_si32(_mm_add_epi32(s, _mm_shuffle_epi32(s, 0xb1)));
+}
+static inline float r_greatest(rf a)
+{
+	__m128 m = _mm_max_ps(_mm256_castps256_ps128((__m256)a), _mm256_extractf128_ps((__m256)a, 1));
+	m = _mm_max_ps(m, _mm_movehl_ps(m, m));
+	return _mm_cvtss_f32(_mm_max_ss(m, _mm_movehdup_ps(m)));
+}
+static inline void r_put_32(int16_t *p, const ri *a, int16_t *sum)
+{
+	const __m256i one = _mm256_set1_epi16(1);
+	__m256i s[2];
+	__m128i both;
+	for (int h = 0; h < 2; h++) {
+		__m256i w = _mm256_packs_epi32((__m256i)a[2*h], (__m256i)a[2*h + 1]);
+		w = _mm256_permute4x64_epi64(w, 0xd8);
+		_mm256_storeu_si256((void *)(p + 16*h), w);
+		s[h] = _mm256_madd_epi16(w, one);
+	}
+	s[0] = _mm256_hadd_epi32(s[0], s[1]);
+	both = _mm_add_epi32(_mm256_castsi256_si128(s[0]), _mm256_extracti128_si256(s[0], 1));
+	both = _mm_add_epi32(both, _mm_shuffle_epi32(both, 0xb1));
+	sum[0] = (int16_t)_mm_cvtsi128_si32(both);
+	sum[1] = (int16_t)_mm_extract_epi16(both, 4);
+}

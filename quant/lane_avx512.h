@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT
+ * lane_avx512.h - the rest of lane.h for AVX-512's F and BW. */
+enum { REG = 16 };
+#include "lane.h"
+#include "lane_x86.h"
+
+static inline rf r_fma(rf a, rf b, rf c) { return (rf)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)c); }
+static inline rf r_bf16(const void *p)
+{
+	return (rf)_mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm256_loadu_si256(p)), 16);
+}
+static inline rf r_f16(const void *p) { return (rf)_mm512_cvtph_ps(_mm256_loadu_si256(p)); }
+static inline rs r_i8_pairs(const void *p) { return (rs)_mm512_cvtepi8_epi16(_mm256_loadu_si256(p)); }
+static inline rs r_u8_pairs(const void *p) { return (rs)_mm512_cvtepu8_epi16(_mm256_loadu_si256(p)); }
+static inline int32_t r_sum(ri a) { return _mm512_reduce_add_epi32((__m512i)a); }
+static inline float r_greatest(rf a) { return _mm512_reduce_max_ps((__m512)a); }

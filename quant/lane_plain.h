@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT
+ * lane_plain.h - words of lane.h in plain C, which lane_c.h and lane_neon.h share. */
+
+static inline rf r_bf16(const void *p) { return (rf)(r_widen(p) << 16); }
+static inline rs r_i8_pairs(const void *p)
+{
+	typedef int8_t bytes __attribute__((vector_size(2*REG)));
+	bytes a;
+	memcpy(&a, p, sizeof a);
+	return __builtin_convertvector(a, rs);
+}
+static inline rs r_u8_pairs(const void *p) { return r_i8_pairs(p) & 0xff; }
+static inline int32_t r_sum(ri a)
+{
+	int32_t sum = 0;
+	for (int i = 0; i < REG; i++) sum += a[i];
+	return sum;
+}
+static inline float r_greatest(rf a)
+{
+	float m = a[0];
+	for (int i = 1; i < REG; i++) m = a[i] > m ? a[i] : m;
+	return m;
+}
+/* lane l += lane l + 8, then + 4, + 2, + 1 */
+static inline float r_tree(const float *p)
+{
+	float s[16];
+	memcpy(s, p, sizeof s);
+	for (int h = 8; h; h /= 2) for (int l = 0; l < h; l++) s[l] += s[l + h];
+	return s[0];
+}
+static inline void r_put_32(int16_t *p, const ri *a, int16_t *sum)
+{
+	for (int h = 0; h < 2; h++) {
+		ri all = { 0 };
+		for (int i = 0; i < 16/REG; i++) {
+			r_put_i16(p + 16*h + i*REG, a[16/REG*h + i]);
+			all += a[16/REG*h + i];
+		}
+		sum[h] = (int16_t)r_sum(all);
+	}
+}
