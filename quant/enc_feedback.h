@@ -255,30 +255,23 @@ static void fb_load(float (*to)[LANES], const float *from, size_t stride, int ro
  * that stay in L1. */
 static void factor_take(float *a, size_t stride, size_t n_rows, size_t done, const float *panel)
 {
-	enum { R = 4, W = 2*VL, STRETCH = 128 };
+	enum { R = VL == 16 ? 6 : 4, V = VL == 16 ? 4 : 2, STRETCH = 256 };
 	for (size_t first = 0; first < done; first += STRETCH) {
 		const size_t end = done - first < STRETCH ? done : first + STRETCH;
-		for (size_t c = 0; c < FACTOR_PANEL; c += W)
+		for (size_t c = done; c < done + FACTOR_PANEL; c += V*VL)
 			for (size_t i = 0; i < n_rows; i += R) {
-				const size_t n = n_rows - i < R ? n_rows - i : R;
+				const float *x = panel + first*FACTOR_PANEL + c - done;
 				float *row[R];
-				vf s[R][2];
+				vf s[R][V];
 				for (size_t r = 0; r < R; r++) {
-					row[r] = a + (i + (r < n ? r : 0))*stride;
-					s[r][0] = vf_load(row[r] + done + c); s[r][1] = vf_load(row[r] + done + c + VL);
+					row[r] = a + (i + r < n_rows ? i + r : n_rows - 1)*stride;
+					for (size_t v = 0; v < V; v++) s[r][v] = vf_load(row[r] + c + v*VL);
 				}
-				for (size_t p = first; p < end; p++) {
-					vf x = vf_load(panel + p*FACTOR_PANEL + c),
-						y = vf_load(panel + p*FACTOR_PANEL + c + VL);
-					for (size_t r = 0; r < R; r++) {
-						s[r][0] -= row[r][p]*x;
-						s[r][1] -= row[r][p]*y;
-					}
-				}
-				for (size_t r = 0; r < n; r++) {
-					vf_store(row[r] + done + c, s[r][0]);
-					vf_store(row[r] + done + c + VL, s[r][1]);
-				}
+				for (size_t p = first; p < end; p++, x += FACTOR_PANEL)
+					for (size_t r = 0; r < R; r++)
+						for (size_t v = 0; v < V; v++) s[r][v] -= row[r][p]*vf_load(x + v*VL);
+				for (size_t r = 0; r < R && i + r < n_rows; r++)
+					for (size_t v = 0; v < V; v++) vf_store(row[r] + c + v*VL, s[r][v]);
 			}
 	}
 }
@@ -304,26 +297,32 @@ static bool factor_corner(float *a, size_t stride, size_t n_rows, size_t done, s
 static void factor_solve(float *a, size_t stride, size_t n_rows, size_t done, const struct factor_corner *under)
 {
 	enum { R = 8 };
-	a += done;
+	_Alignas(64) float now[R][VL], x[R][VL];
 	for (size_t i = 0; i < n_rows; i += R)
 		for (size_t at = 0; at < FACTOR_PANEL; at += VL) {
-			const size_t n = n_rows - i < R ? n_rows - i : R;
-			float *row = a + i*stride;
-			for (size_t p = at; p < at + VL; p++) {
-				vf u = vf_load(under->upper[p] + at);
-				for (size_t r = 0; r < n; r++) {
-					float *v = row + r*stride + at, x = row[r*stride + p]/under->root[p];
-					vf_store(v, vf_load(v) - x*u);
-					row[r*stride + p] = x;
+			float *row[R];
+			vf s[R];
+			for (size_t r = 0; r < R; r++) {
+				row[r] = a + (i + r < n_rows ? i + r : n_rows - 1)*stride + done + at;
+				s[r] = vf_load(row[r]);
+			}
+			for (size_t p = 0; p < VL; p++) {
+				vf u = vf_load(under->upper[at + p] + at);
+				for (size_t r = 0; r < R; r++) {
+					vf_store(now[r], s[r]);
+					x[r][p] = now[r][p]/under->root[at + p];
+					s[r] -= x[r][p]*u;
 				}
 			}
-			for (size_t c = at + VL; c < FACTOR_PANEL; c += VL)
-				for (size_t r = 0; r < n; r++) {
-					vf s = vf_load(row + r*stride + c);
-					for (size_t p = at; p < at + VL; p++)
-						s -= row[r*stride + p]*vf_load(under->upper[p] + c);
-					vf_store(row + r*stride + c, s);
+			for (size_t c = VL; at + c < FACTOR_PANEL; c += VL) {
+				for (size_t r = 0; r < R; r++) s[r] = vf_load(row[r] + c);
+				for (size_t p = 0; p < VL; p++) {
+					vf u = vf_load(under->upper[at + p] + at + c);
+					for (size_t r = 0; r < R; r++) s[r] -= x[r][p]*u;
 				}
+				for (size_t r = 0; r < R && i + r < n_rows; r++) vf_store(row[r] + c, s[r]);
+			}
+			for (size_t r = 0; r < R && i + r < n_rows; r++) vf_store(row[r], vf_load(x[r]));
 		}
 }
 typedef double vd __attribute__((vector_size(4*VL), may_alias));
@@ -375,7 +374,8 @@ static void encode_group(const struct coder *c, const struct how *how, const str
 		}
 		fb_pack(&s, c, at, g->rows, (char *)g->dst + (size_t)(at/block)*c->bytes, g->dst_stride);
 		for (int row = 0; row < g->rows; row++)
-			for (int k = at; k < at + block; k++) g->rest[(size_t)row*g->stride + (size_t)k] = s.rest[k][row];
+			for (int k = at; k < at + block; k++)
+				g->rest[(size_t)row*g->stride + (size_t)k] = s.rest[k][row];
 	}
 }
 #endif
