@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: MIT
  * enc_grid.h - the IQ types of code books: weight = D*(2*l + 1)*g, g a word of the code book with signs.
  *
- * Signs first (IQ2, IQ3). They are free but where their number must be even: an odd group of 8 then has one
- * element with the wrong sign. The one of least w|x| is taken, is a negative magnitude from then on,
- * and the search need not know about signs; when the words are known the victim is chosen once more.
+ * Signs first (IQ2, IQ3). They are free but where their number must be even: an odd group of 8 then has one element
+ * with the wrong sign. The one of least w|x| is taken, is a negative magnitude from then on, and the search need not
+ * know about signs; when the words are known the victim is chosen once more.
  *
- * Then the word, exactly, by trying them all, cheaply. The squared error is a sum over the two halves of a
- * word (81 of four digits of base 3, 64 of two of base 8), each the sum of a lower and an upper part. Costs are whole numbers that
- * carry their digits in the low bits, so that sums and minima need no bookkeeping. For each first half, the least second half among
- * those that it is paired with is a chain of minima; those that several chains want are taken once (a third to a fifth of the
- * work is left, by the greedy sharing of scripts/gen-grids). No index, no list of neighbours.
+ * Then the word, exactly, by trying them all, cheaply. The squared error is a sum over the two halves of a word (81 of
+ * four digits of base 3, 64 of two of base 8), each the sum of a lower and an upper part. Costs are whole numbers that
+ * carry their digits in the low bits, so that sums and minima need no bookkeeping. For each first half, the least
+ * second half among those that it is paired with is a chain of minima; those that several chains want are taken once
+ * (a third to a fifth of the work is left, by the greedy sharing of scripts/gen-grids). No index, no list of
+ * neighbours.
  *
- * Scales are found as in enc_levels.h: starts (some without the book), a ladder for D, a walk along l with the search's own
- * errors, least squares. IQ1 takes for its delta the one that digits without the book would like better, or tries both. */
+ * Scales are found as in enc_levels.h: starts (some without the book), a ladder for D, a walk along l with the
+ * search's own errors, least squares. IQ1 takes for its delta the one that digits without the book would like better,
+ * or tries both. */
 #ifndef QUANT_ENC_GRID_H
 #define QUANT_ENC_GRID_H
 #include "enc_tile.h"
@@ -31,8 +33,9 @@ struct grid {
 	float top, unit;                /* greatest l; D = d*unit */
 	vi (*best)(const vi (*a)[9], const vi (*b)[9]); /* GRID_SEARCH of the book */
 	float bias;                     /* the scale that the book wants, by that of digits as they please */
-	float flat;                     /* the level that a start maps the mean magnitude to, if that gives the greater scale: magnitudes
-	                                 * differ little then; those all alike are mapped to the least level; 0: no such start */
+	/* the level that a start maps the mean magnitude to, if that gives the greater scale: magnitudes differ little
+	 * then; those all alike are mapped to the least level; 0: no such start */
+	float flat;
 };
 struct grid_effort {
 	int starts, iters;      /* first scales, alternations of each */
@@ -45,9 +48,9 @@ enum { GRID_WORDS = 8 };
 /* Error less that of storing zeros, sums of w g g and w g x, the digits of each word, the deltas. */
 struct grid_lane { vf err, q2, qx; vi digits[GRID_WORDS], other[GRID_WORDS]; };
 
-/* The least of a first half and a second half that the book pairs it with, from the costs of their parts, the lower and the
- * upper (a half is two parts, see grid_runs.h). Each sum and minimum has a name: straight-line code that the compiler
- * keeps in registers or stores once. Rolled loops over the book cost twice as much. */
+/* The least of a first half and a second half that the book pairs it with, from the costs of their parts, the lower and
+ * the upper (a half is two parts, see grid_runs.h). Each sum and minimum has a name: straight-line code that the
+ * compiler keeps in registers or stores once. Rolled loops over the book cost twice as much. */
 #define GRID_SEARCH(name, RUNS) \
 static __attribute__((noinline)) vi grid_best_##name(const vi (*restrict a)[9], const vi (*restrict b)[9]) \
 { \
@@ -86,9 +89,10 @@ static inline void grid_words(const struct grid *a, struct tile *t, struct grid_
 		}
 }
 static inline vf grid_inverse(vf s) { return v_min(v_inverse(s), vf_dup(1e18f)); }
-/* The costs of the digits of element e, each less that of digit 0: the cost in the upper half of 32 bits, digits in the lower.
- * unit: what a cost of 1 is, in 2^-16. Second differences of evenly spaced levels are constant. */
-SPECIAL void grid_digits(const struct grid *a, vf shift, const struct tile *t, int o, int e, int i, vf inv, vf unit, vi *c)
+/* The costs of the digits of element e, each less that of digit 0: the cost in the upper half of 32 bits, digits in the
+ * lower. unit: what a cost of 1 is, in 2^-16. Second differences of evenly spaced levels are constant. */
+SPECIAL void grid_digits(const struct grid *a, vf shift, const struct tile *t, int o, int e, int i, vf inv, vf unit,
+	vi *c)
 {
 	const int bits = a->base == 8 ? 3 : 2;
 	const float step = a->level[1] - a->level[0];
@@ -114,10 +118,11 @@ SPECIAL void grid_parts(const struct grid *a, const vi (*c)[8], vi (*cost)[9])
 	for (int h = 0; h < 2; h++)
 		for (int i = 0; i < 9; i++) cost[h][i] = c[2*h][i%3] + c[2*h + 1][i/3];
 }
-/* The best word number g, inv being 1/scale. Costs of words are whole numbers in the upper half of 32 bits, 2^14 being more than
- * any; in the lower half is what digits they have, so that sums of costs carry them along and minima find them. */
-SPECIAL void grid_word(const struct grid *a, vm other, const struct tile *t, const struct grid_words *m, int o, int g, vf inv,
-	struct grid_word *r)
+/* The best word number g, inv being 1/scale. Costs of words are whole numbers in the upper half of 32 bits, 2^14 being
+ * more than any; in the lower half is what digits they have, so that sums of costs carry them along and minima find
+ * them. */
+SPECIAL void grid_word(const struct grid *a, vm other, const struct tile *t, const struct grid_words *m, int o, int g,
+	vf inv, struct grid_word *r)
 {
 	const float *l = a->level, far = l[a->base - 1] - l[0], both = fabsf(l[a->base - 1] + l[0]) + 2*fabsf(a->shift);
 	vf W = vf_load(&m->w[g][o]), X = vf_load(&m->x[g][o])*inv, shift = vf_dup(0), most, unit, zero;
@@ -138,7 +143,8 @@ static inline vi grid_digit(const struct grid *a, vi digits, int i)
 {
 	return a->base == 8 ? (digits >> i*3) & 7 : (digits >> i*2) & 3;
 }
-/* Without the book, each digit as it pleases, levels taken for evenly spaced: the sums, and which delta is the better one. */
+/* Without the book, each digit as it pleases, levels taken for evenly spaced: the sums, and which delta is the
+ * better one. */
 static inline void grid_free(const struct grid *a, const struct tile *t, int o, vf s, struct grid_lane *r)
 {
 	const int deltas = a->delta ? 2 : 1;
@@ -201,11 +207,11 @@ SPECIAL void grid_try(const struct grid *a, bool both, const struct tile *t, con
 	}
 	r->err = err*s*s;
 }
-/* grid_try for one type. It is not inlined, so that starts and walks share one copy, which stays in the cache of decoded
- * instructions; what it calls is SPECIAL, so that the numbers of the type are constants there. */
+/* grid_try for one type. It is not inlined, so that starts and walks share one copy, which stays in the cache of
+ * decoded instructions; what it calls is SPECIAL, so that the numbers of the type are constants there. */
 typedef void grid_tries(bool both, const struct tile *t, const struct grid_words *m, int o, vf s, struct grid_lane *r);
-/* The sums for the words found. The digits above an element's own need no mask: v_lut8 looks at three bits, and a table of two
- * bits repeats itself. */
+/* The sums for the words found. The digits above an element's own need no mask: v_lut8 looks at three bits, and a table
+ * of two bits repeats itself. */
 static inline void grid_sums(const struct grid *a, const struct tile *t, int o, struct grid_lane *r)
 {
 	vf q2 = vf_dup(0), qx = q2, shift = q2;
@@ -250,15 +256,18 @@ static inline void grid_victims(const struct grid *a, const struct tile *t, uint
 			vi odd = vi_dup(0), at = odd, was[8];
 			vf least = vf_dup(INFINITY);
 			for (int i = 0; i < 8; i++) {
-				vf x = vf_load(&t->x[g + i][o]), c = v_abs(x)*vf_load(&t->w[g + i][o])*v_lut8(a->level, get_bytes(&t->q[g + i][o]));
-				vm ok = v_lt(c, least);
+				vf x = vf_load(&t->x[g + i][o]), c = v_abs(x)*vf_load(&t->w[g + i][o]);
+				vm ok;
+				c = c*v_lut8(a->level, get_bytes(&t->q[g + i][o]));
+				ok = v_lt(c, least);
 				was[i] = vi_one(v_lt(x, vf_dup(0)));
 				odd |= was[i];
 				least = v_min(c, least);
 				at = vi_sel(ok, vi_dup(i), at);
 			}
 			for (int i = 0; i < 8; i++)
-				put_bytes(&sign[g + i][o], get_bytes(&sign[g + i][o]) ^ was[i] ^ (odd & (vi)(at == vi_dup(i))));
+				put_bytes(&sign[g + i][o], get_bytes(&sign[g + i][o]) ^ was[i] ^
+					(odd & (vi)(at == vi_dup(i))));
 		}
 }
 
@@ -283,8 +292,8 @@ static inline float grid_ladder(const struct grid *a, const float *v, const floa
 
 struct grid_lanes { _Alignas(64) float d[LANES], l[LANES], q2[LANES], qx[LANES], err[LANES]; uint8_t q[32][LANES]; };
 /* The best of the l within reach; its digits (and delta, in bit 6) to g->q. */
-static inline void grid_walk(const struct grid *a, const struct grid_effort *f, grid_tries *try, int reach, const struct tile *t,
-	const struct grid_words *m, int o, struct grid_lanes *g)
+static inline void grid_walk(const struct grid *a, const struct grid_effort *f, grid_tries *try, int reach,
+	const struct tile *t, const struct grid_words *m, int o, struct grid_lanes *g)
 {
 	vf D = vf_load(g->d + o), L = vf_load(g->l + o), bl = L, s;
 	struct grid_lane r, b;
@@ -320,7 +329,9 @@ static inline void grid_start(const struct grid *a, const struct grid_effort *f,
 		top = v_max(top, x);
 		mean += x;
 	}
-	if (a->flat > 0) flat = mean*(1/(float)a->n)/v_sel(v_lt(mean, top*(0.95f*(float)a->n)), vf_dup(a->flat), vf_dup(a->level[0]));
+	if (a->flat > 0)
+		flat = mean*(1/(float)a->n)/v_sel(v_lt(mean, top*(0.95f*(float)a->n)), vf_dup(a->flat),
+			vf_dup(a->level[0]));
 	for (int k = 0; k < f->starts; k++) {
 		vf v = top*(1/(f->first + f->step*(float)k));
 		if (f->free || k + 1 == f->starts) v = v_max(v, flat);
@@ -343,8 +354,8 @@ static inline void grid_start(const struct grid *a, const struct grid_effort *f,
 
 /* Fit the tile: t->q of each weight its digit, bit 6 the delta, bit 7 the sign; l per lane, d per super-block.
  * lift: see tile_lift. */
-static inline void grid_tile(const struct grid *a, const struct grid_effort *f, grid_tries *try, float lift, struct tile *t, int per,
-	struct fitted *out)
+static inline void grid_tile(const struct grid *a, const struct grid_effort *f, grid_tries *try, float lift,
+	struct tile *t, int per, struct fitted *out)
 {
 	_Alignas(64) float s[LANES], cs[LANES];
 	float best[LANES];
@@ -391,13 +402,15 @@ static inline void grid_tile(const struct grid *a, const struct grid_effort *f, 
 	tile_codes(t, a->n);
 }
 
-/* For packing: the number of the word whose digits start at element e of lane l. A product of its bytes has in one byte the
- * sum of the digits of a half times the powers of the base. */
-static inline unsigned grid_number(const struct grid *a, const struct grid_rank *rank, const struct tile *t, int e, int l)
+/* For packing: the number of the word whose digits start at element e of lane l. A product of its bytes has in one byte
+ * the sum of the digits of a half times the powers of the base. */
+static inline unsigned grid_number(const struct grid *a, const struct grid_rank *rank, const struct tile *t, int e,
+	int l)
 {
 	const uint8_t *p = t->code[l] + e;
 	uint32_t u[2] = { 0, 0 };
 	unsigned first, n;
+	uint64_t below;
 	const struct grid_rank *r;
 	memcpy(u, p, (size_t)a->word);
 	if (a->base == 8) {
@@ -407,8 +420,11 @@ static inline unsigned grid_number(const struct grid *a, const struct grid_rank 
 		first = (u[0] & 0x03030303)*0x0103091b >> 24;
 		r = rank + ((u[1] & 0x03030303)*0x0103091b >> 24);
 	}
-	n = r->base + (unsigned)__builtin_popcountll(r->has[0] & (first < 64 ? ((uint64_t)1 << first) - 1 : UINT64_MAX));
-	return first > 64 ? n + (unsigned)__builtin_popcountll(r->has[1] & (((uint64_t)1 << (first - 64)) - 1)) : n;
+	below = first < 64 ? ((uint64_t)1 << first) - 1 : UINT64_MAX;
+	n = r->base + (unsigned)__builtin_popcountll(r->has[0] & below);
+	if (first <= 64) return n;
+	below = ((uint64_t)1 << (first - 64)) - 1;
+	return n + (unsigned)__builtin_popcountll(r->has[1] & below);
 }
 /* The signs of n weights from there, the first lowest; n is at most 8 */
 static inline uint32_t grid_sign_bits(const struct tile *t, int e, int l, int n)
@@ -419,10 +435,16 @@ static inline uint32_t grid_sign_bits(const struct tile *t, int e, int l, int n)
 }
 /* As ENCODER (enc_tile.h), for a book with the effort table EFFORT. */
 #define ENCODER_GRID(name, N, PER, EFFORT) \
-static __attribute__((noinline)) void name##_try(bool both, const struct tile *t, const struct grid_words *m, int o, vf s, \
-	struct grid_lane *r) { grid_try(&book_##name, both, t, m, o, s, r); } \
-static __attribute__((noinline)) void name##_word(vm other, const struct tile *t, const struct grid_words *m, int o, int g, vf inv, \
-	struct grid_word *r) { grid_word(&book_##name, other, t, m, o, g, inv, r); } \
+static __attribute__((noinline)) void name##_try(bool both, const struct tile *t, const struct grid_words *m, int o, \
+	vf s, struct grid_lane *r) \
+{ \
+	grid_try(&book_##name, both, t, m, o, s, r); \
+} \
+static __attribute__((noinline)) void name##_word(vm other, const struct tile *t, const struct grid_words *m, int o, \
+	int g, vf inv, struct grid_word *r) \
+{ \
+	grid_word(&book_##name, other, t, m, o, g, inv, r); \
+} \
 ENCODER(name, N, PER, grid_tile(&book_##name, &EFFORT[how->row], name##_try, how->lift, t, PER, f), \
 	.exact = true, .book = &book_##name, .scales = scales_book, .word = name##_word)
 #endif

@@ -9,14 +9,16 @@
 #define QUANT_GRIDS_H
 #include <stdint.h>
 
-struct grid_rank { uint64_t has[2]; uint16_t base; };   /* of a second half: bit f of has: goes with first half f; its first word */
+/* Of a second half: bit f of has: goes with first half f; base: its first word */
+struct grid_rank { uint64_t has[2]; uint16_t base; };
 extern const uint64_t grid_iq2_xxs[256], grid_iq2_xs[512], grid_iq2_s[1024], grid_iq1[2048];
 extern const uint32_t grid_iq3_xxs[256], grid_iq3_s[512];
 extern _Alignas(64) const uint16_t brief_iq2_xxs[256], brief_iq2_xs[512], brief_iq2_s[1024], brief_iq1[2048];
 extern _Alignas(64) const uint8_t halved_iq3_xxs[2][256], halved_iq3_s[2][512];
 /* The five digits of a byte of TQ1_0, two bits each: three, and two */
 extern _Alignas(64) const uint8_t digits_tq1[2][256];
-extern const struct grid_rank rank_iq2_xxs[81], rank_iq2_xs[81], rank_iq2_s[81], rank_iq1[81], rank_iq3_xxs[64], rank_iq3_s[64];
+extern const struct grid_rank rank_iq2_xxs[81], rank_iq2_xs[81], rank_iq2_s[81], rank_iq1[81], rank_iq3_xxs[64],
+	rank_iq3_s[64];
 
 /* The four times seven signs of 28 bits, in bytes. */
 static inline uint32_t grid_sevens(uint32_t u)
