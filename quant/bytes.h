@@ -7,7 +7,8 @@
  *   b32 b_mask(u)           255 where a bit of u is set, the lowest first
  *   b32 b_level(table, i)   table[i[k]], i below 16
  *   s16 s_pairs(a, b)       the bytes of a and b in turn, as 16 signed integers
- *   b32 b_two(lo, hi)       one vector of two */
+ *   b32 b_two(lo, hi)       one vector of two
+ *   float f_half(h)         a half as a float, exact */
 #ifndef QUANT_BYTES_H
 #define QUANT_BYTES_H
 #include <stdint.h>

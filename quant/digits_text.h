@@ -2,7 +2,13 @@
  * digits_text.h - a row's blocks times the digits of activations, one text for all widths of registers; defines the
  * table DIGITS_TABLE. An instance includes digits_256.h or digits_512.h before.
  *
- * Super-blocks are in digits_k.h and books_text.h, blocks of 32 in digits_units.h. */
+ * Super-blocks are in digits_k.h and books_text.h, blocks of 32 in digits_units.h. The first letter of a word says what
+ * it works on:
+ *   c_  c64          codes of 64 columns, a byte each
+ *   d_  digits256    digits of 256 columns, in registers or where they lie
+ *   i_  isum         a row's sums in the lanes of a register; i_value, i_chains and i_tabled leave eight of int32
+ *   v_  vi, vf       a lane for each of ROWS rows, integers or floats
+ *   y_, x_           one register of 32 bytes, where c64 is two (digits_256.h alone) */
 
 INLINE void ahead(const char *p, size_t bytes)
 {
