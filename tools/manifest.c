@@ -8,6 +8,8 @@
 #include "manifest.h"
 #include "msg.h"
 
+enum { COLONS = 8 };            /* as many may a tensor's name have, and one */
+
 static const char *base_name(const char *path)
 {
 	const char *slash = strrchr(path, '/');
@@ -33,11 +35,11 @@ static bool is_digest(enum digest_kind k, const char *s, size_t n)
 	return n == digest_digits(k);
 }
 
-/* One line, in place; false if it is not an entry. */
+/* One line, in place, its name in one piece; false if it is not an entry. */
 static bool entry(char *line, struct manifest_entry *e)
 {
 	bool escaped = *line == '\\';
-	char *name, *colon;
+	char *name;
 	size_t n;
 	line += escaped;
 	n = strcspn(line, " \t");
@@ -53,13 +55,9 @@ static bool entry(char *line, struct manifest_entry *e)
 	name += strspn(name, " \t");
 	if (!*name) return false;
 	if (escaped) unescape(name);
-	colon = strstr(name, ".gguf:");
-	if (colon) colon += strlen(".gguf");
-	else if (name[0] == '-' && name[1] == ':') colon = name + 1;
 	e->file = name;
-	e->tensor = colon ? colon + 1 : NULL;
+	e->tensor = NULL;
 	e->seen = false;
-	if (colon) *colon = 0;
 	return true;
 }
 
@@ -69,6 +67,54 @@ static int by_name(const void *a, const void *b)
 	int c = strcmp(x->file, y->file);
 	if (!c) c = strcmp(x->tensor ? x->tensor : "", y->tensor ? y->tensor : "");
 	return c ? c : (int)x->kind - (int)y->kind;
+}
+
+/* The first entry whose name is the n bytes of name, of entries that are sorted by it; m->n: none. */
+static size_t named(const struct manifest *m, const char *name, size_t n)
+{
+	size_t low = 0, high = m->n;
+	while (low < high) {
+		size_t middle = (low + high)/2;
+		if (strncmp(m->entry[middle].file, name, n) < 0) low = middle + 1;
+		else high = middle;
+	}
+	return low < m->n && !strncmp(m->entry[low].file, name, n) && !m->entry[low].file[n] ? low : m->n;
+}
+/* The colon behind a file's name that has a line of its own, which is[] then tells; NULL: there is none. */
+static char *behind_named(const struct manifest *m, char *name, bool *is)
+{
+	size_t n = strlen(name);
+	for (int colons = 0; n > 1 && colons < COLONS; ) {
+		size_t found;
+		if (name[--n] != ':') continue;
+		colons++;
+		found = named(m, name, n);
+		if (found == m->n) continue;
+		is[found] = true;
+		return name + n;
+	}
+	return NULL;
+}
+/* Cuts names into those of a file and of a tensor. */
+static void find_tensors(struct manifest *m)
+{
+	bool *is_file = calloc(m->n, sizeof *is_file);
+	char **cut = calloc(m->n, sizeof *cut);
+	if (!is_file || !cut) msg_die("out of memory");
+	for (size_t i = 0; i < m->n; i++) cut[i] = behind_named(m, (char *)(uintptr_t)m->entry[i].file, is_file);
+	for (size_t i = 0; i < m->n; i++) {
+		char *name = (char *)(uintptr_t)m->entry[i].file, *end = strstr(name, ".gguf:");
+		if (is_file[named(m, name, strlen(name))]) cut[i] = NULL;
+		else if (!cut[i] && end) cut[i] = end + strlen(".gguf");
+		else if (!cut[i] && name[0] == '-' && name[1] == ':') cut[i] = name + 1;
+	}
+	for (size_t i = 0; i < m->n; i++) {
+		if (!cut[i]) continue;
+		*cut[i] = 0;
+		m->entry[i].tensor = cut[i] + 1;
+	}
+	free(is_file);
+	free(cut);
 }
 
 struct manifest *manifest_read(const char *path)
@@ -96,6 +142,8 @@ struct manifest *manifest_read(const char *path)
 	if (bad)
 		msg_warn("%s: line %zu%s not algorithm, digest and name", path, first_bad, bad > 1 ?
 			" and others are" : " is");
+	qsort(m->entry, m->n, sizeof *m->entry, by_name);
+	find_tensors(m);
 	qsort(m->entry, m->n, sizeof *m->entry, by_name);
 	return m;
 }

@@ -82,6 +82,15 @@ gguf-hash odd.gguf >odd.manifest
 is "a name with a line feed and a backslash takes one line" "$(sed -n '1s/ *[0-9a-f]\{16\}  / - /p' odd.manifest)" '\xxh3 - odd.gguf:a\n\\b'
 ok "... and is read back" gguf-hash --check odd.manifest odd.gguf
 
+for name in model.bin a:b 'a:b.gguf:c' 'x.gguf:y.gguf'; do
+	cp m.gguf "$name"
+	gguf-hash "$name" >name.manifest
+	is "a file called $name: every line is checked" "$(gguf-hash --check name.manifest | sed '/: OK$/!d' | wc -l | tr -d ' ')" "$(wc -l <name.manifest | tr -d ' ')"
+done
+gguf-hash model.bin a:b x.gguf:y.gguf m.gguf >several.manifest
+ok "... several in one manifest" gguf-hash -q --check several.manifest
+gguf-hash --sha256 --xxh3 model.bin a:b >kinds.manifest
+ok "... in several kinds" gguf-hash --check kinds.manifest --xxh3
 not_ok "a truncated file" 2 sh -c 'head -c 30000 m.gguf | gguf-hash'
 not_ok "a malformed file" 2 gguf-hash all.manifest
 not_ok "a missing file" 2 gguf-hash nothing.gguf
