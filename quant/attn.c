@@ -198,6 +198,8 @@ static void take_rows(struct attn_task *t, const struct attn *a, const struct at
 				row->head = h;
 				row->pos = r->pos + i;
 				row->from = range_of(a, r, row->pos, &row->to);
+				/* queries lie apart: a core does not foresee them */
+				for (size_t j = 0; j < s->k_dim; j += 16) __builtin_prefetch(row->q + j);
 			}
 	t->kv = x->kv;
 	t->head_rows = x->n_tokens*x->n_heads;

@@ -207,46 +207,52 @@ INLINE void mix_numbers(enum form form, int rows, int wide, size_t from, size_t 
 enum { TILE = ATTN_BLOCK/REG, STEP = 8 };      /* registers of a tile; positions that a loop takes at a time */
 /* Positions of a tile that a row sees. */
 struct seen { int from, to; };
-/* A row's weights times the scales of 32 dimensions, as integers and their scale; their sum. */
+/* A row's weights times the scales of 32 dimensions, as integers and their scale; their sum, where it is wanted. */
 struct shares { _Alignas(64) int16_t u[ATTN_BLOCK]; float d; int32_t sum; };
 
-/* u = w times the scales at d, 0 where it is not seen; returns the largest |u|, NaN if one is or is infinite. */
-INLINE float scale_weights(const float *w, const char *d, struct seen seen, float *u)
+/* u = w times the scales d, 0 where it is not seen; returns the largest |u|, NaN if one is or is infinite. */
+INLINE float scale_weights(const float *w, const rf *d, struct seen seen, float *u)
 {
 	bool all = seen.from == 0 && seen.to == ATTN_BLOCK;
 	ri at = { 0 }, top = { 0 };
+	int32_t most;
+	float size;
 	for (int i = 0; i < REG; i++) at[i] = i;
 	UNROLL for (int i = 0; i < TILE; i++, at += REG) {
-		rf x = r_floats(w + i*REG)*r_f16(d + 2*i*REG);
-		ri size;
+		rf x = r_floats(w + i*REG)*d[i];
 		if (!all) x = r_sel((at >= seen.from) & (at < seen.to), x, (rf){ 0 });
-		size = (ri)x & INT32_MAX;
-		top = (ri)r_sel(size > top, (rf)size, (rf)top);
+		top = r_most(top, (ri)x & INT32_MAX);
 		r_put(u + i*REG, x);
 	}
-	return r_any(top >= 0x7f800000) ? NAN : r_greatest((rf)top);
+	most = r_most_of(top);          /* as integers magnitudes are in order, NaN above infinity */
+	memcpy(&size, &most, sizeof size);
+	return most >= 0x7f800000 ? NAN : size;
 }
-INLINE void round_weights(const float *u, float inverse, struct shares *o)
+INLINE void round_weights(enum form form, const float *u, float inverse, struct shares *o)
 {
-	ri sum = { 0 };
-	UNROLL for (int i = 0; i < TILE; i++) {
-		ri x = (ri)(r_floats(u + i*REG)*r_dup(inverse) + r_dup(12582912.0f)) - 0x4b400000;  /* 1.5*2^23 + x */
-		r_put_i16(o->u + i*REG, x);
-		sum += x;
+	ri sum = { 0 }, x[2];
+	UNROLL for (int i = 0; i < TILE; i += 2) {
+		for (int k = 0; k < 2; k++) {   /* 1.5*2^23 + x */
+			x[k] = (ri)(r_floats(u + (i + k)*REG)*r_dup(inverse) + r_dup(12582912.0f)) - 0x4b400000;
+			if (form == CODES_4) sum += x[k];
+		}
+		r_put_shorts(o->u + i*REG, x[0], x[1]);
 	}
-	o->sum = r_sum(sum);
+	o->sum = form == CODES_4 ? r_sum(sum) : 0;
 }
 /* Twelve bits, as activations (quant.h); all rows at each stage, since a stage's steps wait for each other. */
-INLINE void share(int rows, const float *w, const char *d, const struct seen *seen, struct shares *o)
+INLINE void share(enum form form, int rows, const float *w, const char *d, const struct seen *seen, struct shares *o)
 {
 	float u[ATTN_GROUP][ATTN_BLOCK], most[ATTN_GROUP], inverse[ATTN_GROUP];
-	for (int r = 0; r < rows; r++) most[r] = scale_weights(w + r*ATTN_BLOCK, d, seen[r], u[r]);
+	rf scale[TILE];
+	UNROLL for (int i = 0; i < TILE; i++) scale[i] = r_f16(d + 2*i*REG);
+	for (int r = 0; r < rows; r++) most[r] = scale_weights(w + r*ATTN_BLOCK, scale, seen[r], u[r]);
 	for (int r = 0; r < rows; r++) {
 		o[r].d = most[r] < 0x1p-96f ? 0 : most[r]/MUL_AMAX;
 		inverse[r] = o[r].d > 0 ? 1/o[r].d : 0;
 	}
 	for (int r = 0; r < rows; r++) {
-		if (o[r].d > 0) round_weights(u[r], inverse[r], o + r);
+		if (o[r].d > 0) round_weights(form, u[r], inverse[r], o + r);
 		else o[r] = (struct shares){ .d = o[r].d };
 	}
 }
@@ -314,7 +320,7 @@ INLINE void mix_codes(enum form form, int rows, int most, const struct seen *see
 	for (size_t j = 0; j < v_dim; j += 32, b += v->bytes) {
 		struct shares u[ATTN_GROUP];
 		fetch_scales(form, b, v->next);
-		share(rows, w, b, seen, u);
+		share(form, rows, w, b, seen, u);
 		UNROLL for (size_t low = 0; low < 32; low += (size_t)wide*REG)
 			mix_block(form, rows, wide, from, to, u, b, v->next, low, a_wide, a + j + low);
 	}

@@ -97,33 +97,55 @@ static inline void finish_scores(const struct attn *a, const struct attn_row *ro
 }
 static inline float exp_below(float x) { return r_exp_below(r_dup(x))[0]; }
 
-/* Scores become weights; the sums so far are brought to the new greatest score. */
-static inline void weigh(struct attn_task *t, size_t r, size_t p, size_t lo, size_t hi, float *s)
+/* Positions of the tile at p that a row sees. */
+static inline size_t first_of(const struct attn_row *row, size_t p) { return most(row->from, p) - p; }
+static inline size_t end_of(const struct attn_row *row, size_t p) { return least(row->to - p, ATTN_BLOCK); }
+
+/* The greatest score of a row so far. */
+static inline float top_of(struct attn_task *t, size_t r, size_t p)
+{
+	float *s = t->s + r*ATTN_BLOCK;
+	rf x[TILE], top = r_dup(t->split[r].m);
+	finish_scores(t->a, t->row + r, p, first_of(t->row + r, p), end_of(t->row + r, p), s, x);
+	UNROLL for (int i = 0; i < TILE; i++) {
+		top = r_sel(x[i] > top, x[i], top);
+		r_put(s + i*REG, x[i]);
+	}
+	return r_greatest(top);
+}
+/* Scores in full become weights above a greatest of m; the sums so far are brought to that by a factor. */
+static inline void weigh(struct attn_task *t, size_t r, float m, float factor)
 {
 	struct attn_sums *sums = t->split + r;
-	float m, *a = t->split_a + r*t->a_wide;
-	rf x[TILE], top = r_dup(sums->m), base, sum[LANES] = { { 0 } };
-	finish_scores(t->a, t->row + r, p, lo, hi, s, x);
-	UNROLL for (int i = 0; i < TILE; i++) top = r_sel(x[i] > top, x[i], top);
-	m = r_greatest(top);
-	base = r_dup(m == -INFINITY ? 0 : m);
+	float *s = t->s + r*ATTN_BLOCK, *a = t->split_a + r*t->a_wide;
+	rf base = r_dup(m == -INFINITY ? 0 : m), f = r_dup(factor), sum[LANES] = { { 0 } };
 	UNROLL for (int i = 0; i < TILE; i++) {
-		rf w = r_exp_below(x[i] - base);
+		rf w = r_exp_below(r_floats(s + i*REG) - base);
 		r_put(s + i*REG, w);
 		sum[i%LANES] += w;
 	}
-	if (m > sums->m) {
-		rf f = r_dup(exp_below(sums->m - base[0]));
-		for (size_t j = 0; j < t->a_wide; j += REG) r_put(a + j, r_floats(a + j)*f);
-		for (int i = 0; i < LANES; i++) r_put(sums->l + i*REG, r_fma(r_floats(sums->l + i*REG), f, sum[i]));
-		sums->m = m;
-	} else for (int i = 0; i < LANES; i++) r_put(sums->l + i*REG, r_floats(sums->l + i*REG) + sum[i]);
+	for (int i = 0; i < LANES; i++) r_put(sums->l + i*REG, r_fma(r_floats(sums->l + i*REG), f, sum[i]));
+	if (m > sums->m) for (size_t j = 0; j < t->a_wide; j += REG) r_put(a + j, r_floats(a + j)*f);
+	sums->m = m;
+}
+/* Rows of a group: all of them at each stage, since a stage's steps wait for each other. The factor is 1 where the
+ * greatest has not changed. */
+static inline void weigh_rows(struct attn_task *t, size_t p, size_t from, size_t to)
+{
+	float m[ATTN_LANES] = { 0 }, old[ATTN_LANES] = { 0 }, f[ATTN_LANES];
+	for (size_t r = from; r < to; r++) {
+		old[r - from] = t->split[r].m;
+		m[r - from] = top_of(t, r, p);
+	}
+	UNROLL for (int i = 0; i < ATTN_LANES; i += REG) {
+		rf x = r_floats(old + i), top = r_floats(m + i);
+		r_put(f + i, r_sel(top > x, r_exp_below(x - top), r_dup(1)));
+	}
+	for (size_t r = from; r < to; r++) weigh(t, r, m[r - from], f[r - from]);
 }
 
 /* ---- a tile ---- */
 
-static inline size_t first_of(const struct attn_row *row, size_t p) { return most(row->from, p) - p; }
-static inline size_t end_of(const struct attn_row *row, size_t p) { return least(row->to - p, ATTN_BLOCK); }
 
 /* A part of the next tile that is fetched a piece at a time while this one is computed. */
 struct ahead { const char *at; size_t left, piece; };
@@ -193,12 +215,6 @@ static void add_minima(struct attn_task *t, const char *base, size_t block_bytes
 enum { FEW_DIMS = 32, FEW_POSITIONS = 32 };
 static inline bool few(size_t r0, size_t r1) { return r1 - r0 <= 2*ATTN_GROUP; }
 
-/* Scores of all dimensions become weights. */
-static inline void weigh_rows(struct attn_task *t, size_t p, size_t from, size_t to)
-{
-	for (size_t r = from; r < to; r++)
-		weigh(t, r, p, first_of(t->row + r, p), end_of(t->row + r, p), t->s + r*ATTN_BLOCK);
-}
 /* Codes of keys; `next`: those of the tile that follows, or NULL. */
 static void meet_codes(struct attn_task *t, const char *k, const char *next, size_t p, size_t r0, size_t r1)
 {

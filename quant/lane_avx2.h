@@ -18,6 +18,18 @@ static inline int32_t r_sum(ri a)
 	s = _mm_add_epi32(s, _mm_shuffle_epi32(s, 0x4e));
 	return _mm_cvtsi128_si32(_mm_add_epi32(s, _mm_shuffle_epi32(s, 0xb1)));
 }
+static inline ri r_most(ri a, ri b) { return (ri)_mm256_max_epi32((__m256i)a, (__m256i)b); }
+static inline int32_t r_most_of(ri a)
+{
+	__m128i m = _mm_max_epi32(_mm256_castsi256_si128((__m256i)a), _mm256_extracti128_si256((__m256i)a, 1));
+	m = _mm_max_epi32(m, _mm_shuffle_epi32(m, 0x4e));
+	return _mm_cvtsi128_si32(_mm_max_epi32(m, _mm_shuffle_epi32(m, 0xb1)));
+}
+static inline __m256i r_packed(ri a, ri b)
+{
+	return _mm256_permute4x64_epi64(_mm256_packs_epi32((__m256i)a, (__m256i)b), 0xd8);
+}
+static inline void r_put_shorts(int16_t *p, ri a, ri b) { _mm256_storeu_si256((void *)p, r_packed(a, b)); }
 static inline float r_greatest(rf a)
 {
 	__m128 m = _mm_max_ps(_mm256_castps256_ps128((__m256)a), _mm256_extractf128_ps((__m256)a, 1));
@@ -30,8 +42,7 @@ static inline void r_put_32(int16_t *p, const ri *a, int16_t *sum)
 	__m256i s[2];
 	__m128i both;
 	for (int h = 0; h < 2; h++) {
-		__m256i w = _mm256_packs_epi32((__m256i)a[2*h], (__m256i)a[2*h + 1]);
-		w = _mm256_permute4x64_epi64(w, 0xd8);
+		__m256i w = r_packed(a[2*h], a[2*h + 1]);
 		_mm256_storeu_si256((void *)(p + 16*h), w);
 		s[h] = _mm256_madd_epi16(w, one);
 	}

@@ -5,14 +5,10 @@
 #define QUANT_LANE_MATH_H
 #include "lane.h"
 
-/* e^z for z in -104.5..89, as p*2^k: z = k ln 2 + r, |r| <= ln 2 / 2; p = e^r by its Taylor sum to r^7/7! (the rest is
- * below 0.05 ulp). k is 0 where z is not a number. */
-static inline rf r_exp_parts(rf z, ri *k)
+/* e^(z - n ln 2) by its Taylor sum to r^7/7!, the rest of which is below 0.05 ulp for |r| <= ln 2 / 2 */
+static inline rf r_exp_rest(rf z, rf n)
 {
-	const rf big = r_dup(12582912.0f);      /* adding it rounds to a whole number */
-	rf n = r_fma(z, r_dup(1.44269504f), big) - big, r, p;
-	*k = __builtin_convertvector(r_sel(z == z, n, (rf){ 0 }), ri);
-	r = r_fma(n, r_dup(-0.693359375f), z);          /* ln 2 in two parts, the first of 9 bits */
+	rf r = r_fma(n, r_dup(-0.693359375f), z), p;    /* ln 2 in two parts, the first of 9 bits */
 	r = r_fma(n, r_dup(2.12194440e-4f), r);
 	p = r_fma(r, r_dup(1.98412698e-4f), r_dup(1.38888889e-3f));
 	p = r_fma(p, r, r_dup(8.33333333e-3f));
@@ -21,6 +17,14 @@ static inline rf r_exp_parts(rf z, ri *k)
 	p = r_fma(p, r, r_dup(0.5f));
 	p = r_fma(p, r, r_dup(1.0f));
 	return r_fma(p, r, r_dup(1.0f));
+}
+/* e^z for z in -104.5..89, as p*2^k. k is 0 where z is not a number. */
+static inline rf r_exp_parts(rf z, ri *k)
+{
+	const rf big = r_dup(12582912.0f);      /* adding it rounds to a whole number */
+	rf n = r_fma(z, r_dup(1.44269504f), big) - big;
+	*k = __builtin_convertvector(r_sel(z == z, n, (rf){ 0 }), ri);
+	return r_exp_rest(z, n);
 }
 /* 2^k in two factors so that subnormal results come out. Within 1 ulp where the result is normal; 0 below -104, inf
  * above 88.73. */
@@ -32,12 +36,14 @@ static inline rf r_exp(rf x)
 	p = p*(rf)((half + 127) << 23)*(rf)((k - half + 127) << 23);
 	return r_sel(x == x, p, x);
 }
-/* The same for x up to 0, but 0 where x < -87, so that 2^k is one addition to the exponent; NaN stays what it is. */
+/* The same for x up to 0, but 0 where x < -87, so that 2^k is one addition to the exponent, where the lowest bits of
+ * what rounded k are enough; NaN stays what it is. */
 static inline rf r_exp_below(rf x)
 {
-	ri k, dead = x < -87.0f;
-	rf p = r_exp_parts(r_sel(dead, (rf){ 0 }, x), &k);
-	return (rf)(((ri)p + (k << 23)) & ~dead);
+	const rf big = r_dup(12582912.0f);
+	ri dead = x < -87.0f;
+	rf rounded = r_fma(x, r_dup(1.44269504f), big), p = r_exp_rest(x, rounded - big);
+	return (rf)(((ri)p + ((ri)rounded << 23 & (x == x))) & ~dead);
 }
 /* tanh, odd: below 0.625 x + x^3 P(x^2), P fitted for the least greatest relative error; above 1 - 2/(e^2x + 1). */
 static inline rf r_tanh(rf x)

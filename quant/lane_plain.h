@@ -16,6 +16,18 @@ static inline int32_t r_sum(ri a)
 	for (int i = 0; i < REG; i++) sum += a[i];
 	return sum;
 }
+static inline ri r_most(ri a, ri b) { return (ri)r_sel(a > b, (rf)a, (rf)b); }
+static inline int32_t r_most_of(ri a)
+{
+	int32_t m = a[0];
+	for (int i = 1; i < REG; i++) m = a[i] > m ? a[i] : m;
+	return m;
+}
+static inline void r_put_shorts(int16_t *p, ri a, ri b)
+{
+	r_put_i16(p, a);
+	r_put_i16(p + REG, b);
+}
 static inline float r_greatest(rf a)
 {
 	float m = a[0];
