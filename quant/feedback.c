@@ -83,7 +83,7 @@ enum { TURN = 64 };                     /* columns that are turned to rows at a 
 static void run(struct factor *f, size_t n, size_t step, void (*fn)(void *, size_t, int))
 {
 	const size_t tasks = (n + step - 1)/step;
-	if (f->pool) ggu_pool_run(f->pool, tasks, fn, f);
+	if (f->pool && tasks > 1) ggu_pool_run(f->pool, tasks, fn, f);
 	else for (size_t t = 0; t < tasks; t++) fn(f, t, 0);
 }
 static size_t least(size_t a, size_t b) { return a < b ? a : b; }
@@ -141,20 +141,37 @@ static void under_task(void *ctx, size_t task, int worker)
 	quant_enc_table->factor.take(f->a + from*f->stride, f->stride, rows, f->at, f->panel);
 	quant_enc_table->factor.solve(f->a + from*f->stride, f->stride, rows, f->at, &f->corner);
 }
-static bool factorise(struct factor *f)
+/* The panel's rows to f->panel, so many columns of them. */
+enum { PACKED = 256, CORNER_ROWS = 16 };
+static void pack_task(void *ctx, size_t task, int worker)
 {
 	enum { STRIP = 16 };
+	struct factor *f = ctx;
+	const float *rows = f->a + f->at*f->stride;
+	const size_t width = least(f->n - f->at, FACTOR_PANEL), end = least(f->at, (task + 1)*PACKED);
+	(void)worker;
+	for (size_t p = task*PACKED; p < end; p += STRIP)
+		for (size_t c = 0; c < FACTOR_PANEL; c++)
+			for (size_t i = p; i < p + STRIP; i++)
+				f->panel[i*FACTOR_PANEL + c] = c < width ? rows[c*f->stride + i] : 0;
+}
+static void corner_task(void *ctx, size_t task, int worker)
+{
+	struct factor *f = ctx;
+	const size_t from = f->at + task*CORNER_ROWS;
+	(void)worker;
+	quant_enc_table->factor.take(f->a + from*f->stride, f->stride, least(f->n - from, CORNER_ROWS), f->at,
+		f->panel);
+}
+static bool factorise(struct factor *f)
+{
 	for (f->at = 0; f->at < f->n; f->at += FACTOR_PANEL) {
-		float *rows = f->a + f->at*f->stride;
 		const size_t width = least(f->n - f->at, FACTOR_PANEL);
-		if (width < FACTOR_PANEL) memset(f->panel, 0, f->at*FACTOR_PANEL*sizeof *f->panel);
-		for (size_t p = 0; p < f->at; p += STRIP)
-			for (size_t c = 0; c < width; c++)
-				for (size_t i = p; i < p + STRIP; i++)
-					f->panel[i*FACTOR_PANEL + c] = rows[c*f->stride + i];
-		quant_enc_table->factor.take(rows, f->stride, width, f->at, f->panel);
-		if (!quant_enc_table->factor.corner(rows, f->stride, width, f->at, &f->corner)) return false;
-		if (f->at + width < f->n) run(f, f->n - f->at - width, FACTOR_PANEL, under_task);
+		run(f, f->at, PACKED, pack_task);
+		run(f, width, CORNER_ROWS, corner_task);
+		if (!quant_enc_table->factor.corner(f->a + f->at*f->stride, f->stride, width, f->at, &f->corner))
+			return false;
+		run(f, f->n - f->at - width, FACTOR_PANEL, under_task);
 	}
 	return true;
 }

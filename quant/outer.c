@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include "float.h"
 #include "outer.h"
+#include "vec.h"
 
 enum { OUTPUTS = 32, ROWS = 240 };
 
@@ -45,7 +46,7 @@ static void add(const struct outer *o, size_t first, size_t t0, size_t n_t, size
 		const size_t i = first + t, end = o->form == OUTER_PACKED && i + 1 < from + n ? i + 1 : from + n;
 		float *to = o->to + (o->form == OUTER_PACKED ? i*(i + 1)/2 : i*o->n_b);
 		const float *row = y + t*OUTPUTS;
-		for (size_t j = from; j < end; j++) to[j] += row[j - from];
+		if (end > from) vec_add(to + from, row, end - from);
 	}
 }
 static void add_task(void *ctx, size_t task, int worker)
