@@ -267,11 +267,14 @@ void quant_feedback_free(struct quant_feedback *q)
 
 /* The fewer the bits the greater the errors that are passed on, and the less the covariance, an estimate from some
  * text, should be believed to the letter; and where a block's scale is lifted, more of it (TRIALS.md has the
- * figures). Other types: 0.3. */
-static const struct { uint32_t type; float damp, lift; } usual_damping[] = {
-	{ GGU_TYPE_IQ1_S, 1, 1.3f }, { GGU_TYPE_IQ1_M, 1, 1.3f },
-	{ GGU_TYPE_TQ1_0, 1, 1.3f }, { GGU_TYPE_TQ2_0, 1, 1.3f },
-	{ GGU_TYPE_Q1_0, 1, 1 }, { GGU_TYPE_Q2_0, 1, 1 },
+ * figures). Other types: 0.3.
+ *
+ * in_vain: signs alone leave so much that a layer gets inputs which its covariance does not know. A pass with feedback
+ * makes a model worse, unless layers are fitted to what those before them have lost. */
+static const struct { uint32_t type; float damp, lift; bool in_vain; } usual_damping[] = {
+	{ GGU_TYPE_IQ1_S, 1, 1.3f, false }, { GGU_TYPE_IQ1_M, 1, 1.3f, false },
+	{ GGU_TYPE_TQ1_0, 1, 1.3f, false }, { GGU_TYPE_TQ2_0, 1, 1.3f, false },
+	{ GGU_TYPE_Q1_0, 1, 1, true }, { GGU_TYPE_Q2_0, 1, 1, false },
 };
 /* A covariance of fewer tokens is the less to be believed: the least error on other texts of the same kind is where
  * damping grows by so many columns in tokens (ENCODERS.md). */
@@ -292,6 +295,13 @@ double quant_feedback_damp(uint32_t type, size_t n, double tokens)
 	float lift;
 	usual_of(type, &damp, &lift);
 	return damp + FEW_TOKENS*(double)n/tokens;
+}
+
+bool quant_feedback_pays(uint32_t type)
+{
+	for (size_t i = 0; i < sizeof usual_damping/sizeof *usual_damping; i++)
+		if (usual_damping[i].type == type) return !usual_damping[i].in_vain;
+	return true;
 }
 
 bool quant_can_feed_back(uint32_t type)

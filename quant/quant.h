@@ -162,6 +162,8 @@ struct quant_feedback *quant_feedback_share(struct quant_feedback *q);
 void quant_feedback_free(struct quant_feedback *q);
 /* The damping that suits a type and a covariance of n columns that is the mean of so many tokens, more than 0. */
 double quant_feedback_damp(uint32_t type, size_t n, double tokens);
+/* Does the type come nearer to the model by one pass with the covariances of its undisturbed inputs? */
+bool quant_feedback_pays(uint32_t type);
 /* As quant_encode, for rows of n columns, made to keep (x - decoded) H (x - decoded)T small; the weights of columns are
  * the factor's own. *error, if error is not NULL: that sum over the rows, damping included, by a pass of its own. work:
  * quant_feedback_work_bytes(), 64-byte aligned, one for each thread. More rows at once take less time for each, 128

@@ -158,7 +158,7 @@ static enum ggu_status factor(void *ctx, size_t i, size_t mat, struct quant_feed
 	struct remake_known known;
 	double damp;
 	enum ggu_status s;
-	if (!c || t->type == to || !quant_can_feed_back(to)) return GGU_OK;
+	if (!c || t->type == to || !quant_can_feed_back(to) || (c->damp < 0 && !quant_feedback_pays(to))) return GGU_OK;
 	if (!c->find(c->ctx, t->name, mat, &known) || known.n_in != t->ne[0]) return GGU_OK;
 	damp = c->damp >= 0 ? c->damp : quant_feedback_damp(to, known.n_in, known.tokens);
 	for (size_t j = 0; j < KEPT; j++)
