@@ -61,7 +61,7 @@ static void finish_sizes(struct logits_file *l)
 static void check_row(const struct logits_file *l, float scale, float least)
 {
 	if (scale < 0 || scale*65535 + least > 1e-3F || isinf(scale) || isinf(least))
-		msg_die("%s: byte %llu: a row from %g in steps of %g is not of log probabilities", l->name,
+		msg_die("%s: byte %llu: a row that begins at %g with steps of %g holds no log probabilities", l->name,
 			(unsigned long long)(l->at - row_bytes(l)), (double)least, (double)scale);
 }
 
@@ -80,7 +80,7 @@ static void check_size(const struct logits_file *l)
 		msg_die("%s: byte %llu: the file ends, but its header promises %llu bytes", l->name,
 			(unsigned long long)size, (unsigned long long)want);
 	if (size > want)
-		msg_die("%s: byte %llu: the file goes on behind all that its header promises", l->name,
+		msg_die("%s: byte %llu: the file goes on after all that its header promises", l->name,
 			(unsigned long long)want);
 	if (fseeko(l->f, (off_t)l->at, SEEK_SET)) msg_die("%s: %s", l->name, strerror(errno));
 }
@@ -121,7 +121,7 @@ bool logits_file_open(struct logits_file *l, const char *path)
 	get(l, start + sizeof magic, sizeof start - sizeof magic);
 	for (int i = 0; i < 3; i++) head[i] = (int32_t)get_u32(start + sizeof magic + 4*i);
 	if (head[0] < 4 || head[1] < 1 || head[2] < 1 || head[0] > 1 << 24 || head[1] > 1 << 24)
-		msg_die("%s: byte 8: %d windows of %d tokens, a vocabulary of %d: not such as there are", path, head[2],
+		msg_die("%s: byte 8: %d windows of %d tokens with a vocabulary of %d make no sense", path, head[2],
 			head[0], head[1]);
 	l->n_ctx = (size_t)head[0];
 	l->n_vocab = (size_t)head[1];
