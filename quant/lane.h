@@ -26,6 +26,7 @@
 
 typedef float rf __attribute__((vector_size(4*REG), may_alias));
 typedef int32_t ri __attribute__((vector_size(4*REG), may_alias));
+typedef uint32_t ru __attribute__((vector_size(4*REG), may_alias));      /* bits, sums of which may wrap */
 typedef int16_t rs __attribute__((vector_size(4*REG), may_alias));       /* pairs */
 typedef uint16_t rh __attribute__((vector_size(2*REG), may_alias));
 typedef double rd __attribute__((vector_size(4*REG), may_alias));        /* half as many */

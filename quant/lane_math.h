@@ -41,9 +41,9 @@ static inline rf r_exp(rf x)
 static inline rf r_exp_below(rf x)
 {
 	const rf big = r_dup(12582912.0f);
-	ri dead = x < -87.0f;
+	ru dead = (ru)(x < -87.0f);
 	rf rounded = r_fma(x, r_dup(1.44269504f), big), p = r_exp_rest(x, rounded - big);
-	return (rf)(((ri)p + ((ri)rounded << 23 & (x == x))) & ~dead);
+	return (rf)(((ru)p + ((ru)rounded << 23 & (ru)(x == x))) & ~dead);
 }
 /* tanh, odd: below 0.625 x + x^3 P(x^2), P fitted for the least greatest relative error; above 1 - 2/(e^2x + 1). */
 static inline rf r_tanh(rf x)
