@@ -10,6 +10,7 @@
 #include "../libgguf/text.h"
 #include "../libgguf/types.h"
 #include "../model/util/file.h"
+#include "../model/eval/model.h"
 #include "../model/vocab/vocab.h"
 #include "config_keys.h"
 #include "convert.h"
@@ -103,6 +104,7 @@ static enum ggu_status set_number(struct ggu_meta *m, const char *key, enum ggu_
 static enum ggu_status set_list(struct ggu_meta *m, const char *key, enum ggu_kv_type t, const struct expr_value *v)
 {
 	size_t n = v->u.list.n;
+	if (!n) return GGU_ERR_TYPE;
 	void *p = calloc(n + 1, sizeof(struct ggu_str));
 	struct ggu_str *str = p;
 	float *f = p;
@@ -153,18 +155,33 @@ static enum ggu_status each_layer(struct config *c, const struct yaml_node *e, s
 	return s;
 }
 
+/* Where a shorthand stands for one name after the other, the last: that of config.json. */
+static const struct yaml_node *origin(const struct config *f, const struct yaml_node *value)
+{
+	const struct yaml_node *named = value;
+	for (int k = 0; k < 8 && named; k++, named = yaml_get(f->names, value->text)) value = named;
+	return value;
+}
+
 /* A null value writes nothing, unless `needs` says that the key must be there. */
 static enum ggu_status refuse_null(struct convert *c, const struct yaml_node *key, const struct yaml_node *value,
 	const char *name, struct ggu_error *err)
 {
 	struct config *f = &c->config;
-	const struct yaml_node *named = value, *rule = yaml_get(yaml_get(f->arch->convert, "needs"), key->text);
+	const struct yaml_node *rule = yaml_get(yaml_get(f->arch->convert, "needs"), key->text);
 	bool needed;
 	enum ggu_status s = config_true(f, rule, false, &needed, err);
 	if (s || !needed || !c->source) return s;
-	for (int k = 0; k < 8 && named; k++, named = yaml_get(f->names, value->text)) value = named;
+	value = origin(f, value);
 	return file_fail(err, GGU_ERR_MISSING, "config.json", GGU_NO_OFFSET, value->text,
 		"has no value, and %.60s needs one (%.40s, line %u)", name, value->file, value->line);
+}
+static enum ggu_status refuse_value(const struct convert *c, const struct yaml_node *value, const char *type,
+	const char *name, struct ggu_error *err)
+{
+	value = origin(&c->config, value);
+	return file_fail(err, GGU_ERR_FORMAT, "config.json", GGU_NO_OFFSET, value->text,
+		"is not a valid %s, which %.60s wants (%.40s, line %u)", type, name, value->file, value->line);
 }
 
 /* KEY: [type, value] or {type:, value: or each:, when:} */
@@ -186,9 +203,8 @@ static enum ggu_status add_key(struct convert *c, const struct yaml_node *key, c
 	if (text_starts(key->text, "tokenizer.")) snprintf(name, sizeof name, "%s", key->text);
 	else snprintf(name, sizeof name, "%s.%s", f->arch->name, key->text);
 	if (v.kind == EXPR_NULL) return refuse_null(c, key, value, name, err);
-	if ((s = set_value(c->meta, name, (enum ggu_kv_type)t, &v)))
-		return config_fail(f, e, err, "%.80s: the value is not a valid %s", name, type->text);
-	return GGU_OK;
+	s = set_value(c->meta, name, (enum ggu_kv_type)t, &v);
+	return s ? refuse_value(c, each ? each : value, type->text, name, err) : GGU_OK;
 }
 
 static enum ggu_status arch_to_meta(struct convert *c, struct ggu_error *err)
@@ -197,6 +213,17 @@ static enum ggu_status arch_to_meta(struct convert *c, struct ggu_error *err)
 	enum ggu_status s = GGU_OK;
 	if (!c->config.root) return GGU_OK;
 	for (size_t k = 0; !s && l && k < l->count; k++) s = add_key(c, l->keys[k], l->items[k], err);
+	return s;
+}
+
+/* Sizes that config.json gets wrong are told by its keys, and not by a tensor that cannot be cut to them. */
+static enum ggu_status check_values(struct convert *c, struct ggu_error *err)
+{
+	enum ggu_status s;
+	if (!(c->meta = ggu_meta_new())) return no_memory(err);
+	s = arch_to_meta(c, err);
+	ggu_meta_free(c->meta);
+	c->meta = NULL;
 	return s;
 }
 
@@ -209,14 +236,26 @@ static const struct plan_tensor *embedding(const struct plan *p)
 		if (!strcmp(p->v[i].name, "token_embd.weight") && p->v[i].n_dims == 2) return p->v + i;
 	return NULL;
 }
-/* The config.json of another model, or one that leaves this size out. */
-static enum ggu_status check_width(const struct convert *c, struct ggu_error *err)
+/* What config.json says, or -1. */
+static int64_t vocab_size(const struct config *c)
+{
+	const json_t *own = json_object_get(c->text, "vocab_size"), *n = own ? own :
+		json_object_get(c->root, "vocab_size");
+	config_keys_mark(c->keys, own ? c->text : c->root, "vocab_size");
+	return json_is_integer(n) ? json_integer_value(n) : -1;
+}
+/* The config.json of another model, or one that leaves the width out. */
+static enum ggu_status check_embedding(const struct convert *c, struct ggu_error *err)
 {
 	static const char length[] = "embedding_length";
 	const struct plan_tensor *t = embedding(&c->plan);
-	unsigned long long columns = t ? t->ne[0] : 0;
+	unsigned long long columns = t ? t->ne[0] : 0, rows = t ? t->ne[1] : 0;
+	int64_t tokens = vocab_size(&c->config);
 	uint64_t said;
 	char key[160];
+	if (t && tokens >= 0 && (unsigned long long)tokens != rows)
+		return file_fail(err, GGU_ERR_FORMAT, "config.json", GGU_NO_OFFSET, "vocab_size",
+			"is %lld, but the embedding has %llu rows", (long long)tokens, rows);
 	if (!t || !yaml_get(yaml_get(c->config.arch->convert, "metadata"), length)) return GGU_OK;
 	snprintf(key, sizeof key, "%s.%s", c->config.arch->name, length);
 	if (!ggu_meta_uint(c->meta, key, &said))
@@ -224,6 +263,21 @@ static enum ggu_status check_width(const struct convert *c, struct ggu_error *er
 			"has no value; the embedding has %llu columns", columns);
 	return said == columns ? GGU_OK : file_fail(err, GGU_ERR_FORMAT, "config.json", GGU_NO_OFFSET, key,
 		"is %llu, but the embedding has %llu columns", (unsigned long long)said, columns);
+}
+
+/* Shapes that config.json and the layers of the description do not want; of a model that cannot be evaluated nothing
+ * is known. Said of the checkpoint's tensor. */
+static enum ggu_status check_shapes(const struct convert *c, struct ggu_error *err)
+{
+	struct ggu_error wrong;
+	enum ggu_status s = model_check(c->config.arch, c->meta, c->tensors, c->plan.n, &wrong);
+	if (!s || s == GGU_ERR_UNSUPPORTED) return GGU_OK;
+	for (size_t i = 0; i < c->plan.n; i++) {
+		const struct plan_tensor *t = c->plan.v + i;
+		if (strcmp(t->name, wrong.where) || !t->n_parts) continue;
+		return file_fail(err, s, "", GGU_NO_OFFSET, t->part[0].t->name, "as %.60s %s", t->name, wrong.what);
+	}
+	return file_fail(err, s, "", GGU_NO_OFFSET, wrong.where, "%s", wrong.what);
 }
 
 /* `vocab`: facts of the architecture that a folder's files do not tell. *v is null where it says nothing. */
@@ -254,18 +308,12 @@ static enum ggu_status vocab_facts(struct config *c, struct vocab_hints *h, stru
 
 static enum ggu_status vocab_part(struct convert *c, const char *dir, struct ggu_error *err)
 {
-	const json_t *own = json_object_get(c->config.text, "vocab_size"), *n = own ? own :
-		json_object_get(c->config.root, "vocab_size");
-	int64_t said = json_is_integer(n) ? json_integer_value(n) : -1, rows = -1;
 	const struct plan_tensor *t = embedding(&c->plan);
-	struct vocab_hints h = { .n_vocab = said };
+	int64_t rows = t ? (int64_t)t->ne[1] : -1;
+	/* which the vocabulary is padded to: readers insist on it */
+	struct vocab_hints h = { .n_vocab = t ? rows : vocab_size(&c->config) };
 	struct vocab *v;
 	enum ggu_status s;
-	if (t) h.n_vocab = rows = (int64_t)t->ne[1];    /* which the vocabulary is padded to: readers insist on it */
-	config_keys_mark(c->config.keys, own ? c->config.text : c->config.root, "vocab_size");
-	if (said >= 0 && rows >= 0 && said != rows)
-		return file_fail(err, GGU_ERR_FORMAT, "config.json", GGU_NO_OFFSET, "vocab_size",
-			"is %lld, but the embedding has %lld rows", (long long)said, (long long)rows);
 	s = vocab_facts(&c->config, &h, err);
 	if (!s) s = vocab_from_dir(&v, dir, &h, err);
 	if (s) return s;
@@ -297,6 +345,7 @@ static enum ggu_status load(struct convert *c, const char *dir, const struct con
 	if (!s && c->config.root) s = config_check(&c->config, err);
 	if (!s && !o->vocab_only) {
 		s = checkpoint_open(&c->source, dir, err);
+		if (!s) s = check_values(c, err);
 		if (!s) s = plan_new(&c->plan, &c->config, c->source, err);
 	}
 	if (!s) s = choose_types(c, o->type, &file_type, err);
@@ -307,7 +356,8 @@ static enum ggu_status load(struct convert *c, const char *dir, const struct con
 		o->warn(o->warn_ctx, &left_out);
 	}
 	if (!s) s = arch_to_meta(c, err);
-	if (!s) s = check_width(c, err);
+	if (!s) s = check_embedding(c, err);
+	if (!s && !o->vocab_only) s = check_shapes(c, err);
 	if (!s && !o->vocab_only && ggu_meta_set_uint(c->meta, "general.file_type", GGU_U32, file_type))
 		s = no_memory(err);
 	if (!s && ggu_meta_set_uint(c->meta, "general.quantization_version", GGU_U32, 2)) s = no_memory(err);

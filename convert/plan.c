@@ -13,7 +13,7 @@ struct builder {
 	struct plan *p;
 	struct config *c;
 	const struct yaml_node *conv, *strip;
-	bool *used;                     /* [checkpoint_count] */
+	uint64_t *used;                 /* [checkpoint_count]: elements that have found a place */
 	int64_t n_layers, n_experts;
 	struct ggu_error *err;
 };
@@ -290,7 +290,8 @@ static enum ggu_status add_tensor(struct builder *b, const struct yaml_node *key
 	if (!s && (v = realloc(b->p->v, (b->p->n + 1)*sizeof *v))) {
 		b->p->v = v;
 		v[b->p->n++] = o;
-		for (size_t k = 0; k < o.n_parts; k++) b->used[o.part[k].t - checkpoint_at(b->p->source, 0)] = true;
+		for (size_t k = 0; k < o.n_parts; k++)
+			b->used[o.part[k].t - checkpoint_at(b->p->source, 0)] += view_count(o.part + k);
 		return GGU_OK;
 	}
 	tensor_free(&o);
@@ -390,9 +391,13 @@ static enum ggu_status check_rest(struct builder *b)
 {
 	for (size_t k = 0; k < checkpoint_count(b->p->source); k++) {
 		const struct source_tensor *t = checkpoint_at(b->p->source, k);
-		bool yes = b->used[k];
+		bool yes = b->used[k] >= t->n_weights;
 		enum ggu_status s = yes ? GGU_OK : dropped(b, t->name, &yes);
 		if (s) return s;
+		if (!yes && b->used[k])
+			return file_fail(b->err, GGU_ERR_FORMAT, "", GGU_NO_OFFSET, t->name,
+				"is too large: only %llu of its %llu elements have a place",
+				(unsigned long long)b->used[k], (unsigned long long)t->n_weights);
 		if (!yes)
 			return file_fail(b->err, GGU_ERR_UNSUPPORTED, "", GGU_NO_OFFSET, t->name,
 				"a tensor that architecture %s has no place for", b->c->arch->name);

@@ -25,6 +25,7 @@ struct builder {
 	int depth, used;        /* of names that use names; names that one expression came to */
 	const char **keys;      /* [ggu_meta_count(meta)], sorted */
 	unsigned forms;         /* bits of enum quant_act of the weights with FIELD_INPUT that were read */
+	bool shapes_only;       /* f has no data: weights have none, and vectors' numbers are 0 */
 };
 
 enum field_kind {

@@ -64,10 +64,10 @@ static enum ggu_status read_vector(const struct builder *b, const struct ggu_ten
 		|| !quant_can_decode(t->type))
 		return ggu_fail(b->err, GGU_ERR_FORMAT, t->entry, t->name, "does not give a vector of numbers");
 	v->n = t->ne[0]*rows;
-	if ((s = ggu_map(b->f, t, &data, b->err))) return s;
+	if (!b->shapes_only && (s = ggu_map(b->f, t, &data, b->err))) return s;
 	out = build_alloc(b, v->n*sizeof *out);
 	if (!out) return GGU_ERR_NOMEM;
-	quant_decode(t->type, data, out, v->n);
+	if (!b->shapes_only) quant_decode(t->type, data, out, v->n);
 	v->v = out;
 	return GGU_OK;
 }
@@ -75,8 +75,18 @@ static enum ggu_status read_vector(const struct builder *b, const struct ggu_ten
 static enum ggu_status wrong_length(const struct builder *b, const char *name, size_t n)
 {
 	const struct ggu_tensor *t = find_any(b, name);
-	return ggu_fail(b->err, GGU_ERR_FORMAT, t ? t->entry : GGU_NO_OFFSET, t ? t->name : name,
-		"expected a vector of %zu numbers", n);
+	char is[TEXT_SHAPE];
+	if (!t) return missing(b, name);
+	text_shape(is, t->ne, t->n_dims);
+	return ggu_fail(b->err, GGU_ERR_FORMAT, t->entry, t->name, "has shape %s, wanted %zu numbers", is, n);
+}
+/* Either of the two may be the wrong one. */
+static enum ggu_status wrong_bias(const struct builder *b, const struct ggu_tensor *t, size_t n)
+{
+	char is[TEXT_SHAPE];
+	text_shape(is, t->ne, t->n_dims);
+	return ggu_fail(b->err, GGU_ERR_FORMAT, t->entry, t->name, "has shape %s, but its weight is for %zu numbers",
+		is, n);
 }
 
 enum ggu_status build_length(const struct builder *b, const struct yaml_node *map, const char *key,
@@ -96,9 +106,7 @@ static enum ggu_status bias(const struct builder *b, const char *name, struct we
 	struct vector v = { 0 };
 	enum ggu_status s = t ? read_vector(b, t, &v) : GGU_OK;
 	if (s) return s;
-	if (t && v.n != w->n_mat*w->n_out)
-		return ggu_fail(b->err, GGU_ERR_FORMAT, t->entry, t->name, "expected a vector of %zu numbers",
-			w->n_mat*w->n_out);
+	if (t && v.n != w->n_mat*w->n_out) return wrong_bias(b, t, w->n_mat*w->n_out);
 	w->bias = v.v;
 	return GGU_OK;
 }
@@ -119,8 +127,8 @@ static enum ggu_status matrix(const struct builder *b, const char *name, struct 
 		return ggu_fail(b->err, GGU_ERR_UNSUPPORTED, t->entry, t->name,
 			"is of type %s, which cannot be multiplied", ggu_type_info(t->type)->name);
 	w->row_bytes = row;
-	s = ggu_map(b->f, t, &w->data, b->err);
-	return s ? s : bias(b, name, w);
+	if (!b->shapes_only && (s = ggu_map(b->f, t, &w->data, b->err))) return s;
+	return bias(b, name, w);
 }
 
 static enum ggu_status wrong_shape(const struct builder *b, const struct ggu_tensor *t, size_t n_in, size_t n_out,
@@ -194,8 +202,7 @@ enum ggu_status build_norm(struct builder *b, const struct yaml_node *at, struct
 	if (!(t = build_find(b, name, ".bias"))) return GGU_OK;
 	if ((s = read_vector(b, t, &v))) return s;
 	o->b = v.v;
-	return v.n == o->n_w ? GGU_OK : ggu_fail(b->err, GGU_ERR_FORMAT, t->entry, t->name,
-		"expected a vector of %zu numbers", o->n_w);
+	return v.n == o->n_w ? GGU_OK : wrong_bias(b, t, o->n_w);
 }
 
 enum ggu_status build_norm_width(const struct builder *b, const struct yaml_node *map, const char *key, struct norm *o,
@@ -264,7 +271,7 @@ static enum ggu_status divisors(const struct builder *b, const struct yaml_node 
 		|| !(t = find_any(&outside, name))) return s;
 	if ((s = read_vector(b, t, &x))) return s;
 	if (x.n != n) return wrong_length(&outside, name, n);
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; i < n && !b->shapes_only; i++)
 		if (!(x.v[i] >= MIN_DIVISOR && x.v[i] <= 1/MIN_DIVISOR))
 			return ggu_fail(b->err, GGU_ERR_RANGE, t->entry, t->name, "factor %zu is %g, not in %g..%g", i,
 				(double)x.v[i], (double)MIN_DIVISOR, 1/(double)MIN_DIVISOR);

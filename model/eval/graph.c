@@ -220,6 +220,7 @@ static const struct field input_fields[] = {
 	{ "embed", FIELD_WEIGHT, AT(embed), .flags = FIELD_NEEDED },
 	{ "scale", FIELD_NUMBER, AT(embed_scale), 1, -1e6, 1e6 },
 	{ "positions", FIELD_WEIGHT, AT(positions) },
+	{ "n_positions", FIELD_SIZE, AT(n_positions), 0, 0, BUILD_MAX_SIZE },
 	{ "token_types", FIELD_WEIGHT, AT(token_types) },
 	{ "norm", FIELD_NORM, AT(embed_norm) },
 	{ NULL }
@@ -241,7 +242,7 @@ static enum ggu_status input(struct builder *b, const struct yaml_node *at)
 	if ((s = build_fields(b, at, input_fields, g)) || (s = build_shape(b, &g->embed, 0, 0, 1))) return s;
 	g->n_embd = g->embed.n_in;
 	g->n_vocab = g->embed.n_out;
-	if ((s = build_shape(b, &g->positions, g->n_embd, 0, 1))
+	if ((s = build_shape(b, &g->positions, g->n_embd, g->n_positions, 1))
 		|| (s = build_shape(b, &g->token_types, g->n_embd, 0, 1))) return s;
 	return build_norm_width(b, at, "norm", &g->embed_norm, g->n_embd, g->n_embd);
 }
@@ -329,11 +330,11 @@ static enum ggu_status stacks(struct builder *b, struct graph *g, const struct y
 	return g->source->n_readers ? GGU_OK : build_fail(b, decoder, "decoder", "never looks at the encoder's rows");
 }
 
-enum ggu_status graph_build(struct graph *g, const struct arch *a, struct ggu_file *f, struct expr_arena *arena,
-	struct ggu_error *err)
+static enum ggu_status build_all(struct graph *g, const struct arch *a, struct ggu_file *f, bool shapes_only,
+	struct expr_arena *arena, struct ggu_error *err)
 {
 	struct builder b = { .g = g, .arch = a, .f = f, .meta = ggu_file_meta(f), .arena = arena, .err = err,
-		.names = yaml_get(a->graph, "names"), .layer = -1 };
+		.names = yaml_get(a->graph, "names"), .layer = -1, .shapes_only = shapes_only };
 	const struct yaml_node *list = yaml_get(a->graph, "stacks");
 	enum ggu_status s;
 	*g = (struct graph){ 0 };
@@ -346,4 +347,21 @@ enum ggu_status graph_build(struct graph *g, const struct arch *a, struct ggu_fi
 	s = yaml_null(list) ? build_stack(&b, g, NULL) : stacks(&b, g, list);
 	if (!s) s = horizons(&b, g);
 	return s || !g->source ? s : horizons(&b, g->source);
+}
+
+enum ggu_status graph_build(struct graph *g, const struct arch *a, struct ggu_file *f, struct expr_arena *arena,
+	struct ggu_error *err)
+{
+	return build_all(g, a, f, false, arena, err);
+}
+
+enum ggu_status graph_check(const struct arch *a, struct ggu_file *f, struct ggu_error *err)
+{
+	struct expr_arena *arena = expr_arena_new();
+	struct graph g;
+	enum ggu_status s;
+	if (!arena) return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
+	s = build_all(&g, a, f, true, arena, err);
+	expr_arena_free(arena);
+	return s;
 }

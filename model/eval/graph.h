@@ -8,7 +8,7 @@
  *   graph      [names: {NAME: EXPR}] [check: {KEY: [EXPR, message]}] and a stack's keys, or
  *              stacks: {encoder: stack, decoder: stack}
  *   stack      [mask: causal or none] [blocks: PREFIX] input layers: EXPR layer: {NAME: step} output [start: EXPR]
- *   input      embed: TENSOR [scale: EXPR] [positions token_types: TENSOR] [norm]
+ *   input      embed: TENSOR [scale: EXPR] [positions token_types: TENSOR] [n_positions: EXPR] [norm]
  *   step       branches: {NAME: branch} [norm post_norm residual_norm: norm] [scale when: EXPR]
  *   branch     one operator by its name (op.h) [norm post_norm: norm] [when: EXPR]
  *   norm       {rms: TENSOR, eps: EXPR} or {layer: TENSOR, eps: EXPR}; [] for a norm without weights; [when: EXPR]
@@ -76,7 +76,8 @@ struct cache {
 enum { GRAPH_MAX_ROPES = 16 };
 struct graph {
 	size_t n_layer, n_embd, n_vocab, max_branches;
-	struct weight embed, positions, token_types, head;      /* positions: learned, [n_ctx][n_embd], or none */
+	struct weight embed, positions, token_types, head;      /* positions: learned, [n_positions][n_embd], or none */
+	size_t n_positions;                     /* 0: as many as there are */
 	double embed_scale, head_scale, head_softcap;
 	struct norm embed_norm, out_norm;
 	bool whole;                             /* tokens see the whole sequence, which is computed at once */
@@ -101,5 +102,7 @@ struct graph {
 /* Everything is allocated from the arena; data points into f's map. */
 enum ggu_status graph_build(struct graph *g, const struct arch *a, struct ggu_file *f, struct expr_arena *arena,
 	struct ggu_error *err);
+/* The same checks of a file without data: whether metadata and shapes fit each other. */
+enum ggu_status graph_check(const struct arch *a, struct ggu_file *f, struct ggu_error *err);
 
 #endif

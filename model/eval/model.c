@@ -63,6 +63,26 @@ enum ggu_status model_open(struct model **out, const char *path, const struct mo
 	return s;
 }
 
+/* By way of the header of a file with them, which is what a graph is built from. */
+enum ggu_status model_check(const struct arch *a, const struct ggu_meta *meta, const struct ggu_tensor *t, size_t n,
+	struct ggu_error *err)
+{
+	const struct ggu_open_options header = { .flags = GGU_OPEN_HEADER };
+	struct ggu_memory bytes = { 0 };
+	struct ggu_sink to = ggu_sink_memory(&bytes);
+	struct ggu_writer *w = NULL;
+	struct ggu_file *f = NULL;
+	enum ggu_status s = ggu_writer_new(&w, meta, err);
+	for (size_t i = 0; !s && i < n; i++) s = ggu_writer_add(w, t[i].name, t[i].n_dims, t[i].ne, t[i].type, err);
+	if (!s) s = ggu_writer_header(w, &to, err);
+	if (!s) s = ggu_open_memory(&f, bytes.p, bytes.n, &header, err);
+	if (!s) s = graph_check(a, f, err);
+	ggu_close(f);
+	free(bytes.p);
+	ggu_writer_free(w);
+	return s;
+}
+
 void model_close(struct model *m)
 {
 	if (!m) return;

@@ -28,6 +28,10 @@ struct model_options {
  * a known one that its description cannot do; GGU_ERR_MISSING, _FORMAT, _RANGE: metadata or tensors make no sense as
  * one. */
 enum ggu_status model_open(struct model **m, const char *path, const struct model_options *o, struct ggu_error *err);
+/* Do metadata and tensors [n] make a model of architecture a? Of these names, shapes and types count; no data is looked
+ * at. Errors as above; GGU_ERR_UNSUPPORTED too where a description does not say how to evaluate it. */
+enum ggu_status model_check(const struct arch *a, const struct ggu_meta *meta, const struct ggu_tensor *t, size_t n,
+	struct ggu_error *err);
 void model_close(struct model *m);
 const struct ggu_file *model_file(const struct model *m);
 struct ggu_pool *model_pool(const struct model *m);

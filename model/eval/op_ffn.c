@@ -2,7 +2,9 @@
  * op_ffn.c - feed-forward: down(act(gate(x)) * up(x)).
  *
  *   ffn        [gate] up, or gate_up; down: TENSOR; act: silu, gelu (erf), gelu_tanh, relu or relu2
- *              [limit alpha up_add: EXPR] */
+ *              [limit alpha up_add: EXPR] [width: EXPR]
+ *
+ * width: of the inner rows, where the metadata say it. */
 #include "op_ffn.h"
 #include "op_list.h"
 
@@ -17,13 +19,14 @@ const struct field ffn_fields[] = {
 	{ "limit", FIELD_NUMBER, AT(limit), 0, 0, 1e6 },
 	{ "alpha", FIELD_NUMBER, AT(alpha), 1, 1e-6, 1e6 },
 	{ "up_add", FIELD_NUMBER, AT(up_add), 0, -1e6, 1e6 },
+	{ "width", FIELD_SIZE, AT(width), 0, 0, BUILD_MAX_SIZE },
 	{ NULL }
 };
 
 enum ggu_status ffn_build(struct builder *b, const struct ffn *f, size_t n_mat)
 {
 	size_t e = b->g->n_embd, n = f->down.n_in;
-	enum ggu_status s = build_shape(b, &f->down, 0, e, n_mat);
+	enum ggu_status s = build_shape(b, &f->down, f->width, e, n_mat);
 	if (s || (s = build_shape(b, &f->gate_up, e, 2*n, n_mat))
 		|| (s = build_shape(b, &f->up, e, n, n_mat))) return s;
 	if (!f->up.name == !f->gate_up.name)

@@ -8,6 +8,7 @@ struct ffn {
 	struct weight gate, up, gate_up, down;  /* gate_up: rows of gate, then up; gate may be missing */
 	int act;                                /* enum activation */
 	double limit, alpha, up_add;            /* as struct gate's */
+	size_t width;                           /* of its inner rows; 0: that of down's */
 };
 extern const struct field ffn_fields[];
 enum ggu_status ffn_build(struct builder *b, const struct ffn *f, size_t n_mat);

@@ -3,7 +3,7 @@
  * short vector, of which every head makes its keys and values.
  *
  *   latent_attention  q, or q_a q_a_norm q_b; kv_a kv_a_norm k_b v_b out: TENSOR; heads rank value_dim: EXPR
- *              nope_dim rope_dim: EXPR; rope; [scale: EXPR]
+ *              nope_dim rope_dim: EXPR; rope; [scale q_rank: EXPR]
  *
  * kv_a(x) is the latent vector of `rank`, normed, and rope_dim values that turn with the position and are all heads'
  * own. A head's query of nope_dim is taken into the latent space by its matrix of k_b, its result out of it by its
@@ -14,7 +14,7 @@
 struct latent {
 	struct weight q, q_a, q_b, kv_a, k_b, v_b, out;
 	struct norm q_a_norm, kv_a_norm;
-	size_t n_head, rank, nope, turned, value;
+	size_t n_head, rank, q_rank, nope, turned, value;
 	struct rope rope_of;
 	int rope;
 	double scale;
@@ -33,6 +33,7 @@ static const struct field fields[] = {
 	{ "out", FIELD_WEIGHT, AT(out), .flags = FIELD_NEEDED },
 	{ "heads", FIELD_SIZE, AT(n_head), 0, 1, 1 << 16 },
 	{ "rank", FIELD_SIZE, AT(rank), 0, 1, 1 << 16 },
+	{ "q_rank", FIELD_SIZE, AT(q_rank), 0, 0, 1 << 16 },
 	{ "nope_dim", FIELD_SIZE, AT(nope), 0, 1, 1 << 16 },
 	{ "rope_dim", FIELD_SIZE, AT(turned), 0, 1, 1 << 16 },
 	{ "value_dim", FIELD_SIZE, AT(value), 0, 1, 1 << 16 },
@@ -51,7 +52,7 @@ static enum ggu_status build(struct builder *b, const struct yaml_node *at, void
 	enum ggu_status s;
 	if (!a->q.name == !a->q_a.name || !a->q_a.name != !a->q_b.name)
 		return build_fail(b, at, "latent_attention", "expected q, or q_a and q_b");
-	if ((s = build_shape(b, &a->q, e, q, 1)) || (s = build_shape(b, &a->q_a, e, 0, 1))
+	if ((s = build_shape(b, &a->q, e, q, 1)) || (s = build_shape(b, &a->q_a, e, a->q_rank, 1))
 		|| (s = build_shape(b, &a->q_b, a->q_a.n_out, q, 1))) return s;
 	if ((s = build_shape(b, &a->kv_a, e, key_dim(a), 1))
 		|| (s = build_shape(b, &a->k_b, a->nope, a->rank, a->n_head))) return s;

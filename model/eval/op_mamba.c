@@ -2,9 +2,10 @@
  * op_mamba.c - selective state space, first form (Gu and Dao 2023).
  *
  *   mamba      in conv dt_bc dt out: TENSOR; a d: TENSOR; [dt_norm b_norm c_norm: norm]
+ *              [inner kernel state rank: EXPR]
  *
- * in(x) is x and z; x goes through the convolution; dt_bc(x) is dt's low rank, B and C; dt is made of that. Sizes come
- * from the tensors: conv [inner][width], a [inner][state]. */
+ * in(x) is x and z; x goes through the convolution; dt_bc(x) is dt's low rank, B and C; dt is made of that. Sizes that
+ * are left out come from the tensors: conv [inner][kernel], a [inner][state], dt [inner][rank]. */
 #include "op_list.h"
 
 struct mamba {
@@ -26,6 +27,10 @@ static const struct field fields[] = {
 	{ "dt_norm", FIELD_NORM, AT(dt_norm) },
 	{ "b_norm", FIELD_NORM, AT(b_norm) },
 	{ "c_norm", FIELD_NORM, AT(c_norm) },
+	{ "inner", FIELD_SIZE, AT(inner), 0, 0, BUILD_MAX_SIZE },
+	{ "kernel", FIELD_SIZE, AT(width), 0, 0, CONV_MAX_WIDTH },
+	{ "state", FIELD_SIZE, AT(n_state), 0, 0, SCAN_MAX_STATE },
+	{ "rank", FIELD_SIZE, AT(rank), 0, 0, BUILD_MAX_SIZE },
 	{ NULL }
 };
 
@@ -34,15 +39,18 @@ static enum ggu_status build(struct builder *b, const struct yaml_node *at, void
 	struct mamba *m = params;
 	size_t e = b->g->n_embd;
 	enum ggu_status s;
+	if ((s = build_shape(b, &m->out, m->inner, e, 1))) return s;
 	m->inner = m->out.n_in;
-	m->width = m->conv.n/m->inner;
-	m->n_state = m->a.n/m->inner;
-	m->rank = m->dt.n_in;
-	if (!m->width || m->width > CONV_MAX_WIDTH || m->conv.n != m->width*m->inner)
+	if (!m->width) m->width = m->conv.n/m->inner;
+	if (!m->n_state) m->n_state = m->a.n/m->inner;
+	if (!m->rank) m->rank = m->dt.n_in;
+	if (!m->width || m->width > CONV_MAX_WIDTH)
 		return build_fail(b, at, "conv", "is not 1 to 16 rows of the inner width");
-	if (!m->n_state || m->n_state > SCAN_MAX_STATE || m->a.n != m->n_state*m->inner)
+	if (!m->n_state || m->n_state > SCAN_MAX_STATE)
 		return build_fail(b, at, "a", "is not a state of the inner width");
-	if ((s = build_shape(b, &m->in, e, 2*m->inner, 1)) || (s = build_shape(b, &m->out, m->inner, e, 1))) return s;
+	if ((s = build_length(b, at, "conv", &m->conv, m->width*m->inner))
+		|| (s = build_length(b, at, "a", &m->a, m->n_state*m->inner))) return s;
+	if ((s = build_shape(b, &m->in, e, 2*m->inner, 1))) return s;
 	if ((s = build_shape(b, &m->dt, m->rank, m->inner, 1))
 		|| (s = build_shape(b, &m->dt_bc, m->inner, m->rank + 2*m->n_state, 1))) return s;
 	if ((s = build_length(b, at, "d", &m->d, m->inner))

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * op_mamba2.c - selective state space, second form (Dao and Gu 2024).
  *
- *   mamba2     in conv out a d dt_bias: TENSOR; heads state: EXPR; [groups: EXPR] [conv_bias: TENSOR] [norm]
+ *   mamba2     in conv out a d dt_bias: TENSOR; heads state: EXPR; [groups inner kernel: EXPR] [conv_bias: TENSOR]
+ *              [norm]
  *
  * in(x) is z, x, B, C and dt, of which x, B and C go through the convolution. The norm is of y*silu(z), by groups where
  * its weights say so. */
@@ -25,6 +26,8 @@ static const struct field fields[] = {
 	{ "heads", FIELD_SIZE, AT(n_head), 0, 1, 1 << 16 },
 	{ "groups", FIELD_SIZE, AT(n_groups), 1, 1, 1 << 16 },
 	{ "state", FIELD_SIZE, AT(n_state), 0, 1, 1 << 16 },
+	{ "inner", FIELD_SIZE, AT(inner), 0, 0, BUILD_MAX_SIZE },
+	{ "kernel", FIELD_SIZE, AT(width), 0, 0, CONV_MAX_WIDTH },
 	{ "norm", FIELD_NORM, AT(norm) },
 	{ NULL }
 };
@@ -36,14 +39,15 @@ static enum ggu_status build(struct builder *b, const struct yaml_node *at, void
 	struct mamba2 *m = params;
 	size_t e = b->g->n_embd;
 	enum ggu_status s;
+	if ((s = build_shape(b, &m->out, m->inner, e, 1))) return s;
 	m->inner = m->out.n_in;
 	if (m->inner%m->n_head || m->n_head%m->n_groups)
 		return build_fail(b, at, "heads", "do not divide the inner width, or are not a multiple of the groups");
-	m->width = m->conv.n/channels(m);
-	if (!m->width || m->width > CONV_MAX_WIDTH || m->conv.n != m->width*channels(m))
+	if (!m->width) m->width = m->conv.n/channels(m);
+	if (!m->width || m->width > CONV_MAX_WIDTH)
 		return build_fail(b, at, "conv", "is not 1 to 16 rows of x, B and C");
-	if ((s = build_shape(b, &m->in, e, m->inner + channels(m) + m->n_head, 1))
-		|| (s = build_shape(b, &m->out, m->inner, e, 1))) return s;
+	if ((s = build_length(b, at, "conv", &m->conv, m->width*channels(m)))) return s;
+	if ((s = build_shape(b, &m->in, e, m->inner + channels(m) + m->n_head, 1))) return s;
 	if ((s = build_length(b, at, "conv_bias", &m->conv_bias, channels(m)))
 		|| (s = build_length(b, at, "a", &m->a, m->n_head))) return s;
 	if ((s = build_length(b, at, "d", &m->d, m->n_head))

@@ -133,6 +133,10 @@ lacks()
 	ok "... which the vocabulary alone does not need" gguf-convert --vocab-only -o "$TMP/v.gguf" "$TMP/l"
 }
 lacks intermediate_size feed_forward_length
+for v in null '"eight"' -8 1.5 '[]'; do
+	jq ".num_attention_heads = $v" "$DATA/wiki-7m/config.json" >"$TMP/l/config.json"
+	says "num_attention_heads: $v" "config.json: num_attention_heads: " gguf-convert -o "$TMP/no.gguf" "$TMP/l"
+done
 jq '.rms_norm_eps = null' "$DATA/wiki-7m/config.json" >"$TMP/l/config.json"
 says "a null that the evaluator would refuse" "rms_norm_eps: has no value, and llama.attention.layer_norm_rms_epsilon" gguf-convert -o "$TMP/no.gguf" "$TMP/l"
 cp "$DATA/wiki-7m/config.json" "$TMP/m"

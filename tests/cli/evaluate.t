@@ -270,7 +270,7 @@ hostile "a query of another width" $keys $block $b.attn_q.weight:f32:64x32 $down
 hostile "a query of another height" $keys $block $b.attn_q.weight:f32:32x96 $down $embd
 hostile "a matrix with one dimension" $keys $block $q $b.ffn_down.weight:f32:64 $embd
 hostile "a matrix with three dimensions" $keys $block $q $b.ffn_down.weight:f32:64x32x2 $embd
-ok "... all of them are told" grep -q 'has shape 64 x 32 x 2, wanted any x 32' message
+ok "... all of them are told" grep -q 'has shape 64 x 32 x 2, wanted 64 x 32' message
 hostile "a matrix of no rows" $keys $block $q $down token_embd.weight:f32:32x0
 ok "... any number of rows is wanted" grep -q 'wanted any x any' message
 }

@@ -60,7 +60,7 @@ refused "rope divisors of zero" "factor 0 is 0, not in"
 make_model $eps=1e-5 rope_freqs.weight:f32:8:huge
 refused "rope divisors that are huge or negative" "factor 0 is "
 make_model $eps=1e-5 rope_freqs.weight:f32:7:one
-refused "too few rope divisors" "expected a vector of 8 numbers"
+refused "too few rope divisors" "wanted 8 numbers"
 make_model $eps=1e-5 llama.rope.scaling.type=yarn llama.rope.scaling.factor=4
 refused "yarn without the original context" "yarn needs the original context length"
 make_model $eps=1e-5 llama.rope.scaling.type=linear llama.rope.scaling.factor=0
@@ -115,14 +115,14 @@ cp llama.yaml a.yaml
 ok "the description as a file" gguf-logits -q -m h.gguf --arch-file a.yaml -o logits ids
 line=$(grep -n 'kv_heads: n_kv' a.yaml | sed 's/:.*//')
 mistake "a misspelt key" "kv_head: does not belong here (./a.yaml, line $line, column 13)" 's/kv_heads: n_kv/kv_head: n_kv/'
-mistake "a key of another part" "softcap: does not belong here" 's/act: silu}/act: silu, softcap: 1}/'
+mistake "a key of another part" "softcap: does not belong here" 's/act: silu,/act: silu, softcap: 1,/'
 mistake "an unknown part" "outputs: does not belong here" 's/^  output:/  outputs:/'
 mistake "an error in an expression, by its place" "expected numbers (./a.yaml, line $line, column 28)" "s/kv_heads: n_kv/kv_heads: n_kv + 'x'/"
 mistake "an error in quotes" "end of text in expression" "s/kv_heads: n_kv/kv_heads: 'n_kv +'/"
 mistake "a name that needs itself" "names that need each other" 's/^    eps: .*/    eps: eps + 1/'
 mistake "a check without a message" "check: expected [expression, message]" 's/^    rope.scaling.type: \["(rope.*/    rope.scaling.type: [true]/'
 mistake "no steps" "layer: expected steps by name" 's/^  layer: .*/  layer: none/;/^    attn:/,/each: /d'
-mistake "an unknown activation" "act: expected silu" 's/act: silu}/act: swish}/'
+mistake "an unknown activation" "act: expected silu" 's/act: silu,/act: swish,/'
 mistake "another schema" "expected schema: 1" 's/^schema: 1/schema: 2/'
 mistake "broken YAML, by its place" "column " 's/^arch: llama/arch: [llama/'
 # each of ten names uses the next eight times: a thousand million evaluations, were they not counted
