@@ -389,11 +389,11 @@ static void edit_in_place(const char *name)
 	const struct ggu_open_options alone = { .flags = GGU_OPEN_ALONE };
 	struct ggu_error err;
 	char *path = temp_follow(name);
-	bool undone;
+	bool undone = false;
 	int fd;
 	if (!path) msg_die("%s: %s", name, strerror(errno));
-	sandbox_enter(&path, 1, path);
-	fd = inplace_open(path, &undone);
+	sandbox_enter(&path, 1, o.dry_run ? NULL : path);
+	fd = o.dry_run ? inplace_look(path) : inplace_open(path, &undone);
 	if (undone) msg_warn("%s: an edit that was interrupted has been undone", name);
 	if (edits.n || o.reserve) {
 		if (ggu_open_fd(&m.f, fd, &alone, &err)) msg_die_error(name, &err);

@@ -332,6 +332,7 @@ static void collect(const char *text_name)
 	struct out *out = out_open(o.output, true);
 	uint64_t done = 0;
 	if (!r.im) msg_die("out of memory");
+	if (o.checkpoint) out_check(o.checkpoint);
 	sandbox_output(o.checkpoint);
 	r.pool = load_pool(o.jobs, o.place.pin, (const char *[]){ o.model, text_name, o.arch_file }, 3,
 		o.output);

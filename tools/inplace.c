@@ -117,15 +117,39 @@ static void remove_journal(char *name)
 	free(name);
 }
 
+static int open_regular(const char *path, int how, struct stat *st)
+{
+	int fd = open(path, how | O_CLOEXEC | O_NONBLOCK);      /* a pipe is not waited for */
+	if (fd < 0 || fstat(fd, st)) msg_die("%s: %s", path, strerror(errno));
+	if (!S_ISREG(st->st_mode)) msg_die("%s: not a regular file: it cannot be edited in place", path);
+	return fd;
+}
+
+int inplace_look(const char *path)
+{
+	struct stat st;
+	return open_regular(path, O_RDONLY, &st);
+}
+
+/* Locked; opened anew where another process has put a new file in its place meanwhile. */
+static int open_locked(const char *path, struct stat *st)
+{
+	for (;;) {
+		int fd = open_regular(path, O_RDWR, st);
+		struct stat now;
+		if (flock(fd, LOCK_EX | LOCK_NB))
+			msg_die("%s: %s", path, errno == EWOULDBLOCK ? "is being edited by another process" :
+				strerror(errno));
+		if (!stat(path, &now) && now.st_dev == st->st_dev && now.st_ino == st->st_ino) return fd;
+		close(fd);
+	}
+}
+
 int inplace_open(const char *path, bool *undone)
 {
-	int fd = open(path, O_RDWR | O_CLOEXEC);
 	struct stat st;
+	int fd = open_locked(path, &st);
 	*undone = false;
-	if (fd < 0 || fstat(fd, &st)) msg_die("%s: %s", path, strerror(errno));
-	if (!S_ISREG(st.st_mode)) msg_die("%s: not a regular file: it cannot be edited in place", path);
-	if (flock(fd, LOCK_EX | LOCK_NB))
-		msg_die("%s: %s", path, errno == EWOULDBLOCK ? "is being edited by another process" : strerror(errno));
 	if (is_marked(fd)) {
 		struct stretch old;
 		unsigned char *p;

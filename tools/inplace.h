@@ -18,6 +18,8 @@
 /* Opens path, which is no link, for reading and writing and locks it against others who edit it. An edit that was
  * interrupted is undone, *undone then set. */
 int inplace_open(const char *path, bool *undone);
+/* For a look at the same file, which changes nothing: opens it for reading alone. */
+int inplace_look(const char *path);
 /* The first n bytes of the file become those of to; they were those of from. Both begin with "GGUF". */
 void inplace_write(const char *path, int fd, const void *from, const void *to, size_t n);
 

@@ -69,6 +69,7 @@ struct out *out_open(const char *name, bool binary)
 	if (name && !*name) msg_die("the name of the output is empty");
 	/* what standard output is turned to already is not replaced under it */
 	exists = !is_1 && !stat(name, &st);
+	if (!is_1 && !exists && errno != ENOENT) msg_die("%s: %s", name, strerror(errno));
 	if (exists && S_ISREG(st.st_mode) && !fstat(1, &at_1) && same_inode(&st, &at_1)) fd = 1;
 	o->fd = fd;
 	if (fd == 1) {
@@ -88,6 +89,15 @@ struct out *out_open(const char *name, bool binary)
 	o->fd = o->temp.fd;
 	take_mode(o->fd, exists ? &st : NULL);
 	return o;
+}
+
+void out_check(const char *name)
+{
+	struct out *o = out_open(name, true);
+	if (!o->beside) msg_die("%s: is not a file that can be replaced", name);
+	temp_drop(&o->temp);
+	free(o->name);
+	free(o);
 }
 
 /* The folder that holds name; the caller frees it. NULL: out of memory. */

@@ -12,6 +12,8 @@
 struct out;
 /* name NULL or "-": stdout. All failures exit 2 with a message. */
 struct out *out_open(const char *name, bool binary);
+/* Dies as out_open would, and where name is not that of a file: for one that is opened after hours. */
+void out_check(const char *name);
 /* Dies if input, "-" being standard input and NULL none, is the file to be replaced, or would be: one that both are
  * yet to make. */
 void out_refuse_input(const struct out *o, const char *input);

@@ -187,6 +187,13 @@ bool temp_commit(struct temp *t)
 	return true;
 }
 
+void temp_drop(struct temp *t)
+{
+	close(t->fd);
+	if (t->hidden) unlink(t->hidden);
+	temp_free(t);
+}
+
 void temp_free(struct temp *t)
 {
 	if (t->hidden) unwatch(t->hidden);

@@ -19,6 +19,8 @@ bool temp_open(struct temp *t, const char *final);
 bool temp_name(struct temp *t);
 /* Gives it the final name, in place of what had that. False: errno tells. fd stays open. */
 bool temp_commit(struct temp *t);
+/* As if it had never been opened. */
+void temp_drop(struct temp *t);
 /* Frees what the struct holds. */
 void temp_free(struct temp *t);
 /* Removes hidden names; for exit and handlers of signals. */

@@ -154,6 +154,12 @@ cp m.gguf e.gguf
 is "--dry-run" "$(gguf-edit -nI --delete test.flag e.gguf | cut -d";" -f1)" "e.gguf: in place"
 is "... where it does not fit" "$(gguf-edit -nI --set k=str:"$(printf '%0100d' 0)" e.gguf | cut -d";" -f1)" "e.gguf: rewritten"
 same "... changes nothing" e.gguf m.gguf
+echo >.e.gguf.undo
+ok "... opens the file for reading alone" sh -c 'chmod a-w e.gguf && gguf-edit -nI --delete test.flag e.gguf && test -e .e.gguf.undo'
+chmod u+w e.gguf
+rm -f .e.gguf.undo
+mkfifo fifo
+not_ok "a pipe cannot be edited in place, nor is it waited for" 2 timeout 10 gguf-edit -nI --delete test.flag fifo
 ln -s e.gguf link.gguf
 gguf-edit -I --delete test.flag link.gguf
 ok "a link stays a link" test -h link.gguf

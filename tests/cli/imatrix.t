@@ -88,6 +88,9 @@ not_ok "a text shorter than a window" 2 sh -c 'echo short | gguf-imatrix -m m.gg
 not_ok "no mode" 2 gguf-imatrix text
 not_ok "two modes" 2 gguf-imatrix --merge --stats a.gguf
 not_ok "onto the model" 2 im -o m.gguf
+not_ok "a checkpoint in no folder is told before the work" 2 im --chunks 1 --checkpoint nowhere/state -o never.gguf
+is "... by name" "$(cat "$TMP/.out")" "gguf-imatrix: nowhere/state: No such file or directory"
+not_ok "a checkpoint that is no file" 2 im --chunks 1 --checkpoint /dev/null -o never.gguf
 not_ok "onto the checkpoint, which would be removed" 2 im --chunks 1 --checkpoint new.gguf -o ./new.gguf
 not_ok "a full disk" 2 sh -c 'gguf-imatrix --merge a.gguf >/dev/full'
 done_testing
