@@ -81,6 +81,7 @@ ISA_FLAGS_avxvnni = -mavx2 -mfma -mf16c -mavxvnni
 ISA_FLAGS_avx512 = -mavx2 -mfma -mf16c -mavx512f -mavx512bw -mavx512dq -mavx512vl
 ISA_FLAGS_avx512bw = $(ISA_FLAGS_avx512)
 ISA_FLAGS_avx512vbmi = $(ISA_FLAGS_avx512) -mavx512vnni -mavx512vbmi -mgfni
+ISA_FLAGS_zen4 = $(ISA_FLAGS_avx512vbmi)
 ISA_FLAGS_amx = $(ISA_FLAGS_avx512) -mavx512vnni -mamx-tile -mamx-int8
 ISA_FLAGS_dotprod = -march=armv8.2-a+dotprod
 ISA_FLAGS_i8mm = -march=armv8.2-a+dotprod+i8mm
@@ -91,6 +92,7 @@ $(OBJ)/quant/%_avx512.o: ISA = $(ISA_FLAGS_avx512)
 $(OBJ)/quant/%_avx512bw.o: ISA = $(ISA_FLAGS_avx512bw)
 $(OBJ)/quant/panel_avx512.o $(OBJ)/quant/row_avx512.o $(OBJ)/quant/attn_avx512.o: ISA = $(ISA_FLAGS_avx512) -mavx512vnni
 $(OBJ)/quant/%_avx512vbmi.o: ISA = $(ISA_FLAGS_avx512vbmi)
+$(OBJ)/quant/%_zen4.o: ISA = $(ISA_FLAGS_zen4)
 $(OBJ)/quant/%_amx.o: ISA = $(ISA_FLAGS_amx)
 endif
 ifneq ($(filter aarch64 arm64,$(ARCH)),)

@@ -55,7 +55,7 @@ INLINE void score_part(enum form form, int rows, int wide, size_t n, const float
 			fetch_line(k + at, at, next);
 		}
 		UNROLL for (int r = 0; r < rows; r++) {
-			rf x = r_dup(q[r]);
+			rf x = r_dup_at(q + r);
 			UNROLL for (int c = 0; c < wide; c++) a[r*wide + c] = r_fma(x, y[c], a[r*wide + c]);
 		}
 	}
@@ -185,7 +185,7 @@ INLINE void mix_part(enum form form, int rows, int wide, size_t from, size_t to,
 			fetch_line(v + p*bytes + at, at, next);
 		}
 		UNROLL for (int r = 0; r < rows; r++) {
-			rf x = r_dup(w[(size_t)r*ATTN_BLOCK + p]);
+			rf x = r_dup_at(w + (size_t)r*ATTN_BLOCK + p);
 			UNROLL for (int c = 0; c < wide; c++) sum[r*wide + c] = r_fma(x, y[c], sum[r*wide + c]);
 		}
 	}

@@ -16,6 +16,13 @@ static unsigned long long xcr0(void)
 	return (unsigned long long)hi << 32 | lo;
 }
 
+static bool made_by_amd(void)
+{
+	unsigned a, b, c, d;
+	return __get_cpuid(0, &a, &b, &c, &d) && b == signature_AMD_ebx && c == signature_AMD_ecx &&
+		d == signature_AMD_edx;
+}
+
 /* Tiles are 8 KB of each thread's state, which Linux wants to be asked for, once for the process. */
 static bool may_use_tiles(void)
 {
@@ -46,6 +53,7 @@ unsigned cpu_features(void)
 	if (!(c7 & bit_AVX512VNNI)) return set;
 	set |= CPU_AVX512;
 	if ((c7 & bit_AVX512VBMI) && (c7 & bit_GFNI)) set |= CPU_AVX512VBMI;
+	if ((set & CPU_AVX512VBMI) && made_by_amd()) set |= CPU_ZEN4;
 #ifdef CPU_STAND_INS
 	set |= CPU_AVXVNNI | CPU_AMX;
 #endif

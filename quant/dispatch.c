@@ -38,6 +38,8 @@ static const struct set sets[] = {      /* best last */
 		&quant_float_avx512, &quant_enc_avx512, &quant_vec_avx512, &quant_attn_avx512 },
 	{ "avx512vbmi", CPU_AVX512VBMI, &quant_codes_avx2, &quant_row_avx512vbmi, &quant_panel_avx512_32,
 		&quant_panel_avx512, &quant_float_avx512, &quant_enc_avx512, &quant_vec_avx512, &quant_attn_avx512 },
+	{ "zen4", CPU_ZEN4, &quant_codes_avx2, &quant_row_avx512vbmi, &quant_panel_zen4_32, &quant_panel_zen4,
+		&quant_float_avx512, &quant_enc_avx512, &quant_vec_avx512, &quant_attn_avx512 },
 	{ "amx", CPU_AMX, &quant_codes_avx2, &quant_row_avx512vbmi, &quant_panel_avx512_32, &quant_panel_amx,
 		&quant_float_avx512, &quant_enc_avx512, &quant_vec_avx512, &quant_attn_avx512 },
 #elif defined __aarch64__
@@ -50,8 +52,8 @@ static const struct set sets[] = {      /* best last */
 #endif
 };
 enum { N_SETS = sizeof sets/sizeof *sets };
-static const char *const all_names[] = { "c", "avx2", "avxvnni", "avx512bw", "avx512", "avx512vbmi", "amx", "neon",
-	"dotprod", "i8mm" };
+static const char *const all_names[] = { "c", "avx2", "avxvnni", "avx512bw", "avx512", "avx512vbmi", "zen4", "amx",
+	"neon", "dotprod", "i8mm" };
 static const struct set *selected = sets;
 
 enum ggu_status quant_select(const char *name, struct ggu_error *err)
@@ -65,7 +67,7 @@ enum ggu_status quant_select(const char *name, struct ggu_error *err)
 	for (size_t i = 0; name && i < sizeof all_names/sizeof *all_names; i++) known |= !strcmp(name, all_names[i]);
 	if (!s) return ggu_fail(err, GGU_ERR_UNSUPPORTED, GGU_NO_OFFSET, "", known ? "this CPU has no %.40s" :
 		"'%.40s' is not an instruction set "
-		"(c avx2 avxvnni avx512bw avx512 avx512vbmi amx neon dotprod i8mm native)",
+		"(c avx2 avxvnni avx512bw avx512 avx512vbmi zen4 amx neon dotprod i8mm native)",
 		name);
 	selected = s;
 	mul_codes = s->codes;

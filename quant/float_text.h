@@ -92,7 +92,7 @@ static void gemm(size_t n, const float *panel, const float *strip, const float *
 		__builtin_prefetch(next);
 		UNROLL for (int c = 0; c < WIDE; c++) w[c] = r_floats(panel + c*REG);
 		UNROLL for (int t = 0; t < TOKENS; t++) {
-			rf x = r_dup(strip[t]);
+			rf x = r_dup_at(strip + t);
 			UNROLL for (int c = 0; c < WIDE; c++) a[t*WIDE + c] = r_fma(w[c], x, a[t*WIDE + c]);
 		}
 	}

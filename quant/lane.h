@@ -38,6 +38,8 @@ static inline void r_put(float *p, rf a) { memcpy(p, &a, sizeof a); }
 static inline rf r_part(const float *p, size_t n) { rf a = { 0 }; memcpy(&a, p, n*4); return a; }
 static inline void r_put_part(float *p, rf a, size_t n) { memcpy(p, &a, n*4); }
 static inline rf r_dup(float x) { return x - (rf){ 0 }; }
+/* As an integer, which Zen 4's loads give to all lanes; of a float its arithmetic pipes do. */
+static inline rf r_dup_at(const float *p) { int32_t u; memcpy(&u, p, sizeof u); return (rf)((ri){ 0 } + u); }
 static inline rf r_sel(ri m, rf a, rf b) { return (rf)(((ri)a & m) | ((ri)b & ~m)); }
 static inline rf r_pick(rf a, ri from)          /* lane i is a's lane from[i] */
 {

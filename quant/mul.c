@@ -65,6 +65,8 @@ static void pack_block(const struct narrow *q, size_t block, size_t tokens, char
 		for (size_t t = 0; t < tokens; t++)
 			for (int j = 0; j < 8; j++) memcpy(sums + (size_t)j*tokens + t, q[t].sum + 2*j, 4);
 	for (size_t t = 0; t < tokens; t++) d[t] = q[t].d;
+	if (panel_of(block)->own)
+		panel_of(block)->own(block, tokens, to, (void *)(to + mul_strip_own(block, tokens)));
 }
 static void pack_strips(size_t block, const float *x, size_t x_stride, size_t n_tokens, size_t n_in, size_t from,
 	size_t n, char *act)

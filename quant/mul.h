@@ -15,7 +15,7 @@
  *   ..                                                ..
  *   |r0: minima of 16 and next 16| ..  8 lines*       |t0: sums of 16 and next 16| ..    8 lines, or one of floats
  *   |d of r0|d of r1| ..               float          |d of t0| ..                       float
- *   |m of r0|m of r1| ..               float*
+ *   |m of r0|m of r1| ..               float*         |own of t0| ..                     int32: tile_crossed.h
  *
  *   *  of types with minima; the lines of pairs for super-blocks alone. Of blocks of 16, m is the second half's d.
  *
@@ -85,6 +85,8 @@ struct panel_table {
 	gemm_fn *gemm[MUL_KINDS];
 	/* Integer i of a token in a strip's block; NULL: strips are pairs as in the picture. */
 	int (*activation)(const char *strip, size_t token, size_t i);
+	/* A block's products of activations with each other, where the tile wants them; or NULL. */
+	void (*own)(size_t block, size_t tokens, const char *strip, int32_t *to);
 };
 
 extern const struct codes_table quant_codes_c;
@@ -93,9 +95,9 @@ extern const struct panel_table quant_panel_c;
 #if defined __x86_64__
 extern const struct codes_table quant_codes_avx2;
 extern const struct row_table quant_row_avx2, quant_row_avxvnni, quant_row_avx512, quant_row_avx512vbmi;
-/* _32: blocks of 32 alone; avx512bw, avx512 and amx: super-blocks alone */
+/* _32: blocks of 32 alone; avx512bw, avx512, zen4 and amx: super-blocks alone */
 extern const struct panel_table quant_panel_avx2, quant_panel_avxvnni, quant_panel_avx512bw, quant_panel_avx512bw_32,
-	quant_panel_avx512, quant_panel_avx512_32, quant_panel_amx;
+	quant_panel_avx512, quant_panel_avx512_32, quant_panel_zen4, quant_panel_zen4_32, quant_panel_amx;
 #elif defined __aarch64__
 extern const struct codes_table quant_codes_neon;
 extern const struct row_table quant_row_neon, quant_row_dotprod;
@@ -137,6 +139,7 @@ static inline size_t mul_strip_d(size_t block, size_t tokens)
 {
 	return mul_strip_sum(block, tokens) + (block == 32 ? 4 : 32)*tokens;
 }
-static inline size_t mul_strip_bytes(size_t block, size_t tokens) { return mul_strip_d(block, tokens) + 4*tokens; }
+static inline size_t mul_strip_own(size_t block, size_t tokens) { return mul_strip_d(block, tokens) + 4*tokens; }
+static inline size_t mul_strip_bytes(size_t block, size_t tokens) { return mul_strip_own(block, tokens) + 4*tokens; }
 
 #endif

@@ -124,7 +124,7 @@ static void gemm_256_min(size_t n_blocks, const char *panel, size_t n_strips, co
 }
 
 const struct panel_table quant_panel_amx = { N, N, weights, activations, interleave, { [MUL_256] = gemm_256,
-	[MUL_256_MIN] = gemm_256_min }, activation };
+	[MUL_256_MIN] = gemm_256_min }, activation, NULL };
 #else
 typedef int isa_none;
 #endif

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT
- * panel_avx2.c - panels with AVX2: 16 outputs times 6 tokens in twelve registers. */
+ * panel_avx2.c - panels with AVX2: 16 outputs times 4 tokens in eight registers. */
 #if defined __x86_64__
 #include "tile_256.h"
 #define PANEL_TABLE quant_panel_avx2
+enum { TILE_TOKENS = 4 };
+#define CROSSED 4
 /* The empty statement keeps the compiler from putting the additions off, for which it would need more registers than
  * there are. */
 static inline vi i_madd(vi a, vi u, vi v)

@@ -47,4 +47,4 @@ GEMM(MUL_256, gemm_256)
 GEMM(MUL_256_MIN, gemm_256_min)
 
 const struct panel_table quant_panel_c = { 1, 1, interleave, interleave, interleave, { gemm_16, gemm_32, gemm_32_min,
-	gemm_256, gemm_256_min }, NULL };
+	gemm_256, gemm_256_min }, NULL, NULL };

@@ -44,8 +44,8 @@
 /* ---- instruction sets ---- */
 
 /* Chooses the instances by the CPU and, if `name` is not NULL, restricts them to it: "c", "avx2",
- * "avxvnni", "avx512bw", "avx512" (with VNNI), "avx512vbmi" (and with VBMI and GFNI), "amx", "neon", "dotprod", "i8mm"
- * (with dotprod), "native". Programs pass getenv("GGUF_CPU").
+ * "avxvnni", "avx512bw", "avx512" (with VNNI), "avx512vbmi" (and with VBMI and GFNI), "zen4" (these, by AMD), "amx",
+ * "neon", "dotprod", "i8mm" (with dotprod), "native". Programs pass getenv("GGUF_CPU").
  * GGU_ERR_UNSUPPORTED: unknown name, or not available on this CPU. Until it is called: portable C. */
 enum ggu_status quant_select(const char *name, struct ggu_error *err);
 /* The instance in use. */

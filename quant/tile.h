@@ -12,22 +12,13 @@
  *   i_madd(a, u, v)             a += both products of a pair of int16
  *   f_load(p) f_store(p, a) f_spread(p)
  *   f_product(d, x, s, a)       fma of the rounded d*x with the float of s, or with s, onto a: f_product, f_product_f
- * If it defines SHORT_TABLE, blocks of 32 are left to tile_short.h. */
+ * If it defines SHORT_TABLE, blocks of 32 are left to tile_short.h; if CROSSED, half of the products go, by
+ * tile_crossed.h. */
 #include "mul.h"
 
 #define UNROLL _Pragma("GCC unroll 32")
 #define ALWAYS static inline __attribute__((always_inline))
 enum { OUTPUTS = VECTORS*LANES };
-
-/* Where a run's sums go: the first token's y[o] = fma(d[o]*dx, s, y[o]). */
-struct place {
-	const char *d, *dx;
-	float *y;
-};
-struct aside {
-	vi s[TILE_TOKENS][VECTORS];
-	struct place to;
-};
 
 /* A pair of columns of the tile's outputs, times that of some tokens. */
 ALWAYS void step(int tokens, const char *w, const char *x, vi s[][VECTORS])
@@ -39,6 +30,22 @@ ALWAYS void step(int tokens, const char *w, const char *x, vi s[][VECTORS])
 		UNROLL for (int r = 0; r < VECTORS; r++) s[t][r] = i_madd(s[t][r], u[r], v);
 	}
 }
+#if defined CROSSED
+#include "tile_crossed.h"
+#else
+#include "tile_plain.h"
+#endif
+
+/* Where a run's sums go: the first token's y[o] = fma(d[o]*dx, s, y[o]). */
+struct place {
+	const char *d, *dx;
+	float *y;
+};
+struct aside {
+	vi s[TILE_TOKENS][VECTORS];
+	struct place to;
+};
+
 /* Sums of a token onto y; x is its scale, sum that of its block of 32. */
 ALWAYS vf settled(vi s, const char *d, vf x, vf sum, vf y, enum mul_kind kind)
 {
@@ -53,36 +60,42 @@ ALWAYS void settle(vi s[VECTORS], struct place p, int t, enum mul_kind kind)
 		f_store(y, settled(s[r], p.d + 4*LANES*r, x, sum, f_load(y), kind));
 	}
 }
-/* n pairs of columns, while what lies aside is settled; then they take its place. */
-ALWAYS void run(int n, const char *w, const char *x, struct place to, struct aside *a, enum mul_kind kind)
+/* n fours of columns, while what lies aside is settled; then they take its place. own: of crossed fours. */
+ALWAYS void run(int n, const char *w, const char *x, const int32_t *own, struct place to, struct aside *a,
+	enum mul_kind kind)
 {
-	/* the first steps wait for sums to reach memory; then a token or two after each */
-	enum { WAIT = 2 };
-	const int each = (TILE_TOKENS + n - WAIT - 1)/(n - WAIT), head = WAIT + (TILE_TOKENS + each - 1)/each;
+	/* the first wait for sums to reach memory; then some tokens after each, in what is unrolled */
+	enum { WAIT = 1, UNROLLED = 8 };
+	const int head = n < UNROLLED ? n : UNROLLED, each = (TILE_TOKENS + head - WAIT - 1)/(head - WAIT);
 	const struct place before = a->to;
+	const bool crossed = own;
 	vi s[TILE_TOKENS][VECTORS];
-	UNROLL for (int t = 0; t < TILE_TOKENS; t++) UNROLL for (int r = 0; r < VECTORS; r++) s[t][r] = i_zero();
-	UNROLL for (int k = 0; k < head; k++, w += 4*OUTPUTS, x += 4*TILE_TOKENS) {
+	start(TILE_TOKENS, own, to.dx + 4*TILE_TOKENS, s);
+	UNROLL for (int k = 0; k < head; k++, w += 2*4*OUTPUTS, x += 2*4*TILE_TOKENS) {
 		const int first = (k - WAIT)*each;
-		step(TILE_TOKENS, w, x, s);
+		four(k, crossed, TILE_TOKENS, w, x, s);
 		UNROLL for (int t = 0; t < TILE_TOKENS; t++)
 			if (t >= first && t < first + each) settle(a->s[t], before, t, kind);
 	}
-	for (int k = head; k < n; k++, w += 4*OUTPUTS, x += 4*TILE_TOKENS) step(TILE_TOKENS, w, x, s);
+	for (int k = head; k < n; k += 4)
+		UNROLL for (int i = 0; i < 4; i++, w += 2*4*OUTPUTS, x += 2*4*TILE_TOKENS)
+			four(i, crossed, TILE_TOKENS, w, x, s);
 	UNROLL for (int t = 0; t < TILE_TOKENS; t++) UNROLL for (int r = 0; r < VECTORS; r++) a->s[t][r] = s[t][r];
 	a->to = to;
 	/* Keeps the compiler from holding sums or floats in registers, of which there are too few. */
 	__asm__ volatile("" : : "r"(a) : "memory");
 }
-ALWAYS void tile(size_t n_blocks, const char *w, const char *x, float *y, struct aside *a, enum mul_kind kind)
+ALWAYS void tile(size_t n_blocks, const char *w, const char *x, const int32_t *own, float *y, struct aside *a,
+	enum mul_kind kind)
 {
 	const size_t block = mul_block(kind), d = mul_panel_d(kind, OUTPUTS), m = mul_panel_m(kind, OUTPUTS),
 		sum = mul_strip_sum(block, TILE_TOKENS), dx = mul_strip_d(block, TILE_TOKENS);
 	for (; n_blocks; n_blocks--, w += mul_panel_bytes(kind, OUTPUTS), x += mul_strip_bytes(block, TILE_TOKENS)) {
 		const struct place to = { w + d, x + dx, y }, to_m = { w + m, x + dx, y };
-		run(kind == MUL_16 ? 8 : block/2, w, x, to, a, kind);
-		if (kind == MUL_16) run(8, w + 8*4*OUTPUTS, x + 8*4*TILE_TOKENS, to_m, a, kind);
-		if (kind == MUL_256_MIN) run(8, w + mul_panel_mn(kind, OUTPUTS), x + sum, to_m, a, kind);
+		run(kind == MUL_16 ? 4 : block/4, w, x, kind == MUL_16 ? NULL : own, to, a, kind);
+		if (kind == MUL_16) run(4, w + 8*4*OUTPUTS, x + 8*4*TILE_TOKENS, NULL, to_m, a, kind);
+		if (kind == MUL_256_MIN) run(4, w + mul_panel_mn(kind, OUTPUTS), x + sum, NULL, to_m, a, kind);
+		own += OUTPUTS;
 	}
 }
 ALWAYS void gemm(size_t n_blocks, const char *panel, size_t n_strips, const char *strips, size_t strip_bytes,
@@ -91,8 +104,10 @@ ALWAYS void gemm(size_t n_blocks, const char *panel, size_t n_strips, const char
 	float nowhere[TILE_TOKENS*OUTPUTS] = { 0 };     /* of the zeros that lie aside at first */
 	struct aside a = { .to = { panel + mul_panel_d(kind, OUTPUTS),
 		strips + mul_strip_d(mul_block(kind), TILE_TOKENS), nowhere } };
+	int32_t own[OWN];
+	if (kind != MUL_16) own_of_panel(n_blocks, panel, kind, own);
 	for (; n_strips; n_strips--, strips += strip_bytes, acc += TILE_TOKENS*OUTPUTS)
-		tile(n_blocks, panel, strips, acc, &a, kind);
+		tile(n_blocks, panel, strips, own, acc, &a, kind);
 	UNROLL for (int t = 0; t < TILE_TOKENS; t++) settle(a.s[t], a.to, t, kind);
 }
 #define GEMM(name, kind) \
@@ -105,12 +120,12 @@ GEMM(gemm_256, MUL_256)
 GEMM(gemm_256_min, MUL_256_MIN)
 #ifdef SHORT_TABLE
 const struct panel_table PANEL_TABLE = { OUTPUTS, TILE_TOKENS, interleave, interleave, interleave,
-	{ [MUL_256] = gemm_256, [MUL_256_MIN] = gemm_256_min }, NULL };
+	{ [MUL_256] = gemm_256, [MUL_256_MIN] = gemm_256_min }, NULL, OWN_OF_STRIP };
 #include "tile_short.h"
 #else
 GEMM(gemm_16, MUL_16)
 GEMM(gemm_32, MUL_32)
 GEMM(gemm_32_min, MUL_32_MIN)
 const struct panel_table PANEL_TABLE = { OUTPUTS, TILE_TOKENS, interleave, interleave, interleave,
-	{ gemm_16, gemm_32, gemm_32_min, gemm_256, gemm_256_min }, NULL };
+	{ gemm_16, gemm_32, gemm_32_min, gemm_256, gemm_256_min }, NULL, OWN_OF_STRIP };
 #endif

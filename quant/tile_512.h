@@ -2,6 +2,7 @@
  * tile_512.h - the vocabulary of tile.h in 512 bits: 32 outputs times 12 tokens in 24 of 32 registers; the instance
  * gives i_madd. */
 #include <immintrin.h>
+#include <string.h>
 #include "interleave_x86.h"
 
 typedef __m512i vi, vw;
@@ -9,9 +10,17 @@ typedef __m512 vf;
 enum { LANES = 16, VECTORS = 2, TILE_TOKENS = 12 };
 static inline vi i_zero(void) { return _mm512_setzero_si512(); }
 static inline vi i_load(const void *p) { return _mm512_loadu_si512(p); }
-static inline vi i_spread(const void *p) { return _mm512_castps_si512(_mm512_broadcastss_ps(_mm_load_ss(p))); }
+/* Zen 4's loads give an integer to all lanes; of a float its arithmetic pipes do. */
+static inline vi i_spread(const void *p)
+{
+	int32_t u;
+	memcpy(&u, p, sizeof u);
+	return _mm512_set1_epi32(u);
+}
+static inline vw i_plus(vw u, vw v) { return _mm512_add_epi16(u, v); }
+static inline vi i_less(vi a, vi b) { return _mm512_sub_epi32(a, b); }
 static inline vf f_load(const void *p) { return _mm512_loadu_ps(p); }
 static inline void f_store(float *p, vf a) { _mm512_storeu_ps(p, a); }
-static inline vf f_spread(const void *p) { return _mm512_broadcastss_ps(_mm_load_ss(p)); }
+static inline vf f_spread(const void *p) { return _mm512_castsi512_ps(i_spread(p)); }
 static inline vf f_product_f(vf d, vf x, vf s, vf a) { return _mm512_fmadd_ps(_mm512_mul_ps(d, x), s, a); }
 static inline vf f_product(vf d, vf x, vi s, vf a) { return f_product_f(d, x, _mm512_cvtepi32_ps(s), a); }

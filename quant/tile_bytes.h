@@ -134,4 +134,4 @@ BYTES_GEMM(gemm_16, MUL_16)
 BYTES_GEMM(gemm_32, MUL_32)
 BYTES_GEMM(gemm_32_min, MUL_32_MIN)
 const struct panel_table BYTES_TABLE = { OUTPUTS, TOKENS, codes, digits, interleave, { gemm_16, gemm_32, gemm_32_min },
-	activation };
+	activation, NULL };

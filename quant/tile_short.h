@@ -5,41 +5,51 @@
  * floats stay in registers too; the core itself begins the next run while it finishes one. */
 enum { SHORT_TOKENS = TILE_TOKENS/2 };
 
-ALWAYS void short_run(int n, const char *w, const char *x, const char *d, const char *dx, vf y[SHORT_TOKENS][VECTORS],
-	enum mul_kind kind)
+ALWAYS void short_run(int n, const char *w, const char *x, const int32_t *own, const char *d, const char *dx,
+	vf y[SHORT_TOKENS][VECTORS], enum mul_kind kind)
 {
 	vi s[SHORT_TOKENS][VECTORS];
-	UNROLL for (int t = 0; t < SHORT_TOKENS; t++) UNROLL for (int r = 0; r < VECTORS; r++) s[t][r] = i_zero();
-	UNROLL for (int k = 0; k < n; k++) step(SHORT_TOKENS, w + 4*OUTPUTS*k, x + 4*SHORT_TOKENS*k, s);
+	start(SHORT_TOKENS, own, dx + 4*SHORT_TOKENS, s);
+	UNROLL for (int k = 0; k < n; k++)
+		four(k, own, SHORT_TOKENS, w + 2*4*OUTPUTS*k, x + 2*4*SHORT_TOKENS*k, s);
 	UNROLL for (int t = 0; t < SHORT_TOKENS; t++) {
 		vf scale = f_spread(dx + 4*t), sum = kind == MUL_32_MIN ? f_spread(dx - 4*SHORT_TOKENS + 4*t) : scale;
 		UNROLL for (int r = 0; r < VECTORS; r++)
 			y[t][r] = settled(s[t][r], d + 4*LANES*r, scale, sum, y[t][r], kind);
 	}
 }
-ALWAYS void short_tile(size_t n_blocks, const char *w, const char *x, float *acc, enum mul_kind kind)
+ALWAYS void short_tile(size_t n_blocks, const char *w, const char *x, const int32_t *own, float *acc,
+	enum mul_kind kind)
 {
 	const size_t d = mul_panel_d(kind, OUTPUTS), m = mul_panel_m(kind, OUTPUTS), dx = mul_strip_d(32, SHORT_TOKENS);
 	vf y[SHORT_TOKENS][VECTORS];
 	UNROLL for (int t = 0; t < SHORT_TOKENS; t++) UNROLL for (int r = 0; r < VECTORS; r++)
 		y[t][r] = f_load(acc + t*OUTPUTS + r*LANES);
 	for (; n_blocks; n_blocks--, w += mul_panel_bytes(kind, OUTPUTS), x += mul_strip_bytes(32, SHORT_TOKENS)) {
-		short_run(kind == MUL_16 ? 8 : 16, w, x, w + d, x + dx, y, kind);
-		if (kind == MUL_16) short_run(8, w + 8*4*OUTPUTS, x + 8*4*SHORT_TOKENS, w + m, x + dx, y, kind);
+		short_run(kind == MUL_16 ? 4 : 8, w, x, kind == MUL_16 ? NULL : own, w + d, x + dx, y, kind);
+		if (kind == MUL_16) short_run(4, w + 8*4*OUTPUTS, x + 8*4*SHORT_TOKENS, NULL, w + m, x + dx, y, kind);
+		own += OUTPUTS;
 	}
 	UNROLL for (int t = 0; t < SHORT_TOKENS; t++) UNROLL for (int r = 0; r < VECTORS; r++)
 		f_store(acc + t*OUTPUTS + r*LANES, y[t][r]);
+}
+ALWAYS void short_gemm(size_t n_blocks, const char *panel, size_t n_strips, const char *strips, size_t strip_bytes,
+	float *acc, enum mul_kind kind)
+{
+	int32_t own[OWN];
+	if (kind != MUL_16) own_of_panel(n_blocks, panel, kind, own);
+	for (; n_strips; n_strips--, strips += strip_bytes, acc += SHORT_TOKENS*OUTPUTS)
+		short_tile(n_blocks, panel, strips, own, acc, kind);
 }
 #define SHORT_GEMM(name, kind) \
 static void name(size_t n_blocks, const char *panel, size_t n_strips, const char *strips, size_t strip_bytes, \
 	float *acc) \
 { \
-	for (; n_strips; n_strips--, strips += strip_bytes, acc += SHORT_TOKENS*OUTPUTS) \
-		short_tile(n_blocks, panel, strips, acc, kind); \
+	short_gemm(n_blocks, panel, n_strips, strips, strip_bytes, acc, kind); \
 }
 SHORT_GEMM(gemm_16, MUL_16)
 SHORT_GEMM(gemm_32, MUL_32)
 SHORT_GEMM(gemm_32_min, MUL_32_MIN)
 
 const struct panel_table SHORT_TABLE = { OUTPUTS, SHORT_TOKENS, interleave, interleave, interleave,
-	{ gemm_16, gemm_32, gemm_32_min }, NULL };
+	{ gemm_16, gemm_32, gemm_32_min }, NULL, OWN_OF_STRIP };

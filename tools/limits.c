@@ -194,6 +194,7 @@ static const struct peak {
 	{ "avx512bw", peak_int16_avx512bw, peak_int8_avx512bw, peak_f32_avx512, read_avx512, 32, 64, 16 },
 	{ "avx512", peak_int16_avx512, peak_int8_avx512, peak_f32_avx512, read_avx512, 32, 64, 16 },
 	{ "avx512vbmi", peak_int16_avx512, peak_int8_avx512, peak_f32_avx512, read_avx512, 32, 64, 16 },
+	{ "zen4", peak_int16_avx512, peak_int8_avx512, peak_f32_avx512, read_avx512, 32, 64, 16 },
 	{ "amx", peak_int16_avx512, peak_int8_avx512, peak_f32_avx512, read_avx512, 32, 64, 16 },
 #elif defined __aarch64__
 	{ "neon", peak_int16_neon, peak_int8_neon, peak_f32_neon, read_c, 4, 8, 4 },
