@@ -3,6 +3,7 @@
 #if defined __x86_64__
 #include "tile_512.h"
 #define PANEL_TABLE quant_panel_zen4
+enum { TILE_TOKENS = 8 };
 #define SHORT_TABLE quant_panel_zen4_32
 #define CROSSED 3
 /* The empty statement keeps the compiler from copying sums between registers. */

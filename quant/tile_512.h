@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
- * tile_512.h - the vocabulary of tile.h in 512 bits: 32 outputs times 12 tokens in 24 of 32 registers; the instance
- * gives i_madd. */
+ * tile_512.h - the vocabulary of tile.h in 512 bits, two registers of outputs; the instance gives TILE_TOKENS and
+ * i_madd. */
 #include <immintrin.h>
 #include <string.h>
 #include "interleave_x86.h"
 
 typedef __m512i vi, vw;
 typedef __m512 vf;
-enum { LANES = 16, VECTORS = 2, TILE_TOKENS = 12 };
+enum { LANES = 16, VECTORS = 2 };
 static inline vi i_zero(void) { return _mm512_setzero_si512(); }
 static inline vi i_load(const void *p) { return _mm512_loadu_si512(p); }
 /* Zen 4's loads give an integer to all lanes; of a float its arithmetic pipes do. */
