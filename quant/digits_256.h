@@ -10,13 +10,13 @@
 #define INLINE static inline __attribute__((always_inline))
 typedef struct { __m256i a, b; } c64;   /* 64 codes, columns in order */
 typedef __m256i isum;
-typedef struct { __m256i q[4]; } factors;        /* of 128 codes: a word for each pair */
 INLINE isum i_madd(isum a, __m256i u, __m256i v);
 
 INLINE __m256i y_load(const void *p) { return _mm256_loadu_si256(p); }
 INLINE __m256i y_twice(const void *p) { return _mm256_broadcastsi128_si256(_mm_loadu_si128(p)); }
 INLINE __m256i y_set(int n) { return _mm256_set1_epi8((char)n); }
 INLINE c64 c_load(const void *p) { return (c64){ y_load(p), y_load((const char *)p + 32) }; }
+INLINE c64 c_four_times(const void *p) { return (c64){ y_twice(p), y_twice(p) }; }
 INLINE c64 c_twice(const void *p) { return (c64){ y_load(p), y_load(p) }; }
 INLINE __m256i y_two(const char *p, const char *q)
 {
@@ -52,8 +52,6 @@ INLINE c64 c_and(c64 c, int mask)
 INLINE c64 c_or(c64 a, c64 b) { return (c64){ _mm256_or_si256(a.a, b.a), _mm256_or_si256(a.b, b.b) }; }
 /* a where a bit of the mask is set, else b */
 INLINE c64 c_select(c64 a, c64 b, int mask) { return c_or(c_and(a, mask), c_and(b, ~mask)); }
-/* (c & mask) | n */
-INLINE c64 c_and_or(c64 c, int mask, int n) { return c_or(c_and(c, mask), (c64){ y_set(n), y_set(n) }); }
 /* (a & of_a) | (b & of_b) */
 INLINE c64 c_merge(c64 a, int of_a, c64 b, int of_b) { return c_or(c_and(a, of_a), c_and(b, of_b)); }
 /* + four bytes, lowest first */
@@ -81,6 +79,16 @@ INLINE c64 c_times(__m128i a, int n)
 	return (c64){ _mm256_mullo_epi32(_mm256_cvtepu8_epi32(a), b),
 		_mm256_mullo_epi32(_mm256_cvtepu8_epi32(_mm_srli_si128(a, 8)), b) };
 }
+/* In each quarter, of sixteens k and k + 2 of the four that belong to it in ORDER_HALVES: scale times i at i, and the
+ * other's at 4*i */
+INLINE __m256i y_tables(__m256i sc, int k)
+{
+	const __m256i at = _mm256_setr_epi32((int)0x80008000, (int)0x80808002, (int)0x80808002, (int)0x80808002,
+			(int)0x81018101, (int)0x81818103, (int)0x81818103, (int)0x81818103),
+		by = _mm256_setr_epi32(0x03020100, 1, 2, 3, 0x03020100, 1, 2, 3);
+	return _mm256_mullo_epi16(_mm256_shuffle_epi8(sc, _mm256_add_epi8(at, y_set(k))), by);
+}
+INLINE c64 c_tables(c64 sc, int k) { return (c64){ y_tables(sc.a, k), y_tables(sc.b, k + 8) }; }
 INLINE c64 c_look(c64 table, c64 c)
 {
 	return (c64){ _mm256_shuffle_epi8(table.a, c.a), _mm256_shuffle_epi8(table.b, c.b) };
@@ -95,79 +103,68 @@ INLINE c64 c_level(__m128i table, c64 c)
 	__m256i t = _mm256_broadcastsi128_si256(table);
 	return (c64){ _mm256_shuffle_epi8(t, c.a), _mm256_shuffle_epi8(t, c.b) };
 }
-INLINE __m256i y_scale(__m256i sc, int j)
-{
-	const long long first = 0x0100010001000100, second = 0x0302030203020302;
-	const __m256i pair = _mm256_setr_epi64x(first, first, second, second);
-	__m256i half = j < 4 ? _mm256_permute2x128_si256(sc, sc, 0) : _mm256_permute2x128_si256(sc, sc, 0x11);
-	return _mm256_shuffle_epi8(half, _mm256_add_epi8(pair, y_set(4*(j%4))));
-}
-/* Of codes 128*k.. in ORDER_HALVES */
-INLINE factors c_factors(__m256i sc, int k)
-{
-	return (factors){ { y_scale(sc, 2*k), y_scale(sc, 2*k + 4), y_scale(sc, 2*k + 1), y_scale(sc, 2*k + 5) } };
-}
 INLINE isum i_zero(void) { return _mm256_setzero_si256(); }
 typedef struct { const int8_t *x; } digits256;  /* where they lie: registers are too few */
 INLINE digits256 d_load(const int8_t *p) { return (digits256){ p }; }
 INLINE __m256i x_load(const int8_t *x) { return _mm256_load_si256((const void *)x); }
-INLINE isum i_pairs(isum a, __m256i c, const int8_t *x, __m256i sc)
-{
-	return i_madd(a, _mm256_maddubs_epi16(c, x_load(x)), sc);
-}
-/* += codes of half k times digits of activations times scales */
-INLINE isum i_scaled(isum a, c64 c, c64 d, digits256 x, int k, factors sc)
-{
-	a = i_pairs(i_pairs(a, c.a, x.x + 128*k, sc.q[0]), c.b, x.x + 128*k + 32, sc.q[1]);
-	return i_pairs(i_pairs(a, d.a, x.x + 128*k + 64, sc.q[2]), d.b, x.x + 128*k + 96, sc.q[3]);
-}
 /* 64*high + low, in eight lanes */
 INLINE __m256i i_value(isum high, isum low) { return _mm256_add_epi32(_mm256_slli_epi32(high, 6), low); }
-/* Four integers, each as the words of a quarter, and four more */
-typedef struct { __m256i f[2][2]; } chain;
-INLINE chain c_chain(__m256i sc)
+/* Words j and j + 1 of either half */
+INLINE __m256i y_scale(__m256i half, int j)
 {
-	const __m256i a = _mm256_setr_epi64x(0x0100010001000100, 0x0100010001000100, 0x0504050405040504,
-			0x0504050405040504), b = _mm256_add_epi8(a, y_set(8));
-	__m256i first = _mm256_permute4x64_epi64(sc, 0x44), second = _mm256_permute4x64_epi64(sc, 0xee);
-	return (chain){ { { _mm256_shuffle_epi8(first, a), _mm256_shuffle_epi8(first, b) },
-		{ _mm256_shuffle_epi8(second, a), _mm256_shuffle_epi8(second, b) } } };
+	const long long first = 0x0100010001000100, second = 0x0302030203020302;
+	return _mm256_shuffle_epi8(half, _mm256_add_epi8(_mm256_setr_epi64x(first, first, second, second), y_set(2*j)));
 }
-INLINE isum i_chain(isum s, __m256i a, __m256i b, const int8_t *x, __m256i f)
+INLINE isum i_scaled(isum a, __m256i c, const int8_t *x, __m256i f)
 {
-	__m256i p = _mm256_add_epi16(_mm256_maddubs_epi16(a, x_load(x)), _mm256_maddubs_epi16(b, x_load(x + 64)));
-	return i_madd(s, p, f);
+	return i_madd(a, _mm256_maddubs_epi16(c, x_load(x)), f);
 }
-/* The sums of c[0] and c[1], and of c[2] and c[3], times f, in eight lanes */
-INLINE __m256i i_chains(const c64 *c, digits256 high, digits256 low, chain f)
+/* The sums of codes in ORDER_HALVES times the scales of sixteens, in eight lanes */
+INLINE __m256i i_sixteens(const c64 *c, digits256 high, digits256 low, __m256i sc)
 {
-	isum h = i_zero(), l = i_zero();
-	UNROLL for (int i = 0; i < 2; i++) {
-		h = i_chain(h, c[2*i].a, c[2*i + 1].a, high.x + 128*i, f.f[i][0]);
-		h = i_chain(h, c[2*i].b, c[2*i + 1].b, high.x + 128*i + 32, f.f[i][1]);
-		l = i_chain(l, c[2*i].a, c[2*i + 1].a, low.x + 128*i, f.f[i][0]);
-		l = i_chain(l, c[2*i].b, c[2*i + 1].b, low.x + 128*i + 32, f.f[i][1]);
+	const __m256i half[2] = { _mm256_permute2x128_si256(sc, sc, 0), _mm256_permute2x128_si256(sc, sc, 0x11) };
+	isum h = i_zero(), l = h;
+	UNROLL for (int i = 0; i < 4; i++) {
+		__m256i f = y_scale(half[0], 2*i), g = y_scale(half[1], 2*i);
+		h = i_scaled(i_scaled(h, c[i].a, high.x + 64*i, f), c[i].b, high.x + 64*i + 32, g);
+		l = i_scaled(i_scaled(l, c[i].a, low.x + 64*i, f), c[i].b, low.x + 64*i + 32, g);
 	}
 	return i_value(h, l);
 }
-/* Sums of the products of four registers with digits, as words or already as integers */
-INLINE isum i_bytes(const c64 *c, const int8_t *x, int most, int by)
+/* Codes times digits at x and `next` behind it, in words */
+INLINE __m256i i_two(__m256i a, __m256i b, const int8_t *x, int next)
 {
-	const __m256i f = _mm256_set1_epi16((short)by);
-	isum s = i_zero();
-	__m256i p = i_zero();
-	UNROLL for (int i = 0; i < 4; i++) {
-		__m256i q = _mm256_add_epi16(_mm256_maddubs_epi16(c[i].a, x_load(x + 64*i)),
-			_mm256_maddubs_epi16(c[i].b, x_load(x + 64*i + 32)));
-		if (most*16*32 < 32768) p = _mm256_add_epi16(p, q);
-		else s = i_madd(s, q, f);
-	}
-	return most*16*32 < 32768 ? i_madd(s, p, f) : s;
+	return _mm256_add_epi16(_mm256_maddubs_epi16(a, x_load(x)), _mm256_maddubs_epi16(b, x_load(x + next)));
 }
-/* The sums of all codes, which are at most `most`, in eight lanes */
+/* The sums of c[0] and c[1], and of c[2] and c[3], times four integers each, in eight lanes */
+INLINE __m256i i_chains(const c64 *c, digits256 high, digits256 low, __m256i sc)
+{
+	const __m256i words = _mm256_setr_epi64x(0x0100010001000100, 0x0100010001000100, 0x0504050405040504,
+			0x0504050405040504);
+	isum h = i_zero(), l = h;
+	UNROLL for (int i = 0; i < 2; i++) {
+		__m256i four = i ? _mm256_permute4x64_epi64(sc, 0xee) : _mm256_permute4x64_epi64(sc, 0x44),
+			f = _mm256_shuffle_epi8(four, words),
+			g = _mm256_shuffle_epi8(four, _mm256_add_epi8(words, y_set(8)));
+		h = i_madd(h, i_two(c[2*i].a, c[2*i + 1].a, high.x + 128*i, 64), f);
+		l = i_madd(l, i_two(c[2*i].a, c[2*i + 1].a, low.x + 128*i, 64), f);
+		h = i_madd(h, i_two(c[2*i].b, c[2*i + 1].b, high.x + 128*i + 32, 64), g);
+		l = i_madd(l, i_two(c[2*i].b, c[2*i + 1].b, low.x + 128*i + 32, 64), g);
+	}
+	return i_value(h, l);
+}
+/* The sums of all codes, which are at most `most`, in eight lanes; as words where these hold all that comes */
 INLINE __m256i i_tabled(const c64 *c, digits256 high, digits256 low, int most)
 {
-	return _mm256_add_epi32(i_bytes(c, high.x, most, 64), i_bytes(c, low.x, most, 1));
+	const __m256i by = _mm256_set1_epi16(64), one = _mm256_set1_epi16(1);
+	const int words = most*16*32 < 32768;
+	__m256i h = i_zero(), l = h;
+	UNROLL for (int i = 0; i < 4; i++) {
+		__m256i p = i_two(c[i].a, c[i].b, high.x + 64*i, 32), q = i_two(c[i].a, c[i].b, low.x + 64*i, 32);
+		h = words ? _mm256_add_epi16(h, p) : i_madd(h, p, by);
+		l = words ? _mm256_add_epi16(l, q) : i_madd(l, q, one);
+	}
+	return words ? i_madd(i_madd(i_zero(), h, by), l, one) : _mm256_add_epi32(h, l);
 }
 
 /* ---- rows side by side ---- */

@@ -7,9 +7,9 @@
 #define INLINE static inline __attribute__((always_inline))
 typedef __m512i c64;                    /* 64 codes, columns in order */
 typedef __m512i isum;
-typedef __m512i factors;                /* of 128 codes */
 
 INLINE c64 c_load(const void *p) { return _mm512_loadu_si512(p); }
+INLINE c64 c_four_times(const void *p) { return _mm512_broadcast_i32x4(_mm_loadu_si128(p)); }
 INLINE c64 c_twice(const void *p) { return _mm512_broadcast_i64x4(_mm256_loadu_si256(p)); }
 /* 32 bytes at p, 32 at q */
 INLINE c64 c_both(const void *p, const void *q)
@@ -48,11 +48,6 @@ INLINE c64 c_select(c64 a, c64 b, int mask)
 {
 	return _mm512_ternarylogic_epi64(_mm512_set1_epi8((char)mask), a, b, 0xca);
 }
-/* (c & mask) | n */
-INLINE c64 c_and_or(c64 c, int mask, int n)
-{
-	return _mm512_ternarylogic_epi64(c, _mm512_set1_epi8((char)mask), _mm512_set1_epi8((char)n), 0xea);
-}
 /* (a & of_a) | (b & of_b) */
 INLINE c64 c_merge(c64 a, int of_a, c64 b, int of_b)
 {
@@ -71,23 +66,24 @@ INLINE c64 c_times(__m128i a, int n)
 	__asm__("" : "+v"(b));
 	return _mm512_mullo_epi32(_mm512_cvtepu8_epi32(a), b);
 }
-INLINE c64 c_look(c64 table, c64 c) { return _mm512_shuffle_epi8(table, c); }
-INLINE c64 c_shuffle(c64 c, __m128i at) { return _mm512_shuffle_epi8(c, _mm512_broadcast_i32x4(at)); }
-INLINE c64 c_level(__m128i table, c64 c) { return _mm512_shuffle_epi8(_mm512_broadcast_i32x4(table), c); }
 INLINE __m512i four_words(int a, int b, int c, int d)
 {
 	__m256i ab = _mm256_set_m128i(_mm_set1_epi16((short)b), _mm_set1_epi16((short)a)),
 		cd = _mm256_set_m128i(_mm_set1_epi16((short)d), _mm_set1_epi16((short)c));
 	return _mm512_inserti64x4(_mm512_castsi256_si512(ab), cd, 1);
 }
-/* Of codes 128*k.. in ORDER_HALVES: in each quarter four words for the first register, four for the second */
-INLINE factors c_factors(__m256i sc, int k)
+/* In each quarter, of sixteens k and k + 2 of the four that belong to it in ORDER_HALVES: scale times i at i, and the
+ * other's at 4*i */
+INLINE c64 c_tables(c64 sc, int k)
 {
-	const __m512i one = four_words(0, 1, 8, 9),
-		at = _mm512_mask_add_epi16(one, 0xf0f0f0f0, one, _mm512_set1_epi16(2));
-	return _mm512_permutexvar_epi16(_mm512_add_epi16(at, _mm512_set1_epi16((short)(4*k))),
-		_mm512_castsi256_si512(sc));
+	const __m512i at = _mm512_broadcast_i32x4(_mm_setr_epi32((int)0x80008000, (int)0x80808002, (int)0x80808002,
+			(int)0x80808002)), by = _mm512_broadcast_i32x4(_mm_setr_epi32(0x03020100, 1, 2, 3)),
+		first = _mm512_add_epi8(four_words(0, 0x0101, 0x0808, 0x0909), _mm512_set1_epi8((char)k));
+	return _mm512_mullo_epi16(_mm512_shuffle_epi8(sc, _mm512_add_epi8(at, first)), by);
 }
+INLINE c64 c_look(c64 table, c64 c) { return _mm512_shuffle_epi8(table, c); }
+INLINE c64 c_shuffle(c64 c, __m128i at) { return _mm512_shuffle_epi8(c, _mm512_broadcast_i32x4(at)); }
+INLINE c64 c_level(__m128i table, c64 c) { return _mm512_shuffle_epi8(_mm512_broadcast_i32x4(table), c); }
 INLINE isum i_zero(void) { return _mm512_setzero_si512(); }
 typedef struct { __m512i x[4]; } digits256;
 INLINE digits256 d_load(const int8_t *p)
@@ -96,11 +92,6 @@ INLINE digits256 d_load(const int8_t *p)
 		_mm512_load_si512(p + 192) } };
 }
 INLINE isum i_fours(c64 c, __m512i x) { return _mm512_dpbusd_epi32(_mm512_setzero_si512(), c, x); }
-/* += codes of half k times digits of activations times scales; sums of four products fit 16 bits. */
-INLINE isum i_scaled(isum a, c64 c, c64 d, digits256 x, int k, factors sc)
-{
-	return _mm512_dpwssd_epi32(a, _mm512_packs_epi32(i_fours(c, x.x[2*k]), i_fours(d, x.x[2*k + 1])), sc);
-}
 INLINE __m256i i_eight(__m512i a)
 {
 	return _mm256_add_epi32(_mm512_castsi512_si256(a), _mm512_extracti64x4_epi64(a, 1));
@@ -110,25 +101,43 @@ INLINE __m256i i_value(isum high, isum low)
 {
 	return i_eight(_mm512_add_epi32(_mm512_slli_epi32(high, 6), low));
 }
-/* Four integers, each for a quarter, and four more */
-typedef struct { __m512i f[2]; } chain;
-INLINE chain c_chain(__m256i sc)
+/* Of codes 128*k.. in ORDER_HALVES: in each quarter four words for the first register, four for the second */
+INLINE __m512i i_factors(__m256i sc, int k)
 {
-	const __m512i at = _mm512_setr_epi32(0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3);
-	__m512i s = _mm512_castsi256_si512(sc);
-	return (chain){ { _mm512_permutexvar_epi32(at, s),
-		_mm512_permutexvar_epi32(_mm512_add_epi32(at, _mm512_set1_epi32(4)), s) } };
+	const __m512i one = four_words(0, 1, 8, 9),
+		at = _mm512_mask_add_epi16(one, 0xf0f0f0f0, one, _mm512_set1_epi16(2));
+	return _mm512_permutexvar_epi16(_mm512_add_epi16(at, _mm512_set1_epi16((short)(4*k))),
+		_mm512_castsi256_si512(sc));
+}
+/* Sums of four products fit 16 bits. */
+INLINE isum i_scaled(isum a, c64 c, c64 d, const __m512i *x, __m512i f)
+{
+	return _mm512_dpwssd_epi32(a, _mm512_packs_epi32(i_fours(c, x[0]), i_fours(d, x[1])), f);
+}
+/* The sums of codes times the scales of sixteens, in eight lanes */
+INLINE __m256i i_sixteens(const c64 *c, digits256 high, digits256 low, __m256i sc)
+{
+	isum h = i_zero(), l = h;
+	UNROLL for (int k = 0; k < 2; k++) {
+		const __m512i f = i_factors(sc, k);
+		h = i_scaled(h, c[2*k], c[2*k + 1], high.x + 2*k, f);
+		l = i_scaled(l, c[2*k], c[2*k + 1], low.x + 2*k, f);
+	}
+	return i_value(h, l);
 }
 INLINE __m512i i_chain(c64 a, c64 b, const __m512i *high, const __m512i *low)
 {
 	__m512i s = _mm512_dpbusd_epi32(_mm512_dpbusd_epi32(_mm512_setzero_si512(), a, high[0]), b, high[1]);
 	return _mm512_dpbusd_epi32(_mm512_dpbusd_epi32(_mm512_slli_epi32(s, 6), a, low[0]), b, low[1]);
 }
-/* The sums of c[0] and c[1], and of c[2] and c[3], times f, in eight lanes */
-INLINE __m256i i_chains(const c64 *c, digits256 high, digits256 low, chain f)
+/* The sums of c[0] and c[1], and of c[2] and c[3], times four integers each, in eight lanes */
+INLINE __m256i i_chains(const c64 *c, digits256 high, digits256 low, __m256i sc)
 {
-	__m512i a = _mm512_mullo_epi32(i_chain(c[0], c[1], high.x, low.x), f.f[0]),
-		b = _mm512_mullo_epi32(i_chain(c[2], c[3], high.x + 2, low.x + 2), f.f[1]);
+	const __m512i at = _mm512_setr_epi32(0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3);
+	__m512i s = _mm512_castsi256_si512(sc), f = _mm512_permutexvar_epi32(at, s),
+		g = _mm512_permutexvar_epi32(_mm512_add_epi32(at, _mm512_set1_epi32(4)), s),
+		a = _mm512_mullo_epi32(i_chain(c[0], c[1], high.x, low.x), f),
+		b = _mm512_mullo_epi32(i_chain(c[2], c[3], high.x + 2, low.x + 2), g);
 	return i_eight(_mm512_add_epi32(a, b));
 }
 /* The sums of all codes, which are at most `most`, in eight lanes */

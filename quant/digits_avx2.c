@@ -136,7 +136,7 @@ static void sum_up(const struct job *j, struct chunk *c)
 	if (mul_block(j->kind) == 32 && c->n_o < j->table->rows) last_rows(sums, part, part.n*j->bytes, c->s);
 	else sums(&part, c->s);
 }
-/* Asks for a chunk of the first rows, which nobody has asked for while others were met. */
+/* Asks for a chunk of a task's first rows, where nobody has asked for them while others were met. */
 static void fetch(const struct job *j, size_t o, size_t n_o, size_t unit)
 {
 	const size_t left = j->units - unit, n = (left < j->step ? left : j->step)*j->bytes;
@@ -148,15 +148,19 @@ static void fetch(const struct job *j, size_t o, size_t n_o, size_t unit)
  * large ones, for which those have to be in cache, not under way to it. */
 static void mul_all(const struct job *j, size_t t0, size_t n_t, size_t o0, size_t n_o, struct digit_sums *sums)
 {
+	static _Thread_local const char *asked; /* rows from here on have been, by this thread's last task */
+	const char *w = (const char *)j->m->w;
+	const bool first = asked != w + o0*j->m->w_stride;
 	struct chunk before = { .s = sums + 1 };
 	_Alignas(64) float y[DIGITS_TOKENS][DIGITS_ROWS];
+	asked = w + (o0 + n_o)*j->m->w_stride;
 	for (size_t o = o0, rows; o < o0 + n_o; o += rows) {
 		rows = o0 + n_o - o < j->table->rows ? o0 + n_o - o : j->table->rows;
 		for (size_t t = t0, some; t < t0 + n_t; t += some) {
 			some = t0 + n_t - t >= 4 ? 4 : t0 + n_t - t >= 2 ? 2 : 1;
-			if (o == o0) fetch(j, o, rows, 0);
+			if (first && o == o0) fetch(j, o, rows, 0);
 			for (size_t u = 0; u < j->units; u += before.n_units) {
-				if (o == o0 && u + j->step < j->units) fetch(j, o, rows, u + j->step);
+				if (first && o == o0 && u + j->step < j->units) fetch(j, o, rows, u + j->step);
 				struct chunk c = { t, some, o, rows, u, before.s == sums ? sums + 1 : sums };
 				sum_up(j, &c);
 				settle(j, &before, y);

@@ -13,9 +13,8 @@
 /* sc: eight integers. biased: codes have a bias of 128 */
 INLINE void chains(const c64 *c, __m256i sc, int biased, const struct meet *m)
 {
-	const chain f = c_chain(sc);
 	UNROLL for (int t = 0; t < m->n_tokens; t++) {
-		__m256i a = i_chains(c, high_of(m, t), low_of(m, t), f);
+		__m256i a = i_chains(c, high_of(m, t), low_of(m, t), sc);
 		if (biased)
 			a = _mm256_sub_epi32(a, _mm256_mullo_epi32(sc,
 				_mm256_load_si256((const void *)strip_of(m, t)->sum128)));
@@ -81,14 +80,12 @@ INLINE __m128i by_bytes(__m128i sc)
 INLINE void q2_k_block(const void *block, const struct meet *m)
 {
 	const struct q2_k *b = block;
-	const __m128i other = _mm_setr_epi8(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
-	__m128i sc = x16(b->scales);
-	/* Entry 4*k + code, and 4*code + k: pairs of bits are used where they lie. */
-	c64 t = c_times(by_bytes(_mm_and_si128(sc, _mm_set1_epi8(15))), 0x03020100), u = c_shuffle(t, other),
-		x = c_load(b->qs), y = c_right(x, 4);
-	const c64 c[4] = { c_look(t, c_and(x, 3)), c_look(u, c_and_or(x, 12, 1)), c_look(t, c_and_or(y, 3, 8)),
-		c_look(u, c_and_or(y, 12, 3)) };
-	_mm_store_si128((void *)(m->to->m + 16*m->at), sc);
+	/* No code is moved but by four: a table has the first of two where its bits are, and the second. */
+	const c64 sc = c_and(c_four_times(b->scales), 15), t = c_tables(sc, 0), u = c_tables(sc, 4), x = c_load(b->qs),
+		y = c_right(x, 4);
+	const c64 c[4] = { c_look(t, c_and(x, 3)), c_look(t, c_and(x, 12)), c_look(u, c_and(y, 3)),
+		c_look(u, c_and(y, 12)) };
+	memcpy(m->to->m + 16*m->at, b->scales, 16);
 	UNROLL for (int n = 0; n < m->n_tokens; n++) leave(m, n, i_tabled(c, high_of(m, n), low_of(m, n), 45));
 }
 /* The 6-bit scales of codec/q3_k.h, from the twelve bytes at the end of x. */
@@ -122,11 +119,19 @@ INLINE void q3_k_block(const void *block, const struct meet *m)
 
 /* ---- sixteens ---- */
 
+/* sc: sixteen words. Codes have a bias of 32. */
+INLINE void sixteens(const c64 *c, __m256i sc, const struct meet *m)
+{
+	UNROLL for (int t = 0; t < m->n_tokens; t++) {
+		__m256i biased = _mm256_slli_epi32(_mm256_madd_epi16(sc, sum_at(strip_of(m, t)->sum)), 5);
+		leave(m, t, _mm256_sub_epi32(i_sixteens(c, high_of(m, t), low_of(m, t), sc), biased));
+	}
+}
 INLINE void q6_k_block(const void *block, const struct meet *m)
 {
 	const struct q6_k *b = block;
 	c64 x = c_both(b->ql, b->ql + 64), y = c_both(b->ql + 32, b->ql + 96), u = c_load(b->qh);
 	const c64 c[4] = { c_merge(x, 15, c_left(u, 4), 48), c_merge(y, 15, c_left(u, 2), 48),
 		c_merge(c_right(x, 4), 15, u, 48), c_merge(c_right(y, 4), 15, c_right(u, 2), 48) };
-	sixteens(c, _mm256_cvtepi8_epi16(x16(b->scales)), 32, m);
+	sixteens(c, _mm256_cvtepi8_epi16(x16(b->scales)), m);
 }

@@ -52,21 +52,6 @@ INLINE void leave(const struct meet *m, int t, __m256i a)
 }
 typedef void block_fn(const void *block, const struct meet *m);
 
-/* Codes of 64 columns each, times scales of sixteens. */
-INLINE void sixteens(const c64 *c, __m256i sc, int bias, const struct meet *m)
-{
-	const factors f[2] = { c_factors(sc, 0), c_factors(sc, 1) };
-	UNROLL for (int t = 0; t < m->n_tokens; t++) {
-		digits256 h = high_of(m, t), l = low_of(m, t);
-		isum high = i_scaled(i_scaled(i_zero(), c[0], c[1], h, 0, f[0]), c[2], c[3], h, 1, f[1]),
-			low = i_scaled(i_scaled(i_zero(), c[0], c[1], l, 0, f[0]), c[2], c[3], l, 1, f[1]);
-		__m256i a = i_value(high, low);
-		if (bias)
-			a = _mm256_sub_epi32(a, _mm256_mullo_epi32(_mm256_madd_epi16(sc, sum_at(strip_of(m, t)->sum)),
-				_mm256_set1_epi32(bias)));
-		leave(m, t, a);
-	}
-}
 #include "digits_k.h"
 
 /* has_min: dmin is behind d */
