@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <jansson.h>
 #include <math.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -267,6 +268,7 @@ int opt_parse(int argc, char **argv, const struct opt *opts, const struct opt_pr
 	msg_program = p->name;
 	json_set_alloc_funcs(json_memory, free);
 	open_standard();
+	signal(SIGXFSZ, SIG_IGN);       /* a file larger than is allowed: the write fails, and is told */
 	for (int i = 1; i < argc; i++) {
 		char *a = argv[i];
 		if (more && !strcmp(a, "--")) more = false;

@@ -66,7 +66,7 @@ static void on_signal(int sig)
 static void catch_signals(void)
 {
 	static const int fatal[] = { SIGHUP, SIGINT, SIGQUIT, SIGABRT, SIGALRM, SIGTERM, SIGPIPE, SIGUSR1, SIGUSR2,
-		SIGVTALRM, SIGPROF, SIGXCPU, SIGXFSZ };
+		SIGVTALRM, SIGPROF, SIGXCPU };
 	static bool ready;
 	struct sigaction old, act = { .sa_handler = on_signal };
 	if (ready) return;

@@ -148,7 +148,10 @@ is "/dev/stdout that is a file is not replaced" "$(head -1 appended) $(tail -n +
 same "/dev/fd/3" fd3 want.txt
 gguf-info -o self m.gguf >self
 same "the file that standard output is" self want.txt
-is "a file larger than is allowed" "$( (ulimit -f 1; trap '' XFSZ; gguf-cat -o big.bin m.gguf token_embd.weight) 2>&1 | grep -c 'big.bin: needs .*File too large')" 1
+is "a file larger than is allowed" "$( (ulimit -f 1; gguf-cat -o big.bin m.gguf token_embd.weight) 2>&1 | grep -c 'big.bin: needs .*File too large')" 1
+not_ok "... of text" 2 sh -c "ulimit -f 1; gguf-info --json -o big.ids m.gguf"
+is "... is told too" "$(cat "$TMP/.out")" "gguf-info: big.ids: File too large"
+not_ok "... and leaves nothing" 1 test -e big.ids
 if [ -e "$BUILD/tests/fault.so" ]; then
 	for why in ENOSPC EDQUOT EFBIG; do
 		is "$why when space is reserved" "$(LD_PRELOAD=$BUILD/tests/fault.so FAULT=fallocate:1:$why gguf-cat -o big.bin m.gguf token_embd.weight 2>err; echo "$? $(grep -c 'big.bin: needs ' err)$([ -e big.bin ] && echo left)")" "2 1"
