@@ -14,7 +14,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <xxhash.h>
 #include "../libgguf/pool.h"
 #include "../libgguf/text.h"
 #include "drawn.h"
@@ -26,6 +25,7 @@
 #include "pipe.h"
 #include "progress.h"
 #include "sandbox.h"
+#include "tag.h"
 
 static struct {
 	const char *model, *output, *checkpoint, *dataset, *arch_file;
@@ -87,7 +87,7 @@ struct run {
 	size_t n_drawn;         /* windows drawn by lot, after those of the text; covariances alone see them */
 	bool drawn;             /* such a one is being evaluated */
 	int32_t start;          /* what a decoder's sequence begins with */
-	char tag[40];           /* of text, model and settings: a checkpoint belongs to one run */
+	char tag[TAG_BYTES];    /* of text, model and settings: a checkpoint belongs to one run */
 	struct ggu_error err;
 };
 
@@ -171,30 +171,13 @@ static void tokenize(struct run *r, const char *text_name)
 /* Everything that the sums depend on, the model's weights too: going on with another model would mix two. */
 static void make_tag(struct run *r)
 {
-	const struct ggu_file *f = model_file(r->model);
-	XXH3_state_t *h = XXH3_createState();
 	uint64_t settings[4] = { (uint64_t)o.ctx, o.process_output, o.covariance ? (uint64_t)o.block : 0,
 		(uint64_t)o.stride };
-	struct ggu_walk *walk;
-	struct ggu_error err;
-	if (!h) msg_die("out of memory");
-	if (ggu_walk_new(&walk, f, 1 << 16, &err)) msg_die_error(o.model, &err);
-	XXH3_64bits_reset(h);
-	XXH3_64bits_update(h, settings, sizeof settings);
-	XXH3_64bits_update(h, r->ids, (r->n_chunks + r->n_drawn)*(size_t)o.ctx*sizeof *r->ids);
-	for (size_t i = 0; i < ggu_file_n_tensors(f); i++) {
-		const struct ggu_tensor *t = ggu_file_tensor(f, i);
-		struct ggu_part part;
-		XXH3_64bits_update(h, t->name, t->name_bytes + 1);
-		ggu_walk_to(walk, t);
-		do {
-			if (ggu_walk_next(walk, &part, &err)) msg_die_error(o.model, &err);
-			XXH3_64bits_update(h, part.bytes, part.n_bytes);
-		} while (part.n_bytes);
-	}
-	snprintf(r->tag, sizeof r->tag, "xxh3:%016llx", (unsigned long long)XXH3_64bits_digest(h));
-	XXH3_freeState(h);
-	ggu_walk_free(walk);
+	struct tag *t = tag_new();
+	tag_add(t, settings, sizeof settings);
+	tag_add(t, r->ids, (r->n_chunks + r->n_drawn)*(size_t)o.ctx*sizeof *r->ids);
+	tag_model(t, model_file(r->model), o.model, true);
+	tag_end(t, r->tag);
 }
 
 static void save(const struct run *r, uint64_t done)

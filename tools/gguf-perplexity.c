@@ -149,7 +149,19 @@ struct job {
 	int32_t *ids;
 	size_t windows, first, per;     /* positions first .. first + per - 1 of each window are scored */
 	struct score *score;            /* [windows*per] */
+	char of[TAG_BYTES];             /* what all parts of a measurement have in common */
 };
+
+static void make_tag(struct job *j, const char *text, size_t n)
+{
+	struct state_options cache = load_cache_types(o.cache_k, o.cache_v, GGU_TYPE_F32);
+	struct tag *t = tag_new();
+	tag_add(t, &cache, sizeof cache);
+	tag_add(t, text, n);
+	tag_model(t, model_file(j->a.m), o.model, false);
+	if (j->b.m) tag_model(t, model_file(j->b.m), o.base, false);
+	tag_end(t, j->of);
+}
 
 static void read_text(struct job *j, const char *path)
 {
@@ -164,6 +176,7 @@ static void read_text(struct job *j, const char *path)
 		load_most_ids((uint64_t)o.from, (uint64_t)o.chunks, (size_t)o.ctx), &j->ids, &n, &cap, &err))
 		msg_die_error(name, &err);
 	tokenizer_free(t);
+	if (o.partial) make_tag(j, text, bytes);
 	free(text);
 	j->windows = n/(size_t)o.ctx;
 	if (j->windows < 1)
@@ -351,6 +364,7 @@ static int evaluate(const char *text)
 {
 	struct ggu_pool *pool;
 	struct job j = { .first = (size_t)o.ctx/2, .per = scores_per((size_t)o.ctx) };
+	struct scores all;
 	int status;
 	scores_check_rules(&o.fail_above, o.base != NULL);
 	sandbox_output(o.save);
@@ -366,8 +380,10 @@ static int evaluate(const char *text)
 	check_base(&j);
 	open_outputs(&j, text);
 	measure(&j);
-	status = report(j.results, &(struct scores){ o.base != NULL, (size_t)o.ctx, (size_t)o.from, j.windows,
-		j.score });
+	all = (struct scores){ .has_base = o.base != NULL, .n_ctx = (size_t)o.ctx, .from = (size_t)o.from,
+		.windows = j.windows, .v = j.score };
+	memcpy(all.of, j.of, sizeof all.of);
+	status = report(j.results, &all);
 	close_save(&j);         /* last, so that after exit 2 there is no file */
 	job_free(&j);
 	ggu_pool_free(pool);

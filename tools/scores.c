@@ -116,6 +116,7 @@ static json_t *json_of_scores(const struct scores *s)
 {
 	json_t *root = json_object(), *list;
 	size_t n = s->windows*scores_per(s->n_ctx);
+	json_put(root, "of", json_string(s->of));
 	json_put(root, "from", json_of_uint(s->from));
 	json_put(root, "windows", json_of_uint(s->windows));
 	for (size_t m = 0; m < N_MEMBERS; m++) {
@@ -260,6 +261,8 @@ static struct scores read_part(const char *file)
 	s.n_ctx = count_of(file, root, "n_ctx");
 	s.from = count_of(file, scores, "from");
 	s.windows = count_of(file, scores, "windows");
+	if (!json_string_length(json_object_get(scores, "of"))) no_part(file);
+	snprintf(s.of, sizeof s.of, "%s", json_string_value(json_object_get(scores, "of")));
 	if (s.n_ctx < 4 || s.windows != json_array_size(json_object_get(scores, "nll"))/scores_per(s.n_ctx))
 		no_part(file);
 	s.v = calloc(s.windows*scores_per(s.n_ctx) + 1, sizeof *s.v);
@@ -288,7 +291,7 @@ struct scores scores_merge(char **files, int n)
 	per = scores_per(all.n_ctx);
 	for (int i = 1; i < n; i++) {
 		const struct scores *s = &p[i].s;
-		if (s->n_ctx != all.n_ctx || s->has_base != all.has_base)
+		if (s->n_ctx != all.n_ctx || s->has_base != all.has_base || strcmp(s->of, all.of) != 0)
 			msg_die("%s and %s are of different measurements", p[0].file, p[i].file);
 		if (s->from != all.from + all.windows)
 			msg_die("%s begins with window %zu, but those before it end with window %zu", p[i].file,

@@ -7,12 +7,14 @@
 #ifndef TOOLS_SCORES_H
 #define TOOLS_SCORES_H
 #include "opt.h"
+#include "tag.h"
 
 /* Of one position, in nats. nll: -log of the model's probability of the right token. */
 struct score { double nll, base_nll, kld; bool same_top; };
 struct scores {
 	bool has_base;                  /* the members of score beside nll are there */
 	size_t n_ctx, from, windows;    /* tokens of a window; the first window, and how many there are */
+	char of[TAG_BYTES];             /* model, base and text */
 	struct score *v;                /* [windows*scores_per(n_ctx)] */
 };
 /* Scored positions of a window of n_ctx tokens: n_ctx/2 to n_ctx - 2. */
@@ -24,8 +26,8 @@ enum scores_form { SCORES_TEXT, SCORES_JSON, SCORES_PARTIAL };
 /* Prints all results to stdout; SCORES_PARTIAL: as JSON and with them the scores. Returns EXIT_NO, with a message, if a
  * result breaks a rule, else EXIT_YES. */
 int scores_report(const struct scores *s, enum scores_form form, const struct opt_list *fail_above);
-/* What files of SCORES_PARTIAL hold, put together in the order of their windows, which must join. The caller frees v.
- * */
+/* What files of SCORES_PARTIAL hold, put together in the order of their windows, which must join and be of one
+ * measurement. The caller frees v. */
 struct scores scores_merge(char **files, int n);
 
 #endif

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT
+ * tag.c - see tag.h. */
+#include <stdlib.h>
+#include <xxhash.h>
+#include "msg.h"
+#include "tag.h"
+
+enum { FIRST_WEIGHTS = 1 << 12, PART_WEIGHTS = 1 << 16 };
+struct tag { XXH3_state_t *h; };
+
+struct tag *tag_new(void)
+{
+	struct tag *t = malloc(sizeof *t);
+	if (!t || !(t->h = XXH3_createState())) msg_die("out of memory");
+	XXH3_64bits_reset(t->h);
+	return t;
+}
+
+void tag_add(struct tag *t, const void *p, size_t n) { XXH3_64bits_update(t->h, p, n); }
+
+void tag_model(struct tag *t, const struct ggu_file *f, const char *name, bool whole)
+{
+	struct ggu_walk *walk;
+	struct ggu_error err;
+	if (ggu_walk_new(&walk, f, whole ? PART_WEIGHTS : FIRST_WEIGHTS, &err)) msg_die_error(name, &err);
+	for (size_t i = 0; i < ggu_file_n_tensors(f); i++) {
+		const struct ggu_tensor *x = ggu_file_tensor(f, i);
+		struct ggu_part part;
+		tag_add(t, x->name, x->name_bytes + 1);
+		tag_add(t, &x->type, sizeof x->type);
+		tag_add(t, x->ne, sizeof x->ne);
+		ggu_walk_to(walk, x);
+		do {
+			if (ggu_walk_next(walk, &part, &err)) msg_die_error(name, &err);
+			tag_add(t, part.bytes, part.n_bytes);
+		} while (whole && part.n_bytes);
+	}
+	ggu_walk_free(walk);
+}
+
+void tag_end(struct tag *t, char to[TAG_BYTES])
+{
+	snprintf(to, TAG_BYTES, "xxh3:%016llx", (unsigned long long)XXH3_64bits_digest(t->h));
+	XXH3_freeState(t->h);
+	free(t);
+}
