@@ -140,6 +140,10 @@ static inline size_t mul_strip_d(size_t block, size_t tokens)
 	return mul_strip_sum(block, tokens) + (block == 32 ? 4 : 32)*tokens;
 }
 static inline size_t mul_strip_own(size_t block, size_t tokens) { return mul_strip_d(block, tokens) + 4*tokens; }
-static inline size_t mul_strip_bytes(size_t block, size_t tokens) { return mul_strip_own(block, tokens) + 4*tokens; }
+/* A strip of one token ends before `own`: rows and portable C make all products. */
+static inline size_t mul_strip_bytes(size_t block, size_t tokens)
+{
+	return mul_strip_own(block, tokens) + (tokens > 1 ? 4*tokens : 0);
+}
 
 #endif

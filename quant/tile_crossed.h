@@ -7,8 +7,8 @@
  *
  * What is too much is the weights' own and the activations' own. It is summed once for each output of a panel's block,
  * and for each token of a strip's, when that is packed; a run begins with both, negated. The sums of two are at most
- * 4096 + 2032; everything else is exact modulo 2^32, in which the result fits. CROSSED of each 4 fours are multiplied so,
- * the others as they are, which keeps all of a core busy. Beside what tile.h asks for an instance gives
+ * 4096 + 2032; everything else is exact modulo 2^32, in which the result fits. CROSSED of each 4 fours are multiplied
+ * so, the others as they are, which keeps all of a core busy. Beside what tile.h asks for an instance gives
  *   i_plus(u, v)                u + v, pairs of int16
  *   i_less(a, b)                a - b, sums */
 enum { OWN = MUL_CHUNK/32*OUTPUTS };
