@@ -44,7 +44,8 @@ def compare(path):
 def roundtrip(path):
     metadata = {"general.architecture": "llama", "n": ggu.Value("u16", 65535), "i": -7, "big": 2**64 - 1, "x": 1.5, "yes": True,
                 "f": ggu.Value("f32", 0.1), "words": ["a", "", "\u00e9\0b"], "ids": np.arange(5, dtype=np.uint32),
-                "flags": np.array([True, False]), "list": [1, 2, 3]}
+                "flags": np.array([True, False]), "list": [1, 2, 3], "large": 1e30,
+                "endless": float("-inf"), "none": ggu.Value("f32", float("nan"))}
     x = np.linspace(-1, 1, 4*512, dtype=np.float32).reshape(4, 512)
     with ggu.File(path) as f:
         name = next(iter(f))
@@ -57,6 +58,7 @@ def roundtrip(path):
             m = g.metadata
             assert m["n"] == 65535 and m.types["n"] == "u16" and m["i"] == -7 and m["big"] == 2**64 - 1 and m["yes"] is True
             assert m["words"] == metadata["words"] and m["list"].tolist() == [1, 2, 3] and m.types["list"] == "i64[]"
+            assert m["large"] == 1e30 and m["endless"] == float("-inf") and np.isnan(m["none"]) and m.types["none"] == "f32"
             assert m["f"] == float(np.float32(0.1)) and m["flags"].tolist() == [True, False]
             assert np.array_equal(g["plain"].array(), x) and g["half"].array().dtype == np.float16
             assert g["q"].shape == (4, 512) and np.abs(g["q"].array() - x).max() < 0.05
@@ -99,6 +101,8 @@ def refuses(path):
            (ggu.Error, lambda: ggu.write("bad.gguf", {"n": ggu.Value("u8", 256)}, {})),
            (OverflowError, lambda: ggu.write("bad.gguf", {"n": ggu.Value("u8", -1)}, {})),
            (ValueError, lambda: ggu.write("bad.gguf", {}, {"c": np.zeros(3, complex)})),
+           (ValueError, lambda: ggu.write("bad.gguf", {"a\0b": 1}, {})), (ValueError, lambda: ggu.File(path + "\0x")),
+           (ValueError, lambda: ggu.write("bad.gguf", {}, {"a\0b": np.zeros(3, np.float32)})),
            (ValueError, lambda: ggu.dequantize(ggu.Quantized("q8_0", (64,), np.zeros(34, np.uint8))))]
     for error, call in bad:
         try:

@@ -142,11 +142,18 @@ def _value(kv):
     return out if array else out[0] if item == "str" else out[0].item()
 
 
+def _name(b):
+    """For a function that takes it to end at a NUL."""
+    if b"\0" in b:
+        raise ValueError("a name with a null character")
+    return b
+
+
 class File(Mapping):
     """An open GGUF: a mapping of names to tensors, in the order of the table, and .metadata."""
 
     def __init__(self, path):
-        self._f = _lib.new(lib.ggu_open, os.fsencode(path))
+        self._f = _lib.new(lib.ggu_open, _name(os.fsencode(path)))
         meta = lib.ggu_file_meta(self._f)
         self.metadata = _Metadata(meta)
         self._t = {}
@@ -196,7 +203,7 @@ class Value:
 
 
 def _set(meta, key, v):
-    k = key.encode("utf-8", "surrogateescape")
+    k = _name(key.encode("utf-8", "surrogateescape"))
     if isinstance(v, (bool, np.bool_)):
         v = Value("bool", bool(v))
     elif isinstance(v, (int, np.integer)):
@@ -207,7 +214,7 @@ def _set(meta, key, v):
         name = {"b": "bool", "f": "float", "i": "int", "u": "uint"}[v.type[0]]
         if name == "bool":
             return lib.ggu_meta_set_bool(meta, k, v.value)
-        if name == "uint" and v.value < 0 or not -1 << 63 <= v.value < 1 << 64:
+        if name == "uint" and v.value < 0 or name != "float" and not -1 << 63 <= v.value < 1 << 64:
             raise OverflowError(f"{key}: {v.value} as {v.type}")
         return getattr(lib, "ggu_meta_set_" + name)(meta, k, _KV.index(v.type), v.value)
     if isinstance(v, (str, bytes)):
@@ -246,7 +253,7 @@ def _emit(w, tensors, fd):
     for name, v in tensors.items():
         type, shape, array = _tensor(v)
         ne = (_lib.c_uint64*max(len(shape), 1))(*reversed(shape))
-        check(lib.ggu_writer_add, w, name.encode("utf-8", "surrogateescape"), len(shape), ne, _type(type).id)
+        check(lib.ggu_writer_add, w, _name(name.encode("utf-8", "surrogateescape")), len(shape), ne, _type(type).id)
         data.append(array)
     check(lib.ggu_writer_begin, w, fd)
     for array in data:
