@@ -308,6 +308,23 @@ static inline void affine_tile(const struct affine *a, const struct affine_effor
 	}
 }
 
+/* For coder.again: the starts, then the neighbours. */
+static inline void affine_again(const struct affine *a, const struct affine_effort *effort, const struct tile *t,
+	struct again *v)
+{
+	struct a_lanes g;
+	for (int o = 0; o < LANES; o += VL) {
+		vf d = vf_load(v->d + o), m = vf_load(v->m + o), one = vf_dup(1);
+		struct moments z = a_moments(a, t, o);
+		struct lane_fit b = a_start(a, effort, t, o, &z, v_sel(v_lt(m, vf_dup(0)), 0 - one, one));
+		vf_store(g.d + o, d); vf_store(g.dm + o, m);
+		vf_store(g.ls + o, v_clamp(v_round(b.s*v_inverse(d)), 0, a->smax));
+		vf_store(g.lm + o, v_clamp(v_round(b.m*v_inverse(m)), 0, a->mmax));
+		a_walk(a, t, o, &g);
+		vf_store(v->ls + o, vf_load(g.ls + o)); vf_store(v->lm + o, vf_load(g.lm + o));
+	}
+}
+
 /* In b, a lane's scale and min as f16 keeps them. Of three scales near the best, each with the min that goes with it,
  * the pair that f16 hurts least: beside one huge weight the others have little else. */
 static inline void a_f16(struct lane_fit *b, const struct moments *z, vf scale)

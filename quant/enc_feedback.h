@@ -3,8 +3,9 @@
  *
  * feedback.c has the method. Here is what it needs of a type's blocks: for sixteen rows and a group of up to 256
  * columns, block after block, the scales are found by the type's own search (coder.fit) on the targets as they are when
- * the block begins; then each column, or each word of a code book, takes the code nearest to its target, and what is
- * missing goes to the columns after it. Rows are lanes, so that sums run over columns in order in every lane.
+ * the block begins, those of its sub-blocks once more when their turn comes; then each column, or each word of a code
+ * book, takes the code nearest to its target, and what is missing goes to the columns after it. Rows are lanes, so that
+ * sums run over columns in order in every lane.
  *
  *   target[k] = x[k] + what the columns before the group left + sum of rest[j]*factor[k][j], j in the group, j < k
  *   rest[k] = x[k] - value[k]
@@ -13,6 +14,7 @@
  * diagonal on, so that a sweep over j serves eight targets. */
 #ifndef QUANT_ENC_FEEDBACK_H
 #define QUANT_ENC_FEEDBACK_H
+#include "enc_affine.h"
 #include "enc_grid.h"
 #include "enc_levels.h"
 #include "enc_tile.h"
@@ -26,35 +28,35 @@ struct fb {
 	/* IQ1: the delta that the fit chose for the word at that place */
 	_Alignas(64) uint8_t other[COLUMNS/8][LANES];
 	struct fitted fit[LANES];
+	float scale[LANES];             /* of each row's tile */
 	struct tile tile;
 };
 
-/* Scales as the decoder will see them. unit: of the tile; step and offset: of its sub-blocks, `per` of them. */
-static void scales_min(const struct coder *c, const struct fitted *f, int unit, float *step, float *offset)
+/* Scales as the decoder will see them, of the sub-block in a lane. */
+static void scales_min(const struct coder *c, const struct fitted *f, int lane, float *step, float *offset)
 {
-	for (int j = 0; j < c->per; j++) {
-		step[j] = f16_near(f->d[unit])*f->ls[unit*c->per + j];
-		offset[j] = -f16_near(f->m[unit])*f->lm[unit*c->per + j];
-	}
+	*step = f16_near(f->d[lane/c->per])*f->ls[lane];
+	*offset = -f16_near(f->m[lane/c->per])*f->lm[lane];
 }
-static void scales_sub(const struct coder *c, const struct fitted *f, int unit, float *step, float *offset)
+static void scales_sub(const struct coder *c, const struct fitted *f, int lane, float *step, float *offset)
 {
 	(void)offset;
-	for (int j = 0; j < c->per; j++) step[j] = f16_near(f->d[unit])*f->ls[unit*c->per + j];
+	*step = f16_near(f->d[lane/c->per])*f->ls[lane];
 }
-static void scales_block(const struct coder *c, const struct fitted *f, int unit, float *step, float *offset)
+static void scales_block(const struct coder *c, const struct fitted *f, int lane, float *step, float *offset)
 {
 	(void)offset;
-	for (int j = 0; j < c->per; j++) step[j] = f16_near(f->d[unit]);
+	*step = f16_near(f->d[lane/c->per]);
 }
-static void scales_block_min(const struct coder *c, const struct fitted *f, int unit, float *step, float *offset)
+static void scales_block_min(const struct coder *c, const struct fitted *f, int lane, float *step, float *offset)
 {
-	for (int j = 0; j < c->per; j++) { step[j] = f16_near(f->d[unit]); offset[j] = f16_near(f->m[unit]); }
+	*step = f16_near(f->d[lane/c->per]);
+	*offset = f16_near(f->m[lane/c->per]);
 }
-static void scales_book(const struct coder *c, const struct fitted *f, int unit, float *step, float *offset)
+static void scales_book(const struct coder *c, const struct fitted *f, int lane, float *step, float *offset)
 {
 	(void)offset;
-	for (int j = 0; j < c->per; j++) step[j] = f16_near(f->d[unit])*c->book->unit*(2*f->ls[unit*c->per + j] + 1);
+	*step = f16_near(f->d[lane/c->per])*c->book->unit*(2*f->ls[lane] + 1);
 }
 
 /* target[8p..] += what the columns from..to - 1 left */
@@ -89,8 +91,8 @@ static inline void fb_choose(struct fb *s, int k, int o, vf value)
 	vf_store(&s->rest[k][o], v_keep(v_lt(v_abs(rest), vf_dup(INFINITY)), rest));
 }
 
-/* The targets of the block at `at` as they will be if each column meets its own: what its scales are to suit. */
-static void fb_block_ahead(struct fb *s, const struct feedback_group *g, int at, int end)
+/* The targets of columns at..end - 1 as they will be if each of them meets its own: what their scales are to suit. */
+static void fb_ahead(struct fb *s, const struct feedback_group *g, int at, int end)
 {
 	for (int p = at/PANEL; p < end/PANEL; p++) {
 		fb_sweep(s, g->panels[p], p, at, PANEL*p);
@@ -118,17 +120,50 @@ static void fb_fit(struct fb *s, const struct coder *c, const struct how *how, c
 				t->x[e][l] = s->target[at + l%c->per*c->n + e][k*units + l/c->per];
 		tile_scale(t, c->n, c->per);
 		if (how->prior > 0) tile_prior(t, c->n, c->per, how->prior);
+		for (int h = 0; h < units; h++) s->fit[k].lift[h] = 1;
 		c->fit(t, how, &s->fit[k]);
-		for (int h = 0; h < units; h++) {
-			float step[LANES], offset[LANES] = { 0 };
-			c->scales(c, &s->fit[k], h, step, offset);
-			for (int j = 0; j < c->per; j++) {
-				s->step[j][k*units + h] = step[j];
-				s->offset[j][k*units + h] = offset[j];
-				for (int w = 0; w < c->n/8; w++)
-					s->other[j*(c->n/8) + w][k*units + h] = t->code[h*c->per + j][8*w] >> 6 & 1;
-			}
+		for (int h = 0; h < units; h++) s->scale[k*units + h] = t->scale[h];
+		for (int l = 0; l < LANES; l++) {
+			const int row = k*units + l/c->per, j = l%c->per;
+			c->scales(c, &s->fit[k], l, &s->step[j][row], &s->offset[j][row]);
+			for (int w = 0; w < c->n/8; w++)
+				s->other[j*(c->n/8) + w][row] = t->code[l][8*w] >> 6 & 1;
 		}
+	}
+}
+/* Where a row's scales are in s->fit: of its tile, the unit and the lane of a sub-block. */
+struct fb_row { struct fitted *fit; int unit, lane; };
+static inline struct fb_row fb_row(struct fb *s, const struct coder *c, int row, int sub)
+{
+	const int units = LANES/c->per;
+	return (struct fb_row){ &s->fit[row/units], row%units, row%units*c->per + sub };
+}
+/* The scales of a sub-block of the block at `at` anew, in units of those of the block: the targets have moved since,
+ * by what the sub-blocks before it left. Rows are lanes here, each in its own power of two as before. */
+static void fb_again(struct fb *s, const struct coder *c, const struct how *how, const float *weight, int at, int sub)
+{
+	const int from = at + sub*c->n;
+	struct tile *t = &s->tile;
+	struct again v;
+	float inv[LANES];
+	for (int row = 0; row < LANES; row++) {
+		const struct fb_row r = fb_row(s, c, row, sub);
+		inv[row] = 1/s->scale[row];
+		v.d[row] = f16_near(r.fit->d[r.unit])*inv[row]/r.fit->lift[r.unit];
+		v.m[row] = c->affine ? f16_near(r.fit->m[r.unit])*inv[row] : 0;
+	}
+	for (int e = 0; e < c->n; e++)
+		for (int row = 0; row < LANES; row++) {
+			t->x[e][row] = s->target[from + e][row]*inv[row];
+			t->w[e][row] = t->given[e][row] = weight[from + e];
+		}
+	if (how->prior > 0) tile_prior(t, c->n, 1, how->prior);
+	c->again(t, how, &v);
+	for (int row = 0; row < LANES; row++) {
+		const struct fb_row r = fb_row(s, c, row, sub);
+		r.fit->ls[r.lane] = v.ls[row];
+		if (c->affine) r.fit->lm[r.lane] = v.lm[row];
+		c->scales(c, r.fit, r.lane, &s->step[sub][row], &s->offset[sub][row]);
 	}
 }
 /* A panel's columns one by one. at: the first of the block. */
@@ -353,9 +388,31 @@ static void solve_rows(const float *factor, const float *diagonal, size_t n, siz
 	}
 }
 
+/* The codes of a sub-block of the block at `at`. IQ1 keeps the deltas of the first search, so its scales as well. */
+static void fb_sub_block(struct fb *s, const struct coder *c, const struct how *how, const struct feedback_group *g,
+	int at, int sub)
+{
+	const int from = at + sub*c->n, end = from + c->n;
+	for (int p = from/PANEL; p < end/PANEL; p++) fb_sweep(s, g->panels[p], p, at, from);
+	if (c->again && !(c->book && c->book->delta)) {
+		memcpy(s->before, s->target[from], sizeof *s->target*(size_t)c->n);
+		fb_ahead(s, g, from, end);
+		fb_again(s, c, how, g->weight, at, sub);
+		memcpy(s->target[from], s->before, sizeof *s->target*(size_t)c->n);
+	}
+	for (int p = from/PANEL; p < end/PANEL; p++) {
+		fb_sweep(s, g->panels[p], p, from, PANEL*p);
+		if (c->book) fb_panel_book(s, c, g, p, at);
+		else fb_panel_levels(s, c, g, p, at);
+	}
+}
+/* What a longer search would gain, when all is searched twice, is lost in the noise (ENCODERS.md); but for books. */
 static void encode_group(const struct coder *c, const struct how *how, const struct feedback_group *g)
 {
+	enum { LESS = 2 };
 	const int block = c->n*c->per;
+	const int effort = c->again && !c->book ? how->row - LESS : how->row;   /* searched twice */
+	const struct how search = { effort > 0 ? effort : 0, how->prior, how->lift };
 	struct fb s;
 	fb_load(s.x, g->x, g->stride, g->rows, g->cols);
 	fb_load(s.target, g->target, COLUMNS, g->rows, g->cols);
@@ -364,14 +421,10 @@ static void encode_group(const struct coder *c, const struct how *how, const str
 	for (int at = 0; at < g->cols; at += block) {
 		for (int p = at/PANEL; at > 0 && p < (at + block)/PANEL; p++) fb_sweep(&s, g->panels[p], p, 0, at);
 		memcpy(s.before, s.target[at], sizeof *s.target*(size_t)block);
-		fb_block_ahead(&s, g, at, at + block);
-		fb_fit(&s, c, how, g->weight, at);
+		fb_ahead(&s, g, at, at + block);
+		fb_fit(&s, c, &search, g->weight, at);
 		memcpy(s.target[at], s.before, sizeof *s.target*(size_t)block);
-		for (int p = at/PANEL; p < (at + block)/PANEL; p++) {
-			fb_sweep(&s, g->panels[p], p, at, PANEL*p);
-			if (c->book) fb_panel_book(&s, c, g, p, at);
-			else fb_panel_levels(&s, c, g, p, at);
-		}
+		for (int sub = 0; sub < c->per; sub++) fb_sub_block(&s, c, &search, g, at, sub);
 		fb_pack(&s, c, at, g->rows, (char *)g->dst + (size_t)(at/block)*c->bytes, g->dst_stride);
 		for (int row = 0; row < g->rows; row++)
 			for (int k = at; k < at + block; k++)

@@ -395,11 +395,34 @@ static inline void grid_tile(const struct grid *a, const struct grid_effort *f, 
 			for (int e = 0; e < a->n; e++) memcpy(&t->q[e][g], &v.q[e][g], (size_t)per);
 		}
 	}
-	for (int g = 0; g < LANES; g += per) out->d[g/per] *= tile_lift(t, a->n, g, per, -best[g/per], lift);
+	for (int g = 0; g < LANES; g += per) {
+		out->lift[g/per] = tile_lift(t, a->n, g, per, -best[g/per], lift);
+		out->d[g/per] *= out->lift[g/per];
+	}
 	if (a->even) grid_victims(a, t, sign);
 	for (int e = 0; e < a->n; e++)
 		for (int l = 0; l < LANES; l++) t->q[e][l] |= (uint8_t)(sign[e][l] << 7);
 	tile_codes(t, a->n);
+}
+
+/* For coder.again, without deltas: the l nearest to the best start's scale; where walks try neighbours, these too. */
+static inline void grid_again(const struct grid *a, const struct grid_effort *f, grid_tries *try, struct tile *t,
+	struct again *v)
+{
+	_Alignas(64) float s[LANES], cs[LANES];
+	uint8_t sign[32][LANES];
+	struct grid_lanes g;
+	struct grid_words m;
+	grid_signs(a, t, sign);
+	grid_words(a, t, &m);
+	for (int o = 0; o < LANES; o += VL) {
+		vf d = vf_load(v->d + o)*a->unit;
+		grid_start(a, f, try, t, &m, o, s, cs);
+		vf_store(g.d + o, d);
+		vf_store(g.l + o, v_clamp(v_round(vf_load(s + o)*v_inverse(d + d) - 0.5f), 0, a->top));
+		if (f->reach > 0) grid_walk(a, f, try, 1, t, &m, o, &g);
+		vf_store(v->ls + o, vf_load(g.l + o));
+	}
 }
 
 /* For packing: the number of the word whose digits start at element e of lane l. A product of its bytes has in one byte
@@ -445,6 +468,8 @@ static __attribute__((noinline)) void name##_word(vm other, const struct tile *t
 { \
 	grid_word(&book_##name, other, t, m, o, g, inv, r); \
 } \
+AGAIN(name, grid_again(&book_##name, &EFFORT[how->row], name##_try, t, v)) \
 ENCODER(name, N, PER, grid_tile(&book_##name, &EFFORT[how->row], name##_try, how->lift, t, PER, f), \
-	.exact = true, .book = &book_##name, .scales = scales_book, .word = name##_word)
+	.exact = true, .book = &book_##name, .scales = scales_book, .again = again_##name, \
+	.word = name##_word)
 #endif

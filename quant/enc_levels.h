@@ -228,7 +228,21 @@ static inline void levels_tile(const struct levels *a, const struct levels_effor
 	lv_codes(a, t, s);
 	for (int g = 0; g < LANES; g += per) {
 		f->d[g/per] = d[g/per]*t->scale[g/per];
-		if (lift > 0) f->d[g/per] *= tile_lift(t, a->n, g, per, explained[g/per], lift);
+		if (lift > 0) f->lift[g/per] = tile_lift(t, a->n, g, per, explained[g/per], lift);
+		if (lift > 0) f->d[g/per] *= f->lift[g/per];
+	}
+}
+/* For coder.again: the starts, then the neighbours. */
+static inline void levels_again(const struct levels *a, const struct levels_effort *effort, const struct tile *t,
+	struct again *v)
+{
+	struct lv_lanes g;
+	for (int o = 0; o < LANES; o += VL) {
+		vf d = vf_load(v->d + o), s = lv_start(a, effort, t, o).s;
+		vf_store(g.d + o, d);
+		vf_store(g.ls + o, v_clamp(v_round(s*v_inverse(d)), a->slo, a->shi));
+		lv_walk(a, t, o, 0, &g);
+		vf_store(v->ls + o, vf_load(g.ls + o));
 	}
 }
 

@@ -30,6 +30,7 @@ struct tile {
 struct fitted {
 	_Alignas(64) float ls[LANES], lm[LANES];
 	float d[LANES], m[LANES];
+	float lift[LANES];      /* of tile_lift, which d has in it; only where a type lifts */
 };
 
 static inline uint32_t float_bits(float f) { uint32_t u; memcpy(&u, &f, 4); return u; }
@@ -277,6 +278,9 @@ static inline float tile_lift(const struct tile *t, int n, int first, int per, f
 	return xx > 0 && explained > 0 ? 1 + lift*clampf((xx - explained)/xx, 0, 0.3f) : 1;
 }
 
+/* Sub-blocks of as many units, whose d and m (those of the file over the tile's scale) stay; ls and lm: out. */
+struct again { _Alignas(64) float d[LANES], m[LANES], ls[LANES], lm[LANES]; };
+
 /* What a type gives to be encoded in tiles. */
 struct affine;
 struct levels;
@@ -294,7 +298,9 @@ struct coder {
 	/* for feedback (enc_feedback.h): weight = step*level + offset, levels of one kind or the other */
 	const struct levels *levels;
 	const struct grid *book;
-	void (*scales)(const struct coder *c, const struct fitted *f, int unit, float *step, float *offset);
+	/* finds the scales of the tile's sub-blocks anew; NULL: they are not stored in units of a d */
+	void (*again)(struct tile *t, const struct how *how, struct again *v);
+	void (*scales)(const struct coder *c, const struct fitted *f, int lane, float *step, float *offset);
 	void (*word)(vm other, const struct tile *t, const struct grid_words *m, int o, int g, vf inv,
 		struct grid_word *r);
 };
@@ -318,6 +324,9 @@ SPECIAL void encode_tiles(const struct coder *c, void *dst, const float *x, cons
 #define CODER(name, N, PER, FIT, ...) \
 static void fit_##name(struct tile *t, const struct how *how, struct fitted *f) { (void)how; FIT; } \
 static const struct coder coder_##name = { N, PER, sizeof(struct name), fit_##name, pack_##name, __VA_ARGS__ };
+/* again_NAME of the call that does it; t, how and v are in scope. */
+#define AGAIN(name, CALL) \
+static void again_##name(struct tile *t, const struct how *how, struct again *v) { CALL; }
 #define ENCODER(name, N, PER, FIT, ...) \
 CODER(name, N, PER, FIT, __VA_ARGS__) \
 static void enc_##name(void *dst, const float *x, const float *weights, size_t rows, size_t cols, \

@@ -267,41 +267,35 @@ void quant_feedback_free(struct quant_feedback *q)
 
 /* The fewer the bits the greater the errors that are passed on, and the less the covariance, an estimate from some
  * text, should be believed to the letter; and where a block's scale is lifted, more of it (TRIALS.md has the
- * figures). Other types: 0.3.
+ * figures). Other types: 0.3. prior: in place of the type's own with importances, if that is less; targets reach
+ * further than weights, since errors of other columns are in them, and at three bits clipping them costs most.
  *
  * in_vain: signs alone leave so much that a layer gets inputs which its covariance does not know. A pass with feedback
  * makes a model worse, unless layers are fitted to what those before them have lost. */
-static const struct { uint32_t type; float damp, lift; bool in_vain; } usual_damping[] = {
-	{ GGU_TYPE_IQ1_S, 1, 1.3f, false }, { GGU_TYPE_IQ1_M, 1, 1.3f, false },
-	{ GGU_TYPE_TQ1_0, 1, 1.3f, false }, { GGU_TYPE_TQ2_0, 1, 1.3f, false },
-	{ GGU_TYPE_Q1_0, 1, 1, true }, { GGU_TYPE_Q2_0, 1, 1, false },
+static const struct usual { uint32_t type; double damp; float lift, prior; bool in_vain; } usual_for[] = {
+	{ GGU_TYPE_IQ1_S, 1, 1.3f, 0, false }, { GGU_TYPE_IQ1_M, 1, 1.3f, 0, false },
+	{ GGU_TYPE_TQ1_0, 1, 1.3f, 0, false }, { GGU_TYPE_TQ2_0, 1, 1.3f, 0, false },
+	{ GGU_TYPE_Q1_0, 1, 1, 0, true }, { GGU_TYPE_Q2_0, 1, 1, 0, false },
+	{ GGU_TYPE_Q3_K, 0.3, 1, 0.25f, false },
 };
 /* A covariance of fewer tokens is the less to be believed: the least error on other texts of the same kind is where
  * damping grows by so many columns in tokens (ENCODERS.md). */
 #define FEW_TOKENS 2.0
-static void usual_of(uint32_t type, double *damp, float *lift)
+static const struct usual *usual_of(uint32_t type)
 {
-	*damp = 0.3;
-	*lift = 1;
-	for (size_t i = 0; i < sizeof usual_damping/sizeof *usual_damping; i++)
-		if (usual_damping[i].type == type) {
-			*damp = (double)usual_damping[i].damp;
-			*lift = usual_damping[i].lift;
-		}
+	static const struct usual others = { .damp = 0.3, .lift = 1 };
+	for (size_t i = 0; i < sizeof usual_for/sizeof *usual_for; i++)
+		if (usual_for[i].type == type) return &usual_for[i];
+	return &others;
 }
 double quant_feedback_damp(uint32_t type, size_t n, double tokens)
 {
-	double damp;
-	float lift;
-	usual_of(type, &damp, &lift);
-	return damp + FEW_TOKENS*(double)n/tokens;
+	return usual_of(type)->damp + FEW_TOKENS*(double)n/tokens;
 }
 
 bool quant_feedback_pays(uint32_t type)
 {
-	for (size_t i = 0; i < sizeof usual_damping/sizeof *usual_damping; i++)
-		if (usual_damping[i].type == type) return !usual_damping[i].in_vain;
-	return true;
+	return !usual_of(type)->in_vain;
 }
 
 bool quant_can_feed_back(uint32_t type)
@@ -377,8 +371,6 @@ enum ggu_status quant_feedback_encode(const struct quant_feedback *q, uint32_t t
 {
 	struct quant_objective usual = quant_objective_default(type, true);
 	const struct ggu_type_info *t = ggu_type_info(type);
-	double damp;
-	float lift;
 	struct how how;
 	struct work w;
 	size_t n_blocks, row_bytes;
@@ -387,8 +379,8 @@ enum ggu_status quant_feedback_encode(const struct quant_feedback *q, uint32_t t
 	if (q->n % t->block_weights) return GGU_ERR_RANGE;
 	n_blocks = q->n/t->block_weights;
 	row_bytes = n_blocks*t->block_bytes;
-	usual_of(type, &damp, &lift);
-	usual.lift *= lift;
+	usual.lift *= usual_of(type)->lift;
+	usual.prior = fmaxf(usual.prior, usual_of(type)->prior);
 	if (!o) o = &usual;
 	how = (struct how){ effort < QUANT_EFFORT_MIN ? 0 : effort > QUANT_EFFORT_MAX ? QUANT_EFFORT_MAX - 1 :
 		effort - 1, o->prior, o->lift };

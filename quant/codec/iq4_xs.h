@@ -42,6 +42,7 @@ static void pack_iq4_xs(void *block, const struct tile *t, const struct fitted *
 		put_nibbles(o->qs + 16*j, t->code[8*h + j], t->code[8*h + j] + 16);
 	}
 }
+AGAIN(iq4_xs, levels_again(&levels_iq4_xs, &iq4_xs_effort[how->row], t, v))
 ENCODER(iq4_xs, 32, 8, levels_tile(&levels_iq4_xs, &iq4_xs_effort[how->row], how->lift, t, 8, f),
-	.exact = true, .levels = &levels_iq4_xs, .scales = scales_sub)
+	.exact = true, .levels = &levels_iq4_xs, .scales = scales_sub, .again = again_iq4_xs)
 #endif

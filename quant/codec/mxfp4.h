@@ -62,10 +62,10 @@ static void pack_mxfp4(void *block, const struct tile *t, const struct fitted *f
 	o->e = (uint8_t)(u == 0x00200000 ? 0 : u == 0x00400000 ? 1 : (u >> 23) + 1);
 	bytes_store(o->qs, fp4_code(t->code[h]) | fp4_code(t->code[h] + 16) << 4);
 }
-static void scales_mxfp4(const struct coder *c, const struct fitted *f, int unit, float *step, float *offset)
+static void scales_mxfp4(const struct coder *c, const struct fitted *f, int lane, float *step, float *offset)
 {
 	(void)c; (void)offset;
-	step[0] = f->d[unit];
+	*step = f->d[lane];
 }
 ENCODER(mxfp4, 32, 1, mxfp4_tile(t, mxfp4_effort[how->row], f),
 	.levels = &levels_mxfp4, .scales = scales_mxfp4)

@@ -98,10 +98,10 @@ static void pack_nvfp4(void *block, const struct tile *t, const struct fitted *f
 		for (int i = 0; i < 8; i++) o->qs[8*p + i] = (uint8_t)(code[i] | code[i + 8] << 4);
 	}
 }
-static void scales_nvfp4(const struct coder *c, const struct fitted *f, int unit, float *step, float *offset)
+static void scales_nvfp4(const struct coder *c, const struct fitted *f, int lane, float *step, float *offset)
 {
-	(void)offset;
-	for (int j = 0; j < c->per; j++) step[j] = f->ls[unit*c->per + j];
+	(void)c; (void)offset;
+	*step = f->ls[lane];
 }
 ENCODER(nvfp4, 16, 4, nvfp4_tile(t, nvfp4_effort[how->row], f),
 	.levels = &levels_nvfp4, .scales = scales_nvfp4)

@@ -38,9 +38,11 @@ static void pack_q1_0(void *block, const struct tile *t, const struct fitted *f,
 	o->d = f16_scale(f->d[0]);
 	for (int l = 0; l < LANES; l++) put_bits(o->qs + l, t->code[l], 1, 0);
 }
-static void scales_q1_0(const struct coder *c, const struct fitted *f, int unit, float *step, float *offset)
+static void scales_q1_0(const struct coder *c, const struct fitted *f, int lane, float *step, float *offset)
 {
-	for (int j = 0; j < c->per; j++) { step[j] = 2*f16_near(f->d[unit]); offset[j] = -f16_near(f->d[unit]); }
+	const float d = f16_near(f->d[lane/c->per]);
+	*step = 2*d;
+	*offset = -d;
 }
 ENCODER(q1_0, 8, 16, q1_0_tile(t, f),
 	.levels = &(const struct levels){ .lo = 0, .hi = 1 }, .scales = scales_q1_0)

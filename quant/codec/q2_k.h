@@ -46,7 +46,8 @@ static void pack_q2_k(void *block, const struct tile *t, const struct fitted *f,
 	for (int j = 0; j < 16; j++) o->scales[j] = (uint8_t)((int)f->ls[j] | (int)f->lm[j] << 4);
 	for (int i = 0; i < 4; i++) put_pairs(o->qs + 16*i, t->code + i/2*8 + i%2);
 }
+AGAIN(q2_k, affine_again(&affine_q2_k, &q2_k_effort[how->row], t, v))
 ENCODER(q2_k, 16, 16, affine_tile(&affine_q2_k, q2_k_effort, how->row, t, 16, f),
 	.exact = true, .affine = &affine_q2_k, .levels = &(const struct levels){ .lo = 0, .hi = 3 },
-		.scales = scales_min)
+		.scales = scales_min, .again = again_q2_k)
 #endif

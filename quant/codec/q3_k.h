@@ -63,6 +63,7 @@ static void pack_q3_k(void *block, const struct tile *t, const struct fitted *f,
 		bytes_store(o->hmask + 16*i, high);
 	}
 }
+AGAIN(q3_k, levels_again(&levels_q3_k, &q3_k_effort[how->row], t, v))
 ENCODER(q3_k, 16, 16, levels_tile(&levels_q3_k, &q3_k_effort[how->row], how->lift, t, 16, f),
-	.exact = true, .levels = &levels_q3_k, .scales = scales_sub)
+	.exact = true, .levels = &levels_q3_k, .scales = scales_sub, .again = again_q3_k)
 #endif

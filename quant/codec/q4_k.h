@@ -60,7 +60,8 @@ static void pack_q4_k(void *block, const struct tile *t, const struct fitted *f,
 	for (int i = 0; i < 8; i++)
 		put_nibbles(o->qs + 16*i, t->code[8*h + i/2*2] + i%2*16, t->code[8*h + i/2*2 + 1] + i%2*16);
 }
+AGAIN(q4_k, affine_again(&affine_q4_k, &q4_k_effort[how->row], t, v))
 ENCODER(q4_k, 32, 8, affine_tile(&affine_q4_k, q4_k_effort, how->row, t, 8, f),
 	.exact = true, .affine = &affine_q4_k, .levels = &(const struct levels){ .lo = 0, .hi = 15 },
-		.scales = scales_min)
+		.scales = scales_min, .again = again_q4_k)
 #endif

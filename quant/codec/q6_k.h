@@ -54,6 +54,7 @@ static void pack_q6_k(void *block, const struct tile *t, const struct fitted *f,
 		bytes_store(o->qh + 16*i, high);
 	}
 }
+AGAIN(q6_k, levels_again(&levels_q6_k, &q6_k_effort[how->row], t, v))
 ENCODER(q6_k, 16, 16, levels_tile(&levels_q6_k, &q6_k_effort[how->row], how->lift, t, 16, f),
-	.exact = true, .levels = &levels_q6_k, .scales = scales_sub)
+	.exact = true, .levels = &levels_q6_k, .scales = scales_sub, .again = again_q6_k)
 #endif
