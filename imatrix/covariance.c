@@ -3,25 +3,26 @@
  * triangles.
  *
  * Weights that are multiplied with the same input share one matrix, which is named after the first of them: a call
- * whose numbers are those of the call before it (by shape and hash) adds nothing.
+ * whose numbers are those of the call before it (by shape and a hash of tokens as far apart as those that are taken)
+ * adds nothing.
  *
  * One token of `every` in a window is taken, and counts root*root times, the first of them more (imatrix_sample); none
  * counts more for being louder than the others by far (imatrix_moderate).
  *
- * Tokens are summed by stretches of TOKENS, each a product of float matrices (quant/outer.h) added to the sum so far;
- * fewer wait for more. Stretches are counted from the beginning of a window, whose end imatrix_flush tells, so that
- * neither batches nor threads change a bit. */
+ * Tokens are summed by stretches of TOKENS, each a product in whole numbers (quant/gram.h) added to the sum so far;
+ * fewer are copied and wait for more. Stretches are counted from the beginning of a window, whose end imatrix_flush
+ * tells, so that neither batches nor threads change a bit. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #define XXH_INLINE_ALL         /* libggu needs no other library */
 #include <xxhash.h>
 #include "../libgguf/pool.h"
-#include "../quant/outer.h"
+#include "../libgguf/zeros.h"
 #include "../quant/vec.h"
 #include "imatrix_internal.h"
 
-enum { TOKENS = 512, MODERATE_TOKENS = TOKENS };
+enum { TOKENS = GRAM_TOKENS };
 /* Tokens whose inputs have more than so many times the sum of squares of the median one are made to have that. */
 #define LOUD 4.0f
 
@@ -61,7 +62,9 @@ enum ggu_status covariance_new(struct imatrix *im, const char *name, size_t n_in
 		n = covariance_floats(n_in, block);
 		c->name = strdup(name);
 		c->counts = calloc(n_mat, sizeof *c->counts);
-		if (!empty && n <= SIZE_MAX/sizeof *c->sums/n_mat) c->sums = calloc(n*n_mat, sizeof *c->sums);
+		if (!empty && n <= SIZE_MAX/sizeof *c->sums/n_mat) c->sums = ggu_zeros(n*n_mat, sizeof *c->sums);
+		/* pages that are read before they are written cost the kernel twice */
+		if (c->sums) memset(c->sums, 0, n*n_mat*sizeof *c->sums);
 	}
 	if (!c || !v || !c->name || !c->counts || (!empty && !c->sums)) {
 		covariance_free(c);
@@ -78,21 +81,6 @@ struct covariance *covariance_find(const struct imatrix *im, const char *name)
 
 /* ---- adding ---- */
 
-/* n_tokens <= TOKENS rows of x to the sums. */
-static enum ggu_status sum_up(struct covariance *c, size_t mat, const float *x, size_t stride, size_t n_tokens,
-	struct ggu_pool *pool)
-{
-	float *sums = c->sums + mat*covariance_floats(c->n_in, c->block);
-	for (size_t first = 0; first < c->n_in; first += c->block) {
-		const size_t n = c->n_in - first < c->block ? c->n_in - first : c->block;
-		const struct outer o = { .to = sums, .form = OUTER_PACKED, .n_a = n, .n_b = n, .n = n_tokens,
-			.a = x + first, .a_stride = stride, .b = x + first, .b_stride = stride };
-		if (outer_add(&o, pool)) return GGU_ERR_NOMEM;
-		sums += n*(n + 1)/2;
-	}
-	return GGU_OK;
-}
-
 static int by_size(const void *a, const void *b)
 {
 	const float x = *(const float *)a, y = *(const float *)b;
@@ -100,9 +88,9 @@ static int by_size(const void *a, const void *b)
 }
 void imatrix_moderate(const float *x, size_t stride, size_t n_in, size_t n, float *by)
 {
-	float size[MODERATE_TOKENS], median;
-	for (size_t first = 0; first < n; first += MODERATE_TOKENS) {
-		const size_t part = n - first < MODERATE_TOKENS ? n - first : MODERATE_TOKENS;
+	float size[TOKENS], median;
+	for (size_t first = 0; first < n; first += TOKENS) {
+		const size_t part = n - first < TOKENS ? n - first : TOKENS;
 		for (size_t t = first; t < first + part; t++) by[t] = vec_dot(x + t*stride, x + t*stride, n_in);
 		memcpy(size, by + first, part*sizeof *size);
 		qsort(size, part, sizeof *size, by_size);
@@ -111,40 +99,54 @@ void imatrix_moderate(const float *x, size_t stride, size_t n_in, size_t n, floa
 			by[t] = median > 0 && by[t] > LOUD*median ? sqrtf(LOUD*median/by[t]) : 1;
 	}
 }
-/* Room for n tokens, n <= TOKENS, where some may wait already. */
-static enum ggu_status wait_room(struct waiting *w, size_t n_in, size_t n)
+static size_t every_of(const struct imatrix *im) { return im->every ? im->every : 1; }
+static float root_of(const struct imatrix *im) { return im->root > 0 ? im->root : 1; }
+static float first_root_of(const struct imatrix *im) { return im->first_root > 0 ? im->first_root : 1; }
+/* n <= TOKENS rows of x, of which the first may begin a window, to the sums. */
+static enum ggu_status sum_up(struct imatrix *im, struct covariance *c, size_t mat, const float *x, size_t stride,
+	size_t n, struct ggu_pool *pool)
 {
-	size_t cap = n <= TOKENS/2 ? 2*n : TOKENS;
-	float *x;
-	if (n <= w->cap) return GGU_OK;
-	x = realloc(w->x, cap*n_in*sizeof *x);
-	if (!x) return GGU_ERR_NOMEM;
-	w->x = x;
-	w->cap = cap;
+	struct waiting *w = c->waiting + mat;
+	float by[TOKENS], *to = c->sums + mat*covariance_floats(c->n_in, c->block);
+	imatrix_moderate(x, stride, c->n_in, n, by);
+	for (size_t t = 0; t < n; t++) by[t] *= root_of(im)*(w->begins && !t ? first_root_of(im) : 1);
+	w->begins = false;
+	for (size_t first = 0; first < c->n_in; first += c->block) {
+		const size_t width = c->n_in - first < c->block ? c->n_in - first : c->block;
+		const struct gram g = { .to = to, .n = width, .n_tokens = n, .x = x + first, .stride = stride,
+			.by = by };
+		if (gram_add(&g, &im->room, pool)) return GGU_ERR_NOMEM;
+		to += width*(width + 1)/2;
+	}
 	return GGU_OK;
 }
-static enum ggu_status sum_waiting(const struct imatrix *im, struct covariance *c, size_t mat, struct ggu_pool *pool)
+static enum ggu_status sum_waiting(struct imatrix *im, struct covariance *c, size_t mat, struct ggu_pool *pool)
 {
-	const float root = im->root > 0 ? im->root : 1, first_root = im->first_root > 0 ? im->first_root : 1;
-	struct waiting w = c->waiting[mat];
-	float by[TOKENS];
-	enum ggu_status s;
-	imatrix_moderate(w.x, c->n_in, c->n_in, w.n, by);
-	for (size_t t = 0; t < w.n; t++) {
-		const float whole = by[t]*root*(w.begins && !t ? first_root : 1);
-		if (whole != 1) vec_scale(w.x + t*c->n_in, whole, c->n_in);
-	}
-	s = w.n ? sum_up(c, mat, w.x, c->n_in, w.n, pool) : GGU_OK;
-	c->waiting[mat] = (struct waiting){ .seen = w.seen };
-	free(w.x);
+	struct waiting *w = c->waiting + mat;
+	enum ggu_status s = w->n ? sum_up(im, c, mat, w->x, c->n_in, w->n, pool) : GGU_OK;
+	free(w->x);
+	*w = (struct waiting){ .seen = w->seen };
 	return s;
 }
-static enum ggu_status add_tokens(const struct imatrix *im, struct covariance *c, size_t mat, const float *x,
-	size_t stride, size_t n_tokens, struct ggu_pool *pool)
+/* n tokens, which with those that wait are TOKENS at most. */
+static enum ggu_status wait(struct waiting *w, size_t n_in, const float *x, size_t stride, size_t n)
 {
-	const size_t every = im->every ? im->every : 1;
-	const double root = im->root > 0 ? (double)im->root : 1;
-	const double first = im->first_root > 0 ? (double)im->first_root : 1;
+	const size_t cap = w->n + n <= TOKENS/2 ? 2*(w->n + n) : TOKENS;
+	if (w->n + n > w->cap) {
+		float *to = realloc(w->x, cap*n_in*sizeof *to);
+		if (!to) return GGU_ERR_NOMEM;
+		w->x = to;
+		w->cap = cap;
+	}
+	for (size_t t = 0; t < n; t++) memcpy(w->x + (w->n + t)*n_in, x + t*stride, n_in*sizeof *x);
+	w->n += n;
+	return GGU_OK;
+}
+static enum ggu_status add_tokens(struct imatrix *im, struct covariance *c, size_t mat, const float *x, size_t stride,
+	size_t n_tokens, struct ggu_pool *pool)
+{
+	const size_t every = every_of(im);
+	const double root = (double)root_of(im), first = (double)first_root_of(im);
 	struct waiting *w;
 	size_t skip;
 	enum ggu_status s = GGU_OK;
@@ -158,15 +160,13 @@ static enum ggu_status add_tokens(const struct imatrix *im, struct covariance *c
 	skip = (every - w->seen % every) % every;
 	w->seen += n_tokens;
 	n_tokens = n_tokens > skip ? (n_tokens - skip + every - 1)/every : 0;
+	c->counts[mat] += root*root*(double)n_tokens;
 	x += skip*stride;
 	stride *= every;
 	for (size_t n; n_tokens && !s; n_tokens -= n, x += n*stride) {
 		n = n_tokens < TOKENS - w->n ? n_tokens : TOKENS - w->n;
-		c->counts[mat] += root*root*(double)n;
-		s = wait_room(w, c->n_in, w->n + n);
-		for (size_t t = 0; t < n && !s; t++)
-			memcpy(w->x + (w->n + t)*c->n_in, x + t*stride, c->n_in*sizeof *x);
-		if (!s) w->n += n;
+		if (n == TOKENS) s = sum_up(im, c, mat, x, stride, n, pool);
+		else s = wait(w, c->n_in, x, stride, n);
 		if (!s && w->n == TOKENS) s = sum_waiting(im, c, mat, pool);
 	}
 	return s;
@@ -208,7 +208,8 @@ enum ggu_status imatrix_add_covariance(struct imatrix *im, const char *name, siz
 	bool same;
 	if (mat >= n_mat) return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, name, "matrix %zu of %zu", mat, n_mat);
 	if ((s = imatrix_entry(im, name, n_in, n_mat, &e, err))) return s;
-	for (size_t t = 0; t < n_tokens; t++) now.hash = XXH3_64bits_withSeed(x + t*stride, n_in*sizeof *x, now.hash);
+	for (size_t t = 0; t < n_tokens; t += every_of(im))
+		now.hash = XXH3_64bits_withSeed(x + t*stride, n_in*sizeof *x, now.hash);
 	same = same_input(im, &now);
 	if (!e->cov && same) e->cov = im->before.of;
 	if (!e->cov && (s = covariance_new(im, name, n_in, n_mat, block, false, &e->cov, err))) return s;

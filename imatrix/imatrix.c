@@ -29,6 +29,7 @@ void imatrix_free(struct imatrix *im)
 	for (size_t i = 0; i < im->n_datasets; i++) free(im->datasets[i]);
 	for (size_t i = 0; i < im->n_cov; i++) covariance_free(im->cov[i]);
 	free(im->cov);
+	gram_room_free(&im->room);
 	ggu_close(im->file);
 	free(im->bytes);
 	free(im->v);

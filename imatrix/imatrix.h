@@ -45,7 +45,7 @@ struct imatrix_covariance {
 	const double *counts;           /* [n_mat]: tokens that were taken, with their weight */
 };
 /* As imatrix_add, which is called before it for the same input; a call for the same input as the one before it makes
- * the two weights share one covariance. Sums are made for 512 tokens at a time; fewer are copied and wait. */
+ * the two weights share one covariance. Sums are made for 256 tokens at a time; fewer are copied and wait. */
 enum ggu_status imatrix_add_covariance(struct imatrix *im, const char *name, size_t n_mat, size_t mat, size_t n_in,
 	size_t block,
 	const float *x, size_t stride, size_t n_tokens, struct ggu_pool *pool, struct ggu_error *err);
@@ -55,7 +55,7 @@ void imatrix_sample(struct imatrix *im, size_t every, float root, float first_ro
 /* by[n]: what tokens' inputs, rows of n_in floats, are multiplied by in covariances. It is 1 but for those which are
  * louder by far than the median of them: of a few tokens that a model keeps its attention on (sinks) inputs may be a
  * thousand times as large, and mean the less, for what is added to their residual stream is measured by its size. Made
- * for 512 tokens at a time. */
+ * for 256 tokens at a time. */
 void imatrix_moderate(const float *x, size_t stride, size_t n_in, size_t n, float *by);
 /* The end of a window: what is left of the tokens is summed. To be called before anything is read, written or merged.
  * */

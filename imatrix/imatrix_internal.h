@@ -4,6 +4,7 @@
 #define IMATRIX_INTERNAL_H
 #include "../libgguf/index.h"
 #include "../libgguf/pool.h"
+#include "../quant/gram.h"
 #include "imatrix.h"
 
 struct entry {
@@ -39,6 +40,7 @@ struct imatrix {
 	size_t n_cov, cap_cov;
 	size_t every;                   /* imatrix_sample; 0 is 1 */
 	float root, first_root;
+	struct gram_room room;
 	struct covariance_call before;  /* the call of imatrix_add_covariance before this */
 	struct ggu_file *file;          /* of covariances that are read when they are wanted; NULL: none */
 	unsigned char *bytes;           /* what file is in, if that is memory */

@@ -23,9 +23,9 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include "../libgguf/pool.h"
 #include "../libgguf/types.h"
+#include "../libgguf/zeros.h"
 #include "enc.h"
 
 enum { GROUP = FEEDBACK_GROUP, PANEL = FEEDBACK_PANEL, N_PANELS = GROUP/PANEL, ALIGN = 64 };
@@ -46,18 +46,6 @@ static size_t panel_at(size_t p) { return (size_t)PANEL*PANEL*(p*(p + 1)/2); }
 /* The form in which groups meet the factor: products with it take half as long as with floats, and its rounding adds
  * less than a thousandth to the error that is left. */
 #define CODES GGU_TYPE_Q8_0
-/* n times `bytes` zeros, where they are many in large pages: with small ones a fifth of the factor's time goes to the
- * kernel. NULL: out of memory. */
-static void *zeros(size_t n, size_t bytes)
-{
-	char *p = calloc(n, bytes);
-#ifdef MADV_HUGEPAGE
-	enum { PAGE = 4096, MANY = 2 << 20 };
-	const size_t skip = (PAGE - (uintptr_t)p % PAGE) % PAGE;
-	if (p && n*bytes >= MANY) madvise(p + skip, n*bytes - skip, MADV_HUGEPAGE);
-#endif
-	return p;
-}
 static size_t n_groups(size_t n) { return (n + GROUP - 1)/GROUP; }
 static size_t aligned(size_t bytes) { return (bytes + ALIGN - 1)/ALIGN*ALIGN; }
 
@@ -184,7 +172,7 @@ static enum ggu_status factor_block(struct quant_feedback *q, size_t first, size
 	struct factor f = { .n = n, .stride = (n + FACTOR_PANEL - 1)/FACTOR_PANEL*FACTOR_PANEL + 16, .pool = pool,
 		.covariance = covariance, .damp = damp, .least = least_of, .q = q, .first = first };
 	bool ok;
-	f.a = zeros(n, f.stride*sizeof *f.a);
+	f.a = ggu_zeros(n, f.stride*sizeof *f.a);
 	f.panel = malloc(n*FACTOR_PANEL*sizeof *f.panel);
 	if (!f.a || !f.panel) {
 		free(f.a); free(f.panel);
@@ -225,9 +213,9 @@ enum ggu_status quant_feedback_new(struct quant_feedback **out, size_t n, size_t
 		q->n = n;
 		q->block = block < n ? block : n;
 		atomic_init(&q->holders, 1);
-		q->factor = zeros(n, q->block*sizeof *q->factor);
+		q->factor = ggu_zeros(n, q->block*sizeof *q->factor);
 		q->code_bytes = (q->block + 31)/32*ggu_type_info(CODES)->block_bytes;
-		q->codes = zeros(n, q->code_bytes);
+		q->codes = ggu_zeros(n, q->code_bytes);
 		q->diagonal = malloc(n*sizeof *q->diagonal);
 		q->panels = calloc(n_groups(n), PANELS_FLOATS*sizeof *q->panels);
 	}

@@ -42,12 +42,7 @@ static void pack_task(void *ctx, size_t task, int worker)
 /* Of rows first + t0 .. first + n_t - 1 of `to`, n columns from `from` on. */
 static void add(const struct outer *o, size_t first, size_t t0, size_t n_t, size_t from, size_t n, const float *y)
 {
-	for (size_t t = t0; t < n_t; t++) {
-		const size_t i = first + t, end = o->form == OUTER_PACKED && i + 1 < from + n ? i + 1 : from + n;
-		float *to = o->to + (o->form == OUTER_PACKED ? i*(i + 1)/2 : i*o->n_b);
-		const float *row = y + t*OUTPUTS;
-		if (end > from) vec_add(to + from, row, end - from);
-	}
+	for (size_t t = t0; t < n_t; t++) vec_add(o->to + (first + t)*o->n_b + from, y + t*OUTPUTS, n);
 }
 static void add_task(void *ctx, size_t task, int worker)
 {

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: MIT
- * outer.h - sums of outer products over tokens, such as a covariance: a product of float matrices, added to what is
- * there. */
+ * outer.h - sums of outer products over tokens: a product of float matrices, added to what is there. */
 #ifndef QUANT_OUTER_H
 #define QUANT_OUTER_H
 #include "../libgguf/pool.h"
 #include "quant.h"
 
-/* What is computed of a matrix, and how its rows lie. LOWER: row i to the diagonal at least, what lies beyond it is of
- * no matter. PACKED: row i to the diagonal, rows one after another without gaps. */
-enum outer_form { OUTER_WHOLE, OUTER_LOWER, OUTER_PACKED };
+/* What is computed of a matrix. LOWER: row i to the diagonal at least, what lies beyond it is of no matter. */
+enum outer_form { OUTER_WHOLE, OUTER_LOWER };
 
 /* to[i][j] += sum over k < n of a[k][i]*b[k][j]; or of a[i][k]*b[j][k], where factors lie so. */
 struct outer {

@@ -4,6 +4,7 @@
 #include <string.h>
 #include "../libgguf/pool.h"
 #include "../libgguf/text.h"
+#include "factors.h"
 #include "remake.h"
 
 /* ---- importances ---- */
@@ -106,15 +107,10 @@ enum ggu_status remake_writer(const struct remake *r, const struct ggu_meta *met
 
 /* ---- the data: what the belt of recode.h works for ---- */
 
-/* Factors that were made last: weights that share an input stand near each other. */
-enum { KEPT = 3 };
-struct kept { char *of; size_t mat; double damp; struct quant_feedback *q; };
 struct run {
 	const struct remake *r;
 	struct ggu_writer *w;
-	struct ggu_pool *pool;                  /* the factors' own: the other is busy with rows */
-	struct kept kept[KEPT];
-	size_t next;
+	struct factors *factors;        /* or NULL */
 };
 struct weights { size_t n_unseen; float w[]; };         /* of a tensor, [n_mat][n_in] */
 
@@ -137,46 +133,10 @@ static enum ggu_status begin(void *ctx, size_t i, struct recode_tensor *t, struc
 	t->user = x;
 	return GGU_OK;
 }
-static enum ggu_status new_factor(struct run *run, const char *tensor, size_t mat, const struct remake_known *known,
-	double damp, struct quant_feedback **q, struct ggu_error *err)
-{
-	const struct remake_covariance *c = run->r->covariance;
-	float *mean = known->n_floats < SIZE_MAX/sizeof *mean ? malloc(known->n_floats*sizeof *mean) : NULL;
-	enum ggu_status s = mean ? c->get(c->ctx, tensor, mat, mean, err) : ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET,
-		tensor, "out of memory");
-	if (s == GGU_OK) s = quant_feedback_new(q, known->n_in, known->block, mean, damp, run->pool, err);
-	free(mean);
-	return s;
-}
 static enum ggu_status factor(void *ctx, size_t i, size_t mat, struct quant_feedback **q, struct ggu_error *err)
 {
-	struct run *run = ctx;
-	const struct ggu_tensor *t = run->r->t[i];
-	const struct remake_covariance *c = run->r->covariance;
-	const uint32_t to = run->r->choice[i].type;
-	struct kept *k = &run->kept[run->next];
-	struct remake_known known;
-	double damp;
-	enum ggu_status s;
-	if (!c || t->type == to || !quant_can_feed_back(to) || (c->damp < 0 && !quant_feedback_pays(to))) return GGU_OK;
-	if (!c->find(c->ctx, t->name, mat, &known) || known.n_in != t->ne[0]) return GGU_OK;
-	damp = c->damp >= 0 ? c->damp : quant_feedback_damp(to, known.n_in, known.tokens);
-	for (size_t j = 0; j < KEPT; j++)
-		if (run->kept[j].q && run->kept[j].mat == mat && run->kept[j].damp == damp
-			&& strcmp(run->kept[j].of, known.of) == 0) {
-			*q = quant_feedback_share(run->kept[j].q);
-			return GGU_OK;
-		}
-	free(k->of);
-	quant_feedback_free(k->q);
-	*k = (struct kept){ .mat = mat, .damp = damp };
-	s = new_factor(run, t->name, mat, &known, damp, &k->q, err);
-	if (s == GGU_ERR_RANGE) return GGU_OK;          /* numbers that are no covariance: importances are left */
-	if (s != GGU_OK) return s;
-	if (!(k->of = strdup(known.of))) return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, t->name, "out of memory");
-	*q = quant_feedback_share(k->q);
-	run->next = (run->next + 1) % KEPT;
-	return GGU_OK;
+	struct factors *f = ((struct run *)ctx)->factors;
+	return f ? factors_get(f, i, mat, q, err) : GGU_OK;
 }
 static enum ggu_status read_from(void *ctx, size_t i, uint64_t at, void *to, size_t n, struct ggu_error *err)
 {
@@ -208,13 +168,8 @@ enum ggu_status remake_write(const struct remake *r, struct ggu_writer *w, const
 			.write = write_to, .end = end,
 	};
 	enum ggu_status s = ggu_writer_begin_sink(w, to, err);
-	if (s == GGU_OK && r->covariance && !(run.pool = ggu_pool_new(ggu_pool_size(pool))))
-		s = ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
+	if (s == GGU_OK && r->covariance) s = factors_new(&run.factors, r, ggu_pool_size(pool), err);
 	if (s == GGU_OK) s = recode(pool, &job, err);
-	for (size_t i = 0; i < KEPT; i++) {
-		free(run.kept[i].of);
-		quant_feedback_free(run.kept[i].q);
-	}
-	ggu_pool_free(run.pool);
+	factors_free(run.factors);
 	return s == GGU_OK ? ggu_writer_end(w, err) : s;
 }

@@ -7,8 +7,8 @@
  * statistics. The evaluator's numbers and the sums depend neither on batches nor on threads, and a checkpoint
  * holds the sums as they are, so a run that was interrupted ends with the bytes of one that was not.
  *
- * Covariances take one token of a window in two (--stride), for that is half of their cost and loses nothing that can
- * be measured, and those of some windows of tokens drawn by lot (drawn.h). */
+ * Covariances take one token of a window in three (--stride), for that is a third of their cost and loses nothing that
+ * can be measured, and those of some windows of tokens drawn by lot (drawn.h). */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,9 +45,9 @@ static const struct opt opts[] = {
 	OPT_FLAG(0, "covariance", &o.covariance,
 		"also collect how inputs vary together, for error feedback"),
 	OPT_INT(0, "block", &o.block, "N", 256, 1 << 16,
-		"with --covariance: cut longer rows into blocks of N columns (default: 8192)"),
+		"with --covariance: cut longer rows into blocks of N columns (default: the model's width)"),
 	OPT_INT(0, "stride", &o.stride, "N", 1, 512,
-		"with --covariance: use one of every N tokens (default: 2)"),
+		"with --covariance: use one of every N tokens (default: 3)"),
 	OPT_FLAG(0, "special", &o.special, "read the strings of special tokens in TEXT as those tokens"),
 	OPT_STR(0, "dataset", &o.dataset, "NAME", "name of the data set (default: base name of TEXT)"),
 	OPT_STR(0, "checkpoint", &o.checkpoint, "FILE",
@@ -309,6 +309,13 @@ static void evaluate_drawn(struct run *r)
 	windows_free(&w);
 }
 
+/* Rows as wide as the model is vary as a whole, those of feed-forward's inside lose little in two or three blocks
+ * (ENCODERS.md); and what is spent on a matrix grows with its square. */
+static int usual_block(size_t n_embd)
+{
+	enum { LEAST = 768, MOST = 2048, STEP = 256 };
+	return n_embd <= LEAST ? LEAST : n_embd >= MOST ? MOST : (int)((n_embd + STEP - 1)/STEP*STEP);
+}
 static void collect(const char *text_name)
 {
 	struct run r = { .im = imatrix_new() };
@@ -324,6 +331,7 @@ static void collect(const char *text_name)
 	out_refuse_input(out, o.arch_file);
 	r.model = load_model_held(o.model, o.arch_file, r.pool, load_hold(&o.place));
 	out_refuse_sources(out, o.model, model_file(r.model));
+	if (!o.block) o.block = usual_block(model_n_embd(r.model));
 	tokenize(&r, text_name);
 	if (o.checkpoint) {
 		make_tag(&r);
@@ -391,8 +399,7 @@ int main(int argc, char **argv)
 		"--stats [--json] [-o FILE] [A]", 0, -1 });
 	if (o.block % 256) msg_die("--block expects a multiple of 256");
 	if ((o.block || o.stride) && !o.covariance) msg_die("--block and --stride need --covariance");
-	if (!o.block) o.block = 8192;
-	if (!o.stride) o.stride = 2;
+	if (!o.stride) o.stride = 3;
 	if (o.covariance) o.process_output = true;
 	if (!!o.model + o.merge + o.stats != 1) msg_die("give one of -m, --merge, --stats; see -h");
 	if (o.merge && !argc) msg_die("no matrices given to merge");

@@ -83,11 +83,11 @@ void remake_run_told(struct ggu_meta *m, const char *text)
 	}
 	must(ggu_meta_set_str(m, "quantize.imatrix.dataset", name, strlen(name)));
 }
-/* Fewer tokens than columns say too little about a covariance. */
+/* Fewer tokens than a block's columns say too little about a covariance. */
 static bool find_covariance(void *ctx, const char *tensor, size_t mat, struct remake_known *known)
 {
 	struct imatrix_covariance c;
-	if (!imatrix_has_covariance(ctx, tensor, &c) || mat >= c.n_mat || c.counts[mat] < (double)c.n_in) return false;
+	if (!imatrix_has_covariance(ctx, tensor, &c) || mat >= c.n_mat || c.counts[mat] < (double)c.block) return false;
 	*known = (struct remake_known){ c.name, c.n_in, c.block, c.n_floats, c.counts[mat] };
 	return true;
 }

@@ -6,21 +6,21 @@
 cd "$TMP" || exit 1
 q=gguf-quantize
 text=$DATA/prose/calibration.txt
-first_layers 2 two && gguf-convert -q -o m.gguf two && gguf-imatrix -q -m m.gguf --chunks 3 --covariance -o c.gguf "$text" &&
-	gguf-imatrix -q -m m.gguf --chunks 3 --process-output -o plain.gguf "$text" || { echo "1..1"; echo "not ok 1 - a model and its matrices"; exit 1; }
+first_layers 2 two && gguf-convert -q -o m.gguf two && gguf-imatrix -q -m m.gguf --chunks 4 --covariance -o c.gguf "$text" &&
+	gguf-imatrix -q -m m.gguf --chunks 4 --process-output -o plain.gguf "$text" || { echo "1..1"; echo "not ok 1 - a model and its matrices"; exit 1; }
 
-gguf-imatrix -q -m m.gguf --chunks 3 --covariance --batch 100 -j 1 -o d.gguf "$text"
+gguf-imatrix -q -m m.gguf --chunks 4 --covariance --batch 100 -j 1 -o d.gguf "$text"
 same "covariances depend neither on batches nor on threads" d.gguf c.gguf
 gguf-info --json c.gguf >info.json
 is "weights that share an input share one" "$(grep -c 'blk.0.*in_cov"' info.json)" 4
 is "the output matrix has one" "$(grep -c '"output.weight.in_cov"' info.json)" 1
 is "importances are those of the text alone" "$(gguf-cat c.gguf blk.1.ffn_up.weight.in_sum2 | cksum)" "$(gguf-cat plain.gguf blk.1.ffn_up.weight.in_sum2 | cksum)"
-gguf-imatrix -q -m m.gguf --chunks 3 --covariance --stride 1 -o d.gguf "$text"
+gguf-imatrix -q -m m.gguf --chunks 4 --covariance --stride 1 -o d.gguf "$text"
 n() { gguf-cat "$1" blk.1.ffn_up.weight.in_cov_n | od -An -tf4 | awk '{ printf "%.0f\n", $1 }'; }
-# windows of 255 + 16 or 511 + 32 tokens, their first being a sixteenth, and a quarter as much drawn by lot
-is "one token in two, and a fifth is drawn by lot" "$(n c.gguf)" 1017
-is "--stride 1: every token" "$(n d.gguf)" 2036
-gguf-imatrix -q -m m.gguf --chunks 3 --covariance -o f.gguf "$text"
+# windows of 170 + 11 or 511 + 32 tokens, their first being a sixteenth, and a quarter as much drawn by lot
+is "one token in three, and a fifth is drawn by lot" "$(n c.gguf)" 904
+is "--stride 1: every token" "$(n d.gguf)" 2715
+gguf-imatrix -q -m m.gguf --chunks 4 --covariance -o f.gguf "$text"
 same "the lot is always the same" f.gguf c.gguf
 gguf-imatrix --stats --json c.gguf >stats.json
 is "--stats knows every covariance" "$(jq '.covariances | length' stats.json)" 9
@@ -31,12 +31,12 @@ gguf-cat c.gguf blk.1.attn_output.weight.in_cov | od -An -v -w4 -tf4 | awk -v to
 	END { x = trace*trace/square/told; print (x > 0.9999 && x < 1.0001 && top >= most/trace && top <= sqrt(square)/trace) }' >likely
 is "directions as they should be, and the largest eigenvalue between its bounds" "$(cat likely)" 1
 is "size" "$(of bytes)" $((4*256*257/2))
-ok "--stats in words" sh -c "gguf-imatrix --stats c.gguf | grep -q '^blk.1.ffn_down.weight  *768  *1017 '"
-ok "state is saved" gguf-imatrix -q -m m.gguf --chunks 3 --covariance --checkpoint state --every 1 -o e.gguf "$text"
+ok "--stats in words" sh -c "gguf-imatrix --stats c.gguf | grep -q '^blk.1.ffn_down.weight  *768  *904 '"
+ok "state is saved" gguf-imatrix -q -m m.gguf --chunks 4 --covariance --checkpoint state --every 1 -o e.gguf "$text"
 same "and nothing is lost by it" e.gguf c.gguf
 not_ok "the old form has no room for covariances" 2 gguf-imatrix -m m.gguf --chunks 1 --covariance --dat -o never "$text"
 not_ok "blocks are multiples of 256" 2 gguf-imatrix -m m.gguf --chunks 1 --covariance --block 300 -o never "$text"
-gguf-imatrix -q -m m.gguf --chunks 3 --covariance --block 256 -o b.gguf "$text"
+gguf-imatrix -q -m m.gguf --chunks 4 --covariance --block 256 -o b.gguf "$text"
 ok "blocks of 256" $q -q -i b.gguf -o x.gguf Q4_K_M m.gguf
 gguf-imatrix -q --merge -o sum.gguf c.gguf c.gguf
 ok "merged" $q -q -i sum.gguf -o y.gguf Q4_K_M m.gguf

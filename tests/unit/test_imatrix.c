@@ -11,6 +11,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 #include <cmocka.h>
+#include "../lib/slow_gram.h"
 #include "../../imatrix/imatrix.h"
 #include "../../libgguf/pool.h"
 #include "../../quant/quant.h"
@@ -258,6 +259,19 @@ enum { C = 300, WINDOW = 600, BLOCK = 256 };    /* columns, tokens: more than ar
 static float in[2*WINDOW][C];
 static float loud[2*WINDOW];                    /* tokens' inputs are so many times as large; 0: once */
 
+/* What is to come of n tokens from `from` on, one of `every`, each times by: by stretches, in double. */
+static float by[2*WINDOW];
+static double slow[C][C];
+static void expect(int from, int every, int n)
+{
+	float now[GRAM_TOKENS];
+	for (int t = 0; t < n; t += GRAM_TOKENS*every) {
+		int taken = 0;
+		for (int k = t; k < n && taken < GRAM_TOKENS; k += every) now[taken++] = by[from + k];
+		slow_gram(in[from + t], (size_t)every*C, (size_t)taken, C, now, slow[0]);
+	}
+}
+
 /* Two windows: q and k share an input, v has another, of experts 2 of 3 is used. */
 static struct imatrix *sampled(size_t batch, int threads, int windows, size_t every, float root, float first)
 {
@@ -324,12 +338,12 @@ static void covariances_are_means_of_products(void **state)
 	assert_true(c.counts[0] == 2*WINDOW);
 	mean = malloc(c.n_floats*sizeof *mean);
 	assert_int_equal(imatrix_covariance(a, "blk.0.k.weight", 0, mean, NULL), GGU_OK);
+	memset(slow, 0, sizeof slow);
+	for (int t = 0; t < 2*WINDOW; t++) by[t] = 1;
+	for (int w = 0; w < 2; w++) expect(w*WINDOW, 1, WINDOW);
 	for (size_t i = 0; i < C; i++)
-		for (size_t j = i/BLOCK*BLOCK; j <= i; j++, at++) {
-			double sum = 0;
-			for (int t = 0; t < 2*WINDOW; t++) sum += (double)in[t][i]*in[t][j];
-			assert_true(fabs(sum/(2*WINDOW) - mean[at]) < 1e-5);
-		}
+		for (size_t j = i/BLOCK*BLOCK; j <= i; j++, at++)
+			assert_true(fabs(slow[i][j]/(2*WINDOW) - mean[at]) < 1e-5);
 	assert_int_equal(imatrix_covariance(a, "blk.0.x.weight", 0, mean, NULL), GGU_ERR_MISSING);
 	assert_int_equal(imatrix_covariance(a, "blk.0.x.weight", 2, mean, NULL), GGU_OK);
 	assert_false(imatrix_has_covariance(a, "blk.0.z.weight", &c));
@@ -364,14 +378,12 @@ static void covariances_take_some_tokens_with_a_weight(void **state)
 	assert_true(imatrix_find(a, "blk.0.q.weight")->counts[0] == 2*WINDOW);
 	mean = malloc(c.n_floats*sizeof *mean);
 	assert_int_equal(imatrix_covariance(a, "blk.0.q.weight", 0, mean, NULL), GGU_OK);
+	memset(slow, 0, sizeof slow);
+	for (int t = 0; t < 2*WINDOW; t++) by[t] = t % WINDOW ? 1 : 3;
+	for (int w = 0; w < 2; w++) expect(w*WINDOW, EVERY, WINDOW);
 	for (size_t i = 0, at = 0; i < BLOCK; i++)
-		for (size_t j = 0; j <= i; j++, at++) {
-			double sum = 0;
-			for (int w = 0; w < 2; w++)
-				for (int t = w*WINDOW; t < (w + 1)*WINDOW; t += EVERY)
-					sum += (t == w*WINDOW ? 9 : 1)*(double)in[t][i]*in[t][j];
-			assert_true(fabs(sum/(2*TAKEN) - mean[at]) < 1e-5);
-		}
+		for (size_t j = 0; j <= i; j++, at++)
+			assert_true(fabs(slow[i][j]/(2*TAKEN) - mean[at]) < 1e-5);
 	for (size_t i = 0; i < sizeof batch/sizeof *batch; i++) {
 		struct imatrix *b = sampled(batch[i], i % 2 ? 2 : 0, 2, EVERY, 2, 3);
 		same_covariance(a, b, "blk.0.q.weight", 0, 0);
@@ -387,7 +399,7 @@ static void a_loud_token_counts_as_four_of_its_window(void **state)
 {
 	struct imatrix *a;
 	struct imatrix_covariance c;
-	double by[2*WINDOW], size[2*WINDOW];
+	double size[2*WINDOW];
 	float *mean, got[WINDOW];
 	(void)state;
 	loud[3] = loud[WINDOW + 590] = 100;
@@ -398,7 +410,8 @@ static void a_loud_token_counts_as_four_of_its_window(void **state)
 		for (int j = 0; j < C; j++) size[t] += (double)in[t][j]*in[t][j];
 	}
 	for (int first = 0; first < 2*WINDOW; first += WINDOW)
-		for (int from = 0, n = 512; from < WINDOW; from += n, n = WINDOW - 512) {
+		for (int from = 0; from < WINDOW; from += GRAM_TOKENS) {
+			const int n = WINDOW - from < GRAM_TOKENS ? WINDOW - from : GRAM_TOKENS;
 			const double *part = size + first + from;
 			double median = 0;
 			for (int t = 0; t < n; t++) {
@@ -407,20 +420,19 @@ static void a_loud_token_counts_as_four_of_its_window(void **state)
 				if (less == n/2) median = part[t];
 			}
 			for (int t = 0; t < n; t++)
-				by[first + from + t] = part[t] > 4*median ? sqrt(4*median/part[t]) : 1;
+				by[first + from + t] = part[t] > 4*median ? (float)sqrt(4*median/part[t]) : 1;
 		}
 	imatrix_moderate(in[0], C, C, WINDOW, got);
-	for (int t = 0; t < WINDOW; t++) assert_true(fabs((double)got[t] - by[t]) < 1e-6);
-	assert_true(by[3] < 0.03 && by[WINDOW + 590] < 0.03 && by[7] == 1);
+	for (int t = 0; t < WINDOW; t++) assert_true(fabsf(got[t] - by[t]) < 1e-6f);
+	assert_true(by[3] < 0.03f && by[WINDOW + 590] < 0.03f && by[7] == 1);
 	assert_true(imatrix_has_covariance(a, "blk.0.q.weight", &c) && c.counts[0] == 2*WINDOW);
 	mean = malloc(c.n_floats*sizeof *mean);
 	assert_int_equal(imatrix_covariance(a, "blk.0.q.weight", 0, mean, NULL), GGU_OK);
+	memset(slow, 0, sizeof slow);
+	for (int w = 0; w < 2; w++) expect(w*WINDOW, 1, WINDOW);
 	for (size_t i = 0, at = 0; i < BLOCK; i++)
-		for (size_t j = 0; j <= i; j++, at++) {
-			double sum = 0;
-			for (int t = 0; t < 2*WINDOW; t++) sum += by[t]*by[t]*(double)in[t][i]*in[t][j];
-			assert_true(fabs(sum/(2*WINDOW) - mean[at]) < 1e-4);
-		}
+		for (size_t j = 0; j <= i; j++, at++)
+			assert_true(fabs(slow[i][j]/(2*WINDOW) - mean[at]) < 1e-4);
 	free(mean);
 	imatrix_free(a);
 	memset(loud, 0, sizeof loud);
