@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * enc_avx2.c - the encoders, eight lanes. */
 #if defined __x86_64__
-#define VL 8
+#include "enc_lane_avx2.h"
 #define ENC_TABLE quant_enc_avx2
 #include "enc_text.h"
 #else

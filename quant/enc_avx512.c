@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * enc_avx512.c - the encoders, sixteen lanes. */
 #if defined __x86_64__
-#define VL 16
+#include "enc_lane_avx512.h"
 #define ENC_TABLE quant_enc_avx512
 #include "enc_text.h"
 #else

@@ -16,7 +16,7 @@ static inline void quick_extremes(const float *x, float *least, float *most)
 		lo = v_min(vf_load(x + e), lo);
 		hi = v_max(vf_load(x + e), hi);
 	}
-	*least = -v_greatest(-lo); *most = v_greatest(hi);
+	*least = -r_greatest(-lo); *most = r_greatest(hi);
 }
 
 static inline quad quick_half(const float *s)           /* sixteen lanes to four */
@@ -65,8 +65,8 @@ SPECIAL void quick_blocks(const float *x, int n, bool centred, float top, struct
 	float mid = (top + 1)/2;
 	for (int k = 0; k < n; k++) quick_extremes(x + 32*k, lo + k, hi + k);
 	for (int k = 0; k < LANES; k += VL) {
-		vf l = vf_load(lo + k), h = vf_load(hi + k), d = centred ? v_sel(v_gt(0 - l, h), l, h)/-mid :
-			(h - l)/top;
+		vf l = vf_load(lo + k), h = vf_load(hi + k), d = (h - l)/top;
+		if (centred) d = v_sel(v_gt(0 - l, h), l, h)/-mid;
 		d = v_keep(v_gt(v_abs(d), vf_dup(1e-30f)), d);
 		vf_store(inv + k, v_inverse(d)); vf_store(add + k, centred ? d*mid : 0 - l);
 	}

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * enc_text.h - every encoder, compiled once for each instruction set: the includer sets VL and ENC_TABLE.
+ * enc_text.h - every encoder, one text for all instruction sets; defines the table ENC_TABLE. An instance (enc_ISA.c)
+ * includes one of enc_lane.h's vocabularies before.
  *
  * A type is a codec file, which holds its numbers, its row of efforts and its packing; types.inc lists them. */
 #include "enc.h"

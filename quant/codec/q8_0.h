@@ -27,7 +27,7 @@ static void enc_q8_0(void *dst, const float *x, const float *weights, size_t row
 		for (size_t k = 0; k < g; k++) {
 			vf most = vf_dup(0);
 			for (int e = 0; e < 32; e += VL) most = v_max(v_abs(vf_load(x + 32*k + e)), most);
-			top[k] = v_greatest(most);
+			top[k] = r_greatest(most);
 		}
 		for (int k = 0; k < GROUP; k += VL) {
 			vf d = vf_load(top + k)/127;
