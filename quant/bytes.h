@@ -7,7 +7,6 @@
  *   b32 b_mask(u)           255 where a bit of u is set, the lowest first
  *   b32 b_level(table, i)   table[i[k]], i below 16
  *   s16 s_pairs(a, b)       the bytes of a and b in turn, as 16 signed integers
- *   b32 b_two(lo, hi)       one vector of two
  *   float f_half(h)         a half as a float, exact */
 #ifndef QUANT_BYTES_H
 #define QUANT_BYTES_H
@@ -28,6 +27,11 @@ typedef uint32_t h8 __attribute__((vector_size(32), may_alias));
 
 static inline b32 b_load(const void *p) { b32 a; memcpy(&a, p, 32); return a; }
 static inline b16 b_load16(const void *p) { b16 a; memcpy(&a, p, 16); return a; }
+static inline b32 b_two(b16 lo, b16 hi)
+{
+	w2 l = (w2)lo, h = (w2)hi;
+	return (b32)(w4){ l[0], l[1], h[0], h[1] };
+}
 static inline void b_store(void *p, b32 a) { memcpy(p, &a, 32); }
 static inline void s_store(int16_t *p, s16 a) { memcpy(p, &a, 32); }
 static inline void b_store_low(void *p, b32 a) { memcpy(p, &a, 16); }

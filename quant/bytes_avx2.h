@@ -3,7 +3,6 @@
 #include <immintrin.h>
 #include "bytes.h"
 
-static inline b32 b_two(b16 lo, b16 hi) { return (b32)_mm256_set_m128i((__m128i)hi, (__m128i)lo); }
 static inline b32 b_nibbles(const void *p)
 {
 	__m128i a = _mm_loadu_si128(p);

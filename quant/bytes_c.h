@@ -3,13 +3,6 @@
 #include "bytes.h"
 #include "kern.h"
 
-static inline b32 b_two(b16 lo, b16 hi)
-{
-	b32 a;
-	memcpy(&a, &lo, 16);
-	memcpy((char *)&a + 16, &hi, 16);
-	return a;
-}
 static inline b32 b_nibbles(const void *p)
 {
 	b16 a = b_load16(p);
