@@ -149,7 +149,8 @@ INLINE void score_codes(enum form form, int rows, int wide, size_t n, const floa
 	ptrdiff_t next, float *s)
 {
 	const int32_t *q = (const int32_t *)(const void *)query;
-	size_t bytes = (form == CODES_8 ? 34 : form == CODES_4 ? 18 : 24)*ATTN_BLOCK;
+	size_t bytes = ATTN_BLOCK*(form == CODES_8 ? sizeof(struct q8_0) : form == CODES_4 ? sizeof(struct q4_0) :
+		sizeof(struct q5_1));
 	for (size_t b = 0; b < n/32; b++, k += bytes, q += QUERY*rows) {
 		float d[2*ATTN_BLOCK];
 		uint32_t bits[2*ATTN_BLOCK];

@@ -108,14 +108,14 @@ void attn_store(const struct attn_shape *s, void *const *block, size_t pos, size
 	const float *v, size_t v_stride)
 {
 	const struct fields *keys = fields_of(s->k_type), *values = s->v_in_k ? NULL : fields_of(s->v_type);
-	if (s->v_in_k) v_stride = 0;
-	for (size_t end = pos + n, some; pos < end; pos += some, k += some*k_stride, v += some*v_stride) {
-		uint8_t *b = block[pos/ATTN_BLOCK];
-		size_t at = pos % ATTN_BLOCK;
-		some = end - pos < ATTN_BLOCK - at ? end - pos : ATTN_BLOCK - at;
+	for (size_t i = 0, some; i < n; i += some) {
+		uint8_t *b = block[(pos + i)/ATTN_BLOCK];
+		size_t at = (pos + i) % ATTN_BLOCK;
+		some = n - i < ATTN_BLOCK - at ? n - i : ATTN_BLOCK - at;
 		for (size_t h = 0; h < s->n_kv; h++, b += attn_head_bytes(s)) {
-			store_turned(true, keys, s->k_dim, b, at, some, k + h*s->k_dim, k_stride);
-			if (values) store_values(values, s->v_dim, b + k_bytes(s), at, some, v + h*s->v_dim, v_stride);
+			store_turned(true, keys, s->k_dim, b, at, some, k + i*k_stride + h*s->k_dim, k_stride);
+			if (values) store_values(values, s->v_dim, b + k_bytes(s), at, some,
+				v + i*v_stride + h*s->v_dim, v_stride);
 		}
 	}
 }

@@ -146,7 +146,6 @@ static inline void weigh_rows(struct attn_task *t, size_t p, size_t from, size_t
 
 /* ---- a tile ---- */
 
-
 /* A part of the next tile that is fetched a piece at a time while this one is computed. */
 struct ahead { const char *at; size_t left, piece; };
 static inline struct ahead ahead_of(const char *next, size_t bytes, size_t pieces)
