@@ -188,12 +188,13 @@ static int exact_mins(const struct coder *c, const struct exact *e, int j, int p
 	}
 	return n;
 }
-/* The number that goes with min, dmin being pivot/lm; -1: none. */
+/* The number that goes with min, dmin being pivot/lm; -1: none. A min of 2^61 times lm may be beyond an int64. */
 static int exact_lm(int64_t min, int64_t pivot, int lm, int mmax)
 {
+	int64_t all;
 	if (min == 0) return 0;
-	if (!pivot || min*lm % pivot || min*lm/pivot < 0 || min*lm/pivot > mmax) return -1;
-	return (int)(min*lm/pivot);
+	if (!pivot || __builtin_mul_overflow(min, (int64_t)lm, &all)) return -1;
+	return all % pivot || all/pivot < 0 || all/pivot > mmax ? -1 : (int)(all/pivot);
 }
 struct exact_choice { struct exact_min v[EXACT_SUBS][EXACT_MINS]; int n[EXACT_SUBS]; };
 /* Scales and mins of all sub-blocks with one dmin. */

@@ -201,6 +201,19 @@ static void the_greatest_stay_finite(void **state)
 	}
 }
 
+/* Sub-blocks whose mins are 2^24 times as far from zero as others', scales such that the greatest number of parts
+ * is tried: for UndefinedBehaviorSanitizer, which sees whether their products fit. */
+static void far_mins_are_not_multiplied_past_their_range(void **state)
+{
+	float v[256], back[256];
+	unsigned char b[144];
+	(void)state;
+	for (int i = 0; i < 256; i++) v[i] = (i < 32 ? 61.0f : 61*0x1p-24f) + (i % 2 ? 945*0x1p-18f : 0);
+	quant_encode(GGU_TYPE_Q4_K, NULL, v, NULL, 1, 256, QUANT_EFFORT_MIN, b);
+	quant_decode(GGU_TYPE_Q4_K, b, back, 256);
+	for (int i = 0; i < 256; i++) assert_true(fabsf(back[i] - v[i]) < 0.01f);
+}
+
 static void refuses_what_is_no_block(void **state)
 {
 	static const uint32_t types[] = { 4, GGU_TYPE_I32, GGU_TYPE_F64, GGU_TYPE_COUNT, UINT32_MAX };
@@ -259,6 +272,7 @@ int main(void)
 		cmocka_unit_test(golden_bytes),
 		cmocka_unit_test(errors_stay_small),
 		cmocka_unit_test(the_greatest_stay_finite),
+		cmocka_unit_test(far_mins_are_not_multiplied_past_their_range),
 		cmocka_unit_test(refuses_what_is_no_block),
 		cmocka_unit_test(q8_0_rounds_as_ggml),
 		cmocka_unit_test(floats_round_to_even),
