@@ -52,23 +52,26 @@ static const struct set sets[] = {      /* best last */
 #endif
 };
 enum { N_SETS = sizeof sets/sizeof *sets };
-static const char *const all_names[] = { "c", "avx2", "avxvnni", "avx512bw", "avx512", "avx512vbmi", "zen4", "amx",
-	"neon", "dotprod", "i8mm" };
+/* of any CPU */
+#define NAMES "c avx2 avxvnni avx512bw avx512 avx512vbmi zen4 amx neon dotprod i8mm"
+static bool is_name(const char *name)
+{
+	const size_t n = strlen(name);
+	for (const char *p = NAMES; *p; p += strcspn(p, " "), p += *p == ' ')
+		if (strcspn(p, " ") == n && memcmp(p, name, n) == 0) return true;
+	return false;
+}
 static const struct set *selected = sets;
 
 enum ggu_status quant_select(const char *name, struct ggu_error *err)
 {
 	unsigned has = cpu_features();
 	const struct set *s = NULL;
-	bool known = false;
 	if (name && (!*name || !strcmp(name, "native"))) name = NULL;
 	for (size_t i = 0; i < N_SETS; i++)
 		if ((has & sets[i].feature) && (!name || !strcmp(name, sets[i].name))) s = sets + i;
-	for (size_t i = 0; name && i < sizeof all_names/sizeof *all_names; i++) known |= !strcmp(name, all_names[i]);
-	if (!s) return ggu_fail(err, GGU_ERR_UNSUPPORTED, GGU_NO_OFFSET, "", known ? "this CPU has no %.40s" :
-		"'%.40s' is not an instruction set "
-		"(c avx2 avxvnni avx512bw avx512 avx512vbmi zen4 amx neon dotprod i8mm native)",
-		name);
+	if (!s) return ggu_fail(err, GGU_ERR_UNSUPPORTED, GGU_NO_OFFSET, "", is_name(name) ?
+		"this CPU has no %.40s" : "'%.40s' is not an instruction set (" NAMES " native)", name);
 	selected = s;
 	mul_codes = s->codes;
 	mul_row = s->row;
