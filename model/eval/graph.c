@@ -69,7 +69,7 @@ size_t build_fixed(struct builder *b, size_t n_floats)
 static enum ggu_status operator_of(const struct builder *b, const struct yaml_node *at, const struct op **op,
 	const struct yaml_node **map)
 {
-	char what[160];
+	char what[160] = "expected ";
 	*op = NULL;
 	if (at->kind != YAML_MAPPING) return build_fail(b, at, "branches", "expected a mapping");
 	for (size_t i = 0; i < at->count; i++) {
@@ -83,7 +83,7 @@ static enum ggu_status operator_of(const struct builder *b, const struct yaml_no
 		*map = at->items[i];
 	}
 	if (*op) return GGU_OK;
-	snprintf(what, sizeof what, "expected %s", op_names());
+	op_names(what + strlen(what), sizeof what - strlen(what));
 	return build_fail(b, at, "branches", what);
 }
 

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT
  * op.c - the table of operators. */
+#include <stdio.h>
 #include <string.h>
 #include "op.h"
 #include "op_list.h"
 
-static const struct op *const ops[] = { &op_attention, &op_latent, &op_ffn, &op_experts, &op_mamba, &op_mamba2,
-	&op_cross };
+#define OPERATOR(name) &op_##name,
+static const struct op *const ops[] = { OPERATORS };
+#undef OPERATOR
 enum { N_OPS = sizeof ops/sizeof *ops };
 
 const struct op *op_find(const char *name)
@@ -14,7 +16,13 @@ const struct op *op_find(const char *name)
 	return NULL;
 }
 
-const char *op_names(void) { return "attention, latent_attention, ffn, experts, mamba, mamba2 or cross_attention"; }
+void op_names(char *to, size_t n)
+{
+	size_t used = 0;
+	for (size_t i = 0; i < N_OPS && used < n; i++)
+		used += (size_t)snprintf(to + used, n - used, "%s%s", i == 0 ? "" : i + 1 < N_OPS ? ", " : " or ",
+			ops[i]->name);
+}
 
 void measure_weight(struct measure *m, const struct weight *w, double share)
 {

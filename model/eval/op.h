@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  * op.h - kinds of operators: what a branch of a step can be. Private to model/eval.
  *
- * A kind is one file, op_NAME.c, and a row of the table in op.c. It has the fields of its mapping in a description
+ * A kind is one file, op_NAME.c, and its name in op_list.h. It has the fields of its mapping in a description
  * (build.h), a struct that they fill, and a few functions. It never touches a number itself: `run` names buffers and
  * calls the backend (backend.h), so that another backend can take its layers.
  *
- * To add one: the file, the row, and, where it needs arithmetic that no other has, a function of the backend. */
+ * To add one: the file, the name, and, where it needs arithmetic that no other has, a function of the backend. */
 #ifndef MODEL_EVAL_OP_H
 #define MODEL_EVAL_OP_H
 #include "backend.h"
@@ -37,7 +37,7 @@ struct op {
 	enum ggu_status (*read)(const void *params, struct run *r, struct input *in);
 };
 const struct op *op_find(const char *name);             /* NULL: none */
-const char *op_names(void);                             /* "attention, ffn", for messages */
+void op_names(char *to, size_t n);                      /* "attention, ffn or mamba", for messages; cut off at n */
 /* share: of its matrices that a token meets */
 void measure_weight(struct measure *m, const struct weight *w, double share);
 

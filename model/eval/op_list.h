@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: MIT
- * op_list.h - the operators that op.c's table holds. */
+ * op_list.h - the operators, OPERATOR(NAME) for each op_NAME.c; op.c's table is made of them. */
 #ifndef MODEL_EVAL_OP_LIST_H
 #define MODEL_EVAL_OP_LIST_H
 #include "op.h"
 
-extern const struct op op_attention, op_latent, op_ffn, op_experts, op_mamba, op_mamba2, op_cross;
+#define OPERATORS OPERATOR(attention) OPERATOR(latent) OPERATOR(ffn) OPERATOR(experts) OPERATOR(mamba) \
+	OPERATOR(mamba2) OPERATOR(cross)
+#define OPERATOR(name) extern const struct op op_##name;
+OPERATORS
+#undef OPERATOR
 
 #endif
