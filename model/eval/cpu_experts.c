@@ -9,7 +9,7 @@ struct routing { struct run *r; const struct router *o; float *scores; const str
 
 static double sigmoid(float x) { return 1/(1 + num_exp(-(double)x)); }
 
-/* The largest of x[n] that is not taken; n if all are, or none is a number. */
+/* The largest of x[n] that is not taken, the first of these if none is a number; n if all are taken. */
 static size_t best(const float *x, const bool *taken, size_t n)
 {
 	size_t top = n;

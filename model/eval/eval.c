@@ -205,8 +205,7 @@ static void measure_state(const struct state *s, size_t n_ctx, size_t n_batch, s
 }
 
 enum ggu_status model_cost(struct model_cost *cost, struct model *m, const struct state_options *o, size_t n_batch,
-	size_t n_ctx,
-	size_t threads, struct ggu_error *err)
+	size_t n_ctx, size_t threads, struct ggu_error *err)
 {
 	const struct graph *g = &m->graph;
 	struct work w = { .m = m, .g = g, .be = &backend_cpu, .n_batch = n_batch ? n_batch : WORK_DEFAULT_BATCH };

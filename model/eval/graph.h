@@ -63,15 +63,15 @@ struct layer { struct step *step; size_t n_steps; };
 
 /* How far back rows see: attn.h; window 0: all that there is. Caches that are seen alike are kept together. */
 struct horizon { enum attn_mask mask; size_t window, n_caches; };
-/* A layer's keys and values: heads of queries, heads of keys and values, their widths. */
-/* v_in_k: values are the front of the keys; across: kept for another stack, whose layer it is; mask, window: how all
- * rows see it; slot: its place among those of its horizon */
+/* A layer's keys and values. */
 struct cache {
-	size_t n_query, n_heads, k_dim, v_dim;
-	bool v_in_k, across;
+	size_t n_query, n_heads, k_dim, v_dim;  /* heads of queries, of keys and values, their widths */
+	bool v_in_k;                    /* values are the front of the keys */
+	bool across;                    /* kept for another stack, whose layer it is */
 	size_t layer;
-	enum attn_mask mask;
-	size_t window, horizon, slot;
+	enum attn_mask mask;            /* with window: how all rows see it */
+	size_t window;
+	size_t horizon, slot;           /* caches that are seen alike, and its place among them */
 };
 enum { GRAPH_MAX_ROPES = 16 };
 struct graph {

@@ -107,8 +107,10 @@ static char *room(struct work *w, size_t n, struct ggu_error *err)
 	if (!w->head) ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory for logits");
 	return w->head;
 }
-static size_t act_bytes(const struct weight *w, size_t n) { return (quant_act_bytes(quant_act_of(w->type), n,
-	w->n_in) + 63)/64*64; }
+static size_t act_bytes(const struct weight *w, size_t n)
+{
+	return (quant_act_bytes(quant_act_of(w->type), n, w->n_in) + 63)/64*64;
+}
 
 enum ggu_status model_logits(struct work *w, const float *rows, size_t n, float *logits, model_tap *tap, void *tap_ctx,
 	struct ggu_error *err)

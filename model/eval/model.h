@@ -104,8 +104,7 @@ struct model_cost {
 };
 /* As for state_new, work_new and a pool of `threads`. */
 enum ggu_status model_cost(struct model_cost *cost, struct model *m, const struct state_options *o, size_t n_batch,
-	size_t n_ctx,
-	size_t threads, struct ggu_error *err);
+	size_t n_ctx, size_t threads, struct ggu_error *err);
 
 /* The input of a weight multiplication: x[n_tokens][n_in], rows stride floats apart, tokens of a sequence in order.
  * weight: the GGUF tensor's name; mat of n_mat: which of its matrices, as experts are; a matrix that no token meets is

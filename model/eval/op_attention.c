@@ -7,9 +7,9 @@
  *
  * window: positions seen, the token's own included; chunk: only those of its own stretch of so many; clip: bound of
  * q, k and v; alibi: the largest slope's exponent (8 in the paper); relative: bias[buckets][heads] by distance,
- * relative.h; gate: out's input times its sigmoid; keys_of: the
- * layer whose keys and values are used, which has been before. Without v values are the keys as they come from k. Norms
- * go by head where their weights have a head's length, else over the whole row. */
+ * relative.h; gate: out's input times its sigmoid; keys_of: the layer whose keys and values are used, which has been
+ * before. Without v values are the keys as they come from k. Norms go by head where their weights have a head's length,
+ * else over the whole row. */
 #include <math.h>
 #include "../../quant/vec.h"
 #include "op_list.h"

@@ -15,8 +15,10 @@ enum ggu_status ffn_build(struct builder *b, const struct ffn *f, size_t n_mat);
 void ffn_measure(const struct ffn *f, double share, struct measure *m);
 static inline size_t ffn_width(const struct ffn *f) { return f->down.n_in; }
 /* Floats of a row between input and gate, and of the gate's result; they do for every matrix. */
-static inline size_t ffn_wide(const struct ffn *f) { return f->gate_up.name || f->gate.name ? 2*ffn_width(f)
-	: ffn_width(f); }
+static inline size_t ffn_wide(const struct ffn *f)
+{
+	return f->gate_up.name || f->gate.name ? 2*ffn_width(f) : ffn_width(f);
+}
 static inline unsigned ffn_forms(const struct ffn *f)
 {
 	return weight_form(&f->gate) | weight_form(&f->up) | weight_form(&f->gate_up);

@@ -6,8 +6,10 @@
 #include "../../quant/vec.h"
 #include "rope.h"
 
-static bool same_factors(const float *a, const float *b, size_t n) { return a == b
-	|| (a && b && !memcmp(a, b, n*sizeof *a)); }
+static bool same_factors(const float *a, const float *b, size_t n)
+{
+	return a == b || (a && b && !memcmp(a, b, n*sizeof *a));
+}
 
 bool rope_same(const struct rope *a, const struct rope *b)
 {
@@ -15,7 +17,7 @@ bool rope_same(const struct rope *a, const struct rope *b)
 		&& a->original == b->original && a->magnitude == b->magnitude && a->yarn == b->yarn
 		&& a->beta_fast == b->beta_fast && a->beta_slow == b->beta_slow && a->truncate == b->truncate
 		&& same_factors(a->divisor, b->divisor, a->dims/2)
-			&& same_factors(a->long_divisor, b->long_divisor, a->dims/2);
+		&& same_factors(a->long_divisor, b->long_divisor, a->dims/2);
 }
 
 /* Yarn's share of the scaled angle for pair j, 0 to 1: pairs that turn fast are left alone. The bounds of the

@@ -4,8 +4,10 @@
 #include <string.h>
 #include "model_internal.h"
 
-static enum ggu_status no_memory(struct ggu_error *err) { return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "",
-	"out of memory for a sequence"); }
+static enum ggu_status no_memory(struct ggu_error *err)
+{
+	return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory for a sequence");
+}
 
 enum ggu_status state_make_ids(struct state *s, size_t n, struct ggu_error *err)
 {

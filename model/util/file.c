@@ -94,9 +94,9 @@ enum ggu_status file_read_at(int fd, const char *name, uint64_t offset, void *to
 		ssize_t got = pread(fd, p, n, (off_t)offset);
 		if (got < 0 && errno == EINTR) continue;
 		if (got < 0) {
-			system_error(err, name, errno);
+			enum ggu_status s = system_error(err, name, errno);
 			if (err) err->offset = offset;
-			return GGU_ERR_IO;
+			return s;
 		}
 		if (!got)
 			return file_fail(err, GGU_ERR_TRUNCATED, name, offset, "",
