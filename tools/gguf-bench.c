@@ -257,11 +257,11 @@ static void print_text(const struct bench *b, const struct test *t, size_t n, co
 	if (l->amx_gmacs > 0) printf(", AMX %.0f", l->amx_gmacs);
 	printf("\n\n%-8s %7s %7s  %10s %10s %10s  %8s %8s\n",
 		"", "tokens", "depth", "tokens/s", "lowest", "highest", "", "of limit");
-	for (size_t i = 0; i < n; i++, t++)
+	for (const struct test *x = t; x < t + n; x++)
 		printf("%-8s %7zu %7zu  %10.2f %10.2f %10.2f  %8.1f %7.0f%%  %s\n",
-			t->generates ? "generate" : "prompt", t->n, t->depth, t->tokens_per_s, t->lowest, t->highest,
-			t->generates ? t->gb : t->gmacs, 100*t->share, t->generates ? "GB/s" : "GMAC/s");
-	for (size_t i = 0; i < n && o.profile; i++) print_profile(t - n + i);
+			x->generates ? "generate" : "prompt", x->n, x->depth, x->tokens_per_s, x->lowest, x->highest,
+			x->generates ? x->gb : x->gmacs, 100*x->share, x->generates ? "GB/s" : "GMAC/s");
+	for (size_t i = 0; i < n && o.profile; i++) print_profile(t + i);
 	free(masked);
 }
 

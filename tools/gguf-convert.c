@@ -24,7 +24,7 @@
 
 static struct {
 	const char *type, *imatrix, *out, *name, *metadata, *arch_file;
-	bool vocab_only, dry_run, verbose;
+	bool vocab_only, dry_run;
 	int jobs;
 } o = { .type = "auto" };
 
@@ -35,7 +35,7 @@ static const struct opt opts[] = {
 	OPT_STR(0, "name", &o.name, "NAME", "the model's name (default: from its card or config.json)"),
 	OPT_STR(0, "metadata", &o.metadata, "JSON", "metadata from the object in this file, which overrides all else"),
 	OPT_FLAG('n', "dry-run", &o.dry_run, "show what each tensor would become; read no weights, write no file"),
-	OPT_FLAG('v', "verbose", &o.verbose, "print a line for each tensor with its error"),
+	OPT_FLAG('v', "verbose", &msg_verbose, "print a line for each tensor with its error"),
 	OPT_STR(0, "arch-file", &o.arch_file, "YAML", "also know the architecture described in YAML"),
 	OPT_OUTPUT(&o.out),
 	OPT_JOBS(&o.jobs),
@@ -89,11 +89,11 @@ static struct ggu_meta *plan(struct job *j, struct convert *c, const char *dir, 
 		.re = { .n = n, .t = j->t, .from = j->from, .choice = j->choice, .read = read_from, .read_ctx = c,
 			.effort = QUANT_EFFORT_DEFAULT },
 		.name = dir, .imatrix = im, .imatrix_name = o.imatrix, .damp = -1, .doing = "converting",
-		.verbose = o.verbose && !o.dry_run };
+		.verbose = msg_verbose && !o.dry_run };
 	for (size_t i = 0; i < n; i++)
 		if (!quant_can_encode(j->choice[i].type) && j->choice[i].type != j->from[i])
 			msg_die("type %s cannot be made", ggu_type_info(j->choice[i].type)->name);
-	remake_run_fallbacks(&j->r, o.verbose || o.dry_run);
+	remake_run_fallbacks(&j->r, msg_verbose || o.dry_run);
 	return remake_run_meta(&j->r, convert_meta(c), file_type);
 }
 

@@ -26,7 +26,7 @@ enum { CTX = 512 };
 static struct {
 	const char *imatrix, *calibrate, *out, *output_type, *embd_type, *plan;
 	struct opt_list tensor_type;
-	bool pure, leave_output, allow_requantize, keep_non_finite, dry_run, verbose, json, no_feedback;
+	bool pure, leave_output, allow_requantize, keep_non_finite, dry_run, json, no_feedback;
 	double damp;
 	int effort, jobs, shards, ctx;
 	uint64_t chunks;
@@ -88,7 +88,7 @@ static const struct opt opts[] = {
 	OPT_DOUBLE(0, "damp", &o.damp, "X", 0, 100,
 		"add X times their diagonal to covariances (default: by type and tokens)"),
 	OPT_FLAG('n', "dry-run", &o.dry_run, "show what each tensor would become; read no weights, write no file"),
-	OPT_FLAG('v', "verbose", &o.verbose, "print a line for each tensor with its error"),
+	OPT_FLAG('v', "verbose", &msg_verbose, "print a line for each tensor with its error"),
 	OPT_FLAG(0, "json", &o.json, "print the table as JSON; with --dry-run or -o"),
 	OPT_INT(0, "shards", &o.shards, "N", 1, SHARD_MAX, "write N shards of even size, named after -o PREFIX"),
 	OPT_CALL(0, "part", &o.part, "I/N", parse_part, "write only shard I of N"),
@@ -177,7 +177,7 @@ static void open_run(struct run *r, const char *in, const struct imatrix *im, js
 			.read_anywhere = ggu_file_seekable(r->in),
 			.effort = o.effort, .objective = o.objective, .keep_non_finite = o.keep_non_finite },
 		.name = name, .imatrix = im, .imatrix_name = o.imatrix, .no_feedback = o.no_feedback, .damp = o.damp,
-			.verbose = o.verbose && !o.dry_run,
+			.verbose = msg_verbose && !o.dry_run,
 			.list = list, .doing = "quantizing" };
 }
 /* The types of all tensors, and the file_type to record. */
@@ -288,7 +288,7 @@ static void check_options(const char *in)
 static void make_by_text(struct run *r, const char *in)
 {
 	const struct calibrate_options c = { in, o.calibrate, o.out, o.ctx ? o.ctx : CTX, o.jobs, o.chunks, o.damp,
-		o.verbose || o.json };
+		msg_verbose || o.json };
 	r->re.calibration = calibrate(&r->re.re, &c);
 	r->from = calloc(r->n + 1, sizeof *r->from);
 	if (!r->from) msg_die("out of memory");
@@ -330,7 +330,7 @@ int main(int argc, char **argv)
 	if (out) refuse_inputs(out, r.in, in);
 	ftype = choose(&r, recipe, im != NULL || o.calibrate);
 	check_sources(&r);
-	remake_run_fallbacks(&r.re, o.verbose || o.dry_run);
+	remake_run_fallbacks(&r.re, msg_verbose || o.dry_run);
 	meta = remake_run_meta(&r.re, ggu_file_meta(r.in), ftype);
 	if (o.calibrate) remake_run_told(meta, o.calibrate);
 	w = remake_run_writer(&r.re, meta);
@@ -343,7 +343,7 @@ int main(int argc, char **argv)
 		write_tensors(&r, 0, r.n, meta, out);
 		pipe_drain(r.in, in);
 	}
-	if (!o.dry_run && !o.verbose && !o.part.n && !msg_quiet && isatty(2))
+	if (!o.dry_run && !msg_verbose && !o.part.n && !msg_quiet && isatty(2))
 		remake_table_total(stderr, &r.re.re, bytes);
 	if (list) remake_json_total(&r.re.re, list, bytes);
 	if (!out || out_fd(out) != 1) out_close_stdout();

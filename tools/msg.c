@@ -12,8 +12,7 @@
 #include "progress.h"
 
 const char *msg_program = "gguf-utils";
-int msg_quiet;
-bool msg_verbose;
+bool msg_quiet, msg_verbose;
 
 /* ---- text fit for a terminal ---- */
 

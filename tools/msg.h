@@ -10,8 +10,8 @@
 enum { EXIT_YES = 0, EXIT_NO = 1, EXIT_TROUBLE = 2 };
 
 extern const char *msg_program;         /* "gguf-info"; set by opt_parse */
-extern int msg_quiet;                   /* -q: no warnings, no progress */
-extern bool msg_verbose;                /* -v */
+extern bool msg_quiet;                  /* -q: no warnings, no progress */
+extern bool msg_verbose;                /* -v, of programs that have it */
 
 #if defined __GNUC__
 #define MSG_PRINTF(a, b) __attribute__((format(printf, a, b)))

@@ -117,11 +117,7 @@ static void set(const struct opt *o, const char *shown, const char *arg)
 	struct opt_list *l;
 	char wanted[96];
 	switch (o->kind) {
-	case OPT_K_FLAG:
-		if (o->to == &msg_quiet || o->to == &sandbox_off) *(int *)o->to = 1;
-		else *(bool *)o->to = true;
-		msg_verbose |= o->name && !strcmp(o->name, "verbose");
-		break;
+	case OPT_K_FLAG: *(bool *)o->to = true; break;
 	case OPT_K_STR: *(const char **)o->to = arg; break;
 	case OPT_K_SIZE: set_size(o, shown, arg); break;
 	case OPT_K_LIST:

@@ -10,11 +10,10 @@
  *   argc = opt_parse(argc, argv, opts, &(struct opt_program){ "gguf-info", "show ...", "[-o FILE] [FILE]", 0, 1 });
  *
  * Options may stand anywhere; "--" ends them; -jN, -j N, --jobs N, --jobs=N; flags may be bundled, long names cut
- * short to what no other begins with. The
- * operands are left in argv[0..n-1] and n is returned. -h prints synopsis, summary and the table to stdout,
- * exit 0; --version prints version, Unicode version and instruction set. Bad usage: message naming the option
- * and what it wants, a pointer to -h, exit 2. opt_parse also sees to what every program needs: stdin, stdout
- * and stderr are taken even if they were closed, and quant_select(getenv("GGUF_CPU")) is called. */
+ * short to what no other begins with. The operands are left in argv[0..n-1] and n is returned. -h prints synopsis,
+ * summary and the table to stdout, exit 0; --version prints version, Unicode version and instruction set. Bad usage:
+ * message naming the option and what it wants, a pointer to -h, exit 2. opt_parse also sees to what every program
+ * needs: stdin, stdout and stderr are taken even if they were closed, and the instruction set is that of GGUF_CPU. */
 #ifndef TOOLS_OPT_H
 #define TOOLS_OPT_H
 #include <stdbool.h>
@@ -28,6 +27,7 @@ struct opt {
 	enum opt_kind kind;
 	char letter;                    /* or 0 */
 	const char *name;               /* long, without --; or NULL */
+	/* of FLAG a bool, INT an int, U64 and SIZE a uint64_t, DOUBLE a double, STR a const char *, LIST its list */
 	void *to;
 	const char *arg;                /* name of the argument in help, or NULL for flags */
 	const char *help;               /* one line; NULL: not shown by -h */

@@ -6,7 +6,7 @@
 #include "sandbox.h"
 #include "temp.h"
 
-int sandbox_off;
+bool sandbox_off;
 static const char *outputs[4];
 static int n_outputs;
 

@@ -16,8 +16,7 @@
 #endif
 
 const char *msg_program = "fuzz";
-int msg_quiet = 1;
-bool msg_verbose;
+bool msg_quiet = true, msg_verbose;
 static jmp_buf dead;
 static bool alive;
 

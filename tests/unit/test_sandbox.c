@@ -64,7 +64,7 @@ static int inside(void)
 }
 static int off(void)
 {
-	sandbox_off = 1;
+	sandbox_off = true;
 	return inside();
 }
 
