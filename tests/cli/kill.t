@@ -32,6 +32,7 @@ killed()
 	instants "$@" >moments
 	mv out want
 	bad='' ended=0
+	if cmp -s before want; then bad=" nothing was written"; fi
 	while read -r t <&3; do
 		cp before out
 		"$tool" "$t" "$@" >/dev/null 2>&1 && ended=$((ended + 1))
@@ -58,6 +59,7 @@ instants $cut >moments
 for f in s-0*; do mv "$f" "want${f#s}"; done
 shards=$(find . -name 'want-0*' | wc -l)
 bad=
+[ "$shards" -gt 1 ] || bad=" nothing was written"
 while read -r t <&3; do
 	# shellcheck disable=SC2086
 	"$tool" "$t" $cut >/dev/null 2>&1
@@ -76,6 +78,7 @@ edit="gguf-edit -I --set general.name=str:another e.gguf"
 instants $edit >moments
 mv e.gguf want
 bad='' undone=0
+if cmp -s before want; then bad=" nothing was edited"; fi
 while read -r t <&3; do
 	cp before e.gguf
 	# shellcheck disable=SC2086

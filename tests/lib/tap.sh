@@ -8,7 +8,7 @@
 #   same "name" FILE FILE               compares two files
 #   skip "name" "why"                   a test that cannot run here
 #   need_shared PATH "what"             skips the whole file if ../shared/PATH is missing
-#   done_testing                        last line
+#   done_testing                        last line; a file without a test is a failure
 #
 # $BIN has the programs, $SRC the tree, $SHARED the references, $TMP a folder that is removed at the end.
 set -u
@@ -60,4 +60,11 @@ need_shared()
 {
 	[ -e "$SHARED/$1" ] || { echo "1..0 # SKIP $2: no $1 among the references"; exit 0; }
 }
-done_testing() { echo "1..$tap_n"; exit "$tap_bad"; }
+done_testing()
+{
+	[ "$tap_n" -gt 0 ] || tap_result 1 "there are tests"
+	echo "1..$tap_n"
+	exit "$tap_bad"
+}
+# A test that expects no output must not pass because there is no program.
+[ -x "$BIN/gguf-info" ] || { echo "Bail out!  no programs in $BIN: run make"; exit 1; }

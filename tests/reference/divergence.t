@@ -16,6 +16,7 @@ ok "limits" sh -c "'$BUILD/tests/reference/tool_kld_limits' '$peers' >limits"
 wanted=${DIVERGENCE:-IQ2_XXS}
 chunks=100 close=1e-5 error_close=1e-4
 if [ "${SANITIZED:-}" ]; then chunks=3 close=0.33 error_close=9; fi
+measured=0
 # with one thread each, which waits for no other
 while read -r recipe mode best limit; do
 	case " $wanted " in
@@ -23,6 +24,7 @@ while read -r recipe mode best limit; do
 	*) continue ;;
 	esac
 	[ "$mode" = none ] && [ -z "${DIVERGENCE:-}" ] && continue
+	measured=$((measured + 1))
 	if [ "$mode" = matrix ]; then
 		gguf-quantize -q -i "$SHARED/reference/peers/imatrix-wiki-7m.gguf" -o q.gguf "$recipe" m.gguf
 	else
@@ -34,6 +36,7 @@ while read -r recipe mode best limit; do
 		gguf-perplexity -q -j1 -m d.gguf --base m.gguf --chunks "$chunks" --fail-above kld="$limit" --json -o json "$text"
 	jq -r --arg best "$best" '"# \(.base.kld), \(.base.kld/($best | tonumber)) of the better peer'\''s"' json
 done <limits
+ok "there are limits for what was asked" test "$measured" -gt 0
 # float32_100.NAME of the references, as the last run had it
 like() { jq -e --slurpfile w "$peers" "(.base.$1/\$w[0].float32_100.$1 - 1) | fabs < $2" json; }
 ok "perplexity of the model" like ppl "$close"
