@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * internal.h - what the files of libggu share and nobody else sees: memory, the cursor
- * over a source, and the insides of the public structs. */
+ * internal.h - what the files of libggu share and nobody else sees: memory, the cursor over a source, and the insides
+ * of the public structs. */
 #ifndef GGU_INTERNAL_H
 #define GGU_INTERNAL_H
 #include <pthread.h>

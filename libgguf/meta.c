@@ -329,7 +329,6 @@ enum ggu_status ggu_meta_set_array(struct ggu_meta *m, const char *key, enum ggu
 	size_t n)
 {
 	struct ggu_kv kv = { .type = GGU_ARRAY, .item_type = (uint8_t)item, .n = n };
-
 	const uint8_t *b = items;
 
 	if (!ggu_kv_type_bytes(item))

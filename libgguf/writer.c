@@ -230,8 +230,7 @@ enum ggu_status ggu_writer_new(struct ggu_writer **to, const struct ggu_meta *me
 }
 
 enum ggu_status ggu_writer_add_at(struct ggu_writer *w, const char *name, uint32_t n_dims, const uint64_t *ne,
-	uint32_t type,
-	uint64_t offset, struct ggu_error *err)
+	uint32_t type, uint64_t offset, struct ggu_error *err)
 {
 	struct ggu_tensor t = { .n_dims = n_dims, .ne = { 1, 1, 1, 1 }, .type = type, .offset = offset };
 	const struct ggu_tensor_at nowhere = { GGU_NO_OFFSET, GGU_NO_OFFSET, GGU_NO_OFFSET, GGU_NO_OFFSET };

@@ -6,8 +6,8 @@
  *
  * A line is algorithm, digest and name, with blanks between. A name is that of a file, or of a file and a tensor with
  * a colon between: a file's name is what has a line of its own, else what ends in the first ".gguf:". As with
- * sha256sum(1), a line that begins with a backslash has a name in which \n,
- * \r and \\ stand for themselves. Other lines are passed over with a warning. */
+ * sha256sum(1), a line that begins with a backslash has a name in which \n, \r and \\ stand for a line feed, a
+ * carriage return and a backslash. Other lines are passed over with a warning. */
 #ifndef TOOLS_MANIFEST_H
 #define TOOLS_MANIFEST_H
 #include "digest.h"
