@@ -255,16 +255,14 @@ void quant_feedback_free(struct quant_feedback *q)
 
 /* The fewer the bits the greater the errors that are passed on, and the less the covariance, an estimate from some
  * text, should be believed to the letter; and where a block's scale is lifted, more of it (TRIALS.md has the
- * figures). Other types: 0.3. prior: in place of the type's own with importances, if that is less; targets reach
- * further than weights, since errors of other columns are in them, and at three bits clipping them costs most.
+ * figures). Other types: 0.3.
  *
  * in_vain: signs alone leave so much that a layer gets inputs which its covariance does not know. A pass with feedback
  * makes a model worse, unless layers are fitted to what those before them have lost. */
-static const struct usual { uint32_t type; double damp; float lift, prior; bool in_vain; } usual_for[] = {
-	{ GGU_TYPE_IQ1_S, 1, 1.3f, 0, false }, { GGU_TYPE_IQ1_M, 1, 1.3f, 0, false },
-	{ GGU_TYPE_TQ1_0, 1, 1.3f, 0, false }, { GGU_TYPE_TQ2_0, 1, 1.3f, 0, false },
-	{ GGU_TYPE_Q1_0, 1, 1, 0, true }, { GGU_TYPE_Q2_0, 1, 1, 0, false },
-	{ GGU_TYPE_Q3_K, 0.3, 1, 0.25f, false },
+static const struct usual { uint32_t type; double damp; float lift; bool in_vain; } usual_for[] = {
+	{ GGU_TYPE_IQ1_S, 1, 1.3f, false }, { GGU_TYPE_IQ1_M, 1, 1.3f, false },
+	{ GGU_TYPE_TQ1_0, 1, 1.3f, false }, { GGU_TYPE_TQ2_0, 1, 1.3f, false },
+	{ GGU_TYPE_Q1_0, 1, 1, true }, { GGU_TYPE_Q2_0, 1, 1, false },
 };
 /* A covariance of fewer tokens is the less to be believed: the least error on other texts of the same kind is where
  * damping grows by so many columns in tokens (ENCODERS.md). */
@@ -368,7 +366,6 @@ enum ggu_status quant_feedback_encode(const struct quant_feedback *q, uint32_t t
 	n_blocks = q->n/t->block_weights;
 	row_bytes = n_blocks*t->block_bytes;
 	usual.lift *= usual_of(type)->lift;
-	usual.prior = fmaxf(usual.prior, usual_of(type)->prior);
 	if (!o) o = &usual;
 	how = (struct how){ effort < QUANT_EFFORT_MIN ? 0 : effort > QUANT_EFFORT_MAX ? QUANT_EFFORT_MAX - 1 :
 		effort - 1, o->prior, o->lift };
