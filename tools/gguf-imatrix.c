@@ -7,8 +7,8 @@
  * statistics. The evaluator's numbers and the sums depend neither on batches nor on threads, and a checkpoint
  * holds the sums as they are, so a run that was interrupted ends with the bytes of one that was not.
  *
- * Covariances take one token of a window in three (--stride), for that is a third of their cost and loses nothing that
- * can be measured, and those of some windows of tokens drawn by lot (drawn.h). */
+ * Covariances take one token of a window in two (--stride), for that is half of their cost and loses next to nothing,
+ * and those of some windows of tokens drawn by lot (drawn.h). */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,7 +47,7 @@ static const struct opt opts[] = {
 	OPT_INT(0, "block", &o.block, "N", 256, 1 << 16,
 		"with --covariance: cut longer rows into blocks of N columns (default: the model's width)"),
 	OPT_INT(0, "stride", &o.stride, "N", 1, 512,
-		"with --covariance: use one of every N tokens (default: 3)"),
+		"with --covariance: use one of every N tokens (default: 2)"),
 	OPT_FLAG(0, "special", &o.special, "read the strings of special tokens in TEXT as those tokens"),
 	OPT_STR(0, "dataset", &o.dataset, "NAME", "name of the data set (default: base name of TEXT)"),
 	OPT_STR(0, "checkpoint", &o.checkpoint, "FILE",
@@ -399,7 +399,7 @@ int main(int argc, char **argv)
 		"--stats [--json] [-o FILE] [A]", 0, -1 });
 	if (o.block % 256) msg_die("--block expects a multiple of 256");
 	if ((o.block || o.stride) && !o.covariance) msg_die("--block and --stride need --covariance");
-	if (!o.stride) o.stride = 3;
+	if (!o.stride) o.stride = 2;
 	if (o.covariance) o.process_output = true;
 	if (!!o.model + o.merge + o.stats != 1) msg_die("give one of -m, --merge, --stats; see -h");
 	if (o.merge && !argc) msg_die("no matrices given to merge");

@@ -17,8 +17,8 @@ is "the output matrix has one" "$(grep -c '"output.weight.in_cov"' info.json)" 1
 is "importances are those of the text alone" "$(gguf-cat c.gguf blk.1.ffn_up.weight.in_sum2 | cksum)" "$(gguf-cat plain.gguf blk.1.ffn_up.weight.in_sum2 | cksum)"
 gguf-imatrix -q -m m.gguf --chunks 4 --covariance --stride 1 -o d.gguf "$text"
 n() { gguf-cat "$1" blk.1.ffn_up.weight.in_cov_n | od -An -tf4 | awk '{ printf "%.0f\n", $1 }'; }
-# windows of 170 + 11 or 511 + 32 tokens, their first being a sixteenth, and a quarter as much drawn by lot
-is "one token in three, and a fifth is drawn by lot" "$(n c.gguf)" 904
+# windows of 255 + 16 or 511 + 32 tokens, their first being a sixteenth, and a quarter as much drawn by lot
+is "one token in two, and a fifth is drawn by lot" "$(n c.gguf)" 1356
 is "--stride 1: every token" "$(n d.gguf)" 2715
 gguf-imatrix -q -m m.gguf --chunks 4 --covariance -o f.gguf "$text"
 same "the lot is always the same" f.gguf c.gguf
@@ -31,7 +31,7 @@ gguf-cat c.gguf blk.1.attn_output.weight.in_cov | od -An -v -w4 -tf4 | awk -v to
 	END { x = trace*trace/square/told; print (x > 0.9999 && x < 1.0001 && top >= most/trace && top <= sqrt(square)/trace) }' >likely
 is "directions as they should be, and the largest eigenvalue between its bounds" "$(cat likely)" 1
 is "size" "$(of bytes)" $((4*256*257/2))
-ok "--stats in words" sh -c "gguf-imatrix --stats c.gguf | grep -q '^blk.1.ffn_down.weight  *768  *904 '"
+ok "--stats in words" sh -c "gguf-imatrix --stats c.gguf | grep -q '^blk.1.ffn_down.weight  *768  *1356 '"
 ok "state is saved" gguf-imatrix -q -m m.gguf --chunks 4 --covariance --checkpoint state --every 1 -o e.gguf "$text"
 same "and nothing is lost by it" e.gguf c.gguf
 not_ok "the old form has no room for covariances" 2 gguf-imatrix -m m.gguf --chunks 1 --covariance --dat -o never "$text"
