@@ -12,8 +12,7 @@
  * end in ".*" stand for ".weight" and, where the checkpoint has one, ".bias"; `bias: EXPR` says whether it must.
  * when: EXPR, optional: EXPR and type: f32 do what they say. `drop` has patterns of checkpoint tensors that are of
  * no use ({n}: the number of layers), and when; `strip` prefixes that names may have, and what stands for each in the
- * description. What is left over is an error, parts
- * of tensors too. */
+ * description. What is left over is an error, parts of tensors too. */
 #ifndef CONVERT_PLAN_H
 #define CONVERT_PLAN_H
 #include "config.h"

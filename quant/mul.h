@@ -25,6 +25,7 @@
 #define QUANT_MUL_H
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 #include "../libgguf/types.h"
 #include "quant.h"
 
@@ -145,5 +146,7 @@ static inline size_t mul_strip_bytes(size_t block, size_t tokens)
 {
 	return mul_strip_own(block, tokens) + (tokens > 1 ? 4*tokens : 0);
 }
+/* A pair or a number of a line, for all lanes. */
+static inline int32_t mul_word(const void *p) { int32_t u; memcpy(&u, p, sizeof u); return u; }
 
 #endif

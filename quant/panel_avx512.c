@@ -1,17 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * panel_avx512.c - panels with the VNNI of AVX-512. */
 #if defined __x86_64__
-#include "tile_512.h"
+#include "tile_512_vnni.h"
 #define PANEL_TABLE quant_panel_avx512
 enum { TILE_TOKENS = 12 };
 #define SHORT_TABLE quant_panel_avx512_32
-/* The empty statement keeps the compiler from copying sums between registers. */
-static inline vi i_madd(vi a, vi u, vi v)
-{
-	a = _mm512_dpwssd_epi32(a, u, v);
-	__asm__("" : "+v"(a));
-	return a;
-}
 #include "tile.h"
 #else
 typedef int isa_none;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * tile_256.h - the vocabulary of tile.h in 256 bits; the instance gives TILE_TOKENS and i_madd. */
 #include <immintrin.h>
-#include <string.h>
 #include "interleave_x86.h"
 
 typedef __m256i vi, vw;
@@ -10,12 +9,7 @@ enum { LANES = 8, VECTORS = 2 };
 static inline vi i_zero(void) { return _mm256_setzero_si256(); }
 static inline vi i_load(const void *p) { return _mm256_loadu_si256(p); }
 /* Zen 4's loads give an integer to all lanes; of a float its arithmetic pipes do. */
-static inline vi i_spread(const void *p)
-{
-	int32_t u;
-	memcpy(&u, p, sizeof u);
-	return _mm256_set1_epi32(u);
-}
+static inline vi i_spread(const void *p) { return _mm256_set1_epi32(mul_word(p)); }
 static inline vw i_plus(vw u, vw v) { return _mm256_add_epi16(u, v); }
 static inline vi i_less(vi a, vi b) { return _mm256_sub_epi32(a, b); }
 static inline vf f_load(const void *p) { return _mm256_loadu_ps(p); }

@@ -2,7 +2,6 @@
  * tile_512.h - the vocabulary of tile.h in 512 bits, two registers of outputs; the instance gives TILE_TOKENS and
  * i_madd. */
 #include <immintrin.h>
-#include <string.h>
 #include "interleave_x86.h"
 
 typedef __m512i vi, vw;
@@ -11,12 +10,7 @@ enum { LANES = 16, VECTORS = 2 };
 static inline vi i_zero(void) { return _mm512_setzero_si512(); }
 static inline vi i_load(const void *p) { return _mm512_loadu_si512(p); }
 /* Zen 4's loads give an integer to all lanes; of a float its arithmetic pipes do. */
-static inline vi i_spread(const void *p)
-{
-	int32_t u;
-	memcpy(&u, p, sizeof u);
-	return _mm512_set1_epi32(u);
-}
+static inline vi i_spread(const void *p) { return _mm512_set1_epi32(mul_word(p)); }
 static inline vw i_plus(vw u, vw v) { return _mm512_add_epi16(u, v); }
 static inline vi i_less(vi a, vi b) { return _mm512_sub_epi32(a, b); }
 static inline vf f_load(const void *p) { return _mm512_loadu_ps(p); }

@@ -14,7 +14,7 @@ struct score { double nll, base_nll, kld; bool same_top; };
 struct scores {
 	bool has_base;                  /* the members of score beside nll are there */
 	size_t n_ctx, from, windows;    /* tokens of a window; the first window, and how many there are */
-	char of[TAG_BYTES];             /* model, base and text */
+	char of[TAG_BYTES];             /* tag.h: model, base, text and types of the cache */
 	struct score *v;                /* [windows*scores_per(n_ctx)] */
 };
 /* Scored positions of a window of n_ctx tokens: n_ctx/2 to n_ctx - 2. */
