@@ -179,8 +179,8 @@ check-stand-ins: stand-ins ## the kernels of AVX-VNNI and AMX on a machine with 
 ARM_CC ?= aarch64-linux-gnu-gcc
 ARM_RUN ?= qemu-aarch64
 ARM_TESTS = $(patsubst tests/%.c,$(BUILD)/arm/%,$(wildcard tests/kernels/test_*.c) tests/unit/test_encode.c tests/unit/test_vec.c)
-ARM_OBJS = $(patsubst %.c,$(BUILD)/arm/obj/%.o,tests/lib/guard.c tests/lib/kerntest.c tests/lib/slow.c tests/lib/slow_attention.c libgguf/error.c libgguf/types.c libgguf/pool.c libgguf/topology.c libgguf/cpus.c \
-  $(filter-out quant/recipe.c quant/recode.c quant/remake.c quant/ggu_quant.c,$(wildcard quant/*.c)))
+ARM_OBJS = $(patsubst %.c,$(BUILD)/arm/obj/%.o,tests/lib/guard.c tests/lib/kerntest.c tests/lib/slow.c tests/lib/slow_attention.c libgguf/error.c libgguf/types.c libgguf/pool.c libgguf/topology.c libgguf/cpus.c libgguf/zeros.c \
+  $(filter-out quant/recipe.c quant/recode.c quant/remake.c quant/factors.c quant/ggu_quant.c,$(wildcard quant/*.c)))
 $(BUILD)/arm/include/xxhash.h:
 	@mkdir -p $(@D)
 	cp $(or $(shell $(PKG_CONFIG) --variable=includedir libxxhash),/usr/include)/xxhash.h $@
