@@ -222,7 +222,7 @@ INLINE float scale_weights(const float *w, const rf *d, struct seen seen, float 
 	UNROLL for (int i = 0; i < TILE; i++, at += REG) {
 		rf x = r_floats(w + i*REG)*d[i];
 		if (!all) x = r_sel((at >= seen.from) & (at < seen.to), x, (rf){ 0 });
-		top = r_most(top, (ri)x & INT32_MAX);
+		top = ri_max(top, (ri)x & INT32_MAX);
 		r_put(u + i*REG, x);
 	}
 	most = r_most_of(top);          /* as integers magnitudes are in order, NaN above infinity */

@@ -48,48 +48,48 @@ static const struct affine_start affine_starts_31[AFFINE_STARTS] = {
 	{ 32.8f, 0 }, { 32, .5f }, { 30.4f, 1 }, { 34, 1 }, { 27.6f, .75f }, { 30.4f, 0 }, { 29.2f, 1 }, { 29.2f, 0 },
 	{ 30.4f, .5f }, { 32, 0 }, { 29.6f, .25f },
 };
-struct moments { vf w, x, xx, iw; };            /* sums of w, w x, w x x; 1/w */
-struct sums { vf q1, q2, qx; };                 /* sums of w q, w q q, w q x */
-struct lane_fit { vf s, m, cs, err; };          /* scale, min, curvature along s, error */
+struct moments { rf w, x, xx, iw; };            /* sums of w, w x, w x x; 1/w */
+struct sums { rf q1, q2, qx; };                 /* sums of w q, w q q, w q x */
+struct lane_fit { rf s, m, cs, err; };          /* scale, min, curvature along s, error */
 
-static inline vf a_code(const struct affine *a, vf x, vf inv, vf m)
+static inline rf a_code(const struct affine *a, rf x, rf inv, rf m)
 {
-	return v_round(v_clamp((x + m)*inv, 0, a->nmax));
+	return r_round(r_clamp((x + m)*inv, 0, a->nmax));
 }
 static inline struct moments a_moments(const struct affine *a, const struct tile *t, int o)
 {
-	struct moments z = { vf_dup(0), vf_dup(0), vf_dup(0), vf_dup(0) };
+	struct moments z = { r_dup(0), r_dup(0), r_dup(0), r_dup(0) };
 	for (int e = 0; e < a->n; e++) {
-		vf x = vf_load(&t->x[e][o]), w = vf_load(&t->w[e][o]);
+		rf x = r_floats(&t->x[e][o]), w = r_floats(&t->w[e][o]);
 		z.w += w; z.x += w*x; z.xx += w*x*x;
 	}
-	z.iw = v_inverse(z.w);
+	z.iw = r_inverse(z.w);
 	return z;
 }
 /* The sums of nk candidates in one sweep: one chain of dependent additions would leave the adders
  * idle most of the time. */
-static inline void a_sums(const struct affine *a, const struct tile *t, int o, int nk, const vf *inv, const vf *m,
+static inline void a_sums(const struct affine *a, const struct tile *t, int o, int nk, const rf *inv, const rf *m,
 	struct sums *r)
 {
-	for (int k = 0; k < nk; k++) r[k].q1 = r[k].q2 = r[k].qx = vf_dup(0);
+	for (int k = 0; k < nk; k++) r[k].q1 = r[k].q2 = r[k].qx = r_dup(0);
 	for (int e = 0; e < a->n; e++) {
-		vf x = vf_load(&t->x[e][o]), w = vf_load(&t->w[e][o]);
+		rf x = r_floats(&t->x[e][o]), w = r_floats(&t->w[e][o]);
 		for (int k = 0; k < nk; k++) {
-			vf q = a_code(a, x, inv[k], m[k]), wq = w*q;
+			rf q = a_code(a, x, inv[k], m[k]), wq = w*q;
 			r[k].q1 += wq; r[k].q2 += wq*q; r[k].qx += wq*x;
 		}
 	}
 }
 /* The errors that scale s really leaves with each of nk mins, in units of s until the end:
  * that saves three operations per element. */
-static inline void a_errors(const struct affine *a, const struct tile *t, int o, vf s, int nk, const vf *m, vf *err)
+static inline void a_errors(const struct affine *a, const struct tile *t, int o, rf s, int nk, const rf *m, rf *err)
 {
-	vf inv = v_inverse(s), min[3];
-	for (int k = 0; k < nk; k++) { err[k] = vf_dup(0); min[k] = m[k]*inv; }
+	rf inv = r_inverse(s), min[3];
+	for (int k = 0; k < nk; k++) { err[k] = r_dup(0); min[k] = m[k]*inv; }
 	for (int e = 0; e < a->n; e++) {
-		vf x = vf_load(&t->x[e][o])*inv, w = vf_load(&t->w[e][o]);
+		rf x = r_floats(&t->x[e][o])*inv, w = r_floats(&t->w[e][o]);
 		for (int k = 0; k < nk; k++) {
-			vf u = x + min[k], r = v_round(v_clamp(u, 0, a->nmax)) - u;
+			rf u = x + min[k], r = r_round(r_clamp(u, 0, a->nmax)) - u;
 			err[k] += w*r*r;
 		}
 	}
@@ -99,40 +99,40 @@ static inline void a_errors(const struct affine *a, const struct tile *t, int o,
 /* Every start is carried through all its alternations: the basins are many and shallow, and
  * pruning after one sweep loses 2 % on Q2_K at like time. side: 1 or -1, the sign of every min; 0: any. */
 static inline struct lane_fit a_start(const struct affine *a, const struct affine_effort *f, const struct tile *t,
-	int o, const struct moments *z, vf side)
+	int o, const struct moments *z, rf side)
 {
-	vf lo = vf_load(&t->x[0][o]), hi = lo, zero = vf_dup(0), s[2], m[2], inv[2];
-	struct lane_fit b = { zero, zero, zero, vf_dup(INFINITY) };
+	rf lo = r_floats(&t->x[0][o]), hi = lo, zero = r_dup(0), s[2], m[2], inv[2];
+	struct lane_fit b = { zero, zero, zero, r_dup(INFINITY) };
 	struct sums c[2];
-	vm free = v_lt(v_abs(side), vf_dup(0.5f));
+	rm free = r_lt(r_abs(side), r_dup(0.5f));
 	for (int e = 1; e < a->n; e++) {
-		vf x = vf_load(&t->x[e][o]);
-		lo = v_min(lo, x); hi = v_max(hi, x);
+		rf x = r_floats(&t->x[e][o]);
+		lo = r_min(lo, x); hi = r_max(hi, x);
 	}
-	lo = v_sel(v_gt(side, zero), v_min(lo, zero), lo);
+	lo = r_if(r_gt(side, zero), r_min(lo, zero), lo);
 	for (int k = 0; k < f->starts; k += 2) {
 		for (int h = 0; h < 2; h++) {
 			const struct affine_start *g = &a->start[k + h];
 			s[h] = (hi - lo)*(1/g->codes);
 			m[h] = s[h]*(a->nmax*g->at) - (lo + (hi - lo)*g->at);
-			m[h] = v_keep(m_or(free, v_gt(m[h]*side, zero)), m[h]);
+			m[h] = r_keep(m_or(free, r_gt(m[h]*side, zero)), m[h]);
 		}
 		for (int i = 0; i < f->iters; i++) {
-			for (int h = 0; h < 2; h++) inv[h] = v_inverse(s[h]);
+			for (int h = 0; h < 2; h++) inv[h] = r_inverse(s[h]);
 			a_sums(a, t, o, 2, inv, m, c);
 			for (int h = 0; h < 2; h++) {
-				vf q1 = c[h].q1*z->iw, cs = c[h].q2 - q1*c[h].q1, err, sm;
-				vm ok;
-				s[h] = v_ratio(c[h].qx - q1*z->x, cs);
+				rf q1 = c[h].q1*z->iw, cs = c[h].q2 - q1*c[h].q1, err, sm;
+				rm ok;
+				s[h] = r_ratio(c[h].qx - q1*z->x, cs);
 				m[h] = s[h]*q1 - z->x*z->iw;
-				sm = v_sel(free, vf_dup(1), m[h]*side);
-				ok = v_gt(sm, zero);            /* else a min that cannot be stored */
-				s[h] = v_sel(ok, s[h], v_ratio(c[h].qx, c[h].q2));
-				m[h] = v_keep(ok, m[h]);
+				sm = r_if(free, r_dup(1), m[h]*side);
+				ok = r_gt(sm, zero);            /* else a min that cannot be stored */
+				s[h] = r_if(ok, s[h], r_ratio(c[h].qx, c[h].q2));
+				m[h] = r_keep(ok, m[h]);
 				err = z->xx - s[h]*c[h].qx + m[h]*z->x + a->thrift*z->w*s[h]*s[h];
-				ok = v_lt(err, b.err);
-				b.s = v_sel(ok, s[h], b.s); b.m = v_sel(ok, m[h], b.m);
-				b.cs = v_sel(ok, cs, b.cs); b.err = v_sel(ok, err, b.err);
+				ok = r_lt(err, b.err);
+				b.s = r_if(ok, s[h], b.s); b.m = r_if(ok, m[h], b.m);
+				b.cs = r_if(ok, cs, b.cs); b.err = r_if(ok, err, b.err);
 			}
 		}
 	}
@@ -149,13 +149,13 @@ static inline float a_ladder(const float *v, const float *c, int n, float top, f
 	for (int j = 0; j < n; j++) hi = v[j] > hi ? v[j] : hi;
 	if (!(hi > 1e-30f)) return 0;
 	for (int k = 0; k < RUNGS; k++) rung[k] = top*(1.01f - 0.41f/RUNGS*(float)k);
-	for (int k = 0; k < RUNGS; k += VL) {
-		vf r = vf_load(rung + k), inv = r*(1/hi), s = vf_dup(0);
+	for (int k = 0; k < RUNGS; k += REG) {
+		rf r = r_floats(rung + k), inv = r*(1/hi), s = r_dup(0);
 		for (int j = 0; j < n; j++) {
-			vf u = v[j]*inv, miss = v_round(v_min(u, vf_dup(top))) - u;
+			rf u = v[j]*inv, miss = r_round(r_min(u, r_dup(top))) - u;
 			s += c[j]*miss*miss;
 		}
-		vf_store(err + k, s/(r*r));
+		r_put(err + k, s/(r*r));
 	}
 	return f16_unit(hi/rung[least_error(err, RUNGS)], scale);
 }
@@ -165,27 +165,27 @@ static inline float a_ladder(const float *v, const float *c, int n, float top, f
 struct a_lanes { _Alignas(64) float d[LANES], dm[LANES], ls[LANES], lm[LANES], q1[LANES], q2[LANES], qx[LANES]; };
 static inline void a_walk(const struct affine *a, const struct tile *t, int o, struct a_lanes *g)
 {
-	vf D = vf_load(g->d + o), M = vf_load(g->dm + o), L = vf_load(g->ls + o), K = vf_load(g->lm + o);
-	vf bl = L, bk = K, be = vf_dup(INFINITY), inv, min;
+	rf D = r_floats(g->d + o), M = r_floats(g->dm + o), L = r_floats(g->ls + o), K = r_floats(g->lm + o);
+	rf bl = L, bk = K, be = r_dup(INFINITY), inv, min;
 	struct sums c;
 	for (int i = -1; i <= 1; i++) {
-		vf l = v_clamp(L + (float)i, 0, a->smax), k[3], m[3], e[3];
+		rf l = r_clamp(L + (float)i, 0, a->smax), k[3], m[3], e[3];
 		int nk = i ? 2 : 3, low = i > 0 ? 0 : -1;
 		for (int j = 0; j < nk; j++) {
-			k[j] = v_clamp(K + (float)(low + j), 0, a->mmax);
+			k[j] = r_clamp(K + (float)(low + j), 0, a->mmax);
 			m[j] = M*k[j];
 		}
 		a_errors(a, t, o, D*l, nk, m, e);
 		for (int j = 0; j < nk; j++) {
-			vm ok = m_and(v_lt(e[j], be), v_gt(D*l, vf_dup(0)));
-			bl = v_sel(ok, l, bl); bk = v_sel(ok, k[j], bk); be = v_sel(ok, e[j], be);
+			rm ok = m_and(r_lt(e[j], be), r_gt(D*l, r_dup(0)));
+			bl = r_if(ok, l, bl); bk = r_if(ok, k[j], bk); be = r_if(ok, e[j], be);
 		}
 	}
-	inv = v_inverse(D*bl);
+	inv = r_inverse(D*bl);
 	min = M*bk;
 	a_sums(a, t, o, 1, &inv, &min, &c);
-	vf_store(g->ls + o, bl); vf_store(g->lm + o, bk);
-	vf_store(g->q1 + o, c.q1); vf_store(g->q2 + o, c.q2); vf_store(g->qx + o, c.qx);
+	r_put(g->ls + o, bl); r_put(g->lm + o, bk);
+	r_put(g->q1 + o, c.q1); r_put(g->q2 + o, c.q2); r_put(g->qx + o, c.qx);
 }
 /* d and dmin of the super-block at lane g by least squares, if they keep their signs. */
 static inline void a_refit(struct a_lanes *v, const float *sw, const float *sx, int g, int per, float side, float scale)
@@ -208,13 +208,13 @@ static inline void a_refit(struct a_lanes *v, const float *sw, const float *sx, 
 static inline void a_side(const struct affine *a, struct tile *t, int per, float *side)
 {
 	_Alignas(64) float lo[LANES], hi[LANES];
-	for (int o = 0; o < LANES; o += VL) {
-		vf least = vf_dup(INFINITY), most = vf_dup(-INFINITY);
+	for (int o = 0; o < LANES; o += REG) {
+		rf least = r_dup(INFINITY), most = r_dup(-INFINITY);
 		for (int e = 0; e < a->n; e++) {
-			vf x = vf_load(&t->x[e][o]);
-			least = v_min(x, least); most = v_max(x, most);
+			rf x = r_floats(&t->x[e][o]);
+			least = r_min(x, least); most = r_max(x, most);
 		}
-		vf_store(lo + o, least); vf_store(hi + o, most);
+		r_put(lo + o, least); r_put(hi + o, most);
 	}
 	for (int g = 0; g < LANES; g += per) {
 		bool above = true, below = true;
@@ -232,10 +232,10 @@ static inline void a_search(const struct affine *a, const struct affine_effort *
 	const struct moments *z, const float *side, struct a_lanes *v)
 {
 	_Alignas(64) float sw[LANES], sx[LANES], s[LANES], m[LANES], cs[LANES];
-	for (int o = 0; o < LANES; o += VL) {
-		struct lane_fit b = a_start(a, effort, t, o, &z[o/VL], vf_load(side + o));
-		vf_store(sw + o, z[o/VL].w); vf_store(sx + o, z[o/VL].x);
-		vf_store(s + o, b.s); vf_store(m + o, v_abs(b.m)); vf_store(cs + o, b.cs);
+	for (int o = 0; o < LANES; o += REG) {
+		struct lane_fit b = a_start(a, effort, t, o, &z[o/REG], r_floats(side + o));
+		r_put(sw + o, z[o/REG].w); r_put(sx + o, z[o/REG].x);
+		r_put(s + o, b.s); r_put(m + o, r_abs(b.m)); r_put(cs + o, b.cs);
 	}
 	for (int g = 0; g < LANES; g += per) {
 		/* sub-blocks of equal weights have a min alone; d must not be zero */
@@ -250,17 +250,17 @@ static inline void a_search(const struct affine *a, const struct affine_effort *
 		}
 	}
 	for (int it = 0; it < effort->walks; it++) {
-		for (int o = 0; o < LANES; o += VL) a_walk(a, t, o, v);
+		for (int o = 0; o < LANES; o += REG) a_walk(a, t, o, v);
 		for (int g = 0; g < LANES; g += per) a_refit(v, sw, sx, g, per, side[g], t->scale[g/per]);
 	}
 }
 /* The error that each lane of v leaves. A scale that f16 made zero is nearly so: a_errors counts in units of it. */
 static inline void a_left(const struct affine *a, const struct tile *t, const struct a_lanes *v, float *err)
 {
-	for (int o = 0; o < LANES; o += VL) {
-		vf e, m = vf_load(v->dm + o)*vf_load(v->lm + o);
-		a_errors(a, t, o, v_max(vf_load(v->d + o)*vf_load(v->ls + o), vf_dup(1e-9f)), 1, &m, &e);
-		vf_store(err + o, e);
+	for (int o = 0; o < LANES; o += REG) {
+		rf e, m = r_floats(v->dm + o)*r_floats(v->lm + o);
+		a_errors(a, t, o, r_max(r_floats(v->d + o)*r_floats(v->ls + o), r_dup(1e-9f)), 1, &m, &e);
+		r_put(err + o, e);
 	}
 }
 /* In v the better of v and w, for each super-block. */
@@ -287,18 +287,18 @@ static inline void affine_tile(const struct affine *a, const struct affine_effor
 	int per, struct fitted *f)
 {
 	_Alignas(64) float side[LANES];
-	struct moments z[LANES/VL];
+	struct moments z[LANES/REG];
 	struct a_lanes v, usual;
 	a_side(a, t, per, side);
-	for (int o = 0; o < LANES; o += VL) z[o/VL] = a_moments(a, t, o);
+	for (int o = 0; o < LANES; o += REG) z[o/REG] = a_moments(a, t, o);
 	a_search(a, &efforts[row], t, per, z, side, &v);
 	if (row >= QUANT_EFFORT_DEFAULT) {
 		a_search(a, &efforts[QUANT_EFFORT_DEFAULT - 1], t, per, z, side, &usual);
 		a_better(a, t, per, &v, &usual);
 	}
-	for (int o = 0; o < LANES; o += VL) {
-		vf inv = v_inverse(vf_load(v.d + o)*vf_load(v.ls + o)), min = vf_load(v.dm + o)*vf_load(v.lm + o);
-		for (int e = 0; e < a->n; e++) put_codes(&t->q[e][o], a_code(a, vf_load(&t->x[e][o]), inv, min));
+	for (int o = 0; o < LANES; o += REG) {
+		rf inv = r_inverse(r_floats(v.d + o)*r_floats(v.ls + o)), min = r_floats(v.dm + o)*r_floats(v.lm + o);
+		for (int e = 0; e < a->n; e++) put_codes(&t->q[e][o], a_code(a, r_floats(&t->x[e][o]), inv, min));
 	}
 	tile_codes(t, a->n);
 	for (int l = 0; l < LANES; l++) { f->ls[l] = v.ls[l]; f->lm[l] = v.lm[l]; }
@@ -313,29 +313,30 @@ static inline void affine_again(const struct affine *a, const struct affine_effo
 	struct again *v)
 {
 	struct a_lanes g;
-	for (int o = 0; o < LANES; o += VL) {
-		vf d = vf_load(v->d + o), m = vf_load(v->m + o), one = vf_dup(1);
+	for (int o = 0; o < LANES; o += REG) {
+		rf d = r_floats(v->d + o), m = r_floats(v->m + o), one = r_dup(1);
 		struct moments z = a_moments(a, t, o);
-		struct lane_fit b = a_start(a, effort, t, o, &z, v_sel(v_lt(m, vf_dup(0)), 0 - one, one));
-		vf_store(g.d + o, d); vf_store(g.dm + o, m);
-		vf_store(g.ls + o, v_clamp(v_round(b.s*v_inverse(d)), 0, a->smax));
-		vf_store(g.lm + o, v_clamp(v_round(b.m*v_inverse(m)), 0, a->mmax));
+		struct lane_fit b = a_start(a, effort, t, o, &z, r_if(r_lt(m, r_dup(0)), 0 - one, one));
+		r_put(g.d + o, d); r_put(g.dm + o, m);
+		r_put(g.ls + o, r_clamp(r_round(b.s*r_inverse(d)), 0, a->smax));
+		r_put(g.lm + o, r_clamp(r_round(b.m*r_inverse(m)), 0, a->mmax));
 		a_walk(a, t, o, &g);
-		vf_store(v->ls + o, vf_load(g.ls + o)); vf_store(v->lm + o, vf_load(g.lm + o));
+		r_put(v->ls + o, r_floats(g.ls + o)); r_put(v->lm + o, r_floats(g.lm + o));
 	}
 }
 
 /* In b, a lane's scale and min as f16 keeps them. Of three scales near the best, each with the min that goes with it,
  * the pair that f16 hurts least: beside one huge weight the others have little else. */
-static inline void a_f16(struct lane_fit *b, const struct moments *z, vf scale)
+static inline void a_f16(struct lane_fit *b, const struct moments *z, rf scale)
 {
-	vf mean = (b->m + z->x*z->iw)*v_inverse(b->s);          /* of the codes */
-	vf bs = b->s, bm = b->m, be = vf_dup(INFINITY);
+	rf mean = (b->m + z->x*z->iw)*r_inverse(b->s);          /* of the codes */
+	rf bs = b->s, bm = b->m, be = r_dup(INFINITY);
 	for (int k = 0; k < 3; k++) {
-		vf s = v_f16(b->s*(1 + 0.0006f*(float)(k == 2 ? -1 : k)), scale), ds = s - b->s, want = b->m + ds*mean;
-		vf m = v_f16(want, scale), e = b->cs*ds*ds + z->w*(m - want)*(m - want);
-		vm ok = v_lt(e, be);
-		bs = v_sel(ok, s, bs); bm = v_sel(ok, m, bm); be = v_sel(ok, e, be);
+		rf s = r_f16_near(b->s*(1 + 0.0006f*(float)(k == 2 ? -1 : k)), scale), ds = s - b->s;
+		rf want = b->m + ds*mean;
+		rf m = r_f16_near(want, scale), e = b->cs*ds*ds + z->w*(m - want)*(m - want);
+		rm ok = r_lt(e, be);
+		bs = r_if(ok, s, bs); bm = r_if(ok, m, bm); be = r_if(ok, e, be);
 	}
 	b->s = bs; b->m = bm;
 }
@@ -346,16 +347,16 @@ static inline void affine_blocks(const struct affine *a, const struct affine_eff
 	struct fitted *f)
 {
 	_Alignas(64) float s[LANES], m[LANES];
-	for (int o = 0; o < LANES; o += VL) {
+	for (int o = 0; o < LANES; o += REG) {
 		struct moments z = a_moments(a, t, o);
-		struct lane_fit b = a_start(a, effort, t, o, &z, vf_dup(0));
-		a_f16(&b, &z, vf_load(t->scale + o));
-		vf_store(s + o, b.s); vf_store(m + o, b.m);
+		struct lane_fit b = a_start(a, effort, t, o, &z, r_dup(0));
+		a_f16(&b, &z, r_floats(t->scale + o));
+		r_put(s + o, b.s); r_put(m + o, b.m);
 	}
 	for (int l = 0; l < LANES; l++) { f->d[l] = s[l]*t->scale[l]; f->m[l] = -m[l]*t->scale[l]; }
-	for (int o = 0; o < LANES; o += VL) {
-		vf inv = v_inverse(vf_load(s + o)), min = vf_load(m + o);
-		for (int e = 0; e < a->n; e++) put_codes(&t->q[e][o], a_code(a, vf_load(&t->x[e][o]), inv, min));
+	for (int o = 0; o < LANES; o += REG) {
+		rf inv = r_inverse(r_floats(s + o)), min = r_floats(m + o);
+		for (int e = 0; e < a->n; e++) put_codes(&t->q[e][o], a_code(a, r_floats(&t->x[e][o]), inv, min));
 	}
 	tile_codes(t, a->n);
 }

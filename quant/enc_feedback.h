@@ -62,33 +62,33 @@ static void scales_book(const struct coder *c, const struct fitted *f, int lane,
 /* target[8p..] += what the columns from..to - 1 left */
 static inline void fb_sweep(struct fb *s, const float *panel, int p, int from, int to)
 {
-	for (int o = 0; o < LANES; o += VL) {
-		vf t[PANEL];
-		for (int c = 0; c < PANEL; c++) t[c] = vf_load(&s->target[PANEL*p + c][o]);
+	for (int o = 0; o < LANES; o += REG) {
+		rf t[PANEL];
+		for (int c = 0; c < PANEL; c++) t[c] = r_floats(&s->target[PANEL*p + c][o]);
 		for (int j = from; j < to; j++) {
-			vf r = vf_load(&s->rest[j][o]);
+			rf r = r_floats(&s->rest[j][o]);
 			for (int c = 0; c < PANEL; c++) t[c] += r*panel[PANEL*j + c];
 		}
-		for (int c = 0; c < PANEL; c++) vf_store(&s->target[PANEL*p + c][o], t[c]);
+		for (int c = 0; c < PANEL; c++) r_put(&s->target[PANEL*p + c][o], t[c]);
 	}
 }
 /* The same within panel p, from its elements from..to - 1, chosen last, to those after them. */
 static inline void fb_within(struct fb *s, const float *panel, int p, int o, int from, int to)
 {
 	for (int j = PANEL*p + from; j < PANEL*p + to; j++) {
-		vf r = vf_load(&s->rest[j][o]);
+		rf r = r_floats(&s->rest[j][o]);
 		for (int c = to; c < PANEL; c++) {
 			float *t = &s->target[PANEL*p + c][o];
-			vf_store(t, vf_load(t) + r*panel[PANEL*j + c]);
+			r_put(t, r_floats(t) + r*panel[PANEL*j + c]);
 		}
 	}
 }
 /* A value for column k is chosen. */
-static inline void fb_choose(struct fb *s, int k, int o, vf value)
+static inline void fb_choose(struct fb *s, int k, int o, rf value)
 {
-	vf rest = vf_load(&s->x[k][o]) - value;
+	rf rest = r_floats(&s->x[k][o]) - value;
 	/* a weight that is not finite harms no other */
-	vf_store(&s->rest[k][o], v_keep(v_lt(v_abs(rest), vf_dup(INFINITY)), rest));
+	r_put(&s->rest[k][o], r_keep(r_lt(r_abs(rest), r_dup(INFINITY)), rest));
 }
 
 /* The targets of columns at..end - 1 as they will be if each of them meets its own: what their scales are to suit. */
@@ -96,11 +96,11 @@ static void fb_ahead(struct fb *s, const struct feedback_group *g, int at, int e
 {
 	for (int p = at/PANEL; p < end/PANEL; p++) {
 		fb_sweep(s, g->panels[p], p, at, PANEL*p);
-		for (int o = 0; o < LANES; o += VL)
+		for (int o = 0; o < LANES; o += REG)
 			for (int i = 0; i < PANEL; i++) {
 				const int k = PANEL*p + i;
-				vf rest = vf_load(&s->x[k][o]) - vf_load(&s->target[k][o]);
-				vf_store(&s->rest[k][o], v_keep(v_lt(v_abs(rest), vf_dup(INFINITY)), rest));
+				rf rest = r_floats(&s->x[k][o]) - r_floats(&s->target[k][o]);
+				r_put(&s->rest[k][o], r_keep(r_lt(r_abs(rest), r_dup(INFINITY)), rest));
 				fb_within(s, g->panels[p], p, o, i, i + 1);
 			}
 	}
@@ -171,11 +171,11 @@ static void fb_panel_levels(struct fb *s, const struct coder *c, const struct fe
 {
 	const int sub = (PANEL*p - at)/c->n;
 	const float *panel = g->panels[p];
-	for (int o = 0; o < LANES; o += VL) {
-		vf step = vf_load(&s->step[sub][o]), offset = vf_load(&s->offset[sub][o]), inv = v_inverse(step);
+	for (int o = 0; o < LANES; o += REG) {
+		rf step = r_floats(&s->step[sub][o]), offset = r_floats(&s->offset[sub][o]), inv = r_inverse(step);
 		for (int i = 0; i < PANEL; i++) {
 			const int k = PANEL*p + i;
-			vf u = (vf_load(&s->target[k][o]) - offset)*inv;
+			rf u = (r_floats(&s->target[k][o]) - offset)*inv;
 			put_codes(&s->code[k][o], lv_code(c->levels, u));
 			fb_choose(s, k, o, step*lv_value(c->levels, u) + offset);
 			fb_within(s, panel, p, o, i, i + 1);
@@ -184,55 +184,55 @@ static void fb_panel_levels(struct fb *s, const struct coder *c, const struct fe
 }
 
 /* The targets of elements first..first + n - 1 of panel p, as they will be if each of them meets its own. */
-static inline void fb_expect(const struct fb *s, const float *panel, int p, int o, int first, int n, vf *ahead)
+static inline void fb_expect(const struct fb *s, const float *panel, int p, int o, int first, int n, rf *ahead)
 {
 	const int k = PANEL*p;
-	for (int i = first; i < first + n; i++) ahead[i] = vf_load(&s->target[k + i][o]);
+	for (int i = first; i < first + n; i++) ahead[i] = r_floats(&s->target[k + i][o]);
 	for (int j = first; j < first + n; j++) {
-		vf rest = vf_load(&s->x[k + j][o]) - ahead[j];
+		rf rest = r_floats(&s->x[k + j][o]) - ahead[j];
 		for (int i = j + 1; i < first + n; i++) ahead[i] += rest*panel[PANEL*(k + j) + i];
 	}
 }
 /* Which of the targets of elements first..first + n - 1 are stored with a minus. Where minuses must be even in
  * number, of an odd group the one of least w|x| changes its sign. */
-static inline void fb_signs(const struct grid *a, const vf *ahead, const float *weight, vf inv, int first, int n,
-	vi *minus)
+static inline void fb_signs(const struct grid *a, const rf *ahead, const float *weight, rf inv, int first, int n,
+	ri *minus)
 {
-	vf least = vf_dup(INFINITY);
-	vi odd = vi_dup(0), at = odd;
+	rf least = r_dup(INFINITY);
+	ri odd = ri_dup(0), at = odd;
 	for (int i = first; i < first + n; i++) {
-		vf x = ahead[i]*inv, c = v_abs(x)*weight[i];
-		vm ok = v_lt(c, least);
-		minus[i] = vi_one(v_lt(x, vf_dup(0)));
+		rf x = ahead[i]*inv, c = r_abs(x)*weight[i];
+		rm ok = r_lt(c, least);
+		minus[i] = ri_one(r_lt(x, r_dup(0)));
 		odd ^= minus[i];
-		least = v_min(c, least);
-		at = vi_sel(ok, vi_dup(i), at);
+		least = r_min(c, least);
+		at = ri_if(ok, ri_dup(i), at);
 	}
-	for (int i = first; a->even && i < first + n; i++) minus[i] ^= odd & (vi)(at == vi_dup(i));
+	for (int i = first; a->even && i < first + n; i++) minus[i] ^= odd & (ri)(at == ri_dup(i));
 }
 /* The digits of the word nearest to the magnitudes in the tile, elements `first` to first + word - 1 of column k's
  * panel; and which delta: IQ1_S has to keep that of the sub-block. */
-static inline vi fb_word(struct tile *t, const struct coder *c, const float *weight, int k, int first, int o, vi *other)
+static inline ri fb_word(struct tile *t, const struct coder *c, const float *weight, int k, int first, int o, ri *other)
 {
 	const struct grid *a = c->book;
-	const vm no = vi_lt(vi_dup(0), vi_dup(0)), yes = vi_lt(vi_dup(0), vi_dup(1));
+	const rm no = ri_lt(ri_dup(0), ri_dup(0)), yes = ri_lt(ri_dup(0), ri_dup(1));
 	const int g = first/a->word;
 	struct grid_words m;
 	struct grid_word r, b;
-	vf sw = vf_dup(0), sa = sw, sx = sw;
-	vm ok;
+	rf sw = r_dup(0), sa = sw, sx = sw;
+	rm ok;
 	for (int i = first; i < first + a->word; i++) {
-		vf x = vf_load(&t->x[i][o]), w = vf_dup(weight[k + i]);
-		vf_store(&t->w[i][o], w);
-		sw += w; sa += w*v_abs(x); sx += w*x;
+		rf x = r_floats(&t->x[i][o]), w = r_dup(weight[k + i]);
+		r_put(&t->w[i][o], w);
+		sw += w; sa += w*r_abs(x); sx += w*x;
 	}
-	vf_store(&m.w[g][o], sw); vf_store(&m.abs[g][o], sa); vf_store(&m.x[g][o], sx);
-	c->word(a->delta == DELTA_LANE ? vi_lt(vi_dup(0), *other) : no, t, &m, o, g, vf_dup(1), &r);
+	r_put(&m.w[g][o], sw); r_put(&m.abs[g][o], sa); r_put(&m.x[g][o], sx);
+	c->word(a->delta == DELTA_LANE ? ri_lt(ri_dup(0), *other) : no, t, &m, o, g, r_dup(1), &r);
 	if (a->delta != DELTA_WORD) return r.digits;
-	c->word(yes, t, &m, o, g, vf_dup(1), &b);
-	ok = v_lt(b.cost, r.cost);
-	*other = vi_one(ok);
-	return vi_sel(ok, b.digits, r.digits);
+	c->word(yes, t, &m, o, g, r_dup(1), &b);
+	ok = r_lt(b.cost, r.cost);
+	*other = ri_one(ok);
+	return ri_if(ok, b.digits, r.digits);
 }
 /* A panel's columns word by word. */
 static void fb_panel_book(struct fb *s, const struct coder *c, const struct feedback_group *g, int p, int at)
@@ -240,26 +240,26 @@ static void fb_panel_book(struct fb *s, const struct coder *c, const struct feed
 	const float *weight = g->weight, *panel = g->panels[p];
 	const struct grid *a = c->book;
 	const int k = PANEL*p, sub = (k - at)/c->n;
-	for (int o = 0; o < LANES; o += VL) {
-		vf step = vf_load(&s->step[sub][o]), inv = v_inverse(step);
-		vf ahead[PANEL];
-		vi minus[PANEL], other = get_bytes(&s->other[(k - at)/PANEL][o]);
+	for (int o = 0; o < LANES; o += REG) {
+		rf step = r_floats(&s->step[sub][o]), inv = r_inverse(step);
+		rf ahead[PANEL];
+		ri minus[PANEL], other = get_bytes(&s->other[(k - at)/PANEL][o]);
 		for (int first = 0; first < PANEL; first += a->word) {
-			vi digits;
+			ri digits;
 			/* signs are of eight weights where they must be even */
 			const int n = first == 0 && a->even ? PANEL : a->word;
 			fb_expect(s, panel, p, o, first, n, ahead);
 			if (!a->delta && (first == 0 || !a->even)) fb_signs(a, ahead, weight + k, inv, first, n, minus);
 			for (int i = first; i < first + a->word; i++) {
-				vf x = v_clamp(ahead[i]*inv, -1e4f, 1e4f);
-				vf_store(&s->tile.x[i][o], a->delta ? x : v_sel(vi_lt(vi_dup(0), minus[i]), 0 - x, x));
+				rf x = r_clamp(ahead[i]*inv, -1e4f, 1e4f);
+				r_put(&s->tile.x[i][o], a->delta ? x : r_if(ri_lt(ri_dup(0), minus[i]), 0 - x, x));
 			}
 			digits = fb_word(&s->tile, c, weight, k, first, o, &other);
 			for (int i = first; i < first + a->word; i++) {
-				vi digit = grid_digit(a, digits, i - first);
-				vf v = v_lut8(a->level, digit);
-				if (a->delta) v += v_keep(vi_lt(vi_dup(0), other), vf_dup(a->shift));
-				else v = v_sel(vi_lt(vi_dup(0), minus[i]), 0 - v, v);
+				ri digit = grid_digit(a, digits, i - first);
+				rf v = r_lut8(a->level, digit);
+				if (a->delta) v += r_keep(ri_lt(ri_dup(0), other), r_dup(a->shift));
+				else v = r_if(ri_lt(ri_dup(0), minus[i]), 0 - v, v);
 				put_bytes(&s->code[k + i][o], a->delta ? digit | other << 6 : digit | minus[i] << 7);
 				fb_choose(s, k + i, o, step*v);
 				fb_within(s, panel, p, o, i, i + 1);
@@ -290,23 +290,23 @@ static void fb_load(float (*to)[LANES], const float *from, size_t stride, int ro
  * that stay in L1. */
 static void factor_take(float *a, size_t stride, size_t n_rows, size_t done, const float *panel)
 {
-	enum { R = VL == 16 ? 6 : 4, V = VL == 16 ? 4 : 2, STRETCH = 256 };
+	enum { R = REG == 16 ? 6 : 4, V = REG == 16 ? 4 : 2, STRETCH = 256 };
 	for (size_t first = 0; first < done; first += STRETCH) {
 		const size_t end = done - first < STRETCH ? done : first + STRETCH;
-		for (size_t c = done; c < done + FACTOR_PANEL; c += V*VL)
+		for (size_t c = done; c < done + FACTOR_PANEL; c += V*REG)
 			for (size_t i = 0; i < n_rows; i += R) {
 				const float *x = panel + first*FACTOR_PANEL + c - done;
 				float *row[R];
-				vf s[R][V];
+				rf s[R][V];
 				for (size_t r = 0; r < R; r++) {
 					row[r] = a + (i + r < n_rows ? i + r : n_rows - 1)*stride;
-					for (size_t v = 0; v < V; v++) s[r][v] = vf_load(row[r] + c + v*VL);
+					for (size_t v = 0; v < V; v++) s[r][v] = r_floats(row[r] + c + v*REG);
 				}
 				for (size_t p = first; p < end; p++, x += FACTOR_PANEL)
 					for (size_t r = 0; r < R; r++)
-						for (size_t v = 0; v < V; v++) s[r][v] -= row[r][p]*vf_load(x + v*VL);
+						for (size_t v = 0; v < V; v++) s[r][v] -= row[r][p]*r_floats(x + v*REG);
 				for (size_t r = 0; r < R && i + r < n_rows; r++)
-					for (size_t v = 0; v < V; v++) vf_store(row[r] + c + v*VL, s[r][v]);
+					for (size_t v = 0; v < V; v++) r_put(row[r] + c + v*REG, s[r][v]);
 			}
 	}
 }
@@ -321,9 +321,9 @@ static bool factor_corner(float *a, size_t stride, size_t n_rows, size_t done, s
 		for (size_t i = p + 1; i < n_rows; i++) to->upper[p][i] = a[i*stride + p] /= root;
 		/* what is taken from column p and those before is 0; what lies beyond column i is of no matter */
 		for (size_t i = p + 1; i < n_rows; i++)
-			for (size_t c = p/VL*VL; c <= i; c += VL)
-				vf_store(a + i*stride + c, vf_load(a + i*stride + c)
-					- to->upper[p][i]*vf_load(to->upper[p] + c));
+			for (size_t c = p/REG*REG; c <= i; c += REG)
+				r_put(a + i*stride + c, r_floats(a + i*stride + c)
+					- to->upper[p][i]*r_floats(to->upper[p] + c));
 	}
 	return true;
 }
@@ -332,59 +332,58 @@ static bool factor_corner(float *a, size_t stride, size_t n_rows, size_t done, s
 static void factor_solve(float *a, size_t stride, size_t n_rows, size_t done, const struct factor_corner *under)
 {
 	enum { R = 8 };
-	_Alignas(64) float now[R][VL], x[R][VL];
+	_Alignas(64) float now[R][REG], x[R][REG];
 	for (size_t i = 0; i < n_rows; i += R)
-		for (size_t at = 0; at < FACTOR_PANEL; at += VL) {
+		for (size_t at = 0; at < FACTOR_PANEL; at += REG) {
 			float *row[R];
-			vf s[R];
+			rf s[R];
 			for (size_t r = 0; r < R; r++) {
 				row[r] = a + (i + r < n_rows ? i + r : n_rows - 1)*stride + done + at;
-				s[r] = vf_load(row[r]);
+				s[r] = r_floats(row[r]);
 			}
-			for (size_t p = 0; p < VL; p++) {
-				vf u = vf_load(under->upper[at + p] + at);
+			for (size_t p = 0; p < REG; p++) {
+				rf u = r_floats(under->upper[at + p] + at);
 				for (size_t r = 0; r < R; r++) {
-					vf_store(now[r], s[r]);
+					r_put(now[r], s[r]);
 					x[r][p] = now[r][p]/under->root[at + p];
 					s[r] -= x[r][p]*u;
 				}
 			}
-			for (size_t c = VL; at + c < FACTOR_PANEL; c += VL) {
-				for (size_t r = 0; r < R; r++) s[r] = vf_load(row[r] + c);
-				for (size_t p = 0; p < VL; p++) {
-					vf u = vf_load(under->upper[at + p] + at + c);
+			for (size_t c = REG; at + c < FACTOR_PANEL; c += REG) {
+				for (size_t r = 0; r < R; r++) s[r] = r_floats(row[r] + c);
+				for (size_t p = 0; p < REG; p++) {
+					rf u = r_floats(under->upper[at + p] + at + c);
 					for (size_t r = 0; r < R; r++) s[r] -= x[r][p]*u;
 				}
-				for (size_t r = 0; r < R && i + r < n_rows; r++) vf_store(row[r] + c, s[r]);
+				for (size_t r = 0; r < R && i + r < n_rows; r++) r_put(row[r] + c, s[r]);
 			}
-			for (size_t r = 0; r < R && i + r < n_rows; r++) vf_store(row[r], vf_load(x[r]));
+			for (size_t r = 0; r < R && i + r < n_rows; r++) r_put(row[r], r_floats(x[r]));
 		}
 }
-typedef double vd __attribute__((vector_size(4*VL), may_alias));
-static inline vd vd_load(const double *p) { vd r; memcpy(&r, p, sizeof r); return r; }
-static inline void vd_store(double *p, vd a) { memcpy(p, &a, sizeof a); }
+static inline rd rd_load(const double *p) { rd r; memcpy(&r, p, sizeof r); return r; }
+static inline void rd_store(double *p, rd a) { memcpy(p, &a, sizeof a); }
 /* u AT = v from the last column back, then x A = u/D forward; in every lane each sum is one chain. */
 static void solve_rows(const float *factor, const float *diagonal, size_t n, size_t block, double *v)
 {
-	enum { W = VL/2, N = SOLVE_LANES/W };
+	enum { W = REG/2, N = SOLVE_LANES/W };
 	for (size_t k = n; k-- > 0;) {
 		const size_t first = k/block*block;
-		vd u[N];
-		for (int i = 0; i < N; i++) u[i] = vd_load(v + k*SOLVE_LANES + i*W);
+		rd u[N];
+		for (int i = 0; i < N; i++) u[i] = rd_load(v + k*SOLVE_LANES + i*W);
 		for (size_t j = 0; j < k - first; j++)
 			for (int i = 0; i < N; i++) {
 				double *to = v + (first + j)*SOLVE_LANES + i*W;
-				vd_store(to, vd_load(to) - u[i]*(double)factor[k*block + j]);
+				rd_store(to, rd_load(to) - u[i]*(double)factor[k*block + j]);
 			}
 	}
 	for (size_t k = 0; k < n; k++) {
 		const size_t first = k/block*block;
-		vd x[N];
-		for (int i = 0; i < N; i++) x[i] = vd_load(v + k*SOLVE_LANES + i*W)/(double)diagonal[k];
+		rd x[N];
+		for (int i = 0; i < N; i++) x[i] = rd_load(v + k*SOLVE_LANES + i*W)/(double)diagonal[k];
 		for (size_t j = 0; j < k - first; j++)
 			for (int i = 0; i < N; i++)
-				x[i] -= vd_load(v + (first + j)*SOLVE_LANES + i*W)*(double)factor[k*block + j];
-		for (int i = 0; i < N; i++) vd_store(v + k*SOLVE_LANES + i*W, x[i]);
+				x[i] -= rd_load(v + (first + j)*SOLVE_LANES + i*W)*(double)factor[k*block + j];
+		for (int i = 0; i < N; i++) rd_store(v + k*SOLVE_LANES + i*W, x[i]);
 	}
 }
 

@@ -22,7 +22,7 @@
 #include "grids.h"
 
 enum grid_delta { DELTA_NONE, DELTA_LANE, DELTA_WORD };         /* IQ1: what shares the sign of delta */
-struct grid_word { vf cost; vi digits; };               /* the error, in units of scale^2, less that of zeros */
+struct grid_word { rf cost; ri digits; };               /* the error, in units of scale^2, less that of zeros */
 struct grid {
 	int n, word, base;              /* elements of a sub-block, of a word; digits */
 	float level[8];                 /* of a digit; of base 3 the same again from level[4]: see grid_sums */
@@ -31,7 +31,7 @@ struct grid {
 	enum grid_delta delta;
 	int even;                       /* the signs of 8 weights have an even number of minuses */
 	float top, unit;                /* greatest l; D = d*unit */
-	vi (*best)(const vi (*a)[9], const vi (*b)[9]); /* GRID_SEARCH of the book */
+	ri (*best)(const ri (*a)[9], const ri (*b)[9]); /* GRID_SEARCH of the book */
 	float bias;                     /* the scale that the book wants, by that of digits as they please */
 	/* the level that a start maps the mean magnitude to, if that gives the greater scale: magnitudes differ little
 	 * then; those all alike are mapped to the least level; 0: no such start */
@@ -46,23 +46,23 @@ struct grid_effort {
 };
 enum { GRID_WORDS = 8 };
 /* Error less that of storing zeros, sums of w g g and w g x, the digits of each word, the deltas. */
-struct grid_lane { vf err, q2, qx; vi digits[GRID_WORDS], other[GRID_WORDS]; };
+struct grid_lane { rf err, q2, qx; ri digits[GRID_WORDS], other[GRID_WORDS]; };
 
 /* The least of a first half and a second half that the book pairs it with, from the costs of their parts, the lower and
  * the upper (a half is two parts, see grid_runs.h). Each sum and minimum has a name: straight-line code that the
  * compiler keeps in registers or stores once. Rolled loops over the book cost twice as much. */
 #define GRID_SEARCH(name, RUNS) \
-static __attribute__((noinline)) vi grid_best_##name(const vi (*restrict a)[9], const vi (*restrict b)[9]) \
+static __attribute__((noinline)) ri grid_best_##name(const ri (*restrict a)[9], const ri (*restrict b)[9]) \
 { \
-	vi best = vi_dup(INT32_MAX); \
+	ri best = ri_dup(INT32_MAX); \
 	RUNS(GRID_SUM, GRID_NODE, GRID_GROUP, GRID_RUN, GRID_SECOND) \
 	return best; \
 }
-#define GRID_SUM(n, i, j) const vi h##n = b[0][i] + b[1][j];
-#define GRID_NODE(n, x, y) const vi h##n = vi_min(h##x, h##y);
-#define GRID_SECOND(n) m = vi_min(m, h##n);
-#define GRID_RUN(i, n, seconds) { vi m = h##n; seconds r = vi_min(r, a[0][i] + m); }
-#define GRID_GROUP(j, runs) { vi r = vi_dup(INT32_MAX/2); runs best = vi_min(best, a[1][j] + r); }
+#define GRID_SUM(n, i, j) const ri h##n = b[0][i] + b[1][j];
+#define GRID_NODE(n, x, y) const ri h##n = ri_min(h##x, h##y);
+#define GRID_SECOND(n) m = ri_min(m, h##n);
+#define GRID_RUN(i, n, seconds) { ri m = h##n; seconds r = ri_min(r, a[0][i] + m); }
+#define GRID_GROUP(j, runs) { ri r = ri_dup(INT32_MAX/2); runs best = ri_min(best, a[1][j] + r); }
 GRID_SEARCH(iq1, RUNS_IQ1)
 GRID_SEARCH(iq2_xxs, RUNS_IQ2_XXS)
 GRID_SEARCH(iq2_xs, RUNS_IQ2_XS)
@@ -75,41 +75,41 @@ struct grid_words { _Alignas(64) float w[GRID_WORDS][LANES], abs[GRID_WORDS][LAN
 /* Weights that are not finite become 0, so that nothing that follows can be beyond a float's range. */
 static inline void grid_words(const struct grid *a, struct tile *t, struct grid_words *m)
 {
-	for (int o = 0; o < LANES; o += VL)
+	for (int o = 0; o < LANES; o += REG)
 		for (int g = 0; g < a->n/a->word; g++) {
-			vf sw = vf_dup(0), sa = sw, sx = sw;
+			rf sw = r_dup(0), sa = sw, sx = sw;
 			for (int e = a->word*g; e < a->word*(g + 1); e++) {
-				vf x = vf_load(&t->x[e][o]), w = vf_load(&t->w[e][o]), wx;
-				x = v_keep(v_lt(v_abs(x), vf_dup(4)), x);
-				vf_store(&t->x[e][o], x);
+				rf x = r_floats(&t->x[e][o]), w = r_floats(&t->w[e][o]), wx;
+				x = r_keep(r_lt(r_abs(x), r_dup(4)), x);
+				r_put(&t->x[e][o], x);
 				wx = w*x;
-				sw += w; sa += v_abs(wx); sx += wx;
+				sw += w; sa += r_abs(wx); sx += wx;
 			}
-			vf_store(&m->w[g][o], sw); vf_store(&m->abs[g][o], sa); vf_store(&m->x[g][o], sx);
+			r_put(&m->w[g][o], sw); r_put(&m->abs[g][o], sa); r_put(&m->x[g][o], sx);
 		}
 }
-static inline vf grid_inverse(vf s) { return v_min(v_inverse(s), vf_dup(1e18f)); }
+static inline rf grid_inverse(rf s) { return r_min(r_inverse(s), r_dup(1e18f)); }
 /* The costs of the digits of element e, each less that of digit 0: the cost in the upper half of 32 bits, digits in the
  * lower. unit: what a cost of 1 is, in 2^-16. Second differences of evenly spaced levels are constant. */
-SPECIAL void grid_digits(const struct grid *a, vf shift, const struct tile *t, int o, int e, int i, vf inv, vf unit,
-	vi *c)
+SPECIAL void grid_digits(const struct grid *a, rf shift, const struct tile *t, int o, int e, int i, rf inv, rf unit,
+	ri *c)
 {
 	const int bits = a->base == 8 ? 3 : 2;
 	const float step = a->level[1] - a->level[0];
-	vf u = vf_load(&t->x[e][o])*inv - shift, w = vf_load(&t->w[e][o])*unit;
-	vi cost[8], bend = v_int(w*(2*step*step)), rise = bend;
+	rf u = r_floats(&t->x[e][o])*inv - shift, w = r_floats(&t->w[e][o])*unit;
+	ri cost[8], bend = ri_trunc(w*(2*step*step)), rise = bend;
 	u += u;
-	c[0] = cost[0] = vi_dup(0);
+	c[0] = cost[0] = ri_dup(0);
 	for (int k = 1; k < a->base; k++) {
 		float far = a->level[k] - a->level[0];
-		if (k == 1 || k > a->line) cost[k] = v_int(w*far*(a->level[k] + a->level[0] - u));
+		if (k == 1 || k > a->line) cost[k] = ri_trunc(w*far*(a->level[k] + a->level[0] - u));
 		else cost[k] = cost[k - 1] + rise;
 		if (k < a->line) rise = k == 1 ? cost[1] + bend : rise + bend;  /* else it may be beyond 32 bits */
-		c[k] = vi_low(cost[k], k << bits*i);
+		c[k] = ri_low(cost[k], k << bits*i);
 	}
 }
 /* The costs of the parts of half a word from the costs of its elements' digits: lower and upper. */
-SPECIAL void grid_parts(const struct grid *a, const vi (*c)[8], vi (*cost)[9])
+SPECIAL void grid_parts(const struct grid *a, const ri (*c)[8], ri (*cost)[9])
 {
 	if (a->base == 8) {
 		for (int k = 0; k < 8; k++) cost[0][k] = c[0][k], cost[1][k] = c[1][k];
@@ -121,87 +121,87 @@ SPECIAL void grid_parts(const struct grid *a, const vi (*c)[8], vi (*cost)[9])
 /* The best word number g, inv being 1/scale. Costs of words are whole numbers in the upper half of 32 bits, 2^14 being
  * more than any; in the lower half is what digits they have, so that sums of costs carry them along and minima find
  * them. */
-SPECIAL void grid_word(const struct grid *a, vm other, const struct tile *t, const struct grid_words *m, int o, int g,
-	vf inv, struct grid_word *r)
+SPECIAL void grid_word(const struct grid *a, rm other, const struct tile *t, const struct grid_words *m, int o, int g,
+	rf inv, struct grid_word *r)
 {
 	const float *l = a->level, far = l[a->base - 1] - l[0], both = fabsf(l[a->base - 1] + l[0]) + 2*fabsf(a->shift);
-	vf W = vf_load(&m->w[g][o]), X = vf_load(&m->x[g][o])*inv, shift = vf_dup(0), most, unit, zero;
-	vi c[8][8], first[2][9], second[2][9], got;
-	if (a->delta) shift = v_keep(other, vf_dup(a->shift));
-	most = far*(both*W + 2*(vf_load(&m->abs[g][o])*inv));   /* no sum of |costs| is above this */
-	unit = v_inverse(most)*(16000*65536.0f);
+	rf W = r_floats(&m->w[g][o]), X = r_floats(&m->x[g][o])*inv, shift = r_dup(0), most, unit, zero;
+	ri c[8][8], first[2][9], second[2][9], got;
+	if (a->delta) shift = r_keep(other, r_dup(a->shift));
+	most = far*(both*W + 2*(r_floats(&m->abs[g][o])*inv));   /* no sum of |costs| is above this */
+	unit = r_inverse(most)*(16000*65536.0f);
 	for (int i = 0; i < a->word; i++) grid_digits(a, shift, t, o, a->word*g + i, i, inv, unit, c[i]);
-	grid_parts(a, (const vi (*)[8])c, first);
-	grid_parts(a, (const vi (*)[8])c + a->word/2, second);
-	got = a->best((const vi (*)[9])first, (const vi (*)[9])second);
+	grid_parts(a, (const ri (*)[8])c, first);
+	grid_parts(a, (const ri (*)[8])c + a->word/2, second);
+	got = a->best((const ri (*)[9])first, (const ri (*)[9])second);
 	zero = l[0] + shift;
 	r->digits = got & 0xffff;
-	r->cost = v_float(got >> 16)*(most*(1.0f/16000)) + zero*(zero*W - (X + X));
+	r->cost = r_int(got >> 16)*(most*(1.0f/16000)) + zero*(zero*W - (X + X));
 }
 /* The digit of element i of a word. */
-static inline vi grid_digit(const struct grid *a, vi digits, int i)
+static inline ri grid_digit(const struct grid *a, ri digits, int i)
 {
 	return a->base == 8 ? (digits >> i*3) & 7 : (digits >> i*2) & 3;
 }
 /* Without the book, each digit as it pleases, levels taken for evenly spaced: the sums, and which delta is the
  * better one. */
-static inline void grid_free(const struct grid *a, const struct tile *t, int o, vf s, struct grid_lane *r)
+static inline void grid_free(const struct grid *a, const struct tile *t, int o, rf s, struct grid_lane *r)
 {
 	const int deltas = a->delta ? 2 : 1;
 	const float step = (a->level[a->base - 2] - a->level[0])/(float)(a->base - 2);
-	vf inv = grid_inverse(s)*(1/step), zero = vf_dup(0), q2[2][GRID_WORDS], qx[2][GRID_WORDS], gain = zero;
+	rf inv = grid_inverse(s)*(1/step), zero = r_dup(0), q2[2][GRID_WORDS], qx[2][GRID_WORDS], gain = zero;
 	int words = a->n/a->word;
 	for (int g = 0; g < words; g++) {
 		for (int d = 0; d < deltas; d++) q2[d][g] = qx[d][g] = zero;
 		for (int i = 0; i < a->word; i++) {
-			vf x = vf_load(&t->x[a->word*g + i][o]), w = vf_load(&t->w[a->word*g + i][o]), u = x*inv;
+			rf x = r_floats(&t->x[a->word*g + i][o]), w = r_floats(&t->w[a->word*g + i][o]), u = x*inv;
 			for (int d = 0; d < deltas; d++) {
 				float low = a->level[0] + (d ? a->shift : 0);
-				vf v = v_round(v_clamp(u - low/step, 0, (float)(a->base - 1)))*step + low, wv = w*v;
+				rf v = r_round(r_clamp(u - low/step, 0, (float)(a->base - 1)))*step + low, wv = w*v;
 				q2[d][g] += wv*v; qx[d][g] += wv*x;
 			}
 		}
-		r->other[g] = vi_dup(0);
+		r->other[g] = ri_dup(0);
 		if (a->delta == DELTA_NONE) continue;
 		if (a->delta == DELTA_WORD) gain = zero;
 		gain += (s*(q2[0][g] - q2[1][g]) - 2*(qx[0][g] - qx[1][g]))*s;
-		r->other[g] = vi_one(v_gt(gain, zero));
+		r->other[g] = ri_one(r_gt(gain, zero));
 	}
 	r->q2 = r->qx = zero;
 	for (int g = 0; g < words; g++) {
-		vm ok = vi_lt(vi_dup(0), r->other[a->delta == DELTA_LANE ? words - 1 : g]);
+		rm ok = ri_lt(ri_dup(0), r->other[a->delta == DELTA_LANE ? words - 1 : g]);
 		if (a->delta == DELTA_LANE) r->other[g] = r->other[words - 1];
-		if (a->delta) { q2[0][g] = v_sel(ok, q2[1][g], q2[0][g]); qx[0][g] = v_sel(ok, qx[1][g], qx[0][g]); }
+		if (a->delta) { q2[0][g] = r_if(ok, q2[1][g], q2[0][g]); qx[0][g] = r_if(ok, qx[1][g], qx[0][g]); }
 		r->q2 += q2[0][g]; r->qx += qx[0][g];
 	}
 }
 /* The best words for a scale, their errors' sum and, if `both`, the delta by which that is less. */
-SPECIAL void grid_try(const struct grid *a, bool both, const struct tile *t, const struct grid_words *m, int o, vf s,
+SPECIAL void grid_try(const struct grid *a, bool both, const struct tile *t, const struct grid_words *m, int o, rf s,
 	struct grid_lane *r)
 {
-	vf inv = grid_inverse(s), err = vf_dup(0), total = err;
+	rf inv = grid_inverse(s), err = r_dup(0), total = err;
 	struct grid_word w[2][GRID_WORDS];
-	vm all = vi_lt(vi_dup(0), vi_dup(1));
+	rm all = ri_lt(ri_dup(0), ri_dup(1));
 	int words = a->n/a->word;
-	for (int g = 0; g < words; g++) r->other[g] = vi_dup(0);
+	for (int g = 0; g < words; g++) r->other[g] = ri_dup(0);
 	if (a->delta && !both) grid_free(a, t, o, s, r);
 	for (int g = 0; g < words; g++) {
-		grid_word(a, vi_lt(vi_dup(0), r->other[g]), t, m, o, g, inv, &w[0][g]);
+		grid_word(a, ri_lt(ri_dup(0), r->other[g]), t, m, o, g, inv, &w[0][g]);
 		if (!a->delta || !both) continue;
 		grid_word(a, all, t, m, o, g, inv, &w[1][g]);
-		if (a->delta == DELTA_WORD) total = vf_dup(0);
+		if (a->delta == DELTA_WORD) total = r_dup(0);
 		total += w[1][g].cost - w[0][g].cost;
-		r->other[g] = vi_one(v_lt(total, vf_dup(0)));
+		r->other[g] = ri_one(r_lt(total, r_dup(0)));
 	}
 	for (int g = 0; g < words; g++) {
-		vf cost = w[0][g].cost;
+		rf cost = w[0][g].cost;
 		r->digits[g] = w[0][g].digits;
 		if (a->delta && both) {
-			vm ok;
+			rm ok;
 			if (a->delta == DELTA_LANE) r->other[g] = r->other[words - 1];
-			ok = vi_lt(vi_dup(0), r->other[g]);
-			r->digits[g] = vi_sel(ok, w[1][g].digits, r->digits[g]);
-			cost = v_sel(ok, w[1][g].cost, cost);
+			ok = ri_lt(ri_dup(0), r->other[g]);
+			r->digits[g] = ri_if(ok, w[1][g].digits, r->digits[g]);
+			cost = r_if(ok, w[1][g].cost, cost);
 		}
 		err += cost;
 	}
@@ -209,19 +209,19 @@ SPECIAL void grid_try(const struct grid *a, bool both, const struct tile *t, con
 }
 /* grid_try for one type. It is not inlined, so that starts and walks share one copy, which stays in the cache of
  * decoded instructions; what it calls is SPECIAL, so that the numbers of the type are constants there. */
-typedef void grid_tries(bool both, const struct tile *t, const struct grid_words *m, int o, vf s, struct grid_lane *r);
-/* The sums for the words found. The digits above an element's own need no mask: v_lut8 looks at three bits, and a table
+typedef void grid_tries(bool both, const struct tile *t, const struct grid_words *m, int o, rf s, struct grid_lane *r);
+/* The sums for the words found. The digits above an element's own need no mask: r_lut8 looks at three bits, and a table
  * of two bits repeats itself. */
 static inline void grid_sums(const struct grid *a, const struct tile *t, int o, struct grid_lane *r)
 {
-	vf q2 = vf_dup(0), qx = q2, shift = q2;
+	rf q2 = r_dup(0), qx = q2, shift = q2;
 	for (int e = 0; e < a->n; e++) {
 		int g = e/a->word, i = e%a->word;
-		vf v = v_lut8(a->level, r->digits[g] >> i*(a->base == 8 ? 3 : 2)), wv;
-		if (a->delta && !i) shift = v_keep(vi_lt(vi_dup(0), r->other[g]), vf_dup(a->shift));
+		rf v = r_lut8(a->level, r->digits[g] >> i*(a->base == 8 ? 3 : 2)), wv;
+		if (a->delta && !i) shift = r_keep(ri_lt(ri_dup(0), r->other[g]), r_dup(a->shift));
 		if (a->delta) v += shift;
-		wv = vf_load(&t->w[e][o])*v;
-		q2 += wv*v; qx += wv*vf_load(&t->x[e][o]);
+		wv = r_floats(&t->w[e][o])*v;
+		q2 += wv*v; qx += wv*r_floats(&t->x[e][o]);
 	}
 	r->q2 = q2; r->qx = qx;
 }
@@ -229,45 +229,45 @@ static inline void grid_sums(const struct grid *a, const struct tile *t, int o, 
 /* x becomes |x|; of an odd group, if it must be even, the victim becomes negative. sign: a byte for each. */
 static inline void grid_signs(const struct grid *a, struct tile *t, uint8_t sign[32][LANES])
 {
-	for (int o = 0; o < LANES; o += VL)
+	for (int o = 0; o < LANES; o += REG)
 		for (int g = 0; g < a->n; g += 8) {
-			vi odd = vi_dup(0), at = odd;
-			vf least = vf_dup(INFINITY), zero = vf_dup(0);
+			ri odd = ri_dup(0), at = odd;
+			rf least = r_dup(INFINITY), zero = r_dup(0);
 			for (int e = g; a->even && e < g + 8; e++) {
-				vf x = vf_load(&t->x[e][o]), c = v_abs(x)*vf_load(&t->w[e][o]);
-				vm ok = v_lt(c, least);
-				odd ^= vi_one(v_lt(x, zero));
-				least = v_min(c, least);
-				at = vi_sel(ok, vi_dup(e), at);
+				rf x = r_floats(&t->x[e][o]), c = r_abs(x)*r_floats(&t->w[e][o]);
+				rm ok = r_lt(c, least);
+				odd ^= ri_one(r_lt(x, zero));
+				least = r_min(c, least);
+				at = ri_if(ok, ri_dup(e), at);
 			}
 			for (int e = g; e < g + 8; e++) {
-				vf x = vf_load(&t->x[e][o]), m = v_abs(x);
-				vi flip = odd & (vi)(at == vi_dup(e));
-				vf_store(&t->x[e][o], a->even ? v_sel(vi_lt(vi_dup(0), flip), zero - m, m) : m);
-				put_bytes(&sign[e][o], vi_one(v_lt(x, zero)) ^ flip);
+				rf x = r_floats(&t->x[e][o]), m = r_abs(x);
+				ri flip = odd & (ri)(at == ri_dup(e));
+				r_put(&t->x[e][o], a->even ? r_if(ri_lt(ri_dup(0), flip), zero - m, m) : m);
+				put_bytes(&sign[e][o], ri_one(r_lt(x, zero)) ^ flip);
 			}
 		}
 }
 /* With the words known: of each odd group the element whose wrong sign costs least. */
 static inline void grid_victims(const struct grid *a, const struct tile *t, uint8_t sign[32][LANES])
 {
-	for (int o = 0; o < LANES; o += VL)
+	for (int o = 0; o < LANES; o += REG)
 		for (int g = 0; g < a->n; g += 8) {
-			vi odd = vi_dup(0), at = odd, was[8];
-			vf least = vf_dup(INFINITY);
+			ri odd = ri_dup(0), at = odd, was[8];
+			rf least = r_dup(INFINITY);
 			for (int i = 0; i < 8; i++) {
-				vf x = vf_load(&t->x[g + i][o]), c = v_abs(x)*vf_load(&t->w[g + i][o]);
-				vm ok;
-				c = c*v_lut8(a->level, get_bytes(&t->q[g + i][o]));
-				ok = v_lt(c, least);
-				was[i] = vi_one(v_lt(x, vf_dup(0)));
+				rf x = r_floats(&t->x[g + i][o]), c = r_abs(x)*r_floats(&t->w[g + i][o]);
+				rm ok;
+				c = c*r_lut8(a->level, get_bytes(&t->q[g + i][o]));
+				ok = r_lt(c, least);
+				was[i] = ri_one(r_lt(x, r_dup(0)));
 				odd |= was[i];
-				least = v_min(c, least);
-				at = vi_sel(ok, vi_dup(i), at);
+				least = r_min(c, least);
+				at = ri_if(ok, ri_dup(i), at);
 			}
 			for (int i = 0; i < 8; i++)
 				put_bytes(&sign[g + i][o], get_bytes(&sign[g + i][o]) ^ was[i] ^
-					(odd & (vi)(at == vi_dup(i))));
+					(odd & (ri)(at == ri_dup(i))));
 		}
 }
 
@@ -279,13 +279,13 @@ static inline float grid_ladder(const struct grid *a, const float *v, const floa
 	float hi = 0;
 	for (int j = 0; j < n; j++) hi = v[j] > hi ? v[j] : hi;
 	for (int k = 0; k < RUNGS; k++) rung[k] = (2*a->top + 1)*(1.1f - 0.7f/RUNGS*(float)k);
-	for (int k = 0; k < RUNGS; k += VL) {
-		vf d = v_f16(hi/vf_load(rung + k), vf_dup(scale)), inv = v_inverse(d)*0.5f, s = vf_dup(0);
+	for (int k = 0; k < RUNGS; k += REG) {
+		rf d = r_f16_near(hi/r_floats(rung + k), r_dup(scale)), inv = r_inverse(d)*0.5f, s = r_dup(0);
 		for (int j = 0; j < n; j++) {
-			vf l = v[j]*inv - 0.5f, r = v_round(v_clamp(l, 0, a->top)) - l;
+			rf l = v[j]*inv - 0.5f, r = r_round(r_clamp(l, 0, a->top)) - l;
 			s += c[j]*r*r;
 		}
-		vf_store(rung + k, d); vf_store(err + k, v_sel(v_gt(d, vf_dup(0)), s*d*d, vf_dup(INFINITY)));
+		r_put(rung + k, d); r_put(err + k, r_if(r_gt(d, r_dup(0)), s*d*d, r_dup(INFINITY)));
 	}
 	return rung[least_error(err, RUNGS)];
 }
@@ -295,26 +295,26 @@ struct grid_lanes { _Alignas(64) float d[LANES], l[LANES], q2[LANES], qx[LANES],
 static inline void grid_walk(const struct grid *a, const struct grid_effort *f, grid_tries *try, int reach,
 	const struct tile *t, const struct grid_words *m, int o, struct grid_lanes *g)
 {
-	vf D = vf_load(g->d + o), L = vf_load(g->l + o), bl = L, s;
+	rf D = r_floats(g->d + o), L = r_floats(g->l + o), bl = L, s;
 	struct grid_lane r, b;
 	int words = a->n/a->word;
 	memset(&b, 0, sizeof b);
-	b.err = vf_dup(INFINITY);
+	b.err = r_dup(INFINITY);
 	for (int i = -reach; i <= reach; i++) {
-		vf k = v_clamp(L + (float)i, 0, a->top);
-		vm ok;
+		rf k = r_clamp(L + (float)i, 0, a->top);
+		rm ok;
 		try(f->both, t, m, o, D*(k + k + 1), &r);
-		ok = v_lt(r.err, b.err);
-		b.err = v_sel(ok, r.err, b.err); bl = v_sel(ok, k, bl);
+		ok = r_lt(r.err, b.err);
+		b.err = r_if(ok, r.err, b.err); bl = r_if(ok, k, bl);
 		for (int w = 0; w < words; w++) {
-			b.digits[w] = vi_sel(ok, r.digits[w], b.digits[w]);
-			b.other[w] = vi_sel(ok, r.other[w], b.other[w]);
+			b.digits[w] = ri_if(ok, r.digits[w], b.digits[w]);
+			b.other[w] = ri_if(ok, r.other[w], b.other[w]);
 		}
 	}
 	grid_sums(a, t, o, &b);
 	s = D*(bl + bl + 1);
-	vf_store(g->l + o, bl); vf_store(g->err + o, s*(s*b.q2 - b.qx - b.qx));
-	vf_store(g->q2 + o, b.q2); vf_store(g->qx + o, b.qx);
+	r_put(g->l + o, bl); r_put(g->err + o, s*(s*b.q2 - b.qx - b.qx));
+	r_put(g->q2 + o, b.q2); r_put(g->qx + o, b.qx);
 	for (int e = 0; e < a->n; e++)
 		put_bytes(&g->q[e][o], grid_digit(a, b.digits[e/a->word], e%a->word) | b.other[e/a->word] << 6);
 }
@@ -322,34 +322,34 @@ static inline void grid_walk(const struct grid *a, const struct grid_effort *f, 
 static inline void grid_start(const struct grid *a, const struct grid_effort *f, grid_tries *try, const struct tile *t,
 	const struct grid_words *m, int o, float *s, float *c)
 {
-	vf top = vf_dup(0), mean = top, flat = top, bs = top, bc = top, bg = vf_dup(-1);
+	rf top = r_dup(0), mean = top, flat = top, bs = top, bc = top, bg = r_dup(-1);
 	struct grid_lane r;
 	for (int e = 0; e < a->n; e++) {
-		vf x = v_abs(vf_load(&t->x[e][o]));
-		top = v_max(top, x);
+		rf x = r_abs(r_floats(&t->x[e][o]));
+		top = r_max(top, x);
 		mean += x;
 	}
 	if (a->flat > 0)
-		flat = mean*(1/(float)a->n)/v_sel(v_lt(mean, top*(0.95f*(float)a->n)), vf_dup(a->flat),
-			vf_dup(a->level[0]));
+		flat = mean*(1/(float)a->n)/r_if(r_lt(mean, top*(0.95f*(float)a->n)), r_dup(a->flat),
+			r_dup(a->level[0]));
 	for (int k = 0; k < f->starts; k++) {
-		vf v = top*(1/(f->first + f->step*(float)k));
-		if (f->free || k + 1 == f->starts) v = v_max(v, flat);
+		rf v = top*(1/(f->first + f->step*(float)k));
+		if (f->free || k + 1 == f->starts) v = r_max(v, flat);
 		for (int i = 0; i < f->iters; i++) {
-			vf g;
-			vm ok;
+			rf g;
+			rm ok;
 			if (f->free) grid_free(a, t, o, v, &r);
 			else {
 				try(f->both, t, m, o, v, &r);
 				grid_sums(a, t, o, &r);
 			}
-			v = v_ratio(v_max(r.qx, vf_dup(0)), r.q2);
+			v = r_ratio(r_max(r.qx, r_dup(0)), r.q2);
 			g = v*r.qx;
-			ok = v_gt(g, bg);
-			bg = v_sel(ok, g, bg); bs = v_sel(ok, v, bs); bc = v_sel(ok, r.q2, bc);
+			ok = r_gt(g, bg);
+			bg = r_if(ok, g, bg); bs = r_if(ok, v, bs); bc = r_if(ok, r.q2, bc);
 		}
 	}
-	vf_store(s + o, bs*(f->free ? a->bias : 1)); vf_store(c + o, bc);
+	r_put(s + o, bs*(f->free ? a->bias : 1)); r_put(c + o, bc);
 }
 
 /* Fit the tile: t->q of each weight its digit, bit 6 the delta, bit 7 the sign; l per lane, d per super-block.
@@ -366,7 +366,7 @@ static inline void grid_tile(const struct grid *a, const struct grid_effort *f, 
 	memset(t->q, 0, sizeof t->q);
 	if (!a->delta) grid_signs(a, t, sign);
 	grid_words(a, t, &m);
-	for (int o = 0; o < LANES; o += VL) grid_start(a, f, try, t, &m, o, s, cs);
+	for (int o = 0; o < LANES; o += REG) grid_start(a, f, try, t, &m, o, s, cs);
 	for (int g = 0; g < LANES; g += per) {
 		float d = grid_ladder(a, s + g, cs + g, per, t->scale[g/per]/a->unit);
 		best[g/per] = INFINITY;
@@ -377,7 +377,7 @@ static inline void grid_tile(const struct grid *a, const struct grid_effort *f, 
 		}
 	}
 	for (int it = 0; it < f->walks; it++) {
-		for (int o = 0; o < LANES; o += VL) grid_walk(a, f, try, it ? f->again : f->reach, t, &m, o, &v);
+		for (int o = 0; o < LANES; o += REG) grid_walk(a, f, try, it ? f->again : f->reach, t, &m, o, &v);
 		for (int g = 0; g < LANES; g += per) {
 			float A = 0, P = 0, E = 0, scale = t->scale[g/per];
 			for (int j = g; j < g + per; j++) {
@@ -415,13 +415,13 @@ static inline void grid_again(const struct grid *a, const struct grid_effort *f,
 	struct grid_words m;
 	grid_signs(a, t, sign);
 	grid_words(a, t, &m);
-	for (int o = 0; o < LANES; o += VL) {
-		vf d = vf_load(v->d + o)*a->unit;
+	for (int o = 0; o < LANES; o += REG) {
+		rf d = r_floats(v->d + o)*a->unit;
 		grid_start(a, f, try, t, &m, o, s, cs);
-		vf_store(g.d + o, d);
-		vf_store(g.l + o, v_clamp(v_round(vf_load(s + o)*v_inverse(d + d) - 0.5f), 0, a->top));
+		r_put(g.d + o, d);
+		r_put(g.l + o, r_clamp(r_round(r_floats(s + o)*r_inverse(d + d) - 0.5f), 0, a->top));
 		if (f->reach > 0) grid_walk(a, f, try, 1, t, &m, o, &g);
-		vf_store(v->ls + o, vf_load(g.l + o));
+		r_put(v->ls + o, r_floats(g.l + o));
 	}
 }
 
@@ -459,12 +459,12 @@ static inline uint32_t grid_sign_bits(const struct tile *t, int e, int l, int n)
 /* As ENCODER (enc_tile.h), for a book with the effort table EFFORT. */
 #define ENCODER_GRID(name, N, PER, EFFORT) \
 static __attribute__((noinline)) void name##_try(bool both, const struct tile *t, const struct grid_words *m, int o, \
-	vf s, struct grid_lane *r) \
+	rf s, struct grid_lane *r) \
 { \
 	grid_try(&book_##name, both, t, m, o, s, r); \
 } \
-static __attribute__((noinline)) void name##_word(vm other, const struct tile *t, const struct grid_words *m, int o, \
-	int g, vf inv, struct grid_word *r) \
+static __attribute__((noinline)) void name##_word(rm other, const struct tile *t, const struct grid_words *m, int o, \
+	int g, rf inv, struct grid_word *r) \
 { \
 	grid_word(&book_##name, other, t, m, o, g, inv, r); \
 } \

@@ -25,25 +25,25 @@ struct levels_effort {
 /* The nearest of sixteen levels is a binary search: compares against midpoints that a permute
  * looks up. The last step may pick the level itself, which saves making the index. */
 struct uneven { float half, quarter[8], eighth[8], mid[8], even[8], odd[8]; };
-static inline vi lv_pair(const struct uneven *u, vf t)
+static inline ri lv_pair(const struct uneven *u, rf t)
 {
-	vi i = vi_one(v_gt(t, vf_dup(u->half)));
-	i = i + i + vi_one(v_gt(t, v_lut8(u->quarter, i)));
-	return i + i + vi_one(v_gt(t, v_lut8(u->eighth, i)));
+	ri i = ri_one(r_gt(t, r_dup(u->half)));
+	i = i + i + ri_one(r_gt(t, r_lut8(u->quarter, i)));
+	return i + i + ri_one(r_gt(t, r_lut8(u->eighth, i)));
 }
-static inline vf lv_value(const struct levels *a, vf t)
+static inline rf lv_value(const struct levels *a, rf t)
 {
-	vi i;
-	if (!a->uneven) return v_round(v_clamp(t, a->lo, a->hi));
+	ri i;
+	if (!a->uneven) return r_round(r_clamp(t, a->lo, a->hi));
 	i = lv_pair(a->uneven, t);
-	return v_sel(v_gt(t, v_lut8(a->uneven->mid, i)), v_lut8(a->uneven->odd, i), v_lut8(a->uneven->even, i));
+	return r_if(r_gt(t, r_lut8(a->uneven->mid, i)), r_lut8(a->uneven->odd, i), r_lut8(a->uneven->even, i));
 }
-static inline vf lv_code(const struct levels *a, vf t)
+static inline rf lv_code(const struct levels *a, rf t)
 {
-	vi i;
+	ri i;
 	if (!a->uneven) return lv_value(a, t) - a->lo;
 	i = lv_pair(a->uneven, t);
-	return v_float(i + i + vi_one(v_gt(t, v_lut8(a->uneven->mid, i))));
+	return r_int(i + i + ri_one(r_gt(t, r_lut8(a->uneven->mid, i))));
 }
 
 /* Which ends of the levels a sweep has to keep to. A start s puts every weight within s of 0: one below hi + 1/2
@@ -56,34 +56,34 @@ static inline enum ends lv_ends(const struct levels *a, float s)
 	return room < 0.49f ? NO_END : room < 1.49f ? UPPER_END : BOTH_ENDS;
 }
 /* sums of w v v and w v x for nk scales in one sweep: two at once keep the adders busy */
-SPECIAL void lv_sums_ends(const struct levels *a, const struct tile *t, int o, int nk, const vf *inv, vf *q2, vf *qx,
+SPECIAL void lv_sums_ends(const struct levels *a, const struct tile *t, int o, int nk, const rf *inv, rf *q2, rf *qx,
 	enum ends ends)
 {
-	for (int k = 0; k < nk; k++) q2[k] = qx[k] = vf_dup(0);
+	for (int k = 0; k < nk; k++) q2[k] = qx[k] = r_dup(0);
 	for (int e = 0; e < a->n; e++) {
-		vf x = vf_load(&t->x[e][o]), w = vf_load(&t->w[e][o]);
+		rf x = r_floats(&t->x[e][o]), w = r_floats(&t->w[e][o]);
 		for (int k = 0; k < nk; k++) {
-			vf u = x*inv[k], v, wv;
+			rf u = x*inv[k], v, wv;
 			if (ends == BOTH_ENDS) v = lv_value(a, u);
-			else v = v_round(ends == NO_END ? u : v_min(u, vf_dup(a->hi)));
+			else v = r_round(ends == NO_END ? u : r_min(u, r_dup(a->hi)));
 			wv = w*v;
 			q2[k] += wv*v; qx[k] += wv*x;
 		}
 	}
 }
-SPECIAL void lv_sums(const struct levels *a, const struct tile *t, int o, int nk, const vf *inv, vf *q2, vf *qx)
+SPECIAL void lv_sums(const struct levels *a, const struct tile *t, int o, int nk, const rf *inv, rf *q2, rf *qx)
 {
 	lv_sums_ends(a, t, o, nk, inv, q2, qx, BOTH_ENDS);
 }
 /* the error three scales really leave */
-SPECIAL void lv_errors(const struct levels *a, const struct tile *t, int o, const vf s[3], vf err[3])
+SPECIAL void lv_errors(const struct levels *a, const struct tile *t, int o, const rf s[3], rf err[3])
 {
-	vf inv[3];
-	for (int k = 0; k < 3; k++) { inv[k] = v_inverse(s[k]); err[k] = vf_dup(0); }
+	rf inv[3];
+	for (int k = 0; k < 3; k++) { inv[k] = r_inverse(s[k]); err[k] = r_dup(0); }
 	for (int e = 0; e < a->n; e++) {
-		vf x = vf_load(&t->x[e][o]), w = vf_load(&t->w[e][o]);
+		rf x = r_floats(&t->x[e][o]), w = r_floats(&t->w[e][o]);
 		for (int k = 0; k < 3; k++) {
-			vf u = x*inv[k], r = lv_value(a, u) - u;
+			rf u = x*inv[k], r = lv_value(a, u) - u;
 			err[k] += w*r*r;
 		}
 	}
@@ -92,41 +92,41 @@ SPECIAL void lv_errors(const struct levels *a, const struct tile *t, int o, cons
 
 /* What a lane's starts leave: its best scale, and the curvature of the error along it. The last start maps the weight
  * that counts most to level 1 where it lies so far below the largest that the others would make it zero. */
-struct lv_fit { vf s, c, gain; };
+struct lv_fit { rf s, c, gain; };
 SPECIAL struct lv_fit lv_start(const struct levels *a, const struct levels_effort *f, const struct tile *t, int o)
 {
-	vf zero = vf_dup(0), top = zero, most = zero, chief = zero, c2[2], cx[2], inv[2];
-	struct lv_fit b = { zero, zero, vf_dup(-1) };
+	rf zero = r_dup(0), top = zero, most = zero, chief = zero, c2[2], cx[2], inv[2];
+	struct lv_fit b = { zero, zero, r_dup(-1) };
 	/* best of the even and of the odd starts, and its gain */
-	vf ps[2] = { zero, zero }, pg[2] = { b.gain, b.gain };
+	rf ps[2] = { zero, zero }, pg[2] = { b.gain, b.gain };
 	for (int e = 0; e < a->n; e++) {
-		vf x = vf_load(&t->x[e][o]), g = vf_load(&t->w[e][o])*x*x;
-		chief = v_sel(v_gt(g, most), x, chief);
-		most = v_max(g, most);
-		top = v_max(top, v_abs(x));
+		rf x = r_floats(&t->x[e][o]), g = r_floats(&t->w[e][o])*x*x;
+		chief = r_if(r_gt(g, most), x, chief);
+		most = r_max(g, most);
+		top = r_max(top, r_abs(x));
 	}
-	chief = v_inverse(chief);
+	chief = r_inverse(chief);
 	for (int k = 0; k < f->starts + 2*f->iters; k += 2) {
 		enum ends ends = k < f->starts ? lv_ends(a, fmaxf(fabsf(a->start[k]), fabsf(a->start[k + 1]))) :
 			BOTH_ENDS;
 		for (int h = 0; h < 2; h++) {
-			if (k < f->starts) inv[h] = v_ratio(vf_dup(a->start[k + h]), top);
-			else inv[h] = v_inverse(ps[h]);
+			if (k < f->starts) inv[h] = r_ratio(r_dup(a->start[k + h]), top);
+			else inv[h] = r_inverse(ps[h]);
 		}
 		if (k + 2 == f->starts) {
-			inv[1] = v_sel(v_lt(v_abs(inv[1]), v_abs(chief)), chief, inv[1]);
+			inv[1] = r_if(r_lt(r_abs(inv[1]), r_abs(chief)), chief, inv[1]);
 			ends = BOTH_ENDS;
 		}
 		if (ends == NO_END) lv_sums_ends(a, t, o, 2, inv, c2, cx, NO_END);
 		else if (ends == UPPER_END) lv_sums_ends(a, t, o, 2, inv, c2, cx, UPPER_END);
 		else lv_sums(a, t, o, 2, inv, c2, cx);
 		for (int h = 0; h < 2; h++) {
-			vf r = v_ratio(cx[h], c2[h]), g = r*cx[h];
-			vm ok = v_gt(g, pg[h]);
+			rf r = r_ratio(cx[h], c2[h]), g = r*cx[h];
+			rm ok = r_gt(g, pg[h]);
 			if (k >= f->starts) ps[h] = r;
-			else { pg[h] = v_sel(ok, g, pg[h]); ps[h] = v_sel(ok, r, ps[h]); }
-			ok = v_gt(g, b.gain);
-			b.gain = v_sel(ok, g, b.gain); b.s = v_sel(ok, r, b.s); b.c = v_sel(ok, c2[h], b.c);
+			else { pg[h] = r_if(ok, g, pg[h]); ps[h] = r_if(ok, r, ps[h]); }
+			ok = r_gt(g, b.gain);
+			b.gain = r_if(ok, g, b.gain); b.s = r_if(ok, r, b.s); b.c = r_if(ok, c2[h], b.c);
 		}
 	}
 	return b;
@@ -142,13 +142,13 @@ static inline float lv_ladder(const struct levels *a, const float *v, const floa
 	for (int j = 0; j < n; j++) hi = fabsf(v[j]) > hi ? fabsf(v[j]) : hi;
 	if (!(hi > 1e-30f)) return 0;
 	for (int k = 0; k < RUNGS; k++) rung[k] = (k & 1 ? a->slo : -a->slo)*(1.04f - 0.45f/RUNGS*(float)k);
-	for (int k = 0; k < RUNGS; k += VL) {
-		vf r = vf_load(rung + k), inv = r*(1/hi), s = vf_dup(0);
+	for (int k = 0; k < RUNGS; k += REG) {
+		rf r = r_floats(rung + k), inv = r*(1/hi), s = r_dup(0);
 		for (int j = 0; j < n; j++) {
-			vf u = v[j]*inv, miss = v_round(v_clamp(u, a->slo, a->shi)) - u;
+			rf u = v[j]*inv, miss = r_round(r_clamp(u, a->slo, a->shi)) - u;
 			s += c[j]*miss*miss;
 		}
-		vf_store(err + k, s/(r*r));
+		r_put(err + k, s/(r*r));
 	}
 	return f16_unit(hi/rung[least_error(err, RUNGS)], scale);
 }
@@ -158,30 +158,30 @@ static inline float lv_ladder(const struct levels *a, const float *v, const floa
 struct lv_lanes { _Alignas(64) float d[LANES], ls[LANES], q2[LANES], qx[LANES], err[LANES]; };
 static inline void lv_walk(const struct levels *a, const struct tile *t, int o, int reach, struct lv_lanes *g)
 {
-	vf D = vf_load(g->d + o), L = vf_load(g->ls + o), bl = L, be = vf_dup(INFINITY), inv, c2, cx;
+	rf D = r_floats(g->d + o), L = r_floats(g->ls + o), bl = L, be = r_dup(INFINITY), inv, c2, cx;
 	for (int i = -reach; i <= reach; i++) {
-		vf l[3], sc[3], e[3];
+		rf l[3], sc[3], e[3];
 		for (int k = 0; k < 3; k++) {
-			l[k] = v_clamp(L + (float)(3*i + k - 1), a->slo, a->shi);
+			l[k] = r_clamp(L + (float)(3*i + k - 1), a->slo, a->shi);
 			sc[k] = D*l[k];
 		}
 		lv_errors(a, t, o, sc, e);
 		for (int k = 0; k < 3; k++) {
-			vm ok = m_and(v_lt(e[k], be), v_ne(sc[k], vf_dup(0)));
-			bl = v_sel(ok, l[k], bl); be = v_sel(ok, e[k], be);
+			rm ok = m_and(r_lt(e[k], be), r_ne(sc[k], r_dup(0)));
+			bl = r_if(ok, l[k], bl); be = r_if(ok, e[k], be);
 		}
 	}
-	be = v_keep(v_lt(be, vf_dup(INFINITY)), be);    /* nothing but zeros: no scale, no error */
-	inv = v_inverse(D*bl);
+	be = r_keep(r_lt(be, r_dup(INFINITY)), be);    /* nothing but zeros: no scale, no error */
+	inv = r_inverse(D*bl);
 	lv_sums(a, t, o, 1, &inv, &c2, &cx);
-	vf_store(g->ls + o, bl); vf_store(g->err + o, be);
-	vf_store(g->q2 + o, c2); vf_store(g->qx + o, cx);
+	r_put(g->ls + o, bl); r_put(g->err + o, be);
+	r_put(g->q2 + o, c2); r_put(g->qx + o, cx);
 }
 static inline void lv_codes(const struct levels *a, struct tile *t, const float *scale)
 {
-	for (int o = 0; o < LANES; o += VL) {
-		vf inv = v_inverse(vf_load(scale + o));
-		for (int e = 0; e < a->n; e++) put_codes(&t->q[e][o], lv_code(a, vf_load(&t->x[e][o])*inv));
+	for (int o = 0; o < LANES; o += REG) {
+		rf inv = r_inverse(r_floats(scale + o));
+		for (int e = 0; e < a->n; e++) put_codes(&t->q[e][o], lv_code(a, r_floats(&t->x[e][o])*inv));
 	}
 	tile_codes(t, a->n);
 }
@@ -193,9 +193,9 @@ static inline void levels_tile(const struct levels *a, const struct levels_effor
 	_Alignas(64) float s[LANES], cs[LANES];
 	struct lv_lanes v;
 	float best[LANES], explained[LANES] = { 0 }, d[LANES] = { 0 };
-	for (int o = 0; o < LANES; o += VL) {
+	for (int o = 0; o < LANES; o += REG) {
 		struct lv_fit b = lv_start(a, effort, t, o);
-		vf_store(s + o, b.s); vf_store(cs + o, b.c);
+		r_put(s + o, b.s); r_put(cs + o, b.c);
 	}
 	for (int g = 0; g < LANES; g += per) {
 		float dd = lv_ladder(a, s + g, cs + g, per, t->scale[g/per]);
@@ -206,7 +206,7 @@ static inline void levels_tile(const struct levels *a, const struct levels_effor
 		}
 	}
 	for (int it = 0; it < effort->walks; it++) {
-		for (int o = 0; o < LANES; o += VL) lv_walk(a, t, o, it ? 0 : effort->reach, &v);
+		for (int o = 0; o < LANES; o += REG) lv_walk(a, t, o, it ? 0 : effort->reach, &v);
 		for (int g = 0; g < LANES; g += per) {
 			float A = 0, P = 0, E = 0;
 			for (int j = g; j < g + per; j++) {
@@ -237,12 +237,12 @@ static inline void levels_again(const struct levels *a, const struct levels_effo
 	struct again *v)
 {
 	struct lv_lanes g;
-	for (int o = 0; o < LANES; o += VL) {
-		vf d = vf_load(v->d + o), s = lv_start(a, effort, t, o).s;
-		vf_store(g.d + o, d);
-		vf_store(g.ls + o, v_clamp(v_round(s*v_inverse(d)), a->slo, a->shi));
+	for (int o = 0; o < LANES; o += REG) {
+		rf d = r_floats(v->d + o), s = lv_start(a, effort, t, o).s;
+		r_put(g.d + o, d);
+		r_put(g.ls + o, r_clamp(r_round(s*r_inverse(d)), a->slo, a->shi));
 		lv_walk(a, t, o, 0, &g);
-		vf_store(v->ls + o, vf_load(g.ls + o));
+		r_put(v->ls + o, r_floats(g.ls + o));
 	}
 }
 
@@ -251,7 +251,7 @@ static inline void levels_blocks(const struct levels *a, const struct levels_eff
 	struct fitted *f)
 {
 	_Alignas(64) float s[LANES];
-	for (int o = 0; o < LANES; o += VL) vf_store(s + o, lv_start(a, effort, t, o).s);
+	for (int o = 0; o < LANES; o += REG) r_put(s + o, lv_start(a, effort, t, o).s);
 	for (int l = 0; l < LANES; l++) {
 		s[l] = f16_unit(s[l], t->scale[l]);
 		f->d[l] = s[l]*t->scale[l];
@@ -265,10 +265,10 @@ static inline void levels_units(const struct levels *a, const struct levels_effo
 {
 	_Alignas(64) float inv[LANES], top[LANES], q2[LANES], qx[LANES], s[LANES];
 	float gain[LANES], half[2][LANES], half_gain[2][LANES];
-	for (int o = 0; o < LANES; o += VL) {
-		vf m = vf_dup(0);
-		for (int e = 0; e < a->n; e++) m = v_max(m, v_abs(vf_load(&t->x[e][o])));
-		vf_store(top + o, m);
+	for (int o = 0; o < LANES; o += REG) {
+		rf m = r_dup(0);
+		for (int e = 0; e < a->n; e++) m = r_max(m, r_abs(r_floats(&t->x[e][o])));
+		r_put(top + o, m);
 	}
 	for (int g = 0; g < LANES; g += per) {
 		for (int l = g + 1; l < g + per; l++) top[g] = top[l] > top[g] ? top[l] : top[g];
@@ -280,10 +280,10 @@ static inline void levels_units(const struct levels *a, const struct levels_effo
 			float d = k < effort->starts ? top[l/per*per]/a->start[k] : half[k%2][l/per*per];
 			inv[l] = fabsf(d) > 1e-30f ? 1/d : 0;
 		}
-		for (int o = 0; o < LANES; o += VL) {
-			vf i = vf_load(inv + o), c2, cx;
+		for (int o = 0; o < LANES; o += REG) {
+			rf i = r_floats(inv + o), c2, cx;
 			lv_sums(a, t, o, 1, &i, &c2, &cx);
-			vf_store(q2 + o, c2); vf_store(qx + o, cx);
+			r_put(q2 + o, c2); r_put(qx + o, cx);
 		}
 		for (int g = 0; g < LANES; g += per) {
 			float A = 0, P = 0, r;

@@ -11,10 +11,10 @@
 /* the least and the greatest of 32 weights; NaN does not count */
 static inline void quick_extremes(const float *x, float *least, float *most)
 {
-	vf lo = vf_dup(INFINITY), hi = -lo;
-	for (int e = 0; e < 32; e += VL) {
-		lo = v_min(vf_load(x + e), lo);
-		hi = v_max(vf_load(x + e), hi);
+	rf lo = r_dup(INFINITY), hi = -lo;
+	for (int e = 0; e < 32; e += REG) {
+		lo = r_min(r_floats(x + e), lo);
+		hi = r_max(r_floats(x + e), hi);
 	}
 	*least = -r_greatest(-lo); *most = r_greatest(hi);
 }
@@ -32,18 +32,18 @@ static inline struct quick_sums quick_codes(const float *x, float inv, float m, 
 	struct quick_sums r;
 	uint32_t high = 0;
 	quad a, b, c, d;
-	for (int o = 0; o < LANES; o += VL) {
-		vf x0 = vf_load(x + o), x1 = vf_load(x + LANES + o), low0, low1;
-		vf c0 = v_round(v_clamp((x0 + m)*inv, 0, top)), c1 = v_round(v_clamp((x1 + m)*inv, 0, top));
+	for (int o = 0; o < LANES; o += REG) {
+		rf x0 = r_floats(x + o), x1 = r_floats(x + LANES + o), low0, low1;
+		rf c0 = r_round(r_clamp((x0 + m)*inv, 0, top)), c1 = r_round(r_clamp((x1 + m)*inv, 0, top));
 		low0 = c0; low1 = c1;
 		if (qh) {
-			vm h0 = v_gt(c0, vf_dup(15)), h1 = v_gt(c1, vf_dup(15));
-			low0 -= v_keep(h0, vf_dup(16)); low1 -= v_keep(h1, vf_dup(16));
+			rm h0 = r_gt(c0, r_dup(15)), h1 = r_gt(c1, r_dup(15));
+			low0 -= r_keep(h0, r_dup(16)); low1 -= r_keep(h1, r_dup(16));
 			high |= m_bits(h0) << o | m_bits(h1) << (LANES + o);
 		}
 		put_codes(qs + o, low0 + 16*low1);
-		vf_store(q1 + o, c0 + c1); vf_store(q2 + o, c0*c0 + c1*c1);
-		vf_store(qx + o, c0*x0 + c1*x1); vf_store(sx + o, x0 + x1);
+		r_put(q1 + o, c0 + c1); r_put(q2 + o, c0*c0 + c1*c1);
+		r_put(qx + o, c0*x0 + c1*x1); r_put(sx + o, x0 + x1);
 	}
 	for (int i = 0; qh && i < 4; i++) qh[i] = (uint8_t)(high >> 8*i);
 	a = quick_half(q1); b = quick_half(q2); c = quick_half(qx); d = quick_half(sx);
@@ -64,22 +64,22 @@ SPECIAL void quick_blocks(const float *x, int n, bool centred, float top, struct
 	_Alignas(64) float inv[LANES], add[LANES];
 	float mid = (top + 1)/2;
 	for (int k = 0; k < n; k++) quick_extremes(x + 32*k, lo + k, hi + k);
-	for (int k = 0; k < LANES; k += VL) {
-		vf l = vf_load(lo + k), h = vf_load(hi + k), d = (h - l)/top;
-		if (centred) d = v_sel(v_gt(0 - l, h), l, h)/-mid;
-		d = v_keep(v_gt(v_abs(d), vf_dup(1e-30f)), d);
-		vf_store(inv + k, v_inverse(d)); vf_store(add + k, centred ? d*mid : 0 - l);
+	for (int k = 0; k < LANES; k += REG) {
+		rf l = r_floats(lo + k), h = r_floats(hi + k), d = (h - l)/top;
+		if (centred) d = r_if(r_gt(0 - l, h), l, h)/-mid;
+		d = r_keep(r_gt(r_abs(d), r_dup(1e-30f)), d);
+		r_put(inv + k, r_inverse(d)); r_put(add + k, centred ? d*mid : 0 - l);
 	}
 	for (int k = 0; k < n; k++) {
 		struct quick_sums s = quick_codes(x + 32*k, inv[k], add[k], top, qs + (size_t)k*stride, qh ?
 			qh + (size_t)k*stride : NULL);
 		q[k] = s.q; qq[k] = s.qq; qx[k] = s.qx; sx[k] = s.x;
 	}
-	for (int k = 0; k < LANES; k += VL) {
-		vf a = vf_load(q + k), b = vf_load(qq + k), c = vf_load(qx + k), s = vf_load(sx + k), d;
-		if (centred) d = v_ratio(c - mid*s, b - 2*mid*a + 32*mid*mid);
-		else d = v_ratio(32*c - a*s, 32*b - a*a);
-		vf_store(f->ls + k, d); vf_store(f->lm + k, (s - d*a)*(1.0f/32));
+	for (int k = 0; k < LANES; k += REG) {
+		rf a = r_floats(q + k), b = r_floats(qq + k), c = r_floats(qx + k), s = r_floats(sx + k), d;
+		if (centred) d = r_ratio(c - mid*s, b - 2*mid*a + 32*mid*mid);
+		else d = r_ratio(32*c - a*s, 32*b - a*a);
+		r_put(f->ls + k, d); r_put(f->lm + k, (s - d*a)*(1.0f/32));
 	}
 	for (int k = 0; k < n; k++) { f->d[k] = f->ls[k]; f->m[k] = f->lm[k]; }
 }

@@ -62,13 +62,13 @@ static inline float f16_near(float f)
 	return bits_float(float_bits(r) | (u & 0x80000000));
 }
 /* The same for lanes and in a unit's own range: the nearest a for which scale*a is an f16. */
-static inline vf v_f16(vf a, vf scale)
+static inline rf r_f16_near(rf a, rf scale)
 {
-	vf b = v_abs(a*scale), sub = (b + 0.5f) - 0.5f, r;
-	vu u = (vu)b;
-	r = (vf)((u + 0xfff + (u >> 13 & 1)) & ~0x1fffu);
-	r = v_sel(v_lt(b, vf_dup(0x1p-14f)), sub, v_min(r, vf_dup(65504)));
-	r = (vf)((vi)r | ((vi)(a*scale) & INT32_MIN));
+	rf b = r_abs(a*scale), sub = (b + 0.5f) - 0.5f, r;
+	ru u = (ru)b;
+	r = (rf)((u + 0xfff + (u >> 13 & 1)) & ~0x1fffu);
+	r = r_if(r_lt(b, r_dup(0x1p-14f)), sub, r_min(r, r_dup(65504)));
+	r = (rf)((ri)r | ((ri)(a*scale) & INT32_MIN));
 	return r*(1/scale);
 }
 static inline float f16_unit(float a, float scale) { return f16_near(a*scale)*(1/scale); }
@@ -76,19 +76,19 @@ static inline float f16_unit(float a, float scale) { return f16_near(a*scale)*(1
 /* The place of the least of n candidates' errors, the first of equals; NaN is none. n: a multiple of LANES */
 static inline int least_error(const float *err, int n)
 {
-	_Alignas(64) float e[VL];
-	_Alignas(64) int32_t k[VL];
-	vf b = vf_dup(INFINITY);
-	vi at = vi_dup(0), here = at;
+	_Alignas(64) float e[REG];
+	_Alignas(64) int32_t k[REG];
+	rf b = r_dup(INFINITY);
+	ri at = ri_dup(0), here = at;
 	int best = 0;
-	for (int i = 0; i < n; i += VL) {
-		vf c = vf_load(err + i);
-		vm ok = v_lt(c, b);
-		b = v_sel(ok, c, b); at = vi_sel(ok, here, at);
-		here += VL;
+	for (int i = 0; i < n; i += REG) {
+		rf c = r_floats(err + i);
+		rm ok = r_lt(c, b);
+		b = r_if(ok, c, b); at = ri_if(ok, here, at);
+		here += REG;
 	}
 	memcpy(e, &b, sizeof b); memcpy(k, &at, sizeof at);
-	for (int l = 1; l < VL; l++)
+	for (int l = 1; l < REG; l++)
 		if (e[l] < e[best] || (e[l] == e[best] && k[l] + l < k[best] + best)) best = l;
 	return k[best] + best;
 }
@@ -176,27 +176,27 @@ static inline void tile_scale(struct tile *t, int n, int per)
 {
 	_Alignas(64) int32_t top[LANES];
 	_Alignas(64) float scale[LANES], inverse[LANES];
-	for (int o = 0; o < LANES; o += VL) {
-		vi most = vi_dup(0x00800000);
+	for (int o = 0; o < LANES; o += REG) {
+		ri most = ri_dup(0x00800000);
 		for (int e = 0; e < n; e++)
-			most = vi_max(most, (vi)(((vu)vf_load(&t->x[e][o]) & 0x7fffffff) + 0x00800000));
+			most = ri_max(most, (ri)(((ru)r_floats(&t->x[e][o]) & 0x7fffffff) + 0x00800000));
 		memcpy(top + o, &most, sizeof most);
 	}
 	for (int g = 0; per > 1 && g < LANES; g += per) {
 		for (int l = g + 1; l < g + per; l++) top[g] = top[l] > top[g] ? top[l] : top[g];
 		for (int l = g + 1; l < g + per; l++) top[l] = top[g];
 	}
-	for (int o = 0; o < LANES; o += VL) {
-		vi u, least = vi_dup(0x00800000), most = vi_dup(0x7e800000);
+	for (int o = 0; o < LANES; o += REG) {
+		ri u, least = ri_dup(0x00800000), most = ri_dup(0x7e800000);
 		memcpy(&u, top + o, sizeof u);
-		u = vi_max((u - 0x00800000) & 0x7f800000, least);
-		u = vi_sel(vi_lt(u, most), u, most);
-		vf_store(scale + o, (vf)u);
-		vf_store(inverse + o, (vf)(0x7f000000 - u));
+		u = ri_max((u - 0x00800000) & 0x7f800000, least);
+		u = ri_if(ri_lt(u, most), u, most);
+		r_put(scale + o, (rf)u);
+		r_put(inverse + o, (rf)(0x7f000000 - u));
 	}
 	for (int g = 0; g < LANES; g += per) t->scale[g/per] = scale[g];
 	for (int e = 0; e < n; e++)
-		for (int o = 0; o < LANES; o += VL) vf_store(&t->x[e][o], vf_load(&t->x[e][o])*vf_load(inverse + o));
+		for (int o = 0; o < LANES; o += REG) r_put(&t->x[e][o], r_floats(&t->x[e][o])*r_floats(inverse + o));
 }
 
 /* The units of a matrix, taken down the columns of blocks, so that importances, transposed once, serve
@@ -244,10 +244,10 @@ static inline void tile_begin(struct tile *t, size_t *col)
 static inline void tile_prior(struct tile *t, int n, int per, float prior)
 {
 	_Alignas(64) float k[LANES];
-	for (int o = 0; o < LANES; o += VL) {
-		vf s = vf_dup(0);
-		for (int e = 0; e < n; e++) { vf x = vf_load(&t->x[e][o]); s += x*x; }
-		vf_store(k + o, s);
+	for (int o = 0; o < LANES; o += REG) {
+		rf s = r_dup(0);
+		for (int e = 0; e < n; e++) { rf x = r_floats(&t->x[e][o]); s += x*x; }
+		r_put(k + o, s);
 	}
 	for (int g = 0; g < LANES; g += per) {
 		float s = 0;
@@ -256,9 +256,9 @@ static inline void tile_prior(struct tile *t, int n, int per, float prior)
 		for (int l = g; l < g + per; l++) k[l] = s;
 	}
 	for (int e = 0; e < n; e++)
-		for (int o = 0; o < LANES; o += VL)
-			vf_store(&t->w[e][o],
-				vf_load(&t->given[e][o])*(1 + v_abs(vf_load(&t->x[e][o]))*vf_load(k + o)));
+		for (int o = 0; o < LANES; o += REG)
+			r_put(&t->w[e][o],
+				r_floats(&t->given[e][o])*(1 + r_abs(r_floats(&t->x[e][o]))*r_floats(k + o)));
 }
 
 /* What to multiply a unit's scale by after the search, its least-squares answer explaining so much of the sum of w x x.
@@ -269,10 +269,10 @@ static inline float tile_lift(const struct tile *t, int n, int first, int per, f
 {
 	_Alignas(64) float k[LANES];
 	float xx = 0;
-	for (int o = 0; o < LANES; o += VL) {
-		vf s = vf_dup(0);
-		for (int e = 0; e < n; e++) { vf x = vf_load(&t->x[e][o]); s += vf_load(&t->w[e][o])*x*x; }
-		vf_store(k + o, s);
+	for (int o = 0; o < LANES; o += REG) {
+		rf s = r_dup(0);
+		for (int e = 0; e < n; e++) { rf x = r_floats(&t->x[e][o]); s += r_floats(&t->w[e][o])*x*x; }
+		r_put(k + o, s);
 	}
 	for (int l = first; l < first + per; l++) xx += k[l];
 	return xx > 0 && explained > 0 ? 1 + lift*clampf((xx - explained)/xx, 0, 0.3f) : 1;
@@ -301,7 +301,7 @@ struct coder {
 	/* finds the scales of the tile's sub-blocks anew; NULL: they are not stored in units of a d */
 	void (*again)(struct tile *t, const struct how *how, struct again *v);
 	void (*scales)(const struct coder *c, const struct fitted *f, int lane, float *step, float *offset);
-	void (*word)(vm other, const struct tile *t, const struct grid_words *m, int o, int g, vf inv,
+	void (*word)(rm other, const struct tile *t, const struct grid_words *m, int o, int g, rf inv,
 		struct grid_word *r);
 };
 SPECIAL void encode_tiles(const struct coder *c, void *dst, const float *x, const float *weights, size_t rows,

@@ -11,7 +11,7 @@
  *   int32_t r_sum(a)            over all lanes; what does not fit wraps around
  *   float r_greatest(a)         the greatest lane; no lane is NaN
  *   float r_tree(p)             p[0..15] by the contract's tree
- *   ri r_most(a, b)             the greater of each lane
+ *   ri ri_max(a, b)             the greater of each lane
  *   int32_t r_most_of(a)        the greatest lane
  *   void r_put_shorts(p, a, b)  2*REG integers that fit, as int16
  *   void r_put_32(p, a, sum)    32 integers as int16, and the sums of each 16 of them, which fit as well; not of

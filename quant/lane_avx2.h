@@ -18,7 +18,7 @@ static inline int32_t r_sum(ri a)
 	s = _mm_add_epi32(s, _mm_shuffle_epi32(s, 0x4e));
 	return _mm_cvtsi128_si32(_mm_add_epi32(s, _mm_shuffle_epi32(s, 0xb1)));
 }
-static inline ri r_most(ri a, ri b) { return (ri)_mm256_max_epi32((__m256i)a, (__m256i)b); }
+static inline ri ri_max(ri a, ri b) { return (ri)_mm256_max_epi32((__m256i)a, (__m256i)b); }
 static inline int32_t r_most_of(ri a)
 {
 	__m128i m = _mm_max_epi32(_mm256_castsi256_si128((__m256i)a), _mm256_extracti128_si256((__m256i)a, 1));

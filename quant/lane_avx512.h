@@ -14,7 +14,7 @@ static inline rs r_i8_pairs(const void *p) { return (rs)_mm512_cvtepi8_epi16(_mm
 static inline rs r_u8_pairs(const void *p) { return (rs)_mm512_cvtepu8_epi16(_mm256_loadu_si256(p)); }
 static inline int32_t r_sum(ri a) { return _mm512_reduce_add_epi32((__m512i)a); }
 static inline float r_greatest(rf a) { return _mm512_reduce_max_ps((__m512)a); }
-static inline ri r_most(ri a, ri b) { return (ri)_mm512_max_epi32((__m512i)a, (__m512i)b); }
+static inline ri ri_max(ri a, ri b) { return (ri)_mm512_max_epi32((__m512i)a, (__m512i)b); }
 static inline int32_t r_most_of(ri a) { return _mm512_reduce_max_epi32((__m512i)a); }
 static inline void r_put_shorts(int16_t *p, ri a, ri b)
 {

@@ -16,7 +16,7 @@ static inline int32_t r_sum(ri a)
 	for (int i = 0; i < REG; i++) sum += a[i];
 	return sum;
 }
-static inline ri r_most(ri a, ri b) { return (ri)r_sel(a > b, (rf)a, (rf)b); }
+static inline ri ri_max(ri a, ri b) { return (ri)r_sel(a > b, (rf)a, (rf)b); }
 static inline int32_t r_most_of(ri a)
 {
 	int32_t m = a[0];

@@ -39,18 +39,18 @@ static inline void mxfp4_tile(struct tile *t, int triples, struct fitted *f)
 		least[l] = 0x1p-128f/t->scale[l];
 		most[l] = 0x1p124f/t->scale[l]; /* 12 times that is the last finite weight */
 	}
-	for (int o = 0; o < LANES; o += VL) {
-		vf be = vf_dup(INFINITY), bs = v_max(vf_dup(power[0][0]), vf_load(least + o)), k[3], err[3];
+	for (int o = 0; o < LANES; o += REG) {
+		rf be = r_dup(INFINITY), bs = r_max(r_dup(power[0][0]), r_floats(least + o)), k[3], err[3];
 		for (int i = 0; i < triples; i++) {
 			for (int j = 0; j < 3; j++)
-				k[j] = v_min(v_max(vf_dup(power[i][j]), vf_load(least + o)), vf_load(most + o));
+				k[j] = r_min(r_max(r_dup(power[i][j]), r_floats(least + o)), r_floats(most + o));
 			lv_errors(&levels_mxfp4, t, o, k, err);
 			for (int j = 0; j < 3; j++) {
-				vm ok = v_lt(err[j], be);
-				be = v_sel(ok, err[j], be); bs = v_sel(ok, k[j], bs);
+				rm ok = r_lt(err[j], be);
+				be = r_if(ok, err[j], be); bs = r_if(ok, k[j], bs);
 			}
 		}
-		vf_store(s + o, bs);
+		r_put(s + o, bs);
 	}
 	for (int l = 0; l < LANES; l++) f->d[l] = s[l]*t->scale[l];
 	lv_codes(&levels_mxfp4, t, s);

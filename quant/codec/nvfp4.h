@@ -33,24 +33,24 @@ static const int nvfp4_effort[] = { 1, 2, 3, 3, 4, 4, 5, 5, 5 };
 /* Weights that lie on the lattice already, their scale being an odd multiple of 2^-10: what has no half is not found by
  * way of a higher level, and rounding misses it where the greatest magnitude is one of the lower levels. Those levels
  * are tried where it is that many such multiples, and taken where next to nothing is left of the error. */
-static inline void nvfp4_decoded(const struct tile *t, int o, vf top, vf scale, vf *be, vf *bs)
+static inline void nvfp4_decoded(const struct tile *t, int o, rf top, rf scale, rf *be, rf *bs)
 {
 	static const float level[][3] = { { 6, 4, 3 }, { 2, 1, 1 } };
-	const vf steps = v_min(top*scale*1024, vf_dup(256));
+	const rf steps = r_min(top*scale*1024, r_dup(256));
 	for (int i = 0; i < 2; i++) {
-		vf k[3], err[3];
-		vm whole[3];
+		rf k[3], err[3];
+		rm whole[3];
 		for (int j = 0; j < 3; j++) {
-			vf r = v_round(steps*(1/level[i][j]));
-			vf rest = v_abs(r*level[i][j] - steps);
-			whole[j] = m_and(v_lt(rest, vf_dup(1e-6f)), v_gt(r, vf_dup(0)));
-			k[j] = v_max(r, vf_dup(1))*0x1p-10f/scale;
+			rf r = r_round(steps*(1/level[i][j]));
+			rf rest = r_abs(r*level[i][j] - steps);
+			whole[j] = m_and(r_lt(rest, r_dup(1e-6f)), r_gt(r, r_dup(0)));
+			k[j] = r_max(r, r_dup(1))*0x1p-10f/scale;
 		}
 		if (!m_bits(m_or(whole[0], m_or(whole[1], whole[2])))) continue;
 		lv_errors(&levels_nvfp4, t, o, k, err);
 		for (int j = 0; j < 3; j++) {
-			vm ok = m_and(whole[j], v_lt(err[j], *be*1e-6f));
-			*be = v_sel(ok, err[j], *be); *bs = v_sel(ok, k[j], *bs);
+			rm ok = m_and(whole[j], r_lt(err[j], *be*1e-6f));
+			*be = r_if(ok, err[j], *be); *bs = r_if(ok, k[j], *bs);
 		}
 	}
 }
@@ -62,27 +62,27 @@ static inline void nvfp4_tile(struct tile *t, int triples, struct fitted *f)
 	};
 	_Alignas(64) float s[LANES], unit[LANES];
 	for (int l = 0; l < LANES; l++) unit[l] = t->scale[l/4];
-	for (int o = 0; o < LANES; o += VL) {
-		vf top = vf_dup(0), scale = vf_load(unit + o), be = vf_dup(INFINITY), bs = be, k[3], err[3];
-		for (int e = 0; e < 16; e++) top = v_max(top, v_abs(vf_load(&t->x[e][o])));
+	for (int o = 0; o < LANES; o += REG) {
+		rf top = r_dup(0), scale = r_floats(unit + o), be = r_dup(INFINITY), bs = be, k[3], err[3];
+		for (int e = 0; e < 16; e++) top = r_max(top, r_abs(r_floats(&t->x[e][o])));
 		for (int i = 0; i < triples; i++) {
 			for (int j = 0; j < 3; j++) {
 				/* to s/2, four bits of it: steps of 2^-10 below 2^-7 */
-				vf b = top*(1/level[i][j])*scale, r;
-				vu u = (vu)b;
-				r = (vf)((u + 0x7ffff + ((u >> 20) & 1)) & ~0xfffffu);
-				r = v_sel(v_lt(b, vf_dup(0x1p-7f)), v_round(v_min(b, vf_dup(1))*1024)*0x1p-10f, r);
-				k[j] = v_max(v_min(r, vf_dup(224)), vf_dup(0x1p-10f))/scale;
+				rf b = top*(1/level[i][j])*scale, r;
+				ru u = (ru)b;
+				r = (rf)((u + 0x7ffff + ((u >> 20) & 1)) & ~0xfffffu);
+				r = r_if(r_lt(b, r_dup(0x1p-7f)), r_round(r_min(b, r_dup(1))*1024)*0x1p-10f, r);
+				k[j] = r_max(r_min(r, r_dup(224)), r_dup(0x1p-10f))/scale;
 			}
 			if (i == 0) bs = k[0];
 			lv_errors(&levels_nvfp4, t, o, k, err);
 			for (int j = 0; j < 3; j++) {
-				vm ok = v_lt(err[j], be);
-				be = v_sel(ok, err[j], be); bs = v_sel(ok, k[j], bs);
+				rm ok = r_lt(err[j], be);
+				be = r_if(ok, err[j], be); bs = r_if(ok, k[j], bs);
 			}
 		}
 		nvfp4_decoded(t, o, top, scale, &be, &bs);
-		vf_store(s + o, bs);
+		r_put(s + o, bs);
 	}
 	for (int l = 0; l < LANES; l++) f->ls[l] = s[l]*unit[l];
 	lv_codes(&levels_nvfp4, t, s);

@@ -18,14 +18,14 @@ static inline void q1_0_tile(struct tile *t, struct fitted *f)
 {
 	_Alignas(64) float wx[LANES], ws[LANES];
 	float a = 0, b = 0;
-	for (int o = 0; o < LANES; o += VL) {
-		vf s = vf_dup(0), n = s;
+	for (int o = 0; o < LANES; o += REG) {
+		rf s = r_dup(0), n = s;
 		for (int e = 0; e < 8; e++) {
-			vf x = vf_load(&t->x[e][o]), w = vf_load(&t->w[e][o]);
-			s += w*v_abs(x); n += w;
-			put_codes(&t->q[e][o], v_float(1 - vi_one(v_lt(x, vf_dup(0)))));
+			rf x = r_floats(&t->x[e][o]), w = r_floats(&t->w[e][o]);
+			s += w*r_abs(x); n += w;
+			put_codes(&t->q[e][o], r_int(1 - ri_one(r_lt(x, r_dup(0)))));
 		}
-		vf_store(wx + o, s); vf_store(ws + o, n);
+		r_put(wx + o, s); r_put(ws + o, n);
 	}
 	for (int l = 0; l < LANES; l++) { a += wx[l]; b += ws[l]; }
 	f->d[0] = a/b*t->scale[0];

@@ -25,24 +25,24 @@ static void enc_q8_0(void *dst, const float *x, const float *weights, size_t row
 	for (size_t b = 0; b < n; b += g, x += 32*g, o += g) {
 		g = n - b < GROUP ? n - b : GROUP;
 		for (size_t k = 0; k < g; k++) {
-			vf most = vf_dup(0);
-			for (int e = 0; e < 32; e += VL) most = v_max(v_abs(vf_load(x + 32*k + e)), most);
+			rf most = r_dup(0);
+			for (int e = 0; e < 32; e += REG) most = r_max(r_abs(r_floats(x + 32*k + e)), most);
 			top[k] = r_greatest(most);
 		}
-		for (int k = 0; k < GROUP; k += VL) {
-			vf d = vf_load(top + k)/127;
-			vi h = half_f16(d);
-			vf_store(inverse + k, v_inverse(d));
+		for (int k = 0; k < GROUP; k += REG) {
+			rf d = r_floats(top + k)/127;
+			ri h = half_f16(d);
+			r_put(inverse + k, r_inverse(d));
 			memcpy(half + k, &h, sizeof h);
 		}
 		for (size_t k = 0; k < g; k++) {
 			int32_t q[32];
-			vf id = vf_dup(inverse[k]);
+			rf id = r_dup(inverse[k]);
 			o[k].d = (uint16_t)half[k];
-			for (int e = 0; e < 32; e += VL) {
-				vf v = vf_load(x + 32*k + e)*id,
-					up = (vf)(((vi)v & INT32_MIN) | (vi)vf_dup(0x1.fffffep-2f));
-				vi c = v_int(v_clamp(v + up, -128, 127));
+			for (int e = 0; e < 32; e += REG) {
+				rf v = r_floats(x + 32*k + e)*id,
+					up = (rf)(((ri)v & INT32_MIN) | (ri)r_dup(0x1.fffffep-2f));
+				ri c = ri_trunc(r_clamp(v + up, -128, 127));
 				memcpy(q + e, &c, sizeof c);
 			}
 			for (int e = 0; e < 32; e++) o[k].qs[e] = (int8_t)q[e];
@@ -53,12 +53,12 @@ static void enc_q8_0(void *dst, const float *x, const float *weights, size_t row
 static const struct levels levels_q8_0 = { .n = 32, .lo = -127, .hi = 127 };
 static void q8_0_tile(struct tile *t, struct fitted *f)
 {
-	for (int o = 0; o < LANES; o += VL) {
-		_Alignas(64) float d[VL];
-		vf top = vf_dup(0);
-		for (int e = 0; e < 32; e++) top = v_max(v_abs(vf_load(&t->x[e][o])), top);
-		vf_store(d, top/127);
-		for (int l = 0; l < VL; l++) f->d[o + l] = d[l]*t->scale[o + l];
+	for (int o = 0; o < LANES; o += REG) {
+		_Alignas(64) float d[REG];
+		rf top = r_dup(0);
+		for (int e = 0; e < 32; e++) top = r_max(r_abs(r_floats(&t->x[e][o])), top);
+		r_put(d, top/127);
+		for (int l = 0; l < REG; l++) f->d[o + l] = d[l]*t->scale[o + l];
 	}
 }
 static void pack_q8_0(void *block, const struct tile *t, const struct fitted *f, int h)
