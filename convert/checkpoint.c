@@ -47,7 +47,7 @@ enum ggu_status checkpoint_reserve(struct checkpoint *c, size_t more, struct ggu
 	size_t cap = c->n + more > 2*c->cap ? c->n + more : 2*c->cap;
 	if (c->n + more <= c->cap) return GGU_OK;
 	v = realloc(c->tensors, cap*sizeof *v);
-	if (!v) return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
+	if (!v) return ggu_no_memory(err);
 	c->tensors = v;
 	c->cap = cap;
 	return GGU_OK;
@@ -57,8 +57,7 @@ enum ggu_status checkpoint_add(struct checkpoint *c, const struct source_tensor 
 	struct ggu_error *err)
 {
 	char *copy = strndup(name, n);
-	enum ggu_status s = copy ? checkpoint_reserve(c, 1, err) : ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "",
-		"out of memory");
+	enum ggu_status s = copy ? checkpoint_reserve(c, 1, err) : ggu_no_memory(err);
 	if (s) {
 		free(copy);
 		return s;
@@ -88,7 +87,7 @@ static enum ggu_status add_shard(struct checkpoint *c, const char *name, struct 
 		v[c->n_shards] = (struct shard){ strdup(name), -1, 0 };
 		if (v[c->n_shards].name) { c->n_shards++; return GGU_OK; }
 	}
-	return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
+	return ggu_no_memory(err);
 }
 
 static int by_shard_name(const void *a, const void *b)
@@ -125,7 +124,7 @@ static enum ggu_status add_indexed(struct checkpoint *c, const struct layout *l,
 	if (!json_is_object(map))
 		return file_fail(err, GGU_ERR_FORMAT, l->index, GGU_NO_OFFSET, "weight_map", "not a JSON object");
 	files = malloc((n + 1)*sizeof *files);
-	if (!files) return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
+	if (!files) return ggu_no_memory(err);
 	s = indexed_files(l, map, files, err);
 	if (!s) sort(files, n, sizeof *files, by_string);
 	for (size_t i = 0; !s && i < n; i++) if (!i || strcmp(files[i - 1], files[i])) s = add_shard(c, files[i], err);
@@ -217,7 +216,7 @@ enum ggu_status checkpoint_open(struct checkpoint **out, const char *dir, struct
 {
 	struct checkpoint *c = calloc(1, sizeof *c);
 	enum ggu_status s;
-	if (!c || !(c->dir = strdup(dir))) s = ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
+	if (!c || !(c->dir = strdup(dir))) s = ggu_no_memory(err);
 	else s = load(c, err);
 	if (s) checkpoint_close(c);
 	else *out = c;

@@ -358,7 +358,7 @@ enum ggu_status config_open(struct config *c, const char *dir, struct arch_set *
 	enum ggu_status s;
 	*c = (struct config){ .i = -1, .x = -1 };
 	c->arena = expr_arena_new();
-	if (!c->arena) return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
+	if (!c->arena) return ggu_no_memory(err);
 	c->scope = (struct expr_scope){ c, lookup, call };
 	s = file_json(dir, "config.json", &c->root, err);
 	if (s == GGU_ERR_MISSING && optional) {

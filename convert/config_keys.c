@@ -39,7 +39,7 @@ static int by_place(const void *a, const void *b)
 enum ggu_status config_keys_new(struct config_keys **out, const json_t *root, struct ggu_error *err)
 {
 	struct config_keys *k = calloc(1, sizeof *k + count(root)*sizeof *k->v);
-	if (!k) return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
+	if (!k) return ggu_no_memory(err);
 	fill(k, root);
 	if (k->n) qsort(k->v, k->n, sizeof *k->v, by_place);
 	*out = k;

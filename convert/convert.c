@@ -26,11 +26,6 @@ struct convert {
 	struct ggu_meta *meta;
 };
 
-static enum ggu_status no_memory(struct ggu_error *err)
-{
-	return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
-}
-
 /* ---- types ---- */
 
 enum { MOSTLY_MXFP4 = 38 };      /* general.file_type */
@@ -71,7 +66,7 @@ static enum ggu_status choose_types(struct convert *c, const char *name, uint32_
 	if (k == sizeof out_types/sizeof *out_types)
 		return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, name, "no such type");
 	c->tensors = calloc(c->plan.n + 1, sizeof *c->tensors);
-	if (!c->tensors) return no_memory(err);
+	if (!c->tensors) return ggu_no_memory(err);
 	for (size_t i = 0; i < c->plan.n; i++) {
 		const struct plan_tensor *t = c->plan.v + i;
 		struct ggu_tensor *o = c->tensors + i;
@@ -148,7 +143,7 @@ static enum ggu_status each_layer(struct config *c, const struct yaml_node *e, s
 	enum ggu_status s = config_count(c, "layers", -1, CONFIG_MAX_LAYERS, &n, err);
 	if (s) return s;
 	l = expr_arena_alloc(c->arena, ((size_t)n + 1)*sizeof *l);
-	if (!l) return no_memory(err);
+	if (!l) return ggu_no_memory(err);
 	for (c->i = 0; !s && c->i < n; c->i++) s = config_eval(c, e, l + c->i, err);
 	c->i = -1;
 	*v = (struct expr_value){ EXPR_LIST, { .list = { l, (size_t)n } } };
@@ -220,7 +215,7 @@ static enum ggu_status arch_to_meta(struct convert *c, struct ggu_error *err)
 static enum ggu_status check_values(struct convert *c, struct ggu_error *err)
 {
 	enum ggu_status s;
-	if (!(c->meta = ggu_meta_new())) return no_memory(err);
+	if (!(c->meta = ggu_meta_new())) return ggu_no_memory(err);
 	s = arch_to_meta(c, err);
 	ggu_meta_free(c->meta);
 	c->meta = NULL;
@@ -349,7 +344,7 @@ static enum ggu_status load(struct convert *c, const char *dir, const struct con
 		if (!s) s = plan_new(&c->plan, &c->config, c->source, err);
 	}
 	if (!s) s = choose_types(c, o->type, &file_type, err);
-	if (!s && !(c->meta = ggu_meta_new())) s = no_memory(err);
+	if (!s && !(c->meta = ggu_meta_new())) s = ggu_no_memory(err);
 	if (!s) s = general_to_meta(c->meta, dir, &c->config, o->name, n_weights(&c->plan), &card, err);
 	if (!s && card.code && o->warn) {
 		file_fail(&left_out, card.code, card.file, card.offset, "", "left out: %s", card.what);
@@ -359,8 +354,8 @@ static enum ggu_status load(struct convert *c, const char *dir, const struct con
 	if (!s) s = check_embedding(c, err);
 	if (!s && !o->vocab_only) s = check_shapes(c, err);
 	if (!s && !o->vocab_only && ggu_meta_set_uint(c->meta, "general.file_type", GGU_U32, file_type))
-		s = no_memory(err);
-	if (!s && ggu_meta_set_uint(c->meta, "general.quantization_version", GGU_U32, 2)) s = no_memory(err);
+		s = ggu_no_memory(err);
+	if (!s && ggu_meta_set_uint(c->meta, "general.quantization_version", GGU_U32, 2)) s = ggu_no_memory(err);
 	if (!s) s = vocab_part(c, dir, err);
 	if (!s && !o->vocab_only) s = config_unread(&c->config, o->warn, o->warn_ctx, err);
 	if (!s && o->metadata) s = general_override(c->meta, o->metadata, err);
@@ -371,7 +366,7 @@ enum ggu_status convert_open(struct convert **out, const char *dir, const struct
 	struct ggu_error *err)
 {
 	struct convert *c = calloc(1, sizeof *c);
-	enum ggu_status s = c ? load(c, dir, o, err) : no_memory(err);
+	enum ggu_status s = c ? load(c, dir, o, err) : ggu_no_memory(err);
 	if (s) convert_close(c);
 	else *out = c;
 	return s;

@@ -161,7 +161,7 @@ static enum ggu_status front_matter(const char *text, size_t n, char **to, size_
 	}
 	if (!stop) return GGU_OK;
 	*to = malloc(2*(size_t)(stop - p) + 1);
-	if (!*to) return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
+	if (!*to) return ggu_no_memory(err);
 	for (; p < stop; p++) {
 		if (*p == '\t') (*to)[k++] = ' ';
 		(*to)[k++] = *p == '\t' ? ' ' : *p;
@@ -396,7 +396,7 @@ enum ggu_status general_override(struct ggu_meta *m, const char *json_file, stru
 	char *name = file_named(json_file), *text = NULL;
 	size_t n;
 	enum ggu_status s = file_slurp_any(json_file, MAX_OVERRIDE, &text, &n, err);
-	if (!s && !name) s = ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
+	if (!s && !name) s = ggu_no_memory(err);
 	if (!s) s = file_json_text(text, n, name, 0, JSON_REJECT_DUPLICATES, &o, err);
 	json_object_foreach(o, key, v)
 		if (!s && (s = override_one(m, key, v)))

@@ -69,7 +69,7 @@ struct machine {
 
 static enum ggu_status no_memory(struct machine *m)
 {
-	return ggu_fail(m->err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
+	return ggu_no_memory(m->err);
 }
 static enum ggu_status wrong(struct machine *m, const char *what)
 {

@@ -18,11 +18,6 @@ struct builder {
 	struct ggu_error *err;
 };
 
-static enum ggu_status no_memory(struct ggu_error *err)
-{
-	return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
-}
-
 /* `pattern` with {i} and {x} replaced and a final ".*" by `suffix`. */
 static bool expand(const struct config *c, const char *pattern, const char *suffix, char *to)
 {
@@ -131,7 +126,7 @@ static enum ggu_status add_part(struct builder *b, struct plan_tensor *o, const 
 	view_of(&v, t);
 	if ((s = transforms(b, tr, &v))) return s;
 	grown = realloc(o->part, (o->n_parts + 1)*sizeof *grown);
-	if (!grown) return no_memory(b->err);
+	if (!grown) return ggu_no_memory(b->err);
 	o->part = grown;
 	grown[o->n_parts++] = v;
 	return GGU_OK;
@@ -221,7 +216,7 @@ static enum ggu_status make(struct builder *b, const struct yaml_node *e, struct
 	if (v.kind != EXPR_LIST || !v.u.list.n)
 		return config_fail(b->c, e, b->err, "%.60s: expected a list of numbers", o->name);
 	o->values = calloc(v.u.list.n, sizeof *o->values);
-	if (!o->values) return no_memory(b->err);
+	if (!o->values) return ggu_no_memory(b->err);
 	for (size_t k = 0; k < v.u.list.n; k++) {
 		const struct expr_value *x = v.u.list.v + k;
 		if (x->kind != EXPR_INT && x->kind != EXPR_FLOAT)
@@ -285,7 +280,7 @@ static enum ggu_status add_tensor(struct builder *b, const struct yaml_node *key
 		if (!ti) return config_fail(b->c, type, b->err, "no such type");
 		o.type = (int)ti->id;
 	}
-	if (!(o.name = strdup(name))) return no_memory(b->err);
+	if (!(o.name = strdup(name))) return ggu_no_memory(b->err);
 	s = gather(b, e, &o, suffix, &missing);
 	if (!s && (v = realloc(b->p->v, (b->p->n + 1)*sizeof *v))) {
 		b->p->v = v;
@@ -295,7 +290,7 @@ static enum ggu_status add_tensor(struct builder *b, const struct yaml_node *key
 		return GGU_OK;
 	}
 	tensor_free(&o);
-	if (!s) return no_memory(b->err);
+	if (!s) return ggu_no_memory(b->err);
 	return missing && may_lack ? GGU_OK : s;
 }
 
@@ -412,7 +407,7 @@ enum ggu_status plan_new(struct plan *p, struct config *c, const struct checkpoi
 	*p = (struct plan){ .source = source };
 	b.strip = yaml_get(b.conv, "strip");
 	b.used = calloc(checkpoint_count(source) + 1, sizeof *b.used);
-	if (!b.used) return no_memory(err);
+	if (!b.used) return ggu_no_memory(err);
 	s = config_count(c, "layers", -1, CONFIG_MAX_LAYERS, &b.n_layers, err);
 	if (!s) s = config_count(c, "experts", 0, CONFIG_MAX_EXPERTS, &b.n_experts, err);
 	if (!s) s = add_entries(&b);

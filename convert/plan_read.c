@@ -15,7 +15,7 @@ static enum ggu_status room(void **p, size_t *have, size_t want, struct ggu_erro
 	void *q;
 	if (*have >= want) return GGU_OK;
 	q = realloc(*p, want);
-	if (!q) return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
+	if (!q) return ggu_no_memory(err);
 	*p = q;
 	*have = want;
 	return GGU_OK;

@@ -135,7 +135,7 @@ enum ggu_status safetensors_read(struct checkpoint *c, uint32_t i, struct ggu_er
 			(unsigned long long)n,
 			n > f->bytes - 8 ? "file" : "format's limit of 100 MB");
 	text = malloc((size_t)n + 1);
-	if (!text) return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
+	if (!text) return ggu_no_memory(err);
 	s = file_read_at(f->fd, f->name, 8, text, (size_t)n, err);
 	if (!s) s = parse_header(c, &(struct header){ f->name, text, (size_t)n, f->bytes - 8 - n }, i, err);
 	free(text);

@@ -30,10 +30,6 @@ static uint32_t u16_at(const unsigned char *p) { return (uint32_t)p[0] | (uint32
 static uint32_t u32_at(const unsigned char *p) { return u16_at(p) | u16_at(p + 2) << 16; }
 static uint64_t u64_at(const unsigned char *p) { return u32_at(p) | (uint64_t)u32_at(p + 4) << 32; }
 
-static enum ggu_status no_memory(struct ggu_error *err)
-{
-	return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
-}
 static enum ggu_status broken(const struct zip *z, uint64_t at, const char *what, struct ggu_error *err)
 {
 	return file_fail(err, GGU_ERR_FORMAT, z->file, at, "", "%s", what);
@@ -47,7 +43,7 @@ static enum ggu_status find_end(const struct zip *z, uint64_t *at, unsigned char
 	size_t n = z->bytes < END_BYTES + MAX_COMMENT ? (size_t)z->bytes : END_BYTES + MAX_COMMENT;
 	uint64_t base = z->bytes - n;
 	unsigned char *tail = malloc(n + 1);
-	enum ggu_status s = tail ? file_read_at(z->fd, z->file, base, tail, n, err) : no_memory(err);
+	enum ggu_status s = tail ? file_read_at(z->fd, z->file, base, tail, n, err) : ggu_no_memory(err);
 	size_t i = n < END_BYTES ? 0 : n - END_BYTES + 1;
 	bool found = false;
 	while (!s && !found && i > 0) {
@@ -166,7 +162,7 @@ static enum ggu_status read_directory(struct zip *z, const struct directory *d, 
 	enum ggu_status s = GGU_OK;
 	z->names = names;
 	z->v = calloc((size_t)d->n + 1, sizeof *z->v);
-	if (!text || !names || !z->v) s = no_memory(err);
+	if (!text || !names || !z->v) s = ggu_no_memory(err);
 	if (!s) s = file_read_at(z->fd, z->file, d->offset, text, (size_t)d->bytes, err);
 	for (; !s && z->n < d->n; z->n++) s = read_entry(z, &left, z->v + z->n, &names, err);
 	free(text);
@@ -184,7 +180,7 @@ enum ggu_status zip_open(struct zip **out, int fd, const char *file, uint64_t by
 	struct zip *z = calloc(1, sizeof *z);
 	struct directory d = { 0 };
 	enum ggu_status s;
-	if (!z) return no_memory(err);
+	if (!z) return ggu_no_memory(err);
 	z->fd = fd;
 	z->file = file;
 	z->bytes = bytes;
@@ -245,7 +241,7 @@ enum ggu_status zip_slurp(const struct zip *z, const struct zip_member *m, size_
 	if (s) return s;
 	if (m->bytes > max) return file_fail(err, GGU_ERR_RANGE, z->file, at, m->name, "is longer than %zu bytes", max);
 	p = malloc((size_t)m->bytes + 1);
-	if (!p) return no_memory(err);
+	if (!p) return ggu_no_memory(err);
 	s = file_read_at(z->fd, z->file, at, p, (size_t)m->bytes, err);
 	if (!s && crc32(0, p, (uInt)m->bytes) != m->crc)
 		s = file_fail(err, GGU_ERR_FORMAT, z->file, at, m->name, "is damaged: its CRC-32 does not fit");

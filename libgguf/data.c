@@ -159,7 +159,7 @@ enum ggu_status ggu_walk_new(struct ggu_walk **to, const struct ggu_file *f, siz
 		return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, "", "parts of %zu weights", part_weights);
 	w = calloc(1, sizeof *w);
 	if (!w)
-		return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
+		return ggu_no_memory(err);
 	w->f = f;
 	w->part_weights = part_weights;
 	*to = w;
@@ -187,7 +187,7 @@ enum ggu_status ggu_walk_next(struct ggu_walk *w, struct ggu_part *part, struct 
 		w->buf_bytes = 0;
 		w->buf = malloc(n);
 		if (!w->buf)
-			return failed(w->f, t, err, ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory"));
+			return failed(w->f, t, err, ggu_no_memory(err));
 		w->buf_bytes = n;
 	}
 	if (n > t->bytes - w->at)

@@ -92,6 +92,11 @@ __attribute__((format(printf, 5, 6)))
 #endif
 enum ggu_status ggu_fail(struct ggu_error *err, enum ggu_status code, uint64_t offset, const char *where,
 	const char *what, ...);
+/* The commonest of all. */
+static inline enum ggu_status ggu_no_memory(struct ggu_error *err)
+{
+	return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
+}
 /* Sets err->file; of a longer name the end is kept. err may be NULL. */
 void ggu_error_file(struct ggu_error *err, const char *name);
 const char *ggu_status_name(enum ggu_status code);      /* "truncated" */

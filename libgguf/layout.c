@@ -48,7 +48,7 @@ enum ggu_status ggu_layout_order(const struct ggu_tensor *t, size_t n, size_t *o
 	uint64_t end = 0;
 
 	if (!o)
-		return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
+		return ggu_no_memory(err);
 	for (size_t i = 0; i < n; i++)
 		o[i] = (struct by_offset){ t[i].offset, t[i].bytes, i };
 	if (n)
@@ -79,7 +79,7 @@ enum ggu_status ggu_layout_check(struct ggu_file *f, const struct ggu_shard *s, 
 	size_t n = f->table.n, *order = realloc(f->order, (n + 1)*sizeof *order);
 
 	if (!order)
-		return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
+		return ggu_no_memory(err);
 	f->order = order;
 	if (first == n)
 		return GGU_OK;

@@ -144,7 +144,7 @@ enum ggu_status ggu_header_read(struct ggu_file *f, uint32_t i, struct ggu_meta 
 	enum ggu_status status;
 
 	if (!m)
-		return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
+		return ggu_no_memory(err);
 	status = header(f, &f->shard[i], m, err);
 	if (status == GGU_OK) {
 		*meta = m;
@@ -174,7 +174,7 @@ static struct ggu_file *file_new(const struct ggu_open_options *options, struct 
 			free(f->lock);
 		}
 		free(f);
-		ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
+		ggu_no_memory(err);
 		return NULL;
 	}
 	f->n_shards = 1;

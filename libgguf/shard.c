@@ -177,7 +177,7 @@ enum ggu_status ggu_shard_of_path(struct ggu_shard *s, const char *path, uint64_
 	s->own_fd = !in;
 	s->name = strdup(in ? "standard input" : path);
 	if (!s->name)
-		return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
+		return ggu_no_memory(err);
 	return ggu_shard_of_fd(s, fd, base + (at > 0 ? (uint64_t)at : 0), err);
 }
 

@@ -104,7 +104,7 @@ static enum ggu_status open_one(struct ggu_file *f, uint32_t i, uint32_t count, 
 	char *name = strdup(path), digits[DIGITS + 1];
 
 	if (!name)
-		return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
+		return ggu_no_memory(err);
 	snprintf(digits, sizeof digits, "%05u", (i + 1) % 100000);
 	memcpy(name + strlen(name) - TAIL + 1, digits, DIGITS);
 	status = ggu_shard_of_path(s, name, 0, err);
@@ -155,7 +155,7 @@ static enum ggu_status open_all(struct ggu_file *f, const char *path, uint32_t n
 		GGU_TRY(check(f, f->meta, 0, no, count, &n_tensors, err));
 	p = realloc(f->shard, count*sizeof *p);
 	if (!p)
-		return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
+		return ggu_no_memory(err);
 	f->shard = p;
 	memset(p + 1, 0, (count - 1)*sizeof *p);
 	for (uint32_t i = 1; i < count; i++)

@@ -66,7 +66,7 @@ static enum ggu_status write_memory(void *ctx, const void *p, size_t n, struct g
 		size_t room = m->room > SIZE_MAX/4 || n > SIZE_MAX/4 ? 0 : 2*m->room + n;
 		unsigned char *more = room ? realloc(m->p, room) : NULL;
 		if (!more)
-			return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
+			return ggu_no_memory(err);
 		m->p = more;
 		m->room = room;
 	}
@@ -325,7 +325,7 @@ enum ggu_status ggu_writer_header(const struct ggu_writer *w, const struct ggu_s
 	size_t *order = NULL;
 
 	if (!s.buf)
-		return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
+		return ggu_no_memory(err);
 	s.status = data_order(w, &order, err);
 	if (s.status == GGU_OK) {
 		put_header(&s, w);
@@ -344,7 +344,7 @@ enum ggu_status ggu_writer_begin_sink(struct ggu_writer *w, const struct ggu_sin
 	GGU_TRY(data_order(w, &w->order, err));
 	w->out = (struct stream){ .to = *to, .err = err, .buf = malloc(BUF_BYTES) };
 	if (!w->out.buf)
-		return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
+		return ggu_no_memory(err);
 	w->state = WRITING;
 	put_header(&w->out, w);
 	w->header_bytes = w->out.at;

@@ -59,7 +59,7 @@ enum ggu_status ggu_encode(uint32_t type, const float *x, const float *importanc
 	if (s != GGU_OK || !rows || !cols) return s;
 	if (importance) {
 		weights = cols < SIZE_MAX/sizeof *weights ? malloc(cols*sizeof *weights) : NULL;
-		if (!weights) return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
+		if (!weights) return ggu_no_memory(err);
 		quant_weigh(&usual, importance, cols, weights);
 	}
 	s = quant_encode(type, NULL, x, weights, rows, cols, effort ? effort : QUANT_EFFORT_DEFAULT, to);
@@ -116,7 +116,7 @@ static enum ggu_status plan(struct run *r, const struct recipe *recipe, struct g
 	};
 	r->t = calloc(r->n + 1, sizeof *r->t);
 	r->choice = calloc(r->n + 1, sizeof *r->choice);
-	if (!r->t || !r->choice) return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
+	if (!r->t || !r->choice) return ggu_no_memory(err);
 	for (size_t i = 0; i < r->n; i++) {
 		r->t[i] = ggu_file_in_data_order(r->f, i);
 		r->all += r->t[i]->bytes;
@@ -139,7 +139,7 @@ static enum ggu_status write_all(struct run *r, const struct recipe *recipe, con
 	if (s == GGU_OK) s = remake_meta(&re, ggu_file_meta(r->f), recipe_file_type(recipe), &meta, err);
 	if (s == GGU_OK) s = remake_writer(&re, meta, &w, err);
 	if (s == GGU_OK && !(pool = ggu_pool_new(r->o->n_threads)))
-		s = ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
+		s = ggu_no_memory(err);
 	if (s == GGU_OK) s = remake_write(&re, w, to, pool, err);
 	ggu_pool_free(pool);
 	ggu_writer_free(w);

@@ -424,7 +424,7 @@ enum ggu_status recipe_choose(const struct recipe *r, const struct recipe_option
 	struct order *order = malloc((n + 1)*sizeof *order);
 	struct recipe_choice *out = malloc((n + 1)*sizeof *out);
 	if (!order || !out) {
-		s = ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
+		s = ggu_no_memory(err);
 		n = 0;
 	}
 	for (size_t i = 0; i < n; i++) order[i] = (struct order){ tensors[i], i, layer_of(tensors[i]->name) };

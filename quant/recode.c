@@ -314,7 +314,7 @@ enum ggu_status recode(struct ggu_pool *pool, const struct recode_job *job, stru
 	r.work = calloc(threads, sizeof *r.work);
 	r.more = calloc(threads, sizeof *r.more);
 	if (!r.chunks || !r.passing || !r.work || !r.more || ggu_belt_run(pool, n, &stations, &r) != GGU_OK)
-		r.status = ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
+		r.status = ggu_no_memory(err);
 	while (r.ended < r.begun) end(&r, &r.passing[r.ended % (n + 1)], NULL);
 	for (size_t i = 0; r.chunks && i < n; i++) {
 		free(r.chunks[i].in.p);

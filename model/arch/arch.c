@@ -81,7 +81,7 @@ static enum ggu_status entry_new(struct entry **out, const char *file, const cha
 	struct entry *e = calloc(1, sizeof *e);
 	enum ggu_status st;
 	if (e && (e->file = strdup(file))) st = yaml_doc_parse(&e->doc, file, text, n, err);
-	else st = ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
+	else st = ggu_no_memory(err);
 	if (!st) st = check(e, err);
 	if (!st) {
 		*out = e;
@@ -151,7 +151,7 @@ enum ggu_status arch_set_add(struct arch_set *s, const char *file, const char *t
 {
 	struct entry **all = realloc(s->all, (s->n_all + 1)*sizeof *all);
 	enum ggu_status st;
-	if (!all) return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
+	if (!all) return ggu_no_memory(err);
 	s->all = all;
 	st = entry_new(all + s->n_all, file, text, n, err);
 	if (st) return st;
@@ -163,7 +163,7 @@ enum ggu_status arch_set_add(struct arch_set *s, const char *file, const char *t
 enum ggu_status arch_set_empty(struct arch_set **out, struct ggu_error *err)
 {
 	struct arch_set *s = calloc(1, sizeof *s);
-	if (!s) return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
+	if (!s) return ggu_no_memory(err);
 	*out = s;
 	return GGU_OK;
 }
@@ -178,7 +178,7 @@ enum ggu_status arch_set_new(struct arch_set **out, struct ggu_error *err)
 	s->all = calloc(n, sizeof *s->all);
 	if (!s->all) {
 		arch_set_free(s);
-		return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
+		return ggu_no_memory(err);
 	}
 	s->n_all = s->n_built_in = n;
 	*out = s;
@@ -191,8 +191,7 @@ enum ggu_status arch_set_add_file(struct arch_set *s, const char *path, struct g
 	size_t n;
 	enum ggu_status st = file_slurp_any(path, MAX_FILE, &text, &n, err);
 	if (!st)
-		st = name ? arch_set_add(s, name, text, n, err) : ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "",
-			"out of memory");
+		st = name ? arch_set_add(s, name, text, n, err) : ggu_no_memory(err);
 	if (st && err && name) snprintf(err->file, sizeof err->file, "%s", name);
 	free(text);
 	free(name);
@@ -217,7 +216,7 @@ enum ggu_status arch_set_all(struct arch_set *s, struct ggu_error *err)
 {
 	struct entry **v = realloc(s->v, (s->n_all + 1)*sizeof *v);
 	enum ggu_status st = GGU_OK;
-	if (!v) return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
+	if (!v) return ggu_no_memory(err);
 	s->v = v;
 	s->n = 0;
 	for (size_t i = 0; i < s->n_all && !st; i++) st = need(s, i, err);

@@ -17,7 +17,7 @@ enum ggu_status build_fail(const struct builder *b, const struct yaml_node *at, 
 void *build_alloc(const struct builder *b, size_t n)
 {
 	void *p = expr_arena_alloc(b->arena, n + 1);
-	if (!p) ggu_fail(b->err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
+	if (!p) ggu_no_memory(b->err);
 	return p;
 }
 

@@ -308,7 +308,7 @@ static enum ggu_status multiply(struct run *r, struct input *const *in, size_t n
 {
 	size_t tasks = 0;
 	enum ggu_status s = GGU_OK;
-	if (!room_for_cuts(r->w, n)) return ggu_fail(r->err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
+	if (!room_for_cuts(r->w, n)) return ggu_no_memory(r->err);
 	for (size_t i = 0; i < n_in; i++) in[i]->wanted = 0;
 	for (size_t i = 0; i < n; i++) p[i].in->wanted |= weight_form(p[i].w);
 	prepare(r, in, n_in);

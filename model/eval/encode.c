@@ -40,7 +40,7 @@ enum ggu_status model_encode(struct work *w, const struct part *part, size_t n_p
 		return ggu_fail(err, GGU_ERR_UNSUPPORTED, GGU_NO_OFFSET, "", "the model has no encoder");
 	if ((s = check(part, n_parts, err)) || (s = make_room(w, part, n_parts, err))) return s;
 	if (!(own = malloc((n_parts + 1)*sizeof *own)))
-		return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
+		return ggu_no_memory(err);
 	for (size_t i = 0; i < n_parts; i++) {
 		own[i] = (struct part){ part[i].state->source, part[i].ids, part[i].n, part[i].n };
 		state_reset(own[i].state);

@@ -431,7 +431,7 @@ static enum ggu_status compute_anew(struct work *w, struct state *s, size_t n, s
 	s->is_long = is_long;
 	if (!s->pos) return GGU_OK;
 	if (!(ids = malloc(s->pos*sizeof *ids)))
-		return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
+		return ggu_no_memory(err);
 	memcpy(ids, s->ids, s->pos*sizeof *ids);
 	again.ids = ids;
 	state_rewind(s);

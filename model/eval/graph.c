@@ -360,7 +360,7 @@ enum ggu_status graph_check(const struct arch *a, struct ggu_file *f, struct ggu
 	struct expr_arena *arena = expr_arena_new();
 	struct graph g;
 	enum ggu_status s;
-	if (!arena) return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
+	if (!arena) return ggu_no_memory(err);
 	s = build_all(&g, a, f, true, arena, err);
 	expr_arena_free(arena);
 	return s;

@@ -47,7 +47,7 @@ enum ggu_status model_open(struct model **out, const char *path, const struct mo
 	if (!m || !(m->arena = expr_arena_new())) {
 		ggu_close(o->file);
 		free(m);
-		return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
+		return ggu_no_memory(err);
 	}
 	m->pool = o->pool;
 	m->file = o->file;

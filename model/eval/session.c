@@ -15,7 +15,7 @@ enum ggu_status session_new(struct session **out, struct model *m, size_t n_ctx,
 		return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, "",
 			"a context of %zu positions is not between 1 and %d", n_ctx, STATE_MAX_POS);
 	s = calloc(1, sizeof *s);
-	if (!s) return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
+	if (!s) return ggu_no_memory(err);
 	s->m = m;
 	s->n_ctx = n_ctx;
 	if (!n_batch) n_batch = WORK_DEFAULT_BATCH;
@@ -50,7 +50,7 @@ enum ggu_status session_eval(struct session *s, const struct session_eval *e, st
 	if (e->n > s->n_ctx - state_pos(s->state))
 		return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, "", "more than %zu positions", s->n_ctx);
 	if (wanted && !(c.rows = malloc(wanted*model_n_embd(s->m)*sizeof *c.rows)))
-		return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
+		return ggu_no_memory(err);
 	st = model_eval(s->work, &c, err);
 	if (!st && wanted) st = model_logits(s->work, c.rows, wanted, e->logits, e->tap, e->tap_ctx, err);
 	free(c.rows);

@@ -44,7 +44,7 @@ enum ggu_status expr_arena_items(struct expr_arena *a, size_t n, struct expr_val
 	struct expr_value *l;
 	if (n > a->items) return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, "", "lists of too many items");
 	l = expr_arena_alloc(a, n*sizeof *l + 1);
-	if (!l) return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
+	if (!l) return ggu_no_memory(err);
 	a->items -= n;
 	*v = l;
 	return GGU_OK;
@@ -134,7 +134,7 @@ static struct expr_node *node(struct parser *p, enum expr_op op, size_t n_args, 
 	struct expr_node *e = expr_arena_alloc(p->arena, sizeof *e);
 	if (e && n_args) e->arg = expr_arena_alloc(p->arena, n_args*sizeof *e->arg);
 	if (!e || (n_args && !e->arg)) {
-		if (!p->status) p->status = ggu_fail(p->err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
+		if (!p->status) p->status = ggu_no_memory(p->err);
 		return NULL;
 	}
 	e->op = op;
@@ -146,7 +146,7 @@ static char *copy(struct parser *p)
 {
 	char *s = expr_arena_alloc(p->arena, p->n + 1);
 	if (s) memcpy(s, p->start, p->n);
-	else if (!p->status) p->status = ggu_fail(p->err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
+	else if (!p->status) p->status = ggu_no_memory(p->err);
 	return s;
 }
 
@@ -329,7 +329,7 @@ enum ggu_status expr_parse(struct expr **out, const char *text, struct ggu_error
 	if (e) e->arena = p.arena = expr_arena_new();
 	if (!e || !e->arena) {
 		free(e);
-		return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
+		return ggu_no_memory(err);
 	}
 	next(&p);
 	e->root = parse(&p, 0);

@@ -20,7 +20,7 @@ static enum ggu_status fail(const struct eval *v, const struct expr_node *e, con
 }
 static enum ggu_status no_memory(const struct eval *v)
 {
-	return ggu_fail(v->err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
+	return ggu_no_memory(v->err);
 }
 
 bool expr_true(const struct expr_value *v)

@@ -42,7 +42,7 @@ static enum ggu_status check_keys(const struct yaml_node *map, struct ggu_error 
 				map->keys[i]->column);
 	if (map->count < 2) return GGU_OK;
 	sorted = malloc(map->count*sizeof *sorted);
-	if (!sorted) return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
+	if (!sorted) return ggu_no_memory(err);
 	memcpy(sorted, map->keys, map->count*sizeof *sorted);
 	qsort(sorted, map->count, sizeof *sorted, by_text);
 	for (size_t i = 1; i < map->count && !s; i++)
@@ -123,7 +123,7 @@ static enum ggu_status build_all(struct yaml_doc *d, struct ggu_error *err)
 	d->links = calloc(links + 1, sizeof *d->links);
 	d->state = calloc(d->n_nodes, 1);
 	if (!d->nodes || !d->links || !d->state)
-		return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
+		return ggu_no_memory(err);
 	return build(d, 1, 0, err);
 }
 
@@ -136,14 +136,13 @@ enum ggu_status yaml_doc_parse(struct yaml_doc **out, const char *file, const ch
 	if (!d || !(d->file = strdup(file)) || !yaml_parser_initialize(&p)) {
 		if (d) free(d->file);
 		free(d);
-		return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
+		return ggu_no_memory(err);
 	}
 	yaml_parser_set_encoding(&p, YAML_UTF8_ENCODING);
 	yaml_parser_set_input_string(&p, (const unsigned char *)text, n);
 	if (!yaml_parser_load(&p, &d->doc)) {
 		/* where the library builds its tree it fails for lack of memory only, and has no words for that */
-		s = p.error == YAML_MEMORY_ERROR || !p.problem ? ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "",
-			"out of memory")
+		s = p.error == YAML_MEMORY_ERROR || !p.problem ? ggu_no_memory(err)
 			: ggu_fail(err, GGU_ERR_FORMAT, GGU_NO_OFFSET, "", "line %zu, column %zu: %s",
 				p.problem_mark.line + 1, p.problem_mark.column + 1, p.problem);
 		yaml_parser_delete(&p);
@@ -182,7 +181,7 @@ static enum ggu_status lay(struct yaml_doc *d, const struct yaml_node *below, co
 	struct merged *m = calloc(1, sizeof *m + 2*room*sizeof *m->link);
 	const struct yaml_node **items, **keys;
 	enum ggu_status s = GGU_OK;
-	if (!m) return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
+	if (!m) return ggu_no_memory(err);
 	m->next = d->merged;
 	d->merged = m;
 	if ((d->n_nodes += room + 1) > MAX_NODES)
@@ -215,10 +214,9 @@ enum ggu_status yaml_doc_over(struct yaml_doc **out, const struct yaml_node *bel
 {
 	struct yaml_doc *d = calloc(1, sizeof *d);
 	const struct yaml_node *root;
-	enum ggu_status s = d ? lay(d, below, above, &root, err) : ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "",
-		"out of memory");
+	enum ggu_status s = d ? lay(d, below, above, &root, err) : ggu_no_memory(err);
 	if (!s && !(d->nodes = malloc(sizeof *d->nodes)))
-		s = ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
+		s = ggu_no_memory(err);
 	if (s) yaml_doc_free(d);
 	else {
 		*d->nodes = *root;

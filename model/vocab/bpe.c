@@ -163,7 +163,7 @@ enum ggu_status bpe_new(struct bpe **out, const struct vocab *v, struct ggu_erro
 	if (!b || !begin_work(b) || !(b->texts = texts_new(v, b->by_scores)) || !fill_pairs(b) || ((b->by_scores ||
 		b->byte_fallback) && !fill_joints(b))) {
 		bpe_free(b);
-		return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
+		return ggu_no_memory(err);
 	}
 	if (b->by_scores && !v->scores) {
 		bpe_free(b);

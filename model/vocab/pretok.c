@@ -10,10 +10,6 @@
 #include "../../libgguf/text.h"
 #include "pretok_internal.h"
 
-enum ggu_status pretok_no_memory(struct ggu_error *err)
-{
-	return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
-}
 void buf_put(struct buf *b, const char *p, size_t n)
 {
 	if (b->failed || (b->most && n > b->most - b->n)) {
@@ -159,7 +155,7 @@ static enum ggu_status rewrite(struct walk *w, size_t step, const char *t, size_
 		if (prefix && *t != ' ' && !text_begins(t, n, PRETOK_MARK)) buf_put(&b, PRETOK_MARK, 3);
 		for (size_t i = 0; i < n; i++) buf_put(&b, t[i] == ' ' ? PRETOK_MARK : t + i, t[i] == ' ' ? 3 : 1);
 	}
-	st = b.failed ? pretok_no_memory(w->err) : piece(w, step, b.p, 0, b.n);
+	st = b.failed ? ggu_no_memory(w->err) : piece(w, step, b.p, 0, b.n);
 	free(b.p);
 	return st;
 }

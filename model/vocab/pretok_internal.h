@@ -54,7 +54,6 @@ struct subject { const char *t; size_t n, from, to; };
 /* The next match at or after `from`; found is false where there is none. */
 enum ggu_status pretok_find(struct pretok *p, const struct step *s, struct subject *u, size_t from, size_t *at,
 	size_t *end, bool *found, struct ggu_error *err);
-enum ggu_status pretok_no_memory(struct ggu_error *err);
 /* Appends to `to` the pattern that PCRE has to be given. false: classes that do not end, or are nested too deep. */
 bool pretok_pattern(const char *pattern, struct buf *to);
 

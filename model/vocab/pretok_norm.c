@@ -139,7 +139,7 @@ static enum ggu_status normal_form(const struct step *s, const char *t, size_t n
 		if (j > i) {
 			len = utf8proc_map((const utf8proc_uint8_t *)t + i, (utf8proc_ssize_t)(j - i), &out,
 				(utf8proc_option_t)s->form);
-			if (len < 0) return pretok_no_memory(err);
+			if (len < 0) return ggu_no_memory(err);
 			buf_put(b, (const char *)out, (size_t)len);
 			free(out);
 		}
@@ -279,12 +279,12 @@ enum ggu_status pretok_normalize(struct pretok *p, const char *text, size_t n, s
 		if (!s && next.failed)
 			s = ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, "normalizer",
 				"makes more than %zu bytes of %zu, or there is no memory", next.most, n);
-		if (b.failed) s = pretok_no_memory(err);
+		if (b.failed) s = ggu_no_memory(err);
 		free(b.p);
 		b = next;
 		if (s) { free(b.p); return s; }
 	}
-	if (b.failed) { free(b.p); return pretok_no_memory(err); }
+	if (b.failed) { free(b.p); return ggu_no_memory(err); }
 	*out = (struct text){ b.p, b.n };
 	return GGU_OK;
 }

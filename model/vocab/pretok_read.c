@@ -22,7 +22,7 @@ static enum ggu_status compile(struct step *s, const char *pattern, bool literal
 	bool ends = literal || pretok_pattern(pattern, &own);
 	if (!literal && ends && !own.failed) s->re = compile_text(own.p, false, &code, &at);
 	free(own.p);
-	if (own.failed) return pretok_no_memory(err);
+	if (own.failed) return ggu_no_memory(err);
 	/* as it is, where it is wrong: so that the message tells its own bytes */
 	if (!s->re) s->re = compile_text(pattern, literal, &code, &at);
 	if (s->re && !ends)
@@ -218,12 +218,12 @@ enum ggu_status pretok_new(struct pretok **out, const struct vocab *v, struct gg
 {
 	struct pretok *p = calloc(1, sizeof *p);
 	enum ggu_status s;
-	if (!p) return pretok_no_memory(err);
+	if (!p) return ggu_no_memory(err);
 	p->charsmap = &v->charsmap;
 	p->match = pcre2_match_data_create(1, NULL);
 	p->limits = pcre2_match_context_create(NULL);
 	s = p->match && p->limits ? read_tree(p, json_object_get(v->pipeline, "normalizer"), true, 0, err) :
-		pretok_no_memory(err);
+		ggu_no_memory(err);
 	if (!s) s = read_tree(p, json_object_get(v->pipeline, "pre_tokenizer"), false, 0, err);
 	if (s) {
 		pretok_free(p);

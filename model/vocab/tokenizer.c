@@ -64,7 +64,7 @@ static enum ggu_status add(struct tokenizer *t, const char *text, size_t n, cons
 	if (a->normalized) TRY(pretok_normalize(t->pre, text, n, &a->text, err));
 	else {
 		a->text.p = malloc(n + 1);
-		if (!a->text.p) return tokenizer_no_memory(err);
+		if (!a->text.p) return ggu_no_memory(err);
 		memcpy(a->text.p, text, n);
 		a->text.n = n;
 	}
@@ -87,7 +87,7 @@ static enum ggu_status read_added(struct tokenizer *t, struct ggu_error *err)
 	json_t *row;
 	t->added = calloc(json_array_size(list) + json_array_size(user) + 1, sizeof *t->added);
 	t->added_at = calloc(t->v->n + 1, sizeof *t->added_at);
-	if (!t->added || !t->added_at) return tokenizer_no_memory(err);
+	if (!t->added || !t->added_at) return ggu_no_memory(err);
 	json_array_foreach(list, i, row) {
 		const json_t *text = json_object_get(row, "content"), *id = json_object_get(row, "id");
 		if (!json_is_string(text) || !json_is_integer(id))
@@ -171,7 +171,7 @@ static enum ggu_status encode_piece(void *ctx, const char *piece, size_t n)
 	const struct tokenizer *t = e->t;
 	bool ok = t->words ? wordpiece_encode(t->words, piece, n, &e->out)
 		: t->pieces ? unigram_encode(t->pieces, piece, n, &e->out) : bpe_encode(t->bpe, piece, n, &e->out);
-	if (!ok) return tokenizer_no_memory(e->err);
+	if (!ok) return ggu_no_memory(e->err);
 	e->enough = ids_enough(&e->out);
 	return e->enough ? GGU_ERR_RANGE : GGU_OK;
 }
@@ -200,7 +200,7 @@ static enum ggu_status cut(struct encoding *e, const char *p, size_t n, bool fir
 			end += len;
 		}
 		if (left > from) TRY(rest(e, p + from, left - from, first && !from));
-		if (!ids_add(&e->out, a->id)) return tokenizer_no_memory(e->err);
+		if (!ids_add(&e->out, a->id)) return ggu_no_memory(e->err);
 		from = at = end;
 	}
 	return from < n ? rest(e, p + from, n - from, first && !from) : GGU_OK;
@@ -238,10 +238,10 @@ enum ggu_status tokenizer_encode_first(struct tokenizer *t, const char *text, si
 {
 	struct encoding e = { t, { *ids, *n, *cap, most ? *n + most : 0 }, flags, false, err };
 	enum ggu_status s = GGU_OK;
-	if ((flags & TOKENIZE_BOS) && !ids_append(&e.out, &t->before)) s = tokenizer_no_memory(err);
+	if ((flags & TOKENIZE_BOS) && !ids_append(&e.out, &t->before)) s = ggu_no_memory(err);
 	if (!s && n_bytes) s = cut(&e, text, n_bytes, true, false, encode_raw);
 	if (e.enough) s = GGU_OK;
-	else if (!s && (flags & TOKENIZE_EOS) && !ids_append(&e.out, &t->after)) s = tokenizer_no_memory(err);
+	else if (!s && (flags & TOKENIZE_EOS) && !ids_append(&e.out, &t->after)) s = ggu_no_memory(err);
 	*ids = e.out.v;
 	*n = e.out.n;
 	*cap = e.out.cap;
@@ -293,13 +293,13 @@ static void drop(struct ids *l, int32_t id)
 static enum ggu_status find_around(struct tokenizer *t, struct ggu_error *err)
 {
 	const struct vocab *v = t->v;
-	if (!read_around(t, json_object_get(v->pipeline, "post_processor"), 0)) return tokenizer_no_memory(err);
+	if (!read_around(t, json_object_get(v->pipeline, "post_processor"), 0)) return ggu_no_memory(err);
 	if (!v->add[VOCAB_BOS]) drop(&t->before, vocab_bos(v));
 	if (!v->add[VOCAB_EOS]) drop(&t->after, vocab_eos(v));
 	if (!t->before.n && vocab_add_bos(v) && vocab_bos(v) >= 0 && !ids_add(&t->before, vocab_bos(v)))
-		return tokenizer_no_memory(err);
+		return ggu_no_memory(err);
 	if (!t->after.n && vocab_add_eos(v) && vocab_eos(v) >= 0 && !ids_add(&t->after, vocab_eos(v)))
-		return tokenizer_no_memory(err);
+		return ggu_no_memory(err);
 	return GGU_OK;
 }
 
@@ -324,7 +324,7 @@ enum ggu_status tokenizer_new(struct tokenizer **out, const struct vocab *v, str
 	const json_t *decoder = json_object_get(v->pipeline, "decoder");
 	const char *kind = vocab_json_str(json_object_get(v->pipeline, "model"), "type");
 	enum ggu_status s;
-	if (!t) return tokenizer_no_memory(err);
+	if (!t) return ggu_no_memory(err);
 	t->v = v;
 	s = pretok_new(&t->pre, v, err);
 	if (!s)

@@ -27,10 +27,6 @@ struct tokenizer {
 	bool tidy;                      /* ... words: no blank before what closes a sentence */
 };
 
-static inline enum ggu_status tokenizer_no_memory(struct ggu_error *err)
-{
-	return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
-}
 /* The bytes of the first character of p[n], n > 0; of malformed UTF-8 one, which is U+FFFD. */
 static inline size_t tokenizer_char(const char *p, size_t n, utf8proc_int32_t *c)
 {

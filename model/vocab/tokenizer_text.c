@@ -82,7 +82,7 @@ struct detokenizer { struct tokenizer *t; char *buf; size_t n, cap, sent; bool s
 enum ggu_status detokenizer_new(struct detokenizer **d, struct tokenizer *t, struct ggu_error *err)
 {
 	struct detokenizer *x = calloc(1, sizeof *x);
-	if (!x) return tokenizer_no_memory(err);
+	if (!x) return ggu_no_memory(err);
 	x->t = t;
 	*d = x;
 	return GGU_OK;
@@ -124,7 +124,7 @@ static bool reserve(struct detokenizer *d, size_t n)
 enum ggu_status detokenizer_add(struct detokenizer *d, int32_t id, const char **text, size_t *n_bytes,
 	struct ggu_error *err)
 {
-	if (!reserve(d, token_text(d->t, id).n + 2)) return tokenizer_no_memory(err);
+	if (!reserve(d, token_text(d->t, id).n + 2)) return ggu_no_memory(err);
 	d->n += next_bytes(d->t, id, &d->started, d->buf + d->n);
 	*text = d->buf;
 	*n_bytes = d->sent = d->n - unfinished(d->buf, d->n);
@@ -151,7 +151,7 @@ enum ggu_status tokenizer_decode(struct tokenizer *t, const int32_t *ids, size_t
 		bytes += token_text(t, ids[i]).n + 1;
 	}
 	out = malloc(bytes + 1);
-	if (!out) return tokenizer_no_memory(err);
+	if (!out) return ggu_no_memory(err);
 	for (size_t i = 0; i < n; i++)
 		if (special || vocab_token_type(t->v, ids[i]) != VOCAB_CONTROL)
 			at += next_bytes(t, ids[i], &started, out + at);

@@ -26,11 +26,6 @@ struct unigram {
 	size_t room;
 };
 
-static enum ggu_status no_memory(struct ggu_error *err)
-{
-	return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
-}
-
 /* ---- the tree ---- */
 
 struct entry { const char *p; size_t n; int32_t id; };
@@ -127,7 +122,7 @@ static enum ggu_status read_pieces(struct unigram *u, bool all, struct ggu_error
 	float least = 0;
 	size_t n = 0;
 	bool ok;
-	if (!e) return no_memory(err);
+	if (!e) return ggu_no_memory(err);
 	for (size_t id = 0; id < v->n; id++) {
 		byte_of(u, id);
 		if (!is_piece(v, id, all)) continue;
@@ -144,7 +139,7 @@ static enum ggu_status read_pieces(struct unigram *u, bool all, struct ggu_error
 	qsort(e, n, sizeof *e, by_text);
 	ok = make_tree(u, e, n);
 	free(e);
-	return ok ? GGU_OK : no_memory(err);
+	return ok ? GGU_OK : ggu_no_memory(err);
 }
 
 enum ggu_status unigram_new(struct unigram **out, const struct vocab *v, struct ggu_error *err)
@@ -153,7 +148,7 @@ enum ggu_status unigram_new(struct unigram **out, const struct vocab *v, struct 
 	const json_t *m = json_object_get(v->pipeline, "model"), *unk = json_object_get(m, "unk_id");
 	json_int_t id = json_is_integer(unk) ? json_integer_value(unk) : v->special[VOCAB_UNK];
 	enum ggu_status s;
-	if (!u) return no_memory(err);
+	if (!u) return ggu_no_memory(err);
 	u->v = v;
 	u->unk = id >= 0 && (uint64_t)id < v->n ? (int32_t)id : UNKNOWN;
 	u->bytes = vocab_json_true(m, "byte_fallback");

@@ -262,7 +262,7 @@ enum ggu_status vocab_from_dir(struct vocab **v, const char *dir, const struct v
 {
 	struct vocab_files f = { .dir = dir, .hints = h };
 	struct vocab *w = vocab_new();
-	if (!w) return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
+	if (!w) return ggu_no_memory(err);
 	enum ggu_status s = load(w, &f, err);
 	json_decref(f.tokenizer);
 	json_decref(f.config);

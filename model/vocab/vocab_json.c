@@ -14,11 +14,6 @@ static enum ggu_status bad(struct ggu_error *err, const char *file, const char *
 {
 	return file_fail(err, GGU_ERR_FORMAT, file, GGU_NO_OFFSET, where, "%s", what);
 }
-static enum ggu_status no_memory(struct ggu_error *err)
-{
-	return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
-}
-
 /* Ids by text, rows of added tokens, and where they stand, for messages. */
 struct tables { const json_t *vocab, *added; const char *vocab_file, *vocab_where, *added_file; };
 
@@ -54,7 +49,7 @@ static enum ggu_status fill(struct vocab *v, const struct tables *t, struct ggu_
 	json_object_keylen_foreach((json_t *)t->vocab, key, len, id) {
 		size_t k = (size_t)json_integer_value(id);
 		v->tokens[k] = vocab_copy(v, key, len);
-		if (!v->tokens[k].p) return no_memory(err);
+		if (!v->tokens[k].p) return ggu_no_memory(err);
 		v->types[k] = VOCAB_NORMAL;
 	}
 	json_array_foreach(t->added, i, row) {
@@ -65,7 +60,7 @@ static enum ggu_status fill(struct vocab *v, const struct tables *t, struct ggu_
 			json_string_length(text)));
 		if (!json_is_string(text)) return bad(err, t->added_file, "added_tokens", "a token has no content");
 		v->tokens[k] = vocab_copy(v, json_string_value(text), json_string_length(text));
-		if (!v->tokens[k].p) return no_memory(err);
+		if (!v->tokens[k].p) return ggu_no_memory(err);
 		v->types[k] = special ? VOCAB_CONTROL : VOCAB_USER_DEFINED;
 	}
 	return GGU_OK;
@@ -80,12 +75,12 @@ static enum ggu_status one_merge(struct vocab *v, const json_t *m, struct ggu_st
 	size_t n = 0;
 	if (json_is_string(m)) {
 		*to = vocab_copy(v, json_string_value(m), json_string_length(m));
-		return to->p ? GGU_OK : no_memory(err);
+		return to->p ? GGU_OK : ggu_no_memory(err);
 	}
 	if (!json_is_string(a) || !json_is_string(b))
 		return bad(err, "tokenizer.json", "model.merges", "a merge is neither text nor a pair of texts");
 	p = vocab_alloc(v, 2*(json_string_length(a) + json_string_length(b)) + 2);
-	if (!p) return no_memory(err);
+	if (!p) return ggu_no_memory(err);
 	for (int k = 0; k < 2; k++) {
 		s = (struct ggu_str){ json_string_value(k ? b : a), json_string_length(k ? b : a) };
 		if (k) p[n++] = ' ';
@@ -103,7 +98,7 @@ static enum ggu_status read_merges(struct vocab *v, const json_t *list, struct g
 	size_t i;
 	json_t *m;
 	v->merges = vocab_alloc(v, json_array_size(list)*sizeof *v->merges + 1);
-	if (!v->merges) return no_memory(err);
+	if (!v->merges) return ggu_no_memory(err);
 	json_array_foreach(list, i, m) TRY(one_merge(v, m, v->merges + v->n_merges++, err));
 	return GGU_OK;
 }
@@ -172,14 +167,14 @@ static enum ggu_status split_merges(struct vocab *v, const char *text, size_t n,
 	size_t lines = 0;
 	for (size_t i = 0; i < n; i++) lines += text[i] == '\n';
 	v->merges = vocab_alloc(v, (lines + 1)*sizeof *v->merges);
-	if (!v->merges) return no_memory(err);
+	if (!v->merges) return ggu_no_memory(err);
 	for (size_t from = 0, line = 0; from < n; line++) {
 		const char *end = memchr(text + from, '\n', n - from);
 		size_t to = end ? (size_t)(end - text) : n, len = to - from;
 		while (len && text[from + len - 1] == '\r') len--;
 		if (len && !(line == 0 && text_begins(text + from, len, "#version"))) {
 			v->merges[v->n_merges] = vocab_copy(v, text + from, len);
-			if (!v->merges[v->n_merges++].p) return no_memory(err);
+			if (!v->merges[v->n_merges++].p) return ggu_no_memory(err);
 		}
 		from = to + 1;
 	}
@@ -226,7 +221,7 @@ enum ggu_status vocab_load_merges_txt(struct vocab *v, const struct vocab_files 
 		"added_tokens.json" };
 	char *text = NULL;
 	size_t bytes, n;
-	enum ggu_status s = added ? vocab_read_json(f->dir, "vocab.json", &vocab, err) : no_memory(err);
+	enum ggu_status s = added ? vocab_read_json(f->dir, "vocab.json", &vocab, err) : ggu_no_memory(err);
 	if (!s) s = vocab ? file_slurp(f->dir, "merges.txt", 256 << 20, &text, &bytes, err) : GGU_ERR_MISSING;
 	if (!s) small_files_added(f, vocab, added);
 	tables.vocab = vocab;

@@ -94,12 +94,12 @@ static enum ggu_status get_strs(struct vocab *v, const struct ggu_meta *m, const
 		return bad(err, kv, key, "is not a list of strings");
 	*n = ggu_kv_n(kv);
 	*list = vocab_alloc(v, *n*sizeof **list + 1);
-	if (!*list) return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
+	if (!*list) return ggu_no_memory(err);
 	for (size_t i = 0; i < *n; i++) {
 		struct ggu_str s = { "", 0 };
 		ggu_kv_str(kv, i, &s);
 		(*list)[i] = vocab_copy(v, s.p, s.n);
-		if (!(*list)[i].p) return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
+		if (!(*list)[i].p) return ggu_no_memory(err);
 	}
 	return GGU_OK;
 }
@@ -111,7 +111,7 @@ static enum ggu_status get_numbers(struct vocab *v, const struct ggu_meta *m, st
 	v->types = vocab_alloc(v, v->n*sizeof *v->types);
 	if (scores) v->scores = vocab_alloc(v, v->n*sizeof *v->scores);
 	if (!v->types || (scores && !v->scores))
-		return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
+		return ggu_no_memory(err);
 	if (types && ggu_kv_n(types) != v->n)
 		return bad(err, types, "tokenizer.ggml.token_type", "has another length than the tokens");
 	if (scores && ggu_kv_n(scores) != v->n)
@@ -140,7 +140,7 @@ static enum ggu_status get_charsmap(struct vocab *v, const struct ggu_meta *m, s
 	if (!kv) return GGU_OK;
 	if (ggu_kv_type(kv) != GGU_ARRAY || (ggu_kv_item_type(kv) != GGU_U8 && ggu_kv_item_type(kv) != GGU_I8))
 		return bad(err, kv, CHARSMAP, "is not a list of bytes");
-	if (!(bytes = malloc(n + 1))) return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
+	if (!(bytes = malloc(n + 1))) return ggu_no_memory(err);
 	for (size_t i = 0; i < n; i++) {
 		int64_t x = 0;
 		ggu_kv_int(kv, i, &x);
@@ -225,7 +225,7 @@ static enum ggu_status from_meta(struct vocab *v, const struct ggu_meta *m, stru
 enum ggu_status vocab_from_meta(struct vocab **out, const struct ggu_meta *m, struct ggu_error *err)
 {
 	struct vocab *v = vocab_new();
-	enum ggu_status s = v ? from_meta(v, m, err) : ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
+	enum ggu_status s = v ? from_meta(v, m, err) : ggu_no_memory(err);
 	if (s) vocab_free(v);
 	else *out = v;
 	return s;

@@ -18,7 +18,7 @@ static enum ggu_status set_token(struct vocab *v, size_t id, const char *text, i
 {
 	size_t n = strlen(text), k = 0;
 	char *plain = malloc(n + 1);
-	if (!plain) return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
+	if (!plain) return ggu_no_memory(err);
 	for (size_t i = 0; i < n; ) {
 		if (type == VOCAB_USER_DEFINED && text_starts(text + i, space_mark)) {
 			plain[k++] = ' ';
@@ -28,7 +28,7 @@ static enum ggu_status set_token(struct vocab *v, size_t id, const char *text, i
 	}
 	v->tokens[id] = vocab_copy(v, plain, k);
 	free(plain);
-	if (!v->tokens[id].p) return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
+	if (!v->tokens[id].p) return ggu_no_memory(err);
 	v->types[id] = type;
 	if (v->scores) v->scores[id] = -1000;
 	return GGU_OK;
@@ -75,7 +75,7 @@ static enum ggu_status retype(struct vocab *v, const struct vocab_files *f, stru
 {
 	json_t *list = json_array(), *decoder = json_object_get(f->config, "added_tokens_decoder"), *row;
 	bool *other = calloc(v->n + 1, sizeof *other);
-	enum ggu_status s = list && other ? GGU_OK : ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
+	enum ggu_status s = list && other ? GGU_OK : ggu_no_memory(err);
 	const char *key;
 	json_object_foreach(f->added, key, row) {
 		json_int_t id = json_is_integer(row) ? json_integer_value(row) : -1;
@@ -199,7 +199,7 @@ static enum ggu_status add_template(struct vocab *v, const char *name, const cha
 	struct vocab_template *t = vocab_alloc(v, (v->n_templates + 1)*sizeof *t);
 	struct ggu_str a = { NULL, 0 }, b = vocab_copy(v, text, strlen(text));
 	if (name) a = vocab_copy(v, name, strlen(name));
-	if (!t || !b.p || (name && !a.p)) return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
+	if (!t || !b.p || (name && !a.p)) return ggu_no_memory(err);
 	if (v->n_templates) memcpy(t, v->templates, v->n_templates*sizeof *t);
 	t[v->n_templates++] = (struct vocab_template){ (char *)a.p, (char *)b.p };
 	v->templates = t;

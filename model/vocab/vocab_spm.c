@@ -95,7 +95,7 @@ static enum ggu_status read_piece(struct vocab *v, size_t id, struct span in, co
 	if (type < PIECE_NORMAL || type > PIECE_BYTE) return bad(err, file, at, "a piece of unknown type");
 	if (id >= v->n) return GGU_OK;
 	v->tokens[id] = vocab_copy(v, text.p ? (const char *)text.p : "", text.n);
-	if (!v->tokens[id].p) return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
+	if (!v->tokens[id].p) return ggu_no_memory(err);
 	v->scores[id] = score;
 	v->types[id] = types[type];
 	if (type == PIECE_USER_DEFINED) json_array_append_new(user, json_integer((json_int_t)id));
@@ -123,7 +123,7 @@ enum ggu_status vocab_load_spm(struct vocab *v, const char *bytes, size_t n, con
 	size_t id = 0, n_vocab;
 	json_t *user = json_array();
 	enum ggu_status s = GGU_OK;
-	if (!user) return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
+	if (!user) return ggu_no_memory(err);
 	if (!read_specs(all, &o, &at) || !o.n_pieces) s = bad(err, file, at, "is not a SentencePiece model");
 	else if (o.model_type != MODEL_BPE && o.model_type != MODEL_UNIGRAM)
 		s = file_fail(err, GGU_ERR_UNSUPPORTED, file, GGU_NO_OFFSET, "trainer_spec.model_type",

@@ -9,11 +9,6 @@
 
 static const char json_file[] = "tokenizer.json";
 
-static enum ggu_status no_memory(struct ggu_error *err)
-{
-	return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
-}
-
 void vocab_spm_pipeline(struct vocab *v, const struct vocab_spm_rules *r)
 {
 	json_t *normalizer = json_pack("{s:s,s:b,s:b,s:b}", "type", "SentencePiece",
@@ -48,7 +43,7 @@ enum ggu_status vocab_set_charsmap(struct vocab *v, const void *bytes, size_t n,
 		return file_fail(err, GGU_ERR_UNSUPPORTED, file, GGU_NO_OFFSET, "precompiled_charsmap",
 			"differs from another one of this vocabulary");
 	if (!had.n) v->charsmap = vocab_copy(v, bytes, n);
-	return v->charsmap.p ? GGU_OK : no_memory(err);
+	return v->charsmap.p ? GGU_OK : ggu_no_memory(err);
 }
 
 /* false: not base64. to has room for three bytes of each four letters; *n: bytes. */
@@ -78,7 +73,7 @@ static enum ggu_status take_table(struct vocab *v, json_t *normalizer, struct gg
 	enum ggu_status s;
 	if (!json_is_string(text))
 		return file_fail(err, GGU_ERR_FORMAT, json_file, GGU_NO_OFFSET, "precompiled_charsmap", "is missing");
-	if (!(bytes = malloc(letters/4*3 + 1))) return no_memory(err);
+	if (!(bytes = malloc(letters/4*3 + 1))) return ggu_no_memory(err);
 	if (from_base64(json_string_value(text), letters, bytes, &n))
 		s = vocab_set_charsmap(v, bytes, n, json_file, err);
 	else s = file_fail(err, GGU_ERR_FORMAT, json_file, GGU_NO_OFFSET, "precompiled_charsmap", "is not base64");
@@ -117,7 +112,7 @@ static enum ggu_status fill_pieces(struct vocab *v, const json_t *list, struct g
 		if (!json_is_string(text) || !json_is_number(score))
 			return bad(err, "model.vocab", "is not a piece and its score", i);
 		v->tokens[i] = vocab_copy(v, json_string_value(text), json_string_length(text));
-		if (!v->tokens[i].p) return no_memory(err);
+		if (!v->tokens[i].p) return ggu_no_memory(err);
 		v->types[i] = VOCAB_NORMAL;
 		v->scores[i] = (float)json_number_value(score);
 	}
@@ -132,7 +127,7 @@ static enum ggu_status fill_added(struct vocab *v, const json_t *list, struct gg
 		json_int_t id = json_integer_value(json_object_get(row, "id"));
 		if (!json_is_string(text) || (uint64_t)id >= v->n) return bad(err, "added_tokens", "has no content", i);
 		v->tokens[id] = vocab_copy(v, json_string_value(text), json_string_length(text));
-		if (!v->tokens[id].p) return no_memory(err);
+		if (!v->tokens[id].p) return ggu_no_memory(err);
 		v->types[id] = vocab_json_true(row, "special") ? VOCAB_CONTROL : VOCAB_USER_DEFINED;
 	}
 	return GGU_OK;

@@ -13,11 +13,6 @@
 static const char *const usual[] = { "[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]" };
 enum { N_USUAL = sizeof usual/sizeof *usual, UNK = 1, CLS, SEP };
 
-static enum ggu_status no_memory(struct ggu_error *err)
-{
-	return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
-}
-
 static bool is_usual(const char *p, size_t n)
 {
 	for (size_t i = 0; i < N_USUAL; i++) if (strlen(usual[i]) == n && !memcmp(usual[i], p, n)) return true;
@@ -31,7 +26,7 @@ static enum ggu_status set_word(struct vocab *v, size_t id, const char *p, size_
 	bool on = !special && n > 2 && text_begins(p, n, "##");
 	char *to = vocab_alloc(v, n + 4);
 	size_t k = 0;
-	if (!to) return no_memory(err);
+	if (!to) return ggu_no_memory(err);
 	if (!special && !on) memcpy(to, "\xe2\x96\x81", k = 3);
 	memcpy(to + k, p + 2*on, n - 2*on);
 	to[k + n - 2*on] = 0;

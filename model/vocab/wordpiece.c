@@ -39,7 +39,7 @@ enum ggu_status wordpiece_new(struct wordpiece **out, const struct vocab *v, str
 	}
 	if (!w || !w->texts || !w->word) {
 		wordpiece_free(w);
-		return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
+		return ggu_no_memory(err);
 	}
 	memcpy(w->word, mark, MARK_BYTES);
 	w->unknown = unknown ? find_unknown(w, unknown) : v->special[VOCAB_UNK];
