@@ -47,8 +47,7 @@ struct imatrix_covariance {
 /* As imatrix_add, which is called before it for the same input; a call for the same input as the one before it makes
  * the two weights share one covariance. Sums are made for 256 tokens at a time; fewer are copied and wait. */
 enum ggu_status imatrix_add_covariance(struct imatrix *im, const char *name, size_t n_mat, size_t mat, size_t n_in,
-	size_t block,
-	const float *x, size_t stride, size_t n_tokens, struct ggu_pool *pool, struct ggu_error *err);
+	size_t block, const float *x, size_t stride, size_t n_tokens, struct ggu_pool *pool, struct ggu_error *err);
 /* Covariances take one of `every` tokens of a window from now on, the first and so on, and it counts root*root times,
  * the first first_root*first_root times as much. (1, 1, 1) without it. To be called between windows. */
 void imatrix_sample(struct imatrix *im, size_t every, float root, float first_root);
@@ -57,8 +56,8 @@ void imatrix_sample(struct imatrix *im, size_t every, float root, float first_ro
  * thousand times as large, and mean the less, for what is added to their residual stream is measured by its size. Made
  * for 256 tokens at a time. */
 void imatrix_moderate(const float *x, size_t stride, size_t n_in, size_t n, float *by);
-/* The end of a window: what is left of the tokens is summed. To be called before anything is read, written or merged.
- * */
+/* The end of a window: what is left of the tokens is summed. To be called before anything is read,
+ * written or merged. */
 enum ggu_status imatrix_flush(struct imatrix *im, struct ggu_pool *pool, struct ggu_error *err);
 size_t imatrix_n_covariances(const struct imatrix *im);
 bool imatrix_has_covariance(const struct imatrix *im, const char *name, struct imatrix_covariance *of);

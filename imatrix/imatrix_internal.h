@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT
- * imatrix_internal.h - what imatrix.c (memory) and imatrix_file.c (files) share. */
+ * imatrix_internal.h - what imatrix.c and covariance.c (memory), imatrix_gguf.c and imatrix_dat.c (forms of files) and
+ * imatrix_file.c (which of them) share. */
 #ifndef IMATRIX_INTERNAL_H
 #define IMATRIX_INTERNAL_H
 #include "../libgguf/index.h"
 #include "../libgguf/pool.h"
+#include "../libgguf/span.h"
 #include "../quant/gram.h"
 #include "imatrix.h"
 
@@ -68,11 +70,14 @@ void imatrix_run(struct ggu_pool *pool, size_t n, void (*fn)(void *, size_t, int
 size_t covariance_floats(size_t n_in, size_t block);
 /* Without sums if `empty`: they are in a file. */
 enum ggu_status covariance_new(struct imatrix *im, const char *name, size_t n_in, size_t n_mat, size_t block,
-	bool empty,
-	struct covariance **out, struct ggu_error *err);
+	bool empty, struct covariance **out, struct ggu_error *err);
 void covariance_free(struct covariance *c);
 struct covariance *covariance_find(const struct imatrix *im, const char *name);
 /* Adds those of src, whose entries im has already. */
 enum ggu_status covariance_merge(struct imatrix *im, const struct imatrix *src, struct ggu_error *err);
+
+/* All of a file into an empty matrix. f is im->file: covariances stay there until they are wanted. */
+enum ggu_status imatrix_read_gguf(struct imatrix *im, struct ggu_file *f, struct ggu_error *err);
+enum ggu_status imatrix_read_dat(struct imatrix *im, struct span *s, struct ggu_error *err);
 
 #endif
