@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * calibrate.c - see calibrate.h.
+ * calibrate.c - calibrate.h: the order in which weights are fitted.
  *
  * Two models go through the text side by side, the original and the one that is being made, one step (attention,
  * feed-forward) after another. What is kept between steps is the residual stream of every token in both. Within a
@@ -10,113 +10,20 @@
  *
  * The embedding comes first, the output matrix last. To the text's windows some are added whose tokens are drawn by
  * lot (drawn.h). */
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <unistd.h>
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 #include "../quant/vec.h"
 #include "calibrate_internal.h"
 #include "drawn.h"
-#include "load.h"
 #include "msg.h"
 #include "progress.h"
-#include "temp.h"
 
-enum { GROUPS = 16, MEMBERS = 16, BLOCK = 8192, TOKENS = 2048 };
+enum { GROUPS = 16, MEMBERS = 16 };       /* of a step, of a group, at most */
 /* of what a target lacks, the part that is believed: more fits the text better and other texts worse */
 #define FACTOR 0.5
-
-struct side { struct model *m; struct work *w; struct part *part; float *stream; };
-struct kept { bool done; size_t at; float *y; struct recode_result got; };
-struct calibration {
-	const struct remake *re;
-	struct ggu_pool *pool;
-	struct side f, q;               /* original and quantized */
-	float *held;                    /* of every token the input of the product that ends a step */
-	size_t held_n_in;               /* room for inputs of so many columns */
-	int32_t *ids;
-	size_t ctx, n_windows, e;
-	size_t n_text;                  /* windows of the text; those after them are drawn by lot (drawn.h) */
-	float root;
-	size_t at_once;                 /* windows */
-	struct kept *kept;              /* [re->n] */
-	unsigned char *map, *blocks;
-	size_t map_bytes;
-	struct fitting fitting;
-	size_t used;                    /* of blocks */
-};
-
-/* ---- evaluating ---- */
-
-/* What is caught of a weight's input in a window. */
-struct caught {
-	const char *name;
-	bool stop, stopped;
-	size_t most, n;                 /* tokens: room for, and so far */
-	float *x;
-};
-static enum ggu_status catch(void *ctx, const char *weight, size_t n_mat, size_t mat, size_t n_in, const float *x,
-	size_t stride, size_t n)
-{
-	struct caught *c = ctx;
-	(void)n_mat; (void)mat;
-	if (strcmp(weight, c->name)) return GGU_OK;
-	if (n > c->most - c->n) msg_die("%s: a weight that is used twice in a step cannot be calibrated", weight);
-	for (size_t t = 0; t < n; t++) memcpy(c->x + (c->n + t)*n_in, x + t*stride, n_in*sizeof *x);
-	c->n += n;
-	c->stopped = c->stop;
-	return c->stop ? GGU_ERR_STATE : GGU_OK;
-}
-/* Windows that are evaluated side by side: n from `first` on, and where they are in a stream. */
-struct windows { size_t first, n; };
-static bool next_windows(const struct calibration *c, struct windows *w)
-{
-	size_t end;
-	w->first += w->n;
-	end = w->first < c->n_text ? c->n_text : c->n_windows;
-	w->n = end - w->first < c->at_once ? end - w->first : c->at_once;
-	return w->n > 0;
-}
-/* What an input of theirs is multiplied by, that they have their weight in sums of products. */
-static float root_of(const struct calibration *c, struct windows w) { return w.first < c->n_text ? 1 : c->root; }
-static size_t tokens_of(const struct calibration *c, struct windows w) { return w.n*c->ctx; }
-static float *stream_of(const struct calibration *c, float *stream, struct windows w)
-{
-	return stream + w.first*c->ctx*c->e;
-}
-/* A call over them; stopped: true where the tap may have ended it, or NULL */
-static void evaluate(const struct calibration *c, const struct side *s, struct windows w, struct model_call call,
-	const bool *stopped)
-{
-	struct ggu_error err;
-	for (size_t i = 0; i < w.n; i++) {
-		s->part[i].ids = c->ids + (w.first + i)*c->ctx;
-		s->part[i].n = c->ctx;
-		s->part[i].first = call.rows ? 0 : c->ctx;
-	}
-	call.part = s->part;
-	call.n_parts = w.n;
-	if (model_eval(s->w, &call, &err) && !(stopped && *stopped)) msg_die_error("calibrating", &err);
-}
-/* One step, or, with `step` SIZE_MAX, the embeddings; stream is replaced. */
-static void evaluate_step(const struct calibration *c, const struct side *s, struct windows w, float *stream,
-	size_t step, model_tap *tap, void *ctx, const bool *stopped)
-{
-	const struct model_call call = { .stream = stream, .from = step + 1 ? step : 0, .to = step + 1, .tap = tap,
-		.tap_ctx = ctx };
-	evaluate(c, s, w, call, stopped);
-}
-static float *floats(size_t rows, size_t n)
-{
-	float *p = n <= SIZE_MAX/sizeof *p/(rows + 1) ? malloc(rows*n*sizeof *p) : NULL;
-	if (!p) msg_die("out of memory");
-	return p;
-}
 
 /* ---- groups ---- */
 
@@ -127,15 +34,6 @@ struct group {
 	float *x;                       /* the first two tokens of the text */
 	bool ends;
 };
-/* Of tensor i in its new type, in blocks. */
-static size_t room_of(const struct calibration *c, size_t i)
-{
-	uint64_t bytes;
-	const struct ggu_tensor *t = c->re->t[i];
-	if (!ggu_type_bytes(c->re->choice[i].type, t->ne[0]*ggu_tensor_rows(t), &bytes))
-		msg_die("%s: bad size", t->name);
-	return (size_t)(bytes + 63)/64*64;
-}
 struct groups { const struct calibration *c; struct group g[GROUPS]; size_t n; };
 
 static size_t tensor_of(const struct calibration *c, const char *name)
@@ -163,7 +61,8 @@ static enum ggu_status note(void *ctx, const char *weight, size_t n_mat, size_t 
 		if (all->n == GROUPS)
 			msg_die("%s: a step with more than %d inputs cannot be calibrated", weight, GROUPS);
 		g = all->g + all->n++;
-		*g = (struct group){ .n_in = n_in, .n_mat = n_mat, .mat = mat, .hash = hash, .x = floats(2, n_in) };
+		*g = (struct group){ .n_in = n_in, .n_mat = n_mat, .mat = mat, .hash = hash };
+		g->x = calibrate_floats(2, n_in);
 		for (size_t t = 0; t < n && t < 2; t++) memcpy(g->x + t*n_in, x + t*stride, n_in*sizeof *x);
 	}
 	g->name[g->n] = all->c->re->t[i]->name;
@@ -187,9 +86,9 @@ static void fit_tensor(struct calibration *c, size_t i, const struct inputs *in)
 {
 	const struct ggu_tensor *t = c->re->t[i];
 	struct kept *kept = c->kept + i;
-	kept->y = floats((size_t)ggu_tensor_rows(t), (size_t)t->ne[0]);
+	kept->y = calibrate_floats((size_t)ggu_tensor_rows(t), (size_t)t->ne[0]);
 	kept->at = c->used;
-	c->used += room_of(c, i);
+	c->used += sides_room(c, i);
 	kept->got = calibrate_fit(&c->fitting, i, in, source(c, t), c->blocks + kept->at, kept->y);
 	kept->done = true;
 	model_set_weights(c->q.m, t->name, kept->y);
@@ -215,9 +114,9 @@ static void subtract(float *x, const float *y, size_t n) { for (size_t i = 0; i 
 /* x and v are overwritten. */
 static void add_inputs(const struct calibration *c, struct inputs *in, float *x, float *v, struct windows w)
 {
-	const size_t n = tokens_of(c, w), wide = in->ends ? c->e : in->n_in;
-	const float root = root_of(c, w), first = drawn_first_root(c->ctx, 1);
-	float *by = floats(1, n);
+	const size_t n = windows_tokens(c, w), wide = in->ends ? c->e : in->n_in;
+	const float root = windows_root(c, w), first = drawn_first_root(c->ctx, 1);
+	float *by = calibrate_floats(1, n);
 	for (size_t at = 0; at < n; at += c->ctx) {
 		imatrix_moderate(v + at*in->n_in, in->n_in, in->n_in, c->ctx, by + at);
 		for (size_t t = at; t < at + c->ctx; t++) by[t] *= t == at ? root*first : root;
@@ -248,27 +147,46 @@ static void add_experts(struct sums *s, struct windows w, size_t step)
 {
 	struct calibration *c = s->c;
 	struct ggu_error err;
-	memcpy(s->out, stream_of(c, c->q.stream, w), tokens_of(c, w)*c->e*sizeof(float));
-	evaluate_step(c, &c->q, w, s->out, step, experts, s, NULL);
+	memcpy(s->out, windows_stream(c, c->q.stream, w), windows_tokens(c, w)*c->e*sizeof(float));
+	side_step(c, &c->q, w, s->out, step, experts, s, NULL);
 	if (imatrix_flush(s->im, c->pool, &err)) msg_die_error(s->g->name[0], &err);
+}
+/* What is caught of a weight's input in some windows. */
+struct caught {
+	const char *name;
+	bool stop, stopped;
+	size_t most, n;                 /* tokens: room for, and so far */
+	float *x;
+};
+static enum ggu_status catch(void *ctx, const char *weight, size_t n_mat, size_t mat, size_t n_in, const float *x,
+	size_t stride, size_t n)
+{
+	struct caught *c = ctx;
+	(void)n_mat; (void)mat;
+	if (strcmp(weight, c->name)) return GGU_OK;
+	if (n > c->most - c->n) msg_die("%s: a weight that is used twice in a step cannot be calibrated", weight);
+	for (size_t t = 0; t < n; t++) memcpy(c->x + (c->n + t)*n_in, x + t*stride, n_in*sizeof *x);
+	c->n += n;
+	c->stopped = c->stop;
+	return c->stop ? GGU_ERR_STATE : GGU_OK;
 }
 /* Up to the group, or, where it ends the step, to the step's end: then the streams go on, and the quantized one still
  * lacks what becomes of the group. */
 static void add_windows(struct sums *s, struct windows w, size_t step)
 {
 	struct calibration *c = s->c;
-	const size_t n = tokens_of(c, w), wide = s->g->n_in;
+	const size_t n = windows_tokens(c, w), wide = s->g->n_in;
 	const struct side *side[2] = { &c->f, &c->q };
 	float *x[2] = { s->x[0], s->g->ends ? c->held + w.first*c->ctx*wide : s->x[1] };
 	for (int k = 0; k < 2; k++) {
 		struct caught caught = { s->g->name[0], !s->g->ends, false, n, 0, x[k] };
-		float *stream = stream_of(c, side[k]->stream, w);
+		float *stream = windows_stream(c, side[k]->stream, w);
 		if (!s->g->ends) memcpy(s->out, stream, n*c->e*sizeof(float));
-		evaluate_step(c, side[k], w, s->g->ends ? stream : s->out, step, catch, &caught, &caught.stopped);
+		side_step(c, side[k], w, s->g->ends ? stream : s->out, step, catch, &caught, &caught.stopped);
 	}
 	if (s->g->ends) {
-		memcpy(s->out, stream_of(c, c->f.stream, w), n*c->e*sizeof(float));
-		subtract(s->out, stream_of(c, c->q.stream, w), n*c->e);
+		memcpy(s->out, windows_stream(c, c->f.stream, w), n*c->e*sizeof(float));
+		subtract(s->out, windows_stream(c, c->q.stream, w), n*c->e);
 	} else subtract(x[0], x[1], n*wide);
 	/* what is held is wanted as it is */
 	if (s->g->ends) memcpy(s->x[1], x[1], n*wide*sizeof(float));
@@ -279,13 +197,13 @@ static void settle(struct calibration *c, const struct group *g)
 {
 	const struct ggu_tensor *t = c->re->t[g->tensor[0]];
 	const size_t n = c->e*g->n_in;
-	float *change = floats(c->e, g->n_in);
+	float *change = calibrate_floats(c->e, g->n_in);
 	struct windows w = { 0, 0 };
 	quant_decode(t->type, source(c, t), change, n);
 	for (size_t i = 0; i < n; i++) change[i] = c->kept[g->tensor[0]].y[i] - change[i];
-	while (next_windows(c, &w))
-		product_add(change, g->n_in, c->e, c->held + w.first*c->ctx*g->n_in, tokens_of(c, w),
-			stream_of(c, c->q.stream, w), c->pool);
+	while (windows_next(c, &w))
+		product_add(change, g->n_in, c->e, c->held + w.first*c->ctx*g->n_in, windows_tokens(c, w),
+			windows_stream(c, c->q.stream, w), c->pool);
 	free(change);
 }
 static void do_group(struct calibration *c, const struct group *g, size_t step)
@@ -293,14 +211,14 @@ static void do_group(struct calibration *c, const struct group *g, size_t step)
 	const size_t n = c->at_once*c->ctx;
 	struct sums s = { .c = c, .g = g };
 	struct windows w = { 0, 0 };
-	for (int k = 0; k < 2; k++) s.x[k] = floats(n, g->n_in);
-	s.out = floats(n, c->e);
+	for (int k = 0; k < 2; k++) s.x[k] = calibrate_floats(n, g->n_in);
+	s.out = calibrate_floats(n, c->e);
 	if (g->n_mat == 1) inputs_begin(&s.in, g->n_in, g->ends ? c->e : 0);
 	else {
 		if (!(s.im = imatrix_new())) msg_die("out of memory");
 		s.in = (struct inputs){ .n_in = g->n_in, .im = s.im, .name = g->name[0] };
 	}
-	while (next_windows(c, &w))
+	while (windows_next(c, &w))
 		if (g->n_mat == 1) add_windows(&s, w, step);
 		else add_experts(&s, w, step);
 	fit_group(c, g, &s.in);
@@ -321,7 +239,7 @@ static bool ends_step(const struct calibration *c, const struct group *g, const 
 	if (g->n != 1 || g->n_mat != 1 || t->ne[1] != c->e || g->n_in > c->held_n_in
 		|| !ggu_type_bytes(t->type, t->ne[0], &bytes)) return false;
 	data = source(c, t);
-	row = floats(1, g->n_in);
+	row = calibrate_floats(1, g->n_in);
 	for (size_t i = 0; i < c->e; i++) {
 		double y = 0, d = ((double)out[c->e + i] - in[c->e + i]) - ((double)out[i] - in[i]);
 		quant_decode(t->type, data + i*bytes, row, g->n_in);
@@ -335,9 +253,9 @@ static bool ends_step(const struct calibration *c, const struct group *g, const 
 static void find_groups(struct calibration *c, size_t step, struct groups *all)
 {
 	const struct windows w = { 0, 1 };
-	float *out = floats(c->ctx, c->e);
+	float *out = calibrate_floats(c->ctx, c->e);
 	memcpy(out, c->q.stream, c->ctx*c->e*sizeof *out);
-	evaluate_step(c, &c->q, w, out, step, note, all, NULL);
+	side_step(c, &c->q, w, out, step, note, all, NULL);
 	for (size_t k = 0; k < all->n; k++) {
 		all->g[k].ends = k + 1 == all->n && ends_step(c, all->g + k, c->q.stream, out);
 		free(all->g[k].x);
@@ -355,9 +273,9 @@ static void do_step(struct calibration *c, size_t step)
 		do_group(c, all.g + k, step);
 		ended = all.g[k].ends;
 	}
-	while (!ended && next_windows(c, &w)) {
-		evaluate_step(c, &c->f, w, stream_of(c, c->f.stream, w), step, NULL, NULL, NULL);
-		evaluate_step(c, &c->q, w, stream_of(c, c->q.stream, w), step, NULL, NULL, NULL);
+	while (!ended && windows_next(c, &w)) {
+		side_step(c, &c->f, w, windows_stream(c, c->f.stream, w), step, NULL, NULL, NULL);
+		side_step(c, &c->q, w, windows_stream(c, c->q.stream, w), step, NULL, NULL, NULL);
 	}
 	let_go(c);
 }
@@ -368,12 +286,12 @@ static void do_step(struct calibration *c, size_t step)
 static void tied_inputs(const struct calibration *c, struct inputs *in)
 {
 	const size_t n = c->at_once*c->ctx;
-	float *rows = floats(n, c->e), *none = floats(n, c->e);
+	float *rows = calibrate_floats(n, c->e), *none = calibrate_floats(n, c->e);
 	struct windows w = { 0, 0 };
 	memset(none, 0, n*c->e*sizeof *none);
 	inputs_begin(in, c->e, 0);
-	while (next_windows(c, &w)) {
-		evaluate(c, &c->f, w, (struct model_call){ .rows = rows }, NULL);
+	while (windows_next(c, &w)) {
+		side_evaluate(c, &c->f, w, (struct model_call){ .rows = rows }, NULL);
 		add_inputs(c, in, none, rows, w);
 	}
 	free(rows);
@@ -390,17 +308,17 @@ static void do_embedding(struct calibration *c)
 		fit_group(c, &g, tied ? &in : NULL);
 		inputs_free(&in);
 	}
-	while (next_windows(c, &w)) {
-		evaluate_step(c, &c->f, w, stream_of(c, c->f.stream, w), SIZE_MAX, NULL, NULL, NULL);
-		evaluate_step(c, &c->q, w, stream_of(c, c->q.stream, w), SIZE_MAX, NULL, NULL, NULL);
+	while (windows_next(c, &w)) {
+		side_step(c, &c->f, w, windows_stream(c, c->f.stream, w), SIZE_MAX, NULL, NULL, NULL);
+		side_step(c, &c->q, w, windows_stream(c, c->q.stream, w), SIZE_MAX, NULL, NULL, NULL);
 	}
 	let_go(c);
 }
 static void last_rows(const struct calibration *c, const struct side *s, struct windows w, float *rows)
 {
 	const size_t n = model_n_steps(s->m);
-	const struct model_call call = { .rows = rows, .stream = stream_of(c, s->stream, w), .from = n, .to = n };
-	evaluate(c, s, w, call, NULL);
+	const struct model_call call = { .rows = rows, .stream = windows_stream(c, s->stream, w), .from = n, .to = n };
+	side_evaluate(c, s, w, call, NULL);
 }
 static void do_output(struct calibration *c)
 {
@@ -411,112 +329,17 @@ static void do_output(struct calibration *c)
 	float *x[2];
 	if (!changes(c, g.tensor[0])) return;
 	inputs_begin(&in, c->e, 0);
-	for (int k = 0; k < 2; k++) x[k] = floats(c->at_once*c->ctx, c->e);
-	while (next_windows(c, &w)) {
+	for (int k = 0; k < 2; k++) x[k] = calibrate_floats(c->at_once*c->ctx, c->e);
+	while (windows_next(c, &w)) {
 		last_rows(c, &c->f, w, x[0]);
 		last_rows(c, &c->q, w, x[1]);
-		subtract(x[0], x[1], tokens_of(c, w)*c->e);
+		subtract(x[0], x[1], windows_tokens(c, w)*c->e);
 		add_inputs(c, &in, x[0], x[1], w);
 	}
 	fit_group(c, &g, &in);
 	let_go(c);
 	for (int k = 0; k < 2; k++) free(x[k]);
 	inputs_free(&in);
-}
-
-/* ---- setting up ---- */
-
-static void draw(struct calibration *c, const struct vocab *v)
-{
-	const size_t n = drawn_windows(c->n_windows);
-	int32_t *ids = realloc(c->ids, (c->n_windows + n)*c->ctx*sizeof *ids);
-	if (!ids) msg_die("out of memory");
-	c->ids = ids;
-	c->n_text = c->n_windows;
-	c->root = drawn_root(c->n_text, 1);
-	for (size_t i = 0; i < n; i++)
-		drawn_window(v, model_n_vocab(c->f.m), i, ids + c->n_windows++*c->ctx, c->ctx);
-}
-static void tokenize(struct calibration *c, const struct calibrate_options *o)
-{
-	struct vocab *v;
-	struct tokenizer *t;
-	struct ggu_error err;
-	size_t n, n_ids = 0, cap = 0;
-	char *text = load_text(o->text, &n);
-	load_tokenizer(c->f.m, o->model, &v, &t);
-	if (tokenizer_encode_first(t, text, n, TOKENIZE_BOS | TOKENIZE_EOS, load_most_ids(0, o->chunks, c->ctx),
-		&c->ids, &n_ids, &cap, &err))
-		msg_die_error(o->text, &err);
-	c->n_windows = n_ids/c->ctx;
-	if (!c->n_windows)
-		msg_die("%s: %zu token%s no window of %zu: give more text or a smaller --ctx", o->text, n_ids,
-			n_ids == 1 ? " makes" : "s make", c->ctx);
-	if (o->chunks > c->n_windows) load_few_windows(o->text, c->n_windows);
-	if (o->chunks && o->chunks < c->n_windows) c->n_windows = (size_t)o->chunks;
-	if (vocab_add_bos(v) && vocab_bos(v) >= 0)
-		for (size_t i = 0; i < c->n_windows; i++) c->ids[i*c->ctx] = vocab_bos(v);
-	draw(c, v);
-	tokenizer_free(t);
-	vocab_free(v);
-	free(text);
-}
-static void open_side(const struct calibration *c, struct side *s, const char *model)
-{
-	struct ggu_error err;
-	s->m = load_model(model, NULL, c->pool);
-	load_refuse_encoder(s->m, model);
-	s->part = calloc(c->at_once, sizeof *s->part);
-	if (!s->part) msg_die("out of memory");
-	if (work_new(&s->w, s->m, c->at_once*c->ctx, &err)) msg_die_error(model, &err);
-	for (size_t i = 0; i < c->at_once; i++)
-		if (state_new(&s->part[i].state, s->m, NULL, &err)) msg_die_error(model, &err);
-}
-static void close_side(const struct calibration *c, struct side *s)
-{
-	for (size_t i = 0; i < c->at_once; i++) state_free(s->part[i].state);
-	free(s->part);
-	work_free(s->w);
-	model_close(s->m);
-}
-/* Streams and blocks, in a file without a name where there is a folder for it. */
-static void make_room(struct calibration *c, const struct calibrate_options *o)
-{
-	const size_t stream = (c->n_windows*c->ctx*c->e*sizeof(float) + 4095)/4096*4096;
-	size_t held;
-	const int rights = PROT_READ | PROT_WRITE;
-	struct temp temp;
-	void *map = MAP_FAILED;
-	int why;
-	c->map_bytes = 2*stream + 4096;
-	for (size_t i = 0; i < c->re->n; i++) {
-		const struct ggu_tensor *t = c->re->t[i];
-		c->map_bytes += room_of(c, i);
-		if (t->n_dims == 2 && t->ne[1] == c->e && t->ne[0] > c->held_n_in) c->held_n_in = (size_t)t->ne[0];
-	}
-	held = (c->n_windows*c->ctx*c->held_n_in*sizeof(float) + 4095)/4096*4096;
-	c->map_bytes += held;
-	if (!o->out || strcmp(o->out, "-") == 0)
-		map = mmap(NULL, c->map_bytes, rights, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	else if (temp_open(&temp, o->out)) {
-		/* it returns what went wrong, the others leave it in errno */
-		why = posix_fallocate(temp.fd, 0, (off_t)c->map_bytes);
-		errno = why;
-		if (!why) map = mmap(NULL, c->map_bytes, rights, MAP_SHARED, temp.fd, 0);
-		why = errno;
-		if (temp.hidden) unlink(temp.hidden);
-		close(temp.fd);
-		temp_free(&temp);
-		errno = why;
-	}
-	if (map == MAP_FAILED)
-		msg_die("no room for %s of activations and weights: %s; fewer --chunks need less",
-			msg_bytes(c->map_bytes), strerror(errno));
-	c->map = map;
-	c->f.stream = (float *)map;
-	c->q.stream = (float *)(void *)(c->map + stream);
-	c->held = (float *)(void *)(c->map + 2*stream);
-	c->blocks = c->map + 2*stream + held;
 }
 
 struct calibration *calibrate(const struct remake *re, const struct calibrate_options *o)
@@ -528,14 +351,8 @@ struct calibration *calibrate(const struct remake *re, const struct calibrate_op
 	c->kept = calloc(re->n + 1, sizeof *c->kept);
 	c->pool = ggu_pool_new(o->jobs);
 	if (!c->kept || !c->pool) msg_die("out of memory");
-	c->ctx = (size_t)o->ctx;
-	c->at_once = c->ctx < TOKENS ? TOKENS/c->ctx : 1;
 	c->fitting = (struct fitting){ re, c->pool, o->damp, FACTOR, o->measure };
-	open_side(c, &c->f, o->model);
-	open_side(c, &c->q, o->model);
-	c->e = model_n_embd(c->f.m);
-	tokenize(c, o);
-	make_room(c, o);
+	sides_open(c, o);
 	steps = model_n_steps(c->f.m);
 	progress_begin("calibrating", steps + 1, "steps");
 	do_embedding(c);
@@ -555,11 +372,8 @@ struct recode_result calibrated_result(const struct calibration *c, size_t i) { 
 void calibrate_free(struct calibration *c)
 {
 	if (!c) return;
-	close_side(c, &c->f);
-	close_side(c, &c->q);
-	munmap(c->map, c->map_bytes);
+	sides_close(c);
 	ggu_pool_free(c->pool);
-	free(c->ids);
 	free(c->kept);
 	free(c);
 }

@@ -1,11 +1,19 @@
 /* SPDX-License-Identifier: MIT
- * calibrate_internal.h - what calibrate.c (order and evaluation), calibrate_sums.c (inputs) and calibrate_fit.c (a
- * tensor) share. */
+ * calibrate_internal.h - what calibrate.c (order), calibrate_sides.c (both models), calibrate_sums.c (inputs) and
+ * calibrate_fit.c (a tensor) share. */
 #ifndef TOOLS_CALIBRATE_INTERNAL_H
 #define TOOLS_CALIBRATE_INTERNAL_H
 #include "../imatrix/imatrix.h"
 #include "../libgguf/pool.h"
+#include "../model/eval/model.h"
 #include "calibrate.h"
+
+/* All failures exit with a message, out of memory among them. */
+float *calibrate_floats(size_t rows, size_t n);         /* [rows][n], to be freed */
+
+/* ---- sums over a weight's inputs ---- */
+
+enum { BLOCK = 8192 };          /* columns of v vT that are summed, and inverted, together, at most */
 
 /* Sums over tokens of a[n_a] bT[n_b]: sum[n_a][n_b]. */
 struct cross { size_t n_a, n_b; bool lower; float *sum; };
@@ -37,6 +45,8 @@ void inputs_begin(struct inputs *in, size_t n_in, size_t ends);
 void inputs_add(struct inputs *in, const float *x, const float *v, size_t n, double weight, struct ggu_pool *pool);
 void inputs_free(struct inputs *in);
 
+/* ---- a tensor ---- */
+
 struct fitting {
 	const struct remake *re;
 	struct ggu_pool *pool;
@@ -46,5 +56,54 @@ struct fitting {
 /* Tensor i: its bytes to `to`, and decoded to y. in NULL: without covariance and importances. */
 struct recode_result calibrate_fit(const struct fitting *f, size_t i, const struct inputs *in, const void *from,
 	void *to, float *y);
+
+/* ---- both models ---- */
+
+/* stream[n_windows*ctx][e]: residual streams where the last step left them. part[at_once]: a call's windows. */
+struct side { struct model *m; struct work *w; struct part *part; float *stream; };
+/* What a tensor became: blocks from byte `at` on, and decoded while the second model has it. */
+struct kept { bool done; size_t at; float *y; struct recode_result got; };
+struct calibration {
+	const struct remake *re;
+	struct ggu_pool *pool;
+	struct side f, q;               /* original and quantized */
+	float *held;                    /* of every token the input of the product that ends a step */
+	size_t held_n_in;               /* room for inputs of so many columns */
+	int32_t *ids;                   /* [n_windows][ctx] */
+	size_t ctx, n_windows, e;       /* e: of the residual stream */
+	size_t n_text;                  /* windows of the text; those after them are drawn by lot (drawn.h) */
+	float root;                     /* of what those count */
+	size_t at_once;                 /* windows */
+	struct kept *kept;              /* [re->n] */
+	unsigned char *map, *blocks;    /* streams, held and blocks are in map */
+	size_t map_bytes;
+	size_t used;                    /* of blocks */
+	struct fitting fitting;
+};
+/* Opens the model twice, reads and cuts the text, makes room. c has re and pool. */
+void sides_open(struct calibration *c, const struct calibrate_options *o);
+void sides_close(struct calibration *c);
+size_t sides_room(const struct calibration *c, size_t i);       /* bytes of blocks that tensor i becomes */
+
+/* Windows that are evaluated side by side: n from `first` on. */
+struct windows { size_t first, n; };
+/* The next of them, from { 0, 0 } on; false: there are no more. */
+bool windows_next(const struct calibration *c, struct windows *w);
+/* What an input of theirs is multiplied by, that they have their weight in sums of products. */
+static inline float windows_root(const struct calibration *c, struct windows w)
+{
+	return w.first < c->n_text ? 1 : c->root;
+}
+static inline size_t windows_tokens(const struct calibration *c, struct windows w) { return w.n*c->ctx; }
+static inline float *windows_stream(const struct calibration *c, float *stream, struct windows w)
+{
+	return stream + w.first*c->ctx*c->e;
+}
+/* A call over them. stopped: true where the tap may have ended it, or NULL */
+void side_evaluate(const struct calibration *c, const struct side *s, struct windows w, struct model_call call,
+	const bool *stopped);
+/* One step, or, with `step` SIZE_MAX, the embeddings; stream is replaced. */
+void side_step(const struct calibration *c, const struct side *s, struct windows w, float *stream, size_t step,
+	model_tap *tap, void *ctx, const bool *stopped);
 
 #endif

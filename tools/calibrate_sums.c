@@ -5,8 +5,6 @@
 #include "calibrate_internal.h"
 #include "msg.h"
 
-enum { BLOCK = 8192 };
-
 struct cross cross_new(size_t n_a, size_t n_b, bool lower)
 {
 	struct cross c = { n_a, n_b, lower, NULL };

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: MIT
+ * calibrate_sides.c - the original and the quantized model in calibrate.c: the text's windows, room for what is kept of
+ * them between steps, and calls of either model over some of them. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include "calibrate_internal.h"
+#include "drawn.h"
+#include "load.h"
+#include "msg.h"
+#include "temp.h"
+
+enum { TOKENS = 2048 };         /* at once, unless a window is longer */
+
+/* ---- evaluating ---- */
+
+bool windows_next(const struct calibration *c, struct windows *w)
+{
+	size_t end;
+	w->first += w->n;
+	end = w->first < c->n_text ? c->n_text : c->n_windows;
+	w->n = end - w->first < c->at_once ? end - w->first : c->at_once;
+	return w->n > 0;
+}
+void side_evaluate(const struct calibration *c, const struct side *s, struct windows w, struct model_call call,
+	const bool *stopped)
+{
+	struct ggu_error err;
+	for (size_t i = 0; i < w.n; i++) {
+		s->part[i].ids = c->ids + (w.first + i)*c->ctx;
+		s->part[i].n = c->ctx;
+		s->part[i].first = call.rows ? 0 : c->ctx;
+	}
+	call.part = s->part;
+	call.n_parts = w.n;
+	if (model_eval(s->w, &call, &err) && !(stopped && *stopped)) msg_die_error("calibrating", &err);
+}
+void side_step(const struct calibration *c, const struct side *s, struct windows w, float *stream, size_t step,
+	model_tap *tap, void *ctx, const bool *stopped)
+{
+	const struct model_call call = { .stream = stream, .from = step + 1 ? step : 0, .to = step + 1, .tap = tap,
+		.tap_ctx = ctx };
+	side_evaluate(c, s, w, call, stopped);
+}
+float *calibrate_floats(size_t rows, size_t n)
+{
+	float *p = n <= SIZE_MAX/sizeof *p/(rows + 1) ? malloc(rows*n*sizeof *p) : NULL;
+	if (!p) msg_die("out of memory");
+	return p;
+}
+
+/* ---- setting up ---- */
+
+static void draw(struct calibration *c, const struct vocab *v)
+{
+	const size_t n = drawn_windows(c->n_windows);
+	int32_t *ids = realloc(c->ids, (c->n_windows + n)*c->ctx*sizeof *ids);
+	if (!ids) msg_die("out of memory");
+	c->ids = ids;
+	c->n_text = c->n_windows;
+	c->root = drawn_root(c->n_text, 1);
+	for (size_t i = 0; i < n; i++)
+		drawn_window(v, model_n_vocab(c->f.m), i, ids + c->n_windows++*c->ctx, c->ctx);
+}
+static void tokenize(struct calibration *c, const struct calibrate_options *o)
+{
+	struct vocab *v;
+	struct tokenizer *t;
+	struct ggu_error err;
+	size_t n, n_ids = 0, cap = 0;
+	char *text = load_text(o->text, &n);
+	load_tokenizer(c->f.m, o->model, &v, &t);
+	if (tokenizer_encode_first(t, text, n, TOKENIZE_BOS | TOKENIZE_EOS, load_most_ids(0, o->chunks, c->ctx),
+		&c->ids, &n_ids, &cap, &err))
+		msg_die_error(o->text, &err);
+	c->n_windows = n_ids/c->ctx;
+	if (!c->n_windows)
+		msg_die("%s: %zu token%s no window of %zu: give more text or a smaller --ctx", o->text, n_ids,
+			n_ids == 1 ? " makes" : "s make", c->ctx);
+	if (o->chunks > c->n_windows) load_few_windows(o->text, c->n_windows);
+	if (o->chunks && o->chunks < c->n_windows) c->n_windows = (size_t)o->chunks;
+	if (vocab_add_bos(v) && vocab_bos(v) >= 0)
+		for (size_t i = 0; i < c->n_windows; i++) c->ids[i*c->ctx] = vocab_bos(v);
+	draw(c, v);
+	tokenizer_free(t);
+	vocab_free(v);
+	free(text);
+}
+static void open_side(const struct calibration *c, struct side *s, const char *model)
+{
+	struct ggu_error err;
+	s->m = load_model(model, NULL, c->pool);
+	load_refuse_encoder(s->m, model);
+	s->part = calloc(c->at_once, sizeof *s->part);
+	if (!s->part) msg_die("out of memory");
+	if (work_new(&s->w, s->m, c->at_once*c->ctx, &err)) msg_die_error(model, &err);
+	for (size_t i = 0; i < c->at_once; i++)
+		if (state_new(&s->part[i].state, s->m, NULL, &err)) msg_die_error(model, &err);
+}
+static void close_side(const struct calibration *c, struct side *s)
+{
+	for (size_t i = 0; i < c->at_once; i++) state_free(s->part[i].state);
+	free(s->part);
+	work_free(s->w);
+	model_close(s->m);
+}
+size_t sides_room(const struct calibration *c, size_t i)
+{
+	uint64_t bytes;
+	const struct ggu_tensor *t = c->re->t[i];
+	if (!ggu_type_bytes(c->re->choice[i].type, t->ne[0]*ggu_tensor_rows(t), &bytes))
+		msg_die("%s: bad size", t->name);
+	return (size_t)(bytes + 63)/64*64;
+}
+/* Streams and blocks, in a file without a name where there is a folder for it. */
+static void make_room(struct calibration *c, const struct calibrate_options *o)
+{
+	const size_t stream = (c->n_windows*c->ctx*c->e*sizeof(float) + 4095)/4096*4096;
+	size_t held;
+	const int rights = PROT_READ | PROT_WRITE;
+	struct temp temp;
+	void *map = MAP_FAILED;
+	int why;
+	c->map_bytes = 2*stream + 4096;
+	for (size_t i = 0; i < c->re->n; i++) {
+		const struct ggu_tensor *t = c->re->t[i];
+		c->map_bytes += sides_room(c, i);
+		if (t->n_dims == 2 && t->ne[1] == c->e && t->ne[0] > c->held_n_in) c->held_n_in = (size_t)t->ne[0];
+	}
+	held = (c->n_windows*c->ctx*c->held_n_in*sizeof(float) + 4095)/4096*4096;
+	c->map_bytes += held;
+	if (!o->out || strcmp(o->out, "-") == 0)
+		map = mmap(NULL, c->map_bytes, rights, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	else if (temp_open(&temp, o->out)) {
+		/* it returns what went wrong, the others leave it in errno */
+		why = posix_fallocate(temp.fd, 0, (off_t)c->map_bytes);
+		errno = why;
+		if (!why) map = mmap(NULL, c->map_bytes, rights, MAP_SHARED, temp.fd, 0);
+		why = errno;
+		if (temp.hidden) unlink(temp.hidden);
+		close(temp.fd);
+		temp_free(&temp);
+		errno = why;
+	}
+	if (map == MAP_FAILED)
+		msg_die("no room for %s of activations and weights: %s; fewer --chunks need less",
+			msg_bytes(c->map_bytes), strerror(errno));
+	c->map = map;
+	c->f.stream = (float *)map;
+	c->q.stream = (float *)(void *)(c->map + stream);
+	c->held = (float *)(void *)(c->map + 2*stream);
+	c->blocks = c->map + 2*stream + held;
+}
+void sides_open(struct calibration *c, const struct calibrate_options *o)
+{
+	c->ctx = (size_t)o->ctx;
+	c->at_once = c->ctx < TOKENS ? TOKENS/c->ctx : 1;
+	open_side(c, &c->f, o->model);
+	open_side(c, &c->q, o->model);
+	c->e = model_n_embd(c->f.m);
+	tokenize(c, o);
+	make_room(c, o);
+}
+void sides_close(struct calibration *c)
+{
+	close_side(c, &c->f);
+	close_side(c, &c->q);
+	munmap(c->map, c->map_bytes);
+	free(c->ids);
+}
