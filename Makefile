@@ -18,8 +18,10 @@ PKG_CONFIG ?= pkg-config
 PKGS = jansson yaml-0.1 libxxhash zlib libpcre2-8 libutf8proc nettle
 CFLAGS ?= -O2 -g
 # -ffp-contract=off is part of the numeric contract (quant/quant.h), not a matter of taste.
-WARN = -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wpointer-arith -Wno-missing-field-initializers
-ALL_CFLAGS = -std=c11 -Wno-psabi -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -fvisibility=hidden $(WARN) $(CPPFLAGS) $(CFLAGS) -ffp-contract=off -fno-math-errno -fPIC -pthread $(PKG_CFLAGS)
+WARN = -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wpointer-arith \
+  -Wno-missing-field-initializers
+ALL_CFLAGS = -std=c11 -Wno-psabi -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -fvisibility=hidden $(WARN) $(CPPFLAGS) \
+  $(CFLAGS) -ffp-contract=off -fno-math-errno -fPIC -pthread $(PKG_CFLAGS)
 PKG_CFLAGS := $(shell $(PKG_CONFIG) --cflags $(PKGS) 2>/dev/null)
 PKG_LIBS := $(shell $(PKG_CONFIG) --libs $(PKGS) 2>/dev/null)
 LDLIBS += $(PKG_LIBS) -lm -pthread
@@ -37,13 +39,12 @@ SHLIB_LINKS = libggu.so.0 libggu.so
 endif
 
 # ---- sources: a new file in a folder needs no edit here ----
-LIBS = libgguf quant model imatrix convert
 OBJ = $(BUILD)/obj
 objs = $(patsubst %.c,$(OBJ)/%.o,$(wildcard $(1)/*.c))
 PROGS = $(patsubst tools/%.c,$(BUILD)/bin/%,$(wildcard tools/gguf-*.c))
 TOOL_OBJS = $(patsubst %.c,$(OBJ)/%.o,$(filter-out $(wildcard tools/gguf-*.c),$(wildcard tools/*.c)))
 # link order: users before what they use
-ARCHIVES = $(BUILD)/libtools.a $(BUILD)/libconvert.a $(BUILD)/libmodel.a $(BUILD)/libimatrix.a $(BUILD)/libquant.a $(BUILD)/libggu.a
+ARCHIVES = $(patsubst %,$(BUILD)/lib%.a,tools convert model imatrix quant ggu)
 
 all: $(PROGS) $(SHLIB) ## build every program into build/bin, and the shared library
 
@@ -103,7 +104,7 @@ endif
 # The search's loops are short and many; -O3 makes the encoders a quarter faster where nobody asked for less.
 $(OBJ)/quant/enc_%.o: OPT = $(if $(filter -O2,$(CFLAGS)),-O3)
 # So does it for the loops over columns of unpacking, rows and panels.
-$(OBJ)/quant/codes_%.o $(OBJ)/quant/row_%.o $(OBJ)/quant/books_%.o $(OBJ)/quant/panel_%.o: OPT = $(if $(filter -O2,$(CFLAGS)),-O3)
+$(foreach k,codes row books panel,$(OBJ)/quant/$(k)_%.o): OPT = $(if $(filter -O2,$(CFLAGS)),-O3)
 
 $(OBJ)/%.o: %.c
 	@mkdir -p $(@D)
@@ -147,8 +148,9 @@ PROVE ?= prove
 # one more than cores: tests start programs and wait for disks
 CHECK_JOBS ?= $(shell expr $$(nproc) + 1)
 # what takes long first, so that no core is idle at the end
-LONG = tests/fault/fault.t tests/reference/divergence.t tests/reference/determinism.t $(filter $(BUILD)/tests/kernels/% %/test_progress,$(UNIT)) \
-	tests/reference/tokenizers.t $(patsubst %,tests/cli/%.t,calibrate man plan)
+LONG = tests/fault/fault.t tests/reference/divergence.t tests/reference/determinism.t \
+  $(filter $(BUILD)/tests/kernels/% %/test_progress,$(UNIT)) tests/reference/tokenizers.t \
+  $(patsubst %,tests/cli/%.t,calibrate man plan)
 CHECKS = $(LONG) $(filter-out $(LONG),$(sort $(wildcard tests/*/*.t)) $(UNIT))
 check: all $(UNIT) $(TEST_PROGS) ## unit, kernel, command, malformed and reference tests
 	BUILD=$(abspath $(BUILD)) CMOCKA_MESSAGE_OUTPUT=TAP $(PROVE) -j$(CHECK_JOBS) --timer $(PROVE_FLAGS) $(CHECKS)
@@ -156,31 +158,36 @@ check: all $(UNIT) $(TEST_PROGS) ## unit, kernel, command, malformed and referen
 # sanitizers and a fuzzer need their own objects: the same rules under another $(BUILD)
 SANITIZE = -fsanitize=address,undefined -fno-sanitize-recover=undefined
 # (SANITIZED: tests that evaluate much do less of the same)
-ASAN = SANITIZED=1 ASAN_OPTIONS=allocator_may_return_null=1 $(MAKE) check BUILD=$(BUILD)/asan CFLAGS="-O1 -g -fno-omit-frame-pointer $(SANITIZE)"
+ASAN = SANITIZED=1 ASAN_OPTIONS=allocator_may_return_null=1 $(MAKE) check BUILD=$(BUILD)/asan \
+  CFLAGS="-O1 -g -fno-omit-frame-pointer $(SANITIZE)"
 check-asan: ## make check under AddressSanitizer and UndefinedBehaviorSanitizer, in build/asan
 	+$(ASAN)
 # what reads files from outside, and what writes them
-ASAN_QUICK = $(patsubst tests/%.c,$(BUILD)/asan/tests/%,$(wildcard tests/unit/test_*.c)) tests/fuzz/replay.t tests/malformed/malformed.t \
-	$(patsubst %,tests/cli/%.t,cat check convert describe diff edit hash hub info names opt split torch)
+ASAN_QUICK = $(patsubst tests/%.c,$(BUILD)/asan/tests/%,$(wildcard tests/unit/test_*.c)) tests/fuzz/replay.t \
+  tests/malformed/malformed.t \
+  $(patsubst %,tests/cli/%.t,cat check convert describe diff edit hash hub info names opt split torch)
 check-asan-quick: ## the quicker half of check-asan, without kernels, encoders and whole models
 	+$(ASAN) UNIT="$(filter $(BUILD)/%,$(ASAN_QUICK))" CHECKS="$(ASAN_QUICK)"
-# AVX-VNNI as the same instructions of AVX-512, AMX with tiles in C: for machines that have AVX-512 with VNNI and not these.
-# One make builds whatever is wanted of it: two would write the same objects at once.
+# AVX-VNNI as the same instructions of AVX-512, AMX with tiles in C: for machines that have AVX-512 with VNNI and not
+# these. One make builds whatever is wanted of it: two would write the same objects at once.
 STAND_INS = $(BUILD)/stand-ins/tests/kernels/test_multiply $(BUILD)/stand-ins/tests/kernels/test_every
 stand-ins: FORCE
-	$(MAKE) $(STAND_INS) BUILD=$(BUILD)/stand-ins CFLAGS="$(CFLAGS) -DCPU_STAND_INS" ISA_FLAGS_avxvnni="$(ISA_FLAGS_avx512) -mavx512vnni" \
+	$(MAKE) $(STAND_INS) BUILD=$(BUILD)/stand-ins CFLAGS="$(CFLAGS) -DCPU_STAND_INS" \
+	  ISA_FLAGS_avxvnni="$(ISA_FLAGS_avx512) -mavx512vnni" \
 	  ISA_FLAGS_amx="$(ISA_FLAGS_avx512) -mavx512vnni -include tests/lib/amx_stand_in.h"
 $(STAND_INS): stand-ins
 check-stand-ins: stand-ins ## the kernels of AVX-VNNI and AMX on a machine with AVX-512, in build/stand-ins
 	CMOCKA_MESSAGE_OUTPUT=TAP $(PROVE) -j$(CHECK_JOBS) --timer $(STAND_INS)
 
-# needs an AArch64 compiler and qemu-user, and no library: what quant/ is made of, linked with its tests; tests/arm stands
-# in for cmocka, and a hash needs no more than its header
+# needs an AArch64 compiler and qemu-user, and no library: what quant/ is made of, linked with its tests; tests/arm
+# stands in for cmocka, and a hash needs no more than its header
 ARM_CC ?= aarch64-linux-gnu-gcc
 ARM_RUN ?= qemu-aarch64
-ARM_TESTS = $(patsubst tests/%.c,$(BUILD)/arm/%,$(wildcard tests/kernels/test_*.c) tests/unit/test_encode.c tests/unit/test_vec.c)
-ARM_OBJS = $(patsubst %.c,$(BUILD)/arm/obj/%.o,tests/lib/guard.c tests/lib/kerntest.c tests/lib/slow.c tests/lib/slow_attention.c libgguf/error.c libgguf/types.c libgguf/pool.c libgguf/topology.c libgguf/cpus.c libgguf/zeros.c \
-  $(filter-out quant/recipe.c quant/recode.c quant/remake.c quant/factors.c quant/ggu_quant.c,$(wildcard quant/*.c)))
+ARM_TESTS = $(patsubst tests/%.c,$(BUILD)/arm/%,$(wildcard tests/kernels/test_*.c) tests/unit/test_encode.c \
+  tests/unit/test_vec.c)
+ARM_OBJS = $(patsubst %.c,$(BUILD)/arm/obj/%.o,$(patsubst %,tests/lib/%.c,guard kerntest slow slow_attention) \
+  $(patsubst %,libgguf/%.c,error types pool topology cpus zeros) \
+  $(filter-out $(patsubst %,quant/%.c,recipe recode remake factors ggu_quant),$(wildcard quant/*.c)))
 $(BUILD)/arm/include/xxhash.h:
 	@mkdir -p $(@D)
 	cp $(or $(shell $(PKG_CONFIG) --variable=includedir libxxhash),/usr/include)/xxhash.h $@
@@ -188,7 +195,8 @@ $(BUILD)/arm/obj/quant/%_dotprod.o: ISA = $(ISA_FLAGS_dotprod)
 $(BUILD)/arm/obj/quant/%_i8mm.o: ISA = $(ISA_FLAGS_i8mm)
 $(BUILD)/arm/obj/%.o: %.c | $(BUILD)/arm/include/xxhash.h
 	@mkdir -p $(@D)
-	$(ARM_CC) $(filter-out $(PKG_CFLAGS),$(ALL_CFLAGS)) $(ISA) -DXXH_INLINE_ALL -Itests/arm -I$(BUILD)/arm/include -MMD -MP -c -o $@ $<
+	$(ARM_CC) $(filter-out $(PKG_CFLAGS),$(ALL_CFLAGS)) $(ISA) -DXXH_INLINE_ALL -Itests/arm -I$(BUILD)/arm/include \
+	  -MMD -MP -c -o $@ $<
 $(BUILD)/arm/%: $(BUILD)/arm/obj/tests/%.o $(ARM_OBJS)
 	@mkdir -p $(@D)
 	$(ARM_CC) -static -o $@ $^ -lm
@@ -197,12 +205,14 @@ $(BUILD)/arm/%: $(BUILD)/arm/obj/tests/%.o $(ARM_OBJS)
 ARM_OLDER = cortex-a57 neoverse-n1
 check-arm: all $(ARM_TESTS) $(BUILD)/arm/kernels/tool_encode ## kernels, encoders' bytes and vector functions as AArch64 programs
 	CMOCKA_MESSAGE_OUTPUT=TAP $(PROVE) -j$(CHECK_JOBS) --timer -e '$(ARM_RUN)' $(ARM_TESTS)
-	for cpu in $(ARM_OLDER); do TEST_STOP=1 $(ARM_RUN) -cpu $$cpu $(BUILD)/arm/kernels/test_decode >/dev/null || exit 1; done
-	BUILD=$(abspath $(BUILD)) TOOL_ENCODE="$(ARM_RUN) $(abspath $(BUILD))/arm/kernels/tool_encode" DETERMINISM=short $(PROVE) tests/reference/determinism.t
+	for cpu in $(ARM_OLDER); do \
+	  TEST_STOP=1 $(ARM_RUN) -cpu $$cpu $(BUILD)/arm/kernels/test_decode >/dev/null || exit 1; done
+	BUILD=$(abspath $(BUILD)) TOOL_ENCODE="$(ARM_RUN) $(abspath $(BUILD))/arm/kernels/tool_encode" DETERMINISM=short \
+	  $(PROVE) tests/reference/determinism.t
 
-bench: $(BUILD)/tests/kernels/tool_bench $(BUILD)/tests/kernels/tool_attend ## speed of every type, and of attention with every type of cache, on every instance beside the machine's limits; TYPES="q4_K f16", GGUF_CPU=avx2
-	$(BUILD)/tests/kernels/tool_bench $(TYPES)
-	$(BUILD)/tests/kernels/tool_attend $(TYPES)
+BENCH = $(BUILD)/tests/kernels/tool_bench $(BUILD)/tests/kernels/tool_attend
+bench: $(BENCH) ## every type and type of cache beside the machine's limits; TYPES="q4_K f16", GGUF_CPU=avx2
+	for b in $(BENCH); do $$b $(TYPES) || exit 1; done
 
 check-compilers: ## the same bytes from gcc and clang at -O0, -O2, -O3 and -O3 -march=native
 	sh scripts/check-compilers
@@ -217,11 +227,14 @@ check-full: check check-every check-asan check-arm check-stand-ins check-compile
 
 FUZZ_SECONDS ?= 60
 FUZZERS ?= $(sort $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c)))
-fuzz: $(BUILD)/tests/malformed/tool_ggtxt $(BUILD)/tests/cli/tool_torch ## FUZZ_SECONDS (60) of libFuzzer for each target, or for FUZZERS="gguf expr"; needs clang
-	$(MAKE) $(FUZZERS:%=$(BUILD)/fuzz/fuzz_%) BUILD=$(BUILD)/fuzz CC=clang CFLAGS="-O1 -g -fsanitize=fuzzer-no-link,address,undefined,float-cast-overflow -fno-sanitize-recover=undefined"
+FUZZ_CFLAGS = -O1 -g -fsanitize=fuzzer-no-link,address,undefined,float-cast-overflow -fno-sanitize-recover=undefined
+FUZZ_TOOLS = $(BUILD)/tests/malformed/tool_ggtxt $(BUILD)/tests/cli/tool_torch
+fuzz: $(FUZZ_TOOLS) ## FUZZ_SECONDS (60) of libFuzzer for each target, or for FUZZERS="gguf expr"; needs clang
+	$(MAKE) $(FUZZERS:%=$(BUILD)/fuzz/fuzz_%) BUILD=$(BUILD)/fuzz CC=clang CFLAGS="$(FUZZ_CFLAGS)"
 	for f in $(FUZZERS); do \
 	  BUILD=$(abspath $(BUILD)) tests/fuzz/corpus.sh $$f $(BUILD)/fuzz/corpus-$$f && \
-	  $(BUILD)/fuzz/fuzz_$$f -max_total_time=$(FUZZ_SECONDS) -timeout=20 -rss_limit_mb=4096 -artifact_prefix=$(BUILD)/fuzz/$$f- $(BUILD)/fuzz/corpus-$$f || exit 1; done
+	  $(BUILD)/fuzz/fuzz_$$f -max_total_time=$(FUZZ_SECONDS) -timeout=20 -rss_limit_mb=4096 \
+	    -artifact_prefix=$(BUILD)/fuzz/$$f- $(BUILD)/fuzz/corpus-$$f || exit 1; done
 $(BUILD)/fuzz_%: $(OBJ)/tests/fuzz/fuzz_%.o $(OBJ)/tests/fuzz/fuzz.o $(OBJ)/tests/fuzz/msg.o $(ARCHIVES)
 	$(CC) $(CFLAGS) -fsanitize=fuzzer -o $@ $^ $(LDLIBS)
 
@@ -229,18 +242,23 @@ $(BUILD)/fuzz_%: $(OBJ)/tests/fuzz/fuzz_%.o $(OBJ)/tests/fuzz/fuzz.o $(OBJ)/test
 # ggu.h as it is installed has the list of types written out
 $(BUILD)/install/ggu.h: libgguf/ggu.h libgguf/qtypes.def
 	@mkdir -p $(@D)
-	awk -F '[(, ]+' '/^QTYPE/ { printf "%s\tGGU_TYPE_%s = %s", n++ ? ",\n" : "", $$3, $$2 } END { print "" }' libgguf/qtypes.def > $(@D)/types
-	sed -e '/^#define QTYPE/d' -e '/^#undef QTYPE/d' -e '/^#include "qtypes.def"/{' -e 'r $(@D)/types' -e 'd' -e '}' libgguf/ggu.h > $@
+	awk -F '[(, ]+' '/^QTYPE/ { printf "%s\tGGU_TYPE_%s = %s", n++ ? ",\n" : "", $$3, $$2 } END { print "" }' \
+	  libgguf/qtypes.def > $(@D)/types
+	sed -e '/^#define QTYPE/d' -e '/^#undef QTYPE/d' -e '/^#include "qtypes.def"/{' -e 'r $(@D)/types' -e 'd' -e '}' \
+	  libgguf/ggu.h > $@
 $(BUILD)/install/ggu_quant.h: quant/ggu_quant.h
 	@mkdir -p $(@D)
 	sed 's,"../libgguf/ggu.h","ggu.h",' $< > $@
-PC = prefix=$(PREFIX)\nlibdir=$(LIBDIR)\nincludedir=$(INCLUDEDIR)\n\nName: libggu\nDescription: Read, write and quantize GGUF model files\nVersion: $(VERSION)\nLibs: -L$${libdir} -lggu\nLibs.private: -lm -pthread\nCflags: -I$${includedir}\n
+PC = 'prefix=$(PREFIX)' 'libdir=$(LIBDIR)' 'includedir=$(INCLUDEDIR)' '' 'Name: libggu' \
+  'Description: Read, write and quantize GGUF model files' 'Version: $(VERSION)' \
+  'Libs: -L$${libdir} -lggu' 'Libs.private: -lm -pthread' 'Cflags: -I$${includedir}'
 MANS = $(wildcard man/*.1 man/*.3 man/*.5 man/*.7)
 HEADERS = ggu.h ggu_quant.h
 # every file that install makes
-INSTALLED = $(PROGS:$(BUILD)/bin/%=$(BINDIR)/%) $(foreach m,$(MANS),$(MANDIR)/man$(patsubst .%,%,$(suffix $(m)))/$(notdir $(m))) \
-	$(PROGS:$(BUILD)/bin/%=$(BASH_DIR)/%) $(PROGS:$(BUILD)/bin/%=$(ZSH_DIR)/_%) $(PROGS:$(BUILD)/bin/%=$(FISH_DIR)/%.fish) \
-	$(LIBDIR)/libggu.a $(addprefix $(LIBDIR)/,$(notdir $(SHLIB)) $(SHLIB_LINKS)) $(HEADERS:%=$(INCLUDEDIR)/%) $(LIBDIR)/pkgconfig/ggu.pc
+NAMES = $(notdir $(PROGS))
+INSTALLED = $(NAMES:%=$(BINDIR)/%) $(foreach m,$(MANS),$(MANDIR)/man$(patsubst .%,%,$(suffix $(m)))/$(notdir $(m))) \
+  $(NAMES:%=$(BASH_DIR)/%) $(NAMES:%=$(ZSH_DIR)/_%) $(NAMES:%=$(FISH_DIR)/%.fish) $(HEADERS:%=$(INCLUDEDIR)/%) \
+  $(LIBDIR)/libggu.a $(addprefix $(LIBDIR)/,$(notdir $(SHLIB)) $(SHLIB_LINKS)) $(LIBDIR)/pkgconfig/ggu.pc
 INSTALL ?= install
 # completions come from the programs' own tables of options: RUN runs a program where it is not one of this machine
 RUN ?=
@@ -248,10 +266,11 @@ BASH_DIR = $(DATADIR)/bash-completion/completions
 ZSH_DIR = $(DATADIR)/zsh/site-functions
 FISH_DIR = $(DATADIR)/fish/vendor_completions.d
 
-install: all $(BUILD)/install/libggu.a $(HEADERS:%=$(BUILD)/install/%) ## programs, pages, library, headers under $DESTDIR$PREFIX (/usr/local)
+INSTALL_FROM = $(BUILD)/install/libggu.a $(HEADERS:%=$(BUILD)/install/%)
+install: all $(INSTALL_FROM) ## programs, pages, library, headers under $DESTDIR$PREFIX (/usr/local)
 	$(INSTALL) -d $(sort $(dir $(INSTALLED:%=$(DESTDIR)%)))
 	$(INSTALL) -m 755 $(PROGS) $(DESTDIR)$(BINDIR)
-	for p in $(PROGS:$(BUILD)/bin/%=%); do \
+	for p in $(NAMES); do \
 	  $(RUN) $(BUILD)/bin/$$p --completion bash > $(DESTDIR)$(BASH_DIR)/$$p && \
 	  $(RUN) $(BUILD)/bin/$$p --completion zsh > $(DESTDIR)$(ZSH_DIR)/_$$p && \
 	  $(RUN) $(BUILD)/bin/$$p --completion fish > $(DESTDIR)$(FISH_DIR)/$$p.fish || exit 1; done
@@ -260,7 +279,7 @@ install: all $(BUILD)/install/libggu.a $(HEADERS:%=$(BUILD)/install/%) ## progra
 	$(INSTALL) -m 755 $(SHLIB) $(DESTDIR)$(LIBDIR)
 	for l in $(SHLIB_LINKS); do ln -sf $(notdir $(SHLIB)) $(DESTDIR)$(LIBDIR)/$$l || exit 1; done
 	$(INSTALL) -m 644 $(HEADERS:%=$(BUILD)/install/%) $(DESTDIR)$(INCLUDEDIR)
-	printf '$(PC)' > $(DESTDIR)$(LIBDIR)/pkgconfig/ggu.pc
+	printf '%s\n' $(PC) > $(DESTDIR)$(LIBDIR)/pkgconfig/ggu.pc
 
 uninstall: ## remove what install made
 	rm -f $(INSTALLED:%=$(DESTDIR)%)
@@ -279,5 +298,6 @@ help: ## this list
 
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
 FORCE:
-.PHONY: FORCE all bench check stand-ins check-every check-asan check-asan-quick check-arm check-stand-ins check-compilers check-full check-mutants fuzz install uninstall demo lint clean help
+.PHONY: FORCE all bench check check-arm check-asan check-asan-quick check-compilers check-every check-full \
+  check-mutants check-stand-ins clean demo fuzz help install lint stand-ins uninstall
 .DELETE_ON_ERROR:
