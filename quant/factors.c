@@ -107,7 +107,7 @@ static void *make_all(void *ctx)
 		pthread_mutex_unlock(&f->lock);
 		s = share_or_make(f, &m, &err);
 		pthread_mutex_lock(&f->lock);
-		m.made = true;
+		m.made = !s;
 		f->item[k] = m;
 		f->n_fresh += m.fresh;
 		if (k < f->next) drop(f, k);
@@ -169,20 +169,18 @@ static size_t list(const struct remake *r, struct item *to)
 enum ggu_status factors_new(struct factors **to, const struct remake *r, int n_threads, struct ggu_error *err)
 {
 	struct factors *f = calloc(1, sizeof *f);
-	if (f) {
-		f->r = r;
-		f->n_threads = n_threads;
-		f->n = list(r, NULL);
-		f->item = calloc(f->n + 1, sizeof *f->item);
-		pthread_mutex_init(&f->lock, NULL);
-		pthread_cond_init(&f->moved, NULL);
-	}
+	const size_t n = list(r, NULL);
+	if (f) *f = (struct factors){ .r = r, .n_threads = n_threads, .n = n, .item = calloc(n + 1, sizeof *f->item) };
 	if (f && f->item) {
 		list(r, f->item);
+		pthread_mutex_init(&f->lock, NULL);
+		pthread_cond_init(&f->moved, NULL);
 		if (pthread_create(&f->thread, NULL, make_all, f) == 0) {
 			*to = f;
 			return GGU_OK;
 		}
+		pthread_mutex_destroy(&f->lock);
+		pthread_cond_destroy(&f->moved);
 	}
 	if (f) free(f->item);
 	free(f);

@@ -102,6 +102,16 @@ gguf-tokenize -m model.gguf text | cut -d " " -f 1-40 >ids
 walk_all gguf-imatrix gguf-imatrix --no-sandbox -j2 --ctx 32 --chunks 1 -m model.gguf -o out text
 walk_writes gguf-imatrix gguf-imatrix --no-sandbox -j2 --ctx 32 --chunks 1 -m model.gguf -o out text
 gguf-imatrix -q --ctx 32 --chunks 1 -m model.gguf -o im.gguf text
+# covariances, and feedback by them: its factors are made by a thread of its own, whose failures once were lost
+cov="gguf-imatrix -q --no-sandbox -j2 --ctx 32 --chunks 8 --stride 1 --covariance -m model.gguf"
+for kind in malloc malloc1; do walk "gguf-imatrix --covariance" $kind '' $cov -o out text; done
+$cov -o cov.gguf text
+walk_all "gguf-imatrix --merge" gguf-imatrix --merge -o out cov.gguf cov.gguf
+walk_all "gguf-quantize with feedback" gguf-quantize -j2 -i cov.gguf -o out Q4_K_M model.gguf
+for kind in malloc malloc1; do
+	walk "gguf-quantize --calibrate" $kind '' gguf-quantize -j2 --ctx 32 --chunks 8 --calibrate text -o out Q4_K_S model.gguf
+done
+walk_writes "gguf-quantize --calibrate" gguf-quantize -j2 --ctx 32 --chunks 8 --calibrate text -o out Q4_K_S model.gguf
 walk_all gguf-plan gguf-plan --no-sandbox -j2 -i im.gguf --kld --types q4_0,q8_0 --effort 1 --bpw 5 -o out model.gguf
 walk_all "gguf-plan RECIPE" gguf-plan --no-sandbox -j2 -o out Q4_K_M model.gguf
 walk_all gguf-tokenize gguf-tokenize --no-sandbox -m model.gguf -o out text
