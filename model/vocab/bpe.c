@@ -16,7 +16,8 @@
 
 /* ---- the map of merges: open addressing, never more than half full ---- */
 
-struct pair_map { size_t mask; struct { uint64_t key; uint32_t rank; } slot[]; };       /* key 0: empty */
+/* key 0: empty; id: the token with the joined text */
+struct pair_map { size_t mask; struct { uint64_t key; uint32_t rank; int32_t id; } slot[]; };
 
 static size_t table_size(size_t n)
 {
@@ -33,29 +34,43 @@ static size_t pair_slot(const struct pair_map *m, uint64_t key)
 	return i;
 }
 
-/* Merges are "left right", split at the first blank behind the first byte. One whose parts are no tokens is idle. */
+/* A merge is "left right", split at the first blank behind the first byte. It is idle if parts or whole are no tokens.
+ * join has room for the whole. */
+static void add_pair(struct bpe *b, size_t rank, char *join)
+{
+	const struct ggu_str *m = b->v->merges + rank;
+	const char *blank = m->n > 1 ? memchr(m->p + 1, ' ', m->n - 1) : NULL;
+	int32_t l, r, id;
+	size_t i, n;
+	if (!blank) return;
+	n = (size_t)(blank - m->p);
+	memcpy(join, m->p, n);
+	memcpy(join + n, blank + 1, m->n - n - 1);
+	l = texts_find(b->texts, join, n);
+	r = texts_find(b->texts, join + n, m->n - n - 1);
+	id = texts_find(b->texts, join, m->n - 1);
+	if (l < 0 || r < 0 || id < 0) return;
+	i = pair_slot(b->pairs, pair_key(l, r));
+	if (b->pairs->slot[i].key) return;
+	b->pairs->slot[i].key = pair_key(l, r);
+	b->pairs->slot[i].rank = (uint32_t)rank;
+	b->pairs->slot[i].id = id;
+}
+
 static bool fill_pairs(struct bpe *b)
 {
 	const struct vocab *v = b->v;
-	size_t size = table_size(v->n_merges);
+	size_t size = table_size(v->n_merges), longest = 1;
+	char *join;
+	for (size_t k = 0; k < v->n_merges; k++) if (v->merges[k].n > longest) longest = v->merges[k].n;
+	join = malloc(longest);
 	b->pairs = calloc(1, sizeof *b->pairs + size*sizeof *b->pairs->slot);
-	if (!b->pairs) return false;
-	b->pairs->mask = size - 1;
-	for (size_t k = 0; k < v->n_merges; k++) {
-		const struct ggu_str *m = v->merges + k;
-		const char *blank = m->n > 1 ? memchr(m->p + 1, ' ', m->n - 1) : NULL;
-		int32_t l, r;
-		size_t i;
-		if (!blank) continue;
-		l = texts_find(b->texts, m->p, (size_t)(blank - m->p));
-		r = texts_find(b->texts, blank + 1, m->n - (size_t)(blank - m->p) - 1);
-		if (l < 0 || r < 0) continue;
-		i = pair_slot(b->pairs, pair_key(l, r));
-		if (b->pairs->slot[i].key) continue;
-		b->pairs->slot[i].key = pair_key(l, r);
-		b->pairs->slot[i].rank = (uint32_t)k;
+	if (b->pairs && join) {
+		b->pairs->mask = size - 1;
+		for (size_t k = 0; k < v->n_merges; k++) add_pair(b, k, join);
 	}
-	return true;
+	free(join);
+	return b->pairs && join;
 }
 
 static uint32_t char_bytes(const char *p, size_t n)
@@ -226,16 +241,18 @@ static void offer(struct bpe_work *j, int32_t left, int32_t right)
 	l = j->s + left;
 	r = j->s + right;
 	o.n = l->n + r->n;
-	if (!b->by_scores) {
+	if (b->by_scores) {
+		o.id = texts_find(b->texts, j->text + l->at, o.n);
+		if (o.id < 0) return;
+		o.score = b->v->scores[o.id];
+	} else {
 		size_t i;
 		if (l->id < 0 || r->id < 0) return;
 		i = pair_slot(b->pairs, pair_key(l->id, r->id));
 		if (!b->pairs->slot[i].key) return;
 		o.rank = b->pairs->slot[i].rank;
+		o.id = b->pairs->slot[i].id;
 	}
-	o.id = texts_find(b->texts, j->text + l->at, o.n);
-	if (o.id < 0) return;
-	if (b->by_scores) o.score = b->v->scores[o.id];
 	push(j, o);
 }
 
@@ -315,18 +332,24 @@ static bool make_room(struct bpe_work *j, size_t n)
 static bool encode_stretch(struct bpe_work *j, const char *text, size_t n, bool *unknown, struct ids *o)
 {
 	const struct texts *texts = j->b->texts;
-	int32_t count = 0;
-	bool ok = true;
+	/* what is no token and cannot be said to be unknown is left out before the merges: its neighbours meet */
+	bool drops = j->b->unk < 0 && !j->b->joints, ok = true;
+	int32_t count = 0, id;
 	if (n > INT32_MAX/4 || !make_room(j, n)) return false;
 	j->text = text;
 	j->n_heap = j->n_tree = 0;
 	j->unknown = false;
-	for (size_t at = 0; at < n; count++) {
-		uint32_t len = char_bytes(text + at, n - at);
-		j->s[count] = (struct symbol){ (uint32_t)at, len, texts_find(texts, text + at, len), count - 1,
-			count + 1, -1 };
-		at += len;
+	for (size_t at = 0, len; at < n; at += len) {
+		len = char_bytes(text + at, n - at);
+		id = texts_find(texts, text + at, len);
+		if (id < 0 && drops) {
+			j->unknown = true;
+			continue;
+		}
+		j->s[count] = (struct symbol){ (uint32_t)at, (uint32_t)len, id, count - 1, count + 1, -1 };
+		count++;
 	}
+	if (!count) return true;
 	j->s[count - 1].next = -1;
 	for (int32_t i = 0; i + 1 < count; i++) offer(j, i, i + 1);
 	merge_all(j);

@@ -550,6 +550,31 @@ static void known_words_part_unknown_ones(void **state)
 	vocab_free(v);
 }
 
+/* A byte that is no token, in a vocabulary that has none for what is unknown, is left out before the merges, so that
+ * its neighbours meet: as in Hugging Face's tokenizers, whose Falcon has no vertical tab. */
+static void neighbours_of_what_is_no_token_merge(void **state)
+{
+	static const struct { const char *text; size_t n; int32_t want[2]; } cases[] = {
+		{ "ab", 1, { 2 } }, { "azb", 1, { 2 } }, { "zazzbz", 1, { 2 } }, { "zz", 0, { 0 } }, { "bza", 2, { 1, 0 } },
+	};
+	struct vocab *v;
+	struct tokenizer *t;
+	(void)state;
+	assert_int_equal(load(&v, "{" MODEL "," BYTES "}", NULL), GGU_OK);
+	assert_int_equal(tokenizer_new(&t, v, NULL), GGU_OK);
+	for (size_t i = 0; i < 2*sizeof cases/sizeof *cases; i++) {
+		const char *text = cases[i/2].text;
+		int32_t *ids = NULL;
+		size_t n = 0, cap = 0;
+		assert_int_equal(tokenizer_encode(t, text, strlen(text), 0, &ids, &n, &cap, NULL), GGU_OK);
+		assert_int_equal(n, cases[i/2].n);
+		if (n) assert_memory_equal(ids, cases[i/2].want, n*sizeof *ids);
+		free(ids);
+	}
+	tokenizer_free(t);
+	vocab_free(v);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -557,6 +582,7 @@ int main(void)
 			cmocka_unit_test(hostile_numbers), cmocka_unit_test(hostile_texts),
 		cmocka_unit_test(hostile_spm), cmocka_unit_test(round_trips), cmocka_unit_test(spm_round_trips),
 		cmocka_unit_test(known_words_part_unknown_ones),
+			cmocka_unit_test(neighbours_of_what_is_no_token_merge),
 	};
 	int bad;
 	if (!mkdtemp(dir)) return 1;
