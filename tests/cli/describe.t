@@ -87,7 +87,7 @@ for key in truncate:false mscale:0.7 mscale_all_dim:1; do
 done
 config '.rope_scaling = {rope_type: "yarn", factor: 4.0, original_max_position_embeddings: 64, truncate: true}'
 says "yarn that truncates" 0 ""
-sed 's/^convert:/convert:\n  ignore: {stra*e: hidden_size > 0, "odd.**": true}/' "$SRC/model/arch/llama.yaml" >a.yaml
+sed 's/^  ignore: {/&stra*e: hidden_size > 0, "odd.**": true, /' "$SRC/model/arch/llama.yaml" >a.yaml
 config '.strange = 7 | .odd = {a: {b: 1}, c: 2}'
 says "what is ignored" 0 "" --arch-file a.yaml
 

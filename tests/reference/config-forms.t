@@ -1,0 +1,63 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# config.json as transformers 5 writes it makes the same GGUF as the form in which the model was published; values that
+# change a model's results in ways that the description does not have are refused. What they do was seen in transformers.
+. "$(dirname "$0")/../lib/tap.sh"
+need_shared reference/arch "tiny checkpoints"
+# given NAME FILTER: $TMP/m is the checkpoint with config.json changed by a filter of jq
+given()
+{
+	rm -rf "$TMP/m"
+	mkdir "$TMP/m"
+	for f in "$SHARED/reference/arch/$1"/*; do ln -s "$f" "$TMP/m"; done
+	rm "$TMP/m/config.json"
+	jq "$2" "$SHARED/reference/arch/$1/config.json" >"$TMP/m/config.json"
+}
+# alike NAME TITLE FILTER: converted as the published form is
+alike()
+{
+	given "$1" "$3"
+	gguf-convert -q -o "$TMP/want" "$SHARED/reference/arch/$1"
+	ok "$1: $2" gguf-convert -q -o "$TMP/got" "$TMP/m"
+	same "... is the same file" "$TMP/got" "$TMP/want"
+}
+# refused NAME KEY FILTER: with a message that names the key
+refused()
+{
+	given "$1" "$3"
+	not_ok "$1: $2 is refused: $3" 2 gguf-convert -q -o "$TMP/got" "$TMP/m"
+	is "... by name" "$(grep -c "config.json: $2" "$TMP/.out")" 1
+}
+
+flat='.rope_parameters = (.rope_scaling // {}) + {rope_type: (.rope_scaling.type // "default"), rope_theta: .rope_theta} | del(.rope_scaling, .rope_theta)'
+for name in llama-linear-bias llama-dynamic-yarn deepseek_v2 deepseek_v3 phi3-longrope; do
+	alike $name "rope_parameters with both names of the type" "$flat"
+done
+alike phi4-mini "the share of the head that turns, twice" "$flat | .rope_parameters.partial_rotary_factor = .partial_rotary_factor"
+alike olmo3 "rope_parameters for each kind of layer" '.rope_parameters = {sliding_attention: {rope_type: "default", rope_theta},
+	full_attention: (.rope_scaling + {rope_theta})} | del(.rope_scaling, .rope_theta)'
+alike modernbert "rope_parameters for each kind of layer, and a list of layers" '.rope_parameters = {sliding_attention: {rope_type: "default",
+	rope_theta: .local_rope_theta}, full_attention: {rope_type: "default", rope_theta: .global_rope_theta}} | del(.local_rope_theta,
+	.global_rope_theta) | .layer_types = [range(.num_hidden_layers) as $i | if $i % 3 == 0 then "full_attention" else "sliding_attention" end]'
+alike granitemoehybrid "names of kinds of layers" '.layer_types |= map({mamba: "linear_attention", attention: "full_attention"}[.])'
+alike qwen3_moe "the number of experts under another name" '.num_local_experts = .num_experts | del(.num_experts)'
+alike bert "a head that is tied" '.tie_word_embeddings = true'
+alike llama "a window, which Llama has none of" '.sliding_window = 5'
+alike gemma "the old name of GELU" '.hidden_act = "gelu" | .hidden_activation = null'
+alike gemma2 "the old name of GELU beside the new one's" '.hidden_act = "gelu"'
+given llama-dynamic-yarn 'del(.rope_scaling.original_max_position_embeddings)'
+ok "YaRN without an original length" gguf-convert -q -o "$TMP/got" "$TMP/m"
+is "... starts from the length of the context" "$(gguf-info --get llama.rope.scaling.original_context_length "$TMP/got")" \
+	"$(jq .max_position_embeddings "$TMP/m/config.json")"
+
+refused gemma hidden_act '.hidden_act = "silu"'
+refused gemma2 hidden_act '.hidden_activation = "gelu"'
+refused gemma3 hidden_act '.hidden_activation = "gelu"'
+refused olmo3 rope_parameters '.rope_parameters = {sliding_attention: {rope_type: "yarn", factor: 2.0}, full_attention: {rope_type: "default"}}'
+refused modernbert layer_types '.layer_types = [range(.num_hidden_layers) | "full_attention"]'
+refused deepseek_v2 norm_topk_prob '.norm_topk_prob = true'
+refused deepseek_v2 norm_topk_prob '.n_group = 2'
+refused falcon_h1 attention_bias '.attention_bias = true'
+refused ernie4_5_moe moe_norm_min '.moe_norm_min = 1.0'
+refused gpt_oss swiglu_alpha '.swiglu_alpha = 1.0'
+done_testing
