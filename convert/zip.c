@@ -51,8 +51,8 @@ static enum ggu_status find_end(const struct zip *z, uint64_t *at, unsigned char
 		found = u32_at(tail + i) == END_MARK && u16_at(tail + i + 20) == n - i - END_BYTES;
 	}
 	if (!s && !found)
-		s = broken(z, base, "no end of a zip archive: the file is cut short, or was not written by torch.save",
-			err);
+		s = broken(z, base,
+			"no end of a zip archive: the file is cut short, or was not written by torch.save", err);
 	if (!s) {
 		*at = base + i;
 		memcpy(end, tail + i, END_BYTES);

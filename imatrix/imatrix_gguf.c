@@ -45,8 +45,8 @@ static enum ggu_status read_doubles(struct ggu_file *f, const struct ggu_tensor 
 	}
 	for (size_t i = 0; i < n; i++)
 		if (!(to[i] >= least && to[i] < 1e300))
-			return ggu_fail(err, GGU_ERR_FORMAT, t->entry, t->name, "item %zu is negative or not finite",
-				i);
+			return ggu_fail(err, GGU_ERR_FORMAT, t->entry, t->name,
+				"item %zu is negative or not finite", i);
 	return GGU_OK;
 }
 
@@ -244,8 +244,8 @@ static enum ggu_status add_covariances(struct ggu_writer *w, const struct imatri
 	enum ggu_status s = GGU_OK;
 	for (size_t i = 0; i < im->n_cov && !s; i++) {
 		const struct covariance *c = im->cov[i];
-		s = add_tensor(w, c->name, cov_suffix, covariance_floats(c->n_in, c->block), c->n_mat, GGU_TYPE_F32,
-			err);
+		s = add_tensor(w, c->name, cov_suffix, covariance_floats(c->n_in, c->block), c->n_mat,
+			GGU_TYPE_F32, err);
 		if (!s) s = add_tensor(w, c->name, cov_counts_suffix, 1, c->n_mat, type, err);
 	}
 	return s;
@@ -294,7 +294,7 @@ static enum ggu_status write_gguf(const struct imatrix *im, const char *tag, int
 	if (s == GGU_ERR_RANGE)
 		ggu_fail(err, s, GGU_NO_OFFSET, "",
 			"%llu chunks of %llu tokens do not fit the 32 bits that the form has",
-		(unsigned long long)im->chunks, (unsigned long long)im->chunk_tokens);
+			(unsigned long long)im->chunks, (unsigned long long)im->chunk_tokens);
 	else if (s) s = ggu_no_memory(err);
 	else if (type == GGU_TYPE_F32) s = fits_f32(im, err);
 	if (!s) s = ggu_writer_new(&w, m, err);

@@ -236,8 +236,8 @@ enum ggu_status ggu_open_path(struct ggu_file **to, const char *path, const stru
 
 	if (!f)
 		return GGU_ERR_NOMEM;
-	return finish(to, f, ggu_shard_of_path(f->shard, path, f->options.base, err), strcmp(path, "-") ? path : NULL,
-		err);
+	return finish(to, f, ggu_shard_of_path(f->shard, path, f->options.base, err),
+		strcmp(path, "-") ? path : NULL, err);
 }
 
 enum ggu_status ggu_open_fd(struct ggu_file **to, int fd, const struct ggu_open_options *options, struct ggu_error *err)

@@ -70,8 +70,9 @@ enum ggu_status quant_select(const char *name, struct ggu_error *err)
 	if (name && (!*name || !strcmp(name, "native"))) name = NULL;
 	for (size_t i = 0; i < N_SETS; i++)
 		if ((has & sets[i].feature) && (!name || !strcmp(name, sets[i].name))) s = sets + i;
-	if (!s) return ggu_fail(err, GGU_ERR_UNSUPPORTED, GGU_NO_OFFSET, "", is_name(name) ?
-		"this CPU has no %.40s" : "'%.40s' is not an instruction set (" NAMES " native)", name);
+	if (!s)
+		return ggu_fail(err, GGU_ERR_UNSUPPORTED, GGU_NO_OFFSET, "", is_name(name) ? "this CPU has no %.40s" :
+			"'%.40s' is not an instruction set (" NAMES " native)", name);
 	selected = s;
 	mul_codes = s->codes;
 	mul_row = s->row;

@@ -149,8 +149,9 @@ static bool exact_subs(const struct coder *c, struct exact *e, int parts, struct
 static bool exact_scaled(const struct coder *c, struct exact *e)
 {
 	const bool alone = !c->book && !(c->levels->shi > 0);   /* one scale */
-	const struct exact_range range = c->book ? (struct exact_range){ 1, 2*(int)c->book->top + 1, 2 } : alone ?
-		(struct exact_range){ 1, 1, 1 } : (struct exact_range){ (int)c->levels->slo, (int)c->levels->shi, 1 };
+	const struct exact_range range = c->book ? (struct exact_range){ 1, 2*(int)c->book->top + 1, 2 } :
+		alone ? (struct exact_range){ 1, 1, 1 } :
+		(struct exact_range){ (int)c->levels->slo, (int)c->levels->shi, 1 };
 	if (!e->top) return false;                      /* every search makes zeros of zeros */
 	for (int parts = 1; parts <= EXACT_PARTS && e->top*parts <= e->most*e->divisor; parts++) {
 		if (!exact_half(e, e->divisor, parts, c->book ? c->book->unit : 1, &e->d)) continue;

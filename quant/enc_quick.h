@@ -71,8 +71,8 @@ SPECIAL void quick_blocks(const float *x, int n, bool centred, float top, struct
 		r_put(inv + k, r_inverse(d)); r_put(add + k, centred ? d*mid : 0 - l);
 	}
 	for (int k = 0; k < n; k++) {
-		struct quick_sums s = quick_codes(x + 32*k, inv[k], add[k], top, qs + (size_t)k*stride, qh ?
-			qh + (size_t)k*stride : NULL);
+		struct quick_sums s = quick_codes(x + 32*k, inv[k], add[k], top, qs + (size_t)k*stride,
+			qh ? qh + (size_t)k*stride : NULL);
 		q[k] = s.q; qq[k] = s.qq; qx[k] = s.qx; sx[k] = s.x;
 	}
 	for (int k = 0; k < LANES; k += REG) {

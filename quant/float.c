@@ -176,9 +176,10 @@ static void by_chunks(const struct quant_mul *m, size_t t0, size_t n_t, size_t o
 		make_panel(m, o, n_o, i, n, k);
 		for (size_t l = 0; l < FLOAT_LANES; l++)
 			for (size_t j = 0; j < all; j++)
-				meet(m, k, t0 + j/tiles*tokens, l, j%tiles, i, n, j + tiles < all ?
-					strip_of(m, t0 + (j/tiles + 1)*tokens, l, i) :
-					strip_of(m, t0, (l + 1)%FLOAT_LANES, i), k->sums[l] + j*tokens*width, 0);
+				meet(m, k, t0 + j/tiles*tokens, l, j%tiles, i, n,
+					j + tiles < all ? strip_of(m, t0 + (j/tiles + 1)*tokens, l, i) :
+						strip_of(m, t0, (l + 1)%FLOAT_LANES, i),
+					k->sums[l] + j*tokens*width, 0);
 	}
 	quant_float_table->tree(k->sums[0], stride, all*tokens*width);
 	for (size_t j = 0; j < all; j++) {

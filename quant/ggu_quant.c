@@ -30,8 +30,8 @@ bool ggu_needs_importance(uint32_t type) { return quant_needs_importance(type); 
 static enum ggu_status refuse(uint32_t type, const char *what, struct ggu_error *err)
 {
 	const struct ggu_type_info *info = ggu_type_info(type);
-	return ggu_fail(err, GGU_ERR_UNSUPPORTED, GGU_NO_OFFSET, "", "type %u (%s) cannot be %s", type, info ?
-		info->name : "unknown", what);
+	return ggu_fail(err, GGU_ERR_UNSUPPORTED, GGU_NO_OFFSET, "", "type %u (%s) cannot be %s", type,
+		info ? info->name : "unknown", what);
 }
 static enum ggu_status whole_blocks(uint32_t type, size_t n, struct ggu_error *err)
 {

@@ -27,8 +27,8 @@ static inline void gemm(size_t n_blocks, const char *panel, size_t n_strips, con
 		const char *w = panel, *x = strips + t*strip_bytes;
 		for (size_t b = 0; b < n_blocks; b++, w += mul_panel_bytes(kind, 1), x += mul_strip_bytes(n, 1)) {
 			const int16_t *wq = (const void *)w, *xq = (const void *)x;
-			float d = float_at(w + mul_panel_d(kind, 1)), m = mul_has_m(kind) ?
-				float_at(w + mul_panel_m(kind, 1)) : 0, xd = float_at(x + mul_strip_d(n, 1));
+			float d = float_at(w + mul_panel_d(kind, 1)), xd = float_at(x + mul_strip_d(n, 1));
+			float m = mul_has_m(kind) ? float_at(w + mul_panel_m(kind, 1)) : 0;
 			acc[t] = fmaf(d*xd, (float)dot(wq, xq, kind == MUL_16 ? 16 : n), acc[t]);
 			if (kind == MUL_16) acc[t] = fmaf(m*xd, (float)dot(wq + 16, xq + 16, 16), acc[t]);
 			if (kind == MUL_32_MIN) acc[t] = fmaf(m*xd, float_at(x + mul_strip_sum(n, 1)), acc[t]);

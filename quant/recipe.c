@@ -108,8 +108,8 @@ static const struct { const char *text; bool whole; enum role role; } role_names
 static enum role role_of(const char *name)
 {
 	for (size_t i = 0; i < sizeof role_names/sizeof *role_names; i++)
-		if (role_names[i].whole ? strcmp(name, role_names[i].text) == 0 : strstr(name,
-			role_names[i].text) != NULL)
+		if (role_names[i].whole ? strcmp(name, role_names[i].text) == 0 :
+			strstr(name, role_names[i].text) != NULL)
 			return role_names[i].role;
 	return R_OTHER;
 }
@@ -245,9 +245,9 @@ static const struct rule { uint64_t recipes; unsigned roles, when; uint32_t type
  * .20. */
 static const struct { uint32_t type, instead; } fallbacks[] = {
 	{ GGU_TYPE_IQ1_S, GGU_TYPE_IQ4_NL }, { GGU_TYPE_IQ1_M, GGU_TYPE_IQ4_NL }, { GGU_TYPE_IQ2_XXS, GGU_TYPE_IQ4_NL },
-	{ GGU_TYPE_IQ2_XS, GGU_TYPE_IQ4_NL }, { GGU_TYPE_IQ2_S, GGU_TYPE_IQ4_NL }, { GGU_TYPE_IQ3_XXS,
-		GGU_TYPE_IQ4_NL },
-	{ GGU_TYPE_IQ3_S, GGU_TYPE_IQ4_NL }, { GGU_TYPE_IQ4_XS, GGU_TYPE_IQ4_NL },
+	{ GGU_TYPE_IQ2_XS, GGU_TYPE_IQ4_NL }, { GGU_TYPE_IQ2_S, GGU_TYPE_IQ4_NL },
+	{ GGU_TYPE_IQ3_XXS, GGU_TYPE_IQ4_NL }, { GGU_TYPE_IQ3_S, GGU_TYPE_IQ4_NL },
+	{ GGU_TYPE_IQ4_XS, GGU_TYPE_IQ4_NL },
 	{ GGU_TYPE_Q1_0, GGU_TYPE_IQ4_NL }, { GGU_TYPE_Q2_0, GGU_TYPE_IQ4_NL }, { GGU_TYPE_Q2_K, GGU_TYPE_IQ4_NL },
 	{ GGU_TYPE_Q3_K, GGU_TYPE_IQ4_NL }, { GGU_TYPE_TQ1_0, GGU_TYPE_IQ4_NL }, { GGU_TYPE_TQ2_0, GGU_TYPE_IQ4_NL },
 	{ GGU_TYPE_Q4_K, GGU_TYPE_Q5_0 }, { GGU_TYPE_Q5_K, GGU_TYPE_Q5_1 }, { GGU_TYPE_Q6_K, GGU_TYPE_Q8_0 },

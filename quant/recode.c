@@ -145,8 +145,8 @@ static enum ggu_status convert_chunk(struct recode *r, struct chunk *c, int work
 	const bool searched = c->feedback || (ggu_type_info(t->to)->kind == GGU_KIND_BLOCK && t->to != GGU_TYPE_Q8_0);
 	const size_t cols = (size_t)t->ne[0], group = searched ? c->rows : cols < GROUP ? GROUP/cols : 1;
 	const size_t mat = t->n_mat > 1 ? (size_t)(c->row/t->ne[1])*cols : 0;
-	const float *imp = t->importance ? t->importance + mat : NULL, *weights = c->of->weights ?
-		c->of->weights + mat : NULL;
+	const float *imp = t->importance ? t->importance + mat : NULL;
+	const float *weights = c->of->weights ? c->of->weights + mat : NULL;
 	float *x = room(&r->work[worker], group*cols*sizeof *x*(r->job->measure ? 2 : 1));
 	if (!x || !room(&c->out, (size_t)c->out_bytes))
 		return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, t->name, "out of memory");
@@ -188,8 +188,8 @@ static void work(void *ctx, size_t slot, int worker)
 static enum ggu_status weigh(const struct recode *r, struct passing *p, struct ggu_error *err)
 {
 	const struct recode_tensor *t = &p->t;
-	const struct quant_objective usual = quant_objective_default(t->to, true), *o = r->job->objective ?
-		r->job->objective : &usual;
+	const struct quant_objective usual = quant_objective_default(t->to, true);
+	const struct quant_objective *o = r->job->objective ? r->job->objective : &usual;
 	const size_t cols = (size_t)t->ne[0];
 	p->weights = calloc(t->n_mat, cols*sizeof *p->weights);
 	if (!p->weights) return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, t->name, "out of memory");

@@ -70,8 +70,8 @@ static void zsh_form(const char *form, const struct opt *o, const char *joined)
 	print_help(o->help);
 	printf("]");
 	if (o->arg)
-		printf(":%s:%s", o->arg, follow_of(o) == FOLLOW_FILES ? "_files" : follow_of(o) == FOLLOW_NOTHING ?
-			"" : "(");
+		printf(":%s:%s", o->arg, follow_of(o) == FOLLOW_FILES ? "_files" :
+			follow_of(o) == FOLLOW_NOTHING ? "" : "(");
 	if (o->arg && follow_of(o) == FOLLOW_RECIPES) {
 		print_recipes(" ");
 		printf(")");

@@ -115,9 +115,8 @@ static void print_plan(const struct convert *c, const struct job *j, uint64_t fi
 		size_t n = convert_n_sources(c, i);
 		text_shape(shape, t->ne, t->n_dims);
 		printf("%-*s  %-*s  %5s -> %-7s %12llu  %s", name_width, name, shape_width, shape,
-			ggu_type_info(convert_from(c, i))->name,
-			ggu_type_info(j->choice[i].type)->name, (unsigned long long)remake_bytes(&j->r.re, i), n ?
-				from : "computed");
+			ggu_type_info(convert_from(c, i))->name, ggu_type_info(j->choice[i].type)->name,
+			(unsigned long long)remake_bytes(&j->r.re, i), n ? from : "computed");
 		if (n > 1) printf(" and %zu more", n - 1);
 		if (j->choice[i].reason == RECIPE_FALLBACK) printf("  fall-back");
 		putchar('\n');
@@ -152,8 +151,8 @@ static const struct recipe *recipe_of(const char *type)
 		if (!strcasecmp(own[i], type)) { o.type = own[i]; return NULL; }
 	r = recipe_find(type);
 	if (!r || recipe_type(r) == RECIPE_KEEP)
-		msg_die("--type expects auto, f32, f16, bf16, q8_0 or a recipe, not '%s'; gguf-quantize lists those",
-			type);
+		msg_die("--type expects auto, f32, f16, bf16, q8_0 or a recipe, not '%s'; "
+			"gguf-quantize lists those", type);
 	return r;
 }
 

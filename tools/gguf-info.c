@@ -69,11 +69,11 @@ static int by_offset(const struct ggu_tensor *a, const struct ggu_tensor *b)
 	return a->source != b->source ? (a->source > b->source) - (a->source < b->source) :
 		(a->offset > b->offset) - (a->offset < b->offset);
 }
-static const struct { const char *name; int (*compare)(const struct ggu_tensor *a,
-	const struct ggu_tensor *b); } orders[] = {
+typedef int compare_fn(const struct ggu_tensor *a, const struct ggu_tensor *b);
+static const struct { const char *name; compare_fn *compare; } orders[] = {
 	{ "name", by_name }, { "type", by_type }, { "bytes", by_bytes }, { "offset", by_offset },
 };
-static int (*order)(const struct ggu_tensor *a, const struct ggu_tensor *b);
+static compare_fn *order;
 
 /* Equal ones stay in the order of the table. */
 static int compare(const void *a, const void *b)
@@ -229,8 +229,8 @@ static void print_header(const char *name, const struct ggu_file *f, const struc
 	ggu_meta_str(ggu_file_meta(f), "general.architecture", &arch);
 	a = text_mask(arch.p, arch.n);
 	if (name) printf("%s%s:%s\n", bold, shown, plain);
-	printf("%sGGUF version %" PRIu32 "%s, %s-endian", bold, ggu_file_version(f), plain, ggu_file_big_endian(f) ?
-		"big" : "little");
+	printf("%sGGUF version %" PRIu32 "%s, %s-endian", bold, ggu_file_version(f), plain,
+		ggu_file_big_endian(f) ? "big" : "little");
 	if (n > 1) printf(", %" PRIu32 " shards", n);
 	printf(", header of %s, data of %s\n", msg_bytes(ggu_file_data_offset(f, 0)), msg_bytes(t->all.bytes));
 	if (arch.n) printf("%s, ", a);
@@ -251,37 +251,44 @@ static enum group group_of(struct ggu_str key, struct ggu_str arch)
 	return text_starts(key.p, "tokenizer.") ? TOKENIZER : REST;
 }
 
-static void print_metadata(const struct ggu_meta *m)
+/* A key of the group, without what all of its keys begin with; NULL: it is another's. The caller frees. */
+static char *key_in(enum group g, const struct ggu_kv *kv, struct ggu_str arch)
+{
+	const size_t skip[N_GROUPS] = { strlen("general."), arch.n + 1, strlen("tokenizer."), 0 };
+	struct ggu_str key = ggu_kv_key(kv);
+	return group_of(key, arch) == g ? text_mask(key.p + skip[g], key.n - skip[g]) : NULL;
+}
+static void print_pair(const char *key, size_t width, const struct ggu_kv *kv)
+{
+	char *value = kv_text(kv, 72);
+	size_t w = text_width(key);
+	printf("  %s%*s  %s  %s%s%s\n", key, w < width ? (int)(width - w) : 0, "", value, dim, kv_type_text(kv), plain);
+	free(value);
+}
+static void print_group(enum group g, const struct ggu_meta *m, struct ggu_str arch)
 {
 	static const char *const titles[N_GROUPS] = { "general", NULL, "tokenizer", "other" };
-	struct ggu_str arch = { "", 0 };
-	size_t n = ggu_meta_count(m);
-	ggu_meta_str(m, "general.architecture", &arch);
-	for (int g = 0; g < N_GROUPS; g++) {
-		size_t skip = g == GENERAL ? 8 : g == ARCHITECTURE ? arch.n + 1 : g == TOKENIZER ? 10 : 0, width = 0;
-		bool any = false;
-		for (int pass = 0; pass < 2; pass++)
-			for (size_t i = 0; i < n; i++) {
-				const struct ggu_kv *kv = ggu_meta_at(m, i);
-				struct ggu_str key = ggu_kv_key(kv);
-				char *k;
-				if ((int)group_of(key, arch) != g) continue;
-				k = text_mask(key.p + skip, key.n - skip);
-				if (!pass) width = text_width(k) > width && text_width(k) <= 40 ? text_width(k) : width;
-				else {
-					char *title = text_mask(g == ARCHITECTURE ? arch.p : titles[g],
-						g == ARCHITECTURE ? arch.n : strlen(titles[g])), *v = kv_text(kv, 72);
-					size_t w = text_width(k);
-					if (!any) printf("\n%s%s%s\n", bold, title, plain);
-					printf("  %s%*s  %s  %s%s%s\n", k, w < width ? (int)(width - w) : 0, "", v,
-						dim, kv_type_text(kv), plain);
-					any = true;
-					free(title);
-					free(v);
-				}
-				free(k);
-			}
+	char *title = g == ARCHITECTURE ? text_mask(arch.p, arch.n) : text_mask(titles[g], strlen(titles[g])), *key;
+	size_t width = 0, found = 0;
+	for (size_t i = 0; i < ggu_meta_count(m); i++) {
+		if (!(key = key_in(g, ggu_meta_at(m, i), arch))) continue;
+		if (text_width(key) > width && text_width(key) <= 40) width = text_width(key);
+		free(key);
+		found++;
 	}
+	if (found) printf("\n%s%s%s\n", bold, title, plain);
+	for (size_t i = 0; i < ggu_meta_count(m); i++) {
+		if (!(key = key_in(g, ggu_meta_at(m, i), arch))) continue;
+		print_pair(key, width, ggu_meta_at(m, i));
+		free(key);
+	}
+	free(title);
+}
+static void print_metadata(const struct ggu_meta *m)
+{
+	struct ggu_str arch = { "", 0 };
+	ggu_meta_str(m, "general.architecture", &arch);
+	for (int g = 0; g < N_GROUPS; g++) print_group((enum group)g, m, arch);
 }
 
 static void print_tensors(const struct list *l)
@@ -318,7 +325,7 @@ static void print_types(const struct totals *t)
 		if (s->n)
 			printf("  %-8s %8" PRIu64 " %10s %10s %5.1f %% %7.2f\n", ggu_type_info(i)->name, s->n,
 				msg_count(s->weights), msg_bytes(s->bytes),
-			t->all.bytes ? 100*(double)s->bytes/(double)t->all.bytes : 0, bits(s));
+				t->all.bytes ? 100*(double)s->bytes/(double)t->all.bytes : 0, bits(s));
 	}
 }
 
@@ -332,8 +339,7 @@ static void print_estimate(const struct estimate *e)
 	printf("  scratch  %10s  %sfor batches of 512 tokens%s\n", msg_bytes(e->scratch), dim, plain);
 	printf("  memory   %10s\n", msg_bytes(e->total));
 	printf("  generation reads %s a token: at most %.*f tokens/s from a memory of %g GB/s\n",
-		msg_bytes(e->read_per_token),
-		e->tokens_per_s < 100, e->tokens_per_s, o.bandwidth);
+		msg_bytes(e->read_per_token), e->tokens_per_s < 100, e->tokens_per_s, o.bandwidth);
 	printf("  a token of a prompt takes %s multiply-adds\n", msg_count(e->macs_per_token));
 }
 
@@ -381,8 +387,8 @@ static bool plan(const char *name, uint64_t n_ctx, struct model_cost *cost)
 	struct model_options options = { NULL, ggu_pool_new(1) };
 	size_t batch = n_ctx < BATCH ? (size_t)n_ctx : BATCH;
 	struct model *m;
-	bool ok = options.pool && n_ctx && n_ctx <= MOST_CTX && strcmp(name, "-") && !model_open(&m, name, &options,
-		NULL);
+	bool ok = options.pool && n_ctx && n_ctx <= MOST_CTX && strcmp(name, "-") &&
+		!model_open(&m, name, &options, NULL);
 	if (ok) {
 		ok = !model_cost(cost, m, &cache, batch, (size_t)n_ctx, (size_t)threads, NULL);
 		model_close(m);

@@ -180,8 +180,8 @@ static void read_text(struct job *j, const char *path)
 	free(text);
 	j->windows = n/(size_t)o.ctx;
 	if (j->windows < 1)
-		msg_die("%s: %zu token%s no window of %d: give more text or a smaller --ctx", name, n, n == 1 ?
-			" makes" : "s make", o.ctx);
+		msg_die("%s: %zu token%s no window of %d: give more text or a smaller --ctx", name, n,
+			n == 1 ? " makes" : "s make", o.ctx);
 	if (j->windows <= (size_t)o.from)
 		msg_die("%s: has only %zu windows, none from %d on", name, j->windows, o.from);
 	j->windows -= (size_t)o.from;

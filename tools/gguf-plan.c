@@ -176,8 +176,8 @@ static void print_plan(const struct plan *p)
 		if (chosen && p->list[i].n > 1) printf(", error: %.4g", sqrt(chosen->error));
 		printf("}\n");
 	}
-	printf("# %s of tensors, %.4f bits per weight\n", msg_bytes(bytes), weights ? 8*(double)bytes/(double)weights :
-		0);
+	printf("# %s of tensors, %.4f bits per weight\n", msg_bytes(bytes),
+		weights ? 8*(double)bytes/(double)weights : 0);
 }
 
 /* RECIPE MODEL in either order, or MODEL for a size, which may be called like a recipe. */

@@ -140,8 +140,8 @@ struct manifest *manifest_read(const char *path)
 	}
 	if (!m->n) msg_die("%s: not a manifest: there are no lines of algorithm, digest and name", path);
 	if (bad)
-		msg_warn("%s: line %zu%s not algorithm, digest and name", path, first_bad, bad > 1 ?
-			" and others are" : " is");
+		msg_warn("%s: line %zu%s not algorithm, digest and name", path, first_bad,
+			bad > 1 ? " and others are" : " is");
 	qsort(m->entry, m->n, sizeof *m->entry, by_name);
 	find_tensors(m);
 	qsort(m->entry, m->n, sizeof *m->entry, by_name);

@@ -140,8 +140,8 @@ void msg_die(const char *fmt, ...)
 
 void msg_error(const char *file, const struct ggu_error *err)
 {
-	const char *name = file && strcmp(file, "-") ? file : "(stdin)", *inner = err->file, *reason = err->sys_errno ?
-		strerror(err->sys_errno) : "", *what = err->what;
+	const char *name = file && strcmp(file, "-") ? file : "(stdin)", *inner = err->file, *what = err->what;
+	const char *reason = err->sys_errno ? strerror(err->sys_errno) : "";
 	char at[40] = "";
 	if (err->offset != GGU_NO_OFFSET) snprintf(at, sizeof at, "byte %llu: ", (unsigned long long)err->offset);
 	/* a shard's name replaces the set's; a file of a folder follows the folder's; ./ is file_named's */

@@ -99,8 +99,8 @@ static void embed_row(struct run *r, int32_t id, size_t pos, float *x, float *sc
 		vec_add(x, scratch, e);
 	}
 	if (g->positions.name) {
-		quant_decode(g->positions.type, (const char *)g->positions.data + pos*g->positions.row_bytes, scratch,
-			e);
+		quant_decode(g->positions.type, (const char *)g->positions.data + pos*g->positions.row_bytes,
+			scratch, e);
 		vec_add(x, scratch, e);
 	}
 	if (g->embed_norm.kind) cpu_norm(&g->embed_norm, x, x, e);

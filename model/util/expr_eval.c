@@ -106,9 +106,10 @@ static enum ggu_status arith(const struct eval *ev, const struct expr_node *e, c
 		*v = make_float(e->op == OP_ADD ? x + y : e->op == OP_SUB ? x - y : x*y);
 		return GGU_OK;
 	}
-	if (e->op == OP_ADD ? __builtin_add_overflow(a->u.i, b->u.i, &r) : e->op == OP_SUB ?
-		__builtin_sub_overflow(a->u.i, b->u.i, &r)
-		: __builtin_mul_overflow(a->u.i, b->u.i, &r)) return fail(ev, e, "overflow");
+	if (e->op == OP_ADD ? __builtin_add_overflow(a->u.i, b->u.i, &r) :
+		e->op == OP_SUB ? __builtin_sub_overflow(a->u.i, b->u.i, &r) :
+		__builtin_mul_overflow(a->u.i, b->u.i, &r))
+		return fail(ev, e, "overflow");
 	*v = make_int(r);
 	return GGU_OK;
 }

@@ -174,8 +174,8 @@ static enum ggu_status read_pre(struct pretok *p, const json_t *o, const char *t
 	if (!strcmp(type, "Metaspace")) return add_metaspace(p, o, err);
 	if (!strcmp(type, "ByteLevel")) return add_byte_level(p, o, err);
 	if (!strcmp(type, "Digits"))
-		return add_split(p, "\\p{N}", false, vocab_json_true(o, "individual_digits") ? ISOLATED : CONTIGUOUS,
-			err);
+		return add_split(p, "\\p{N}", false,
+			vocab_json_true(o, "individual_digits") ? ISOLATED : CONTIGUOUS, err);
 	if (!strcmp(type, "Punctuation")) return add_split(p, "[\\p{P}$+<=>^`|~]", false, behavior, err);
 	if (!strcmp(type, "BertPreTokenizer")) {
 		TRY(add_split(p, "\\s+", false, REMOVED, err));

@@ -60,8 +60,8 @@ static enum ggu_status from_lines(struct vocab *v, const struct vocab_files *f, 
 		p = line ? line + 1 : end;
 	}
 	if (!lines) return file_fail(err, GGU_ERR_FORMAT, "vocab.txt", 0, "", "is empty");
-	TRY(vocab_size(v, f->hints && f->hints->n_vocab > (int64_t)lines ? (size_t)f->hints->n_vocab : lines, false, 0,
-		err));
+	TRY(vocab_size(v, f->hints && f->hints->n_vocab > (int64_t)lines ? (size_t)f->hints->n_vocab : lines,
+		false, 0, err));
 	for (size_t from = 0; from < n; id++) {
 		const char *end = memchr(text + from, '\n', n - from);
 		size_t to = end ? (size_t)(end - text) : n, len = to - from;

@@ -71,8 +71,8 @@ static void check_type(const struct ggu_type_info *t, const char *isa)
 	kt_name("%s %s encodes at every effort", t->name, isa);
 	for (int effort = QUANT_EFFORT_MIN; effort <= QUANT_EFFORT_MAX && !kt_failed(); effort++)
 		for (int k = 0; k < 2; k++)
-			encode(t, isa, 1 + kt_below(3), unit*(1 + kt_below(unit < 256 ? 9 : 2)), effort, kt_below(3) ?
-				KT_MIXED : KT_OUTLIERS, k ? NO_IMPORTANCE : KT_MIXED);
+			encode(t, isa, 1 + kt_below(3), unit*(1 + kt_below(unit < 256 ? 9 : 2)), effort,
+				kt_below(3) ? KT_MIXED : KT_OUTLIERS, k ? NO_IMPORTANCE : KT_MIXED);
 	kt_result();
 	kt_name("%s %s encodes weights and importances of every kind", t->name, isa);
 	for (int weights = 0; weights < KT_FLOATS; weights++)

@@ -184,8 +184,9 @@ void kt_fill_blocks(const struct ggu_type_info *t, uint8_t *w, size_t n_blocks, 
 {
 	static const uint8_t all[KT_BLOCKS] = { 0, 0xff, 0x00, 0x80, 0x7f, 0x08 }, top[4] = { 0x00, 0x7f, 0x80, 0xff };
 	for (size_t i = 0; i < n_blocks*t->block_bytes; i++)
-		w[i] = kind == KT_LONGEST ? longest(t)[i % t->block_bytes] : kind == KT_RANDOM || kind == KT_WILD ?
-			(uint8_t)kt_random() : kind == KT_TOP ? top[kt_below(4)] : all[kind];
+		w[i] = kind == KT_LONGEST ? longest(t)[i % t->block_bytes] :
+			kind == KT_RANDOM || kind == KT_WILD ? (uint8_t)kt_random() :
+			kind == KT_TOP ? top[kt_below(4)] : all[kind];
 	for (size_t b = 0; b < n_blocks; b++) set_scales(t, w + b*t->block_bytes, kind == KT_WILD);
 }
 

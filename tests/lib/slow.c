@@ -98,8 +98,8 @@ static void grid_weight(uint32_t type, const uint8_t *b, size_t i, struct slow_w
 	case GGU_TYPE_IQ1_S:
 		signs = (unsigned)u16(b + 34 + 2*j);
 		w->scale = 2*(int)(signs >> 12 & 7) + 1;
-		w->code = 8*(byte_of(grid_iq1[b[2 + k] + 256*(signs >> 3*(k%4) & 7)], e) - 1) + (signs & 0x8000 ? -1 :
-			1);
+		w->code = 8*(byte_of(grid_iq1[b[2 + k] + 256*(signs >> 3*(k%4) & 7)], e) - 1) +
+			(signs & 0x8000 ? -1 : 1);
 		w->d /= 8;
 		break;
 	case GGU_TYPE_IQ1_M:

@@ -43,8 +43,11 @@ static void put_float(struct text *t, double x)
 	char b[40], digits[24], out[48];
 	int exp, n = 0, k;
 	size_t d = 0;
-	if (isnan(x) || isinf(x)) { put(t, isnan(x) ? "NaN" : x < 0 ? "-Infinity" : "Infinity", isnan(x) ? 3 : x < 0 ?
-		9 : 8); return; }
+	if (isnan(x) || isinf(x)) {
+		const char *word = isnan(x) ? "NaN" : x < 0 ? "-Infinity" : "Infinity";
+		put(t, word, strlen(word));
+		return;
+	}
 	for (int p = 0; p < 17; p++) {
 		snprintf(b, sizeof b, "%.*e", p, x);
 		if (strtod(b, NULL) == x) break;

@@ -119,8 +119,8 @@ static int reference(char **a, int n)
 /* What the library makes of one row. */
 static json_t *result(struct tokenizer *t, const json_t *text, const json_t *row, const char *flags)
 {
-	unsigned how = (strchr(flags, 'b') ? TOKENIZE_BOS | TOKENIZE_EOS : 0) | (strchr(flags, 's') ?
-		TOKENIZE_SPECIAL : 0);
+	unsigned how = (strchr(flags, 'b') ? TOKENIZE_BOS | TOKENIZE_EOS : 0) |
+		(strchr(flags, 's') ? TOKENIZE_SPECIAL : 0);
 	const json_t *list = json_object_get(row, "ids");
 	size_t n = 0, cap = json_array_size(list) + 1, bytes;
 	int32_t *ids = malloc(cap*sizeof *ids);

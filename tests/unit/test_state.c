@@ -349,8 +349,8 @@ static void long_ropes_go_by_the_sequence(void **state)
 	struct model *m = make_model(&long_rope, GGU_TYPE_F32, 2);
 	struct work *w = new_work(m, 64);
 	struct state *s = new_state(m, GGU_TYPE_F32);
-	float row[WIDE], *shorter = alone(m, GGU_TYPE_F32, text, 40, 512), *longer = alone(m, GGU_TYPE_F32, text, 60,
-		7);
+	float row[WIDE], *shorter = alone(m, GGU_TYPE_F32, text, 40, 512);
+	float *longer = alone(m, GGU_TYPE_F32, text, 60, 7);
 	(void)state;
 	assert_memory_not_equal(shorter, longer, WIDE*40*sizeof *longer);
 	for (size_t i = 0; i < 60; i++) go_on(w, s, text + i, 1, row);

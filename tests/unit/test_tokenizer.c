@@ -201,8 +201,8 @@ static void deep_patterns(void **state)
 				"\"behavior\":\"Isolated\"}}", patterns[i]);
 		assert_int_equal(load(&v, json, &err), GGU_OK);
 		assert_int_equal(tokenizer_new(&t, v, &err), GGU_OK);
-		assert_int_equal(tokenizer_encode(t, text, sizeof text - 1, 0, &ids, &n, &cap, &err), i ?
-			GGU_ERR_FORMAT : GGU_OK);
+		assert_int_equal(tokenizer_encode(t, text, sizeof text - 1, 0, &ids, &n, &cap, &err),
+			i ? GGU_ERR_FORMAT : GGU_OK);
 		tokenizer_free(t);
 		vocab_free(v);
 		free(ids);
