@@ -121,8 +121,9 @@ static void lay_out(struct ggu_pool *p)
 {
 	while (p->phase < p->end && !p->phase->n_tasks)
 		p->phase++;
+	/* released: who sees it before the turn moves sees what the tasks did all the same */
 	if (p->phase == p->end)
-		atomic_store_explicit(&p->over, true, memory_order_relaxed);
+		atomic_store_explicit(&p->over, true, memory_order_release);
 	else {
 		uint64_t word = ++p->n_phases*PHASE | (p->phase->take == GGU_TAKE_OWN ? OWNERS : 0);
 		p->n_tasks = p->phase->n_tasks;
