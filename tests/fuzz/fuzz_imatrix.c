@@ -25,6 +25,39 @@ static void same(const struct imatrix *a, const struct imatrix *b)
 	}
 }
 
+/* What is read of matrix k of a covariance, in memory that the caller frees; NULL: refused. */
+static float *mean_of(const struct imatrix *im, const char *name, size_t k, size_t n)
+{
+	float *mean = malloc((n + 1)*sizeof *mean);
+	must(mean, "no memory");
+	if (imatrix_covariance(im, name, k, mean, NULL) == GGU_OK) return mean;
+	free(mean);
+	return NULL;
+}
+/* Of `times` the same matrix, merged, the mean is what it was, unless sums are no floats any more. */
+static void same_covariances(const struct imatrix *a, const struct imatrix *b, double times)
+{
+	struct imatrix_covariance c, d;
+	must(imatrix_n_covariances(a) == imatrix_n_covariances(b), "another number of covariances");
+	for (size_t i = 0; i < imatrix_count(a); i++) {
+		const char *name = imatrix_at(a, i)->name;
+		const bool has = imatrix_has_covariance(a, name, &c);
+		must(has == imatrix_has_covariance(b, name, &d), "a covariance came or went");
+		if (!has) continue;
+		must(!strcmp(c.name, d.name) && c.n_in == d.n_in && c.n_mat == d.n_mat && c.block == d.block
+			&& c.n_floats == d.n_floats, "a covariance changed its shape");
+		for (size_t k = 0; k < c.n_mat; k++) {
+			float *x = mean_of(a, name, k, c.n_floats), *y = mean_of(b, name, k, c.n_floats);
+			must(c.counts[k]*times == d.counts[k], "a covariance changed its tokens");
+			must(times != 1 || !x == !y, "a covariance is read once only");
+			for (size_t j = 0; x && y && j < c.n_floats; j++)
+				must(x[j] == y[j], "a covariance changed");
+			free(x);
+			free(y);
+		}
+	}
+}
+
 static void use(const struct imatrix *im)
 {
 	for (size_t i = 0; i < imatrix_count(im); i++) {
@@ -67,8 +100,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	rewind(to);
 	must(imatrix_read(&again, path, NULL) == GGU_OK, "what was written cannot be read");
 	same(im, again);
+	same_covariances(im, again, 1);
 	must(!strcmp(imatrix_tag(again), "tag"), "the tag changed");
-	if (add_up(sum, im, again)) must(imatrix_count(sum) == imatrix_count(im), "the sum has other entries");
+	if (add_up(sum, im, again)) {
+		must(imatrix_count(sum) == imatrix_count(im), "the sum has other entries");
+		same_covariances(im, sum, 2);
+	}
 	imatrix_scale(sum, 0.5);
 	rewind(to);
 	if (imatrix_write_gguf(sum, fileno(to), NULL) == GGU_OK) {
