@@ -40,6 +40,12 @@ struct work {
 	struct profile *profile;        /* or NULL */
 };
 enum ggu_status work_of(struct work **w, struct model *m, const struct graph *g, size_t n_batch, struct ggu_error *err);
+/* A batch of n rows at its beginning: in its plan what it needs throughout, which are the stream, outputs of a step's
+ * branches, sines and cosines. */
+struct run work_begin(struct work *w, size_t n);
+/* The input that a step's branches have in common, and that of other stacks' branches which keep this one's rows. */
+struct input work_step_input(const struct graph *g, const struct step *st, size_t n, struct plan *p);
+struct input work_reader_input(const struct graph *g, size_t n, struct plan *p);
 static inline float *work_at(const struct work *w, size_t buffer) { return (float *)(void *)(w->base + buffer); }
 static inline void *work_local(const struct work *w, int worker) { return w->local + (size_t)worker*w->local_bytes; }
 

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: MIT
+ * work.c - the scratch of a work: what a batch of so many rows takes on its way through the layers is planned, in the
+ * order in which eval.c goes, and set aside once; and from such plans the cost of a model. */
+#include <stdlib.h>
+#include "../../libgguf/pool.h"
+#include "cpu_internal.h"
+#include "op.h"
+
+/* ---- the plan of a batch ---- */
+
+struct run work_begin(struct work *w, size_t n)
+{
+	const struct graph *g = w->g;
+	struct run r = { .be = w->be, .w = w, .g = g, .n = n, .seg = w->seg };
+	r.x = plan_floats(&r.plan, n, g->n_embd);
+	for (size_t i = 0; i < g->max_branches; i++) r.y[i] = plan_floats(&r.plan, n, g->n_embd);
+	for (size_t i = 0; i < g->n_ropes; i++) w->turn[i] = plan_floats(&r.plan, n, g->rope[i].dims);
+	return r;
+}
+/* A norm of the stream: the input of a step's branches, made when the first product asks for it. */
+static struct input stream_input(const struct graph *g, const struct norm *norm, unsigned forms, size_t n,
+	struct plan *p)
+{
+	struct input in = { .kind = INPUT_STREAM, .stride = g->n_embd, .n = n, .n_in = g->n_embd, .norm = norm };
+	in.at = plan_floats(p, n, g->n_embd);
+	input_plan(p, &in, forms);
+	return in;
+}
+struct input work_step_input(const struct graph *g, const struct step *st, size_t n, struct plan *p)
+{
+	return stream_input(g, &st->before, st->forms, n, p);
+}
+struct input work_reader_input(const struct graph *g, size_t n, struct plan *p)
+{
+	return stream_input(g, &g->out_norm, g->reader_forms, n, p);
+}
+
+static void measure_readers(const struct graph *g, size_t n, struct measure *m)
+{
+	size_t outside = m->plan.used, inside;
+	work_reader_input(g, n, &m->plan);
+	inside = m->plan.used;
+	for (size_t i = 0; i < g->n_readers; i++) {
+		g->reader[i]->op->measure_read(g->reader[i]->params, n, m);
+		m->plan.used = inside;
+	}
+	m->plan.used = outside;
+}
+
+static struct measure measure_layers(struct work *w, size_t n)
+{
+	struct run r = work_begin(w, n);
+	struct measure m = { .plan = r.plan };
+	size_t n_steps = 0;
+	for (size_t l = 0; l < r.g->n_layer; l++)
+		for (size_t i = 0; i < r.g->layer[l].n_steps; i++) {
+			const struct step *st = r.g->layer[l].step + i;
+			size_t outside = m.plan.used, inside;
+			work_step_input(r.g, st, n, &m.plan);
+			inside = m.plan.used;
+			for (size_t k = 0; k < st->n_branches; k++) {
+				st->branch[k].op->measure(st->branch[k].params, n, &m);
+				m.plan.used = inside;
+				m.plan.host_used = 0;
+			}
+			m.plan.used = outside;
+			if (++n_steps == r.g->n_mixing) m.macs_all = m.macs;
+		}
+	if (r.g->n_readers) measure_readers(r.g, n, &m);
+	return m;
+}
+
+/* ---- room for it ---- */
+
+void *run_host(const struct run *r, size_t at) { return r->w->host + at; }
+
+static void *aligned(size_t n)
+{
+	void *p;
+	return n > SIZE_MAX - 64 || posix_memalign(&p, 64, (n + 63)/64*64 + 64) ? NULL : p;
+}
+
+static size_t attend_bytes(const struct graph *g)
+{
+	size_t n = 0;
+	for (size_t i = 0; i < g->n_caches; i++) {
+		const struct cache *c = g->cache + i;
+		size_t a = attn_work_bytes(&(struct attn_shape){ c->n_query, c->n_heads, c->k_dim, c->v_dim,
+			GGU_TYPE_F32, GGU_TYPE_F32, c->v_in_k });
+		if (a > n) n = a;
+	}
+	return n;
+}
+static size_t most(size_t a, size_t b) { return a > b ? a : b; }
+static size_t local_bytes(const struct graph *g)
+{
+	size_t n = most(quant_mul_work_bytes(), g->n_embd*sizeof(float));
+	n = most(n, most(attend_bytes(g), g->source ? attend_bytes(g->source) : 0));
+	return (n + 63)/64*64;
+}
+
+static bool allocate(struct work *w)
+{
+	const struct graph *g = w->g;
+	struct plan p = measure_layers(w, w->n_batch).plan;
+	size_t workers = (size_t)ggu_pool_size(w->m->pool);
+	w->bytes = p.peak;
+	w->host_bytes = p.host_peak;
+	w->local_bytes = local_bytes(g);
+	w->base = aligned(w->bytes);
+	w->host = aligned(w->host_bytes);
+	w->local = aligned(workers*w->local_bytes);
+	w->seg = calloc(w->n_batch, sizeof *w->seg);
+	w->rows = calloc(w->n_batch, sizeof *w->rows);
+	w->ids = calloc(w->n_batch, sizeof *w->ids);
+	w->turned = calloc(w->n_batch, sizeof *w->turned);
+	for (size_t i = 0; i < g->n_ropes; i++)
+		for (int is_long = 0; is_long < 2; is_long++) {
+			if (!(w->freq[i][is_long] = malloc(g->rope[i].dims*sizeof(float)))) return false;
+			rope_frequencies(g->rope + i, is_long, w->freq[i][is_long]);
+		}
+	return w->base && w->host && w->local && w->seg && w->rows && w->ids && w->turned;
+}
+
+enum ggu_status work_new(struct work **out, struct model *m, size_t n_batch, struct ggu_error *err)
+{
+	return work_of(out, m, &m->graph, n_batch, err);
+}
+
+enum ggu_status work_of(struct work **out, struct model *m, const struct graph *g, size_t n_batch,
+	struct ggu_error *err)
+{
+	struct work *w = calloc(1, sizeof *w);
+	if (w) {
+		w->m = m;
+		w->g = g;
+		w->be = &backend_cpu;
+		w->n_batch = n_batch ? n_batch : WORK_DEFAULT_BATCH;
+	}
+	if (!w || !allocate(w)) {
+		work_free(w);
+		return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory for batches of %zu tokens",
+			n_batch ? n_batch : WORK_DEFAULT_BATCH);
+	}
+	*out = w;
+	return GGU_OK;
+}
+
+void work_free(struct work *w)
+{
+	if (!w) return;
+	work_free(w->source);
+	for (size_t i = 0; i < GRAPH_MAX_ROPES; i++) {
+		free(w->freq[i][0]);
+		free(w->freq[i][1]);
+	}
+	free(w->base); free(w->host); free(w->local); free(w->seg); free(w->ids); free(w->rows); free(w->partial);
+	free(w->cut); free(w->head); free(w->turned);
+	free(w);
+}
+
+static size_t bytes_of(const struct work *w, size_t threads)
+{
+	size_t rows = w->n_batch*(sizeof *w->seg + sizeof *w->rows + sizeof *w->ids + sizeof *w->turned);
+	rows += w->source ? bytes_of(w->source, threads) : 0;
+	return w->bytes + w->host_bytes + threads*w->local_bytes + rows + w->partial_bytes + w->head_bytes;
+}
+size_t work_bytes(const struct work *w) { return bytes_of(w, (size_t)ggu_pool_size(w->m->pool)); }
+
+/* ---- the cost of a model ---- */
+
+/* Of a stack whose sequences' caches are those of s. */
+static struct measure measure_work(struct work *w, const struct state *s, size_t n_ctx)
+{
+	struct measure m = measure_layers(w, w->n_batch);
+	w->bytes = m.plan.peak;
+	w->host_bytes = m.plan.host_peak;
+	w->local_bytes = local_bytes(w->g);
+	for (; s; s = s->source)
+		for (size_t i = 0; i < s->g->n_caches; i++)
+			w->partial_bytes = most(w->partial_bytes, cpu_partial_bytes(s->shape + i, w->n_batch, n_ctx));
+	return m;
+}
+/* Most pages of a lane on the way to n_ctx positions. */
+static size_t most_pages(const struct horizon *h, size_t n_ctx, size_t n_batch)
+{
+	size_t n = 0;
+	if (!h->window) return lane_pages(n_ctx);
+	for (size_t pos = 0; pos < n_ctx; pos += n_batch)
+		n = most(n, lane_pages(cpu_least(pos + n_batch, n_ctx)) - lane_kept(h, pos));
+	return n;
+}
+/* What a state has at most, and a row halfway sees of it. */
+static void measure_state(const struct state *s, size_t n_ctx, size_t n_batch, struct model_cost *c)
+{
+	double fixed = (double)s->g->fixed_floats*sizeof *s->fixed;
+	c->state_bytes += fixed + (double)lane_pages(n_ctx)*ATTN_BLOCK*sizeof *s->ids;
+	c->seen_bytes += fixed;
+	for (size_t i = 0; i < s->g->n_horizons; i++) {
+		const struct lane *l = s->lane + i;
+		size_t seen = s->g->whole ? n_ctx : lane_sight(&l->sees, n_ctx/2);
+		c->state_bytes += (double)most_pages(&l->sees, n_ctx, n_batch)
+			*(double)(l->page_bytes + sizeof(struct page));
+		c->seen_bytes += (double)seen*(double)l->page_bytes/ATTN_BLOCK;
+	}
+}
+
+enum ggu_status model_cost(struct model_cost *cost, struct model *m, const struct state_options *o, size_t n_batch,
+	size_t n_ctx, size_t threads, struct ggu_error *err)
+{
+	const struct graph *g = &m->graph;
+	struct work w = { .m = m, .g = g, .be = &backend_cpu, .n_batch = n_batch ? n_batch : WORK_DEFAULT_BATCH };
+	struct work source = { .m = m, .g = g->source, .be = &backend_cpu, .n_batch = most(n_ctx, w.n_batch) };
+	struct measure layers, encoder, head = { .macs = 0 };
+	struct state *s;
+	enum ggu_status st = state_new(&s, m, o, err);
+	if (st) return st;
+	layers = measure_work(&w, s, n_ctx);
+	measure_weight(&head, &g->head, 1);
+	*cost = (struct model_cost){ layers.macs, layers.macs - layers.macs_all, head.macs, layers.weight_bytes,
+		head.weight_bytes };
+	measure_state(s, n_ctx, w.n_batch, cost);
+	if (g->source) {
+		encoder = measure_work(&source, s->source, n_ctx);
+		cost->source_macs = encoder.macs;
+		cost->source_weight_bytes = encoder.weight_bytes;
+		measure_state(s->source, n_ctx, n_ctx, cost);
+		w.source = &source;
+	}
+	cost->work_bytes = (double)bytes_of(&w, threads);
+	state_free(s);
+	return GGU_OK;
+}
