@@ -69,19 +69,11 @@ static void tokenize(struct calibration *c, const struct calibrate_options *o)
 {
 	struct vocab *v;
 	struct tokenizer *t;
-	struct ggu_error err;
-	size_t n, n_ids = 0, cap = 0;
+	const struct load_windows w = { c->ctx, 0, o->chunks, TOKENIZE_BOS | TOKENIZE_EOS };
+	size_t n;
 	char *text = load_text(o->text, &n);
 	load_tokenizer(c->f.m, o->model, &v, &t);
-	if (tokenizer_encode_first(t, text, n, TOKENIZE_BOS | TOKENIZE_EOS, load_most_ids(0, o->chunks, c->ctx),
-		&c->ids, &n_ids, &cap, &err))
-		msg_die_error(o->text, &err);
-	c->n_windows = n_ids/c->ctx;
-	if (!c->n_windows)
-		msg_die("%s: %zu token%s no window of %zu: give more text or a smaller --ctx", o->text, n_ids,
-			n_ids == 1 ? " makes" : "s make", c->ctx);
-	if (o->chunks > c->n_windows) load_few_windows(o->text, c->n_windows);
-	if (o->chunks && o->chunks < c->n_windows) c->n_windows = (size_t)o->chunks;
+	c->n_windows = load_windows(&w, t, o->text, text, n, &c->ids);
 	if (vocab_add_bos(v) && vocab_bos(v) >= 0)
 		for (size_t i = 0; i < c->n_windows; i++) c->ids[i*c->ctx] = vocab_bos(v);
 	draw(c, v);

@@ -81,8 +81,7 @@ struct run {
 	struct imatrix *im;
 	struct ggu_pool *pool;
 	struct model *model;
-	int32_t *ids;
-	size_t n_ids;
+	int32_t *ids;           /* [n_chunks + n_drawn][ctx] */
 	uint64_t n_chunks;
 	size_t n_drawn;         /* windows drawn by lot, after those of the text; covariances alone see them */
 	bool drawn;             /* such a one is being evaluated */
@@ -135,28 +134,14 @@ static void begin_decoder(struct run *r, const struct vocab *v)
 
 static void tokenize(struct run *r, const char *text_name)
 {
-	const char *shown = strcmp(text_name, "-") ? text_name : "(stdin)";
 	struct vocab *v;
 	struct tokenizer *t;
-	struct ggu_error err;
-	size_t n, cap = 0;
-	uint64_t windows;
+	size_t n;
 	char *text = load_text(text_name, &n);
-	unsigned flags = TOKENIZE_BOS | TOKENIZE_EOS | (o.special ? TOKENIZE_SPECIAL : 0);
+	const struct load_windows w = { (size_t)o.ctx, o.from, o.chunks,
+		TOKENIZE_BOS | TOKENIZE_EOS | (o.special ? TOKENIZE_SPECIAL : 0) };
 	load_tokenizer(r->model, o.model, &v, &t);
-	if (tokenizer_encode_first(t, text, n, flags, load_most_ids(o.from, o.chunks, (size_t)o.ctx), &r->ids,
-		&r->n_ids, &cap, &err)) msg_die_error(text_name, &err);
-	windows = r->n_ids/(size_t)o.ctx;
-	if (!windows)
-		msg_die("%s: %zu token%s no window of %d: give more text or a smaller --ctx", shown, r->n_ids,
-			r->n_ids == 1 ? " makes" : "s make", o.ctx);
-	if (windows <= o.from)
-		msg_die("%s: has only %llu windows, none from %llu on", shown, (unsigned long long)windows,
-			(unsigned long long)o.from);
-	windows -= o.from;
-	memmove(r->ids, r->ids + o.from*(size_t)o.ctx, windows*(size_t)o.ctx*sizeof *r->ids);
-	if (o.chunks > windows) load_few_windows(shown, (size_t)windows);
-	r->n_chunks = o.chunks && o.chunks < windows ? o.chunks : windows;
+	r->n_chunks = load_windows(&w, t, text_name, text, n, &r->ids);
 	if (model_has_encoder(r->model)) begin_decoder(r, v);
 	if (vocab_add_bos(v) && vocab_bos(v) >= 0)
 		for (uint64_t i = 0; i < r->n_chunks; i++) r->ids[i*(size_t)o.ctx] = vocab_bos(v);

@@ -165,29 +165,17 @@ static void make_tag(struct job *j, const char *text, size_t n)
 
 static void read_text(struct job *j, const char *path)
 {
-	const char *name = path && strcmp(path, "-") ? path : "(stdin)";
+	const struct load_windows w = { (size_t)o.ctx, (uint64_t)o.from, (uint64_t)o.chunks,
+		TOKENIZE_BOS | TOKENIZE_SPECIAL };
 	struct tokenizer *t;
-	struct ggu_error err;
-	size_t n = 0, cap = 0, bytes;
+	size_t n;
 	char *text;
 	load_tokenizer(j->a.m, o.model, &j->v, &t);
-	text = load_text(path, &bytes);
-	if (tokenizer_encode_first(t, text, bytes, TOKENIZE_BOS | TOKENIZE_SPECIAL,
-		load_most_ids((uint64_t)o.from, (uint64_t)o.chunks, (size_t)o.ctx), &j->ids, &n, &cap, &err))
-		msg_die_error(name, &err);
+	text = load_text(path, &n);
+	j->windows = load_windows(&w, t, path, text, n, &j->ids);
 	tokenizer_free(t);
-	if (o.partial) make_tag(j, text, bytes);
+	if (o.partial) make_tag(j, text, n);
 	free(text);
-	j->windows = n/(size_t)o.ctx;
-	if (j->windows < 1)
-		msg_die("%s: %zu token%s no window of %d: give more text or a smaller --ctx", name, n,
-			n == 1 ? " makes" : "s make", o.ctx);
-	if (j->windows <= (size_t)o.from)
-		msg_die("%s: has only %zu windows, none from %d on", name, j->windows, o.from);
-	j->windows -= (size_t)o.from;
-	memmove(j->ids, j->ids + (size_t)o.from*(size_t)o.ctx, j->windows*(size_t)o.ctx*sizeof *j->ids);
-	if ((size_t)o.chunks > j->windows) load_few_windows(name, j->windows);
-	if (o.chunks && j->windows > (size_t)o.chunks) j->windows = (size_t)o.chunks;
 	/* the last token of a window is scored without being evaluated: nobody else looks at it */
 	for (size_t i = 0; i < j->windows*(size_t)o.ctx; i++)
 		if (j->ids[i] < 0 || (size_t)j->ids[i] >= model_n_vocab(j->a.m))

@@ -133,10 +133,31 @@ char *load_text(const char *path, size_t *n)
 	return p;
 }
 
-size_t load_most_ids(uint64_t from, uint64_t chunks, size_t ctx)
+/* That they take, or 0: as many as there are. */
+static size_t most_ids(const struct load_windows *w)
 {
-	const uint64_t most = SIZE_MAX/ctx;
-	return !chunks || from > most || chunks > most - from ? 0 : (size_t)(from + chunks)*ctx;
+	const uint64_t most = SIZE_MAX/w->ctx;
+	return !w->chunks || w->from > most || w->chunks > most - w->from ? 0 : (size_t)(w->from + w->chunks)*w->ctx;
+}
+size_t load_windows(const struct load_windows *w, struct tokenizer *t, const char *file, const char *text, size_t n,
+	int32_t **ids)
+{
+	const char *shown = file && strcmp(file, "-") ? file : "(stdin)";
+	struct ggu_error err;
+	size_t n_ids = 0, cap = 0, there;
+	*ids = NULL;
+	if (tokenizer_encode_first(t, text, n, w->flags, most_ids(w), ids, &n_ids, &cap, &err))
+		msg_die_error(file, &err);
+	there = n_ids/w->ctx;
+	if (!there)
+		msg_die("%s: %zu token%s no window of %zu: give more text or a smaller --ctx", shown, n_ids,
+			n_ids == 1 ? " makes" : "s make", w->ctx);
+	if (there <= w->from)
+		msg_die("%s: has only %zu windows, none from %llu on", shown, there, (unsigned long long)w->from);
+	there -= (size_t)w->from;
+	memmove(*ids, *ids + (size_t)w->from*w->ctx, there*w->ctx*sizeof **ids);
+	if (w->chunks > there) load_few_windows(shown, there);
+	return w->chunks && w->chunks < there ? (size_t)w->chunks : there;
 }
 
 void load_few_windows(const char *file, size_t n)

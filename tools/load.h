@@ -31,8 +31,12 @@ void load_tokenizer(const struct model *m, const char *path, struct vocab **v, s
 /* All bytes of a file, unpacked if it is gzip'd, or of standard input for NULL and "-"; a NUL follows them. Caller
  * frees. */
 char *load_text(const char *path, size_t *n);
-/* Of so many windows of ctx tokens behind the first `from`, for tokenizer_encode_first. chunks 0: all */
-size_t load_most_ids(uint64_t from, uint64_t chunks, size_t ctx);
+/* Which windows of ctx tokens of a text: `chunks` of them (0: all) behind the first `from`. flags: TOKENIZE_* */
+struct load_windows { size_t ctx; uint64_t from, chunks; unsigned flags; };
+/* How many of those text[n] has; their tokens to *ids, for the caller to free. Dies where there is none, and warns of
+ * fewer than were asked for. file: the text's name */
+size_t load_windows(const struct load_windows *w, struct tokenizer *t, const char *file, const char *text, size_t n,
+	int32_t **ids);
 /* A warning: fewer windows than were asked for. */
 void load_few_windows(const char *file, size_t n);
 /* The next token id at *p, a place in file's text, after blanks, commas and, if `lines`, ends of lines; *p then stands
