@@ -99,13 +99,44 @@ static enum ggu_status piece(struct walk *w, size_t step, const char *t, size_t 
 	return to > from ? walk(w, step + 1, t + from, to - from) : GGU_OK;
 }
 
-/* Matches and the stretches between them, joined as the behavior says. */
+/* What lies before the next span, not yet given out: t[start..end), of which the last span was a match. */
+struct held { size_t start, end; bool match; };
+
+static enum ggu_status give(struct walk *w, size_t step, const char *t, const struct held *h)
+{
+	bool removed = h->match && w->p->pre[step].behavior == REMOVED;
+	return removed ? GGU_OK : piece(w, step, t, h->start, h->end);
+}
+
+/* The next span, a match or what lies between two: it joins what is held, if the behavior says so. */
+static enum ggu_status span(struct walk *w, size_t step, const char *t, struct held *h, size_t from, size_t to,
+	bool match)
+{
+	bool joins = false;
+	if (to == from) return GGU_OK;
+	switch (w->p->pre[step].behavior) {
+	case REMOVED: case ISOLATED: break;
+	case MERGED_WITH_PREVIOUS: joins = match && !h->match; break;
+	case MERGED_WITH_NEXT: joins = !match && h->match; break;
+	case CONTIGUOUS: joins = match == h->match; break;
+	}
+	if (!joins) {
+		TRY(give(w, step, t, h));
+		h->start = from;
+	}
+	h->end = to;
+	h->match = match;
+	return GGU_OK;
+}
+
+/* Matches and the stretches between them, joined as the behavior says; inverted, these count as the matches. */
 static enum ggu_status split(struct walk *w, size_t step, const char *t, size_t n)
 {
 	const struct step *s = w->p->pre + step;
-	size_t from = 0, start = 0, at = n, end = n;    /* start: of what waits to be given out */
+	size_t from = 0, at = n, end = n;
 	struct subject u = { t, n, 0, 0 };
-	bool found = true, run = false;
+	struct held h = { 0, 0, false };
+	bool found = true;
 	while (from < n) {
 		size_t look = from;
 		do {
@@ -113,26 +144,11 @@ static enum ggu_status split(struct walk *w, size_t step, const char *t, size_t 
 			for (look = end + 1; look < n && ((unsigned char)t[look] & 0xc0) == 0x80;) look++;
 		} while (found && end == at && look <= n);      /* empty matches split nothing */
 		if (!found || end == at) at = end = n;
-		if (s->invert) {        /* what lies between the matches counts as the match */
-			if (at > from && s->behavior != REMOVED) TRY(piece(w, step, t, from, at));
-			TRY(piece(w, step, t, at, end));
-			from = end;
-			continue;
-		}
-		switch (s->behavior) {
-		case REMOVED: TRY(piece(w, step, t, from, at)); break;
-		case ISOLATED: TRY(piece(w, step, t, from, at)); TRY(piece(w, step, t, at, end)); break;
-		case MERGED_WITH_PREVIOUS: TRY(piece(w, step, t, from, end)); break;
-		case MERGED_WITH_NEXT: TRY(piece(w, step, t, start, at)); start = at; break;
-		case CONTIGUOUS:
-			if (run && at > from) { TRY(piece(w, step, t, start, from)); start = from; run = false; }
-			if (!run) { TRY(piece(w, step, t, from, at)); start = at; run = true; }
-			break;
-		}
+		TRY(span(w, step, t, &h, from, at, s->invert));
+		TRY(span(w, step, t, &h, at, end, !s->invert));
 		from = end;
 	}
-	if (s->behavior == MERGED_WITH_NEXT || (s->behavior == CONTIGUOUS && run)) TRY(piece(w, step, t, start, n));
-	return GGU_OK;
+	return give(w, step, t, &h);
 }
 
 static enum ggu_status rewrite(struct walk *w, size_t step, const char *t, size_t n)

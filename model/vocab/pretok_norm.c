@@ -156,7 +156,9 @@ static void lower(const char *t, size_t n, struct buf *b)
 		utf8proc_uint8_t out[4];
 		utf8proc_ssize_t len = utf8proc_iterate((const utf8proc_uint8_t *)t + i, (utf8proc_ssize_t)(n - i), &c);
 		if (len <= 0) { buf_put(b, t + i++, 1); continue; }
-		buf_put(b, (const char *)out, (size_t)utf8proc_encode_char(utf8proc_tolower(c), out));
+		/* the one character whose lower case is two: an i and the dot above that its capital has */
+		if (c == 0x130) buf_put(b, "i\xcc\x87", 3);
+		else buf_put(b, (const char *)out, (size_t)utf8proc_encode_char(utf8proc_tolower(c), out));
 		i += (size_t)len;
 	}
 }

@@ -121,15 +121,16 @@ static size_t last_char(const char *p, size_t at, utf8proc_int32_t *c)
 /* What of p[n] is looked at: raw or normalized, with special tokens or without. */
 struct look { const char *p; size_t n; bool normalized; unsigned flags; };
 
-static bool fits(const struct added *a, const struct look *l, size_t at)
+static bool fits(const struct added *a, const struct look *l)
 {
-	utf8proc_int32_t c;
-	size_t end = at + a->text.n;
-	if (a->normalized != l->normalized || (a->special && !(l->flags & TOKENIZE_SPECIAL))) return false;
-	if (!a->single_word) return true;
-	if (at) { last_char(l->p, at, &c); if (is_word(c)) return false; }
-	if (end < l->n) { tokenizer_char(l->p + end, l->n - end, &c); if (is_word(c)) return false; }
-	return true;
+	return a->normalized == l->normalized && (!a->special || l->flags & TOKENIZE_SPECIAL);
+}
+static bool stands_alone(const struct look *l, size_t at, size_t end)
+{
+	utf8proc_int32_t before = ' ', after = ' ';
+	if (at) last_char(l->p, at, &before);
+	if (end < l->n) tokenizer_char(l->p + end, l->n - end, &after);
+	return !is_word(before) && !is_word(after);
 }
 
 /* The first of added[lo..hi), which agree in d bytes, whose byte d is c or more; those of d bytes have none. */
@@ -152,7 +153,7 @@ static const struct added *match(const struct tokenizer *t, const struct look *l
 	for (size_t d = 1; lo < hi; d++) {
 		bool found = false;
 		for (; lo < hi && t->added[lo].text.n == d; lo++)
-			if (!found && fits(t->added + lo, l, at)) { best = t->added + lo; found = true; }
+			if (!found && fits(t->added + lo, l)) { best = t->added + lo; found = true; }
 		if (lo == hi || d == n) break;
 		lo = from_byte(t, lo, hi, d, p[d]);
 		hi = from_byte(t, lo, hi, d, p[d] + 1);
@@ -189,6 +190,7 @@ static enum ggu_status cut(struct encoding *e, const char *p, size_t n, bool fir
 		utf8proc_int32_t c;
 		if (!a) { at++; continue; }
 		end = at + a->text.n;
+		if (a->single_word && !stands_alone(&l, at, end)) { at = end; continue; }
 		while (a->lstrip && left > from) {
 			size_t k = last_char(p, left, &c);
 			if (k < from || !pretok_is_space(c)) break;

@@ -98,11 +98,12 @@ jq -n '([range(256) | select((. >= 33 and . <= 126) or (. >= 161 and . <= 172) o
 	pre_tokenizer: {type: "ByteLevel", add_prefix_space: false, use_regex: true}, decoder: {type: "ByteLevel"},
 	added_tokens: [range(2000) | {id: (300 + .), content: "<<<<<<<<<\(.)>", special: true, normalized: false}]}' >"$TMP/dir/tokenizer.json"
 
-# parts of pipelines that none of the vocabularies has: normalizer, pre-tokenizer, text, and ids of tokenizers 0.23.3
+# parts of pipelines that none of the vocabularies has: normalizer, pre-tokenizer, text, ids of tokenizers 0.23.3, and
+# an added token that must stand alone
 mkdir "$TMP/part"
 while IFS= read -r row; do
 	printf '%s\n' "$row" | jq -j '.[2]' >"$TMP/text"
-	jq --argjson row "$row" '.normalizer = $row[0] | .added_tokens = [] | .pre_tokenizer = if $row[1].type == "ByteLevel" then $row[1] else
+	jq --argjson row "$row" '.normalizer = $row[0] | .added_tokens = [$row[4] // empty | {id: 261, content: ., single_word: true}] | .pre_tokenizer = if $row[1].type == "ByteLevel" then $row[1] else
 		{type: "Sequence", pretokenizers: [$row[1] // empty, {type: "ByteLevel", add_prefix_space: false, use_regex: false}]} end' \
 		"$TMP/dir/tokenizer.json" >"$TMP/part/tokenizer.json"
 	is "$(printf '%s\n' "$row" | jq -rc '.[:2]')" "$(gguf-tokenize -m "$TMP/part" "$TMP/text")" "$(printf '%s\n' "$row" | jq -r '.[3] | join(" ")')"
@@ -121,6 +122,14 @@ done <<'END'
 [null, {"type": "Split", "pattern": {"Regex": "[^[^a]0]+"}, "behavior": "Isolated"}, "aaaa00  aa00", [257, 260, 258, 256, 260]]
 [null, {"type": "ByteLevel", "add_prefix_space": true, "use_regex": false}, "aa aa", [220, 256, 220, 256]]
 [null, {"type": "ByteLevel", "add_prefix_space": true, "use_regex": false}, " aa", [220, 256]]
+[{"type": "Lowercase"}, null, "\u0130A\u0391", [72, 136, 229, 64, 138, 109]]
+[null, {"type": "Split", "pattern": {"Regex": "aa"}, "behavior": "Isolated", "invert": true}, "aaaa 00  aaaaaa", [256, 256, 220, 260, 258, 256, 256, 256]]
+[null, {"type": "Split", "pattern": {"Regex": "aa"}, "behavior": "MergedWithPrevious", "invert": true}, "aaaa 00  aaaaaa", [256, 256, 220, 260, 258, 256, 256, 256]]
+[null, {"type": "Split", "pattern": {"Regex": "[ 0]"}, "behavior": "MergedWithNext", "invert": true}, "aaaa 00  aaaaaa", [257, 220, 15, 15, 220, 220, 257, 256]]
+[null, {"type": "Split", "pattern": {"Regex": "aa"}, "behavior": "Contiguous", "invert": true}, "aaaa 00  aaaaaa", [257, 220, 260, 258, 257, 256]]
+[null, null, "a\n\n\n\n\n\n0", [64, 259, 261, 259, 15], "\n\n"]
+[null, null, "\u00e9\n\n-", [127, 102, 259, 12], "\n\n"]
+[null, null, "-\n\n\n", [12, 261, 198], "\n\n"]
 END
 
 # what the vocabulary's metadata takes from the small files, and from the size alone (facts of llama.cpp's converter)
