@@ -3,6 +3,7 @@
  * activations of the same product, of whose tiles those on and below the diagonal are made. */
 #include <stdlib.h>
 #include <string.h>
+#include "float.h"
 #include "gram.h"
 #include "vec.h"
 
@@ -35,9 +36,11 @@ static void turn_task(void *ctx, size_t task, int worker)
 	const size_t from = task*TURN, n = least(g->n - from, TURN), first = from/ROWS*ROWS;
 	float *to = w->turned + from*TURNED;
 	(void)worker;
-	for (size_t t = 0; t < g->n_tokens; t++)
-		for (size_t i = 0; i < n; i++) to[i*TURNED + t] = g->by[t]*g->x[t*g->stride + from + i];
+	for (size_t t = 0; t < g->n_tokens; t += 8)
+		quant_float_table->turn[FLOAT_F32]((const char *)(g->x + t*g->stride + from), g->stride*sizeof *g->x,
+			g->n_tokens - t, n, FLOAT_LANES*TURNED, TURNED, to + t);
 	for (size_t i = 0; i < n; i++) {
+		vec_mul(to + i*TURNED, g->by, g->n_tokens);
 		for (size_t t = g->n_tokens; t < w->tokens; t++) to[i*TURNED + t] = 0;
 		quant_encode(CODES, NULL, to + i*TURNED, NULL, 1, w->tokens, QUANT_EFFORT_DEFAULT,
 			w->codes + (from + i)*w->code_bytes);
