@@ -169,11 +169,11 @@ ASAN_QUICK = $(patsubst tests/%.c,$(BUILD)/asan/tests/%,$(wildcard tests/unit/te
 check-asan-quick: ## the quicker half of check-asan, without kernels, encoders and whole models
 	+$(ASAN) UNIT="$(filter $(BUILD)/%,$(ASAN_QUICK))" CHECKS="$(ASAN_QUICK)"
 # what uses threads: the pool, sums and products by it, first calls of libggu, factors that are made ahead
-TSAN_QUICK = $(patsubst %,$(BUILD)/tsan/tests/%,$(patsubst %,unit/test_%,belt ggu_quant hold imatrix pool) kernels/test_gram) \
-	tests/cli/feedback.t
+TSAN_QUICK = $(patsubst %,$(BUILD)/tsan/tests/%,$(patsubst %,unit/test_%,belt factors ggu_quant hold imatrix pool) \
+	kernels/test_gram)
 check-tsan: ## threads under ThreadSanitizer, in build/tsan
 	+SANITIZED=1 TSAN_OPTIONS=exitcode=66 $(MAKE) check BUILD=$(BUILD)/tsan CFLAGS="-O1 -g -fno-omit-frame-pointer -fsanitize=thread" \
-	  UNIT="$(filter $(BUILD)/%,$(TSAN_QUICK))" CHECKS="$(TSAN_QUICK)" TEST_PROGS=
+	  UNIT="$(TSAN_QUICK)" CHECKS="$(TSAN_QUICK)" TEST_PROGS=
 # AVX-VNNI as the same instructions of AVX-512, AMX with tiles in C: for machines that have AVX-512 with VNNI and not
 # these. One make builds whatever is wanted of it: two would write the same objects at once.
 STAND_INS = $(BUILD)/stand-ins/tests/kernels/test_multiply $(BUILD)/stand-ins/tests/kernels/test_every
