@@ -56,14 +56,11 @@ float *calibrate_floats(size_t rows, size_t n)
 
 static void draw(struct calibration *c, const struct vocab *v)
 {
-	const size_t n = drawn_windows(c->n_windows);
-	int32_t *ids = realloc(c->ids, (c->n_windows + n)*c->ctx*sizeof *ids);
-	if (!ids) msg_die("out of memory");
-	c->ids = ids;
-	c->n_text = c->n_windows;
-	c->root = drawn_root(c->n_text, 1);
-	for (size_t i = 0; i < n; i++)
-		drawn_window(v, model_n_vocab(c->f.m), i, ids + c->n_windows++*c->ctx, c->ctx);
+	const size_t n = c->n_windows;
+	drawn_append(v, model_n_vocab(c->f.m), 0, &c->ids, n, c->ctx);
+	c->n_text = n;
+	c->n_windows = n + drawn_windows(n);
+	c->root = drawn_root(n, 1);
 }
 static void tokenize(struct calibration *c, const struct calibrate_options *o)
 {

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * drawn.c - see drawn.h. */
 #include <math.h>
+#include <stdlib.h>
 #include "drawn.h"
+#include "msg.h"
 
 enum { TEXT_WINDOWS = 16, TEXT_SHARE = 4, FIRST_SHARE = 16 };
 
@@ -32,7 +34,7 @@ static uint64_t next(uint64_t *state)
 	z = (z ^ z >> 27)*0x94d049bb133111eb;
 	return z ^ z >> 31;
 }
-void drawn_window(const struct vocab *v, size_t n_vocab, size_t number, int32_t *ids, size_t ctx)
+static void draw(const struct vocab *v, size_t n_vocab, size_t number, int32_t *ids, size_t ctx)
 {
 	uint64_t state = number;
 	const size_t n = vocab_count(v) < n_vocab ? vocab_count(v) : n_vocab;
@@ -42,4 +44,12 @@ void drawn_window(const struct vocab *v, size_t n_vocab, size_t number, int32_t 
 		ids[i] = (int32_t)id;
 	}
 	if (ctx && vocab_add_bos(v) && vocab_bos(v) >= 0) ids[0] = vocab_bos(v);
+}
+void drawn_append(const struct vocab *v, size_t n_vocab, size_t first, int32_t **ids, size_t n, size_t ctx)
+{
+	const size_t more = drawn_windows(n);
+	int32_t *all = realloc(*ids, (n + more)*ctx*sizeof *all);
+	if (!all) msg_die("out of memory");
+	for (size_t i = 0; i < more; i++) draw(v, n_vocab, first + i, all + (n + i)*ctx, ctx);
+	*ids = all;
 }

@@ -53,7 +53,7 @@ int main(int argc, char **argv)
 		"[--decode] [-j N] [-o FILE] FILE TENSOR ...", 2, -1 });
 	pipe_input(argv[0]);
 	out = out_open(o.output, true);
-	sandbox_enter(argv, 1, o.output);
+	sandbox_enter((const char *const *)argv, 1, o.output);
 	if (ggu_open(&f, argv[0], &err)) msg_die_error(argv[0], &err);
 	out_refuse_sources(out, argv[0], f);
 	for (int i = 1; i < argc; i++) {

@@ -142,7 +142,7 @@ int main(int argc, char **argv)
 	out = out_open(o.output, false);
 	out_take_stdout(out);
 	if (!o.jobs) o.jobs = ggu_cpu_count();  /* reads files, so before the sandbox */
-	sandbox_enter(names, argc, o.output);
+	sandbox_enter((const char *const *)names, argc, o.output);
 	pool = ggu_pool_new(o.jobs);
 	if (!pool) msg_die("cannot start %d threads", o.jobs);
 	for (int i = 0; i < argc; i++) {

@@ -205,8 +205,7 @@ int main(int argc, char **argv)
 		refuse_inputs(out, dir);
 	}
 	if (!o.jobs) o.jobs = ggu_cpu_count();  /* reads files, so before the sandbox */
-	sandbox_enter((char *[]){ argv[0], (char *)(uintptr_t)o.imatrix, (char *)(uintptr_t)o.metadata,
-		(char *)(uintptr_t)o.arch_file }, 4, o.out);
+	sandbox_enter((const char *[]){ argv[0], o.imatrix, o.metadata, o.arch_file }, 4, o.out);
 	if (o.imatrix && imatrix_read(&im, o.imatrix, &err)) msg_die_error(o.imatrix, &err);
 	if (convert_open(&c, dir, &(struct convert_options){ .type = recipe ? "exact" : o.type,
 		.vocab_only = o.vocab_only, .name = o.name,

@@ -352,7 +352,7 @@ int main(int argc, char **argv)
 	prepare_ignored();
 	out = out_open(o.output, false);
 	if (!o.jobs) o.jobs = ggu_cpu_count();  /* reads files, so before the sandbox */
-	sandbox_enter(argv, 2, o.output);
+	sandbox_enter((const char *const *)argv, 2, o.output);
 	for (int i = 0; i < 2; i++) {
 		if (ggu_open(&f[i], argv[i], &err)) msg_die_error(argv[i], &err);
 		out_refuse_sources(out, argv[i], f[i]);

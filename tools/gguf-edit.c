@@ -392,7 +392,7 @@ static void edit_in_place(const char *name)
 	bool undone = false;
 	int fd;
 	if (!path) msg_die("%s: %s", name, strerror(errno));
-	sandbox_enter(&path, 1, o.dry_run ? NULL : path);
+	sandbox_enter((const char *[]){ path }, 1, o.dry_run ? NULL : path);
 	fd = o.dry_run ? inplace_look(path) : inplace_open(path, &undone);
 	if (undone) msg_warn("%s: an edit that was interrupted has been undone", name);
 	if (edits.n || o.reserve) {
@@ -412,7 +412,7 @@ static void edit_copy(const char *name)
 	struct ggu_error err;
 	struct out *out = o.dry_run ? NULL : out_open(o.output, true);
 	int fd = -1;
-	sandbox_enter((char *[]){ (char *)(uintptr_t)name }, 1, o.output);
+	sandbox_enter((const char *[]){ name }, 1, o.output);
 	pipe_input(name);
 	if (ggu_open(&m.f, name, &err)) msg_die_error(name, &err);
 	if (out) out_refuse_sources(out, name, m.f);

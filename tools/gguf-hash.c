@@ -157,24 +157,25 @@ static void one_file(struct pass *p, struct manifest *m, const struct out *out, 
 }
 
 /* The files that a manifest names; *n of them. The caller frees the list. */
-static char **files_of(const struct manifest *m, int *n)
+static const char **files_of(const struct manifest *m, int *n)
 {
-	char **list = calloc(m->n, sizeof *list);
+	const char **list = calloc(m->n, sizeof *list);
 	if (!list) msg_die("out of memory");
 	*n = 0;
 	for (size_t i = 0; i < m->n; i++)
 		if (!i || strcmp(m->entry[i].file, m->entry[i - 1].file) != 0)
-			list[(*n)++] = (char *)(uintptr_t)m->entry[i].file;
+			list[(*n)++] = m->entry[i].file;
 	return list;
 }
 
 int main(int argc, char **argv)
 {
-	static char *standard[] = { "-", NULL };
+	static const char *const standard[] = { "-", NULL };
 	struct pass p = { 0 };
 	struct manifest *m = NULL;
 	struct out *out;
-	char **names, **listed = NULL;
+	const char *const *names;
+	const char **listed = NULL;
 	json_t *all = NULL;
 	bool any = false;
 	argc = opt_parse(argc, argv, opts,
@@ -186,7 +187,7 @@ int main(int argc, char **argv)
 	for (int k = 0; k < DIGEST_KINDS; k++) any |= o.kind[k];
 	if (!any && !o.check) o.kind[DIGEST_XXH3] = true;
 	if (o.json && !(all = json_array())) msg_die("out of memory");
-	names = argc ? argv : standard;
+	names = argc ? (const char *const *)argv : standard;
 	if (!argc) argc = 1;
 	if (o.check) {
 		m = manifest_read(o.check);

@@ -112,18 +112,12 @@ static enum ggu_status tap(void *ctx, const char *weight, size_t n_mat, size_t m
 		&r->err);
 }
 
-/* Windows drawn by lot, behind the text's. Numbered from the first of the text's, so that matrices of parts of a text
- * have seen other windows. */
+/* Numbered from the first of the text's, so that matrices of parts of a text have seen other windows. */
 static void draw(struct run *r, const struct vocab *v)
 {
-	const size_t ctx = (size_t)o.ctx, text = (size_t)r->n_chunks*ctx;
-	int32_t *ids;
-	r->n_drawn = drawn_windows((size_t)r->n_chunks);
-	ids = realloc(r->ids, (text + r->n_drawn*ctx)*sizeof *ids);
-	if (!ids) msg_die("out of memory");
-	r->ids = ids;
-	for (size_t i = 0; i < r->n_drawn; i++)
-		drawn_window(v, model_n_vocab(r->model), (size_t)o.from + i, ids + text + i*ctx, ctx);
+	const size_t n = (size_t)r->n_chunks;
+	drawn_append(v, model_n_vocab(r->model), (size_t)o.from, &r->ids, n, (size_t)o.ctx);
+	r->n_drawn = drawn_windows(n);
 }
 static size_t half(void) { return (size_t)o.ctx/2; }
 static void begin_decoder(struct run *r, const struct vocab *v)
@@ -343,7 +337,7 @@ static void merge(char **names, int n)
 	struct imatrix *sum = imatrix_new(), *im;
 	struct ggu_error err;
 	if (!sum) msg_die("out of memory");
-	sandbox_enter(names, n, o.output);
+	sandbox_enter((const char *const *)names, n, o.output);
 	for (int i = 0; i < n; i++) {
 		out_refuse_input(out, names[i]);
 		if (imatrix_read(&im, names[i], &err)) msg_die_error(names[i], &err);
@@ -365,7 +359,7 @@ static void stats(const char *name)
 	struct ggu_error err;
 	pipe_input(name);
 	out_refuse_input(out, name);
-	sandbox_enter((char *[]){ (char *)(uintptr_t)name }, 1, o.output);
+	sandbox_enter((const char *[]){ name }, 1, o.output);
 	if (imatrix_read(&im, name, &err)) msg_die_error(name, &err);
 	out_take_stdout(out);
 	imatrix_stats_print(im, strcmp(name, "-") ? name : "(stdin)", o.json);

@@ -462,7 +462,7 @@ int main(int argc, char **argv)
 	if (o.json && !(all = json_array())) msg_die("out of memory");
 	out = out_open(o.output, false);
 	out_take_stdout(out);
-	sandbox_enter(argv, argc, o.output);
+	sandbox_enter((const char *const *)argv, argc, o.output);
 	if (msg_colour()) { bold = "\033[1m"; dim = "\033[2m"; plain = "\033[0m"; }
 	for (int i = 0; i < argc; i++) {
 		int s;

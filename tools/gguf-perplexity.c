@@ -340,7 +340,7 @@ static int merge(char **files, int n)
 	struct scores all;
 	int status;
 	for (int i = 0; i < n; i++) out_refuse_input(out, files[i]);
-	sandbox_enter(files, n, o.output);
+	sandbox_enter((const char *const *)files, n, o.output);
 	all = scores_merge(files, n);
 	scores_check_rules(&o.fail_above, all.has_base);
 	status = report(out, &all);

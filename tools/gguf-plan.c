@@ -237,7 +237,7 @@ int main(int argc, char **argv)
 	out_refuse_input(out, o.imatrix);
 	out_take_stdout(out);
 	if (!o.jobs) o.jobs = ggu_cpu_count();  /* reads files, so before the sandbox */
-	sandbox_enter((char *[]){ (char *)(uintptr_t)p.name, (char *)(uintptr_t)o.imatrix }, 2, o.output);
+	sandbox_enter((const char *[]){ p.name, o.imatrix }, 2, o.output);
 	pool = ggu_pool_new(o.jobs);
 	if (!pool) msg_die("cannot start %d threads", o.jobs);
 	if (o.imatrix && imatrix_read(&p.im, o.imatrix, &err)) msg_die_error(o.imatrix, &err);

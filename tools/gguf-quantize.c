@@ -323,8 +323,7 @@ int main(int argc, char **argv)
 	if (o.json && !(list = json_array())) msg_die("out of memory");
 	if (!o.dry_run && !n_shards) out = out_open(o.out, true);
 	if (!o.jobs) o.jobs = ggu_cpu_count();  /* reads files, so before the sandbox */
-	sandbox_enter((char *[]){ (char *)(uintptr_t)in, (char *)(uintptr_t)o.imatrix, (char *)(uintptr_t)o.plan,
-		(char *)(uintptr_t)o.calibrate }, 4, o.out);
+	sandbox_enter((const char *[]){ in, o.imatrix, o.plan, o.calibrate }, 4, o.out);
 	if (o.imatrix && imatrix_read(&im, o.imatrix, &err) != GGU_OK) msg_die_error(o.imatrix, &err);
 	open_run(&r, in, im, list);
 	if (out) refuse_inputs(out, r.in, in);

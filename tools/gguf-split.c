@@ -221,8 +221,7 @@ int main(int argc, char **argv)
 	check_options();
 	s.name = argc ? argv[0] : "-";
 	if (!o.merge) first = shard_name(o.output, 0, 1);
-	sandbox_enter((char *[]){ (char *)(uintptr_t)s.name, (char *)(uintptr_t)o.like }, 2,
-		o.dry_run ? NULL : first ? first : o.output);
+	sandbox_enter((const char *[]){ s.name, o.like }, 2, o.dry_run ? NULL : first ? first : o.output);
 	free(first);
 	pipe_input(s.name);
 	if (ggu_open(&s.f, s.name, &err)) msg_die_error(s.name, &err);

@@ -158,7 +158,7 @@ int main(int argc, char **argv)
 	char *text;
 	if (!o.model) msg_die("no vocabulary given: use -m MODEL");
 	o.model = hub_folder(o.model);
-	sandbox_enter((char *[]){ (char *)(uintptr_t)o.model, n ? argv[0] : NULL }, 2, o.output);
+	sandbox_enter((const char *[]){ o.model, n ? argv[0] : NULL }, 2, o.output);
 	out_refuse_input(out, o.model);
 	out_refuse_input(out, n ? argv[0] : "-");
 	v = open_vocab();

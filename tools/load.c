@@ -22,7 +22,7 @@ struct ggu_pool *load_pool(int jobs, bool pin, const char *const *inputs, int n,
 	struct ggu_pool_options o = { jobs, cpus, cpus ? ggu_cpus(cpus, MOST, NULL) : 0, pin };
 	struct ggu_pool *p;
 	if (!jobs) o.n_threads = ggu_cpu_count();       /* both read files, so before the sandbox */
-	sandbox_enter((char *const *)(uintptr_t)inputs, n, output);
+	sandbox_enter(inputs, n, output);
 	p = ggu_pool_open(&o);
 	if (!p) msg_die("cannot start %d threads", o.n_threads);
 	free(cpus);

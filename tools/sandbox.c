@@ -78,13 +78,13 @@ static void allow_input(int rules, const char *name)
 	}
 	allow(rules, name, READ_FILE | READ_DIR);
 	while ((e = readdir(d)) != NULL)
-		if (e->d_type != DT_REG && e->d_type != DT_DIR && (size_t)snprintf(path, sizeof path, "%s/%s", name,
-			e->d_name) < sizeof path)
+		if (e->d_type != DT_REG && e->d_type != DT_DIR &&
+			(size_t)snprintf(path, sizeof path, "%s/%s", name, e->d_name) < sizeof path)
 			allow_folder_of(rules, path, READ_FILE | READ_DIR);
 	closedir(d);
 }
 
-static bool restrict_to(char *const *inputs, int n)
+static bool restrict_to(const char *const *inputs, int n)
 {
 	long version = syscall(CREATE_RULESET, NULL, 0, VERSION_FLAG);
 	struct ruleset set = { ALL_FIRST, 0 };
@@ -104,10 +104,10 @@ static bool restrict_to(char *const *inputs, int n)
 	return done;
 }
 #else
-static bool restrict_to(char *const *inputs, int n) { (void)inputs; (void)n; return false; }
+static bool restrict_to(const char *const *inputs, int n) { (void)inputs; (void)n; return false; }
 #endif
 
-void sandbox_enter(char *const *inputs, int n, const char *output)
+void sandbox_enter(const char *const *inputs, int n, const char *output)
 {
 	sandbox_output(output);
 	if (!sandbox_off && !restrict_to(inputs, n) && msg_verbose)

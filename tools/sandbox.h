@@ -13,6 +13,6 @@ void sandbox_output(const char *name);
  * inputs[0..n-1] (shards lie beside each other) and files in the folder of output; names NULL and "-" allow nothing.
  * An input that is a folder itself: what lies in it, and in the folders that its entries link to. What is open stays
  * so. Linux with Landlock only; elsewhere it does nothing but tell so with -v, and never fails. */
-void sandbox_enter(char *const *inputs, int n, const char *output);
+void sandbox_enter(const char *const *inputs, int n, const char *output);
 
 #endif

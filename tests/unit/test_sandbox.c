@@ -53,7 +53,7 @@ static int in_child(int (*what)(void))
 
 static int inside(void)
 {
-	char *inputs[] = { in_file };
+	const char *inputs[] = { in_file };
 	int ok = 0;
 	sandbox_enter(inputs, 1, out_file);
 	if (opens(in_file, O_RDONLY)) ok |= 1;
