@@ -4,6 +4,7 @@
 . "$(dirname "$0")/../lib/tap.sh"
 cd "$TMP" || exit 1
 head -c 12000 "$DATA/prose/calibration.txt" >text
+head -c 20 text >few
 gguf-convert -q --type f16 -o m.gguf "$DATA/wiki-7m" || exit 1
 im() { gguf-imatrix -m m.gguf --ctx 64 "$@" text; }
 
@@ -35,6 +36,10 @@ wait $pid 2>/dev/null
 if [ -e state ]; then
 	ok "killed: nothing under the final name" test ! -e never.gguf
 	not_ok "another model's checkpoint is refused" 2 im --chunks 12 --process-output --checkpoint state -o never.gguf
+	# the last byte of the last weight
+	{ head -c -1 m.gguf; printf '\252'; } >other.gguf
+	not_ok "another weight's checkpoint is refused" 2 gguf-imatrix -m other.gguf --ctx 64 --chunks 12 --checkpoint state -o never.gguf text
+	not_ok "another text's checkpoint is refused" 2 sh -c "tail -c 9000 text | gguf-imatrix -m m.gguf --ctx 64 --chunks 12 --checkpoint state -o never.gguf"
 	not_ok "another setting's checkpoint is refused" 2 gguf-imatrix -m m.gguf --ctx 32 --checkpoint state -o never.gguf text
 	ok "going on" im --chunks 12 --checkpoint state --every 3 -j1 -o r.gguf
 	same "... gives the bytes of an uninterrupted run" r.gguf a.gguf
@@ -91,6 +96,8 @@ not_ok "onto the model" 2 im -o m.gguf
 not_ok "a checkpoint in no folder is told before the work" 2 im --chunks 1 --checkpoint nowhere/state -o never.gguf
 is "... by name" "$(cat "$TMP/.out")" "gguf-imatrix: nowhere/state: No such file or directory"
 not_ok "a checkpoint that is no file" 2 im --chunks 1 --checkpoint /dev/null -o never.gguf
+is "... by name" "$(cat "$TMP/.out")" "gguf-imatrix: /dev/null: is not a file that can be replaced"
+ok "a checkpoint that can be written leaves nothing while it is tried" sh -c "gguf-imatrix -m m.gguf --ctx 64 --chunks 1 --checkpoint tried -o never.gguf few 2>/dev/null; ! ls -d tried .tried* never.gguf 2>/dev/null"
 not_ok "onto the checkpoint, which would be removed" 2 im --chunks 1 --checkpoint new.gguf -o ./new.gguf
 not_ok "a full disk" 2 sh -c 'gguf-imatrix --merge a.gguf >/dev/full'
 done_testing
