@@ -145,6 +145,7 @@ not_ok "... both in one file" 2 gguf-perplexity -q -m m.gguf --chunks 1 --save-l
 
 # parts of a text by several processes
 { cat text; echo more; } >text2
+gguf-quantize -q --effort 1 -o other.gguf Q4_0 m.gguf
 for base in "" "--base m.gguf"; do
 	what="parts${base:+ beside a base}"
 	gguf-perplexity -q -m q.gguf $base --ctx 32 --chunks 7 --json text >whole
@@ -154,7 +155,8 @@ for base in "" "--base m.gguf"; do
 	is "$what: the numbers of one run" "$(gguf-perplexity --merge --json part-c part-a part-b)" "$(cat whole)"
 	gguf-perplexity --merge --partial part-b part-c >part-bc
 	is "$what: merged by and by, from a pipe" "$(cat part-bc | gguf-perplexity --merge --json - part-a)" "$(cat whole)"
-	for other in "-m q.gguf $base text2" "-m q.gguf $base --cache-type-k f16 text" "-m m.gguf $base text"; do
+	for other in "-m q.gguf $base text2" "-m q.gguf $base --cache-type-k f16 text" "-m m.gguf $base text" \
+		"-m other.gguf $base text" ${base:+"-m q.gguf --base f.gguf text"}; do
 		# shellcheck disable=SC2086
 		gguf-perplexity -q --ctx 32 --from 3 --chunks 4 --partial $other >part-d
 		not_ok "$what: a part of another measurement, $other" 2 gguf-perplexity --merge part-a part-d
