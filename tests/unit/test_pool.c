@@ -106,6 +106,24 @@ static void a_task_may_set_the_tasks_of_a_later_phase(void **state)
 	}
 }
 
+static void phases_without_tasks_are_passed_over(void **state)
+{
+	static const size_t n[] = { 0, 5, 0, 0, 7, 0 };
+	enum { N = sizeof n/sizeof *n };
+	(void)state;
+	for (int threads = 1; threads <= 3; threads++) {
+		struct ggu_pool *p = ggu_pool_new(threads);
+		unsigned char seen[N][8] = { { 0 } };
+		struct ggu_phase phase[N];
+		for (size_t k = 0; k < N; k++) phase[k] = (struct ggu_phase){ count_one, seen[k], n[k], takes[k%3] };
+		ggu_pool_phases(p, phase, N);
+		for (size_t k = 0; k < N; k++)
+			for (size_t t = 0; t < sizeof *seen; t++) assert_int_equal(seen[k][t], t < n[k]);
+		ggu_pool_phases(p, phase + 2, 2);
+		ggu_pool_free(p);
+	}
+}
+
 /* ---- places ---- */
 
 /* A folder with files as "path\0text\0...\0", each below devices/system. */
@@ -261,6 +279,25 @@ static void near_tasks_come_before_far_ones(void **state)
 	ggu_pool_free(p);
 }
 
+/* The two at home on the second node wait there until one from the first has helped, for some seconds in all. */
+static void wait_for_help(void *ctx, size_t task, int worker)
+{
+	struct taken *t = ctx;
+	if (ggu_pool_node(t->p, (int)(task/(TASKS/4))) == 0) return;
+	if (ggu_pool_node(t->p, worker) == 0) atomic_store(&t->back, true);
+	while (!atomic_load(&t->back) && atomic_fetch_add(&t->by[0], 1) < 4000) usleep(1000);
+}
+static void far_tasks_are_taken_when_there_are_no_others(void **state)
+{
+	struct ggu_pool *p = on_two_sockets(4);
+	struct taken t = { .p = p };
+	struct ggu_phase phase = { wait_for_help, &t, TASKS, GGU_TAKE_NEAR };
+	(void)state;
+	ggu_pool_phases(p, &phase, 1);
+	assert_true(t.back);
+	ggu_pool_free(p);
+}
+
 static void pinned_threads_stay_and_the_caller_is_let_go(void **state)
 {
 	struct ggu_cpu list[64];
@@ -296,10 +333,12 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_task_once), cmocka_unit_test(phases_wait_for_each_other),
 		cmocka_unit_test(a_task_may_set_the_tasks_of_a_later_phase),
+		cmocka_unit_test(phases_without_tasks_are_passed_over),
 		cmocka_unit_test(physical_cores_of_all_nodes_come_first), cmocka_unit_test(fast_cores_come_first),
 		cmocka_unit_test(no_tree_no_cores), cmocka_unit_test(own_cores_are_as_many_as_counted),
 		cmocka_unit_test(workers_are_in_order_of_nodes), cmocka_unit_test(own_tasks_stay_with_their_worker),
 		cmocka_unit_test(near_tasks_come_before_far_ones),
+		cmocka_unit_test(far_tasks_are_taken_when_there_are_no_others),
 		cmocka_unit_test(pinned_threads_stay_and_the_caller_is_let_go),
 		cmocka_unit_test(an_idle_pool_takes_no_time),
 	};
