@@ -241,8 +241,8 @@ size_t checkpoint_count(const struct checkpoint *c) { return c->n; }
 const struct source_tensor *checkpoint_at(const struct checkpoint *c, size_t i) { return c->tensors + i; }
 const struct source_tensor *checkpoint_find(const struct checkpoint *c, const char *name)
 {
-	return c->n ? bsearch(&(struct source_tensor){ .name = name }, c->tensors, c->n, sizeof *c->tensors, by_name) :
-		NULL;
+	const struct source_tensor key = { .name = name };
+	return c->n ? bsearch(&key, c->tensors, c->n, sizeof *c->tensors, by_name) : NULL;
 }
 
 enum ggu_status checkpoint_read(const struct checkpoint *c, const struct source_tensor *t, uint64_t from, void *to,

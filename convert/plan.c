@@ -243,8 +243,8 @@ static void tensor_free(struct plan_tensor *o)
 static enum ggu_status gather(struct builder *b, const struct yaml_node *e, struct plan_tensor *o, const char *suffix,
 	bool *missing)
 {
-	const struct yaml_node *from = e->kind == YAML_MAPPING ? yaml_get(e, "from") : e, *tr = yaml_get(e,
-		"transform");
+	const struct yaml_node *from = e->kind == YAML_MAPPING ? yaml_get(e, "from") : e;
+	const struct yaml_node *tr = yaml_get(e, "transform");
 	bool stacked = false;
 	enum ggu_status s = GGU_OK;
 	if (yaml_get(e, "make")) return make(b, yaml_get(e, "make"), o);

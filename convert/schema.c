@@ -45,8 +45,8 @@ static enum ggu_status rule(const struct walk *w, const struct yaml_node *key, c
 
 static enum ggu_status entry(const struct walk *w, const struct yaml_node *key, const struct yaml_node *at)
 {
-	const struct yaml_node *type = at->kind == YAML_SEQUENCE && at->count == 2 ? at->items[0] : yaml_get(at,
-		"type");
+	const struct yaml_node *type = at->kind == YAML_SEQUENCE && at->count == 2 ? at->items[0] :
+		yaml_get(at, "type");
 	enum ggu_status s;
 	if (!type || type->kind != YAML_SCALAR) return config_fail(w->c, at, w->err, "expected [type, value]");
 	if (at->kind == YAML_SEQUENCE) return expression(w, key, at->items[1]);

@@ -107,12 +107,12 @@ static enum ggu_status read_covariance(struct imatrix *im, struct ggu_file *f, c
 	name[n] = 0;
 	e = imatrix_entry_find(im, name);
 	if (!e || !counts)
-		s = ggu_fail(err, GGU_ERR_MISSING, t->entry, name, "has covariances but no %s", e ? "counts of them" :
-			"sums");
+		s = ggu_fail(err, GGU_ERR_MISSING, t->entry, name, "has covariances but no %s",
+			e ? "counts of them" : "sums");
 	else if (t->type != GGU_TYPE_F32) s = ggu_fail(err, GGU_ERR_TYPE, t->entry, t->name, "is not f32");
 	else if (!block || n_mat != e->pub.n_mat || t->ne[0] != covariance_floats(e->pub.n_in, block))
-		s = ggu_fail(err, GGU_ERR_FORMAT, t->entry, t->name, "has another shape than its sums and %s say",
-			block_key);
+		s = ggu_fail(err, GGU_ERR_FORMAT, t->entry, t->name,
+			"has another shape than its sums and %s say", block_key);
 	if (!s) s = covariance_new(im, name, e->pub.n_in, n_mat, block, true, &c, err);
 	if (!s) {
 		c->tensor = t;

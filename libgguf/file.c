@@ -63,8 +63,8 @@ uint64_t ggu_file_data_end(const struct ggu_file *f, uint32_t i)
 
 	for (size_t k = 0; k < f->table.n; k++) {
 		const struct ggu_tensor *t = &f->table.t[k];
-		uint64_t last = t->offset < INT64_MAX - t->bytes ? ggu_file_data_offset(f, i) + t->offset + t->bytes :
-			UINT64_MAX;
+		uint64_t last = t->offset < INT64_MAX - t->bytes ?
+			ggu_file_data_offset(f, i) + t->offset + t->bytes : UINT64_MAX;
 		if (t->source == i && t->bytes && last > end)
 			end = last;
 	}

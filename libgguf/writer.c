@@ -242,8 +242,8 @@ enum ggu_status ggu_writer_add_at(struct ggu_writer *w, const char *name, uint32
 		return ggu_fail(err, GGU_ERR_STATE, GGU_NO_OFFSET, name, "tensor added after the header was written");
 	if (name_bytes > GGU_KEY_MAX)
 		return ggu_rule(err, GGU_RULE_NAME,
-			ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, name, "tensor name is longer than %d bytes",
-				GGU_KEY_MAX));
+			ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, name,
+				"tensor name is longer than %d bytes", GGU_KEY_MAX));
 	for (uint32_t i = 0; i < n_dims && i < 4; i++)
 		t.ne[i] = ne[i];
 	t.name = name;

@@ -240,8 +240,8 @@ static inline void a_search(const struct affine *a, const struct affine_effort *
 	for (int g = 0; g < LANES; g += per) {
 		/* sub-blocks of equal weights have a min alone; d must not be zero */
 		float scale = t->scale[g/per];
-		float dd = a_ladder(s + g, cs + g, per, a->smax, scale), dn = a_ladder(m + g, sw + g, per, a->mmax,
-			scale);
+		float dd = a_ladder(s + g, cs + g, per, a->smax, scale);
+		float dn = a_ladder(m + g, sw + g, per, a->mmax, scale);
 		if (!(dd > 0)) dd = f16_unit(dn*(1/a->smax), scale);
 		for (int l = g; l < g + per; l++) {
 			v->d[l] = dd; v->dm[l] = dn*side[l];

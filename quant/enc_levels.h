@@ -107,8 +107,8 @@ SPECIAL struct lv_fit lv_start(const struct levels *a, const struct levels_effor
 	}
 	chief = r_inverse(chief);
 	for (int k = 0; k < f->starts + 2*f->iters; k += 2) {
-		enum ends ends = k < f->starts ? lv_ends(a, fmaxf(fabsf(a->start[k]), fabsf(a->start[k + 1]))) :
-			BOTH_ENDS;
+		enum ends ends = k >= f->starts ? BOTH_ENDS :
+			lv_ends(a, fmaxf(fabsf(a->start[k]), fabsf(a->start[k + 1])));
 		for (int h = 0; h < 2; h++) {
 			if (k < f->starts) inv[h] = r_ratio(r_dup(a->start[k + h]), top);
 			else inv[h] = r_inverse(ps[h]);

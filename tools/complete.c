@@ -50,8 +50,8 @@ static void bash(const struct opt *opts, const struct opt_program *p, const char
 		[FOLLOW_FILES] = "COMPREPLY=($(compgen -f -- \"$cur\"))",
 		[FOLLOW_RECIPES] = "COMPREPLY=($(compgen -W \"$recipes\" -- \"$cur\"))" };
 	const struct opt *o;
-	printf("%s()\n{\n\tlocal cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]}\n\tlocal recipes='",
-		function);
+	printf("%s()\n{\n", function);
+	printf("\tlocal cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]}\n\tlocal recipes='");
 	print_recipes(" ");
 	printf("'\n\t[ \"$prev\" = = ] && prev=${COMP_WORDS[COMP_CWORD-2]}\n\tcase $prev in\n");
 	for (size_t i = 0; (o = opt_at(opts, i)) != NULL; i++) if (o->arg && o->help) bash_case(o, words[follow_of(o)]);

@@ -303,8 +303,7 @@ static void collect(const char *text_name)
 	if (!r.im) msg_die("out of memory");
 	if (o.checkpoint) out_check(o.checkpoint);
 	sandbox_output(o.checkpoint);
-	r.pool = load_pool(o.jobs, o.place.pin, (const char *[]){ o.model, text_name, o.arch_file }, 3,
-		o.output);
+	r.pool = load_pool(o.jobs, o.place.pin, (const char *[]){ o.model, text_name, o.arch_file }, 3, o.output);
 	out_refuse_input(out, text_name);
 	out_refuse_input(out, o.checkpoint);    /* which is removed at the end */
 	out_refuse_input(out, o.arch_file);

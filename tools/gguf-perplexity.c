@@ -356,8 +356,7 @@ static int evaluate(const char *text)
 	int status;
 	scores_check_rules(&o.fail_above, o.base != NULL);
 	sandbox_output(o.save);
-	pool = load_pool(o.jobs, o.place.pin, (const char *[]){ o.model, o.base, o.arch_file, text }, 4,
-		o.output);
+	pool = load_pool(o.jobs, o.place.pin, (const char *[]){ o.model, o.base, o.arch_file, text }, 4, o.output);
 	j.a = (struct side){ .m = load_model_held(o.model, o.arch_file, pool, load_hold(&o.place)), .path = o.model };
 	j.from_file = o.base && logits_file_open(&j.base, o.base);
 	if (o.base && !j.from_file)

@@ -131,8 +131,8 @@ static void check_sources(const struct run *r)
 			tell("%s: %s is already quantized (%s); start from the original, or give --allow-requantize",
 				r->re.name, t->name, from_name);
 		else if (ggu_type_info(t->type)->kind == GGU_KIND_BLOCK && o.calibrate)
-			tell("%s: %s is already quantized (%s); --calibrate needs the original", r->re.name, t->name,
-				from_name);
+			tell("%s: %s is already quantized (%s); --calibrate needs the original",
+				r->re.name, t->name, from_name);
 		else if (!quant_can_decode(t->type))
 			tell("%s: %s: type %s cannot be decoded", r->re.name, t->name, from_name);
 		else if (!quant_can_encode(to)) tell("%s: type %s cannot be made (%s)", r->re.name, to_name, t->name);

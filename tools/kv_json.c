@@ -114,8 +114,8 @@ json_t *kv_json_raw(const struct ggu_kv *kv)
 	struct ggu_str s;
 	if (ggu_kv_type(kv) == GGU_STRING) return ggu_kv_str(kv, 0, &s) ? json_raw(s) : NULL;
 	for (size_t i = 0; (t == GGU_STRING || t == GGU_ARRAY) && i < ggu_kv_n(kv); i++) {
-		json_t *one = t == GGU_ARRAY ? kv_json_raw(ggu_kv_sub(kv, i)) : ggu_kv_str(kv, i, &s) ? json_raw(s) :
-			NULL;
+		json_t *one = t == GGU_ARRAY ? kv_json_raw(ggu_kv_sub(kv, i)) :
+			ggu_kv_str(kv, i, &s) ? json_raw(s) : NULL;
 		char at[24];
 		if (!one) continue;
 		if (!all) all = checked(json_object());

@@ -39,9 +39,10 @@ static int named_fd(const char *name)
 	if (!strcmp(name, "/dev/stdout")) return 1;
 	if (!strcmp(name, "/dev/stderr")) return 2;
 	for (size_t i = 0; i < 2; i++) {
-		size_t n = strlen(folders[i]), digits = strspn(name + (strncmp(name, folders[i], n) ? 0 : n),
-			"0123456789");
-		if (!strncmp(name, folders[i], n) && digits && digits < 9 && !name[n + digits]) return atoi(name + n);
+		size_t n = strlen(folders[i]), digits;
+		if (strncmp(name, folders[i], n) != 0) continue;
+		digits = strspn(name + n, "0123456789");
+		if (digits && digits < 9 && !name[n + digits]) return atoi(name + n);
 	}
 	return -1;
 }

@@ -192,8 +192,8 @@ static void fill(void *ctx, size_t task, int worker)
 	const float one = 1;
 	(void)worker;
 	for (size_t i = task*n/p->workers; i < (task + 1)*n/p->workers; i++)
-		memcpy(p->data + i*bytes, ones ? (const void *)&one : p->units[t->type] + mix(p->seed + i)%UNITS*bytes,
-			bytes);
+		memcpy(p->data + i*bytes,
+			ones ? (const void *)&one : p->units[t->type] + mix(p->seed + i)%UNITS*bytes, bytes);
 }
 
 /* The header as the writer makes it; data follow where it says. */

@@ -116,9 +116,9 @@ static enum ggu_status lookup(void *ctx, const void *object, const char *name, s
 		return GGU_OK;
 	}
 	if (named) return short_hand(b, named, name, v);
-	if (snprintf(key, sizeof key, "%s.%s%s%s", b->arch->name, object ? (const char *)object : "", object ? "." : "",
-		name)
-		>= (int)sizeof key) return GGU_OK;
+	if (snprintf(key, sizeof key, "%s.%s%s%s", b->arch->name, object ? (const char *)object : "",
+		object ? "." : "", name) >= (int)sizeof key)
+		return GGU_OK;
 	kv = ggu_meta_find(b->meta, key);
 	if (kv) return key_value(b, kv, v);
 	if (!has_keys_below(b, key)) return GGU_OK;

@@ -148,8 +148,8 @@ enum ggu_status build_shape(const struct builder *b, const struct weight *w, siz
 	t = ggu_file_find(b->f, w->name);
 	if (t->ne[3] != 1 || !w->n_in || !w->n_out || !w->n_mat || w->n_in > BUILD_MAX_SIZE
 		|| w->n_out > BUILD_MAX_SIZE || (n_in && w->n_in != n_in)
-		|| (n_out && w->n_out != n_out) || (n_mat && w->n_mat != n_mat)) return wrong_shape(b, t, n_in, n_out,
-			n_mat);
+		|| (n_out && w->n_out != n_out) || (n_mat && w->n_mat != n_mat))
+		return wrong_shape(b, t, n_in, n_out, n_mat);
 	return GGU_OK;
 }
 

@@ -21,8 +21,8 @@ static enum ggu_status unknown(struct model *m, const char *name, struct ggu_err
 		}
 		n += (size_t)snprintf(known + n, sizeof known - n, "%s%s", i ? " " : "", a);
 	}
-	return ggu_fail(err, GGU_ERR_UNSUPPORTED, GGU_NO_OFFSET, name, "is not a known architecture (known: %s)",
-		known);
+	return ggu_fail(err, GGU_ERR_UNSUPPORTED, GGU_NO_OFFSET, name,
+		"is not a known architecture (known: %s)", known);
 }
 
 static enum ggu_status build(struct model *m, const struct model_options *o, struct ggu_error *err)

@@ -203,8 +203,8 @@ static void take_shape(struct vocab *v, const struct shape *s)
 			s->split[i], "behavior", "Isolated", "invert", 0));
 	json_array_append_new(steps, json_pack("{s:s,s:b,s:b}", "type", "ByteLevel", "add_prefix_space", 0,
 		"use_regex", 0));
-	json_object_set_new(v->pipeline, "pre_tokenizer", json_pack("{s:s,s:o}", "type", "Sequence", "pretokenizers",
-		steps));
+	json_object_set_new(v->pipeline, "pre_tokenizer",
+		json_pack("{s:s,s:o}", "type", "Sequence", "pretokenizers", steps));
 	if (s->nfc) json_object_set_new(v->pipeline, "normalizer", json_pack("{s:s}", "type", "NFC"));
 	else json_object_del(v->pipeline, "normalizer");
 	json_object_set_new(v->pipeline, "decoder", json_pack("{s:s}", "type", "ByteLevel"));

@@ -31,8 +31,8 @@ enum ggu_status wordpiece_new(struct wordpiece **out, const struct vocab *v, str
 	const char *unknown = vocab_json_str(m, "unk_token");
 	*out = w;
 	if (w) {
-		w->most = json_is_integer(most) && json_integer_value(most) > 0 ? (size_t)json_integer_value(most) :
-			100;
+		w->most = json_is_integer(most) && json_integer_value(most) > 0 ?
+			(size_t)json_integer_value(most) : 100;
 		if (w->most > LONGEST) w->most = LONGEST;
 		w->texts = texts_new(v, false);
 		w->word = malloc(MARK_BYTES + 4*w->most);
