@@ -14,6 +14,7 @@
  * A checkpoint is the same with sums and counts in F64, and NAME.in_sum2_rest, F64, what rounding took from the sums,
  * so that going on from it loses nothing; both are read. */
 #include <float.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -269,19 +270,29 @@ static enum ggu_status write_covariances(struct ggu_writer *w, const struct imat
 	return s;
 }
 
+static bool all_fit(const double *x, size_t n)
+{
+	size_t i = 0;
+	while (i < n && x[i] <= FLT_MAX) i++;
+	return i == n;
+}
 /* An infinity would be refused by every reader. */
 static enum ggu_status fits_f32(const struct imatrix *im, struct ggu_error *err)
 {
+	const char *bad = NULL;
 	for (size_t i = 0; i < im->n; i++) {
 		const struct imatrix_entry *e = &im->v[i]->pub;
-		bool fits = true;
-		for (size_t j = 0; fits && j < e->n_in*e->n_mat; j++) fits = e->sums[j] <= FLT_MAX;
-		for (size_t j = 0; fits && j < e->n_mat; j++) fits = e->counts[j] <= FLT_MAX;
-		if (!fits)
-			return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, e->name,
-				"has sums or counts that 32 bits cannot hold");
+		if (!all_fit(e->sums, e->n_in*e->n_mat) || !all_fit(e->counts, e->n_mat)) bad = e->name;
 	}
-	return GGU_OK;
+	for (size_t i = 0; i < im->n_cov; i++) {
+		const struct covariance *c = im->cov[i];
+		const size_t n = c->sums ? covariance_floats(c->n_in, c->block)*c->n_mat : 0;
+		size_t k = 0;
+		while (k < n && isfinite(c->sums[k])) k++;
+		if (k < n || !all_fit(c->counts, c->n_mat)) bad = c->name;
+	}
+	return bad ? ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, bad, "has sums or counts that 32 bits cannot hold")
+		: GGU_OK;
 }
 
 static enum ggu_status write_gguf(const struct imatrix *im, const char *tag, int fd, uint32_t type,

@@ -71,6 +71,13 @@ mk imatrix.chunk_count=many
 is "a covariance that is not finite is found when it is read" "$(gguf-imatrix --merge -o x.gguf nan.gguf 2>&1; echo $?)" \
 	"gguf-imatrix: nan.gguf: a: a covariance is not finite
 2"
+for k in counts sums; do
+	"$BUILD/tests/malformed/tool_ggtxt" <"$SRC/tests/fuzz/corpus/imatrix/covariance-$k-beyond-f32.ggtxt" >huge.gguf
+	ok "a covariance with huge $k" gguf-imatrix --merge -o x.gguf huge.gguf
+	is "... twice is nothing that could be read" "$(gguf-imatrix --merge -o y.gguf huge.gguf huge.gguf 2>&1; echo $?)" \
+		"gguf-imatrix: y.gguf: a: has sums or counts that 32 bits cannot hold
+2"
+done
 not_ok "chunks that are no number" 2 gguf-imatrix --merge -o x.gguf hostile.gguf
 mk imatrix.chunk_count=4294967295
 not_ok "more chunks than the form has bits for" 2 gguf-imatrix --merge -o x.gguf hostile.gguf hostile.gguf
