@@ -71,6 +71,7 @@ static void tokenize(struct calibration *c, const struct calibrate_options *o)
 	char *text = load_text(o->text, &n);
 	load_tokenizer(c->f.m, o->model, &v, &t);
 	c->n_windows = load_windows(&w, t, o->text, text, n, &c->ids);
+	load_tell_context(c->f.m, o->model, w.ctx);
 	if (vocab_add_bos(v) && vocab_bos(v) >= 0)
 		for (size_t i = 0; i < c->n_windows; i++) c->ids[i*c->ctx] = vocab_bos(v);
 	draw(c, v);

@@ -136,6 +136,7 @@ static void tokenize(struct run *r, const char *text_name)
 		TOKENIZE_BOS | TOKENIZE_EOS | (o.special ? TOKENIZE_SPECIAL : 0) };
 	load_tokenizer(r->model, o.model, &v, &t);
 	r->n_chunks = load_windows(&w, t, text_name, text, n, &r->ids);
+	load_tell_context(r->model, o.model, w.ctx);
 	if (model_has_encoder(r->model)) begin_decoder(r, v);
 	if (vocab_add_bos(v) && vocab_bos(v) >= 0)
 		for (uint64_t i = 0; i < r->n_chunks; i++) r->ids[i*(size_t)o.ctx] = vocab_bos(v);
@@ -330,12 +331,29 @@ static void collect(const char *text_name)
 	imatrix_free(r.im);
 }
 
+/* A warning for a file that is named again: it would count again. */
+static void tell_of_twins(char **names, int n)
+{
+	struct stat *st = calloc((size_t)n, sizeof *st);
+	if (!st) msg_die("out of memory");
+	for (int i = 0; i < n; i++) {
+		if (stat(names[i], st + i) || !S_ISREG(st[i].st_mode)) continue;
+		for (int k = 0; k < i; k++) {
+			if (st[k].st_dev != st[i].st_dev || st[k].st_ino != st[i].st_ino) continue;
+			msg_warn("%s: is the same file as %s, and counts twice", names[i], names[k]);
+			break;
+		}
+	}
+	free(st);
+}
+
 static void merge(char **names, int n)
 {
 	struct out *out = out_open(o.output, true);
 	struct imatrix *sum = imatrix_new(), *im;
 	struct ggu_error err;
 	if (!sum) msg_die("out of memory");
+	tell_of_twins(names, n);
 	sandbox_enter((const char *const *)names, n, o.output);
 	for (int i = 0; i < n; i++) {
 		out_refuse_input(out, names[i]);

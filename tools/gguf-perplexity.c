@@ -173,6 +173,7 @@ static void read_text(struct job *j, const char *path)
 	load_tokenizer(j->a.m, o.model, &j->v, &t);
 	text = load_text(path, &n);
 	j->windows = load_windows(&w, t, path, text, n, &j->ids);
+	load_tell_context(j->a.m, o.model, w.ctx);
 	tokenizer_free(t);
 	if (o.partial) make_tag(j, text, n);
 	free(text);

@@ -39,7 +39,8 @@ static int parse_part(void *to, const char *text)
 	unsigned i, n;
 	int end = 0;
 	(void)to;
-	if (sscanf(text, "%5u/%5u%n", &i, &n, &end) != 2 || text[end] || i < 1 || i > n || n > SHARD_MAX) return 1;
+	if (sscanf(text, "%5u/%5u%n", &i, &n, &end) != 2 || text[end] || !n || n > SHARD_MAX) return 1;
+	if (i < 1 || i > n) msg_die("--part %s: parts are counted from 1, to %u here", text, n);
 	o.part.i = i - 1;
 	o.part.n = n;
 	return 0;
@@ -240,6 +241,7 @@ static void write_shards(const struct run *r, const struct ggu_meta *meta, const
 	struct out **out = calloc(n_shards, sizeof *out);
 	size_t first = 0, n;
 	if (!bytes || !shard || !out) msg_die("out of memory");
+	if (r->n < n_shards) msg_die("%s: has %zu tensors, too few for %u shards", in, r->n, n_shards);
 	for (size_t i = 0; i < r->n; i++) bytes[i] = remake_bytes(&r->re.re, i);
 	shard_cut(bytes, r->n, n_shards, shard);
 	for (uint32_t i = 0; i < n_shards; i++, first += n) {

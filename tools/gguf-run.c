@@ -95,6 +95,7 @@ static void generate(struct model *m, const struct vocab *v, struct detokenizer 
 	struct ggu_error err;
 	if (!logits || !order) msg_die("out of memory");
 	if (n_prompt > ctx) msg_die("the prompt has %zu tokens, the context %zu positions", n_prompt, ctx);
+	load_tell_context(m, o.model, ctx < n_prompt + (size_t)o.n ? ctx : n_prompt + (size_t)o.n);
 	sampler_seed(&sampler, o.seed);
 	if (session_new(&s, m, ctx, 0, &cache, &err)) msg_die_error(o.model, &err);
 	if (encoder) encode(s, source, n_source);

@@ -80,6 +80,19 @@ struct model *load_model_held(const char *path, const char *arch_file, struct gg
 	return m;
 }
 
+void load_tell_context(const struct model *m, const char *path, size_t n)
+{
+	const struct ggu_meta *meta = ggu_file_meta(model_file(m));
+	struct ggu_str arch = { "", 0 };
+	char key[256];
+	uint64_t trained;
+	ggu_meta_str(meta, "general.architecture", &arch);
+	snprintf(key, sizeof key, "%.*s.context_length", arch.n < 200 ? (int)arch.n : 0, arch.p);
+	if (ggu_meta_uint(meta, key, &trained) && trained && trained < n)
+		msg_warn("%s: was trained for %llu positions, fewer than the %zu of this context", path,
+			(unsigned long long)trained, n);
+}
+
 static uint32_t cache_type(const char *option, const char *name, uint32_t none)
 {
 	const struct ggu_type_info *t = name ? ggu_type_find(name) : ggu_type_info(none);

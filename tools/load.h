@@ -24,6 +24,8 @@ struct model *load_model(const char *path, const char *arch_file, struct ggu_poo
 struct model *load_model_held(const char *path, const char *arch_file, struct ggu_pool *pool, unsigned hold);
 /* Dies if the model has an encoder, for programs whose texts have one part. */
 void load_refuse_encoder(const struct model *m, const char *path);
+/* A warning, if n positions are more than the model was trained for. */
+void load_tell_context(const struct model *m, const char *path, size_t n);
 /* Types of the cache by their names, NULL for `none`. */
 struct state_options load_cache_types(const char *k, const char *v, uint32_t none);
 /* The vocabulary and tokenizer of a model's own metadata. */

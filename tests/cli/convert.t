@@ -133,7 +133,7 @@ lacks()
 	ok "... which the vocabulary alone does not need" gguf-convert --vocab-only -o "$TMP/v.gguf" "$TMP/l"
 }
 lacks intermediate_size feed_forward_length
-for v in null '"eight"' -8 1.5 '[]'; do
+for v in null '"eight"' -8 0 1.5 '[]'; do
 	jq ".num_attention_heads = $v" "$DATA/wiki-7m/config.json" >"$TMP/l/config.json"
 	says "num_attention_heads: $v" "config.json: num_attention_heads: " gguf-convert -o "$TMP/no.gguf" "$TMP/l"
 done

@@ -17,7 +17,11 @@ gguf-perplexity -q -m m.gguf --chunks 2 text >plain
 ok "text" grep -qE '^ppl [0-9]+\.[0-9]{4} \+- [0-9]+\.[0-9]{4}$' plain
 is "... is one line" "$(wc -l <plain | tr -d ' ')" 1
 head -c 8000 text >short
-is "fewer windows than --chunks" "$(gguf-perplexity -m m.gguf --ctx 2048 --chunks 99 short 2>&1 >/dev/null)" "gguf-perplexity: short: has only 1 window"
+is "fewer windows than --chunks" "$(gguf-perplexity -m m.gguf --ctx 2048 --chunks 99 short 2>&1 >/dev/null)" "gguf-perplexity: short: has only 1 window
+gguf-perplexity: m.gguf: was trained for 512 positions, fewer than the 2048 of this context"
+is "a prompt that goes beyond what the model was trained for" "$(gguf-run -m m.gguf --ids -p In -n 600 2>&1 >/dev/null | head -1)" \
+	"gguf-run: m.gguf: was trained for 512 positions, fewer than the 602 of this context"
+is "... does not, in a context that it does not fill" "$(gguf-run -m m.gguf --ids -p In -n 3 --ctx 9000 2>&1 >/dev/null)" ""
 is "from a pipe" "$(cat text | gguf-perplexity -q -m m.gguf --chunks 2 -)" "$(cat plain)"
 is "without operand" "$(cat text | gguf-perplexity -q -m m.gguf --chunks 2)" "$(cat plain)"
 gzip -c text >text.gz

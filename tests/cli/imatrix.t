@@ -50,7 +50,8 @@ ok "the checkpoint is removed at the end" test ! -e state
 rm -f .never*
 
 # merging and the old form
-ok "merging with itself" gguf-imatrix --merge -o two.gguf a.gguf a.gguf
+ok "merging with itself" gguf-imatrix --merge -o two.gguf a.gguf ./a.gguf
+is "... is told" "$(cat "$TMP/.out")" "gguf-imatrix: ./a.gguf: is the same file as a.gguf, and counts twice"
 is "... doubles the counts" "$(gguf-cat --decode two.gguf blk.0.attn_q.weight.counts | od -A n -t f4 | tr -d ' ')" 1536
 ok "merging one" gguf-imatrix --merge -o one.gguf a.gguf
 same "... changes nothing" one.gguf a.gguf

@@ -318,6 +318,11 @@ same "a part from shards" from-00002-of-00003.gguf s-00002-of-00003.gguf
 cat m.gguf | $q -q --part 3/3 -o piped Q4_K_M -
 same "a part from a pipe" piped-00003-of-00003.gguf s-00003-of-00003.gguf
 for bad in 0/3 4/3 3 1/0 1/2x x; do not_ok "--part $bad" 2 $q --part $bad -o p Q4_K_M m.gguf; done
+is "a part beyond the last is told" "$($q --part 3/2 -o p Q4_K_M m.gguf 2>&1)" "gguf-quantize: --part 3/2: parts are counted from 1, to 2 here"
+rm -f p-*.gguf
+not_ok "more shards than tensors" 2 $q --shards 60 -o p Q4_K_M m.gguf
+not_ok "... and a part of them" 2 $q --part 1/60 -o p Q4_K_M m.gguf
+is "... leave nothing" "$(echo p-*)" "p-*"
 not_ok "shards without a prefix" 2 $q --shards 2 Q4_K_M m.gguf
 not_ok "shards and a part" 2 $q --shards 2 --part 1/2 -o p Q4_K_M m.gguf
 done_testing
