@@ -37,7 +37,7 @@ struct strip256 {
 	_Alignas(64) struct digits { int8_t high[256], low[256]; } in[DIGITS_ORDERS];
 	int16_t sum[16];                /* of 16 */
 	int16_t first[8], second[8];    /* the same, of the even ones and the odd ones */
-	_Alignas(32) int32_t sum127[8], sum128[8];      /* of 32, times 127 and 128 */
+	_Alignas(32) int32_t sum128[8]; /* of 32, times 128 */
 	float d;
 };
 struct strip32 {

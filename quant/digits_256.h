@@ -50,35 +50,8 @@ INLINE c64 c_and(c64 c, int mask)
 	return (c64){ _mm256_and_si256(c.a, y_set(mask)), _mm256_and_si256(c.b, y_set(mask)) };
 }
 INLINE c64 c_or(c64 a, c64 b) { return (c64){ _mm256_or_si256(a.a, b.a), _mm256_or_si256(a.b, b.b) }; }
-/* a where a bit of the mask is set, else b */
-INLINE c64 c_select(c64 a, c64 b, int mask) { return c_or(c_and(a, mask), c_and(b, ~mask)); }
 /* (a & of_a) | (b & of_b) */
 INLINE c64 c_merge(c64 a, int of_a, c64 b, int of_b) { return c_or(c_and(a, of_a), c_and(b, of_b)); }
-/* + four bytes, lowest first */
-INLINE c64 c_add(c64 c, int n)
-{
-	__m256i a = _mm256_set1_epi32(n);
-	return (c64){ _mm256_add_epi8(c.a, a), _mm256_add_epi8(c.b, a) };
-}
-INLINE c64 c_less(c64 a, c64 b) { return (c64){ _mm256_sub_epi8(a.a, b.a), _mm256_sub_epi8(a.b, b.b) }; }
-/* The lower and the upper two of four bytes of a, b in turn, in each sixteen; its lower eight twice */
-INLINE c64 c_lower(c64 a, c64 b)
-{
-	return (c64){ _mm256_unpacklo_epi32(a.a, b.a), _mm256_unpacklo_epi32(a.b, b.b) };
-}
-INLINE c64 c_upper(c64 a, c64 b)
-{
-	return (c64){ _mm256_unpackhi_epi32(a.a, b.a), _mm256_unpackhi_epi32(a.b, b.b) };
-}
-INLINE c64 c_low_twice(c64 c) { return (c64){ _mm256_unpacklo_epi64(c.a, c.a), _mm256_unpacklo_epi64(c.b, c.b) }; }
-/* Each of sixteen bytes times the four of n, which is hidden lest the compiler shift and add */
-INLINE c64 c_times(__m128i a, int n)
-{
-	__m256i b = _mm256_set1_epi32(n);
-	__asm__("" : "+x"(b));
-	return (c64){ _mm256_mullo_epi32(_mm256_cvtepu8_epi32(a), b),
-		_mm256_mullo_epi32(_mm256_cvtepu8_epi32(_mm_srli_si128(a, 8)), b) };
-}
 /* In each quarter, of sixteens k and k + 2 of the four that belong to it in ORDER_HALVES: scale times i at i, and the
  * other's at 4*i */
 INLINE __m256i y_tables(__m256i sc, int k)
@@ -92,11 +65,6 @@ INLINE c64 c_tables(c64 sc, int k) { return (c64){ y_tables(sc.a, k), y_tables(s
 INLINE c64 c_look(c64 table, c64 c)
 {
 	return (c64){ _mm256_shuffle_epi8(table.a, c.a), _mm256_shuffle_epi8(table.b, c.b) };
-}
-INLINE c64 c_shuffle(c64 c, __m128i at)
-{
-	__m256i a = _mm256_broadcastsi128_si256(at);
-	return (c64){ _mm256_shuffle_epi8(c.a, a), _mm256_shuffle_epi8(c.b, a) };
 }
 INLINE c64 c_level(__m128i table, c64 c)
 {
@@ -153,18 +121,15 @@ INLINE __m256i i_chains(const c64 *c, digits256 high, digits256 low, __m256i sc)
 	}
 	return i_value(h, l);
 }
-/* The sums of all codes, which are at most `most`, in eight lanes; as words where these hold all that comes */
-INLINE __m256i i_tabled(const c64 *c, digits256 high, digits256 low, int most)
+/* The sums of all codes, which are at most 63, in eight lanes: words hold sixteen of them times digits */
+INLINE __m256i i_tabled(const c64 *c, digits256 high, digits256 low)
 {
-	const __m256i by = _mm256_set1_epi16(64), one = _mm256_set1_epi16(1);
-	const int words = most*16*32 < 32768;
 	__m256i h = i_zero(), l = h;
 	UNROLL for (int i = 0; i < 4; i++) {
-		__m256i p = i_two(c[i].a, c[i].b, high.x + 64*i, 32), q = i_two(c[i].a, c[i].b, low.x + 64*i, 32);
-		h = words ? _mm256_add_epi16(h, p) : i_madd(h, p, by);
-		l = words ? _mm256_add_epi16(l, q) : i_madd(l, q, one);
+		h = _mm256_add_epi16(h, i_two(c[i].a, c[i].b, high.x + 64*i, 32));
+		l = _mm256_add_epi16(l, i_two(c[i].a, c[i].b, low.x + 64*i, 32));
 	}
-	return words ? i_madd(i_madd(i_zero(), h, by), l, one) : _mm256_add_epi32(h, l);
+	return i_madd(i_madd(i_zero(), h, _mm256_set1_epi16(64)), l, _mm256_set1_epi16(1));
 }
 
 /* ---- rows side by side ---- */

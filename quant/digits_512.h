@@ -43,28 +43,10 @@ INLINE c64 c_move(c64 c, int a, int b)
 INLINE c64 c_right(c64 c, int n) { return _mm512_srli_epi16(c, (unsigned)n); }
 INLINE c64 c_left(c64 c, int n) { return _mm512_slli_epi16(c, (unsigned)n); }
 INLINE c64 c_and(c64 c, int mask) { return _mm512_and_si512(c, _mm512_set1_epi8((char)mask)); }
-/* a where a bit of the mask is set, else b */
-INLINE c64 c_select(c64 a, c64 b, int mask)
-{
-	return _mm512_ternarylogic_epi64(_mm512_set1_epi8((char)mask), a, b, 0xca);
-}
 /* (a & of_a) | (b & of_b) */
 INLINE c64 c_merge(c64 a, int of_a, c64 b, int of_b)
 {
 	return _mm512_ternarylogic_epi64(a, _mm512_set1_epi8((char)of_a), c_and(b, of_b), 0xea);
-}
-INLINE c64 c_add(c64 c, int n) { return _mm512_add_epi8(c, _mm512_set1_epi32(n)); }     /* four bytes, lowest first */
-INLINE c64 c_less(c64 a, c64 b) { return _mm512_sub_epi8(a, b); }
-/* The lower and the upper two of four bytes of a, b in turn, in each sixteen; its lower eight twice */
-INLINE c64 c_lower(c64 a, c64 b) { return _mm512_unpacklo_epi32(a, b); }
-INLINE c64 c_upper(c64 a, c64 b) { return _mm512_unpackhi_epi32(a, b); }
-INLINE c64 c_low_twice(c64 c) { return _mm512_unpacklo_epi64(c, c); }
-/* Each of sixteen bytes times the four of n, which is hidden lest the compiler shift and add */
-INLINE c64 c_times(__m128i a, int n)
-{
-	__m512i b = _mm512_set1_epi32(n);
-	__asm__("" : "+v"(b));
-	return _mm512_mullo_epi32(_mm512_cvtepu8_epi32(a), b);
 }
 INLINE __m512i four_words(int a, int b, int c, int d)
 {
@@ -82,7 +64,6 @@ INLINE c64 c_tables(c64 sc, int k)
 	return _mm512_mullo_epi16(_mm512_shuffle_epi8(sc, _mm512_add_epi8(at, first)), by);
 }
 INLINE c64 c_look(c64 table, c64 c) { return _mm512_shuffle_epi8(table, c); }
-INLINE c64 c_shuffle(c64 c, __m128i at) { return _mm512_shuffle_epi8(c, _mm512_broadcast_i32x4(at)); }
 INLINE c64 c_level(__m128i table, c64 c) { return _mm512_shuffle_epi8(_mm512_broadcast_i32x4(table), c); }
 INLINE isum i_zero(void) { return _mm512_setzero_si512(); }
 typedef struct { __m512i x[4]; } digits256;
@@ -140,11 +121,10 @@ INLINE __m256i i_chains(const c64 *c, digits256 high, digits256 low, __m256i sc)
 		b = _mm512_mullo_epi32(i_chain(c[2], c[3], high.x + 2, low.x + 2), g);
 	return i_eight(_mm512_add_epi32(a, b));
 }
-/* The sums of all codes, which are at most `most`, in eight lanes */
-INLINE __m256i i_tabled(const c64 *c, digits256 high, digits256 low, int most)
+/* The sums of all codes in eight lanes */
+INLINE __m256i i_tabled(const c64 *c, digits256 high, digits256 low)
 {
 	__m512i h = _mm512_setzero_si512(), l = h;
-	(void)most;
 	UNROLL for (int i = 0; i < 4; i++) {
 		h = _mm512_dpbusd_epi32(h, c[i], high.x[i]);
 		l = _mm512_dpbusd_epi32(l, c[i], low.x[i]);

@@ -40,11 +40,9 @@ static void pack256(const struct narrow *q, struct strip256 *s)
 		}
 	memcpy(s->sum, q->sum, sizeof s->sum);
 	for (size_t i = 0; i < 8; i++) {
-		int32_t sum = q->sum[2*i] + q->sum[2*i + 1];
 		s->first[i] = q->sum[2*i];
 		s->second[i] = q->sum[2*i + 1];
-		s->sum127[i] = 127*sum;
-		s->sum128[i] = 128*sum;
+		s->sum128[i] = 128*(q->sum[2*i] + q->sum[2*i + 1]);
 	}
 	s->d = q->d;
 }

@@ -4,9 +4,8 @@
  *
  *   chains    32 columns share a scale: sums of two sixteens, one behind the other, are scaled at once. Q4_K, Q5_K,
  *             IQ4_XS
- *   tables    16 columns share a scale, and code times scale fits a byte: looked up, so that nothing is scaled after.
- *             Q2_K, Q3_K
- *   sixteens  16 columns share one: products of four codes are scaled before they are added up. Q6_K */
+ *   tables    16 columns share a scale, and code times scale is small: looked up, so that nothing is scaled after. Q2_K
+ *   sixteens  16 columns share one: products of four codes are scaled before they are added up. Q3_K, Q6_K */
 
 /* ---- chains: codes c[0] and c[1] with the first four scales, c[2] and c[3] with the others ---- */
 
@@ -72,11 +71,6 @@ INLINE void iq4_xs_block(const void *block, const struct meet *m)
 
 /* ---- tables: in each sixteen bytes, of the scales of the four sixteens that one byte of codes belongs to ---- */
 
-/* Scales in that order */
-INLINE __m128i by_bytes(__m128i sc)
-{
-	return _mm_shuffle_epi8(sc, _mm_setr_epi8(0, 2, 4, 6, 1, 3, 5, 7, 8, 10, 12, 14, 9, 11, 13, 15));
-}
 INLINE void q2_k_block(const void *block, const struct meet *m)
 {
 	const struct q2_k *b = block;
@@ -86,44 +80,16 @@ INLINE void q2_k_block(const void *block, const struct meet *m)
 	const c64 c[4] = { c_look(t, c_and(x, 3)), c_look(t, c_and(x, 12)), c_look(u, c_and(y, 3)),
 		c_look(u, c_and(y, 12)) };
 	memcpy(m->to->m + 16*m->at, b->scales, 16);
-	UNROLL for (int n = 0; n < m->n_tokens; n++) leave(m, n, i_tabled(c, high_of(m, n), low_of(m, n), 45));
-}
-/* The 6-bit scales of codec/q3_k.h, from the twelve bytes at the end of x. */
-INLINE __m128i q3_k_sixes(__m128i x)
-{
-	__m128i low = _mm_srlv_epi32(_mm_shuffle_epi32(x, 0x99), _mm_setr_epi32(0, 0, 4, 4)),
-		up = _mm_srlv_epi32(_mm_shuffle_epi32(x, 0xff), _mm_setr_epi32(0, 2, 4, 6));
-	up = _mm_slli_epi32(_mm_and_si128(up, _mm_set1_epi8(3)), 4);
-	return _mm_or_si128(_mm_and_si128(low, _mm_set1_epi8(15)), up);
-}
-/* (code - 4)*(sc - 32) + 127 is 0 or more and fits a byte. Entries for codes 4 to 7 are sc*i + 127 - 32*i, with
- * i = code - 4; those for codes 0 to 3 are 4*(sc - 32) less. */
-INLINE void q3_k_block(const void *block, const struct meet *m)
-{
-	const struct q3_k *b = block;
-	const __m128i place = _mm_setr_epi8(8, 8, 12, 12, 9, 9, 13, 13, 10, 10, 14, 14, 11, 11, 15, 15);
-	__m128i sc = by_bytes(q3_k_sixes(x16(b->scales - 4)));
-	c64 upper = c_add(c_times(sc, 0x03020100), 0x1f3f5f7f),
-		lower = c_less(upper, c_times(_mm_xor_si128(sc, _mm_set1_epi8(32)), 0x04040404)),
-		t = c_lower(lower, upper), u = c_upper(lower, upper);   /* two of eight */
-	c64 x = c_load(b->qs), y = c_right(x, 4), h = c_and(c_move(c_twice(b->hmask), 0, 4), 15);
-	/* Of an index' four bits one belongs to another code, and does not matter: each entry is there twice. */
-	const c64 c[4] = { c_look(c_low_twice(t), c_select(x, c_left(h, 2), 3)),
-		c_look(c_shuffle(t, place), c_select(x, h, 12)),
-		c_look(c_low_twice(u), c_select(y, h, 3)),
-		c_look(c_upper(u, u), c_select(c_right(x, 6), h, 3)) };
-	UNROLL for (int n = 0; n < m->n_tokens; n++)
-		leave(m, n, _mm256_sub_epi32(i_tabled(c, high_of(m, n), low_of(m, n), 255),
-			_mm256_load_si256((const void *)strip_of(m, n)->sum127)));
+	UNROLL for (int n = 0; n < m->n_tokens; n++) leave(m, n, i_tabled(c, high_of(m, n), low_of(m, n)));
 }
 
 /* ---- sixteens ---- */
 
-/* sc: sixteen words. Codes have a bias of 32. */
-INLINE void sixteens(const c64 *c, __m256i sc, const struct meet *m)
+/* sc: sixteen words. Codes have a bias of 1 << bias. */
+INLINE void sixteens(const c64 *c, __m256i sc, int bias, const struct meet *m)
 {
 	UNROLL for (int t = 0; t < m->n_tokens; t++) {
-		__m256i biased = _mm256_slli_epi32(_mm256_madd_epi16(sc, sum_at(strip_of(m, t)->sum)), 5);
+		__m256i biased = _mm256_slli_epi32(_mm256_madd_epi16(sc, sum_at(strip_of(m, t)->sum)), bias);
 		leave(m, t, _mm256_sub_epi32(i_sixteens(c, high_of(m, t), low_of(m, t), sc), biased));
 	}
 }
@@ -133,5 +99,22 @@ INLINE void q6_k_block(const void *block, const struct meet *m)
 	c64 x = c_both(b->ql, b->ql + 64), y = c_both(b->ql + 32, b->ql + 96), u = c_load(b->qh);
 	const c64 c[4] = { c_merge(x, 15, c_left(u, 4), 48), c_merge(y, 15, c_left(u, 2), 48),
 		c_merge(c_right(x, 4), 15, u, 48), c_merge(c_right(y, 4), 15, c_right(u, 2), 48) };
-	sixteens(c, _mm256_cvtepi8_epi16(x16(b->scales)), m);
+	sixteens(c, _mm256_cvtepi8_epi16(x16(b->scales)), 5, m);
+}
+/* The 6-bit scales of codec/q3_k.h, from the twelve bytes at the end of x. */
+INLINE __m128i q3_k_sixes(__m128i x)
+{
+	__m128i low = _mm_srlv_epi32(_mm_shuffle_epi32(x, 0x99), _mm_setr_epi32(0, 0, 4, 4)),
+		up = _mm_srlv_epi32(_mm_shuffle_epi32(x, 0xff), _mm_setr_epi32(0, 2, 4, 6));
+	up = _mm_slli_epi32(_mm_and_si128(up, _mm_set1_epi8(3)), 4);
+	return _mm_or_si128(_mm_and_si128(low, _mm_set1_epi8(15)), up);
+}
+INLINE void q3_k_block(const void *block, const struct meet *m)
+{
+	const struct q3_k *b = block;
+	c64 x = c_load(b->qs), h = c_move(c_twice(b->hmask), 0, 4);
+	const c64 c[4] = { c_merge(x, 3, c_left(h, 2), 4), c_merge(c_right(x, 2), 3, c_left(h, 1), 4),
+		c_merge(c_right(x, 4), 3, h, 4), c_merge(c_right(x, 6), 3, c_right(h, 1), 4) };
+	__m256i sc = _mm256_cvtepu8_epi16(q3_k_sixes(x16(b->scales - 4)));
+	sixteens(c, _mm256_sub_epi16(sc, _mm256_set1_epi16(32)), 2, m);
 }
