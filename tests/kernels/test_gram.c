@@ -86,9 +86,31 @@ static void no_tokens_and_no_columns_add_nothing(void **state)
 	assert_int_equal(gram_add(&g, &room, NULL), GGU_OK);
 	assert_true(to == 0.5f && !room.p);
 }
+static void room_grows_with_what_is_summed(void **state)
+{
+	enum { LESS = 5, MORE = 300 };
+	float *x = numbers(GRAM_TOKENS*MORE), *to = calloc(MORE*(MORE + 1)/2, sizeof *to);
+	struct gram g = { to, LESS, 32, x, MORE, by };
+	struct gram_room room = { 0 };
+	size_t bytes;
+	(void)state;
+	assert_int_equal(gram_add(&g, &room, NULL), GGU_OK);
+	bytes = room.bytes;
+	g.n = MORE;
+	assert_int_equal(gram_add(&g, &room, NULL), GGU_OK);
+	assert_true(room.bytes > bytes);
+	bytes = room.bytes;
+	g.n = LESS;
+	assert_int_equal(gram_add(&g, &room, NULL), GGU_OK);
+	assert_true(room.bytes == bytes);
+	gram_room_free(&room);
+	free(x);
+	free(to);
+}
 int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(triangles),
+		cmocka_unit_test(room_grows_with_what_is_summed),
 		cmocka_unit_test(no_tokens_and_no_columns_add_nothing) };
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

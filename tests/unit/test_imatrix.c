@@ -350,6 +350,23 @@ static void covariances_are_means_of_products(void **state)
 	free(mean);
 	imatrix_free(a);
 }
+/* Of as many tokens, the first and the last of which are the same. */
+static void inputs_that_differ_in_one_token_are_not_shared(void **state)
+{
+	static const float a[3][8] = { { 1, 2 }, { 3, 4 }, { 5, 6 } }, b[3][8] = { { 1, 2 }, { 3, 9 }, { 5, 6 } };
+	static const struct { const char *name; const float (*x)[8]; } w[] = { { "q", a }, { "k", a }, { "v", b } };
+	struct imatrix *im = imatrix_new();
+	struct imatrix_covariance c;
+	(void)state;
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(imatrix_add_covariance(im, w[i].name, 1, 0, 8, BLOCK, *w[i].x, 8, 3, NULL, NULL), GGU_OK);
+	assert_int_equal(imatrix_n_covariances(im), 2);
+	assert_true(imatrix_has_covariance(im, "k", &c));
+	assert_string_equal(c.name, "q");
+	assert_true(imatrix_has_covariance(im, "v", &c));
+	assert_string_equal(c.name, "v");
+	imatrix_free(im);
+}
 static void covariances_do_not_depend_on_batches_or_threads(void **state)
 {
 	struct imatrix *a = covariances(WINDOW, 0, 2);
@@ -486,6 +503,7 @@ int main(void)
 		cmocka_unit_test(malformed_old_files_are_refused),
 		cmocka_unit_test(covariances_are_means_of_products),
 		cmocka_unit_test(covariances_do_not_depend_on_batches_or_threads),
+		cmocka_unit_test(inputs_that_differ_in_one_token_are_not_shared),
 		cmocka_unit_test(covariances_take_some_tokens_with_a_weight),
 		cmocka_unit_test(a_loud_token_counts_as_four_of_its_window),
 		cmocka_unit_test(covariances_are_written_read_and_merged),
