@@ -108,7 +108,7 @@ static inline float top_of(struct attn_task *t, size_t r, size_t p)
 	rf x[TILE], top = r_dup(t->split[r].m);
 	finish_scores(t->a, t->row + r, p, first_of(t->row + r, p), end_of(t->row + r, p), s, x);
 	UNROLL for (int i = 0; i < TILE; i++) {
-		top = r_sel(x[i] > top, x[i], top);
+		top = r_max(x[i], top);
 		r_put(s + i*REG, x[i]);
 	}
 	return r_greatest(top);

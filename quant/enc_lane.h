@@ -9,8 +9,8 @@
  *   r_lt(a, b) r_ne(a, b) ri_lt(a, b)
  *   m_and(a, b) m_or(a, b) m_bits(m)    bit l: whether lane l is set
  *   r_if(m, a, b) r_keep(m, a) ri_one(m)        a where m is set, else b; else 0; 1 where it is set, else 0
- *   r_min(a, b) r_max(a, b)     a < b ? a : b and a > b ? a : b, NaN included: b then
- *   ri_min(a, b)                the lesser; ri_max is in lane.h
+ *   r_min(a, b)                 a < b ? a : b; b where one is NaN
+ *   ri_min(a, b)                the lesser; r_max and ri_max are in lane.h
  *   r_round(a)                  the nearest whole number, ties to even, for |a| < 2^22; a zero may have either sign,
  *                               which no sum and no code can see
  *   r_lut8(t, i)                t[i & 7]

@@ -6,7 +6,6 @@
 static inline uint32_t m_bits(rm m) { return (uint32_t)_mm256_movemask_ps((__m256)m); }
 static inline rf r_if(rm m, rf a, rf b) { return (rf)_mm256_blendv_ps((__m256)b, (__m256)a, (__m256)m); }
 static inline rf r_min(rf a, rf b) { return (rf)_mm256_min_ps((__m256)a, (__m256)b); }
-static inline rf r_max(rf a, rf b) { return (rf)_mm256_max_ps((__m256)a, (__m256)b); }
 static inline ri ri_min(ri a, ri b) { return (ri)_mm256_min_epi32((__m256i)a, (__m256i)b); }
 static inline rf r_round(rf a) { return (rf)_mm256_round_ps((__m256)a, 8); }
 static inline rf r_lut8(const float *t, ri i) { return (rf)_mm256_permutevar8x32_ps(_mm256_loadu_ps(t), (__m256i)i); }

@@ -13,7 +13,6 @@ static inline rf r_if(rm m, rf a, rf b) { return (rf)_mm512_mask_blend_ps(m, (__
 static inline rf r_keep(rm m, rf a) { return (rf)_mm512_maskz_mov_ps(m, (__m512)a); }
 static inline ri ri_one(rm m) { return (ri)_mm512_maskz_set1_epi32(m, 1); }
 static inline rf r_min(rf a, rf b) { return (rf)_mm512_min_ps((__m512)a, (__m512)b); }
-static inline rf r_max(rf a, rf b) { return (rf)_mm512_max_ps((__m512)a, (__m512)b); }
 static inline ri ri_min(ri a, ri b) { return (ri)_mm512_min_epi32((__m512i)a, (__m512i)b); }
 static inline rf r_round(rf a) { return (rf)_mm512_roundscale_ps((__m512)a, 8); }
 static inline rf r_lut8(const float *t, ri i)

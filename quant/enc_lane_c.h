@@ -11,7 +11,6 @@ static inline uint32_t m_bits(rm m)
 }
 static inline rf r_if(rm m, rf a, rf b) { return r_sel(m, a, b); }
 static inline rf r_min(rf a, rf b) { return r_sel(a < b, a, b); }
-static inline rf r_max(rf a, rf b) { return r_sel(a > b, a, b); }
 static inline ri ri_min(ri a, ri b) { ri m = a < b; return (a & m) | (b & ~m); }
 /* The sum has no room for a fraction. The other instances' instructions agree but for the sign of zero. */
 static inline rf r_round(rf a) { return (a + 12582912.0f) - 12582912.0f; }

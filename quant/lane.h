@@ -9,6 +9,8 @@
  *   rf r_bf16(p) r_f16(p)       REG bfloats, REG halves as floats; of NaN, r_f16 may change the payload
  *   rs r_i8_pairs(p) r_u8_pairs(p)      2*REG bytes as integers, signed and unsigned
  *   int32_t r_sum(a)            over all lanes; what does not fit wraps around
+ *   rf r_max(a, b)              a > b ? a : b; b where one is NaN
+ *   rf r_raise(p, k, x)         p*2^n with k = 1.5*2^23 + n, a normal number; but 0 where x < -87, NaN where x is
  *   float r_greatest(a)         the greatest lane; no lane is NaN
  *   float r_tree(p)             p[0..15] by the contract's tree
  *   ri ri_max(a, b)             the greater of each lane

@@ -18,6 +18,12 @@ static inline int32_t r_sum(ri a)
 	s = _mm_add_epi32(s, _mm_shuffle_epi32(s, 0x4e));
 	return _mm_cvtsi128_si32(_mm_add_epi32(s, _mm_shuffle_epi32(s, 0xb1)));
 }
+static inline rf r_max(rf a, rf b) { return (rf)_mm256_max_ps((__m256)a, (__m256)b); }
+/* One addition to the exponent: the lowest bits of k are those of n. */
+static inline rf r_raise(rf p, rf k, rf x)
+{
+	return (rf)(((ru)p + ((ru)k << 23 & (ru)(x == x))) & ~(ru)(x < -87.0f));
+}
 static inline ri ri_max(ri a, ri b) { return (ri)_mm256_max_epi32((__m256i)a, (__m256i)b); }
 static inline int32_t r_most_of(ri a)
 {

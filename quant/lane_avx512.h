@@ -13,6 +13,12 @@ static inline rf r_f16(const void *p) { return (rf)_mm512_cvtph_ps(_mm256_loadu_
 static inline rs r_i8_pairs(const void *p) { return (rs)_mm512_cvtepi8_epi16(_mm256_loadu_si256(p)); }
 static inline rs r_u8_pairs(const void *p) { return (rs)_mm512_cvtepu8_epi16(_mm256_loadu_si256(p)); }
 static inline int32_t r_sum(ri a) { return _mm512_reduce_add_epi32((__m512i)a); }
+static inline rf r_max(rf a, rf b) { return (rf)_mm512_max_ps((__m512)a, (__m512)b); }
+static inline rf r_raise(rf p, rf k, rf x)
+{
+	__mmask16 live = _mm512_cmp_ps_mask((__m512)x, _mm512_set1_ps(-87.0f), _CMP_NLT_UQ);
+	return (rf)_mm512_maskz_scalef_ps(live, (__m512)p, (__m512)(k - 12582912.0f));
+}
 static inline float r_greatest(rf a) { return _mm512_reduce_max_ps((__m512)a); }
 static inline ri ri_max(ri a, ri b) { return (ri)_mm512_max_epi32((__m512i)a, (__m512i)b); }
 static inline int32_t r_most_of(ri a) { return _mm512_reduce_max_epi32((__m512i)a); }

@@ -36,14 +36,12 @@ static inline rf r_exp(rf x)
 	p = p*(rf)((half + 127) << 23)*(rf)((k - half + 127) << 23);
 	return r_sel(x == x, p, x);
 }
-/* The same for x up to 0, but 0 where x < -87, so that 2^k is one addition to the exponent, where the lowest bits of
- * what rounded k are enough; NaN stays what it is. */
+/* The same for x up to 0, but 0 where x < -87, so that 2^k need not be cut in two; NaN stays what it is. */
 static inline rf r_exp_below(rf x)
 {
 	const rf big = r_dup(12582912.0f);
-	ru dead = (ru)(x < -87.0f);
-	rf rounded = r_fma(x, r_dup(1.44269504f), big), p = r_exp_rest(x, rounded - big);
-	return (rf)(((ru)p + ((ru)rounded << 23 & (ru)(x == x))) & ~dead);
+	rf k = r_fma(x, r_dup(1.44269504f), big);
+	return r_raise(r_exp_rest(x, k - big), k, x);
 }
 /* tanh, odd: below 0.625 x + x^3 P(x^2), P fitted for the least greatest relative error; above 1 - 2/(e^2x + 1). */
 static inline rf r_tanh(rf x)

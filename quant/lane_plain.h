@@ -16,6 +16,12 @@ static inline int32_t r_sum(ri a)
 	for (int i = 0; i < REG; i++) sum += a[i];
 	return sum;
 }
+static inline rf r_max(rf a, rf b) { return r_sel(a > b, a, b); }
+/* One addition to the exponent: the lowest bits of k are those of n. */
+static inline rf r_raise(rf p, rf k, rf x)
+{
+	return (rf)(((ru)p + ((ru)k << 23 & (ru)(x == x))) & ~(ru)(x < -87.0f));
+}
 static inline ri ri_max(ri a, ri b) { return (ri)r_sel(a > b, (rf)a, (rf)b); }
 static inline int32_t r_most_of(ri a)
 {

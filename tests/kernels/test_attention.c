@@ -230,6 +230,34 @@ static struct attn drawn(void)
 	if (a.mask == ATTN_AROUND && kt_below(2)) a.window = 2 + kt_below(40);
 	return a;
 }
+/* Position p has a one in dimension p alone, so that each weight is seen by itself, down to where they vanish. */
+static void check_weights(void)
+{
+	enum { N = ATTN_BLOCK };
+	struct attn a = { .shape = { 1, 1, 1, N, GGU_TYPE_F32, GGU_TYPE_F32, false }, .scale = 1, .n_rows = 1 };
+	static const uint32_t strange = 0x7fc00001;     /* not a number, but its lowest bits are */
+	static float v[N*N];
+	float k[N] = { 0 }, q = 1, want[N], *out = kt_buffer(sizeof want);
+	void *block = kt_buffer(attn_block_bytes(&a.shape));
+	struct attn_rows r = { &block, 1, N - 1, N, &q, out, 1, N };
+	struct slow_past past = { k, v, NULL, NULL, 1, N };
+	size_t at;
+	a.rows = &r;
+	for (size_t p = 0; p < N; p++) v[p*N + p] = 1;
+	for (int i = 0; i < 500 && !kt_failed(); i++) {
+		for (size_t p = 1; p < N; p++) {
+			k[p] = kt_below(3) ? -45 + 45*kt_uniform() : -87 + 1e-4f*kt_uniform();
+			if (kt_below(9) == 0) k[p] = -100*(float)kt_below(3);
+		}
+		if (i%64 == 63) memcpy(k + 1 + kt_below(N - 1), &strange, sizeof strange);
+		attn_store(&a.shape, &block, 0, N, k, 1, v, N);
+		slow_attention(&a, &q, 0, N - 1, 0, N, &past, want);
+		run(&a, 1);
+		if (!kt_same(out, want, N, &at)) kt_fail("e(%a) is %a, not %a", k[at], out[at], want[at]);
+	}
+	kt_free(block, attn_block_bytes(&a.shape));
+	kt_free(out, sizeof want);
+}
 static void check_isa(const char *isa)
 {
 	bool sanitized = getenv("SANITIZED");
@@ -247,6 +275,9 @@ static void check_isa(const char *isa)
 	struct attn a = { .shape = { 16, 1, 576, 512, GGU_TYPE_F16, GGU_TYPE_I8, true }, .scale = 0.1f,
 		.mask = ATTN_CAUSAL };
 	check(&a, 2, 700, ORDINARY);
+	kt_result();
+	kt_name("%s: weights vanish below e^-87, and only there", isa);
+	check_weights();
 	kt_result();
 }
 
