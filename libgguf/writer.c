@@ -371,8 +371,10 @@ enum ggu_status ggu_writer_data(struct ggu_writer *w, const void *p, size_t n, s
 	w->out.err = err;
 	while (n) {
 		size_t k = n < w->left ? n : (size_t)w->left;
-		if (w->current == w->table.n)
+		if (w->current == w->table.n) {
+			w->state = FAILED;
 			return ggu_fail(err, GGU_ERR_RANGE, w->out.at, "", "%zu bytes more than the tensors have", n);
+		}
 		put(&w->out, b, k);
 		b += k;
 		n -= k;

@@ -60,6 +60,7 @@ static bool get_at(int fd, unsigned char *p, size_t n, size_t at)
 	while (n) {
 		ssize_t k = pread(fd, p, n, (off_t)at);
 		if (k < 0 && errno == EINTR) continue;
+		if (!k) errno = EIO;    /* the file has become shorter */
 		if (k <= 0) return false;
 		p += k;
 		at += (size_t)k;
@@ -104,10 +105,13 @@ static bool read_journal(const char *name, uint64_t size, unsigned char **p, str
 	return true;
 }
 
-static bool is_marked(int fd)
+/* Dies where that cannot be read: a journal is needed until it is known not to be. */
+static bool is_marked(int fd, const char *path, const struct stat *st)
 {
 	unsigned char magic[MAGIC];
-	return get_at(fd, magic, MAGIC, 0) && !memcmp(magic, GGU_EDIT_MAGIC, MAGIC);
+	if (st->st_size < MAGIC) return false;
+	if (!get_at(fd, magic, MAGIC, 0)) msg_die("%s: %s", path, strerror(errno));
+	return !memcmp(magic, GGU_EDIT_MAGIC, MAGIC);
 }
 
 /* One that comes back after a loss of power does no harm: the file is whole by then. */
@@ -150,7 +154,7 @@ int inplace_open(const char *path, bool *undone)
 	struct stat st;
 	int fd = open_locked(path, &st);
 	*undone = false;
-	if (is_marked(fd)) {
+	if (is_marked(fd, path, &st)) {
 		struct stretch old;
 		unsigned char *p;
 		char *name = journal_name(path);

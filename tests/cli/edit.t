@@ -233,6 +233,13 @@ printf 'GGUNDO1\n' >.e.gguf.undo
 not_ok "... nor with one that was damaged" 2 gguf-edit -I e.gguf
 head -c 5000 /dev/zero >>.e.gguf.undo
 not_ok "... in its checksum" 2 gguf-edit -I e.gguf
+if [ -e "$BUILD/tests/fault.so" ]; then
+	for how in 1:EIO 1:end 2:EIO 2:end; do
+		LD_PRELOAD=$BUILD/tests/fault.so FAULT=read:$how gguf-edit -I e.gguf 2>said
+		is "a read that fails ($how): the journal stays" "$(cat said), $(wc -c <.e.gguf.undo | tr -d ' ')" \
+			"gguf-edit: $(case $how in 1:*) echo e.gguf ;; *) echo .e.gguf.undo ;; esac): Input/output error, 5008"
+	done
+fi
 # a model with holes, as a download is that goes on, or a file system that finds zeros
 "$BUILD/tests/cli/tool_mkgguf" general.architecture=llama a.weight:f32:1024x2048:zero b.weight:f16:1024x64 c.weight:f32:1024x2048:zero >whole.gguf
 cp --sparse=always whole.gguf holes.gguf 2>/dev/null

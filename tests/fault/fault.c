@@ -5,7 +5,7 @@
  *   FAULT=write:N:ENOSPC    write and pwrite fail with that error (ENOSPC, EIO) from call N on
  *   FAULT=write:N:short     call N writes half, the next fails with ENOSPC
  *   FAULT=write:N:kill      call N kills the process before anything is written
- *   FAULT=read:N:EIO        read and pread fail
+ *   FAULT=read:N:EIO        read and pread fail ("end": they find the end of the file)
  *   FAULT=fsync:N:EIO, rename:N:EACCES      likewise, fdatasync and linkat too
  *   FAULT=fallocate:N:EDQUOT                likewise (ENOSPC, EFBIG)
  *   FAULT=entropy:N:EIO             getentropy fails
@@ -27,7 +27,7 @@ static const char *const names[KINDS] = { "malloc", "write", "read", "fsync", "r
 	"entropy" };
 static atomic_ulong calls[KINDS];
 static unsigned long at[KINDS];
-static int error[KINDS], once, is_short, is_kill;
+static int error[KINDS], once, is_short, is_kill, is_end;
 
 static void *(*real_malloc)(size_t), *(*real_calloc)(size_t, size_t), *(*real_realloc)(void *, size_t);
 static ssize_t (*real_write)(int, const void *, size_t), (*real_pwrite)(int, const void *, size_t, off_t);
@@ -83,6 +83,7 @@ __attribute__((constructor)) static void start(void)
 				"EDQUOT") ? EDQUOT : !strcmp(how, "EFBIG") ? EFBIG : k == MALLOC ? ENOMEM : EIO;
 			is_short = !strcmp(how, "short");
 			is_kill = !strcmp(how, "kill");
+			is_end = !strcmp(how, "end");
 			if (is_short) error[k] = ENOSPC;
 		}
 	for (int k = 0; k < KINDS; k++) calls[k] = 0;
@@ -126,8 +127,8 @@ ssize_t write(int fd, const void *p, size_t n)
 	return fd != 2 && fails(WRITE) ? -1 : real_write(fd, p, fd == 2 ? n : part(n));
 }
 ssize_t pwrite(int fd, const void *p, size_t n, off_t o) { return fails(WRITE) ? -1 : real_pwrite(fd, p, part(n), o); }
-ssize_t read(int fd, void *p, size_t n) { return fails(READ) ? -1 : real_read(fd, p, n); }
-ssize_t pread(int fd, void *p, size_t n, off_t o) { return fails(READ) ? -1 : real_pread(fd, p, n, o); }
+ssize_t read(int fd, void *p, size_t n) { return fails(READ) ? is_end - 1 : real_read(fd, p, n); }
+ssize_t pread(int fd, void *p, size_t n, off_t o) { return fails(READ) ? is_end - 1 : real_pread(fd, p, n, o); }
 int fdatasync(int fd) { return fails(FSYNC) ? -1 : real_fsync(fd); }
 int fsync(int fd) { return fails(FSYNC) ? -1 : real_fsync(fd); }
 int rename(const char *a, const char *b) { return fails(RENAME) ? -1 : real_rename(a, b); }
