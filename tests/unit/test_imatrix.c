@@ -359,8 +359,8 @@ static void inputs_that_differ_in_one_token_are_not_shared(void **state)
 	struct imatrix_covariance c;
 	(void)state;
 	for (int i = 0; i < 3; i++)
-		assert_int_equal(imatrix_add_covariance(im, w[i].name, 1, 0, 8, BLOCK, *w[i].x, 8, 3, NULL, NULL),
-			GGU_OK);
+		assert_int_equal(imatrix_add_covariance(im, w[i].name, 1, 0, 8, BLOCK, *w[i].x, 8, 3, NULL,
+			NULL), GGU_OK);
 	assert_int_equal(imatrix_n_covariances(im), 2);
 	assert_true(imatrix_has_covariance(im, "k", &c));
 	assert_string_equal(c.name, "q");
