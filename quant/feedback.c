@@ -260,7 +260,7 @@ void quant_feedback_free(struct quant_feedback *q)
  * in_vain: signs alone leave so much that a layer gets inputs which its covariance does not know. A pass with feedback
  * makes a model worse, unless layers are fitted to what those before them have lost. */
 static const struct usual { uint32_t type; double damp; float lift; bool in_vain; } usual_for[] = {
-	{ GGU_TYPE_IQ1_S, 1, 1.3f, false }, { GGU_TYPE_IQ1_M, 1, 1.3f, false },
+	{ GGU_TYPE_IQ1_S, 1, 1.3f, false }, { GGU_TYPE_IQ1_M, 1, 1.7f, false },
 	{ GGU_TYPE_TQ1_0, 1, 1.3f, false }, { GGU_TYPE_TQ2_0, 1, 1.3f, false },
 	{ GGU_TYPE_Q1_0, 1, 1, true }, { GGU_TYPE_Q2_0, 1, 1, false },
 };
