@@ -3,6 +3,7 @@
  *
  * A row of `sets` overlays what its instruction set has of its own on what the weaker ones have. */
 #include <pthread.h>
+#include <stdio.h>
 #include <string.h>
 #include "../libgguf/types.h"
 #include "attn_internal.h"
@@ -13,75 +14,88 @@
 #include "quant.h"
 #include "vec_internal.h"
 
+/* Where a set's files are not compiled, its row is its name alone. */
+#if defined __x86_64__
+#define X86(...) { __VA_ARGS__ }
+#else
+#define X86(...) { 0 }
+#endif
+#if defined __aarch64__
+#define ARM(...) { __VA_ARGS__ }
+#else
+#define ARM(...) { 0 }
+#endif
 struct set {
 	const char *name;
 	unsigned feature;
-	const struct codes_table *codes;
-	const struct row_table *row;
-	const struct panel_table *panel_32, *panel_256;
-	const struct float_table *floats;
-	const struct enc_table *enc;
-	const struct vec_table *vec;
-	const struct attn_table *attn;
+	struct {
+		const struct codes_table *codes;
+		const struct row_table *row;
+		const struct panel_table *panel_32, *panel_256;
+		const struct float_table *floats;
+		const struct enc_table *enc;
+		const struct vec_table *vec;
+		const struct attn_table *attn;
+	} has;
 };
 static const struct set sets[] = {      /* best last */
-	{ "c", CPU_C, &quant_codes_c, &quant_row_c, &quant_panel_c, &quant_panel_c, &quant_float_c, &quant_enc_c,
-		&quant_vec_c, &quant_attn_c },
-#if defined __x86_64__
-	{ "avx2", CPU_AVX2, &quant_codes_avx2, &quant_row_avx2, &quant_panel_avx2, &quant_panel_avx2,
-		&quant_float_avx2, &quant_enc_avx2, &quant_vec_avx2, &quant_attn_avx2 },
-	{ "avxvnni", CPU_AVXVNNI, &quant_codes_avx2, &quant_row_avxvnni, &quant_panel_avxvnni, &quant_panel_avxvnni,
-		&quant_float_avx2, &quant_enc_avx2, &quant_vec_avx2, &quant_attn_avxvnni },
-	{ "avx512bw", CPU_AVX512BW, &quant_codes_avx2, &quant_row_avx2, &quant_panel_avx512bw_32, &quant_panel_avx512bw,
-		&quant_float_avx512, &quant_enc_avx512, &quant_vec_avx512, &quant_attn_avx512bw },
-	{ "avx512", CPU_AVX512, &quant_codes_avx2, &quant_row_avx512, &quant_panel_avx512_32, &quant_panel_avx512,
-		&quant_float_avx512, &quant_enc_avx512, &quant_vec_avx512, &quant_attn_avx512 },
-	{ "avx512vbmi", CPU_AVX512VBMI, &quant_codes_avx2, &quant_row_avx512vbmi, &quant_panel_avx512_32,
-		&quant_panel_avx512, &quant_float_avx512, &quant_enc_avx512, &quant_vec_avx512, &quant_attn_avx512 },
-	{ "zen4", CPU_ZEN4, &quant_codes_avx2, &quant_row_avx512vbmi, &quant_panel_zen4_32, &quant_panel_zen4,
-		&quant_float_avx512, &quant_enc_avx512, &quant_vec_avx512, &quant_attn_avx512 },
-	{ "amx", CPU_AMX, &quant_codes_avx2, &quant_row_avx512vbmi, &quant_panel_avx512_32, &quant_panel_amx,
-		&quant_float_avx512, &quant_enc_avx512, &quant_vec_avx512, &quant_attn_avx512 },
-#elif defined __aarch64__
-	{ "neon", CPU_NEON, &quant_codes_neon, &quant_row_neon, &quant_panel_neon, &quant_panel_neon,
-		&quant_float_neon, &quant_enc_c, &quant_vec_neon, &quant_attn_neon },
-	{ "dotprod", CPU_DOTPROD, &quant_codes_neon, &quant_row_dotprod, &quant_panel_dotprod_32, &quant_panel_neon,
-		&quant_float_neon, &quant_enc_c, &quant_vec_neon, &quant_attn_neon },
-	{ "i8mm", CPU_I8MM, &quant_codes_neon, &quant_row_dotprod, &quant_panel_i8mm_32, &quant_panel_i8mm,
-		&quant_float_neon, &quant_enc_c, &quant_vec_neon, &quant_attn_neon },
-#endif
+	{ "c", CPU_C, { &quant_codes_c, &quant_row_c, &quant_panel_c, &quant_panel_c, &quant_float_c, &quant_enc_c,
+		&quant_vec_c, &quant_attn_c } },
+	{ "avx2", CPU_AVX2, X86(&quant_codes_avx2, &quant_row_avx2, &quant_panel_avx2, &quant_panel_avx2,
+		&quant_float_avx2, &quant_enc_avx2, &quant_vec_avx2, &quant_attn_avx2) },
+	{ "avxvnni", CPU_AVXVNNI, X86(&quant_codes_avx2, &quant_row_avxvnni, &quant_panel_avxvnni, &quant_panel_avxvnni,
+		&quant_float_avx2, &quant_enc_avx2, &quant_vec_avx2, &quant_attn_avxvnni) },
+	{ "avx512bw", CPU_AVX512BW, X86(&quant_codes_avx2, &quant_row_avx2, &quant_panel_avx512bw_32,
+		&quant_panel_avx512bw, &quant_float_avx512, &quant_enc_avx512, &quant_vec_avx512,
+		&quant_attn_avx512bw) },
+	{ "avx512", CPU_AVX512, X86(&quant_codes_avx2, &quant_row_avx512, &quant_panel_avx512_32, &quant_panel_avx512,
+		&quant_float_avx512, &quant_enc_avx512, &quant_vec_avx512, &quant_attn_avx512) },
+	{ "avx512vbmi", CPU_AVX512VBMI, X86(&quant_codes_avx2, &quant_row_avx512vbmi, &quant_panel_avx512_32,
+		&quant_panel_avx512, &quant_float_avx512, &quant_enc_avx512, &quant_vec_avx512, &quant_attn_avx512) },
+	{ "zen4", CPU_ZEN4, X86(&quant_codes_avx2, &quant_row_avx512vbmi, &quant_panel_zen4_32, &quant_panel_zen4,
+		&quant_float_avx512, &quant_enc_avx512, &quant_vec_avx512, &quant_attn_avx512) },
+	{ "amx", CPU_AMX, X86(&quant_codes_avx2, &quant_row_avx512vbmi, &quant_panel_avx512_32, &quant_panel_amx,
+		&quant_float_avx512, &quant_enc_avx512, &quant_vec_avx512, &quant_attn_avx512) },
+	{ "neon", CPU_NEON, ARM(&quant_codes_neon, &quant_row_neon, &quant_panel_neon, &quant_panel_neon,
+		&quant_float_neon, &quant_enc_c, &quant_vec_neon, &quant_attn_neon) },
+	{ "dotprod", CPU_DOTPROD, ARM(&quant_codes_neon, &quant_row_dotprod, &quant_panel_dotprod_32, &quant_panel_neon,
+		&quant_float_neon, &quant_enc_c, &quant_vec_neon, &quant_attn_neon) },
+	{ "i8mm", CPU_I8MM, ARM(&quant_codes_neon, &quant_row_dotprod, &quant_panel_i8mm_32, &quant_panel_i8mm,
+		&quant_float_neon, &quant_enc_c, &quant_vec_neon, &quant_attn_neon) },
 };
 enum { N_SETS = sizeof sets/sizeof *sets };
-/* of any CPU */
-#define NAMES "c avx2 avxvnni avx512bw avx512 avx512vbmi zen4 amx neon dotprod i8mm"
-static bool is_name(const char *name)
-{
-	const size_t n = strlen(name);
-	for (const char *p = NAMES; *p; p += strcspn(p, " "), p += *p == ' ')
-		if (strcspn(p, " ") == n && memcmp(p, name, n) == 0) return true;
-	return false;
-}
 static const struct set *selected = sets;
+
+/* Tells a misspelt name from one that this CPU lacks. */
+static enum ggu_status no_set(const char *name, struct ggu_error *err)
+{
+	char names[128] = "";
+	for (size_t i = 0, n = 0; i < N_SETS; i++) {
+		if (!strcmp(name, sets[i].name))
+			return ggu_fail(err, GGU_ERR_UNSUPPORTED, GGU_NO_OFFSET, "", "this CPU has no %s", name);
+		n += (size_t)snprintf(names + n, sizeof names - n, "%s ", sets[i].name);
+	}
+	return ggu_fail(err, GGU_ERR_UNSUPPORTED, GGU_NO_OFFSET, "", "'%.40s' is not an instruction set (%snative)", name,
+		names);
+}
 
 enum ggu_status quant_select(const char *name, struct ggu_error *err)
 {
-	unsigned has = cpu_features();
+	const unsigned features = cpu_features();
 	const struct set *s = NULL;
 	if (name && (!*name || !strcmp(name, "native"))) name = NULL;
 	for (size_t i = 0; i < N_SETS; i++)
-		if ((has & sets[i].feature) && (!name || !strcmp(name, sets[i].name))) s = sets + i;
-	if (!s)
-		return ggu_fail(err, GGU_ERR_UNSUPPORTED, GGU_NO_OFFSET, "", is_name(name) ? "this CPU has no %.40s" :
-			"'%.40s' is not an instruction set (" NAMES " native)", name);
+		if ((features & sets[i].feature) && (!name || !strcmp(name, sets[i].name))) s = sets + i;
+	if (!s) return no_set(name, err);
 	selected = s;
-	mul_codes = s->codes;
-	mul_row = s->row;
-	mul_panel_32 = s->panel_32;
-	mul_panel_256 = s->panel_256;
-	quant_float_table = s->floats;
-	quant_enc_table = s->enc;
-	quant_vec_table = s->vec;
-	quant_attn_table = s->attn;
+	mul_codes = s->has.codes;
+	mul_row = s->has.row;
+	mul_panel_32 = s->has.panel_32;
+	mul_panel_256 = s->has.panel_256;
+	quant_float_table = s->has.floats;
+	quant_enc_table = s->has.enc;
+	quant_vec_table = s->has.vec;
+	quant_attn_table = s->has.attn;
 	return GGU_OK;
 }
 const char *quant_selected(void) { return selected->name; }
@@ -89,8 +103,8 @@ const char *quant_selected(void) { return selected->name; }
 static const char *available[N_SETS + 1];
 static void find_available(void)
 {
-	unsigned has = cpu_features();
-	for (size_t i = 0, n = 0; i < N_SETS; i++) if (has & sets[i].feature) available[n++] = sets[i].name;
+	const unsigned features = cpu_features();
+	for (size_t i = 0, n = 0; i < N_SETS; i++) if (features & sets[i].feature) available[n++] = sets[i].name;
 }
 const char *const *quant_available(void)
 {
@@ -103,7 +117,7 @@ const char *const *quant_available(void)
 static float_decode_fn *decoder(uint32_t type)
 {
 	if (type >= GGU_TYPE_COUNT) return NULL;
-	return selected->codes->decode[type] ? selected->codes->decode[type] : float_decoder(type);
+	return selected->has.codes->decode[type] ? selected->has.codes->decode[type] : float_decoder(type);
 }
 bool quant_can_decode(uint32_t type) { return decoder(type); }
 enum ggu_status quant_decode(uint32_t type, const void *src, float *dst, size_t n)
@@ -119,7 +133,7 @@ enum quant_act quant_act_of(uint32_t type)
 {
 	if (type >= GGU_TYPE_COUNT) return QUANT_ACT_NONE;
 	if (float_can_multiply(type)) return QUANT_ACT_FLOAT;
-	if (!selected->codes->widen[type]) return QUANT_ACT_NONE;
+	if (!selected->has.codes->widen[type]) return QUANT_ACT_NONE;
 	return ggu_type_info(type)->block_weights == 256 ? QUANT_ACT_256 : QUANT_ACT_32;
 }
 
