@@ -25,13 +25,11 @@ static const struct layout layouts[] = {
 };
 
 static const struct source_dtype dtypes[] = {
-	{ "F64", 8, GGU_TYPE_F64 }, { "F32", 4, GGU_TYPE_F32 }, { "F16", 2, GGU_TYPE_F16 }, { "BF16", 2,
-		GGU_TYPE_BF16 },
-	{ "I64", 8, GGU_TYPE_I64 }, { "I32", 4, GGU_TYPE_I32 }, { "I16", 2, GGU_TYPE_I16 }, { "I8", 1, GGU_TYPE_I8 },
-	{ "U8", 1, SOURCE_NO_TYPE }, { "BOOL", 1, SOURCE_NO_TYPE }, { "U16", 2, SOURCE_NO_TYPE }, { "U32", 4,
-		SOURCE_NO_TYPE },
-	{ "U64", 8, SOURCE_NO_TYPE }, { "C64", 8, SOURCE_NO_TYPE }, { "F8_E4M3", 1, SOURCE_NO_TYPE }, { "F8_E5M2", 1,
-		SOURCE_NO_TYPE },
+	{ "F64", 8, GGU_TYPE_F64 }, { "F32", 4, GGU_TYPE_F32 }, { "F16", 2, GGU_TYPE_F16 }, { "BF16", 2, GGU_TYPE_BF16 },
+	{ "I64", 8, SOURCE_NO_TYPE }, { "I32", 4, SOURCE_NO_TYPE }, { "I16", 2, SOURCE_NO_TYPE },
+	{ "I8", 1, SOURCE_NO_TYPE }, { "U64", 8, SOURCE_NO_TYPE }, { "U32", 4, SOURCE_NO_TYPE },
+	{ "U16", 2, SOURCE_NO_TYPE }, { "U8", 1, SOURCE_NO_TYPE }, { "BOOL", 1, SOURCE_NO_TYPE },
+	{ "C64", 8, SOURCE_NO_TYPE }, { "F8_E4M3", 1, SOURCE_NO_TYPE }, { "F8_E5M2", 1, SOURCE_NO_TYPE },
 	{ "F8_E8M0", 1, SOURCE_NO_TYPE }, { "F8_E4M3FNUZ", 1, SOURCE_NO_TYPE }, { "F8_E5M2FNUZ", 1, SOURCE_NO_TYPE },
 };
 

@@ -12,7 +12,7 @@ struct source_dtype {
 	const char *name;               /* "BF16" */
 	/* of an element; 0: the name says nothing to us, such tensors can only be dropped */
 	unsigned bytes;
-	int type;                       /* ggml id of the same layout, or SOURCE_NO_TYPE */
+	int type;                       /* ggml id of floats of the same layout, or SOURCE_NO_TYPE */
 };
 struct source_tensor {
 	const char *name;

@@ -2,8 +2,8 @@
  * convert.c - open a checkpoint folder: description, plan, types, metadata; see convert.h.
  *
  * Types, as llama.cpp's converter has them: vectors, norms and whatever is no ".weight" are F32, a description may
- * force one (routers, positions), integers and packed blocks stay, the rest gets the type asked for; rows that no
- * Q8_0 block fits get F16. */
+ * force one (routers, positions), packed blocks stay, the rest gets the type asked for; rows that no Q8_0 block fits
+ * get F16. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,7 +49,7 @@ static const char *guess(const struct plan *p, bool exact)
 
 static uint32_t type_of(const struct plan_tensor *t, uint32_t wanted)
 {
-	if (ggu_type_info(t->from)->kind == GGU_KIND_INT || t->packed) return t->from;
+	if (t->packed) return t->from;
 	if (t->type >= 0) return (uint32_t)t->type;
 	if (t->n_dims <= 1 || file_ends_with(t->name, "_norm.weight") || !file_ends_with(t->name, ".weight"))
 		return GGU_TYPE_F32;

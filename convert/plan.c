@@ -122,7 +122,7 @@ static enum ggu_status add_part(struct builder *b, struct plan_tensor *o, const 
 	}
 	if (t->dtype->type == SOURCE_NO_TYPE && !o->packed)
 		return file_fail(b->err, GGU_ERR_UNSUPPORTED, "", GGU_NO_OFFSET, t->name,
-			"stored as %s, which GGUF does not have", t->dtype->name);
+			"stored as %s; weights are F64, F32, F16 or BF16", t->dtype->name);
 	view_of(&v, t);
 	if ((s = transforms(b, tr, &v))) return s;
 	grown = realloc(o->part, (o->n_parts + 1)*sizeof *grown);
@@ -152,7 +152,7 @@ static enum ggu_status finish(struct builder *b, const struct yaml_node *at, str
 	const struct view *f = o->part;
 	uint64_t slowest = 0, dim[VIEW_MAX_DIMS + 1];
 	unsigned n = 0;
-	bool change = false, integers = false;
+	bool change = false;
 	if (!o->n_parts) return config_fail(b->c, at, b->err, "%.60s has no parts", o->name);
 	if (stacked) dim[n++] = o->n_parts;
 	for (unsigned k = 0; k < f->n_shape; k++) dim[n++] = f->shape[k];
@@ -165,10 +165,6 @@ static enum ggu_status finish(struct builder *b, const struct yaml_node *at, str
 				"another shape than %.80s", f->t->name);
 		slowest += v->n_shape ? v->shape[0] : 1;
 		change |= v->n_ops > 0 || v->t->dtype != f->t->dtype;
-		integers |= ggu_type_info((uint32_t)v->t->dtype->type)->kind == GGU_KIND_INT;
-		if (change && integers)
-			return file_fail(b->err, GGU_ERR_UNSUPPORTED, "", GGU_NO_OFFSET, v->t->name,
-				"integers cannot be changed");
 		view_coalesce(v);
 	}
 	if (!stacked && o->n_parts > 1) dim[0] = slowest;

@@ -70,15 +70,15 @@ ok "an unknown type of a tensor that is dropped" gguf-convert -q --arch-file "$T
 same "... changes nothing" "$TMP/f4.gguf" "$TMP/tiny.gguf"
 HEAD2=$(printf %s "$HEAD" | sed 's/"old.0.ab":{"dtype":"F32"/"old.0.ab":{"dtype":"F4_X2"/')
 checkpoint "$TMP/m" "$HEAD2" 16441
-says "... and of one that is not" "old.0.ab: stored as an unknown type, which GGUF does not have" gguf-convert --arch-file "$TMP/tiny.yaml" -o "$TMP/no.gguf" "$TMP/m"
+says "... and of one that is not" "old.0.ab: stored as an unknown type; weights are" gguf-convert --arch-file "$TMP/tiny.yaml" -o "$TMP/no.gguf" "$TMP/m"
 
 # parts that cannot be joined, or of which one is missing
 HEAD2=$(printf %s "$HEAD" | sed 's/"l.0.e.1.w":{"dtype":"F32"/"l.0.e.1.w":{"dtype":"I32"/')
 checkpoint "$TMP/m" "$HEAD2" 16441
-says "experts of floats and of integers" "l.0.e.1.w: integers cannot be changed" gguf-convert --arch-file "$TMP/tiny.yaml" -o "$TMP/no.gguf" "$TMP/m"
+says "integers for a weight" "l.0.e.1.w: stored as I32; weights are F64, F32, F16 or BF16" gguf-convert --arch-file "$TMP/tiny.yaml" -o "$TMP/no.gguf" "$TMP/m"
 sed 's/^  strip:/    blk.{i}.two.weight: {from: ["l.{i}.mask2", "l.{i}.e.9.w"], optional: true}\n&/' "$TMP/tiny.yaml" >"$TMP/two.yaml"
-HEAD2=$(printf %s "$HEAD" | sed 's/"l.0.mask"/"l.0.mask2"/; s/"BOOL"/"I8"/')
-checkpoint "$TMP/m" "$HEAD2" 16441
+HEAD2=$(printf %s "$HEAD" | sed 's/"l.0.mask"/"l.0.mask2"/; s/"BOOL"/"F16"/; s/16441/16442/')
+checkpoint "$TMP/m" "$HEAD2" 16442
 says "what an optional tensor would need is there in part" "l.0.mask2: a tensor that architecture tiny has no place for" gguf-convert --arch-file "$TMP/two.yaml" -o "$TMP/no.gguf" "$TMP/m"
 checkpoint "$TMP/m" "$HEAD" 16441
 for t in "permute(0.5)" "take(0, 0.5, 1)" "swap(0, 1.5)" "reshape(1.5, 4)"; do
