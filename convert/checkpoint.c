@@ -25,7 +25,8 @@ static const struct layout layouts[] = {
 };
 
 static const struct source_dtype dtypes[] = {
-	{ "F64", 8, GGU_TYPE_F64 }, { "F32", 4, GGU_TYPE_F32 }, { "F16", 2, GGU_TYPE_F16 }, { "BF16", 2, GGU_TYPE_BF16 },
+	{ "F64", 8, GGU_TYPE_F64 }, { "F32", 4, GGU_TYPE_F32 }, { "F16", 2, GGU_TYPE_F16 },
+	{ "BF16", 2, GGU_TYPE_BF16 },
 	{ "I64", 8, SOURCE_NO_TYPE }, { "I32", 4, SOURCE_NO_TYPE }, { "I16", 2, SOURCE_NO_TYPE },
 	{ "I8", 1, SOURCE_NO_TYPE }, { "U64", 8, SOURCE_NO_TYPE }, { "U32", 4, SOURCE_NO_TYPE },
 	{ "U16", 2, SOURCE_NO_TYPE }, { "U8", 1, SOURCE_NO_TYPE }, { "BOOL", 1, SOURCE_NO_TYPE },

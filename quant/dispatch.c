@@ -75,8 +75,8 @@ static enum ggu_status no_set(const char *name, struct ggu_error *err)
 			return ggu_fail(err, GGU_ERR_UNSUPPORTED, GGU_NO_OFFSET, "", "this CPU has no %s", name);
 		n += (size_t)snprintf(names + n, sizeof names - n, "%s ", sets[i].name);
 	}
-	return ggu_fail(err, GGU_ERR_UNSUPPORTED, GGU_NO_OFFSET, "", "'%.40s' is not an instruction set (%snative)", name,
-		names);
+	return ggu_fail(err, GGU_ERR_UNSUPPORTED, GGU_NO_OFFSET, "", "'%.40s' is not an instruction set (%snative)",
+		name, names);
 }
 
 enum ggu_status quant_select(const char *name, struct ggu_error *err)
