@@ -97,7 +97,7 @@ static void *make_all(void *ctx)
 	struct ggu_error err;
 	enum ggu_status s = GGU_OK;
 	f->pool = ggu_pool_new(f->n_threads);
-	if (!f->pool) s = ggu_fail(&err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
+	if (!f->pool) s = ggu_no_memory(&err);
 	pthread_mutex_lock(&f->lock);
 	for (size_t k = 0; k < f->n && !s && !f->stop; k++) {
 		struct item m = f->item[k];
@@ -184,7 +184,7 @@ enum ggu_status factors_new(struct factors **to, const struct remake *r, int n_t
 	}
 	if (f) free(f->item);
 	free(f);
-	return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
+	return ggu_no_memory(err);
 }
 void factors_free(struct factors *f)
 {

@@ -221,7 +221,7 @@ enum ggu_status quant_feedback_new(struct quant_feedback **out, size_t n, size_t
 	}
 	if (!q || !q->factor || !q->codes || !q->diagonal || !q->panels) {
 		quant_feedback_free(q);
-		return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
+		return ggu_no_memory(err);
 	}
 	least = DAMP_LEAST*mean_diagonal(n, q->block, covariance);
 	if (n % PANEL || (q->block < n && q->block % GROUP)) s = GGU_ERR_RANGE;
