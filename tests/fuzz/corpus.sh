@@ -5,8 +5,8 @@
 set -eu
 src=$(cd "$(dirname "$0")/../.." && pwd)
 mkdir -p "$2"
+to=$(cd "$2" && pwd)
 compile() { for text in "$@"; do "${BUILD:-$src/build}/tests/malformed/tool_ggtxt" <"$text" >"$to/$(basename "$text" .ggtxt)"; done; }
-to=$2
 for f in "$src/tests/fuzz/corpus/$1"/*; do
 	case $f in
 	*'/*') ;;
