@@ -181,6 +181,34 @@ static void errors_stay_small(void **state)
 		}
 }
 
+/* Weights of models that were trained with three levels: types whose levels can be -1, 0 and 1 times a scale find that
+ * scale, but for what f16 and integers make of it. */
+static void three_levels_are_kept(void **state)
+{
+	static const uint32_t types[] = { GGU_TYPE_Q2_K, GGU_TYPE_Q3_K, GGU_TYPE_Q4_K, GGU_TYPE_Q5_K, GGU_TYPE_Q6_K,
+		GGU_TYPE_Q4_0, GGU_TYPE_Q4_1, GGU_TYPE_Q5_0, GGU_TYPE_Q5_1, GGU_TYPE_TQ1_0, GGU_TYPE_TQ2_0,
+		GGU_TYPE_Q2_0 };
+	static float back[N];
+	(void)state;
+	fill(SMOOTH);
+	for (int i = 0; i < N; i++) {
+		int level = (int)((uniform() + 0.5f)*3) - 1;
+		x[i] = (float)level*0.03f/(float)(1 + i/COLS);
+	}
+	for (size_t k = 0; k < 2*sizeof types/sizeof *types; k++) {
+		double err = 0, norm = 0;
+		uint32_t type = types[k/2];
+		encode(quant_enc_table, type, k % 2 ? imp : NULL, QUANT_EFFORT_DEFAULT, got);
+		quant_decode(type, got, back, N);
+		for (int i = 0; i < N; i++) {
+			double d = (double)back[i] - x[i], w = k % 2 ? imp[i % COLS] : 1;
+			err += w*d*d;
+			norm += w*x[i]*x[i];
+		}
+		if (!(err <= 1e-4*norm)) fail_msg("%s: relative error %g", ggu_type_info(type)->name, err/norm);
+	}
+}
+
 /* The greatest float in every place: no scale may be taken whose levels leave the range of a float. */
 static void the_greatest_stay_finite(void **state)
 {
@@ -271,6 +299,7 @@ int main(void)
 		cmocka_unit_test(rows_stand_alone),
 		cmocka_unit_test(golden_bytes),
 		cmocka_unit_test(errors_stay_small),
+		cmocka_unit_test(three_levels_are_kept),
 		cmocka_unit_test(the_greatest_stay_finite),
 		cmocka_unit_test(far_mins_are_not_multiplied_past_their_range),
 		cmocka_unit_test(refuses_what_is_no_block),
