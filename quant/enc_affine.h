@@ -157,7 +157,7 @@ static inline float a_ladder(const float *v, const float *c, int n, float top, f
 		}
 		r_put(err + k, s/(r*r));
 	}
-	return f16_unit(hi/rung[least_error(err, RUNGS)], scale);
+	return f16_reach(hi, rung[least_error(err, RUNGS)], scale);
 }
 
 /* Move each lane to the best of seven (ls, lm), the neighbours but for those that move ls and lm apart; leave the sums

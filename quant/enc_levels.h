@@ -150,7 +150,7 @@ static inline float lv_ladder(const struct levels *a, const float *v, const floa
 		}
 		r_put(err + k, s/(r*r));
 	}
-	return f16_unit(hi/rung[least_error(err, RUNGS)], scale);
+	return f16_reach(hi, rung[least_error(err, RUNGS)], scale);
 }
 
 /* Move each lane's l to the neighbour whose error, codes rounded afresh, is least; leave that

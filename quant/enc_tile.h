@@ -72,6 +72,14 @@ static inline rf r_f16_near(rf a, rf scale)
 	return r*(1/scale);
 }
 static inline float f16_unit(float a, float scale) { return f16_near(a*scale)*(1/scale); }
+/* f16_unit of `most`/times, or the next one, if `times` of it fall short of `most`, which is so where f16 has but a few
+ * digits left: a scale too large costs less than one that leaves no weight its size, or is zero. most > 0 */
+static inline float f16_reach(float most, float times, float scale)
+{
+	float d = f16_unit(most/times, scale);
+	if (fabsf(d*times) < 0.95f*most) d += copysignf(0x1p-24f/scale, times);
+	return d;
+}
 
 /* The place of the least of n candidates' errors, the first of equals; NaN is none. n: a multiple of LANES */
 static inline int least_error(const float *err, int n)

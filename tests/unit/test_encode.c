@@ -181,6 +181,21 @@ static void errors_stay_small(void **state)
 		}
 }
 
+/* What the default search leaves of x: the squared error, weighted if there are importances, as a share of the whole */
+static double share_left(uint32_t type, const float *importance)
+{
+	static float back[N];
+	double err = 0, norm = 0;
+	encode(quant_enc_table, type, importance, QUANT_EFFORT_DEFAULT, got);
+	quant_decode(type, got, back, N);
+	for (int i = 0; i < N; i++) {
+		double d = (double)back[i] - x[i], w = importance ? importance[i % COLS] : 1;
+		err += w*d*d;
+		norm += w*x[i]*x[i];
+	}
+	return err/norm;
+}
+
 /* Weights of models that were trained with three levels: types whose levels can be -1, 0 and 1 times a scale find that
  * scale, but for what f16 and integers make of it. */
 static void three_levels_are_kept(void **state)
@@ -188,7 +203,6 @@ static void three_levels_are_kept(void **state)
 	static const uint32_t types[] = { GGU_TYPE_Q2_K, GGU_TYPE_Q3_K, GGU_TYPE_Q4_K, GGU_TYPE_Q5_K, GGU_TYPE_Q6_K,
 		GGU_TYPE_Q4_0, GGU_TYPE_Q4_1, GGU_TYPE_Q5_0, GGU_TYPE_Q5_1, GGU_TYPE_TQ1_0, GGU_TYPE_TQ2_0,
 		GGU_TYPE_Q2_0 };
-	static float back[N];
 	(void)state;
 	fill(SMOOTH);
 	for (int i = 0; i < N; i++) {
@@ -196,16 +210,26 @@ static void three_levels_are_kept(void **state)
 		x[i] = (float)level*0.03f/(float)(1 + i/COLS);
 	}
 	for (size_t k = 0; k < 2*sizeof types/sizeof *types; k++) {
-		double err = 0, norm = 0;
-		uint32_t type = types[k/2];
-		encode(quant_enc_table, type, k % 2 ? imp : NULL, QUANT_EFFORT_DEFAULT, got);
-		quant_decode(type, got, back, N);
-		for (int i = 0; i < N; i++) {
-			double d = (double)back[i] - x[i], w = k % 2 ? imp[i % COLS] : 1;
-			err += w*d*d;
-			norm += w*x[i]*x[i];
-		}
-		if (!(err <= 1e-4*norm)) fail_msg("%s: relative error %g", ggu_type_info(type)->name, err/norm);
+		double left = share_left(types[k/2], k % 2 ? imp : NULL);
+		if (!(left <= 1e-4)) fail_msg("%s: %g is left", ggu_type_info(types[k/2])->name, left);
+	}
+}
+
+/* Weights a hundred thousand times smaller than usual, where the super-block's scale is among the least numbers of f16
+ * or below: the sub-blocks' scales make up for what it lacks. */
+static void tiny_weights_keep_their_size(void **state)
+{
+	static const struct { uint32_t type; double limit; } types[] = {
+		{ GGU_TYPE_Q2_K, 0.09 }, { GGU_TYPE_Q3_K, 0.03 }, { GGU_TYPE_Q4_K, 0.01 }, { GGU_TYPE_Q5_K, 0.004 },
+		{ GGU_TYPE_Q6_K, 0.002 }, { GGU_TYPE_IQ4_XS, 0.1 },
+	};
+	(void)state;
+	for (size_t k = 0; k < 2*sizeof types/sizeof *types; k++) {
+		double left;
+		fill(k % 2 ? ONE_SIGN : SMOOTH);
+		for (int i = 0; i < N; i++) x[i] *= 4e-5f;
+		left = share_left(types[k/2].type, NULL);
+		if (!(left <= types[k/2].limit)) fail_msg("%s: %g is left", ggu_type_info(types[k/2].type)->name, left);
 	}
 }
 
@@ -300,6 +324,7 @@ int main(void)
 		cmocka_unit_test(golden_bytes),
 		cmocka_unit_test(errors_stay_small),
 		cmocka_unit_test(three_levels_are_kept),
+		cmocka_unit_test(tiny_weights_keep_their_size),
 		cmocka_unit_test(the_greatest_stay_finite),
 		cmocka_unit_test(far_mins_are_not_multiplied_past_their_range),
 		cmocka_unit_test(refuses_what_is_no_block),
