@@ -61,11 +61,13 @@ static bool entry(char *line, struct manifest_entry *e)
 	return true;
 }
 
+/* A file comes before its tensors, of which one may have an empty name. */
 static int by_name(const void *a, const void *b)
 {
 	const struct manifest_entry *x = a, *y = b;
 	int c = strcmp(x->file, y->file);
-	if (!c) c = strcmp(x->tensor ? x->tensor : "", y->tensor ? y->tensor : "");
+	if (!c) c = (x->tensor != NULL) - (y->tensor != NULL);
+	if (!c && x->tensor) c = strcmp(x->tensor, y->tensor);
 	return c ? c : (int)x->kind - (int)y->kind;
 }
 
