@@ -3,8 +3,7 @@
  * triangles.
  *
  * Weights that are multiplied with the same input share one matrix, which is named after the first of them: a call
- * whose numbers are those of the call before it (by shape and a hash of tokens as far apart as those that are taken)
- * adds nothing.
+ * whose numbers are those of the call before it (by shape and a hash of HASHED of its tokens) adds nothing.
  *
  * One token of `every` in a window is taken, and counts root*root times, the first of them more (imatrix_sample); none
  * counts more for being louder than the others by far (imatrix_moderate).
@@ -22,7 +21,7 @@
 #include "../quant/vec.h"
 #include "imatrix_internal.h"
 
-enum { TOKENS = GRAM_TOKENS };
+enum { TOKENS = GRAM_TOKENS, HASHED = 64 };
 /* Tokens whose inputs have more than so many times the sum of squares of the median one are made to have that. */
 #define LOUD 4.0f
 
@@ -208,7 +207,7 @@ enum ggu_status imatrix_add_covariance(struct imatrix *im, const char *name, siz
 	bool same;
 	if (mat >= n_mat) return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, name, "matrix %zu of %zu", mat, n_mat);
 	if ((s = imatrix_entry(im, name, n_in, n_mat, &e, err))) return s;
-	for (size_t t = 0; t < n_tokens; t += every_of(im))
+	for (size_t t = 0; t < n_tokens; t += (n_tokens + HASHED - 1)/HASHED)
 		now.hash = XXH3_64bits_withSeed(x + t*stride, n_in*sizeof *x, now.hash);
 	same = same_input(im, &now);
 	if (!e->cov && same) e->cov = im->before.of;

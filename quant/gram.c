@@ -3,13 +3,14 @@
  * activations of the same product, of whose tiles those on and below the diagonal are made. */
 #include <stdlib.h>
 #include <string.h>
+#include "enc.h"
 #include "float.h"
 #include "gram.h"
 #include "vec.h"
 
-/* A tile: so many rows, packed together, by so many columns. A tile of rows is met from the second cache, and what is
- * added to a row of `to` is a few lines in a row. */
-enum { ROWS = 96, COLUMNS = 256, TURN = 48, BLOCK = 32 };
+/* A tile: so many rows, packed together, by so many columns. A tile of rows is met from the second cache by all
+ * columns, which are unpacked once for it; narrow ones leave out more of what lies beyond the diagonal. */
+enum { ROWS = 384, COLUMNS = 32, TURN = 48, BLOCK = 32 };
 /* Rows of turned inputs begin in different sets of a cache. */
 enum { TURNED = GRAM_TOKENS + 16 };
 #define CODES GGU_TYPE_Q8_0
@@ -42,21 +43,23 @@ static void turn_task(void *ctx, size_t task, int worker)
 	for (size_t i = 0; i < n; i++) {
 		vec_mul(to + i*TURNED, g->by, g->n_tokens);
 		for (size_t t = g->n_tokens; t < w->tokens; t++) to[i*TURNED + t] = 0;
-		quant_encode(CODES, NULL, to + i*TURNED, NULL, 1, w->tokens, QUANT_EFFORT_DEFAULT,
-			w->codes + (from + i)*w->code_bytes);
+		/* as quant_encode does, but for a look at each block whether it was decoded from one */
+		quant_enc_table->fn[CODES](w->codes + (from + i)*w->code_bytes, to + i*TURNED, NULL, 1, w->tokens,
+			&(struct how){ 0 });
 	}
 	quant_act_pack(quant_act_of(CODES), w->turned + first*TURNED, TURNED, rows_of(g, first), w->tokens,
 		from - first, n, w->act + first/ROWS*w->act_bytes);
 }
-/* The tile of rows from `first` and columns from `from` on. */
+/* The tile of rows from `first` and columns from `from` on, but for rows before these columns. */
 static void add_tile(const struct work *w, size_t first, size_t from, int worker)
 {
-	const size_t rows = rows_of(w->g, first), n = least(first + rows - from, COLUMNS);
+	const size_t rows = rows_of(w->g, first), n = least(first + rows - from, COLUMNS),
+		t0 = from > first ? (from - first)/TURN*TURN : 0;
 	float *y = w->y + (size_t)worker*ROWS*COLUMNS;
 	const struct quant_mul m = { .type = CODES, .n_tokens = rows, .n_out = n, .n_in = w->tokens,
 		.w = w->codes + from*w->code_bytes, .w_stride = w->code_bytes,
 		.act = w->act + first/ROWS*w->act_bytes, .y = y, .y_stride = COLUMNS };
-	quant_mul(&m, 0, rows, 0, n, w->mul + (size_t)worker*aligned(quant_mul_work_bytes()));
+	quant_mul(&m, t0, rows - t0, 0, n, w->mul + (size_t)worker*aligned(quant_mul_work_bytes()));
 	for (size_t i = first > from ? first : from; i < first + rows; i++)
 		vec_add(w->g->to + i*(i + 1)/2 + from, y + (i - first)*COLUMNS, least(i + 1 - from, n));
 }
