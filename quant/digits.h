@@ -9,7 +9,9 @@
  * An activation's 12 bits are two digits, x = 64*high + low, -32 <= low < 32, |high| <= 32, so that the bytes of the
  * weights meet bytes: a product of unsigned and signed bytes takes the weights' codes as they come out of a mask and
  * a shift. Codes that are signed are biased; what the bias adds is known from sums of activations. Pairs of products
- * of a byte and a digit, and twice that, fit 16 bits: 4*255*32 = 32640.
+ * of a byte and a digit, and twice that, fit 16 bits: 4*255*32 = 32640. In ORDER_FOURTHS, whose codes are below 32, it
+ * is x = 256*high + low, -128 <= low < 128: eight products fit 16 bits, 8*31*128 = 31744, and a scale's byte times 256
+ * is that byte in another place.
  *
  * A strip of 256 columns, for super-blocks:     high[256] low[256], in each of the orders in which types hold
  *                                               their codes (enum digits_order); the rest of struct strip256
@@ -46,8 +48,8 @@ struct strip32 {
 	float all_float, d;
 };
 /* Of DIGITS_COLUMNS columns; b counts blocks of 256 or of 32, r rows.
- *   super-blocks  s: [b][r][8], lanes that add up to a sum; m: [b][r][8], minima, or [b][r][16], of which the upper
- *                 halves are minima
+ *   super-blocks  s: [b][r][8], lanes that add up to a sum; m: [b][r][16], eight scales and eight minima, or sixteen
+ *                 minima in the upper halves of bytes
  *   blocks of 32  s: [b][r]; of 16: [b][half][r]
  * d and m of a weight lie as [b][r]: halves, pairs of d and m where the type has minima (_16: sixteen to a block), the
  * exponents of MXFP4 in 32 bits, or the small floats of NVFP4, of both halves of a block in 16 bits. */

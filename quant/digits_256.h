@@ -104,22 +104,39 @@ INLINE __m256i i_two(__m256i a, __m256i b, const int8_t *x, int next)
 {
 	return _mm256_add_epi16(_mm256_maddubs_epi16(a, x_load(x)), _mm256_maddubs_epi16(b, x_load(x + next)));
 }
+/* Both digits' sums of a and b, times words f */
+INLINE void i_chain(isum *s, __m256i a, __m256i b, const int8_t *high, const int8_t *low, __m256i f)
+{
+	s[0] = i_madd(s[0], i_two(a, b, high, 64), f);
+	s[1] = i_madd(s[1], i_two(a, b, low, 64), f);
+}
 /* The sums of c[0] and c[1], and of c[2] and c[3], times four integers each, in eight lanes */
 INLINE __m256i i_chains(const c64 *c, digits256 high, digits256 low, __m256i sc)
 {
 	const __m256i words = _mm256_setr_epi64x(0x0100010001000100, 0x0100010001000100, 0x0504050405040504,
 			0x0504050405040504);
-	isum h = i_zero(), l = h;
-	UNROLL for (int i = 0; i < 2; i++) {
-		__m256i four = i ? _mm256_permute4x64_epi64(sc, 0xee) : _mm256_permute4x64_epi64(sc, 0x44),
-			f = _mm256_shuffle_epi8(four, words),
-			g = _mm256_shuffle_epi8(four, _mm256_add_epi8(words, y_set(8)));
-		h = i_madd(h, i_two(c[2*i].a, c[2*i + 1].a, high.x + 128*i, 64), f);
-		l = i_madd(l, i_two(c[2*i].a, c[2*i + 1].a, low.x + 128*i, 64), f);
-		h = i_madd(h, i_two(c[2*i].b, c[2*i + 1].b, high.x + 128*i + 32, 64), g);
-		l = i_madd(l, i_two(c[2*i].b, c[2*i + 1].b, low.x + 128*i + 32, 64), g);
+	isum s[2] = { i_zero(), i_zero() };
+	UNROLL for (int i = 0; i < 2; i++, c += 2, high.x += 128, low.x += 128) {
+		__m256i four = i ? _mm256_permute4x64_epi64(sc, 0xee) : _mm256_permute4x64_epi64(sc, 0x44);
+		i_chain(s, c[0].a, c[1].a, high.x, low.x, _mm256_shuffle_epi8(four, words));
+		i_chain(s, c[0].b, c[1].b, high.x + 32, low.x + 32,
+			_mm256_shuffle_epi8(four, _mm256_add_epi8(words, y_set(8))));
 	}
-	return i_value(h, l);
+	return i_value(s[0], s[1]);
+}
+/* The same times bytes, with digits of ORDER_FOURTHS */
+INLINE __m256i i_chains8(const c64 *c, digits256 high, digits256 low, const uint8_t *sc)
+{
+	const __m256i four = y_twice(sc), words = _mm256_setr_epi32((int)0x80008000, (int)0x80008000, (int)0x80008000,
+			(int)0x80008000, (int)0x80018001, (int)0x80018001, (int)0x80018001, (int)0x80018001);
+	isum s[2] = { i_zero(), i_zero() };
+	UNROLL for (int i = 0; i < 2; i++, c += 2, high.x += 128, low.x += 128) {
+		i_chain(s, c[0].a, c[1].a, high.x, low.x,
+			_mm256_shuffle_epi8(four, _mm256_add_epi8(words, y_set(4*i))));
+		i_chain(s, c[0].b, c[1].b, high.x + 32, low.x + 32,
+			_mm256_shuffle_epi8(four, _mm256_add_epi8(words, y_set(4*i + 2))));
+	}
+	return _mm256_add_epi32(_mm256_slli_epi32(s[0], 8), s[1]);
 }
 /* The sums of all codes, which are at most 63, in eight lanes: words hold sixteen of them times digits */
 INLINE __m256i i_tabled(const c64 *c, digits256 high, digits256 low)
@@ -131,6 +148,14 @@ INLINE __m256i i_tabled(const c64 *c, digits256 high, digits256 low)
 	}
 	return i_madd(i_madd(i_zero(), h, _mm256_set1_epi16(64)), l, _mm256_set1_epi16(1));
 }
+
+/* ---- the first sixteen bytes of some rows' blocks ---- */
+
+enum { HEADS = 2 };
+typedef uint32_t heads __attribute__((vector_size(16*HEADS)));
+INLINE heads h_load(const char *const *p) { return (heads)y_two(p[0], p[1]); }
+INLINE heads h_each(__m128i a) { return (heads)_mm256_broadcastsi128_si256(a); }
+INLINE heads h_shuffle(heads a, __m128i at) { return (heads)_mm256_shuffle_epi8((__m256i)a, (__m256i)h_each(at)); }
 
 /* ---- rows side by side ---- */
 
@@ -234,13 +259,13 @@ INLINE vi v_eights(const int32_t *p)
 	vi a = sums_at(p, 8), b = sums_at(p + 32, 8);
 	return _mm256_add_epi32(_mm256_permute2x128_si256(a, b, 0x20), _mm256_permute2x128_si256(a, b, 0x31));
 }
-/* Sums of eight minima of each row times those of activations */
+/* Sums of eight minima of each row, behind eight scales, times those of activations */
 INLINE vi v_minima(const uint8_t *m, const int16_t *first, const int16_t *second)
 {
 	const vi u = y_twice(first), v = y_twice(second);
 	vi s[4];
 	UNROLL for (int i = 0; i < 4; i++) {
-		vi w = _mm256_cvtepu8_epi16(_mm_load_si128((const void *)(m + 16*i)));
+		vi w = _mm256_unpackhi_epi8(v_load(m + 32*i), v_none());
 		s[i] = _mm256_add_epi32(_mm256_madd_epi16(w, u), _mm256_madd_epi16(w, v));
 	}
 	return _mm256_permutevar8x32_epi32(four(s[0], s[1], s[2], s[3]), _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));

@@ -20,6 +20,7 @@ INLINE c64 c_both(const void *p, const void *q)
 INLINE void c_fourths(const void *p, c64 *first, c64 *second)
 {
 	__m512i a = c_load(p), b = c_load((const char *)p + 64);
+	__asm__("" : "+v"(b));          /* loaded once */
 	*first = _mm512_shuffle_i64x2(a, b, 0x88);
 	*second = _mm512_shuffle_i64x2(a, b, 0xdd);
 }
@@ -121,6 +122,24 @@ INLINE __m256i i_chains(const c64 *c, digits256 high, digits256 low, __m256i sc)
 		b = _mm512_mullo_epi32(i_chain(c[2], c[3], high.x + 2, low.x + 2), g);
 	return i_eight(_mm512_add_epi32(a, b));
 }
+/* The sums of c and d, which fit 16 bits for each digit, times f: words of 256 times a scale for the high ones, of the
+ * scale for the low ones */
+INLINE isum i_chain8(isum a, c64 c, c64 d, const __m512i *high, const __m512i *low, __m512i f)
+{
+	const __m512i h = _mm512_dpbusd_epi32(i_fours(c, high[0]), d, high[1]),
+		l = _mm512_dpbusd_epi32(i_fours(c, low[0]), d, low[1]);
+	return _mm512_dpwssd_epi32(a, _mm512_packs_epi32(h, l), f);
+}
+/* The same times bytes, with digits of ORDER_FOURTHS */
+INLINE __m256i i_chains8(const c64 *c, digits256 high, digits256 low, const uint8_t *sc)
+{
+	typedef uint64_t v8 __attribute__((vector_size(64)));
+	const v8 words = { 0x0080, 0x8000, 0x0180, 0x8001, 0x0280, 0x8002, 0x0380, 0x8003 };
+	const __m512i s = c_four_times(sc), at = (__m512i)(words*0x0001000100010001),
+		f = _mm512_shuffle_epi8(s, at), g = _mm512_shuffle_epi8(s, _mm512_add_epi8(at, _mm512_set1_epi8(4)));
+	return i_eight(i_chain8(i_chain8(i_zero(), c[0], c[1], high.x, low.x, f), c[2], c[3], high.x + 2, low.x + 2,
+		g));
+}
 /* The sums of all codes in eight lanes */
 INLINE __m256i i_tabled(const c64 *c, digits256 high, digits256 low)
 {
@@ -132,18 +151,27 @@ INLINE __m256i i_tabled(const c64 *c, digits256 high, digits256 low)
 	return i_value(h, l);
 }
 
-/* ---- rows side by side ---- */
+/* ---- the first sixteen bytes of some rows' blocks ---- */
 
-enum { ROWS = 16 };
-#include "digits_rows.h"
-typedef __m512i vi;                     /* a lane for each row */
-
+enum { HEADS = 4 };
+typedef uint32_t heads __attribute__((vector_size(16*HEADS)));
+/* Sixteen bytes each */
 INLINE __m512i sixteens_of(const char *a, const char *b, const char *c, const char *d)
 {
 	__m256i ab = _mm256_set_m128i(_mm_loadu_si128((const void *)b), _mm_loadu_si128((const void *)a)),
 		cd = _mm256_set_m128i(_mm_loadu_si128((const void *)d), _mm_loadu_si128((const void *)c));
 	return _mm512_inserti64x4(_mm512_castsi256_si512(ab), cd, 1);
 }
+INLINE heads h_load(const char *const *p) { return (heads)sixteens_of(p[0], p[1], p[2], p[3]); }
+INLINE heads h_each(__m128i a) { return (heads)_mm512_broadcast_i32x4(a); }
+INLINE heads h_shuffle(heads a, __m128i at) { return (heads)_mm512_shuffle_epi8((__m512i)a, (__m512i)h_each(at)); }
+
+/* ---- rows side by side ---- */
+
+enum { ROWS = 16 };
+#include "digits_rows.h"
+typedef __m512i vi;                     /* a lane for each row */
+
 /* Sixteen bytes of each row, as four integers */
 INLINE void v_four(const struct rows *w, int at, vi *to)
 {
@@ -272,14 +300,14 @@ INLINE vi v_eights(const int32_t *p)
 	return eights(s);
 }
 INLINE vi words_at(const uint8_t *p) { return _mm512_cvtepu8_epi16(_mm256_load_si256((const void *)p)); }
-/* Sums of eight minima of each row times those of activations */
+/* Sums of eight minima of each row, behind eight scales, times those of activations */
 INLINE vi v_minima(const uint8_t *m, const int16_t *first, const int16_t *second)
 {
 	const vi u = _mm512_broadcast_i32x4(_mm_loadu_si128((const void *)first)),
 		v = _mm512_broadcast_i32x4(_mm_loadu_si128((const void *)second));
 	vi s[4];
 	UNROLL for (int i = 0; i < 4; i++) {
-		vi w = words_at(m + 32*i);
+		vi w = _mm512_unpackhi_epi8(v_load(m + 64*i), _mm512_setzero_si512());
 		s[i] = _mm512_dpwssd_epi32(_mm512_madd_epi16(w, u), w, v);
 	}
 	return _mm512_permutexvar_epi32(turned(), four(s[0], s[1], s[2], s[3]));

@@ -16,12 +16,14 @@ static size_t strip_bytes(size_t block, size_t n_in)
 	if (block == 256) return n_in/256*sizeof(struct strip256);
 	return n_in/32*sizeof(struct strip32);
 }
-static void digits_of(const int16_t *q, size_t n, int8_t *high, int8_t *low)
+/* bits: of the low digits */
+static void digits_of(const int16_t *q, size_t n, int bits, int8_t *high, int8_t *low)
 {
+	const int base = 1 << bits;
 	for (size_t i = 0; i < n; i++) {
-		int h = (q[i] + 32) >> 6;
+		int h = (q[i] + base/2) >> bits;
 		high[i] = (int8_t)h;
-		low[i] = (int8_t)(q[i] - 64*h);
+		low[i] = (int8_t)(q[i] - base*h);
 	}
 }
 static void pack256(const struct narrow *q, struct strip256 *s)
@@ -32,11 +34,14 @@ static void pack256(const struct narrow *q, struct strip256 *s)
 		{ 0, 2, 4, 6, 1, 3, 5, 7, 8, 10, 12, 14, 9, 11, 13, 15 },
 		{ 0, 1, 8, 9, 2, 3, 10, 11, 4, 5, 12, 13, 6, 7, 14, 15 },
 	};
-	digits_of(q->q, 256, s->in[0].high, s->in[0].low);
+	struct digits wide;
+	digits_of(q->q, 256, 6, s->in[0].high, s->in[0].low);
+	digits_of(q->q, 256, 8, wide.high, wide.low);
 	for (size_t o = 1; o < DIGITS_ORDERS; o++)
 		for (size_t i = 0; i < 16; i++) {
-			memcpy(s->in[o].high + 16*i, s->in[0].high + 16*order[o][i], 16);
-			memcpy(s->in[o].low + 16*i, s->in[0].low + 16*order[o][i], 16);
+			const struct digits *from = o == ORDER_FOURTHS ? &wide : s->in;
+			memcpy(s->in[o].high + 16*i, from->high + 16*order[o][i], 16);
+			memcpy(s->in[o].low + 16*i, from->low + 16*order[o][i], 16);
 		}
 	memcpy(s->sum, q->sum, sizeof s->sum);
 	for (size_t i = 0; i < 8; i++) {
@@ -58,7 +63,7 @@ static void pack(size_t block, size_t n_in, const float *x, void *strip)
 	if (block == 256) return;
 	for (size_t i = 0; i < n_in; i += 32, u++) {
 		mul_codes->narrow(x + i, 0, 1, 32, &q);
-		digits_of(q.q, 32, u->high, u->low);
+		digits_of(q.q, 32, 6, u->high, u->low);
 		for (size_t h = 0; h < 2; h++) u->sum[h] = q.sum[h];
 		u->all = u->sum[0] + u->sum[1];
 		u->all_float = (float)u->all;

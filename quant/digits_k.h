@@ -20,21 +20,30 @@ INLINE void chains(const c64 *c, __m256i sc, int biased, const struct meet *m)
 		leave(m, t, a);
 	}
 }
-/* The 6-bit scales and minima of codec/q4_k.h, from the block's first 16 bytes: scales 0 2 4 6 1 3 5 7, then minima. */
-INLINE __m128i q4_k_sixes(const void *block)
+/* The 6-bit scales and minima of codec/q4_k.h, from the first 16 bytes of HEADS rows' blocks: scales 0 2 4 6 1 3 5 7,
+ * then minima. */
+INLINE heads q4_k_sixes(heads x)
 {
-	__m128i x = x16(block);
-	__m128i low = _mm_shuffle_epi8(x, _mm_setr_epi8(4, 6, 12, 14, 5, 7, 13, 15, 8, 9, 10, 11, 12, 13, 14, 15)),
-		up = _mm_shuffle_epi8(x, _mm_setr_epi8(-1, -1, 4, 6, -1, -1, 5, 7, -1, -1, -1, -1, 8, 9, 10, 11));
-	low = _mm_and_si128(_mm_srlv_epi32(low, _mm_setr_epi32(0, 0, 0, 4)),
-		_mm_setr_epi32(0x0f0f3f3f, 0x0f0f3f3f, 0x3f3f3f3f, 0x0f0f0f0f));
-	return _mm_or_si128(low, _mm_and_si128(_mm_srli_epi32(up, 2), _mm_set1_epi8(0x30)));
+	heads low = h_shuffle(x, _mm_setr_epi8(4, 6, 12, 14, 5, 7, 13, 15, 8, 9, 10, 11, 12, 13, 14, 15)),
+		up = h_shuffle(x, _mm_setr_epi8(-1, -1, 4, 6, -1, -1, 5, 7, -1, -1, -1, -1, 8, 9, 10, 11));
+	low = low >> h_each(_mm_setr_epi32(0, 0, 0, 4)) &
+		h_each(_mm_setr_epi32(0x0f0f3f3f, 0x0f0f3f3f, 0x3f3f3f3f, 0x0f0f0f0f));
+	return low | (up >> 2 & 0x30303030);
 }
-INLINE void chains_with_minima(const c64 *c, const void *block, const struct meet *m)
+/* Those of n_rows blocks, 16 bytes each */
+INLINE void sixes_of_rows(const char *w, size_t w_stride, size_t n_rows, uint8_t *to)
 {
-	__m128i x = q4_k_sixes(block);
-	_mm_storeh_pd((double *)(void *)(m->to->m + 8*m->at), (__m128d)x);
-	chains(c, _mm256_cvtepi8_epi32(x), 0, m);
+	for (size_t r = 0; r < n_rows; r += HEADS, to += 16*HEADS) {
+		const char *p[HEADS];
+		UNROLL for (size_t i = 0; i < HEADS; i++) p[i] = w + (r + i < n_rows ? r + i : r)*w_stride;
+		const heads x = q4_k_sixes(h_load(p));
+		memcpy(to, &x, sizeof x);
+	}
+}
+INLINE void chains_with_minima(const c64 *c, const struct meet *m)
+{
+	UNROLL for (int t = 0; t < m->n_tokens; t++)
+		leave(m, t, i_chains8(c, high_of(m, t), low_of(m, t), m->to->m + 16*m->at));
 }
 INLINE void q4_k_block(const void *block, const struct meet *m)
 {
@@ -42,7 +51,7 @@ INLINE void q4_k_block(const void *block, const struct meet *m)
 	c64 a, e;
 	c_fourths(b->qs, &a, &e);
 	const c64 c[4] = { c_and(a, 15), c_and(e, 15), c_and(c_right(a, 4), 15), c_and(c_right(e, 4), 15) };
-	chains_with_minima(c, block, m);
+	chains_with_minima(c, m);
 }
 INLINE void q5_k_block(const void *block, const struct meet *m)
 {
@@ -51,7 +60,7 @@ INLINE void q5_k_block(const void *block, const struct meet *m)
 	c_fourths(b->qs, &a, &e);
 	const c64 c[4] = { c_merge(a, 15, u, 16), c_merge(e, 15, v, 16),
 		c_merge(c_right(a, 4), 15, c_right(u, 1), 16), c_merge(c_right(e, 4), 15, c_right(v, 1), 16) };
-	chains_with_minima(c, block, m);
+	chains_with_minima(c, m);
 }
 INLINE void iq4_xs_block(const void *block, const struct meet *m)
 {

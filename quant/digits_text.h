@@ -63,6 +63,7 @@ INLINE void supers(int n_tokens, const struct digits_part *p, struct digit_sums 
 		const char *w = p->w + b*k.bytes, *strip = p->strip + b*sizeof(struct strip256),
 			*next = p->next + b*k.bytes*ROWS;
 		const struct strip256 *x = (const void *)strip;
+		if (order == ORDER_FOURTHS) sixes_of_rows(w, p->w_stride, p->n_rows, to->m + 16*b*ROWS);
 		const digits256 d[2] = { d_load(x->in[order].high), d_load(x->in[order].low) };
 		for (size_t r = 0, at = b*ROWS; r < p->n_rows; r++, at++, w += p->w_stride, next += k.bytes) {
 			const struct meet m = { n_tokens, strip, p->strip_stride, order, d, to, at };
