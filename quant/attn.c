@@ -54,8 +54,11 @@ size_t attn_partial_bytes(const struct attn_shape *s, size_t n_tokens, size_t n_
 }
 
 /* Rows of a task: what they need is to fit a core's cache. */
-enum { FEW_ROWS = 2*ATTN_GROUP };
-static size_t rows_max(const struct attn_shape *s) { return s->k_dim + s->v_dim <= 512 ? ATTN_ROWS : ATTN_ROWS/2; }
+enum { FEW_ROWS = 2*ATTN_GROUP, ROOM = 96 << 10 };      /* floats */
+static size_t rows_max(const struct attn_shape *s)
+{
+	return most(least(ROOM/(s->k_dim + ATTN_BLOCK + 2*v_wide(s)), ATTN_ROWS), ATTN_GROUP);
+}
 static size_t tasks_of(const struct attn_shape *s, const struct attn_rows *r)
 {
 	return up(s->n_kv, r->cut.kv)*up(group(s), r->cut.heads)*up(r->n, r->cut.tokens)*r->cut.parts;

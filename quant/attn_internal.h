@@ -14,7 +14,7 @@
 #define QUANT_ATTN_INTERNAL_H
 #include "attn.h"
 
-enum { ATTN_ROWS = 96, ATTN_GROUP = 6, ATTN_LANES = 16 };
+enum { ATTN_ROWS = 192, ATTN_GROUP = 6, ATTN_LANES = 16 };
 
 struct attn_row {
 	const float *q;

@@ -76,72 +76,74 @@ static void add_bias(const struct attn *a, const struct attn_row *row, size_t p,
 	}
 }
 enum { LANES = ATTN_LANES/REG };       /* in registers */
-/* The scores of a row in full, -inf at positions of the tile at p that are not lo..hi - 1 */
-static inline void finish_scores(const struct attn *a, const struct attn_row *row, size_t p, size_t lo, size_t hi,
-	float *s, rf *x)
-{
-	rf cap = r_dup(a->softcap), scale = r_dup(a->scale);
-	UNROLL for (int i = 0; i < TILE; i++) x[i] = r_floats(s + i*REG)*scale;
-	if (a->softcap > 0) for (int i = 0; i < TILE; i++) x[i] = cap*r_tanh(x[i]/cap);
-	if (a->bias_kind) {
-		UNROLL for (int i = 0; i < TILE; i++) r_put(s + i*REG, x[i]);
-		add_bias(a, row, p, s);
-		UNROLL for (int i = 0; i < TILE; i++) x[i] = r_floats(s + i*REG);
-	}
-	if (lo > 0 || hi < ATTN_BLOCK) {
-		ri at = { 0 };
-		for (int i = 0; i < REG; i++) at[i] = i - (int)lo;
-		UNROLL for (int i = 0; i < TILE; i++, at += REG)
-			x[i] = r_sel((at >= 0) & (at < (int)(hi - lo)), x[i], r_dup(-INFINITY));
-	}
-}
-static inline float exp_below(float x) { return r_exp_below(r_dup(x))[0]; }
-
 /* Positions of the tile at p that a row sees. */
 static inline size_t first_of(const struct attn_row *row, size_t p) { return most(row->from, p) - p; }
 static inline size_t end_of(const struct attn_row *row, size_t p) { return least(row->to - p, ATTN_BLOCK); }
 
-/* The greatest score of a row so far. */
-static inline float top_of(struct attn_task *t, size_t r, size_t p)
+/* Scores become what the softmax takes, but for a last factor, which is returned: where the scale is all there is to
+ * do, they stay as they are. lo..hi - 1 of the tile at p are seen, -inf stands for the others. */
+static inline float finish_scores(const struct attn *a, const struct attn_row *row, size_t p, float *s)
 {
-	float *s = t->s + r*ATTN_BLOCK;
-	rf x[TILE], top = r_dup(t->split[r].m);
-	finish_scores(t->a, t->row + r, p, first_of(t->row + r, p), end_of(t->row + r, p), s, x);
-	UNROLL for (int i = 0; i < TILE; i++) {
-		top = r_max(x[i], top);
-		r_put(s + i*REG, x[i]);
+	size_t lo = first_of(row, p), hi = end_of(row, p);
+	bool all = lo == 0 && hi == ATTN_BLOCK;
+	rf cap = r_dup(a->softcap), scale = r_dup(a->scale);
+	ri at = { 0 };
+	if (all && a->scale > 0 && !(a->softcap > 0) && !a->bias_kind) return a->scale;
+	for (size_t i = 0; i < ATTN_BLOCK; i += REG) {
+		rf x = r_floats(s + i)*scale;
+		if (a->softcap > 0) x = cap*r_tanh(x/cap);
+		r_put(s + i, x);
 	}
-	return r_greatest(top);
+	add_bias(a, row, p, s);
+	for (int i = 0; i < REG; i++) at[i] = i - (int)lo;
+	for (size_t i = 0; i < ATTN_BLOCK && !all; i += REG, at += REG)
+		r_put(s + i, r_sel((at >= 0) & (at < (int)(hi - lo)), r_floats(s + i), r_dup(-INFINITY)));
+	return 1;
 }
-/* Scores in full become weights above a greatest of m; the sums so far are brought to that by a factor. */
-static inline void weigh(struct attn_task *t, size_t r, float m, float factor)
+static inline float exp_below(float x) { return r_exp_below(r_dup(x))[0]; }
+
+/* The greatest score of a row so far; *factor is what its scores are still to be multiplied by, which keeps their
+ * order. */
+static inline float top_of(struct attn_task *t, size_t r, size_t p, float *factor)
+{
+	float *s = t->s + r*ATTN_BLOCK, most;
+	rf top = r_dup(-INFINITY);
+	*factor = finish_scores(t->a, t->row + r, p, s);
+	UNROLL for (int i = 0; i < TILE; i++) top = r_max(r_floats(s + i*REG), top);
+	most = r_greatest(top)**factor;
+	return most > t->split[r].m ? most : t->split[r].m;
+}
+/* Scores become weights above a greatest of m; the sums so far are brought to that by f. */
+static inline void weigh(struct attn_task *t, size_t r, float factor, float m, float f)
 {
 	struct attn_sums *sums = t->split + r;
 	float *s = t->s + r*ATTN_BLOCK, *a = t->split_a + r*t->a_wide;
-	rf base = r_dup(m == -INFINITY ? 0 : m), f = r_dup(factor), sum[LANES] = { { 0 } };
+	rf base = r_dup(m == -INFINITY ? 0 : m), by = r_dup(f), sum[LANES] = { { 0 } };
 	UNROLL for (int i = 0; i < TILE; i++) {
-		rf w = r_exp_below(r_floats(s + i*REG) - base);
+		rf w = r_exp_below(r_floats(s + i*REG)*r_dup(factor) - base);
 		r_put(s + i*REG, w);
 		sum[i%LANES] += w;
 	}
-	for (int i = 0; i < LANES; i++) r_put(sums->l + i*REG, r_fma(r_floats(sums->l + i*REG), f, sum[i]));
-	if (m > sums->m) for (size_t j = 0; j < t->a_wide; j += REG) r_put(a + j, r_floats(a + j)*f);
+	for (int i = 0; i < LANES; i++) r_put(sums->l + i*REG, r_fma(r_floats(sums->l + i*REG), by, sum[i]));
+	if (m > sums->m) for (size_t j = 0; j < t->a_wide; j += REG) r_put(a + j, r_floats(a + j)*by);
 	sums->m = m;
 }
-/* Rows of a group: all of them at each stage, since a stage's steps wait for each other. The factor is 1 where the
- * greatest has not changed. */
+/* All rows at each stage, since a stage's steps wait for each other. The sums' factor is 1 where the greatest has not
+ * changed. */
 static inline void weigh_rows(struct attn_task *t, size_t p, size_t from, size_t to)
 {
-	float m[ATTN_LANES] = { 0 }, old[ATTN_LANES] = { 0 }, f[ATTN_LANES];
-	for (size_t r = from; r < to; r++) {
-		old[r - from] = t->split[r].m;
-		m[r - from] = top_of(t, r, p);
+	_Alignas(64) float factor[ATTN_ROWS], m[ATTN_ROWS], old[ATTN_ROWS], f[ATTN_ROWS];
+	size_t n = to - from;
+	for (size_t r = 0; r < n; r++) {
+		old[r] = t->split[from + r].m;
+		m[r] = top_of(t, from + r, p, factor + r);
 	}
-	UNROLL for (int i = 0; i < ATTN_LANES; i += REG) {
+	for (size_t i = n; i%REG; i++) old[i] = m[i] = 0;
+	for (size_t i = 0; i < n; i += REG) {
 		rf x = r_floats(old + i), top = r_floats(m + i);
 		r_put(f + i, r_sel(top > x, r_exp_below(x - top), r_dup(1)));
 	}
-	for (size_t r = from; r < to; r++) weigh(t, r, m[r - from], f[r - from]);
+	for (size_t r = 0; r < n; r++) weigh(t, from + r, factor[r], m[r], f[r]);
 }
 
 /* ---- a tile ---- */
@@ -181,12 +183,7 @@ static inline void mix_seen(struct attn_task *t, const struct values *v, size_t 
 static void mix_rows_seen(struct attn_task *t, const struct values *v, size_t p, size_t at, size_t end, size_t r,
 	size_t n)
 {
-	size_t lo = at, hi = end;
-	for (size_t i = r; i < r + n; i++) {
-		lo = most(lo, first_of(t->row + i, p));
-		hi = least(hi, end_of(t->row + i, p));
-	}
-	hi = most(lo, hi);
+	size_t lo = most(at, first_of(t->row + r + n - 1, p)), hi = most(lo, least(end, end_of(t->row + r, p)));
 	for (size_t i = r; i < r + n && lo > at; i++)
 		mix_seen(t, v, i, 1, most(first_of(t->row + i, p), at),
 			least(end_of(t->row + i, p), least(lo, end)));
@@ -215,7 +212,7 @@ enum { FEW_DIMS = 32, FEW_POSITIONS = 32 };
 static inline bool few(size_t r0, size_t r1) { return r1 - r0 <= 2*ATTN_GROUP; }
 
 /* Codes of keys; `next`: those of the tile that follows, or NULL. */
-static void meet_codes(struct attn_task *t, const char *k, const char *next, size_t p, size_t r0, size_t r1)
+static void meet_codes(struct attn_task *t, const char *k, const char *next, size_t r0, size_t r1)
 {
 	const struct attn_shape *s = &t->a->shape;
 	enum form form = form_of(s->k_type);
@@ -224,12 +221,11 @@ static void meet_codes(struct attn_task *t, const char *k, const char *next, siz
 	for (size_t g = group_at(t, head, r0); g < r1; g += t->group, to_next = 0) {
 		size_t rows = least(head + t->head_rows - g, t->group);
 		score_of[form][rows](s->k_dim, t->q + g*s->k_dim, k, to_next, t->s + g*ATTN_BLOCK, true);
-		weigh_rows(t, p, most(g, r0), least(g + rows, r1));
 	}
 	if (s->v_in_k) wide_k(s->k_type, k, s->k_dim, t->k);
 }
 /* Numbers, widened as far as they are wanted so. */
-static void meet_numbers(struct attn_task *t, const char *k, const char *next, size_t p, size_t r0, size_t r1)
+static void meet_numbers(struct attn_task *t, const char *k, const char *next, size_t r0, size_t r1)
 {
 	const struct attn_shape *s = &t->a->shape;
 	bool as_is = s->k_type == GGU_TYPE_F32 || (few(r0, r1) && !s->v_in_k);
@@ -250,7 +246,6 @@ static void meet_numbers(struct attn_task *t, const char *k, const char *next, s
 			size_t rows = least(head + t->head_rows - g, t->group);
 			if (!to_next) fetch(&h);
 			score_of[form][rows](n, t->q + g*dim + i*rows, keys, to_next, t->s + g*ATTN_BLOCK, i == 0);
-			if (i + n == dim) weigh_rows(t, p, most(g, r0), least(g + rows, r1));
 		}
 	}
 }
@@ -309,8 +304,9 @@ static void tile(struct attn_task *t, const char *head, const char *next, size_t
 	const struct attn_shape *s = &t->a->shape;
 	size_t k_bytes = attn_row_bytes(s->k_type, s->k_dim)*ATTN_BLOCK;
 	t->tile = head;
-	if (form_of(s->k_type) >= CODES_8) meet_codes(t, head, next, p, r0, r1);
-	else meet_numbers(t, head, next, p, r0, r1);
+	if (form_of(s->k_type) >= CODES_8) meet_codes(t, head, next, r0, r1);
+	else meet_numbers(t, head, next, r0, r1);
+	weigh_rows(t, p, r0, r1);
 	next = next ? next + k_bytes : NULL;
 	if (!s->v_in_k && form_of(s->v_type) >= CODES_8) meet_value_codes(t, head + k_bytes, next, p, r0, r1);
 	else meet_value_numbers(t, head + k_bytes, next, p, r0, r1);
