@@ -14,6 +14,7 @@
  * diagonal on, so that a sweep over j serves eight targets. */
 #ifndef QUANT_ENC_FEEDBACK_H
 #define QUANT_ENC_FEEDBACK_H
+#include <float.h>
 #include "enc_affine.h"
 #include "enc_grid.h"
 #include "enc_levels.h"
@@ -172,7 +173,9 @@ static void fb_panel_levels(struct fb *s, const struct coder *c, const struct fe
 	const int sub = (PANEL*p - at)/c->n;
 	const float *panel = g->panels[p];
 	for (int o = 0; o < LANES; o += REG) {
-		rf step = r_floats(&s->step[sub][o]), offset = r_floats(&s->offset[sub][o]), inv = r_inverse(step);
+		rf step = r_floats(&s->step[sub][o]), offset = r_floats(&s->offset[sub][o]);
+		/* of the least scale of MXFP4, 2^-128, it would be infinite, and no number times a zero */
+		rf inv = r_min(r_inverse(step), r_dup(FLT_MAX));
 		for (int i = 0; i < PANEL; i++) {
 			const int k = PANEL*p + i;
 			rf u = (r_floats(&s->target[k][o]) - offset)*inv;

@@ -207,6 +207,13 @@ static void check_hostile(const struct ggu_type_info *t, const struct problem *p
 				kt_fail("%a became %a, weights: %s", p->x[i], p->y[i], kt_floats_name[kind]);
 		quant_feedback_free(q);
 	}
+	memset(p->x, 0, ROWS*p->cols*sizeof *p->x);
+	q = factor(p, pool);
+	encode(q, t, p, ROWS, ROWS, dst, &e);
+	quant_decode(t->id, dst, p->y, ROWS*p->cols);
+	for (size_t i = 0; i < ROWS*p->cols; i++)
+		if (p->y[i] != 0) kt_fail("0 became %a", p->y[i]);
+	quant_feedback_free(q);
 	kt_fill_floats(zero.packed, floats, KT_STRANGE);
 	q = NULL;
 	if (quant_feedback_new(&q, p->cols, p->block, zero.packed, damp, pool, NULL) == GGU_OK) quant_feedback_free(q);
