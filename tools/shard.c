@@ -39,14 +39,17 @@ struct ggu_meta *shard_meta(const struct ggu_meta *from, uint32_t i, uint32_t n,
 	return m;
 }
 
-/* A tensor goes where its middle lies. */
+/* A tensor goes where its middle lies, but no shard is passed over, and as many tensors stay as there are shards. */
 void shard_cut(const uint64_t *bytes, size_t n, uint32_t n_shards, uint32_t *shard)
 {
 	double total = 0, before = 0;
 	for (size_t i = 0; i < n; i++) total += (double)bytes[i];
 	for (size_t i = 0; i < n; i++) {
 		double middle = before + (double)bytes[i]/2, at = total > 0 ? middle/total*n_shards : 0;
+		uint32_t next = i ? shard[i - 1] + 1 : 0;
 		shard[i] = at < n_shards ? (uint32_t)at : n_shards - 1;
+		if (shard[i] > next) shard[i] = next;
+		if (n - i < n_shards - shard[i]) shard[i] = n_shards - (uint32_t)(n - i);
 		before += (double)bytes[i];
 	}
 }

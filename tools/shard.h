@@ -12,8 +12,8 @@ char *shard_name(const char *prefix, uint32_t i, uint32_t n);
 /* The metadata of shard i of n of a model of n_tensors tensors: shard 0 has those of `from`, the others only the
  * alignment; all have split.*. n 0: of the model in one file. The caller frees. */
 struct ggu_meta *shard_meta(const struct ggu_meta *from, uint32_t i, uint32_t n, size_t n_tensors);
-/* An even cut of n tensors of bytes[] each: shard[i] is that of tensor i, not falling. Depends on bytes and n_shards
- * alone. */
+/* An even cut of n tensors of bytes[] each: shard[i] is that of tensor i, not falling. Each has one, where
+ * n_shards is at most n. Depends on bytes and n_shards alone. */
 void shard_cut(const uint64_t *bytes, size_t n, uint32_t n_shards, uint32_t *shard);
 
 #endif

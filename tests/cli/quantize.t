@@ -320,6 +320,9 @@ same "a part from a pipe" piped-00003-of-00003.gguf s-00003-of-00003.gguf
 for bad in 0/3 4/3 3 1/0 1/2x x; do not_ok "--part $bad" 2 $q --part $bad -o p Q4_K_M m.gguf; done
 is "a part beyond the last is told" "$($q --part 3/2 -o p Q4_K_M m.gguf 2>&1)" "gguf-quantize: --part 3/2: parts are counted from 1, to 2 here"
 rm -f p-*.gguf
+"$BUILD/tests/cli/tool_mkgguf" a:f32:32x1000 b:f32:32x1 c:f32:32x1 >uneven.gguf
+$q -q --shards 3 -o uneven F32 uneven.gguf
+is "no shard of a very uneven model is empty" "$(gguf-info --json uneven-00001-of-00003.gguf | jq -c '[.tensors[].shard]')" "[0,1,2]"
 not_ok "more shards than tensors" 2 $q --shards 60 -o p Q4_K_M m.gguf
 not_ok "... and a part of them" 2 $q --part 1/60 -o p Q4_K_M m.gguf
 is "... leave nothing" "$(echo p-*)" "p-*"
