@@ -48,6 +48,7 @@ size_t vec_top(const float *a, size_t n) { return quant_vec_table->top(a, n); }
 float vec_sum_exp(const float *a, size_t n, float m) { return quant_vec_table->sum_exp(a, n, m); }
 void vec_turn(float *a, float *b, const float *c, const float *s, size_t n) { quant_vec_table->turn(a, b, c, s, n); }
 void vec_turn_pairs(float *a, const float *c, const float *s, size_t n) { quant_vec_table->turn_pairs(a, c, s, n); }
+void vec_exp_from(double *y, const float *x, double from, size_t n) { quant_vec_table->exp_from(y, x, from, n); }
 
 double num_exp(double x)
 {

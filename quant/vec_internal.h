@@ -22,6 +22,7 @@ struct vec_table {
 	float (*sum_exp)(const float *, size_t, float);
 	void (*turn)(float *, float *, const float *, const float *, size_t);
 	void (*turn_pairs)(float *, const float *, const float *, size_t);
+	void (*exp_from)(double *, const float *, double, size_t);
 };
 extern const struct vec_table quant_vec_c;
 #if defined __x86_64__

@@ -214,6 +214,18 @@ static void mul(float *y, const float *b, size_t n)
 /* x / (1 + e^-t); for t far below 0 the quotient is -0 as it should be */
 static inline rf gate(rf x, rf t) { return x/(1.0f + r_exp(-t)); }
 static void expv(float *y, size_t n) { EACH(n, r_exp(x)) }
+static void exp_from(double *y, const float *x, double from, size_t n)
+{
+	float rest[RD] = { 0 };
+	for (size_t i = 0; i < n; i += RD) {
+		size_t some = n - i < RD ? n - i : RD;
+		rd w = r_double(some < RD ? memcpy(rest, x + i, some*sizeof *x) : x + i) - from, e;
+		rl none = w != w, low = w < -700;
+		e = r_exp_double((rd)(((rl)w & ~low) | ((rl)((rd){ 0 } - 700) & low)));
+		e = (rd)(((rl)w & none) | ((rl)e & ~none & ~low));
+		memcpy(y + i, &e, some*sizeof *y);
+	}
+}
 static void silu(float *y, size_t n) { EACH(n, gate(x, x)) }
 /* x/2 (1 + tanh u) = x / (1 + e^-2u), u = sqrt(2/pi) (x + 0.044715 x^3) */
 static void gelu_tanh(float *y, size_t n) { EACH(n, gate(x, 1.5957691216f*(x + 0.044715f*x*x*x))) }
@@ -292,4 +304,5 @@ static void softmax(float *y, size_t n)
 }
 
 const struct vec_table VEC_TABLE = { dot, dots, sum, max, beyond, loss, squares, mix, axpy, scale, scale_mul, add, mul,
-	expv, silu, gelu, gelu_tanh, tanhv, softmax, top, sum_exp, turn, turn_pairs };
+	expv, silu, gelu, gelu_tanh, tanhv, softmax, top, sum_exp, turn, turn_pairs,
+	exp_from };

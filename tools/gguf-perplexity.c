@@ -59,20 +59,33 @@ struct tile {
 	struct score *score;            /* [n] */
 };
 
+/* The divergence of a position's log q = x - lx from log p = y - ly. p is within 1e-11 of itself. */
+static double divergence(const struct tile *w, const float *x, double lx, const float *y, double ly)
+{
+	enum { PIECE = 256 };
+	double p[PIECE];
+	double d = 0;
+	for (size_t n, at = 0; at < w->n_vocab; at += n) {
+		n = w->n_vocab - at < PIECE ? w->n_vocab - at : PIECE;
+		vec_exp_from(p, y + at, ly, n);
+		for (size_t i = 0; i < n; i++) {
+			const double lp = y[at + i] - ly;
+			if (w->base_log_p && lp <= -16) continue;
+			d += p[i]*(lp - (x[at + i] - lx));
+		}
+	}
+	return d;
+}
 static void score_row(void *ctx, size_t t, int worker)
 {
 	const struct tile *w = ctx;
 	size_t n = w->n_vocab;
 	const float *x = w->logits + t*n, *y = w->base + t*n;
 	struct model_score a = model_score_row(x, n, w->next[t]), b = model_score_row(y, n, w->next[t]);
-	double ly = w->base_log_p ? 0 : b.log_sum, d = 0;
+	double ly = w->base_log_p ? 0 : b.log_sum;
 	(void)worker;
-	for (size_t i = 0; i < n; i++) {
-		double lp = y[i] - ly;
-		if (w->base_log_p && lp <= -16) continue;
-		d += num_exp(lp)*(lp - (x[i] - a.log_sum));
-	}
-	w->score[t] = (struct score){ a.log_sum - a.logit, ly - b.logit, d, a.top == b.top };
+	w->score[t] = (struct score){ a.log_sum - a.logit, ly - b.logit, divergence(w, x, a.log_sum, y, ly),
+		a.top == b.top };
 }
 
 /* ---- the loop ---- */

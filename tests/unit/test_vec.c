@@ -316,6 +316,30 @@ static void check_scalars(void)
 	}
 }
 
+static void check_exp_from(const char *isa)
+{
+	enum { N = 1003 };
+	static const double from[] = { 0, 0.1, 30.7 };
+	float x[N];
+	static double portable[3][N];
+	double y[N];
+	kt_name("%s: e^(x - from) has the bits of portable C and is as near as it says, also where it ends", isa);
+	for (size_t k = 0; k < sizeof from/sizeof *from; k++) {
+		for (size_t i = 0; i < N; i++) x[i] = (float)from[k] + 0.9f - (float)i*0.72f;
+		x[7] = NAN; x[8] = -INFINITY;
+		vec_exp_from(y, x, from[k], N);
+		for (size_t i = 0; i < N; i++) {
+			const long double w = (long double)(x[i] - from[k]);
+			if (i == 7 ? !isnan(y[i]) : w < -700 ? y[i] != 0 : !(fabsl(y[i]/expl(w) - 1) < 1e-11L))
+				kt_fail("e^%La is %a", w, y[i]);
+		}
+		y[7] = 0;
+		if (!strcmp(isa, "c")) memcpy(portable[k], y, sizeof y);
+		if (memcmp(portable[k], y, sizeof y)) kt_fail("other bits from %a", from[k]);
+	}
+	kt_result();
+}
+
 static void check_isa(const char *isa)
 {
 	kt_name("%s: sums and products have the bits of their order", isa);
@@ -345,6 +369,7 @@ static void check_isa(const char *isa)
 	check_specials();
 	check_softmax_specials();
 	kt_result();
+	check_exp_from(isa);
 	kt_name("%s: softmax", isa);
 	for (size_t n = 0; n <= LONGEST; n++) check_softmax(n, n % 2 ? 3 : 40, isa);
 	for (int k = 0; k < 20; k++) check_softmax(LONGEST + kt_below(3000), k % 2 ? 3 : 90, isa);
