@@ -1,20 +1,18 @@
 /* SPDX-License-Identifier: MIT
- * books_256.h - the vocabulary of books_text.h in registers of 32 bytes. The instance gives i_madd(a, u, v): a += pairs
- * of products of 16 int16.
+ * books_256.h - the vocabulary of books_text.h in registers of 32 bytes. The instance includes digits_y_ISA.h
+ * before.
  *
  * Words of a code book are read one by one, and what lanes they go to is free. Register i of eight has, in order of
  * lanes, words i, 8 + i, 16 + i and so on of the block: four words of eight, in lanes of 64 bits, or eight words of
  * four, in lanes of 32 bits. A lane of all eight registers is then a quarter or an eighth of the block.
  * Products of a lane stay in 16 bits until the registers with the same scales are added up, at most 62*16*32 = 31744;
  * what a bias adds may carry out. */
-#include <immintrin.h>
 #include <string.h>
 #include "bytes_avx2.h"
 #include "blocks.h"
 #include "digits.h"
 #include "grids.h"
 
-#define INLINE static inline __attribute__((always_inline))
 #define UNROLL _Pragma("GCC unroll 16")
 enum { ROWS = 8 };                      /* side by side, as in digits_256.h */
 enum { SIGNED = 64 };                   /* bias of codes with signs, which are below it */
@@ -27,12 +25,8 @@ struct planes { __m256i c[REGISTERS], sc[4]; };
 struct turned { __m256i high[REGISTERS], low[REGISTERS], start_high[4], start_low[4]; };
 /* Of a block: numbers of words; a bit for each sign */
 struct prepared { _Alignas(32) uint16_t k[64]; uint8_t signs[32]; };
-INLINE __m256i i_madd(__m256i a, __m256i u, __m256i v);
 
-INLINE __m256i y_load(const void *p) { return _mm256_loadu_si256(p); }
 INLINE void y_store(void *p, __m256i a) { _mm256_store_si256(p, a); }
-INLINE __m256i y_twice(const void *p) { return _mm256_broadcastsi128_si256(_mm_loadu_si128(p)); }
-INLINE __m256i y_bytes(int n) { return _mm256_set1_epi8((char)n); }
 INLINE __m256i y_words(int n) { return _mm256_set1_epi16((short)n); }
 INLINE __m256i y_table(__m128i t) { return _mm256_broadcastsi128_si256(t); }
 INLINE __m256i y_and(__m256i a, __m256i b) { return _mm256_and_si256(a, b); }

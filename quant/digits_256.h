@@ -1,20 +1,15 @@
 /* SPDX-License-Identifier: MIT
- * digits_256.h - the vocabulary of digits_text.h in registers of 32 bytes. The instance gives
- *   i_madd(a, u, v)                         a += pairs of products of 16 int16
+ * digits_256.h - the vocabulary of digits_text.h in registers of 32 bytes. The instance includes digits_y_ISA.h before,
+ * and gives
  *   v_dots(s, c, n, high, low, most)        s += products of n registers of codes, at most `most`, with digits of four
  *                                           columns each, 64*high + low */
 #include "bytes_avx2.h"
 #include "digits.h"
 #include "unpack.h"
 
-#define INLINE static inline __attribute__((always_inline))
 typedef struct { __m256i a, b; } c64;   /* 64 codes, columns in order */
 typedef __m256i isum;
-INLINE isum i_madd(isum a, __m256i u, __m256i v);
 
-INLINE __m256i y_load(const void *p) { return _mm256_loadu_si256(p); }
-INLINE __m256i y_twice(const void *p) { return _mm256_broadcastsi128_si256(_mm_loadu_si128(p)); }
-INLINE __m256i y_set(int n) { return _mm256_set1_epi8((char)n); }
 INLINE c64 c_load(const void *p) { return (c64){ y_load(p), y_load((const char *)p + 32) }; }
 INLINE c64 c_four_times(const void *p) { return (c64){ y_twice(p), y_twice(p) }; }
 INLINE c64 c_twice(const void *p) { return (c64){ y_load(p), y_load(p) }; }
@@ -47,7 +42,7 @@ INLINE c64 c_right(c64 c, int n) { return c_move(c, n, n); }
 INLINE c64 c_left(c64 c, int n) { return c_move(c, -n, -n); }
 INLINE c64 c_and(c64 c, int mask)
 {
-	return (c64){ _mm256_and_si256(c.a, y_set(mask)), _mm256_and_si256(c.b, y_set(mask)) };
+	return (c64){ _mm256_and_si256(c.a, y_bytes(mask)), _mm256_and_si256(c.b, y_bytes(mask)) };
 }
 INLINE c64 c_or(c64 a, c64 b) { return (c64){ _mm256_or_si256(a.a, b.a), _mm256_or_si256(a.b, b.b) }; }
 /* (a & of_a) | (b & of_b) */
@@ -59,7 +54,7 @@ INLINE __m256i y_tables(__m256i sc, int k)
 	const __m256i at = _mm256_setr_epi32((int)0x80008000, (int)0x80808002, (int)0x80808002, (int)0x80808002,
 			(int)0x81018101, (int)0x81818103, (int)0x81818103, (int)0x81818103),
 		by = _mm256_setr_epi32(0x03020100, 1, 2, 3, 0x03020100, 1, 2, 3);
-	return _mm256_mullo_epi16(_mm256_shuffle_epi8(sc, _mm256_add_epi8(at, y_set(k))), by);
+	return _mm256_mullo_epi16(_mm256_shuffle_epi8(sc, _mm256_add_epi8(at, y_bytes(k))), by);
 }
 INLINE c64 c_tables(c64 sc, int k) { return (c64){ y_tables(sc.a, k), y_tables(sc.b, k + 8) }; }
 INLINE c64 c_look(c64 table, c64 c)
@@ -81,7 +76,8 @@ INLINE __m256i i_value(isum high, isum low) { return _mm256_add_epi32(_mm256_sll
 INLINE __m256i y_scale(__m256i half, int j)
 {
 	const long long first = 0x0100010001000100, second = 0x0302030203020302;
-	return _mm256_shuffle_epi8(half, _mm256_add_epi8(_mm256_setr_epi64x(first, first, second, second), y_set(2*j)));
+	const __m256i at = _mm256_setr_epi64x(first, first, second, second);
+	return _mm256_shuffle_epi8(half, _mm256_add_epi8(at, y_bytes(2*j)));
 }
 INLINE isum i_scaled(isum a, __m256i c, const int8_t *x, __m256i f)
 {
@@ -120,7 +116,7 @@ INLINE __m256i i_chains(const c64 *c, digits256 high, digits256 low, __m256i sc)
 		__m256i four = i ? _mm256_permute4x64_epi64(sc, 0xee) : _mm256_permute4x64_epi64(sc, 0x44);
 		i_chain(s, c[0].a, c[1].a, high.x, low.x, _mm256_shuffle_epi8(four, words));
 		i_chain(s, c[0].b, c[1].b, high.x + 32, low.x + 32,
-			_mm256_shuffle_epi8(four, _mm256_add_epi8(words, y_set(8))));
+			_mm256_shuffle_epi8(four, _mm256_add_epi8(words, y_bytes(8))));
 	}
 	return i_value(s[0], s[1]);
 }
@@ -132,9 +128,9 @@ INLINE __m256i i_chains8(const c64 *c, digits256 high, digits256 low, const uint
 	isum s[2] = { i_zero(), i_zero() };
 	UNROLL for (int i = 0; i < 2; i++, c += 2, high.x += 128, low.x += 128) {
 		i_chain(s, c[0].a, c[1].a, high.x, low.x,
-			_mm256_shuffle_epi8(four, _mm256_add_epi8(words, y_set(4*i))));
+			_mm256_shuffle_epi8(four, _mm256_add_epi8(words, y_bytes(4*i))));
 		i_chain(s, c[0].b, c[1].b, high.x + 32, low.x + 32,
-			_mm256_shuffle_epi8(four, _mm256_add_epi8(words, y_set(4*i + 2))));
+			_mm256_shuffle_epi8(four, _mm256_add_epi8(words, y_bytes(4*i + 2))));
 	}
 	return _mm256_add_epi32(_mm256_slli_epi32(s[0], 8), s[1]);
 }
@@ -182,9 +178,9 @@ INLINE vi v_one(const struct rows *w, int at)
 {
 	return _mm256_set_m128i(four_rows(w, 4, at), four_rows(w, 0, at));
 }
-INLINE vi v_and(vi a, int n) { return _mm256_and_si256(a, y_set(n)); }
+INLINE vi v_and(vi a, int n) { return _mm256_and_si256(a, y_bytes(n)); }
 INLINE vi v_right(vi a, int n) { return _mm256_srli_epi32(a, n); }
-INLINE vi v_flip(vi a, int n) { return _mm256_xor_si256(a, y_set(n)); }
+INLINE vi v_flip(vi a, int n) { return _mm256_xor_si256(a, y_bytes(n)); }
 INLINE vi v_level(__m128i table, vi a) { return _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(table), a); }
 INLINE vi v_none(void) { return _mm256_setzero_si256(); }
 INLINE vi v_byte(vi a, int i) { return _mm256_and_si256(v_right(a, 8*i), _mm256_set1_epi32(255)); }
@@ -200,8 +196,8 @@ INLINE vi v_bits(vi c, vi bits, int j, int n)
 {
 	const __m256i at = _mm256_broadcastsi128_si256(_mm_setr_epi32(0, 0x04040404, 0x08080808, 0x0c0c0c0c)),
 		bit = _mm256_set1_epi32(j%2 ? (int)0x80402010 : 0x08040201);
-	__m256i b = _mm256_and_si256(_mm256_shuffle_epi8(bits, _mm256_add_epi8(at, y_set(j/2))), bit);
-	return _mm256_or_si256(c, _mm256_and_si256(_mm256_cmpeq_epi8(b, bit), y_set(n)));
+	__m256i b = _mm256_and_si256(_mm256_shuffle_epi8(bits, _mm256_add_epi8(at, y_bytes(j/2))), bit);
+	return _mm256_or_si256(c, _mm256_and_si256(_mm256_cmpeq_epi8(b, bit), y_bytes(n)));
 }
 INLINE vi v_all32(const void *x)
 {

@@ -8,7 +8,8 @@
  *   d_  digits256    digits of 256 columns, in registers or where they lie
  *   i_  isum         a row's sums in the lanes of a register; i_value, i_chains and i_tabled leave eight of int32
  *   v_  vi, vf       a lane for each of ROWS rows, integers or floats
- *   y_, x_           one register of 32 bytes, where c64 is two (digits_256.h alone) */
+ *   h_  heads        the first sixteen bytes of the blocks of some rows
+ *   y_, x_           one register of 32 bytes, where c64 is two (digits_256.h and digits_y.h alone) */
 
 INLINE void ahead(const char *p, size_t bytes)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * row_avx2.c - rows with AVX2. */
 #if defined __x86_64__
+#include "digits_y_avx2.h"
 #include "digits_256.h"
 #define DIGITS_TABLE quant_digits_avx2
-INLINE isum i_madd(isum a, __m256i u, __m256i v) { return _mm256_add_epi32(a, _mm256_madd_epi16(u, v)); }
 /* s and the products of n registers with digits, times `by`; codes are at most `most`, sums of words fit 16 bits */
 INLINE vi v_digits(vi s, const vi *c, int n, const int8_t *x, int most, int by)
 {

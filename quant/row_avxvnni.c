@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * row_avxvnni.c - rows with AVX-VNNI. */
 #if defined __x86_64__
+#include "digits_y_avxvnni.h"
 #include "digits_256.h"
 #define DIGITS_TABLE quant_digits_avxvnni
-INLINE isum i_madd(isum a, __m256i u, __m256i v) { return _mm256_dpwssd_epi32(a, u, v); }
 INLINE vi v_dots(vi s, const vi *c, int n, const int8_t *high, const int8_t *low, int most)
 {
 	vi h[2] = { v_none(), v_none() }, l[2] = { s, v_none() };       /* chains that do not wait long */
