@@ -38,6 +38,7 @@ static const struct { uint32_t type; float doubt, prior_with, prior_without, lif
 	{ GGU_TYPE_IQ3_S, 0.11f, 0, 0, 0.8f },
 	{ GGU_TYPE_TQ1_0, 0.22f, 0, 0, 0.75f },
 	{ GGU_TYPE_TQ2_0, 0.22f, 0, 0, 0.75f },
+	{ GGU_TYPE_Q2_0, 0.22f, 0, 0, 0.75f },
 };
 struct quant_objective quant_objective_default(uint32_t type, bool weighed)
 {

@@ -257,10 +257,11 @@ void quant_feedback_free(struct quant_feedback *q)
  * text, should be believed to the letter; and where a block's scale is lifted, more of it (TRIALS.md has the
  * figures). Other types: 0.3.
  *
- * in_vain: signs alone leave so much that a layer gets inputs which its covariance does not know. A pass with feedback
- * makes a model worse, unless layers are fitted to what those before them have lost. */
+ * in_vain: signs alone, or IQ1_S, leave so much that a layer gets inputs which its covariance does not know. A pass
+ * with feedback makes a model worse, or no better that could be relied upon, unless layers are fitted to what those
+ * before them have lost. */
 static const struct usual { uint32_t type; double damp; float lift; bool in_vain; } usual_for[] = {
-	{ GGU_TYPE_IQ1_S, 1, 1.3f, false }, { GGU_TYPE_IQ1_M, 1, 1.7f, false },
+	{ GGU_TYPE_IQ1_S, 1, 1.3f, true }, { GGU_TYPE_IQ1_M, 1, 1.7f, false },
 	{ GGU_TYPE_TQ1_0, 1, 1.3f, false }, { GGU_TYPE_TQ2_0, 1, 1.3f, false },
 	{ GGU_TYPE_Q1_0, 1, 1, true }, { GGU_TYPE_Q2_0, 1, 1, false },
 };

@@ -49,6 +49,8 @@ data a.gguf >a; data copied.gguf >copied
 same "a copy of the matrix says the same" copied a
 $q -q -i c.gguf -o one.gguf --pure Q1_0 m.gguf && $q -q -i c.gguf --no-feedback -o b.gguf --pure Q1_0 m.gguf
 same "signs get no feedback in one pass" one.gguf b.gguf
+$q -q -i c.gguf -o nine.gguf --pure IQ1_S m.gguf && $q -q -i c.gguf --no-feedback -o b.gguf --pure IQ1_S m.gguf
+same "nor does IQ1_S" nine.gguf b.gguf
 $q -q -i c.gguf --damp 1 -o b.gguf --pure Q1_0 m.gguf
 not_ok "unless it is asked for" 1 cmp -s one.gguf b.gguf
 for j in 1 3; do

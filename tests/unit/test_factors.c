@@ -87,7 +87,7 @@ static double error_of(const struct quant_feedback *q)
 static bool has_feedback(size_t i)
 {
 	return model[i].of && model[i].n_in == WIDE && model[i].value > 0 && model[i].type != GGU_TYPE_F32
-		&& (covariance.damp >= 0 || model[i].type != GGU_TYPE_Q1_0);
+		&& (covariance.damp >= 0 || quant_feedback_pays(model[i].type));
 }
 /* That q is what belongs to matrix mat of tensor i, made here a second time. */
 static void expect(const struct quant_feedback *q, size_t i, size_t mat)
