@@ -106,12 +106,12 @@ static inline float exp_below(float x) { return r_exp_below(r_dup(x))[0]; }
  * order. */
 static inline float top_of(struct attn_task *t, size_t r, size_t p, float *factor)
 {
-	float *s = t->s + r*ATTN_BLOCK, most;
+	float *s = t->s + r*ATTN_BLOCK, greatest;
 	rf top = r_dup(-INFINITY);
 	*factor = finish_scores(t->a, t->row + r, p, s);
 	UNROLL for (int i = 0; i < TILE; i++) top = r_max(r_floats(s + i*REG), top);
-	most = r_greatest(top)**factor;
-	return most > t->split[r].m ? most : t->split[r].m;
+	greatest = r_greatest(top)*(*factor);
+	return greatest > t->split[r].m ? greatest : t->split[r].m;
 }
 /* Scores become weights above a greatest of m; the sums so far are brought to that by f. */
 static inline void weigh(struct attn_task *t, size_t r, float factor, float m, float f)

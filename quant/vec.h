@@ -38,7 +38,7 @@ void vec_gelu(float *x, size_t n);                                      /* erf f
 void vec_gelu_tanh(float *x, size_t n);
 void vec_tanh(float *x, size_t n);
 void vec_softmax(float *x, size_t n);                                   /* exp(x - max) / sum */
-/* y[i] = e^(x[i] - from), to 1e-11 of itself: for x[i] - from up to 1; below -700 it is 0 */
+/* y[i] = e^(x[i] - from), to 1e-11 of itself; 0 for x[i] - from below -700, infinity above 700, NaN for NaN */
 void vec_exp_from(double *y, const float *x, double from, size_t n);
 float vec_sum_exp(const float *a, size_t n, float m);                   /* vec_sum of vec_exp of a[i] - m */
 /* a[i], b[i] = a[i]*c[i] - b[i]*s[i], b[i]*c[i] + a[i]*s[i]; and of pairs x[2i], x[2i + 1] */

@@ -220,9 +220,9 @@ static void exp_from(double *y, const float *x, double from, size_t n)
 	for (size_t i = 0; i < n; i += RD) {
 		size_t some = n - i < RD ? n - i : RD;
 		rd w = r_double(some < RD ? memcpy(rest, x + i, some*sizeof *x) : x + i) - from, e;
-		rl none = w != w, low = w < -700;
-		e = r_exp_double((rd)(((rl)w & ~low) | ((rl)((rd){ 0 } - 700) & low)));
-		e = (rd)(((rl)w & none) | ((rl)e & ~none & ~low));
+		rl beyond = (w < -700) | (w > 700), keep = (w != w) | (w > 700);
+		e = r_exp_double((rd)((rl)w & ~beyond));
+		e = (rd)((keep & (rl)(w*INFINITY)) | ((rl)e & ~keep & ~beyond));
 		memcpy(y + i, &e, some*sizeof *y);
 	}
 }
