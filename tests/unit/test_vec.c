@@ -330,7 +330,8 @@ static void check_exp_from(const char *isa)
 		vec_exp_from(y, x, from[k], N);
 		for (size_t i = 0; i < N; i++) {
 			const long double w = (long double)(x[i] - from[k]);
-			if (i == 7 ? !isnan(y[i]) : w < -700 ? y[i] != 0 : w > 700 ? y[i] != INFINITY : !(fabsl(y[i]/expl(w) - 1) < 1e-11L))
+			if (i == 7 ? !isnan(y[i]) : w < -700 ? y[i] != 0 : w > 700 ? y[i] != INFINITY :
+				!(fabsl(y[i]/expl(w) - 1) < 1e-11L))
 				kt_fail("e^%La is %a", w, y[i]);
 		}
 		y[7] = 0;
