@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "../libgguf/grow.h"
 #include "checkpoint_impl.h"
 
 enum { MAX_FILES = 100000 };
@@ -40,29 +41,18 @@ const struct source_dtype *checkpoint_dtype(const char *name)
 	return NULL;
 }
 
-enum ggu_status checkpoint_reserve(struct checkpoint *c, size_t more, struct ggu_error *err)
-{
-	struct source_tensor *v;
-	size_t cap = c->n + more > 2*c->cap ? c->n + more : 2*c->cap;
-	if (c->n + more <= c->cap) return GGU_OK;
-	v = realloc(c->tensors, cap*sizeof *v);
-	if (!v) return ggu_no_memory(err);
-	c->tensors = v;
-	c->cap = cap;
-	return GGU_OK;
-}
-
 enum ggu_status checkpoint_add(struct checkpoint *c, const struct source_tensor *t, const char *name, size_t n,
 	struct ggu_error *err)
 {
+	struct source_tensor *v = ggu_grow(c->tensors, c->n, sizeof *v);
 	char *copy = strndup(name, n);
-	enum ggu_status s = copy ? checkpoint_reserve(c, 1, err) : ggu_no_memory(err);
-	if (s) {
+	if (v) c->tensors = v;
+	if (!v || !copy) {
 		free(copy);
-		return s;
+		return ggu_no_memory(err);
 	}
-	c->tensors[c->n] = *t;
-	c->tensors[c->n++].name = copy;
+	v[c->n] = *t;
+	v[c->n++].name = copy;
 	return GGU_OK;
 }
 
@@ -80,7 +70,7 @@ static enum ggu_status add_shard(struct checkpoint *c, const char *name, struct 
 	struct shard *v;
 	if (c->n_shards >= MAX_FILES)
 		return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, name, "more than %d files", MAX_FILES);
-	v = realloc(c->shards, (c->n_shards + 1)*sizeof *v);
+	v = ggu_grow(c->shards, c->n_shards, sizeof *v);
 	if (v) {
 		c->shards = v;
 		v[c->n_shards] = (struct shard){ strdup(name), -1, 0 };

@@ -12,13 +12,11 @@ struct shard { char *name; int fd; uint64_t bytes; };
 struct checkpoint {
 	char *dir;
 	struct shard *shards; size_t n_shards;
-	struct source_tensor *tensors; size_t n, cap;
+	struct source_tensor *tensors; size_t n;
 };
 
 /* The element type that a format calls `name`, or NULL. */
 const struct source_dtype *checkpoint_dtype(const char *name);
-/* Room for n more tensors. */
-enum ggu_status checkpoint_reserve(struct checkpoint *c, size_t more, struct ggu_error *err);
 /* Adds *t under a copy of name, which is taken from `name`. */
 enum ggu_status checkpoint_add(struct checkpoint *c, const struct source_tensor *t, const char *name, size_t n,
 	struct ggu_error *err);

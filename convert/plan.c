@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "../libgguf/grow.h"
 #include "../libgguf/text.h"
 #include "../model/util/file.h"
 #include "plan.h"
@@ -125,7 +126,7 @@ static enum ggu_status add_part(struct builder *b, struct plan_tensor *o, const 
 			"stored as %s; weights are F64, F32, F16 or BF16", t->dtype->name);
 	view_of(&v, t);
 	if ((s = transforms(b, tr, &v))) return s;
-	grown = realloc(o->part, (o->n_parts + 1)*sizeof *grown);
+	grown = ggu_grow(o->part, o->n_parts, sizeof *grown);
 	if (!grown) return ggu_no_memory(b->err);
 	o->part = grown;
 	grown[o->n_parts++] = v;
@@ -278,7 +279,7 @@ static enum ggu_status add_tensor(struct builder *b, const struct yaml_node *key
 	}
 	if (!(o.name = strdup(name))) return ggu_no_memory(b->err);
 	s = gather(b, e, &o, suffix, &missing);
-	if (!s && (v = realloc(b->p->v, (b->p->n + 1)*sizeof *v))) {
+	if (!s && (v = ggu_grow(b->p->v, b->p->n, sizeof *v))) {
 		b->p->v = v;
 		v[b->p->n++] = o;
 		for (size_t k = 0; k < o.n_parts; k++)

@@ -109,8 +109,7 @@ static enum ggu_status parse_header(struct checkpoint *c, const struct header *h
 	size_t first = c->n;
 	enum ggu_status s = file_json_text(h->text, h->n, h->file, 8, JSON_REJECT_DUPLICATES, &root, err);
 	if (s) return s;
-	s = checkpoint_reserve(c, json_object_size(root), err);
-	if (!s) json_object_foreach(root, name, e) {
+	json_object_foreach(root, name, e) {
 		struct source_tensor t = { .file = file };
 		if (!strcmp(name, "__metadata__")) continue;
 		s = parse_entry(h, name, e, &t, err);

@@ -16,6 +16,7 @@
 #include <string.h>
 #define XXH_INLINE_ALL         /* libggu needs no other library */
 #include <xxhash.h>
+#include "../libgguf/grow.h"
 #include "../libgguf/pool.h"
 #include "../libgguf/zeros.h"
 #include "../quant/vec.h"
@@ -44,18 +45,11 @@ void covariance_free(struct covariance *c)
 }
 /* Without sums if `empty`: they are in a file. */
 enum ggu_status covariance_new(struct imatrix *im, const char *name, size_t n_in, size_t n_mat, size_t block,
-	bool empty,
-	struct covariance **out, struct ggu_error *err)
+	bool empty, struct covariance **out, struct ggu_error *err)
 {
-	struct covariance *c = calloc(1, sizeof *c), **v = im->cov;
+	struct covariance *c = calloc(1, sizeof *c), **v = ggu_grow(im->cov, im->n_cov, sizeof *v);
 	size_t n;
-	if (im->n_cov == im->cap_cov) {
-		v = realloc(im->cov, (2*im->cap_cov + 64)*sizeof *v);
-		if (v) {
-			im->cov = v;
-			im->cap_cov = 2*im->cap_cov + 64;
-		}
-	}
+	if (v) im->cov = v;
 	if (c) {
 		*c = (struct covariance){ .n_in = n_in, .n_mat = n_mat, .block = block < n_in ? block : n_in };
 		n = covariance_floats(n_in, block);
@@ -198,8 +192,7 @@ static bool same_input(struct imatrix *im, const struct covariance_call *now)
 		b->n_mat == now->n_mat && b->mat == now->mat;
 }
 enum ggu_status imatrix_add_covariance(struct imatrix *im, const char *name, size_t n_mat, size_t mat, size_t n_in,
-	size_t block,
-	const float *x, size_t stride, size_t n_tokens, struct ggu_pool *pool, struct ggu_error *err)
+	size_t block, const float *x, size_t stride, size_t n_tokens, struct ggu_pool *pool, struct ggu_error *err)
 {
 	struct covariance_call now = { .n_in = n_in, .n_tokens = n_tokens, .n_mat = n_mat, .mat = mat };
 	struct entry *e;

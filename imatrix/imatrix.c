@@ -7,6 +7,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include "../libgguf/grow.h"
 #include "../libgguf/pool.h"
 #include "../quant/vec.h"
 #include "imatrix_internal.h"
@@ -57,16 +58,11 @@ static size_t place(const struct imatrix *im, size_t n, const char *name, bool *
 enum ggu_status imatrix_append(struct imatrix *im, const char *name, size_t n_in, size_t n_mat, struct entry **out,
 	struct ggu_error *err)
 {
-	struct entry *e, **v = im->v;
+	struct entry *e, **v;
 	if (!n_in || !n_mat || n_in > SIZE_MAX/sizeof(double)/n_mat)
 		return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, name, "%zu matrices of %zu columns", n_mat, n_in);
-	if (im->n == im->cap) {
-		v = realloc(im->v, (2*im->cap + 64)*sizeof *v);
-		if (v) {
-			im->v = v;
-			im->cap = 2*im->cap + 64;
-		}
-	}
+	v = ggu_grow(im->v, im->n, sizeof *v);
+	if (v) im->v = v;
 	e = calloc(1, sizeof *e);
 	if (e) {
 		e->name = strdup(name);
@@ -223,12 +219,9 @@ enum ggu_status imatrix_add_dataset(struct imatrix *im, const char *name)
 	char **v = im->datasets;
 	for (const char *c = name; *c; c++) if ((*c == '/' || *c == '\\') && c[1]) name = c + 1;
 	if (ggu_index_find(&im->dataset_index, v, dataset_key, name, strlen(name)) != SIZE_MAX) return GGU_OK;
-	if (im->n_datasets == im->cap_datasets) {
-		v = realloc(v, (2*im->cap_datasets + 8)*sizeof *v);
-		if (!v) return GGU_ERR_NOMEM;
-		im->datasets = v;
-		im->cap_datasets = 2*im->cap_datasets + 8;
-	}
+	v = ggu_grow(v, im->n_datasets, sizeof *v);
+	if (!v) return GGU_ERR_NOMEM;
+	im->datasets = v;
 	v[im->n_datasets] = strdup(name);
 	if (!v[im->n_datasets]) return GGU_ERR_NOMEM;
 	return ggu_index_add(&im->dataset_index, v, dataset_key, im->n_datasets++) ? GGU_OK : GGU_ERR_NOMEM;

@@ -32,14 +32,14 @@ struct covariance {
 struct covariance_call { struct covariance *of; size_t n_in, n_tokens, n_mat, mat; uint64_t hash; };
 struct imatrix {
 	struct entry **v;               /* [n], sorted by name */
-	size_t n, cap;
+	size_t n;
 	char **datasets;
-	size_t n_datasets, cap_datasets;
+	size_t n_datasets;
 	struct ggu_index dataset_index;
 	uint64_t chunks, chunk_tokens;
 	char *tag;                      /* NULL: none */
 	struct covariance **cov;        /* [n_cov] */
-	size_t n_cov, cap_cov;
+	size_t n_cov;
 	size_t every;                   /* imatrix_sample; 0 is 1 */
 	float root, first_root;
 	struct gram_room room;

@@ -150,7 +150,7 @@ struct ggu_kv {
 struct ggu_meta {
 	struct ggu_arena arena;
 	struct ggu_kv *kv;
-	size_t n, cap;
+	size_t n;
 	struct ggu_index index;
 };
 /* Appends kv, whose data already lies in the arena and whose key is new. */
@@ -162,7 +162,7 @@ enum ggu_status ggu_kv_read(struct ggu_cursor *c, struct ggu_meta *m);
 struct ggu_table {
 	struct ggu_arena arena;
 	struct ggu_tensor *t;
-	size_t n, cap;
+	size_t n;
 	struct ggu_index index;
 };
 /* Name, shape and type make sense, and the name is new; fills t->bytes. at: where to blame what, or all NO_OFFSET. */

@@ -6,6 +6,7 @@
 #include <float.h>
 #include <stdlib.h>
 #include <string.h>
+#include "grow.h"
 #include "internal.h"
 
 struct ggu_meta *ggu_meta_new(void)
@@ -48,14 +49,11 @@ const struct ggu_kv *ggu_meta_find(const struct ggu_meta *m, const char *key)
 
 enum ggu_status ggu_meta_append(struct ggu_meta *m, const struct ggu_kv *kv)
 {
-	if (m->n == m->cap) {
-		size_t cap = m->cap ? 2*m->cap : 32;
-		struct ggu_kv *p = realloc(m->kv, cap*sizeof *p);
-		if (!p)
-			return GGU_ERR_NOMEM;
-		m->kv = p;
-		m->cap = cap;
-	}
+	struct ggu_kv *p = ggu_grow(m->kv, m->n, sizeof *p);
+
+	if (!p)
+		return GGU_ERR_NOMEM;
+	m->kv = p;
 	m->kv[m->n] = *kv;
 	if (!ggu_index_add(&m->index, m, key_of, m->n))
 		return GGU_ERR_NOMEM;

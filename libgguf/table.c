@@ -4,6 +4,7 @@
  *   name: length u64, bytes | n_dims u32 | ne u64 each, fastest first | type u32 | offset u64 */
 #include <stdlib.h>
 #include <string.h>
+#include "grow.h"
 #include "internal.h"
 #include "types.h"
 
@@ -57,17 +58,15 @@ size_t ggu_table_find(const struct ggu_table *x, const char *name)
 
 enum ggu_status ggu_table_append(struct ggu_table *x, const struct ggu_tensor *t, bool *dup)
 {
+	struct ggu_tensor *p;
+
 	*dup = ggu_index_find(&x->index, x, name_of, t->name, t->name_bytes) != SIZE_MAX;
 	if (*dup)
 		return GGU_OK;
-	if (x->n == x->cap) {
-		size_t cap = x->cap ? 2*x->cap : 256;
-		struct ggu_tensor *p = realloc(x->t, cap*sizeof *p);
-		if (!p)
-			return GGU_ERR_NOMEM;
-		x->t = p;
-		x->cap = cap;
-	}
+	p = ggu_grow(x->t, x->n, sizeof *p);
+	if (!p)
+		return GGU_ERR_NOMEM;
+	x->t = p;
 	x->t[x->n] = *t;
 	if (!ggu_index_add(&x->index, x, name_of, x->n))
 		return GGU_ERR_NOMEM;

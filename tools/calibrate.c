@@ -215,7 +215,7 @@ static void do_group(struct calibration *c, const struct group *g, size_t step)
 	s.out = calibrate_floats(n, c->e);
 	if (g->n_mat == 1) inputs_begin(&s.in, g->n_in, g->ends ? c->e : 0);
 	else {
-		if (!(s.im = imatrix_new())) msg_die("out of memory");
+		s.im = msg_need(imatrix_new());
 		s.in = (struct inputs){ .n_in = g->n_in, .im = s.im, .name = g->name[0] };
 	}
 	while (windows_next(c, &w))
@@ -344,13 +344,11 @@ static void do_output(struct calibration *c)
 
 struct calibration *calibrate(const struct remake *re, const struct calibrate_options *o)
 {
-	struct calibration *c = calloc(1, sizeof *c);
+	struct calibration *c = msg_need(calloc(1, sizeof *c));
 	size_t steps;
-	if (!c) msg_die("out of memory");
 	c->re = re;
-	c->kept = calloc(re->n + 1, sizeof *c->kept);
-	c->pool = ggu_pool_new(o->jobs);
-	if (!c->kept || !c->pool) msg_die("out of memory");
+	c->kept = msg_need(calloc(re->n + 1, sizeof *c->kept));
+	c->pool = msg_need(ggu_pool_new(o->jobs));
 	c->fitting = (struct fitting){ re, c->pool, o->damp, FACTOR, o->measure };
 	sides_open(c, o);
 	steps = model_n_steps(c->f.m);

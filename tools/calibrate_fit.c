@@ -15,9 +15,7 @@ enum { ROWS = 128 };
 
 static void *aligned(size_t bytes)
 {
-	void *p = aligned_alloc(64, (bytes + 63)/64*64);
-	if (!p) msg_die("out of memory");
-	return p;
+	return msg_need(aligned_alloc(64, (bytes + 63)/64*64));
 }
 
 struct fit {
@@ -168,8 +166,7 @@ struct recode_result calibrate_fit(const struct fitting *fitting, size_t i, cons
 		msg_die("%s: bad size", t->name);
 	f.in_row = (size_t)in_row;
 	f.out_row = (size_t)out_row;
-	f.result = calloc(tasks + 1, sizeof *f.result);
-	if (!f.result) msg_die("out of memory");
+	f.result = msg_need(calloc(tasks + 1, sizeof *f.result));
 	for (size_t mat = 0; mat < mats; mat++) {
 		struct known known = know(&f, in, mat);
 		f.q = known.q;

@@ -47,9 +47,7 @@ void side_step(const struct calibration *c, const struct side *s, struct windows
 }
 float *calibrate_floats(size_t rows, size_t n)
 {
-	float *p = n <= SIZE_MAX/sizeof *p/(rows + 1) ? malloc(rows*n*sizeof *p) : NULL;
-	if (!p) msg_die("out of memory");
-	return p;
+	return msg_need(n <= SIZE_MAX/sizeof(float)/(rows + 1) ? malloc(rows*n*sizeof(float)) : NULL);
 }
 
 /* ---- setting up ---- */
@@ -84,8 +82,7 @@ static void open_side(const struct calibration *c, struct side *s, const char *m
 	struct ggu_error err;
 	s->m = load_model(model, NULL, c->pool);
 	load_refuse_encoder(s->m, model);
-	s->part = calloc(c->at_once, sizeof *s->part);
-	if (!s->part) msg_die("out of memory");
+	s->part = msg_need(calloc(c->at_once, sizeof *s->part));
 	if (work_new(&s->w, s->m, c->at_once*c->ctx, &err)) msg_die_error(model, &err);
 	for (size_t i = 0; i < c->at_once; i++)
 		if (state_new(&s->part[i].state, s->m, NULL, &err)) msg_die_error(model, &err);

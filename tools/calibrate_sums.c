@@ -8,8 +8,7 @@
 struct cross cross_new(size_t n_a, size_t n_b, bool lower)
 {
 	struct cross c = { n_a, n_b, lower, NULL };
-	if (n_b <= SIZE_MAX/sizeof *c.sum/n_a) c.sum = calloc(n_a, n_b*sizeof *c.sum);
-	if (!c.sum) msg_die("out of memory");
+	c.sum = msg_need(n_b <= SIZE_MAX/sizeof *c.sum/n_a ? calloc(n_a, n_b*sizeof *c.sum) : NULL);
 	return c;
 }
 void cross_free(struct cross *c)
@@ -41,9 +40,8 @@ void inputs_begin(struct inputs *in, size_t n_in, size_t ends)
 {
 	*in = (struct inputs){ .n_in = n_in, .block = n_in < BLOCK ? n_in : BLOCK, .ends = ends };
 	in->n_blocks = (n_in + in->block - 1)/in->block;
-	in->with = calloc(in->n_blocks, sizeof *in->with);
-	in->lack = calloc(in->n_blocks, sizeof *in->lack);
-	if (!in->with || !in->lack) msg_die("out of memory");
+	in->with = msg_need(calloc(in->n_blocks, sizeof *in->with));
+	in->lack = msg_need(calloc(in->n_blocks, sizeof *in->lack));
 	for (size_t i = 0; i < in->n_blocks; i++) {
 		size_t n = n_in - i*in->block < in->block ? n_in - i*in->block : in->block;
 		in->with[i] = cross_new(n, n, true);

@@ -117,16 +117,14 @@ static void check_padding(const struct check *c, uint32_t source)
 bool check_data(const struct check *c, struct ggu_error *err)
 {
 	const bool seekable = ggu_file_seekable(c->f);
-	struct run r = { .c = c, .pool = seekable ? c->pool : ggu_pool_new(1) };
+	struct run r = { .c = c, .pool = seekable ? c->pool : msg_need(ggu_pool_new(1)) };
 	size_t n = ggu_file_n_tensors(c->f), workers;
 	uint64_t done = 0, total = 0;
 	bool ok = true;
-	if (!r.pool) msg_die("out of memory");
 	workers = (size_t)ggu_pool_size(r.pool);
 	for (uint32_t i = 0; i < ggu_file_n_sources(c->f) && seekable && c->sound; i++) check_padding(c, i);
-	r.x = malloc(workers*PART*sizeof *r.x);
-	r.raw = malloc(workers*PART*WEIGHT_BYTES);
-	if (!r.x || !r.raw) msg_die("out of memory");
+	r.x = msg_need(malloc(workers*PART*sizeof *r.x));
+	r.raw = msg_need(malloc(workers*PART*WEIGHT_BYTES));
 	for (size_t i = 0; i < n; i++) total += ggu_file_tensor(c->f, i)->bytes;
 	progress_begin("checking", total, "B");
 	for (size_t i = 0; i < n && ok; i++) {

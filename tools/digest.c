@@ -45,14 +45,10 @@ struct digest *digest_new(enum digest_kind k)
 {
 	static const uint8_t uuid_space[16] = { 0xef, 0x00, 0x12, 0x06, 0xda, 0xdc, 0x5f, 0x6d, 0xa1, 0x5f, 0x33, 0x59,
 		0xe5, 0x77, 0xd4, 0xe5 };
-	struct digest *d = malloc(sizeof *d);
-	bool ok = d != NULL;
-	if (ok) d->kind = k;
-	if (ok && k == DIGEST_XXH64)
-		ok = (d->s.xxh64 = XXH64_createState()) != NULL && XXH64_reset(d->s.xxh64, 0) == XXH_OK;
-	if (ok && k == DIGEST_XXH3)
-		ok = (d->s.xxh3 = XXH3_createState()) != NULL && XXH3_64bits_reset(d->s.xxh3) == XXH_OK;
-	if (!ok) msg_die("out of memory");
+	struct digest *d = msg_need(malloc(sizeof *d));
+	d->kind = k;
+	if (k == DIGEST_XXH64) XXH64_reset(d->s.xxh64 = msg_need(XXH64_createState()), 0);
+	if (k == DIGEST_XXH3) XXH3_64bits_reset(d->s.xxh3 = msg_need(XXH3_createState()));
 	if (k == DIGEST_SHA256) sha256_init(&d->s.sha256);
 	if (k == DIGEST_SHA1 || k == DIGEST_UUID) sha1_init(&d->s.sha1);
 	if (k == DIGEST_UUID) sha1_update(&d->s.sha1, sizeof uuid_space, uuid_space);

@@ -67,17 +67,14 @@ static void must(enum ggu_status s, const char *key)
 }
 static void *room(size_t n, size_t size)
 {
-	void *p = calloc(n + 1, size);
-	if (!p) msg_die("out of memory");
-	return p;
+	return msg_need(calloc(n + 1, size));
 }
 
 static void set_numbers(struct ggu_meta *m, const char *key, enum ggu_kv_type t, const json_t *list, const char *shown)
 {
 	const size_t n = json_array_size(list), width = ggu_kv_type_bytes(t);
-	struct ggu_meta *item = ggu_meta_new();
+	struct ggu_meta *item = msg_need(ggu_meta_new());
 	unsigned char *packed = room(n, width);
-	if (!item) msg_die("out of memory");
 	for (size_t i = 0; i < n; i++) {
 		if (!set_item(item, t, json_array_get(list, i)))
 			msg_die("%s: item %zu is not a valid %s", shown, i, ggu_kv_type_name(t));
@@ -103,10 +100,9 @@ static void set_list(struct ggu_meta *m, const char *key, struct spec s, const j
 {
 	const size_t n = json_array_size(list);
 	const struct ggu_kv **sub = room(n, sizeof *sub);
-	struct ggu_meta *lists = ggu_meta_new();
+	struct ggu_meta *lists = msg_need(ggu_meta_new());
 	char name[24];
 	if (!json_is_array(list)) msg_die("%s: is not a JSON array", shown);
-	if (!lists) msg_die("out of memory");
 	if (s.depth == 1 && s.base == GGU_STRING) set_strings(m, key, list, shown);
 	else if (s.depth == 1) set_numbers(m, key, s.base, list, shown);
 	else {
@@ -135,8 +131,7 @@ void edit_value(struct ggu_meta *m, const char *key, const char *type, size_t ty
 		must(ggu_meta_set_str(m, key, text, n), key);
 	} else {
 		while (n && text[n - 1] && strchr(" \t\r\n", text[n - 1])) n--;        /* a file's last line */
-		char *word = strndup(text, n);
-		if (!word) msg_die("out of memory");
+		char *word = msg_need(strndup(text, n));
 		if (strlen(word) != n || !set_scalar(m, key, s.base, word))
 			msg_die("%s: '%.40s' is not a valid %s", key, word, ggu_kv_type_name(s.base));
 		free(word);

@@ -190,9 +190,8 @@ static size_t run(struct bench *b, struct test *t)
 	size_t ctx = most(&o.depth) + (prompt > generate ? prompt : generate);
 	struct state_options cache = load_cache_types(o.cache_k, o.cache_v, GGU_TYPE_F32);
 	struct ggu_error err;
-	b->logits = malloc(n_vocab*sizeof *b->logits);
-	b->ids = malloc((ctx + 1)*sizeof *b->ids);
-	if (!b->logits || !b->ids) msg_die("out of memory");
+	b->logits = msg_need(malloc(n_vocab*sizeof *b->logits));
+	b->ids = msg_need(malloc((ctx + 1)*sizeof *b->ids));
 	for (size_t i = 0; i < ctx; i++) b->ids[i] = (int32_t)((i*2654435761u >> 7)%n_vocab);
 	if (session_new(&b->s, b->m, ctx ? ctx : 1, 0, &cache, &err))
 		msg_die_error(o.model ? o.model : o.synthetic, &err);
@@ -202,7 +201,7 @@ static size_t run(struct bench *b, struct test *t)
 			size_t length = generates ? o.generate.v[k - o.prompt.n] : o.prompt.v[k];
 			t[n] = (struct test){ generates, length, o.depth.v[d] };
 			if (!t[n].n) continue;
-			if (o.profile && !(t[n].profile = calloc(1, sizeof *t[n].profile))) msg_die("out of memory");
+			if (o.profile) t[n].profile = msg_need(calloc(1, sizeof *t[n].profile));
 			measure(b, t + n);
 			compare(b, t + n);
 			if (t[n].profile) add_rest(t + n);
@@ -265,20 +264,13 @@ static void print_text(const struct bench *b, const struct test *t, size_t n, co
 	free(masked);
 }
 
-static json_t *object(void)
-{
-	json_t *j = json_object();
-	if (!j) msg_die("out of memory");
-	return j;
-}
 /* Seconds of one run. */
 static json_t *json_profile(const struct test *t)
 {
 	json_t *all = json_array();
-	if (!all) msg_die("out of memory");
 	for (size_t i = 0; i < t->profile->n; i++) {
 		const struct profile_row *r = t->profile->row + i;
-		json_t *j = object();
+		json_t *j = json_object();
 		json_put(j, "name", json_string(r->name));
 		json_put(j, "seconds", json_of_double(r->secs/o.repeat));
 		json_put(j, "share", json_of_double(r->secs/t->secs));
@@ -290,7 +282,7 @@ static json_t *json_profile(const struct test *t)
 }
 static json_t *json_test(const struct test *t)
 {
-	json_t *j = object();
+	json_t *j = json_object();
 	json_put(j, "tokens", json_of_uint(t->n));
 	json_put(j, "depth", json_of_uint(t->depth));
 	json_put(j, "tokens_per_s", json_of_double(t->tokens_per_s));
@@ -304,13 +296,12 @@ static json_t *json_test(const struct test *t)
 /* "prompt" and "generation" are the first of each; all are in the lists. */
 static void print_json(const struct bench *b, const struct test *t, size_t n, const char *cpu, int threads)
 {
-	json_t *root = object(), *limits = object(), *lists[2] = { json_array(), json_array() };
+	json_t *root = json_object(), *limits = json_object(), *lists[2] = { json_array(), json_array() };
 	const struct { const char *key; double v; } l[] = {
 		{ "read_gb_per_s", b->limits.read_gb }, { "int16_gmacs", b->limits.int16_gmacs },
 		{ "int8_gmacs", b->limits.int8_gmacs }, { "f32_gmacs", b->limits.f32_gmacs },
 		{ "amx_gmacs", b->limits.amx_gmacs }
 	};
-	if (!lists[0] || !lists[1]) msg_die("out of memory");
 	for (size_t i = 0; i < sizeof l/sizeof *l; i++)
 		json_put(limits, l[i].key, l[i].v > 0 ? json_of_double(l[i].v) : json_null());
 	for (size_t i = 0; i < n; i++) {

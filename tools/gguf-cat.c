@@ -64,8 +64,7 @@ int main(int argc, char **argv)
 		bytes += t->bytes;
 		size += o.decode ? 4*t->ne[0]*ggu_tensor_rows(t) : t->bytes;
 	}
-	if (o.decode) decoded = malloc((size_t)CHUNK_WEIGHTS*sizeof *decoded);
-	if (o.decode && !decoded) msg_die("out of memory");
+	if (o.decode) decoded = msg_need(malloc((size_t)CHUNK_WEIGHTS*sizeof *decoded));
 	if (ggu_walk_new(&walk, f, CHUNK_WEIGHTS, &err)) msg_die_error(argv[0], &err);
 	out_reserve(out, size);
 	progress_begin("writing", bytes, "B");

@@ -47,7 +47,6 @@ static void report(void *ctx, unsigned rule, const char *file, uint64_t byte, co
 	to->n++;
 	if (to->list) {
 		json_t *j = json_object();
-		if (!j) msg_die("out of memory");
 		json_put(j, "rule", json_of_uint(rule));
 		json_put(j, "file", json_of_str((struct ggu_str){ file, strlen(file) }));
 		if (byte != GGU_NO_OFFSET) json_put(j, "byte", json_of_uint(byte));
@@ -100,7 +99,7 @@ static int check_file(const char *name, struct ggu_pool *pool, const struct out 
 	struct check c = { .name = name, .profile = o.profile, .pool = pool, .report = report, .ctx = &to };
 	const struct ggu_open_options lenient = { .defect = report_error, .defect_ctx = &to };
 	struct ggu_error err;
-	if (all && !(to.list = json_array())) msg_die("out of memory");
+	if (all) to.list = json_array();
 	pipe_input(name);
 	if (ggu_open_path(&c.f, name, &lenient, &err)) {
 		if (!is_defect(&err)) {
@@ -118,7 +117,6 @@ static int check_file(const char *name, struct ggu_pool *pool, const struct out 
 	}
 	if (all) {
 		json_t *j = json_object();
-		if (!j) msg_die("out of memory");
 		json_put(j, "file", json_of_str((struct ggu_str){ name, strlen(name) }));
 		json_put(j, "defects", to.list);
 		json_push(all, j);
@@ -138,13 +136,12 @@ int main(int argc, char **argv)
 		"[--profile NAME] [--header] [--json] [-j N] [-o FILE] [FILE ...]", 0, -1 });
 	names = argc ? argv : standard;
 	if (!argc) argc = 1;
-	if (o.json && !(all = json_array())) msg_die("out of memory");
+	if (o.json) all = json_array();
 	out = out_open(o.output, false);
 	out_take_stdout(out);
 	if (!o.jobs) o.jobs = ggu_cpu_count();  /* reads files, so before the sandbox */
 	sandbox_enter((const char *const *)names, argc, o.output);
-	pool = ggu_pool_new(o.jobs);
-	if (!pool) msg_die("cannot start %d threads", o.jobs);
+	pool = msg_need(ggu_pool_new(o.jobs));
 	for (int i = 0; i < argc; i++) {
 		int s = check_file(names[i], pool, out, all);
 		if (s > worst) worst = s;

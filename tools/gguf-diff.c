@@ -51,8 +51,7 @@ static char **names;            /* of the two files */
 
 static void prepare_ignored(void)
 {
-	ignored = calloc(o.ignore.n + 1, sizeof *ignored);
-	if (!ignored) msg_die("out of memory");
+	ignored = msg_need(calloc(o.ignore.n + 1, sizeof *ignored));
 	for (size_t i = 0; i < o.ignore.n; i++) {
 		int e = regcomp(ignored + i, o.ignore.v[i], REG_EXTENDED | REG_NOSUB);
 		char why[128];
@@ -85,7 +84,6 @@ static json_t *note(int list, const char *label, struct ggu_str name)
 	if (!o.json) return NULL;
 	if (!found[list]) found[list] = json_array();
 	j = json_object();
-	if (!found[list] || !j) msg_die("out of memory");
 	json_put(j, label, json_of_str(name));
 	if ((raw = json_raw(name))) json_put(j, "name_raw", raw);
 	json_push(found[list], j);
@@ -98,7 +96,6 @@ static void differ_kv(struct ggu_str key, const struct ggu_kv *a, const struct g
 {
 	json_t *j = note(METADATA, "key", key);
 	char *k = text_mask(key.p, key.n), *x = kv_side_text(a, b), *y = kv_side_text(b, a);
-	if (!x || !y) msg_die("out of memory");
 	if (!j) printf("metadata %s: %s | %s\n", k, x, y);
 	if (!j && a && b && o.unified) kv_print_unified(a, b);
 	if (j && a) { json_put(j, "a", kv_json(a)); json_put(j, "a_type", json_string(kv_type_text(a))); }
@@ -141,7 +138,6 @@ static void describe(char to[128], const struct ggu_tensor *t)
 static json_t *json_tensor(const struct ggu_tensor *t)
 {
 	json_t *j = json_object();
-	if (!j) msg_die("out of memory");
 	json_put(j, "type", json_string(ggu_type_info(t->type)->name));
 	json_put(j, "shape", json_of_shape(t));
 	return j;
@@ -302,8 +298,7 @@ static void diff_all_data(struct ggu_file *a, const char *name_a, struct ggu_fil
 	uint64_t done = 0, total = 0;
 	for (int k = 0; k < 2; k++)
 		if (ggu_walk_new(&w.side[k].walk, w.side[k].f, CHUNK, &err)) msg_die_error(w.side[k].name, &err);
-	w.decoded = malloc((size_t)ggu_pool_size(pool)*2*PART*sizeof *w.decoded);
-	if (!w.decoded) msg_die("out of memory");
+	w.decoded = msg_need(malloc((size_t)ggu_pool_size(pool)*2*PART*sizeof *w.decoded));
 	for (size_t i = 0; i < ggu_file_n_tensors(lead); i++) total += ggu_file_tensor(lead, i)->bytes;
 	progress_begin("comparing", total, "B");
 	for (size_t i = 0; i < ggu_file_n_tensors(lead); i++) {
@@ -329,7 +324,6 @@ static void print_json(void)
 {
 	static const char *const lists[] = { "metadata", "tensors", "data", "values" };
 	json_t *root = json_object();
-	if (!root) msg_die("out of memory");
 	json_put(root, "same", json_boolean(!differ));
 	for (int i = 0; i < 4; i++) json_put(root, lists[i], found[i] ? found[i] : json_array());
 	json_print(root, JSON_INDENT(1));
@@ -359,8 +353,7 @@ int main(int argc, char **argv)
 	}
 	if (!ggu_file_seekable(f[0]) && !ggu_file_seekable(f[1])) msg_die("only one of A and B can be a pipe");
 	out_take_stdout(out);
-	pool = ggu_pool_new(o.jobs);
-	if (!pool) msg_die("out of memory");
+	pool = msg_need(ggu_pool_new(o.jobs));
 	if (all || o.metadata) diff_metadata(ggu_file_meta(f[0]), ggu_file_meta(f[1]));
 	if (all || o.tensors || o.values) diff_tensors(f[0], f[1], all || o.tensors);
 	if (all || o.values) diff_all_data(f[0], argv[0], f[1], argv[1], pool);

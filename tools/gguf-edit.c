@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "../libgguf/grow.h"
 #include "../model/util/file.h"
 #include "copy.h"
 #include "edit_value.h"
@@ -43,9 +44,7 @@ static struct {
 
 static int take(void *kind, const char *arg)
 {
-	struct edit *p = realloc(edits.v, (edits.n + 1)*sizeof *p);
-	if (!p) msg_die("out of memory");
-	edits.v = p;
+	edits.v = msg_need(ggu_grow(edits.v, edits.n, sizeof *edits.v));
 	edits.v[edits.n++] = (struct edit){ kind, arg, NULL, 0 };
 	return 0;
 }
@@ -79,9 +78,7 @@ struct model {
 
 static char *copy_of(const char *s, size_t n)
 {
-	char *p = strndup(s, n);
-	if (!p) msg_die("out of memory");
-	return p;
+	return msg_need(strndup(s, n));
 }
 
 /* The type of "KEY=TYPE:VALUE", after the sign; *value is what follows it. */
@@ -369,8 +366,7 @@ static void change(struct model *m, const char *path, int fd)
 	else if (keeps) {
 		struct ggu_writer *w = writer(m);
 		struct ggu_memory h = header(w);
-		unsigned char *old = malloc(h.n + 1);
-		if (!old) msg_die("out of memory");
+		unsigned char *old = msg_need(malloc(h.n + 1));
 		if (pread(fd, old, h.n, 0) != (ssize_t)h.n) msg_die("%s: %s", m->name, strerror(errno));
 		if (memcmp(old, h.p, h.n) != 0) inplace_write(path, fd, old, h.p, h.n);
 		free(old);

@@ -46,11 +46,6 @@ struct pass {
 	bool differs;
 };
 
-static json_t *new_json(json_t *j)
-{
-	if (!j) msg_die("out of memory");
-	return j;
-}
 static void to_json(struct pass *p, const struct ggu_tensor *t, enum digest_kind k, const char *digest)
 {
 	json_t *at = p->file;
@@ -61,7 +56,7 @@ static void to_json(struct pass *p, const struct ggu_tensor *t, enum digest_kind
 		/* kinds of one tensor follow one another */
 		if (!last || json_object_get(last, digest_name(k)) || !json_equal(json_object_get(last, "name"),
 			shown)) {
-			json_push(p->tensors, new_json(json_object()));
+			json_push(p->tensors, json_object());
 			last = json_array_get(p->tensors, n);
 			json_put(last, "name", json_incref(shown));
 			if ((raw = json_raw(name))) json_put(last, "name_raw", raw);
@@ -138,8 +133,8 @@ static void one_file(struct pass *p, struct manifest *m, const struct out *out, 
 	if (ggu_open(&f, p->name, &err)) msg_die_error(p->name, &err);
 	out_refuse_sources(out, p->name, f);
 	if (all) {
-		p->file = new_json(json_object());
-		p->tensors = new_json(json_array());
+		p->file = json_object();
+		p->tensors = json_array();
 		json_put(p->file, "file", json_of_str((struct ggu_str){ p->name, strlen(p->name) }));
 	}
 	for (size_t i = 0; i < ggu_file_n_tensors(f); i++) bytes += ggu_file_tensor(f, i)->bytes;
@@ -159,8 +154,7 @@ static void one_file(struct pass *p, struct manifest *m, const struct out *out, 
 /* The files that a manifest names; *n of them. The caller frees the list. */
 static const char **files_of(const struct manifest *m, int *n)
 {
-	const char **list = calloc(m->n, sizeof *list);
-	if (!list) msg_die("out of memory");
+	const char **list = msg_need(calloc(m->n, sizeof *list));
 	*n = 0;
 	for (size_t i = 0; i < m->n; i++)
 		if (!i || strcmp(m->entry[i].file, m->entry[i - 1].file) != 0)
@@ -186,7 +180,7 @@ int main(int argc, char **argv)
 	if (o.check && o.json) msg_die("--json and --check cannot be combined");
 	for (int k = 0; k < DIGEST_KINDS; k++) any |= o.kind[k];
 	if (!any && !o.check) o.kind[DIGEST_XXH3] = true;
-	if (o.json && !(all = json_array())) msg_die("out of memory");
+	if (o.json) all = json_array();
 	names = argc ? (const char *const *)argv : standard;
 	if (!argc) argc = 1;
 	if (o.check) {
@@ -198,8 +192,7 @@ int main(int argc, char **argv)
 	out_take_stdout(out);
 	if (!o.jobs) o.jobs = ggu_cpu_count();  /* reads files, so before the sandbox */
 	sandbox_enter(names, argc, o.output);
-	p.pool = ggu_pool_new(o.jobs);
-	if (!p.pool) msg_die("cannot start %d threads", o.jobs);
+	p.pool = msg_need(ggu_pool_new(o.jobs));
 	for (int i = 0; i < argc; i++) {
 		p.name = names[i];
 		one_file(&p, m, out, all);

@@ -91,10 +91,9 @@ static void choose_order(void)
 
 static struct list choose(const struct ggu_file *f)
 {
-	struct list l = { calloc(ggu_file_n_tensors(f) + 1, sizeof *l.t), 0 };
+	struct list l = { msg_need(calloc(ggu_file_n_tensors(f) + 1, sizeof *l.t)), 0 };
 	regex_t re;
 	int bad = o.match ? regcomp(&re, o.match, REG_EXTENDED | REG_NOSUB) : 0;
-	if (!l.t) msg_die("out of memory");
 	if (bad) {
 		char why[128];
 		regerror(bad, &re, why, sizeof why);
@@ -135,12 +134,10 @@ static double bits(const struct sums *s) { return s->weights ? 8*(double)s->byte
 static json_t *json_tensors(const struct ggu_file *f, const struct list *l)
 {
 	json_t *a = json_array();
-	if (!a) msg_die("out of memory");
 	for (size_t i = 0; i < l->n; i++) {
 		const struct ggu_tensor *t = l->t[i];
 		struct ggu_str name = { t->name, t->name_bytes };
 		json_t *j = json_object(), *raw = json_raw(name);
-		if (!j) msg_die("out of memory");
 		json_put(j, "name", json_of_str(name));
 		if (raw) json_put(j, "name_raw", raw);
 		json_put(j, "type", json_string(ggu_type_info(t->type)->name));
@@ -156,14 +153,13 @@ static json_t *json_tensors(const struct ggu_file *f, const struct list *l)
 static void json_metadata(json_t *root, const struct ggu_meta *m)
 {
 	json_t *values = json_object(), *types = json_object(), *raw = json_object();
-	if (!values || !types || !raw) msg_die("out of memory");
 	for (size_t i = 0; i < ggu_meta_count(m); i++) {
 		const struct ggu_kv *kv = ggu_meta_at(m, i);
 		struct ggu_str k = ggu_kv_key(kv);
 		json_t *key = json_of_str(k), *hex = kv_json_raw(kv), *hex_key = json_raw(k);
 		/* a key that is not UTF-8 could become another one's: its bytes are part of it */
-		char *shown = hex_key ? malloc(json_string_length(key) + json_string_length(hex_key) + 4) : NULL;
-		if (hex_key && !shown) msg_die("out of memory");
+		char *shown = hex_key ?
+			msg_need(malloc(json_string_length(key) + json_string_length(hex_key) + 4)) : NULL;
 		if (hex_key) sprintf(shown, "%s (%s)", json_string_value(key), json_string_value(hex_key));
 		json_put(values, shown ? shown : json_string_value(key), kv_json(kv));
 		json_put(types, shown ? shown : json_string_value(key), json_string(kv_type_text(kv)));
@@ -181,7 +177,6 @@ static void json_metadata(json_t *root, const struct ggu_meta *m)
 static json_t *json_estimate(const struct estimate *e)
 {
 	json_t *j = json_object();
-	if (!j) msg_die("out of memory");
 	json_put(j, "weights_bytes", json_of_uint(e->weights));
 	if (!e->known) return j;
 	json_put(j, "ctx", json_of_uint(e->n_ctx));
@@ -202,7 +197,6 @@ static json_t *json_file(const struct ggu_file *f, const struct list *l, const s
 {
 	json_t *root = json_object();
 	bool all = o.metadata == o.tensors;
-	if (!root) msg_die("out of memory");
 	json_put(root, "version", json_of_uint(ggu_file_version(f)));
 	json_put(root, "alignment", json_of_uint(ggu_file_alignment(f)));
 	json_put(root, "endian", json_string(ggu_file_big_endian(f) ? "big" : "little"));
@@ -459,7 +453,7 @@ int main(int argc, char **argv)
 	threads = ggu_cpu_count();              /* reads files, so before the sandbox */
 	if (o.sort) choose_order();
 	if (o.json && o.get) msg_die("--get and --json cannot be combined");
-	if (o.json && !(all = json_array())) msg_die("out of memory");
+	if (o.json) all = json_array();
 	out = out_open(o.output, false);
 	out_take_stdout(out);
 	sandbox_enter((const char *const *)argv, argc, o.output);

@@ -7,6 +7,7 @@
  * takes what goes into that from the lines of another file. */
 #include <stdlib.h>
 #include <string.h>
+#include "../libgguf/grow.h"
 #include "../libgguf/pool.h"
 #include "load.h"
 #include "msg.h"
@@ -32,7 +33,7 @@ static const struct opt opts[] = {
 };
 
 /* Lines of ids. */
-struct lines { int32_t *ids; size_t n_ids, cap; struct part *part; size_t n, part_cap; };
+struct lines { int32_t *ids; size_t n_ids; struct part *part; size_t n; };
 /* Sequences that are computed side by side: short lines share a batch. */
 struct group {
 	struct model *m;
@@ -44,24 +45,15 @@ struct group {
 	struct out *out;
 };
 
-static void *more(void *p, size_t n, size_t *cap, size_t bytes)
-{
-	if (n < *cap) return p;
-	*cap = *cap ? 2**cap : 256;
-	p = realloc(p, *cap*bytes);
-	if (!p) msg_die("out of memory");
-	return p;
-}
-
 /* The ids of the line at *p, which then stands at its end, as one more sequence; false: there are none. */
 static bool read_line(struct lines *l, size_t n_vocab, const char *file, const char *text, const char **p)
 {
 	int32_t id;
 	size_t first = l->n_ids;
 	for (; load_id(file, text, p, false, n_vocab, &id); l->ids[l->n_ids++] = id)
-		l->ids = more(l->ids, l->n_ids, &l->cap, sizeof *l->ids);
+		l->ids = msg_need(ggu_grow(l->ids, l->n_ids, sizeof *l->ids));
 	if (l->n_ids == first) return false;
-	l->part = more(l->part, l->n, &l->part_cap, sizeof *l->part);
+	l->part = msg_need(ggu_grow(l->part, l->n, sizeof *l->part));
 	l->part[l->n++] = (struct part){ .n = l->n_ids - first };
 	return true;
 }
@@ -109,9 +101,8 @@ static void encode(struct group *g)
 static void put_logits(const struct group *g, const float *rows)
 {
 	size_t e = model_n_embd(g->m), v = model_n_vocab(g->m), step = ((size_t)16 << 20)/sizeof(float)/v + 8;
-	float *logits = malloc((step < g->l.n_ids ? step : g->l.n_ids)*v*sizeof *logits);
+	float *logits = msg_need(malloc((step < g->l.n_ids ? step : g->l.n_ids)*v*sizeof *logits));
 	struct ggu_error err;
-	if (!logits) msg_die("out of memory");
 	for (size_t at = 0; at < g->l.n_ids; at += step) {
 		size_t n = g->l.n_ids - at < step ? g->l.n_ids - at : step;
 		if (model_logits(g->w, rows + at*e, n, logits, NULL, NULL, &err)) msg_die_error(o.model, &err);

@@ -113,9 +113,8 @@ static void side_make(struct side *d, size_t n, size_t per, const struct state_o
 	struct ggu_error err;
 	if (!model_has_head(d->m)) msg_die("%s: the model has no logits", d->path);
 	load_refuse_encoder(d->m, d->path);
-	d->part = calloc(n, sizeof *d->part);
-	d->rows = malloc(n*per*model_n_embd(d->m)*sizeof *d->rows);
-	if (!d->part || !d->rows) msg_die("out of memory");
+	d->part = msg_need(calloc(n, sizeof *d->part));
+	d->rows = msg_need(malloc(n*per*model_n_embd(d->m)*sizeof *d->rows));
 	if (work_new(&d->w, d->m, n_batch, &err)) msg_die_error(d->path, &err);
 	for (size_t i = 0; i < n; i++)
 		if (state_new(&d->part[i].state, d->m, cache, &err)) msg_die_error(d->path, &err);
@@ -123,8 +122,7 @@ static void side_make(struct side *d, size_t n, size_t per, const struct state_o
 
 static void need_logits(struct side *d)
 {
-	if (!d->logits) d->logits = malloc(TILE_ROWS*model_n_vocab(d->m)*sizeof *d->logits);
-	if (!d->logits) msg_die("out of memory");
+	if (!d->logits) d->logits = msg_need(malloc(TILE_ROWS*model_n_vocab(d->m)*sizeof *d->logits));
 }
 
 /* The rows of the scored positions of n windows. */
@@ -200,8 +198,7 @@ static void read_text(struct job *j, const char *path)
 /* Saved logits of the windows before the first. */
 static void skip_base(struct job *j, size_t n_vocab)
 {
-	float *row = malloc(n_vocab*sizeof *row);
-	if (!row) msg_die("out of memory");
+	float *row = msg_need(malloc(n_vocab*sizeof *row));
 	for (size_t i = 0; i < (size_t)o.from*j->per; i++) logits_file_read(&j->base, 1, row);
 	free(row);
 }
@@ -264,9 +261,8 @@ static void close_save(struct job *j)
 /* Scores rows 0..n of the sides, those of windows w.. */
 static void score(struct job *j, const int32_t *next, size_t n, struct score *to)
 {
-	struct model_score *s = malloc(n*sizeof *s);
+	struct model_score *s = msg_need(malloc(n*sizeof *s));
 	struct ggu_error err;
-	if (!s) msg_die("out of memory");
 	if (model_scores(j->a.w, j->a.rows, n, next, s, &err)) msg_die_error(o.model, &err);
 	for (size_t i = 0; i < n; i++) to[i] = (struct score){ .nll = s[i].log_sum - s[i].logit };
 	free(s);
@@ -294,9 +290,8 @@ static void measure(struct job *j)
 {
 	struct state_options cache = load_cache_types(o.cache_k, o.cache_v, GGU_TYPE_F32);
 	size_t ctx = (size_t)o.ctx, side = n_side(j->windows), n;
-	int32_t *ids = malloc(side*ctx*sizeof *ids), *next = malloc(side*j->per*sizeof *next);
-	j->score = calloc(j->windows*j->per, sizeof *j->score);
-	if (!ids || !next || !j->score) msg_die("out of memory");
+	int32_t *ids = msg_need(malloc(side*ctx*sizeof *ids)), *next = msg_need(malloc(side*j->per*sizeof *next));
+	j->score = msg_need(calloc(j->windows*j->per, sizeof *j->score));
 	side_make(&j->a, side, j->per, &cache);
 	if (j->b.m) side_make(&j->b, side, j->per, NULL);
 	progress_begin("windows", j->windows, "windows");

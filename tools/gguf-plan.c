@@ -75,8 +75,7 @@ static void choose_types(void)
 		return;
 	}
 	for (const char *at = o.types, *end; at; at = *end ? end + 1 : NULL) {
-		char *name = strndup(at, strcspn(at, ","));
-		if (!name) msg_die("out of memory");
+		char *name = msg_need(strndup(at, strcspn(at, ",")));
 		listed[typeplan_type("--types", name)] = true;
 		end = at + strlen(name);
 		free(name);
@@ -97,8 +96,8 @@ static void list_options(const struct plan *p, size_t i)
 {
 	struct plan_tensor *to = p->list + i;
 	const struct ggu_tensor *t = p->t[i];
-	*to = (struct plan_tensor){ .t = t, .option = calloc(GGU_TYPE_COUNT + 1, sizeof *to->option), .weight = 1 };
-	if (!to->option) msg_die("out of memory");
+	*to = (struct plan_tensor){ .t = t, .weight = 1 };
+	to->option = msg_need(calloc(GGU_TYPE_COUNT + 1, sizeof *to->option));
 	to->option[to->n++] = (struct plan_option){ t->type, t->bytes, 0 };
 	if (p->choice[i].reason == RECIPE_OVERRIDE) {
 		to->option[0].type = p->choice[i].type;
@@ -130,8 +129,7 @@ static void for_size(struct plan *p, struct ggu_pool *pool)
 {
 	uint64_t most = budget(p);
 	choose_types();
-	p->list = calloc(p->n + 1, sizeof *p->list);
-	if (!p->list) msg_die("out of memory");
+	p->list = msg_need(calloc(p->n + 1, sizeof *p->list));
 	for (size_t i = 0; i < p->n; i++) list_options(p, i);
 	plan_measure(p->list, p->n, p->f, p->name, p->im, SAMPLE, o.effort, pool);
 	plan_weigh(p->list, p->n, o.kld);
@@ -238,17 +236,15 @@ int main(int argc, char **argv)
 	out_take_stdout(out);
 	if (!o.jobs) o.jobs = ggu_cpu_count();  /* reads files, so before the sandbox */
 	sandbox_enter((const char *[]){ p.name, o.imatrix }, 2, o.output);
-	pool = ggu_pool_new(o.jobs);
-	if (!pool) msg_die("cannot start %d threads", o.jobs);
+	pool = msg_need(ggu_pool_new(o.jobs));
 	if (o.imatrix && imatrix_read(&p.im, o.imatrix, &err)) msg_die_error(o.imatrix, &err);
 	if (ggu_open(&p.f, p.name, &err)) msg_die_error(p.name, &err);
 	out_refuse_sources(out, p.name, p.f);
 	if (!recipe && !ggu_file_seekable(p.f))
 		msg_die("errors cannot be measured through a pipe: the model must be a file");
 	p.n = ggu_file_n_tensors(p.f);
-	p.t = calloc(p.n + 1, sizeof *p.t);
-	p.choice = calloc(p.n + 1, sizeof *p.choice);
-	if (!p.t || !p.choice) msg_die("out of memory");
+	p.t = msg_need(calloc(p.n + 1, sizeof *p.t));
+	p.choice = msg_need(calloc(p.n + 1, sizeof *p.choice));
 	for (size_t i = 0; i < p.n; i++) p.t[i] = ggu_file_in_data_order(p.f, i);
 	wishes = (struct typeplan_options){ .tensor_type = &o.tensor_type, .output_type = o.output_type,
 		.embd_type = o.embd_type,

@@ -169,9 +169,8 @@ static void open_run(struct run *r, const char *in, const struct imatrix *im, js
 	pipe_input(in);
 	if (ggu_open(&r->in, in, &err) != GGU_OK) msg_die_error(name, &err);
 	r->n = ggu_file_n_tensors(r->in);
-	r->t = calloc(r->n + 1, sizeof *r->t);
-	r->choice = calloc(r->n + 1, sizeof *r->choice);
-	if (!r->t || !r->choice) msg_die("out of memory");
+	r->t = msg_need(calloc(r->n + 1, sizeof *r->t));
+	r->choice = msg_need(calloc(r->n + 1, sizeof *r->choice));
 	for (size_t i = 0; i < r->n; i++) r->t[i] = ggu_file_in_data_order(r->in, i);
 	r->re = (struct remake_run){
 		.re = { .n = r->n, .t = r->t, .choice = r->choice, .read = read_from, .read_ctx = r,
@@ -236,11 +235,10 @@ static void write_tensors(const struct run *r, size_t first, size_t n, const str
 /* The shards that are asked for; the names that they have at the end appear together, that of shard 1 last. */
 static void write_shards(const struct run *r, const struct ggu_meta *meta, const char *in, uint32_t n_shards)
 {
-	uint64_t *bytes = calloc(r->n + 1, sizeof *bytes);
-	uint32_t *shard = calloc(r->n + 1, sizeof *shard);
-	struct out **out = calloc(n_shards, sizeof *out);
+	uint64_t *bytes = msg_need(calloc(r->n + 1, sizeof *bytes));
+	uint32_t *shard = msg_need(calloc(r->n + 1, sizeof *shard));
+	struct out **out = msg_need(calloc(n_shards, sizeof *out));
 	size_t first = 0, n;
-	if (!bytes || !shard || !out) msg_die("out of memory");
 	if (r->n < n_shards) msg_die("%s: has %zu tensors, too few for %u shards", in, r->n, n_shards);
 	for (size_t i = 0; i < r->n; i++) bytes[i] = remake_bytes(&r->re.re, i);
 	shard_cut(bytes, r->n, n_shards, shard);
@@ -292,8 +290,7 @@ static void make_by_text(struct run *r, const char *in)
 	const struct calibrate_options c = { in, o.calibrate, o.out, o.ctx ? o.ctx : CTX, o.jobs, o.chunks, o.damp,
 		msg_verbose || o.json };
 	r->re.calibration = calibrate(&r->re.re, &c);
-	r->from = calloc(r->n + 1, sizeof *r->from);
-	if (!r->from) msg_die("out of memory");
+	r->from = msg_need(calloc(r->n + 1, sizeof *r->from));
 	for (size_t i = 0; i < r->n; i++) r->from[i] = remake_run_made(&r->re, i) ? r->choice[i].type : r->t[i]->type;
 	r->re.re.from = r->from;
 }
@@ -322,7 +319,7 @@ int main(int argc, char **argv)
 	recipe = operands(argc, argv, &in);
 	check_options(in);
 	n_shards = o.part.n ? o.part.n : (uint32_t)o.shards;
-	if (o.json && !(list = json_array())) msg_die("out of memory");
+	if (o.json) list = json_array();
 	if (!o.dry_run && !n_shards) out = out_open(o.out, true);
 	if (!o.jobs) o.jobs = ggu_cpu_count();  /* reads files, so before the sandbox */
 	sandbox_enter((const char *[]){ in, o.imatrix, o.plan, o.calibrate }, 4, o.out);

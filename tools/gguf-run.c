@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "../libgguf/grow.h"
 #include "../libgguf/pool.h"
 #include "../model/eval/sample.h"
 #include "../model/eval/session.h"
@@ -86,14 +87,13 @@ static void generate(struct model *m, const struct vocab *v, struct detokenizer 
 	const int32_t *prompt = encoder ? &start : source;
 	size_t n_prompt = encoder ? 1 : n_source;
 	size_t ctx = o.ctx ? (size_t)o.ctx : n_prompt + (size_t)o.n, n_vocab = model_n_vocab(m);
-	float *logits = malloc(n_vocab*sizeof *logits);
-	int32_t *order = malloc(n_vocab*sizeof *order), id;
+	float *logits = msg_need(malloc(n_vocab*sizeof *logits));
+	int32_t *order = msg_need(malloc(n_vocab*sizeof *order)), id;
 	struct sampler sampler = { o.temp, o.top_p, (size_t)o.top_k, 0 };
 	struct session_eval e = { .ids = prompt, .n = n_prompt, .logits = logits, .first = n_prompt - 1 };
 	struct state_options cache = load_cache_types(o.cache_k, o.cache_v, GGU_TYPE_F16);
 	struct session *s;
 	struct ggu_error err;
-	if (!logits || !order) msg_die("out of memory");
 	if (n_prompt > ctx) msg_die("the prompt has %zu tokens, the context %zu positions", n_prompt, ctx);
 	load_tell_context(m, o.model, ctx < n_prompt + (size_t)o.n ? ctx : n_prompt + (size_t)o.n);
 	sampler_seed(&sampler, o.seed);
@@ -118,16 +118,15 @@ static size_t read_prompt(const struct model *m, const struct vocab *v, struct t
 	int32_t **ids)
 {
 	unsigned flags = TOKENIZE_BOS | TOKENIZE_SPECIAL | (model_has_encoder(m) ? TOKENIZE_EOS : 0);
-	size_t n = 0, cap = 0, bytes;
+	size_t n = 0, bytes;
 	char *text = o.prompt ? NULL : load_text(file, &bytes);
 	struct ggu_error err;
 	if (o.prompt) bytes = strlen(o.prompt);
-	if (tokenizer_encode(t, text ? text : o.prompt, bytes, flags, ids, &n, &cap, &err))
+	if (tokenizer_encode(t, text ? text : o.prompt, bytes, flags, ids, &n, &err))
 		msg_die_error(file ? file : "prompt", &err);
 	free(text);
 	if (!n && vocab_bos(v) >= 0) {
-		*ids = malloc(sizeof **ids);
-		if (!*ids) msg_die("out of memory");
+		*ids = msg_need(ggu_grow(*ids, 0, sizeof **ids));
 		(*ids)[n++] = vocab_bos(v);
 	}
 	if (!n) msg_die("the prompt is empty, and the model has no token to begin with");

@@ -154,8 +154,7 @@ static void write_one(struct split *s, struct out *out, uint32_t i, uint32_t n)
 
 static void write_shards(struct split *s)
 {
-	struct out **out = calloc(s->n_shards, sizeof *out);
-	if (!out) msg_die("out of memory");
+	struct out **out = msg_need(calloc(s->n_shards, sizeof *out));
 	for (uint32_t i = 0; i < s->n_shards; i++) {
 		char *name = shard_name(o.output, i, s->n_shards);
 		out[i] = out_open(name, true);
@@ -227,9 +226,8 @@ int main(int argc, char **argv)
 	if (ggu_open(&s.f, s.name, &err)) msg_die_error(s.name, &err);
 	if (o.like && ggu_open(&like, o.like, &err)) msg_die_error(o.like, &err);
 	s.n = ggu_file_n_tensors(s.f);
-	s.t = calloc(s.n + 1, sizeof *s.t);
-	s.shard = calloc(s.n + 1, sizeof *s.shard);
-	if (!s.t || !s.shard) msg_die("out of memory");
+	s.t = msg_need(calloc(s.n + 1, sizeof *s.t));
+	s.shard = msg_need(calloc(s.n + 1, sizeof *s.shard));
 	if (ggu_walk_new(&s.walk, s.f, PART_WEIGHTS, &err)) msg_die_error(s.name, &err);
 	for (size_t i = 0; i < s.n; i++) {
 		s.t[i] = ggu_file_in_data_order(s.f, i);

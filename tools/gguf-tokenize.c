@@ -51,9 +51,9 @@ static unsigned flags(void)
 static void encode_text(struct tokenizer *t, const char *name, const char *text, size_t n)
 {
 	int32_t *ids = NULL;
-	size_t count = 0, cap = 0;
+	size_t count = 0;
 	struct ggu_error err;
-	if (tokenizer_encode(t, text, n, flags(), &ids, &count, &cap, &err)) msg_die_error(name, &err);
+	if (tokenizer_encode(t, text, n, flags(), &ids, &count, &err)) msg_die_error(name, &err);
 	for (size_t i = 0; i < count; i++) printf(i ? " %d" : "%d", (int)ids[i]);
 	putchar('\n');
 	free(ids);
@@ -72,13 +72,13 @@ static void encode_json(struct tokenizer *t, const char *name, const char *text,
 {
 	json_t *in = parse(name, text, n), *out = json_array(), *s;
 	int32_t *ids = NULL;
-	size_t i, cap = 0;
+	size_t i;
 	struct ggu_error err;
 	json_array_foreach(in, i, s) {
 		json_t *row = json_array();
 		size_t count = 0;
 		if (!json_is_string(s)) msg_die("%s: item %zu is not a string", name, i);
-		if (tokenizer_encode(t, json_string_value(s), json_string_length(s), flags(), &ids, &count, &cap, &err))
+		if (tokenizer_encode(t, json_string_value(s), json_string_length(s), flags(), &ids, &count, &err))
 			msg_die_error(name, &err);
 		for (size_t k = 0; k < count; k++) json_push(row, json_integer(ids[k]));
 		json_push(out, row);
@@ -166,8 +166,7 @@ int main(int argc, char **argv)
 	text = load_text(n ? argv[0] : NULL, &bytes);
 	out_take_stdout(out);
 	if (o.decode) {
-		int32_t *ids = malloc((bytes/2 + 2)*sizeof *ids);
-		if (!ids) msg_die("out of memory");
+		int32_t *ids = msg_need(malloc((bytes/2 + 2)*sizeof *ids));
 		(o.json ? decode_json : decode_text)(t, name, text, bytes, ids, vocab_count(v));
 		free(ids);
 	} else if (o.json) encode_json(t, name, text, bytes);

@@ -53,8 +53,7 @@ static void cut(struct run *r, struct window *w)
 		size_t n = t->bytes - r->at < most ? (size_t)(t->bytes - r->at) : most;
 		if (n > WINDOW - used) break;
 		if (!r->digest) {
-			r->digest = calloc(DIGEST_KINDS, sizeof *r->digest);
-			if (!r->digest) msg_die("out of memory");
+			r->digest = msg_need(calloc(DIGEST_KINDS, sizeof *r->digest));
 			for (int k = 0; k < DIGEST_KINDS; k++)
 				if (r->h->tensors && r->h->kind[k] && k != DIGEST_UUID) r->digest[k] = digest_new(k);
 		}
@@ -119,13 +118,12 @@ static void end(const struct run *r, struct digest **digest, const struct ggu_te
 
 void hashing_run(const struct hashing *h, struct ggu_file *f, const char *name, struct ggu_pool *pool)
 {
-	struct run *r = calloc(1, sizeof *r);
+	struct run *r = msg_need(calloc(1, sizeof *r));
 	uint64_t done = 0;
-	if (!r) msg_die("out of memory");
 	r->h = h;
 	r->f = f;
 	r->pipe = !ggu_file_seekable(f);
-	for (int i = 0; i < 2; i++) if (!(r->window[i].bytes = malloc(WINDOW))) msg_die("out of memory");
+	for (int i = 0; i < 2; i++) r->window[i].bytes = msg_need(malloc(WINDOW));
 	for (size_t i = 0; r->pipe && h->whole && i < ggu_file_n_tensors(f); i++)
 		if (nth(r, i) != ggu_file_tensor(f, i))
 			msg_die("%s: the data is in a different order than the table: "

@@ -18,9 +18,7 @@ enum { MAX_NAME = 96, MAX_REVISION = 256, MAX_COMMIT = 64 };
 
 static char *joined(const char *a, const char *b)
 {
-	char *p = file_path(a, b);
-	if (!p) msg_die("out of memory");
-	return p;
+	return msg_need(file_path(a, b));
 }
 static bool is_folder(const char *path)
 {

@@ -93,9 +93,8 @@ static int by_layer(const void *a, const void *b)
 /* Of tensors in layers; each layer's are added up in their order. */
 static size_t layers_of(const struct stats *s, size_t n, struct layer *l)
 {
-	const struct stats **sorted = malloc((n + 1)*sizeof *sorted);
+	const struct stats **sorted = msg_need(malloc((n + 1)*sizeof *sorted));
 	size_t n_layers = 0;
-	if (!sorted) msg_die("out of memory");
 	for (size_t i = 0; i < n; i++) sorted[i] = s + i;
 	qsort(sorted, n, sizeof *sorted, by_layer);
 	for (size_t i = 0; i < n; i++) {
@@ -117,7 +116,6 @@ static size_t layers_of(const struct stats *s, size_t n, struct layer *l)
 static json_t *object(void)
 {
 	json_t *j = json_object();
-	if (!j) msg_die("out of memory");
 	return j;
 }
 static void put_similarity(json_t *j, double x)
@@ -259,9 +257,8 @@ static void print_text(const struct imatrix *im, const char *path, const struct 
 void imatrix_stats_print(const struct imatrix *im, const char *path, bool json)
 {
 	size_t n = imatrix_count(im), n_layers;
-	struct stats *s = calloc(n + 1, sizeof *s);
-	struct layer *l = calloc(n + 1, sizeof *l);
-	if (!s || !l) msg_die("out of memory");
+	struct stats *s = msg_need(calloc(n + 1, sizeof *s));
+	struct layer *l = msg_need(calloc(n + 1, sizeof *l));
 	for (size_t i = 0; i < n; i++) s[i] = stats_of(im, imatrix_at(im, i));
 	n_layers = layers_of(s, n, l);
 	if (json) print_json(im, path, s, n, l, n_layers);

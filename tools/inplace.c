@@ -25,8 +25,7 @@ static char *journal_name(const char *path)
 {
 	const char *slash = strrchr(path, '/');
 	size_t folder = slash ? (size_t)(slash - path) + 1 : 0;
-	char *name = malloc(strlen(path) + 8);
-	if (!name) msg_die("out of memory");
+	char *name = msg_need(malloc(strlen(path) + 8));
 	sprintf(name, "%.*s.%s.undo", (int)folder, path, path + folder);
 	return name;
 }
@@ -91,8 +90,7 @@ static bool read_journal(const char *name, uint64_t size, unsigned char **p, str
 	if (st.st_size < HEAD + TAIL || (uint64_t)st.st_size > SIZE_MAX/2)
 		msg_die("%s: damaged: it has %lld bytes", name, (long long)st.st_size);
 	n = (size_t)st.st_size - HEAD - TAIL;
-	*p = malloc((size_t)st.st_size);
-	if (!*p) msg_die("out of memory");
+	*p = msg_need(malloc((size_t)st.st_size));
 	if (!get_at(fd, *p, (size_t)st.st_size, 0)) msg_die("%s: %s", name, strerror(errno));
 	close(fd);
 	if (memcmp(*p, journal_magic, 8) != 0 || get_u64(*p + 24) != n ||
@@ -177,8 +175,7 @@ static void write_journal(const char *name, const struct stat *of, const struct 
 {
 	int fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, of->st_mode & 0666);
 	unsigned char head[HEAD], tail[TAIL];
-	XXH3_state_t *x = XXH3_createState();
-	if (!x) msg_die("out of memory");
+	XXH3_state_t *x = msg_need(XXH3_createState());
 	if (fd < 0) msg_die("%s: %s", name, strerror(errno));
 	memcpy(head, journal_magic, 8);
 	put_u64(head + 8, (uint64_t)of->st_size);

@@ -41,11 +41,10 @@ char *kv_side_text(const struct ggu_kv *kv, const struct ggu_kv *other)
 	struct ggu_str x, y;
 	char *v, *s;
 	size_t at = 0, room;
-	if (!kv) return strdup("absent");
+	if (!kv) return msg_need(strdup("absent"));
 	v = kv_text(kv, SHOWN);
 	room = strlen(v) + 96;
-	s = malloc(room);
-	if (!s) msg_die("out of memory");
+	s = msg_need(malloc(room));
 	snprintf(s, room, "%s (%s)", v, kv_type_text(kv));
 	if (other && ggu_kv_type(kv) == GGU_ARRAY && ggu_kv_type(other) == GGU_ARRAY &&
 		ggu_kv_item_type(kv) == ggu_kv_item_type(other)) {
@@ -70,24 +69,20 @@ static struct ggu_str *lines_of(const struct ggu_kv *kv, size_t *n)
 		*n = text.n > 0;
 		for (size_t i = 0; i + 1 < text.n; i++) *n += text.p[i] == '\n';
 	}
-	line = calloc(*n + 1, sizeof *line);
-	if (!line) msg_die("out of memory");
+	line = msg_need(calloc(*n + 1, sizeof *line));
 	for (size_t i = 0; i < *n; i++) {
 		const char *end;
 		char *copy;
 		if (ggu_kv_type(kv) == GGU_ARRAY) {
-			if (ggu_kv_str(kv, i, &line[i])) copy = strndup(line[i].p, line[i].n);
+			if (ggu_kv_str(kv, i, &line[i])) copy = msg_need(strndup(line[i].p, line[i].n));
 			else copy = kv_item_text(kv, i);
-			if (!copy) msg_die("out of memory");
 			if (ggu_kv_item_type(kv) != GGU_STRING) line[i].n = strlen(copy);
 			line[i].p = copy;
 			continue;
 		}
 		end = memchr(text.p, '\n', text.n);
 		line[i].n = end ? (size_t)(end - text.p) : text.n;
-		copy = strndup(text.p, line[i].n);
-		if (!copy) msg_die("out of memory");
-		line[i].p = copy;
+		line[i].p = msg_need(strndup(text.p, line[i].n));
 		text.p += line[i].n + (end != NULL);
 		text.n -= line[i].n + (end != NULL);
 	}

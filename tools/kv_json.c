@@ -9,18 +9,13 @@
 #include "kv_json.h"
 #include "msg.h"
 
-static json_t *checked(json_t *j)
-{
-	if (!j) msg_die("out of memory");
-	return j;
-}
 void json_put(json_t *object, const char *key, json_t *value)
 {
-	if (json_object_set_new_nocheck(object, key, checked(value))) msg_die("out of memory");
+	if (json_object_set_new_nocheck(object, key, msg_need(value))) msg_die("out of memory");
 }
 void json_push(json_t *array, json_t *value)
 {
-	if (json_array_append_new(array, checked(value))) msg_die("out of memory");
+	if (json_array_append_new(array, msg_need(value))) msg_die("out of memory");
 }
 
 static const uint64_t exact = UINT64_C(1) << 53;        /* doubles hold every integer up to here */
@@ -28,14 +23,14 @@ static const uint64_t exact = UINT64_C(1) << 53;        /* doubles hold every in
 json_t *json_of_uint(uint64_t v)
 {
 	char digits[24];
-	if (v <= exact) return checked(json_integer((json_int_t)v));
+	if (v <= exact) return msg_need(json_integer((json_int_t)v));
 	snprintf(digits, sizeof digits, "%" PRIu64, v);
-	return checked(json_string(digits));
+	return msg_need(json_string(digits));
 }
 
 json_t *json_of_shape(const struct ggu_tensor *t)
 {
-	json_t *a = checked(json_array());
+	json_t *a = msg_need(json_array());
 	for (uint32_t d = 0; d < t->n_dims; d++) json_push(a, json_of_uint(t->ne[d]));
 	return a;
 }
@@ -44,14 +39,14 @@ static json_t *json_of_int(int64_t v)
 {
 	char digits[24];
 	if (v >= 0) return json_of_uint((uint64_t)v);
-	if (v >= -(int64_t)exact) return checked(json_integer(v));
+	if (v >= -(int64_t)exact) return msg_need(json_integer(v));
 	snprintf(digits, sizeof digits, "%" PRId64, v);
-	return checked(json_string(digits));
+	return msg_need(json_string(digits));
 }
 
 json_t *json_of_double(double v)
 {
-	return checked(isnan(v) ? json_string("NaN") : isinf(v) ? json_string(v < 0 ? "-Infinity" : "Infinity") :
+	return msg_need(isnan(v) ? json_string("NaN") : isinf(v) ? json_string(v < 0 ? "-Infinity" : "Infinity") :
 		json_real(v));
 }
 
@@ -60,10 +55,10 @@ json_t *json_of_str(struct ggu_str s)
 	char *text;
 	size_t n;
 	json_t *j;
-	if (!text_replace(s.p, s.n, &text, &n)) return checked(json_stringn_nocheck(s.p, s.n));
+	if (!text_replace(s.p, s.n, &text, &n)) return msg_need(json_stringn_nocheck(s.p, s.n));
 	j = json_stringn_nocheck(text, n);
 	free(text);
-	return checked(j);
+	return msg_need(j);
 }
 
 json_t *json_raw(struct ggu_str s)
@@ -73,12 +68,11 @@ json_t *json_raw(struct ggu_str s)
 	json_t *j;
 	if (!text_replace(s.p, s.n, &text, &n)) return NULL;
 	free(text);
-	hex = s.n < SIZE_MAX/2 ? malloc(2*s.n + 1) : NULL;
-	if (!hex) msg_die("out of memory");
+	hex = msg_need(s.n < SIZE_MAX/2 ? malloc(2*s.n + 1) : NULL);
 	for (size_t i = 0; i < s.n; i++) snprintf(hex + 2*i, 3, "%02x", (unsigned char)s.p[i]);
 	j = json_string(hex);
 	free(hex);
-	return checked(j);
+	return msg_need(j);
 }
 
 static json_t *item(const struct ggu_kv *kv, size_t i)
@@ -90,7 +84,7 @@ static json_t *item(const struct ggu_kv *kv, size_t i)
 	bool b;
 	switch (ggu_kv_item_type(kv)) {
 	case GGU_STRING: return ggu_kv_str(kv, i, &s) ? json_of_str(s) : NULL;
-	case GGU_BOOL: return ggu_kv_bool(kv, i, &b) ? checked(json_boolean(b)) : NULL;
+	case GGU_BOOL: return ggu_kv_bool(kv, i, &b) ? msg_need(json_boolean(b)) : NULL;
 	case GGU_F32: case GGU_F64: return ggu_kv_float(kv, i, &d) ? json_of_double(d) : NULL;
 	case GGU_ARRAY: return kv_json(ggu_kv_sub(kv, i));
 	default: return ggu_kv_int(kv, i, &v) ? json_of_int(v) : ggu_kv_uint(kv, i, &u) ? json_of_uint(u) : NULL;
@@ -102,7 +96,7 @@ json_t *kv_json(const struct ggu_kv *kv)
 {
 	json_t *a;
 	if (ggu_kv_type(kv) != GGU_ARRAY) return item(kv, 0);
-	a = checked(json_array());
+	a = msg_need(json_array());
 	for (size_t i = 0; i < ggu_kv_n(kv); i++) json_push(a, item(kv, i));
 	return a;
 }
@@ -118,7 +112,7 @@ json_t *kv_json_raw(const struct ggu_kv *kv)
 			ggu_kv_str(kv, i, &s) ? json_raw(s) : NULL;
 		char at[24];
 		if (!one) continue;
-		if (!all) all = checked(json_object());
+		if (!all) all = msg_need(json_object());
 		snprintf(at, sizeof at, "%zu", i);
 		json_put(all, at, one);
 	}

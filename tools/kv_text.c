@@ -26,9 +26,8 @@ static void number_text(char to[40], double v, bool is_float)
 /* n bytes with a backslash before quotes and backslashes, then masked, whose own backslashes stay. */
 static char *escaped(const char *s, size_t n)
 {
-	char *plain = malloc(2*n + 1), *masked;
+	char *plain = msg_need(malloc(2*n + 1)), *masked;
 	size_t k = 0;
-	if (!plain) msg_die("out of memory");
 	for (size_t i = 0; i < n; i++) {
 		if (s[i] == '"' || s[i] == '\\') plain[k++] = '\\';
 		plain[k++] = s[i];
@@ -50,8 +49,7 @@ static char *quoted(struct ggu_str s, size_t width)
 	}
 	*p = 0;
 	room = strlen(whole) + 48;
-	text = malloc(room);
-	if (!text) msg_die("out of memory");
+	text = msg_need(malloc(room));
 	if (fits) snprintf(text, room, "\"%s\"", whole);
 	else snprintf(text, room, "\"%s\"... (%zu bytes)", whole, n);
 	free(whole);
@@ -77,8 +75,7 @@ static char *item_text(const struct ggu_kv *kv, size_t i, size_t width)
 		if (ggu_kv_int(kv, i, &v)) snprintf(number, sizeof number, "%" PRId64, v);
 		else if (ggu_kv_uint(kv, i, &u)) snprintf(number, sizeof number, "%" PRIu64, u);
 	}
-	text = strdup(number);
-	if (!text) msg_die("out of memory");
+	text = msg_need(strdup(number));
 	return text;
 }
 
@@ -89,21 +86,18 @@ char *kv_text(const struct ggu_kv *kv, size_t width)
 	size_t n = ggu_kv_n(kv), used = 1, columns = 0, i;
 	char *all;
 	if (ggu_kv_type(kv) != GGU_ARRAY) return item_text(kv, 0, width);
-	all = malloc(8);
-	if (!all) msg_die("out of memory");
+	all = msg_need(malloc(8));
 	strcpy(all, "[");
 	for (i = 0; i < n; i++) {
 		char *one = item_text(kv, i, width/2);
 		size_t len = strlen(one);
 		if (columns + text_width(one) > width && i) { free(one); break; }
-		all = realloc(all, used + len + 48);
-		if (!all) msg_die("out of memory");
+		all = msg_need(realloc(all, used + len + 48));
 		used += (size_t)sprintf(all + used, "%s%s", i ? ", " : "", one);
 		columns += text_width(one) + 2;
 		free(one);
 	}
-	all = realloc(all, used + 48);
-	if (!all) msg_die("out of memory");
+	all = msg_need(realloc(all, used + 48));
 	if (i < n) sprintf(all + used, ", ... %zu in all]", n);
 	else strcpy(all + used, "]");
 	return all;

@@ -18,13 +18,12 @@
 struct ggu_pool *load_pool(int jobs, bool pin, const char *const *inputs, int n, const char *output)
 {
 	enum { MOST = 4096 };
-	struct ggu_cpu *cpus = malloc(MOST*sizeof *cpus);
-	struct ggu_pool_options o = { jobs, cpus, cpus ? ggu_cpus(cpus, MOST, NULL) : 0, pin };
+	struct ggu_cpu *cpus = msg_need(malloc(MOST*sizeof *cpus));
+	struct ggu_pool_options o = { jobs, cpus, ggu_cpus(cpus, MOST, NULL), pin };
 	struct ggu_pool *p;
 	if (!jobs) o.n_threads = ggu_cpu_count();       /* both read files, so before the sandbox */
 	sandbox_enter(inputs, n, output);
-	p = ggu_pool_open(&o);
-	if (!p) msg_die("cannot start %d threads", o.n_threads);
+	p = msg_need(ggu_pool_open(&o));
 	free(cpus);
 	return p;
 }
@@ -157,9 +156,9 @@ size_t load_windows(const struct load_windows *w, struct tokenizer *t, const cha
 {
 	const char *shown = file && strcmp(file, "-") ? file : "(stdin)";
 	struct ggu_error err;
-	size_t n_ids = 0, cap = 0, there;
+	size_t n_ids = 0, there;
 	*ids = NULL;
-	if (tokenizer_encode_first(t, text, n, w->flags, most_ids(w), ids, &n_ids, &cap, &err))
+	if (tokenizer_encode_first(t, text, n, w->flags, most_ids(w), ids, &n_ids, &err))
 		msg_die_error(file, &err);
 	there = n_ids/w->ctx;
 	if (!there)

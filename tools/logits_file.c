@@ -53,8 +53,7 @@ static void get(struct logits_file *l, void *to, size_t n)
 static void finish_sizes(struct logits_file *l)
 {
 	l->n_rows = l->n_ctx - 1 - l->n_ctx/2;
-	l->row = malloc(row_bytes(l));
-	if (!l->row) msg_die("out of memory");
+	l->row = msg_need(malloc(row_bytes(l)));
 }
 
 /* Log probabilities are at most 0; NaN may be what a model gave. */
@@ -95,8 +94,7 @@ static void read_tokens(struct logits_file *l)
 		get(l, part, 4*k);
 		if (cap - i < k) {
 			cap = n/2 < cap ? n : 2*cap + sizeof part;
-			l->tokens = realloc(l->tokens, cap*sizeof *l->tokens);
-			if (!l->tokens) msg_die("out of memory");
+			l->tokens = msg_need(realloc(l->tokens, cap*sizeof *l->tokens));
 		}
 		for (size_t j = 0; j < k; j++) l->tokens[i++] = (int32_t)get_u32(part + 4*j);
 	}

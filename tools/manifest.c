@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "../libgguf/grow.h"
 #include "load.h"
 #include "manifest.h"
 #include "msg.h"
@@ -100,9 +101,8 @@ static char *behind_named(const struct manifest *m, char *name, bool *is)
 /* Cuts names into those of a file and of a tensor. */
 static void find_tensors(struct manifest *m)
 {
-	bool *is_file = calloc(m->n, sizeof *is_file);
-	char **cut = calloc(m->n, sizeof *cut);
-	if (!is_file || !cut) msg_die("out of memory");
+	bool *is_file = msg_need(calloc(m->n, sizeof *is_file));
+	char **cut = msg_need(calloc(m->n, sizeof *cut));
 	for (size_t i = 0; i < m->n; i++) cut[i] = behind_named(m, (char *)(uintptr_t)m->entry[i].file, is_file);
 	for (size_t i = 0; i < m->n; i++) {
 		char *name = (char *)(uintptr_t)m->entry[i].file, *end = strstr(name, ".gguf:");
@@ -121,9 +121,8 @@ static void find_tensors(struct manifest *m)
 
 struct manifest *manifest_read(const char *path)
 {
-	struct manifest *m = calloc(1, sizeof *m);
-	size_t bytes, room = 0, bad = 0, number = 0, first_bad = 0;
-	if (!m) msg_die("out of memory");
+	struct manifest *m = msg_need(calloc(1, sizeof *m));
+	size_t bytes, bad = 0, number = 0, first_bad = 0;
 	m->text = load_text(path, &bytes);
 	for (char *line = m->text, *next; line < m->text + bytes; line = next) {
 		size_t n = strcspn(line, "\n");
@@ -132,11 +131,7 @@ struct manifest *manifest_read(const char *path)
 		if (n && line[n - 1] == '\r') line[n - 1] = 0;
 		number++;
 		if (!*line) continue;
-		if (m->n == room) {
-			room = 2*room + 64;
-			m->entry = realloc(m->entry, room*sizeof *m->entry);
-			if (!m->entry) msg_die("out of memory");
-		}
+		m->entry = msg_need(ggu_grow(m->entry, m->n, sizeof *m->entry));
 		if (entry(line, m->entry + m->n)) m->n++;
 		else if (!bad++) first_bad = number;
 	}

@@ -138,6 +138,12 @@ void msg_die(const char *fmt, ...)
 	leave();
 }
 
+void *msg_need(void *p)
+{
+	if (!p) msg_die("out of memory");
+	return p;
+}
+
 void msg_error(const char *file, const struct ggu_error *err)
 {
 	const char *name = file && strcmp(file, "-") ? file : "(stdin)", *inner = err->file, *what = err->what;
@@ -165,8 +171,7 @@ void msg_die_error(const char *file, const struct ggu_error *err)
 
 char *text_mask(const char *s, size_t n)
 {
-	char *out = n < SIZE_MAX/12 ? malloc(n*10 + 1) : NULL, *o = out;
-	if (!out) msg_die("out of memory");
+	char *out = msg_need(n < SIZE_MAX/12 ? malloc(n*10 + 1) : NULL), *o = out;
 	for (size_t i = 0, len; i < n; i += len) o += mask_one(s + i, n - i, &len, o);
 	*o = 0;
 	return out;
@@ -180,8 +185,7 @@ bool text_replace(const char *s, size_t n, char **to, size_t *n_to)
 	char *o;
 	while (i < n && (len = utf8(p + i, n - i, &c))) i += len;
 	if (i == n) return false;
-	*to = o = n < SIZE_MAX/3 ? malloc(3*n) : NULL;
-	if (!o) msg_die("out of memory");
+	*to = o = msg_need(n < SIZE_MAX/3 ? malloc(3*n) : NULL);
 	for (i = 0; i < n; i += len) {
 		len = utf8(p + i, n - i, &c);
 		memcpy(o, len ? s + i : "\xef\xbf\xbd", len ? len : 3);

@@ -23,6 +23,8 @@ void msg_note(const char *fmt, ...) MSG_PRINTF(1, 2);           /* as warn, but 
 /* as warn, but with -q too: an error of which more is to be said */
 void msg_say(const char *fmt, ...) MSG_PRINTF(1, 2);
 _Noreturn void msg_die(const char *fmt, ...) MSG_PRINTF(1, 2);  /* warn, drop unfinished output, exit 2; with -q too */
+/* p, which malloc or its like gave, unless it is NULL: then "out of memory", and exit 2. */
+void *msg_need(void *p);
 /* "gguf-info: m.gguf: byte 1832: string of 9 bytes exceeds the file", from err; file as the user named it. */
 void msg_error(const char *file, const struct ggu_error *err);
 _Noreturn void msg_die_error(const char *file, const struct ggu_error *err);

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "../libgguf/grow.h"
 #include "../model/vocab/tokenizer.h"
 #include "../quant/quant.h"
 #include "complete.h"
@@ -122,8 +123,7 @@ static void set(const struct opt *o, const char *shown, const char *arg)
 	case OPT_K_SIZE: set_size(o, shown, arg); break;
 	case OPT_K_LIST:
 		l = o->to;
-		l->v = realloc(l->v, (l->n + 1)*sizeof *l->v);
-		if (!l->v) msg_die("out of memory");
+		l->v = msg_need(ggu_grow(l->v, l->n, sizeof *l->v));
 		l->v[l->n++] = arg;
 		break;
 	case OPT_K_CALL:
@@ -208,9 +208,7 @@ static void open_standard(void)
 /* jansson's users cannot tell a value that was never set from one for which there was no memory. */
 static void *json_memory(size_t n)
 {
-	void *p = malloc(n);
-	if (!p) msg_die("out of memory");
-	return p;
+	return msg_need(malloc(n));
 }
 
 static _Noreturn void unknown(const char *shown, const char *arg, const struct opt *opts, const struct opt_program *p)

@@ -26,12 +26,6 @@ struct out {
 
 void out_abandon_all(void) { temp_abandon_all(); }
 
-static char *need(char *p)
-{
-	if (!p) msg_die("out of memory");
-	return p;
-}
-
 /* The descriptor that a name like /dev/stdout or /dev/fd/3 means, or -1. */
 static int named_fd(const char *name)
 {
@@ -62,11 +56,10 @@ static void take_mode(int fd, const struct stat *old)
 
 struct out *out_open(const char *name, bool binary)
 {
-	struct out *o = calloc(1, sizeof *o);
+	struct out *o = msg_need(calloc(1, sizeof *o));
 	struct stat st, at_1;
 	bool is_1 = !name || !strcmp(name, "-"), exists;
 	int fd = is_1 ? 1 : named_fd(name);
-	if (!o) msg_die("out of memory");
 	if (name && !*name) msg_die("the name of the output is empty");
 	/* what standard output is turned to already is not replaced under it */
 	exists = !is_1 && !stat(name, &st);
@@ -80,7 +73,7 @@ struct out *out_open(const char *name, bool binary)
 	}
 	if (fd < 0 && !(o->name = temp_follow(name))) msg_die("%s: %s", name, strerror(errno));
 	if (fd >= 0 || (exists && !S_ISREG(st.st_mode))) {      /* /dev/null and the like: write there */
-		if (fd >= 0) o->name = need(strdup(name));
+		if (fd >= 0) o->name = msg_need(strdup(name));
 		o->fd = fd >= 0 ? fcntl(fd, F_DUPFD_CLOEXEC, 3) : open(o->name, O_WRONLY | O_CLOEXEC);
 		if (o->fd < 0) msg_die("%s: %s", name, strerror(errno));
 		return o;

@@ -22,9 +22,7 @@ struct run {
 
 static void *room(size_t n)
 {
-	void *p = malloc(n + 1);
-	if (!p) msg_die("out of memory");
-	return p;
+	return msg_need(malloc(n + 1));
 }
 
 /* The importances of a row's columns, as errors count and as the encoder takes them; false: there are none. */

@@ -18,8 +18,7 @@ static void note(struct names *list, const char *name)
 {
 	if (list->n++ >= NAMES_MAX) return;
 	size_t have = list->text ? strlen(list->text) : 0;
-	char *p = realloc(list->text, have + strlen(name) + 3);
-	if (!p) msg_die("out of memory");
+	char *p = msg_need(realloc(list->text, have + strlen(name) + 3));
 	sprintf(p + have, "%s%s", have ? ", " : "", name);
 	list->text = p;
 }
@@ -126,11 +125,10 @@ struct ggu_writer *remake_run_writer(const struct remake_run *run, const struct 
 	struct known known;
 	struct remake re = with_matrix(run, &known);
 	struct names missing = { 0, NULL };
-	bool *lacks = calloc(re.n + 1, sizeof *lacks);
+	bool *lacks = msg_need(calloc(re.n + 1, sizeof *lacks));
 	struct ggu_writer *w;
 	struct ggu_error err;
 	enum ggu_status s;
-	if (!lacks) msg_die("out of memory");
 	s = remake_check(&re, lacks, &err);
 	if (s == GGU_ERR_RANGE)
 		msg_die("%s: %s has %s: is it from another model?", run->imatrix_name, err.where, err.what);
@@ -203,9 +201,8 @@ void remake_run_write(const struct remake_run *run, struct ggu_writer *w, struct
 	const struct ggu_sink sink = { write_out, &writing };
 	struct known known;
 	struct remake re = with_matrix(run, &known);
-	struct ggu_pool *pool = ggu_pool_new(jobs);
+	struct ggu_pool *pool = msg_need(ggu_pool_new(jobs));
 	struct ggu_error err;
-	if (!pool) msg_die("out of memory");
 	re.measure = run->verbose || run->list;
 	re.done = done;
 	re.done_ctx = &writing;

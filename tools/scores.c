@@ -52,8 +52,7 @@ static void base_results(struct result *r, const struct score *s, size_t n, doub
 {
 	double error, kld = mean(s, n, offsetof(struct score, kld), &error)
 		, base, base_error, same = 0, same_error, ratio = 0, ratio2 = 0, delta = 0;
-	double *sorted = malloc(n*sizeof *sorted);
-	if (!sorted) msg_die("out of memory");
+	double *sorted = msg_need(malloc(n*sizeof *sorted));
 	base = num_exp(mean(s, n, offsetof(struct score, base_nll), &base_error));
 	base_error *= base;
 	set(r, BASE_PPL, base, &base_error);
@@ -265,8 +264,7 @@ static struct scores read_part(const char *file)
 	snprintf(s.of, sizeof s.of, "%s", json_string_value(json_object_get(scores, "of")));
 	if (s.n_ctx < 4 || s.windows != json_array_size(json_object_get(scores, "nll"))/scores_per(s.n_ctx))
 		no_part(file);
-	s.v = calloc(s.windows*scores_per(s.n_ctx) + 1, sizeof *s.v);
-	if (!s.v) msg_die("out of memory");
+	s.v = msg_need(calloc(s.windows*scores_per(s.n_ctx) + 1, sizeof *s.v));
 	read_members(file, scores, &s);
 	json_decref(root);
 	return s;
@@ -281,10 +279,9 @@ static int by_window(const void *a, const void *b)
 
 struct scores scores_merge(char **files, int n)
 {
-	struct named_part *p = calloc((size_t)n, sizeof *p);
+	struct named_part *p = msg_need(calloc((size_t)n, sizeof *p));
 	struct scores all;
 	size_t per, at = 0;
-	if (!p) msg_die("out of memory");
 	for (int i = 0; i < n; i++) p[i] = (struct named_part){ files[i], read_part(files[i]) };
 	qsort(p, (size_t)n, sizeof *p, by_window);
 	all = p[0].s;
@@ -299,8 +296,7 @@ struct scores scores_merge(char **files, int n)
 				all.from + all.windows);
 		all.windows += s->windows;
 	}
-	all.v = malloc((all.windows*per + 1)*sizeof *all.v);
-	if (!all.v) msg_die("out of memory");
+	all.v = msg_need(malloc((all.windows*per + 1)*sizeof *all.v));
 	for (int i = 0; i < n; i++) {
 		size_t count = p[i].s.windows*per;
 		memcpy(all.v + at, p[i].s.v, count*sizeof *all.v);

@@ -10,8 +10,7 @@
 char *shard_name(const char *prefix, uint32_t i, uint32_t n)
 {
 	size_t room = strlen(prefix) + 32;
-	char *name = malloc(room);
-	if (!name) msg_die("out of memory");
+	char *name = msg_need(malloc(room));
 	snprintf(name, room, "%s-%05u-of-%05u.gguf", prefix, (unsigned)(i + 1)%100000, (unsigned)n%100000);
 	return name;
 }
@@ -23,8 +22,7 @@ static void put_count(struct ggu_meta *m, const char *key, enum ggu_kv_type type
 
 struct ggu_meta *shard_meta(const struct ggu_meta *from, uint32_t i, uint32_t n, size_t n_tensors)
 {
-	struct ggu_meta *m = ggu_meta_new();
-	if (!m) msg_die("out of memory");
+	struct ggu_meta *m = msg_need(ggu_meta_new());
 	for (size_t k = 0; k < ggu_meta_count(from); k++) {
 		const struct ggu_kv *kv = ggu_meta_at(from, k);
 		const char *key = ggu_kv_key(kv).p;

@@ -73,9 +73,8 @@ static void plan_tensors(struct plan *p, double size)
 	ends = 2.0*s->n_embd*s->n_vocab;
 	p->n_layer = size > ends + layer ? (size_t)((size - ends)/layer + 0.5) : 1;
 	if (p->n_layer > MAX_LAYERS) p->n_layer = MAX_LAYERS;
-	p->t = calloc(p->n_layer*LAYER_TENSORS + OTHER_TENSORS, sizeof *p->t);
-	p->name = calloc(p->n_layer*LAYER_TENSORS + OTHER_TENSORS, sizeof *p->name);
-	if (!p->t || !p->name) msg_die("out of memory");
+	p->t = msg_need(calloc(p->n_layer*LAYER_TENSORS + OTHER_TENSORS, sizeof *p->t));
+	p->name = msg_need(calloc(p->n_layer*LAYER_TENSORS + OTHER_TENSORS, sizeof *p->name));
 	add(p, "token_embd", p->n_layer, s->n_embd, s->n_vocab);
 	add(p, "output_norm", p->n_layer, s->n_embd, 1);
 	add(p, "output", p->n_layer, s->n_embd, s->n_vocab);
@@ -104,8 +103,7 @@ static void plan_meta(struct plan *p, const char *spec, const char *type)
 		{ "llama.rope.dimension_count", s->head_dim },
 	};
 	bool ok;
-	p->meta = ggu_meta_new();
-	if (!p->meta) msg_die("out of memory");
+	p->meta = msg_need(ggu_meta_new());
 	ok = !ggu_meta_set_str(p->meta, "general.architecture", "llama", 5)
 		&& !ggu_meta_set_str(p->meta, "general.name", spec, strlen(spec))
 		&& !ggu_meta_set_str(p->meta, "tokenizer.ggml.model", "no_vocab", 8)
@@ -122,11 +120,10 @@ static void choose_types(struct plan *p, const char *type)
 {
 	const struct recipe *r = recipe_find(type);
 	const struct ggu_type_info *one = r ? NULL : ggu_type_find(type);
-	const struct ggu_tensor **list = calloc(p->n, sizeof *list);
-	struct recipe_choice *choice = calloc(p->n, sizeof *choice);
+	const struct ggu_tensor **list = msg_need(calloc(p->n, sizeof *list));
+	struct recipe_choice *choice = msg_need(calloc(p->n, sizeof *choice));
 	const struct recipe_options options = { .output_type = -1, .token_embd_type = -1, .need_nothing = true };
 	struct ggu_error err;
-	if (!list || !choice) msg_die("out of memory");
 	if (r && recipe_type(r) == RECIPE_KEEP) r = NULL;
 	if (!r && (!one || !quant_can_encode(one->id) || !quant_can_multiply(one->id)))
 		msg_die("'%s' is neither a recipe nor a type that weights can have", type);
@@ -168,9 +165,8 @@ static size_t unit_bytes(uint32_t type)
 
 static void make_units(struct plan *p, uint32_t type)
 {
-	float *x = malloc(UNIT*sizeof *x), *importance = malloc(UNIT*sizeof *importance);
-	unsigned char *to = p->units[type] = malloc(UNITS*unit_bytes(type));
-	if (!x || !importance || !to) msg_die("out of memory");
+	float *x = msg_need(malloc(UNIT*sizeof *x)), *importance = msg_need(malloc(UNIT*sizeof *importance));
+	unsigned char *to = p->units[type] = msg_need(malloc(UNITS*unit_bytes(type)));
 	for (size_t u = 0; u < UNITS; u++) {
 		for (size_t i = 0; i < UNIT; i++) {
 			x[i] = 0.02f*bell(u*UNIT + i);

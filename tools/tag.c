@@ -10,8 +10,8 @@ struct tag { XXH3_state_t *h; };
 
 struct tag *tag_new(void)
 {
-	struct tag *t = malloc(sizeof *t);
-	if (!t || !(t->h = XXH3_createState())) msg_die("out of memory");
+	struct tag *t = msg_need(malloc(sizeof *t));
+	t->h = msg_need(XXH3_createState());
 	XXH3_64bits_reset(t->h);
 	return t;
 }

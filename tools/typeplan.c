@@ -119,13 +119,12 @@ static void plan_item(const struct plan *p, const struct yaml_node *item)
 static void from_plan(const char *path, bool may_need_matrix, const struct ggu_tensor *const *t, size_t n,
 	struct recipe_choice *choice)
 {
-	struct plan p = { path, may_need_matrix, t, n, calloc(n + 1, sizeof *p.index), choice };
+	struct plan p = { path, may_need_matrix, t, n, msg_need(calloc(n + 1, sizeof *p.index)), choice };
 	struct yaml_doc *doc;
 	struct ggu_error err;
 	size_t bytes;
 	char *text;
 	const struct yaml_node *root;
-	if (!p.index) msg_die("out of memory");
 	if (file_slurp_any(path, PLAN_MAX, &text, &bytes, &err)) msg_die_error(path, &err);
 	for (size_t i = 0; i < n; i++) {
 		p.index[i] = (struct by_name){ t[i]->name, i, 0 };

@@ -31,8 +31,8 @@ static struct wish parse(const char *text)
 
 struct typewish *typewish_new(const struct opt_list *wishes)
 {
-	struct typewish *w = calloc(1, sizeof *w + wishes->n*sizeof *w->wish);
-	if (!w || !(w->match = pcre2_match_data_create(1, NULL))) msg_die("out of memory");
+	struct typewish *w = msg_need(calloc(1, sizeof *w + wishes->n*sizeof *w->wish));
+	w->match = msg_need(pcre2_match_data_create(1, NULL));
 	for (; w->n < wishes->n; w->n++) w->wish[w->n] = parse(wishes->v[w->n]);
 	return w;
 }

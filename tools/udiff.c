@@ -16,9 +16,7 @@ struct script { char *op; size_t n; };
 static bool same(struct ggu_str x, struct ggu_str y) { return x.n == y.n && !memcmp(x.p, y.p, x.n); }
 static void *room(size_t n, size_t size)
 {
-	void *p = calloc(n + 1, size);
-	if (!p) msg_die("out of memory");
-	return p;
+	return msg_need(calloc(n + 1, size));
 }
 
 /* As far as a path with d edits gets on diagonal k, before lines that are the same. before: of d - 1, centred. */

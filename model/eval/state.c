@@ -2,6 +2,7 @@
  * state.c - see state.h: forks, snapshots. page.c has the pages, state_file.c saves and loads. */
 #include <stdlib.h>
 #include <string.h>
+#include "../../libgguf/grow.h"
 #include "model_internal.h"
 
 static enum ggu_status no_memory(struct ggu_error *err)
@@ -204,7 +205,7 @@ enum ggu_status state_snapshot(struct state *s, struct ggu_error *err)
 	struct snapshot *snap;
 	if (!bytes && !has_windows(s->g)) return GGU_OK;
 	if (s->n_snaps && s->snap[s->n_snaps - 1].pos == s->pos) return GGU_OK;
-	if (!(snap = realloc(s->snap, (s->n_snaps + 1)*sizeof *snap))) return no_memory(err);
+	if (!(snap = ggu_grow(s->snap, s->n_snaps, sizeof *snap))) return no_memory(err);
 	s->snap = snap;
 	snap += s->n_snaps;
 	*snap = (struct snapshot){ s->pos, malloc(bytes + 1), share_lanes(s, true) };

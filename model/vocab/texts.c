@@ -3,17 +3,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
+#include "../../libgguf/grow.h"
 #include "texts.h"
 
 bool ids_add(struct ids *o, int32_t id)
 {
-	if (o->n == o->cap) {
-		size_t cap = o->cap ? 2*o->cap : 256;
-		int32_t *v = realloc(o->v, cap*sizeof *v);
-		if (!v) return false;
-		o->v = v;
-		o->cap = cap;
-	}
+	int32_t *v = ggu_grow(o->v, o->n, sizeof *v);
+	if (!v) return false;
+	o->v = v;
 	o->v[o->n++] = id;
 	return true;
 }

@@ -4,8 +4,8 @@
 #define MODEL_VOCAB_TEXTS_H
 #include "vocab_impl.h"
 
-/* Grown with realloc. most: how many are wanted, 0: all; who has added so many may leave the rest. */
-struct ids { int32_t *v; size_t n, cap, most; };
+/* Grown with ggu_grow. most: how many are wanted, 0: all; who has added so many may leave the rest. */
+struct ids { int32_t *v; size_t n, most; };
 static inline bool ids_enough(const struct ids *o) { return o->most && o->n >= o->most; }
 bool ids_add(struct ids *o, int32_t id);                /* false: out of memory */
 

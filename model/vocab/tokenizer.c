@@ -230,15 +230,15 @@ static bool ids_append(struct ids *to, const struct ids *from)
 }
 
 enum ggu_status tokenizer_encode(struct tokenizer *t, const char *text, size_t n_bytes, unsigned flags,
-	int32_t **ids, size_t *n, size_t *cap, struct ggu_error *err)
+	int32_t **ids, size_t *n, struct ggu_error *err)
 {
-	return tokenizer_encode_first(t, text, n_bytes, flags, 0, ids, n, cap, err);
+	return tokenizer_encode_first(t, text, n_bytes, flags, 0, ids, n, err);
 }
 
 enum ggu_status tokenizer_encode_first(struct tokenizer *t, const char *text, size_t n_bytes, unsigned flags,
-	size_t most, int32_t **ids, size_t *n, size_t *cap, struct ggu_error *err)
+	size_t most, int32_t **ids, size_t *n, struct ggu_error *err)
 {
-	struct encoding e = { t, { *ids, *n, *cap, most ? *n + most : 0 }, flags, false, err };
+	struct encoding e = { t, { *ids, *n, most ? *n + most : 0 }, flags, false, err };
 	enum ggu_status s = GGU_OK;
 	if ((flags & TOKENIZE_BOS) && !ids_append(&e.out, &t->before)) s = ggu_no_memory(err);
 	if (!s && n_bytes) s = cut(&e, text, n_bytes, true, false, encode_raw);
@@ -246,7 +246,6 @@ enum ggu_status tokenizer_encode_first(struct tokenizer *t, const char *text, si
 	else if (!s && (flags & TOKENIZE_EOS) && !ids_append(&e.out, &t->after)) s = ggu_no_memory(err);
 	*ids = e.out.v;
 	*n = e.out.n;
-	*cap = e.out.cap;
 	return s;
 }
 

@@ -12,13 +12,13 @@ void tokenizer_free(struct tokenizer *t);
 
 enum { TOKENIZE_BOS = 1, TOKENIZE_EOS = 2,      /* add where the vocabulary says so (add_bos_token ...) */
 	TOKENIZE_SPECIAL = 4 };                 /* special-token strings in the text become their tokens */
-/* Appends: *ids is grown with realloc, holds *n ids after and has room for *cap; the caller frees it, after an error
- * too. */
+/* Appends to *ids, a list that ggu_grow made, or NULL with *n 0; it holds *n ids after. The caller frees it, after an
+ * error too. */
 enum ggu_status tokenizer_encode(struct tokenizer *t, const char *text, size_t n_bytes, unsigned flags,
-	int32_t **ids, size_t *n, size_t *cap, struct ggu_error *err);
+	int32_t **ids, size_t *n, struct ggu_error *err);
 /* Appends the first ids of these: at least `most`, 0 or all that there are. */
 enum ggu_status tokenizer_encode_first(struct tokenizer *t, const char *text, size_t n_bytes, unsigned flags,
-	size_t most, int32_t **ids, size_t *n, size_t *cap, struct ggu_error *err);
+	size_t most, int32_t **ids, size_t *n, struct ggu_error *err);
 /* Bytes of ids in context: the text that decoding all of them gives. *text is malloc'ed, *n_bytes long. Special
  * tokens are kept as their text if `special`. */
 enum ggu_status tokenizer_decode(struct tokenizer *t, const int32_t *ids, size_t n, bool special, char **text,

@@ -115,14 +115,14 @@ static enum ggu_status by_hash(const struct vocab *v, const char **name, struct 
 	};
 	struct tokenizer *t;
 	int32_t *ids = NULL;
-	size_t n = 0, cap = 0;
+	size_t n = 0;
 	struct sha256_ctx sha;
 	uint8_t digest[SHA256_DIGEST_SIZE];
 	char hex[2*SHA256_DIGEST_SIZE + 1], number[16];
 	enum ggu_status s = tokenizer_new(&t, v, err);
 	if (s) return s;
 	s = tokenizer_encode(t, PRE_TEST_STRING, sizeof PRE_TEST_STRING - 1,
-		TOKENIZE_BOS | TOKENIZE_EOS | TOKENIZE_SPECIAL, &ids, &n, &cap, err);
+		TOKENIZE_BOS | TOKENIZE_EOS | TOKENIZE_SPECIAL, &ids, &n, err);
 	tokenizer_free(t);
 	sha256_init(&sha);
 	sha256_update(&sha, 1, (const uint8_t *)"[");

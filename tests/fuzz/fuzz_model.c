@@ -15,7 +15,7 @@ static void tokenize(const struct ggu_meta *m)
 	struct tokenizer *t;
 	struct ggu_error err = { 0 };
 	int32_t *ids = NULL;
-	size_t n = 0, cap = 0;
+	size_t n = 0;
 
 	if (vocab_from_meta(&v, m, &err) != GGU_OK) {
 		must(err.code != GGU_OK && *err.what, "refused without a reason");
@@ -23,7 +23,7 @@ static void tokenize(const struct ggu_meta *m)
 	}
 	if (tokenizer_new(&t, v, &err) == GGU_OK) {
 		if (tokenizer_encode(t, text, sizeof text - 1, TOKENIZE_BOS | TOKENIZE_EOS | TOKENIZE_SPECIAL, &ids,
-			&n, &cap, &err) == GGU_OK)
+			&n, &err) == GGU_OK)
 			for (size_t i = 0; i < n; i++)
 				must(ids[i] >= 0 && (size_t)ids[i] < vocab_count(v), "an id outside the vocabulary");
 		tokenizer_free(t);

@@ -20,9 +20,9 @@ static void tokenize(const struct vocab *v)
 	}
 	for (unsigned flags = 0; flags < 8; flags += 7) {
 		int32_t *ids = NULL;
-		size_t n = 0, cap = 0, bytes;
+		size_t n = 0, bytes;
 		char *back;
-		if (tokenizer_encode(t, text, sizeof text - 1, flags, &ids, &n, &cap, &err) == GGU_OK) {
+		if (tokenizer_encode(t, text, sizeof text - 1, flags, &ids, &n, &err) == GGU_OK) {
 			for (size_t i = 0; i < n; i++)
 				must(ids[i] >= 0 && (size_t)ids[i] < vocab_count(v), "an id outside the vocabulary");
 			if (tokenizer_decode(t, ids, n, flags, &back, &bytes, &err) == GGU_OK) free(back);

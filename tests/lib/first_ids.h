@@ -4,6 +4,7 @@
 #define TESTS_LIB_FIRST_IDS_H
 #include <stdlib.h>
 #include <string.h>
+#include "../../libgguf/grow.h"
 #include "../../model/vocab/tokenizer.h"
 
 /* Whether the first `most` ids of a text, appended to one that is there, begin ids[n], which are all: at least so many,
@@ -11,11 +12,11 @@
 static inline bool first_ids_are(struct tokenizer *t, const char *text, size_t bytes, unsigned flags, size_t most,
 	const int32_t *ids, size_t n, size_t *more)
 {
-	int32_t *got = malloc(sizeof *got);
-	size_t n_got = 1, cap = 1;
+	int32_t *got = ggu_grow(NULL, 0, sizeof *got);
+	size_t n_got = 1;
 	bool same = got != NULL;
 	if (same) *got = -7;
-	same = same && !tokenizer_encode_first(t, text, bytes, flags, most, &got, &n_got, &cap, NULL) && *got == -7;
+	same = same && !tokenizer_encode_first(t, text, bytes, flags, most, &got, &n_got, NULL) && *got == -7;
 	*more = n_got - 1;
 	same = same && *more <= n && (*more == n || (most && *more >= most));
 	if (same && *more) same = !memcmp(got + 1, ids, *more*sizeof *ids);

@@ -122,8 +122,8 @@ static json_t *result(struct tokenizer *t, const json_t *text, const json_t *row
 	unsigned how = (strchr(flags, 'b') ? TOKENIZE_BOS | TOKENIZE_EOS : 0) |
 		(strchr(flags, 's') ? TOKENIZE_SPECIAL : 0);
 	const json_t *list = json_object_get(row, "ids");
-	size_t n = 0, cap = json_array_size(list) + 1, bytes;
-	int32_t *ids = malloc(cap*sizeof *ids);
+	size_t n = 0, bytes;
+	int32_t *ids = malloc((json_array_size(list) + 1)*sizeof *ids);
 	json_t *out = NULL;
 	char *back;
 	if (!ids) exit(2);
@@ -133,7 +133,7 @@ static json_t *result(struct tokenizer *t, const json_t *text, const json_t *row
 			out = json_stringn(back, bytes);
 			free(back);
 		}
-	} else if (!tokenizer_encode(t, json_string_value(text), json_string_length(text), how, &ids, &n, &cap, NULL)) {
+	} else if (!tokenizer_encode(t, json_string_value(text), json_string_length(text), how, &ids, &n, NULL)) {
 		out = json_array();
 		for (size_t i = 0; i < n; i++) json_array_append_new(out, json_integer(ids[i]));
 		for (size_t k = 0, got; k <= n; k += 1 + n/4)
@@ -148,7 +148,7 @@ static json_t *result(struct tokenizer *t, const json_t *text, const json_t *row
 static int long_text(struct tokenizer *t, const char *path, const char *mode, const char *flags, const json_t *want)
 {
 	unsigned how = strchr(flags, 's') ? TOKENIZE_SPECIAL : 0;
-	size_t bytes, n = 0, cap = 0;
+	size_t bytes, n = 0;
 	char *text = slurp(path, &bytes), hex[2*SHA256_DIGEST_SIZE + 1];
 	uint8_t digest[SHA256_DIGEST_SIZE];
 	struct sha256_ctx sha;
@@ -158,7 +158,7 @@ static int long_text(struct tokenizer *t, const char *path, const char *mode, co
 	while (bytes && text[bytes - 1] != '\n') bytes--;
 	if (json_object_get(want, mode)) want = json_object_get(want, mode);
 	sha256_init(&sha);
-	if (tokenizer_encode(t, text, bytes, how, &ids, &n, &cap, NULL)) exit(2);
+	if (tokenizer_encode(t, text, bytes, how, &ids, &n, NULL)) exit(2);
 	for (size_t i = 0; i < n; i++) {
 		uint32_t id = (uint32_t)ids[i];
 		sha256_update(&sha, 4, (const uint8_t[]){ (uint8_t)id, (uint8_t)(id >> 8), (uint8_t)(id >> 16),
@@ -228,12 +228,12 @@ static int invalid(const char *dir, const char *texts, bool keep)
 	if (vocab_from_dir(&v, dir, &h, NULL) || tokenizer_new(&t, v, NULL)) return 1;
 	json_array_foreach(json_object_get(in, "invalid_utf8"), i, row) {
 		const char *hex = json_string_value(json_object_get(row, "hex"));
-		size_t n = strlen(hex)/2, count = 0, cap = 0, bytes = 0;
+		size_t n = strlen(hex)/2, count = 0, bytes = 0;
 		char *text = malloc(n + 1), *back = NULL;
 		int32_t *ids = NULL;
 		unsigned byte;
 		for (size_t k = 0; k < n; k++) text[k] = sscanf(hex + 2*k, "%2x", &byte) == 1 ? (char)byte : 0;
-		if (tokenizer_encode(t, text, n, 0, &ids, &count, &cap, NULL) || tokenizer_decode(t, ids, count, true,
+		if (tokenizer_encode(t, text, n, 0, &ids, &count, NULL) || tokenizer_decode(t, ids, count, true,
 			&back, &bytes, NULL)
 			|| (keep && (bytes != n || memcmp(back, text, n)))) {
 			printf("%s\n", hex);
