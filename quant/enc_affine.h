@@ -98,8 +98,8 @@ static inline void a_errors(const struct affine *a, const struct tile *t, int o,
 
 /* Every start is carried through all its alternations: the basins are many and shallow, and
  * pruning after one sweep loses 2 % on Q2_K at like time. side: 1 or -1, the sign of every min; 0: any. */
-static inline struct lane_fit a_start(const struct affine *a, const struct affine_effort *f, const struct tile *t,
-	int o, const struct moments *z, rf side)
+static inline struct lane_fit a_start(const struct affine *a, const struct affine_start *start,
+	const struct affine_effort *f, const struct tile *t, int o, const struct moments *z, rf side)
 {
 	rf lo = r_floats(&t->x[0][o]), hi = lo, zero = r_dup(0), s[2], m[2], inv[2];
 	struct lane_fit b = { zero, zero, zero, r_dup(INFINITY) };
@@ -112,7 +112,7 @@ static inline struct lane_fit a_start(const struct affine *a, const struct affin
 	lo = r_if(r_gt(side, zero), r_min(lo, zero), lo);
 	for (int k = 0; k < f->starts; k += 2) {
 		for (int h = 0; h < 2; h++) {
-			const struct affine_start *g = &a->start[k + h];
+			const struct affine_start *g = &start[k + h];
 			s[h] = (hi - lo)*(1/g->codes);
 			m[h] = s[h]*(a->nmax*g->at) - (lo + (hi - lo)*g->at);
 			m[h] = r_keep(m_or(free, r_gt(m[h]*side, zero)), m[h]);
@@ -160,9 +160,12 @@ static inline float a_ladder(const float *v, const float *c, int n, float top, f
 	return f16_reach(hi, rung[least_error(err, RUNGS)], scale);
 }
 
+/* excess: what a_start left over what tells plain weights, see a_plain */
+struct a_lanes {
+	_Alignas(64) float d[LANES], dm[LANES], ls[LANES], lm[LANES], q1[LANES], q2[LANES], qx[LANES], excess[LANES];
+};
 /* Move each lane to the best of seven (ls, lm), the neighbours but for those that move ls and lm apart; leave the sums
  * for the refit. */
-struct a_lanes { _Alignas(64) float d[LANES], dm[LANES], ls[LANES], lm[LANES], q1[LANES], q2[LANES], qx[LANES]; };
 static inline void a_walk(const struct affine *a, const struct tile *t, int o, struct a_lanes *g)
 {
 	rf D = r_floats(g->d + o), M = r_floats(g->dm + o), L = r_floats(g->ls + o), K = r_floats(g->lm + o);
@@ -228,12 +231,13 @@ static inline void a_side(const struct affine *a, struct tile *t, int per, float
 }
 
 /* Steps 1 to 4: the scales of a tile by lane, in v. z: the moments of its vectors of lanes; side: of a_side. */
-static inline void a_search(const struct affine *a, const struct affine_effort *effort, const struct tile *t, int per,
-	const struct moments *z, const float *side, struct a_lanes *v)
+static inline void a_search(const struct affine *a, const struct affine_start *start, const struct affine_effort *effort,
+	const struct tile *t, int per, const struct moments *z, const float *side, struct a_lanes *v)
 {
 	_Alignas(64) float sw[LANES], sx[LANES], s[LANES], m[LANES], cs[LANES];
 	for (int o = 0; o < LANES; o += REG) {
-		struct lane_fit b = a_start(a, effort, t, o, &z[o/REG], r_floats(side + o));
+		struct lane_fit b = a_start(a, start, effort, t, o, &z[o/REG], r_floats(side + o));
+		r_put(v->excess + o, b.err - tile_plain*z[o/REG].xx);
 		r_put(sw + o, z[o/REG].w); r_put(sx + o, z[o/REG].x);
 		r_put(s + o, b.s); r_put(m + o, r_abs(b.m)); r_put(cs + o, b.cs);
 	}
@@ -270,13 +274,34 @@ static inline void a_better(const struct affine *a, const struct tile *t, int pe
 	_Alignas(64) float ev[LANES], ew[LANES];
 	a_left(a, t, v, ev); a_left(a, t, w, ew);
 	for (int g = 0; g < LANES; g += per) {
-		float v_sum = 0, w_sum = 0;
-		for (int l = g; l < g + per; l++) { v_sum += ev[l]; w_sum += ew[l]; }
-		if (!(w_sum < v_sum)) continue;
+		if (!(lane_sum(ew + g, per) < lane_sum(ev + g, per))) continue;
 		for (int l = g; l < g + per; l++) {
 			v->d[l] = w->d[l]; v->dm[l] = w->dm[l];
 			v->ls[l] = w->ls[l]; v->lm[l] = w->lm[l];
 		}
+	}
+}
+
+/* The guesses that map every range alike, to so many codes. */
+static inline void a_alike(float codes, struct affine_start start[2])
+{
+	for (int i = 0; i < 2; i++) start[i] = (struct affine_start){ codes, 0 };
+}
+/* Weights of a few values (ternary, binary, all alike): many scales hold a sub-block without error, and which of them
+ * a_start takes is chance, while only scales in simple proportions fit one d. Where a super-block's starts leave next to
+ * nothing, try what maps every range alike, to the greatest code and to an even number. */
+static inline void a_plain(const struct affine *a, const struct affine_effort *effort, const struct tile *t, int per,
+	const struct moments *z, const float *side, struct a_lanes *v)
+{
+	bool plain = false;
+	for (int g = 0; g < LANES; g += per) plain |= lane_sum(v->excess + g, per) < 0;
+	for (int k = 0; plain && k < 2; k++) {
+		const struct affine_effort once = { .starts = 2, .iters = 1, .walks = effort->walks };
+		struct affine_start start[2];
+		struct a_lanes w;
+		a_alike(a->nmax - (float)k, start);
+		a_search(a, start, &once, t, per, z, side, &w);
+		a_better(a, t, per, v, &w);
 	}
 }
 
@@ -291,11 +316,12 @@ static inline void affine_tile(const struct affine *a, const struct affine_effor
 	struct a_lanes v, usual;
 	a_side(a, t, per, side);
 	for (int o = 0; o < LANES; o += REG) z[o/REG] = a_moments(a, t, o);
-	a_search(a, &efforts[row], t, per, z, side, &v);
+	a_search(a, a->start, &efforts[row], t, per, z, side, &v);
 	if (row >= QUANT_EFFORT_DEFAULT) {
-		a_search(a, &efforts[QUANT_EFFORT_DEFAULT - 1], t, per, z, side, &usual);
+		a_search(a, a->start, &efforts[QUANT_EFFORT_DEFAULT - 1], t, per, z, side, &usual);
 		a_better(a, t, per, &v, &usual);
 	}
+	a_plain(a, &efforts[row], t, per, z, side, &v);
 	for (int o = 0; o < LANES; o += REG) {
 		rf inv = r_inverse(r_floats(v.d + o)*r_floats(v.ls + o)), min = r_floats(v.dm + o)*r_floats(v.lm + o);
 		for (int e = 0; e < a->n; e++) put_codes(&t->q[e][o], a_code(a, r_floats(&t->x[e][o]), inv, min));
@@ -316,7 +342,7 @@ static inline void affine_again(const struct affine *a, const struct affine_effo
 	for (int o = 0; o < LANES; o += REG) {
 		rf d = r_floats(v->d + o), m = r_floats(v->m + o), one = r_dup(1);
 		struct moments z = a_moments(a, t, o);
-		struct lane_fit b = a_start(a, effort, t, o, &z, r_if(r_lt(m, r_dup(0)), 0 - one, one));
+		struct lane_fit b = a_start(a, a->start, effort, t, o, &z, r_if(r_lt(m, r_dup(0)), 0 - one, one));
 		r_put(g.d + o, d); r_put(g.dm + o, m);
 		r_put(g.ls + o, r_clamp(r_round(b.s*r_inverse(d)), 0, a->smax));
 		r_put(g.lm + o, r_clamp(r_round(b.m*r_inverse(m)), 0, a->mmax));
@@ -341,6 +367,21 @@ static inline void a_f16(struct lane_fit *b, const struct moments *z, rf scale)
 	b->s = bs; b->m = bm;
 }
 
+/* A min beyond the greatest that can be stored, `most`, as where one huge weight leaves the others two codes of which
+ * neither need be the first: then the range's own end is the min, if that is within. */
+static inline void a_in_range(const struct affine *a, const struct tile *t, int o, const struct moments *z, rf most,
+	struct lane_fit *b)
+{
+	const struct affine_effort once = { .starts = 2, .iters = 1 };
+	struct affine_start start[2];
+	struct lane_fit c;
+	rm far = r_gt(r_abs(b->m), most);
+	if (!m_bits(far)) return;
+	a_alike(a->nmax, start);
+	c = a_start(a, start, &once, t, o, z, r_dup(0));
+	far = m_and(far, r_lt(r_abs(c.m), most));
+	b->s = r_if(far, c.s, b->s); b->m = r_if(far, c.m, b->m); b->cs = r_if(far, c.cs, b->cs);
+}
 /* Blocks with a scale and a min of their own in f16, weight = d*q + m: the starts, then one more
  * alternation with what f16 keeps. */
 static inline void affine_blocks(const struct affine *a, const struct affine_effort *effort, struct tile *t,
@@ -348,9 +389,11 @@ static inline void affine_blocks(const struct affine *a, const struct affine_eff
 {
 	_Alignas(64) float s[LANES], m[LANES];
 	for (int o = 0; o < LANES; o += REG) {
+		rf scale = r_floats(t->scale + o);
 		struct moments z = a_moments(a, t, o);
-		struct lane_fit b = a_start(a, effort, t, o, &z, r_dup(0));
-		a_f16(&b, &z, r_floats(t->scale + o));
+		struct lane_fit b = a_start(a, a->start, effort, t, o, &z, r_dup(0));
+		a_in_range(a, t, o, &z, 65504/scale, &b);
+		a_f16(&b, &z, scale);
 		r_put(s + o, b.s); r_put(m + o, b.m);
 	}
 	for (int l = 0; l < LANES; l++) { f->d[l] = s[l]*t->scale[l]; f->m[l] = -m[l]*t->scale[l]; }

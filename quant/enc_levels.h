@@ -90,27 +90,30 @@ SPECIAL void lv_errors(const struct levels *a, const struct tile *t, int o, cons
 	for (int k = 0; k < 3; k++) err[k] = err[k]*s[k]*s[k];
 }
 
-/* What a lane's starts leave: its best scale, and the curvature of the error along it. The last start maps the weight
- * that counts most to level 1 where it lies so far below the largest that the others would make it zero. */
-struct lv_fit { rf s, c, gain; };
-SPECIAL struct lv_fit lv_start(const struct levels *a, const struct levels_effort *f, const struct tile *t, int o)
+/* What a lane's starts leave: its best scale, the curvature of the error along it, and how much of the sum of w x x
+ * (all) that explains. The last start maps the weight that counts most to level 1 where it lies so far below the
+ * largest that the others would make it zero. */
+struct lv_fit { rf s, c, gain, all; };
+SPECIAL struct lv_fit lv_start(const struct levels *a, const float *start, const struct levels_effort *f,
+	const struct tile *t, int o)
 {
 	rf zero = r_dup(0), top = zero, most = zero, chief = zero, c2[2], cx[2], inv[2];
-	struct lv_fit b = { zero, zero, r_dup(-1) };
+	struct lv_fit b = { zero, zero, r_dup(-1), zero };
 	/* best of the even and of the odd starts, and its gain */
 	rf ps[2] = { zero, zero }, pg[2] = { b.gain, b.gain };
 	for (int e = 0; e < a->n; e++) {
 		rf x = r_floats(&t->x[e][o]), g = r_floats(&t->w[e][o])*x*x;
 		chief = r_if(r_gt(g, most), x, chief);
 		most = r_max(g, most);
+		b.all += g;
 		top = r_max(top, r_abs(x));
 	}
 	chief = r_inverse(chief);
 	for (int k = 0; k < f->starts + 2*f->iters; k += 2) {
 		enum ends ends = k >= f->starts ? BOTH_ENDS :
-			lv_ends(a, fmaxf(fabsf(a->start[k]), fabsf(a->start[k + 1])));
+			lv_ends(a, fmaxf(fabsf(start[k]), fabsf(start[k + 1])));
 		for (int h = 0; h < 2; h++) {
-			if (k < f->starts) inv[h] = r_ratio(r_dup(a->start[k + h]), top);
+			if (k < f->starts) inv[h] = r_ratio(r_dup(start[k + h]), top);
 			else inv[h] = r_inverse(ps[h]);
 		}
 		if (k + 2 == f->starts) {
@@ -186,22 +189,25 @@ static inline void lv_codes(const struct levels *a, struct tile *t, const float 
 	tile_codes(t, a->n);
 }
 
-/* Fit the tile: codes to t->q, ls per lane, d per super-block of `per` lanes. lift: see tile_lift. */
-static inline void levels_tile(const struct levels *a, const struct levels_effort *effort, float lift, struct tile *t,
-	int per, struct fitted *f)
+/* The best that searches found: ls by lane; d, the error that it leaves and what it explains by super-block. */
+struct lv_found { float ls[LANES], d[LANES], err[LANES], explained[LANES]; };
+/* Searches, and changes *f where that leaves less. Whether a super-block's weights are plain, as in a_plain. */
+static inline bool lv_search(const struct levels *a, const float *start, const struct levels_effort *effort,
+	const struct tile *t, int per, struct lv_found *f)
 {
-	_Alignas(64) float s[LANES], cs[LANES];
+	_Alignas(64) float s[LANES], cs[LANES], excess[LANES];
 	struct lv_lanes v;
-	float best[LANES], explained[LANES] = { 0 }, d[LANES] = { 0 };
+	bool plain = false;
 	for (int o = 0; o < LANES; o += REG) {
-		struct lv_fit b = lv_start(a, effort, t, o);
+		struct lv_fit b = lv_start(a, start, effort, t, o);
 		r_put(s + o, b.s); r_put(cs + o, b.c);
+		r_put(excess + o, (1 - tile_plain)*b.all - b.gain);
 	}
 	for (int g = 0; g < LANES; g += per) {
 		float dd = lv_ladder(a, s + g, cs + g, per, t->scale[g/per]);
-		best[g/per] = INFINITY;
+		plain |= lane_sum(excess + g, per) < 0;
 		for (int j = g; j < g + per; j++) {
-			v.d[j] = dd; f->ls[j] = 0;
+			v.d[j] = dd;
 			v.ls[j] = dd != 0 ? roundi(clampf(s[j]/dd, a->slo, a->shi)) : 0;
 		}
 	}
@@ -219,16 +225,34 @@ static inline void levels_tile(const struct levels *a, const struct levels_effor
 				E += (now - was)*((now + was)*A - 2*P);
 				for (int j = g; j < g + per; j++) v.d[j] = now;
 			}
-			if (!(E < best[g/per])) continue;
-			best[g/per] = E; explained[g/per] = A > 0 ? P*P/A : 0; d[g/per] = v.d[g];
+			if (!(E < f->err[g/per])) continue;
+			f->err[g/per] = E; f->explained[g/per] = A > 0 ? P*P/A : 0; f->d[g/per] = v.d[g];
 			for (int j = g; j < g + per; j++) f->ls[j] = v.ls[j];
 		}
 	}
-	for (int j = 0; j < LANES; j++) s[j] = d[j/per]*f->ls[j];
+	return plain;
+}
+
+/* Fit the tile: codes to t->q, ls per lane, d per super-block of `per` lanes. lift: see tile_lift. */
+static inline void levels_tile(const struct levels *a, const struct levels_effort *effort, float lift, struct tile *t,
+	int per, struct fitted *f)
+{
+	struct lv_found b = { 0 };
+	float s[LANES];
+	for (int g = 0; g < LANES; g += per) b.err[g/per] = INFINITY;
+	if (lv_search(a, a->start, effort, t, per, &b) && !a->uneven) {
+		const float start[2] = { a->hi, a->hi };
+		const struct levels_effort once = { .starts = 2, .walks = effort->walks };
+		lv_search(a, start, &once, t, per, &b);
+	}
+	for (int j = 0; j < LANES; j++) {
+		f->ls[j] = b.ls[j];
+		s[j] = b.d[j/per]*b.ls[j];
+	}
 	lv_codes(a, t, s);
 	for (int g = 0; g < LANES; g += per) {
-		f->d[g/per] = d[g/per]*t->scale[g/per];
-		if (lift > 0) f->lift[g/per] = tile_lift(t, a->n, g, per, explained[g/per], lift);
+		f->d[g/per] = b.d[g/per]*t->scale[g/per];
+		if (lift > 0) f->lift[g/per] = tile_lift(t, a->n, g, per, b.explained[g/per], lift);
 		if (lift > 0) f->d[g/per] *= f->lift[g/per];
 	}
 }
@@ -238,7 +262,7 @@ static inline void levels_again(const struct levels *a, const struct levels_effo
 {
 	struct lv_lanes g;
 	for (int o = 0; o < LANES; o += REG) {
-		rf d = r_floats(v->d + o), s = lv_start(a, effort, t, o).s;
+		rf d = r_floats(v->d + o), s = lv_start(a, a->start, effort, t, o).s;
 		r_put(g.d + o, d);
 		r_put(g.ls + o, r_clamp(r_round(s*r_inverse(d)), a->slo, a->shi));
 		lv_walk(a, t, o, 0, &g);
@@ -251,7 +275,7 @@ static inline void levels_blocks(const struct levels *a, const struct levels_eff
 	struct fitted *f)
 {
 	_Alignas(64) float s[LANES];
-	for (int o = 0; o < LANES; o += REG) r_put(s + o, lv_start(a, effort, t, o).s);
+	for (int o = 0; o < LANES; o += REG) r_put(s + o, lv_start(a, a->start, effort, t, o).s);
 	for (int l = 0; l < LANES; l++) {
 		s[l] = f16_unit(s[l], t->scale[l]);
 		f->d[l] = s[l]*t->scale[l];

@@ -81,6 +81,14 @@ static inline float f16_reach(float most, float times, float scale)
 	return d;
 }
 
+/* Weights of which a search's first guesses leave less than this share are no ordinary ones: see a_plain. */
+static const float tile_plain = 2e-5f;
+static inline float lane_sum(const float *v, int n)
+{
+	float s = 0;
+	for (int l = 0; l < n; l++) s += v[l];
+	return s;
+}
 /* The place of the least of n candidates' errors, the first of equals; NaN is none. n: a multiple of LANES */
 static inline int least_error(const float *err, int n)
 {

@@ -196,22 +196,40 @@ static double share_left(uint32_t type, const float *importance)
 	return err/norm;
 }
 
-/* Weights of models that were trained with three levels: types whose levels can be -1, 0 and 1 times a scale find that
- * scale, but for what f16 and integers make of it. */
-static void three_levels_are_kept(void **state)
+/* Weights of models that were trained with three levels or two, or all alike: types whose levels can be those times a
+ * scale find that scale, but for what f16 and integers make of it. */
+static void few_levels_are_kept(void **state)
 {
 	static const uint32_t types[] = { GGU_TYPE_Q2_K, GGU_TYPE_Q3_K, GGU_TYPE_Q4_K, GGU_TYPE_Q5_K, GGU_TYPE_Q6_K,
 		GGU_TYPE_Q4_0, GGU_TYPE_Q4_1, GGU_TYPE_Q5_0, GGU_TYPE_Q5_1, GGU_TYPE_TQ1_0, GGU_TYPE_TQ2_0,
 		GGU_TYPE_Q2_0 };
+	static const int levels[][2] = { { -1, 3 }, { 0, 2 }, { -1, 2 }, { 1, 1 } };     /* the least, how many */
 	(void)state;
-	fill(SMOOTH);
-	for (int i = 0; i < N; i++) {
-		int level = (int)((uniform() + 0.5f)*3) - 1;
-		x[i] = (float)level*0.03f/(float)(1 + i/COLS);
+	for (size_t m = 0; m < sizeof levels/sizeof *levels; m++) {
+		fill(SMOOTH);
+		for (int i = 0; i < N; i++) {
+			int level = levels[m][0] + (int)((uniform() + 0.5f)*(float)levels[m][1]);
+			x[i] = (float)level*0.03f/(float)(1 + i/COLS);
+		}
+		for (size_t k = 0; k < 2*sizeof types/sizeof *types; k++) {
+			double left = share_left(types[k/2], k % 2 ? imp : NULL);
+			/* four bits of scale: none is half of another, as sub-blocks without a -1 would want */
+			double limit = types[k/2] == GGU_TYPE_Q2_K ? 5e-5 : 5e-6;
+			if (!(left <= limit)) fail_msg("%s, %d levels from %d: %g is left",
+				ggu_type_info(types[k/2])->name, levels[m][1], levels[m][0], left);
+		}
 	}
-	for (size_t k = 0; k < 2*sizeof types/sizeof *types; k++) {
-		double left = share_left(types[k/2], k % 2 ? imp : NULL);
-		if (!(left <= 1e-4)) fail_msg("%s: %g is left", ggu_type_info(types[k/2])->name, left);
+}
+
+/* A weight near the end of f16 leaves the others no codes to speak of: the min must still be one that f16 holds. */
+static void a_huge_weight_keeps_the_min_in_range(void **state)
+{
+	(void)state;
+	for (int weighed = 0; weighed < 2; weighed++) {
+		fill(SMOOTH);
+		for (int i = 0; i < N; i += 32) x[i + i/32 % 32] = i % 64 ? 6e4f : -6e4f;
+		assert_true(share_left(GGU_TYPE_Q4_1, weighed ? imp : NULL) < 1e-4);
+		assert_true(share_left(GGU_TYPE_Q5_1, weighed ? imp : NULL) < 1e-4);
 	}
 }
 
@@ -323,7 +341,8 @@ int main(void)
 		cmocka_unit_test(rows_stand_alone),
 		cmocka_unit_test(golden_bytes),
 		cmocka_unit_test(errors_stay_small),
-		cmocka_unit_test(three_levels_are_kept),
+		cmocka_unit_test(few_levels_are_kept),
+		cmocka_unit_test(a_huge_weight_keeps_the_min_in_range),
 		cmocka_unit_test(tiny_weights_keep_their_size),
 		cmocka_unit_test(the_greatest_stay_finite),
 		cmocka_unit_test(far_mins_are_not_multiplied_past_their_range),
