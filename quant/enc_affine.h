@@ -231,8 +231,9 @@ static inline void a_side(const struct affine *a, struct tile *t, int per, float
 }
 
 /* Steps 1 to 4: the scales of a tile by lane, in v. z: the moments of its vectors of lanes; side: of a_side. */
-static inline void a_search(const struct affine *a, const struct affine_start *start, const struct affine_effort *effort,
-	const struct tile *t, int per, const struct moments *z, const float *side, struct a_lanes *v)
+static inline void a_search(const struct affine *a, const struct affine_start *start,
+	const struct affine_effort *effort, const struct tile *t, int per, const struct moments *z, const float *side,
+	struct a_lanes *v)
 {
 	_Alignas(64) float sw[LANES], sx[LANES], s[LANES], m[LANES], cs[LANES];
 	for (int o = 0; o < LANES; o += REG) {
@@ -288,8 +289,8 @@ static inline void a_alike(float codes, struct affine_start start[2])
 	for (int i = 0; i < 2; i++) start[i] = (struct affine_start){ codes, 0 };
 }
 /* Weights of a few values (ternary, binary, all alike): many scales hold a sub-block without error, and which of them
- * a_start takes is chance, while only scales in simple proportions fit one d. Where a super-block's starts leave next to
- * nothing, try what maps every range alike, to the greatest code and to an even number. */
+ * a_start takes is chance, while only scales in simple proportions fit one d. Where a super-block's starts leave next
+ * to nothing, try what maps every range alike, to the greatest code and to an even number. */
 static inline void a_plain(const struct affine *a, const struct affine_effort *effort, const struct tile *t, int per,
 	const struct moments *z, const float *side, struct a_lanes *v)
 {
