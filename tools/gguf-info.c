@@ -15,6 +15,7 @@
 #include "kv_text.h"
 #include "load.h"
 #include "msg.h"
+#include "near.h"
 #include "opt.h"
 #include "out.h"
 #include "pipe.h"
@@ -354,11 +355,18 @@ static void print_items(const struct ggu_kv *kv)
 		}
 	}
 }
+static void no_key(const char *name, const struct ggu_meta *m)
+{
+	struct near near = { .asked = o.get };
+	char hint[NEAR_BYTES];
+	for (size_t i = 0; i < ggu_meta_count(m); i++) near_try(&near, ggu_kv_key(ggu_meta_at(m, i)).p);
+	msg_say("%s: no such key: %s%s", name, o.get, near_hint(&near, "", hint));
+}
 static bool print_value(const struct ggu_file *f, const char *name)
 {
 	const struct ggu_kv *kv = ggu_meta_find(ggu_file_meta(f), o.get);
 	if (kv) print_items(kv);
-	else if (!msg_quiet) msg_say("%s: no such key: %s", name, o.get);
+	else if (!msg_quiet) no_key(name, ggu_file_meta(f));
 	return kv != NULL;
 }
 

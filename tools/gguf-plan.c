@@ -189,11 +189,7 @@ static const struct recipe *operands(int n, char **v, const char **model)
 		if (r) recipe = r;
 		else if (!*model) *model = v[i];
 		else if (recipe || sized) msg_die("two models given: %s and %s", *model, v[i]);
-		else {
-			msg_say("neither %s nor %s is a recipe; the recipes are:", *model, v[i]);
-			typeplan_list_recipes();
-			exit(EXIT_TROUBLE);
-		}
+		else typeplan_no_recipe((const char *const *)v, n);
 	}
 	if (!*model) *model = "-";
 	return recipe;

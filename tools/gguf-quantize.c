@@ -150,12 +150,7 @@ static const struct recipe *operands(int n, char **v, const char **in)
 	for (int i = 0; i < n; i++) if (r || !(r = recipe_find(v[i]))) file[files++] = v[i];
 	if (r && o.plan)
 		msg_die("the recipe %s and --plan cannot be combined", recipe_name(r));
-	if (!r && !o.plan) {
-		if (files >= 2) msg_say("neither %s nor %s is a recipe; the recipes are:", file[0], file[1]);
-		else msg_say("%s%sno recipe given; the recipes are:", files ? file[0] : "", files ? ": " : "");
-		typeplan_list_recipes();
-		exit(EXIT_TROUBLE);
-	}
+	if (!r && !o.plan) typeplan_no_recipe(file, files);
 	if (files >= 2)
 		msg_die("two input files, %s and %s; name the output with -o", file[0], file[1]);
 	*in = files ? file[0] : "-";

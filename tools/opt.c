@@ -15,6 +15,7 @@
 #include "complete.h"
 #include "habit.h"
 #include "msg.h"
+#include "near.h"
 #include "opt.h"
 #include "out.h"
 #include "sandbox.h"
@@ -213,9 +214,15 @@ static void *json_memory(size_t n)
 
 static _Noreturn void unknown(const char *shown, const char *arg, const struct opt *opts, const struct opt_program *p)
 {
-	char hint[HABIT_BYTES], in[HABIT_BYTES] = "";
+	char hint[HABIT_BYTES], in[HABIT_BYTES] = "", name[64];
 	if (!habit_hint(arg, opts, p, hint) && strncmp(arg, "--", 2) && strcmp(arg, shown))
 		snprintf(in, sizeof in, " in '%s'", arg);
+	if (!*hint && !strncmp(arg, "--", 2)) {
+		struct near near = { .asked = name };
+		snprintf(name, sizeof name, "%.*s", (int)strcspn(arg, "="), arg);
+		for (size_t i = 0; opt_at(opts, i); i++) if (opt_at(opts, i)->name) near_try(&near, opt_at(opts, i)->name);
+		near_hint(&near, "--", hint);
+	}
 	usage("unknown option '%s'%s", shown, *in ? in : hint);
 }
 

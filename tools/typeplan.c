@@ -11,21 +11,23 @@
 #include "../model/util/yaml.h"
 #include "../quant/quant.h"
 #include "msg.h"
+#include "near.h"
 #include "typeplan.h"
 #include "typewish.h"
 
 uint32_t typeplan_type(const char *what, const char *name)
 {
 	const struct ggu_type_info *info = ggu_type_find(name);
-	if (!info || !quant_can_encode(info->id)) {
-		char list[400] = "";
-		for (uint32_t i = 0; i < GGU_TYPE_COUNT; i++)
-			if (quant_can_encode(i))
-				snprintf(list + strlen(list), sizeof list - strlen(list), " %s",
-					ggu_type_info(i)->name);
-		msg_die("%s: '%s' is not a type that can be made; the types are:%s", what, name, list);
+	struct near near = { .asked = name };
+	char list[400] = "", hint[NEAR_BYTES];
+	if (info && quant_can_encode(info->id)) return info->id;
+	for (uint32_t i = 0; i < GGU_TYPE_COUNT; i++) {
+		if (!quant_can_encode(i)) continue;
+		near_try(&near, ggu_type_info(i)->name);
+		snprintf(list + strlen(list), sizeof list - strlen(list), " %s", ggu_type_info(i)->name);
 	}
-	return info->id;
+	msg_die("%s: '%s' is not a type that can be made%s%s", what, name,
+		near.best ? near_hint(&near, "", hint) : "; the types are:", near.best ? "" : list);
 }
 
 static FILE *open_file(const char *path)
@@ -38,6 +40,19 @@ void typeplan_list_recipes(void)
 {
 	for (size_t i = 0; recipe_at(i); i++)
 		fprintf(stderr, "  %-10s %s\n", recipe_name(recipe_at(i)), recipe_summary(recipe_at(i)));
+}
+void typeplan_no_recipe(const char *const *v, int n)
+{
+	for (int i = 0; i < n; i++) {
+		struct near near = { .asked = v[i] };
+		char hint[NEAR_BYTES];
+		for (size_t k = 0; recipe_at(k); k++) near_try(&near, recipe_name(recipe_at(k)));
+		if (near.best) msg_die("%s is not a recipe%s", v[i], near_hint(&near, "", hint));
+	}
+	if (n > 1) msg_say("neither %s nor %s is a recipe; the recipes are:", v[0], v[1]);
+	else msg_say("%s%sno recipe given; the recipes are:", n ? v[0] : "", n ? ": " : "");
+	typeplan_list_recipes();
+	exit(EXIT_TROUBLE);
 }
 bool typeplan_sha256(const char *path, char hex[65])
 {

@@ -23,6 +23,8 @@ uint32_t typeplan_choose(const struct typeplan_options *p, const struct recipe *
 uint32_t typeplan_type(const char *what, const char *name);
 /* Names and summaries of all recipes on stderr. */
 void typeplan_list_recipes(void);
+/* A recipe was wanted, and the operands v[n] are none: tells which one may be meant, or all that there are; exits 2. */
+_Noreturn void typeplan_no_recipe(const char *const *v, int n);
 /* The file's SHA-256 as 64 hex digits and a NUL; false if it is a pipe or the like, which cannot be read again. */
 bool typeplan_sha256(const char *path, char hex[65]);
 

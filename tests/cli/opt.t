@@ -43,6 +43,8 @@ told -f '' gguf-convert
 told -s '' gguf-info
 is "an option of a habit with its argument" "$(run gguf-split --split-max-size=5M m.gguf; first err)" "2
 gguf-split: unknown option '--split-max-size=5M'; here it is --max-size"
+told --tensor-tpye '; did you mean --tensor-type?' gguf-plan
+told --josn '; did you mean --json?' gguf-info
 is "letters that mean something here are no habit" "$(run gguf-hash -ctk; first err)" "2
 gguf-hash: tk: No such file or directory"
 ok "-c is --ctx and -b is --batch in every program that has them" sh -c "for p in '$BIN'/gguf-*; do \"\$p\" -h; done | grep -E -- '--(ctx|batch) N  ' | tee n | grep -qvE -- '-(c, --ctx|b, --batch) N ' && exit 1; [ \$(wc -l <n) = 8 ]"

@@ -65,6 +65,7 @@ not_ok "for two things" 2 gguf-plan --bpw 4 --size 4M m.gguf
 not_ok "--kld without a matrix" 2 gguf-plan --kld --bpw 4 m.gguf
 not_ok "a type that cannot be made" 2 gguf-plan --types q4_K,q9 --bpw 4 m.gguf
 not_ok "no types" 2 gguf-plan --types '' --bpw 4 m.gguf
+is "a recipe with a slip" "$(gguf-plan Q4_KM m.gguf 2>&1)" "gguf-plan: Q4_KM is not a recipe; did you mean Q4_K_M?"
 is "neither is a recipe" "$(gguf-plan q9 m.gguf 2>&1 | head -n 1)" "gguf-plan: neither q9 nor m.gguf is a recipe; the recipes are:"
 is "a recipe and a size" "$(gguf-plan --bpw 4 Q4_K_M m.gguf 2>&1)" "gguf-plan: a recipe, --bpw and --size cannot be combined"
 is "two models" "$(gguf-plan --bpw 4 m.gguf odd.gguf 2>&1)" "gguf-plan: two models given: m.gguf and odd.gguf"

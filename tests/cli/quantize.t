@@ -89,6 +89,9 @@ not_ok "no recipe" 2 $q m.gguf
 not_ok "unknown recipe" 2 $q Q9_K m.gguf
 cp .out message
 is "... is told" "$(head -1 message)" "gguf-quantize: neither Q9_K nor m.gguf is a recipe; the recipes are:"
+is "a recipe with a slip" "$($q q4km m.gguf 2>&1)" "gguf-quantize: q4km is not a recipe; did you mean Q4_K_M?"
+is "a type with a slip" "$($q --tensor-type x=iq4xs Q8_0 m.gguf 2>&1)" "gguf-quantize: --tensor-type: 'iq4xs' is not a type that can be made; did you mean iq4_xs?"
+is "... that may be several is told all" "$($q --tensor-type x=q9_k Q8_0 m.gguf 2>&1 | cut -c -83)" "gguf-quantize: --tensor-type: 'q9_k' is not a type that can be made; the types are:"
 not_ok "no regular expression" 2 $q --tensor-type '(=q4_0' -o x.gguf Q4_0 m.gguf
 cp .out message
 ok "... is told with its option" grep -q '^gguf-quantize: --tensor-type (=q4_0: not a regular expression: ' message
