@@ -99,8 +99,14 @@ static enum ggu_status lookup(void *ctx, const void *object, const char *name, s
 	if ((e = yaml_get(c->names, name)) && e != c->within) return derived(c, e, name, v);
 	if (!strcmp(name, "generation")) return from_json(c, c->generation, v);
 	if (!strcmp(name, "value") && c->value) return from_json(c, c->value, v);
-	if (!strcmp(name, "nested")) { *v = (struct expr_value){ EXPR_BOOL,
-		{ .b = c->text != c->root } }; return GGU_OK; }
+	if (!strcmp(name, "nested") || !strcmp(name, "untied")) {
+		*v = (struct expr_value){ EXPR_BOOL, { .b = *name == 'n' ? c->text != c->root : c->untied } };
+		return GGU_OK;
+	}
+	if (c->untied && !strcmp(name, "tie_word_embeddings")) {
+		*v = (struct expr_value){ EXPR_BOOL, { .b = false } };
+		return GGU_OK;
+	}
 	if ((s = read_key(c, c->text, name, v, &is)) || is) return s;
 	if ((s = read_key(c, c->root, name, v, &is)) || is) return s;
 	if ((e = yaml_get(c->defaults, name)) || (e = yaml_get(c->arch->defaults, name))) return derived(c, e, name, v);

@@ -5,8 +5,8 @@
  * (expressions themselves, in which their own name is that of the key); config.json's text part (text_config,
  * language_config or llm_config where there is one), then its root; the defaults of the class and of the description,
  * for keys that are absent. A key that is there as null is null: that is how Hugging Face tells "none" from "not
- * said". generation is generation_config.json, nested whether the text part is one of several, value what `matters`
- * asks about. */
+ * said". generation is generation_config.json, nested whether the text part is one of several, untied what copies.h
+ * says, value what `matters` asks about. */
 #ifndef CONVERT_CONFIG_H
 #define CONVERT_CONFIG_H
 #include <jansson.h>
@@ -24,6 +24,7 @@ struct config {
 	struct expr_arena *arena;
 	struct expr_scope scope;
 	int64_t i, x;                           /* layer, expert; -1 outside */
+	bool untied;                            /* copies.h */
 	unsigned depth;
 	const struct yaml_node *within;         /* the shorthand whose expression is being evaluated */
 	char cause[232];                        /* the name whose own expression failed, and why; "" if none */

@@ -14,6 +14,7 @@
 #include "../model/vocab/vocab.h"
 #include "config_keys.h"
 #include "convert.h"
+#include "copies.h"
 #include "general.h"
 #include "plan.h"
 
@@ -340,6 +341,8 @@ static enum ggu_status load(struct convert *c, const char *dir, const struct con
 	if (!s && c->config.root) s = config_check(&c->config, err);
 	if (!s && !o->vocab_only) {
 		s = checkpoint_open(&c->source, dir, err);
+		if (!s) s = copies_compare(&c->config, c->source, o->warn, o->warn_ctx, err);
+		if (!s && c->config.untied) s = config_check(&c->config, err);
 		if (!s) s = check_values(c, err);
 		if (!s) s = plan_new(&c->plan, &c->config, c->source, err);
 	}

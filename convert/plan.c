@@ -6,6 +6,7 @@
 #include "../libgguf/grow.h"
 #include "../libgguf/text.h"
 #include "../model/util/file.h"
+#include "copies.h"
 #include "plan.h"
 
 enum { MAX_NAME = 256, MAX_ARGS = 10 };
@@ -36,20 +37,6 @@ static bool expand(const struct config *c, const char *pattern, const char *suff
 	}
 	to[n] = 0;
 	return true;
-}
-
-/* By name, as it is or with one of the prefixes. */
-static const struct source_tensor *find(struct builder *b, const char *name)
-{
-	const struct source_tensor *t = checkpoint_find(b->p->source, name);
-	for (size_t k = 0; !t && b->strip && k < b->strip->count; k++) {
-		const char *has = b->strip->keys[k]->text, *instead = b->strip->items[k]->text;
-		char full[2*MAX_NAME];
-		if (strncmp(name, instead, strlen(instead))) continue;
-		snprintf(full, sizeof full, "%s%s", has, name + strlen(instead));
-		t = checkpoint_find(b->p->source, full);
-	}
-	return t;
 }
 
 /* ---- transforms ---- */
@@ -115,7 +102,7 @@ static enum ggu_status add_part(struct builder *b, struct plan_tensor *o, const 
 	const struct source_tensor *t;
 	if (from->kind != YAML_SCALAR || !expand(b->c, from->text, suffix, name))
 		return config_fail(b->c, from, b->err, "expected the name of a checkpoint tensor");
-	t = find(b, name);
+	t = copies_find(b->c, b->p->source, name);
 	if (!t) {
 		*missing = true;
 		return file_fail(b->err, GGU_ERR_MISSING, "", GGU_NO_OFFSET, name,
@@ -376,7 +363,7 @@ static enum ggu_status dropped(struct builder *b, const char *name, bool *yes)
 			return config_fail(b->c, d->keys[k], b->err, "pattern too long");
 		if (config_matches(pattern, name)) s = config_true(b->c, d->items[k], true, yes, b->err);
 	}
-	return s;
+	return s || *yes ? s : copies_has(b->c, name, yes, b->err);
 }
 
 static enum ggu_status check_rest(struct builder *b)

@@ -11,8 +11,8 @@
  * {i} in names runs over the layers, {x} in a source over the experts, which are stacked. A name and its source that
  * end in ".*" stand for ".weight" and, where the checkpoint has one, ".bias"; `bias: EXPR` says whether it must.
  * when: EXPR, optional: EXPR and type: f32 do what they say. `drop` has patterns of checkpoint tensors that are of
- * no use ({n}: the number of layers), and when; `strip` prefixes that names may have, and what stands for each in the
- * description. What is left over is an error, parts of tensors too. */
+ * no use ({n}: the number of layers), and when; `copies` those that are others again (copies.h); `strip` prefixes that
+ * names may have, and what stands for each in the description. What is left over is an error, parts of tensors too. */
 #ifndef CONVERT_PLAN_H
 #define CONVERT_PLAN_H
 #include "config.h"

@@ -110,6 +110,14 @@ static enum ggu_status sources(const struct walk *w, const struct yaml_node *key
 	return s;
 }
 
+static enum ggu_status copy(const struct walk *w, const struct yaml_node *key, const struct yaml_node *at)
+{
+	const struct yaml_node *of = yaml_get(at, "of");
+	enum ggu_status s = only(w, at, "of when");
+	if (!s && (!of || of->kind != YAML_SCALAR)) s = config_fail(w->c, at, w->err, "expected of");
+	return s ? s : expression(w, key, yaml_get(at, "when"));
+}
+
 static enum ggu_status vocab(const struct walk *w, const struct yaml_node *key, const struct yaml_node *at)
 {
 	(void)key;
@@ -121,8 +129,8 @@ static const struct { const char *key; check_fn *each, *whole; } parts[] = {
 	{ "names", expression, NULL }, { "check", rule, NULL }, { "check_layer", rule, NULL },
 	{ "layers", NULL, expression }, { "experts", NULL, expression }, { "metadata", entry, NULL },
 	{ "needs", expression, NULL }, { "tensors", sources, NULL }, { "drop", expression, NULL },
-	{ "strip", text, NULL }, { "ignore", expression, NULL }, { "matters", expression, NULL },
-	{ "vocab", expression, vocab },
+	{ "copies", copy, NULL }, { "strip", text, NULL }, { "ignore", expression, NULL },
+	{ "matters", expression, NULL }, { "vocab", expression, vocab },
 };
 enum { N_PARTS = sizeof parts/sizeof *parts };
 

@@ -11,6 +11,7 @@
  *   needs         {KEY: EXPR}                       of metadata: keys whose value may not be null, where EXPR holds
  *   tensors       {NAME: SOURCE}                    see plan.h
  *   drop          {PATTERN: EXPR}                   checkpoint tensors that are of no use, where EXPR holds
+ *   copies        {NAME: {of: NAME, when: EXPR}}    see copies.h
  *   strip         {PREFIX: PREFIX}                  prefixes that names may have, and what the description has instead
  *   ignore        {PATTERN: EXPR}                   keys of config.json that change no number, where EXPR, in which
  *                                                   `value` is the key's value, holds

@@ -164,6 +164,16 @@ static char *inside(const char *dir, const char *name)
 	snprintf(path, n, "%s/%s", dir, name);
 	return path;
 }
+/* A GGUF is no part of a checkpoint, nor is what the shell has just made for standard output. */
+static bool is_input(const char *path)
+{
+	char magic[4] = "";
+	struct stat st;
+	FILE *f = !stat(path, &st) && S_ISREG(st.st_mode) ? fopen(path, "rb") : NULL;
+	bool empty = f && !fread(magic, 1, sizeof magic, f);
+	if (f) fclose(f);
+	return !empty && memcmp(magic, "GGUF", sizeof magic) != 0;
+}
 /* No file of the checkpoint, nor one named by an option, may be what is replaced. */
 static void refuse_inputs(const struct out *out, const char *dir)
 {
@@ -174,7 +184,7 @@ static void refuse_inputs(const struct out *out, const char *dir)
 	out_refuse_input(out, o.arch_file);
 	while (d && (e = readdir(d)) != NULL) {
 		char *path = inside(dir, e->d_name);
-		out_refuse_input(out, path);
+		if (is_input(path)) out_refuse_input(out, path);
 		free(path);
 	}
 	if (d) closedir(d);

@@ -170,6 +170,9 @@ done
 echo '{}' >"$TMP/extra.json"
 says "onto the keys" "same file" gguf-convert --metadata "$TMP/extra.json" -o "$TMP/extra.json" "$DATA/wiki-7m"
 ok "beside them" gguf-convert -q --vocab-only -o "$TMP/own/new.gguf" "$TMP/own"
+ok "... a second time, onto the first" gguf-convert -q --vocab-only -o "$TMP/own/new.gguf" "$TMP/own"
+(cd "$TMP/own" && gguf-convert -q --vocab-only . >out)
+same "... and by standard output" "$TMP/own/out" "$TMP/own/new.gguf"
 ok "to a file" gguf-convert -j1 -o "$TMP/a.gguf" "$DATA/wiki-7m"
 mkdir "$TMP/elsewhere"
 cp -r "$DATA/wiki-7m" "$TMP/elsewhere/Other-Name-7B-v2"

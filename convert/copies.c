@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: MIT
+ * copies.c - find copies, and tell those that are none; see copies.h. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "../model/util/file.h"
+#include "../quant/quant.h"
+#include "copies.h"
+
+enum { PIECE = 1 << 16, MAX_NAME = 512 };
+
+static const struct source_tensor *find(const struct config *c, const struct checkpoint *source, const char *name)
+{
+	const struct yaml_node *strip = yaml_get(c->arch->convert, "strip");
+	const struct source_tensor *t = checkpoint_find(source, name);
+	for (size_t k = 0; !t && strip && k < strip->count; k++) {
+		const char *has = strip->keys[k]->text, *instead = strip->items[k]->text;
+		char full[MAX_NAME];
+		if (strncmp(name, instead, strlen(instead))) continue;
+		snprintf(full, sizeof full, "%s%s", has, name + strlen(instead));
+		t = checkpoint_find(source, full);
+	}
+	return t;
+}
+
+const struct source_tensor *copies_find(struct config *c, const struct checkpoint *source, const char *name)
+{
+	const struct yaml_node *l = yaml_get(c->arch->convert, "copies");
+	const struct source_tensor *t = find(c, source, name);
+	for (size_t k = 0; !t && l && k < l->count; k++) {
+		bool yes = false;
+		struct ggu_error err;           /* copies_compare has evaluated it, and met none */
+		if (!yaml_is(yaml_get(l->items[k], "of"), name)) continue;
+		if (!copies_has(c, l->keys[k]->text, &yes, &err) && yes) t = find(c, source, l->keys[k]->text);
+	}
+	return t;
+}
+
+enum ggu_status copies_has(struct config *c, const char *name, bool *yes, struct ggu_error *err)
+{
+	const struct yaml_node *e = yaml_get(yaml_get(c->arch->convert, "copies"), name);
+	*yes = false;
+	return e ? config_true(c, yaml_get(e, "when"), true, yes, err) : GGU_OK;
+}
+
+/* Element by element as numbers, so that what is stored in two types may be the same. */
+static enum ggu_status compare(const struct checkpoint *source, const struct source_tensor *a,
+	const struct source_tensor *b, bool *same, struct ggu_error *err)
+{
+	const struct source_tensor *t[2] = { a, b };
+	enum ggu_status s = GGU_OK;
+	*same = a->n_dims == b->n_dims && !memcmp(a->shape, b->shape, a->n_dims*sizeof *a->shape) &&
+		a->dtype->type != SOURCE_NO_TYPE && b->dtype->type != SOURCE_NO_TYPE;
+	if (!*same || (a->file == b->file && a->offset == b->offset)) return GGU_OK;
+	uint64_t *raw = malloc(PIECE*sizeof *raw);      /* elements of any type */
+	float *x = malloc(2*PIECE*sizeof *x);
+	if (!raw || !x) s = ggu_no_memory(err);
+	for (uint64_t at = 0; !s && *same && at < a->n_weights; at += PIECE) {
+		size_t n = a->n_weights - at < PIECE ? (size_t)(a->n_weights - at) : PIECE;
+		for (int k = 0; k < 2 && !s; k++) {
+			s = checkpoint_read(source, t[k], at, raw, n, err);
+			if (!s) quant_decode((uint32_t)t[k]->dtype->type, raw, x + k*PIECE, n);
+		}
+		for (size_t i = 0; i < n && !s; i++) *same &= x[i] == x[PIECE + i];
+	}
+	free(raw);
+	free(x);
+	return s;
+}
+
+enum ggu_status copies_compare(struct config *c, const struct checkpoint *source,
+	void (*warn)(void *ctx, const struct ggu_error *what), void *ctx, struct ggu_error *err)
+{
+	const struct yaml_node *l = yaml_get(c->arch->convert, "copies");
+	bool untied = false;
+	for (size_t k = 0; l && k < l->count; k++) {
+		const struct source_tensor *copy = find(c, source, l->keys[k]->text);
+		const struct source_tensor *of = find(c, source, yaml_get(l->items[k], "of")->text);
+		bool yes, same;
+		struct ggu_error what;
+		enum ggu_status s = copies_has(c, l->keys[k]->text, &yes, err);
+		same = !yes || !copy || !of;
+		if (!s && !same) s = compare(source, copy, of, &same, err);
+		if (s) return s;
+		if (same) continue;
+		untied = true;
+		file_fail(&what, GGU_ERR_FORMAT, "", GGU_NO_OFFSET, copy->name, "differs from %.80s, so neither is dropped",
+			of->name);
+		if (warn) warn(ctx, &what);
+	}
+	c->untied = untied;
+	return GGU_OK;
+}

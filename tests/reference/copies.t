@@ -1,0 +1,82 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Tensors that a checkpoint has twice, or under the name of their copy. What is expected is what transformers 5 does:
+# equal ones are one, of two that differ each stands for itself, and either stands for the other if that is missing.
+. "$(dirname "$0")/../lib/tap.sh"
+need_shared reference/arch "tiny checkpoints"
+
+header() { tail -c +9 "$1" | head -c "$(od -An -tu8 -N8 "$1" | tr -d ' ')"; }
+# bytes FILE TENSOR: its data
+bytes()
+{
+	# shellcheck disable=SC2046
+	set -- "$1" $(od -An -tu8 -N8 "$1") $(header "$1" | jq -r --arg t "$2" '.[$t].data_offsets | @tsv')
+	tail -c +$((9 + $2 + $3)) "$1" | head -c $(($4 - $3))
+}
+# given NAME: $TMP/m is the checkpoint, as the first of some shards
+given()
+{
+	rm -rf "$TMP/m"
+	mkdir "$TMP/m"
+	for f in "$SHARED/reference/arch/$1"/*; do [ -d "$f" ] || cp "$f" "$TMP/m"; done
+	chmod -R u+w "$TMP/m"
+	mv "$TMP/m/model.safetensors" "$TMP/m/model-1.safetensors"
+}
+# copy OF NAME DTYPE: a shard that has tensor NAME of the shape of OF and the data of standard input
+copy()
+{
+	head=$(header "$TMP/m/model-1.safetensors" | jq -c --arg of "$1" --arg to "$2" --arg t "$3" '.[$of]
+		| {($to): {dtype: $t, shape, data_offsets: [0, ((.data_offsets[1] - .data_offsets[0])*(if $t != .dtype then 2 else 1 end))]}}')
+	# shellcheck disable=SC2059
+	{ printf "\\$(printf %o ${#head})\\0\\0\\0\\0\\0\\0\\0"; printf %s "$head"; cat; } >"$TMP/m/model-2.safetensors"
+}
+other_first() { cat "$1" | { head -c 2 | tr '\000-\377' '\001-\377\000'; cat; }; }
+words_to_f32() { printf %b "$(od -v -An -to1 -w2 | sed 's/ \(...\) \(...\)/\\0000\\0000\\0\1\\0\2/' | tr -d '\n')"; }
+convert() { gguf-convert -t f32 -o "$TMP/$1" "$TMP/m"; }
+
+for pair in llama3-tied:model.embed_tokens.weight:lm_head.weight mamba:backbone.embeddings.weight:lm_head.weight \
+	bloom:word_embeddings.weight:lm_head.weight gpt2:wte.weight:lm_head.weight gemma:model.embed_tokens.weight:lm_head.weight \
+	t5:shared.weight:lm_head.weight t5:shared.weight:encoder.embed_tokens.weight; do
+	name=${pair%%:*} copy=${pair##*:} of=${pair#*:}
+	of=${of%:*}
+	given "$name"
+	ok "$name: as it is" convert want
+	type=$(header "$TMP/m/model-1.safetensors" | jq -r --arg of "$of" '.[$of].dtype')
+	bytes "$TMP/m/model-1.safetensors" "$of" >"$TMP/data"
+	copy "$of" "$copy" "$type" <"$TMP/data"
+	ok "$name: $copy has the same values" convert got
+	same "... and is not wanted" "$TMP/got" "$TMP/want"
+	is "... nor spoken of" "$(cat "$TMP/.out")" ""
+	other_first "$TMP/data" | copy "$of" "$copy" "$type"
+	case $name in
+	llama3-tied | mamba)
+		ok "$name: $copy differs" convert got
+		is "... which is told" "$(grep -c "$copy: differs from $of" "$TMP/.out")" 1
+		jq '.tie_word_embeddings = false' "$TMP/m/config.json" >"$TMP/config" && cp "$TMP/config" "$TMP/m/config.json"
+		ok "... it is what config.json would say" convert want
+		same "... of a model that is not tied" "$TMP/got" "$TMP/want"
+		is "... with a matrix for the output" "$(gguf-info --json --tensors "$TMP/got" | jq -r '.tensors[] | select(.name == "output.weight").name')" output.weight ;;
+	*)
+		not_ok "$name: $copy differs" 2 convert got
+		is "... which this architecture cannot have" "$(grep -c "config.json: tie_word_embeddings: " "$TMP/.out")" 1 ;;
+	esac
+	[ "$type" != BF16 ] || {
+		given "$name"
+		ok "$name again" convert want
+		words_to_f32 <"$TMP/data" | copy "$of" "$copy" F32
+		ok "$name: $copy has the same values in another type" convert got
+		same "... and is not wanted" "$TMP/got" "$TMP/want"
+	}
+done
+
+# the name of the copy alone, which is what safetensors keeps of two names for one tensor; blanks keep the header's size
+given llama3-tied
+convert want
+sed 's/"model.embed_tokens.weight"/"lm_head.weight"           /' "$TMP/m/model-1.safetensors" >"$TMP/renamed"
+mv "$TMP/renamed" "$TMP/m/model-1.safetensors"
+ok "a tied output matrix without embeddings" convert got
+same "... is the embeddings" "$TMP/got" "$TMP/want"
+jq '.tie_word_embeddings = false' "$TMP/m/config.json" >"$TMP/config" && mv "$TMP/config" "$TMP/m/config.json"
+not_ok "... but not where it is not tied" 2 convert got
+is "... by name" "$(grep -c "model.embed_tokens.weight: not in the checkpoint" "$TMP/.out")" 1
+done_testing
