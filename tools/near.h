@@ -4,7 +4,8 @@
 #define TOOLS_NEAR_H
 #include <stddef.h>
 
-/* Begins as { .asked = name }; best: of the names that were tried the nearest, NULL if none is near or two are alike. */
+/* Begins as { .asked = name }. best: of the names that were tried the nearest; NULL if none is near, or two are
+ * alike. */
 struct near { const char *asked, *best; size_t slips; };
 void near_try(struct near *n, const char *name);
 enum { NEAR_BYTES = 96 };                /* a longer name is cut */

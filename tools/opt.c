@@ -212,17 +212,22 @@ static void *json_memory(size_t n)
 	return msg_need(malloc(n));
 }
 
+static void near_option(const char *arg, const struct opt *opts, char hint[NEAR_BYTES])
+{
+	char name[64];
+	struct near near = { .asked = name };
+	const struct opt *o;
+	snprintf(name, sizeof name, "%.*s", (int)strcspn(arg, "="), arg);
+	for (size_t i = 0; (o = opt_at(opts, i)) != NULL; i++) if (o->name) near_try(&near, o->name);
+	near_hint(&near, "--", hint);
+}
+
 static _Noreturn void unknown(const char *shown, const char *arg, const struct opt *opts, const struct opt_program *p)
 {
-	char hint[HABIT_BYTES], in[HABIT_BYTES] = "", name[64];
+	char hint[HABIT_BYTES], in[HABIT_BYTES] = "";
 	if (!habit_hint(arg, opts, p, hint) && strncmp(arg, "--", 2) && strcmp(arg, shown))
 		snprintf(in, sizeof in, " in '%s'", arg);
-	if (!*hint && !strncmp(arg, "--", 2)) {
-		struct near near = { .asked = name };
-		snprintf(name, sizeof name, "%.*s", (int)strcspn(arg, "="), arg);
-		for (size_t i = 0; opt_at(opts, i); i++) if (opt_at(opts, i)->name) near_try(&near, opt_at(opts, i)->name);
-		near_hint(&near, "--", hint);
-	}
+	if (!*hint && !strncmp(arg, "--", 2)) near_option(arg, opts, hint);
 	usage("unknown option '%s'%s", shown, *in ? in : hint);
 }
 
