@@ -84,6 +84,10 @@ static void unpack(size_t block, size_t n_in, const void *strip, float *x)
 
 /* ---- products ---- */
 
+/* Rows that come later are asked for in the order in which they lie. As all of them are met soon after the first one,
+ * the last have to be asked for earlier: so many bytes before. */
+enum { LEAD = 4 << 10 };
+
 /* What is the same for all chunks of a product, so that these begin without divisions. */
 struct job {
 	const struct quant_mul *m;
@@ -93,9 +97,6 @@ struct job {
 	size_t units, step;                     /* a row's blocks, of its type; a chunk's */
 	size_t blocks, bytes, strip_bytes;      /* of such a block: of 32 or 256 columns */
 	size_t strip;                           /* bytes of a token */
-	/* Rows that come later are asked for in the order in which they lie. Where they are met side by side, and not
-	 * one after another, the last of them have to be asked for earlier. */
-	size_t lead;
 };
 /* Some blocks of up to table->rows rows and of n_t tokens, 1, 2 or 4, whose sums are in s. */
 struct chunk {
@@ -133,7 +134,7 @@ static void sum_up(const struct job *j, struct chunk *c)
 	const char *w = (const char *)m->w + c->o*m->w_stride + at;
 	c->strip = (const char *)m->act + c->t0*j->strip + c->unit*j->strip_bytes;
 	struct digits_part part = { w, m->w_stride, c->n_o, left < j->step ? left : j->step, c->strip, j->strip,
-		w + j->table->rows*m->w_stride + (j->table->rows - 1)*at + j->lead };
+		w + j->table->rows*m->w_stride + (j->table->rows - 1)*at + LEAD };
 	c->n_units = part.n;
 	c->n_blocks = part.n*j->blocks;
 	if (mul_block(j->kind) == 32 && c->n_o < j->table->rows) last_rows(sums, part, part.n*j->bytes, c->s);
@@ -184,7 +185,6 @@ static void mul(const struct digits_table *books, const struct digits_table *dig
 		.units = m->n_in/unit, .step = DIGITS_COLUMNS/unit,
 		.blocks = unit/block, .bytes = info->block_bytes,
 		.strip_bytes = strip_bytes(block, unit), .strip = strip_bytes(block, m->n_in),
-		.lead = block == 32 ? 4 << 10 : 0,
 	};
 	mul_all(&j, t0, n_t, o0, n_o, sums);
 }

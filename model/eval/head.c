@@ -129,7 +129,7 @@ enum ggu_status model_logits(struct work *w, const float *rows, size_t n, float 
 		m = product(&h, 0, g->head.n_out, h.logits, g->n_vocab);
 		quant_mul_cut(&m, ggu_pool_size(w->m->pool), &h.tokens, &h.outputs);
 		pack(&h);
-		cpu_run(w, PASS("output", (double)h.n*(double)g->n_embd*(double)g->n_vocab),
+		cpu_run(w, PASS("output", (double)h.n*(double)g->n_embd*(double)g->n_vocab, GGU_TAKE_NEAR),
 			cpu_chunks(h.n, h.tokens)*cpu_chunks(g->n_vocab, h.outputs), logits_task, &h);
 	}
 	return GGU_OK;
