@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * test_source.c - ways to open: bytes from functions and from the middle of something, a header without its data, a
- * shard alone, defects that are reported instead of refused; and to walk over the data. */
+ * shard alone; and to walk over the data. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -298,164 +298,6 @@ static void opens_one_shard(void **state)
 	free(shard.p);
 }
 
-/* ---- defects ---- */
-
-static struct { size_t n; enum ggu_rule rule[64]; } seen;
-static void note(void *ctx, const struct ggu_error *err)
-{
-	assert_ptr_equal(ctx, &seen);
-	assert_int_not_equal(err->code, GGU_OK);
-	assert_true(*err->what);
-	if (seen.n < 64)
-		seen.rule[seen.n] = err->rule;
-	seen.n++;
-}
-static const struct ggu_open_options lenient = { .defect = note, .defect_ctx = &seen };
-
-static void put(struct ggu_memory *b, uint64_t v, size_t width)
-{
-	for (size_t i = 0; i < width; i++) {
-		unsigned char c = (unsigned char)(v >> 8*i);
-		ggu_sink_memory(b).write(b, &c, 1, NULL);
-	}
-}
-static void put_str(struct ggu_memory *b, const char *s, size_t n)
-{
-	put(b, n, 8);
-	ggu_sink_memory(b).write(b, s, n, NULL);
-}
-static void put_kv(struct ggu_memory *b, const char *key, size_t n, enum ggu_kv_type t, uint64_t v)
-{
-	put_str(b, key, n);
-	put(b, t, 4);
-	put(b, v, ggu_kv_type_bytes(t));
-}
-static void put_tensor(struct ggu_memory *b, const char *name, uint32_t n_dims, uint64_t ne, uint32_t type,
-	uint64_t offset)
-{
-	put_str(b, name, strlen(name));
-	put(b, n_dims, 4);
-	for (uint32_t i = 0; i < n_dims; i++)
-		put(b, i ? 1 : ne, 8);
-	put(b, type, 4);
-	put(b, offset, 8);
-}
-
-/* A file with a defect of each kind. */
-static void put_defects(struct ggu_memory *b)
-{
-	ggu_sink_memory(b).write(b, "GGUF", 4, NULL);
-	put(b, 3, 4);
-	put(b, 12, 8);
-	put(b, 7, 8);
-	put_kv(b, "", 0, GGU_U8, 1);
-	put_kv(b, "a\0b", 3, GGU_U8, 1);
-	put_kv(b, "bool", 4, GGU_BOOL, 2);
-	put_kv(b, "k", 1, GGU_U8, 1);
-	put_kv(b, "k", 1, GGU_U8, 2);
-	put_str(b, "bools", 5);                /* [[false, 3]] */
-	put(b, GGU_ARRAY, 4);
-	put(b, GGU_ARRAY, 4);
-	put(b, 1, 8);
-	put(b, GGU_BOOL, 4);
-	put(b, 2, 8);
-	put(b, 0x300, 2);
-	put_kv(b, "general.alignment", 17, GGU_U32, 12);
-	put_tensor(b, "", 1, 4, GGU_TYPE_F32, 0);
-	put_tensor(b, "dims", 5, 4, GGU_TYPE_F32, 0);
-	put_tensor(b, "block", 1, 33, GGU_TYPE_Q4_0, 0);
-	put_tensor(b, "type", 1, 32, 99, 0);
-	put_tensor(b, "removed", 1, 32, 4, 0);
-	put_tensor(b, "size", 1, UINT64_C(1) << 63, GGU_TYPE_F32, 0);
-	put_tensor(b, "good", 1, 4, GGU_TYPE_F32, 0);
-	put_tensor(b, "good", 1, 4, GGU_TYPE_F32, 64);
-	put_tensor(b, "odd", 1, 1, GGU_TYPE_F32, 33);
-	put_tensor(b, "far", 1, 4, GGU_TYPE_F32, 1 << 20);
-	put_tensor(b, "farther", 1, 4, GGU_TYPE_F32, UINT64_MAX - 31);
-	put_tensor(b, "over", 1, 16, GGU_TYPE_F32, 0);
-	for (int i = 0; i < 200; i++)
-		put(b, 7, 1);
-}
-static void reports_every_defect(void **state)
-{
-	static const enum ggu_rule want[] = {
-		GGU_RULE_KEY, GGU_RULE_KEY, GGU_RULE_BOOL, GGU_RULE_KEY_TWICE, GGU_RULE_BOOL, GGU_RULE_ALIGNMENT,
-		GGU_RULE_NAME, GGU_RULE_DIMS, GGU_RULE_BLOCK, GGU_RULE_TYPE, GGU_RULE_TYPE, GGU_RULE_SIZE,
-			GGU_RULE_NAME_TWICE,
-		GGU_RULE_OFFSET, GGU_RULE_DATA, GGU_RULE_DATA, GGU_RULE_OVERLAP, GGU_RULE_OVERLAP,
-	};
-	struct ggu_memory b = { 0 };
-	struct ggu_file *f;
-	uint64_t v;
-	char to[64];
-
-	(void)state;
-	put_defects(&b);
-	memset(&seen, 0, sizeof seen);
-	assert_int_equal(ggu_open_memory(&f, b.p, b.n, &lenient, NULL), GGU_OK);
-	assert_int_equal(seen.n, sizeof want/sizeof *want);
-	assert_memory_equal(seen.rule, want, sizeof want);
-	assert_false(ggu_file_is_cut(f));
-	assert_int_equal(ggu_meta_count(ggu_file_meta(f)), 2);
-	assert_true(ggu_meta_uint(ggu_file_meta(f), "k", &v) && v == 1);
-	assert_int_equal(ggu_file_alignment(f), 32);
-	assert_int_equal(ggu_file_n_tensors(f), 5);
-	assert_int_equal(ggu_read(f, ggu_file_find(f, "over"), 0, to, 64, NULL), GGU_OK);
-	assert_int_equal(ggu_read(f, ggu_file_find(f, "odd"), 0, to, 4, NULL), GGU_OK);
-	assert_int_equal(ggu_read(f, ggu_file_find(f, "far"), 0, to, 4, NULL), GGU_ERR_TRUNCATED);
-	assert_int_equal(ggu_read(f, ggu_file_find(f, "farther"), 0, to, 4, NULL), GGU_ERR_TRUNCATED);
-	assert_int_equal(ggu_file_data_end(f, 0), UINT64_MAX);
-	ggu_close(f);
-	assert_int_equal(ggu_open_memory(&f, b.p, b.n, NULL, NULL), GGU_ERR_FORMAT);
-	free(b.p);
-}
-
-static void shows_a_header_that_is_cut(void **state)
-{
-	struct ggu_file *f;
-	size_t header, n_kv = 0, n_tensors = 0;
-
-	(void)state;
-	assert_int_equal(ggu_open_memory(&f, file.p, file.n, NULL, NULL), GGU_OK);
-	header = (size_t)ggu_file_header_bytes(f, 0);
-	ggu_close(f);
-	for (size_t n = 8; n < header; n++) {
-		unsigned char *cut = malloc(n), b[12];
-		const struct ggu_tensor *t;
-		const void *p;
-		memcpy(cut, file.p, n);
-		memset(&seen, 0, sizeof seen);
-		assert_int_equal(ggu_open_memory(&f, cut, n, &lenient, NULL), GGU_OK);
-		assert_true(seen.n && seen.rule[seen.n - 1] == GGU_RULE_CUT);
-		assert_true(ggu_file_is_cut(f));
-		assert_true(ggu_meta_count(ggu_file_meta(f)) >= n_kv && ggu_file_n_tensors(f) >= n_tensors);
-		n_kv = ggu_meta_count(ggu_file_meta(f));
-		n_tensors = ggu_file_n_tensors(f);
-		t = ggu_file_tensor(f, 0);
-		if (t) {
-			assert_int_equal(ggu_read(f, t, 0, b, 12, NULL), GGU_ERR_TRUNCATED);
-			assert_int_equal(ggu_map(f, t, &p, NULL), GGU_ERR_TRUNCATED);
-			assert_ptr_equal(ggu_file_in_data_order(f, 0), t);
-		}
-		ggu_close(f);
-		free(cut);
-	}
-	assert_int_equal(n_kv, 2);
-	assert_int_equal(n_tensors, 2);
-}
-
-static void no_gguf_stays_refused(void **state)
-{
-	struct ggu_file *f;
-
-	(void)state;
-	memset(&seen, 0, sizeof seen);
-	assert_int_equal(ggu_open_memory(&f, "GGML\3\0\0\0", 8, &lenient, NULL), GGU_ERR_FORMAT);
-	assert_int_equal(ggu_open_memory(&f, "GGUF\7\0\0\0", 8, &lenient, NULL), GGU_ERR_UNSUPPORTED);
-	assert_int_equal(ggu_open_memory(&f, "GGUF", 4, &lenient, NULL), GGU_ERR_TRUNCATED);
-	assert_int_equal(seen.n, 0);
-}
-
 /* ---- walking ---- */
 
 static void walks_in_whole_blocks(void **state)
@@ -499,12 +341,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(opens_functions), cmocka_unit_test(passes_their_failures_on),
-			cmocka_unit_test(begins_at_the_base),
-		cmocka_unit_test(standard_input_begins_where_it_stands), cmocka_unit_test(waits_for_a_pipe),
-		cmocka_unit_test(full_pipes_are_waited_for), cmocka_unit_test(needs_no_data),
-			cmocka_unit_test(opens_one_shard),
-		cmocka_unit_test(reports_every_defect), cmocka_unit_test(shows_a_header_that_is_cut),
-			cmocka_unit_test(no_gguf_stays_refused),
+		cmocka_unit_test(begins_at_the_base), cmocka_unit_test(standard_input_begins_where_it_stands),
+		cmocka_unit_test(waits_for_a_pipe), cmocka_unit_test(full_pipes_are_waited_for),
+		cmocka_unit_test(needs_no_data), cmocka_unit_test(opens_one_shard),
 		cmocka_unit_test(walks_in_whole_blocks),
 	};
 	return cmocka_run_group_tests(tests, make, unmake);
