@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * factors.c - see factors.h. A thread of its own goes through the matrices in order, reads covariances and makes
  * factors with a pool of its own; it stops when one that is new waits to be asked for. So there are that one, those
- * made last, which weights that share an input use again, and those at work. */
+ * made last, which weights that share an input use again, and those at work. Where the system gives no thread each is
+ * made when it is asked for. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +21,7 @@ struct factors {
 	const struct remake *r;
 	int n_threads;
 	pthread_t thread;
+	bool started;                   /* the thread */
 	pthread_mutex_t lock;           /* of what follows */
 	pthread_cond_t moved;
 	struct item *item;              /* [n] */
@@ -28,8 +30,8 @@ struct factors {
 	bool stop;
 	enum ggu_status status;
 	struct ggu_error err;
-	/* the thread's own */
-	struct ggu_pool *pool;
+	/* of the thread, or of who asks where there is none */
+	struct ggu_pool *pool;          /* NULL: none */
 	struct kept kept[KEPT];
 	size_t n_made;                  /* of those kept */
 };
@@ -91,36 +93,36 @@ static void drop(struct factors *f, size_t k)
 	f->n_fresh -= f->item[k].fresh;
 	f->item[k].fresh = false;
 }
-static void *make_all(void *ctx)
+/* With the lock held, which others may have meanwhile. */
+static void make_item(struct factors *f, size_t k)
 {
-	struct factors *f = ctx;
+	struct item m = f->item[k];
 	struct ggu_error err;
-	enum ggu_status s = GGU_OK;
-	f->pool = ggu_pool_new(f->n_threads);
-	if (!f->pool) s = ggu_no_memory(&err);
+	enum ggu_status s;
+	pthread_mutex_unlock(&f->lock);
+	s = share_or_make(f, &m, &err);
 	pthread_mutex_lock(&f->lock);
-	for (size_t k = 0; k < f->n && !s && !f->stop; k++) {
-		struct item m = f->item[k];
-		while (f->n_fresh && !f->stop) pthread_cond_wait(&f->moved, &f->lock);
-		if (f->stop) break;
-		if (k < f->next) continue;      /* passed over */
-		pthread_mutex_unlock(&f->lock);
-		s = share_or_make(f, &m, &err);
-		pthread_mutex_lock(&f->lock);
-		m.made = !s;
-		f->item[k] = m;
-		f->n_fresh += m.fresh;
-		if (k < f->next) drop(f, k);
-		pthread_cond_signal(&f->moved);
-	}
+	m.made = !s;
+	f->item[k] = m;
+	f->n_fresh += m.fresh;
+	if (k < f->next) drop(f, k);
 	f->status = s;
 	if (s) f->err = err;
 	pthread_cond_signal(&f->moved);
-	pthread_mutex_unlock(&f->lock);
-	for (size_t j = 0; j < KEPT; j++) {
-		free(f->kept[j].of);
-		quant_feedback_free(f->kept[j].q);
+}
+static void *make_all(void *ctx)
+{
+	struct factors *f = ctx;
+	f->pool = ggu_pool_new(f->n_threads);
+	pthread_mutex_lock(&f->lock);
+	if (!f->pool) f->status = ggu_no_memory(&f->err);
+	for (size_t k = 0; k < f->n && !f->status; k++) {
+		while (f->n_fresh && !f->stop) pthread_cond_wait(&f->moved, &f->lock);
+		if (f->stop) break;
+		if (k >= f->next) make_item(f, k);      /* not passed over */
 	}
+	pthread_cond_signal(&f->moved);
+	pthread_mutex_unlock(&f->lock);
 	ggu_pool_free(f->pool);
 	return NULL;
 }
@@ -139,6 +141,7 @@ enum ggu_status factors_get(struct factors *f, size_t i, size_t mat, struct quan
 	pthread_cond_signal(&f->moved);
 	if (f->next < f->n && f->item[f->next].i == i && f->item[f->next].mat == mat) {
 		struct item *m = f->item + f->next;
+		if (!f->started && !f->status) make_item(f, f->next);
 		while (!m->made && !f->status) pthread_cond_wait(&f->moved, &f->lock);
 		if (!m->made) {
 			s = f->status;
@@ -175,14 +178,10 @@ enum ggu_status factors_new(struct factors **to, const struct remake *r, int n_t
 		list(r, f->item);
 		pthread_mutex_init(&f->lock, NULL);
 		pthread_cond_init(&f->moved, NULL);
-		if (pthread_create(&f->thread, NULL, make_all, f) == 0) {
-			*to = f;
-			return GGU_OK;
-		}
-		pthread_mutex_destroy(&f->lock);
-		pthread_cond_destroy(&f->moved);
+		f->started = !pthread_create(&f->thread, NULL, make_all, f);
+		*to = f;
+		return GGU_OK;
 	}
-	if (f) free(f->item);
 	free(f);
 	return ggu_no_memory(err);
 }
@@ -193,7 +192,11 @@ void factors_free(struct factors *f)
 	f->stop = true;
 	pthread_cond_signal(&f->moved);
 	pthread_mutex_unlock(&f->lock);
-	pthread_join(f->thread, NULL);
+	if (f->started) pthread_join(f->thread, NULL);
+	for (size_t k = 0; k < KEPT; k++) {
+		free(f->kept[k].of);
+		quant_feedback_free(f->kept[k].q);
+	}
 	for (size_t k = 0; k < f->n; k++) quant_feedback_free(f->item[k].q);
 	pthread_mutex_destroy(&f->lock);
 	pthread_cond_destroy(&f->moved);

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * test_factors.c - factors that a thread makes ahead are those of each matrix's own covariance and damping, made once
- * where weights share an input; failures come where their factor is asked for. */
+ * where weights share an input; failures come where their factor is asked for. The same where no thread can be
+ * started. */
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -30,6 +34,14 @@ static const struct ggu_tensor *tensors[N];
 static struct recipe_choice choice[N];
 static const char *fails;               /* reading this tensor's covariance */
 static atomic_int n_read;
+
+static bool no_threads;
+int pthread_create(pthread_t *t, const pthread_attr_t *a, void *(*fn)(void *), void *arg)
+{
+	union { void *p; int (*call)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *); } real;
+	real.p = dlsym(RTLD_NEXT, "pthread_create");
+	return no_threads ? EAGAIN : real.call(t, a, fn, arg);
+}
 
 static const struct made_up *by_name(const char *name)
 {
@@ -214,6 +226,15 @@ static void one_is_made_ahead_of_those_asked_for(void **state)
 	/* that of "a" and one of the experts */
 	assert_in_range(n_read, 1, 2);
 }
+static void without_threads_they_are_the_same(void **state)
+{
+	no_threads = true;
+	each_matrix_has_its_own(state);
+	some_may_be_passed_over(state);
+	failures_come_where_they_belong(state);
+	nobody_need_ask(state);
+	no_threads = false;
+}
 
 int main(void)
 {
@@ -221,6 +242,7 @@ int main(void)
 		cmocka_unit_test(each_matrix_has_its_own), cmocka_unit_test(some_may_be_passed_over),
 		cmocka_unit_test(failures_come_where_they_belong), cmocka_unit_test(nobody_need_ask),
 		cmocka_unit_test(one_is_made_ahead_of_those_asked_for),
+		cmocka_unit_test(without_threads_they_are_the_same),
 	};
 	return cmocka_run_group_tests(tests, set_up, NULL);
 }
