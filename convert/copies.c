@@ -83,9 +83,12 @@ enum ggu_status copies_compare(struct config *c, const struct checkpoint *source
 		if (!s && !same) s = compare(source, copy, of, &same, err);
 		if (s) return s;
 		if (same) continue;
+		if (!yaml_get(l->items[k], "when"))
+			return file_fail(err, GGU_ERR_UNSUPPORTED, "", GGU_NO_OFFSET, copy->name,
+				"differs from %.80s, whose copy it must be", of->name);
 		untied = true;
-		file_fail(&what, GGU_ERR_FORMAT, "", GGU_NO_OFFSET, copy->name, "differs from %.80s, so neither is dropped",
-			of->name);
+		file_fail(&what, GGU_ERR_FORMAT, "", GGU_NO_OFFSET, copy->name,
+			"differs from %.80s, so neither is dropped", of->name);
 		if (warn) warn(ctx, &what);
 	}
 	c->untied = untied;

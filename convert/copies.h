@@ -4,7 +4,7 @@
  *   COPY: {of: ORIGINAL, when: EXPR}     where EXPR holds or is absent, COPY has the values of ORIGINAL
  *
  * Of two, the copy is dropped; of one, it stands for the other. Two that differ are no copies, whatever config.json
- * says: transformers 5 keeps both then, and so does the plan. */
+ * says: transformers 5 keeps both then, and so does the plan. Without `when` they are refused. */
 #ifndef CONVERT_COPIES_H
 #define CONVERT_COPIES_H
 #include "checkpoint.h"

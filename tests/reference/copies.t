@@ -30,8 +30,9 @@ copy()
 	# shellcheck disable=SC2059
 	{ printf "\\$(printf %o ${#head})\\0\\0\\0\\0\\0\\0\\0"; printf %s "$head"; cat; } >"$TMP/m/model-2.safetensors"
 }
-other_first() { cat "$1" | { head -c 2 | tr '\000-\377' '\001-\377\000'; cat; }; }
+other_first() { head -c 2 | tr "\000-\377" "\001-\377\000"; cat; }
 words_to_f32() { printf %b "$(od -v -An -to1 -w2 | sed 's/ \(...\) \(...\)/\\0000\\0000\\0\1\\0\2/' | tr -d '\n')"; }
+set_config() { jq "$1" "$TMP/m/config.json" >"$TMP/config" && cp "$TMP/config" "$TMP/m/config.json"; }
 convert() { gguf-convert -t f32 -o "$TMP/$1" "$TMP/m"; }
 
 for pair in llama3-tied:model.embed_tokens.weight:lm_head.weight mamba:backbone.embeddings.weight:lm_head.weight \
@@ -47,18 +48,18 @@ for pair in llama3-tied:model.embed_tokens.weight:lm_head.weight mamba:backbone.
 	ok "$name: $copy has the same values" convert got
 	same "... and is not wanted" "$TMP/got" "$TMP/want"
 	is "... nor spoken of" "$(cat "$TMP/.out")" ""
-	other_first "$TMP/data" | copy "$of" "$copy" "$type"
+	other_first <"$TMP/data" | copy "$of" "$copy" "$type"
 	case $name in
 	llama3-tied | mamba)
 		ok "$name: $copy differs" convert got
 		is "... which is told" "$(grep -c "$copy: differs from $of" "$TMP/.out")" 1
-		jq '.tie_word_embeddings = false' "$TMP/m/config.json" >"$TMP/config" && cp "$TMP/config" "$TMP/m/config.json"
+		set_config '.tie_word_embeddings = false'
 		ok "... it is what config.json would say" convert want
 		same "... of a model that is not tied" "$TMP/got" "$TMP/want"
 		is "... with a matrix for the output" "$(gguf-info --json --tensors "$TMP/got" | jq -r '.tensors[] | select(.name == "output.weight").name')" output.weight ;;
 	*)
 		not_ok "$name: $copy differs" 2 convert got
-		is "... which this architecture cannot have" "$(grep -c "config.json: tie_word_embeddings: " "$TMP/.out")" 1 ;;
+		is "... which this architecture cannot have" "$(grep -c -e "config.json: tie_word_embeddings: " -e "whose copy it must be" "$TMP/.out")" 1 ;;
 	esac
 	[ "$type" != BF16 ] || {
 		given "$name"
@@ -69,6 +70,22 @@ for pair in llama3-tied:model.embed_tokens.weight:lm_head.weight mamba:backbone.
 	}
 done
 
+# T5 as transformers 5 writes what was published as not tied
+given t5
+bytes "$TMP/m/model-1.safetensors" shared.weight | other_first | copy shared.weight lm_head.weight "$type"
+set_config '.tie_word_embeddings = false'
+ok "t5: not tied" convert want
+set_config '.tie_word_embeddings = true | .scale_decoder_outputs = false'
+ok "... tied, but not scaled, and with a head" convert got
+same "... is the same" "$TMP/got" "$TMP/want"
+set_config '.scale_decoder_outputs = true'
+not_ok "... scaled, and with a head" 2 convert got
+rm "$TMP/m/model-2.safetensors"
+ok "... scaled, without a head" convert got
+set_config '.scale_decoder_outputs = false'
+not_ok "... neither scaled nor with a head" 2 convert got
+is "... by name" "$(grep -c "lm_head.weight: not in the checkpoint" "$TMP/.out")" 1
+
 # the name of the copy alone, which is what safetensors keeps of two names for one tensor; blanks keep the header's size
 given llama3-tied
 convert want
@@ -76,7 +93,7 @@ sed 's/"model.embed_tokens.weight"/"lm_head.weight"           /' "$TMP/m/model-1
 mv "$TMP/renamed" "$TMP/m/model-1.safetensors"
 ok "a tied output matrix without embeddings" convert got
 same "... is the embeddings" "$TMP/got" "$TMP/want"
-jq '.tie_word_embeddings = false' "$TMP/m/config.json" >"$TMP/config" && mv "$TMP/config" "$TMP/m/config.json"
+set_config '.tie_word_embeddings = false'
 not_ok "... but not where it is not tied" 2 convert got
 is "... by name" "$(grep -c "model.embed_tokens.weight: not in the checkpoint" "$TMP/.out")" 1
 done_testing
