@@ -395,11 +395,12 @@ static enum ggu_status choose_one(const struct recipe *r, const struct recipe_op
 	if (is_left_alone(t, o)) return GGU_OK;
 	type = wanted(o, m, t, role);
 	if (type != RECIPE_KEEP) {
+		if (!ggu_type_info(type))
+			return ggu_fail(err, GGU_ERR_UNSUPPORTED, GGU_NO_OFFSET, t->name, "there is no type %u", type);
 		if (!fits(type, t->ne[0]))
 			return ggu_fail(err, GGU_ERR_UNSUPPORTED, GGU_NO_OFFSET, t->name,
 				"rows of %llu weights are not a whole number of %s blocks",
-				(unsigned long long)t->ne[0],
-				ggu_type_info(type) ? ggu_type_info(type)->name : "unknown");
+				(unsigned long long)t->ne[0], ggu_type_info(type)->name);
 		*c = (struct recipe_choice){ type, type, RECIPE_OVERRIDE };
 	} else if (r->ftype == RECIPE_KEEP) {
 		return GGU_OK;

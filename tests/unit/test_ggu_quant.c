@@ -113,6 +113,11 @@ static uint32_t wish(void *ctx, const struct ggu_tensor *t)
 	(void)ctx;
 	return strstr(t->name, "ffn_up") ? GGU_TYPE_Q8_0 : UINT32_MAX;
 }
+static uint32_t wish_for_none(void *ctx, const struct ggu_tensor *t)
+{
+	(void)ctx; (void)t;
+	return 4;       /* Q4_2, long gone */
+}
 static void count(void *ctx, const struct ggu_tensor *t, uint32_t type, uint64_t done, uint64_t all)
 {
 	assert_true(done <= all && all == 2*sizeof x && ggu_type_info(type) && *t->name);
@@ -165,6 +170,9 @@ static void quantizes_a_model(void **state)
 	n_in = COLS/2;
 	assert_int_equal(ggu_quantize(f, "Q4_K_S", &o, &to, &e), GGU_ERR_RANGE);
 	assert_int_equal(ggu_quantize(f, "Q17", &o, &to, &e), GGU_ERR_MISSING);
+	o.choose = wish_for_none;
+	assert_int_equal(ggu_quantize(f, "Q4_K_S", &o, &to, &e), GGU_ERR_UNSUPPORTED);
+	assert_string_equal(e.what, "there is no type 4");
 	assert_int_equal(out.n, 0);
 	ggu_close(f);
 	free(in.p);
