@@ -348,15 +348,20 @@ static const struct pickle_global *named(const struct pickle_value *v, size_t i,
 	return g && g->u.global->role == role ? g->u.global : NULL;
 }
 
-/* (storage, offset, size, stride, requires_grad, hooks), in the third version then the dtype */
+/* (storage, offset, size, stride, requires_grad, hooks), in the third version then the dtype; last, where a tensor is not
+ * what its storage says (negated, conjugated, in a layout of a device), a dict that says so */
 static enum ggu_status rebuild_tensor(struct machine *m, const struct pickle_value *args, bool v3)
 {
 	const struct pickle_value *storage = item(args, 0, PICKLE_STORAGE), *offset = item(args, 1, PICKLE_INT);
 	const struct pickle_value *size = item(args, 2, PICKLE_TUPLE), *stride = item(args, 3, PICKLE_TUPLE);
 	const struct pickle_global *dtype = v3 ? named(args, 6, ROLE_DTYPE) : NULL;
+	const struct pickle_value *other = item(args, v3 ? 7 : 6, PICKLE_DICT);
 	if (!storage || !offset || !integers(size) || !integers(stride) || size->u.items.n != stride->u.items.n ||
 		(v3 && !dtype))
 		return wrong(m, "not the arguments of a tensor");
+	if (other && other->u.items.n)
+		return file_fail(m->err, GGU_ERR_UNSUPPORTED, m->file, m->at, "",
+			"a tensor that is stored as another, such as negated: save it as it is");
 	return push_new(m, &(struct pickle_value){ PICKLE_TENSOR,
 		{ .tensor = { &storage->u.storage, v3 ? dtype->dtype : storage->u.storage.dtype,
 		offset->u.i, &size->u.items, &stride->u.items } } });

@@ -80,7 +80,7 @@ says "unless its value is harmless" 0 ""
 config '.layer_types = ["sliding_attention"]'
 says "layers of other kinds" 2 'layer_types: is ["sliding_attention"], which'
 config '.quantization_config = {quant_method: "fp8"}'
-says "quantized weights" 2 "quantization_config: is {"
+says "quantized weights" 2 "quantization_config: its weights are quantized"
 for key in truncate:false mscale:0.7 mscale_all_dim:1; do
 	config ".rope_scaling = {rope_type: \"yarn\", factor: 4.0, original_max_position_embeddings: 64, ${key}}"
 	says "yarn with $key" 2 "rope_scaling.${key%%:*}: is ${key#*:}"
