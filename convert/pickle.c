@@ -6,6 +6,7 @@
  * by the pickle's length; a value that is fetched again is shared, not copied. */
 #include <stdlib.h>
 #include <string.h>
+#include "../libgguf/arena.h"
 #include "../libgguf/span.h"
 #include "../model/util/file.h"
 #include "pickle.h"
@@ -48,10 +49,8 @@ static const struct pickle_global globals[] = {
 
 /* ---- the machine ---- */
 
-enum { ARENA_BYTES = 1 << 16 };
-struct chunk { struct chunk *next; size_t used, cap; _Alignas(16) char bytes[]; };
 struct pickle {
-	struct chunk *chunks;
+	struct ggu_arena arena;
 	const struct pickle_value *root;
 };
 struct machine {
@@ -76,21 +75,6 @@ static enum ggu_status wrong(struct machine *m, const char *what)
 	return file_fail(m->err, GGU_ERR_FORMAT, m->file, m->at, "", "pickle opcode %s: %s", m->op, what);
 }
 
-static void *take(struct pickle *p, size_t n)
-{
-	struct chunk *c = p->chunks;
-	n = (n + 15)/16*16;
-	if (!c || n > c->cap - c->used) {
-		size_t cap = n > ARENA_BYTES ? n : ARENA_BYTES;
-		c = malloc(sizeof *c + cap);
-		if (!c) return NULL;
-		*c = (struct chunk){ .next = p->chunks, .cap = cap };
-		p->chunks = c;
-	}
-	c->used += n;
-	return c->bytes + c->used - n;
-}
-
 static enum ggu_status push(struct machine *m, const struct pickle_value *v)
 {
 	m->stack[m->depth++] = v;
@@ -98,7 +82,7 @@ static enum ggu_status push(struct machine *m, const struct pickle_value *v)
 }
 static enum ggu_status push_new(struct machine *m, const struct pickle_value *v)
 {
-	struct pickle_value *copy = take(m->p, sizeof *copy);
+	struct pickle_value *copy = ggu_arena_alloc(&m->p->arena, sizeof *copy);
 	if (!copy) return no_memory(m);
 	*copy = *v;
 	return push(m, copy);
@@ -122,7 +106,7 @@ static enum ggu_status append(struct machine *m, struct pickle_items *to, const 
 {
 	if (n > to->cap - to->n) {
 		size_t cap = to->n + n > 2*to->cap ? to->n + n : 2*to->cap;
-		const struct pickle_value **grown = take(m->p, cap*sizeof *grown);
+		const struct pickle_value **grown = ggu_arena_alloc(&m->p->arena, cap*sizeof *grown);
 		if (!grown) return no_memory(m);
 		if (to->n) memcpy(grown, to->v, to->n*sizeof *grown);
 		to->v = grown;
@@ -469,12 +453,8 @@ enum ggu_status pickle_read(struct pickle **out, const unsigned char *text, size
 
 void pickle_free(struct pickle *p)
 {
-	struct chunk *next;
 	if (!p) return;
-	for (struct chunk *c = p->chunks; c; c = next) {
-		next = c->next;
-		free(c);
-	}
+	ggu_arena_free(&p->arena);
 	free(p);
 }
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
- * arena.c - memory taken in pieces and freed as a whole: a list of blocks that double in size, so
- * that a vocabulary of 150 000 strings costs a few dozen calls of malloc. */
+ * arena.c - see arena.h: a list of blocks that double in size, so that a vocabulary of 150 000 strings costs a few
+ * dozen calls of malloc. */
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include "internal.h"
+#include "arena.h"
 
 struct ggu_block { struct ggu_block *next; size_t used, bytes; _Alignas(16) unsigned char data[]; };
 enum { FIRST_BYTES = 4096, LAST_BYTES = 1 << 22 };
@@ -38,6 +39,13 @@ void *ggu_arena_alloc(struct ggu_arena *a, size_t n)
 	p = b->data + b->used;
 	b->used += n;
 	return p;
+}
+
+void *ggu_arena_zeros(struct ggu_arena *a, size_t n)
+{
+	void *p = ggu_arena_alloc(a, n);
+
+	return p ? memset(p, 0, n) : NULL;
 }
 
 void *ggu_arena_grow(struct ggu_arena *a, void *p, size_t old_bytes, size_t new_bytes)

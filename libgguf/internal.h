@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
- * internal.h - what the files of libggu share and nobody else sees: memory, the cursor over a source, and the insides
+ * internal.h - what the files of libggu share and nobody else sees: the cursor over a source, and the insides
  * of the public structs. */
 #ifndef GGU_INTERNAL_H
 #define GGU_INTERNAL_H
 #include <pthread.h>
 #include <stdio.h>
+#include "arena.h"
 #include "index.h"
 #include "pool.h"
 
@@ -35,18 +36,6 @@ static inline bool ggu_align_ok(uint64_t a)
 {
 	return a >= GGU_ALIGN_MIN && a <= GGU_ALIGN_MAX && !(a & (a - 1));
 }
-
-/* ---- arena.c: memory that is freed as a whole ---- */
-
-struct ggu_block;
-struct ggu_arena { struct ggu_block *head; size_t next_bytes; };
-/* n bytes aligned to 16, or NULL */
-void *ggu_arena_alloc(struct ggu_arena *a, size_t n);
-/* A larger copy; the old bytes stay unused in the arena. */
-void *ggu_arena_grow(struct ggu_arena *a, void *p, size_t old_bytes, size_t new_bytes);
-/* Bytes and a NUL after them. */
-char *ggu_arena_str(struct ggu_arena *a, const char *s, size_t n);
-void ggu_arena_free(struct ggu_arena *a);
 
 /* ---- shard.c ---- */
 

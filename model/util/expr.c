@@ -7,37 +7,18 @@
 #include <string.h>
 #include "expr_internal.h"
 
-enum { MAX_DEPTH = 64, MAX_TEXT = 4096, CHUNK = 4096, MAX_ITEMS = 1 << 22, MAX_STEPS = 1 << 23 };
+enum { MAX_DEPTH = 64, MAX_TEXT = 4096, MAX_ITEMS = 1 << 22, MAX_STEPS = 1 << 23 };
 
 /* ---- arena ---- */
-
-struct expr_chunk { struct expr_chunk *next; size_t used, size; max_align_t data[]; };
 
 struct expr_arena *expr_arena_new(void)
 {
 	struct expr_arena *a = calloc(1, sizeof *a);
-	if (a) *a = (struct expr_arena){ NULL, MAX_ITEMS, MAX_STEPS };
+	if (a) *a = (struct expr_arena){ .items = MAX_ITEMS, .steps = MAX_STEPS };
 	return a;
 }
 
-void *expr_arena_alloc(struct expr_arena *a, size_t bytes)
-{
-	struct expr_chunk *c = a->head;
-	char *p;
-	if (bytes > SIZE_MAX/2) return NULL;
-	bytes = (bytes + sizeof(max_align_t) - 1)/sizeof(max_align_t)*sizeof(max_align_t);
-	if (!c || c->size - c->used < bytes) {
-		size_t size = bytes > CHUNK ? bytes : CHUNK;
-		c = calloc(1, sizeof *c + size);
-		if (!c) return NULL;
-		c->size = size;
-		c->next = a->head;
-		a->head = c;
-	}
-	p = (char *)c->data + c->used;
-	c->used += bytes;
-	return p;
-}
+void *expr_arena_alloc(struct expr_arena *a, size_t bytes) { return ggu_arena_zeros(&a->memory, bytes); }
 
 enum ggu_status expr_arena_items(struct expr_arena *a, size_t n, struct expr_value **v, struct ggu_error *err)
 {
@@ -53,11 +34,7 @@ enum ggu_status expr_arena_items(struct expr_arena *a, size_t n, struct expr_val
 void expr_arena_free(struct expr_arena *a)
 {
 	if (!a) return;
-	while (a->head) {
-		struct expr_chunk *next = a->head->next;
-		free(a->head);
-		a->head = next;
-	}
+	ggu_arena_free(&a->memory);
 	free(a);
 }
 

@@ -2,6 +2,7 @@
  * expr_internal.h - the parsed form, shared by expr.c (text to tree) and expr_eval.c (tree to value). */
 #ifndef MODEL_UTIL_EXPR_INTERNAL_H
 #define MODEL_UTIL_EXPR_INTERNAL_H
+#include "../../libgguf/arena.h"
 #include "expr.h"
 
 enum expr_op {
@@ -18,7 +19,7 @@ struct expr_node {
 	size_t n_args;
 };
 struct expr_arena {
-	struct expr_chunk *head;
+	struct ggu_arena memory;
 	size_t items, steps;            /* that are left */
 };
 struct expr { struct expr_arena *arena; const struct expr_node *root; };

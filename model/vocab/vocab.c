@@ -22,35 +22,14 @@ const struct vocab_special_name vocab_special_names[VOCAB_N_SPECIAL] = {
 	{ "eot", "tokenizer.ggml.eot_token_id" }, { "eom", "tokenizer.ggml.eom_token_id" },
 };
 
-struct vocab_chunk { struct vocab_chunk *next; size_t used, size; };
-enum { CHUNK_BYTES = 1 << 20, MAX_JSON = 256 << 20 };
+enum { MAX_JSON = 256 << 20 };
 
-void *vocab_alloc(struct vocab *v, size_t bytes)
-{
-	struct vocab_chunk *c = v->arena;
-	if (bytes > SIZE_MAX - 64) return NULL;
-	bytes = (bytes + 15) & ~(size_t)15;
-	if (!c || c->size - c->used < bytes) {
-		size_t size = bytes > CHUNK_BYTES ? bytes : CHUNK_BYTES;
-		size_t head = (sizeof *c + 15) & ~(size_t)15;
-		c = calloc(1, head + size);
-		if (!c) return NULL;
-		c->size = size;
-		c->next = v->arena;
-		v->arena = c;
-	}
-	void *p = (char *)c + ((sizeof *c + 15) & ~(size_t)15) + c->used;
-	c->used += bytes;
-	return p;
-}
+void *vocab_alloc(struct vocab *v, size_t bytes) { return ggu_arena_zeros(&v->arena, bytes); }
 
 struct ggu_str vocab_copy(struct vocab *v, const char *p, size_t n)
 {
-	char *to = vocab_alloc(v, n + 1);
-	if (!to) return (struct ggu_str){ NULL, 0 };
-	if (n) memcpy(to, p, n);
-	to[n] = 0;
-	return (struct ggu_str){ to, n };
+	char *to = ggu_arena_str(&v->arena, p, n);
+	return (struct ggu_str){ to, to ? n : 0 };
 }
 
 struct vocab *vocab_new(void)
@@ -69,10 +48,7 @@ struct vocab *vocab_new(void)
 void vocab_free(struct vocab *v)
 {
 	if (!v) return;
-	for (struct vocab_chunk *c = v->arena, *next; c; c = next) {
-		next = c->next;
-		free(c);
-	}
+	ggu_arena_free(&v->arena);
 	json_decref(v->pipeline);
 	free(v);
 }

@@ -18,6 +18,7 @@
 #ifndef MODEL_VOCAB_VOCAB_IMPL_H
 #define MODEL_VOCAB_VOCAB_IMPL_H
 #include <jansson.h>
+#include "../../libgguf/arena.h"
 #include "vocab.h"
 
 #define TRY(x) do { enum ggu_status try_status = (x); if (try_status) return try_status; } while (0)
@@ -58,10 +59,10 @@ struct vocab {
 	struct vocab_template *templates;
 	size_t n_templates;
 	json_t *pipeline;               /* never NULL once built */
-	struct vocab_chunk *arena;
+	struct ggu_arena arena;
 };
 
-/* Memory that lives as long as the vocabulary; NULL: out of memory. */
+/* Zeroed memory that lives as long as the vocabulary; NULL: out of memory. */
 void *vocab_alloc(struct vocab *v, size_t bytes);
 /* A copy of p[n] in the arena, NUL-terminated; p NULL on failure. */
 struct ggu_str vocab_copy(struct vocab *v, const char *p, size_t n);
