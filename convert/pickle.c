@@ -332,8 +332,8 @@ static const struct pickle_global *named(const struct pickle_value *v, size_t i,
 	return g && g->u.global->role == role ? g->u.global : NULL;
 }
 
-/* (storage, offset, size, stride, requires_grad, hooks), in the third version then the dtype; last, where a tensor is not
- * what its storage says (negated, conjugated, in a layout of a device), a dict that says so */
+/* (storage, offset, size, stride, requires_grad, hooks), in the third version then the dtype; last, where a tensor is
+ * not what its storage says (negated, conjugated, in a layout of a device), a dict that says so */
 static enum ggu_status rebuild_tensor(struct machine *m, const struct pickle_value *args, bool v3)
 {
 	const struct pickle_value *storage = item(args, 0, PICKLE_STORAGE), *offset = item(args, 1, PICKLE_INT);

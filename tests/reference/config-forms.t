@@ -56,6 +56,26 @@ ok "YaRN without an original length" gguf-convert -q -o "$TMP/got" "$TMP/m"
 is "... starts from the length of the context" "$(gguf-info --get llama.rope.scaling.original_context_length "$TMP/got")" \
 	"$(jq .max_position_embeddings "$TMP/m/config.json")"
 
+# activates NAME FILTER TOKEN LOGIT: transformers 5.23 gives the last row of the reference's tokens this logit, a thousandth
+# from what it is with the other form of GELU
+activates()
+{
+	given "$1" "$2"
+	ok "$1: $2" gguf-convert -q -t f32 -o "$TMP/got" "$TMP/m"
+	jq -r '.sequences[] | map(tostring) | join(" ")' "$SHARED/reference/arch/$1/expected/tokens.json" >"$TMP/ids"
+	row=$(($(jq .vocab_size "$SHARED/reference/arch/$1/expected/tokens.json")*4))
+	ok "... is evaluated" sh -c "gguf-logits -m '$TMP/got' '$TMP/ids' >'$TMP/logits'"
+	is "... as transformers does" "$(tail -c "$row" "$TMP/logits" | od -An -v -tf4 -w4 |
+		awk -v t="$3" -v x="$4" 'NR == t + 1 { print ($1 - x)^2 < 1e-9 ? x : $1 }')" "$4"
+}
+activates gpt2 '.activation_function = "gelu"' 285 -2.813126
+activates gpt_bigcode '.activation_function = "gelu"' 252 5.209229
+activates gpt_neox '.hidden_act = "gelu_fast"' 226 1.197685
+activates gpt_neox '.hidden_act = "gelu_fast" | .use_parallel_residual = false' 244 10.528244
+activates gpt2 '.activation_function = "gelu_fast"' 17 3.784182
+
+refused gpt2 activation_function '.activation_function = "relu"'
+refused gpt_neox hidden_act '.hidden_act = "relu"'
 refused gemma hidden_act '.hidden_act = "silu"'
 refused gemma2 hidden_act '.hidden_activation = "gelu"'
 refused gemma3 hidden_act '.hidden_activation = "gelu"'
