@@ -76,29 +76,24 @@ $(BUILD)/bin/%: $(OBJ)/tools/%.o $(ARCHIVES)
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
-# the only files with instruction-set flags; NAME_avx2.c and so on
-ISA_FLAGS_avx2 = -mavx2 -mfma -mf16c
-ISA_FLAGS_avxvnni = -mavx2 -mfma -mf16c -mavxvnni
-ISA_FLAGS_avx512 = -mavx2 -mfma -mf16c -mavx512f -mavx512bw -mavx512dq -mavx512vl
-ISA_FLAGS_avx512bw = $(ISA_FLAGS_avx512)
-ISA_FLAGS_avx512vbmi = $(ISA_FLAGS_avx512) -mavx512vnni -mavx512vbmi -mgfni
-ISA_FLAGS_zen4 = $(ISA_FLAGS_avx512vbmi)
-ISA_FLAGS_amx = $(ISA_FLAGS_avx512) -mavx512vnni -mamx-tile -mamx-int8
-ISA_FLAGS_dotprod = -march=armv8.2-a+dotprod
-ISA_FLAGS_i8mm = -march=armv8.2-a+dotprod+i8mm
+# Files of an instruction set are called NAME_avx2.c and so on, and compiled with FLAGS_x86_avx2; no others have such
+# flags. $(call sets,x86,DIR): objects in DIR.
+sets = $(foreach v,$(filter FLAGS_$(1)_%,$(.VARIABLES)),$(eval $(2)/quant/%$(v:FLAGS_$(1)%=%).o: ISA = $$($(v))))
+FLAGS_x86_avx2 = -mavx2 -mfma -mf16c
+FLAGS_x86_avxvnni = -mavx2 -mfma -mf16c -mavxvnni
+FLAGS_x86_avx512 = -mavx2 -mfma -mf16c -mavx512f -mavx512bw -mavx512dq -mavx512vl
+FLAGS_x86_avx512bw = $(FLAGS_x86_avx512)
+FLAGS_x86_avx512vbmi = $(FLAGS_x86_avx512) -mavx512vnni -mavx512vbmi -mgfni
+FLAGS_x86_zen4 = $(FLAGS_x86_avx512vbmi)
+FLAGS_x86_amx = $(FLAGS_x86_avx512) -mavx512vnni -mamx-tile -mamx-int8
+FLAGS_arm_dotprod = -march=armv8.2-a+dotprod
+FLAGS_arm_i8mm = -march=armv8.2-a+dotprod+i8mm
 ifneq ($(filter x86_64 i%86 amd64,$(ARCH)),)
-$(OBJ)/quant/%_avx2.o: ISA = $(ISA_FLAGS_avx2)
-$(OBJ)/quant/%_avxvnni.o: ISA = $(ISA_FLAGS_avxvnni)
-$(OBJ)/quant/%_avx512.o: ISA = $(ISA_FLAGS_avx512)
-$(OBJ)/quant/%_avx512bw.o: ISA = $(ISA_FLAGS_avx512bw)
-$(OBJ)/quant/panel_avx512.o $(OBJ)/quant/row_avx512.o $(OBJ)/quant/attn_avx512.o: ISA = $(ISA_FLAGS_avx512) -mavx512vnni
-$(OBJ)/quant/%_avx512vbmi.o: ISA = $(ISA_FLAGS_avx512vbmi)
-$(OBJ)/quant/%_zen4.o: ISA = $(ISA_FLAGS_zen4)
-$(OBJ)/quant/%_amx.o: ISA = $(ISA_FLAGS_amx)
+$(call sets,x86,$(OBJ))
+$(OBJ)/quant/panel_avx512.o $(OBJ)/quant/row_avx512.o $(OBJ)/quant/attn_avx512.o: ISA = $(FLAGS_x86_avx512) -mavx512vnni
 endif
 ifneq ($(filter aarch64 arm64,$(ARCH)),)
-$(OBJ)/quant/%_dotprod.o: ISA = $(ISA_FLAGS_dotprod)
-$(OBJ)/quant/%_i8mm.o: ISA = $(ISA_FLAGS_i8mm)
+$(call sets,arm,$(OBJ))
 endif
 
 # The search's loops are short and many; -O3 makes the encoders a quarter faster where nobody asked for less.
@@ -179,8 +174,8 @@ check-tsan: ## threads under ThreadSanitizer, in build/tsan
 STAND_INS = $(BUILD)/stand-ins/tests/kernels/test_multiply $(BUILD)/stand-ins/tests/kernels/test_every
 stand-ins: FORCE
 	$(MAKE) $(STAND_INS) BUILD=$(BUILD)/stand-ins CFLAGS="$(CFLAGS) -DCPU_STAND_INS" \
-	  ISA_FLAGS_avxvnni="$(ISA_FLAGS_avx512) -mavx512vnni" \
-	  ISA_FLAGS_amx="$(ISA_FLAGS_avx512) -mavx512vnni -include tests/lib/amx_stand_in.h"
+	  FLAGS_x86_avxvnni="$(FLAGS_x86_avx512) -mavx512vnni" \
+	  FLAGS_x86_amx="$(FLAGS_x86_avx512) -mavx512vnni -include tests/lib/amx_stand_in.h"
 $(STAND_INS): stand-ins
 check-stand-ins: stand-ins ## the kernels of AVX-VNNI and AMX on a machine with AVX-512, in build/stand-ins
 	CMOCKA_MESSAGE_OUTPUT=TAP $(PROVE) -j$(CHECK_JOBS) --timer $(STAND_INS)
@@ -197,8 +192,7 @@ ARM_OBJS = $(patsubst %.c,$(BUILD)/arm/obj/%.o,$(patsubst %,tests/lib/%.c,guard 
 $(BUILD)/arm/include/xxhash.h:
 	@mkdir -p $(@D)
 	cp $(or $(shell $(PKG_CONFIG) --variable=includedir libxxhash),/usr/include)/xxhash.h $@
-$(BUILD)/arm/obj/quant/%_dotprod.o: ISA = $(ISA_FLAGS_dotprod)
-$(BUILD)/arm/obj/quant/%_i8mm.o: ISA = $(ISA_FLAGS_i8mm)
+$(call sets,arm,$(BUILD)/arm/obj)
 $(BUILD)/arm/obj/%.o: %.c | $(BUILD)/arm/include/xxhash.h
 	@mkdir -p $(@D)
 	$(ARM_CC) $(filter-out $(PKG_CFLAGS),$(ALL_CFLAGS)) $(ISA) -DXXH_INLINE_ALL -Itests/arm -I$(BUILD)/arm/include \

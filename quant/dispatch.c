@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * dispatch.c - the functions of quant.h, by the tables of the selected instruction set.
  *
- * A row of `sets` overlays what its instruction set has of its own on what the weaker ones have. */
+ * sets.inc lists them, and whose table serves where an instruction set has none of its own. */
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
@@ -14,17 +14,6 @@
 #include "quant.h"
 #include "vec_internal.h"
 
-/* Where a set's files are not compiled, its row is its name alone. */
-#if defined __x86_64__
-#define X86(...) { __VA_ARGS__ }
-#else
-#define X86(...) { 0 }
-#endif
-#if defined __aarch64__
-#define ARM(...) { __VA_ARGS__ }
-#else
-#define ARM(...) { 0 }
-#endif
 struct set {
 	const char *name;
 	unsigned feature;
@@ -38,31 +27,26 @@ struct set {
 		const struct attn_table *attn;
 	} has;
 };
-static const struct set sets[] = {      /* best last */
-	{ "c", CPU_C, { &quant_codes_c, &quant_row_c, &quant_panel_c, &quant_panel_c, &quant_float_c, &quant_enc_c,
-		&quant_vec_c, &quant_attn_c } },
-	{ "avx2", CPU_AVX2, X86(&quant_codes_avx2, &quant_row_avx2, &quant_panel_avx2, &quant_panel_avx2,
-		&quant_float_avx2, &quant_enc_avx2, &quant_vec_avx2, &quant_attn_avx2) },
-	{ "avxvnni", CPU_AVXVNNI, X86(&quant_codes_avx2, &quant_row_avxvnni, &quant_panel_avxvnni, &quant_panel_avxvnni,
-		&quant_float_avx2, &quant_enc_avx2, &quant_vec_avx2, &quant_attn_avxvnni) },
-	{ "avx512bw", CPU_AVX512BW, X86(&quant_codes_avx2, &quant_row_avx2, &quant_panel_avx512bw_32,
-		&quant_panel_avx512bw, &quant_float_avx512, &quant_enc_avx512, &quant_vec_avx512,
-		&quant_attn_avx512bw) },
-	{ "avx512", CPU_AVX512, X86(&quant_codes_avx2, &quant_row_avx512, &quant_panel_avx512_32, &quant_panel_avx512,
-		&quant_float_avx512, &quant_enc_avx512, &quant_vec_avx512, &quant_attn_avx512) },
-	{ "avx512vbmi", CPU_AVX512VBMI, X86(&quant_codes_avx2, &quant_row_avx512vbmi, &quant_panel_avx512_32,
-		&quant_panel_avx512, &quant_float_avx512, &quant_enc_avx512, &quant_vec_avx512, &quant_attn_avx512) },
-	{ "zen4", CPU_ZEN4, X86(&quant_codes_avx2, &quant_row_avx512vbmi, &quant_panel_zen4_32, &quant_panel_zen4,
-		&quant_float_avx512, &quant_enc_avx512, &quant_vec_avx512, &quant_attn_avx512) },
-	{ "amx", CPU_AMX, X86(&quant_codes_avx2, &quant_row_avx512vbmi, &quant_panel_avx512_32, &quant_panel_amx,
-		&quant_float_avx512, &quant_enc_avx512, &quant_vec_avx512, &quant_attn_avx512) },
-	{ "neon", CPU_NEON, ARM(&quant_codes_neon, &quant_row_neon, &quant_panel_neon, &quant_panel_neon,
-		&quant_float_neon, &quant_enc_c, &quant_vec_neon, &quant_attn_neon) },
-	{ "dotprod", CPU_DOTPROD, ARM(&quant_codes_neon, &quant_row_dotprod, &quant_panel_dotprod_32, &quant_panel_neon,
-		&quant_float_neon, &quant_enc_c, &quant_vec_neon, &quant_attn_neon) },
-	{ "i8mm", CPU_I8MM, ARM(&quant_codes_neon, &quant_row_dotprod, &quant_panel_i8mm_32, &quant_panel_i8mm,
-		&quant_float_neon, &quant_enc_c, &quant_vec_neon, &quant_attn_neon) },
+/* Where a set's files are not compiled, it is its name alone. */
+#define ANY(...) { __VA_ARGS__ }
+#if defined __x86_64__
+#define X86(...) { __VA_ARGS__ }
+#else
+#define X86(...) { 0 }
+#endif
+#if defined __aarch64__
+#define ARM(...) { __VA_ARGS__ }
+#else
+#define ARM(...) { 0 }
+#endif
+#define SET(name, NAME, CPU, codes, row, panel_32, panel_256, floats, enc, vec, attn) \
+	{ #name, CPU_##NAME, CPU(&quant_codes_##codes, &quant_row_##row, &quant_panel_##panel_32, \
+		&quant_panel_##panel_256, &quant_float_##floats, &quant_enc_##enc, &quant_vec_##vec, \
+		&quant_attn_##attn) },
+static const struct set sets[] = {
+#include "sets.inc"
 };
+#undef SET
 enum { N_SETS = sizeof sets/sizeof *sets };
 static const struct set *selected = sets;
 

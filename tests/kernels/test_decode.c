@@ -50,11 +50,15 @@ static void check_halves(void)
 			kt_fail("rounding beside half %04x", h);
 	}
 }
-/* Every name of quant.h is taken or refused, and what is taken runs an instance that is there. */
+/* Every name of sets.inc is taken or refused, and what is taken runs an instance that is there. */
 static void check_names(void)
 {
-	static const char *const names[] = { "c", "avx2", "avxvnni", "avx512", "neon", "dotprod", "i8mm", "native",
-		"z80" };
+#define SET(name, ...) #name,
+	static const char *const names[] = {
+#include "../../quant/sets.inc"
+		"native", "z80"
+	};
+#undef SET
 	for (size_t i = 0; i < sizeof names/sizeof *names; i++) {
 		struct ggu_error err = { 0 };
 		bool runs = false;

@@ -122,7 +122,7 @@ fi
 try 1 512
 try 2 1
 try 3 7
-for cpu in c avx2 avxvnni avx512bw avx512 avx512vbmi zen4 amx neon dotprod i8mm; do
+for cpu in $(sed -n 's/^SET(\([a-z0-9]*\),.*/\1/p' "$SRC/quant/sets.inc"); do
 	if [ "$form" = long ]; then
 		for j in 1 2 4; do try $j $((32*j)) $cpu; done
 	else
