@@ -5,6 +5,7 @@
  * (quant/remake.h) into the writer, so that memory is bounded whatever the checkpoint's size. A recipe's name as the
  * type does at once what gguf-quantize would do with the converted model. */
 #include <dirent.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +17,7 @@
 #include "../quant/quant.h"
 #include "hub.h"
 #include "msg.h"
+#include "near.h"
 #include "opt.h"
 #include "out.h"
 #include "remake_run.h"
@@ -146,10 +148,14 @@ _Noreturn static void refuse(const char *dir, const struct ggu_error *err)
 static const struct recipe *recipe_of(const char *type)
 {
 	static const char *const own[] = { "auto", "f32", "f16", "bf16", "q8_0" };
+	struct near near = { .asked = type };
+	char hint[NEAR_BYTES];
 	const struct recipe *r;
 	for (size_t i = 0; i < sizeof own/sizeof *own; i++)
 		if (!strcasecmp(own[i], type)) { o.type = own[i]; return NULL; }
 	r = recipe_find(type);
+	for (size_t i = 0; recipe_at(i); i++) near_try(&near, recipe_name(recipe_at(i)));
+	if (!r && near.best) msg_die("--type: %s is not a recipe%s", type, near_hint(&near, "", hint));
 	if (!r || recipe_type(r) == RECIPE_KEEP)
 		msg_die("--type expects auto, f32, f16, bf16, q8_0 or a recipe, not '%s'; "
 			"gguf-quantize lists those", type);
@@ -206,7 +212,8 @@ int main(int argc, char **argv)
 		"[-t TYPE] [-i FILE] [--vocab-only] [--name NAME] [--metadata JSON] [-nv] [--arch-file YAML] [-j N] "
 		"[-o FILE] DIR", 1, 1 });
 	dir = argv[0] = (char *)(uintptr_t)hub_folder(argv[0]);
-	if (!stat(dir, &st) && !S_ISDIR(st.st_mode))
+	if (stat(dir, &st)) msg_die("%s: %s", dir, strerror(errno));
+	if (!S_ISDIR(st.st_mode))
 		msg_die("%s: is not a folder: name the one that holds the checkpoint", dir);
 	recipe = recipe_of(o.type);
 	if (o.imatrix && !recipe) msg_die("-i: type %s does not use an importance matrix; give a recipe", o.type);

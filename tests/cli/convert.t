@@ -121,6 +121,8 @@ says "a model that the graph cannot compute" "hidden_act" gguf-convert -o "$TMP/
 echo '{}' >"$TMP/m/config.json"
 says "no class" "architectures" gguf-convert -o "$TMP/no.gguf" "$TMP/m"
 rm "$TMP/m/config.json"
+says "no such folder" "gguf-convert: nowhere: No such file" gguf-convert -o "$TMP/no.gguf" nowhere
+says "a type with a slip" "gguf-convert: --type: q4km is not a recipe; did you mean Q4_K_M?" gguf-convert -t q4km -o "$TMP/no.gguf" "$TMP/m"
 says "no config.json" "config.json" gguf-convert -o "$TMP/no.gguf" "$TMP/m"
 says "a file of the folder" "model.safetensors: is not a folder" gguf-convert -o "$TMP/no.gguf" "$TMP/m/model.safetensors"
 says "no folder" "$TMP/nowhere" gguf-convert -o "$TMP/no.gguf" "$TMP/nowhere"
