@@ -32,7 +32,7 @@ static const struct opt opts[] = {
 	OPT_FLAG(0, "metadata", &o.metadata, "compare the metadata only"),
 	OPT_FLAG(0, "tensors", &o.tensors, "compare the tensors' names, types and shapes only"),
 	OPT_FLAG(0, "values", &o.values,
-		"compare decoded values, whatever the types: largest and rms error of each tensor"),
+		"compare decoded values, whatever the types: largest and rms error"),
 	OPT_FLAG('u', "unified", &o.unified, "show strings and arrays that differ line by line, like diff -u"),
 	OPT_FLAG(0, "brief", &o.brief, "only report whether they differ, and stop at the first difference"),
 	OPT_LIST('I', "ignore", &o.ignore, "REGEX", "ignore keys and tensors that match; may be repeated"),

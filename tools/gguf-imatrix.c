@@ -45,7 +45,7 @@ static const struct opt opts[] = {
 	OPT_FLAG(0, "covariance", &o.covariance,
 		"also collect how inputs vary together, for error feedback"),
 	OPT_INT(0, "block", &o.block, "N", 256, 1 << 16,
-		"with --covariance: cut longer rows into blocks of N columns (default: the model's width)"),
+		"with --covariance: columns of a block (default: the model's width)"),
 	OPT_INT(0, "stride", &o.stride, "N", 1, 512,
 		"with --covariance: use one of every N tokens (default: 2)"),
 	OPT_FLAG(0, "special", &o.special, "read the strings of special tokens in TEXT as those tokens"),
