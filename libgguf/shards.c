@@ -194,13 +194,17 @@ enum ggu_status ggu_shards_open(struct ggu_file *f, const char *path, struct ggu
 	const struct ggu_kv *kv = ggu_meta_find(f->meta, "split.count");
 	uint64_t n = UINT64_MAX;
 	uint32_t no, count;
+	bool named;
 
 	if (!kv)
 		return GGU_OK;
 	GGU_TRY(ggu_tolerate(&l, says(f->meta, "split.count", &n, err), err));
-	if (!ggu_meta_uint(f->meta, "split.count", &n) || n <= 1)       /* reported; 0 is what a merge leaves behind */
+	if (!ggu_meta_uint(f->meta, "split.count", &n) || !n)   /* reported; 0 is what a merge leaves behind */
 		return GGU_OK;
-	if (!path || !parse_name(path, &no, &count))
+	named = path && parse_name(path, &no, &count);
+	if (n == 1 && !(named && count == 1))   /* whatever its name, nothing is missing */
+		return GGU_OK;
+	if (!named)
 		return ggu_tolerate(&l, alone(kv, n, path, err), err);
 	return open_all(f, path, no, count, err);
 }

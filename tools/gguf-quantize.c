@@ -275,8 +275,8 @@ static void check_options(const char *in)
 		msg_die("with --calibrate, the model cannot be standard input: it is mapped into memory");
 	if ((o.chunks || o.ctx) && !o.calibrate) msg_die("--chunks and --ctx need --calibrate");
 	if (o.shards && o.part.n) msg_die("--shards and --part cannot be combined");
-	if ((o.shards || o.part.n) && !o.dry_run && (!o.out || strcmp(o.out, "-") == 0))
-		msg_die("no output given: use -o PREFIX for shards PREFIX-00001-of-0000N.gguf");
+	if ((o.shards || o.part.n) && !o.dry_run && !shard_prefix(o.out))
+		msg_die("no output name given: use -o PREFIX for shards PREFIX-00001-of-0000N.gguf");
 }
 
 /* --calibrate: what is multiplied is made before the file is written. */

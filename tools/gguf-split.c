@@ -202,8 +202,8 @@ static void check_options(void)
 		msg_die("--merge cannot be combined with --dry-run or --no-tensor-first-split");
 	if (o.like && o.empty_first)
 		msg_die("--like and --no-tensor-first-split cannot be combined");
-	if (!o.merge && (!o.output || !*o.output || !strcmp(o.output, "-")))
-		msg_die("no output given: use -o NAME for shards NAME-00001-of-0000N.gguf");
+	if (!o.merge && !shard_prefix(o.output))
+		msg_die("no output name given: use -o NAME for shards NAME-00001-of-0000N.gguf");
 }
 
 int main(int argc, char **argv)

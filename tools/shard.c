@@ -7,6 +7,11 @@
 #include "msg.h"
 #include "shard.h"
 
+bool shard_prefix(const char *output)
+{
+	return output && *output && strcmp(output, "-") != 0 && output[strlen(output) - 1] != '/';
+}
+
 char *shard_name(const char *prefix, uint32_t i, uint32_t n)
 {
 	size_t room = strlen(prefix) + 32;

@@ -7,6 +7,8 @@
 
 enum { SHARD_MAX = 65535 };     /* split.count is a u16 */
 
+/* Whether an output can begin the names of shards: it is there, and neither standard output nor a folder. */
+bool shard_prefix(const char *output);
 /* PREFIX-00001-of-0000N.gguf for i = 0. The caller frees. */
 char *shard_name(const char *prefix, uint32_t i, uint32_t n);
 /* The metadata of shard i of n of a model of n_tensors tensors: shard 0 has those of `from`, the others only the

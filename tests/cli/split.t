@@ -69,6 +69,8 @@ same "... and stay" "$(echo like-00001-of-*)" keep
 not_ok "merging into one of the shards" 2 gguf-split --merge -o like-00002-of-*.gguf like-00001-of-*.gguf
 
 ok "no tensors" sh -c 'echo "kv str general.architecture llama" | "$1" | gguf-split --max-size 1M -o none && gguf-split --merge none-00001-of-00001.gguf | gguf-info >/dev/null' - "$BUILD/tests/cli/tool_gguf"
+ok "one shard alone is the same model" sh -c 'gguf-split --max-size 1G -o single m.gguf && gguf-diff m.gguf single-00001-of-00001.gguf'
+not_ok "a folder is no beginning of a name" 2 gguf-split --max-size 1M -o ./ m.gguf
 not_ok "another model's shards as pattern" 2 gguf-split --like like-00001-of-*.gguf -o x a.gguf
 not_ok "a cut pipe" 2 sh -c 'head -c 3000000 m.gguf | gguf-split --max-size 1M -o cut'
 ok "... leaves nothing, though shards were complete" sh -c '! ls cut-* .cut-*'
