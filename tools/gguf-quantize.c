@@ -84,7 +84,7 @@ static const struct opt opts[] = {
 	OPT_INT(0, "effort", &o.effort, "N", QUANT_EFFORT_MIN, QUANT_EFFORT_MAX,
 		"how hard to search, 1 to 9 (default: 5)"),
 	OPT_CALL(0, "objective", &o.objective, "NAME|D,P,L", parse_objective,
-		"what to minimise: default, plain, or numbers of doubt, prior and lift"),
+		"what to minimise: default, plain, or so much doubt, prior and lift"),
 	OPT_FLAG(0, "no-feedback", &o.no_feedback, "no error feedback, even if the matrix has covariances"),
 	OPT_DOUBLE(0, "damp", &o.damp, "X", 0, 100,
 		"add X times their diagonal to covariances (default: by type)"),
