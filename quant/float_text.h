@@ -20,30 +20,34 @@ static void decode_f32(const void *src, float *dst, size_t n) { memcpy(dst, src,
 
 /* ---- a row times a few tokens: lanes are columns ---- */
 
-enum { FEW = 8 };               /* tokens, at most */
+enum { FEW = 8, LEAD = 4 << 10 };       /* tokens, at most */
 /* n columns, whole sixteens, of some rows and the tokens from `first` on, onto the lanes of each; x is that of
- * `first` */
+ * `first`. As many bytes from `next` on are asked for. */
 INLINE void few(enum float_type type, int n_rows, int n_tokens, size_t n, const char *w, size_t w_stride,
-	const float *x, size_t x_stride, float lanes[][FEW][FLOAT_LANES], size_t first)
+	const char *next, const float *x, size_t x_stride, float lanes[][FEW][FLOAT_LANES], size_t first)
 {
+	const size_t bytes = float_width(type);
 	rf a[ROWS*COLS*PARTS];
 	UNROLL for (int r = 0; r < n_rows; r++) UNROLL for (int t = 0; t < n_tokens; t++)
 		UNROLL for (int p = 0; p < PARTS; p++)
 			a[(r*n_tokens + t)*PARTS + p] = r_floats(lanes[r][first + (size_t)t] + p*REG);
-	for (size_t i = 0; i < n; i += FLOAT_LANES)
+	for (size_t i = 0; i < n; i += FLOAT_LANES) {
+		UNROLL for (size_t k = 0; k < (size_t)n_rows*FLOAT_LANES*bytes; k += 64)
+			__builtin_prefetch(next + (size_t)n_rows*i*bytes + k, 0, 2);
 		UNROLL for (size_t p = 0; p < PARTS; p++)
 			UNROLL for (int r = 0; r < n_rows; r++) {
-				rf u = wide(type, w + (size_t)r*w_stride + (i + p*REG)*float_width(type)),
+				rf u = wide(type, w + (size_t)r*w_stride + (i + p*REG)*bytes),
 					*s = a + (size_t)(r*n_tokens)*PARTS + p;
 				UNROLL for (int t = 0; t < n_tokens; t++)
 					s[t*PARTS] = r_fma(u, r_floats(x + (size_t)t*x_stride + i + p*REG), s[t*PARTS]);
 			}
+	}
 	UNROLL for (int r = 0; r < n_rows; r++) UNROLL for (int t = 0; t < n_tokens; t++)
 		UNROLL for (int p = 0; p < PARTS; p++)
 			r_put(lanes[r][first + (size_t)t] + p*REG, a[(r*n_tokens + t)*PARTS + p]);
 }
-/* One or two tokens meet a row at a time, so that a memory is read in order. More would wait for their own columns:
- * they meet ROWS rows, and columns in chunks that stay in L1. */
+/* ROWS rows go side by side, lest each wait for its own sums; those that come next are asked for in the order in which
+ * they lie. One or two tokens read their rows from end to end, more meet columns in chunks that stay in L1. */
 INLINE void group(enum float_type type, int n_rows, size_t n_in, const char *w, size_t w_stride, size_t n_tokens,
 	const float *x, size_t x_stride, float *y, size_t y_stride)
 {
@@ -53,13 +57,13 @@ INLINE void group(enum float_type type, int n_rows, size_t n_in, const char *w, 
 	for (size_t i = 0; i < whole; i += chunk) {
 		size_t n = whole - i < chunk ? whole - i : chunk;
 		for (size_t t = 0, passes = (n_tokens + COLS - 1)/COLS, some; passes; passes--, t += some) {
-			const char *from = w + i*bytes;
+			const char *from = w + i*bytes, *next = w + (size_t)n_rows*(w_stride + i*bytes) + LEAD;
 			const float *xt = x + t*x_stride + i;
 			some = (n_tokens - t)/passes;
-			if (some == 1) few(type, n_rows, 1, n, from, w_stride, xt, x_stride, lanes, t);
-			else if (some == 2) few(type, n_rows, 2, n, from, w_stride, xt, x_stride, lanes, t);
-			else if (some == 3) few(type, n_rows, 3, n, from, w_stride, xt, x_stride, lanes, t);
-			else few(type, n_rows, COLS, n, from, w_stride, xt, x_stride, lanes, t);
+			if (some == 1) few(type, n_rows, 1, n, from, w_stride, next, xt, x_stride, lanes, t);
+			else if (some == 2) few(type, n_rows, 2, n, from, w_stride, next, xt, x_stride, lanes, t);
+			else if (some == 3) few(type, n_rows, 3, n, from, w_stride, next, xt, x_stride, lanes, t);
+			else few(type, n_rows, COLS, n, from, w_stride, next, xt, x_stride, lanes, t);
 		}
 	}
 	for (size_t t = 0; t < n_tokens; t++)
@@ -73,7 +77,7 @@ INLINE void group(enum float_type type, int n_rows, size_t n_in, const char *w, 
 INLINE void rows(enum float_type type, size_t n_out, size_t n_in, const char *w, size_t w_stride, size_t n_tokens,
 	const float *x, size_t x_stride, float *y, size_t y_stride)
 {
-	for (; n_tokens > 2 && n_out >= ROWS; n_out -= ROWS, w += ROWS*w_stride, y += ROWS)
+	for (; n_out >= ROWS; n_out -= ROWS, w += ROWS*w_stride, y += ROWS)
 		group(type, ROWS, n_in, w, w_stride, n_tokens, x, x_stride, y, y_stride);
 	for (; n_out; n_out--, w += w_stride, y++)
 		group(type, 1, n_in, w, w_stride, n_tokens, x, x_stride, y, y_stride);
