@@ -96,6 +96,11 @@ void msg_die(const char *fmt, ...)
 	must(alive && *fmt, "a message where none is due");
 	longjmp(dead, 1);
 }
+void *msg_need(void *p)
+{
+	if (!p) msg_die("out of memory");
+	return p;
+}
 void msg_die_error(const char *file, const struct ggu_error *err) { msg_die("%s: %s", file, err->what); }
 void msg_error(const char *file, const struct ggu_error *err) { (void)file; (void)err; }
 void msg_warn(const char *fmt, ...) { (void)fmt; }
