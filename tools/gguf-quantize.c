@@ -274,6 +274,8 @@ static void check_options(const char *in)
 	if (o.calibrate && strcmp(in, "-") == 0)
 		msg_die("with --calibrate, the model cannot be standard input: it is mapped into memory");
 	if ((o.chunks || o.ctx) && !o.calibrate) msg_die("--chunks and --ctx need --calibrate");
+	if (o.damp >= 0 && !o.calibrate && !o.imatrix) msg_die("--damp needs -i or --calibrate");
+	if (o.damp >= 0 && o.no_feedback) msg_die("--damp and --no-feedback cannot be combined");
 	if (o.shards && o.part.n) msg_die("--shards and --part cannot be combined");
 	if ((o.shards || o.part.n) && !o.dry_run && !shard_prefix(o.out))
 		msg_die("no output name given: use -o PREFIX for shards PREFIX-00001-of-0000N.gguf");
@@ -319,6 +321,8 @@ int main(int argc, char **argv)
 	if (!o.jobs) o.jobs = ggu_cpu_count();  /* reads files, so before the sandbox */
 	sandbox_enter((const char *[]){ in, o.imatrix, o.plan, o.calibrate }, 4, o.out);
 	if (o.imatrix && imatrix_read(&im, o.imatrix, &err) != GGU_OK) msg_die_error(o.imatrix, &err);
+	if (im && o.damp >= 0 && !imatrix_n_covariances(im))
+		msg_warn("%s: it has no covariances, so --damp changes nothing", o.imatrix);
 	open_run(&r, in, im, list);
 	if (out) refuse_inputs(out, r.in, in);
 	ftype = choose(&r, recipe, im != NULL || o.calibrate);
