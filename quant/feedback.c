@@ -257,20 +257,24 @@ void quant_feedback_free(struct quant_feedback *q)
  * text, should be believed to the letter; and where a block's scale is lifted, more of it (TRIALS.md has the
  * figures). Other types: 0.3.
  *
+ * once: feedback takes most of a lift back, so there is more of it; but not where targets are corrected, which gives
+ * sizes back as well.
+ *
  * in_vain: signs alone, or IQ1_S, leave so much that a layer gets inputs which its covariance does not know. A pass
  * with feedback makes a model worse, or no better that could be relied upon, unless layers are fitted to what those
  * before them have lost. */
-static const struct usual { uint32_t type; double damp; float lift; bool in_vain; } usual_for[] = {
-	{ GGU_TYPE_IQ1_S, 1, 1.3f, true }, { GGU_TYPE_IQ1_M, 1, 1.7f, false },
-	{ GGU_TYPE_TQ1_0, 1, 1.3f, false }, { GGU_TYPE_TQ2_0, 1, 1.3f, false },
-	{ GGU_TYPE_Q1_0, 1, 1, true }, { GGU_TYPE_Q2_0, 1, 1, false },
+static const struct usual { uint32_t type; double damp; float lift, once; bool in_vain; } usual_for[] = {
+	{ GGU_TYPE_IQ1_S, 1, 1.3f, 1, true }, { GGU_TYPE_IQ1_M, 1, 1.7f, 1, false },
+	{ GGU_TYPE_TQ1_0, 1, 1.3f, 1, false }, { GGU_TYPE_TQ2_0, 1, 1.3f, 1, false },
+	{ GGU_TYPE_Q1_0, 1, 1, 1, true }, { GGU_TYPE_Q2_0, 1, 1, 1, false },
+	{ GGU_TYPE_Q3_K, 0.3, 1, 5, false }, { GGU_TYPE_IQ3_XXS, 0.3, 1, 3, false },
 };
 /* A covariance of fewer tokens is the less to be believed: the least error on other texts of the same kind is where
  * damping grows by so many columns in tokens (ENCODERS.md). */
 #define FEW_TOKENS 2.0
 static const struct usual *usual_of(uint32_t type)
 {
-	static const struct usual others = { .damp = 0.3, .lift = 1 };
+	static const struct usual others = { .damp = 0.3, .lift = 1, .once = 1 };
 	for (size_t i = 0; i < sizeof usual_for/sizeof *usual_for; i++)
 		if (usual_for[i].type == type) return &usual_for[i];
 	return &others;
@@ -278,6 +282,13 @@ static const struct usual *usual_of(uint32_t type)
 double quant_feedback_damp(uint32_t type, size_t n, double tokens)
 {
 	return usual_of(type)->damp + FEW_TOKENS*(double)n/tokens;
+}
+
+struct quant_objective quant_corrected_objective(uint32_t type)
+{
+	struct quant_objective o = quant_objective_default(type, true);
+	o.lift *= usual_of(type)->lift;
+	return o;
 }
 
 bool quant_feedback_pays(uint32_t type)
@@ -356,7 +367,7 @@ static bool exact_row(uint32_t type, const float *x, size_t n_blocks, void *dst)
 enum ggu_status quant_feedback_encode(const struct quant_feedback *q, uint32_t type, const struct quant_objective *o,
 	const float *x, size_t rows, int effort, void *dst, void *work, double *error)
 {
-	struct quant_objective usual = quant_objective_default(type, true);
+	struct quant_objective usual = quant_corrected_objective(type);
 	const struct ggu_type_info *t = ggu_type_info(type);
 	struct how how;
 	struct work w;
@@ -366,7 +377,7 @@ enum ggu_status quant_feedback_encode(const struct quant_feedback *q, uint32_t t
 	if (q->n % t->block_weights) return GGU_ERR_RANGE;
 	n_blocks = q->n/t->block_weights;
 	row_bytes = n_blocks*t->block_bytes;
-	usual.lift *= usual_of(type)->lift;
+	usual.lift *= usual_of(type)->once;
 	if (!o) o = &usual;
 	how = (struct how){ effort < QUANT_EFFORT_MIN ? 0 : effort > QUANT_EFFORT_MAX ? QUANT_EFFORT_MAX - 1 :
 		effort - 1, o->prior, o->lift };

@@ -164,6 +164,8 @@ void quant_feedback_free(struct quant_feedback *q);
 double quant_feedback_damp(uint32_t type, size_t n, double tokens);
 /* Does the type come nearer to the model by one pass with the covariances of its undisturbed inputs? */
 bool quant_feedback_pays(uint32_t type);
+/* What to minimise where x is corrected for what layers before have lost. */
+struct quant_objective quant_corrected_objective(uint32_t type);
 /* As quant_encode, for rows of n columns, made to keep (x - decoded) H (x - decoded)T small; the weights of columns are
  * the factor's own. *error, if error is not NULL: that sum over the rows, damping included, by a pass of its own. work:
  * quant_feedback_work_bytes(), 64-byte aligned, one for each thread. More rows at once take less time for each, 128

@@ -63,6 +63,7 @@ static void fit_task(void *ctx, size_t task, int worker)
 {
 	const struct fit *f = ctx;
 	const struct remake *re = f->f->re;
+	const struct quant_objective corrected = quant_corrected_objective(f->to);
 	const size_t first = task*ROWS, rows = f->rows - first < ROWS ? f->rows - first : ROWS;
 	struct room r;
 	room_bytes(f, &r, f->work + (size_t)worker*f->work_bytes);
@@ -77,8 +78,8 @@ static void fit_task(void *ctx, size_t task, int worker)
 		f->result[task].without += quant_feedback_error(f->q, r.x, f->y + first*f->n_in, rows, r.work);
 	}
 	if (f->q)
-		quant_feedback_encode(f->q, f->to, re->objective, r.x, rows, re->effort, f->dst + first*f->out_row,
-			r.work, f->f->measure ? &f->result[task].with : NULL);
+		quant_feedback_encode(f->q, f->to, re->objective ? re->objective : &corrected, r.x, rows, re->effort,
+			f->dst + first*f->out_row, r.work, f->f->measure ? &f->result[task].with : NULL);
 	else
 		quant_encode(f->to, re->objective, r.x, f->weights, rows, f->n_in, re->effort,
 			f->dst + first*f->out_row);
