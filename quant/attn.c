@@ -15,6 +15,7 @@ static size_t most(size_t a, size_t b) { return a > b ? a : b; }
 static size_t least(size_t a, size_t b) { return a < b ? a : b; }
 static size_t up(size_t a, size_t b) { return (a + b - 1)/b; }
 static size_t group(const struct attn_shape *s) { return s->n_head/s->n_kv; }
+static size_t k_wide(const struct attn_shape *s) { return up(s->k_dim, ATTN_LANES)*ATTN_LANES; }
 static size_t v_wide(const struct attn_shape *s) { return up(s->v_dim, ATTN_LANES)*ATTN_LANES; }
 
 /* from..*to - 1 are seen; both grow with pos. */
@@ -122,7 +123,7 @@ static size_t lines(size_t bytes) { return up(bytes, 64)*64; }
 size_t attn_work_bytes(const struct attn_shape *s)
 {
 	size_t rows = rows_max(s), a = 2*v_wide(s) + minima(s),
-		floats = rows*s->k_dim + (s->k_dim + v_wide(s))*ATTN_BLOCK + rows*(ATTN_BLOCK + a);
+		floats = rows*k_wide(s) + (k_wide(s) + v_wide(s))*ATTN_BLOCK + rows*(ATTN_BLOCK + a);
 	return lines(sizeof(struct attn_task)) + 6*64 + floats*sizeof(float);
 }
 static float *take(char **at, size_t floats)
@@ -136,11 +137,12 @@ static void lay_out(struct attn_task *t, const struct attn *a)
 	const struct attn_shape *s = &a->shape;
 	char *at = (char *)t + lines(sizeof *t);
 	t->a = a;
+	t->k_wide = k_wide(s);
 	t->v_wide = v_wide(s);
 	t->a_wide = v_wide(s) + (!s->v_in_k && s->v_type == GGU_TYPE_Q5_1 ? minima(s) : 0);
-	t->k = take(&at, s->k_dim*ATTN_BLOCK);
+	t->k = take(&at, t->k_wide*ATTN_BLOCK);
 	t->v = take(&at, t->v_wide*ATTN_BLOCK);
-	t->q = take(&at, t->n*s->k_dim);
+	t->q = take(&at, t->n*t->k_wide);
 	t->s = take(&at, t->n*ATTN_BLOCK);
 	t->split_a = take(&at, t->n*t->a_wide);
 	t->all_a = take(&at, t->n*t->v_wide);

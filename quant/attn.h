@@ -10,11 +10,15 @@
  * The numeric contract, beside that of quant.h: portable C is the definition; bits do not depend on the instruction
  * set, the threads, the cut into tasks, or which tokens are computed in one call.
  *   - What is stored is rounded to the cache's type once, as quant_encode does at QUANT_EFFORT_MIN, and read back as
- *     quant_decode does, by the call that stored it too.
+ *     quant_decode does, by the call that stored it too. I16, integers that are nearly as precise as F16 and
+ *     faster to multiply, cuts a row into blocks of 128 numbers, the last one shorter, which are d*c: with m the
+ *     greatest magnitude of the block d = m/4095, but 0 where m < 2^-96 and NaN where m is infinite or NaN; c =
+ *     x*(1/d), to the nearest, ties to even, and 0 where d is not above 0.
  *   - A score with keys of floats is one fma chain over the dimensions in order, fma(q[i], k[i], s), from 0.0f. With
- *     keys of blocks it is the product of quant.h: the query as integers with a scale for each 32. Then times scale;
- *     then softcap, if any: cap*tanh(s/cap) by vec.h's tanh; then the bias: fma(-slope, |p - pos|, s), or plus the
- *     distance's entry of the table.
+ *     keys of blocks it is the product of quant.h: the query as integers with a scale for each 32. With keys of I16 the
+ *     query is rounded as they are, to e*b; s = fma(d*e, (float)(sum of c*b), s) over the blocks in order, from 0.0f;
+ *     the sum of 128 products fits an int32. Then times scale; then softcap, if any: cap*tanh(s/cap) by vec.h's tanh;
+ *     then the bias: fma(-slope, |p - pos|, s), or plus the distance's entry of the table.
  *   - Positions are cut at multiples of ATTN_BLOCK into tiles and at multiples of ATTN_SPLIT into splits. A split
  *     begins with m = -inf, sixteen sums L = 0 and a[j] = 0, and takes its tiles in order. A tile: m' = greatest
  *     of m and the scores seen; w[p] = e(s[p] - m'), 0 where p is not seen; f = e(m - m'); L[l] = fma(L[l], f, the
@@ -22,9 +26,10 @@
  *     seen, in order. While m' is -inf, 0 stands for it. At the end the sum l is the tree over L (quant.h).
  *   - Values of blocks are d*c + m. For each 32 dimensions the tile's u[p] = w[p]*d[p], rounded, 0 where p is not seen,
  *     become integers U[p] with a scale s as 64 activations of quant.h would; a[j] = a[j]*f, then a[j] = fma(s,
- *     (float)(sum of U[p]*c[p][j]), a[j]). Minima have sixteen sums M = 0 for each 32 dimensions: M[l] = M[l]*f, then
- *     M[l] = fma(w[p], m[p], M[l]) for the p seen with p mod 16 = l, in order; at the split's end a[j] = a[j] + the
- *     tree over M. Values that are the front of keys of blocks are floats, as decoded.
+ *     (float)(sum of U[p]*c[p][j]), a[j]). With I16 it is each 128 dimensions, and 4095 in place of quant.h's 2032.
+ *     Minima have sixteen sums M = 0 for each 32 dimensions: M[l] = M[l]*f, then M[l] = fma(w[p], m[p], M[l]) for the
+ *     p seen with p mod 16 = l, in order; at the split's end a[j] = a[j] + the tree over M. Values that are the front
+ *     of keys of blocks or of I16 are floats, as decoded.
  *   - e(x) is vec_exp's, but 0 for x < -87.
  *   - Splits are joined in order, those with l = 0 passed over. The first is taken as it is; then M' = greatest of M
  *     and m, f = e(M - M'), g = e(m - M'), L = fma(l, g, L*f), A[j] = fma(a[j], g, A[j]*f).
@@ -47,8 +52,10 @@ struct attn_shape {
 	uint32_t k_type, v_type;
 	bool v_in_k;                    /* values are the first v_dim of the keys; v_type is ignored, v_dim <= k_dim */
 };
-/* F32, F16, BF16; and Q8_0, Q5_1, Q4_0 where dim is a multiple of 32. */
+/* F32, F16, BF16, I16; and Q8_0, Q5_1, Q4_0 where dim is a multiple of 32. */
 bool attn_can_store(uint32_t type, size_t dim);
+/* Of a head's keys, or values, at a position */
+size_t attn_row_bytes(uint32_t type, size_t dim);
 
 /* A block holds ATTN_BLOCK positions of one sequence in one layer, all key-value heads. It wants an address that is a
  * multiple of 64. Its bytes are the same for every instruction set of a byte order; positions never stored are never

@@ -5,16 +5,20 @@
  * of a head go in groups of up to ATTN_GROUP. It walks the tiles of a split and brings each into this form, all
  * float32 but queries that meet codes, which are integers (attn_outer.h):
  *
- *   q  [groups of rows][k_dim][rows of the group]        one query value is next to those it is used with
- *   k  [k_dim][ATTN_BLOCK]                               as keys lie in the cache: lanes are positions
+ *   q  [groups of rows][k_wide][rows of the group]       one query value is next to those it is used with
+ *   k  [k_wide][ATTN_BLOCK]                              as keys lie in the cache: lanes are positions
  *   s  [rows][ATTN_BLOCK]                                scores, then weights
- *   v  [ATTN_BLOCK][v_wide]                              v_dim up to whole vectors; lanes are dimensions
- *   a  [rows][a_wide]                                    sums of the split, v_wide of them; those of minima */
+ *   v  [ATTN_BLOCK][v_wide]                              lanes are dimensions
+ *   a  [rows][a_wide]                                    sums of the split, v_wide of them; those of minima
+ *
+ * k_wide and v_wide are k_dim and v_dim up to whole vectors. */
 #ifndef QUANT_ATTN_INTERNAL_H
 #define QUANT_ATTN_INTERNAL_H
 #include "attn.h"
 
 enum { ATTN_ROWS = 192, ATTN_GROUP = 6, ATTN_LANES = 16 };
+/* I16: numbers that share a scale, at most; their greatest integer */
+enum { ATTN_SHARE = 128, ATTN_AMAX = 4095 };
 
 struct attn_row {
 	const float *q;
@@ -29,7 +33,7 @@ struct attn_task {
 	const struct attn *a;
 	size_t kv;                      /* the first of its key-value heads */
 	size_t n, head_rows, group;     /* rows; of each head; of those that are met together */
-	size_t v_wide, a_wide;
+	size_t k_wide, v_wide, a_wide;
 	const char *tile;               /* the one that is met */
 	struct attn_row row[ATTN_ROWS];
 	struct attn_sums split[ATTN_ROWS], all[ATTN_ROWS];      /* of this split; of those before it */
@@ -56,8 +60,8 @@ extern const struct attn_table quant_attn_neon;
 /* The table in use; quant_select sets it. */
 extern const struct attn_table *quant_attn_table;
 
-/* n numbers of a type that attn_can_store */
-size_t attn_row_bytes(uint32_t type, size_t n);
+/* n numbers, ATTN_SHARE at most, as integers times a scale, which is returned; zeros up to whole vectors */
+float attn_integers(const float *x, size_t n, int16_t *q);
 /* A head in a block: keys, then values. */
 size_t attn_head_bytes(const struct attn_shape *s);
 

@@ -9,17 +9,22 @@
  *   Q8_0    d | codes 0,1 | codes 2,3 | ..                   d | codes of positions 0,1 | of 2,3 | ..
  *   Q4_0    d | bytes 0,1 | bytes 2,3 | ..                   d | bytes of positions 0,1 | ..
  *   Q5_1    d | m | bits 0..15 | bits 16..31 | bytes 0,1 ..  d | m | bits 0..15 | bits 16..31 | bytes of 0,1 ..
+ *   I16     d, floats | numbers 0,1 | numbers 2,3 | ..       d, floats | numbers of positions 0,1 | of 2,3 | ..
  *
  * where both of a pair lie side by side, for each position of keys, for each dimension of values; byte i has code i in
- * its lower half and code i + 16 in its upper half, and Q5_1's bits are the fifth ones. */
+ * its lower half and code i + 16 in its upper half, and Q5_1's bits are the fifth ones. I16 has ATTN_SHARE dimensions
+ * where the others have 32, the last block fewer. */
 #define UNROLL _Pragma("GCC unroll 64")
 #define INLINE static inline __attribute__((always_inline))
 
 /* How keys and values are read: as floats, which they are or have been widened to, or as they lie in the cache. */
-enum form { FLOATS, HALVES, BFLOATS, CODES_8, CODES_4, CODES_5, FORMS };
+enum form { FLOATS, HALVES, BFLOATS, CODES_8, CODES_4, CODES_5, CODES_16, FORMS };
 enum { ROW = 2*ATTN_BLOCK };            /* bytes of a number of two bytes of each position */
 INLINE bool has_minima(enum form form) { return form == CODES_5; }
 INLINE size_t bytes_of(enum form form) { return form == FLOATS ? 4 : 2; }
+/* Rows of numbers in front of a block's codes; their bytes. */
+INLINE size_t scales_of(enum form form) { return (size_t)ROW*(has_minima(form) ? 4 : form == CODES_16 ? 2 : 1); }
+INLINE size_t least(size_t a, size_t b) { return a < b ? a : b; }
 
 /* ---- scores by floats ---- */
 
@@ -29,10 +34,9 @@ INLINE void fetch_line(const char *at, size_t bytes, ptrdiff_t next)
 {
 	if (bytes % 64 == 0) __builtin_prefetch(at + next, 0, 2);
 }
-/* The rows of numbers in front of a block's codes */
 INLINE void fetch_scales(enum form form, const char *b, ptrdiff_t next)
 {
-	for (int i = 0; i < (has_minima(form) ? 4 : 1)*ROW; i += 64) __builtin_prefetch(b + i + next, 0, 2);
+	for (size_t i = 0; i < scales_of(form); i += 64) __builtin_prefetch(b + i + next, 0, 2);
 }
 INLINE rf number(enum form form, const char *at)
 {
@@ -120,7 +124,7 @@ INLINE void score_block(enum form form, int rows, int wide, const int32_t *q, co
 	ri sum[REGS];
 	rf zero = { 0 };
 	UNROLL for (int i = 0; i < rows*wide; i++) sum[i] = (ri){ 0 };
-	sum_codes(form, rows, wide, q, k + (has_minima(form) ? 4 : 1)*ROW + 2*p, bits + p, next, sum);
+	sum_codes(form, rows, wide, q, k + scales_of(form) + 2*p, bits + p, next, sum);
 	UNROLL for (int r = 0; r < rows; r++) {
 		float dx = query_d(q, rows, r);
 		int32_t all = q[(PAIRS + 1)*rows + r];
@@ -161,9 +165,51 @@ INLINE void score_codes(enum form form, int rows, int wide, size_t n, const floa
 	}
 }
 
+/* ---- scores by integers of 16 bits ---- */
+
+/* s[r][..] of `rows` rows and `wide` registers of positions, further by n pairs of a block, or begun; d: the block,
+ * from the scales of these positions on. q: X in pairs, [n][rows], and d of each row */
+INLINE void score_pairs(int rows, int wide, size_t n, const int32_t *q, const char *d, ptrdiff_t next, float *s,
+	bool begin)
+{
+	const char *k = d + scales_of(CODES_16);
+	ri sum[REGS];
+	rf zero = { 0 };
+	UNROLL for (int i = 0; i < rows*wide; i++) sum[i] = (ri){ 0 };
+	for (size_t i = 0; i < n; i++, k += 2*ROW, q += rows) {
+		rs y[ATTN_BLOCK/REG];
+		UNROLL for (int c = 0; c < wide; c++) {
+			y[c] = (rs)r_load(k + 4*c*REG);
+			fetch_line(k + 4*c*REG, 4*(size_t)c*REG, next);
+		}
+		add_pairs(rows, wide, q, y, sum);
+	}
+	UNROLL for (int r = 0; r < rows; r++) {
+		rf dx = r_dup_at((const float *)(const void *)(q + r));
+		UNROLL for (int c = 0; c < wide; c++) {
+			float *to = s + r*ATTN_BLOCK + c*REG;
+			rf by = (rf)r_load(d + 4*c*REG)*dx;
+			r_put(to, r_fma(by, r_int(sum[r*wide + c]), begin ? zero : r_floats(to)));
+		}
+	}
+}
+INLINE void score_integers(int rows, int wide, size_t dim, const float *query, const char *k, ptrdiff_t next,
+	float *s)
+{
+	const int32_t *q = (const int32_t *)(const void *)query;
+	for (size_t i = 0; i < dim; i += ATTN_SHARE) {
+		size_t n = (least(dim - i, ATTN_SHARE) + ATTN_LANES - 1)/ATTN_LANES*ATTN_LANES/2;
+		fetch_scales(CODES_16, k, next);
+		for (size_t p = 0; p < ATTN_BLOCK; p += (size_t)wide*REG)
+			score_pairs(rows, wide, n, q, k + 4*p, next, s + p, i == 0);
+		q += (n + 1)*(size_t)rows;
+		k += 2*ROW*(n + 1);
+	}
+}
+
 /* ---- sums over values: numbers ---- */
 
-/* Values of a tile. v: numbers, rows of a position `bytes` apart, or blocks of codes, each of 32 dimensions. */
+/* Values of a tile. v: numbers, rows of a position `bytes` apart, or blocks of codes. */
 struct values {
 	enum form form;
 	const char *v;
@@ -241,15 +287,17 @@ INLINE void round_weights(enum form form, const float *u, float inverse, struct 
 	}
 	o->sum = form == CODES_4 ? r_sum(sum) : 0;
 }
-/* Twelve bits, as activations (quant.h); all rows at each stage, since a stage's steps wait for each other. */
+/* Twelve bits, as activations (quant.h), that meet codes of up to eight, and thirteen that meet integers; all rows at
+ * each stage, since a stage's steps wait for each other. */
 INLINE void share(enum form form, int rows, const float *w, const char *d, const struct seen *seen, struct shares *o)
 {
 	float u[ATTN_GROUP][ATTN_BLOCK], most[ATTN_GROUP], inverse[ATTN_GROUP];
 	rf scale[TILE];
-	UNROLL for (int i = 0; i < TILE; i++) scale[i] = r_f16(d + 2*i*REG);
+	UNROLL for (int i = 0; i < TILE; i++)
+		scale[i] = form == CODES_16 ? (rf)r_load(d + 4*i*REG) : r_f16(d + 2*i*REG);
 	for (int r = 0; r < rows; r++) most[r] = scale_weights(w + r*ATTN_BLOCK, scale, seen[r], u[r]);
 	for (int r = 0; r < rows; r++) {
-		o[r].d = most[r] < 0x1p-96f ? 0 : most[r]/MUL_AMAX;
+		o[r].d = most[r] < 0x1p-96f ? 0 : most[r]/(form == CODES_16 ? ATTN_AMAX : MUL_AMAX);
 		inverse[r] = o[r].d > 0 ? 1/o[r].d : 0;
 	}
 	for (int r = 0; r < rows; r++) {
@@ -257,13 +305,16 @@ INLINE void share(enum form form, int rows, const float *w, const char *d, const
 		else o[r] = (struct shares){ .d = o[r].d };
 	}
 }
-/* Pairs of positions p, p + 1 of REG dimensions from `low` on of the block at b, codes of 4 bits as they are; lane:
- * numbers of lanes */
-INLINE rs value_pairs(enum form form, const char *b, size_t p, size_t low, ri lane)
+/* Bytes of codes of a position in a block of n dimensions */
+INLINE size_t width_of(enum form form, size_t n) { return form == CODES_16 ? 2*n : form == CODES_8 ? n : n/2; }
+/* Pairs of positions p, p + 1 of REG dimensions from `low` on of the block of n at b, codes of 4 bits as they are;
+ * lane: numbers of lanes */
+INLINE rs value_pairs(enum form form, const char *b, size_t n, size_t p, size_t low, ri lane)
 {
-	const char *code = b + (has_minima(form) ? 4 : 1)*ROW;
+	const char *code = b + scales_of(form);
 	int32_t bits;
 	rs x;
+	if (form == CODES_16) return (rs)r_load(code + p*2*n + 4*low);
 	if (form == CODES_8) return r_i8_pairs(code + p*32 + 2*low);
 	x = r_u8_pairs(code + p*16 + 2*(low%16));
 	if (low < 16) x &= 15;
@@ -272,10 +323,20 @@ INLINE rs value_pairs(enum form form, const char *b, size_t p, size_t low, ri la
 	memcpy(&bits, b + (low < 16 ? 2 : 3)*ROW + 2*p, sizeof bits);
 	return x | (rs)(((((ri){ 0 } + bits) >> (lane + (int)(low%16))) & 0x10001) << 4);
 }
-/* a[r][..] of `rows` rows and `wide` registers of dimensions, from `low` on of the block at b, further by positions
- * from..to - 1, multiples of STEP. Integers may be summed in any order: few rows go several ways at once. */
+/* The next tile's codes that lie where those of positions p, p + 1 lie in this one are fetched. */
+INLINE void fetch_values(enum form form, const char *b, size_t n, size_t p, int way, size_t low, int wide,
+	ptrdiff_t next)
+{
+	const char *at = b + scales_of(form) + p*width_of(form, n);
+	UNROLL for (int c = 0; form == CODES_16 && c < wide; c++)
+		fetch_line(at + 4*(low + (size_t)c*REG), 4*(size_t)c*REG, next);
+	if (form == CODES_16) return;
+	if (low == 0 && (form == CODES_8 || way%2 == 0)) __builtin_prefetch(at + next, 0, 2);
+}
+/* a[r][..] of `rows` rows and `wide` registers of dimensions, from `low` on of the block of `dims` at b, further by
+ * positions from..to - 1, multiples of STEP. Integers may be summed in any order: few rows go several ways at once. */
 INLINE void mix_block(enum form form, int rows, int wide, size_t from, size_t to, const struct shares *u, const char *b,
-	ptrdiff_t next, size_t low, size_t a_wide, float *a)
+	size_t dims, ptrdiff_t next, size_t low, size_t a_wide, float *a)
 {
 	const int n = rows*wide, ways = 4*n <= REGS*2/3 ? 4 : 2*n <= REGS*2/3 ? 2 : 1;
 	ri sum[REGS], lane = { 0 };
@@ -285,10 +346,9 @@ INLINE void mix_block(enum form form, int rows, int wide, size_t from, size_t to
 		UNROLL for (int way = 0; way < ways; way++) {
 			size_t q = p + 2*(size_t)way;
 			rs y[ATTN_BLOCK/REG];
-			if (low == 0 && (form == CODES_8 || way%2 == 0))
-				__builtin_prefetch(b + (has_minima(form) ? 4 : 1)*ROW + q*(form == CODES_8 ? 32 : 16) +
-					next, 0, 2);
-			UNROLL for (int c = 0; c < wide; c++) y[c] = value_pairs(form, b, q, low + (size_t)c*REG, lane);
+			fetch_values(form, b, dims, q, way, low, wide, next);
+			UNROLL for (int c = 0; c < wide; c++)
+				y[c] = value_pairs(form, b, dims, q, low + (size_t)c*REG, lane);
 			UNROLL for (int r = 0; r < rows; r++) {
 				int32_t pair;
 				memcpy(&pair, u[r].u + q, sizeof pair);
@@ -307,9 +367,9 @@ INLINE void mix_block(enum form form, int rows, int wide, size_t from, size_t to
 		}
 }
 INLINE void mix_codes(enum form form, int rows, int most, const struct seen *seen, const float *w,
-	const struct values *v, size_t v_dim, size_t a_wide, float *a)
+	const struct values *v, size_t v_wide, size_t a_wide, float *a)
 {
-	const int wide = most < 32/REG ? most : 32/REG;
+	const int wide = form == CODES_16 || most < 32/REG ? most : 32/REG;
 	const char *b = v->v;
 	size_t from = ATTN_BLOCK, to = 0;
 	for (int r = 0; r < rows; r++) {
@@ -318,12 +378,16 @@ INLINE void mix_codes(enum form form, int rows, int most, const struct seen *see
 	}
 	from = from/STEP*STEP;
 	to = (to + STEP - 1)/STEP*STEP;
-	for (size_t j = 0; j < v_dim; j += 32, b += v->bytes) {
+	for (size_t j = 0, n; j < v_wide; j += n, b += v->bytes) {
 		struct shares u[ATTN_GROUP];
+		size_t low = 0, step = (size_t)wide*REG;
+		n = form == CODES_16 ? least(v_wide - j, ATTN_SHARE) : 32;
 		fetch_scales(form, b, v->next);
 		share(form, rows, w, b, seen, u);
-		UNROLL for (size_t low = 0; low < 32; low += (size_t)wide*REG)
-			mix_block(form, rows, wide, from, to, u, b, v->next, low, a_wide, a + j + low);
+		for (; low + step <= n; low += step)
+			mix_block(form, rows, wide, from, to, u, b, n, v->next, low, a_wide, a + j + low);
+		for (; form == CODES_16 && low < n; low += ATTN_LANES)
+			mix_block(form, rows, ATTN_LANES/REG, from, to, u, b, n, v->next, low, a_wide, a + j + low);
 	}
 }
 
@@ -332,7 +396,7 @@ INLINE void mix_codes(enum form form, int rows, int most, const struct seen *see
 typedef void score_rows(size_t n, const float *q, const char *k, ptrdiff_t next, float *s, bool begin);
 typedef void mix_rows(size_t from, size_t to, const float *w, const struct values *v, size_t v_wide, size_t a_wide,
 	float *a);
-typedef void mix_shares(const struct seen *seen, const float *w, const struct values *v, size_t v_dim, size_t a_wide,
+typedef void mix_shares(const struct seen *seen, const float *w, const struct values *v, size_t v_wide, size_t a_wide,
 	float *a);
 #define NUMBERS(form, rows) \
 static void score_##form##_##rows(size_t n, const float *q, const char *k, ptrdiff_t next, float *s, bool begin) \
@@ -348,23 +412,24 @@ static void mix_##form##_##rows(size_t from, size_t to, const float *w, const st
 static void score_##form##_##rows(size_t n, const float *q, const char *k, ptrdiff_t next, float *s, bool begin) \
 { \
 	(void)begin; \
-	score_codes(form, rows, WIDE_##rows, n, q, k, next, s); \
+	if (form == CODES_16) score_integers(rows, WIDE_##rows, n, q, k, next, s); \
+	else score_codes(form, rows, WIDE_##rows, n, q, k, next, s); \
 } \
-static void mix_##form##_##rows(const struct seen *seen, const float *w, const struct values *v, size_t v_dim, \
+static void mix_##form##_##rows(const struct seen *seen, const float *w, const struct values *v, size_t v_wide, \
 	size_t a_wide, float *a) \
 { \
-	mix_codes(form, rows, WIDE_##rows, seen, w, v, v_dim, a_wide, a); \
+	mix_codes(form, rows, WIDE_##rows, seen, w, v, v_wide, a_wide, a); \
 }
 #define EACH_FORM(rows) NUMBERS(FLOATS, rows) NUMBERS(HALVES, rows) NUMBERS(BFLOATS, rows) \
-	CODES(CODES_8, rows) CODES(CODES_4, rows) CODES(CODES_5, rows)
+	CODES(CODES_8, rows) CODES(CODES_4, rows) CODES(CODES_5, rows) CODES(CODES_16, rows)
 EACH_FORM(1) EACH_FORM(2) EACH_FORM(3) EACH_FORM(4) EACH_FORM(5) EACH_FORM(6)
 #define OF(verb, form) [form] = { NULL, verb##_##form##_1, verb##_##form##_2, verb##_##form##_3, \
 	verb##_##form##_4, verb##_##form##_5, verb##_##form##_6 }
 static score_rows *const score_of[FORMS][ATTN_GROUP + 1] = {
 	OF(score, FLOATS), OF(score, HALVES), OF(score, BFLOATS), OF(score, CODES_8), OF(score, CODES_4),
-	OF(score, CODES_5),
+	OF(score, CODES_5), OF(score, CODES_16),
 };
 static mix_rows *const mix_of[CODES_8][ATTN_GROUP + 1] = { OF(mix, FLOATS), OF(mix, HALVES), OF(mix, BFLOATS) };
 static mix_shares *const mix_shares_of[FORMS][ATTN_GROUP + 1] = {
-	OF(mix, CODES_8), OF(mix, CODES_4), OF(mix, CODES_5),
+	OF(mix, CODES_8), OF(mix, CODES_4), OF(mix, CODES_5), OF(mix, CODES_16),
 };

@@ -3,18 +3,21 @@
  *
  * A block is, for each key-value head, its keys and then its values. Numbers of keys lie turned, rows of ATTN_BLOCK
  * positions for each dimension, those of values as they are, a row of dimensions for each position. Blocks are turned
- * by two bytes: codes of two dimensions of keys lie together, and those of two positions of values; attn_outer.h has
+ * by two codes: those of two dimensions of keys lie together, and those of two positions of values; attn_outer.h has
  * the picture. */
+#include <math.h>
 #include <string.h>
 #include "attn_internal.h"
+#include "kern.h"
 #include "quant.h"
 
-/* How a block of the type, or a number, is cut: keys into n_key parts of `key` bytes; values into n_value parts of two
- * bytes and bytes of codes. */
-struct fields { uint32_t type; size_t weights, key, n_key, n_value, codes; };
+/* How a block of the type, or a number, is cut: keys into parts of `key` bytes; values into `scales` parts of `scale`
+ * bytes and codes of `code` bytes. A block of I16 has a scale and up to so many integers, whole vectors of them. */
+struct fields { uint32_t type; size_t weights, key, scales, scale, code; };
 static const struct fields all_fields[] = {
-	{ GGU_TYPE_F32, 1, 4, 1, 0, 0 }, { GGU_TYPE_F16, 1, 2, 1, 0, 0 }, { GGU_TYPE_BF16, 1, 2, 1, 0, 0 },
-	{ GGU_TYPE_Q8_0, 32, 2, 17, 1, 32 }, { GGU_TYPE_Q5_1, 32, 2, 12, 4, 16 }, { GGU_TYPE_Q4_0, 32, 2, 9, 1, 16 },
+	{ GGU_TYPE_F32, 1, 4, 0, 0, 0 }, { GGU_TYPE_F16, 1, 2, 0, 0, 0 }, { GGU_TYPE_BF16, 1, 2, 0, 0, 0 },
+	{ GGU_TYPE_Q8_0, 32, 2, 1, 2, 1 }, { GGU_TYPE_Q5_1, 32, 2, 4, 2, 1 }, { GGU_TYPE_Q4_0, 32, 2, 1, 2, 1 },
+	{ GGU_TYPE_I16, ATTN_SHARE, 4, 1, sizeof(float), 2 },
 };
 static const struct fields *fields_of(uint32_t type)
 {
@@ -25,14 +28,17 @@ static const struct fields *fields_of(uint32_t type)
 bool attn_can_store(uint32_t type, size_t dim)
 {
 	const struct fields *f = fields_of(type);
-	return f && dim > 0 && dim % f->weights == 0;
+	return f && dim > 0 && (type == GGU_TYPE_I16 || dim % f->weights == 0);
 }
 
-static size_t block_bytes(const struct fields *f) { return f->n_key*f->key; }
-size_t attn_row_bytes(uint32_t type, size_t n)
+static size_t up(size_t a, size_t b) { return (a + b - 1)/b; }
+static size_t least(size_t a, size_t b) { return a < b ? a : b; }
+size_t attn_row_bytes(uint32_t type, size_t dim)
 {
-	const struct fields *f = fields_of(type);
-	return n/f->weights*block_bytes(f);
+	const struct ggu_type_info *t = ggu_type_info(type);
+	if (type == GGU_TYPE_I16)
+		return up(dim, ATTN_SHARE)*sizeof(float) + up(dim, ATTN_LANES)*ATTN_LANES*sizeof(int16_t);
+	return up(dim, t->block_weights)*t->block_bytes;
 }
 static size_t k_bytes(const struct attn_shape *s) { return attn_row_bytes(s->k_type, s->k_dim)*ATTN_BLOCK; }
 size_t attn_head_bytes(const struct attn_shape *s)
@@ -43,7 +49,7 @@ size_t attn_block_bytes(const struct attn_shape *s) { return s->n_kv*attn_head_b
 
 /* ---- between blocks of the type, one for each position, and rows of their fields ---- */
 
-enum { CHUNK = 64, CHUNK_BYTES = 4*CHUNK };     /* dimensions at a time, of all positions */
+enum { CHUNK = 128, CHUNK_BYTES = 4*CHUNK };    /* dimensions at a time, of all positions */
 
 /* Fields of n positions from `at` on, in `flat` CHUNK_BYTES apart; returns what follows them. */
 static inline uint8_t *turn(size_t width, size_t n, uint8_t *flat, uint8_t *turned, size_t at, bool back)
@@ -56,34 +62,82 @@ static inline uint8_t *turn(size_t width, size_t n, uint8_t *flat, uint8_t *turn
 	return turned + width*ATTN_BLOCK;
 }
 /* Codes of two positions lie side by side. */
-static uint8_t *turn_codes(size_t width, size_t n, uint8_t *flat, uint8_t *turned, size_t at, bool back)
+static inline uint8_t *turn_codes(size_t code, size_t width, size_t n, uint8_t *flat, uint8_t *turned, size_t at,
+	bool back)
 {
 	for (size_t p = at; p < at + n; p++, flat += CHUNK_BYTES) {
-		uint8_t *there = turned + p/2*2*width + p%2;
-		if (back) for (size_t i = 0; i < width; i++) flat[i] = there[2*i];
-		else for (size_t i = 0; i < width; i++) there[2*i] = flat[i];
+		uint8_t *there = turned + p/2*2*width + p%2*code;
+		if (back) for (size_t i = 0; i < width; i += code) memcpy(flat + i, there + 2*i, code);
+		else for (size_t i = 0; i < width; i += code) memcpy(there + 2*i, flat + i, code);
 	}
 	return turned + width*ATTN_BLOCK;
 }
 static void turn_keys(const struct fields *f, size_t dims, size_t n, uint8_t *flat, uint8_t *keys, size_t at, bool back)
 {
-	for (size_t i = dims/f->weights*f->n_key; i > 0; i--, flat += f->key)
+	for (size_t i = attn_row_bytes(f->type, dims)/f->key; i > 0; i--, flat += f->key)
 		keys = f->key == 4 ? turn(4, n, flat, keys, at, back) : turn(2, n, flat, keys, at, back);
 }
 static void turn_values(const struct fields *f, size_t dims, size_t n, uint8_t *flat, uint8_t *values, size_t at,
 	bool back)
 {
-	for (size_t b = 0; b < dims/f->weights; b++, flat += f->codes) {
-		for (size_t i = 0; i < f->n_value; i++, flat += 2) values = turn(2, n, flat, values, at, back);
-		values = turn_codes(f->codes, n, flat, values, at, back);
+	for (size_t b = 0; b < dims; b += f->weights) {
+		size_t codes = attn_row_bytes(f->type, least(f->weights, dims - b)) - f->scales*f->scale;
+		for (size_t i = 0; i < f->scales; i++, flat += f->scale)
+			values = f->scale == 4 ? turn(4, n, flat, values, at, back) :
+				turn(2, n, flat, values, at, back);
+		values = f->code == 2 ? turn_codes(2, codes, n, flat, values, at, back) :
+			turn_codes(1, codes, n, flat, values, at, back);
+		flat += codes;
 	}
 }
 
 /* ---- storing ---- */
 
-static void encode(uint32_t type, const float *x, size_t n, void *to)
+float attn_integers(const float *x, size_t n, int16_t *q)
 {
-	quant_encode(type, NULL, x, NULL, 1, n, QUANT_EFFORT_MIN, to);
+	uint32_t most = 0;              /* as integers magnitudes are in order, NaN above infinity */
+	float d, inverse;
+	for (size_t i = 0; i < n; i++) {
+		uint32_t u;
+		memcpy(&u, x + i, sizeof u);
+		u &= INT32_MAX;
+		most = u > most ? u : most;
+	}
+	memset(q, 0, up(n, ATTN_LANES)*ATTN_LANES*sizeof *q);
+	if (most >= 0x7f800000) return NAN;
+	d = kern_f32_bits(most) < 0x1p-96f ? 0 : kern_f32_bits(most)/ATTN_AMAX;
+	if (d == 0) return 0;
+	inverse = 1/d;
+	for (size_t i = 0; i < n; i++)  /* adding 1.5*2^23 rounds to a whole number */
+		q[i] = (int16_t)(x[i]*inverse + 12582912.0f - 12582912.0f);
+	return d;
+}
+/* CHUNK numbers at most */
+static void encode(uint32_t type, const float *x, size_t n, uint8_t *to)
+{
+	int16_t q[CHUNK];
+	float d;
+	if (type != GGU_TYPE_I16) {
+		quant_encode(type, NULL, x, NULL, 1, n, QUANT_EFFORT_MIN, to);
+		return;
+	}
+	d = attn_integers(x, n, q);
+	memcpy(to, &d, sizeof d);
+	memcpy(to + sizeof d, q, attn_row_bytes(type, n) - sizeof d);
+}
+static void decode(uint32_t type, const uint8_t *from, float *x, size_t n)
+{
+	float d;
+	if (type != GGU_TYPE_I16) {
+		quant_decode(type, from, x, n);
+		return;
+	}
+	memcpy(&d, from, sizeof d);
+	for (size_t i = 0; i < n; i++) {
+		int16_t q;
+		memcpy(&q, from + sizeof d + i*sizeof q, sizeof q);
+		x[i] = d*(float)q;
+	}
 }
 static void store_turned(bool is_key, const struct fields *f, size_t dim, uint8_t *to, size_t at, size_t n,
 	const float *x, size_t stride)
@@ -102,7 +156,8 @@ static void store_values(const struct fields *f, size_t dim, uint8_t *values, si
 {
 	size_t row = attn_row_bytes(f->type, dim);
 	if (f->weights > 1) store_turned(false, f, dim, values, at, n, v, stride);
-	else for (size_t p = 0; p < n; p++) encode(f->type, v + p*stride, dim, values + (at + p)*row);
+	else for (size_t p = 0; p < n; p++)
+		quant_encode(f->type, NULL, v + p*stride, NULL, 1, dim, QUANT_EFFORT_MIN, values + (at + p)*row);
 }
 void attn_store(const struct attn_shape *s, void *const *block, size_t pos, size_t n, const float *k, size_t k_stride,
 	const float *v, size_t v_stride)
@@ -130,7 +185,7 @@ static void load_turned(bool is_key, const struct fields *f, size_t dim, uint8_t
 		uint8_t *chunk = from + attn_row_bytes(f->type, i)*ATTN_BLOCK;
 		if (is_key) turn_keys(f, c, 1, flat, chunk, at, true);
 		else turn_values(f, c, 1, flat, chunk, at, true);
-		quant_decode(f->type, flat, wide, c);
+		decode(f->type, flat, wide, c);
 		memcpy(x + i, wide, (n - i < c ? n - i : c)*sizeof *x);
 	}
 }

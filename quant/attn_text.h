@@ -13,7 +13,6 @@
 #include "attn_wide.h"
 
 static inline size_t most(size_t a, size_t b) { return a > b ? a : b; }
-static inline size_t least(size_t a, size_t b) { return a < b ? a : b; }
 static enum form form_of(uint32_t type)
 {
 	switch (type) {
@@ -22,6 +21,7 @@ static enum form form_of(uint32_t type)
 	case GGU_TYPE_Q8_0: return CODES_8;
 	case GGU_TYPE_Q4_0: return CODES_4;
 	case GGU_TYPE_Q5_1: return CODES_5;
+	case GGU_TYPE_I16: return CODES_16;
 	default: return FLOATS;
 	}
 }
@@ -46,15 +46,31 @@ static void pack_codes(const struct attn_row *row, size_t rows, size_t dim, int3
 			q[(PAIRS + 1)*rows + r] = x.sum[0] + x.sum[1];
 		}
 }
+static void pack_integers(const struct attn_row *row, size_t rows, size_t dim, int32_t *q)
+{
+	for (size_t i = 0, n; i < dim; i += n) {
+		n = least(dim - i, ATTN_SHARE);
+		size_t pairs = (n + ATTN_LANES - 1)/ATTN_LANES*ATTN_LANES/2;
+		for (size_t r = 0; r < rows; r++) {
+			int16_t x[ATTN_SHARE];
+			float d = attn_integers(row[r].q + i, n, x);
+			for (size_t k = 0; k < pairs; k++) memcpy(q + k*rows + r, x + 2*k, sizeof *q);
+			memcpy(q + pairs*rows + r, &d, sizeof d);
+		}
+		q += (pairs + 1)*rows;
+	}
+}
 static void pack_q(struct attn_task *t)
 {
 	size_t dim = t->a->shape.k_dim;
-	bool codes = form_of(t->a->shape.k_type) >= CODES_8;
+	enum form form = form_of(t->a->shape.k_type);
 	for (size_t head = 0; head < t->n; head += t->head_rows)
 		for (size_t g = 0; g < t->head_rows; g += t->group) {
 			size_t rows = least(t->head_rows - g, t->group), at = head + g;
-			if (codes) pack_codes(t->row + at, rows, dim, (int32_t *)(void *)(t->q + at*dim));
-			else pack_floats(t->row + at, rows, dim, t->q + at*dim);
+			float *q = t->q + at*t->k_wide;
+			if (form == CODES_16) pack_integers(t->row + at, rows, dim, (int32_t *)(void *)q);
+			else if (form >= CODES_8) pack_codes(t->row + at, rows, dim, (int32_t *)(void *)q);
+			else pack_floats(t->row + at, rows, dim, q);
 		}
 }
 
@@ -220,7 +236,7 @@ static void meet_codes(struct attn_task *t, const char *k, const char *next, siz
 	ptrdiff_t to_next = next ? next - k : 0;
 	for (size_t g = group_at(t, head, r0); g < r1; g += t->group, to_next = 0) {
 		size_t rows = least(head + t->head_rows - g, t->group);
-		score_of[form][rows](s->k_dim, t->q + g*s->k_dim, k, to_next, t->s + g*ATTN_BLOCK, true);
+		score_of[form][rows](s->k_dim, t->q + g*t->k_wide, k, to_next, t->s + g*ATTN_BLOCK, true);
 	}
 	if (s->v_in_k) wide_k(s->k_type, k, s->k_dim, t->k);
 }
@@ -245,7 +261,8 @@ static void meet_numbers(struct attn_task *t, const char *k, const char *next, s
 		for (size_t g = group_at(t, head, r0); g < r1; g += t->group) {
 			size_t rows = least(head + t->head_rows - g, t->group);
 			if (!to_next) fetch(&h);
-			score_of[form][rows](n, t->q + g*dim + i*rows, keys, to_next, t->s + g*ATTN_BLOCK, i == 0);
+			score_of[form][rows](n, t->q + g*t->k_wide + i*rows, keys, to_next, t->s + g*ATTN_BLOCK,
+				i == 0);
 		}
 	}
 }
@@ -289,15 +306,17 @@ static void meet_value_codes(struct attn_task *t, const char *v, const char *nex
 {
 	const struct attn_shape *s = &t->a->shape;
 	size_t head = head_of(t, r0);
-	struct values x = { form_of(s->v_type), v, attn_row_bytes(s->v_type, 32)*ATTN_BLOCK, next ? next - v : 0 };
+	enum form form = form_of(s->v_type);
+	struct values x = { form, v, attn_row_bytes(s->v_type, form == CODES_16 ? ATTN_SHARE : 32)*ATTN_BLOCK,
+		next ? next - v : 0 };
 	for (size_t g = group_at(t, head, r0); g < r1; g += t->group, x.next = 0) {
 		size_t r = most(g, r0), n = least(least(g + t->group, head + t->head_rows), r1) - r;
 		struct seen seen[ATTN_GROUP];
 		for (size_t i = 0; i < n; i++)
 			seen[i] = (struct seen){ (int)first_of(t->row + r + i, p), (int)end_of(t->row + r + i, p) };
-		mix_shares_of[x.form][n](seen, t->s + r*ATTN_BLOCK, &x, s->v_dim, t->a_wide, t->split_a + r*t->a_wide);
+		mix_shares_of[form][n](seen, t->s + r*ATTN_BLOCK, &x, t->v_wide, t->a_wide, t->split_a + r*t->a_wide);
 	}
-	for (size_t r = r0; r < r1 && has_minima(x.form); r++) add_minima(t, v, x.bytes, p, r);
+	for (size_t r = r0; r < r1 && has_minima(form); r++) add_minima(t, v, x.bytes, p, r);
 }
 static void tile(struct attn_task *t, const char *head, const char *next, size_t p, size_t r0, size_t r1)
 {

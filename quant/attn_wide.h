@@ -50,9 +50,27 @@ INLINE void k_block(enum form form, const char *b, float *k)
 		}
 	}
 }
+/* The same of integers */
+static void k_integers(const char *b, size_t dim, float *k)
+{
+	for (size_t i = 0, n; i < dim; i += n, k += n*ATTN_BLOCK) {
+		float d[ATTN_BLOCK];
+		n = least(dim - i, ATTN_SHARE);
+		memcpy(d, b, sizeof d);
+		b += sizeof d;
+		for (size_t j = 0; j < n; j += 2, b += 2*ROW)
+			for (size_t p = 0; p < ATTN_BLOCK; p += REG)
+				put_pairs(CODES_16, (rs)r_load(b + 4*p), r_floats(d + p), (rf){ 0 },
+					k + j*ATTN_BLOCK + p);
+	}
+}
 static void wide_k(uint32_t type, const void *src, size_t dim, float *k)
 {
 	const char *b = src;
+	if (type == GGU_TYPE_I16) {
+		k_integers(b, (dim + ATTN_LANES - 1)/ATTN_LANES*ATTN_LANES, k);
+		return;
+	}
 	if (type == GGU_TYPE_F16 || type == GGU_TYPE_BF16) {
 		wide_halves(src, dim*ATTN_BLOCK, type == GGU_TYPE_BF16, k);
 		return;

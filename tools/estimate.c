@@ -3,6 +3,7 @@
  * needs no more. */
 #include <stdio.h>
 #include <string.h>
+#include "../quant/attn.h"
 #include "estimate.h"
 
 enum { BATCH = 512, DEFAULT_CTX = 4096 };
@@ -47,12 +48,16 @@ uint64_t estimate_ctx(const struct ggu_file *f, uint64_t wanted)
 	return trained < DEFAULT_CTX ? whole(trained) : DEFAULT_CTX;
 }
 
+/* Of a head's keys or values in a cache, at a position */
+static double row_bytes(uint32_t type, double dim)
+{
+	return dim < 1e9 ? (double)attn_row_bytes(type, (size_t)dim) : dim*sizeof(float);
+}
 /* What the header tells; false if that is not enough. */
 struct parts { double kv, scratch, read, macs; };       /* read: of weights and cache, for a token halfway */
 static bool from_header(struct parts *p, const struct ggu_file *f, double ctx, const struct state_options *cache)
 {
 	const struct ggu_meta *m = ggu_file_meta(f);
-	const struct ggu_type_info *kt = ggu_type_info(cache->k_type), *vt = ggu_type_info(cache->v_type);
 	struct ggu_str arch = { "", 0 };
 	const struct ggu_tensor *embd = ggu_file_find(f, "token_embd.weight");
 	double wide_q = 0, wide_kv = 0, n_layer, n_embd, experts, used;
@@ -66,7 +71,7 @@ static bool from_header(struct parts *p, const struct ggu_file *f, double ctx, c
 		double heads_kv = number(m, arch.p, "attention.head_count_kv", i, heads);
 		double k = number(m, arch.p, "attention.key_length", i, heads > 0 ? n_embd/heads : 0);
 		double v = number(m, arch.p, "attention.value_length", i, heads > 0 ? n_embd/heads : 0);
-		p->kv += ctx*heads_kv*(k*kt->block_bytes/kt->block_weights + v*vt->block_bytes/vt->block_weights);
+		p->kv += ctx*heads_kv*(row_bytes(cache->k_type, k) + row_bytes(cache->v_type, v));
 		wide_q = heads*(k + v) > wide_q ? heads*(k + v) : wide_q;
 		wide_kv = heads_kv*(k + v) > wide_kv ? heads_kv*(k + v) : wide_kv;
 	}

@@ -39,8 +39,8 @@ static const struct opt opts[] = {
 		"measure the generation of N tokens; 0: none (default: 64)"),
 	OPT_CALL(0, "depth", &o.depth, "N[,N...]", parse_list, "begin each test after N tokens (default: 0)"),
 	OPT_STR(0, "cache-type-k", &o.cache_k, "T",
-		"type of cached keys: f32, f16, bf16, q8_0, q5_1 or q4_0 (default: f32)"),
-	OPT_STR(0, "cache-type-v", &o.cache_v, "T", "type of cached values (default: f32)"),
+		"cached keys: f32, f16, bf16, i16, q8_0, q5_1 or q4_0 (default: i16)"),
+	OPT_STR(0, "cache-type-v", &o.cache_v, "T", "cached values (default: i16)"),
 	OPT_INT(0, "repeat", &o.repeat, "N", 1, MAX_REPEAT, "run each test N times and take the median (default: 5)"),
 	OPT_FLAG(0, "profile", &o.profile, "also show where the time goes"),
 	LOAD_PLACE_OPTIONS(&o.place),
@@ -130,7 +130,7 @@ static void measure(struct bench *b, struct test *t)
  * read on average what the one does that is halfway from the start to as far beyond them. */
 static void compare(const struct bench *b, struct test *t)
 {
-	const struct state_options cache = load_cache_types(o.cache_k, o.cache_v, GGU_TYPE_F32);
+	const struct state_options cache = load_cache_types(o.cache_k, o.cache_v, GGU_TYPE_I16);
 	struct model_cost cost, *c = &cost;
 	struct ggu_error err;
 	double n = (double)t->n;
@@ -188,7 +188,7 @@ static size_t run(struct bench *b, struct test *t)
 {
 	size_t n = 0, n_vocab = model_n_vocab(b->m), prompt = most(&o.prompt), generate = most(&o.generate);
 	size_t ctx = most(&o.depth) + (prompt > generate ? prompt : generate);
-	struct state_options cache = load_cache_types(o.cache_k, o.cache_v, GGU_TYPE_F32);
+	struct state_options cache = load_cache_types(o.cache_k, o.cache_v, GGU_TYPE_I16);
 	struct ggu_error err;
 	b->logits = msg_need(malloc(n_vocab*sizeof *b->logits));
 	b->ids = msg_need(malloc((ctx + 1)*sizeof *b->ids));

@@ -33,8 +33,8 @@ static const struct opt opts[] = {
 		"draw from the smallest set with total probability P (default: 0.95)"),
 	OPT_INT('c', "ctx", &o.ctx, "N", 1, 1 << 24, "use at most N positions (default: what prompt and -n need)"),
 	OPT_STR(0, "cache-type-k", &o.cache_k, "T",
-		"type of cached keys: f32, f16, bf16, q8_0, q5_1 or q4_0 (default: f16)"),
-	OPT_STR(0, "cache-type-v", &o.cache_v, "T", "type of cached values (default: f16)"),
+		"cached keys: f32, f16, bf16, i16, q8_0, q5_1 or q4_0 (default: i16)"),
+	OPT_STR(0, "cache-type-v", &o.cache_v, "T", "cached values (default: i16)"),
 	OPT_FLAG(0, "ids", &o.ids, "print token ids instead of text"),
 	OPT_STR(0, "arch-file", &o.arch_file, "YAML", "also know the architecture described in YAML"),
 	LOAD_PLACE_OPTIONS(&o.place),
@@ -91,7 +91,7 @@ static void generate(struct model *m, const struct vocab *v, struct detokenizer 
 	int32_t *order = msg_need(malloc(n_vocab*sizeof *order)), id;
 	struct sampler sampler = { o.temp, o.top_p, (size_t)o.top_k, 0 };
 	struct session_eval e = { .ids = prompt, .n = n_prompt, .logits = logits, .first = n_prompt - 1 };
-	struct state_options cache = load_cache_types(o.cache_k, o.cache_v, GGU_TYPE_F16);
+	struct state_options cache = load_cache_types(o.cache_k, o.cache_v, GGU_TYPE_I16);
 	struct session *s;
 	struct ggu_error err;
 	if (n_prompt > ctx) msg_die("the prompt has %zu tokens, the context %zu positions", n_prompt, ctx);

@@ -96,7 +96,7 @@ static uint32_t cache_type(const char *option, const char *name, uint32_t none)
 {
 	const struct ggu_type_info *t = name ? ggu_type_find(name) : ggu_type_info(none);
 	if (!t || !attn_can_store(t->id, 32))
-		msg_die("%s expects f32, f16, bf16, q8_0, q5_1 or q4_0, not '%s'", option, name);
+		msg_die("%s expects f32, f16, bf16, i16, q8_0, q5_1 or q4_0, not '%s'", option, name);
 	return t->id;
 }
 struct state_options load_cache_types(const char *k, const char *v, uint32_t none)

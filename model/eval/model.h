@@ -57,7 +57,7 @@ int32_t model_start(const struct model *m);             /* the token that such a
  * later token sees are let go of. What recurrent layers keep is of one size. The states of a model are used by one
  * thread at a time. */
 struct state;
-struct state_options { uint32_t k_type, v_type; };      /* of the cache: F32 (0), F16, BF16, Q8_0, Q5_1, Q4_0 */
+struct state_options { uint32_t k_type, v_type; };      /* of the cache: F32 (0), F16, BF16, I16, Q8_0, Q5_1, Q4_0 */
 /* o NULL: F32. The model outlives the state. GGU_ERR_UNSUPPORTED: a type that the model's heads are no multiple for. */
 enum ggu_status state_new(struct state **s, struct model *m, const struct state_options *o, struct ggu_error *err);
 void state_free(struct state *s);

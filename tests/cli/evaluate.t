@@ -45,7 +45,7 @@ ok "--base: a smaller model diverges" holds '.base.kld > 0.0001 and .base.kld_ma
 ok "... but not far" holds '.base.kld < 0.5 and .base.top1 > 0.5 and .base.top1 < 1'
 
 # the model as its own base shows what a cache of another type costs
-for t in f16 q8_0; do
+for t in f16 i16 q8_0; do
 	gguf-perplexity -q -m m.gguf --base m.gguf --chunks 1 --cache-type-k $t --cache-type-v $t --json text >json
 	ok "--cache-type-k and -v $t: a little" holds '.base.kld > 0 and .base.kld < 0.01'
 	gguf-perplexity -q -m m.gguf --base m.gguf --chunks 1 --cache-type-k $t --cache-type-v $t --json --batch 7 -j 3 text >other

@@ -18,9 +18,9 @@ is "... has no metadata" "$(grep -c '^general' part)" 0
 ok "--json --metadata" gguf-info --json --metadata -o part m.gguf
 is "... has no tensors" "$(grep -c '"tensors"' part)" 0
 is "--ctx" "$(gguf-info --ctx 256 m.gguf | grep -c 'context of 256 tokens')" 1
-is "the KV cache doubles with the context" "$(gguf-info --ctx 256 m.gguf | grep -c 'KV cache *48.0 KiB')" 1
+is "the KV cache doubles with the context" "$(gguf-info --ctx 256 m.gguf | grep -c 'KV cache *54.0 KiB')" 1
 is "... and with the width of its types" "$(gguf-info --ctx 256 --cache-type-k f32 --cache-type-v f32 m.gguf | grep -c 'KV cache *96.0 KiB')" 1
-is "... each" "$(gguf-info --ctx 256 --cache-type-v q8_0 m.gguf | grep -c 'KV cache *36.8 KiB')" 1
+is "... each" "$(gguf-info --ctx 256 --cache-type-v q8_0 m.gguf | grep -c 'KV cache *52.5 KiB')" 1
 not_ok "a type that no cache has" 2 gguf-info --cache-type-k q6_K m.gguf
 is "--bandwidth" "$(gguf-info --bandwidth 100 m.gguf | grep -c '100 GB/s')" 1
 
@@ -89,7 +89,7 @@ not_ok "a folder" 2 gguf-info .
 if [ -n "${SANITIZED:-}" ]; then skip "memory as predicted" "a sanitizer's memory comes on top"; else
 	ok "a model" gguf-convert -q -o w.gguf "$DATA/wiki-7m"
 	ids=$(head -c 4000 "$DATA/prose/evaluation.txt" | gguf-tokenize -q -m w.gguf | wc -w)
-	for types in 'f16 f16' 'f32 q8_0'; do
+	for types in 'i16 i16' 'f32 q8_0'; do
 		k=${types% *} v=${types#* }
 		head -c 4000 "$DATA/prose/evaluation.txt" | "$BUILD/tests/cli/tool_peak" gguf-run -q -j 2 -m w.gguf -n 20 --cache-type-k "$k" --cache-type-v "$v" 3>peak >/dev/null
 		told=$(gguf-info --json --ctx $((ids + 20)) --cache-type-k "$k" --cache-type-v "$v" w.gguf | jq .estimate.total_bytes)

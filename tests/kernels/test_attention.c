@@ -13,8 +13,8 @@
 #include "../lib/kerntest.h"
 #include "../lib/slow_attention.h"
 
-static const uint32_t types[] = { GGU_TYPE_F32, GGU_TYPE_F16, GGU_TYPE_BF16, GGU_TYPE_Q8_0, GGU_TYPE_Q5_1,
-	GGU_TYPE_Q4_0 };
+static const uint32_t types[] = { GGU_TYPE_F32, GGU_TYPE_F16, GGU_TYPE_BF16, GGU_TYPE_I16, GGU_TYPE_Q8_0,
+	GGU_TYPE_Q5_1, GGU_TYPE_Q4_0 };
 enum { N_TYPES = sizeof types/sizeof *types, SEQUENCES = 3, ORDINARY = KT_FLOATS, KINDS };
 static void fill(float *x, size_t n, int kind)
 {
@@ -31,12 +31,15 @@ struct sequence {
 	void **block;
 };
 static bool is_block(uint32_t type) { return ggu_type_info(type)->kind == GGU_KIND_BLOCK; }
-/* Rows become what their type makes of them; returns the integers of blocks. */
+/* Rows become what their type makes of them; returns the integers of blocks and of I16. */
 static struct slow_weight *rounded(uint32_t type, float *x, size_t rows, size_t n)
 {
 	static uint8_t packed[8192];
-	struct slow_weight *codes = is_block(type) ? malloc((rows*n + 1)*sizeof *codes) : NULL;
-	for (size_t i = 0; i < rows; i++, x += n) {
+	bool integers = type == GGU_TYPE_I16;
+	struct slow_weight *codes = is_block(type) || integers ? malloc((rows*n + 1)*sizeof *codes) : NULL;
+	for (size_t i = 0; i < rows && integers; i++) slow_integers(x + i*n, n, codes + i*n);
+	for (size_t i = 0; i < rows*n && integers; i++) x[i] = (float)codes[i].d*(float)codes[i].code;
+	for (size_t i = 0; i < rows && !integers; i++, x += n) {
 		quant_encode(type, NULL, x, NULL, 1, n, QUANT_EFFORT_MIN, packed);
 		quant_decode(type, packed, x, n);
 		for (size_t j = 0; codes && j < n; j++) slow_weight(type, packed, j, codes + i*n + j);
@@ -218,8 +221,8 @@ static struct attn drawn(void)
 	s->n_head = groups[kt_below(sizeof groups/sizeof *groups)];
 	s->n_kv = s->n_head > 100 ? 1 : 1 + kt_below(kt_below(3) ? 3 : 12);
 	s->n_head *= s->n_kv;
-	s->k_dim = attn_can_store(s->k_type, 1) ? 1 + kt_below(130) : 32 + 32*kt_below(4);
-	s->v_dim = attn_can_store(s->v_type, 1) ? 1 + kt_below(130) : 32 + 32*kt_below(4);
+	s->k_dim = attn_can_store(s->k_type, 1) ? 1 + kt_below(kt_below(3) ? 130 : 300) : 32 + 32*kt_below(4);
+	s->v_dim = attn_can_store(s->v_type, 1) ? 1 + kt_below(kt_below(3) ? 130 : 300) : 32 + 32*kt_below(4);
 	if (kt_below(5) == 0) {
 		s->v_in_k = true;
 		s->v_type = GGU_TYPE_I8;
@@ -258,6 +261,33 @@ static void check_weights(void)
 	kt_free(block, attn_block_bytes(&a.shape));
 	kt_free(out, sizeof want);
 }
+/* The widest block of I16, all of one number or one but for signs: the greatest sums that there are. */
+static void check_greatest(void)
+{
+	enum { DIM = 128, N = ATTN_BLOCK };
+	struct attn a = { .shape = { 1, 1, DIM, DIM, GGU_TYPE_I16, GGU_TYPE_I16, false }, .scale = 1, .n_rows = 1 };
+	float x[DIM], y[DIM], want[DIM], *out = kt_buffer(sizeof want);
+	static struct slow_weight codes[N*DIM];
+	void *block = kt_buffer(attn_block_bytes(&a.shape));
+	struct attn_rows r = { &block, 1, N - 1, N, x, out, DIM, DIM };
+	struct slow_past past = { x, x, codes, codes, DIM, DIM };
+	size_t at;
+	a.rows = &r;
+	for (int sign = -1; sign <= 1; sign += 2) {
+		for (size_t i = 0; i < DIM; i++) x[i] = 3;
+		for (size_t i = 0; i < DIM; i++) y[i] = (float)sign*3;
+		for (size_t p = 0; p < N; p++) {
+			attn_store(&a.shape, &block, p, 1, y, DIM, y, DIM);
+			slow_integers(y, DIM, codes + p*DIM);
+		}
+		slow_attention(&a, x, 0, N - 1, 0, N, &past, want);
+		run(&a, 1);
+		if (!kt_same(out, want, DIM, &at)) kt_fail("element %zu is %a, not %a", at, out[at], want[at]);
+		if (!(fabsf(out[0] - y[0]) < 1e-6f)) kt_fail("%g of values of %g", (double)out[0], (double)y[0]);
+	}
+	kt_free(block, attn_block_bytes(&a.shape));
+	kt_free(out, sizeof want);
+}
 static void check_isa(const char *isa)
 {
 	bool sanitized = getenv("SANITIZED");
@@ -271,10 +301,16 @@ static void check_isa(const char *isa)
 		}
 		kt_result();
 	}
-	kt_name("%s: latent attention: keys of 576, whose first 512 are the values", isa);
-	struct attn a = { .shape = { 16, 1, 576, 512, GGU_TYPE_F16, GGU_TYPE_I8, true }, .scale = 0.1f,
-		.mask = ATTN_CAUSAL };
-	check(&a, 2, 700, ORDINARY);
+	for (int i = 0; i < 2; i++) {
+		struct attn a = { .shape = { 16, 1, 576, 512, i ? GGU_TYPE_I16 : GGU_TYPE_F16, GGU_TYPE_I8, true },
+			.scale = 0.1f, .mask = ATTN_CAUSAL };
+		kt_name("%s: latent attention: keys of 576, whose first 512 are the values, %s", isa,
+			ggu_type_info(a.shape.k_type)->name);
+		check(&a, 2, 700, ORDINARY);
+		kt_result();
+	}
+	kt_name("%s: the greatest integers of I16 have sums that fit", isa);
+	check_greatest();
 	kt_result();
 	kt_name("%s: weights vanish below e^-87, and only there", isa);
 	check_weights();

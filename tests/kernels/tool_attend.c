@@ -22,7 +22,7 @@ static const struct attn_shape shapes[] = {
 	{ 32, 32, 128, 128, 0, 0, false }, { 9, 3, 64, 64, 0, 0, false }, { 32, 8, 128, 128, 0, 0, false },
 	{ 32, 4, 64, 64, 0, 0, false },
 };
-static const uint32_t types[] = { GGU_TYPE_F32, GGU_TYPE_F16, GGU_TYPE_BF16, GGU_TYPE_Q8_0, GGU_TYPE_Q5_1,
+static const uint32_t types[] = { GGU_TYPE_F32, GGU_TYPE_F16, GGU_TYPE_BF16, GGU_TYPE_I16, GGU_TYPE_Q8_0, GGU_TYPE_Q5_1,
 	GGU_TYPE_Q4_0 };
 
 /* A cache as long as this lies in large pages (page.c). */

@@ -37,7 +37,48 @@ static double bias_of(const struct attn *a, size_t head, size_t pos, size_t p)
 		? -reach : d > reach ? reach : d)];
 	return 0;
 }
-enum { WIDEST = 1024 };
+enum { WIDEST = 1024, SHARE = 128 };    /* SHARE: numbers of I16 that have a scale in common */
+
+static size_t share_of(uint32_t type) { return type == GGU_TYPE_I16 ? SHARE : 32; }
+static float greatest_of(uint32_t type) { return type == GGU_TYPE_I16 ? 4095 : 2032; }
+static float scale_of(const float *x, size_t n)
+{
+	float most = 0;
+	for (size_t i = 0; i < n; i++) {
+		if (!(fabsf(x[i]) < INFINITY)) return NAN;
+		if (fabsf(x[i]) > most) most = fabsf(x[i]);
+	}
+	return most < 0x1p-96f ? 0 : most/greatest_of(GGU_TYPE_I16);
+}
+void slow_integers(const float *x, size_t n, struct slow_weight *w)
+{
+	for (size_t i = 0; i < n; i++) {
+		size_t first = i/SHARE*SHARE;
+		float d = scale_of(x + first, n - first < SHARE ? n - first : SHARE);
+		w[i] = (struct slow_weight){ .d = (double)d, .scale = 1, .code = d > 0 ? (int)rintf(x[i]*(1/d)) : 0 };
+	}
+}
+static void pack(uint32_t type, const float *q, size_t n, struct slow_act *act)
+{
+	struct slow_weight w[WIDEST];
+	if (type != GGU_TYPE_I16) {
+		slow_pack(type, q, n, act);
+		return;
+	}
+	slow_integers(q, n, w);
+	for (size_t i = 0; i < n; i++) act[i] = (struct slow_act){ (float)w[i].d, w[i].code };
+}
+static float integer_product(const struct slow_weight *k, size_t n, const struct slow_act *q)
+{
+	float s = 0;
+	for (size_t i = 0, end; i < n; i = end) {
+		int64_t sum = 0;
+		end = i + SHARE < n ? i + SHARE : n;
+		for (size_t j = i; j < end; j++) sum += (int64_t)k[j].code*q[j].q;
+		s = fmaf((float)k[i].d*q[i].d, (float)sum, s);
+	}
+	return s;
+}
 /* A query, and as integers where it meets blocks. */
 struct query { const struct attn *a; const float *q; struct slow_act act[WIDEST]; size_t head, pos; };
 
@@ -50,6 +91,8 @@ static float product(const struct query *x, const struct slow_past *past, size_t
 		for (size_t i = 0; i < n; i++) s = fmaf(x->q[i], past->k[p*past->k_stride + i], s);
 		return s;
 	}
+	if (x->a->shape.k_type == GGU_TYPE_I16)
+		return integer_product(past->k_codes + p*past->k_stride, n, x->act);
 	return slow_product(x->a->shape.k_type, past->k_codes + p*past->k_stride, n, x->act, &widest);
 }
 static float score(const struct query *x, const struct slow_past *past, size_t p)
@@ -66,6 +109,7 @@ static float score(const struct query *x, const struct slow_past *past, size_t p
 	return a->bias_kind ? s + (float)bias_of(a, x->head, x->pos, p) : s;
 }
 
+static bool has_minima(uint32_t type) { return type == GGU_TYPE_Q5_1; }
 struct sums { float m, l, a[WIDEST], minima[WIDEST/32][16]; };
 
 /* Weighted values of positions from..end - 1 of a tile are added. */
@@ -80,7 +124,7 @@ static void add_values(const struct attn *a, const struct slow_past *past, size_
 static void add_codes(const struct attn *a, const struct slow_past *past, size_t from, size_t end, const float *w,
 	struct sums *x)
 {
-	for (size_t j = 0; j < a->shape.v_dim; j += 32) {
+	for (size_t j = 0, share = share_of(a->shape.v_type); j < a->shape.v_dim; j += share) {
 		const struct slow_weight *v = past->v_codes + from*past->v_stride + j;
 		float u[ATTN_BLOCK], most = 0, d;
 		for (size_t p = 0; p < end - from; p++) {
@@ -88,12 +132,12 @@ static void add_codes(const struct attn *a, const struct slow_past *past, size_t
 			if (!(fabsf(u[p]) <= most)) most = fabsf(u[p]);
 			if (u[p] != u[p]) most = NAN;
 			if (most != most) break;
-			if (slow_has_min(a->shape.v_type))
+			if (has_minima(a->shape.v_type))
 				x->minima[j/32][(from + p)%16] = fmaf(w[p], -(float)v[p*past->v_stride].m,
 					x->minima[j/32][(from + p)%16]);
 		}
-		d = !(most < INFINITY) ? NAN : most < 0x1p-96f ? 0 : most/2032;
-		for (size_t i = 0; i < 32; i++) {
+		d = !(most < INFINITY) ? NAN : most < 0x1p-96f ? 0 : most/greatest_of(a->shape.v_type);
+		for (size_t i = 0; i < share && j + i < a->shape.v_dim; i++) {
 			int64_t sum = 0;
 			for (size_t p = 0; p < end - from && d > 0; p++)
 				sum += (int64_t)rintf(u[p]*(1/d))*v[p*past->v_stride + i].code;
@@ -124,7 +168,7 @@ static void split(const struct query *q, const struct slow_past *past, size_t fr
 		x->m = m;
 	}
 	x->l = slow_tree(lane);
-	if (past->v_codes && slow_has_min(a->shape.v_type))
+	if (past->v_codes && has_minima(a->shape.v_type))
 		for (size_t b = 0; b < a->shape.v_dim/32; b++) {
 			float all = slow_tree(x->minima[b]);
 			for (size_t j = 0; j < 32; j++) x->a[b*32 + j] += all;
@@ -140,7 +184,7 @@ void slow_attention(const struct attn *a, const float *q, size_t head, size_t po
 	query.q = q;
 	query.head = head;
 	query.pos = pos;
-	if (past->k_codes) slow_pack(a->shape.k_type, q, a->shape.k_dim, query.act);
+	if (past->k_codes) pack(a->shape.k_type, q, a->shape.k_dim, query.act);
 	all.l = 0;
 	for (size_t p = from, end; p < to; p = end) {
 		end = (p/ATTN_SPLIT + 1)*ATTN_SPLIT < to ? (p/ATTN_SPLIT + 1)*ATTN_SPLIT : to;
@@ -167,10 +211,10 @@ void slow_attention(const struct attn *a, const float *q, size_t head, size_t po
 }
 
 /* Half a step of the integers that weights s[p - from]/sum become, for each position of a tile that is seen. */
-static void rounding(const struct slow_past *past, size_t from, size_t to, const double *s, double sum, size_t v_dim,
-	double *slack)
+static void rounding(const struct attn_shape *shape, const struct slow_past *past, size_t from, size_t to,
+	const double *s, double sum, double *slack)
 {
-	for (size_t j = 0; j < v_dim; j++) {
+	for (size_t j = 0; j < shape->v_dim; j++) {
 		slack[j] = 0;
 		for (size_t p = from, end; p < to && past->v_codes; p = end) {
 			double most = 0, codes = 0;
@@ -180,7 +224,7 @@ static void rounding(const struct slow_past *past, size_t from, size_t to, const
 				most = fmax(most, fabs(s[i - from]/sum*v->d));
 				codes += abs(v->code);
 			}
-			slack[j] += most/2032*0.5*codes;
+			slack[j] += most/(double)greatest_of(shape->v_type)*0.5*codes;
 		}
 	}
 }
@@ -189,7 +233,7 @@ void exact_attention(const struct attn *a, const float *q, size_t head, size_t p
 {
 	static struct slow_act act[WIDEST];
 	double *s = malloc((to - from + 1)*sizeof *s), top = a->sink ? (double)a->sink[head] : -INFINITY, sum = 0;
-	if (past->k_codes) slow_pack(a->shape.k_type, q, a->shape.k_dim, act);
+	if (past->k_codes) pack(a->shape.k_type, q, a->shape.k_dim, act);
 	for (size_t j = 0; j < a->shape.v_dim; j++) out[j] = 0;
 	for (size_t p = from; p < to; p++) {
 		double x = 0;
@@ -206,6 +250,6 @@ void exact_attention(const struct attn *a, const float *q, size_t head, size_t p
 	for (size_t p = from; p < to; p++)
 		for (size_t j = 0; j < a->shape.v_dim; j++)
 			out[j] += s[p - from]/sum*(double)past->v[p*past->v_stride + j];
-	rounding(past, from, to, s, sum, a->shape.v_dim, slack);
+	rounding(&a->shape, past, from, to, s, sum, slack);
 	free(s);
 }

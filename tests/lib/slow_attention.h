@@ -11,6 +11,8 @@ struct slow_past {
 	const struct slow_weight *k_codes, *v_codes;
 	size_t k_stride, v_stride;
 };
+/* Numbers as cached in I16: d*code. */
+void slow_integers(const float *x, size_t n, struct slow_weight *w);
 /* Query q of head `head`, at pos, over the positions from..to - 1: out[v_dim]. Shares exp and tanh with quant/vec.h,
  * and nothing else. */
 void slow_attention(const struct attn *a, const float *q, size_t head, size_t pos, size_t from, size_t to,

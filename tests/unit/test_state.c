@@ -112,6 +112,7 @@ static void neighbours_do_not_matter(void **state)
 	(void)state;
 	side_by_side(&transformer, GGU_TYPE_F32, GGU_TYPE_F32);
 	side_by_side(&transformer, GGU_TYPE_Q8_0, GGU_TYPE_F16);
+	side_by_side(&transformer, GGU_TYPE_F16, GGU_TYPE_I16);
 	side_by_side(&experts, GGU_TYPE_Q4_0, GGU_TYPE_F32);
 	side_by_side(&recurrent, GGU_TYPE_F32, GGU_TYPE_F32);
 	side_by_side(&long_rope, GGU_TYPE_F16, GGU_TYPE_BF16);
@@ -203,7 +204,7 @@ static void threads_and_instances_do_not_matter(void **state)
 				float *rows;
 				assert_int_equal(quant_select(*cpu, NULL), GGU_OK);
 				m = make_model(kinds[k], GGU_TYPE_Q8_0, threads);
-				rows = alone(m, GGU_TYPE_F16, text, 90, threads == 2 ? 7 : 512);
+				rows = alone(m, GGU_TYPE_I16, text, 90, threads == 2 ? 7 : 512);
 				if (first) same(rows, first, 90);
 				drop_model(m);
 				if (first) free(rows);
