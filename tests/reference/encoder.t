@@ -72,5 +72,5 @@ for p in "gguf-perplexity -m m.gguf text.txt" "gguf-bench -m m.gguf" "gguf-quant
 done
 gguf-info --json --ctx 512 m.gguf >info
 is "the estimate's cache is that of both stacks" "$(jq .estimate.kv_cache_bytes info)" \
-	"$(( (512/64)*(2*64*2*64*2 + 3*64*2*64*2 + 2*64 ) + 2*512*4 ))"
+	"$(( (512/64)*(2*64*2*144 + 3*64*2*144 + 2*64 ) + 2*512*4 ))" # 144: 4 heads of 16 numbers and a scale
 done_testing
