@@ -268,13 +268,16 @@ static inline void a_left(const struct affine *a, const struct tile *t, const st
 		r_put(err + o, e);
 	}
 }
-/* In v the better of v and w, for each super-block. */
-static inline void a_better(const struct affine *a, const struct tile *t, int per, struct a_lanes *v,
+static inline bool a_is_plain(const struct a_lanes *v, int g, int per) { return lane_sum(v->excess + g, per) < 0; }
+/* In v the better of v and w, for each super-block; or each plain one, since a super-block's bytes may not depend on
+ * its neighbours in the tile. */
+static inline void a_better(const struct affine *a, const struct tile *t, int per, bool plain_only, struct a_lanes *v,
 	const struct a_lanes *w)
 {
 	_Alignas(64) float ev[LANES], ew[LANES];
 	a_left(a, t, v, ev); a_left(a, t, w, ew);
 	for (int g = 0; g < LANES; g += per) {
+		if (plain_only && !a_is_plain(v, g, per)) continue;
 		if (!(lane_sum(ew + g, per) < lane_sum(ev + g, per))) continue;
 		for (int l = g; l < g + per; l++) {
 			v->d[l] = w->d[l]; v->dm[l] = w->dm[l];
@@ -295,14 +298,14 @@ static inline void a_plain(const struct affine *a, const struct affine_effort *e
 	const struct moments *z, const float *side, struct a_lanes *v)
 {
 	bool plain = false;
-	for (int g = 0; g < LANES; g += per) plain |= lane_sum(v->excess + g, per) < 0;
+	for (int g = 0; g < LANES; g += per) plain |= a_is_plain(v, g, per);
 	for (int k = 0; plain && k < 2; k++) {
 		const struct affine_effort once = { .starts = 2, .iters = 1, .walks = effort->walks };
 		struct affine_start start[2];
 		struct a_lanes w;
 		a_alike(a->nmax - (float)k, start);
 		a_search(a, start, &once, t, per, z, side, &w);
-		a_better(a, t, per, v, &w);
+		a_better(a, t, per, true, v, &w);
 	}
 }
 
@@ -320,7 +323,7 @@ static inline void affine_tile(const struct affine *a, const struct affine_effor
 	a_search(a, a->start, &efforts[row], t, per, z, side, &v);
 	if (row >= QUANT_EFFORT_DEFAULT) {
 		a_search(a, a->start, &efforts[QUANT_EFFORT_DEFAULT - 1], t, per, z, side, &usual);
-		a_better(a, t, per, &v, &usual);
+		a_better(a, t, per, false, &v, &usual);
 	}
 	a_plain(a, &efforts[row], t, per, z, side, &v);
 	for (int o = 0; o < LANES; o += REG) {

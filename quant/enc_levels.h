@@ -189,9 +189,11 @@ static inline void lv_codes(const struct levels *a, struct tile *t, const float 
 	tile_codes(t, a->n);
 }
 
-/* The best that searches found: ls by lane; d, the error that it leaves and what it explains by super-block. */
-struct lv_found { float ls[LANES], d[LANES], err[LANES], explained[LANES]; };
-/* Searches, and changes *f where that leaves less. Whether a super-block's weights are plain, as in a_plain. */
+/* The best that searches found: ls by lane; by super-block d, the error that it leaves, what it explains, and whether
+ * its search has ended. */
+struct lv_found { float ls[LANES], d[LANES], err[LANES], explained[LANES]; bool ended[LANES]; };
+/* Searches, and changes *f where that leaves less and has not ended. That ends it but where weights are plain, as in
+ * a_plain; whether there are such. */
 static inline bool lv_search(const struct levels *a, const float *start, const struct levels_effort *effort,
 	const struct tile *t, int per, struct lv_found *f)
 {
@@ -205,7 +207,6 @@ static inline bool lv_search(const struct levels *a, const float *start, const s
 	}
 	for (int g = 0; g < LANES; g += per) {
 		float dd = lv_ladder(a, s + g, cs + g, per, t->scale[g/per]);
-		plain |= lane_sum(excess + g, per) < 0;
 		for (int j = g; j < g + per; j++) {
 			v.d[j] = dd;
 			v.ls[j] = dd != 0 ? roundi(clampf(s[j]/dd, a->slo, a->shi)) : 0;
@@ -225,10 +226,14 @@ static inline bool lv_search(const struct levels *a, const float *start, const s
 				E += (now - was)*((now + was)*A - 2*P);
 				for (int j = g; j < g + per; j++) v.d[j] = now;
 			}
-			if (!(E < f->err[g/per])) continue;
+			if (f->ended[g/per] || !(E < f->err[g/per])) continue;
 			f->err[g/per] = E; f->explained[g/per] = A > 0 ? P*P/A : 0; f->d[g/per] = v.d[g];
 			for (int j = g; j < g + per; j++) f->ls[j] = v.ls[j];
 		}
+	}
+	for (int g = 0; g < LANES; g += per) {
+		f->ended[g/per] = !(lane_sum(excess + g, per) < 0);
+		plain |= !f->ended[g/per];
 	}
 	return plain;
 }
