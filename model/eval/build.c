@@ -214,21 +214,27 @@ enum ggu_status build_when(struct builder *b, const struct yaml_node *map, bool 
 
 /* ---- fields ---- */
 
-static enum ggu_status word(const struct builder *b, const struct yaml_node *at, const struct yaml_node *map,
+/* The one that it is, or -1. */
+static int which(const char *const *words, const char *p, size_t n)
+{
+	for (int i = 0; words[i]; i++) if (strlen(words[i]) == n && !memcmp(words[i], p, n)) return i;
+	return -1;
+}
+/* A word, or an expression that gives one. */
+static enum ggu_status word(struct builder *b, const struct yaml_node *at, const struct yaml_node *map,
 	const struct field *f, int *index)
 {
 	char wanted[120] = "expected ";
 	size_t n = strlen(wanted);
+	struct expr_value v;
 	*index = 0;
 	if (yaml_null(at) && !(f->flags & FIELD_NEEDED)) return GGU_OK;
-	for (int i = 0; f->words[i]; i++) {
-		if (yaml_is(at, f->words[i])) {
-			*index = i;
-			return GGU_OK;
-		}
+	*index = at && at->kind == YAML_SCALAR ? which(f->words, at->text, strlen(at->text)) : -1;
+	if (*index < 0 && !build_eval(b, at, &v) && v.kind == EXPR_STR) *index = which(f->words, v.u.s.p, v.u.s.n);
+	if (*index >= 0) return GGU_OK;
+	for (int i = 0; f->words[i]; i++)
 		n += (size_t)snprintf(wanted + n, n < sizeof wanted ? sizeof wanted - n : 0, "%s%s", !i ? ""
 			: f->words[i + 1] ? ", " : " or ", f->words[i]);
-	}
 	return build_fail(b, at ? at : map, f->key, wanted);
 }
 

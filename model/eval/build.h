@@ -32,7 +32,7 @@ enum field_kind {
 	FIELD_SIZE,             /* size_t */
 	FIELD_NUMBER,           /* double */
 	FIELD_FLAG,             /* bool: what expr_true says */
-	FIELD_WORD,             /* int: index into words */
+	FIELD_WORD,             /* int: index into words, of which it is one, or an expression that gives one */
 	FIELD_WEIGHT,           /* struct weight: NAME.weight and NAME.bias */
 	FIELD_VECTOR,           /* struct vector, whatever its shape: NAME.weight, NAME or NAME.bias */
 	FIELD_NORM,             /* struct norm, its width still open: build_norm_width */

@@ -113,6 +113,9 @@ cat >>llama.yaml <<END
 END
 cp llama.yaml a.yaml
 ok "the description as a file" gguf-logits -q -m h.gguf --arch-file a.yaml -o logits ids
+sed "s/act: silu,/act: \"n_layer == 0 ? 'relu' : 'silu'\",/" llama.yaml >b.yaml
+gguf-logits -q -m h.gguf --arch-file b.yaml -o other ids
+same "an activation by an expression" other logits
 line=$(grep -n 'kv_heads: n_kv' a.yaml | sed 's/:.*//')
 mistake "a misspelt key" "kv_head: does not belong here (./a.yaml, line $line, column 13)" 's/kv_heads: n_kv/kv_head: n_kv/'
 mistake "a key of another part" "softcap: does not belong here" 's/act: silu,/act: silu, softcap: 1,/'
