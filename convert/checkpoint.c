@@ -56,6 +56,13 @@ enum ggu_status checkpoint_add(struct checkpoint *c, const struct source_tensor 
 	return GGU_OK;
 }
 
+void checkpoint_rows(struct source_tensor *t)
+{
+	uint64_t stride = 1;
+	for (unsigned i = t->n_dims; i-- > 0; stride *= t->shape[i]) t->stride[i] = stride;
+	t->n_stored = t->n_weights;
+}
+
 /* qsort wants an array, even of nothing. */
 static void sort(void *v, size_t n, size_t bytes, int (*compare)(const void *, const void *))
 {
@@ -238,7 +245,7 @@ enum ggu_status checkpoint_read(const struct checkpoint *c, const struct source_
 	size_t n, struct ggu_error *err)
 {
 	const struct shard *f = &c->shards[t->file];
-	if (from > t->n_weights || n > t->n_weights - from)
+	if (from > t->n_stored || n > t->n_stored - from)
 		return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, t->name, "reads past its end");
 	return file_read_at(f->fd, f->name, t->offset + from*t->dtype->bytes, to, n*t->dtype->bytes, err);
 }

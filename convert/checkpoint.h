@@ -19,7 +19,10 @@ struct source_tensor {
 	const struct source_dtype *dtype;
 	unsigned n_dims;
 	uint64_t shape[SOURCE_MAX_DIMS];        /* slowest first, as in the file */
-	uint64_t n_weights, bytes;
+	/* elements from one to the next along each dimension; as torch has them, 0 repeats one */
+	uint64_t stride[SOURCE_MAX_DIMS];
+	uint64_t n_weights, n_stored;           /* elements; those in the file from its first to its last */
+	uint64_t bytes;                         /* of n_stored; where the type is not known, as the file says */
 	uint32_t file;
 	uint64_t offset;                        /* in its file, absolute */
 };
@@ -31,7 +34,8 @@ void checkpoint_close(struct checkpoint *c);
 size_t checkpoint_count(const struct checkpoint *c);
 const struct source_tensor *checkpoint_at(const struct checkpoint *c, size_t i);        /* sorted by name */
 const struct source_tensor *checkpoint_find(const struct checkpoint *c, const char *name);
-/* n elements of t from element `from` on. Any thread. */
+/* n stored elements of t from `from` on, in the order of the file; view.h reads them in that of the shape. Any
+ * thread. */
 enum ggu_status checkpoint_read(const struct checkpoint *c, const struct source_tensor *t, uint64_t from, void *to,
 	size_t n, struct ggu_error *err);
 

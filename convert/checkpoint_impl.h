@@ -17,6 +17,8 @@ struct checkpoint {
 
 /* The element type that a format calls `name`, or NULL. */
 const struct source_dtype *checkpoint_dtype(const char *name);
+/* The strides of a tensor that lies row by row, without gaps. */
+void checkpoint_rows(struct source_tensor *t);
 /* Adds *t under a copy of name, which is taken from `name`. */
 enum ggu_status checkpoint_add(struct checkpoint *c, const struct source_tensor *t, const char *name, size_t n,
 	struct ggu_error *err);

@@ -6,6 +6,7 @@
 #include "../model/util/file.h"
 #include "../quant/quant.h"
 #include "copies.h"
+#include "view.h"
 
 enum { PIECE = 1 << 16, MAX_NAME = 512 };
 
@@ -43,25 +44,42 @@ enum ggu_status copies_has(struct config *c, const char *name, bool *yes, struct
 	return e ? config_true(c, yaml_get(e, "when"), true, yes, err) : GGU_OK;
 }
 
+/* Elements [at, at + n) of v as floats in x. raw: room for them. */
+static enum ggu_status load(const struct view *v, const struct checkpoint *source, uint64_t at, size_t n, void *raw,
+	float *x, struct ggu_error *err)
+{
+	void *work = malloc(view_work_bytes(v, n) + 1);
+	enum ggu_status s = work ? view_read(v, source, at, n, raw, work, err) : ggu_no_memory(err);
+	if (!s) quant_decode((uint32_t)v->t->dtype->type, raw, x, n);
+	free(work);
+	return s;
+}
+
 /* Element by element as numbers, so that what is stored in two types may be the same. */
 static enum ggu_status compare(const struct checkpoint *source, const struct source_tensor *a,
 	const struct source_tensor *b, bool *same, struct ggu_error *err)
 {
-	const struct source_tensor *t[2] = { a, b };
+	struct view v[2];
+	uint64_t piece = 1;
 	enum ggu_status s = GGU_OK;
 	*same = a->n_dims == b->n_dims && !memcmp(a->shape, b->shape, a->n_dims*sizeof *a->shape) &&
 		a->dtype->type != SOURCE_NO_TYPE && b->dtype->type != SOURCE_NO_TYPE;
-	if (!*same || (a->file == b->file && a->offset == b->offset)) return GGU_OK;
-	uint64_t *raw = malloc(PIECE*sizeof *raw);      /* elements of any type */
-	float *x = malloc(2*PIECE*sizeof *x);
+	if (!*same || (a->file == b->file && a->offset == b->offset &&
+		!memcmp(a->stride, b->stride, a->n_dims*sizeof *a->stride)))
+		return GGU_OK;
+	for (int k = 0; k < 2; k++) {
+		view_of(v + k, k ? b : a);
+		view_coalesce(v + k);
+		if (view_unit(v + k) > piece) piece = view_unit(v + k);         /* of the other a multiple */
+	}
+	if (piece < PIECE) piece = PIECE - PIECE%piece;
+	uint64_t *raw = malloc((size_t)piece*sizeof *raw);      /* elements of any type */
+	float *x = malloc(2*(size_t)piece*sizeof *x);
 	if (!raw || !x) s = ggu_no_memory(err);
-	for (uint64_t at = 0; !s && *same && at < a->n_weights; at += PIECE) {
-		size_t n = a->n_weights - at < PIECE ? (size_t)(a->n_weights - at) : PIECE;
-		for (int k = 0; k < 2 && !s; k++) {
-			s = checkpoint_read(source, t[k], at, raw, n, err);
-			if (!s) quant_decode((uint32_t)t[k]->dtype->type, raw, x + k*PIECE, n);
-		}
-		for (size_t i = 0; i < n && !s; i++) *same &= x[i] == x[PIECE + i];
+	for (uint64_t at = 0; !s && *same && at < a->n_weights; at += piece) {
+		size_t n = (size_t)(a->n_weights - at < piece ? a->n_weights - at : piece);
+		for (int k = 0; k < 2 && !s; k++) s = load(v + k, source, at, n, raw, x + (size_t)k*piece, err);
+		for (size_t i = 0; i < n && !s; i++) *same &= x[i] == x[piece + i];
 	}
 	free(raw);
 	free(x);

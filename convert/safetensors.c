@@ -59,6 +59,7 @@ static enum ggu_status parse_entry(const struct header *h, const char *name, con
 			return ENTRY_FAIL(GGU_ERR_RANGE, "shape is too large");
 	}
 	t->n_weights = want;
+	checkpoint_rows(t);
 	if (__builtin_mul_overflow(want, (uint64_t)t->dtype->bytes, &want))
 		return ENTRY_FAIL(GGU_ERR_RANGE, "shape is too large");
 	if (json_array_size(range) != 2 || !get_u64(json_array_get(range, 0), &from) ||

@@ -5,8 +5,9 @@
  *   NAME/byteorder    "little", where it is said
  *   NAME/data/KEY     the bytes of storage KEY, which tensors share
  *
- * The pickle is read as data (pickle.h). A tensor must lie in its storage row-major without gaps. Values that are no
- * tensors are passed over. Files of torch before 1.6, which are no zip archives, are refused. */
+ * The pickle is read as data (pickle.h). A tensor may lie in its storage with any strides that torch allows, as the
+ * transpose of another, a part of it, or a row that repeats. Values that are no tensors are passed over. Files of torch
+ * before 1.6, which are no zip archives, are refused. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,20 +34,30 @@ static enum ggu_status tensor_fail(const struct archive *a, enum ggu_status code
 	return file_fail(err, code, a->name, GGU_NO_OFFSET, where, "%s", what);
 }
 
-/* Shape and number of elements; false: negative, too many, or not row-major. */
+/* Shape, strides and numbers of elements, or what is wrong with them. */
 static const char *shape_of(const struct pickle_tensor *p, struct source_tensor *t)
 {
 	t->n_dims = (unsigned)p->size->n;
-	t->n_weights = 1;
-	for (size_t d = p->size->n; d-- > 0;) {
+	t->n_weights = t->n_stored = 1;
+	for (size_t d = 0; d < p->size->n; d++) {
 		int64_t size = p->size->v[d]->u.i;
 		if (size < 0) return "a negative dimension";
-		if (size > 1 && t->n_weights && p->stride->v[d]->u.i != (int64_t)t->n_weights)
-			return "does not lie row by row in its storage";
 		if (__builtin_mul_overflow(t->n_weights, (uint64_t)size, &t->n_weights) || t->n_weights > INT64_MAX)
 			return "its shape is too large";
 		t->shape[d] = (uint64_t)size;
 	}
+	for (size_t d = 0; d < p->size->n; d++) {
+		int64_t stride = p->stride->v[d]->u.i;
+		uint64_t last;
+		t->stride[d] = 1;
+		if (t->shape[d] < 2) continue;          /* of one element it is of no matter */
+		if (stride < 0) return "a negative stride";
+		t->stride[d] = (uint64_t)stride;
+		if (__builtin_mul_overflow(t->shape[d] - 1, t->stride[d], &last) ||
+			__builtin_add_overflow(t->n_stored, last, &t->n_stored))
+			return "exceeds its storage";
+	}
+	if (!t->n_weights) t->n_stored = 0;
 	return NULL;
 }
 
@@ -69,7 +80,7 @@ static enum ggu_status add_tensor(struct archive *a, const struct pickle_str *na
 	m = zip_find(a->zip, member);
 	if (!m) return tensor_fail(a, GGU_ERR_MISSING, name, "its storage is not in the archive", err);
 	if (p->offset < 0 || __builtin_mul_overflow((uint64_t)p->offset, (uint64_t)t.dtype->bytes, &from) ||
-		__builtin_mul_overflow(t.n_weights, (uint64_t)t.dtype->bytes, &bytes) || from > m->bytes ||
+		__builtin_mul_overflow(t.n_stored, (uint64_t)t.dtype->bytes, &bytes) || from > m->bytes ||
 			bytes > m->bytes - from)
 		return tensor_fail(a, GGU_ERR_TRUNCATED, name, "exceeds its storage", err);
 	s = zip_data(a->zip, m, &data, err);

@@ -3,7 +3,8 @@
  *
  * Reading: a run along the last dimension is one read, and runs that touch are joined. Where the last dimension
  * is not the one that lies together in the file (a transpose), the range is read in strips along the one that
- * does, one read per element of a row, and scattered. */
+ * does, one read per element of a row, and scattered. Memory is bounded whatever the strides: a strip spans SPAN
+ * elements of the file at most, and a dimension before which more than UNIT lie is not read along. */
 #include <math.h>
 #include <string.h>
 #include "../quant/vec.h"
@@ -11,11 +12,10 @@
 
 void view_of(struct view *v, const struct source_tensor *t)
 {
-	uint64_t stride = 1;
 	*v = (struct view){ .t = t, .n = t->n_dims, .n_shape = t->n_dims };
-	for (unsigned i = t->n_dims; i-- > 0; stride *= t->shape[i]) {
+	for (unsigned i = 0; i < t->n_dims; i++) {
 		v->dim[i] = v->shape[i] = t->shape[i];
-		v->stride[i] = stride;
+		v->stride[i] = t->stride[i];
 	}
 }
 
@@ -169,26 +169,39 @@ const char *view_apply(struct view *v, const char *name, const double *arg, size
 
 /* ---- reading ---- */
 
+enum { UNIT = 1 << 21, SPAN = 1 << 16 };
+
 /* The dimension that lies closest together. */
 static unsigned nearest(const struct view *v)
 {
 	unsigned u = v->n ? v->n - 1 : 0;
-	for (unsigned i = 0; i < v->n; i++) if (v->stride[i] < v->stride[u]) u = i;
+	uint64_t unit = 1;
+	for (unsigned i = u; i-- > 0;) {
+		if (__builtin_mul_overflow(unit, v->dim[i + 1], &unit) || unit > UNIT) break;
+		if (v->stride[i] < v->stride[u]) u = i;
+	}
 	return u;
+}
+/* Elements of a strip along u, of `run` that are wanted. */
+static uint64_t strip(const struct view *v, unsigned u, uint64_t run)
+{
+	uint64_t most = v->stride[u] ? 1 + (SPAN - 1)/v->stride[u] : run;
+	return run < most ? run : most;
 }
 bool view_crosswise(const struct view *v) { return v->n && nearest(v) != v->n - 1; }
 uint64_t view_unit(const struct view *v)
 {
 	uint64_t n = 1;
 	for (unsigned i = nearest(v) + 1; i < v->n; i++) n *= v->dim[i];
-	return n;
+	return n ? n : 1;
 }
 size_t view_work_bytes(const struct view *v, uint64_t n)
 {
 	unsigned u = nearest(v);
 	uint64_t run = n/view_unit(v);
-	if (!v->n || (!view_crosswise(v) && v->stride[u] == 1)) return 0;
-	return (size_t)((run < v->dim[u] ? run : v->dim[u])*v->stride[u]*v->t->dtype->bytes);
+	if (!v->n || !run || (!view_crosswise(v) && v->stride[u] == 1)) return 0;
+	run = strip(v, u, run < v->dim[u] ? run : v->dim[u]);
+	return (size_t)((run - 1)*v->stride[u] + 1)*v->t->dtype->bytes;
 }
 
 /* Position in the source of the view's element e over its first n dims. */
@@ -243,7 +256,7 @@ enum ggu_status view_read(const struct view *v, const struct checkpoint *c, uint
 	memmove(inner.stride, v->stride + u + 1, inner.n*sizeof *inner.stride);
 	while (n) {
 		uint64_t k = from/unit, run = v->dim[u] - k%v->dim[u], base = v->offset + position(v, u + 1, k);
-		if (run > n/unit) run = n/unit;
+		run = strip(v, u, run < n/unit ? run : n/unit);
 		for (uint64_t t = 0; t < unit; t++) {
 			uint64_t at = base + position(&inner, inner.n, t);
 			if ((s = checkpoint_read(c, v->t, at, work, (size_t)((run - 1)*v->stride[u] + 1), err)))

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  * tool_torch.c - write the tensors of a checkpoint folder as torch.save would: a zip archive with a pickle.
  *
- *   tool_torch [-n KEY] [-6] [-o EXTRA] DIR FROM TO >pytorch_model.bin
+ *   tool_torch [-n KEY] [-6] [-c] [-g] [-o EXTRA] DIR FROM TO >pytorch_model.bin
  *
  * Tensors FROM..TO-1 of the folder, in order of their names, each with a storage of its own; a storage is named by its
- * number. -n: inside a dict, under KEY, beside other values. -6: sizes and places in the zip's 64-bit fields.
+ * number. -n: inside a dict, under KEY, beside other values. -6: sizes and places in the zip's 64-bit fields. -c: each
+ * lies column by column, as a transpose does. -g: each is every second column of a larger one.
  * -o: EXTRA, bytes as hexadecimal digits, stands in the pickle before its last opcode. What torch 2 writes, in
  * protocol 2, was taken from the disassembly of such files. */
 #include <stdbool.h>
@@ -63,11 +64,35 @@ static void dims(struct bytes *b, const uint64_t *v, unsigned n)
 	for (unsigned i = 0; i < n; i++) integer(b, v[i]);
 	put(b, n > 3 ? "t" : n == 3 ? "\x87" : n == 2 ? "\x86" : n == 1 ? "\x85" : ")", 1);
 }
+static bool by_columns, gaps;
+struct layout { uint64_t stride[SOURCE_MAX_DIMS], offset, n; };
+static struct layout layout(const struct source_tensor *t)
+{
+	struct layout l = { .offset = gaps ? 3 : 0, .n = gaps ? 2 : 1 };
+	for (unsigned i = 0; i < t->n_dims; i++) {
+		unsigned d = by_columns ? i : t->n_dims - 1 - i;
+		l.stride[d] = l.n;
+		l.n *= t->shape[d];
+	}
+	l.n += l.offset;
+	return l;
+}
+/* The storage of a tensor's elements, given row by row. */
+static unsigned char *arrange(const struct source_tensor *t, const struct layout *l, const unsigned char *rows)
+{
+	const size_t width = t->dtype->bytes;
+	unsigned char *to = calloc(l->n + 1, width);
+	for (uint64_t e = 0; to && e < t->n_weights; e++) {
+		uint64_t at = l->offset, left = e;
+		for (unsigned d = t->n_dims; d-- > 0; left /= t->shape[d]) at += left % t->shape[d]*l->stride[d];
+		memcpy(to + at*width, rows + e*width, width);
+	}
+	return to;
+}
 static void tensor(struct bytes *b, const struct source_tensor *t, size_t key)
 {
-	uint64_t stride[SOURCE_MAX_DIMS], n = 1;
+	const struct layout l = layout(t);
 	char text[64];
-	for (unsigned d = t->n_dims; d-- > 0; n *= t->shape[d]) stride[d] = n;
 	str(b, t->name);
 	put_text(b, "ctorch._utils\n_rebuild_tensor_v2\n((");
 	str(b, "storage");
@@ -76,11 +101,11 @@ static void tensor(struct bytes *b, const struct source_tensor *t, size_t key)
 	snprintf(text, sizeof text, "%zu", key);
 	str(b, text);
 	str(b, "cpu");
-	integer(b, n);
+	integer(b, l.n);
 	put_text(b, "tQK");
-	put_le(b, 0, 1);
+	put_le(b, l.offset, 1);
 	dims(b, t->shape, t->n_dims);
-	dims(b, stride, t->n_dims);
+	dims(b, l.stride, t->n_dims);
 	put_text(b, "\x89""ccollections\nOrderedDict\n)RtR");
 }
 static void pickle(struct bytes *b, const struct checkpoint *c, size_t from, size_t to, const char *nest,
@@ -177,10 +202,12 @@ int main(int argc, char **argv)
 	struct bytes text = { 0 };
 	size_t from, to;
 	int opt;
-	while ((opt = getopt(argc, argv, "n:o:6")) != -1) {
+	while ((opt = getopt(argc, argv, "n:o:6cg")) != -1) {
 		if (opt == 'n') nest = optarg;
 		if (opt == 'o') extra = optarg;
 		if (opt == '6') wide = true;
+		if (opt == 'c') by_columns = true;
+		if (opt == 'g') gaps = true;
 	}
 	if (argc - optind != 3 || checkpoint_open(&c, argv[optind], &err)) return 2;
 	from = strtoul(argv[optind + 1], NULL, 10);
@@ -191,13 +218,16 @@ int main(int argc, char **argv)
 	member("archive/byteorder", "little", 6);
 	for (size_t i = from; i < to; i++) {
 		const struct source_tensor *t = checkpoint_at(c, i);
-		size_t n = (size_t)(t->n_weights*t->dtype->bytes);
+		const struct layout l = layout(t);
 		char name[64];
-		void *data = malloc(n + 1);
+		unsigned char *data = malloc((size_t)t->bytes + 1), *storage;
 		if (!data || checkpoint_read(c, t, 0, data, (size_t)t->n_weights, &err)) return 2;
+		storage = arrange(t, &l, data);
+		if (!storage) return 2;
 		snprintf(name, sizeof name, "archive/data/%zu", i);
-		member(name, data, n);
+		member(name, storage, (size_t)l.n*t->dtype->bytes);
 		free(data);
+		free(storage);
 	}
 	end();
 	checkpoint_close(c);

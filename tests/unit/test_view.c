@@ -26,7 +26,7 @@ static struct checkpoint *open_shape(const char *shape, int n)
 	assert_non_null(f);
 	for (int k = 0; k < 8; k++) putc((int)(len >> 8*k & 255), f);
 	fputs(head, f);
-	for (int k = 0; k < n; k++) { putc(k & 255, f); putc(k >> 8, f); }
+	for (int k = 0; k < n; k++) { putc(k & 255, f); putc(k >> 8 & 255, f); }
 	fclose(f);
 	assert_int_equal(checkpoint_open(&c, dir, &err), GGU_OK);
 	unlink(path);
@@ -109,6 +109,54 @@ static void splits_fused_heads(void **state)
 		{ 8, 3 }, 2 }, { 0 } }, want, 24);
 }
 
+/* Strides as torch has them: of gaps, of rows that repeat or overlap, of more elements than memory should hold. */
+static void reads_any_strides(void **state)
+{
+	static const struct { unsigned n; uint64_t shape[4], stride[4]; } all[] = {
+		{ 2, { 7, 11 }, { 1, 7 } }, { 2, { 7, 11 }, { 13, 1 } }, { 2, { 7, 11 }, { 23, 2 } },
+		{ 2, { 7, 11 }, { 0, 1 } },
+		{ 2, { 7, 11 }, { 1, 0 } }, { 2, { 7, 11 }, { 0, 0 } }, { 2, { 7, 11 }, { 1, 1 } }, { 1, { 9 }, { 3 } },
+		{ 3, { 3, 4, 5 }, { 20, 0, 1 } }, { 3, { 3, 4, 5 }, { 1, 0, 3 } }, { 3, { 3, 4, 5 }, { 1, 3, 12 } },
+		{ 3, { 3, 1, 5 }, { 5, 1, 1 } }, { 4, { 2, 3, 2, 3 }, { 5, 2, 0, 1 } }, { 2, { 2, 3 }, { 1, 70000 } },
+		{ 1, { 3 }, { 70000 } }, { 3, { 2, 1025, 2049 }, { 1, 2, 2 } },
+	};
+	struct checkpoint *c = open_shape("150000", 150000);
+	(void)state;
+	for (size_t k = 0; k < sizeof all/sizeof *all; k++) {
+		struct source_tensor t = *checkpoint_find(c, "t");
+		struct view v;
+		struct ggu_error err;
+		uint64_t step;
+		t.n_dims = all[k].n;
+		t.n_weights = 1;
+		for (unsigned d = 0; d < t.n_dims; d++) {
+			t.shape[d] = all[k].shape[d];
+			t.stride[d] = all[k].stride[d];
+			t.n_weights *= t.shape[d];
+		}
+		view_of(&v, &t);
+		view_coalesce(&v);
+		assert_int_equal(view_count(&v), t.n_weights);
+		step = 1000 - 1000%view_unit(&v) + view_unit(&v);
+		for (uint64_t from = 0; from < t.n_weights; from += step) {
+			uint64_t n = t.n_weights - from < step ? t.n_weights - from : step;
+			int16_t *got = malloc(n*2);
+			void *work = malloc(view_work_bytes(&v, n) + 1);
+			assert_true(view_work_bytes(&v, n) < 1 << 20);
+			assert_int_equal(view_read(&v, c, from, n, got, work, &err), GGU_OK);
+			for (uint64_t e = from; e < from + n; e++) {
+				uint64_t at = 0, left = e;
+				for (unsigned d = t.n_dims; d-- > 0; left /= t.shape[d])
+					at += left % t.shape[d]*t.stride[d];
+				if (got[e - from] != (int16_t)at) fail_msg("strides %zu, element %u", k, (unsigned)e);
+			}
+			free(got);
+			free(work);
+		}
+	}
+	checkpoint_close(c);
+}
+
 static void says_what_is_wrong(void **state)
 {
 	struct checkpoint *c = open_shape("24, 5", 120);
@@ -134,7 +182,8 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = { cmocka_unit_test(permutes_heads), cmocka_unit_test(transposes),
 		cmocka_unit_test(takes_every_second),
-		cmocka_unit_test(splits_fused_heads), cmocka_unit_test(says_what_is_wrong) };
+		cmocka_unit_test(splits_fused_heads), cmocka_unit_test(reads_any_strides),
+		cmocka_unit_test(says_what_is_wrong) };
 	int bad;
 	if (!mkdtemp(dir)) return 2;
 	bad = cmocka_run_group_tests_name("view", tests, NULL, NULL);
