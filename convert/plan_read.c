@@ -3,9 +3,12 @@
  *
  * Plain views are read straight to where they go. Those read across their order, and those whose values change,
  * pass through a strip of at most STRIP elements, so that a transpose reads pieces worth reading. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include "../model/util/file.h"
 #include "../quant/quant.h"
+#include "../quant/vec.h"
 #include "plan.h"
 
 enum { STRIP = 1 << 21, STRIP_PLAIN = 1 << 16 };
@@ -18,6 +21,28 @@ static enum ggu_status room(void **p, size_t *have, size_t want, struct ggu_erro
 	if (!q) return ggu_no_memory(err);
 	*p = q;
 	*have = want;
+	return GGU_OK;
+}
+
+static bool is_finite(uint32_t type, const void *raw)
+{
+	double d;
+	float x;
+	if (type == GGU_TYPE_F64) return memcpy(&d, raw, sizeof d), isfinite(d);
+	quant_decode(type, raw, &x, 1);
+	return isfinite(x);
+}
+/* In the strip's n floats, which follow `from` others of part v, nothing finite has become infinite. */
+static enum ggu_status check_range(const struct plan *p, const struct plan_tensor *t, const struct view *v,
+	uint64_t from, size_t n, struct ggu_error *err)
+{
+	const float *x = p->strip;
+	const char *raw = p->raw;
+	for (size_t i = 0; (i += vec_beyond(x + i, n - i, INFINITY)) < n; i++)
+		if (is_finite((uint32_t)v->t->dtype->type, raw + i*v->t->dtype->bytes))
+			return file_fail(err, GGU_ERR_RANGE, "", GGU_NO_OFFSET, v->t->name,
+				"element %llu of it in %.60s is beyond the range of f32",
+				(unsigned long long)(from + i), t->name);
 	return GGU_OK;
 }
 
@@ -41,10 +66,11 @@ static enum ggu_status fill(struct plan *p, const struct plan_tensor *t, const s
 	if (change) {
 		quant_decode(type, p->raw, p->strip, (size_t)n);
 		view_operate(v, p->strip, (size_t)n);
+		s = check_range(p, t, v, from, (size_t)n, err);
 	} else memcpy(p->strip, p->raw, (size_t)n*raw);
 	p->from = from;
 	p->to = from + n;
-	return GGU_OK;
+	return s;
 }
 
 static bool straight(const struct plan_tensor *t, const struct view *v)

@@ -27,8 +27,8 @@ struct chunk {
 	bool last;                              /* of its tensor */
 	struct buffer in, out;
 	struct quant_feedback *feedback;        /* or NULL */
-	struct recode_result result;
-	size_t bad_at;                          /* first weight that is not finite, from the start of the chunk */
+	struct recode_result result;            /* bad_at, lost_at: from the start of the chunk */
+	size_t n_none, none_at;                 /* weights that are not finite as floats, the first of them */
 	enum ggu_status status;
 	struct ggu_error err;
 };
@@ -39,7 +39,7 @@ struct passing {
 	struct recode_result sum;
 	uint64_t rows, in_row, out_row;
 	size_t per_chunk;                       /* rows */
-	bool refuses;                           /* weights that are not finite */
+	bool refuses;                           /* weights that are not finite as floats */
 	float *weights;                         /* of quant_weigh, as t.importance, or NULL */
 };
 struct recode {
@@ -88,14 +88,34 @@ float recode_range(uint32_t type)
 	default: return 65520;                  /* what f16 rounds to infinity */
 	}
 }
+/* Weight i of the chunk is a finite one of F64. */
+static bool finite_double(const struct chunk *c, size_t i)
+{
+	double d;
+	if (c->of->t.from != GGU_TYPE_F64) return false;
+	memcpy(&d, c->in.p + i*sizeof d, sizeof d);
+	return isfinite(d);
+}
 /* Counts the weights that are not finite, and those that may be too large for the type. base: where x lies in the
  * chunk. */
 static void inspect(struct chunk *c, const float *x, size_t n, size_t base, float limit)
 {
+	struct recode_result *r = &c->result;
 	for (size_t i = 0; (i += vec_beyond(x + i, n - i, limit)) < n; i++) {
-		if (isfinite(x[i])) c->result.n_lost++;
-		else if (c->result.n_bad++ == 0) c->bad_at = base + i;
+		const bool none = !isfinite(x[i]), lost = !none || finite_double(c, base + i);
+		if (none && c->n_none++ == 0) c->none_at = base + i;
+		if (none && lost) r->error = INFINITY;
+		if (lost && r->n_lost++ == 0) r->lost_at = base + i;
+		if (!lost && r->n_bad++ == 0) r->bad_at = base + i;
 	}
+}
+/* A chunk that is to become blocks has a weight that is not finite as a float. */
+static enum ggu_status refuse(const struct chunk *c, struct ggu_error *err)
+{
+	const struct recode_tensor *t = &c->of->t;
+	return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, t->name, "the weight in row %llu, column %llu is %s",
+		(unsigned long long)(c->row + c->none_at/t->ne[0]), (unsigned long long)(c->none_at % t->ne[0]),
+		finite_double(c, c->none_at) ? "beyond the range of f32" : "not finite");
 }
 /* Weights that are not finite count for nothing; one that became so makes the error infinite, unless it has no
  * weight. */
@@ -155,7 +175,7 @@ static enum ggu_status convert_chunk(struct recode *r, struct chunk *c, int work
 		unsigned char *out = c->out.p + row*(size_t)c->of->out_row;
 		quant_decode(t->from, c->in.p + row*(size_t)c->of->in_row, x, k*cols);
 		inspect(c, x, k*cols, row*cols, recode_range(t->to));
-		if (c->result.n_bad && c->of->refuses) break;
+		if (c->n_none && c->of->refuses) return refuse(c, err);
 		if (!c->feedback) quant_encode(t->to, r->job->objective, x, weights, k, cols, r->job->effort, out);
 		else if (feed_back(r, c, worker, weights, x, x + group*cols, k, out))
 			return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, t->name, "out of memory");
@@ -163,10 +183,6 @@ static enum ggu_status convert_chunk(struct recode *r, struct chunk *c, int work
 		quant_decode(t->to, out, x + group*cols, k*cols);
 		measure(&c->result, imp, k, cols, x, x + group*cols);
 	}
-	if (c->result.n_bad && c->of->refuses)
-		return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, t->name,
-			"the weight in row %llu, column %llu is not finite",
-			(unsigned long long)(c->row + c->bad_at/cols), (unsigned long long)(c->bad_at % cols));
 	return GGU_OK;
 }
 static enum ggu_status read_chunk(const struct recode *r, struct chunk *c)
@@ -279,6 +295,18 @@ static void end(struct recode *r, struct passing *p, const struct recode_result 
 	r->ended++;
 }
 
+/* first: the number of the part's first weight. */
+static void add(struct recode_result *sum, const struct recode_result *part, uint64_t first)
+{
+	if (!sum->n_bad) sum->bad_at = first + part->bad_at;
+	if (!sum->n_lost) sum->lost_at = first + part->lost_at;
+	sum->n_bad += part->n_bad;
+	sum->n_lost += part->n_lost;
+	sum->error += part->error;
+	sum->norm += part->norm;
+	sum->without += part->without;
+	sum->with += part->with;
+}
 static bool put(void *ctx, size_t slot)
 {
 	struct recode *r = ctx;
@@ -294,12 +322,7 @@ static bool put(void *ctx, size_t slot)
 		if (r->err) *r->err = c->err;
 		return false;
 	}
-	p->sum.n_bad += c->result.n_bad;
-	p->sum.n_lost += c->result.n_lost;
-	p->sum.error += c->result.error;
-	p->sum.norm += c->result.norm;
-	p->sum.without += c->result.without;
-	p->sum.with += c->result.with;
+	add(&p->sum, &c->result, c->row*p->t.ne[0]);
 	if (c->last) end(r, p, &p->sum);
 	return true;
 }

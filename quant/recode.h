@@ -21,7 +21,8 @@ struct recode_tensor {
 };
 struct recode_result {
 	uint64_t n_bad;                 /* weights that are not finite */
-	uint64_t n_lost;                /* finite ones at or over recode_range(to) */
+	uint64_t n_lost;                /* finite ones at or over recode_range(to), F64 beyond float's range too */
+	uint64_t bad_at, lost_at;       /* the first of either: its number in the tensor */
 	double error, norm;             /* sum of importance*(decoded - x)^2, sum of importance*x^2 */
 	double without, with;           /* of rows with feedback: the error it lowers, without it and with it */
 };
@@ -51,7 +52,7 @@ struct recode_job {
 	void (*end)(void *ctx, size_t i, const struct recode_tensor *t, const struct recode_result *result);
 };
 /* The first error in the order of the data: GGU_ERR_RANGE with the tensor's name, row and column for a weight that is
- * not finite, or what a function of the job returned. */
+ * not finite or that no float can hold, or what a function of the job returned. */
 enum ggu_status recode(struct ggu_pool *pool, const struct recode_job *job, struct ggu_error *err);
 
 #endif

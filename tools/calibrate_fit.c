@@ -68,7 +68,8 @@ static void fit_task(void *ctx, size_t task, int worker)
 	struct room r;
 	room_bytes(f, &r, f->work + (size_t)worker*f->work_bytes);
 	quant_decode(f->from, f->src + first*f->in_row, r.x, rows*f->n_in);
-	for (size_t k = 0; k < rows*f->n_in; k++) f->result[task].n_bad += !isfinite(r.x[k]);
+	for (size_t k = 0; k < rows*f->n_in; k++)
+		if (!isfinite(r.x[k]) && f->result[task].n_bad++ == 0) f->result[task].bad_at = first*f->n_in + k;
 	if (f->result[task].n_bad && !re->keep_non_finite) return;
 	if (f->q && f->in->lack) correct(f, &r, first, rows);
 	if (f->q && f->f->measure) {
@@ -142,9 +143,11 @@ static struct known know(const struct fit *f, const struct inputs *in, size_t ma
 	free(mean);
 	return known;
 }
-static void add_up(struct recode_result *to, struct recode_result *part, size_t n)
+/* first: the number of the matrix's first weight. */
+static void add_up(struct recode_result *to, struct recode_result *part, size_t n, uint64_t first)
 {
 	for (size_t i = 0; i < n; i++) {
+		if (!to->n_bad) to->bad_at = first + part[i].bad_at;
 		to->n_bad += part[i].n_bad;
 		to->error += part[i].error;
 		to->norm += part[i].norm;
@@ -179,7 +182,7 @@ struct recode_result calibrate_fit(const struct fitting *fitting, size_t i, cons
 		f.work_bytes = room_bytes(&f, NULL, NULL);
 		f.work = aligned(workers*f.work_bytes);
 		ggu_pool_run(fitting->pool, tasks, fit_task, &f);
-		add_up(&result, f.result, tasks);
+		add_up(&result, f.result, tasks, (uint64_t)mat*f.rows*f.n_in);
 		free(f.work);
 		free(known.importance);
 		free(known.weights);

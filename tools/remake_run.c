@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * remake_run.c - see remake_run.h. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include "../libgguf/pool.h"
@@ -146,6 +147,9 @@ struct ggu_writer *remake_run_writer(const struct remake_run *run, const struct 
 
 /* ---- the data ---- */
 
+/* From here on a double is rounded to an infinite float. */
+#define FLOAT_RANGE 0x1.ffffffp127
+
 struct writing {
 	const struct remake_run *run;
 	struct out *out;
@@ -166,6 +170,13 @@ const void *remake_run_made(const struct remake_run *r, size_t i)
 {
 	return r->calibration ? calibrated(r->calibration, r->first + i) : NULL;
 }
+/* "a.weight: 3 weights of 65520 or more, which F16 may not be able to hold; the first in row 1, column 2" */
+static void tell(const struct writing *w, const struct ggu_tensor *t, uint64_t n, const char *which, uint64_t first)
+{
+	const unsigned long long row = first/t->ne[0], column = first % t->ne[0];
+	msg_warn("%s: %s: %llu weight%s; the first in row %llu, column %llu", w->run->name, t->name,
+		(unsigned long long)n, which, row, column);
+}
 static void done(void *ctx, size_t i, const struct recode_result *got, double error, size_t n_unseen)
 {
 	struct writing *w = ctx;
@@ -178,13 +189,14 @@ static void done(void *ctx, size_t i, const struct recode_result *got, double er
 		got = &made;
 		error = made.norm > 0 ? made.error/made.norm : 0;
 	}
-	if (got->n_bad)
-		msg_warn("%s: %s: %llu weight%s not finite", w->run->name, t->name, (unsigned long long)got->n_bad,
-			got->n_bad == 1 ? " is" : "s are");
-	if (got->n_lost)
-		msg_warn("%s: %s: %llu weight%s of %g or more, which %s may not be able to hold", w->run->name, t->name,
-			(unsigned long long)got->n_lost,
-			got->n_lost == 1 ? "" : "s", (double)recode_range(to), ggu_type_info(to)->name);
+	if (got->n_bad) tell(w, t, got->n_bad, got->n_bad == 1 ? " is not finite" : "s are not finite", got->bad_at);
+	if (got->n_lost) {
+		char which[100];
+		snprintf(which, sizeof which, "%s of %g or more, which %s may not be able to hold",
+			got->n_lost == 1 ? "" : "s", fmin((double)recode_range(to), FLOAT_RANGE),
+			ggu_type_info(to)->name);
+		tell(w, t, got->n_lost, which, got->lost_at);
+	}
 	if (n_unseen) {
 		char text[300];
 		snprintf(text, sizeof text, "%zu of %llu in %s", n_unseen, (unsigned long long)(t->ne[2]*t->ne[3]),

@@ -260,6 +260,16 @@ Q4_K 1 [true,false]
 NVFP4 1 [true,false]
 BF16 0 [false,false]
 F32 0 [null,null]'
+is "... the first of them is named" "$($q -o b.gguf F16 huge.gguf 2>&1 | sed 's/.*hold//')" "; the first in row 0, column 0"
+"$mk" a.weight:f64:256x3:beyond >beyond.gguf
+for r in f32:3.40282e+38 f16:65520 bf16:3.39618e+38; do
+	is "a weight that no float holds, as ${r%:*}" "$($q -o b.gguf ${r%:*} beyond.gguf 2>&1)" "gguf-quantize: beyond.gguf: \
+a.weight: 1 weight of ${r#*:} or more, which ${r%:*} may not be able to hold; the first in row 1, column 2"
+done
+for r in Q8_0 Q4_K; do
+	is "... and as $r" "$($q -o x.gguf $r beyond.gguf 2>&1)" \
+		"gguf-quantize: beyond.gguf: a.weight: the weight in row 1, column 2 is beyond the range of f32"
+done
 is "values that are none have no sign" "$($q -q Q8_0 huge.gguf | gguf-diff --values huge.gguf - | grep ^values.a)" "values a.weight: max nan in row 0, column 67, rms nan, relative nan"
 ok "floats keep it" $q -o b.gguf F16 nan.gguf
 not_ok "nothing under the final name, again" 1 test -e x.gguf

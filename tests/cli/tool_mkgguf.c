@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * tool_mkgguf TENSOR... - a small model on standard output, for tests: NAME:TYPE:NE0xNE1..[:FILL], type f32 or f16 or
- * bf16. Weights are pseudo-random, the same every time; FILL is nan (one weight, in row 1, column 2), huge, zero, one
- * or square (none below 0). A tensor of 0 dimensions cannot be made. With KEY=VALUE as an argument the metadata gets
- * a string, with KEY=N a u32, with another number (nan and inf too) an f32, with KEY=[N,N..] an array of up to 16
- * u32. */
+ * tool_mkgguf TENSOR... - a small model on standard output, for tests: NAME:TYPE:NE0xNE1..[:FILL], type f64 or one that
+ * can be encoded. Weights are pseudo-random, the same every time; FILL is nan (one weight, in row 1, column 2), beyond
+ * (that weight is 1e300, in f64), huge, zero, one or square (none below 0). A tensor of 0 dimensions cannot be made.
+ * With KEY=VALUE as an argument the metadata gets a string, with KEY=N a u32, with another number (nan and inf too) an
+ * f32, with KEY=[N,N..] an array of up to 16 u32. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -63,18 +63,26 @@ static float weight(uint32_t *seed, const char *fill)
 	if (strcmp(fill, "one") == 0) return 1;
 	return strcmp(fill, "square") == 0 ? v*v : v*0.05f;
 }
+static void put_doubles(const float *x, size_t n, bool beyond, unsigned char *out)
+{
+	for (size_t i = 0; i < n; i++) {
+		double d = beyond && i == 2 ? 1e300 : (double)x[i];
+		memcpy(out + i*sizeof d, &d, sizeof d);
+	}
+}
 static void write_data(struct ggu_writer *w, int i, uint32_t *seed)
 {
 	size_t cols = (size_t)t[i].ne[0];
 	uint64_t rows = t[i].ne[1]*t[i].ne[2]*t[i].ne[3], bytes = 0;
 	float *x = malloc(cols*sizeof *x);
-	unsigned char *out = malloc(cols*sizeof *x);
+	unsigned char *out = malloc(cols*sizeof(double));
 	if (!x || !out) die("memory");
 	ggu_type_bytes(t[i].type, cols, &bytes);
 	for (uint64_t r = 0; r < rows; r++) {
 		for (size_t j = 0; j < cols; j++) x[j] = weight(seed, t[i].fill);
 		if (strcmp(t[i].fill, "nan") == 0 && r == 1) x[2] = NAN;
-		quant_encode(t[i].type, NULL, x, NULL, 1, cols, 1, out);
+		if (t[i].type == GGU_TYPE_F64) put_doubles(x, cols, r == 1 && strcmp(t[i].fill, "beyond") == 0, out);
+		else quant_encode(t[i].type, NULL, x, NULL, 1, cols, 1, out);
 		must(ggu_writer_data(w, out, (size_t)bytes, NULL));
 	}
 	free(x);
