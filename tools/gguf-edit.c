@@ -166,6 +166,24 @@ static void apply(struct model *m)
 	}
 }
 
+/* Bytes of room in the key for that; -1: there is none, or it is something else's. */
+static int64_t reserved(const struct ggu_meta *meta)
+{
+	const struct ggu_kv *kv = ggu_meta_find(meta, RESERVED);
+	return kv && ggu_kv_type(kv) == GGU_ARRAY && ggu_kv_item_type(kv) == GGU_U8 ? (int64_t)ggu_kv_n(kv) : -1;
+}
+/* Whatever such a key holds, the next edit uses up. */
+static void refuse_reserved(const struct model *m)
+{
+	const struct ggu_meta *old = ggu_file_meta(m->f);
+	const int64_t n = reserved(m->meta);
+	if (n < 0 || (n == reserved(old) && !memcmp(ggu_kv_data(ggu_meta_find(m->meta, RESERVED)),
+		ggu_kv_data(ggu_meta_find(old, RESERVED)), (size_t)n)))
+		return;
+	msg_die("%s: as u8[] it is the room that edits use up: --reserve makes it, and another key keeps what it holds",
+		RESERVED);
+}
+
 /* No program opens a file that says it is one of several, unless its name says so too. What was wrong before
  * stays. */
 static void refuse_lone_shard(const struct model *m, const char *name)
@@ -207,6 +225,7 @@ static void edit(struct model *m, const char *to)
 	for (size_t i = 0; i < m->n; i++)
 		m->tensor[i] = copy_of(ggu_file_tensor(m->f, i)->name, ggu_file_tensor(m->f, i)->name_bytes);
 	apply(m);
+	refuse_reserved(m);
 	refuse_lone_shard(m, to);
 	place(m);
 }
@@ -241,12 +260,6 @@ static uint64_t header_bytes(const struct model *m)
 	return n;
 }
 
-/* Bytes of room in the key for that; -1: there is none, or it is something else's. */
-static int64_t reserved(const struct ggu_meta *meta)
-{
-	const struct ggu_kv *kv = ggu_meta_find(meta, RESERVED);
-	return kv && ggu_kv_type(kv) == GGU_ARRAY && ggu_kv_item_type(kv) == GGU_U8 ? (int64_t)ggu_kv_n(kv) : -1;
-}
 static void set_reserved(struct model *m, uint64_t n)
 {
 	unsigned char *zeros = n < SIZE_MAX/2 ? calloc((size_t)n + 1, 1) : NULL;
@@ -356,6 +369,9 @@ static void change(struct model *m, const char *path, int fd)
 		ggu_file_header_bytes(m->f, 0) > 4;
 	int64_t had = reserved(m->meta);
 	struct stat st;
+	/* what has been deleted is not to be made again */
+	if (reserved(ggu_file_meta(m->f)) >= 0 && !ggu_meta_find(m->meta, RESERVED))
+		keeps = keeps && header_bytes(m) == was;
 	keeps = keeps && !fstat(fd, &st) && st.st_nlink == 1 && fit(m, was) &&
 		(!room || reserved(m->meta) >= (int64_t)room);
 	if (!keeps) {

@@ -171,6 +171,15 @@ sed 's/^kv bool test.flag true/kv str reserved mine/' m.txt | make_gguf >own.ggu
 gguf-edit -I --set general.name=str:longer.than.before.by.far,surely.more.than.32 own.gguf
 is "a key 'reserved' of another type is left alone" "$(value reserved own.gguf)" '"mine" "str"'
 not_ok "... and --reserve refused" 2 gguf-edit --reserve 1k -o never.gguf own.gguf
+for bad in '--set reserved=u8[]:[1]' '--set-file reserved=u8[]:one.json' '--rename bytes=reserved'; do
+	sed 's/^kv bool test.flag true/kv u8[] bytes 1 2 3/' m.txt | make_gguf >e.gguf
+	echo '[1]' >one.json
+	is "what is reserved cannot be given: $bad" "$(gguf-edit -I $bad e.gguf 2>&1)" "gguf-edit: reserved: as u8[] it is the room that \
+edits use up: --reserve makes it, and another key keeps what it holds"
+done
+cp m.gguf e.gguf && gguf-edit -I --reserve 4k e.gguf && gguf-edit -I --delete reserved e.gguf
+is "what is reserved can be deleted in place" "$(value reserved e.gguf)" 'null null'
+ok "... and nothing else" gguf-diff e.gguf m.gguf
 not_ok "-I without a file" 2 sh -c 'gguf-edit -I --delete test.flag <m.gguf'
 not_ok "-I and -o" 2 gguf-edit -I -o x --delete test.flag m.gguf
 not_ok "-o over the input" 2 gguf-edit -o m.gguf --delete test.flag m.gguf
