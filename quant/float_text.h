@@ -20,7 +20,7 @@ static void decode_f32(const void *src, float *dst, size_t n) { memcpy(dst, src,
 
 /* ---- a row times a few tokens: lanes are columns ---- */
 
-enum { FEW = 8, LEAD = 4 << 10 };       /* tokens, at most */
+enum { FEW = 8, LEAD = 4 << 10, RUN = 512, RUN_ROWS = 4 };     /* tokens, at most; bytes; columns; rows */
 /* n columns, whole sixteens, of some rows and the tokens from `first` on, onto the lanes of each; x is that of
  * `first`. As many bytes from `next` on are asked for. */
 INLINE void few(enum float_type type, int n_rows, int n_tokens, size_t n, const char *w, size_t w_stride,
@@ -46,9 +46,40 @@ INLINE void few(enum float_type type, int n_rows, int n_tokens, size_t n, const 
 		UNROLL for (int p = 0; p < PARTS; p++)
 			r_put(lanes[r][first + (size_t)t] + p*REG, a[(r*n_tokens + t)*PARTS + p]);
 }
+/* The columns behind the last sixteen, and the sums of n_rows rows */
+INLINE void finish(enum float_type type, size_t n_rows, size_t n_in, const char *w, size_t w_stride, size_t n_tokens,
+	const float *x, size_t x_stride, float lanes[][FEW][FLOAT_LANES], float *y, size_t y_stride)
+{
+	const size_t whole = n_in/FLOAT_LANES*FLOAT_LANES, bytes = float_width(type);
+	for (size_t t = 0; t < n_tokens; t++)
+		for (size_t r = 0; r < n_rows; r++) {
+			float *l = lanes[r][t];
+			for (size_t k = whole; k < n_in; k++) l[k - whole] =
+				fmaf(float_at(type, w + r*w_stride + k*bytes), x[t*x_stride + k], l[k - whole]);
+			y[t*y_stride + r] = r_tree(l);
+		}
+}
+/* Up to RUN_ROWS rows of halves and one or two tokens: runs of columns of one row after another, which come from memory
+ * faster than four rows side by side. While a row waits for its own sums, a core begins with the next one's. */
+INLINE void by_runs(enum float_type type, size_t n_rows, size_t n_in, const char *w, size_t w_stride, size_t n_tokens,
+	const float *x, size_t x_stride, float *y, size_t y_stride)
+{
+	_Alignas(64) float lanes[RUN_ROWS][FEW][FLOAT_LANES] = { { { 0 } } };
+	const size_t whole = n_in/FLOAT_LANES*FLOAT_LANES, bytes = float_width(type);
+	for (size_t i = 0, n; i < whole; i += n) {
+		const char *next = w + n_rows*(w_stride + i*bytes) + LEAD;
+		n = whole - i < RUN ? whole - i : RUN;
+		for (size_t r = 0; r < n_rows; r++, next += n*bytes) {
+			const char *from = w + r*w_stride + i*bytes;
+			if (n_tokens == 1) few(type, 1, 1, n, from, w_stride, next, x + i, x_stride, lanes + r, 0);
+			else few(type, 1, 2, n, from, w_stride, next, x + i, x_stride, lanes + r, 0);
+		}
+	}
+	finish(type, n_rows, n_in, w, w_stride, n_tokens, x, x_stride, lanes, y, y_stride);
+}
 /* ROWS rows go side by side, lest each wait for its own sums; those that come next are asked for in the order in which
  * they lie. One or two tokens read their rows from end to end, more meet columns in chunks that stay in L1. */
-INLINE void group(enum float_type type, int n_rows, size_t n_in, const char *w, size_t w_stride, size_t n_tokens,
+INLINE void by_sides(enum float_type type, int n_rows, size_t n_in, const char *w, size_t w_stride, size_t n_tokens,
 	const float *x, size_t x_stride, float *y, size_t y_stride)
 {
 	_Alignas(64) float lanes[ROWS][FEW][FLOAT_LANES] = { { { 0 } } };
@@ -66,21 +97,22 @@ INLINE void group(enum float_type type, int n_rows, size_t n_in, const char *w, 
 			else few(type, n_rows, COLS, n, from, w_stride, next, xt, x_stride, lanes, t);
 		}
 	}
-	for (size_t t = 0; t < n_tokens; t++)
-		for (size_t r = 0; r < (size_t)n_rows; r++) {
-			float *l = lanes[r][t];
-			for (size_t k = whole; k < n_in; k++) l[k - whole] =
-				fmaf(float_at(type, w + r*w_stride + k*bytes), x[t*x_stride + k], l[k - whole]);
-			y[t*y_stride + r] = r_tree(l);
-		}
+	finish(type, (size_t)n_rows, n_in, w, w_stride, n_tokens, x, x_stride, lanes, y, y_stride);
 }
 INLINE void rows(enum float_type type, size_t n_out, size_t n_in, const char *w, size_t w_stride, size_t n_tokens,
 	const float *x, size_t x_stride, float *y, size_t y_stride)
 {
+	if (type != FLOAT_F32 && n_tokens <= 2) {
+		for (size_t o = 0, some; o < n_out; o += some) {
+			some = n_out - o < RUN_ROWS ? n_out - o : RUN_ROWS;
+			by_runs(type, some, n_in, w + o*w_stride, w_stride, n_tokens, x, x_stride, y + o, y_stride);
+		}
+		return;
+	}
 	for (; n_out >= ROWS; n_out -= ROWS, w += ROWS*w_stride, y += ROWS)
-		group(type, ROWS, n_in, w, w_stride, n_tokens, x, x_stride, y, y_stride);
+		by_sides(type, ROWS, n_in, w, w_stride, n_tokens, x, x_stride, y, y_stride);
 	for (; n_out; n_out--, w += w_stride, y++)
-		group(type, 1, n_in, w, w_stride, n_tokens, x, x_stride, y, y_stride);
+		by_sides(type, 1, n_in, w, w_stride, n_tokens, x, x_stride, y, y_stride);
 }
 
 /* ---- the tile: lanes are outputs ---- */
