@@ -90,7 +90,7 @@ FLAGS_arm_dotprod = -march=armv8.2-a+dotprod
 FLAGS_arm_i8mm = -march=armv8.2-a+dotprod+i8mm
 ifneq ($(filter x86_64 i%86 amd64,$(ARCH)),)
 $(call sets,x86,$(OBJ))
-$(OBJ)/quant/panel_avx512.o $(OBJ)/quant/row_avx512.o $(OBJ)/quant/attn_avx512.o: ISA = $(FLAGS_x86_avx512) -mavx512vnni
+$(OBJ)/quant/panel_avx512.o $(OBJ)/quant/row_avx512.o $(OBJ)/quant/attn_avx512.o $(OBJ)/quant/gram_avx512.o: ISA = $(FLAGS_x86_avx512) -mavx512vnni
 endif
 ifneq ($(filter aarch64 arm64,$(ARCH)),)
 $(call sets,arm,$(OBJ))
@@ -171,7 +171,7 @@ check-tsan: ## threads under ThreadSanitizer, in build/tsan
 	  UNIT="$(TSAN_QUICK)" CHECKS="$(TSAN_QUICK)" TEST_PROGS=
 # AVX-VNNI as the same instructions of AVX-512, AMX with tiles in C: for machines that have AVX-512 with VNNI and not
 # these. One make builds whatever is wanted of it: two would write the same objects at once.
-STAND_INS = $(BUILD)/stand-ins/tests/kernels/test_multiply $(BUILD)/stand-ins/tests/kernels/test_every
+STAND_INS = $(patsubst %,$(BUILD)/stand-ins/tests/kernels/test_%,multiply every gram)
 stand-ins: FORCE
 	$(MAKE) $(STAND_INS) BUILD=$(BUILD)/stand-ins CFLAGS="$(CFLAGS) -DCPU_STAND_INS" \
 	  FLAGS_x86_avxvnni="$(FLAGS_x86_avx512) -mavx512vnni" \

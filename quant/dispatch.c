@@ -10,6 +10,7 @@
 #include "cpu.h"
 #include "enc.h"
 #include "float.h"
+#include "gram_internal.h"
 #include "mul.h"
 #include "quant.h"
 #include "vec_internal.h"
@@ -25,6 +26,7 @@ struct set {
 		const struct enc_table *enc;
 		const struct vec_table *vec;
 		const struct attn_table *attn;
+		const struct gram_table *gram;
 	} has;
 };
 /* Where a set's files are not compiled, it is its name alone. */
@@ -39,10 +41,10 @@ struct set {
 #else
 #define ARM(...) { 0 }
 #endif
-#define SET(name, NAME, CPU, codes, row, panel_32, panel_256, floats, enc, vec, attn) \
+#define SET(name, NAME, CPU, codes, row, panel_32, panel_256, floats, enc, vec, attn, gram) \
 	{ #name, CPU_##NAME, CPU(&quant_codes_##codes, &quant_row_##row, &quant_panel_##panel_32, \
 		&quant_panel_##panel_256, &quant_float_##floats, &quant_enc_##enc, &quant_vec_##vec, \
-		&quant_attn_##attn) },
+		&quant_attn_##attn, &quant_gram_##gram) },
 static const struct set sets[] = {
 #include "sets.inc"
 };
@@ -80,6 +82,7 @@ enum ggu_status quant_select(const char *name, struct ggu_error *err)
 	quant_enc_table = s->has.enc;
 	quant_vec_table = s->has.vec;
 	quant_attn_table = s->has.attn;
+	quant_gram_table = s->has.gram;
 	return GGU_OK;
 }
 const char *quant_selected(void) { return selected->name; }

@@ -1,36 +1,45 @@
 /* SPDX-License-Identifier: MIT
- * slow_gram.h - what gram.h adds up, column by column and in double. */
+ * slow_gram.h - what gram.h adds up, column by column. */
 #ifndef SLOW_GRAM_H
 #define SLOW_GRAM_H
-#include <string.h>
+#include <math.h>
+#include <stdlib.h>
 #include "../../quant/gram.h"
 
-enum { SLOW_ROW = GRAM_TOKENS/32*34 };
-/* Column j of x times by, as it is met: taken to Q8_0 and to the integers of activations. */
-static void slow_gram_column(const float *x, size_t stride, size_t n_tokens, size_t j, const float *by, float *code,
-	float *act)
+struct slow_column { float scale; int code[GRAM_TOKENS]; };
+/* Column j of x times by, as it is met. */
+static struct slow_column slow_gram_column(const float *x, size_t stride, size_t n_tokens, size_t j, const float *by)
 {
-	_Alignas(64) static char packed[1 << 14];
-	const size_t n = (n_tokens + 31)/32*32;
-	float v[GRAM_TOKENS] = { 0 };
-	char bytes[SLOW_ROW];
-	for (size_t t = 0; t < n_tokens; t++) v[t] = by[t]*x[t*stride + j];
-	quant_encode(GGU_TYPE_Q8_0, NULL, v, NULL, 1, n, QUANT_EFFORT_DEFAULT, bytes);
-	quant_decode(GGU_TYPE_Q8_0, bytes, code, n);
-	quant_act_pack(quant_act_of(GGU_TYPE_Q8_0), v, n, 1, n, 0, 1, packed);
-	quant_act_unpack(quant_act_of(GGU_TYPE_Q8_0), packed, 1, n, 0, act);
-	for (size_t t = n; t < GRAM_TOKENS; t++) code[t] = act[t] = 0;
+	struct slow_column c = { 0 };
+	float most = 0;
+	for (size_t t = 0; t < n_tokens; t++) {
+		const float v = fabsf(by[t]*x[t*stride + j]);
+		if (!isfinite(v)) return (struct slow_column){ NAN, { 0 } };
+		if (v > most) most = v;
+	}
+	if (most < 0x1p-96f) return c;
+	c.scale = most/127;
+	for (size_t t = 0; t < n_tokens; t++) {
+		const float v = by[t]*x[t*stride + j];
+		c.code[t] = (int)nearbyintf(v*(127/most));
+	}
+	return c;
+}
+static int slow_gram_sum(const struct slow_column *a, const struct slow_column *b)
+{
+	int sum = 0;
+	for (size_t t = 0; t < GRAM_TOKENS; t++) sum += a->code[t]*b->code[t];
+	return sum;
 }
 /* to[i*n + j] += their sum, for j <= i; n columns */
-static void slow_gram(const float *x, size_t stride, size_t n_tokens, size_t n, const float *by, double *to)
+static inline void slow_gram(const float *x, size_t stride, size_t n_tokens, size_t n, const float *by, double *to)
 {
-	float (*code)[GRAM_TOKENS] = malloc(n*sizeof *code), (*act)[GRAM_TOKENS] = malloc(n*sizeof *act);
-	for (size_t j = 0; j < n; j++) slow_gram_column(x, stride, n_tokens, j, by, code[j], act[j]);
+	struct slow_column *c = malloc(n*sizeof *c);
+	for (size_t j = 0; j < n; j++) c[j] = slow_gram_column(x, stride, n_tokens, j, by);
 	for (size_t i = 0; i < n; i++)
 		for (size_t j = 0; j <= i; j++)
-			for (size_t t = 0; t < GRAM_TOKENS; t++) to[i*n + j] += (double)act[i][t]*code[j][t];
-	free(code);
-	free(act);
+			to[i*n + j] += (double)slow_gram_sum(c + i, c + j)*c[i].scale*c[j].scale;
+	free(c);
 }
 
 #endif

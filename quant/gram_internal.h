@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT
+ * gram_internal.h - the two steps of gram.c, one table for each instruction set.
+ *
+ * Codes lie in panels of GRAM_COLUMNS columns, by words of 32 bits: as many tokens of a column as an instruction set
+ * multiplies and adds at once, four codes of eight bits or two of sixteen. A panel has the first word of each of its
+ * columns, then the second of each, and so on. So registers of columns meet a word of another column in all lanes, and
+ * both are read from the same place. */
+#ifndef QUANT_GRAM_INTERNAL_H
+#define QUANT_GRAM_INTERNAL_H
+#include "gram.h"
+
+enum { GRAM_COLUMNS = 32 };
+struct gram_panels {
+	size_t n_words;                 /* of a column */
+	int32_t *words;                 /* [panels][n_words][GRAM_COLUMNS] */
+	float *scale;                   /* [panels][GRAM_COLUMNS] */
+	int32_t *sum;                   /* the same, of a column's codes */
+};
+struct gram_table {
+	size_t in_word;                 /* tokens */
+	/* Columns from `first` on, of one panel; those that there are not become zeros. */
+	void (*pack)(const struct gram *g, size_t first, const struct gram_panels *p);
+	/* n rows of the triangle from `first` on, n and first by sixteens */
+	void (*add)(const struct gram *g, const struct gram_panels *p, size_t first, size_t n);
+};
+extern const struct gram_table quant_gram_c;
+#if defined __x86_64__
+extern const struct gram_table quant_gram_avx2, quant_gram_avxvnni, quant_gram_avx512bw, quant_gram_avx512;
+#elif defined __aarch64__
+extern const struct gram_table quant_gram_neon, quant_gram_dotprod;
+#endif
+/* The table in use; quant_select sets it. */
+extern const struct gram_table *quant_gram_table;
+
+#endif

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: MIT
+ * gram_text.h - columns to codes, and their products, one text for all instruction sets; defines the table GRAM_TABLE.
+ * An instance (gram_ISA.c) includes one of lane.h's vocabularies before, and gives
+ *   IN_WORD                     codes of a word: 4, of eight bits, or 2, of sixteen
+ *   LIFT                        what is added to codes of columns, 128 if r_words takes them without a sign, or 0
+ *   TALL, WIDE                  rows and registers of columns of a tile; a panel is a multiple of either
+ *   ri r_words(sum, a, b)       sum += the products of each lane's codes, a of columns, b of a row */
+#include "gram_internal.h"
+#define UNROLL _Pragma("GCC unroll 8")
+
+enum { BITS = 32/IN_WORD, PARTS = GRAM_COLUMNS/REG };
+
+/* ---- columns to codes ---- */
+
+static inline size_t least(size_t a, size_t b) { return a < b ? a : b; }
+/* n numbers from p on times `by`, and zeros. */
+static inline rf inputs(const float *p, size_t n, rf by)
+{
+	return (n >= REG ? r_floats(p) : n ? r_part(p, n) : (rf){ 0 })*by;
+}
+static inline size_t beyond(size_t n, size_t k) { return n > k ? n - k : 0; }
+
+/* By their bits magnitudes are ordered as integers, NaN above all. */
+static inline void greatest(const struct gram *g, size_t first, size_t n, ri *most)
+{
+	for (size_t t = 0; t < g->n_tokens; t++) {
+		const float *x = g->x + t*g->stride + first;
+		const rf by = r_dup_at(g->by + t);
+		UNROLL for (size_t p = 0; p < PARTS; p++)
+			most[p] = ri_max(most[p], (ri)r_abs(inputs(x + p*REG, beyond(n, p*REG), by)));
+	}
+}
+#define LEAST 0x1p-96f
+#define WHOLE 12582912.0f       /* adding it rounds to a whole number, which is then in the lowest bits */
+static inline void codes(const struct gram *g, size_t first, size_t n, const rf *to_code, const ri *live, int32_t *word,
+	ri *sum)
+{
+	const ri whole = (ri)r_dup(WHOLE);
+	for (size_t t = 0; t < g->n_tokens; t += IN_WORD, word += GRAM_COLUMNS) {
+		ri w[PARTS] = { { 0 } };
+		UNROLL for (size_t k = 0; k < IN_WORD; k++) {
+			const float *x = g->x + (t + k)*g->stride + first;
+			if (t + k == g->n_tokens) break;
+			const rf by = r_dup_at(g->by + t + k);
+			UNROLL for (size_t p = 0; p < PARTS; p++) {
+				rf v = inputs(x + p*REG, beyond(n, p*REG), by);
+				ri c = ((ri)(v*to_code[p] + WHOLE) - whole) & live[p];
+				sum[p] += c;
+				w[p] |= (ri)((ru)c << (32 - BITS) >> (32 - BITS*(int)(k + 1)));
+			}
+		}
+		UNROLL for (size_t p = 0; p < PARTS; p++) memcpy(word + p*REG, w + p, sizeof *w);
+	}
+}
+static inline void pack_some(const struct gram *g, size_t first, size_t n, const struct gram_panels *p)
+{
+	ri most[PARTS] = { { 0 } }, live[PARTS], sum[PARTS] = { { 0 } };
+	rf to_code[PARTS];
+	greatest(g, first, n, most);
+	UNROLL for (size_t k = 0; k < PARTS; k++) {
+		const rf top = (rf)most[k];
+		live[k] = (top >= LEAST) & (top < INFINITY);
+		to_code[k] = 127.0f/r_sel(live[k], top, r_dup(1));
+		r_put(p->scale + first + k*REG, r_sel(live[k], top/127.0f, r_sel(top < LEAST, (rf){ 0 }, r_dup(NAN))));
+	}
+	codes(g, first, n, to_code, live, p->words + first*p->n_words, sum);
+	memcpy(p->sum + first, sum, sizeof sum);
+}
+static void pack(const struct gram *g, size_t first, const struct gram_panels *p)
+{
+	const size_t n = g->n - first;
+	if (n >= GRAM_COLUMNS) pack_some(g, first, GRAM_COLUMNS, p);
+	else pack_some(g, first, n, p);
+}
+
+/* ---- products ---- */
+
+static inline const int32_t *column(const struct gram_panels *p, size_t i)
+{
+	return p->words + i/GRAM_COLUMNS*GRAM_COLUMNS*p->n_words + i%GRAM_COLUMNS;
+}
+/* to[l] += sum[l]*scale_j[l]*scale_i */
+static inline rf added(rf to, ri sum, const float *scale_j, rf scale_i)
+{
+	return r_fma(r_int(sum)*r_floats(scale_j), scale_i, to);
+}
+/* A row's registers of sums, n of whose numbers are in the triangle. */
+static void end_part(const ri *sum, const float *scale_j, float scale_i, float *to, size_t n)
+{
+	for (; n; n -= least(n, REG), sum++, scale_j += REG, to += REG)
+		r_put_part(to, added(r_part(to, least(n, REG)), *sum, scale_j, r_dup(scale_i)), least(n, REG));
+}
+/* TALL rows from i on of the columns from j on, as far as they are before the diagonal or on it. */
+static inline void tile(const struct gram *g, const struct gram_panels *p, size_t i, size_t j)
+{
+	const int32_t *row = column(p, i), *col = column(p, j);
+	const float *scale = p->scale + i;
+	float *to[TALL];
+	ri sum[TALL][WIDE];
+	UNROLL for (size_t r = 0; r < TALL; r++) {
+		to[r] = g->to + (i + r < g->n ? (i + r)*(i + r + 1)/2 + j : 0);
+		UNROLL for (size_t w = 0; w < WIDE; w++) {
+			sum[r][w] = (ri){ 0 } - LIFT*p->sum[i + r];
+			__builtin_prefetch(to[r] + w*REG, 1);
+		}
+	}
+	for (size_t k = 0; k < p->n_words; k++, row += GRAM_COLUMNS, col += GRAM_COLUMNS) {
+		ri c[WIDE];
+		UNROLL for (size_t w = 0; w < WIDE; w++) c[w] = (ri)((ru)r_load(col + w*REG) ^ LIFT*0x01010101u);
+		UNROLL for (size_t r = 0; r < TALL; r++) {
+			const ri x = (ri){ 0 } + row[r];
+			UNROLL for (size_t w = 0; w < WIDE; w++) sum[r][w] = r_words(sum[r][w], c[w], x);
+		}
+	}
+	if (i + TALL <= g->n && j + WIDE*REG <= i + 1)
+		UNROLL for (size_t r = 0; r < TALL; r++)
+			UNROLL for (size_t w = 0; w < WIDE; w++)
+				r_put(to[r] + w*REG, added(r_floats(to[r] + w*REG), sum[r][w], p->scale + j + w*REG,
+					r_dup(scale[r])));
+	else {
+		ri all[TALL][WIDE];
+		memcpy(all, sum, sizeof all);
+		for (size_t r = 0; r < TALL && i + r < g->n; r++)
+			if (j <= i + r) end_part(all[r], p->scale + j, scale[r], to[r], least(i + r + 1 - j, WIDE*REG));
+	}
+}
+static void add(const struct gram *g, const struct gram_panels *p, size_t first, size_t n)
+{
+	for (size_t j = 0; j < first + n; j += WIDE*REG)
+		for (size_t i = first; i < first + n && i < g->n; i += TALL) if (j < i + TALL) tile(g, p, i, j);
+}
+
+const struct gram_table GRAM_TABLE = { IN_WORD, pack, add };
