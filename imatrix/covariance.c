@@ -102,7 +102,7 @@ static enum ggu_status sum_up(struct imatrix *im, struct covariance *c, size_t m
 	struct waiting *w = c->waiting + mat;
 	float by[TOKENS], *to = c->sums + mat*covariance_floats(c->n_in, c->block);
 	imatrix_moderate(x, stride, c->n_in, n, by);
-	for (size_t t = 0; t < n; t++) by[t] *= root_of(im)*(w->begins && !t ? first_root_of(im) : 1);
+	for (size_t t = 0; t < n; t++) by[t] *= w->root*(w->begins && !t ? first_root_of(im) : 1);
 	w->begins = false;
 	for (size_t first = 0; first < c->n_in; first += c->block) {
 		const size_t width = c->n_in - first < c->block ? c->n_in - first : c->block;
@@ -118,7 +118,7 @@ static enum ggu_status sum_waiting(struct imatrix *im, struct covariance *c, siz
 	struct waiting *w = c->waiting + mat;
 	enum ggu_status s = w->n ? sum_up(im, c, mat, w->x, c->n_in, w->n, pool) : GGU_OK;
 	free(w->x);
-	*w = (struct waiting){ .seen = w->seen };
+	*w = (struct waiting){ .seen = w->seen, .root = w->root };
 	return s;
 }
 /* n tokens, which with those that wait are TOKENS at most. */
@@ -139,13 +139,16 @@ static enum ggu_status add_tokens(struct imatrix *im, struct covariance *c, size
 	size_t n_tokens, struct ggu_pool *pool)
 {
 	const size_t every = every_of(im);
-	const double root = (double)root_of(im), first = (double)first_root_of(im);
+	const double first = (double)first_root_of(im);
 	struct waiting *w;
+	double root;
 	size_t skip;
 	enum ggu_status s = GGU_OK;
 	if (!c->waiting) c->waiting = calloc(c->n_mat, sizeof *c->waiting);
 	if (!c->waiting) return GGU_ERR_NOMEM;
 	w = c->waiting + mat;
+	if (!w->seen) w->root = root_of(im);
+	root = (double)w->root;
 	if (!w->seen && n_tokens) {
 		w->begins = true;
 		c->counts[mat] += root*root*(first*first - 1);

@@ -48,8 +48,9 @@ struct imatrix_covariance {
  * the two weights share one covariance. Sums are made for 256 tokens at a time; fewer are copied and wait. */
 enum ggu_status imatrix_add_covariance(struct imatrix *im, const char *name, size_t n_mat, size_t mat, size_t n_in,
 	size_t block, const float *x, size_t stride, size_t n_tokens, struct ggu_pool *pool, struct ggu_error *err);
-/* Covariances take one of `every` tokens of a window from now on, the first and so on, and it counts root*root times,
- * the first first_root*first_root times as much. (1, 1, 1) without it. To be called between windows. */
+/* Covariances take one of `every` tokens of a window, the first and so on, and it counts root*root times, the first
+ * first_root*first_root times as much. (1, 1, 1) without it. To be called between windows, or, with another root alone,
+ * between weights: a weight's window has that of its first token. */
 void imatrix_sample(struct imatrix *im, size_t every, float root, float first_root);
 /* by[n]: what tokens' inputs, rows of n_in floats, are multiplied by in covariances. It is 1 but for those which are
  * louder by far than the median of them: of a few tokens that a model keeps its attention on (sinks) inputs may be a

@@ -18,8 +18,9 @@ struct entry {
 	double *rest;
 	struct covariance *cov;         /* NULL: none; perhaps that of another entry */
 };
-/* Tokens that are not summed yet: x[n][n_in], with room for cap. seen: of the window, taken or not. */
-struct waiting { float *x; size_t n, cap, seen; bool begins; };
+/* Tokens that are not summed yet: x[n][n_in], with room for cap. seen: of the window, taken or not. root: as
+ * imatrix_sample had it when the window began. */
+struct waiting { float *x; size_t n, cap, seen; bool begins; float root; };
 /* The sum of x xT of the inputs of one weight, after which it is named, or of several. */
 struct covariance {
 	char *name;

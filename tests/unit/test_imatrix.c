@@ -411,6 +411,30 @@ static void covariances_take_some_tokens_with_a_weight(void **state)
 	free(mean);
 	imatrix_free(a);
 }
+/* What is said between two weights holds for windows that begin behind it, also where the tokens wait for more. */
+static void every_weight_has_a_root_of_its_own(void **state)
+{
+	struct imatrix *im = imatrix_new();
+	struct imatrix_covariance c;
+	float mean[36];
+	(void)state;
+	for (int batch = 0; batch < 2; batch++)
+		for (int k = 0; k < 2; k++) {
+			imatrix_sample(im, 1, k || batch ? 3 : 2, 1);
+			assert_int_equal(imatrix_add_covariance(im, k ? "k" : "q", 1, 0, 8, BLOCK, in[8*batch + k], C,
+				8, NULL, NULL), GGU_OK);
+		}
+	assert_int_equal(imatrix_flush(im, NULL, NULL), GGU_OK);
+	assert_true(imatrix_has_covariance(im, "q", &c) && c.counts[0] == 16*4);
+	assert_true(imatrix_has_covariance(im, "k", &c) && c.counts[0] == 16*9);
+	memset(slow, 0, sizeof slow);
+	for (int t = 0; t < 16; t++) by[t] = 1;
+	slow_gram(in[0], C, 16, C, by, slow[0]);
+	assert_int_equal(imatrix_covariance(im, "q", 0, mean, NULL), GGU_OK);
+	for (size_t i = 0, at = 0; i < 8; i++)
+		for (size_t j = 0; j <= i; j++, at++) assert_true(fabs(slow[i][j]/16 - (double)mean[at]) < 1e-5);
+	imatrix_free(im);
+}
 /* One token a hundred times as large as the others counts as one twice as large as their median, also where it waits
  * for others; one half as large as that again counts as it is. */
 static void a_loud_token_counts_as_four_of_its_window(void **state)
@@ -506,6 +530,7 @@ int main(void)
 		cmocka_unit_test(covariances_do_not_depend_on_batches_or_threads),
 		cmocka_unit_test(inputs_that_differ_in_one_token_are_not_shared),
 		cmocka_unit_test(covariances_take_some_tokens_with_a_weight),
+		cmocka_unit_test(every_weight_has_a_root_of_its_own),
 		cmocka_unit_test(a_loud_token_counts_as_four_of_its_window),
 		cmocka_unit_test(covariances_are_written_read_and_merged),
 	};
