@@ -17,7 +17,6 @@
 #include <xxhash.h>
 #include "../quant/vec.h"
 #include "calibrate_internal.h"
-#include "drawn.h"
 #include "msg.h"
 #include "progress.h"
 
@@ -111,11 +110,12 @@ static void let_go(struct calibration *c)
 /* ---- a step ---- */
 
 static void subtract(float *x, const float *y, size_t n) { for (size_t i = 0; i < n; i++) x[i] -= y[i]; }
-/* x and v are overwritten. */
-static void add_inputs(const struct calibration *c, struct inputs *in, float *x, float *v, struct windows w)
+/* Inputs of `weight`; x and v are overwritten. */
+static void add_inputs(const struct calibration *c, struct inputs *in, const char *weight, float *x, float *v,
+	struct windows w)
 {
 	const size_t n = windows_tokens(c, w), wide = in->ends ? c->e : in->n_in;
-	const float root = windows_root(c, w), first = drawn_first_root(c->ctx, 1);
+	const float root = windows_root(c, w, weight), first = drawn_first_root(c->ctx, 1);
 	float *by = calibrate_floats(1, n);
 	for (size_t at = 0; at < n; at += c->ctx) {
 		imatrix_moderate(v + at*in->n_in, in->n_in, in->n_in, c->ctx, by + at);
@@ -190,7 +190,7 @@ static void add_windows(struct sums *s, struct windows w, size_t step)
 	} else subtract(x[0], x[1], n*wide);
 	/* what is held is wanted as it is */
 	if (s->g->ends) memcpy(s->x[1], x[1], n*wide*sizeof(float));
-	add_inputs(c, &s->in, s->g->ends ? s->out : x[0], s->x[1], w);
+	add_inputs(c, &s->in, s->g->name[0], s->g->ends ? s->out : x[0], s->x[1], w);
 }
 /* The quantized stream behind a group that ends a step: what its weights became, less what they were, by its inputs. */
 static void settle(struct calibration *c, const struct group *g)
@@ -269,6 +269,7 @@ static void do_step(struct calibration *c, size_t step)
 	struct windows w = { 0, 0 };
 	bool ended = false;
 	find_groups(c, step, &all);
+	if (all.n && !drawn_in_first_block(all.g->name[0])) c->n_windows = c->n_text + c->drawn.whole;
 	for (size_t k = 0; k < all.n; k++) {
 		do_group(c, all.g + k, step);
 		ended = all.g[k].ends;
@@ -292,7 +293,7 @@ static void tied_inputs(const struct calibration *c, struct inputs *in)
 	inputs_begin(in, c->e, 0);
 	while (windows_next(c, &w)) {
 		side_evaluate(c, &c->f, w, (struct model_call){ .rows = rows }, NULL);
-		add_inputs(c, in, none, rows, w);
+		add_inputs(c, in, "token_embd.weight", none, rows, w);
 	}
 	free(rows);
 	free(none);
@@ -301,10 +302,13 @@ static void do_embedding(struct calibration *c)
 {
 	struct group g = { .name = { "token_embd.weight" }, .tensor = { tensor_of(c, "token_embd.weight") }, .n = 1 };
 	const bool tied = tensor_of(c, "output.weight") == c->re->n;
+	const size_t n_windows = c->n_windows;
 	struct inputs in = { 0 };
 	struct windows w = { 0, 0 };
 	if (changes(c, g.tensor[0])) {
+		c->n_windows = c->n_text + c->drawn.whole;
 		if (tied) tied_inputs(c, &in);
+		c->n_windows = n_windows;
 		fit_group(c, &g, tied ? &in : NULL);
 		inputs_free(&in);
 	}
@@ -334,7 +338,7 @@ static void do_output(struct calibration *c)
 		last_rows(c, &c->f, w, x[0]);
 		last_rows(c, &c->q, w, x[1]);
 		subtract(x[0], x[1], windows_tokens(c, w)*c->e);
-		add_inputs(c, &in, x[0], x[1], w);
+		add_inputs(c, &in, g.name[0], x[0], x[1], w);
 	}
 	fit_group(c, &g, &in);
 	let_go(c);

@@ -7,6 +7,7 @@
 #include "../libgguf/pool.h"
 #include "../model/eval/model.h"
 #include "calibrate.h"
+#include "drawn.h"
 
 /* All failures exit with a message, out of memory among them. */
 float *calibrate_floats(size_t rows, size_t n);         /* [rows][n], to be freed */
@@ -70,9 +71,9 @@ struct calibration {
 	float *held;                    /* of every token the input of the product that ends a step */
 	size_t held_n_in;               /* room for inputs of so many columns */
 	int32_t *ids;                   /* [n_windows][ctx] */
-	size_t ctx, n_windows, e;       /* e: of the residual stream */
-	size_t n_text;                  /* windows of the text; those after them are drawn by lot (drawn.h) */
-	float root;                     /* of what those count */
+	size_t ctx, n_windows, e;       /* n_windows: all, or those behind the first block; e: of the residual stream */
+	size_t n_text;                  /* windows of the text; those after them are drawn by lot (drawn.h): */
+	struct drawn drawn;
 	size_t at_once;                 /* windows */
 	struct kept *kept;              /* [re->n] */
 	unsigned char *map, *blocks;    /* streams, held and blocks are in map */
@@ -89,10 +90,10 @@ size_t sides_room(const struct calibration *c, size_t i);       /* bytes of bloc
 struct windows { size_t first, n; };
 /* The next of them, from { 0, 0 } on; false: there are no more. */
 bool windows_next(const struct calibration *c, struct windows *w);
-/* What an input of theirs is multiplied by, that they have their weight in sums of products. */
-static inline float windows_root(const struct calibration *c, struct windows w)
+/* What an input of `weight` in them is multiplied by, that they have their weight in sums of products. */
+static inline float windows_root(const struct calibration *c, struct windows w, const char *weight)
 {
-	return w.first < c->n_text ? 1 : c->root;
+	return w.first < c->n_text ? 1 : drawn_root(c->n_text, c->drawn, 1, weight);
 }
 static inline size_t windows_tokens(const struct calibration *c, struct windows w) { return w.n*c->ctx; }
 static inline float *windows_stream(const struct calibration *c, float *stream, struct windows w)

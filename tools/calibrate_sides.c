@@ -8,7 +8,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 #include "calibrate_internal.h"
-#include "drawn.h"
 #include "load.h"
 #include "msg.h"
 #include "temp.h"
@@ -55,10 +54,10 @@ float *calibrate_floats(size_t rows, size_t n)
 static void draw(struct calibration *c, const struct vocab *v)
 {
 	const size_t n = c->n_windows;
-	drawn_append(v, model_n_vocab(c->f.m), 0, &c->ids, n, c->ctx);
+	c->drawn = drawn_windows(n);
+	drawn_append(v, model_n_vocab(c->f.m), 0, c->drawn, &c->ids, n, c->ctx);
 	c->n_text = n;
-	c->n_windows = n + drawn_windows(n);
-	c->root = drawn_root(n, 1);
+	c->n_windows = n + c->drawn.n;
 }
 static void tokenize(struct calibration *c, const struct calibrate_options *o)
 {

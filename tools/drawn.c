@@ -2,15 +2,26 @@
  * drawn.c - see drawn.h. */
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
+#include "../libgguf/text.h"
 #include "drawn.h"
 #include "msg.h"
 
-enum { TEXT_WINDOWS = 16, TEXT_SHARE = 4, FIRST_SHARE = 16 };
+/* One goes with so many windows of the text through the first block, and with so many through all of the model. */
+enum { FIRST_BLOCK = 4, WHOLE = 24 };
+/* the first token's part of its window */
+enum { FIRST_SHARE = 16 };
 
-size_t drawn_windows(size_t n) { return (n + TEXT_WINDOWS - 1)/TEXT_WINDOWS; }
-float drawn_root(size_t n, size_t stride)
+bool drawn_in_first_block(const char *weight) { return text_starts(weight, "blk.0.") || strstr(weight, ".blk.0."); }
+struct drawn drawn_windows(size_t n)
 {
-	return n ? sqrtf((float)n/(float)(TEXT_SHARE*stride*drawn_windows(n))) : 1;
+	return (struct drawn){ (n + FIRST_BLOCK - 1)/FIRST_BLOCK, (n + WHOLE - 1)/WHOLE };
+}
+float drawn_root(size_t n, struct drawn d, size_t stride, const char *weight)
+{
+	const bool first = drawn_in_first_block(weight);
+	const size_t by = first ? d.n : 4*d.whole;
+	return by ? sqrtf((float)n/(float)(stride*by)) : 1;
 }
 
 float drawn_first_root(size_t ctx, size_t stride)
@@ -34,22 +45,34 @@ static uint64_t next(uint64_t *state)
 	z = (z ^ z >> 27)*0x94d049bb133111eb;
 	return z ^ z >> 31;
 }
-static void draw(const struct vocab *v, size_t n_vocab, size_t number, int32_t *ids, size_t ctx)
+/* order[n]: the tokens below n_vocab that a text may have, shuffled (Fisher and Yates 1938); returns n */
+static size_t shuffle(const struct vocab *v, size_t n_vocab, int32_t *order)
 {
-	uint64_t state = number;
-	const size_t n = vocab_count(v) < n_vocab ? vocab_count(v) : n_vocab;
-	for (size_t i = 0; i < ctx; i++) {
-		size_t id = n ? next(&state) % n : 0;
-		for (size_t k = 0; k < n && !is_text(v, id); k++) id = (id + 1) % n;
-		ids[i] = (int32_t)id;
+	uint64_t state = 0;
+	size_t n = 0;
+	for (size_t id = 0; id < n_vocab; id++) if (is_text(v, id)) order[n++] = (int32_t)id;
+	for (size_t i = n; i > 1; i--) {
+		const size_t k = next(&state) % i;
+		const int32_t last = order[i - 1];
+		order[i - 1] = order[k];
+		order[k] = last;
 	}
-	if (ctx && vocab_add_bos(v) && vocab_bos(v) >= 0) ids[0] = vocab_bos(v);
+	if (!n) order[n++] = 0;
+	return n;
 }
-void drawn_append(const struct vocab *v, size_t n_vocab, size_t first, int32_t **ids, size_t n, size_t ctx)
+void drawn_append(const struct vocab *v, size_t n_vocab, size_t first, struct drawn d, int32_t **ids, size_t n,
+	size_t ctx)
 {
-	const size_t more = drawn_windows(n);
-	int32_t *all = realloc(*ids, (n + more)*ctx*sizeof *all);
-	if (!all) msg_die("out of memory");
-	for (size_t i = 0; i < more; i++) draw(v, n_vocab, first + i, all + (n + i)*ctx, ctx);
+	const size_t count = vocab_count(v) < n_vocab ? vocab_count(v) : n_vocab;
+	const bool begins = vocab_add_bos(v) && vocab_bos(v) >= 0;
+	int32_t *all = realloc(*ids, (n + d.n)*ctx*sizeof *all), *order = malloc((count + 1)*sizeof *order), *to;
+	size_t n_order, at;
+	if (!all || !order) msg_die("out of memory");
 	*ids = all;
+	to = all + n*ctx;
+	n_order = shuffle(v, count, order);
+	at = first*(ctx - begins);
+	for (size_t i = 0; i < d.n*ctx; i++)
+		*to++ = begins && i % ctx == 0 ? vocab_bos(v) : order[at++ % n_order];
+	free(order);
 }

@@ -6,17 +6,21 @@
 #define TOOLS_DRAWN_H
 #include "../model/vocab/vocab.h"
 
+/* Of the first block, whose inputs tell little but the token? Of either stack where there is an encoder. */
+bool drawn_in_first_block(const char *weight);
 /* How many go with n windows of a text. */
-size_t drawn_windows(size_t n);
-/* What an input of a token in them is multiplied by, that they are a fifth of all in sums of products. stride: of so
- * many tokens of the text one is in the sums. */
-float drawn_root(size_t n, size_t stride);
+struct drawn { size_t n, whole; };      /* whole: so many, the first of them, go through more than the first block */
+struct drawn drawn_windows(size_t n);
+/* What an input of `weight` from a token in them is multiplied by, that they are half of all in sums of products where
+ * it is of the first block, elsewhere a fifth. stride: of so many tokens of the n windows of text one is in them. */
+float drawn_root(size_t n, struct drawn d, size_t stride, const char *weight);
 /* What an input of the first token of a window is multiplied by, that it is a sixteenth of the window: later tokens
  * look at it far more than at any other (an attention sink), and its inputs are like none of theirs. */
 float drawn_first_root(size_t ctx, size_t stride);
-/* Behind the n windows of a text, (*ids)[n][ctx], which are reallocated, drawn_windows(n) more of tokens below n_vocab:
- * any but control, unknown and unused ones, with the same chance. Each begins with the beginning token where the
+/* Behind the n windows of a text, (*ids)[n][ctx], which are reallocated, d.n more of tokens below n_vocab: any but
+ * control, unknown and unused ones, each once before one comes again. Each begins with the beginning token where the
  * vocabulary wants one, and is the same wherever it has the same number, which are `first` and on. */
-void drawn_append(const struct vocab *v, size_t n_vocab, size_t first, int32_t **ids, size_t n, size_t ctx);
+void drawn_append(const struct vocab *v, size_t n_vocab, size_t first, struct drawn d, int32_t **ids, size_t n,
+	size_t ctx);
 
 #endif

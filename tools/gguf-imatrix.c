@@ -81,10 +81,11 @@ struct run {
 	struct imatrix *im;
 	struct ggu_pool *pool;
 	struct model *model;
-	int32_t *ids;           /* [n_chunks + n_drawn][ctx] */
+	int32_t *ids;           /* [n_chunks + drawn.n][ctx] */
 	uint64_t n_chunks;
-	size_t n_drawn;         /* windows drawn by lot, after those of the text; covariances alone see them */
-	bool drawn;             /* such a one is being evaluated */
+	struct drawn drawn;     /* windows drawn by lot, after those of the text; covariances alone see them */
+	enum { TEXT, DRAWN, DRAWN_FOR_FIRST_BLOCK } now;        /* what is being evaluated */
+	bool stopped;           /* behind the first block */
 	int32_t start;          /* what a decoder's sequence begins with */
 	char tag[TAG_BYTES];    /* of text, model and settings: a checkpoint belongs to one run */
 	struct ggu_error err;
@@ -106,8 +107,14 @@ static enum ggu_status tap(void *ctx, const char *weight, size_t n_mat, size_t m
 	struct run *r = ctx;
 	enum ggu_status s;
 	if (!is_layers(weight) && !(o.process_output && is_output(weight))) return GGU_OK;
-	s = r->drawn ? GGU_OK : imatrix_add(r->im, weight, n_mat, mat, n_in, x, stride, n, r->pool, &r->err);
+	if (r->now == DRAWN_FOR_FIRST_BLOCK && !drawn_in_first_block(weight)) {
+		r->stopped = true;
+		return GGU_ERR_STATE;
+	}
+	s = r->now != TEXT ? GGU_OK : imatrix_add(r->im, weight, n_mat, mat, n_in, x, stride, n, r->pool, &r->err);
 	if (s || !o.covariance) return s;
+	if (r->now != TEXT) imatrix_sample(r->im, 1, drawn_root((size_t)r->n_chunks, r->drawn, (size_t)o.stride,
+		weight), drawn_first_root((size_t)o.ctx, 1));
 	return imatrix_add_covariance(r->im, weight, n_mat, mat, n_in, (size_t)o.block, x, stride, n, r->pool,
 		&r->err);
 }
@@ -116,8 +123,9 @@ static enum ggu_status tap(void *ctx, const char *weight, size_t n_mat, size_t m
 static void draw(struct run *r, const struct vocab *v)
 {
 	const size_t n = (size_t)r->n_chunks;
-	drawn_append(v, model_n_vocab(r->model), (size_t)o.from, &r->ids, n, (size_t)o.ctx);
-	r->n_drawn = drawn_windows(n);
+	r->drawn = drawn_windows(n);
+	if (model_has_encoder(r->model)) r->drawn.n = r->drawn.whole;   /* a decoder wants all of the encoder */
+	drawn_append(v, model_n_vocab(r->model), (size_t)o.from, r->drawn, &r->ids, n, (size_t)o.ctx);
 }
 static size_t half(void) { return (size_t)o.ctx/2; }
 static void begin_decoder(struct run *r, const struct vocab *v)
@@ -155,7 +163,7 @@ static void make_tag(struct run *r)
 		(uint64_t)o.stride };
 	struct tag *t = tag_new();
 	tag_add(t, settings, sizeof settings);
-	tag_add(t, r->ids, (r->n_chunks + r->n_drawn)*(size_t)o.ctx*sizeof *r->ids);
+	tag_add(t, r->ids, (r->n_chunks + r->drawn.n)*(size_t)o.ctx*sizeof *r->ids);
 	tag_model(t, model_file(r->model), o.model, true);
 	tag_end(t, r->tag);
 }
@@ -253,9 +261,10 @@ static void evaluate(struct run *r, struct windows *w, uint64_t chunk, size_t n)
 		w->part[i].first = w->rows ? 0 : n_seen;
 	}
 	r->err.code = GGU_OK;
+	r->stopped = false;
 	if (model_has_encoder(r->model)) encode(r, w, n);
-	if (model_eval(w->w, &c, &r->err)) msg_die_error(o.model, &r->err);
-	if (w->rows && model_logits(w->w, w->rows, n*n_seen, NULL, tap, r, &r->err))
+	if (model_eval(w->w, &c, &r->err) && !r->stopped) msg_die_error(o.model, &r->err);
+	if (w->rows && !r->stopped && model_logits(w->w, w->rows, n*n_seen, NULL, tap, r, &r->err) && !r->stopped)
 		msg_die_error(o.model, &r->err);
 	if (imatrix_flush(r->im, r->pool, &r->err)) msg_die_error(o.model, &r->err);
 }
@@ -280,12 +289,12 @@ static void evaluate_all(struct run *r, size_t batch, uint64_t done)
 static void evaluate_drawn(struct run *r)
 {
 	struct windows w;
-	if (!r->n_drawn) return;
+	if (!r->drawn.n) return;
 	w = windows_new(r, (size_t)o.ctx);
-	r->drawn = true;
-	imatrix_sample(r->im, 1, drawn_root((size_t)r->n_chunks, (size_t)o.stride),
-		drawn_first_root((size_t)o.ctx, 1));
-	for (size_t i = 0; i < r->n_drawn; i++) evaluate(r, &w, r->n_chunks + i, 1);
+	for (size_t i = 0; i < r->drawn.n; i++) {
+		r->now = i < r->drawn.whole ? DRAWN : DRAWN_FOR_FIRST_BLOCK;
+		evaluate(r, &w, r->n_chunks + i, 1);
+	}
 	windows_free(&w);
 }
 

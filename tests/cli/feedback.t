@@ -16,10 +16,14 @@ is "weights that share an input share one" "$(grep -c 'blk.0.*in_cov"' info.json
 is "the output matrix has one" "$(grep -c '"output.weight.in_cov"' info.json)" 1
 is "importances are those of the text alone" "$(gguf-cat c.gguf blk.1.ffn_up.weight.in_sum2 | cksum)" "$(gguf-cat plain.gguf blk.1.ffn_up.weight.in_sum2 | cksum)"
 gguf-imatrix -q -m m.gguf --chunks 4 --covariance --stride 1 -o d.gguf "$text"
-n() { gguf-cat "$1" blk.1.ffn_up.weight.in_cov_n | od -An -tf4 | awk '{ printf "%.0f\n", $1 }'; }
+n() { gguf-cat "$1" "blk.${2:-1}.ffn_up.weight.in_cov_n" | od -An -tf4 | awk '{ printf "%.0f\n", $1 }'; }
 # windows of 255 + 16 or 511 + 32 tokens, their first being a sixteenth, and a quarter as much drawn by lot
 is "one token in two, and a fifth is drawn by lot" "$(n c.gguf)" 1356
 is "--stride 1: every token" "$(n d.gguf)" 2715
+is "half, what the first block gets" "$(n c.gguf 0)" 2170
+gguf-imatrix -q -m m.gguf --chunks 6 --covariance -o d.gguf "$text"
+is "of two windows that are drawn it gets both" "$(n d.gguf 0)" 3255
+is "and the blocks behind it one" "$(n d.gguf)" 2033
 gguf-imatrix -q -m m.gguf --chunks 4 --covariance -o f.gguf "$text"
 same "the lot is always the same" f.gguf c.gguf
 gguf-imatrix --stats --json c.gguf >stats.json
