@@ -187,8 +187,7 @@ static enum ggu_status read_shards(struct checkpoint *c, const struct layout *l,
 	for (size_t i = 1; !s && i < c->n; i++)
 		if (!strcmp(c->tensors[i - 1].name, c->tensors[i].name))
 			s = file_fail(err, GGU_ERR_FORMAT, c->shards[c->tensors[i].file].name, GGU_NO_OFFSET,
-				c->tensors[i].name,
-				"also in %s", c->shards[c->tensors[i - 1].file].name);
+				c->tensors[i].name, "also in %s", c->shards[c->tensors[i - 1].file].name);
 	return s;
 }
 

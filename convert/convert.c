@@ -31,8 +31,8 @@ struct convert {
 
 enum { MOSTLY_MXFP4 = 38 };      /* general.file_type */
 static const struct { const char *name; uint32_t type, file_type; } out_types[] = {
-	{ "f32", GGU_TYPE_F32, 0 }, { "f16", GGU_TYPE_F16, 1 }, { "bf16", GGU_TYPE_BF16, 32 }, { "q8_0", GGU_TYPE_Q8_0,
-		7 },
+	{ "f32", GGU_TYPE_F32, 0 }, { "f16", GGU_TYPE_F16, 1 }, { "bf16", GGU_TYPE_BF16, 32 },
+	{ "q8_0", GGU_TYPE_Q8_0, 7 },
 };
 
 /* auto: bf16 if most weights are; exact: the one that all matrices are stored in, or f32. */
@@ -91,10 +91,10 @@ static enum ggu_status set_number(struct ggu_meta *m, const char *key, enum ggu_
 	if (v->kind != EXPR_INT && (v->kind != EXPR_FLOAT || !real)) return GGU_ERR_TYPE;
 	if (real) return ggu_meta_set_float(m, key, t, v->kind == EXPR_INT ? (double)v->u.i : v->u.f);
 	if (t == GGU_U64 || t == GGU_U32)
-		return v->u.i < 0 || (t == GGU_U32 && v->u.i > UINT32_MAX) ? GGU_ERR_RANGE : ggu_meta_set_uint(m, key,
-			t, (uint64_t)v->u.i);
-	return t == GGU_I32 && (v->u.i < INT32_MIN || v->u.i > INT32_MAX) ? GGU_ERR_RANGE : ggu_meta_set_int(m, key, t,
-		v->u.i);
+		return v->u.i < 0 || (t == GGU_U32 && v->u.i > UINT32_MAX) ? GGU_ERR_RANGE
+			: ggu_meta_set_uint(m, key, t, (uint64_t)v->u.i);
+	return t == GGU_I32 && (v->u.i < INT32_MIN || v->u.i > INT32_MAX) ? GGU_ERR_RANGE
+		: ggu_meta_set_int(m, key, t, v->u.i);
 }
 
 static enum ggu_status set_list(struct ggu_meta *m, const char *key, enum ggu_kv_type t, const struct expr_value *v)
@@ -185,8 +185,8 @@ static enum ggu_status add_key(struct convert *c, const struct yaml_node *key, c
 	struct ggu_error *err)
 {
 	bool row = e->kind == YAML_SEQUENCE, when;
-	const struct yaml_node *type = row ? e->items[0] : yaml_get(e, "type"), *value = row ? e->items[1] :
-		yaml_get(e, "value"), *each = yaml_get(e, "each");
+	const struct yaml_node *type = row ? e->items[0] : yaml_get(e, "type");
+	const struct yaml_node *value = row ? e->items[1] : yaml_get(e, "value"), *each = yaml_get(e, "each");
 	struct config *f = &c->config;
 	struct expr_value v;
 	char name[160];
@@ -235,8 +235,8 @@ static const struct plan_tensor *embedding(const struct plan *p)
 /* What config.json says, or -1. */
 static int64_t vocab_size(const struct config *c)
 {
-	const json_t *own = json_object_get(c->text, "vocab_size"), *n = own ? own :
-		json_object_get(c->root, "vocab_size");
+	const json_t *own = json_object_get(c->text, "vocab_size");
+	const json_t *n = own ? own : json_object_get(c->root, "vocab_size");
 	config_keys_mark(c->keys, own ? c->text : c->root, "vocab_size");
 	return json_is_integer(n) ? json_integer_value(n) : -1;
 }

@@ -128,8 +128,8 @@ static enum ggu_status set_source(struct ggu_meta *m, const char *prefix, const 
 
 void general_size_label(uint64_t n, char to[32])
 {
-	static const struct { double unit; char letter; } u[] = { { 1e12, 'T' }, { 1e9, 'B' }, { 1e6, 'M' }, { 1e3,
-		'K' } };
+	static const struct { double unit; char letter; } u[] = { { 1e12, 'T' }, { 1e9, 'B' }, { 1e6, 'M' },
+		{ 1e3, 'K' } };
 	size_t k = 0;
 	double x;
 	while (k < 3 && (double)n < u[k].unit) k++;
@@ -140,8 +140,8 @@ void general_size_label(uint64_t n, char to[32])
 
 /* ---- the card ---- */
 
-/* The YAML between the first line, which has to be "---", and the next "---"; tabs become two blanks. *to NULL: none.
- * */
+/* The YAML between the first line, which has to be "---", and the next "---"; tabs become two blanks. *to is NULL where
+ * there is none. */
 static enum ggu_status front_matter(const char *text, size_t n, char **to, size_t *to_n, struct ggu_error *err)
 {
 	const char *p = text, *end = text + n, *stop = NULL;
@@ -245,7 +245,7 @@ static enum ggu_status card_texts(struct ggu_meta *m, const struct yaml_node *ca
 		{ "general.quantized_by", KEYS("quantized_by") },
 		{ "general.url", KEYS("url", "model_url") }, { "general.doi", KEYS("doi", "model_doi") },
 		{ "general.uuid", KEYS("uuid", "model_uuid") },
-			{ "general.repo_url", KEYS("repo_url", "model_repo_url") },
+		{ "general.repo_url", KEYS("repo_url", "model_repo_url") },
 		{ "general.license.name", KEYS("license_name") }, { "general.license.link", KEYS("license_link") },
 	};
 	const struct yaml_node *license = yaml_get(card, "license");
@@ -292,11 +292,11 @@ static enum ggu_status sampling_to_meta(struct ggu_meta *m, const json_t *g)
 {
 	static const struct { const char *from, *to; enum ggu_kv_type type; } t[] = {
 		{ "sequence", "sequence", GGU_STRING }, { "top_k", "top_k", GGU_I32 }, { "top_p", "top_p", GGU_F32 },
-			{ "min_p", "min_p", GGU_F32 },
+		{ "min_p", "min_p", GGU_F32 },
 		{ "xtc_probability", "xtc_probability", GGU_F32 }, { "xtc_threshold", "xtc_threshold", GGU_F32 },
-			{ "temperature", "temp", GGU_F32 },
+		{ "temperature", "temp", GGU_F32 },
 		{ "penalty_last_n", "penalty_last_n", GGU_I32 }, { "penalty_repeat", "penalty_repeat", GGU_F32 },
-			{ "mirostat", "mirostat", GGU_I32 },
+		{ "mirostat", "mirostat", GGU_I32 },
 		{ "mirostat_tau", "mirostat_tau", GGU_F32 }, { "mirostat_eta", "mirostat_eta", GGU_F32 },
 	};
 	enum ggu_status s = GGU_OK;
@@ -338,8 +338,7 @@ static enum ggu_status name_to_meta(struct ggu_meta *m, const struct config *c, 
 }
 
 enum ggu_status general_to_meta(struct ggu_meta *m, const char *dir, const struct config *c, const char *name,
-	uint64_t n_weights,
-	struct ggu_error *card_error, struct ggu_error *err)
+	uint64_t n_weights, struct ggu_error *card_error, struct ggu_error *err)
 {
 	struct yaml_doc *doc = NULL;
 	enum ggu_status s = read_card(dir, &doc, card_error);

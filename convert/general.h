@@ -11,8 +11,7 @@
 /* general.* but file_type. name: what the user says, or NULL. n_weights: of the model. card_error: filled if the card
  * cannot be read as YAML; it is left out then. */
 enum ggu_status general_to_meta(struct ggu_meta *m, const char *dir, const struct config *c, const char *name,
-	uint64_t n_weights,
-	struct ggu_error *card_error, struct ggu_error *err);
+	uint64_t n_weights, struct ggu_error *card_error, struct ggu_error *err);
 /* The keys of a JSON object over those of m: a key that is there keeps its type; else strings, booleans, whole numbers
  * as u32 or i64, fractions as f32, lists of strings; null removes. */
 enum ggu_status general_override(struct ggu_meta *m, const char *json_file, struct ggu_error *err);

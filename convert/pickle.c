@@ -357,16 +357,17 @@ static enum ggu_status op_reduce(struct machine *m, int arg)
 	if (!args || args->kind != PICKLE_TUPLE || !f || f->kind != PICKLE_GLOBAL)
 		return wrong(m, "expected a global and its arguments");
 	switch (f->u.global->role) {
-	case ROLE_DICT: return args->u.items.n ? wrong(m, "a dict made from arguments") : push_new(m,
-		&(struct pickle_value){ .kind = PICKLE_DICT });
+	case ROLE_DICT:
+		return args->u.items.n ? wrong(m, "a dict made from arguments") : op_empty(m, PICKLE_DICT);
 	case ROLE_TUPLE:
 		return item(args, 0, PICKLE_TUPLE) ? push(m, args->u.items.v[0]) : wrong(m, "expected a tuple");
 	case ROLE_TENSOR_V2: return rebuild_tensor(m, args, false);
 	case ROLE_TENSOR_V3: return rebuild_tensor(m, args, true);
-	case ROLE_PARAMETER: return item(args, 0, PICKLE_TENSOR) ? push(m, args->u.items.v[0]) : wrong(m,
-		"expected a tensor");
-	default: return file_fail(m->err, GGU_ERR_UNSUPPORTED, m->file, m->at, "", "refused: the pickle calls %s.%s",
-		f->u.global->module, f->u.global->name);
+	case ROLE_PARAMETER:
+		return item(args, 0, PICKLE_TENSOR) ? push(m, args->u.items.v[0]) : wrong(m, "expected a tensor");
+	default:
+		return file_fail(m->err, GGU_ERR_UNSUPPORTED, m->file, m->at, "", "refused: the pickle calls %s.%s",
+			f->u.global->module, f->u.global->name);
 	}
 }
 /* State that an object is given: of a dict that is metadata, which no tensor depends on. */
@@ -392,8 +393,12 @@ static enum ggu_status op_persistent(struct machine *m, int arg)
 	return push_new(m, &(struct pickle_value){ PICKLE_STORAGE, { .storage = { class->dtype, key->u.s, n->u.i } } });
 }
 
-static const struct op { unsigned char code; const char *name; enum ggu_status (*run)(struct machine *m,
-	int arg); int arg; } ops[] = {
+static const struct op {
+	unsigned char code;
+	const char *name;
+	enum ggu_status (*run)(struct machine *m, int arg);
+	int arg;
+} ops[] = {
 	{ 0x80, "PROTO", op_skip, 1 }, { 0x95, "FRAME", op_skip, 8 }, { '.', "STOP", op_stop, 0 },
 	{ '(', "MARK", op_mark, 0 }, { '0', "POP", op_pop, 0 }, { '1', "POP_MARK", op_pop, 1 },
 	{ 'N', "NONE", op_none, 0 }, { 0x88, "NEWTRUE", op_bool, 1 }, { 0x89, "NEWFALSE", op_bool, 0 },
@@ -401,11 +406,11 @@ static const struct op { unsigned char code; const char *name; enum ggu_status (
 	{ 0x8a, "LONG1", op_long, 1 }, { 0x8b, "LONG4", op_long, 4 }, { 'G', "BINFLOAT", op_float, 8 },
 	{ 0x8c, "SHORT_BINUNICODE", op_str, 1 }, { 'X', "BINUNICODE", op_str, 4 }, { 0x8d, "BINUNICODE8", op_str, 8 },
 	{ 'U', "SHORT_BINSTRING", op_str, 1 },
-	{ ')', "EMPTY_TUPLE", op_empty, PICKLE_TUPLE }, { ']', "EMPTY_LIST", op_empty, PICKLE_LIST }, { '}',
-		"EMPTY_DICT", op_empty, PICKLE_DICT },
+	{ ')', "EMPTY_TUPLE", op_empty, PICKLE_TUPLE }, { ']', "EMPTY_LIST", op_empty, PICKLE_LIST },
+	{ '}', "EMPTY_DICT", op_empty, PICKLE_DICT },
 	{ 0x85, "TUPLE1", op_tuple, 1 }, { 0x86, "TUPLE2", op_tuple, 2 }, { 0x87, "TUPLE3", op_tuple, 3 },
-	{ 't', "TUPLE", op_marked, PICKLE_TUPLE }, { 'l', "LIST", op_marked, PICKLE_LIST }, { 'd', "DICT", op_marked,
-		PICKLE_DICT },
+	{ 't', "TUPLE", op_marked, PICKLE_TUPLE }, { 'l', "LIST", op_marked, PICKLE_LIST },
+	{ 'd', "DICT", op_marked, PICKLE_DICT },
 	{ 'a', "APPEND", op_put_item, PICKLE_LIST }, { 'e', "APPENDS", op_put_items, PICKLE_LIST },
 	{ 's', "SETITEM", op_put_item, PICKLE_DICT }, { 'u', "SETITEMS", op_put_items, PICKLE_DICT },
 	{ 'q', "BINPUT", op_put, 1 }, { 'r', "LONG_BINPUT", op_put, 4 }, { 0x94, "MEMOIZE", op_memoize, 0 },

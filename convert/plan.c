@@ -122,8 +122,7 @@ static enum ggu_status add_part(struct builder *b, struct plan_tensor *o, const 
 
 /* One source, or with {x} one for each expert. e: the entry that says it. *stacked: they get an axis of their own. */
 static enum ggu_status add_parts(struct builder *b, struct plan_tensor *o, const struct yaml_node *e,
-	const struct yaml_node *from, const struct yaml_node *tr,
-	const char *suffix, bool *missing, bool *stacked)
+	const struct yaml_node *from, const struct yaml_node *tr, const char *suffix, bool *missing, bool *stacked)
 {
 	enum ggu_status s = GGU_OK;
 	if (!from) return config_fail(b->c, e, b->err, "expected from or make");

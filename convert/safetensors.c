@@ -132,8 +132,7 @@ enum ggu_status safetensors_read(struct checkpoint *c, uint32_t i, struct ggu_er
 	for (int k = 7; k >= 0; k--) n = n << 8 | b[k];
 	if (n > MAX_HEADER || n > f->bytes - 8)
 		return file_fail(err, GGU_ERR_FORMAT, f->name, 0, "", "header of %llu bytes exceeds the %s",
-			(unsigned long long)n,
-			n > f->bytes - 8 ? "file" : "format's limit of 100 MB");
+			(unsigned long long)n, n > f->bytes - 8 ? "file" : "format's limit of 100 MB");
 	text = malloc((size_t)n + 1);
 	if (!text) return ggu_no_memory(err);
 	s = file_read_at(f->fd, f->name, 8, text, (size_t)n, err);

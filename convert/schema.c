@@ -81,8 +81,8 @@ static enum ggu_status part(const struct walk *w, const struct yaml_node *at)
 static enum ggu_status source(const struct walk *w, const struct yaml_node *key, const struct yaml_node *at)
 {
 	static const char *const expressions[] = { "make", "when", "optional", "bias" };
-	const struct yaml_node *from = at->kind == YAML_MAPPING ? yaml_get(at, "from") : at, *type = yaml_get(at,
-		"type"), *pack = yaml_get(at, "pack");
+	const struct yaml_node *from = at->kind == YAML_MAPPING ? yaml_get(at, "from") : at;
+	const struct yaml_node *type = yaml_get(at, "type"), *pack = yaml_get(at, "pack");
 	enum ggu_status s = only(w, at, "from transform make when optional bias type pack scales");
 	for (size_t k = 0; !s && k < sizeof expressions/sizeof *expressions; k++)
 		s = expression(w, key, yaml_get(at, expressions[k]));
@@ -105,8 +105,8 @@ static enum ggu_status sources(const struct walk *w, const struct yaml_node *key
 	enum ggu_status s = GGU_OK;
 	if (at->kind != YAML_SEQUENCE) return source(w, key, at);
 	for (size_t k = 0; k < at->count && !s; k++)
-		s = at->items[k]->kind == YAML_SEQUENCE ? config_fail(w->c, at->items[k], w->err,
-			"alternatives have none themselves") : source(w, key, at->items[k]);
+		s = at->items[k]->kind != YAML_SEQUENCE ? source(w, key, at->items[k])
+			: config_fail(w->c, at->items[k], w->err, "alternatives have none themselves");
 	return s;
 }
 

@@ -79,9 +79,9 @@ static enum ggu_status add_tensor(struct archive *a, const struct pickle_str *na
 	snprintf(member, sizeof member, "%s/data/%.*s", a->prefix, (int)p->storage->key.n, p->storage->key.p);
 	m = zip_find(a->zip, member);
 	if (!m) return tensor_fail(a, GGU_ERR_MISSING, name, "its storage is not in the archive", err);
-	if (p->offset < 0 || __builtin_mul_overflow((uint64_t)p->offset, (uint64_t)t.dtype->bytes, &from) ||
-		__builtin_mul_overflow(t.n_stored, (uint64_t)t.dtype->bytes, &bytes) || from > m->bytes ||
-			bytes > m->bytes - from)
+	if (p->offset < 0 || __builtin_mul_overflow((uint64_t)p->offset, (uint64_t)t.dtype->bytes, &from)
+		|| __builtin_mul_overflow(t.n_stored, (uint64_t)t.dtype->bytes, &bytes)
+		|| from > m->bytes || bytes > m->bytes - from)
 		return tensor_fail(a, GGU_ERR_TRUNCATED, name, "exceeds its storage", err);
 	s = zip_data(a->zip, m, &data, err);
 	t.offset = data + from;
@@ -134,8 +134,8 @@ static enum ggu_status check_byte_order(const struct archive *a, struct ggu_erro
 	if (s) return s;
 	little = text_is(text, m->bytes, "little");
 	free(text);
-	return little ? GGU_OK : file_fail(err, GGU_ERR_UNSUPPORTED, a->name, GGU_NO_OFFSET, member,
-		"is not \"little\"");
+	return little ? GGU_OK
+		: file_fail(err, GGU_ERR_UNSUPPORTED, a->name, GGU_NO_OFFSET, member, "is not \"little\"");
 }
 
 static enum ggu_status read_pickle(struct archive *a, const struct zip_member *m, struct ggu_error *err)

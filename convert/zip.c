@@ -129,8 +129,8 @@ static enum ggu_status read_entry(const struct zip *z, struct span *d, struct zi
 	struct span e, name, extra, comment;
 	if (!span_take(d, ENTRY_BYTES, &e) || u32_at(e.p) != ENTRY_MARK)
 		return broken(z, at, "no entry of a zip directory", err);
-	if (!span_take(d, u16_at(e.p + 28), &name) || !span_take(d, u16_at(e.p + 30), &extra) || !span_take(d,
-		u16_at(e.p + 32), &comment))
+	if (!span_take(d, u16_at(e.p + 28), &name) || !span_take(d, u16_at(e.p + 30), &extra)
+		|| !span_take(d, u16_at(e.p + 32), &comment))
 		return broken(z, at, "an entry that exceeds the zip directory", err);
 	if (!name.n || name.n > MAX_NAME || memchr(name.p, 0, name.n))
 		return broken(z, at, "a member with an impossible name", err);

@@ -20,7 +20,7 @@ static enum ggu_status ends_at(const struct ggu_shard *s, const struct ggu_tenso
 	struct ggu_error *err)
 {
 	return ggu_fail(err, GGU_ERR_TRUNCATED, end, "", "the file ends %llu bytes too early",
-	                (unsigned long long)(s->data_offset + t->offset + t->bytes - end));
+		(unsigned long long)(s->data_offset + t->offset + t->bytes - end));
 }
 
 static enum ggu_status from_file(const struct ggu_shard *s, const struct ggu_tensor *t, uint64_t at, void *to,
@@ -34,8 +34,7 @@ static enum ggu_status from_file(const struct ggu_shard *s, const struct ggu_ten
 
 /* Even no bytes of a pipe must lie inside it: it is read up to there. */
 static enum ggu_status from_pipe(const struct ggu_file *f, struct ggu_shard *s, const struct ggu_tensor *t,
-	uint64_t at, void *to, size_t n,
-	struct ggu_error *err)
+	uint64_t at, void *to, size_t n, struct ggu_error *err)
 {
 	enum ggu_status status = GGU_OK;
 	size_t got = n;
@@ -108,7 +107,7 @@ static enum ggu_status map(struct ggu_file *f, struct ggu_shard *s, struct ggu_e
 		return GGU_OK;
 	if (!s->seekable || s->big || s->source.pread)
 		return ggu_fail(err, GGU_ERR_UNSUPPORTED, GGU_NO_OFFSET, "", "%s cannot be mapped",
-		                s->big ? "big-endian data" : s->seekable ? "such a source" : "a pipe");
+			s->big ? "big-endian data" : s->seekable ? "such a source" : "a pipe");
 	if (s->memory)
 		return GGU_OK;
 	pthread_mutex_lock(f->lock);

@@ -88,7 +88,7 @@ static enum ggu_status alignment(struct ggu_shard *s, const struct ggu_meta *m, 
 		else if (ggu_kv_uint(kv, 0, &v) && !ggu_align_ok(v))
 			status = ggu_fail(err, GGU_ERR_FORMAT, at + 4, kv->key.p,
 				"alignment %llu is not a power of two from %d to %d",
-			                  (unsigned long long)v, GGU_ALIGN_MIN, GGU_ALIGN_MAX);
+				(unsigned long long)v, GGU_ALIGN_MIN, GGU_ALIGN_MAX);
 	}
 	s->alignment = status == GGU_OK ? (uint32_t)v : GGU_ALIGN_DEFAULT;
 	return status == GGU_OK ? status : ggu_tolerate(l, ggu_rule(err, GGU_RULE_ALIGNMENT, status), err);

@@ -77,8 +77,7 @@ static enum ggu_status says(const struct ggu_meta *m, const char *key, uint64_t 
 
 /* The three keys of shard `no`, which is at place i, hold. */
 static enum ggu_status check(const struct ggu_file *f, const struct ggu_meta *m, uint32_t i, uint64_t no,
-	uint64_t count, uint64_t *n_tensors,
-	struct ggu_error *err)
+	uint64_t count, uint64_t *n_tensors, struct ggu_error *err)
 {
 	const struct ggu_leniency l = ggu_file_leniency(f, i);
 
@@ -179,12 +178,11 @@ static enum ggu_status alone(const struct ggu_kv *kv, uint64_t count, const char
 
 	if (!path)
 		s = ggu_fail(err, GGU_ERR_UNSUPPORTED, kv->offset, kv->key.p,
-			"one of %llu shards: they can only be read by name",
-		             (unsigned long long)count);
+			"one of %llu shards: they can only be read by name", (unsigned long long)count);
 	else
 		s = ggu_fail(err, GGU_ERR_UNSUPPORTED, kv->offset, kv->key.p,
 			"one of %llu shards, but its name does not end in -00001-of-%05llu.gguf",
-		             (unsigned long long)count, (unsigned long long)count);
+			(unsigned long long)count, (unsigned long long)count);
 	return ggu_rule(err, GGU_RULE_SPLIT, s);
 }
 

@@ -33,8 +33,7 @@ enum ggu_status ggu_tensor_check(struct ggu_tensor *t, const struct ggu_tensor_a
 	}
 	if (!info)
 		return ggu_rule(err, GGU_RULE_TYPE, ggu_fail(err, GGU_ERR_UNSUPPORTED, at->type, t->name,
-			"tensor type %u is %s", t->type,
-		                t->type < GGU_TYPE_COUNT ? "no longer in use" : "unknown"));
+			"tensor type %u is %s", t->type, t->type < GGU_TYPE_COUNT ? "no longer in use" : "unknown"));
 	if (t->ne[0] % info->block_weights)
 		return ggu_rule(err, GGU_RULE_BLOCK, ggu_fail(err, GGU_ERR_FORMAT, at->ne, t->name,
 			"rows of %llu elements are not whole blocks of %u (%s)", (unsigned long long)t->ne[0],

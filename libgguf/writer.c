@@ -210,8 +210,7 @@ enum ggu_status ggu_writer_new(struct ggu_writer **to, const struct ggu_meta *me
 
 	if (kv && (kv->type != GGU_U32 || !ggu_kv_uint(kv, 0, &align) || !ggu_align_ok(align)))
 		return ggu_rule(err, GGU_RULE_ALIGNMENT, ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET,
-			"general.alignment",
-			"is not a u32 power of two from %d to %d", GGU_ALIGN_MIN, GGU_ALIGN_MAX));
+			"general.alignment", "is not a u32 power of two from %d to %d", GGU_ALIGN_MIN, GGU_ALIGN_MAX));
 	w = calloc(1, sizeof *w);
 	status = w ? GGU_OK : GGU_ERR_NOMEM;
 	if (w) {
@@ -241,9 +240,8 @@ enum ggu_status ggu_writer_add_at(struct ggu_writer *w, const char *name, uint32
 	if (w->state != ADDING)
 		return ggu_fail(err, GGU_ERR_STATE, GGU_NO_OFFSET, name, "tensor added after the header was written");
 	if (name_bytes > GGU_KEY_MAX)
-		return ggu_rule(err, GGU_RULE_NAME,
-			ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, name,
-				"tensor name is longer than %d bytes", GGU_KEY_MAX));
+		return ggu_rule(err, GGU_RULE_NAME, ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, name,
+			"tensor name is longer than %d bytes", GGU_KEY_MAX));
 	for (uint32_t i = 0; i < n_dims && i < 4; i++)
 		t.ne[i] = ne[i];
 	t.name = name;
@@ -391,8 +389,7 @@ enum ggu_status ggu_writer_end(struct ggu_writer *w, struct ggu_error *err)
 		return ggu_fail(err, GGU_ERR_STATE, GGU_NO_OFFSET, "", "end before the header or after a failure");
 	if (w->current < w->table.n)
 		return ggu_fail(err, GGU_ERR_STATE, w->out.at, w->table.t[w->order[w->current]].name,
-			"%llu bytes of data are missing",
-		                (unsigned long long)w->left);
+			"%llu bytes of data are missing", (unsigned long long)w->left);
 	w->out.err = err;
 	flush(&w->out);
 	GGU_TRY(outcome(w));

@@ -127,8 +127,8 @@ enum quant_act quant_act_of(uint32_t type)
 static size_t block_of(enum quant_act form) { return form == QUANT_ACT_32 ? 32 : 256; }
 size_t quant_act_bytes(enum quant_act form, size_t n_tokens, size_t n_in)
 {
-	size_t bytes = form == QUANT_ACT_FLOAT ? float_act_bytes(n_tokens, n_in) : mul_act_bytes(block_of(form),
-		n_tokens, n_in);
+	size_t bytes = form == QUANT_ACT_FLOAT ? float_act_bytes(n_tokens, n_in)
+		: mul_act_bytes(block_of(form), n_tokens, n_in);
 	return (bytes + 63)/64*64;
 }
 size_t quant_act_step(void) { return MUL_TOKENS; }

@@ -224,8 +224,8 @@ static bool exact_dmin(const struct coder *c, struct exact *e, const struct exac
 	}
 	for (int i = 0; few >= 0 && i < all->n[few]; i++)
 		for (int lm = 1; lm <= mmax; lm++)
-			if (exact_half(e, all->v[few][i].min, parts*lm, 1, &e->dmin) && exact_agree(c, e, all,
-				all->v[few][i].min, lm))
+			if (exact_half(e, all->v[few][i].min, parts*lm, 1, &e->dmin)
+				&& exact_agree(c, e, all, all->v[few][i].min, lm))
 				return true;
 	return false;
 }

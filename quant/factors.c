@@ -55,8 +55,8 @@ static enum ggu_status make(struct factors *f, const struct item *m, const struc
 	const struct remake_covariance *c = f->r->covariance;
 	const char *tensor = f->r->t[m->i]->name;
 	float *mean = known->n_floats < SIZE_MAX/sizeof *mean ? ggu_zeros(known->n_floats, sizeof *mean) : NULL;
-	enum ggu_status s = mean ? c->get(c->ctx, tensor, m->mat, mean, err) : ggu_fail(err, GGU_ERR_NOMEM,
-		GGU_NO_OFFSET, tensor, "out of memory");
+	enum ggu_status s = mean ? c->get(c->ctx, tensor, m->mat, mean, err)
+		: ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, tensor, "out of memory");
 	if (s == GGU_OK) s = quant_feedback_new(q, known->n_in, known->block, mean, damp, f->pool, err);
 	free(mean);
 	/* numbers that are no covariance: importances are left */

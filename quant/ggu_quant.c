@@ -111,7 +111,7 @@ static enum ggu_status plan(struct run *r, const struct recipe *recipe, struct g
 {
 	struct recipe_options o = {
 		.pure = r->o->flags & GGU_QUANTIZE_PURE, .output_type = -1, .token_embd_type = -1,
-			.have_importance = r->o->importance != NULL,
+		.have_importance = r->o->importance != NULL,
 		.override = r->o->choose ? choose : NULL, .override_ctx = r,
 	};
 	r->t = calloc(r->n + 1, sizeof *r->t);
@@ -128,7 +128,7 @@ static enum ggu_status write_all(struct run *r, const struct recipe *recipe, con
 {
 	const struct remake re = {
 		.n = r->n, .t = r->t, .choice = r->choice, .read = read_from, .read_ctx = r,
-			.read_anywhere = ggu_file_seekable(r->f),
+		.read_anywhere = ggu_file_seekable(r->f),
 		.importance = r->o->importance, .effort = r->o->effort ? r->o->effort : QUANT_EFFORT_DEFAULT,
 		.keep_non_finite = r->o->flags & GGU_QUANTIZE_NON_FINITE, .done = done, .done_ctx = r,
 	};

@@ -62,8 +62,8 @@ static int activation(const char *strip, size_t token, size_t i)
 
 /* Constant data: GCC 12 takes _tile_loadconfig to read 8 bytes of the 64, and leaves out stores to the others. */
 static const struct { uint8_t palette, start, zero[14]; uint16_t row_bytes[16]; uint8_t rows[16]; } seven_tiles = {
-	.palette = 1, .row_bytes = { COLUMNS, COLUMNS, COLUMNS, COLUMNS, COLUMNS, COLUMNS, COLUMNS }, .rows = { N, N,
-		N, N, N, N, N },
+	.palette = 1, .row_bytes = { COLUMNS, COLUMNS, COLUMNS, COLUMNS, COLUMNS, COLUMNS, COLUMNS },
+	.rows = { N, N, N, N, N, N, N },
 };
 static inline __m512i total(const int32_t *hh, const int32_t *hl, const int32_t *ll)
 {

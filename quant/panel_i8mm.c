@@ -92,8 +92,8 @@ static void name(size_t n_blocks, const char *panel, size_t n_strips, const char
 }
 SUPER_GEMM(gemm_256, MUL_256)
 SUPER_GEMM(gemm_256_min, MUL_256_MIN)
-const struct panel_table quant_panel_i8mm = { OUTPUTS, TOKENS, digits, digits, interleave, { [MUL_256] = gemm_256,
-	[MUL_256_MIN] = gemm_256_min }, activation, NULL };
+const struct panel_table quant_panel_i8mm = { OUTPUTS, TOKENS, digits, digits, interleave,
+	{ [MUL_256] = gemm_256, [MUL_256_MIN] = gemm_256_min }, activation, NULL };
 #else
 typedef int isa_none;
 #endif

@@ -297,8 +297,8 @@ static uint64_t model_number(const struct ggu_meta *meta, struct ggu_str arch, c
 }
 /* Where llama.cpp speaks of a 70B model: it goes by architecture and layers. */
 static const struct { const char *arch; unsigned n_layer; bool gqa; } seventy[] = {
-	{ "llama", 80, true }, { "qwen2", 80, false }, { "deci", 80, false }, { "olmoe", 80, false }, { "jais2", 68,
-		false },
+	{ "llama", 80, true }, { "qwen2", 80, false }, { "deci", 80, false }, { "olmoe", 80, false },
+	{ "jais2", 68, false },
 };
 static struct model_facts model_facts(const struct recipe_options *o, const struct ggu_meta *meta,
 	const struct ggu_tensor *const *t, size_t n)

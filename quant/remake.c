@@ -50,8 +50,8 @@ enum ggu_status remake_check(const struct remake *r, bool *lacks, struct ggu_err
 				"%zu columns of %zu matrices, the model's tensor %llu of %llu",
 				n_in, n_mat, (unsigned long long)t->ne[0], (unsigned long long)(t->ne[2]*t->ne[3]));
 		/* the embedding is looked up, not multiplied: no matrix has it */
-		bool none = r->importance && !found && remake_is_weighed(r, i) && strcmp(t->name,
-			"token_embd.weight") != 0;
+		bool none = r->importance && !found && remake_is_weighed(r, i)
+			&& strcmp(t->name, "token_embd.weight") != 0;
 		if (none && quant_needs_importance(r->choice[i].type) && !recipe_needs_no_importance(t->name))
 			return ggu_fail(err, GGU_ERR_MISSING, GGU_NO_OFFSET, t->name, "needs importances as %s",
 				ggu_type_info(r->choice[i].type)->name);
@@ -163,9 +163,9 @@ enum ggu_status remake_write(const struct remake *r, struct ggu_writer *w, const
 	struct run run = { .r = r, .w = w };
 	struct recode_job job = {
 		.n = r->n, .effort = r->effort, .objective = r->objective, .measure = r->measure,
-			.keep_non_finite = r->keep_non_finite,
+		.keep_non_finite = r->keep_non_finite,
 		.read_anywhere = r->read_anywhere, .ctx = &run, .begin = begin, .factor = factor, .read = read_from,
-			.write = write_to, .end = end,
+		.write = write_to, .end = end,
 	};
 	enum ggu_status s = ggu_writer_begin_sink(w, to, err);
 	if (s == GGU_OK && r->covariance) s = factors_new(&run.factors, r, ggu_pool_size(pool), err);

@@ -75,8 +75,8 @@ static void check_merges(const struct check *c, const struct ggu_kv *tokens)
 	struct ggu_str s;
 	for (size_t i = 0; kv && i < ggu_kv_n(tokens); i++) {
 		s = token_at(tokens, i);
-		if (ggu_index_find(&index, tokens, token_at, s.p, s.n) == SIZE_MAX && !ggu_index_add(&index, tokens,
-			token_at, i))
+		if (ggu_index_find(&index, tokens, token_at, s.p, s.n) == SIZE_MAX
+			&& !ggu_index_add(&index, tokens, token_at, i))
 			break;
 	}
 	for (size_t i = 0; kv && i < ggu_kv_n(kv); i++) {
@@ -110,8 +110,8 @@ void check_tokenizer(const struct check *c)
 	const struct ggu_kv *tokens = list(c, "tokenizer.ggml.tokens", GGU_STRING);
 	struct ggu_str model = { "", 0 };
 	if (!ggu_meta_str(m, "tokenizer.ggml.model", &model)) return;
-	if (!ggu_meta_find(m, "tokenizer.ggml.tokens") && strcmp(model.p, "none") != 0 && strcmp(model.p,
-		"no_vocab") != 0)
+	if (!ggu_meta_find(m, "tokenizer.ggml.tokens") && strcmp(model.p, "none") != 0
+		&& strcmp(model.p, "no_vocab") != 0)
 		check_report(c, CHECK_TOKENS, 0, ggu_kv_offset(ggu_meta_find(m, "tokenizer.ggml.model")),
 			"tokenizer.ggml.tokens", "is missing, though there is a tokenizer");
 	if (!tokens) return;

@@ -362,8 +362,8 @@ int main(int argc, char **argv)
 	if (o.synthetic) bytes = synthetic_make(o.synthetic, pool, &n_bytes);
 	if (o.save) save(bytes, n_bytes);
 	else {
-		b.m = bytes ? open_synthetic(bytes, n_bytes, pool) : load_model_held(o.model, o.arch_file, pool,
-			load_hold(&o.place));
+		b.m = bytes ? open_synthetic(bytes, n_bytes, pool)
+			: load_model_held(o.model, o.arch_file, pool, load_hold(&o.place));
 		load_refuse_encoder(b.m, o.model);
 		out = out_open(o.output, false);
 		if (o.model) out_refuse_sources(out, o.model, model_file(b.m));

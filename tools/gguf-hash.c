@@ -54,8 +54,8 @@ static void to_json(struct pass *p, const struct ggu_tensor *t, enum digest_kind
 		struct ggu_str name = { t->name, t->name_bytes };
 		json_t *last = n ? json_array_get(p->tensors, n - 1) : NULL, *shown = json_of_str(name), *raw;
 		/* kinds of one tensor follow one another */
-		if (!last || json_object_get(last, digest_name(k)) || !json_equal(json_object_get(last, "name"),
-			shown)) {
+		if (!last || json_object_get(last, digest_name(k))
+			|| !json_equal(json_object_get(last, "name"), shown)) {
 			json_push(p->tensors, json_object());
 			last = json_array_get(p->tensors, n);
 			json_put(last, "name", json_incref(shown));

@@ -172,8 +172,8 @@ static void open_run(struct run *r, const char *in, const struct imatrix *im, js
 			.read_anywhere = ggu_file_seekable(r->in),
 			.effort = o.effort, .objective = o.objective, .keep_non_finite = o.keep_non_finite },
 		.name = name, .imatrix = im, .imatrix_name = o.imatrix, .no_feedback = o.no_feedback, .damp = o.damp,
-			.verbose = msg_verbose && !o.dry_run,
-			.list = list, .doing = "quantizing" };
+		.verbose = msg_verbose && !o.dry_run,
+		.list = list, .doing = "quantizing" };
 }
 /* The types of all tensors, and the file_type to record. */
 static uint32_t choose(struct run *r, const struct recipe *recipe, bool have_importance)

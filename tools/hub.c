@@ -29,8 +29,8 @@ static bool is_folder(const char *path)
 static char *cache_folder(void)
 {
 	static const struct { const char *variable, *below; } places[] = {
-		{ "HF_HUB_CACHE", NULL }, { "HF_HOME", "hub" }, { "XDG_CACHE_HOME", "huggingface/hub" }, { "HOME",
-			".cache/huggingface/hub" },
+		{ "HF_HUB_CACHE", NULL }, { "HF_HOME", "hub" }, { "XDG_CACHE_HOME", "huggingface/hub" },
+		{ "HOME", ".cache/huggingface/hub" },
 	};
 	for (size_t i = 0; i < sizeof places/sizeof *places; i++) {
 		const char *v = getenv(places[i].variable);

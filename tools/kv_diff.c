@@ -27,8 +27,8 @@ static bool same_item(const struct ggu_kv *a, const struct ggu_kv *b, size_t i)
 	switch (ggu_kv_item_type(a)) {
 	case GGU_STRING: return ggu_kv_str(a, i, &s) && ggu_kv_str(b, i, &t) && s.n == t.n && !memcmp(s.p, t.p, s.n);
 	case GGU_ARRAY: return kv_same(ggu_kv_sub(a, i), ggu_kv_sub(b, i));
-	case GGU_F32: case GGU_F64: return ggu_kv_float(a, i, &d) && ggu_kv_float(b, i, &e) && !memcmp(&d, &e,
-		sizeof d);
+	case GGU_F32: case GGU_F64: return ggu_kv_float(a, i, &d) && ggu_kv_float(b, i, &e)
+		&& !memcmp(&d, &e, sizeof d);
 	default:
 		if (ggu_kv_int(a, i, &v)) return ggu_kv_int(b, i, &w) && v == w;
 		return ggu_kv_uint(a, i, &u) && ggu_kv_uint(b, i, &x) && u == x;
@@ -50,8 +50,8 @@ char *kv_side_text(const struct ggu_kv *kv, const struct ggu_kv *other)
 		ggu_kv_item_type(kv) == ggu_kv_item_type(other)) {
 		while (at < ggu_kv_n(kv) && at < ggu_kv_n(other) && same_item(kv, other, at)) at++;
 		snprintf(s, room, "%s (%s of %zu, from item %zu on)", v, kv_type_text(kv), ggu_kv_n(kv), at);
-	} else if (other && ggu_kv_type(kv) == GGU_STRING && ggu_kv_type(other) == GGU_STRING && ggu_kv_str(kv, 0,
-		&x) && ggu_kv_str(other, 0, &y)) {
+	} else if (other && ggu_kv_type(kv) == GGU_STRING && ggu_kv_type(other) == GGU_STRING
+		&& ggu_kv_str(kv, 0, &x) && ggu_kv_str(other, 0, &y)) {
 		while (at < x.n && at < y.n && x.p[at] == y.p[at]) at++;
 		if (at >= SHOWN) snprintf(s, room, "%s (%s, from byte %zu on)", v, kv_type_text(kv), at);
 	}

@@ -35,10 +35,9 @@ static size_t utf8(const unsigned char *s, size_t n, uint32_t *c)
 /* Control characters, and those that turn the direction of text or hide. */
 static bool unfit(uint32_t c)
 {
-	return c < 0x20 || (c >= 0x7f && c < 0xa0) || c == 0x61c || c == 0x200e || c == 0x200f || (c >= 0x2028 &&
-		c <= 0x202e)
-		|| (c >= 0x2060 && c <= 0x2069) || c == 0xfeff || (c >= 0xfff9 && c <= 0xfffb) || (c >= 0xe0000 &&
-			c < 0xe0080);
+	return c < 0x20 || (c >= 0x7f && c < 0xa0) || c == 0x61c || c == 0x200e || c == 0x200f
+		|| (c >= 0x2028 && c <= 0x202e) || (c >= 0x2060 && c <= 0x2069) || c == 0xfeff
+		|| (c >= 0xfff9 && c <= 0xfffb) || (c >= 0xe0000 && c < 0xe0080);
 }
 
 /* The first character of s as it may be shown, to[] of 12 bytes; *len is what it took of s. */

@@ -78,8 +78,7 @@ static void try_type(void *ctx, size_t i, int worker)
 }
 
 void plan_measure(struct plan_tensor *list, size_t n, const struct ggu_file *f, const char *name,
-	const struct imatrix *im,
-	uint64_t sample, int effort, struct ggu_pool *pool)
+	const struct imatrix *im, uint64_t sample, int effort, struct ggu_pool *pool)
 {
 	struct run r = { .f = f, .name = name, .im = im, .sample = sample, .effort = effort };
 	size_t tasks = 0;

@@ -21,7 +21,6 @@ struct plan_tensor {
 /* Fills energy and error of every option but the first of each tensor. About `sample` weights of a tensor are tried,
  * in rows that are spread evenly; the result does not depend on the threads. im may be NULL. */
 void plan_measure(struct plan_tensor *list, size_t n, const struct ggu_file *f, const char *name,
-	const struct imatrix *im,
-	uint64_t sample, int effort, struct ggu_pool *pool);
+	const struct imatrix *im, uint64_t sample, int effort, struct ggu_pool *pool);
 
 #endif

@@ -228,8 +228,7 @@ void remake_run_write(const struct remake_run *run, struct ggu_writer *w, struct
 	if (run->verbose) remake_table_total(stderr, &run->re, ggu_writer_file_bytes(w));
 	if (writing.unseen.n)
 		msg_warn("%s: no token reached these matrices, whose columns are weighted equally: %s%s",
-			run->imatrix_name, writing.unseen.text,
-			more(&writing.unseen));
+			run->imatrix_name, writing.unseen.text, more(&writing.unseen));
 	free(writing.unseen.text);
 	ggu_pool_free(pool);
 }

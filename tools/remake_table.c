@@ -66,8 +66,8 @@ void remake_table_line(const struct remake_table *to, size_t i, double error, co
 	if (error < 0 && to->errors && *reason) snprintf(lost, sizeof lost, "  %9s", "");
 	if (to->f == stderr) progress_hide();
 	fprintf(to->f, "%s%*s  %-*s  %7s -> %-8s %14llu %6.2f%s%s\n", name, pad > 0 ? pad : 0, "", to->shape, shape,
-		from_name(r, i), to_name(r, i),
-		(unsigned long long)bytes, bits(bytes, r->t[i]->ne[0]*ggu_tensor_rows(r->t[i])), lost, reason);
+		from_name(r, i), to_name(r, i), (unsigned long long)bytes,
+		bits(bytes, r->t[i]->ne[0]*ggu_tensor_rows(r->t[i])), lost, reason);
 	free(name);
 }
 void remake_table_total(FILE *f, const struct remake *r, uint64_t file_bytes)
@@ -75,8 +75,7 @@ void remake_table_total(FILE *f, const struct remake *r, uint64_t file_bytes)
 	struct sizes s = sizes(r);
 	fprintf(f, "%zu tensor%s, %s weights: %s (%.2f bits per weight) became %s (%.2f); the file has %llu bytes\n",
 		r->n, r->n == 1 ? "" : "s", msg_count(s.weights), msg_bytes(s.before), bits(s.before, s.weights),
-			msg_bytes(s.after),
-		bits(s.after, s.weights), (unsigned long long)file_bytes);
+		msg_bytes(s.after), bits(s.after, s.weights), (unsigned long long)file_bytes);
 }
 
 void remake_json_tensor(json_t *list, const struct remake *r, size_t i, double error, const struct recode_result *got)

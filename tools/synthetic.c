@@ -98,7 +98,7 @@ static void plan_meta(struct plan *p, const char *spec, const char *type)
 	const struct { const char *key; uint64_t v; } numbers[] = {
 		{ "llama.vocab_size", s->n_vocab }, { "llama.context_length", 131072 },
 		{ "llama.embedding_length", s->n_embd }, { "llama.block_count", p->n_layer },
-			{ "llama.feed_forward_length", s->n_ff },
+		{ "llama.feed_forward_length", s->n_ff },
 		{ "llama.attention.head_count", s->n_embd/s->head_dim }, { "llama.attention.head_count_kv", s->n_kv },
 		{ "llama.rope.dimension_count", s->head_dim },
 	};

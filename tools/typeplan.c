@@ -167,8 +167,7 @@ static uint32_t nearest_file_type(const struct ggu_tensor *const *t, size_t n, c
 }
 
 uint32_t typeplan_choose(const struct typeplan_options *p, const struct recipe *r, const char *name,
-	const struct ggu_meta *meta,
-	const struct ggu_tensor *const *t, size_t n, struct recipe_choice *choice)
+	const struct ggu_meta *meta, const struct ggu_tensor *const *t, size_t n, struct recipe_choice *choice)
 {
 	static const struct opt_list none;
 	struct recipe_options ro = p->recipe;

@@ -17,8 +17,7 @@ struct typeplan_options {
  * `tensor` and `type`, and may say `shape`, which must be the model's then; tensors it does not name stay as they
  * are. */
 uint32_t typeplan_choose(const struct typeplan_options *p, const struct recipe *r, const char *name,
-	const struct ggu_meta *meta,
-	const struct ggu_tensor *const *t, size_t n, struct recipe_choice *choice);
+	const struct ggu_meta *meta, const struct ggu_tensor *const *t, size_t n, struct recipe_choice *choice);
 /* A type that can be made, by name in any case; exits 2 for any other. */
 uint32_t typeplan_type(const char *what, const char *name);
 /* Names and summaries of all recipes on stderr. */

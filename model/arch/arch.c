@@ -33,8 +33,8 @@ static bool name_ok(const struct yaml_node *s)
 
 static enum ggu_status fail(const struct yaml_node *at, const char *key, struct ggu_error *err, const char *what)
 {
-	enum ggu_status s = ggu_fail(err, GGU_ERR_FORMAT, GGU_NO_OFFSET, key, "line %u, column %u: %s", at->line,
-		at->column, what);
+	enum ggu_status s = ggu_fail(err, GGU_ERR_FORMAT, GGU_NO_OFFSET, key, "line %u, column %u: %s",
+		at->line, at->column, what);
 	if (err) snprintf(err->file, sizeof err->file, "%s", at->file);
 	return s;
 }

@@ -11,8 +11,7 @@ enum { MAX_LIST = 4096, MAX_DEPTH = 16, MAX_NAMES = 10000 };
 enum ggu_status build_fail(const struct builder *b, const struct yaml_node *at, const char *where, const char *what)
 {
 	return ggu_fail(b->err, GGU_ERR_FORMAT, GGU_NO_OFFSET, where, "%s (%s, line %u, column %u)", what,
-		at ? at->file : b->arch->file,
-		at ? at->line : 0, at ? at->column : 0);
+		at ? at->file : b->arch->file, at ? at->line : 0, at ? at->column : 0);
 }
 void *build_alloc(const struct builder *b, size_t n)
 {
@@ -144,8 +143,7 @@ static enum ggu_status of_layer(const struct builder *b, const struct expr_value
 	*v = *x;
 	if (x->kind != EXPR_LIST) return GGU_OK;
 	if (b->layer < 0 || x->u.list.n != b->g->n_layer)
-		return ggu_fail(err, GGU_ERR_FORMAT, 0, "",
-			"layer needs a value for each layer");
+		return ggu_fail(err, GGU_ERR_FORMAT, 0, "", "layer needs a value for each layer");
 	*v = x->u.list.v[b->layer];
 	return GGU_OK;
 }

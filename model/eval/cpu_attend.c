@@ -116,7 +116,7 @@ void cpu_attend(struct run *r, const struct attend *a)
 	struct attn t = { .shape = shape_of(r, a), .scale = (float)a->scale, .softcap = (float)a->softcap,
 		.mask = a->mask, .window = a->window,
 		.bias_kind = a->bias_kind, .bias = a->bias, .reach = a->reach, .sink = a->sinks,
-			.rows = r->w->rows, .n_rows = r->n_seg };
+		.rows = r->w->rows, .n_rows = r->n_seg };
 	struct attends c = { &t, r->w };
 	struct attn_plan plan;
 	size_t n_pos = 0;

@@ -235,7 +235,7 @@ static enum ggu_status run(const void *params, struct run *r, struct input *in, 
 		.q_stride = b.stride, .k_stride = b.stride, .v_stride = b.stride, .out_stride = out_width(a),
 		.q_norm = &a->q_norm, .k_norm = &a->k_norm, .v_norm = &a->v_norm, .clip = a->clip, .rope = a->rope,
 		.scale = a->scale, .softcap = a->softcap, .window = a->window ? a->window : a->chunk,
-			.bias_kind = a->bias_kind, .bias = a->bias, .reach = a->relative.distance, .sinks = a->sinks.v,
+		.bias_kind = a->bias_kind, .bias = a->bias, .reach = a->relative.distance, .sinks = a->sinks.v,
 		.mask = mask_of(r->g, a), .cache = a->cache, .stores = a->stores };
 	enum ggu_status s = r->be->multiply(r, &in, 1, p, products(a, &b, in, p));
 	if (s) return s;

@@ -154,9 +154,9 @@ static enum ggu_status run(const void *params, struct run *r, struct input *in, 
 		{ a->q.name ? &a->q : &a->q_a, 0, in, a->q.name ? b.q : b.q_a, a->q.name ? width : a->q_a.n_out } };
 	struct attend t = { .shape = { .n_head = h, .n_kv = 1, .k_dim = key_dim(a), .v_dim = a->rank, .v_in_k = true },
 		.q = b.absorbed, .k = b.kv, .v = b.kv, .out = b.mixed, .q_stride = h*key_dim(a), .k_stride = key_dim(a),
-			.v_stride = key_dim(a),
+		.v_stride = key_dim(a),
 		.out_stride = h*a->rank, .k_norm = &a->kv_a_norm, .k_normed = a->rank, .rope = a->rope,
-			.rope_at = a->rank, .scale = a->scale,
+		.rope_at = a->rank, .scale = a->scale,
 		.mask = r->g->whole ? ATTN_NONE : ATTN_CAUSAL, .cache = a->cache, .stores = true };
 	struct product q_b = { &a->q_b, 0, &b.q_b, b.q, width }, out = { &a->out, 0, &b.out, y, r->g->n_embd };
 	enum ggu_status s = r->be->multiply(r, &in, 1, p, 2);

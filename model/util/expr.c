@@ -245,8 +245,8 @@ static struct expr_node *unary(struct parser *p, enum expr_op op, int level)
 /* Loosest first; a row's operators associate to the left. */
 static const struct { const char *text; enum expr_op op; int level; } binary[] = {
 	{ "or", OP_OR, 1 }, { "and", OP_AND, 2 },
-	{ "==", OP_EQ, 4 }, { "!=", OP_NE, 4 }, { "<", OP_LT, 4 }, { "<=", OP_LE, 4 }, { ">", OP_GT, 4 }, { ">=",
-		OP_GE, 4 }, { "in", OP_IN, 4 },
+	{ "==", OP_EQ, 4 }, { "!=", OP_NE, 4 }, { "<", OP_LT, 4 }, { "<=", OP_LE, 4 }, { ">", OP_GT, 4 },
+	{ ">=", OP_GE, 4 }, { "in", OP_IN, 4 },
 	{ "??", OP_ALT, 5 }, { "+", OP_ADD, 6 }, { "-", OP_SUB, 6 },
 	{ "*", OP_MUL, 7 }, { "/", OP_DIV, 7 }, { "//", OP_FLOORDIV, 7 }, { "%", OP_MOD, 7 },
 };

@@ -251,12 +251,12 @@ static enum ggu_status f_range(const struct eval *ev, const struct expr_node *e,
 enum { ANY = 99 };
 static const struct { const char *name; function *f; size_t n; bool numbers; } functions[] = {
 	{ "min", f_extreme, ANY, false }, { "max", f_extreme, ANY, false }, { "abs", f_abs, 1, true },
-	{ "sqrt", f_real, 1, true }, { "log", f_real, 1, true }, { "float", f_real, 1, true }, { "pow", f_pow, 2,
-		true },
-	{ "floor", f_round, 1, true }, { "ceil", f_round, 1, true }, { "round", f_round, 1, true }, { "int", f_round,
-		1, true },
-	{ "len", f_len, 1, false }, { "has", f_has, 1, false }, { "any", f_any_all, 1, false }, { "all", f_any_all, 1,
-		false },
+	{ "sqrt", f_real, 1, true }, { "log", f_real, 1, true }, { "float", f_real, 1, true },
+	{ "pow", f_pow, 2, true },
+	{ "floor", f_round, 1, true }, { "ceil", f_round, 1, true }, { "round", f_round, 1, true },
+	{ "int", f_round, 1, true },
+	{ "len", f_len, 1, false }, { "has", f_has, 1, false }, { "any", f_any_all, 1, false },
+	{ "all", f_any_all, 1, false },
 	{ "contains", f_contains, 2, false }, { "count", f_count, 2, false }, { "range", f_range, 1, false },
 };
 

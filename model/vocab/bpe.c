@@ -281,8 +281,8 @@ static bool emit(struct bpe_work *j, int32_t id, int32_t tree, uint32_t at, uint
 	bool bytes = b->byte_fallback;
 	if (id >= 0 && tree >= 0 && b->by_scores && b->v->types[id] == VOCAB_UNUSED) {
 		const struct merge *m = j->tree + tree;
-		return emit(j, m->l_id, m->l_tree, at, m->l_n, unknown, o) && emit(j, m->r_id, m->r_tree, at + m->l_n,
-			n - m->l_n, unknown, o);
+		return emit(j, m->l_id, m->l_tree, at, m->l_n, unknown, o)
+			&& emit(j, m->r_id, m->r_tree, at + m->l_n, n - m->l_n, unknown, o);
 	}
 	if (id >= 0 && !(b->by_scores && b->v->types[id] == VOCAB_UNUSED)) {
 		*unknown = false;

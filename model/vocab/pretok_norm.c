@@ -166,8 +166,8 @@ static void lower(const char *t, size_t n, struct buf *b)
 /* Blocks of ideographs that BERT takes for words of their own. */
 static bool is_ideograph(int32_t c)
 {
-	static const struct { int32_t from, to; } blocks[] = { { 0x3400, 0x4dbf }, { 0x4e00, 0x9fff }, { 0xf900,
-		0xfaff }, { 0x20000, 0x2a6df },
+	static const struct { int32_t from, to; } blocks[] = { { 0x3400, 0x4dbf }, { 0x4e00, 0x9fff },
+		{ 0xf900, 0xfaff }, { 0x20000, 0x2a6df },
 		{ 0x2a700, 0x2b73f }, { 0x2b740, 0x2b81f }, { 0x2b920, 0x2ceaf }, { 0x2f800, 0x2fa1f } };
 	for (size_t i = 0; i < sizeof blocks/sizeof *blocks; i++)
 		if (c >= blocks[i].from && c <= blocks[i].to) return true;
@@ -184,9 +184,9 @@ static void bert_clean(const struct step *s, const char *t, size_t n, struct buf
 		bool space = k > 0 && (c == '\t' || c == '\n' || c == '\r' || pretok_is_space(c));
 		len = k > 0 ? (size_t)k : 1;
 		if (s->clean && (k <= 0 || c == 0xfffd || c == 0)) continue;
-		if (s->clean && !(c == '\t' || c == '\n' || c == '\r') &&
-			(category == UTF8PROC_CATEGORY_CC || category == UTF8PROC_CATEGORY_CF ||
-				category == UTF8PROC_CATEGORY_CO)) continue;
+		if (s->clean && !(c == '\t' || c == '\n' || c == '\r')
+			&& (category == UTF8PROC_CATEGORY_CC || category == UTF8PROC_CATEGORY_CF
+			|| category == UTF8PROC_CATEGORY_CO)) continue;
 		if (s->clean && space) buf_put(b, " ", 1);
 		else if (s->ideographs && k > 0 && is_ideograph(c)) {
 			buf_put(b, " ", 1);

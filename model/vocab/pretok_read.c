@@ -129,8 +129,8 @@ static enum ggu_status read_norm(struct pretok *p, const json_t *o, const char *
 		s->clean = unless_false(o, "clean_text");
 		s->ideographs = unless_false(o, "handle_chinese_chars");
 		s->lower = unless_false(o, "lowercase");
-		s->accents = json_is_boolean(json_object_get(o, "strip_accents")) ? vocab_json_true(o,
-			"strip_accents") : s->lower;
+		s->accents = json_is_boolean(json_object_get(o, "strip_accents"))
+			? vocab_json_true(o, "strip_accents") : s->lower;
 		break;
 	default: break;
 	}

@@ -60,7 +60,7 @@ static enum ggu_status add(struct tokenizer *t, const char *text, size_t n, cons
 	*a = (struct added){ .id = (int32_t)id, .special = vocab_json_true(row, "special"),
 		.normalized = vocab_json_true(row, "normalized"),
 		.lstrip = vocab_json_true(row, "lstrip"), .rstrip = vocab_json_true(row, "rstrip"),
-			.single_word = vocab_json_true(row, "single_word") };
+		.single_word = vocab_json_true(row, "single_word") };
 	if (a->normalized) TRY(pretok_normalize(t->pre, text, n, &a->text, err));
 	else {
 		a->text.p = malloc(n + 1);
@@ -267,8 +267,8 @@ static bool read_around(struct tokenizer *t, const json_t *p, int depth)
 	json_t *step, *id;
 	if (!type || depth > 16) return true;
 	if (!strcmp(type, "RobertaProcessing") || !strcmp(type, "BertProcessing"))
-		return add_around(t, &t->before, json_array_get(json_object_get(p, "cls"), 1)) && add_around(t,
-			&t->after, json_array_get(json_object_get(p, "sep"), 1));
+		return add_around(t, &t->before, json_array_get(json_object_get(p, "cls"), 1))
+			&& add_around(t, &t->after, json_array_get(json_object_get(p, "sep"), 1));
 	json_array_foreach(json_object_get(p, "processors"), i, step) if (!read_around(t, step,
 		depth + 1)) return false;
 	json_array_foreach(json_object_get(p, "single"), i, step) {

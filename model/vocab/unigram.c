@@ -153,8 +153,9 @@ enum ggu_status unigram_new(struct unigram **out, const struct vocab *v, struct 
 	u->unk = id >= 0 && (uint64_t)id < v->n ? (int32_t)id : UNKNOWN;
 	u->bytes = vocab_json_true(m, "byte_fallback");
 	memset(u->byte, -1, sizeof u->byte);
-	s = v->scores ? read_pieces(u, vocab_json_true(m, "all_tokens"), err) : ggu_fail(err, GGU_ERR_MISSING,
-		GGU_NO_OFFSET, "tokenizer.ggml.scores", "is missing: pieces of this kind have scores");
+	s = v->scores ? read_pieces(u, vocab_json_true(m, "all_tokens"), err)
+		: ggu_fail(err, GGU_ERR_MISSING, GGU_NO_OFFSET, "tokenizer.ggml.scores",
+			"is missing: pieces of this kind have scores");
 	if (s) unigram_free(u);
 	else *out = u;
 	return s;

@@ -56,8 +56,8 @@ static enum ggu_status fill(struct vocab *v, const struct tables *t, struct ggu_
 		const json_t *text = json_object_get(row, "content");
 		size_t k = (size_t)json_integer_value(json_object_get(row, "id"));
 		bool special = vocab_json_true(row, "special") ||
-			(json_is_string(text) && vocab_looks_special(json_string_value(text),
-			json_string_length(text)));
+			(json_is_string(text)
+			&& vocab_looks_special(json_string_value(text), json_string_length(text)));
 		if (!json_is_string(text)) return bad(err, t->added_file, "added_tokens", "a token has no content");
 		v->tokens[k] = vocab_copy(v, json_string_value(text), json_string_length(text));
 		if (!v->tokens[k].p) return ggu_no_memory(err);

@@ -106,8 +106,8 @@ static enum ggu_status get_strs(struct vocab *v, const struct ggu_meta *m, const
 
 static enum ggu_status get_numbers(struct vocab *v, const struct ggu_meta *m, struct ggu_error *err)
 {
-	const struct ggu_kv *types = ggu_meta_find(m, "tokenizer.ggml.token_type"), *scores = ggu_meta_find(m,
-		"tokenizer.ggml.scores");
+	const struct ggu_kv *types = ggu_meta_find(m, "tokenizer.ggml.token_type");
+	const struct ggu_kv *scores = ggu_meta_find(m, "tokenizer.ggml.scores");
 	v->types = vocab_alloc(v, v->n*sizeof *v->types);
 	if (scores) v->scores = vocab_alloc(v, v->n*sizeof *v->scores);
 	if (!v->types || (scores && !v->scores))

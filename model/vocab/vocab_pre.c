@@ -151,8 +151,8 @@ static bool patterns(const json_t *o, const char **list, size_t *n, size_t most,
 	bool ok = true;
 	if (!type || depth > 8) return false;
 	if (!strcmp(type, "Sequence")) {
-		json_array_foreach(json_object_get(o, "pretokenizers"), i, row) ok = ok && patterns(row, list, n, most,
-			depth + 1);
+		json_array_foreach(json_object_get(o, "pretokenizers"), i, row)
+			ok = ok && patterns(row, list, n, most, depth + 1);
 		return ok;
 	}
 	if (!strcmp(type, "ByteLevel")) p = json_is_false(json_object_get(o, "use_regex")) ? "" : GPT2;

@@ -16,8 +16,8 @@ static inline void mxfp4_unpack(const struct mxfp4 *b, struct codes32 *c)
 
 /* The levels in order; the index of one is 7 for 0, of either sign, and grows away from it. */
 static const struct uneven fp4_uneven = {
-	.half = 0, .quarter = { -3.5f, 3.5f }, .eighth = { -7, -1.5f, 1.5f, 7 }, .mid = { -10, -5, -2.5f, -0.5f, 0.5f,
-		2.5f, 5, 10 },
+	.half = 0, .quarter = { -3.5f, 3.5f }, .eighth = { -7, -1.5f, 1.5f, 7 },
+	.mid = { -10, -5, -2.5f, -0.5f, 0.5f, 2.5f, 5, 10 },
 	.even = { -12, -6, -3, -1, 0, 2, 4, 8 }, .odd = { -8, -4, -2, 0, 1, 3, 6, 12 },
 };
 static inline bytes fp4_code(const uint8_t *index)

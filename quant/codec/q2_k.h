@@ -51,5 +51,5 @@ static void pack_q2_k(void *block, const struct tile *t, const struct fitted *f,
 AGAIN(q2_k, affine_again(&affine_q2_k, &q2_k_effort[how->row], t, v))
 ENCODER(q2_k, 16, 16, affine_tile(&affine_q2_k, q2_k_effort, how->row, t, 16, f),
 	.exact = true, .affine = &affine_q2_k, .levels = &(const struct levels){ .lo = 0, .hi = 3 },
-		.scales = scales_min, .again = again_q2_k)
+	.scales = scales_min, .again = again_q2_k)
 #endif

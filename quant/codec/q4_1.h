@@ -34,5 +34,5 @@ static const struct quick quick_q4_1 = { .bytes = sizeof(struct q4_1), .centred 
 	.qs = offsetof(struct q4_1, qs) };
 ENCODER_QUICK(q4_1, affine_blocks(&affine_q4_1, &q4_1_effort[how->row], t, f),
 	.exact = true, .affine = &affine_q4_1, .levels = &(const struct levels){ .lo = 0, .hi = 15 },
-		.scales = scales_block_min)
+	.scales = scales_block_min)
 #endif

@@ -63,5 +63,5 @@ static void pack_q4_k(void *block, const struct tile *t, const struct fitted *f,
 AGAIN(q4_k, affine_again(&affine_q4_k, &q4_k_effort[how->row], t, v))
 ENCODER(q4_k, 32, 8, affine_tile(&affine_q4_k, q4_k_effort, how->row, t, 8, f),
 	.exact = true, .affine = &affine_q4_k, .levels = &(const struct levels){ .lo = 0, .hi = 15 },
-		.scales = scales_min, .again = again_q4_k)
+	.scales = scales_min, .again = again_q4_k)
 #endif

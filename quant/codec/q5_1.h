@@ -23,5 +23,5 @@ static const struct quick quick_q5_1 = { .bytes = sizeof(struct q5_1), .centred 
 	.qs = offsetof(struct q5_1, qs), .qh = offsetof(struct q5_1, qh) };
 ENCODER_QUICK(q5_1, affine_blocks(&affine_q5_1, &q4_1_effort[how->row], t, f),
 	.exact = true, .affine = &affine_q5_1, .levels = &(const struct levels){ .lo = 0, .hi = 31 },
-		.scales = scales_block_min)
+	.scales = scales_block_min)
 #endif

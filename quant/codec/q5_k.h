@@ -36,5 +36,5 @@ static void pack_q5_k(void *block, const struct tile *t, const struct fitted *f,
 AGAIN(q5_k, affine_again(&affine_q5_k, &q4_k_effort[how->row], t, v))
 ENCODER(q5_k, 32, 8, affine_tile(&affine_q5_k, q4_k_effort, how->row, t, 8, f),
 	.exact = true, .affine = &affine_q5_k, .levels = &(const struct levels){ .lo = 0, .hi = 31 },
-		.scales = scales_min, .again = again_q5_k)
+	.scales = scales_min, .again = again_q5_k)
 #endif

@@ -50,10 +50,10 @@ static void integer(struct bytes *b, uint64_t v)
 }
 static const char *class_of(const char *dtype)
 {
-	static const char *const names[][2] = { { "F64", "Double" }, { "F32", "Float" }, { "F16", "Half" }, { "BF16",
-		"BFloat16" },
-		{ "I64", "Long" }, { "I32", "Int" }, { "I16", "Short" }, { "I8", "Char" }, { "U8", "Byte" }, { "BOOL",
-			"Bool" } };
+	static const char *const names[][2] = { { "F64", "Double" }, { "F32", "Float" }, { "F16", "Half" },
+		{ "BF16", "BFloat16" },
+		{ "I64", "Long" }, { "I32", "Int" }, { "I16", "Short" }, { "I8", "Char" }, { "U8", "Byte" },
+		{ "BOOL", "Bool" } };
 	for (size_t i = 0; i < sizeof names/sizeof *names; i++) if (!strcmp(names[i][0], dtype)) return names[i][1];
 	fprintf(stderr, "tool_torch: no storage for %s\n", dtype);
 	exit(2);

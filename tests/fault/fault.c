@@ -79,8 +79,9 @@ __attribute__((constructor)) static void start(void)
 	if (s && (once || sscanf(s, "%15[a-z]:%lu:%15s", what, &n, how) >= 2))
 		for (int k = 0; k < KINDS; k++) if (!strcmp(what, names[k])) {
 			at[k] = n;
-			error[k] = !strcmp(how, "ENOSPC") ? ENOSPC : !strcmp(how, "EACCES") ? EACCES : !strcmp(how,
-				"EDQUOT") ? EDQUOT : !strcmp(how, "EFBIG") ? EFBIG : k == MALLOC ? ENOMEM : EIO;
+			error[k] = !strcmp(how, "ENOSPC") ? ENOSPC : !strcmp(how, "EACCES") ? EACCES
+				: !strcmp(how, "EDQUOT") ? EDQUOT : !strcmp(how, "EFBIG") ? EFBIG
+				: k == MALLOC ? ENOMEM : EIO;
 			is_short = !strcmp(how, "short");
 			is_kill = !strcmp(how, "kill");
 			is_end = !strcmp(how, "end");

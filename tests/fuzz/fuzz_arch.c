@@ -23,10 +23,10 @@ static const char *const vectors[] = { "attn_norm", "ffn_norm", "attn_q_norm", "
 static void set_keys(struct ggu_meta *m, const char *arch)
 {
 	static const struct { const char *key; int64_t v; } ints[] = {
-		{ "block_count", 2 }, { "context_length", 64 }, { "embedding_length", WIDE }, { "feed_forward_length",
-			WIDE },
-		{ "attention.head_count", 4 }, { "attention.key_length", WIDE/4 }, { "attention.value_length",
-			WIDE/4 }, { "rope.dimension_count", WIDE/4 },
+		{ "block_count", 2 }, { "context_length", 64 }, { "embedding_length", WIDE },
+		{ "feed_forward_length", WIDE },
+		{ "attention.head_count", 4 }, { "attention.key_length", WIDE/4 },
+		{ "attention.value_length", WIDE/4 }, { "rope.dimension_count", WIDE/4 },
 		{ "attention.sliding_window", 2 }, { "rope.scaling.original_context_length", 32 }, { "odd", -7 },
 	};
 	char key[128];
@@ -47,14 +47,14 @@ static void set_keys(struct ggu_meta *m, const char *arch)
 /* What operators other than attention and feed-forward read. */
 static const struct { const char *name; uint64_t cols, rows, mats; } others[] = {
 	{ "ffn_gate_inp", WIDE, 4, 1 }, { "ffn_gate_exps", WIDE, WIDE, 4 }, { "ffn_up_exps", WIDE, WIDE, 4 },
-		{ "ffn_down_exps", WIDE, WIDE, 4 },
-	{ "attn_kv_a_mqa", WIDE, 18, 1 }, { "attn_kv_a_norm", 16, 1, 1 }, { "attn_k_b", 6, 16, 4 }, { "attn_v_b", 16,
-		8, 4 },
-	{ "ssm_in", WIDE, 2*WIDE, 1 }, { "ssm_conv1d", 4, WIDE, 1 }, { "ssm_x", WIDE, 2 + 2*8, 1 }, { "ssm_dt", 2,
-		WIDE, 1 },
+	{ "ffn_down_exps", WIDE, WIDE, 4 },
+	{ "attn_kv_a_mqa", WIDE, 18, 1 }, { "attn_kv_a_norm", 16, 1, 1 }, { "attn_k_b", 6, 16, 4 },
+	{ "attn_v_b", 16, 8, 4 },
+	{ "ssm_in", WIDE, 2*WIDE, 1 }, { "ssm_conv1d", 4, WIDE, 1 }, { "ssm_x", WIDE, 2 + 2*8, 1 },
+	{ "ssm_dt", 2, WIDE, 1 },
 	{ "ssm_a", 8, WIDE, 1 }, { "ssm_d", WIDE, 1, 1 }, { "ssm_out", WIDE, WIDE, 1 },
 	{ "ssm2_in", WIDE, WIDE + WIDE + 2*8 + 4, 1 }, { "ssm2_conv1d", 4, WIDE + 2*8, 1 }, { "ssm2_a", 4, 1, 1 },
-		{ "ssm2_dt", 4, 1, 1 },
+	{ "ssm2_dt", 4, 1, 1 },
 };
 
 static void add_mats(struct ggu_writer *w, uint64_t *bytes, const char *format, int layer, const char *name,

@@ -81,8 +81,7 @@ static void same_file(struct ggu_file *a, struct ggu_file *b)
 		const struct ggu_tensor *t = ggu_file_tensor(a, i), *u = ggu_file_tensor(b, i);
 		must(ggu_file_find(a, t->name) == t, "a tensor is not found");
 		must(!strcmp(t->name, u->name) && t->type == u->type && t->n_dims == u->n_dims &&
-			t->bytes == u->bytes &&
-		     !memcmp(t->ne, u->ne, sizeof t->ne), "a tensor changed");
+			t->bytes == u->bytes && !memcmp(t->ne, u->ne, sizeof t->ne), "a tensor changed");
 	}
 }
 
@@ -127,8 +126,7 @@ static void lenient(const uint8_t *data, size_t size, const struct ggu_error *re
 	if (ggu_open_memory(&f, data, size, &o, &err) == GGU_OK) {
 		must(!d.n == !refused, "defects and refusal disagree");
 		must(!refused || (d.first.code == refused->code && d.first.rule == refused->rule &&
-			d.first.offset == refused->offset),
-		     "the first defect is not what is refused");
+			d.first.offset == refused->offset), "the first defect is not what is refused");
 		must(ggu_file_is_cut(f) || refused || !d.n, "cut without a defect");
 		look_around(f);
 		ggu_close(f);

@@ -20,8 +20,8 @@ static void same(const struct imatrix *a, const struct imatrix *b)
 		const struct imatrix_entry *e = imatrix_at(a, i), *f = imatrix_at(b, i);
 		must(imatrix_find(a, e->name) == e, "an entry is not found");
 		must(!strcmp(e->name, f->name) && e->n_in == f->n_in && e->n_mat == f->n_mat, "an entry changed");
-		must(!memcmp(e->sums, f->sums, e->n_in*e->n_mat*sizeof *e->sums) && !memcmp(e->counts, f->counts,
-			e->n_mat*sizeof *e->counts), "a number changed");
+		must(!memcmp(e->sums, f->sums, e->n_in*e->n_mat*sizeof *e->sums)
+			&& !memcmp(e->counts, f->counts, e->n_mat*sizeof *e->counts), "a number changed");
 	}
 }
 

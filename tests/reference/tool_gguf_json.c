@@ -133,8 +133,8 @@ static bool item_equal(const struct ggu_kv *kv, size_t i, const json_t *want)
 	bool b;
 	int64_t v;
 	if (json_is_string(want))
-		return ggu_kv_str(kv, i, &s) && s.n == json_string_length(want) && !memcmp(s.p,
-			json_string_value(want), s.n);
+		return ggu_kv_str(kv, i, &s) && s.n == json_string_length(want)
+			&& !memcmp(s.p, json_string_value(want), s.n);
 	if (json_is_boolean(want)) return ggu_kv_bool(kv, i, &b) && b == json_is_true(want);
 	if (json_is_real(want)) return ggu_kv_float(kv, i, &f) && f == json_real_value(want);
 	return json_is_integer(want) && (ggu_kv_int(kv, i, &v) ? v == json_integer_value(want) :

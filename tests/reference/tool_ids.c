@@ -233,8 +233,8 @@ static int invalid(const char *dir, const char *texts, bool keep)
 		int32_t *ids = NULL;
 		unsigned byte;
 		for (size_t k = 0; k < n; k++) text[k] = sscanf(hex + 2*k, "%2x", &byte) == 1 ? (char)byte : 0;
-		if (tokenizer_encode(t, text, n, 0, &ids, &count, NULL) || tokenizer_decode(t, ids, count, true,
-			&back, &bytes, NULL)
+		if (tokenizer_encode(t, text, n, 0, &ids, &count, NULL)
+			|| tokenizer_decode(t, ids, count, true, &back, &bytes, NULL)
 			|| (keep && (bytes != n || memcmp(back, text, n)))) {
 			printf("%s\n", hex);
 			bad++;

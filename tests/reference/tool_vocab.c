@@ -58,8 +58,8 @@ static void compare(const struct ggu_kv *kv, const char *key, const json_t *row)
 	} else if (!strcmp(type, "STRING")) {
 		if (!ggu_kv_str(kv, 0, &s)) { bad(key, "is no text"); return; }
 		if (sha) sha256_update(&c, s.n, (const uint8_t *)s.p);
-		if (sha ? !hash_is(&c, sha) : s.n != json_string_length(want) || memcmp(s.p, json_string_value(want),
-			s.n))
+		if (sha ? !hash_is(&c, sha) : s.n != json_string_length(want)
+			|| memcmp(s.p, json_string_value(want), s.n))
 			bad(key, "another text");
 	} else if (!strcmp(type, "BOOL")) {
 		if (!ggu_kv_bool(kv, 0, &b) || b != json_is_true(want)) bad(key, "another value");

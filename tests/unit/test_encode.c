@@ -158,13 +158,13 @@ static void errors_stay_small(void **state)
 	static const enum kind kinds[] = { SMOOTH, TAILS, HOLES, ONE_SIGN, HUGE_VALUES, TIES, OUTLIER, HALF_DEAD };
 	static const struct { uint32_t type; double limit; } types[] = {
 		{ GGU_TYPE_Q2_K, 0.12 }, { GGU_TYPE_Q3_K, 0.04 }, { GGU_TYPE_Q4_0, 0.02 }, { GGU_TYPE_Q4_1, 0.02 },
-			{ GGU_TYPE_Q4_K, 0.01 },
-		{ GGU_TYPE_Q5_0, 0.006 }, { GGU_TYPE_Q5_1, 0.006 }, { GGU_TYPE_Q5_K, 0.003 }, { GGU_TYPE_Q6_K,
-			0.0008 }, { GGU_TYPE_Q8_0, 0.0002 },
-		{ GGU_TYPE_IQ1_S, 0.35 }, { GGU_TYPE_IQ1_M, 0.2 }, { GGU_TYPE_IQ2_XXS, 0.55 }, { GGU_TYPE_IQ2_XS,
-			0.37 }, { GGU_TYPE_IQ2_S, 0.37 }, { GGU_TYPE_IQ3_XXS, 0.14 },
-		{ GGU_TYPE_IQ3_S, 0.12 }, { GGU_TYPE_IQ4_NL, 0.0095 }, { GGU_TYPE_IQ4_XS, 0.0095 }, { GGU_TYPE_TQ1_0,
-			0.4 }, { GGU_TYPE_TQ2_0, 0.4 }, { GGU_TYPE_Q2_0, 0.15 },
+		{ GGU_TYPE_Q4_K, 0.01 },
+		{ GGU_TYPE_Q5_0, 0.006 }, { GGU_TYPE_Q5_1, 0.006 }, { GGU_TYPE_Q5_K, 0.003 },
+		{ GGU_TYPE_Q6_K, 0.0008 }, { GGU_TYPE_Q8_0, 0.0002 },
+		{ GGU_TYPE_IQ1_S, 0.35 }, { GGU_TYPE_IQ1_M, 0.2 }, { GGU_TYPE_IQ2_XXS, 0.55 },
+		{ GGU_TYPE_IQ2_XS, 0.37 }, { GGU_TYPE_IQ2_S, 0.37 }, { GGU_TYPE_IQ3_XXS, 0.14 },
+		{ GGU_TYPE_IQ3_S, 0.12 }, { GGU_TYPE_IQ4_NL, 0.0095 }, { GGU_TYPE_IQ4_XS, 0.0095 },
+		{ GGU_TYPE_TQ1_0, 0.4 }, { GGU_TYPE_TQ2_0, 0.4 }, { GGU_TYPE_Q2_0, 0.15 },
 		{ GGU_TYPE_MXFP4, 0.021 }, { GGU_TYPE_Q1_0, 0.99 },
 	};
 	static float y[N];

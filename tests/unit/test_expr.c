@@ -10,8 +10,8 @@
 /* a = 7, b = 2.5, s = 'gelu', list = [1, 2, 3], o.inner = 42; the rest is null */
 static enum ggu_status look(void *ctx, const void *object, const char *name, struct expr_value *v)
 {
-	static struct expr_value list[] = { { EXPR_INT, { .i = 1 } }, { EXPR_INT, { .i = 2 } }, { EXPR_INT,
-		{ .i = 3 } } };
+	static struct expr_value list[] = { { EXPR_INT, { .i = 1 } }, { EXPR_INT, { .i = 2 } },
+		{ EXPR_INT, { .i = 3 } } };
 	(void)ctx;
 	if (object) {
 		if (!strcmp(name, "inner")) *v = (struct expr_value){ EXPR_INT, { .i = 42 } };
@@ -59,23 +59,23 @@ static void values(void **state)
 {
 	static const char *const rows[][2] = {
 		{ "1 + 2*3", "7" }, { "(1 + 2)*3", "9" }, { "7 / 2", "3.5!" }, { "8 / 2", "4" }, { "-7 // 2", "-4" },
-			{ "-7 % 3", "2" },
+		{ "-7 % 3", "2" },
 		{ "7 // 2.0", "3!" }, { "2 - 3 - 4", "-5" }, { "a", "7" }, { "a*b", "17.5!" }, { "none", "null" },
-			{ "none + 1", "null" },
+		{ "none + 1", "null" },
 		{ "none ?? 5", "5" }, { "none ?? o.inner ?? 1", "42" }, { "a == 7 ? 'y' : 'n'", "'y'" },
-			{ "s == 'gelu'", "true" },
-		{ "s in ['relu', 'gelu']", "true" }, { "9 in list", "false" }, { "9 in none", "false" }, { "list[0]",
-			"1" }, { "list[-1]", "3" },
+		{ "s == 'gelu'", "true" },
+		{ "s in ['relu', 'gelu']", "true" }, { "9 in list", "false" }, { "9 in none", "false" },
+		{ "list[0]", "1" }, { "list[-1]", "3" },
 		{ "list[3]", "null" }, { "len(list)", "3" }, { "max(list)", "3" }, { "min(4, 2.5, 3)", "2.5!" },
-			{ "has(none)", "false" },
+		{ "has(none)", "false" },
 		{ "not none and true", "true" }, { "none or 'x'", "'x'" }, { "floor(2.7)", "2" }, { "ceil(2.1)", "3" },
-			{ "round(2.5)", "2" },
+		{ "round(2.5)", "2" },
 		{ "sqrt(16)", "4!" }, { "int(-2.7)", "-2" }, { "abs(-3)", "3" }, { "range(4)", "list of 4" },
-			{ "range(4)[2]", "2" }, { "1e-6", "1e-06!" },
-		{ "any([0, 1])", "true" }, { "all([0, 1])", "false" }, { "none.inner", "null" }, { "null == none",
-			"true" }, { "1 < none", "null" },
-		{ "1 == 1.0", "true" }, { "2 - -1", "3" }, { "not a == 7", "false" }, { "[1, [2]] == [1, [2]]",
-			"true" },
+		{ "range(4)[2]", "2" }, { "1e-6", "1e-06!" },
+		{ "any([0, 1])", "true" }, { "all([0, 1])", "false" }, { "none.inner", "null" },
+		{ "null == none", "true" }, { "1 < none", "null" },
+		{ "1 == 1.0", "true" }, { "2 - -1", "3" }, { "not a == 7", "false" },
+		{ "[1, [2]] == [1, [2]]", "true" },
 		{ "9223372036854775807", "9223372036854775807" },
 	};
 	(void)state;
@@ -86,13 +86,13 @@ static void errors_name_their_position(void **state)
 {
 	static const char *const rows[][2] = {
 		{ "", "error at 0" }, { "1 +", "error at 3" }, { "1 2", "error at 2" }, { "(1", "error at 2" },
-			{ "'abc", "error at 1" }, { "1 / 0", "error at 2" },
-		{ "9223372036854775807 + 1", "error at 20" }, { "9223372036854775808", "error at 0" }, { "'a' + 1",
-			"error at 4" }, { "foo(1)", "error at 0" },
-		{ "len(1)", "error at 0" }, { "a.b", "error at 1" }, { "range(70000)", "error at 0" }, { "$",
-			"error at 0" }, { "sqrt(-1)", "error at 0" },
-		{ "pow(2)", "error at 0" }, { "a ? 1", "error at 5" }, { "int(1e300)", "error at 0" }, { "[1,",
-			"error at 3" },
+		{ "'abc", "error at 1" }, { "1 / 0", "error at 2" },
+		{ "9223372036854775807 + 1", "error at 20" }, { "9223372036854775808", "error at 0" },
+		{ "'a' + 1", "error at 4" }, { "foo(1)", "error at 0" },
+		{ "len(1)", "error at 0" }, { "a.b", "error at 1" }, { "range(70000)", "error at 0" },
+		{ "$", "error at 0" }, { "sqrt(-1)", "error at 0" },
+		{ "pow(2)", "error at 0" }, { "a ? 1", "error at 5" }, { "int(1e300)", "error at 0" },
+		{ "[1,", "error at 3" },
 	};
 	char deep[512];
 	(void)state;

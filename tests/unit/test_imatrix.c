@@ -486,8 +486,8 @@ static void covariances_are_written_read_and_merged(void **state)
 	(void)state;
 	for (int checkpoint = 0; checkpoint < 2; checkpoint++) {
 		int fd = temp();
-		assert_int_equal(checkpoint ? imatrix_write_checkpoint(a, "tag", fd, NULL) : imatrix_write_gguf(a, fd,
-			NULL), GGU_OK);
+		assert_int_equal(checkpoint ? imatrix_write_checkpoint(a, "tag", fd, NULL)
+			: imatrix_write_gguf(a, fd, NULL), GGU_OK);
 		close(fd);
 		assert_int_equal(imatrix_read(&b, name, NULL), GGU_OK);
 		same_covariance(a, b, "blk.0.q.weight", 0, 0);

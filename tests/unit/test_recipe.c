@@ -290,8 +290,8 @@ static void refusals(void **state)
 static void summaries_tell_the_truth(void **state)
 {
 	static const struct { const char *name; uint64_t cols, rows; } layer[] = {
-		{ "attn_q", 4096, 4096 }, { "attn_k", 4096, 1024 }, { "attn_v", 4096, 1024 }, { "attn_output", 4096,
-			4096 },
+		{ "attn_q", 4096, 4096 }, { "attn_k", 4096, 1024 }, { "attn_v", 4096, 1024 },
+		{ "attn_output", 4096, 4096 },
 		{ "ffn_gate", 4096, 14336 }, { "ffn_up", 4096, 14336 }, { "ffn_down", 14336, 4096 },
 		{ "attn_norm", 4096, 1 }, { "ffn_norm", 4096, 1 },
 	};

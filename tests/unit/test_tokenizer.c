@@ -382,7 +382,7 @@ static void neighbours_of_what_is_no_token_merge(void **state)
 {
 	static const struct { const char *text; size_t n; int32_t want[2]; } cases[] = {
 		{ "ab", 1, { 2 } }, { "azb", 1, { 2 } }, { "zazzbz", 1, { 2 } },
-			{ "zz", 0, { 0 } }, { "bza", 2, { 1, 0 } },
+		{ "zz", 0, { 0 } }, { "bza", 2, { 1, 0 } },
 	};
 	struct vocab *v;
 	struct tokenizer *t;

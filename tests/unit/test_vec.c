@@ -196,11 +196,11 @@ static void check_specials(void)
 {
 	static const struct { int f; float x, y; } c[] = {
 		{ 0, 0, 1 }, { 0, -0.0f, 1 }, { 0, INFINITY, INFINITY }, { 0, -INFINITY, 0 }, { 0, 88.8f, INFINITY },
-			{ 0, -104.1f, 0 }, { 0, NAN, NAN },
-		{ 0, 0x1p-140f, 1 }, { 1, 0, 0 }, { 1, -0.0f, -0.0f }, { 1, 100, 100 }, { 1, -200, -0.0f }, { 1,
-			INFINITY, INFINITY }, { 1, NAN, NAN },
-		{ 2, 0, 0 }, { 2, 100, 100 }, { 2, INFINITY, INFINITY }, { 2, NAN, NAN }, { 3, 0, 0 }, { 3, -0.0f,
-			-0.0f }, { 3, 100, 100 }, { 3, -100, -0.0f },
+		{ 0, -104.1f, 0 }, { 0, NAN, NAN },
+		{ 0, 0x1p-140f, 1 }, { 1, 0, 0 }, { 1, -0.0f, -0.0f }, { 1, 100, 100 }, { 1, -200, -0.0f },
+		{ 1, INFINITY, INFINITY }, { 1, NAN, NAN },
+		{ 2, 0, 0 }, { 2, 100, 100 }, { 2, INFINITY, INFINITY }, { 2, NAN, NAN }, { 3, 0, 0 },
+		{ 3, -0.0f, -0.0f }, { 3, 100, 100 }, { 3, -100, -0.0f },
 		{ 3, INFINITY, INFINITY }, { 3, NAN, NAN },
 	};
 	for (size_t i = 0; i < sizeof c/sizeof *c; i++) {

@@ -105,8 +105,8 @@ static void splits_fused_heads(void **state)
 	for (int h = 0; h < 2; h++)
 		for (int d = 0; d < 4; d++)
 			for (int j = 0; j < 3; j++) want[(h*4 + d)*3 + j] = (int16_t)((h*12 + 4 + d)*3 + j);
-	check("24, 3", 72, (struct step[]){ { "reshape", { 2, 3, 4, 3 }, 4 }, { "take", { 1, 1, 1 }, 3 }, { "reshape",
-		{ 8, 3 }, 2 }, { 0 } }, want, 24);
+	check("24, 3", 72, (struct step[]){ { "reshape", { 2, 3, 4, 3 }, 4 }, { "take", { 1, 1, 1 }, 3 },
+		{ "reshape", { 8, 3 }, 2 }, { 0 } }, want, 24);
 }
 
 /* Strides as torch has them: of gaps, of rows that repeat or overlap, of more elements than memory should hold. */
@@ -160,10 +160,11 @@ static void reads_any_strides(void **state)
 static void says_what_is_wrong(void **state)
 {
 	struct checkpoint *c = open_shape("24, 5", 120);
-	static const struct step bad[] = { { "permute", { 5 }, 1 }, { "permute", { 0 }, 1 }, { "permute", { 1, 2 },
-		2 }, { "reshape", { 7, -1 }, 2 }, { "reshape", { 24, 6 }, 2 },
-		{ "reshape", { 0 }, 0 }, { "swap", { 0, 2 }, 2 }, { "take", { 0, 20, 5 }, 3 }, { "take", { 0, -1, 1 },
-			3 }, { "twist", { 0 }, 0 }, { "reshape", { -1, -1 }, 2 }, { "reshape", { 1e300, 1 }, 2 } };
+	static const struct step bad[] = { { "permute", { 5 }, 1 }, { "permute", { 0 }, 1 },
+		{ "permute", { 1, 2 }, 2 }, { "reshape", { 7, -1 }, 2 }, { "reshape", { 24, 6 }, 2 },
+		{ "reshape", { 0 }, 0 }, { "swap", { 0, 2 }, 2 }, { "take", { 0, 20, 5 }, 3 },
+		{ "take", { 0, -1, 1 }, 3 }, { "twist", { 0 }, 0 }, { "reshape", { -1, -1 }, 2 },
+		{ "reshape", { 1e300, 1 }, 2 } };
 	struct view v;
 	(void)state;
 	for (size_t i = 0; i < sizeof bad/sizeof *bad; i++) {

@@ -34,9 +34,10 @@ static void reads_a_tree(void **state)
 static void refuses_with_a_line(void **state)
 {
 	static const char *const rows[][2] = {
-		{ "", "empty" }, { "a: 1\n  b: 2\n", "line 2, column 4" }, { "a: 1\nb: {c: 1, c: 2}\n",
-			"line 2, column 11" }, { "a: [1\n", "line 2" }, { "&x [*x]\n", "line 1" }, { "[a]: 1\n",
-			"line 1" }, { "a: *gone\n", "line 1" },
+		{ "", "empty" }, { "a: 1\n  b: 2\n", "line 2, column 4" },
+		{ "a: 1\nb: {c: 1, c: 2}\n", "line 2, column 11" }, { "a: [1\n", "line 2" },
+		{ "&x [*x]\n", "line 1" },
+		{ "[a]: 1\n", "line 1" }, { "a: *gone\n", "line 1" },
 	};
 	char deep[400];
 	struct yaml_doc *d;
