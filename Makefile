@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 # gguf-utils: `make help` lists the targets. One flat file; everything built lies under build/.
 
-VERSION := $(shell awk '/^\#define GGU_VERSION_(MAJOR|MINOR|PATCH)/ { v = v (v == "" ? "" : ".") $$3 } END { print v }' libgguf/ggu.h)
+VERSION := $(shell awk '/^\#define GGU_VERSION_(MAJOR|MINOR|PATCH)/ { v = v (v == "" ? "" : ".") $$3 } \
+  END { print v }' libgguf/ggu.h)
 PREFIX ?= /usr/local
 BINDIR ?= $(PREFIX)/bin
 LIBDIR ?= $(PREFIX)/lib
@@ -124,7 +125,7 @@ TEST_HELPERS = $(patsubst tests/%.c,$(OBJ)/tests/%.o,$(wildcard tests/lib/*.c))
 TEST_PROGS = $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/*/tool_*.c))
 # fuzz targets without a fuzzer
 TEST_PROGS += $(patsubst tests/fuzz/fuzz_%.c,$(BUILD)/tests/fuzz/replay_%,$(wildcard tests/fuzz/fuzz_*.c))
-$(BUILD)/tests/fuzz/replay_%: $(OBJ)/tests/fuzz/fuzz_%.o $(OBJ)/tests/fuzz/fuzz.o $(OBJ)/tests/fuzz/msg.o $(OBJ)/tests/fuzz/replay.o $(ARCHIVES)
+$(BUILD)/tests/fuzz/replay_%: $(OBJ)/tests/fuzz/fuzz_%.o $(patsubst %,$(OBJ)/tests/fuzz/%.o,fuzz msg replay) $(ARCHIVES)
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 $(BUILD)/tests/%: $(OBJ)/tests/%.o $(TEST_HELPERS) $(ARCHIVES)
@@ -167,8 +168,9 @@ check-asan-quick: ## the quicker half of check-asan, without kernels, encoders a
 TSAN_QUICK = $(patsubst %,$(BUILD)/tsan/tests/%,$(patsubst %,unit/test_%,belt factors ggu_quant hold imatrix pool) \
 	kernels/test_gram)
 check-tsan: ## threads under ThreadSanitizer, in build/tsan
-	+SANITIZED=1 TSAN_OPTIONS=exitcode=66 $(MAKE) check BUILD=$(BUILD)/tsan CFLAGS="-O1 -g -fno-omit-frame-pointer -fsanitize=thread" \
-	  UNIT="$(TSAN_QUICK)" CHECKS="$(TSAN_QUICK)" TEST_PROGS=
+	+SANITIZED=1 TSAN_OPTIONS=exitcode=66 $(MAKE) check BUILD=$(BUILD)/tsan \
+	  CFLAGS="-O1 -g -fno-omit-frame-pointer -fsanitize=thread" UNIT="$(TSAN_QUICK)" \
+	  CHECKS="$(TSAN_QUICK)" TEST_PROGS=
 # AVX-VNNI as the same instructions of AVX-512, AMX with tiles in C: for machines that have AVX-512 with VNNI and not
 # these. One make builds whatever is wanted of it: two would write the same objects at once.
 STAND_INS = $(patsubst %,$(BUILD)/stand-ins/tests/kernels/test_%,multiply every gram)
@@ -203,11 +205,12 @@ $(BUILD)/arm/%: $(BUILD)/arm/obj/tests/%.o $(ARM_OBJS)
 .PRECIOUS: $(BUILD)/arm/obj/%.o
 # what older CPUs have not must not be run there
 ARM_OLDER = cortex-a57 neoverse-n1
-check-arm: all $(ARM_TESTS) $(BUILD)/arm/kernels/tool_encode ## kernels, encoders' bytes and vector functions as AArch64 programs
+ARM_TOOL = $(BUILD)/arm/kernels/tool_encode
+check-arm: all $(ARM_TESTS) $(ARM_TOOL) ## kernels, encoders' bytes and vector functions as AArch64 programs
 	CMOCKA_MESSAGE_OUTPUT=TAP $(PROVE) -j$(CHECK_JOBS) --timer -e '$(ARM_RUN)' $(ARM_TESTS)
 	for cpu in $(ARM_OLDER); do \
 	  TEST_STOP=1 $(ARM_RUN) -cpu $$cpu $(BUILD)/arm/kernels/test_decode >/dev/null || exit 1; done
-	BUILD=$(abspath $(BUILD)) TOOL_ENCODE="$(ARM_RUN) $(abspath $(BUILD))/arm/kernels/tool_encode" DETERMINISM=short \
+	BUILD=$(abspath $(BUILD)) TOOL_ENCODE="$(ARM_RUN) $(abspath $(ARM_TOOL))" DETERMINISM=short \
 	  $(PROVE) tests/reference/determinism.t
 
 BENCH = $(BUILD)/tests/kernels/tool_bench $(BUILD)/tests/kernels/tool_attend
@@ -220,10 +223,11 @@ check-compilers: ## the same bytes from gcc and clang at -O0, -O2, -O3 and -O3 -
 check-mutants: ## deliberate faults in the kernels, each of which the kernel tests must catch
 	sh scripts/check-mutants
 
-check-every: $(BUILD)/tests/kernels/test_every ## products of every number of tokens with more numbers of outputs and of columns
+check-every: $(BUILD)/tests/kernels/test_every ## products of every number of tokens with more outputs and columns
 	MULTIPLY=long $<
 
-check-full: check check-every check-asan check-tsan check-arm check-stand-ins check-compilers check-mutants ## every check there is
+CHECKS_FULL = check check-every check-asan check-tsan check-arm check-stand-ins check-compilers check-mutants
+check-full: $(CHECKS_FULL) ## every check there is
 
 FUZZ_SECONDS ?= 60
 FUZZERS ?= $(sort $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c)))
@@ -244,8 +248,8 @@ $(BUILD)/install/ggu.h: libgguf/ggu.h libgguf/qtypes.def
 	@mkdir -p $(@D)
 	awk -F '[(, ]+' '/^QTYPE/ { printf "%s\tGGU_TYPE_%s = %s", n++ ? ",\n" : "", $$3, $$2 } END { print "" }' \
 	  libgguf/qtypes.def > $(@D)/types
-	sed -e '/^#define QTYPE/d' -e '/^#undef QTYPE/d' -e '/^#include "qtypes.def"/{' -e 'r $(@D)/types' -e 'd' -e '}' \
-	  libgguf/ggu.h > $@
+	sed -e '/^#define QTYPE/d' -e '/^#undef QTYPE/d' \
+	  -e '/^#include "qtypes.def"/{' -e 'r $(@D)/types' -e 'd' -e '}' libgguf/ggu.h > $@
 $(BUILD)/install/ggu_quant.h: quant/ggu_quant.h
 	@mkdir -p $(@D)
 	sed 's,"../libgguf/ggu.h","ggu.h",' $< > $@

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * grid_runs.h - the words of each code book by their first half; made by scripts/gen-grids.
- * A half is two parts of one or two digits. SUM(g, i, j): second half g is part i and, above it, part j. GROUP(j, runs): the
- * first halves whose upper part is j; RUN(i, g, seconds): the one with lower part i, followed by second half g and by h for
- * each S(h). What several runs have in common is NODE(n, x, y): number n stands for the numbers x and y from then on. */
+ * A half is two parts of one or two digits. SUM(g, i, j): second half g is part i and, above it, part j.
+ * GROUP(j, runs): the first halves whose upper part is j; RUN(i, g, seconds): the one with lower part i,
+ * followed by second half g and by h for each S(h). What several runs have in common is NODE(n, x, y): number n
+ * stands for the numbers x and y from then on. */
 
 #define RUNS_IQ2_XXS(SUM, NODE, GROUP, RUN, S) \
 	SUM(14, 5, 1) \
