@@ -118,13 +118,17 @@ static enum ggu_status lookup(void *ctx, const void *object, const char *name, s
 /* wavelength_factors(theta, n_dims, factor, low, high, original): what each rotary frequency is divided by: nothing for
  * wavelengths up to original/high, factor beyond original/low, smooth between; in float32, as transformers and
  * llama.cpp compute it. Source: rope type "llama3" of transformers. */
-static enum ggu_status wavelength_factors(const double *a, struct expr_arena *arena, struct expr_value *v)
+static enum ggu_status wavelength_factors(const double *a, struct expr_arena *arena, struct expr_value *v,
+	struct ggu_error *err)
 {
-	size_t n = (size_t)a[1]/2;
 	float factor = (float)a[2], low = (float)a[3], high = (float)a[4], original = (float)a[5];
 	struct expr_value *l;
-	if (!(a[1] >= 2 && a[1] <= 65536 && a[0] > 0)) return GGU_ERR_RANGE;
-	if (expr_arena_items(arena, n, &l, NULL)) return GGU_ERR_RANGE;
+	size_t n;
+	enum ggu_status s;
+	if (!(a[1] >= 2 && a[1] <= 65536 && a[0] > 0))
+		return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, "wavelength_factors", "arguments out of range");
+	n = (size_t)a[1]/2;
+	if ((s = expr_arena_items(arena, n, &l, err))) return s;
 	for (size_t k = 0; k < n; k++) {
 		float freq = 1.0f/(float)num_pow(a[0], (float)(2*k)/(float)a[1]);
 		float wave = (float)(2*3.14159265358979323846)/freq, f = 1;
@@ -153,9 +157,7 @@ static enum ggu_status call(void *ctx, const char *name, const struct expr_value
 				k + 1);
 		a[k] = args[k].kind == EXPR_INT ? (double)args[k].u.i : args[k].u.f;
 	}
-	if (wavelength_factors(a, arena, v))
-		return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, name, "arguments out of range");
-	return GGU_OK;
+	return wavelength_factors(a, arena, v, err);
 }
 
 /* ---- evaluation ---- */
