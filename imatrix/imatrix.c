@@ -105,8 +105,8 @@ enum ggu_status imatrix_entry(struct imatrix *im, const char *name, size_t n_in,
 {
 	bool found;
 	size_t at = place(im, im->n, name, &found);
-	enum ggu_status s = found ? same_shape(im->v[at], n_in, n_mat, err) : imatrix_append(im, name, n_in, n_mat,
-		out, err);
+	enum ggu_status s = found ? same_shape(im->v[at], n_in, n_mat, err)
+		: imatrix_append(im, name, n_in, n_mat, out, err);
 	if (s) return s;
 	if (!found) {
 		memmove(im->v + at + 1, im->v + at, (im->n - 1 - at)*sizeof *im->v);
@@ -172,11 +172,6 @@ static void add_columns(void *ctx, size_t task, int worker)
 	(void)worker;
 	vec_squares(a->sums + from, a->rest + from, a->x + from, a->stride, a->n_tokens, n);
 }
-void imatrix_run(struct ggu_pool *pool, size_t n, void (*fn)(void *, size_t, int), void *ctx)
-{
-	if (pool) ggu_pool_run(pool, n, fn, ctx);
-	else for (size_t i = 0; i < n; i++) fn(ctx, i, 0);
-}
 
 enum ggu_status imatrix_add(struct imatrix *im, const char *name, size_t n_mat, size_t mat, size_t n_in,
 	const float *x, size_t stride, size_t n_tokens, struct ggu_pool *pool, struct ggu_error *err)
@@ -192,7 +187,7 @@ enum ggu_status imatrix_add(struct imatrix *im, const char *name, size_t n_mat, 
 	a.rest = a.sums + n_in;
 	if (e) memcpy(a.sums, e->sums + mat*n_in, row);
 	if (e) memcpy(a.rest, e->rest + mat*n_in, row);
-	imatrix_run(pool, (n_in + COLUMNS - 1)/COLUMNS, add_columns, &a);
+	ggu_pool_run(pool, (n_in + COLUMNS - 1)/COLUMNS, add_columns, &a);
 	for (size_t j = 0; j < n_in && !s; j++)         /* squares of what is finite cannot overflow */
 		if (!isfinite(a.sums[j]))
 			s = ggu_fail(err, GGU_ERR_FORMAT, GGU_NO_OFFSET, name, "an activation is not finite");
@@ -246,8 +241,8 @@ enum ggu_status imatrix_merge(struct imatrix *im, const struct imatrix *src, str
 		struct entry *e = NULL;
 		bool found;
 		size_t at = place(im, n, from->name, &found);
-		s = found ? same_shape(e = im->v[at], from->n_in, from->n_mat, err) : imatrix_append(im, from->name,
-			from->n_in, from->n_mat, &e, err);
+		s = found ? same_shape(e = im->v[at], from->n_in, from->n_mat, err)
+			: imatrix_append(im, from->name, from->n_in, from->n_mat, &e, err);
 		if (s) break;
 		for (size_t j = 0; j < from->n_in*from->n_mat; j++) {
 			imatrix_sum(e->sums + j, e->rest + j, src->v[i]->rest[j]);

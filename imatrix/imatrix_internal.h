@@ -65,8 +65,6 @@ static inline void imatrix_sum(double *sum, double *rest, double x)
 	*sum = s + e;
 	*rest = e - (*sum - s);
 }
-/* On the pool, or without one. */
-void imatrix_run(struct ggu_pool *pool, size_t n, void (*fn)(void *, size_t, int), void *ctx);
 
 size_t covariance_floats(size_t n_in, size_t block);
 /* Without sums if `empty`: they are in a file. */

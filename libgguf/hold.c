@@ -89,11 +89,11 @@ static enum ggu_status lock_all(struct ggu_file *f, struct ggu_error *err)
 
 enum ggu_status ggu_hold(struct ggu_file *f, unsigned flags, struct ggu_pool *pool, struct ggu_error *err)
 {
-	size_t workers = pool ? (size_t)ggu_pool_size(pool) : 1;
+	size_t workers = (size_t)ggu_pool_size(pool);
 	struct hold h = { .f = f, .n_workers = workers, .n_tensors = ggu_file_n_tensors(f),
 		.copy = flags & GGU_HOLD_COPY };
 	const struct ggu_phase phase = { fetch, &h, workers*h.n_tensors, GGU_TAKE_OWN };
-	bool several = pool && ggu_pool_node(pool, (int)workers - 1) != ggu_pool_node(pool, 0);
+	bool several = ggu_pool_node(pool, (int)workers - 1) != ggu_pool_node(pool, 0);
 
 	for (uint32_t i = 0; i < f->n_shards && h.copy; i++) {
 		if (f->shard[i].map)
@@ -101,13 +101,8 @@ enum ggu_status ggu_hold(struct ggu_file *f, unsigned flags, struct ggu_pool *po
 		GGU_TRY(room(f->shard + i, err));
 	}
 	GGU_TRY(map_all(f, err));
-	if (h.copy || (several && !f->shard->memory)) {
-		if (pool)
-			ggu_pool_phases(pool, &phase, 1);
-		else
-			for (size_t i = 0; i < phase.n_tasks; i++)
-				fetch(&h, i, 0);
-	}
+	if (h.copy || (several && !f->shard->memory))
+		ggu_pool_phases(pool, &phase, 1);
 	if (h.first.code) {
 		if (err)
 			*err = h.first;

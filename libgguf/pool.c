@@ -179,7 +179,7 @@ void ggu_pool_phases(struct ggu_pool *p, const struct ggu_phase *phase, size_t n
 {
 	unsigned seen;
 
-	if (!p->n_started || (n == 1 && phase->n_tasks < 2)) {
+	if (!p || !p->n_started || (n == 1 && phase->n_tasks < 2)) {
 		for (size_t k = 0; k < n; k++)
 			for (size_t i = 0; i < phase[k].n_tasks; i++)
 				phase[k].fn(phase[k].ctx, i, 0);
@@ -329,8 +329,8 @@ struct ggu_pool *ggu_pool_new(int n)
 	return ggu_pool_open(&(struct ggu_pool_options){ .n_threads = n });
 }
 
-int ggu_pool_size(const struct ggu_pool *p) { return p->n; }
-int ggu_pool_node(const struct ggu_pool *p, int worker) { return p->cpu[worker].node; }
+int ggu_pool_size(const struct ggu_pool *p) { return p ? p->n : 1; }
+int ggu_pool_node(const struct ggu_pool *p, int worker) { return p ? p->cpu[worker].node : 0; }
 
 void ggu_pool_free(struct ggu_pool *p)
 {

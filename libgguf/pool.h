@@ -21,7 +21,7 @@ int ggu_cpus(struct ggu_cpu *list, int max, const char *sysfs);
 /* A pool of workers. run calls fn(ctx, task, worker) once for every task 0..n_tasks-1, on at most
  * ggu_pool_size threads, the caller's among them, and returns when all are done. Which worker gets
  * which task is not determined: results must not depend on it. One run at a time, from the thread that
- * opened the pool. */
+ * opened the pool. A pool that is NULL has one worker, the caller: ggu_pool_size, _node, _run and _phases take it. */
 struct ggu_pool;
 struct ggu_pool_options {
 	int n_threads;                  /* 0: as many as cores */

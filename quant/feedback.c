@@ -70,9 +70,7 @@ enum { TURN = 64 };                     /* columns that are turned to rows at a 
 
 static void run(struct factor *f, size_t n, size_t step, void (*fn)(void *, size_t, int))
 {
-	const size_t tasks = (n + step - 1)/step;
-	if (f->pool && tasks > 1) ggu_pool_run(f->pool, tasks, fn, f);
-	else for (size_t t = 0; t < tasks; t++) fn(f, t, 0);
+	ggu_pool_run(f->pool, (n + step - 1)/step, fn, f);
 }
 static size_t least(size_t a, size_t b) { return a < b ? a : b; }
 static void fill_task(void *ctx, size_t task, int worker)

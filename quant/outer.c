@@ -10,11 +10,6 @@
 
 enum { OUTPUTS = 32, ROWS = 240 };
 
-static void run(struct ggu_pool *pool, size_t n, void (*fn)(void *, size_t, int), void *ctx)
-{
-	if (pool) ggu_pool_run(pool, n, fn, ctx);
-	else for (size_t i = 0; i < n; i++) fn(ctx, i, 0);
-}
 static size_t least(size_t a, size_t b) { return a < b ? a : b; }
 
 struct worker { float y[ROWS*OUTPUTS]; };
@@ -68,7 +63,7 @@ static void *room(size_t n, size_t bytes)
 }
 enum ggu_status outer_add(const struct outer *o, struct ggu_pool *pool)
 {
-	const size_t workers = pool ? (size_t)ggu_pool_size(pool) : 1, panels = (o->n_a + ROWS - 1)/ROWS,
+	const size_t workers = (size_t)ggu_pool_size(pool), panels = (o->n_a + ROWS - 1)/ROWS,
 		step = quant_act_step();
 	if (!o->n_a || !o->n_b || !o->n) return GGU_OK;
 	struct work w = { .o = o,
@@ -78,8 +73,8 @@ enum ggu_status outer_add(const struct outer *o, struct ggu_pool *pool)
 	w.worker = room(workers, sizeof *w.worker);
 	w.mul = room(workers, float_work_bytes());
 	if (w.act && w.worker && w.mul) {
-		run(pool, panels*((ROWS + step - 1)/step), pack_task, &w);
-		run(pool, (o->n_b + OUTPUTS - 1)/OUTPUTS, add_task, &w);
+		ggu_pool_run(pool, panels*((ROWS + step - 1)/step), pack_task, &w);
+		ggu_pool_run(pool, (o->n_b + OUTPUTS - 1)/OUTPUTS, add_task, &w);
 		s = GGU_OK;
 	}
 	free(w.act); free(w.worker); free(w.mul);

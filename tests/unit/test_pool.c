@@ -28,9 +28,9 @@ static void every_task_once(void **state)
 {
 	static const size_t sizes[] = { 0, 1, 2, 3, 8, 9, 100, 1000 };
 	(void)state;
-	for (int threads = 1; threads <= 19; threads += threads < 4 ? 1 : 5) {
-		struct ggu_pool *p = ggu_pool_new(threads);
-		assert_non_null(p);
+	for (int threads = 0; threads <= 19; threads += threads < 4 ? 1 : 5) {
+		struct ggu_pool *p = threads ? ggu_pool_new(threads) : NULL;
+		assert_int_equal(ggu_pool_size(p), threads ? threads : 1);
 		for (size_t k = 0; k < 3; k++)
 			for (size_t i = 0; i < sizeof sizes/sizeof *sizes; i++) {
 				unsigned char seen[1000] = { 0 };
