@@ -13,6 +13,7 @@
 #include "enc_grid.h"
 #include "enc_exact.h"
 #include "enc_feedback.h"
+#include "enc_factor.h"
 
 /* 32 codes of five bits: low halves of codes e and e + 16 in a byte of qs, fifth bits in qh. */
 static inline void q5_bits(uint8_t *qs, uint8_t *qh, const uint8_t *code)
