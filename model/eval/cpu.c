@@ -190,12 +190,6 @@ static void make_rows(struct run *r, const struct input *in, size_t t0, size_t n
 	}
 }
 
-static size_t row_share(void)
-{
-	size_t step = quant_act_step();
-	return (CPU_ROWS + step - 1)/step*step;
-}
-
 void input_plan(struct plan *p, struct input *in, unsigned forms)
 {
 	for (int f = QUANT_ACT_FLOAT; f <= QUANT_ACT_256; f++)
@@ -208,7 +202,7 @@ struct rows { struct run *r; struct input *const *in; size_t n_in; };
 static void rows_task(void *ctx, size_t task, int worker)
 {
 	const struct rows *c = ctx;
-	size_t share = row_share(), i = 0, t0, n;
+	size_t share = cpu_row_share(), i = 0, t0, n;
 	struct input *in;
 	(void)worker;
 	for (; task >= cpu_chunks(c->in[i]->n, share); i++) task -= cpu_chunks(c->in[i]->n, share);
@@ -227,7 +221,7 @@ static void prepare(struct run *r, struct input *const *in, size_t n_in)
 	size_t tasks = 0;
 	bool any = false;
 	for (size_t i = 0; i < n_in; i++) {
-		tasks += cpu_chunks(in[i]->n, row_share());
+		tasks += cpu_chunks(in[i]->n, cpu_row_share());
 		any |= !in[i]->made || in[i]->wanted & ~in[i]->packed;
 	}
 	if (!any) return;

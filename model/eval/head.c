@@ -30,16 +30,14 @@ static void pack_task(void *ctx, size_t task, int worker)
 {
 	const struct heads *h = ctx;
 	const struct weight *w = &h->w->g->head;
-	size_t step = quant_act_step(), share = (CPU_ROWS + step - 1)/step*step, from = task*share;
+	size_t share = cpu_row_share(), from = task*share;
 	(void)worker;
 	quant_act_pack(quant_act_of(w->type), h->rows, w->n_in, h->n, w->n_in, from, cpu_least(share, h->n - from),
 		h->act);
 }
 static void pack(const struct heads *h)
 {
-	size_t step = quant_act_step();
-	cpu_run(h->w, PASS("inputs"), cpu_chunks(h->n, (CPU_ROWS + step - 1)/step*step), pack_task,
-		(void *)(uintptr_t)h);
+	cpu_run(h->w, PASS("inputs"), cpu_chunks(h->n, cpu_row_share()), pack_task, (void *)(uintptr_t)h);
 }
 
 /* Bias, scale and cap of n logits from output o0 on. */
@@ -179,6 +177,7 @@ enum ggu_status model_scores(struct work *w, const float *rows, size_t n, const 
 		h.own = (char *)h.act + act;
 		h.chosen = (float *)(void *)(h.own + own);
 		h.tile = (struct tile *)(h.chosen + TOKENS);
+		memset(h.chosen, 0, TOKENS*sizeof *h.chosen);
 		pack(&h);
 		cpu_run(w, PASS("output", (double)h.n*(double)g->n_embd*(double)g->n_vocab), tiles, score_task, &h);
 		for (size_t t = 0; t < h.n; t++) {

@@ -142,7 +142,7 @@ enum ggu_status model_eval(struct work *w, const struct model_call *c, struct gg
 enum ggu_status model_logits(struct work *w, const float *rows, size_t n, float *logits, model_tap *tap, void *tap_ctx,
 	struct ggu_error *err);
 /* The same without the logits: for each row the log of the sum of their exp, that of the token next[n], and the
- * largest one's id. */
+ * largest one's id. Of a token outside the vocabulary, -1 where none follows, the logit is 0. */
 struct model_score { double log_sum, logit; int32_t top; };
 enum ggu_status model_scores(struct work *w, const float *rows, size_t n, const int32_t *next,
 	struct model_score *score, struct ggu_error *err);

@@ -149,7 +149,6 @@ void state_reset(struct state *s)
 void state_rewind(struct state *s)
 {
 	cut_lanes(s, 0);
-	drop_snapshots(s, 0);
 	s->is_long = false;
 	state_begin_anew(s);
 }
@@ -157,6 +156,7 @@ void state_rewind(struct state *s)
 void state_begin_anew(struct state *s)
 {
 	s->pos = 0;
+	drop_snapshots(s, 0);
 	if (state_lacks(s)) cut_lanes(s, 0);
 	memset(s->fixed, 0, s->g->fixed_floats*sizeof *s->fixed);
 }

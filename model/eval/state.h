@@ -38,7 +38,7 @@ enum ggu_status state_reserve(struct state *s, size_t n, struct ggu_error *err);
 enum ggu_status state_make_ids(struct state *s, size_t n, struct ggu_error *err);
 /* Back to position 0, but with what the encoder was given. */
 void state_rewind(struct state *s);
-/* The same, with the memory that it has. */
+/* The same, with the pages that it has. */
 void state_begin_anew(struct state *s);
 /* Pages that the next row would see were let go of. */
 bool state_lacks(const struct state *s);

@@ -21,35 +21,35 @@
 
 /* ---- models ---- */
 
-static const struct key transformer_keys[] = { { "block_count", 2 }, { "context_length", 512 }, { "embedding_length",
-	WIDE },
-	{ "attention.head_count", 4 }, { "attention.head_count_kv", 2 }, { "attention.sliding_window", 70 }, { NULL,
-		0 } };
+static const struct key transformer_keys[] = { { "block_count", 2 }, { "context_length", 512 },
+	{ "embedding_length", WIDE },
+	{ "attention.head_count", 4 }, { "attention.head_count_kv", 2 }, { "attention.sliding_window", 70 },
+	{ NULL, 0 } };
 #define ATTENTION { "blk.%d.attn_norm.weight", { WIDE }, 1 }, { "blk.%d.attn_q.weight", { WIDE, WIDE }, 0 }, \
 	{ "blk.%d.attn_k.weight", { WIDE, WIDE/2 }, 0 }, { "blk.%d.attn_v.weight", { WIDE, WIDE/2 }, 0 }, \
 	{ "blk.%d.attn_output.weight", { WIDE, WIDE }, 0 }
 #define EMBEDDING { "token_embd.weight", { WIDE, VOCAB }, 0 }, { "output_norm.weight", { WIDE }, 1 }
 static const struct tensor transformer_tensors[] = { EMBEDDING, ATTENTION, { "blk.%d.ffn_norm.weight", { WIDE }, 1 },
 	{ "blk.%d.ffn_gate.weight", { WIDE, 96 }, 0 }, { "blk.%d.ffn_up.weight", { WIDE, 96 }, 0 },
-		{ "blk.%d.ffn_down.weight", { 96, WIDE }, 0 }, { NULL } };
+	{ "blk.%d.ffn_down.weight", { 96, WIDE }, 0 }, { NULL } };
 
 static const struct key expert_keys[] = { { "block_count", 2 }, { "context_length", 512 }, { "embedding_length", WIDE },
-	{ "attention.head_count", 4 }, { "attention.head_count_kv", 2 }, { "expert_count", 8 }, { "expert_used_count",
-		2 }, { NULL, 0 } };
+	{ "attention.head_count", 4 }, { "attention.head_count_kv", 2 }, { "expert_count", 8 },
+	{ "expert_used_count", 2 }, { NULL, 0 } };
 static const struct tensor expert_tensors[] = { EMBEDDING, ATTENTION, { "blk.%d.ffn_norm.weight", { WIDE }, 1 },
 	{ "blk.%d.ffn_gate_inp.weight", { WIDE, 8 }, 0 },
 	{ "blk.%d.ffn_gate_exps.weight", { WIDE, 32, 8 }, 0 }, { "blk.%d.ffn_up_exps.weight", { WIDE, 32, 8 }, 0 },
-		{ "blk.%d.ffn_down_exps.weight", { 32, WIDE, 8 }, 0 }, { NULL } };
+	{ "blk.%d.ffn_down_exps.weight", { 32, WIDE, 8 }, 0 }, { NULL } };
 
 static const struct key mamba_keys[] = { { "block_count", 2 }, { "context_length", 512 }, { "embedding_length", WIDE },
 	{ "ssm.conv_kernel", 4 },
 	{ "ssm.inner_size", 96 }, { "ssm.state_size", 16 }, { "ssm.time_step_rank", 8 }, { NULL, 0 } };
 static const struct tensor mamba_tensors[] = { EMBEDDING, { "blk.%d.attn_norm.weight", { WIDE }, 1 },
 	{ "blk.%d.ssm_in.weight", { WIDE, 192 }, 0 },
-	{ "blk.%d.ssm_conv1d.weight", { 4, 96 }, 0 }, { "blk.%d.ssm_conv1d.bias", { 96 }, 0 }, { "blk.%d.ssm_x.weight",
-		{ 96, 40 }, 0 },
-	{ "blk.%d.ssm_dt.weight", { 8, 96 }, 0 }, { "blk.%d.ssm_dt.bias", { 96 }, 0 }, { "blk.%d.ssm_a", { 16, 96 },
-		-1 }, { "blk.%d.ssm_d", { 96 }, 1 },
+	{ "blk.%d.ssm_conv1d.weight", { 4, 96 }, 0 }, { "blk.%d.ssm_conv1d.bias", { 96 }, 0 },
+	{ "blk.%d.ssm_x.weight", { 96, 40 }, 0 },
+	{ "blk.%d.ssm_dt.weight", { 8, 96 }, 0 }, { "blk.%d.ssm_dt.bias", { 96 }, 0 },
+	{ "blk.%d.ssm_a", { 16, 96 }, -1 }, { "blk.%d.ssm_d", { 96 }, 1 },
 	{ "blk.%d.ssm_out.weight", { 96, WIDE }, 0 }, { NULL } };
 
 static const struct key long_keys[] = { { "block_count", 2 }, { "context_length", 512 }, { "embedding_length", WIDE },
@@ -57,9 +57,9 @@ static const struct key long_keys[] = { { "block_count", 2 }, { "context_length"
 static const struct tensor long_tensors[] = { EMBEDDING, { "rope_factors_short.weight", { 8 }, 1 },
 	{ "rope_factors_long.weight", { 8 }, 5 },
 	{ "blk.%d.attn_norm.weight", { WIDE }, 1 }, { "blk.%d.attn_qkv.weight", { WIDE, 3*WIDE }, 0 },
-		{ "blk.%d.attn_output.weight", { WIDE, WIDE }, 0 },
+	{ "blk.%d.attn_output.weight", { WIDE, WIDE }, 0 },
 	{ "blk.%d.ffn_norm.weight", { WIDE }, 1 }, { "blk.%d.ffn_up.weight", { WIDE, 192 }, 0 },
-		{ "blk.%d.ffn_down.weight", { 96, WIDE }, 0 }, { NULL } };
+	{ "blk.%d.ffn_down.weight", { 96, WIDE }, 0 }, { NULL } };
 
 static const struct kind transformer = { "llama", transformer_keys, transformer_tensors }, experts = { "llama",
 	expert_keys, expert_tensors },
@@ -303,6 +303,24 @@ static void recurrent_states_want_snapshots(void **state)
 	drop_model(m);
 }
 
+static void stretches_of_layers_forget_snapshots(void **state)
+{
+	struct model *m = make_model(&recurrent, GGU_TYPE_F32, 1);
+	struct work *w = new_work(m, 64);
+	struct part p = { new_state(m, GGU_TYPE_F32), text + 7, 30, 30 };
+	float stream[30*WIDE];
+	struct model_call c = { .part = &p, .n_parts = 1, .stream = stream };
+	(void)state;
+	go_on(w, p.state, text, 20, NULL);
+	assert_int_equal(state_snapshot(p.state, NULL), GGU_OK);
+	assert_int_equal(model_eval(w, &c, NULL), GGU_OK);
+	assert_int_equal(state_pos(p.state), 30);
+	assert_int_equal(state_truncate(p.state, 20, NULL), GGU_ERR_STATE);
+	state_free(p.state);
+	work_free(w);
+	drop_model(m);
+}
+
 static void saved_states_go_on(void **state)
 {
 	static const struct kind *const kinds[] = { &transformer, &recurrent, &long_rope };
@@ -310,8 +328,8 @@ static void saved_states_go_on(void **state)
 	for (size_t k = 0; k < 3; k++) {
 		struct model *m = make_model(kinds[k], GGU_TYPE_F32, 2);
 		struct work *w = new_work(m, 64);
-		struct state *a = new_state(m, GGU_TYPE_F16), *b = new_state(m, GGU_TYPE_F16), *c = new_state(m,
-			GGU_TYPE_F32);
+		struct state *a = new_state(m, GGU_TYPE_F16), *b = new_state(m, GGU_TYPE_F16);
+		struct state *c = new_state(m, GGU_TYPE_F32);
 		float rows[30*WIDE], *want = alone(m, GGU_TYPE_F16, text, 110, 512);
 		struct ggu_error err;
 		char *bytes;
@@ -383,6 +401,8 @@ static void scores_are_those_of_the_logits(void **state)
 		assert_memory_equal(&one.log_sum, &score[i].log_sum, sizeof one.log_sum);
 		assert_int_equal(one.top, score[i].top);
 	}
+	assert_int_equal(model_scores(w, rows, 1, &(int32_t){ -1 }, score, NULL), GGU_OK);
+	assert_true(score->logit == 0);
 	free(rows);
 	work_free(w);
 	drop_model(m);
@@ -453,6 +473,7 @@ int main(void)
 		cmocka_unit_test(neighbours_do_not_matter), cmocka_unit_test(threads_and_instances_do_not_matter),
 		cmocka_unit_test(forks_go_their_own_ways), cmocka_unit_test(truncation_forgets),
 			cmocka_unit_test(recurrent_states_want_snapshots),
+			cmocka_unit_test(stretches_of_layers_forget_snapshots),
 		cmocka_unit_test(saved_states_go_on), cmocka_unit_test(long_ropes_go_by_the_sequence),
 		cmocka_unit_test(scores_are_those_of_the_logits), cmocka_unit_test(what_is_refused_leaves_the_state),
 	};
