@@ -44,8 +44,7 @@ static double largest(const float *h, size_t n, double *work)
 static void look(const float *h, struct covariance_stats *s)
 {
 	const size_t n = s->of.n_in, block = s->of.block;
-	double *work = malloc((2*block + 1)*sizeof *work), trace = 0, squares = 0, most = 0;
-	if (!work) msg_die("out of memory");
+	double *work = msg_need(malloc((2*block + 1)*sizeof *work)), trace = 0, squares = 0, most = 0;
 	for (size_t first = 0; first < n; first += block) {
 		const size_t width = n - first < block ? n - first : block;
 		double value = largest(h, width, work);
@@ -73,8 +72,7 @@ bool covariance_stats(const struct imatrix *im, const char *path, const char *na
 	s->tokens = s->of.counts[mat];
 	s->bytes = (double)s->of.n_mat*(double)s->of.n_floats*sizeof *mean;
 	if (!(s->tokens > 0)) return true;
-	mean = malloc(s->of.n_floats*sizeof *mean);
-	if (!mean) msg_die("out of memory");
+	mean = msg_need(malloc(s->of.n_floats*sizeof *mean));
 	if (imatrix_covariance(im, name, mat, mean, &err)) msg_die_error(path, &err);
 	look(mean, s);
 	free(mean);

@@ -10,8 +10,11 @@
 #include "kv_json.h"
 #include "msg.h"
 
-struct stats { double n, sum, min, max, mean, sd, active, bits, entropy, outliers, similarity; size_t seen,
-	n_mat; long layer; };
+struct stats {
+	double n, sum, min, max, mean, sd, active, bits, entropy, outliers, similarity;
+	size_t seen, n_mat;
+	long layer;                     /* -1: of none */
+};
 
 static double mean_square(const struct imatrix_entry *e, size_t i) { return e->sums[i]/e->counts[i/e->n_in]; }
 static bool seen(const struct imatrix_entry *e, size_t i) { return e->counts[i/e->n_in] > 0; }
@@ -113,11 +116,6 @@ static size_t layers_of(const struct stats *s, size_t n, struct layer *l)
 	return n_layers;
 }
 
-static json_t *object(void)
-{
-	json_t *j = json_object();
-	return j;
-}
 static void put_similarity(json_t *j, double x)
 {
 	json_put(j, "similarity", isnan(x) ? json_null() : json_of_double(x));
@@ -131,7 +129,7 @@ static json_t *covariances_json(const struct imatrix *im, const char *path)
 		const char *name = imatrix_at(im, i)->name;
 		json_t *j;
 		if (!covariance_stats(im, path, name, &s)) continue;
-		j = object();
+		j = json_object();
 		json_put(j, "name", json_of_str((struct ggu_str){ name, strlen(name) }));
 		json_put(j, "columns", json_of_uint(s.of.n_in));
 		json_put(j, "block", json_of_uint(s.of.block));
@@ -148,14 +146,15 @@ static json_t *covariances_json(const struct imatrix *im, const char *path)
 static void print_json(const struct imatrix *im, const char *path, const struct stats *s, size_t n,
 	const struct layer *l, size_t n_layers)
 {
-	json_t *root = object(), *sets = json_array(), *tensors = json_array(), *layers = json_array();
-	for (size_t i = 0; i < imatrix_n_datasets(im); i++)
-		json_push(sets, json_of_str((struct ggu_str){ imatrix_dataset(im, i),
-			strlen(imatrix_dataset(im, i)) }));
+	json_t *root = json_object(), *sets = json_array(), *tensors = json_array(), *layers = json_array();
+	for (size_t i = 0; i < imatrix_n_datasets(im); i++) {
+		const char *name = imatrix_dataset(im, i);
+		json_push(sets, json_of_str((struct ggu_str){ name, strlen(name) }));
+	}
 	for (size_t i = 0; i < n; i++) {
 		const struct imatrix_entry *e = imatrix_at(im, i);
 		const struct ggu_str name = { e->name, strlen(e->name) };
-		json_t *j = object(), *raw = json_raw(name);
+		json_t *j = json_object(), *raw = json_raw(name);
 		double tokens = 0;
 		for (size_t k = 0; k < e->n_mat; k++) tokens += e->counts[k];
 		json_put(j, "name", json_of_str(name));
@@ -177,7 +176,7 @@ static void print_json(const struct imatrix *im, const char *path, const struct 
 		json_push(tensors, j);
 	}
 	for (size_t i = 0; i < n_layers; i++) {
-		json_t *j = object();
+		json_t *j = json_object();
 		json_put(j, "layer", json_of_uint((uint64_t)l[i].number));
 		json_put(j, "tensors", json_of_uint(l[i].tensors));
 		json_put(j, "sum", json_of_double(l[i].sum));
@@ -221,8 +220,7 @@ static void print_text(const struct imatrix *im, const char *path, const struct 
 	char *shown = text_mask(path, strlen(path));
 	int wide = 6;
 	printf("%s: %zu tensors, %llu chunk%s of %llu tokens", shown, n, (unsigned long long)imatrix_chunks(im),
-		imatrix_chunks(im) == 1 ? "" : "s",
-		(unsigned long long)imatrix_chunk_tokens(im));
+		imatrix_chunks(im) == 1 ? "" : "s", (unsigned long long)imatrix_chunk_tokens(im));
 	free(shown);
 	for (size_t i = 0; i < imatrix_n_datasets(im); i++) {
 		shown = text_mask(imatrix_dataset(im, i), strlen(imatrix_dataset(im, i)));

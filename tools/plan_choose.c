@@ -10,17 +10,17 @@ enum { HALVINGS = 200 };
  * means of two models of the llama kind, of 7 M and 135 M weights, each role having been quantized alone. An
  * embedding that is the output too counts as output. The first that is in the name; the last is for all others. */
 static const struct { const char *name; double factor; } roles[] = {
-	{ "output.weight", 2.3 }, { "token_embd.weight", 0.4 }, { "attn_qkv", 0.5 }, { "attn_q", 0.1 }, { "attn_k",
-		0.17 }, { "attn_v", 0.5 },
-	{ "attn_output", 0.2 }, { "ffn_gate", 0.6 }, { "ffn_up", 0.6 }, { "ffn_down", 1 }, { "", 0.5 },
+	{ "output.weight", 2.3 }, { "token_embd.weight", 0.4 }, { "attn_qkv", 0.5 }, { "attn_q", 0.1 },
+	{ "attn_k", 0.17 }, { "attn_v", 0.5 }, { "attn_output", 0.2 },
+	{ "ffn_gate", 0.6 }, { "ffn_up", 0.6 }, { "ffn_down", 1 }, { "", 0.5 },
 };
 enum { N_ROLES = sizeof roles/sizeof *roles, OUTPUT = 0, EMBEDDING = 1 };
 
 static size_t role_of(const char *name)
 {
-	size_t i = 0;
+	size_t i = EMBEDDING;
 	if (!strcmp(name, roles[OUTPUT].name)) return OUTPUT;
-	for (i = 1; !strstr(name, roles[i].name); i++) ;
+	for (; !strstr(name, roles[i].name); i++) ;
 	return i;
 }
 
@@ -32,8 +32,8 @@ static double layer_energy(const struct plan_tensor *list, size_t n, const char 
 	if (layer) layer--;
 	while (layer && name[layer - 1] != '.') layer--;
 	for (size_t i = 0; i < n; i++)
-		if (list[i].n > 1 && !strncmp(list[i].t->name, name, layer) && !strncmp(list[i].t->name + layer, last,
-			strlen(last)))
+		if (list[i].n > 1 && !strncmp(list[i].t->name, name, layer)
+			&& !strncmp(list[i].t->name + layer, last, strlen(last)))
 			return list[i].option[1].energy;
 	return 0;
 }
@@ -59,9 +59,8 @@ void plan_weigh(struct plan_tensor *list, size_t n, bool by_energy)
 		size_t role = role_of(list[i].t->name);
 		if (list[i].n < 2) continue;
 		if (role == EMBEDDING && !count[OUTPUT]) list[i].weight = roles[OUTPUT].factor;
-		else
-			list[i].weight = roles[role].factor/(double)count[role]*(by_energy ? part(list, n,
-				list[i].t->name) : 1);
+		else list[i].weight = roles[role].factor/(double)count[role]
+			*(by_energy ? part(list, n, list[i].t->name) : 1);
 	}
 }
 
