@@ -29,7 +29,7 @@ struct source_tensor {
 struct checkpoint;
 
 /* Reads every header. GGU_ERR_MISSING: the folder has neither; the message says what is looked for. */
-enum ggu_status checkpoint_open(struct checkpoint **c, const char *dir, struct ggu_error *err);
+enum ggu_status checkpoint_open(struct checkpoint **out, const char *dir, struct ggu_error *err);
 void checkpoint_close(struct checkpoint *c);
 size_t checkpoint_count(const struct checkpoint *c);
 const struct source_tensor *checkpoint_at(const struct checkpoint *c, size_t i);        /* sorted by name */

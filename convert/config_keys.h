@@ -9,7 +9,7 @@
 #include "../libgguf/ggu.h"
 
 struct config_keys;
-enum ggu_status config_keys_new(struct config_keys **k, const json_t *root, struct ggu_error *err);
+enum ggu_status config_keys_new(struct config_keys **out, const json_t *root, struct ggu_error *err);
 void config_keys_free(struct config_keys *k);
 void config_keys_mark(struct config_keys *k, const json_t *object, const char *name);
 bool config_keys_marked(const struct config_keys *k, const json_t *object, const char *name);

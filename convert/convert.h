@@ -26,7 +26,7 @@ struct convert;         /* a checkpoint, planned */
 /* Errors name the file inside the folder in err->file. GGU_ERR_UNSUPPORTED: an unknown class (err->where is then
  * CONVERT_CLASS), a tensor without a place, a check of the description. GGU_ERR_RANGE: no such type. */
 #define CONVERT_CLASS "architectures[0]"
-enum ggu_status convert_open(struct convert **c, const char *dir, const struct convert_options *o,
+enum ggu_status convert_open(struct convert **out, const char *dir, const struct convert_options *o,
 	struct ggu_error *err);
 const struct ggu_meta *convert_meta(const struct convert *c);
 size_t convert_n_tensors(const struct convert *c);

@@ -45,7 +45,7 @@ struct pickle;
 
 /* n bytes at text, which has to stay while the values are used; they stand at byte `base` of the file named `file`.
  * Values may contain themselves. Memory: up to some 100 bytes for each byte of the pickle. */
-enum ggu_status pickle_read(struct pickle **p, const unsigned char *text, size_t n, const char *file, uint64_t base,
+enum ggu_status pickle_read(struct pickle **out, const unsigned char *text, size_t n, const char *file, uint64_t base,
 	struct ggu_error *err);
 void pickle_free(struct pickle *p);
 const struct pickle_value *pickle_root(const struct pickle *p);

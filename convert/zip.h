@@ -19,7 +19,7 @@ struct zip_member {
 struct zip;
 
 /* Reads the directory of the file fd of `bytes` bytes; `file` names it in messages. fd stays the caller's and open. */
-enum ggu_status zip_open(struct zip **z, int fd, const char *file, uint64_t bytes, struct ggu_error *err);
+enum ggu_status zip_open(struct zip **out, int fd, const char *file, uint64_t bytes, struct ggu_error *err);
 void zip_close(struct zip *z);
 size_t zip_count(const struct zip *z);
 const struct zip_member *zip_at(const struct zip *z, size_t i);                 /* sorted by name */

@@ -58,7 +58,7 @@ static char *quoted(struct ggu_str s, size_t width)
 
 static char *item_text(const struct ggu_kv *kv, size_t i, size_t width)
 {
-	char number[40] = "?", *text;
+	char number[40] = "?";
 	struct ggu_str s;
 	int64_t v;
 	uint64_t u;
@@ -68,15 +68,14 @@ static char *item_text(const struct ggu_kv *kv, size_t i, size_t width)
 	case GGU_STRING: return quoted(ggu_kv_str(kv, i, &s) ? s : (struct ggu_str){ "", 0 }, width);
 	case GGU_ARRAY: return kv_text(ggu_kv_sub(kv, i), width);
 	case GGU_BOOL: if (ggu_kv_bool(kv, i, &b)) snprintf(number, sizeof number, "%s", b ? "true" : "false"); break;
-	case GGU_F32: case GGU_F64: if (ggu_kv_float(kv, i, &d)) number_text(number, d,
-		ggu_kv_item_type(kv) == GGU_F32);
-	break;
+	case GGU_F32: case GGU_F64:
+		if (ggu_kv_float(kv, i, &d)) number_text(number, d, ggu_kv_item_type(kv) == GGU_F32);
+		break;
 	default:
 		if (ggu_kv_int(kv, i, &v)) snprintf(number, sizeof number, "%" PRId64, v);
 		else if (ggu_kv_uint(kv, i, &u)) snprintf(number, sizeof number, "%" PRIu64, u);
 	}
-	text = msg_need(strdup(number));
-	return text;
+	return msg_need(strdup(number));
 }
 
 char *kv_item_text(const struct ggu_kv *kv, size_t i) { return item_text(kv, i, SIZE_MAX/8); }

@@ -50,10 +50,10 @@ static int by_value(const void *a, const void *b)
 
 static void base_results(struct result *r, const struct score *s, size_t n, double ppl)
 {
-	double error, kld = mean(s, n, offsetof(struct score, kld), &error)
-		, base, base_error, same = 0, same_error, ratio = 0, ratio2 = 0, delta = 0;
+	double error, kld = mean(s, n, offsetof(struct score, kld), &error);
+	double base_error, base = num_exp(mean(s, n, offsetof(struct score, base_nll), &base_error));
+	double same = 0, same_error, ratio = 0, ratio2 = 0, delta = 0;
 	double *sorted = msg_need(malloc(n*sizeof *sorted));
-	base = num_exp(mean(s, n, offsetof(struct score, base_nll), &base_error));
 	base_error *= base;
 	set(r, BASE_PPL, base, &base_error);
 	set(r, KLD, kld, &error);
@@ -292,8 +292,7 @@ struct scores scores_merge(char **files, int n)
 			msg_die("%s and %s are of different measurements", p[0].file, p[i].file);
 		if (s->from != all.from + all.windows)
 			msg_die("%s begins with window %zu, but those before it end with window %zu", p[i].file,
-				s->from,
-				all.from + all.windows);
+				s->from, all.from + all.windows);
 		all.windows += s->windows;
 	}
 	all.v = msg_need(malloc((all.windows*per + 1)*sizeof *all.v));

@@ -29,8 +29,8 @@ struct arch {
 	const struct yaml_node *classes, *defaults, *convert, *graph;
 };
 struct arch_set;
-enum ggu_status arch_set_new(struct arch_set **s, struct ggu_error *err);       /* with the built-in ones */
-enum ggu_status arch_set_empty(struct arch_set **s, struct ggu_error *err);     /* without them */
+enum ggu_status arch_set_new(struct arch_set **out, struct ggu_error *err);     /* with the built-in ones */
+enum ggu_status arch_set_empty(struct arch_set **out, struct ggu_error *err);   /* without them */
 /* text[n] is copied; file is its name in messages */
 enum ggu_status arch_set_add(struct arch_set *s, const char *file, const char *text, size_t n, struct ggu_error *err);
 enum ggu_status arch_set_add_file(struct arch_set *s, const char *path, struct ggu_error *err);

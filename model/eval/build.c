@@ -132,8 +132,8 @@ static enum ggu_status is_tensor(const struct builder *b, const struct expr_valu
 	struct ggu_error *err)
 {
 	if (name->kind != EXPR_STR) return ggu_fail(err, GGU_ERR_FORMAT, 0, "", "tensor: expected the name of one");
-	*v = (struct expr_value){ EXPR_BOOL, { .b = build_find(b, name->u.s.p, ".weight") ||
-		build_find(b, name->u.s.p, "") } };
+	*v = (struct expr_value){ EXPR_BOOL,
+		{ .b = build_find(b, name->u.s.p, ".weight") || build_find(b, name->u.s.p, "") } };
 	return GGU_OK;
 }
 

@@ -27,7 +27,7 @@ struct model_options {
 /* path must be seekable. GGU_ERR_UNSUPPORTED: an unknown architecture (the message names the known ones), or a model of
  * a known one that its description cannot do; GGU_ERR_MISSING, _FORMAT, _RANGE: metadata or tensors make no sense as
  * one. */
-enum ggu_status model_open(struct model **m, const char *path, const struct model_options *o, struct ggu_error *err);
+enum ggu_status model_open(struct model **out, const char *path, const struct model_options *o, struct ggu_error *err);
 /* Do metadata and tensors [n] make a model of architecture a? Of these names, shapes and types count; no data is looked
  * at. Errors as above; GGU_ERR_UNSUPPORTED too where a description does not say how to evaluate it. */
 enum ggu_status model_check(const struct arch *a, const struct ggu_meta *meta, const struct ggu_tensor *t, size_t n,
@@ -59,7 +59,7 @@ int32_t model_start(const struct model *m);             /* the token that such a
 struct state;
 struct state_options { uint32_t k_type, v_type; };      /* of the cache: F32 (0), F16, BF16, I16, Q8_0, Q5_1, Q4_0 */
 /* o NULL: F32. The model outlives the state. GGU_ERR_UNSUPPORTED: a type that the model's heads are no multiple for. */
-enum ggu_status state_new(struct state **s, struct model *m, const struct state_options *o, struct ggu_error *err);
+enum ggu_status state_new(struct state **out, struct model *m, const struct state_options *o, struct ggu_error *err);
 void state_free(struct state *s);
 void state_reset(struct state *s);                      /* back to position 0, nothing encoded */
 size_t state_pos(const struct state *s);
@@ -67,7 +67,7 @@ const int32_t *state_ids(const struct state *s);        /* [state_pos]: its toke
 /* Of its keys and values, those that it shares too, and of what recurrent layers keep; without snapshots. */
 size_t state_bytes(const struct state *s);
 /* A state at the same position that goes its own way from there. */
-enum ggu_status state_fork(struct state **s, const struct state *from, struct ggu_error *err);
+enum ggu_status state_fork(struct state **out, const struct state *from, struct ggu_error *err);
 /* Forgets all but the first n positions; what was encoded stays. Recurrent layers only go back to 0 or a snapshot:
  * GGU_ERR_STATE elsewhere. Where keys that a window wants again were let go of, which 64 positions back they are not,
  * nor at a snapshot, the next call computes the sequence anew. */
@@ -86,7 +86,7 @@ enum ggu_status state_load(struct state *s, const void *bytes, size_t n, struct 
 
 struct work;
 /* n_batch: most rows computed at once, 0: a default (512). The model outlives the work. */
-enum ggu_status work_new(struct work **w, struct model *m, size_t n_batch, struct ggu_error *err);
+enum ggu_status work_new(struct work **out, struct model *m, size_t n_batch, struct ggu_error *err);
 void work_free(struct work *w);
 size_t work_bytes(const struct work *w);
 

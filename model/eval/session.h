@@ -6,7 +6,7 @@
 
 struct session;
 /* n_ctx: most positions, 1 to 2^24 or GGU_ERR_RANGE; n_batch as work_new's. options as state_new's. */
-enum ggu_status session_new(struct session **s, struct model *m, size_t n_ctx, size_t n_batch,
+enum ggu_status session_new(struct session **out, struct model *m, size_t n_ctx, size_t n_batch,
 	const struct state_options *o, struct ggu_error *err);
 void session_free(struct session *s);
 struct state *session_state(struct session *s);

@@ -53,7 +53,7 @@ void *expr_arena_alloc(struct expr_arena *a, size_t bytes);     /* zeroed; NULL:
 enum ggu_status expr_arena_items(struct expr_arena *a, size_t n, struct expr_value **v, struct ggu_error *err);
 void expr_arena_free(struct expr_arena *a);
 
-enum ggu_status expr_parse(struct expr **e, const char *text, struct ggu_error *err);  /* err->offset: position */
+enum ggu_status expr_parse(struct expr **out, const char *text, struct ggu_error *err);  /* err->offset: position */
 void expr_free(struct expr *e);
 enum ggu_status expr_eval(const struct expr *e, const struct expr_scope *s, struct expr_arena *a, struct expr_value *v,
 	struct ggu_error *err);

@@ -175,8 +175,8 @@ enum ggu_status bpe_new(struct bpe **out, const struct vocab *v, struct ggu_erro
 		b->fuse_unk = b->by_scores || vocab_json_true(m, "fuse_unk");
 		b->ignore_merges = vocab_json_true(m, "ignore_merges");
 	}
-	if (!b || !begin_work(b) || !(b->texts = texts_new(v, b->by_scores)) || !fill_pairs(b) || ((b->by_scores ||
-		b->byte_fallback) && !fill_joints(b))) {
+	if (!b || !begin_work(b) || !(b->texts = texts_new(v, b->by_scores)) || !fill_pairs(b)
+		|| ((b->by_scores || b->byte_fallback) && !fill_joints(b))) {
 		bpe_free(b);
 		return ggu_no_memory(err);
 	}

@@ -17,7 +17,7 @@ struct bpe {
 	struct memo *memo;      /* stretches without anything unknown */
 	struct bpe_work *work;
 };
-enum ggu_status bpe_new(struct bpe **b, const struct vocab *v, struct ggu_error *err);
+enum ggu_status bpe_new(struct bpe **out, const struct vocab *v, struct ggu_error *err);
 void bpe_free(struct bpe *b);
 /* text[n] to ids; false: out of memory. n log n in the number of characters; memory for a stretch of the text, where
  * joints are known. */

@@ -12,7 +12,7 @@ struct text { char *p; size_t n; };     /* malloc'ed bytes */
 struct pretok;
 /* From the normalizer and pre_tokenizer of v's pipeline, and its charsmap, which must outlive it. GGU_ERR_UNSUPPORTED
  * names a kind of step that is not known. */
-enum ggu_status pretok_new(struct pretok **p, const struct vocab *v, struct ggu_error *err);
+enum ggu_status pretok_new(struct pretok **out, const struct vocab *v, struct ggu_error *err);
 void pretok_free(struct pretok *p);
 /* The normalized form of text[n]. The caller frees out->p. */
 enum ggu_status pretok_normalize(struct pretok *p, const char *text, size_t n, struct text *out, struct ggu_error *err);

@@ -340,8 +340,8 @@ enum ggu_status tokenizer_new(struct tokenizer **out, const struct vocab *v, str
 	t->byte_level = pretok_is_byte_level(t->pre) ||
 		(vocab_json_str(decoder, "type") && !strcmp(vocab_json_str(decoder, "type"), "ByteLevel"));
 	t->tidy = vocab_json_true(decoder, "cleanup");
-	t->strip_start = t->words || (decoder && !json_is_null(decoder) ? strips_start(decoder, 0) : !t->byte_level &&
-		pretok_adds_space(t->pre));
+	t->strip_start = t->words || (decoder && !json_is_null(decoder)
+		? strips_start(decoder, 0) : !t->byte_level && pretok_adds_space(t->pre));
 	*out = t;
 	return GGU_OK;
 }

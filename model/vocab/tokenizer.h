@@ -7,7 +7,7 @@
 
 struct tokenizer;
 /* v must outlive it. */
-enum ggu_status tokenizer_new(struct tokenizer **t, const struct vocab *v, struct ggu_error *err);
+enum ggu_status tokenizer_new(struct tokenizer **out, const struct vocab *v, struct ggu_error *err);
 void tokenizer_free(struct tokenizer *t);
 
 enum { TOKENIZE_BOS = 1, TOKENIZE_EOS = 2,      /* add where the vocabulary says so (add_bos_token ...) */

@@ -32,8 +32,7 @@ static enum ggu_status put_templates(const struct vocab *v, struct ggu_meta *m)
 		if (t->name) {
 			snprintf(key, sizeof key, CHAT_TEMPLATE ".%s", t->name);
 			for (char *c = key + sizeof CHAT_TEMPLATE; *c; c++)
-				if (!((*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') || (*c >= '0' &&
-					*c <= '9') || *c == '_'))
+				if (!((*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') || (*c >= '0' && *c <= '9')))
 					*c = '_';
 			names[n++] = (struct ggu_str){ t->name, strlen(t->name) };
 		}

@@ -9,7 +9,7 @@
 #include "texts.h"
 
 struct wordpiece;
-enum ggu_status wordpiece_new(struct wordpiece **w, const struct vocab *v, struct ggu_error *err);
+enum ggu_status wordpiece_new(struct wordpiece **out, const struct vocab *v, struct ggu_error *err);
 void wordpiece_free(struct wordpiece *w);
 /* One word; the unknown token stands for a word that cannot be covered or is too long. false: out of memory. */
 bool wordpiece_encode(struct wordpiece *w, const char *word, size_t n, struct ids *o);
