@@ -11,10 +11,6 @@
 const struct vec_table *quant_vec_table = &quant_vec_c;
 
 float vec_dot(const float *a, const float *b, size_t n) { return quant_vec_table->dot(a, b, n); }
-void vec_dots(const float *a, const float *rows, size_t stride, size_t n_rows, size_t n, float *out)
-{
-	quant_vec_table->dots(a, rows, stride, n_rows, n, out);
-}
 float vec_sum(const float *a, size_t n) { return quant_vec_table->sum(a, n); }
 float vec_max(const float *a, size_t n) { return quant_vec_table->max(a, n); }
 size_t vec_beyond(const float *a, size_t n, float limit) { return quant_vec_table->beyond(a, n, limit); }
@@ -25,10 +21,6 @@ void vec_loss(const float *x, const float *y, const float *w, size_t n, double *
 void vec_squares(double *sum, double *rest, const float *x, size_t stride, size_t n_rows, size_t n)
 {
 	quant_vec_table->squares(sum, rest, x, stride, n_rows, n);
-}
-void vec_mix(float *y, const float *p, const float *rows, size_t stride, size_t n_rows, size_t n)
-{
-	quant_vec_table->mix(y, p, rows, stride, n_rows, n);
 }
 void vec_axpy(float *y, float a, const float *x, size_t n) { quant_vec_table->axpy(y, a, x, n); }
 void vec_scale(float *y, float a, size_t n) { quant_vec_table->scale(y, a, n); }

@@ -9,8 +9,6 @@
 #include <stddef.h>
 
 float vec_dot(const float *a, const float *b, size_t n);                /* float product of quant.h */
-/* out[r] = vec_dot(a, rows + r*stride, n), r < n_rows */
-void vec_dots(const float *a, const float *rows, size_t stride, size_t n_rows, size_t n, float *out);
 float vec_sum(const float *a, size_t n);                                /* 16 lanes, plain adds */
 float vec_max(const float *a, size_t n);                                /* NaN if any is; -inf for n = 0; no -0 */
 size_t vec_top(const float *a, size_t n);               /* the first of the greatest, NaN passed over; 0: none */
@@ -23,8 +21,6 @@ void vec_loss(const float *x, const float *y, const float *w, size_t n, double *
  * b = s - sum, e = (sum - (s - b)) + (y - b) + rest, sum = s + e, rest = e - (sum - s) */
 void vec_squares(double *sum, double *rest, const float *x, size_t stride, size_t n_rows, size_t n);
 void vec_axpy(float *y, float a, const float *x, size_t n);             /* y = fma(a, x, y) */
-/* y[j] = fma(p[r], rows[r*stride + j], y[j]) for r = 0, 1, ..., j < n */
-void vec_mix(float *y, const float *p, const float *rows, size_t stride, size_t n_rows, size_t n);
 void vec_scale(float *y, float a, size_t n);
 /* y = (x*a)*w; y may be x */
 void vec_scale_mul(float *y, const float *x, float a, const float *w, size_t n);

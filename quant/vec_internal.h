@@ -6,18 +6,16 @@
 
 struct vec_table {
 	float (*dot)(const float *, const float *, size_t);
-	void (*dots)(const float *, const float *, size_t, size_t, size_t, float *);
 	float (*sum)(const float *, size_t), (*max)(const float *, size_t);
 	size_t (*beyond)(const float *, size_t, float);
 	void (*loss)(const float *, const float *, const float *, size_t, double *, double *);
 	void (*squares)(double *, double *, const float *, size_t, size_t, size_t);
-	void (*mix)(float *, const float *, const float *, size_t, size_t, size_t);
 	void (*axpy)(float *, float, const float *, size_t);
 	void (*scale)(float *, float, size_t);
 	void (*scale_mul)(float *, const float *, float, const float *, size_t);
 	void (*add)(float *, const float *, size_t), (*mul)(float *, const float *, size_t);
-	void (*exp)(float *, size_t), (*silu)(float *, size_t), (*gelu)(float *, size_t), (*gelu_tanh)(float *,
-		size_t), (*tanh)(float *, size_t), (*softmax)(float *, size_t);
+	void (*exp)(float *, size_t), (*silu)(float *, size_t), (*gelu)(float *, size_t);
+	void (*gelu_tanh)(float *, size_t), (*tanh)(float *, size_t), (*softmax)(float *, size_t);
 	size_t (*top)(const float *, size_t);
 	float (*sum_exp)(const float *, size_t, float);
 	void (*turn)(float *, float *, const float *, const float *, size_t);

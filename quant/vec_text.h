@@ -6,7 +6,7 @@
 #include "lane_math.h"
 #include "vec_internal.h"
 
-static inline float dot1(const float *a, const float *b, size_t n)
+static float dot(const float *a, const float *b, size_t n)
 {
 	t16 s = t_dup(0);
 	float l[16];
@@ -15,11 +15,6 @@ static inline float dot1(const float *a, const float *b, size_t n)
 	t_store(l, s);
 	for (size_t k = 0; i < n; i++, k++) l[k] = fmaf(a[i], b[i], l[k]);
 	return r_tree(l);
-}
-static float dot(const float *a, const float *b, size_t n) { return dot1(a, b, n); }
-static void dots(const float *a, const float *rows, size_t stride, size_t n_rows, size_t n, float *out)
-{
-	for (size_t r = 0; r < n_rows; r++) out[r] = dot1(a, rows + r*stride, n);
 }
 
 enum { LANES = 16/REG };         /* registers of sixteen lanes */
@@ -159,31 +154,17 @@ static void squares(double *sum, double *rest, const float *x, size_t stride, si
 	for (; j < n; j++) for (size_t t = 0; t < n_rows; t++) add_square(sum + j, rest + j, x[t*stride + j]);
 }
 
-/* y[j] = fma(p[r], rows[r][j], y[j]), r in order: a column is one chain */
-static void mix(float *y, const float *p, const float *rows, size_t stride, size_t n_rows, size_t n)
+static void axpy(float *y, float a, const float *x, size_t n)
 {
+	t16 by = t_dup(a);
 	size_t j = 0;
-	for (; j + 64 <= n; j += 64) {
-		t16 a = t_load(y + j), b = t_load(y + j + 16), c = t_load(y + j + 32), d = t_load(y + j + 48);
-		for (size_t r = 0; r < n_rows; r++) {
-			const float *x = rows + r*stride + j;
-			t16 q = t_dup(p[r]);
-			a = t_fma(q, t_load(x), a);
-			b = t_fma(q, t_load(x + 16), b);
-			c = t_fma(q, t_load(x + 32), c);
-			d = t_fma(q, t_load(x + 48), d);
-		}
-		t_store(y + j, a); t_store(y + j + 16, b); t_store(y + j + 32, c); t_store(y + j + 48, d);
-	}
+	_Pragma("GCC unroll 4")
+	for (; j + 16 <= n; j += 16) t_store(y + j, t_fma(by, t_load(x + j), t_load(y + j)));
 	for (; j < n; j += REG) {
 		size_t some = n - j < REG ? n - j : REG;
-		rf a = r_part(y + j, some);
-		for (size_t r = 0; r < n_rows; r++) a = r_fma(r_dup(p[r]), r_part(rows + r*stride + j, some), a);
-		r_put_part(y + j, a, some);
+		r_put_part(y + j, r_fma(r_dup(a), r_part(x + j, some), r_part(y + j, some)), some);
 	}
 }
-
-static void axpy(float *y, float a, const float *x, size_t n) { mix(y, &a, x, n, 1, n); }
 
 /* Whole registers of an array, then the padded rest. */
 #define EACH(n, EXPR) \
@@ -303,6 +284,5 @@ static void softmax(float *y, size_t n)
 	{ EACH(n, x/r_dup(s)) }
 }
 
-const struct vec_table VEC_TABLE = { dot, dots, sum, max, beyond, loss, squares, mix, axpy, scale, scale_mul, add, mul,
-	expv, silu, gelu, gelu_tanh, tanhv, softmax, top, sum_exp, turn, turn_pairs,
-	exp_from };
+const struct vec_table VEC_TABLE = { dot, sum, max, beyond, loss, squares, axpy, scale, scale_mul, add, mul, expv,
+	silu, gelu, gelu_tanh, tanhv, softmax, top, sum_exp, turn, turn_pairs, exp_from };

@@ -91,8 +91,6 @@ static void check_vectors(size_t n)
 	s += (float)vec_beyond(x, n, 1e9f); clear("beyond");
 	vec_loss(x, y, NULL, n, &error, &norm); clear("loss");
 	vec_squares(sums[0], sums[1], x, 0, 2, n); clear("squares");
-	vec_dots(x, x, 0, 2, n, y); clear("dots");
-	vec_mix(y, x, x, 0, 2, n); clear("mix");
 	vec_axpy(y, s, x, n); clear("axpy");
 	vec_scale(y, 0.5f, n); clear("scale");
 	vec_scale_mul(y, x, 0.5f, x, n); clear("scale_mul");
