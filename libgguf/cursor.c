@@ -114,7 +114,8 @@ static enum ggu_status integer(struct ggu_cursor *c, void *v, size_t width)
 enum ggu_status ggu_cursor_u32(struct ggu_cursor *c, uint32_t *v) { return integer(c, v, sizeof *v); }
 enum ggu_status ggu_cursor_u64(struct ggu_cursor *c, uint64_t *v) { return integer(c, v, sizeof *v); }
 
-enum ggu_status ggu_cursor_block(struct ggu_cursor *c, struct ggu_arena *a, size_t n, size_t tail, void **to)
+/* n bytes into the arena with `tail` zeros after. On a pipe memory is taken as they arrive. */
+static enum ggu_status block(struct ggu_cursor *c, struct ggu_arena *a, size_t n, size_t tail, void **to)
 {
 	bool known = c->s->size != UINT64_MAX;
 	size_t have = 0, room = known || n < GROW_BYTES ? n : GROW_BYTES;
@@ -146,7 +147,7 @@ enum ggu_status ggu_cursor_block(struct ggu_cursor *c, struct ggu_arena *a, size
 
 enum ggu_status ggu_cursor_numbers(struct ggu_cursor *c, struct ggu_arena *a, size_t n, size_t width, void **to)
 {
-	GGU_TRY(ggu_cursor_block(c, a, n*width, 0, to));
+	GGU_TRY(block(c, a, n*width, 0, to));
 	if (c->s->big != HOST_BIG)
 		ggu_swap_items(*to, n, width);
 	return GGU_OK;
@@ -167,7 +168,7 @@ enum ggu_status ggu_cursor_str(struct ggu_cursor *c, struct ggu_arena *a, size_t
 		return ggu_rule(c->err, GGU_RULE_NAME,
 			ggu_fail(c->err, GGU_ERR_FORMAT, at, c->where, "name of %llu bytes is longer than %zu",
 				(unsigned long long)n, max));
-	GGU_TRY(ggu_cursor_block(c, a, (size_t)n, 1, &p));
+	GGU_TRY(block(c, a, (size_t)n, 1, &p));
 	*s = (struct ggu_str){ p, (size_t)n };
 	return GGU_OK;
 }

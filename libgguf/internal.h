@@ -105,8 +105,6 @@ uint64_t ggu_cursor_left(const struct ggu_cursor *c);  /* bytes up to the end; h
 enum ggu_status ggu_cursor_u32(struct ggu_cursor *c, uint32_t *v);
 enum ggu_status ggu_cursor_u64(struct ggu_cursor *c, uint64_t *v);
 enum ggu_status ggu_cursor_bytes(struct ggu_cursor *c, void *to, size_t n);
-/* n bytes into the arena with `tail` zeros after. On a pipe memory is taken as they arrive. */
-enum ggu_status ggu_cursor_block(struct ggu_cursor *c, struct ggu_arena *a, size_t n, size_t tail, void **to);
 /* n integers or floats of `width` bytes, in host order; n*width must not overflow. */
 enum ggu_status ggu_cursor_numbers(struct ggu_cursor *c, struct ggu_arena *a, size_t n, size_t width, void **to);
 /* A length of at most max and that many bytes, with a NUL after. */

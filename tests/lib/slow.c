@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * slow.c - see slow.h. */
 #include <math.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include "../../libgguf/ggu.h"
@@ -169,8 +170,9 @@ int slow_weight(uint32_t type, const uint8_t *row, size_t at, struct slow_weight
 	return 1;
 }
 
-int slow_span(uint32_t type) { return type == GGU_TYPE_NVFP4 ? 16 : block_weights(type) == 256 ? 256 : 32; }
-int slow_has_min(uint32_t type)
+/* Elements whose products are one exact sum, and whether minima are subtracted. */
+static int span_of(uint32_t type) { return type == GGU_TYPE_NVFP4 ? 16 : block_weights(type) == 256 ? 256 : 32; }
+static bool has_min(uint32_t type)
 {
 	return type == GGU_TYPE_Q4_1 || type == GGU_TYPE_Q5_1 || type == GGU_TYPE_Q2_K || type == GGU_TYPE_Q4_K ||
 		type == GGU_TYPE_Q5_K;
@@ -213,7 +215,7 @@ void slow_pack(uint32_t type, const float *x, size_t n, struct slow_act *act)
 
 float slow_product(uint32_t type, const struct slow_weight *w, size_t n, const struct slow_act *act, int64_t *widest)
 {
-	int span = slow_span(type);
+	int span = span_of(type);
 	float y = 0;
 	for (size_t i = 0; i < n; i += (size_t)span) {
 		int64_t sum = 0, mins = 0;
@@ -224,7 +226,7 @@ float slow_product(uint32_t type, const struct slow_weight *w, size_t n, const s
 		if (llabs(sum) > *widest) *widest = llabs(sum);
 		if (llabs(mins) > *widest) *widest = llabs(mins);
 		y = fmaf((float)w[i].d*act[i].d, (float)sum, y);
-		if (slow_has_min(type)) y = fmaf(-((float)w[i].m*act[i].d), (float)mins, y);
+		if (has_min(type)) y = fmaf(-((float)w[i].m*act[i].d), (float)mins, y);
 	}
 	return y;
 }

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * slow.h - the numbers of quant/ one at a time, from the description of the formats and of the numeric contract.
  *
- * Shares the code books (quant/grids.h: data) with quant/ and no code: it is there to disagree. Types are ggml's ids.
- * */
+ * Shares the code books (quant/grids.h: data) with quant/ and no code: it is there to disagree. Types are ggml's ids. */
 #ifndef TESTS_SLOW_H
 #define TESTS_SLOW_H
 #include <stddef.h>
@@ -12,9 +11,6 @@
 struct slow_weight { double d, m; int scale, min, code; };
 /* Weight i of a row of blocks. 0: not a block type known here. */
 int slow_weight(uint32_t type, const uint8_t *row, size_t i, struct slow_weight *w);
-/* Elements whose products are one exact sum (16, 32 or 256), and whether minima are subtracted. */
-int slow_span(uint32_t type);
-int slow_has_min(uint32_t type);
 /* Weight i of a row of any type, floats included. 0: not known. All products of a block type are exact in double
  * and the difference is rounded once, as it is when each operation is one of float. */
 int slow_decode(uint32_t type, const uint8_t *row, size_t i, float *w);
