@@ -32,9 +32,9 @@ struct coder;                           /* of enc_tile.h, each table its own */
 enum exact_result { EXACT_NO_LATTICE, EXACT_NOT_FOUND, EXACT_FOUND };
 typedef enum exact_result exact_fn(const struct coder *c, const float *x, bool turned, void *block);
 typedef void feedback_fn(const struct coder *c, const struct how *how, const struct feedback_group *g);
-/* Of the factorisation (enc_factor.h), in panels of FACTOR_PANEL columns; the first `done` columns of rows a[n_rows][] are final.
- * take: a[i][at + c] -= sum of a[i][p]*panel[p][c] in order of p < done. corner: the factor of the square
- * at the diagonal; false: it is not positive. solve: that of rows under it. */
+/* Of the factorisation (enc_factor.h), in panels of FACTOR_PANEL columns; the first `done` columns of rows a[n_rows][]
+ * are final. take: a[i][at + c] -= sum of a[i][p]*panel[p][c] in order of p < done. corner: the factor of the square at
+ * the diagonal; false: it is not positive. solve: that of rows under it. */
 enum { FACTOR_PANEL = 64 };
 /* Transposed without its diagonal; that. */
 struct factor_corner { float upper[FACTOR_PANEL][FACTOR_PANEL], root[FACTOR_PANEL]; };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * enc_factor.h - the factor of a covariance that error feedback goes by (feedback.c): the parts of its making which take
- * the time, and rows solved with it. enc.h says what each does.
+ * enc_factor.h - the factor of a covariance that error feedback goes by (feedback.c): the parts of its making which
+ * take the time, and rows solved with it. enc.h says what each does.
  *
  * Each sum is one chain in order of columns, and lanes are columns or rows of their own: no width of registers can
  * change a bit. */

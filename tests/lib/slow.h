@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * slow.h - the numbers of quant/ one at a time, from the description of the formats and of the numeric contract.
  *
- * Shares the code books (quant/grids.h: data) with quant/ and no code: it is there to disagree. Types are ggml's ids. */
+ * Shares the code books (quant/grids.h: data) with quant/ and no code: it is there to disagree. Types are
+ * ids of ggml. */
 #ifndef TESTS_SLOW_H
 #define TESTS_SLOW_H
 #include <stddef.h>
