@@ -91,7 +91,7 @@ FLAGS_arm_dotprod = -march=armv8.2-a+dotprod
 FLAGS_arm_i8mm = -march=armv8.2-a+dotprod+i8mm
 ifneq ($(filter x86_64 i%86 amd64,$(ARCH)),)
 $(call sets,x86,$(OBJ))
-$(OBJ)/quant/panel_avx512.o $(OBJ)/quant/row_avx512.o $(OBJ)/quant/attn_avx512.o $(OBJ)/quant/gram_avx512.o: ISA = $(FLAGS_x86_avx512) -mavx512vnni
+$(patsubst %,$(OBJ)/quant/%_avx512.o,panel row attn gram): ISA = $(FLAGS_x86_avx512) -mavx512vnni
 endif
 ifneq ($(filter aarch64 arm64,$(ARCH)),)
 $(call sets,arm,$(OBJ))
