@@ -3,8 +3,8 @@
  *
  * A line of input is a sequence; sequences are independent. Per token a row of n_vocab float32, little-endian;
  * with --hidden the residual stream instead, [n_layer+1][token][n_embd] for each sequence. A model without an output
- * matrix (BERT) gives the rows that would meet it, n_embd for each token. A model with an encoder
- * takes what goes into that from the lines of another file. */
+ * matrix (BERT) gives the rows that would meet it, n_embd for each token. A model with an encoder takes what goes into
+ * that from the same line, "encoder ids | decoder ids", or from the lines of another file. */
 #include <stdlib.h>
 #include <string.h>
 #include "../libgguf/grow.h"
@@ -71,19 +71,39 @@ static char *read_text(const char *path, const char *file)
 }
 
 static const char *source_name(void) { return strcmp(o.source, "-") ? o.source : "(stdin)"; }
-static void read_source(struct group *g)
+/* Takes the encoder's ids from lines "encoder ids | decoder ids", and leaves blanks where they stood. */
+static void take_sources(struct group *g, const char *file, char *text)
 {
-	char *text;
+	const size_t n_vocab = model_n_vocab(g->m);
+	for (char *line = text, *end, *bar; *line; line = end + (*end == '\n')) {
+		const char *p = line;
+		end = line + strcspn(line, "\n");
+		if (line + strspn(line, " \t\r,") == end) continue;
+		if (!(bar = memchr(line, '|', (size_t)(end - line))))
+			msg_die("%s: byte %td: no '|' between ids for the encoder and ids for the decoder of %s",
+				file, line - text, o.model);
+		*bar = '\n';
+		if (!read_line(&g->source, n_vocab, file, text, &p))
+			msg_die("%s: byte %td: no ids for the encoder before '|'", file, line - text);
+		if (bar + 1 + strspn(bar + 1, " \t\r,") == end)
+			msg_die("%s: byte %td: no ids for the decoder after '|'", file, bar - text);
+		memset(line, ' ', (size_t)(bar + 1 - line));
+	}
+}
+/* What goes into an encoder: from --source, or from the text of IDS, where the decoder's ids then stay. */
+static void read_source(struct group *g, const char *file, char *ids)
+{
 	size_t at = 0;
-	if (!o.source != !model_has_encoder(g->m))
-		msg_die(o.source ? "%s: has no encoder for the ids of --source" :
-			"%s: has an encoder; --source has the ids that go into it", o.model);
-	if (!o.source) return;
-	text = read_text(o.source, source_name());
-	for (const char *p = text; *p; p = next_line(p))
-		read_line(&g->source, model_n_vocab(g->m), source_name(), text, &p);
+	if (o.source && !model_has_encoder(g->m)) msg_die("%s: has no encoder for the ids of --source", o.model);
+	if (o.source) {
+		char *text = read_text(o.source, source_name());
+		for (const char *p = text; *p; p = next_line(p))
+			read_line(&g->source, model_n_vocab(g->m), source_name(), text, &p);
+		free(text);
+	} else if (model_has_encoder(g->m)) {
+		take_sources(g, file, ids);
+	}
 	for (size_t i = 0; i < g->source.n; at += g->source.part[i++].n) g->source.part[i].ids = g->source.ids + at;
-	free(text);
 }
 
 static void encode(struct group *g)
@@ -167,7 +187,7 @@ int main(int argc, char **argv)
 	out_refuse_input(out, o.arch_file);
 	out_refuse_input(out, n ? argv[0] : "-");
 	out_refuse_input(out, o.source);
-	read_source(&g);
+	read_source(&g, file, text);
 	for (const char *p = text; *p; p = next_line(p)) {
 		if (!read_line(&g.l, model_n_vocab(m), file, text, &p)) continue;
 		if (o.hidden || g.l.n_ids >= g.n_batch) run(&g);        /* --hidden is by sequence */

@@ -37,7 +37,21 @@ for n in 1 2; do
 done
 ok "the residual stream" gguf-logits -m m.gguf --source source --hidden -o hidden ids
 is "... is the decoder's" "$(wc -c <hidden | tr -d ' ')" $((2*6*32*4))
-refused "no ids for the encoder" "has an encoder; --source has the ids" ids
+printf '1 2 3 4 | 1 8\n\n \t\n5 6|1 9,10\r\n7 |1' >both
+ok "a line for both" gguf-logits -m m.gguf -o logits2 both
+same "... gives the same logits" logits2 logits
+gguf-logits -m m.gguf --hidden both | cmp -s - hidden
+tap_result $? "... the same residual stream"
+refused "no ids for the encoder" "ids: byte 0: no '|' between ids for the encoder and ids for the decoder of m.gguf" ids
+both_refused()
+{
+	printf "$2" >few
+	refused "both lists, $1" "few: byte $3" few
+}
+both_refused "none for the encoder" '1 | 1\n, | 3\n' "6: no ids for the encoder before '|'"
+both_refused "none for the decoder" '1 | 1\n1 |\n' "8: no ids for the decoder after '|'"
+both_refused "a third" '1 | 1 | 2\n' "6: '|' is not a token id"
+both_refused "a token beyond the vocabulary" '1 | 16' "4: token 16 is not in the vocabulary"
 head -2 ids >few
 refused "too many sources" "source: has more sequences" --source source few
 head -1 source >few
