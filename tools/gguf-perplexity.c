@@ -218,13 +218,14 @@ static void check_base(struct job *j)
 		msg_die("%s: has only %zu windows, none from %d on", o.base, j->base.n_chunk, o.from);
 	if (j->windows > j->base.n_chunk - (size_t)o.from) {
 		j->windows = j->base.n_chunk - (size_t)o.from;
-		load_few_windows(o.base, j->windows);
+		load_few_windows(o.base, j->windows, (uint64_t)o.from);
 	}
 	skip_base(j, n_vocab);
 	saved = j->base.tokens + (size_t)o.from*(size_t)o.ctx;
 	for (size_t i = 0; i < j->windows*(size_t)o.ctx; i++)
 		if (saved[i] != j->ids[i])
-			msg_die("%s: token %zu is %d, but %d in this text", o.base, i, (int)saved[i], (int)j->ids[i]);
+			msg_die("%s: token %zu is %d, but %d in this text", o.base, (size_t)o.from*(size_t)o.ctx + i,
+				(int)saved[i], (int)j->ids[i]);
 }
 
 static void refuse_inputs(const struct job *j, const struct out *out, const char *text)
@@ -245,7 +246,7 @@ static void open_outputs(struct job *j, const char *text)
 	if (!strcmp(o.save, "-")) msg_die("--save-logits needs a file: the results go to standard output");
 	j->out = out_open(o.save, true);
 	refuse_inputs(j, j->out, text);
-	out_refuse_input(j->out, o.output);
+	if (out_is(j->out, o.output)) msg_die("%s: -o and --save-logits name the same file", o.save);
 	f = fdopen(out_fd(j->out), "wb");
 	if (!f) msg_die("%s: %s", o.save, strerror(errno));
 	logits_file_create(&j->save, f, o.save, (size_t)o.ctx, model_n_vocab(j->a.m), j->windows, j->ids);

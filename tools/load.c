@@ -168,13 +168,15 @@ size_t load_windows(const struct load_windows *w, struct tokenizer *t, const cha
 		msg_die("%s: has only %zu windows, none from %llu on", shown, there, (unsigned long long)w->from);
 	there -= (size_t)w->from;
 	memmove(*ids, *ids + (size_t)w->from*w->ctx, there*w->ctx*sizeof **ids);
-	if (w->chunks > there) load_few_windows(shown, there);
+	if (w->chunks > there) load_few_windows(shown, there, w->from);
 	return w->chunks && w->chunks < there ? (size_t)w->chunks : there;
 }
 
-void load_few_windows(const char *file, size_t n)
+void load_few_windows(const char *file, size_t n, uint64_t from)
 {
-	msg_warn("%s: has only %zu window%s", file, n, n == 1 ? "" : "s");
+	const char *many = n == 1 ? "" : "s";
+	if (from) msg_warn("%s: has only %zu window%s from %llu on", file, n, many, (unsigned long long)from);
+	else msg_warn("%s: has only %zu window%s", file, n, many);
 }
 
 bool load_id(const char *file, const char *text, const char **p, bool lines, size_t n_vocab, int32_t *id)

@@ -39,8 +39,8 @@ struct load_windows { size_t ctx; uint64_t from, chunks; unsigned flags; };
  * fewer than were asked for. file: the text's name */
 size_t load_windows(const struct load_windows *w, struct tokenizer *t, const char *file, const char *text, size_t n,
 	int32_t **ids);
-/* A warning: fewer windows than were asked for. */
-void load_few_windows(const char *file, size_t n);
+/* A warning: from window from on fewer, n, than were asked for. */
+void load_few_windows(const char *file, size_t n, uint64_t from);
 /* The next token id at *p, a place in file's text, after blanks, commas and, if `lines`, ends of lines; *p then stands
  * after it. False at the end. Dies at what is not an id below n_vocab, with the byte of the text. */
 bool load_id(const char *file, const char *text, const char **p, bool lines, size_t n_vocab, int32_t *id);

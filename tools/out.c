@@ -114,16 +114,20 @@ static bool same_place(const char *a, const char *b)
 	return same;
 }
 
-void out_refuse_input(const struct out *o, const char *input)
+bool out_is(const struct out *o, const char *input)
 {
-	bool is_stdin = input && !strcmp(input, "-"), have_a, have_b, same;
+	bool is_stdin = input && !strcmp(input, "-"), have_a, have_b;
 	struct stat a, b;
-	if (!input) return;
+	if (!input) return false;
 	have_a = !(o->name ? stat(o->name, &a) : fstat(o->fd, &a));
 	have_b = !(is_stdin ? fstat(0, &b) : stat(input, &b));
-	if (have_a && have_b) same = S_ISREG(a.st_mode) && same_inode(&a, &b);
-	else same = !have_a && !have_b && o->name && !is_stdin && same_place(o->name, input);
-	if (same) msg_die("%s: input and output are the same file", is_stdin ? "(stdin)" : input);
+	if (have_a && have_b) return S_ISREG(a.st_mode) && same_inode(&a, &b);
+	return !have_a && !have_b && o->name && !is_stdin && same_place(o->name, input);
+}
+void out_refuse_input(const struct out *o, const char *input)
+{
+	if (out_is(o, input))
+		msg_die("%s: input and output are the same file", strcmp(input, "-") ? input : "(stdin)");
 }
 
 void out_refuse_sources(const struct out *o, const char *name, const struct ggu_file *f)

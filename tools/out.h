@@ -14,8 +14,10 @@ struct out;
 struct out *out_open(const char *name, bool binary);
 /* Dies as out_open would, and where name is not that of a file: for one that is opened after hours. */
 void out_check(const char *name);
-/* Dies if input, "-" being standard input and NULL none, is the file to be replaced, or would be: one that both are
- * yet to make. */
+/* Whether input, "-" being standard input and NULL none, is the file to be replaced, or would be: one that both are yet
+ * to make. */
+bool out_is(const struct out *o, const char *input);
+/* Dies if it is. */
 void out_refuse_input(const struct out *o, const char *input);
 /* The same for each shard of f, which was opened as name. */
 void out_refuse_sources(const struct out *o, const char *name, const struct ggu_file *f);

@@ -7,6 +7,7 @@
 #include "../quant/vec.h"
 #include "kv_json.h"
 #include "msg.h"
+#include "near.h"
 #include "scores.h"
 
 size_t scores_per(size_t n_ctx) { return n_ctx - 1 - n_ctx/2; }
@@ -154,16 +155,18 @@ static void print_text(const struct result *r, bool has_base)
 /* NAME=X of --fail-above */
 static size_t read_rule(const char *rule, bool has_base, double *bound)
 {
-	size_t m = 0, n = strcspn(rule, "="), count = n_measures(has_base);
-	char *end = NULL;
+	size_t m = 0, n = strcspn(rule, "=");
+	char *end = NULL, asked[16] = "", hint[NEAR_BYTES];
+	struct near near = { .asked = asked };
 	if (rule[n]) *bound = strtod(rule + n + 1, &end);
 	if (!rule[n] || end == rule + n + 1 || *end || isnan(*bound))
 		msg_die("--fail-above expects NAME=NUMBER, not '%s'", rule);
-	while (m < count && (strlen(names[m]) != n || memcmp(names[m], rule, n))) m++;
-	if (m == count)
-		msg_die("--fail-above %s: %s gives no such result", rule, has_base ? "--base" :
-			"a measurement without --base");
-	return m;
+	while (m < N_MEASURES && (strlen(names[m]) != n || memcmp(names[m], rule, n))) m++;
+	if (m < n_measures(has_base)) return m;
+	if (m < N_MEASURES) msg_die("--fail-above %s: a measurement without --base gives no such result", rule);
+	if (n < sizeof asked) memcpy(asked, rule, n);
+	for (m = 0; m < n_measures(has_base); m++) near_try(&near, names[m]);
+	msg_die("--fail-above %s: there is no such result%s", rule, near_hint(&near, "", hint));
 }
 
 void scores_check_rules(const struct opt_list *fail_above, bool has_base)

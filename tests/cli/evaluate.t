@@ -19,6 +19,8 @@ is "... is one line" "$(wc -l <plain | tr -d ' ')" 1
 head -c 8000 text >short
 is "fewer windows than --chunks" "$(gguf-perplexity -m m.gguf --ctx 2048 --chunks 99 short 2>&1 >/dev/null)" "gguf-perplexity: short: has only 1 window
 gguf-perplexity: m.gguf: was trained for 512 positions, fewer than the 2048 of this context"
+is "... and than --from and --chunks" "$(gguf-perplexity -m m.gguf --ctx 512 --from 3 --chunks 99 short 2>&1 >/dev/null)" \
+	"gguf-perplexity: short: has only 1 window from 3 on"
 is "a prompt that goes beyond what the model was trained for" "$(gguf-run -m m.gguf --ids -p In -n 600 2>&1 >/dev/null | head -1)" \
 	"gguf-run: m.gguf: was trained for 512 positions, fewer than the 602 of this context"
 is "... does not, in a context that it does not fill" "$(gguf-run -m m.gguf --ids -p In -n 3 --ctx 9000 2>&1 >/dev/null)" ""
@@ -60,6 +62,12 @@ ok "--fail-above: below" gguf-perplexity -q -m m.gguf --chunks 1 --fail-above pp
 not_ok "--fail-above: above" 1 gguf-perplexity -q -m m.gguf --chunks 1 --fail-above ppl=1e9 --fail-above ppl=1.5 text
 not_ok "--fail-above: of the base" 1 gguf-perplexity -q -m q.gguf --base m.gguf --chunks 1 --fail-above kld=0 text
 not_ok "--fail-above: no such result" 2 gguf-perplexity -q -m m.gguf --chunks 1 --fail-above kld=0 text
+is "... says why" "$(gguf-perplexity -q -m m.gguf --fail-above kld=0 nowhere 2>&1)" \
+	"gguf-perplexity: --fail-above kld=0: a measurement without --base gives no such result"
+is "... and what it may be" "$(gguf-perplexity -q -m m.gguf --base m.gguf --fail-above kld_p9=0 nowhere 2>&1)" \
+	"gguf-perplexity: --fail-above kld_p9=0: there is no such result; did you mean kld_p99?"
+is "... -o that is --save-logits too" "$(gguf-perplexity -q -m m.gguf -o zz --save-logits ./zz text 2>&1)" \
+	"gguf-perplexity: ./zz: -o and --save-logits name the same file"
 not_ok "... told before anything is read" 2 gguf-perplexity -q -m m.gguf --fail-above no_such=1 nowhere
 cp .out message
 ok "... by name" grep -q 'no_such=1' message
