@@ -209,7 +209,8 @@ static void take_rows(struct attn_task *t, const struct attn *a, const struct at
 	t->kv = x->kv;
 	t->head_rows = x->n_tokens*x->n_heads;
 	t->n = x->n_kv*t->head_rows;
-	t->group = up(t->head_rows, up(t->head_rows, ATTN_GROUP));
+	t->group = t->head_rows <= quant_attn_table->most ? t->head_rows :
+		up(t->head_rows, up(t->head_rows, ATTN_GROUP));
 	lay_out(t, a);
 	quant_attn_table->pack_q(t);
 }

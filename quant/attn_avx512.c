@@ -3,7 +3,9 @@
 #if defined __x86_64__
 #include "lane_avx512.h"
 #define ATTN_TABLE quant_attn_avx512
-enum { WIDE_1 = 4, WIDE_2 = 4, WIDE_3 = 4, WIDE_4 = 4, WIDE_5 = 4, WIDE_6 = 4, REGS = 24 };
+enum { WIDE_1 = 4, WIDE_2 = 4, WIDE_3 = 4, WIDE_4 = 4, WIDE_5 = 4, WIDE_6 = 4, WIDE_7 = 2, WIDE_8 = 2,
+	REGS = 24 };
+#define EIGHT
 static inline ri r_pairs(rs a, rs b, ri sum)
 {
 	return (ri)_mm512_dpwssd_epi32((__m512i)sum, (__m512i)a, (__m512i)b);

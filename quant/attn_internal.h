@@ -2,8 +2,10 @@
  * attn_internal.h - how a task of attention meets the functions of an instruction set.
  *
  * A task has up to ATTN_ROWS rows, a row being one query head of one token: key-value heads slowest, then tokens. Rows
- * of a head go in groups of up to ATTN_GROUP. It walks the tiles of a split and brings each into this form, all
- * float32 but queries that meet codes, which are integers (attn_outer.h):
+ * of a head go in groups of up to ATTN_GROUP; all together where they are few enough for the instruction set, for then
+ * what they meet comes from memory: two groups would be a wait for it in the first, and none in the second. It walks
+ * the tiles of a split and brings each into this form, all float32 but queries that meet codes, which are integers
+ * (attn_outer.h):
  *
  *   q  [groups of rows][k_wide][rows of the group]       one query value is next to those it is used with
  *   k  [k_wide][ATTN_BLOCK]                              as keys lie in the cache: lanes are positions
@@ -16,7 +18,7 @@
 #define QUANT_ATTN_INTERNAL_H
 #include "attn.h"
 
-enum { ATTN_ROWS = 192, ATTN_GROUP = 6, ATTN_LANES = 16 };
+enum { ATTN_ROWS = 192, ATTN_GROUP = 6, ATTN_MOST = 8, ATTN_LANES = 16 };
 /* I16: numbers that share a scale, at most; their greatest integer */
 enum { ATTN_SHARE = 128, ATTN_AMAX = 4095 };
 
@@ -42,6 +44,10 @@ struct attn_task {
 };
 
 struct attn_table {
+	size_t most;                    /* rows of a group where a head has no more: ATTN_MOST or fewer */
+	/* n numbers, ATTN_SHARE at most, as integers times a scale, which is returned; zeros up to whole vectors. q has
+	 * room for ATTN_SHARE. */
+	float (*integers)(const float *x, size_t n, int16_t *q);
 	void (*pack_q)(struct attn_task *t);
 	/* Rows r0..r1 - 1, of one head, meet the tile of positions p..; head: its keys and values; next: those of the
 	 * tile that follows, or NULL, which are fetched meanwhile. */
@@ -60,8 +66,6 @@ extern const struct attn_table quant_attn_neon;
 /* The table in use; quant_select sets it. */
 extern const struct attn_table *quant_attn_table;
 
-/* n numbers, ATTN_SHARE at most, as integers times a scale, which is returned; zeros up to whole vectors */
-float attn_integers(const float *x, size_t n, int16_t *q);
 /* A head in a block: keys, then values. */
 size_t attn_head_bytes(const struct attn_shape *s);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * attn_outer.h - scores, and sums over values, of up to six rows; part of attn_text.h.
+ * attn_outer.h - scores, and sums over values, of up to eight rows; part of attn_text.h.
  *
  * Both are outer products of rows by some registers of lanes, written once each for a constant number of rows and
  * registers: with few rows more registers are taken, so that enough chains of fma are under way. Codes are read as they
@@ -257,13 +257,22 @@ struct seen { int from, to; };
 /* A row's weights times the scales of 32 dimensions, as integers and their scale; their sum, where it is wanted. */
 struct shares { _Alignas(64) int16_t u[ATTN_BLOCK]; float d; int32_t sum; };
 
+/* Of magnitudes as integers, which are in order, NaN above infinity; NaN if one is or is infinite. */
+INLINE float greatest_of(ri top)
+{
+	int32_t most = r_most_of(top);
+	float size;
+	memcpy(&size, &most, sizeof size);
+	return most >= 0x7f800000 ? NAN : size;
+}
+INLINE float scale_of(float most, int greatest) { return most < 0x1p-96f ? 0 : most/(float)greatest; }
+/* 1.5*2^23 + x */
+INLINE ri rounded(rf x, float inverse) { return (ri)(x*r_dup(inverse) + r_dup(12582912.0f)) - 0x4b400000; }
 /* u = w times the scales d, 0 where it is not seen; returns the largest |u|, NaN if one is or is infinite. */
 INLINE float scale_weights(const float *w, const rf *d, struct seen seen, float *u)
 {
 	bool all = seen.from == 0 && seen.to == ATTN_BLOCK;
 	ri at = { 0 }, top = { 0 };
-	int32_t most;
-	float size;
 	for (int i = 0; i < REG; i++) at[i] = i;
 	UNROLL for (int i = 0; i < TILE; i++, at += REG) {
 		rf x = r_floats(w + i*REG)*d[i];
@@ -271,16 +280,14 @@ INLINE float scale_weights(const float *w, const rf *d, struct seen seen, float 
 		top = ri_max(top, (ri)x & INT32_MAX);
 		r_put(u + i*REG, x);
 	}
-	most = r_most_of(top);          /* as integers magnitudes are in order, NaN above infinity */
-	memcpy(&size, &most, sizeof size);
-	return most >= 0x7f800000 ? NAN : size;
+	return greatest_of(top);
 }
 INLINE void round_weights(enum form form, const float *u, float inverse, struct shares *o)
 {
 	ri sum = { 0 }, x[2];
 	UNROLL for (int i = 0; i < TILE; i += 2) {
-		for (int k = 0; k < 2; k++) {   /* 1.5*2^23 + x */
-			x[k] = (ri)(r_floats(u + (i + k)*REG)*r_dup(inverse) + r_dup(12582912.0f)) - 0x4b400000;
+		for (int k = 0; k < 2; k++) {
+			x[k] = rounded(r_floats(u + (i + k)*REG), inverse);
 			if (form == CODES_4) sum += x[k];
 		}
 		r_put_shorts(o->u + i*REG, x[0], x[1]);
@@ -291,13 +298,13 @@ INLINE void round_weights(enum form form, const float *u, float inverse, struct 
  * each stage, since a stage's steps wait for each other. */
 INLINE void share(enum form form, int rows, const float *w, const char *d, const struct seen *seen, struct shares *o)
 {
-	float u[ATTN_GROUP][ATTN_BLOCK], most[ATTN_GROUP], inverse[ATTN_GROUP];
+	float u[ATTN_MOST][ATTN_BLOCK], most[ATTN_MOST], inverse[ATTN_MOST];
 	rf scale[TILE];
 	UNROLL for (int i = 0; i < TILE; i++)
 		scale[i] = form == CODES_16 ? (rf)r_load(d + 4*i*REG) : r_f16(d + 2*i*REG);
 	for (int r = 0; r < rows; r++) most[r] = scale_weights(w + r*ATTN_BLOCK, scale, seen[r], u[r]);
 	for (int r = 0; r < rows; r++) {
-		o[r].d = most[r] < 0x1p-96f ? 0 : most[r]/(form == CODES_16 ? ATTN_AMAX : MUL_AMAX);
+		o[r].d = scale_of(most[r], form == CODES_16 ? ATTN_AMAX : MUL_AMAX);
 		inverse[r] = o[r].d > 0 ? 1/o[r].d : 0;
 	}
 	for (int r = 0; r < rows; r++) {
@@ -379,7 +386,7 @@ INLINE void mix_codes(enum form form, int rows, int most, const struct seen *see
 	from = from/STEP*STEP;
 	to = (to + STEP - 1)/STEP*STEP;
 	for (size_t j = 0, n; j < v_wide; j += n, b += v->bytes) {
-		struct shares u[ATTN_GROUP];
+		struct shares u[ATTN_MOST];
 		size_t low = 0, step = (size_t)wide*REG;
 		n = form == CODES_16 ? least(v_wide - j, ATTN_SHARE) : 32;
 		fetch_scales(form, b, v->next);
@@ -423,13 +430,19 @@ static void mix_##form##_##rows(const struct seen *seen, const float *w, const s
 #define EACH_FORM(rows) NUMBERS(FLOATS, rows) NUMBERS(HALVES, rows) NUMBERS(BFLOATS, rows) \
 	CODES(CODES_8, rows) CODES(CODES_4, rows) CODES(CODES_5, rows) CODES(CODES_16, rows)
 EACH_FORM(1) EACH_FORM(2) EACH_FORM(3) EACH_FORM(4) EACH_FORM(5) EACH_FORM(6)
+#ifdef EIGHT
+EACH_FORM(7) EACH_FORM(8)
+#define MORE(verb, form) verb##_##form##_7, verb##_##form##_8
+#else
+#define MORE(verb, form) NULL
+#endif
 #define OF(verb, form) [form] = { NULL, verb##_##form##_1, verb##_##form##_2, verb##_##form##_3, \
-	verb##_##form##_4, verb##_##form##_5, verb##_##form##_6 }
-static score_rows *const score_of[FORMS][ATTN_GROUP + 1] = {
+	verb##_##form##_4, verb##_##form##_5, verb##_##form##_6, MORE(verb, form) }
+static score_rows *const score_of[FORMS][ATTN_MOST + 1] = {
 	OF(score, FLOATS), OF(score, HALVES), OF(score, BFLOATS), OF(score, CODES_8), OF(score, CODES_4),
 	OF(score, CODES_5), OF(score, CODES_16),
 };
-static mix_rows *const mix_of[CODES_8][ATTN_GROUP + 1] = { OF(mix, FLOATS), OF(mix, HALVES), OF(mix, BFLOATS) };
-static mix_shares *const mix_shares_of[FORMS][ATTN_GROUP + 1] = {
+static mix_rows *const mix_of[CODES_8][ATTN_MOST + 1] = { OF(mix, FLOATS), OF(mix, HALVES), OF(mix, BFLOATS) };
+static mix_shares *const mix_shares_of[FORMS][ATTN_MOST + 1] = {
 	OF(mix, CODES_8), OF(mix, CODES_4), OF(mix, CODES_5), OF(mix, CODES_16),
 };

@@ -93,25 +93,6 @@ static void turn_values(const struct fields *f, size_t dims, size_t n, uint8_t *
 
 /* ---- storing ---- */
 
-float attn_integers(const float *x, size_t n, int16_t *q)
-{
-	uint32_t most = 0;              /* as integers magnitudes are in order, NaN above infinity */
-	float d, inverse;
-	for (size_t i = 0; i < n; i++) {
-		uint32_t u;
-		memcpy(&u, x + i, sizeof u);
-		u &= INT32_MAX;
-		most = u > most ? u : most;
-	}
-	memset(q, 0, up(n, ATTN_LANES)*ATTN_LANES*sizeof *q);
-	if (most >= 0x7f800000) return NAN;
-	d = kern_f32_bits(most) < 0x1p-96f ? 0 : kern_f32_bits(most)/ATTN_AMAX;
-	if (d == 0) return 0;
-	inverse = 1/d;
-	for (size_t i = 0; i < n; i++)  /* adding 1.5*2^23 rounds to a whole number */
-		q[i] = (int16_t)(x[i]*inverse + 12582912.0f - 12582912.0f);
-	return d;
-}
 /* CHUNK numbers at most */
 static void encode(uint32_t type, const float *x, size_t n, uint8_t *to)
 {
@@ -121,7 +102,7 @@ static void encode(uint32_t type, const float *x, size_t n, uint8_t *to)
 		quant_encode(type, NULL, x, NULL, 1, n, QUANT_EFFORT_MIN, to);
 		return;
 	}
-	d = attn_integers(x, n, q);
+	d = quant_attn_table->integers(x, n, q);
 	memcpy(to, &d, sizeof d);
 	memcpy(to + sizeof d, q, attn_row_bytes(type, n) - sizeof d);
 }

@@ -2,6 +2,7 @@
  * attn_text.h - one tile of attention, one text for all instruction sets; defines the table ATTN_TABLE. An instance
  * (attn_ISA.c) includes one of lane.h's vocabularies before, and gives
  *   WIDE_1 .. WIDE_6, REGS      registers of lanes that so many rows meet at a time; that sums have of both, at most
+ *   EIGHT                       or not: there are WIDE_7 and WIDE_8 too
  *   ri r_pairs(a, b, sum)       sum += both products of each pair of int16
  *
  * Scores and sums over values are in attn_outer.h; what is not read as it lies in the cache is made floats first, by
@@ -46,6 +47,22 @@ static void pack_codes(const struct attn_row *row, size_t rows, size_t dim, int3
 			q[(PAIRS + 1)*rows + r] = x.sum[0] + x.sum[1];
 		}
 }
+/* Lanes i.. of n numbers, and zeros behind them */
+static inline rf some(const float *x, size_t i, size_t n)
+{
+	return i + REG <= n ? r_floats(x + i) : r_part(x + least(i, n), n - least(i, n));
+}
+static float integers(const float *x, size_t n, int16_t *q)
+{
+	ri top = { 0 };
+	float d;
+	for (size_t i = 0; i < n; i += REG) top = ri_max(top, (ri)some(x, i, n) & INT32_MAX);
+	d = scale_of(greatest_of(top), ATTN_AMAX);
+	if (!(d > 0)) memset(q, 0, ATTN_SHARE*sizeof *q);
+	else for (size_t i = 0; i < n || i%ATTN_LANES; i += 2*(size_t)REG)
+		r_put_shorts(q + i, rounded(some(x, i, n), 1/d), rounded(some(x, i + REG, n), 1/d));
+	return d;
+}
 static void pack_integers(const struct attn_row *row, size_t rows, size_t dim, int32_t *q)
 {
 	for (size_t i = 0, n; i < dim; i += n) {
@@ -53,7 +70,7 @@ static void pack_integers(const struct attn_row *row, size_t rows, size_t dim, i
 		size_t pairs = (n + ATTN_LANES - 1)/ATTN_LANES*ATTN_LANES/2;
 		for (size_t r = 0; r < rows; r++) {
 			int16_t x[ATTN_SHARE];
-			float d = attn_integers(row[r].q + i, n, x);
+			float d = integers(row[r].q + i, n, x);
 			for (size_t k = 0; k < pairs; k++) memcpy(q + k*rows + r, x + 2*k, sizeof *q);
 			memcpy(q + pairs*rows + r, &d, sizeof d);
 		}
@@ -311,7 +328,7 @@ static void meet_value_codes(struct attn_task *t, const char *v, const char *nex
 		next ? next - v : 0 };
 	for (size_t g = group_at(t, head, r0); g < r1; g += t->group, x.next = 0) {
 		size_t r = most(g, r0), n = least(least(g + t->group, head + t->head_rows), r1) - r;
-		struct seen seen[ATTN_GROUP];
+		struct seen seen[ATTN_MOST];
 		for (size_t i = 0; i < n; i++)
 			seen[i] = (struct seen){ (int)first_of(t->row + r + i, p), (int)end_of(t->row + r + i, p) };
 		mix_shares_of[form][n](seen, t->s + r*ATTN_BLOCK, &x, t->v_wide, t->a_wide, t->split_a + r*t->a_wide);
@@ -378,4 +395,9 @@ static void end(const struct attn_sums *x, const float *a, const float *sink, si
 	for (; j < v_dim; j++) out[j] = a[j]*f*l;
 }
 
-const struct attn_table ATTN_TABLE = { pack_q, tile, end_split, join, end };
+#ifdef EIGHT
+enum { MOST_ROWS = ATTN_MOST };
+#else
+enum { MOST_ROWS = ATTN_GROUP };
+#endif
+const struct attn_table ATTN_TABLE = { MOST_ROWS, integers, pack_q, tile, end_split, join, end };
