@@ -4,6 +4,7 @@
  *   row_ISA.c         a row's blocks times up to DIGITS_TOKENS tokens, as integer sums (digits_text.h for the types,
  *                     digits_256.h and digits_512.h for the width of registers), which digits_settle.h scales
  *   books_ISA.c       the same for types with code books and ternary types (books_text.h, books_256.h, books_512.h)
+ *   digits_widened.c  the same for types that neither text has
  *   digits_avx2.c     strips, the loops over rows and columns; for all of them
  *
  * An activation's 12 bits are two digits, x = 64*high + low, -32 <= low < 32, |high| <= 32, so that the bytes of the
@@ -85,6 +86,10 @@ struct digits_table {
 	settle_fn *settle;
 	struct digits_type type[GGU_TYPE_COUNT];
 };
+
+/* Of any type, by its unpacking alone, and slowly; strip: bytes of a token. digits_widened.c */
+void digits_widened(const struct quant_mul *m, enum mul_kind kind, size_t strip, size_t t0, size_t n_t, size_t o0,
+	size_t n_o);
 
 #if defined __x86_64__
 extern const struct digits_table quant_digits_avx2, quant_digits_avxvnni, quant_digits_avx512;

@@ -186,7 +186,8 @@ static void mul(const struct digits_table *books, const struct digits_table *dig
 		.blocks = unit/block, .bytes = info->block_bytes,
 		.strip_bytes = strip_bytes(block, unit), .strip = strip_bytes(block, m->n_in),
 	};
-	mul_all(&j, t0, n_t, o0, n_o, sums);
+	if (j.type->sums[0]) mul_all(&j, t0, n_t, o0, n_o, sums);
+	else digits_widened(m, kind, j.strip, t0, n_t, o0, n_o);
 }
 #define TABLE(isa, books, digits) \
 static void mul_##isa(const struct quant_mul *m, enum mul_kind kind, size_t t0, size_t n_t, size_t o0, size_t n_o, \

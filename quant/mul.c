@@ -115,7 +115,7 @@ void mul_act_unpack(size_t block, const char *act, size_t n_tokens, size_t n_in,
 
 /* ---- products ---- */
 
-static enum mul_kind kind_of(uint32_t type)
+enum mul_kind mul_kind_of(uint32_t type)
 {
 	static const uint8_t kind[GGU_TYPE_COUNT] = {
 #define BLOCK(NAME, name, kind, part, has_min) [GGU_TYPE_##NAME] = part == 16 ? MUL_16 : \
@@ -186,7 +186,7 @@ static void fetch_next(const struct quant_mul *m, size_t o, size_t end, size_t i
 }
 static void panels(const struct quant_mul *m, size_t t0, size_t n_t, size_t o0, size_t n_o, struct work *k)
 {
-	const enum mul_kind kind = kind_of(m->type);
+	const enum mul_kind kind = mul_kind_of(m->type);
 	const struct panel_table *panel = panel_of(mul_block(kind));
 	const size_t outputs = panel->outputs, tokens = panel->tokens, block = mul_block(kind),
 		n_strips = (n_t + tokens - 1)/tokens, tile = tokens*outputs;
@@ -212,6 +212,6 @@ static void panels(const struct quant_mul *m, size_t t0, size_t n_t, size_t o0, 
 
 void mul_integers(const struct quant_mul *m, size_t t0, size_t n_t, size_t o0, size_t n_o, void *work)
 {
-	if (mul_few(m->n_tokens)) { mul_row->mul(m, kind_of(m->type), t0, n_t, o0, n_o, work); return; }
+	if (mul_few(m->n_tokens)) { mul_row->mul(m, mul_kind_of(m->type), t0, n_t, o0, n_o, work); return; }
 	for (size_t t = 0; t < n_t; t += TOKENS) panels(m, t0 + t, least(n_t - t, TOKENS), o0, n_o, work);
 }

@@ -119,6 +119,7 @@ void mul_act_pack(size_t block, const float *x, size_t x_stride, size_t n_tokens
 void mul_act_unpack(size_t block, const char *act, size_t n_tokens, size_t n_in, size_t token, float *x);
 void mul_integers(const struct quant_mul *m, size_t t0, size_t n_t, size_t o0, size_t n_o, void *work);
 size_t mul_work_bytes(void);
+enum mul_kind mul_kind_of(uint32_t type);
 /* So few tokens meet rows as they lie in the file, not panels. */
 bool mul_few(size_t n_tokens);
 

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "../../libgguf/types.h"
+#include "../../quant/digits.h"
 #include "../../quant/quant.h"
 #include "../lib/kerntest.h"
 #include "../lib/slow.h"
@@ -142,6 +143,34 @@ static void multiply(const struct ggu_type_info *t, const char *isa, size_t n_to
 	product_free(&p);
 }
 
+#if defined __x86_64__
+/* As if nobody had written its rows for x86. */
+static void check_widened(const struct ggu_type_info *t, const char *isa)
+{
+	quant_select(isa, NULL);
+	kt_name("%s %s multiplies rows by unpacking alone", t->name, isa);
+	for (int i = 0; i < KT_BLOCKS*KT_FLOATS && !kt_failed(); i++) {
+		struct product p = product_new(t, 1 + kt_below(8), 1 + kt_below(9),
+			t->block_weights*(1 + kt_below(20)));
+		const struct quant_mul m = { t->id, p.n_tokens, p.n_out, p.n_in, p.w, p.w_stride, p.act, p.y,
+			p.y_stride };
+		const enum mul_kind kind = mul_kind_of(t->id);
+		size_t at;
+		for (size_t o = 0; o < p.n_out; o++)
+			kt_fill_blocks(t, p.w + o*p.w_stride, p.n_in/t->block_weights, (enum kt_blocks)(i/KT_FLOATS));
+		kt_fill_floats(p.x, p.n_tokens*p.n_in, (enum kt_floats)(i%KT_FLOATS));
+		pack(&p, isa);
+		digits_widened(&m, kind, mul_row->strip_bytes(mul_block(kind), p.n_in), 0, p.n_tokens, 0, p.n_out);
+		slow_outputs(&p);
+		if (!kt_same(p.y, p.want, p.y_bytes/4, &at))
+			kt_fail("%zu inputs: y[%zu][%zu] = %a, not %a", p.n_in, at/p.y_stride, at%p.y_stride, p.y[at],
+				p.want[at]);
+		product_free(&p);
+	}
+	kt_result();
+}
+#endif
+
 /* Blocks of panels of 256 columns; strips of 6, 12 and 16 tokens. */
 static void check_chunks(const struct ggu_type_info *t, const char *isa)
 {
@@ -222,5 +251,10 @@ int main(int argc, char **argv)
 	for (const char *const *isa = quant_available(); *isa; isa++)
 		for (uint32_t id = 0; id < GGU_TYPE_COUNT; id++)
 			if (ggu_type_info(id) && quant_can_multiply(id)) check_type(ggu_type_info(id), *isa);
+#if defined __x86_64__
+	for (uint32_t id = 0; id < GGU_TYPE_COUNT && quant_available()[1]; id++)
+		if (ggu_type_info(id) && ggu_type_info(id)->kind == GGU_KIND_BLOCK && quant_can_multiply(id))
+			check_widened(ggu_type_info(id), quant_available()[1]);
+#endif
 	return kt_end();
 }

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT
+ * digits_widened.c - rows of a type for which neither digits_text.h nor books_text.h has a text: widened as for panels,
+ * a chunk of a row at a time, and multiplied in C with digits in their plain order. */
+#if defined __x86_64__
+#include <math.h>
+#include "digits.h"
+
+static int32_t products(const int16_t *w, const int8_t *high, const int8_t *low, size_t n)
+{
+	uint32_t s = 0;         /* wraps around on its way; the total fits */
+	for (size_t i = 0; i < n; i++) s += (uint32_t)(w[i]*(64*high[i] + low[i]));
+	return (int32_t)s;
+}
+static float super(const struct wide *w, const struct strip256 *x, bool has_min, float y)
+{
+	int32_t min = 0;
+	y = fmaf(w->d[0]*x->d, (float)products(w->w, x->in[ORDER_PLAIN].high, x->in[ORDER_PLAIN].low, 256), y);
+	for (size_t i = 0; i < 16; i++) min += w->mn[i]*x->sum[i];
+	return has_min ? fmaf(w->m[0]*x->d, (float)min, y) : y;
+}
+/* Block b of 32 columns */
+static float unit(const struct wide *w, size_t b, const struct strip32 *x, enum mul_kind kind, float y)
+{
+	const int16_t *c = w->w + 32*b;
+	if (kind == MUL_16) {
+		y = fmaf(w->d[b]*x->d, (float)products(c, x->high, x->low, 16), y);
+		return fmaf(w->m[b]*x->d, (float)products(c + 16, x->high + 16, x->low + 16, 16), y);
+	}
+	y = fmaf(w->d[b]*x->d, (float)products(c, x->high, x->low, 32), y);
+	return kind == MUL_32_MIN ? fmaf(w->m[b]*x->d, x->all_float, y) : y;
+}
+static void row(const struct quant_mul *m, enum mul_kind kind, size_t strip, size_t t0, size_t n_t, size_t o)
+{
+	const struct ggu_type_info *type = ggu_type_info(m->type);
+	const char *from = (const char *)m->w + o*m->w_stride;
+	struct wide w;
+	for (size_t t = t0; t < t0 + n_t; t++) m->y[t*m->y_stride + o] = 0;
+	for (size_t i = 0, n; i < m->n_in; i += n) {
+		n = m->n_in - i < MUL_CHUNK ? m->n_in - i : MUL_CHUNK;
+		mul_codes->widen[m->type](from + i/type->block_weights*type->block_bytes, n, &w);
+		for (size_t t = t0; t < t0 + n_t; t++) {
+			const void *x = (const char *)m->act + t*strip;
+			float *y = m->y + t*m->y_stride + o;
+			if (mul_block(kind) == 256)
+				*y = super(&w, (const struct strip256 *)x + i/256, mul_has_m(kind), *y);
+			else for (size_t b = 0; b < n/32; b++)
+				*y = unit(&w, b, (const struct strip32 *)x + i/32 + b, kind, *y);
+		}
+	}
+}
+void digits_widened(const struct quant_mul *m, enum mul_kind kind, size_t strip, size_t t0, size_t n_t, size_t o0,
+	size_t n_o)
+{
+	for (size_t o = o0; o < o0 + n_o; o++) row(m, kind, strip, t0, n_t, o);
+}
+#else
+typedef int isa_none;
+#endif
