@@ -34,12 +34,15 @@ enum {
 /* Of the sixteens of a super-block, as they come out of its bytes by masks and shifts:
  *   FOURTHS   0 4 8 12   1 5 9 13   2 6 10 14   3 7 11 15     Q4_K and Q5_K, of which a byte holds k and k + 32
  *   PAIRS     0 2 4 6    1 3 5 7    8 10 12 14  9 11 13 15    IQ4_XS, k and k + 16
- *   HALVES    0 1 8 9    2 3 10 11  4 5 12 13   6 7 14 15     Q2_K, Q3_K, Q6_K: k, k + 32, k + 64, k + 96 */
-enum digits_order { ORDER_PLAIN, ORDER_FOURTHS, ORDER_PAIRS, ORDER_HALVES, DIGITS_ORDERS };
+ *   HALVES    0 1 8 9    2 3 10 11  4 5 12 13   6 7 14 15     Q2_K, Q3_K, Q6_K: k, k + 32, k + 64, k + 96
+ * LANES is HALVES with the fours of columns that lie at the same place of four sixteens exchanged, for AVX-512's Q2_K:
+ * a lane of 32 bits then is one sixteen, four columns in each register. */
+enum digits_order { ORDER_PLAIN, ORDER_FOURTHS, ORDER_PAIRS, ORDER_HALVES, ORDER_LANES, DIGITS_ORDERS };
 struct strip256 {
 	_Alignas(64) struct digits { int8_t high[256], low[256]; } in[DIGITS_ORDERS];
 	int16_t sum[16];                /* of 16 */
 	int16_t first[8], second[8];    /* the same, of the even ones and the odd ones */
+	int8_t sum_high[16], sum_low[16];       /* sum as 256*high + low */
 	_Alignas(32) int32_t sum128[8]; /* of 32, times 128 */
 	float d;
 };

@@ -47,16 +47,6 @@ INLINE c64 c_and(c64 c, int mask)
 INLINE c64 c_or(c64 a, c64 b) { return (c64){ _mm256_or_si256(a.a, b.a), _mm256_or_si256(a.b, b.b) }; }
 /* (a & of_a) | (b & of_b) */
 INLINE c64 c_merge(c64 a, int of_a, c64 b, int of_b) { return c_or(c_and(a, of_a), c_and(b, of_b)); }
-/* In each quarter, of sixteens k and k + 2 of the four that belong to it in ORDER_HALVES: scale times i at i, and the
- * other's at 4*i */
-INLINE __m256i y_tables(__m256i sc, int k)
-{
-	const __m256i at = _mm256_setr_epi32((int)0x80008000, (int)0x80808002, (int)0x80808002, (int)0x80808002,
-			(int)0x81018101, (int)0x81818103, (int)0x81818103, (int)0x81818103),
-		by = _mm256_setr_epi32(0x03020100, 1, 2, 3, 0x03020100, 1, 2, 3);
-	return _mm256_mullo_epi16(_mm256_shuffle_epi8(sc, _mm256_add_epi8(at, y_bytes(k))), by);
-}
-INLINE c64 c_tables(c64 sc, int k) { return (c64){ y_tables(sc.a, k), y_tables(sc.b, k + 8) }; }
 INLINE c64 c_look(c64 table, c64 c)
 {
 	return (c64){ _mm256_shuffle_epi8(table.a, c.a), _mm256_shuffle_epi8(table.b, c.b) };
@@ -134,10 +124,34 @@ INLINE __m256i i_chains8(const c64 *c, digits256 high, digits256 low, const uint
 	}
 	return _mm256_add_epi32(_mm256_slli_epi32(s[0], 8), s[1]);
 }
-/* The sums of all codes, which are at most 63, in eight lanes: words hold sixteen of them times digits */
-INLINE __m256i i_tabled(const c64 *c, digits256 high, digits256 low)
+/* ---- Q2_K: code times scale is looked up in a table for each sixteen bytes, so that nothing is scaled after ---- */
+
+static const enum digits_order order_q2_k = ORDER_HALVES;
+/* In each quarter, of sixteens k and k + 2 of the four that belong to it in ORDER_HALVES: scale times i at i, and the
+ * other's at 4*i */
+INLINE __m256i y_tables(__m256i sc, int k)
+{
+	const __m256i at = _mm256_setr_epi32((int)0x80008000, (int)0x80808002, (int)0x80808002, (int)0x80808002,
+			(int)0x81018101, (int)0x81818103, (int)0x81818103, (int)0x81818103),
+		by = _mm256_setr_epi32(0x03020100, 1, 2, 3, 0x03020100, 1, 2, 3);
+	return _mm256_mullo_epi16(_mm256_shuffle_epi8(sc, _mm256_add_epi8(at, y_bytes(k))), by);
+}
+INLINE c64 c_tables(c64 sc, int k) { return (c64){ y_tables(sc.a, k), y_tables(sc.b, k + 8) }; }
+/* No code is moved but by four: a table has the first of two where its bits are, and the second. */
+INLINE void c_q2_k(const struct q2_k *b, c64 *c)
+{
+	const c64 sc = c_and(c_four_times(b->scales), 15), t = c_tables(sc, 0), u = c_tables(sc, 4), x = c_load(b->qs),
+		y = c_right(x, 4);
+	c[0] = c_look(t, c_and(x, 3));
+	c[1] = c_look(t, c_and(x, 12));
+	c[2] = c_look(u, c_and(y, 3));
+	c[3] = c_look(u, c_and(y, 12));
+}
+/* Words hold sixteen products of such codes, which are at most 63, with digits. */
+INLINE __m256i i_q2_k(const struct q2_k *b, const c64 *c, digits256 high, digits256 low)
 {
 	__m256i h = i_zero(), l = h;
+	(void)b;
 	UNROLL for (int i = 0; i < 4; i++) {
 		h = _mm256_add_epi16(h, i_two(c[i].a, c[i].b, high.x + 64*i, 32));
 		l = _mm256_add_epi16(l, i_two(c[i].a, c[i].b, low.x + 64*i, 32));
@@ -267,12 +281,12 @@ INLINE vi v_minima(const uint8_t *m, const int16_t *first, const int16_t *second
 	return _mm256_permutevar8x32_epi32(four(s[0], s[1], s[2], s[3]), _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
 }
 /* The same of sixteen each, in the upper halves of bytes */
-INLINE vi v_minima16(const uint8_t *m, const int16_t *sum)
+INLINE vi v_minima16(const uint8_t *m, const struct strip256 *x)
 {
 	vi s[8], a, b;
 	UNROLL for (int r = 0; r < 8; r++) {
 		vi w = _mm256_srli_epi16(_mm256_cvtepu8_epi16(_mm_load_si128((const void *)(m + 16*r))), 4);
-		s[r] = _mm256_madd_epi16(w, y_load(sum));
+		s[r] = _mm256_madd_epi16(w, y_load(x->sum));
 	}
 	a = four(s[0], s[1], s[2], s[3]);
 	b = four(s[4], s[5], s[6], s[7]);

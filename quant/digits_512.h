@@ -55,16 +55,11 @@ INLINE __m512i four_words(int a, int b, int c, int d)
 		cd = _mm256_set_m128i(_mm_set1_epi16((short)d), _mm_set1_epi16((short)c));
 	return _mm512_inserti64x4(_mm512_castsi256_si512(ab), cd, 1);
 }
-/* In each quarter, of sixteens k and k + 2 of the four that belong to it in ORDER_HALVES: scale times i at i, and the
- * other's at 4*i */
-INLINE c64 c_tables(c64 sc, int k)
+/* a in the first byte of each 32 bits of the first quarter, and so on */
+INLINE __m512i quarters8(int a, int b, int c, int d)
 {
-	const __m512i at = _mm512_broadcast_i32x4(_mm_setr_epi32((int)0x80008000, (int)0x80808002, (int)0x80808002,
-			(int)0x80808002)), by = _mm512_broadcast_i32x4(_mm_setr_epi32(0x03020100, 1, 2, 3)),
-		first = _mm512_add_epi8(four_words(0, 0x0101, 0x0808, 0x0909), _mm512_set1_epi8((char)k));
-	return _mm512_mullo_epi16(_mm512_shuffle_epi8(sc, _mm512_add_epi8(at, first)), by);
+	return _mm512_setr_epi32(a, a, a, a, b, b, b, b, c, c, c, c, d, d, d, d);
 }
-INLINE c64 c_look(c64 table, c64 c) { return _mm512_shuffle_epi8(table, c); }
 INLINE c64 c_level(__m128i table, c64 c) { return _mm512_shuffle_epi8(_mm512_broadcast_i32x4(table), c); }
 INLINE isum i_zero(void) { return _mm512_setzero_si512(); }
 typedef struct { __m512i x[4]; } digits256;
@@ -140,15 +135,32 @@ INLINE __m256i i_chains8(const c64 *c, digits256 high, digits256 low, const uint
 	return i_eight(i_chain8(i_chain8(i_zero(), c[0], c[1], high.x, low.x, f), c[2], c[3], high.x + 2, low.x + 2,
 		g));
 }
-/* The sums of all codes in eight lanes */
-INLINE __m256i i_tabled(const c64 *c, digits256 high, digits256 low)
+
+/* ---- Q2_K: a lane is one sixteen, whose codes stay where their bits are ---- */
+
+static const enum digits_order order_q2_k = ORDER_LANES;
+/* Four bytes of each quarter are in all its lanes, of which each takes two bits. */
+INLINE void c_q2_k(const struct q2_k *b, c64 *c)
 {
-	__m512i h = _mm512_setzero_si512(), l = h;
+	const __m512i x = c_load(b->qs),
+		bits = _mm512_broadcast_i32x4(_mm_setr_epi32(0x03030303, 0x0c0c0c0c, 0x30303030, (int)0xc0c0c0c0));
+	c[0] = _mm512_and_si512(_mm512_shuffle_epi32(x, 0x00), bits);
+	c[1] = _mm512_and_si512(_mm512_shuffle_epi32(x, 0x55), bits);
+	c[2] = _mm512_and_si512(_mm512_shuffle_epi32(x, 0xaa), bits);
+	c[3] = _mm512_and_si512(_mm512_shuffle_epi32(x, 0xff), bits);
+}
+INLINE __m256i i_q2_k(const struct q2_k *b, const c64 *c, digits256 high, digits256 low)
+{
+	const __m512i lanes = _mm512_add_epi8(_mm512_broadcast_i32x4(_mm_setr_epi32((int)0x80808000, (int)0x80808002,
+		(int)0x80808004, (int)0x80808006)), quarters8(0, 1, 8, 9));
+	__m512i h = _mm512_setzero_si512(), l = h, sc = _mm512_shuffle_epi8(c_four_times(b->scales), lanes);
 	UNROLL for (int i = 0; i < 4; i++) {
 		h = _mm512_dpbusd_epi32(h, c[i], high.x[i]);
 		l = _mm512_dpbusd_epi32(l, c[i], low.x[i]);
 	}
-	return i_value(h, l);
+	l = _mm512_srav_epi32(_mm512_add_epi32(_mm512_slli_epi32(h, 6), l),
+		_mm512_broadcast_i32x4(_mm_setr_epi32(0, 2, 4, 6)));
+	return i_eight(_mm512_mullo_epi32(l, _mm512_and_si512(sc, _mm512_set1_epi32(15))));
 }
 
 /* ---- the first sixteen bytes of some rows' blocks ---- */
@@ -299,7 +311,6 @@ INLINE vi v_eights(const int32_t *p)
 	UNROLL for (int i = 0; i < 8; i++) s[i] = v_load(p + 16*i);
 	return eights(s);
 }
-INLINE vi words_at(const uint8_t *p) { return _mm512_cvtepu8_epi16(_mm256_load_si256((const void *)p)); }
 /* Sums of eight minima of each row, behind eight scales, times those of activations */
 INLINE vi v_minima(const uint8_t *m, const int16_t *first, const int16_t *second)
 {
@@ -312,12 +323,14 @@ INLINE vi v_minima(const uint8_t *m, const int16_t *first, const int16_t *second
 	}
 	return _mm512_permutexvar_epi32(turned(), four(s[0], s[1], s[2], s[3]));
 }
-/* The same of sixteen each, in the upper halves of bytes */
-INLINE vi v_minima16(const uint8_t *m, const int16_t *sum)
+/* The same of sixteen each, in the upper halves of bytes, where they stay */
+INLINE vi v_minima16(const uint8_t *m, const struct strip256 *x)
 {
-	const vi x = _mm512_broadcast_i64x4(_mm256_loadu_si256((const void *)sum));
-	vi s[8];
-	UNROLL for (int i = 0; i < 8; i++)
-		s[i] = _mm512_madd_epi16(_mm512_srli_epi16(words_at(m + 32*i), 4), x);
-	return eights(s);
+	const vi high = c_four_times(x->sum_high), low = c_four_times(x->sum_low);
+	vi s[4];
+	UNROLL for (int i = 0; i < 4; i++) {
+		const vi w = v_and(v_load(m + 64*i), 0xf0);
+		s[i] = _mm512_dpbusd_epi32(_mm512_slli_epi32(_mm512_dpbusd_epi32(v_none(), w, high), 8), w, low);
+	}
+	return _mm512_srai_epi32(_mm512_permutexvar_epi32(turned(), four(s[0], s[1], s[2], s[3])), 4);
 }

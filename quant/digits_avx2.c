@@ -26,24 +26,37 @@ static void digits_of(const int16_t *q, size_t n, int bits, int8_t *high, int8_t
 		low[i] = (int8_t)(q[i] - base*h);
 	}
 }
+/* Sixteens of `from` in the order of their numbers */
+static void take(const struct digits *from, const uint8_t *order, struct digits *to)
+{
+	for (size_t i = 0; i < 16; i++) {
+		memcpy(to->high + 16*i, from->high + 16*order[i], 16);
+		memcpy(to->low + 16*i, from->low + 16*order[i], 16);
+	}
+}
+/* ORDER_HALVES to ORDER_LANES: of each quarter of four registers, fours of bytes turned */
+static void take_lanes(const struct digits *from, struct digits *to)
+{
+	for (size_t i = 0; i < 64; i++) {
+		size_t reg = i/16, quarter = i/4%4, lane = i%4, at = 64*lane + 16*quarter + 4*reg;
+		memcpy(to->high + 4*i, from->high + at, 4);
+		memcpy(to->low + 4*i, from->low + at, 4);
+	}
+}
 static void pack256(const struct narrow *q, struct strip256 *s)
 {
-	static const uint8_t order[DIGITS_ORDERS][16] = {
-		{ 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15 },
-		{ 0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15 },
-		{ 0, 2, 4, 6, 1, 3, 5, 7, 8, 10, 12, 14, 9, 11, 13, 15 },
-		{ 0, 1, 8, 9, 2, 3, 10, 11, 4, 5, 12, 13, 6, 7, 14, 15 },
-	};
+	static const uint8_t fourths[16] = { 0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15 },
+		pairs[16] = { 0, 2, 4, 6, 1, 3, 5, 7, 8, 10, 12, 14, 9, 11, 13, 15 },
+		halves[16] = { 0, 1, 8, 9, 2, 3, 10, 11, 4, 5, 12, 13, 6, 7, 14, 15 };
 	struct digits wide;
-	digits_of(q->q, 256, 6, s->in[0].high, s->in[0].low);
+	digits_of(q->q, 256, 6, s->in[ORDER_PLAIN].high, s->in[ORDER_PLAIN].low);
 	digits_of(q->q, 256, 8, wide.high, wide.low);
-	for (size_t o = 1; o < DIGITS_ORDERS; o++)
-		for (size_t i = 0; i < 16; i++) {
-			const struct digits *from = o == ORDER_FOURTHS ? &wide : s->in;
-			memcpy(s->in[o].high + 16*i, from->high + 16*order[o][i], 16);
-			memcpy(s->in[o].low + 16*i, from->low + 16*order[o][i], 16);
-		}
+	take(&wide, fourths, s->in + ORDER_FOURTHS);
+	take(s->in, pairs, s->in + ORDER_PAIRS);
+	take(s->in, halves, s->in + ORDER_HALVES);
+	take_lanes(s->in + ORDER_HALVES, s->in + ORDER_LANES);
 	memcpy(s->sum, q->sum, sizeof s->sum);
+	digits_of(q->sum, 16, 8, s->sum_high, s->sum_low);
 	for (size_t i = 0; i < 8; i++) {
 		s->first[i] = q->sum[2*i];
 		s->second[i] = q->sum[2*i + 1];

@@ -4,7 +4,7 @@
  *
  *   chains    32 columns share a scale: sums of two sixteens, one behind the other, are scaled at once. Q4_K, Q5_K,
  *             IQ4_XS
- *   tables    16 columns share a scale, and code times scale is small: looked up, so that nothing is scaled after. Q2_K
+ *   Q2_K      16 columns share a scale, and a byte has codes of four sixteens: c_q2_k and i_q2_k of the vocabulary
  *   sixteens  16 columns share one: products of four codes are scaled before they are added up. Q3_K, Q6_K */
 
 /* ---- chains: codes c[0] and c[1] with the first four scales, c[2] and c[3] with the others ---- */
@@ -78,18 +78,19 @@ INLINE void iq4_xs_block(const void *block, const struct meet *m)
 	chains(c, _mm256_sub_epi32(sc, _mm256_set1_epi32(32)), 1, m);
 }
 
-/* ---- tables: in each sixteen bytes, of the scales of the four sixteens that one byte of codes belongs to ---- */
+/* ---- Q2_K, whose codes come as it suits registers ---- */
 
 INLINE void q2_k_block(const void *block, const struct meet *m)
 {
 	const struct q2_k *b = block;
-	/* No code is moved but by four: a table has the first of two where its bits are, and the second. */
-	const c64 sc = c_and(c_four_times(b->scales), 15), t = c_tables(sc, 0), u = c_tables(sc, 4), x = c_load(b->qs),
-		y = c_right(x, 4);
-	const c64 c[4] = { c_look(t, c_and(x, 3)), c_look(t, c_and(x, 12)), c_look(u, c_and(y, 3)),
-		c_look(u, c_and(y, 12)) };
-	memcpy(m->to->m + 16*m->at, b->scales, 16);
-	UNROLL for (int n = 0; n < m->n_tokens; n++) leave(m, n, i_tabled(c, high_of(m, n), low_of(m, n)));
+	c64 c[4];
+	uint64_t scales[2];
+	c_q2_k(b, c);
+	/* by integer registers: a register of vectors, when it is stored, takes the place of products */
+	memcpy(scales, b->scales, sizeof scales);
+	__asm__("" : "+r"(scales[0]));
+	memcpy(m->to->m + 16*m->at, scales, sizeof scales);
+	UNROLL for (int n = 0; n < m->n_tokens; n++) leave(m, n, i_q2_k(b, c, high_of(m, n), low_of(m, n)));
 }
 
 /* ---- sixteens ---- */

@@ -16,7 +16,7 @@ INLINE vf settle256(const struct digit_sums *s, size_t t, size_t n, const struct
 		}
 		struct two d = v_pairs(v_load(s->d.pair + b*ROWS));
 		y = add(y, d.d, x[b].d, sum);
-		y = add(y, v_negative(d.m), x[b].d, scale == DIGITS_PAIR_16 ? v_minima16(s->m + b*ROWS*16, x[b].sum) :
+		y = add(y, v_negative(d.m), x[b].d, scale == DIGITS_PAIR_16 ? v_minima16(s->m + b*ROWS*16, x + b) :
 			v_minima(s->m + b*ROWS*16, x[b].first, x[b].second));
 	}
 	return y;

@@ -103,7 +103,7 @@ SUMS(name, supers(T, p, to, (struct kind){ sizeof(struct name), offsetof(struct 
 #define UNITS(name, ...) \
 SUMS(name, units(T, p, to, (struct unit){ sizeof(struct name), __VA_ARGS__ }, name##_codes))
 
-SUPER(q2_k, ORDER_HALVES, 1)
+SUPER(q2_k, order_q2_k, 1)
 SUPER(q3_k, ORDER_HALVES, 0)
 SUPER(q4_k, ORDER_FOURTHS, 1)
 SUPER(q5_k, ORDER_FOURTHS, 1)
