@@ -72,6 +72,33 @@ struct covariance *covariance_find(const struct imatrix *im, const char *name)
 	return NULL;
 }
 
+static enum ggu_status load(const struct imatrix *im, const struct covariance *c, size_t mat, float *to,
+	struct ggu_error *err)
+{
+	const size_t n = covariance_floats(c->n_in, c->block);
+	enum ggu_status s = GGU_OK;
+	if (c->sums) memcpy(to, c->sums + mat*n, n*sizeof *to);
+	else s = ggu_read(im->file, c->tensor, mat*n*sizeof *to, to, n*sizeof *to, err);
+	for (size_t i = 0; !s && i < n; i++)
+		if (!isfinite(to[i]))
+			s = ggu_fail(err, GGU_ERR_FORMAT, GGU_NO_OFFSET, c->name, "a covariance is not finite");
+	return s;
+}
+/* Sums that are in a file, of which more are to come, into memory. */
+static enum ggu_status own_sums(const struct imatrix *im, struct covariance *c, struct ggu_error *err)
+{
+	const size_t n = covariance_floats(c->n_in, c->block);
+	float *sums;
+	enum ggu_status s = GGU_OK;
+	if (c->sums) return GGU_OK;
+	sums = n <= SIZE_MAX/sizeof *sums/c->n_mat ? ggu_zeros(n*c->n_mat, sizeof *sums) : NULL;
+	if (!sums) return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, c->name, "out of memory");
+	for (size_t m = 0; m < c->n_mat && !s; m++) s = load(im, c, m, sums + m*n, err);
+	if (s) free(sums);
+	else c->sums = sums;
+	return s;
+}
+
 /* ---- adding ---- */
 
 static int by_size(const void *a, const void *b)
@@ -212,6 +239,7 @@ enum ggu_status imatrix_add_covariance(struct imatrix *im, const char *name, siz
 	if (strcmp(e->cov->name, name) != 0)
 		return ggu_fail(err, GGU_ERR_STATE, GGU_NO_OFFSET, name,
 			"has another input than %.60s, with which it shared one", e->cov->name);
+	if ((s = own_sums(im, e->cov, err))) return s;
 	now.of = e->cov;
 	im->before = now;
 	if (add_tokens(im, e->cov, mat, x, stride, n_tokens, pool))
@@ -223,18 +251,6 @@ enum ggu_status imatrix_add_covariance(struct imatrix *im, const char *name, siz
 
 size_t imatrix_n_covariances(const struct imatrix *im) { return im->n_cov; }
 
-static enum ggu_status load(const struct imatrix *im, const struct covariance *c, size_t mat, float *to,
-	struct ggu_error *err)
-{
-	const size_t n = covariance_floats(c->n_in, c->block);
-	enum ggu_status s = GGU_OK;
-	if (c->sums) memcpy(to, c->sums + mat*n, n*sizeof *to);
-	else s = ggu_read(im->file, c->tensor, mat*n*sizeof *to, to, n*sizeof *to, err);
-	for (size_t i = 0; !s && i < n; i++)
-		if (!isfinite(to[i]))
-			s = ggu_fail(err, GGU_ERR_FORMAT, GGU_NO_OFFSET, c->name, "a covariance is not finite");
-	return s;
-}
 bool imatrix_has_covariance(const struct imatrix *im, const char *name, struct imatrix_covariance *of)
 {
 	const struct entry *e = imatrix_entry_find(im, name);
@@ -269,6 +285,7 @@ static enum ggu_status merge_one(struct imatrix *im, const struct imatrix *src, 
 	if (!s && (to->n_in != from->n_in || to->n_mat != from->n_mat || to->block != from->block))
 		s = ggu_fail(err, GGU_ERR_FORMAT, GGU_NO_OFFSET, from->name,
 			"covariances of blocks of %zu columns, but of %zu before", from->block, to->block);
+	if (!s) s = own_sums(im, to, err);
 	for (size_t m = 0; m < from->n_mat && !s; m++) {
 		s = load(src, from, m, part, err);
 		for (size_t i = 0; i < n && !s; i++) to->sums[m*n + i] += part[i];

@@ -47,6 +47,19 @@ else
 	skip "killed" "finished too soon"
 fi
 ok "the checkpoint is removed at the end" test ! -e state
+gguf-imatrix -m m.gguf --ctx 64 --chunks 6 --covariance --checkpoint state --every 1 -o never.gguf text 2>/dev/null &
+pid=$!
+n=0
+while [ ! -e state ] && [ $n -lt 300 ]; do sleep 0.02; n=$((n + 1)); done
+kill -KILL $pid 2>/dev/null
+wait $pid 2>/dev/null
+if [ -e state ]; then
+	im --chunks 6 --covariance -o c.gguf 2>/dev/null
+	ok "covariances: going on" im --chunks 6 --covariance --checkpoint state -o r.gguf
+	same "... gives the bytes of an uninterrupted run" r.gguf c.gguf
+else
+	skip "covariances: killed" "finished too soon"
+fi
 rm -f .never*
 
 # merging and the old form

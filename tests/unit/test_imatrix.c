@@ -272,7 +272,23 @@ static void expect(int from, int every, int n)
 	}
 }
 
-/* Two windows: q and k share an input, v has another, of experts 2 of 3 is used. */
+/* Window w: q and k share an input, x has another, of experts 2 of 3 is used. */
+static void add_window(struct imatrix *im, int w, size_t batch, struct ggu_pool *p)
+{
+	for (size_t t = 0; t < WINDOW; t += batch) {
+		size_t n = WINDOW - t < batch ? WINDOW - t : batch;
+		const float *v = in[(size_t)w*WINDOW + t];
+		for (int k = 0; k < 2; k++) {
+			const char *weight = k ? "blk.0.k.weight" : "blk.0.q.weight";
+			assert_int_equal(imatrix_add(im, weight, 1, 0, C, v, C, n, p, NULL), GGU_OK);
+			assert_int_equal(imatrix_add_covariance(im, weight, 1, 0, C, BLOCK, v, C, n, p, NULL), GGU_OK);
+		}
+		assert_int_equal(imatrix_add(im, "blk.0.x.weight", 3, 2, C - 1, v + 1, C, n, p, NULL), GGU_OK);
+		assert_int_equal(imatrix_add_covariance(im, "blk.0.x.weight", 3, 2, C - 1, BLOCK, v + 1, C, n, p, NULL),
+			GGU_OK);
+	}
+	assert_int_equal(imatrix_flush(im, p, NULL), GGU_OK);
+}
 static struct imatrix *sampled(size_t batch, int threads, int windows, size_t every, float root, float first)
 {
 	struct imatrix *im = imatrix_new();
@@ -284,22 +300,7 @@ static struct imatrix *sampled(size_t batch, int threads, int windows, size_t ev
 			if (loud[t] > 0) in[t][j] *= loud[t];
 		}
 	imatrix_sample(im, every, root, first);
-	for (int w = 0; w < windows; w++) {
-		for (size_t t = 0; t < WINDOW; t += batch) {
-			size_t n = WINDOW - t < batch ? WINDOW - t : batch;
-			const float *v = in[(size_t)w*WINDOW + t];
-			for (int k = 0; k < 2; k++) {
-				const char *weight = k ? "blk.0.k.weight" : "blk.0.q.weight";
-				assert_int_equal(imatrix_add(im, weight, 1, 0, C, v, C, n, p, NULL), GGU_OK);
-				assert_int_equal(imatrix_add_covariance(im, weight, 1, 0, C, BLOCK, v, C, n, p, NULL),
-					GGU_OK);
-			}
-			assert_int_equal(imatrix_add(im, "blk.0.x.weight", 3, 2, C - 1, v + 1, C, n, p, NULL), GGU_OK);
-			assert_int_equal(imatrix_add_covariance(im, "blk.0.x.weight", 3, 2, C - 1, BLOCK, v + 1, C, n,
-				p, NULL), GGU_OK);
-		}
-		assert_int_equal(imatrix_flush(im, p, NULL), GGU_OK);
-	}
+	for (int w = 0; w < windows; w++) add_window(im, w, batch, p);
 	ggu_pool_free(p);
 	return im;
 }
@@ -515,6 +516,24 @@ static void covariances_are_written_read_and_merged(void **state)
 	imatrix_free(a); imatrix_free(b); imatrix_free(sum);
 }
 
+static void covariances_go_on_from_a_checkpoint(void **state)
+{
+	struct imatrix *whole = covariances(WINDOW, 0, 2), *half = covariances(WINDOW, 0, 1), *rest;
+	int fd = temp();
+	(void)state;
+	assert_int_equal(imatrix_write_checkpoint(half, "tag", fd, NULL), GGU_OK);
+	close(fd);
+	assert_int_equal(imatrix_read(&rest, name, NULL), GGU_OK);
+	unlink(name);
+	imatrix_sample(rest, 1, 1, 1);
+	add_window(rest, 1, WINDOW, NULL);
+	same_covariance(whole, rest, "blk.0.q.weight", 0, 0);
+	same_covariance(whole, rest, "blk.0.k.weight", 0, 0);
+	same_covariance(whole, rest, "blk.0.x.weight", 2, 0);
+	assert_int_equal(imatrix_n_covariances(rest), 2);
+	imatrix_free(whole); imatrix_free(half); imatrix_free(rest);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -533,6 +552,7 @@ int main(void)
 		cmocka_unit_test(every_weight_has_a_root_of_its_own),
 		cmocka_unit_test(a_loud_token_counts_as_four_of_its_window),
 		cmocka_unit_test(covariances_are_written_read_and_merged),
+		cmocka_unit_test(covariances_go_on_from_a_checkpoint),
 	};
 	if (quant_select(NULL, NULL)) return 1;         /* else it were portable C */
 	fill();
