@@ -14,7 +14,7 @@ static void pack_task(void *ctx, size_t task, int worker)
 {
 	const struct work *w = ctx;
 	(void)worker;
-	quant_gram_table->pack(w->g, task*GRAM_COLUMNS, &w->p);
+	quant_gram_table->pack(w->g, task*GRAM_PACKED, &w->p);
 }
 /* From the last rows on, which are the longest, so that the threads end together. */
 static void add_task(void *ctx, size_t task, int worker)
@@ -44,10 +44,10 @@ void gram_room_free(struct gram_room *r)
 }
 enum ggu_status gram_add(const struct gram *g, struct gram_room *room, struct ggu_pool *pool)
 {
-	const size_t in_word = quant_gram_table->in_word, panels = (g->n + GRAM_COLUMNS - 1)/GRAM_COLUMNS,
-		columns = panels*GRAM_COLUMNS;
+	const size_t in_word = quant_gram_table->in_word, packs = (g->n + GRAM_PACKED - 1)/GRAM_PACKED,
+		columns = packs*GRAM_PACKED;
 	struct work w = { .g = g, .p.n_words = (g->n_tokens + in_word - 1)/in_word };
-	const struct ggu_phase phases[] = { { pack_task, &w, panels, GGU_TAKE_ANY },
+	const struct ggu_phase phases[] = { { pack_task, &w, packs, GGU_TAKE_ANY },
 		{ add_task, &w, (g->n + ROWS - 1)/ROWS, GGU_TAKE_ANY } };
 	if (!g->n || !g->n_tokens) return GGU_OK;
 	if (!make_room(room, columns*(w.p.n_words*sizeof *w.p.words + sizeof *w.p.scale + sizeof *w.p.sum)))

@@ -5,8 +5,6 @@
 enum { IN_WORD = 2, LIFT = 0, TALL = 2, WIDE = 4 };
 static inline ri r_words(ri sum, ri a, ri b)
 {
-	const rs x = (rs)a, y = (rs)b;
-	for (int i = 0; i < REG; i++) sum[i] += x[2*i]*y[2*i] + x[2*i + 1]*y[2*i + 1];
-	return sum;
+	return sum + ((ri)((ru)a << 16) >> 16)*((ri)((ru)b << 16) >> 16) + (a >> 16)*(b >> 16);
 }
 #include "gram_text.h"

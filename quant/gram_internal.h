@@ -3,13 +3,13 @@
  *
  * Codes lie in panels of GRAM_COLUMNS columns, by words of 32 bits: as many tokens of a column as an instruction set
  * multiplies and adds at once, four codes of eight bits or two of sixteen. A panel has the first word of each of its
- * columns, then the second of each, and so on. So registers of columns meet a word of another column in all lanes, and
- * both are read from the same place. */
+ * columns, then the second of each, and so on: a cache line of them, so that a panel is read as it lies. Registers of
+ * columns meet a word of another column in all lanes, and both are read from the same panels. */
 #ifndef QUANT_GRAM_INTERNAL_H
 #define QUANT_GRAM_INTERNAL_H
 #include "gram.h"
 
-enum { GRAM_COLUMNS = 32 };
+enum { GRAM_COLUMNS = 16, GRAM_PACKED = 2*GRAM_COLUMNS };
 struct gram_panels {
 	size_t n_words;                 /* of a column */
 	int32_t *words;                 /* [panels][n_words][GRAM_COLUMNS] */
@@ -18,7 +18,7 @@ struct gram_panels {
 };
 struct gram_table {
 	size_t in_word;                 /* tokens */
-	/* Columns from `first` on, of one panel; those that there are not become zeros. */
+	/* GRAM_PACKED columns from `first` on; those that there are not become zeros. */
 	void (*pack)(const struct gram *g, size_t first, const struct gram_panels *p);
 	/* n rows of the triangle from `first` on, n and first by sixteens */
 	void (*add)(const struct gram *g, const struct gram_panels *p, size_t first, size_t n);

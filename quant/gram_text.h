@@ -3,12 +3,18 @@
  * An instance (gram_ISA.c) includes one of lane.h's vocabularies before, and gives
  *   IN_WORD                     codes of a word: 4, of eight bits, or 2, of sixteen
  *   LIFT                        what is added to codes of columns, 128 if r_words takes them without a sign, or 0
- *   TALL, WIDE                  rows and registers of columns of a tile; a panel is a multiple of either
+ *   TALL, WIDE                  rows of a tile, of one panel; registers of columns of it, of one or two
  *   ri r_words(sum, a, b)       sum += the products of each lane's codes, a of columns, b of a row */
 #include "gram_internal.h"
 #define UNROLL _Pragma("GCC unroll 8")
 
-enum { BITS = 32/IN_WORD, PARTS = GRAM_COLUMNS/REG };
+enum { BITS = 32/IN_WORD, PARTS = GRAM_PACKED/REG };
+
+/* The first word of column i. */
+static inline int32_t *column(const struct gram_panels *p, size_t i)
+{
+	return p->words + i/GRAM_COLUMNS*GRAM_COLUMNS*p->n_words + i%GRAM_COLUMNS;
+}
 
 /* ---- columns to codes ---- */
 
@@ -32,11 +38,11 @@ static inline void greatest(const struct gram *g, size_t first, size_t n, ri *mo
 }
 #define LEAST 0x1p-96f
 #define WHOLE 12582912.0f       /* adding it rounds to a whole number, which is then in the lowest bits */
-static inline void codes(const struct gram *g, size_t first, size_t n, const rf *to_code, const ri *live, int32_t *word,
-	ri *sum)
+static inline void codes(const struct gram *g, size_t first, size_t n, const rf *to_code, const ri *live,
+	const struct gram_panels *panels, ri *sum)
 {
 	const ri whole = (ri)r_dup(WHOLE);
-	for (size_t t = 0; t < g->n_tokens; t += IN_WORD, word += GRAM_COLUMNS) {
+	for (size_t t = 0, at = 0; t < g->n_tokens; t += IN_WORD, at += GRAM_COLUMNS) {
 		ri w[PARTS] = { { 0 } };
 		UNROLL for (size_t k = 0; k < IN_WORD; k++) {
 			const float *x = g->x + (t + k)*g->stride + first;
@@ -49,7 +55,7 @@ static inline void codes(const struct gram *g, size_t first, size_t n, const rf 
 				w[p] |= (ri)((ru)c << (32 - BITS) >> (32 - BITS*(int)(k + 1)));
 			}
 		}
-		UNROLL for (size_t p = 0; p < PARTS; p++) memcpy(word + p*REG, w + p, sizeof *w);
+		UNROLL for (size_t p = 0; p < PARTS; p++) memcpy(column(panels, first + p*REG) + at, w + p, sizeof *w);
 	}
 }
 static inline void pack_some(const struct gram *g, size_t first, size_t n, const struct gram_panels *p)
@@ -63,22 +69,18 @@ static inline void pack_some(const struct gram *g, size_t first, size_t n, const
 		to_code[k] = 127.0f/r_sel(live[k], top, r_dup(1));
 		r_put(p->scale + first + k*REG, r_sel(live[k], top/127.0f, r_sel(top < LEAST, (rf){ 0 }, r_dup(NAN))));
 	}
-	codes(g, first, n, to_code, live, p->words + first*p->n_words, sum);
+	codes(g, first, n, to_code, live, p, sum);
 	memcpy(p->sum + first, sum, sizeof sum);
 }
 static void pack(const struct gram *g, size_t first, const struct gram_panels *p)
 {
 	const size_t n = g->n - first;
-	if (n >= GRAM_COLUMNS) pack_some(g, first, GRAM_COLUMNS, p);
+	if (n >= GRAM_PACKED) pack_some(g, first, GRAM_PACKED, p);
 	else pack_some(g, first, n, p);
 }
 
 /* ---- products ---- */
 
-static inline const int32_t *column(const struct gram_panels *p, size_t i)
-{
-	return p->words + i/GRAM_COLUMNS*GRAM_COLUMNS*p->n_words + i%GRAM_COLUMNS;
-}
 /* to[l] += sum[l]*scale_j[l]*scale_i */
 static inline rf added(rf to, ri sum, const float *scale_j, rf scale_i)
 {
@@ -93,10 +95,11 @@ static void end_part(const ri *sum, const float *scale_j, float scale_i, float *
 /* TALL rows from i on of the columns from j on, as far as they are before the diagonal or on it. */
 static inline void tile(const struct gram *g, const struct gram_panels *p, size_t i, size_t j)
 {
-	const int32_t *row = column(p, i), *col = column(p, j);
+	const int32_t *row = column(p, i), *col[WIDE];
 	const float *scale = p->scale + i;
 	float *to[TALL];
 	ri sum[TALL][WIDE];
+	UNROLL for (size_t w = 0; w < WIDE; w++) col[w] = column(p, j + w*REG);
 	UNROLL for (size_t r = 0; r < TALL; r++) {
 		to[r] = g->to + (i + r < g->n ? (i + r)*(i + r + 1)/2 + j : 0);
 		UNROLL for (size_t w = 0; w < WIDE; w++) {
@@ -104,9 +107,10 @@ static inline void tile(const struct gram *g, const struct gram_panels *p, size_
 			__builtin_prefetch(to[r] + w*REG, 1);
 		}
 	}
-	for (size_t k = 0; k < p->n_words; k++, row += GRAM_COLUMNS, col += GRAM_COLUMNS) {
+	for (size_t k = 0; k < p->n_words; k++, row += GRAM_COLUMNS) {
 		ri c[WIDE];
-		UNROLL for (size_t w = 0; w < WIDE; w++) c[w] = (ri)((ru)r_load(col + w*REG) ^ LIFT*0x01010101u);
+		UNROLL for (size_t w = 0; w < WIDE; w++)
+			c[w] = (ri)((ru)r_load(col[w] + k*GRAM_COLUMNS) ^ LIFT*0x01010101u);
 		UNROLL for (size_t r = 0; r < TALL; r++) {
 			const ri x = (ri){ 0 } + row[r];
 			UNROLL for (size_t w = 0; w < WIDE; w++) sum[r][w] = r_words(sum[r][w], c[w], x);
