@@ -230,6 +230,9 @@ static inline void a_side(const struct affine *a, struct tile *t, int per, float
 	}
 }
 
+/* tile_plain is for 32 codes. Ordinary weights lose as many times more as codes are further apart, squared. */
+static inline float a_plain_share(const struct affine *a) { return tile_plain*(31/a->nmax)*(31/a->nmax); }
+
 /* Steps 1 to 4: the scales of a tile by lane, in v. z: the moments of its vectors of lanes; side: of a_side. */
 static inline void a_search(const struct affine *a, const struct affine_start *start,
 	const struct affine_effort *effort, const struct tile *t, int per, const struct moments *z, const float *side,
@@ -238,7 +241,7 @@ static inline void a_search(const struct affine *a, const struct affine_start *s
 	_Alignas(64) float sw[LANES], sx[LANES], s[LANES], m[LANES], cs[LANES];
 	for (int o = 0; o < LANES; o += REG) {
 		struct lane_fit b = a_start(a, start, effort, t, o, &z[o/REG], r_floats(side + o));
-		r_put(v->excess + o, b.err - tile_plain*z[o/REG].xx);
+		r_put(v->excess + o, b.err - a->thrift*z[o/REG].w*b.s*b.s - a_plain_share(a)*z[o/REG].xx);
 		r_put(sw + o, z[o/REG].w); r_put(sx + o, z[o/REG].x);
 		r_put(s + o, b.s); r_put(m + o, r_abs(b.m)); r_put(cs + o, b.cs);
 	}
