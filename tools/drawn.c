@@ -65,9 +65,9 @@ void drawn_append(const struct vocab *v, size_t n_vocab, size_t first, struct dr
 {
 	const size_t count = vocab_count(v) < n_vocab ? vocab_count(v) : n_vocab;
 	const bool begins = vocab_add_bos(v) && vocab_bos(v) >= 0;
-	int32_t *all = realloc(*ids, (n + d.n)*ctx*sizeof *all), *order = malloc((count + 1)*sizeof *order), *to;
+	int32_t *all = msg_need(realloc(*ids, (n + d.n)*ctx*sizeof *all)), *to;
+	int32_t *order = msg_need(malloc((count + 1)*sizeof *order));
 	size_t n_order, at;
-	if (!all || !order) msg_die("out of memory");
 	*ids = all;
 	to = all + n*ctx;
 	n_order = shuffle(v, count, order);

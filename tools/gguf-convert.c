@@ -70,10 +70,9 @@ static struct ggu_meta *plan(struct job *j, struct convert *c, const char *dir, 
 {
 	size_t n = convert_n_tensors(c);
 	uint32_t file_type = RECIPE_KEEP;
-	j->t = calloc(n + 1, sizeof *j->t);
-	j->from = calloc(n + 1, sizeof *j->from);
-	j->choice = calloc(n + 1, sizeof *j->choice);
-	if (!j->t || !j->from || !j->choice) msg_die("out of memory");
+	j->t = msg_need(calloc(n + 1, sizeof *j->t));
+	j->from = msg_need(calloc(n + 1, sizeof *j->from));
+	j->choice = msg_need(calloc(n + 1, sizeof *j->choice));
 	for (size_t i = 0; i < n; i++) {
 		j->t[i] = convert_tensor(c, i);
 		j->from[i] = convert_from(c, i);
@@ -165,8 +164,7 @@ static const struct recipe *recipe_of(const char *type)
 static char *inside(const char *dir, const char *name)
 {
 	size_t n = strlen(dir) + strlen(name) + 2;
-	char *path = malloc(n);
-	if (!path) msg_die("out of memory");
+	char *path = msg_need(malloc(n));
 	snprintf(path, n, "%s/%s", dir, name);
 	return path;
 }

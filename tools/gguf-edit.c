@@ -219,9 +219,9 @@ static void place(struct model *m)
 static void edit(struct model *m, const char *to)
 {
 	m->n = ggu_file_n_tensors(m->f);
-	m->tensor = calloc(m->n + 1, sizeof *m->tensor);
-	m->offset = calloc(m->n + 1, sizeof *m->offset);
-	if (!m->tensor || !m->offset || ggu_meta_copy(&m->meta, ggu_file_meta(m->f))) msg_die("out of memory");
+	m->tensor = msg_need(calloc(m->n + 1, sizeof *m->tensor));
+	m->offset = msg_need(calloc(m->n + 1, sizeof *m->offset));
+	if (ggu_meta_copy(&m->meta, ggu_file_meta(m->f))) msg_die("out of memory");
 	for (size_t i = 0; i < m->n; i++)
 		m->tensor[i] = copy_of(ggu_file_tensor(m->f, i)->name, ggu_file_tensor(m->f, i)->name_bytes);
 	apply(m);

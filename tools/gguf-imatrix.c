@@ -214,11 +214,10 @@ static struct windows windows_new(const struct run *r, size_t batch)
 {
 	struct windows v = { .n = side_by_side(batch) };
 	struct ggu_error err;
-	v.part = calloc(v.n, sizeof *v.part);
-	v.source = calloc(v.n, sizeof *v.source);
-	v.target = malloc(v.n*(size_t)o.ctx*sizeof *v.target);
-	if (o.process_output) v.rows = malloc(v.n*(size_t)o.ctx*model_n_embd(r->model)*sizeof *v.rows);
-	if (!v.part || !v.source || !v.target || (o.process_output && !v.rows)) msg_die("out of memory");
+	v.part = msg_need(calloc(v.n, sizeof *v.part));
+	v.source = msg_need(calloc(v.n, sizeof *v.source));
+	v.target = msg_need(malloc(v.n*(size_t)o.ctx*sizeof *v.target));
+	if (o.process_output) v.rows = msg_need(malloc(v.n*(size_t)o.ctx*model_n_embd(r->model)*sizeof *v.rows));
 	if (model_is_whole(r->model) && batch < (size_t)o.ctx) batch = (size_t)o.ctx;
 	if (work_new(&v.w, r->model, batch, &err)) msg_die_error(o.model, &err);
 	for (size_t i = 0; i < v.n; i++)
@@ -307,10 +306,9 @@ static int usual_block(size_t n_embd)
 }
 static void collect(const char *text_name)
 {
-	struct run r = { .im = imatrix_new() };
+	struct run r = { .im = msg_need(imatrix_new()) };
 	struct out *out = out_open(o.output, true);
 	uint64_t done = 0;
-	if (!r.im) msg_die("out of memory");
 	if (o.checkpoint) out_check(o.checkpoint);
 	sandbox_output(o.checkpoint);
 	r.pool = load_pool(o.jobs, o.place.pin, (const char *[]){ o.model, text_name, o.arch_file }, 3, o.output);
@@ -343,8 +341,7 @@ static void collect(const char *text_name)
 /* A warning for a file that is named again: it would count again. */
 static void tell_of_twins(char **names, int n)
 {
-	struct stat *st = calloc((size_t)n, sizeof *st);
-	if (!st) msg_die("out of memory");
+	struct stat *st = msg_need(calloc((size_t)n, sizeof *st));
 	for (int i = 0; i < n; i++) {
 		if (stat(names[i], st + i) || !S_ISREG(st[i].st_mode)) continue;
 		for (int k = 0; k < i; k++) {
@@ -359,9 +356,8 @@ static void tell_of_twins(char **names, int n)
 static void merge(char **names, int n)
 {
 	struct out *out = out_open(o.output, true);
-	struct imatrix *sum = imatrix_new(), *im;
+	struct imatrix *sum = msg_need(imatrix_new()), *im;
 	struct ggu_error err;
-	if (!sum) msg_die("out of memory");
 	tell_of_twins(names, n);
 	sandbox_enter((const char *const *)names, n, o.output);
 	for (int i = 0; i < n; i++) {
