@@ -35,8 +35,8 @@ enum {
  *   FOURTHS   0 4 8 12   1 5 9 13   2 6 10 14   3 7 11 15     Q4_K and Q5_K, of which a byte holds k and k + 32
  *   PAIRS     0 2 4 6    1 3 5 7    8 10 12 14  9 11 13 15    IQ4_XS, k and k + 16
  *   HALVES    0 1 8 9    2 3 10 11  4 5 12 13   6 7 14 15     Q2_K, Q3_K, Q6_K: k, k + 32, k + 64, k + 96
- * LANES is HALVES with the fours of columns that lie at the same place of four sixteens exchanged, for AVX-512's Q2_K:
- * a lane of 32 bits then is one sixteen, four columns in each register. */
+ * LANES is HALVES with the fours of columns that lie at the same place of four sixteens exchanged, for AVX-512's Q2_K
+ * and Q3_K: a lane of 32 bits then is one sixteen, four columns in each register. */
 enum digits_order { ORDER_PLAIN, ORDER_FOURTHS, ORDER_PAIRS, ORDER_HALVES, ORDER_LANES, DIGITS_ORDERS };
 struct strip256 {
 	_Alignas(64) struct digits { int8_t high[256], low[256]; } in[DIGITS_ORDERS];
@@ -44,6 +44,7 @@ struct strip256 {
 	int16_t first[8], second[8];    /* the same, of the even ones and the odd ones */
 	int8_t sum_high[16], sum_low[16];       /* sum as 256*high + low */
 	_Alignas(32) int32_t sum128[8]; /* of 32, times 128 */
+	_Alignas(64) int32_t less4[16]; /* -4 times sum by lanes of ORDER_LANES, -64 in every last two of four */
 	float d;
 };
 struct strip32 {
@@ -95,7 +96,8 @@ void digits_widened(const struct quant_mul *m, enum mul_kind kind, size_t strip,
 	size_t n_o);
 
 #if defined __x86_64__
-extern const struct digits_table quant_digits_avx2, quant_digits_avxvnni, quant_digits_avx512;
+extern const struct digits_table quant_digits_avx2, quant_digits_avxvnni, quant_digits_avx512,
+	quant_digits_avx512vbmi;
 extern const struct digits_table quant_books_avx2, quant_books_avxvnni, quant_books_avx512vbmi;
 #endif
 #endif

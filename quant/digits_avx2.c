@@ -62,6 +62,7 @@ static void pack256(const struct narrow *q, struct strip256 *s)
 		s->second[i] = q->sum[2*i + 1];
 		s->sum128[i] = 128*(q->sum[2*i] + q->sum[2*i + 1]);
 	}
+	for (size_t i = 0; i < 16; i++) s->less4[i] = q->sum[i/8*8 + i/4%2 + i%4*2]*(i%4 < 2 ? -4 : -64);
 	s->d = q->d;
 }
 static void pack(size_t block, size_t n_in, const float *x, void *strip)
@@ -210,7 +211,7 @@ const struct row_table quant_row_##isa = { strip_bytes, pack, unpack, mul_##isa 
 TABLE(avx2, avx2, avx2)
 TABLE(avxvnni, avxvnni, avxvnni)
 TABLE(avx512, avx2, avx512)
-TABLE(avx512vbmi, avx512vbmi, avx512)
+TABLE(avx512vbmi, avx512vbmi, avx512vbmi)
 #else
 typedef int isa_none;
 #endif

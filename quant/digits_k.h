@@ -30,13 +30,14 @@ INLINE heads q4_k_sixes(heads x)
 		h_each(_mm_setr_epi32(0x0f0f3f3f, 0x0f0f3f3f, 0x3f3f3f3f, 0x0f0f0f0f));
 	return low | (up >> 2 & 0x30303030);
 }
-/* Those of n_rows blocks, 16 bytes each */
-INLINE void sixes_of_rows(const char *w, size_t w_stride, size_t n_rows, uint8_t *to)
+/* Scales of n_rows blocks from their heads, 16 bytes each */
+typedef heads heads_fn(heads);
+INLINE void heads_of_rows(const char *w, size_t w_stride, size_t n_rows, heads_fn *scales, uint8_t *to)
 {
 	for (size_t r = 0; r < n_rows; r += HEADS, to += 16*HEADS) {
 		const char *p[HEADS];
 		UNROLL for (size_t i = 0; i < HEADS; i++) p[i] = w + (r + i < n_rows ? r + i : r)*w_stride;
-		const heads x = q4_k_sixes(h_load(p));
+		const heads x = scales(h_load(p));
 		memcpy(to, &x, sizeof x);
 	}
 }
@@ -111,6 +112,12 @@ INLINE void q6_k_block(const void *block, const struct meet *m)
 		c_merge(c_right(x, 4), 15, u, 48), c_merge(c_right(y, 4), 15, c_right(u, 2), 48) };
 	sixteens(c, _mm256_cvtepi8_epi16(x16(b->scales)), 5, m);
 }
+#if defined DIGITS_LANES
+#include "digits_lanes.h"
+#else
+enum { AT_Q3_K = 0 };
+static const enum digits_order order_q3_k = ORDER_HALVES;
+static heads_fn *const q3_k_heads = NULL;
 /* The 6-bit scales of codec/q3_k.h, from the twelve bytes at the end of x. */
 INLINE __m128i q3_k_sixes(__m128i x)
 {
@@ -128,3 +135,4 @@ INLINE void q3_k_block(const void *block, const struct meet *m)
 	__m256i sc = _mm256_cvtepu8_epi16(q3_k_sixes(x16(b->scales - 4)));
 	sixteens(c, _mm256_sub_epi16(sc, _mm256_set1_epi16(32)), 2, m);
 }
+#endif

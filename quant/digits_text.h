@@ -2,11 +2,11 @@
  * digits_text.h - a row's blocks times the digits of activations, one text for all widths of registers; defines the
  * table DIGITS_TABLE. An instance includes digits_256.h or digits_512.h before.
  *
- * Super-blocks are in digits_k.h and books_text.h, blocks of 32 in digits_units.h. The first letter of a word says what
- * it works on:
+ * Super-blocks are in digits_k.h, digits_lanes.h and books_text.h, blocks of 32 in digits_units.h. The first letter of
+ * a word says what it works on:
  *   c_  c64          codes of 64 columns, a byte each
  *   d_  digits256    digits of 256 columns, in registers or where they lie
- *   i_  isum         a row's sums in the lanes of a register; i_value, i_chains and i_tabled leave eight of int32
+ *   i_  isum         a row's sums in the lanes of a register; i_value, i_chains and i_q2_k leave eight of int32
  *   v_  vi, vf       a lane for each of ROWS rows, integers or floats
  *   h_  heads        the first sixteen bytes of the blocks of some rows
  *   y_, x_           one register of 32 bytes, where c64 is two (digits_256.h and digits_y.h alone) */
@@ -55,16 +55,16 @@ typedef void block_fn(const void *block, const struct meet *m);
 
 #include "digits_k.h"
 
-/* has_min: dmin is behind d */
-struct kind { size_t bytes, at_d; int has_min; };
+/* has_min: dmin is behind d. at_heads: of the sixteen bytes that `scales`, if not NULL, makes m of */
+struct kind { size_t bytes, at_d; int has_min; size_t at_heads; };
 INLINE void supers(int n_tokens, const struct digits_part *p, struct digit_sums *to, struct kind k,
-	enum digits_order order, block_fn *block)
+	enum digits_order order, heads_fn *scales, block_fn *block)
 {
 	for (size_t b = 0; b < p->n; b++) {
 		const char *w = p->w + b*k.bytes, *strip = p->strip + b*sizeof(struct strip256),
 			*next = p->next + b*k.bytes*ROWS;
 		const struct strip256 *x = (const void *)strip;
-		if (order == ORDER_FOURTHS) sixes_of_rows(w, p->w_stride, p->n_rows, to->m + 16*b*ROWS);
+		if (scales) heads_of_rows(w + k.at_heads, p->w_stride, p->n_rows, scales, to->m + 16*b*ROWS);
 		const digits256 d[2] = { d_load(x->in[order].high), d_load(x->in[order].low) };
 		for (size_t r = 0, at = b*ROWS; r < p->n_rows; r++, at++, w += p->w_stride, next += k.bytes) {
 			const struct meet m = { n_tokens, strip, p->strip_stride, order, d, to, at };
@@ -97,18 +97,18 @@ static void name##_4(const struct digits_part *p, struct digit_sums *to) \
 	enum { T = 4 }; \
 	call; \
 }
-#define SUPER(name, order, min) \
-SUMS(name, supers(T, p, to, (struct kind){ sizeof(struct name), offsetof(struct name, d), min }, order, \
+#define SUPER(name, order, min, at, heads) \
+SUMS(name, supers(T, p, to, (struct kind){ sizeof(struct name), offsetof(struct name, d), min, at }, order, heads, \
 	name##_block))
 #define UNITS(name, ...) \
 SUMS(name, units(T, p, to, (struct unit){ sizeof(struct name), __VA_ARGS__ }, name##_codes))
 
-SUPER(q2_k, order_q2_k, 1)
-SUPER(q3_k, ORDER_HALVES, 0)
-SUPER(q4_k, ORDER_FOURTHS, 1)
-SUPER(q5_k, ORDER_FOURTHS, 1)
-SUPER(q6_k, ORDER_HALVES, 0)
-SUPER(iq4_xs, ORDER_PAIRS, 0)
+SUPER(q2_k, order_q2_k, 1, 0, NULL)
+SUPER(q3_k, order_q3_k, 0, AT_Q3_K, q3_k_heads)
+SUPER(q4_k, ORDER_FOURTHS, 1, 0, q4_k_sixes)
+SUPER(q5_k, ORDER_FOURTHS, 1, 0, q4_k_sixes)
+SUPER(q6_k, ORDER_HALVES, 0, 0, NULL)
+SUPER(iq4_xs, ORDER_PAIRS, 0, 0, NULL)
 UNITS(q4_0, 1, 1, 2, 8, 15)
 UNITS(q4_1, 1, 1, 4, 0, 15)
 UNITS(q5_0, 1, 1, 2, 16, 31)

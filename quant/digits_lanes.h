@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT
+ * digits_lanes.h - part of digits_k.h in registers of 64 bytes with GFNI (DIGITS_LANES): Q3_K with a lane for each
+ * sixteen columns.
+ *
+ * Two registers take what digits_k.h has in four: halves of bytes with three bits each, the upper one brought to the
+ * lower two by a matrix of bits. Upper halves stay where they are, as Q2_K's codes do, and a lane is scaled once. */
+
+static const enum digits_order order_q3_k = ORDER_LANES;
+
+/* Bits k and k + 2 of a byte of hmask to places 2 and 6; the last two quarters have theirs four higher. */
+INLINE __m512i q3_k_upper(__m512i hmask, int k)
+{
+	const uint64_t one = (1ull << k << 40) | (1ull << (k + 2) << 8), two = one << 4;
+	const __m512i bits = _mm512_setr_epi64((long long)one, (long long)one, (long long)one, (long long)one,
+		(long long)two, (long long)two, (long long)two, (long long)two);
+	return _mm512_gf2p8affine_epi64_epi8(hmask, bits, 0);
+}
+/* (a & 0x33) | b */
+INLINE __m512i q3_k_join(__m512i a, __m512i b)
+{
+	return _mm512_ternarylogic_epi64(a, _mm512_set1_epi8(0x33), b, 0xea);
+}
+INLINE void c_q3_k(const struct q3_k *b, c64 *c)
+{
+	__m512i x = c_load(b->qs);
+	__asm__("" : "+v"(x));          /* loaded once */
+	const __m512i h = c_twice(b->hmask), even = q3_k_join(x, q3_k_upper(h, 0)),
+		odd = q3_k_join(_mm512_srli_epi16(x, 2), q3_k_upper(h, 1)),
+		u = _mm512_unpacklo_epi32(even, odd), v = _mm512_unpackhi_epi32(even, odd),
+		bits = _mm512_broadcast_i32x4(_mm_setr_epi32(0x07070707, 0x07070707, 0x70707070, 0x70707070));
+	c[0] = _mm512_and_si512(_mm512_shuffle_epi32(u, 0x44), bits);
+	c[1] = _mm512_and_si512(_mm512_shuffle_epi32(u, 0xee), bits);
+	c[2] = _mm512_and_si512(_mm512_shuffle_epi32(v, 0x44), bits);
+	c[3] = _mm512_and_si512(_mm512_shuffle_epi32(v, 0xee), bits);
+}
+/* Scales by lanes, from the twelve bytes at the end of x */
+enum { AT_Q3_K = offsetof(struct q3_k, scales) - 4 };
+INLINE heads q3_k_heads(heads x)
+{
+	heads low = h_shuffle(x, _mm_setr_epi8(4, 5, 6, 7, 8, 9, 10, 11, 4, 5, 6, 7, 8, 9, 10, 11)) >>
+			h_each(_mm_setr_epi32(0, 0, 4, 4)) & 0x0f0f0f0f,
+		up = h_shuffle(x, _mm_setr_epi8(12, 13, 14, 15, 12, 13, 14, 15, 12, 13, 14, 15, 12, 13, 14, 15)) >>
+			h_each(_mm_setr_epi32(0, 2, 4, 6)) & 0x03030303;
+	x = (heads)_mm512_sub_epi8((__m512i)(low | up << 4), _mm512_set1_epi8(32));
+	return h_shuffle(x, _mm_setr_epi8(0, 2, 4, 6, 1, 3, 5, 7, 8, 10, 12, 14, 9, 11, 13, 15));
+}
+INLINE void q3_k_block(const void *block, const struct meet *m)
+{
+	const struct q3_k *b = block;
+	const __m512i sc = _mm512_cvtepi8_epi32(x16(m->to->m + 16*m->at)),
+		by = _mm512_broadcast_i32x4(_mm_setr_epi32(0, 0, 4, 4));
+	c64 c[4];
+	c_q3_k(b, c);
+	UNROLL for (int t = 0; t < m->n_tokens; t++) {          /* low sums begin with what the bias of 4 adds */
+		const digits256 high = high_of(m, t), low = low_of(m, t);
+		__m512i h = _mm512_setzero_si512(), l = _mm512_load_si512(strip_of(m, t)->less4);
+		UNROLL for (int i = 0; i < 4; i++) {
+			h = _mm512_dpbusd_epi32(h, c[i], high.x[i]);
+			l = _mm512_dpbusd_epi32(l, c[i], low.x[i]);
+		}
+		l = _mm512_srav_epi32(_mm512_add_epi32(_mm512_slli_epi32(h, 6), l), by);
+		leave(m, t, i_eight(_mm512_mullo_epi32(l, sc)));
+	}
+}
