@@ -23,11 +23,6 @@ static void add_task(void *ctx, size_t task, int worker)
 	(void)worker;
 	quant_gram_table->add(w->g, &w->p, (w->g->n - 1)/ROWS*ROWS - task*ROWS, ROWS);
 }
-static void run(struct ggu_pool *pool, const struct ggu_phase *phase, size_t n)
-{
-	if (pool) ggu_pool_phases(pool, phase, n);
-	else for (; n; n--, phase++) for (size_t i = 0; i < phase->n_tasks; i++) phase->fn(phase->ctx, i, 0);
-}
 /* Memory for at least so many bytes. */
 static bool make_room(struct gram_room *r, size_t bytes)
 {
@@ -55,6 +50,6 @@ enum ggu_status gram_add(const struct gram *g, struct gram_room *room, struct gg
 	w.p.words = room->p;
 	w.p.sum = w.p.words + columns*w.p.n_words;
 	w.p.scale = (void *)(w.p.sum + columns);
-	run(pool, phases, 2);
+	ggu_pool_phases(pool, phases, 2);
 	return GGU_OK;
 }

@@ -167,17 +167,18 @@ static enum ggu_status go(struct work *w, const struct model_call *c, struct ggu
 
 /* ---- a call ---- */
 
-static enum ggu_status check(const struct work *w, const struct part *p, const struct state *first,
+/* A part that will stand at pos, and goes with one whose state is `first`. */
+static enum ggu_status check(const struct work *w, const struct part *p, size_t pos, const struct state *first,
 	struct ggu_error *err)
 {
 	const struct graph *g = w->g;
-	size_t end = p->state->pos + p->n;
+	size_t end = pos + p->n;
 	if (p->n > STATE_MAX_POS || end > STATE_MAX_POS)
 		return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, "", "more than %d positions", STATE_MAX_POS);
 	if (g->positions.name && end > g->positions.n_out)
 		return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, g->positions.name, "the model knows %zu positions",
 			g->positions.n_out);
-	if (g->whole && (p->n > w->n_batch || (p->n && p->state->pos)))
+	if (g->whole && (p->n > w->n_batch || (p->n && pos)))
 		return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, "",
 			"the model sees whole sequences: %zu tokens in batches of %zu", end, w->n_batch);
 	if (g->source && !p->state->source->pos)
@@ -216,30 +217,28 @@ static enum ggu_status compute_anew(struct work *w, struct state *s, size_t n, s
 	return st;
 }
 
-/* The sequences of a stretch, in the memory that they have. */
-static enum ggu_status begin_anew(const struct work *w, const struct model_call *c, struct ggu_error *err)
+static enum ggu_status check_stretch(const struct graph *g, struct ggu_error *err)
 {
-	const struct graph *g = w->g;
 	if (g->source)
 		return ggu_fail(err, GGU_ERR_UNSUPPORTED, GGU_NO_OFFSET, "",
 			"the model has an encoder: no layer can be evaluated alone");
 	if (g->borrows)
 		return ggu_fail(err, GGU_ERR_UNSUPPORTED, GGU_NO_OFFSET, "",
 			"layers of the model use keys and values of others: no layer can be evaluated alone");
-	for (size_t i = 0; i < c->n_parts; i++) state_begin_anew(c->part[i].state);
 	return GGU_OK;
 }
 
 enum ggu_status model_eval(struct work *w, const struct model_call *c, struct ggu_error *err)
 {
-	enum ggu_status s = c->stream ? begin_anew(w, c, err) : GGU_OK;
+	enum ggu_status s = c->stream ? check_stretch(w->g, err) : GGU_OK;
 	for (size_t i = 0; i < c->n_parts && !s; i++) {
-		s = check(w, c->part + i, c->part->state, err);
+		s = check(w, c->part + i, c->stream ? 0 : c->part[i].state->pos, c->part->state, err);
 		for (size_t k = 0; k < i && !s; k++)
 			if (c->part[k].state == c->part[i].state)
 				s = ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, "",
 					"a sequence stands in two parts of a call");
 	}
+	for (size_t i = 0; i < c->n_parts && !s && c->stream; i++) state_begin_anew(c->part[i].state);
 	for (size_t i = 0; i < c->n_parts && !s; i++) s = compute_anew(w, c->part[i].state, c->part[i].n, err);
 	return s ? s : go(w, c, err);
 }

@@ -308,11 +308,16 @@ static void stretches_of_layers_forget_snapshots(void **state)
 	struct model *m = make_model(&recurrent, GGU_TYPE_F32, 1);
 	struct work *w = new_work(m, 64);
 	struct part p = { new_state(m, GGU_TYPE_F32), text + 7, 30, 30 };
+	const int32_t none = VOCAB;
+	struct part refused = { p.state, &none, 1, 1 };
 	float stream[30*WIDE];
-	struct model_call c = { .part = &p, .n_parts = 1, .stream = stream };
+	struct model_call c = { .part = &refused, .n_parts = 1, .stream = stream };
 	(void)state;
 	go_on(w, p.state, text, 20, NULL);
 	assert_int_equal(state_snapshot(p.state, NULL), GGU_OK);
+	assert_int_equal(model_eval(w, &c, NULL), GGU_ERR_RANGE);
+	assert_int_equal(state_pos(p.state), 20);       /* nothing has happened */
+	c.part = &p;
 	assert_int_equal(model_eval(w, &c, NULL), GGU_OK);
 	assert_int_equal(state_pos(p.state), 30);
 	assert_int_equal(state_truncate(p.state, 20, NULL), GGU_ERR_STATE);
