@@ -10,7 +10,8 @@ ok "... with three threads" gguf-bench --synthetic 3M,Q4_K_M --save b.gguf -j 3
 same "... the same bytes" a.gguf b.gguf
 ok "... GGUF that evaluates" sh -c 'echo 1 2 3 | gguf-logits -q -m a.gguf -o logits'
 is "... to finite numbers" "$(od -An -v -tu4 -w4 logits | awk '$1 % 2147483648 >= 2139095040' | wc -l | tr -d ' ')" 0
-is "... of the recipe's types" "$(gguf-info --json a.gguf | jq -r '[.tensors[] | .type] | unique | join(" ")')" "f32 q4_K q6_K"
+is "... of the recipe's types" "$(gguf-info --json a.gguf | jq -r '[.tensors[] | .type] | unique | join(" ")')" \
+	"f32 q4_K q6_K"
 for size in 1000000 5000000 60000000; do
 	gguf-bench --synthetic "${size%000000}M,IQ2_XS" --save c.gguf
 	weights=$(gguf-info --json c.gguf | jq '[.tensors[].shape | reduce .[] as $n (1; . * $n)] | add')
@@ -20,13 +21,18 @@ for type in F16 bf16 q8_0 iq4_xs TQ2_0; do ok "a model of $type" gguf-bench --sy
 
 # figures
 gguf-bench --synthetic 3M,Q8_0 --prompt 16,40 --generate 3 --depth 0,20 --repeat 2 --json -j 2 >j
-ok "prompts by depth and length" sh -c '[ "$(jq -c "[.prompts[] | [.depth, .tokens]]" j)" = "[[0,16],[0,40],[20,16],[20,40]]" ]'
+ok "prompts by depth and length" \
+	sh -c '[ "$(jq -c "[.prompts[] | [.depth, .tokens]]" j)" = "[[0,16],[0,40],[20,16],[20,40]]" ]'
 ok "generation by depth" sh -c '[ "$(jq -c "[.generations[] | [.depth, .tokens]]" j)" = "[[0,3],[20,3]]" ]'
 ok "the first of each stands out" jq -e '.prompt == .prompts[0] and .generation == .generations[0]' j
-ok "lowest, median, highest" jq -e 'all(.prompts[], .generations[]; 0 < .lowest and .lowest <= .tokens_per_s and .tokens_per_s <= .highest)' j
+ok "lowest, median, highest" \
+	jq -e 'all(.prompts[], .generations[];
+	0 < .lowest and .lowest <= .tokens_per_s and .tokens_per_s <= .highest)' j
 ok "limits are above zero" jq -e '[.limits[] | select(. != null)] | length >= 4 and all(.[]; . > 0)' j
-ok "shares are of int16 products" jq -e '.limits as $l | all(.prompts[]; (.share_of_limit*$l.int16_gmacs/.gmacs - 1 | fabs) < 1e-9)' j
-ok "shares are of reads" jq -e '.limits as $l | all(.generations[]; (.share_of_limit*$l.read_gb_per_s/.gb_per_s - 1 | fabs) < 1e-9)' j
+ok "shares are of int16 products" jq -e '.limits as $l | all(.prompts[]; (.share_of_limit*$l.int16_gmacs/.gmacs - 1 |
+	fabs) < 1e-9)' j
+ok "shares are of reads" jq -e '.limits as $l | all(.generations[]; (.share_of_limit*$l.read_gb_per_s/.gb_per_s - 1 |
+	fabs) < 1e-9)' j
 ok "threads and instruction set" jq -e '.threads == 2 and (.instruction_set | length > 0) and (.cpu | length > 0)' j
 gguf-bench --synthetic 3M,F16 --prompt 16 --generate 0 --repeat 1 --json >j
 ok "floats: of float products" jq -e '(.prompt.share_of_limit*.limits.f32_gmacs/.prompt.gmacs - 1 | fabs) < 1e-9' j
@@ -34,19 +40,27 @@ ok "--generate 0 leaves it out" jq -e '.generations == [] and (has("generation")
 # multiply-adds of a prompt: all matrices for each token, but the last feed-forward and the output, which the last one needs
 gguf-bench --synthetic 3M,F16 --save c.gguf
 last=$(gguf-info --json c.gguf | jq '[.tensors[].name | select(test("^blk")) | split(".")[1] | tonumber] | max')
-macs_of() { gguf-info --json c.gguf | jq "[.tensors[] | select(.shape | length == 2) | select(.name | test(\"$1\")) | .shape[0]*.shape[1]] | add"; }
+macs_of() { gguf-info --json c.gguf |
+	jq "[.tensors[] | select(.shape | length == 2) | select(.name | test(\"$1\")) | .shape[0]*.shape[1]] | add"; }
 macs=$(macs_of '^blk')
 ffn=$(macs_of "^blk[.]${last}[.]ffn")
 head=$(gguf-info --json c.gguf | jq '.tensors[] | select(.name == "output.weight") | .shape[0]*.shape[1]')
-ok "multiply-adds are those of the matrices" jq -e --argjson m "$macs" --argjson f "$ffn" --argjson h "$head" '(.prompt.gmacs*1e9/.prompt.tokens_per_s/($m - $f + ($f + $h)/16) - 1 | fabs) < 1e-3' j
+ok "multiply-adds are those of the matrices" jq -e --argjson m "$macs" --argjson f "$ffn" --argjson h "$head" \
+	'(.prompt.gmacs*1e9/.prompt.tokens_per_s/($m - $f + ($f + $h)/16) - 1 | fabs) < 1e-3' j
 gguf-bench -m a.gguf --prompt 24 --generate 3 --depth 5 --repeat 2 --profile --json >j
-ok "a profile's shares make up the whole" jq -e 'all(.prompts[], .generations[]; ([.profile[].share] | add - 1 | fabs) < 1e-6)' j
+ok "a profile's shares make up the whole" jq -e 'all(.prompts[], .generations[]; ([.profile[].share] | add - 1 |
+	fabs) < 1e-6)' j
 ok "... in order of time" jq -e 'all(.prompts[], .generations[]; [.profile[].seconds] | . == (sort | reverse))' j
-ok "... products by name" jq -e '[.prompt.profile[].name] | index("attn_q attn_k attn_v") and index("ffn_down") and index("attention") and index("output")' j
-ok "... in a pass for each layer and token" jq -e '(.generation.profile[] | select(.name == "ffn_down") | .passes) == 3*(.prompt.profile[] | select(.name == "ffn_down") | .passes)' j
-ok "--profile as text" sh -c 'gguf-bench -m a.gguf --prompt 8 --generate 2 --repeat 1 --profile | grep -q "ffn_up ffn_gate"'
+ok "... products by name" \
+	jq -e '[.prompt.profile[].name] |
+	index("attn_q attn_k attn_v") and index("ffn_down") and index("attention") and index("output")' j
+ok "... in a pass for each layer and token" jq -e '(.generation.profile[] | select(.name == "ffn_down") |
+	.passes) == 3*(.prompt.profile[] | select(.name == "ffn_down") | .passes)' j
+ok "--profile as text" sh -c 'gguf-bench -m a.gguf --prompt 8 --generate 2 --repeat 1 --profile |
+	grep -q "ffn_up ffn_gate"'
 gguf-bench -m a.gguf --prompt 8 --generate 2 --repeat 1 >text
-ok "text has a line for each test" sh -c 'grep -q "^prompt  *8 " text && grep -q "^generate  *2 " text && grep -q "^limits: reads" text'
+ok "text has a line for each test" sh -c 'grep -q "^prompt  *8 " text && grep -q "^generate  *2 " text &&
+	grep -q "^limits: reads" text'
 ok "weights in memory of their own" gguf-bench -m a.gguf --prompt 8 --generate 1 --repeat 1 --no-mmap -j 2
 ok "a cache of blocks" gguf-bench -m a.gguf --prompt 8 --generate 1 --depth 70 --repeat 1 --cache-type-v q8_0
 not_ok "--cache-type-k: no such type" 2 gguf-bench -m a.gguf --cache-type-k q6_K
@@ -56,7 +70,9 @@ ok "one thread on one core" gguf-bench -m a.gguf --prompt 8 --generate 0 --repea
 not_ok "neither model" 2 gguf-bench
 not_ok "both models" 2 gguf-bench -m a.gguf --synthetic 1M,Q8_0
 not_ok "--save without --synthetic" 2 gguf-bench -m a.gguf --save c.gguf
-for spec in 1M '1M,' ,Q8_0 0,Q8_0 x,Q8_0 1M,none 1Q,Q8_0 1e99,Q8_0 nan,Q8_0 1M,COPY -1M,Q8_0; do not_ok "--synthetic $spec" 2 gguf-bench --synthetic "$spec" --save c.gguf; done
-for list in '' ',' '1,' 1,,2 x 1x 99999999 1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17; do not_ok "--prompt '$list'" 2 gguf-bench -m a.gguf --prompt "$list"; done
+for spec in 1M '1M,' ,Q8_0 0,Q8_0 x,Q8_0 1M,none 1Q,Q8_0 1e99,Q8_0 nan,Q8_0 1M,COPY -1M,Q8_0; do
+	not_ok "--synthetic $spec" 2 gguf-bench --synthetic "$spec" --save c.gguf; done
+for list in '' ',' '1,' 1,,2 x 1x 99999999 1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17; do
+	not_ok "--prompt '$list'" 2 gguf-bench -m a.gguf --prompt "$list"; done
 not_ok "onto the model" 2 gguf-bench -m a.gguf --prompt 8 --generate 0 -o a.gguf
 done_testing

@@ -8,7 +8,8 @@ q='gguf-quantize -q'
 text=$DATA/prose/calibration.txt
 gguf-convert -q -o m.gguf "$DATA/wiki-7m" && gguf-quantize -q -o f32.gguf F32 m.gguf &&
 	gguf-imatrix -q -m m.gguf --chunks 4 --covariance -o c.gguf "$text" &&
-	first_layers 2 two && gguf-convert -q -o two.gguf two || { echo "1..1"; echo "not ok 1 - a model and its matrix"; exit 1; }
+	first_layers 2 two && gguf-convert -q -o two.gguf two || { echo "1..1";
+		echo "not ok 1 - a model and its matrix"; exit 1; }
 
 # of so many windows, so that a test takes seconds
 few='--chunks 4'
@@ -28,10 +29,12 @@ if GGUF_CPU=avx2 gguf-info --version >/dev/null 2>&1; then
 	same "with avx2" b.gguf e.gguf
 fi
 $q $least --calibrate - -o b.gguf Q4_K_S two.gguf <"$text"
-is "from standard input" "$(gguf-cat b.gguf blk.1.ffn_down.weight | cksum)" "$(gguf-cat e.gguf blk.1.ffn_down.weight | cksum)"
+is "from standard input" "$(gguf-cat b.gguf blk.1.ffn_down.weight | cksum)" \
+	"$(gguf-cat e.gguf blk.1.ffn_down.weight | cksum)"
 is "the text's name is kept" "$(gguf-info --get quantize.imatrix.dataset a.gguf)" calibration.txt
 $q $least --calibrate "$text" --shards 2 -o s Q4_K_S two.gguf
-is "in shards" "$(gguf-cat s-00001-of-00002.gguf blk.1.ffn_down.weight | cksum)" "$(gguf-cat e.gguf blk.1.ffn_down.weight | cksum)"
+is "in shards" "$(gguf-cat s-00001-of-00002.gguf blk.1.ffn_down.weight | cksum)" \
+	"$(gguf-cat e.gguf blk.1.ffn_down.weight | cksum)"
 $q $least --calibrate "$text" --json -o b.gguf Q4_K_S two.gguf >table.json
 is "the table tells of errors" "$(jq '[.tensors[] | select(.error > 0)] | length' table.json)" 16
 
@@ -46,7 +49,8 @@ for type in Q4_K_S Q2_K_S; do
 	[ $type = Q4_K_S ] || $q $few --calibrate "$text" -o a.gguf $type m.gguf
 	one=$(kld b.gguf) all=$(kld a.gguf)
 	echo "# $type: feedback $one, calibrated $all"
-	ok "$type: a tenth less divergence than with feedback alone" test "$(echo "$one $all" | awk '{ print $2 < 0.9*$1 }')" = 1
+	ok "$type: a tenth less divergence than with feedback alone" test "$(echo "$one $all" |
+		awk '{ print $2 < 0.9*$1 }')" = 1
 done
 for type in Q8_0 IQ4_NL IQ2_XS F16; do
 	ok "$type" $q --ctx 64 --chunks 4 --calibrate "$text" --pure -o b.gguf $type two.gguf
@@ -54,7 +58,8 @@ done
 
 not_ok "a matrix and a text" 2 $q -i c.gguf --calibrate "$text" -o never Q4_K_S m.gguf
 not_ok "a model from a pipe" 2 sh -c "gguf-quantize --calibrate '$text' -o never Q4_K_S <m.gguf"
-ok "a plan and a text, both from standard input" sh -c "gguf-quantize --calibrate - --plan - -o never m.gguf 2>&1 </dev/null | grep -q 'plan and the text'"
+ok "a plan and a text, both from standard input" \
+	sh -c "gguf-quantize --calibrate - --plan - -o never m.gguf 2>&1 </dev/null | grep -q 'plan and the text'"
 not_ok "a model that is quantized" 2 gguf-quantize --allow-requantize --calibrate "$text" -o never Q4_K_S a.gguf
 not_ok "no text" 2 gguf-quantize --calibrate nowhere -o never Q4_K_S m.gguf
 echo few >short

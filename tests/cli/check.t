@@ -62,7 +62,8 @@ pad 32 f32 1 f32 2 f32 3 f32 4 f32 5 f32 6 f32 7 f32 8 f32 9
 END
 gguf-check many.gguf >out
 is "all defects of a file, by their rules" "$(sed 's/.*\[//; s/\]//' out | sort -n | tr '\n' ' ')" "5 6 15 17 18 19 "
-is "... from a pipe all but that the data is beyond its end" "$(cat many.gguf | gguf-check | sed 's/.*\[//; s/\]//' | sort -n | tr '\n' ' ')" "5 6 15 17 19 "
+is "... from a pipe all but that the data is beyond its end" "$(cat many.gguf | gguf-check | sed 's/.*\[//; s/\]//' |
+	sort -n | tr '\n' ' ')" "5 6 15 17 19 "
 
 # breaks NAME RULES LINES...: a sound file with those lines more; rules that it breaks
 breaks()
@@ -85,14 +86,22 @@ breaks "25: tags that are no strings" "25 " 'kv u32[] general.tags 5'
 breaks "25: an id of another type" "25 " 'kv u16 tokenizer.ggml.bos_token_id 0'
 breaks "26: a tokenizer without tokens" "26 " 'kv str tokenizer.ggml.model llama'
 vocab='kv str[] tokenizer.ggml.tokens a b ab'
-breaks "a vocabulary" "" 'kv str tokenizer.ggml.model gpt2' "$vocab" 'kv str[] tokenizer.ggml.merges a\x20b' 'kv i32[] tokenizer.ggml.token_type 1 1 1'
+breaks "a vocabulary" "" 'kv str tokenizer.ggml.model gpt2' "$vocab" 'kv str[] tokenizer.ggml.merges a\x20b' \
+	'kv i32[] tokenizer.ggml.token_type 1 1 1'
 breaks "26: gpt2 without merges" "26 " 'kv str tokenizer.ggml.model gpt2' "$vocab"
-breaks "27: fewer scores than tokens" "27 " 'kv str tokenizer.ggml.model llama' "$vocab" 'kv f32[] tokenizer.ggml.scores 0 0'
-breaks "27: more types than tokens" "27 " 'kv str tokenizer.ggml.model llama' "$vocab" 'kv i32[] tokenizer.ggml.token_type 1 1 1 1'
-breaks "28: ids behind the tokens" "28 28 " 'kv str tokenizer.ggml.model llama' "$vocab" 'kv u32 tokenizer.ggml.bos_token_id 3' 'kv u32 tokenizer.ggml.eot_token_id 4294967295' 'kv u32 tokenizer.ggml.eos_token_id 2'
-breaks "29: a type of token that is unknown" "29 " 'kv str tokenizer.ggml.model llama' "$vocab" 'kv i32[] tokenizer.ggml.token_type 1 7 -1'
-breaks "30: merges of what is not a token" "30 " 'kv str tokenizer.ggml.model gpt2' "$vocab" 'kv str[] tokenizer.ggml.merges a\x20b a\x20c ab'
-breaks "31: an embedding with fewer rows than tokens" "31 " 'kv str tokenizer.ggml.model llama' "$vocab" 'tensor f32 token_embd.weight 1 4 2'
+breaks "27: fewer scores than tokens" "27 " 'kv str tokenizer.ggml.model llama' "$vocab" \
+	'kv f32[] tokenizer.ggml.scores 0 0'
+breaks "27: more types than tokens" "27 " 'kv str tokenizer.ggml.model llama' "$vocab" \
+	'kv i32[] tokenizer.ggml.token_type 1 1 1 1'
+breaks "28: ids behind the tokens" "28 28 " 'kv str tokenizer.ggml.model llama' "$vocab" \
+	'kv u32 tokenizer.ggml.bos_token_id 3' 'kv u32 tokenizer.ggml.eot_token_id 4294967295' \
+	'kv u32 tokenizer.ggml.eos_token_id 2'
+breaks "29: a type of token that is unknown" "29 " 'kv str tokenizer.ggml.model llama' "$vocab" \
+	'kv i32[] tokenizer.ggml.token_type 1 7 -1'
+breaks "30: merges of what is not a token" "30 " 'kv str tokenizer.ggml.model gpt2' "$vocab" \
+	'kv str[] tokenizer.ggml.merges a\x20b a\x20c ab'
+breaks "31: an embedding with fewer rows than tokens" "31 " 'kv str tokenizer.ggml.model llama' "$vocab" \
+	'tensor f32 token_embd.weight 1 4 2'
 printf 'kv str general.type imatrix\n' | make_gguf >b.gguf
 ok "24: an importance matrix needs no architecture" gguf-check b.gguf
 printf 'kv str general.type model\n' | make_gguf >b.gguf
@@ -118,10 +127,12 @@ ok "... not with --header" gguf-check --header b.gguf
 
 profile='--profile llama.cpp'
 breaks "llama.cpp: 23: a name of 64 bytes" "23 " "tensor f32 $(printf '%064d' 0) 1 4"
-breaks "llama.cpp: 37: a context length of u64" "37 " 'kv u64 x.context_length 5' 'kv u32 x.block_count 5' 'kv u32[] x.feed_forward_length 5 6'
+breaks "llama.cpp: 37: a context length of u64" "37 " 'kv u64 x.context_length 5' 'kv u32 x.block_count 5' \
+	'kv u32[] x.feed_forward_length 5 6'
 profile=
 for c in ok-gap:34 ok-deep-8:35; do
-	is "llama.cpp: ${c#*:}: ${c%:*}" "$(gguf-check --header --profile llama.cpp "${c%:*}.gguf" | grep -c "\[${c#*:}\]$")" 1
+	is "llama.cpp: ${c#*:}: ${c%:*}" "$(gguf-check --header --profile llama.cpp "${c%:*}.gguf" |
+		grep -c "\[${c#*:}\]$")" 1
 	is "... not the specification's" "$(gguf-check --header "${c%:*}.gguf" | grep -c "\[${c#*:}\]$")" 0
 done
 compile <<'END' >b.gguf
@@ -141,7 +152,8 @@ gguf-check s-00002-of-*.gguf >out2
 same "... the same by whichever shard's name" out2 out
 mv keep "$(echo s-00002-of-*)"
 { echo 'kv str k \xff'; echo 'tensor f32 a 1 8'; } | make_gguf >alone-00002-of-00003.gguf
-is "a file that is no shard though its name says so: each defect once" "$(gguf-check alone-00002-of-00003.gguf | sed 's/.*\[//' | tr '\n' ' ')" "21] 24] "
+is "a file that is no shard though its name says so: each defect once" "$(gguf-check alone-00002-of-00003.gguf |
+	sed 's/.*\[//' | tr '\n' ' ')" "21] 24] "
 printf 'GGUF\3\0\0\0' >alone-00002-of-00003.gguf
 is "... or which is cut short" "$(gguf-check alone-00002-of-00003.gguf | sed 's/.*\[//' | tr '\n' ' ')" "3] "
 rm s-00003-of-*
@@ -155,7 +167,8 @@ is "... of a pipe: the first" "$(cat cut.gguf | gguf-check | sed 's/.*\[//')" "1
 not_ok "several files: one has a defect" 1 gguf-check m.gguf b.gguf many.gguf
 not_ok "... one cannot be read" 2 gguf-check many.gguf nothing.gguf
 is "... the others are checked all the same" "$(gguf-check nothing.gguf many.gguf 2>/dev/null | wc -l | tr -d ' ')" 6
-is "JSON" "$(gguf-check --json m.gguf many.gguf | jq -c '[.[] | [.file, [.defects[].rule]]]' | tr -d ' ')" '[["m.gguf",[]],["many.gguf",['"$(gguf-check many.gguf | sed 's/.*\[//; s/\]//' | paste -sd,)"']]]'
+is "JSON" "$(gguf-check --json m.gguf many.gguf | jq -c '[.[] | [.file, [.defects[].rule]]]' | tr -d ' ')" \
+	'[["m.gguf",[]],["many.gguf",['"$(gguf-check many.gguf | sed 's/.*\[//; s/\]//' | paste -sd,)"']]]'
 not_ok "no such profile" 2 gguf-check --profile vllm m.gguf
 not_ok "output over the input" 2 gguf-check -o m.gguf m.gguf
 done_testing

@@ -28,7 +28,8 @@ for i in 1 2 3 4; do same "part $i" all-0000$i-of-00004.gguf one-0000$i-of-00004
 # a task that is killed leaves nothing under its name, and is run again
 if [ -e "$BUILD/tests/fault.so" ]; then
 	rm -f all-*.gguf
-	LD_PRELOAD=$BUILD/tests/fault.so FAULT=write:1:kill gguf-quantize -q -j 1 --part 3/4 -o all Q4_K_M m.gguf 2>/dev/null
+	LD_PRELOAD=$BUILD/tests/fault.so FAULT=write:1:kill gguf-quantize -q -j 1 --part 3/4 -o all Q4_K_M \
+		m.gguf 2>/dev/null
 	not_ok "a killed part is not there" 1 test -e all-00003-of-00004.gguf
 	each gguf-quantize -q -j 1 --part {}/4 -o all Q4_K_M m.gguf
 	same "run again it is" all-00003-of-00004.gguf one-00003-of-00004.gguf

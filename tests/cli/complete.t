@@ -13,7 +13,8 @@ for p in "$BIN"/gguf-*; do
 	done
 	# every option that -h shows is in each of them
 	for o in $("$p" -h | sed -n 's/^.*[ ,]--\([a-z0-9-]*\).*  .*/\1/p'); do
-		grep -q -e "--$o " "$name.bash" && grep -q -e "--${o}[=[]" "$name.zsh" && grep -q -e "-l $o " "$name.fish" || echo "$name $o" >>missing
+		grep -q -e "--$o " "$name.bash" && grep -q -e "--${o}[=[]" "$name.zsh" &&
+			grep -q -e "-l $o " "$name.fish" || echo "$name $o" >>missing
 	done
 done
 not_ok "every program prints completions" 1 test -e failed
@@ -23,7 +24,8 @@ not_ok "no other shell is known" 2 gguf-info --completion csh
 # words WORD...: what bash would offer for the last of them
 words()
 {
-	bash -c '. "./$1.bash"; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); "_$(echo "$1" | tr - _)"; echo "${COMPREPLY[*]}"' - "$@"
+	bash -c '. "./$1.bash"; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); "_$(echo "$1" | tr - _)";
+		echo "${COMPREPLY[*]}"' - "$@"
 }
 if command -v bash >/dev/null; then
 	is "bash: options" "$(words gguf-quantize --eff)" --effort

@@ -8,7 +8,8 @@ checkpoint()
 {
 	n=${#2}
 	# shellcheck disable=SC2059
-	{ printf "\\$(printf %o $((n % 256)))\\$(printf %o $((n / 256)))\\0\\0\\0\\0\\0\\0"; printf %s "$2"; head -c "$3" /dev/zero | tr '\0' '?'; } >"$1/model.safetensors"
+	{ printf "\\$(printf %o $((n % 256)))\\$(printf %o $((n / 256)))\\0\\0\\0\\0\\0\\0"; printf %s "$2";
+		head -c "$3" /dev/zero | tr '\0' '?'; } >"$1/model.safetensors"
 }
 # says NAME TEXT COMMAND...: exit 2 with TEXT on stderr and nothing on stdout
 says()
@@ -49,14 +50,17 @@ checkpoint "$TMP/m" "$HEAD" 16441
 ok "a description of one's own" gguf-convert -q --arch-file "$TMP/tiny.yaml" -o "$TMP/tiny.gguf" "$TMP/m"
 gguf-convert --arch-file "$TMP/tiny.yaml" --dry-run -o "$TMP/dry.gguf" "$TMP/m" | sed 's/ x /x/g' >"$TMP/plan"
 not_ok "a dry run makes no file" 1 test -e "$TMP/dry.gguf"
-is "experts are stacked" "$(awk '$1 == "blk.0.ffn_exps.weight" { print $2, $6, $7, $8, $9, $10 }' "$TMP/plan")" "2x2x2 32 l.0.e.0.w and 1 more"
+is "experts are stacked" "$(awk '$1 == "blk.0.ffn_exps.weight" { print $2, $6, $7, $8, $9, $10 }' "$TMP/plan")" \
+	"2x2x2 32 l.0.e.0.w and 1 more"
 is "a range of rows" "$(awk '$1 == "blk.0.a.weight" { print $2 }' "$TMP/plan")" 2x2
 is "transposed" "$(awk '$1 == "blk.0.b.weight" { print $2 }' "$TMP/plan")" 1x2
 is "computed" "$(awk '$1 == "blk.0.made.weight" { print $2, $7 }' "$TMP/plan")" "3 computed"
 FALLS="gguf-convert: fall-backs, where rows are not a whole number of blocks: 1 tensor from q8_0 to f16"
-is "fall-backs are summed in a line" "$(gguf-convert -t q8_0 --arch-file "$TMP/tiny.yaml" -o "$TMP/f4.gguf" "$TMP/m" 2>&1)" "$FALLS (-v shows which)"
+is "fall-backs are summed in a line" "$(gguf-convert -t q8_0 --arch-file "$TMP/tiny.yaml" -o "$TMP/f4.gguf" \
+	"$TMP/m" 2>&1)" "$FALLS (-v shows which)"
 gguf-convert -v -t q8_0 --arch-file "$TMP/tiny.yaml" -o "$TMP/f4.gguf" "$TMP/m" 2>"$TMP/err"
-is "... with -v in detail" "$(grep "fall-backs, " "$TMP/err") $(grep 'fall-back$' "$TMP/err" | awk '{ print $1, $7 }')" "$FALLS token_embd.weight f16"
+is "... with -v in detail" "$(grep "fall-backs, " "$TMP/err") $(grep 'fall-back$' "$TMP/err" |
+	awk '{ print $1, $7 }')" "$FALLS token_embd.weight f16"
 
 # a layer behind the last may be dropped
 HEAD2=$(printf %s "$HEAD" | sed 's/"l.0.mask"/"l.1.w.more"/')
@@ -70,27 +74,35 @@ ok "an unknown type of a tensor that is dropped" gguf-convert -q --arch-file "$T
 same "... changes nothing" "$TMP/f4.gguf" "$TMP/tiny.gguf"
 HEAD2=$(printf %s "$HEAD" | sed 's/"old.0.ab":{"dtype":"F32"/"old.0.ab":{"dtype":"F4_X2"/')
 checkpoint "$TMP/m" "$HEAD2" 16441
-says "... and of one that is not" "old.0.ab: stored as an unknown type; weights are" gguf-convert --arch-file "$TMP/tiny.yaml" -o "$TMP/no.gguf" "$TMP/m"
+says "... and of one that is not" "old.0.ab: stored as an unknown type; weights are" \
+	gguf-convert --arch-file "$TMP/tiny.yaml" -o "$TMP/no.gguf" "$TMP/m"
 
 # parts that cannot be joined, or of which one is missing
 HEAD2=$(printf %s "$HEAD" | sed 's/"l.0.e.1.w":{"dtype":"F32"/"l.0.e.1.w":{"dtype":"I32"/')
 checkpoint "$TMP/m" "$HEAD2" 16441
-says "integers for a weight" "l.0.e.1.w: stored as I32; weights are F64, F32, F16 or BF16" gguf-convert --arch-file "$TMP/tiny.yaml" -o "$TMP/no.gguf" "$TMP/m"
-sed 's/^  strip:/    blk.{i}.two.weight: {from: ["l.{i}.mask2", "l.{i}.e.9.w"], optional: true}\n&/' "$TMP/tiny.yaml" >"$TMP/two.yaml"
+says "integers for a weight" "l.0.e.1.w: stored as I32; weights are F64, F32, F16 or BF16" \
+	gguf-convert --arch-file "$TMP/tiny.yaml" -o "$TMP/no.gguf" "$TMP/m"
+sed 's/^  strip:/    blk.{i}.two.weight: {from: ["l.{i}.mask2", "l.{i}.e.9.w"], optional: true}\n&/' \
+	"$TMP/tiny.yaml" >"$TMP/two.yaml"
 HEAD2=$(printf %s "$HEAD" | sed 's/"l.0.mask"/"l.0.mask2"/; s/"BOOL"/"F16"/; s/16441/16442/')
 checkpoint "$TMP/m" "$HEAD2" 16442
-says "what an optional tensor would need is there in part" "l.0.mask2: a tensor that architecture tiny has no place for" gguf-convert --arch-file "$TMP/two.yaml" -o "$TMP/no.gguf" "$TMP/m"
+says "what an optional tensor would need is there in part" \
+	"l.0.mask2: a tensor that architecture tiny has no place for" gguf-convert --arch-file "$TMP/two.yaml" \
+	-o "$TMP/no.gguf" "$TMP/m"
 # numbers beyond a float's range: of F64, or made by an operation
 tildes() { tr '?' '~' <"$TMP/m/model.safetensors" >"$TMP/x" && mv "$TMP/x" "$TMP/m/model.safetensors"; }
 checkpoint "$TMP/m" "$HEAD" 16441
 tildes
 sed 's/mul(2)/mul(8)/' "$TMP/tiny.yaml" >"$TMP/eight.yaml"
-says "a product that no float holds" "old.0.ab: element 0 of it in blk.0.b.weight is beyond the range of f32" gguf-convert --arch-file "$TMP/eight.yaml" -o "$TMP/no.gguf" "$TMP/m"
+says "a product that no float holds" "old.0.ab: element 0 of it in blk.0.b.weight is beyond the range of f32" \
+	gguf-convert --arch-file "$TMP/eight.yaml" -o "$TMP/no.gguf" "$TMP/m"
 HEAD2=$(printf %s "$HEAD" | sed 's/"F32","shape":\[2,2\],"data_offsets":\[16384,16400\]/"F64","shape":[2,2],"data_offsets":[16384,16416]/
 	s/16400,16416/16416,16432/; s/16416,16440/16432,16456/; s/16440,16441/16456,16457/')
 checkpoint "$TMP/m" "$HEAD2" 16457
 tildes
-says "a weight that no float holds beside others" "l.0.e.0.w: element 0 of it in blk.0.ffn_exps.weight is beyond the range of f32" gguf-convert --arch-file "$TMP/tiny.yaml" -o "$TMP/no.gguf" "$TMP/m"
+says "a weight that no float holds beside others" \
+	"l.0.e.0.w: element 0 of it in blk.0.ffn_exps.weight is beyond the range of f32" \
+	gguf-convert --arch-file "$TMP/tiny.yaml" -o "$TMP/no.gguf" "$TMP/m"
 HEAD2=$(printf %s "$HEAD" | sed 's/"F32","shape":\[2,2\]/"F64","shape":[2,2]/g; s/16384,16400/16384,16416/; s/16400,16416/16416,16448/
 	s/16416,16440/16448,16472/; s/16440,16441/16472,16473/')
 checkpoint "$TMP/m" "$HEAD2" 16473
@@ -103,21 +115,29 @@ for t in "permute(0.5)" "take(0, 0.5, 1)" "swap(0, 1.5)" "reshape(1.5, 4)"; do
 	says "$t" "expected whole numbers" gguf-convert --arch-file "$TMP/bad.yaml" -o "$TMP/no.gguf" "$TMP/m"
 done
 sed 's/{make: .*}/{type: f32}/' "$TMP/tiny.yaml" >"$TMP/bad.yaml"
-says "no source" "bad.yaml: line 17, column 26: expected from or make" gguf-convert --arch-file "$TMP/bad.yaml" -o "$TMP/no.gguf" "$TMP/m"
+says "no source" "bad.yaml: line 17, column 26: expected from or make" gguf-convert --arch-file "$TMP/bad.yaml" \
+	-o "$TMP/no.gguf" "$TMP/m"
 sed 's/^  strip:/  check: {n_layers: [n_layers == 2, [list]]}\n&/' "$TMP/tiny.yaml" >"$TMP/bad.yaml"
-says "a check without a message" "bad.yaml: line 18, column 21: expected [expression, message]" gguf-convert --arch-file "$TMP/bad.yaml" -o "$TMP/no.gguf" "$TMP/m"
+says "a check without a message" "bad.yaml: line 18, column 21: expected [expression, message]" \
+	gguf-convert --arch-file "$TMP/bad.yaml" -o "$TMP/no.gguf" "$TMP/m"
 
 sed 's/^  layers:.*/  names: {a: "b + 1", b: "1 + []", c: d, d: c}\n  layers: a/' "$TMP/tiny.yaml" >"$TMP/bad.yaml"
-says "a name in a name" "bad.yaml: line 7, column 11: a: b: expected numbers" gguf-convert --arch-file "$TMP/bad.yaml" -o "$TMP/no.gguf" "$TMP/m"
+says "a name in a name" "bad.yaml: line 7, column 11: a: b: expected numbers" gguf-convert --arch-file "$TMP/bad.yaml" \
+	-o "$TMP/no.gguf" "$TMP/m"
 sed -i.was 's/layers: a/layers: c/' "$TMP/bad.yaml"
-says "names that need each other" "bad.yaml: line 7, column 11: c: c: uses names that use names without end" gguf-convert --arch-file "$TMP/bad.yaml" -o "$TMP/no.gguf" "$TMP/m"
+says "names that need each other" "bad.yaml: line 7, column 11: c: c: uses names that use names without end" \
+	gguf-convert --arch-file "$TMP/bad.yaml" -o "$TMP/no.gguf" "$TMP/m"
 for option in --arch-file --metadata; do
-	says "$option: no such file" "gguf-convert: nowhere: No such file" gguf-convert $option nowhere -o "$TMP/no.gguf" "$DATA/wiki-7m"
-	says "$option: a folder" "gguf-convert: $TMP: Is a directory" gguf-convert $option "$TMP" -o "$TMP/no.gguf" "$DATA/wiki-7m"
-	says "$option: too long" "gguf-convert: /dev/zero: byte" gguf-convert $option /dev/zero -o "$TMP/no.gguf" "$DATA/wiki-7m"
+	says "$option: no such file" "gguf-convert: nowhere: No such file" gguf-convert $option nowhere \
+		-o "$TMP/no.gguf" "$DATA/wiki-7m"
+	says "$option: a folder" "gguf-convert: $TMP: Is a directory" gguf-convert $option "$TMP" -o "$TMP/no.gguf" \
+		"$DATA/wiki-7m"
+	says "$option: too long" "gguf-convert: /dev/zero: byte" gguf-convert $option /dev/zero -o "$TMP/no.gguf" \
+		"$DATA/wiki-7m"
 done
 sed 's/TinyModel/LlamaForCausalLM/; s/arch: tiny/arch: zz/' "$TMP/tiny.yaml" >"$TMP/class.yaml"
-says "a file takes the classes that it lists" "config.json: n_layers: expected" gguf-convert --arch-file "$TMP/class.yaml" -o "$TMP/no.gguf" "$DATA/wiki-7m"
+says "a file takes the classes that it lists" "config.json: n_layers: expected" \
+	gguf-convert --arch-file "$TMP/class.yaml" -o "$TMP/no.gguf" "$DATA/wiki-7m"
 
 says "a tensor without a place" "l.0.more" sh -c "
 	sed 's/,\"l.0.mask/,\"l.0.more/' '$TMP/m/model.safetensors' >'$TMP/x' && mkdir -p '$TMP/m2' && cp '$TMP/m/config.json' '$TMP/m/tokenizer.model' '$TMP/m2' &&
@@ -139,16 +159,19 @@ echo '{}' >"$TMP/m/config.json"
 says "no class" "architectures" gguf-convert -o "$TMP/no.gguf" "$TMP/m"
 rm "$TMP/m/config.json"
 says "no such folder" "gguf-convert: nowhere: No such file" gguf-convert -o "$TMP/no.gguf" nowhere
-says "a type with a slip" "gguf-convert: --type: q4km is not a recipe; did you mean Q4_K_M?" gguf-convert -t q4km -o "$TMP/no.gguf" "$TMP/m"
+says "a type with a slip" "gguf-convert: --type: q4km is not a recipe; did you mean Q4_K_M?" gguf-convert -t q4km \
+	-o "$TMP/no.gguf" "$TMP/m"
 says "no config.json" "config.json" gguf-convert -o "$TMP/no.gguf" "$TMP/m"
-says "a file of the folder" "model.safetensors: is not a folder" gguf-convert -o "$TMP/no.gguf" "$TMP/m/model.safetensors"
+says "a file of the folder" "model.safetensors: is not a folder" gguf-convert -o "$TMP/no.gguf" \
+	"$TMP/m/model.safetensors"
 says "no folder" "$TMP/nowhere" gguf-convert -o "$TMP/no.gguf" "$TMP/nowhere"
 # lacks KEY WHERE METADATA: a folder without this key of config.json, which is asked for by name
 lacks()
 {
 	rm -rf "$TMP/l"; mkdir "$TMP/l"; ln -s "$DATA"/wiki-7m/* "$TMP/l"; rm "$TMP/l/config.json"
 	jq "del(.$1)" "$DATA/wiki-7m/config.json" >"$TMP/l/config.json"
-	says "config.json without $1" "config.json: $1: has no value, and llama.$2 needs one (common.yaml, line" gguf-convert -o "$TMP/no.gguf" "$TMP/l"
+	says "config.json without $1" "config.json: $1: has no value, and llama.$2 needs one (common.yaml, line" \
+		gguf-convert -o "$TMP/no.gguf" "$TMP/l"
 	ok "... which the vocabulary alone does not need" gguf-convert --vocab-only -o "$TMP/v.gguf" "$TMP/l"
 }
 lacks intermediate_size feed_forward_length
@@ -157,7 +180,8 @@ for v in null '"eight"' -8 0 1.5 '[]'; do
 	says "num_attention_heads: $v" "config.json: num_attention_heads: " gguf-convert -o "$TMP/no.gguf" "$TMP/l"
 done
 jq '.rms_norm_eps = null' "$DATA/wiki-7m/config.json" >"$TMP/l/config.json"
-says "a null that the evaluator would refuse" "rms_norm_eps: has no value, and llama.attention.layer_norm_rms_epsilon" gguf-convert -o "$TMP/no.gguf" "$TMP/l"
+says "a null that the evaluator would refuse" "rms_norm_eps: has no value, and llama.attention.layer_norm_rms_epsilon" \
+	gguf-convert -o "$TMP/no.gguf" "$TMP/l"
 cp "$DATA/wiki-7m/config.json" "$TMP/m"
 rm "$TMP/m/model.safetensors"
 echo PK >"$TMP/m/pytorch_model.bin"
@@ -166,19 +190,26 @@ says "an unknown type" "q9_9" gguf-convert --type q9_9 -o "$TMP/no.gguf" "$DATA/
 
 cp -r "$DATA/wiki-7m" "$TMP/size"
 sed 's/"vocab_size": 4096/"vocab_size": 4095/' "$DATA/wiki-7m/config.json" >"$TMP/size/config.json"
-says "a vocabulary of another size than the embedding" "config.json: vocab_size: is 4095, but the embedding has 4096 rows" gguf-convert -o "$TMP/no.gguf" "$TMP/size"
+says "a vocabulary of another size than the embedding" \
+	"config.json: vocab_size: is 4095, but the embedding has 4096 rows" gguf-convert -o "$TMP/no.gguf" "$TMP/size"
 sed 's/"hidden_size": 256/"hidden_size": 512/' "$DATA/wiki-7m/config.json" >"$TMP/size/config.json"
-says "rows of another width than the embedding's" "config.json: llama.embedding_length: is 512, but the embedding has 256 columns" gguf-convert -o "$TMP/no.gguf" "$TMP/size"
+says "rows of another width than the embedding's" \
+	"config.json: llama.embedding_length: is 512, but the embedding has 256 columns" \
+	gguf-convert -o "$TMP/no.gguf" "$TMP/size"
 sed '/"hidden_size"/d' "$DATA/wiki-7m/config.json" >"$TMP/size/config.json"
-says "no width" "config.json: llama.embedding_length: has no value; the embedding has 256 columns" gguf-convert -o "$TMP/no.gguf" "$TMP/size"
+says "no width" "config.json: llama.embedding_length: has no value; the embedding has 256 columns" \
+	gguf-convert -o "$TMP/no.gguf" "$TMP/size"
 echo '{"architectures": ["TinyModel"], "n_layers": 1, "n_experts": 2}' >"$TMP/size/config.json"
 checkpoint "$TMP/size" "$(printf %s "$HEAD" | sed 's/4096,1/8192,1/; s/16384\]/32768]/; s/16384,16400/32768,32784/; s/16400,16416/32784,32800/; s/16416,16440/32800,32824/; s/16440,16441/32824,32825/')" 32825
 ok "without vocab_size" gguf-convert -q --arch-file "$TMP/tiny.yaml" -o "$TMP/size.gguf" "$TMP/size"
-is "... the vocabulary is padded to the embedding" "$(gguf-info --json --metadata "$TMP/size.gguf" | jq '.metadata["tokenizer.ggml.tokens"] | length')" 8192
+is "... the vocabulary is padded to the embedding" "$(gguf-info --json --metadata "$TMP/size.gguf" |
+	jq '.metadata["tokenizer.ggml.tokens"] | length')" 8192
 
-jq -n '{model: {type: "BPE", vocab: {a: 0, b: 8192}, merges: []}, pre_tokenizer: {type: "ByteLevel"}}' >"$TMP/size/tokenizer.json"
+jq -n '{model: {type: "BPE", vocab: {a: 0, b: 8192}, merges: []}, pre_tokenizer: {type: "ByteLevel"}}' \
+	>"$TMP/size/tokenizer.json"
 rm "$TMP/size/tokenizer.model"
-says "more tokens than the embedding has rows" "the tokenizer has 8193 tokens, but the embedding 8192 rows" gguf-convert -q --arch-file "$TMP/tiny.yaml" -o "$TMP/no.gguf" "$TMP/size"
+says "more tokens than the embedding has rows" "the tokenizer has 8193 tokens, but the embedding 8192 rows" \
+	gguf-convert -q --arch-file "$TMP/tiny.yaml" -o "$TMP/no.gguf" "$TMP/size"
 
 # ---- the bytes ----
 cp -r "$DATA/wiki-7m" "$TMP/own"
@@ -197,7 +228,8 @@ mkdir "$TMP/elsewhere"
 cp -r "$DATA/wiki-7m" "$TMP/elsewhere/Other-Name-7B-v2"
 ok "another folder, four threads" gguf-convert -j4 -o "$TMP/b.gguf" "$TMP/elsewhere/Other-Name-7B-v2"
 same "same bytes" "$TMP/a.gguf" "$TMP/b.gguf"
-(cd "$TMP/elsewhere/Other-Name-7B-v2" && LC_ALL=$(locale -a 2>/dev/null | grep -i '^de_DE' | head -1) gguf-convert . | cat >"$TMP/c.gguf")
+(cd "$TMP/elsewhere/Other-Name-7B-v2" && LC_ALL=$(locale -a 2>/dev/null | grep -i '^de_DE' | head -1) \
+	gguf-convert . | cat >"$TMP/c.gguf")
 same "from within, through a pipe, in another locale" "$TMP/a.gguf" "$TMP/c.gguf"
 for t in f32 f16 q8_0; do
 	gguf-convert -j1 -t $t -o "$TMP/a.$t" "$DATA/wiki-7m"
@@ -246,5 +278,6 @@ gguf-convert -q --metadata "$TMP/fifo" -o "$TMP/c.gguf" "$DATA/wiki-7m"
 same "--metadata from a named pipe" "$TMP/c.gguf" "$TMP/a.gguf"
 cat "$TMP/tiny.yaml" >"$TMP/fifo" &
 ok "--arch-file from a named pipe" gguf-convert -q --arch-file "$TMP/fifo" -o "$TMP/d.gguf" "$DATA/wiki-7m"
-says "standard input that is not JSON" "/dev/stdin: byte 0: line 1" gguf-convert --metadata - -o "$TMP/no.gguf" "$DATA/wiki-7m" <"$TMP/tiny.yaml"
+says "standard input that is not JSON" "/dev/stdin: byte 0: line 1" gguf-convert --metadata - -o "$TMP/no.gguf" \
+	"$DATA/wiki-7m" <"$TMP/tiny.yaml"
 done_testing

@@ -40,7 +40,8 @@ for row in 'convert/transfrom/^  tensors:/  transfrom:' \
 	is "... by its place" "$(grep -c "line $line, column $column: .*no such key here" err)" 1
 done
 sed 's/when: scaled/when: scaled +/' "$SRC/model/arch/llama.yaml" >a.yaml
-says "an expression that cannot be read, though nothing comes to it" 2 "end of text in expression: scaled +" --arch-file a.yaml
+says "an expression that cannot be read, though nothing comes to it" 2 "end of text in expression: scaled +" \
+	--arch-file a.yaml
 sed 's/^like: common/like: nobody/' "$SRC/model/arch/llama.yaml" >a.yaml
 says "like an unknown one" 2 "nobody: line 4, column 7: no such description" --arch-file a.yaml
 printf 'schema: 1\narch: round\nlike: round\nclasses: {A: {}}\n' >a.yaml
@@ -60,7 +61,8 @@ END
 ok "like the built-in one of its name" gguf-convert -q --arch-file a.yaml -o m.gguf m
 keys was.gguf >was; keys m.gguf >is
 is "null removes, new keys are added" "$(diff was is | grep '^[<>]' | tr '\n' ' ')" "> llama.extra < llama.vocab_size "
-is "a transform less changes q alone" "$(gguf-diff was.gguf m.gguf | grep -c 'blk.*attn_q.weight')" "$(gguf-info --json was.gguf | jq '.tensors | map(select(.name | contains("attn_q"))) | length')"
+is "a transform less changes q alone" "$(gguf-diff was.gguf m.gguf | grep -c 'blk.*attn_q.weight')" \
+	"$(gguf-info --json was.gguf | jq '.tensors | map(select(.name | contains("attn_q"))) | length')"
 is "a base is no architecture" "$(gguf-convert --arch-file a.yaml --vocab-only -o no.gguf m 2>&1 | grep -c common)" 0
 sed -i 's/^arch: .*/arch: other/; s/LlamaForCausalLM/MistralForCausalLM/' a.yaml
 config '.architectures = ["MistralForCausalLM"]'
@@ -107,7 +109,9 @@ if [ -d "$SHARED/reference/arch/gemma3" ]; then
 	mkdir g
 	cp -r "$SHARED/reference/arch/gemma3/." g
 	chmod -R u+w g
-	jq '.layer_types = ([range(.num_hidden_layers)] | map(if . % 2 == 1 then "full_attention" else "sliding_attention" end))' "$SHARED/reference/arch/gemma3/config.json" >g/config.json
+	jq '.layer_types = ([range(.num_hidden_layers)] |
+		map(if . % 2 == 1 then "full_attention" else "sliding_attention" end))' \
+		"$SHARED/reference/arch/gemma3/config.json" >g/config.json
 	not_ok "gemma3 of which every second layer is full" 2 gguf-convert --dry-run -o no.gguf g
 	is "... names the layer" "$(grep -c 'layer_types: layer 1: only every n-th' "$TMP/.out")" 1
 else skip "layer by layer" "no checkpoint of gemma3"

@@ -10,7 +10,8 @@ sed -e 's/^kv u32 general.file_type 0/kv u64 general.file_type 0/' -e 's/ f g h/
 	-e 's/^kv str test.bytes .*/kv str test.new \\x1b[31m/' -e 's/^tensor f16 blk.0.attn_q.weight 2 64 64/tensor f32 blk.0.attn_q.weight 2 64 64/' \
 	-e 's/blk.0.ffn_up.weight 3 64 96/blk.0.ffn_up.weight 3 96 64/' -e 's/output.weight 5/output.weight 6/' \
 	-e 's/blk.1.attn_norm.weight/blk.1.ffn_norm.weight/' "$SRC/tests/cli/info.gguf.txt" | make_gguf >b.gguf
-{ grep '^tensor' "$SRC/tests/cli/info.gguf.txt" | sort -r; grep '^kv' "$SRC/tests/cli/info.gguf.txt" | sort -r; } | make_gguf >order.gguf
+{ grep '^tensor' "$SRC/tests/cli/info.gguf.txt" | sort -r; grep '^kv' "$SRC/tests/cli/info.gguf.txt" | sort -r; } |
+	make_gguf >order.gguf
 
 ok "the same file" gguf-diff a.gguf a.gguf
 ok "another order" gguf-diff a.gguf order.gguf
@@ -28,7 +29,8 @@ ok "--ignore" gguf-diff --ignore '^(general|test|tokenizer)\.' --ignore '^(blk|o
 not_ok "--ignore, a bad expression" 2 gguf-diff --ignore '(' a.gguf b.gguf
 ok "--values, the same" gguf-diff --values a.gguf a.gguf
 not_ok "--values" 1 gguf-diff --values -o v1 -j1 a.gguf b.gguf
-ok "... tells the largest, the rms and the relative error" grep -qE '^values output.weight: max [0-9.]+ in row [0-9]+, column [0-9]+, rms [0-9.]+, relative [0-9.]+$' v1
+ok "... tells the largest, the rms and the relative error" \
+	grep -qE '^values output.weight: max [0-9.]+ in row [0-9]+, column [0-9]+, rms [0-9.]+, relative [0-9.]+$' v1
 gguf-diff --values -o v3 -j3 a.gguf b.gguf
 same "... with any number of threads" v1 v3
 long=$(printf '%0100d' 0)
@@ -58,7 +60,10 @@ diff -U3 /dev/null one | tail -n +3 >want
 gguf-diff -u empty.gguf one.gguf | sed '1d' >got
 same "... from nothing" got want
 for seed in 1 2 3 4 5 6 7 8; do
-	for n in one two; do awk -v s=$seed$n 'BEGIN { srand(length(s)*7919 + s*31 + (s ~ /two/)); for (i = 0; i < 60; i++) print int(rand()*6) }' >$n; gguf-edit --set-file test.text=str:$n -o $n.gguf a.gguf; done
+	for n in one two; do
+		awk -v s=$seed$n \
+		'BEGIN { srand(length(s)*7919 + s*31 + (s ~ /two/)); for (i = 0; i < 60; i++) print int(rand()*6) }' \
+		>$n; gguf-edit --set-file test.text=str:$n -o $n.gguf a.gguf; done
 	gguf-diff -u one.gguf two.gguf | tail -n +2 | { echo '--- one'; echo '+++ two'; cat; } >got
 	cp one patched && patch -s patched got && cmp -s patched two || echo "$seed" >>bad
 done
@@ -69,8 +74,10 @@ is "... the same" "$(gguf-diff --brief a.gguf order.gguf; echo $?)" 0
 not_ok "... with --json" 2 gguf-diff --brief --json a.gguf b.gguf
 gguf-split -q --max-tensors 2 -o shards a.gguf
 ok "a set of shards and a file" gguf-diff shards-00001-of-*.gguf a.gguf
-is "--values tells where" "$(gguf-diff --values a.gguf b.gguf | grep -c 'max .* in row [0-9]*, column [0-9]*, rms')" "$(gguf-diff --values a.gguf b.gguf | grep -c ^values)"
-row=$(gguf-diff --values --json a.gguf b.gguf | jq -c '.values[] | select(.name == "output.weight") | [.row, .column, .max]')
+is "--values tells where" "$(gguf-diff --values a.gguf b.gguf | grep -c 'max .* in row [0-9]*, column [0-9]*, rms')" \
+	"$(gguf-diff --values a.gguf b.gguf | grep -c ^values)"
+row=$(gguf-diff --values --json a.gguf b.gguf |
+	jq -c '.values[] | select(.name == "output.weight") | [.row, .column, .max]')
 gguf-cat --decode a.gguf output.weight >x && gguf-cat --decode b.gguf output.weight >y
 is "... the largest difference" "$(od -v -A n -w4 -t f4 x >x.text; od -v -A n -w4 -t f4 y | paste x.text - | awk '{ d = $1 > $2 ? $1 - $2 : $2 - $1; if (d > m) { m = d; at = NR - 1 } } END { printf "[%d,%d", int(at/64), at % 64 }')" "$(echo "$row" | cut -d, -f1-2)"
 not_ok "both from standard input" 2 gguf-diff - - </dev/null

@@ -41,7 +41,8 @@ one 'str[]' '["a", "", "\u0000é"]' '["a","","\u0000é"]' 'array of str'
 one 'str[]' '[]' '[]' 'array of str'
 one 'u8[][]' '[[1], [], [2, 3]]' '[[1],[],[2,3]]' 'array of arr'
 for bad in u8:256 u8:-1 i8:128 i8:-129 u32:1.5 u32: u32:x u64:18446744073709551616 i64:9223372036854775808 f32:x f32:1e39 f64: f64:-1e400 bool:1 bool:yes \
-	'u8[]:[256]' 'u8[]:[1.5]' 'u8[]:5' 'u8[]:[1' 'u8[]:[1] 2' 'str[]:[1]' 'u8[][]:[1]' 'bool[]:[1]' 'arr:1' 'u7:1' '[]:[]' 5 'u32:0x10' 'u32: 5'; do
+	'u8[]:[256]' 'u8[]:[1.5]' 'u8[]:5' 'u8[]:[1' 'u8[]:[1] 2' 'str[]:[1]' 'u8[][]:[1]' 'bool[]:[1]' 'arr:1' 'u7:1' \
+		'[]:[]' 5 'u32:0x10' 'u32: 5'; do
 	not_ok "refused: $bad" 2 gguf-edit --set "test.new=$bad" -o never.gguf m.gguf
 done
 not_ok "refused: no key" 2 gguf-edit --set =u8:1 -o never.gguf m.gguf
@@ -58,7 +59,8 @@ printf '{{ "a" }}\n{%% end %%}\n' >template
 ok "a string from a file" gguf-edit --set-file tokenizer.chat_template=str:template -o e.gguf m.gguf
 gguf-info --json e.gguf | jq -j '.metadata["tokenizer.chat_template"]' >got
 same "... to its last byte" got template
-ok "a number from a file, with a line end" sh -c 'echo 7 >seven && gguf-edit --set-file test.n=u8:seven -o e.gguf m.gguf'
+ok "a number from a file, with a line end" \
+	sh -c 'echo 7 >seven && gguf-edit --set-file test.n=u8:seven -o e.gguf m.gguf'
 printf '7\0008' >seven
 not_ok "refused: a number from a file with a NUL" 2 gguf-edit --set-file test.n=u8:seven -o never.gguf m.gguf
 printf '7\000' >seven
@@ -67,14 +69,18 @@ ok "a string from a pipe" sh -c 'echo x | gguf-edit --set-file test.n=str:- -o e
 not_ok "a file that is missing" 2 gguf-edit --set-file k=str:nothing -o never.gguf m.gguf
 
 # keys and tensors
-gguf-edit --rename general.name=general.title --delete test.flag --rename-tensor output.weight=head.weight -o e.gguf m.gguf
+gguf-edit --rename general.name=general.title --delete test.flag --rename-tensor output.weight=head.weight \
+	-o e.gguf m.gguf
 is "renamed and deleted" "$(gguf-diff m.gguf e.gguf | cut -d: -f1)" "metadata general.name
 metadata test.flag
 metadata general.title
 tensor output.weight
 tensor head.weight"
-is "... a renamed key keeps its place" "$(gguf-info --json e.gguf | jq -c '.metadata | keys_unsorted | index("general.title")')" "$(gguf-info --json m.gguf | jq -c '.metadata | keys_unsorted | index("general.name")')"
-is "... a renamed tensor its data" "$(gguf-cat e.gguf head.weight | sha256sum)" "$(gguf-cat m.gguf output.weight | sha256sum)"
+is "... a renamed key keeps its place" "$(gguf-info --json e.gguf |
+	jq -c '.metadata | keys_unsorted | index("general.title")')" "$(gguf-info --json m.gguf |
+	jq -c '.metadata | keys_unsorted | index("general.name")')"
+is "... a renamed tensor its data" "$(gguf-cat e.gguf head.weight | sha256sum)" "$(gguf-cat m.gguf output.weight |
+	sha256sum)"
 gguf-edit --set a=u8:1 --rename a=b --set b=u8:2 --rename b=c -o e.gguf m.gguf
 is "edits are made in order" "$(value c e.gguf)" '2 "u8"'
 not_ok "delete: no such key" 2 gguf-edit --delete nothing -o never.gguf m.gguf
@@ -82,19 +88,23 @@ not_ok "rename: no such key" 2 gguf-edit --rename nothing=x -o never.gguf m.gguf
 not_ok "rename: the new key is there" 2 gguf-edit --rename general.name=test.flag -o never.gguf m.gguf
 not_ok "rename: no new key" 2 gguf-edit --rename general.name= -o never.gguf m.gguf
 not_ok "rename-tensor: no such tensor" 2 gguf-edit --rename-tensor nothing=x -o never.gguf m.gguf
-not_ok "rename-tensor: the new name is there" 2 gguf-edit --rename-tensor output.weight=token_embd.weight -o never.gguf m.gguf
+not_ok "rename-tensor: the new name is there" 2 gguf-edit --rename-tensor output.weight=token_embd.weight \
+	-o never.gguf m.gguf
 for count in u16:4 i32:-1 str:x 'u16[]:[1]'; do
-	not_ok "split.count=$count, by which no program would open the file" 2 gguf-edit --set "split.count=$count" -o never.gguf m.gguf
+	not_ok "split.count=$count, by which no program would open the file" 2 gguf-edit --set "split.count=$count" \
+		-o never.gguf m.gguf
 	cp m.gguf e.gguf
 	not_ok "... in place" 2 gguf-edit -I --set "split.count=$count" e.gguf
 	same "... leaves the file alone" e.gguf m.gguf
 done
 is "... by another key's name" "$(gguf-edit --rename general.name=split.count m.gguf 2>&1 >never)" \
 	"gguf-edit: split.count: expects an unsigned integer, not str"
-ok "split.count=1 is as good as none" sh -c 'gguf-edit --set split.count=u16:1 m.gguf | gguf-info --json - | grep -q "split.count"'
+ok "split.count=1 is as good as none" sh -c 'gguf-edit --set split.count=u16:1 m.gguf | gguf-info --json - |
+	grep -q "split.count"'
 not_ok "--reserve of more than any program should read" 2 gguf-edit --reserve 5G -o never.gguf m.gguf
 not_ok "-I of a folder" 2 gguf-edit -I --delete k "$DATA"
-is "... is named as it was given" "$(cd "$DATA/.." && gguf-edit -I --delete k data 2>&1)" "gguf-edit: data: Is a directory"
+is "... is named as it was given" "$(cd "$DATA/.." && gguf-edit -I --delete k data 2>&1)" \
+	"gguf-edit: data: Is a directory"
 
 # ways: a file, a pipe, in place rewritten
 gguf-edit --set general.name=str:other --set test.long=str:"$(printf '%0999d' 0)" -o want.gguf m.gguf
@@ -114,7 +124,8 @@ gguf-edit --set general.name=str:x m.gguf >want.gguf
 same "a set of shards becomes one file" e.gguf want.gguf
 one=$(ls s-00001-of-*.gguf) two=s2-${one#s-}
 gguf-edit -I --set split.count=u16:9 "$one" 2>/dev/null
-is "a shard keeps the number that its name has" "$(gguf-info --json "$one" | jq -c '.tensors | length')" "$(gguf-info --json m.gguf | jq -c '.tensors | length')"
+is "a shard keeps the number that its name has" "$(gguf-info --json "$one" | jq -c '.tensors | length')" \
+	"$(gguf-info --json m.gguf | jq -c '.tensors | length')"
 ok "... and may be brought back to it" sh -c "cp '$one' '$two' && sed -i 's/split.count/split.cound/' '$two' && gguf-edit -I --rename split.cound=split.count '$two' && cmp '$one' '$two'"
 "$BUILD/tests/malformed/tool_ggtxt" >big.gguf <<'END'
 big
@@ -126,15 +137,19 @@ tensor "t" f32 0 2
 pad 32 f32 1 f32 2
 END
 if gguf-info big.gguf >/dev/null 2>&1; then
-	ok "big-endian becomes little-endian" sh -c 'gguf-edit --set k=u8:1 -o e.gguf big.gguf && gguf-info --json e.gguf | grep -q "\"little\"" && gguf-cat e.gguf t | od -A n -t f4 | grep -q "1 *2"'
+	ok "big-endian becomes little-endian" \
+		sh -c 'gguf-edit --set k=u8:1 -o e.gguf big.gguf && gguf-info --json e.gguf | grep -q "\"little\"" &&
+		gguf-cat e.gguf t | od -A n -t f4 | grep -q "1 *2"'
 	cp big.gguf e.gguf
-	ok "... with -I too" sh -c 'gguf-edit -I --set k=u8:1 e.gguf && gguf-cat e.gguf t | od -A n -t f4 | grep -q "1 *2"'
+	ok "... with -I too" sh -c 'gguf-edit -I --set k=u8:1 e.gguf && gguf-cat e.gguf t | od -A n -t f4 |
+		grep -q "1 *2"'
 fi
 
 # in place
 cp m.gguf e.gguf
 before=$(inode e.gguf) bytes=$(size e.gguf)
-gguf-edit -I --set general.name=str:"$(gguf-info --json m.gguf | jq -r '.metadata["general.name"] | gsub(".";"x")')" e.gguf
+gguf-edit -I --set general.name=str:"$(gguf-info --json m.gguf | jq -r '.metadata["general.name"] | gsub(".";"x")')" \
+	e.gguf
 is "a value of the same length is written in place" "$(inode e.gguf) $(size e.gguf)" "$before $bytes"
 gguf-edit -I --delete tokenizer.ggml.tokens e.gguf
 is "a smaller header too" "$(inode e.gguf) $(size e.gguf)" "$before $bytes"
@@ -144,18 +159,24 @@ ok "... and the data is where it was" gguf-diff --ignore '^(reserved|general.nam
 ok "--reserve" gguf-edit -I --reserve 4k e.gguf
 before=$(inode e.gguf) bytes=$(size e.gguf)
 gguf-edit -I --set tokenizer.chat_template=str:"$(printf '%04000d' 0)" e.gguf
-is "... is used by a larger value" "$(inode e.gguf) $(size e.gguf) $(gguf-info --json e.gguf | jq '.metadata["tokenizer.chat_template"] | length')" "$before $bytes 4000"
-for n in 0 1 7 8 20 31 32 33 60 64 100 500 1000; do gguf-edit -I --set tokenizer.chat_template=str:"$(printf "%0${n}d" 0)" e.gguf; done
+is "... is used by a larger value" "$(inode e.gguf) $(size e.gguf) $(gguf-info --json e.gguf |
+	jq '.metadata["tokenizer.chat_template"] | length')" "$before $bytes 4000"
+for n in 0 1 7 8 20 31 32 33 60 64 100 500 1000; do gguf-edit -I --set tokenizer.chat_template=str:"$(printf "%0${n}d" \
+	0)" e.gguf; done
 is "... by every length up to it" "$(inode e.gguf) $(size e.gguf)" "$before $bytes"
 gguf-edit -I --set tokenizer.chat_template=str:"$(printf '%09000d' 0)" e.gguf
-is "... and keeps its size when the file is written anew" "$(gguf-info --json e.gguf | jq '.metadata.reserved | length >= 32')" true
-is "--reserve in a pipe" "$(gguf-edit --reserve 100 <m.gguf | gguf-info --json - | jq '.metadata.reserved | length >= 100')" true
+is "... and keeps its size when the file is written anew" "$(gguf-info --json e.gguf |
+	jq '.metadata.reserved | length >= 32')" true
+is "--reserve in a pipe" "$(gguf-edit --reserve 100 <m.gguf | gguf-info --json - |
+	jq '.metadata.reserved | length >= 100')" true
 cp m.gguf e.gguf
 is "--dry-run" "$(gguf-edit -nI --delete test.flag e.gguf | cut -d";" -f1)" "e.gguf: in place"
-is "... where it does not fit" "$(gguf-edit -nI --set k=str:"$(printf '%0100d' 0)" e.gguf | cut -d";" -f1)" "e.gguf: rewritten"
+is "... where it does not fit" "$(gguf-edit -nI --set k=str:"$(printf '%0100d' 0)" e.gguf |
+	cut -d";" -f1)" "e.gguf: rewritten"
 same "... changes nothing" e.gguf m.gguf
 echo >.e.gguf.undo
-ok "... opens the file for reading alone" sh -c 'chmod a-w e.gguf && gguf-edit -nI --delete test.flag e.gguf && test -e .e.gguf.undo'
+ok "... opens the file for reading alone" sh -c 'chmod a-w e.gguf && gguf-edit -nI --delete test.flag e.gguf &&
+	test -e .e.gguf.undo'
 chmod u+w e.gguf
 rm -f .e.gguf.undo
 mkfifo fifo
@@ -211,7 +232,8 @@ if [ -e "$BUILD/tests/fault.so" ]; then
 		bad='' unread=0 n=0
 		while n=$((n + 1)); [ $n -lt 40 ]; do
 			cp old.gguf e.gguf
-			LD_PRELOAD=$BUILD/tests/fault.so FAULT=${how%:*}:$n:${how#*:} gguf-edit -q -I --set general.name=str:abcdefgh --delete test.flag e.gguf >stdout 2>stderr
+			LD_PRELOAD=$BUILD/tests/fault.so FAULT=${how%:*}:$n:${how#*:} gguf-edit -q -I \
+				--set general.name=str:abcdefgh --delete test.flag e.gguf >stdout 2>stderr
 			s=$?
 			[ $s = 0 ] && break
 			[ $s = 137 ] || [ -s stderr ] || bad="$bad $n(no message)"
@@ -246,11 +268,13 @@ if [ -e "$BUILD/tests/fault.so" ]; then
 	for how in 1:EIO 1:end 2:EIO 2:end; do
 		LD_PRELOAD=$BUILD/tests/fault.so FAULT=read:$how gguf-edit -I e.gguf 2>said
 		is "a read that fails ($how): the journal stays" "$(cat said), $(wc -c <.e.gguf.undo | tr -d ' ')" \
-			"gguf-edit: $(case $how in 1:*) echo e.gguf ;; *) echo .e.gguf.undo ;; esac): Input/output error, 5008"
+			"gguf-edit: $(case $how \
+				in 1:*) echo e.gguf ;; *) echo .e.gguf.undo ;; esac): Input/output error, 5008"
 	done
 fi
 # a model with holes, as a download is that goes on, or a file system that finds zeros
-"$BUILD/tests/cli/tool_mkgguf" general.architecture=llama a.weight:f32:1024x2048:zero b.weight:f16:1024x64 c.weight:f32:1024x2048:zero >whole.gguf
+"$BUILD/tests/cli/tool_mkgguf" general.architecture=llama a.weight:f32:1024x2048:zero b.weight:f16:1024x64 \
+	c.weight:f32:1024x2048:zero >whole.gguf
 cp --sparse=always whole.gguf holes.gguf 2>/dev/null
 if [ "$(du -k holes.gguf | cut -f 1)" -lt 4000 ]; then
 	long=$(printf '%05000d' 0)

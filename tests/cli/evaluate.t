@@ -23,14 +23,16 @@ is "... and than --from and --chunks" "$(gguf-perplexity -m m.gguf --ctx 512 --f
 	"gguf-perplexity: short: has only 1 window from 3 on"
 is "a prompt that goes beyond what the model was trained for" "$(gguf-run -m m.gguf --ids -p In -n 600 2>&1 >/dev/null | head -1)" \
 	"gguf-run: m.gguf: was trained for 512 positions, fewer than the 602 of this context"
-is "... does not, in a context that it does not fill" "$(gguf-run -m m.gguf --ids -p In -n 3 --ctx 9000 2>&1 >/dev/null)" ""
+is "... does not, in a context that it does not fill" "$(gguf-run -m m.gguf --ids -p In -n 3 \
+	--ctx 9000 2>&1 >/dev/null)" ""
 is "from a pipe" "$(cat text | gguf-perplexity -q -m m.gguf --chunks 2 -)" "$(cat plain)"
 is "without operand" "$(cat text | gguf-perplexity -q -m m.gguf --chunks 2)" "$(cat plain)"
 gzip -c text >text.gz
 is "gzip" "$(gguf-perplexity -q -m m.gguf --chunks 2 text.gz)" "$(cat plain)"
 is "other batches and threads" "$(gguf-perplexity -q -m m.gguf --chunks 2 --batch 100 -j 3 text)" "$(cat plain)"
 is "one thread" "$(gguf-perplexity -q -m m.gguf --chunks 2 -j 1 text)" "$(cat plain)"
-is "portable code" "$(GGUF_CPU=c gguf-perplexity -q -m q.gguf --ctx 64 --chunks 1 text)" "$(gguf-perplexity -q -m q.gguf --ctx 64 --chunks 1 text)"
+is "portable code" "$(GGUF_CPU=c gguf-perplexity -q -m q.gguf --ctx 64 --chunks 1 text)" "$(gguf-perplexity -q \
+	-m q.gguf --ctx 64 --chunks 1 text)"
 
 ok "--json" sh -c 'gguf-perplexity -q -m m.gguf --chunks 2 --json text >json'
 ok "... counts" holds '.n_tokens == 1024 and .n_scored == 510 and .n_ctx == 512'
@@ -50,7 +52,8 @@ ok "... but not far" holds '.base.kld < 0.5 and .base.top1 > 0.5 and .base.top1 
 for t in f16 i16 q8_0; do
 	gguf-perplexity -q -m m.gguf --base m.gguf --chunks 1 --cache-type-k $t --cache-type-v $t --json text >json
 	ok "--cache-type-k and -v $t: a little" holds '.base.kld > 0 and .base.kld < 0.01'
-	gguf-perplexity -q -m m.gguf --base m.gguf --chunks 1 --cache-type-k $t --cache-type-v $t --json --batch 7 -j 3 text >other
+	gguf-perplexity -q -m m.gguf --base m.gguf --chunks 1 --cache-type-k $t --cache-type-v $t --json --batch 7 \
+		-j 3 text >other
 	same "... the same in other batches" other json
 done
 not_ok "--cache-type-k: no such type" 2 gguf-perplexity -q -m m.gguf --chunks 1 --cache-type-k q6_K text
@@ -79,7 +82,8 @@ ok "--save-logits" gguf-perplexity -q -m m.gguf --chunks 2 --save-logits base te
 is "... magic" "$(head -c 8 base)" _logits_
 gguf-perplexity -q -m m.gguf --base base --json text >json
 # the form cuts off what is e^16 times less likely than the likeliest token
-ok "... read back: close to the model" holds '.n_scored == 510 and .base.kld < 1e-5 and .base.kld > -1e-5 and .base.top1 == 1'
+ok "... read back: close to the model" holds \
+	'.n_scored == 510 and .base.kld < 1e-5 and .base.kld > -1e-5 and .base.top1 == 1'
 is "... of another window: what to give is said" "$(gguf-perplexity -q -m m.gguf --ctx 256 --base base text 2>&1; echo $?)" \
 	"gguf-perplexity: base: is of windows of 512 tokens: give --ctx 512
 2"
@@ -93,7 +97,8 @@ for bytes in '\000\000\200\077' '\000\000\200\277' '\000\000\200\177'; do
 	cp base changed
 	# shellcheck disable=SC2059
 	printf "$bytes" | dd of=changed bs=1 seek=$first_row conv=notrunc 2>/dev/null
-	not_ok "... with a scale of $bytes, which no log probabilities have" 2 gguf-perplexity -q -m m.gguf --base changed text
+	not_ok "... with a scale of $bytes, which no log probabilities have" 2 gguf-perplexity -q -m m.gguf \
+		--base changed text
 done
 cp base changed
 printf '\000\000\300\377' | dd of=changed bs=1 seek=$first_row conv=notrunc 2>/dev/null
@@ -166,13 +171,15 @@ for base in "" "--base m.gguf"; do
 	gguf-perplexity -q -m q.gguf $base --ctx 32 --from 4 --chunks 3 --partial text >part-c
 	is "$what: the numbers of one run" "$(gguf-perplexity --merge --json part-c part-a part-b)" "$(cat whole)"
 	gguf-perplexity --merge --partial part-b part-c >part-bc
-	is "$what: merged by and by, from a pipe" "$(cat part-bc | gguf-perplexity --merge --json - part-a)" "$(cat whole)"
+	is "$what: merged by and by, from a pipe" "$(cat part-bc | gguf-perplexity --merge --json - part-a)" \
+		"$(cat whole)"
 	for other in "-m q.gguf $base text2" "-m q.gguf $base --cache-type-k f16 text" "-m m.gguf $base text" \
 		"-m other.gguf $base text" ${base:+"-m q.gguf --base f.gguf text"}; do
 		# shellcheck disable=SC2086
 		gguf-perplexity -q --ctx 32 --from 3 --chunks 4 --partial $other >part-d
 		not_ok "$what: a part of another measurement, $other" 2 gguf-perplexity --merge part-a part-d
-		is "... is named" "$(cat "$TMP/.out")" "gguf-perplexity: part-a and part-d are of different measurements"
+		is "... is named" "$(cat "$TMP/.out")" \
+			"gguf-perplexity: part-a and part-d are of different measurements"
 	done
 	not_ok "$what: a gap" 2 gguf-perplexity --merge part-a part-c
 	not_ok "$what: a part twice" 2 gguf-perplexity --merge part-a part-b part-b
@@ -186,7 +193,8 @@ not_ok "a part that is none" 2 gguf-perplexity --merge whole
 jq -c '.scores.same_top[0] = 2' part-a >odd
 not_ok "a part with a share that is neither 0 nor 1" 2 gguf-perplexity --merge odd part-b part-c
 : >nothing
-is "an empty part: the message names it once" "$(gguf-perplexity --merge nothing 2>&1)" "gguf-perplexity: nothing: byte 0: line 1: '[' or '{' expected near end of file"
+is "an empty part: the message names it once" "$(gguf-perplexity --merge nothing 2>&1)" \
+	"gguf-perplexity: nothing: byte 0: line 1: '[' or '{' expected near end of file"
 not_ok "--from beyond the text" 2 gguf-perplexity -q -m q.gguf --ctx 32 --from 1000000 text
 gguf-perplexity -q -m q.gguf --base base --ctx 512 --from 1 --chunks 1 --json text >json
 is "--from beside saved logits" "$(jq -c '[.n_scored, .base.ppl]' json)" \
@@ -230,7 +238,8 @@ not_ok "... another with another seed" 1 cmp -s a b
 gguf-run -q -m m.gguf -n 12 --ids prompt >ids
 ok "--ids: at most 12" test "$(wc -l <ids)" -le 12
 gguf-run -q -m m.gguf -n 6 --temp 0 --ids prompt | head -1 >first
-is "an f32 cache: the same token" "$(gguf-run -q -m m.gguf -n 1 --temp 0 --ids --cache-type-k f32 --cache-type-v f32 prompt)" "$(cat first)"
+is "an f32 cache: the same token" "$(gguf-run -q -m m.gguf -n 1 --temp 0 --ids --cache-type-k f32 --cache-type-v f32 \
+	prompt)" "$(cat first)"
 not_ok "--cache-type-v: no such type" 2 gguf-run -q -m m.gguf -n 1 --cache-type-v f64 prompt
 gguf-tokenize -q -m m.gguf prompt >prompt.ids
 gguf-logits -q -m m.gguf prompt.ids >logits
@@ -245,7 +254,8 @@ gguf-logits -q -m m.gguf lines.ids >together
 for ids in '5 6 7' 8 '9 10'; do echo "$ids" | gguf-logits -q -m m.gguf; done >apart
 same "gguf-logits: lines side by side, and one by one" together apart
 is "gguf-logits: a row for each token" "$(wc -c <logits | tr -d ' ')" $((vocab*4*$(wc -w <prompt.ids)))
-is "temperature 0 is the largest logit" "$("$BUILD/tests/reference/tool_argmax" "$vocab" $(($(wc -w <prompt.ids) - 1)) <logits)" "$(cat first)"
+is "temperature 0 is the largest logit" "$("$BUILD/tests/reference/tool_argmax" "$vocab" $(($(wc -w <prompt.ids) - 1)) \
+	<logits)" "$(cat first)"
 is "--top-k 1 too" "$(gguf-run -q -m m.gguf -n 1 --top-k 1 --seed 5 --ids prompt)" "$(cat first)"
 ok "-n 0" gguf-run -q -m m.gguf -n 0 prompt
 not_ok "-p and FILE" 2 gguf-run -q -m m.gguf -p x prompt
@@ -255,7 +265,8 @@ not_ok "gguf-logits: an id beyond the vocabulary" 2 sh -c 'echo 1 99999999 | ggu
 not_ok "gguf-logits: a negative id" 2 sh -c 'echo 1 -1 | gguf-logits -q -m m.gguf'
 
 # models that are not what they say
-not_ok "a model without tensors" 2 sh -c 'gguf-convert -q --vocab-only -o v.gguf "$1" && gguf-logits -q -m v.gguf prompt.ids' sh "$DATA/wiki-7m"
+not_ok "a model without tensors" 2 sh -c 'gguf-convert -q --vocab-only -o v.gguf "$1" &&
+	gguf-logits -q -m v.gguf prompt.ids' sh "$DATA/wiki-7m"
 # hostile NAME ARGUMENTS...: a model of tool_mkgguf is refused with a message
 hostile()
 {
@@ -300,9 +311,12 @@ ok "... any number of rows is wanted" grep -q 'wanted any x any' message
 cp m.gguf few.gguf
 for t in token_embd.weight output.weight; do
 	at=$(grep -abo "[a-z0-9_.]*$t" few.gguf | grep ":$t\$" | head -n 1 | cut -d: -f1)
-	printf '\054\001' | dd of=few.gguf bs=1 seek=$((at + ${#t} + 12)) conv=notrunc 2>/dev/null     # ne[1], after n_dims and ne[0]
+	# ne[1], after n_dims and ne[0]
+	printf '\054\001' | dd of=few.gguf bs=1 seek=$((at + ${#t} + 12)) conv=notrunc 2>/dev/null
 done
-is "fewer rows than tokens" "$(gguf-info --json few.gguf | jq -c '[.tensors[] | select(.name == "output.weight" or .name == "token_embd.weight") | .shape[1]]')" "[300,300]"
+is "fewer rows than tokens" "$(gguf-info --json few.gguf |
+	jq -c '[.tensors[] | select(.name == "output.weight" or .name == "token_embd.weight") | .shape[1]]')" \
+	"[300,300]"
 printf 'the of city' >beyond
 is "... a token beyond them" "$(gguf-tokenize -m m.gguf beyond | cut -d ' ' -f 4)" 1116
 not_ok "... is refused where it is scored" 2 gguf-perplexity -q -m few.gguf --ctx 4 beyond

@@ -6,15 +6,18 @@
 cd "$TMP" || exit 1
 q=gguf-quantize
 text=$DATA/prose/calibration.txt
-first_layers 2 two && gguf-convert -q -o m.gguf two && gguf-imatrix -q -m m.gguf --chunks 4 --covariance -o c.gguf "$text" &&
-	gguf-imatrix -q -m m.gguf --chunks 4 --process-output -o plain.gguf "$text" || { echo "1..1"; echo "not ok 1 - a model and its matrices"; exit 1; }
+first_layers 2 two && gguf-convert -q -o m.gguf two && gguf-imatrix -q -m m.gguf --chunks 4 --covariance \
+	-o c.gguf "$text" &&
+	gguf-imatrix -q -m m.gguf --chunks 4 --process-output -o plain.gguf "$text" || { echo "1..1";
+		echo "not ok 1 - a model and its matrices"; exit 1; }
 
 gguf-imatrix -q -m m.gguf --chunks 4 --covariance --batch 100 -j 1 -o d.gguf "$text"
 same "covariances depend neither on batches nor on threads" d.gguf c.gguf
 gguf-info --json c.gguf >info.json
 is "weights that share an input share one" "$(grep -c 'blk.0.*in_cov"' info.json)" 4
 is "the output matrix has one" "$(grep -c '"output.weight.in_cov"' info.json)" 1
-is "importances are those of the text alone" "$(gguf-cat c.gguf blk.1.ffn_up.weight.in_sum2 | cksum)" "$(gguf-cat plain.gguf blk.1.ffn_up.weight.in_sum2 | cksum)"
+is "importances are those of the text alone" "$(gguf-cat c.gguf blk.1.ffn_up.weight.in_sum2 | cksum)" \
+	"$(gguf-cat plain.gguf blk.1.ffn_up.weight.in_sum2 | cksum)"
 gguf-imatrix -q -m m.gguf --chunks 4 --covariance --stride 1 -o d.gguf "$text"
 n() { gguf-cat "$1" "blk.${2:-1}.ffn_up.weight.in_cov_n" | od -An -tf4 | awk '{ printf "%.0f\n", $1 }'; }
 # windows of 255 + 16 or 511 + 32 tokens, their first being a sixteenth, and a quarter as much drawn by lot
@@ -38,7 +41,8 @@ is "size" "$(of bytes)" $((4*256*257/2))
 ok "--stats in words" sh -c "gguf-imatrix --stats c.gguf | grep -q '^blk.1.ffn_down.weight  *768  *1356 '"
 ok "state is saved" gguf-imatrix -q -m m.gguf --chunks 4 --covariance --checkpoint state --every 1 -o e.gguf "$text"
 same "and nothing is lost by it" e.gguf c.gguf
-not_ok "the old form has no room for covariances" 2 gguf-imatrix -m m.gguf --chunks 1 --covariance --dat -o never "$text"
+not_ok "the old form has no room for covariances" 2 gguf-imatrix -m m.gguf --chunks 1 --covariance --dat \
+	-o never "$text"
 not_ok "blocks are multiples of 256" 2 gguf-imatrix -m m.gguf --chunks 1 --covariance --block 300 -o never "$text"
 gguf-imatrix -q -m m.gguf --chunks 4 --covariance --block 256 -o b.gguf "$text"
 ok "blocks of 256" $q -q -i b.gguf -o x.gguf Q4_K_M m.gguf
@@ -80,7 +84,8 @@ $q -q -i plain.gguf -o p.gguf Q4_K_M m.gguf
 data b.gguf >b; data p.gguf >p
 same "--no-feedback leaves importances" b p
 not_ok "which are something else" 1 cmp -s a b
-$q -q --json -i c.gguf -o b.gguf Q3_K_M m.gguf | tr -d ' \n' | sed 's/{"name":"/\n/g' | sed -n 's/^\([^"]*\)".*"output_error_before":\([^,]*\),"output_error":\([^,}]*\).*/\1 \2 \3/p' >errors
+$q -q --json -i c.gguf -o b.gguf Q3_K_M m.gguf | tr -d ' \n' | sed 's/{"name":"/\n/g' |
+	sed -n 's/^\([^"]*\)".*"output_error_before":\([^,]*\),"output_error":\([^,}]*\).*/\1 \2 \3/p' >errors
 is "every weight that is multiplied has feedback" "$(grep -c . errors)" 15
 is "and less error by it" "$(awk '$3 < $2*0.95' errors | wc -l | tr -d ' ')" 15
 is "the embedding has none" "$(grep -c token_embd errors)" 0

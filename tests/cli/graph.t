@@ -117,13 +117,16 @@ sed "s/act: silu,/act: \"n_layer == 0 ? 'relu' : 'silu'\",/" llama.yaml >b.yaml
 gguf-logits -q -m h.gguf --arch-file b.yaml -o other ids
 same "an activation by an expression" other logits
 line=$(grep -n 'kv_heads: n_kv' a.yaml | sed 's/:.*//')
-mistake "a misspelt key" "kv_head: does not belong here (./a.yaml, line $line, column 13)" 's/kv_heads: n_kv/kv_head: n_kv/'
+mistake "a misspelt key" "kv_head: does not belong here (./a.yaml, line $line, column 13)" \
+	's/kv_heads: n_kv/kv_head: n_kv/'
 mistake "a key of another part" "softcap: does not belong here" 's/act: silu,/act: silu, softcap: 1,/'
 mistake "an unknown part" "outputs: does not belong here" 's/^  output:/  outputs:/'
-mistake "an error in an expression, by its place" "expected numbers (./a.yaml, line $line, column 28)" "s/kv_heads: n_kv/kv_heads: n_kv + 'x'/"
+mistake "an error in an expression, by its place" "expected numbers (./a.yaml, line $line, column 28)" \
+	"s/kv_heads: n_kv/kv_heads: n_kv + 'x'/"
 mistake "an error in quotes" "end of text in expression" "s/kv_heads: n_kv/kv_heads: 'n_kv +'/"
 mistake "a name that needs itself" "names that need each other" 's/^    eps: .*/    eps: eps + 1/'
-mistake "a check without a message" "check: expected [expression, message]" 's/^    rope.scaling.type: \["(rope.*/    rope.scaling.type: [true]/'
+mistake "a check without a message" "check: expected [expression, message]" \
+	's/^    rope.scaling.type: \["(rope.*/    rope.scaling.type: [true]/'
 mistake "no steps" "layer: expected steps by name" 's/^  layer: .*/  layer: none/;/^    attn:/,/each: /d'
 mistake "an unknown activation" "act: expected silu" 's/act: silu,/act: swish,/'
 mistake "another schema" "expected schema: 1" 's/^schema: 1/schema: 2/'
@@ -134,5 +137,6 @@ awk '{ print } /^    eps: / {
 	print "    x10: 0" }' llama.yaml | sed 's/kv_heads: n_kv/kv_heads: n_kv + x0/' >a.yaml
 refused "description: names that multiply" "names that use names too often" --arch-file a.yaml
 # a chain is a tree as deep as it is long: the stack is bounded
-mistake "a long chain of operators" "too many operators in a row" "s/kv_heads: n_kv/kv_heads: $(awk 'BEGIN { for (i = 0; i < 300; i++) printf "1 + "; print 1 }')/"
+mistake "a long chain of operators" "too many operators in a row" \
+	"s/kv_heads: n_kv/kv_heads: $(awk 'BEGIN { for (i = 0; i < 300; i++) printf "1 + "; print 1 }')/"
 done_testing

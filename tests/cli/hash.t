@@ -8,43 +8,57 @@ make_gguf <"$SRC/tests/cli/info.gguf.txt" >m.gguf
 names=$(gguf-info --json m.gguf | jq -r '.tensors[].name')
 
 for t in $names; do
-	for k in sha256 sha1; do printf '%-8s  %s  m.gguf:%s\n' $k "$(gguf-cat m.gguf "$t" | ${k}sum | cut -d' ' -f1)" "$t"; done
+	for k in sha256 sha1; do printf '%-8s  %s  m.gguf:%s\n' $k "$(gguf-cat m.gguf "$t" | ${k}sum |
+		cut -d' ' -f1)" "$t"; done
 done | sort >want
 # shellcheck disable=SC2086
-for k in sha256 sha1; do printf '%-8s  %s  m.gguf\n' $k "$(gguf-cat m.gguf $names | ${k}sum | cut -d' ' -f1)"; done | sort >want.whole
+for k in sha256 sha1; do printf '%-8s  %s  m.gguf\n' $k "$(gguf-cat m.gguf $names | ${k}sum | cut -d' ' -f1)"; done |
+	sort >want.whole
 gguf-hash --sha256 --sha1 --tensors m.gguf | sort >got
 same "SHA of each tensor is that of its bytes" got want
 gguf-hash --sha256 --sha1 --whole m.gguf | sort >got
 same "... of the whole that of all tensors' bytes, in order" got want.whole
 # shellcheck disable=SC2086
-id=$({ printf '\357\000\022\006\332\334\137\155\241\137\063\131\345\167\324\345'; gguf-cat m.gguf $names; } | sha1sum | cut -c1-32)
+id=$({ printf '\357\000\022\006\332\334\137\155\241\137\063\131\345\167\324\345'; gguf-cat m.gguf $names; } |
+	sha1sum | cut -c1-32)
 is "a UUID is version 5 of llama.cpp's name space" "$(gguf-hash --uuid m.gguf | tr -d - | awk '{ print substr($2, 1, 12) substr($2, 14, 3) substr($2, 18) }')" \
 	"$(echo "$id" | awk '{ print substr($1, 1, 12) substr($1, 14, 3) substr($1, 18) }')"
-is "... has its version and variant" "$(gguf-hash --uuid m.gguf | grep -cE '^uuid      .{14}5.{4}[89ab].{16}  m.gguf$')" 1
+is "... has its version and variant" "$(gguf-hash --uuid m.gguf |
+	grep -cE '^uuid      .{14}5.{4}[89ab].{16}  m.gguf$')" 1
 echo 'kv str general.architecture llama' | make_gguf >none.gguf
-is "XXH of nothing is what its authors publish" "$(gguf-hash --xxh64 --xxh3 none.gguf | awk '{ printf "%s ", $2 }')" "ef46db3751d8e999 2d06800538d394c2 "
+is "XXH of nothing is what its authors publish" "$(gguf-hash --xxh64 --xxh3 none.gguf | awk '{ printf "%s ", $2 }')" \
+	"ef46db3751d8e999 2d06800538d394c2 "
 printf 'tensor i8 a 1 1\n' | make_gguf >one.gguf
-is "a tensor alone and the whole are the same bytes" "$(gguf-hash one.gguf | awk '{ print $2 }' | uniq | wc -l | tr -d ' ')" 1
+is "a tensor alone and the whole are the same bytes" "$(gguf-hash one.gguf | awk '{ print $2 }' | uniq | wc -l |
+	tr -d ' ')" 1
 is "XXH3 is the default" "$(gguf-hash m.gguf)" "$(gguf-hash --xxh3 m.gguf)"
-is "any number of threads" "$(gguf-hash -j1 --sha256 --xxh64 --xxh3 m.gguf)" "$(gguf-hash -j7 --sha256 --xxh64 --xxh3 m.gguf)"
+is "any number of threads" "$(gguf-hash -j1 --sha256 --xxh64 --xxh3 m.gguf)" "$(gguf-hash -j7 --sha256 --xxh64 \
+	--xxh3 m.gguf)"
 is "through a pipe" "$(gguf-hash --sha256 <m.gguf)" "$(gguf-hash --sha256 m.gguf | sed 's/m.gguf/-/')"
 is "through a real pipe" "$(cat m.gguf | gguf-hash --sha256)" "$(gguf-hash --sha256 m.gguf | sed 's/m.gguf/-/')"
-ok "the writer of the pipe does not die" sh -c '{ cat m.gguf || echo died >died; } | gguf-hash --tensors >got; test ! -e died'
-is "JSON has the same" "$(gguf-hash --json --sha256 m.gguf | jq -r '.[] | .file as $f | .tensors[] | "sha256    \(.sha256)  \($f):\(.name)"' | sort)" "$(grep ^sha256 want)"
+ok "the writer of the pipe does not die" sh -c '{ cat m.gguf || echo died >died; } | gguf-hash --tensors >got;
+	test ! -e died'
+is "JSON has the same" "$(gguf-hash --json --sha256 m.gguf |
+	jq -r '.[] | .file as $f | .tensors[] | "sha256    \(.sha256)  \($f):\(.name)"' | sort)" "$(grep ^sha256 want)"
 
 # larger than a window, in many pieces and in one, with small tensors between
 printf 'tensor f32 a 1 512 6000\ntensor f32 b 2 1\ntensor q6_K c 3 256 3000\ntensor i8 d 4 3\n' | make_gguf >big.gguf
-is "large tensors" "$(gguf-hash --sha256 --whole big.gguf | awk '{ print $2 }')" "$(gguf-cat big.gguf a b c d | sha256sum | cut -d' ' -f1)"
-is "... one of them" "$(gguf-hash --sha256 --tensors big.gguf | awk '/:c$/ { print $2 }')" "$(gguf-cat big.gguf c | sha256sum | cut -d' ' -f1)"
+is "large tensors" "$(gguf-hash --sha256 --whole big.gguf | awk '{ print $2 }')" "$(gguf-cat big.gguf a b c d |
+	sha256sum | cut -d' ' -f1)"
+is "... one of them" "$(gguf-hash --sha256 --tensors big.gguf | awk '/:c$/ { print $2 }')" "$(gguf-cat big.gguf c |
+	sha256sum | cut -d' ' -f1)"
 
 # metadata and alignment do not count
-sed 's/^kv bool test.flag true/kv bool test.flag false/; 1ikv u32 general.alignment 4096' "$SRC/tests/cli/info.gguf.txt" | make_gguf >other.gguf
-is "metadata and alignment do not count" "$(gguf-hash --sha256 other.gguf | sed s/other/m/)" "$(gguf-hash --sha256 m.gguf)"
+sed 's/^kv bool test.flag true/kv bool test.flag false/; 1ikv u32 general.alignment 4096' \
+	"$SRC/tests/cli/info.gguf.txt" | make_gguf >other.gguf
+is "metadata and alignment do not count" "$(gguf-hash --sha256 other.gguf | sed s/other/m/)" \
+	"$(gguf-hash --sha256 m.gguf)"
 
 # manifests
 gguf-hash --sha256 --sha1 --xxh64 m.gguf >all.manifest
 ok "--check" gguf-hash --check all.manifest m.gguf
-is "... says OK for every tensor and the whole" "$(gguf-hash --check all.manifest m.gguf | grep -c ': OK$')" "$(($(echo "$names" | wc -l) + 1))"
+is "... says OK for every tensor and the whole" "$(gguf-hash --check all.manifest m.gguf | grep -c ': OK$')" \
+	"$(($(echo "$names" | wc -l) + 1))"
 is "... says nothing with -q" "$(gguf-hash -q --check all.manifest m.gguf; echo "exit $?")" "exit 0"
 ok "... in another folder" sh -c 'mkdir -p sub && cp m.gguf sub && gguf-hash --check all.manifest sub/m.gguf'
 ok "... of the files that it names" gguf-hash --check all.manifest
@@ -79,13 +93,15 @@ ok "a manifest of llama-gguf-hash" gguf-hash --check llama.manifest none.gguf
 
 printf 'tensor i8 a\\x0a\\x5cb 1 4\n' | make_gguf >odd.gguf
 gguf-hash odd.gguf >odd.manifest
-is "a name with a line feed and a backslash takes one line" "$(sed -n '1s/ *[0-9a-f]\{16\}  / - /p' odd.manifest)" '\xxh3 - odd.gguf:a\n\\b'
+is "a name with a line feed and a backslash takes one line" "$(sed -n '1s/ *[0-9a-f]\{16\}  / - /p' odd.manifest)" \
+	'\xxh3 - odd.gguf:a\n\\b'
 ok "... and is read back" gguf-hash --check odd.manifest odd.gguf
 
 for name in model.bin a:b 'a:b.gguf:c' 'x.gguf:y.gguf'; do
 	cp m.gguf "$name"
 	gguf-hash "$name" >name.manifest
-	is "a file called $name: every line is checked" "$(gguf-hash --check name.manifest | sed '/: OK$/!d' | wc -l | tr -d ' ')" "$(wc -l <name.manifest | tr -d ' ')"
+	is "a file called $name: every line is checked" "$(gguf-hash --check name.manifest | sed '/: OK$/!d' |
+		wc -l | tr -d ' ')" "$(wc -l <name.manifest | tr -d ' ')"
 done
 gguf-hash model.bin a:b x.gguf:y.gguf m.gguf >several.manifest
 ok "... several in one manifest" gguf-hash -q --check several.manifest

@@ -28,18 +28,22 @@ says()
 
 gguf-convert -q -o want.gguf "$DATA/wiki-7m"
 cache "$TMP/home/.cache/huggingface/hub"
-converts() { ok "$1" gguf-convert -q -o got.gguf "$2"; same "$1: the folder's model" got.gguf want.gguf; rm -f got.gguf; }
+converts() { ok "$1" gguf-convert -q -o got.gguf "$2"; same "$1: the folder's model" got.gguf want.gguf;
+	rm -f got.gguf; }
 converts "a name" wiki/wiki-7m
 converts "a name and a commit" wiki/wiki-7m@0123456789abcdef0123456789abcdef01234567
 converts "a name and a pull request" wiki/wiki-7m@refs/pr/1
-is "gguf-tokenize takes names too" "$(echo hello | gguf-tokenize -m wiki/wiki-7m)" "$(echo hello | gguf-tokenize -m "$DATA/wiki-7m")"
+is "gguf-tokenize takes names too" "$(echo hello | gguf-tokenize -m wiki/wiki-7m)" "$(echo hello |
+	gguf-tokenize -m "$DATA/wiki-7m")"
 mkdir -p moved/huggingface && mv home/.cache/huggingface/hub moved/huggingface/hub
 XDG_CACHE_HOME=$TMP/moved converts "XDG_CACHE_HOME" wiki/wiki-7m
 HF_HOME=$TMP/moved/huggingface converts "HF_HOME" wiki/wiki-7m
 HF_HUB_CACHE=$TMP/moved/huggingface/hub converts "HF_HUB_CACHE" wiki/wiki-7m
 
 export HF_HOME=$TMP/moved/huggingface
-says "a model that the cache lacks" "wiki/other: no such file or folder, and no models--wiki--other in the Hugging Face cache $HF_HOME/hub" gguf-convert -o no.gguf wiki/other
+says "a model that the cache lacks" \
+	"wiki/other: no such file or folder, and no models--wiki--other in the Hugging Face cache $HF_HOME/hub" \
+	gguf-convert -o no.gguf wiki/other
 says "a revision that it lacks" "has no revision 'v2' of it" gguf-convert -o no.gguf wiki/wiki-7m@v2
 says "a revision that leads out" "no@../../x" gguf-convert -o no.gguf wiki/no@../../x
 mkdir -p wiki/wiki-7m

@@ -11,10 +11,12 @@ im() { gguf-imatrix -m m.gguf --ctx 64 "$@" text; }
 ok "a matrix" im --chunks 12 -j1 -o a.gguf
 ok "other threads and batches" im --chunks 12 -j3 --batch 7 -o b.gguf
 same "... same bytes" b.gguf a.gguf
-ok "the text from standard input, compressed" sh -c 'gzip -c text | gguf-imatrix -m m.gguf --ctx 64 --chunks 12 --dataset text >c.gguf'
+ok "the text from standard input, compressed" \
+	sh -c 'gzip -c text | gguf-imatrix -m m.gguf --ctx 64 --chunks 12 --dataset text >c.gguf'
 same "... same bytes" c.gguf a.gguf
 is "the text's base name is recorded" "$(gguf-info --metadata a.gguf | grep -c 'datasets *\["text"\]')" 1
-ok "a path is not" sh -c 'gguf-imatrix -m m.gguf --ctx 64 --chunks 1 "$PWD/text" | gguf-info --metadata | grep -q "datasets *\[\"text\"\]"'
+ok "a path is not" sh -c 'gguf-imatrix -m m.gguf --ctx 64 --chunks 1 "$PWD/text" | gguf-info --metadata |
+	grep -q "datasets *\[\"text\"\]"'
 is "tensors: seven for each of six layers, sums and counts" "$(gguf-info --tensors a.gguf | grep -c '^  blk\.')" 84
 is "tokens are counted" "$(gguf-cat --decode a.gguf blk.0.attn_q.weight.counts | od -A n -t f4 | tr -d ' ')" 768
 ok "--process-output" im --chunks 1 --process-output -o p.gguf
@@ -35,12 +37,16 @@ kill -KILL $pid 2>/dev/null
 wait $pid 2>/dev/null
 if [ -e state ]; then
 	ok "killed: nothing under the final name" test ! -e never.gguf
-	not_ok "another model's checkpoint is refused" 2 im --chunks 12 --process-output --checkpoint state -o never.gguf
+	not_ok "another model's checkpoint is refused" 2 im --chunks 12 --process-output --checkpoint state \
+		-o never.gguf
 	# the last byte of the last weight
 	{ head -c -1 m.gguf; printf '\252'; } >other.gguf
-	not_ok "another weight's checkpoint is refused" 2 gguf-imatrix -m other.gguf --ctx 64 --chunks 12 --checkpoint state -o never.gguf text
-	not_ok "another text's checkpoint is refused" 2 sh -c "tail -c 9000 text | gguf-imatrix -m m.gguf --ctx 64 --chunks 12 --checkpoint state -o never.gguf"
-	not_ok "another setting's checkpoint is refused" 2 gguf-imatrix -m m.gguf --ctx 32 --checkpoint state -o never.gguf text
+	not_ok "another weight's checkpoint is refused" 2 gguf-imatrix -m other.gguf --ctx 64 --chunks 12 \
+		--checkpoint state -o never.gguf text
+	not_ok "another text's checkpoint is refused" 2 \
+		sh -c "tail -c 9000 text | gguf-imatrix -m m.gguf --ctx 64 --chunks 12 --checkpoint state -o never.gguf"
+	not_ok "another setting's checkpoint is refused" 2 gguf-imatrix -m m.gguf --ctx 32 --checkpoint state \
+		-o never.gguf text
 	ok "going on" im --chunks 12 --checkpoint state --every 3 -j1 -o r.gguf
 	same "... gives the bytes of an uninterrupted run" r.gguf a.gguf
 else
@@ -72,7 +78,8 @@ ok "to the old form" gguf-imatrix --merge --dat -o a.dat a.gguf
 ok "and back" gguf-imatrix --merge --ctx 64 -o back.gguf a.dat
 is "... within rounding" "$(gguf-diff --values a.gguf back.gguf | awk '$NF > 1e-6' | wc -l | tr -d ' ')" 0
 ok "the old form written at once" im --chunks 12 --dat -o b.dat
-is "... importance within rounding" "$(gguf-imatrix --merge --ctx 64 b.dat | gguf-diff --values - a.gguf | awk '$NF > 1e-6' | wc -l | tr -d ' ')" 0
+is "... importance within rounding" "$(gguf-imatrix --merge --ctx 64 b.dat | gguf-diff --values - a.gguf |
+	awk '$NF > 1e-6' | wc -l | tr -d ' ')" 0
 not_ok "another model's matrix" 2 gguf-imatrix --merge a.gguf "$TMP/none"
 not_ok "a model is no matrix" 2 gguf-imatrix --merge -o x.gguf m.gguf
 not_ok "a text is no matrix" 2 gguf-imatrix --merge -o x.gguf text

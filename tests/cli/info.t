@@ -19,7 +19,8 @@ ok "--json --metadata" gguf-info --json --metadata -o part m.gguf
 is "... has no tensors" "$(grep -c '"tensors"' part)" 0
 is "--ctx" "$(gguf-info --ctx 256 m.gguf | grep -c 'context of 256 tokens')" 1
 is "the KV cache doubles with the context" "$(gguf-info --ctx 256 m.gguf | grep -c 'KV cache *54.0 KiB')" 1
-is "... and with the width of its types" "$(gguf-info --ctx 256 --cache-type-k f32 --cache-type-v f32 m.gguf | grep -c 'KV cache *96.0 KiB')" 1
+is "... and with the width of its types" "$(gguf-info --ctx 256 --cache-type-k f32 --cache-type-v f32 m.gguf |
+	grep -c 'KV cache *96.0 KiB')" 1
 is "... each" "$(gguf-info --ctx 256 --cache-type-v q8_0 m.gguf | grep -c 'KV cache *52.5 KiB')" 1
 not_ok "a type that no cache has" 2 gguf-info --cache-type-k q6_K m.gguf
 is "--bandwidth" "$(gguf-info --bandwidth 100 m.gguf | grep -c '100 GB/s')" 1
@@ -30,7 +31,8 @@ is "without operand" "$(cat m.gguf | gguf-info)" "$(cat text)"
 jq -nc '[range(10000) | "token \(.)"]' >strings.json
 jq -nc '[range(5000) | [., 7]]' >lists
 head -c 3000000 /dev/zero | tr '\0' x >string
-gguf-edit --set-file 'x.strings=str[]:strings.json' --set-file 'x.lists=u16[][]:lists' --set-file x.string=str:string -o long.gguf m.gguf
+gguf-edit --set-file 'x.strings=str[]:strings.json' --set-file 'x.lists=u16[][]:lists' --set-file x.string=str:string \
+	-o long.gguf m.gguf
 is "lists and strings of a great length" "$(gguf-info --json long.gguf | jq -c '.metadata | [."x.strings"[9999], ."x.lists"[4999], (."x.string" | length)]')" \
 	'["token 9999",[4999,7],3000000]'
 is "... from a pipe" "$(cat long.gguf | gguf-info --json - | cksum)" "$(gguf-info --json long.gguf | cksum)"
@@ -41,8 +43,10 @@ mkfifo fifo
 { cat m.gguf; exec sleep 60; } >fifo &
 ok "it ends when the header is printed, not with the pipe" timeout 20 gguf-info - <fifo
 kill $! 2>/dev/null
-is "several files, each with its name" "$(gguf-info m.gguf other.gguf | grep -x '[a-z]*.gguf:' | tr -d '\n')" "m.gguf:other.gguf:"
-is "... as JSON, a list" "$(gguf-info --json m.gguf other.gguf | jq -c '[.[] | .file, .version]')" '["m.gguf",3,"other.gguf",3]'
+is "several files, each with its name" "$(gguf-info m.gguf other.gguf | grep -x '[a-z]*.gguf:' | tr -d '\n')" \
+	"m.gguf:other.gguf:"
+is "... as JSON, a list" "$(gguf-info --json m.gguf other.gguf | jq -c '[.[] | .file, .version]')" \
+	'["m.gguf",3,"other.gguf",3]'
 
 # one value
 is "--get, a string" "$(gguf-info --get general.architecture m.gguf)" llama
@@ -51,21 +55,27 @@ gguf-info --get general.name m.gguf >got
 same "... to its last byte, without a line end" got want
 is "--get, a number" "$(gguf-info --get general.file_type m.gguf)" 0
 is "--get, an array, a line for each item" "$(gguf-info --get tokenizer.ggml.tokens m.gguf | wc -l | tr -d ' ')" 26
-is "... bytes as they are" "$(gguf-info --get tokenizer.ggml.tokens m.gguf | sed -n 2p | od -A n -t x1 | tr -d ' ')" 62ff0a
+is "... bytes as they are" "$(gguf-info --get tokenizer.ggml.tokens m.gguf | sed -n 2p | od -A n -t x1 |
+	tr -d ' ')" 62ff0a
 not_ok "--get, no such key" 1 gguf-info --get nothing m.gguf
-is "... but one with a slip" "$(gguf-info --get general.archtecture m.gguf 2>&1)" "gguf-info: m.gguf: no such key: general.archtecture; did you mean general.architecture?"
+is "... but one with a slip" "$(gguf-info --get general.archtecture m.gguf 2>&1)" \
+	"gguf-info: m.gguf: no such key: general.archtecture; did you mean general.architecture?"
 is "... is said" "$(gguf-info --get nothing m.gguf 2>&1)" "gguf-info: m.gguf: no such key: nothing"
 not_ok "--get and --json" 2 gguf-info --json --get general.name m.gguf
 
 # tensors
-is "--match" "$(gguf-info --json --match 'attn_(q|norm)' m.gguf | jq -c '[.tensors[].name]')" "$(gguf-info --json m.gguf | jq -c '[.tensors[].name | select(test("attn_(q|norm)"))]')"
+is "--match" "$(gguf-info --json --match 'attn_(q|norm)' m.gguf | jq -c '[.tensors[].name]')" \
+	"$(gguf-info --json m.gguf | jq -c '[.tensors[].name | select(test("attn_(q|norm)"))]')"
 is "... in the table of types too" "$(gguf-info --tensors --match attn_q m.gguf | grep -c '^  f16 *1 ')" 1
 not_ok "... a bad expression" 2 gguf-info --match '(' m.gguf
 for by in name offset; do
-	is "--sort $by" "$(gguf-info --json --sort $by m.gguf | jq -c "[.tensors[].$by]")" "$(gguf-info --json m.gguf | jq -c "[.tensors[].$by] | sort")"
+	is "--sort $by" "$(gguf-info --json --sort $by m.gguf | jq -c "[.tensors[].$by]")" \
+		"$(gguf-info --json m.gguf | jq -c "[.tensors[].$by] | sort")"
 done
-is "--sort type, by its number" "$(gguf-info --json --sort type m.gguf | jq -c "[.tensors[].type]")" '["f32","f32","f32","f16","q4_0"]'
-is "--sort bytes, the largest first" "$(gguf-info --json --sort bytes m.gguf | jq -c '[.tensors[].bytes]')" "$(gguf-info --json m.gguf | jq -c '[.tensors[].bytes] | sort | reverse')"
+is "--sort type, by its number" "$(gguf-info --json --sort type m.gguf | jq -c "[.tensors[].type]")" \
+	'["f32","f32","f32","f16","q4_0"]'
+is "--sort bytes, the largest first" "$(gguf-info --json --sort bytes m.gguf | jq -c '[.tensors[].bytes]')" \
+	"$(gguf-info --json m.gguf | jq -c '[.tensors[].bytes] | sort | reverse')"
 not_ok "--sort by what there is not" 2 gguf-info --sort colour m.gguf
 
 # cut short
@@ -91,15 +101,19 @@ if [ -n "${SANITIZED:-}" ]; then skip "memory as predicted" "a sanitizer's memor
 	ids=$(head -c 4000 "$DATA/prose/evaluation.txt" | gguf-tokenize -q -m w.gguf | wc -w)
 	for types in 'i16 i16' 'f32 q8_0'; do
 		k=${types% *} v=${types#* }
-		head -c 4000 "$DATA/prose/evaluation.txt" | "$BUILD/tests/cli/tool_peak" gguf-run -q -j 2 -m w.gguf -n 20 --cache-type-k "$k" --cache-type-v "$v" 3>peak >/dev/null
-		told=$(gguf-info --json --ctx $((ids + 20)) --cache-type-k "$k" --cache-type-v "$v" w.gguf | jq .estimate.total_bytes)
-		ok "memory with a cache of $types: $(cat peak), predicted $told" awk -v a="$told" -v b="$(cat peak)" 'BEGIN { exit !(a/b < 1.05 && b/a < 1.05) }'
+		head -c 4000 "$DATA/prose/evaluation.txt" | "$BUILD/tests/cli/tool_peak" gguf-run -q -j 2 -m w.gguf \
+			-n 20 --cache-type-k "$k" --cache-type-v "$v" 3>peak >/dev/null
+		told=$(gguf-info --json --ctx $((ids + 20)) --cache-type-k "$k" --cache-type-v "$v" w.gguf |
+			jq .estimate.total_bytes)
+		ok "memory with a cache of $types: $(cat peak), predicted $told" awk -v a="$told" -v b="$(cat peak)" \
+			'BEGIN { exit !(a/b < 1.05 && b/a < 1.05) }'
 	done
 fi
 
 # strings as they are shown
 gguf-convert -q --vocab-only --name 'say "no" \ yes' -o quotes "$DATA/wiki-7m"
-ok "quotes and backslashes in a string are escaped" sh -c "gguf-info --metadata quotes | grep -qF '\"say \\\"no\\\" \\\\ yes\"'"
+ok "quotes and backslashes in a string are escaped" \
+	sh -c "gguf-info --metadata quotes | grep -qF '\"say \\\"no\\\" \\\\ yes\"'"
 if command -v script >/dev/null; then
 	is "a terminal as input is refused" "$(script -qec 'gguf-info' /dev/null </dev/null | tr -d '\r')" \
 		"gguf-info: standard input is a terminal: name a file, or send one through a pipe"

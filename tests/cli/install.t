@@ -7,7 +7,8 @@ unset MAKEFLAGS MFLAGS MAKELEVEL
 root=$TMP/root prefix=/opt/ggu
 cc=${CC:-cc} flags=${CFLAGS:-}
 version=$("$BIN"/gguf-info --version | sed -n "1s/.* //p")
-ok "make install" make -s install DESTDIR="$root" PREFIX="$prefix" BUILD="$BUILD" ${CC:+CC="$CC"} ${CFLAGS:+CFLAGS="$CFLAGS"}
+ok "make install" make -s install DESTDIR="$root" PREFIX="$prefix" BUILD="$BUILD" ${CC:+CC="$CC"} \
+	${CFLAGS:+CFLAGS="$CFLAGS"}
 at=$root$prefix
 missing=''
 for f in "$BIN"/gguf-*; do [ -x "$at/bin/$(basename "$f")" ] || missing="$missing $f"; done
@@ -40,14 +41,17 @@ user() { LD_LIBRARY_PATH=$at/lib DYLD_LIBRARY_PATH=$at/lib "$@"; }
 if command -v pkg-config >/dev/null; then
 	is "pkg-config knows the version" "$(pkg-config --modversion ggu)" "$version"
 	# shellcheck disable=SC2046,SC2086
-	ok "a user in C" $cc $flags -Wall -Wextra -Wpedantic -Werror -std=c99 -o "$TMP/user" "$TMP/user.c" $(pkg-config --cflags --libs ggu)
+	ok "a user in C" $cc $flags -Wall -Wextra -Wpedantic -Werror -std=c99 -o "$TMP/user" "$TMP/user.c" \
+		$(pkg-config --cflags --libs ggu)
 	is "... runs with the shared library" "$(user "$TMP/user" "$TMP/m.gguf")" "$version 2 q2_0"
 	# shellcheck disable=SC2046,SC2086
-	ok "... and with the archive" $cc $flags -o "$TMP/user-a" "$TMP/user.c" $(pkg-config --cflags ggu) "$at/lib/libggu.a" -lm -pthread
+	ok "... and with the archive" $cc $flags -o "$TMP/user-a" "$TMP/user.c" $(pkg-config --cflags ggu) \
+		"$at/lib/libggu.a" -lm -pthread
 	is "... which runs" "$("$TMP/user-a" "$TMP/m.gguf")" "$version 2 q2_0"
 	if command -v c++ >/dev/null; then
 		# shellcheck disable=SC2046,SC2086
-		ok "a user in C++" c++ $flags -Wall -Wextra -Wpedantic -Werror -o "$TMP/user-cc" "$TMP/user.cc" $(pkg-config --cflags --libs ggu)
+		ok "a user in C++" c++ $flags -Wall -Wextra -Wpedantic -Werror -o "$TMP/user-cc" "$TMP/user.cc" \
+			$(pkg-config --cflags --libs ggu)
 		is "... runs" "$(user "$TMP/user-cc" "$TMP/m.gguf")" "$version 2 q2_0"
 	else
 		skip "a user in C++" "no c++"
@@ -56,11 +60,13 @@ if command -v pkg-config >/dev/null; then
 	awk '/^\.Bd -literal/ { n++; on = 1; next } /^\.Ed/ { on = 0 } on { gsub(/\\e/, "\\"); print > ("'"$TMP"'/example" n ".c") }' man/ggu.3
 	for i in 1 2; do
 		# shellcheck disable=SC2046,SC2086
-		ok "program $i of ggu(3)" $cc $flags -Wall -Wextra -Werror -std=c99 -o "$TMP/example$i" "$TMP/example$i.c" $(pkg-config --cflags --libs ggu)
+		ok "program $i of ggu(3)" $cc $flags -Wall -Wextra -Werror -std=c99 -o "$TMP/example$i" \
+			"$TMP/example$i.c" $(pkg-config --cflags --libs ggu)
 	done
 	"$BIN/gguf-convert" -q -o "$TMP/in.gguf" "$DATA/wiki-7m"
 	user "$TMP/example2" "$TMP/in.gguf" Q4_K_M >"$TMP/out.gguf"
-	is "... quantizes as gguf-quantize does" "$("$BIN/gguf-quantize" -q -o - Q4_K_M "$TMP/in.gguf" | cmp - "$TMP/out.gguf" 2>&1)" ""
+	is "... quantizes as gguf-quantize does" "$("$BIN/gguf-quantize" -q -o - Q4_K_M "$TMP/in.gguf" |
+		cmp - "$TMP/out.gguf" 2>&1)" ""
 	is "... lists what is in it" "$(user "$TMP/example1" "$TMP/out.gguf" | awk '{ print $1, $2 }')" \
 		"$("$BIN/gguf-info" --json "$TMP/out.gguf" | jq -r '.tensors[] | .name + " " + .type')"
 else
@@ -71,12 +77,18 @@ if [ -e "$at/lib/libggu.so" ]; then
 	is "what is exported is what libggu.symbols lists" "$(diff libgguf/libggu.symbols "$TMP/exported")" ""
 	is "... and what the headers declare" "$(grep -hv '^static inline' "$at"/include/ggu*.h | grep -oE '\bggu_[a-z0-9_]+\(' |
 		tr -d '(' | LC_ALL=C sort -u | diff - "$TMP/exported")" ""
-	is "it needs the C library only" "$(objdump -p "$at/lib/libggu.so" | sed -n 's/ *NEEDED *//p' | grep -vE '^(lib(c|m|pthread)\.|ld-|lib(asan|ubsan)\.)')" ""
+	is "it needs the C library only" "$(objdump -p "$at/lib/libggu.so" | sed -n 's/ *NEEDED *//p' |
+		grep -vE '^(lib(c|m|pthread)\.|ld-|lib(asan|ubsan)\.)')" ""
 fi
-is "the archive defines the same names and no other" "$(nm -g --defined-only "$at/lib/libggu.a" 2>/dev/null | sed -n 's/.* T //p' | LC_ALL=C sort | diff libgguf/libggu.symbols -)" ""
-is "the header has the types written out" "$(grep -c '^	GGU_TYPE_[A-Z0-9_]* = [0-9]*,*$' "$at/include/ggu.h") $(grep -cE 'QTYPE|TYPE_COUNT' "$at/include/ggu.h")" "$(grep -c '^QTYPE' libgguf/qtypes.def) 0"
-ok "folders of one's own" make -s install DESTDIR="$root" PREFIX=/p BINDIR=/b LIBDIR=/p/lib64 MANDIR=/m BUILD="$BUILD" ${CC:+CC="$CC"} ${CFLAGS:+CFLAGS="$CFLAGS"}
-ok "... are used" test -x "$root/b/gguf-info" -a -f "$root/p/lib64/libggu.a" -a -f "$root/m/man5/gguf.5" -a -f "$root/p/include/ggu.h"
+is "the archive defines the same names and no other" "$(nm -g --defined-only "$at/lib/libggu.a" 2>/dev/null |
+	sed -n 's/.* T //p' | LC_ALL=C sort | diff libgguf/libggu.symbols -)" ""
+is "the header has the types written out" "$(grep -c '^	GGU_TYPE_[A-Z0-9_]* = [0-9]*,*$' \
+	"$at/include/ggu.h") $(grep -cE 'QTYPE|TYPE_COUNT' "$at/include/ggu.h")" \
+	"$(grep -c '^QTYPE' libgguf/qtypes.def) 0"
+ok "folders of one's own" make -s install DESTDIR="$root" PREFIX=/p BINDIR=/b LIBDIR=/p/lib64 MANDIR=/m BUILD="$BUILD" \
+	${CC:+CC="$CC"} ${CFLAGS:+CFLAGS="$CFLAGS"}
+ok "... are used" test -x "$root/b/gguf-info" -a -f "$root/p/lib64/libggu.a" -a -f "$root/m/man5/gguf.5" -a \
+	-f "$root/p/include/ggu.h"
 ok "... and told to pkg-config" grep -q '^libdir=/p/lib64$' "$root/p/lib64/pkgconfig/ggu.pc"
 ok "... and emptied" make -s uninstall DESTDIR="$root" PREFIX=/p BINDIR=/b LIBDIR=/p/lib64 MANDIR=/m BUILD="$BUILD"
 ok "make uninstall" make -s uninstall DESTDIR="$root" PREFIX="$prefix" BUILD="$BUILD"
@@ -84,7 +96,8 @@ is "... leaves nothing" "$(find "$root" ! -type d)" ""
 
 if command -v musl-gcc >/dev/null && [ -z "$flags" ]; then
 	mkdir "$TMP/files"
-	for t in tests/malformed/gguf/*.ggtxt; do "$BUILD/tests/malformed/tool_ggtxt" <"$t" >"$TMP/files/$(basename "$t" .ggtxt)"; done
+	for t in tests/malformed/gguf/*.ggtxt; do "$BUILD/tests/malformed/tool_ggtxt" <"$t" >"$TMP/files/$(basename \
+		"$t" .ggtxt)"; done
 	ok "musl builds libggu" musl-gcc -std=c11 -D_GNU_SOURCE -Wall -O1 -static -pthread -o "$TMP/replay" \
 		libgguf/*.c tests/fuzz/fuzz_gguf.c tests/fuzz/fuzz.c tests/fuzz/replay.c
 	ok "... which reads and writes" "$TMP/replay" "$TMP"/files/*

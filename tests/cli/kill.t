@@ -19,7 +19,8 @@ echo 'before' >before
 instants()
 {
 	took=$("$tool" 0 "$@")
-	awk -v n="$kills" -v t="$took" -v seed="$seed" 'BEGIN { srand(seed); for (i = 0; i < n; i++) print 1 + int(rand()*t*1.1) }'
+	awk -v n="$kills" -v t="$took" -v seed="$seed" \
+		'BEGIN { srand(seed); for (i = 0; i < n; i++) print 1 + int(rand()*t*1.1) }'
 }
 # whole A WANT: whether file A is what it was before, or WANT
 whole() { cmp -s "$1" before || cmp -s "$1" "$2"; }
@@ -64,7 +65,8 @@ while read -r t <&3; do
 	# shellcheck disable=SC2086
 	"$tool" "$t" $cut >/dev/null 2>&1
 	for f in s-0*; do [ ! -e "$f" ] || cmp -s "$f" "want${f#s}" || bad="$bad $t($f)"; done
-	[ ! -e s-00001-of-0000"$((shards))".gguf ] || [ "$(find . -name 's-0*' | wc -l)" = "$shards" ] || bad="$bad $t(a shard is missing)"
+	[ ! -e s-00001-of-0000"$((shards))".gguf ] || [ "$(find . -name 's-0*' | wc -l)" = "$shards" ] ||
+		bad="$bad $t(a shard is missing)"
 	rm -f s-0* .s-0*
 done 3<moments
 is "gguf-split: $kills instants" "$bad" ""

@@ -5,13 +5,16 @@
 command -v mandoc >/dev/null || { echo "1..0 # SKIP no mandoc"; exit 0; }
 
 # Words of the SYNOPSIS as mandoc renders it, and of -h's usage, blanks squeezed.
-page_synopsis() { mandoc -T ascii "$1" | sed 's/.\x08//g' | sed -n '/^SYNOPSIS/,/^[A-Z]/p' | sed '1d;$d' | tr -s ' \n' ' ' | sed 's/^ //;s/ $//'; }
+page_synopsis() { mandoc -T ascii "$1" | sed 's/.\x08//g' | sed -n '/^SYNOPSIS/,/^[A-Z]/p' | sed '1d;$d' |
+	tr -s ' \n' ' ' | sed 's/^ //;s/ $//'; }
 help_synopsis() { sed -n '1,/^$/p' "$1" | sed 's/^usage: //' | tr -s ' \n' ' ' | sed 's/^ //;s/ $//'; }
 # "-c --ctx" for each option of two names
 help_letters() { sed -n '/^$/,$p' "$1" | sed -nE 's/^ *-([A-Za-z0-9]), --([a-z0-9-]+).*/-\1 --\2/p' | sort; }
-page_letters() { mandoc -T ascii "$1" | sed 's/.\x08//g' | sed -nE 's/^ {5,6}-([A-Za-z0-9]), --([a-z0-9-]+).*/-\1 --\2/p' | sort; }
+page_letters() { mandoc -T ascii "$1" | sed 's/.\x08//g' |
+	sed -nE 's/^ {5,6}-([A-Za-z0-9]), --([a-z0-9-]+).*/-\1 --\2/p' | sort; }
 help_options() { sed -n '/^$/,$p' "$1" | grep -oE '(^| )--[a-z][a-z0-9-]*' | tr -d ' ' | sort -u; }
-page_options() { mandoc -T ascii "$1" | sed 's/.\x08//g' | grep -E '^ {5,6}-' | grep -oE '(^|[ ,])--[a-z][a-z0-9-]*' | tr -d ' ,' | sort -u; }
+page_options() { mandoc -T ascii "$1" | sed 's/.\x08//g' | grep -E '^ {5,6}-' |
+	grep -oE '(^|[ ,])--[a-z][a-z0-9-]*' | tr -d ' ,' | sort -u; }
 
 for prog in "$BIN"/gguf-*; do
 	name=$(basename "$prog")
@@ -27,7 +30,8 @@ done
 
 # the first example is the common use, before any option is explained
 for page in "$SRC"/man/gguf-*.1; do
-	ok "$(basename "$page"): DESCRIPTION begins with an example" sh -c "sed -n '/^.Sh DESCRIPTION/,\$p' '$page' | sed -n '2,4p' | grep -q '^.Dl \\$ '"
+	ok "$(basename "$page"): DESCRIPTION begins with an example" \
+		sh -c "sed -n '/^.Sh DESCRIPTION/,\$p' '$page' | sed -n '2,4p' | grep -q '^.Dl \\$ '"
 done
 
 # a word of a heading may be a macro's name too
@@ -39,7 +43,8 @@ done
 
 for yaml in $(grep -l '^classes:' "$SRC"/model/arch/*.yaml); do
 	arch=$(basename "$yaml" .yaml)
-	ok "architecture $arch is told in gguf-utils(7) and the README" sh -c "grep -qw '$arch' '$SRC/man/gguf-utils.7' && grep -qw '$arch' '$SRC/README.md'"
+	ok "architecture $arch is told in gguf-utils(7) and the README" \
+		sh -c "grep -qw '$arch' '$SRC/man/gguf-utils.7' && grep -qw '$arch' '$SRC/README.md'"
 done
 
 # The examples, in a folder that holds what gguf-utils(7) says.
@@ -57,7 +62,8 @@ told()
 	missing=
 	for key in $("$@" | jq -r 'if type == "object" then del(.metadata_types) | if .metadata | type == "object" then del(.metadata) else . end else . end
 		| [paths[-1] | strings] | unique[]'); do
-		mandoc -T ascii "$SRC/man/$1.1" | sed 's/.\x08//g' | grep -qw -e "${key%_stderr}" || missing="$missing $key"
+		mandoc -T ascii "$SRC/man/$1.1" | sed 's/.\x08//g' | grep -qw -e "${key%_stderr}" ||
+			missing="$missing $key"
 	done
 	is "$1: keys of --json are in the page" "$missing" ""
 }
@@ -73,7 +79,8 @@ told gguf-quantize --json -o told.gguf Q8_0 wiki-7m.gguf
 # as they are rendered: a word of an example may be a macro's name
 for page in "$SRC"/man/*.[1357]; do
 	mandoc -T ascii -O width=400 "$page" | sed 's/.\x08//g' | sed -n 's/^ *\$ //p' >"$TMP/.examples"
-	is "$(basename "$page"): examples are rendered one by one" "$(wc -l <"$TMP/.examples")" "$(grep -c '^\.Dl \$ ' "$page")"
+	is "$(basename "$page"): examples are rendered one by one" "$(wc -l <"$TMP/.examples")" \
+		"$(grep -c '^\.Dl \$ ' "$page")"
 	while IFS= read -r line; do
 		ok "$(basename "$page"): $line" sh -c "$line" </dev/null
 	done <"$TMP/.examples"

@@ -54,7 +54,8 @@ is "... says what is wanted" "$(first err)" "gguf-info: --ctx expects N"
 is "a number out of range" "$(run gguf-info --ctx 0 m.gguf)" 2
 is "... says the range" "$(first err)" "gguf-info: --ctx expects a whole number from 1 to 1000000000000, not '0'"
 is "... of 64 bits" "$(run gguf-run --seed 18446744073709551616)" 2
-is "... says the range" "$(first err)" "gguf-run: --seed expects a whole number from 0 to 18446744073709551615, not '18446744073709551616'"
+is "... says the range" "$(first err)" \
+	"gguf-run: --seed expects a whole number from 0 to 18446744073709551615, not '18446744073709551616'"
 is "no number" "$(run gguf-info --ctx=12x m.gguf)" 2
 is "... the option is named" "$(first err)" "gguf-info: --ctx expects a whole number from 1 to 1000000000000, not '12x'"
 for n in ' 8' +8 -8 0x8 8. 8e0 ''; do is "no whole number: '$n'" "$(run gguf-info --ctx "$n" m.gguf)" 2; done
@@ -81,7 +82,8 @@ is "-h with a full disk" "$(gguf-info -h 2>err >/dev/full; echo $?)" 2
 is "... is told" "$(first err)" "gguf-info: standard output: No space left on device"
 is "usage: options are not torn from their arguments, forms begin with the name" \
 	"$(gguf-imatrix -h | sed '/^$/,$d' | sed 1d | grep -vE '^ +(\[|-|gguf-imatrix --)')" ""
-is "... and no line is longer than a terminal's" "$(for p in "$BIN"/gguf-*; do "$p" -h | sed '/^$/,$d'; done | awk 'length > 79')" ""
+is "... and no line is longer than a terminal's" "$(for p in "$BIN"/gguf-*; do "$p" -h | sed '/^$/,$d'; done |
+	awk 'length > 79')" ""
 ok "--version names the instruction set" sh -c 'gguf-info --version | grep -q "instruction set"'
 is "an unknown GGUF_CPU" "$(GGUF_CPU=z80 run gguf-info m.gguf)" 2
 
@@ -95,7 +97,8 @@ printf 'GGUF' >"$(printf 'evil\033[31m.gguf')"
 run gguf-info "$(printf 'evil\033[31m.gguf')" >/dev/null
 is "control characters of a file name are masked" "$(tr -d '\040-\176\n' <err | wc -c | tr -d ' ')" 0
 run gguf-cat m.gguf "$(printf 'no\033[31m')" >/dev/null
-is "... and of any other name" "$(head -n 1 err)" "gguf-cat: m.gguf: no tensor 'no\\x1B[31m'; gguf-info --tensors lists them"
+is "... and of any other name" "$(head -n 1 err)" \
+	"gguf-cat: m.gguf: no tensor 'no\\x1B[31m'; gguf-info --tensors lists them"
 is "closed standard output" "$(gguf-info m.gguf >&- 2>/dev/null; echo $?)" 2
 
 # output
@@ -115,7 +118,8 @@ done
 is "onto the input, appended to" "$(gguf-cat m.gguf token_embd.weight 2>/dev/null >>m.gguf; echo $?)" 2
 is "onto standard input" "$(run gguf-info -o m.gguf <m.gguf)" 2
 same "... leaves it alone" m.gguf orig.gguf
-for i in 1 2; do "$BUILD/tests/malformed/tool_ggtxt" <"$SRC/tests/malformed/gguf/ok-split-0000$i-of-00002.ggtxt" >s-0000$i-of-00002.gguf; done
+for i in 1 2; do "$BUILD/tests/malformed/tool_ggtxt" <"$SRC/tests/malformed/gguf/ok-split-0000$i-of-00002.ggtxt" \
+	>s-0000$i-of-00002.gguf; done
 cp s-00002-of-00002.gguf second
 ok "shards" gguf-info s-00001-of-00002.gguf
 is "onto another shard" "$(run gguf-info -o s-00002-of-00002.gguf s-00001-of-00002.gguf)" 2
@@ -134,7 +138,8 @@ is "... keeps the old file" "$(cat keep.txt)" old
 echo old >mode.txt
 chmod 604 mode.txt
 ok "onto a file with another mode" gguf-info -o mode.txt m.gguf
-is "... which stays" "$(stat -c %a mode.txt 2>/dev/null || stat -f %Lp mode.txt) $(wc -c <mode.txt)" "604 $(wc -c <want.txt)"
+is "... which stays" "$(stat -c %a mode.txt 2>/dev/null || stat -f %Lp mode.txt) $(wc -c <mode.txt)" \
+	"604 $(wc -c <want.txt)"
 rm mode.txt
 mkdir other
 ln -s other/../other/new.txt one
@@ -146,18 +151,22 @@ ln -s loop loop
 is "onto a link to itself" "$(run gguf-info -o loop m.gguf)" 2
 echo head >appended
 gguf-info -o /dev/stdout m.gguf >>appended
-is "/dev/stdout that is a file is not replaced" "$(head -1 appended) $(tail -n +2 appended | cmp - want.txt 2>&1)" "head "
+is "/dev/stdout that is a file is not replaced" "$(head -1 appended) $(tail -n +2 appended |
+	cmp - want.txt 2>&1)" "head "
 { echo head; gguf-info -o /dev/fd/3 m.gguf; } 3>fd3 >/dev/null
 same "/dev/fd/3" fd3 want.txt
 gguf-info -o self m.gguf >self
 same "the file that standard output is" self want.txt
-is "a file larger than is allowed" "$( (ulimit -f 1; gguf-cat -o big.bin m.gguf token_embd.weight) 2>&1 | grep -c 'big.bin: needs .*File too large')" 1
+is "a file larger than is allowed" "$( (ulimit -f 1; gguf-cat -o big.bin m.gguf token_embd.weight) 2>&1 |
+	grep -c 'big.bin: needs .*File too large')" 1
 not_ok "... of text" 2 sh -c "ulimit -f 1; gguf-info --json -o big.ids m.gguf"
 is "... is told too" "$(cat "$TMP/.out")" "gguf-info: big.ids: File too large"
 not_ok "... and leaves nothing" 1 test -e big.ids
 if [ -e "$BUILD/tests/fault.so" ]; then
 	for why in ENOSPC EDQUOT EFBIG; do
-		is "$why when space is reserved" "$(LD_PRELOAD=$BUILD/tests/fault.so FAULT=fallocate:1:$why gguf-cat -o big.bin m.gguf token_embd.weight 2>err; echo "$? $(grep -c 'big.bin: needs ' err)$([ -e big.bin ] && echo left)")" "2 1"
+		is "$why when space is reserved" "$(LD_PRELOAD=$BUILD/tests/fault.so FAULT=fallocate:1:$why \
+			gguf-cat -o big.bin m.gguf token_embd.weight 2>err; echo "$? $(grep -c 'big.bin: needs ' \
+			err)$([ -e big.bin ] && echo left)")" "2 1"
 	done
 fi
 (umask 027; gguf-info -o mode.txt m.gguf)
@@ -174,13 +183,15 @@ confined()
 	pid=$!
 	exec 9>gate
 	n=0 got=0
-	while [ "$got" != 1 ] && [ $n -lt 20 ]; do sleep 0.05; got=$(sed -n 's/^NoNewPrivs:[^0-9]*//p' /proc/$pid/status); n=$((n + 1)); done
+	while [ "$got" != 1 ] && [ $n -lt 20 ]; do sleep 0.05;
+		got=$(sed -n 's/^NoNewPrivs:[^0-9]*//p' /proc/$pid/status); n=$((n + 1)); done
 	exec 9>&-
 	wait $pid
 	echo "$got"
 }
 if [ "$(confined gguf-info 2>/dev/null)" = 1 ]; then
-	for p in "gguf-logits -m model.gguf" "gguf-run -m model.gguf" "gguf-tokenize -m model.gguf" "gguf-perplexity -m model.gguf" "gguf-imatrix -m model.gguf -o i.gguf" "gguf-imatrix --stats"; do
+	for p in "gguf-logits -m model.gguf" "gguf-run -m model.gguf" "gguf-tokenize -m model.gguf" \
+		"gguf-perplexity -m model.gguf" "gguf-imatrix -m model.gguf -o i.gguf" "gguf-imatrix --stats"; do
 		# shellcheck disable=SC2086
 		is "$p is in the sandbox" "$(confined $p)" 1
 	done
@@ -194,7 +205,8 @@ ok "a folder of links is converted" gguf-convert -q -o away/hub.gguf hub
 same "... to the same bytes" away/hub.gguf model.gguf
 is "... and tokenizes" "$(echo the city | gguf-tokenize -m hub)" "$(echo the city | gguf-tokenize -m model.gguf)"
 ok "logits into another folder" sh -c 'echo 1 2 | gguf-logits -m model.gguf -o away/logits'
-is "... and through /dev/stdout" "$(echo 1 2 | gguf-logits -m model.gguf -o /dev/stdout | cksum)" "$(cksum <away/logits)"
+is "... and through /dev/stdout" "$(echo 1 2 | gguf-logits -m model.gguf -o /dev/stdout | cksum)" \
+	"$(cksum <away/logits)"
 
 # signals while writing
 # written PID: the program has its output open
@@ -222,7 +234,8 @@ for sig in TERM INT HUP QUIT ABRT ALRM USR1 USR2 KILL; do
 	case $sig in INT | QUIT) kill -TERM $pid ;; *) kill -$sig $pid ;; esac
 	exec 9>&-
 	wait $pid
-	if [ $sig != KILL ] || [ -d /proc/self/fd ]; then is "killed by $sig: nothing is left" "$(find . -name '*killed.bin*' | wc -l | tr -d ' ')" 0; fi
+	if [ $sig != KILL ] || [ -d /proc/self/fd ]; then is "killed by $sig: nothing is left" \
+		"$(find . -name '*killed.bin*' | wc -l | tr -d ' ')" 0; fi
 	rm -f pipe
 done
 # a model that shrinks under its program
@@ -238,32 +251,43 @@ if [ -r /proc/self/maps ] && [ -z "${SANITIZED:-}" ]; then
 	cat "$DATA/prose/evaluation.txt" >&9 2>/dev/null
 	exec 9>&-
 	wait $pid
-	is "a mapped file that shrinks: exit 2, a message, no output" "$? $(grep -c "gguf-perplexity: a model's file became shorter" err) $([ -e never ] && echo left)" "2 1 "
+	is "a mapped file that shrinks: exit 2, a message, no output" \
+		"$? $(grep -c "gguf-perplexity: a model's file became shorter" err) $([ -e never ] && echo left)" "2 1 "
 	rm text
 else
 	skip "a mapped file that shrinks" "no /proc, or a sanitizer that takes the signal"
 fi
 # messages of programs that share a log are whole lines
-for i in 1 2 3 4 5 6 7 8; do (for j in 1 2 3 4 5 6 7 8 9 10; do gguf-info "no-such-file-$i-$j-aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"; done) 2>>log & done
+for i in 1 2 3 4 5 6 7 8; do
+	(for j in 1 2 3 4 5 6 7 8 9 10; do
+	gguf-info "no-such-file-$i-$j-aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"; done) 2>>log & done
 wait
-is "messages are one write" "$(grep -cvE '^gguf-info: no-such-file-[0-9]+-[0-9]+-a{40}: No such file or directory$' log) $(wc -l <log | tr -d ' ')" "0 80"
+is "messages are one write" "$(grep -cvE '^gguf-info: no-such-file-[0-9]+-[0-9]+-a{40}: No such file or directory$' \
+	log) $(wc -l <log | tr -d ' ')" "0 80"
 # a message is one system call
 if command -v strace >/dev/null 2>&1 && [ -z "${SANITIZED:-}" ]; then
-	is "a message is one call of write" "$(strace -e trace=write gguf-info nowhere 2>&1 >/dev/null | grep -c '^write(2')" 1
+	is "a message is one call of write" "$(strace -e trace=write gguf-info nowhere 2>&1 >/dev/null |
+		grep -c '^write(2')" 1
 fi
-is "a reader that stops early is no crash" "$(gguf-cat m.gguf token_embd.weight token_embd.weight token_embd.weight token_embd.weight 2>err | head -c 1 | wc -c | tr -d ' ')" 1
+is "a reader that stops early is no crash" "$(gguf-cat m.gguf token_embd.weight token_embd.weight token_embd.weight \
+	token_embd.weight 2>err | head -c 1 | wc -c | tr -d ' ')" 1
 is "... and no message" "$(wc -c <err | tr -d ' ')" 0
 
 # terminals
 if script -qec true /dev/null >/dev/null 2>&1 </dev/null; then
 	tty_run() { script -qec "$1" /dev/null </dev/null | tr -d '\r'; }
-	ok "binary is not written to a terminal" sh -c "script -qec 'gguf-cat m.gguf output.weight' /dev/null </dev/null | grep -q 'is a terminal'"
-	is "colour on a terminal" "$(unset NO_COLOR; TERM=xterm tty_run 'gguf-info m.gguf' | head -c 4)" "$(printf '\033[1m')"
+	ok "binary is not written to a terminal" \
+		sh -c "script -qec 'gguf-cat m.gguf output.weight' /dev/null </dev/null | grep -q 'is a terminal'"
+	is "colour on a terminal" "$(unset NO_COLOR; TERM=xterm tty_run 'gguf-info m.gguf' | head -c 4)" \
+		"$(printf '\033[1m')"
 	is "NO_COLOR" "$(NO_COLOR=1 TERM=xterm tty_run 'gguf-info m.gguf' | grep -c "$(printf '\033')")" 0
 	printf 'a\tb\n\033[31mc' | gguf-tokenize -m model.gguf --no-bos >esc.ids
-	is "decoded text may not control a terminal" "$(tty_run 'gguf-tokenize -m model.gguf --decode esc.ids')" "$(printf 'a\tb\n\\x1B[31mc')"
-	is "... elsewhere it is as it is" "$(gguf-tokenize -m model.gguf --decode esc.ids)" "$(printf 'a\tb\n\033[31mc')"
-	is "gguf-run ends its text with a newline on a terminal" "$(tty_run 'gguf-run -q -m model.gguf -p The -n 3; printf %s end' | tail -n 1)" end
+	is "decoded text may not control a terminal" "$(tty_run 'gguf-tokenize -m model.gguf --decode esc.ids')" \
+		"$(printf 'a\tb\n\\x1B[31mc')"
+	is "... elsewhere it is as it is" "$(gguf-tokenize -m model.gguf --decode esc.ids)" \
+		"$(printf 'a\tb\n\033[31mc')"
+	is "gguf-run ends its text with a newline on a terminal" \
+		"$(tty_run 'gguf-run -q -m model.gguf -p The -n 3; printf %s end' | tail -n 1)" end
 	is "... elsewhere it does not" "$(gguf-run -q -m model.gguf -p The -n 3 | wc -l | tr -d ' ')" 0
 	is "a dumb terminal" "$(unset NO_COLOR; TERM=dumb tty_run 'gguf-info m.gguf' | grep -c "$(printf '\033')")" 0
 else

@@ -34,15 +34,18 @@ is "... keeps the order of its tensors" "$(names s.gguf)" '["b.weight","a.weight
 is "words go to standard error" "$(gguf-quantize -v -o q.gguf Q4_K_M m.gguf 2>/dev/null | wc -c | tr -d ' ')" 0
 gguf-edit --set x.n=i32:-7 --set "x.s=str:$(printf '%0300d' 0)" --set "$(printf 'k%0200d' 0)=u8:1" -o edited.gguf m.gguf
 is "a number keeps its sign, a string and a key their length" \
-	"$(gguf-info --json edited.gguf | jq -c '.metadata | [."x.n", (."x.s" | length), ([keys[] | length] | max)]')" '[-7,300,201]'
+	"$(gguf-info --json edited.gguf | jq -c '.metadata | [."x.n", (."x.s" | length), ([keys[] | length] | max)]')" \
+		'[-7,300,201]'
 mkdir secret
 gguf-imatrix -q -m m.gguf --ctx 32 --chunks 2 -o secret/im.gguf "$PWD/text"
 gguf-quantize -q -i "$PWD/secret/im.gguf" -o q.gguf Q4_K_M m.gguf
-is "no path gets into a model" "$(gguf-info --json q.gguf | jq '[.metadata | .. | strings | select(contains("secret") or contains("/gguf-test"))] | length')" 0
+is "no path gets into a model" "$(gguf-info --json q.gguf |
+	jq '[.metadata | .. | strings | select(contains("secret") or contains("/gguf-test"))] | length')" 0
 
 # ---- importance matrices ----
 long=blk.0.$(printf '%080d' 0).weight
-"$mk" general.type=imatrix imatrix.chunk_count=1 imatrix.chunk_size=32 "$long.in_sum2:f32:4:one" "$long.counts:f32:1:one" >long.gguf
+"$mk" general.type=imatrix imatrix.chunk_count=1 imatrix.chunk_size=32 "$long.in_sum2:f32:4:one" \
+	"$long.counts:f32:1:one" >long.gguf
 ok "a name of more than 63 bytes" gguf-imatrix --merge -o merged.gguf long.gguf
 is "... is not cut" "$(names merged.gguf)" "[\"$long.in_sum2\",\"$long.counts\"]"
 for batch in 7 32; do gguf-imatrix -q -m m.gguf --ctx 32 --chunks 2 --batch $batch -o "im$batch.gguf" text; done
@@ -77,7 +80,8 @@ ok "... leaves no file" test ! -e never.gguf
 # ---- a tensor of 2^64 - 4 bytes, which become 0 when they are padded: the next one would lie on it ----
 "$BUILD/tests/malformed/tool_ggtxt" <"$SRC/tests/malformed/gguf/pad-wrap.ggtxt" >wrap.gguf
 for p in "info" "check" "hash" "split --max-tensors 1 -n -o x" "split --max-tensors 1 -o x" "split --merge -o x" "quantize -o x Q8_0" "plan Q4_K_M" \
-	"edit --set a=u8:1 -o x" "cat -o x" "diff m.gguf" "logits -m" "tokenize -m" "perplexity -m" "run -p a -m" "imatrix --stats"; do
+	"edit --set a=u8:1 -o x" "cat -o x" "diff m.gguf" \
+		"logits -m" "tokenize -m" "perplexity -m" "run -p a -m" "imatrix --stats"; do
 	want=2
 	[ "$p" != check ] || want=1
 	tensor=
@@ -105,7 +109,8 @@ is "... and no file is left" "$(find . -name 'x*')" ""
 if script -qec true /dev/null >/dev/null 2>&1 </dev/null; then
 	"$mk" general.architecture=x a.weight:f32:256x65536 >large.gguf
 	echo '{ for i in 1 2 3 4 5 6; do head -c 10000000; sleep 0.4; done; cat; } <large.gguf | gguf-quantize -o l.gguf Q8_0 -' >slow
-	is "progress moves within a tensor" "$(TERM=xterm script -qec 'sh slow' /dev/null </dev/null | grep -o '[0-9]* %' | sort -u | awk 'END { print (NR > 1) }')" 1
+	is "progress moves within a tensor" "$(TERM=xterm script -qec 'sh slow' /dev/null </dev/null |
+		grep -o '[0-9]* %' | sort -u | awk 'END { print (NR > 1) }')" 1
 else skip "progress moves within a tensor" "no script(1)"
 fi
 done_testing

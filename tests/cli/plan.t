@@ -16,9 +16,11 @@ for r in Q4_K_M Q2_K iq4_xs Q5_1; do
 	ok "$r: by its plan the same tensors" gguf-diff -I general.file_type -I quantization a.gguf b.gguf
 done
 is "a line for each tensor" "$(grep -c '^- {tensor:' Q4_K_M.plan)" "$(gguf-info --json m.gguf | jq '.tensors | length')"
-is "its name, shape, type and size" "$(sed -n '/"output.weight"/p' Q5_1.plan)" '- {tensor: "output.weight", shape: [256, 4096], type: q6_K, bytes: 860160}'
+is "its name, shape, type and size" "$(sed -n '/"output.weight"/p' Q5_1.plan)" \
+	'- {tensor: "output.weight", shape: [256, 4096], type: q6_K, bytes: 860160}'
 is "from a pipe" "$(cat m.gguf | gguf-plan -i im.gguf Q4_K_M)" "$(cat Q4_K_M.plan)"
-is "with wishes" "$(gguf-plan --tensor-type 'attn_v=q8_0' --output-tensor-type q5_K Q4_K_S m.gguf | grep -c 'attn_v.*type: q8_0\|"output.weight".*type: q5_K')" 7
+is "with wishes" "$(gguf-plan --tensor-type 'attn_v=q8_0' --output-tensor-type q5_K Q4_K_S m.gguf |
+	grep -c 'attn_v.*type: q8_0\|"output.weight".*type: q5_K')" 7
 sed -i 's/\("output.weight".*\)type: q6_K/\1type: q8_0/' Q4_K_M.plan
 gguf-quantize -q --effort 1 -i im.gguf --plan Q4_K_M.plan -o b.gguf m.gguf
 is "an edited plan" "$(gguf-info --json b.gguf | jq -r '.tensors[] | select(.name == "output.weight").type')" q8_0
@@ -27,15 +29,18 @@ is "an edited plan" "$(gguf-info --json b.gguf | jq -r '.tensors[] | select(.nam
 for b in 6 4.5 2.5; do
 	gguf-plan -i im.gguf --bpw $b -o p m.gguf
 	gguf-quantize -q --effort 1 -i im.gguf --plan p -o b.gguf m.gguf
-	is "--bpw $b: not more, and not much less" "$(bits b.gguf | awk -v b=$b '{ print ($1 <= b), ($1 > b*0.985) }')" "1 1"
+	is "--bpw $b: not more, and not much less" "$(bits b.gguf | awk -v b=$b \
+		'{ print ($1 <= b), ($1 > b*0.985) }')" "1 1"
 done
 gguf-plan -i im.gguf --size 4M -o p m.gguf
 gguf-quantize -q --effort 1 -i im.gguf --plan p -o b.gguf m.gguf
 is "--size: not more, and not much less" "$(wc -c <b.gguf | awk '{ print ($1 <= 4000000), ($1 > 3900000) }')" "1 1"
 is "any number of threads" "$(gguf-plan -j1 -i im.gguf --bpw 4 m.gguf)" "$(gguf-plan -j5 -i im.gguf --bpw 4 m.gguf)"
 is "without a matrix no type that needs one" "$(gguf-plan --bpw 3 m.gguf | grep -cE 'type: (iq1|iq2|iq3_xxs)')" 0
-is "--types" "$(gguf-plan --types q4_0,q8_0 --bpw 6 m.gguf | sed -n 's/.*type: \([a-z0-9_]*\), .*error.*/\1/p' | sort -u | tr '\n' ' ')" "q4_0 q8_0 "
-is "what a person fixes stays" "$(gguf-plan --tensor-type 'ffn_down=q8_0' --bpw 5.5 m.gguf | grep 'ffn_down' | grep -vc 'type: q8_0')" 0
+is "--types" "$(gguf-plan --types q4_0,q8_0 --bpw 6 m.gguf | sed -n 's/.*type: \([a-z0-9_]*\), .*error.*/\1/p' |
+	sort -u | tr '\n' ' ')" "q4_0 q8_0 "
+is "what a person fixes stays" "$(gguf-plan --tensor-type 'ffn_down=q8_0' --bpw 5.5 m.gguf | grep 'ffn_down' |
+	grep -vc 'type: q8_0')" 0
 gguf-plan -i im.gguf --bpw 4.5 -o p m.gguf
 gguf-quantize -q -i im.gguf --plan p m.gguf >a.gguf
 gguf-convert -q "$DATA/wiki-7m" | gguf-quantize -q -i im.gguf --plan p >b.gguf
@@ -49,7 +54,8 @@ gguf-quantize -q -i im.gguf --plan p m.gguf >b.gguf
 plan=$(kld a.gguf) energy=$(kld b.gguf)
 for r in Q3_K_L IQ3_M; do
 	gguf-quantize -q -i im.gguf -o r.gguf $r m.gguf
-	is "4.5 bits per weight diverge less than $r" "$(bits r.gguf | awk -v k="$(kld r.gguf)" -v p="$plan" '{ print ($1 <= 4.5), (p < k) }')" "1 1"
+	is "4.5 bits per weight diverge less than $r" "$(bits r.gguf | awk -v k="$(kld r.gguf)" -v p="$plan" \
+		'{ print ($1 <= 4.5), (p < k) }')" "1 1"
 done
 is "--kld diverges less still" "$(echo "$energy $plan" | awk '{ print ($1 < $2) }')" 1
 
@@ -66,8 +72,10 @@ not_ok "--kld without a matrix" 2 gguf-plan --kld --bpw 4 m.gguf
 not_ok "a type that cannot be made" 2 gguf-plan --types q4_K,q9 --bpw 4 m.gguf
 not_ok "no types" 2 gguf-plan --types '' --bpw 4 m.gguf
 is "a recipe with a slip" "$(gguf-plan Q4_KM m.gguf 2>&1)" "gguf-plan: Q4_KM is not a recipe; did you mean Q4_K_M?"
-is "neither is a recipe" "$(gguf-plan q9 m.gguf 2>&1 | head -n 1)" "gguf-plan: neither q9 nor m.gguf is a recipe; the recipes are:"
-is "a recipe and a size" "$(gguf-plan --bpw 4 Q4_K_M m.gguf 2>&1)" "gguf-plan: a recipe, --bpw and --size cannot be combined"
+is "neither is a recipe" "$(gguf-plan q9 m.gguf 2>&1 | head -n 1)" \
+	"gguf-plan: neither q9 nor m.gguf is a recipe; the recipes are:"
+is "a recipe and a size" "$(gguf-plan --bpw 4 Q4_K_M m.gguf 2>&1)" \
+	"gguf-plan: a recipe, --bpw and --size cannot be combined"
 is "two models" "$(gguf-plan --bpw 4 m.gguf odd.gguf 2>&1)" "gguf-plan: two models given: m.gguf and odd.gguf"
 cp odd.gguf q4_0
 ok "for a size, a model that is called like a recipe" gguf-plan --bpw 5 q4_0
@@ -75,7 +83,8 @@ printf -- '- {tensor: "blk.0.ffn_up.weight\\0x", type: f16}' >nul.plan
 not_ok "a tensor's name with a NUL in it" 2 gguf-quantize -n --plan nul.plan odd.gguf
 gguf-edit --rename-tensor "blk.0.ffn_up.weight=$(printf '%040d' 0).weight" -o zeros.gguf odd.gguf
 is "a regular expression without an answer is not one without a match" \
-	"$(gguf-quantize -n --tensor-type '^(0+)+[.]$=q8_0' q4_0 zeros.gguf 2>&1 >no | sed 's/:[^:]* on .*//')" "gguf-quantize: --tensor-type ^(0+)+[.]\$=q8_0"
+	"$(gguf-quantize -n --tensor-type '^(0+)+[.]$=q8_0' q4_0 zeros.gguf 2>&1 >no | sed 's/:[^:]* on .*//')" \
+		"gguf-quantize: --tensor-type ^(0+)+[.]\$=q8_0"
 not_ok "--ctx without --calibrate" 2 gguf-quantize -n --ctx 512 q4_0 odd.gguf
 not_ok "measuring through a pipe" 2 sh -c 'cat m.gguf | gguf-plan --bpw 4'
 not_ok "output over the model" 2 gguf-plan -o m.gguf Q4_K_M m.gguf

@@ -20,7 +20,8 @@ round()
 	same "... merged it is the model again" merged.gguf m.gguf
 }
 round "--max-tensors" --max-tensors 7
-is "... as many as that" "$(gguf-info --json s-00001-of-*.gguf | jq -c '[.tensors | group_by(.shard)[] | length]' )" "$(gguf-info --json m.gguf | jq -c '(.tensors | length) as $n | [range(0; $n; 7) | [7, $n - .] | min]')"
+is "... as many as that" "$(gguf-info --json s-00001-of-*.gguf | jq -c '[.tensors | group_by(.shard)[] | length]' )" \
+	"$(gguf-info --json m.gguf | jq -c '(.tensors | length) as $n | [range(0; $n; 7) | [7, $n - .] | min]')"
 round "--max-size" --max-size 3M
 is "... none is larger" "$(find . -name 's-0*' -size +3000000c | wc -l | tr -d ' ')" 0
 is "... none could take the next one's first tensor" "$(for i in 1 2 3; do
@@ -28,15 +29,19 @@ is "... none could take the next one's first tensor" "$(for i in 1 2 3; do
 done | sort -u)" true
 round "--max-size in KiB" --max-size 4096Ki
 round "--max-size smaller than any tensor" -q --max-size 1
-is "... a tensor in each" "$(find . -name 's-0*' | wc -l | tr -d ' ')" "$(gguf-info --json m.gguf | jq '.tensors | length')"
+is "... a tensor in each" "$(find . -name 's-0*' | wc -l | tr -d ' ')" "$(gguf-info --json m.gguf |
+	jq '.tensors | length')"
 round "both" --max-size 3M --max-tensors 4
 round "--no-tensor-first-split" --max-size 3M --no-tensor-first-split
-is "... shard 1 has only metadata" "$(gguf-info --json s-00001-of-*.gguf | jq '[.tensors[] | select(.shard == null or .shard == 0)] | length')" 0
+is "... shard 1 has only metadata" "$(gguf-info --json s-00001-of-*.gguf |
+	jq '[.tensors[] | select(.shard == null or .shard == 0)] | length')" 0
 round "one shard" --max-size 1G
 gguf-split --max-tensors 9 -o like m.gguf
 gguf-quantize -q --pure q8_0 m.gguf >q8.gguf
 ok "--like" gguf-split --like like-00001-of-*.gguf -o q8 q8.gguf
-is "... the same tensors in the same shards" "$(gguf-info --json q8-00001-of-*.gguf | jq -c '[.tensors[] | [.name, .shard]]')" "$(gguf-info --json like-00001-of-*.gguf | jq -c '[.tensors[] | [.name, .shard]]')"
+is "... the same tensors in the same shards" "$(gguf-info --json q8-00001-of-*.gguf |
+	jq -c '[.tensors[] | [.name, .shard]]')" "$(gguf-info --json like-00001-of-*.gguf |
+	jq -c '[.tensors[] | [.name, .shard]]')"
 gguf-split --merge -o merged.gguf q8-00001-of-*.gguf
 same "... merged it is the model again" merged.gguf q8.gguf
 ok "shards in, shards of another size out" gguf-split --max-size 5M -o again like-00001-of-*.gguf
@@ -51,7 +56,8 @@ gguf-split --merge q4-00001-of-*.gguf | cmp - q4.gguf
 is "quantize and split in a pipe, then merge, is quantizing" $? 0
 
 # llama-gguf-split exits 0 for each of these and leaves a file that cannot be read
-{ echo 'kv u32 general.alignment 4096'; sed '/^kv u32 general.alignment/d' "$SRC/tests/cli/info.gguf.txt"; } | make_gguf >a.gguf
+{ echo 'kv u32 general.alignment 4096'; sed '/^kv u32 general.alignment/d' "$SRC/tests/cli/info.gguf.txt"; } |
+	make_gguf >a.gguf
 gguf-split --max-tensors 2 -o a a.gguf
 ok "an alignment of its own: shards can be read" gguf-info a-00001-of-*.gguf
 gguf-split --merge a-00001-of-*.gguf | cmp - a.gguf
@@ -68,13 +74,16 @@ not_ok "shards that are read are not overwritten" 2 gguf-split --max-tensors 9 -
 same "... and stay" "$(echo like-00001-of-*)" keep
 not_ok "merging into one of the shards" 2 gguf-split --merge -o like-00002-of-*.gguf like-00001-of-*.gguf
 
-ok "no tensors" sh -c 'echo "kv str general.architecture llama" | "$1" | gguf-split --max-size 1M -o none && gguf-split --merge none-00001-of-00001.gguf | gguf-info >/dev/null' - "$BUILD/tests/cli/tool_gguf"
-ok "one shard alone is the same model" sh -c 'gguf-split --max-size 1G -o single m.gguf && gguf-diff m.gguf single-00001-of-00001.gguf'
+ok "no tensors" sh -c 'echo "kv str general.architecture llama" | "$1" | gguf-split --max-size 1M -o none &&
+	gguf-split --merge none-00001-of-00001.gguf | gguf-info >/dev/null' - "$BUILD/tests/cli/tool_gguf"
+ok "one shard alone is the same model" \
+	sh -c 'gguf-split --max-size 1G -o single m.gguf && gguf-diff m.gguf single-00001-of-00001.gguf'
 not_ok "a folder is no beginning of a name" 2 gguf-split --max-size 1M -o ./ m.gguf
 not_ok "another model's shards as pattern" 2 gguf-split --like like-00001-of-*.gguf -o x a.gguf
 not_ok "a cut pipe" 2 sh -c 'head -c 3000000 m.gguf | gguf-split --max-size 1M -o cut'
 ok "... leaves nothing, though shards were complete" sh -c '! ls cut-* .cut-*'
-for how in "" "--max-size 0" "--max-size 3X" "--max-size 3MB" "--max-size -1" "--max-size 1M --merge" "--merge --dry-run"; do
+for how in "" "--max-size 0" "--max-size 3X" "--max-size 3MB" "--max-size -1" \
+	"--max-size 1M --merge" "--merge --dry-run"; do
 	# shellcheck disable=SC2086
 	not_ok "bad usage: ${how:-neither}" 2 gguf-split $how -o x m.gguf
 done

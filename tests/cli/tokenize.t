@@ -5,10 +5,13 @@
 M=$DATA/wiki-7m
 
 is "a text" "$(printf 'The house' | gguf-tokenize -m "$M" | gguf-tokenize -m "$M" --decode)" "<s> The house"
-is "nothing in front" "$(printf 'The house' | gguf-tokenize -m "$M" --no-bos | gguf-tokenize -m "$M" --decode)" "The house"
+is "nothing in front" "$(printf 'The house' | gguf-tokenize -m "$M" --no-bos | gguf-tokenize -m "$M" \
+	--decode)" "The house"
 is "no text" "$(gguf-tokenize -m "$M" --no-bos </dev/null)" ""
-is "strings" "$(echo '["a","","b\u0000"]' | gguf-tokenize -m "$M" --no-bos --json | gguf-tokenize -m "$M" --json --decode)" '["a","","b\u0000"]'
-is "strings that are no UTF-8" "$(echo '[[260],[238],[3,238]]' | gguf-tokenize -m "$M" --json --decode | jq -ac .)" '["he",{"text":"\ufffd","raw":"eb"},{"text":"\u0000\ufffd","raw":"00eb"}]'
+is "strings" "$(echo '["a","","b\u0000"]' | gguf-tokenize -m "$M" --no-bos --json | gguf-tokenize -m "$M" --json \
+	--decode)" '["a","","b\u0000"]'
+is "strings that are no UTF-8" "$(echo '[[260],[238],[3,238]]' | gguf-tokenize -m "$M" --json --decode | jq -ac .)" \
+	'["he",{"text":"\ufffd","raw":"eb"},{"text":"\u0000\ufffd","raw":"00eb"}]'
 is "ids with commas" "$(echo '1, 2' | gguf-tokenize -m "$M" --decode)" "<s></s>"
 is "a special token's text" "$(printf '<s>' | gguf-tokenize -m "$M" --no-bos)" "1"
 ok "... is plain text if asked for" test "$(printf '<s>' | gguf-tokenize -m "$M" --no-bos --no-special)" != 1
@@ -29,7 +32,8 @@ for ids in 99999999 -1 x 4294967296 99999999999999999999; do
 	not_ok "id $ids in JSON" 2 gguf-tokenize -m "$M" --decode --json "$TMP/ids"
 done
 not_ok "no vocabulary" 2 gguf-tokenize "$TMP/ids"
-is "a broken gzip stream" "$(printf '\037\213nope' | gguf-tokenize -m "$M" 2>&1 | head -n 1)" "gguf-tokenize: (stdin): gzip: unknown compression method"
+is "a broken gzip stream" "$(printf '\037\213nope' | gguf-tokenize -m "$M" 2>&1 | head -n 1)" \
+	"gguf-tokenize: (stdin): gzip: unknown compression method"
 mkdir "$TMP/dir"
 not_ok "an empty folder" 2 gguf-tokenize -m "$TMP/dir" "$TMP/ids"
 for file in sentencepiece.bpe.model tekken.json; do
@@ -106,7 +110,8 @@ while IFS= read -r row; do
 	jq --argjson row "$row" '.normalizer = $row[0] | .added_tokens = [$row[4] // empty | {id: 261, content: ., single_word: true}] | .pre_tokenizer = if $row[1].type == "ByteLevel" then $row[1] else
 		{type: "Sequence", pretokenizers: [$row[1] // empty, {type: "ByteLevel", add_prefix_space: false, use_regex: false}]} end' \
 		"$TMP/dir/tokenizer.json" >"$TMP/part/tokenizer.json"
-	is "$(printf '%s\n' "$row" | jq -rc '.[:2]')" "$(gguf-tokenize -m "$TMP/part" "$TMP/text")" "$(printf '%s\n' "$row" | jq -r '.[3] | join(" ")')"
+	is "$(printf '%s\n' "$row" | jq -rc '.[:2]')" "$(gguf-tokenize -m "$TMP/part" "$TMP/text")" \
+		"$(printf '%s\n' "$row" | jq -r '.[3] | join(" ")')"
 done <<'END'
 [{"type": "Strip"}, null, " \u3000aa\n aa \u00a0\n", [256, 198, 220, 256]]
 [{"type": "Strip", "strip_right": false}, null, "  aa  ", [256, 258]]
@@ -135,13 +140,17 @@ END
 # what the vocabulary's metadata takes from the small files, and from the size alone (facts of llama.cpp's converter)
 metadata() { gguf-convert -q --vocab-only "$TMP/dir" | gguf-info --json - | jq -c ".metadata | [$1]"; }
 echo '{"architectures": ["LlamaForCausalLM"], "vocab_size": 49152}' >"$TMP/dir/config.json"
-is "49152 tokens: no BOS" "$(metadata '."tokenizer.ggml.add_bos_token", (."tokenizer.ggml.tokens" | length)')" "[false,49152]"
+is "49152 tokens: no BOS" "$(metadata '."tokenizer.ggml.add_bos_token", (."tokenizer.ggml.tokens" | length)')" \
+	"[false,49152]"
 echo '{"architectures": ["LlamaForCausalLM"], "vocab_size": 32016, "eos_token_id": [7, 8]}' >"$TMP/dir/config.json"
-is "32016 tokens: end of turn; the first of two ends" "$(metadata '."tokenizer.ggml.eot_token_id", ."tokenizer.ggml.eos_token_id"')" "[32010,7]"
+is "32016 tokens: end of turn; the first of two ends" \
+	"$(metadata '."tokenizer.ggml.eot_token_id", ."tokenizer.ggml.eos_token_id"')" "[32010,7]"
 echo jinja >"$TMP/dir/chat_template.jinja"
 is "a template of its own file" "$(metadata '."tokenizer.chat_template"')" '["jinja\n"]'
 echo '{"chat_template": "config", "add_prefix_space": true, "bos_token": {"content": "<<<<<<<<<5>"}, "add_bos_token": true}' >"$TMP/dir/tokenizer_config.json"
-is "tokenizer_config.json wins" "$(metadata '."tokenizer.chat_template", ."tokenizer.ggml.add_space_prefix", ."tokenizer.ggml.bos_token_id"')" '["config",true,305]'
+is "tokenizer_config.json wins" \
+	"$(metadata '."tokenizer.chat_template", ."tokenizer.ggml.add_space_prefix", ."tokenizer.ggml.bos_token_id"')" \
+	'["config",true,305]'
 echo '{"architectures": ["LlamaForCausalLM"], "vocab_size": 4194305}' >"$TMP/dir/config.json"
 not_ok "too many tokens" 2 gguf-convert -q --vocab-only -o "$TMP/v.gguf" "$TMP/dir"
 rm -f "$TMP"/dir/*config.json "$TMP"/dir/*.jinja
@@ -163,7 +172,8 @@ for m in "$M" "$TMP/dir" "$TMP/slow"; do
 		ff) head -c $size /dev/zero | tr '\0' '\377' >"$TMP/text" ;;
 		*) repeat "$what" ;;
 		esac
-		ok "half a MiB of $what in time, $(basename "$m")" sh -c "ulimit -t 30; gguf-tokenize -m '$m' --no-bos '$TMP/text' >'$TMP/ids'"
+		ok "half a MiB of $what in time, $(basename "$m")" \
+			sh -c "ulimit -t 30; gguf-tokenize -m '$m' --no-bos '$TMP/text' >'$TMP/ids'"
 		if [ "$m" = "$TMP/dir" ]; then cp "$TMP/ids" "$TMP/ids.$what"; fi
 		if [ "$m" = "$TMP/slow" ]; then same "... as fast patterns have it" "$TMP/ids" "$TMP/ids.$what"; fi
 		[ "$m" = "$M" ] || {
@@ -177,7 +187,8 @@ done
 cat "$DATA"/prose/*.txt "$DATA"/prose/*.txt "$DATA"/prose/*.txt "$DATA"/prose/*.txt >"$TMP/4"
 for _ in 1 2 3; do cat "$TMP/4" "$TMP/4" >"$TMP/8"; mv "$TMP/8" "$TMP/4"; done
 kib=$(($(wc -c <"$TMP/4")/1024))
-ok "$kib KiB of text in 16 times the memory" sh -c "ulimit -v $((40000 + 16*kib)); gguf-tokenize -m '$M' --no-sandbox '$TMP/4' >'$TMP/ids'"
+ok "$kib KiB of text in 16 times the memory" \
+	sh -c "ulimit -v $((40000 + 16*kib)); gguf-tokenize -m '$M' --no-sandbox '$TMP/4' >'$TMP/ids'"
 
 not_ok "--decode: NUL among the ids" 2 sh -c "printf '1 2\\0 3' | gguf-tokenize --decode -m '$DATA/wiki-7m'"
 done_testing

@@ -46,11 +46,13 @@ equal "a .pth file"
 
 # ---- what is refused: bytes that stand in the pickle before its end ----
 extra() { folder; torch -o "$2" "$DATA/wiki-7m" 0 3 >"$TMP/m/pytorch_model.bin"; refused "$1" "$3"; }
-extra "a call of os.system" "$(printf 'cos\nsystem\n' | od -An -tx1 | tr -d ' \n')" "refused: the pickle asks for os.system"
+extra "a call of os.system" "$(printf 'cos\nsystem\n' | od -An -tx1 | tr -d ' \n')" \
+	"refused: the pickle asks for os.system"
 extra "a name from the stack" "8c086275696c74696e738c046576616c93" "refused: the pickle asks for builtins.eval"
 extra "an object made" "81" "refused: pickle opcode 0x81"
 extra "an old instance" "6963" "refused: pickle opcode 0x69"
-extra "a call of a storage" "$(printf 'ctorch\nFloatStorage\n)R' | od -An -tx1 | tr -d ' \n')" "refused: the pickle calls torch.FloatStorage"
+extra "a call of a storage" "$(printf 'ctorch\nFloatStorage\n)R' | od -An -tx1 | tr -d ' \n')" \
+	"refused: the pickle calls torch.FloatStorage"
 extra "a value too many" "4e" "pickle opcode STOP: the stack does not hold one value"
 extra "a stack that is too short" "878787" "pickle opcode TUPLE3: the stack is too short"
 extra "no mark" "74" "pickle opcode TUPLE: no mark"
@@ -80,7 +82,8 @@ LC_ALL=C sed 's|archive/byteorder|archive/byteordez|' "$TMP/whole" >"$TMP/m/pyto
 equal "the order of bytes is not said"
 
 # ---- files of others ----
-for f in micro-lm-base.pth:esp32_llm.model.ESP32LLMConfig training_args.bin:transformers.training_args.TrainingArguments; do
+for f in micro-lm-base.pth:esp32_llm.model.ESP32LLMConfig \
+	training_args.bin:transformers.training_args.TrainingArguments; do
 	if [ -e "$SHARED/data/torch-pth/${f%:*}" ]; then
 		folder
 		cp "$SHARED/data/torch-pth/${f%:*}" "$TMP/m/pytorch_model.bin"

@@ -70,7 +70,8 @@ same "gguf-info without a source of entropy" out want
 walk_all "gguf-info --json" gguf-info --json -o out m.gguf
 walk_all "gguf-split --merge" gguf-split --merge -o out m.gguf
 walk_writes "gguf-split --merge" gguf-split --merge -o out m.gguf
-printf 'kv str general.architecture x\ntensor f32 a 1 64 96\ntensor i8 b 2 33\n' | "$BUILD/tests/cli/tool_gguf" >sound.gguf
+printf 'kv str general.architecture x\ntensor f32 a 1 64 96\ntensor i8 b 2 33\n' |
+	"$BUILD/tests/cli/tool_gguf" >sound.gguf
 walk_all gguf-check gguf-check -j1 -o out sound.gguf
 walk_all gguf-edit gguf-edit --set test.flag=bool:false -o out m.gguf
 walk_writes gguf-edit gguf-edit --set test.flag=bool:false -o out m.gguf
@@ -109,7 +110,8 @@ $cov -o cov.gguf text
 walk_all "gguf-imatrix --merge" gguf-imatrix --merge -o out cov.gguf cov.gguf
 walk_all "gguf-quantize with feedback" gguf-quantize -j2 -i cov.gguf -o out Q4_K_M model.gguf
 for kind in malloc malloc1; do
-	walk "gguf-quantize --calibrate" $kind '' gguf-quantize -j2 --ctx 32 --chunks 8 --calibrate text -o out Q4_K_S model.gguf
+	walk "gguf-quantize --calibrate" $kind '' gguf-quantize -j2 --ctx 32 --chunks 8 --calibrate text -o out \
+		Q4_K_S model.gguf
 done
 walk_writes "gguf-quantize --calibrate" gguf-quantize -j2 --ctx 32 --chunks 8 --calibrate text -o out Q4_K_S model.gguf
 walk_all gguf-plan gguf-plan --no-sandbox -j2 -i im.gguf --kld --types q4_0,q8_0 --effort 1 --bpw 5 -o out model.gguf
@@ -118,12 +120,14 @@ walk_all gguf-tokenize gguf-tokenize --no-sandbox -m model.gguf -o out text
 walk_all gguf-logits gguf-logits --no-sandbox -j2 -m model.gguf -o out ids
 walk_writes gguf-logits gguf-logits --no-sandbox -j2 -m model.gguf -o out ids
 walk_all gguf-perplexity gguf-perplexity --no-sandbox -j2 --ctx 32 --chunks 1 -m model.gguf -o out text
-walk_all "gguf-perplexity --save-logits" gguf-perplexity --no-sandbox -j2 --ctx 32 --chunks 1 --save-logits out -m model.gguf text
+walk_all "gguf-perplexity --save-logits" gguf-perplexity --no-sandbox -j2 --ctx 32 --chunks 1 --save-logits out \
+	-m model.gguf text
 # what stdio writes fails where a file may not grow, here at some KiB
 gguf-perplexity -q --ctx 32 --chunks 1 --save-logits base -m model.gguf text >/dev/null
 bad=
 for blocks in 1 50 100 200; do
-	(trap '' XFSZ; ulimit -f $blocks; exec gguf-perplexity -q --ctx 32 --chunks 1 --save-logits out -m model.gguf text) >/dev/null 2>stderr
+	(trap '' XFSZ; ulimit -f $blocks; exec gguf-perplexity -q --ctx 32 --chunks 1 --save-logits out -m model.gguf \
+		text) >/dev/null 2>stderr
 	s=$?
 	[ $s = 2 ] && [ -s stderr ] && ! [ -e out ] && ! temporary || bad="$bad $blocks(exit $s)"
 done

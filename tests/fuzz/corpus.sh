@@ -6,7 +6,8 @@ set -eu
 src=$(cd "$(dirname "$0")/../.." && pwd)
 mkdir -p "$2"
 to=$(cd "$2" && pwd)
-compile() { for text in "$@"; do "${BUILD:-$src/build}/tests/malformed/tool_ggtxt" <"$text" >"$to/$(basename "$text" .ggtxt)"; done; }
+compile() { for text in "$@"; do "${BUILD:-$src/build}/tests/malformed/tool_ggtxt" <"$text" >"$to/$(basename "$text" \
+	.ggtxt)"; done; }
 for f in "$src/tests/fuzz/corpus/$1"/*; do
 	case $f in
 	*'/*') ;;

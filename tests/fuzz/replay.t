@@ -7,6 +7,7 @@ for target in "$SRC"/tests/fuzz/fuzz_*.c; do
 	name=${name#fuzz_}
 	# by a relative name, as make has it
 	ok "$name: inputs" sh -c 'cd "$2" && "$0" "$1" "$1"' "$SRC/tests/fuzz/corpus.sh" "$name" "$TMP"
-	ok "$name: replay of $(find "$TMP/$name" -type f | wc -l | tr -d ' ') files" "$BUILD/tests/fuzz/replay_$name" "$TMP/$name"/*
+	ok "$name: replay of $(find "$TMP/$name" -type f | wc -l | tr -d ' ') files" "$BUILD/tests/fuzz/replay_$name" \
+		"$TMP/$name"/*
 done
 done_testing

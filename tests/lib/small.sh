@@ -14,7 +14,8 @@ small_checkpoint()
 {
 	mkdir "$1"
 	cp "$DATA/wiki-7m/tokenizer.model" "$1"
-	jq '.num_hidden_layers = 1 | .intermediate_size = 256 | .tie_word_embeddings = true' "$DATA/wiki-7m/config.json" >"$1/config.json"
+	jq '.num_hidden_layers = 1 | .intermediate_size = 256 | .tie_word_embeddings = true' \
+		"$DATA/wiki-7m/config.json" >"$1/config.json"
 	small_header=$(jq -nrc '[["model.embed_tokens", 4096, 256], ["model.norm", 256], ["input_layernorm", 256],
 		["post_attention_layernorm", 256], ["self_attn.q_proj", 256, 256], ["self_attn.k_proj", 128, 256],
 		["self_attn.v_proj", 128, 256], ["self_attn.o_proj", 256, 256], ["mlp.gate_proj", 256, 256],
@@ -28,7 +29,8 @@ small_checkpoint()
 		little_u64 ${#small_header}
 		printf %s "$small_header"
 		# the first weights of the bundled model, whatever they are there
-		tail -c +$((9 + $(od -A n -t u8 -N 8 "$DATA/wiki-7m/model.safetensors"))) "$DATA/wiki-7m/model.safetensors" | head -c "$small_bytes"
+		tail -c +$((9 + $(od -A n -t u8 -N 8 "$DATA/wiki-7m/model.safetensors"))) \
+			"$DATA/wiki-7m/model.safetensors" | head -c "$small_bytes"
 	} >"$1/model.safetensors"
 }
 first_layers()

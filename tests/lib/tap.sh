@@ -43,7 +43,8 @@ not_ok()
 	tap_s=$?
 	[ "$tap_s" = "$tap_want" ]
 	tap_result $? "$tap_name"
-	[ "$tap_s" = "$tap_want" ] || { echo "# exit $tap_s, wanted $tap_want: $*"; sed 's/^/# /' "$TMP/.out" | head -20; }
+	[ "$tap_s" = "$tap_want" ] || { echo "# exit $tap_s, wanted $tap_want: $*"; sed 's/^/# /' "$TMP/.out" |
+		head -20; }
 }
 is()
 {
@@ -53,7 +54,8 @@ is()
 }
 same()
 {
-	if cmp -s "$2" "$3"; then tap_result 0 "$1"; else tap_result 1 "$1"; diff "$3" "$2" 2>&1 | head -20 | sed 's/^/# /'; fi
+	if cmp -s "$2" "$3"; then tap_result 0 "$1"; else tap_result 1 "$1"; diff "$3" "$2" 2>&1 | head -20 |
+		sed 's/^/# /'; fi
 }
 skip() { tap_n=$((tap_n + 1)); echo "ok $tap_n - $1 # SKIP $2"; }
 need_shared()

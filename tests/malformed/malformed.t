@@ -70,7 +70,8 @@ for text in "$here"/safetensors/*.txt "$here"/convert/*.txt "$here"/vocab/*.txt;
 	"$tools/tool_folder" folder <"$text" || is "$text is a folder" no yes
 	case $parser in
 	vocab) out=$(gguf-convert --vocab-only -o /dev/null folder 2>&1) ;;
-	*) out=$(gguf-convert -n $([ -e folder/arch.yaml ] && echo --arch-file folder/arch.yaml) folder 2>&1 >/dev/null) ;;
+	*) out=$(gguf-convert -n $([ -e folder/arch.yaml ] && echo --arch-file folder/arch.yaml) \
+		folder 2>&1 >/dev/null) ;;
 	esac
 	expect "$text" "$parser: $(basename "$text" .txt)" "$(result $? "$out" folder)"
 done

@@ -19,14 +19,16 @@ else
 	PYTHONPATH=$TMP/python
 fi
 export PYTHONPATH
-is "its version is the library's" "$("$PYTHON" -c 'import ggu; print(ggu.__version__)')" "$("$BIN/gguf-info" --version | sed -n '1s/.* //p')"
+is "its version is the library's" "$("$PYTHON" -c 'import ggu; print(ggu.__version__)')" \
+	"$("$BIN/gguf-info" --version | sed -n '1s/.* //p')"
 "$BIN/gguf-convert" -q -o model.gguf "$DATA/wiki-7m"
 "$BIN/gguf-imatrix" -q -m model.gguf --ctx 64 --chunks 1 -o im.gguf "$DATA/prose/calibration.txt"
 for r in Q4_K_M MXFP4_MOE; do "$BIN/gguf-quantize" -q -i im.gguf -o "$r.gguf" "$r" model.gguf; done
 more=$(ls "$SRC"/../shared/data/other-gguf/*.gguf "$SRC"/../shared/data/vocab-gguf/*.gguf 2>/dev/null | head -4)
 for f in model.gguf im.gguf [A-Z]*.gguf $more; do
 	"$BIN/gguf-info" "$f" >/dev/null 2>&1 || continue      # one that neither reads
-	ok "$(basename "$f"): metadata and arrays are those of gguf" "$PYTHON" "$SRC/tests/python/bindings.py" compare "$f"
+	ok "$(basename "$f"): metadata and arrays are those of gguf" "$PYTHON" "$SRC/tests/python/bindings.py" \
+		compare "$f"
 done
 for what in roundtrip quantizes refuses; do
 	ok "$what" "$PYTHON" "$SRC/tests/python/bindings.py" $what model.gguf

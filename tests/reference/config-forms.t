@@ -33,15 +33,18 @@ flat='.rope_parameters = (.rope_scaling // {}) + {rope_type: (.rope_scaling.type
 for name in llama-linear-bias llama-dynamic-yarn deepseek_v2 deepseek_v3 phi3-longrope; do
 	alike $name "rope_parameters with both names of the type" "$flat"
 done
-alike phi4-mini "the share of the head that turns, twice" "$flat | .rope_parameters.partial_rotary_factor = .partial_rotary_factor"
+alike phi4-mini "the share of the head that turns, twice" \
+	"$flat | .rope_parameters.partial_rotary_factor = .partial_rotary_factor"
 alike olmo3 "rope_parameters for each kind of layer" '.rope_parameters = {sliding_attention: {rope_type: "default", rope_theta},
 	full_attention: (.rope_scaling + {rope_theta})} | del(.rope_scaling, .rope_theta)'
 alike modernbert "rope_parameters for each kind of layer, and a list of layers" '.rope_parameters = {sliding_attention: {rope_type: "default",
 	rope_theta: .local_rope_theta}, full_attention: {rope_type: "default", rope_theta: .global_rope_theta}} | del(.local_rope_theta,
 	.global_rope_theta) | .layer_types = [range(.num_hidden_layers) as $i | if $i % 3 == 0 then "full_attention" else "sliding_attention" end]'
-alike granitemoehybrid "names of kinds of layers" '.layer_types |= map({mamba: "linear_attention", attention: "full_attention"}[.])'
+alike granitemoehybrid "names of kinds of layers" \
+	'.layer_types |= map({mamba: "linear_attention", attention: "full_attention"}[.])'
 alike qwen3_moe "the number of experts under another name" '.num_local_experts = .num_experts | del(.num_experts)'
-alike llama-linear-bias "rope_scaling beside rope_parameters that say the same" '.rope_parameters = .rope_scaling + {rope_theta}'
+alike llama-linear-bias "rope_scaling beside rope_parameters that say the same" \
+	'.rope_parameters = .rope_scaling + {rope_theta}'
 alike dbrx "what any config has, in its parts too" '(.attn_config, .ffn_config) += {id2label: {"0": "LABEL_0"}, dtype: null, is_encoder_decoder: false,
 	return_dict: true} | .ffn_config += {hidden_size: .d_model, ffn_act_fn: {name: "silu"}} | .num_key_value_heads = .attn_config.kv_n_heads |
 	.rope_parameters = {rope_type: "default", rope_theta: 10000.0}'
@@ -81,7 +84,8 @@ refused gemma2 hidden_act '.hidden_activation = "gelu"'
 refused gemma3 hidden_act '.hidden_activation = "gelu"'
 refused olmo3 rope_parameters '.rope_parameters = {sliding_attention: {rope_type: "yarn", factor: 2.0}, full_attention: {rope_type: "default"}}'
 refused modernbert layer_types '.layer_types = [range(.num_hidden_layers) | "full_attention"]'
-refused llama rope_parameters.rope_type '.rope_parameters = {rope_type: "default"} | .rope_scaling = {type: "linear", factor: 2.0}'
+refused llama rope_parameters.rope_type \
+	'.rope_parameters = {rope_type: "default"} | .rope_scaling = {type: "linear", factor: 2.0}'
 refused llama-linear-bias rope_parameters.factor '.rope_parameters = .rope_scaling + {factor: 3.0}'
 refused dbrx rope_parameters.rope_theta '.rope_parameters = {rope_type: "default", rope_theta: 20000.0}'
 refused dbrx num_key_value_heads '.num_key_value_heads = 4'

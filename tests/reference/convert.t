@@ -7,7 +7,8 @@ ARCH=$SHARED/reference/arch
 for d in llama llama-dynamic-yarn llama-linear-bias llama-rope-parameters llama3 llama3-tied yi mistral mistral-nemo \
 	qwen2 qwen3 gemma gemma2 gemma3 gemma3-rope-parameters phi3 phi3-longrope phi3-longrope-long phi4-mini gpt2 \
 	mixtral qwen2_moe qwen3_moe dbrx deepseek_v2 deepseek_v2-lite deepseek_v3 gpt_oss gpt_oss-mxfp4 phimoe mamba mamba2 falcon_h1 \
-	falcon falcon-new gpt_neox mpt bloom cohere2 bert modernbert t5 gpt_bigcode phi2 stablelm ernie4_5 ernie4_5_moe olmo olmo3 nemotron granitemoe granitemoehybrid dots1; do
+	falcon falcon-new gpt_neox mpt bloom cohere2 bert modernbert t5 gpt_bigcode phi2 stablelm ernie4_5 \
+		ernie4_5_moe olmo olmo3 nemotron granitemoe granitemoehybrid dots1; do
 	extra=
 	case $d in
 	mistral) extra=attention.sliding_window ;;
@@ -20,7 +21,8 @@ for d in llama llama-dynamic-yarn llama-linear-bias llama-rope-parameters llama3
 		grep -q "\"$t\": *[{\"]" "$ARCH/$d/expected/gguf.json" || continue
 		ok "$d to $t" gguf-convert -q --type $t -o "$TMP/$d.gguf" "$ARCH/$d"
 		# shellcheck disable=SC2086
-		ok "$d $t equals the reference" "$BUILD/tests/reference/tool_gguf_json" "$TMP/$d.gguf" "$ARCH/$d/expected/gguf.json" $t $extra
+		ok "$d $t equals the reference" "$BUILD/tests/reference/tool_gguf_json" "$TMP/$d.gguf" \
+			"$ARCH/$d/expected/gguf.json" $t $extra
 	done
 done
 
@@ -28,7 +30,8 @@ done
 # but the values themselves.
 m=$ARCH/mamba/model.safetensors
 bytes=$(od -A n -t u8 -N 8 "$m" | tr -d ' ')
-tail -c +9 "$m" | head -c "$bytes" | jq -r '.["backbone.layers.0.mixer.A_log"].data_offsets | "\(.[0]) \(.[1] - .[0])"' >"$TMP/place"
+tail -c +9 "$m" | head -c "$bytes" |
+	jq -r '.["backbone.layers.0.mixer.A_log"].data_offsets | "\(.[0]) \(.[1] - .[0])"' >"$TMP/place"
 read -r from n <"$TMP/place"
 gguf-convert -q -o "$TMP/mamba.gguf" "$ARCH/mamba"
 gguf-cat "$TMP/mamba.gguf" blk.0.ssm_a | od -A n -v -t u4 -w4 >"$TMP/is"

@@ -52,14 +52,18 @@ for pair in llama3-tied:model.embed_tokens.weight:lm_head.weight mamba:backbone.
 	case $name in
 	llama3-tied | mamba)
 		ok "$name: $copy differs" convert got
-		is "... which is told" "$(grep -c "config.json: tie_word_embeddings: is true, but $copy differs from $of" "$TMP/.out")" 1
+		is "... which is told" \
+			"$(grep -c "config.json: tie_word_embeddings: is true, but $copy differs from $of" \
+			"$TMP/.out")" 1
 		set_config '.tie_word_embeddings = false'
 		ok "... it is what config.json would say" convert want
 		same "... of a model that is not tied" "$TMP/got" "$TMP/want"
-		is "... with a matrix for the output" "$(gguf-info --json --tensors "$TMP/got" | jq -r '.tensors[] | select(.name == "output.weight").name')" output.weight ;;
+		is "... with a matrix for the output" "$(gguf-info --json --tensors "$TMP/got" |
+			jq -r '.tensors[] | select(.name == "output.weight").name')" output.weight ;;
 	*)
 		not_ok "$name: $copy differs" 2 convert got
-		is "... which this architecture cannot have" "$(grep -c -e "this architecture ties them" -e "only the output of tied" -e "whose copy it must be" "$TMP/.out")" 1 ;;
+		is "... which this architecture cannot have" "$(grep -c -e "this architecture ties them" \
+			-e "only the output of tied" -e "whose copy it must be" "$TMP/.out")" 1 ;;
 	esac
 	[ "$type" != BF16 ] || {
 		given "$name"

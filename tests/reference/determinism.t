@@ -40,16 +40,20 @@ run()   # FOLDER JOBS BATCH
 	plan >plan.yaml
 	gguf-quantize -q -j "$2" -i im.gguf --plan plan.yaml -o matrix.gguf m.gguf
 	# again without the matrix, but for the types that ask for one
-	awk -v ask=" $ask " '$1 == "type:" && index(ask, " " $2 " ") { sub($2, "q8_0") } { print }' plan.yaml >plain.yaml
+	awk -v ask=" $ask " '$1 == "type:" && index(ask, " " $2 " ") { sub($2, "q8_0") } { print }' \
+		plan.yaml >plain.yaml
 	gguf-quantize -q -j "$2" --plan plain.yaml -o plain.gguf m.gguf
 	gguf-quantize -q -j "$2" -i im.gguf -o Q4_K_M.gguf Q4_K_M m.gguf
 	gguf-quantize -q -j "$2" -i im.gguf --effort 1 -o IQ2_M.gguf IQ2_M m.gguf
 	# error feedback: enough tokens for rows of 256, in two layers, which is what portable C has time for
 	gguf-convert -q -j "$2" -o two.gguf "$TMP/two"
-	gguf-imatrix -q -j "$2" --batch "$3" -m two.gguf --ctx 64 --chunks 5 --covariance --stride 1 -o cov.gguf "$DATA/prose/calibration.txt"
+	gguf-imatrix -q -j "$2" --batch "$3" -m two.gguf --ctx 64 --chunks 5 --covariance --stride 1 -o cov.gguf \
+		"$DATA/prose/calibration.txt"
 	gguf-quantize -q -j "$2" -i cov.gguf --effort 1 -o feedback.gguf Q4_K_M two.gguf
-	gguf-quantize -q -j "$2" --calibrate "$DATA/prose/calibration.txt" --ctx 32 --chunks 7 --effort 1 -o calibrated.gguf Q4_K_M two.gguf
-	[ "$form" != long ] || for e in 1 9; do gguf-quantize -q -j "$2" -i im.gguf --effort $e --plan plan.yaml -o effort-$e.gguf m.gguf; done
+	gguf-quantize -q -j "$2" --calibrate "$DATA/prose/calibration.txt" --ctx 32 --chunks 7 --effort 1 \
+		-o calibrated.gguf Q4_K_M two.gguf
+	[ "$form" != long ] || for e in 1 9; do gguf-quantize -q -j "$2" -i im.gguf --effort $e --plan plan.yaml \
+		-o effort-$e.gguf m.gguf; done
 	awk 'BEGIN { for (s = 1; s < 4; s++) { for (i = 0; i < 13*s; i++) printf "%d ", (i*i*s + 7*i) % 4096; print "" } }' >ids
 	for m in m q8_0 matrix Q4_K_M IQ2_M; do gguf-logits -q -j "$2" --batch "$3" -m $m.gguf -o $m.logits ids; done
 	sha256sum ./*.gguf ./*.logits >sums
@@ -102,7 +106,8 @@ by_tool()       # TYPE with|without
 }
 if [ "${TOOL_ENCODE:-}" ]; then
 	for t in $types; do
-		is "$t by $TOOL_ENCODE, with the matrix" "$(by_tool "$t" with | sha)" "$(sed -n "s/^$t with matrix //p" "$table")"
+		is "$t by $TOOL_ENCODE, with the matrix" "$(by_tool "$t" with | sha)" \
+			"$(sed -n "s/^$t with matrix //p" "$table")"
 		case " $ask " in *" $t "*) continue ;; esac
 		is "$t without" "$(by_tool "$t" without | sha)" "$(sed -n "s/^$t without //p" "$table")"
 	done

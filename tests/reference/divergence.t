@@ -33,7 +33,8 @@ while read -r recipe mode best limit; do
 	gguf-quantize -q --allow-requantize -o d.gguf F32 q.gguf
 	if [ "${SANITIZED:-}" ]; then limit=1; fi
 	ok "$recipe, $mode: no more divergence than the better peer leaves" \
-		gguf-perplexity -q -j1 -m d.gguf --base m.gguf --chunks "$chunks" --fail-above kld="$limit" --json -o json "$text"
+		gguf-perplexity -q -j1 -m d.gguf --base m.gguf --chunks "$chunks" --fail-above kld="$limit" --json \
+			-o json "$text"
 	jq -r --arg best "$best" '"# \(.base.kld), \(.base.kld/($best | tonumber)) of the better peer'\''s"' json
 done <limits
 ok "there are limits for what was asked" test "$measured" -gt 0

@@ -15,7 +15,8 @@ for prompt in "hello world" "The quick brown fox jumps over the lazy dog."; do
 	run -p "$prompt" >got
 	echo 0 >ids
 	for i in 1 2 3 4 5 6; do
-		id=$(gguf-logits -m m.gguf --arch-file turned.yaml --source source ids | "$BUILD/tests/reference/tool_argmax" 344 $((i - 1)))
+		id=$(gguf-logits -m m.gguf --arch-file turned.yaml --source source ids |
+			"$BUILD/tests/reference/tool_argmax" 344 $((i - 1)))
 		[ "$id" = 1 ] && break
 		echo "$id" >>want
 		sed "s/\$/ $id/" ids >more.ids
@@ -41,11 +42,13 @@ ok "a prompt longer than a batch" gguf-run -q -m m.gguf --temp 0 -n 2 -o long "$
 if command -v python3 >/dev/null; then
 	slow="python3 $SRC/tests/reference/slow_t5.py" t5=$SHARED/reference/arch/t5
 	$slow logits "$t5" >slow
-	ok "plain Python gives the reference's logits" "$BUILD/tests/reference/tool_cmp_f32" slow "$t5/expected/logits.f32" 1e-4
+	ok "plain Python gives the reference's logits" "$BUILD/tests/reference/tool_cmp_f32" slow \
+		"$t5/expected/logits.f32" 1e-4
 	ok "a checkpoint with gated GELU and a head of its own" $slow gated "$t5" gated
 	ok "... is converted" gguf-convert -q --type f32 -o gated.gguf gated
 	$slow logits gated >slow
-	for part in sequences decoder_sequences; do jq -r ".${part}[] | map(tostring) | join(\" \")" "$t5/expected/tokens.json" >$part; done
+	for part in sequences decoder_sequences; do jq -r ".${part}[] | map(tostring) | join(\" \")" \
+		"$t5/expected/tokens.json" >$part; done
 	gguf-logits -m gated.gguf --source sequences decoder_sequences >fast
 	ok "... and its logits are those of plain Python" "$BUILD/tests/reference/tool_cmp_f32" fast slow 1e-4
 else skip "T5 with gated GELU" "no python3"; fi
@@ -56,15 +59,18 @@ ok "... is said" grep -q 'm.gguf: names no token for the decoder to begin with' 
 
 head -c 20000 "$DATA/prose/calibration.txt" >text.txt
 ok "importances" gguf-imatrix -q -m m.gguf --ctx 64 -o im.gguf text.txt
-is "... of the weights of both stacks, by number" "$(gguf-imatrix --stats --json im.gguf | jq -r '[.tensors[].name | split(".")[0]] | group_by(.) | map("\(.[0]) \(length)") | join(" ")')" "dec 20 enc 12"
+is "... of the weights of both stacks, by number" "$(gguf-imatrix --stats --json im.gguf |
+	jq -r '[.tensors[].name | split(".")[0]] | group_by(.) | map("\(.[0]) \(length)") | join(" ")')" "dec 20 enc 12"
 ok "... in small batches" gguf-imatrix -q -m m.gguf --ctx 64 --batch 7 -j 3 -o im7.gguf text.txt
 same "... the same" im7.gguf im.gguf
 # the decoder's first product takes the normed embeddings of its tokens: the start, and the second halves but for their last
-is "... of the decoder's own tokens" "$(gguf-imatrix --stats --json im.gguf | jq '[.tensors[] | select(.name | test("blk.0.attn_[qkv].weight")) | .mean] | unique | length')" 2
+is "... of the decoder's own tokens" "$(gguf-imatrix --stats --json im.gguf |
+	jq '[.tensors[] | select(.name | test("blk.0.attn_[qkv].weight")) | .mean] | unique | length')" 2
 ok "Q4_0 with them" gguf-quantize -q --imatrix im.gguf -o q.gguf Q4_0 m.gguf
 ok "... makes logits" gguf-logits -m q.gguf --source source -o logits ids
 ok "covariances" gguf-imatrix -q -m m.gguf --ctx 64 --chunks 8 --covariance -o cov.gguf text.txt
-for p in "gguf-perplexity -m m.gguf text.txt" "gguf-bench -m m.gguf" "gguf-quantize --calibrate text.txt -o c.gguf Q4_0 m.gguf"; do
+for p in "gguf-perplexity -m m.gguf text.txt" "gguf-bench -m m.gguf" \
+	"gguf-quantize --calibrate text.txt -o c.gguf Q4_0 m.gguf"; do
 	# shellcheck disable=SC2086
 	not_ok "${p%% *} is refused" 2 $p
 	cp .out message

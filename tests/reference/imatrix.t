@@ -18,5 +18,6 @@ gguf-diff --metadata --ignore datasets "$peer.gguf" ours.gguf >metadata
 same "metadata but for the name of the text" metadata /dev/null
 ok "the peer's old form is read" gguf-imatrix --merge -o dat.gguf "$peer.dat"
 is "... and says the same" "$(gguf-diff --values "$peer.gguf" dat.gguf | awk '$NF > 1e-6' | wc -l | tr -d ' ')" 0
-ok "no path is passed on" sh -c 'gguf-imatrix --merge "$1" | gguf-info --metadata | grep "\"calibration.txt\""' - "$peer.gguf"
+ok "no path is passed on" sh -c 'gguf-imatrix --merge "$1" | gguf-info --metadata | grep "\"calibration.txt\""' - \
+	"$peer.gguf"
 done_testing

@@ -18,9 +18,12 @@ greedy()
 {
 	vocab=$(jq .vocab_size "$dir/expected/tokens.json")
 	prompt=$(jq '.sequences[0] | length' "$dir/expected/tokens.json")
-	jq -r --slurpfile g "$dir/expected/greedy.json" '.sequences[0] + $g[0].tokens[:-1] | map(tostring) | join(" ")' "$dir/expected/tokens.json" |
-		gguf-logits -m "$m" | "$BUILD/tests/reference/tool_argmax" "$vocab" $((prompt - 1)) | tr '\n' ' ' >"$TMP/greedy"
-	is "$1: greedy tokens" "$(cat "$TMP/greedy")" "$(jq -r '.tokens | map(tostring) | join(" ")' "$dir/expected/greedy.json") "
+	jq -r --slurpfile g "$dir/expected/greedy.json" \
+		'.sequences[0] + $g[0].tokens[:-1] | map(tostring) | join(" ")' "$dir/expected/tokens.json" |
+		gguf-logits -m "$m" | "$BUILD/tests/reference/tool_argmax" "$vocab" $((prompt - 1)) |
+			tr '\n' ' ' >"$TMP/greedy"
+	is "$1: greedy tokens" "$(cat "$TMP/greedy")" "$(jq -r '.tokens | map(tostring) | join(" ")' \
+		"$dir/expected/greedy.json") "
 }
 for name in llama llama-dynamic-yarn llama-linear-bias llama-rope-parameters llama3 llama3-tied yi mistral mistral-nemo \
 	qwen2 qwen3 gemma gemma2 gemma3 gemma3-rope-parameters phi3 phi3-longrope phi3-longrope-long phi4-mini gpt2 \
@@ -34,7 +37,8 @@ for name in llama llama-dynamic-yarn llama-linear-bias llama-rope-parameters lla
 	case $name in gpt2|falcon_h1) type=f32 ;; esac
 	ok "$name: convert" gguf-convert -q --type $type -o "$m" "$dir"
 	# products with blocks round the activations: what is compared is the same weights as floats
-	if [ "$name" = gpt_oss-mxfp4 ]; then gguf-quantize -q --allow-requantize -o "$TMP/floats" F32 "$m"; mv "$TMP/floats" "$m"; fi
+	if [ "$name" = gpt_oss-mxfp4 ]; then gguf-quantize -q --allow-requantize -o "$TMP/floats" F32 "$m";
+		mv "$TMP/floats" "$m"; fi
 	jq -r '(.decoder_sequences // .sequences)[] | map(tostring) | join(" ")' "$dir/expected/tokens.json" >"$TMP/ids"
 	jq -r '.sequences[] | map(tostring) | join(" ")' "$dir/expected/tokens.json" >"$TMP/source"
 	entry=$(jq '.hidden.shape[-2:] | .[0]*.[1]*4' "$dir/expected/tokens.json")
@@ -70,7 +74,8 @@ done
 # as it is released, with its blocks: products round the activations to 12 bits, where the references' bound for 8 is "some 1e-2"
 name=gpt_oss-mxfp4 dir=$SHARED/reference/arch/gpt_oss-mxfp4 m=$TMP/blocks.gguf
 ok "$name with its blocks: convert" gguf-convert -q -o "$m" "$dir"
-is "$name with its blocks: all experts are in MXFP4" "$(gguf-info --json "$m" | jq -c '[.tensors[] | select(.name | test("_exps.weight")).type] | unique')" '["mxfp4"]'
+is "$name with its blocks: all experts are in MXFP4" "$(gguf-info --json "$m" |
+	jq -c '[.tensors[] | select(.name | test("_exps.weight")).type] | unique')" '["mxfp4"]'
 jq -r '.sequences[] | map(tostring) | join(" ")' "$dir/expected/tokens.json" >"$TMP/ids"
 gguf-logits -m "$m" "$TMP/ids" >"$TMP/logits"
 ok "$name with its blocks: logits" "$cmp_f32" "$TMP/logits" "$dir/expected/logits.f32" 1e-2

@@ -7,7 +7,8 @@ for arch in llama qwen2 qwen3 gemma2 phi3 gpt2; do
 	dir=$SHARED/reference/arch/$arch
 	gguf-convert -q --type f32 -o "$TMP/c.gguf" "$dir" && gguf-quantize -q -o "$TMP/q.gguf" Q8_0 "$TMP/c.gguf"
 	# a line for each tensor: name and digest
-	sed -n '/^"q8_0": {/,/^}/p' "$dir/expected/gguf.json" | sed -n 's/.*"name": "\([^"]*\)".*"type": "Q8_0".*"sha256": "\([^"]*\)".*/\1 \2/p' >"$TMP/want"
+	sed -n '/^"q8_0": {/,/^}/p' "$dir/expected/gguf.json" |
+		sed -n 's/.*"name": "\([^"]*\)".*"type": "Q8_0".*"sha256": "\([^"]*\)".*/\1 \2/p' >"$TMP/want"
 	while read -r name _; do
 		echo "$name $(gguf-cat "$TMP/q.gguf" "$name" | sha256sum | cut -d' ' -f1)"
 	done <"$TMP/want" >"$TMP/got"

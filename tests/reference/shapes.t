@@ -31,7 +31,8 @@ write()
 some=
 [ -n "${SANITIZED:-}" ] || some="qwen3 gemma2 phi3 gpt2 qwen3_moe dbrx deepseek_v3 phimoe mamba falcon gpt_neox mpt bloom cohere2
 	modernbert gpt_bigcode phi2 stablelm ernie4_5_moe olmo3 nemotron granitemoe granitemoehybrid dots1"
-for d in llama-linear-bias mixtral qwen2_moe deepseek_v2 gpt_oss gpt_oss-mxfp4 mamba2 falcon_h1 falcon-new bert t5 $some; do
+for d in llama-linear-bias mixtral qwen2_moe deepseek_v2 gpt_oss gpt_oss-mxfp4 mamba2 falcon_h1 falcon-new bert \
+	t5 $some; do
 	rm -rf "$TMP/m"
 	mkdir "$TMP/m"
 	for f in "$ARCH/$d"/*; do
@@ -60,7 +61,8 @@ cp -r "$ARCH/deepseek_v2" "$TMP/less"
 jq '.num_hidden_layers = 1' "$ARCH/deepseek_v2/config.json" >"$TMP/config.json"
 chmod -R u+w "$TMP/less"
 mv "$TMP/config.json" "$TMP/less"
-not_ok "a layer more than config.json says, which nothing says is for predicting further on" 2 gguf-convert -n "$TMP/less"
+not_ok "a layer more than config.json says, which nothing says is for predicting further on" 2 \
+	gguf-convert -n "$TMP/less"
 is "... is named" "$(grep -c 'model.layers.1..*no place for' "$TMP/.out")" 1
 # ... but one that is
 jq '.num_nextn_predict_layers = 1' "$TMP/less/config.json" >"$TMP/config.json"

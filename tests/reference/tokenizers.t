@@ -52,7 +52,8 @@ fi
 
 # SentencePiece never sees special tokens in a text; which it puts in front was asked of it, not of the folder. For yi it
 # was asked to put BOS in front, which the folder's add_bos_token denies: its ids are compared with a BOS of ours.
-for name in baichuan2 chatglm3 internlm2 llama2.c mistral-common-v1 mistral-common-v2 mistral-common-v3 mistral-common-v7; do
+for name in baichuan2 chatglm3 internlm2 llama2.c mistral-common-v1 mistral-common-v2 mistral-common-v3 \
+	mistral-common-v7; do
 	folder "$name" "$TMP/dir" || { skip "$name" "not among the data"; continue; }
 	case $name in
 	mistral*) check "$name" "$TMP/dir" ids special=b ;;

@@ -33,7 +33,8 @@ check()
 }
 for name in deepseek-coder falcon gpt-neox-20b gpt2 llama2 llama2.c llama3.2-ollama+asm minicpm3 mistral-7b-v0.2 mistral-common-v1+hf \
 	mistral-common-v2+hf mistral-common-v3+hf mistral-common-v7+hf phi-2 phi-3-medium+asm phi-3-mini+asm phi-4-mini+asm \
-	qwen2.5 qwen2.5+asm qwen3 qwen3+asm starcoder-wizardcoder starcoder-wizardcoder+asm t5-small+asm tinystories-2048; do
+	qwen2.5 qwen2.5+asm qwen3 qwen3+asm starcoder-wizardcoder starcoder-wizardcoder+asm t5-small+asm \
+		tinystories-2048; do
 	check "$name"
 done
 # keys of BERT's architecture, not of the vocabulary
@@ -48,8 +49,10 @@ check bert-uncased+asm tokenizer.ggml.token_type_count
 for name in baichuan2 yi; do
 	check "$name" tokenizer.ggml.add_space_prefix
 	ok "$name: tokenizer.* alone" "$tool" --bare "$TMP/v.gguf" "$TMP/bare.gguf"
-	gguf-tokenize -m "$TMP/bare.gguf" --json --no-bos --no-special "$TMP/texts" >"$TMP/got" 2>"$TMP/err" || cat "$TMP/err"
-	"$BUILD/tests/reference/tool_ids" "$ref/texts.json" "$ref/$name.json" ids "$TMP/got" | grep -c ':$' >"$TMP/count"
+	gguf-tokenize -m "$TMP/bare.gguf" --json --no-bos --no-special "$TMP/texts" >"$TMP/got" 2>"$TMP/err" ||
+		cat "$TMP/err"
+	"$BUILD/tests/reference/tool_ids" "$ref/texts.json" "$ref/$name.json" ids "$TMP/got" |
+		grep -c ':$' >"$TMP/count"
 	ok "$name: ids of tokenizer.* alone, $(cat "$TMP/count") texts differ" test "$(cat "$TMP/count")" -le 20
 done
 
@@ -65,7 +68,8 @@ for name in chatglm3 cl100k glm4-tiktoken qwen1-tiktoken rwkv-world; do
 	folder "$name" "$TMP/dir" || { skip "$name" "not among the data"; continue; }
 	rm -f "$TMP/dir/config.json"
 	case $name in
-	chatglm3) ok "$name: its SentencePiece file alone" gguf-convert -q --vocab-only -o "$TMP/v.gguf" "$TMP/dir"; continue ;;
+	chatglm3) ok "$name: its SentencePiece file alone" gguf-convert -q --vocab-only -o "$TMP/v.gguf" "$TMP/dir";
+		continue ;;
 	esac
 	not_ok "$name: refused" 2 gguf-convert -q --vocab-only -o "$TMP/v.gguf" "$TMP/dir"
 	is "$name: the reason" "$(sed "s|.*$TMP/dir: ||" "$TMP/.out")" "$(reason "$name")"
