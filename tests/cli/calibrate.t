@@ -37,6 +37,10 @@ is "in shards" "$(gguf-cat s-00001-of-00002.gguf blk.1.ffn_down.weight | cksum)"
 	"$(gguf-cat e.gguf blk.1.ffn_down.weight | cksum)"
 $q $least --calibrate "$text" --json -o b.gguf Q4_K_S two.gguf >table.json
 is "the table tells of errors" "$(jq '[.tensors[] | select(.error > 0)] | length' table.json)" 16
+small_checkpoint tied && gguf-convert -q -o tied.gguf tied
+$q --ctx 32 --chunks 32 --calibrate "$text" --json -o b.gguf Q4_K_S tied.gguf >table.json
+ok "an embedding that is the output too is fitted to what it meets there" jq -e '.tensors[] |
+	select(.name == "token_embd.weight") | .output_error < 0.9*.output_error_before' table.json
 
 gguf-perplexity -q -m f32.gguf --chunks 4 --save-logits base "$DATA/prose/evaluation.txt" >/dev/null
 kld()
