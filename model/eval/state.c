@@ -72,15 +72,22 @@ size_t state_bytes(const struct state *s)
 
 /* ---- life ---- */
 
+static enum ggu_status no_such_cache(const char *what, size_t dim, uint32_t type, struct ggu_error *err)
+{
+	const struct ggu_type_info *t = ggu_type_info(type);
+	return ggu_fail(err, GGU_ERR_UNSUPPORTED, GGU_NO_OFFSET, "",
+		"%s have heads of %zu numbers, which no cache of %s holds: it has blocks of %u", what, dim,
+		t ? t->name : "no type", t ? t->block_weights : 0);
+}
 static enum ggu_status shapes(struct state *s, const struct state_options *o, struct ggu_error *err)
 {
 	for (size_t i = 0; i < s->g->n_caches; i++) {
 		const struct cache *c = s->g->cache + i;
 		struct attn_shape *a = s->shape + i;
 		*a = (struct attn_shape){ c->n_query, c->n_heads, c->k_dim, c->v_dim, o->k_type, o->v_type, c->v_in_k };
-		if (!attn_can_store(a->k_type, a->k_dim) || (!a->v_in_k && !attn_can_store(a->v_type, a->v_dim)))
-			return ggu_fail(err, GGU_ERR_UNSUPPORTED, GGU_NO_OFFSET, "",
-				"a cache of such a type does not go with heads of %zu and %zu", a->k_dim, a->v_dim);
+		if (!attn_can_store(a->k_type, a->k_dim)) return no_such_cache("keys", a->k_dim, a->k_type, err);
+		if (!a->v_in_k && !attn_can_store(a->v_type, a->v_dim))
+			return no_such_cache("values", a->v_dim, a->v_type, err);
 	}
 	return GGU_OK;
 }

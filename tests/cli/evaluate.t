@@ -293,6 +293,9 @@ q=$b.attn_q.weight:f32:32x32 down=$b.ffn_down.weight:f32:64x32 embd=token_embd.w
 "$BUILD/tests/cli/tool_mkgguf" $keys $block $q $down $embd >h.gguf
 ok "a small model evaluates" gguf-logits -q -m h.gguf -o logits h.ids
 is "... to two rows" "$(wc -c <logits | tr -d ' ')" 128
+is "... without a cache of blocks that its heads do not fill" \
+	"$(gguf-bench -q -m h.gguf --prompt 2 --generate 1 --cache-type-k q8_0 2>&1)" \
+	"gguf-bench: h.gguf: keys have heads of 16 numbers, which no cache of q8_0 holds: it has blocks of 32"
 hostile "no heads" $keys llama.attention.head_count=0 $block $q $down $embd
 hostile "four thousand million heads" $keys llama.attention.head_count=4294967295 $block $q $down $embd
 hostile "more heads than the width divides into" $keys llama.attention.head_count=3 $block $q $down $embd
