@@ -286,6 +286,8 @@ static void make_by_text(struct run *r, const char *in)
 {
 	const struct calibrate_options c = { in, o.calibrate, o.out, o.ctx ? o.ctx : CTX, o.jobs, o.chunks, o.damp,
 		msg_verbose || o.json };
+	if (!ggu_file_seekable(r->in))
+		msg_die("%s: with --calibrate, the model cannot be a pipe: it is mapped into memory", in);
 	r->re.calibration = calibrate(&r->re.re, &c);
 	r->from = msg_need(calloc(r->n + 1, sizeof *r->from));
 	for (size_t i = 0; i < r->n; i++) r->from[i] = remake_run_made(&r->re, i) ? r->choice[i].type : r->t[i]->type;

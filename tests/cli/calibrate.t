@@ -62,6 +62,11 @@ done
 
 not_ok "a matrix and a text" 2 $q -i c.gguf --calibrate "$text" -o never Q4_K_S m.gguf
 not_ok "a model from a pipe" 2 sh -c "gguf-quantize --calibrate '$text' -o never Q4_K_S <m.gguf"
+mkfifo fifo
+cat m.gguf >fifo 2>/dev/null &
+is "... or a named one" "$(gguf-quantize --calibrate "$text" -o never Q4_K_S fifo 2>&1)" \
+	"gguf-quantize: fifo: with --calibrate, the model cannot be a pipe: it is mapped into memory"
+wait
 ok "a plan and a text, both from standard input" \
 	sh -c "gguf-quantize --calibrate - --plan - -o never m.gguf 2>&1 </dev/null | grep -q 'plan and the text'"
 not_ok "a model that is quantized" 2 gguf-quantize --allow-requantize --calibrate "$text" -o never Q4_K_S a.gguf
