@@ -27,14 +27,16 @@ not_ok "--json without --stats" 2 im --chunks 1 --json -o no.gguf
 not_ok "--stride without --covariance" 2 im --chunks 1 --stride 4 -o no.gguf
 not_ok "--dat with --stats" 2 gguf-imatrix --stats --dat a.gguf
 
-# checkpoints: stopped after the second save, then gone on with
-# (by its own name: killing the subshell of a function would leave the program running)
+# the program itself, which was started by its own name: killing the subshell of a function would leave it running
+kill_at_checkpoint() {
+	n=0
+	while [ ! -e state ] && [ $n -lt 300 ]; do sleep 0.02; n=$((n + 1)); done
+	kill -KILL "$1" 2>/dev/null
+	wait "$1" 2>/dev/null
+}
+# checkpoints: stopped after a save, then gone on with
 gguf-imatrix -m m.gguf --ctx 64 --chunks 12 --checkpoint state --every 3 -j2 -o never.gguf text 2>/dev/null &
-pid=$!
-n=0
-while [ ! -e state ] && [ $n -lt 300 ]; do sleep 0.02; n=$((n + 1)); done
-kill -KILL $pid 2>/dev/null
-wait $pid 2>/dev/null
+kill_at_checkpoint $!
 if [ -e state ]; then
 	ok "killed: nothing under the final name" test ! -e never.gguf
 	not_ok "another model's checkpoint is refused" 2 im --chunks 12 --process-output --checkpoint state \
@@ -54,11 +56,7 @@ else
 fi
 ok "the checkpoint is removed at the end" test ! -e state
 gguf-imatrix -m m.gguf --ctx 64 --chunks 6 --covariance --checkpoint state --every 1 -o never.gguf text 2>/dev/null &
-pid=$!
-n=0
-while [ ! -e state ] && [ $n -lt 300 ]; do sleep 0.02; n=$((n + 1)); done
-kill -KILL $pid 2>/dev/null
-wait $pid 2>/dev/null
+kill_at_checkpoint $!
 if [ -e state ]; then
 	im --chunks 6 --covariance -o c.gguf 2>/dev/null
 	ok "covariances: going on" im --chunks 6 --covariance --checkpoint state -o r.gguf
