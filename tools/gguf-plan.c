@@ -143,15 +143,18 @@ static void for_size(struct plan *p, struct ggu_pool *pool)
 
 /* ---- the text ---- */
 
-/* As YAML reads it back: between double quotes. */
+/* As YAML reads it back, between double quotes; for bytes that are no UTF-8 see typeplan.h. */
 static void print_name(const char *s)
 {
+	size_t left = strlen(s), len;
+	uint32_t c;
+	bool fit;
 	putchar('"');
-	for (; *s; s++) {
-		unsigned char c = (unsigned char)*s;
-		if (c == '"' || c == '\\') printf("\\%c", c);
-		else if (c < 0x20 || c == 0x7f) printf("\\x%02x", c);
-		else putchar(c);
+	for (; left; s += len, left -= len) {
+		len = text_character(s, left, &c, &fit);
+		if (fit) printf("%s%.*s", c == '"' || c == '\\' ? "\\" : "", (int)len, s);
+		else printf(c < 0x100 ? "\\x%02x" : c < 0x10000 ? "\\u%04x" : "\\U%08x", (unsigned)c);
+		len += !len;
 	}
 	putchar('"');
 }

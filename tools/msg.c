@@ -40,17 +40,25 @@ static bool unfit(uint32_t c)
 		|| (c >= 0xfff9 && c <= 0xfffb) || (c >= 0xe0000 && c < 0xe0080);
 }
 
+size_t text_character(const char *s, size_t n, uint32_t *c, bool *fit)
+{
+	size_t len = utf8((const unsigned char *)s, n, c);
+	if (!len) *c = (unsigned char)*s;
+	*fit = len && !unfit(*c);
+	return len;
+}
+
 /* The first character of s as it may be shown, to[] of 12 bytes; *len is what it took of s. */
 static size_t mask_one(const char *s, size_t n, size_t *len, char *to)
 {
-	const unsigned char *p = (const unsigned char *)s;
 	uint32_t c;
-	*len = utf8(p, n, &c);
+	bool fit;
+	*len = text_character(s, n, &c, &fit);
 	if (!*len) {
 		*len = 1;
-		return (size_t)sprintf(to, "\\x%02X", p[0]);
+		return (size_t)sprintf(to, "\\x%02X", (unsigned)c);
 	}
-	if (!unfit(c)) {
+	if (fit) {
 		memcpy(to, s, *len);
 		return *len;
 	}

@@ -74,7 +74,8 @@ bool typeplan_sha256(const char *path, char hex[65])
 }
 
 enum { PLAN_MAX = 64 << 20 };
-struct by_name { const char *name; size_t at; unsigned line; };  /* line: of the plan, 0: not in it so far */
+/* name: as a plan has it, of memory of its own; line: of the plan, 0: not in it so far */
+struct by_name { char *name; size_t at; unsigned line; };
 struct plan {
 	const char *path;
 	bool may_need_matrix;
@@ -87,6 +88,7 @@ static int name_order(const void *a, const void *b)
 {
 	return strcmp(((const struct by_name *)a)->name, ((const struct by_name *)b)->name);
 }
+static int name_is(const void *name, const void *b) { return strcmp(name, ((const struct by_name *)b)->name); }
 /* Is a list of dimensions that of t? Ones at the end do not count. */
 static bool is_shape(const struct yaml_node *list, const struct ggu_tensor *t)
 {
@@ -101,7 +103,7 @@ static void plan_item(const struct plan *p, const struct yaml_node *item)
 {
 	const struct yaml_node *name = yaml_get(item, "tensor"), *type = yaml_get(item, "type"),
 		*shape = yaml_get(item, "shape");
-	struct by_name key = { NULL, 0, 0 }, *found;
+	struct by_name *found;
 	const struct ggu_type_info *info;
 	const struct ggu_tensor *t;
 	char where[64];
@@ -109,8 +111,7 @@ static void plan_item(const struct plan *p, const struct yaml_node *item)
 	uint64_t unused;
 	if (!name || !type || name->kind != YAML_SCALAR || type->kind != YAML_SCALAR)
 		msg_die("%s: line %u: expected tensor and type", p->path, item->line);
-	key.name = name->text;
-	found = bsearch(&key, p->index, p->n, sizeof *p->index, name_order);
+	found = bsearch(name->text, p->index, p->n, sizeof *p->index, name_is);
 	if (!found || strlen(name->text) != name->n)
 		msg_die("%s: line %u: the model has no tensor '%s'", p->path, item->line, name->text);
 	if (found->line)
@@ -131,6 +132,27 @@ static void plan_item(const struct plan *p, const struct yaml_node *item)
 			ggu_type_info(to)->name);
 	p->choice[found->at] = (struct recipe_choice){ to, to, to == t->type ? RECIPE_LEFT_ALONE : RECIPE_OVERRIDE };
 }
+/* What YAML makes of a name that was written as typeplan.h says: a byte that is no UTF-8 is the character U+00NN. */
+static char *name_in_plan(const struct ggu_tensor *t)
+{
+	char *to = msg_need(malloc(2*(size_t)t->name_bytes + 1)), *o = to;
+	const char *s = t->name, *end = s + t->name_bytes;
+	for (size_t len; s < end; s += len) {
+		uint32_t c;
+		bool fit;
+		len = text_character(s, (size_t)(end - s), &c, &fit);
+		if (len) {
+			memcpy(o, s, len);
+			o += len;
+		} else {
+			*o++ = (char)(0xc0 | c >> 6);
+			*o++ = (char)(0x80 | (c & 0x3f));
+			len = 1;
+		}
+	}
+	*o = 0;
+	return to;
+}
 static void from_plan(const char *path, bool may_need_matrix, const struct ggu_tensor *const *t, size_t n,
 	struct recipe_choice *choice)
 {
@@ -142,7 +164,7 @@ static void from_plan(const char *path, bool may_need_matrix, const struct ggu_t
 	const struct yaml_node *root;
 	if (file_slurp_any(path, PLAN_MAX, &text, &bytes, &err)) msg_die_error(path, &err);
 	for (size_t i = 0; i < n; i++) {
-		p.index[i] = (struct by_name){ t[i]->name, i, 0 };
+		p.index[i] = (struct by_name){ name_in_plan(t[i]), i, 0 };
 		choice[i] = (struct recipe_choice){ t[i]->type, t[i]->type, RECIPE_LEFT_ALONE };
 	}
 	qsort(p.index, n, sizeof *p.index, name_order);
@@ -151,6 +173,7 @@ static void from_plan(const char *path, bool may_need_matrix, const struct ggu_t
 	if (!root || root->kind != YAML_SEQUENCE) msg_die("%s: not a list of tensors and types", path);
 	for (size_t i = 0; i < root->count; i++) plan_item(&p, root->items[i]);
 	yaml_doc_free(doc);
+	for (size_t i = 0; i < n; i++) free(p.index[i].name);
 	free(p.index);
 	free(text);
 }

@@ -15,7 +15,7 @@ struct typeplan_options {
 /* The types of tensors t[n] of the model `name` into choice[n]; returns the general.file_type to record. With a
  * plan it is that of the first recipe whose own type holds most weights. A plan is a YAML list of mappings with
  * `tensor` and `type`, and may say `shape`, which must be the model's then; tensors it does not name stay as they
- * are. */
+ * are. A byte of a name that is no UTF-8, which YAML cannot hold, is written \xNN there, as U+00NN is. */
 uint32_t typeplan_choose(const struct typeplan_options *p, const struct recipe *r, const char *name,
 	const struct ggu_meta *meta, const struct ggu_tensor *const *t, size_t n, struct recipe_choice *choice);
 /* A type that can be made, by name in any case; exits 2 for any other. */

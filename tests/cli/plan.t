@@ -64,6 +64,15 @@ is "--kld diverges less still" "$(echo "$energy $plan" | awk '{ print ($1 < $2) 
 is "rows of 96: IQ4_NL stands for Q4_0" "$(gguf-plan Q2_K odd.gguf | grep -c 'type: iq4_nl')" 2
 ok "a size for them" sh -c 'gguf-plan --bpw 5 odd.gguf | gguf-quantize --plan - -o o.gguf odd.gguf'
 
+# names that YAML cannot hold, or a terminal should not: what is written is what is read
+printf '%s\n' 'kv str general.architecture llama' \
+	'tensor f16 b\xff\x22\xc2\x9b\xe2\x80\xae\xf3\xa0\x80\xa0.weight 1 64 64' |
+	"$BUILD/tests/cli/tool_gguf" >bytes.gguf
+gguf-plan Q8_0 bytes.gguf >bytes.plan
+is "bytes of a name that are no UTF-8, and characters that hide, are escaped" \
+	"$(sed -n 's/, shape.*//p' bytes.plan)" '- {tensor: "b\xff\"\x9b\u202e\U000e0020.weight"'
+is "... and read back" "$(gguf-quantize -n --plan bytes.plan bytes.gguf | grep -c " q8_0 ")" 1
+
 not_ok "too small" 2 gguf-plan --bpw 1 m.gguf
 not_ok "smaller than the metadata" 2 gguf-plan --size 1k m.gguf
 not_ok "for nothing" 2 gguf-plan m.gguf
