@@ -8,6 +8,7 @@
 #include <unistd.h>
 #include "kv_json.h"
 #include "msg.h"
+#include "out.h"
 
 void json_put(json_t *object, const char *key, json_t *value)
 {
@@ -134,7 +135,7 @@ void json_print(json_t *j, size_t layout)
 	/* on a terminal also what would turn the direction of text is escaped */
 	errno = ENOMEM;
 	if (json_dumpf(j, stdout, layout | JSON_REAL_PRECISION(17) | (isatty(1) ? JSON_ENSURE_ASCII : 0)))
-		msg_die("cannot write JSON: %s", strerror(errno));
+		out_stdout_failed();
 	putchar('\n');                         /* out_close_stdout tells a failure */
 	json_decref(j);
 }

@@ -24,6 +24,8 @@ struct out {
 	uint64_t written, sent; /* bytes; see out_wrote */
 };
 
+static const char *stdout_name = "standard output";     /* where printf writes */
+
 void out_abandon_all(void) { temp_abandon_all(); }
 
 /* The descriptor that a name like /dev/stdout or /dev/fd/3 means, or -1. */
@@ -222,7 +224,9 @@ void out_take_stdout(struct out *o)
 	if (o->fd == 1) return;
 	if (fflush(stdout) || dup2(o->fd, 1) < 0) msg_die("%s: %s", o->name, strerror(errno));
 	o->stdio = true;
+	stdout_name = o->name;
 }
+_Noreturn void out_stdout_failed(void) { msg_die("%s: %s", stdout_name, strerror(errno)); }
 
 /* The new name itself must survive a loss of power. Best effort: some file systems cannot sync folders. */
 void out_sync_folder(const char *name)
@@ -239,7 +243,7 @@ void out_sync_folder(const char *name)
 void out_close_stdout(void)
 {
 	/* a failure before the last one is kept by ferror alone */
-	if (fflush(stdout) || ferror(stdout)) msg_die("standard output: %s", strerror(errno));
+	if (fflush(stdout) || ferror(stdout)) out_stdout_failed();
 	if (close(1) && errno != EBADF) msg_die("standard output: %s", strerror(errno));
 }
 
@@ -261,7 +265,7 @@ static void commit_file(struct out *o)
 }
 void out_commit(struct out *o)
 {
-	if (o->stdio && (fflush(stdout) || ferror(stdout))) msg_die("%s: %s", o->name, strerror(errno));
+	if (o->stdio && (fflush(stdout) || ferror(stdout))) out_stdout_failed();
 	if (o->fd == 1) out_close_stdout();
 	else if (o->beside) commit_file(o);
 	else if (close(o->fd)) msg_die("%s: %s", o->name, strerror(errno));

@@ -35,6 +35,7 @@ enum ggu_status out_put(struct out *o, const void *p, size_t n, struct ggu_error
 /* n floats as little-endian float32, whatever the order of this machine; x is changed where that is another. */
 void out_floats(struct out *o, float *x, size_t n);
 void out_take_stdout(struct out *o);                            /* from here on printf writes to o */
+_Noreturn void out_stdout_failed(void);                         /* printf or its like failed: says so by errno */
 /* Nothing more is written: synced and closed, under its temporary name until out_commit. For several outputs that
  * appear together. */
 void out_seal(struct out *o);

@@ -106,6 +106,9 @@ gguf-info m.gguf >want.txt
 ok "-o FILE" gguf-info -o got.txt m.gguf
 same "... holds what stdout would" got.txt want.txt
 is "a full disk under stdout" "$(gguf-info m.gguf >/dev/full 2>/dev/null; echo $?)" 2
+is "... and under JSON longer than a buffer" "$(gguf-info --json m.gguf 2>&1 >/dev/full)" \
+	"gguf-info: standard output: No space left on device"
+is "... with -o" "$(gguf-info --json -o /dev/full m.gguf 2>&1)" "gguf-info: /dev/full: No space left on device"
 is "a full disk under -o" "$(run gguf-info -o /dev/full m.gguf)" 2
 is "a full disk, binary" "$(gguf-cat m.gguf token_embd.weight 2>/dev/null >/dev/full; echo $?)" 2
 is "no such folder" "$(run gguf-cat -o nowhere/x m.gguf token_embd.weight)" 2
