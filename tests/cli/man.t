@@ -34,6 +34,12 @@ for page in "$SRC"/man/gguf-*.1; do
 		sh -c "sed -n '/^.Sh DESCRIPTION/,\$p' '$page' | sed -n '2,4p' | grep -q '^.Dl \\$ '"
 done
 
+for name in imatrix perplexity quantize; do
+	least=$("gguf-$name" --ctx 1 m.gguf 2>&1 | sed -n 's/.*from \([0-9]*\) to.*/\1/p')
+	ok "gguf-$name: the page has the least --ctx, $least" grep -q "default is 512, the least $least\.\$" \
+		"$SRC/man/gguf-$name.1"
+done
+
 # a word of a heading may be a macro's name too
 headings() { sed -n 's/^\.S[sh] //p' "$1" | sed 's/\\&//g'; }
 for page in "$SRC"/man/*.[1357]; do
