@@ -28,8 +28,9 @@ enum { TOKENS = GRAM_TOKENS, HASHED = 64 };
 
 size_t covariance_floats(size_t n_in, size_t block)
 {
-	size_t whole, rest;
+	size_t whole, rest, most;
 	if (block > n_in) block = n_in;
+	if (block == SIZE_MAX || __builtin_mul_overflow(n_in, block + 1, &most)) return SIZE_MAX;
 	whole = n_in/block;
 	rest = n_in - whole*block;
 	return whole*(block*(block + 1)/2) + rest*(rest + 1)/2;

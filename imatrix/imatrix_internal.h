@@ -66,6 +66,7 @@ static inline void imatrix_sum(double *sum, double *rest, double x)
 	*rest = e - (*sum - s);
 }
 
+/* Of a matrix, SIZE_MAX if they are too many to be counted. */
 size_t covariance_floats(size_t n_in, size_t block);
 /* Without sums if `empty`: they are in a file. */
 enum ggu_status covariance_new(struct imatrix *im, const char *name, size_t n_in, size_t n_mat, size_t block,

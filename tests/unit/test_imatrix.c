@@ -12,7 +12,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 #include "../lib/slow_gram.h"
-#include "../../imatrix/imatrix.h"
+#include "../../imatrix/imatrix_internal.h"
 #include "../../libgguf/pool.h"
 #include "../../quant/quant.h"
 
@@ -534,6 +534,19 @@ static void covariances_go_on_from_a_checkpoint(void **state)
 	imatrix_free(whole); imatrix_free(half); imatrix_free(rest);
 }
 
+static void sizes_that_do_not_fit_are_told(void **state)
+{
+	const size_t most = SIZE_MAX, root = (size_t)1 << (4*sizeof root);
+	(void)state;
+	assert_int_equal(covariance_floats(5, 2), 3 + 3 + 1);
+	assert_int_equal(covariance_floats(4, 9), 10);
+	assert_int_equal(covariance_floats(root - 1, most), (root - 1)*root/2);
+	assert_int_equal(covariance_floats(root, most), SIZE_MAX);
+	assert_int_equal(covariance_floats(3*root, 2*root), SIZE_MAX);
+	assert_int_equal(covariance_floats(most, most), SIZE_MAX);
+	assert_int_equal(covariance_floats(most, 1), SIZE_MAX);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -553,6 +566,7 @@ int main(void)
 		cmocka_unit_test(a_loud_token_counts_as_four_of_its_window),
 		cmocka_unit_test(covariances_are_written_read_and_merged),
 		cmocka_unit_test(covariances_go_on_from_a_checkpoint),
+		cmocka_unit_test(sizes_that_do_not_fit_are_told),
 	};
 	if (quant_select(NULL, NULL)) return 1;         /* else it were portable C */
 	fill();
