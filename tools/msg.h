@@ -32,6 +32,8 @@ _Noreturn void msg_die_error(const char *file, const struct ggu_error *err);
 /* The first character of s, n bytes of at least one: how many bytes it has and its code point; 0 and the byte, if that
  * is part of none. *fit: it may be shown on a terminal as it is. */
 size_t text_character(const char *s, size_t n, uint32_t *c, bool *fit);
+/* It as it may be shown: to[] of 12 bytes, of which so many are used; *len is what it took of s. */
+size_t text_mask_one(const char *s, size_t n, size_t *len, char *to);
 /* Copy of n bytes of s fit for a terminal: control characters, invalid UTF-8, bidi controls as \xNN or
  * \u{...}. Caller frees; exits 2 out of memory. */
 char *text_mask(const char *s, size_t n);

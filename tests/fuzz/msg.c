@@ -106,21 +106,6 @@ void msg_error(const char *file, const struct ggu_error *err) { (void)file; (voi
 void msg_warn(const char *fmt, ...) { (void)fmt; }
 void msg_note(const char *fmt, ...) { (void)fmt; }
 void msg_say(const char *fmt, ...) { (void)fmt; }
-char *text_mask(const char *s, size_t n)
-{
-	char *to = malloc(n + 1);
-	must(to, "no memory");
-	memcpy(to, s, n);
-	to[n] = 0;
-	return to;
-}
-bool text_replace(const char *s, size_t n, char **to, size_t *n_to)
-{
-	(void)s; (void)n; (void)to; (void)n_to;
-	return false;
-}
-bool text_print(const char *s, size_t n) { (void)s; (void)n; return true; }
-size_t text_width(const char *masked) { return strlen(masked); }
 bool msg_colour(void) { return false; }
 const char *msg_bytes(uint64_t n) { (void)n; return ""; }
 const char *msg_count(uint64_t n) { (void)n; return ""; }
