@@ -13,70 +13,114 @@
 #include "../libgguf/span.h"
 #include "imatrix_internal.h"
 
-enum { DAT_NAME_BYTES = 256 };  /* with a NUL */
+enum { DAT_NAME_BYTES = 256, DAT_DATASET_BYTES = 1 << 16 };     /* the first with a NUL */
 
 /* ---- read ---- */
 
-static enum ggu_status cut(struct ggu_error *err, const struct span *s, const char *what)
+/* A place in a file that is read an entry at a time; `left` bytes follow it, at most. */
+struct dat { struct whole *w; uint64_t at, left; };
+
+/* The next n bytes, which stay until the next call; none where the file ends before. */
+static enum ggu_status take(struct dat *d, uint64_t n, struct span *part, struct ggu_error *err)
 {
-	return ggu_fail(err, GGU_ERR_TRUNCATED, s->at, "", "%s exceeds the file", what);
+	bool has = n <= d->left && n < SIZE_MAX;
+	enum ggu_status st = has ? whole_want(d->w, (size_t)n, err) : GGU_OK;
+	has = has && d->w->n >= n;
+	*part = (struct span){ has ? (const unsigned char *)d->w->p : NULL, has ? (size_t)n : 0, d->at };
+	if (has) {
+		d->w->n = 0;
+		d->at += n;
+		d->left -= n;
+	}
+	return st;
+}
+static enum ggu_status take_u32(struct dat *d, const char *what, uint32_t *v, struct ggu_error *err)
+{
+	struct span s;
+	enum ggu_status st = take(d, 4, &s, err);
+	if (st || span_u32(&s, v)) return st;
+	return ggu_fail(err, GGU_ERR_TRUNCATED, d->at, "", "%s exceeds the file", what);
+}
+static enum ggu_status not_a_matrix(struct ggu_error *err)
+{
+	return ggu_fail(err, GGU_ERR_FORMAT, 0, "", "neither GGUF nor an old importance matrix");
 }
 
-static enum ggu_status read_dat_entry(struct imatrix *im, struct span *s, struct ggu_error *err)
+static enum ggu_status read_name(struct dat *d, char name[DAT_NAME_BYTES], struct ggu_error *err)
 {
-	uint32_t len, calls, n;
-	uint64_t at = s->at;
+	const uint64_t at = d->at;
 	struct span text;
-	struct entry *e;
-	char name[DAT_NAME_BYTES];
-	enum ggu_status st;
-	if (!span_u32(s, &len)) return cut(err, s, "a name's length");
-	if (!len || len >= sizeof name) return ggu_fail(err, GGU_ERR_FORMAT, at, "", "name of %u bytes", len);
-	if (!span_take(s, len, &text)) return cut(err, s, "a name");
+	uint32_t len;
+	enum ggu_status st = take_u32(d, "a name's length", &len, err);
+	if (st) return st;
+	if (!len || len >= DAT_NAME_BYTES)
+		return at == 4 ? not_a_matrix(err) : ggu_fail(err, GGU_ERR_FORMAT, at, "", "name of %u bytes", len);
+	if ((st = take(d, len, &text, err))) return st;
+	if (!text.n) return ggu_fail(err, GGU_ERR_TRUNCATED, d->at, "", "a name exceeds the file");
 	if (memchr(text.p, 0, len)) return ggu_fail(err, GGU_ERR_FORMAT, text.at, "", "NUL in a name");
 	memcpy(name, text.p, len);
 	name[len] = 0;
-	at = s->at;
-	if (!span_u32(s, &calls) || !span_u32(s, &n)) return cut(err, s, "a count");
-	if (!n || !span_has(s, n, 4))
-		return ggu_fail(err, GGU_ERR_TRUNCATED, at + 4, name, "%u values exceed the file", n);
-	if (calls > INT_MAX) return ggu_fail(err, GGU_ERR_FORMAT, at, name, "negative number of calls");
+	return GGU_OK;
+}
+static enum ggu_status read_dat_entry(struct imatrix *im, struct dat *d, struct ggu_error *err)
+{
+	const uint64_t at = d->at;
+	char name[DAT_NAME_BYTES];
+	uint32_t calls, n;
+	struct span s;
+	struct entry *e;
+	enum ggu_status st = read_name(d, name, err);
+	if (st || (st = take_u32(d, "a count", &calls, err)) || (st = take_u32(d, "a count", &n, err))) return st;
+	if (calls > INT_MAX) return ggu_fail(err, GGU_ERR_FORMAT, d->at - 8, name, "negative number of calls");
+	if ((st = take(d, (uint64_t)n*4, &s, err))) return st;
+	if (!s.n)
+		return ggu_fail(err, GGU_ERR_TRUNCATED, d->at - 4, name, "%u values exceed the file", n);
 	if ((st = imatrix_append(im, name, n, 1, &e, err))) return st;
-	e->at = text.at;
+	e->at = at + 4;
 	e->counts[0] = calls;
 	for (uint32_t j = 0; j < n; j++) {
+		const uint64_t value_at = s.at;
 		float x = 0;
-		at = s->at;
-		span_f32(s, &x);
+		span_f32(&s, &x);
 		if (!(x >= 0 && x <= FLT_MAX))
-			return ggu_fail(err, GGU_ERR_FORMAT, at, name, "value %u is negative or not finite", j);
+			return ggu_fail(err, GGU_ERR_FORMAT, value_at, name, "value %u is negative or not finite", j);
 		e->sums[j] = x;
 	}
 	return GGU_OK;
 }
 
-enum ggu_status imatrix_read_dat(struct imatrix *im, struct span *s, struct ggu_error *err)
+/* What follows the entries; the oldest files have nothing there. */
+static enum ggu_status read_trailer(struct imatrix *im, struct dat *d, struct ggu_error *err)
 {
-	uint32_t n, chunks, len;
+	uint32_t chunks, len;
 	struct span text;
-	const struct entry *twice;
-	enum ggu_status st;
-	if (!span_u32(s, &n)) return cut(err, s, "the number of entries");
-	if (!n || !span_has(s, n, 16))
-		return ggu_fail(err, GGU_ERR_FORMAT, 0, "", "neither GGUF nor an old importance matrix");
-	for (uint32_t i = 0; i < n; i++) if ((st = read_dat_entry(im, s, err))) return st;
-	if ((twice = imatrix_settle(im))) return ggu_fail(err, GGU_ERR_FORMAT, twice->at, twice->name, "given twice");
-	if (!s->n) return GGU_OK;               /* the oldest files end here */
-	if (!span_u32(s, &chunks) || !span_u32(s, &len)) return cut(err, s, "the trailer");
-	if (!span_take(s, len, &text)) return cut(err, s, "the dataset's name");
+	char *name;
+	enum ggu_status st = d->left ? whole_want(d->w, 1, err) : GGU_OK;
+	if (st || !d->left || !d->w->n) return st;
+	if ((st = take_u32(d, "the trailer", &chunks, err)) || (st = take_u32(d, "the trailer", &len, err))) return st;
 	im->chunks = chunks > INT_MAX ? 0 : chunks;
-	if (len) {
-		char *name = strndup((const char *)text.p, len);
-		st = name ? imatrix_add_dataset(im, name) : GGU_ERR_NOMEM;
-		free(name);
-		if (st) return ggu_no_memory(err);
-	}
-	return GGU_OK;
+	if (!len) return GGU_OK;
+	if (len > DAT_DATASET_BYTES)
+		return ggu_fail(err, GGU_ERR_FORMAT, d->at - 4, "", "a dataset's name of %u bytes", len);
+	if ((st = take(d, len, &text, err))) return st;
+	if (!text.n) return ggu_fail(err, GGU_ERR_TRUNCATED, d->at, "", "the dataset's name exceeds the file");
+	name = strndup((const char *)text.p, len);
+	st = name ? imatrix_add_dataset(im, name) : GGU_ERR_NOMEM;
+	free(name);
+	return st ? ggu_no_memory(err) : GGU_OK;
+}
+
+enum ggu_status imatrix_read_dat(struct imatrix *im, struct whole *w, uint64_t bytes, struct ggu_error *err)
+{
+	struct dat d = { w, 0, bytes };
+	const struct entry *twice;
+	uint32_t n;
+	enum ggu_status st = take_u32(&d, "the number of entries", &n, err);
+	if (st) return st;
+	if (!n || n > INT_MAX || n > d.left/16) return not_a_matrix(err);
+	for (uint32_t i = 0; i < n; i++) if ((st = read_dat_entry(im, &d, err))) return st;
+	if ((twice = imatrix_settle(im))) return ggu_fail(err, GGU_ERR_FORMAT, twice->at, twice->name, "given twice");
+	return read_trailer(im, &d, err);
 }
 
 /* ---- write ---- */

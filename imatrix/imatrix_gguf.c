@@ -149,17 +149,21 @@ static enum ggu_status read_covariances(struct imatrix *im, struct ggu_file *f, 
 	return s;
 }
 
+enum ggu_status imatrix_check_type(const struct ggu_file *f, struct ggu_error *err)
+{
+	struct ggu_str type = { "", 0 };
+	ggu_meta_str(ggu_file_meta(f), "general.type", &type);
+	return strcmp(type.p, "imatrix") == 0 ? GGU_OK :
+		ggu_fail(err, GGU_ERR_TYPE, GGU_NO_OFFSET, "general.type", "is not an importance matrix");
+}
 enum ggu_status imatrix_read_gguf(struct imatrix *im, struct ggu_file *f, struct ggu_error *err)
 {
 	const struct ggu_meta *m = ggu_file_meta(f);
 	const struct ggu_kv *sets = ggu_meta_find(m, "imatrix.datasets");
-	struct ggu_str type = { "", 0 }, tag;
+	struct ggu_str tag;
 	const struct entry *twice;
-	enum ggu_status s;
-	ggu_meta_str(m, "general.type", &type);
-	if (strcmp(type.p, "imatrix"))
-		return ggu_fail(err, GGU_ERR_TYPE, GGU_NO_OFFSET, "general.type", "is not an importance matrix");
-	if ((s = read_chunks(m, "imatrix.chunk_count", &im->chunks, err)) ||
+	enum ggu_status s = imatrix_check_type(f, err);
+	if (s || (s = read_chunks(m, "imatrix.chunk_count", &im->chunks, err)) ||
 		(s = read_chunks(m, "imatrix.chunk_size", &im->chunk_tokens, err)))
 		return s;
 	if (ggu_meta_str(m, tag_key, &tag) && !(im->tag = strdup(tag.p))) return ggu_no_memory(err);

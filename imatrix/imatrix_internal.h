@@ -5,7 +5,7 @@
 #define IMATRIX_INTERNAL_H
 #include "../libgguf/index.h"
 #include "../libgguf/pool.h"
-#include "../libgguf/span.h"
+#include "../libgguf/whole.h"
 #include "../quant/gram.h"
 #include "imatrix.h"
 
@@ -46,7 +46,7 @@ struct imatrix {
 	struct gram_room room;
 	struct covariance_call before;  /* the call of imatrix_add_covariance before this */
 	struct ggu_file *file;          /* of covariances that are read when they are wanted; NULL: none */
-	unsigned char *bytes;           /* what file is in, if that is memory */
+	char *bytes;                    /* what file is in, if that is memory */
 };
 /* The entry of that name, made if there is none; its shape must be this one. */
 enum ggu_status imatrix_entry(struct imatrix *im, const char *name, size_t n_in, size_t n_mat, struct entry **out,
@@ -78,6 +78,9 @@ enum ggu_status covariance_merge(struct imatrix *im, const struct imatrix *src, 
 
 /* All of a file into an empty matrix. f is im->file: covariances stay there until they are wanted. */
 enum ggu_status imatrix_read_gguf(struct imatrix *im, struct ggu_file *f, struct ggu_error *err);
-enum ggu_status imatrix_read_dat(struct imatrix *im, struct span *s, struct ggu_error *err);
+/* GGU_ERR_TYPE if f says that it is something else. */
+enum ggu_status imatrix_check_type(const struct ggu_file *f, struct ggu_error *err);
+/* The old form from w, of which four bytes at most were read, and which has `bytes` in all, or UINT64_MAX. */
+enum ggu_status imatrix_read_dat(struct imatrix *im, struct whole *w, uint64_t bytes, struct ggu_error *err);
 
 #endif

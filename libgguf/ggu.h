@@ -247,7 +247,7 @@ struct ggu_source {
 	 * Called from several threads at once if ggu_read is. */
 	enum ggu_status (*pread)(void *ctx, uint64_t at, void *to, size_t n, size_t *got, struct ggu_error *err);
 	void *ctx;
-	uint64_t bytes;         /* in all */
+	uint64_t bytes;         /* in all; UINT64_MAX if that is not known */
 };
 /* *source is copied; its ctx must outlive f. */
 enum ggu_status ggu_open_source(struct ggu_file **f, const struct ggu_source *source,

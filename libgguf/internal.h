@@ -5,6 +5,7 @@
 #define GGU_INTERNAL_H
 #include <pthread.h>
 #include <stdio.h>
+#include <sys/types.h>
 #include "arena.h"
 #include "index.h"
 #include "pool.h"
@@ -60,6 +61,8 @@ struct ggu_shard {
 enum { GGU_BUF_BYTES = 1 << 18 };
 /* After a call that failed with EAGAIN: waits for poll's events and returns true; false for any other failure. */
 bool ggu_wait(int fd, int events);
+/* One read of at most n bytes, by a call that was not interrupted; -1 and errno if it fails. */
+ssize_t ggu_read_some(int fd, void *to, size_t n);
 /* The bytes of s, which is empty but for fd -1. A path may be "-", standard input from where it stands. */
 enum ggu_status ggu_shard_of_path(struct ggu_shard *s, const char *path, uint64_t base, struct ggu_error *err);
 enum ggu_status ggu_shard_of_fd(struct ggu_shard *s, int fd, uint64_t base, struct ggu_error *err);

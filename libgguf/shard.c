@@ -23,8 +23,7 @@ bool ggu_wait(int fd, int events)
 	return (errno == EAGAIN || errno == EWOULDBLOCK) && (poll(&p, 1, -1) >= 0 || errno == EINTR);
 }
 
-/* One read of at most n bytes, by a call that was not interrupted; -1 and errno if it fails. */
-static ssize_t read_some(int fd, void *to, size_t n)
+ssize_t ggu_read_some(int fd, void *to, size_t n)
 {
 	ssize_t r;
 
@@ -83,7 +82,7 @@ enum ggu_status ggu_shard_fill(struct ggu_shard *s, uint64_t at, void *to, size_
 
 	if (s->seekable)
 		return ggu_shard_pread(s, at, to, n, got, err);
-	r = read_some(s->fd, to, n);
+	r = ggu_read_some(s->fd, to, n);
 	if (r < 0)
 		return ggu_fail(err, GGU_ERR_IO, at, "", "read");
 	*got = (size_t)r;

@@ -43,7 +43,5 @@ static inline bool span_f32(struct span *s, float *v)
 	memcpy(v, &u, 4);
 	return true;
 }
-/* n items of `bytes` fit into what is left: ask before allocating n of anything. */
-static inline bool span_has(const struct span *s, uint64_t n, size_t bytes) { return n <= s->n/bytes; }
 
 #endif

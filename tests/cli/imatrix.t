@@ -23,6 +23,19 @@ ok "--process-output" im --chunks 1 --process-output -o p.gguf
 is "... has output.weight" "$(gguf-info --tensors p.gguf | grep -c 'output.weight.in_sum2')" 7
 
 is "an empty file" "$(gguf-imatrix --stats - </dev/null 2>&1)" "gguf-imatrix: (stdin): byte 0: the file is empty"
+# what is no matrix is refused by its beginning
+yes | head -c 1000000 >junk
+is "a long file that is no matrix" "$(gguf-imatrix --stats - <junk 2>&1)" \
+	"gguf-imatrix: (stdin): byte 0: neither GGUF nor an old importance matrix"
+is "... is not read to its end" "$({ gguf-imatrix --stats - 2>no; wc -c; } <junk | awk '{ print ($1 > 900000) }')" 1
+is "a model through a pipe" "$(gguf-imatrix --stats - <m.gguf 2>&1; cat m.gguf | { gguf-imatrix --stats - 2>&1
+	wc -c | awk '{ print ($1 > 1000000) }'; })" "gguf-imatrix: (stdin): general.type: is not an importance matrix
+gguf-imatrix: (stdin): general.type: is not an importance matrix
+1"
+stats() { gguf-imatrix --stats "$@" | sed 1d; }
+is "a matrix from standard input that is a file" "$(stats - <a.gguf)" "$(stats a.gguf)"
+is "... and from a pipe" "$(cat a.gguf | stats -)" "$(stats a.gguf)"
+is "... that gives it in bits" "$(dd if=a.gguf bs=100 2>/dev/null | stats -)" "$(stats a.gguf)"
 not_ok "--json without --stats" 2 im --chunks 1 --json -o no.gguf
 not_ok "--stride without --covariance" 2 im --chunks 1 --stride 4 -o no.gguf
 not_ok "--dat with --stats" 2 gguf-imatrix --stats --dat a.gguf

@@ -6,7 +6,7 @@
 #   gguf/NAME.ggtxt             compiled (see tool_ggtxt.c) and shown by gguf-info, by name and through a pipe. A second line
 #                               of .expect, if the pipe's message differs: where a pipe ends is not known beforehand. A text
 #                               without .expect is another one's shard
-#   imatrix/NAME.ggtxt          compiled and shown by gguf-imatrix --stats
+#   imatrix/NAME.ggtxt          the same for gguf-imatrix --stats
 #   torch/NAME.ggtxt            compiled to pytorch_model.bin for gguf-convert: zip archives with a pickle
 #   tokenizer/NAME.ggtxt        compiled, a GGUF for gguf-tokenize
 #   safetensors/, convert/, vocab/NAME.txt      a folder (tests/lib/folder.h) for gguf-convert
@@ -32,12 +32,13 @@ expect()
 {
 	if [ -n "${UPDATE:-}" ]; then echo "$3" >"${1%.*}.expect"; else is "$2" "$3" "$(sed -n 1p "${1%.*}.expect")"; fi
 }
-for text in "$here"/gguf/*.ggtxt; do
-	name=$(basename "$text" .ggtxt)
-	[ -e "${text%.ggtxt}.expect" ] || [ -n "${UPDATE:-}" ] || continue
-	out=$(gguf-info "./$name.gguf" 2>&1 >/dev/null)
-	file=$(result $? "$out" "$name.gguf")
-	out=$(cat "$name.gguf" | gguf-info - 2>&1 >/dev/null; echo "$?")
+# both TEXT NAME FILE PROGRAM...: what it says of FILE by name, and through a pipe: the last line of .expect
+both()
+{
+	text=$1 name=$2 path=$3; shift 3
+	out=$("$@" "./$path" 2>&1 >/dev/null)
+	file=$(result $? "$out" "$path")
+	out=$(cat "$path" | "$@" - 2>&1 >/dev/null; echo "$?")
 	pipe=$(result "${out##*
 }" "$out" '(stdin)')
 	expect "$text" "$name" "$file"
@@ -45,11 +46,15 @@ for text in "$here"/gguf/*.ggtxt; do
 		[ "$pipe" = "$file" ] || echo "$pipe" >>"${text%.ggtxt}.expect"
 	else is "$name, by pipe" "$pipe" "$(sed -n '$p' "${text%.ggtxt}.expect")"
 	fi
+}
+for text in "$here"/gguf/*.ggtxt; do
+	name=$(basename "$text" .ggtxt)
+	[ -e "${text%.ggtxt}.expect" ] || [ -n "${UPDATE:-}" ] || continue
+	both "$text" "$name" "$name.gguf" gguf-info
 done
 for text in "$here"/imatrix/*.ggtxt; do
 	"$tools/tool_ggtxt" <"$text" >matrix
-	out=$(gguf-imatrix --stats matrix 2>&1 >/dev/null)
-	expect "$text" "imatrix: $(basename "$text" .ggtxt)" "$(result $? "$out" matrix)"
+	both "$text" "imatrix: $(basename "$text" .ggtxt)" matrix gguf-imatrix --stats
 done
 mkdir archive
 cp "$DATA/wiki-7m/config.json" "$DATA/wiki-7m/tokenizer.model" archive
