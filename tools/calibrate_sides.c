@@ -65,7 +65,7 @@ static void tokenize(struct calibration *c, const struct calibrate_options *o)
 	struct tokenizer *t;
 	const struct load_windows w = { c->ctx, 0, o->chunks, TOKENIZE_BOS | TOKENIZE_EOS };
 	size_t n;
-	char *text = load_text(o->text, &n);
+	char *text = load_text(o->text, LOAD_TEXT, &n);
 	load_tokenizer(c->f.m, o->model, &v, &t);
 	c->n_windows = load_windows(&w, t, o->text, text, n, &c->ids);
 	load_tell_context(c->f.m, o->model, w.ctx);

@@ -115,7 +115,7 @@ static void read_files(void)
 		if (*e->kind != SET_FILE) continue;
 		key = part(e, &type);
 		type_bytes(e, key, type, &path);
-		e->text = load_text(path, &e->n);
+		e->text = load_text(path, LOAD_SMALL, &e->n);
 		free(key);
 	}
 }

@@ -139,7 +139,7 @@ static void tokenize(struct run *r, const char *text_name)
 	struct vocab *v;
 	struct tokenizer *t;
 	size_t n;
-	char *text = load_text(text_name, &n);
+	char *text = load_text(text_name, LOAD_TEXT, &n);
 	const struct load_windows w = { (size_t)o.ctx, o.from, o.chunks,
 		TOKENIZE_BOS | TOKENIZE_EOS | (o.special ? TOKENIZE_SPECIAL : 0) };
 	load_tokenizer(r->model, o.model, &v, &t);

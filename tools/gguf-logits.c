@@ -65,7 +65,7 @@ static const char *next_line(const char *p)
 static char *read_text(const char *path, const char *file)
 {
 	size_t bytes;
-	char *text = load_text(path, &bytes);
+	char *text = load_text(path, LOAD_TEXT, &bytes);
 	if (strlen(text) != bytes) msg_die("%s: byte %zu: NUL in a list of ids", file, strlen(text));
 	return text;
 }

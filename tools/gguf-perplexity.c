@@ -182,7 +182,7 @@ static void read_text(struct job *j, const char *path)
 	size_t n;
 	char *text;
 	load_tokenizer(j->a.m, o.model, &j->v, &t);
-	text = load_text(path, &n);
+	text = load_text(path, LOAD_TEXT, &n);
 	j->windows = load_windows(&w, t, path, text, n, &j->ids);
 	load_tell_context(j->a.m, o.model, w.ctx);
 	tokenizer_free(t);

@@ -119,7 +119,7 @@ static size_t read_prompt(const struct model *m, const struct vocab *v, struct t
 {
 	unsigned flags = TOKENIZE_BOS | TOKENIZE_SPECIAL | (model_has_encoder(m) ? TOKENIZE_EOS : 0);
 	size_t n = 0, bytes;
-	char *text = o.prompt ? NULL : load_text(file, &bytes);
+	char *text = o.prompt ? NULL : load_text(file, LOAD_SMALL, &bytes);
 	struct ggu_error err;
 	if (o.prompt) bytes = strlen(o.prompt);
 	if (tokenizer_encode(t, text ? text : o.prompt, bytes, flags, ids, &n, &err))

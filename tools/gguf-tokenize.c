@@ -163,7 +163,7 @@ int main(int argc, char **argv)
 	out_refuse_input(out, n ? argv[0] : "-");
 	v = open_vocab();
 	if (tokenizer_new(&t, v, &err)) msg_die_error(o.model, &err);
-	text = load_text(n ? argv[0] : NULL, &bytes);
+	text = load_text(n ? argv[0] : NULL, LOAD_TEXT, &bytes);
 	out_take_stdout(out);
 	if (o.decode) {
 		int32_t *ids = msg_need(malloc((bytes/2 + 2)*sizeof *ids));

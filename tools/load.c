@@ -7,13 +7,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include <zlib.h>
 #include "../libgguf/pool.h"
+#include "../libgguf/whole.h"
 #include "../quant/attn.h"
 #include "load.h"
 #include "msg.h"
 #include "out.h"
 #include "sandbox.h"
+#include "unpack.h"
 
 struct ggu_pool *load_pool(int jobs, bool pin, const char *const *inputs, int n, const char *output)
 {
@@ -111,38 +112,25 @@ void load_tokenizer(const struct model *m, const char *path, struct vocab **v, s
 		msg_die_error(path, &err);
 }
 
-/* zlib passes plain files through as they are. */
-char *load_text(const char *path, size_t *n)
+char *load_text(const char *path, size_t most, size_t *n)
 {
 	bool standard = !path || !strcmp(path, "-");
-	int fd = standard ? dup(0) : open(path, O_RDONLY | O_CLOEXEC), code;
-	gzFile z = fd < 0 ? NULL : gzdopen(fd, "rb");
-	size_t cap = 0;
-	char *p = NULL;
-	int got = 1;
-	if (standard) path = "(stdin)";
-	if (!z) msg_die("%s: %s", path, fd < 0 ? strerror(errno) : "out of memory");
-	*n = 0;
-	while (got > 0) {
-		if (cap - *n < 65536) {
-			char *more = cap > SIZE_MAX/4 ? NULL : realloc(p, cap = cap ? 2*cap : 1 << 20);
-			if (!more) msg_die("%s: out of memory", path);
-			p = more;
-		}
-		errno = 0;
-		got = gzread(z, p + *n, 32768);
-		if (got > 0) *n += (size_t)got;
-	}
-	if (got < 0) {
-		/* after zlib's name for the file */
-		const char *why = gzerror(z, &code), *words = strstr(why, ": ");
-		free(p);
-		if (code == Z_ERRNO) msg_die("%s: %s", path, strerror(errno));
-		msg_die("%s: gzip: %s", path, words ? words + 2 : why);
-	}
-	if (gzclose(z) == Z_BUF_ERROR) msg_die("%s: the gzip stream is cut short", path);
-	p[*n] = 0;
-	return p;
+	int fd = standard ? 0 : open(path, O_RDONLY | O_CLOEXEC);
+	struct unpack *u = msg_need(malloc(sizeof *u));
+	struct whole w = { .more = unpack_more, .ctx = u };
+	struct ggu_error err;
+	enum ggu_status s;
+	if (fd < 0) msg_die("%s: %s", path, strerror(errno));
+	unpack_begin(u, fd);
+	s = whole_all(&w, most, &err);
+	if (s == GGU_ERR_RANGE)
+		msg_die("%s: is longer than %s, the most that is read", standard ? "(stdin)" : path, msg_bytes(most));
+	if (s) msg_die_error(path, &err);
+	unpack_end(u);
+	free(u);
+	if (!standard) close(fd);
+	*n = w.n;
+	return w.p;
 }
 
 /* That they take, or 0: as many as there are. */

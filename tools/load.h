@@ -31,8 +31,10 @@ struct state_options load_cache_types(const char *k, const char *v, uint32_t non
 /* The vocabulary and tokenizer of a model's own metadata. */
 void load_tokenizer(const struct model *m, const char *path, struct vocab **v, struct tokenizer **t);
 /* All bytes of a file, unpacked if it is gzip'd, or of standard input for NULL and "-"; a NUL follows them. Caller
- * frees. */
-char *load_text(const char *path, size_t *n);
+ * frees. Dies if they are more than `most`: LOAD_TEXT of a text, which a tokenizer sees as a whole, or of ids,
+ * LOAD_SMALL of a prompt, a value of metadata, a manifest. */
+enum { LOAD_SMALL = 1 << 28, LOAD_TEXT = 1 << 30 };
+char *load_text(const char *path, size_t most, size_t *n);
 /* Which windows of ctx tokens of a text: `chunks` of them (0: all) behind the first `from`. flags: TOKENIZE_* */
 struct load_windows { size_t ctx; uint64_t from, chunks; unsigned flags; };
 /* How many of those text[n] has; their tokens to *ids, for the caller to free. Dies where there is none, and warns of

@@ -123,7 +123,7 @@ struct manifest *manifest_read(const char *path)
 {
 	struct manifest *m = msg_need(calloc(1, sizeof *m));
 	size_t bytes, bad = 0, number = 0, first_bad = 0;
-	m->text = load_text(path, &bytes);
+	m->text = load_text(path, LOAD_SMALL, &bytes);
 	for (char *line = m->text, *next; line < m->text + bytes; line = next) {
 		size_t n = strcspn(line, "\n");
 		next = line + n + 1;

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "../../libgguf/whole.h"
 #include "file.h"
 
 enum { MAX_JSON_FILE = 256 << 20 };
@@ -129,46 +130,21 @@ enum ggu_status file_slurp(const char *dir, const char *name, size_t max, char *
 	return GGU_OK;
 }
 
-/* To the end of fd, whose size nobody knows. */
-static enum ggu_status slurp_stream(int fd, const char *name, size_t max, char **text, size_t *n, struct ggu_error *err)
-{
-	size_t cap = 0, have = 0;
-	ssize_t got = 1;
-	char *p = NULL;
-	enum ggu_status s = GGU_OK;
-	while (!s && (got > 0 || (got < 0 && errno == EINTR))) {
-		if (cap - have < 4096) {
-			char *more = realloc(p, cap ? 2*cap : 65536);
-			if (!more) { s = system_error(err, name, ENOMEM); break; }
-			p = more;
-			cap = cap ? 2*cap : 65536;
-		}
-		got = read(fd, p + have, cap - have - 1);
-		if (got > 0) have += (size_t)got;
-		if (have > max) s = file_fail(err, GGU_ERR_RANGE, name, max, "", "longer than %zu bytes", max);
-	}
-	if (!s && got < 0) s = system_error(err, name, errno);
-	if (s) {
-		free(p);
-		return s;
-	}
-	p[have] = 0;
-	*text = p;
-	*n = have;
-	return GGU_OK;
-}
-
 enum ggu_status file_slurp_any(const char *path, size_t max, char **text, size_t *n, struct ggu_error *err)
 {
 	bool standard = !strcmp(path, "-");
 	int fd = standard ? 0 : open(path, O_RDONLY | O_CLOEXEC), e = errno;
+	struct whole w = { .more = whole_of_fd, .ctx = &fd };
 	char *name = file_named(path);
 	enum ggu_status s;
 	if (!name) s = system_error(err, path, ENOMEM);
 	else if (fd < 0) s = system_error(err, name, e);
-	else s = slurp_stream(fd, name, max, text, n, err);
+	else if ((s = whole_all(&w, max, err)) && err) snprintf(err->file, sizeof err->file, "%s", name);
 	if (fd > 0) close(fd);
 	free(name);
+	*text = w.p;
+	*n = w.n;
+	if (s) free(w.p);
 	return s;
 }
 

@@ -29,6 +29,8 @@ is "from a pipe" "$(cat text | gguf-perplexity -q -m m.gguf --chunks 2 -)" "$(ca
 is "without operand" "$(cat text | gguf-perplexity -q -m m.gguf --chunks 2)" "$(cat plain)"
 gzip -c text >text.gz
 is "gzip" "$(gguf-perplexity -q -m m.gguf --chunks 2 text.gz)" "$(cat plain)"
+is "a prompt without an end" "$(yes | gguf-run -m m.gguf 2>&1)" \
+	"gguf-run: (stdin): is longer than 256 MiB, the most that is read"
 is "other batches and threads" "$(gguf-perplexity -q -m m.gguf --chunks 2 --batch 100 -j 3 text)" "$(cat plain)"
 is "one thread" "$(gguf-perplexity -q -m m.gguf --chunks 2 -j 1 text)" "$(cat plain)"
 is "portable code" "$(GGUF_CPU=c gguf-perplexity -q -m q.gguf --ctx 64 --chunks 1 text)" "$(gguf-perplexity -q \

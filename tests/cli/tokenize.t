@@ -33,7 +33,28 @@ for ids in 99999999 -1 x 4294967296 99999999999999999999; do
 done
 not_ok "no vocabulary" 2 gguf-tokenize "$TMP/ids"
 is "a broken gzip stream" "$(printf '\037\213nope' | gguf-tokenize -m "$M" 2>&1 | head -n 1)" \
-	"gguf-tokenize: (stdin): gzip: unknown compression method"
+	"gguf-tokenize: (stdin): byte 4: gzip: unknown compression method"
+printf 'Hello ' | gzip -c >"$TMP/a.gz"
+printf 'world' | gzip -c >"$TMP/b.gz"
+cat "$TMP/a.gz" "$TMP/b.gz" >"$TMP/ab.gz"
+hello=$(printf 'Hello world' | gguf-tokenize -m "$M")
+is "two gzip streams are one text" "$(gguf-tokenize -m "$M" "$TMP/ab.gz")" "$hello"
+is "... from a pipe that gives a byte at a time" "$(dd if="$TMP/ab.gz" bs=1 2>/dev/null | gguf-tokenize -m "$M")" "$hello"
+is "zeros after a gzip stream are nothing" "$(head -c 99999 /dev/zero | cat "$TMP/ab.gz" - | gguf-tokenize -m "$M")" \
+	"$hello"
+size=$(wc -c <"$TMP/ab.gz" | tr -d ' ')
+after() { { cat "$TMP/ab.gz"; printf "$1"; } | gguf-tokenize -m "$M" 2>&1; }
+behind() { echo "gguf-tokenize: (stdin): byte $((size + $1)): neither another gzip stream nor the end after one"; }
+is "a text after it is refused" "$(after 'more text')" "$(behind 0)"
+is "... and after zeros" "$(after '\0\0\0\037\213')" "$(behind 3)"
+is "... and half of a stream's beginning" "$(after '\037')" "$(behind 0)"
+is "a gzip stream that is cut short" "$(head -c $((size - 3)) "$TMP/ab.gz" | gguf-tokenize -m "$M" 2>&1)" \
+	"gguf-tokenize: (stdin): byte $((size - 3)): the gzip stream is cut short"
+is "the two bytes of gzip alone" "$(printf '\037\213' | gguf-tokenize -m "$M" 2>&1)" \
+	"gguf-tokenize: (stdin): byte 2: the gzip stream is cut short"
+is "the first of them is a text" "$(printf '\037' | gguf-tokenize -m "$M" --decode 2>&1)" \
+	"gguf-tokenize: (stdin): byte 0: '\x1F' is not a token id"
+is "a folder for a text" "$(gguf-tokenize -m "$M" "$TMP" 2>&1)" "gguf-tokenize: $TMP: Is a directory"
 mkdir "$TMP/dir"
 not_ok "an empty folder" 2 gguf-tokenize -m "$TMP/dir" "$TMP/ids"
 for file in sentencepiece.bpe.model tekken.json; do

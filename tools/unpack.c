@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: MIT
+ * unpack.c - see unpack.h. */
+#include <limits.h>
+#include <string.h>
+#include "../libgguf/whole.h"
+#include "unpack.h"
+
+enum { GZIP_ONLY = 16 };                /* for inflateInit2, added to the bits of the window */
+
+void unpack_begin(struct unpack *u, int fd)
+{
+	u->fd = fd;
+	u->state = UNPACK_BEGIN;
+	u->ended = false;
+	u->at = 0;
+	u->z = (z_stream){ 0 };
+	u->z.next_in = u->in;
+}
+void unpack_end(struct unpack *u)
+{
+	inflateEnd(&u->z);
+}
+
+static uint64_t place(const struct unpack *u) { return u->at - u->z.avail_in; }
+/* At least n bytes of input, unless it ends before. */
+static enum ggu_status fill(struct unpack *u, size_t n, struct ggu_error *err)
+{
+	if (u->z.avail_in >= n || u->ended) return GGU_OK;
+	memmove(u->in, u->z.next_in, u->z.avail_in);
+	u->z.next_in = u->in;
+	while (u->z.avail_in < n && !u->ended) {
+		size_t got;
+		enum ggu_status s = whole_of_fd(&u->fd, u->in + u->z.avail_in, sizeof u->in - u->z.avail_in, &got, err);
+		if (s) return s;
+		u->z.avail_in += (unsigned)got;
+		u->at += got;
+		u->ended = !got;
+	}
+	return GGU_OK;
+}
+static bool is_gzip(const struct unpack *u)
+{
+	return u->z.avail_in >= 2 && u->z.next_in[0] == 0x1f && u->z.next_in[1] == 0x8b;
+}
+
+static enum ggu_status begin(struct unpack *u, struct ggu_error *err)
+{
+	u->state = is_gzip(u) ? UNPACK_STREAM : UNPACK_PLAIN;
+	return u->state == UNPACK_PLAIN || inflateInit2(&u->z, MAX_WBITS + GZIP_ONLY) == Z_OK ? GGU_OK :
+		ggu_no_memory(err);
+}
+/* After a stream: another one, or the end, which may come after zeros. */
+static enum ggu_status go_on(struct unpack *u, struct ggu_error *err)
+{
+	enum ggu_status s = GGU_OK;
+	if (is_gzip(u)) {
+		u->state = UNPACK_STREAM;
+		return inflateReset(&u->z) == Z_OK ? GGU_OK : ggu_no_memory(err);
+	}
+	while (!s && u->z.avail_in && !*u->z.next_in) {
+		u->z.next_in++;
+		u->z.avail_in--;
+		s = fill(u, 1, err);
+	}
+	return s || !u->z.avail_in ? s : ggu_fail(err, GGU_ERR_FORMAT, place(u), "",
+		"neither another gzip stream nor the end after one");
+}
+static enum ggu_status inflate_some(struct unpack *u, void *to, size_t n, size_t *got, struct ggu_error *err)
+{
+	int code;
+	u->z.next_out = to;
+	u->z.avail_out = n < UINT_MAX ? (unsigned)n : UINT_MAX;
+	code = inflate(&u->z, Z_NO_FLUSH);
+	*got = (size_t)(u->z.next_out - (unsigned char *)to);
+	if (code == Z_STREAM_END) u->state = UNPACK_BETWEEN;
+	else if (code == Z_MEM_ERROR) return ggu_no_memory(err);
+	else if (code != Z_OK && code != Z_BUF_ERROR)
+		return ggu_fail(err, GGU_ERR_FORMAT, place(u), "", "gzip: %s", u->z.msg ? u->z.msg : "malformed");
+	else if (!*got && !u->z.avail_in && u->ended)
+		return ggu_fail(err, GGU_ERR_TRUNCATED, place(u), "", "the gzip stream is cut short");
+	return GGU_OK;
+}
+
+enum ggu_status unpack_more(void *ctx, void *to, size_t n, size_t *got, struct ggu_error *err)
+{
+	struct unpack *u = ctx;
+	enum ggu_status s = GGU_OK;
+	for (*got = 0; !s && !*got;) {
+		if ((s = fill(u, u->state == UNPACK_BEGIN || u->state == UNPACK_BETWEEN ? 2 : 1, err))) break;
+		if (!u->z.avail_in && u->ended && u->state != UNPACK_STREAM) break;
+		if (u->state == UNPACK_BEGIN) s = begin(u, err);
+		else if (u->state == UNPACK_BETWEEN) s = go_on(u, err);
+		else if (u->state == UNPACK_STREAM) s = inflate_some(u, to, n, got, err);
+		else {
+			*got = n < u->z.avail_in ? n : u->z.avail_in;
+			memcpy(to, u->z.next_in, *got);
+			u->z.next_in += *got;
+			u->z.avail_in -= (unsigned)*got;
+		}
+	}
+	return s;
+}
