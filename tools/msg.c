@@ -24,7 +24,8 @@ static void say(const char *fmt, va_list ap)
 	size_t n = (size_t)snprintf(line, 64, "%.60s: ", msg_program), len;
 	const char *at = line;
 	vsnprintf(text, sizeof text, fmt, ap);
-	for (size_t i = 0, size = strlen(text); i < size; i += len) n += text_mask_one(text + i, size - i, &len, line + n);
+	for (size_t i = 0, size = strlen(text); i < size; i += len)
+		n += text_mask_one(text + i, size - i, &len, line + n);
 	line[n++] = '\n';
 	progress_hide();
 	while (n) {
