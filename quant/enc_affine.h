@@ -250,10 +250,12 @@ static inline void a_search(const struct affine *a, const struct affine_start *s
 		float scale = t->scale[g/per];
 		float dd = a_ladder(s + g, cs + g, per, a->smax, scale);
 		float dn = a_ladder(m + g, sw + g, per, a->mmax, scale);
+		bool few = !effort->walks && dd*fabsf(scale) < 0x1p-20f;
 		if (!(dd > 0)) dd = f16_unit(dn*(1/a->smax), scale);
 		for (int l = g; l < g + per; l++) {
 			v->d[l] = dd; v->dm[l] = dn*side[l];
-			v->ls[l] = dd > 0 ? roundi(clampf(s[l]/dd, 0, a->smax)) : 0;
+			/* the scale 0 leaves a sub-block its least weight, and no walk puts that right */
+			v->ls[l] = dd > 0 ? roundi(clampf(s[l]/dd, few && s[l] > 0, a->smax)) : 0;
 			v->lm[l] = dn > 0 ? roundi(clampf(m[l]/dn, 0, a->mmax)) : 0;
 		}
 	}
@@ -389,6 +391,29 @@ static inline void a_in_range(const struct affine *a, const struct tile *t, int 
 	far = m_and(far, r_lt(r_abs(c.m), most));
 	b->s = r_if(far, c.s, b->s); b->m = r_if(far, c.m, b->m); b->cs = r_if(far, c.cs, b->cs);
 }
+/* b, for which f16 keeps k: where its scales are coarse, in k of three and the mins about the one that goes with each
+ * the pair that leaves least. A scale of 0 leaves what the min alone does. */
+static inline void a_coarse(const struct affine *a, const struct tile *t, int o, const struct moments *z,
+	const struct lane_fit *b, struct lane_fit *k)
+{
+	rf scale = r_floats(t->scale + o), step = r_f16_step(scale), be = r_dup(INFINITY), near = k->s;
+	rf mean = (b->m + z->x*z->iw)*r_inverse(b->s);          /* of the codes */
+	rm coarse = r_lt(r_abs(near*scale), r_dup(f16_coarse));
+	if (!m_bits(coarse)) return;
+	for (int i = -1; i <= 1; i++) {
+		rf s = near + (float)i*step, m, min[3], err[3];
+		rm none = r_lt(s, step*0.5f);
+		s = r_if(none, r_dup(0), s);
+		m = r_f16_near(b->m + (s - b->s)*mean, scale);
+		for (int j = 0; j < 3; j++) min[j] = m + (float)(j - 1)*step;
+		a_errors(a, t, o, s, 3, min, err);
+		for (int j = 0; j < 3; j++) {
+			rf e = r_if(none, z->xx + min[j]*(2*z->x + min[j]*z->w), err[j]);
+			rm ok = m_and(coarse, r_lt(e, be));
+			k->s = r_if(ok, s, k->s); k->m = r_if(ok, min[j], k->m); be = r_if(ok, e, be);
+		}
+	}
+}
 /* Blocks with a scale and a min of their own in f16, weight = d*q + m: the starts, then one more
  * alternation with what f16 keeps. */
 static inline void affine_blocks(const struct affine *a, const struct affine_effort *effort, struct tile *t,
@@ -399,9 +424,12 @@ static inline void affine_blocks(const struct affine *a, const struct affine_eff
 		rf scale = r_floats(t->scale + o);
 		struct moments z = a_moments(a, t, o);
 		struct lane_fit b = a_start(a, a->start, effort, t, o, &z, r_dup(0));
+		struct lane_fit kept;
 		a_in_range(a, t, o, &z, 65504/scale, &b);
-		a_f16(&b, &z, scale);
-		r_put(s + o, b.s); r_put(m + o, b.m);
+		kept = b;
+		a_f16(&kept, &z, scale);
+		a_coarse(a, t, o, &z, &b, &kept);
+		r_put(s + o, kept.s); r_put(m + o, kept.m);
 	}
 	for (int l = 0; l < LANES; l++) { f->d[l] = s[l]*t->scale[l]; f->m[l] = -m[l]*t->scale[l]; }
 	for (int o = 0; o < LANES; o += REG) {

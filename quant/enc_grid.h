@@ -271,16 +271,18 @@ static inline void grid_victims(const struct grid *a, const struct tile *t, uint
 		}
 }
 
-/* D of a ladder, for scales D*(2l + 1), as in enc_affine.h */
+/* D of a ladder, for scales D*(2l + 1), as in enc_affine.h; where f16 has but a few digits left, its least numbers. */
 static inline float grid_ladder(const struct grid *a, const float *v, const float *c, int n, float scale)
 {
 	enum { RUNGS = 32 };
 	_Alignas(64) float rung[RUNGS], err[RUNGS];
+	const float step = 0x1p-24f/scale;
 	float hi = 0;
 	for (int j = 0; j < n; j++) hi = v[j] > hi ? v[j] : hi;
-	for (int k = 0; k < RUNGS; k++) rung[k] = (2*a->top + 1)*(1.1f - 0.7f/RUNGS*(float)k);
+	for (int k = 0; k < RUNGS; k++) rung[k] = hi/((2*a->top + 1)*(1.1f - 0.7f/RUNGS*(float)k));
+	if (hi > 0 && rung[0] < 8*step) for (int k = 0; k < RUNGS; k++) rung[k] = step*(float)(k + 1);
 	for (int k = 0; k < RUNGS; k += REG) {
-		rf d = r_f16_near(hi/r_floats(rung + k), r_dup(scale)), inv = r_inverse(d)*0.5f, s = r_dup(0);
+		rf d = r_f16_near(r_floats(rung + k), r_dup(scale)), inv = r_inverse(d)*0.5f, s = r_dup(0);
 		for (int j = 0; j < n; j++) {
 			rf l = v[j]*inv - 0.5f, r = r_round(r_clamp(l, 0, a->top)) - l;
 			s += c[j]*r*r;
@@ -396,6 +398,7 @@ static inline void grid_tile(const struct grid *a, const struct grid_effort *f, 
 		}
 	}
 	for (int g = 0; g < LANES; g += per) {
+		if (best[g/per] > 0) out->d[g/per] = 0;         /* the least f16 is too large */
 		out->lift[g/per] = tile_lift(t, a->n, g, per, -best[g/per], lift);
 		out->d[g/per] *= out->lift[g/per];
 	}

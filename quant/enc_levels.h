@@ -275,16 +275,32 @@ static inline void levels_again(const struct levels *a, const struct levels_effo
 	}
 }
 
+/* In s scales that f16 holds. Where they are coarse, the one of three neighbours that leaves least; 0 is one of them
+ * only if nothing is better. */
+static inline void lv_coarse(const struct levels *a, const struct tile *t, int o, float *s)
+{
+	rf scale = r_floats(t->scale + o), step = r_f16_step(scale), d = r_floats(s + o), best = d, least = r_dup(0);
+	rf c[3] = { d - step, d, d + step }, err[3];
+	rm coarse = r_lt(r_abs(d*scale), r_dup(f16_coarse));
+	if (!m_bits(coarse)) return;
+	for (int e = 0; e < a->n; e++) { rf x = r_floats(&t->x[e][o]); least += r_floats(&t->w[e][o])*x*x; }
+	best = r_if(coarse, r_dup(0), best);
+	lv_errors(a, t, o, c, err);
+	for (int k = 0; k < 3; k++) {
+		rm ok = m_and(m_and(coarse, r_ne(c[k], r_dup(0))), r_lt(err[k], least));
+		best = r_if(ok, c[k], best); least = r_if(ok, err[k], least);
+	}
+	r_put(s + o, best);
+}
 /* Blocks with a scale of their own in f16: weight = d*v. */
 static inline void levels_blocks(const struct levels *a, const struct levels_effort *effort, struct tile *t,
 	struct fitted *f)
 {
 	_Alignas(64) float s[LANES];
 	for (int o = 0; o < LANES; o += REG) r_put(s + o, lv_start(a, a->start, effort, t, o).s);
-	for (int l = 0; l < LANES; l++) {
-		s[l] = f16_unit(s[l], t->scale[l]);
-		f->d[l] = s[l]*t->scale[l];
-	}
+	for (int l = 0; l < LANES; l++) s[l] = f16_unit(s[l], t->scale[l]);
+	for (int o = 0; o < LANES; o += REG) lv_coarse(a, t, o, s);
+	for (int l = 0; l < LANES; l++) f->d[l] = s[l]*t->scale[l];
 	lv_codes(a, t, s);
 }
 

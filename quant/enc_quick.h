@@ -90,7 +90,8 @@ struct quick {
 	bool centred;
 	float top;
 };
-static inline void quick_encode(const struct quick *k, void *dst, const float *x, size_t n_blocks)
+static inline void quick_encode(const struct quick *k, const struct coder *c, const struct how *how, void *dst,
+	const float *x, size_t n_blocks)
 {
 	uint8_t *o = dst;
 	struct fitted f;
@@ -101,6 +102,9 @@ static inline void quick_encode(const struct quick *k, void *dst, const float *x
 			f16 *scales = (void *)(o + i*k->bytes);
 			scales[0] = f16_scale(f.d[i]);
 			if (!k->centred) scales[1] = f16_scale(f.m[i]);
+			/* these codes are not for the scale that is stored */
+			if (f.d[i] != 0 && fabsf(f.d[i]) < f16_coarse)
+				encode_tiles(c, scales, x + 32*i, NULL, 1, 32, how);
 		}
 	}
 }
@@ -111,6 +115,6 @@ static void enc_##name(void *dst, const float *x, const float *weights, size_t r
 	const struct how *how) \
 { \
 	if (weights || how->row) encode_tiles(&coder_##name, dst, x, weights, rows, cols, how); \
-	else quick_encode(&quick_##name, dst, x, rows*cols/32); \
+	else quick_encode(&quick_##name, &coder_##name, how, dst, x, rows*cols/32); \
 }
 #endif

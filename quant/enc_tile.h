@@ -81,6 +81,12 @@ static inline float f16_reach(float most, float times, float scale)
 	return d;
 }
 
+/* Below this f16 has less than eight digits, and the scale of a block that has no other is chosen by the errors that
+ * its neighbours among f16 leave. */
+static const float f16_coarse = 0x1p-17f;
+/* The f16 that follows another, in units' own ranges. */
+static inline rf r_f16_step(rf scale) { return r_dup(0x1p-24f)*(1/scale); }
+
 /* Weights of which a search's first guesses leave less than this share are no ordinary ones: see a_plain. */
 static const float tile_plain = 2e-5f;
 static inline float lane_sum(const float *v, int n)

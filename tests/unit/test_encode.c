@@ -187,12 +187,12 @@ static void errors_stay_small(void **state)
 		}
 }
 
-/* What the default search leaves of x: the squared error, weighted if there are importances, as a share of the whole */
-static double share_left(uint32_t type, const float *importance)
+/* What a search leaves of x: the squared error, weighted if there are importances, as a share of the whole */
+static double share_left_by(uint32_t type, const float *importance, int effort)
 {
 	static float back[N];
 	double err = 0, norm = 0;
-	encode(quant_enc_table, type, importance, QUANT_EFFORT_DEFAULT, got);
+	encode(quant_enc_table, type, importance, effort, got);
 	quant_decode(type, got, back, N);
 	for (int i = 0; i < N; i++) {
 		double d = (double)back[i] - x[i], w = importance ? importance[i % COLS] : 1;
@@ -200,6 +200,10 @@ static double share_left(uint32_t type, const float *importance)
 		norm += w*x[i]*x[i];
 	}
 	return err/norm;
+}
+static double share_left(uint32_t type, const float *importance)
+{
+	return share_left_by(type, importance, QUANT_EFFORT_DEFAULT);
 }
 
 /* Weights of models that were trained with three levels or two, or all alike: types whose levels can be those times a
@@ -256,6 +260,39 @@ static void tiny_weights_keep_their_size(void **state)
 		left = share_left(types[k/2].type, NULL);
 		if (!(left <= types[k/2].limit)) fail_msg("%s: %g is left", ggu_type_info(types[k/2].type)->name, left);
 	}
+}
+
+/* Weights whose scales are among the last few numbers of f16, or less than the last, which is 6e-8: they lose what its
+ * steps ask, and not all that they are. */
+static void coarse_scales_are_chosen_by_what_they_leave(void **state)
+{
+	static const struct { uint32_t type; double limit[3]; } types[] = {
+		{ GGU_TYPE_Q4_0, { 0.0075, 0.0089, 0.027 } }, { GGU_TYPE_Q4_1, { 0.006, 0.0072, 0.027 } },
+		{ GGU_TYPE_Q5_0, { 0.0024, 0.0037, 0.027 } }, { GGU_TYPE_Q5_1, { 0.0019, 0.0031, 0.027 } },
+		{ GGU_TYPE_Q2_K, { 0.077, 0.077, 0.12 } }, { GGU_TYPE_Q3_K, { 0.022, 0.024, 0.032 } },
+		{ GGU_TYPE_Q4_K, { 0.0084, 0.016, 0.028 } }, { GGU_TYPE_Q5_K, { 0.0092, 0.048, 0.027 } },
+		{ GGU_TYPE_Q6_K, { 0.0008, 0.001, 0.027 } }, { GGU_TYPE_IQ4_NL, { 0.032, 0.12, 1 } },
+		{ GGU_TYPE_IQ4_XS, { 0.032, 0.12, 1 } }, { GGU_TYPE_IQ3_S, { 0.025, 0.055, 0.11 } },
+		{ GGU_TYPE_IQ3_XXS, { 0.043, 0.067, 0.16 } }, { GGU_TYPE_IQ2_S, { 0.07, 0.077, 0.12 } },
+		{ GGU_TYPE_IQ2_XS, { 0.1, 0.11, 0.15 } }, { GGU_TYPE_IQ2_XXS, { 0.13, 0.13, 0.17 } },
+		{ GGU_TYPE_IQ1_S, { 0.23, 0.22, 0.31 } }, { GGU_TYPE_IQ1_M, { 0.19, 0.19, 0.22 } },
+	};
+	static const float size[3] = { 2e-6f, 1e-6f, 2e-7f };
+	(void)state;
+	for (size_t k = 0; k < sizeof types/sizeof *types; k++)
+		for (int i = 0; i < 3; i++) {
+			double most = 0;
+			fill(SMOOTH);
+			for (int j = 0; j < N; j++) x[j] *= size[i]/0.03f;
+			for (int effort = QUANT_EFFORT_MIN; effort <= QUANT_EFFORT_MAX; effort += 4)
+				for (int weighed = 0; weighed < 2; weighed++) {
+					double left = share_left_by(types[k].type, weighed ? imp : NULL, effort);
+					most = left > most ? left : most;
+				}
+			if (!(most <= types[k].limit[i]))
+				fail_msg("%s, weights of %g: %g is left", ggu_type_info(types[k].type)->name,
+					(double)size[i], most);
+		}
 }
 
 /* The greatest float in every place: no scale may be taken whose levels leave the range of a float. */
@@ -351,6 +388,7 @@ int main(void)
 		cmocka_unit_test(few_levels_are_kept),
 		cmocka_unit_test(a_huge_weight_keeps_the_min_in_range),
 		cmocka_unit_test(tiny_weights_keep_their_size),
+		cmocka_unit_test(coarse_scales_are_chosen_by_what_they_leave),
 		cmocka_unit_test(the_greatest_stay_finite),
 		cmocka_unit_test(far_mins_are_not_multiplied_past_their_range),
 		cmocka_unit_test(refuses_what_is_no_block),
