@@ -68,13 +68,14 @@ struct digit_sums {
 	} d;
 };
 /* n blocks of some rows; blocks of 32: of all rows that go side by side. next: where rows that come later begin, to be
- * prefetched */
+ * prefetched; nearer: and again so many bytes before them */
 struct digits_part {
 	const char *w;
 	size_t w_stride, n_rows, n;
 	const char *strip;
 	size_t strip_stride;
 	const char *next;
+	size_t nearer;
 };
 typedef void digits_fn(const struct digits_part *p, struct digit_sums *to);
 struct digits_type {

@@ -99,8 +99,10 @@ static void unpack(size_t block, size_t n_in, const void *strip, float *x)
 /* ---- products ---- */
 
 /* Rows that come later are asked for in the order in which they lie. As all of them are met soon after the first one,
- * the last have to be asked for earlier: so many bytes before. */
+ * the last have to be asked for earlier: so many bytes before. A core that has as many
+ * lines under way as it can forgets requests for more, so each line is asked for again when it is some rows nearer. */
 enum { LEAD = 4 << 10 };
+enum { NEARER = 4 };
 
 /* What is the same for all chunks of a product, so that these begin without divisions. */
 struct job {
@@ -148,7 +150,7 @@ static void sum_up(const struct job *j, struct chunk *c)
 	const char *w = (const char *)m->w + c->o*m->w_stride + at;
 	c->strip = (const char *)m->act + c->t0*j->strip + c->unit*j->strip_bytes;
 	struct digits_part part = { w, m->w_stride, c->n_o, left < j->step ? left : j->step, c->strip, j->strip,
-		w + j->table->rows*m->w_stride + (j->table->rows - 1)*at + LEAD };
+		w + j->table->rows*m->w_stride + (j->table->rows - 1)*at + LEAD, NEARER*m->w_stride };
 	c->n_units = part.n;
 	c->n_blocks = part.n*j->blocks;
 	if (mul_block(j->kind) == 32 && c->n_o < j->table->rows) last_rows(sums, part, part.n*j->bytes, c->s);

@@ -11,9 +11,10 @@
  *   h_  heads        the first sixteen bytes of the blocks of some rows
  *   y_, x_           one register of 32 bytes, where c64 is two (digits_256.h and digits_y.h alone) */
 
-INLINE void ahead(const char *p, size_t bytes)
+INLINE void ahead(const char *p, size_t nearer, size_t bytes)
 {
 	UNROLL for (size_t i = 0; i < bytes; i += 64) __builtin_prefetch(p + i, 0, 2);
+	UNROLL for (size_t i = 0; i < bytes; i += 64) __builtin_prefetch(p - nearer + i, 0, 2);
 }
 INLINE __m256i sum_at(const int16_t *p) { return _mm256_load_si256((const void *)p); }
 INLINE __m128i x16(const void *p) { return _mm_loadu_si128(p); }
@@ -68,7 +69,7 @@ INLINE void supers(int n_tokens, const struct digits_part *p, struct digit_sums 
 		const digits256 d[2] = { d_load(x->in[order].high), d_load(x->in[order].low) };
 		for (size_t r = 0, at = b*ROWS; r < p->n_rows; r++, at++, w += p->w_stride, next += k.bytes) {
 			const struct meet m = { n_tokens, strip, p->strip_stride, order, d, to, at };
-			ahead(next, k.bytes);
+			ahead(next, p->nearer, k.bytes);
 			block(w, &m);
 			if (k.has_min) memcpy(to->d.pair + at, w + k.at_d, 4);
 			else memcpy(to->d.half + at, w + k.at_d, 2);

@@ -99,7 +99,7 @@ INLINE void units(int n_tokens, const struct digits_part *part, struct digit_sum
 	const char *next = p.next, *strip = p.strip;
 	struct rows w = rows_at(p.w, p.w_stride);
 	for (size_t u = 0, at = 0; u < p.n; u++, rows_go(&w, like.bytes), next += like.bytes*ROWS) {
-		ahead(next, like.bytes*ROWS);
+		ahead(next, p.nearer, like.bytes*ROWS);
 		UNROLL for (int j = 0; j < like.blocks; j++, at += ROWS, strip += sizeof(struct strip32)) {
 			vi c[8];
 			codes(&w, j, c);
