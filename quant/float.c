@@ -131,13 +131,9 @@ static const float *strip_of(const struct quant_mul *m, size_t t, size_t l, size
 	size_t tokens = quant_float_table->tokens;
 	return (const float *)m->act + (t/tokens*FLOAT_LANES + l)*phase_floats(m->n_in) + i/FLOAT_LANES*tokens;
 }
-/* n of these, tile r of the panel; next: the strip that comes then */
-static void meet(const struct quant_mul *m, const struct work *k, size_t t, size_t l, size_t r, size_t i, size_t n,
-	const float *next, float *sums, int merges)
+static const float *tile_of(const struct work *k, size_t r)
 {
-	const struct float_table *f = quant_float_table;
-	f->gemm(n/FLOAT_LANES + (l < n%FLOAT_LANES), k->panel + l*PHASE + r*f->outputs*(FLOAT_CHUNK/FLOAT_LANES + 1),
-		strip_of(m, t, l, i), next, sums, i == 0, merges);
+	return k->panel + r*quant_float_table->outputs*(FLOAT_CHUNK/FLOAT_LANES + 1);
 }
 /* The sums of a tile to n_t tokens from t on and n_o outputs from o on */
 static void put(const struct quant_mul *m, size_t t, size_t n_t, size_t o, size_t n_o, const float *sums)
@@ -146,24 +142,17 @@ static void put(const struct quant_mul *m, size_t t, size_t n_t, size_t o, size_
 	for (size_t i = 0; i < n_t; i++, sums += width)
 		memcpy(m->y + (t + i)*m->y_stride + o, sums, (n_o < width ? n_o : width)*sizeof *sums);
 }
-/* All columns in one panel: the phases of a tile come in such an order that the tree over them is a stack, whose two
- * upper sums become one whenever they are of the same height; it stays in the first cache. */
-static void at_once(const struct quant_mul *m, size_t t, size_t n_t, size_t o, size_t n_o, struct work *k)
+/* All columns in one panel */
+static void at_once(const struct quant_mul *m, size_t t, size_t n_t, size_t o, size_t n_o, const struct work *k,
+	float *sums)
 {
-	static const size_t order[FLOAT_LANES] = { 0, 8, 4, 12, 2, 10, 6, 14, 1, 9, 5, 13, 3, 11, 7, 15 };
-	size_t width = quant_float_table->outputs, tokens = quant_float_table->tokens, tile = tokens*width,
+	size_t width = quant_float_table->outputs, tokens = quant_float_table->tokens,
 		next = t + tokens < m->n_tokens ? t + tokens : t;
 	for (size_t r = 0; r*width < n_o; r++) {
-		float *top = k->sums[0];
-		for (size_t i = 0; i < FLOAT_LANES; i++) {
-			int merges = 0;
-			while (i >> merges & 1) merges++;
-			meet(m, k, t, order[i], r, 0, m->n_in, i + 1 < FLOAT_LANES ? strip_of(m, t, order[i + 1], 0) :
-				strip_of(m, (r + 1)*width < n_o ? t : next, 0, 0), top, merges);
-			top -= (size_t)merges*tile;
-			top += tile;
-		}
-		put(m, t, n_t, o + r*width, n_o - r*width, k->sums[0]);
+		const struct float_phases all = { m->n_in, tile_of(k, r), strip_of(m, t, 0, 0), PHASE,
+			phase_floats(m->n_in) };
+		quant_float_table->gemm_all(&all, (r + 1)*width < n_o ? all.strip : strip_of(m, next, 0, 0), sums);
+		put(m, t, n_t, o + r*width, n_o - r*width, sums);
 	}
 }
 /* Columns chunk by chunk: the sums of all phases and strips wait for the next. */
@@ -176,10 +165,11 @@ static void by_chunks(const struct quant_mul *m, size_t t0, size_t n_t, size_t o
 		make_panel(m, o, n_o, i, n, k);
 		for (size_t l = 0; l < FLOAT_LANES; l++)
 			for (size_t j = 0; j < all; j++)
-				meet(m, k, t0 + j/tiles*tokens, l, j%tiles, i, n,
+				quant_float_table->gemm(n/FLOAT_LANES + (l < n%FLOAT_LANES),
+					tile_of(k, j%tiles) + l*PHASE, strip_of(m, t0 + j/tiles*tokens, l, i),
 					j + tiles < all ? strip_of(m, t0 + (j/tiles + 1)*tokens, l, i) :
 						strip_of(m, t0, (l + 1)%FLOAT_LANES, i),
-					k->sums[l] + j*tokens*width, 0);
+					k->sums[l] + j*tokens*width, i == 0);
 	}
 	quant_float_table->tree(k->sums[0], stride, all*tokens*width);
 	for (size_t j = 0; j < all; j++) {
@@ -199,7 +189,7 @@ static void panels(const struct quant_mul *m, size_t t0, size_t n_t, size_t o0, 
 		}
 		make_panel(m, o, some, 0, m->n_in, k);
 		for (size_t t = 0; t < n_t; t += tokens)
-			at_once(m, t0 + t, n_t - t < tokens ? n_t - t : tokens, o, some, k);
+			at_once(m, t0 + t, n_t - t < tokens ? n_t - t : tokens, o, some, k, k->sums[0]);
 	}
 }
 

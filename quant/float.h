@@ -47,16 +47,22 @@ typedef void float_rows_fn(size_t n_out, size_t n_in, const char *w, size_t w_st
  * callers begin with the last rows. */
 typedef void float_turn_fn(const char *rows, size_t stride, size_t n_rows, size_t n, size_t width, size_t phase,
 	float *to);
+/* n columns of a panel, one tile wide, and of a strip; floats from a phase to the next */
+struct float_phases {
+	size_t n;
+	const float *panel, *strip;
+	size_t panel_phase, strip_phase;
+};
 struct float_table {
 	size_t outputs, tokens;                         /* of a tile; outputs divides FLOAT_OUTPUTS */
 	float_decode_fn *decode[FLOAT_TYPES];
 	float_rows_fn *rows[FLOAT_TYPES];
 	float_turn_fn *turn[FLOAT_TYPES];
-	/* acc[token][output] becomes, or is raised by, n lines of a phase of a panel times those of a strip. Then it
-	 * is added to the one before it in memory, and so on, `merges` times, and is where the last was. next: the
+	/* acc[token][output] becomes, or is raised by, n lines of a phase of a panel times those of a strip. next: the
 	 * strip of the next call, which lies too far away for a core to foresee it */
-	void (*gemm)(size_t n, const float *panel, const float *strip, const float *next, float *acc, bool begin,
-		int merges);
+	void (*gemm)(size_t n, const float *panel, const float *strip, const float *next, float *acc, bool begin);
+	/* sums[token][output] becomes the tree over all phases; there is room for as many such tiles. */
+	void (*gemm_all)(const struct float_phases *o, const float *next, float *sums);
 	/* sums[0..n - 1] become the tree over sixteen such arrays, `stride` floats apart; n is a multiple of 16 */
 	void (*tree)(float *sums, size_t stride, size_t n);
 };

@@ -2,6 +2,7 @@
  * float_text.h - floats for one instruction set, one text for all; defines the table FLOAT_TABLE. An instance
  * (float_ISA.c) includes one of lane.h's vocabularies before, and gives
  *   WIDE, TOKENS                the tile: registers of outputs, tokens; its sums fill most of the registers there are
+ *   TOGETHER                    phases that a tile's registers are shared by where it is done with them at once: 1, 2
  *   ROWS, COLS                  rows, and tokens at most, that meet at a time where tokens are few
  *   turn_8(type, from, phase, to)       eight columns of eight rows; float_turn_x86.h or float_turn_c.h */
 #include "float.h"
@@ -117,26 +118,73 @@ INLINE void rows(enum float_type type, size_t n_out, size_t n_in, const char *w,
 
 /* ---- the tile: lanes are outputs ---- */
 
-static void gemm(size_t n, const float *panel, const float *strip, const float *next, float *acc, bool begin,
-	int merges)
+/* A line of a phase: sums of `tokens` tokens */
+INLINE void line(int tokens, const float *panel, const float *strip, rf *a)
+{
+	rf w[WIDE];
+	UNROLL for (int c = 0; c < WIDE; c++) w[c] = r_floats(panel + c*REG);
+	UNROLL for (int t = 0; t < tokens; t++) {
+		rf x = r_dup_at(strip + t);
+		UNROLL for (int c = 0; c < WIDE; c++) a[t*WIDE + c] = r_fma(w[c], x, a[t*WIDE + c]);
+	}
+}
+static void gemm(size_t n, const float *panel, const float *strip, const float *next, float *acc, bool begin)
 {
 	rf a[TOKENS*WIDE], zero = { 0 };
 	if (begin) UNROLL for (int k = 0; k < TOKENS*WIDE; k++) a[k] = zero;
 	else UNROLL for (int k = 0; k < TOKENS*WIDE; k++) a[k] = r_floats(acc + k*REG);
 	for (; n; n--, panel += OUTPUTS, strip += TOKENS, next += TOKENS) {
-		rf w[WIDE];
 		__builtin_prefetch(next);
-		UNROLL for (int c = 0; c < WIDE; c++) w[c] = r_floats(panel + c*REG);
-		UNROLL for (int t = 0; t < TOKENS; t++) {
-			rf x = r_dup_at(strip + t);
-			UNROLL for (int c = 0; c < WIDE; c++) a[t*WIDE + c] = r_fma(w[c], x, a[t*WIDE + c]);
-		}
-	}
-	for (; merges; merges--) {
-		acc -= TOKENS*OUTPUTS;
-		UNROLL for (int k = 0; k < TOKENS*WIDE; k++) a[k] += r_floats(acc + k*REG);
+		line(TOKENS, panel, strip, a);
 	}
 	UNROLL for (int k = 0; k < TOKENS*WIDE; k++) r_put(acc + k*REG, a[k]);
+}
+
+/* The order in which phases come, so that the tree over them is a stack, whose two upper sums become one whenever they
+ * are of the same height; it stays in the first cache. */
+static const size_t order[FLOAT_LANES] = { 0, 8, 4, 12, 2, 10, 6, 14, 1, 9, 5, 13, 3, 11, 7, 15 };
+enum { SHARE = TOKENS/TOGETHER, TILE = TOKENS*OUTPUTS };
+/* The sum of the TOGETHER phases from place `at` of the order on, of SHARE tokens from `first` on, to which those in
+ * the `merges` tiles before `to` are added, the last one first. Keeping sums and adding them up takes a good part of
+ * the time where there are few columns: what is added up in registers is not kept. */
+static __attribute__((noinline)) void phases(const struct float_phases *o, size_t at, size_t first, const float *next,
+	int merges, float *to)
+{
+	rf a[TOKENS*WIDE], zero = { 0 };
+	const float *p[TOGETHER], *x[TOGETHER];
+	UNROLL for (int k = 0; k < TOKENS*WIDE; k++) a[k] = zero;
+	UNROLL for (size_t s = 0; s < TOGETHER; s++) {
+		p[s] = o->panel + order[at + s]*o->panel_phase;
+		x[s] = o->strip + order[at + s]*o->strip_phase + first;
+	}
+	for (size_t n = o->n/FLOAT_LANES; n; n--, next += TOKENS) {
+		__builtin_prefetch(next);
+		UNROLL for (size_t s = 0; s < TOGETHER; s++) {
+			line(SHARE, p[s], x[s], a + s*SHARE*WIDE);
+			p[s] += OUTPUTS;
+			x[s] += TOKENS;
+		}
+	}
+	UNROLL for (size_t s = 0; s < TOGETHER; s++)
+		if (order[at + s] < o->n%FLOAT_LANES) line(SHARE, p[s], x[s], a + s*SHARE*WIDE);
+	UNROLL for (int k = SHARE*WIDE; k < TOKENS*WIDE; k++) a[k - SHARE*WIDE] += a[k];
+	for (to += first*OUTPUTS; merges; merges--) {
+		to -= TILE;
+		UNROLL for (int k = 0; k < SHARE*WIDE; k++) a[k] += r_floats(to + k*REG);
+	}
+	UNROLL for (int k = 0; k < SHARE*WIDE; k++) r_put(to + k*REG, a[k]);
+}
+static void gemm_all(const struct float_phases *o, const float *next, float *sums)
+{
+	for (size_t at = 0, height = 0; at < FLOAT_LANES; at += TOGETHER) {
+		const size_t after = at + TOGETHER;
+		int merges = 0;
+		while (at/TOGETHER >> merges & 1) merges++;
+		for (size_t s = 0; s < TOGETHER; s++)
+			phases(o, at, s*SHARE, after < FLOAT_LANES ? o->strip + order[after + s]*o->strip_phase :
+				next + order[s]*o->strip_phase, merges, sums + height*TILE);
+		height += 1 - (size_t)merges;
+	}
 }
 static void tree(float *sums, size_t stride, size_t n)
 {
@@ -193,5 +241,5 @@ DECODE(bf16, FLOAT_BF16, r_bf16)
 
 const struct float_table FLOAT_TABLE = {
 	OUTPUTS, TOKENS, { decode_f32, decode_f16, decode_bf16 },
-	{ rows_f32, rows_f16, rows_bf16 }, { turn_f32, turn_f16, turn_bf16 }, gemm, tree,
+	{ rows_f32, rows_f16, rows_bf16 }, { turn_f32, turn_f16, turn_bf16 }, gemm, gemm_all, tree,
 };
