@@ -65,23 +65,24 @@ static void pack256(const struct narrow *q, struct strip256 *s)
 	for (size_t i = 0; i < 16; i++) s->less4[i] = q->sum[i/8*8 + i/4%2 + i%4*2]*(i%4 < 2 ? -4 : -64);
 	s->d = q->d;
 }
+static void pack32(const struct narrow *q, struct strip32 *s)
+{
+	digits_of(q->q, 32, 6, s->high, s->low);
+	for (size_t h = 0; h < 2; h++) s->sum[h] = q->sum[h];
+	s->all = s->sum[0] + s->sum[1];
+	s->all_float = (float)s->all;
+	s->d = q->d;
+}
+/* Some blocks at once: a block's steps wait for each other. */
 static void pack(size_t block, size_t n_in, const float *x, void *strip)
 {
-	struct narrow q;
-	struct strip256 *s = strip;
-	struct strip32 *u = strip;
-	for (size_t i = 0; block == 256 && i < n_in; i += 256, s++) {
-		mul_codes->narrow(x + i, 0, 1, 256, &q);
-		pack256(&q, s);
-	}
-	if (block == 256) return;
-	for (size_t i = 0; i < n_in; i += 32, u++) {
-		mul_codes->narrow(x + i, 0, 1, 32, &q);
-		digits_of(q.q, 32, 6, u->high, u->low);
-		for (size_t h = 0; h < 2; h++) u->sum[h] = q.sum[h];
-		u->all = u->sum[0] + u->sum[1];
-		u->all_float = (float)u->all;
-		u->d = q.d;
+	struct narrow q[NARROW_ROWS];
+	for (size_t b = 0, some; b < n_in/block; b += some) {
+		some = n_in/block - b < NARROW_ROWS ? n_in/block - b : NARROW_ROWS;
+		mul_codes->narrow(x + b*block, block, some, (int)block, q);
+		for (size_t i = 0; i < some; i++)
+			if (block == 256) pack256(q + i, (struct strip256 *)strip + b + i);
+			else pack32(q + i, (struct strip32 *)strip + b + i);
 	}
 }
 static void unpack(size_t block, size_t n_in, const void *strip, float *x)
