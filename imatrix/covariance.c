@@ -18,6 +18,7 @@
 #include <xxhash.h>
 #include "../libgguf/grow.h"
 #include "../libgguf/pool.h"
+#include "../libgguf/size.h"
 #include "../libgguf/zeros.h"
 #include "../quant/vec.h"
 #include "imatrix_internal.h"
@@ -231,7 +232,7 @@ enum ggu_status imatrix_add_covariance(struct imatrix *im, const char *name, siz
 	bool same;
 	if (mat >= n_mat) return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, name, "matrix %zu of %zu", mat, n_mat);
 	if ((s = imatrix_entry(im, name, n_in, n_mat, &e, err))) return s;
-	for (size_t t = 0; t < n_tokens; t += (n_tokens + HASHED - 1)/HASHED)
+	for (size_t t = 0; t < n_tokens; t += size_parts(n_tokens, HASHED))
 		now.hash = XXH3_64bits_withSeed(x + t*stride, n_in*sizeof *x, now.hash);
 	same = same_input(im, &now);
 	if (!e->cov && same) e->cov = im->before.of;

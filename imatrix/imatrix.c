@@ -9,6 +9,7 @@
 #include <string.h>
 #include "../libgguf/grow.h"
 #include "../libgguf/pool.h"
+#include "../libgguf/size.h"
 #include "../quant/vec.h"
 #include "imatrix_internal.h"
 
@@ -187,7 +188,7 @@ enum ggu_status imatrix_add(struct imatrix *im, const char *name, size_t n_mat, 
 	a.rest = a.sums + n_in;
 	if (e) memcpy(a.sums, e->sums + mat*n_in, row);
 	if (e) memcpy(a.rest, e->rest + mat*n_in, row);
-	ggu_pool_run(pool, (n_in + COLUMNS - 1)/COLUMNS, add_columns, &a);
+	ggu_pool_run(pool, size_parts(n_in, COLUMNS), add_columns, &a);
 	for (size_t j = 0; j < n_in && !s; j++)         /* squares of what is finite cannot overflow */
 		if (!isfinite(a.sums[j]))
 			s = ggu_fail(err, GGU_ERR_FORMAT, GGU_NO_OFFSET, name, "an activation is not finite");

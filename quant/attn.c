@@ -7,16 +7,14 @@
  * read, so memory is what counts: a task has several key-value heads then, and reads blocks as they lie. */
 #include <math.h>
 #include <string.h>
+#include "../libgguf/size.h"
 #include "attn_internal.h"
 
 const struct attn_table *quant_attn_table = &quant_attn_c;
 
-static size_t most(size_t a, size_t b) { return a > b ? a : b; }
-static size_t least(size_t a, size_t b) { return a < b ? a : b; }
-static size_t up(size_t a, size_t b) { return (a + b - 1)/b; }
 static size_t group(const struct attn_shape *s) { return s->n_head/s->n_kv; }
-static size_t k_wide(const struct attn_shape *s) { return up(s->k_dim, ATTN_LANES)*ATTN_LANES; }
-static size_t v_wide(const struct attn_shape *s) { return up(s->v_dim, ATTN_LANES)*ATTN_LANES; }
+static size_t k_wide(const struct attn_shape *s) { return size_up(s->k_dim, ATTN_LANES); }
+static size_t v_wide(const struct attn_shape *s) { return size_up(s->v_dim, ATTN_LANES); }
 
 /* from..*to - 1 are seen; both grow with pos. */
 static size_t range_of(const struct attn *a, const struct attn_rows *r, size_t pos, size_t *to)
@@ -29,8 +27,8 @@ static size_t range_of(const struct attn *a, const struct attn_rows *r, size_t p
 		from = pos > w/2 ? pos - w/2 : 0;
 		end = pos + w/2 + 1;
 	}
-	*to = least(end, r->n_pos);
-	return least(from, *to);
+	*to = size_least(end, r->n_pos);
+	return size_least(from, *to);
 }
 /* Splits that some token of r sees: *first and the number. */
 static size_t splits_of(const struct attn *a, const struct attn_rows *r, size_t *first)
@@ -38,7 +36,7 @@ static size_t splits_of(const struct attn *a, const struct attn_rows *r, size_t 
 	size_t to, none;
 	*first = range_of(a, r, r->pos, &none)/ATTN_SPLIT;
 	range_of(a, r, r->pos + r->n - 1, &to);
-	return r->n ? most(up(to, ATTN_SPLIT), *first + 1) - *first : 1;
+	return r->n ? size_most(size_parts(to, ATTN_SPLIT), *first + 1) - *first : 1;
 }
 
 /* ---- plan ---- */
@@ -51,18 +49,19 @@ static size_t records_bytes(const struct attn_shape *s, size_t n_tokens, size_t 
 }
 size_t attn_partial_bytes(const struct attn_shape *s, size_t n_tokens, size_t n_pos)
 {
-	return records_bytes(s, n_tokens, up(n_pos, ATTN_SPLIT) + 1);
+	return records_bytes(s, n_tokens, size_parts(n_pos, ATTN_SPLIT) + 1);
 }
 
 /* Rows of a task: what they need is to fit a core's cache. */
 enum { FEW_ROWS = 2*ATTN_GROUP, ROOM = 96 << 10 };      /* floats */
 static size_t rows_max(const struct attn_shape *s)
 {
-	return most(least(ROOM/(s->k_dim + ATTN_BLOCK + 2*v_wide(s)), ATTN_ROWS), ATTN_GROUP);
+	return size_most(size_least(ROOM/(s->k_dim + ATTN_BLOCK + 2*v_wide(s)), ATTN_ROWS), ATTN_GROUP);
 }
 static size_t tasks_of(const struct attn_shape *s, const struct attn_rows *r)
 {
-	return up(s->n_kv, r->cut.kv)*up(group(s), r->cut.heads)*up(r->n, r->cut.tokens)*r->cut.parts;
+	return size_parts(s->n_kv, r->cut.kv)*size_parts(group(s), r->cut.heads)*size_parts(r->n, r->cut.tokens)
+		*r->cut.parts;
 }
 /* Rows of a task as many as its buffers take, fewer where threads would stand idle, but enough to reuse what was
  * read. */
@@ -70,14 +69,15 @@ static size_t cut_tokens(struct attn *a, size_t n_tasks)
 {
 	enum { FEWEST = 4*ATTN_GROUP };
 	const struct attn_shape *s = &a->shape;
-	size_t rows = rows_max(s), across = up(group(s), rows), heads = up(group(s), across), tokens = 0, total = 0;
+	size_t rows = rows_max(s), across = size_parts(group(s), rows), heads = size_parts(group(s), across),
+		tokens = 0, total = 0;
 	for (size_t i = 0; i < a->n_rows; i++) tokens += a->rows[i].n;
 	tokens = tokens*s->n_kv*across/n_tasks;
-	tokens = least(most(tokens, up(FEWEST, heads)), rows/heads);
+	tokens = size_least(size_most(tokens, size_parts(FEWEST, heads)), rows/heads);
 	for (size_t i = 0; i < a->n_rows; i++) {
 		struct attn_rows *r = a->rows + i;
 		r->cut.heads = heads;
-		r->cut.tokens = r->n ? up(r->n, up(r->n, tokens)) : 1;
+		r->cut.tokens = r->n ? size_parts(r->n, size_parts(r->n, tokens)) : 1;
 		r->cut.kv = r->cut.parts = 1;
 		total += tasks_of(s, r);
 	}
@@ -88,8 +88,8 @@ static size_t heads_together(const struct attn_shape *s, const struct attn_rows 
 {
 	size_t n = rows_max(s)/(r->cut.heads*r->cut.tokens);
 	if (r->cut.heads < group(s) || r->n*r->cut.heads > FEW_ROWS) return 1;
-	n = least(least(n, total/n_tasks), s->n_kv);
-	return n ? up(s->n_kv, up(s->n_kv, n)) : 1;
+	n = size_least(size_least(n, total/n_tasks), s->n_kv);
+	return n ? size_parts(s->n_kv, size_parts(s->n_kv, n)) : 1;
 }
 struct attn_plan attn_plan(struct attn *a, int n_threads)
 {
@@ -119,7 +119,7 @@ struct attn_plan attn_plan(struct attn *a, int n_threads)
 
 /* Sums of minima, whatever the type */
 static size_t minima(const struct attn_shape *s) { return s->v_dim/32*ATTN_LANES; }
-static size_t lines(size_t bytes) { return up(bytes, 64)*64; }
+static size_t lines(size_t bytes) { return size_up(bytes, 64); }
 size_t attn_work_bytes(const struct attn_shape *s)
 {
 	size_t rows = rows_max(s), a = 2*v_wide(s) + minima(s),
@@ -164,7 +164,7 @@ static void meet(struct attn_task *t, const struct attn_rows *rows, size_t i, si
 	size_t bytes = attn_head_bytes(&t->a->shape);
 	const char *head = (const char *)rows->block[p/ATTN_BLOCK] + (t->kv + i)*bytes, *after = NULL;
 	while (r0 < r1 && t->row[r0].to <= p) r0++;
-	while (r0 < r1 && t->row[r1 - 1].from >= least(next, t->row[r1 - 1].to)) r1--;
+	while (r0 < r1 && t->row[r1 - 1].from >= size_least(next, t->row[r1 - 1].to)) r1--;
 	if (r0 == r1) return;
 	if (i + 1 < t->n/t->head_rows) after = head + bytes;
 	else if (next < t->row[t->n - 1].to) after = (const char *)rows->block[next/ATTN_BLOCK] + t->kv*bytes;
@@ -172,8 +172,8 @@ static void meet(struct attn_task *t, const struct attn_rows *rows, size_t i, si
 }
 static void meet_split(struct attn_task *t, const struct attn_rows *rows, size_t split)
 {
-	size_t from = most(t->row[0].from/ATTN_BLOCK*ATTN_BLOCK, split*ATTN_SPLIT);
-	size_t to = least(t->row[t->n - 1].to, (split + 1)*ATTN_SPLIT);
+	size_t from = size_most(t->row[0].from/ATTN_BLOCK*ATTN_BLOCK, split*ATTN_SPLIT);
+	size_t to = size_least(t->row[t->n - 1].to, (split + 1)*ATTN_SPLIT);
 	reset(t->split, t->n);
 	memset(t->split_a, 0, t->n*t->a_wide*sizeof *t->split_a);
 	for (size_t p = from; p < to; p += ATTN_BLOCK)
@@ -210,13 +210,13 @@ static void take_rows(struct attn_task *t, const struct attn *a, const struct at
 	t->head_rows = x->n_tokens*x->n_heads;
 	t->n = x->n_kv*t->head_rows;
 	t->group = t->head_rows <= quant_attn_table->most ? t->head_rows :
-		up(t->head_rows, up(t->head_rows, ATTN_GROUP));
+		size_parts(t->head_rows, size_parts(t->head_rows, ATTN_GROUP));
 	lay_out(t, a);
 	quant_attn_table->pack_q(t);
 }
 static void whole(struct attn_task *t, const struct attn_rows *r)
 {
-	size_t first = t->row[0].from/ATTN_SPLIT, end = up(t->row[t->n - 1].to, ATTN_SPLIT);
+	size_t first = t->row[0].from/ATTN_SPLIT, end = size_parts(t->row[t->n - 1].to, ATTN_SPLIT);
 	const struct attn *a = t->a;
 	reset(t->all, t->n);
 	for (size_t s = first; s < end; s++) {
@@ -259,8 +259,8 @@ static const struct attn_rows *rows_of(const struct attn *a, size_t i, bool merg
 static struct share share_of(const struct attn *a, const struct attn_rows *r, size_t i)
 {
 	const struct attn_shape *s = &a->shape;
-	size_t stretches = up(r->n, r->cut.tokens), by_query = up(group(s), r->cut.heads),
-		heads = up(s->n_kv, r->cut.kv)*by_query, stretch, head;
+	size_t stretches = size_parts(r->n, r->cut.tokens), by_query = size_parts(group(s), r->cut.heads),
+		heads = size_parts(s->n_kv, r->cut.kv)*by_query, stretch, head;
 	struct share x = { .part = 0 };
 	if (r->cut.parts > 1) {
 		head = i%heads;
@@ -271,11 +271,11 @@ static struct share share_of(const struct attn *a, const struct attn_rows *r, si
 		head = i/stretches;
 	}
 	x.kv = head/by_query*r->cut.kv;
-	x.n_kv = least(r->cut.kv, s->n_kv - x.kv);
+	x.n_kv = size_least(r->cut.kv, s->n_kv - x.kv);
 	x.head = head%by_query*r->cut.heads;
-	x.n_heads = least(r->cut.heads, group(s) - x.head);
+	x.n_heads = size_least(r->cut.heads, group(s) - x.head);
 	x.token = (stretches - 1 - stretch)*r->cut.tokens;
-	x.n_tokens = least(r->cut.tokens, r->n - x.token);
+	x.n_tokens = size_least(r->cut.tokens, r->n - x.token);
 	return x;
 }
 void attn_run(const struct attn *a, size_t task, void *work)

@@ -24,7 +24,6 @@ INLINE bool has_minima(enum form form) { return form == CODES_5; }
 INLINE size_t bytes_of(enum form form) { return form == FLOATS ? 4 : 2; }
 /* Rows of numbers in front of a block's codes; their bytes. */
 INLINE size_t scales_of(enum form form) { return (size_t)ROW*(has_minima(form) ? 4 : form == CODES_16 ? 2 : 1); }
-INLINE size_t least(size_t a, size_t b) { return a < b ? a : b; }
 
 /* ---- scores by floats ---- */
 
@@ -198,7 +197,7 @@ INLINE void score_integers(int rows, int wide, size_t dim, const float *query, c
 {
 	const int32_t *q = (const int32_t *)(const void *)query;
 	for (size_t i = 0; i < dim; i += ATTN_SHARE) {
-		size_t n = (least(dim - i, ATTN_SHARE) + ATTN_LANES - 1)/ATTN_LANES*ATTN_LANES/2;
+		size_t n = size_up(size_least(dim - i, ATTN_SHARE), ATTN_LANES)/2;
 		fetch_scales(CODES_16, k, next);
 		for (size_t p = 0; p < ATTN_BLOCK; p += (size_t)wide*REG)
 			score_pairs(rows, wide, n, q, k + 4*p, next, s + p, i == 0);
@@ -384,11 +383,11 @@ INLINE void mix_codes(enum form form, int rows, int most, const struct seen *see
 		if ((size_t)seen[r].to > to) to = (size_t)seen[r].to;
 	}
 	from = from/STEP*STEP;
-	to = (to + STEP - 1)/STEP*STEP;
+	to = size_up(to, STEP);
 	for (size_t j = 0, n; j < v_wide; j += n, b += v->bytes) {
 		struct shares u[ATTN_MOST];
 		size_t low = 0, step = (size_t)wide*REG;
-		n = form == CODES_16 ? least(v_wide - j, ATTN_SHARE) : 32;
+		n = form == CODES_16 ? size_least(v_wide - j, ATTN_SHARE) : 32;
 		fetch_scales(form, b, v->next);
 		share(form, rows, w, b, seen, u);
 		for (; low + step <= n; low += step)

@@ -7,6 +7,7 @@
  * the picture. */
 #include <math.h>
 #include <string.h>
+#include "../libgguf/size.h"
 #include "attn_internal.h"
 #include "kern.h"
 #include "quant.h"
@@ -31,14 +32,12 @@ bool attn_can_store(uint32_t type, size_t dim)
 	return f && dim > 0 && (type == GGU_TYPE_I16 || dim % f->weights == 0);
 }
 
-static size_t up(size_t a, size_t b) { return (a + b - 1)/b; }
-static size_t least(size_t a, size_t b) { return a < b ? a : b; }
 size_t attn_row_bytes(uint32_t type, size_t dim)
 {
 	const struct ggu_type_info *t = ggu_type_info(type);
 	if (type == GGU_TYPE_I16)
-		return up(dim, ATTN_SHARE)*sizeof(float) + up(dim, ATTN_LANES)*ATTN_LANES*sizeof(int16_t);
-	return up(dim, t->block_weights)*t->block_bytes;
+		return size_parts(dim, ATTN_SHARE)*sizeof(float) + size_up(dim, ATTN_LANES)*sizeof(int16_t);
+	return size_parts(dim, t->block_weights)*t->block_bytes;
 }
 static size_t k_bytes(const struct attn_shape *s) { return attn_row_bytes(s->k_type, s->k_dim)*ATTN_BLOCK; }
 size_t attn_head_bytes(const struct attn_shape *s)
@@ -81,7 +80,7 @@ static void turn_values(const struct fields *f, size_t dims, size_t n, uint8_t *
 	bool back)
 {
 	for (size_t b = 0; b < dims; b += f->weights) {
-		size_t codes = attn_row_bytes(f->type, least(f->weights, dims - b)) - f->scales*f->scale;
+		size_t codes = attn_row_bytes(f->type, size_least(f->weights, dims - b)) - f->scales*f->scale;
 		for (size_t i = 0; i < f->scales; i++, flat += f->scale)
 			values = f->scale == 4 ? turn(4, n, flat, values, at, back) :
 				turn(2, n, flat, values, at, back);

@@ -7,13 +7,13 @@
  *
  * Scores and sums over values are in attn_outer.h; what is not read as it lies in the cache is made floats first, by
  * attn_wide.h. */
+#include "../libgguf/size.h"
 #include "attn_internal.h"
 #include "mul.h"
 #include "lane_math.h"
 #include "attn_outer.h"
 #include "attn_wide.h"
 
-static inline size_t most(size_t a, size_t b) { return a > b ? a : b; }
 static enum form form_of(uint32_t type)
 {
 	switch (type) {
@@ -50,7 +50,7 @@ static void pack_codes(const struct attn_row *row, size_t rows, size_t dim, int3
 /* Lanes i.. of n numbers, and zeros behind them */
 static inline rf some(const float *x, size_t i, size_t n)
 {
-	return i + REG <= n ? r_floats(x + i) : r_part(x + least(i, n), n - least(i, n));
+	return i + REG <= n ? r_floats(x + i) : r_part(x + size_least(i, n), n - size_least(i, n));
 }
 static float integers(const float *x, size_t n, int16_t *q)
 {
@@ -66,8 +66,8 @@ static float integers(const float *x, size_t n, int16_t *q)
 static void pack_integers(const struct attn_row *row, size_t rows, size_t dim, int32_t *q)
 {
 	for (size_t i = 0, n; i < dim; i += n) {
-		n = least(dim - i, ATTN_SHARE);
-		size_t pairs = (n + ATTN_LANES - 1)/ATTN_LANES*ATTN_LANES/2;
+		n = size_least(dim - i, ATTN_SHARE);
+		size_t pairs = size_up(n, ATTN_LANES)/2;
 		for (size_t r = 0; r < rows; r++) {
 			int16_t x[ATTN_SHARE];
 			float d = integers(row[r].q + i, n, x);
@@ -83,7 +83,7 @@ static void pack_q(struct attn_task *t)
 	enum form form = form_of(t->a->shape.k_type);
 	for (size_t head = 0; head < t->n; head += t->head_rows)
 		for (size_t g = 0; g < t->head_rows; g += t->group) {
-			size_t rows = least(t->head_rows - g, t->group), at = head + g;
+			size_t rows = size_least(t->head_rows - g, t->group), at = head + g;
 			float *q = t->q + at*t->k_wide;
 			if (form == CODES_16) pack_integers(t->row + at, rows, dim, (int32_t *)(void *)q);
 			else if (form >= CODES_8) pack_codes(t->row + at, rows, dim, (int32_t *)(void *)q);
@@ -110,8 +110,8 @@ static void add_bias(const struct attn *a, const struct attn_row *row, size_t p,
 }
 enum { LANES = ATTN_LANES/REG };       /* in registers */
 /* Positions of the tile at p that a row sees. */
-static inline size_t first_of(const struct attn_row *row, size_t p) { return most(row->from, p) - p; }
-static inline size_t end_of(const struct attn_row *row, size_t p) { return least(row->to - p, ATTN_BLOCK); }
+static inline size_t first_of(const struct attn_row *row, size_t p) { return size_most(row->from, p) - p; }
+static inline size_t end_of(const struct attn_row *row, size_t p) { return size_least(row->to - p, ATTN_BLOCK); }
 
 /* Scores become what the softmax takes, but for a last factor, which is returned: where the scale is all there is to
  * do, they stay as they are. lo..hi - 1 of the tile at p are seen, -inf stands for the others. */
@@ -189,7 +189,7 @@ static inline struct ahead ahead_of(const char *next, size_t bytes, size_t piece
 }
 static inline void fetch(struct ahead *h)
 {
-	size_t n = least(h->piece, h->left);
+	size_t n = size_least(h->piece, h->left);
 	for (size_t i = 0; i < n; i += 64) __builtin_prefetch(h->at + i, 0, 2);
 	h->at += n;
 	h->left -= n;
@@ -216,12 +216,13 @@ static inline void mix_seen(struct attn_task *t, const struct values *v, size_t 
 static void mix_rows_seen(struct attn_task *t, const struct values *v, size_t p, size_t at, size_t end, size_t r,
 	size_t n)
 {
-	size_t lo = most(at, first_of(t->row + r + n - 1, p)), hi = most(lo, least(end, end_of(t->row + r, p)));
+	size_t lo = size_most(at, first_of(t->row + r + n - 1, p)),
+		hi = size_most(lo, size_least(end, end_of(t->row + r, p)));
 	for (size_t i = r; i < r + n && lo > at; i++)
-		mix_seen(t, v, i, 1, most(first_of(t->row + i, p), at),
-			least(end_of(t->row + i, p), least(lo, end)));
-	mix_seen(t, v, r, n, lo, least(hi, end));
-	for (size_t i = r; i < r + n && hi < end; i++) mix_seen(t, v, i, 1, hi, least(end_of(t->row + i, p), end));
+		mix_seen(t, v, i, 1, size_most(first_of(t->row + i, p), at),
+			size_least(end_of(t->row + i, p), size_least(lo, end)));
+	mix_seen(t, v, r, n, lo, size_least(hi, end));
+	for (size_t i = r; i < r + n && hi < end; i++) mix_seen(t, v, i, 1, hi, size_least(end_of(t->row + i, p), end));
 }
 /* Sixteen sums of weighted minima for each 32 dimensions, behind the row's sums over values */
 static void add_minima(struct attn_task *t, const char *base, size_t block_bytes, size_t p, size_t r)
@@ -252,7 +253,7 @@ static void meet_codes(struct attn_task *t, const char *k, const char *next, siz
 	size_t head = head_of(t, r0);
 	ptrdiff_t to_next = next ? next - k : 0;
 	for (size_t g = group_at(t, head, r0); g < r1; g += t->group, to_next = 0) {
-		size_t rows = least(head + t->head_rows - g, t->group);
+		size_t rows = size_least(head + t->head_rows - g, t->group);
 		score_of[form][rows](s->k_dim, t->q + g*t->k_wide, k, to_next, t->s + g*ATTN_BLOCK, true);
 	}
 	if (s->v_in_k) wide_k(s->k_type, k, s->k_dim, t->k);
@@ -265,10 +266,10 @@ static void meet_numbers(struct attn_task *t, const char *k, const char *next, s
 	enum form form = as_is ? form_of(s->k_type) : FLOATS;
 	size_t dim = s->k_dim, step = few(r0, r1) ? FEW_DIMS : dim, head = head_of(t, r0);
 	struct ahead h = ahead_of(next, attn_row_bytes(s->k_type, dim)*ATTN_BLOCK,
-		groups(t, head, r0, r1)*((dim + step - 1)/step));
+		groups(t, head, r0, r1)*size_parts(dim, step));
 	ptrdiff_t to_next = as_is && next && few(r0, r1) ? next - k : 0;
 	for (size_t i = 0; i < dim; i += step) {
-		size_t n = least(dim - i, step);
+		size_t n = size_least(dim - i, step);
 		const char *keys = k + attn_row_bytes(s->k_type, i)*ATTN_BLOCK;
 		if (!as_is) {
 			float *to = t->k + (s->v_in_k ? i*ATTN_BLOCK : 0);
@@ -276,7 +277,7 @@ static void meet_numbers(struct attn_task *t, const char *k, const char *next, s
 			keys = (const char *)to;
 		}
 		for (size_t g = group_at(t, head, r0); g < r1; g += t->group) {
-			size_t rows = least(head + t->head_rows - g, t->group);
+			size_t rows = size_least(head + t->head_rows - g, t->group);
 			if (!to_next) fetch(&h);
 			score_of[form][rows](n, t->q + g*t->k_wide + i*rows, keys, to_next, t->s + g*ATTN_BLOCK,
 				i == 0);
@@ -310,12 +311,13 @@ static void meet_value_numbers(struct attn_task *t, const char *v, const char *n
 	struct ahead h = ahead_of(next, s->v_in_k ? 0 : attn_row_bytes(s->v_type, s->v_dim)*ATTN_BLOCK,
 		groups(t, head, r0, r1)*(ATTN_BLOCK/step));
 	for (size_t c = first_of(t->row + r0, p)/step*step; c < end; c += step) {
-		size_t n = least(end - c, step);
+		size_t n = size_least(end - c, step);
 		if (widen) widen_values(t, v, c, n);
 		for (size_t g = group_at(t, head, r0); g < r1; g += t->group) {
-			size_t r = most(g, r0);
+			size_t r = size_most(g, r0);
 			if (!x.next) fetch(&h);
-			mix_rows_seen(t, &x, p, c, c + n, r, least(least(g + t->group, head + t->head_rows), r1) - r);
+			mix_rows_seen(t, &x, p, c, c + n, r,
+				size_least(size_least(g + t->group, head + t->head_rows), r1) - r);
 		}
 	}
 }
@@ -327,7 +329,7 @@ static void meet_value_codes(struct attn_task *t, const char *v, const char *nex
 	struct values x = { form, v, attn_row_bytes(s->v_type, form == CODES_16 ? ATTN_SHARE : 32)*ATTN_BLOCK,
 		next ? next - v : 0 };
 	for (size_t g = group_at(t, head, r0); g < r1; g += t->group, x.next = 0) {
-		size_t r = most(g, r0), n = least(least(g + t->group, head + t->head_rows), r1) - r;
+		size_t r = size_most(g, r0), n = size_least(size_least(g + t->group, head + t->head_rows), r1) - r;
 		struct seen seen[ATTN_MOST];
 		for (size_t i = 0; i < n; i++)
 			seen[i] = (struct seen){ (int)first_of(t->row + r + i, p), (int)end_of(t->row + r + i, p) };

@@ -55,7 +55,7 @@ static void k_integers(const char *b, size_t dim, float *k)
 {
 	for (size_t i = 0, n; i < dim; i += n, k += n*ATTN_BLOCK) {
 		float d[ATTN_BLOCK];
-		n = least(dim - i, ATTN_SHARE);
+		n = size_least(dim - i, ATTN_SHARE);
 		memcpy(d, b, sizeof d);
 		b += sizeof d;
 		for (size_t j = 0; j < n; j += 2, b += 2*ROW)
@@ -68,7 +68,7 @@ static void wide_k(uint32_t type, const void *src, size_t dim, float *k)
 {
 	const char *b = src;
 	if (type == GGU_TYPE_I16) {
-		k_integers(b, (dim + ATTN_LANES - 1)/ATTN_LANES*ATTN_LANES, k);
+		k_integers(b, size_up(dim, ATTN_LANES), k);
 		return;
 	}
 	if (type == GGU_TYPE_F16 || type == GGU_TYPE_BF16) {

@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include "../libgguf/size.h"
 #include "../libgguf/types.h"
 #include "attn_internal.h"
 #include "cpu.h"
@@ -152,8 +153,6 @@ size_t quant_mul_work_bytes(void)
 {
 	return mul_work_bytes() > float_work_bytes() ? mul_work_bytes() : float_work_bytes();
 }
-static size_t up(size_t n, size_t unit) { return (n + unit - 1)/unit*unit; }
-static size_t most(size_t a, size_t b) { return a > b ? a : b; }
 /* Threads that share the tokens of a panel each make it: outputs are cut first, finely enough to keep all busy to the
  * end, and tokens where outputs do not suffice. Few tokens read rows only, and what one core lags behind by is as much
  * as a task: large matrices are cut four times as finely. */
@@ -165,7 +164,7 @@ void quant_mul_cut(const struct quant_mul *m, int n_threads, size_t *tokens, siz
 	const size_t unit = few ? 16 : MUL_OUTPUTS;
 	size_t shares = threads > 1 ? 4*threads : 1;
 	if (few && threads > 1 && m->n_out*m->w_stride/shares > LARGE_TASK) shares *= 4;
-	*outputs = most(up(m->n_out/shares, unit), unit);
-	*tokens = most(m->n_tokens, 1);
-	if (!few && m->n_out/unit < threads) *tokens = up(most(m->n_tokens/threads, 1), quant_act_step());
+	*outputs = size_most(size_up(m->n_out/shares, unit), unit);
+	*tokens = size_most(m->n_tokens, 1);
+	if (!few && m->n_out/unit < threads) *tokens = size_up(size_most(m->n_tokens/threads, 1), quant_act_step());
 }

@@ -24,6 +24,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "../libgguf/pool.h"
+#include "../libgguf/size.h"
 #include "../libgguf/types.h"
 #include "../libgguf/zeros.h"
 #include "enc.h"
@@ -46,8 +47,8 @@ static size_t panel_at(size_t p) { return (size_t)PANEL*PANEL*(p*(p + 1)/2); }
 /* The form in which groups meet the factor: products with it take half as long as with floats, and its rounding adds
  * less than a thousandth to the error that is left. */
 #define CODES GGU_TYPE_Q8_0
-static size_t n_groups(size_t n) { return (n + GROUP - 1)/GROUP; }
-static size_t aligned(size_t bytes) { return (bytes + ALIGN - 1)/ALIGN*ALIGN; }
+static size_t n_groups(size_t n) { return size_parts(n, GROUP); }
+static size_t aligned(size_t bytes) { return size_up(bytes, ALIGN); }
 
 /* ---- the factor ---- */
 
@@ -70,17 +71,16 @@ enum { TURN = 64 };                     /* columns that are turned to rows at a 
 
 static void run(struct factor *f, size_t n, size_t step, void (*fn)(void *, size_t, int))
 {
-	ggu_pool_run(f->pool, (n + step - 1)/step, fn, f);
+	ggu_pool_run(f->pool, size_parts(n, step), fn, f);
 }
-static size_t least(size_t a, size_t b) { return a < b ? a : b; }
 static void fill_task(void *ctx, size_t task, int worker)
 {
 	const struct factor *f = ctx;
-	const size_t from = task*TURN, to = least(from + TURN, f->n);
+	const size_t from = task*TURN, to = size_least(from + TURN, f->n);
 	float turned[TURN][TURN] = { { 0 } };
 	(void)worker;
 	for (size_t j = 0; j < to; j += TURN) {
-		const size_t some = least(to - j, TURN);
+		const size_t some = size_least(to - j, TURN);
 		for (size_t i = from; i < to; i++) {
 			const float *row = f->covariance + i*(i + 1)/2 + j;
 			for (size_t k = 0; k < some; k++) turned[k][to - 1 - i] = j + k <= i ? row[k] : 0;
@@ -98,7 +98,7 @@ static void empty_task(void *ctx, size_t task, int worker)
 {
 	const struct factor *f = ctx;
 	struct quant_feedback *q = f->q;
-	const size_t from = task*TURN, n = least(f->n - from, TURN), to = from + n;
+	const size_t from = task*TURN, n = size_least(f->n - from, TURN), to = from + n;
 	float d[TURN] = { 0 }, turned[TURN][TURN], *column = q->factor + (f->first + from)*q->block;
 	(void)worker;
 	for (size_t k = 0; k < n; k++) {
@@ -106,7 +106,7 @@ static void empty_task(void *ctx, size_t task, int worker)
 		q->diagonal[f->first + from + k] = d[k]*d[k];
 	}
 	for (size_t j = 0; j < to; j += TURN) {
-		const size_t some = least(to - j, TURN);
+		const size_t some = size_least(to - j, TURN);
 		for (size_t i = 0; i < some; i++) {
 			const float *row = f->a + (f->n - 1 - j - i)*f->stride + f->n - 1 - from;
 			for (size_t k = 0; k < n; k++) turned[k][i] = row[0 - k];
@@ -122,7 +122,7 @@ static void empty_task(void *ctx, size_t task, int worker)
 static void under_task(void *ctx, size_t task, int worker)
 {
 	struct factor *f = ctx;
-	const size_t from = f->at + (task + 1)*FACTOR_PANEL, rows = least(f->n - from, FACTOR_PANEL);
+	const size_t from = f->at + (task + 1)*FACTOR_PANEL, rows = size_least(f->n - from, FACTOR_PANEL);
 	(void)worker;
 	quant_enc_table->factor.take(f->a + from*f->stride, f->stride, rows, f->at, f->panel);
 	quant_enc_table->factor.solve(f->a + from*f->stride, f->stride, rows, f->at, &f->corner);
@@ -134,7 +134,7 @@ static void pack_task(void *ctx, size_t task, int worker)
 	enum { STRIP = 16 };
 	struct factor *f = ctx;
 	const float *rows = f->a + f->at*f->stride;
-	const size_t width = least(f->n - f->at, FACTOR_PANEL), end = least(f->at, (task + 1)*PACKED);
+	const size_t width = size_least(f->n - f->at, FACTOR_PANEL), end = size_least(f->at, (task + 1)*PACKED);
 	(void)worker;
 	for (size_t p = task*PACKED; p < end; p += STRIP)
 		for (size_t c = 0; c < FACTOR_PANEL; c++)
@@ -146,13 +146,13 @@ static void corner_task(void *ctx, size_t task, int worker)
 	struct factor *f = ctx;
 	const size_t from = f->at + task*CORNER_ROWS;
 	(void)worker;
-	quant_enc_table->factor.take(f->a + from*f->stride, f->stride, least(f->n - from, CORNER_ROWS), f->at,
+	quant_enc_table->factor.take(f->a + from*f->stride, f->stride, size_least(f->n - from, CORNER_ROWS), f->at,
 		f->panel);
 }
 static bool factorise(struct factor *f)
 {
 	for (f->at = 0; f->at < f->n; f->at += FACTOR_PANEL) {
-		const size_t width = least(f->n - f->at, FACTOR_PANEL);
+		const size_t width = size_least(f->n - f->at, FACTOR_PANEL);
 		run(f, f->at, PACKED, pack_task);
 		run(f, width, CORNER_ROWS, corner_task);
 		if (!quant_enc_table->factor.corner(f->a + f->at*f->stride, f->stride, width, f->at, &f->corner))
@@ -167,7 +167,7 @@ static bool factorise(struct factor *f)
 static enum ggu_status factor_block(struct quant_feedback *q, size_t first, size_t n, const float *covariance,
 	double damp, double least_of, struct ggu_pool *pool)
 {
-	struct factor f = { .n = n, .stride = (n + FACTOR_PANEL - 1)/FACTOR_PANEL*FACTOR_PANEL + 16, .pool = pool,
+	struct factor f = { .n = n, .stride = size_up(n, FACTOR_PANEL) + 16, .pool = pool,
 		.covariance = covariance, .damp = damp, .least = least_of, .q = q, .first = first };
 	bool ok;
 	f.a = ggu_zeros(n, f.stride*sizeof *f.a);
@@ -344,7 +344,7 @@ static void errors_of(const struct quant_feedback *q, const struct work *w, size
 {
 	memset(w->error, 0, rows*sizeof *w->error);
 	for (size_t first = 0; first < q->n; first += GROUP) {
-		const size_t cols = least(q->n - first, GROUP);
+		const size_t cols = size_least(q->n - first, GROUP);
 		from_before(q, w, rows, first, cols, true);
 		for (size_t row = 0; row < rows; row++)
 			for (size_t k = 0; k < cols; k++) {

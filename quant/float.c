@@ -2,6 +2,7 @@
  * float.c - products with floats: packing activations, and the loops over rows, panels and strips (float.h has the
  * picture). */
 #include <string.h>
+#include "../libgguf/size.h"
 #include "float.h"
 
 enum {
@@ -41,12 +42,12 @@ size_t float_work_bytes(void) { return sizeof(struct work); }
 
 /* ---- packing ---- */
 
-static size_t row_floats(size_t n_in) { return (n_in + FLOAT_LANES - 1)/FLOAT_LANES*FLOAT_LANES; }
+static size_t row_floats(size_t n_in) { return size_up(n_in, FLOAT_LANES); }
 static size_t phase_floats(size_t n_in) { return (n_in/FLOAT_LANES + 1)*quant_float_table->tokens + FLOAT_GAP; }
 size_t float_columns_bytes(size_t n_tokens, size_t n_in)
 {
 	size_t tokens = quant_float_table->tokens;
-	return (n_tokens + tokens - 1)/tokens*FLOAT_LANES*phase_floats(n_in)*sizeof(float);
+	return size_parts(n_tokens, tokens)*FLOAT_LANES*phase_floats(n_in)*sizeof(float);
 }
 size_t float_act_bytes(size_t n_tokens, size_t n_in)
 {
@@ -159,7 +160,7 @@ static void at_once(const struct quant_mul *m, size_t t, size_t n_t, size_t o, s
 static void by_chunks(const struct quant_mul *m, size_t t0, size_t n_t, size_t o, size_t n_o, struct work *k)
 {
 	size_t width = quant_float_table->outputs, tokens = quant_float_table->tokens, tiles = FLOAT_OUTPUTS/width,
-		stride = sizeof *k->sums/sizeof **k->sums, all = (n_t + tokens - 1)/tokens*tiles;
+		stride = sizeof *k->sums/sizeof **k->sums, all = size_parts(n_t, tokens)*tiles;
 	for (size_t i = 0; i < m->n_in; i += FLOAT_CHUNK) {
 		size_t n = m->n_in - i < FLOAT_CHUNK ? m->n_in - i : FLOAT_CHUNK;
 		make_panel(m, o, n_o, i, n, k);

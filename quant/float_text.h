@@ -5,6 +5,7 @@
  *   TOGETHER                    phases that a tile's registers are shared by where it is done with them at once: 1, 2
  *   ROWS, COLS                  rows, and tokens at most, that meet at a time where tokens are few
  *   turn_8(type, from, phase, to)       eight columns of eight rows; float_turn_x86.h or float_turn_c.h */
+#include "../libgguf/size.h"
 #include "float.h"
 
 #define UNROLL _Pragma("GCC unroll 32")
@@ -88,7 +89,7 @@ INLINE void by_sides(enum float_type type, int n_rows, size_t n_in, const char *
 		bytes = float_width(type);
 	for (size_t i = 0; i < whole; i += chunk) {
 		size_t n = whole - i < chunk ? whole - i : chunk;
-		for (size_t t = 0, passes = (n_tokens + COLS - 1)/COLS, some; passes; passes--, t += some) {
+		for (size_t t = 0, passes = size_parts(n_tokens, COLS), some; passes; passes--, t += some) {
 			const char *from = w + i*bytes, *next = w + (size_t)n_rows*(w_stride + i*bytes) + LEAD;
 			const float *xt = x + t*x_stride + i;
 			some = (n_tokens - t)/passes;

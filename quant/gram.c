@@ -2,6 +2,7 @@
  * gram.c - see gram.h. Columns become codes, panel by panel, which then meet each other as far as the triangle goes.
  * The codes of all columns stay in the second cache, and the triangle is passed once. */
 #include <stdlib.h>
+#include "../libgguf/size.h"
 #include "gram_internal.h"
 
 /* Rows of a task. */
@@ -39,11 +40,11 @@ void gram_room_free(struct gram_room *r)
 }
 enum ggu_status gram_add(const struct gram *g, struct gram_room *room, struct ggu_pool *pool)
 {
-	const size_t in_word = quant_gram_table->in_word, packs = (g->n + GRAM_PACKED - 1)/GRAM_PACKED,
+	const size_t in_word = quant_gram_table->in_word, packs = size_parts(g->n, GRAM_PACKED),
 		columns = packs*GRAM_PACKED;
-	struct work w = { .g = g, .p.n_words = (g->n_tokens + in_word - 1)/in_word };
+	struct work w = { .g = g, .p.n_words = size_parts(g->n_tokens, in_word) };
 	const struct ggu_phase phases[] = { { pack_task, &w, packs, GGU_TAKE_ANY },
-		{ add_task, &w, (g->n + ROWS - 1)/ROWS, GGU_TAKE_ANY } };
+		{ add_task, &w, size_parts(g->n, ROWS), GGU_TAKE_ANY } };
 	if (!g->n || !g->n_tokens) return GGU_OK;
 	if (!make_room(room, columns*(w.p.n_words*sizeof *w.p.words + sizeof *w.p.scale + sizeof *w.p.sum)))
 		return GGU_ERR_NOMEM;

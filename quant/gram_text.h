@@ -5,6 +5,7 @@
  *   LIFT                        what is added to codes of columns, 128 if r_words takes them without a sign, or 0
  *   TALL, WIDE                  rows of a tile, of one panel; registers of columns of it, of one or two
  *   ri r_words(sum, a, b)       sum += the products of each lane's codes, a of columns, b of a row */
+#include "../libgguf/size.h"
 #include "gram_internal.h"
 #define UNROLL _Pragma("GCC unroll 8")
 
@@ -18,7 +19,6 @@ static inline int32_t *column(const struct gram_panels *p, size_t i)
 
 /* ---- columns to codes ---- */
 
-static inline size_t least(size_t a, size_t b) { return a < b ? a : b; }
 /* n numbers from p on times `by`, and zeros. */
 static inline rf inputs(const float *p, size_t n, rf by)
 {
@@ -89,8 +89,9 @@ static inline rf added(rf to, ri sum, const float *scale_j, rf scale_i)
 /* A row's registers of sums, n of whose numbers are in the triangle. */
 static void end_part(const ri *sum, const float *scale_j, float scale_i, float *to, size_t n)
 {
-	for (; n; n -= least(n, REG), sum++, scale_j += REG, to += REG)
-		r_put_part(to, added(r_part(to, least(n, REG)), *sum, scale_j, r_dup(scale_i)), least(n, REG));
+	for (; n; n -= size_least(n, REG), sum++, scale_j += REG, to += REG)
+		r_put_part(to, added(r_part(to, size_least(n, REG)), *sum, scale_j, r_dup(scale_i)),
+			size_least(n, REG));
 }
 /* TALL rows from i on of the columns from j on, as far as they are before the diagonal or on it. */
 static inline void tile(const struct gram *g, const struct gram_panels *p, size_t i, size_t j)
@@ -125,7 +126,8 @@ static inline void tile(const struct gram *g, const struct gram_panels *p, size_
 		ri all[TALL][WIDE];
 		memcpy(all, sum, sizeof all);
 		for (size_t r = 0; r < TALL && i + r < g->n; r++)
-			if (j <= i + r) end_part(all[r], p->scale + j, scale[r], to[r], least(i + r + 1 - j, WIDE*REG));
+			if (j <= i + r)
+				end_part(all[r], p->scale + j, scale[r], to[r], size_least(i + r + 1 - j, WIDE*REG));
 	}
 }
 static void add(const struct gram *g, const struct gram_panels *p, size_t first, size_t n)

@@ -8,6 +8,7 @@
  * order of an output's fma's is that of the blocks, however loops are cut. */
 #include <math.h>
 #include <string.h>
+#include "../libgguf/size.h"
 #include "../libgguf/types.h"
 #include "mul.h"
 
@@ -36,14 +37,14 @@ size_t mul_act_bytes(size_t block, size_t n_tokens, size_t n_in)
 {
 	size_t tokens = panel_of(block)->tokens;
 	if (mul_few(n_tokens)) return n_tokens*mul_row->strip_bytes(block, n_in);
-	return (n_tokens + tokens - 1)/tokens*(n_in/block)*mul_strip_bytes(block, tokens);
+	return size_parts(n_tokens, tokens)*(n_in/block)*mul_strip_bytes(block, tokens);
 }
 /* Where n_in activations of tokens t.. lie from column i on, and how far from there to the next strip: strips lie a
  * chunk of columns after another, as panels meet them. */
 struct strips { size_t at, next; };
 static struct strips strips_of(size_t block, size_t n_tokens, size_t n_in, size_t t, size_t i)
 {
-	size_t tokens = panel_of(block)->tokens, n_strips = (n_tokens + tokens - 1)/tokens,
+	size_t tokens = panel_of(block)->tokens, n_strips = size_parts(n_tokens, tokens),
 		first = i/MUL_CHUNK*MUL_CHUNK, wide = n_in - first < MUL_CHUNK ? n_in - first : MUL_CHUNK,
 		bytes = mul_strip_bytes(block, tokens), next = wide/block*bytes;
 	return (struct strips){ first/block*bytes*n_strips + t/tokens*next + (i - first)/block*bytes, next };
@@ -126,8 +127,7 @@ enum mul_kind mul_kind_of(uint32_t type)
 	return (enum mul_kind)kind[type];
 }
 
-static size_t least(size_t a, size_t b) { return a < b ? a : b; }
-static size_t chunk_of(const struct quant_mul *m, size_t i) { return least(m->n_in - i, MUL_CHUNK); }
+static size_t chunk_of(const struct quant_mul *m, size_t i) { return size_least(m->n_in - i, MUL_CHUNK); }
 static size_t bytes_of(const struct quant_mul *m, size_t columns)
 {
 	const struct ggu_type_info *type = ggu_type_info(m->type);
@@ -150,8 +150,8 @@ static void make_panel(const struct quant_mul *m, enum mul_kind kind, size_t o, 
 	const size_t n = chunk_of(m, i), width = panel->outputs, block = mul_block(kind),
 		bytes = mul_panel_bytes(kind, width), stride = sizeof *k->rows/2;
 	for (size_t r0 = 0; r0 < width; r0 += 8) {
-		size_t some = least(width - r0, 8);
-		if (r0 + 8 < n_o) fetch(m, o + r0 + 8, least(n_o - (r0 + 8), 8), i);
+		size_t some = size_least(width - r0, 8);
+		if (r0 + 8 < n_o) fetch(m, o + r0 + 8, size_least(n_o - (r0 + 8), 8), i);
 		for (size_t r = 0; r < some; r++) {
 			size_t row = o + (r0 + r < n_o ? r0 + r : n_o - 1);
 			mul_codes->widen[m->type](from + row*m->w_stride, n, k->rows + r);
@@ -174,7 +174,7 @@ static void make_panel(const struct quant_mul *m, enum mul_kind kind, size_t o, 
 static void fetch_next(const struct quant_mul *m, size_t o, size_t end, size_t i, size_t p, size_t outputs)
 {
 	p += outputs;
-	if (p >= least(end - o, GROUP)) {
+	if (p >= size_least(end - o, GROUP)) {
 		p = 0;
 		i += MUL_CHUNK;
 	}
@@ -182,17 +182,17 @@ static void fetch_next(const struct quant_mul *m, size_t o, size_t end, size_t i
 		i = 0;
 		o += GROUP;
 	}
-	if (o + p < end) fetch(m, o + p, least(end - (o + p), outputs), i);
+	if (o + p < end) fetch(m, o + p, size_least(end - (o + p), outputs), i);
 }
 static void panels(const struct quant_mul *m, size_t t0, size_t n_t, size_t o0, size_t n_o, struct work *k)
 {
 	const enum mul_kind kind = mul_kind_of(m->type);
 	const struct panel_table *panel = panel_of(mul_block(kind));
 	const size_t outputs = panel->outputs, tokens = panel->tokens, block = mul_block(kind),
-		n_strips = (n_t + tokens - 1)/tokens, tile = tokens*outputs;
+		n_strips = size_parts(n_t, tokens), tile = tokens*outputs;
 	for (size_t o = o0; o < o0 + n_o; o += GROUP) {
-		size_t some = least(o0 + n_o - o, GROUP);
-		memset(k->acc, 0, (some + outputs - 1)/outputs*n_strips*tile*sizeof *k->acc);
+		size_t some = size_least(o0 + n_o - o, GROUP);
+		memset(k->acc, 0, size_parts(some, outputs)*n_strips*tile*sizeof *k->acc);
 		for (size_t i = 0; i < m->n_in; i += MUL_CHUNK) {
 			struct strips s = strips_of(block, m->n_tokens, m->n_in, t0, i);
 			for (size_t p = 0; p < some; p += outputs) {
@@ -206,12 +206,12 @@ static void panels(const struct quant_mul *m, size_t t0, size_t n_t, size_t o0, 
 			for (size_t p = 0; p < some; p += outputs)
 				memcpy(m->y + (t0 + t)*m->y_stride + o + p,
 					k->acc + p/outputs*n_strips*tile + t*outputs,
-					least(some - p, outputs)*sizeof *m->y);
+					size_least(some - p, outputs)*sizeof *m->y);
 	}
 }
 
 void mul_integers(const struct quant_mul *m, size_t t0, size_t n_t, size_t o0, size_t n_o, void *work)
 {
 	if (mul_few(m->n_tokens)) { mul_row->mul(m, mul_kind_of(m->type), t0, n_t, o0, n_o, work); return; }
-	for (size_t t = 0; t < n_t; t += TOKENS) panels(m, t0 + t, least(n_t - t, TOKENS), o0, n_o, work);
+	for (size_t t = 0; t < n_t; t += TOKENS) panels(m, t0 + t, size_least(n_t - t, TOKENS), o0, n_o, work);
 }

@@ -4,13 +4,12 @@
  * Rows of a are packed as activations, once; a task has OUTPUTS rows of b, which are its weights, and meets those of a
  * by ROWS, which stay in the second cache. Of a triangle it leaves out tiles before its own rows. */
 #include <stdlib.h>
+#include "../libgguf/size.h"
 #include "float.h"
 #include "outer.h"
 #include "vec.h"
 
 enum { OUTPUTS = 32, ROWS = 240 };
-
-static size_t least(size_t a, size_t b) { return a < b ? a : b; }
 
 struct worker { float y[ROWS*OUTPUTS]; };
 struct work {
@@ -21,17 +20,17 @@ struct work {
 	char *mul;                      /* [workers] */
 };
 
-static size_t rows_of(const struct outer *o, size_t first) { return least(o->n_a - first, ROWS); }
+static size_t rows_of(const struct outer *o, size_t first) { return size_least(o->n_a - first, ROWS); }
 static void pack_task(void *ctx, size_t task, int worker)
 {
 	const struct work *w = ctx;
 	const struct outer *o = w->o;
-	const size_t step = quant_act_step(), tasks = (ROWS + step - 1)/step, first = task/tasks*ROWS,
+	const size_t step = quant_act_step(), tasks = size_parts(ROWS, step), first = task/tasks*ROWS,
 		from = task%tasks*step;
 	(void)worker;
 	if (first + from >= o->n_a) return;
 	(o->rows ? float_act_pack : float_columns_pack)(o->a + first*(o->rows ? o->a_stride : 1), o->a_stride,
-		rows_of(o, first), o->n, from, least(rows_of(o, first) - from, step),
+		rows_of(o, first), o->n, from, size_least(rows_of(o, first) - from, step),
 		(void *)(w->act + first/ROWS*w->act_bytes));
 }
 /* Of rows first + t0 .. first + n_t - 1 of `to`, n columns from `from` on. */
@@ -43,7 +42,7 @@ static void add_task(void *ctx, size_t task, int worker)
 {
 	const struct work *w = ctx;
 	const struct outer *o = w->o;
-	const size_t from = task*OUTPUTS, n = least(o->n_b - from, OUTPUTS),
+	const size_t from = task*OUTPUTS, n = size_least(o->n_b - from, OUTPUTS),
 		tile = quant_float_table->tokens, begin = o->form == OUTER_WHOLE ? 0 : from;
 	float *y = w->worker[worker].y;
 	for (size_t first = begin/ROWS*ROWS; first < o->n_a; first += ROWS) {
@@ -63,18 +62,18 @@ static void *room(size_t n, size_t bytes)
 }
 enum ggu_status outer_add(const struct outer *o, struct ggu_pool *pool)
 {
-	const size_t workers = (size_t)ggu_pool_size(pool), panels = (o->n_a + ROWS - 1)/ROWS,
+	const size_t workers = (size_t)ggu_pool_size(pool), panels = size_parts(o->n_a, ROWS),
 		step = quant_act_step();
 	if (!o->n_a || !o->n_b || !o->n) return GGU_OK;
 	struct work w = { .o = o,
-		.act_bytes = (float_columns_bytes(least(o->n_a, ROWS), o->n) + 63)/64*64 };
+		.act_bytes = (float_columns_bytes(size_least(o->n_a, ROWS), o->n) + 63)/64*64 };
 	enum ggu_status s = GGU_ERR_NOMEM;
 	w.act = room(panels, w.act_bytes);
 	w.worker = room(workers, sizeof *w.worker);
 	w.mul = room(workers, float_work_bytes());
 	if (w.act && w.worker && w.mul) {
-		ggu_pool_run(pool, panels*((ROWS + step - 1)/step), pack_task, &w);
-		ggu_pool_run(pool, (o->n_b + OUTPUTS - 1)/OUTPUTS, add_task, &w);
+		ggu_pool_run(pool, panels*(size_parts(ROWS, step)), pack_task, &w);
+		ggu_pool_run(pool, size_parts(o->n_b, OUTPUTS), add_task, &w);
 		s = GGU_OK;
 	}
 	free(w.act); free(w.worker); free(w.mul);

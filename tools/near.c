@@ -5,6 +5,7 @@
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
+#include "../libgguf/size.h"
 #include "near.h"
 
 enum { MOST = 40 };
@@ -15,7 +16,6 @@ static size_t folded(const char *s, char to[MOST])
 	for (; *s && n < MOST; s++) if (isalnum((unsigned char)*s)) to[n++] = (char)tolower((unsigned char)*s);
 	return n;
 }
-static size_t least(size_t a, size_t b) { return a < b ? a : b; }
 
 /* d[i][k]: slips between the first i characters of a and the first k of b. */
 static size_t slips(const char *a, size_t n_a, const char *b, size_t n_b)
@@ -27,9 +27,10 @@ static size_t slips(const char *a, size_t n_a, const char *b, size_t n_b)
 				d[i][k] = i + k;
 				continue;
 			}
-			d[i][k] = least(d[i - 1][k - 1] + (a[i - 1] != b[k - 1]), least(d[i - 1][k], d[i][k - 1]) + 1);
+			d[i][k] = size_least(d[i - 1][k - 1] + (a[i - 1] != b[k - 1]),
+				size_least(d[i - 1][k], d[i][k - 1]) + 1);
 			if (i > 1 && k > 1 && a[i - 1] == b[k - 2] && a[i - 2] == b[k - 1])
-				d[i][k] = least(d[i][k], d[i - 2][k - 2] + 1);
+				d[i][k] = size_least(d[i][k], d[i - 2][k - 2] + 1);
 		}
 	return d[n_a][n_b];
 }

@@ -15,6 +15,7 @@
  * sequence's positions. */
 #ifndef MODEL_EVAL_BACKEND_H
 #define MODEL_EVAL_BACKEND_H
+#include "../../libgguf/size.h"
 #include "../../quant/attn.h"
 #include "../../quant/quant.h"
 #include "graph.h"
@@ -29,7 +30,7 @@ struct plan { size_t used, peak, host_used, host_peak; };
 static inline size_t plan_more(size_t *used, size_t *peak, size_t bytes)
 {
 	size_t at = *used;
-	*used += (bytes + PLAN_ALIGN - 1)/PLAN_ALIGN*PLAN_ALIGN;
+	*used += size_up(bytes, PLAN_ALIGN);
 	if (*used > *peak) *peak = *used;
 	return at;
 }

@@ -57,11 +57,11 @@ static void settle_task(void *ctx, size_t task, int worker)
 {
 	struct run *r = ctx;
 	(void)worker;
-	settle_rows(r, task*CPU_ROWS, cpu_least(CPU_ROWS, r->n - task*CPU_ROWS));
+	settle_rows(r, task*CPU_ROWS, size_least(CPU_ROWS, r->n - task*CPU_ROWS));
 }
 static void settle(struct run *r)
 {
-	if (r->pending) cpu_run(r->w, PASS("sums"), cpu_chunks(r->n, CPU_ROWS), settle_task, r);
+	if (r->pending) cpu_run(r->w, PASS("sums"), size_parts(r->n, CPU_ROWS), settle_task, r);
 	r->pending = NULL;
 }
 
@@ -83,7 +83,7 @@ static void fetch_task(void *ctx, size_t task, int worker)
 }
 static void fetch(const struct run *r, const struct norm *norm, float *to)
 {
-	cpu_run(r->w, PASS("rows out"), cpu_chunks(r->n, CPU_ROWS), fetch_task, &(struct fetches){ r, norm, to });
+	cpu_run(r->w, PASS("rows out"), size_parts(r->n, CPU_ROWS), fetch_task, &(struct fetches){ r, norm, to });
 }
 
 struct embed { struct run *r; const int32_t *ids; const float *from; };
@@ -135,7 +135,7 @@ static void embed(struct run *r, const int32_t *ids, const float *from)
 {
 	if (r->w->turned_n != r->n) memset(r->w->turned, 0xff, r->w->n_batch*sizeof *r->w->turned);
 	r->w->turned_n = r->n;
-	cpu_run(r->w, PASS("embeddings"), cpu_chunks(r->n, CPU_ROWS), embed_task, &(struct embed){ r, ids, from });
+	cpu_run(r->w, PASS("embeddings"), size_parts(r->n, CPU_ROWS), embed_task, &(struct embed){ r, ids, from });
 }
 
 /* ---- rows of inputs ---- */
@@ -205,10 +205,10 @@ static void rows_task(void *ctx, size_t task, int worker)
 	size_t share = cpu_row_share(), i = 0, t0, n;
 	struct input *in;
 	(void)worker;
-	for (; task >= cpu_chunks(c->in[i]->n, share); i++) task -= cpu_chunks(c->in[i]->n, share);
+	for (; task >= size_parts(c->in[i]->n, share); i++) task -= size_parts(c->in[i]->n, share);
 	in = c->in[i];
 	t0 = task*share;
-	n = cpu_least(share, in->n - t0);
+	n = size_least(share, in->n - t0);
 	if (!in->made) make_rows(c->r, in, t0, n);
 	for (int f = QUANT_ACT_FLOAT; f <= QUANT_ACT_256; f++)
 		if (in->wanted & 1u << f & ~in->packed)
@@ -221,7 +221,7 @@ static void prepare(struct run *r, struct input *const *in, size_t n_in)
 	size_t tasks = 0;
 	bool any = false;
 	for (size_t i = 0; i < n_in; i++) {
-		tasks += cpu_chunks(in[i]->n, cpu_row_share());
+		tasks += size_parts(in[i]->n, cpu_row_share());
 		any |= !in[i]->made || in[i]->wanted & ~in[i]->packed;
 	}
 	if (!any) return;
@@ -253,8 +253,8 @@ static void product_task(void *ctx, size_t task, int worker)
 	m = c->cut + lo;
 	t0 = (task - m->first)%m->down*m->tokens;
 	o0 = (task - m->first)/m->down*m->outputs;
-	n_t = cpu_least(m->tokens, m->q.n_tokens - t0);
-	n_o = cpu_least(m->outputs, m->q.n_out - o0);
+	n_t = size_least(m->tokens, m->q.n_tokens - t0);
+	n_o = size_least(m->outputs, m->q.n_out - o0);
 	quant_mul(&m->q, t0, n_t, o0, n_o, work_local(c->w, worker));
 	if (m->bias) for (size_t t = t0; t < t0 + n_t; t++) vec_add(m->q.y + t*m->q.y_stride + o0, m->bias + o0, n_o);
 }
@@ -268,8 +268,8 @@ static struct cut cut_of(const struct run *r, const struct product *p)
 		p->y_stride },
 		.bias = w->bias ? w->bias + p->mat*w->n_out : NULL };
 	quant_mul_cut(&c.q, ggu_pool_size(r->w->m->pool), &c.tokens, &c.outputs);
-	c.down = cpu_chunks(p->in->n, c.tokens);
-	c.n_tasks = c.down*cpu_chunks(w->n_out, c.outputs);
+	c.down = size_parts(p->in->n, c.tokens);
+	c.n_tasks = c.down*size_parts(w->n_out, c.outputs);
 	return c;
 }
 

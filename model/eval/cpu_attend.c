@@ -46,11 +46,11 @@ static void store_rows(const struct stores *c, const struct segment *seg, size_t
 static void store_task(void *ctx, size_t task, int worker)
 {
 	const struct stores *c = ctx;
-	size_t from = task*STORE_ROWS, to = cpu_least(from + STORE_ROWS, c->r->n);
+	size_t from = task*STORE_ROWS, to = size_least(from + STORE_ROWS, c->r->n);
 	(void)worker;
 	for (size_t i = 0; i < c->r->n_seg; i++) {
 		const struct segment *s = c->r->seg + i;
-		size_t a = s->t0 > from ? s->t0 : from, b = cpu_least(s->t0 + s->n, to);
+		size_t a = s->t0 > from ? s->t0 : from, b = size_least(s->t0 + s->n, to);
 		if (a < b) store_rows(c, s, a, b - a);
 	}
 }
@@ -108,7 +108,7 @@ void cpu_store(struct run *r, const struct attend *a)
 {
 	struct attn_shape shape = shape_of(r, a);
 	if (!a->stores && a->rope < 0 && !(a->clip > 0) && !(a->q_norm && a->q_norm->kind)) return;
-	cpu_run(r->w, PASS("rope, cache"), cpu_chunks(r->n, STORE_ROWS), store_task, &(struct stores){ r, a, &shape });
+	cpu_run(r->w, PASS("rope, cache"), size_parts(r->n, STORE_ROWS), store_task, &(struct stores){ r, a, &shape });
 }
 
 void cpu_attend(struct run *r, const struct attend *a)

@@ -97,7 +97,7 @@ static void route_task(void *ctx, size_t task, int worker)
 void cpu_route(struct run *r, const struct router *o, size_t scores, const struct routes *to)
 {
 	size_t pairs = r->n*o->n_used;
-	cpu_run(r->w, PASS("routing"), cpu_chunks(r->n, CPU_ROWS), route_task,
+	cpu_run(r->w, PASS("routing"), size_parts(r->n, CPU_ROWS), route_task,
 		&(struct routing){ r, o, cpu_at(r, scores), to });
 	memset(to->first, 0, (o->n_experts + 1)*sizeof *to->first);
 	for (size_t i = 0; i < pairs; i++) to->first[to->expert[i] + 1]++;
@@ -134,5 +134,5 @@ void cpu_combine(struct run *r, const struct routes *o, size_t n_used, size_t ou
 {
 	struct combining c = { r, o, n_used, cpu_at(r, out), shared == NO_BUFFER ? NULL : cpu_at(r, shared),
 		shared_gate == NO_BUFFER ? NULL : cpu_at(r, shared_gate), cpu_at(r, y) };
-	cpu_run(r->w, PASS("sums of experts"), cpu_chunks(r->n, CPU_ROWS), combine_task, &c);
+	cpu_run(r->w, PASS("sums of experts"), size_parts(r->n, CPU_ROWS), combine_task, &c);
 }

@@ -4,17 +4,15 @@
 #ifndef MODEL_EVAL_CPU_INTERNAL_H
 #define MODEL_EVAL_CPU_INTERNAL_H
 #include "../../libgguf/pool.h"
+#include "../../libgguf/size.h"
 #include "model_internal.h"
 
 enum { CPU_ROWS = 8 };          /* of a task that is cut by rows */
-static inline size_t cpu_chunks(size_t n, size_t step) { return (n + step - 1)/step; }
 /* Rows of an input that a task makes and packs: whole steps of packing (quant_act_pack). */
 static inline size_t cpu_row_share(void)
 {
-	size_t step = quant_act_step();
-	return cpu_chunks(CPU_ROWS, step)*step;
+	return size_up(CPU_ROWS, quant_act_step());
 }
-static inline size_t cpu_least(size_t a, size_t b) { return a < b ? a : b; }
 static inline float *cpu_at(const struct run *r, size_t buffer) { return work_at(r->w, buffer); }
 
 /* y[width] = norm of x[width]; y may be x. o NULL or NORM_NONE: a copy. */

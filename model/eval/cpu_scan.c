@@ -36,15 +36,15 @@ static void conv_channels(const struct conv *c, float *rows, size_t n_rows, floa
 static void conv_task(void *ctx, size_t task, int worker)
 {
 	const struct convs *o = ctx;
-	size_t blocks = cpu_chunks(o->c->n, CHANNELS), from = task%blocks*CHANNELS;
+	size_t blocks = size_parts(o->c->n, CHANNELS), from = task%blocks*CHANNELS;
 	const struct segment *s = o->r->seg + task/blocks;
 	(void)worker;
 	conv_channels(o->c, cpu_at(o->r, o->c->x) + s->t0*o->c->stride, s->n, s->state->fixed + o->c->fixed, from,
-		cpu_least(CHANNELS, o->c->n - from));
+		size_least(CHANNELS, o->c->n - from));
 }
 void cpu_conv(struct run *r, const struct conv *c)
 {
-	cpu_run(r->w, PASS("convolution"), r->n_seg*cpu_chunks(c->n, CHANNELS), conv_task, &(struct convs){ r, c });
+	cpu_run(r->w, PASS("convolution"), r->n_seg*size_parts(c->n, CHANNELS), conv_task, &(struct convs){ r, c });
 }
 
 /* ---- Mamba-1 ---- */
@@ -67,7 +67,7 @@ static void scan1_task(void *ctx, size_t task, int worker)
 	const struct scans1 *o = ctx;
 	const struct scan1 *s = o->s;
 	struct run *r = o->r;
-	size_t blocks = cpu_chunks(s->n, CHANNELS), from = task%blocks*CHANNELS, to = cpu_least(from + CHANNELS, s->n);
+	size_t blocks = size_parts(s->n, CHANNELS), from = task%blocks*CHANNELS, to = size_least(from + CHANNELS, s->n);
 	const struct segment *seg = r->seg + task/blocks;
 	float *h = seg->state->fixed + s->fixed;
 	(void)worker;
@@ -81,7 +81,7 @@ static void scan1_task(void *ctx, size_t task, int worker)
 }
 void cpu_scan1(struct run *r, const struct scan1 *s)
 {
-	cpu_run(r->w, PASS("scan"), r->n_seg*cpu_chunks(s->n, CHANNELS), scan1_task, &(struct scans1){ r, s });
+	cpu_run(r->w, PASS("scan"), r->n_seg*size_parts(s->n, CHANNELS), scan1_task, &(struct scans1){ r, s });
 }
 
 /* ---- Mamba-2 ---- */

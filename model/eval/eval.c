@@ -46,7 +46,7 @@ static enum ggu_status fill(struct run *r, struct calls *o, size_t at)
 		size_t skip = at > from ? at - from : 0, n;
 		from += p->n;
 		if (skip >= p->n) continue;
-		n = cpu_least(p->n - skip, r->n - t);
+		n = size_least(p->n - skip, r->n - t);
 		if ((s = state_reserve(p->state, n, r->err))) break;
 		r->seg[r->n_seg++] = (struct segment){ p->state, t, n, p->state->pos, p->state->is_long };
 		memcpy(r->w->ids + t, p->ids + skip, n*sizeof *p->ids);
@@ -63,7 +63,7 @@ static void narrow(struct run *r, const struct calls *o, size_t at)
 	r->be->settle(r);
 	for (size_t i = 0; i < o->c->n_parts && o->c->rows; from += o->c->part[i++].n) {
 		const struct part *p = o->c->part + i;
-		size_t a = from + p->first > at ? from + p->first : at, b = cpu_least(from + p->n, at + r->n);
+		size_t a = from + p->first > at ? from + p->first : at, b = size_least(from + p->n, at + r->n);
 		if (a >= b) continue;
 		r->be->keep(r, a - at, b - a, n);
 		n += b - a;
@@ -143,7 +143,7 @@ static enum ggu_status batch(struct work *w, struct calls *o, size_t at, size_t 
 /* Rows that go together: what is left, at most a batch; of whole sequences only whole ones. */
 static size_t batch_rows(const struct work *w, const struct calls *o, size_t at)
 {
-	size_t n = cpu_least(o->n_tokens - at, w->n_batch), from = 0, end = at;
+	size_t n = size_least(o->n_tokens - at, w->n_batch), from = 0, end = at;
 	if (!w->g->whole) return n;
 	for (size_t i = 0; i < o->c->n_parts; i++) {
 		from += o->c->part[i].n;

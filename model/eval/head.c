@@ -32,12 +32,12 @@ static void pack_task(void *ctx, size_t task, int worker)
 	const struct weight *w = &h->w->g->head;
 	size_t share = cpu_row_share(), from = task*share;
 	(void)worker;
-	quant_act_pack(quant_act_of(w->type), h->rows, w->n_in, h->n, w->n_in, from, cpu_least(share, h->n - from),
+	quant_act_pack(quant_act_of(w->type), h->rows, w->n_in, h->n, w->n_in, from, size_least(share, h->n - from),
 		h->act);
 }
 static void pack(const struct heads *h)
 {
-	cpu_run(h->w, PASS("inputs"), cpu_chunks(h->n, cpu_row_share()), pack_task, (void *)(uintptr_t)h);
+	cpu_run(h->w, PASS("inputs"), size_parts(h->n, cpu_row_share()), pack_task, (void *)(uintptr_t)h);
 }
 
 /* Bias, scale and cap of n logits from output o0 on. */
@@ -63,8 +63,8 @@ static void logits_task(void *ctx, size_t task, int worker)
 	const struct heads *h = ctx;
 	const struct graph *g = h->w->g;
 	struct quant_mul m = product(h, 0, g->head.n_out, h->logits, g->n_vocab);
-	size_t across = cpu_chunks(g->n_vocab, h->outputs), t0 = task/across*h->tokens, o0 = task%across*h->outputs;
-	size_t n_t = cpu_least(h->tokens, h->n - t0), n_o = cpu_least(h->outputs, g->n_vocab - o0);
+	size_t across = size_parts(g->n_vocab, h->outputs), t0 = task/across*h->tokens, o0 = task%across*h->outputs;
+	size_t n_t = size_least(h->tokens, h->n - t0), n_o = size_least(h->outputs, g->n_vocab - o0);
 	quant_mul(&m, t0, n_t, o0, n_o, work_local(h->w, worker));
 	for (size_t t = t0; t < t0 + n_t; t++) finish(g, h->logits + t*g->n_vocab + o0, o0, n_o);
 }
@@ -80,7 +80,7 @@ static void score_task(void *ctx, size_t task, int worker)
 {
 	const struct heads *h = ctx;
 	const struct graph *g = h->w->g;
-	size_t tiles = cpu_chunks(g->n_vocab, TILE), o0 = task*TILE, n_o = cpu_least(TILE, g->n_vocab - o0);
+	size_t tiles = size_parts(g->n_vocab, TILE), o0 = task*TILE, n_o = size_least(TILE, g->n_vocab - o0);
 	float *own = (float *)(void *)(h->own + (size_t)worker*TOKENS*TILE*sizeof(float));
 	struct quant_mul m = product(h, o0, n_o, own, TILE);
 	quant_mul(&m, 0, h->n, 0, n_o, work_local(h->w, worker));
@@ -120,7 +120,7 @@ enum ggu_status model_logits(struct work *w, const float *rows, size_t n, float 
 	if (tap && (s = tap(tap_ctx, g->head.name, 1, 0, g->n_embd, rows, g->n_embd, n)))
 		return ggu_fail(err, s, GGU_NO_OFFSET, g->head.name, "the receiver of activations refused them");
 	for (size_t at = 0; logits && at < n; at += w->n_batch) {
-		struct heads h = { .w = w, .rows = rows + at*g->n_embd, .n = cpu_least(n - at, w->n_batch),
+		struct heads h = { .w = w, .rows = rows + at*g->n_embd, .n = size_least(n - at, w->n_batch),
 			.logits = logits + at*g->n_vocab };
 		struct quant_mul m;
 		if (!(h.act = room(w, act_bytes(&g->head, h.n), err))) return GGU_ERR_NOMEM;
@@ -128,7 +128,7 @@ enum ggu_status model_logits(struct work *w, const float *rows, size_t n, float 
 		quant_mul_cut(&m, ggu_pool_size(w->m->pool), &h.tokens, &h.outputs);
 		pack(&h);
 		cpu_run(w, PASS("output", (double)h.n*(double)g->n_embd*(double)g->n_vocab, GGU_TAKE_NEAR),
-			cpu_chunks(h.n, h.tokens)*cpu_chunks(g->n_vocab, h.outputs), logits_task, &h);
+			size_parts(h.n, h.tokens)*size_parts(g->n_vocab, h.outputs), logits_task, &h);
 	}
 	return GGU_OK;
 }
@@ -154,7 +154,7 @@ struct model_score model_score_row(const float *x, size_t n, int32_t next)
 	struct sum sum = { -INFINITY, 0, 0 };
 	float chosen = next >= 0 && (size_t)next < n ? x[next] : 0;
 	for (size_t o0 = 0; o0 < n; o0 += TILE) {
-		struct tile t = tile_of(x + o0, o0, cpu_least(TILE, n - o0));
+		struct tile t = tile_of(x + o0, o0, size_least(TILE, n - o0));
 		add_tile(&sum, &t);
 	}
 	return score_of(&sum, chosen);
@@ -164,14 +164,14 @@ enum ggu_status model_scores(struct work *w, const float *rows, size_t n, const 
 	struct model_score *score, struct ggu_error *err)
 {
 	const struct graph *g = w->g;
-	size_t tiles = cpu_chunks(g->n_vocab, TILE), workers = (size_t)ggu_pool_size(w->m->pool),
+	size_t tiles = size_parts(g->n_vocab, TILE), workers = (size_t)ggu_pool_size(w->m->pool),
 		act = act_bytes(&g->head, TOKENS);
 	size_t own = workers*TOKENS*TILE*sizeof(float),
 		bytes = act + own + TOKENS*(tiles*sizeof(struct tile) + sizeof(float));
 	if (!g->head.name)
 		return ggu_fail(err, GGU_ERR_UNSUPPORTED, GGU_NO_OFFSET, "", "the model has no output matrix");
 	for (size_t at = 0; at < n; at += TOKENS) {
-		struct heads h = { .w = w, .rows = rows + at*g->n_embd, .n = cpu_least(n - at, TOKENS),
+		struct heads h = { .w = w, .rows = rows + at*g->n_embd, .n = size_least(n - at, TOKENS),
 			.next = next + at };
 		if (!(h.act = room(w, bytes, err))) return GGU_ERR_NOMEM;
 		h.own = (char *)h.act + act;

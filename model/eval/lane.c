@@ -2,10 +2,11 @@
  * lane.c - see lane.h. */
 #include <stdlib.h>
 #include <string.h>
+#include "../../libgguf/size.h"
 #include "../../quant/attn.h"
 #include "lane.h"
 
-size_t lane_pages(size_t n) { return (n + ATTN_BLOCK - 1)/ATTN_BLOCK; }
+size_t lane_pages(size_t n) { return size_parts(n, ATTN_BLOCK); }
 /* The first position that a row at pos sees. */
 static size_t seen_from(const struct horizon *h, size_t pos)
 {

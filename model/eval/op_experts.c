@@ -12,6 +12,7 @@
  * is added for the choice alone. groups: experts lie in so many groups, of which groups_used are open, those whose
  * group_best best scores add up to the most. shared goes through for every token, times the sigmoid of
  * shared_gate(x). */
+#include "../../libgguf/size.h"
 #include "op_ffn.h"
 #include "op_list.h"
 
@@ -74,7 +75,6 @@ struct buffers {
 	size_t route, inputs, products;         /* in host memory */
 };
 
-static size_t least(size_t a, size_t b) { return a < b ? a : b; }
 
 static size_t route_bytes(const struct router *o, size_t n)
 {
@@ -93,7 +93,7 @@ static struct routes route_at(const struct router *o, size_t n, void *at)
 
 static struct buffers plan(const struct experts *o, size_t n, size_t n_embd, struct plan *p)
 {
-	size_t pairs = n*o->route.n_used, active = least(pairs, o->route.n_experts), wide = ffn_wide(&o->each);
+	size_t pairs = n*o->route.n_used, active = size_least(pairs, o->route.n_experts), wide = ffn_wide(&o->each);
 	struct buffers b = { .active = active, .pairs = pairs, .scores = plan_floats(p, n, o->route.n_experts),
 		.gate = NO_BUFFER, .shared_done = NO_BUFFER };
 	if (n > 1) b.picked = plan_floats(p, pairs, n_embd);
@@ -116,7 +116,7 @@ static struct buffers plan(const struct experts *o, size_t n, size_t n_embd, str
 /* Packed rows of the experts: however the rows fall on them, no more than this. */
 static void plan_packed(const struct experts *o, size_t n, size_t n_embd, const struct buffers *b, struct plan *p)
 {
-	size_t step = quant_act_step(), spare = least(b->active, b->pairs), steps = b->pairs/step + spare;
+	size_t step = quant_act_step(), spare = size_least(b->active, b->pairs), steps = b->pairs/step + spare;
 	struct input one = { .n = step, .n_in = n_embd }, down = { .n = step, .n_in = ffn_width(&o->each) };
 	for (size_t i = 0; i < steps; i++) {
 		if (n > 1) input_plan(p, &one, ffn_forms(&o->each));

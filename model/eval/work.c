@@ -3,6 +3,7 @@
  * order in which eval.c goes, and set aside once; and from such plans the cost of a model. */
 #include <stdlib.h>
 #include "../../libgguf/pool.h"
+#include "../../libgguf/size.h"
 #include "cpu_internal.h"
 #include "op.h"
 
@@ -91,11 +92,10 @@ static size_t attend_bytes(const struct graph *g)
 	}
 	return n;
 }
-static size_t most(size_t a, size_t b) { return a > b ? a : b; }
 static size_t local_bytes(const struct graph *g)
 {
-	size_t n = most(quant_mul_work_bytes(), g->n_embd*sizeof(float));
-	n = most(n, most(attend_bytes(g), g->source ? attend_bytes(g->source) : 0));
+	size_t n = size_most(quant_mul_work_bytes(), g->n_embd*sizeof(float));
+	n = size_most(n, size_most(attend_bytes(g), g->source ? attend_bytes(g->source) : 0));
 	return (n + 63)/64*64;
 }
 
@@ -178,7 +178,8 @@ static struct measure measure_work(struct work *w, const struct state *s, size_t
 	w->local_bytes = local_bytes(w->g);
 	for (; s; s = s->source)
 		for (size_t i = 0; i < s->g->n_caches; i++)
-			w->partial_bytes = most(w->partial_bytes, cpu_partial_bytes(s->shape + i, w->n_batch, n_ctx));
+			w->partial_bytes = size_most(w->partial_bytes,
+				cpu_partial_bytes(s->shape + i, w->n_batch, n_ctx));
 	return m;
 }
 /* Most pages of a lane on the way to n_ctx positions. */
@@ -187,7 +188,7 @@ static size_t most_pages(const struct horizon *h, size_t n_ctx, size_t n_batch)
 	size_t n = 0;
 	if (!h->window) return lane_pages(n_ctx);
 	for (size_t pos = 0; pos < n_ctx; pos += n_batch)
-		n = most(n, lane_pages(cpu_least(pos + n_batch, n_ctx)) - lane_kept(h, pos));
+		n = size_most(n, lane_pages(size_least(pos + n_batch, n_ctx)) - lane_kept(h, pos));
 	return n;
 }
 /* What a state has at most, and a row halfway sees of it. */
@@ -210,7 +211,7 @@ enum ggu_status model_cost(struct model_cost *cost, struct model *m, const struc
 {
 	const struct graph *g = &m->graph;
 	struct work w = { .m = m, .g = g, .be = &backend_cpu, .n_batch = n_batch ? n_batch : WORK_DEFAULT_BATCH };
-	struct work source = { .m = m, .g = g->source, .be = &backend_cpu, .n_batch = most(n_ctx, w.n_batch) };
+	struct work source = { .m = m, .g = g->source, .be = &backend_cpu, .n_batch = size_most(n_ctx, w.n_batch) };
 	struct measure layers, encoder, head = { .macs = 0 };
 	struct state *s;
 	enum ggu_status st = state_new(&s, m, o, err);
