@@ -73,6 +73,7 @@ struct test {
 	size_t n, depth;
 	double tokens_per_s, lowest, highest;
 	double gmacs, gb;               /* of weights a second, for prompts; of bytes read, for generation */
+	double read_gb;                 /* limit of generation: what a loop reads before a run, the median */
 	double share;                   /* of the limit that binds */
 	double secs;                    /* of all runs that count */
 	struct profile *profile;        /* of them */
@@ -83,6 +84,7 @@ struct bench {
 	float *logits;
 	int32_t *ids;
 	struct limits limits;
+	struct limits_reader *reader;
 	double weight_limit;            /* of products in the type that most weights have */
 };
 
@@ -100,18 +102,25 @@ static int by_value(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
+/* Of one number for each run, which are put in order */
+static double median(double *v)
+{
+	qsort(v, (size_t)o.repeat, sizeof *v, by_value);
+	return (v[o.repeat/2] + v[(o.repeat - 1)/2])/2;
+}
 /* A first run warms up and is not counted. What is there already is read once. */
 static void measure(struct bench *b, struct test *t)
 {
 	struct state *state = session_state(b->s);
 	struct ggu_error err;
-	double secs[MAX_REPEAT];
+	double secs[MAX_REPEAT], reads[MAX_REPEAT];
 	session_reset(b->s);
 	eval(b, 0, t->depth, false);
 	if (t->depth && state_snapshot(state, &err)) msg_die_error("--depth", &err);
 	for (int r = -1; r < o.repeat; r++) {
 		double from;
 		if (state_truncate(state, t->depth, &err)) msg_die_error("--depth", &err);
+		if (t->generates && r >= 0) reads[r] = limits_reader_gb(b->reader);
 		work_profile(session_work(b->s), o.profile && r >= 0 ? t->profile : NULL);
 		from = limits_now();
 		if (t->generates) for (size_t i = 0; i < t->n; i++) eval(b, t->depth + i, 1, true);
@@ -120,8 +129,8 @@ static void measure(struct bench *b, struct test *t)
 	}
 	work_profile(session_work(b->s), NULL);
 	for (int r = 0; r < o.repeat; r++) t->secs += secs[r];
-	qsort(secs, (size_t)o.repeat, sizeof *secs, by_value);
-	t->tokens_per_s = (double)t->n/((secs[o.repeat/2] + secs[(o.repeat - 1)/2])/2);
+	if (t->generates) t->read_gb = median(reads);
+	t->tokens_per_s = (double)t->n/median(secs);
 	t->highest = (double)t->n/secs[0];
 	t->lowest = (double)t->n/secs[o.repeat - 1];
 }
@@ -138,7 +147,8 @@ static void compare(const struct bench *b, struct test *t)
 		msg_die_error(o.model ? o.model : o.synthetic, &err);
 	if (t->generates) {
 		t->gb = t->tokens_per_s*1e-9*(c->weight_bytes + c->head_bytes + c->seen_bytes);
-		t->share = t->gb/b->limits.read_gb;
+		if (!(t->read_gb > 0)) t->read_gb = b->limits.read_gb;
+		t->share = t->gb/t->read_gb;
 	} else {
 		t->gmacs = t->tokens_per_s*(c->macs - c->wanted_macs + (c->wanted_macs + c->head_macs)/n)*1e-9;
 		t->share = b->weight_limit > 0 ? t->gmacs/b->weight_limit : 0;
@@ -190,6 +200,7 @@ static size_t run(struct bench *b, struct test *t)
 	size_t ctx = most(&o.depth) + (prompt > generate ? prompt : generate);
 	struct state_options cache = load_cache_types(o.cache_k, o.cache_v, GGU_TYPE_I16);
 	struct ggu_error err;
+	b->reader = generate ? limits_reader_new(quant_selected(), model_pool(b->m)) : NULL;
 	b->logits = msg_need(malloc(n_vocab*sizeof *b->logits));
 	b->ids = msg_need(malloc((ctx + 1)*sizeof *b->ids));
 	for (size_t i = 0; i < ctx; i++) b->ids[i] = (int32_t)((i*2654435761u >> 7)%n_vocab);
@@ -208,6 +219,7 @@ static size_t run(struct bench *b, struct test *t)
 			n++;
 		}
 	session_free(b->s);
+	limits_reader_free(b->reader);
 	free(b->logits);
 	free(b->ids);
 	return n;
@@ -246,6 +258,14 @@ static void print_profile(const struct test *t)
 	}
 }
 
+static void print_test(const struct test *t)
+{
+	printf("%-8s %7zu %7zu  %10.2f %10.2f %10.2f  %8.1f %7.0f%%  ",
+		t->generates ? "generate" : "prompt", t->n, t->depth, t->tokens_per_s, t->lowest, t->highest,
+		t->generates ? t->gb : t->gmacs, 100*t->share);
+	if (t->generates) printf("GB/s of %.1f\n", t->read_gb);
+	else printf("GMAC/s\n");
+}
 static void print_text(const struct bench *b, const struct test *t, size_t n, const char *cpu, int threads)
 {
 	const struct limits *l = &b->limits;
@@ -257,9 +277,7 @@ static void print_text(const struct bench *b, const struct test *t, size_t n, co
 	printf("\n\n%-8s %7s %7s  %10s %10s %10s  %8s %8s\n",
 		"", "tokens", "depth", "tokens/s", "lowest", "highest", "", "of limit");
 	for (const struct test *x = t; x < t + n; x++)
-		printf("%-8s %7zu %7zu  %10.2f %10.2f %10.2f  %8.1f %7.0f%%  %s\n",
-			x->generates ? "generate" : "prompt", x->n, x->depth, x->tokens_per_s, x->lowest, x->highest,
-			x->generates ? x->gb : x->gmacs, 100*x->share, x->generates ? "GB/s" : "GMAC/s");
+		print_test(x);
 	for (size_t i = 0; i < n && o.profile; i++) print_profile(t + i);
 	free(masked);
 }
@@ -289,6 +307,7 @@ static json_t *json_test(const struct test *t)
 	json_put(j, "lowest", json_of_double(t->lowest));
 	json_put(j, "highest", json_of_double(t->highest));
 	json_put(j, t->generates ? "gb_per_s" : "gmacs", json_of_double(t->generates ? t->gb : t->gmacs));
+	if (t->generates) json_put(j, "read_gb_per_s", json_of_double(t->read_gb));
 	json_put(j, "share_of_limit", json_of_double(t->share));
 	if (t->profile) json_put(j, "profile", json_profile(t));
 	return j;

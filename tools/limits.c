@@ -4,6 +4,7 @@
  * The peaks are loops over independent sums in registers, enough of them to hide an instruction's latency; an empty
  * assembler statement makes each step's operands news to the compiler. */
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <time.h>
@@ -136,39 +137,6 @@ READ(avx2, FOR("avx2"), 32)
 READ(avx512, FOR("avx512f"), 64)
 #endif
 
-struct stretch { char *p; size_t n; void (*read)(const char *, size_t); };      /* n bytes for each worker */
-static void fill(void *ctx, size_t task, int worker)
-{
-	const struct stretch *s = ctx;
-	(void)worker;
-	memset(s->p + task*s->n, 1, s->n);
-}
-static void read_own(void *ctx, size_t task, int worker)
-{
-	const struct stretch *s = ctx;
-	(void)worker;
-	s->read(s->p + task*s->n, s->n);
-}
-/* Far more than caches hold, in memory of each worker's node, in huge pages where there are such. */
-static double read_speed(void (*read)(const char *, size_t), struct ggu_pool *pool)
-{
-	enum { LEAST = 256 << 20, EACH = 32 << 20 };
-	size_t n = (size_t)ggu_pool_size(pool), bytes = n*EACH > LEAST ? n*EACH : LEAST;
-	struct stretch s = { NULL, bytes/n/256*256, read };
-	struct ggu_phase p = { fill, &s, n, GGU_TAKE_OWN };
-	double secs;
-	s.p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (s.p == MAP_FAILED) return 0;
-#ifdef MADV_HUGEPAGE
-	madvise(s.p, bytes, MADV_HUGEPAGE);
-#endif
-	ggu_pool_phases(pool, &p, 1);
-	p.fn = read_own;
-	LIMITS_BEST_BY(limits_now, secs, 0.25, ggu_pool_phases(pool, &p, 1));
-	munmap(s.p, bytes);
-	return (double)(n*s.n)/secs*1e-9;
-}
-
 enum { COPY_BYTES = 256 << 10, COPIES = 16 };
 static void copy(void)
 {
@@ -236,12 +204,76 @@ double limits_products(const char *isa, bool f32)
 	run();
 	return (double)ROUNDS*SUMS*(f32 ? p->f32_macs : p->int16_macs)/(limits_cpu_now() - start)*1e-9;
 }
+
+/* ---- reads ---- */
+
+/* n bytes for each worker */
+struct limits_reader { char *p; size_t n, bytes; void (*read)(const char *, size_t); struct ggu_pool *pool; };
+static void fill(void *ctx, size_t task, int worker)
+{
+	const struct limits_reader *r = ctx;
+	(void)worker;
+	memset(r->p + task*r->n, 1, r->n);
+}
+static void read_own(void *ctx, size_t task, int worker)
+{
+	const struct limits_reader *r = ctx;
+	(void)worker;
+	r->read(r->p + task*r->n, r->n);
+}
+static void each_its_own(struct limits_reader *r, void (*fn)(void *, size_t, int))
+{
+	ggu_pool_phases(r->pool, &(struct ggu_phase){ fn, r, (size_t)ggu_pool_size(r->pool), GGU_TAKE_OWN }, 1);
+}
+/* Far more than caches hold, in memory of each worker's node, in huge pages where there are such. */
+struct limits_reader *limits_reader_new(const char *isa, struct ggu_pool *pool)
+{
+	enum { LEAST = 256 << 20, EACH = 32 << 20 };
+	size_t n = (size_t)ggu_pool_size(pool), bytes = n*EACH > LEAST ? n*EACH : LEAST;
+	struct limits_reader *r = malloc(sizeof *r);
+	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (!r || p == MAP_FAILED) {
+		if (p != MAP_FAILED) munmap(p, bytes);
+		free(r);
+		return NULL;
+	}
+	*r = (struct limits_reader){ p, bytes/n/256*256, bytes, peak_of(isa)->read, pool };
+#ifdef MADV_HUGEPAGE
+	madvise(p, bytes, MADV_HUGEPAGE);
+#endif
+	each_its_own(r, fill);
+	return r;
+}
+void limits_reader_free(struct limits_reader *r)
+{
+	if (r) munmap(r->p, r->bytes);
+	free(r);
+}
+double limits_reader_gb(struct limits_reader *r)
+{
+	double from = limits_now();
+	if (!r) return 0;
+	each_its_own(r, read_own);
+	return (double)((size_t)ggu_pool_size(r->pool)*r->n)/(limits_now() - from)*1e-9;
+}
+static double read_speed(const char *isa, struct ggu_pool *pool)
+{
+	struct limits_reader *r = limits_reader_new(isa, pool);
+	double best = 0;
+	for (double end = limits_now() + 0.25; r && limits_now() < end;) {
+		double gb = limits_reader_gb(r);
+		if (gb > best) best = gb;
+	}
+	limits_reader_free(r);
+	return best;
+}
+
 struct limits limits_of(const char *isa, struct ggu_pool *pool)
 {
 	const struct peak *p = peak_of(isa);
 	struct limits l = { .copy_gb = (double)COPIES*COPY_BYTES*rate(pool, copy) };
 	const double steps = (double)ROUNDS*SUMS;
-	l.read_gb = read_speed(p->read, pool);
+	l.read_gb = read_speed(isa, pool);
 	l.int16_gmacs = steps*p->int16_macs*rate(pool, p->int16);
 	l.int8_gmacs = steps*p->int8_macs*rate(pool, p->int8);
 	l.f32_gmacs = steps*p->f32_macs*rate(pool, p->f32);

@@ -19,6 +19,13 @@ struct ggu_pool *limits_of_one_and_all(const char *isa, struct limits *one, stru
  * beside what it is the limit of, since clocks and neighbours change. */
 double limits_products(const char *isa, bool f32);
 
+/* The loop behind read_gb, a pass at a time, to be run beside what it is the limit of: cores that do not share a way to
+ * memory read far more together than those that do, and systems move threads, and machines of which these are a part.
+ * NULL: there is no memory. */
+struct limits_reader *limits_reader_new(const char *isa, struct ggu_pool *pool);
+double limits_reader_gb(struct limits_reader *r);       /* 0 of NULL */
+void limits_reader_free(struct limits_reader *r);
+
 /* Processor time of this process, in seconds: what a busy machine does to a clock counts less. */
 double limits_cpu_now(void);
 double limits_now(void);                /* by the clock */
