@@ -54,15 +54,6 @@ INLINE void q4_k_block(const void *block, const struct meet *m)
 	const c64 c[4] = { c_and(a, 15), c_and(e, 15), c_and(c_right(a, 4), 15), c_and(c_right(e, 4), 15) };
 	chains_with_minima(c, m);
 }
-INLINE void q5_k_block(const void *block, const struct meet *m)
-{
-	const struct q5_k *b = block;
-	c64 a, e, u = c_fifths(b->qh), v = c_fifths(b->qh + 16);
-	c_fourths(b->qs, &a, &e);
-	const c64 c[4] = { c_merge(a, 15, u, 16), c_merge(e, 15, v, 16),
-		c_merge(c_right(a, 4), 15, c_right(u, 1), 16), c_merge(c_right(e, 4), 15, c_right(v, 1), 16) };
-	chains_with_minima(c, m);
-}
 INLINE void iq4_xs_block(const void *block, const struct meet *m)
 {
 	const struct iq4_xs *b = block;
@@ -115,6 +106,15 @@ INLINE void q6_k_block(const void *block, const struct meet *m)
 #if defined DIGITS_LANES
 #include "digits_lanes.h"
 #else
+INLINE void c_q5_k(const struct q5_k *b, c64 *c)
+{
+	c64 a, e, u = c_fifths(b->qh), v = c_fifths(b->qh + 16);
+	c_fourths(b->qs, &a, &e);
+	c[0] = c_merge(a, 15, u, 16);
+	c[1] = c_merge(e, 15, v, 16);
+	c[2] = c_merge(c_right(a, 4), 15, c_right(u, 1), 16);
+	c[3] = c_merge(c_right(e, 4), 15, c_right(v, 1), 16);
+}
 enum { AT_Q3_K = 0 };
 static const enum digits_order order_q3_k = ORDER_HALVES;
 static heads_fn *const q3_k_heads = NULL;
@@ -135,4 +135,10 @@ INLINE void q3_k_block(const void *block, const struct meet *m)
 	__m256i sc = _mm256_cvtepu8_epi16(q3_k_sixes(x16(b->scales - 4)));
 	sixteens(c, _mm256_sub_epi16(sc, _mm256_set1_epi16(32)), 2, m);
 }
-#endif
+#endif/* By chains, with codes of either text above */
+INLINE void q5_k_block(const void *block, const struct meet *m)
+{
+	c64 c[4];
+	c_q5_k(block, c);
+	chains_with_minima(c, m);
+}

@@ -1,11 +1,46 @@
 /* SPDX-License-Identifier: MIT
- * digits_lanes.h - part of digits_k.h in registers of 64 bytes with GFNI (DIGITS_LANES): Q3_K with a lane for each
- * sixteen columns.
+ * digits_lanes.h - part of digits_k.h in registers of 64 bytes with GFNI (DIGITS_LANES): Q5_K and Q3_K, whose bits
+ * matrices of bits bring to their places.
  *
- * Two registers take what digits_k.h has in four: halves of bytes with three bits each, the upper one brought to the
- * lower two by a matrix of bits. Upper halves stay where they are, as Q2_K's codes do, and a lane is scaled once. */
+ * Q5_K: two bits of each byte of qh go to the ends of that byte's halves, where one operation joins them with codes'
+ * lower bits.
+ *
+ * Q3_K, with a lane for each sixteen columns: two registers take what digits_k.h has in four, halves of bytes with
+ * three bits each, the upper one brought to the lower two. Upper halves stay where they are, as Q2_K's codes do, and a
+ * lane is scaled once. */
+
+/* ---- Q5_K ---- */
+
+/* Of quarter q bits 2*q and 2*q + 1, at 4 and at 0 */
+INLINE __m512i q5_k_upper(const uint8_t *qh)
+{
+	const uint64_t one = 1ull << 24 | 2ull << 56;
+	const __m512i bits = _mm512_setr_epi64((long long)one, (long long)one, (long long)(one << 2),
+		(long long)(one << 2), (long long)(one << 4), (long long)(one << 4), (long long)(one << 6),
+		(long long)(one << 6));
+	return _mm512_gf2p8affine_epi64_epi8(c_four_times(qh), bits, 0);
+}
+/* The lower halves of a's bytes, the upper ones of b's */
+INLINE __m512i q5_k_halves(__m512i a, __m512i b)
+{
+	return _mm512_ternarylogic_epi64(_mm512_set1_epi8(15), a, b, 0xca);
+}
+INLINE void c_q5_k(const struct q5_k *b, c64 *c)
+{
+	/* the upper half down, the lowest bit above it */
+	const __m512i turn = _mm512_set1_epi64(0x1020408001000000), u = q5_k_upper(b->qh), v = q5_k_upper(b->qh + 16);
+	c64 a, e;
+	c_fourths(b->qs, &a, &e);
+	c[0] = q5_k_halves(a, u);
+	c[1] = q5_k_halves(e, v);
+	c[2] = _mm512_gf2p8affine_epi64_epi8(q5_k_halves(u, a), turn, 0);
+	c[3] = _mm512_gf2p8affine_epi64_epi8(q5_k_halves(v, e), turn, 0);
+}
+
+/* ---- Q3_K ---- */
 
 static const enum digits_order order_q3_k = ORDER_LANES;
+
 
 /* Bits k and k + 2 of a byte of hmask to places 2 and 6; the last two quarters have theirs four higher. */
 INLINE __m512i q3_k_upper(__m512i hmask, int k)
