@@ -75,7 +75,8 @@ enum ggu_status state_truncate(struct state *s, size_t n, struct ggu_error *err)
 /* Keeps what recurrent layers and those with a window have now, to come back to; it goes when the state is cut shorter
  * than that. */
 enum ggu_status state_snapshot(struct state *s, struct ggu_error *err);
-/* As bytes, to be read by this program on this kind of machine. Snapshots are left out. */
+/* As bytes, to be read by this program on this kind of machine. Snapshots are left out. For keeping what prompts were
+ * made into, by state_ids: no program here does so yet. */
 size_t state_save_bytes(const struct state *s);
 void state_save(const struct state *s, void *to);
 /* Replaces what s has. GGU_ERR_FORMAT, _TRUNCATED: these are no bytes of a state of such a model and such types; s is

@@ -26,13 +26,15 @@ static struct slab *slab_new(struct pages *p, size_t page_bytes)
 	return s;
 }
 
-static struct page *idle_page(struct pages *p, size_t size)
+/* Of this size; NULL: out of memory. A model has one, or a few. */
+static struct shelf *shelf_of(struct pages *p, size_t size)
 {
-	struct page **at = &p->idle, *found;
-	while (*at && (*at)->size != size) at = &(*at)->next;
-	found = *at;
-	if (found) *at = found->next;
-	return found;
+	struct shelf *s = p->shelf;
+	while (s && s->size != size) s = s->next;
+	if (s || !(s = malloc(sizeof *s))) return s;
+	*s = (struct shelf){ p->shelf, size, NULL };
+	p->shelf = s;
+	return s;
 }
 static struct page *fresh_page(struct pages *p, size_t size)
 {
@@ -45,10 +47,12 @@ static struct page *fresh_page(struct pages *p, size_t size)
 
 struct page *page_new(struct pages *p, size_t size)
 {
-	struct page *new = idle_page(p, size);
-	if (!new) new = fresh_page(p, size);
+	struct shelf *home = shelf_of(p, size);
+	struct page *new = home ? home->idle : NULL;
+	if (new) home->idle = new->next;
+	else if (home) new = fresh_page(p, size);
 	if (!new) return NULL;
-	*new = (struct page){ .home = p, .size = size, .refs = 1 };
+	*new = (struct page){ .home = home, .refs = 1 };
 	memset(new->bytes, 0, size);
 	return new;
 }
@@ -60,6 +64,11 @@ void page_drop(struct page *p)
 }
 void pages_free(struct pages *p)
 {
+	while (p->shelf) {
+		struct shelf *s = p->shelf;
+		p->shelf = s->next;
+		free(s);
+	}
 	while (p->slab) {
 		struct slab *s = p->slab;
 		p->slab = s->next;

@@ -7,11 +7,12 @@
 #define MODEL_EVAL_PAGE_H
 #include <stddef.h>
 
-struct pages;
+/* Those of one size that nobody has. */
+struct shelf { struct shelf *next; size_t size; struct page *idle; };
 /* One more holder of a page raises refs. */
-struct page { struct pages *home; struct page *next; size_t size, refs; _Alignas(64) char bytes[]; };
+struct page { struct shelf *home; struct page *next; size_t refs; _Alignas(64) char bytes[]; };
 struct slab;
-struct pages { struct page *idle; struct slab *slab; size_t taken; };   /* zeros: none yet; taken: bytes of all slabs */
+struct pages { struct shelf *shelf; struct slab *slab; size_t taken; }; /* zeros: none yet; taken: bytes of all slabs */
 
 /* `size` zeros with one holder; NULL: out of memory. */
 struct page *page_new(struct pages *p, size_t size);

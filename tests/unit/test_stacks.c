@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
+#include "../../model/eval/op_list.h"
 #include "../../quant/quant.h"
 #include "../lib/models.h"
 
@@ -192,6 +193,36 @@ static void cost_is_what_is_taken(void **unused)
 	drop_model(m);
 }
 
+static void operators_are_called_as_their_files(void **state)
+{
+	(void)state;
+#define OPERATOR(key) assert_string_equal(op_##key.name, #key); assert_ptr_equal(op_find(#key), &op_##key);
+	OPERATORS
+#undef OPERATOR
+}
+
+/* Pages of two sizes come back as what they were, in any order. */
+static void pages_of_a_size_are_used_again(void **state)
+{
+	enum { N = 100, LARGE = 4096, SMALL = 64 };
+	struct pages p = { 0 };
+	struct page *v[2*N];
+	size_t taken = 0;
+	(void)state;
+	for (int round = 0; round < 3; round++) {
+		for (int i = 0; i < 2*N; i++) {
+			size_t n = (i + round) % 2 ? LARGE : SMALL;
+			assert_non_null(v[i] = page_new(&p, n));
+			for (size_t k = 0; k < n; k++) assert_int_equal(v[i]->bytes[k], 0);
+			memset(v[i]->bytes, 1, n);
+		}
+		assert_true(!round || p.taken == taken);
+		taken = p.taken;
+		for (int i = 0; i < 2*N; i++) page_drop(v[i]);
+	}
+	pages_free(&p);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -200,6 +231,8 @@ int main(void)
 		cmocka_unit_test(what_was_encoded_is_forked_and_saved),
 		cmocka_unit_test(what_makes_no_sense_is_refused),
 		cmocka_unit_test(cost_is_what_is_taken),
+		cmocka_unit_test(operators_are_called_as_their_files),
+		cmocka_unit_test(pages_of_a_size_are_used_again),
 	};
 	if (quant_select(NULL, NULL)) return 1;         /* else it were portable C */
 	for (int i = 0; i < LONG + 64; i++) text[i] = (i*i + 3*i) % VOCAB;

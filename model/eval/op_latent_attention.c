@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * op_latent.c - latent attention (DeepSeek-AI 2024): what is kept of a position is one short vector, of which every
- * head makes its keys and values.
+ * op_latent_attention.c - latent attention (DeepSeek-AI 2024): what is kept of a position is one short vector, of which
+ * every head makes its keys and values.
  *
  *   latent_attention  q, or q_a q_a_norm q_b; kv_a kv_a_norm k_b v_b out: TENSOR; heads rank value_dim: EXPR
  *              nope_dim rope_dim: EXPR; rope; [scale q_rank: EXPR]
@@ -169,4 +169,4 @@ static enum ggu_status run(const void *params, struct run *r, struct input *in, 
 	return s ? s : r->be->multiply(r, &(struct input *){ &b.out }, 1, &out, 1);
 }
 
-const struct op op_latent = { "latent_attention", sizeof(struct latent), fields, build, measure, run, false };
+const struct op op_latent_attention = { "latent_attention", sizeof(struct latent), fields, build, measure, run, false };

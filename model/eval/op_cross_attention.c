@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * op_cross.c - attention across: queries of the input, keys and values of the encoder's rows.
+ * op_cross_attention.c - attention across: queries of the input, keys and values of the encoder's rows.
  *
  *   cross_attention  q k v out: TENSOR; heads [kv_heads head_dim value_dim: EXPR] [scale softcap: EXPR]
  *
@@ -134,5 +134,5 @@ static enum ggu_status run(const void *params, struct run *r, struct input *in, 
 	return r->be->multiply(r, &(struct input *){ &b.out }, 1, &out, 1);
 }
 
-const struct op op_cross = { "cross_attention", sizeof(struct cross), fields,
+const struct op op_cross_attention = { "cross_attention", sizeof(struct cross), fields,
 	build, measure, run, false, measure_read, read_rows };
