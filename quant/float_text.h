@@ -22,9 +22,11 @@ static void decode_f32(const void *src, float *dst, size_t n) { memcpy(dst, src,
 
 /* ---- a row times a few tokens: lanes are columns ---- */
 
-enum { FEW = 8, LEAD = 4 << 10, RUN = 512, RUN_ROWS = 4 };     /* tokens, at most; bytes; columns; rows */
+/* Tokens, at most; bytes; columns; rows; requests for a line */
+enum { FEW = 8, LEAD = 4 << 10, RUN = 512, RUN_ROWS = 4, TIMES = 3 };
 /* n columns, whole sixteens, of some rows and the tokens from `first` on, onto the lanes of each; x is that of
- * `first`. As many bytes from `next` on are asked for. */
+ * `first`. As many bytes from `next` on are asked for, and those one and two rows nearer again: a core that has as many
+ * lines under way as it can forgets requests for more. */
 INLINE void few(enum float_type type, int n_rows, int n_tokens, size_t n, const char *w, size_t w_stride,
 	const char *next, const float *x, size_t x_stride, float lanes[][FEW][FLOAT_LANES], size_t first)
 {
@@ -35,7 +37,8 @@ INLINE void few(enum float_type type, int n_rows, int n_tokens, size_t n, const 
 			a[(r*n_tokens + t)*PARTS + p] = r_floats(lanes[r][first + (size_t)t] + p*REG);
 	for (size_t i = 0; i < n; i += FLOAT_LANES) {
 		UNROLL for (size_t k = 0; k < (size_t)n_rows*FLOAT_LANES*bytes; k += 64)
-			__builtin_prefetch(next + (size_t)n_rows*i*bytes + k, 0, 2);
+			UNROLL for (size_t near = 0; near < TIMES; near++)
+				__builtin_prefetch(next + (size_t)n_rows*i*bytes + k - near*w_stride, 0, 2);
 		UNROLL for (size_t p = 0; p < PARTS; p++)
 			UNROLL for (int r = 0; r < n_rows; r++) {
 				rf u = wide(type, w + (size_t)r*w_stride + (i + p*REG)*bytes),
