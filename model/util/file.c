@@ -142,10 +142,13 @@ enum ggu_status file_slurp_any(const char *path, size_t max, char **text, size_t
 	else if ((s = whole_all(&w, max, err)) && err) snprintf(err->file, sizeof err->file, "%s", name);
 	if (fd > 0) close(fd);
 	free(name);
+	if (s) {
+		free(w.p);
+		return s;
+	}
 	*text = w.p;
 	*n = w.n;
-	if (s) free(w.p);
-	return s;
+	return GGU_OK;
 }
 
 enum ggu_status file_json_text(const char *text, size_t n, const char *name, uint64_t base, size_t flags,
