@@ -59,7 +59,8 @@ ok "... in a pass for each layer and token" jq -e '(.generation.profile[] | sele
 ok "--profile as text" sh -c 'gguf-bench -m a.gguf --prompt 8 --generate 2 --repeat 1 --profile |
 	grep -q "ffn_up ffn_gate"'
 gguf-bench -m a.gguf --prompt 8 --generate 2 --repeat 1 >text
-ok "text has a line for each test" sh -c 'grep -q "^prompt  *8 " text && grep -q "^generate  *2 .* GB/s of [0-9.]*$" text &&
+ok "text has a line for each test" sh -c \
+	'grep -q "^prompt  *8 " text && grep -q "^generate  *2 .* GB/s of [0-9.]*$" text &&
 	grep -q "^limits: reads" text'
 ok "weights in memory of their own" gguf-bench -m a.gguf --prompt 8 --generate 1 --repeat 1 --no-mmap -j 2
 ok "a cache of blocks" gguf-bench -m a.gguf --prompt 8 --generate 1 --depth 70 --repeat 1 --cache-type-v q8_0

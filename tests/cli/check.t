@@ -118,7 +118,8 @@ END
 is "32: padding that is not zero" "$(gguf-check b.gguf | sed 's/.*\[//' | tr -d '\n')" "32]32]"
 "$BUILD/tests/cli/tool_mkgguf" a:f32:64x8:nan b:q8_0:64x8:huge general.quantization_version=2 >b.gguf
 gguf-check b.gguf >out
-is "33: weights that are not finite, in a float tensor and in blocks" "$(sed 's/.*: \([ab]: [0-9]* of\).*\[/\1 [/' out)" "a: 1 of [33]
+is "33: weights that are not finite, in a float tensor and in blocks" \
+	"$(sed 's/.*: \([ab]: [0-9]* of\).*\[/\1 [/' out)" "a: 1 of [33]
 b: 512 of [33]"
 is "... with row and column" "$(grep -o 'row 1, column 2' out)" "row 1, column 2"
 is "... through a pipe" "$(gguf-check <b.gguf | cut -d: -f2-)" "$(cut -d: -f2- out)"

@@ -96,18 +96,21 @@ tildes
 sed 's/mul(2)/mul(8)/' "$TMP/tiny.yaml" >"$TMP/eight.yaml"
 says "a product that no float holds" "old.0.ab: element 0 of it in blk.0.b.weight is beyond the range of f32" \
 	gguf-convert --arch-file "$TMP/eight.yaml" -o "$TMP/no.gguf" "$TMP/m"
-HEAD2=$(printf %s "$HEAD" | sed 's/"F32","shape":\[2,2\],"data_offsets":\[16384,16400\]/"F64","shape":[2,2],"data_offsets":[16384,16416]/
+HEAD2=$(printf %s "$HEAD" |
+	sed 's/"F32","shape":\[2,2\],"data_offsets":\[16384,16400\]/"F64","shape":[2,2],"data_offsets":[16384,16416]/
 	s/16400,16416/16416,16432/; s/16416,16440/16432,16456/; s/16440,16441/16456,16457/')
 checkpoint "$TMP/m" "$HEAD2" 16457
 tildes
 says "a weight that no float holds beside others" \
 	"l.0.e.0.w: element 0 of it in blk.0.ffn_exps.weight is beyond the range of f32" \
 	gguf-convert --arch-file "$TMP/tiny.yaml" -o "$TMP/no.gguf" "$TMP/m"
-HEAD2=$(printf %s "$HEAD" | sed 's/"F32","shape":\[2,2\]/"F64","shape":[2,2]/g; s/16384,16400/16384,16416/; s/16400,16416/16416,16448/
+HEAD2=$(printf %s "$HEAD" |
+	sed 's/"F32","shape":\[2,2\]/"F64","shape":[2,2]/g; s/16384,16400/16384,16416/; s/16400,16416/16416,16448/
 	s/16416,16440/16448,16472/; s/16440,16441/16472,16473/')
 checkpoint "$TMP/m" "$HEAD2" 16473
 tildes
-is "... among its like" "$(gguf-convert --arch-file "$TMP/tiny.yaml" -o "$TMP/f4.gguf" "$TMP/m" 2>&1 | sed 's/.*: blk/blk/' | grep exps)" \
+is "... among its like" "$(gguf-convert --arch-file "$TMP/tiny.yaml" -o "$TMP/f4.gguf" "$TMP/m" 2>&1 |
+	sed 's/.*: blk/blk/' | grep exps)" \
 	"blk.0.ffn_exps.weight: 8 weights of 3.40282e+38 or more, which f32 may not be able to hold; the first in row 0, column 0"
 checkpoint "$TMP/m" "$HEAD" 16441
 for t in "permute(0.5)" "take(0, 0.5, 1)" "swap(0, 1.5)" "reshape(1.5, 4)"; do

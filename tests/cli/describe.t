@@ -22,13 +22,15 @@ keys() { gguf-info --json --metadata "$1" | jq -r '.metadata | keys[]'; }
 # ---- no architecture in C ----
 # (kinds of operators may be called as the architecture that brought them)
 names=$(grep -l '^classes:' "$SRC"/model/arch/*.yaml | sed 's|.*/||; s/\.yaml//' | paste -sd '|' -)
-is "no architecture's name stands in C" "$(cd "$SRC" && grep -nE "\"($names)\"" convert/*.[ch] model/arch/*.c model/eval/*.[ch] model/util/*.[ch] libgguf/*.[ch] |
+is "no architecture's name stands in C" "$(cd "$SRC" &&
+	grep -nE "\"($names)\"" convert/*.[ch] model/arch/*.c model/eval/*.[ch] model/util/*.[ch] libgguf/*.[ch] |
 	grep -v 'const struct op ')" ""
 
 # ---- keys of descriptions ----
 config .
 for row in 'convert/transfrom/^  tensors:/  transfrom:' \
-	'convert/transfrom/transform: permute(n_head)/transfrom: permute(n_head)' 'metadata/whem/when: yarn/whem: yarn' \
+	'convert/transfrom/transform: permute(n_head)/transfrom: permute(n_head)' \
+		'metadata/whem/when: yarn/whem: yarn' \
 	'root/clases/^classes:/clases:'; do
 	IFS=/ read -r where word from to <<-END
 	$row

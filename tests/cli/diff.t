@@ -6,8 +6,10 @@ cd "$TMP" || exit 1
 make_gguf() { "$BUILD/tests/cli/tool_gguf"; }
 make_gguf <"$SRC/tests/cli/info.gguf.txt" >a.gguf
 # other values, types, items; a key and a tensor less and more; another type, shape and data
-sed -e 's/^kv u32 general.file_type 0/kv u64 general.file_type 0/' -e 's/ f g h/ f G h/' -e 's/^kv bool test.flag true/kv bool test.flag false/' \
-	-e 's/^kv str test.bytes .*/kv str test.new \\x1b[31m/' -e 's/^tensor f16 blk.0.attn_q.weight 2 64 64/tensor f32 blk.0.attn_q.weight 2 64 64/' \
+sed -e 's/^kv u32 general.file_type 0/kv u64 general.file_type 0/' -e 's/ f g h/ f G h/' \
+	-e 's/^kv bool test.flag true/kv bool test.flag false/' \
+	-e 's/^kv str test.bytes .*/kv str test.new \\x1b[31m/' \
+		-e 's/^tensor f16 blk.0.attn_q.weight 2 64 64/tensor f32 blk.0.attn_q.weight 2 64 64/' \
 	-e 's/blk.0.ffn_up.weight 3 64 96/blk.0.ffn_up.weight 3 96 64/' -e 's/output.weight 5/output.weight 6/' \
 	-e 's/blk.1.attn_norm.weight/blk.1.ffn_norm.weight/' "$SRC/tests/cli/info.gguf.txt" | make_gguf >b.gguf
 { grep '^tensor' "$SRC/tests/cli/info.gguf.txt" | sort -r; grep '^kv' "$SRC/tests/cli/info.gguf.txt" | sort -r; } |

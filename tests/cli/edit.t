@@ -40,7 +40,8 @@ one 'bool[]' '[true, false]' '[true,false]' 'array of bool'
 one 'str[]' '["a", "", "\u0000é"]' '["a","","\u0000é"]' 'array of str'
 one 'str[]' '[]' '[]' 'array of str'
 one 'u8[][]' '[[1], [], [2, 3]]' '[[1],[],[2,3]]' 'array of arr'
-for bad in u8:256 u8:-1 i8:128 i8:-129 u32:1.5 u32: u32:x u64:18446744073709551616 i64:9223372036854775808 f32:x f32:1e39 f64: f64:-1e400 bool:1 bool:yes \
+for bad in u8:256 u8:-1 i8:128 i8:-129 u32:1.5 u32: u32:x u64:18446744073709551616 i64:9223372036854775808 f32:x \
+	f32:1e39 f64: f64:-1e400 bool:1 bool:yes \
 	'u8[]:[256]' 'u8[]:[1.5]' 'u8[]:5' 'u8[]:[1' 'u8[]:[1] 2' 'str[]:[1]' 'u8[][]:[1]' 'bool[]:[1]' 'arr:1' 'u7:1' \
 		'[]:[]' 5 'u32:0x10' 'u32: 5'; do
 	not_ok "refused: $bad" 2 gguf-edit --set "test.new=$bad" -o never.gguf m.gguf
@@ -195,7 +196,8 @@ not_ok "... and --reserve refused" 2 gguf-edit --reserve 1k -o never.gguf own.gg
 for bad in '--set reserved=u8[]:[1]' '--set-file reserved=u8[]:one.json' '--rename bytes=reserved'; do
 	sed 's/^kv bool test.flag true/kv u8[] bytes 1 2 3/' m.txt | make_gguf >e.gguf
 	echo '[1]' >one.json
-	is "what is reserved cannot be given: $bad" "$(gguf-edit -I $bad e.gguf 2>&1)" "gguf-edit: reserved: as u8[] it is the room that \
+	is "what is reserved cannot be given: $bad" "$(gguf-edit -I $bad e.gguf 2>&1)" \
+		"gguf-edit: reserved: as u8[] it is the room that \
 edits use up: --reserve makes it, and another key keeps what it holds"
 done
 cp m.gguf e.gguf && gguf-edit -I --reserve 4k e.gguf && gguf-edit -I --delete reserved e.gguf
@@ -232,8 +234,8 @@ if [ -e "$BUILD/tests/fault.so" ]; then
 		bad='' unread=0 n=0
 		while n=$((n + 1)); [ $n -lt 40 ]; do
 			cp old.gguf e.gguf
-			LD_PRELOAD=$BUILD/tests/fault.so FAULT=${how%:*}:$n:${how#*:} gguf-edit -q -I \
-				--set general.name=str:abcdefgh --delete test.flag e.gguf >stdout 2>stderr
+			LD_PRELOAD=$BUILD/tests/fault.so FAULT=${how%:*}:$n:${how#*:} gguf-edit -q \
+				-I --set general.name=str:abcdefgh --delete test.flag e.gguf >stdout 2>stderr
 			s=$?
 			[ $s = 0 ] && break
 			[ $s = 137 ] || [ -s stderr ] || bad="$bad $n(no message)"

@@ -17,11 +17,14 @@ gguf-perplexity -q -m m.gguf --chunks 2 text >plain
 ok "text" grep -qE '^ppl [0-9]+\.[0-9]{4} \+- [0-9]+\.[0-9]{4}$' plain
 is "... is one line" "$(wc -l <plain | tr -d ' ')" 1
 head -c 8000 text >short
-is "fewer windows than --chunks" "$(gguf-perplexity -m m.gguf --ctx 2048 --chunks 99 short 2>&1 >/dev/null)" "gguf-perplexity: short: has only 1 window
+is "fewer windows than --chunks" "$(gguf-perplexity -m m.gguf --ctx 2048 --chunks 99 short 2>&1 >/dev/null)" \
+	"gguf-perplexity: short: has only 1 window
 gguf-perplexity: m.gguf: was trained for 512 positions, fewer than the 2048 of this context"
-is "... and than --from and --chunks" "$(gguf-perplexity -m m.gguf --ctx 512 --from 3 --chunks 99 short 2>&1 >/dev/null)" \
+is "... and than --from and --chunks" \
+	"$(gguf-perplexity -m m.gguf --ctx 512 --from 3 --chunks 99 short 2>&1 >/dev/null)" \
 	"gguf-perplexity: short: has only 1 window from 3 on"
-is "a prompt that goes beyond what the model was trained for" "$(gguf-run -m m.gguf --ids -p In -n 600 2>&1 >/dev/null | head -1)" \
+is "a prompt that goes beyond what the model was trained for" \
+	"$(gguf-run -m m.gguf --ids -p In -n 600 2>&1 >/dev/null | head -1)" \
 	"gguf-run: m.gguf: was trained for 512 positions, fewer than the 602 of this context"
 is "... does not, in a context that it does not fill" "$(gguf-run -m m.gguf --ids -p In -n 3 \
 	--ctx 9000 2>&1 >/dev/null)" ""
@@ -33,8 +36,8 @@ is "a prompt without an end" "$(yes | gguf-run -m m.gguf 2>&1)" \
 	"gguf-run: (stdin): is longer than 256 MiB, the most that is read"
 is "other batches and threads" "$(gguf-perplexity -q -m m.gguf --chunks 2 --batch 100 -j 3 text)" "$(cat plain)"
 is "one thread" "$(gguf-perplexity -q -m m.gguf --chunks 2 -j 1 text)" "$(cat plain)"
-is "portable code" "$(GGUF_CPU=c gguf-perplexity -q -m q.gguf --ctx 64 --chunks 1 text)" "$(gguf-perplexity -q \
-	-m q.gguf --ctx 64 --chunks 1 text)"
+is "portable code" "$(GGUF_CPU=c gguf-perplexity -q -m q.gguf --ctx 64 --chunks 1 text)" "$(gguf-perplexity \
+	-q -m q.gguf --ctx 64 --chunks 1 text)"
 
 ok "--json" sh -c 'gguf-perplexity -q -m m.gguf --chunks 2 --json text >json'
 ok "... counts" holds '.n_tokens == 1024 and .n_scored == 510 and .n_ctx == 512'
@@ -86,7 +89,8 @@ gguf-perplexity -q -m m.gguf --base base --json text >json
 # the form cuts off what is e^16 times less likely than the likeliest token
 ok "... read back: close to the model" holds \
 	'.n_scored == 510 and .base.kld < 1e-5 and .base.kld > -1e-5 and .base.top1 == 1'
-is "... of another window: what to give is said" "$(gguf-perplexity -q -m m.gguf --ctx 256 --base base text 2>&1; echo $?)" \
+is "... of another window: what to give is said" \
+	"$(gguf-perplexity -q -m m.gguf --ctx 256 --base base text 2>&1; echo $?)" \
 	"gguf-perplexity: base: is of windows of 512 tokens: give --ctx 512
 2"
 tail -c +2 text >other

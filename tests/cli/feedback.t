@@ -6,8 +6,8 @@
 cd "$TMP" || exit 1
 q=gguf-quantize
 text=$DATA/prose/calibration.txt
-first_layers 2 two && gguf-convert -q -o m.gguf two && gguf-imatrix -q -m m.gguf --chunks 4 --covariance \
-	-o c.gguf "$text" &&
+first_layers 2 two && gguf-convert -q -o m.gguf two && gguf-imatrix -q -m m.gguf --chunks 4 \
+	--covariance -o c.gguf "$text" &&
 	gguf-imatrix -q -m m.gguf --chunks 4 --process-output -o plain.gguf "$text" || { echo "1..1";
 		echo "not ok 1 - a model and its matrices"; exit 1; }
 
@@ -33,7 +33,8 @@ gguf-imatrix --stats --json c.gguf >stats.json
 is "--stats knows every covariance" "$(jq '.covariances | length' stats.json)" 9
 of() { jq ".covariances[] | select(.name == \"blk.1.attn_output.weight\") | .$1" stats.json; }
 # the lower triangle, row by row
-gguf-cat c.gguf blk.1.attn_output.weight.in_cov | od -An -v -w4 -tf4 | awk -v told="$(of directions)" -v top="$(of top)" '
+gguf-cat c.gguf blk.1.attn_output.weight.in_cov | od -An -v -w4 -tf4 |
+	awk -v told="$(of directions)" -v top="$(of top)" '
 	{ square += (j < i ? 2 : 1)*$1*$1; if (j == i) { trace += $1; if ($1 > most) most = $1; i++; j = 0 } else j++ }
 	END { x = trace*trace/square/told; print (x > 0.9999 && x < 1.0001 && top >= most/trace && top <= sqrt(square)/trace) }' >likely
 is "directions as they should be, and the largest eigenvalue between its bounds" "$(cat likely)" 1
@@ -41,8 +42,8 @@ is "size" "$(of bytes)" $((4*256*257/2))
 ok "--stats in words" sh -c "gguf-imatrix --stats c.gguf | grep -q '^blk.1.ffn_down.weight  *768  *1356 '"
 ok "state is saved" gguf-imatrix -q -m m.gguf --chunks 4 --covariance --checkpoint state --every 1 -o e.gguf "$text"
 same "and nothing is lost by it" e.gguf c.gguf
-not_ok "the old form has no room for covariances" 2 gguf-imatrix -m m.gguf --chunks 1 --covariance --dat \
-	-o never "$text"
+not_ok "the old form has no room for covariances" 2 gguf-imatrix -m m.gguf --chunks 1 --covariance \
+	--dat -o never "$text"
 not_ok "blocks are multiples of 256" 2 gguf-imatrix -m m.gguf --chunks 1 --covariance --block 300 -o never "$text"
 gguf-imatrix -q -m m.gguf --chunks 4 --covariance --block 256 -o b.gguf "$text"
 ok "blocks of 256" $q -q -i b.gguf -o x.gguf Q4_K_M m.gguf

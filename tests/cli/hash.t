@@ -21,7 +21,8 @@ same "... of the whole that of all tensors' bytes, in order" got want.whole
 # shellcheck disable=SC2086
 id=$({ printf '\357\000\022\006\332\334\137\155\241\137\063\131\345\167\324\345'; gguf-cat m.gguf $names; } |
 	sha1sum | cut -c1-32)
-is "a UUID is version 5 of llama.cpp's name space" "$(gguf-hash --uuid m.gguf | tr -d - | awk '{ print substr($2, 1, 12) substr($2, 14, 3) substr($2, 18) }')" \
+is "a UUID is version 5 of llama.cpp's name space" \
+	"$(gguf-hash --uuid m.gguf | tr -d - | awk '{ print substr($2, 1, 12) substr($2, 14, 3) substr($2, 18) }')" \
 	"$(echo "$id" | awk '{ print substr($1, 1, 12) substr($1, 14, 3) substr($1, 18) }')"
 is "... has its version and variant" "$(gguf-hash --uuid m.gguf |
 	grep -cE '^uuid      .{14}5.{4}[89ab].{16}  m.gguf$')" 1

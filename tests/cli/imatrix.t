@@ -100,13 +100,15 @@ not_ok "a matrix cut short" 2 sh -c 'head -c 20000 a.dat | gguf-imatrix --merge 
 mk() { "$BUILD/tests/cli/tool_mkgguf" general.type=imatrix "$@" a.in_sum2:f32:3:one a.counts:f32:1:huge >hostile.gguf; }
 mk imatrix.chunk_count=many
 "$BUILD/tests/malformed/tool_ggtxt" <"$SRC/tests/malformed/imatrix/covariance-nan.ggtxt" >nan.gguf
-is "a covariance that is not finite is found when it is read" "$(gguf-imatrix --merge -o x.gguf nan.gguf 2>&1; echo $?)" \
+is "a covariance that is not finite is found when it is read" \
+	"$(gguf-imatrix --merge -o x.gguf nan.gguf 2>&1; echo $?)" \
 	"gguf-imatrix: nan.gguf: a: a covariance is not finite
 2"
 for k in counts sums; do
 	"$BUILD/tests/malformed/tool_ggtxt" <"$SRC/tests/fuzz/corpus/imatrix/covariance-$k-beyond-f32.ggtxt" >huge.gguf
 	ok "a covariance with huge $k" gguf-imatrix --merge -o x.gguf huge.gguf
-	is "... twice is nothing that could be read" "$(cp huge.gguf again.gguf; gguf-imatrix --merge -o y.gguf huge.gguf again.gguf 2>&1; echo $?)" \
+	is "... twice is nothing that could be read" \
+		"$(cp huge.gguf again.gguf; gguf-imatrix --merge -o y.gguf huge.gguf again.gguf 2>&1; echo $?)" \
 		"gguf-imatrix: y.gguf: a: has sums or counts that 32 bits cannot hold
 2"
 done

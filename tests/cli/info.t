@@ -33,7 +33,8 @@ jq -nc '[range(5000) | [., 7]]' >lists
 head -c 3000000 /dev/zero | tr '\0' x >string
 gguf-edit --set-file 'x.strings=str[]:strings.json' --set-file 'x.lists=u16[][]:lists' --set-file x.string=str:string \
 	-o long.gguf m.gguf
-is "lists and strings of a great length" "$(gguf-info --json long.gguf | jq -c '.metadata | [."x.strings"[9999], ."x.lists"[4999], (."x.string" | length)]')" \
+is "lists and strings of a great length" "$(gguf-info --json long.gguf |
+	jq -c '.metadata | [."x.strings"[9999], ."x.lists"[4999], (."x.string" | length)]')" \
 	'["token 9999",[4999,7],3000000]'
 is "... from a pipe" "$(cat long.gguf | gguf-info --json - | cksum)" "$(gguf-info --json long.gguf | cksum)"
 not_ok "... from one that ends in a string" 2 sh -c 'head -c 2500000 long.gguf | gguf-info --json -'

@@ -75,7 +75,8 @@ fi
 if [ -e "$at/lib/libggu.so" ]; then
 	nm -D --defined-only "$at/lib/libggu.so" | sed 's/.* //' | LC_ALL=C sort >"$TMP/exported"
 	is "what is exported is what libggu.symbols lists" "$(diff libgguf/libggu.symbols "$TMP/exported")" ""
-	is "... and what the headers declare" "$(grep -hv '^static inline' "$at"/include/ggu*.h | grep -oE '\bggu_[a-z0-9_]+\(' |
+	is "... and what the headers declare" \
+		"$(grep -hv '^static inline' "$at"/include/ggu*.h | grep -oE '\bggu_[a-z0-9_]+\(' |
 		tr -d '(' | LC_ALL=C sort -u | diff - "$TMP/exported")" ""
 	is "it needs the C library only" "$(objdump -p "$at/lib/libggu.so" | sed -n 's/ *NEEDED *//p' |
 		grep -vE '^(lib(c|m|pthread)\.|ld-|lib(asan|ubsan)\.)')" ""
@@ -87,8 +88,8 @@ is "the header has the types written out" "$(grep -c '^	GGU_TYPE_[A-Z0-9_]* = [0
 	"$(grep -c '^QTYPE' libgguf/qtypes.def) 0"
 ok "folders of one's own" make -s install DESTDIR="$root" PREFIX=/p BINDIR=/b LIBDIR=/p/lib64 MANDIR=/m BUILD="$BUILD" \
 	${CC:+CC="$CC"} ${CFLAGS:+CFLAGS="$CFLAGS"}
-ok "... are used" test -x "$root/b/gguf-info" -a -f "$root/p/lib64/libggu.a" -a -f "$root/m/man5/gguf.5" -a \
-	-f "$root/p/include/ggu.h"
+ok "... are used" test -x "$root/b/gguf-info" -a -f "$root/p/lib64/libggu.a" -a -f "$root/m/man5/gguf.5" \
+	-a -f "$root/p/include/ggu.h"
 ok "... and told to pkg-config" grep -q '^libdir=/p/lib64$' "$root/p/lib64/pkgconfig/ggu.pc"
 ok "... and emptied" make -s uninstall DESTDIR="$root" PREFIX=/p BINDIR=/b LIBDIR=/p/lib64 MANDIR=/m BUILD="$BUILD"
 ok "make uninstall" make -s uninstall DESTDIR="$root" PREFIX="$prefix" BUILD="$BUILD"

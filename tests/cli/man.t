@@ -43,7 +43,8 @@ done
 # a word of a heading may be a macro's name too
 headings() { sed -n 's/^\.S[sh] //p' "$1" | sed 's/\\&//g'; }
 for page in "$SRC"/man/*.[1357]; do
-	is "$(basename "$page"): headings are rendered as they are written" "$(mandoc -T ascii -O width=400 "$page" | sed 's/.\x08//g' | sed '1d;$d' |
+	is "$(basename "$page"): headings are rendered as they are written" \
+		"$(mandoc -T ascii -O width=400 "$page" | sed 's/.\x08//g' | sed '1d;$d' |
 		grep -E '^( {3})?[^ ]' | sed 's/^ *//')" "$(headings "$page")"
 done
 

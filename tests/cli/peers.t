@@ -79,7 +79,8 @@ ok "... leaves no file" test ! -e never.gguf
 
 # ---- a tensor of 2^64 - 4 bytes, which become 0 when they are padded: the next one would lie on it ----
 "$BUILD/tests/malformed/tool_ggtxt" <"$SRC/tests/malformed/gguf/pad-wrap.ggtxt" >wrap.gguf
-for p in "info" "check" "hash" "split --max-tensors 1 -n -o x" "split --max-tensors 1 -o x" "split --merge -o x" "quantize -o x Q8_0" "plan Q4_K_M" \
+for p in "info" "check" "hash" "split --max-tensors 1 -n -o x" "split --max-tensors 1 -o x" "split --merge -o x" \
+	"quantize -o x Q8_0" "plan Q4_K_M" \
 	"edit --set a=u8:1 -o x" "cat -o x" "diff m.gguf" \
 		"logits -m" "tokenize -m" "perplexity -m" "run -p a -m" "imatrix --stats"; do
 	want=2

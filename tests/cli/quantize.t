@@ -125,7 +125,8 @@ not_ok "onto its plan" 2 $q -o plan.yaml --plan plan.yaml m.gguf
 not_ok "json and the model on standard output" 2 $q --json Q4_K_M m.gguf
 printf '%s\n' '- {tensor: nothing.weight, type: q6_K}' >bad.yaml
 not_ok "plan with a tensor that is not there" 2 $q --plan bad.yaml -o x.gguf m.gguf
-is "a pattern that finds nothing is told" "$($q -n --tensor-type 'ffn_dwon=q6_K' --tensor-type 'ffn_up=q6_K' --tensor-type norm=f16 Q4_K_M m.gguf 2>&1 >/dev/null)" \
+is "a pattern that finds nothing is told" "$($q -n --tensor-type 'ffn_dwon=q6_K' --tensor-type 'ffn_up=q6_K' \
+	--tensor-type norm=f16 Q4_K_M m.gguf 2>&1 >/dev/null)" \
 	"gguf-quantize: --tensor-type ffn_dwon=q6_K: set no tensor's type
 gguf-quantize: --tensor-type norm=f16: set no tensor's type"
 for wish in --pure --leave-output-tensor '--tensor-type a=f16' '--output-tensor-type q8_0' \
@@ -163,7 +164,8 @@ ok "shards in, one file out" $q -o b.gguf COPY s-00001-of-00002.gguf
 
 # a model made for the purpose
 mk=$BUILD/tests/cli/tool_mkgguf
-"$mk" vendor.key=hello split.count=0 general.file_type=1 llama.block_count=1 a.weight:f32:96x4 b.weight:f16:40x3 blk.0.ffn_up_exps.weight:f32:256x4x3 \
+"$mk" vendor.key=hello split.count=0 general.file_type=1 llama.block_count=1 a.weight:f32:96x4 b.weight:f16:40x3 \
+	blk.0.ffn_up_exps.weight:f32:256x4x3 \
 	blk.0.ffn_norm.weight:f32:256 blk.0.attn_q.weight:bf16:256x7:huge z.bias:f32:5 \
 		blk.0.attn_k.weight:f32:256x3:zero >odd.gguf
 $q -o b.gguf Q4_K_M odd.gguf 2>err
@@ -260,7 +262,8 @@ is "a matrix of another size: exit 2, nothing written, the tensor named" "$? $(w
 	tr -d ' ') $(grep -c 'blk.0.attn_q.weight' err)" "2 0 1"
 not_ok "a matrix of another size, in a dry run" 2 $q -n -i im.gguf Q4_K_M small.gguf
 "$mk" blk.0.ffn_down_exps.weight:f32:256x3x2 >moe.gguf
-"$mk" general.type=imatrix imatrix.chunk_count=1 imatrix.chunk_size=512 blk.0.ffn_down_exps.weight.in_sum2:f32:256x2:square \
+"$mk" general.type=imatrix imatrix.chunk_count=1 imatrix.chunk_size=512 \
+	blk.0.ffn_down_exps.weight.in_sum2:f32:256x2:square \
 	blk.0.ffn_down_exps.weight.counts:f32:1x2:zero >im.gguf
 is "experts that no token reached" "$($q -i im.gguf -o b.gguf IQ2_XS moe.gguf 2>&1)" \
 	"gguf-quantize: im.gguf: no token reached these matrices, whose columns are weighted equally: 2 of 2 in blk.0.ffn_down_exps.weight"
@@ -293,7 +296,8 @@ is "... the first of them is named" "$($q -o b.gguf F16 huge.gguf 2>&1 | sed 's/
 	"; the first in row 0, column 0"
 "$mk" a.weight:f64:256x3:beyond >beyond.gguf
 for r in f32:3.40282e+38 f16:65520 bf16:3.39618e+38; do
-	is "a weight that no float holds, as ${r%:*}" "$($q -o b.gguf ${r%:*} beyond.gguf 2>&1)" "gguf-quantize: beyond.gguf: \
+	is "a weight that no float holds, as ${r%:*}" "$($q -o b.gguf ${r%:*} beyond.gguf 2>&1)" \
+		"gguf-quantize: beyond.gguf: \
 a.weight: 1 weight of ${r#*:} or more, which ${r%:*} may not be able to hold; the first in row 1, column 2"
 done
 for r in Q8_0 Q4_K; do

@@ -16,8 +16,10 @@ layers() { for arg; do seq 0 27 | sed "s/.*/$arg/"; done; }
 "$mk" $(layers blk.\&.ffn_up.weight:f32:512x5 blk.\&.ffn_down_exps.weight:f32:256x3x2 \
 	blk.\&.ffn_norm.weight:f32:96) >f.gguf
 # shellcheck disable=SC2046
-"$mk" general.type=imatrix imatrix.chunk_count=1 imatrix.chunk_size=512 $(layers blk.\&.ffn_up.weight.in_sum2:f32:512:square \
-	blk.\&.ffn_up.weight.counts:f32:1:one blk.\&.ffn_down_exps.weight.in_sum2:f32:256x2:square blk.\&.ffn_down_exps.weight.counts:f32:1x2:one) >im.gguf
+"$mk" general.type=imatrix imatrix.chunk_count=1 imatrix.chunk_size=512 \
+	$(layers blk.\&.ffn_up.weight.in_sum2:f32:512:square \
+	blk.\&.ffn_up.weight.counts:f32:1:one blk.\&.ffn_down_exps.weight.in_sum2:f32:256x2:square \
+		blk.\&.ffn_down_exps.weight.counts:f32:1x2:one) >im.gguf
 k=0
 for type in $types; do
 	for part in ffn_up ffn_down_exps; do printf -- '- {tensor: blk.%d.%s.weight, type: %s}\n' $k $part "$type"; done

@@ -25,7 +25,8 @@ is "... as many as that" "$(gguf-info --json s-00001-of-*.gguf | jq -c '[.tensor
 round "--max-size" --max-size 3M
 is "... none is larger" "$(find . -name 's-0*' -size +3000000c | wc -l | tr -d ' ')" 0
 is "... none could take the next one's first tensor" "$(for i in 1 2 3; do
-	gguf-info --json s-00001-of-*.gguf | jq --argjson i $i --argjson size "$(cat s-0000$i-of-*.gguf | wc -c)" '[.tensors[] | select(.shard == $i)][0].bytes + $size > 3000000'
+	gguf-info --json s-00001-of-*.gguf | jq --argjson i $i --argjson size "$(cat s-0000$i-of-*.gguf | wc -c)" \
+		'[.tensors[] | select(.shard == $i)][0].bytes + $size > 3000000'
 done | sort -u)" true
 round "--max-size in KiB" --max-size 4096Ki
 round "--max-size smaller than any tensor" -q --max-size 1
@@ -47,7 +48,8 @@ same "... merged it is the model again" merged.gguf q8.gguf
 ok "shards in, shards of another size out" gguf-split --max-size 5M -o again like-00001-of-*.gguf
 gguf-split --merge -o merged.gguf again-00001-of-*.gguf
 same "... merged it is the model again" merged.gguf m.gguf
-is "--dry-run says what would be" "$(gguf-split -n --max-tensors 30 -o x m.gguf | sed 's/,.*//')" "x-00001-of-00002.gguf  30 tensors
+is "--dry-run says what would be" "$(gguf-split -n --max-tensors 30 -o x m.gguf | sed 's/,.*//')" \
+	"x-00001-of-00002.gguf  30 tensors
 x-00002-of-00002.gguf  $(gguf-info --json m.gguf | jq '(.tensors | length) - 30') tensors"
 ok "... and makes nothing" sh -c '! ls x-*'
 gguf-quantize -q q4_0 like-00001-of-*.gguf >q4.gguf

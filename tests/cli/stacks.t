@@ -106,9 +106,12 @@ refused "a model without the tensors that look across" "dec.blk.0.cross_attn_nor
 	--source source ids
 
 "$BUILD/tests/cli/tool_mkgguf" general.architecture=llama llama.block_count=1 llama.embedding_length=32 \
-	llama.attention.head_count=2 llama.attention.layer_norm_rms_epsilon=1e-5 token_embd.weight:f32:32x16 output_norm.weight:f32:32 \
-	blk.0.attn_norm.weight:f32:32 blk.0.attn_q.weight:f32:32x32 blk.0.attn_k.weight:f32:32x32 blk.0.attn_v.weight:f32:32x32 \
-	blk.0.attn_output.weight:f32:32x32 blk.0.ffn_norm.weight:f32:32 blk.0.ffn_gate.weight:f32:32x64 blk.0.ffn_up.weight:f32:32x64 \
+	llama.attention.head_count=2 llama.attention.layer_norm_rms_epsilon=1e-5 token_embd.weight:f32:32x16 \
+		output_norm.weight:f32:32 \
+	blk.0.attn_norm.weight:f32:32 blk.0.attn_q.weight:f32:32x32 blk.0.attn_k.weight:f32:32x32 \
+		blk.0.attn_v.weight:f32:32x32 \
+	blk.0.attn_output.weight:f32:32x32 blk.0.ffn_norm.weight:f32:32 blk.0.ffn_gate.weight:f32:32x64 \
+		blk.0.ffn_up.weight:f32:32x64 \
 	blk.0.ffn_down.weight:f32:64x32 >m.gguf
 refused "a source for a model without an encoder" "m.gguf: has no encoder" --source source ids
 done_testing

@@ -8,8 +8,8 @@ is "a text" "$(printf 'The house' | gguf-tokenize -m "$M" | gguf-tokenize -m "$M
 is "nothing in front" "$(printf 'The house' | gguf-tokenize -m "$M" --no-bos | gguf-tokenize -m "$M" \
 	--decode)" "The house"
 is "no text" "$(gguf-tokenize -m "$M" --no-bos </dev/null)" ""
-is "strings" "$(echo '["a","","b\u0000"]' | gguf-tokenize -m "$M" --no-bos --json | gguf-tokenize -m "$M" --json \
-	--decode)" '["a","","b\u0000"]'
+is "strings" "$(echo '["a","","b\u0000"]' | gguf-tokenize -m "$M" --no-bos --json | gguf-tokenize -m "$M" \
+	--json --decode)" '["a","","b\u0000"]'
 is "strings that are no UTF-8" "$(echo '[[260],[238],[3,238]]' | gguf-tokenize -m "$M" --json --decode | jq -ac .)" \
 	'["he",{"text":"\ufffd","raw":"eb"},{"text":"\u0000\ufffd","raw":"00eb"}]'
 is "ids with commas" "$(echo '1, 2' | gguf-tokenize -m "$M" --decode)" "<s></s>"
@@ -39,7 +39,8 @@ printf 'world' | gzip -c >"$TMP/b.gz"
 cat "$TMP/a.gz" "$TMP/b.gz" >"$TMP/ab.gz"
 hello=$(printf 'Hello world' | gguf-tokenize -m "$M")
 is "two gzip streams are one text" "$(gguf-tokenize -m "$M" "$TMP/ab.gz")" "$hello"
-is "... from a pipe that gives a byte at a time" "$(dd if="$TMP/ab.gz" bs=1 2>/dev/null | gguf-tokenize -m "$M")" "$hello"
+is "... from a pipe that gives a byte at a time" "$(dd if="$TMP/ab.gz" bs=1 2>/dev/null | gguf-tokenize -m "$M")" \
+	"$hello"
 is "zeros after a gzip stream are nothing" "$(head -c 99999 /dev/zero | cat "$TMP/ab.gz" - | gguf-tokenize -m "$M")" \
 	"$hello"
 size=$(wc -c <"$TMP/ab.gz" | tr -d ' ')
@@ -86,7 +87,8 @@ rm -f "$TMP"/dir/*
 # what is white space, and what makes a word, to a tokenizer.json: its own engines' view, not PCRE's
 words()         # PRE-TOKENIZER TEXT: ids, of a vocabulary of words
 {
-	jq -n --argjson pre "$1" '{pre_tokenizer: $pre, model: {type: "WordPiece", unk_token: "?", vocab: (["?", "a", "b",
+	jq -n --argjson pre "$1" \
+		'{pre_tokenizer: $pre, model: {type: "WordPiece", unk_token: "?", vocab: (["?", "a", "b",
 		"\u180e", "##\u180e", "##b", "e\u0301", "\u00bd"] | to_entries | map({(.value): .key}) | add)}}' \
 		>"$TMP/dir/tokenizer.json"
 	printf "$2" | gguf-tokenize -m "$TMP/dir"
@@ -121,7 +123,8 @@ jq -n '([range(256) | select((. >= 33 and . <= 126) or (. >= 161 and . <= 172) o
 	| {model: {type: "BPE", vocab: ([$letters[] | [.] | implode] + $more | to_entries | map({(.value): .key}) | add),
 		merges: ["a a", "aa aa", "Ġ Ġ", "Ċ Ċ", "0 0"]},
 	pre_tokenizer: {type: "ByteLevel", add_prefix_space: false, use_regex: true}, decoder: {type: "ByteLevel"},
-	added_tokens: [range(2000) | {id: (300 + .), content: "<<<<<<<<<\(.)>", special: true, normalized: false}]}' >"$TMP/dir/tokenizer.json"
+	added_tokens: [range(2000) | {id: (300 + .), content: "<<<<<<<<<\(.)>", special: true, normalized: false}]}' \
+		>"$TMP/dir/tokenizer.json"
 
 # parts of pipelines that none of the vocabularies has: normalizer, pre-tokenizer, text, ids of tokenizers 0.23.3, and
 # an added token that must stand alone
@@ -183,7 +186,8 @@ repeat() { yes "$1" | tr -d '\n' | head -c $size >"$TMP/text"; }
 mkdir "$TMP/slow"
 jq '.pre_tokenizer = {type: "Sequence", pretokenizers: [
 	{type: "Split", pattern: {Regex: "(*NO_JIT)\u0027s|\u0027t|\u0027re|\u0027ve|\u0027m|\u0027ll|\u0027d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+"}, behavior: "Isolated"},
-	{type: "ByteLevel", add_prefix_space: false, use_regex: false}]}' "$TMP/dir/tokenizer.json" >"$TMP/slow/tokenizer.json"
+	{type: "ByteLevel", add_prefix_space: false, use_regex: false}]}' "$TMP/dir/tokenizer.json" \
+		>"$TMP/slow/tokenizer.json"
 for m in "$M" "$TMP/dir" "$TMP/slow"; do
 	for what in a ' ' 0 '<' 😀 'ab ' lines words bytes ff; do
 		case $what in

@@ -35,9 +35,11 @@ for name in llama-linear-bias llama-dynamic-yarn deepseek_v2 deepseek_v3 phi3-lo
 done
 alike phi4-mini "the share of the head that turns, twice" \
 	"$flat | .rope_parameters.partial_rotary_factor = .partial_rotary_factor"
-alike olmo3 "rope_parameters for each kind of layer" '.rope_parameters = {sliding_attention: {rope_type: "default", rope_theta},
+alike olmo3 "rope_parameters for each kind of layer" \
+	'.rope_parameters = {sliding_attention: {rope_type: "default", rope_theta},
 	full_attention: (.rope_scaling + {rope_theta})} | del(.rope_scaling, .rope_theta)'
-alike modernbert "rope_parameters for each kind of layer, and a list of layers" '.rope_parameters = {sliding_attention: {rope_type: "default",
+alike modernbert "rope_parameters for each kind of layer, and a list of layers" \
+	'.rope_parameters = {sliding_attention: {rope_type: "default",
 	rope_theta: .local_rope_theta}, full_attention: {rope_type: "default", rope_theta: .global_rope_theta}} | del(.local_rope_theta,
 	.global_rope_theta) | .layer_types = [range(.num_hidden_layers) as $i | if $i % 3 == 0 then "full_attention" else "sliding_attention" end]'
 alike granitemoehybrid "names of kinds of layers" \
@@ -45,7 +47,8 @@ alike granitemoehybrid "names of kinds of layers" \
 alike qwen3_moe "the number of experts under another name" '.num_local_experts = .num_experts | del(.num_experts)'
 alike llama-linear-bias "rope_scaling beside rope_parameters that say the same" \
 	'.rope_parameters = .rope_scaling + {rope_theta}'
-alike dbrx "what any config has, in its parts too" '(.attn_config, .ffn_config) += {id2label: {"0": "LABEL_0"}, dtype: null, is_encoder_decoder: false,
+alike dbrx "what any config has, in its parts too" \
+	'(.attn_config, .ffn_config) += {id2label: {"0": "LABEL_0"}, dtype: null, is_encoder_decoder: false,
 	return_dict: true} | .ffn_config += {hidden_size: .d_model, ffn_act_fn: {name: "silu"}} | .num_key_value_heads = .attn_config.kv_n_heads |
 	.rope_parameters = {rope_type: "default", rope_theta: 10000.0}'
 alike bert "a head that is tied" '.tie_word_embeddings = true'
@@ -56,7 +59,8 @@ alike gemma "the old name of GELU" '.hidden_act = "gelu" | .hidden_activation = 
 alike gemma2 "the old name of GELU beside the new one's" '.hidden_act = "gelu"'
 given llama-dynamic-yarn 'del(.rope_scaling.original_max_position_embeddings)'
 ok "YaRN without an original length" gguf-convert -q -o "$TMP/got" "$TMP/m"
-is "... starts from the length of the context" "$(gguf-info --get llama.rope.scaling.original_context_length "$TMP/got")" \
+is "... starts from the length of the context" \
+	"$(gguf-info --get llama.rope.scaling.original_context_length "$TMP/got")" \
 	"$(jq .max_position_embeddings "$TMP/m/config.json")"
 
 # activates NAME FILTER TOKEN LOGIT: transformers 5.23 gives the last row of the reference's tokens this logit, a thousandth

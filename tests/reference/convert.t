@@ -6,7 +6,8 @@ need_shared reference/arch "reference checkpoints"
 ARCH=$SHARED/reference/arch
 for d in llama llama-dynamic-yarn llama-linear-bias llama-rope-parameters llama3 llama3-tied yi mistral mistral-nemo \
 	qwen2 qwen3 gemma gemma2 gemma3 gemma3-rope-parameters phi3 phi3-longrope phi3-longrope-long phi4-mini gpt2 \
-	mixtral qwen2_moe qwen3_moe dbrx deepseek_v2 deepseek_v2-lite deepseek_v3 gpt_oss gpt_oss-mxfp4 phimoe mamba mamba2 falcon_h1 \
+	mixtral qwen2_moe qwen3_moe dbrx deepseek_v2 deepseek_v2-lite deepseek_v3 gpt_oss gpt_oss-mxfp4 phimoe mamba \
+		mamba2 falcon_h1 \
 	falcon falcon-new gpt_neox mpt bloom cohere2 bert modernbert t5 gpt_bigcode phi2 stablelm ernie4_5 \
 		ernie4_5_moe olmo olmo3 nemotron granitemoe granitemoehybrid dots1; do
 	extra=

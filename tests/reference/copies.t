@@ -36,7 +36,8 @@ set_config() { jq "$1" "$TMP/m/config.json" >"$TMP/config" && cp "$TMP/config" "
 convert() { gguf-convert -t f32 -o "$TMP/$1" "$TMP/m"; }
 
 for pair in llama3-tied:model.embed_tokens.weight:lm_head.weight mamba:backbone.embeddings.weight:lm_head.weight \
-	bloom:word_embeddings.weight:lm_head.weight gpt2:wte.weight:lm_head.weight gemma:model.embed_tokens.weight:lm_head.weight \
+	bloom:word_embeddings.weight:lm_head.weight gpt2:wte.weight:lm_head.weight \
+		gemma:model.embed_tokens.weight:lm_head.weight \
 	t5:shared.weight:lm_head.weight t5:shared.weight:encoder.embed_tokens.weight; do
 	name=${pair%%:*} copy=${pair##*:} of=${pair#*:}
 	of=${of%:*}

@@ -12,7 +12,8 @@ EITHER='^(pooler\.|h\.0\.attn\.bias|embeddings\.token_type_embeddings|.*\.[qk]_n
 variants()
 {
 	bytes=$(od -A n -t u8 -N 8 "$1" | tr -d ' ')
-	tail -c +9 "$1" | head -c "$bytes" | jq -r 'del(.__metadata__) | map_values({dtype, shape, n: (.data_offsets[1] - .data_offsets[0])}) as $all
+	tail -c +9 "$1" | head -c "$bytes" |
+		jq -r 'del(.__metadata__) | map_values({dtype, shape, n: (.data_offsets[1] - .data_offsets[0])}) as $all
 		| $all | keys_unsorted[] | select(test("[.][1-9][0-9]*[.]") | not) as $t
 		| range($all[$t].shape | length) as $axis
 		| $all | .[$t].shape[$axis] *= 2 | .[$t].n *= 2
@@ -29,7 +30,8 @@ write()
 }
 
 some=
-[ -n "${SANITIZED:-}" ] || some="qwen3 gemma2 phi3 gpt2 qwen3_moe dbrx deepseek_v3 phimoe mamba falcon gpt_neox mpt bloom cohere2
+[ -n "${SANITIZED:-}" ] ||
+	some="qwen3 gemma2 phi3 gpt2 qwen3_moe dbrx deepseek_v3 phimoe mamba falcon gpt_neox mpt bloom cohere2
 	modernbert gpt_bigcode phi2 stablelm ernie4_5_moe olmo3 nemotron granitemoe granitemoehybrid dots1"
 for d in llama-linear-bias mixtral qwen2_moe deepseek_v2 gpt_oss gpt_oss-mxfp4 mamba2 falcon_h1 falcon-new bert \
 	t5 $some; do

@@ -104,6 +104,8 @@ done
 
 # StableLM 2's vocabulary under the pre-tokenizer's old name makes the ids that llama.cpp's converter knows it by
 g=$SHARED/data/vocab-gguf/ggml-vocab-stablelm2.gguf
-[ ! -f "$g" ] || is "published: stablelm" "$(jq -c '[.test_string]' "$ref/pre-types.json" | gguf-tokenize -m "$g" --json |
-	tr -d '\n' | sed 's/^\[//; s/\]$//; s/,/, /g' | sha256sum | cut -d ' ' -f 1)" "$(jq -r '.table.stablelm2[0]' "$ref/pre-types.json")"
+[ ! -f "$g" ] ||
+	is "published: stablelm" "$(jq -c '[.test_string]' "$ref/pre-types.json" | gguf-tokenize -m "$g" --json |
+	tr -d '\n' | sed 's/^\[//; s/\]$//; s/,/, /g' | sha256sum | cut -d ' ' -f 1)" \
+		"$(jq -r '.table.stablelm2[0]' "$ref/pre-types.json")"
 done_testing

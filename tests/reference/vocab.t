@@ -31,8 +31,10 @@ check()
 	ok "$name: convert" gguf-convert -q --vocab-only --arch-file "$TMP/arch.yaml" -o "$TMP/v.gguf" "$TMP/dir"
 	ok "$name: keys" "$tool" "$TMP/v.gguf" "$ref/vocab/$name.json" "$@"
 }
-for name in deepseek-coder falcon gpt-neox-20b gpt2 llama2 llama2.c llama3.2-ollama+asm minicpm3 mistral-7b-v0.2 mistral-common-v1+hf \
-	mistral-common-v2+hf mistral-common-v3+hf mistral-common-v7+hf phi-2 phi-3-medium+asm phi-3-mini+asm phi-4-mini+asm \
+for name in deepseek-coder falcon gpt-neox-20b gpt2 llama2 llama2.c llama3.2-ollama+asm minicpm3 mistral-7b-v0.2 \
+	mistral-common-v1+hf \
+	mistral-common-v2+hf mistral-common-v3+hf mistral-common-v7+hf phi-2 phi-3-medium+asm phi-3-mini+asm \
+		phi-4-mini+asm \
 	qwen2.5 qwen2.5+asm qwen3 qwen3+asm starcoder-wizardcoder starcoder-wizardcoder+asm t5-small+asm \
 		tinystories-2048; do
 	check "$name"
