@@ -95,14 +95,6 @@ INLINE void sixteens(const c64 *c, __m256i sc, int bias, const struct meet *m)
 		leave(m, t, _mm256_sub_epi32(i_sixteens(c, high_of(m, t), low_of(m, t), sc), biased));
 	}
 }
-INLINE void q6_k_block(const void *block, const struct meet *m)
-{
-	const struct q6_k *b = block;
-	c64 x = c_both(b->ql, b->ql + 64), y = c_both(b->ql + 32, b->ql + 96), u = c_load(b->qh);
-	const c64 c[4] = { c_merge(x, 15, c_left(u, 4), 48), c_merge(y, 15, c_left(u, 2), 48),
-		c_merge(c_right(x, 4), 15, u, 48), c_merge(c_right(y, 4), 15, c_right(u, 2), 48) };
-	sixteens(c, _mm256_cvtepi8_epi16(x16(b->scales)), 5, m);
-}
 #if defined DIGITS_LANES
 #include "digits_lanes.h"
 #else
@@ -114,6 +106,14 @@ INLINE void c_q5_k(const struct q5_k *b, c64 *c)
 	c[1] = c_merge(e, 15, v, 16);
 	c[2] = c_merge(c_right(a, 4), 15, c_right(u, 1), 16);
 	c[3] = c_merge(c_right(e, 4), 15, c_right(v, 1), 16);
+}
+INLINE void c_q6_k(const struct q6_k *b, c64 *c)
+{
+	c64 x = c_both(b->ql, b->ql + 64), y = c_both(b->ql + 32, b->ql + 96), u = c_load(b->qh);
+	c[0] = c_merge(x, 15, c_left(u, 4), 48);
+	c[1] = c_merge(y, 15, c_left(u, 2), 48);
+	c[2] = c_merge(c_right(x, 4), 15, u, 48);
+	c[3] = c_merge(c_right(y, 4), 15, c_right(u, 2), 48);
 }
 enum { AT_Q3_K = 0 };
 static const enum digits_order order_q3_k = ORDER_HALVES;
@@ -135,10 +135,17 @@ INLINE void q3_k_block(const void *block, const struct meet *m)
 	__m256i sc = _mm256_cvtepu8_epi16(q3_k_sixes(x16(b->scales - 4)));
 	sixteens(c, _mm256_sub_epi16(sc, _mm256_set1_epi16(32)), 2, m);
 }
-#endif/* By chains, with codes of either text above */
+#endif/* By chains, and by sixteens, with codes of either text above */
 INLINE void q5_k_block(const void *block, const struct meet *m)
 {
 	c64 c[4];
 	c_q5_k(block, c);
 	chains_with_minima(c, m);
+}
+INLINE void q6_k_block(const void *block, const struct meet *m)
+{
+	const struct q6_k *b = block;
+	c64 c[4];
+	c_q6_k(b, c);
+	sixteens(c, _mm256_cvtepi8_epi16(x16(b->scales)), 5, m);
 }

@@ -1,14 +1,19 @@
 /* SPDX-License-Identifier: MIT
- * digits_lanes.h - part of digits_k.h in registers of 64 bytes with GFNI (DIGITS_LANES): Q5_K and Q3_K, whose bits
- * matrices of bits bring to their places.
+ * digits_lanes.h - part of digits_k.h in registers of 64 bytes with GFNI (DIGITS_LANES): Q5_K, Q6_K and Q3_K, whose
+ * bits matrices of bits bring to their places.
  *
- * Q5_K: two bits of each byte of qh go to the ends of that byte's halves, where one operation joins them with codes'
- * lower bits.
+ * Q5_K and Q6_K: bits of each byte of qh go to the ends of that byte's halves, where one operation joins them with
+ * codes' lower bits.
  *
  * Q3_K, with a lane for each sixteen columns: two registers take what digits_k.h has in four, halves of bytes with
  * three bits each, the upper one brought to the lower two. Upper halves stay where they are, as Q2_K's codes do, and a
  * lane is scaled once. */
 
+/* The lower halves of a's bytes, the upper ones of b's */
+INLINE __m512i two_halves(__m512i a, __m512i b)
+{
+	return _mm512_ternarylogic_epi64(_mm512_set1_epi8(15), a, b, 0xca);
+}
 /* ---- Q5_K ---- */
 
 /* Of quarter q bits 2*q and 2*q + 1, at 4 and at 0 */
@@ -20,21 +25,38 @@ INLINE __m512i q5_k_upper(const uint8_t *qh)
 		(long long)(one << 6));
 	return _mm512_gf2p8affine_epi64_epi8(c_four_times(qh), bits, 0);
 }
-/* The lower halves of a's bytes, the upper ones of b's */
-INLINE __m512i q5_k_halves(__m512i a, __m512i b)
-{
-	return _mm512_ternarylogic_epi64(_mm512_set1_epi8(15), a, b, 0xca);
-}
 INLINE void c_q5_k(const struct q5_k *b, c64 *c)
 {
 	/* the upper half down, the lowest bit above it */
 	const __m512i turn = _mm512_set1_epi64(0x1020408001000000), u = q5_k_upper(b->qh), v = q5_k_upper(b->qh + 16);
 	c64 a, e;
 	c_fourths(b->qs, &a, &e);
-	c[0] = q5_k_halves(a, u);
-	c[1] = q5_k_halves(e, v);
-	c[2] = _mm512_gf2p8affine_epi64_epi8(q5_k_halves(u, a), turn, 0);
-	c[3] = _mm512_gf2p8affine_epi64_epi8(q5_k_halves(v, e), turn, 0);
+	c[0] = two_halves(a, u);
+	c[1] = two_halves(e, v);
+	c[2] = _mm512_gf2p8affine_epi64_epi8(two_halves(u, a), turn, 0);
+	c[3] = _mm512_gf2p8affine_epi64_epi8(two_halves(v, e), turn, 0);
+}
+
+/* ---- Q6_K ---- */
+
+/* Bits k and k + 1 of each byte at 4 and 5, bits k + 4 and k + 5 at 0 and 1 */
+INLINE __m512i q6_k_upper(__m512i qh, int k)
+{
+	const uint64_t bits = 1ull << 24 | 2ull << 16 | 16ull << 56 | 32ull << 48;
+	return _mm512_gf2p8affine_epi64_epi8(qh, _mm512_set1_epi64((long long)(bits << k)), 0);
+}
+INLINE void c_q6_k(const struct q6_k *b, c64 *c)
+{
+	/* the upper half down, the lowest two bits above it */
+	const __m512i turn = _mm512_set1_epi64(0x1020408001020000), x = c_both(b->ql, b->ql + 64),
+		y = c_both(b->ql + 32, b->ql + 96);
+	__m512i qh = c_load(b->qh);
+	__asm__("" : "+v"(qh));         /* loaded once */
+	const __m512i u = q6_k_upper(qh, 0), v = q6_k_upper(qh, 2);
+	c[0] = two_halves(x, u);
+	c[1] = two_halves(y, v);
+	c[2] = _mm512_gf2p8affine_epi64_epi8(two_halves(u, x), turn, 0);
+	c[3] = _mm512_gf2p8affine_epi64_epi8(two_halves(v, y), turn, 0);
 }
 
 /* ---- Q3_K ---- */
