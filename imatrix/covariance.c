@@ -5,8 +5,8 @@
  * Weights that are multiplied with the same input share one matrix, which is named after the first of them: a call
  * whose numbers are those of the call before it (by shape and a hash of HASHED of its tokens) adds nothing.
  *
- * One token of `every` in a window is taken, and counts root*root times, the first of them more (imatrix_sample); none
- * counts more for being louder than the others by far (imatrix_moderate).
+ * One token of `every` in a window is taken, and counts root*root times, the first of them more (imatrix_sample); by
+ * their inputs' size, not its square (imatrix_moderate).
  *
  * Tokens are summed by stretches of TOKENS, each a product in whole numbers (quant/gram.h) added to the sum so far;
  * fewer are copied and wait for more. Stretches are counted from the beginning of a window, whose end imatrix_flush
@@ -24,8 +24,8 @@
 #include "imatrix_internal.h"
 
 enum { TOKENS = GRAM_TOKENS, HASHED = 64 };
-/* Tokens whose inputs have more than so many times the sum of squares of the median one are made to have that. */
-#define LOUD 4.0f
+/* The least sum of squares that a token's inputs are taken to have, as a share of the median one's. */
+#define SILENT 1e-4f
 
 size_t covariance_floats(size_t n_in, size_t block)
 {
@@ -118,7 +118,7 @@ void imatrix_moderate(const float *x, size_t stride, size_t n_in, size_t n, floa
 		qsort(size, part, sizeof *size, by_size);
 		median = size[part/2];
 		for (size_t t = first; t < first + part; t++)
-			by[t] = median > 0 && by[t] > LOUD*median ? sqrtf(LOUD*median/by[t]) : 1;
+			by[t] = median > 0 ? sqrtf(sqrtf(median/fmaxf(by[t], SILENT*median))) : 1;
 	}
 }
 static size_t every_of(const struct imatrix *im) { return im->every ? im->every : 1; }

@@ -52,10 +52,10 @@ enum ggu_status imatrix_add_covariance(struct imatrix *im, const char *name, siz
  * first_root*first_root times as much. (1, 1, 1) without it. To be called between windows, or, with another root alone,
  * between weights: a weight's window has that of its first token. */
 void imatrix_sample(struct imatrix *im, size_t every, float root, float first_root);
-/* by[n]: what tokens' inputs, rows of n_in floats, are multiplied by in covariances. It is 1 but for those which are
- * louder by far than the median of them: of a few tokens that a model keeps its attention on (sinks) inputs may be a
- * thousand times as large, and mean the less, for what is added to their residual stream is measured by its size. Made
- * for 256 tokens at a time. */
+/* by[n]: what tokens' inputs, rows of n_in floats, are multiplied by in covariances: (m/s)^(1/4), ten at most, s being
+ * their sum of squares and m the median one, so that a token counts by its size and not by its square. What a weight's
+ * output adds to the residual stream is read after a norm, by its share in the stream; of a few tokens that a model keeps
+ * its attention on (sinks) inputs may be a thousand times as large. Made for 256 tokens at a time. */
 void imatrix_moderate(const float *x, size_t stride, size_t n_in, size_t n, float *by);
 /* The end of a window: what is left of the tokens is summed. To be called before anything is read,
  * written or merged. */
