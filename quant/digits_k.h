@@ -135,7 +135,9 @@ INLINE void q3_k_block(const void *block, const struct meet *m)
 	__m256i sc = _mm256_cvtepu8_epi16(q3_k_sixes(x16(b->scales - 4)));
 	sixteens(c, _mm256_sub_epi16(sc, _mm256_set1_epi16(32)), 2, m);
 }
-#endif/* By chains, and by sixteens, with codes of either text above */
+#endif
+
+/* By chains, and by sixteens, with codes of either text above */
 INLINE void q5_k_block(const void *block, const struct meet *m)
 {
 	c64 c[4];

@@ -31,7 +31,9 @@ static struct shelf *shelf_of(struct pages *p, size_t size)
 {
 	struct shelf *s = p->shelf;
 	while (s && s->size != size) s = s->next;
-	if (s || !(s = malloc(sizeof *s))) return s;
+	if (s) return s;
+	s = malloc(sizeof *s);
+	if (!s) return NULL;
 	*s = (struct shelf){ p->shelf, size, NULL };
 	p->shelf = s;
 	return s;
