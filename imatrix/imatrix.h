@@ -54,8 +54,8 @@ enum ggu_status imatrix_add_covariance(struct imatrix *im, const char *name, siz
 void imatrix_sample(struct imatrix *im, size_t every, float root, float first_root);
 /* by[n]: what tokens' inputs, rows of n_in floats, are multiplied by in covariances: (m/s)^(1/4), ten at most, s being
  * their sum of squares and m the median one, so that a token counts by its size and not by its square. What a weight's
- * output adds to the residual stream is read after a norm, by its share in the stream; of a few tokens that a model keeps
- * its attention on (sinks) inputs may be a thousand times as large. Made for 256 tokens at a time. */
+ * output adds to the residual stream is read after a norm, by its share in the stream; of a few tokens that a model
+ * keeps its attention on (sinks) inputs may be a thousand times as large. Made for 256 tokens at a time. */
 void imatrix_moderate(const float *x, size_t stride, size_t n_in, size_t n, float *by);
 /* The end of a window: what is left of the tokens is summed. To be called before anything is read,
  * written or merged. */
