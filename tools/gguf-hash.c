@@ -43,7 +43,7 @@ struct pass {
 	json_t *file, *tensors;                 /* of the file, with --json */
 	struct manifest_entry *entry;           /* [n], with --check */
 	size_t n;
-	bool differs;
+	bool differs, lost;                     /* a digest is another; a file could not be looked at */
 };
 
 static void to_json(struct pass *p, const struct ggu_tensor *t, enum digest_kind k, const char *digest)
@@ -86,12 +86,13 @@ static void found(void *ctx, const struct ggu_tensor *t, enum digest_kind k, con
 	else manifest_print(k, digest, p->name, t ? t->name : NULL);
 }
 
-/* What of the manifest the file is held against: the digests asked for, or else the strongest there is. */
-static void choose(struct hashing *h, struct pass *p, struct manifest *m)
+/* What of the manifest the file is held against: the digests asked for, or else the strongest there is. False: it has
+ * none, which is told. */
+static bool choose(struct hashing *h, struct pass *p, struct manifest *m)
 {
 	bool any = false;
 	p->entry = manifest_file(m, p->name, &p->n);
-	if (!p->entry) msg_die("%s: not in the manifest", p->name);
+	if (!p->entry) msg_say("%s: not in the manifest", p->name);
 	for (int k = 0; k < DIGEST_KINDS; k++) any |= h->kind[k];
 	h->whole = h->tensors = false;
 	for (int k = DIGEST_KINDS - 1; k >= 0; k--) {
@@ -105,7 +106,8 @@ static void choose(struct hashing *h, struct pass *p, struct manifest *m)
 		if (p->entry[i].tensor) h->tensors = true;
 		else h->whole = true;
 	}
-	if (!h->whole && !h->tensors) msg_die("%s: the manifest has no digest of that kind", p->name);
+	if (p->entry && !h->whole && !h->tensors) msg_say("%s: the manifest has no digest of that kind", p->name);
+	return h->whole || h->tensors;
 }
 /* Tensors that the manifest has and the file has not. */
 static void missing(const struct hashing *h, struct pass *p)
@@ -118,7 +120,8 @@ static void missing(const struct hashing *h, struct pass *p)
 	}
 }
 
-static void one_file(struct pass *p, struct manifest *m, const struct out *out, json_t *all)
+/* False: it could not be opened, or the manifest has nothing for it, which is told. */
+static bool one_file(struct pass *p, struct manifest *m, const struct out *out, json_t *all)
 {
 	struct hashing h = { .whole = o.whole || !o.tensors, .tensors = o.tensors || !o.whole, .found = found,
 		.ctx = p };
@@ -128,9 +131,12 @@ static void one_file(struct pass *p, struct manifest *m, const struct out *out, 
 	memcpy(h.kind, o.kind, sizeof h.kind);
 	p->entry = NULL;
 	p->n = 0;
-	if (m) choose(&h, p, m);
+	if (m && !choose(&h, p, m)) return false;
 	pipe_input(p->name);
-	if (ggu_open(&f, p->name, &err)) msg_die_error(p->name, &err);
+	if (ggu_open(&f, p->name, &err)) {
+		msg_error(p->name, &err);
+		return false;
+	}
 	out_refuse_sources(out, p->name, f);
 	if (all) {
 		p->file = json_object();
@@ -149,6 +155,7 @@ static void one_file(struct pass *p, struct manifest *m, const struct out *out, 
 	}
 	pipe_drain(f, p->name);
 	ggu_close(f);
+	return true;
 }
 
 /* The files that a manifest names; *n of them. The caller frees the list. */
@@ -195,12 +202,12 @@ int main(int argc, char **argv)
 	p.pool = msg_need(ggu_pool_new(o.jobs));
 	for (int i = 0; i < argc; i++) {
 		p.name = names[i];
-		one_file(&p, m, out, all);
+		if (!one_file(&p, m, out, all)) p.lost = true;
 	}
 	if (all) json_print(all, JSON_INDENT(1));
 	ggu_pool_free(p.pool);
 	manifest_free(m);
 	free(listed);
-	out_commit(out);
-	return p.differs ? EXIT_NO : EXIT_YES;
+	out_end(out, !p.lost);
+	return p.lost ? EXIT_TROUBLE : p.differs ? EXIT_NO : EXIT_YES;
 }

@@ -50,6 +50,7 @@ static const struct opt opts[] = {
 enum { BATCH = 512, MOST_CTX = 1 << 24 };
 static struct state_options cache;
 static int threads;
+static bool printed;                    /* of several files, one is */
 
 /* ---- which tensors ---- */
 
@@ -424,7 +425,7 @@ static void print_file(const char *title, const char *name, const struct ggu_fil
 	free(l.t);
 }
 
-/* EXIT_NO: there is no such key; EXIT_TROUBLE: the file is cut short, which was reported. */
+/* EXIT_NO: there is no such key; EXIT_TROUBLE: the file is cut short or none at all, which was reported. */
 static int show(const char *name, bool titled, const struct out *out, json_t *all)
 {
 	struct ggu_error err, first = { 0 };
@@ -432,11 +433,22 @@ static int show(const char *name, bool titled, const struct out *out, json_t *al
 	struct ggu_file *f;
 	int status = EXIT_YES;
 	pipe_input(name);
-	if (ggu_open_path(&f, name, &options, &err)) msg_die_error(name, first.rule ? &first : &err);
-	if (first.rule && !is_cut(&first)) msg_die_error(name, &first);
+	if (ggu_open_path(&f, name, &options, &err)) {
+		msg_error(name, first.rule ? &first : &err);
+		return EXIT_TROUBLE;
+	}
+	if (first.rule && !is_cut(&first)) {
+		msg_error(name, &first);
+		ggu_close(f);
+		return EXIT_TROUBLE;
+	}
 	out_refuse_sources(out, name, f);
 	if (o.get) status = print_value(f, name) ? EXIT_YES : EXIT_NO;
-	else print_file(titled ? strcmp(name, "-") ? name : "(stdin)" : NULL, first.rule ? NULL : name, f, all);
+	else {
+		if (printed && !all) putchar('\n');
+		print_file(titled ? strcmp(name, "-") ? name : "(stdin)" : NULL, first.rule ? NULL : name, f, all);
+		printed = true;
+	}
 	ggu_close(f);
 	if (!first.rule) return status;
 	fflush(stdout);
@@ -467,15 +479,12 @@ int main(int argc, char **argv)
 	sandbox_enter((const char *const *)argv, argc, o.output);
 	if (msg_colour()) { bold = "\033[1m"; dim = "\033[2m"; plain = "\033[0m"; }
 	for (int i = 0; i < argc; i++) {
-		int s;
-		if (i && !all && !o.get) putchar('\n');
-		s = show(argv[i], argc > 1, out, all);
+		int s = show(argv[i], argc > 1, out, all);
 		if (s > worst) worst = s;
 	}
-	if (all) json_print(argc > 1 ? json_incref(all) : json_incref(json_array_get(all, 0)), JSON_INDENT(1));
+	if (all && (argc > 1 || json_array_size(all)))
+		json_print(argc > 1 ? json_incref(all) : json_incref(json_array_get(all, 0)), JSON_INDENT(1));
 	json_decref(all);
-	/* without the file: it would lack something */
-	if (worst == EXIT_TROUBLE && o.output && strcmp(o.output, "-") != 0) out_drop(out);
-	else out_commit(out);
+	out_end(out, worst != EXIT_TROUBLE);
 	return worst;
 }

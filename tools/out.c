@@ -280,3 +280,9 @@ void out_drop(struct out *o)
 	free(o->name);
 	free(o);
 }
+
+void out_end(struct out *o, bool whole)
+{
+	if (whole || o->fd == 1) out_commit(o);
+	else out_drop(o);
+}

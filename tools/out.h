@@ -41,6 +41,8 @@ _Noreturn void out_stdout_failed(void);                         /* printf or its
 void out_seal(struct out *o);
 void out_commit(struct out *o);                                 /* sync, rename, close; for stdout: check and flush */
 void out_drop(struct out *o);                                   /* a file; it does not appear, nor any other output */
+/* Commits o if it has all that belongs in it; else drops a file, and leaves on standard output what is there. */
+void out_end(struct out *o, bool whole);
 void out_sync_folder(const char *name);                         /* the folder of name, as far as its file system can */
 void out_close_stdout(void);                                    /* what printf wrote is out, or exits 2 */
 void out_abandon_all(void);                                     /* for msg_die and signal handlers */

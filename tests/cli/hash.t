@@ -111,6 +111,16 @@ ok "... in several kinds" gguf-hash --check kinds.manifest --xxh3
 not_ok "a truncated file" 2 sh -c 'head -c 30000 m.gguf | gguf-hash'
 not_ok "a malformed file" 2 gguf-hash all.manifest
 not_ok "a missing file" 2 gguf-hash nothing.gguf
+gguf-hash --whole m.gguf >one
+not_ok "a missing file among others" 2 sh -c 'gguf-hash --whole nothing.gguf m.gguf all.manifest >others 2>err'
+is "... they are hashed" "$(cat others)" "$(cat one)"
+is "... it and what is no GGUF are told" "$(sed 's/^gguf-hash: \([a-z.]*\): .*/\1/' err)" "nothing.gguf
+all.manifest"
+not_ok "... with -o" 2 gguf-hash -o others.manifest nothing.gguf m.gguf
+is "... no file appears" "$(ls others.manifest 2>&1 | grep -c 'No such')" 1
+sed 's/ m\.gguf/ gone.gguf/' all.manifest | cat - all.manifest >gone.manifest
+not_ok "a missing file that the manifest names" 2 sh -c 'gguf-hash --check gone.manifest >checked'
+is "... the others are checked" "$(grep -c ': OK$' checked)" "$(grep -c '^sha256' all.manifest)"
 not_ok "output over the input" 2 gguf-hash -o m.gguf m.gguf
 not_ok "output over the manifest" 2 gguf-hash -o all.manifest --check all.manifest
 not_ok "a full disk" 2 sh -c 'gguf-hash m.gguf >/dev/full'

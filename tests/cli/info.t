@@ -48,6 +48,14 @@ is "several files, each with its name" "$(gguf-info m.gguf other.gguf | grep -x 
 	"m.gguf:other.gguf:"
 is "... as JSON, a list" "$(gguf-info --json m.gguf other.gguf | jq -c '[.[] | .file, .version]')" \
 	'["m.gguf",3,"other.gguf",3]'
+not_ok "a missing file among others" 2 sh -c 'gguf-info nothing.gguf m.gguf gone.gguf other.gguf >others 2>err'
+is "... they are shown" "$(cat others)" "$(gguf-info m.gguf other.gguf)"
+is "... it is told" "$(cut -d ' ' -f 2 err)" "nothing.gguf:
+gone.gguf:"
+is "... as JSON" "$(gguf-info --json nothing.gguf m.gguf 2>err | jq -c '[.[].file]')" '["m.gguf"]'
+is "... alone, nothing" "$(gguf-info --json nothing.gguf 2>err)" ""
+not_ok "... with -o" 2 gguf-info -o others.txt nothing.gguf m.gguf
+is "... no file appears" "$(ls others.txt 2>&1 | grep -c 'No such')" 1
 
 # one value
 is "--get, a string" "$(gguf-info --get general.architecture m.gguf)" llama
