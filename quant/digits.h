@@ -57,8 +57,10 @@ struct strip32 {
  *                 minima in the upper halves of bytes
  *   blocks of 32  s: [b][r]; of 16: [b][half][r]
  * d and m of a weight lie as [b][r]: halves, pairs of d and m where the type has minima (_16: sixteen to a block), the
- * exponents of MXFP4 in 32 bits, or the small floats of NVFP4, of both halves of a block in 16 bits. */
-enum digits_scale { DIGITS_HALF, DIGITS_PAIR, DIGITS_PAIR_16, DIGITS_EXPONENT, DIGITS_SMALL };
+ * exponents of MXFP4 in 16 bits, or the small floats of NVFP4, of both halves of a block in 16 bits. Where some blocks
+ * have one d (_2, _4) it lies at the first of them. */
+enum digits_scale { DIGITS_HALF, DIGITS_HALF_2, DIGITS_HALF_4, DIGITS_PAIR, DIGITS_PAIR_16, DIGITS_EXPONENT,
+	DIGITS_SMALL };
 struct digit_sums {
 	_Alignas(64) int32_t s[DIGITS_TOKENS][DIGITS_COLUMNS/32*DIGITS_ROWS*2];
 	_Alignas(64) uint8_t m[DIGITS_COLUMNS/256*DIGITS_ROWS*16];

@@ -51,9 +51,11 @@ INLINE c64 c_look(c64 table, c64 c)
 {
 	return (c64){ _mm256_shuffle_epi8(table.a, c.a), _mm256_shuffle_epi8(table.b, c.b) };
 }
+/* The levels of the lower halves of bytes, whatever the upper ones hold */
 INLINE c64 c_level(__m128i table, c64 c)
 {
-	__m256i t = _mm256_broadcastsi128_si256(table);
+	const __m256i t = _mm256_broadcastsi128_si256(table);
+	c = c_and(c, 15);
 	return (c64){ _mm256_shuffle_epi8(t, c.a), _mm256_shuffle_epi8(t, c.b) };
 }
 INLINE isum i_zero(void) { return _mm256_setzero_si256(); }
@@ -194,8 +196,12 @@ INLINE vi v_one(const struct rows *w, int at)
 }
 INLINE vi v_and(vi a, int n) { return _mm256_and_si256(a, y_bytes(n)); }
 INLINE vi v_right(vi a, int n) { return _mm256_srli_epi32(a, n); }
+INLINE vi v_down(vi a, int n) { return _mm256_srai_epi32(a, n); }
 INLINE vi v_flip(vi a, int n) { return _mm256_xor_si256(a, y_bytes(n)); }
-INLINE vi v_level(__m128i table, vi a) { return _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(table), a); }
+INLINE vi v_level(__m128i table, vi a)
+{
+	return _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(table), v_and(a, 15));
+}
 INLINE vi v_none(void) { return _mm256_setzero_si256(); }
 INLINE vi v_byte(vi a, int i) { return _mm256_and_si256(v_right(a, 8*i), _mm256_set1_epi32(255)); }
 INLINE vi v_times(vi a, int n) { return _mm256_mullo_epi32(a, _mm256_set1_epi32(n)); }
@@ -248,12 +254,14 @@ INLINE vf v_exponent(vi e)
 		some = _mm256_slli_epi32(_mm256_sub_epi32(e, _mm256_set1_epi32(1)), 23);
 	return _mm256_blendv_ps((vf)some, (vf)low, (vf)_mm256_cmpgt_epi32(_mm256_set1_epi32(2), e));
 }
-/* nvfp4_scale of the lowest bytes: 7 bits where a float has its exponent and mantissa, 119 powers of two too small */
-INLINE vf v_small(vi a)
+/* nvfp4_scale of both bytes: 7 bits where a half has its exponent and mantissa, seven powers of two too small */
+INLINE struct two v_smalls(const uint16_t *p)
 {
-	vi top = _mm256_cmpeq_epi32(_mm256_and_si256(a, _mm256_set1_epi32(255)), _mm256_set1_epi32(127));
-	vi x = _mm256_slli_epi32(_mm256_and_si256(a, _mm256_set1_epi32(127)), 20);
-	return _mm256_mul_ps((vf)_mm256_andnot_si256(top, x), _mm256_set1_ps(0x1p119f));
+	const __m128i a = _mm_load_si128((const void *)p), bits = _mm_set1_epi16(127 << 7),
+		b = _mm_andnot_si128(_mm_cmpeq_epi8(a, _mm_set1_epi8(127)), a);
+	const vf by = v_all(128);
+	return (struct two){ _mm256_mul_ps(_mm256_cvtph_ps(_mm_and_si128(_mm_slli_epi16(b, 7), bits)), by),
+		_mm256_mul_ps(_mm256_cvtph_ps(_mm_and_si128(_mm_srli_epi16(b, 1), bits)), by) };
 }
 INLINE vi halves32(vi a, vi b) { return _mm256_add_epi32(_mm256_unpacklo_epi32(a, b), _mm256_unpackhi_epi32(a, b)); }
 INLINE vi halves64(vi a, vi b) { return _mm256_add_epi32(_mm256_unpacklo_epi64(a, b), _mm256_unpackhi_epi64(a, b)); }

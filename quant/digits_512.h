@@ -60,7 +60,16 @@ INLINE __m512i quarters8(int a, int b, int c, int d)
 {
 	return _mm512_setr_epi32(a, a, a, a, b, b, b, b, c, c, c, c, d, d, d, d);
 }
-INLINE c64 c_level(__m128i table, c64 c) { return _mm512_shuffle_epi8(_mm512_broadcast_i32x4(table), c); }
+/* The levels of the lower halves of bytes, whatever the upper ones hold */
+INLINE c64 c_level(__m128i table, c64 c)
+{
+	const __m512i t = _mm512_broadcast_i32x4(table);
+#if defined DIGITS_LANES
+	return _mm512_permutexvar_epi8(c, t);   /* of a byte six bits count */
+#else
+	return _mm512_shuffle_epi8(t, c_and(c, 15));
+#endif
+}
 INLINE isum i_zero(void) { return _mm512_setzero_si512(); }
 typedef struct { __m512i x[4]; } digits256;
 INLINE digits256 d_load(const int8_t *p)
@@ -184,12 +193,15 @@ enum { ROWS = 16 };
 #include "digits_rows.h"
 typedef __m512i vi;                     /* a lane for each row */
 
-/* Sixteen bytes of each row, as four integers */
-INLINE void v_four(const struct rows *w, int at, vi *to)
+/* Sixteen bytes of rows k, k + 4, k + 8 and k + 12 */
+INLINE vi v_fourth(const struct rows *w, size_t k, int at)
 {
-	vi a[4], b[4];
-	UNROLL for (size_t k = 0; k < 4; k++)
-		a[k] = sixteens_of(row(w, k, at), row(w, k + 4, at), row(w, k + 8, at), row(w, k + 12, at));
+	return sixteens_of(row(w, k, at), row(w, k + 4, at), row(w, k + 8, at), row(w, k + 12, at));
+}
+/* Integers of each of four times four rows, as four with a lane for each row */
+INLINE void v_turn(const vi *a, vi *to)
+{
+	vi b[4];
 	b[0] = _mm512_unpacklo_epi32(a[0], a[1]);
 	b[1] = _mm512_unpackhi_epi32(a[0], a[1]);
 	b[2] = _mm512_unpacklo_epi32(a[2], a[3]);
@@ -198,6 +210,20 @@ INLINE void v_four(const struct rows *w, int at, vi *to)
 	to[1] = _mm512_unpackhi_epi64(b[0], b[2]);
 	to[2] = _mm512_unpacklo_epi64(b[1], b[3]);
 	to[3] = _mm512_unpackhi_epi64(b[1], b[3]);
+}
+#if defined DIGITS_LANES
+/* Of each eight bytes bit k of byte i to bit 7 - i of byte k */
+INLINE vi v_turn_bits(vi a)
+{
+	return _mm512_gf2p8affine_epi64_epi8(_mm512_set1_epi64((long long)0x8040201008040201), a, 0);
+}
+#endif
+/* Sixteen bytes of each row, as four integers */
+INLINE void v_four(const struct rows *w, int at, vi *to)
+{
+	vi a[4];
+	UNROLL for (size_t k = 0; k < 4; k++) a[k] = v_fourth(w, k, at);
+	v_turn(a, to);
 }
 /* Four bytes of each row */
 INLINE vi v_one(const struct rows *w, int at)
@@ -209,8 +235,10 @@ INLINE vi v_one(const struct rows *w, int at)
 }
 INLINE vi v_and(vi a, int n) { return _mm512_and_si512(a, _mm512_set1_epi8((char)n)); }
 INLINE vi v_right(vi a, int n) { return _mm512_srli_epi32(a, (unsigned)n); }
+INLINE vi v_left(vi a, int n) { return _mm512_slli_epi32(a, (unsigned)n); }
+INLINE vi v_down(vi a, int n) { return _mm512_srai_epi32(a, (unsigned)n); }
 INLINE vi v_flip(vi a, int n) { return _mm512_xor_si512(a, _mm512_set1_epi8((char)n)); }
-INLINE vi v_level(__m128i table, vi a) { return _mm512_shuffle_epi8(_mm512_broadcast_i32x4(table), a); }
+INLINE vi v_level(__m128i table, vi a) { return c_level(table, a); }
 INLINE vi v_none(void) { return _mm512_setzero_si512(); }
 INLINE vi v_byte(vi a, int i) { return _mm512_and_si512(v_right(a, 8*i), _mm512_set1_epi32(255)); }
 /* n is hidden lest the compiler shift and add */
@@ -286,12 +314,14 @@ INLINE vf v_exponent(vi e)
 	__mmask16 low = _mm512_cmplt_epu32_mask(e, _mm512_set1_epi32(2));
 	return (vf)_mm512_mask_sllv_epi32(some, low, _mm512_set1_epi32(0x00200000), e);
 }
-/* nvfp4_scale of the lowest bytes: 7 bits where a float has its exponent and mantissa, 119 powers of two too small */
-INLINE vf v_small(vi a)
+/* nvfp4_scale of both bytes: 7 bits where a half has its exponent and mantissa, seven powers of two too small */
+INLINE struct two v_smalls(const uint16_t *p)
 {
-	__mmask16 some = _mm512_cmpneq_epi32_mask(_mm512_and_si512(a, _mm512_set1_epi32(255)), _mm512_set1_epi32(127));
-	vi x = _mm512_slli_epi32(_mm512_maskz_and_epi32(some, a, _mm512_set1_epi32(127)), 20);
-	return _mm512_mul_ps((vf)x, _mm512_set1_ps(0x1p119f));
+	const __m256i a = _mm256_load_si256((const void *)p), bits = _mm256_set1_epi16(127 << 7),
+		b = _mm256_maskz_mov_epi8(_mm256_cmpneq_epi8_mask(a, _mm256_set1_epi8(127)), a);
+	const vf by = v_all(128);
+	return (struct two){ _mm512_mul_ps(_mm512_cvtph_ps(_mm256_and_si256(_mm256_slli_epi16(b, 7), bits)), by),
+		_mm512_mul_ps(_mm512_cvtph_ps(_mm256_and_si256(_mm256_srli_epi16(b, 1), bits)), by) };
 }
 INLINE vi halves32(vi a, vi b) { return _mm512_add_epi32(_mm512_unpacklo_epi32(a, b), _mm512_unpackhi_epi32(a, b)); }
 INLINE vi halves64(vi a, vi b) { return _mm512_add_epi32(_mm512_unpacklo_epi64(a, b), _mm512_unpackhi_epi64(a, b)); }

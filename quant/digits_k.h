@@ -59,8 +59,8 @@ INLINE void iq4_xs_block(const void *block, const struct meet *m)
 	const struct iq4_xs *b = block;
 	const __m128i table = _mm_xor_si128(x16(iq4_levels), _mm_set1_epi8(-128));
 	c64 x = c_load(b->qs), y = c_load(b->qs + 64);
-	const c64 c[4] = { c_level(table, c_and(x, 15)), c_level(table, c_and(c_right(x, 4), 15)),
-		c_level(table, c_and(y, 15)), c_level(table, c_and(c_right(y, 4), 15)) };
+	const c64 c[4] = { c_level(table, x), c_level(table, c_right(x, 4)), c_level(table, y),
+		c_level(table, c_right(y, 4)) };
 	__m256i low = _mm256_srlv_epi32(_mm256_set1_epi32((int)u32_of(b->scales_l)),
 			_mm256_setr_epi32(0, 4, 8, 12, 16, 20, 24, 28)),
 		up = _mm256_srlv_epi32(_mm256_set1_epi32((int)u32_of(b)),

@@ -25,22 +25,24 @@ INLINE vf settle256(const struct digit_sums *s, size_t t, size_t n, const struct
 INLINE struct two scales_of_block(const struct digit_sums *s, size_t at, enum digits_scale scale)
 {
 	switch (scale) {
-	case DIGITS_HALF: return (struct two){ .d = v_halves(s->d.half + at) };
+	case DIGITS_HALF:
+	case DIGITS_HALF_2:
+	case DIGITS_HALF_4: return (struct two){ .d = v_halves(s->d.half + at) };
 	case DIGITS_PAIR: return v_pairs(v_load(s->d.pair + at));
-	case DIGITS_EXPONENT: return (struct two){ .d = v_exponent(v_load(s->d.pair + at)) };
-	default: break;
+	case DIGITS_EXPONENT: return (struct two){ .d = v_exponent(v_words(s->d.half + at)) };
+	default: return v_smalls(s->d.half + at);
 	}
-	vi small = v_words(s->d.half + at);
-	return (struct two){ v_small(small), v_small(v_right(small, 8)) };
 }
 /* n blocks of 32 of token t onto y */
 INLINE vf settle32(const struct digit_sums *s, size_t t, size_t n, const struct strip32 *x, enum digits_scale scale,
 	vf y)
 {
 	const int parts = scale == DIGITS_SMALL ? 2 : 1;
+	const size_t share = scale == DIGITS_HALF_4 ? 4 : scale == DIGITS_HALF_2 ? 2 : 1;
 	const int32_t *p = s->s[t];
+	struct two d = { 0 };
 	for (size_t b = 0; b < n; b++, x++, p += parts*ROWS) {
-		const struct two d = scales_of_block(s, b*ROWS, scale);
+		if (b%share == 0) d = scales_of_block(s, b*ROWS, scale);
 		y = add(y, d.d, x->d, v_load(p));
 		if (parts == 2) y = add(y, d.m, x->d, v_load(p + ROWS));
 		if (scale == DIGITS_PAIR) y = v_fma(v_mul(d.m, v_all(x->d)), v_all(x->all_float), y);
@@ -54,6 +56,8 @@ static void settle(const struct digits_type *type, enum mul_kind kind, const str
 	vf y = v_from(to);
 	if (mul_block(kind) == 32) switch (k.scale) {
 	case DIGITS_HALF: y = settle32(s, t, n, strip, DIGITS_HALF, y); break;
+	case DIGITS_HALF_2: y = settle32(s, t, n, strip, DIGITS_HALF_2, y); break;
+	case DIGITS_HALF_4: y = settle32(s, t, n, strip, DIGITS_HALF_4, y); break;
 	case DIGITS_PAIR: y = settle32(s, t, n, strip, DIGITS_PAIR, y); break;
 	case DIGITS_EXPONENT: y = settle32(s, t, n, strip, DIGITS_EXPONENT, y); break;
 	default: y = settle32(s, t, n, strip, DIGITS_SMALL, y); break;

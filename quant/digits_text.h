@@ -118,7 +118,7 @@ UNITS(q8_0, 1, 1, 2, 128, 255)
 UNITS(iq4_nl, 1, 1, 2, 128, 241)
 UNITS(mxfp4, 1, 1, 1, 12, 24)
 UNITS(nvfp4, 2, 2, 2, 12, 24)
-UNITS(q1_0, 4, 1, 2, 1, 2)
+UNITS(q1_0, 4, 1, 2, 1, 2, EVEN_Q1_0)
 UNITS(q2_0, 2, 1, 2, 1, 3)
 
 #define OF(name) { name##_1, name##_2, name##_4 }
@@ -138,6 +138,6 @@ const struct digits_table DIGITS_TABLE = { ROWS, settle, {
 	[GGU_TYPE_IQ4_NL] = { OF(iq4_nl), DIGITS_HALF, 1 },
 	[GGU_TYPE_MXFP4] = { OF(mxfp4), DIGITS_EXPONENT, 1 },
 	[GGU_TYPE_NVFP4] = { OF(nvfp4), DIGITS_SMALL, 1 },
-	[GGU_TYPE_Q1_0] = { OF(q1_0), DIGITS_HALF, 1 },
-	[GGU_TYPE_Q2_0] = { OF(q2_0), DIGITS_HALF, 1 },
+	[GGU_TYPE_Q1_0] = { OF(q1_0), DIGITS_HALF_4, 1 },
+	[GGU_TYPE_Q2_0] = { OF(q2_0), DIGITS_HALF_2, 1 },
 } };

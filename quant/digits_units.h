@@ -6,9 +6,10 @@
  * across lanes. There are always ROWS rows. */
 
 /* A type's block: how many blocks of 32, and parts of these with scales of their own; bytes of the scales of each; the
- * bias of codes, and the greatest */
-struct unit { size_t bytes; int blocks, parts, scale, bias, most; };
-/* The codes of its j-th 32 columns in every row: c[i] has columns 4i to 4i + 3 */
+ * bias of codes, and the greatest; how far up in their bytes the codes of even blocks lie */
+struct unit { size_t bytes; int blocks, parts, scale, bias, most, even; };
+/* The codes of its j-th 32 columns in every row: c[i] has columns 4i to 4i + 3. c[8] to c[11] are its own from one j to
+ * the next. */
 typedef void codes_fn(const struct rows *w, int j, vi *c);
 
 /* Sixteen columns each in the lower and the upper halves of bytes */
@@ -38,58 +39,79 @@ INLINE void q8_0_codes(const struct rows *w, int j, vi *c)
 	v_four(w, 18 + 32*j, c + 4);
 	UNROLL for (int i = 0; i < 8; i++) c[i] = v_flip(c[i], 128);
 }
-INLINE void levels(const int8_t *table, int bias, vi *c)
+/* Levels of sixteen columns each in the lower and the upper halves of bytes */
+INLINE void levels(const struct rows *w, int at, const int8_t *table, int bias, vi *c)
 {
 	const __m128i t = _mm_add_epi8(x16(table), _mm_set1_epi8((char)bias));
-	UNROLL for (int i = 0; i < 8; i++) c[i] = v_level(t, c[i]);
+	vi x[4];
+	v_four(w, at, x);
+	UNROLL for (int i = 0; i < 4; i++) {
+		c[i] = v_level(t, x[i]);
+		c[4 + i] = v_level(t, v_right(x[i], 4));
+	}
 }
-INLINE void iq4_nl_codes(const struct rows *w, int j, vi *c)
-{
-	nibbles(w, 2 + 16*j, c);
-	levels(iq4_levels, 128, c);
-}
-INLINE void mxfp4_codes(const struct rows *w, int j, vi *c)
-{
-	nibbles(w, 1 + 16*j, c);
-	levels(fp4_levels, 12, c);
-}
+INLINE void iq4_nl_codes(const struct rows *w, int j, vi *c) { levels(w, 2 + 16*j, iq4_levels, 128, c); }
+INLINE void mxfp4_codes(const struct rows *w, int j, vi *c) { levels(w, 1 + 16*j, fp4_levels, 12, c); }
 /* Eight columns each: a byte's halves are eight columns apart */
 INLINE void nvfp4_codes(const struct rows *w, int j, vi *c)
 {
 	vi n[8];
-	nibbles(w, 4 + 16*j, n);
-	levels(fp4_levels, 12, n);
+	levels(w, 4 + 16*j, fp4_levels, 12, n);
 	UNROLL for (int i = 0; i < 8; i++) c[i] = n[i/4*2 + i/2%2*4 + i%2];
 }
+#if defined DIGITS_LANES
+/* A matrix of bits turns eight bytes: byte k, from its upper bits to its lower ones, has columns k, k + 8, to k + 56,
+ * and so four bytes are four columns that follow each other. Codes lie in bit 1 or, of even blocks, in bit 5. */
+enum { EVEN_Q1_0 = 4 };
+INLINE void q1_0_codes(const struct rows *w, int j, vi *c)
+{
+	if (j == 0) {
+		vi a[4];
+		UNROLL for (size_t k = 0; k < 4; k++) a[k] = v_turn_bits(v_fourth(w, k, 2));
+		v_turn(a, c + 8);
+	}
+	UNROLL for (int i = 0; i < 8; i++) {
+		const vi x = c[8 + j/2*2 + i%2];
+		c[i] = v_and(i < 4 ? v_right(x, 2 - i/2) : v_left(x, i/2 - 2), j%2 ? 2 : 32);
+	}
+}
+#else
+enum { EVEN_Q1_0 = 0 };
 INLINE void q1_0_codes(const struct rows *w, int j, vi *c)
 {
 	const vi bits = v_one(w, 2 + 4*j);
 	UNROLL for (int i = 0; i < 8; i++) c[i] = v_bits(v_none(), bits, i, 2);
 }
+#endif
 INLINE void q2_0_codes(const struct rows *w, int j, vi *c)
 {
-	UNROLL for (int h = 0; h < 2; h++) {
-		const vi x = v_one(w, 2 + 8*j + 4*h);
-		UNROLL for (int i = 0; i < 4; i++) c[4*h + i] = v_and(v_spread(v_byte(x, i)), 3);
-	}
+	if (j == 0) v_four(w, 2, c + 8);
+	UNROLL for (int i = 0; i < 8; i++) c[i] = v_and(v_spread(v_byte(c[8 + 2*j + i/4], i%4)), 3);
 }
 
-/* The scales of a block's j-th 32 columns */
+/* The scales of a block's j-th 32 columns. Where there is one of up to 16 bits, one store takes two rows'. */
 INLINE void scales_of_rows(const struct rows *w, int from, int n, struct digit_sums *to, size_t at)
 {
-	UNROLL for (size_t r = 0; r < ROWS; r++)
-		if (n == 2) memcpy(to->d.half + at + r, row(w, r, from), 2);
-		else if (n == 4) memcpy(to->d.pair + at + r, row(w, r, from), 4);
-		else to->d.pair[at + r] = *(const uint8_t *)row(w, r, from);
+	if (n == 4) {
+		UNROLL for (size_t r = 0; r < ROWS; r++) memcpy(to->d.pair + at + r, row(w, r, from), 4);
+		return;
+	}
+	UNROLL for (size_t r = 0; r < ROWS; r += 2) {
+		const char *p = row(w, r, from), *q = row(w, r + 1, from);
+		const uint32_t both = n == 2 ? *(const u16 *)p | (uint32_t)*(const u16 *)q << 16 :
+			*(const uint8_t *)p | (uint32_t)*(const uint8_t *)q << 16;
+		memcpy(to->d.half + at + r, &both, sizeof both);
+	}
 }
-/* One token times one block of 32 columns of all rows */
-INLINE void unit_sums(const vi *c, const struct strip32 *x, struct unit like, int32_t *to)
+/* One token times one block of 32 columns of all rows, whose codes lie so far up */
+INLINE void unit_sums(const vi *c, const struct strip32 *x, struct unit like, int up, int32_t *to)
 {
 	const int n = like.parts, columns = 32/n;
 	UNROLL for (int i = 0; i < n; i++) {
-		vi less = v_times(v_all32(n == 1 ? &x->all : x->sum + i), -like.bias);
-		v_store(to + i*ROWS, v_dots(less, c + columns/4*i, columns/4, x->high + columns*i, x->low + columns*i,
-			like.most));
+		const vi less = v_times(v_all32(n == 1 ? &x->all : x->sum + i), -like.bias*(1 << up)),
+			sum = v_dots(less, c + columns/4*i, columns/4, x->high + columns*i, x->low + columns*i,
+				like.most);
+		v_store(to + i*ROWS, up ? v_down(sum, up) : sum);
 	}
 }
 INLINE void units(int n_tokens, const struct digits_part *part, struct digit_sums *to, struct unit like,
@@ -100,13 +122,13 @@ INLINE void units(int n_tokens, const struct digits_part *part, struct digit_sum
 	struct rows w = rows_at(p.w, p.w_stride);
 	for (size_t u = 0, at = 0; u < p.n; u++, rows_go(&w, like.bytes), next += like.bytes*ROWS) {
 		ahead(next, p.nearer, like.bytes*ROWS);
+		vi c[12];
 		UNROLL for (int j = 0; j < like.blocks; j++, at += ROWS, strip += sizeof(struct strip32)) {
-			vi c[8];
 			codes(&w, j, c);
 			UNROLL for (int t = 0; t < n_tokens; t++)
 				unit_sums(c, (const void *)(strip + (size_t)t*p.strip_stride), like,
-					to->s[t] + (size_t)like.parts*at);
-			scales_of_rows(&w, (like.parts - 1)*2*j, like.scale, to, at);
+					j%2 ? 0 : like.even, to->s[t] + (size_t)like.parts*at);
+			if (j == 0 || like.parts == 2) scales_of_rows(&w, (like.parts - 1)*2*j, like.scale, to, at);
 		}
 	}
 }
