@@ -105,13 +105,19 @@ INLINE void nibble_scales(struct planes *p, const void *from)
 
 /* ---- words of eight ---- */
 
+#define ONE_BY_ONE(name) \
+INLINE void name##_prepare(const char *w, size_t stride, size_t n, struct prepared *to) \
+{ \
+	for (; n--; w += stride) name##_prepare_one(w, to++); \
+}
+
 /* The 32 bits behind each 32 bits of numbers */
 INLINE __m256i iq2_xxs_tails(const struct iq2_xxs *b)
 {
 	__m256 x = (__m256)y_load(b->qs), y = (__m256)y_load(b->qs + 16);
 	return _mm256_permute4x64_epi64((__m256i)_mm256_shuffle_ps(x, y, 0xdd), 0xd8);
 }
-INLINE void iq2_xxs_prepare(const void *block, struct prepared *to)
+INLINE void iq2_xxs_prepare_one(const void *block, struct prepared *to)
 {
 	const struct iq2_xxs *b = block;
 	const __m256i first = y_table(_mm_setr_epi8(0, -1, 1, -1, 2, -1, 3, -1, 8, -1, 9, -1, 10, -1, 11, -1));
@@ -119,6 +125,7 @@ INLINE void iq2_xxs_prepare(const void *block, struct prepared *to)
 	y_store(to->k + 16, _mm256_shuffle_epi8(y_load(b->qs + 16), first));
 	y_store(to->signs, sevens(iq2_xxs_tails(b)));
 }
+ONE_BY_ONE(iq2_xxs)
 INLINE struct planes iq2_xxs_planes(const void *block, const struct prepared *from)
 {
 	const struct iq2_xxs *b = block;
@@ -127,7 +134,7 @@ INLINE struct planes iq2_xxs_planes(const void *block, const struct prepared *fr
 	scales_of_32(&p, tail_scales(iq2_xxs_tails(b)));
 	return p;
 }
-INLINE void iq2_xs_prepare(const void *block, struct prepared *to)
+INLINE void iq2_xs_prepare_one(const void *block, struct prepared *to)
 {
 	const struct iq2_xs *b = block;
 	__m256i x = y_load(b->qs), y = y_load(b->qs + 16), s;
@@ -136,6 +143,7 @@ INLINE void iq2_xs_prepare(const void *block, struct prepared *to)
 	s = _mm256_packus_epi16(_mm256_srli_epi16(x, 9), _mm256_srli_epi16(y, 9));
 	y_store(to->signs, even_signs(_mm256_permute4x64_epi64(s, 0xd8)));
 }
+ONE_BY_ONE(iq2_xs)
 INLINE struct planes iq2_xs_planes(const void *block, const struct prepared *from)
 {
 	const struct iq2_xs *b = block;
@@ -150,7 +158,7 @@ INLINE void join(uint16_t *k, const uint8_t *low, __m256i up, int mask)
 	__m256i a = _mm256_cvtepu8_epi16(_mm_loadu_si128((const void *)low));
 	y_store(k, y_or(a, y_and(up, y_words(mask))));
 }
-INLINE void iq2_s_prepare(const void *block, struct prepared *to)
+INLINE void iq2_s_prepare_one(const void *block, struct prepared *to)
 {
 	const struct iq2_s *b = block;
 	const __m256i at = _mm256_setr_epi64x((long long)0xff00ff00ff00ff00, (long long)0xff01ff01ff01ff01,
@@ -159,6 +167,7 @@ INLINE void iq2_s_prepare(const void *block, struct prepared *to)
 	join(to->k, b->qs, _mm256_mullo_epi16(_mm256_shuffle_epi8(h, at), by), 0x300);
 	join(to->k + 16, b->qs + 16, _mm256_mullo_epi16(_mm256_shuffle_epi8(up, at), by), 0x300);
 }
+ONE_BY_ONE(iq2_s)
 INLINE struct planes iq2_s_planes(const void *block, const struct prepared *from)
 {
 	const struct iq2_s *b = block;
@@ -189,11 +198,12 @@ INLINE __m256i iq1_codes(const uint16_t *k, int i, __m256i minus)
 	__m256i c = _mm256_slli_epi16(words_of_eight(grid_iq1, k, i), 3);
 	return _mm256_add_epi8(c, _mm256_andnot_si256(minus, y_bytes(2)));
 }
-INLINE void iq1_s_prepare(const void *block, struct prepared *to)
+INLINE void iq1_s_prepare_one(const void *block, struct prepared *to)
 {
 	const struct iq1_s *b = block;
 	iq1_numbers(to->k, b->qs, b->qh, 3);
 }
+ONE_BY_ONE(iq1_s)
 INLINE struct planes iq1_s_planes(const void *block, const struct prepared *from)
 {
 	const struct iq1_s *b = block;
@@ -204,11 +214,12 @@ INLINE struct planes iq1_s_planes(const void *block, const struct prepared *from
 	scales_of_32(&p, y_or(ls, y_words(1)));
 	return p;
 }
-INLINE void iq1_m_prepare(const void *block, struct prepared *to)
+INLINE void iq1_m_prepare_one(const void *block, struct prepared *to)
 {
 	const struct iq1_m *b = block;
 	iq1_numbers(to->k, b->qs, b->qh, 4);
 }
+ONE_BY_ONE(iq1_m)
 INLINE struct planes iq1_m_planes(const void *block, const struct prepared *from)
 {
 	const struct iq1_m *b = block;
@@ -239,11 +250,12 @@ INLINE __m256i signed_threes(__m128i a, __m128i b, __m256i signs, int i)
 			four32(book + k[i + 32], book + k[i + 40], book + k[i + 48], book + k[i + 56]), signs, i)
 /* Both words of 32 bits */
 INLINE __m256i twice(__m256i sc) { return y_or(sc, _mm256_slli_epi32(sc, 16)); }
-INLINE void iq3_xxs_prepare(const void *block, struct prepared *to)
+INLINE void iq3_xxs_prepare_one(const void *block, struct prepared *to)
 {
 	const struct iq3_xxs *b = block;
 	y_store(to->signs, sevens(y_load(b->qs + 64)));
 }
+ONE_BY_ONE(iq3_xxs)
 INLINE struct planes iq3_xxs_planes(const void *block, const struct prepared *from)
 {
 	const struct iq3_xxs *b = block;
@@ -253,7 +265,7 @@ INLINE struct planes iq3_xxs_planes(const void *block, const struct prepared *fr
 	p.sc[0] = twice(tail_scales(y_load(b->qs + 64)));
 	return p;
 }
-INLINE void iq3_s_prepare(const void *block, struct prepared *to)
+INLINE void iq3_s_prepare_one(const void *block, struct prepared *to)
 {
 	const struct iq3_s *b = block;
 	const __m256i bit = _mm256_setr_epi16(1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384,
@@ -264,6 +276,7 @@ INLINE void iq3_s_prepare(const void *block, struct prepared *to)
 		join(to->k + 16*j, b->qs + 16*j, _mm256_cmpeq_epi16(y_and(y_words(h), bit), bit), 256);
 	}
 }
+ONE_BY_ONE(iq3_s)
 INLINE struct planes iq3_s_planes(const void *block, const struct prepared *from)
 {
 	const struct iq3_s *b = block;
@@ -280,7 +293,11 @@ INLINE struct planes iq3_s_planes(const void *block, const struct prepared *from
 
 /* ---- ternary types ---- */
 
-INLINE void tq2_0_prepare(const void *block, struct prepared *to) { (void)block; (void)to; }
+INLINE void nothing(const char *w, size_t stride, size_t n, struct prepared *to)
+{
+	(void)w; (void)stride; (void)n; (void)to;
+}
+#define tq2_0_prepare nothing
 INLINE struct planes tq2_0_planes(const void *block, const struct prepared *none)
 {
 	const struct tq2_0 *b = block;
@@ -300,7 +317,7 @@ INLINE __m256i first_digits(__m256i a)
 	a = _mm256_avg_epu8(a, _mm256_avg_epu8(a, none));
 	return y_and(_mm256_srli_epi16(a, 6), y_bytes(3));
 }
-INLINE void tq1_0_prepare(const void *block, struct prepared *to) { (void)block; (void)to; }
+#define tq1_0_prepare nothing
 INLINE struct planes tq1_0_planes(const void *block, const struct prepared *none)
 {
 	const struct tq1_0 *b = block;

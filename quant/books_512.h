@@ -21,7 +21,7 @@ enum { PLANES = 5 };
 enum { N_fours = 4, N_twos = 4, N_threes = 4, N_tq1_0 = 5, N_tq2_0 = 4 };
 enum { GROUPS_fours = 1, GROUPS_twos = 1, GROUPS_threes = 1, GROUPS_tq1_0 = 0, GROUPS_tq2_0 = 0 };
 struct planes { __m512i c[PLANES], sc; };
-/* Numbers of words */
+/* Words, or numbers of words */
 struct prepared { _Alignas(64) uint16_t k[32]; };
 struct turned { __m512i high[PLANES], low[PLANES], start; };
 
@@ -76,34 +76,23 @@ INLINE __m512i join(__m512i a, __m512i b, int mask)
 
 /* ---- code books ---- */
 
-/* From each b where the bit of k is set, else from a */
-INLINE __m512i of_two_words(__m512i k, int bit, __m512i a, __m512i b)
-{
-	return _mm512_mask_blend_epi16(_mm512_test_epi16_mask(k, z_words(bit)), a, b);
-}
-/* 128 words' k-th: bits 0 to 6 */
-INLINE __m512i of_128(const uint16_t *book, __m512i k)
-{
-	__m512i a = _mm512_permutex2var_epi16(z_load(book), k, z_load(book + 32)),
-		b = _mm512_permutex2var_epi16(z_load(book + 64), k, z_load(book + 96));
-	return of_two_words(k, 64, a, b);
-}
-INLINE __m512i of_256(const uint16_t *book, __m512i k)
-{
-	return of_two_words(k, 128, of_128(book, k), of_128(book + 128, k));
-}
-INLINE __m512i of_512(const uint16_t *book, __m512i k)
-{
-	return of_two_words(k, 256, of_256(book, k), of_256(book + 256, k));
-}
+/* 128 bytes' k-th: bits 0 to 6 */
 INLINE __m512i bytes_of_128(const uint8_t *book, __m512i k)
 {
 	return _mm512_permutex2var_epi8(z_load(book), k, z_load(book + 64));
 }
-/* m: where bit 7 is set */
+/* m: where bit 7 is set; n, o: bits 8 and 9 */
 INLINE __m512i bytes_of_256(const uint8_t *book, __m512i k, __mmask64 m)
 {
 	return _mm512_mask_blend_epi8(m, bytes_of_128(book, k), bytes_of_128(book + 128, k));
+}
+INLINE __m512i bytes_of_512(const uint8_t *book, __m512i k, __mmask64 m, __mmask64 n)
+{
+	return _mm512_mask_blend_epi8(n, bytes_of_256(book, k, m), bytes_of_256(book + 256, k, m));
+}
+INLINE __m512i bytes_of_1024(const uint8_t *book, __m512i k, __mmask64 m, __mmask64 n, __mmask64 o)
+{
+	return _mm512_mask_blend_epi8(o, bytes_of_512(book, k, m, n), bytes_of_512(book + 512, k, m, n));
 }
 INLINE __m128i eight_words(const uint16_t *book, const uint16_t *k)
 {
@@ -124,22 +113,47 @@ INLINE __m512i of_many(const uint16_t *book, const uint16_t *k)
 	b = _mm256_set_m128i(eight_words(book, k + 24), eight_words(book, k + 16));
 	return _mm512_inserti64x4(_mm512_castsi256_si512(a), b, 1);
 }
-/* For each value of six bits the level of the n bits from `from` on */
-INLINE __m512i levels_at(__m128i level, int from, int n)
+typedef uint8_t v64 __attribute__((vector_size(64)));
+/* 0 to 63 */
+INLINE v64 six_bits(void)
 {
-	typedef uint8_t v64 __attribute__((vector_size(64)));
-	const v64 i = { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25,
+	return (v64){ 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25,
 		26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48, 49, 50, 51,
 		52, 53, 54, 55, 56, 57, 58, 59, 60, 61, 62, 63 };
-	return _mm512_shuffle_epi8(_mm512_broadcast_i32x4(level), (__m512i)((i >> from) & (uint8_t)((1 << n) - 1)));
 }
-/* Words of eight elements of two bits: four planes */
-INLINE void plain_fours(struct planes *p, __m512i words, __m128i level)
+INLINE __m512i of_levels(__m128i level, v64 k)
 {
-	p->c[0] = _mm512_permutexvar_epi8(words, levels_at(level, 0, 2));
-	p->c[1] = _mm512_permutexvar_epi8(words, levels_at(level, 2, 2));
-	p->c[2] = _mm512_permutexvar_epi8(words, levels_at(level, 4, 2));
-	p->c[3] = _mm512_permutexvar_epi8(_mm512_srli_epi16(words, 2), levels_at(level, 4, 2));
+	return _mm512_shuffle_epi8(_mm512_broadcast_i32x4(level), (__m512i)k);
+}
+/* For each value of six bits the level of the n bits from `from` on; of the two from there and, above them, one more */
+INLINE __m512i levels_at(__m128i level, int from, int n)
+{
+	return of_levels(level, (six_bits() >> from) & (uint8_t)((1 << n) - 1));
+}
+INLINE __m512i levels_and(__m128i level, int from, int above)
+{
+	const v64 i = six_bits();
+	return of_levels(level, ((i >> from) & 3) | ((i >> above) & 1) << 2);
+}
+/* From each a where the bit of m is set, else from b */
+INLINE __m512i choose(__m512i m, __m512i a, __m512i b) { return _mm512_ternarylogic_epi32(m, a, b, 0xca); }
+/* Words of eight elements of two bits: four planes. Each element has one bit more, which asks for the upper half of
+ * level: of the first two planes' elements bits 4 and `second` of the bytes of more0, of the others those of more1. */
+INLINE void plain_fours(struct planes *p, __m512i words, __m512i more0, __m512i more1, int second, __m128i level)
+{
+	const __m512i low = z_bytes(15), even = levels_and(level, 0, 4), odd = levels_and(level, 2, second);
+	__m512i a = choose(low, words, more0), b = choose(low, _mm512_srli_epi16(words, 4), more1);
+	p->c[0] = _mm512_permutexvar_epi8(a, even);
+	p->c[1] = _mm512_permutexvar_epi8(a, odd);
+	p->c[2] = _mm512_permutexvar_epi8(b, even);
+	p->c[3] = _mm512_permutexvar_epi8(b, odd);
+}
+/* Of IQ2. The signs of a byte's four elements are its bits from 4 on. */
+INLINE void signed_fours(struct planes *p, __m512i words, __m512i signs)
+{
+	const __m128i level = _mm_setr_epi8(64 + 8, 64 + 25, 64 + 43, 0, 64 - 8, 64 - 25, 64 - 43, 0, 0, 0, 0, 0, 0, 0,
+		0, 0);
+	plain_fours(p, words, signs, _mm512_srli_epi16(signs, 2), 5, level);
 }
 /* Words of four elements of three bits, as halves of two elements */
 INLINE void plain_threes(struct planes *p, __m512i first, __m512i second, __m128i level)
@@ -170,26 +184,58 @@ INLINE __m512i bytes_twice(const void *p)
 	return _mm512_or_si512(a, _mm512_slli_epi16(a, 8));
 }
 
+/* Signs in each of two bytes: the lower four for the first, the upper ones for the second, from bit 4 on */
+INLINE __m512i in_fours(__m512i x)
+{
+	return fields(x, in_steps(AT(60, 0, 12, 16, 28, 32, 44, 48), 0));
+}
+
+/* ---- words of two rows ---- */
+
+/* By turns eight bytes of a and of b: 16j + at[i] of each, i from 0 to 7 */
+INLINE __m512i by_turns(__m512i a, __m512i b, v64 at)
+{
+	const v64 i = six_bits();
+	return _mm512_permutex2var_epi8(a, (__m512i)((i & 0x30) | (i & 8) << 3 | at), b);
+}
+/* First and second halves of words by turns: rows of words */
+INLINE void put_words(struct prepared *to, __m512i first, __m512i second)
+{
+	_mm512_store_si512(to[0].k, _mm512_unpacklo_epi8(first, second));
+	_mm512_store_si512(to[1].k, _mm512_unpackhi_epi8(first, second));
+}
+/* Blocks a and b of two rows; the last of an odd number is met twice. */
+#define EACH_PAIR(name) \
+	const struct name *a, *b; \
+	for (size_t r = 0; r < n && (a = (const void *)(w + r*stride), \
+		b = (const void *)(w + (r + (r + 1 < n))*stride), 1); r += 2, to += 2)
+
 /* ---- the types ---- */
 
-INLINE void nothing(const void *block, struct prepared *to) { (void)block; (void)to; }
-#define iq2_xxs_prepare nothing
-#define iq2_xs_prepare nothing
+INLINE void nothing(const char *w, size_t stride, size_t n, struct prepared *to)
+{
+	(void)w; (void)stride; (void)n; (void)to;
+}
 #define iq3_xxs_prepare nothing
 #define iq3_s_prepare nothing
 #define tq1_0_prepare nothing
 #define tq2_0_prepare nothing
 
-INLINE __m128i iq2_levels(void) { return _mm_add_epi8(_mm_set1_epi32(0x002b1908), _mm_set1_epi8(SIGNED)); }
-INLINE struct planes iq2_xxs_planes(const void *block, const struct prepared *none)
+INLINE void iq2_xxs_prepare(const char *w, size_t stride, size_t n, struct prepared *to)
+{
+	const v64 i = six_bits();
+	EACH_PAIR(iq2_xxs) {
+		__m512i k = by_turns(z_load(a->qs), z_load(b->qs), (i & 3) | (i & 4) << 1);
+		__mmask64 m = _mm512_movepi8_mask(k);
+		put_words(to, bytes_of_256(halved_iq2_xxs[0], k, m), bytes_of_256(halved_iq2_xxs[1], k, m));
+	}
+}
+INLINE struct planes iq2_xxs_planes(const void *block, const struct prepared *from)
 {
 	const struct iq2_xxs *b = block;
-	(void)none;
 	struct planes p;
-	const __m512i q = z_once(b->qs);
-	__m512i k = _mm512_maskz_permutexvar_epi8(0x5555555555555555, in_steps(AT(0, 0, 1, 0, 2, 0, 3, 0), 8), q);
-	plain_fours(&p, of_256(brief_iq2_xxs, k), iq2_levels());
-	give_signs(&p, even_signs(fields(q, in_steps(AT(32, 32, 39, 39, 46, 46, 53, 53), 0))));
+	const __m512i q = z_once(b->qs), sevens = fields(q, in_steps(AT(32, 32, 39, 39, 46, 46, 53, 53), 0));
+	signed_fours(&p, z_load(from->k), in_fours(even_signs(sevens)));
 	p.sc = odd_scales(q, 4, in_steps(AT(60, 0, 0, 0, 60, 0, 0, 0), 0));
 	return p;
 }
@@ -198,29 +244,55 @@ INLINE __m512i nibble_scales(const void *p)
 {
 	return odd_scales(z_eight(p), 4, in_steps(AT(0, 0, 0, 0, 4, 0, 0, 0), 8));
 }
-INLINE struct planes iq2_xs_planes(const void *block, const struct prepared *none)
+INLINE void iq2_xs_prepare(const char *w, size_t stride, size_t n, struct prepared *to)
+{
+	const uint8_t (*book)[512] = halved_iq2_xs;
+	const v64 even = (six_bits() & 7) << 1;
+	EACH_PAIR(iq2_xs) {
+		const __m512i x = z_load(a->qs), y = z_load(b->qs), k = by_turns(x, y, even),
+			up = by_turns(x, y, even | 1);
+		__mmask64 m = _mm512_movepi8_mask(k), o = _mm512_test_epi8_mask(up, z_bytes(1));
+		put_words(to, bytes_of_512(book[0], k, m, o), bytes_of_512(book[1], k, m, o));
+	}
+}
+INLINE struct planes iq2_xs_planes(const void *block, const struct prepared *from)
 {
 	const struct iq2_xs *b = block;
-	(void)none;
 	struct planes p;
-	const __m512i q = z_once(b->qs);
-	plain_fours(&p, of_512(brief_iq2_xs, q), iq2_levels());
-	give_signs(&p, even_signs(fields(q, in_steps(AT(9, 9, 25, 25, 41, 41, 57, 57), 0))));
+	const __m512i sevens = fields(z_load(b->qs), in_steps(AT(9, 9, 25, 25, 41, 41, 57, 57), 0));
+	signed_fours(&p, z_load(from->k), in_fours(even_signs(sevens)));
 	p.sc = nibble_scales(b->scales);
 	return p;
 }
-INLINE void iq2_s_prepare(const void *block, struct prepared *to)
+/* By turns eight of 32 bytes */
+INLINE __m512i eights(const void *a, const void *b)
 {
-	const struct iq2_s *b = block;
-	const __m512i h = fields(z_eight(b->qh), in_steps(AT(0, 0, 0, 2, 0, 4, 0, 6), 8));
-	_mm512_store_si512(to->k, join(z_from8(b->qs), h, 0x300));
+	return _mm512_permutex2var_epi64(_mm512_castsi256_si512(_mm256_loadu_si256(a)),
+		_mm512_setr_epi64(0, 8, 1, 9, 2, 10, 3, 11), _mm512_castsi256_si512(_mm256_loadu_si256(b)));
+}
+/* By turns the two bits of eight of 32 numbers, lowest in bytes */
+INLINE __m512i eights_of_pairs(const void *a, const void *b)
+{
+	typedef uint64_t v8 __attribute__((vector_size(64)));
+	const v8 j = { 0, 0, 1, 1, 2, 2, 3, 3 };
+	return fields(_mm512_unpacklo_epi64(z_eight(a), z_eight(b)),
+		(__m512i)(j*0x1010101010101010 + AT(0, 2, 4, 6, 8, 10, 12, 14)));
+}
+INLINE void iq2_s_prepare(const char *w, size_t stride, size_t n, struct prepared *to)
+{
+	const uint8_t (*book)[1024] = halved_iq2_s;
+	EACH_PAIR(iq2_s) {
+		const __m512i k = eights(a->qs, b->qs), up = eights_of_pairs(a->qh, b->qh);
+		__mmask64 m = _mm512_movepi8_mask(k), o = _mm512_test_epi8_mask(up, z_bytes(1)),
+			q = _mm512_test_epi8_mask(up, z_bytes(2));
+		put_words(to, bytes_of_1024(book[0], k, m, o, q), bytes_of_1024(book[1], k, m, o, q));
+	}
 }
 INLINE struct planes iq2_s_planes(const void *block, const struct prepared *from)
 {
 	const struct iq2_s *b = block;
 	struct planes p;
-	plain_fours(&p, of_many(brief_iq2_s, from->k), iq2_levels());
-	give_signs(&p, bytes_twice(b->qs + 32));
+	signed_fours(&p, z_load(from->k), fields(z_from32(b->qs + 32), in_steps(AT(60, 0, 4, 8, 12, 16, 20, 24), 0)));
 	p.sc = nibble_scales(b->scales);
 	return p;
 }
@@ -239,10 +311,6 @@ INLINE struct planes iq3_xxs_planes(const void *block, const struct prepared *no
 	p.sc = odd_scales(tail, 4, in_steps(AT(28, 0, 0, 0, 28, 0, 0, 0), 0));
 	return p;
 }
-INLINE __m512i bytes_of_512(const uint8_t *book, __m512i k, __mmask64 m, __mmask64 n)
-{
-	return _mm512_mask_blend_epi8(n, bytes_of_256(book, k, m), bytes_of_256(book + 256, k, m));
-}
 INLINE struct planes iq3_s_planes(const void *block, const struct prepared *none)
 {
 	const struct iq3_s *b = block;
@@ -260,34 +328,35 @@ INLINE struct planes iq3_s_planes(const void *block, const struct prepared *none
 	p.sc = odd_scales(_mm512_set1_epi32((int)sc), 4, in_steps(AT(0, 0, 0, 0, 0, 0, 0, 0), 4));
 	return p;
 }
-/* Digits 0, 1, 2 of the code book, delta 1 or -1: 8*(digit - 1) + delta with a bias of 9. Bit 1 of a byte of minus:
+/* Digits 0, 1, 2 of the code book, delta 1 or -1: 8*(digit - 1) + delta with a bias of 9. Bit 4 of a byte of minus:
  * delta is -1. */
 INLINE void iq1_planes(struct planes *p, __m512i words, __m512i minus)
 {
-	plain_fours(p, words, _mm_set1_epi32(0x00100800));
-	minus = _mm512_andnot_si512(minus, z_bytes(2));
-	UNROLL for (int k = 0; k < 4; k++) p->c[k] = _mm512_add_epi8(p->c[k], minus);
+	plain_fours(p, words, minus, minus, 4, _mm_setr_epi8(2, 10, 18, 0, 0, 8, 16, 0, 0, 0, 0, 0, 0, 0, 0, 0));
 }
-INLINE void iq1_s_prepare(const void *block, struct prepared *to)
+/* The upper three bits of numbers are those of h from `from` on, in every second byte. */
+INLINE void iq1_numbers(struct prepared *to, const void *qs, const void *qh, uint64_t from)
 {
-	const struct iq1_s *b = block;
-	const __m512i h = fields(z_from16(b->qh), in_steps(AT(0, 0, 0, 3, 0, 6, 0, 9), 0));
-	_mm512_store_si512(to->k, join(z_from8(b->qs), h, 0x700));
+	_mm512_store_si512(to->k, join(z_from8(qs), fields(z_from16(qh), in_steps(from, 0)), 0x700));
+}
+INLINE void iq1_s_prepare(const char *w, size_t stride, size_t n, struct prepared *to)
+{
+	for (const struct iq1_s *b; b = (const void *)w, n--; w += stride)
+		iq1_numbers(to++, b->qs, b->qh, AT(0, 0, 0, 3, 0, 6, 0, 9));
 }
 INLINE struct planes iq1_s_planes(const void *block, const struct prepared *from)
 {
 	const struct iq1_s *b = block;
 	struct planes p;
 	const __m512i h = z_from16(b->qh);
-	iq1_planes(&p, of_many(brief_iq1, from->k), fields(h, z_bytes(14)));
+	iq1_planes(&p, of_many(brief_iq1, from->k), fields(h, z_bytes(11)));
 	p.sc = odd_scales(h, 3, in_steps(AT(12, 0, 0, 0, 12, 0, 0, 0), 0));
 	return p;
 }
-INLINE void iq1_m_prepare(const void *block, struct prepared *to)
+INLINE void iq1_m_prepare(const char *w, size_t stride, size_t n, struct prepared *to)
 {
-	const struct iq1_m *b = block;
-	const __m512i h = fields(z_from16(b->qh), in_steps(AT(0, 0, 0, 4, 0, 8, 0, 12), 0));
-	_mm512_store_si512(to->k, join(z_from8(b->qs), h, 0x700));
+	for (const struct iq1_m *b; b = (const void *)w, n--; w += stride)
+		iq1_numbers(to++, b->qs, b->qh, AT(0, 0, 0, 4, 0, 8, 0, 12));
 }
 INLINE struct planes iq1_m_planes(const void *block, const struct prepared *from)
 {
@@ -298,7 +367,7 @@ INLINE struct planes iq1_m_planes(const void *block, const struct prepared *from
 	const __m512i at = _mm512_setr_epi64(AT(0, 0, 0, 0, 3, 0, 0, 0), AT(6, 0, 0, 0, 9, 0, 0, 0),
 		AT(16, 0, 0, 0, 19, 0, 0, 0), AT(22, 0, 0, 0, 25, 0, 0, 0), AT(32, 0, 0, 0, 35, 0, 0, 0),
 		AT(38, 0, 0, 0, 41, 0, 0, 0), AT(48, 0, 0, 0, 51, 0, 0, 0), AT(54, 0, 0, 0, 57, 0, 0, 0));
-	iq1_planes(&p, of_many(brief_iq1, from->k), fields(h, in_steps(AT(2, 2, 6, 6, 10, 10, 14, 14), 0)));
+	iq1_planes(&p, of_many(brief_iq1, from->k), fields(h, in_steps(AT(63, 63, 3, 3, 7, 7, 11, 11), 0)));
 	p.sc = odd_scales(z_eight(b->scales), 3, at);
 	return p;
 }

@@ -4,7 +4,7 @@
  * have
  *   struct planes           a block's codes and scales, in the order of the columns that suits their unpacking
  *   struct turned           a token's digits in the same order
- *   name_prepare(block, to)         struct prepared: what the words of some rows' blocks are found by
+ *   name_prepare(w, stride, n, to)  struct prepared of n rows' blocks: their words, or what these are found by
  *   name_planes(block, from)        for one of the types below; after the other, so that neither has to wait long
  *   turn_ORDER(strip, bias, t)      the digits for it
  *   N_ORDER, GROUPS_ORDER   how many planes there are; as planes_sum wants to know it
@@ -14,7 +14,7 @@
  * plane are columns with the same scale, and so the planes' products are added up before they meet it. */
 #include "kern.h"
 
-typedef void prepare_fn(const void *block, struct prepared *to);
+typedef void prepare_fn(const char *w, size_t stride, size_t n, struct prepared *to);
 typedef struct planes planes_fn(const void *block, const struct prepared *from);
 typedef void turn_fn(const struct strip256 *x, int bias, struct turned *t);
 struct book {
@@ -55,7 +55,7 @@ INLINE void books(int n_tokens, const struct digits_part *p, struct digit_sums *
 		struct prepared some[ROWS];
 		for (int t = 0; t < n_tokens; t++)
 			turn((const void *)(strip + (size_t)t*p->strip_stride), like.bias, x + t);
-		for (size_t r = 0; r < p->n_rows; r++) prepare(w + r*p->w_stride, some + r);
+		prepare(w, p->w_stride, p->n_rows, some);
 		for (size_t r = 0, at = b*ROWS; r < p->n_rows; r++, at++, w += p->w_stride, next += like.bytes) {
 			const struct planes c = unpack(w, some + r);
 			fetch(next, w + 2*like.bytes, like.bytes, far);

@@ -2,8 +2,8 @@
  * grids.h - private to quant/: the code books of the IQ types.
  *
  * grid_NAME[k]: word k, a byte for each of 8 (IQ3: 4) magnitudes, the first lowest; grid_iq1 holds 0, 1, 2 for
- * -1, 0, 1. brief_NAME[k]: the same word as numbers of levels, two bits each, the first lowest; halved_NAME[h][k]: of
- * IQ3, three bits each, elements 2h and 2h + 1. rank_NAME finds the number of a word: see grid_number. Source:
+ * -1, 0, 1. brief_NAME[k]: the same word as numbers of levels, two bits each, the first lowest; halved_NAME[h][k]: its
+ * first or second half so, of IQ3 three bits each. rank_NAME finds the number of a word: see grid_number. Source:
  * ggml-common.h of ggml, 2026-08, as facts of the format; grids.c is made by scripts/gen-grids. */
 #ifndef QUANT_GRIDS_H
 #define QUANT_GRIDS_H
@@ -13,8 +13,9 @@
 struct grid_rank { uint64_t has[2]; uint16_t base; };
 extern const uint64_t grid_iq2_xxs[256], grid_iq2_xs[512], grid_iq2_s[1024], grid_iq1[2048];
 extern const uint32_t grid_iq3_xxs[256], grid_iq3_s[512];
-extern _Alignas(64) const uint16_t brief_iq2_xxs[256], brief_iq2_xs[512], brief_iq2_s[1024], brief_iq1[2048];
-extern _Alignas(64) const uint8_t halved_iq3_xxs[2][256], halved_iq3_s[2][512];
+extern _Alignas(64) const uint16_t brief_iq1[2048];
+extern _Alignas(64) const uint8_t halved_iq2_xxs[2][256], halved_iq2_xs[2][512], halved_iq2_s[2][1024],
+	halved_iq3_xxs[2][256], halved_iq3_s[2][512];
 /* The five digits of a byte of TQ1_0, two bits each: three, and two */
 extern _Alignas(64) const uint8_t digits_tq1[2][256];
 extern const struct grid_rank rank_iq2_xxs[81], rank_iq2_xs[81], rank_iq2_s[81], rank_iq1[81], rank_iq3_xxs[64],
