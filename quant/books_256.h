@@ -19,7 +19,7 @@ enum { SIGNED = 64 };                   /* bias of codes with signs, which are b
 enum { REGISTERS = 10 };
 /* By order of columns: registers, and groups of them that have scales of their own, one group after another */
 enum { N_fours = 8, GROUPS_fours = 2, N_twos = 8, GROUPS_twos = 4, N_threes = 8, GROUPS_threes = 1, N_tq1_0 = 10,
-	GROUPS_tq1_0 = 1, N_tq2_0 = 8, GROUPS_tq2_0 = 1 };
+	GROUPS_tq1_0 = 1, N_tq2_0 = 8, GROUPS_tq2_0 = 1, N_deltas = N_fours, GROUPS_deltas = GROUPS_fours };
 struct planes { __m256i c[REGISTERS], sc[4]; };
 /* start: less what the bias adds, of each group */
 struct turned { __m256i high[REGISTERS], low[REGISTERS], start_high[4], start_low[4]; };
@@ -395,6 +395,7 @@ INLINE void turn_fours(const struct strip256 *x, int bias, struct turned *t)
 	turn_words(x->in[ORDER_PLAIN].low, t->low);
 	starts(N_fours, GROUPS_fours, bias, t);
 }
+#define turn_deltas turn_fours
 INLINE void turn_twos(const struct strip256 *x, int bias, struct turned *t)
 {
 	turn_words(x->in[ORDER_PLAIN].high, t->high);

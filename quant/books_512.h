@@ -17,13 +17,16 @@
 enum { ROWS = 16 };                      /* side by side, as in digits_512.h */
 enum { SIGNED = 64 };                   /* bias of codes with signs, which are below it */
 enum { PLANES = 5 };
-/* By order of columns: planes; whether there are scales. Three of them are the same here. */
-enum { N_fours = 4, N_twos = 4, N_threes = 4, N_tq1_0 = 5, N_tq2_0 = 4 };
-enum { GROUPS_fours = 1, GROUPS_twos = 1, GROUPS_threes = 1, GROUPS_tq1_0 = 0, GROUPS_tq2_0 = 0 };
-struct planes { __m512i c[PLANES], sc; };
+/* By order of columns: planes; whether there are scales, and deltas of 32 columns. Four of them are the same here. */
+enum { N_fours = 4, N_twos = 4, N_threes = 4, N_deltas = 4, N_tq1_0 = 5, N_tq2_0 = 4 };
+enum { SCALES = 1, DELTAS = 2 };
+enum { GROUPS_fours = SCALES, GROUPS_twos = SCALES, GROUPS_threes = SCALES, GROUPS_deltas = SCALES | DELTAS,
+	GROUPS_tq1_0 = 0, GROUPS_tq2_0 = 0 };
+/* minus: where delta is -1 */
+struct planes { __m512i c[PLANES], sc; __mmask8 minus; };
 /* Words, or numbers of words */
 struct prepared { _Alignas(64) uint16_t k[32]; };
-struct turned { __m512i high[PLANES], low[PLANES], start; };
+struct turned { __m512i high[PLANES], low[PLANES], start, start_plus; };
 
 INLINE __m512i z_load(const void *p) { return _mm512_loadu_si512(p); }
 /* Loaded once: the lines of a block's bytes are two, and compilers like to read memory again. */
@@ -328,12 +331,6 @@ INLINE struct planes iq3_s_planes(const void *block, const struct prepared *none
 	p.sc = odd_scales(_mm512_set1_epi32((int)sc), 4, in_steps(AT(0, 0, 0, 0, 0, 0, 0, 0), 4));
 	return p;
 }
-/* Digits 0, 1, 2 of the code book, delta 1 or -1: 8*(digit - 1) + delta with a bias of 9. Bit 4 of a byte of minus:
- * delta is -1. */
-INLINE void iq1_planes(struct planes *p, __m512i words, __m512i minus)
-{
-	plain_fours(p, words, minus, minus, 4, _mm_setr_epi8(2, 10, 18, 0, 0, 8, 16, 0, 0, 0, 0, 0, 0, 0, 0, 0));
-}
 /* The upper three bits of numbers are those of h from `from` on, in every second byte. */
 INLINE void iq1_numbers(struct prepared *to, const void *qs, const void *qh, uint64_t from)
 {
@@ -344,14 +341,19 @@ INLINE void iq1_s_prepare(const char *w, size_t stride, size_t n, struct prepare
 	for (const struct iq1_s *b; b = (const void *)w, n--; w += stride)
 		iq1_numbers(to++, b->qs, b->qh, AT(0, 0, 0, 3, 0, 6, 0, 9));
 }
+/* Digits 0, 1, 2 of the code book, delta 1 or -1: 8*(digit - 1) + delta, of which the product has 8*digit and the start
+ * the rest. */
 INLINE struct planes iq1_s_planes(const void *block, const struct prepared *from)
 {
 	const struct iq1_s *b = block;
-	struct planes p;
-	const __m512i h = z_from16(b->qh);
-	iq1_planes(&p, of_many(brief_iq1, from->k), fields(h, z_bytes(11)));
-	p.sc = odd_scales(h, 3, in_steps(AT(12, 0, 0, 0, 12, 0, 0, 0), 0));
-	return p;
+	const __m128i level = _mm_set1_epi32(0x00100800);
+	const __m512i words = of_many(brief_iq1, from->k);
+	return (struct planes){ .c = { _mm512_permutexvar_epi8(words, levels_at(level, 0, 2)),
+		_mm512_permutexvar_epi8(words, levels_at(level, 2, 2)),
+		_mm512_permutexvar_epi8(words, levels_at(level, 4, 2)),
+		_mm512_permutexvar_epi8(_mm512_srli_epi16(words, 2), levels_at(level, 4, 2)) },
+		.sc = odd_scales(z_from16(b->qh), 3, in_steps(AT(12, 0, 0, 0, 12, 0, 0, 0), 0)),
+		.minus = _mm_movepi16_mask(_mm_loadu_si128((const void *)b->qh)) };
 }
 INLINE void iq1_m_prepare(const char *w, size_t stride, size_t n, struct prepared *to)
 {
@@ -367,7 +369,10 @@ INLINE struct planes iq1_m_planes(const void *block, const struct prepared *from
 	const __m512i at = _mm512_setr_epi64(AT(0, 0, 0, 0, 3, 0, 0, 0), AT(6, 0, 0, 0, 9, 0, 0, 0),
 		AT(16, 0, 0, 0, 19, 0, 0, 0), AT(22, 0, 0, 0, 25, 0, 0, 0), AT(32, 0, 0, 0, 35, 0, 0, 0),
 		AT(38, 0, 0, 0, 41, 0, 0, 0), AT(48, 0, 0, 0, 51, 0, 0, 0), AT(54, 0, 0, 0, 57, 0, 0, 0));
-	iq1_planes(&p, of_many(brief_iq1, from->k), fields(h, in_steps(AT(63, 63, 3, 3, 7, 7, 11, 11), 0)));
+	const __m512i minus = fields(h, in_steps(AT(63, 63, 3, 3, 7, 7, 11, 11), 0));
+	/* the same with a bias of 9; deltas change within a lane */
+	plain_fours(&p, of_many(brief_iq1, from->k), minus, minus, 4,
+		_mm_setr_epi8(2, 10, 18, 0, 0, 8, 16, 0, 0, 0, 0, 0, 0, 0, 0, 0));
 	p.sc = odd_scales(z_eight(b->scales), 3, at);
 	return p;
 }
@@ -397,11 +402,14 @@ INLINE struct planes tq1_0_planes(const void *block, const struct prepared *none
 
 INLINE void turn_planes(const int8_t *x, __m512i *to)
 {
-	UNROLL for (int k = 0; k < 4; k++) {
-		const __m512i at = in_steps(AT(k, k + 4, k + 8, k + 12, k + 16, k + 20, k + 24, k + 28), 32);
-		__m512i a = _mm512_permutex2var_epi8(z_load(x), at, z_load(x + 64)),
-			b = _mm512_permutex2var_epi8(z_load(x + 128), at, z_load(x + 192));
+	UNROLL for (int k = 0; k < 4; k += 2) {
+		/* plane k of 128 columns, and k + 1 */
+		__m512i at = in_steps(AT(k, k + 4, k + 8, k + 12, k + 16, k + 20, k + 24, k + 28), 32), a, b;
+		at = _mm512_mask_add_epi8(at, 0xffffffff00000000, at, z_bytes(1));
+		a = _mm512_permutex2var_epi8(z_load(x), at, z_load(x + 64));
+		b = _mm512_permutex2var_epi8(z_load(x + 128), at, z_load(x + 192));
 		to[k] = _mm512_inserti64x4(a, _mm512_castsi512_si256(b), 1);
+		to[k + 1] = _mm512_shuffle_i64x2(a, b, 0xee);
 	}
 }
 INLINE __m512i start(const struct strip256 *x, int bias)
@@ -414,6 +422,12 @@ INLINE void turn_fours(const struct strip256 *x, int bias, struct turned *t)
 	turn_planes(x->in[ORDER_PLAIN].high, t->high);
 	turn_planes(x->in[ORDER_PLAIN].low, t->low);
 	t->start = start(x, bias);
+}
+/* bias: with delta of -1 */
+INLINE void turn_deltas(const struct strip256 *x, int bias, struct turned *t)
+{
+	turn_fours(x, bias, t);
+	t->start_plus = start(x, bias - 2);
 }
 INLINE void turn_twos(const struct strip256 *x, int bias, struct turned *t) { turn_fours(x, bias, t); }
 INLINE void turn_threes(const struct strip256 *x, int bias, struct turned *t) { turn_fours(x, bias, t); }
@@ -448,14 +462,15 @@ INLINE void turn_tq1_0(const struct strip256 *x, int bias, struct turned *t)
 
 /* ---- products ---- */
 
-INLINE __m256i planes_sum(int n, int scaled, const struct planes *c, const struct turned *t)
+INLINE __m256i planes_sum(int n, int has, const struct planes *c, const struct turned *t)
 {
 	__m512i s = _mm512_setzero_si512(), u = t->start;
+	if (has & DELTAS) u = _mm512_mask_blend_epi64(c->minus, t->start_plus, u);
 	UNROLL for (int k = 0; k < n; k++) {
 		s = _mm512_dpbusd_epi32(s, c->c[k], t->high[k]);
 		u = _mm512_dpbusd_epi32(u, c->c[k], t->low[k]);
 	}
 	s = _mm512_add_epi32(_mm512_slli_epi32(s, 6), u);
-	if (scaled) s = _mm512_mullo_epi32(s, c->sc);
+	if (has & SCALES) s = _mm512_mullo_epi32(s, c->sc);
 	return _mm256_add_epi32(_mm512_castsi512_si256(s), _mm512_extracti64x4_epi64(s, 1));
 }
