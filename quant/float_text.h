@@ -22,13 +22,16 @@ static void decode_f32(const void *src, float *dst, size_t n) { memcpy(dst, src,
 
 /* ---- a row times a few tokens: lanes are columns ---- */
 
-/* Tokens, at most; bytes; columns; rows; requests for a line */
-enum { FEW = 8, LEAD = 4 << 10, RUN = 512, RUN_ROWS = 4, TIMES = 3 };
+/* Tokens, at most; columns and rows of runs */
+enum { FEW = 8, RUN = 512, RUN_ROWS = 4 };
+/* How many bytes lie between the rows that come next and what is asked for, and how often it is asked for */
+enum { LEAD = 4 << 10, TIMES = 3, RUN_LEAD = 16 << 10, RUN_TIMES = 2 };
 /* n columns, whole sixteens, of some rows and the tokens from `first` on, onto the lanes of each; x is that of
- * `first`. As many bytes from `next` on are asked for, and those one and two rows nearer again: a core that has as many
+ * `first`. As many bytes from `next` on are asked for, and those one or two rows nearer again: a core that has as many
  * lines under way as it can forgets requests for more. */
 INLINE void few(enum float_type type, int n_rows, int n_tokens, size_t n, const char *w, size_t w_stride,
-	const char *next, const float *x, size_t x_stride, float lanes[][FEW][FLOAT_LANES], size_t first)
+	const char *next, size_t times, const float *x, size_t x_stride, float lanes[][FEW][FLOAT_LANES],
+	size_t first)
 {
 	const size_t bytes = float_width(type);
 	rf a[ROWS*COLS*PARTS];
@@ -37,7 +40,7 @@ INLINE void few(enum float_type type, int n_rows, int n_tokens, size_t n, const 
 			a[(r*n_tokens + t)*PARTS + p] = r_floats(lanes[r][first + (size_t)t] + p*REG);
 	for (size_t i = 0; i < n; i += FLOAT_LANES) {
 		UNROLL for (size_t k = 0; k < (size_t)n_rows*FLOAT_LANES*bytes; k += 64)
-			UNROLL for (size_t near = 0; near < TIMES; near++)
+			UNROLL for (size_t near = 0; near < times; near++)
 				__builtin_prefetch(next + (size_t)n_rows*i*bytes + k - near*w_stride, 0, 2);
 		UNROLL for (size_t p = 0; p < PARTS; p++)
 			UNROLL for (int r = 0; r < n_rows; r++) {
@@ -72,12 +75,12 @@ INLINE void by_runs(enum float_type type, size_t n_rows, size_t n_in, const char
 	_Alignas(64) float lanes[RUN_ROWS][FEW][FLOAT_LANES] = { { { 0 } } };
 	const size_t whole = n_in/FLOAT_LANES*FLOAT_LANES, bytes = float_width(type);
 	for (size_t i = 0, n; i < whole; i += n) {
-		const char *next = w + n_rows*(w_stride + i*bytes) + LEAD;
+		const char *next = w + n_rows*(w_stride + i*bytes) + RUN_LEAD;
 		n = whole - i < RUN ? whole - i : RUN;
 		for (size_t r = 0; r < n_rows; r++, next += n*bytes) {
 			const char *from = w + r*w_stride + i*bytes;
-			if (n_tokens == 1) few(type, 1, 1, n, from, w_stride, next, x + i, x_stride, lanes + r, 0);
-			else few(type, 1, 2, n, from, w_stride, next, x + i, x_stride, lanes + r, 0);
+			if (n_tokens == 1) few(type, 1, 1, n, from, w_stride, next, RUN_TIMES, x + i, x_stride, lanes + r, 0);
+			else few(type, 1, 2, n, from, w_stride, next, RUN_TIMES, x + i, x_stride, lanes + r, 0);
 		}
 	}
 	finish(type, n_rows, n_in, w, w_stride, n_tokens, x, x_stride, lanes, y, y_stride);
@@ -96,10 +99,10 @@ INLINE void by_sides(enum float_type type, int n_rows, size_t n_in, const char *
 			const char *from = w + i*bytes, *next = w + (size_t)n_rows*(w_stride + i*bytes) + LEAD;
 			const float *xt = x + t*x_stride + i;
 			some = (n_tokens - t)/passes;
-			if (some == 1) few(type, n_rows, 1, n, from, w_stride, next, xt, x_stride, lanes, t);
-			else if (some == 2) few(type, n_rows, 2, n, from, w_stride, next, xt, x_stride, lanes, t);
-			else if (some == 3) few(type, n_rows, 3, n, from, w_stride, next, xt, x_stride, lanes, t);
-			else few(type, n_rows, COLS, n, from, w_stride, next, xt, x_stride, lanes, t);
+			if (some == 1) few(type, n_rows, 1, n, from, w_stride, next, TIMES, xt, x_stride, lanes, t);
+			else if (some == 2) few(type, n_rows, 2, n, from, w_stride, next, TIMES, xt, x_stride, lanes, t);
+			else if (some == 3) few(type, n_rows, 3, n, from, w_stride, next, TIMES, xt, x_stride, lanes, t);
+			else few(type, n_rows, COLS, n, from, w_stride, next, TIMES, xt, x_stride, lanes, t);
 		}
 	}
 	finish(type, (size_t)n_rows, n_in, w, w_stride, n_tokens, x, x_stride, lanes, y, y_stride);
