@@ -79,8 +79,10 @@ INLINE void by_runs(enum float_type type, size_t n_rows, size_t n_in, const char
 		n = whole - i < RUN ? whole - i : RUN;
 		for (size_t r = 0; r < n_rows; r++, next += n*bytes) {
 			const char *from = w + r*w_stride + i*bytes;
-			if (n_tokens == 1) few(type, 1, 1, n, from, w_stride, next, RUN_TIMES, x + i, x_stride, lanes + r, 0);
-			else few(type, 1, 2, n, from, w_stride, next, RUN_TIMES, x + i, x_stride, lanes + r, 0);
+			if (n_tokens == 1) few(type, 1, 1, n, from, w_stride, next, RUN_TIMES, x + i, x_stride,
+				lanes + r, 0);
+			else few(type, 1, 2, n, from, w_stride, next, RUN_TIMES, x + i, x_stride,
+				lanes + r, 0);
 		}
 	}
 	finish(type, n_rows, n_in, w, w_stride, n_tokens, x, x_stride, lanes, y, y_stride);
@@ -99,10 +101,14 @@ INLINE void by_sides(enum float_type type, int n_rows, size_t n_in, const char *
 			const char *from = w + i*bytes, *next = w + (size_t)n_rows*(w_stride + i*bytes) + LEAD;
 			const float *xt = x + t*x_stride + i;
 			some = (n_tokens - t)/passes;
-			if (some == 1) few(type, n_rows, 1, n, from, w_stride, next, TIMES, xt, x_stride, lanes, t);
-			else if (some == 2) few(type, n_rows, 2, n, from, w_stride, next, TIMES, xt, x_stride, lanes, t);
-			else if (some == 3) few(type, n_rows, 3, n, from, w_stride, next, TIMES, xt, x_stride, lanes, t);
-			else few(type, n_rows, COLS, n, from, w_stride, next, TIMES, xt, x_stride, lanes, t);
+			if (some == 1) few(type, n_rows, 1, n, from, w_stride, next, TIMES, xt, x_stride,
+				lanes, t);
+			else if (some == 2) few(type, n_rows, 2, n, from, w_stride, next, TIMES, xt, x_stride,
+				lanes, t);
+			else if (some == 3) few(type, n_rows, 3, n, from, w_stride, next, TIMES, xt, x_stride,
+				lanes, t);
+			else few(type, n_rows, COLS, n, from, w_stride, next, TIMES, xt, x_stride,
+				lanes, t);
 		}
 	}
 	finish(type, (size_t)n_rows, n_in, w, w_stride, n_tokens, x, x_stride, lanes, y, y_stride);
