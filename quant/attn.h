@@ -121,7 +121,8 @@ size_t attn_work_bytes(const struct attn_shape *s);
 
 /* Cuts the batch into tasks that keep n_threads busy; every cut gives the same bits. First all tasks run, each once, in
  * any order, then all merges (there may be none); a merge is short and writes its token's `out` of one key-value
- * head. */
+ * head. Where there are merges, tasks that follow each other are best run by one thread (GGU_TAKE_NEAR): each asks for
+ * what the next one reads first. */
 struct attn_plan { size_t n_tasks, n_merges; };
 struct attn_plan attn_plan(struct attn *a, int n_threads);
 void attn_run(const struct attn *a, size_t task, void *work);

@@ -377,13 +377,8 @@ INLINE void mix_codes(enum form form, int rows, int most, const struct seen *see
 {
 	const int wide = form == CODES_16 || most < 32/REG ? most : 32/REG;
 	const char *b = v->v;
-	size_t from = ATTN_BLOCK, to = 0;
-	for (int r = 0; r < rows; r++) {
-		if ((size_t)seen[r].from < from) from = (size_t)seen[r].from;
-		if ((size_t)seen[r].to > to) to = (size_t)seen[r].to;
-	}
-	from = from/STEP*STEP;
-	to = size_up(to, STEP);
+	/* what is seen moves on with the rows */
+	size_t from = (size_t)seen[0].from/STEP*STEP, to = size_up((size_t)seen[rows - 1].to, STEP);
 	for (size_t j = 0, n; j < v_wide; j += n, b += v->bytes) {
 		struct shares u[ATTN_MOST];
 		size_t low = 0, step = (size_t)wide*REG;

@@ -146,37 +146,45 @@ static inline float top_of(struct attn_task *t, size_t r, size_t p, float *facto
 	greatest = r_greatest(top)*(*factor);
 	return greatest > t->split[r].m ? greatest : t->split[r].m;
 }
-/* Scores become weights above a greatest of m; the sums so far are brought to that by f. */
-static inline void weigh(struct attn_task *t, size_t r, float factor, float m, float f)
+/* Scores become weights above a greatest of m, whose sum's lanes are put in `sum`. */
+static inline void weigh(const struct attn_task *t, size_t r, float factor, float m, float *sum)
 {
-	struct attn_sums *sums = t->split + r;
-	float *s = t->s + r*ATTN_BLOCK, *a = t->split_a + r*t->a_wide;
-	rf base = r_dup(m == -INFINITY ? 0 : m), by = r_dup(f), sum[LANES] = { { 0 } };
+	float *s = t->s + r*ATTN_BLOCK;
+	rf base = r_dup(m == -INFINITY ? 0 : m), all[LANES] = { { 0 } };
 	UNROLL for (int i = 0; i < TILE; i++) {
 		rf w = r_exp_below(r_floats(s + i*REG)*r_dup(factor) - base);
 		r_put(s + i*REG, w);
-		sum[i%LANES] += w;
+		all[i%LANES] += w;
 	}
-	for (int i = 0; i < LANES; i++) r_put(sums->l + i*REG, r_fma(r_floats(sums->l + i*REG), by, sum[i]));
+	for (int i = 0; i < LANES; i++) r_put(sum + i*REG, all[i]);
+}
+/* The sums so far are brought to a greatest of m by f, and what is summed of this tile is added. */
+static inline void add_weights(struct attn_task *t, size_t r, float m, float f, const float *sum)
+{
+	struct attn_sums *sums = t->split + r;
+	float *a = t->split_a + r*t->a_wide;
+	rf by = r_dup(f);
+	for (int i = 0; i < ATTN_LANES; i += REG)
+		r_put(sums->l + i, r_fma(r_floats(sums->l + i), by, r_floats(sum + i)));
 	if (m > sums->m) for (size_t j = 0; j < t->a_wide; j += REG) r_put(a + j, r_floats(a + j)*by);
 	sums->m = m;
 }
 /* All rows at each stage, since a stage's steps wait for each other. The sums' factor is 1 where the greatest has not
- * changed. */
+ * changed; it is wanted last, when what it is made of has long been stored. */
 static inline void weigh_rows(struct attn_task *t, size_t p, size_t from, size_t to)
 {
-	_Alignas(64) float factor[ATTN_ROWS], m[ATTN_ROWS], old[ATTN_ROWS], f[ATTN_ROWS];
-	size_t n = to - from;
-	for (size_t r = 0; r < n; r++) {
-		old[r] = t->split[from + r].m;
-		m[r] = top_of(t, from + r, p, factor + r);
+	for (size_t n; from < to; from += n) {
+		_Alignas(64) float factor[REG], m[REG] = { 0 }, old[REG] = { 0 }, f[REG], sum[REG][ATTN_LANES];
+		n = size_least(to - from, REG);
+		for (size_t r = 0; r < n; r++) {
+			old[r] = t->split[from + r].m;
+			m[r] = top_of(t, from + r, p, factor + r);
+		}
+		for (size_t r = 0; r < n; r++) weigh(t, from + r, factor[r], m[r], sum[r]);
+		rf x = r_floats(old), top = r_floats(m);
+		r_put(f, r_sel(top > x, r_exp_below(x - top), r_dup(1)));
+		for (size_t r = 0; r < n; r++) add_weights(t, from + r, m[r], f[r], sum[r]);
 	}
-	for (size_t i = n; i%REG; i++) old[i] = m[i] = 0;
-	for (size_t i = 0; i < n; i += REG) {
-		rf x = r_floats(old + i), top = r_floats(m + i);
-		r_put(f + i, r_sel(top > x, r_exp_below(x - top), r_dup(1)));
-	}
-	for (size_t r = 0; r < n; r++) weigh(t, from + r, factor[r], m[r], f[r]);
 }
 
 /* ---- a tile ---- */

@@ -135,6 +135,8 @@ void cpu_attend(struct run *r, const struct attend *a)
 	partial(r->w, &t, r->n, n_pos);
 	plan = attn_plan(&t, ggu_pool_size(r->w->m->pool));
 	if (r->w->profile) attn_cost(&t, &bytes, &macs);
-	cpu_run(r->w, PASS("attention", macs), plan.n_tasks, attend_task, &c);
+	/* a thread's splits follow each other: it has asked for the next one's first keys */
+	cpu_run(r->w, PASS("attention", macs, plan.n_merges ? GGU_TAKE_NEAR : GGU_TAKE_ANY), plan.n_tasks, attend_task,
+		&c);
 	if (plan.n_merges) cpu_run(r->w, PASS("attention"), plan.n_merges, merge_task, &c);
 }

@@ -54,7 +54,7 @@ static void attend(struct ggu_pool *pool, struct layers *l)
 	size_t block = attn_block_bytes(&l->a.shape);
 	for (size_t i = 0; i < l->n; i++) {
 		void *at[BLOCKS];
-		struct ggu_phase phase[] = { { task, l, 0, GGU_TAKE_ANY }, { merge, l, 0, GGU_TAKE_ANY } };
+		struct ggu_phase phase[] = { { task, l, 0, GGU_TAKE_NEAR }, { merge, l, 0, GGU_TAKE_ANY } };
 		for (size_t b = 0; b < BLOCKS; b++) at[b] = l->cache + (i*BLOCKS + b)*block;
 		l->rows.block = at;
 		l->plan = attn_plan(&l->a, ggu_pool_size(pool));
