@@ -20,8 +20,8 @@
  *
  * Some rows (8 or 16) go side by side. Of super-blocks one row is met after another: a block's columns fill registers,
  * and leave a few lanes that add up to its sum. Of blocks of 32 each lane of a register is a row, so that sums are
- * whole as they come (digits_units.h). They lie in memory until some columns of all rows are done; then they are
- * scaled for all rows at once, in the order of the float contract. */
+ * whole as they come (digits_units.h; for AVX2 digits_eights.h adds up a few). They lie in memory until some columns
+ * of all rows are done; then they are scaled for all rows at once, in the order of the float contract. */
 #ifndef QUANT_DIGITS_H
 #define QUANT_DIGITS_H
 #include "mul.h"
@@ -35,9 +35,13 @@ enum {
  *   FOURTHS   0 4 8 12   1 5 9 13   2 6 10 14   3 7 11 15     Q4_K and Q5_K, of which a byte holds k and k + 32
  *   PAIRS     0 2 4 6    1 3 5 7    8 10 12 14  9 11 13 15    IQ4_XS, k and k + 16
  *   HALVES    0 1 8 9    2 3 10 11  4 5 12 13   6 7 14 15     Q2_K, Q3_K, Q6_K: k, k + 32, k + 64, k + 96
+ * EIGHTS is HALVES with the first halves of four sixteens before the second ones, of those 8 apart side by side, for
+ *   Q3_K and Q6_K in registers of 32 bytes: two of them, half a lane to a sixteen, then have the same scales
  * LANES is HALVES with the fours of columns that lie at the same place of four sixteens exchanged, for AVX-512's Q2_K
  * and Q3_K: a lane of 32 bits then is one sixteen, four columns in each register. */
-enum digits_order { ORDER_PLAIN, ORDER_FOURTHS, ORDER_PAIRS, ORDER_HALVES, ORDER_LANES, DIGITS_ORDERS };
+enum digits_order {
+	ORDER_PLAIN, ORDER_FOURTHS, ORDER_PAIRS, ORDER_HALVES, ORDER_EIGHTS, ORDER_LANES, DIGITS_ORDERS
+};
 struct strip256 {
 	_Alignas(64) struct digits { int8_t high[256], low[256]; } in[DIGITS_ORDERS];
 	int16_t sum[16];                /* of 16 */

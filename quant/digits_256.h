@@ -12,13 +12,15 @@ typedef __m256i isum;
 
 INLINE c64 c_load(const void *p) { return (c64){ y_load(p), y_load((const char *)p + 32) }; }
 INLINE c64 c_four_times(const void *p) { return (c64){ y_twice(p), y_twice(p) }; }
-INLINE c64 c_twice(const void *p) { return (c64){ y_load(p), y_load(p) }; }
 INLINE __m256i y_two(const char *p, const char *q)
 {
 	return _mm256_set_m128i(_mm_loadu_si128((const void *)q), _mm_loadu_si128((const void *)p));
 }
-/* 32 bytes at p, 32 at q */
-INLINE c64 c_both(const void *p, const void *q) { return (c64){ y_load(p), y_load(q) }; }
+/* 32 bytes at p, 32 at q, in ORDER_EIGHTS */
+INLINE c64 y_eights(__m256i a, __m256i b) { return (c64){ _mm256_unpacklo_epi64(a, b), _mm256_unpackhi_epi64(a, b) }; }
+INLINE c64 c_both(const void *p, const void *q) { return y_eights(y_load(p), y_load(q)); }
+/* 32 bytes at p, and the same moved right by four */
+INLINE c64 c_nibbles(const void *p) { return y_eights(y_load(p), _mm256_srli_epi16(y_load(p), 4)); }
 /* Of four times 32 bytes, the first sixteens and the second ones */
 INLINE void c_fourths(const void *from, c64 *first, c64 *second)
 {
@@ -64,39 +66,35 @@ INLINE digits256 d_load(const int8_t *p) { return (digits256){ p }; }
 INLINE __m256i x_load(const int8_t *x) { return _mm256_load_si256((const void *)x); }
 /* 64*high + low, in eight lanes */
 INLINE __m256i i_value(isum high, isum low) { return _mm256_add_epi32(_mm256_slli_epi32(high, 6), low); }
-/* Words j and j + 1 of either half */
-INLINE __m256i y_scale(__m256i half, int j)
-{
-	const long long first = 0x0100010001000100, second = 0x0302030203020302;
-	const __m256i at = _mm256_setr_epi64x(first, first, second, second);
-	return _mm256_shuffle_epi8(half, _mm256_add_epi8(at, y_bytes(2*j)));
-}
-INLINE isum i_scaled(isum a, __m256i c, const int8_t *x, __m256i f)
-{
-	return i_madd(a, _mm256_maddubs_epi16(c, x_load(x)), f);
-}
-/* The sums of codes in ORDER_HALVES times the scales of sixteens, in eight lanes */
-INLINE __m256i i_sixteens(const c64 *c, digits256 high, digits256 low, __m256i sc)
-{
-	const __m256i half[2] = { _mm256_permute2x128_si256(sc, sc, 0), _mm256_permute2x128_si256(sc, sc, 0x11) };
-	isum h = i_zero(), l = h;
-	UNROLL for (int i = 0; i < 4; i++) {
-		__m256i f = y_scale(half[0], 2*i), g = y_scale(half[1], 2*i);
-		h = i_scaled(i_scaled(h, c[i].a, high.x + 64*i, f), c[i].b, high.x + 64*i + 32, g);
-		l = i_scaled(i_scaled(l, c[i].a, low.x + 64*i, f), c[i].b, low.x + 64*i + 32, g);
-	}
-	return i_value(h, l);
-}
 /* Codes times digits at x and `next` behind it, in words */
 INLINE __m256i i_two(__m256i a, __m256i b, const int8_t *x, int next)
 {
 	return _mm256_add_epi16(_mm256_maddubs_epi16(a, x_load(x)), _mm256_maddubs_epi16(b, x_load(x + next)));
 }
 /* Both digits' sums of a and b, times words f */
-INLINE void i_chain(isum *s, __m256i a, __m256i b, const int8_t *high, const int8_t *low, __m256i f)
+INLINE void i_chain(isum *s, __m256i a, __m256i b, const int8_t *high, const int8_t *low, int next, __m256i f)
 {
-	s[0] = i_madd(s[0], i_two(a, b, high, 64), f);
-	s[1] = i_madd(s[1], i_two(a, b, low, 64), f);
+	s[0] = i_madd(s[0], i_two(a, b, high, next), f);
+	s[1] = i_madd(s[1], i_two(a, b, low, next), f);
+}
+#define ORDER_SIXTEENS ORDER_EIGHTS
+/* The scales of sixteens as words, the even ones before the odd ones, and the sums of these sixteens */
+INLINE __m256i i_scales(__m128i sc)
+{
+	return _mm256_cvtepi8_epi16(_mm_shuffle_epi8(sc, _mm_setr_epi8(0, 2, 4, 6, 8, 10, 12, 14, 1, 3, 5, 7, 9, 11,
+		13, 15)));
+}
+INLINE __m256i i_sums(const struct strip256 *x) { return _mm256_load_si256((const void *)x->first); }
+/* The sums of codes in ORDER_EIGHTS times those scales, in eight lanes */
+INLINE __m256i i_sixteens(const c64 *c, digits256 high, digits256 low, __m256i sc)
+{
+	const long long first = 0x0100010001000100, second = 0x0908090809080908;
+	const __m256i at = _mm256_setr_epi64x(first, second, first, second);
+	isum s[2] = { i_zero(), i_zero() };
+	UNROLL for (int i = 0; i < 4; i++)
+		i_chain(s, c[i].a, c[i].b, high.x + 64*i, low.x + 64*i, 32,
+			_mm256_shuffle_epi8(sc, _mm256_add_epi8(at, y_bytes(2*i))));
+	return i_value(s[0], s[1]);
 }
 /* The sums of c[0] and c[1], and of c[2] and c[3], times four integers each, in eight lanes */
 INLINE __m256i i_chains(const c64 *c, digits256 high, digits256 low, __m256i sc)
@@ -106,8 +104,8 @@ INLINE __m256i i_chains(const c64 *c, digits256 high, digits256 low, __m256i sc)
 	isum s[2] = { i_zero(), i_zero() };
 	UNROLL for (int i = 0; i < 2; i++, c += 2, high.x += 128, low.x += 128) {
 		__m256i four = i ? _mm256_permute4x64_epi64(sc, 0xee) : _mm256_permute4x64_epi64(sc, 0x44);
-		i_chain(s, c[0].a, c[1].a, high.x, low.x, _mm256_shuffle_epi8(four, words));
-		i_chain(s, c[0].b, c[1].b, high.x + 32, low.x + 32,
+		i_chain(s, c[0].a, c[1].a, high.x, low.x, 64, _mm256_shuffle_epi8(four, words));
+		i_chain(s, c[0].b, c[1].b, high.x + 32, low.x + 32, 64,
 			_mm256_shuffle_epi8(four, _mm256_add_epi8(words, y_bytes(8))));
 	}
 	return i_value(s[0], s[1]);
@@ -119,9 +117,9 @@ INLINE __m256i i_chains8(const c64 *c, digits256 high, digits256 low, const uint
 			(int)0x80008000, (int)0x80018001, (int)0x80018001, (int)0x80018001, (int)0x80018001);
 	isum s[2] = { i_zero(), i_zero() };
 	UNROLL for (int i = 0; i < 2; i++, c += 2, high.x += 128, low.x += 128) {
-		i_chain(s, c[0].a, c[1].a, high.x, low.x,
+		i_chain(s, c[0].a, c[1].a, high.x, low.x, 64,
 			_mm256_shuffle_epi8(four, _mm256_add_epi8(words, y_bytes(4*i))));
-		i_chain(s, c[0].b, c[1].b, high.x + 32, low.x + 32,
+		i_chain(s, c[0].b, c[1].b, high.x + 32, low.x + 32, 64,
 			_mm256_shuffle_epi8(four, _mm256_add_epi8(words, y_bytes(4*i + 2))));
 	}
 	return _mm256_add_epi32(_mm256_slli_epi32(s[0], 8), s[1]);
@@ -246,6 +244,13 @@ INLINE struct two v_pairs(vi a)
 	return (struct two){ _mm256_cvtph_ps(_mm256_castsi256_si128(p)),
 		_mm256_cvtph_ps(_mm256_extracti128_si256(p, 1)) };
 }
+/* The same where row r's pair is the v_place(r)-th of them */
+INLINE size_t v_place(size_t r) { return r/4*2 + r/2%2*4 + r%2; }
+INLINE struct two v_placed(const uint32_t *p)
+{
+	const vf a = v_halves((const void *)p), b = v_halves((const void *)(p + 4));
+	return (struct two){ _mm256_shuffle_ps(a, b, 0x88), _mm256_shuffle_ps(a, b, 0xdd) };
+}
 INLINE vi v_words(const uint16_t *p) { return _mm256_cvtepu16_epi32(_mm_load_si128((const void *)p)); }
 /* mxfp4_scale */
 INLINE vf v_exponent(vi e)
@@ -271,12 +276,13 @@ INLINE vi sums_at(const int32_t *p, size_t stride)
 {
 	return four(v_load(p), v_load(p + stride), v_load(p + 2*stride), v_load(p + 3*stride));
 }
-/* Sums of eight lanes of each row */
-INLINE vi v_eights(const int32_t *p)
+/* The sums over both halves of a, and behind them of b */
+INLINE vi eight(vi a, vi b)
 {
-	vi a = sums_at(p, 8), b = sums_at(p + 32, 8);
 	return _mm256_add_epi32(_mm256_permute2x128_si256(a, b, 0x20), _mm256_permute2x128_si256(a, b, 0x31));
 }
+/* Sums of eight lanes of each row */
+INLINE vi v_eights(const int32_t *p) { return eight(sums_at(p, 8), sums_at(p + 32, 8)); }
 /* Sums of eight minima of each row, behind eight scales, times those of activations */
 INLINE vi v_minima(const uint8_t *m, const int16_t *first, const int16_t *second)
 {
@@ -291,12 +297,10 @@ INLINE vi v_minima(const uint8_t *m, const int16_t *first, const int16_t *second
 /* The same of sixteen each, in the upper halves of bytes */
 INLINE vi v_minima16(const uint8_t *m, const struct strip256 *x)
 {
-	vi s[8], a, b;
+	vi s[8];
 	UNROLL for (int r = 0; r < 8; r++) {
 		vi w = _mm256_srli_epi16(_mm256_cvtepu8_epi16(_mm_load_si128((const void *)(m + 16*r))), 4);
 		s[r] = _mm256_madd_epi16(w, y_load(x->sum));
 	}
-	a = four(s[0], s[1], s[2], s[3]);
-	b = four(s[4], s[5], s[6], s[7]);
-	return _mm256_add_epi32(_mm256_permute2x128_si256(a, b, 0x20), _mm256_permute2x128_si256(a, b, 0x31));
+	return eight(four(s[0], s[1], s[2], s[3]), four(s[4], s[5], s[6], s[7]));
 }

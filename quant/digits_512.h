@@ -11,11 +11,9 @@ typedef __m512i isum;
 INLINE c64 c_load(const void *p) { return _mm512_loadu_si512(p); }
 INLINE c64 c_four_times(const void *p) { return _mm512_broadcast_i32x4(_mm_loadu_si128(p)); }
 INLINE c64 c_twice(const void *p) { return _mm512_broadcast_i64x4(_mm256_loadu_si256(p)); }
+INLINE c64 c_halves(__m256i a, __m256i b) { return _mm512_inserti64x4(_mm512_castsi256_si512(a), b, 1); }
 /* 32 bytes at p, 32 at q */
-INLINE c64 c_both(const void *p, const void *q)
-{
-	return _mm512_inserti64x4(_mm512_castsi256_si512(_mm256_loadu_si256(p)), _mm256_loadu_si256(q), 1);
-}
+INLINE c64 c_both(const void *p, const void *q) { return c_halves(_mm256_loadu_si256(p), _mm256_loadu_si256(q)); }
 /* Of four times 32 bytes, the first sixteens and the second ones */
 INLINE void c_fourths(const void *p, c64 *first, c64 *second)
 {
@@ -30,16 +28,10 @@ INLINE c64 c_fifths(const void *p)
 	const __m512i by = _mm512_setr_epi32(4, 4, 4, 4, 2, 2, 2, 2, 0, 0, 0, 0, 30, 30, 30, 30);
 	return _mm512_rolv_epi32(_mm512_broadcast_i32x4(_mm_loadu_si128(p)), by);
 }
-INLINE __m512i two_words(int a, int b)
+/* 32 bytes, and the same moved right by four */
+INLINE c64 c_nibbles(const void *p)
 {
-	return _mm512_inserti64x4(_mm512_set1_epi16((short)a), _mm256_set1_epi16((short)b), 1);
-}
-/* Words of the first half moved right by a, of the second half by b; negative: left */
-INLINE c64 c_move(c64 c, int a, int b)
-{
-	if (a > 0 || b > 0) c = _mm512_srlv_epi16(c, two_words(a > 0 ? a : 0, b > 0 ? b : 0));
-	if (a < 0 || b < 0) c = _mm512_sllv_epi16(c, two_words(a < 0 ? -a : 0, b < 0 ? -b : 0));
-	return c;
+	return _mm512_srlv_epi16(c_twice(p), c_halves(_mm256_setzero_si256(), _mm256_set1_epi16(4)));
 }
 INLINE c64 c_right(c64 c, int n) { return _mm512_srli_epi16(c, (unsigned)n); }
 INLINE c64 c_left(c64 c, int n) { return _mm512_slli_epi16(c, (unsigned)n); }
@@ -100,7 +92,11 @@ INLINE isum i_scaled(isum a, c64 c, c64 d, const __m512i *x, __m512i f)
 {
 	return _mm512_dpwssd_epi32(a, _mm512_packs_epi32(i_fours(c, x[0]), i_fours(d, x[1])), f);
 }
-/* The sums of codes times the scales of sixteens, in eight lanes */
+#define ORDER_SIXTEENS ORDER_HALVES
+/* The scales of sixteens as words, and the sums of these sixteens */
+INLINE __m256i i_scales(__m128i sc) { return _mm256_cvtepi8_epi16(sc); }
+INLINE __m256i i_sums(const struct strip256 *x) { return _mm256_load_si256((const void *)x->sum); }
+/* The sums of codes times those scales, in eight lanes */
 INLINE __m256i i_sixteens(const c64 *c, digits256 high, digits256 low, __m256i sc)
 {
 	isum h = i_zero(), l = h;
@@ -306,6 +302,9 @@ INLINE struct two v_pairs(vi a)
 	return (struct two){ _mm512_cvtph_ps(_mm512_cvtepi32_epi16(a)),
 		_mm512_cvtph_ps(_mm512_cvtepi32_epi16(_mm512_srli_epi32(a, 16))) };
 }
+/* The same where row r's pair is the v_place(r)-th of them */
+INLINE size_t v_place(size_t r) { return r; }
+INLINE struct two v_placed(const uint32_t *p) { return v_pairs(v_load(p)); }
 INLINE vi v_words(const uint16_t *p) { return _mm512_cvtepu16_epi32(_mm256_load_si256((const void *)p)); }
 /* mxfp4_scale */
 INLINE vf v_exponent(vi e)

@@ -34,6 +34,15 @@ static void take(const struct digits *from, const uint8_t *order, struct digits 
 		memcpy(to->low + 16*i, from->low + 16*order[i], 16);
 	}
 }
+/* ORDER_HALVES to ORDER_EIGHTS */
+static void take_eights(const struct digits *from, struct digits *to)
+{
+	for (size_t i = 0; i < 32; i++) {
+		size_t second = i/4%2, lane = i/2%2, pair = i%2, at = 64*(i/8) + 32*pair + 16*lane + 8*second;
+		memcpy(to->high + 8*i, from->high + at, 8);
+		memcpy(to->low + 8*i, from->low + at, 8);
+	}
+}
 /* ORDER_HALVES to ORDER_LANES: of each quarter of four registers, fours of bytes turned */
 static void take_lanes(const struct digits *from, struct digits *to)
 {
@@ -54,6 +63,7 @@ static void pack256(const struct narrow *q, struct strip256 *s)
 	take(&wide, fourths, s->in + ORDER_FOURTHS);
 	take(s->in, pairs, s->in + ORDER_PAIRS);
 	take(s->in, halves, s->in + ORDER_HALVES);
+	take_eights(s->in + ORDER_HALVES, s->in + ORDER_EIGHTS);
 	take_lanes(s->in + ORDER_HALVES, s->in + ORDER_LANES);
 	memcpy(s->sum, q->sum, sizeof s->sum);
 	digits_of(q->sum, 16, 8, s->sum_high, s->sum_low);

@@ -87,11 +87,12 @@ INLINE void q2_k_block(const void *block, const struct meet *m)
 
 /* ---- sixteens ---- */
 
-/* sc: sixteen words. Codes have a bias of 1 << bias. */
-INLINE void sixteens(const c64 *c, __m256i sc, int bias, const struct meet *m)
+/* scales: sixteen signed bytes. Codes have a bias of 1 << bias. */
+INLINE void sixteens(const c64 *c, __m128i scales, int bias, const struct meet *m)
 {
+	const __m256i sc = i_scales(scales);
 	UNROLL for (int t = 0; t < m->n_tokens; t++) {
-		__m256i biased = _mm256_slli_epi32(_mm256_madd_epi16(sc, sum_at(strip_of(m, t)->sum)), bias);
+		__m256i biased = _mm256_slli_epi32(_mm256_madd_epi16(sc, i_sums(strip_of(m, t))), bias);
 		leave(m, t, _mm256_sub_epi32(i_sixteens(c, high_of(m, t), low_of(m, t), sc), biased));
 	}
 }
@@ -109,14 +110,14 @@ INLINE void c_q5_k(const struct q5_k *b, c64 *c)
 }
 INLINE void c_q6_k(const struct q6_k *b, c64 *c)
 {
-	c64 x = c_both(b->ql, b->ql + 64), y = c_both(b->ql + 32, b->ql + 96), u = c_load(b->qh);
+	c64 x = c_both(b->ql, b->ql + 64), y = c_both(b->ql + 32, b->ql + 96), u = c_both(b->qh, b->qh + 32);
 	c[0] = c_merge(x, 15, c_left(u, 4), 48);
 	c[1] = c_merge(y, 15, c_left(u, 2), 48);
 	c[2] = c_merge(c_right(x, 4), 15, u, 48);
 	c[3] = c_merge(c_right(y, 4), 15, c_right(u, 2), 48);
 }
 enum { AT_Q3_K = 0 };
-static const enum digits_order order_q3_k = ORDER_HALVES;
+static const enum digits_order order_q3_k = ORDER_SIXTEENS;
 static heads_fn *const q3_k_heads = NULL;
 /* The 6-bit scales of codec/q3_k.h, from the twelve bytes at the end of x. */
 INLINE __m128i q3_k_sixes(__m128i x)
@@ -129,11 +130,10 @@ INLINE __m128i q3_k_sixes(__m128i x)
 INLINE void q3_k_block(const void *block, const struct meet *m)
 {
 	const struct q3_k *b = block;
-	c64 x = c_load(b->qs), h = c_move(c_twice(b->hmask), 0, 4);
+	c64 x = c_both(b->qs, b->qs + 32), h = c_nibbles(b->hmask);
 	const c64 c[4] = { c_merge(x, 3, c_left(h, 2), 4), c_merge(c_right(x, 2), 3, c_left(h, 1), 4),
 		c_merge(c_right(x, 4), 3, h, 4), c_merge(c_right(x, 6), 3, c_right(h, 1), 4) };
-	__m256i sc = _mm256_cvtepu8_epi16(q3_k_sixes(x16(b->scales - 4)));
-	sixteens(c, _mm256_sub_epi16(sc, _mm256_set1_epi16(32)), 2, m);
+	sixteens(c, _mm_sub_epi8(q3_k_sixes(x16(b->scales - 4)), _mm_set1_epi8(32)), 2, m);
 }
 #endif
 
@@ -149,5 +149,5 @@ INLINE void q6_k_block(const void *block, const struct meet *m)
 	const struct q6_k *b = block;
 	c64 c[4];
 	c_q6_k(b, c);
-	sixteens(c, _mm256_cvtepi8_epi16(x16(b->scales)), 5, m);
+	sixteens(c, x16(b->scales), 5, m);
 }

@@ -28,7 +28,7 @@ INLINE struct two scales_of_block(const struct digit_sums *s, size_t at, enum di
 	case DIGITS_HALF:
 	case DIGITS_HALF_2:
 	case DIGITS_HALF_4: return (struct two){ .d = v_halves(s->d.half + at) };
-	case DIGITS_PAIR: return v_pairs(v_load(s->d.pair + at));
+	case DIGITS_PAIR: return v_placed(s->d.pair + at);
 	case DIGITS_EXPONENT: return (struct two){ .d = v_exponent(v_words(s->d.half + at)) };
 	default: return v_smalls(s->d.half + at);
 	}

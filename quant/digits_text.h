@@ -2,8 +2,8 @@
  * digits_text.h - a row's blocks times the digits of activations, one text for all widths of registers; defines the
  * table DIGITS_TABLE. An instance includes digits_256.h or digits_512.h before.
  *
- * Super-blocks are in digits_k.h, digits_lanes.h and books_text.h, blocks of 32 in digits_units.h. The first letter of
- * a word says what it works on:
+ * Super-blocks are in digits_k.h, digits_lanes.h and books_text.h, blocks of 32 in digits_units.h and
+ * digits_eights.h. The first letter of a word says what it works on:
  *   c_  c64          codes of 64 columns, a byte each
  *   d_  digits256    digits of 256 columns, in registers or where they lie
  *   i_  isum         a row's sums in the lanes of a register; i_value, i_chains and i_q2_k leave eight of int32
@@ -13,8 +13,10 @@
 
 INLINE void ahead(const char *p, size_t nearer, size_t bytes)
 {
+	const char *near = p - nearer;
+	__asm__("" : "+r"(near));       /* one register, not one for each line */
 	UNROLL for (size_t i = 0; i < bytes; i += 64) __builtin_prefetch(p + i, 0, 2);
-	UNROLL for (size_t i = 0; i < bytes; i += 64) __builtin_prefetch(p - nearer + i, 0, 2);
+	UNROLL for (size_t i = 0; i < bytes; i += 64) __builtin_prefetch(near + i, 0, 2);
 }
 INLINE __m256i sum_at(const int16_t *p) { return _mm256_load_si256((const void *)p); }
 INLINE __m128i x16(const void *p) { return _mm_loadu_si128(p); }
@@ -58,18 +60,19 @@ typedef void block_fn(const void *block, const struct meet *m);
 
 /* has_min: dmin is behind d. at_heads: of the sixteen bytes that `scales`, if not NULL, makes m of */
 struct kind { size_t bytes, at_d; int has_min; size_t at_heads; };
-INLINE void supers(int n_tokens, const struct digits_part *p, struct digit_sums *to, struct kind k,
+INLINE void supers(int n_tokens, const struct digits_part *part, struct digit_sums *to, struct kind k,
 	enum digits_order order, heads_fn *scales, block_fn *block)
 {
-	for (size_t b = 0; b < p->n; b++) {
-		const char *w = p->w + b*k.bytes, *strip = p->strip + b*sizeof(struct strip256),
-			*next = p->next + b*k.bytes*ROWS;
+	const struct digits_part p = *part;
+	for (size_t b = 0; b < p.n; b++) {
+		const char *w = p.w + b*k.bytes, *strip = p.strip + b*sizeof(struct strip256),
+			*next = p.next + b*k.bytes*ROWS;
 		const struct strip256 *x = (const void *)strip;
-		if (scales) heads_of_rows(w + k.at_heads, p->w_stride, p->n_rows, scales, to->m + 16*b*ROWS);
+		if (scales) heads_of_rows(w + k.at_heads, p.w_stride, p.n_rows, scales, to->m + 16*b*ROWS);
 		const digits256 d[2] = { d_load(x->in[order].high), d_load(x->in[order].low) };
-		for (size_t r = 0, at = b*ROWS; r < p->n_rows; r++, at++, w += p->w_stride, next += k.bytes) {
-			const struct meet m = { n_tokens, strip, p->strip_stride, order, d, to, at };
-			ahead(next, p->nearer, k.bytes);
+		for (size_t r = 0, at = b*ROWS; r < p.n_rows; r++, at++, w += p.w_stride, next += k.bytes) {
+			const struct meet m = { n_tokens, strip, p.strip_stride, order, d, to, at };
+			ahead(next, p.nearer, k.bytes);
 			block(w, &m);
 			if (k.has_min) memcpy(to->d.pair + at, w + k.at_d, 4);
 			else memcpy(to->d.half + at, w + k.at_d, 2);
@@ -101,25 +104,25 @@ static void name##_4(const struct digits_part *p, struct digit_sums *to) \
 #define SUPER(name, order, min, at, heads) \
 SUMS(name, supers(T, p, to, (struct kind){ sizeof(struct name), offsetof(struct name, d), min, at }, order, heads, \
 	name##_block))
-#define UNITS(name, ...) \
-SUMS(name, units(T, p, to, (struct unit){ sizeof(struct name), __VA_ARGS__ }, name##_codes))
+#define UNITS(name, dots, ...) \
+SUMS(name, units(T, p, to, (struct unit){ sizeof(struct name), __VA_ARGS__ }, name##_codes, dots))
 
 SUPER(q2_k, order_q2_k, 1, 0, NULL)
 SUPER(q3_k, order_q3_k, 0, AT_Q3_K, q3_k_heads)
 SUPER(q4_k, ORDER_FOURTHS, 1, 0, q4_k_sixes)
 SUPER(q5_k, ORDER_FOURTHS, 1, 0, q4_k_sixes)
-SUPER(q6_k, ORDER_HALVES, 0, 0, NULL)
+SUPER(q6_k, ORDER_SIXTEENS, 0, 0, NULL)
 SUPER(iq4_xs, ORDER_PAIRS, 0, 0, NULL)
-UNITS(q4_0, 1, 1, 2, 8, 15)
-UNITS(q4_1, 1, 1, 4, 0, 15)
-UNITS(q5_0, 1, 1, 2, 16, 31)
-UNITS(q5_1, 1, 1, 4, 0, 31)
-UNITS(q8_0, 1, 1, 2, 128, 255)
-UNITS(iq4_nl, 1, 1, 2, 128, 241)
-UNITS(mxfp4, 1, 1, 1, 12, 24)
-UNITS(nvfp4, 2, 2, 2, 12, 24)
-UNITS(q1_0, 4, 1, 2, 1, 2, EVEN_Q1_0)
-UNITS(q2_0, 2, 1, 2, 1, 3)
+UNITS(q4_0, dots_eights, 1, 1, 2, 8, 15)
+UNITS(q4_1, dots_eights, 1, 1, 4, 0, 15)
+UNITS(q5_0, dots_eights, 1, 1, 2, 16, 31)
+UNITS(q5_1, dots_eights, 1, 1, 4, 0, 31)
+UNITS(q8_0, dots_wholes, 1, 1, 2, 128, 255)
+UNITS(iq4_nl, dots_eights, 1, 1, 2, 128, 241)
+UNITS(mxfp4, v_dots, 1, 1, 1, 12, 24)
+UNITS(nvfp4, v_dots, 2, 2, 2, 12, 24)
+UNITS(q1_0, v_dots, 4, 1, 2, 1, 2, EVEN_Q1_0)
+UNITS(q2_0, v_dots, 2, 1, 2, 1, 3)
 
 #define OF(name) { name##_1, name##_2, name##_4 }
 #include "digits_settle.h"

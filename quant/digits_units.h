@@ -8,9 +8,11 @@
 /* A type's block: how many blocks of 32, and parts of these with scales of their own; bytes of the scales of each; the
  * bias of codes, and the greatest; how far up in their bytes the codes of even blocks lie */
 struct unit { size_t bytes; int blocks, parts, scale, bias, most, even; };
-/* The codes of its j-th 32 columns in every row: c[i] has columns 4i to 4i + 3. c[8] to c[11] are its own from one j to
- * the next. */
+/* The codes of its j-th 32 columns in every row: c[i] has columns 4i to 4i + 3, unless dots_eights or dots_wholes
+ * multiply them. c[8] to c[11] are its own from one j to the next. */
 typedef void codes_fn(const struct rows *w, int j, vi *c);
+/* s += products of n registers of codes, at most `most`, with digits, as v_dots does */
+typedef vi dots_fn(vi s, const vi *c, int n, const int8_t *high, const int8_t *low, int most);
 
 /* Sixteen columns each in the lower and the upper halves of bytes */
 INLINE void nibbles(const struct rows *w, int at, vi *c)
@@ -22,6 +24,20 @@ INLINE void nibbles(const struct rows *w, int at, vi *c)
 		c[4 + i] = v_and(v_right(x[i], 4), 15);
 	}
 }
+/* Levels of sixteen columns each in the lower and the upper halves of bytes */
+INLINE void levels(const struct rows *w, int at, const int8_t *table, int bias, vi *c)
+{
+	const __m128i t = _mm_add_epi8(x16(table), _mm_set1_epi8((char)bias));
+	vi x[4];
+	v_four(w, at, x);
+	UNROLL for (int i = 0; i < 4; i++) {
+		c[i] = v_level(t, x[i]);
+		c[4 + i] = v_level(t, v_right(x[i], 4));
+	}
+}
+#if defined DIGITS_EIGHTS
+#include "digits_eights.h"
+#else
 INLINE void q4_0_codes(const struct rows *w, int j, vi *c) { nibbles(w, 2 + 16*j, c); }
 INLINE void q4_1_codes(const struct rows *w, int j, vi *c) { nibbles(w, 4 + 16*j, c); }
 /* qh, and behind it qs */
@@ -39,18 +55,9 @@ INLINE void q8_0_codes(const struct rows *w, int j, vi *c)
 	v_four(w, 18 + 32*j, c + 4);
 	UNROLL for (int i = 0; i < 8; i++) c[i] = v_flip(c[i], 128);
 }
-/* Levels of sixteen columns each in the lower and the upper halves of bytes */
-INLINE void levels(const struct rows *w, int at, const int8_t *table, int bias, vi *c)
-{
-	const __m128i t = _mm_add_epi8(x16(table), _mm_set1_epi8((char)bias));
-	vi x[4];
-	v_four(w, at, x);
-	UNROLL for (int i = 0; i < 4; i++) {
-		c[i] = v_level(t, x[i]);
-		c[4 + i] = v_level(t, v_right(x[i], 4));
-	}
-}
+static dots_fn *const dots_eights = v_dots, *const dots_wholes = v_dots;
 INLINE void iq4_nl_codes(const struct rows *w, int j, vi *c) { levels(w, 2 + 16*j, iq4_levels, 128, c); }
+#endif
 INLINE void mxfp4_codes(const struct rows *w, int j, vi *c) { levels(w, 1 + 16*j, fp4_levels, 12, c); }
 /* Eight columns each: a byte's halves are eight columns apart */
 INLINE void nvfp4_codes(const struct rows *w, int j, vi *c)
@@ -93,7 +100,7 @@ INLINE void q2_0_codes(const struct rows *w, int j, vi *c)
 INLINE void scales_of_rows(const struct rows *w, int from, int n, struct digit_sums *to, size_t at)
 {
 	if (n == 4) {
-		UNROLL for (size_t r = 0; r < ROWS; r++) memcpy(to->d.pair + at + r, row(w, r, from), 4);
+		UNROLL for (size_t r = 0; r < ROWS; r++) memcpy(to->d.pair + at + v_place(r), row(w, r, from), 4);
 		return;
 	}
 	UNROLL for (size_t r = 0; r < ROWS; r += 2) {
@@ -104,18 +111,19 @@ INLINE void scales_of_rows(const struct rows *w, int from, int n, struct digit_s
 	}
 }
 /* One token times one block of 32 columns of all rows, whose codes lie so far up */
-INLINE void unit_sums(const vi *c, const struct strip32 *x, struct unit like, int up, int32_t *to)
+INLINE void unit_sums(const vi *c, const struct strip32 *x, struct unit like, dots_fn *dots, int up,
+	int32_t *to)
 {
 	const int n = like.parts, columns = 32/n;
 	UNROLL for (int i = 0; i < n; i++) {
 		const vi less = v_times(v_all32(n == 1 ? &x->all : x->sum + i), -like.bias*(1 << up)),
-			sum = v_dots(less, c + columns/4*i, columns/4, x->high + columns*i, x->low + columns*i,
+			sum = dots(less, c + columns/4*i, columns/4, x->high + columns*i, x->low + columns*i,
 				like.most);
 		v_store(to + i*ROWS, up ? v_down(sum, up) : sum);
 	}
 }
 INLINE void units(int n_tokens, const struct digits_part *part, struct digit_sums *to, struct unit like,
-	codes_fn *codes)
+	codes_fn *codes, dots_fn *dots)
 {
 	const struct digits_part p = *part;
 	const char *next = p.next, *strip = p.strip;
@@ -126,7 +134,7 @@ INLINE void units(int n_tokens, const struct digits_part *part, struct digit_sum
 		UNROLL for (int j = 0; j < like.blocks; j++, at += ROWS, strip += sizeof(struct strip32)) {
 			codes(&w, j, c);
 			UNROLL for (int t = 0; t < n_tokens; t++)
-				unit_sums(c, (const void *)(strip + (size_t)t*p.strip_stride), like,
+				unit_sums(c, (const void *)(strip + (size_t)t*p.strip_stride), like, dots,
 					j%2 ? 0 : like.even, to->s[t] + (size_t)like.parts*at);
 			if (j == 0 || like.parts == 2) scales_of_rows(&w, (like.parts - 1)*2*j, like.scale, to, at);
 		}
