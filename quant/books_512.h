@@ -207,11 +207,9 @@ INLINE void put_words(struct prepared *to, __m512i first, __m512i second)
 	_mm512_store_si512(to[0].k, _mm512_unpacklo_epi8(first, second));
 	_mm512_store_si512(to[1].k, _mm512_unpackhi_epi8(first, second));
 }
-/* Blocks a and b of two rows; the last of an odd number is met twice. */
-#define EACH_PAIR(name) \
-	const struct name *a, *b; \
-	for (size_t r = 0; r < n && (a = (const void *)(w + r*stride), \
-		b = (const void *)(w + (r + (r + 1 < n))*stride), 1); r += 2, to += 2)
+INLINE const void *block_at(const char *w, size_t stride, size_t r) { return w + r*stride; }
+/* The row that is met with the r-th: the one behind it, or itself where it is the last */
+INLINE size_t second_of(size_t r, size_t n) { return r + 1 < n ? r + 1 : r; }
 
 /* ---- the types ---- */
 
@@ -227,10 +225,11 @@ INLINE void nothing(const char *w, size_t stride, size_t n, struct prepared *to)
 INLINE void iq2_xxs_prepare(const char *w, size_t stride, size_t n, struct prepared *to)
 {
 	const v64 i = six_bits();
-	EACH_PAIR(iq2_xxs) {
+	for (size_t r = 0; r < n; r += 2) {
+		const struct iq2_xxs *a = block_at(w, stride, r), *b = block_at(w, stride, second_of(r, n));
 		__m512i k = by_turns(z_load(a->qs), z_load(b->qs), (i & 3) | (i & 4) << 1);
 		__mmask64 m = _mm512_movepi8_mask(k);
-		put_words(to, bytes_of_256(halved_iq2_xxs[0], k, m), bytes_of_256(halved_iq2_xxs[1], k, m));
+		put_words(to + r, bytes_of_256(halved_iq2_xxs[0], k, m), bytes_of_256(halved_iq2_xxs[1], k, m));
 	}
 }
 INLINE struct planes iq2_xxs_planes(const void *block, const struct prepared *from)
@@ -251,11 +250,12 @@ INLINE void iq2_xs_prepare(const char *w, size_t stride, size_t n, struct prepar
 {
 	const uint8_t (*book)[512] = halved_iq2_xs;
 	const v64 even = (six_bits() & 7) << 1;
-	EACH_PAIR(iq2_xs) {
+	for (size_t r = 0; r < n; r += 2) {
+		const struct iq2_xs *a = block_at(w, stride, r), *b = block_at(w, stride, second_of(r, n));
 		const __m512i x = z_load(a->qs), y = z_load(b->qs), k = by_turns(x, y, even),
 			up = by_turns(x, y, even | 1);
 		__mmask64 m = _mm512_movepi8_mask(k), o = _mm512_test_epi8_mask(up, z_bytes(1));
-		put_words(to, bytes_of_512(book[0], k, m, o), bytes_of_512(book[1], k, m, o));
+		put_words(to + r, bytes_of_512(book[0], k, m, o), bytes_of_512(book[1], k, m, o));
 	}
 }
 INLINE struct planes iq2_xs_planes(const void *block, const struct prepared *from)
@@ -284,11 +284,12 @@ INLINE __m512i eights_of_pairs(const void *a, const void *b)
 INLINE void iq2_s_prepare(const char *w, size_t stride, size_t n, struct prepared *to)
 {
 	const uint8_t (*book)[1024] = halved_iq2_s;
-	EACH_PAIR(iq2_s) {
+	for (size_t r = 0; r < n; r += 2) {
+		const struct iq2_s *a = block_at(w, stride, r), *b = block_at(w, stride, second_of(r, n));
 		const __m512i k = eights(a->qs, b->qs), up = eights_of_pairs(a->qh, b->qh);
 		__mmask64 m = _mm512_movepi8_mask(k), o = _mm512_test_epi8_mask(up, z_bytes(1)),
 			q = _mm512_test_epi8_mask(up, z_bytes(2));
-		put_words(to, bytes_of_1024(book[0], k, m, o, q), bytes_of_1024(book[1], k, m, o, q));
+		put_words(to + r, bytes_of_1024(book[0], k, m, o, q), bytes_of_1024(book[1], k, m, o, q));
 	}
 }
 INLINE struct planes iq2_s_planes(const void *block, const struct prepared *from)
@@ -338,8 +339,10 @@ INLINE void iq1_numbers(struct prepared *to, const void *qs, const void *qh, uin
 }
 INLINE void iq1_s_prepare(const char *w, size_t stride, size_t n, struct prepared *to)
 {
-	for (const struct iq1_s *b; b = (const void *)w, n--; w += stride)
-		iq1_numbers(to++, b->qs, b->qh, AT(0, 0, 0, 3, 0, 6, 0, 9));
+	for (size_t r = 0; r < n; r++) {
+		const struct iq1_s *b = block_at(w, stride, r);
+		iq1_numbers(to + r, b->qs, b->qh, AT(0, 0, 0, 3, 0, 6, 0, 9));
+	}
 }
 /* Digits 0, 1, 2 of the code book, delta 1 or -1: 8*(digit - 1) + delta, of which the product has 8*digit and the start
  * the rest. */
@@ -357,8 +360,10 @@ INLINE struct planes iq1_s_planes(const void *block, const struct prepared *from
 }
 INLINE void iq1_m_prepare(const char *w, size_t stride, size_t n, struct prepared *to)
 {
-	for (const struct iq1_m *b; b = (const void *)w, n--; w += stride)
-		iq1_numbers(to++, b->qs, b->qh, AT(0, 0, 0, 4, 0, 8, 0, 12));
+	for (size_t r = 0; r < n; r++) {
+		const struct iq1_m *b = block_at(w, stride, r);
+		iq1_numbers(to + r, b->qs, b->qh, AT(0, 0, 0, 4, 0, 8, 0, 12));
+	}
 }
 INLINE struct planes iq1_m_planes(const void *block, const struct prepared *from)
 {
