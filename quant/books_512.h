@@ -394,13 +394,12 @@ INLINE struct planes tq1_0_planes(const void *block, const struct prepared *none
 	const struct tq1_0 *b = block;
 	(void)none;
 	const __m128i digit = _mm_setr_epi8(0, 1, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0);
-	const __m512i q = _mm512_maskz_loadu_epi8((1ull << 52) - 1, b->qs), at[3] = { levels_at(digit, 0, 2),
-		levels_at(digit, 2, 2), levels_at(digit, 4, 2) };
+	const __m512i q = _mm512_maskz_loadu_epi8((1ull << 52) - 1, b->qs), three = z_bytes(3),
+		second = levels_at(digit, 2, 2), third = levels_at(digit, 4, 2);
 	__mmask64 m = _mm512_movepi8_mask(q);
 	__m512i u = bytes_of_256(digits_tq1[0], q, m), v = bytes_of_256(digits_tq1[1], q, m);
-	return (struct planes){ .c = { _mm512_permutexvar_epi8(u, at[0]), _mm512_permutexvar_epi8(u, at[1]),
-		_mm512_permutexvar_epi8(u, at[2]), _mm512_permutexvar_epi8(v, at[0]),
-		_mm512_permutexvar_epi8(v, at[1]) } };
+	return (struct planes){ .c = { _mm512_and_si512(u, three), _mm512_permutexvar_epi8(u, second),
+		_mm512_permutexvar_epi8(u, third), _mm512_and_si512(v, three), _mm512_permutexvar_epi8(v, second) } };
 }
 
 /* ---- activations in the order of planes ---- */
