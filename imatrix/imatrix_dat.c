@@ -186,7 +186,7 @@ static enum ggu_status write_dat(const struct imatrix *im, int fd, struct ggu_er
 	const char *set = im->n_datasets ? im->datasets[0] : "";
 	bool ok;
 	if (!f) {
-		enum ggu_status s = ggu_fail(err, GGU_ERR_IO, GGU_NO_OFFSET, "", "cannot write");
+		enum ggu_status s = ggu_fail(err, GGU_ERR_IO, GGU_NO_OFFSET, "", "write");
 		if (copy >= 0) close(copy);
 		return s;
 	}
@@ -194,7 +194,7 @@ static enum ggu_status write_dat(const struct imatrix *im, int fd, struct ggu_er
 	for (size_t i = 0; ok && i < im->n; i++) ok = put_entry(f, &im->v[i]->pub, im->chunk_tokens);
 	ok = ok && put_u32(f, im->chunks) && put_u32(f, strlen(set)) && (!*set || fwrite(set, strlen(set), 1, f) == 1);
 	if (fclose(f)) ok = false;
-	return ok ? GGU_OK : ggu_fail(err, GGU_ERR_IO, GGU_NO_OFFSET, "", "cannot write");
+	return ok ? GGU_OK : ggu_fail(err, GGU_ERR_IO, GGU_NO_OFFSET, "", "write");
 }
 
 enum ggu_status imatrix_write_dat(const struct imatrix *im, int fd, struct ggu_error *err)

@@ -113,8 +113,8 @@ void msg_error(const char *file, const struct ggu_error *err)
 		inner = "";
 	}
 	if (strstr(err->what, reason)) reason = "";
-	/* of a file that cannot be opened the system's words say all */
-	if (*reason && (!strcmp(what, "open") || !strcmp(what, "cannot open"))) { what = reason; reason = ""; }
+	/* of a file that cannot be opened or written the system's words say all */
+	if (*reason && (!strcmp(what, "open") || !strcmp(what, "write"))) { what = reason; reason = ""; }
 	msg_say("%s%s%s: %s%s%s%s%s%s", name, *inner ? ": " : "", inner, at, err->where, *err->where ? ": " : "",
 		what, *reason ? ": " : "", reason);
 }

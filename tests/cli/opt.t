@@ -110,7 +110,11 @@ is "... and under JSON longer than a buffer" "$(gguf-info --json m.gguf 2>&1 >/d
 	"gguf-info: standard output: No space left on device"
 is "... with -o" "$(gguf-info --json -o /dev/full m.gguf 2>&1)" "gguf-info: /dev/full: No space left on device"
 is "a full disk under -o" "$(run gguf-info -o /dev/full m.gguf)" 2
-is "a full disk, binary" "$(gguf-cat m.gguf token_embd.weight 2>/dev/null >/dev/full; echo $?)" 2
+is "a full disk, binary" "$(gguf-cat m.gguf token_embd.weight 2>err >/dev/full; echo $?)" 2
+is "... is told as under text" "$(cat err)" "gguf-cat: standard output: No space left on device"
+is "... with -o" "$(gguf-cat -o /dev/full m.gguf token_embd.weight 2>&1)" "gguf-cat: /dev/full: No space left on device"
+is "... for a whole model" "$(gguf-edit -o /dev/full --delete test.flag m.gguf 2>&1 | tail -n 1)" \
+	"gguf-edit: /dev/full: No space left on device"
 is "no such folder" "$(run gguf-cat -o nowhere/x m.gguf token_embd.weight)" 2
 cp m.gguf orig.gguf
 ln m.gguf hard.gguf

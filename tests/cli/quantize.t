@@ -119,7 +119,7 @@ not_ok "type that does not exist" 2 $q -o x.gguf --tensor-type 'a=q9' Q4_K_M m.g
 not_ok "bad pattern" 2 $q -o x.gguf --tensor-type '(=q8_0' Q4_K_M m.gguf
 not_ok "onto its input" 2 $q -o m.gguf Q4_K_M m.gguf
 if [ -c /dev/full ]; then is "a full disk is told by the output's name" "$($q -o /dev/full Q4_K_M m.gguf 2>&1)" \
-	"gguf-quantize: /dev/full: write: No space left on device"; fi
+	"gguf-quantize: /dev/full: No space left on device"; fi
 not_ok "onto its input, redirected" 2 sh -c 'gguf-quantize -o m.gguf Q4_K_M <m.gguf'
 not_ok "onto its plan" 2 $q -o plan.yaml --plan plan.yaml m.gguf
 not_ok "json and the model on standard output" 2 $q --json Q4_K_M m.gguf
