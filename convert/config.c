@@ -125,7 +125,8 @@ static enum ggu_status wavelength_factors(const double *a, struct expr_arena *ar
 	struct expr_value *l;
 	size_t n;
 	enum ggu_status s;
-	if (!(a[1] >= 2 && a[1] <= 65536 && a[0] > 0))
+	if (!(a[1] >= 2 && a[1] <= 65536 && a[0] > 0 && factor > 0 && factor < INFINITY && low > 0 && low < INFINITY
+		&& high > 0 && high < INFINITY && original > 0))
 		return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, "wavelength_factors", "arguments out of range");
 	n = (size_t)a[1]/2;
 	if ((s = expr_arena_items(arena, n, &l, err))) return s;

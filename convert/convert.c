@@ -180,13 +180,14 @@ static enum ggu_status refuse_value(const struct convert *c, const struct yaml_n
 		"is not a valid %s, which %.60s wants (%.40s, line %u)", type, name, value->file, value->line);
 }
 
-/* KEY: [type, value] or {type:, value: or each:, when:} */
+/* KEY: [type, value] or {type:, value: or list: or each:, when:} */
 static enum ggu_status add_key(struct convert *c, const struct yaml_node *key, const struct yaml_node *e,
 	struct ggu_error *err)
 {
 	bool row = e->kind == YAML_SEQUENCE, when;
 	const struct yaml_node *type = row ? e->items[0] : yaml_get(e, "type");
-	const struct yaml_node *value = row ? e->items[1] : yaml_get(e, "value"), *each = yaml_get(e, "each");
+	const struct yaml_node *each = yaml_get(e, "each"), *list = yaml_get(e, "list");
+	const struct yaml_node *value = row ? e->items[1] : list ? list : yaml_get(e, "value");
 	struct config *f = &c->config;
 	struct expr_value v;
 	char name[160];
@@ -199,6 +200,7 @@ static enum ggu_status add_key(struct convert *c, const struct yaml_node *key, c
 	if (text_starts(key->text, "tokenizer.")) snprintf(name, sizeof name, "%s", key->text);
 	else snprintf(name, sizeof name, "%s.%s", f->arch->name, key->text);
 	if (v.kind == EXPR_NULL) return refuse_null(c, key, value, name, err);
+	if (v.kind == EXPR_LIST && !each && !list) return refuse_value(c, value, type->text, name, err);
 	s = set_value(c->meta, name, (enum ggu_kv_type)t, &v);
 	return s ? refuse_value(c, each ? each : value, type->text, name, err) : GGU_OK;
 }
@@ -232,13 +234,14 @@ static const struct plan_tensor *embedding(const struct plan *p)
 		if (!strcmp(p->v[i].name, "token_embd.weight") && p->v[i].n_dims == 2) return p->v + i;
 	return NULL;
 }
-/* What config.json says, or -1. */
+/* What config.json says; -1: nothing, -2: no number. */
 static int64_t vocab_size(const struct config *c)
 {
 	const json_t *own = json_object_get(c->text, "vocab_size");
 	const json_t *n = own ? own : json_object_get(c->root, "vocab_size");
 	config_keys_mark(c->keys, own ? c->text : c->root, "vocab_size");
-	return json_is_integer(n) ? json_integer_value(n) : -1;
+	if (!n || json_is_null(n)) return -1;
+	return json_is_integer(n) && json_integer_value(n) >= 0 ? json_integer_value(n) : -2;
 }
 /* The config.json of another model, or one that leaves the width out. */
 static enum ggu_status check_embedding(const struct convert *c, struct ggu_error *err)
@@ -249,6 +252,9 @@ static enum ggu_status check_embedding(const struct convert *c, struct ggu_error
 	int64_t tokens = vocab_size(&c->config);
 	uint64_t said;
 	char key[160];
+	if (t && tokens == -2)
+		return file_fail(err, GGU_ERR_FORMAT, "config.json", GGU_NO_OFFSET, "vocab_size",
+			"is no number of tokens; the embedding has %llu rows", rows);
 	if (t && tokens >= 0 && (unsigned long long)tokens != rows)
 		return file_fail(err, GGU_ERR_FORMAT, "config.json", GGU_NO_OFFSET, "vocab_size",
 			"is %lld, but the embedding has %llu rows", (long long)tokens, rows);

@@ -47,14 +47,17 @@ static enum ggu_status entry(const struct walk *w, const struct yaml_node *key, 
 {
 	const struct yaml_node *type = at->kind == YAML_SEQUENCE && at->count == 2 ? at->items[0] :
 		yaml_get(at, "type");
+	static const char *const forms[] = { "value", "list", "each" };
+	size_t n = 0;
 	enum ggu_status s;
 	if (!type || type->kind != YAML_SCALAR) return config_fail(w->c, at, w->err, "expected [type, value]");
 	if (at->kind == YAML_SEQUENCE) return expression(w, key, at->items[1]);
-	s = only(w, at, "type value each when");
-	if (!s && !yaml_get(at, "value") == !yaml_get(at, "each"))
-		s = config_fail(w->c, at, w->err, "expected value or each");
-	if (!s) s = expression(w, key, yaml_get(at, "value"));
-	if (!s) s = expression(w, key, yaml_get(at, "each"));
+	s = only(w, at, "type value list each when");
+	for (size_t k = 0; k < 3 && !s; k++) {
+		n += yaml_get(at, forms[k]) != NULL;
+		s = expression(w, key, yaml_get(at, forms[k]));
+	}
+	if (!s && n != 1) s = config_fail(w->c, at, w->err, "expected value, list or each");
 	return s ? s : expression(w, key, yaml_get(at, "when"));
 }
 

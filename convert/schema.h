@@ -6,8 +6,9 @@
  *   check         {KEY: [EXPR, MESSAGE]}            what config.json must fulfil; KEY says what the message is about
  *   check_layer   {KEY: [EXPR, MESSAGE]}            the same for each layer i
  *   layers experts   EXPR                           what {i} and {x} run over
- *   metadata      {KEY: [TYPE, EXPR]} or {KEY: {type: value: or each: when:}}; the architecture's name is put before
- *                 KEYs but those that begin with tokenizer.
+ *   metadata      {KEY: [TYPE, EXPR]} or {KEY: {type: value: or list: or each: when:}}: one value, a list of them as
+ *                 config.json has it, or what EXPR is for each layer i; the architecture's name is put before KEYs but
+ *                 those that begin with tokenizer.
  *   needs         {KEY: EXPR}                       of metadata: keys whose value may not be null, where EXPR holds
  *   tensors       {NAME: SOURCE}                    see plan.h
  *   drop          {PATTERN: EXPR}                   checkpoint tensors that are of no use, where EXPR holds

@@ -238,8 +238,10 @@ static enum ggu_status word(struct builder *b, const struct yaml_node *at, const
 
 static enum ggu_status number(struct builder *b, const struct yaml_node *map, const struct field *f, void *to)
 {
-	double x = 0;
-	enum ggu_status s = build_number(b, map, f->key, f->none, f->lo, f->hi, &x);
+	double x = f->none;
+	struct expr_value v = { EXPR_BOOL };
+	enum ggu_status s = f->flags & FIELD_MAY_LACK ? build_eval(b, yaml_get(map, f->key), &v) : GGU_OK;
+	if (!s && v.kind != EXPR_NULL) s = build_number(b, map, f->key, f->none, f->lo, f->hi, &x);
 	if (s) return s;
 	if (f->kind == FIELD_NUMBER) {
 		*(double *)to = x;

@@ -40,7 +40,9 @@ enum field_kind {
 	FIELD_MAP,              /* a mapping whose fields (sub) go into the struct at `at`; [when: EXPR] */
 	FIELD_OWN               /* read by the operator itself */
 };
-enum { FIELD_NEEDED = 1, FIELD_INPUT = 2 };     /* a weight that is multiplied with the branch's input */
+/* INPUT: a weight that is multiplied with the branch's input. MAY_LACK: a number that is `none` where nothing is said,
+ * which no value that is said may be. */
+enum { FIELD_NEEDED = 1, FIELD_INPUT = 2, FIELD_MAY_LACK = 4 };
 struct field {
 	const char *key;
 	enum field_kind kind;

@@ -226,7 +226,7 @@ enum ggu_status build_norm_width(const struct builder *b, const struct yaml_node
 static const char *const styles[] = { "half", "interleaved", NULL };
 #define AT(member) offsetof(struct rope, member)
 static const struct field yarn_fields[] = {
-	{ "factor", FIELD_NUMBER, AT(yarn), 0, 0, 1e6 },
+	{ "factor", FIELD_NUMBER, AT(yarn), 0, 1e-6, 1e6, .flags = FIELD_MAY_LACK },
 	{ "beta_fast", FIELD_NUMBER, AT(beta_fast), 32, 1e-3, 1e6 },
 	{ "beta_slow", FIELD_NUMBER, AT(beta_slow), 1, 1e-3, 1e6 },
 	{ "truncate", FIELD_FLAG, AT(truncate), 1 },
@@ -234,11 +234,11 @@ static const struct field yarn_fields[] = {
 };
 static const struct field rope_fields[] = {
 	{ "style", FIELD_WORD, AT(interleaved), .words = styles, .flags = FIELD_NEEDED },
-	{ "dims", FIELD_SIZE, AT(dims), 0, 0, BUILD_MAX_SIZE },
+	{ "dims", FIELD_SIZE, AT(dims), 0, 1, BUILD_MAX_SIZE, .flags = FIELD_MAY_LACK },
 	{ "base", FIELD_NUMBER, AT(base), 10000, 1, 1e12 },
 	{ "linear", FIELD_NUMBER, AT(linear), 1, 1e-6, 1e6 },
 	{ "original", FIELD_SIZE, AT(original), 0, 0, BUILD_MAX_SIZE },
-	{ "magnitude", FIELD_NUMBER, AT(magnitude), 0, 0, 1e3 },
+	{ "magnitude", FIELD_NUMBER, AT(magnitude), 0, 1e-6, 1e3, .flags = FIELD_MAY_LACK },
 	{ "yarn", FIELD_MAP, .sub = yarn_fields },
 	{ "divide", FIELD_OWN },
 	{ "divide_long", FIELD_OWN },

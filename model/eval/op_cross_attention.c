@@ -20,8 +20,8 @@ static const struct field fields[] = {
 	{ "out", FIELD_WEIGHT, AT(out), .flags = FIELD_NEEDED },
 	{ "heads", FIELD_SIZE, AT(n_head), 0, 1, BUILD_MAX_SIZE },
 	{ "kv_heads", FIELD_SIZE, AT(n_kv), 0, 0, BUILD_MAX_SIZE },
-	{ "head_dim", FIELD_SIZE, AT(head_dim), 0, 0, BUILD_MAX_SIZE },
-	{ "value_dim", FIELD_SIZE, AT(value_dim), 0, 0, BUILD_MAX_SIZE },
+	{ "head_dim", FIELD_SIZE, AT(head_dim), 0, 1, BUILD_MAX_SIZE, .flags = FIELD_MAY_LACK },
+	{ "value_dim", FIELD_SIZE, AT(value_dim), 0, 1, BUILD_MAX_SIZE, .flags = FIELD_MAY_LACK },
 	{ "scale", FIELD_NUMBER, AT(scale), 0, 0, 1e6 },
 	{ "softcap", FIELD_NUMBER, AT(softcap), 0, 0, 1e6 },
 	{ NULL }

@@ -19,7 +19,7 @@ const struct field ffn_fields[] = {
 	{ "limit", FIELD_NUMBER, AT(limit), 0, 0, 1e6 },
 	{ "alpha", FIELD_NUMBER, AT(alpha), 1, 1e-6, 1e6 },
 	{ "up_add", FIELD_NUMBER, AT(up_add), 0, -1e6, 1e6 },
-	{ "width", FIELD_SIZE, AT(width), 0, 0, BUILD_MAX_SIZE },
+	{ "width", FIELD_SIZE, AT(width), 0, 1, BUILD_MAX_SIZE, .flags = FIELD_MAY_LACK },
 	{ NULL }
 };
 

@@ -27,10 +27,10 @@ static const struct field fields[] = {
 	{ "dt_norm", FIELD_NORM, AT(dt_norm) },
 	{ "b_norm", FIELD_NORM, AT(b_norm) },
 	{ "c_norm", FIELD_NORM, AT(c_norm) },
-	{ "inner", FIELD_SIZE, AT(inner), 0, 0, BUILD_MAX_SIZE },
-	{ "kernel", FIELD_SIZE, AT(width), 0, 0, CONV_MAX_WIDTH },
-	{ "state", FIELD_SIZE, AT(n_state), 0, 0, SCAN_MAX_STATE },
-	{ "rank", FIELD_SIZE, AT(rank), 0, 0, BUILD_MAX_SIZE },
+	{ "inner", FIELD_SIZE, AT(inner), 0, 1, BUILD_MAX_SIZE, .flags = FIELD_MAY_LACK },
+	{ "kernel", FIELD_SIZE, AT(width), 0, 1, CONV_MAX_WIDTH, .flags = FIELD_MAY_LACK },
+	{ "state", FIELD_SIZE, AT(n_state), 0, 1, SCAN_MAX_STATE, .flags = FIELD_MAY_LACK },
+	{ "rank", FIELD_SIZE, AT(rank), 0, 1, BUILD_MAX_SIZE, .flags = FIELD_MAY_LACK },
 	{ NULL }
 };
 

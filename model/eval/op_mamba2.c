@@ -26,8 +26,8 @@ static const struct field fields[] = {
 	{ "heads", FIELD_SIZE, AT(n_head), 0, 1, 1 << 16 },
 	{ "groups", FIELD_SIZE, AT(n_groups), 1, 1, 1 << 16 },
 	{ "state", FIELD_SIZE, AT(n_state), 0, 1, 1 << 16 },
-	{ "inner", FIELD_SIZE, AT(inner), 0, 0, BUILD_MAX_SIZE },
-	{ "kernel", FIELD_SIZE, AT(width), 0, 0, CONV_MAX_WIDTH },
+	{ "inner", FIELD_SIZE, AT(inner), 0, 1, BUILD_MAX_SIZE, .flags = FIELD_MAY_LACK },
+	{ "kernel", FIELD_SIZE, AT(width), 0, 1, CONV_MAX_WIDTH, .flags = FIELD_MAY_LACK },
 	{ "norm", FIELD_NORM, AT(norm) },
 	{ NULL }
 };

@@ -95,6 +95,34 @@ sed 's/^  ignore: {/&stra*e: hidden_size > 0, "odd.**": true, /' "$SRC/model/arc
 config '.strange = 7 | .odd = {a: {b: 1}, c: 2}'
 says "what is ignored" 0 "" --arch-file a.yaml
 
+# ---- values that cannot be meant ----
+for row in 'intermediate_size = 0/width: 0 is not in 1..' 'head_dim = 0/head_dim: 0 is not in 1..' \
+	'max_position_embeddings = [2048]/max_position_embeddings: is not a valid u32' \
+	'vocab_size = [512]/vocab_size: is not a valid u32' \
+	'rope_scaling = {factor: 8.0}/rope_scaling.rope_type: which kind of scaling it is must be said' \
+	'rope_parameters = {factor: 8.0, rope_theta: 10000.0}/rope_scaling.rope_type: which kind' \
+	'rope_scaling = {rope_type: "llama3", factor: 0}/arguments out of range' \
+	'rope_scaling = {rope_type: "llama3", factor: 1e300}/arguments out of range' \
+	'rope_scaling = {rope_type: "llama3", factor: 8, low_freq_factor: -1}/arguments out of range' \
+	'rope_scaling = {rope_type: "yarn", factor: 0, original_max_position_embeddings: 64}/factor: 0 is not in'; do
+	config ".${row%%/*}"
+	says "${row%%/*}" 2 "${row#*/}"
+done
+config '.rope_scaling = {} | .rope_parameters = {rope_theta: 10000.0} | del(.rope_theta)'
+says "no scaling, in so many words" 0 ""
+config .
+for form in value list; do
+	printf 'schema: 1\narch: llama\nlike: llama\nclasses: {LlamaForCausalLM: {}}\nconvert:\n  metadata: {some: {type: u32, %s: "%s"}}\n' \
+		$form '[hidden_size, 7]' >a.yaml
+	case $form in
+	value) says "a list where one value is wanted" 2 "is not a valid u32, which llama.some wants" --arch-file a.yaml ;;
+	list) says "a list that is asked for" 0 "" --arch-file a.yaml ;;
+	esac
+done
+gguf-convert -q --arch-file a.yaml -o m.gguf m
+is "... is one" "$(gguf-info --json --metadata m.gguf | jq -c '.metadata["llama.some"]')" \
+	"$(jq -c '[.hidden_size, 7]' m/config.json)"
+
 # ---- a part of several ----
 for part in text_config language_config llm_config; do
 	config "{architectures: [\"SeeingModel\"], vision_config: {depth: 3}, image_token_id: 5, $part: .}"
@@ -118,4 +146,29 @@ if [ -d "$SHARED/reference/arch/gemma3" ]; then
 	is "... names the layer" "$(grep -c 'layer_types: layer 1: only every n-th' "$TMP/.out")" 1
 else skip "layer by layer" "no checkpoint of gemma3"
 fi
+# altered ARCHITECTURE JQ TEXT: a checkpoint of the references with config.json changed is refused with TEXT
+altered()
+{
+	[ -d "$SHARED/reference/arch/$1" ] || { skip "$1 with $2" "no checkpoint of $1"; return; }
+	rm -rf g
+	cp -r "$SHARED/reference/arch/$1/." g
+	chmod -R u+w g
+	jq "$2" "$SHARED/reference/arch/$1/config.json" >g/config.json
+	not_ok "$1 with $2" 2 gguf-convert --dry-run -o no.gguf g
+	is "... $3" "$(grep -c -F -- "$3" "$TMP/.out")" 1
+}
+for arch in gpt_oss granitemoehybrid olmo3 gemma3-rope-parameters; do
+	altered "$arch" '.layer_types += .layer_types' "num_hidden_layers: layer_types is about another number of layers"
+done
+altered cohere2 '.layer_types = [range(.num_hidden_layers + 1) |
+	if . % 4 == 3 then "full_attention" else "sliding_attention" end]' "layer_types is about another number of layers"
+altered gemma3 'del(.layer_types) | .head_dim = 0' "head_dim: 0 is not in 1.."
+altered gpt_neox '.rotary_pct = 0' "dims: 0 is not in 1.."
+altered t5 '.d_kv = 0' "head_dim: 0 is not in 1.."
+altered mamba2 '.conv_kernel = 0' "kernel: 0 is not in 1.."
+altered mamba2 '.time_step_limit = [0.0]' "time_step_limit: this architecture has none"
+altered falcon_h1 '.ssm_multipliers += [1]' "mlp_multipliers: wanted are 2 and 5 ssm_multipliers"
+altered phi3-longrope 'del(.rope_scaling.type)' "rope_scaling.rope_type: which kind of scaling it is must be said"
+altered qwen3 '.vocab_size |= tostring' "vocab_size: is no number of tokens; the embedding has 304 rows"
+altered qwen3_moe '.intermediate_size = [64]' "intermediate_size: is not a valid u32"
 done_testing
