@@ -98,7 +98,8 @@ extern const struct codes_table quant_codes_avx2;
 extern const struct row_table quant_row_avx2, quant_row_avxvnni, quant_row_avx512, quant_row_avx512vbmi;
 /* _32: blocks of 32 alone; avx512bw, avx512, zen4 and amx: super-blocks alone */
 extern const struct panel_table quant_panel_avx2, quant_panel_avxvnni, quant_panel_avx512bw, quant_panel_avx512bw_32,
-	quant_panel_avx512, quant_panel_avx512_32, quant_panel_zen4, quant_panel_zen4_32, quant_panel_amx;
+	quant_panel_avx512, quant_panel_avx512_32, quant_panel_zen4, quant_panel_zen4_32, quant_panel_amx,
+	quant_panel_amx_32;
 #elif defined __aarch64__
 extern const struct codes_table quant_codes_neon;
 extern const struct row_table quant_row_neon, quant_row_dotprod;

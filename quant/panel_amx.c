@@ -1,130 +1,245 @@
 /* SPDX-License-Identifier: MIT
- * panel_amx.c - panels of super-blocks with AMX's tiles: 16 outputs times 16 tokens.
+ * panel_amx.c - panels with AMX's tiles: 16 outputs times 16 tokens.
  *
- * AMX multiplies bytes. Integers of weights (code*sc, at most 4096) and of activations (at most 2032) are split into
- * two digits, 128*hi + lo with lo from -64 to 63, and their product is four products of digits, all exact:
- *     16384*sum(hi*hi') + 128*sum(hi*lo' + lo*hi') + sum(lo*lo')          in three tiles of int32
- * In place of the pairs of mul.h, 64 columns of a panel are a tile of each digit, 16 lines of four columns of 16
- * outputs; 64 columns of a strip a tile of each digit, 16 tokens of 64 columns. Minima are pairs and multiplied by
- * AVX-512. Every call configures the tiles of its thread and releases them. */
+ * AMX multiplies bytes. An activation (at most 2032) is split into two digits, 128*hi + lo with lo from -64 to 63. So
+ * is the integer of a super-block's weight (code*sc, at most 4096); the code of a block of 32 is a byte itself. The
+ * sum of their products is one of sums of products of bytes, each in a tile of int32 and all exact:
+ *     16384*sum(hi*hi') + 128*(sum(hi*lo') + sum(lo*hi')) + sum(lo*lo')       super-blocks
+ *     128*sum(hi*c) + sum(lo*c)                                               blocks of 32
+ * In place of the pairs of mul.h, columns of a panel are a tile of each digit, lines of four columns of 16 outputs;
+ * those of a strip are a tile of each digit, 16 tokens of columns. A tile has 64 columns of a super-block, 32 or, of
+ * types with scales of 16, 16 of a block of 32. Minima are pairs and multiplied by AVX-512.
+ *
+ * A tdpbssd may follow another after 16 cycles, but its sums are there after 52 (Sapphire Rapids, by Intel's
+ * optimization manual). Hence a super-block's four sums have four tiles, though two are added in the end, and sums of
+ * the next tile are begun before those of the last become floats. Every call configures the tiles of its thread and
+ * releases them. */
 #if defined __x86_64__
 #include <string.h>
 #include "interleave_x86.h"
 
-enum { N = 16, TILE = 1024, COLUMNS = 64, BLOCK = 256 };
-/* Tiles of sums, activations, weights: the intrinsics want the digits themselves. */
+#define UNROLL _Pragma("GCC unroll 16")
+enum { N = 16, LINE = 64, TILE = N*LINE, COLUMNS = 64, BLOCK = 256, SHORT = 32, SHORT_TILE = N*SHORT };
+/* The tiles of sums, activations, weights: the intrinsics want the digits themselves. Blocks of 32 have the sums HH and
+ * LH, of codes in place of high digits, and no WL. */
 #define HH 0
-#define HL 1
-#define LL 2
-#define XH 3
-#define XL 4
-#define WH 5
-#define WL 6
+#define LH 1
+#define HL 2
+#define LL 3
+#define XH 4
+#define XL 5
+#define WH 6
+#define WL 7
 
-static inline void digits(const int16_t *q, int8_t *hi, int8_t *lo)
+/* Constant data: GCC 12 takes _tile_loadconfig to read 8 bytes of the 64, and leaves out stores to the others. */
+struct tiles { uint8_t palette, start, zero[14]; uint16_t row_bytes[16]; uint8_t rows[16]; };
+#define TILES(columns) { .palette = 1, \
+	.row_bytes = { LINE, LINE, LINE, LINE, columns, columns, LINE, LINE }, \
+	.rows = { N, N, N, N, N, N, (columns)/4, (columns)/4 } }
+static const struct tiles tiles_64 = TILES(64), tiles_32 = TILES(32), tiles_16 = TILES(16);
+
+/* ---- operands ---- */
+
+static inline void digits(const int16_t *q, int n, int8_t *hi, int8_t *lo)
 {
-	for (int i = 0; i < BLOCK; i++) {
+	for (int i = 0; i < n; i++) {
 		int l = ((q[i] + 64) & 127) - 64;
 		hi[i] = (int8_t)((q[i] - l) >> 7);
 		lo[i] = (int8_t)l;
 	}
 }
+/* Columns of eight rows of bytes, `stride` bytes apart, to the lines of a tile */
+static void lines(const int8_t *rows, size_t stride, size_t columns, size_t first, int8_t *tile)
+{
+	interleave((const void *)rows, stride/2, first, 8, N, columns/4, (void *)tile);
+}
 static void weights(const int16_t *rows, size_t stride, size_t first, size_t n_rows, size_t width, size_t n,
 	int32_t *to)
 {
 	_Alignas(64) int8_t hi[8][BLOCK], lo[8][BLOCK];
-	(void)n_rows; (void)n;
-	for (size_t r = 0; r < 8; r++) digits(rows + r*stride, hi[r], lo[r]);
-	for (size_t c = 0; c < BLOCK; c += COLUMNS, to += 2*TILE/4) {
-		interleave((const void *)(hi[0] + c), BLOCK/2, first, 8, width, COLUMNS/4, to);
-		interleave((const void *)(lo[0] + c), BLOCK/2, first, 8, width, COLUMNS/4, to + TILE/4);
+	int8_t *tile = (void *)to;
+	(void)n_rows; (void)width; (void)n;
+	for (size_t r = 0; r < 8; r++) digits(rows + r*stride, BLOCK, hi[r], lo[r]);
+	for (size_t c = 0; c < BLOCK; c += COLUMNS, tile += 2*TILE) {
+		lines(hi[0] + c, BLOCK, COLUMNS, first, tile);
+		lines(lo[0] + c, BLOCK, COLUMNS, first, tile + TILE);
 	}
+}
+static void codes(const int16_t *rows, size_t stride, size_t first, size_t n_rows, size_t width, size_t n, int32_t *to)
+{
+	_Alignas(64) int8_t code[8][SHORT];
+	(void)n_rows; (void)width; (void)n;
+	for (size_t r = 0; r < 8; r++)
+		for (size_t i = 0; i < SHORT; i++) code[r][i] = (int8_t)rows[r*stride + i];
+	lines(code[0], SHORT, SHORT, first, (void *)to);
 }
 static void activations(const int16_t *rows, size_t stride, size_t first, size_t n_rows, size_t width, size_t n,
 	int32_t *to)
 {
 	(void)width; (void)n;
 	for (size_t r = 0; r < n_rows; r++) {
-		int8_t hi[BLOCK], lo[BLOCK];
-		char *p = (char *)to + (first + r)*COLUMNS;
-		digits(rows + r*stride, hi, lo);
+		int8_t hi[BLOCK], lo[BLOCK], *p = (int8_t *)to + (first + r)*COLUMNS;
+		digits(rows + r*stride, BLOCK, hi, lo);
 		for (size_t c = 0; c < BLOCK; c += COLUMNS, p += 2*TILE) {
 			memcpy(p, hi + c, COLUMNS);
 			memcpy(p + TILE, lo + c, COLUMNS);
 		}
 	}
 }
+static void short_activations(const int16_t *rows, size_t stride, size_t first, size_t n_rows, size_t width, size_t n,
+	int32_t *to)
+{
+	int8_t *p = (int8_t *)to + first*SHORT;
+	(void)width; (void)n;
+	for (size_t r = 0; r < n_rows; r++, p += SHORT) digits(rows + r*stride, SHORT, p, p + SHORT_TILE);
+}
 static int activation(const char *strip, size_t token, size_t i)
 {
 	const char *p = strip + i/COLUMNS*2*TILE + token*COLUMNS + i%COLUMNS;
 	return 128*(int8_t)p[0] + (int8_t)p[TILE];
 }
+static int short_activation(const char *strip, size_t token, size_t i)
+{
+	const char *p = strip + token*SHORT + i;
+	return 128*(int8_t)p[0] + (int8_t)p[SHORT_TILE];
+}
 
-/* Constant data: GCC 12 takes _tile_loadconfig to read 8 bytes of the 64, and leaves out stores to the others. */
-static const struct { uint8_t palette, start, zero[14]; uint16_t row_bytes[16]; uint8_t rows[16]; } seven_tiles = {
-	.palette = 1, .row_bytes = { COLUMNS, COLUMNS, COLUMNS, COLUMNS, COLUMNS, COLUMNS, COLUMNS },
-	.rows = { N, N, N, N, N, N, N },
-};
-static inline __m512i total(const int32_t *hh, const int32_t *hl, const int32_t *ll)
-{
-	__m512i a = _mm512_add_epi32(_mm512_slli_epi32(_mm512_load_si512(hh), 7), _mm512_load_si512(hl));
-	return _mm512_add_epi32(_mm512_slli_epi32(a, 7), _mm512_load_si512(ll));
-}
+/* ---- floats ---- */
+
+typedef int32_t sums[4][N*N];           /* of a tile, as the tiles of their names */
+
+static inline __m512i sum_at(sums s, int tile, size_t token) { return _mm512_load_si512(s[tile] + N*token); }
+static inline __m512i joined(__m512i hi, __m512i lo) { return _mm512_add_epi32(_mm512_slli_epi32(hi, 7), lo); }
 static inline __m512 spread(const char *p) { return _mm512_broadcastss_ps(_mm_load_ss((const void *)p)); }
-static inline __m512 product(const char *d, __m512 x, __m512i s, __m512 y)
+/* y += d*x*s, the product of the scales rounded */
+static inline __m512 product(__m512 d, __m512 x, __m512 s, __m512 y)
 {
-	return _mm512_fmadd_ps(_mm512_mul_ps(_mm512_loadu_ps(d), x), _mm512_cvtepi32_ps(s), y);
+	return _mm512_fmadd_ps(_mm512_mul_ps(d, x), s, y);
 }
-static inline void tile(size_t n_blocks, const char *w, const char *x, float *acc, enum mul_kind kind)
+
+/* ---- super-blocks ---- */
+
+static inline void multiply(const char *w, const char *x, sums s)
 {
-	const size_t d = mul_panel_d(kind, N), m = mul_panel_m(kind, N), mn = mul_panel_mn(kind, N),
-		sum = mul_strip_sum(BLOCK, N), dx = mul_strip_d(BLOCK, N);
-	_Alignas(64) int32_t s[3][N*N];
-	for (size_t b = 0; b < n_blocks; b++, w += mul_panel_bytes(kind, N), x += mul_strip_bytes(BLOCK, N)) {
-		_tile_zero(HH); _tile_zero(HL); _tile_zero(LL);
-		for (size_t c = 0; c < BLOCK/COLUMNS*2*TILE; c += 2*TILE) {
-			_tile_loadd(XH, x + c, COLUMNS); _tile_loadd(WH, w + c, COLUMNS);
-			_tile_loadd(XL, x + c + TILE, COLUMNS); _tile_loadd(WL, w + c + TILE, COLUMNS);
-			_tile_dpbssd(HH, XH, WH);
-			_tile_dpbssd(HL, XH, WL);
-			_tile_dpbssd(LL, XL, WL);
-			_tile_dpbssd(HL, XL, WH);
+	_tile_zero(HH); _tile_zero(HL); _tile_zero(LH); _tile_zero(LL);
+	for (size_t c = 0; c < BLOCK/COLUMNS*2*TILE; c += 2*TILE) {
+		_tile_loadd(XH, x + c, COLUMNS); _tile_loadd(WH, w + c, LINE);
+		_tile_loadd(XL, x + c + TILE, COLUMNS); _tile_loadd(WL, w + c + TILE, LINE);
+		_tile_dpbssd(HH, XH, WH);
+		_tile_dpbssd(HL, XH, WL);
+		_tile_dpbssd(LH, XL, WH);
+		_tile_dpbssd(LL, XL, WL);
+	}
+	_tile_stored(HH, s[HH], LINE); _tile_stored(HL, s[HL], LINE);
+	_tile_stored(LH, s[LH], LINE); _tile_stored(LL, s[LL], LINE);
+}
+static inline void settle(const char *w, const char *x, sums s, float *acc, enum mul_kind kind)
+{
+	const char *mn = w + mul_panel_mn(kind, N), *sum = x + mul_strip_sum(BLOCK, N), *dx = x + mul_strip_d(BLOCK, N);
+	const __m512 d = _mm512_loadu_ps(w + mul_panel_d(kind, N)),
+		m = kind == MUL_256_MIN ? _mm512_loadu_ps(w + mul_panel_m(kind, N)) : d;
+	for (size_t t = 0; t < N; t++, acc += N) {
+		const __m512i between = _mm512_add_epi32(sum_at(s, HL, t), sum_at(s, LH, t)),
+			all = joined(joined(sum_at(s, HH, t), between), sum_at(s, LL, t));
+		__m512 y = product(d, spread(dx + 4*t), _mm512_cvtepi32_ps(all), _mm512_loadu_ps(acc));
+		if (kind == MUL_256_MIN) {
+			__m512i a = _mm512_setzero_si512();
+			for (size_t j = 0; j < 8; j++)
+				a = _mm512_dpwssd_epi32(a, _mm512_loadu_si512(mn + LINE*j),
+					_mm512_castps_si512(spread(sum + 4*(j*N + t))));
+			y = product(m, spread(dx + 4*t), _mm512_cvtepi32_ps(a), y);
 		}
-		_tile_stored(HH, s[0], COLUMNS); _tile_stored(HL, s[1], COLUMNS); _tile_stored(LL, s[2], COLUMNS);
-		for (size_t t = 0; t < N; t++) {
-			__m512 y = _mm512_loadu_ps(acc + N*t), xd = spread(x + dx + 4*t);
-			y = product(w + d, xd, total(s[0] + N*t, s[1] + N*t, s[2] + N*t), y);
-			if (kind == MUL_256_MIN) {
-				__m512i a = _mm512_setzero_si512();
-				for (size_t j = 0; j < 8; j++)
-					a = _mm512_dpwssd_epi32(a, _mm512_loadu_si512(w + mn + 64*j),
-						_mm512_castps_si512(spread(x + sum + 4*(j*N + t))));
-				y = product(w + m, xd, a, y);
-			}
-			_mm512_storeu_ps(acc + N*t, y);
-		}
+		_mm512_storeu_ps(acc, y);
 	}
 }
-static inline void gemm(size_t n_blocks, const char *panel, size_t n_strips, const char *strips, size_t strip_bytes,
-	float *acc, enum mul_kind kind)
+_Static_assert((int)MUL_CHUNK == (int)BLOCK, "a panel is one super-block wide");
+static inline void gemm(const char *panel, size_t n_strips, const char *x, size_t strip_bytes, float *acc,
+	enum mul_kind kind)
 {
-	_tile_loadconfig(&seven_tiles);
-	for (; n_strips; n_strips--, strips += strip_bytes, acc += N*N) tile(n_blocks, panel, strips, acc, kind);
+	_Alignas(64) sums s[2];
+	_tile_loadconfig(&tiles_64);
+	if (n_strips) multiply(panel, x, s[0]);
+	for (size_t t = 0; t < n_strips; t++, x += strip_bytes, acc += N*N) {
+		if (t + 1 < n_strips) multiply(panel, x + strip_bytes, s[(t + 1)%2]);
+		settle(panel, x, s[t%2], acc, kind);
+	}
 	_tile_release();
 }
 static void gemm_256(size_t n_blocks, const char *panel, size_t n_strips, const char *strips, size_t strip_bytes,
 	float *acc)
 {
-	gemm(n_blocks, panel, n_strips, strips, strip_bytes, acc, MUL_256);
+	(void)n_blocks;
+	gemm(panel, n_strips, strips, strip_bytes, acc, MUL_256);
 }
 static void gemm_256_min(size_t n_blocks, const char *panel, size_t n_strips, const char *strips, size_t strip_bytes,
 	float *acc)
 {
-	gemm(n_blocks, panel, n_strips, strips, strip_bytes, acc, MUL_256_MIN);
+	(void)n_blocks;
+	gemm(panel, n_strips, strips, strip_bytes, acc, MUL_256_MIN);
 }
+
+/* ---- blocks of 32 ---- */
+
+/* A run of columns that share their scales: a block, or half of one */
+struct run { const char *w, *x, *d, *m, *sum, *dx; };
+
+static inline struct run run_at(const char *panel, const char *strip, size_t i, enum mul_kind kind)
+{
+	const size_t runs = kind == MUL_16 ? 2 : 1, half = i%runs;
+	const char *w = panel + i/runs*mul_panel_bytes(kind, N), *x = strip + i/runs*mul_strip_bytes(SHORT, N),
+		*m = w + mul_panel_m(kind, N), *d = half ? m : w + mul_panel_d(kind, N);
+	return (struct run){ w + half*(SHORT/8)*LINE, x + half*(SHORT/2), d, m, x + mul_strip_sum(SHORT, N),
+		x + mul_strip_d(SHORT, N) };
+}
+static inline void short_multiply(struct run r, sums s)
+{
+	_tile_zero(HH); _tile_zero(LH);
+	_tile_loadd(XH, r.x, SHORT); _tile_loadd(XL, r.x + SHORT_TILE, SHORT); _tile_loadd(WH, r.w, LINE);
+	_tile_dpbssd(HH, XH, WH);
+	_tile_dpbssd(LH, XL, WH);
+	_tile_stored(HH, s[HH], LINE); _tile_stored(LH, s[LH], LINE);
+}
+static inline void short_settle(struct run r, sums s, __m512 y[N], enum mul_kind kind)
+{
+	const __m512 d = _mm512_loadu_ps(r.d), m = kind == MUL_32_MIN ? _mm512_loadu_ps(r.m) : d;
+	UNROLL for (size_t t = 0; t < N; t++) {
+		const __m512 dx = spread(r.dx + 4*t);
+		y[t] = product(d, dx, _mm512_cvtepi32_ps(joined(sum_at(s, HH, t), sum_at(s, LH, t))), y[t]);
+		if (kind == MUL_32_MIN) y[t] = product(m, dx, spread(r.sum + 4*t), y[t]);
+	}
+}
+static inline void short_gemm(size_t n_blocks, const char *panel, size_t n_strips, const char *x, size_t strip_bytes,
+	float *acc, enum mul_kind kind)
+{
+	const size_t n = n_blocks*(kind == MUL_16 ? 2 : 1);
+	_Alignas(64) sums s[2];
+	_tile_loadconfig(kind == MUL_16 ? &tiles_16 : &tiles_32);
+	for (; n_strips; n_strips--, x += strip_bytes, acc += N*N) {
+		__m512 y[N];
+		UNROLL for (size_t t = 0; t < N; t++) y[t] = _mm512_loadu_ps(acc + N*t);
+		short_multiply(run_at(panel, x, 0, kind), s[0]);
+		for (size_t i = 0; i < n; i++) {
+			if (i + 1 < n) short_multiply(run_at(panel, x, i + 1, kind), s[(i + 1)%2]);
+			short_settle(run_at(panel, x, i, kind), s[i%2], y, kind);
+		}
+		UNROLL for (size_t t = 0; t < N; t++) _mm512_storeu_ps(acc + N*t, y[t]);
+	}
+	_tile_release();
+}
+#define SHORT_GEMM(name, kind) \
+static void name(size_t n_blocks, const char *panel, size_t n_strips, const char *strips, size_t strip_bytes, \
+	float *acc) \
+{ \
+	short_gemm(n_blocks, panel, n_strips, strips, strip_bytes, acc, kind); \
+}
+SHORT_GEMM(gemm_16, MUL_16)
+SHORT_GEMM(gemm_32, MUL_32)
+SHORT_GEMM(gemm_32_min, MUL_32_MIN)
 
 const struct panel_table quant_panel_amx = { N, N, weights, activations, interleave, { [MUL_256] = gemm_256,
 	[MUL_256_MIN] = gemm_256_min }, activation, NULL };
+const struct panel_table quant_panel_amx_32 = { N, N, codes, short_activations, interleave, { gemm_16, gemm_32,
+	gemm_32_min }, short_activation, NULL };
 #else
 typedef int isa_none;
 #endif
