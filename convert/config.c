@@ -332,15 +332,6 @@ enum ggu_status config_unread(struct config *c, void (*warn)(void *ctx, const st
 
 /* ---- opening ---- */
 
-/* The text part of a model that has others, as it is called. */
-static json_t *text_part(json_t *root)
-{
-	static const char *const names[] = { "text_config", "language_config", "llm_config" };
-	for (size_t k = 0; k < sizeof names/sizeof *names; k++)
-		if (json_is_object(json_object_get(root, names[k]))) return json_object_get(root, names[k]);
-	return root;
-}
-
 /* By the class of the whole model, else by that of its text part. */
 static enum ggu_status find_class(struct config *c, struct arch_set *set, struct ggu_error *err)
 {
@@ -374,7 +365,7 @@ enum ggu_status config_open(struct config *c, const char *dir, struct arch_set *
 		enum ggu_status found = arch_find_fallback(set, &c->arch, err);
 		if (found || c->arch) s = found;
 	} else if (!s) {
-		c->text = text_part(c->root);
+		c->text = file_text_part(c->root);
 		s = config_keys_new(&c->keys, c->root, err);
 		if (!s) s = find_class(c, set, err);
 	}

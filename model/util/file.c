@@ -186,3 +186,11 @@ enum ggu_status file_json(const char *dir, const char *name, json_t **object, st
 	free(text);
 	return s;
 }
+
+json_t *file_text_part(json_t *config)
+{
+	static const char *const names[] = { "text_config", "language_config", "llm_config" };
+	for (size_t k = 0; k < sizeof names/sizeof *names; k++)
+		if (json_is_object(json_object_get(config, names[k]))) return json_object_get(config, names[k]);
+	return config;
+}

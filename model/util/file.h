@@ -31,6 +31,8 @@ enum ggu_status file_json(const char *dir, const char *name, json_t **object, st
  * GGU_ERR_RANGE: a number that does not fit. */
 enum ggu_status file_json_text(const char *text, size_t n, const char *name, uint64_t base, size_t flags,
 	json_t **object, struct ggu_error *err);
+/* What config.json says of a model's text part: the object that says it of that alone, or all of config. */
+json_t *file_text_part(json_t *config);
 /* Fills err as ggu_fail and names the file. */
 #if defined __GNUC__
 __attribute__((format(printf, 6, 7)))

@@ -234,11 +234,11 @@ static enum ggu_status read_templates(struct vocab *v, const struct vocab_files 
 	return s;
 }
 
-/* config.json's id of a special token: its own, else that of text_config. Of a list of end tokens the first. */
+/* config.json's id of a special token: its own, else that of its text part. Of a list of end tokens the first. */
 static const json_t *config_id(const struct vocab_files *f, const char *key)
 {
 	const json_t *id = json_object_get(f->model_config, key);
-	if (!id || json_is_null(id)) id = json_object_get(json_object_get(f->model_config, "text_config"), key);
+	if (!id || json_is_null(id)) id = json_object_get(file_text_part(f->model_config), key);
 	return json_is_array(id) ? json_array_get(id, 0) : id;
 }
 

@@ -131,6 +131,27 @@ for part in text_config language_config llm_config; do
 	says "the class of the whole, keys of both" 0 "config.json: odd: is 1, which"
 	is "... and no report of other parts" "$(wc -l <err | tr -d ' ')" 1
 done
+# renamed JQ: m's tensors under other names, and a vision_model.a beside them
+renamed()
+{
+	from=$DATA/wiki-7m/model.safetensors to=m/model.safetensors
+	n=$(od -An -tu8 -N8 "$from" | tr -d ' ')
+	bytes=$(($(wc -c <"$from") - n - 8))
+	head=$(tail -c +9 "$from" | head -c "$n" | jq -c "del(.__metadata__) | with_entries($1) |
+		.[\"vision_model.a\"] = {dtype: \"U8\", shape: [4], data_offsets: [$bytes, $((bytes + 4))]}")
+	rm "$to"
+	{ printf "\\$(printf %o $((${#head}%256)))\\$(printf %o $((${#head}/256)))\0\0\0\0\0\0%s" "$head"
+		tail -c "$bytes" "$from"; printf abcd; } >"$to"
+}
+config "{architectures: [\"SeeingModel\"], llm_config: .}"
+for prefix in '.key = "language_model." + .key' '.key |= sub("^model[.]"; "model.language_model.")'; do
+	renamed "$prefix"
+	ok "a text part's tensors: $prefix" gguf-convert -q -o m.gguf m
+	ok "... are the model's" gguf-diff was.gguf m.gguf
+done
+config .
+renamed .
+says "what is no part's is not passed over" 2 "vision_model.a: a tensor that architecture llama has no place for"
 config "{architectures: [\"LlamaForCausalLM\"], quantization_config: {bits: 4}, text_config: .}"
 says "quantized weights of the whole" 2 "quantization_config"
 
