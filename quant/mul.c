@@ -69,20 +69,20 @@ static void pack_block(const struct narrow *q, size_t block, size_t tokens, char
 	if (panel_of(block)->own)
 		panel_of(block)->own(block, tokens, to, (void *)(to + mul_strip_own(block, tokens)));
 }
+/* Rows are made integers as many strips' at a time as a core narrows together. */
 static void pack_strips(size_t block, const float *x, size_t x_stride, size_t n_tokens, size_t n_in, size_t from,
 	size_t n, char *act)
 {
-	const size_t tokens = panel_of(block)->tokens;
-	struct narrow q[NARROW_ROWS] = { 0 };
-	char *to = act;
-	for (size_t t0 = from; t0 < from + n; t0 += tokens) {
-		size_t some = from + n - t0 < tokens ? from + n - t0 : tokens;
-		if (some < tokens) memset(q + some, 0, (tokens - some)*sizeof *q);
+	const size_t tokens = panel_of(block)->tokens, rows = NARROW_ROWS/tokens*tokens;
+	struct narrow q[NARROW_ROWS + 8] = { 0 };       /* a strip's last rows are read by eights */
+	for (size_t t = from; t < from + n; t += rows) {
+		const size_t some = size_least(from + n - t, rows);
+		memset(q + some, 0, (rows - some)*sizeof *q);
 		for (size_t i = 0; i < n_in; i += block) {
-			if (i%MUL_CHUNK == 0) to = act + strips_of(block, n_tokens, n_in, t0, i).at;
-			mul_codes->narrow(x + t0*x_stride + i, x_stride, some, (int)block, q);
-			pack_block(q, block, tokens, to);
-			to += mul_strip_bytes(block, tokens);
+			const struct strips s = strips_of(block, n_tokens, n_in, t, i);
+			mul_codes->narrow(x + t*x_stride + i, x_stride, some, (int)block, q);
+			for (size_t k = 0; k < some; k += tokens)
+				pack_block(q + k, block, tokens, act + s.at + k/tokens*s.next);
 		}
 	}
 }

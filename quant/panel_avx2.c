@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * panel_avx2.c - panels with AVX2: 16 outputs times 4 tokens in eight registers. */
+ * panel_avx2.c - panels with AVX2: 32 outputs times 2 tokens in eight registers. */
 #if defined __x86_64__
 #include "tile_256.h"
 #define PANEL_TABLE quant_panel_avx2
-enum { TILE_TOKENS = 4 };
+enum { VECTORS = 4, TILE_TOKENS = 2 };
 #define CROSSED 4
 /* The empty statement keeps the compiler from putting the additions off, for which it would need more registers than
  * there are. */
@@ -13,7 +13,8 @@ static inline vi i_madd(vi a, vi u, vi v)
 	__asm__("" : "+x"(a));
 	return a;
 }
-#include "tile.h"
+static inline vw i_keep(vw u) { __asm__("" : "+x"(u)); return u; }
+#include "tile_tall.h"
 #else
 typedef int isa_none;
 #endif

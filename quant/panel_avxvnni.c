@@ -3,7 +3,7 @@
 #if defined __x86_64__
 #include "tile_256.h"
 #define PANEL_TABLE quant_panel_avxvnni
-enum { TILE_TOKENS = 6 };
+enum { VECTORS = 2, TILE_TOKENS = 6 };
 /* The empty statement keeps the compiler from copying sums between registers. */
 static inline vi i_madd(vi a, vi u, vi v)
 {

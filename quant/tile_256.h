@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
- * tile_256.h - the vocabulary of tile.h in 256 bits; the instance gives TILE_TOKENS and i_madd. */
+ * tile_256.h - the vocabulary of tile.h in 256 bits; the instance gives VECTORS, TILE_TOKENS and i_madd. */
 #include <immintrin.h>
 #include "interleave_x86.h"
 
 typedef __m256i vi, vw;
 typedef __m256 vf;
-enum { LANES = 8, VECTORS = 2 };
+enum { LANES = 8 };
 static inline vi i_zero(void) { return _mm256_setzero_si256(); }
 static inline vi i_load(const void *p) { return _mm256_loadu_si256(p); }
 /* Zen 4's loads give an integer to all lanes; of a float its arithmetic pipes do. */

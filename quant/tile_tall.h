@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: MIT
+ * tile_tall.h - a panel times strips as tile.h has it, for 16 registers and cores that are bound by what they load;
+ * defines PANEL_TABLE.
+ *
+ * A tile is many registers of outputs times few tokens. Activations of the four columns at hand stay in registers, and
+ * so does a token's scale while a run's sums become floats, at once, register after register: an output's scale is
+ * loaded once for all tokens, and nothing is put aside. All fours are crossed (tile_crossed.h); blocks of 16 have no
+ * sums of their own for that and make all products. Beside what tile.h and tile_crossed.h ask for an instance gives
+ *   i_keep(u)                   u, in a register: what several products share is loaded once */
+#include "mul.h"
+
+#define UNROLL _Pragma("GCC unroll 32")
+#define ALWAYS static inline __attribute__((always_inline))
+enum { OUTPUTS = VECTORS*LANES };
+#include "tile_own.h"
+
+/* A line of pairs of some tokens */
+ALWAYS void spread(const char *x, vw u[TILE_TOKENS])
+{
+	UNROLL for (int t = 0; t < TILE_TOKENS; t++) u[t] = i_keep(i_spread(x + 4*t));
+}
+ALWAYS void cross(const char *w, const char *x, vi s[TILE_TOKENS][VECTORS])
+{
+	vw first[TILE_TOKENS], second[TILE_TOKENS];
+	spread(x, first);
+	spread(x + 4*TILE_TOKENS, second);
+	UNROLL for (int r = 0; r < VECTORS; r++) {
+		vw u = i_keep(i_load(w + 4*LANES*r)), v = i_keep(i_load(w + 4*OUTPUTS + 4*LANES*r));
+		UNROLL for (int t = 0; t < TILE_TOKENS; t++)
+			s[t][r] = i_madd(s[t][r], i_plus(u, second[t]), i_plus(v, first[t]));
+	}
+}
+ALWAYS void step(const char *w, const char *x, vi s[TILE_TOKENS][VECTORS])
+{
+	vw v[TILE_TOKENS];
+	spread(x, v);
+	UNROLL for (int r = 0; r < VECTORS; r++) {
+		vw u = i_keep(i_load(w + 4*LANES*r));
+		UNROLL for (int t = 0; t < TILE_TOKENS; t++) s[t][r] = i_madd(s[t][r], u, v[t]);
+	}
+}
+/* Sums of a run onto y[token][output]; d and dx are the scales of outputs and of tokens. */
+ALWAYS void settle(vi s[TILE_TOKENS][VECTORS], const char *d, const char *dx, float *y, enum mul_kind kind)
+{
+	vf x[TILE_TOKENS], sum[TILE_TOKENS];
+	UNROLL for (int t = 0; t < TILE_TOKENS; t++) x[t] = f_spread(dx + 4*t);
+	UNROLL for (int t = 0; t < TILE_TOKENS; t++) sum[t] = f_spread(dx - 4*TILE_TOKENS + 4*t);
+	UNROLL for (int r = 0; r < VECTORS; r++) {
+		vf scale = f_load(d + 4*LANES*r), m = kind == MUL_32_MIN ? f_load(d + 4*OUTPUTS + 4*LANES*r) : scale;
+		UNROLL for (int t = 0; t < TILE_TOKENS; t++) {
+			float *to = y + t*OUTPUTS + r*LANES;
+			vf a = f_product(scale, x[t], s[t][r], f_load(to));
+			f_store(to, kind == MUL_32_MIN ? f_product_f(m, x[t], sum[t], a) : a);
+		}
+	}
+}
+/* n fours of columns, crossed if they have sums of their own */
+ALWAYS void run(int n, const char *w, const char *x, const int32_t *own, const char *d, const char *dx, float *y,
+	enum mul_kind kind)
+{
+	const int some = n < 8 ? n : 8;
+	vi s[TILE_TOKENS][VECTORS];
+	start(TILE_TOKENS, own, dx + 4*TILE_TOKENS, s);
+	for (int k = 0; k < n; k += some)
+		UNROLL for (int i = 0; i < some; i++, w += 2*4*OUTPUTS, x += 2*4*TILE_TOKENS) {
+			if (own) {
+				cross(w, x, s);
+				continue;
+			}
+			step(w, x, s);
+			step(w + 4*OUTPUTS, x + 4*TILE_TOKENS, s);
+		}
+	settle(s, d, dx, y, kind);
+	/* Keeps the compiler from beginning the next run before, for which it would need more registers. */
+	__asm__ volatile("" : : : "memory");
+}
+ALWAYS void tile(size_t n_blocks, const char *w, const char *x, const int32_t *own, float *y, enum mul_kind kind)
+{
+	const size_t block = mul_block(kind), d = mul_panel_d(kind, OUTPUTS), m = mul_panel_m(kind, OUTPUTS),
+		sum = mul_strip_sum(block, TILE_TOKENS), dx = mul_strip_d(block, TILE_TOKENS);
+	for (; n_blocks; n_blocks--, w += mul_panel_bytes(kind, OUTPUTS), x += mul_strip_bytes(block, TILE_TOKENS)) {
+		run(kind == MUL_16 ? 4 : block/4, w, x, kind == MUL_16 ? NULL : own, w + d, x + dx, y, kind);
+		if (kind == MUL_16) run(4, w + 8*4*OUTPUTS, x + 8*4*TILE_TOKENS, NULL, w + m, x + dx, y, kind);
+		if (kind == MUL_256_MIN) run(4, w + mul_panel_mn(kind, OUTPUTS), x + sum, NULL, w + m, x + dx, y, kind);
+		own += OUTPUTS;
+	}
+}
+ALWAYS void gemm(size_t n_blocks, const char *panel, size_t n_strips, const char *strips, size_t strip_bytes,
+	float *acc, enum mul_kind kind)
+{
+	int32_t own[OWN];
+	if (kind != MUL_16) own_of_panel(n_blocks, panel, kind, own);
+	for (; n_strips; n_strips--, strips += strip_bytes, acc += TILE_TOKENS*OUTPUTS)
+		tile(n_blocks, panel, strips, own, acc, kind);
+}
+#define GEMM(name, kind) \
+static void name(size_t n_blocks, const char *panel, size_t n_strips, const char *strips, size_t strip_bytes, \
+	float *acc) \
+{ \
+	gemm(n_blocks, panel, n_strips, strips, strip_bytes, acc, kind); \
+}
+GEMM(gemm_16, MUL_16)
+GEMM(gemm_32, MUL_32)
+GEMM(gemm_32_min, MUL_32_MIN)
+GEMM(gemm_256, MUL_256)
+GEMM(gemm_256_min, MUL_256_MIN)
+const struct panel_table PANEL_TABLE = { OUTPUTS, TILE_TOKENS, interleave, interleave_2, interleave,
+	{ gemm_16, gemm_32, gemm_32_min, gemm_256, gemm_256_min }, NULL, OWN_OF_STRIP };
