@@ -1,26 +1,33 @@
 /* SPDX-License-Identifier: MIT
  * page.c - see page.h. */
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include "../../libgguf/size.h"
 #include "page.h"
 
-enum { LARGE = 2 << 20, LARGE_FROM = 8*LARGE, SLAB_MAX = 32*LARGE };    /* LARGE: a large page of memory */
+enum { LARGE = 2 << 20, FIRST = 8*LARGE, SLAB_MAX = 32*LARGE };         /* LARGE: a large page of memory */
 struct slab { struct slab *next; size_t page_bytes, left; _Alignas(64) char bytes[]; };       /* left: pages */
 
-/* As many pages as there are already: most of a slab is in use, and untouched memory costs nothing. */
+/* As many pages as there are already: most of a slab is in use, and untouched memory costs nothing. Few pages of a
+ * large memory's page would lie in small ones at first, which attention to these positions would feel for ever. */
 static struct slab *slab_new(struct pages *p, size_t page_bytes)
 {
-	size_t most = p->taken < SLAB_MAX ? p->taken : SLAB_MAX, n = most > page_bytes ? most/page_bytes : 1;
-	size_t bytes = sizeof(struct slab) + n*page_bytes;
+	size_t most = p->taken < SLAB_MAX ? p->taken : SLAB_MAX, bytes;
+	bool large;
 	void *at;
 	struct slab *s;
-	if (posix_memalign(&at, bytes < LARGE_FROM ? 64 : LARGE, bytes)) return NULL;
+	if (page_bytes >= LARGE/8) most = size_most(most, FIRST);
+	bytes = sizeof *s + size_most(most/page_bytes, 1)*page_bytes;
+	large = bytes >= LARGE;
+	if (large) bytes = size_up(bytes, LARGE);
+	if (posix_memalign(&at, large ? LARGE : 64, bytes)) return NULL;
 #ifdef MADV_HUGEPAGE
-	if (bytes >= LARGE_FROM) madvise(at, bytes, MADV_HUGEPAGE);
+	if (large) madvise(at, bytes, MADV_HUGEPAGE);
 #endif
 	s = at;
-	*s = (struct slab){ p->slab, page_bytes, n };
+	*s = (struct slab){ p->slab, page_bytes, (bytes - sizeof *s)/page_bytes };
 	p->slab = s;
 	p->taken += bytes;
 	return s;

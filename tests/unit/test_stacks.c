@@ -223,6 +223,22 @@ static void pages_of_a_size_are_used_again(void **state)
 	pages_free(&p);
 }
 
+/* Or those of the first positions would be read slowly by every token that follows. */
+static void pages_lie_in_large_pages_of_memory_from_the_first_on(void **state)
+{
+	enum { LARGE = 2 << 20, SIZE = 3 << 19 };
+	struct pages p = { 0 };
+	(void)state;
+	for (int i = 0; i < 5; i++) assert_non_null(page_new(&p, SIZE));
+	assert_int_equal((uintptr_t)p.slab % LARGE, 0);
+	assert_int_equal(p.taken % LARGE, 0);
+	assert_true(p.taken >= 5*SIZE);
+	pages_free(&p);
+	assert_non_null(page_new(&p, 4096));
+	assert_true(p.taken < LARGE);           /* a small model takes no more than it wants */
+	pages_free(&p);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -233,6 +249,7 @@ int main(void)
 		cmocka_unit_test(cost_is_what_is_taken),
 		cmocka_unit_test(operators_are_called_as_their_files),
 		cmocka_unit_test(pages_of_a_size_are_used_again),
+		cmocka_unit_test(pages_lie_in_large_pages_of_memory_from_the_first_on),
 	};
 	if (quant_select(NULL, NULL)) return 1;         /* else it were portable C */
 	for (int i = 0; i < LONG + 64; i++) text[i] = (i*i + 3*i) % VOCAB;
