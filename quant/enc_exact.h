@@ -245,6 +245,28 @@ static bool exact_affine(const struct coder *c, struct exact *e)
 	return false;
 }
 
+/* Of one scale and one min that lies so far below the steps that a float could not hold all sums. It is the least
+ * weight, and d the greatest's distance from it by a code. */
+static bool exact_rounded(const struct coder *c, const float *x, struct exact *e)
+{
+	float m = x[0], top = x[0], d = 0;
+	int i = 0;
+	for (int k = 1; k < c->n; k++) { m = x[k] < m ? x[k] : m; top = x[k] > top ? x[k] : top; }
+	if (m == 0 || !(fabsf(m) < (top - m)*0x1p-8f) || f16_near(m) != m) return false;
+	for (int q = (int)c->affine->nmax; q > 0 && i < c->n; q--) {
+		d = f16_near((top - m)/(float)q);
+		if (!(d > 0) || d*(float)q + m != top) continue;
+		for (i = 0; i < c->n; i++) {
+			e->code[i] = (uint8_t)((x[i] - m)/d + 0.5f);
+			if (d*(float)e->code[i] + m != x[i]) break;
+		}
+	}
+	e->d = d;
+	e->dmin = -(double)m;
+	e->sub[0] = e->min[0] = 1;
+	return i == c->n;
+}
+
 /* The block of a unit's weights, if they are found to lie on the lattice; with a negative d if `turned`. */
 static enum exact_result encode_exactly(const struct coder *c, const float *x, bool turned, void *block)
 {
@@ -253,11 +275,14 @@ static enum exact_result encode_exactly(const struct coder *c, const float *x, b
 	struct exact e;
 	struct fitted f;
 	struct tile t;
+	bool lattice = true, found;
 	if (!c->exact) return EXACT_NO_LATTICE;
-	for (int i = 0; i < 3; i++) if (!exact_load(&e, x, stage[i]) || !exact_divide(c, &e)) return EXACT_NO_LATTICE;
 	e.subs = c->per;
-	for (int i = 0; turned && i < e.n; i++) e.x[i] = -e.x[i];
-	if (!(c->affine ? exact_affine(c, &e) : exact_scaled(c, &e))) return EXACT_NOT_FOUND;
+	for (int i = 0; i < 3 && lattice; i++) lattice = exact_load(&e, x, stage[i]) && exact_divide(c, &e);
+	for (int i = 0; lattice && turned && i < e.n; i++) e.x[i] = -e.x[i];
+	found = lattice && (c->affine ? exact_affine(c, &e) : exact_scaled(c, &e));
+	if (!found && !turned && c->affine && !(c->affine->smax > 0)) found = exact_rounded(c, x, &e);
+	if (!found) return lattice ? EXACT_NOT_FOUND : EXACT_NO_LATTICE;
 	if (turned) { e.d = -e.d; e.dmin = -e.dmin; }
 	f.d[0] = (float)e.d;
 	f.m[0] = c->affine && !(c->affine->smax > 0) ? -(float)e.dmin*(float)e.min[0] : (float)e.dmin;

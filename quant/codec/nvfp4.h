@@ -43,7 +43,8 @@ static inline void nvfp4_decoded(const struct tile *t, int o, rf top, rf scale, 
 		for (int j = 0; j < 3; j++) {
 			rf r = r_round(steps*(1/level[i][j]));
 			rf rest = r_abs(r*level[i][j] - steps);
-			whole[j] = m_and(r_lt(rest, r_dup(1e-6f)), r_gt(r, r_dup(0)));
+			/* beyond 15 an odd multiple is no scale */
+			whole[j] = m_and(r_lt(rest, r_dup(1e-6f)), m_and(r_gt(r, r_dup(0)), r_lt(r, r_dup(16))));
 			k[j] = r_max(r, r_dup(1))*0x1p-10f/scale;
 		}
 		if (!m_bits(m_or(whole[0], m_or(whole[1], whole[2])))) continue;

@@ -328,6 +328,31 @@ static void far_mins_are_not_multiplied_past_their_range(void **state)
 	for (int i = 0; i < 256; i++) assert_true(fabsf(back[i] - v[i]) < 0.01f);
 }
 
+/* Few of a decoded file's weights are not zero: a sum with a min far below is rounded to a float; a single weight may
+ * be 3 times a scale of four bits, and not 2 or 4 times one. */
+static void sparse_lattices_are_kept(void **state)
+{
+	static const float one[] = { 21/128.0f, -21/128.0f, 45/512.0f, 39/512.0f };
+	static const float min[] = { 0x1.548p-15f, -0x1.7f4p-14f, 0x1.6p-21f, -0x1.cp-22f };
+	uint8_t block[256];
+	float *y = imp;
+	(void)state;
+	for (int i = 0; i < 64; i++) {
+		memset(x, 0, 64*sizeof *x);
+		for (int k = 0; k < 4; k++) x[16*k + (i + 3*k) % 16] = one[(i + k) % 4];
+		quant_encode(GGU_TYPE_NVFP4, NULL, x, NULL, 1, 64, 5, block);
+		quant_decode(GGU_TYPE_NVFP4, block, y, 64);
+		for (int k = 0; k < 64; k++) assert_true(y[k] == x[k]);
+		for (uint32_t type = GGU_TYPE_Q4_1; type <= GGU_TYPE_Q5_1; type += GGU_TYPE_Q5_1 - GGU_TYPE_Q4_1) {
+			for (int k = 0; k < 32; k++)
+				x[k] = (k % 10 ? 0 : 0x1.2dcp-4f*(float)(k % 3 ? 15 : i % 15)) + min[i % 4];
+			quant_encode(type, NULL, x, NULL, 1, 32, 5, block);
+			quant_decode(type, block, y, 32);
+			assert_memory_equal(x, y, 32*sizeof *x);
+		}
+	}
+}
+
 static void refuses_what_is_no_block(void **state)
 {
 	static const uint32_t types[] = { 4, GGU_TYPE_I32, GGU_TYPE_F64, GGU_TYPE_COUNT, UINT32_MAX };
@@ -391,6 +416,7 @@ int main(void)
 		cmocka_unit_test(coarse_scales_are_chosen_by_what_they_leave),
 		cmocka_unit_test(the_greatest_stay_finite),
 		cmocka_unit_test(far_mins_are_not_multiplied_past_their_range),
+		cmocka_unit_test(sparse_lattices_are_kept),
 		cmocka_unit_test(refuses_what_is_no_block),
 		cmocka_unit_test(q8_0_rounds_as_ggml),
 		cmocka_unit_test(floats_round_to_even),
