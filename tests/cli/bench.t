@@ -37,7 +37,8 @@ ok "threads and instruction set" jq -e '.threads == 2 and (.instruction_set | le
 gguf-bench --synthetic 3M,F16 --prompt 16 --generate 0 --repeat 1 --json >j
 ok "floats: of float products" jq -e '(.prompt.share_of_limit*.limits.f32_gmacs/.prompt.gmacs - 1 | fabs) < 1e-9' j
 ok "--generate 0 leaves it out" jq -e '.generations == [] and (has("generation") | not)' j
-# multiply-adds of a prompt: all matrices for each token, but the last feed-forward and the output, which the last one needs
+# multiply-adds of a prompt: all matrices for each token, but the last feed-forward and the output, which the last one
+# needs
 gguf-bench --synthetic 3M,F16 --save c.gguf
 last=$(gguf-info --json c.gguf | jq '[.tensors[].name | select(test("^blk")) | split(".")[1] | tonumber] | max')
 macs_of() { gguf-info --json c.gguf |

@@ -18,8 +18,8 @@ types() { jq -r '.tensors[] | [.name, .'$1'] | join(" ")' | tr A-Z a-z | sort; }
 gguf-quantize --json -n Q4_K_S m.gguf | types to >want
 gguf-info --json a.gguf | types type >got
 same "types are those of the recipe" got want
-# what asks for equal bytes needs no more than two layers and this, for feedback in rows of 256; determinism.t tries other
-# instruction sets
+# what asks for equal bytes needs no more than two layers and this, for feedback in rows of 256; determinism.t tries
+# other instruction sets
 least='--ctx 32 --chunks 8'
 $q $least --calibrate "$text" -j 3 -o e.gguf Q4_K_S two.gguf
 $q $least --calibrate "$text" -j 1 Q4_K_S two.gguf >b.gguf

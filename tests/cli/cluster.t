@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Work shared by processes that know nothing of each other: parts made side by side, one of them killed and run again, are
-# the bytes and the numbers of a single run.
+# Work shared by processes that know nothing of each other: parts made side by side, one of them killed and run again,
+# are the bytes and the numbers of a single run.
 . "$(dirname "$0")/../lib/tap.sh"
 cd "$TMP" || exit 1
 gguf-convert -q -o m.gguf "$DATA/wiki-7m"
@@ -47,6 +47,7 @@ same "imatrix: merged by and by" all.im one.im
 not_ok "imatrix: --from beyond the text" 2 gguf-imatrix -q -m m.gguf --from 99999 -o x text
 
 gguf-perplexity -q -m merged.gguf --base m.gguf --ctx 64 --chunks 8 --json text >one.json
-each 'gguf-perplexity -q -j 1 -m merged.gguf --base m.gguf --ctx 64 --from $((2*{} - 2)) --chunks 2 --partial text >part-{}.json'
+each 'gguf-perplexity -q -j 1 -m merged.gguf --base m.gguf --ctx 64 --from $((2*{} - 2)) --chunks 2 --partial text \
+	>part-{}.json'
 is "perplexity: the numbers of one run" "$(gguf-perplexity --merge --json part-*.json)" "$(cat one.json)"
 done_testing

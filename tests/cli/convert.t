@@ -45,7 +45,14 @@ convert:
 END
 fresh
 echo '{"architectures": ["TinyModel"], "n_layers": 1, "n_experts": 2, "vocab_size": 4096}' >"$TMP/m/config.json"
-HEAD='{"model.emb":{"dtype":"F32","shape":[4096,1],"data_offsets":[0,16384]},"l.0.e.0.w":{"dtype":"F32","shape":[2,2],"data_offsets":[16384,16400]},"l.0.e.1.w":{"dtype":"F32","shape":[2,2],"data_offsets":[16400,16416]},"old.0.ab":{"dtype":"F32","shape":[3,2],"data_offsets":[16416,16440]},"l.0.mask":{"dtype":"BOOL","shape":[1],"data_offsets":[16440,16441]}}'
+HEAD=$(tr -d '\n' <<'END'
+{"model.emb":{"dtype":"F32","shape":[4096,1],"data_offsets":[0,16384]}
+,"l.0.e.0.w":{"dtype":"F32","shape":[2,2],"data_offsets":[16384,16400]}
+,"l.0.e.1.w":{"dtype":"F32","shape":[2,2],"data_offsets":[16400,16416]}
+,"old.0.ab":{"dtype":"F32","shape":[3,2],"data_offsets":[16416,16440]}
+,"l.0.mask":{"dtype":"BOOL","shape":[1],"data_offsets":[16440,16441]}}
+END
+)
 checkpoint "$TMP/m" "$HEAD" 16441
 ok "a description of one's own" gguf-convert -q --arch-file "$TMP/tiny.yaml" -o "$TMP/tiny.gguf" "$TMP/m"
 gguf-convert --arch-file "$TMP/tiny.yaml" --dry-run -o "$TMP/dry.gguf" "$TMP/m" | sed 's/ x /x/g' >"$TMP/plan"
@@ -143,7 +150,8 @@ says "a file takes the classes that it lists" "config.json: n_layers: expected" 
 	gguf-convert --arch-file "$TMP/class.yaml" -o "$TMP/no.gguf" "$DATA/wiki-7m"
 
 says "a tensor without a place" "l.0.more" sh -c "
-	sed 's/,\"l.0.mask/,\"l.0.more/' '$TMP/m/model.safetensors' >'$TMP/x' && mkdir -p '$TMP/m2' && cp '$TMP/m/config.json' '$TMP/m/tokenizer.model' '$TMP/m2' &&
+	sed 's/,\"l.0.mask/,\"l.0.more/' '$TMP/m/model.safetensors' >'$TMP/x' && mkdir -p '$TMP/m2' &&
+	cp '$TMP/m/config.json' '$TMP/m/tokenizer.model' '$TMP/m2' &&
 	mv '$TMP/x' '$TMP/m2/model.safetensors' && gguf-convert --arch-file '$TMP/tiny.yaml' -o '$TMP/no.gguf' '$TMP/m2'"
 sed 's/"n_experts": 2/"n_experts": 3/' "$TMP/m/config.json" >"$TMP/m2/config.json"
 cp "$TMP/m/model.safetensors" "$TMP/m2"
@@ -203,7 +211,8 @@ sed '/"hidden_size"/d' "$DATA/wiki-7m/config.json" >"$TMP/size/config.json"
 says "no width" "config.json: llama.embedding_length: has no value; the embedding has 256 columns" \
 	gguf-convert -o "$TMP/no.gguf" "$TMP/size"
 echo '{"architectures": ["TinyModel"], "n_layers": 1, "n_experts": 2}' >"$TMP/size/config.json"
-checkpoint "$TMP/size" "$(printf %s "$HEAD" | sed 's/4096,1/8192,1/; s/16384\]/32768]/; s/16384,16400/32768,32784/; s/16400,16416/32784,32800/; s/16416,16440/32800,32824/; s/16440,16441/32824,32825/')" 32825
+checkpoint "$TMP/size" "$(printf %s "$HEAD" | sed 's/4096,1/8192,1/; s/16384\]/32768]/; s/16384,16400/32768,32784/
+	s/16400,16416/32784,32800/; s/16416,16440/32800,32824/; s/16440,16441/32824,32825/')" 32825
 ok "without vocab_size" gguf-convert -q --arch-file "$TMP/tiny.yaml" -o "$TMP/size.gguf" "$TMP/size"
 is "... the vocabulary is padded to the embedding" "$(gguf-info --json --metadata "$TMP/size.gguf" |
 	jq '.metadata["tokenizer.ggml.tokens"] | length')" 8192
@@ -259,7 +268,8 @@ fresh
 ok "without config.json" gguf-convert --vocab-only -o "$TMP/v2.gguf" "$TMP/m"
 
 # ---- names and keys ----
-echo '{"general.name": "From JSON", "general.author": "Somebody", "general.license": null, "general.x": 7, "general.tags": ["a", "b"]}' >"$TMP/keys.json"
+echo '{"general.name": "From JSON", "general.author": "Somebody", "general.license": null, "general.x": 7,
+	"general.tags": ["a", "b"]}' >"$TMP/keys.json"
 ok "keys from a file" gguf-convert --name "From the line" --metadata "$TMP/keys.json" -o "$TMP/n.gguf" "$DATA/wiki-7m"
 gguf-info --metadata "$TMP/n.gguf" >"$TMP/info"
 is "the file wins" "$(grep -c 'From JSON' "$TMP/info")" 1

@@ -74,7 +74,8 @@ ok "... and not that of the ones like it" gguf-convert -q --arch-file a.yaml -o 
 is "... it is llama" "$(gguf-info --json --metadata m.gguf | jq -r '.metadata["general.architecture"]')" llama
 
 # ---- keys of config.json ----
-config '.strange = 7 | .rope_scaling = null | .clip_qkv = null | .layer_types = (.num_hidden_layers | [range(.)] | map("full_attention"))'
+config '.strange = 7 | .rope_scaling = null | .clip_qkv = null |
+	.layer_types = (.num_hidden_layers | [range(.)] | map("full_attention"))'
 says "a key that no rule reads is reported" 0 "config.json: strange: is 7, which llama.yaml does not read"
 is "... and no other" "$(wc -l <err | tr -d ' ')" 1
 config '.logit_scale = 0.5'
@@ -112,8 +113,8 @@ config '.rope_scaling = {} | .rope_parameters = {rope_theta: 10000.0} | del(.rop
 says "no scaling, in so many words" 0 ""
 config .
 for form in value list; do
-	printf 'schema: 1\narch: llama\nlike: llama\nclasses: {LlamaForCausalLM: {}}\nconvert:\n  metadata: {some: {type: u32, %s: "%s"}}\n' \
-		$form '[hidden_size, 7]' >a.yaml
+	printf '%s\n' 'schema: 1' 'arch: llama' 'like: llama' 'classes: {LlamaForCausalLM: {}}' 'convert:' \
+		"  metadata: {some: {type: u32, $form: '[hidden_size, 7]'}}" >a.yaml
 	case $form in
 	value) says "a list where one value is wanted" 2 "is not a valid u32, which llama.some wants" --arch-file a.yaml ;;
 	list) says "a list that is asked for" 0 "" --arch-file a.yaml ;;
@@ -127,7 +128,8 @@ is "... is one" "$(gguf-info --json --metadata m.gguf | jq -c '.metadata["llama.
 for part in text_config language_config llm_config; do
 	config "{architectures: [\"SeeingModel\"], vision_config: {depth: 3}, image_token_id: 5, $part: .}"
 	says "the class and keys of $part" 0 ""
-	config "{architectures: [\"LlamaForCausalLM\"], tie_word_embeddings: .tie_word_embeddings, vision_config: {depth: 3}, $part: (del(.architectures, .tie_word_embeddings) | .odd = 1)}"
+	config "{architectures: [\"LlamaForCausalLM\"], tie_word_embeddings: .tie_word_embeddings,
+		vision_config: {depth: 3}, $part: (del(.architectures, .tie_word_embeddings) | .odd = 1)}"
 	says "the class of the whole, keys of both" 0 "config.json: odd: is 1, which"
 	is "... and no report of other parts" "$(wc -l <err | tr -d ' ')" 1
 done

@@ -81,7 +81,9 @@ is "--values tells where" "$(gguf-diff --values a.gguf b.gguf | grep -c 'max .* 
 row=$(gguf-diff --values --json a.gguf b.gguf |
 	jq -c '.values[] | select(.name == "output.weight") | [.row, .column, .max]')
 gguf-cat --decode a.gguf output.weight >x && gguf-cat --decode b.gguf output.weight >y
-is "... the largest difference" "$(od -v -A n -w4 -t f4 x >x.text; od -v -A n -w4 -t f4 y | paste x.text - | awk '{ d = $1 > $2 ? $1 - $2 : $2 - $1; if (d > m) { m = d; at = NR - 1 } } END { printf "[%d,%d", int(at/64), at % 64 }')" "$(echo "$row" | cut -d, -f1-2)"
+is "... the largest difference" "$(od -v -A n -w4 -t f4 x >x.text; od -v -A n -w4 -t f4 y |
+	paste x.text - | awk '{ d = $1 > $2 ? $1 - $2 : $2 - $1; if (d > m) { m = d; at = NR - 1 } }
+	END { printf "[%d,%d", int(at/64), at % 64 }')" "$(echo "$row" | cut -d, -f1-2)"
 not_ok "both from standard input" 2 gguf-diff - - </dev/null
 not_ok "one is missing" 2 gguf-diff a.gguf none.gguf
 not_ok "one is malformed" 2 sh -c 'head -c 500 a.gguf | gguf-diff a.gguf -'

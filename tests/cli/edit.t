@@ -127,7 +127,8 @@ one=$(ls s-00001-of-*.gguf) two=s2-${one#s-}
 gguf-edit -I --set split.count=u16:9 "$one" 2>/dev/null
 is "a shard keeps the number that its name has" "$(gguf-info --json "$one" | jq -c '.tensors | length')" \
 	"$(gguf-info --json m.gguf | jq -c '.tensors | length')"
-ok "... and may be brought back to it" sh -c "cp '$one' '$two' && sed -i 's/split.count/split.cound/' '$two' && gguf-edit -I --rename split.cound=split.count '$two' && cmp '$one' '$two'"
+ok "... and may be brought back to it" sh -c "cp '$one' '$two' && sed -i 's/split.count/split.cound/' '$two' &&
+	gguf-edit -I --rename split.cound=split.count '$two' && cmp '$one' '$two'"
 "$BUILD/tests/malformed/tool_ggtxt" >big.gguf <<'END'
 big
 bytes "GGUF"

@@ -50,7 +50,8 @@ gguf-perplexity -q -m m.gguf --base m.gguf --chunks 2 --json text >json
 ok "--base with itself: no divergence" holds '.base.kld == 0 and .base.kld_max == 0 and .base.rms_delta_p == 0'
 ok "... the same tokens, the same perplexity" holds '.base.top1 == 1 and .base.ratio == 1 and .base.ppl == .ppl'
 gguf-perplexity -q -m q.gguf --base m.gguf --chunks 2 --json text >json
-ok "--base: a smaller model diverges" holds '.base.kld > 0.0001 and .base.kld_max >= .base.kld_p999 and .base.kld_p999 >= .base.kld_p99 and .base.kld_p99 >= .base.kld_median'
+ok "--base: a smaller model diverges" holds '.base.kld > 0.0001 and
+	.base.kld_max >= .base.kld_p999 and .base.kld_p999 >= .base.kld_p99 and .base.kld_p99 >= .base.kld_median'
 ok "... but not far" holds '.base.kld < 0.5 and .base.top1 > 0.5 and .base.top1 < 1'
 
 # the model as its own base shows what a cache of another type costs
@@ -282,7 +283,8 @@ hostile()
 	gguf-logits -q -m h.gguf h.ids >/dev/null 2>message
 	ok "... with a message" grep -q "^gguf-logits: .*h\\.gguf" message
 }
-keys='llama.block_count=1 llama.context_length=64 llama.embedding_length=32 llama.feed_forward_length=64 llama.attention.head_count=2 llama.attention.layer_norm_rms_epsilon=0'
+keys='llama.block_count=1 llama.context_length=64 llama.embedding_length=32 llama.feed_forward_length=64
+	llama.attention.head_count=2 llama.attention.layer_norm_rms_epsilon=0'
 echo 0 1 >h.ids
 hostile "nothing" general.name=x token_embd.weight:f32:32x16
 hostile "unknown architecture" general.architecture=nonesuch token_embd.weight:f32:32x16

@@ -57,7 +57,8 @@ if command -v pkg-config >/dev/null; then
 		skip "a user in C++" "no c++"
 	fi
 	# the programs of ggu(3), as the page has them
-	awk '/^\.Bd -literal/ { n++; on = 1; next } /^\.Ed/ { on = 0 } on { gsub(/\\e/, "\\"); print > ("'"$TMP"'/example" n ".c") }' man/ggu.3
+	awk '/^\.Bd -literal/ { n++; on = 1; next } /^\.Ed/ { on = 0 }
+		on { gsub(/\\e/, "\\"); print > ("'"$TMP"'/example" n ".c") }' man/ggu.3
 	for i in 1 2; do
 		# shellcheck disable=SC2046,SC2086
 		ok "program $i of ggu(3)" $cc $flags -Wall -Wextra -Werror -std=c99 -o "$TMP/example$i" \

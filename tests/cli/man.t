@@ -67,7 +67,8 @@ ok "files for the examples: quantized" gguf-quantize -i im.gguf -o wiki-7m-q4.gg
 told()
 {
 	missing=
-	for key in $("$@" | jq -r 'if type == "object" then del(.metadata_types) | if .metadata | type == "object" then del(.metadata) else . end else . end
+	for key in $("$@" | jq -r 'if type == "object" then del(.metadata_types) |
+			if .metadata | type == "object" then del(.metadata) else . end else . end
 		| [paths[-1] | strings] | unique[]'); do
 		mandoc -T ascii "$SRC/man/$1.1" | sed 's/.\x08//g' | grep -qw -e "${key%_stderr}" ||
 			missing="$missing $key"

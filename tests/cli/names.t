@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# No architecture's name is in the C code: what tells one from another stands in model/arch/*.yaml. Two tables of facts are
-# keyed by such names because the format is: recipes, and tokenizers (tokenizer.ggml.model). Operators have names of their
-# own, and the random model that gguf-bench makes is of one architecture.
+# No architecture's name is in the C code: what tells one from another stands in model/arch/*.yaml. Two tables of facts
+# are keyed by such names because the format is: recipes, and tokenizers (tokenizer.ggml.model). Operators have names of
+# their own, and the random model that gguf-bench makes is of one architecture.
 . "$(dirname "$0")/../lib/tap.sh"
 cd "$SRC" || exit 1
 names=$(sed -n 's/^arch: *\([^ #]*\).*/\1/p' model/arch/*.yaml | grep -vx common | paste -sd '|' -)

@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# What all programs share: option parsing, messages, output that is complete or absent. gguf-info and gguf-cat stand for all.
+# What all programs share: option parsing, messages, output that is complete or absent. gguf-info and gguf-cat stand for
+# all.
 . "$(dirname "$0")/../lib/tap.sh"
 T=$BUILD/tests/cli
 cd "$TMP" || exit 1
@@ -47,7 +48,8 @@ told --tensor-tpye '; did you mean --tensor-type?' gguf-plan
 told --josn '; did you mean --json?' gguf-info
 is "letters that mean something here are no habit" "$(run gguf-hash -ctk; first err)" "2
 gguf-hash: tk: No such file or directory"
-ok "-c is --ctx and -b is --batch in every program that has them" sh -c "for p in '$BIN'/gguf-*; do \"\$p\" -h; done | grep -E -- '--(ctx|batch) N  ' | tee n | grep -qvE -- '-(c, --ctx|b, --batch) N ' && exit 1; [ \$(wc -l <n) = 8 ]"
+ok "-c is --ctx and -b is --batch in every program that has them" sh -c "
+	for p in '$BIN'/gguf-*; do \"\$p\" -h; done | grep -E -- '--(ctx|batch) N  ' | tee n | grep -qvE -- '-(c, --ctx|b, --batch) N ' && exit 1; [ \$(wc -l <n) = 8 ]"
 is "lines of help fit 100 columns" "$(for p in "$BIN"/gguf-*; do "$p" -h; done | awk 'length > 100')" ""
 is "a missing argument" "$(run gguf-info m.gguf --ctx)" 2
 is "... says what is wanted" "$(first err)" "gguf-info: --ctx expects N"
@@ -180,8 +182,8 @@ fi
 is "the mode follows umask" "$(stat -c %a mode.txt 2>/dev/null || stat -f %Lp mode.txt)" 640
 is "no temporary is left" "$(find . -name '.*.??????' | wc -l | tr -d ' ')" 0
 
-# the sandbox: a process in it can gain no privileges. confined PROGRAM ARGS: 1, 0 with --no-sandbox, from /proc while the
-# program waits for its input
+# the sandbox: a process in it can gain no privileges. confined PROGRAM ARGS: 1, 0 with --no-sandbox, from /proc while
+# the program waits for its input
 gguf-convert -q -o model.gguf "$DATA/wiki-7m"
 confined()
 {

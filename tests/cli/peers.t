@@ -109,7 +109,8 @@ is "... and no file is left" "$(find . -name 'x*')" ""
 # ---- progress that stands still for a large tensor ----
 if script -qec true /dev/null >/dev/null 2>&1 </dev/null; then
 	"$mk" general.architecture=x a.weight:f32:256x65536 >large.gguf
-	echo '{ for i in 1 2 3 4 5 6; do head -c 10000000; sleep 0.4; done; cat; } <large.gguf | gguf-quantize -o l.gguf Q8_0 -' >slow
+	echo '{ for i in 1 2 3 4 5 6; do head -c 10000000; sleep 0.4; done; cat; } <large.gguf |
+		gguf-quantize -o l.gguf Q8_0 -' >slow
 	is "progress moves within a tensor" "$(TERM=xterm script -qec 'sh slow' /dev/null </dev/null |
 		grep -o '[0-9]* %' | sort -u | awk 'END { print (NR > 1) }')" 1
 else skip "progress moves within a tensor" "no script(1)"

@@ -181,7 +181,8 @@ is "vectors stay" "$(of b.gguf blk.0.ffn_norm.weight) $(of b.gguf z.bias)" "f32 
 ok "unknown metadata stay" sh -c 'gguf-info --json b.gguf | grep -q "\"vendor.key\": *\"hello\""'
 ok "nothing is said of shards" sh -c 'gguf-info --json b.gguf >b.json && ! grep -q "split\." b.json'
 ok "file type" sh -c 'gguf-info --json b.gguf | grep -q "\"general.file_type\": *15"'
-# rows of 96, 288, 40 and 8: what every recipe falls back to for the first two, in any case of its name; F16 for the others
+# rows of 96, 288, 40 and 8: what every recipe falls back to for the first two, in any case of its name; F16 for the
+# others
 "$mk" a.weight:f32:96x4 b.weight:f32:288x2 c.weight:f32:40x3 d.weight:f32:8x2 general.type=model >odd2.gguf
 while read -r to recipes; do
 	for r in $recipes; do
@@ -327,7 +328,8 @@ esac
 rm big.gguf
 
 # many small tensors, the same for every number of threads
-awk 'BEGIN { for (i = 0; i < 1500; i++) { print "blk." i ".attn_norm.weight:f32:" i%7*32; if (i%3 == 0) print "blk." i ".attn_q.weight:f16:64x" i%5 } }' | xargs "$mk" >many.gguf
+awk 'BEGIN { for (i = 0; i < 1500; i++) { print "blk." i ".attn_norm.weight:f32:" i%7*32
+	if (i%3 == 0) print "blk." i ".attn_q.weight:f16:64x" i%5 } }' | xargs "$mk" >many.gguf
 $q -q -j 1 -o a.gguf Q4_K_M many.gguf
 for j in 2 3 8; do
 	$q -q -j $j -o b.gguf Q4_K_M many.gguf

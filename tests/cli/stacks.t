@@ -14,7 +14,8 @@ block()
 }
 c=dec.blk.0.cross_attn
 tensors="token_embd.weight:f32:32x16 $(block enc) $(block dec)"
-cross="${c}_norm.weight:f32:32 ${c}_q.weight:f32:32x32 ${c}_k.weight:f32:32x32 ${c}_v.weight:f32:32x32 ${c}_o.weight:f32:32x32"
+cross="${c}_norm.weight:f32:32 ${c}_q.weight:f32:32x32 ${c}_k.weight:f32:32x32
+	${c}_v.weight:f32:32x32 ${c}_o.weight:f32:32x32"
 # shellcheck disable=SC2086 # words
 make_model() { "$BUILD/tests/cli/tool_mkgguf" $keys $tensors "$@" >m.gguf; }
 refused()

@@ -131,8 +131,11 @@ jq -n '([range(256) | select((. >= 33 and . <= 126) or (. >= 161 and . <= 172) o
 mkdir "$TMP/part"
 while IFS= read -r row; do
 	printf '%s\n' "$row" | jq -j '.[2]' >"$TMP/text"
-	jq --argjson row "$row" '.normalizer = $row[0] | .added_tokens = [$row[4] // empty | {id: 261, content: ., single_word: true}] | .pre_tokenizer = if $row[1].type == "ByteLevel" then $row[1] else
-		{type: "Sequence", pretokenizers: [$row[1] // empty, {type: "ByteLevel", add_prefix_space: false, use_regex: false}]} end' \
+	jq --argjson row "$row" '.normalizer = $row[0] |
+		.added_tokens = [$row[4] // empty | {id: 261, content: ., single_word: true}] |
+		.pre_tokenizer = if $row[1].type == "ByteLevel" then $row[1] else
+		{type: "Sequence", pretokenizers: [$row[1] // empty,
+			{type: "ByteLevel", add_prefix_space: false, use_regex: false}]} end' \
 		"$TMP/dir/tokenizer.json" >"$TMP/part/tokenizer.json"
 	is "$(printf '%s\n' "$row" | jq -rc '.[:2]')" "$(gguf-tokenize -m "$TMP/part" "$TMP/text")" \
 		"$(printf '%s\n' "$row" | jq -r '.[3] | join(" ")')"
@@ -171,7 +174,8 @@ is "32016 tokens: end of turn; the first of two ends" \
 	"$(metadata '."tokenizer.ggml.eot_token_id", ."tokenizer.ggml.eos_token_id"')" "[32010,7]"
 echo jinja >"$TMP/dir/chat_template.jinja"
 is "a template of its own file" "$(metadata '."tokenizer.chat_template"')" '["jinja\n"]'
-echo '{"chat_template": "config", "add_prefix_space": true, "bos_token": {"content": "<<<<<<<<<5>"}, "add_bos_token": true}' >"$TMP/dir/tokenizer_config.json"
+echo '{"chat_template": "config", "add_prefix_space": true, "bos_token": {"content": "<<<<<<<<<5>"},
+	"add_bos_token": true}' >"$TMP/dir/tokenizer_config.json"
 is "tokenizer_config.json wins" \
 	"$(metadata '."tokenizer.chat_template", ."tokenizer.ggml.add_space_prefix", ."tokenizer.ggml.bos_token_id"')" \
 	'["config",true,305]'

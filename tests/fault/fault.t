@@ -13,7 +13,8 @@ faulty() { spec=$1; shift; LD_PRELOAD=$FAULT_SO FAULT=$spec "$@"; }
 # the first of $1 calls, the last, and some forty between: a program begins by reading descriptions and ends by writing
 sample()
 {
-	awk -v n="$1" 'BEGIN { for (i = 1; i <= n; i++) if (i <= 12 || i > n - 24 || i >= next_one) { print i; next_one = i + int(n/28) + 1 } }'
+	awk -v n="$1" 'BEGIN { for (i = 1; i <= n; i++)
+		if (i <= 12 || i > n - 24 || i >= next_one) { print i; next_one = i + int(n/28) + 1 } }'
 }
 
 # Without a program of its own: this is asked thousands of times.

@@ -40,8 +40,10 @@ first_layers()
 	jq ".num_hidden_layers = $1" "$DATA/wiki-7m/config.json" >"$2/config.json"
 	first_from=$((9 + $(od -A n -t u8 -N 8 "$DATA/wiki-7m/model.safetensors")))
 	# "FROM BYTES" of each tensor that stays, then the new header
-	tail -c +9 "$DATA/wiki-7m/model.safetensors" | head -c $((first_from - 9)) | jq -r --argjson layers "$1" 'del(.__metadata__)
-		| to_entries | map(select(.key | (capture("layers[.](?<i>[0-9]+)") // {i: 0}).i | tonumber < $layers)) | sort_by(.value.data_offsets)
+	tail -c +9 "$DATA/wiki-7m/model.safetensors" | head -c $((first_from - 9)) |
+		jq -r --argjson layers "$1" 'del(.__metadata__)
+		| to_entries | map(select(.key | (capture("layers[.](?<i>[0-9]+)") // {i: 0}).i | tonumber < $layers)) |
+		sort_by(.value.data_offsets)
 		| (.[].value.data_offsets | "\(.[0]) \(.[1] - .[0])"),
 		((reduce .[] as $t ({at: 0, h: {}}; ($t.value.data_offsets | .[1] - .[0]) as $n
 			| .h[$t.key] = $t.value | .h[$t.key].data_offsets = [.at, .at + $n] | .at += $n)) | .h | tojson)' >"$2/parts"

@@ -3,9 +3,9 @@
 # Files that break a rule of their form, and some that only look so, in a folder for each parser, with the message that
 # each gets in NAME.expect, or "ok". UPDATE=1 writes these anew.
 #
-#   gguf/NAME.ggtxt             compiled (see tool_ggtxt.c) and shown by gguf-info, by name and through a pipe. A second line
-#                               of .expect, if the pipe's message differs: where a pipe ends is not known beforehand. A text
-#                               without .expect is another one's shard
+#   gguf/NAME.ggtxt             compiled (see tool_ggtxt.c) and shown by gguf-info, by name and through a pipe. A second
+#                               line of .expect, if the pipe's message differs: where a pipe ends is not known
+#                               beforehand. A text without .expect is another one's shard
 #   imatrix/NAME.ggtxt          the same for gguf-imatrix --stats
 #   torch/NAME.ggtxt            compiled to pytorch_model.bin for gguf-convert: zip archives with a pickle
 #   tokenizer/NAME.ggtxt        compiled, a GGUF for gguf-tokenize

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # The Python package over libggu, built as a wheel and put beside the package gguf from PyPI: the same metadata and the
-# same arrays of the same files; what it writes, both read. Skipped where python3, numpy or gguf is missing ($PYTHON names
-# another python3).
+# same arrays of the same files; what it writes, both read. Skipped where python3, numpy or gguf is missing ($PYTHON
+# names another python3).
 . "$(dirname "$0")/../lib/tap.sh"
 PYTHON=${PYTHON:-python3}
 export GGU_LIBRARY="$BUILD/libggu.so"

@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # config.json as transformers 5 writes it makes the same GGUF as the form in which the model was published; values that
-# change a model's results in ways that the description does not have are refused. What they do was seen in transformers.
+# change a model's results in ways that the description does not have are refused. What they do was seen in
+# transformers.
 . "$(dirname "$0")/../lib/tap.sh"
 need_shared reference/arch "tiny checkpoints"
 # given NAME FILTER: $TMP/m is the checkpoint with config.json changed by a filter of jq
@@ -63,8 +64,8 @@ is "... starts from the length of the context" \
 	"$(gguf-info --get llama.rope.scaling.original_context_length "$TMP/got")" \
 	"$(jq .max_position_embeddings "$TMP/m/config.json")"
 
-# activates NAME FILTER TOKEN LOGIT: transformers 5.23 gives the last row of the reference's tokens this logit, a thousandth
-# from what it is with the other form of GELU
+# activates NAME FILTER TOKEN LOGIT: transformers 5.23 gives the last row of the reference's tokens this logit, a
+# thousandth from what it is with the other form of GELU
 activates()
 {
 	given "$1" "$2"

@@ -6,8 +6,9 @@
 #   RENEW=1 tests/reference/determinism.t
 #
 # and say in NEWS.md what changed and why. DETERMINISM=long tries all instruction sets with all numbers of threads, and
-# the ends of the efforts; DETERMINISM=short, or SANITIZED, only two settings: `make check-compilers` asks that of many builds.
-# TOOL_ENCODE names a command that runs tests/kernels/tool_encode on another machine, which must make the same blocks.
+# the ends of the efforts; DETERMINISM=short, or SANITIZED, only two settings: `make check-compilers` asks that of many
+# builds. TOOL_ENCODE names a command that runs tests/kernels/tool_encode on another machine, which must make the same
+# blocks.
 . "$(dirname "$0")/../lib/tap.sh"
 . "$(dirname "$0")/../lib/small.sh"
 table=$SRC/tests/reference/determinism.sha256

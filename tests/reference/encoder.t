@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Programs on a model with an encoder (a tiny T5): gguf-run's tokens are those that gguf-logits says; importances are of both
-# stacks; what has no meaning for such a model is refused.
+# Programs on a model with an encoder (a tiny T5): gguf-run's tokens are those that gguf-logits says; importances are of
+# both stacks; what has no meaning for such a model is refused.
 . "$(dirname "$0")/../lib/tap.sh"
 need_shared reference/arch/t5 "a tiny checkpoint with an encoder"
 cd "$TMP" || exit 1
@@ -63,7 +63,8 @@ is "... of the weights of both stacks, by number" "$(gguf-imatrix --stats --json
 	jq -r '[.tensors[].name | split(".")[0]] | group_by(.) | map("\(.[0]) \(length)") | join(" ")')" "dec 20 enc 12"
 ok "... in small batches" gguf-imatrix -q -m m.gguf --ctx 64 --batch 7 -j 3 -o im7.gguf text.txt
 same "... the same" im7.gguf im.gguf
-# the decoder's first product takes the normed embeddings of its tokens: the start, and the second halves but for their last
+# the decoder's first product takes the normed embeddings of its tokens: the start, and the second halves but for their
+# last
 is "... of the decoder's own tokens" "$(gguf-imatrix --stats --json im.gguf |
 	jq '[.tensors[] | select(.name | test("blk.0.attn_[qkv].weight")) | .mean] | unique | length')" 2
 ok "Q4_0 with them" gguf-quantize -q --imatrix im.gguf -o q.gguf Q4_0 m.gguf

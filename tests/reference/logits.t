@@ -73,7 +73,8 @@ for name in llama llama-dynamic-yarn llama-linear-bias llama-rope-parameters lla
 	greedy "$name"
 done
 
-# as it is released, with its blocks: products round the activations to 12 bits, where the references' bound for 8 is "some 1e-2"
+# as it is released, with its blocks: products round the activations to 12 bits, where the references' bound for 8 is
+# "some 1e-2"
 name=gpt_oss-mxfp4 dir=$SHARED/reference/arch/gpt_oss-mxfp4 m=$TMP/blocks.gguf
 ok "$name with its blocks: convert" gguf-convert -q -o "$m" "$dir"
 is "$name with its blocks: all experts are in MXFP4" "$(gguf-info --json "$m" |

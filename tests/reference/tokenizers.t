@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Ids of 168 texts equal those of the original libraries for every vocabulary with BPE, WordPiece or Unigram; the vectors that llama.cpp
-# publishes come out too. README.md of the references says what a row's ids, special and noparse are.
+# Ids of 168 texts equal those of the original libraries for every vocabulary with BPE, WordPiece or Unigram; the
+# vectors that llama.cpp publishes come out too. README.md of the references says what a row's ids, special and noparse
+# are.
 . "$(dirname "$0")/../lib/tap.sh"
 . "$(dirname "$0")/folders.sh"
 need_shared reference/tokenizers "ids of the original tokenizers"
@@ -50,8 +51,8 @@ if folder t5-small+asm "$TMP/dir"; then
 else skip t5-small "not among the data"
 fi
 
-# SentencePiece never sees special tokens in a text; which it puts in front was asked of it, not of the folder. For yi it
-# was asked to put BOS in front, which the folder's add_bos_token denies: its ids are compared with a BOS of ours.
+# SentencePiece never sees special tokens in a text; which it puts in front was asked of it, not of the folder. For yi
+# it was asked to put BOS in front, which the folder's add_bos_token denies: its ids are compared with a BOS of ours.
 for name in baichuan2 chatglm3 internlm2 llama2.c mistral-common-v1 mistral-common-v2 mistral-common-v3 \
 	mistral-common-v7; do
 	folder "$name" "$TMP/dir" || { skip "$name" "not among the data"; continue; }

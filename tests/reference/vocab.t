@@ -45,8 +45,8 @@ check bert-uncased tokenizer.ggml.token_type_count
 check bert-uncased+asm tokenizer.ggml.token_type_count
 
 # These say add_dummy_prefix = false, which llama.cpp's converter does not pass on: llama.cpp then puts a blank in front
-# and gets other ids than SentencePiece for all 167 texts. With our key the tokenizer.* keys alone give the right ones, but
-# for texts with pieces that the model calls user-defined, which token_type does not say in llama.cpp's files.
+# and gets other ids than SentencePiece for all 167 texts. With our key the tokenizer.* keys alone give the right ones,
+# but for texts with pieces that the model calls user-defined, which token_type does not say in llama.cpp's files.
 "$BUILD/tests/reference/tool_ids" --texts "$ref/texts.json" >"$TMP/texts"
 for name in baichuan2 yi; do
 	check "$name" tokenizer.ggml.add_space_prefix
