@@ -23,7 +23,6 @@ struct book {
 	size_t at_d;
 	uint16_t (*half_of)(const void *);      /* d, where it lies in pieces; or NULL */
 };
-enum { NEXT_TOKEN = sizeof ((struct digit_sums *)0)->s[0]/4 };
 
 /* Four bits of each of the scales' integers, the lowest first */
 INLINE uint16_t iq1_m_half(const void *block)
@@ -60,7 +59,7 @@ INLINE void books(int n_tokens, const struct digits_part *p, struct digit_sums *
 			const struct planes c = unpack(w, some + r);
 			fetch(next, w + 2*like.bytes, like.bytes, far);
 			UNROLL for (int t = 0; t < n_tokens; t++)
-				_mm256_store_si256((void *)(to->s[0] + t*NEXT_TOKEN + 8*at),
+				_mm256_store_si256((void *)(to->s + t*(DIGITS_SUMS/n_tokens) + 8*at),
 					planes_sum(like.planes, like.groups, &c, x + t));
 			if (like.half_of) to->d.half[at] = like.half_of(w);
 			else memcpy(to->d.half + at, w + like.at_d, 2);
@@ -86,10 +85,10 @@ BOOK(tq1_0, tq1_0, 1, D_OF(tq1_0))
 BOOK(tq2_0, tq2_0, 1, D_OF(tq2_0))
 
 #define OF(name) { name##_1, name##_2, name##_4 }
-static void settle(const struct digits_type *type, enum mul_kind kind, const struct digit_sums *s, size_t t, size_t n,
-	const void *strip, float *y)
+static void settle(const struct digits_type *type, enum mul_kind kind, const struct digit_sums *s, const int32_t *sums,
+	size_t n, const void *strip, float *y)
 {
-	BOOKS_DIGITS.settle(type, kind, s, t, n, strip, y);
+	BOOKS_DIGITS.settle(type, kind, s, sums, n, strip, y);
 }
 const struct digits_table BOOKS_TABLE = { ROWS, settle, {
 	[GGU_TYPE_IQ1_S] = { OF(iq1_s), DIGITS_HALF, 0.125f },

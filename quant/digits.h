@@ -29,7 +29,10 @@
 enum {
 	DIGITS_ROWS = 16,               /* at most */
 	DIGITS_TOKENS = 4,
-	DIGITS_COLUMNS = 512,           /* whose sums are kept for some rows */
+	/* whose sums are kept for some rows: columns in blocks of 32, of each token; super-blocks, of all tokens */
+	DIGITS_COLUMNS = 512,
+	DIGITS_SUPERS = 8,
+	DIGITS_SUMS = DIGITS_TOKENS*DIGITS_COLUMNS/32*DIGITS_ROWS*2,
 };
 /* Of the sixteens of a super-block, as they come out of its bytes by masks and shifts:
  *   FOURTHS   0 4 8 12   1 5 9 13   2 6 10 14   3 7 11 15     Q4_K and Q5_K, of which a byte holds k and k + 32
@@ -56,7 +59,7 @@ struct strip32 {
 	int32_t sum[2], all;            /* of 16, of 32 */
 	float all_float, d;
 };
-/* Of DIGITS_COLUMNS columns; b counts blocks of 256 or of 32, r rows.
+/* Of DIGITS_COLUMNS columns or DIGITS_SUPERS blocks; b counts blocks of 256 or of 32, r rows.
  *   super-blocks  s: [b][r][8], lanes that add up to a sum; m: [b][r][16], eight scales and eight minima, or sixteen
  *                 minima in the upper halves of bytes
  *   blocks of 32  s: [b][r]; of 16: [b][half][r]
@@ -66,8 +69,8 @@ struct strip32 {
 enum digits_scale { DIGITS_HALF, DIGITS_HALF_2, DIGITS_HALF_4, DIGITS_PAIR, DIGITS_PAIR_16, DIGITS_EXPONENT,
 	DIGITS_SMALL };
 struct digit_sums {
-	_Alignas(64) int32_t s[DIGITS_TOKENS][DIGITS_COLUMNS/32*DIGITS_ROWS*2];
-	_Alignas(64) uint8_t m[DIGITS_COLUMNS/256*DIGITS_ROWS*16];
+	_Alignas(64) int32_t s[DIGITS_SUMS];    /* of n tokens each has one n-th */
+	_Alignas(64) uint8_t m[DIGITS_SUPERS*DIGITS_ROWS*16];
 	_Alignas(64) union {
 		uint16_t half[DIGITS_COLUMNS/32*DIGITS_ROWS];
 		uint32_t pair[DIGITS_COLUMNS/32*DIGITS_ROWS];
@@ -89,9 +92,9 @@ struct digits_type {
 	enum digits_scale scale;
 	float factor;                   /* of d of super-blocks */
 };
-/* y[rows] += n blocks of token t, strip being that token's */
-typedef void settle_fn(const struct digits_type *type, enum mul_kind kind, const struct digit_sums *s, size_t t,
-	size_t n, const void *strip, float *y);
+/* y[rows] += n blocks of a token whose sums begin at `sums` and whose strip is `strip` */
+typedef void settle_fn(const struct digits_type *type, enum mul_kind kind, const struct digit_sums *s,
+	const int32_t *sums, size_t n, const void *strip, float *y);
 struct digits_table {
 	size_t rows;                    /* side by side */
 	settle_fn *settle;

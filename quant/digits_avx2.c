@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * digits_avx2.c - strips of digits, and the loops over rows, columns and tokens (digits.h has the picture).
  *
- * Up to DIGITS_COLUMNS columns of some rows, one row after another, leave their sums in struct digit_sums; then these
- * are turned, so that lanes are rows, and scaled in the order of the blocks. */
+ * A chunk, some blocks of some rows, leaves its sums in struct digit_sums; then these are turned, so that lanes are
+ * rows, and scaled in the order of the blocks. A chunk takes 25 cycles beside its sums, but while many of them are
+ * scaled nothing is asked for: those of blocks of 32, which are many, are smaller. */
 #if defined __x86_64__
 #include <math.h>
 #include <string.h>
@@ -121,7 +122,7 @@ struct job {
 	const struct digits_table *table;
 	const struct digits_type *type;
 	enum mul_kind kind;
-	size_t units, step;                     /* a row's blocks, of its type; a chunk's */
+	size_t units, step[3];                  /* a row's blocks, of its type; a chunk's, of 1, 2 and 4 tokens */
 	size_t blocks, bytes, strip_bytes;      /* of such a block: of 32 or 256 columns */
 	size_t strip;                           /* bytes of a token */
 };
@@ -138,7 +139,8 @@ static void settle(const struct job *j, const struct chunk *c, float (*y)[DIGITS
 	const struct quant_mul *m = j->m;
 	for (size_t t = 0; t < c->n_t; t++) {
 		if (!c->unit) memset(y[t], 0, sizeof y[t]);
-		j->table->settle(j->type, j->kind, c->s, t, c->n_blocks, c->strip + t*j->strip, y[t]);
+		j->table->settle(j->type, j->kind, c->s, c->s->s + (t*DIGITS_SUMS >> c->n_t/2), c->n_blocks,
+			c->strip + t*j->strip, y[t]);
 		if (c->unit + c->n_units >= j->units)
 			memcpy(m->y + (c->t0 + t)*m->y_stride + c->o, y[t], c->n_o*sizeof *m->y);
 	}
@@ -146,21 +148,24 @@ static void settle(const struct job *j, const struct chunk *c, float (*y)[DIGITS
 /* Rows of blocks of 32 are met ROWS at a time: behind the last ones come rows of zeros. */
 static void last_rows(digits_fn *sums, struct digits_part part, size_t bytes, struct digit_sums *s)
 {
-	char copy[DIGITS_ROWS][DIGITS_COLUMNS/32*sizeof(struct q8_0)] = { { 0 } };
-	for (size_t r = 0; r < part.n_rows; r++) memcpy(copy[r], part.w + r*part.w_stride, bytes);
+	char copy[DIGITS_ROWS][DIGITS_COLUMNS/32*sizeof(struct q8_0)];
+	for (size_t r = 0; r < DIGITS_ROWS; r++)
+		if (r < part.n_rows) memcpy(copy[r], part.w + r*part.w_stride, bytes);
+		else memset(copy[r], 0, bytes);
 	part.w = copy[0];
 	part.w_stride = sizeof *copy;
 	sums(&part, s);
 }
+_Static_assert(DIGITS_SUPERS*DIGITS_ROWS*8 <= DIGITS_SUMS, "sums of super-blocks");
 _Static_assert(2*sizeof(struct digit_sums) <= MUL_ROW_WORK, "sums of rows");
 static void sum_up(const struct job *j, struct chunk *c)
 {
 	const struct quant_mul *m = j->m;
 	digits_fn *sums = j->type->sums[c->n_t/2];
-	const size_t left = j->units - c->unit, at = c->unit*j->bytes;
+	const size_t left = j->units - c->unit, step = j->step[c->n_t/2], at = c->unit*j->bytes;
 	const char *w = (const char *)m->w + c->o*m->w_stride + at;
 	c->strip = (const char *)m->act + c->t0*j->strip + c->unit*j->strip_bytes;
-	struct digits_part part = { w, m->w_stride, c->n_o, left < j->step ? left : j->step, c->strip, j->strip,
+	struct digits_part part = { w, m->w_stride, c->n_o, left < step ? left : step, c->strip, j->strip,
 		w + j->table->rows*m->w_stride + (j->table->rows - 1)*at + LEAD, NEARER*m->w_stride };
 	c->n_units = part.n;
 	c->n_blocks = part.n*j->blocks;
@@ -168,9 +173,9 @@ static void sum_up(const struct job *j, struct chunk *c)
 	else sums(&part, c->s);
 }
 /* Asks for a chunk of a task's first rows, where nobody has asked for them while others were met. */
-static void fetch(const struct job *j, size_t o, size_t n_o, size_t unit)
+static void fetch(const struct job *j, size_t o, size_t n_o, size_t unit, size_t step)
 {
-	const size_t left = j->units - unit, n = (left < j->step ? left : j->step)*j->bytes;
+	const size_t left = j->units - unit, n = (left < step ? left : step)*j->bytes;
 	const char *w = (const char *)j->m->w + o*j->m->w_stride + unit*j->bytes;
 	for (size_t r = 0; r < n_o; r++, w += j->m->w_stride)
 		for (size_t i = 0; i < n + 63; i += 64) __builtin_prefetch(w + (i < n ? i : n - 1), 0, 2);
@@ -189,9 +194,10 @@ static void mul_all(const struct job *j, size_t t0, size_t n_t, size_t o0, size_
 		rows = o0 + n_o - o < j->table->rows ? o0 + n_o - o : j->table->rows;
 		for (size_t t = t0, some; t < t0 + n_t; t += some) {
 			some = t0 + n_t - t >= 4 ? 4 : t0 + n_t - t >= 2 ? 2 : 1;
-			if (first && o == o0) fetch(j, o, rows, 0);
+			const size_t step = j->step[some/2];
+			if (first && o == o0) fetch(j, o, rows, 0, step);
 			for (size_t u = 0; u < j->units; u += before.n_units) {
-				if (first && o == o0 && u + j->step < j->units) fetch(j, o, rows, u + j->step);
+				if (first && o == o0 && u + step < j->units) fetch(j, o, rows, u + step, step);
 				struct chunk c = { t, some, o, rows, u, before.s == sums ? sums + 1 : sums };
 				sum_up(j, &c);
 				settle(j, &before, y);
@@ -206,11 +212,12 @@ static void mul(const struct digits_table *books, const struct digits_table *dig
 {
 	const struct digits_table *table = books->type[m->type].sums[0] ? books : digits;
 	const struct ggu_type_info *info = ggu_type_info(m->type);
-	const size_t block = mul_block(kind), unit = info->block_weights;
+	const size_t block = mul_block(kind), unit = info->block_weights, some = DIGITS_COLUMNS/unit;
 	const struct job j = {
 		.m = m, .table = table, .type = table->type + m->type, .kind = kind,
-		.units = m->n_in/unit, .step = DIGITS_COLUMNS/unit,
-		.blocks = unit/block, .bytes = info->block_bytes,
+		.units = m->n_in/unit, .blocks = unit/block, .bytes = info->block_bytes,
+		.step = { block == 256 ? DIGITS_SUPERS : some, block == 256 ? DIGITS_SUPERS/2 : some,
+			block == 256 ? DIGITS_SUPERS/4 : some },
 		.strip_bytes = strip_bytes(block, unit), .strip = strip_bytes(block, m->n_in),
 	};
 	if (j.type->sums[0]) mul_all(&j, t0, n_t, o0, n_o, sums);

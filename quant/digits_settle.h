@@ -4,12 +4,12 @@
 
 INLINE vf add(vf y, vf d, float xd, vi sum) { return v_fma(v_mul(d, v_all(xd)), v_floats(sum), y); }
 
-/* n super-blocks of token t onto y */
-INLINE vf settle256(const struct digit_sums *s, size_t t, size_t n, const struct strip256 *x, enum digits_scale scale,
-	float factor, vf y)
+/* n super-blocks of a token, whose sums begin at p, onto y */
+INLINE vf settle256(const struct digit_sums *s, const int32_t *p, size_t n, const struct strip256 *x,
+	enum digits_scale scale, float factor, vf y)
 {
 	for (size_t b = 0; b < n; b++) {
-		vi sum = v_eights(s->s[t] + b*ROWS*8);
+		vi sum = v_eights(p + b*ROWS*8);
 		if (scale == DIGITS_HALF) {
 			y = add(y, v_mul(v_halves(s->d.half + b*ROWS), v_all(factor)), x[b].d, sum);
 			continue;
@@ -33,13 +33,12 @@ INLINE struct two scales_of_block(const struct digit_sums *s, size_t at, enum di
 	default: return v_smalls(s->d.half + at);
 	}
 }
-/* n blocks of 32 of token t onto y */
-INLINE vf settle32(const struct digit_sums *s, size_t t, size_t n, const struct strip32 *x, enum digits_scale scale,
-	vf y)
+/* n blocks of 32 onto y */
+INLINE vf settle32(const struct digit_sums *s, const int32_t *p, size_t n, const struct strip32 *x,
+	enum digits_scale scale, vf y)
 {
 	const int parts = scale == DIGITS_SMALL ? 2 : 1;
 	const size_t share = scale == DIGITS_HALF_4 ? 4 : scale == DIGITS_HALF_2 ? 2 : 1;
-	const int32_t *p = s->s[t];
 	struct two d = { 0 };
 	for (size_t b = 0; b < n; b++, x++, p += parts*ROWS) {
 		if (b%share == 0) d = scales_of_block(s, b*ROWS, scale);
@@ -49,22 +48,22 @@ INLINE vf settle32(const struct digit_sums *s, size_t t, size_t n, const struct 
 	}
 	return y;
 }
-static void settle(const struct digits_type *type, enum mul_kind kind, const struct digit_sums *s, size_t t, size_t n,
-	const void *strip, float *to)
+static void settle(const struct digits_type *type, enum mul_kind kind, const struct digit_sums *s, const int32_t *sums,
+	size_t n, const void *strip, float *to)
 {
 	const struct digits_type k = *type;
 	vf y = v_from(to);
 	if (mul_block(kind) == 32) switch (k.scale) {
-	case DIGITS_HALF: y = settle32(s, t, n, strip, DIGITS_HALF, y); break;
-	case DIGITS_HALF_2: y = settle32(s, t, n, strip, DIGITS_HALF_2, y); break;
-	case DIGITS_HALF_4: y = settle32(s, t, n, strip, DIGITS_HALF_4, y); break;
-	case DIGITS_PAIR: y = settle32(s, t, n, strip, DIGITS_PAIR, y); break;
-	case DIGITS_EXPONENT: y = settle32(s, t, n, strip, DIGITS_EXPONENT, y); break;
-	default: y = settle32(s, t, n, strip, DIGITS_SMALL, y); break;
+	case DIGITS_HALF: y = settle32(s, sums, n, strip, DIGITS_HALF, y); break;
+	case DIGITS_HALF_2: y = settle32(s, sums, n, strip, DIGITS_HALF_2, y); break;
+	case DIGITS_HALF_4: y = settle32(s, sums, n, strip, DIGITS_HALF_4, y); break;
+	case DIGITS_PAIR: y = settle32(s, sums, n, strip, DIGITS_PAIR, y); break;
+	case DIGITS_EXPONENT: y = settle32(s, sums, n, strip, DIGITS_EXPONENT, y); break;
+	default: y = settle32(s, sums, n, strip, DIGITS_SMALL, y); break;
 	} else switch (k.scale) {
-	case DIGITS_PAIR: y = settle256(s, t, n, strip, DIGITS_PAIR, 1, y); break;
-	case DIGITS_PAIR_16: y = settle256(s, t, n, strip, DIGITS_PAIR_16, 1, y); break;
-	default: y = settle256(s, t, n, strip, DIGITS_HALF, k.factor, y); break;
+	case DIGITS_PAIR: y = settle256(s, sums, n, strip, DIGITS_PAIR, 1, y); break;
+	case DIGITS_PAIR_16: y = settle256(s, sums, n, strip, DIGITS_PAIR_16, 1, y); break;
+	default: y = settle256(s, sums, n, strip, DIGITS_HALF, k.factor, y); break;
 	}
 	v_to(to, y);
 }

@@ -21,8 +21,6 @@ INLINE void ahead(const char *p, size_t nearer, size_t bytes)
 INLINE __m256i sum_at(const int16_t *p) { return _mm256_load_si256((const void *)p); }
 INLINE __m128i x16(const void *p) { return _mm_loadu_si128(p); }
 
-enum { NEXT_S = sizeof ((struct digit_sums *)0)->s[0]/4 };
-
 /* ---- products of super-blocks ---- */
 
 /* What a row's block meets: tokens' strips of it, and the digits of the first token, in the order of the type. at:
@@ -52,7 +50,7 @@ INLINE digits256 low_of(const struct meet *m, int t)
 /* Lanes of token t's sum */
 INLINE void leave(const struct meet *m, int t, __m256i a)
 {
-	_mm256_store_si256((void *)(m->to->s[0] + t*NEXT_S + 8*m->at), a);
+	_mm256_store_si256((void *)(m->to->s + t*(DIGITS_SUMS/m->n_tokens) + 8*m->at), a);
 }
 typedef void block_fn(const void *block, const struct meet *m);
 

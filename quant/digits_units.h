@@ -135,7 +135,7 @@ INLINE void units(int n_tokens, const struct digits_part *part, struct digit_sum
 			codes(&w, j, c);
 			UNROLL for (int t = 0; t < n_tokens; t++)
 				unit_sums(c, (const void *)(strip + (size_t)t*p.strip_stride), like, dots,
-					j%2 ? 0 : like.even, to->s[t] + (size_t)like.parts*at);
+					j%2 ? 0 : like.even, to->s + t*(DIGITS_SUMS/n_tokens) + (size_t)like.parts*at);
 			if (j == 0 || like.parts == 2) scales_of_rows(&w, (like.parts - 1)*2*j, like.scale, to, at);
 		}
 	}
