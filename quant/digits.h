@@ -37,11 +37,11 @@ enum {
 /* Of the sixteens of a super-block, as they come out of its bytes by masks and shifts:
  *   FOURTHS   0 4 8 12   1 5 9 13   2 6 10 14   3 7 11 15     Q4_K and Q5_K, of which a byte holds k and k + 32
  *   PAIRS     0 2 4 6    1 3 5 7    8 10 12 14  9 11 13 15    IQ4_XS, k and k + 16
- *   HALVES    0 1 8 9    2 3 10 11  4 5 12 13   6 7 14 15     Q2_K, Q3_K, Q6_K: k, k + 32, k + 64, k + 96
+ *   HALVES    0 1 8 9    2 3 10 11  4 5 12 13   6 7 14 15     Q3_K, Q6_K: k, k + 32, k + 64, k + 96
  * EIGHTS is HALVES with the first halves of four sixteens before the second ones, of those 8 apart side by side, for
  *   Q3_K and Q6_K in registers of 32 bytes: two of them, half a lane to a sixteen, then have the same scales
- * LANES is HALVES with the fours of columns that lie at the same place of four sixteens exchanged, for AVX-512's Q2_K
- * and Q3_K: a lane of 32 bits then is one sixteen, four columns in each register. */
+ * LANES is HALVES with the fours of columns that lie at the same place of four sixteens exchanged, for Q2_K and
+ * AVX-512's Q3_K: a lane of 32 bits then is one sixteen, four columns in each register. */
 enum digits_order {
 	ORDER_PLAIN, ORDER_FOURTHS, ORDER_PAIRS, ORDER_HALVES, ORDER_EIGHTS, ORDER_LANES, DIGITS_ORDERS
 };
@@ -60,8 +60,8 @@ struct strip32 {
 	float all_float, d;
 };
 /* Of DIGITS_COLUMNS columns or DIGITS_SUPERS blocks; b counts blocks of 256 or of 32, r rows.
- *   super-blocks  s: [b][r][8], lanes that add up to a sum; m: [b][r][16], eight scales and eight minima, or sixteen
- *                 minima in the upper halves of bytes
+ *   super-blocks  s: [b][r][8], lanes that add up to a sum; m: [b][r][16], eight scales and eight minima, or Q2_K's
+ *                 minima in the upper halves of sixteen bytes; with AVX2 every other of its lanes is of minima instead
  *   blocks of 32  s: [b][r]; of 16: [b][half][r]
  * d and m of a weight lie as [b][r]: halves, pairs of d and m where the type has minima (_16: sixteen to a block), the
  * exponents of MXFP4 in 16 bits, or the small floats of NVFP4, of both halves of a block in 16 bits. Where some blocks

@@ -64,6 +64,11 @@ INLINE isum i_zero(void) { return _mm256_setzero_si256(); }
 typedef struct { const int8_t *x; } digits256;  /* where they lie: registers are too few */
 INLINE digits256 d_load(const int8_t *p) { return (digits256){ p }; }
 INLINE __m256i x_load(const int8_t *x) { return _mm256_load_si256((const void *)x); }
+/* Sums of lanes two apart of a, beside those of b */
+INLINE __m256i halves32(__m256i a, __m256i b)
+{
+	return _mm256_add_epi32(_mm256_unpacklo_epi32(a, b), _mm256_unpackhi_epi32(a, b));
+}
 /* 64*high + low, in eight lanes */
 INLINE __m256i i_value(isum high, isum low) { return _mm256_add_epi32(_mm256_slli_epi32(high, 6), low); }
 /* Codes times digits at x and `next` behind it, in words */
@@ -124,9 +129,38 @@ INLINE __m256i i_chains8(const c64 *c, digits256 high, digits256 low, const uint
 	}
 	return _mm256_add_epi32(_mm256_slli_epi32(s[0], 8), s[1]);
 }
-/* ---- Q2_K: code times scale is looked up in a table for each sixteen bytes, so that nothing is scaled after ---- */
+/* ---- Q2_K: one token meets lanes that are sixteens, whose codes stay where their bits are. For more tokens code times
+ * scale is looked up in a table for each sixteen bytes, so that nothing is scaled after. ---- */
 
-static const enum digits_order order_q2_k = ORDER_HALVES;
+#define ORDER_Q2_K(n_tokens) ((n_tokens) == 1 ? ORDER_LANES : ORDER_HALVES)
+/* Four bytes of each half are in all its lanes, of which each takes two bits; of the first 128 columns, the others */
+INLINE void q2_k_lanes(const struct q2_k *b, c64 *c)
+{
+	const c64 x = c_load(b->qs);
+	const __m256i bits = _mm256_broadcastsi128_si256(_mm_setr_epi32(0x03030303, 0x0c0c0c0c, 0x30303030,
+		(int)0xc0c0c0c0));
+	c[0] = (c64){ _mm256_shuffle_epi32(x.a, 0x00), _mm256_shuffle_epi32(x.b, 0x00) };
+	c[1] = (c64){ _mm256_shuffle_epi32(x.a, 0x55), _mm256_shuffle_epi32(x.b, 0x55) };
+	c[2] = (c64){ _mm256_shuffle_epi32(x.a, 0xaa), _mm256_shuffle_epi32(x.b, 0xaa) };
+	c[3] = (c64){ _mm256_shuffle_epi32(x.a, 0xff), _mm256_shuffle_epi32(x.b, 0xff) };
+	UNROLL for (int i = 0; i < 4; i++)
+		c[i] = (c64){ _mm256_and_si256(c[i].a, bits), _mm256_and_si256(c[i].b, bits) };
+}
+/* Words hold two registers' products of such codes, which are up to 192, with digits. */
+INLINE __m256i q2_k_lanes_sum(const struct q2_k *b, const c64 *c, digits256 high, digits256 low)
+{
+	const __m256i at = _mm256_setr_epi32((int)0x80008000, (int)0x80028002, (int)0x80048004, (int)0x80068006,
+			(int)0x80018001, (int)0x80038003, (int)0x80058005, (int)0x80078007),
+		scales = _mm256_and_si256(y_twice(b->scales), y_bytes(15)),
+		first = _mm256_shuffle_epi8(scales, at),
+		second = _mm256_shuffle_epi8(scales, _mm256_add_epi8(at, y_bytes(8)));
+	isum s[2] = { i_zero(), i_zero() };
+	UNROLL for (int i = 0; i < 4; i += 2) {
+		i_chain(s, c[i].a, c[i + 1].a, high.x + 64*i, low.x + 64*i, 64, first);
+		i_chain(s, c[i].b, c[i + 1].b, high.x + 64*i + 32, low.x + 64*i + 32, 64, second);
+	}
+	return _mm256_srav_epi32(i_value(s[0], s[1]), _mm256_setr_epi32(0, 2, 4, 6, 0, 2, 4, 6));
+}
 /* In each quarter, of sixteens k and k + 2 of the four that belong to it in ORDER_HALVES: scale times i at i, and the
  * other's at 4*i */
 INLINE __m256i y_tables(__m256i sc, int k)
@@ -138,7 +172,7 @@ INLINE __m256i y_tables(__m256i sc, int k)
 }
 INLINE c64 c_tables(c64 sc, int k) { return (c64){ y_tables(sc.a, k), y_tables(sc.b, k + 8) }; }
 /* No code is moved but by four: a table has the first of two where its bits are, and the second. */
-INLINE void c_q2_k(const struct q2_k *b, c64 *c)
+INLINE void q2_k_scaled(const struct q2_k *b, c64 *c)
 {
 	const c64 sc = c_and(c_four_times(b->scales), 15), t = c_tables(sc, 0), u = c_tables(sc, 4), x = c_load(b->qs),
 		y = c_right(x, 4);
@@ -148,16 +182,29 @@ INLINE void c_q2_k(const struct q2_k *b, c64 *c)
 	c[3] = c_look(u, c_and(y, 12));
 }
 /* Words hold sixteen products of such codes, which are at most 63, with digits. */
-INLINE __m256i i_q2_k(const struct q2_k *b, const c64 *c, digits256 high, digits256 low)
+INLINE __m256i q2_k_scaled_sum(const c64 *c, digits256 high, digits256 low)
 {
 	__m256i h = i_zero(), l = h;
-	(void)b;
 	UNROLL for (int i = 0; i < 4; i++) {
 		h = _mm256_add_epi16(h, i_two(c[i].a, c[i].b, high.x + 64*i, 32));
 		l = _mm256_add_epi16(l, i_two(c[i].a, c[i].b, low.x + 64*i, 32));
 	}
 	return i_madd(i_madd(i_zero(), h, _mm256_set1_epi16(64)), l, _mm256_set1_epi16(1));
 }
+INLINE void c_q2_k(const struct q2_k *b, int n_tokens, c64 *c)
+{
+	if (n_tokens == 1) q2_k_lanes(b, c);
+	else q2_k_scaled(b, c);
+}
+/* A lane's sum is left beside one of minima times sums of activations. */
+INLINE __m256i i_q2_k(const struct q2_k *b, const c64 *c, int n_tokens, digits256 high, digits256 low,
+	const struct strip256 *x)
+{
+	const __m256i minima = _mm256_srli_epi16(_mm256_cvtepu8_epi16(_mm_loadu_si128((const void *)b->scales)), 4),
+		sum = n_tokens == 1 ? q2_k_lanes_sum(b, c, high, low) : q2_k_scaled_sum(c, high, low);
+	return halves32(sum, _mm256_madd_epi16(minima, y_load(x->sum)));
+}
+INLINE void q2_k_minima(const struct q2_k *b, uint8_t *to) { (void)b; (void)to; }
 
 /* ---- the first sixteen bytes of some rows' blocks ---- */
 
@@ -268,7 +315,6 @@ INLINE struct two v_smalls(const uint16_t *p)
 	return (struct two){ _mm256_mul_ps(_mm256_cvtph_ps(_mm_and_si128(_mm_slli_epi16(b, 7), bits)), by),
 		_mm256_mul_ps(_mm256_cvtph_ps(_mm_and_si128(_mm_srli_epi16(b, 1), bits)), by) };
 }
-INLINE vi halves32(vi a, vi b) { return _mm256_add_epi32(_mm256_unpacklo_epi32(a, b), _mm256_unpackhi_epi32(a, b)); }
 INLINE vi halves64(vi a, vi b) { return _mm256_add_epi32(_mm256_unpacklo_epi64(a, b), _mm256_unpackhi_epi64(a, b)); }
 /* In each half, the sums over the lanes of four registers' same half */
 INLINE vi four(vi a, vi b, vi c, vi d) { return halves64(halves32(a, b), halves32(c, d)); }
@@ -294,13 +340,16 @@ INLINE vi v_minima(const uint8_t *m, const int16_t *first, const int16_t *second
 	}
 	return _mm256_permutevar8x32_epi32(four(s[0], s[1], s[2], s[3]), _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
 }
-/* The same of sixteen each, in the upper halves of bytes */
-INLINE vi v_minima16(const uint8_t *m, const struct strip256 *x)
+/* Of eight rows' lanes, every other one of the minima's: d's sums, m's */
+struct pair { vi d, m; };
+INLINE struct pair v_q2_k(const int32_t *p, const uint8_t *none, const struct strip256 *x)
 {
-	vi s[8];
-	UNROLL for (int r = 0; r < 8; r++) {
-		vi w = _mm256_srli_epi16(_mm256_cvtepu8_epi16(_mm_load_si128((const void *)(m + 16*r))), 4);
-		s[r] = _mm256_madd_epi16(w, y_load(x->sum));
-	}
-	return eight(four(s[0], s[1], s[2], s[3]), four(s[4], s[5], s[6], s[7]));
+	__m256 half[2];
+	(void)none;
+	(void)x;
+	UNROLL for (int i = 0; i < 2; i++, p += 16)
+		half[i] = _mm256_castsi256_ps(eight(halves64(v_load(p), v_load(p + 8)),
+			halves64(v_load(p + 32), v_load(p + 40))));
+	return (struct pair){ _mm256_castps_si256(_mm256_shuffle_ps(half[0], half[1], 0x88)),
+		_mm256_castps_si256(_mm256_shuffle_ps(half[0], half[1], 0xdd)) };
 }

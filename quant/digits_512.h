@@ -143,22 +143,26 @@ INLINE __m256i i_chains8(const c64 *c, digits256 high, digits256 low, const uint
 
 /* ---- Q2_K: a lane is one sixteen, whose codes stay where their bits are ---- */
 
-static const enum digits_order order_q2_k = ORDER_LANES;
+#define ORDER_Q2_K(n_tokens) ORDER_LANES
 /* Four bytes of each quarter are in all its lanes, of which each takes two bits. */
-INLINE void c_q2_k(const struct q2_k *b, c64 *c)
+INLINE void c_q2_k(const struct q2_k *b, int n_tokens, c64 *c)
 {
 	const __m512i x = c_load(b->qs),
 		bits = _mm512_broadcast_i32x4(_mm_setr_epi32(0x03030303, 0x0c0c0c0c, 0x30303030, (int)0xc0c0c0c0));
+	(void)n_tokens;
 	c[0] = _mm512_and_si512(_mm512_shuffle_epi32(x, 0x00), bits);
 	c[1] = _mm512_and_si512(_mm512_shuffle_epi32(x, 0x55), bits);
 	c[2] = _mm512_and_si512(_mm512_shuffle_epi32(x, 0xaa), bits);
 	c[3] = _mm512_and_si512(_mm512_shuffle_epi32(x, 0xff), bits);
 }
-INLINE __m256i i_q2_k(const struct q2_k *b, const c64 *c, digits256 high, digits256 low)
+INLINE __m256i i_q2_k(const struct q2_k *b, const c64 *c, int n_tokens, digits256 high, digits256 low,
+	const struct strip256 *x)
 {
 	const __m512i lanes = _mm512_add_epi8(_mm512_broadcast_i32x4(_mm_setr_epi32((int)0x80808000, (int)0x80808002,
 		(int)0x80808004, (int)0x80808006)), quarters8(0, 1, 8, 9));
 	__m512i h = _mm512_setzero_si512(), l = h, sc = _mm512_shuffle_epi8(c_four_times(b->scales), lanes);
+	(void)n_tokens;
+	(void)x;
 	UNROLL for (int i = 0; i < 4; i++) {
 		h = _mm512_dpbusd_epi32(h, c[i], high.x[i]);
 		l = _mm512_dpbusd_epi32(l, c[i], low.x[i]);
@@ -166,6 +170,14 @@ INLINE __m256i i_q2_k(const struct q2_k *b, const c64 *c, digits256 high, digits
 	l = _mm512_srav_epi32(_mm512_add_epi32(_mm512_slli_epi32(h, 6), l),
 		_mm512_broadcast_i32x4(_mm_setr_epi32(0, 2, 4, 6)));
 	return i_eight(_mm512_mullo_epi32(l, _mm512_and_si512(sc, _mm512_set1_epi32(15))));
+}
+/* by integer registers: a register of vectors, when it is stored, takes the place of products */
+INLINE void q2_k_minima(const struct q2_k *b, uint8_t *to)
+{
+	uint64_t scales[2];
+	memcpy(scales, b->scales, sizeof scales);
+	__asm__("" : "+r"(scales[0]));
+	memcpy(to, scales, sizeof scales);
 }
 
 /* ---- the first sixteen bytes of some rows' blocks ---- */
@@ -362,4 +374,9 @@ INLINE vi v_minima16(const uint8_t *m, const struct strip256 *x)
 		s[i] = _mm512_dpbusd_epi32(_mm512_slli_epi32(_mm512_dpbusd_epi32(v_none(), w, high), 8), w, low);
 	}
 	return _mm512_srai_epi32(_mm512_permutexvar_epi32(turned(), four(s[0], s[1], s[2], s[3])), 4);
+}
+struct pair { vi d, m; };
+INLINE struct pair v_q2_k(const int32_t *p, const uint8_t *m, const struct strip256 *x)
+{
+	return (struct pair){ v_eights(p), v_minima16(m, x) };
 }

@@ -76,13 +76,10 @@ INLINE void q2_k_block(const void *block, const struct meet *m)
 {
 	const struct q2_k *b = block;
 	c64 c[4];
-	uint64_t scales[2];
-	c_q2_k(b, c);
-	/* by integer registers: a register of vectors, when it is stored, takes the place of products */
-	memcpy(scales, b->scales, sizeof scales);
-	__asm__("" : "+r"(scales[0]));
-	memcpy(m->to->m + 16*m->at, scales, sizeof scales);
-	UNROLL for (int n = 0; n < m->n_tokens; n++) leave(m, n, i_q2_k(b, c, high_of(m, n), low_of(m, n)));
+	c_q2_k(b, m->n_tokens, c);
+	q2_k_minima(b, m->to->m + 16*m->at);
+	UNROLL for (int n = 0; n < m->n_tokens; n++)
+		leave(m, n, i_q2_k(b, c, m->n_tokens, high_of(m, n), low_of(m, n), strip_of(m, n)));
 }
 
 /* ---- sixteens ---- */

@@ -9,15 +9,17 @@ INLINE vf settle256(const struct digit_sums *s, const int32_t *p, size_t n, cons
 	enum digits_scale scale, float factor, vf y)
 {
 	for (size_t b = 0; b < n; b++) {
-		vi sum = v_eights(p + b*ROWS*8);
+		const int32_t *lanes = p + b*ROWS*8;
+		const uint8_t *m = s->m + b*ROWS*16;
 		if (scale == DIGITS_HALF) {
-			y = add(y, v_mul(v_halves(s->d.half + b*ROWS), v_all(factor)), x[b].d, sum);
+			y = add(y, v_mul(v_halves(s->d.half + b*ROWS), v_all(factor)), x[b].d, v_eights(lanes));
 			continue;
 		}
-		struct two d = v_pairs(v_load(s->d.pair + b*ROWS));
-		y = add(y, d.d, x[b].d, sum);
-		y = add(y, v_negative(d.m), x[b].d, scale == DIGITS_PAIR_16 ? v_minima16(s->m + b*ROWS*16, x + b) :
-			v_minima(s->m + b*ROWS*16, x[b].first, x[b].second));
+		const struct two d = v_pairs(v_load(s->d.pair + b*ROWS));
+		const struct pair sum = scale == DIGITS_PAIR_16 ? v_q2_k(lanes, m, x + b) :
+			(struct pair){ v_eights(lanes), v_minima(m, x[b].first, x[b].second) };
+		y = add(y, d.d, x[b].d, sum.d);
+		y = add(y, v_negative(d.m), x[b].d, sum.m);
 	}
 	return y;
 }

@@ -105,7 +105,7 @@ SUMS(name, supers(T, p, to, (struct kind){ sizeof(struct name), offsetof(struct 
 #define UNITS(name, dots, ...) \
 SUMS(name, units(T, p, to, (struct unit){ sizeof(struct name), __VA_ARGS__ }, name##_codes, dots))
 
-SUPER(q2_k, order_q2_k, 1, 0, NULL)
+SUPER(q2_k, ORDER_Q2_K(T), 1, 0, NULL)
 SUPER(q3_k, order_q3_k, 0, AT_Q3_K, q3_k_heads)
 SUPER(q4_k, ORDER_FOURTHS, 1, 0, q4_k_sixes)
 SUPER(q5_k, ORDER_FOURTHS, 1, 0, q4_k_sixes)
