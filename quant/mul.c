@@ -184,6 +184,13 @@ static void fetch_next(const struct quant_mul *m, size_t o, size_t end, size_t i
 	}
 	if (o + p < end) fetch(m, o + p, size_least(end - (o + p), outputs), i);
 }
+/* What a panel's tiles have not put into the rows of results themselves: of tokens that are not a whole strip's, and of
+ * outputs that are not a whole panel's. */
+static void put_rest(const struct results *y, const struct panel_table *panel, size_t n_t, size_t n_o)
+{
+	for (size_t t = y->whole*panel->tokens; t < n_t; t++)
+		memcpy(y->to + t*y->stride, y->acc + t*panel->outputs, n_o*sizeof *y->to);
+}
 static void panels(const struct quant_mul *m, size_t t0, size_t n_t, size_t o0, size_t n_o, struct work *k)
 {
 	const enum mul_kind kind = mul_kind_of(m->type);
@@ -192,26 +199,27 @@ static void panels(const struct quant_mul *m, size_t t0, size_t n_t, size_t o0, 
 		n_strips = size_parts(n_t, tokens), tile = tokens*outputs;
 	for (size_t o = o0; o < o0 + n_o; o += GROUP) {
 		size_t some = size_least(o0 + n_o - o, GROUP);
-		memset(k->acc, 0, size_parts(some, outputs)*n_strips*tile*sizeof *k->acc);
 		for (size_t i = 0; i < m->n_in; i += MUL_CHUNK) {
-			struct strips s = strips_of(block, m->n_tokens, m->n_in, t0, i);
+			const struct strips s = strips_of(block, m->n_tokens, m->n_in, t0, i);
+			const bool last = m->n_in - i <= MUL_CHUNK;
 			for (size_t p = 0; p < some; p += outputs) {
+				const size_t n = size_least(some - p, outputs);
+				const struct results y = { k->acc + p/outputs*n_strips*tile, i == 0,
+					last && n == outputs ? n_t/tokens : 0, m->y_stride,
+					m->y + t0*m->y_stride + o + p };
 				make_panel(m, kind, o + p, some - p, i, k);
 				fetch_next(m, o, o0 + n_o, i, p, outputs);
 				panel->gemm[kind](chunk_of(m, i)/block, k->panel, n_strips,
-					(const char *)m->act + s.at, s.next, k->acc + p/outputs*n_strips*tile);
+					(const char *)m->act + s.at, s.next, &y);
+				if (last) put_rest(&y, panel, n_t, n);
 			}
 		}
-		for (size_t t = 0; t < n_t; t++)
-			for (size_t p = 0; p < some; p += outputs)
-				memcpy(m->y + (t0 + t)*m->y_stride + o + p,
-					k->acc + p/outputs*n_strips*tile + t*outputs,
-					size_least(some - p, outputs)*sizeof *m->y);
 	}
 }
 
 void mul_integers(const struct quant_mul *m, size_t t0, size_t n_t, size_t o0, size_t n_o, void *work)
 {
 	if (mul_few(m->n_tokens)) { mul_row->mul(m, mul_kind_of(m->type), t0, n_t, o0, n_o, work); return; }
+	for (size_t t = t0; m->n_in == 0 && t < t0 + n_t; t++) memset(m->y + t*m->y_stride + o0, 0, n_o*sizeof *m->y);
 	for (size_t t = 0; t < n_t; t += TOKENS) panels(m, t0 + t, size_least(n_t - t, TOKENS), o0, n_o, work);
 }

@@ -23,6 +23,7 @@
  * is its columns in order, which is what rows are multiplied with. */
 #ifndef QUANT_MUL_H
 #define QUANT_MUL_H
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -77,9 +78,17 @@ struct row_table {
  * from `first` on, into the next line if this one ends before: callers begin with the last rows. */
 typedef void interleave_fn(const int16_t *rows, size_t stride, size_t first, size_t n_rows, size_t width, size_t n,
 	int32_t *to);
-/* acc[strip][token][output] += panel times each strip, over n blocks */
+/* What products are added to, acc[strip][token][output], and where that goes: back, and of the first `whole` strips,
+ * with all tokens and outputs of a tile, to[token][output] instead. */
+struct results {
+	float *acc;
+	bool begin;                     /* it is 0 as yet, whatever lies there */
+	size_t whole, stride;           /* stride: floats from a token to the next */
+	float *to;
+};
+/* Panel times each strip, over n blocks, at least one */
 typedef void gemm_fn(size_t n_blocks, const char *panel, size_t n_strips, const char *strips, size_t strip_bytes,
-	float *acc);
+	const struct results *y);
 struct panel_table {
 	size_t outputs, tokens;         /* of a tile */
 	interleave_fn *codes, *activations, *pairs;     /* of a panel, of a strip; minima and sums */
@@ -147,6 +156,18 @@ static inline size_t mul_strip_own(size_t block, size_t tokens) { return mul_str
 static inline size_t mul_strip_bytes(size_t block, size_t tokens)
 {
 	return mul_strip_own(block, tokens) + (tokens > 1 ? 4*tokens : 0);
+}
+/* For tiles whose results lie in acc until their last block: before it, and after. */
+static inline float *mul_results(const struct results *y, size_t strip, size_t floats)
+{
+	float *acc = y->acc + strip*floats;
+	if (y->begin) memset(acc, 0, floats*sizeof *acc);
+	return acc;
+}
+static inline void mul_results_done(const struct results *y, size_t strip, size_t tokens, size_t outputs)
+{
+	for (size_t t = strip*tokens; strip < y->whole && t < (strip + 1)*tokens; t++)
+		memcpy(y->to + t*y->stride, y->acc + t*outputs, outputs*sizeof *y->to);
 }
 /* A pair or a number of a line, for all lanes. */
 static inline int32_t mul_word(const void *p) { int32_t u; memcpy(&u, p, sizeof u); return u; }

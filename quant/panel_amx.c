@@ -153,29 +153,30 @@ static inline void settle(const char *w, const char *x, sums s, float *acc, enum
 	}
 }
 _Static_assert((int)MUL_CHUNK == (int)BLOCK, "a panel is one super-block wide");
-static inline void gemm(const char *panel, size_t n_strips, const char *x, size_t strip_bytes, float *acc,
-	enum mul_kind kind)
+static inline void gemm(const char *panel, size_t n_strips, const char *x, size_t strip_bytes,
+	const struct results *y, enum mul_kind kind)
 {
 	_Alignas(64) sums s[2];
 	_tile_loadconfig(&tiles_64);
 	if (n_strips) multiply(panel, x, s[0]);
-	for (size_t t = 0; t < n_strips; t++, x += strip_bytes, acc += N*N) {
+	for (size_t t = 0; t < n_strips; t++, x += strip_bytes) {
 		if (t + 1 < n_strips) multiply(panel, x + strip_bytes, s[(t + 1)%2]);
-		settle(panel, x, s[t%2], acc, kind);
+		settle(panel, x, s[t%2], mul_results(y, t, N*N), kind);
+		mul_results_done(y, t, N, N);
 	}
 	_tile_release();
 }
 static void gemm_256(size_t n_blocks, const char *panel, size_t n_strips, const char *strips, size_t strip_bytes,
-	float *acc)
+	const struct results *y)
 {
 	(void)n_blocks;
-	gemm(panel, n_strips, strips, strip_bytes, acc, MUL_256);
+	gemm(panel, n_strips, strips, strip_bytes, y, MUL_256);
 }
 static void gemm_256_min(size_t n_blocks, const char *panel, size_t n_strips, const char *strips, size_t strip_bytes,
-	float *acc)
+	const struct results *y)
 {
 	(void)n_blocks;
-	gemm(panel, n_strips, strips, strip_bytes, acc, MUL_256_MIN);
+	gemm(panel, n_strips, strips, strip_bytes, y, MUL_256_MIN);
 }
 
 /* ---- blocks of 32 ---- */
@@ -209,12 +210,13 @@ static inline void short_settle(struct run r, sums s, __m512 y[N], enum mul_kind
 	}
 }
 static inline void short_gemm(size_t n_blocks, const char *panel, size_t n_strips, const char *x, size_t strip_bytes,
-	float *acc, enum mul_kind kind)
+	const struct results *to, enum mul_kind kind)
 {
 	const size_t n = n_blocks*(kind == MUL_16 ? 2 : 1);
 	_Alignas(64) sums s[2];
 	_tile_loadconfig(kind == MUL_16 ? &tiles_16 : &tiles_32);
-	for (; n_strips; n_strips--, x += strip_bytes, acc += N*N) {
+	for (size_t strip = 0; strip < n_strips; strip++, x += strip_bytes) {
+		float *acc = mul_results(to, strip, N*N);
 		__m512 y[N];
 		UNROLL for (size_t t = 0; t < N; t++) y[t] = _mm512_loadu_ps(acc + N*t);
 		short_multiply(run_at(panel, x, 0, kind), s[0]);
@@ -223,14 +225,15 @@ static inline void short_gemm(size_t n_blocks, const char *panel, size_t n_strip
 			short_settle(run_at(panel, x, i, kind), s[i%2], y, kind);
 		}
 		UNROLL for (size_t t = 0; t < N; t++) _mm512_storeu_ps(acc + N*t, y[t]);
+		mul_results_done(to, strip, N, N);
 	}
 	_tile_release();
 }
 #define SHORT_GEMM(name, kind) \
 static void name(size_t n_blocks, const char *panel, size_t n_strips, const char *strips, size_t strip_bytes, \
-	float *acc) \
+	const struct results *y) \
 { \
-	short_gemm(n_blocks, panel, n_strips, strips, strip_bytes, acc, kind); \
+	short_gemm(n_blocks, panel, n_strips, strips, strip_bytes, y, kind); \
 }
 SHORT_GEMM(gemm_16, MUL_16)
 SHORT_GEMM(gemm_32, MUL_32)

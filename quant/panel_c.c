@@ -20,26 +20,28 @@ static inline int32_t dot(const int16_t *w, const int16_t *x, size_t n)
 static inline float float_at(const char *p) { float f; memcpy(&f, p, sizeof f); return f; }
 
 static inline void gemm(size_t n_blocks, const char *panel, size_t n_strips, const char *strips, size_t strip_bytes,
-	float *acc, enum mul_kind kind)
+	const struct results *y, enum mul_kind kind)
 {
 	const size_t n = mul_block(kind);
 	for (size_t t = 0; t < n_strips; t++) {
+		float *acc = mul_results(y, t, 1);
 		const char *w = panel, *x = strips + t*strip_bytes;
 		for (size_t b = 0; b < n_blocks; b++, w += mul_panel_bytes(kind, 1), x += mul_strip_bytes(n, 1)) {
 			const int16_t *wq = (const void *)w, *xq = (const void *)x;
 			float d = float_at(w + mul_panel_d(kind, 1)), xd = float_at(x + mul_strip_d(n, 1));
 			float m = mul_has_m(kind) ? float_at(w + mul_panel_m(kind, 1)) : 0;
-			acc[t] = fmaf(d*xd, (float)dot(wq, xq, kind == MUL_16 ? 16 : n), acc[t]);
-			if (kind == MUL_16) acc[t] = fmaf(m*xd, (float)dot(wq + 16, xq + 16, 16), acc[t]);
-			if (kind == MUL_32_MIN) acc[t] = fmaf(m*xd, float_at(x + mul_strip_sum(n, 1)), acc[t]);
-			if (kind == MUL_256_MIN) acc[t] = fmaf(m*xd, (float)dot(wq + 256, xq + 256, 16), acc[t]);
+			*acc = fmaf(d*xd, (float)dot(wq, xq, kind == MUL_16 ? 16 : n), *acc);
+			if (kind == MUL_16) *acc = fmaf(m*xd, (float)dot(wq + 16, xq + 16, 16), *acc);
+			if (kind == MUL_32_MIN) *acc = fmaf(m*xd, float_at(x + mul_strip_sum(n, 1)), *acc);
+			if (kind == MUL_256_MIN) *acc = fmaf(m*xd, (float)dot(wq + 256, xq + 256, 16), *acc);
 		}
+		mul_results_done(y, t, 1, 1);
 	}
 }
 #define GEMM(kind, name) \
 static void name(size_t n_blocks, const char *panel, size_t n_strips, const char *strips, size_t strip_bytes, \
-	float *acc) \
-{ gemm(n_blocks, panel, n_strips, strips, strip_bytes, acc, kind); }
+	const struct results *y) \
+{ gemm(n_blocks, panel, n_strips, strips, strip_bytes, y, kind); }
 GEMM(MUL_16, gemm_16)
 GEMM(MUL_32, gemm_32)
 GEMM(MUL_32_MIN, gemm_32_min)

@@ -36,10 +36,12 @@ ALWAYS void step(int tokens, const char *w, const char *x, vi s[][VECTORS])
 #include "tile_plain.h"
 #endif
 
+#include "tile_way.h"
+
 /* Where a run's sums go: the first token's y[o] = fma(d[o]*dx, s, y[o]). */
 struct place {
 	const char *d, *dx;
-	float *y;
+	struct way y;
 };
 struct aside {
 	vi s[TILE_TOKENS][VECTORS];
@@ -56,8 +58,9 @@ ALWAYS void settle(vi s[VECTORS], struct place p, int t, enum mul_kind kind)
 {
 	vf x = f_spread(p.dx + 4*t), sum = kind == MUL_32_MIN ? f_spread(p.dx - 4*TILE_TOKENS + 4*t) : x;
 	UNROLL for (int r = 0; r < VECTORS; r++) {
-		float *y = p.y + t*OUTPUTS + r*LANES;
-		f_store(y, settled(s[r], p.d + 4*LANES*r, x, sum, f_load(y), kind));
+		vf y = f_load(p.y.from + t*OUTPUTS + r*LANES);
+		f_store(p.y.to + (size_t)t*p.y.stride + r*LANES,
+			settled(s[r], p.d + 4*LANES*r, x, sum, y, kind));
 	}
 }
 /* n fours of columns, while what lies aside is settled; then they take its place. own: of crossed fours. */
@@ -85,13 +88,15 @@ ALWAYS void run(int n, const char *w, const char *x, const int32_t *own, struct 
 	/* Keeps the compiler from holding sums or floats in registers, of which there are too few. */
 	__asm__ volatile("" : : "r"(a) : "memory");
 }
-ALWAYS void tile(size_t n_blocks, const char *w, const char *x, const int32_t *own, float *y, struct aside *a,
-	enum mul_kind kind)
+ALWAYS void tile(size_t n_blocks, const char *w, const char *x, const int32_t *own, struct path y,
+	struct aside *a, enum mul_kind kind)
 {
 	const size_t block = mul_block(kind), d = mul_panel_d(kind, OUTPUTS), m = mul_panel_m(kind, OUTPUTS),
 		sum = mul_strip_sum(block, TILE_TOKENS), dx = mul_strip_d(block, TILE_TOKENS);
 	for (; n_blocks; n_blocks--, w += mul_panel_bytes(kind, OUTPUTS), x += mul_strip_bytes(block, TILE_TOKENS)) {
-		const struct place to = { w + d, x + dx, y }, to_m = { w + m, x + dx, y };
+		const bool last = n_blocks == 1;
+		const struct place to = { w + d, x + dx, way_of(&y, last && !two_runs(kind)) },
+			to_m = { w + m, x + dx, two_runs(kind) ? way_of(&y, last) : to.y };
 		run(kind == MUL_16 ? 4 : block/4, w, x, kind == MUL_16 ? NULL : own, to, a, kind);
 		if (kind == MUL_16) run(4, w + 8*4*OUTPUTS, x + 8*4*TILE_TOKENS, NULL, to_m, a, kind);
 		if (kind == MUL_256_MIN) run(4, w + mul_panel_mn(kind, OUTPUTS), x + sum, NULL, to_m, a, kind);
@@ -99,22 +104,22 @@ ALWAYS void tile(size_t n_blocks, const char *w, const char *x, const int32_t *o
 	}
 }
 ALWAYS void gemm(size_t n_blocks, const char *panel, size_t n_strips, const char *strips, size_t strip_bytes,
-	float *acc, enum mul_kind kind)
+	const struct results *y, enum mul_kind kind)
 {
 	float nowhere[TILE_TOKENS*OUTPUTS] = { 0 };     /* of the zeros that lie aside at first */
 	struct aside a = { .to = { panel + mul_panel_d(kind, OUTPUTS),
-		strips + mul_strip_d(mul_block(kind), TILE_TOKENS), nowhere } };
+		strips + mul_strip_d(mul_block(kind), TILE_TOKENS), { nowhere, nowhere, OUTPUTS } } };
 	int32_t own[OWN];
 	if (kind != MUL_16) own_of_panel(n_blocks, panel, kind, own);
-	for (; n_strips; n_strips--, strips += strip_bytes, acc += TILE_TOKENS*OUTPUTS)
-		tile(n_blocks, panel, strips, own, acc, &a, kind);
+	for (size_t i = 0; i < n_strips; i++, strips += strip_bytes)
+		tile(n_blocks, panel, strips, own, path_of(y, i, TILE_TOKENS), &a, kind);
 	UNROLL for (int t = 0; t < TILE_TOKENS; t++) settle(a.s[t], a.to, t, kind);
 }
 #define GEMM(name, kind) \
 static void name(size_t n_blocks, const char *panel, size_t n_strips, const char *strips, size_t strip_bytes, \
-	float *acc) \
+	const struct results *y) \
 { \
-	gemm(n_blocks, panel, n_strips, strips, strip_bytes, acc, kind); \
+	gemm(n_blocks, panel, n_strips, strips, strip_bytes, y, kind); \
 }
 GEMM(gemm_256, MUL_256)
 GEMM(gemm_256_min, MUL_256_MIN)

@@ -125,10 +125,13 @@ ALWAYS void tile(size_t n_blocks, const char *panel, const char *x, float *acc, 
 }
 #define BYTES_GEMM(name, kind) \
 static void name(size_t n_blocks, const char *panel, size_t n_strips, const char *strips, size_t strip_bytes, \
-	float *acc) \
+	const struct results *y) \
 { \
-	for (; n_strips; n_strips--, strips += strip_bytes, acc += TOKENS*OUTPUTS) \
+	for (size_t i = 0; i < n_strips; i++, strips += strip_bytes) { \
+		float *acc = mul_results(y, i, TOKENS*OUTPUTS); \
 		for (size_t part = 0; part < OUTPUTS; part += PART) tile(n_blocks, panel, strips, acc, part, kind); \
+		mul_results_done(y, i, TOKENS, OUTPUTS); \
+	} \
 }
 BYTES_GEMM(gemm_16, MUL_16)
 BYTES_GEMM(gemm_32, MUL_32)

@@ -18,34 +18,34 @@ ALWAYS void short_run(int n, const char *w, const char *x, const int32_t *own, c
 			y[t][r] = settled(s[t][r], d + 4*LANES*r, scale, sum, y[t][r], kind);
 	}
 }
-ALWAYS void short_tile(size_t n_blocks, const char *w, const char *x, const int32_t *own, float *acc,
+ALWAYS void short_tile(size_t n_blocks, const char *w, const char *x, const int32_t *own, struct path p,
 	enum mul_kind kind)
 {
 	const size_t d = mul_panel_d(kind, OUTPUTS), m = mul_panel_m(kind, OUTPUTS), dx = mul_strip_d(32, SHORT_TOKENS);
 	vf y[SHORT_TOKENS][VECTORS];
 	UNROLL for (int t = 0; t < SHORT_TOKENS; t++) UNROLL for (int r = 0; r < VECTORS; r++)
-		y[t][r] = f_load(acc + t*OUTPUTS + r*LANES);
+		y[t][r] = f_load(p.from + t*OUTPUTS + r*LANES);
 	for (; n_blocks; n_blocks--, w += mul_panel_bytes(kind, OUTPUTS), x += mul_strip_bytes(32, SHORT_TOKENS)) {
 		short_run(kind == MUL_16 ? 4 : 8, w, x, kind == MUL_16 ? NULL : own, w + d, x + dx, y, kind);
 		if (kind == MUL_16) short_run(4, w + 8*4*OUTPUTS, x + 8*4*SHORT_TOKENS, NULL, w + m, x + dx, y, kind);
 		own += OUTPUTS;
 	}
 	UNROLL for (int t = 0; t < SHORT_TOKENS; t++) UNROLL for (int r = 0; r < VECTORS; r++)
-		f_store(acc + t*OUTPUTS + r*LANES, y[t][r]);
+		f_store(p.to + (size_t)t*p.stride + r*LANES, y[t][r]);
 }
 ALWAYS void short_gemm(size_t n_blocks, const char *panel, size_t n_strips, const char *strips, size_t strip_bytes,
-	float *acc, enum mul_kind kind)
+	const struct results *y, enum mul_kind kind)
 {
 	int32_t own[OWN];
 	if (kind != MUL_16) own_of_panel(n_blocks, panel, kind, own);
-	for (; n_strips; n_strips--, strips += strip_bytes, acc += SHORT_TOKENS*OUTPUTS)
-		short_tile(n_blocks, panel, strips, own, acc, kind);
+	for (size_t i = 0; i < n_strips; i++, strips += strip_bytes)
+		short_tile(n_blocks, panel, strips, own, path_of(y, i, SHORT_TOKENS), kind);
 }
 #define SHORT_GEMM(name, kind) \
 static void name(size_t n_blocks, const char *panel, size_t n_strips, const char *strips, size_t strip_bytes, \
-	float *acc) \
+	const struct results *y) \
 { \
-	short_gemm(n_blocks, panel, n_strips, strips, strip_bytes, acc, kind); \
+	short_gemm(n_blocks, panel, n_strips, strips, strip_bytes, y, kind); \
 }
 SHORT_GEMM(gemm_16, MUL_16)
 SHORT_GEMM(gemm_32, MUL_32)

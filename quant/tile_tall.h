@@ -85,19 +85,37 @@ ALWAYS void tile(size_t n_blocks, const char *w, const char *x, const int32_t *o
 		own += OUTPUTS;
 	}
 }
+/* As mul_results and mul_results_done: a function of the library, or what compilers put in its place, takes longer. */
+ALWAYS float *take(const struct results *y, size_t strip)
+{
+	float *acc = y->acc + strip*TILE_TOKENS*OUTPUTS;
+	if (y->begin)
+		UNROLL for (int i = 0; i < TILE_TOKENS*VECTORS; i++) f_store(acc + i*LANES, f_zero());
+	return acc;
+}
+ALWAYS void put(const struct results *y, size_t strip, const float *acc)
+{
+	float *to = y->to + strip*TILE_TOKENS*y->stride;
+	if (strip < y->whole)
+		UNROLL for (int t = 0; t < TILE_TOKENS; t++, to += y->stride) UNROLL for (int r = 0; r < VECTORS; r++)
+			f_store(to + r*LANES, f_load(acc + t*OUTPUTS + r*LANES));
+}
 ALWAYS void gemm(size_t n_blocks, const char *panel, size_t n_strips, const char *strips, size_t strip_bytes,
-	float *acc, enum mul_kind kind)
+	const struct results *y, enum mul_kind kind)
 {
 	int32_t own[OWN];
 	if (kind != MUL_16) own_of_panel(n_blocks, panel, kind, own);
-	for (; n_strips; n_strips--, strips += strip_bytes, acc += TILE_TOKENS*OUTPUTS)
+	for (size_t i = 0; i < n_strips; i++, strips += strip_bytes) {
+		float *acc = take(y, i);
 		tile(n_blocks, panel, strips, own, acc, kind);
+		put(y, i, acc);
+	}
 }
 #define GEMM(name, kind) \
 static void name(size_t n_blocks, const char *panel, size_t n_strips, const char *strips, size_t strip_bytes, \
-	float *acc) \
+	const struct results *y) \
 { \
-	gemm(n_blocks, panel, n_strips, strips, strip_bytes, acc, kind); \
+	gemm(n_blocks, panel, n_strips, strips, strip_bytes, y, kind); \
 }
 GEMM(gemm_16, MUL_16)
 GEMM(gemm_32, MUL_32)
