@@ -13,7 +13,7 @@
  *         d = amax/2032    X = rint(x*(1/d))    |X| <= 2032    x is about d*X
  *     each operation rounded. d and X are 0 if amax < 2^-96; d is NaN and X 0 if an x is infinite or NaN;
  *   - a weight is dw*c + mw (types without super-blocks, c a small integer, mw 0 for most) or dw*sc*c - mw*mn
- *     (super-blocks, sc and mn integers of its sub-block of 16); y starts at 0.0f, and each block in order does to it
+ *     (super-blocks, sc and mn integers of its sub-block); y starts at 0.0f, and each block in order does to it
  *         S = sum of c*X, or of sc*c*X           exact: |S| <= 4096*2032*256 = 2130706432 < 2^31, met by Q6_K
  *         y = fma(dw*dx, (float)S, y)            the product of the scales is rounded, then S is, then the fma
  *     and, of types with minima, after that
