@@ -108,7 +108,7 @@ $(OBJ)/quant/row_avx2.o: OPT = $(if $(filter -O2,$(CFLAGS)),-O3 $(shell $(CC) -W
 
 $(OBJ)/%.o: %.c
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) $(OPT) $(ISA) -MMD -MP -c -o $@ $<
+	$(CC) $(ALL_CFLAGS) $(OPT) $(ISA) $(if $(ISA)$(filter quant/%_c.c,$<),$(KERNEL_CFLAGS)) -MMD -MP -c -o $@ $<
 
 # architecture descriptions, as text, into the programs
 ARCHS = $(sort $(wildcard model/arch/*.yaml))
@@ -236,9 +236,12 @@ check-full: $(CHECKS_FULL) ## every check there is
 FUZZ_SECONDS ?= 60
 FUZZERS ?= $(sort $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c)))
 FUZZ_CFLAGS = -O1 -g -fsanitize=fuzzer-no-link,address,undefined,float-cast-overflow -fno-sanitize-recover=undefined
+# Clang takes many minutes for a kernel with sanitizers. What files can ask of kernels is checked before they run.
+FUZZ_KERNEL = -fno-sanitize=all
 FUZZ_TOOLS = $(BUILD)/tests/malformed/tool_ggtxt $(BUILD)/tests/cli/tool_torch
 fuzz: $(FUZZ_TOOLS) ## FUZZ_SECONDS (60) of libFuzzer for each target, or for FUZZERS="gguf expr"; needs clang
-	$(MAKE) $(FUZZERS:%=$(BUILD)/fuzz/fuzz_%) BUILD=$(BUILD)/fuzz CC=clang CFLAGS="$(FUZZ_CFLAGS)"
+	$(MAKE) $(FUZZERS:%=$(BUILD)/fuzz/fuzz_%) BUILD=$(BUILD)/fuzz CC=clang CFLAGS="$(FUZZ_CFLAGS)" \
+	  KERNEL_CFLAGS="$(FUZZ_KERNEL)"
 	for f in $(FUZZERS); do \
 	  BUILD=$(abspath $(BUILD)) tests/fuzz/corpus.sh $$f $(BUILD)/fuzz/corpus-$$f && \
 	  $(BUILD)/fuzz/fuzz_$$f -max_total_time=$(FUZZ_SECONDS) -timeout=20 -rss_limit_mb=4096 \
