@@ -16,6 +16,7 @@
  *   |r0: minima of 16 and next 16| ..  8 lines*       |t0: sums of 16 and next 16| ..    8 lines, or one of floats
  *   |d of r0|d of r1| ..               float          |d of t0| ..                       float
  *   |m of r0|m of r1| ..               float*         |own of t0| ..                     int32: tile_crossed.h
+ *                                                     |of the first half| ..             the same, of blocks of 32
  *
  *   *  of types with minima; the lines of pairs for super-blocks alone. Of blocks of 16, m is the second half's d.
  *
@@ -155,7 +156,7 @@ static inline size_t mul_strip_own(size_t block, size_t tokens) { return mul_str
 /* A strip of one token ends before `own`: rows and portable C make all products. */
 static inline size_t mul_strip_bytes(size_t block, size_t tokens)
 {
-	return mul_strip_own(block, tokens) + (tokens > 1 ? 4*tokens : 0);
+	return mul_strip_own(block, tokens) + (tokens > 1 ? block == 32 ? 8*tokens : 4*tokens : 0);
 }
 /* For tiles whose results lie in acc until their last block: before it, and after. */
 static inline float *mul_results(const struct results *y, size_t strip, size_t floats)

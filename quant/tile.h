@@ -73,7 +73,7 @@ ALWAYS void run(int n, const char *w, const char *x, const int32_t *own, struct 
 	const struct place before = a->to;
 	const bool crossed = own;
 	vi s[TILE_TOKENS][VECTORS];
-	start(TILE_TOKENS, own, to.dx + 4*TILE_TOKENS, s);
+	start(TILE_TOKENS, own, to.dx, 0, s);
 	UNROLL for (int k = 0; k < head; k++, w += 2*4*OUTPUTS, x += 2*4*TILE_TOKENS) {
 		const int first = (k - WAIT)*each;
 		four(k, crossed, TILE_TOKENS, w, x, s);

@@ -2,9 +2,9 @@
  * tile_plain.h - the part of tile.h for cores that multiply as fast as they add: all products are made. */
 enum { OWN = 1 };
 #define OWN_OF_STRIP NULL
-ALWAYS void start(int tokens, const int32_t *own, const char *x, vi s[][VECTORS])
+ALWAYS void start(int tokens, const int32_t *own, const char *dx, int half, vi s[][VECTORS])
 {
-	(void)own; (void)x;
+	(void)own; (void)dx; (void)half;
 	UNROLL for (int t = 0; t < tokens; t++) UNROLL for (int r = 0; r < VECTORS; r++) s[t][r] = i_zero();
 }
 ALWAYS void four(int k, bool crossed, int tokens, const char *w, const char *x, vi s[][VECTORS])

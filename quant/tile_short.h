@@ -5,11 +5,11 @@
  * floats stay in registers too; the core itself begins the next run while it finishes one. */
 enum { SHORT_TOKENS = TILE_TOKENS/2 };
 
-ALWAYS void short_run(int n, const char *w, const char *x, const int32_t *own, const char *d, const char *dx,
-	vf y[SHORT_TOKENS][VECTORS], enum mul_kind kind)
+ALWAYS void short_run(int n, const char *w, const char *x, const int32_t *own, int half,
+	const char *d, const char *dx, vf y[SHORT_TOKENS][VECTORS], enum mul_kind kind)
 {
 	vi s[SHORT_TOKENS][VECTORS];
-	start(SHORT_TOKENS, own, dx + 4*SHORT_TOKENS, s);
+	start(SHORT_TOKENS, own, dx, half, s);
 	UNROLL for (int k = 0; k < n; k++)
 		four(k, own, SHORT_TOKENS, w + 2*4*OUTPUTS*k, x + 2*4*SHORT_TOKENS*k, s);
 	UNROLL for (int t = 0; t < SHORT_TOKENS; t++) {
@@ -26,8 +26,10 @@ ALWAYS void short_tile(size_t n_blocks, const char *w, const char *x, const int3
 	UNROLL for (int t = 0; t < SHORT_TOKENS; t++) UNROLL for (int r = 0; r < VECTORS; r++)
 		y[t][r] = f_load(p.from + t*OUTPUTS + r*LANES);
 	for (; n_blocks; n_blocks--, w += mul_panel_bytes(kind, OUTPUTS), x += mul_strip_bytes(32, SHORT_TOKENS)) {
-		short_run(kind == MUL_16 ? 4 : 8, w, x, kind == MUL_16 ? NULL : own, w + d, x + dx, y, kind);
-		if (kind == MUL_16) short_run(4, w + 8*4*OUTPUTS, x + 8*4*SHORT_TOKENS, NULL, w + m, x + dx, y, kind);
+		short_run(kind == MUL_16 ? 4 : 8, w, x, own, kind == MUL_16, w + d, x + dx, y, kind);
+		own += OUTPUTS;
+		if (kind != MUL_16) continue;
+		short_run(4, w + 8*4*OUTPUTS, x + 8*4*SHORT_TOKENS, own, 2, w + m, x + dx, y, kind);
 		own += OUTPUTS;
 	}
 	UNROLL for (int t = 0; t < SHORT_TOKENS; t++) UNROLL for (int r = 0; r < VECTORS; r++)
@@ -37,7 +39,7 @@ ALWAYS void short_gemm(size_t n_blocks, const char *panel, size_t n_strips, cons
 	const struct results *y, enum mul_kind kind)
 {
 	int32_t own[OWN];
-	if (kind != MUL_16) own_of_panel(n_blocks, panel, kind, own);
+	own_of_panel(n_blocks, panel, kind, own);
 	for (size_t i = 0; i < n_strips; i++, strips += strip_bytes)
 		short_tile(n_blocks, panel, strips, own, path_of(y, i, SHORT_TOKENS), kind);
 }

@@ -4,8 +4,8 @@
  *
  * A tile is many registers of outputs times few tokens. Activations of the four columns at hand stay in registers, and
  * so does a token's scale while a run's sums become floats, at once, register after register: an output's scale is
- * loaded once for all tokens, and nothing is put aside. All fours are crossed (tile_crossed.h); blocks of 16 have no
- * sums of their own for that and make all products. Beside what tile.h and tile_crossed.h ask for an instance gives
+ * loaded once for all tokens, and nothing is put aside. All fours are crossed (tile_crossed.h), but those of
+ * blocks of 16, whose two starts cost more. Beside what tile.h and tile_crossed.h ask for an instance gives
  *   i_keep(u)                   u, in a register: what several products share is loaded once */
 #include "mul.h"
 
@@ -60,7 +60,7 @@ ALWAYS void run(int n, const char *w, const char *x, const int32_t *own, const c
 {
 	const int some = n < 8 ? n : 8;
 	vi s[TILE_TOKENS][VECTORS];
-	start(TILE_TOKENS, own, dx + 4*TILE_TOKENS, s);
+	start(TILE_TOKENS, own, dx, 0, s);
 	for (int k = 0; k < n; k += some)
 		UNROLL for (int i = 0; i < some; i++, w += 2*4*OUTPUTS, x += 2*4*TILE_TOKENS) {
 			if (own) {
