@@ -212,11 +212,12 @@ static void mul(const struct digits_table *books, const struct digits_table *dig
 {
 	const struct digits_table *table = books->type[m->type].sums[0] ? books : digits;
 	const struct ggu_type_info *info = ggu_type_info(m->type);
-	const size_t block = mul_block(kind), unit = info->block_weights, some = DIGITS_COLUMNS/unit;
+	const size_t block = mul_block(kind), unit = info->block_weights, some = DIGITS_COLUMNS/unit,
+		supers = table->type[m->type].supers ? table->type[m->type].supers : DIGITS_SUPERS;
 	const struct job j = {
 		.m = m, .table = table, .type = table->type + m->type, .kind = kind,
 		.units = m->n_in/unit, .blocks = unit/block, .bytes = info->block_bytes,
-		.step = { block == 256 ? DIGITS_SUPERS : some, block == 256 ? DIGITS_SUPERS/2 : some,
+		.step = { block == 256 ? supers : some, block == 256 ? DIGITS_SUPERS/2 : some,
 			block == 256 ? DIGITS_SUPERS/4 : some },
 		.strip_bytes = strip_bytes(block, unit), .strip = strip_bytes(block, m->n_in),
 	};
