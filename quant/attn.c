@@ -139,6 +139,9 @@ static void lay_out(struct attn_task *t, const struct attn *a)
 	t->a = a;
 	t->k_wide = k_wide(s);
 	t->v_wide = v_wide(s);
+	t->head_bytes = attn_head_bytes(s);
+	t->k_bytes = attn_row_bytes(s->k_type, s->k_dim)*ATTN_BLOCK;
+	t->v_bytes = s->v_in_k ? 0 : attn_row_bytes(s->v_type, s->v_dim);
 	t->a_wide = v_wide(s) + (!s->v_in_k && s->v_type == GGU_TYPE_Q5_1 ? minima(s) : 0);
 	t->k = take(&at, t->k_wide*ATTN_BLOCK);
 	t->v = take(&at, t->v_wide*ATTN_BLOCK);
@@ -161,13 +164,13 @@ static void reset(struct attn_sums *x, size_t n)
 static void meet(struct attn_task *t, const struct attn_rows *rows, size_t i, size_t p)
 {
 	size_t r0 = i*t->head_rows, r1 = r0 + t->head_rows, next = p + ATTN_BLOCK;
-	size_t bytes = attn_head_bytes(&t->a->shape);
-	const char *head = (const char *)rows->block[p/ATTN_BLOCK] + (t->kv + i)*bytes, *after = NULL;
+	const char *head = (const char *)rows->block[p/ATTN_BLOCK] + (t->kv + i)*t->head_bytes, *after = NULL;
+	t->first = r0;
 	while (r0 < r1 && t->row[r0].to <= p) r0++;
 	while (r0 < r1 && t->row[r1 - 1].from >= size_least(next, t->row[r1 - 1].to)) r1--;
 	if (r0 == r1) return;
-	if (i + 1 < t->n/t->head_rows) after = head + bytes;
-	else if (next < t->row[t->n - 1].to) after = (const char *)rows->block[next/ATTN_BLOCK] + t->kv*bytes;
+	if (i + 1 < t->n/t->head_rows) after = head + t->head_bytes;
+	else if (next < t->row[t->n - 1].to) after = (const char *)rows->block[next/ATTN_BLOCK] + t->kv*t->head_bytes;
 	quant_attn_table->tile(t, head, after, p, r0, r1);
 }
 static void meet_split(struct attn_task *t, const struct attn_rows *rows, size_t split)
@@ -175,6 +178,7 @@ static void meet_split(struct attn_task *t, const struct attn_rows *rows, size_t
 	size_t from = size_most(t->row[0].from/ATTN_BLOCK*ATTN_BLOCK, split*ATTN_SPLIT);
 	size_t to = size_least(t->row[t->n - 1].to, (split + 1)*ATTN_SPLIT);
 	reset(t->split, t->n);
+	for (size_t r = 0; r < t->n + ATTN_LANES; r++) t->m[r] = -INFINITY;
 	memset(t->split_a, 0, t->n*t->a_wide*sizeof *t->split_a);
 	for (size_t p = from; p < to; p += ATTN_BLOCK)
 		for (size_t i = 0; i < t->n/t->head_rows; i++) meet(t, rows, i, p);

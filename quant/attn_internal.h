@@ -33,12 +33,14 @@ struct attn_sums { float m, l[ATTN_LANES]; };
 
 struct attn_task {
 	const struct attn *a;
-	size_t kv;                      /* the first of its key-value heads */
+	size_t kv, first;               /* the first of its key-value heads; of the rows of the one that is met */
 	size_t n, head_rows, group;     /* rows; of each head; of those that are met together */
 	size_t k_wide, v_wide, a_wide;
+	size_t head_bytes, k_bytes, v_bytes;    /* of a tile; of its keys; of its values of a position */
 	const char *tile;               /* the one that is met */
 	struct attn_row row[ATTN_ROWS];
 	struct attn_sums split[ATTN_ROWS], all[ATTN_ROWS];      /* of this split; of those before it */
+	float m[ATTN_ROWS + ATTN_LANES];        /* greatest scores of this split, which it has when it is done */
 	float *q, *k, *v, *s;
 	float *split_a, *all_a;
 };

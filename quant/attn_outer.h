@@ -253,8 +253,8 @@ INLINE void mix_numbers(enum form form, int rows, int wide, size_t from, size_t 
 enum { TILE = ATTN_BLOCK/REG, STEP = 8 };      /* registers of a tile; positions that a loop takes at a time */
 /* Positions of a tile that a row sees. */
 struct seen { int from, to; };
-/* A row's weights times the scales of 32 dimensions, as integers and their scale; their sum, where it is wanted. */
-struct shares { _Alignas(64) int16_t u[ATTN_BLOCK]; float d; int32_t sum; };
+/* Rows' weights times the scales of 32 dimensions, as integers and their scales; their sums, where they are wanted. */
+struct shares { _Alignas(64) int16_t u[ATTN_MOST][ATTN_BLOCK]; float d[ATTN_LANES]; int32_t sum[ATTN_MOST]; };
 
 /* Of magnitudes as integers, which are in order, NaN above infinity; NaN if one is or is infinite. */
 INLINE float greatest_of(ri top)
@@ -265,10 +265,18 @@ INLINE float greatest_of(ri top)
 	return most >= 0x7f800000 ? NAN : size;
 }
 INLINE float scale_of(float most, int greatest) { return most < 0x1p-96f ? 0 : most/(float)greatest; }
+/* The same of registers of magnitudes, AT_ONCE of them: a lane each */
+INLINE rf scales_of_rows(const ri *top, int greatest)
+{
+	ri most = r_mosts(top);
+	rf size = r_sel((rf)most < 0x1p-96f, (rf){ 0 }, (rf)most);
+	return r_sel(most >= 0x7f800000, r_dup(NAN), size)/r_dup((float)greatest);
+}
 /* 1.5*2^23 + x */
-INLINE ri rounded(rf x, float inverse) { return (ri)(x*r_dup(inverse) + r_dup(12582912.0f)) - 0x4b400000; }
-/* u = w times the scales d, 0 where it is not seen; returns the largest |u|, NaN if one is or is infinite. */
-INLINE float scale_weights(const float *w, const rf *d, struct seen seen, float *u)
+INLINE ri rounded(rf x, rf inverse) { return (ri)(x*inverse + r_dup(12582912.0f)) - 0x4b400000; }
+/* u = w times the scales d, 0 where it is not seen; returns magnitudes, as integers, the greatest of which is the
+ * greatest of all. */
+INLINE ri scale_weights(const float *w, const rf *d, struct seen seen, float *u)
 {
 	bool all = seen.from == 0 && seen.to == ATTN_BLOCK;
 	ri at = { 0 }, top = { 0 };
@@ -279,9 +287,9 @@ INLINE float scale_weights(const float *w, const rf *d, struct seen seen, float 
 		top = ri_max(top, (ri)x & INT32_MAX);
 		r_put(u + i*REG, x);
 	}
-	return greatest_of(top);
+	return top;
 }
-INLINE void round_weights(enum form form, const float *u, float inverse, struct shares *o)
+INLINE int32_t round_weights(enum form form, const float *u, rf inverse, int16_t *to)
 {
 	ri sum = { 0 }, x[2];
 	UNROLL for (int i = 0; i < TILE; i += 2) {
@@ -289,26 +297,32 @@ INLINE void round_weights(enum form form, const float *u, float inverse, struct 
 			x[k] = rounded(r_floats(u + (i + k)*REG), inverse);
 			if (form == CODES_4) sum += x[k];
 		}
-		r_put_shorts(o->u + i*REG, x[0], x[1]);
+		r_put_shorts(to + i*REG, x[0], x[1]);
 	}
-	o->sum = form == CODES_4 ? r_sum(sum) : 0;
+	return form == CODES_4 ? r_sum(sum) : 0;
 }
 /* Twelve bits, as activations (quant.h), that meet codes of up to eight, and thirteen that meet integers; all rows at
  * each stage, since a stage's steps wait for each other. */
 INLINE void share(enum form form, int rows, const float *w, const char *d, const struct seen *seen, struct shares *o)
 {
-	float u[ATTN_MOST][ATTN_BLOCK], most[ATTN_MOST], inverse[ATTN_MOST];
-	rf scale[TILE];
+	_Alignas(64) float u[ATTN_MOST][ATTN_BLOCK], inverse[ATTN_LANES];
+	ri top[ATTN_MOST + AT_ONCE];
+	rf scale[TILE], one = r_dup(1);
 	UNROLL for (int i = 0; i < TILE; i++)
 		scale[i] = form == CODES_16 ? (rf)r_load(d + 4*i*REG) : r_f16(d + 2*i*REG);
-	for (int r = 0; r < rows; r++) most[r] = scale_weights(w + r*ATTN_BLOCK, scale, seen[r], u[r]);
-	for (int r = 0; r < rows; r++) {
-		o[r].d = scale_of(most[r], form == CODES_16 ? ATTN_AMAX : MUL_AMAX);
-		inverse[r] = o[r].d > 0 ? 1/o[r].d : 0;
+	for (int r = 0; r < rows; r++) top[r] = scale_weights(w + r*ATTN_BLOCK, scale, seen[r], u[r]);
+	for (int r = rows; r < ATTN_MOST; r++) top[r] = (ri){ 0 };
+	for (int r = 0; r < rows; r += AT_ONCE) {
+		rf step = scales_of_rows(top + r, form == CODES_16 ? ATTN_AMAX : MUL_AMAX);
+		r_put(o->d + r, step);
+		r_put(inverse + r, one/step);
 	}
 	for (int r = 0; r < rows; r++) {
-		if (o[r].d > 0) round_weights(form, u[r], inverse[r], o + r);
-		else o[r] = (struct shares){ .d = o[r].d };
+		if (o->d[r] > 0) o->sum[r] = round_weights(form, u[r], r_dup_at(inverse + r), o->u[r]);
+		else {
+			memset(o->u[r], 0, sizeof o->u[r]);
+			o->sum[r] = 0;
+		}
 	}
 }
 /* Bytes of codes of a position in a block of n dimensions */
@@ -357,7 +371,7 @@ INLINE void mix_block(enum form form, int rows, int wide, size_t from, size_t to
 				y[c] = value_pairs(form, b, dims, q, low + (size_t)c*REG, lane);
 			UNROLL for (int r = 0; r < rows; r++) {
 				int32_t pair;
-				memcpy(&pair, u[r].u + q, sizeof pair);
+				memcpy(&pair, u->u[r] + q, sizeof pair);
 				UNROLL for (int c = 0; c < wide; c++) {
 					ri *to_sum = sum + way*n + r*wide + c;
 					*to_sum = r_pairs((rs)((ri){ 0 } + pair), y[c], *to_sum);
@@ -366,10 +380,10 @@ INLINE void mix_block(enum form form, int rows, int wide, size_t from, size_t to
 		}
 	UNROLL for (int r = 0; r < rows; r++)
 		UNROLL for (int c = 0; c < wide; c++) {
-			ri all = sum[r*wide + c] - (form == CODES_4 ? 8*u[r].sum : 0);
+			ri all = sum[r*wide + c] - (form == CODES_4 ? 8*u->sum[r] : 0);
 			float *to_a = a + (size_t)r*a_wide + c*REG;
 			UNROLL for (int way = 1; way < ways; way++) all += sum[way*n + r*wide + c];
-			r_put(to_a, r_fma(r_dup(u[r].d), r_int(all), r_floats(to_a)));
+			r_put(to_a, r_fma(r_dup_at(u->d + r), r_int(all), r_floats(to_a)));
 		}
 }
 INLINE void mix_codes(enum form form, int rows, int most, const struct seen *seen, const float *w,
@@ -380,15 +394,15 @@ INLINE void mix_codes(enum form form, int rows, int most, const struct seen *see
 	/* what is seen moves on with the rows */
 	size_t from = (size_t)seen[0].from/STEP*STEP, to = size_up((size_t)seen[rows - 1].to, STEP);
 	for (size_t j = 0, n; j < v_wide; j += n, b += v->bytes) {
-		struct shares u[ATTN_MOST];
+		struct shares u;
 		size_t low = 0, step = (size_t)wide*REG;
 		n = form == CODES_16 ? size_least(v_wide - j, ATTN_SHARE) : 32;
 		fetch_scales(form, b, v->next);
-		share(form, rows, w, b, seen, u);
+		share(form, rows, w, b, seen, &u);
 		for (; low + step <= n; low += step)
-			mix_block(form, rows, wide, from, to, u, b, n, v->next, low, a_wide, a + j + low);
+			mix_block(form, rows, wide, from, to, &u, b, n, v->next, low, a_wide, a + j + low);
 		for (; form == CODES_16 && low < n; low += ATTN_LANES)
-			mix_block(form, rows, ATTN_LANES/REG, from, to, u, b, n, v->next, low, a_wide, a + j + low);
+			mix_block(form, rows, ATTN_LANES/REG, from, to, &u, b, n, v->next, low, a_wide, a + j + low);
 	}
 }
 

@@ -55,12 +55,14 @@ static inline rf some(const float *x, size_t i, size_t n)
 static float integers(const float *x, size_t n, int16_t *q)
 {
 	ri top = { 0 };
+	rf inverse;
 	float d;
 	for (size_t i = 0; i < n; i += REG) top = ri_max(top, (ri)some(x, i, n) & INT32_MAX);
 	d = scale_of(greatest_of(top), ATTN_AMAX);
+	inverse = r_dup(1/d);
 	if (!(d > 0)) memset(q, 0, ATTN_SHARE*sizeof *q);
 	else for (size_t i = 0; i < n || i%ATTN_LANES; i += 2*(size_t)REG)
-		r_put_shorts(q + i, rounded(some(x, i, n), 1/d), rounded(some(x, i + REG, n), 1/d));
+		r_put_shorts(q + i, rounded(some(x, i, n), inverse), rounded(some(x, i + REG, n), inverse));
 	return d;
 }
 static void pack_integers(const struct attn_row *row, size_t rows, size_t dim, int32_t *q)
@@ -113,15 +115,20 @@ enum { LANES = ATTN_LANES/REG };       /* in registers */
 static inline size_t first_of(const struct attn_row *row, size_t p) { return size_most(row->from, p) - p; }
 static inline size_t end_of(const struct attn_row *row, size_t p) { return size_least(row->to - p, ATTN_BLOCK); }
 
-/* Scores become what the softmax takes, but for a last factor, which is returned: where the scale is all there is to
- * do, they stay as they are. lo..hi - 1 of the tile at p are seen, -inf stands for the others. */
-static inline float finish_scores(const struct attn *a, const struct attn_row *row, size_t p, float *s)
+static inline float *scores(const struct attn_task *t, size_t r) { return t->s + r*ATTN_BLOCK; }
+
+/* Whether the scale is all there is to do to scores; then they stay as they are, for it keeps their order. */
+static inline bool plain(const struct attn *a) { return a->scale > 0 && !(a->softcap > 0) && !a->bias_kind; }
+static inline bool sees_all(const struct attn_row *row, size_t p)
+{
+	return first_of(row, p) == 0 && end_of(row, p) == ATTN_BLOCK;
+}
+/* Scores become what the softmax takes: -inf where the tile at p is not seen. */
+static inline void finish_scores(const struct attn *a, const struct attn_row *row, size_t p, float *s)
 {
 	size_t lo = first_of(row, p), hi = end_of(row, p);
-	bool all = lo == 0 && hi == ATTN_BLOCK;
 	rf cap = r_dup(a->softcap), scale = r_dup(a->scale);
 	ri at = { 0 };
-	if (all && a->scale > 0 && !(a->softcap > 0) && !a->bias_kind) return a->scale;
 	for (size_t i = 0; i < ATTN_BLOCK; i += REG) {
 		rf x = r_floats(s + i)*scale;
 		if (a->softcap > 0) x = cap*r_tanh(x/cap);
@@ -129,61 +136,55 @@ static inline float finish_scores(const struct attn *a, const struct attn_row *r
 	}
 	add_bias(a, row, p, s);
 	for (int i = 0; i < REG; i++) at[i] = i - (int)lo;
-	for (size_t i = 0; i < ATTN_BLOCK && !all; i += REG, at += REG)
+	for (size_t i = 0; i < ATTN_BLOCK && !sees_all(row, p); i += REG, at += REG)
 		r_put(s + i, r_sel((at >= 0) & (at < (int)(hi - lo)), r_floats(s + i), r_dup(-INFINITY)));
-	return 1;
 }
 static inline float exp_below(float x) { return r_exp_below(r_dup(x))[0]; }
 
-/* The greatest score of a row so far; *factor is what its scores are still to be multiplied by, which keeps their
- * order. */
-static inline float top_of(struct attn_task *t, size_t r, size_t p, float *factor)
+/* A lane of it is the greatest score. */
+static inline rf top_of(const float *s)
 {
-	float *s = t->s + r*ATTN_BLOCK, greatest;
 	rf top = r_dup(-INFINITY);
-	*factor = finish_scores(t->a, t->row + r, p, s);
 	UNROLL for (int i = 0; i < TILE; i++) top = r_max(r_floats(s + i*REG), top);
-	greatest = r_greatest(top)*(*factor);
-	return greatest > t->split[r].m ? greatest : t->split[r].m;
+	return top;
 }
-/* Scores become weights above a greatest of m, whose sum's lanes are put in `sum`. */
-static inline void weigh(const struct attn_task *t, size_t r, float factor, float m, float *sum)
+/* Scores times a factor become weights above a greatest of `base`; the sums so far are brought to it by f, and those of
+ * this tile added. */
+static inline void weigh(struct attn_task *t, size_t r, float factor, const float *base, const float *f)
 {
-	float *s = t->s + r*ATTN_BLOCK;
-	rf base = r_dup(m == -INFINITY ? 0 : m), all[LANES] = { { 0 } };
-	UNROLL for (int i = 0; i < TILE; i++) {
-		rf w = r_exp_below(r_floats(s + i*REG)*r_dup(factor) - base);
-		r_put(s + i*REG, w);
-		all[i%LANES] += w;
+	float *s = scores(t, r), *l = t->split[r].l, *a = t->split_a + r*t->a_wide;
+	rf by = r_dup_at(f), top = r_dup_at(base), sum[LANES] = { { 0 } };
+	UNROLL for (int i = 0; i < TILE; i += FOUR) {
+		rf w[FOUR];
+		UNROLL for (int k = 0; k < FOUR; k++) w[k] = r_floats(s + (i + k)*REG)*r_dup(factor) - top;
+		r_exps_below(w);
+		UNROLL for (int k = 0; k < FOUR; k++) {
+			r_put(s + (i + k)*REG, w[k]);
+			sum[(i + k)%LANES] += w[k];
+		}
 	}
-	for (int i = 0; i < LANES; i++) r_put(sum + i*REG, all[i]);
+	UNROLL for (int i = 0; i < LANES; i++) r_put(l + i*REG, r_fma(r_floats(l + i*REG), by, sum[i]));
+	if (*f != 1) for (size_t j = 0; j < t->a_wide; j += REG) r_put(a + j, r_floats(a + j)*by);
 }
-/* The sums so far are brought to a greatest of m by f, and what is summed of this tile is added. */
-static inline void add_weights(struct attn_task *t, size_t r, float m, float f, const float *sum)
-{
-	struct attn_sums *sums = t->split + r;
-	float *a = t->split_a + r*t->a_wide;
-	rf by = r_dup(f);
-	for (int i = 0; i < ATTN_LANES; i += REG)
-		r_put(sums->l + i, r_fma(r_floats(sums->l + i), by, r_floats(sum + i)));
-	if (m > sums->m) for (size_t j = 0; j < t->a_wide; j += REG) r_put(a + j, r_floats(a + j)*by);
-	sums->m = m;
-}
-/* All rows at each stage, since a stage's steps wait for each other. The sums' factor is 1 where the greatest has not
- * changed; it is wanted last, when what it is made of has long been stored. */
+/* Some rows at each stage, since a stage's steps wait for each other. The sums' factor is 1 where the greatest has not
+ * changed. */
 static inline void weigh_rows(struct attn_task *t, size_t p, size_t from, size_t to)
 {
 	for (size_t n; from < to; from += n) {
-		_Alignas(64) float factor[REG], m[REG] = { 0 }, old[REG] = { 0 }, f[REG], sum[REG][ATTN_LANES];
-		n = size_least(to - from, REG);
-		for (size_t r = 0; r < n; r++) {
-			old[r] = t->split[from + r].m;
-			m[r] = top_of(t, from + r, p, factor + r);
-		}
-		for (size_t r = 0; r < n; r++) weigh(t, from + r, factor[r], m[r], sum[r]);
-		rf x = r_floats(old), top = r_floats(m);
-		r_put(f, r_sel(top > x, r_exp_below(x - top), r_dup(1)));
-		for (size_t r = 0; r < n; r++) add_weights(t, from + r, m[r], f[r], sum[r]);
+		_Alignas(64) float base[REG], f[REG];
+		rf top[AT_ONCE], old = r_floats(t->m + from), m;
+		bool as_is = plain(t->a);
+		n = size_least(to - from, AT_ONCE);
+		for (size_t r = from; r < from + n; r++) as_is = as_is && sees_all(t->row + r, p);
+		for (size_t r = from; r < from + n && !as_is; r++) finish_scores(t->a, t->row + r, p, scores(t, r));
+		UNROLL for (size_t r = 0; r < AT_ONCE; r++)
+			top[r] = r < n ? top_of(scores(t, from + r)) : r_dup(-INFINITY);
+		m = r_greatests(top)*r_dup(as_is ? t->a->scale : 1);
+		m = r_sel(m > old, m, old);
+		r_put(base, r_sel(m == -INFINITY, (rf){ 0 }, m));
+		r_put(f, r_sel(m > old, r_exp_below(old - m), r_dup(1)));
+		memcpy(t->m + from, &m, AT_ONCE*sizeof *t->m);
+		for (size_t r = 0; r < n; r++) weigh(t, from + r, as_is ? t->a->scale : 1, base + r, f + r);
 	}
 }
 
@@ -203,24 +204,30 @@ static inline void fetch(struct ahead *h)
 	h->left -= n;
 }
 
-/* Groups of rows r0..r1 - 1, of a head whose rows begin at `head`. */
-static inline size_t group_at(const struct attn_task *t, size_t head, size_t r)
+/* A tile: its values; those of the tile that follows, or NULL; the first row of the head, and those that see it. */
+struct met { const char *v, *next; size_t p, first, r0, r1; };
+/* Groups of a tile's rows: where the first begins, how many there are, the end of the one that begins at g. */
+static inline size_t first_group(const struct attn_task *t, const struct met *o)
 {
-	return (r - head)/t->group*t->group + head;
+	size_t g = o->first;
+	while (g + t->group <= o->r0) g += t->group;
+	return g;
 }
-static inline size_t groups(const struct attn_task *t, size_t head, size_t r0, size_t r1)
+static inline size_t groups(const struct attn_task *t, const struct met *o)
 {
-	return (r1 - 1 - head)/t->group - (r0 - head)/t->group + 1;
+	return size_parts(o->r1 - first_group(t, o), t->group);
 }
-static inline size_t head_of(const struct attn_task *t, size_t r) { return r/t->head_rows*t->head_rows; }
+static inline size_t group_end(const struct attn_task *t, const struct met *o, size_t g)
+{
+	return size_least(g + t->group, o->first + t->head_rows);
+}
 
 static inline void mix_seen(struct attn_task *t, const struct values *v, size_t r, size_t n, size_t from, size_t to)
 {
-	if (from < to) mix_of[v->form][n](from, to, t->s + r*ATTN_BLOCK, v, t->v_wide, t->a_wide,
-		t->split_a + r*t->a_wide);
+	if (from < to) mix_of[v->form][n](from, to, scores(t, r), v, t->v_wide, t->a_wide, t->split_a + r*t->a_wide);
 }
-/* Weighted values at..end - 1 of the tile at p, for rows r..r + n - 1, which see different ones: those seen by all
- * together, the others alone. */
+/* Weighted values at..end - 1 of a tile, for rows r..r + n - 1, which see different ones: those seen by all together,
+ * the others alone. */
 static void mix_rows_seen(struct attn_task *t, const struct values *v, size_t p, size_t at, size_t end, size_t r,
 	size_t n)
 {
@@ -233,16 +240,18 @@ static void mix_rows_seen(struct attn_task *t, const struct values *v, size_t p,
 	for (size_t i = r; i < r + n && hi < end; i++) mix_seen(t, v, i, 1, hi, size_least(end_of(t->row + i, p), end));
 }
 /* Sixteen sums of weighted minima for each 32 dimensions, behind the row's sums over values */
-static void add_minima(struct attn_task *t, const char *base, size_t block_bytes, size_t p, size_t r)
+static void add_minima(struct attn_task *t, const struct met *o, size_t block_bytes, size_t r)
 {
-	int lo = (int)first_of(t->row + r, p), hi = (int)end_of(t->row + r, p);
+	int lo = (int)first_of(t->row + r, o->p), hi = (int)end_of(t->row + r, o->p);
+	const char *base = o->v;
+	const float *weights = scores(t, r);
 	float *sum = t->split_a + r*t->a_wide + t->v_wide;
 	for (size_t b = 0; b < t->a->shape.v_dim/32; b++, base += block_bytes, sum += ATTN_LANES) {
 		ri at = { 0 };
 		for (int i = 0; i < REG; i++) at[i] = i;
 		for (int i = 0; i < TILE; i++, at += REG) {
 			float *to = sum + i%LANES*REG;
-			rf old = r_floats(to), w = r_floats(t->s + r*ATTN_BLOCK + i*REG);
+			rf old = r_floats(to), w = r_floats(weights + i*REG);
 			r_put(to, r_sel((at >= lo) & (at < hi), r_fma(w, r_f16(base + ROW + 2*i*REG), old), old));
 		}
 	}
@@ -251,54 +260,50 @@ static void add_minima(struct attn_task *t, const char *base, size_t block_bytes
 /* Few rows read what lies in the cache where that saves more than it costs to widen it for each group. Dimensions of
  * keys and positions of values that they meet at a time, where these are widened, stay in L1. */
 enum { FEW_DIMS = 32, FEW_POSITIONS = 32 };
-static inline bool few(size_t r0, size_t r1) { return r1 - r0 <= 2*ATTN_GROUP; }
+static inline bool few(const struct met *o) { return o->r1 - o->r0 <= 2*ATTN_GROUP; }
 
 /* Codes of keys; `next`: those of the tile that follows, or NULL. */
-static void meet_codes(struct attn_task *t, const char *k, const char *next, size_t r0, size_t r1)
+static void meet_codes(struct attn_task *t, const struct met *o, const char *k, const char *next)
 {
 	const struct attn_shape *s = &t->a->shape;
 	enum form form = form_of(s->k_type);
-	size_t head = head_of(t, r0);
 	ptrdiff_t to_next = next ? next - k : 0;
-	for (size_t g = group_at(t, head, r0); g < r1; g += t->group, to_next = 0) {
-		size_t rows = size_least(head + t->head_rows - g, t->group);
-		score_of[form][rows](s->k_dim, t->q + g*t->k_wide, k, to_next, t->s + g*ATTN_BLOCK, true);
-	}
+	for (size_t g = first_group(t, o); g < o->r1; g += t->group, to_next = 0)
+		score_of[form][group_end(t, o, g) - g](s->k_dim, t->q + g*t->k_wide, k, to_next, scores(t, g), true);
 	if (s->v_in_k) wide_k(s->k_type, k, s->k_dim, t->k);
 }
 /* Numbers, widened as far as they are wanted so. */
-static void meet_numbers(struct attn_task *t, const char *k, const char *next, size_t r0, size_t r1)
+static void meet_numbers(struct attn_task *t, const struct met *o, const char *k, const char *next)
 {
 	const struct attn_shape *s = &t->a->shape;
-	bool as_is = s->k_type == GGU_TYPE_F32 || (few(r0, r1) && !s->v_in_k);
-	enum form form = as_is ? form_of(s->k_type) : FLOATS;
-	size_t dim = s->k_dim, step = few(r0, r1) ? FEW_DIMS : dim, head = head_of(t, r0);
-	struct ahead h = ahead_of(next, attn_row_bytes(s->k_type, dim)*ATTN_BLOCK,
-		groups(t, head, r0, r1)*size_parts(dim, step));
-	ptrdiff_t to_next = as_is && next && few(r0, r1) ? next - k : 0;
+	bool as_is = s->k_type == GGU_TYPE_F32 || (few(o) && !s->v_in_k);
+	enum form lies = form_of(s->k_type), form = as_is ? lies : FLOATS;
+	size_t dim = s->k_dim, step = few(o) ? FEW_DIMS : dim;
+	ptrdiff_t to_next = as_is && next && few(o) ? next - k : 0;
+	struct ahead h = { NULL, 0, 0 };
+	if (!to_next) h = ahead_of(next, t->k_bytes, groups(t, o)*size_parts(dim, step));
 	for (size_t i = 0; i < dim; i += step) {
 		size_t n = size_least(dim - i, step);
-		const char *keys = k + attn_row_bytes(s->k_type, i)*ATTN_BLOCK;
+		const char *keys = k + i*ATTN_BLOCK*bytes_of(lies);
 		if (!as_is) {
 			float *to = t->k + (s->v_in_k ? i*ATTN_BLOCK : 0);
 			wide_k(s->k_type, keys, n, to);
 			keys = (const char *)to;
 		}
-		for (size_t g = group_at(t, head, r0); g < r1; g += t->group) {
-			size_t rows = size_least(head + t->head_rows - g, t->group);
+		for (size_t g = first_group(t, o); g < o->r1; g += t->group) {
+			size_t rows = group_end(t, o, g) - g;
 			if (!to_next) fetch(&h);
-			score_of[form][rows](n, t->q + g*t->k_wide + i*rows, keys, to_next, t->s + g*ATTN_BLOCK,
-				i == 0);
+			score_of[form][rows](n, t->q + g*t->k_wide + i*rows, keys, to_next, scores(t, g), i == 0);
 		}
 	}
 }
 /* Numbers of a tile's values as they lie in the cache, or where they will be as floats. */
-static struct values numbers_of(struct attn_task *t, const char *v, const char *next, bool few_rows)
+static struct values numbers_of(struct attn_task *t, const struct met *o)
 {
 	const struct attn_shape *s = &t->a->shape;
-	struct values x = { s->v_in_k ? FLOATS : form_of(s->v_type), v, 0, next && few_rows ? next - v : 0 };
-	x.bytes = s->v_in_k ? 0 : attn_row_bytes(s->v_type, s->v_dim);
-	if (!s->v_in_k && s->v_dim == t->v_wide && (few_rows || x.form == FLOATS)) return x;
+	struct values x = { s->v_in_k ? FLOATS : form_of(s->v_type), o->v, t->v_bytes,
+		o->next && few(o) ? o->next - o->v : 0 };
+	if (!s->v_in_k && s->v_dim == t->v_wide && (few(o) || x.form == FLOATS)) return x;
 	return (struct values){ FLOATS, (const char *)t->v, t->v_wide*sizeof *t->v, 0 };
 }
 static void widen_values(struct attn_task *t, const char *v, size_t at, size_t n)
@@ -307,55 +312,51 @@ static void widen_values(struct attn_task *t, const char *v, size_t at, size_t n
 	const float *k = s->k_type == GGU_TYPE_F32 ? (const float *)(const void *)t->tile : t->k;
 	float *to = t->v + at*t->v_wide;
 	if (s->v_in_k) turn_k(k + at, s->v_dim, n, to, t->v_wide);
-	else wide_v(s->v_type, v + at*attn_row_bytes(s->v_type, s->v_dim), s->v_dim, n, to, t->v_wide);
+	else wide_v(s->v_type, v + at*t->v_bytes, s->v_dim, n, to, t->v_wide);
 }
-static void meet_value_numbers(struct attn_task *t, const char *v, const char *next, size_t p, size_t r0, size_t r1)
+static void meet_value_numbers(struct attn_task *t, const struct met *o)
 {
-	const struct attn_shape *s = &t->a->shape;
-	size_t end = end_of(t->row + r1 - 1, p), head = head_of(t, r0);
-	struct values x = numbers_of(t, v, next, few(r0, r1));
-	bool widen = x.v != v;
-	size_t step = widen && few(r0, r1) ? FEW_POSITIONS : ATTN_BLOCK;
-	struct ahead h = ahead_of(next, s->v_in_k ? 0 : attn_row_bytes(s->v_type, s->v_dim)*ATTN_BLOCK,
-		groups(t, head, r0, r1)*(ATTN_BLOCK/step));
-	for (size_t c = first_of(t->row + r0, p)/step*step; c < end; c += step) {
+	size_t end = end_of(t->row + o->r1 - 1, o->p);
+	struct values x = numbers_of(t, o);
+	bool widen = x.v != o->v;
+	size_t step = widen && few(o) ? FEW_POSITIONS : ATTN_BLOCK;
+	struct ahead h = { NULL, 0, 0 };
+	if (!x.next) h = ahead_of(o->next, t->v_bytes*ATTN_BLOCK, groups(t, o)*(ATTN_BLOCK/step));
+	for (size_t c = first_of(t->row + o->r0, o->p)/step*step; c < end; c += step) {
 		size_t n = size_least(end - c, step);
-		if (widen) widen_values(t, v, c, n);
-		for (size_t g = group_at(t, head, r0); g < r1; g += t->group) {
-			size_t r = size_most(g, r0);
+		if (widen) widen_values(t, o->v, c, n);
+		for (size_t g = first_group(t, o); g < o->r1; g += t->group) {
+			size_t r = size_most(g, o->r0);
 			if (!x.next) fetch(&h);
-			mix_rows_seen(t, &x, p, c, c + n, r,
-				size_least(size_least(g + t->group, head + t->head_rows), r1) - r);
+			mix_rows_seen(t, &x, o->p, c, c + n, r, size_least(group_end(t, o, g), o->r1) - r);
 		}
 	}
 }
-static void meet_value_codes(struct attn_task *t, const char *v, const char *next, size_t p, size_t r0, size_t r1)
+static void meet_value_codes(struct attn_task *t, const struct met *o)
 {
-	const struct attn_shape *s = &t->a->shape;
-	size_t head = head_of(t, r0);
-	enum form form = form_of(s->v_type);
-	struct values x = { form, v, attn_row_bytes(s->v_type, form == CODES_16 ? ATTN_SHARE : 32)*ATTN_BLOCK,
-		next ? next - v : 0 };
-	for (size_t g = group_at(t, head, r0); g < r1; g += t->group, x.next = 0) {
-		size_t r = size_most(g, r0), n = size_least(size_least(g + t->group, head + t->head_rows), r1) - r;
+	enum form form = form_of(t->a->shape.v_type);
+	struct values x = { form, o->v,
+		attn_row_bytes(t->a->shape.v_type, form == CODES_16 ? ATTN_SHARE : 32)*ATTN_BLOCK,
+		o->next ? o->next - o->v : 0 };
+	for (size_t g = first_group(t, o); g < o->r1; g += t->group, x.next = 0) {
+		size_t r = size_most(g, o->r0), n = size_least(group_end(t, o, g), o->r1) - r;
 		struct seen seen[ATTN_MOST];
 		for (size_t i = 0; i < n; i++)
-			seen[i] = (struct seen){ (int)first_of(t->row + r + i, p), (int)end_of(t->row + r + i, p) };
-		mix_shares_of[form][n](seen, t->s + r*ATTN_BLOCK, &x, t->v_wide, t->a_wide, t->split_a + r*t->a_wide);
+			seen[i] = (struct seen){ (int)first_of(t->row + r + i, o->p),
+				(int)end_of(t->row + r + i, o->p) };
+		mix_shares_of[form][n](seen, scores(t, r), &x, t->v_wide, t->a_wide, t->split_a + r*t->a_wide);
 	}
-	for (size_t r = r0; r < r1 && has_minima(form); r++) add_minima(t, v, x.bytes, p, r);
+	for (size_t r = o->r0; r < o->r1 && has_minima(form); r++) add_minima(t, o, x.bytes, r);
 }
 static void tile(struct attn_task *t, const char *head, const char *next, size_t p, size_t r0, size_t r1)
 {
-	const struct attn_shape *s = &t->a->shape;
-	size_t k_bytes = attn_row_bytes(s->k_type, s->k_dim)*ATTN_BLOCK;
+	struct met o = { head + t->k_bytes, next ? next + t->k_bytes : NULL, p, t->first, r0, r1 };
 	t->tile = head;
-	if (form_of(s->k_type) >= CODES_8) meet_codes(t, head, next, r0, r1);
-	else meet_numbers(t, head, next, r0, r1);
+	if (form_of(t->a->shape.k_type) >= CODES_8) meet_codes(t, &o, head, next);
+	else meet_numbers(t, &o, head, next);
 	weigh_rows(t, p, r0, r1);
-	next = next ? next + k_bytes : NULL;
-	if (!s->v_in_k && form_of(s->v_type) >= CODES_8) meet_value_codes(t, head + k_bytes, next, p, r0, r1);
-	else meet_value_numbers(t, head + k_bytes, next, p, r0, r1);
+	if (!t->a->shape.v_in_k && form_of(t->a->shape.v_type) >= CODES_8) meet_value_codes(t, &o);
+	else meet_value_numbers(t, &o);
 }
 
 /* ---- splits ---- */
@@ -364,6 +365,7 @@ static void end_split(struct attn_task *t, size_t r)
 {
 	struct attn_sums *x = t->split + r;
 	float *a = t->split_a + r*t->a_wide, *minima = a + t->v_wide;
+	x->m = t->m[r];
 	x->l[0] = r_tree(x->l);
 	for (size_t j = 0; t->a_wide > t->v_wide && j < t->a->shape.v_dim; j += 32, minima += ATTN_LANES) {
 		rf all = r_dup(r_tree(minima));

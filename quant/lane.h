@@ -15,6 +15,7 @@
  *   float r_tree(p)             p[0..15] by the contract's tree
  *   ri ri_max(a, b)             the greater of each lane
  *   int32_t r_most_of(a)        the greatest lane
+ *   rf r_greatests(a) ri r_mosts(a)     lane i, of the first AT_ONCE: r_greatest(a[i]), r_most_of(a[i])
  *   void r_put_shorts(p, a, b)  2*REG integers that fit, as int16
  *   void r_put_32(p, a, sum)    32 integers as int16, and the sums of each 16 of them, which fit as well; not of
  *                               AVX-512, which leaves codes_text.h to AVX2 */
@@ -33,6 +34,7 @@ typedef int16_t rs __attribute__((vector_size(4*REG), may_alias));       /* pair
 typedef uint16_t rh __attribute__((vector_size(2*REG), may_alias));
 typedef double rd __attribute__((vector_size(4*REG), may_alias));        /* half as many */
 typedef float rf2 __attribute__((vector_size(2*REG), may_alias));
+enum { AT_ONCE = REG < 8 ? REG : 8 };
 
 static inline rf r_floats(const float *p) { rf a; memcpy(&a, p, sizeof a); return a; }
 static inline void r_put(float *p, rf a) { memcpy(p, &a, sizeof a); }

@@ -42,6 +42,26 @@ static inline float r_greatest(rf a)
 	m = _mm_max_ps(m, _mm_movehl_ps(m, m));
 	return _mm_cvtss_f32(_mm_max_ss(m, _mm_movehdup_ps(m)));
 }
+/* Halves of two registers' lanes meet at each step. */
+static inline __m256 r_greater_half(bool whole, __m256 low, __m256 high)
+{
+	if (whole) return (__m256)_mm256_max_epi32((__m256i)low, (__m256i)high);
+	return _mm256_max_ps(low, high);
+}
+static inline __m256 r_most_of_eight(bool whole, const __m256 *a)
+{
+	__m256 half[4], quarter[2];
+	for (int i = 0; i < 4; i++)
+		half[i] = r_greater_half(whole, _mm256_permute2f128_ps(a[i], a[i + 4], 0x20),
+			_mm256_permute2f128_ps(a[i], a[i + 4], 0x31));
+	for (int i = 0; i < 2; i++)
+		quarter[i] = r_greater_half(whole, _mm256_shuffle_ps(half[2*i], half[2*i + 1], 0x44),
+			_mm256_shuffle_ps(half[2*i], half[2*i + 1], 0xee));
+	return r_greater_half(whole, _mm256_shuffle_ps(quarter[0], quarter[1], 0x88),
+		_mm256_shuffle_ps(quarter[0], quarter[1], 0xdd));
+}
+static inline rf r_greatests(const rf *a) { return (rf)r_most_of_eight(false, (const __m256 *)a); }
+static inline ri r_mosts(const ri *a) { return (ri)r_most_of_eight(true, (const __m256 *)a); }
 static inline void r_put_32(int16_t *p, const ri *a, int16_t *sum)
 {
 	const __m256i one = _mm256_set1_epi16(1);

@@ -28,3 +28,26 @@ static inline void r_put_shorts(int16_t *p, ri a, ri b)
 	__m512i w = _mm512_packs_epi32((__m512i)a, (__m512i)b);
 	_mm512_storeu_si512((void *)p, _mm512_permutexvar_epi64(order, w));
 }
+/* Halves of two registers' lanes meet at each step. */
+static inline __m512 r_greater_half(bool whole, __m512 low, __m512 high)
+{
+	if (whole) return (__m512)_mm512_max_epi32((__m512i)low, (__m512i)high);
+	return _mm512_max_ps(low, high);
+}
+static inline __m512 r_most_of_eight(bool whole, const __m512 *a)
+{
+	const __m512i order = _mm512_setr_epi32(0, 1, 8, 9, 4, 5, 12, 13, 0, 1, 8, 9, 4, 5, 12, 13);
+	__m512 half[4], quarter[2], all;
+	for (int i = 0; i < 4; i++)
+		half[i] = r_greater_half(whole, _mm512_shuffle_f32x4(a[i], a[i + 4], 0x44),
+			_mm512_shuffle_f32x4(a[i], a[i + 4], 0xee));
+	for (int i = 0; i < 2; i++)
+		quarter[i] = r_greater_half(whole, _mm512_shuffle_f32x4(half[i], half[i + 2], 0x88),
+			_mm512_shuffle_f32x4(half[i], half[i + 2], 0xdd));
+	all = r_greater_half(whole, _mm512_shuffle_ps(quarter[0], quarter[1], 0x44),
+		_mm512_shuffle_ps(quarter[0], quarter[1], 0xee));
+	all = r_greater_half(whole, _mm512_shuffle_ps(all, all, 0x88), _mm512_shuffle_ps(all, all, 0xdd));
+	return _mm512_permutexvar_ps(order, all);
+}
+static inline rf r_greatests(const rf *a) { return (rf)r_most_of_eight(false, (const __m512 *)a); }
+static inline ri r_mosts(const ri *a) { return (ri)r_most_of_eight(true, (const __m512 *)a); }

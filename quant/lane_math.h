@@ -43,6 +43,22 @@ static inline rf r_exp_below(rf x)
 	rf k = r_fma(x, r_dup(1.44269504f), big);
 	return r_raise(r_exp_rest(x, k - big), k, x);
 }
+/* The same of a few registers, a step of each in turn: one's steps wait for each other. */
+enum { FOUR = 4 };
+#define EACH_OF_FOUR _Pragma("GCC unroll 4") for (int i = 0; i < FOUR; i++)
+static inline void r_exps_below(rf *x)
+{
+	static const float taylor[] = { 1.38888889e-3f, 8.33333333e-3f, 4.16666667e-2f, 1.66666667e-1f, 0.5f, 1, 1 };
+	const rf big = r_dup(12582912.0f);
+	rf k[FOUR], r[FOUR], p[FOUR];
+	EACH_OF_FOUR k[i] = r_fma(x[i], r_dup(1.44269504f), big);
+	EACH_OF_FOUR r[i] = r_fma(k[i] - big, r_dup(-0.693359375f), x[i]);
+	EACH_OF_FOUR r[i] = r_fma(k[i] - big, r_dup(2.12194440e-4f), r[i]);
+	EACH_OF_FOUR p[i] = r_dup(1.98412698e-4f);
+	_Pragma("GCC unroll 8") for (int j = 0; j < 7; j++)
+		EACH_OF_FOUR p[i] = r_fma(p[i], r[i], r_dup(taylor[j]));
+	EACH_OF_FOUR x[i] = r_raise(p[i], k[i], x[i]);
+}
 /* tanh, odd: below 0.625 x + x^3 P(x^2), P fitted for the least greatest relative error; above 1 - 2/(e^2x + 1). */
 static inline rf r_tanh(rf x)
 {

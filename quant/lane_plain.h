@@ -40,6 +40,18 @@ static inline float r_greatest(rf a)
 	for (int i = 1; i < REG; i++) m = a[i] > m ? a[i] : m;
 	return m;
 }
+static inline rf r_greatests(const rf *a)
+{
+	rf m = { 0 };
+	for (int i = 0; i < AT_ONCE; i++) m[i] = r_greatest(a[i]);
+	return m;
+}
+static inline ri r_mosts(const ri *a)
+{
+	ri m = { 0 };
+	for (int i = 0; i < AT_ONCE; i++) m[i] = r_most_of(a[i]);
+	return m;
+}
 /* lane l += lane l + 8, then + 4, + 2, + 1 */
 static inline float r_tree(const float *p)
 {
