@@ -15,12 +15,12 @@ struct slab { struct slab *next; size_t page_bytes, left; _Alignas(64) char byte
 static struct slab *slab_new(struct pages *p, size_t page_bytes)
 {
 	size_t most = p->taken < SLAB_MAX ? p->taken : SLAB_MAX, bytes;
-	bool large;
+	bool big = page_bytes >= LARGE/8, large;
 	void *at;
 	struct slab *s;
-	if (page_bytes >= LARGE/8) most = size_most(most, FIRST);
+	if (big) most = size_most(most, FIRST);
 	bytes = sizeof *s + size_most(most/page_bytes, 1)*page_bytes;
-	large = bytes >= LARGE;
+	large = big || bytes >= FIRST;
 	if (large) bytes = size_up(bytes, LARGE);
 	if (posix_memalign(&at, large ? LARGE : 64, bytes)) return NULL;
 #ifdef MADV_HUGEPAGE
