@@ -17,7 +17,8 @@ OBJCOPY ?= objcopy
 BUILD ?= build
 PKG_CONFIG ?= pkg-config
 PKGS = jansson yaml-0.1 libxxhash zlib libpcre2-8 libutf8proc nettle
-CFLAGS ?= -O2 -g
+# Lines and functions (-g1) are 5 of a program's 10 MB. With -g, which describes each inlined kernel, it would be 33 MB.
+CFLAGS ?= -O2 -g1
 # -ffp-contract=off is part of the numeric contract (quant/quant.h), not a matter of taste.
 WARN = -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wpointer-arith \
   -Wno-missing-field-initializers
@@ -159,7 +160,7 @@ check: all $(UNIT) $(TEST_PROGS) ## unit, kernel, command, malformed and referen
 SANITIZE = -fsanitize=address,undefined -fno-sanitize-recover=undefined
 # (SANITIZED: tests that evaluate much do less of the same)
 ASAN = SANITIZED=1 ASAN_OPTIONS=allocator_may_return_null=1 $(MAKE) check BUILD=$(BUILD)/asan \
-  CFLAGS="-O1 -g -fno-omit-frame-pointer $(SANITIZE)"
+  CFLAGS="-O1 -g1 -fno-omit-frame-pointer $(SANITIZE)"
 check-asan: ## make check under AddressSanitizer and UndefinedBehaviorSanitizer, in build/asan
 	+$(ASAN)
 # what reads files from outside, and what writes them
@@ -173,7 +174,7 @@ TSAN_QUICK = $(patsubst %,$(BUILD)/tsan/tests/%,$(patsubst %,unit/test_%,belt fa
 	kernels/test_gram)
 check-tsan: ## threads under ThreadSanitizer, in build/tsan
 	+SANITIZED=1 TSAN_OPTIONS=exitcode=66 $(MAKE) check BUILD=$(BUILD)/tsan \
-	  CFLAGS="-O1 -g -fno-omit-frame-pointer -fsanitize=thread" UNIT="$(TSAN_QUICK)" \
+	  CFLAGS="-O1 -g1 -fno-omit-frame-pointer -fsanitize=thread" UNIT="$(TSAN_QUICK)" \
 	  CHECKS="$(TSAN_QUICK)" TEST_PROGS=
 # AVX-VNNI as the same instructions of AVX-512, AMX with tiles in C: for machines that have AVX-512 with VNNI and not
 # these. One make builds whatever is wanted of it: two would write the same objects at once.
@@ -235,7 +236,7 @@ check-full: $(CHECKS_FULL) ## every check there is
 
 FUZZ_SECONDS ?= 60
 FUZZERS ?= $(sort $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c)))
-FUZZ_CFLAGS = -O1 -g -fsanitize=fuzzer-no-link,address,undefined,float-cast-overflow -fno-sanitize-recover=undefined
+FUZZ_CFLAGS = -O1 -g1 -fsanitize=fuzzer-no-link,address,undefined,float-cast-overflow -fno-sanitize-recover=undefined
 # Clang takes many minutes for a kernel with sanitizers. What files can ask of kernels is checked before they run.
 FUZZ_KERNEL = -fno-sanitize=all
 FUZZ_TOOLS = $(BUILD)/tests/malformed/tool_ggtxt $(BUILD)/tests/cli/tool_torch
