@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "../libgguf/try.h"
 #include "../model/util/file.h"
 #include "../quant/vec.h"
 #include "config.h"
@@ -88,7 +89,6 @@ static enum ggu_status lookup(void *ctx, const void *object, const char *name, s
 {
 	struct config *c = ctx;
 	const struct yaml_node *e;
-	enum ggu_status s;
 	bool is;
 	v->kind = EXPR_NULL;
 	if (object) return read_key(c, object, name, v, &is);
@@ -107,8 +107,9 @@ static enum ggu_status lookup(void *ctx, const void *object, const char *name, s
 		*v = (struct expr_value){ EXPR_BOOL, { .b = false } };
 		return GGU_OK;
 	}
-	if ((s = read_key(c, c->text, name, v, &is)) || is) return s;
-	if ((s = read_key(c, c->root, name, v, &is)) || is) return s;
+	TRY(read_key(c, c->text, name, v, &is));
+	if (!is) TRY(read_key(c, c->root, name, v, &is));
+	if (is) return GGU_OK;
 	if ((e = yaml_get(c->defaults, name)) || (e = yaml_get(c->arch->defaults, name))) return derived(c, e, name, v);
 	return GGU_OK;
 }
@@ -124,12 +125,11 @@ static enum ggu_status wavelength_factors(const double *a, struct expr_arena *ar
 	float factor = (float)a[2], low = (float)a[3], high = (float)a[4], original = (float)a[5];
 	struct expr_value *l;
 	size_t n;
-	enum ggu_status s;
 	if (!(a[1] >= 2 && a[1] <= 65536 && a[0] > 0 && factor > 0 && factor < INFINITY && low > 0 && low < INFINITY
 		&& high > 0 && high < INFINITY && original > 0))
 		return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, "wavelength_factors", "arguments out of range");
 	n = (size_t)a[1]/2;
-	if ((s = expr_arena_items(arena, n, &l, err))) return s;
+	TRY(expr_arena_items(arena, n, &l, err));
 	for (size_t k = 0; k < n; k++) {
 		float freq = 1.0f/(float)num_pow(a[0], (float)(2*k)/(float)a[1]);
 		float wave = (float)(2*3.14159265358979323846)/freq, f = 1;
@@ -198,10 +198,9 @@ enum ggu_status config_count(struct config *c, const char *key, int64_t absent, 
 {
 	const struct yaml_node *e = yaml_get(c->arch->convert, key);
 	struct expr_value v;
-	enum ggu_status s;
 	*n = absent;
 	if (!e) return absent >= 0 ? GGU_OK : config_fail(c, c->arch->convert, err, "no %s", key);
-	if ((s = config_eval(c, e, &v, err))) return s;
+	TRY(config_eval(c, e, &v, err));
 	if (v.kind == EXPR_NULL && absent >= 0) return GGU_OK;
 	if (v.kind != EXPR_INT || v.u.i < 0 || v.u.i > max)
 		return file_fail(err, GGU_ERR_FORMAT, "config.json", GGU_NO_OFFSET, e->text,
@@ -312,11 +311,10 @@ static enum ggu_status unread_object(const struct unread *u, const json_t *objec
 	json_t *value;
 	char path[256];
 	json_object_foreach((json_t *)object, name, value) {
-		enum ggu_status s;
 		if (snprintf(path, sizeof path, "%s%s%s", prefix, *prefix ? "." : "", name) >= (int)sizeof path ||
 			value == u->c->text)
 			continue;
-		if ((s = unread_key(u, object, name, value, path, silent))) return s;
+		TRY(unread_key(u, object, name, value, path, silent));
 	}
 	return GGU_OK;
 }

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "../libgguf/text.h"
+#include "../libgguf/try.h"
 #include "../libgguf/types.h"
 #include "../model/util/file.h"
 #include "../model/eval/model.h"
@@ -195,8 +196,9 @@ static enum ggu_status add_key(struct convert *c, const struct yaml_node *key, c
 	enum ggu_status s;
 	while (t < GGU_KV_TYPE_COUNT && !yaml_is(type, t == GGU_STRING ? "str" : ggu_kv_type_name(t))) t++;
 	if (t == GGU_KV_TYPE_COUNT) return config_fail(f, type, err, "no such type");
-	if ((s = config_true(f, yaml_get(e, "when"), true, &when, err)) || !when) return s;
-	if ((s = each ? each_layer(f, each, &v, err) : config_eval(f, value, &v, err))) return s;
+	TRY(config_true(f, yaml_get(e, "when"), true, &when, err));
+	if (!when) return GGU_OK;
+	TRY(each ? each_layer(f, each, &v, err) : config_eval(f, value, &v, err));
 	if (text_starts(key->text, "tokenizer.")) snprintf(name, sizeof name, "%s", key->text);
 	else snprintf(name, sizeof name, "%s.%s", f->arch->name, key->text);
 	if (v.kind == EXPR_NULL) return refuse_null(c, key, value, name, err);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "../libgguf/text.h"
+#include "../libgguf/try.h"
 #include "../model/util/file.h"
 #include "general.h"
 
@@ -110,17 +111,18 @@ static enum ggu_status set_source(struct ggu_meta *m, const char *prefix, const 
 	snprintf(key, sizeof key, "%s.name", prefix);
 	if (strchr(id, ' ')) snprintf(text, sizeof text, "%s", id);
 	else title(name, text);
-	if ((s = set(m, key, text))) return s;
+	TRY(set(m, key, text));
 	version_of(name, text);
 	if (!strchr(id, ' ')) {
 		snprintf(key, sizeof key, "%s.version", prefix);
-		if ((s = set(m, key, text))) return s;
+		TRY(set(m, key, text));
 	}
 	if (!slash || slash == id || *id == '.') return GGU_OK;
 	snprintf(org, sizeof org, "%.*s", (int)(slash - id), id);
 	title(org, text);
 	snprintf(key, sizeof key, "%s.organization", prefix);
-	if ((s = set(m, key, text)) || is_url) return s;
+	TRY(set(m, key, text));
+	if (is_url) return GGU_OK;
 	snprintf(url, sizeof url, HUB "%s/%s", org, name);
 	snprintf(key, sizeof key, "%s.repo_url", prefix);
 	return set(m, key, url);

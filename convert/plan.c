@@ -5,6 +5,7 @@
 #include <string.h>
 #include "../libgguf/grow.h"
 #include "../libgguf/text.h"
+#include "../libgguf/try.h"
 #include "../model/util/file.h"
 #include "copies.h"
 #include "plan.h"
@@ -59,13 +60,12 @@ static enum ggu_status transform(struct builder *b, const struct yaml_node *at, 
 		for (p = open + 1; *p && !(*p == ')' && !depth); n++) {
 			char *start = p, end;
 			struct expr_value x;
-			enum ggu_status s;
 			if (n == MAX_ARGS) return config_fail(b->c, at, b->err, "more than %d arguments", MAX_ARGS);
 			for (; *p && (depth || (*p != ',' && *p != ')')); p++)
 				depth += (*p == '(' || *p == '[') - (*p == ')' || *p == ']');
 			end = *p;
 			*p = 0;
-			if ((s = config_eval_text(b->c, at, start, &x, b->err))) return s;
+			TRY(config_eval_text(b->c, at, start, &x, b->err));
 			if (x.kind != EXPR_INT && x.kind != EXPR_FLOAT)
 				return config_fail(b->c, at, b->err, "%.60s is not a number", start);
 			arg[n] = x.kind == EXPR_INT ? (double)x.u.i : x.u.f;
@@ -98,7 +98,6 @@ static enum ggu_status add_part(struct builder *b, struct plan_tensor *o, const 
 {
 	char name[MAX_NAME];
 	struct view v, *grown;
-	enum ggu_status s;
 	const struct source_tensor *t;
 	if (from->kind != YAML_SCALAR || !expand(b->c, from->text, suffix, name))
 		return config_fail(b->c, from, b->err, "expected the name of a checkpoint tensor");
@@ -112,7 +111,7 @@ static enum ggu_status add_part(struct builder *b, struct plan_tensor *o, const 
 		return file_fail(b->err, GGU_ERR_UNSUPPORTED, "", GGU_NO_OFFSET, t->name,
 			"stored as %s; weights are F64, F32, F16 or BF16", t->dtype->name);
 	view_of(&v, t);
-	if ((s = transforms(b, tr, &v))) return s;
+	TRY(transforms(b, tr, &v));
 	grown = ggu_grow(o->part, o->n_parts, sizeof *grown);
 	if (!grown) return ggu_no_memory(b->err);
 	o->part = grown;

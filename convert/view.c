@@ -7,6 +7,7 @@
  * elements of the file at most, and a dimension before which more than UNIT lie is not read along. */
 #include <math.h>
 #include <string.h>
+#include "../libgguf/try.h"
 #include "../quant/vec.h"
 #include "view.h"
 
@@ -223,12 +224,11 @@ static enum ggu_status read_rows(const struct view *v, const struct checkpoint *
 	size_t bytes = v->t->dtype->bytes;
 	uint64_t row = v->n ? v->dim[v->n - 1] : 1;
 	uint64_t start = 0, run = 0;
-	enum ggu_status s;
 	while (n) {
 		uint64_t at = v->offset + position(v, v->n, from), m = row - from%row;
 		if (m > n) m = n;
 		if (run && at != start + run) {
-			if ((s = checkpoint_read(c, v->t, start, to, (size_t)run, err))) return s;
+			TRY(checkpoint_read(c, v->t, start, to, (size_t)run, err));
 			to += run*bytes;
 			run = 0;
 		}
@@ -248,7 +248,6 @@ enum ggu_status view_read(const struct view *v, const struct checkpoint *c, uint
 	uint64_t unit = view_unit(v);
 	char *out = to;
 	struct view inner = *v;
-	enum ggu_status s;
 	if (!v->n || (u == v->n - 1 && v->stride[u] == 1)) return read_rows(v, c, from, n, to, err);
 	if (from%unit || n%unit) return ggu_fail(err, GGU_ERR_STATE, GGU_NO_OFFSET, v->t->name, "range cuts a strip");
 	inner.n = v->n - u - 1;
@@ -259,8 +258,7 @@ enum ggu_status view_read(const struct view *v, const struct checkpoint *c, uint
 		run = strip(v, u, run < n/unit ? run : n/unit);
 		for (uint64_t t = 0; t < unit; t++) {
 			uint64_t at = base + position(&inner, inner.n, t);
-			if ((s = checkpoint_read(c, v->t, at, work, (size_t)((run - 1)*v->stride[u] + 1), err)))
-				return s;
+			TRY(checkpoint_read(c, v->t, at, work, (size_t)((run - 1)*v->stride[u] + 1), err));
 			scatter(out + t*bytes, (size_t)unit, work, (size_t)v->stride[u], (size_t)run, bytes);
 		}
 		out += run*unit*bytes;

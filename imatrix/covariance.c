@@ -19,6 +19,7 @@
 #include "../libgguf/grow.h"
 #include "../libgguf/pool.h"
 #include "../libgguf/size.h"
+#include "../libgguf/try.h"
 #include "../libgguf/zeros.h"
 #include "../quant/vec.h"
 #include "imatrix_internal.h"
@@ -231,7 +232,7 @@ enum ggu_status imatrix_add_covariance(struct imatrix *im, const char *name, siz
 	enum ggu_status s;
 	bool same;
 	if (mat >= n_mat) return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, name, "matrix %zu of %zu", mat, n_mat);
-	if ((s = imatrix_entry(im, name, n_in, n_mat, &e, err))) return s;
+	TRY(imatrix_entry(im, name, n_in, n_mat, &e, err));
 	for (size_t t = 0; t < n_tokens; t += size_parts(n_tokens, HASHED))
 		now.hash = XXH3_64bits_withSeed(x + t*stride, n_in*sizeof *x, now.hash);
 	same = same_input(im, &now);
@@ -241,7 +242,7 @@ enum ggu_status imatrix_add_covariance(struct imatrix *im, const char *name, siz
 	if (strcmp(e->cov->name, name) != 0)
 		return ggu_fail(err, GGU_ERR_STATE, GGU_NO_OFFSET, name,
 			"has another input than %.60s, with which it shared one", e->cov->name);
-	if ((s = own_sums(im, e->cov, err))) return s;
+	TRY(own_sums(im, e->cov, err));
 	now.of = e->cov;
 	im->before = now;
 	if (add_tokens(im, e->cov, mat, x, stride, n_tokens, pool))
@@ -267,10 +268,9 @@ enum ggu_status imatrix_covariance(const struct imatrix *im, const char *name, s
 {
 	const struct entry *e = imatrix_entry_find(im, name);
 	const struct covariance *c = e ? e->cov : NULL;
-	enum ggu_status s;
 	if (!c || mat >= c->n_mat || !(c->counts[mat] > 0))
 		return ggu_fail(err, GGU_ERR_MISSING, GGU_NO_OFFSET, name, "has no covariance");
-	if ((s = load(im, c, mat, mean, err))) return s;
+	TRY(load(im, c, mat, mean, err));
 	for (size_t i = 0, n = covariance_floats(c->n_in, c->block); i < n; i++)
 		mean[i] = (float)((double)mean[i]/c->counts[mat]);
 	return GGU_OK;

@@ -10,6 +10,7 @@
 #include "../libgguf/grow.h"
 #include "../libgguf/pool.h"
 #include "../libgguf/size.h"
+#include "../libgguf/try.h"
 #include "../quant/vec.h"
 #include "imatrix_internal.h"
 
@@ -252,10 +253,10 @@ enum ggu_status imatrix_merge(struct imatrix *im, const struct imatrix *src, str
 		for (size_t j = 0; j < from->n_mat; j++) e->counts[j] += from->counts[j];
 	}
 	imatrix_settle(im);
-	if (s || (s = covariance_merge(im, src, err))) return s;
+	if (s) return s;
+	TRY(covariance_merge(im, src, err));
 	for (size_t i = 0; i < src->n_datasets; i++)
-		if ((s = imatrix_add_dataset(im, src->datasets[i])))
-			return ggu_fail(err, s, GGU_NO_OFFSET, "", "out of memory");
+		if (imatrix_add_dataset(im, src->datasets[i])) return ggu_no_memory(err);
 	im->chunks += src->chunks;
 	if (!im->chunk_tokens) im->chunk_tokens = src->chunk_tokens;
 	return GGU_OK;

@@ -18,6 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "../libgguf/try.h"
 #include "imatrix_internal.h"
 
 static const char sums_suffix[] = ".in_sum2", rest_suffix[] = ".in_sum2_rest", counts_suffix[] = ".counts",
@@ -32,13 +33,12 @@ static enum ggu_status read_doubles(struct ggu_file *f, const struct ggu_tensor 
 	struct ggu_error *err)
 {
 	size_t width = t->type == GGU_TYPE_F64 ? 8 : 4;
-	enum ggu_status s;
 	if (t->type != GGU_TYPE_F32 && t->type != GGU_TYPE_F64)
 		return ggu_fail(err, GGU_ERR_TYPE, t->entry, t->name, "is neither f32 nor f64");
 	if (t->bytes != n*width)
 		return ggu_fail(err, GGU_ERR_FORMAT, t->entry, t->name, "has another shape than its sums");
 	/* narrow items are read into the upper half and widened from the front */
-	if ((s = ggu_read(f, t, 0, (char *)to + (8 - width)*n, n*width, err))) return s;
+	TRY(ggu_read(f, t, 0, (char *)to + (8 - width)*n, n*width, err));
 	if (width == 4) for (size_t i = 0; i < n; i++) {
 		float x;
 		memcpy(&x, (char *)to + 4*n + 4*i, 4);
@@ -162,21 +162,20 @@ enum ggu_status imatrix_read_gguf(struct imatrix *im, struct ggu_file *f, struct
 	const struct ggu_kv *sets = ggu_meta_find(m, "imatrix.datasets");
 	struct ggu_str tag;
 	const struct entry *twice;
-	enum ggu_status s = imatrix_check_type(f, err);
-	if (s || (s = read_chunks(m, "imatrix.chunk_count", &im->chunks, err)) ||
-		(s = read_chunks(m, "imatrix.chunk_size", &im->chunk_tokens, err)))
-		return s;
+	TRY(imatrix_check_type(f, err));
+	TRY(read_chunks(m, "imatrix.chunk_count", &im->chunks, err));
+	TRY(read_chunks(m, "imatrix.chunk_size", &im->chunk_tokens, err));
 	if (ggu_meta_str(m, tag_key, &tag) && !(im->tag = strdup(tag.p))) return ggu_no_memory(err);
 	for (size_t i = 0; sets && i < ggu_kv_n(sets); i++) {
 		struct ggu_str d;
 		if (!ggu_kv_str(sets, i, &d))
 			return ggu_fail(err, GGU_ERR_TYPE, ggu_kv_offset(sets), "imatrix.datasets",
 				"is not a list of strings");
-		if ((s = imatrix_add_dataset(im, d.p))) return ggu_no_memory(err);
+		if (imatrix_add_dataset(im, d.p)) return ggu_no_memory(err);
 	}
 	for (size_t i = 0; i < ggu_file_n_tensors(f); i++) {
 		const struct ggu_tensor *t = ggu_file_tensor(f, i);
-		if (ends_with(t, sums_suffix) && (s = read_entry(im, f, t, err))) return s;
+		if (ends_with(t, sums_suffix)) TRY(read_entry(im, f, t, err));
 	}
 	if ((twice = imatrix_settle(im))) return ggu_fail(err, GGU_ERR_FORMAT, twice->at, twice->name, "given twice");
 	if (!im->n) return ggu_fail(err, GGU_ERR_FORMAT, GGU_NO_OFFSET, "", "no sums in this matrix");

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "../../libgguf/try.h"
 #include "build_internal.h"
 
 enum { MAX_LIST = 4096, MAX_DEPTH = 16, MAX_NAMES = 10000 };
@@ -256,10 +257,10 @@ static enum ggu_status number(struct builder *b, const struct yaml_node *map, co
 static enum ggu_status map_field(struct builder *b, const struct yaml_node *at, const struct field *f, void *to)
 {
 	bool yes;
-	enum ggu_status s;
 	if (yaml_null(at)) return GGU_OK;
-	if ((s = build_only(b, at, f->sub, "when")) || (s = build_when(b, at, &yes)) || !yes) return s;
-	return build_some(b, at, f->sub, to);
+	TRY(build_only(b, at, f->sub, "when"));
+	TRY(build_when(b, at, &yes));
+	return yes ? build_some(b, at, f->sub, to) : GGU_OK;
 }
 
 static enum ggu_status one_field(struct builder *b, const struct yaml_node *map, const struct field *f, void *base)
@@ -267,11 +268,10 @@ static enum ggu_status one_field(struct builder *b, const struct yaml_node *map,
 	const struct yaml_node *at = yaml_get(map, f->key);
 	void *to = (char *)base + f->at;
 	struct expr_value v;
-	enum ggu_status s;
 	switch (f->kind) {
 	case FIELD_SIZE: case FIELD_NUMBER: return number(b, map, f, to);
 	case FIELD_FLAG:
-		if ((s = build_eval(b, at, &v))) return s;
+		TRY(build_eval(b, at, &v));
 		*(bool *)to = v.kind == EXPR_NULL ? f->none != 0 : expr_true(&v);
 		return GGU_OK;
 	case FIELD_WORD: return word(b, at, map, f, to);

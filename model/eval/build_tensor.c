@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "../../libgguf/text.h"
+#include "../../libgguf/try.h"
 #include "../../quant/quant.h"
 #include "build_internal.h"
 
@@ -181,9 +182,10 @@ enum ggu_status build_norm(struct builder *b, const struct yaml_node *at, struct
 	struct vector v = { 0 };
 	const char *name;
 	bool yes;
-	enum ggu_status s;
 	if (yaml_null(at)) return GGU_OK;
-	if ((s = build_only(b, at, NULL, "rms layer eps when")) || (s = build_when(b, at, &yes)) || !yes) return s;
+	TRY(build_only(b, at, NULL, "rms layer eps when"));
+	TRY(build_when(b, at, &yes));
+	if (!yes) return GGU_OK;
 	for (size_t i = 0; at->kind == YAML_MAPPING && i < at->count; i++)
 		for (int k = 0; k < 2; k++) if (!strcmp(at->keys[i]->text, kinds[k]) && !yaml_null(at->items[i])) {
 			if (which) return build_fail(b, at, "norm", "is rms or layer, not both");
@@ -191,16 +193,17 @@ enum ggu_status build_norm(struct builder *b, const struct yaml_node *at, struct
 			o->kind = k ? NORM_LAYER : NORM_RMS;
 		}
 	if (!which) return build_fail(b, at, "norm", "expected {rms: NAME, eps: ...} or {layer: NAME, eps: ...}");
-	if ((s = build_number(b, at, "eps", -1, 0, 1, &o->eps)) || (s = choose(b, which, "norm", &name))
-		|| !name) return s;
+	TRY(build_number(b, at, "eps", -1, 0, 1, &o->eps));
+	TRY(choose(b, which, "norm", &name));
+	if (!name) return GGU_OK;
 	if (!(t = build_find(b, name, ".weight"))) t = build_find(b, name, "");
 	if (!t) return missing(b, name);
-	if ((s = read_vector(b, t, &v))) return s;
+	TRY(read_vector(b, t, &v));
 	o->w = v.v;
 	o->n_w = v.n;
 	o->n = t->ne[0];                /* of a group; build_norm_width sees that it fits */
 	if (!(t = build_find(b, name, ".bias"))) return GGU_OK;
-	if ((s = read_vector(b, t, &v))) return s;
+	TRY(read_vector(b, t, &v));
 	o->b = v.v;
 	return v.n == o->n_w ? GGU_OK : wrong_bias(b, t, o->n_w);
 }
@@ -249,10 +252,11 @@ static const struct field rope_fields[] = {
 enum ggu_status build_rope(struct builder *b, const struct yaml_node *at, struct rope *r)
 {
 	bool yes;
-	enum ggu_status s;
 	if (yaml_null(at)) return GGU_OK;
-	if ((s = build_only(b, at, rope_fields, "")) || (s = build_when(b, at, &yes)) || !yes) return s;
-	if ((s = build_fields(b, at, rope_fields, r))) return s;
+	TRY(build_only(b, at, rope_fields, ""));
+	TRY(build_when(b, at, &yes));
+	if (!yes) return GGU_OK;
+	TRY(build_fields(b, at, rope_fields, r));
 	return r->yarn > 0 && !r->original ? build_fail(b, at, "rope", "yarn needs the original context length")
 		: GGU_OK;
 }
@@ -265,11 +269,10 @@ static enum ggu_status divisors(const struct builder *b, const struct yaml_node 
 	const struct ggu_tensor *t;
 	struct vector x = { 0 };
 	const char *name;
-	enum ggu_status s;
 	outside.layer = -1;
-	if ((s = choose(&outside, yaml_get(map, key), key, &name)) || !name
-		|| !(t = find_any(&outside, name))) return s;
-	if ((s = read_vector(b, t, &x))) return s;
+	TRY(choose(&outside, yaml_get(map, key), key, &name));
+	if (!name || !(t = find_any(&outside, name))) return GGU_OK;
+	TRY(read_vector(b, t, &x));
 	if (x.n != n) return wrong_length(&outside, name, n);
 	for (size_t i = 0; i < n && !b->shapes_only; i++)
 		if (!(x.v[i] >= MIN_DIVISOR && x.v[i] <= 1/MIN_DIVISOR))
@@ -285,14 +288,13 @@ enum ggu_status build_rope_width(struct builder *b, const struct yaml_node *map,
 	const struct yaml_node *at = yaml_get(map, key);
 	struct graph *g = b->g;
 	size_t i = 0;
-	enum ggu_status s;
 	*index = -1;
 	if (r->base == 0) return GGU_OK;
 	if (!r->dims) r->dims = head_dim;
 	if (r->dims % 2 || r->dims > head_dim)
 		return build_fail(b, at, "rope", "turns an odd number of dimensions, or more than a head has");
-	if ((s = divisors(b, at, "divide", r->dims/2, &r->divisor))
-		|| (s = divisors(b, at, "divide_long", r->dims/2, &r->long_divisor))) return s;
+	TRY(divisors(b, at, "divide", r->dims/2, &r->divisor));
+	TRY(divisors(b, at, "divide_long", r->dims/2, &r->long_divisor));
 	if (r->long_divisor && !r->original)
 		return build_fail(b, at, "rope", "divide_long needs the original context length");
 	if (r->long_divisor && !g->long_from) g->long_from = r->original;

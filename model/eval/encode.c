@@ -4,6 +4,7 @@
  * (eval.c). */
 #include <stdlib.h>
 #include <string.h>
+#include "../../libgguf/try.h"
 #include "model_internal.h"
 
 static enum ggu_status check(const struct part *part, size_t n_parts, struct ggu_error *err)
@@ -38,7 +39,8 @@ enum ggu_status model_encode(struct work *w, const struct part *part, size_t n_p
 	enum ggu_status s;
 	if (!w->g->source)
 		return ggu_fail(err, GGU_ERR_UNSUPPORTED, GGU_NO_OFFSET, "", "the model has no encoder");
-	if ((s = check(part, n_parts, err)) || (s = make_room(w, part, n_parts, err))) return s;
+	TRY(check(part, n_parts, err));
+	TRY(make_room(w, part, n_parts, err));
 	if (!(own = malloc((n_parts + 1)*sizeof *own)))
 		return ggu_no_memory(err);
 	for (size_t i = 0; i < n_parts; i++) {

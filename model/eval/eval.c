@@ -3,6 +3,7 @@
  * logits of the rows that come out. */
 #include <stdlib.h>
 #include <string.h>
+#include "../../libgguf/try.h"
 #include "cpu_internal.h"
 #include "op.h"
 
@@ -128,7 +129,7 @@ static enum ggu_status batch(struct work *w, struct calls *o, size_t at, size_t 
 	r.tap = o->c->tap;
 	r.tap_ctx = o->c->tap_ctx;
 	r.err = err;
-	if ((s = fill(&r, o, at))) return s;
+	TRY(fill(&r, o, at));
 	r.be->embed(&r, w->ids, o->c->to ? stream : NULL);
 	s = stream ? steps(&r, o->c, stream) : layers(&r, o, at);
 	if (stream) narrow(&r, o, at);

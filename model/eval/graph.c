@@ -3,6 +3,7 @@
  * build.c reads mappings, the operators their own. */
 #include <stdio.h>
 #include <string.h>
+#include "../../libgguf/try.h"
 #include "op.h"
 
 /* ---- what build.h leaves to the graph ---- */
@@ -111,17 +112,19 @@ static enum ggu_status branch(struct builder *b, const struct yaml_node *at, str
 	const struct yaml_node *map = NULL;
 	size_t e = b->g->n_embd;
 	bool yes;
-	enum ggu_status s;
 	if (yaml_null(at)) return GGU_OK;
-	if ((s = operator_of(b, at, &br->op, &map)) || (s = build_when(b, at, &yes)) || !yes) return s;
-	if ((s = build_some(b, at, branch_fields, br))
-		|| (s = build_norm_width(b, at, "norm", &br->before, e, e))) return s;
-	if ((s = build_norm_width(b, at, "post_norm", &br->after, e, e))) return s;
+	TRY(operator_of(b, at, &br->op, &map));
+	TRY(build_when(b, at, &yes));
+	if (!yes) return GGU_OK;
+	TRY(build_some(b, at, branch_fields, br));
+	TRY(build_norm_width(b, at, "norm", &br->before, e, e));
+	TRY(build_norm_width(b, at, "post_norm", &br->after, e, e));
 	if (!(br->params = build_alloc(b, br->op->bytes))) return GGU_ERR_NOMEM;
 	if (yaml_null(map)) return build_fail(b, at, br->op->name, "expected a mapping");
 	if (br->op->read && !b->g->source)
 		return build_fail(b, map, br->op->name, "expected an encoder to look across to");
-	if ((s = build_fields(b, map, br->op->fields, br->params)) || (s = br->op->build(b, map, br->params))) return s;
+	TRY(build_fields(b, map, br->op->fields, br->params));
+	TRY(br->op->build(b, map, br->params));
 	st->n_branches++;
 	return br->op->read ? reader(b, br) : GGU_OK;
 }
@@ -144,16 +147,18 @@ static enum ggu_status step(struct builder *b, const struct yaml_node *at, struc
 	const struct yaml_node *branches = yaml_get(at, "branches");
 	size_t e = b->g->n_embd;
 	bool yes;
-	enum ggu_status s;
+	enum ggu_status s = GGU_OK;
 	if (yaml_null(at)) return GGU_OK;
-	if ((s = build_only(b, at, step_fields, ""))) return s;
+	TRY(build_only(b, at, step_fields, ""));
 	if (!branches || branches->kind != YAML_MAPPING || !branches->count)
 		return build_fail(b, at, "branches", "expected branches by name");
 	if (branches->count > STEP_MAX_BRANCHES) return build_fail(b, branches, "branches", "are more than eight");
-	if ((s = build_when(b, at, &yes)) || !yes || (s = build_fields(b, at, step_fields, st))) return s;
-	if ((s = build_norm_width(b, at, "norm", &st->before, e, e))
-		|| (s = build_norm_width(b, at, "post_norm", &st->after, e, e))) return s;
-	if ((s = build_norm_width(b, at, "residual_norm", &st->residual, e, e))) return s;
+	TRY(build_when(b, at, &yes));
+	if (!yes) return GGU_OK;
+	TRY(build_fields(b, at, step_fields, st));
+	TRY(build_norm_width(b, at, "norm", &st->before, e, e));
+	TRY(build_norm_width(b, at, "post_norm", &st->after, e, e));
+	TRY(build_norm_width(b, at, "residual_norm", &st->residual, e, e));
 	st->branch = build_alloc(b, branches->count*sizeof *st->branch);
 	if (!st->branch) return GGU_ERR_NOMEM;
 	b->forms = 0;
@@ -182,10 +187,9 @@ static enum ggu_status layers(struct builder *b)
 	struct graph *g = b->g;
 	size_t n_steps = 0;
 	double n;
-	enum ggu_status s;
 	if (!list || list->kind != YAML_MAPPING || !list->count)
 		return build_fail(b, b->stack ? b->stack : root, "layer", "expected steps by name");
-	if ((s = build_number(b, root, "layers", 0, 1, BUILD_MAX_SIZE, &n))) return s;
+	TRY(build_number(b, root, "layers", 0, 1, BUILD_MAX_SIZE, &n));
 	g->n_layer = (size_t)n;
 	if (n != (double)g->n_layer)
 		return build_fail(b, yaml_get(root, "layers"), "layers", "expected a whole number");
@@ -200,7 +204,7 @@ static enum ggu_status layers(struct builder *b)
 		l->step = build_alloc(b, list->count*sizeof *l->step);
 		if (!l->step) return GGU_ERR_NOMEM;
 		for (size_t k = 0; k < list->count; k++) {
-			if ((s = step(b, list->items[k], l->step + l->n_steps))) return s;
+			TRY(step(b, list->items[k], l->step + l->n_steps));
 			if (!l->step[l->n_steps].n_branches) {
 				l->step[l->n_steps] = (struct step){ 0 };
 				continue;
@@ -237,23 +241,22 @@ static const struct field output_fields[] = {
 static enum ggu_status input(struct builder *b, const struct yaml_node *at)
 {
 	struct graph *g = b->g;
-	enum ggu_status s;
 	if (yaml_null(at)) return build_fail(b, b->arch->graph, "input", "is missing");
-	if ((s = build_fields(b, at, input_fields, g)) || (s = build_shape(b, &g->embed, 0, 0, 1))) return s;
+	TRY(build_fields(b, at, input_fields, g));
+	TRY(build_shape(b, &g->embed, 0, 0, 1));
 	g->n_embd = g->embed.n_in;
 	g->n_vocab = g->embed.n_out;
-	if ((s = build_shape(b, &g->positions, g->n_embd, g->n_positions, 1))
-		|| (s = build_shape(b, &g->token_types, g->n_embd, 0, 1))) return s;
+	TRY(build_shape(b, &g->positions, g->n_embd, g->n_positions, 1));
+	TRY(build_shape(b, &g->token_types, g->n_embd, 0, 1));
 	return build_norm_width(b, at, "norm", &g->embed_norm, g->n_embd, g->n_embd);
 }
 
 static enum ggu_status output(struct builder *b, const struct yaml_node *at)
 {
 	struct graph *g = b->g;
-	enum ggu_status s;
-	if ((s = build_fields(b, at, output_fields, g))
-		|| (s = build_norm_width(b, at, "norm", &g->out_norm, g->n_embd, g->n_embd))) return s;
-	if ((s = build_shape(b, &g->head, g->n_embd, 0, 1))) return s;
+	TRY(build_fields(b, at, output_fields, g));
+	TRY(build_norm_width(b, at, "norm", &g->out_norm, g->n_embd, g->n_embd));
+	TRY(build_shape(b, &g->head, g->n_embd, 0, 1));
 	if (g->head.name && g->head.n_out != g->n_vocab)
 		return ggu_fail(b->err, GGU_ERR_FORMAT, GGU_NO_OFFSET, g->head.name, "has %zu rows, the embedding %zu",
 			g->head.n_out, g->n_vocab);
@@ -267,11 +270,10 @@ static enum ggu_status checks(struct builder *b, const struct yaml_node *list)
 	for (size_t i = 0; !yaml_null(list) && i < list->count; i++) {
 		const struct yaml_node *row = list->items[i];
 		struct expr_value v;
-		enum ggu_status s;
 		if (yaml_null(row)) continue;
 		if (row->kind != YAML_SEQUENCE || row->count != 2 || row->items[1]->kind != YAML_SCALAR)
 			return build_fail(b, row, "check", "expected [expression, message]");
-		if ((s = build_eval(b, row->items[0], &v))) return s;
+		TRY(build_eval(b, row->items[0], &v));
 		if (!expr_true(&v))
 			return ggu_fail(b->err, GGU_ERR_UNSUPPORTED, GGU_NO_OFFSET, list->keys[i]->text,
 				"%.100s (%s, line %u)", row->items[1]->text, row->file, row->line);
@@ -305,14 +307,15 @@ static enum ggu_status start(struct builder *b)
 /* stack NULL: the graph has no others. */
 static enum ggu_status build_stack(struct builder *b, struct graph *g, const struct yaml_node *stack)
 {
-	enum ggu_status s;
 	b->g = g;
 	b->stack = stack;
-	if (stack && (s = build_only(b, stack, NULL, STACK_KEYS))) return s;
-	if ((s = mask(b, said(b, "mask"))) || (s = blocks(b, said(b, "blocks")))) return s;
-	if ((s = input(b, said(b, "input"))) || (s = layers(b))) return s;
-	s = output(b, said(b, "output"));
-	return s ? s : start(b);
+	if (stack) TRY(build_only(b, stack, NULL, STACK_KEYS));
+	TRY(mask(b, said(b, "mask")));
+	TRY(blocks(b, said(b, "blocks")));
+	TRY(input(b, said(b, "input")));
+	TRY(layers(b));
+	TRY(output(b, said(b, "output")));
+	return start(b);
 }
 
 static enum ggu_status stacks(struct builder *b, struct graph *g, const struct yaml_node *at)
@@ -323,9 +326,9 @@ static enum ggu_status stacks(struct builder *b, struct graph *g, const struct y
 	if (yaml_null(encoder) || yaml_null(decoder))
 		return build_fail(b, at, "stacks", "expected an encoder and a decoder");
 	if (!(g->source = build_alloc(b, sizeof *g->source))) return GGU_ERR_NOMEM;
-	if ((s = build_stack(b, g->source, encoder))) return s;
+	TRY(build_stack(b, g->source, encoder));
 	if (!g->source->whole) return build_fail(b, encoder, "encoder", "expected mask: none");
-	if ((s = build_stack(b, g, decoder))) return s;
+	TRY(build_stack(b, g, decoder));
 	if (g->whole) return build_fail(b, decoder, "decoder", "expected mask: causal");
 	return g->source->n_readers ? GGU_OK : build_fail(b, decoder, "decoder", "never looks at the encoder's rows");
 }
@@ -341,9 +344,9 @@ static enum ggu_status build_all(struct graph *g, const struct arch *a, struct g
 	if (!a->graph)
 		return ggu_fail(err, GGU_ERR_UNSUPPORTED, GGU_NO_OFFSET, a->name, "%s does not say how to evaluate it",
 			a->file);
-	if ((s = build_sort_keys(&b))
-		|| (s = build_only(&b, a->graph, NULL, "names check stacks " STACK_KEYS))) return s;
-	if ((s = checks(&b, yaml_get(a->graph, "check")))) return s;
+	TRY(build_sort_keys(&b));
+	TRY(build_only(&b, a->graph, NULL, "names check stacks " STACK_KEYS));
+	TRY(checks(&b, yaml_get(a->graph, "check")));
 	s = yaml_null(list) ? build_stack(&b, g, NULL) : stacks(&b, g, list);
 	if (!s) s = horizons(&b, g);
 	return s || !g->source ? s : horizons(&b, g->source);

@@ -11,6 +11,7 @@
  * before. Without v values are the keys as they come from k. Norms go by head where their weights have a head's length,
  * else over the whole row. */
 #include <math.h>
+#include "../../libgguf/try.h"
 #include "../../quant/vec.h"
 #include "op_list.h"
 #include "relative.h"
@@ -88,21 +89,21 @@ static enum ggu_status sizes(struct builder *b, const struct yaml_node *at, stru
 static enum ggu_status weights(struct builder *b, const struct yaml_node *at, struct attention *a)
 {
 	size_t e = b->g->n_embd, q = q_width(a), k = k_width(a), v = v_width(a);
-	enum ggu_status s;
 	if (!a->qkv.name && (!a->q.name || !(a->k.name || a->keys_of >= 0)))
 		return build_fail(b, at, "attention", "expected q, k and v, or qkv");
 	if (a->qkv.name && (a->q.name || a->k.name || a->v.name || a->keys_of >= 0))
 		return build_fail(b, at, "attention", "qkv is q, k and v already");
 	if (!a->qkv.name && !a->v.name && k != v)
 		return build_fail(b, at, "attention", "values of another width than keys need v");
-	if ((s = build_shape(b, &a->q, e, q, 1)) || (s = build_shape(b, &a->k, e, k, 1))
-		|| (s = build_shape(b, &a->v, e, v, 1))) return s;
-	if ((s = build_shape(b, &a->qkv, e, q + k + v, 1))
-		|| (s = build_shape(b, &a->out, out_width(a), e, 1))) return s;
-	if ((s = build_shape(b, &a->gate, e, out_width(a), 1))
-		|| (s = build_length(b, at, "sinks", &a->sinks, a->n_head))) return s;
-	if ((s = build_norm_width(b, at, "q_norm", &a->q_norm, q, a->head_dim))
-		|| (s = build_norm_width(b, at, "k_norm", &a->k_norm, k, a->head_dim))) return s;
+	TRY(build_shape(b, &a->q, e, q, 1));
+	TRY(build_shape(b, &a->k, e, k, 1));
+	TRY(build_shape(b, &a->v, e, v, 1));
+	TRY(build_shape(b, &a->qkv, e, q + k + v, 1));
+	TRY(build_shape(b, &a->out, out_width(a), e, 1));
+	TRY(build_shape(b, &a->gate, e, out_width(a), 1));
+	TRY(build_length(b, at, "sinks", &a->sinks, a->n_head));
+	TRY(build_norm_width(b, at, "q_norm", &a->q_norm, q, a->head_dim));
+	TRY(build_norm_width(b, at, "k_norm", &a->k_norm, k, a->head_dim));
 	return build_norm_width(b, at, "v_norm", &a->v_norm, v, a->value_dim);
 }
 
@@ -126,13 +127,12 @@ static enum ggu_status relative(struct builder *b, const struct yaml_node *at, s
 {
 	const struct relative *r = &a->relative;
 	size_t side = b->g->whole ? r->buckets/2 : r->buckets;
-	enum ggu_status s;
 	float *v;
 	if (!r->bias.v) return GGU_OK;
 	if (a->bias_kind) return build_fail(b, at, "relative", "and alibi are two biases");
 	if (r->buckets%2 || r->distance <= side/2)
 		return build_fail(b, at, "relative", "buckets are odd, or too many for the distance");
-	if ((s = build_length(b, yaml_get(at, "relative"), "bias", &r->bias, r->buckets*a->n_head))) return s;
+	TRY(build_length(b, yaml_get(at, "relative"), "bias", &r->bias, r->buckets*a->n_head));
 	if (!(v = build_alloc(b, a->n_head*(2*r->distance + 1)*sizeof *v))) return GGU_ERR_NOMEM;
 	relative_table(r->bias.v, a->n_head, r->buckets, r->distance, b->g->whole, v);
 	a->bias_kind = ATTN_RELATIVE;
@@ -170,13 +170,13 @@ static enum ggu_status caches(struct builder *b, const struct yaml_node *at, str
 static enum ggu_status build(struct builder *b, const struct yaml_node *at, void *params)
 {
 	struct attention *a = params;
-	enum ggu_status s;
-	if ((s = sizes(b, at, a)) || (s = weights(b, at, a))
-		|| (s = build_rope_width(b, at, "rope", &a->rope_of, a->head_dim, &a->rope))) return s;
+	TRY(sizes(b, at, a));
+	TRY(weights(b, at, a));
+	TRY(build_rope_width(b, at, "rope", &a->rope_of, a->head_dim, &a->rope));
 	if (!(a->scale > 0)) a->scale = 1/sqrt((double)a->head_dim);
-	s = slopes(b, a);
-	if (!s) s = relative(b, at, a);
-	return s ? s : caches(b, at, a);
+	TRY(slopes(b, a));
+	TRY(relative(b, at, a));
+	return caches(b, at, a);
 }
 
 /* ---- run ---- */

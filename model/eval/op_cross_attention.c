@@ -5,6 +5,7 @@
  *
  * Keys and values are made once for a sequence (read), as many positions as its source has; every token sees all. */
 #include <math.h>
+#include "../../libgguf/try.h"
 #include "op_list.h"
 
 struct cross {
@@ -36,7 +37,6 @@ static enum ggu_status build(struct builder *b, const struct yaml_node *at, void
 	struct cross *c = params;
 	struct graph *source = b->g->source;
 	size_t e = b->g->n_embd;
-	enum ggu_status s;
 	if (!c->n_kv) c->n_kv = c->n_head;
 	if (!c->head_dim) c->head_dim = e/c->n_head;
 	if (!c->value_dim) c->value_dim = c->head_dim;
@@ -44,10 +44,10 @@ static enum ggu_status build(struct builder *b, const struct yaml_node *at, void
 		|| c->n_head > BUILD_MAX_SIZE/c->value_dim)
 		return build_fail(b, at, "cross_attention",
 			"heads are not a multiple of key-value heads, or too large");
-	if ((s = build_shape(b, &c->q, e, c->n_head*c->head_dim, 1))
-		|| (s = build_shape(b, &c->k, source->n_embd, k_width(c), 1))) return s;
-	if ((s = build_shape(b, &c->v, source->n_embd, v_width(c), 1))
-		|| (s = build_shape(b, &c->out, out_width(c), e, 1))) return s;
+	TRY(build_shape(b, &c->q, e, c->n_head*c->head_dim, 1));
+	TRY(build_shape(b, &c->k, source->n_embd, k_width(c), 1));
+	TRY(build_shape(b, &c->v, source->n_embd, v_width(c), 1));
+	TRY(build_shape(b, &c->out, out_width(c), e, 1));
 	if (!(c->scale > 0)) c->scale = 1/sqrt((double)c->head_dim);
 	source->reader_forms |= weight_form(&c->k) | weight_form(&c->v);
 	return build_cache(b, source, (struct cache){ c->n_head, c->n_kv, c->head_dim, c->value_dim, false, true,

@@ -13,6 +13,7 @@
  * group_best best scores add up to the most. shared goes through for every token, times the sigmoid of
  * shared_gate(x). */
 #include "../../libgguf/size.h"
+#include "../../libgguf/try.h"
 #include "op_ffn.h"
 #include "op_list.h"
 
@@ -54,9 +55,9 @@ static enum ggu_status build(struct builder *b, const struct yaml_node *at, void
 		return build_fail(b, at, "groups", "do not divide the experts, or leave too few of them");
 	if (r->group_best > r->n_experts/r->n_groups) r->group_best = r->n_experts/r->n_groups;
 	if (!o->each.down.name) return build_fail(b, at, "each", "is missing");
-	if ((s = build_shape(b, &o->router, e, r->n_experts, 1))
-		|| (s = ffn_build(b, &o->each, r->n_experts))) return s;
-	if ((s = build_length(b, at, "choice_bias", &o->choice_bias, r->n_experts))) return s;
+	TRY(build_shape(b, &o->router, e, r->n_experts, 1));
+	TRY(ffn_build(b, &o->each, r->n_experts));
+	TRY(build_length(b, at, "choice_bias", &o->choice_bias, r->n_experts));
 	r->bias = o->choice_bias.v;
 	if (!o->shared.down.name)
 		return o->shared_gate.name ? build_fail(b, at, "shared_gate", "is of no shared expert") : GGU_OK;
@@ -144,7 +145,6 @@ static enum ggu_status through(struct run *r, const struct experts *o, const str
 	struct input *inputs = run_host(r, b->inputs), *gated = inputs + b->active + 1,
 		**list = (struct input **)(gated + b->active + 1);
 	struct product *p = run_host(r, b->products);
-	enum ggu_status s;
 	for (size_t m = 0, i = 0; m < o->route.n_experts; m++) {
 		size_t at = x->first[m], n = x->first[m + 1] - at;
 		struct input *one = inputs + i;
@@ -161,7 +161,7 @@ static enum ggu_status through(struct run *r, const struct experts *o, const str
 			b->gated + at*narrow*sizeof(float));
 	}
 	if (r->n == 1) list[n_in++] = in;
-	if ((s = r->be->multiply(r, list, n_in, p, n_p))) return s;
+	TRY(r->be->multiply(r, list, n_in, p, n_p));
 	n_p = 0;
 	for (size_t m = 0; m < o->route.n_experts; m++) {
 		if (x->first[m + 1] == x->first[m]) continue;
@@ -188,7 +188,7 @@ static enum ggu_status run(const void *params, struct run *r, struct input *in, 
 	if (!s && o->shared.down.name) s = r->be->multiply(r, &(struct input *){ &b.shared_down }, 1, &down, 1);
 	if (s) return s;
 	r->be->route(r, &o->route, b.scores, &x);
-	if ((s = through(r, o, &b, &x, in))) return s;
+	TRY(through(r, o, &b, &x, in));
 	r->be->combine(r, &x, o->route.n_used, b.done, b.shared_done, b.gate, y);
 	return GGU_OK;
 }

@@ -5,6 +5,7 @@
  *              [limit alpha up_add: EXPR] [width: EXPR]
  *
  * width: of the inner rows, where the metadata say it. */
+#include "../../libgguf/try.h"
 #include "op_ffn.h"
 #include "op_list.h"
 
@@ -26,9 +27,9 @@ const struct field ffn_fields[] = {
 enum ggu_status ffn_build(struct builder *b, const struct ffn *f, size_t n_mat)
 {
 	size_t e = b->g->n_embd, n = f->down.n_in;
-	enum ggu_status s = build_shape(b, &f->down, f->width, e, n_mat);
-	if (s || (s = build_shape(b, &f->gate_up, e, 2*n, n_mat))
-		|| (s = build_shape(b, &f->up, e, n, n_mat))) return s;
+	TRY(build_shape(b, &f->down, f->width, e, n_mat));
+	TRY(build_shape(b, &f->gate_up, e, 2*n, n_mat));
+	TRY(build_shape(b, &f->up, e, n, n_mat));
 	if (!f->up.name == !f->gate_up.name)
 		return ggu_fail(b->err, GGU_ERR_FORMAT, GGU_NO_OFFSET, "ffn", "expected up or gate_up, one of them");
 	return build_shape(b, &f->gate, e, n, n_mat);

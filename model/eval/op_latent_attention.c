@@ -9,6 +9,7 @@
  * own. A head's query of nope_dim is taken into the latent space by its matrix of k_b, its result out of it by its
  * matrix of v_b, so that attention has one key-value head of rank + rope_dim whose front is the value. */
 #include <math.h>
+#include "../../libgguf/try.h"
 #include "op_list.h"
 
 struct latent {
@@ -49,18 +50,18 @@ static enum ggu_status build(struct builder *b, const struct yaml_node *at, void
 {
 	struct latent *a = params;
 	size_t e = b->g->n_embd, q = a->n_head*query_dim(a);
-	enum ggu_status s;
 	if (!a->q.name == !a->q_a.name || !a->q_a.name != !a->q_b.name)
 		return build_fail(b, at, "latent_attention", "expected q, or q_a and q_b");
-	if ((s = build_shape(b, &a->q, e, q, 1)) || (s = build_shape(b, &a->q_a, e, a->q_rank, 1))
-		|| (s = build_shape(b, &a->q_b, a->q_a.n_out, q, 1))) return s;
-	if ((s = build_shape(b, &a->kv_a, e, key_dim(a), 1))
-		|| (s = build_shape(b, &a->k_b, a->nope, a->rank, a->n_head))) return s;
-	if ((s = build_shape(b, &a->v_b, a->rank, a->value, a->n_head))
-		|| (s = build_shape(b, &a->out, a->n_head*a->value, e, 1))) return s;
-	if ((s = build_norm_width(b, at, "q_a_norm", &a->q_a_norm, a->q_a.n_out, a->q_a.n_out))) return s;
-	if ((s = build_norm_width(b, at, "kv_a_norm", &a->kv_a_norm, a->rank, a->rank))) return s;
-	if ((s = build_rope_width(b, at, "rope", &a->rope_of, a->turned, &a->rope))) return s;
+	TRY(build_shape(b, &a->q, e, q, 1));
+	TRY(build_shape(b, &a->q_a, e, a->q_rank, 1));
+	TRY(build_shape(b, &a->q_b, a->q_a.n_out, q, 1));
+	TRY(build_shape(b, &a->kv_a, e, key_dim(a), 1));
+	TRY(build_shape(b, &a->k_b, a->nope, a->rank, a->n_head));
+	TRY(build_shape(b, &a->v_b, a->rank, a->value, a->n_head));
+	TRY(build_shape(b, &a->out, a->n_head*a->value, e, 1));
+	TRY(build_norm_width(b, at, "q_a_norm", &a->q_a_norm, a->q_a.n_out, a->q_a.n_out));
+	TRY(build_norm_width(b, at, "kv_a_norm", &a->kv_a_norm, a->rank, a->rank));
+	TRY(build_rope_width(b, at, "rope", &a->rope_of, a->turned, &a->rope));
 	if (!(a->scale > 0)) a->scale = 1/sqrt((double)query_dim(a));
 	return build_cache(b, b->g, (struct cache){ a->n_head, 1, key_dim(a), a->rank, .v_in_k = true,
 		.layer = (size_t)b->layer }, &a->cache);

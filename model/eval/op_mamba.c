@@ -6,6 +6,7 @@
  *
  * in(x) is x and z; x goes through the convolution; dt_bc(x) is dt's low rank, B and C; dt is made of that. Sizes that
  * are left out come from the tensors: conv [inner][kernel], a [inner][state], dt [inner][rank]. */
+#include "../../libgguf/try.h"
 #include "op_list.h"
 
 struct mamba {
@@ -38,8 +39,7 @@ static enum ggu_status build(struct builder *b, const struct yaml_node *at, void
 {
 	struct mamba *m = params;
 	size_t e = b->g->n_embd;
-	enum ggu_status s;
-	if ((s = build_shape(b, &m->out, m->inner, e, 1))) return s;
+	TRY(build_shape(b, &m->out, m->inner, e, 1));
 	m->inner = m->out.n_in;
 	if (!m->width) m->width = m->conv.n/m->inner;
 	if (!m->n_state) m->n_state = m->a.n/m->inner;
@@ -48,16 +48,16 @@ static enum ggu_status build(struct builder *b, const struct yaml_node *at, void
 		return build_fail(b, at, "conv", "is not 1 to 16 rows of the inner width");
 	if (!m->n_state || m->n_state > SCAN_MAX_STATE)
 		return build_fail(b, at, "a", "is not a state of the inner width");
-	if ((s = build_length(b, at, "conv", &m->conv, m->width*m->inner))
-		|| (s = build_length(b, at, "a", &m->a, m->n_state*m->inner))) return s;
-	if ((s = build_shape(b, &m->in, e, 2*m->inner, 1))) return s;
-	if ((s = build_shape(b, &m->dt, m->rank, m->inner, 1))
-		|| (s = build_shape(b, &m->dt_bc, m->inner, m->rank + 2*m->n_state, 1))) return s;
-	if ((s = build_length(b, at, "d", &m->d, m->inner))
-		|| (s = build_length(b, at, "conv_bias", &m->conv_bias, m->inner))) return s;
-	if ((s = build_norm_width(b, at, "dt_norm", &m->dt_norm, m->rank, m->rank))) return s;
-	if ((s = build_norm_width(b, at, "b_norm", &m->b_norm, m->n_state, m->n_state))) return s;
-	if ((s = build_norm_width(b, at, "c_norm", &m->c_norm, m->n_state, m->n_state))) return s;
+	TRY(build_length(b, at, "conv", &m->conv, m->width*m->inner));
+	TRY(build_length(b, at, "a", &m->a, m->n_state*m->inner));
+	TRY(build_shape(b, &m->in, e, 2*m->inner, 1));
+	TRY(build_shape(b, &m->dt, m->rank, m->inner, 1));
+	TRY(build_shape(b, &m->dt_bc, m->inner, m->rank + 2*m->n_state, 1));
+	TRY(build_length(b, at, "d", &m->d, m->inner));
+	TRY(build_length(b, at, "conv_bias", &m->conv_bias, m->inner));
+	TRY(build_norm_width(b, at, "dt_norm", &m->dt_norm, m->rank, m->rank));
+	TRY(build_norm_width(b, at, "b_norm", &m->b_norm, m->n_state, m->n_state));
+	TRY(build_norm_width(b, at, "c_norm", &m->c_norm, m->n_state, m->n_state));
 	m->conv_at = build_fixed(b, (m->width - 1)*m->inner);
 	m->state_at = build_fixed(b, m->n_state*m->inner);
 	return GGU_OK;
@@ -111,8 +111,8 @@ static enum ggu_status run(const void *params, struct run *r, struct input *in, 
 	enum ggu_status s = r->be->multiply(r, &in, 1, &first, 1);
 	if (s) return s;
 	r->be->conv(r, &(struct conv){ b.xz, 2*m->inner, m->inner, m->width, m->conv.v, m->conv_bias.v, m->conv_at });
-	if ((s = r->be->multiply(r, &(struct input *){ &b.x }, 1, &dbc, 1))
-		|| (s = r->be->multiply(r, low, 3, &dt, 1))) return s;
+	TRY(r->be->multiply(r, &(struct input *){ &b.x }, 1, &dbc, 1));
+	TRY(r->be->multiply(r, low, 3, &dt, 1));
 	r->be->scan1(r, &(struct scan1){ b.xz, 2*m->inner, b.dt, b.b.at, b.c.at, b.low.stride, b.y, m->inner,
 		m->n_state, m->a.v, m->d.v, m->state_at });
 	return r->be->multiply(r, &(struct input *){ &b.out }, 1, &out, 1);

@@ -6,6 +6,7 @@
  *
  * in(x) is z, x, B, C and dt, of which x, B and C go through the convolution. The norm is of y*silu(z), by groups where
  * its weights say so. */
+#include "../../libgguf/try.h"
 #include "op_list.h"
 
 struct mamba2 {
@@ -38,21 +39,20 @@ static enum ggu_status build(struct builder *b, const struct yaml_node *at, void
 {
 	struct mamba2 *m = params;
 	size_t e = b->g->n_embd;
-	enum ggu_status s;
-	if ((s = build_shape(b, &m->out, m->inner, e, 1))) return s;
+	TRY(build_shape(b, &m->out, m->inner, e, 1));
 	m->inner = m->out.n_in;
 	if (m->inner%m->n_head || m->n_head%m->n_groups)
 		return build_fail(b, at, "heads", "do not divide the inner width, or are not a multiple of the groups");
 	if (!m->width) m->width = m->conv.n/channels(m);
 	if (!m->width || m->width > CONV_MAX_WIDTH)
 		return build_fail(b, at, "conv", "is not 1 to 16 rows of x, B and C");
-	if ((s = build_length(b, at, "conv", &m->conv, m->width*channels(m)))) return s;
-	if ((s = build_shape(b, &m->in, e, m->inner + channels(m) + m->n_head, 1))) return s;
-	if ((s = build_length(b, at, "conv_bias", &m->conv_bias, channels(m)))
-		|| (s = build_length(b, at, "a", &m->a, m->n_head))) return s;
-	if ((s = build_length(b, at, "d", &m->d, m->n_head))
-		|| (s = build_length(b, at, "dt_bias", &m->dt_bias, m->n_head))) return s;
-	if ((s = build_norm_width(b, at, "norm", &m->norm, m->inner, m->inner/m->n_groups))) return s;
+	TRY(build_length(b, at, "conv", &m->conv, m->width*channels(m)));
+	TRY(build_shape(b, &m->in, e, m->inner + channels(m) + m->n_head, 1));
+	TRY(build_length(b, at, "conv_bias", &m->conv_bias, channels(m)));
+	TRY(build_length(b, at, "a", &m->a, m->n_head));
+	TRY(build_length(b, at, "d", &m->d, m->n_head));
+	TRY(build_length(b, at, "dt_bias", &m->dt_bias, m->n_head));
+	TRY(build_norm_width(b, at, "norm", &m->norm, m->inner, m->inner/m->n_groups));
 	m->conv_at = build_fixed(b, (m->width - 1)*channels(m));
 	m->state_at = build_fixed(b, m->n_state*m->inner);
 	return GGU_OK;

@@ -2,6 +2,7 @@
  * expr_eval.c - the value of an expression's tree. Rules: expr.h. */
 #include <math.h>
 #include <string.h>
+#include "../../libgguf/try.h"
 #include "../../quant/vec.h"
 #include "expr_internal.h"
 
@@ -239,10 +240,9 @@ static enum ggu_status f_range(const struct eval *ev, const struct expr_node *e,
 	struct expr_value *v)
 {
 	struct expr_value *l;
-	enum ggu_status s;
 	(void)n;
 	if (x->kind != EXPR_INT || x->u.i < 0 || x->u.i > MAX_LIST) return fail(ev, e, "expected 0 to 65536");
-	if ((s = expr_arena_items(ev->arena, (size_t)x->u.i, &l, ev->err))) return s;
+	TRY(expr_arena_items(ev->arena, (size_t)x->u.i, &l, ev->err));
 	for (int64_t i = 0; i < x->u.i; i++) l[i] = make_int(i);
 	*v = (struct expr_value){ EXPR_LIST, { .list = { l, (size_t)x->u.i } } };
 	return GGU_OK;
@@ -323,21 +323,20 @@ static enum ggu_status member(struct eval *ev, const struct expr_node *e, struct
 static enum ggu_status eval_node(struct eval *ev, const struct expr_node *e, struct expr_value *v)
 {
 	struct expr_value a = { 0 }, b = { 0 }, *x;
-	enum ggu_status s;
 	v->kind = EXPR_NULL;
 	switch (e->op) {
 	case OP_VALUE: return literal(ev, e, v);
 	case OP_NAME: return lookup(ev, e, NULL, v);
 	case OP_MEMBER: case OP_INDEX: return member(ev, e, v);
 	case OP_CALL: case OP_LIST:
-		if ((s = expr_arena_items(ev->arena, e->n_args + 1, &x, ev->err))) return s;
-		for (size_t i = 0; i < e->n_args; i++) if ((s = eval(ev, e->arg[i], x + i))) return s;
+		TRY(expr_arena_items(ev->arena, e->n_args + 1, &x, ev->err));
+		for (size_t i = 0; i < e->n_args; i++) TRY(eval(ev, e->arg[i], x + i));
 		if (e->op == OP_CALL) return call(ev, e, x, v);
 		*v = (struct expr_value){ EXPR_LIST, { .list = { x, e->n_args } } };
 		return GGU_OK;
 	default: break;
 	}
-	if ((s = eval(ev, e->arg[0], &a))) return s;
+	TRY(eval(ev, e->arg[0], &a));
 	switch (e->op) {                /* those that may leave the second operand alone */
 	case OP_NOT: *v = make_bool(!expr_true(&a)); return GGU_OK;
 	case OP_NEG: b = make_int(0); return (a.kind == EXPR_FLOAT) ? (*v = make_float(-a.u.f), GGU_OK) :
@@ -348,7 +347,7 @@ static enum ggu_status eval_node(struct eval *ev, const struct expr_node *e, str
 	case OP_ALT: if (a.kind != EXPR_NULL) { *v = a; return GGU_OK; } return eval(ev, e->arg[1], v);
 	default: break;
 	}
-	if ((s = eval(ev, e->arg[1], &b))) return s;
+	TRY(eval(ev, e->arg[1], &b));
 	return e->op <= OP_MOD ? arith(ev, e, &a, &b, v) : compare(ev, e, &a, &b, v);
 }
 

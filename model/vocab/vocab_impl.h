@@ -19,9 +19,8 @@
 #define MODEL_VOCAB_VOCAB_IMPL_H
 #include <jansson.h>
 #include "../../libgguf/arena.h"
+#include "../../libgguf/try.h"
 #include "vocab.h"
-
-#define TRY(x) do { enum ggu_status try_status = (x); if (try_status) return try_status; } while (0)
 
 /* A folder's files name ids, not bytes, so a limit has to be set: 16 times the largest vocabulary known. */
 enum { VOCAB_MOST = 1 << 22 };
