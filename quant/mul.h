@@ -90,6 +90,13 @@ struct results {
 /* Panel times each strip, over n blocks, at least one */
 typedef void gemm_fn(size_t n_blocks, const char *panel, size_t n_strips, const char *strips, size_t strip_bytes,
 	const struct results *y);
+/* One of them, of a type's kind: an inline function of all kinds, compiled for this one */
+#define MUL_GEMM(name, of_all, kind) \
+static void name(size_t n_blocks, const char *panel, size_t n_strips, const char *strips, size_t strip_bytes, \
+	const struct results *y) \
+{ \
+	of_all(n_blocks, panel, n_strips, strips, strip_bytes, y, kind); \
+}
 struct panel_table {
 	size_t outputs, tokens;         /* of a tile */
 	interleave_fn *codes, *activations, *pairs;     /* of a panel, of a strip; minima and sums */

@@ -153,10 +153,12 @@ static inline void settle(const char *w, const char *x, sums s, float *acc, enum
 	}
 }
 _Static_assert((int)MUL_CHUNK == (int)BLOCK, "a panel is one super-block wide");
-static inline void gemm(const char *panel, size_t n_strips, const char *x, size_t strip_bytes,
+/* Of one super-block, which a chunk is */
+static inline void gemm(size_t n_blocks, const char *panel, size_t n_strips, const char *x, size_t strip_bytes,
 	const struct results *y, enum mul_kind kind)
 {
 	_Alignas(64) sums s[2];
+	(void)n_blocks;
 	_tile_loadconfig(&tiles_64);
 	if (n_strips) multiply(panel, x, s[0]);
 	for (size_t t = 0; t < n_strips; t++, x += strip_bytes) {
@@ -166,18 +168,8 @@ static inline void gemm(const char *panel, size_t n_strips, const char *x, size_
 	}
 	_tile_release();
 }
-static void gemm_256(size_t n_blocks, const char *panel, size_t n_strips, const char *strips, size_t strip_bytes,
-	const struct results *y)
-{
-	(void)n_blocks;
-	gemm(panel, n_strips, strips, strip_bytes, y, MUL_256);
-}
-static void gemm_256_min(size_t n_blocks, const char *panel, size_t n_strips, const char *strips, size_t strip_bytes,
-	const struct results *y)
-{
-	(void)n_blocks;
-	gemm(panel, n_strips, strips, strip_bytes, y, MUL_256_MIN);
-}
+MUL_GEMM(gemm_256, gemm, MUL_256)
+MUL_GEMM(gemm_256_min, gemm, MUL_256_MIN)
 
 /* ---- blocks of 32 ---- */
 
@@ -229,15 +221,9 @@ static inline void short_gemm(size_t n_blocks, const char *panel, size_t n_strip
 	}
 	_tile_release();
 }
-#define SHORT_GEMM(name, kind) \
-static void name(size_t n_blocks, const char *panel, size_t n_strips, const char *strips, size_t strip_bytes, \
-	const struct results *y) \
-{ \
-	short_gemm(n_blocks, panel, n_strips, strips, strip_bytes, y, kind); \
-}
-SHORT_GEMM(gemm_16, MUL_16)
-SHORT_GEMM(gemm_32, MUL_32)
-SHORT_GEMM(gemm_32_min, MUL_32_MIN)
+MUL_GEMM(gemm_16, short_gemm, MUL_16)
+MUL_GEMM(gemm_32, short_gemm, MUL_32)
+MUL_GEMM(gemm_32_min, short_gemm, MUL_32_MIN)
 
 const struct panel_table quant_panel_amx = { N, N, weights, activations, interleave, { [MUL_256] = gemm_256,
 	[MUL_256_MIN] = gemm_256_min }, activation, NULL };

@@ -38,15 +38,11 @@ static inline void gemm(size_t n_blocks, const char *panel, size_t n_strips, con
 		mul_results_done(y, t, 1, 1);
 	}
 }
-#define GEMM(kind, name) \
-static void name(size_t n_blocks, const char *panel, size_t n_strips, const char *strips, size_t strip_bytes, \
-	const struct results *y) \
-{ gemm(n_blocks, panel, n_strips, strips, strip_bytes, y, kind); }
-GEMM(MUL_16, gemm_16)
-GEMM(MUL_32, gemm_32)
-GEMM(MUL_32_MIN, gemm_32_min)
-GEMM(MUL_256, gemm_256)
-GEMM(MUL_256_MIN, gemm_256_min)
+MUL_GEMM(gemm_16, gemm, MUL_16)
+MUL_GEMM(gemm_32, gemm, MUL_32)
+MUL_GEMM(gemm_32_min, gemm, MUL_32_MIN)
+MUL_GEMM(gemm_256, gemm, MUL_256)
+MUL_GEMM(gemm_256_min, gemm, MUL_256_MIN)
 
 const struct panel_table quant_panel_c = { 1, 1, interleave, interleave, interleave, { gemm_16, gemm_32, gemm_32_min,
 	gemm_256, gemm_256_min }, NULL, NULL };

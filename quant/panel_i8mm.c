@@ -80,21 +80,20 @@ ALWAYS void super(const char *panel, const char *x, float *acc, size_t part, enu
 			x + mul_strip_sum(BLOCK, TOKENS), dx, y);
 	put_results(acc + part, y);
 }
-#define SUPER_GEMM(name, kind) \
-static void name(size_t n_blocks, const char *panel, size_t n_strips, const char *strips, size_t strip_bytes, \
-	const struct results *y) \
-{ \
-	for (size_t i = 0; i < n_strips; i++, strips += strip_bytes) { \
-		float *acc = mul_results(y, i, TOKENS*OUTPUTS); \
-		for (size_t part = 0; part < OUTPUTS; part += PART) \
-			for (size_t b = 0; b < n_blocks; b++) \
-				super(panel + b*mul_panel_bytes(kind, OUTPUTS), \
-					strips + b*mul_strip_bytes(BLOCK, TOKENS), acc, part, kind); \
-		mul_results_done(y, i, TOKENS, OUTPUTS); \
-	} \
+ALWAYS void super_gemm(size_t n_blocks, const char *panel, size_t n_strips, const char *strips, size_t strip_bytes,
+	const struct results *y, enum mul_kind kind)
+{
+	for (size_t i = 0; i < n_strips; i++, strips += strip_bytes) {
+		float *acc = mul_results(y, i, TOKENS*OUTPUTS);
+		for (size_t part = 0; part < OUTPUTS; part += PART)
+			for (size_t b = 0; b < n_blocks; b++)
+				super(panel + b*mul_panel_bytes(kind, OUTPUTS),
+					strips + b*mul_strip_bytes(BLOCK, TOKENS), acc, part, kind);
+		mul_results_done(y, i, TOKENS, OUTPUTS);
+	}
 }
-SUPER_GEMM(gemm_256, MUL_256)
-SUPER_GEMM(gemm_256_min, MUL_256_MIN)
+MUL_GEMM(gemm_256, super_gemm, MUL_256)
+MUL_GEMM(gemm_256_min, super_gemm, MUL_256_MIN)
 const struct panel_table quant_panel_i8mm = { OUTPUTS, TOKENS, digits, digits, interleave,
 	{ [MUL_256] = gemm_256, [MUL_256_MIN] = gemm_256_min }, activation, NULL };
 #else

@@ -115,22 +115,16 @@ ALWAYS void gemm(size_t n_blocks, const char *panel, size_t n_strips, const char
 		tile(n_blocks, panel, strips, own, path_of(y, i, TILE_TOKENS), &a, kind);
 	UNROLL for (int t = 0; t < TILE_TOKENS; t++) settle(a.s[t], a.to, t, kind);
 }
-#define GEMM(name, kind) \
-static void name(size_t n_blocks, const char *panel, size_t n_strips, const char *strips, size_t strip_bytes, \
-	const struct results *y) \
-{ \
-	gemm(n_blocks, panel, n_strips, strips, strip_bytes, y, kind); \
-}
-GEMM(gemm_256, MUL_256)
-GEMM(gemm_256_min, MUL_256_MIN)
+MUL_GEMM(gemm_256, gemm, MUL_256)
+MUL_GEMM(gemm_256_min, gemm, MUL_256_MIN)
 #ifdef SHORT_TABLE
 const struct panel_table PANEL_TABLE = { OUTPUTS, TILE_TOKENS, interleave, interleave, interleave,
 	{ [MUL_256] = gemm_256, [MUL_256_MIN] = gemm_256_min }, NULL, OWN_OF_STRIP };
 #include "tile_short.h"
 #else
-GEMM(gemm_16, MUL_16)
-GEMM(gemm_32, MUL_32)
-GEMM(gemm_32_min, MUL_32_MIN)
+MUL_GEMM(gemm_16, gemm, MUL_16)
+MUL_GEMM(gemm_32, gemm, MUL_32)
+MUL_GEMM(gemm_32_min, gemm, MUL_32_MIN)
 const struct panel_table PANEL_TABLE = { OUTPUTS, TILE_TOKENS, interleave, interleave, interleave,
 	{ gemm_16, gemm_32, gemm_32_min, gemm_256, gemm_256_min }, NULL, OWN_OF_STRIP };
 #endif

@@ -123,18 +123,17 @@ ALWAYS void tile(size_t n_blocks, const char *panel, const char *x, float *acc, 
 	}
 	put_results(acc + part, y);
 }
-#define BYTES_GEMM(name, kind) \
-static void name(size_t n_blocks, const char *panel, size_t n_strips, const char *strips, size_t strip_bytes, \
-	const struct results *y) \
-{ \
-	for (size_t i = 0; i < n_strips; i++, strips += strip_bytes) { \
-		float *acc = mul_results(y, i, TOKENS*OUTPUTS); \
-		for (size_t part = 0; part < OUTPUTS; part += PART) tile(n_blocks, panel, strips, acc, part, kind); \
-		mul_results_done(y, i, TOKENS, OUTPUTS); \
-	} \
+ALWAYS void gemm(size_t n_blocks, const char *panel, size_t n_strips, const char *strips, size_t strip_bytes,
+	const struct results *y, enum mul_kind kind)
+{
+	for (size_t i = 0; i < n_strips; i++, strips += strip_bytes) {
+		float *acc = mul_results(y, i, TOKENS*OUTPUTS);
+		for (size_t part = 0; part < OUTPUTS; part += PART) tile(n_blocks, panel, strips, acc, part, kind);
+		mul_results_done(y, i, TOKENS, OUTPUTS);
+	}
 }
-BYTES_GEMM(gemm_16, MUL_16)
-BYTES_GEMM(gemm_32, MUL_32)
-BYTES_GEMM(gemm_32_min, MUL_32_MIN)
+MUL_GEMM(gemm_16, gemm, MUL_16)
+MUL_GEMM(gemm_32, gemm, MUL_32)
+MUL_GEMM(gemm_32_min, gemm, MUL_32_MIN)
 const struct panel_table BYTES_TABLE = { OUTPUTS, TOKENS, codes, digits, interleave, { gemm_16, gemm_32, gemm_32_min },
 	activation, NULL };

@@ -43,15 +43,9 @@ ALWAYS void short_gemm(size_t n_blocks, const char *panel, size_t n_strips, cons
 	for (size_t i = 0; i < n_strips; i++, strips += strip_bytes)
 		short_tile(n_blocks, panel, strips, own, path_of(y, i, SHORT_TOKENS), kind);
 }
-#define SHORT_GEMM(name, kind) \
-static void name(size_t n_blocks, const char *panel, size_t n_strips, const char *strips, size_t strip_bytes, \
-	const struct results *y) \
-{ \
-	short_gemm(n_blocks, panel, n_strips, strips, strip_bytes, y, kind); \
-}
-SHORT_GEMM(gemm_16, MUL_16)
-SHORT_GEMM(gemm_32, MUL_32)
-SHORT_GEMM(gemm_32_min, MUL_32_MIN)
+MUL_GEMM(gemm_16, short_gemm, MUL_16)
+MUL_GEMM(gemm_32, short_gemm, MUL_32)
+MUL_GEMM(gemm_32_min, short_gemm, MUL_32_MIN)
 
 const struct panel_table SHORT_TABLE = { OUTPUTS, SHORT_TOKENS, interleave, interleave, interleave,
 	{ gemm_16, gemm_32, gemm_32_min }, NULL, OWN_OF_STRIP };

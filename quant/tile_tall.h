@@ -111,16 +111,10 @@ ALWAYS void gemm(size_t n_blocks, const char *panel, size_t n_strips, const char
 		put(y, i, acc);
 	}
 }
-#define GEMM(name, kind) \
-static void name(size_t n_blocks, const char *panel, size_t n_strips, const char *strips, size_t strip_bytes, \
-	const struct results *y) \
-{ \
-	gemm(n_blocks, panel, n_strips, strips, strip_bytes, y, kind); \
-}
-GEMM(gemm_16, MUL_16)
-GEMM(gemm_32, MUL_32)
-GEMM(gemm_32_min, MUL_32_MIN)
-GEMM(gemm_256, MUL_256)
-GEMM(gemm_256_min, MUL_256_MIN)
+MUL_GEMM(gemm_16, gemm, MUL_16)
+MUL_GEMM(gemm_32, gemm, MUL_32)
+MUL_GEMM(gemm_32_min, gemm, MUL_32_MIN)
+MUL_GEMM(gemm_256, gemm, MUL_256)
+MUL_GEMM(gemm_256_min, gemm, MUL_256_MIN)
 const struct panel_table PANEL_TABLE = { OUTPUTS, TILE_TOKENS, interleave, interleave_2, interleave,
 	{ gemm_16, gemm_32, gemm_32_min, gemm_256, gemm_256_min }, NULL, OWN_OF_STRIP };
