@@ -31,8 +31,8 @@ INLINE uint16_t iq1_m_half(const void *block)
 	memcpy(&s, (const char *)block + offsetof(struct iq1_m, scales), sizeof s);
 	return (uint16_t)((s >> 12 & 15) | (s >> 24 & 0xf0) | (s >> 36 & 0xf00) | (s >> 48 & 0xf000));
 }
-/* Rows that come later go to the first cache if they fit there beside all else; those that do not go to the second,
- * and from there what comes after the next block. */
+/* Later rows are asked for into the first cache if they fit there beside everything else. Otherwise they go to the
+ * second one, and from there, two blocks before it is met, to the first. */
 enum { NEAR_BYTES = 9 << 10 };
 INLINE void fetch(const char *later, const char *soon, size_t bytes, int far)
 {

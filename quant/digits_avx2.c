@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
- * digits_avx2.c - strips of digits, and the loops over rows, columns and tokens (digits.h has the picture).
+ * digits_avx2.c - strips of digits, and the loops over rows, columns and tokens (digits.h has the picture): for all
+ * instruction sets of x86, and compiled for AVX2, which is what they have in common.
  *
  * A chunk, some blocks of some rows, leaves its sums in struct digit_sums; then these are turned, so that lanes are
- * rows, and scaled in the order of the blocks. A chunk takes 25 cycles beside its sums, but while many of them are
- * scaled nothing is asked for: those of blocks of 32, which are many, are smaller. */
+ * rows, and scaled in the order of the blocks. A chunk takes 25 cycles beside its sums, which speaks for large chunks.
+ * But no memory is asked for while sums are scaled: those of blocks of 32, which have many sums, are smaller. */
 #if defined __x86_64__
 #include <math.h>
 #include <string.h>
@@ -110,11 +111,11 @@ static void unpack(size_t block, size_t n_in, const void *strip, float *x)
 
 /* ---- products ---- */
 
-/* Rows that come later are asked for in the order in which they lie. As all of them are met soon after the first one,
- * the last have to be asked for earlier: so many bytes before. A core that has as many
- * lines under way as it can forgets requests for more, so each line is asked for again when it is some rows nearer. */
-enum { LEAD = 4 << 10 };
-enum { NEARER = 4 };
+/* While some rows are met, column by column, the same number of rows behind them is asked for from end to end, in the
+ * order of memory. Their last ones are met soon after the first, so that requests are LEAD bytes ahead of that pace. A
+ * core forgets requests while it has as many lines under way as it can, so that each line is asked for once more,
+ * NEARER rows later. */
+enum { LEAD = 4 << 10, NEARER = 4 };
 
 /* What is the same for all chunks of a product, so that these begin without divisions. */
 struct job {

@@ -63,7 +63,6 @@ INLINE void c_q6_k(const struct q6_k *b, c64 *c)
 
 static const enum digits_order order_q3_k = ORDER_LANES;
 
-
 /* Bits k and k + 2 of a byte of hmask to places 2 and 6; the last two quarters have theirs four higher. */
 INLINE __m512i q3_k_upper(__m512i hmask, int k)
 {

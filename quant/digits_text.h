@@ -11,11 +11,12 @@
  *   h_  heads        the first sixteen bytes of the blocks of some rows
  *   y_, x_           one register of 32 bytes, where c64 is two (digits_256.h and digits_y.h alone) */
 
-INLINE void ahead(const char *p, size_t nearer, size_t bytes)
+/* Lines at `next`, and once more those that were asked for when they were `nearer` bytes further away */
+INLINE void fetch(const char *next, size_t nearer, size_t bytes)
 {
-	const char *near = p - nearer;
+	const char *near = next - nearer;
 	__asm__("" : "+r"(near));       /* one register, not one for each line */
-	UNROLL for (size_t i = 0; i < bytes; i += 64) __builtin_prefetch(p + i, 0, 2);
+	UNROLL for (size_t i = 0; i < bytes; i += 64) __builtin_prefetch(next + i, 0, 2);
 	UNROLL for (size_t i = 0; i < bytes; i += 64) __builtin_prefetch(near + i, 0, 2);
 }
 INLINE __m256i sum_at(const int16_t *p) { return _mm256_load_si256((const void *)p); }
@@ -56,24 +57,28 @@ typedef void block_fn(const void *block, const struct meet *m);
 
 #include "digits_k.h"
 
-/* has_min: dmin is behind d. at_heads: of the sixteen bytes that `scales`, if not NULL, makes m of */
-struct kind { size_t bytes, at_d; int has_min; size_t at_heads; };
-INLINE void supers(int n_tokens, const struct digits_part *part, struct digit_sums *to, struct kind k,
+/* A type's super-block */
+struct super {
+	size_t bytes, at_d;
+	int has_min;                    /* dmin is behind d */
+	size_t at_heads;                /* of the sixteen bytes that `scales`, if not NULL, makes m of */
+};
+INLINE void supers(int n_tokens, const struct digits_part *part, struct digit_sums *to, struct super type,
 	enum digits_order order, heads_fn *scales, block_fn *block)
 {
 	const struct digits_part p = *part;
 	for (size_t b = 0; b < p.n; b++) {
-		const char *w = p.w + b*k.bytes, *strip = p.strip + b*sizeof(struct strip256),
-			*next = p.next + b*k.bytes*ROWS;
+		const char *w = p.w + b*type.bytes, *strip = p.strip + b*sizeof(struct strip256),
+			*next = p.next + b*type.bytes*ROWS;
 		const struct strip256 *x = (const void *)strip;
-		if (scales) heads_of_rows(w + k.at_heads, p.w_stride, p.n_rows, scales, to->m + 16*b*ROWS);
+		if (scales) heads_of_rows(w + type.at_heads, p.w_stride, p.n_rows, scales, to->m + 16*b*ROWS);
 		const digits256 d[2] = { d_load(x->in[order].high), d_load(x->in[order].low) };
-		for (size_t r = 0, at = b*ROWS; r < p.n_rows; r++, at++, w += p.w_stride, next += k.bytes) {
+		for (size_t r = 0, at = b*ROWS; r < p.n_rows; r++, at++, w += p.w_stride, next += type.bytes) {
 			const struct meet m = { n_tokens, strip, p.strip_stride, order, d, to, at };
-			ahead(next, p.nearer, k.bytes);
+			fetch(next, p.nearer, type.bytes);
 			block(w, &m);
-			if (k.has_min) memcpy(to->d.pair + at, w + k.at_d, 4);
-			else memcpy(to->d.half + at, w + k.at_d, 2);
+			if (type.has_min) memcpy(to->d.pair + at, w + type.at_d, 4);
+			else memcpy(to->d.half + at, w + type.at_d, 2);
 		}
 	}
 }
@@ -99,28 +104,28 @@ static void name##_4(const struct digits_part *p, struct digit_sums *to) \
 	enum { T = 4 }; \
 	call; \
 }
-#define SUPER(name, order, min, at, heads) \
-SUMS(name, supers(T, p, to, (struct kind){ sizeof(struct name), offsetof(struct name, d), min, at }, order, heads, \
-	name##_block))
+#define SUPER(name, order, scales, ...) \
+SUMS(name, supers(T, p, to, (struct super){ sizeof(struct name), offsetof(struct name, d), __VA_ARGS__ }, order, \
+	scales, name##_block))
 #define UNITS(name, dots, ...) \
 SUMS(name, units(T, p, to, (struct unit){ sizeof(struct name), __VA_ARGS__ }, name##_codes, dots))
 
-SUPER(q2_k, ORDER_Q2_K(T), 1, 0, NULL)
-SUPER(q3_k, order_q3_k, 0, AT_Q3_K, q3_k_heads)
-SUPER(q4_k, ORDER_FOURTHS, 1, 0, q4_k_sixes)
-SUPER(q5_k, ORDER_FOURTHS, 1, 0, q4_k_sixes)
-SUPER(q6_k, ORDER_SIXTEENS, 0, 0, NULL)
-SUPER(iq4_xs, ORDER_PAIRS, 0, 0, NULL)
-UNITS(q4_0, dots_eights, 1, 1, 2, 8, 15)
-UNITS(q4_1, dots_eights, 1, 1, 4, 0, 15)
-UNITS(q5_0, dots_eights, 1, 1, 2, 16, 31)
-UNITS(q5_1, dots_eights, 1, 1, 4, 0, 31)
-UNITS(q8_0, dots_wholes, 1, 1, 2, 128, 255)
-UNITS(iq4_nl, dots_eights, 1, 1, 2, 128, 241)
-UNITS(mxfp4, v_dots, 1, 1, 1, 12, 24)
-UNITS(nvfp4, v_dots, 2, 2, 2, 12, 24)
-UNITS(q1_0, v_dots, 4, 1, 2, 1, 2, EVEN_Q1_0)
-UNITS(q2_0, v_dots, 2, 1, 2, 1, 3)
+SUPER(q2_k, ORDER_Q2_K(T), NULL, .has_min = 1)
+SUPER(q3_k, order_q3_k, q3_k_heads, .at_heads = AT_Q3_K)
+SUPER(q4_k, ORDER_FOURTHS, q4_k_sixes, .has_min = 1)
+SUPER(q5_k, ORDER_FOURTHS, q4_k_sixes, .has_min = 1)
+SUPER(q6_k, ORDER_SIXTEENS, NULL, .has_min = 0)
+SUPER(iq4_xs, ORDER_PAIRS, NULL, .has_min = 0)
+UNITS(q4_0, dots_eights, .blocks = 1, .parts = 1, .scale = 2, .bias = 8, .most = 15)
+UNITS(q4_1, dots_eights, .blocks = 1, .parts = 1, .scale = 4, .most = 15)
+UNITS(q5_0, dots_eights, .blocks = 1, .parts = 1, .scale = 2, .bias = 16, .most = 31)
+UNITS(q5_1, dots_eights, .blocks = 1, .parts = 1, .scale = 4, .most = 31)
+UNITS(q8_0, dots_wholes, .blocks = 1, .parts = 1, .scale = 2, .bias = 128, .most = 255)
+UNITS(iq4_nl, dots_eights, .blocks = 1, .parts = 1, .scale = 2, .bias = 128, .most = 241)
+UNITS(mxfp4, v_dots, .blocks = 1, .parts = 1, .scale = 1, .bias = 12, .most = 24)
+UNITS(nvfp4, v_dots, .blocks = 2, .parts = 2, .scale = 2, .bias = 12, .most = 24)
+UNITS(q1_0, v_dots, .blocks = 4, .parts = 1, .scale = 2, .bias = 1, .most = 2, .even = EVEN_Q1_0)
+UNITS(q2_0, v_dots, .blocks = 2, .parts = 1, .scale = 2, .bias = 1, .most = 3)
 
 #define OF(name) { name##_1, name##_2, name##_4 }
 #include "digits_settle.h"

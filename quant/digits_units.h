@@ -5,9 +5,14 @@
  * codes of it, four columns of all rows, which meet those columns' digits in every lane: sums need not be added up
  * across lanes. There are always ROWS rows. */
 
-/* A type's block: how many blocks of 32, and parts of these with scales of their own; bytes of the scales of each; the
- * bias of codes, and the greatest; how far up in their bytes the codes of even blocks lie */
-struct unit { size_t bytes; int blocks, parts, scale, bias, most, even; };
+/* A type's block */
+struct unit {
+	size_t bytes;
+	int blocks, parts;              /* blocks of 32 in it; parts of these that have a scale of their own */
+	int scale;                      /* bytes of the scales of a block of 32, minimum included */
+	int bias, most;                 /* of codes; the greatest code, with it */
+	int even;                       /* codes of even blocks of 32 lie so many bits higher in their bytes */
+};
 /* The codes of its j-th 32 columns in every row: c[i] has columns 4i to 4i + 3, unless dots_eights or dots_wholes
  * multiply them. c[8] to c[11] are its own from one j to the next. */
 typedef void codes_fn(const struct rows *w, int j, vi *c);
@@ -129,7 +134,7 @@ INLINE void units(int n_tokens, const struct digits_part *part, struct digit_sum
 	const char *next = p.next, *strip = p.strip;
 	struct rows w = rows_at(p.w, p.w_stride);
 	for (size_t u = 0, at = 0; u < p.n; u++, rows_go(&w, like.bytes), next += like.bytes*ROWS) {
-		ahead(next, p.nearer, like.bytes*ROWS);
+		fetch(next, p.nearer, like.bytes*ROWS);
 		vi c[12];
 		UNROLL for (int j = 0; j < like.blocks; j++, at += ROWS, strip += sizeof(struct strip32)) {
 			codes(&w, j, c);

@@ -26,7 +26,7 @@ static inline size_t take_rows(const char *w, size_t w_stride, size_t o, size_t 
 	for (size_t r = 0; r < ROWS; r++) row[r] = w + (o + (r < n ? r : n - 1))*w_stride;
 	return n;
 }
-static inline void prefetch(const char *p, size_t n)
+static inline void fetch(const char *p, size_t n)
 {
 	for (size_t i = 0; i < n; i += 64) __builtin_prefetch(p + i, 0, 2);
 }
@@ -66,7 +66,7 @@ FOR_EACH_TYPE void rows32(size_t n_out, size_t n_in, const char *w, size_t w_str
 		size_t n = take_rows(w, w_stride, o, n_out, row);
 		for (size_t i = 0; i < n_in; i += weights, next += ROWS*bytes) {
 			struct codes32 c[ROWS][4];
-			prefetch(next, ROWS*bytes);
+			fetch(next, ROWS*bytes);
 			UNROLL for (int r = 0; r < ROWS; r++, row[r - 1] += bytes) unpack(row[r], c[r]);
 			for (size_t p = 0; p < weights/32; p++, x += 36) part32(c, p, x, part, has_min, acc);
 		}
@@ -95,7 +95,7 @@ FOR_EACH_TYPE void rows256(size_t n_out, size_t n_in, const char *w, size_t w_st
 			int32_t total[ROWS];
 			float d[ROWS], m[ROWS], xd;
 			memcpy(&xd, x + 272, 4);
-			prefetch(next, ROWS*bytes);
+			fetch(next, ROWS*bytes);
 			for (int r = 0; r < ROWS; r++) {
 				struct codes256 c;
 				unpack(row[r], &c);

@@ -63,11 +63,13 @@ ALWAYS void settle(vi s[VECTORS], struct place p, int t, enum mul_kind kind)
 			settled(s[r], p.d + 4*LANES*r, x, sum, y, kind));
 	}
 }
-/* n fours of columns, while what lies aside is settled; then they take its place. own: of crossed fours. */
+/* n fours of columns, while what lies aside is settled; then their sums take its place. own: what crossed fours add by
+ * themselves (tile_own.h); NULL: they are not crossed. */
 ALWAYS void run(int n, const char *w, const char *x, const int32_t *own, struct place to, struct aside *a,
 	enum mul_kind kind)
 {
-	/* the first wait for sums to reach memory; then some tokens after each, in what is unrolled */
+	/* After the first four nothing is settled, for the sums aside are still on their way to memory; after each
+	 * other one that is unrolled, `each` tokens. */
 	enum { WAIT = 1, UNROLLED = 8 };
 	const int head = n < UNROLLED ? n : UNROLLED, each = (TILE_TOKENS + head - WAIT - 1)/(head - WAIT);
 	const struct place before = a->to;
