@@ -118,7 +118,8 @@ checkpoint "$TMP/m" "$HEAD2" 16473
 tildes
 is "... among its like" "$(gguf-convert --arch-file "$TMP/tiny.yaml" -o "$TMP/f4.gguf" "$TMP/m" 2>&1 |
 	sed 's/.*: blk/blk/' | grep exps)" \
-	"blk.0.ffn_exps.weight: 8 weights of 3.40282e+38 or more, which f32 may not be able to hold; the first in row 0, column 0"
+	"blk.0.ffn_exps.weight: 8 weights of 3.40282e+38 or more, which f32 may not be able to hold; the first\
+ in row 0, column 0"
 checkpoint "$TMP/m" "$HEAD" 16441
 for t in "permute(0.5)" "take(0, 0.5, 1)" "swap(0, 1.5)" "reshape(1.5, 4)"; do
 	sed "s/mul(2)/\"$t\"/" "$TMP/tiny.yaml" >"$TMP/bad.yaml"
@@ -152,7 +153,8 @@ says "a file takes the classes that it lists" "config.json: n_layers: expected" 
 says "a tensor without a place" "l.0.more" sh -c "
 	sed 's/,\"l.0.mask/,\"l.0.more/' '$TMP/m/model.safetensors' >'$TMP/x' && mkdir -p '$TMP/m2' &&
 	cp '$TMP/m/config.json' '$TMP/m/tokenizer.model' '$TMP/m2' &&
-	mv '$TMP/x' '$TMP/m2/model.safetensors' && gguf-convert --arch-file '$TMP/tiny.yaml' -o '$TMP/no.gguf' '$TMP/m2'"
+	mv '$TMP/x' '$TMP/m2/model.safetensors' &&
+	gguf-convert --arch-file '$TMP/tiny.yaml' -o '$TMP/no.gguf' '$TMP/m2'"
 sed 's/"n_experts": 2/"n_experts": 3/' "$TMP/m/config.json" >"$TMP/m2/config.json"
 cp "$TMP/m/model.safetensors" "$TMP/m2"
 says "a tensor that is missing" "l.0.e.2.w" gguf-convert --arch-file "$TMP/tiny.yaml" -o "$TMP/no.gguf" "$TMP/m2"

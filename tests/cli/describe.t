@@ -116,7 +116,9 @@ for form in value list; do
 	printf '%s\n' 'schema: 1' 'arch: llama' 'like: llama' 'classes: {LlamaForCausalLM: {}}' 'convert:' \
 		"  metadata: {some: {type: u32, $form: '[hidden_size, 7]'}}" >a.yaml
 	case $form in
-	value) says "a list where one value is wanted" 2 "is not a valid u32, which llama.some wants" --arch-file a.yaml ;;
+	value)
+		says "a list where one value is wanted" 2 "is not a valid u32, which llama.some wants" \
+			--arch-file a.yaml ;;
 	list) says "a list that is asked for" 0 "" --arch-file a.yaml ;;
 	esac
 done
@@ -181,10 +183,12 @@ altered()
 	is "... $3" "$(grep -c -F -- "$3" "$TMP/.out")" 1
 }
 for arch in gpt_oss granitemoehybrid olmo3 gemma3-rope-parameters; do
-	altered "$arch" '.layer_types += .layer_types' "num_hidden_layers: layer_types is about another number of layers"
+	altered "$arch" '.layer_types += .layer_types' \
+		"num_hidden_layers: layer_types is about another number of layers"
 done
 altered cohere2 '.layer_types = [range(.num_hidden_layers + 1) |
-	if . % 4 == 3 then "full_attention" else "sliding_attention" end]' "layer_types is about another number of layers"
+	if . % 4 == 3 then "full_attention" else "sliding_attention" end]' \
+	"layer_types is about another number of layers"
 altered gemma3 'del(.layer_types) | .head_dim = 0' "head_dim: 0 is not in 1.."
 altered gpt_neox '.rotary_pct = 0' "dims: 0 is not in 1.."
 altered t5 '.d_kv = 0' "head_dim: 0 is not in 1.."

@@ -37,7 +37,10 @@ of() { jq ".covariances[] | select(.name == \"blk.1.attn_output.weight\") | .$1"
 gguf-cat c.gguf blk.1.attn_output.weight.in_cov | od -An -v -w4 -tf4 |
 	awk -v told="$(of directions)" -v top="$(of top)" '
 	{ square += (j < i ? 2 : 1)*$1*$1; if (j == i) { trace += $1; if ($1 > most) most = $1; i++; j = 0 } else j++ }
-	END { x = trace*trace/square/told; print (x > 0.9999 && x < 1.0001 && top >= most/trace && top <= sqrt(square)/trace) }' >likely
+	END {
+		x = trace*trace/square/told
+		print (x > 0.9999 && x < 1.0001 && top >= most/trace && top <= sqrt(square)/trace)
+	}' >likely
 is "directions as they should be, and the largest eigenvalue between its bounds" "$(cat likely)" 1
 is "size" "$(of bytes)" $((4*256*257/2))
 ok "--stats in words" sh -c "gguf-imatrix --stats c.gguf | grep -q '^blk.1.ffn_down.weight  *768  *1356 '"

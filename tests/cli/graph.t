@@ -11,8 +11,8 @@ keys='llama.block_count=1 llama.context_length=64 llama.embedding_length=32 llam
 eps=llama.attention.layer_norm_rms_epsilon
 b=blk.0
 tensors="token_embd.weight:f32:32x16 output_norm.weight:f32:32 $b.attn_norm.weight:f32:32
-	$b.attn_q.weight:f32:32x32 $b.attn_k.weight:f32:32x32
-	$b.attn_v.weight:f32:32x32 $b.attn_output.weight:f32:32x32 $b.ffn_norm.weight:f32:32 $b.ffn_gate.weight:f32:32x64
+	$b.attn_q.weight:f32:32x32 $b.attn_k.weight:f32:32x32 $b.attn_v.weight:f32:32x32
+	$b.attn_output.weight:f32:32x32 $b.ffn_norm.weight:f32:32 $b.ffn_gate.weight:f32:32x64
 	$b.ffn_up.weight:f32:32x64 $b.ffn_down.weight:f32:64x32"
 # shellcheck disable=SC2086 # words
 make_model() { "$mk" $keys $tensors "$@" >h.gguf; }

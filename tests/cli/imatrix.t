@@ -139,7 +139,8 @@ is "... by name" "$(cat "$TMP/.out")" "gguf-imatrix: nowhere/state: No such file
 not_ok "a checkpoint that is no file" 2 im --chunks 1 --checkpoint /dev/null -o never.gguf
 is "... by name" "$(cat "$TMP/.out")" "gguf-imatrix: /dev/null: is not a file that can be replaced"
 ok "a checkpoint that can be written leaves nothing while it is tried" sh -c "
-	gguf-imatrix -m m.gguf --ctx 64 --chunks 1 --checkpoint tried -o never.gguf few 2>/dev/null; ! ls -d tried .tried* never.gguf 2>/dev/null"
+	gguf-imatrix -m m.gguf --ctx 64 --chunks 1 --checkpoint tried -o never.gguf few 2>/dev/null
+	! ls -d tried .tried* never.gguf 2>/dev/null"
 not_ok "onto the checkpoint, which would be removed" 2 im --chunks 1 --checkpoint new.gguf -o ./new.gguf
 not_ok "a full disk" 2 sh -c 'gguf-imatrix --merge a.gguf >/dev/full'
 done_testing

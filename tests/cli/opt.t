@@ -49,7 +49,8 @@ told --josn '; did you mean --json?' gguf-info
 is "letters that mean something here are no habit" "$(run gguf-hash -ctk; first err)" "2
 gguf-hash: tk: No such file or directory"
 ok "-c is --ctx and -b is --batch in every program that has them" sh -c "
-	for p in '$BIN'/gguf-*; do \"\$p\" -h; done | grep -E -- '--(ctx|batch) N  ' | tee n | grep -qvE -- '-(c, --ctx|b, --batch) N ' && exit 1; [ \$(wc -l <n) = 8 ]"
+	for p in '$BIN'/gguf-*; do \"\$p\" -h; done | grep -E -- '--(ctx|batch) N  ' >n
+	! grep -qvE -- '-(c, --ctx|b, --batch) N ' n && [ \$(wc -l <n) = 8 ]"
 is "lines of help fit 100 columns" "$(for p in "$BIN"/gguf-*; do "$p" -h; done | awk 'length > 100')" ""
 is "a missing argument" "$(run gguf-info m.gguf --ctx)" 2
 is "... says what is wanted" "$(first err)" "gguf-info: --ctx expects N"

@@ -111,7 +111,8 @@ is "as llama-quantize wants it" "$($q m.gguf y.gguf Q4_K_M 2>&1)" \
 	"gguf-quantize: two input files, m.gguf and y.gguf; name the output with -o"
 not_ok "quantized input" 2 $q -o x.gguf Q5_K_M a.gguf
 is "quantized input, told in a dry run too" "$($q -n Q5_K_M a.gguf 2>&1 >/dev/null)" \
-	"gguf-quantize: a.gguf: token_embd.weight is already quantized (q4_K); start from the original, or give --allow-requantize"
+	"gguf-quantize: a.gguf: token_embd.weight is already quantized (q4_K); start from the original, or\
+ give --allow-requantize"
 is "... unless it is allowed" "$($q -n --allow-requantize Q5_K_M a.gguf 2>&1 >/dev/null)" ""
 ok "quantized input that stays as it is" $q -o b.gguf Q4_K_M a.gguf
 not_ok "needs a matrix" 2 $q -o x.gguf IQ2_XXS m.gguf
@@ -171,7 +172,8 @@ mk=$BUILD/tests/cli/tool_mkgguf
 $q -o b.gguf Q4_K_M odd.gguf 2>err
 is "fall-backs" "$(of b.gguf a.weight) $(of b.gguf b.weight)" "q5_0 f16"
 is "fall-backs are summed in a line" "$(grep fall err)" \
-	"gguf-quantize: fall-backs, where rows are not a whole number of blocks: 1 tensor from q4_K to q5_0, 1 from q4_K to f16 (-v shows which)"
+	"gguf-quantize: fall-backs, where rows are not a whole number of blocks: 1 tensor from q4_K\
+ to q5_0, 1 from q4_K to f16 (-v shows which)"
 $q -v -o b.gguf Q4_K_M odd.gguf 2>err
 is "... with -v in detail" "$(sed -n 's/^\([^ ]*\) .* -> \([^ ]*\) .* fall-back$/\1 \2/p' err | tr '\n' ' ')" \
 	"a.weight q5_0 b.weight f16 "
@@ -267,7 +269,8 @@ not_ok "a matrix of another size, in a dry run" 2 $q -n -i im.gguf Q4_K_M small.
 	blk.0.ffn_down_exps.weight.in_sum2:f32:256x2:square \
 	blk.0.ffn_down_exps.weight.counts:f32:1x2:zero >im.gguf
 is "experts that no token reached" "$($q -i im.gguf -o b.gguf IQ2_XS moe.gguf 2>&1)" \
-	"gguf-quantize: im.gguf: no token reached these matrices, whose columns are weighted equally: 2 of 2 in blk.0.ffn_down_exps.weight"
+	"gguf-quantize: im.gguf: no token reached these matrices, whose columns are weighted equally:\
+ 2 of 2 in blk.0.ffn_down_exps.weight"
 not_ok "a matrix that is a model" 2 $q -i small.gguf -o x.gguf Q4_K_M small.gguf
 
 "$mk" fine.weight:f32:256x2 bad.weight:f32:256x3:nan >nan.gguf

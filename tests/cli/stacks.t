@@ -8,8 +8,9 @@ keys='general.architecture=t5 t5.block_count=1 t5.context_length=64 t5.embedding
 block()
 {
 	b=$1.blk.0
-	echo "$b.attn_norm.weight:f32:32 $b.attn_q.weight:f32:32x32 $b.attn_k.weight:f32:32x32 $b.attn_v.weight:f32:32x32
-		$b.attn_o.weight:f32:32x32 $b.attn_rel_b.weight:f32:2x8 $b.ffn_norm.weight:f32:32 $b.ffn_up.weight:f32:32x64
+	echo "$b.attn_norm.weight:f32:32 $b.attn_q.weight:f32:32x32 $b.attn_k.weight:f32:32x32
+		$b.attn_v.weight:f32:32x32 $b.attn_o.weight:f32:32x32 $b.attn_rel_b.weight:f32:2x8
+		$b.ffn_norm.weight:f32:32 $b.ffn_up.weight:f32:32x64
 		$b.ffn_down.weight:f32:64x32 $1.output_norm.weight:f32:32"
 }
 c=dec.blk.0.cross_attn
@@ -93,8 +94,9 @@ mistake "a start that is no token" "start: 16 is not in -1..15" 's/start: decode
 mistake "a start between tokens" "start: expected a token" 's/start: decoder_start_token_id/start: 1.5/'
 mistake "a decoder that never looks at the encoder" "decoder: never looks at the encoder's rows" \
 	'/^        cross:/,/^        ffn:/{/^        ffn:/!d;}'
+across='cross_attention: {q: attn_q, k: attn_k, v: attn_v, out: attn_o, heads: 2}'
 mistake "an encoder that looks across" "cross_attention: expected an encoder to look across to" \
-	'/^    encoder:/,/^    decoder:/s/^      layer:/&\n        cross: {branches: {encoder: {cross_attention: {q: attn_q, k: attn_k, v: attn_v, out: attn_o, heads: 2}}}}/'
+	"/^    encoder:/,/^    decoder:/s/^      layer:/&\n        cross: {branches: {encoder: {$across}}}/"
 mistake "keys of another layer in an encoder" "keys_of: of a whole sequence" \
 	'/^    encoder:/,/^    decoder:/s/scale: 1/&\n                keys_of: 0/'
 mistake "queries that are missing" "q: is missing" '/^                q: cross_attn_q$/d'

@@ -118,9 +118,11 @@ not_ok "a pipe is not waited for" 2 timeout 10 gguf-tokenize -m "$TMP/dir" "$TMP
 rm -f "$TMP"/dir/*
 
 # byte-level BPE of 256 bytes and some merges, with added tokens that begin alike
-jq -n '([range(256) | select((. >= 33 and . <= 126) or (. >= 161 and . <= 172) or . >= 174)] + [range(256; 324)]) as $letters
+jq -n '([range(256) | select((. >= 33 and . <= 126) or (. >= 161 and . <= 172) or . >= 174)]
+		+ [range(256; 324)]) as $letters
 	| ["aa", "aaaa", "ĠĠ", "ĊĊ", "00"] as $more
-	| {model: {type: "BPE", vocab: ([$letters[] | [.] | implode] + $more | to_entries | map({(.value): .key}) | add),
+	| {model: {type: "BPE",
+		vocab: ([$letters[] | [.] | implode] + $more | to_entries | map({(.value): .key}) | add),
 		merges: ["a a", "aa aa", "Ġ Ġ", "Ċ Ċ", "0 0"]},
 	pre_tokenizer: {type: "ByteLevel", add_prefix_space: false, use_regex: true}, decoder: {type: "ByteLevel"},
 	added_tokens: [range(2000) | {id: (300 + .), content: "<<<<<<<<<\(.)>", special: true, normalized: false}]}' \
@@ -188,8 +190,9 @@ size=524288
 repeat() { yes "$1" | tr -d '\n' | head -c $size >"$TMP/text"; }
 # the same where patterns are not compiled to machine code: each match may look at no more than it needs
 mkdir "$TMP/slow"
-jq '.pre_tokenizer = {type: "Sequence", pretokenizers: [
-	{type: "Split", pattern: {Regex: "(*NO_JIT)\u0027s|\u0027t|\u0027re|\u0027ve|\u0027m|\u0027ll|\u0027d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+"}, behavior: "Isolated"},
+jq '("(*NO_JIT)\u0027s|\u0027t|\u0027re|\u0027ve|\u0027m|\u0027ll|\u0027d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|"
+	+ "\\s+(?!\\S)|\\s+") as $gpt2 | .pre_tokenizer = {type: "Sequence", pretokenizers: [
+	{type: "Split", pattern: {Regex: $gpt2}, behavior: "Isolated"},
 	{type: "ByteLevel", add_prefix_space: false, use_regex: false}]}' "$TMP/dir/tokenizer.json" \
 		>"$TMP/slow/tokenizer.json"
 for m in "$M" "$TMP/dir" "$TMP/slow"; do

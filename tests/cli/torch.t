@@ -61,7 +61,10 @@ extra "a memo beyond the pickle" "72ffffff7f" "pickle opcode LONG_BINPUT: a numb
 extra "a string that exceeds the pickle" "58ffffff7f" "pickle opcode BINUNICODE: its argument exceeds the pickle"
 extra "a string of 2^63 bytes" "8dffffffffffffff7f" "pickle opcode BINUNICODE8: its argument exceeds the pickle"
 extra "an integer of nine bytes" "8a09010101010101010101" "pickle opcode LONG1: an integer of more than 64 bits"
-negated="$(printf 'X\1\0\0\0xctorch._utils\n_rebuild_tensor_v2\n((X\7\0\0\0storagectorch\nFloatStorage\nX\1\0\0\0000X\3\0\0\0cpuK\1tQK\0K\1\205K\1\205\211ccollections\nOrderedDict\n)R}X\3\0\0\0neg\210stRs' | od -v -An -tx1 | tr -d ' \n')"
+negated=$({
+	printf 'X\1\0\0\0xctorch._utils\n_rebuild_tensor_v2\n((X\7\0\0\0storagectorch\nFloatStorage\nX\1\0\0\0000'
+	printf 'X\3\0\0\0cpuK\1tQK\0K\1\205K\1\205\211ccollections\nOrderedDict\n)R}X\3\0\0\0neg\210stRs'
+} | od -v -An -tx1 | tr -d ' \n')
 extra "a tensor that is the negative of what is stored" "$negated" "a tensor that is stored as another, such as negated"
 
 # ---- archives ----

@@ -30,7 +30,8 @@ refused()
 	is "... by name" "$(grep -c "config.json: $2" "$TMP/.out")" 1
 }
 
-flat='.rope_parameters = (.rope_scaling // {}) + {rope_type: (.rope_scaling.type // "default"), rope_theta: .rope_theta} | del(.rope_scaling, .rope_theta)'
+flat='.rope_parameters = (.rope_scaling // {}) + {rope_type: (.rope_scaling.type // "default"), rope_theta: .rope_theta}
+	| del(.rope_scaling, .rope_theta)'
 for name in llama-linear-bias llama-dynamic-yarn deepseek_v2 deepseek_v3 phi3-longrope; do
 	alike $name "rope_parameters with both names of the type" "$flat"
 done
@@ -40,9 +41,11 @@ alike olmo3 "rope_parameters for each kind of layer" \
 	'.rope_parameters = {sliding_attention: {rope_type: "default", rope_theta},
 	full_attention: (.rope_scaling + {rope_theta})} | del(.rope_scaling, .rope_theta)'
 alike modernbert "rope_parameters for each kind of layer, and a list of layers" \
-	'.rope_parameters = {sliding_attention: {rope_type: "default",
-	rope_theta: .local_rope_theta}, full_attention: {rope_type: "default", rope_theta: .global_rope_theta}} | del(.local_rope_theta,
-	.global_rope_theta) | .layer_types = [range(.num_hidden_layers) as $i | if $i % 3 == 0 then "full_attention" else "sliding_attention" end]'
+	'.rope_parameters = {sliding_attention: {rope_type: "default", rope_theta: .local_rope_theta},
+		full_attention: {rope_type: "default", rope_theta: .global_rope_theta}}
+	| del(.local_rope_theta, .global_rope_theta)
+	| .layer_types = [range(.num_hidden_layers) as $i
+		| if $i % 3 == 0 then "full_attention" else "sliding_attention" end]'
 alike granitemoehybrid "names of kinds of layers" \
 	'.layer_types |= map({mamba: "linear_attention", attention: "full_attention"}[.])'
 alike qwen3_moe "the number of experts under another name" '.num_local_experts = .num_experts | del(.num_experts)'
@@ -50,7 +53,8 @@ alike llama-linear-bias "rope_scaling beside rope_parameters that say the same" 
 	'.rope_parameters = .rope_scaling + {rope_theta}'
 alike dbrx "what any config has, in its parts too" \
 	'(.attn_config, .ffn_config) += {id2label: {"0": "LABEL_0"}, dtype: null, is_encoder_decoder: false,
-	return_dict: true} | .ffn_config += {hidden_size: .d_model, ffn_act_fn: {name: "silu"}} | .num_key_value_heads = .attn_config.kv_n_heads |
+	return_dict: true} | .ffn_config += {hidden_size: .d_model, ffn_act_fn: {name: "silu"}} |
+	.num_key_value_heads = .attn_config.kv_n_heads |
 	.rope_parameters = {rope_type: "default", rope_theta: 10000.0}'
 alike bert "a head that is tied" '.tie_word_embeddings = true'
 alike llama "a window, which Llama has none of" '.sliding_window = 5'
@@ -87,7 +91,8 @@ refused gpt_neox hidden_act '.hidden_act = "relu"'
 refused gemma hidden_act '.hidden_act = "silu"'
 refused gemma2 hidden_act '.hidden_activation = "gelu"'
 refused gemma3 hidden_act '.hidden_activation = "gelu"'
-refused olmo3 rope_parameters '.rope_parameters = {sliding_attention: {rope_type: "yarn", factor: 2.0}, full_attention: {rope_type: "default"}}'
+refused olmo3 rope_parameters '.rope_parameters = {sliding_attention: {rope_type: "yarn", factor: 2.0},
+	full_attention: {rope_type: "default"}}'
 refused modernbert layer_types '.layer_types = [range(.num_hidden_layers) | "full_attention"]'
 refused llama rope_parameters.rope_type \
 	'.rope_parameters = {rope_type: "default"} | .rope_scaling = {type: "linear", factor: 2.0}'

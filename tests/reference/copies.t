@@ -26,7 +26,8 @@ given()
 copy()
 {
 	head=$(header "$TMP/m/model-1.safetensors" | jq -c --arg of "$1" --arg to "$2" --arg t "$3" '.[$of]
-		| {($to): {dtype: $t, shape, data_offsets: [0, ((.data_offsets[1] - .data_offsets[0])*(if $t != .dtype then 2 else 1 end))]}}')
+		| (if $t != .dtype then 2 else 1 end) as $more
+		| {($to): {dtype: $t, shape, data_offsets: [0, ((.data_offsets[1] - .data_offsets[0])*$more)]}}')
 	# shellcheck disable=SC2059
 	{ printf "\\$(printf %o ${#head})\\0\\0\\0\\0\\0\\0\\0"; printf %s "$head"; cat; } >"$TMP/m/model-2.safetensors"
 }

@@ -18,8 +18,8 @@ sha() { sha256sum | cut -d' ' -f1; }
 
 # Every type that can be written, over the small matrices of the model in turn; the two large ones, which have no
 # importances, get the first two.
-types='q6_K q5_K q4_0 q4_1 q5_0 q5_1 q8_0 q2_K q3_K q4_K iq4_nl iq4_xs iq3_s iq3_xxs iq2_s iq2_xs iq2_xxs iq1_s iq1_m tq1_0 tq2_0 q1_0 q2_0
-	mxfp4 nvfp4 f16 bf16 f32'
+types='q6_K q5_K q4_0 q4_1 q5_0 q5_1 q8_0 q2_K q3_K q4_K iq4_nl iq4_xs iq3_s iq3_xxs iq2_s iq2_xs iq2_xxs iq1_s iq1_m
+	tq1_0 tq2_0 q1_0 q2_0 mxfp4 nvfp4 f16 bf16 f32'
 # those that gguf-quantize refuses without a matrix
 ask='iq3_xxs iq2_s iq2_xs iq2_xxs iq1_s iq1_m'
 tensors() { gguf-info --tensors "$1" | awk '$4 == "x" { print $1, $2, $3 }'; }
@@ -55,7 +55,12 @@ run()   # FOLDER JOBS BATCH
 		-o calibrated.gguf Q4_K_M two.gguf
 	[ "$form" != long ] || for e in 1 9; do gguf-quantize -q -j "$2" -i im.gguf --effort $e --plan plan.yaml \
 		-o effort-$e.gguf m.gguf; done
-	awk 'BEGIN { for (s = 1; s < 4; s++) { for (i = 0; i < 13*s; i++) printf "%d ", (i*i*s + 7*i) % 4096; print "" } }' >ids
+	awk 'BEGIN {
+		for (s = 1; s < 4; s++) {
+			for (i = 0; i < 13*s; i++) printf "%d ", (i*i*s + 7*i) % 4096
+			print ""
+		}
+	}' >ids
 	for m in m q8_0 matrix Q4_K_M IQ2_M; do gguf-logits -q -j "$2" --batch "$3" -m $m.gguf -o $m.logits ids; done
 	sha256sum ./*.gguf ./*.logits >sums
 	[ "$1" = first ] || rm -f ./*.gguf ./*.logits

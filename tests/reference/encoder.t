@@ -6,7 +6,8 @@
 need_shared reference/arch/t5 "a tiny checkpoint with an encoder"
 cd "$TMP" || exit 1
 ok "convert" gguf-convert -q --type f32 -o m.gguf "$SHARED/reference/arch/t5"
-# The tied head of random weights would say each token again: with its sign turned over it says what depends on the source.
+# The tied head of random weights would say each token again: with its sign turned over it says what depends on the
+# source.
 sed 's|1 / sqrt(embedding_length)|-1 / sqrt(embedding_length)|' "$SRC/model/arch/t5.yaml" >turned.yaml
 run() { gguf-run -q -m m.gguf --arch-file turned.yaml --cache-type-k f32 --cache-type-v f32 --temp 0 -n 6 --ids "$@"; }
 for prompt in "hello world" "The quick brown fox jumps over the lazy dog."; do

@@ -34,7 +34,8 @@ for name in llama llama-dynamic-yarn llama-linear-bias llama-rope-parameters lla
 	gpt_bigcode phi2 stablelm ernie4_5 ernie4_5_moe olmo olmo3 nemotron granitemoe granitemoehybrid dots1; do
 	dir=$SHARED/reference/arch/$name
 	m=$TMP/$name.gguf
-	# float32 weights stay float32, where the automatic type would round them to f16, and so do those that take in factors
+	# float32 weights stay float32, where the automatic type would round them to f16, and so do those that take in
+	# factors
 	type=auto
 	case $name in gpt2|falcon_h1) type=f32 ;; esac
 	ok "$name: convert" gguf-convert -q --type $type -o "$m" "$dir"
@@ -48,8 +49,8 @@ for name in llama llama-dynamic-yarn llama-linear-bias llama-rope-parameters lla
 	want=$dir/expected/logits.f32
 	[ -f "$want" ] || want=$dir/expected/last_hidden_state.f32
 	ok "$name: logits" "$cmp_f32" "$TMP/logits" "$want" 1e-4
-	# the last entry of hidden.f32 stands after the final norm, which the residual stream does not have; the first is
-	# the output of the first layer for Mamba, its input for all others
+	# the last entry of hidden.f32 stands after the final norm, which the residual stream does not have; the first
+	# is the output of the first layer for Mamba, its input for all others
 	head -1 "$TMP/ids" >"$TMP/first"
 	case $name in
 	t5) head -1 "$TMP/source" | gguf-logits -m "$m" --source - --hidden "$TMP/first" >"$TMP/hidden" ;;

@@ -17,7 +17,9 @@ variants()
 		| $all | keys_unsorted[] | select(test("[.][1-9][0-9]*[.]") | not) as $t
 		| range($all[$t].shape | length) as $axis
 		| $all | .[$t].shape[$axis] *= 2 | .[$t].n *= 2
-		| reduce keys_unsorted[] as $k ({at: 0, h: .}; .h[$k] = {dtype: .h[$k].dtype, shape: .h[$k].shape, data_offsets: [.at, .at + .h[$k].n]} | .at = .h[$k].data_offsets[1])
+		| reduce keys_unsorted[] as $k ({at: 0, h: .};
+			.h[$k] |= {dtype, shape, data_offsets: [0, .n]} | .h[$k].data_offsets[] += .at
+			| .at = .h[$k].data_offsets[1])
 		| "\($t)\t\(.at)\t\(.h | tojson)"'
 }
 # write FILE BYTES HEADER

@@ -14,7 +14,8 @@ arch_file()
 {
 	arch=$(jq -r '.kv[0].value' "$1")
 	{
-		jq -r '"schema: 1\nfallback: true\narch: \(.kv[0].value)\nclasses: {\(.config.architectures[0] // "None"): {}}"' "$1"
+		jq -r '"schema: 1\nfallback: true\narch: \(.kv[0].value)",
+			"classes: {\(.config.architectures[0] // "None"): {}}"' "$1"
 		if [ -f "$SRC/model/arch/$arch.yaml" ]; then echo "like: $arch"
 		elif [ "$arch" = phi2 ]; then echo "convert: {vocab: {add_bos: false}}"
 		else echo "convert: {}"
