@@ -47,10 +47,6 @@ static size_t records_bytes(const struct attn_shape *s, size_t n_tokens, size_t 
 {
 	return n_tokens*s->n_head*parts*record(s)*sizeof(float);
 }
-size_t attn_partial_bytes(const struct attn_shape *s, size_t n_tokens, size_t n_pos)
-{
-	return records_bytes(s, n_tokens, size_parts(n_pos, ATTN_SPLIT) + 1);
-}
 
 /* Rows of a task: what they need is to fit a core's cache. */
 enum { FEW_ROWS = 2*ATTN_GROUP, ROOM = 96 << 10 };      /* floats */
@@ -91,16 +87,45 @@ static size_t heads_together(const struct attn_shape *s, const struct attn_rows 
 	n = size_least(size_least(n, total/n_tasks), s->n_kv);
 	return n ? size_parts(s->n_kv, size_parts(s->n_kv, n)) : 1;
 }
-struct attn_plan attn_plan(struct attn *a, int n_threads)
+static size_t tasks_wanted(int n_threads)
 {
 	enum { TASKS = 4 };             /* of a thread, so that all end at about the same time */
+	return n_threads > 1 ? TASKS*(size_t)n_threads : 1;
+}
+static size_t parts_of(const struct attn *a, const struct attn_rows *r)
+{
+	size_t first;
+	return r->n ? splits_of(a, r, &first) : 1;
+}
+size_t attn_partial_bytes(struct attn *a, int n_threads)
+{
+	size_t want = tasks_wanted(n_threads), bytes = 0;
+	if (cut_tokens(a, want) >= want) return 0;
+	for (size_t i = 0; i < a->n_rows; i++) {
+		size_t parts = parts_of(a, a->rows + i);
+		if (parts > 1) bytes += records_bytes(&a->shape, a->rows[i].n, parts);
+	}
+	return bytes;
+}
+size_t attn_partial_most(const struct attn_shape *s, size_t n_tokens, size_t n_pos, int n_threads)
+{
+	/* of more tokens there are tasks enough */
+	size_t n = size_least(size_least(n_tokens, n_pos), tasks_wanted(n_threads)*ATTN_ROWS), bytes = 0;
+	for (; n && !bytes; n--) {
+		struct attn_rows r = { .n = n, .pos = n_pos - n, .n_pos = n_pos };
+		bytes = attn_partial_bytes(&(struct attn){ .shape = *s, .mask = ATTN_CAUSAL, .rows = &r, .n_rows = 1 },
+			n_threads);
+	}
+	return bytes;
+}
+struct attn_plan attn_plan(struct attn *a, int n_threads)
+{
 	const struct attn_shape *s = &a->shape;
 	struct attn_plan p = { 0 };
-	size_t want = n_threads > 1 ? TASKS*(size_t)n_threads : 1, total = cut_tokens(a, want), used = 0, first;
-	bool few = total < want;
+	size_t want = tasks_wanted(n_threads), total = cut_tokens(a, want), used = 0;
 	for (size_t i = 0; i < a->n_rows; i++) {
 		struct attn_rows *r = a->rows + i;
-		size_t parts = few && r->n ? splits_of(a, r, &first) : 1, bytes = records_bytes(s, r->n, parts);
+		size_t parts = total < want ? parts_of(a, r) : 1, bytes = records_bytes(s, r->n, parts);
 		r->cut.first_task = p.n_tasks;
 		r->cut.first_merge = p.n_merges;
 		if (parts > 1 && a->partial && bytes <= a->partial_bytes - used) {

@@ -114,8 +114,10 @@ struct attn {
 	size_t partial_bytes;
 };
 
-/* What `partial` must have for n_tokens that see n_pos positions each to be cut. */
-size_t attn_partial_bytes(const struct attn_shape *s, size_t n_tokens, size_t n_pos);
+/* What `partial` must have for this batch to be cut over positions; 0: its tokens keep n_threads busy without. */
+size_t attn_partial_bytes(struct attn *a, int n_threads);
+/* The most of that for up to n_tokens of one sequence that see up to n_pos positions. */
+size_t attn_partial_most(const struct attn_shape *s, size_t n_tokens, size_t n_pos, int n_threads);
 /* Scratch of a thread, 64-byte aligned. */
 size_t attn_work_bytes(const struct attn_shape *s);
 

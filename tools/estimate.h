@@ -21,7 +21,7 @@
 
 /* Of a program with its libraries, in bytes; a vocabulary comes on top, at ESTIMATE_PER_TOKEN for each of its tokens.
  * */
-enum { ESTIMATE_BASE = 3 << 20, ESTIMATE_PER_TOKEN = 155 };
+enum { ESTIMATE_BASE = 11 << 19, ESTIMATE_PER_TOKEN = 155 };
 
 struct estimate {
 	bool known;                     /* the header has what a context estimate needs; else only weights is set */

@@ -68,17 +68,16 @@ static void merge_task(void *ctx, size_t task, int worker)
 	attn_merge(c->a, task);
 }
 
-size_t cpu_partial_bytes(const struct attn_shape *s, size_t n_rows, size_t n_pos)
+size_t cpu_partial_most(const struct attn_shape *s, size_t n_rows, size_t n_pos, size_t n_threads)
 {
-	size_t bytes = attn_partial_bytes(s, n_rows, n_pos);
-	return bytes <= MAX_PARTIAL ? bytes : 0;
+	return size_least(attn_partial_most(s, n_rows, n_pos, (int)n_threads), MAX_PARTIAL);
 }
 
 /* Results of splits: as large as this batch wants, or none where that is too much or there is no memory. */
-static void partial(struct work *w, struct attn *a, size_t n_rows, size_t n_pos)
+static void partial(struct work *w, struct attn *a)
 {
-	size_t bytes = cpu_partial_bytes(&a->shape, n_rows, n_pos);
-	if (bytes > w->partial_bytes) {
+	size_t bytes = attn_partial_bytes(a, ggu_pool_size(w->m->pool));
+	if (bytes > w->partial_bytes && bytes <= MAX_PARTIAL) {
 		void *p;
 		free(w->partial);
 		w->partial = posix_memalign(&p, 64, bytes) ? NULL : p;
@@ -119,7 +118,6 @@ void cpu_attend(struct run *r, const struct attend *a)
 		.rows = r->w->rows, .n_rows = r->n_seg };
 	struct attends c = { &t, r->w };
 	struct attn_plan plan;
-	size_t n_pos = 0;
 	double bytes, macs = 0;
 	for (size_t i = 0; i < r->n_seg; i++) {
 		const struct segment *s = r->seg + i;
@@ -129,10 +127,9 @@ void cpu_attend(struct run *r, const struct attend *a)
 			.n_pos = seen,
 			.q = cpu_at(r, a->q) + s->t0*a->q_stride, .out = cpu_at(r, a->out) + s->t0*a->out_stride,
 			.q_stride = a->q_stride, .out_stride = a->out_stride };
-		if (seen > n_pos) n_pos = seen;
 	}
 	cpu_store(r, a);
-	partial(r->w, &t, r->n, n_pos);
+	partial(r->w, &t);
 	plan = attn_plan(&t, ggu_pool_size(r->w->m->pool));
 	if (r->w->profile) attn_cost(&t, &bytes, &macs);
 	/* a thread's splits follow each other: it has asked for the next one's first keys */

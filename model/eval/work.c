@@ -170,7 +170,7 @@ size_t work_bytes(const struct work *w) { return bytes_of(w, (size_t)ggu_pool_si
 /* ---- the cost of a model ---- */
 
 /* Of a stack whose sequences' caches are those of s. */
-static struct measure measure_work(struct work *w, const struct state *s, size_t n_ctx)
+static struct measure measure_work(struct work *w, const struct state *s, size_t n_ctx, size_t n_threads)
 {
 	struct measure m = measure_layers(w, w->n_batch);
 	w->bytes = m.plan.peak;
@@ -179,7 +179,7 @@ static struct measure measure_work(struct work *w, const struct state *s, size_t
 	for (; s; s = s->source)
 		for (size_t i = 0; i < s->g->n_caches; i++)
 			w->partial_bytes = size_most(w->partial_bytes,
-				cpu_partial_bytes(s->shape + i, w->n_batch, n_ctx));
+				cpu_partial_most(s->shape + i, w->n_batch, n_ctx, n_threads));
 	return m;
 }
 /* Most pages of a lane on the way to n_ctx positions. */
@@ -216,13 +216,13 @@ enum ggu_status model_cost(struct model_cost *cost, struct model *m, const struc
 	struct state *s;
 	enum ggu_status st = state_new(&s, m, o, err);
 	if (st) return st;
-	layers = measure_work(&w, s, n_ctx);
+	layers = measure_work(&w, s, n_ctx, threads);
 	measure_weight(&head, &g->head, 1);
 	*cost = (struct model_cost){ layers.macs, layers.macs - layers.macs_all, head.macs, layers.weight_bytes,
 		head.weight_bytes };
 	measure_state(s, n_ctx, w.n_batch, cost);
 	if (g->source) {
-		encoder = measure_work(&source, s->source, n_ctx);
+		encoder = measure_work(&source, s->source, n_ctx, threads);
 		cost->source_macs = encoder.macs;
 		cost->source_weight_bytes = encoder.weight_bytes;
 		measure_state(s->source, n_ctx, n_ctx, cost);

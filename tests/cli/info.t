@@ -107,16 +107,21 @@ not_ok "a folder" 2 gguf-info .
 # the estimate of a model that is evaluated is what gguf-run takes
 if [ -n "${SANITIZED:-}" ]; then skip "memory as predicted" "a sanitizer's memory comes on top"; else
 	ok "a model" gguf-convert -q -o w.gguf "$DATA/wiki-7m"
-	ids=$(head -c 4000 "$DATA/prose/evaluation.txt" | gguf-tokenize -q -m w.gguf | wc -w)
-	for types in 'i16 i16' 'f32 q8_0'; do
-		k=${types% *} v=${types#* }
-		head -c 4000 "$DATA/prose/evaluation.txt" | "$BUILD/tests/cli/tool_peak" gguf-run -q -j 2 -m w.gguf \
-			-n 20 --cache-type-k "$k" --cache-type-v "$v" 3>peak >/dev/null
+	while read -r bytes k v; do
+		head -c "$bytes" "$DATA/prose/evaluation.txt" >prompt
+		ids=$(gguf-tokenize -q -m w.gguf prompt | wc -w)
+		"$BUILD/tests/cli/tool_peak" gguf-run -q -j 2 -m w.gguf -n 20 --cache-type-k "$k" --cache-type-v "$v" \
+			prompt 3>peak >/dev/null
 		told=$(gguf-info --json --ctx $((ids + 20)) --cache-type-k "$k" --cache-type-v "$v" w.gguf |
 			jq .estimate.total_bytes)
-		ok "memory with a cache of $types: $(cat peak), predicted $told" awk -v a="$told" -v b="$(cat peak)" \
-			'BEGIN { exit !(a/b < 1.05 && b/a < 1.05) }'
-	done
+		ok "memory of $ids tokens and a cache of $k and $v: $(cat peak), predicted $told" \
+			awk -v a="$told" -v b="$(cat peak)" 'BEGIN { exit !(a/b < 1.05 && b/a < 1.05) }'
+	done <<-.
+		4000 i16 i16
+		4000 f32 q8_0
+		16000 i16 i16
+		30000 i16 i16
+	.
 fi
 
 # strings as they are shown

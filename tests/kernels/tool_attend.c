@@ -85,7 +85,7 @@ static void bench(struct attn_shape s, const float *x, const struct limits *one,
 	double t, read, macs;
 	fill(&l, x);
 	l.a.rows = &l.rows;
-	l.a.partial_bytes = attn_partial_bytes(&s, 1, DEPTH);
+	l.a.partial_bytes = attn_partial_bytes(&l.a, ggu_pool_size(pool));
 	l.a.partial = bytes(l.a.partial_bytes);
 	l.work = bytes((size_t)ggu_pool_size(pool)*attn_work_bytes(&s));
 	attn_cost(&l.a, &read, &macs);
