@@ -8,7 +8,8 @@
 #include "page.h"
 
 enum { LARGE = 2 << 20, FIRST = 8*LARGE, SLAB_MAX = 32*LARGE };         /* LARGE: a large page of memory */
-struct slab { struct slab *next; size_t page_bytes, left; _Alignas(64) char bytes[]; };       /* left: pages */
+/* left: pages from `fresh` on, so that what is touched of a slab lies together */
+struct slab { struct slab *next; size_t page_bytes, left; char *fresh; _Alignas(64) char bytes[]; };
 
 /* As many pages as there are already: most of a slab is in use, and untouched memory costs nothing. Few pages of a
  * large memory's page would lie in small ones at first, which attention to these positions would feel for ever. */
@@ -27,7 +28,7 @@ static struct slab *slab_new(struct pages *p, size_t page_bytes)
 	if (large) madvise(at, bytes, MADV_HUGEPAGE);
 #endif
 	s = at;
-	*s = (struct slab){ p->slab, page_bytes, (bytes - sizeof *s)/page_bytes };
+	*s = (struct slab){ p->slab, page_bytes, (bytes - sizeof *s)/page_bytes, s->bytes };
 	p->slab = s;
 	p->taken += bytes;
 	return s;
@@ -51,7 +52,10 @@ static struct page *fresh_page(struct pages *p, size_t size)
 	struct slab *s = p->slab;
 	while (s && (s->page_bytes != bytes || !s->left)) s = s->next;
 	if (!s) s = slab_new(p, bytes);
-	return s ? (void *)(s->bytes + --s->left*bytes) : NULL;
+	if (!s) return NULL;
+	s->left--;
+	s->fresh += bytes;
+	return (void *)(s->fresh - bytes);
 }
 
 struct page *page_new(struct pages *p, size_t size)
