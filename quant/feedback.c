@@ -354,12 +354,20 @@ static void errors_of(const struct quant_feedback *q, const struct work *w, size
 	}
 }
 
-/* A row that lies on the type's lattice from end to end */
+/* A row that lies on the type's lattice from end to end. Zeros lie on each, and every search makes zeros of them. */
 static bool exact_row(uint32_t type, const float *x, size_t n_blocks, void *dst)
 {
-	if (enc_exact_blocks(type, x, 1, NULL) == 0 || enc_exact_blocks(type, x, n_blocks, NULL) < n_blocks)
-		return false;
-	enc_exact_blocks(type, x, n_blocks, dst);
+	const struct ggu_type_info *t = ggu_type_info(type);
+	const size_t n = t->block_weights;
+	size_t found = 0;
+	for (size_t b = 0; b < n_blocks; b++) {
+		size_t zeros = 0;
+		if (enc_exact_blocks(type, x + b*n, 1, NULL)) { found++; continue; }
+		while (zeros < n && x[b*n + zeros] == 0) zeros++;
+		if (zeros < n) return false;
+	}
+	if (!found) return false;
+	quant_encode(type, NULL, x, NULL, 1, n_blocks*n, QUANT_EFFORT_MIN, dst);
 	return true;
 }
 enum ggu_status quant_feedback_encode(const struct quant_feedback *q, uint32_t type, const struct quant_objective *o,

@@ -158,6 +158,25 @@ static void check_type(const struct ggu_type_info *t, const struct problem *p)
 	kt_free(want, bytes); kt_free(got, bytes);
 	kt_result();
 }
+/* Rows of a decoded file stay as they are, also where some of their blocks are zeros. */
+static void check_lattice(const struct ggu_type_info *t, const struct problem *p)
+{
+	const size_t n = ROWS*p->cols, bytes = n/t->block_weights*t->block_bytes;
+	uint8_t *dst = kt_buffer(bytes);
+	double e;
+	kt_name("%s with feedback encodes rows that it decoded without error, zeros among them", t->name);
+	for (size_t i = 0; i < n; i++) p->x[i] = i/t->block_weights % 3 == 1 ? 0 : 0.05f*kt_bell();
+	quant_select(NULL, NULL);
+	quant_encode(t->id, NULL, p->x, NULL, ROWS, p->cols, QUANT_EFFORT_DEFAULT, dst);
+	quant_decode(t->id, dst, p->x, n);
+	encode(p->alone, t, p, ROWS, ROWS, dst, &e);
+	quant_decode(t->id, dst, p->y, n);
+	for (size_t i = 0; i < n && !kt_failed(); i++)
+		if (p->x[i] != p->y[i]) kt_fail("weight %zu: %a became %a", i, p->x[i], p->y[i]);
+	if (e != 0) kt_fail("it tells of an error of %g", e);
+	kt_free(dst, bytes);
+	kt_result();
+}
 static const struct { const char *type; uint64_t hash; } golden[] = {
 #include "golden_feedback.inc"
 };
@@ -262,6 +281,7 @@ int main(int argc, char **argv)
 		for (uint32_t id = 0; id < GGU_TYPE_COUNT; id++) {
 			if (!ggu_type_info(id) || !quant_can_feed_back(id)) continue;
 			check_type(ggu_type_info(id), &p);
+			check_lattice(ggu_type_info(id), &p);
 			if (!i) check_hostile(ggu_type_info(id), &p);
 		}
 		problem_free(&p);
