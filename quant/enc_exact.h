@@ -103,6 +103,12 @@ static int exact_digit(const struct grid *a, int64_t level, int other)
 		if ((int64_t)a->level[i] + shift == m) return i | other << 6 | (level < 0 && !a->delta) << 7;
 	return -1;
 }
+/* Are the digits of n weights words of the book? */
+static bool exact_words(const struct grid *a, const uint8_t *code, int n)
+{
+	for (int i = 0; i < n; i += a->word) if (!grid_has(a, code + i)) return false;
+	return true;
+}
 /* Codes of n weights of which each is whole*step; a delta of a book is the same for all of them. */
 static bool exact_codes(const struct coder *c, const int64_t *x, int n, int64_t parts, int64_t step, uint8_t *code)
 {
@@ -114,7 +120,7 @@ static bool exact_codes(const struct coder *c, const int64_t *x, int n, int64_t 
 			if (q < 0) break;
 			code[i] = (uint8_t)q;
 		}
-		if (i == n) return true;
+		if (i == n && (!c->book || exact_words(c->book, code, n))) return true;
 	}
 	return false;
 }

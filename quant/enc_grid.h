@@ -32,6 +32,7 @@ struct grid {
 	int even;                       /* the signs of 8 weights have an even number of minuses */
 	float top, unit;                /* greatest l; D = d*unit */
 	ri (*best)(const ri (*a)[9], const ri (*b)[9]); /* GRID_SEARCH of the book */
+	const struct grid_rank *rank;
 	float bias;                     /* the scale that the book wants, by that of digits as they please */
 	/* the level that a start maps the mean magnitude to, if that gives the greater scale: magnitudes differ little
 	 * then; those all alike are mapped to the least level; 0: no such start */
@@ -428,25 +429,32 @@ static inline void grid_again(const struct grid *a, const struct grid_effort *f,
 	}
 }
 
-/* For packing: the number of the word whose digits start at element e of lane l. A product of its bytes has in one byte
- * the sum of the digits of a half times the powers of the base. */
-static inline unsigned grid_number(const struct grid *a, const struct grid_rank *rank, const struct tile *t, int e,
-	int l)
+/* The halves of the word whose digits start at p. A product of its bytes has in one byte the sum of the digits of a
+ * half times the powers of the base. */
+static inline const struct grid_rank *grid_halves(const struct grid *a, const uint8_t *p, unsigned *first)
 {
-	const uint8_t *p = t->code[l] + e;
 	uint32_t u[2] = { 0, 0 };
-	unsigned first, n;
-	uint64_t below;
-	const struct grid_rank *r;
 	memcpy(u, p, (size_t)a->word);
 	if (a->base == 8) {
 		u[0] = (u[0] & 0x07070707)*0x0108;
-		first = u[0] >> 8 & 255; r = rank + (u[0] >> 24);
-	} else {
-		first = (u[0] & 0x03030303)*0x0103091b >> 24;
-		r = rank + ((u[1] & 0x03030303)*0x0103091b >> 24);
+		*first = u[0] >> 8 & 255;
+		return a->rank + (u[0] >> 24);
 	}
-	below = first < 64 ? ((uint64_t)1 << first) - 1 : UINT64_MAX;
+	*first = (u[0] & 0x03030303)*0x0103091b >> 24;
+	return a->rank + ((u[1] & 0x03030303)*0x0103091b >> 24);
+}
+static inline bool grid_has(const struct grid *a, const uint8_t *digits)
+{
+	unsigned first;
+	const struct grid_rank *r = grid_halves(a, digits, &first);
+	return r->has[first/64] >> first%64 & 1;
+}
+/* For packing: the number of the word whose digits start at element e of lane l. */
+static inline unsigned grid_number(const struct grid *a, const struct tile *t, int e, int l)
+{
+	unsigned first, n;
+	const struct grid_rank *r = grid_halves(a, t->code[l] + e, &first);
+	uint64_t below = first < 64 ? ((uint64_t)1 << first) - 1 : UINT64_MAX;
 	n = r->base + (unsigned)__builtin_popcountll(r->has[0] & below);
 	if (first <= 64) return n;
 	below = ((uint64_t)1 << (first - 64)) - 1;

@@ -33,7 +33,7 @@ static inline void iq1_m_unpack(const struct iq1_m *b, struct codes256 *c)
 
 static const struct grid book_iq1_m = { .n = 16, .word = 8, .base = 3, .level = { -7, 1, 9, 0, -7, 1, 9 }, .line = 2,
 	.shift = -2, .delta = DELTA_WORD,
-	.top = 7, .unit = 0.125f, .best = grid_best_iq1, .bias = 1.01f };
+	.top = 7, .unit = 0.125f, .best = grid_best_iq1, .rank = rank_iq1, .bias = 1.01f };
 static void pack_iq1_m(void *block, const struct tile *t, const struct fitted *f, int h)
 {
 	struct iq1_m *o = block;
@@ -47,7 +47,7 @@ static void pack_iq1_m(void *block, const struct tile *t, const struct fitted *f
 		o->scales[2*i + 1] = (uint8_t)(s >> 8);
 	}
 	for (int k = 0; k < 32; k++) {
-		unsigned n = grid_number(&book_iq1_m, rank_iq1, t, k%2*8, k/2);
+		unsigned n = grid_number(&book_iq1_m, t, k%2*8, k/2);
 		o->qs[k] = (uint8_t)n;
 		o->qh[k/2] |= (uint8_t)((n >> 8 | (t->code[k/2][k%2*8] >> 6 & 1u) << 3) << k%2*4);
 	}

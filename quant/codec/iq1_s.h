@@ -28,7 +28,7 @@ static inline void iq1_s_unpack(const struct iq1_s *b, struct codes256 *c)
 
 static const struct grid book_iq1_s = { .n = 32, .word = 8, .base = 3, .level = { -7, 1, 9, 0, -7, 1, 9 }, .line = 2,
 	.shift = -2, .delta = DELTA_LANE,
-	.top = 7, .unit = 0.125f, .best = grid_best_iq1, .bias = 1.01f };
+	.top = 7, .unit = 0.125f, .best = grid_best_iq1, .rank = rank_iq1, .bias = 1.01f };
 /* of iq1_m too */
 static const struct grid_effort iq1_effort[] = {
 	{ .starts = 1, .iters = 1, .first = 13.0f, .step = 3.0f, .walks = 1, .reach = 0, .again = 0, .free = true },
@@ -52,7 +52,7 @@ static void pack_iq1_s(void *block, const struct tile *t, const struct fitted *f
 		int l = 8*h + j;
 		unsigned tail = (unsigned)f->ls[l] << 12 | (unsigned)(t->code[l][0] >> 6 & 1) << 15;
 		for (int k = 0; k < 4; k++) {
-			unsigned n = grid_number(&book_iq1_s, rank_iq1, t, 8*k, l);
+			unsigned n = grid_number(&book_iq1_s, t, 8*k, l);
 			o->qs[4*j + k] = (uint8_t)n;
 			tail |= n >> 8 << 3*k;
 		}

@@ -23,7 +23,7 @@ static inline void iq2_s_unpack(const struct iq2_s *b, struct codes256 *c)
 #ifdef QUANT_ENCODER
 
 static const struct grid book_iq2_s = { .n = 16, .word = 8, .base = 3, .level = { 8, 25, 43, 0, 8, 25, 43 }, .line = 1,
-	.top = 15, .unit = 0.125f, .best = grid_best_iq2_s, .bias = 1.03f };
+	.top = 15, .unit = 0.125f, .best = grid_best_iq2_s, .rank = rank_iq2_s, .bias = 1.03f };
 static void pack_iq2_s(void *block, const struct tile *t, const struct fitted *f, int h)
 {
 	struct iq2_s *o = block;
@@ -32,7 +32,7 @@ static void pack_iq2_s(void *block, const struct tile *t, const struct fitted *f
 	memset(o->qh, 0, sizeof o->qh);
 	for (int j = 0; j < 8; j++) o->scales[j] = (uint8_t)((int)f->ls[2*j] | (int)f->ls[2*j + 1] << 4);
 	for (int k = 0; k < 32; k++) {
-		unsigned n = grid_number(&book_iq2_s, rank_iq2_s, t, k%2*8, k/2);
+		unsigned n = grid_number(&book_iq2_s, t, k%2*8, k/2);
 		o->qs[k] = (uint8_t)n;
 		o->qh[k/4] |= (uint8_t)(n >> 8 << k%4*2);
 		o->qs[32 + k] = (uint8_t)grid_sign_bits(t, k%2*8, k/2, 8);

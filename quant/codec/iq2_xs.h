@@ -29,7 +29,7 @@ static inline void iq2_xs_unpack(const struct iq2_xs *b, struct codes256 *c)
 
 static const struct grid book_iq2_xs = { .n = 16, .word = 8, .base = 3, .level = { 8, 25, 43, 0, 8, 25, 43 },
 	.line = 1, .even = 1,
-	.top = 15, .unit = 0.125f, .best = grid_best_iq2_xs, .bias = 1.03f };
+	.top = 15, .unit = 0.125f, .best = grid_best_iq2_xs, .rank = rank_iq2_xs, .bias = 1.03f };
 /* of iq2_s too */
 static const struct grid_effort iq2_half_effort[] = {
 	{ .starts = 2, .iters = 1, .first = 44.0f, .step = 7.0f, .walks = 1, .reach = 0, .again = 0, .free = true },
@@ -49,7 +49,7 @@ static void pack_iq2_xs(void *block, const struct tile *t, const struct fitted *
 	o->d = f16_scale(f->d[0]);
 	for (int j = 0; j < 8; j++) o->scales[j] = (uint8_t)((int)f->ls[2*j] | (int)f->ls[2*j + 1] << 4);
 	for (int k = 0; k < 32; k++)
-		o->qs[k] = (uint16_t)(grid_number(&book_iq2_xs, rank_iq2_xs, t, k%2*8, k/2) | grid_sign_bits(t, k%2*8,
+		o->qs[k] = (uint16_t)(grid_number(&book_iq2_xs, t, k%2*8, k/2) | grid_sign_bits(t, k%2*8,
 			k/2, 7) << 9);
 }
 ENCODER_GRID(iq2_xs, 16, 16, iq2_half_effort)

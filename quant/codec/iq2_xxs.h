@@ -24,7 +24,7 @@ static inline void iq2_xxs_unpack(const struct iq2_xxs *b, struct codes256 *c)
 
 static const struct grid book_iq2_xxs = { .n = 32, .word = 8, .base = 3, .level = { 8, 25, 43, 0, 8, 25, 43 },
 	.line = 1, .even = 1,
-	.top = 15, .unit = 0.125f, .best = grid_best_iq2_xxs, .bias = 1.03f, .flat = 30 };
+	.top = 15, .unit = 0.125f, .best = grid_best_iq2_xxs, .rank = rank_iq2_xxs, .bias = 1.03f, .flat = 30 };
 static const struct grid_effort iq2_xxs_effort[] = {
 	{ .starts = 2, .iters = 1, .first = 44.0f, .step = 7.0f, .walks = 1, .reach = 0, .again = 0, .free = true },
 	{ .starts = 3, .iters = 1, .first = 42.0f, .step = 6.0f, .walks = 1, .reach = 0, .again = 0, .free = true },
@@ -45,7 +45,7 @@ static void pack_iq2_xxs(void *block, const struct tile *t, const struct fitted 
 		uint32_t tail = (uint32_t)f->ls[l] << 28;
 		unsigned n[4];
 		for (int k = 0; k < 4; k++) {
-			n[k] = grid_number(&book_iq2_xxs, rank_iq2_xxs, t, 8*k, l);
+			n[k] = grid_number(&book_iq2_xxs, t, 8*k, l);
 			tail |= grid_sign_bits(t, 8*k, l, 7) << 7*k;
 		}
 		o->qs[4*j] = (uint16_t)(n[0] | n[1] << 8);

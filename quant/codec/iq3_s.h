@@ -27,7 +27,7 @@ static inline void iq3_s_unpack(const struct iq3_s *b, struct codes256 *c)
 
 static const struct grid book_iq3_s = { .n = 32, .word = 4, .base = 8, .level = { 1, 3, 5, 7, 9, 11, 13, 15 },
 	.line = 7,
-	.top = 15, .unit = 1, .best = grid_best_iq3_s, .bias = 1.04f, .flat = 7.2f };
+	.top = 15, .unit = 1, .best = grid_best_iq3_s, .rank = rank_iq3_s, .bias = 1.04f, .flat = 7.2f };
 static const struct grid_effort iq3_s_effort[] = {
 	{ .starts = 1, .iters = 1, .first = 14.0f, .step = 2.5f, .walks = 1, .reach = 0, .again = 0, .free = true },
 	{ .starts = 2, .iters = 1, .first = 13.0f, .step = 2.5f, .walks = 1, .reach = 0, .again = 0, .free = true },
@@ -46,7 +46,7 @@ static void pack_iq3_s(void *block, const struct tile *t, const struct fitted *f
 	memset(o->qh, 0, sizeof o->qh);
 	for (int j = 0; j < 4; j++) o->scales[j] = (uint8_t)((int)f->ls[8*h + 2*j] | (int)f->ls[8*h + 2*j + 1] << 4);
 	for (int k = 0; k < 64; k++) {
-		unsigned n = grid_number(&book_iq3_s, rank_iq3_s, t, k%8*4, 8*h + k/8);
+		unsigned n = grid_number(&book_iq3_s, t, k%8*4, 8*h + k/8);
 		o->qs[k] = (uint8_t)n;
 		o->qh[k/8] |= (uint8_t)(n >> 8 << k%8);
 	}

@@ -26,7 +26,7 @@ static inline void iq3_xxs_unpack(const struct iq3_xxs *b, struct codes256 *c)
 
 static const struct grid book_iq3_xxs = { .n = 32, .word = 4, .base = 8, .level = { 4, 12, 20, 28, 36, 44, 52, 62 },
 	.line = 6, .even = 1,
-	.top = 15, .unit = 0.25f, .best = grid_best_iq3_xxs, .bias = 1, .flat = 30 };
+	.top = 15, .unit = 0.25f, .best = grid_best_iq3_xxs, .rank = rank_iq3_xxs, .bias = 1, .flat = 30 };
 static const struct grid_effort iq3_xxs_effort[] = {
 	{ .starts = 2, .iters = 1, .first = 50.0f, .step = 11.0f, .walks = 1, .reach = 0, .again = 0, .free = true },
 	{ .starts = 3, .iters = 1, .first = 48.0f, .step = 8.0f, .walks = 1, .reach = 0, .again = 0, .free = true },
@@ -46,7 +46,7 @@ static void pack_iq3_xxs(void *block, const struct tile *t, const struct fitted 
 		int l = 8*h + j;
 		uint32_t tail = (uint32_t)f->ls[l] << 28;
 		for (int k = 0; k < 8; k++)
-			o->qs[8*j + k] = (uint8_t)grid_number(&book_iq3_xxs, rank_iq3_xxs, t, 4*k, l);
+			o->qs[8*j + k] = (uint8_t)grid_number(&book_iq3_xxs, t, 4*k, l);
 		for (int k = 0; k < 4; k++) tail |= grid_sign_bits(t, 8*k, l, 7) << 7*k;
 		for (int i = 0; i < 4; i++) o->qs[64 + 4*j + i] = (uint8_t)(tail >> 8*i);
 	}

@@ -353,6 +353,25 @@ static void sparse_lattices_are_kept(void **state)
 	}
 }
 
+/* x, of one block, is encoded without error. */
+static void lattice_is_kept(uint32_t type, size_t n)
+{
+	quant_encode(type, NULL, x, NULL, 1, n, 5, got);
+	quant_decode(type, got, imp, n);
+	for (size_t i = 0; i < n; i++) assert_true(imp[i] == x[i]);
+}
+/* Weights of one level are many scales' multiples: by most of them their digits are no word of the book. */
+static void words_of_a_book_are_kept(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < 64; i++) {
+		/* d, 64 numbers of words, all but one of which are those of the least digits; scales */
+		unsigned char block[110] = { 0xc3, 7, [106] = 0xe7, 0x84, (unsigned char)(0x47 + i), 0xe5 };
+		block[2 + i] = 0xea;
+		quant_decode(GGU_TYPE_IQ3_S, block, x, 256);
+		lattice_is_kept(GGU_TYPE_IQ3_S, 256);
+	}
+}
 static void refuses_what_is_no_block(void **state)
 {
 	static const uint32_t types[] = { 4, GGU_TYPE_I32, GGU_TYPE_F64, GGU_TYPE_COUNT, UINT32_MAX };
@@ -417,6 +436,7 @@ int main(void)
 		cmocka_unit_test(the_greatest_stay_finite),
 		cmocka_unit_test(far_mins_are_not_multiplied_past_their_range),
 		cmocka_unit_test(sparse_lattices_are_kept),
+		cmocka_unit_test(words_of_a_book_are_kept),
 		cmocka_unit_test(refuses_what_is_no_block),
 		cmocka_unit_test(q8_0_rounds_as_ggml),
 		cmocka_unit_test(floats_round_to_even),
