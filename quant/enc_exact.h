@@ -170,7 +170,8 @@ static bool exact_scaled(const struct coder *c, struct exact *e)
 
 /* ---- with mins: weight = d*ls*q - dmin*lm ---- */
 
-/* What dmin*lm of a sub-block may be, for its least weight to have the code q at the scale ls. */
+/* What dmin*lm of a sub-block may be, for its least weight to have the code q at the scale ls. One of equal weights has
+ * any d*ls*q: a min alone, with an ls of 0, stands for them all, see exact_alike. */
 struct exact_min { int64_t min; int ls; };
 enum { EXACT_MINS = 256 };
 static int exact_mins(const struct coder *c, const struct exact *e, int j, int parts, struct exact_min *to)
@@ -185,12 +186,13 @@ static int exact_mins(const struct coder *c, const struct exact *e, int j, int p
 		least = x[i] < least ? x[i] : least;
 		most = x[i] > most ? x[i] : most;
 	}
-	for (int ls = apart ? 1 : 0; ls <= smax; ls++) {
+	if (!apart) to[n++] = (struct exact_min){ -least*parts, 0 };
+	for (int ls = 1; apart && ls <= smax; ls++) {
 		const int64_t step = e->divisor*ls;
 		int top = (int)a->nmax;
-		if (apart && apart*parts % step) continue;
-		if (apart) top -= (int)((most - least)*parts/step < 64 ? (most - least)*parts/step : 64);
-		for (int q = 0; q <= (ls ? top : 0) && n < EXACT_MINS; q++)
+		if (apart*parts % step) continue;
+		top -= (int)((most - least)*parts/step < 64 ? (most - least)*parts/step : 64);
+		for (int q = 0; q <= top && n < EXACT_MINS; q++)
 			to[n++] = (struct exact_min){ step*q - least*parts, ls };
 	}
 	return n;
@@ -203,6 +205,29 @@ static int exact_lm(int64_t min, int64_t pivot, int lm, int mmax)
 	if (!pivot || __builtin_mul_overflow(min, (int64_t)lm, &all)) return -1;
 	return all % pivot || all/pivot < 0 || all/pivot > mmax ? -1 : (int)(all/pivot);
 }
+/* An ls for which d*ls*q is d*product with some code q; -1: none. */
+static int exact_ls(const struct affine *a, int64_t product)
+{
+	int ls = a->smax > 0 ? (int)a->smax : 1;
+	if (product <= 0) return product ? -1 : 0;
+	while (ls > 0 && (product % ls || product/ls > (int64_t)a->nmax)) ls--;
+	return ls ? ls : -1;
+}
+/* Scale and min of a sub-block of equal weights, of which -min is that many parts, dmin being pivot/lm. */
+static bool exact_alike(const struct coder *c, struct exact *e, int j, int64_t min, int64_t pivot, int lm)
+{
+	const int mmax = !pivot ? 0 : c->affine->mmax > 0 ? (int)c->affine->mmax : 1;
+	int64_t level;
+	if (__builtin_mul_overflow(-min, (int64_t)lm, &level)) return false;
+	for (int k = 0; k <= mmax; k++) {
+		if (k && (__builtin_add_overflow(level, pivot, &level))) return false;
+		if (level % (e->divisor*lm)) continue;
+		e->sub[j] = exact_ls(c->affine, level/(e->divisor*lm));
+		e->min[j] = k;
+		if (e->sub[j] >= 0) return true;
+	}
+	return false;
+}
 struct exact_choice { struct exact_min v[EXACT_SUBS][EXACT_MINS]; int n[EXACT_SUBS]; };
 /* Scales and mins of all sub-blocks with one dmin. */
 static bool exact_agree(const struct coder *c, struct exact *e, const struct exact_choice *all, int64_t pivot, int lm)
@@ -210,6 +235,10 @@ static bool exact_agree(const struct coder *c, struct exact *e, const struct exa
 	const int mmax = c->affine->mmax > 0 ? (int)c->affine->mmax : 1;
 	for (int j = 0; j < e->subs; j++) {
 		int i = 0, got = -1;
+		if (all->v[j]->ls == 0) {
+			if (!exact_alike(c, e, j, all->v[j]->min, pivot, lm)) return false;
+			continue;
+		}
 		for (; i < all->n[j] && got < 0; i++) got = exact_lm(all->v[j][i].min, pivot, lm, mmax);
 		if (got < 0) return false;
 		e->sub[j] = all->v[j][i - 1].ls;
@@ -224,9 +253,11 @@ static bool exact_dmin(const struct coder *c, struct exact *e, const struct exac
 	e->dmin = 0;
 	if (exact_agree(c, e, all, 0, 1)) return true;
 	for (int j = 0; j < e->subs; j++) {
-		bool zero = false;
+		const bool alike = all->v[j]->ls == 0;
+		bool zero = alike && exact_alike(c, e, j, all->v[j]->min, 0, 1);
 		for (int i = 0; i < all->n[j]; i++) zero |= all->v[j][i].min == 0;
-		if (!zero && (few < 0 || all->n[j] < all->n[few])) few = j;
+		/* of equal weights it is known which min they may have, not that they have it */
+		if (!zero && (few < 0 || all->v[few]->ls == 0 || (!alike && all->n[j] < all->n[few]))) few = j;
 	}
 	for (int i = 0; few >= 0 && i < all->n[few]; i++)
 		for (int lm = 1; lm <= mmax; lm++)
@@ -235,30 +266,69 @@ static bool exact_dmin(const struct coder *c, struct exact *e, const struct exac
 				return true;
 	return false;
 }
+/* A unit in which the weights of every sub-block are equal: those above 0 are d*ls*q, the others mins. */
+static bool exact_flat(const struct coder *c, struct exact *e)
+{
+	const int64_t most[2] = { c->affine->mmax > 0 ? (int64_t)c->affine->mmax : 1, e->most };
+	int64_t divisor[2] = { 0, 0 };
+	double *const d[2] = { &e->dmin, &e->d };
+	memset(e->sub, 0, sizeof e->sub);
+	memset(e->min, 0, sizeof e->min);
+	for (int i = 0; i < e->n; i += c->n)
+		divisor[e->x[i] > 0] = exact_gcd(e->x[i], divisor[e->x[i] > 0], INT64_MAX);
+	e->d = e->dmin = 0;
+	for (int up = 0; up < 2; up++) {
+		bool done = !divisor[up];
+		for (int parts = 1; !done && parts <= most[up]; parts++) {
+			done = exact_half(e, divisor[up], parts, 1, d[up]);
+			for (int j = 0; done && j < e->subs; j++) {
+				const int64_t x = e->x[j*c->n], k = (x < 0 ? -x : x)/divisor[up];
+				if ((x > 0) != up) continue;
+				done = k <= most[up]/parts;
+				if (!done) break;
+				e->min[j] = up ? 0 : (int)k*parts;
+				e->sub[j] = up ? exact_ls(c->affine, k*parts) : 0;
+				done = e->sub[j] >= 0;
+			}
+		}
+		if (!done) return false;
+	}
+	return divisor[0] || divisor[1];                /* every search makes zeros of zeros */
+}
+static void exact_nearest(const struct coder *c, struct exact *e)
+{
+	for (int i = 0; i < e->n; i++) {
+		const double s = e->d*e->sub[i/c->n], m = e->dmin*e->min[i/c->n];
+		e->code[i] = s != 0 ? (uint8_t)((ldexp((double)e->x[i], e->exponent) + m)/s + 0.5) : 0;
+	}
+}
 static bool exact_affine(const struct coder *c, struct exact *e)
 {
 	struct exact_choice all;
-	for (int parts = 1; e->divisor && parts <= EXACT_PARTS && e->top*parts <= e->most*e->divisor; parts++) {
+	if (!e->divisor) {
+		if (!exact_flat(c, e)) return false;
+		exact_nearest(c, e);
+		return true;
+	}
+	for (int parts = 1; parts <= EXACT_PARTS && e->top*parts <= e->most*e->divisor; parts++) {
 		bool some = exact_half(e, e->divisor, parts, 1, &e->d);
 		for (int j = 0; some && j < e->subs; j++) some = (all.n[j] = exact_mins(c, e, j, parts, all.v[j])) > 0;
 		if (!some || !exact_dmin(c, e, &all, parts)) continue;
-		for (int i = 0; i < e->n; i++) {
-			const double s = e->d*e->sub[i/c->n], m = e->dmin*e->min[i/c->n];
-			e->code[i] = s != 0 ? (uint8_t)((ldexp((double)e->x[i], e->exponent) + m)/s + 0.5) : 0;
-		}
+		exact_nearest(c, e);
 		return true;
 	}
 	return false;
 }
 
 /* Of one scale and one min that lies so far below the steps that a float could not hold all sums. It is the least
- * weight, and d the greatest's distance from it by a code. */
+ * weight, and d the greatest's distance from it by a code; of weights that are all alike the min is an f16 below. */
 static bool exact_rounded(const struct coder *c, const float *x, struct exact *e)
 {
 	float m = x[0], top = x[0], d = 0;
 	int i = 0;
 	for (int k = 1; k < c->n; k++) { m = x[k] < m ? x[k] : m; top = x[k] > top ? x[k] : top; }
-	if (m == 0 || !(fabsf(m) < (top - m)*0x1p-8f) || f16_near(m) != m) return false;
+	if (m == top) m = f16_near(f16_near(m) < m ? m : m - fabsf(m)*0x1p-11f);
+	else if (m == 0 || !(fabsf(m) < (top - m)*0x1p-8f) || f16_near(m) != m) return false;
 	for (int q = (int)c->affine->nmax; q > 0 && i < c->n; q--) {
 		d = f16_near((top - m)/(float)q);
 		if (!(d > 0) || d*(float)q + m != top) continue;

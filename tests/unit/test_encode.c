@@ -372,6 +372,30 @@ static void words_of_a_book_are_kept(void **state)
 		lattice_is_kept(GGU_TYPE_IQ3_S, 256);
 	}
 }
+/* Sub-blocks of equal weights, which have no differences: mins alone, steps beside them, both together. */
+static void equal_weights_of_a_lattice_are_kept(void **state)
+{
+	static const uint32_t types[] = { GGU_TYPE_Q2_K, GGU_TYPE_Q4_K, GGU_TYPE_Q5_K };
+	const float d = 0x1.23p-9f, dmin = 0x1.57p-8f;
+	(void)state;
+	for (size_t k = 0; k < sizeof types/sizeof *types; k++) {
+		const int n = types[k] == GGU_TYPE_Q2_K ? 16 : 32;
+		for (int kind = 0; kind < 3; kind++) {
+			for (int i = 0; i < 256; i++) {
+				const int j = i/n, q = j % 2 ? 3 : i % 4, ls = 1 + j % 7;
+				x[i] = kind == 2 ? (float)(ls*q)*d - (float)(j % 5)*dmin :
+					kind == 1 && j % 2 ? (float)(3*ls)*d : (float)-j*dmin;
+			}
+			lattice_is_kept(types[k], 256);
+		}
+	}
+	for (int i = 1; i < 200; i++) {
+		for (int k = 0; k < 32; k++) x[k] = (0x1p-4f + (float)i*0x1p-14f)*(i % 2 ? 1 : -1) + 15*0x1p-24f;
+		lattice_is_kept(GGU_TYPE_Q4_1, 32);
+		lattice_is_kept(GGU_TYPE_Q5_1, 32);
+	}
+}
+
 static void refuses_what_is_no_block(void **state)
 {
 	static const uint32_t types[] = { 4, GGU_TYPE_I32, GGU_TYPE_F64, GGU_TYPE_COUNT, UINT32_MAX };
@@ -437,6 +461,7 @@ int main(void)
 		cmocka_unit_test(far_mins_are_not_multiplied_past_their_range),
 		cmocka_unit_test(sparse_lattices_are_kept),
 		cmocka_unit_test(words_of_a_book_are_kept),
+		cmocka_unit_test(equal_weights_of_a_lattice_are_kept),
 		cmocka_unit_test(refuses_what_is_no_block),
 		cmocka_unit_test(q8_0_rounds_as_ggml),
 		cmocka_unit_test(floats_round_to_even),
