@@ -320,12 +320,22 @@ static bool exact_affine(const struct coder *c, struct exact *e)
 	return false;
 }
 
+/* Do two of the first sixteen weights lie below zero, where exact_rounded wants none but the min? That tells ordinary
+ * blocks in next to no time. */
+static bool exact_two_below(const float *x)
+{
+	uint32_t below = 0, more;
+	for (int o = 0; o < 16; o += REG) below |= m_bits(r_lt(r_floats(x + o), r_dup(0))) << o;
+	more = below & (below - 1);
+	return more && x[__builtin_ctz(below)] != x[__builtin_ctz(more)];
+}
 /* Of one scale and one min that lies so far below the steps that a float could not hold all sums. It is the least
  * weight, and d the greatest's distance from it by a code; of weights that are all alike the min is an f16 below. */
 static bool exact_rounded(const struct coder *c, const float *x, struct exact *e)
 {
 	float m = x[0], top = x[0], d = 0;
 	int i = 0;
+	if (exact_two_below(x)) return false;
 	for (int k = 1; k < c->n; k++) { m = x[k] < m ? x[k] : m; top = x[k] > top ? x[k] : top; }
 	if (m == top) m = f16_near(f16_near(m) < m ? m : m - fabsf(m)*0x1p-11f);
 	else if (m == 0 || !(fabsf(m) < (top - m)*0x1p-8f) || f16_near(m) != m) return false;
