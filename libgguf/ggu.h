@@ -262,7 +262,8 @@ uint64_t ggu_file_data_offset(const struct ggu_file *f, uint32_t source);       
 uint32_t ggu_file_n_sources(const struct ggu_file *f);
 uint64_t ggu_file_header_bytes(const struct ggu_file *f, uint32_t source);      /* without the padding after it */
 uint64_t ggu_file_data_end(const struct ggu_file *f, uint32_t source);  /* after the last tensor's last byte */
-uint64_t ggu_file_bytes(const struct ggu_file *f, uint32_t source);     /* from the base on; UINT64_MAX for a pipe */
+/* From the base on; UINT64_MAX where that is not known, as of a pipe. */
+uint64_t ggu_file_bytes(const struct ggu_file *f, uint32_t source);
 bool ggu_file_is_cut(const struct ggu_file *f);                         /* see struct ggu_open_options */
 const char *ggu_file_source_name(const struct ggu_file *f, uint32_t source);
 const struct ggu_meta *ggu_file_meta(const struct ggu_file *f);

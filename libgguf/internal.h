@@ -47,7 +47,7 @@ struct ggu_shard {
 	int fd;                         /* -1: memory or a source */
 	bool own_fd, seekable, big;
 	bool cut;                       /* the header ended before its end (only with a defect callback) */
-	uint64_t base, size;            /* size: from the base on; UINT64_MAX for a pipe */
+	uint64_t base, size;            /* size: from the base on; UINT64_MAX: not known, as of a pipe */
 	uint32_t version, alignment;
 	uint64_t header_bytes;          /* without padding */
 	uint64_t data_offset;

@@ -193,7 +193,7 @@ void ggu_shard_of_source(struct ggu_shard *s, const struct ggu_source *from, uin
 {
 	s->source = *from;
 	s->base = base;
-	s->size = from->bytes > base ? from->bytes - base : 0;
+	s->size = from->bytes == UINT64_MAX ? UINT64_MAX : from->bytes > base ? from->bytes - base : 0;
 	s->seekable = true;
 }
 

@@ -157,6 +157,27 @@ static void begins_at_the_base(void **state)
 	free(all);
 }
 
+/* A length that no file has, of a string, is the end of the source and no want of memory. */
+static void length_not_known_stays_so_behind_a_base(void **state)
+{
+	enum { VALUE = 24 + 8 + 20 + 4 };       /* of general.architecture, its length */
+	struct ggu_open_options o = { .base = 4097 };
+	struct mine m = { .base = 4097, .most = SIZE_MAX };
+	struct ggu_source s = { give, &m, UINT64_MAX };
+	struct ggu_file *f;
+	struct ggu_error e;
+
+	(void)state;
+	assert_int_equal(ggu_open_source(&f, &s, &o, NULL), GGU_OK);
+	look(f);
+	assert_true(ggu_file_bytes(f, 0) == UINT64_MAX);
+	ggu_close(f);
+	assert_int_equal(file.p[VALUE], 5);
+	file.p[VALUE + 7] = 0x20;
+	assert_int_equal(ggu_open_source(&f, &s, &o, &e), GGU_ERR_TRUNCATED);
+	file.p[VALUE + 7] = 0;
+}
+
 static void standard_input_begins_where_it_stands(void **state)
 {
 	struct ggu_file *f;
@@ -341,7 +362,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(opens_functions), cmocka_unit_test(passes_their_failures_on),
-		cmocka_unit_test(begins_at_the_base), cmocka_unit_test(standard_input_begins_where_it_stands),
+		cmocka_unit_test(begins_at_the_base),
+		cmocka_unit_test(length_not_known_stays_so_behind_a_base),
+		cmocka_unit_test(standard_input_begins_where_it_stands),
 		cmocka_unit_test(waits_for_a_pipe), cmocka_unit_test(full_pipes_are_waited_for),
 		cmocka_unit_test(needs_no_data), cmocka_unit_test(opens_one_shard),
 		cmocka_unit_test(walks_in_whole_blocks),
