@@ -59,7 +59,7 @@ static enum ggu_status refill(struct ggu_cursor *c, size_t n)
 	c->p = s->buf;
 	while (c->n < n) {
 		size_t got;
-		GGU_TRY(ggu_shard_fill(s, c->at + c->n, s->buf + c->n, GGU_BUF_BYTES - c->n, &got, c->err));
+		TRY(ggu_shard_fill(s, c->at + c->n, s->buf + c->n, GGU_BUF_BYTES - c->n, &got, c->err));
 		if (!got)
 			break;
 		c->n += got;
@@ -83,7 +83,7 @@ enum ggu_status ggu_cursor_bytes(struct ggu_cursor *c, void *to, size_t n)
 	if (n > ggu_cursor_left(c))
 		return short_of(c, n);
 	if (n <= GGU_BUF_BYTES || c->s->memory) {
-		GGU_TRY(refill(c, n));
+		TRY(refill(c, n));
 		if (c->n < n)
 			return short_of(c, n);
 		if (n)
@@ -94,7 +94,7 @@ enum ggu_status ggu_cursor_bytes(struct ggu_cursor *c, void *to, size_t n)
 		size_t k = c->n, got = 1;
 		memcpy(to, c->p, k);
 		for (; k < n && got; k += got)
-			GGU_TRY(ggu_shard_fill(c->s, c->at + k, (char *)to + k, n - k, &got, c->err));
+			TRY(ggu_shard_fill(c->s, c->at + k, (char *)to + k, n - k, &got, c->err));
 		if (k < n)
 			return short_of(c, n);
 		c->n = 0;
@@ -105,7 +105,7 @@ enum ggu_status ggu_cursor_bytes(struct ggu_cursor *c, void *to, size_t n)
 
 static enum ggu_status integer(struct ggu_cursor *c, void *v, size_t width)
 {
-	GGU_TRY(ggu_cursor_bytes(c, v, width));
+	TRY(ggu_cursor_bytes(c, v, width));
 	if (c->s->big != HOST_BIG)
 		ggu_swap_items(v, 1, width);
 	return GGU_OK;
@@ -133,7 +133,7 @@ static enum ggu_status block(struct ggu_cursor *c, struct ggu_arena *a, size_t n
 			c->at = at;
 			return short_of(c, n);
 		}
-		GGU_TRY(status);
+		TRY(status);
 		have = room;
 		if (have == n)
 			break;
@@ -147,7 +147,7 @@ static enum ggu_status block(struct ggu_cursor *c, struct ggu_arena *a, size_t n
 
 enum ggu_status ggu_cursor_numbers(struct ggu_cursor *c, struct ggu_arena *a, size_t n, size_t width, void **to)
 {
-	GGU_TRY(block(c, a, n*width, 0, to));
+	TRY(block(c, a, n*width, 0, to));
 	if (c->s->big != HOST_BIG)
 		ggu_swap_items(*to, n, width);
 	return GGU_OK;
@@ -158,7 +158,7 @@ enum ggu_status ggu_cursor_str(struct ggu_cursor *c, struct ggu_arena *a, size_t
 	uint64_t at = c->at, n, left;
 	void *p;
 
-	GGU_TRY(ggu_cursor_u64(c, &n));
+	TRY(ggu_cursor_u64(c, &n));
 	left = ggu_cursor_left(c);
 	if (n > left)
 		return ggu_rule(c->err, GGU_RULE_CUT,
@@ -168,7 +168,7 @@ enum ggu_status ggu_cursor_str(struct ggu_cursor *c, struct ggu_arena *a, size_t
 		return ggu_rule(c->err, GGU_RULE_NAME,
 			ggu_fail(c->err, GGU_ERR_FORMAT, at, c->where, "name of %llu bytes is longer than %zu",
 				(unsigned long long)n, max));
-	GGU_TRY(block(c, a, (size_t)n, 1, &p));
+	TRY(block(c, a, (size_t)n, 1, &p));
 	*s = (struct ggu_str){ p, (size_t)n };
 	return GGU_OK;
 }

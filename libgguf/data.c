@@ -28,7 +28,7 @@ static enum ggu_status from_file(const struct ggu_shard *s, const struct ggu_ten
 {
 	size_t got;
 
-	GGU_TRY(ggu_shard_pread(s, at, to, n, &got, err));
+	TRY(ggu_shard_pread(s, at, to, n, &got, err));
 	return got < n ? ends_at(s, t, at + got, err) : GGU_OK;
 }
 
@@ -71,8 +71,8 @@ static enum ggu_status bytes(const struct ggu_file *f, const struct ggu_tensor *
 			(unsigned long long)from);
 	if (s->big && (from % info->block_bytes || n % info->block_bytes))
 		return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, "", "big-endian data is read in whole blocks");
-	GGU_TRY(placed(s, t, err));
-	GGU_TRY(s->seekable ? from_file(s, t, at, to, n, err) : from_pipe(f, s, t, at, to, n, err));
+	TRY(placed(s, t, err));
+	TRY(s->seekable ? from_file(s, t, at, to, n, err) : from_pipe(f, s, t, at, to, n, err));
 	if (s->big)
 		ggu_swap_blocks(to, n/info->block_bytes, info);
 	return GGU_OK;
@@ -191,7 +191,7 @@ enum ggu_status ggu_walk_next(struct ggu_walk *w, struct ggu_part *part, struct 
 	}
 	if (n > t->bytes - w->at)
 		n = (size_t)(t->bytes - w->at);
-	GGU_TRY(ggu_read(w->f, t, w->at, w->buf, n, err));
+	TRY(ggu_read(w->f, t, w->at, w->buf, n, err));
 	*part = (struct ggu_part){ .bytes = w->buf, .n_bytes = n, .n_weights = n/info->block_bytes*info->block_weights,
 		.at_byte = w->at, .at_weight = w->at/info->block_bytes*info->block_weights };
 	w->at += n;

@@ -72,7 +72,7 @@ static enum ggu_status map_all(struct ggu_file *f, struct ggu_error *err)
 	const void *p;
 
 	for (size_t i = 0; i < ggu_file_n_tensors(f); i++)
-		GGU_TRY(ggu_map(f, ggu_file_tensor(f, i), &p, err));
+		TRY(ggu_map(f, ggu_file_tensor(f, i), &p, err));
 	return GGU_OK;
 }
 
@@ -98,9 +98,9 @@ enum ggu_status ggu_hold(struct ggu_file *f, unsigned flags, struct ggu_pool *po
 	for (uint32_t i = 0; i < f->n_shards && h.copy; i++) {
 		if (f->shard[i].map)
 			return ggu_fail(err, GGU_ERR_STATE, GGU_NO_OFFSET, "", "it is mapped already");
-		GGU_TRY(room(f->shard + i, err));
+		TRY(room(f->shard + i, err));
 	}
-	GGU_TRY(map_all(f, err));
+	TRY(map_all(f, err));
 	if (h.copy || (several && !f->shard->memory))
 		ggu_pool_phases(pool, &phase, 1);
 	if (h.first.code) {

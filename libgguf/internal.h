@@ -9,6 +9,7 @@
 #include "arena.h"
 #include "index.h"
 #include "pool.h"
+#include "try.h"
 
 /* The rule that err, just filled, is about; returns status. */
 static inline enum ggu_status ggu_rule(struct ggu_error *err, enum ggu_rule rule, enum ggu_status status)
@@ -17,7 +18,6 @@ static inline enum ggu_status ggu_rule(struct ggu_error *err, enum ggu_rule rule
 		err->rule = rule;
 	return status;
 }
-#define GGU_TRY(x) do { enum ggu_status try_ = (x); if (try_ != GGU_OK) return try_; } while (0)
 
 enum {
 	GGU_KEY_MAX = 65535,            /* bytes of a key or tensor name; the specification's bound for keys */

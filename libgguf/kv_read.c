@@ -11,7 +11,7 @@ static enum ggu_status type_of(struct ggu_cursor *c, uint8_t *t)
 	uint64_t at = c->at;
 	uint32_t v;
 
-	GGU_TRY(ggu_cursor_u32(c, &v));
+	TRY(ggu_cursor_u32(c, &v));
 	if (v >= GGU_KV_TYPE_COUNT)
 		return ggu_rule(c->err, GGU_RULE_VALUE_TYPE, ggu_fail(c->err, GGU_ERR_FORMAT, at, c->where,
 			"unknown value type %u", v));
@@ -38,11 +38,11 @@ static enum ggu_status list(struct ggu_cursor *c, struct ggu_arena *a, struct gg
 				break;
 		}
 		if (strings) {
-			GGU_TRY(ggu_cursor_str(c, a, SIZE_MAX, (struct ggu_str *)(void *)p + i));
+			TRY(ggu_cursor_str(c, a, SIZE_MAX, (struct ggu_str *)(void *)p + i));
 		} else {
 			struct ggu_kv *sub = (struct ggu_kv *)(void *)p + i;
 			*sub = (struct ggu_kv){ .key = { "", 0 }, .offset = c->at, .type = GGU_ARRAY };
-			GGU_TRY(array(c, a, sub, depth + 1));
+			TRY(array(c, a, sub, depth + 1));
 		}
 	}
 	if (!p)
@@ -61,9 +61,9 @@ static enum ggu_status array(struct ggu_cursor *c, struct ggu_arena *a, struct g
 		return ggu_rule(c->err, GGU_RULE_DEPTH,
 			ggu_fail(c->err, GGU_ERR_UNSUPPORTED, at, c->where, "arrays nested deeper than %d",
 				GGU_ARRAY_DEPTH_MAX));
-	GGU_TRY(type_of(c, &kv->item_type));
+	TRY(type_of(c, &kv->item_type));
 	at = c->at;
-	GGU_TRY(ggu_cursor_u64(c, &n));
+	TRY(ggu_cursor_u64(c, &n));
 	width = ggu_kv_type_bytes(kv->item_type);
 	/* a string takes at least its length, an array its type and count */
 	item_bytes = width ? width : kv->item_type == GGU_STRING ? 8 : 12;
@@ -74,7 +74,7 @@ static enum ggu_status array(struct ggu_cursor *c, struct ggu_arena *a, struct g
 	kv->n = (size_t)n;
 	if (!width)
 		return list(c, a, kv, depth);
-	GGU_TRY(ggu_cursor_numbers(c, a, kv->n, width, &p));
+	TRY(ggu_cursor_numbers(c, a, kv->n, width, &p));
 	kv->v.items = p;
 	return GGU_OK;
 }
@@ -84,7 +84,7 @@ static enum ggu_status value(struct ggu_cursor *c, struct ggu_arena *a, struct g
 	size_t width;
 	void *p;
 
-	GGU_TRY(type_of(c, &kv->type));
+	TRY(type_of(c, &kv->type));
 	if (kv->type == GGU_ARRAY)
 		return array(c, a, kv, 0);
 	kv->item_type = kv->type;
@@ -92,7 +92,7 @@ static enum ggu_status value(struct ggu_cursor *c, struct ggu_arena *a, struct g
 	if (kv->type == GGU_STRING)
 		return ggu_cursor_str(c, a, SIZE_MAX, &kv->v.str);
 	width = ggu_kv_type_bytes(kv->type);
-	GGU_TRY(ggu_cursor_numbers(c, a, 1, width, &p));
+	TRY(ggu_cursor_numbers(c, a, 1, width, &p));
 	memcpy(kv->v.scalar, p, width);
 	return GGU_OK;
 }
@@ -108,7 +108,7 @@ static enum ggu_status bools(const struct ggu_cursor *c, const struct ggu_kv *kv
 				ggu_fail(c->err, GGU_ERR_FORMAT, at + i, c->where, "bool is %u, neither 0 nor 1",
 					b[i]));
 	for (size_t i = 0; kv->item_type == GGU_ARRAY && i < kv->n; i++)
-		GGU_TRY(bools(c, &kv->v.subs[i], kv->v.subs[i].offset + 12));   /* after type and count */
+		TRY(bools(c, &kv->v.subs[i], kv->v.subs[i].offset + 12));   /* after type and count */
 	return GGU_OK;
 }
 
@@ -122,7 +122,7 @@ static enum ggu_status pair(const struct ggu_cursor *c, const struct ggu_meta *m
 	if (memchr(key, 0, kv->key.n))
 		return ggu_rule(c->err, GGU_RULE_KEY, ggu_fail(c->err, GGU_ERR_FORMAT, kv->offset, key,
 			"key holds a NUL byte"));
-	GGU_TRY(bools(c, kv, kv->offset + 8 + kv->key.n + 4 + (kv->type == GGU_ARRAY ? 12 : 0)));
+	TRY(bools(c, kv, kv->offset + 8 + kv->key.n + 4 + (kv->type == GGU_ARRAY ? 12 : 0)));
 	if (ggu_meta_find(m, key))
 		return ggu_rule(c->err, GGU_RULE_KEY_TWICE, ggu_fail(c->err, GGU_ERR_FORMAT, kv->offset, key,
 			"duplicate key"));
@@ -135,9 +135,9 @@ enum ggu_status ggu_kv_read(struct ggu_cursor *c, struct ggu_meta *m)
 	enum ggu_status s;
 
 	c->where = "";
-	GGU_TRY(ggu_cursor_str(c, &m->arena, GGU_KEY_MAX, &kv.key));
+	TRY(ggu_cursor_str(c, &m->arena, GGU_KEY_MAX, &kv.key));
 	c->where = kv.key.p;
-	GGU_TRY(value(c, &m->arena, &kv));
+	TRY(value(c, &m->arena, &kv));
 	s = pair(c, m, &kv);
 	if (s != GGU_OK)
 		return ggu_tolerate(c->lenient, s, c->err);

@@ -26,13 +26,13 @@ static enum ggu_status one(const struct ggu_tensor *t, uint32_t alignment, uint6
 	struct ggu_error *err)
 {
 	if (t->offset & (alignment - 1))
-		GGU_TRY(ggu_tolerate(l,
+		TRY(ggu_tolerate(l,
 			ggu_rule(err, GGU_RULE_OFFSET, ggu_fail(err, GGU_ERR_FORMAT, offset_field(t), t->name,
 			"offset %llu is not a multiple of the alignment %u", (unsigned long long)t->offset,
 				alignment)), err));
 	/* bytes and room are below 2^63, so neither difference can wrap */
 	if (t->bytes > room || t->offset > room - t->bytes)
-		GGU_TRY(ggu_tolerate(l,
+		TRY(ggu_tolerate(l,
 			ggu_rule(err, GGU_RULE_DATA, ggu_fail(err, GGU_ERR_TRUNCATED, offset_field(t), t->name,
 			"%llu bytes of data at offset %llu exceed the file", (unsigned long long)t->bytes,
 				(unsigned long long)t->offset)), err));
@@ -84,8 +84,8 @@ enum ggu_status ggu_layout_check(struct ggu_file *f, const struct ggu_shard *s, 
 	if (first == n)
 		return GGU_OK;
 	for (size_t i = first; i < n; i++)
-		GGU_TRY(one(&f->table.t[i], s->alignment, room, l, err));
-	GGU_TRY(ggu_layout_order(f->table.t + first, n - first, order + first, l, err));
+		TRY(one(&f->table.t[i], s->alignment, room, l, err));
+	TRY(ggu_layout_order(f->table.t + first, n - first, order + first, l, err));
 	for (size_t i = first; i < n; i++)
 		order[i] += first;
 	return GGU_OK;

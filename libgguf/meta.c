@@ -304,7 +304,7 @@ static enum ggu_status copy_items(struct ggu_meta *m, struct ggu_kv *kv, const v
 				return GGU_ERR_NOMEM;
 	if (kv->item_type == GGU_ARRAY)         /* as deep as the source was, at most GGU_ARRAY_DEPTH_MAX */
 		for (struct ggu_kv *k = p; n--; k++)
-			GGU_TRY(copy_items(m, k, k->v.items));
+			TRY(copy_items(m, k, k->v.items));
 	kv->v.items = p;
 	return GGU_OK;
 }
@@ -334,7 +334,7 @@ enum ggu_status ggu_meta_set_array(struct ggu_meta *m, const char *key, enum ggu
 	for (size_t i = 0; item == GGU_BOOL && i < n; i++)
 		if (b[i] > 1)
 			return GGU_ERR_RANGE;
-	GGU_TRY(copy_items(m, &kv, items));
+	TRY(copy_items(m, &kv, items));
 	return put(m, key, strlen(key), &kv);
 }
 
@@ -342,7 +342,7 @@ enum ggu_status ggu_meta_set_strs(struct ggu_meta *m, const char *key, const str
 {
 	struct ggu_kv kv = { .type = GGU_ARRAY, .item_type = GGU_STRING, .n = n };
 
-	GGU_TRY(copy_items(m, &kv, items));
+	TRY(copy_items(m, &kv, items));
 	return put(m, key, strlen(key), &kv);
 }
 
@@ -361,7 +361,7 @@ enum ggu_status ggu_meta_set_arrays(struct ggu_meta *m, const char *key, const s
 		subs[i] = *items[i];
 		subs[i].key = (struct ggu_str){ "", 0 };
 		subs[i].offset = GGU_NO_OFFSET;
-		GGU_TRY(copy_items(m, &subs[i], items[i]->v.items));
+		TRY(copy_items(m, &subs[i], items[i]->v.items));
 	}
 	kv.v.subs = subs;
 	return put(m, key, strlen(key), &kv);
@@ -373,7 +373,7 @@ enum ggu_status ggu_meta_set_kv(struct ggu_meta *m, const struct ggu_kv *from)
 	struct ggu_str key = from->key;
 
 	if (kv.type == GGU_ARRAY)
-		GGU_TRY(copy_items(m, &kv, from->v.items));
+		TRY(copy_items(m, &kv, from->v.items));
 	else if (kv.type == GGU_STRING) {
 		kv.v.str.p = ggu_arena_str(&m->arena, kv.v.str.p, kv.v.str.n);
 		if (!kv.v.str.p)

@@ -33,7 +33,7 @@ static enum ggu_status magic_and_version(struct ggu_cursor *c)
 	struct ggu_shard *s = c->s;
 	uint8_t magic[4];
 
-	GGU_TRY(ggu_cursor_bytes(c, magic, 4));
+	TRY(ggu_cursor_bytes(c, magic, 4));
 	if (text_is(magic, sizeof magic, GGU_EDIT_MAGIC))
 		return ggu_rule(c->err, GGU_RULE_MAGIC, ggu_fail(c->err, GGU_ERR_STATE, 0, "",
 			"is being edited in place, or that was interrupted; if so, 'gguf-edit -I' brings the old "
@@ -41,7 +41,7 @@ static enum ggu_status magic_and_version(struct ggu_cursor *c)
 	if (!text_is(magic, sizeof magic, "GGUF"))
 		return ggu_rule(c->err, GGU_RULE_MAGIC, ggu_fail(c->err, GGU_ERR_FORMAT, 0, "",
 			"not a GGUF file: the magic is %02x %02x %02x %02x", magic[0], magic[1], magic[2], magic[3]));
-	GGU_TRY(ggu_cursor_u32(c, &s->version));
+	TRY(ggu_cursor_u32(c, &s->version));
 	/* the format has no mark of byte order; a small version in the upper half is one swapped */
 	if (s->version && !(s->version & 0xffff)) {
 		s->big = true;
@@ -66,10 +66,10 @@ static enum ggu_status count(struct ggu_cursor *c, uint64_t at, uint64_t n, uint
 
 static enum ggu_status counts(struct ggu_cursor *c, uint64_t *n_tensors, uint64_t *n_kv)
 {
-	GGU_TRY(ggu_cursor_u64(c, n_tensors));
-	GGU_TRY(ggu_cursor_u64(c, n_kv));
+	TRY(ggu_cursor_u64(c, n_tensors));
+	TRY(ggu_cursor_u64(c, n_kv));
 	/* a pair: length, one byte, type, one byte; a tensor: length, one byte, dimensions, type, offset */
-	GGU_TRY(count(c, 8, *n_tensors, ggu_cursor_left(c), 25, "tensors"));
+	TRY(count(c, 8, *n_tensors, ggu_cursor_left(c), 25, "tensors"));
 	return count(c, 16, *n_kv, ggu_cursor_left(c), 14, "key/value pairs");
 }
 
@@ -99,12 +99,12 @@ static enum ggu_status body(struct ggu_file *f, struct ggu_cursor *c, struct ggu
 {
 	uint64_t n_tensors, n_kv;
 
-	GGU_TRY(counts(c, &n_tensors, &n_kv));
+	TRY(counts(c, &n_tensors, &n_kv));
 	for (uint64_t k = 0; k < n_kv; k++)
-		GGU_TRY(ggu_kv_read(c, m));
-	GGU_TRY(alignment(c->s, m, c->lenient, c->err));
+		TRY(ggu_kv_read(c, m));
+	TRY(alignment(c->s, m, c->lenient, c->err));
 	for (uint64_t k = 0; k < n_tensors; k++)
-		GGU_TRY(ggu_table_read(c, &f->table, (uint32_t)(c->s - f->shard)));
+		TRY(ggu_table_read(c, &f->table, (uint32_t)(c->s - f->shard)));
 	c->s->header_bytes = c->at;
 	c->s->data_offset = ggu_align_up(c->at, c->s->alignment);
 	return GGU_OK;
@@ -121,10 +121,10 @@ static enum ggu_status header(struct ggu_file *f, struct ggu_shard *s, struct gg
 	enum ggu_status status;
 
 	ggu_cursor_init(&c, s, &lenient, err);
-	GGU_TRY(magic_and_version(&c));
+	TRY(magic_and_version(&c));
 	status = body(f, &c, m);
 	s->cut = status != GGU_OK;
-	GGU_TRY(ggu_tolerate(&lenient, status, err));
+	TRY(ggu_tolerate(&lenient, status, err));
 	ggu_cursor_done(&c);
 	if (s->cut) {
 		s->header_bytes = s->data_offset = c.at;
@@ -196,7 +196,7 @@ static enum ggu_status first_header(struct ggu_file *f, const char *path, struct
 	if (!again)
 		return ggu_header_read(f, 0, &f->meta, err);
 	f->options.defect = ignore;
-	GGU_TRY(ggu_header_read(f, 0, &f->meta, err));
+	TRY(ggu_header_read(f, 0, &f->meta, err));
 	f->options.defect = defect;
 	if (ggu_shards_are_named(f->meta))
 		return GGU_OK;

@@ -65,7 +65,7 @@ enum ggu_status ggu_shard_pread(const struct ggu_shard *s, uint64_t at, void *to
 	while (k < n && more) {
 		uint64_t next = s->base + at + k;
 		more = 0;
-		GGU_TRY(from->pread ? from->pread(from->ctx, next, (char *)to + k, n - k, &more, err)
+		TRY(from->pread ? from->pread(from->ctx, next, (char *)to + k, n - k, &more, err)
 			: fd_pread(s->fd, next, (char *)to + k, n - k, &more, err));
 		if (more > n - k)
 			return ggu_fail(err, GGU_ERR_STATE, GGU_NO_OFFSET, "",
@@ -95,7 +95,7 @@ static enum ggu_status skip_to(struct ggu_shard *s, uint64_t at, struct ggu_erro
 	while (at > s->buf_at) {
 		size_t skip;
 		if (!s->buf_n) {
-			GGU_TRY(ggu_shard_fill(s, s->buf_at, s->buf, GGU_BUF_BYTES, &s->buf_n, err));
+			TRY(ggu_shard_fill(s, s->buf_at, s->buf, GGU_BUF_BYTES, &s->buf_n, err));
 			if (!s->buf_n)
 				return GGU_OK;
 			memmove(s->buf + GGU_BUF_BYTES - s->buf_n, s->buf, s->buf_n);
@@ -114,7 +114,7 @@ enum ggu_status ggu_shard_read(struct ggu_shard *s, uint64_t at, void *to, size_
 	if (at < s->buf_at)
 		return ggu_fail(err, GGU_ERR_STATE, at, "", "a pipe can be read only once, in file order");
 	*got = 0;
-	GGU_TRY(skip_to(s, at, err));
+	TRY(skip_to(s, at, err));
 	if (s->buf_at < at)
 		return GGU_OK;
 	k = n < s->buf_n ? n : s->buf_n;
@@ -124,7 +124,7 @@ enum ggu_status ggu_shard_read(struct ggu_shard *s, uint64_t at, void *to, size_
 		s->buf_at += k;
 	}
 	while (k < n && more) {
-		GGU_TRY(ggu_shard_fill(s, at + k, (char *)to + k, n - k, &more, err));
+		TRY(ggu_shard_fill(s, at + k, (char *)to + k, n - k, &more, err));
 		k += more;
 		s->buf_at += more;
 	}
@@ -139,7 +139,7 @@ static enum ggu_status drop_base(struct ggu_shard *s, struct ggu_error *err)
 
 	for (uint64_t left = s->base; left;) {
 		size_t got;
-		GGU_TRY(ggu_shard_fill(s, 0, rest, left < sizeof rest ? (size_t)left : sizeof rest, &got, err));
+		TRY(ggu_shard_fill(s, 0, rest, left < sizeof rest ? (size_t)left : sizeof rest, &got, err));
 		if (!got)
 			break;
 		left -= got;

@@ -81,8 +81,8 @@ static enum ggu_status check(const struct ggu_file *f, const struct ggu_meta *m,
 {
 	const struct ggu_leniency l = ggu_file_leniency(f, i);
 
-	GGU_TRY(ggu_tolerate(&l, says(m, "split.no", &no, err), err));
-	GGU_TRY(ggu_tolerate(&l, says(m, "split.count", &count, err), err));
+	TRY(ggu_tolerate(&l, says(m, "split.no", &no, err), err));
+	TRY(ggu_tolerate(&l, says(m, "split.count", &count, err), err));
 	return ggu_tolerate(&l, says(m, "split.tensors.count", n_tensors, err), err);
 }
 
@@ -151,7 +151,7 @@ static enum ggu_status open_all(struct ggu_file *f, const char *path, uint32_t n
 	struct ggu_shard *p;
 
 	if (!no || !f->options.defect)  /* else what is wrong is reported in its turn */
-		GGU_TRY(check(f, f->meta, 0, no, count, &n_tensors, err));
+		TRY(check(f, f->meta, 0, no, count, &n_tensors, err));
 	p = realloc(f->shard, count*sizeof *p);
 	if (!p)
 		return ggu_no_memory(err);
@@ -163,8 +163,8 @@ static enum ggu_status open_all(struct ggu_file *f, const char *path, uint32_t n
 	if (no)
 		forget(f);
 	for (uint32_t i = no ? 0 : 1; i < count; i++)
-		GGU_TRY(open_one(f, i, count, path, &n_tensors, err));
-	GGU_TRY(check_total(f, n_tensors, err));
+		TRY(open_one(f, i, count, path, &n_tensors, err));
+	TRY(check_total(f, n_tensors, err));
 	ggu_meta_remove(f->meta, "split.no");
 	ggu_meta_remove(f->meta, "split.count");
 	ggu_meta_remove(f->meta, "split.tensors.count");
@@ -196,7 +196,7 @@ enum ggu_status ggu_shards_open(struct ggu_file *f, const char *path, struct ggu
 
 	if (!kv)
 		return GGU_OK;
-	GGU_TRY(ggu_tolerate(&l, says(f->meta, "split.count", &n, err), err));
+	TRY(ggu_tolerate(&l, says(f->meta, "split.count", &n, err), err));
 	if (!ggu_meta_uint(f->meta, "split.count", &n) || !n)   /* reported; 0 is what a merge leaves behind */
 		return GGU_OK;
 	named = path && parse_name(path, &no, &count);

@@ -88,8 +88,8 @@ static enum ggu_status skip_rest(struct ggu_cursor *c, uint32_t n_dims)
 	uint32_t type;
 
 	for (uint32_t i = 0; i < n_dims; i++)
-		GGU_TRY(ggu_cursor_u64(c, &nothing));
-	GGU_TRY(ggu_cursor_u32(c, &type));
+		TRY(ggu_cursor_u64(c, &nothing));
+	TRY(ggu_cursor_u32(c, &type));
 	return ggu_cursor_u64(c, &nothing);
 }
 
@@ -102,24 +102,24 @@ enum ggu_status ggu_table_read(struct ggu_cursor *c, struct ggu_table *x, uint32
 	bool dup;
 
 	c->where = "";
-	GGU_TRY(ggu_cursor_str(c, &x->arena, GGU_KEY_MAX, &name));
+	TRY(ggu_cursor_str(c, &x->arena, GGU_KEY_MAX, &name));
 	t.name = c->where = name.p;
 	t.name_bytes = (uint32_t)name.n;
 	at.n_dims = c->at;
-	GGU_TRY(ggu_cursor_u32(c, &t.n_dims));
+	TRY(ggu_cursor_u32(c, &t.n_dims));
 	at.ne = c->at;
 	if (t.n_dims > 4) {             /* beyond all reason, the rest of the entry cannot be found */
 		s = ggu_tensor_check(&t, &at, c->err);
 		if (t.n_dims > DIMS_SKIPPED_MAX)
 			return s;
-		GGU_TRY(ggu_tolerate(c->lenient, s, c->err));
+		TRY(ggu_tolerate(c->lenient, s, c->err));
 		return skip_rest(c, t.n_dims);
 	}
 	for (uint32_t i = 0; i < t.n_dims; i++)
-		GGU_TRY(ggu_cursor_u64(c, &t.ne[i]));
+		TRY(ggu_cursor_u64(c, &t.ne[i]));
 	at.type = c->at;
-	GGU_TRY(ggu_cursor_u32(c, &t.type));
-	GGU_TRY(ggu_cursor_u64(c, &t.offset));
+	TRY(ggu_cursor_u32(c, &t.type));
+	TRY(ggu_cursor_u64(c, &t.offset));
 	s = ggu_tensor_check(&t, &at, c->err);
 	if (s != GGU_OK)
 		return ggu_tolerate(c->lenient, s, c->err);

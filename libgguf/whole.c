@@ -44,7 +44,7 @@ enum ggu_status whole_want(struct whole *w, size_t n, struct ggu_error *err)
 			return ggu_no_memory(err);
 		if (left > w->room - w->n)
 			left = w->room - w->n;
-		GGU_TRY(w->more(w->ctx, w->p + w->n, left, &got, err));
+		TRY(w->more(w->ctx, w->p + w->n, left, &got, err));
 		w->n += got;
 		w->ended = !got;
 	}
@@ -54,7 +54,7 @@ enum ggu_status whole_want(struct whole *w, size_t n, struct ggu_error *err)
 
 enum ggu_status whole_all(struct whole *w, size_t most, struct ggu_error *err)
 {
-	GGU_TRY(whole_want(w, most < SIZE_MAX ? most + 1 : most, err));
+	TRY(whole_want(w, most < SIZE_MAX ? most + 1 : most, err));
 	if (w->n > most)
 		return ggu_fail(err, GGU_ERR_RANGE, most, "", "longer than %zu bytes", most);
 	return GGU_OK;

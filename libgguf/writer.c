@@ -246,7 +246,7 @@ enum ggu_status ggu_writer_add_at(struct ggu_writer *w, const char *name, uint32
 		t.ne[i] = ne[i];
 	t.name = name;
 	t.name_bytes = (uint32_t)name_bytes;
-	GGU_TRY(ggu_tensor_check(&t, &nowhere, err));
+	TRY(ggu_tensor_check(&t, &nowhere, err));
 	if (offset & (w->alignment - 1))
 		return ggu_rule(err, GGU_RULE_OFFSET, ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, name,
 			"offset %llu is not a multiple of the alignment %u", (unsigned long long)offset, w->alignment));
@@ -339,7 +339,7 @@ enum ggu_status ggu_writer_begin_sink(struct ggu_writer *w, const struct ggu_sin
 	if (w->state != ADDING)
 		return ggu_fail(err, GGU_ERR_STATE, GGU_NO_OFFSET, "", "the header is written once");
 	w->state = FAILED;
-	GGU_TRY(data_order(w, &w->order, err));
+	TRY(data_order(w, &w->order, err));
 	w->out = (struct stream){ .to = *to, .err = err, .buf = malloc(BUF_BYTES) };
 	if (!w->out.buf)
 		return ggu_no_memory(err);
@@ -392,7 +392,7 @@ enum ggu_status ggu_writer_end(struct ggu_writer *w, struct ggu_error *err)
 			"%llu bytes of data are missing", (unsigned long long)w->left);
 	w->out.err = err;
 	flush(&w->out);
-	GGU_TRY(outcome(w));
+	TRY(outcome(w));
 	w->state = ENDED;
 	return GGU_OK;
 }
