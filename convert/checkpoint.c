@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "../libgguf/grow.h"
+#include "../libgguf/text.h"
 #include "checkpoint_impl.h"
 
 enum { MAX_FILES = 100000 };
@@ -153,7 +154,7 @@ static enum ggu_status add_listed(struct checkpoint *c, const struct layout *l, 
 	enum ggu_status s = GGU_OK;
 	if (!d) return file_fail(err, GGU_ERR_IO, "", GGU_NO_OFFSET, "", "not a folder that can be read");
 	while (!s && (e = readdir(d)) != NULL)
-		if (!strncmp(e->d_name, l->prefix, strlen(l->prefix)) && file_ends_with(e->d_name, l->end))
+		if (text_starts(e->d_name, l->prefix) && file_ends_with(e->d_name, l->end))
 			s = add_shard(c, e->d_name, err);
 	closedir(d);
 	return s;

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "../libgguf/text.h"
 #include "../model/util/file.h"
 #include "../quant/quant.h"
 #include "copies.h"
@@ -17,7 +18,7 @@ static const struct source_tensor *find(const struct config *c, const struct che
 	for (size_t k = 0; !t && strip && k < strip->count; k++) {
 		const char *has = strip->keys[k]->text, *instead = strip->items[k]->text;
 		char full[MAX_NAME];
-		if (strncmp(name, instead, strlen(instead))) continue;
+		if (!text_starts(name, instead)) continue;
 		snprintf(full, sizeof full, "%s%s", has, name + strlen(instead));
 		t = checkpoint_find(source, full);
 	}

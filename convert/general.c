@@ -282,7 +282,7 @@ static enum ggu_status read_card(const char *dir, struct yaml_doc **doc, struct 
 	if (s) return s;
 	s = front_matter(text, n, &yaml, &k, err);
 	if (yaml) s = yaml_doc_parse(doc, "README.md", yaml, k, err);
-	if (s && err) snprintf(err->file, sizeof err->file, "README.md");
+	if (s) ggu_error_file(err, "README.md");
 	free(yaml);
 	free(text);
 	return s;

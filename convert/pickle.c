@@ -8,6 +8,7 @@
 #include <string.h>
 #include "../libgguf/arena.h"
 #include "../libgguf/span.h"
+#include "../libgguf/text.h"
 #include "../model/util/file.h"
 #include "pickle.h"
 
@@ -66,10 +67,6 @@ struct machine {
 	struct ggu_error *err;
 };
 
-static enum ggu_status no_memory(struct machine *m)
-{
-	return ggu_no_memory(m->err);
-}
 static enum ggu_status wrong(struct machine *m, const char *what)
 {
 	return file_fail(m->err, GGU_ERR_FORMAT, m->file, m->at, "", "pickle opcode %s: %s", m->op, what);
@@ -83,7 +80,7 @@ static enum ggu_status push(struct machine *m, const struct pickle_value *v)
 static enum ggu_status push_new(struct machine *m, const struct pickle_value *v)
 {
 	struct pickle_value *copy = ggu_arena_alloc(&m->p->arena, sizeof *copy);
-	if (!copy) return no_memory(m);
+	if (!copy) return ggu_no_memory(m->err);
 	*copy = *v;
 	return push(m, copy);
 }
@@ -107,7 +104,7 @@ static enum ggu_status append(struct machine *m, struct pickle_items *to, const 
 	if (n > to->cap - to->n) {
 		size_t cap = to->n + n > 2*to->cap ? to->n + n : 2*to->cap;
 		const struct pickle_value **grown = ggu_arena_alloc(&m->p->arena, cap*sizeof *grown);
-		if (!grown) return no_memory(m);
+		if (!grown) return ggu_no_memory(m->err);
 		if (to->n) memcpy(grown, to->v, to->n*sizeof *grown);
 		to->v = grown;
 		to->cap = cap;
@@ -287,10 +284,7 @@ static enum ggu_status op_get(struct machine *m, int arg)
 	return push(m, m->memo[i]);
 }
 
-static bool is(const struct pickle_str *s, const char *text)
-{
-	return s->n == strlen(text) && !memcmp(s->p, text, s->n);
-}
+static bool is(const struct pickle_str *s, const char *text) { return text_is(s->p, s->n, text); }
 static enum ggu_status push_global(struct machine *m, const struct pickle_str *module, const struct pickle_str *name)
 {
 	for (size_t i = 0; i < sizeof globals/sizeof *globals; i++)
@@ -447,7 +441,7 @@ enum ggu_status pickle_read(struct pickle **out, const unsigned char *text, size
 	m.stack = calloc(n + 1, sizeof *m.stack);
 	m.marks = calloc(n + 1, sizeof *m.marks);
 	m.memo = calloc(n + 1, sizeof *m.memo);
-	s = p && m.stack && m.marks && m.memo ? run(&m) : no_memory(&m);
+	s = p && m.stack && m.marks && m.memo ? run(&m) : ggu_no_memory(err);
 	free(m.stack);
 	free(m.marks);
 	free(m.memo);

@@ -18,6 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "../libgguf/text.h"
 #include "../libgguf/try.h"
 #include "imatrix_internal.h"
 
@@ -79,8 +80,7 @@ static enum ggu_status read_entry(struct imatrix *im, struct ggu_file *f, const 
 
 static bool ends_with(const struct ggu_tensor *t, const char *suffix)
 {
-	size_t n = strlen(suffix);
-	return t->name_bytes >= n && !memcmp(t->name + t->name_bytes - n, suffix, n);
+	return text_ends(t->name, t->name_bytes, suffix);
 }
 
 /* A number that the files have 32 bits for; 0 if it is not there. */

@@ -148,8 +148,6 @@ int main(int argc, char **argv)
 	}
 	if (all) json_print(all, JSON_INDENT(1));
 	ggu_pool_free(pool);
-	/* without the file: it would lack something */
-	if (worst == EXIT_TROUBLE && o.output && strcmp(o.output, "-") != 0) exit(worst);
-	out_commit(out);
+	out_end(out, worst != EXIT_TROUBLE);
 	return worst;
 }

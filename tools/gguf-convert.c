@@ -14,6 +14,7 @@
 #include "../convert/convert.h"
 #include "../libgguf/pool.h"
 #include "../libgguf/text.h"
+#include "../model/util/file.h"
 #include "../quant/quant.h"
 #include "hub.h"
 #include "msg.h"
@@ -161,13 +162,6 @@ static const struct recipe *recipe_of(const char *type)
 	return r;
 }
 
-static char *inside(const char *dir, const char *name)
-{
-	size_t n = strlen(dir) + strlen(name) + 2;
-	char *path = msg_need(malloc(n));
-	snprintf(path, n, "%s/%s", dir, name);
-	return path;
-}
 /* A GGUF is no part of a checkpoint, nor is what the shell has just made for standard output. */
 static bool is_input(const char *path)
 {
@@ -187,7 +181,7 @@ static void refuse_inputs(const struct out *out, const char *dir)
 	out_refuse_input(out, o.metadata);
 	out_refuse_input(out, o.arch_file);
 	while (d && (e = readdir(d)) != NULL) {
-		char *path = inside(dir, e->d_name);
+		char *path = msg_need(file_path(dir, e->d_name));
 		if (is_input(path)) out_refuse_input(out, path);
 		free(path);
 	}

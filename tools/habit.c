@@ -3,6 +3,7 @@
  * the option that it names; of several lines for one option the first such is told. */
 #include <stdio.h>
 #include <string.h>
+#include "../libgguf/text.h"
 #include "habit.h"
 
 #define OPERAND "input is a file named without an option, or standard input"
@@ -38,7 +39,7 @@ bool habit_hint(const char *arg, const struct opt *opts, const struct opt_progra
 	*hint = 0;
 	for (size_t i = 0; i < sizeof habits/sizeof *habits && !*hint; i++) {
 		const char *here = habits[i].here;
-		if (strlen(habits[i].there) != n || strncmp(arg, habits[i].there, n)) continue;
+		if (!text_is(arg, n, habits[i].there)) continue;
 		if (here[0] == '-' && has(opts, here)) snprintf(hint, HABIT_BYTES, "; here it is %s", here);
 		else if (here[0] != '-' && (strcmp(here, OPERAND) || (p->max_operands && !p->min_operands)))
 			snprintf(hint, HABIT_BYTES, "; %s", here);

@@ -96,18 +96,11 @@ void out_check(const char *name)
 	free(o);
 }
 
-/* The folder that holds name; the caller frees it. NULL: out of memory. */
-static char *folder_of(const char *name)
-{
-	const char *slash = strrchr(name, '/');
-	return slash ? strndup(name, slash == name ? 1 : (size_t)(slash - name)) : strdup(".");
-}
-
 /* Of two names of files that are not there: the same name in the same folder. */
 static bool same_place(const char *a, const char *b)
 {
 	const char *last_a = strrchr(a, '/'), *last_b = strrchr(b, '/');
-	char *in_a = folder_of(a), *in_b = folder_of(b);
+	char *in_a = temp_folder(a), *in_b = temp_folder(b);
 	struct stat x, y;
 	bool same = in_a && in_b && !stat(in_a, &x) && !stat(in_b, &y) && same_inode(&x, &y)
 		&& !strcmp(last_a ? last_a + 1 : a, last_b ? last_b + 1 : b);
@@ -231,7 +224,7 @@ _Noreturn void out_stdout_failed(void) { msg_die("%s: %s", stdout_name, strerror
 /* The new name itself must survive a loss of power. Best effort: some file systems cannot sync folders. */
 void out_sync_folder(const char *name)
 {
-	char *folder = folder_of(name);
+	char *folder = temp_folder(name);
 	int fd = folder ? open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
 	if (fd >= 0) {
 		fsync(fd);

@@ -44,6 +44,12 @@ char *temp_follow(const char *name)
 	return real;
 }
 
+char *temp_folder(const char *name)
+{
+	const char *slash = strrchr(name, '/');
+	return slash ? strndup(name, slash == name ? 1 : (size_t)(slash - name)) : strdup(".");
+}
+
 struct unfinished { char *volatile name; struct unfinished *next; };
 static struct unfinished *volatile unfinished;
 
@@ -111,8 +117,7 @@ static void fd_path(char to[32], int fd) { snprintf(to, 32, "/proc/self/fd/%d", 
 
 static int open_unnamed(const char *final)
 {
-	const char *slash = strrchr(final, '/');
-	char *folder = !slash ? strdup(".") : strndup(final, slash == final ? 1 : (size_t)(slash - final)), path[32];
+	char *folder = temp_folder(final), path[32];
 	int fd = folder ? open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600) : -1;
 	struct stat st;
 	free(folder);

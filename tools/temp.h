@@ -13,6 +13,8 @@ struct temp { int fd; char *final, *hidden; };          /* hidden: NULL while th
 /* The name of the file that `name` is a link to, through any number of links, whether it is there or not; of what is no
  * link, the name itself. The caller frees it. NULL: errno tells. */
 char *temp_follow(const char *name);
+/* The folder that holds `name`. The caller frees it. NULL: out of memory. */
+char *temp_folder(const char *name);
 /* Opens one for the name `final`, which is copied. False: errno tells. */
 bool temp_open(struct temp *t, const char *final);
 /* Gives it a hidden name, so that fd may be closed. False: errno tells. */

@@ -35,7 +35,7 @@ static enum ggu_status fail(const struct yaml_node *at, const char *key, struct 
 {
 	enum ggu_status s = ggu_fail(err, GGU_ERR_FORMAT, GGU_NO_OFFSET, key, "line %u, column %u: %s",
 		at->line, at->column, what);
-	if (err) snprintf(err->file, sizeof err->file, "%s", at->file);
+	ggu_error_file(err, at->file);
 	return s;
 }
 
@@ -87,7 +87,7 @@ static enum ggu_status entry_new(struct entry **out, const char *file, const cha
 		*out = e;
 		return GGU_OK;
 	}
-	if (err) snprintf(err->file, sizeof err->file, "%s", file);
+	ggu_error_file(err, file);
 	entry_free(e);
 	return st;
 }
@@ -192,7 +192,7 @@ enum ggu_status arch_set_add_file(struct arch_set *s, const char *path, struct g
 	enum ggu_status st = file_slurp_any(path, MAX_FILE, &text, &n, err);
 	if (!st)
 		st = name ? arch_set_add(s, name, text, n, err) : ggu_no_memory(err);
-	if (st && err && name) snprintf(err->file, sizeof err->file, "%s", name);
+	if (st) ggu_error_file(err, name);
 	free(text);
 	free(name);
 	return st;

@@ -104,16 +104,19 @@ static struct expr_node *bad(struct parser *p, const char *what)
 	return NULL;
 }
 
+static void *no_memory(struct parser *p)
+{
+	if (!p->status) p->status = ggu_no_memory(p->err);
+	return NULL;
+}
+
 /* ---- tree ---- */
 
 static struct expr_node *node(struct parser *p, enum expr_op op, size_t n_args, size_t where)
 {
 	struct expr_node *e = expr_arena_alloc(p->arena, sizeof *e);
 	if (e && n_args) e->arg = expr_arena_alloc(p->arena, n_args*sizeof *e->arg);
-	if (!e || (n_args && !e->arg)) {
-		if (!p->status) p->status = ggu_no_memory(p->err);
-		return NULL;
-	}
+	if (!e || (n_args && !e->arg)) return no_memory(p);
 	e->op = op;
 	e->n_args = n_args;
 	e->at = where;
@@ -122,9 +125,7 @@ static struct expr_node *node(struct parser *p, enum expr_op op, size_t n_args, 
 static char *copy(struct parser *p)
 {
 	char *s = expr_arena_alloc(p->arena, p->n + 1);
-	if (s) memcpy(s, p->start, p->n);
-	else if (!p->status) p->status = ggu_no_memory(p->err);
-	return s;
+	return s ? memcpy(s, p->start, p->n) : no_memory(p);
 }
 
 static struct expr_node *parse(struct parser *p, int level);
@@ -162,7 +163,7 @@ static struct expr_node *items(struct parser *p, struct expr_node *e, const char
 	if (!take(p, close)) return bad(p, "no closing bracket");
 	e->n_args = n;
 	e->arg = expr_arena_alloc(p->arena, (n + 1)*sizeof *e->arg);
-	if (!e->arg) return node(p, OP_LIST, SIZE_MAX/64, 0);
+	if (!e->arg) return no_memory(p);
 	memcpy(e->arg, v, n*sizeof *v);
 	return e;
 }

@@ -19,10 +19,6 @@ static enum ggu_status fail(const struct eval *v, const struct expr_node *e, con
 {
 	return ggu_fail(v->err, GGU_ERR_FORMAT, e->at, e->name ? e->name : "", "%s", what);
 }
-static enum ggu_status no_memory(const struct eval *v)
-{
-	return ggu_no_memory(v->err);
-}
 
 bool expr_true(const struct expr_value *v)
 {
@@ -293,7 +289,7 @@ static enum ggu_status literal(const struct eval *ev, const struct expr_node *e,
 	*v = e->value;
 	if (v->kind != EXPR_STR) return GGU_OK;
 	s = expr_arena_alloc(ev->arena, v->u.s.n + 1);
-	if (!s) return no_memory(ev);
+	if (!s) return ggu_no_memory(ev->err);
 	memcpy(s, v->u.s.p, v->u.s.n);
 	v->u.s.p = s;
 	return GGU_OK;

@@ -22,7 +22,7 @@ enum ggu_status file_fail(struct ggu_error *err, enum ggu_status code, const cha
 	vsnprintf(text, sizeof text, what, ap);
 	va_end(ap);
 	ggu_fail(err, code, offset, where, "%s", text);
-	if (err) snprintf(err->file, sizeof err->file, "%s", file);
+	ggu_error_file(err, file);
 	return code;
 }
 
@@ -139,7 +139,7 @@ enum ggu_status file_slurp_any(const char *path, size_t max, char **text, size_t
 	enum ggu_status s;
 	if (!name) s = system_error(err, path, ENOMEM);
 	else if (fd < 0) s = system_error(err, name, e);
-	else if ((s = whole_all(&w, max, err)) && err) snprintf(err->file, sizeof err->file, "%s", name);
+	else if ((s = whole_all(&w, max, err)) != GGU_OK) ggu_error_file(err, name);
 	if (fd > 0) close(fd);
 	free(name);
 	if (s) {

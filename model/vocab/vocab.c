@@ -281,7 +281,6 @@ bool vocab_is_end(const struct vocab *v, int32_t id)
 	if (id == vocab_eos(v) || id == v->special[VOCAB_EOT] || id == v->special[VOCAB_EOM]) return true;
 	if (v->types[id] != VOCAB_CONTROL) return false;
 	for (size_t i = 0; i < sizeof ends/sizeof *ends; i++)
-		if (v->tokens[id].n == strlen(ends[i]) && !memcmp(v->tokens[id].p, ends[i], v->tokens[id].n))
-			return true;
+		if (text_is(v->tokens[id].p, v->tokens[id].n, ends[i])) return true;
 	return false;
 }

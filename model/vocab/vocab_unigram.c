@@ -36,7 +36,7 @@ enum ggu_status vocab_set_charsmap(struct vocab *v, const void *bytes, size_t n,
 	struct ggu_str had = v->charsmap;
 	enum ggu_status s = charsmap_read(&m, bytes, n, err);
 	if (s) {
-		if (err && file) strncpy(err->file, file, sizeof err->file - 1);
+		ggu_error_file(err, file);
 		return s;
 	}
 	if (had.n && (had.n != n || memcmp(had.p, bytes, n)))

@@ -15,7 +15,7 @@ enum { N_USUAL = sizeof usual/sizeof *usual, UNK = 1, CLS, SEP };
 
 static bool is_usual(const char *p, size_t n)
 {
-	for (size_t i = 0; i < N_USUAL; i++) if (strlen(usual[i]) == n && !memcmp(usual[i], p, n)) return true;
+	for (size_t i = 0; i < N_USUAL; i++) if (text_is(p, n, usual[i])) return true;
 	return false;
 }
 
@@ -67,7 +67,7 @@ static enum ggu_status from_lines(struct vocab *v, const struct vocab_files *f, 
 		size_t to = end ? (size_t)(end - text) : n, len = to - from;
 		while (len && text[from + len - 1] == '\r') len--;
 		for (size_t k = 0; k < N_USUAL; k++)
-			if (strlen(usual[k]) == len && !memcmp(usual[k], text + from, len)) around[k] = id;
+			if (text_is(text + from, len, usual[k])) around[k] = id;
 		TRY(set_word(v, id, text + from, len, is_usual(text + from, len), err));
 		from = to + 1;
 	}
