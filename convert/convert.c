@@ -72,12 +72,14 @@ static enum ggu_status choose_types(struct convert *c, const char *name, uint32_
 	for (size_t i = 0; i < c->plan.n; i++) {
 		const struct plan_tensor *t = c->plan.v + i;
 		struct ggu_tensor *o = c->tensors + i;
-		uint64_t n = t->ne[0]*t->ne[1]*t->ne[2]*t->ne[3];
+		uint64_t n = 1;
+		bool counted = true;
 		*o = (struct ggu_tensor){ .name = t->name, .name_bytes = (uint32_t)strlen(t->name),
 			.n_dims = t->n_dims, .type = type_of(t, out_types[k].type) };
 		memcpy(o->ne, t->ne, sizeof o->ne);
 		packed |= t->packed;
-		if (!ggu_type_bytes(o->type, n, &o->bytes))
+		for (int d = 0; d < 4; d++) counted &= !__builtin_mul_overflow(n, t->ne[d], &n);
+		if (!counted || !ggu_type_bytes(o->type, n, &o->bytes))
 			return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, t->name, "is too large");
 	}
 	*file_type = packed && out_types[k].type != GGU_TYPE_Q8_0 ? MOSTLY_MXFP4 : out_types[k].file_type;
@@ -88,13 +90,8 @@ static enum ggu_status choose_types(struct convert *c, const char *name, uint32_
 
 static enum ggu_status set_number(struct ggu_meta *m, const char *key, enum ggu_kv_type t, const struct expr_value *v)
 {
-	bool real = t == GGU_F32 || t == GGU_F64;
-	if (v->kind != EXPR_INT && (v->kind != EXPR_FLOAT || !real)) return GGU_ERR_TYPE;
-	if (real) return ggu_meta_set_float(m, key, t, v->kind == EXPR_INT ? (double)v->u.i : v->u.f);
-	if (t == GGU_U64 || t == GGU_U32)
-		return v->u.i < 0 || (t == GGU_U32 && v->u.i > UINT32_MAX) ? GGU_ERR_RANGE
-			: ggu_meta_set_uint(m, key, t, (uint64_t)v->u.i);
-	return t == GGU_I32 && (v->u.i < INT32_MIN || v->u.i > INT32_MAX) ? GGU_ERR_RANGE
+	if (v->kind != EXPR_INT) return ggu_meta_set_float(m, key, t, v->u.f);
+	return t == GGU_F32 || t == GGU_F64 ? ggu_meta_set_float(m, key, t, (double)v->u.i)
 		: ggu_meta_set_int(m, key, t, v->u.i);
 }
 
@@ -204,6 +201,7 @@ static enum ggu_status add_key(struct convert *c, const struct yaml_node *key, c
 	if (v.kind == EXPR_NULL) return refuse_null(c, key, value, name, err);
 	if (v.kind == EXPR_LIST && !each && !list) return refuse_value(c, value, type->text, name, err);
 	s = set_value(c->meta, name, (enum ggu_kv_type)t, &v);
+	if (s == GGU_ERR_NOMEM) return ggu_no_memory(err);
 	return s ? refuse_value(c, each ? each : value, type->text, name, err) : GGU_OK;
 }
 

@@ -149,7 +149,9 @@ static enum ggu_status finish(struct builder *b, const struct yaml_node *at, str
 			(stacked && v->n_shape && v->shape[0] != f->shape[0]))
 			return file_fail(b->err, GGU_ERR_FORMAT, "", GGU_NO_OFFSET, v->t->name,
 				"another shape than %.80s", f->t->name);
-		slowest += v->n_shape ? v->shape[0] : 1;
+		if (__builtin_add_overflow(slowest, v->n_shape ? v->shape[0] : 1, &slowest))
+			return file_fail(b->err, GGU_ERR_RANGE, "", GGU_NO_OFFSET, v->t->name,
+				"%.80s would be too large", o->name);
 		change |= v->n_ops > 0 || v->t->dtype != f->t->dtype;
 		view_coalesce(v);
 	}

@@ -12,12 +12,14 @@ equal()
 	ok "$1" gguf-convert -q --name wiki -o "$TMP/got.gguf" "$TMP/m"
 	same "$1: the same bytes as from safetensors" "$TMP/got.gguf" "$TMP/want.gguf"
 }
-# refused NAME TEXT: converting $TMP/m fails with TEXT on stderr
+# refused NAME TEXT [OPTION ...]: converting $TMP/m fails with TEXT on stderr
 refused()
 {
-	not_ok "$1" 2 gguf-convert -q -o "$TMP/no.gguf" "$TMP/m"
-	is "$1: message" "$(grep -c -F -- "$2" "$TMP/.out")" 1
-	[ "$(grep -c -F -- "$2" "$TMP/.out")" = 1 ] || sed 's/^/# /' "$TMP/.out"
+	name=$1 text=$2
+	shift 2
+	not_ok "$name" 2 gguf-convert -q "$@" -o "$TMP/no.gguf" "$TMP/m"
+	is "$name: message" "$(grep -c -F -- "$text" "$TMP/.out")" 1
+	[ "$(grep -c -F -- "$text" "$TMP/.out")" = 1 ] || sed 's/^/# /' "$TMP/.out"
 }
 
 # The bundled model, its tensors in the order of their names, which is that of the archives below.
@@ -66,6 +68,33 @@ negated=$({
 	printf 'X\3\0\0\0cpuK\1tQK\0K\1\205K\1\205\211ccollections\nOrderedDict\n)R}X\3\0\0\0neg\210stRs'
 } | od -v -An -tx1 | tr -d ' \n')
 extra "a tensor that is the negative of what is stored" "$negated" "a tensor that is stored as another, such as negated"
+
+# ---- sizes that no machine has ----
+# alike NAME BYTES: a tensor of as many weights, all stored as one; the number as 8 bytes for printf
+alike()
+{
+	printf 'X\5\0\0\0%sctorch._utils\n_rebuild_tensor_v2\n((X\7\0\0\0storagectorch\nFloatStorage\n' "$1"
+	printf 'X\1\0\0\0000X\3\0\0\0cpuK\1tQK\0'
+	printf "\\212\\10$2\\205K\\0\\205\\211ccollections\\nOrderedDict\\n)RtRs"
+}
+cat >"$TMP/sum.yaml" <<'END'
+schema: 1
+arch: x
+classes: {LlamaForCausalLM: {}}
+convert:
+  layers: num_hidden_layers
+  drop: {lm_head.**: true, model.**: true}
+  metadata: {m: [u32, 2]}
+  tensors: {t.weight: {from: [big.0, big.1, big.2, big.3]}}
+END
+third='\0\0\0\0\0\0\0\100'
+sum=$({
+	for i in 0 1 2; do alike big.$i "$third"; done
+	alike big.3 '\40\0\0\0\0\0\0\100'
+} | od -v -An -tx1 | tr -d ' \n')
+folder
+torch -o "$sum" "$DATA/wiki-7m" 0 3 >"$TMP/m/pytorch_model.bin"
+refused "parts of 2^62, together 2^64 + 32" "t.weight would be too large" --arch-file "$TMP/sum.yaml"
 
 # ---- archives ----
 folder
