@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # What gguf-convert makes of the reference checkpoints, against what llama.cpp's converter writes for them: names,
 # types, shapes and data of the tensors, and the metadata. Keys of ours that llama.cpp leaves out are listed here.
 . "$(dirname "$0")/../lib/tap.sh"
