@@ -26,7 +26,7 @@ static void read_types(char *rest)
 		const struct ggu_type_info *info = ggu_type_find(p);
 		if (!info || !quant_can_encode(info->id)) die(p);
 		columns[n_columns].type = info->id;
-		snprintf(columns[n_columns++].name, sizeof columns->name, "%s", p);
+		snprintf(columns[n_columns++].name, sizeof columns->name, "%.15s", p);
 	}
 }
 static double mean_error(const struct matrix *m, uint32_t type, bool weigh, float (*x)[MATRIX_WEIGHTS],
@@ -68,7 +68,7 @@ static void compare(const char *kind, char *rest)
 		columns[i].cases++;
 		if (ratio > columns[i].worst || e != e) {
 			columns[i].worst = e != e ? (double)INFINITY : ratio;
-			snprintf(columns[i].where, sizeof columns->where, "%s", kind);
+			snprintf(columns[i].where, sizeof columns->where, "%.31s", kind);
 		}
 	}
 }
