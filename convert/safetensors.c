@@ -18,8 +18,9 @@ static uint64_t entry_at(const struct header *h, const char *name)
 {
 	size_t n = strlen(name);
 	for (const char *p = h->text, *end = h->text + h->n; (p = memchr(p, '"', (size_t)(end - p))); p++) {
-		const char *q = p + 1 + n + 1;
+		const char *q;
 		if ((size_t)(end - p) < n + 3 || memcmp(p + 1, name, n) || p[1 + n] != '"') continue;
+		q = p + 1 + n + 1;
 		while (q < end && (*q == ' ' || *q == '\n' || *q == '\t' || *q == '\r')) q++;
 		if (q < end && *q == ':') return 8 + (uint64_t)(p - h->text);
 	}

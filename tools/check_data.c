@@ -66,12 +66,11 @@ static bool check_tensor(struct run *r, struct ggu_error *err)
 		}
 	}
 	if (bad)
-		check_report(r->c, CHECK_FINITE, t->source,
-			ggu_file_data_offset(r->c->f,
-			t->source) + t->offset + first/info->block_weights*info->block_bytes, t->name,
-		"%llu of %llu weights %s not finite, the first in row %llu, column %llu", (unsigned long long)bad,
-			(unsigned long long)total, bad > 1 ? "are" : "is",
-		(unsigned long long)(first/t->ne[0]), (unsigned long long)(first % t->ne[0]));
+		check_report(r->c, CHECK_FINITE, t->source, ggu_file_data_offset(r->c->f, t->source) + t->offset
+			+ first/info->block_weights*info->block_bytes, t->name,
+			"%llu of %llu weights %s not finite, the first in row %llu, column %llu",
+			(unsigned long long)bad, (unsigned long long)total, bad > 1 ? "are" : "is",
+			(unsigned long long)(first/t->ne[0]), (unsigned long long)(first % t->ne[0]));
 	return true;
 }
 
