@@ -54,7 +54,8 @@ static double row_bytes(uint32_t type, double dim)
 	return dim < 1e9 ? (double)attn_row_bytes(type, (size_t)dim) : dim*sizeof(float);
 }
 /* What the header tells; false if that is not enough. */
-struct parts { double kv, scratch, read, macs; };       /* read: of weights and cache, for a token halfway */
+/* slack: of large pages of memory; read: of weights and cache, for a token halfway */
+struct parts { double kv, slack, scratch, read, macs; };
 static bool from_header(struct parts *p, const struct ggu_file *f, double ctx, const struct state_options *cache)
 {
 	const struct ggu_meta *m = ggu_file_meta(f);
@@ -86,6 +87,7 @@ static bool from_header(struct parts *p, const struct ggu_file *f, double ctx, c
 static void from_plan(struct parts *p, double n_vocab, const struct model_cost *c)
 {
 	p->kv = c->state_bytes;
+	p->slack = c->slack_bytes;
 	p->scratch = c->work_bytes + 2*sizeof(float)*n_vocab;   /* logits and their order */
 	p->read = c->weight_bytes + c->head_bytes + c->seen_bytes;
 	p->macs = c->source_macs > 0 ? c->source_macs : c->macs + c->head_macs;
@@ -107,7 +109,7 @@ void estimate_make(struct estimate *e, const struct ggu_file *f, const struct es
 	e->n_ctx = o->n_ctx;
 	e->kv_cache = whole(p.kv);
 	e->scratch = whole(p.scratch);
-	e->total = whole(weights - lookup + p.kv + p.scratch + base);
+	e->total = whole(weights - lookup + p.kv + p.slack + p.scratch + base);
 	e->read_per_token = whole(p.read);
 	e->macs_per_token = whole(p.macs);
 	e->tokens_per_s = p.read > 0 ? o->bandwidth/p.read : 0;

@@ -100,6 +100,7 @@ struct model_cost {
 	/* of a state: the most that it has on its way to n_ctx positions, in batches; what of that the token halfway
 	 * there reads; with n_ctx tokens for its encoder, if there is one */
 	double state_bytes, seen_bytes;
+	double slack_bytes;             /* resident beside state_bytes: memory comes in large pages (page.h) */
 	double work_bytes;              /* of a work, where tokens see up to n_ctx positions */
 	double source_macs, source_weight_bytes;        /* of an encoder: for each of its tokens */
 };

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * page.c - see page.h. */
+#include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,12 +12,15 @@ enum { LARGE = 2 << 20, FIRST = 8*LARGE, SLAB_MAX = 32*LARGE };         /* LARGE
 /* left: pages from `fresh` on, so that what is touched of a slab lies together */
 struct slab { struct slab *next; size_t page_bytes, left; char *fresh; _Alignas(64) char bytes[]; };
 
+static size_t taken_by(size_t size) { return (sizeof(struct page) + size + 63)/64*64; }
+static bool is_big(size_t page_bytes) { return page_bytes >= LARGE/8; }
+
 /* As many pages as there are already: most of a slab is in use, and untouched memory costs nothing. Few pages of a
  * large memory's page would lie in small ones at first, which attention to these positions would feel for ever. */
 static struct slab *slab_new(struct pages *p, size_t page_bytes)
 {
 	size_t most = p->taken < SLAB_MAX ? p->taken : SLAB_MAX, bytes;
-	bool big = page_bytes >= LARGE/8, large;
+	bool big = is_big(page_bytes), large;
 	void *at;
 	struct slab *s;
 	if (big) most = size_most(most, FIRST);
@@ -48,7 +52,7 @@ static struct shelf *shelf_of(struct pages *p, size_t size)
 }
 static struct page *fresh_page(struct pages *p, size_t size)
 {
-	size_t bytes = (sizeof(struct page) + size + 63)/64*64;
+	size_t bytes = taken_by(size);
 	struct slab *s = p->slab;
 	while (s && (s->page_bytes != bytes || !s->left)) s = s->next;
 	if (!s) s = slab_new(p, bytes);
@@ -68,6 +72,12 @@ struct page *page_new(struct pages *p, size_t size)
 	*new = (struct page){ .home = home, .refs = 1 };
 	memset(new->bytes, 0, size);
 	return new;
+}
+/* Small pages come to lie in large pages of memory when FIRST bytes are taken, which is at twice that at the latest. */
+double pages_slack(size_t size, double n)
+{
+	double bytes = (double)taken_by(size)*n;
+	return is_big(taken_by(size)) || bytes >= 2.0*FIRST ? ceil(bytes/LARGE)*LARGE - bytes : 0;
 }
 void page_drop(struct page *p)
 {

@@ -18,6 +18,8 @@ struct pages { struct shelf *shelf; struct slab *slab; size_t taken; }; /* zeros
 struct page *page_new(struct pages *p, size_t size);
 /* The last who lets go of it makes it idle. */
 void page_drop(struct page *p);
+/* n pages of `size` lie in large pages of memory, which come whole: bytes of the last one that are none of theirs. */
+double pages_slack(size_t size, double n);
 void pages_free(struct pages *p);
 
 #endif

@@ -200,8 +200,9 @@ static void measure_state(const struct state *s, size_t n_ctx, size_t n_batch, s
 	for (size_t i = 0; i < s->g->n_horizons; i++) {
 		const struct lane *l = s->lane + i;
 		size_t seen = s->g->whole ? n_ctx : lane_sight(&l->sees, n_ctx/2);
-		c->state_bytes += (double)most_pages(&l->sees, n_ctx, n_batch)
-			*(double)(l->page_bytes + sizeof(struct page));
+		double pages = (double)most_pages(&l->sees, n_ctx, n_batch);
+		c->state_bytes += pages*(double)(l->page_bytes + sizeof(struct page));
+		c->slack_bytes += pages_slack(l->page_bytes, pages);
 		c->seen_bytes += (double)seen*(double)l->page_bytes/ATTN_BLOCK;
 	}
 }

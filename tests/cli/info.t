@@ -119,6 +119,8 @@ if [ -n "${SANITIZED:-}" ]; then skip "memory as predicted" "a sanitizer's memor
 	done <<-.
 		4000 i16 i16
 		4000 f32 q8_0
+		1200 f32 f32
+		2500 f32 f32
 		16000 i16 i16
 		30000 i16 i16
 	.
