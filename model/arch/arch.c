@@ -49,8 +49,9 @@ static enum ggu_status check(struct entry *e, struct ggu_error *err)
 	if (root->kind != YAML_MAPPING) return fail(root, "", err, "expected a mapping");
 	snprintf(version, sizeof version, "%d", SCHEMA);
 	if (!yaml_is(schema, version))
-		return ggu_fail(err, GGU_ERR_UNSUPPORTED, GGU_NO_OFFSET, "schema", "line %u: expected schema: %s",
-			schema ? schema->line : root->line, version);
+		return ggu_fail(err, GGU_ERR_UNSUPPORTED, GGU_NO_OFFSET, "schema",
+			"line %u, column %u: expected schema: %s", (schema ? schema : root)->line,
+			(schema ? schema : root)->column, version);
 	stray = yaml_stray(root, "schema arch like fallback defaults classes convert graph");
 	if (stray) return fail(stray, stray->text, err, "no such key here");
 	if (!name_ok(name)) return fail(name ? name : root, "arch", err, "expected a name of a-z, 0-9, _ and -");

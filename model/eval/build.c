@@ -187,18 +187,19 @@ enum ggu_status build_number(struct builder *b, const struct yaml_node *map, con
 	struct expr_value v;
 	enum ggu_status s = build_eval(b, at, &v);
 	if (s) return s;
+	if (!at && !(none >= lo && none <= hi)) return build_fail(b, map, key, "is missing");
 	if (v.kind == EXPR_NULL && !(none >= lo && none <= hi))
 		return ggu_fail(b->err, GGU_ERR_MISSING, GGU_NO_OFFSET, key,
-			"the metadata give no value (%s, line %u: %.60s)", at ? at->file : map->file,
-			at ? at->line : map->line, at ? at->text : "");
+			"the metadata give no value (%s, line %u, column %u: %.60s)", at->file, at->line, at->column,
+			at->text);
 	if (v.kind == EXPR_NULL) *x = none;
 	else if (v.kind == EXPR_INT) *x = (double)v.u.i;
 	else if (v.kind == EXPR_FLOAT) *x = v.u.f;
 	else return build_fail(b, at, key, "expected a number");
 	if (!(*x >= lo && *x <= hi))
-		return ggu_fail(b->err, GGU_ERR_RANGE, GGU_NO_OFFSET, key, "%g is not in %g..%g (%s, line %u: %.60s)",
-			*x, lo, hi, at ? at->file : map->file,
-			at ? at->line : map->line, at ? at->text : "");
+		return ggu_fail(b->err, GGU_ERR_RANGE, GGU_NO_OFFSET, key,
+			"%g is not in %g..%g (%s, line %u, column %u: %.60s)", *x, lo, hi, at->file, at->line,
+			at->column, at->text);
 	return GGU_OK;
 }
 

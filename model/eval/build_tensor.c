@@ -29,11 +29,13 @@ static const struct ggu_tensor *find_any(const struct builder *b, const char *na
 	if (!t) t = build_find(b, name, "");
 	return t ? t : build_find(b, name, ".bias");
 }
-static enum ggu_status missing(const struct builder *b, const char *name)
+/* at: where the description names it, which may be what is wrong */
+static enum ggu_status missing(const struct builder *b, const struct yaml_node *at, const char *name)
 {
 	char full[256];
 	if (!full_name(b, name, ".weight", full)) snprintf(full, sizeof full, "%.250s", name);
-	return ggu_fail(b->err, GGU_ERR_MISSING, GGU_NO_OFFSET, full, "is missing");
+	return ggu_fail(b->err, GGU_ERR_MISSING, GGU_NO_OFFSET, full, "is missing (%s, line %u, column %u)", at->file,
+		at->line, at->column);
 }
 
 /* at: a name, or a list of names of which the first that exists counts, or the last. NULL name: null was meant. */
@@ -73,11 +75,11 @@ static enum ggu_status read_vector(const struct builder *b, const struct ggu_ten
 	return GGU_OK;
 }
 
-static enum ggu_status wrong_length(const struct builder *b, const char *name, size_t n)
+static enum ggu_status wrong_length(const struct builder *b, const struct yaml_node *at, const char *name, size_t n)
 {
 	const struct ggu_tensor *t = find_any(b, name);
 	char is[TEXT_SHAPE];
-	if (!t) return missing(b, name);
+	if (!t) return missing(b, at, name);
 	text_shape(is, t->ne, t->n_dims);
 	return ggu_fail(b->err, GGU_ERR_FORMAT, t->entry, t->name, "has shape %s, wanted %zu numbers", is, n);
 }
@@ -93,9 +95,10 @@ static enum ggu_status wrong_bias(const struct builder *b, const struct ggu_tens
 enum ggu_status build_length(const struct builder *b, const struct yaml_node *map, const char *key,
 	const struct vector *v, size_t n)
 {
+	const struct yaml_node *at = yaml_get(map, key);
 	const char *name;
 	if (!v->v || v->n == n) return GGU_OK;
-	return choose(b, yaml_get(map, key), key, &name) || !name ? GGU_ERR_FORMAT : wrong_length(b, name, n);
+	return choose(b, at, key, &name) || !name ? GGU_ERR_FORMAT : wrong_length(b, at, name, n);
 }
 
 /* ---- matrices ---- */
@@ -113,12 +116,12 @@ static enum ggu_status bias(const struct builder *b, const char *name, struct we
 }
 
 /* Matrices NAME.weight and their bias. */
-static enum ggu_status matrix(const struct builder *b, const char *name, struct weight *w)
+static enum ggu_status matrix(const struct builder *b, const struct yaml_node *at, const char *name, struct weight *w)
 {
 	const struct ggu_tensor *t = build_find(b, name, ".weight");
 	enum ggu_status s;
 	uint64_t row;
-	if (!t) return missing(b, name);
+	if (!t) return missing(b, at, name);
 	*w = (struct weight){ .name = t->name, .type = t->type, .n_in = t->ne[0], .n_out = t->ne[1],
 		.n_mat = t->ne[2] };
 	if (t->ne[3] != 1 || !t->ne[0] || !t->ne[1] || !t->ne[2] || t->ne[0] > BUILD_MAX_SIZE
@@ -164,12 +167,12 @@ enum ggu_status build_named(struct builder *b, const struct yaml_node *map, cons
 	if (!name) return f->flags & FIELD_NEEDED ? build_fail(b, at ? at : map, f->key, "is missing") : GGU_OK;
 	if (f->kind == FIELD_WEIGHT) {
 		struct weight *w = to;
-		s = matrix(b, name, w);
+		s = matrix(b, at, name, w);
 		if (!s && f->flags & FIELD_INPUT) b->forms |= 1u << quant_act_of(w->type);
 		return s;
 	}
 	t = find_any(b, name);
-	return t ? read_vector(b, t, to) : missing(b, name);
+	return t ? read_vector(b, t, to) : missing(b, at, name);
 }
 
 /* ---- norms ---- */
@@ -197,7 +200,7 @@ enum ggu_status build_norm(struct builder *b, const struct yaml_node *at, struct
 	TRY(choose(b, which, "norm", &name));
 	if (!name) return GGU_OK;
 	if (!(t = build_find(b, name, ".weight"))) t = build_find(b, name, "");
-	if (!t) return missing(b, name);
+	if (!t) return missing(b, which, name);
 	TRY(read_vector(b, t, &v));
 	o->w = v.v;
 	o->n_w = v.n;
@@ -221,7 +224,7 @@ enum ggu_status build_norm_width(const struct builder *b, const struct yaml_node
 	}
 	if ((o->n == n_group && n % o->n_w == 0) || (o->n == n && o->n_w == n)) return GGU_OK;
 	s = choose(b, which, key, &name);
-	return s ? s : wrong_length(b, name ? name : key, n_group);
+	return s ? s : wrong_length(b, which, name ? name : key, n_group);
 }
 
 /* ---- rope ---- */
@@ -273,7 +276,7 @@ static enum ggu_status divisors(const struct builder *b, const struct yaml_node 
 	TRY(choose(&outside, yaml_get(map, key), key, &name));
 	if (!name || !(t = find_any(&outside, name))) return GGU_OK;
 	TRY(read_vector(b, t, &x));
-	if (x.n != n) return wrong_length(&outside, name, n);
+	if (x.n != n) return wrong_length(&outside, yaml_get(map, key), name, n);
 	for (size_t i = 0; i < n && !b->shapes_only; i++)
 		if (!(x.v[i] >= MIN_DIVISOR && x.v[i] <= 1/MIN_DIVISOR))
 			return ggu_fail(b->err, GGU_ERR_RANGE, t->entry, t->name, "factor %zu is %g, not in %g..%g", i,

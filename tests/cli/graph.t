@@ -125,6 +125,12 @@ mistake "a key of another part" "softcap: does not belong here" 's/act: silu,/ac
 mistake "an unknown part" "outputs: does not belong here" 's/^  output:/  outputs:/'
 mistake "an error in an expression, by its place" "expected numbers (./a.yaml, line $line, column 28)" \
 	"s/kv_heads: n_kv/kv_heads: n_kv + 'x'/"
+mistake "a field left out, by the place of the others" "heads: is missing (./a.yaml, line $((line - 5)), column " \
+	's/^\( *\)heads: n_head$/\1/'
+mistake "an expression without a value" "heads: the metadata give no value (./a.yaml, line $((line - 1)), column " \
+	's/^\( *heads:\) n_head$/\1 nonesuch/'
+mistake "a tensor that the model lacks" "blk.0.attn_z.weight: is missing (./a.yaml, line $((line - 5)), column " \
+	's/\<attn_q\>/attn_z/'
 mistake "an error in quotes" "end of text in expression" "s/kv_heads: n_kv/kv_heads: 'n_kv +'/"
 mistake "a name that needs itself" "names that need each other" 's/^    eps: .*/    eps: eps + 1/'
 mistake "a check without a message" "check: expected [expression, message]" \
