@@ -375,6 +375,8 @@ int main(int argc, char **argv)
 	if (!o.model && !o.synthetic) msg_die("no model given: use -m MODEL or --synthetic SIZE,TYPE");
 	if (o.model && o.synthetic) msg_die("-m and --synthetic cannot be combined");
 	if (o.save && !o.synthetic) msg_die("--save needs --synthetic");
+	if (o.save && (o.output || o.json || o.profile))
+		msg_die("--save measures nothing: -o, --json and --profile cannot be combined with it");
 	cpu_name(cpu, sizeof cpu);
 	pool = load_pool(o.jobs, o.place.pin, (const char *[]){ o.model, o.arch_file }, 2,
 		o.save ? o.save : o.output);

@@ -71,7 +71,7 @@ static void write_matrix(const struct imatrix *im, struct out *out)
 	enum ggu_status s = o.dat ? imatrix_write_dat(im, out_fd(out), &err)
 		: o.partial ? imatrix_write_checkpoint(im, "partial", out_fd(out), &err)
 		: imatrix_write_gguf(im, out_fd(out), &err);
-	if (s) msg_die_error(o.output ? o.output : "standard output", &err);
+	if (s) msg_die_error(out_name(out), &err);
 	out_commit(out);
 }
 

@@ -46,7 +46,7 @@ static const struct opt opts[] = {
 static char last = '\n';         /* byte that was printed */
 static void put(const char *text, size_t n)
 {
-	if (!text_print(text, n) || fflush(stdout)) msg_die("standard output: %s", strerror(errno));
+	if (!text_print(text, n) || fflush(stdout)) out_stdout_failed();
 	if (n) last = text[n - 1];
 }
 

@@ -140,7 +140,7 @@ static void decode_text(struct tokenizer *t, const char *name, const char *text,
 	if (strlen(text) != n) msg_die("%s: byte %zu: NUL in a list of ids", name, strlen(text));
 	for (const char *p = text; load_id(name, text, &p, true, n_vocab, ids + count); ) count++;
 	s = decode(t, name, ids, count, &bytes);
-	if (!text_print(s, bytes)) msg_die("standard output: %s", strerror(errno));
+	if (!text_print(s, bytes)) out_stdout_failed();
 	free(s);
 }
 

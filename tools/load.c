@@ -153,7 +153,8 @@ size_t load_windows(const struct load_windows *w, struct tokenizer *t, const cha
 		msg_die("%s: %zu token%s no window of %zu: give more text or a smaller --ctx", shown, n_ids,
 			n_ids == 1 ? " makes" : "s make", w->ctx);
 	if (there <= w->from)
-		msg_die("%s: has only %zu windows, none from %llu on", shown, there, (unsigned long long)w->from);
+		msg_die("%s: has only %zu window%s, none from %llu on", shown, there,
+			there == 1 ? "" : "s", (unsigned long long)w->from);
 	there -= (size_t)w->from;
 	memmove(*ids, *ids + (size_t)w->from*w->ctx, there*w->ctx*sizeof **ids);
 	if (w->chunks > there) load_few_windows(shown, there, w->from);

@@ -72,6 +72,10 @@ ok "one thread on one core" gguf-bench -m a.gguf --prompt 8 --generate 0 --repea
 not_ok "neither model" 2 gguf-bench
 not_ok "both models" 2 gguf-bench -m a.gguf --synthetic 1M,Q8_0
 not_ok "--save without --synthetic" 2 gguf-bench -m a.gguf --save c.gguf
+for option in --json --profile '-o d'; do
+	# shellcheck disable=SC2086
+	not_ok "--save, which measures nothing, with $option" 2 gguf-bench --synthetic 1M,Q8_0 --save d.gguf $option
+done
 for spec in 1M '1M,' ,Q8_0 0,Q8_0 x,Q8_0 1M,none 1Q,Q8_0 1e99,Q8_0 nan,Q8_0 1M,COPY -1M,Q8_0; do
 	not_ok "--synthetic $spec" 2 gguf-bench --synthetic "$spec" --save c.gguf; done
 for list in '' ',' '1,' 1,,2 x 1x 99999999 1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17; do

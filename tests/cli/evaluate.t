@@ -137,6 +137,12 @@ not_ok "no model" 2 gguf-perplexity -q text
 not_ok "no such text" 2 gguf-perplexity -q -m m.gguf nowhere
 not_ok "standard output is full" 2 sh -c 'gguf-perplexity -q -m m.gguf --chunks 1 --save-logits none text >/dev/full'
 not_ok "... no file is left" 1 test -e none
+is "gguf-imatrix: it is named" "$(gguf-imatrix -q -m m.gguf --chunks 1 -o - text 2>&1 >/dev/full)" \
+	"gguf-imatrix: standard output: No space left on device"
+is "gguf-run: the file under -o is" "$(gguf-run -q -m m.gguf -p The -n 1 -o /dev/full 2>&1)" \
+	"gguf-run: /dev/full: No space left on device"
+is "gguf-tokenize --decode: it is" "$(echo 300 | gguf-tokenize -m m.gguf --decode -o /dev/full 2>&1)" \
+	"gguf-tokenize: /dev/full: No space left on device"
 
 # numbers in files, worked out byte by byte, as they are to be on every machine: little-endian
 gguf-perplexity -q -m m.gguf --ctx 8 --chunks 1 --save-logits few text >/dev/null
