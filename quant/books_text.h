@@ -49,7 +49,7 @@ INLINE void books(int n_tokens, const struct digits_part *p, struct digit_sums *
 	const int far = p->w_stride*ROWS > NEAR_BYTES;
 	for (size_t b = 0; b < p->n; b++) {
 		const char *w = p->w + b*like.bytes, *strip = p->strip + b*sizeof(struct strip256),
-			*next = p->next + b*like.bytes*ROWS;
+			*next = p->near + DIGITS_NEARER*p->w_stride + b*like.bytes*ROWS;
 		struct turned x[DIGITS_TOKENS];
 		struct prepared some[ROWS];
 		for (int t = 0; t < n_tokens; t++)

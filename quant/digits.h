@@ -76,15 +76,17 @@ struct digit_sums {
 		uint32_t pair[DIGITS_COLUMNS/32*DIGITS_ROWS];
 	} d;
 };
-/* n blocks of some rows; blocks of 32: of all rows that go side by side. next: where rows that come later begin, to be
- * prefetched; nearer: and again so many bytes before them */
+/* A core forgets requests for memory while it has as many lines under way as it can: each line is asked for again, so
+ * many rows before it is met. */
+enum { DIGITS_NEARER = 4 };
+/* n blocks of some rows; blocks of 32: of all rows that go side by side. near: where the rows begin that are asked for
+ * again; those so many rows further on are asked for the first time. */
 struct digits_part {
 	const char *w;
 	size_t w_stride, n_rows, n;
 	const char *strip;
 	size_t strip_stride;
-	const char *next;
-	size_t nearer;
+	const char *near;
 };
 typedef void digits_fn(const struct digits_part *p, struct digit_sums *to);
 struct digits_type {

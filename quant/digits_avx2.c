@@ -112,10 +112,8 @@ static void unpack(size_t block, size_t n_in, const void *strip, float *x)
 /* ---- products ---- */
 
 /* While some rows are met, column by column, the same number of rows behind them is asked for from end to end, in the
- * order of memory. Their last ones are met soon after the first, so that requests are LEAD bytes ahead of that pace. A
- * core forgets requests while it has as many lines under way as it can, so that each line is asked for once more,
- * NEARER rows later. */
-enum { LEAD = 4 << 10, NEARER = 4 };
+ * order of memory. Their last ones are met soon after the first, so that requests are LEAD bytes ahead of that pace. */
+enum { LEAD = 4 << 10 };
 
 /* What is the same for all chunks of a product, so that these begin without divisions. */
 struct job {
@@ -167,7 +165,7 @@ static void sum_up(const struct job *j, struct chunk *c)
 	const char *w = (const char *)m->w + c->o*m->w_stride + at;
 	c->strip = (const char *)m->act + c->t0*j->strip + c->unit*j->strip_bytes;
 	struct digits_part part = { w, m->w_stride, c->n_o, left < step ? left : step, c->strip, j->strip,
-		w + j->table->rows*m->w_stride + (j->table->rows - 1)*at + LEAD, NEARER*m->w_stride };
+		w + (j->table->rows - DIGITS_NEARER)*m->w_stride + (j->table->rows - 1)*at + LEAD };
 	c->n_units = part.n;
 	c->n_blocks = part.n*j->blocks;
 	if (mul_block(j->kind) == 32 && c->n_o < j->table->rows) last_rows(sums, part, part.n*j->bytes, c->s);

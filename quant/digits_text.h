@@ -11,13 +11,16 @@
  *   h_  heads        the first sixteen bytes of the blocks of some rows
  *   y_, x_           one register of 32 bytes, where c64 is two (digits_256.h and digits_y.h alone) */
 
-/* Lines at `next`, and once more those that were asked for when they were `nearer` bytes further away */
-INLINE void fetch(const char *next, size_t nearer, size_t bytes)
+/* Asks for lines DIGITS_NEARER rows after `near`, and once more for those at `near`. */
+INLINE void fetch(const char *near, size_t stride, size_t bytes)
 {
-	const char *near = next - nearer;
-	__asm__("" : "+r"(near));       /* one register, not one for each line */
+	const char *next;
+	__asm__("" : "+r"(stride));     /* multiplied here, not kept four times as large in a register of vectors */
+	next = near + DIGITS_NEARER*stride;
+	__asm__("" : "+r"(next));       /* one register, not one for each line */
 	UNROLL for (size_t i = 0; i < bytes; i += 64) __builtin_prefetch(next + i, 0, 2);
 	UNROLL for (size_t i = 0; i < bytes; i += 64) __builtin_prefetch(near + i, 0, 2);
+	__asm__ volatile("" : : : "memory");    /* before the loads that wait */
 }
 INLINE __m256i sum_at(const int16_t *p) { return _mm256_load_si256((const void *)p); }
 INLINE __m128i x16(const void *p) { return _mm_loadu_si128(p); }
@@ -69,13 +72,13 @@ INLINE void supers(int n_tokens, const struct digits_part *part, struct digit_su
 	const struct digits_part p = *part;
 	for (size_t b = 0; b < p.n; b++) {
 		const char *w = p.w + b*type.bytes, *strip = p.strip + b*sizeof(struct strip256),
-			*next = p.next + b*type.bytes*ROWS;
+			*near = p.near + b*type.bytes*ROWS;
 		const struct strip256 *x = (const void *)strip;
 		if (scales) heads_of_rows(w + type.at_heads, p.w_stride, p.n_rows, scales, to->m + 16*b*ROWS);
 		const digits256 d[2] = { d_load(x->in[order].high), d_load(x->in[order].low) };
-		for (size_t r = 0, at = b*ROWS; r < p.n_rows; r++, at++, w += p.w_stride, next += type.bytes) {
+		for (size_t r = 0, at = b*ROWS; r < p.n_rows; r++, at++, w += p.w_stride, near += type.bytes) {
 			const struct meet m = { n_tokens, strip, p.strip_stride, order, d, to, at };
-			fetch(next, p.nearer, type.bytes);
+			fetch(near, p.w_stride, type.bytes);
 			block(w, &m);
 			if (type.has_min) memcpy(to->d.pair + at, w + type.at_d, 4);
 			else memcpy(to->d.half + at, w + type.at_d, 2);
