@@ -3,7 +3,6 @@
 #include "cpu.h"
 #if defined __x86_64__
 #include <cpuid.h>
-#include <stdbool.h>
 #if defined __linux__
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -21,6 +20,14 @@ static bool made_by_amd(void)
 	unsigned a, b, c, d;
 	return __get_cpuid(0, &a, &b, &c, &d) && b == signature_AMD_ebx && c == signature_AMD_ecx &&
 		d == signature_AMD_edx;
+}
+
+bool cpu_forgets(void)
+{
+	enum { ZEN_5 = 26 };
+	unsigned a, b, c, d;
+	if (!made_by_amd() || !__get_cpuid(1, &a, &b, &c, &d)) return true;
+	return (a >> 8 & 15) + (a >> 20 & 255) < ZEN_5;         /* its family */
 }
 
 /* Tiles are 8 KB of each thread's state, which Linux wants to be asked for, once for the process. */
@@ -62,7 +69,9 @@ unsigned cpu_features(void)
 		set |= CPU_AMX;
 	return set;
 }
-#elif defined __aarch64__
+#else
+bool cpu_forgets(void) { return true; }
+#if defined __aarch64__
 #if defined __linux__
 #include <sys/auxv.h>
 unsigned cpu_features(void)
@@ -79,4 +88,5 @@ unsigned cpu_features(void) { return CPU_C | CPU_NEON; }
 #endif
 #else
 unsigned cpu_features(void) { return CPU_C; }
+#endif
 #endif

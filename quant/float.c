@@ -18,6 +18,7 @@ struct work {
 };
 
 const struct float_table *quant_float_table = &quant_float_c;
+bool float_asks_again = true;
 
 static enum float_type type_of(uint32_t type)
 {

@@ -74,6 +74,8 @@ extern const struct float_table quant_float_neon;
 #endif
 /* The table in use; quant_select sets it. */
 extern const struct float_table *quant_float_table;
+/* Rows of a few tokens ask for memory more than once (cpu_forgets). No result depends on it. */
+extern bool float_asks_again;
 
 float_decode_fn *float_decoder(uint32_t type);          /* of F64 too; NULL: it is no float type */
 bool float_can_multiply(uint32_t type);

@@ -24,11 +24,11 @@ static void decode_f32(const void *src, float *dst, size_t n) { memcpy(dst, src,
 
 /* Tokens, at most; columns and rows of runs */
 enum { FEW = 8, RUN = 512, RUN_ROWS = 4 };
-/* How many bytes lie between the rows that come next and what is asked for, and how often it is asked for */
+/* How many bytes lie between the rows that come next and what is asked for, and how often it is asked for where a core
+ * forgets (cpu_forgets) */
 enum { LEAD = 4 << 10, TIMES = 3, RUN_LEAD = 16 << 10, RUN_TIMES = 2 };
 /* n columns, whole sixteens, of some rows and the tokens from `first` on, onto the lanes of each; x is that of
- * `first`. As many bytes from `next` on are asked for, and those one or two rows nearer again: a core that has as many
- * lines under way as it can forgets requests for more. */
+ * `first`. As many bytes from `next` on are asked for, and those one or two rows nearer again where that helps. */
 INLINE void few(enum float_type type, int n_rows, int n_tokens, size_t n, const char *w, size_t w_stride,
 	const char *next, size_t times, const float *x, size_t x_stride, float lanes[][FEW][FLOAT_LANES],
 	size_t first)
@@ -69,8 +69,8 @@ INLINE void finish(enum float_type type, size_t n_rows, size_t n_in, const char 
 }
 /* Up to RUN_ROWS rows of halves and one or two tokens: runs of columns of one row after another, which come from memory
  * faster than four rows side by side. While a row waits for its own sums, a core begins with the next one's. */
-INLINE void by_runs(enum float_type type, size_t n_rows, size_t n_in, const char *w, size_t w_stride, size_t n_tokens,
-	const float *x, size_t x_stride, float *y, size_t y_stride)
+INLINE void by_runs(enum float_type type, size_t times, size_t n_rows, size_t n_in, const char *w, size_t w_stride,
+	size_t n_tokens, const float *x, size_t x_stride, float *y, size_t y_stride)
 {
 	_Alignas(64) float lanes[RUN_ROWS][FEW][FLOAT_LANES] = { { { 0 } } };
 	const size_t whole = n_in/FLOAT_LANES*FLOAT_LANES, bytes = float_width(type);
@@ -79,9 +79,9 @@ INLINE void by_runs(enum float_type type, size_t n_rows, size_t n_in, const char
 		n = whole - i < RUN ? whole - i : RUN;
 		for (size_t r = 0; r < n_rows; r++, next += n*bytes) {
 			const char *from = w + r*w_stride + i*bytes;
-			if (n_tokens == 1) few(type, 1, 1, n, from, w_stride, next, RUN_TIMES, x + i, x_stride,
+			if (n_tokens == 1) few(type, 1, 1, n, from, w_stride, next, times, x + i, x_stride,
 				lanes + r, 0);
-			else few(type, 1, 2, n, from, w_stride, next, RUN_TIMES, x + i, x_stride,
+			else few(type, 1, 2, n, from, w_stride, next, times, x + i, x_stride,
 				lanes + r, 0);
 		}
 	}
@@ -89,8 +89,8 @@ INLINE void by_runs(enum float_type type, size_t n_rows, size_t n_in, const char
 }
 /* ROWS rows go side by side, lest each wait for its own sums; those that come next are asked for in the order in which
  * they lie. One or two tokens read their rows from end to end, more meet columns in chunks that stay in L1. */
-INLINE void by_sides(enum float_type type, int n_rows, size_t n_in, const char *w, size_t w_stride, size_t n_tokens,
-	const float *x, size_t x_stride, float *y, size_t y_stride)
+INLINE void by_sides(enum float_type type, size_t times, int n_rows, size_t n_in, const char *w, size_t w_stride,
+	size_t n_tokens, const float *x, size_t x_stride, float *y, size_t y_stride)
 {
 	_Alignas(64) float lanes[ROWS][FEW][FLOAT_LANES] = { { { 0 } } };
 	size_t whole = n_in/FLOAT_LANES*FLOAT_LANES, chunk = n_tokens <= 2 ? whole : FLOAT_CHUNK/4,
@@ -101,32 +101,40 @@ INLINE void by_sides(enum float_type type, int n_rows, size_t n_in, const char *
 			const char *from = w + i*bytes, *next = w + (size_t)n_rows*(w_stride + i*bytes) + LEAD;
 			const float *xt = x + t*x_stride + i;
 			some = (n_tokens - t)/passes;
-			if (some == 1) few(type, n_rows, 1, n, from, w_stride, next, TIMES, xt, x_stride,
+			if (some == 1) few(type, n_rows, 1, n, from, w_stride, next, times, xt, x_stride,
 				lanes, t);
-			else if (some == 2) few(type, n_rows, 2, n, from, w_stride, next, TIMES, xt, x_stride,
+			else if (some == 2) few(type, n_rows, 2, n, from, w_stride, next, times, xt, x_stride,
 				lanes, t);
-			else if (some == 3) few(type, n_rows, 3, n, from, w_stride, next, TIMES, xt, x_stride,
+			else if (some == 3) few(type, n_rows, 3, n, from, w_stride, next, times, xt, x_stride,
 				lanes, t);
-			else few(type, n_rows, COLS, n, from, w_stride, next, TIMES, xt, x_stride,
+			else few(type, n_rows, COLS, n, from, w_stride, next, times, xt, x_stride,
 				lanes, t);
 		}
 	}
 	finish(type, (size_t)n_rows, n_in, w, w_stride, n_tokens, x, x_stride, lanes, y, y_stride);
 }
-INLINE void rows(enum float_type type, size_t n_out, size_t n_in, const char *w, size_t w_stride, size_t n_tokens,
-	const float *x, size_t x_stride, float *y, size_t y_stride)
+INLINE void rows_asking(enum float_type type, bool again, size_t n_out, size_t n_in, const char *w, size_t w_stride,
+	size_t n_tokens, const float *x, size_t x_stride, float *y, size_t y_stride)
 {
+	const size_t run_times = again ? RUN_TIMES : 1, times = again ? TIMES : 1;
 	if (type != FLOAT_F32 && n_tokens <= 2) {
 		for (size_t o = 0, some; o < n_out; o += some) {
 			some = n_out - o < RUN_ROWS ? n_out - o : RUN_ROWS;
-			by_runs(type, some, n_in, w + o*w_stride, w_stride, n_tokens, x, x_stride, y + o, y_stride);
+			by_runs(type, run_times, some, n_in, w + o*w_stride, w_stride, n_tokens, x, x_stride, y + o,
+				y_stride);
 		}
 		return;
 	}
 	for (; n_out >= ROWS; n_out -= ROWS, w += ROWS*w_stride, y += ROWS)
-		by_sides(type, ROWS, n_in, w, w_stride, n_tokens, x, x_stride, y, y_stride);
+		by_sides(type, times, ROWS, n_in, w, w_stride, n_tokens, x, x_stride, y, y_stride);
 	for (; n_out; n_out--, w += w_stride, y++)
-		by_sides(type, 1, n_in, w, w_stride, n_tokens, x, x_stride, y, y_stride);
+		by_sides(type, times, 1, n_in, w, w_stride, n_tokens, x, x_stride, y, y_stride);
+}
+INLINE void rows(enum float_type type, size_t n_out, size_t n_in, const char *w, size_t w_stride, size_t n_tokens,
+	const float *x, size_t x_stride, float *y, size_t y_stride)
+{
+	if (float_asks_again) rows_asking(type, true, n_out, n_in, w, w_stride, n_tokens, x, x_stride, y, y_stride);
+	else rows_asking(type, false, n_out, n_in, w, w_stride, n_tokens, x, x_stride, y, y_stride);
 }
 
 /* ---- the tile: lanes are outputs ---- */
