@@ -1,11 +1,22 @@
 /* SPDX-License-Identifier: MIT
  * cpu.c - what this CPU, and its operating system, can run. */
+#include <unistd.h>
 #include "cpu.h"
+
+size_t cpu_first_cache(void)
+{
+#if defined _SC_LEVEL1_DCACHE_SIZE
+	long n = sysconf(_SC_LEVEL1_DCACHE_SIZE);
+	return n > 0 ? (size_t)n : 0;
+#else
+	return 0;
+#endif
+}
+
 #if defined __x86_64__
 #include <cpuid.h>
 #if defined __linux__
 #include <sys/syscall.h>
-#include <unistd.h>
 #endif
 
 static unsigned long long xcr0(void)

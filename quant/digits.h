@@ -80,13 +80,14 @@ struct digit_sums {
  * many rows before it is met. */
 enum { DIGITS_NEARER = 4 };
 /* n blocks of some rows; blocks of 32: of all rows that go side by side. near: where the rows begin that are asked for
- * again; those so many rows further on are asked for the first time. */
+ * again; those so many rows further on are asked for the first time. first_cache: into that one, not the second. */
 struct digits_part {
 	const char *w;
 	size_t w_stride, n_rows, n;
 	const char *strip;
 	size_t strip_stride;
 	const char *near;
+	bool first_cache;
 };
 typedef void digits_fn(const struct digits_part *p, struct digit_sums *to);
 struct digits_type {

@@ -165,7 +165,7 @@ static void sum_up(const struct job *j, struct chunk *c)
 	const char *w = (const char *)m->w + c->o*m->w_stride + at;
 	c->strip = (const char *)m->act + c->t0*j->strip + c->unit*j->strip_bytes;
 	struct digits_part part = { w, m->w_stride, c->n_o, left < step ? left : step, c->strip, j->strip,
-		w + (j->table->rows - DIGITS_NEARER)*m->w_stride + (j->table->rows - 1)*at + LEAD };
+		w + (j->table->rows - DIGITS_NEARER)*m->w_stride + (j->table->rows - 1)*at + LEAD, mul_rows_to_first_cache };
 	c->n_units = part.n;
 	c->n_blocks = part.n*j->blocks;
 	if (mul_block(j->kind) == 32 && c->n_o < j->table->rows) last_rows(sums, part, part.n*j->bytes, c->s);

@@ -12,14 +12,19 @@
  *   y_, x_           one register of 32 bytes, where c64 is two (digits_256.h and digits_y.h alone) */
 
 /* Asks for lines DIGITS_NEARER rows after `near`, and once more for those at `near`. */
-INLINE void fetch(const char *near, size_t stride, size_t bytes)
+INLINE void fetch(const char *near, size_t stride, size_t bytes, bool first_cache)
 {
 	const char *next;
 	__asm__("" : "+r"(stride));     /* multiplied here, not kept four times as large in a register of vectors */
 	next = near + DIGITS_NEARER*stride;
 	__asm__("" : "+r"(next));       /* one register, not one for each line */
-	UNROLL for (size_t i = 0; i < bytes; i += 64) __builtin_prefetch(next + i, 0, 2);
-	UNROLL for (size_t i = 0; i < bytes; i += 64) __builtin_prefetch(near + i, 0, 2);
+	if (first_cache) {
+		UNROLL for (size_t i = 0; i < bytes; i += 64) __builtin_prefetch(next + i, 0, 3);
+		UNROLL for (size_t i = 0; i < bytes; i += 64) __builtin_prefetch(near + i, 0, 3);
+	} else {
+		UNROLL for (size_t i = 0; i < bytes; i += 64) __builtin_prefetch(next + i, 0, 2);
+		UNROLL for (size_t i = 0; i < bytes; i += 64) __builtin_prefetch(near + i, 0, 2);
+	}
 	__asm__ volatile("" : : : "memory");    /* before the loads that wait */
 }
 INLINE __m256i sum_at(const int16_t *p) { return _mm256_load_si256((const void *)p); }
@@ -78,7 +83,7 @@ INLINE void supers(int n_tokens, const struct digits_part *part, struct digit_su
 		const digits256 d[2] = { d_load(x->in[order].high), d_load(x->in[order].low) };
 		for (size_t r = 0, at = b*ROWS; r < p.n_rows; r++, at++, w += p.w_stride, near += type.bytes) {
 			const struct meet m = { n_tokens, strip, p.strip_stride, order, d, to, at };
-			fetch(near, p.w_stride, type.bytes);
+			fetch(near, p.w_stride, type.bytes, p.first_cache);
 			block(w, &m);
 			if (type.has_min) memcpy(to->d.pair + at, w + type.at_d, 4);
 			else memcpy(to->d.half + at, w + type.at_d, 2);

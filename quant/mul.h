@@ -129,6 +129,10 @@ extern const struct codes_table *mul_codes;
 extern const struct row_table *mul_row;
 /* of blocks of 32 columns and less, and of super-blocks */
 extern const struct panel_table *mul_panel_32, *mul_panel_256;
+/* Rows that come later are asked for into the first cache where it has so many bytes, otherwise into the second: those
+ * of Zen 5 and Intel's since Ice Lake, not of Zen 4. No result depends on it. */
+enum { MUL_ROWS_FIRST_CACHE = 48 << 10 };
+extern bool mul_rows_to_first_cache;
 
 /* As quant.h's, for block types; block is 32 or 256. */
 size_t mul_act_bytes(size_t block, size_t n_tokens, size_t n_in);
