@@ -165,7 +165,8 @@ static void sum_up(const struct job *j, struct chunk *c)
 	const char *w = (const char *)m->w + c->o*m->w_stride + at;
 	c->strip = (const char *)m->act + c->t0*j->strip + c->unit*j->strip_bytes;
 	struct digits_part part = { w, m->w_stride, c->n_o, left < step ? left : step, c->strip, j->strip,
-		w + (j->table->rows - DIGITS_NEARER)*m->w_stride + (j->table->rows - 1)*at + LEAD, mul_rows_to_first_cache };
+		w + (j->table->rows - DIGITS_NEARER)*m->w_stride + (j->table->rows - 1)*at + LEAD,
+		mul_rows_to_first_cache };
 	c->n_units = part.n;
 	c->n_blocks = part.n*j->blocks;
 	if (mul_block(j->kind) == 32 && c->n_o < j->table->rows) last_rows(sums, part, part.n*j->bytes, c->s);
@@ -209,7 +210,8 @@ static void mul_all(const struct job *j, size_t t0, size_t n_t, size_t o0, size_
 static void mul(const struct digits_table *books, const struct digits_table *digits, const struct quant_mul *m,
 	enum mul_kind kind, size_t t0, size_t n_t, size_t o0, size_t n_o, struct digit_sums *sums)
 {
-	const struct digits_table *table = books->type[m->type].sums[0] ? books : digits;
+	const struct digits_table *from = books->type[m->type].sums[0] ? books : digits,
+		*alone = m->n_tokens == 1 ? from->type[m->type].alone : NULL, *table = alone ? alone : from;
 	const struct ggu_type_info *info = ggu_type_info(m->type);
 	const size_t block = mul_block(kind), unit = info->block_weights, some = DIGITS_COLUMNS/unit,
 		supers = table->type[m->type].supers ? table->type[m->type].supers : DIGITS_SUPERS;
