@@ -28,7 +28,7 @@ static unsigned long long xcr0(void)
 
 static bool made_by_amd(void)
 {
-	unsigned a, b, c, d;
+	unsigned a, b = 0, c = 0, d = 0;
 	return __get_cpuid(0, &a, &b, &c, &d) && b == signature_AMD_ebx && c == signature_AMD_ecx &&
 		d == signature_AMD_edx;
 }
