@@ -152,7 +152,7 @@ static enum ggu_status add_listed(struct checkpoint *c, const struct layout *l, 
 	DIR *d = opendir(c->dir);
 	struct dirent *e;
 	enum ggu_status s = GGU_OK;
-	if (!d) return file_fail(err, GGU_ERR_IO, "", GGU_NO_OFFSET, "", "not a folder that can be read");
+	if (!d) return file_fail(err, GGU_ERR_IO, "", GGU_NO_OFFSET, "", "not a readable folder");
 	while (!s && (e = readdir(d)) != NULL)
 		if (text_starts(e->d_name, l->prefix) && file_ends_with(e->d_name, l->end))
 			s = add_shard(c, e->d_name, err);
@@ -246,6 +246,6 @@ enum ggu_status checkpoint_read(const struct checkpoint *c, const struct source_
 {
 	const struct shard *f = &c->shards[t->file];
 	if (from > t->n_stored || n > t->n_stored - from)
-		return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, t->name, "reads past its end");
+		return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, t->name, "a read goes past its end");
 	return file_read_at(f->fd, f->name, t->offset + from*t->dtype->bytes, to, n*t->dtype->bytes, err);
 }

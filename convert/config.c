@@ -54,7 +54,7 @@ static enum ggu_status from_json(struct config *c, const json_t *j, struct expr_
 /* A value that from_json could not take says no more than its status. */
 static const char *reason(const struct ggu_error *err, enum ggu_status s)
 {
-	return err->what[0] ? err->what : s == GGU_ERR_NOMEM ? "out of memory" : "lists of too many items";
+	return err->what[0] ? err->what : s == GGU_ERR_NOMEM ? "out of memory" : "lists have too many items";
 }
 
 static enum ggu_status derived(struct config *c, const struct yaml_node *e, const char *name, struct expr_value *v)
@@ -68,7 +68,7 @@ static enum ggu_status derived(struct config *c, const struct yaml_node *e, cons
 		s = expr_text(e->text, &c->scope, c->arena, v, &inner);
 		c->within = outer;
 		c->depth--;
-	} else s = ggu_fail(&inner, GGU_ERR_RANGE, GGU_NO_OFFSET, "", "uses names that use names without end");
+	} else s = ggu_fail(&inner, GGU_ERR_RANGE, GGU_NO_OFFSET, "", "the names in it refer to each other endlessly");
 	/* the innermost is at fault */
 	if (s && !c->cause[0]) snprintf(c->cause, sizeof c->cause, "%.63s: %s", name, reason(&inner, s));
 	return s;
@@ -294,7 +294,7 @@ static enum ggu_status unread_key(const struct unread *u, const json_t *object, 
 	text = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(9));
 	if (found)
 		s = file_fail(u->err, GGU_ERR_UNSUPPORTED, "config.json", GGU_NO_OFFSET, path,
-			"is %.40s, which changes the results, and %.40s has no rule for that", text ? text : "",
+			"is %.40s, which changes the results, but %.40s has no rule for it", text ? text : "",
 			u->c->arch->file);
 	else {
 		file_fail(&what, GGU_ERR_UNSUPPORTED, "config.json", GGU_NO_OFFSET, path,
@@ -347,7 +347,7 @@ static enum ggu_status find_class(struct config *c, struct arch_set *set, struct
 	if (s) return s;
 	if (c->arch && c->arch->convert) return GGU_OK;
 	return file_fail(err, GGU_ERR_UNSUPPORTED, "config.json", GGU_NO_OFFSET, CONVERT_CLASS,
-		"no architecture is known for %.80s", whole ? whole : part);
+		"no known architecture has the class %.80s", whole ? whole : part);
 }
 
 enum ggu_status config_open(struct config *c, const char *dir, struct arch_set *set, bool optional,

@@ -168,7 +168,7 @@ static enum ggu_status refuse_null(struct convert *c, const struct yaml_node *ke
 	if (s || !needed || !c->source) return s;
 	value = origin(f, value);
 	return file_fail(err, GGU_ERR_MISSING, "config.json", GGU_NO_OFFSET, value->text,
-		"has no value, and %.60s needs one (%.40s, line %u)", name, value->file, value->line);
+		"has no value, but %.60s needs one (%.40s, line %u)", name, value->file, value->line);
 }
 static enum ggu_status refuse_value(const struct convert *c, const struct yaml_node *value, const char *type,
 	const char *name, struct ggu_error *err)
@@ -254,7 +254,7 @@ static enum ggu_status check_embedding(const struct convert *c, struct ggu_error
 	char key[160];
 	if (t && tokens == -2)
 		return file_fail(err, GGU_ERR_FORMAT, "config.json", GGU_NO_OFFSET, "vocab_size",
-			"is no number of tokens; the embedding has %llu rows", rows);
+			"is not a number of tokens; the embedding has %llu rows", rows);
 	if (t && tokens >= 0 && (unsigned long long)tokens != rows)
 		return file_fail(err, GGU_ERR_FORMAT, "config.json", GGU_NO_OFFSET, "vocab_size",
 			"is %lld, but the embedding has %llu rows", (long long)tokens, rows);
@@ -289,7 +289,8 @@ static enum ggu_status vocab_fact(struct config *c, const char *key, enum expr_k
 	const struct yaml_node *e = yaml_get(yaml_get(c->arch->convert, "vocab"), key);
 	enum ggu_status s = e ? config_eval(c, e, v, err) : GGU_OK;
 	if (!e) v->kind = EXPR_NULL;
-	return s || v->kind == EXPR_NULL || v->kind == kind ? s : config_fail(c, e, err, "%s: is of another kind", key);
+	return s || v->kind == EXPR_NULL || v->kind == kind ? s : config_fail(c, e, err,
+		"%s: has a value of the wrong kind", key);
 }
 
 static enum ggu_status vocab_facts(struct config *c, struct vocab_hints *h, struct ggu_error *err)
@@ -356,7 +357,7 @@ static enum ggu_status load(struct convert *c, const char *dir, const struct con
 	if (!s && !(c->meta = ggu_meta_new())) s = ggu_no_memory(err);
 	if (!s) s = general_to_meta(c->meta, dir, &c->config, o->name, n_weights(&c->plan), &card, err);
 	if (!s && card.code && o->warn) {
-		file_fail(&left_out, card.code, card.file, card.offset, "", "left out: %s", card.what);
+		file_fail(&left_out, card.code, card.file, card.offset, "", "ignored: %s", card.what);
 		o->warn(o->warn_ctx, &left_out);
 	}
 	if (!s) s = arch_to_meta(c, err);

@@ -104,7 +104,7 @@ enum ggu_status copies_compare(struct config *c, const struct checkpoint *source
 		if (same) continue;
 		if (!yaml_get(l->items[k], "when"))
 			return file_fail(err, GGU_ERR_UNSUPPORTED, "", GGU_NO_OFFSET, copy->name,
-				"differs from %.80s, whose copy it must be", of->name);
+				"differs from %.80s, of which it must be a copy", of->name);
 		untied = true;
 		file_fail(&what, GGU_ERR_FORMAT, "config.json", GGU_NO_OFFSET, "tie_word_embeddings",
 			"is true, but %.60s differs from %.60s: both are kept", copy->name, of->name);

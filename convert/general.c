@@ -401,7 +401,7 @@ enum ggu_status general_override(struct ggu_meta *m, const char *json_file, stru
 	if (!s) s = file_json_text(text, n, name, 0, JSON_REJECT_DUPLICATES, &o, err);
 	json_object_foreach(o, key, v)
 		if (!s && (s = override_one(m, key, v)))
-			file_fail(err, s, name, GGU_NO_OFFSET, key, "cannot be set to that");
+			file_fail(err, s, name, GGU_NO_OFFSET, key, "cannot be set to this value");
 	json_decref(o);
 	free(text);
 	free(name);

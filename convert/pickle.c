@@ -126,7 +126,7 @@ static enum ggu_status push_items(struct machine *m, enum pickle_kind kind, cons
 static enum ggu_status short_of(struct machine *m)
 {
 	return file_fail(m->err, GGU_ERR_TRUNCATED, m->file, m->at, "",
-		"pickle opcode %s: its argument exceeds the pickle", m->op);
+		"pickle opcode %s: its argument extends past the end of the pickle", m->op);
 }
 /* A little-endian number of n bytes. */
 static bool number(struct machine *m, size_t n, uint64_t *v)
@@ -264,8 +264,8 @@ static enum ggu_status op_put_items(struct machine *m, int arg)
 
 static enum ggu_status memo_put(struct machine *m, uint64_t i)
 {
-	if (!top(m)) return wrong(m, "nothing to remember");
-	if (i >= m->n_memo) return wrong(m, "a number beyond the pickle's length");
+	if (!top(m)) return wrong(m, "nothing to store in the memo");
+	if (i >= m->n_memo) return wrong(m, "a memo number beyond the pickle's length");
 	m->memo[i] = top(m);
 	m->memo_next = (size_t)i + 1;
 	return GGU_OK;
@@ -280,7 +280,7 @@ static enum ggu_status op_get(struct machine *m, int arg)
 {
 	uint64_t i;
 	if (!number(m, (size_t)arg, &i)) return short_of(m);
-	if (i >= m->n_memo || !m->memo[i]) return wrong(m, "nothing remembered under this number");
+	if (i >= m->n_memo || !m->memo[i]) return wrong(m, "the memo has nothing under this number");
 	return push(m, m->memo[i]);
 }
 
@@ -339,7 +339,7 @@ static enum ggu_status rebuild_tensor(struct machine *m, const struct pickle_val
 		return wrong(m, "not the arguments of a tensor");
 	if (other && other->u.items.n)
 		return file_fail(m->err, GGU_ERR_UNSUPPORTED, m->file, m->at, "",
-			"a tensor that is stored as another, such as negated: save it as it is");
+			"a tensor stored as a modified one, such as its negative: save a copy of it");
 	return push_new(m, &(struct pickle_value){ PICKLE_TENSOR,
 		{ .tensor = { &storage->u.storage, v3 ? dtype->dtype : storage->u.storage.dtype,
 		offset->u.i, &size->u.items, &stride->u.items } } });

@@ -109,7 +109,7 @@ static enum ggu_status add_part(struct builder *b, struct plan_tensor *o, const 
 	}
 	if (t->dtype->type == SOURCE_NO_TYPE && !o->packed)
 		return file_fail(b->err, GGU_ERR_UNSUPPORTED, "", GGU_NO_OFFSET, t->name,
-			"stored as %s; weights are F64, F32, F16 or BF16", t->dtype->name);
+			"stored as %s; weights must be F64, F32, F16 or BF16", t->dtype->name);
 	view_of(&v, t);
 	TRY(transforms(b, tr, &v));
 	grown = ggu_grow(o->part, o->n_parts, sizeof *grown);
@@ -148,7 +148,7 @@ static enum ggu_status finish(struct builder *b, const struct yaml_node *at, str
 			(v->n_shape > 1 && memcmp(v->shape + 1, f->shape + 1, (v->n_shape - 1)*sizeof *v->shape)) ||
 			(stacked && v->n_shape && v->shape[0] != f->shape[0]))
 			return file_fail(b->err, GGU_ERR_FORMAT, "", GGU_NO_OFFSET, v->t->name,
-				"another shape than %.80s", f->t->name);
+				"does not have the shape of %.80s", f->t->name);
 		if (__builtin_add_overflow(slowest, v->n_shape ? v->shape[0] : 1, &slowest))
 			return file_fail(b->err, GGU_ERR_RANGE, "", GGU_NO_OFFSET, v->t->name,
 				"%.80s would be too large", o->name);
@@ -181,9 +181,10 @@ static enum ggu_status finish_packed(struct builder *b, const struct yaml_node *
 		view_coalesce(o->part + k);
 		if (strcmp(o->part[k].t->dtype->name, "U8") || o->part[k].n_ops)
 			return file_fail(b->err, GGU_ERR_UNSUPPORTED, "", GGU_NO_OFFSET, o->part[k].t->name,
-				"expected bytes that stay as they are");
+				"expected bytes, without a transform");
 		if (view_work_bytes(o->part + k, 2))
-			return config_fail(b->c, at, b->err, "%.60s: blocks must stay in rows", o->name);
+			return config_fail(b->c, at, b->err, "%.60s: a transform must not move blocks between rows",
+				o->name);
 	}
 	o->n_dims = n - 1;
 	for (unsigned k = 0; k < 4; k++) o->ne[k] = k < n - 1 ? codes->shape[n - 2 - k] : 1;
@@ -375,11 +376,11 @@ static enum ggu_status check_rest(struct builder *b)
 		if (s) return s;
 		if (!yes && b->used[k])
 			return file_fail(b->err, GGU_ERR_FORMAT, "", GGU_NO_OFFSET, t->name,
-				"is too large: only %llu of its %llu elements have a place",
+				"is too large: only %llu of its %llu elements are used",
 				(unsigned long long)b->used[k], (unsigned long long)t->n_weights);
 		if (!yes)
 			return file_fail(b->err, GGU_ERR_UNSUPPORTED, "", GGU_NO_OFFSET, t->name,
-				"a tensor that architecture %s has no place for", b->c->arch->name);
+				"unknown tensor: architecture %s has no place for it", b->c->arch->name);
 	}
 	return GGU_OK;
 }

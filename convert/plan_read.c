@@ -140,5 +140,5 @@ enum ggu_status plan_read(struct plan *p, size_t i, uint64_t at, void *to, size_
 		}
 		e = 0;
 	}
-	return left ? ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, t->name, "reads past its end") : GGU_OK;
+	return left ? ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, t->name, "a read goes past its end") : GGU_OK;
 }

@@ -10,7 +10,7 @@ typedef enum ggu_status check_fn(const struct walk *w, const struct yaml_node *k
 static enum ggu_status only(const struct walk *w, const struct yaml_node *map, const char *keys)
 {
 	const struct yaml_node *stray = yaml_stray(map, keys);
-	return stray ? config_fail(w->c, stray, w->err, "%.60s: no such key here", stray->text) : GGU_OK;
+	return stray ? config_fail(w->c, stray, w->err, "%.60s: unknown key", stray->text) : GGU_OK;
 }
 
 static enum ggu_status expression(const struct walk *w, const struct yaml_node *key, const struct yaml_node *at)
@@ -148,7 +148,7 @@ enum ggu_status schema_check(const struct config *c, struct ggu_error *err)
 		size_t k = 0;
 		while (k < N_PARTS && strcmp(parts[k].key, conv->keys[i]->text)) k++;
 		if (k == N_PARTS)
-			return config_fail(c, conv->keys[i], err, "%.60s: no such key here", conv->keys[i]->text);
+			return config_fail(c, conv->keys[i], err, "%.60s: unknown key", conv->keys[i]->text);
 		if (yaml_null(at)) continue;
 		if (parts[k].whole && ((s = parts[k].whole(&w, conv->keys[i], at)) || !parts[k].each)) continue;
 		if (at->kind != YAML_MAPPING) return config_fail(c, at, err, "%.60s: expected a mapping", parts[k].key);

@@ -55,7 +55,7 @@ static const char *shape_of(const struct pickle_tensor *p, struct source_tensor 
 		t->stride[d] = (uint64_t)stride;
 		if (__builtin_mul_overflow(t->shape[d] - 1, t->stride[d], &last) ||
 			__builtin_add_overflow(t->n_stored, last, &t->n_stored))
-			return "exceeds its storage";
+			return "extends past the end of its storage";
 	}
 	if (!t->n_weights) t->n_stored = 0;
 	return NULL;
@@ -75,14 +75,14 @@ static enum ggu_status add_tensor(struct archive *a, const struct pickle_str *na
 	bad = shape_of(p, &t);
 	if (bad) return tensor_fail(a, GGU_ERR_UNSUPPORTED, name, bad, err);
 	if (p->storage->key.n > MAX_KEY)
-		return tensor_fail(a, GGU_ERR_FORMAT, name, "its storage has an impossible name", err);
+		return tensor_fail(a, GGU_ERR_FORMAT, name, "its storage has an invalid name", err);
 	snprintf(member, sizeof member, "%s/data/%.*s", a->prefix, (int)p->storage->key.n, p->storage->key.p);
 	m = zip_find(a->zip, member);
 	if (!m) return tensor_fail(a, GGU_ERR_MISSING, name, "its storage is not in the archive", err);
 	if (p->offset < 0 || __builtin_mul_overflow((uint64_t)p->offset, (uint64_t)t.dtype->bytes, &from)
 		|| __builtin_mul_overflow(t.n_stored, (uint64_t)t.dtype->bytes, &bytes)
 		|| from > m->bytes || bytes > m->bytes - from)
-		return tensor_fail(a, GGU_ERR_TRUNCATED, name, "exceeds its storage", err);
+		return tensor_fail(a, GGU_ERR_TRUNCATED, name, "extends past the end of its storage", err);
 	s = zip_data(a->zip, m, &data, err);
 	t.offset = data + from;
 	t.bytes = bytes;
@@ -161,7 +161,7 @@ static enum ggu_status read_archive(struct archive *a, struct ggu_error *err)
 		if (file_ends_with(zip_at(a->zip, i)->name, PICKLE)) pickle = zip_at(a->zip, i);
 	if (!pickle)
 		return file_fail(err, GGU_ERR_FORMAT, a->name, GGU_NO_OFFSET, "",
-			"a zip archive without data.pkl: torch.save did not write it");
+			"a zip archive without data.pkl: it was not written by torch.save");
 	if (strlen(pickle->name) - strlen(PICKLE) >= MAX_PREFIX)
 		return file_fail(err, GGU_ERR_RANGE, a->name, GGU_NO_OFFSET, "", "its members' names are too long");
 	memcpy(a->prefix, pickle->name, strlen(pickle->name) - strlen(PICKLE));

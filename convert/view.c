@@ -65,7 +65,7 @@ static const char *reshape(struct view *v, const double *arg, size_t n)
 		want[i] = (uint64_t)arg[i];
 		if (__builtin_mul_overflow(known, want[i], &known)) return "is too large";
 	}
-	if (open >= 0 ? !total || total%known : known != total) return "does not hold the tensor's elements";
+	if (open >= 0 ? !total || total%known : known != total) return "does not have as many elements as the tensor";
 	if (open >= 0) want[open] = total/known;
 	v->n_shape = (unsigned)n;
 	memcpy(v->shape, want, n*sizeof *want);
@@ -109,7 +109,8 @@ static const char *take(struct view *v, const double *arg)
 {
 	unsigned a;
 	if (!axis(v, arg[0], &a)) return "no such axis";
-	if (!(arg[1] >= 0 && arg[2] >= 1 && arg[1] + arg[2] <= (double)v->dim[a])) return "range exceeds the axis";
+	if (!(arg[1] >= 0 && arg[2] >= 1 && arg[1] + arg[2] <= (double)v->dim[a]))
+		return "range extends past the end of the axis";
 	v->offset += (uint64_t)arg[1]*v->stride[a];
 	v->dim[a] = (uint64_t)arg[2];
 	return NULL;
@@ -124,7 +125,7 @@ static const char *permute(struct view *v, double heads)
 	if (n < 1 || n > 2) return "expected a matrix or a vector";
 	rows = (double)v->dim[0];
 	if (!(heads >= 1 && heads <= 1e9) || v->dim[0]%(uint64_t)(2*heads))
-		return "rows are not pairs of that many heads";
+		return "rows cannot be split into pairs for that many heads";
 	e = reshape(v, (double[]){ heads, 2, rows/heads/2, in }, 4);
 	if (!e) e = swap(v, 1, 2);
 	return e ? e : reshape(v, (double[]){ rows, in }, n);
@@ -157,7 +158,7 @@ const char *view_apply(struct view *v, const char *name, const double *arg, size
 	if (k == EXP) return operate(v, 'e', 0);
 	for (size_t i = 0; i < n; i++) if (arg[i] != floor(arg[i])) return "expected whole numbers";
 	if (k == RESHAPE) return reshape(v, arg, n);
-	if (v->joined) return "follows a reshape that joined dimensions";
+	if (v->joined) return "cannot follow a reshape that joined dimensions";
 	if (k == PERMUTE) return permute(v, arg[0]);
 	if (k == SWAP) e = swap(v, arg[0], arg[1]);
 	else if (k == TRANSPOSE) e = swap(v, -1, -2);
@@ -249,7 +250,8 @@ enum ggu_status view_read(const struct view *v, const struct checkpoint *c, uint
 	char *out = to;
 	struct view inner = *v;
 	if (!v->n || (u == v->n - 1 && v->stride[u] == 1)) return read_rows(v, c, from, n, to, err);
-	if (from%unit || n%unit) return ggu_fail(err, GGU_ERR_STATE, GGU_NO_OFFSET, v->t->name, "range cuts a strip");
+	if (from%unit || n%unit) return ggu_fail(err, GGU_ERR_STATE, GGU_NO_OFFSET, v->t->name,
+		"a read that does not begin and end between strips");
 	inner.n = v->n - u - 1;
 	memmove(inner.dim, v->dim + u + 1, inner.n*sizeof *inner.dim);
 	memmove(inner.stride, v->stride + u + 1, inner.n*sizeof *inner.stride);

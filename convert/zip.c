@@ -52,7 +52,7 @@ static enum ggu_status find_end(const struct zip *z, uint64_t *at, unsigned char
 	}
 	if (!s && !found)
 		s = broken(z, base,
-			"no end of a zip archive: the file is cut short, or was not written by torch.save", err);
+			"no end of a zip archive: the file is truncated or was not written by torch.save", err);
 	if (!s) {
 		*at = base + i;
 		memcpy(end, tail + i, END_BYTES);
@@ -73,7 +73,7 @@ static enum ggu_status read_end64(const struct zip *z, uint64_t end_at, struct d
 		return broken(z, end_at - LOCATOR_BYTES, "no 64-bit end of the zip archive", err);
 	at = u64_at(locator + 8);
 	if (at > end_at || end_at - at < END64_BYTES)
-		return broken(z, end_at - LOCATOR_BYTES, "the 64-bit end lies outside the file", err);
+		return broken(z, end_at - LOCATOR_BYTES, "the 64-bit end is outside the file", err);
 	s = file_read_at(z->fd, z->file, at, end, sizeof end, err);
 	if (s) return s;
 	if (u32_at(end) != END64_MARK) return broken(z, at, "no 64-bit end of the zip archive", err);
@@ -92,7 +92,7 @@ static enum ggu_status read_end(const struct zip *z, struct directory *d, struct
 	if (d->n == UINT16_MAX || d->bytes == UINT32_MAX || d->offset == UINT32_MAX) s = read_end64(z, at, d, err);
 	if (s) return s;
 	if (d->offset > at || d->bytes > at - d->offset)
-		return broken(z, at, "the zip directory lies outside the file", err);
+		return broken(z, at, "the zip directory is outside the file", err);
 	if (d->bytes > MAX_DIRECTORY)
 		return file_fail(err, GGU_ERR_RANGE, z->file, at, "", "a zip directory of more than %d bytes",
 			MAX_DIRECTORY);
@@ -128,16 +128,16 @@ static enum ggu_status read_entry(const struct zip *z, struct span *d, struct zi
 	uint64_t at = d->at, bytes, packed, header;
 	struct span e, name, extra, comment;
 	if (!span_take(d, ENTRY_BYTES, &e) || u32_at(e.p) != ENTRY_MARK)
-		return broken(z, at, "no entry of a zip directory", err);
+		return broken(z, at, "not an entry of a zip directory", err);
 	if (!span_take(d, u16_at(e.p + 28), &name) || !span_take(d, u16_at(e.p + 30), &extra)
 		|| !span_take(d, u16_at(e.p + 32), &comment))
-		return broken(z, at, "an entry that exceeds the zip directory", err);
+		return broken(z, at, "an entry extends past the end of the zip directory", err);
 	if (!name.n || name.n > MAX_NAME || memchr(name.p, 0, name.n))
-		return broken(z, at, "a member with an impossible name", err);
+		return broken(z, at, "a member has an invalid name", err);
 	packed = u32_at(e.p + 20);
 	bytes = u32_at(e.p + 24);
 	header = u32_at(e.p + 42);
-	if (!widen(extra, &bytes, &packed, &header)) return broken(z, at, "an entry without its 64-bit sizes", err);
+	if (!widen(extra, &bytes, &packed, &header)) return broken(z, at, "an entry lacks its 64-bit sizes", err);
 	memcpy(*names, name.p, name.n);
 	(*names)[name.n] = 0;
 	*m = (struct zip_member){ *names, bytes, header, u32_at(e.p + 16) };
@@ -214,7 +214,7 @@ enum ggu_status zip_data(const struct zip *z, const struct zip_member *m, uint64
 	size_t n = strlen(m->name);
 	uint64_t at;
 	enum ggu_status s;
-	if (m->header > z->bytes) return broken(z, m->header, "a member outside the file", err);
+	if (m->header > z->bytes) return broken(z, m->header, "a member is outside the file", err);
 	s = file_read_at(z->fd, z->file, m->header, h, sizeof h, err);
 	if (s) return s;
 	if (u32_at(h) != LOCAL_MARK || u16_at(h + 26) != n)
@@ -227,7 +227,7 @@ enum ggu_status zip_data(const struct zip *z, const struct zip_member *m, uint64
 			"is not where the zip directory says");
 	at = m->header + LOCAL_BYTES + n + u16_at(h + 28);
 	if (at > z->bytes || m->bytes > z->bytes - at)
-		return file_fail(err, GGU_ERR_TRUNCATED, z->file, at, m->name, "exceeds the file");
+		return file_fail(err, GGU_ERR_TRUNCATED, z->file, at, m->name, "extends past the end of the file");
 	*offset = at;
 	return GGU_OK;
 }
@@ -244,7 +244,7 @@ enum ggu_status zip_slurp(const struct zip *z, const struct zip_member *m, size_
 	if (!p) return ggu_no_memory(err);
 	s = file_read_at(z->fd, z->file, at, p, (size_t)m->bytes, err);
 	if (!s && crc32(0, p, (uInt)m->bytes) != m->crc)
-		s = file_fail(err, GGU_ERR_FORMAT, z->file, at, m->name, "is damaged: its CRC-32 does not fit");
+		s = file_fail(err, GGU_ERR_FORMAT, z->file, at, m->name, "is damaged: its CRC-32 does not match");
 	if (s) free(p);
 	else *data = p;
 	return s;

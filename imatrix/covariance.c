@@ -231,7 +231,8 @@ enum ggu_status imatrix_add_covariance(struct imatrix *im, const char *name, siz
 	struct entry *e;
 	enum ggu_status s;
 	bool same;
-	if (mat >= n_mat) return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, name, "matrix %zu of %zu", mat, n_mat);
+	if (mat >= n_mat) return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, name, "there is no matrix %zu of %zu", mat,
+		n_mat);
 	TRY(imatrix_entry(im, name, n_in, n_mat, &e, err));
 	for (size_t t = 0; t < n_tokens; t += size_parts(n_tokens, HASHED))
 		now.hash = XXH3_64bits_withSeed(x + t*stride, n_in*sizeof *x, now.hash);
@@ -241,7 +242,7 @@ enum ggu_status imatrix_add_covariance(struct imatrix *im, const char *name, siz
 	if (same && e->cov == im->before.of) return GGU_OK;
 	if (strcmp(e->cov->name, name) != 0)
 		return ggu_fail(err, GGU_ERR_STATE, GGU_NO_OFFSET, name,
-			"has another input than %.60s, with which it shared one", e->cov->name);
+			"does not have the same input as %.60s, as it did before", e->cov->name);
 	TRY(own_sums(im, e->cov, err));
 	now.of = e->cov;
 	im->before = now;
@@ -286,7 +287,7 @@ static enum ggu_status merge_one(struct imatrix *im, const struct imatrix *src, 
 	if (!s && !to) s = covariance_new(im, from->name, from->n_in, from->n_mat, from->block, false, &to, err);
 	if (!s && (to->n_in != from->n_in || to->n_mat != from->n_mat || to->block != from->block))
 		s = ggu_fail(err, GGU_ERR_FORMAT, GGU_NO_OFFSET, from->name,
-			"covariances of blocks of %zu columns, but of %zu before", from->block, to->block);
+			"has covariances in blocks of %zu columns, but of %zu before", from->block, to->block);
 	if (!s) s = own_sums(im, to, err);
 	for (size_t m = 0; m < from->n_mat && !s; m++) {
 		s = load(src, from, m, part, err);
@@ -305,7 +306,7 @@ enum ggu_status covariance_merge(struct imatrix *im, const struct imatrix *src, 
 		struct covariance *of = src->v[i]->cov ? covariance_find(im, src->v[i]->cov->name) : NULL;
 		if (e->cov && of && e->cov != of)
 			s = ggu_fail(err, GGU_ERR_FORMAT, GGU_NO_OFFSET, e->name,
-				"shares its input with %.60s, but before with %.60s", of->name, e->cov->name);
+				"shares its input with %.60s, but before it was %.60s", of->name, e->cov->name);
 		if (!e->cov) e->cov = of;
 	}
 	return s;

@@ -62,7 +62,8 @@ enum ggu_status imatrix_append(struct imatrix *im, const char *name, size_t n_in
 {
 	struct entry *e, **v;
 	if (!n_in || !n_mat || n_in > SIZE_MAX/sizeof(double)/n_mat)
-		return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, name, "%zu matrices of %zu columns", n_mat, n_in);
+		return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, name, "cannot have %zu matrices of %zu columns",
+			n_mat, n_in);
 	v = ggu_grow(im->v, im->n, sizeof *v);
 	if (v) im->v = v;
 	e = calloc(1, sizeof *e);
@@ -99,7 +100,8 @@ static enum ggu_status same_shape(const struct entry *e, size_t n_in, size_t n_m
 {
 	if (e->pub.n_in == n_in && e->pub.n_mat == n_mat) return GGU_OK;
 	return ggu_fail(err, GGU_ERR_FORMAT, GGU_NO_OFFSET, e->name,
-		"%zu matrices of %zu columns, but %zu of %zu before", n_mat, n_in, e->pub.n_mat, e->pub.n_in);
+		"has %zu matrices of %zu columns, but before it had %zu of %zu", n_mat, n_in, e->pub.n_mat,
+		e->pub.n_in);
 }
 
 enum ggu_status imatrix_entry(struct imatrix *im, const char *name, size_t n_in, size_t n_mat, struct entry **out,
@@ -182,7 +184,8 @@ enum ggu_status imatrix_add(struct imatrix *im, const char *name, size_t n_mat, 
 	const size_t row = n_in*sizeof *e->sums;
 	struct add a = { .x = x, .n_in = n_in, .stride = stride, .n_tokens = n_tokens };
 	enum ggu_status s = GGU_OK;
-	if (mat >= n_mat) return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, name, "matrix %zu of %zu", mat, n_mat);
+	if (mat >= n_mat) return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, name, "there is no matrix %zu of %zu", mat,
+		n_mat);
 	if (e && (s = same_shape(e, n_in, n_mat, err))) return s;
 	if (!(a.sums = calloc(2*n_in, sizeof *a.sums)))
 		return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, name, "out of memory");

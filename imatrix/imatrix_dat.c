@@ -39,11 +39,11 @@ static enum ggu_status take_u32(struct dat *d, const char *what, uint32_t *v, st
 	struct span s;
 	enum ggu_status st = take(d, 4, &s, err);
 	if (st || span_u32(&s, v)) return st;
-	return ggu_fail(err, GGU_ERR_TRUNCATED, d->at, "", "%s exceeds the file", what);
+	return ggu_fail(err, GGU_ERR_TRUNCATED, d->at, "", "%s extends past the end of the file", what);
 }
 static enum ggu_status not_a_matrix(struct ggu_error *err)
 {
-	return ggu_fail(err, GGU_ERR_FORMAT, 0, "", "neither GGUF nor an old importance matrix");
+	return ggu_fail(err, GGU_ERR_FORMAT, 0, "", "not an importance matrix, neither in GGUF nor in the old form");
 }
 
 static enum ggu_status read_name(struct dat *d, char name[DAT_NAME_BYTES], struct ggu_error *err)
@@ -54,10 +54,11 @@ static enum ggu_status read_name(struct dat *d, char name[DAT_NAME_BYTES], struc
 	enum ggu_status st = take_u32(d, "a name's length", &len, err);
 	if (st) return st;
 	if (!len || len >= DAT_NAME_BYTES)
-		return at == 4 ? not_a_matrix(err) : ggu_fail(err, GGU_ERR_FORMAT, at, "", "name of %u bytes", len);
+		return at == 4 ? not_a_matrix(err) : ggu_fail(err, GGU_ERR_FORMAT, at, "",
+			"a name cannot have %u bytes", len);
 	if ((st = take(d, len, &text, err))) return st;
-	if (!text.n) return ggu_fail(err, GGU_ERR_TRUNCATED, d->at, "", "a name exceeds the file");
-	if (memchr(text.p, 0, len)) return ggu_fail(err, GGU_ERR_FORMAT, text.at, "", "NUL in a name");
+	if (!text.n) return ggu_fail(err, GGU_ERR_TRUNCATED, d->at, "", "a name extends past the end of the file");
+	if (memchr(text.p, 0, len)) return ggu_fail(err, GGU_ERR_FORMAT, text.at, "", "a name contains a NUL byte");
 	memcpy(name, text.p, len);
 	name[len] = 0;
 	return GGU_OK;
@@ -74,7 +75,8 @@ static enum ggu_status read_dat_entry(struct imatrix *im, struct dat *d, struct 
 	if (calls > INT_MAX) return ggu_fail(err, GGU_ERR_FORMAT, d->at - 8, name, "negative number of calls");
 	if ((st = take(d, (uint64_t)n*4, &s, err))) return st;
 	if (!s.n)
-		return ggu_fail(err, GGU_ERR_TRUNCATED, d->at - 4, name, "%u values exceed the file", n);
+		return ggu_fail(err, GGU_ERR_TRUNCATED, d->at - 4, name, "%u values extend past the end of the file",
+			n);
 	if ((st = imatrix_append(im, name, n, 1, &e, err))) return st;
 	e->at = at + 4;
 	e->counts[0] = calls;
@@ -101,9 +103,10 @@ static enum ggu_status read_trailer(struct imatrix *im, struct dat *d, struct gg
 	im->chunks = chunks > INT_MAX ? 0 : chunks;
 	if (!len) return GGU_OK;
 	if (len > DAT_DATASET_BYTES)
-		return ggu_fail(err, GGU_ERR_FORMAT, d->at - 4, "", "a dataset's name of %u bytes", len);
+		return ggu_fail(err, GGU_ERR_FORMAT, d->at - 4, "", "the dataset's name cannot have %u bytes", len);
 	if ((st = take(d, len, &text, err))) return st;
-	if (!text.n) return ggu_fail(err, GGU_ERR_TRUNCATED, d->at, "", "the dataset's name exceeds the file");
+	if (!text.n) return ggu_fail(err, GGU_ERR_TRUNCATED, d->at, "",
+		"the dataset's name extends past the end of the file");
 	name = strndup((const char *)text.p, len);
 	st = name ? imatrix_add_dataset(im, name) : GGU_ERR_NOMEM;
 	free(name);
@@ -119,7 +122,8 @@ enum ggu_status imatrix_read_dat(struct imatrix *im, struct whole *w, uint64_t b
 	if (st) return st;
 	if (!n || n > INT_MAX || n > d.left/16) return not_a_matrix(err);
 	for (uint32_t i = 0; i < n; i++) if ((st = read_dat_entry(im, &d, err))) return st;
-	if ((twice = imatrix_settle(im))) return ggu_fail(err, GGU_ERR_FORMAT, twice->at, twice->name, "given twice");
+	if ((twice = imatrix_settle(im))) return ggu_fail(err, GGU_ERR_FORMAT, twice->at, twice->name,
+		"is given twice");
 	return read_trailer(im, &d, err);
 }
 

@@ -37,7 +37,7 @@ static enum ggu_status read_doubles(struct ggu_file *f, const struct ggu_tensor 
 	if (t->type != GGU_TYPE_F32 && t->type != GGU_TYPE_F64)
 		return ggu_fail(err, GGU_ERR_TYPE, t->entry, t->name, "is neither f32 nor f64");
 	if (t->bytes != n*width)
-		return ggu_fail(err, GGU_ERR_FORMAT, t->entry, t->name, "has another shape than its sums");
+		return ggu_fail(err, GGU_ERR_FORMAT, t->entry, t->name, "does not have the shape of its sums");
 	/* narrow items are read into the upper half and widened from the front */
 	TRY(ggu_read(f, t, 0, (char *)to + (8 - width)*n, n*width, err));
 	if (width == 4) for (size_t i = 0; i < n; i++) {
@@ -89,7 +89,7 @@ static enum ggu_status read_chunks(const struct ggu_meta *m, const char *key, ui
 	const struct ggu_kv *kv = ggu_meta_find(m, key);
 	if (!kv) return GGU_OK;
 	if (ggu_meta_uint(m, key, v) && *v <= UINT32_MAX) return GGU_OK;
-	return ggu_fail(err, GGU_ERR_RANGE, ggu_kv_offset(kv), key, "is not a whole number of 32 bits");
+	return ggu_fail(err, GGU_ERR_RANGE, ggu_kv_offset(kv), key, "is not an unsigned 32-bit integer");
 }
 
 static enum ggu_status read_covariance(struct imatrix *im, struct ggu_file *f, const struct ggu_tensor *t,
@@ -113,7 +113,7 @@ static enum ggu_status read_covariance(struct imatrix *im, struct ggu_file *f, c
 	else if (t->type != GGU_TYPE_F32) s = ggu_fail(err, GGU_ERR_TYPE, t->entry, t->name, "is not f32");
 	else if (!block || n_mat != e->pub.n_mat || t->ne[0] != covariance_floats(e->pub.n_in, block))
 		s = ggu_fail(err, GGU_ERR_FORMAT, t->entry, t->name,
-			"has another shape than its sums and %s say", block_key);
+			"does not have the shape that its sums and %s imply", block_key);
 	if (!s) s = covariance_new(im, name, e->pub.n_in, n_mat, block, true, &c, err);
 	if (!s) {
 		c->tensor = t;
@@ -177,8 +177,9 @@ enum ggu_status imatrix_read_gguf(struct imatrix *im, struct ggu_file *f, struct
 		const struct ggu_tensor *t = ggu_file_tensor(f, i);
 		if (ends_with(t, sums_suffix)) TRY(read_entry(im, f, t, err));
 	}
-	if ((twice = imatrix_settle(im))) return ggu_fail(err, GGU_ERR_FORMAT, twice->at, twice->name, "given twice");
-	if (!im->n) return ggu_fail(err, GGU_ERR_FORMAT, GGU_NO_OFFSET, "", "no sums in this matrix");
+	if ((twice = imatrix_settle(im))) return ggu_fail(err, GGU_ERR_FORMAT, twice->at, twice->name,
+		"is given twice");
+	if (!im->n) return ggu_fail(err, GGU_ERR_FORMAT, GGU_NO_OFFSET, "", "the matrix has no sums");
 	return read_covariances(im, f, err);
 }
 

@@ -73,7 +73,7 @@ static enum ggu_status short_of(struct ggu_cursor *c, uint64_t n)
 	if (!c->at && !c->n && (c->s->size == UINT64_MAX || !c->s->size))
 		ggu_fail(c->err, GGU_ERR_TRUNCATED, 0, "", "the file is empty");
 	else
-		ggu_fail(c->err, GGU_ERR_TRUNCATED, c->at, c->where, "the file ends inside these %llu bytes",
+		ggu_fail(c->err, GGU_ERR_TRUNCATED, c->at, c->where, "the file ends within these %llu bytes",
 			(unsigned long long)n);
 	return ggu_rule(c->err, GGU_RULE_CUT, GGU_ERR_TRUNCATED);
 }
@@ -162,7 +162,8 @@ enum ggu_status ggu_cursor_str(struct ggu_cursor *c, struct ggu_arena *a, size_t
 	left = ggu_cursor_left(c);
 	if (n > left)
 		return ggu_rule(c->err, GGU_RULE_CUT,
-			ggu_fail(c->err, GGU_ERR_TRUNCATED, at, c->where, "string of %llu bytes exceeds the file",
+			ggu_fail(c->err, GGU_ERR_TRUNCATED, at, c->where,
+				"string of %llu bytes extends past the end of the file",
 				(unsigned long long)n));
 	if (n > max)
 		return ggu_rule(c->err, GGU_RULE_NAME,

@@ -19,7 +19,7 @@ static enum ggu_status failed(const struct ggu_file *f, const struct ggu_tensor 
 static enum ggu_status ends_at(const struct ggu_shard *s, const struct ggu_tensor *t, uint64_t end,
 	struct ggu_error *err)
 {
-	return ggu_fail(err, GGU_ERR_TRUNCATED, end, "", "the file ends %llu bytes too early",
+	return ggu_fail(err, GGU_ERR_TRUNCATED, end, "", "the file is truncated: %llu bytes are missing",
 		(unsigned long long)(s->data_offset + t->offset + t->bytes - end));
 }
 
@@ -53,7 +53,7 @@ static enum ggu_status placed(const struct ggu_shard *s, const struct ggu_tensor
 {
 	if (s->cut)
 		return ggu_fail(err, GGU_ERR_TRUNCATED, GGU_NO_OFFSET, "",
-			"the header is cut short: where the data begins is not known");
+			"the header is truncated: the start of the data is unknown");
 	if (t->offset > INT64_MAX - t->bytes - s->data_offset)
 		return ggu_fail(err, GGU_ERR_TRUNCATED, GGU_NO_OFFSET, "", "the data is beyond the end of the file");
 	return GGU_OK;
@@ -67,10 +67,11 @@ static enum ggu_status bytes(const struct ggu_file *f, const struct ggu_tensor *
 	uint64_t at = s->data_offset + t->offset + from;
 
 	if (from > t->bytes || n > t->bytes - from)
-		return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, "", "%zu bytes from %llu are outside the tensor", n,
-			(unsigned long long)from);
+		return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, "",
+			"%zu bytes at offset %llu are outside the tensor", n, (unsigned long long)from);
 	if (s->big && (from % info->block_bytes || n % info->block_bytes))
-		return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, "", "big-endian data is read in whole blocks");
+		return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, "",
+			"big-endian data can only be read in whole blocks");
 	TRY(placed(s, t, err));
 	TRY(s->seekable ? from_file(s, t, at, to, n, err) : from_pipe(f, s, t, at, to, n, err));
 	if (s->big)
@@ -107,7 +108,7 @@ static enum ggu_status map(struct ggu_file *f, struct ggu_shard *s, struct ggu_e
 		return GGU_OK;
 	if (!s->seekable || s->big || s->source.pread)
 		return ggu_fail(err, GGU_ERR_UNSUPPORTED, GGU_NO_OFFSET, "", "%s cannot be mapped",
-			s->big ? "big-endian data" : s->seekable ? "such a source" : "a pipe");
+			s->big ? "big-endian data" : s->seekable ? "a source of the caller's" : "a pipe");
 	if (s->memory)
 		return GGU_OK;
 	pthread_mutex_lock(f->lock);
@@ -155,7 +156,8 @@ enum ggu_status ggu_walk_new(struct ggu_walk **to, const struct ggu_file *f, siz
 	struct ggu_walk *w;
 
 	if (!part_weights || part_weights % 256 || part_weights > SIZE_MAX/16)
-		return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, "", "parts of %zu weights", part_weights);
+		return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, "", "parts of %zu weights are not possible",
+			part_weights);
 	w = calloc(1, sizeof *w);
 	if (!w)
 		return ggu_no_memory(err);

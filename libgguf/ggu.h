@@ -52,7 +52,7 @@ enum ggu_rule {
 	GGU_RULE_NONE,          /* the error is about something else */
 	GGU_RULE_MAGIC,
 	GGU_RULE_VERSION,
-	GGU_RULE_CUT,           /* the header, or something in it, exceeds the file */
+	GGU_RULE_CUT,           /* the header, or something in it, extends past the end of the file */
 	GGU_RULE_COUNT,         /* more pairs or tensors are promised than the file has room for */
 	GGU_RULE_KEY,           /* empty, or holds NUL */
 	GGU_RULE_KEY_TWICE,
@@ -84,7 +84,7 @@ struct ggu_error {
 	int sys_errno;          /* with GGU_ERR_IO, else 0 */
 	char where[128];        /* shortened if need be, always terminated; not masked for terminals */
 	char file[128];         /* its end if it is longer: "...part/model.gguf" */
-	char what[160];         /* a phrase: "string of 9000 bytes exceeds the file" */
+	char what[160];         /* a phrase: "string of 9000 bytes extends past the end of the file" */
 };
 /* Fills *err if err is not NULL and returns code, so that `return ggu_fail(err, ...)` works. */
 #if defined __GNUC__

@@ -82,7 +82,7 @@ static enum ggu_status lock_all(struct ggu_file *f, struct ggu_error *err)
 		const struct ggu_shard *s = f->shard + i;
 		const void *p = s->map ? s->map : s->memory;
 		if (p && mlock(p, (size_t)(s->map ? s->base + s->size : s->size)))
-			return ggu_fail(err, GGU_ERR_IO, GGU_NO_OFFSET, "", "locking it in memory");
+			return ggu_fail(err, GGU_ERR_IO, GGU_NO_OFFSET, "", "cannot lock it in memory");
 	}
 	return GGU_OK;
 }
@@ -97,7 +97,7 @@ enum ggu_status ggu_hold(struct ggu_file *f, unsigned flags, struct ggu_pool *po
 
 	for (uint32_t i = 0; i < f->n_shards && h.copy; i++) {
 		if (f->shard[i].map)
-			return ggu_fail(err, GGU_ERR_STATE, GGU_NO_OFFSET, "", "it is mapped already");
+			return ggu_fail(err, GGU_ERR_STATE, GGU_NO_OFFSET, "", "it is already mapped");
 		TRY(room(f->shard + i, err));
 	}
 	TRY(map_all(f, err));

@@ -59,7 +59,7 @@ static enum ggu_status array(struct ggu_cursor *c, struct ggu_arena *a, struct g
 
 	if (depth >= GGU_ARRAY_DEPTH_MAX)
 		return ggu_rule(c->err, GGU_RULE_DEPTH,
-			ggu_fail(c->err, GGU_ERR_UNSUPPORTED, at, c->where, "arrays nested deeper than %d",
+			ggu_fail(c->err, GGU_ERR_UNSUPPORTED, at, c->where, "arrays nested more than %d deep",
 				GGU_ARRAY_DEPTH_MAX));
 	TRY(type_of(c, &kv->item_type));
 	at = c->at;
@@ -69,7 +69,8 @@ static enum ggu_status array(struct ggu_cursor *c, struct ggu_arena *a, struct g
 	item_bytes = width ? width : kv->item_type == GGU_STRING ? 8 : 12;
 	if (n > ggu_cursor_left(c)/item_bytes || n > SIZE_MAX/2/sizeof(struct ggu_kv))
 		return ggu_rule(c->err, GGU_RULE_CUT,
-			ggu_fail(c->err, GGU_ERR_TRUNCATED, at, c->where, "array of %llu items exceeds the file",
+			ggu_fail(c->err, GGU_ERR_TRUNCATED, at, c->where,
+				"array of %llu items extends past the end of the file",
 				(unsigned long long)n));
 	kv->n = (size_t)n;
 	if (!width)
@@ -121,7 +122,7 @@ static enum ggu_status pair(const struct ggu_cursor *c, const struct ggu_meta *m
 		return ggu_rule(c->err, GGU_RULE_KEY, ggu_fail(c->err, GGU_ERR_FORMAT, kv->offset, "", "empty key"));
 	if (memchr(key, 0, kv->key.n))
 		return ggu_rule(c->err, GGU_RULE_KEY, ggu_fail(c->err, GGU_ERR_FORMAT, kv->offset, key,
-			"key holds a NUL byte"));
+			"key contains a NUL byte"));
 	TRY(bools(c, kv, kv->offset + 8 + kv->key.n + 4 + (kv->type == GGU_ARRAY ? 12 : 0)));
 	if (ggu_meta_find(m, key))
 		return ggu_rule(c->err, GGU_RULE_KEY_TWICE, ggu_fail(c->err, GGU_ERR_FORMAT, kv->offset, key,

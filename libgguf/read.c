@@ -36,8 +36,8 @@ static enum ggu_status magic_and_version(struct ggu_cursor *c)
 	TRY(ggu_cursor_bytes(c, magic, 4));
 	if (text_is(magic, sizeof magic, GGU_EDIT_MAGIC))
 		return ggu_rule(c->err, GGU_RULE_MAGIC, ggu_fail(c->err, GGU_ERR_STATE, 0, "",
-			"is being edited in place, or that was interrupted; if so, 'gguf-edit -I' brings the old "
-			"header back"));
+			"is being edited in place, or the edit was interrupted; if so, 'gguf-edit -I' restores the "
+			"old header"));
 	if (!text_is(magic, sizeof magic, "GGUF"))
 		return ggu_rule(c->err, GGU_RULE_MAGIC, ggu_fail(c->err, GGU_ERR_FORMAT, 0, "",
 			"not a GGUF file: the magic is %02x %02x %02x %02x", magic[0], magic[1], magic[2], magic[3]));
@@ -49,7 +49,7 @@ static enum ggu_status magic_and_version(struct ggu_cursor *c)
 	}
 	if (s->version != 2 && s->version != 3)
 		return ggu_rule(c->err, GGU_RULE_VERSION, ggu_fail(c->err, GGU_ERR_UNSUPPORTED, 4, "",
-			"version %u; 2 and 3 are read", s->version));
+			"version %u is not supported, only 2 and 3 are", s->version));
 	return GGU_OK;
 }
 
@@ -60,7 +60,8 @@ static enum ggu_status count(struct ggu_cursor *c, uint64_t at, uint64_t n, uint
 	if (n <= left/least && n <= UINT32_MAX/2)
 		return GGU_OK;
 	return ggu_tolerate(c->lenient, ggu_rule(c->err, GGU_RULE_COUNT,
-		ggu_fail(c->err, GGU_ERR_TRUNCATED, at, "", "%llu %s exceed the file", (unsigned long long)n, what)),
+		ggu_fail(c->err, GGU_ERR_TRUNCATED, at, "", "%llu %s extend past the end of the file",
+			(unsigned long long)n, what)),
 			c->err);
 }
 

@@ -69,7 +69,7 @@ enum ggu_status ggu_shard_pread(const struct ggu_shard *s, uint64_t at, void *to
 			: fd_pread(s->fd, next, (char *)to + k, n - k, &more, err));
 		if (more > n - k)
 			return ggu_fail(err, GGU_ERR_STATE, GGU_NO_OFFSET, "",
-				"the source gave more bytes than it was asked for");
+				"the source returned more bytes than requested");
 		k += more;
 	}
 	*got = k;

@@ -61,7 +61,7 @@ static enum ggu_status says(const struct ggu_meta *m, const char *key, uint64_t 
 	uint64_t v;
 
 	if (!kv)
-		s = ggu_fail(err, GGU_ERR_MISSING, GGU_NO_OFFSET, key, "missing in a shard");
+		s = ggu_fail(err, GGU_ERR_MISSING, GGU_NO_OFFSET, key, "missing from a shard");
 	else if (!ggu_meta_uint(m, key, &v))
 		s = ggu_fail(err, GGU_ERR_TYPE, kv->offset, key, "is %s, not an unsigned integer",
 			ggu_kv_type_name(kv->type));

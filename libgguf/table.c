@@ -19,10 +19,10 @@ enum ggu_status ggu_tensor_check(struct ggu_tensor *t, const struct ggu_tensor_a
 		return ggu_rule(err, GGU_RULE_NAME, ggu_fail(err, GGU_ERR_FORMAT, at->name, "", "empty tensor name"));
 	if (memchr(t->name, 0, t->name_bytes))
 		return ggu_rule(err, GGU_RULE_NAME, ggu_fail(err, GGU_ERR_FORMAT, at->name, t->name,
-			"tensor name holds a NUL byte"));
+			"tensor name contains a NUL byte"));
 	if (t->n_dims > 4)
 		return ggu_rule(err, GGU_RULE_DIMS, ggu_fail(err, GGU_ERR_FORMAT, at->n_dims, t->name,
-			"%u dimensions, at most 4 are known", t->n_dims));
+			"%u dimensions; at most 4 are supported", t->n_dims));
 	/* the product without zeros is bounded too, so that products of some of the dimensions cannot wrap */
 	for (uint32_t i = 0; i < t->n_dims; i++) {
 		uint64_t ne_at = at->ne == GGU_NO_OFFSET ? at->ne : at->ne + 8*i;

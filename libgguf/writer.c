@@ -337,7 +337,7 @@ enum ggu_status ggu_writer_header(const struct ggu_writer *w, const struct ggu_s
 enum ggu_status ggu_writer_begin_sink(struct ggu_writer *w, const struct ggu_sink *to, struct ggu_error *err)
 {
 	if (w->state != ADDING)
-		return ggu_fail(err, GGU_ERR_STATE, GGU_NO_OFFSET, "", "the header is written once");
+		return ggu_fail(err, GGU_ERR_STATE, GGU_NO_OFFSET, "", "the header was already written");
 	w->state = FAILED;
 	TRY(data_order(w, &w->order, err));
 	w->out = (struct stream){ .to = *to, .err = err, .buf = malloc(BUF_BYTES) };
@@ -355,7 +355,7 @@ enum ggu_status ggu_writer_begin(struct ggu_writer *w, int fd, struct ggu_error 
 	const struct ggu_sink to = ggu_sink_fd(&w->fd);
 
 	if (fd < 0)
-		return ggu_fail(err, GGU_ERR_STATE, GGU_NO_OFFSET, "", "the header is written to an open file");
+		return ggu_fail(err, GGU_ERR_STATE, GGU_NO_OFFSET, "", "the header needs an open file");
 	w->fd = fd;
 	return ggu_writer_begin_sink(w, &to, err);
 }
@@ -371,7 +371,8 @@ enum ggu_status ggu_writer_data(struct ggu_writer *w, const void *p, size_t n, s
 		size_t k = n < w->left ? n : (size_t)w->left;
 		if (w->current == w->table.n) {
 			w->state = FAILED;
-			return ggu_fail(err, GGU_ERR_RANGE, w->out.at, "", "%zu bytes more than the tensors have", n);
+			return ggu_fail(err, GGU_ERR_RANGE, w->out.at, "",
+				"%zu bytes are more than the tensors have left", n);
 		}
 		put(&w->out, b, k);
 		b += k;
@@ -386,7 +387,7 @@ enum ggu_status ggu_writer_data(struct ggu_writer *w, const void *p, size_t n, s
 enum ggu_status ggu_writer_end(struct ggu_writer *w, struct ggu_error *err)
 {
 	if (w->state != WRITING)
-		return ggu_fail(err, GGU_ERR_STATE, GGU_NO_OFFSET, "", "end before the header or after a failure");
+		return ggu_fail(err, GGU_ERR_STATE, GGU_NO_OFFSET, "", "the end before the header or after a failure");
 	if (w->current < w->table.n)
 		return ggu_fail(err, GGU_ERR_STATE, w->out.at, w->table.t[w->order[w->current]].name,
 			"%llu bytes of data are missing", (unsigned long long)w->left);

@@ -59,7 +59,8 @@ static enum ggu_status no_set(const char *name, struct ggu_error *err)
 	char names[128] = "";
 	for (size_t i = 0, n = 0; i < N_SETS; i++) {
 		if (!strcmp(name, sets[i].name))
-			return ggu_fail(err, GGU_ERR_UNSUPPORTED, GGU_NO_OFFSET, "", "this CPU has no %s", name);
+			return ggu_fail(err, GGU_ERR_UNSUPPORTED, GGU_NO_OFFSET, "", "this CPU does not support %s",
+				name);
 		n += (size_t)snprintf(names + n, sizeof names - n, "%s ", sets[i].name);
 	}
 	return ggu_fail(err, GGU_ERR_UNSUPPORTED, GGU_NO_OFFSET, "", "'%.40s' is not an instruction set (%snative)",

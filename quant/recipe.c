@@ -396,7 +396,8 @@ static enum ggu_status choose_one(const struct recipe *r, const struct recipe_op
 	type = wanted(o, m, t, role);
 	if (type != RECIPE_KEEP) {
 		if (!ggu_type_info(type))
-			return ggu_fail(err, GGU_ERR_UNSUPPORTED, GGU_NO_OFFSET, t->name, "there is no type %u", type);
+			return ggu_fail(err, GGU_ERR_UNSUPPORTED, GGU_NO_OFFSET, t->name, "there is no tensor type %u",
+				type);
 		if (!fits(type, t->ne[0]))
 			return ggu_fail(err, GGU_ERR_UNSUPPORTED, GGU_NO_OFFSET, t->name,
 				"rows of %llu weights are not a whole number of %s blocks",

@@ -225,7 +225,7 @@ static enum ggu_status begin(struct recode *r, struct passing *p, struct ggu_err
 	if (!p->rows) return GGU_OK;
 	if (!ggu_type_bytes(t->from, t->ne[0], &p->in_row) || !ggu_type_bytes(t->to, t->ne[0], &p->out_row) ||
 		t->ne[0] > SIZE_MAX/64)
-		return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, t->name, "rows of %llu weights",
+		return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, t->name, "rows of %llu weights are too long",
 			(unsigned long long)t->ne[0]);
 	p->refuses = ggu_type_info(t->to)->kind != GGU_KIND_FLOAT && !r->job->keep_non_finite;
 	return t->importance ? weigh(r, p, err) : GGU_OK;

@@ -29,7 +29,7 @@ static enum ggu_status check_types(const struct remake *r, size_t i, struct ggu_
 		return ggu_fail(err, GGU_ERR_UNSUPPORTED, GGU_NO_OFFSET, t->name, "type %s cannot be decoded",
 			ggu_type_info(from)->name);
 	if (from != to && !quant_can_encode(to))
-		return ggu_fail(err, GGU_ERR_UNSUPPORTED, GGU_NO_OFFSET, t->name, "type %s cannot be made",
+		return ggu_fail(err, GGU_ERR_UNSUPPORTED, GGU_NO_OFFSET, t->name, "type %s cannot be encoded",
 			ggu_type_info(to)->name);
 	if (!ggu_type_bytes(to, t->ne[0], &bytes))
 		return ggu_fail(err, GGU_ERR_UNSUPPORTED, GGU_NO_OFFSET, t->name,
@@ -53,7 +53,7 @@ enum ggu_status remake_check(const struct remake *r, bool *lacks, struct ggu_err
 		bool none = r->importance && !found && remake_is_weighed(r, i)
 			&& strcmp(t->name, "token_embd.weight") != 0;
 		if (none && quant_needs_importance(r->choice[i].type) && !recipe_needs_no_importance(t->name))
-			return ggu_fail(err, GGU_ERR_MISSING, GGU_NO_OFFSET, t->name, "needs importances as %s",
+			return ggu_fail(err, GGU_ERR_MISSING, GGU_NO_OFFSET, t->name, "needs importances to become %s",
 				ggu_type_info(r->choice[i].type)->name);
 		if (lacks) lacks[i] = none;
 	}

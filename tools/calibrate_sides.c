@@ -132,7 +132,7 @@ static void make_room(struct calibration *c, const struct calibrate_options *o)
 		errno = why;
 	}
 	if (map == MAP_FAILED)
-		msg_die("no room for %s of activations and weights: %s; fewer --chunks need less",
+		msg_die("cannot store %s of activations and weights: %s; use fewer --chunks",
 			msg_bytes(c->map_bytes), strerror(errno));
 	c->map = map;
 	c->f.stream = (float *)map;

@@ -31,7 +31,7 @@ static uint64_t by_hand(const char *name, int fd, uint64_t at, struct out *to, u
 	ssize_t k;
 	do k = pread(fd, buf, n < BUFFER ? (size_t)n : BUFFER, (off_t)at);
 	while (k < 0 && errno == EINTR);
-	if (k <= 0) msg_die("%s: %s", name, k ? strerror(errno) : "the file became shorter while it was read");
+	if (k <= 0) msg_die("%s: %s", name, k ? strerror(errno) : "the file was truncated while it was read");
 	out_write(to, buf, (size_t)k);
 	return (uint64_t)k;
 }

@@ -102,7 +102,7 @@ static void set_list(struct ggu_meta *m, const char *key, struct spec s, const j
 	const struct ggu_kv **sub = room(n, sizeof *sub);
 	struct ggu_meta *lists = msg_need(ggu_meta_new());
 	char name[24];
-	if (!json_is_array(list)) msg_die("%s: is not a JSON array", shown);
+	if (!json_is_array(list)) msg_die("%s: not a JSON array", shown);
 	if (s.depth == 1 && s.base == GGU_STRING) set_strings(m, key, list, shown);
 	else if (s.depth == 1) set_numbers(m, key, s.base, list, shown);
 	else {

@@ -45,7 +45,7 @@ static const struct opt opts[] = {
 	OPT_FLAG(0, "profile", &o.profile, "also show where the time goes"),
 	LOAD_PLACE_OPTIONS(&o.place),
 	OPT_STR(0, "save", &o.save, "FILE", "write the model of --synthetic to FILE and measure nothing"),
-	OPT_STR(0, "arch-file", &o.arch_file, "YAML", "also know the architecture described in YAML"),
+	OPT_STR(0, "arch-file", &o.arch_file, "YAML", "also use the architecture described in YAML"),
 	OPT_FLAG(0, "json", &o.json, "print JSON"),
 	OPT_OUTPUT(&o.output),
 	OPT_JOBS(&o.jobs),

@@ -30,7 +30,7 @@ static int set_profile(void *to, const char *arg)
 }
 static const struct opt opts[] = {
 	OPT_CALL(0, "profile", &o.profile, "NAME", set_profile,
-		"spec (default), or llama.cpp: also what llama.cpp refuses"),
+		"spec (default), or llama.cpp: also what llama.cpp rejects"),
 	OPT_FLAG(0, "header", &o.header, "check the header only, and do not read the data"),
 	OPT_FLAG(0, "json", &o.json, "print JSON"),
 	OPT_OUTPUT(&o.output),

@@ -39,7 +39,7 @@ static const struct opt opts[] = {
 	OPT_STR(0, "metadata", &o.metadata, "JSON", "metadata from the object in this file, which overrides all else"),
 	OPT_FLAG('n', "dry-run", &o.dry_run, "show what each tensor would become; read no weights, write no file"),
 	OPT_FLAG('v', "verbose", &msg_verbose, "print a line for each tensor with its error"),
-	OPT_STR(0, "arch-file", &o.arch_file, "YAML", "also know the architecture described in YAML"),
+	OPT_STR(0, "arch-file", &o.arch_file, "YAML", "also use the architecture described in YAML"),
 	OPT_OUTPUT(&o.out),
 	OPT_JOBS(&o.jobs),
 	OPT_COMMON, OPT_END
@@ -94,7 +94,7 @@ static struct ggu_meta *plan(struct job *j, struct convert *c, const char *dir, 
 		.verbose = msg_verbose && !o.dry_run };
 	for (size_t i = 0; i < n; i++)
 		if (!quant_can_encode(j->choice[i].type) && j->choice[i].type != j->from[i])
-			msg_die("type %s cannot be made", ggu_type_info(j->choice[i].type)->name);
+			msg_die("type %s cannot be encoded", ggu_type_info(j->choice[i].type)->name);
 	remake_run_fallbacks(&j->r, msg_verbose || o.dry_run);
 	return remake_run_meta(&j->r, convert_meta(c), file_type);
 }

@@ -134,7 +134,7 @@ static void apply_rename(struct model *m, const struct edit *e)
 	char *from = part(e, &to);
 	enum ggu_status s = ggu_meta_rename(m->meta, from, to);
 	if (s == GGU_ERR_MISSING) msg_die("%s: no such key: %s", m->name, from);
-	if (s == GGU_ERR_STATE) msg_die("%s: there is a key %s already", m->name, to);
+	if (s == GGU_ERR_STATE) msg_die("%s: key %s already exists", m->name, to);
 	if (s)
 		msg_die("--rename %s: %s", e->arg, s == GGU_ERR_NOMEM ? "out of memory" :
 			"the new key is empty or too long");
@@ -148,7 +148,7 @@ static void apply_rename_tensor(struct model *m, const struct edit *e)
 	while (i < m->n && strcmp(m->tensor[i], from) != 0) i++;
 	if (i == m->n) msg_die("%s: no such tensor: %s", m->name, from);
 	for (size_t k = 0; k < m->n; k++)
-		if (k != i && !strcmp(m->tensor[k], to)) msg_die("%s: there is a tensor %s already", m->name, to);
+		if (k != i && !strcmp(m->tensor[k], to)) msg_die("%s: tensor %s already exists", m->name, to);
 	free(m->tensor[i]);
 	m->tensor[i] = copy_of(to, strlen(to));
 	free(from);
@@ -180,7 +180,7 @@ static void refuse_reserved(const struct model *m)
 	if (n < 0 || (n == reserved(old) && !memcmp(ggu_kv_data(ggu_meta_find(m->meta, RESERVED)),
 		ggu_kv_data(ggu_meta_find(old, RESERVED)), (size_t)n)))
 		return;
-	msg_die("%s: as u8[] it is the room that edits use up: --reserve makes it, and another key keeps what it holds",
+	msg_die("%s: cannot be set to u8[], which later edits would use up as room: use --reserve or another key",
 		RESERVED);
 }
 
@@ -197,7 +197,7 @@ static void refuse_lone_shard(const struct model *m, const char *name)
 	ggu_meta_uint(ggu_file_meta(m->f), "split.count", &was);
 	snprintf(end, sizeof end, "-of-%05llu.gguf", (unsigned long long)n);
 	if (n > 1 && n != was && !(name && file_ends_with(name, end)))
-		msg_die("split.count: a file that is 1 of %llu has a name that ends in %s; gguf-split makes such files",
+		msg_die("split.count: the name of one file of %llu must end in %s; use gguf-split to make shards",
 			(unsigned long long)n, end);
 }
 
@@ -291,7 +291,7 @@ static void make_room(struct model *m, uint64_t room)
 	uint64_t now, was = ggu_file_data_offset(m->f, 0);
 	if (!room) return;
 	if (reserved(m->meta) < 0 && ggu_meta_find(m->meta, RESERVED))
-		msg_die("%s: has a key '%s' of its own: nothing can be reserved", m->name, RESERVED);
+		msg_die("%s: already uses the key '%s' for something else: cannot reserve room", m->name, RESERVED);
 	set_reserved(m, room);
 	now = header_bytes(m);
 	set_reserved(m, room + (was % COPY_BLOCK + COPY_BLOCK - now % COPY_BLOCK) % COPY_BLOCK);

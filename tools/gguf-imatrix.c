@@ -58,7 +58,7 @@ static const struct opt opts[] = {
 	OPT_FLAG(0, "json", &o.json, "with --stats: print JSON"),
 	OPT_FLAG(0, "partial", &o.partial, "write sums in full precision, for --merge"),
 	OPT_FLAG(0, "dat", &o.dat, "write the old form"),
-	OPT_STR(0, "arch-file", &o.arch_file, "YAML", "also know the architecture described in YAML"),
+	OPT_STR(0, "arch-file", &o.arch_file, "YAML", "also use the architecture described in YAML"),
 	LOAD_PLACE_OPTIONS(&o.place),
 	OPT_OUTPUT(&o.output),
 	OPT_JOBS(&o.jobs),
@@ -131,7 +131,7 @@ static size_t half(void) { return (size_t)o.ctx/2; }
 static void begin_decoder(struct run *r, const struct vocab *v)
 {
 	r->start = model_start(r->model) >= 0 ? model_start(r->model) : vocab_bos(v);
-	if (r->start < 0) msg_die("%s: names no token for the decoder to begin with", o.model);
+	if (r->start < 0) msg_die("%s: names no start token for the decoder", o.model);
 }
 
 static void tokenize(struct run *r, const char *text_name)
@@ -329,7 +329,7 @@ static void collect(const char *text_name)
 	evaluate_all(&r, o.batch ? (size_t)o.batch : 512, done);
 	evaluate_drawn(&r);
 	imatrix_set_chunks(r.im, r.n_chunks, (uint64_t)o.ctx);
-	if (!imatrix_count(r.im)) msg_die("%s: no weight of a layer was multiplied", o.model);
+	if (!imatrix_count(r.im)) msg_die("%s: no weight of a layer was used", o.model);
 	write_matrix(r.im, out);
 	if (o.checkpoint && unlink(o.checkpoint) && errno != ENOENT) msg_warn("%s: %s", o.checkpoint, strerror(errno));
 	free(r.ids);
@@ -402,7 +402,7 @@ int main(int argc, char **argv)
 	if ((o.block || o.stride) && !o.covariance) msg_die("--block and --stride need --covariance");
 	if (!o.stride) o.stride = 2;
 	if (o.covariance) o.process_output = true;
-	if (!!o.model + o.merge + o.stats != 1) msg_die("give one of -m, --merge, --stats; see -h");
+	if (!!o.model + o.merge + o.stats != 1) msg_die("give one of -m, --merge and --stats; see -h");
 	if (o.merge && !argc) msg_die("no matrices given to merge");
 	if (o.json && !o.stats) msg_die("--json needs --stats");
 	if (o.dat && o.covariance) msg_die("--dat and --covariance cannot be combined: the old form has no room");

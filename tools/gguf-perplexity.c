@@ -42,7 +42,7 @@ static const struct opt opts[] = {
 	OPT_FLAG(0, "json", &o.json, "print JSON"),
 	OPT_FLAG(0, "partial", &o.partial, "print every score as JSON, for --merge"),
 	OPT_FLAG(0, "merge", &o.merge, "combine what --partial printed"),
-	OPT_STR(0, "arch-file", &o.arch_file, "YAML", "also know the architecture described in YAML"),
+	OPT_STR(0, "arch-file", &o.arch_file, "YAML", "also use the architecture described in YAML"),
 	LOAD_PLACE_OPTIONS(&o.place),
 	OPT_OUTPUT(&o.output),
 	OPT_JOBS(&o.jobs),
@@ -191,7 +191,7 @@ static void read_text(struct job *j, const char *path)
 	/* the last token of a window is scored without being evaluated: nobody else looks at it */
 	for (size_t i = 0; i < j->windows*(size_t)o.ctx; i++)
 		if (j->ids[i] < 0 || (size_t)j->ids[i] >= model_n_vocab(j->a.m))
-			msg_die("%s: token %d of its vocabulary is beyond the %zu that it gives logits for", o.model,
+			msg_die("%s: token %d is in its vocabulary, but it has only %zu logits", o.model,
 				(int)j->ids[i], model_n_vocab(j->a.m));
 }
 
@@ -213,7 +213,7 @@ static void check_base(struct job *j)
 		msg_die("%s has %zu tokens, %s %zu: they cannot be compared", o.model, n_vocab, o.base, of_base);
 	if (!j->from_file) return;
 	if (j->base.n_ctx != (size_t)o.ctx)
-		msg_die("%s: is of windows of %zu tokens: give --ctx %zu", o.base, j->base.n_ctx, j->base.n_ctx);
+		msg_die("%s: has windows of %zu tokens: use --ctx %zu", o.base, j->base.n_ctx, j->base.n_ctx);
 	if (j->base.n_chunk <= (size_t)o.from)
 		msg_die("%s: has only %zu windows, none from %d on", o.base, j->base.n_chunk, o.from);
 	if (j->windows > j->base.n_chunk - (size_t)o.from) {

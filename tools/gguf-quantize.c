@@ -136,7 +136,8 @@ static void check_sources(const struct run *r)
 				r->re.name, t->name, from_name);
 		else if (!quant_can_decode(t->type))
 			tell("%s: %s: type %s cannot be decoded", r->re.name, t->name, from_name);
-		else if (!quant_can_encode(to)) tell("%s: type %s cannot be made (%s)", r->re.name, to_name, t->name);
+		else if (!quant_can_encode(to)) tell("%s: type %s cannot be encoded (%s)", r->re.name, to_name,
+			t->name);
 		else continue;
 		return;
 	}

@@ -36,7 +36,7 @@ static const struct opt opts[] = {
 		"cached keys: f32, f16, bf16, i16, q8_0, q5_1 or q4_0 (default: i16)"),
 	OPT_STR(0, "cache-type-v", &o.cache_v, "T", "cached values (default: i16)"),
 	OPT_FLAG(0, "ids", &o.ids, "print token ids instead of text"),
-	OPT_STR(0, "arch-file", &o.arch_file, "YAML", "also know the architecture described in YAML"),
+	OPT_STR(0, "arch-file", &o.arch_file, "YAML", "also use the architecture described in YAML"),
 	LOAD_PLACE_OPTIONS(&o.place),
 	OPT_OUTPUT(&o.output),
 	OPT_JOBS(&o.jobs),
@@ -75,7 +75,7 @@ static void encode(struct session *s, const int32_t *prompt, size_t n_prompt)
 static int32_t start_of(const struct model *m, const struct vocab *v)
 {
 	int32_t id = model_start(m) >= 0 ? model_start(m) : vocab_bos(v);
-	if (id < 0) msg_die("%s: names no token for the decoder to begin with", o.model);
+	if (id < 0) msg_die("%s: names no start token for the decoder", o.model);
 	return id;
 }
 

@@ -64,7 +64,7 @@ static json_t *parse(const char *name, const char *text, size_t n)
 	json_error_t e;
 	json_t *j = json_loadb(text, n, JSON_ALLOW_NUL, &e);
 	if (!j) msg_die("%s: byte %d: %s", name, e.position, e.text);
-	if (!json_is_array(j)) msg_die("%s: is not a JSON array", name);
+	if (!json_is_array(j)) msg_die("%s: not a JSON array", name);
 	return j;
 }
 
@@ -110,7 +110,7 @@ static char *decode(struct tokenizer *t, const char *name, const int32_t *ids, s
 static int32_t json_id(const char *name, const json_t *x, size_t item, size_t n_vocab)
 {
 	json_int_t v = json_is_integer(x) ? json_integer_value(x) : -1;
-	if (v < 0) msg_die("%s: item %zu holds what is not a token id", name, item);
+	if (v < 0) msg_die("%s: item %zu contains something that is not a token id", name, item);
 	if ((unsigned long long)v >= n_vocab)
 		msg_die("%s: item %zu: token %lld is not in the vocabulary of %zu", name, item, (long long)v, n_vocab);
 	return (int32_t)v;

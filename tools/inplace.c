@@ -157,7 +157,8 @@ int inplace_open(const char *path, bool *undone)
 		unsigned char *p;
 		char *name = journal_name(path);
 		if (!read_journal(name, (uint64_t)st.st_size, &p, &old))
-			msg_die("%s: an edit was interrupted, and %s, which could undo it, is missing", path, name);
+			msg_die("%s: an edit was interrupted, and %s, which is needed to undo it, is missing", path,
+				name);
 		if (!replace(fd, &old)) msg_die("%s: undoing an edit that was interrupted: %s", path, strerror(errno));
 		free(p);
 		remove_journal(name);

@@ -55,7 +55,7 @@ static void tell_of_bus_errors(void)
 {
 	struct sigaction act = { .sa_sigaction = on_bus_error, .sa_flags = SA_SIGINFO };
 	snprintf(shrunk, sizeof shrunk,
-		"%.60s: a model's file became shorter, or cannot be read, while it was in use\n", msg_program);
+		"%.60s: a model's file was truncated, or could not be read, while it was in use\n", msg_program);
 	sigaction(SIGBUS, &act, NULL);
 }
 
@@ -65,7 +65,7 @@ struct model *load_model(const char *path, const char *arch_file, struct ggu_poo
 }
 void load_refuse_encoder(const struct model *m, const char *path)
 {
-	if (model_has_encoder(m)) msg_die("%s: has an encoder; this program evaluates decoders alone", path);
+	if (model_has_encoder(m)) msg_die("%s: has an encoder; this program evaluates decoders only", path);
 }
 
 struct model *load_model_held(const char *path, const char *arch_file, struct ggu_pool *pool, unsigned hold)
@@ -124,7 +124,7 @@ char *load_text(const char *path, size_t most, size_t *n)
 	unpack_begin(u, fd);
 	s = whole_all(&w, most, &err);
 	if (s == GGU_ERR_RANGE)
-		msg_die("%s: is longer than %s, the most that is read", standard ? "(stdin)" : path, msg_bytes(most));
+		msg_die("%s: is longer than the limit of %s", standard ? "(stdin)" : path, msg_bytes(most));
 	if (s) msg_die_error(path, &err);
 	unpack_end(u);
 	free(u);

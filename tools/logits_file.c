@@ -47,7 +47,7 @@ static void get(struct logits_file *l, void *to, size_t n)
 	l->at += got;
 	if (got == n) return;
 	if (ferror(l->f)) msg_die("%s: byte %llu: %s", l->name, (unsigned long long)l->at, strerror(errno));
-	msg_die("%s: byte %llu: the file ends inside its logits", l->name, (unsigned long long)l->at);
+	msg_die("%s: byte %llu: the file ends within its logits", l->name, (unsigned long long)l->at);
 }
 
 static void finish_sizes(struct logits_file *l)
@@ -79,7 +79,7 @@ static void check_size(const struct logits_file *l)
 		msg_die("%s: byte %llu: the file ends, but its header promises %llu bytes", l->name,
 			(unsigned long long)size, (unsigned long long)want);
 	if (size > want)
-		msg_die("%s: byte %llu: the file goes on after all that its header promises", l->name,
+		msg_die("%s: byte %llu: the file has more data than its header promises", l->name,
 			(unsigned long long)want);
 	if (fseeko(l->f, (off_t)l->at, SEEK_SET)) msg_die("%s: %s", l->name, strerror(errno));
 }

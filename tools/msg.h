@@ -25,7 +25,8 @@ void msg_say(const char *fmt, ...) MSG_PRINTF(1, 2);
 _Noreturn void msg_die(const char *fmt, ...) MSG_PRINTF(1, 2);  /* warn, drop unfinished output, exit 2; with -q too */
 /* p, which malloc or its like gave, unless it is NULL: then "out of memory", and exit 2. */
 void *msg_need(void *p);
-/* "gguf-info: m.gguf: byte 1832: string of 9 bytes exceeds the file", from err; file as the user named it. */
+/* "gguf-info: m.gguf: byte 1832: string of 9 bytes extends past the end of the file", from err; file as the user named
+ * it. */
 void msg_error(const char *file, const struct ggu_error *err);
 _Noreturn void msg_die_error(const char *file, const struct ggu_error *err);
 

@@ -292,7 +292,7 @@ struct scores scores_merge(char **files, int n)
 	for (int i = 1; i < n; i++) {
 		const struct scores *s = &p[i].s;
 		if (s->n_ctx != all.n_ctx || s->has_base != all.has_base || strcmp(s->of, all.of) != 0)
-			msg_die("%s and %s are of different measurements", p[0].file, p[i].file);
+			msg_die("%s and %s are from different measurements", p[0].file, p[i].file);
 		if (s->from != all.from + all.windows)
 			msg_die("%s begins with window %zu, but those before it end with window %zu", p[i].file,
 				s->from, all.from + all.windows);

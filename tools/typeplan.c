@@ -26,7 +26,7 @@ uint32_t typeplan_type(const char *what, const char *name)
 		near_try(&near, ggu_type_info(i)->name);
 		snprintf(list + strlen(list), sizeof list - strlen(list), " %s", ggu_type_info(i)->name);
 	}
-	msg_die("%s: '%s' is not a type that can be made%s%s", what, name,
+	msg_die("%s: '%s' is not a type that can be encoded%s%s", what, name,
 		near.best ? near_hint(&near, "", hint) : "; the types are:", near.best ? "" : list);
 }
 

@@ -63,7 +63,7 @@ static enum ggu_status go_on(struct unpack *u, struct ggu_error *err)
 		s = fill(u, 1, err);
 	}
 	return s || !u->z.avail_in ? s : ggu_fail(err, GGU_ERR_FORMAT, place(u), "",
-		"neither another gzip stream nor the end after one");
+		"unexpected data after the gzip stream");
 }
 static enum ggu_status inflate_some(struct unpack *u, void *to, size_t n, size_t *got, struct ggu_error *err)
 {
@@ -77,7 +77,7 @@ static enum ggu_status inflate_some(struct unpack *u, void *to, size_t n, size_t
 	else if (code != Z_OK && code != Z_BUF_ERROR)
 		return ggu_fail(err, GGU_ERR_FORMAT, place(u), "", "gzip: %s", u->z.msg ? u->z.msg : "malformed");
 	else if (!*got && !u->z.avail_in && u->ended)
-		return ggu_fail(err, GGU_ERR_TRUNCATED, place(u), "", "the gzip stream is cut short");
+		return ggu_fail(err, GGU_ERR_TRUNCATED, place(u), "", "the gzip stream is truncated");
 	return GGU_OK;
 }
 

@@ -53,7 +53,7 @@ static enum ggu_status check(struct entry *e, struct ggu_error *err)
 			"line %u, column %u: expected schema: %s", (schema ? schema : root)->line,
 			(schema ? schema : root)->column, version);
 	stray = yaml_stray(root, "schema arch like fallback defaults classes convert graph");
-	if (stray) return fail(stray, stray->text, err, "no such key here");
+	if (stray) return fail(stray, stray->text, err, "unknown key");
 	if (!name_ok(name)) return fail(name ? name : root, "arch", err, "expected a name of a-z, 0-9, _ and -");
 	if (like && like->kind != YAML_SCALAR) return fail(like, "like", err, "expected the name of a description");
 	if (!yaml_null(classes) && classes->kind != YAML_MAPPING)

@@ -33,7 +33,7 @@ enum ggu_status build_only(const struct builder *b, const struct yaml_node *map,
 	for (; fields && fields->key && n < sizeof keys; fields++)
 		n += (size_t)snprintf(keys + n, sizeof keys - n, " %s", fields->key);
 	stray = yaml_stray(map, keys + strspn(keys, " "));
-	return stray ? build_fail(b, stray, stray->text, "does not belong here") : GGU_OK;
+	return stray ? build_fail(b, stray, stray->text, "unknown key") : GGU_OK;
 }
 
 /* ---- expressions over the metadata ---- */
@@ -58,7 +58,7 @@ static enum ggu_status key_value(struct builder *b, const struct ggu_kv *kv, str
 	}
 	if (n > MAX_LIST)
 		return ggu_fail(b->err, GGU_ERR_RANGE, GGU_NO_OFFSET, ggu_kv_key(kv).p,
-			"%zu items where at most %d make sense", n, MAX_LIST);
+			"has %zu items, more than %d", n, MAX_LIST);
 	s = expr_arena_items(b->arena, n, &list, b->err);
 	if (s) return s;
 	for (size_t i = 0; i < n; i++) item_value(kv, i, list + i);
@@ -95,8 +95,8 @@ static enum ggu_status short_hand(struct builder *b, const struct yaml_node *at,
 {
 	enum ggu_status s;
 	if (!b->depth) b->used = 0;
-	if (b->depth == MAX_DEPTH) return build_fail(b, at, name, "names that need each other");
-	if (b->used++ == MAX_NAMES) return build_fail(b, at, name, "names that use names too often");
+	if (b->depth == MAX_DEPTH) return build_fail(b, at, name, "names refer to each other");
+	if (b->used++ == MAX_NAMES) return build_fail(b, at, name, "names are used too many times");
 	b->depth++;
 	s = build_eval(b, at, v);
 	b->depth--;
@@ -132,7 +132,7 @@ static enum ggu_status lookup(void *ctx, const void *object, const char *name, s
 static enum ggu_status is_tensor(const struct builder *b, const struct expr_value *name, struct expr_value *v,
 	struct ggu_error *err)
 {
-	if (name->kind != EXPR_STR) return ggu_fail(err, GGU_ERR_FORMAT, 0, "", "tensor: expected the name of one");
+	if (name->kind != EXPR_STR) return ggu_fail(err, GGU_ERR_FORMAT, 0, "", "tensor: expected a name");
 	*v = (struct expr_value){ EXPR_BOOL,
 		{ .b = build_find(b, name->u.s.p, ".weight") || build_find(b, name->u.s.p, "") } };
 	return GGU_OK;
@@ -190,7 +190,7 @@ enum ggu_status build_number(struct builder *b, const struct yaml_node *map, con
 	if (!at && !(none >= lo && none <= hi)) return build_fail(b, map, key, "is missing");
 	if (v.kind == EXPR_NULL && !(none >= lo && none <= hi))
 		return ggu_fail(b->err, GGU_ERR_MISSING, GGU_NO_OFFSET, key,
-			"the metadata give no value (%s, line %u, column %u: %.60s)", at->file, at->line, at->column,
+			"the metadata have no value (%s, line %u, column %u: %.60s)", at->file, at->line, at->column,
 			at->text);
 	if (v.kind == EXPR_NULL) *x = none;
 	else if (v.kind == EXPR_INT) *x = (double)v.u.i;
@@ -198,7 +198,7 @@ enum ggu_status build_number(struct builder *b, const struct yaml_node *map, con
 	else return build_fail(b, at, key, "expected a number");
 	if (!(*x >= lo && *x <= hi))
 		return ggu_fail(b->err, GGU_ERR_RANGE, GGU_NO_OFFSET, key,
-			"%g is not in %g..%g (%s, line %u, column %u: %.60s)", *x, lo, hi, at->file, at->line,
+			"%g is not between %g and %g (%s, line %u, column %u: %.60s)", *x, lo, hi, at->file, at->line,
 			at->column, at->text);
 	return GGU_OK;
 }

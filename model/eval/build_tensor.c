@@ -81,14 +81,14 @@ static enum ggu_status wrong_length(const struct builder *b, const struct yaml_n
 	char is[TEXT_SHAPE];
 	if (!t) return missing(b, at, name);
 	text_shape(is, t->ne, t->n_dims);
-	return ggu_fail(b->err, GGU_ERR_FORMAT, t->entry, t->name, "has shape %s, wanted %zu numbers", is, n);
+	return ggu_fail(b->err, GGU_ERR_FORMAT, t->entry, t->name, "has shape %s, expected %zu numbers", is, n);
 }
 /* Either of the two may be the wrong one. */
 static enum ggu_status wrong_bias(const struct builder *b, const struct ggu_tensor *t, size_t n)
 {
 	char is[TEXT_SHAPE];
 	text_shape(is, t->ne, t->n_dims);
-	return ggu_fail(b->err, GGU_ERR_FORMAT, t->entry, t->name, "has shape %s, but its weight is for %zu numbers",
+	return ggu_fail(b->err, GGU_ERR_FORMAT, t->entry, t->name, "has shape %s, but its weight has %zu outputs",
 		is, n);
 }
 
@@ -142,7 +142,7 @@ static enum ggu_status wrong_shape(const struct builder *b, const struct ggu_ten
 	char is[TEXT_SHAPE], wanted[TEXT_SHAPE];
 	text_shape(is, t->ne, t->n_dims);
 	text_shape(wanted, want, n_mat == 1 ? 2 : 3);
-	return ggu_fail(b->err, GGU_ERR_FORMAT, t->entry, t->name, "has shape %s, wanted %s", is, wanted);
+	return ggu_fail(b->err, GGU_ERR_FORMAT, t->entry, t->name, "has shape %s, expected %s", is, wanted);
 }
 
 enum ggu_status build_shape(const struct builder *b, const struct weight *w, size_t n_in, size_t n_out, size_t n_mat)
@@ -191,7 +191,7 @@ enum ggu_status build_norm(struct builder *b, const struct yaml_node *at, struct
 	if (!yes) return GGU_OK;
 	for (size_t i = 0; at->kind == YAML_MAPPING && i < at->count; i++)
 		for (int k = 0; k < 2; k++) if (!strcmp(at->keys[i]->text, kinds[k]) && !yaml_null(at->items[i])) {
-			if (which) return build_fail(b, at, "norm", "is rms or layer, not both");
+			if (which) return build_fail(b, at, "norm", "has both rms and layer, expected one of them");
 			which = at->items[i];
 			o->kind = k ? NORM_LAYER : NORM_RMS;
 		}
@@ -279,8 +279,9 @@ static enum ggu_status divisors(const struct builder *b, const struct yaml_node 
 	if (x.n != n) return wrong_length(&outside, yaml_get(map, key), name, n);
 	for (size_t i = 0; i < n && !b->shapes_only; i++)
 		if (!(x.v[i] >= MIN_DIVISOR && x.v[i] <= 1/MIN_DIVISOR))
-			return ggu_fail(b->err, GGU_ERR_RANGE, t->entry, t->name, "factor %zu is %g, not in %g..%g", i,
-				(double)x.v[i], (double)MIN_DIVISOR, 1/(double)MIN_DIVISOR);
+			return ggu_fail(b->err, GGU_ERR_RANGE, t->entry, t->name,
+				"factor %zu is %g, not between %g and %g", i, (double)x.v[i],
+				(double)MIN_DIVISOR, 1/(double)MIN_DIVISOR);
 	*v = x.v;
 	return GGU_OK;
 }
@@ -295,14 +296,14 @@ enum ggu_status build_rope_width(struct builder *b, const struct yaml_node *map,
 	if (r->base == 0) return GGU_OK;
 	if (!r->dims) r->dims = head_dim;
 	if (r->dims % 2 || r->dims > head_dim)
-		return build_fail(b, at, "rope", "turns an odd number of dimensions, or more than a head has");
+		return build_fail(b, at, "rope", "rotates an odd number of dimensions, or more than a head has");
 	TRY(divisors(b, at, "divide", r->dims/2, &r->divisor));
 	TRY(divisors(b, at, "divide_long", r->dims/2, &r->long_divisor));
 	if (r->long_divisor && !r->original)
 		return build_fail(b, at, "rope", "divide_long needs the original context length");
 	if (r->long_divisor && !g->long_from) g->long_from = r->original;
 	if (r->long_divisor && g->long_from != r->original)
-		return build_fail(b, at, "rope", "of another original context than the layers before");
+		return build_fail(b, at, "rope", "has another original context length than earlier layers");
 	while (i < g->n_ropes && !rope_same(g->rope + i, r)) i++;
 	if (i == GRAPH_MAX_ROPES) return build_fail(b, at, "rope", "too many kinds of rope");
 	if (i == g->n_ropes) g->rope[g->n_ropes++] = *r;

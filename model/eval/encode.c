@@ -12,9 +12,9 @@ static enum ggu_status check(const struct part *part, size_t n_parts, struct ggu
 	for (size_t i = 0; i < n_parts; i++) {
 		if (part[i].state->pos)
 			return ggu_fail(err, GGU_ERR_STATE, GGU_NO_OFFSET, "",
-				"a source for a sequence that has begun already");
+				"the sequence has already begun: its source must come first");
 		if (!part[i].n)
-			return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, "", "the encoder was given nothing");
+			return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, "", "there are no tokens for the encoder");
 	}
 	return GGU_OK;
 }

@@ -177,17 +177,18 @@ static enum ggu_status check(const struct work *w, const struct part *p, size_t 
 	if (p->n > STATE_MAX_POS || end > STATE_MAX_POS)
 		return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, "", "more than %d positions", STATE_MAX_POS);
 	if (g->positions.name && end > g->positions.n_out)
-		return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, g->positions.name, "the model knows %zu positions",
-			g->positions.n_out);
+		return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, g->positions.name,
+			"the model has only %zu positions", g->positions.n_out);
 	if (g->whole && (p->n > w->n_batch || (p->n && pos)))
 		return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, "",
-			"the model sees whole sequences: %zu tokens in batches of %zu", end, w->n_batch);
+			"the model needs whole sequences in one batch: %zu tokens in batches of %zu", end, w->n_batch);
 	if (g->source && !p->state->source->pos)
-		return ggu_fail(err, GGU_ERR_STATE, GGU_NO_OFFSET, "", "the model's encoder has been given nothing");
+		return ggu_fail(err, GGU_ERR_STATE, GGU_NO_OFFSET, "",
+			"the model's encoder has not been given any tokens");
 	if (g->n_caches && (p->state->shape->k_type != first->shape->k_type
 		|| p->state->shape->v_type != first->shape->v_type))
 		return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, "",
-			"sequences with caches of several types in one call");
+			"a call cannot mix sequences with caches of different types");
 	for (size_t i = 0; i < p->n; i++)
 		if (p->ids[i] < 0 || (size_t)p->ids[i] >= g->n_vocab)
 			return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, "",
@@ -237,7 +238,7 @@ enum ggu_status model_eval(struct work *w, const struct model_call *c, struct gg
 		for (size_t k = 0; k < i && !s; k++)
 			if (c->part[k].state == c->part[i].state)
 				s = ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, "",
-					"a sequence stands in two parts of a call");
+					"a sequence appears in two parts of a call");
 	}
 	for (size_t i = 0; i < c->n_parts && !s && c->stream; i++) state_begin_anew(c->part[i].state);
 	for (size_t i = 0; i < c->n_parts && !s; i++) s = compute_anew(w, c->part[i].state, c->part[i].n, err);

@@ -77,9 +77,9 @@ static enum ggu_status operator_of(const struct builder *b, const struct yaml_no
 		const struct yaml_node *k = at->keys[i];
 		const struct op *found = op_find(k->text);
 		if (yaml_is(k, "norm") || yaml_is(k, "post_norm") || yaml_is(k, "when")) continue;
-		if (!found) return build_fail(b, k, k->text, "does not belong here");
+		if (!found) return build_fail(b, k, k->text, "unknown key");
 		if (yaml_null(at->items[i])) continue;
-		if (*op) return build_fail(b, k, k->text, "a branch is one operator");
+		if (*op) return build_fail(b, k, k->text, "a branch has only one operator");
 		*op = found;
 		*map = at->items[i];
 	}
@@ -122,7 +122,7 @@ static enum ggu_status branch(struct builder *b, const struct yaml_node *at, str
 	if (!(br->params = build_alloc(b, br->op->bytes))) return GGU_ERR_NOMEM;
 	if (yaml_null(map)) return build_fail(b, at, br->op->name, "expected a mapping");
 	if (br->op->read && !b->g->source)
-		return build_fail(b, map, br->op->name, "expected an encoder to look across to");
+		return build_fail(b, map, br->op->name, "there is no encoder to attend to");
 	TRY(build_fields(b, map, br->op->fields, br->params));
 	TRY(br->op->build(b, map, br->params));
 	st->n_branches++;
@@ -152,7 +152,7 @@ static enum ggu_status step(struct builder *b, const struct yaml_node *at, struc
 	TRY(build_only(b, at, step_fields, ""));
 	if (!branches || branches->kind != YAML_MAPPING || !branches->count)
 		return build_fail(b, at, "branches", "expected branches by name");
-	if (branches->count > STEP_MAX_BRANCHES) return build_fail(b, branches, "branches", "are more than eight");
+	if (branches->count > STEP_MAX_BRANCHES) return build_fail(b, branches, "branches", "has more than eight");
 	TRY(build_when(b, at, &yes));
 	if (!yes) return GGU_OK;
 	TRY(build_fields(b, at, step_fields, st));
@@ -292,7 +292,7 @@ static enum ggu_status blocks(struct builder *b, const struct yaml_node *at)
 {
 	b->blocks = yaml_null(at) ? "blk" : at->text;
 	return yaml_null(at) || at->kind == YAML_SCALAR ? GGU_OK
-		: build_fail(b, at, "blocks", "expected what names of tensors begin with");
+		: build_fail(b, at, "blocks", "expected a prefix of tensor names");
 }
 
 static enum ggu_status start(struct builder *b)
@@ -300,7 +300,7 @@ static enum ggu_status start(struct builder *b)
 	double id;
 	enum ggu_status s = build_number(b, owner(b, "start"), "start", -1, -1, (double)b->g->n_vocab - 1, &id);
 	b->g->start = (int32_t)id;
-	return s || id == (double)b->g->start ? s : build_fail(b, said(b, "start"), "start", "expected a token");
+	return s || id == (double)b->g->start ? s : build_fail(b, said(b, "start"), "start", "expected a token id");
 }
 
 #define STACK_KEYS "mask blocks input layers layer output start"
@@ -330,7 +330,7 @@ static enum ggu_status stacks(struct builder *b, struct graph *g, const struct y
 	if (!g->source->whole) return build_fail(b, encoder, "encoder", "expected mask: none");
 	TRY(build_stack(b, g, decoder));
 	if (g->whole) return build_fail(b, decoder, "decoder", "expected mask: causal");
-	return g->source->n_readers ? GGU_OK : build_fail(b, decoder, "decoder", "never looks at the encoder's rows");
+	return g->source->n_readers ? GGU_OK : build_fail(b, decoder, "decoder", "never attends to the encoder");
 }
 
 static enum ggu_status build_all(struct graph *g, const struct arch *a, struct ggu_file *f, bool shapes_only,

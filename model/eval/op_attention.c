@@ -82,7 +82,7 @@ static enum ggu_status sizes(struct builder *b, const struct yaml_node *at, stru
 	if (!a->head_dim || a->n_head%a->n_kv || a->n_head > BUILD_MAX_SIZE/a->head_dim
 		|| a->n_head > BUILD_MAX_SIZE/a->value_dim)
 		return build_fail(b, at, "attention", "heads are not a multiple of key-value heads, or too large");
-	if (a->window && a->chunk) return build_fail(b, at, "attention", "window or chunk, not both");
+	if (a->window && a->chunk) return build_fail(b, at, "attention", "expected window or chunk, not both");
 	return GGU_OK;
 }
 
@@ -92,9 +92,9 @@ static enum ggu_status weights(struct builder *b, const struct yaml_node *at, st
 	if (!a->qkv.name && (!a->q.name || !(a->k.name || a->keys_of >= 0)))
 		return build_fail(b, at, "attention", "expected q, k and v, or qkv");
 	if (a->qkv.name && (a->q.name || a->k.name || a->v.name || a->keys_of >= 0))
-		return build_fail(b, at, "attention", "qkv is q, k and v already");
+		return build_fail(b, at, "attention", "qkv already includes q, k and v");
 	if (!a->qkv.name && !a->v.name && k != v)
-		return build_fail(b, at, "attention", "values of another width than keys need v");
+		return build_fail(b, at, "attention", "v is needed: values and keys differ in width");
 	TRY(build_shape(b, &a->q, e, q, 1));
 	TRY(build_shape(b, &a->k, e, k, 1));
 	TRY(build_shape(b, &a->v, e, v, 1));

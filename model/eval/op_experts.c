@@ -49,7 +49,7 @@ static enum ggu_status build(struct builder *b, const struct yaml_node *at, void
 	struct router *r = &o->route;
 	size_t e = b->g->n_embd;
 	enum ggu_status s;
-	if (r->n_used > r->n_experts) return build_fail(b, at, "used", "is more than there are experts");
+	if (r->n_used > r->n_experts) return build_fail(b, at, "used", "is more than the number of experts");
 	if (r->n_experts%r->n_groups || r->n_groups_used > r->n_groups
 		|| r->n_groups_used*(r->n_experts/r->n_groups) < r->n_used)
 		return build_fail(b, at, "groups", "do not divide the experts, or leave too few of them");
@@ -60,7 +60,7 @@ static enum ggu_status build(struct builder *b, const struct yaml_node *at, void
 	TRY(build_length(b, at, "choice_bias", &o->choice_bias, r->n_experts));
 	r->bias = o->choice_bias.v;
 	if (!o->shared.down.name)
-		return o->shared_gate.name ? build_fail(b, at, "shared_gate", "is of no shared expert") : GGU_OK;
+		return o->shared_gate.name ? build_fail(b, at, "shared_gate", "needs a shared expert") : GGU_OK;
 	s = ffn_build(b, &o->shared, 1);
 	return s ? s : build_shape(b, &o->shared_gate, e, 1, 1);
 }

@@ -31,7 +31,7 @@ enum ggu_status ffn_build(struct builder *b, const struct ffn *f, size_t n_mat)
 	TRY(build_shape(b, &f->gate_up, e, 2*n, n_mat));
 	TRY(build_shape(b, &f->up, e, n, n_mat));
 	if (!f->up.name == !f->gate_up.name)
-		return ggu_fail(b->err, GGU_ERR_FORMAT, GGU_NO_OFFSET, "ffn", "expected up or gate_up, one of them");
+		return ggu_fail(b->err, GGU_ERR_FORMAT, GGU_NO_OFFSET, "ffn", "expected either up or gate_up");
 	return build_shape(b, &f->gate, e, n, n_mat);
 }
 

@@ -45,9 +45,9 @@ static enum ggu_status build(struct builder *b, const struct yaml_node *at, void
 	if (!m->n_state) m->n_state = m->a.n/m->inner;
 	if (!m->rank) m->rank = m->dt.n_in;
 	if (!m->width || m->width > CONV_MAX_WIDTH)
-		return build_fail(b, at, "conv", "is not 1 to 16 rows of the inner width");
+		return build_fail(b, at, "conv", "does not have 1 to 16 rows of the inner width");
 	if (!m->n_state || m->n_state > SCAN_MAX_STATE)
-		return build_fail(b, at, "a", "is not a state of the inner width");
+		return build_fail(b, at, "a", "does not have a state of the inner width");
 	TRY(build_length(b, at, "conv", &m->conv, m->width*m->inner));
 	TRY(build_length(b, at, "a", &m->a, m->n_state*m->inner));
 	TRY(build_shape(b, &m->in, e, 2*m->inner, 1));

@@ -45,7 +45,7 @@ static enum ggu_status build(struct builder *b, const struct yaml_node *at, void
 		return build_fail(b, at, "heads", "do not divide the inner width, or are not a multiple of the groups");
 	if (!m->width) m->width = m->conv.n/channels(m);
 	if (!m->width || m->width > CONV_MAX_WIDTH)
-		return build_fail(b, at, "conv", "is not 1 to 16 rows of x, B and C");
+		return build_fail(b, at, "conv", "does not have 1 to 16 rows of x, B and C");
 	TRY(build_length(b, at, "conv", &m->conv, m->width*channels(m)));
 	TRY(build_shape(b, &m->in, e, m->inner + channels(m) + m->n_head, 1));
 	TRY(build_length(b, at, "conv_bias", &m->conv_bias, channels(m)));

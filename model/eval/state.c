@@ -76,8 +76,8 @@ static enum ggu_status no_such_cache(const char *what, size_t dim, uint32_t type
 {
 	const struct ggu_type_info *t = ggu_type_info(type);
 	return ggu_fail(err, GGU_ERR_UNSUPPORTED, GGU_NO_OFFSET, "",
-		"%s have heads of %zu numbers, which no cache of %s holds: it has blocks of %u", what, dim,
-		t ? t->name : "no type", t ? t->block_weights : 0);
+		"%s have heads of %zu numbers, which a cache of type %s in blocks of %u cannot hold", what, dim,
+		t ? t->name : "none", t ? t->block_weights : 0);
 }
 static enum ggu_status shapes(struct state *s, const struct state_options *o, struct ggu_error *err)
 {
@@ -243,7 +243,8 @@ static void return_to(struct state *s, struct snapshot *snap)
 enum ggu_status state_truncate(struct state *s, size_t n, struct ggu_error *err)
 {
 	size_t i = 0;
-	if (n > s->pos) return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, "", "%zu positions of %zu", n, s->pos);
+	if (n > s->pos) return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, "",
+		"cannot be cut to %zu positions: it has %zu", n, s->pos);
 	if (n == s->pos) return GGU_OK;
 	if (!n) {
 		state_rewind(s);

@@ -123,7 +123,7 @@ static enum ggu_status parse(const struct state *s, struct cursor c, struct load
 	const void *at = take(&c, sizeof l->h), *shapes = take(&c, s->g->n_caches*SHAPE_NUMBERS*sizeof(uint64_t));
 	l->first = take(&c, s->g->n_horizons*sizeof(uint64_t));
 	if (!at || !shapes || !l->first)
-		return ggu_fail(err, GGU_ERR_TRUNCATED, n, "", "the state ends inside its head");
+		return ggu_fail(err, GGU_ERR_TRUNCATED, n, "", "the state ends within its header");
 	memcpy(&l->h, at, sizeof l->h);
 	own.pos = l->h.pos;
 	own.is_long = l->h.is_long;
@@ -131,10 +131,11 @@ static enum ggu_status parse(const struct state *s, struct cursor c, struct load
 		return ggu_fail(err, GGU_ERR_FORMAT, 0, "",
 			"this is not a state of this model with these types of cache");
 	if (l->h.pos > STATE_MAX_POS || !pages_bytes(s, l->h.pos, l->first, &pages))
-		return ggu_fail(err, GGU_ERR_FORMAT, 0, "", "the state begins behind its end");
+		return ggu_fail(err, GGU_ERR_FORMAT, 0, "", "the state begins after its end");
 	all = l->h.pos*sizeof *s->ids + pages + fixed;
 	if (c.left < all || (!s->source && c.left > all))
-		return ggu_fail(err, GGU_ERR_TRUNCATED, n, "", "the state has another length than its head says");
+		return ggu_fail(err, GGU_ERR_TRUNCATED, n, "",
+			"the state does not have the length that its header gives");
 	l->ids = take(&c, l->h.pos*sizeof *s->ids);
 	l->pages = take(&c, pages);
 	l->fixed = take(&c, fixed);

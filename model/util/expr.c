@@ -23,7 +23,7 @@ void *expr_arena_alloc(struct expr_arena *a, size_t bytes) { return ggu_arena_ze
 enum ggu_status expr_arena_items(struct expr_arena *a, size_t n, struct expr_value **v, struct ggu_error *err)
 {
 	struct expr_value *l;
-	if (n > a->items) return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, "", "lists of too many items");
+	if (n > a->items) return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, "", "lists have too many items");
 	l = expr_arena_alloc(a, n*sizeof *l + 1);
 	if (!l) return ggu_no_memory(err);
 	a->items -= n;
@@ -160,7 +160,7 @@ static struct expr_node *items(struct parser *p, struct expr_node *e, const char
 			v[n] = parse(p, 0);
 			if (!v[n++]) return NULL;
 		} while (take(p, ","));
-	if (!take(p, close)) return bad(p, "no closing bracket");
+	if (!take(p, close)) return bad(p, "missing closing bracket");
 	e->n_args = n;
 	e->arg = expr_arena_alloc(p->arena, (n + 1)*sizeof *e->arg);
 	if (!e->arg) return no_memory(p);
@@ -205,7 +205,7 @@ static struct expr_node *primary(struct parser *p)
 	if (take(p, "[")) return items(p, node(p, OP_LIST, 0, where), "]");
 	if (take(p, "(")) {
 		e = parse(p, 0);
-		return !e ? NULL : take(p, ")") ? e : bad(p, "no closing parenthesis");
+		return !e ? NULL : take(p, ")") ? e : bad(p, "missing closing parenthesis");
 	}
 	return bad(p, p->t == T_END ? "end of text" : "unexpected character");
 }
@@ -220,14 +220,14 @@ static struct expr_node *postfix(struct parser *p)
 		next(p);
 		o->arg[0] = e;
 		if (member) {
-			if (p->t != T_NAME) return bad(p, "no name after the dot");
+			if (p->t != T_NAME) return bad(p, "missing name after the dot");
 			o->name = copy(p);
 			if (!o->name) return NULL;
 			next(p);
 		} else {
 			o->arg[1] = parse(p, 0);
 			if (!o->arg[1]) return NULL;
-			if (!take(p, "]")) return bad(p, "no closing bracket");
+			if (!take(p, "]")) return bad(p, "missing closing bracket");
 		}
 		e = o;
 	}
@@ -268,7 +268,7 @@ static struct expr_node *parse_level(struct parser *p, int level)
 		c->arg[0] = e;
 		c->arg[1] = parse(p, 0);
 		if (!c->arg[1]) return NULL;
-		if (!take(p, ":")) return bad(p, "no : after ?");
+		if (!take(p, ":")) return bad(p, "missing : after ?");
 		c->arg[2] = parse(p, 0);
 		return c->arg[2] ? c : NULL;
 	}
@@ -291,7 +291,7 @@ static struct expr_node *parse_level(struct parser *p, int level)
 static struct expr_node *parse(struct parser *p, int level)
 {
 	struct expr_node *e;
-	if (++p->depth > MAX_DEPTH) return bad(p, "nested too deep");
+	if (++p->depth > MAX_DEPTH) return bad(p, "nested too deeply");
 	e = parse_level(p, level);
 	p->depth--;
 	return e;
@@ -311,7 +311,7 @@ enum ggu_status expr_parse(struct expr **out, const char *text, struct ggu_error
 	}
 	next(&p);
 	e->root = parse(&p, 0);
-	if (e->root && p.t != T_END) bad(&p, "something left over");
+	if (e->root && p.t != T_END) bad(&p, "unexpected text at the end");
 	if (p.status) expr_free(e);
 	else *out = e;
 	return p.status;

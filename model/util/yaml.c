@@ -90,7 +90,7 @@ static enum ggu_status build(struct yaml_doc *d, int index, int depth, struct gg
 		return ggu_fail(err, GGU_ERR_FORMAT, GGU_NO_OFFSET, "", "line %u, column %u: an alias contains itself",
 			to->line, to->column);
 	if (depth > MAX_DEPTH)
-		return ggu_fail(err, GGU_ERR_FORMAT, GGU_NO_OFFSET, "", "line %u, column %u: nested deeper than %d",
+		return ggu_fail(err, GGU_ERR_FORMAT, GGU_NO_OFFSET, "", "line %u, column %u: nested more than %d deep",
 			to->line, to->column, MAX_DEPTH);
 	d->state[index - 1] = 1;
 	if (from->type == YAML_SCALAR_NODE) {

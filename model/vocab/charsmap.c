@@ -10,14 +10,14 @@ enum ggu_status charsmap_read(struct charsmap *m, const void *bytes, size_t n, s
 	uint32_t size;
 	if (!span_u32(&s, &size) || !span_take(&s, size, &trie))
 		return ggu_fail(err, GGU_ERR_TRUNCATED, GGU_NO_OFFSET, "precompiled_charsmap",
-			"ends inside its trie");
+			"ends within its trie");
 	if (!size || size%4)
 		return ggu_fail(err, GGU_ERR_FORMAT, GGU_NO_OFFSET, "precompiled_charsmap",
-			"a trie of %lu bytes is no whole number of units", (unsigned long)size);
+			"a trie of %lu bytes is not a whole number of units", (unsigned long)size);
 	texts = s;
 	if (texts.n && texts.p[texts.n - 1])
 		return ggu_fail(err, GGU_ERR_TRUNCATED, GGU_NO_OFFSET, "precompiled_charsmap",
-			"ends inside a replacement");
+			"ends within a replacement");
 	*m = (struct charsmap){ trie.p, size/4, (const char *)texts.p, texts.n };
 	return GGU_OK;
 }

@@ -280,7 +280,7 @@ enum ggu_status pretok_normalize(struct pretok *p, const char *text, size_t n, s
 		s = normalize_step(p, p->norm + i, b.p, b.n, &next, err);
 		if (!s && next.failed)
 			s = ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, "normalizer",
-				"makes more than %zu bytes of %zu, or there is no memory", next.most, n);
+				"makes more than %zu bytes of %zu, or memory ran out", next.most, n);
 		if (b.failed) s = ggu_no_memory(err);
 		free(b.p);
 		b = next;

@@ -27,11 +27,11 @@ static enum ggu_status compile(struct step *s, const char *pattern, bool literal
 	if (!s->re) s->re = compile_text(pattern, literal, &code, &at);
 	if (s->re && !ends)
 		return ggu_fail(err, GGU_ERR_FORMAT, GGU_NO_OFFSET, "pattern",
-			"a class does not end, or is nested too deep");
+			"a class does not end, or is nested too deeply");
 	if (!s->re) {
 		char why[80] = "";
 		pcre2_get_error_message(code, (PCRE2_UCHAR *)why, sizeof why);
-		return ggu_fail(err, GGU_ERR_FORMAT, GGU_NO_OFFSET, "pattern", "%s, at byte %zu of it", why,
+		return ggu_fail(err, GGU_ERR_FORMAT, GGU_NO_OFFSET, "pattern", "%s, at byte %zu of the pattern", why,
 			(size_t)at);
 	}
 	pcre2_jit_compile(s->re, PCRE2_JIT_COMPLETE);

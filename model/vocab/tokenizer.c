@@ -75,7 +75,7 @@ static enum ggu_status add(struct tokenizer *t, const char *text, size_t n, cons
 	t->n_added++;
 	if (a->text.n <= MAX_ADDED_BYTES) return GGU_OK;
 	return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, "added_tokens",
-		"token %lld has %zu bytes; at most %d are matched in a text", (long long)id, a->text.n,
+		"token %lld has %zu bytes; at most %d are supported", (long long)id, a->text.n,
 		MAX_ADDED_BYTES);
 }
 

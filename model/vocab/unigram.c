@@ -129,7 +129,7 @@ static enum ggu_status read_pieces(struct unigram *u, bool all, struct ggu_error
 		if (v->tokens[id].n > LONGEST) {
 			free(e);
 			return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, "tokenizer.ggml.tokens",
-				"token %zu has %zu bytes; at most %d are matched in a text",
+				"token %zu has %zu bytes; at most %d are supported",
 				id, v->tokens[id].n, LONGEST);
 		}
 		if (v->scores[id] < least) least = v->scores[id];

@@ -112,9 +112,9 @@ static enum ggu_status get_numbers(struct vocab *v, const struct ggu_meta *m, st
 	if (!v->types || (scores && !v->scores))
 		return ggu_no_memory(err);
 	if (types && ggu_kv_n(types) != v->n)
-		return bad(err, types, "tokenizer.ggml.token_type", "has another length than the tokens");
+		return bad(err, types, "tokenizer.ggml.token_type", "does not have as many items as there are tokens");
 	if (scores && ggu_kv_n(scores) != v->n)
-		return bad(err, scores, "tokenizer.ggml.scores", "has another length than the tokens");
+		return bad(err, scores, "tokenizer.ggml.scores", "does not have as many items as there are tokens");
 	for (size_t i = 0; i < v->n; i++) {
 		int64_t t = VOCAB_NORMAL;
 		double x = 0;
@@ -196,7 +196,7 @@ static enum ggu_status from_meta(struct vocab *v, const struct ggu_meta *m, stru
 	bool b;
 	if (!ggu_meta_str(m, "tokenizer.ggml.model", &model))
 		return ggu_fail(err, GGU_ERR_MISSING, GGU_NO_OFFSET, "tokenizer.ggml.model",
-			"is missing: no vocabulary in this file");
+			"is missing: the file has no vocabulary");
 	v->model = kind(model.p);
 	if (!v->model)
 		return ggu_fail(err, GGU_ERR_UNSUPPORTED, GGU_NO_OFFSET, "tokenizer.ggml.model",

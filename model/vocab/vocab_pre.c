@@ -251,7 +251,7 @@ enum ggu_status vocab_pipeline_from_pre(struct vocab *v, const char *pre, struct
 	const struct shape *s = shape_named(pre);
 	if (!s)
 		return ggu_fail(err, GGU_ERR_UNSUPPORTED, GGU_NO_OFFSET, "tokenizer.ggml.pre",
-			"pre-tokenizer '%.60s' is not known", pre);
+			"pre-tokenizer '%.60s' is not supported", pre);
 	json_object_set_new(v->pipeline, "added_tokens", vocab_added_by_type(v));
 	take_shape(v, s);
 	return GGU_OK;

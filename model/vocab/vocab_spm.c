@@ -87,12 +87,12 @@ static enum ggu_status read_piece(struct vocab *v, size_t id, struct span in, co
 	float score = 0;
 	while (in.n) {
 		struct field f;
-		if (!next_field(&in, &f)) return bad(err, file, in.at, "a piece is cut off");
+		if (!next_field(&in, &f)) return bad(err, file, in.at, "a piece is truncated");
 		if (f.number == 1 && f.wire == 2) text = f.bytes;
 		if (f.number == 2 && f.wire == 5) span_f32(&f.bytes, &score);
 		if (f.number == 3 && f.wire == 0) type = f.v;
 	}
-	if (type < PIECE_NORMAL || type > PIECE_BYTE) return bad(err, file, at, "a piece of unknown type");
+	if (type < PIECE_NORMAL || type > PIECE_BYTE) return bad(err, file, at, "a piece has an unknown type");
 	if (id >= v->n) return GGU_OK;
 	v->tokens[id] = vocab_copy(v, text.p ? (const char *)text.p : "", text.n);
 	if (!v->tokens[id].p) return ggu_no_memory(err);

@@ -41,7 +41,7 @@ enum ggu_status vocab_set_charsmap(struct vocab *v, const void *bytes, size_t n,
 	}
 	if (had.n && (had.n != n || memcmp(had.p, bytes, n)))
 		return file_fail(err, GGU_ERR_UNSUPPORTED, file, GGU_NO_OFFSET, "precompiled_charsmap",
-			"differs from another one of this vocabulary");
+			"differs from another one in this vocabulary");
 	if (!had.n) v->charsmap = vocab_copy(v, bytes, n);
 	return v->charsmap.p ? GGU_OK : ggu_no_memory(err);
 }

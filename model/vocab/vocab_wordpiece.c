@@ -86,7 +86,7 @@ static enum ggu_status from_json(struct vocab *v, const struct vocab_files *f, s
 	json_t *copy;
 	if (prefix && strcmp(prefix, "##"))
 		return file_fail(err, GGU_ERR_UNSUPPORTED, "tokenizer.json", GGU_NO_OFFSET, "model",
-			"only ## is known as what goes on with a word");
+			"only ## is supported as the continuing_subword_prefix");
 	v->write_merges = v->own_merges = false;
 	for (size_t i = 0; i < v->n; i++)
 		if (v->types[i] == VOCAB_NORMAL) TRY(set_word(v, i, v->tokens[i].p, v->tokens[i].n, false, err));

@@ -81,20 +81,20 @@ ok "an unknown type of a tensor that is dropped" gguf-convert -q --arch-file "$T
 same "... changes nothing" "$TMP/f4.gguf" "$TMP/tiny.gguf"
 HEAD2=$(printf %s "$HEAD" | sed 's/"old.0.ab":{"dtype":"F32"/"old.0.ab":{"dtype":"F4_X2"/')
 checkpoint "$TMP/m" "$HEAD2" 16441
-says "... and of one that is not" "old.0.ab: stored as an unknown type; weights are" \
+says "... and of one that is not" "old.0.ab: stored as an unknown type; weights must be" \
 	gguf-convert --arch-file "$TMP/tiny.yaml" -o "$TMP/no.gguf" "$TMP/m"
 
 # parts that cannot be joined, or of which one is missing
 HEAD2=$(printf %s "$HEAD" | sed 's/"l.0.e.1.w":{"dtype":"F32"/"l.0.e.1.w":{"dtype":"I32"/')
 checkpoint "$TMP/m" "$HEAD2" 16441
-says "integers for a weight" "l.0.e.1.w: stored as I32; weights are F64, F32, F16 or BF16" \
+says "integers for a weight" "l.0.e.1.w: stored as I32; weights must be F64, F32, F16 or BF16" \
 	gguf-convert --arch-file "$TMP/tiny.yaml" -o "$TMP/no.gguf" "$TMP/m"
 sed 's/^  strip:/    blk.{i}.two.weight: {from: ["l.{i}.mask2", "l.{i}.e.9.w"], optional: true}\n&/' \
 	"$TMP/tiny.yaml" >"$TMP/two.yaml"
 HEAD2=$(printf %s "$HEAD" | sed 's/"l.0.mask"/"l.0.mask2"/; s/"BOOL"/"F16"/; s/16441/16442/')
 checkpoint "$TMP/m" "$HEAD2" 16442
 says "what an optional tensor would need is there in part" \
-	"l.0.mask2: a tensor that architecture tiny has no place for" gguf-convert --arch-file "$TMP/two.yaml" \
+	"l.0.mask2: unknown tensor: architecture tiny has no place for it" gguf-convert --arch-file "$TMP/two.yaml" \
 	-o "$TMP/no.gguf" "$TMP/m"
 # numbers beyond a float's range: of F64, or made by an operation
 tildes() { tr '?' '~' <"$TMP/m/model.safetensors" >"$TMP/x" && mv "$TMP/x" "$TMP/m/model.safetensors"; }
@@ -136,7 +136,7 @@ sed 's/^  layers:.*/  names: {a: "b + 1", b: "1 + []", c: d, d: c}\n  layers: a/
 says "a name in a name" "bad.yaml: line 7, column 11: a: b: expected numbers" gguf-convert --arch-file "$TMP/bad.yaml" \
 	-o "$TMP/no.gguf" "$TMP/m"
 sed -i.was 's/layers: a/layers: c/' "$TMP/bad.yaml"
-says "names that need each other" "bad.yaml: line 7, column 11: c: c: uses names that use names without end" \
+says "names refer to each other" "bad.yaml: line 7, column 11: c: c: the names in it refer to each other endlessly" \
 	gguf-convert --arch-file "$TMP/bad.yaml" -o "$TMP/no.gguf" "$TMP/m"
 for option in --arch-file --metadata; do
 	says "$option: no such file" "gguf-convert: nowhere: No such file" gguf-convert $option nowhere \
@@ -183,7 +183,7 @@ lacks()
 {
 	rm -rf "$TMP/l"; mkdir "$TMP/l"; ln -s "$DATA"/wiki-7m/* "$TMP/l"; rm "$TMP/l/config.json"
 	jq "del(.$1)" "$DATA/wiki-7m/config.json" >"$TMP/l/config.json"
-	says "config.json without $1" "config.json: $1: has no value, and llama.$2 needs one (common.yaml, line" \
+	says "config.json without $1" "config.json: $1: has no value, but llama.$2 needs one (common.yaml, line" \
 		gguf-convert -o "$TMP/no.gguf" "$TMP/l"
 	ok "... which the vocabulary alone does not need" gguf-convert --vocab-only -o "$TMP/v.gguf" "$TMP/l"
 }
@@ -193,7 +193,7 @@ for v in null '"eight"' -8 0 1.5 '[]'; do
 	says "num_attention_heads: $v" "config.json: num_attention_heads: " gguf-convert -o "$TMP/no.gguf" "$TMP/l"
 done
 jq '.rms_norm_eps = null' "$DATA/wiki-7m/config.json" >"$TMP/l/config.json"
-says "a null that the evaluator would refuse" "rms_norm_eps: has no value, and llama.attention.layer_norm_rms_epsilon" \
+says "a null that the evaluator would refuse" "rms_norm_eps: has no value, but llama.attention.layer_norm_rms_epsilon" \
 	gguf-convert -o "$TMP/no.gguf" "$TMP/l"
 cp "$DATA/wiki-7m/config.json" "$TMP/m"
 rm "$TMP/m/model.safetensors"

@@ -39,7 +39,7 @@ for row in 'convert/transfrom/^  tensors:/  transfrom:' \
 	line=$(grep -n "$word" a.yaml | sed 's/:.*//;q')
 	says "a stray key of $where" 2 "a.yaml: " --arch-file a.yaml
 	column=$(sed -n "${line}p" a.yaml | sed "s/$word.*//" | wc -c | tr -d ' ')
-	is "... by its place" "$(grep -c "line $line, column $column: .*no such key here" err)" 1
+	is "... by its place" "$(grep -c "line $line, column $column: .*unknown key" err)" 1
 done
 sed 's/when: scaled/when: scaled +/' "$SRC/model/arch/llama.yaml" >a.yaml
 says "an expression that cannot be read, though nothing comes to it" 2 "end of text in expression: scaled +" \
@@ -97,15 +97,16 @@ config '.strange = 7 | .odd = {a: {b: 1}, c: 2}'
 says "what is ignored" 0 "" --arch-file a.yaml
 
 # ---- values that cannot be meant ----
-for row in 'intermediate_size = 0/width: 0 is not in 1..' 'head_dim = 0/head_dim: 0 is not in 1..' \
+for row in 'intermediate_size = 0/width: 0 is not between 1 and ' 'head_dim = 0/head_dim: 0 is not between 1 and ' \
 	'max_position_embeddings = [2048]/max_position_embeddings: is not a valid u32' \
 	'vocab_size = [512]/vocab_size: is not a valid u32' \
-	'rope_scaling = {factor: 8.0}/rope_scaling.rope_type: which kind of scaling it is must be said' \
-	'rope_parameters = {factor: 8.0, rope_theta: 10000.0}/rope_scaling.rope_type: which kind' \
+	'rope_scaling = {factor: 8.0}/rope_scaling.rope_type: is missing, but there is a scaling factor' \
+	'rope_parameters = {factor: 8.0, rope_theta: 10000.0}/rope_scaling.rope_type: is missing' \
 	'rope_scaling = {rope_type: "llama3", factor: 0}/arguments out of range' \
 	'rope_scaling = {rope_type: "llama3", factor: 1e300}/arguments out of range' \
 	'rope_scaling = {rope_type: "llama3", factor: 8, low_freq_factor: -1}/arguments out of range' \
-	'rope_scaling = {rope_type: "yarn", factor: 0, original_max_position_embeddings: 64}/factor: 0 is not in'; do
+	'rope_scaling = {rope_type: "yarn", factor: 0, original_max_position_embeddings: 64}'\
+'/factor: 0 is not between'; do
 	config ".${row%%/*}"
 	says "${row%%/*}" 2 "${row#*/}"
 done
@@ -155,7 +156,7 @@ for prefix in '.key = "language_model." + .key' '.key |= sub("^model[.]"; "model
 done
 config .
 renamed .
-says "what is no part's is not passed over" 2 "vision_model.a: a tensor that architecture llama has no place for"
+says "what is no part's is not passed over" 2 "vision_model.a: unknown tensor: architecture llama has no place for it"
 config "{architectures: [\"LlamaForCausalLM\"], quantization_config: {bits: 4}, text_config: .}"
 says "quantized weights of the whole" 2 "quantization_config"
 
@@ -184,18 +185,18 @@ altered()
 }
 for arch in gpt_oss granitemoehybrid olmo3 gemma3-rope-parameters; do
 	altered "$arch" '.layer_types += .layer_types' \
-		"num_hidden_layers: layer_types is about another number of layers"
+		"num_hidden_layers: does not match the length of layer_types"
 done
 altered cohere2 '.layer_types = [range(.num_hidden_layers + 1) |
 	if . % 4 == 3 then "full_attention" else "sliding_attention" end]' \
-	"layer_types is about another number of layers"
-altered gemma3 'del(.layer_types) | .head_dim = 0' "head_dim: 0 is not in 1.."
-altered gpt_neox '.rotary_pct = 0' "dims: 0 is not in 1.."
-altered t5 '.d_kv = 0' "head_dim: 0 is not in 1.."
-altered mamba2 '.conv_kernel = 0' "kernel: 0 is not in 1.."
+	"does not match the length of layer_types"
+altered gemma3 'del(.layer_types) | .head_dim = 0' "head_dim: 0 is not between 1 and "
+altered gpt_neox '.rotary_pct = 0' "dims: 0 is not between 1 and "
+altered t5 '.d_kv = 0' "head_dim: 0 is not between 1 and "
+altered mamba2 '.conv_kernel = 0' "kernel: 0 is not between 1 and "
 altered mamba2 '.time_step_limit = [0.0]' "time_step_limit: this architecture has none"
-altered falcon_h1 '.ssm_multipliers += [1]' "mlp_multipliers: wanted are 2 and 5 ssm_multipliers"
-altered phi3-longrope 'del(.rope_scaling.type)' "rope_scaling.rope_type: which kind of scaling it is must be said"
-altered qwen3 '.vocab_size |= tostring' "vocab_size: is no number of tokens; the embedding has 304 rows"
+altered falcon_h1 '.ssm_multipliers += [1]' "mlp_multipliers: expected 2 of these and 5 ssm_multipliers"
+altered phi3-longrope 'del(.rope_scaling.type)' "rope_scaling.rope_type: is missing, but there is a scaling factor"
+altered qwen3 '.vocab_size |= tostring' "vocab_size: is not a number of tokens; the embedding has 304 rows"
 altered qwen3_moe '.intermediate_size = [64]' "intermediate_size: is not a valid u32"
 done_testing

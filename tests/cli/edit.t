@@ -198,8 +198,8 @@ for bad in '--set reserved=u8[]:[1]' '--set-file reserved=u8[]:one.json' '--rena
 	sed 's/^kv bool test.flag true/kv u8[] bytes 1 2 3/' m.txt | make_gguf >e.gguf
 	echo '[1]' >one.json
 	is "what is reserved cannot be given: $bad" "$(gguf-edit -I $bad e.gguf 2>&1)" \
-		"gguf-edit: reserved: as u8[] it is the room that \
-edits use up: --reserve makes it, and another key keeps what it holds"
+		"gguf-edit: reserved: cannot be set to u8[], \
+which later edits would use up as room: use --reserve or another key"
 done
 cp m.gguf e.gguf && gguf-edit -I --reserve 4k e.gguf && gguf-edit -I --delete reserved e.gguf
 is "what is reserved can be deleted in place" "$(value reserved e.gguf)" 'null null'

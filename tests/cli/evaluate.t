@@ -33,7 +33,7 @@ is "without operand" "$(cat text | gguf-perplexity -q -m m.gguf --chunks 2)" "$(
 gzip -c text >text.gz
 is "gzip" "$(gguf-perplexity -q -m m.gguf --chunks 2 text.gz)" "$(cat plain)"
 is "a prompt without an end" "$(yes | gguf-run -m m.gguf 2>&1)" \
-	"gguf-run: (stdin): is longer than 256 MiB, the most that is read"
+	"gguf-run: (stdin): is longer than the limit of 256 MiB"
 is "other batches and threads" "$(gguf-perplexity -q -m m.gguf --chunks 2 --batch 100 -j 3 text)" "$(cat plain)"
 is "one thread" "$(gguf-perplexity -q -m m.gguf --chunks 2 -j 1 text)" "$(cat plain)"
 is "portable code" "$(GGUF_CPU=c gguf-perplexity -q -m q.gguf --ctx 64 --chunks 1 text)" "$(gguf-perplexity \
@@ -92,7 +92,7 @@ ok "... read back: close to the model" holds \
 	'.n_scored == 510 and .base.kld < 1e-5 and .base.kld > -1e-5 and .base.top1 == 1'
 is "... of another window: what to give is said" \
 	"$(gguf-perplexity -q -m m.gguf --ctx 256 --base base text 2>&1; echo $?)" \
-	"gguf-perplexity: base: is of windows of 512 tokens: give --ctx 512
+	"gguf-perplexity: base: has windows of 512 tokens: use --ctx 512
 2"
 tail -c +2 text >other
 not_ok "... of another text" 2 gguf-perplexity -q -m m.gguf --base base other
@@ -192,7 +192,7 @@ for base in "" "--base m.gguf"; do
 		gguf-perplexity -q --ctx 32 --from 3 --chunks 4 --partial $other >part-d
 		not_ok "$what: a part of another measurement, $other" 2 gguf-perplexity --merge part-a part-d
 		is "... is named" "$(cat "$TMP/.out")" \
-			"gguf-perplexity: part-a and part-d are of different measurements"
+			"gguf-perplexity: part-a and part-d are from different measurements"
 	done
 	not_ok "$what: a gap" 2 gguf-perplexity --merge part-a part-c
 	not_ok "$what: a part twice" 2 gguf-perplexity --merge part-a part-b part-b
@@ -309,7 +309,7 @@ ok "a small model evaluates" gguf-logits -q -m h.gguf -o logits h.ids
 is "... to two rows" "$(wc -c <logits | tr -d ' ')" 128
 is "... without a cache of blocks that its heads do not fill" \
 	"$(gguf-bench -q -m h.gguf --prompt 2 --generate 1 --cache-type-k q8_0 2>&1)" \
-	"gguf-bench: h.gguf: keys have heads of 16 numbers, which no cache of q8_0 holds: it has blocks of 32"
+	"gguf-bench: h.gguf: keys have heads of 16 numbers, which a cache of type q8_0 in blocks of 32 cannot hold"
 hostile "no heads" $keys llama.attention.head_count=0 $block $q $down $embd
 hostile "four thousand million heads" $keys llama.attention.head_count=4294967295 $block $q $down $embd
 hostile "more heads than the width divides into" $keys llama.attention.head_count=3 $block $q $down $embd
@@ -319,9 +319,9 @@ hostile "a query of another width" $keys $block $b.attn_q.weight:f32:64x32 $down
 hostile "a query of another height" $keys $block $b.attn_q.weight:f32:32x96 $down $embd
 hostile "a matrix with one dimension" $keys $block $q $b.ffn_down.weight:f32:64 $embd
 hostile "a matrix with three dimensions" $keys $block $q $b.ffn_down.weight:f32:64x32x2 $embd
-ok "... all of them are told" grep -q 'has shape 64 x 32 x 2, wanted 64 x 32' message
+ok "... all of them are told" grep -q 'has shape 64 x 32 x 2, expected 64 x 32' message
 hostile "a matrix of no rows" $keys $block $q $down token_embd.weight:f32:32x0
-ok "... any number of rows is wanted" grep -q 'wanted any x any' message
+ok "... any number of rows is wanted" grep -q 'expected any x any' message
 }
 
 # fewer rows than tokens: the window's last token is the only one beyond them

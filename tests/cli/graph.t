@@ -29,10 +29,10 @@ refused()
 make_model $eps=1e-5
 ok "a model" gguf-logits -q -m h.gguf -o logits ids
 make_model
-refused "no epsilon" "eps: the metadata give no value"
+refused "no epsilon" "eps: the metadata have no value"
 for v in nan inf -1.5 2.5; do
 	make_model $eps=$v
-	refused "an epsilon of $v" "is not in 0..1"
+	refused "an epsilon of $v" "is not between 0 and 1"
 done
 for v in nan 0.5 -10000.0 inf; do
 	make_model $eps=1e-5 llama.rope.freq_base=$v
@@ -58,22 +58,23 @@ refused "an odd rope" "odd number of dimensions"
 make_model $eps=1e-5 llama.rope.dimension_count=18
 refused "a rope wider than a head" "more than a head has"
 make_model $eps=1e-5 rope_freqs.weight:f32:8:zero
-refused "rope divisors of zero" "factor 0 is 0, not in"
+refused "rope divisors of zero" "factor 0 is 0, not between"
 make_model $eps=1e-5 rope_freqs.weight:f32:8:huge
 refused "rope divisors that are huge or negative" "factor 0 is "
 make_model $eps=1e-5 rope_freqs.weight:f32:7:one
-refused "too few rope divisors" "wanted 8 numbers"
+refused "too few rope divisors" "expected 8 numbers"
 make_model $eps=1e-5 llama.rope.scaling.type=yarn llama.rope.scaling.factor=4
 refused "yarn without the original context" "yarn needs the original context length"
 make_model $eps=1e-5 llama.rope.scaling.type=linear llama.rope.scaling.factor=0
-refused "linear scaling by zero" "linear: 0 is not in"
+refused "linear scaling by zero" "linear: 0 is not between"
 make_model $eps=1e-5 llama.attention.head_count_kv=4
 refused "more KV heads than heads" "not a multiple of key-value heads"
 make_model $eps=1e-5 llama.attention.key_length=4294967295
 refused "a head as wide as 2^32" "head_dim: "
 
 make_model $eps=1e-5 llama.rope.scaling.type=longrope
-refused "a scaling that the graph does not do" "rope.scaling.type: only linear and yarn are known (llama.yaml, line "
+refused "a scaling that the graph does not do" \
+	"rope.scaling.type: only linear and yarn are supported (llama.yaml, line "
 make_model $eps=1e-5 llama.attention.value_length=8
 refused "values of another width" "attention.value_length: only values as wide"
 make_model $eps=1e-5 llama.expert_count=4
@@ -119,22 +120,22 @@ sed "s/act: silu,/act: \"n_layer == 0 ? 'relu' : 'silu'\",/" llama.yaml >b.yaml
 gguf-logits -q -m h.gguf --arch-file b.yaml -o other ids
 same "an activation by an expression" other logits
 line=$(grep -n 'kv_heads: n_kv' a.yaml | sed 's/:.*//')
-mistake "a misspelt key" "kv_head: does not belong here (./a.yaml, line $line, column 13)" \
+mistake "a misspelt key" "kv_head: unknown key (./a.yaml, line $line, column 13)" \
 	's/kv_heads: n_kv/kv_head: n_kv/'
-mistake "a key of another part" "softcap: does not belong here" 's/act: silu,/act: silu, softcap: 1,/'
-mistake "an unknown part" "outputs: does not belong here" 's/^  output:/  outputs:/'
+mistake "a key of another part" "softcap: unknown key" 's/act: silu,/act: silu, softcap: 1,/'
+mistake "an unknown part" "outputs: unknown key" 's/^  output:/  outputs:/'
 mistake "an error in an expression, by its place" "expected numbers (./a.yaml, line $line, column 28)" \
 	"s/kv_heads: n_kv/kv_heads: n_kv + 'x'/"
 mistake "a field left out, by the place of the others" "heads: is missing (./a.yaml, line $((line - 5)), column " \
 	's/^\( *\)heads: n_head$/\1/'
-mistake "an expression without a value" "heads: the metadata give no value (./a.yaml, line $((line - 1)), column " \
+mistake "an expression without a value" "heads: the metadata have no value (./a.yaml, line $((line - 1)), column " \
 	's/^\( *heads:\) n_head$/\1 nonesuch/'
 mistake "a tensor that the model lacks" "blk.0.attn_z.weight: is missing (./a.yaml, line $((line - 5)), column " \
 	's/\<attn_q\>/attn_z/'
 mistake "an error in quotes" "end of text in expression" "s/kv_heads: n_kv/kv_heads: 'n_kv +'/"
-mistake "a name that needs itself" "names that need each other" 's/^    eps: .*/    eps: eps + 1/'
+mistake "a name that needs itself" "names refer to each other" 's/^    eps: .*/    eps: eps + 1/'
 mistake "a check without a message" "check: expected [expression, message]" \
-	's/^    rope.scaling.type: \["(rope.*/    rope.scaling.type: [true]/'
+	'/^    rope.scaling.type: \["(rope/{N;s/: .*/: [true]/;}'
 mistake "no steps" "layer: expected steps by name" 's/^  layer: .*/  layer: none/;/^    attn:/,/each: /d'
 mistake "an unknown activation" "act: expected silu" 's/act: silu,/act: swish,/'
 mistake "another schema" "expected schema: 1" 's/^schema: 1/schema: 2/'
@@ -143,7 +144,7 @@ mistake "broken YAML, by its place" "column " 's/^arch: llama/arch: [llama/'
 awk '{ print } /^    eps: / {
 	for (i = 0; i < 10; i++) { n = "x" i + 1; print "    x" i ": " n "+" n "+" n "+" n "+" n "+" n "+" n "+" n }
 	print "    x10: 0" }' llama.yaml | sed 's/kv_heads: n_kv/kv_heads: n_kv + x0/' >a.yaml
-refused "description: names that multiply" "names that use names too often" --arch-file a.yaml
+refused "description: names that multiply" "names are used too many times" --arch-file a.yaml
 # a chain is a tree as deep as it is long: the stack is bounded
 mistake "a long chain of operators" "too many operators in a row" \
 	"s/kv_heads: n_kv/kv_heads: $(awk 'BEGIN { for (i = 0; i < 300; i++) printf "1 + "; print 1 }')/"

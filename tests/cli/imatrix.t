@@ -26,7 +26,7 @@ is "an empty file" "$(gguf-imatrix --stats - </dev/null 2>&1)" "gguf-imatrix: (s
 # what is no matrix is refused by its beginning
 yes | head -c 1000000 >junk
 is "a long file that is no matrix" "$(gguf-imatrix --stats - <junk 2>&1)" \
-	"gguf-imatrix: (stdin): byte 0: neither GGUF nor an old importance matrix"
+	"gguf-imatrix: (stdin): byte 0: not an importance matrix, neither in GGUF nor in the old form"
 is "... is not read to its end" "$({ gguf-imatrix --stats - 2>no; wc -c; } <junk | awk '{ print ($1 > 900000) }')" 1
 is "a model through a pipe" "$(gguf-imatrix --stats - <m.gguf 2>&1; cat m.gguf | { gguf-imatrix --stats - 2>&1
 	wc -c | awk '{ print ($1 > 1000000) }'; })" "gguf-imatrix: (stdin): general.type: is not an importance matrix

@@ -262,7 +262,7 @@ if [ -r /proc/self/maps ] && [ -z "${SANITIZED:-}" ]; then
 	exec 9>&-
 	wait $pid
 	is "a mapped file that shrinks: exit 2, a message, no output" \
-		"$? $(grep -c "gguf-perplexity: a model's file became shorter" err) $([ -e never ] && echo left)" "2 1 "
+		"$? $(grep -c "gguf-perplexity: a model's file was truncated" err) $([ -e never ] && echo left)" "2 1 "
 	rm text
 else
 	skip "a mapped file that shrinks" "no /proc, or a sanitizer that takes the signal"

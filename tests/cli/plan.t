@@ -78,7 +78,7 @@ not_ok "smaller than the metadata" 2 gguf-plan --size 1k m.gguf
 not_ok "for nothing" 2 gguf-plan m.gguf
 not_ok "for two things" 2 gguf-plan --bpw 4 --size 4M m.gguf
 not_ok "--kld without a matrix" 2 gguf-plan --kld --bpw 4 m.gguf
-not_ok "a type that cannot be made" 2 gguf-plan --types q4_K,q9 --bpw 4 m.gguf
+not_ok "a type that cannot be encoded" 2 gguf-plan --types q4_K,q9 --bpw 4 m.gguf
 not_ok "no types" 2 gguf-plan --types '' --bpw 4 m.gguf
 is "a recipe with a slip" "$(gguf-plan Q4_KM m.gguf 2>&1)" "gguf-plan: Q4_KM is not a recipe; did you mean Q4_K_M?"
 is "neither is a recipe" "$(gguf-plan q9 m.gguf 2>&1 | head -n 1)" \
@@ -92,7 +92,8 @@ printf -- '- {tensor: "blk.0.ffn_up.weight\\0x", type: f16}' >nul.plan
 not_ok "a tensor's name with a NUL in it" 2 gguf-quantize -n --plan nul.plan odd.gguf
 gguf-edit --rename-tensor "blk.0.ffn_up.weight=$(printf '%040d' 0).weight" -o zeros.gguf odd.gguf
 is "a regular expression without an answer is not one without a match" \
-	"$(gguf-quantize -n --tensor-type '^(0+)+[.]$=q8_0' q4_0 zeros.gguf 2>&1 >no | sed 's/:[^:]* on .*//')" \
+	"$(gguf-quantize -n --tensor-type '^(0+)+[.]$=q8_0' q4_0 zeros.gguf 2>&1 >no |
+	sed 's/: cannot be matched with .*//')" \
 		"gguf-quantize: --tensor-type ^(0+)+[.]\$=q8_0"
 not_ok "--ctx without --calibrate" 2 gguf-quantize -n --ctx 512 q4_0 odd.gguf
 not_ok "measuring through a pipe" 2 sh -c 'cat m.gguf | gguf-plan --bpw 4'

@@ -99,9 +99,9 @@ cp .out message
 is "... is told" "$(head -1 message)" "gguf-quantize: neither Q9_K nor m.gguf is a recipe; the recipes are:"
 is "a recipe with a slip" "$($q q4km m.gguf 2>&1)" "gguf-quantize: q4km is not a recipe; did you mean Q4_K_M?"
 is "a type with a slip" "$($q --tensor-type x=iq4xs Q8_0 m.gguf 2>&1)" \
-	"gguf-quantize: --tensor-type: 'iq4xs' is not a type that can be made; did you mean iq4_xs?"
-is "... that may be several is told all" "$($q --tensor-type x=q9_k Q8_0 m.gguf 2>&1 | cut -c -83)" \
-	"gguf-quantize: --tensor-type: 'q9_k' is not a type that can be made; the types are:"
+	"gguf-quantize: --tensor-type: 'iq4xs' is not a type that can be encoded; did you mean iq4_xs?"
+is "... that may be several is told all" "$($q --tensor-type x=q9_k Q8_0 m.gguf 2>&1 | cut -c -86)" \
+	"gguf-quantize: --tensor-type: 'q9_k' is not a type that can be encoded; the types are:"
 not_ok "no regular expression" 2 $q --tensor-type '(=q4_0' -o x.gguf Q4_0 m.gguf
 cp .out message
 ok "... is told with its option" grep -q '^gguf-quantize: --tensor-type (=q4_0: not a regular expression: ' message
@@ -281,7 +281,8 @@ for j in 2 4 8 8 8; do $q -j $j Q4_K_M nans.gguf 2>&1 >/dev/null; done | sort -u
 is "the first is named, whatever the number of threads" "$(cat err)" "$($q -j 1 Q4_K_M nans.gguf 2>&1 >/dev/null)"
 head -c 5000000 m.gguf | $q -j 4 Q4_K_M 2>err >/dev/null
 is "a pipe that ends too early: exit 2, with the byte and the tensor" \
-	"$? $(grep -Ec '\(stdin\): byte 5000000: [a-z0-9._]*weight: the file ends [0-9]+ bytes too early' err)" "2 1"
+	"$? $(grep -Ec '\(stdin\): byte 5000000: [a-z0-9._]*weight: the file is truncated: [0-9]+ bytes are missing' \
+	err)" "2 1"
 ok "going on all the same" $q --keep-non-finite -o b.gguf Q4_K_M nan.gguf
 # finite weights that are too large: told, and no error of 0
 "$mk" a.weight:f32:256x2:huge b.weight:f32:256x2 >huge.gguf

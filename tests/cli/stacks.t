@@ -65,7 +65,7 @@ refused "a source that is no token" "few: byte 0: token 16 is not in the vocabul
 
 # shellcheck disable=SC2086
 make_model $cross t5.attention.relative_buckets_count=16
-refused "fewer biases than buckets" "enc.blk.0.attn_rel_b.weight: has shape 2 x 8, wanted 32 numbers" \
+refused "fewer biases than buckets" "enc.blk.0.attn_rel_b.weight: has shape 2 x 8, expected 32 numbers" \
 	--source source ids
 # shellcheck disable=SC2086
 make_model $cross t5.decoder_start_token_id=1
@@ -78,31 +78,31 @@ mistake()
 	refused "description: $1" "$2" --arch-file a.yaml --source source ids
 }
 line=$(grep -n '^    encoder:' t5.yaml | sed 's/:.*//')
-mistake "a stack of another name" "middle: does not belong here" 's/^    encoder:/    middle:/'
+mistake "a stack of another name" "middle: unknown key" 's/^    encoder:/    middle:/'
 mistake "an encoder alone" "stacks: expected an encoder and a decoder" '/^    decoder:/,$d'
 mistake "an encoder that sees the past alone" "encoder: expected mask: none (./a.yaml, line $((line + 1))" \
 	's/mask: none/mask: causal/'
 mistake "a decoder that sees all" "decoder: expected mask: causal" 's/^      blocks: dec.blk/&\n      mask: none/'
-mistake "a misspelt key of a stack" "block: does not belong here" 's/^      blocks: dec.blk/      block: dec.blk/'
+mistake "a misspelt key of a stack" "block: unknown key" 's/^      blocks: dec.blk/      block: dec.blk/'
 mistake "tensors of another name" "dek.blk.0.attn_norm.weight: is missing" \
 	's/^      blocks: dec.blk/      blocks: dek.blk/'
-mistake "blocks that are no name" "blocks: expected what names of tensors begin with" \
+mistake "blocks that are no name" "blocks: expected a prefix of tensor names" \
 	's/^      blocks: dec.blk/      blocks: [dec]/'
 mistake "a bias that is not there" "enc.blk.7.attn_rel_b.weight: is missing" \
 	's|bias: \[attn_rel_b, /enc.blk.0.attn_rel_b\]|bias: /enc.blk.7.attn_rel_b|'
-mistake "a start that is no token" "start: 16 is not in -1..15" 's/start: decoder_start_token_id/start: 16/'
-mistake "a start between tokens" "start: expected a token" 's/start: decoder_start_token_id/start: 1.5/'
-mistake "a decoder that never looks at the encoder" "decoder: never looks at the encoder's rows" \
+mistake "a start that is no token" "start: 16 is not between -1 and 15" 's/start: decoder_start_token_id/start: 16/'
+mistake "a start between tokens" "start: expected a token id" 's/start: decoder_start_token_id/start: 1.5/'
+mistake "a decoder that never looks at the encoder" "decoder: never attends to the encoder" \
 	'/^        cross:/,/^        ffn:/{/^        ffn:/!d;}'
 across='cross_attention: {q: attn_q, k: attn_k, v: attn_v, out: attn_o, heads: 2}'
-mistake "an encoder that looks across" "cross_attention: expected an encoder to look across to" \
+mistake "an encoder that looks across" "cross_attention: there is no encoder to attend to" \
 	"/^    encoder:/,/^    decoder:/s/^      layer:/&\n        cross: {branches: {encoder: {$across}}}/"
 mistake "keys of another layer in an encoder" "keys_of: of a whole sequence" \
 	'/^    encoder:/,/^    decoder:/s/scale: 1/&\n                keys_of: 0/'
 mistake "queries that are missing" "q: is missing" '/^                q: cross_attn_q$/d'
 mistake "heads that do not go together" "not a multiple of key-value heads" \
 	's/^                out: cross_attn_o$/&\n                kv_heads: 3/'
-mistake "keys of another width" "cross_attn_k.weight: has shape 32 x 32, wanted 32 x 16" \
+mistake "keys of another width" "cross_attn_k.weight: has shape 32 x 32, expected 32 x 16" \
 	's/^                out: cross_attn_o$/&\n                kv_heads: 1/'
 make_model
 refused "a model without the tensors that look across" "dec.blk.0.cross_attn_norm.weight: is missing" \

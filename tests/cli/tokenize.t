@@ -45,14 +45,14 @@ is "zeros after a gzip stream are nothing" "$(head -c 99999 /dev/zero | cat "$TM
 	"$hello"
 size=$(wc -c <"$TMP/ab.gz" | tr -d ' ')
 after() { { cat "$TMP/ab.gz"; printf "$1"; } | gguf-tokenize -m "$M" 2>&1; }
-behind() { echo "gguf-tokenize: (stdin): byte $((size + $1)): neither another gzip stream nor the end after one"; }
+behind() { echo "gguf-tokenize: (stdin): byte $((size + $1)): unexpected data after the gzip stream"; }
 is "a text after it is refused" "$(after 'more text')" "$(behind 0)"
 is "... and after zeros" "$(after '\0\0\0\037\213')" "$(behind 3)"
 is "... and half of a stream's beginning" "$(after '\037')" "$(behind 0)"
 is "a gzip stream that is cut short" "$(head -c $((size - 3)) "$TMP/ab.gz" | gguf-tokenize -m "$M" 2>&1)" \
-	"gguf-tokenize: (stdin): byte $((size - 3)): the gzip stream is cut short"
+	"gguf-tokenize: (stdin): byte $((size - 3)): the gzip stream is truncated"
 is "the two bytes of gzip alone" "$(printf '\037\213' | gguf-tokenize -m "$M" 2>&1)" \
-	"gguf-tokenize: (stdin): byte 2: the gzip stream is cut short"
+	"gguf-tokenize: (stdin): byte 2: the gzip stream is truncated"
 is "the first of them is a text" "$(printf '\037' | gguf-tokenize -m "$M" --decode 2>&1)" \
 	"gguf-tokenize: (stdin): byte 0: '\x1F' is not a token id"
 is "a folder for a text" "$(gguf-tokenize -m "$M" "$TMP" 2>&1)" "gguf-tokenize: $TMP: Is a directory"
@@ -109,7 +109,7 @@ is "a negated class in a class" "$(words "$(split '[a[^ab]]')" "b$mark")" "2 2"
 is "... negated" "$(words "$(split '[^b[^ab]]')" bab)" "2 2"
 is "\\W in a class" "$(words "$(split '[\\W]')" 'a b')" "1 2"
 words "$(split '[[[[[[[[[[[[[[[[[[a]]]]]]]]]]]]]]]]]]')" a >"$TMP/message" 2>&1
-ok "a deep class is refused" grep -q 'pattern: a class does not end, or is nested too deep' "$TMP/message"
+ok "a deep class is refused" grep -q 'pattern: a class does not end, or is nested too deeply' "$TMP/message"
 is "an accent belongs to the word, a fraction does not" \
 	"$(words '{"type": "Whitespace"}' 'e\314\201\302\275')" "6 7"
 rm -f "$TMP"/dir/*

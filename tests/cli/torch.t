@@ -58,16 +58,19 @@ extra "a call of a storage" "$(printf 'ctorch\nFloatStorage\n)R' | od -An -tx1 |
 extra "a value too many" "4e" "pickle opcode STOP: the stack does not hold one value"
 extra "a stack that is too short" "878787" "pickle opcode TUPLE3: the stack is too short"
 extra "no mark" "74" "pickle opcode TUPLE: no mark"
-extra "nothing remembered" "6affffffff" "pickle opcode LONG_BINGET: nothing remembered under this number"
-extra "a memo beyond the pickle" "72ffffff7f" "pickle opcode LONG_BINPUT: a number beyond the pickle's length"
-extra "a string that exceeds the pickle" "58ffffff7f" "pickle opcode BINUNICODE: its argument exceeds the pickle"
-extra "a string of 2^63 bytes" "8dffffffffffffff7f" "pickle opcode BINUNICODE8: its argument exceeds the pickle"
+extra "nothing remembered" "6affffffff" "pickle opcode LONG_BINGET: the memo has nothing under this number"
+extra "a memo beyond the pickle" "72ffffff7f" "pickle opcode LONG_BINPUT: a memo number beyond the pickle's length"
+extra "a string that exceeds the pickle" "58ffffff7f" \
+	"pickle opcode BINUNICODE: its argument extends past the end of the pickle"
+extra "a string of 2^63 bytes" "8dffffffffffffff7f" \
+	"pickle opcode BINUNICODE8: its argument extends past the end of the pickle"
 extra "an integer of nine bytes" "8a09010101010101010101" "pickle opcode LONG1: an integer of more than 64 bits"
 negated=$({
 	printf 'X\1\0\0\0xctorch._utils\n_rebuild_tensor_v2\n((X\7\0\0\0storagectorch\nFloatStorage\nX\1\0\0\0000'
 	printf 'X\3\0\0\0cpuK\1tQK\0K\1\205K\1\205\211ccollections\nOrderedDict\n)R}X\3\0\0\0neg\210stRs'
 } | od -v -An -tx1 | tr -d ' \n')
-extra "a tensor that is the negative of what is stored" "$negated" "a tensor that is stored as another, such as negated"
+extra "a tensor that is the negative of what is stored" "$negated" \
+	"a tensor stored as a modified one, such as its negative"
 
 # ---- sizes that no machine has ----
 # alike NAME BYTES: a tensor of as many weights, all stored as one; the number as 8 bytes for printf
@@ -109,7 +112,7 @@ refused "three bytes" "pytorch_model.bin: byte 3"
 head -c 1000 /dev/zero >"$TMP/m/pytorch_model.bin"
 refused "no archive" "not a zip archive: files written by torch before 1.6 must be saved again"
 LC_ALL=C sed 's/_rebuild_tensor_v2/_rebuild_tensor_v9/' "$TMP/whole" >"$TMP/m/pytorch_model.bin"
-refused "a damaged pickle" "archive/data.pkl: is damaged: its CRC-32 does not fit"
+refused "a damaged pickle" "archive/data.pkl: is damaged: its CRC-32 does not match"
 LC_ALL=C sed 's|archive/byteorder|archive/byteordez|' "$TMP/whole" >"$TMP/m/pytorch_model.bin"
 equal "the order of bytes is not said"
 

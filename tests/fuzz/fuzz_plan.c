@@ -33,7 +33,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (survives(choose, &c))
 		for (int i = 0; i < N; i++) {
 			must(c.choice[i].type == tensors[i].type || quant_can_encode(c.choice[i].type),
-				"a type that cannot be made");
+				"a type that cannot be encoded");
 			must(ggu_type_bytes(c.choice[i].type, tensors[i].ne[0], &bytes),
 				"rows that do not fit the type");
 		}

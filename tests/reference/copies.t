@@ -65,7 +65,7 @@ for pair in llama3-tied:model.embed_tokens.weight:lm_head.weight mamba:backbone.
 	*)
 		not_ok "$name: $copy differs" 2 convert got
 		is "... which this architecture cannot have" "$(grep -c -e "this architecture ties them" \
-			-e "only the output of tied" -e "whose copy it must be" "$TMP/.out")" 1 ;;
+			-e "only the output of tied" -e "of which it must be a copy" "$TMP/.out")" 1 ;;
 	esac
 	[ "$type" != BF16 ] || {
 		given "$name"

@@ -56,7 +56,7 @@ else skip "T5 with gated GELU" "no python3"; fi
 sed 's/      start: .*//' "$SRC/model/arch/t5.yaml" >startless.yaml
 not_ok "nothing to begin with" 2 gguf-run -q -m m.gguf --arch-file startless.yaml -p a
 cp .out message
-ok "... is said" grep -q 'm.gguf: names no token for the decoder to begin with' message
+ok "... is said" grep -q 'm.gguf: names no start token for the decoder' message
 
 head -c 20000 "$DATA/prose/calibration.txt" >text.txt
 ok "importances" gguf-imatrix -q -m m.gguf --ctx 64 -o im.gguf text.txt
@@ -76,7 +76,7 @@ for p in "gguf-perplexity -m m.gguf text.txt" "gguf-bench -m m.gguf" \
 	# shellcheck disable=SC2086
 	not_ok "${p%% *} is refused" 2 $p
 	cp .out message
-	ok "... for the encoder" grep -q 'm.gguf: has an encoder; this program evaluates decoders alone' message
+	ok "... for the encoder" grep -q 'm.gguf: has an encoder; this program evaluates decoders only' message
 done
 gguf-info --json --ctx 512 m.gguf >info
 is "the estimate's cache is that of both stacks" "$(jq .estimate.kv_cache_bytes info)" \

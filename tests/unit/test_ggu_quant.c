@@ -172,7 +172,7 @@ static void quantizes_a_model(void **state)
 	assert_int_equal(ggu_quantize(f, "Q17", &o, &to, &e), GGU_ERR_MISSING);
 	o.choose = wish_for_none;
 	assert_int_equal(ggu_quantize(f, "Q4_K_S", &o, &to, &e), GGU_ERR_UNSUPPORTED);
-	assert_string_equal(e.what, "there is no type 4");
+	assert_string_equal(e.what, "there is no tensor type 4");
 	assert_int_equal(out.n, 0);
 	ggu_close(f);
 	free(in.p);

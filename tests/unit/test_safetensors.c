@@ -49,7 +49,8 @@ static const struct { const char *head; size_t data; long offset; const char *wh
 	{ "{\"a\":{\"dtype\":\"F32\",\"shape\":[2]}}", 8, 9, "data_offsets is not" },
 	{ "{\"a\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0]}}", 8, 9, "data_offsets is not" },
 	{ "{\"a\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[8,0]}}", 8, 9, "end before they begin" },
-	{ "{\"a\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,8]}}", 7, 9, "data ends at byte 8 of 7" },
+	{ "{\"a\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,8]}}", 7, 9,
+		"data ends at byte 8, after the file's 7" },
 	{ "{\"a\":{\"dtype\":\"F32\",\"shape\":[3],\"data_offsets\":[0,8]}}", 8, 9, "the shape needs 12" },
 	{ "{\"a\":{\"dtype\":\"I8\",\"shape\":[4],\"data_offsets\":[0,4]},\"b\":{\"dtype\":\"I8\",\"shape\":[4],"
 		"\"data_offsets\":[3,7]}}", 7, 61, "overlaps" },
@@ -88,7 +89,7 @@ static void refuses_broken_files(void **state)
 	assert_int_equal(checkpoint_open(&c, dir, &err), GGU_ERR_TRUNCATED);
 	put("model.safetensors", "{}", 2, 0, 3);
 	assert_int_equal(checkpoint_open(&c, dir, &err), GGU_ERR_FORMAT);
-	assert_non_null(strstr(err.what, "exceeds the file"));
+	assert_non_null(strstr(err.what, "extends past the end of the file"));
 	assert_int_equal(err.offset, 0);
 	put("model.safetensors", "{}", 2, 0, UINT64_MAX - 1);
 	assert_int_equal(checkpoint_open(&c, dir, &err), GGU_ERR_FORMAT);

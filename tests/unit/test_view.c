@@ -175,7 +175,7 @@ static void says_what_is_wrong(void **state)
 	assert_null(view_apply(&v, "transpose", NULL, 0));
 	assert_null(view_apply(&v, "reshape", (double[]){ 120 }, 1));
 	assert_string_equal(view_apply(&v, "take", (double[]){ 0, 0, 1 }, 3),
-		"follows a reshape that joined dimensions");
+		"cannot follow a reshape that joined dimensions");
 	checkpoint_close(c);
 }
 
