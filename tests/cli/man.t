@@ -36,7 +36,7 @@ done
 
 for name in imatrix perplexity quantize; do
 	least=$("gguf-$name" --ctx 1 m.gguf 2>&1 | sed -n 's/.*from \([0-9]*\) to.*/\1/p')
-	ok "gguf-$name: the page has the least --ctx, $least" grep -q "default is 512, the least $least\.\$" \
+	ok "gguf-$name: the page has the least --ctx, $least" grep -q "default is 512, the minimum $least\.\$" \
 		"$SRC/man/gguf-$name.1"
 done
 
