@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT
- * backend.h - the seam between operators and arithmetic. Private to model/eval.
+ * backend.h - the interface between operators and arithmetic. Private to model/eval.
  *
- * Operators say what happens to buffers; a backend does it. A buffer is an offset into the scratch of a batch, so
- * nobody but the backend knows an address: the same run() of an operator is its plan (measured before there is memory)
- * and its execution. The processor's backend is cpu.c; one for a GPU would keep the scratch, the weights and the
- * states' blocks in its memory and fill in the same table. Only what route() decides comes back to the host.
+ * Operators say what happens to buffers; a backend does it. A buffer is an offset into the scratch memory of a batch,
+ * so only the backend knows addresses: an operator's run() serves as its plan (measured before there is memory) and as
+ * its execution. The processor's backend is cpu.c. One for a GPU would keep the scratch memory, the weights and the
+ * states' blocks in its own memory and fill in the same table. Only what route() decides comes back to the host.
  *
- * Few barriers: how an input's rows come about (input_kind) is data, not a call, so that multiply can make, pack and
- * multiply them in two passes: rows of all inputs are made and packed, cut by tokens; then all products run as one list
- * of tasks, cut by tokens and outputs. A pass over a single row is no barrier at all. The sum that ends a step is put
- * off (run.pending) until the next input that is made of the residual stream.
+ * To save barriers, the way an input's rows are made (input_kind) is data, not a call. So multiply can do its work in
+ * two passes: the first makes and packs the rows of all inputs, cut by tokens; the second runs all products as one list
+ * of tasks, cut by tokens and outputs. A pass over a single row is no barrier. The sum that ends a step is put off
+ * (run.pending) until the next input that is made from the residual stream.
  *
- * Nothing here depends on the cut: rows are independent of each other but in attend and the scans, which go by a
- * sequence's positions. */
+ * No result depends on the cut: rows are independent of each other except in attend and the scans, which go by the
+ * positions of a sequence. */
 #ifndef MODEL_EVAL_BACKEND_H
 #define MODEL_EVAL_BACKEND_H
 #include "../../libgguf/size.h"
@@ -25,7 +25,7 @@
 /* ---- buffers ---- */
 
 enum { PLAN_ALIGN = 64 };
-/* Bytes of a backend's scratch, and of the host's for what operators themselves look at. */
+/* Bytes of scratch memory: the backend's, and the host's for what operators themselves look at. */
 struct plan { size_t used, peak, host_used, host_peak; };
 static inline size_t plan_more(size_t *used, size_t *peak, size_t bytes)
 {
@@ -41,8 +41,8 @@ static inline size_t plan_host(struct plan *p, size_t bytes) { return plan_more(
 /* ---- inputs of products ---- */
 
 enum activation { ACT_SILU, ACT_GELU, ACT_GELU_TANH, ACT_RELU, ACT_RELU2, ACT_SIGMOID, ACT_NONE };
-/* act(gate)*up; with a limit gate is cut off above it and up beyond it on both sides; alpha is the slope in silu's
- * sigmoid; up_add is added to up. norm: of the result. up may be missing. */
+/* act(gate)*up. With a limit, gate is clamped from above and up from both sides. alpha is the slope in silu's sigmoid;
+ * up_add is added to up. norm is applied to the result. up may be missing. */
 struct gate {
 	enum activation act;
 	bool has_up;
@@ -51,10 +51,10 @@ struct gate {
 	const struct norm *norm;
 };
 enum input_kind {
-	INPUT_ROWS,                     /* lie there */
+	INPUT_ROWS,                     /* there already */
 	INPUT_NORM,                     /* norm of rows of `from` */
-	INPUT_STREAM,                   /* norm of the residual stream, to which what is pending is added first */
-	INPUT_GATE,                     /* a gate's */
+	INPUT_STREAM,                   /* norm of the residual stream, after adding what is pending */
+	INPUT_GATE,                     /* result of `gate` */
 	INPUT_PICK,                     /* row i is row pick[i] of `from` */
 };
 struct input {
@@ -66,10 +66,10 @@ struct input {
 	const uint32_t *pick;
 	struct gate gate;
 	bool made;
-	unsigned packed, wanted;        /* forms that are there, that products ask for: bits of enum quant_act */
-	size_t act[4];                  /* by form, where planned */
+	unsigned packed, wanted;        /* packings made, and needed by products: bits of enum quant_act */
+	size_t act[4];                  /* buffers by enum quant_act, if planned */
 };
-/* Room for n rows packed in these forms. */
+/* Plans room for n rows packed in these forms. */
 void input_plan(struct plan *p, struct input *in, unsigned forms);
 static inline unsigned weight_form(const struct weight *w) { return w->name ? 1u << quant_act_of(w->type) : 0; }
 
@@ -84,13 +84,13 @@ struct product {                        /* y = W x + bias for all rows of the in
 
 struct attend {
 	struct attn_shape shape;
-	size_t q, k, v, out;            /* buffers; v is not looked at where values are in the keys */
+	size_t q, k, v, out;            /* buffers; v is not used if the values are in the keys */
 	size_t q_stride, k_stride, v_stride, out_stride;
 	const struct norm *q_norm, *k_norm, *v_norm;    /* kind NORM_NONE: none */
-	size_t k_normed;                /* first floats of k's row that its norm is for; 0: all */
-	double clip;                    /* of q, k and v before all else; 0: none */
+	size_t k_normed;                /* first floats of k's row to which its norm applies; 0: all */
+	double clip;                    /* applied to q, k and v first; 0: none */
 	int rope;
-	size_t rope_at;                 /* first dimension of a head that turns */
+	size_t rope_at;                 /* first dimension of a head that rope turns */
 	double scale, softcap;
 	enum attn_mask mask;
 	size_t window;
@@ -98,8 +98,8 @@ struct attend {
 	const float *bias, *sinks;      /* by the kind of bias; [n_head] or NULL */
 	size_t reach;
 	size_t cache;
-	bool stores;                    /* false: keys and values are there already, of another layer */
-	bool across;                    /* ... or of the sequence's source, all of whose positions are seen */
+	bool stores;                    /* false: keys and values are those of another layer, there already */
+	bool across;                    /* ... or those of the sequence's source, all of whose positions are seen */
 };
 
 enum { ROUTE_MAX_EXPERTS = 4096 };
@@ -109,19 +109,19 @@ struct router {
 	int kind;                       /* enum router_kind */
 	bool normalise;
 	double scale, jitter;
-	const float *bias;              /* for the choice alone; or NULL */
+	const float *bias;              /* only for the choice; or NULL */
 };
 enum router_kind { ROUTE_SOFTMAX, ROUTE_SIGMOID, ROUTE_SOFTMAX_CHOSEN, ROUTE_SPARSEMIXER };
 struct routes {
 	uint32_t *expert;               /* [n][n_used] in order of choice */
 	float *weight;                  /* [n][n_used] */
-	uint32_t *pick;                 /* [n*n_used]: rows, those of expert 0 first */
-	uint32_t *place;                /* [n][n_used]: where a row's share stands in that order */
+	uint32_t *pick;                 /* [n*n_used]: rows, sorted by expert */
+	uint32_t *place;                /* [n][n_used]: the place of a row's share in that order */
 	size_t *first;                  /* [n_experts + 1]: where an expert's rows begin */
 };
 
 /* Causal convolution of each channel over the last `width` rows of its sequence, then silu, in place. `fixed`: where a
- * state keeps the rows before, [width - 1][n]. */
+ * state keeps the preceding rows, [width - 1][n]. */
 enum { CONV_MAX_WIDTH = 16, SCAN_MAX_STATE = 1024 };
 struct conv { size_t x, stride, n, width; const float *w, *bias; size_t fixed; };      /* w[n][width] */
 /* Mamba-1: h = h*exp(softplus(dt)*a) + softplus(dt)*x*B, out = h.C + d*x, for each of n channels h[n_state], kept at
@@ -148,13 +148,13 @@ struct run {
 	const struct backend *be;
 	struct work *w;
 	const struct graph *g;
-	size_t n;                       /* rows; of steps behind graph.n_mixing those that are wanted alone */
+	size_t n;                       /* rows; after graph.n_mixing steps only those that are wanted */
 	struct segment *seg;            /* as they were before */
 	size_t n_seg;
 	struct plan plan;
 	size_t x;                       /* the residual stream, [n][n_embd] */
-	size_t y[STEP_MAX_BRANCHES];    /* outputs of a step's branches, likewise */
-	const struct step *pending;     /* the step whose outputs the stream still lacks; NULL: none */
+	size_t y[STEP_MAX_BRANCHES];    /* outputs of a step's branches, of the same shape */
+	const struct step *pending;     /* the step whose outputs are not yet added to the stream; NULL: none */
 	model_tap *tap;
 	void *tap_ctx;
 	struct ggu_error *err;
@@ -162,27 +162,28 @@ struct run {
 
 struct backend {
 	const char *name;
-	/* Makes and packs the inputs as far as that is not done, hands them to the tap, and multiplies. */
+	/* Makes and packs the inputs that are not ready, hands them to the tap, and multiplies. */
 	enum ggu_status (*multiply)(struct run *r, struct input *const *in, size_t n_in, const struct product *p,
 		size_t n);
 	void (*attend)(struct run *r, const struct attend *a);
-	/* Keys and values into the cache, with which attend begins, and no more. */
+	/* Only stores keys and values in the cache, as attend does first. */
 	void (*store)(struct run *r, const struct attend *a);
-	/* Of scores [n][n_experts] in a buffer; fills what `to` points to. */
+	/* Routes by the scores [n][n_experts] in a buffer; fills what `to` points to. */
 	void (*route)(struct run *r, const struct router *o, size_t scores, const struct routes *to);
-	/* y[t] = sum over the row's experts, in order of choice, of weight*out[place]; plus what shared[t] has, times
-	 * the sigmoid of shared_gate[t]; both may be missing (NO_BUFFER) */
+	/* y[t] = sum over the row's experts, in order of choice, of weight*out[place], plus shared[t] times the sigmoid
+	 * of shared_gate[t]; both may be missing (NO_BUFFER) */
 	void (*combine)(struct run *r, const struct routes *o, size_t n_used, size_t out, size_t shared,
 		size_t shared_gate, size_t y);
 	void (*conv)(struct run *r, const struct conv *c);
 	void (*scan1)(struct run *r, const struct scan1 *s);
 	void (*scan2)(struct run *r, const struct scan2 *s);
-	/* Rows of embeddings into the stream, or those at `from`, [n][n_embd]; the stream after what is pending. */
+	/* Sets the stream to the embeddings of ids, or to the rows at `from`, [n][n_embd]. settle adds what is
+	 * pending. */
 	void (*embed)(struct run *r, const int32_t *ids, const float *from);
 	void (*settle)(struct run *r);
-	/* rows from.. of the stream, which is settled, become rows to.., to <= from */
+	/* moves n rows of the stream, which is settled, from row `from` to row `to`, to <= from */
 	void (*keep)(const struct run *r, size_t from, size_t n, size_t to);
-	/* norm (or NULL) of the stream's rows, which are settled, to the host */
+	/* copies the norm (or NULL) of the stream's rows, which are settled, to the host */
 	void (*fetch)(const struct run *r, const struct norm *norm, float *to);
 };
 #define NO_BUFFER SIZE_MAX

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * encode.c - a decoder's sources through the encoder: its stack is evaluated like any other, in a work of its own, on
- * the states that the sequences have for it; what the decoder's branches keep of the rows is made at its end
- * (eval.c). */
+ * encode.c - the sources of a decoder's sequences through the encoder. Its stack is evaluated like any other, in a work
+ * of its own, on states that the sequences have for it. At its end, eval.c makes what the decoder's branches keep of
+ * the rows. */
 #include <stdlib.h>
 #include <string.h>
 #include "../../libgguf/try.h"

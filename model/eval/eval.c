@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * eval.c - parts of sequences through the layers, a batch at a time, in the scratch of a work (work.c). head.c makes
- * logits of the rows that come out. */
+ * eval.c - takes parts of sequences through the layers, a batch at a time, in the scratch memory of a work (work.c).
+ * head.c makes logits from the rows that come out. */
 #include <stdlib.h>
 #include <string.h>
 #include "../../libgguf/try.h"

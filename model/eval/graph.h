@@ -2,8 +2,9 @@
  * graph.h - what the evaluator does with one model: the `graph` part of its architecture's description, resolved
  * against the model's metadata and tensors. Private to model/.
  *
- * The keys of that part; EXPR is an expression (expr.h) and may be null, TENSOR a name or a list of which the first
- * that exists counts (a null at its end: there may be none), [] may be left out; any other key is an error.
+ * The keys of that part are listed below. EXPR is an expression (expr.h) and may be null. TENSOR is a name, or a list
+ * of which the first that exists is used (with a null at its end, there may be none). What is in [] is optional; any
+ * other key is an error.
  *
  *   graph      [names: {NAME: EXPR}] [check: {KEY: [EXPR, message]}] and a stack's keys, or
  *              stacks: {encoder: stack, decoder: stack}
@@ -15,18 +16,18 @@
  *   rope       see rope.h
  *   output     [norm] [head: TENSOR] [scale softcap: EXPR]
  *
- * A step does x = residual_norm(x + scale * post_norm(sum over branches of post_norm(operator(norm(x))))): a branch's
- * own norm stands for the step's. What `when` says no to is not there, so structure may depend on the layer, which is
- * `i` in its expressions. A model without a head gives the last layer's rows instead of logits. mask: none is an
- * encoder, whose tokens see the whole sequence.
+ * A step computes x = residual_norm(x + scale * post_norm(sum over branches of post_norm(operator(norm(x))))). A
+ * branch's own norm replaces the step's. If `when` is false, the step, branch or norm does not exist, so the structure
+ * may depend on the layer, which is `i` in its expressions. A model without a head gives the last layer's rows instead
+ * of logits. mask: none makes an encoder, whose tokens see the whole sequence.
  *
- * Two stacks: what the encoder gives for a sequence, behind its norm, is kept by those operators of the decoder that
- * look across (cross_attention), once; the decoder's logits are the model's. A key that a stack leaves out is that of
- * the graph, for both. blocks is what the names of a layer's tensors begin with ("blk" before ".0."), start the token
- * that a decoder's sequence begins with.
+ * With two stacks, the operators of the decoder that attend to the encoder (cross_attention) keep what they need of its
+ * output for a sequence, after the encoder's norm, once; the model's logits are the decoder's. A key that a stack
+ * leaves out is taken from the graph, for both. blocks is the prefix of the names of a layer's tensors ("blk" before
+ * ".0."), start the first token of a decoder's sequence.
  *
- * All sizes are checked against the tensors' shapes here, so that the forward pass need not look. Vectors
- * (norm weights, biases, rope factors) are float32; matrices stay as they lie in the file. */
+ * All sizes are checked against the tensors' shapes here, so that the forward pass need not. Vectors (norm weights,
+ * biases, rope factors) become float32; matrices stay as they are in the file. */
 #ifndef MODEL_EVAL_GRAPH_H
 #define MODEL_EVAL_GRAPH_H
 #include "../arch/arch.h"
@@ -43,7 +44,7 @@ struct weight {                         /* n_mat matrices: y[n_out] = W[n_out][n
 };
 struct vector { const float *v; size_t n; };                    /* v NULL: there is none */
 enum norm_kind { NORM_NONE, NORM_RMS, NORM_LAYER };
-/* A row of several times n values is normed in groups of n; weights of n_w values, several times n, go round. */
+/* A row of several times n values is normed in groups of n. The weights, n_w of them, a multiple of n, repeat. */
 struct norm { enum norm_kind kind; const float *w, *b; double eps; size_t n, n_w; };
 
 struct branch {
@@ -56,12 +57,12 @@ struct step {
 	struct branch *branch;
 	size_t n_branches;
 	double scale;
-	unsigned forms;                 /* bits of enum quant_act: how its branches' weights want the input */
+	unsigned forms;                 /* packings of the input that its weights need: bits of enum quant_act */
 };
 enum { STEP_MAX_BRANCHES = 8 };
 struct layer { struct step *step; size_t n_steps; };
 
-/* How far back rows see: attn.h; window 0: all that there is. Caches that are seen alike are kept together. */
+/* How far back rows see (attn.h); window 0: to the beginning. Caches with the same horizon are kept together. */
 struct horizon { enum attn_mask mask; size_t window, n_caches; };
 /* A layer's keys and values. */
 struct cache {
@@ -69,9 +70,9 @@ struct cache {
 	bool v_in_k;                    /* values are the front of the keys */
 	bool across;                    /* kept for another stack, whose layer it is */
 	size_t layer;
-	enum attn_mask mask;            /* with window: how all rows see it */
+	enum attn_mask mask;            /* with window: what rows see of it */
 	size_t window;
-	size_t horizon, slot;           /* caches that are seen alike, and its place among them */
+	size_t horizon, slot;           /* index of its horizon, and its place among the caches there */
 };
 enum { GRAPH_MAX_ROPES = 16 };
 struct graph {
@@ -82,27 +83,27 @@ struct graph {
 	struct norm embed_norm, out_norm;
 	bool whole;                             /* tokens see the whole sequence, which is computed at once */
 	struct layer *layer;                    /* [n_layer] */
-	size_t n_mixing;                        /* steps up to the last one whose rows look at each other */
+	size_t n_mixing;                        /* steps up to the last one whose rows depend on each other */
 	struct rope rope[GRAPH_MAX_ROPES];
 	size_t n_ropes;
-	struct cache *cache;                    /* [n_caches]: what a state keeps of each position */
-	size_t n_caches, fixed_floats;          /* what it keeps of the whole past, in float32 */
-	struct horizon *horizon;                /* [n_horizons]: how its caches are seen */
+	struct cache *cache;                    /* [n_caches]: what a state keeps for each position */
+	size_t n_caches, fixed_floats;          /* fixed_floats: what it keeps of the whole past, in float32 */
+	struct horizon *horizon;                /* [n_horizons] of its caches */
 	size_t n_horizons;
-	bool borrows;                           /* layers use keys and values of others */
-	/* longer sequences turn by other factors (rope.h); 0: there is no such rope */
+	bool borrows;                           /* some layers use the keys and values of others */
+	/* sequences longer than this use other divisors (rope.h); 0: there is no such rope */
 	size_t long_from;
-	int32_t start;                          /* the token that sequences begin with; -1: not said */
-	struct graph *source;                   /* the stack that this one looks across to; NULL: none */
-	/* of a source: branches of the other stack that keep its rows, and the forms that they want them in */
+	int32_t start;                          /* the token that sequences begin with; -1: none is named */
+	struct graph *source;                   /* the stack that this one attends to; NULL: none */
+	/* of a source: the branches of the other stack that keep its rows, and the packings that they need */
 	const struct branch **reader;
 	size_t n_readers;
 	unsigned reader_forms;
 };
-/* Everything is allocated from the arena; data points into f's map. */
+/* Everything is allocated from the arena; data points into the mapping of f. */
 enum ggu_status graph_build(struct graph *g, const struct arch *a, struct ggu_file *f, struct expr_arena *arena,
 	struct ggu_error *err);
-/* The same checks of a file without data: whether metadata and shapes fit each other. */
+/* The same checks for a file without data: whether metadata and shapes fit each other. */
 enum ggu_status graph_check(const struct arch *a, struct ggu_file *f, struct ggu_error *err);
 
 #endif

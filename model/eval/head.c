@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
- * head.c - from rows of the last layer to logits, or to what is wanted of them.
+ * head.c - from rows of the last layer to logits, or to scores.
  *
- * Scores need no matrix of tokens x vocabulary: a task multiplies TILE rows of the output matrix with up to TOKENS
- * tokens into scratch of its own and leaves of each token the largest logit and the sum of exp below it, in float32
- * with 16 lanes; the tiles are then added up in order, in double. Tiles lie at fixed places, so threads cannot show. */
+ * Scores need no matrix of tokens x vocabulary. A task multiplies TILE rows of the output matrix with up to TOKENS
+ * tokens into its own scratch memory and keeps, for each token, the largest logit and the sum of exp of all logits
+ * relative to it, in float32 with 16 lanes. The results of the tiles are then added up in order, in double. Tiles do
+ * not depend on the number of threads, so neither do the results. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

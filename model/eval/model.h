@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  * model.h - evaluate a model: token ids in, logits out.
  *
- *   model   weights, mapped read-only, and the layers' plan
- *   work    scratch of a model for a batch of rows
- *   state   one sequence: what the model keeps of its past, and of what its encoder was given
+ *   model   the weights, mapped read-only, and the plan of the layers
+ *   work    the scratch memory for a batch of rows
+ *   state   one sequence: what the model keeps of its past, and of the input of its encoder
  *
- * A call takes parts of one or many sequences; their tokens go through the layers side by side, a batch at a time.
- * Shapes are written slowest index first: logits[n_tokens][n_vocab]. Results do not depend on the number of
- * threads, on how sequences are cut into calls and batches, on their neighbours, or on the instruction set (quant.h,
- * attn.h, vec.h). session.h has one sequence with its work in one object, for programs that need no more. */
+ * A call evaluates parts of one or many sequences; their tokens go through the layers side by side, a batch at a time.
+ * Shapes are written slowest index first: logits[n_tokens][n_vocab]. Results do not depend on the number of threads, on
+ * how sequences are cut into calls and batches, on the other sequences of a call, or on the instruction set (quant.h,
+ * attn.h, vec.h). session.h combines one sequence and its work, for programs that need no more. */
 #ifndef MODEL_EVAL_MODEL_H
 #define MODEL_EVAL_MODEL_H
 #include "../../libgguf/pool.h"
@@ -21,15 +21,16 @@ struct model;
 struct model_options {
 	const char *arch_file;          /* extra architecture description, or NULL */
 	struct ggu_pool *pool;          /* required; shared by all works, one call at a time */
-	struct ggu_file *file;          /* not NULL: the open file to use instead of path; model_open takes it over */
-	unsigned hold;                  /* of weights in memory: GGU_HOLD_* */
+	struct ggu_file *file;          /* not NULL: an open file to use instead of path; model_open takes ownership */
+	unsigned hold;                  /* how to keep weights in memory: GGU_HOLD_* */
 };
 /* path must be seekable. GGU_ERR_UNSUPPORTED: an unknown architecture (the message names the known ones), or a model of
- * a known one that its description cannot do; GGU_ERR_MISSING, _FORMAT, _RANGE: metadata or tensors make no sense as
- * one. */
+ * a known one that its description does not support. GGU_ERR_MISSING, _FORMAT, _RANGE: the metadata or tensors are not
+ * those of such a model. */
 enum ggu_status model_open(struct model **out, const char *path, const struct model_options *o, struct ggu_error *err);
-/* Do metadata and tensors [n] make a model of architecture a? Of these names, shapes and types count; no data is looked
- * at. Errors as above; GGU_ERR_UNSUPPORTED too where a description does not say how to evaluate it. */
+/* Checks whether metadata and tensors [n] make a model of architecture a. Only names, shapes and types of tensors
+ * count; no data is read. Errors are those above; GGU_ERR_UNSUPPORTED also if the description does not say how to
+ * evaluate it. */
 enum ggu_status model_check(const struct arch *a, const struct ggu_meta *meta, const struct ggu_tensor *t, size_t n,
 	struct ggu_error *err);
 void model_close(struct model *m);
@@ -38,117 +39,120 @@ struct ggu_pool *model_pool(const struct model *m);
 size_t model_n_vocab(const struct model *m);
 size_t model_n_embd(const struct model *m);
 size_t model_n_layer(const struct model *m);
-/* Steps of all layers together: attention and feed-forward, mostly, by turns. */
+/* Steps of all layers together, mostly attention and feed-forward in turn. */
 size_t model_n_steps(const struct model *m);
-/* From now on the weights of tensor `name` are these, [n_mat][n_out][n_in], which are the caller's; NULL: again those
- * of the file. For a tensor of floats; a lookup of embeddings sees it, too. Bias stays. No call is at work. */
+/* Replaces the weights of tensor `name`, which must be of floats, by weights[n_mat][n_out][n_in], which stay the
+ * caller's; NULL: uses those of the file again. Lookups of embeddings use them too; the bias stays. No call may be
+ * running. */
 void model_set_weights(struct model *m, const char *name, const float *weights);
-/* false: an encoder, which gives rows of n_embd and no logits */
+/* false: an encoder, whose output is rows of n_embd and no logits */
 bool model_has_head(const struct model *m);
-/* tokens see the whole sequence: it comes in one call and one batch */
+/* true: tokens see the whole sequence, which must come in one call and one batch */
 bool model_is_whole(const struct model *m);
-/* Logits are a decoder's, whose sequences begin with model_encode. */
+/* true: the logits are those of a decoder, and sequences begin with model_encode */
 bool model_has_encoder(const struct model *m);
-int32_t model_start(const struct model *m);             /* the token that such a sequence begins with; -1: not said */
+int32_t model_start(const struct model *m);             /* the decoder's first token; -1: the model names none */
 
 /* ---- state ---- */
 
-/* Keys and values lie in blocks of positions that states share after a fork. In layers with a window those that no
- * later token sees are let go of. What recurrent layers keep is of one size. The states of a model are used by one
- * thread at a time. */
+/* Keys and values are stored in blocks of positions, which states share after a fork. Layers with a window free those
+ * that no later token sees. Recurrent layers keep an amount that does not grow. The states of a model may be used by
+ * one thread at a time. */
 struct state;
 struct state_options { uint32_t k_type, v_type; };      /* of the cache: F32 (0), F16, BF16, I16, Q8_0, Q5_1, Q4_0 */
-/* o NULL: F32. The model outlives the state. GGU_ERR_UNSUPPORTED: a type that the model's heads are no multiple for. */
+/* o NULL: F32. The model must outlive the state. GGU_ERR_UNSUPPORTED: the size of the model's heads is not a multiple
+ * of the type's block. */
 enum ggu_status state_new(struct state **out, struct model *m, const struct state_options *o, struct ggu_error *err);
 void state_free(struct state *s);
 void state_reset(struct state *s);                      /* back to position 0, nothing encoded */
 size_t state_pos(const struct state *s);
 const int32_t *state_ids(const struct state *s);        /* [state_pos]: its tokens */
-/* Of its keys and values, those that it shares too, and of what recurrent layers keep; without snapshots. */
+/* Bytes of its keys and values, including shared ones, and of what recurrent layers keep; without snapshots. */
 size_t state_bytes(const struct state *s);
-/* A state at the same position that goes its own way from there. */
+/* A new state at the same position, independent of the old one from there on. */
 enum ggu_status state_fork(struct state **out, const struct state *from, struct ggu_error *err);
-/* Forgets all but the first n positions; what was encoded stays. Recurrent layers only go back to 0 or a snapshot:
- * GGU_ERR_STATE elsewhere. Where keys that a window wants again were let go of, which 64 positions back they are not,
- * nor at a snapshot, the next call computes the sequence anew. */
+/* Forgets all but the first n positions; what was encoded stays. With recurrent layers n must be 0 or a snapshot's
+ * position: GGU_ERR_STATE otherwise. If a layer with a window has freed keys that it needs again, the next call
+ * computes the sequence anew; up to 64 positions back, and at a snapshot, it has not. */
 enum ggu_status state_truncate(struct state *s, size_t n, struct ggu_error *err);
-/* Keeps what recurrent layers and those with a window have now, to come back to; it goes when the state is cut shorter
- * than that. */
+/* Keeps the current contents of recurrent layers and of those with a window, so that state_truncate can return to this
+ * position. Cutting the state shorter than that drops the snapshot. */
 enum ggu_status state_snapshot(struct state *s, struct ggu_error *err);
-/* As bytes, to be read by this program on this kind of machine. Snapshots are left out. For keeping what prompts were
- * made into, by state_ids: no program here does so yet. */
+/* A state as bytes, for this program on this kind of machine; snapshots are not saved. Meant for keeping processed
+ * prompts, found by state_ids; no program does so yet. */
 size_t state_save_bytes(const struct state *s);
 void state_save(const struct state *s, void *to);
-/* Replaces what s has. GGU_ERR_FORMAT, _TRUNCATED: these are no bytes of a state of such a model and such types; s is
- * as before then. */
+/* Replaces the contents of s. GGU_ERR_FORMAT, _TRUNCATED: the bytes are not those of a state of this model with these
+ * types; s is unchanged then. */
 enum ggu_status state_load(struct state *s, const void *bytes, size_t n, struct ggu_error *err);
 
 /* ---- evaluation ---- */
 
 struct work;
-/* n_batch: most rows computed at once, 0: a default (512). The model outlives the work. */
+/* n_batch: the most rows computed at once; 0: the default, 512. The model must outlive the work. */
 enum ggu_status work_new(struct work **out, struct model *m, size_t n_batch, struct ggu_error *err);
 void work_free(struct work *w);
 size_t work_bytes(const struct work *w);
 
-/* What evaluating takes, from the plan of the layers alone; nothing is computed or set aside. */
+/* The cost of evaluating, worked out from the plan of the layers; nothing is computed or allocated. */
 struct model_cost {
-	/* multiply-adds with weights: of a token's layers; of these, those that a token whose row nobody wants does not
-	 * take; of a row of logits */
+	/* multiply-adds with weights: of the layers for a token; those of them that a token with an unwanted row does
+	 * not need; of a row of logits */
 	double macs, wanted_macs, head_macs;
-	double weight_bytes, head_bytes;        /* of the weights that these read */
-	/* of a state: the most that it has on its way to n_ctx positions, in batches; what of that the token halfway
-	 * there reads; with n_ctx tokens for its encoder, if there is one */
+	double weight_bytes, head_bytes;        /* of the weights read by the layers, and by a row of logits */
+	/* of a state: the most that it takes on its way to n_ctx positions, in batches; how much of that the token
+	 * halfway there reads. If there is an encoder, it has n_ctx tokens */
 	double state_bytes, seen_bytes;
-	double slack_bytes;             /* resident beside state_bytes: memory comes in large pages (page.h) */
-	double work_bytes;              /* of a work, where tokens see up to n_ctx positions */
-	double source_macs, source_weight_bytes;        /* of an encoder: for each of its tokens */
+	double slack_bytes;             /* resident besides state_bytes: the rest of large pages (page.h) */
+	double work_bytes;              /* of a work whose tokens see up to n_ctx positions */
+	double source_macs, source_weight_bytes;        /* of an encoder, for each of its tokens */
 };
-/* As for state_new, work_new and a pool of `threads`. */
+/* For a state with options o, a work of n_batch and a pool of `threads`. */
 enum ggu_status model_cost(struct model_cost *cost, struct model *m, const struct state_options *o, size_t n_batch,
 	size_t n_ctx, size_t threads, struct ggu_error *err);
 
-/* The input of a weight multiplication: x[n_tokens][n_in], rows stride floats apart, tokens of a sequence in order.
- * weight: the GGUF tensor's name; mat of n_mat: which of its matrices, as experts are; a matrix that no token meets is
- * not told. Called from the thread that called model_eval. */
+/* Receives the input of a product with a weight: x[n_tokens][n_in], rows stride floats apart, the tokens of a sequence
+ * in order. weight: the name of the GGUF tensor; mat of n_mat: which of its matrices, for experts. A matrix that no
+ * token uses is not reported. Called from the thread that called model_eval. */
 typedef enum ggu_status model_tap(void *ctx, const char *weight, size_t n_mat, size_t mat, size_t n_in,
 	const float *x, size_t stride, size_t n_tokens);
 
-/* ids[n] come next in state. Wanted are the rows of tokens from `first` on. A state stands in one part of a call. */
+/* ids[n] continue the sequence of state. The rows of tokens from `first` on are wanted. A state may be in only one part
+ * of a call. */
 struct part { struct state *state; const int32_t *ids; size_t n, first; };
 struct model_call {
 	const struct part *part; size_t n_parts;
-	/* rows[wanted][n_embd] of all parts in order, behind the last norm: input of model_logits; or NULL for none */
+	/* rows[wanted][n_embd] of all parts in order, after the last norm: input of model_logits; NULL: none */
 	float *rows;
 	/* hidden[n_layer+1][n][n_embd] over all tokens n, the residual stream: entry 0 enters block 0, entry i leaves
-	 * block i-1; or NULL */
+	 * block i-1; NULL: none */
 	float *hidden;
 	model_tap *tap; void *tap_ctx;  /* or NULL */
-	/* A stretch of the layers instead of all: steps from .. to - 1 (model_n_steps), to 0 being the embeddings.
-	 * stream[n][n_embd] over all tokens enters the first and is replaced by what leaves the last. Parts are whole
-	 * sequences, whatever their states had; hidden is not filled. NULL: all steps. */
+	/* Some of the layers instead of all: steps from .. to - 1 (model_n_steps); with to 0, only the embeddings.
+	 * stream[n][n_embd] over all tokens enters the first step and is replaced by what leaves the last. Parts are
+	 * whole sequences, whatever their states had; hidden is not filled. NULL: all steps. */
 	float *stream;
 	size_t from, to;
 };
-/* The sequences' sources: ids[n] of the parts, whole, through the encoder. Each state is at position 0, and what it had
- * encoded before is gone. The work grows to what the longest wants. GGU_ERR_UNSUPPORTED: the model has no encoder. */
+/* Encodes the sources of sequences: the whole ids[n] of each part. Each state must be at position 0; what it had
+ * encoded before is replaced. The work grows to the size that the longest source needs. GGU_ERR_UNSUPPORTED: the model
+ * has no encoder. */
 enum ggu_status model_encode(struct work *w, const struct part *part, size_t n_parts, model_tap *tap, void *tap_ctx,
 	struct ggu_error *err);
-/* What a tap returns, if it is not GGU_OK, ends the call. GGU_ERR_RANGE: an id outside the vocabulary, more positions
- * than the model knows or than 2^24, or a whole sequence that is no batch; nothing has happened then.
- * GGU_ERR_STATE: nothing was encoded where the model has an encoder.
- * GGU_ERR_UNSUPPORTED: a stretch of a model whose layers share keys or that has an encoder. After another error
- * state_reset comes before the next call. */
+/* If a tap returns anything but GGU_OK, the call ends with it. GGU_ERR_RANGE: an id outside the vocabulary, more
+ * positions than the model has or than 2^24, or a whole sequence that does not fit a batch; nothing was changed then.
+ * GGU_ERR_STATE: the model has an encoder, and nothing was encoded. GGU_ERR_UNSUPPORTED: some of the layers of a model
+ * whose layers share keys or that has an encoder. After any other error, state_reset must come before the next call. */
 enum ggu_status model_eval(struct work *w, const struct model_call *c, struct ggu_error *err);
-/* logits[n][n_vocab] of rows[n][n_embd]. tap may be NULL; with logits NULL it alone is served. */
+/* logits[n][n_vocab] of rows[n][n_embd]. tap may be NULL; if logits is NULL, only the tap is called. */
 enum ggu_status model_logits(struct work *w, const float *rows, size_t n, float *logits, model_tap *tap, void *tap_ctx,
 	struct ggu_error *err);
-/* The same without the logits: for each row the log of the sum of their exp, that of the token next[n], and the
- * largest one's id. Of a token outside the vocabulary, -1 where none follows, the logit is 0. */
+/* The same without storing the logits. For each row: the log of the sum of exp over all logits, the logit of token
+ * next[n], and the id of the largest logit. If next is outside the vocabulary (-1: no token follows), logit is 0. */
 struct model_score { double log_sum, logit; int32_t top; };
 enum ggu_status model_scores(struct work *w, const float *rows, size_t n, const int32_t *next,
 	struct model_score *score, struct ggu_error *err);
-/* That of a row of logits: the same bits. */
+/* The score of a row of logits, with the same bits. */
 struct model_score model_score_row(const float *logits, size_t n_vocab, int32_t next);
 
 #endif

@@ -18,17 +18,17 @@ struct model {
 
 struct work {
 	struct model *m;
-	const struct graph *g;          /* the stack that it is for */
-	struct work *source;            /* that of the encoder's, once there was something to encode */
+	const struct graph *g;          /* the stack that it evaluates */
+	struct work *source;            /* the encoder's work, once something has been encoded */
 	const struct backend *be;
 	size_t n_batch;
 	char *base; size_t bytes;       /* buffers */
 	char *host; size_t host_bytes;
 	char *local; size_t local_bytes;        /* each worker's */
 	float *freq[GRAPH_MAX_ROPES][2];        /* of a rope, in short and in long sequences */
-	size_t turn[GRAPH_MAX_ROPES];   /* buffers: sines and cosines of the batch's rows, [n][dims] */
-	/* what they are of: of batches of that many rows, each row's position and kind of rope; they stay, so that
-	 * windows of a text do not make them anew */
+	size_t turn[GRAPH_MAX_ROPES];   /* buffers: cosines and sines of the batch's rows, [n][dims] */
+	/* what `turn` was made for: the number of rows, and each row's position and kind of rope. It is kept, so that
+	 * the windows of a text do not compute it again */
 	size_t turned_n;
 	uint64_t *turned;               /* [n_batch] */
 	struct segment *seg;            /* [n_batch] */
@@ -40,10 +40,10 @@ struct work {
 	struct profile *profile;        /* or NULL */
 };
 enum ggu_status work_of(struct work **w, struct model *m, const struct graph *g, size_t n_batch, struct ggu_error *err);
-/* A batch of n rows at its beginning: in its plan what it needs throughout, which are the stream, outputs of a step's
- * branches, sines and cosines. */
+/* A batch of n rows at its beginning. Its plan has what every step needs: the stream, the outputs of a step's branches,
+ * cosines and sines. */
 struct run work_begin(struct work *w, size_t n);
-/* The input that a step's branches have in common, and that of other stacks' branches which keep this one's rows. */
+/* The input that a step's branches share, and the input of branches of another stack that keep this one's rows. */
 struct input work_step_input(const struct graph *g, const struct step *st, size_t n, struct plan *p);
 struct input work_reader_input(const struct graph *g, size_t n, struct plan *p);
 static inline float *work_at(const struct work *w, size_t buffer) { return (float *)(void *)(w->base + buffer); }

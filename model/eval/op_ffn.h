@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * op_ffn.h - the parts of a feed-forward that dense ones, experts and shared experts have in common. */
+ * op_ffn.h - what dense feed-forwards, experts and shared experts have in common. */
 #ifndef MODEL_EVAL_OP_FFN_H
 #define MODEL_EVAL_OP_FFN_H
 #include "op.h"
@@ -8,13 +8,13 @@ struct ffn {
 	struct weight gate, up, gate_up, down;  /* gate_up: rows of gate, then up; gate may be missing */
 	int act;                                /* enum activation */
 	double limit, alpha, up_add;            /* as struct gate's */
-	size_t width;                           /* of its inner rows; 0: that of down's */
+	size_t width;                           /* of its inner rows; 0: the width of down */
 };
 extern const struct field ffn_fields[];
 enum ggu_status ffn_build(struct builder *b, const struct ffn *f, size_t n_mat);
 void ffn_measure(const struct ffn *f, double share, struct measure *m);
 static inline size_t ffn_width(const struct ffn *f) { return f->down.n_in; }
-/* Floats of a row between input and gate, and of the gate's result; they do for every matrix. */
+/* Floats of a row between input and gate, including the result of the gate; the same room serves every matrix. */
 static inline size_t ffn_wide(const struct ffn *f)
 {
 	return f->gate_up.name || f->gate.name ? 2*ffn_width(f) : ffn_width(f);
@@ -23,9 +23,9 @@ static inline unsigned ffn_forms(const struct ffn *f)
 {
 	return weight_form(&f->gate) | weight_form(&f->up) | weight_form(&f->gate_up);
 }
-/* Products of matrix mat from in to rows of `wide` (stride ffn_wide); returns how many, at most 2. */
+/* The products of matrix mat from `in` to the rows of `wide` (stride ffn_wide); returns their number, at most 2. */
 size_t ffn_products(const struct ffn *f, size_t mat, struct input *in, size_t wide, struct product *p);
-/* The input of `down`: n rows at `at`, made of those of `wide`. */
+/* The input of `down`: n rows at `at`, made from those of `wide`. */
 struct input ffn_gated(const struct ffn *f, size_t n, size_t wide, size_t at);
 
 #endif

@@ -5,13 +5,13 @@
 #include "model.h"
 
 enum { PROFILE_ROWS = 64, PROFILE_NAME = 64 };
-/* All passes of one name together. A product's is that of its tensors without layer and ".weight", "attn_q attn_k
- * attn_v"; "inputs" are norms, sums, activations and the packing of what is multiplied. */
+/* The passes of one name, added up. The name of a product is that of its tensors without layer and ".weight", such as
+ * "attn_q attn_k attn_v"; "inputs" are norms, sums, activation functions and packing. */
 struct profile_row { char name[PROFILE_NAME]; uint64_t n_passes; double secs, macs; };
 struct profile { size_t n; struct profile_row row[PROFILE_ROWS]; };
 
-/* From here on what w does is added to p, which begins with zeros; NULL: no more. Names beyond PROFILE_ROWS are added
- * to the last row. */
+/* Adds what w does from now on to p, which begins with zeros; NULL: stops. Names beyond PROFILE_ROWS go to the last
+ * row. */
 void work_profile(struct work *w, struct profile *p);
 
 #endif

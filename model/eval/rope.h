@@ -4,9 +4,9 @@
  *   rope       style: half or interleaved [dims base linear original magnitude when: EXPR] [divide divide_long: TENSOR]
  *              [yarn: {factor [beta_fast beta_slow truncate]: EXPR}]
  *
- * Pair j of dims/2 turns by position * base^(-2j/dims) / divisor[j]. Divisors of their own for long contexts
- * (`divide_long`) hold for every position of a sequence that is longer than `original`: what counts is the sequence,
- * not the room that was set aside for it. */
+ * Pair j of dims/2 turns by position * base^(-2j/dims) / divisor[j]. The divisors for long contexts (`divide_long`)
+ * apply to every position of a sequence that is longer than `original`. The length of the sequence decides, not the
+ * room set aside for it. */
 #ifndef MODEL_EVAL_ROPE_H
 #define MODEL_EVAL_ROPE_H
 #include <stdbool.h>
@@ -17,10 +17,10 @@ struct rope {
 	size_t dims;
 	double base, linear;            /* every angle is divided by linear */
 	const float *divisor;           /* [dims/2] or NULL */
-	const float *long_divisor;      /* [dims/2]: instead, in sequences longer than `original` */
+	const float *long_divisor;      /* [dims/2]: used instead in sequences longer than `original` */
 	size_t original;                /* context the model was first trained on; 0: unknown */
 	double magnitude;               /* factor of sin and cos; 0: what the scaling implies */
-	double yarn, beta_fast, beta_slow;      /* yarn: scaling factor, 0: not that */
+	double yarn, beta_fast, beta_slow;      /* yarn: scaling factor; 0: no yarn */
 	bool truncate;                  /* yarn's ramp begins and ends at whole pairs */
 };
 bool rope_same(const struct rope *a, const struct rope *b);

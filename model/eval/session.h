@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT
- * session.h - one sequence with its work, for programs that evaluate no more than one. */
+ * session.h - one sequence and its work, for programs that evaluate a single sequence. */
 #ifndef MODEL_EVAL_SESSION_H
 #define MODEL_EVAL_SESSION_H
 #include "model.h"
 
 struct session;
-/* n_ctx: most positions, 1 to 2^24 or GGU_ERR_RANGE; n_batch as work_new's. options as state_new's. */
+/* n_ctx: the most positions, from 1 to 2^24, otherwise GGU_ERR_RANGE; n_batch as for work_new, options as for
+ * state_new. */
 enum ggu_status session_new(struct session **out, struct model *m, size_t n_ctx, size_t n_batch,
 	const struct state_options *o, struct ggu_error *err);
 void session_free(struct session *s);
@@ -20,7 +21,7 @@ struct session_eval {
 	float *hidden;                  /* as model_call's */
 	model_tap *tap; void *tap_ctx;  /* or NULL */
 };
-/* As model_eval; GGU_ERR_RANGE for more positions than n_ctx too. */
+/* As model_eval; GGU_ERR_RANGE also for more positions than n_ctx. */
 enum ggu_status session_eval(struct session *s, const struct session_eval *e, struct ggu_error *err);
 
 #endif

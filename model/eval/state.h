@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
- * state.h - the inside of a state. Private to model/eval; model.h has what others may do.
+ * state.h - the inside of a state. Private to model/eval; model.h has the public functions.
  *
- * Positions lie in pages of ATTN_BLOCK, those of caches that are seen equally far back together: a lane (lane.h), which
- * lets go of what is behind its window. A page holds the block (attn.h) of each of the lane's caches and a count of the
- * states that have it: a fork shares all pages, and who writes into one that is shared copies it first. The last that
- * lets go of a page frees it (page_drop).
+ * Positions are stored in pages of ATTN_BLOCK. Caches with the same horizon share a lane (lane.h), which frees what is
+ * behind its window. A page holds the block (attn.h) of each of the lane's caches and a count of the states that use
+ * it: a fork shares all pages, and a state that writes to a shared page copies it first. The last state that drops a
+ * page frees it (page_drop).
  *
- * A sequence of a model with an encoder has a source, a state of the encoder's graph: what its own caches hold is of no
- * use any more, what the decoder looks across to lies in the others. */
+ * A sequence of a model with an encoder has a source, which is a state of the encoder's graph. The encoder's own caches
+ * in it are not needed after encoding; what the decoder attends to is in the others. */
 #ifndef MODEL_EVAL_STATE_H
 #define MODEL_EVAL_STATE_H
 #include "../../quant/attn.h"
@@ -17,7 +17,7 @@
 
 enum { STATE_MAX_POS = 1 << 24 };
 
-/* lane: those with a window; the others are zeros, for nothing of them goes */
+/* lane: copies of those with a window; the others are zeros, as they lose nothing */
 struct snapshot { size_t pos; float *fixed; struct lane *lane; };
 struct state {
 	const struct graph *g;
@@ -32,17 +32,17 @@ struct state {
 	size_t n_snaps;
 	bool is_long;                   /* evaluated as a sequence longer than g->long_from */
 };
-/* Room for n more positions, in pages that nobody shares. GGU_ERR_NOMEM leaves the state as it was, but for room. */
+/* Makes room for n more positions, in pages that are not shared. On GGU_ERR_NOMEM the contents are unchanged. */
 enum ggu_status state_reserve(struct state *s, size_t n, struct ggu_error *err);
-/* Room for the ids of n positions alone. */
+/* Makes room for the ids of n positions only. */
 enum ggu_status state_make_ids(struct state *s, size_t n, struct ggu_error *err);
-/* Back to position 0, but with what the encoder was given. */
+/* Goes back to position 0, but keeps what was encoded. */
 void state_rewind(struct state *s);
-/* The same, with the pages that it has. */
+/* The same, and keeps its pages. */
 void state_begin_anew(struct state *s);
-/* Pages that the next row would see were let go of. */
+/* Have pages been freed that the next row would see? */
 bool state_lacks(const struct state *s);
-/* Of a page of each lane. */
+/* Bytes of one page of each lane. */
 size_t state_page_bytes(const struct state *s);
 static inline void *const *state_blocks(const struct state *s, size_t cache)
 {

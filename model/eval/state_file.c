@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
- * state_file.c - a state as bytes, in the order and byte order of this machine:
+ * state_file.c - a state as bytes, in the layout and byte order of this machine:
  *
  *   struct head | attn_shape of each cache | first page of each lane | ids[pos] | pages, lane by lane | fixed floats |
  *   those of its source, if it has one
  *
- * The shapes and sizes say which model and types the state belongs to; they must be those of the state that loads. A
- * lane's pages are those from its first on; what it lacks then is computed anew. */
+ * The shapes and sizes identify the model and the types that the state belongs to; they must match those of the state
+ * that loads it. A lane's pages are those from its first page on; what it lacks is computed anew. */
 #include <stdlib.h>
 #include <string.h>
 #include "model_internal.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * work.c - the scratch of a work: what a batch of so many rows takes on its way through the layers is planned, in the
- * order in which eval.c goes, and set aside once; and from such plans the cost of a model. */
+ * work.c - the scratch memory of a work. What a batch of a given number of rows needs on its way through the layers is
+ * planned in the order in which eval.c goes, and allocated once. Such plans also give the cost of a model. */
 #include <stdlib.h>
 #include "../../libgguf/pool.h"
 #include "../../libgguf/size.h"
