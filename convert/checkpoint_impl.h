@@ -2,7 +2,7 @@
  * checkpoint_impl.h - what the readers of checkpoint files share. Private to convert/.
  *
  * A shard is one file of a checkpoint. checkpoint.c finds and opens the shards; the reader of a shard's format adds its
- * tensors, with the byte at which each one's elements lie in the file. */
+ * tensors, with the byte of the file at which the elements of each begin. */
 #ifndef CONVERT_CHECKPOINT_IMPL_H
 #define CONVERT_CHECKPOINT_IMPL_H
 #include "../model/util/file.h"
@@ -17,9 +17,9 @@ struct checkpoint {
 
 /* The element type that a format calls `name`, or NULL. */
 const struct source_dtype *checkpoint_dtype(const char *name);
-/* The strides of a tensor that lies row by row, without gaps. */
+/* Sets the strides of a tensor that is stored row by row, without gaps. */
 void checkpoint_rows(struct source_tensor *t);
-/* Adds *t under a copy of name, which is taken from `name`. */
+/* Adds *t under a copy of `name`, of n bytes. */
 enum ggu_status checkpoint_add(struct checkpoint *c, const struct source_tensor *t, const char *name, size_t n,
 	struct ggu_error *err);
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
- * config.h - config.json and generation_config.json as the names of an architecture's expressions.
+ * config.h - config.json and generation_config.json as the names in an architecture's expressions.
  *
- * A name is looked up in this order: the loop variable i (and x); `names` of the description's convert part
- * (expressions themselves, in which their own name is that of the key); config.json's text part (text_config,
- * language_config or llm_config where there is one), then its root; the defaults of the class and of the description,
- * for keys that are absent. A key that is there as null is null: that is how Hugging Face tells "none" from "not
- * said". generation is generation_config.json, nested whether the text part is one of several, untied what copies.h
- * says, value what `matters` asks about. */
+ * A name is looked up in this order: the loop variables i and x; `names` of the description's convert part (expressions
+ * themselves, in which their own name means the key); the text part of config.json (text_config, language_config or
+ * llm_config, if there is one), then its root; the defaults of the class and of the description, for keys that are
+ * absent. A key that exists with the value null is null: this is how Hugging Face distinguishes "none" from "not
+ * given". `generation` is generation_config.json, `nested` whether the text part is one of several, `untied` the result
+ * of copies.h, and `value` the value that `matters` asks about. */
 #ifndef CONVERT_CONFIG_H
 #define CONVERT_CONFIG_H
 #include <jansson.h>
@@ -18,7 +18,7 @@ struct config_keys;
 struct config {
 	json_t *root, *text, *generation;       /* text is borrowed from root; generation may be NULL */
 	const json_t *value;
-	struct config_keys *keys;               /* which were read */
+	struct config_keys *keys;               /* which keys were read */
 	const struct arch *arch;
 	const struct yaml_node *defaults, *names;
 	struct expr_arena *arena;
@@ -26,32 +26,33 @@ struct config {
 	int64_t i, x;                           /* layer, expert; -1 outside */
 	bool untied;                            /* copies.h */
 	unsigned depth;
-	const struct yaml_node *within;         /* the shorthand whose expression is being evaluated */
+	const struct yaml_node *within;         /* the shorthand being evaluated */
 	char cause[232];                        /* the name whose own expression failed, and why; "" if none */
 };
-/* Reads the folder's files and finds the class in `set`. optional: a missing config.json leaves root NULL and takes the
- * architecture that says fallback. */
+/* Reads the folder's files and finds the class in `set`. optional: if config.json is missing, root is NULL and the
+ * architecture is the one marked as fallback. */
 enum ggu_status config_open(struct config *c, const char *dir, struct arch_set *set, bool optional,
 	struct ggu_error *err);
 void config_close(struct config *c);
 /* The value of an expression of the description; messages name its line. */
 enum ggu_status config_eval(struct config *c, const struct yaml_node *e, struct expr_value *v, struct ggu_error *err);
 enum ggu_status config_true(struct config *c, const struct yaml_node *e, bool absent, bool *yes, struct ggu_error *err);
-/* The same for text that stands in node `at`, as an argument of a transform does. */
+/* The same for text inside node `at`, such as the argument of a transform. */
 enum ggu_status config_eval_text(struct config *c, const struct yaml_node *at, const char *text, struct expr_value *v,
 	struct ggu_error *err);
-/* The value of `key` of the convert part, a count; `absent` where it is not there or, if that is a count, null. */
+/* The value of `key` of the convert part, a count; `absent` if there is no such key or, if `absent` is a count, it is
+ * null. */
 enum ggu_status config_count(struct config *c, const char *key, int64_t absent, int64_t max, int64_t *n,
 	struct ggu_error *err);
-/* `check` and `check_layer`: what must hold for the graph to be right. */
+/* Evaluates `check` and `check_layer`: the conditions under which the graph is right. */
 enum ggu_status config_check(struct config *c, struct ggu_error *err);
-/* After all has been evaluated: the keys that no rule read and `ignore` does not name. Those that matter are an error,
- * the others are reported to warn one by one (NULL: nobody is). */
+/* To be called after everything has been evaluated: checks the keys that no rule read and `ignore` does not list. Those
+ * listed in `matters` are an error; the others are reported to warn one by one (NULL: not at all). */
 enum ggu_status config_unread(struct config *c, void (*warn)(void *ctx, const struct ggu_error *what), void *ctx,
 	struct ggu_error *err);
-/* "*" in a pattern stands for anything but dots, "**" for anything. */
+/* "*" in a pattern matches anything but dots, "**" anything. */
 bool config_matches(const char *pattern, const char *name);
-/* GGU_ERR_FORMAT naming the description's file and the node's place. */
+/* Fails with GGU_ERR_FORMAT, naming the description's file and the place of the node. */
 #if defined __GNUC__
 __attribute__((format(printf, 4, 5)))
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * config_keys.c - marks on the keys of a JSON document's objects; see config_keys.h.
  *
- * Values cannot be marked, since jansson has one true and one false; so the marks are a table of (object, name),
- * sorted. Lists are read as a whole, with the objects in them. */
+ * Values cannot be marked, since jansson has only one true and one false, so the marks are a sorted table of (object,
+ * name). A list counts as read as a whole, with the objects in it. */
 #include <stdlib.h>
 #include <string.h>
 #include "config_keys.h"

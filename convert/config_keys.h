@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * config_keys.h - which keys of config.json something has read.
+ * config_keys.h - which keys of config.json have been read.
  *
- * A model that needs what no rule of its description knows would be converted into one that says other things. So every
- * key that a rule reads is marked, and what is left is held against the description's `ignore` and `matters`. */
+ * If no rule of its description knew about a key, a model that needs the key would be converted into one that computes
+ * something else. So every key that a rule reads is marked, and the others are checked against the description's
+ * `ignore` and `matters`. */
 #ifndef CONVERT_CONFIG_KEYS_H
 #define CONVERT_CONFIG_KEYS_H
 #include <jansson.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * convert.c - open a checkpoint folder: description, plan, types, metadata; see convert.h.
  *
- * Types, as llama.cpp's converter has them: vectors, norms and whatever is no ".weight" are F32, a description may
- * force one (routers, positions), packed blocks stay, the rest gets the type asked for; rows that no Q8_0 block fits
- * get F16. */
+ * Types are those of llama.cpp's converter: vectors, norms and anything that is not a ".weight" are F32, a description
+ * may force a type (routers, positions), packed blocks stay, and all others get the requested type, or F16 if their
+ * rows are not whole Q8_0 blocks. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
- * convert.h - a Hugging Face checkpoint folder as metadata and tensors of a GGUF, to be read as a stream.
+ * convert.h - a Hugging Face checkpoint folder as the metadata and tensors of a GGUF, to be read as a stream.
  *
  *   checkpoint   safetensors shards and their index: names, shapes, dtypes, bytes
  *   config       config.json and its companions, with the defaults of the class
  *   plan         for each GGUF tensor: shape, sources and transforms (view.h), from model/arch/NAME.yaml
  *   general      general.* from the model card
  *
- * A program opens the folder, chooses types, and reads each tensor's elements in order; rounding and encoding are
- * its business (quant/). Memory: strips of a few MiB, plus the vocabulary. */
+ * A program opens the folder, chooses types, and reads each tensor's elements in order; the program does the rounding
+ * and encoding (quant/). Memory: strips of a few MiB, plus the vocabulary. */
 #ifndef CONVERT_CONVERT_H
 #define CONVERT_CONVERT_H
 #include "../libgguf/ggu.h"
@@ -17,7 +17,7 @@ struct convert_options {
 	const char *type;
 	bool vocab_only;                /* metadata and vocabulary, no tensors; config.json may be missing */
 	const char *name;               /* general.name; NULL: from the model card or config */
-	const char *metadata;           /* path of a JSON object of keys that win over all else */
+	const char *metadata;           /* path of a JSON object whose keys override all others */
 	const char *arch_file;          /* a YAML description to use besides the built-in ones */
 	void (*warn)(void *ctx, const struct ggu_error *what); void *warn_ctx;
 };
@@ -32,11 +32,11 @@ const struct ggu_meta *convert_meta(const struct convert *c);
 size_t convert_n_tensors(const struct convert *c);
 /* name, shape, bytes and the type chosen; in order of writing */
 const struct ggu_tensor *convert_tensor(const struct convert *c, size_t i);
-uint32_t convert_from(const struct convert *c, size_t i);                       /* type of what convert_read delivers */
-/* first checkpoint tensor it comes from; "" if made */
+uint32_t convert_from(const struct convert *c, size_t i);                       /* type of what convert_read returns */
+/* the first checkpoint tensor that it comes from; "" if it is computed */
 const char *convert_source(const struct convert *c, size_t i);
 size_t convert_n_sources(const struct convert *c, size_t i);
-/* n bytes from byte `at` of tensor i in type convert_from, whole elements. One thread; forward is fast. */
+/* Reads n bytes from byte `at` of tensor i in type convert_from, whole elements. One thread; forward is fast. */
 enum ggu_status convert_read(struct convert *c, size_t i, uint64_t at, void *to, size_t n, struct ggu_error *err);
 void convert_close(struct convert *c);
 /* Every Hugging Face class that has a description, sorted by architecture. */

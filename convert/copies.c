@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * copies.c - find copies, and tell those that are none; see copies.h. */
+ * copies.c - find copies, and recognize those that differ; see copies.h. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * pickle.c - the stack machine of pickles; see pickle.h.
  *
- * `ops` has the opcodes and `globals` the classes and functions that are known, a line each. Every opcode takes at
- * least a byte and pushes at most one value, so that the stack, the memo and the items of all containers are bounded
- * by the pickle's length; a value that is fetched again is shared, not copied. */
+ * `ops` lists the known opcodes and `globals` the known classes and functions, one to a line. Every opcode takes at
+ * least a byte and pushes at most one value, so the stack, the memo and the items of all containers are bounded by the
+ * pickle's length. A value that is fetched again is shared, not copied. */
 #include <stdlib.h>
 #include <string.h>
 #include "../libgguf/arena.h"

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * pickle.h - the values of a Python pickle that holds a state dict of tensors. Nothing in it is ever run.
  *
- * A pickle is a program for a stack machine. Here its opcodes build plain values; "globals", the classes and functions
- * that Python would import and call, are names looked up in a table (pickle.c), and what torch.save writes for a state
- * dict is all that the table has. Any other opcode or global is refused by its name.
- * Source: Lib/pickletools.py of CPython (opcodes), torch/_utils.py and torch/serialization.py of PyTorch (globals). */
+ * A pickle is a program for a stack machine. Here its opcodes build plain values. "Globals", the classes and functions
+ * that Python would import and call, are names looked up in a table (pickle.c), which has only what torch.save writes
+ * for a state dict. Any other opcode or global is refused by its name. Source: Lib/pickletools.py of CPython (opcodes),
+ * torch/_utils.py and torch/serialization.py of PyTorch (globals). */
 #ifndef CONVERT_PICKLE_H
 #define CONVERT_PICKLE_H
 #include "../libgguf/ggu.h"
@@ -43,13 +43,13 @@ struct pickle_value {
 };
 struct pickle;
 
-/* n bytes at text, which has to stay while the values are used; they stand at byte `base` of the file named `file`.
- * Values may contain themselves. Memory: up to some 100 bytes for each byte of the pickle. */
+/* Reads n bytes at text, which must stay as long as the values are used and are at byte `base` of the file named
+ * `file`. Values may contain themselves. Memory: up to some 100 bytes for each byte of the pickle. */
 enum ggu_status pickle_read(struct pickle **out, const unsigned char *text, size_t n, const char *file, uint64_t base,
 	struct ggu_error *err);
 void pickle_free(struct pickle *p);
 const struct pickle_value *pickle_root(const struct pickle *p);
-/* A dict's value under a key; NULL: no dict, or no such key. */
+/* A dict's value for a key; NULL: not a dict, or no such key. */
 const struct pickle_value *pickle_get(const struct pickle_value *dict, const char *key);
 
 #endif

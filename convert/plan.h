@@ -2,17 +2,17 @@
  * plan.h - what becomes of each tensor: the `tensors` part of an architecture, applied to a checkpoint.
  *
  *   NAME: SOURCE                                 a GGUF tensor is a checkpoint tensor
- *   NAME: {from: SOURCE, transform: T, ...}      through transforms (view.h), one or a list
+ *   NAME: {from: SOURCE, transform: T, ...}      with one transform or a list of them (view.h)
  *   NAME: {from: [{from:, transform:}, ...]}     parts joined along the slowest axis
- *   NAME: {from: BLOCKS, scales: SCALES, pack: mxfp4}      bytes of two tensors, put together block by block
+ *   NAME: {from: BLOCKS, scales: SCALES, pack: mxfp4}      bytes of two tensors, combined block by block
  *   NAME: {make: EXPR}                           numbers computed from config.json
- *   NAME: [ALTERNATIVE, ...]                     the first of such whose `when` holds
+ *   NAME: [ALTERNATIVE, ...]                     the first alternative whose `when` holds
  *
  * {i} in names runs over the layers, {x} in a source over the experts, which are stacked. A name and its source that
- * end in ".*" stand for ".weight" and, where the checkpoint has one, ".bias"; `bias: EXPR` says whether it must.
- * when: EXPR, optional: EXPR and type: f32 do what they say. `drop` has patterns of checkpoint tensors that are of
- * no use ({n}: the number of layers), and when; `copies` those that are others again (copies.h); `strip` prefixes that
- * names may have, and what stands for each in the description. What is left over is an error, parts of tensors too. */
+ * end in ".*" stand for ".weight" and, if the checkpoint has one, ".bias"; `bias: EXPR` says whether it must. `when:
+ * EXPR` and `type: f32` are optional. `drop` has patterns of checkpoint tensors that are not needed ({n}: the number of
+ * layers), each with a condition; `copies` those that are copies of others (copies.h); `strip` prefixes that names may
+ * have, and what the description has instead. Any tensor or part of a tensor that is left over is an error. */
 #ifndef CONVERT_PLAN_H
 #define CONVERT_PLAN_H
 #include "config.h"
@@ -24,21 +24,21 @@ struct plan_tensor {
 	uint64_t ne[4];                 /* ne[0] fastest */
 	struct view *part; size_t n_parts;
 	bool packed;                    /* part[0] has the codes of blocks, part[1] their scales */
-	float *values;                  /* made ones, else NULL */
+	float *values;                  /* computed ones, else NULL */
 	int type;                       /* forced, or -1 */
-	/* ggml type of what plan_read delivers: the stored one, F32 where values change */
+	/* ggml type of what plan_read returns: the stored one, or F32 if values change */
 	uint32_t from;
 };
 struct plan {
 	const struct checkpoint *source;
 	struct plan_tensor *v; size_t n;
-	/* reading: a strip of the tensor in hand */
+	/* reading: a strip of the current tensor */
 	void *strip, *work, *raw; size_t strip_bytes, work_bytes, raw_bytes;
 	size_t tensor, part; uint64_t from, to;         /* elements of the part in strip */
 };
 enum ggu_status plan_new(struct plan *p, struct config *c, const struct checkpoint *source, struct ggu_error *err);
 void plan_free(struct plan *p);
-/* n bytes of tensor i from byte `at` of its data (in type `from`) on. One thread. */
+/* Reads n bytes of tensor i from byte `at` of its data (in type `from`) on. One thread. */
 enum ggu_status plan_read(struct plan *p, size_t i, uint64_t at, void *to, size_t n, struct ggu_error *err);
 
 #endif

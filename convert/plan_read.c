@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * plan_read.c - the elements of a planned tensor, in order.
  *
- * Plain views are read straight to where they go. Those read across their order, and those whose values change,
- * pass through a strip of at most STRIP elements, so that a transpose reads pieces worth reading. */
+ * Plain views are read straight to their destination. Views that are read across their order, or whose values change,
+ * pass through a strip of at most STRIP elements, so that even a transpose reads pieces of reasonable size. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -3,8 +3,8 @@
  *
  *   u64 header bytes | header: JSON, {"name": {"dtype", "shape", "data_offsets": [from, to]}, ...} | data
  *
- * A message about an entry gives the byte where its name stands in the header. Source of the format: the safetensors
- * README (a header of at most 100 MB, little-endian row-major data that the tensors cover without hole or overlap). */
+ * A message about an entry gives the byte of the entry's name in the header. Source of the format: the safetensors
+ * README (a header of at most 100 MB, little-endian row-major data that the tensors cover without gap or overlap). */
 #include <stdlib.h>
 #include <string.h>
 #include "checkpoint_impl.h"

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
- * torch.c - the tensors of a file that torch.save wrote: a zip archive with a pickle and the storages beside it.
+ * torch.c - the tensors of a file that torch.save wrote: a zip archive with a pickle and storages.
  *
- *   NAME/data.pkl     the pickle: a dict of tensors, or one that holds it under a well-known key
- *   NAME/byteorder    "little", where it is said
+ *   NAME/data.pkl     the pickle: a dict of tensors, or one that has it under a well-known key
+ *   NAME/byteorder    "little", if it is there
  *   NAME/data/KEY     the bytes of storage KEY, which tensors share
  *
- * The pickle is read as data (pickle.h). A tensor may lie in its storage with any strides that torch allows, as the
- * transpose of another, a part of it, or a row that repeats. Values that are no tensors are passed over. Files of torch
- * before 1.6, which are no zip archives, are refused. */
+ * The pickle is read as data (pickle.h). A tensor may have any strides in its storage that torch allows: as the
+ * transpose of another, a part of it, or a row that repeats. Values that are not tensors are ignored. Files from before
+ * torch 1.6, which are not zip archives, are refused. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * view.c - strided views of checkpoint tensors: making them and reading through them; see view.h.
  *
- * Reading: a run along the last dimension is one read, and runs that touch are joined. Where the last dimension
- * is not the one that lies together in the file (a transpose), the range is read in strips along the one that
- * does, one read per element of a row, and scattered. Memory is bounded whatever the strides: a strip spans SPAN
- * elements of the file at most, and a dimension before which more than UNIT lie is not read along. */
+ * A run along the last dimension is one read, and runs that touch are joined. If the last dimension is not the
+ * contiguous one in the file (a transpose), the range is read in strips along the contiguous one, one read for each
+ * element of a row, and scattered. Memory is bounded whatever the strides: a strip spans at most SPAN elements of the
+ * file, and a dimension with more than UNIT elements before it is not read along. */
 #include <math.h>
 #include <string.h>
 #include "../libgguf/try.h"

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT
- * view.h - a checkpoint tensor looked at in another order, without moving a byte.
+ * view.h - a checkpoint tensor in another order, without moving a byte.
  *
- * Every rearrangement that a conversion needs is a strided view: dimensions, slowest first, each with a stride in
- * the source. Splitting a dimension, swapping two, taking a range, joining them again and transposing only change
- * these numbers; the elements of the output are those of the view in order. Values may change element by element
- * after that (view_op). The transforms of architecture files, arguments being expressions:
+ * Every rearrangement that a conversion needs is a strided view: dimensions, slowest first, each with a stride in the
+ * source. Splitting a dimension, swapping two, taking a range, joining them again and transposing only change these
+ * numbers; the output has the elements of the view in order. After that, values may change element by element
+ * (view_op). The transforms of architecture files, whose arguments are expressions, are:
  *
  *   permute(h)              rows of h heads from halves (rotate-half) to interleaved pairs
- *   reshape(a, b, ...)      other dimensions of the same elements in order; one may be -1
- *   swap(a, b)  transpose   two axes, counted from 0 or from the end by negative numbers; the last two
+ *   reshape(a, b, ...)      other dimensions for the same elements in order; one may be -1
+ *   swap(a, b)  transpose   exchange two axes, counted from 0, or from the end by negative numbers; the last two
  *   take(axis, from, n)     a range of one axis
- *   squeeze                 without dimensions of 1
+ *   squeeze                 remove dimensions of 1
  *   add(x)  mul(x)  exp     in float32
  *
- * After permute, or a reshape that joins dimensions which are not adjacent, axes cannot be addressed. */
+ * After permute, or a reshape that joins dimensions that are not adjacent, axes can no longer be addressed. */
 #ifndef CONVERT_VIEW_H
 #define CONVERT_VIEW_H
 #include "checkpoint.h"
@@ -24,7 +24,7 @@ struct view {
 	const struct source_tensor *t;
 	unsigned n;
 	uint64_t dim[VIEW_MAX_DIMS], stride[VIEW_MAX_DIMS], offset;     /* in elements */
-	unsigned n_shape; uint64_t shape[VIEW_MAX_DIMS];       /* what the output is called */
+	unsigned n_shape; uint64_t shape[VIEW_MAX_DIMS];       /* of the output */
 	/* shape joins what strides cannot: only reshape and element operations may follow */
 	bool joined;
 	struct view_op op[VIEW_MAX_OPS];
@@ -34,12 +34,12 @@ void view_of(struct view *v, const struct source_tensor *t);
 uint64_t view_count(const struct view *v);
 /* NULL, or what is wrong with the arguments. */
 const char *view_apply(struct view *v, const char *name, const double *arg, size_t n_args);
-/* Merges dimensions that are adjacent: call once after the last transform, dims are lost. */
+/* Merges adjacent dimensions. To be called once, after the last transform; dims are lost. */
 void view_coalesce(struct view *v);
-/* Reads run at unit elements: a view that is read across its order wants ranges that are multiples of this. */
+/* The unit of reads: if a view is read across its order, ranges should be multiples of this many elements. */
 uint64_t view_unit(const struct view *v);
 bool view_crosswise(const struct view *v);
-/* Raw elements [from, from+n) of a coalesced view into to[]. work: view_work_bytes. */
+/* Reads raw elements [from, from+n) of a coalesced view into to[]. work: view_work_bytes. */
 size_t view_work_bytes(const struct view *v, uint64_t n);
 enum ggu_status view_read(const struct view *v, const struct checkpoint *c, uint64_t from, uint64_t n, void *to,
 	void *work, struct ggu_error *err);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * zip.c - the directory of a zip archive and where its members' data lie; see zip.h.
+ * zip.c - the directory of a zip archive and where its members' data is; see zip.h.
  *
- * The end record stands in the last 64 KiB, before a comment. Where one of its fields is full of ones, the 64-bit
- * record that a locator just before it names has the real one; likewise in a directory entry, whose extra field 1
- * then has the 64-bit numbers, in a fixed order, of those that are full of ones. */
+ * The end record is in the last 64 KiB, followed by a comment. If one of its fields is all ones, the value is in the
+ * 64-bit record named by a locator just before the end record. Likewise, extra field 1 of a directory entry has the
+ * 64-bit values of those fields that are all ones, in a fixed order. */
 #include <stdlib.h>
 #include <string.h>
 #include <zlib.h>

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
- * zip.h - find a member of a zip archive whose bytes are stored as they are, as torch.save stores them.
+ * zip.h - find a member of a zip archive whose bytes are stored uncompressed, as torch.save stores them.
  *
  *   member, member, ... | central directory | [zip64 end] | end
  *   member: "PK\3\4", 26 bytes of fields, name, extra field, data
  *
- * The directory at the end counts; a member's own header must agree with it in name. Compressed, encrypted and
- * split archives are refused. Source of the format: APPNOTE.TXT 6.3.10 of PKWARE. */
+ * The directory at the end is authoritative; the name in a member's own header must agree with it. Compressed,
+ * encrypted and split archives are refused. Source of the format: APPNOTE.TXT 6.3.10 of PKWARE. */
 #ifndef CONVERT_ZIP_H
 #define CONVERT_ZIP_H
 #include "../libgguf/ggu.h"
@@ -24,9 +24,9 @@ void zip_close(struct zip *z);
 size_t zip_count(const struct zip *z);
 const struct zip_member *zip_at(const struct zip *z, size_t i);                 /* sorted by name */
 const struct zip_member *zip_find(const struct zip *z, const char *name);       /* NULL: there is none */
-/* The byte of the file where the member's data begins; all of it lies in the file. */
+/* Finds the byte of the file where the member's data begins, and checks that all of it is inside the file. */
 enum ggu_status zip_data(const struct zip *z, const struct zip_member *m, uint64_t *offset, struct ggu_error *err);
-/* The member's data in memory, its CRC checked; at most max bytes. The caller frees. */
+/* Reads the member's data, at most max bytes, into memory and checks its CRC. The caller frees it. */
 enum ggu_status zip_slurp(const struct zip *z, const struct zip_member *m, size_t max, unsigned char **data,
 	struct ggu_error *err);
 

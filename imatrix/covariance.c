@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT
- * covariance.c - the sums of x xT over a weight's inputs x, as far as they are kept: blocks on the diagonal, lower
+ * covariance.c - the sums of x xT over a weight's inputs x, as far as they are kept: blocks on the diagonal, as lower
  * triangles.
  *
- * Weights that are multiplied with the same input share one matrix, which is named after the first of them: a call
- * whose numbers are those of the call before it (by shape and a hash of HASHED of its tokens) adds nothing.
+ * Weights with the same input share one matrix, which is named after the first of them: a call with the same numbers as
+ * the previous one (by shape and a hash of HASHED of its tokens) adds nothing.
  *
- * One token of `every` in a window is taken, and counts root*root times, the first of them more (imatrix_sample); by
- * their inputs' size, not its square (imatrix_moderate).
+ * One token of `every` in a window is used and counts root*root times, the first of them more (imatrix_sample). Tokens
+ * count by the size of their inputs, not by its square (imatrix_moderate).
  *
- * Tokens are summed by stretches of TOKENS, each a product in whole numbers (quant/gram.h) added to the sum so far;
- * fewer are copied and wait for more. Stretches are counted from the beginning of a window, whose end imatrix_flush
- * tells, so that neither batches nor threads change a bit. */
+ * Tokens are summed in stretches of TOKENS: the product of a stretch is computed in integers (quant/gram.h) and added
+ * to the sum. Fewer tokens are copied and wait for more. Stretches are counted from the beginning of a window, at whose
+ * end imatrix_flush is called, so neither batches nor threads change a bit. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

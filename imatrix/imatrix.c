@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * imatrix.c - the matrix in memory: entries sorted by name, sums of squares in twice the digits of double.
+ * imatrix.c - the matrix in memory: entries sorted by name, sums of squares with twice the digits of a double.
  *
- * A column's sum is one chain of additions in token order, whatever the batches and threads were: threads
- * cut columns, never tokens. The digits beyond double are what lets the sums of several processes, each of a part of
- * the text, be added to the bytes of one run. */
+ * A column's sum is one chain of additions in the order of the tokens, whatever the batches and threads: threads divide
+ * columns, never tokens. Thanks to the additional digits, the sums of several processes, each for a part of the text,
+ * add up to exactly the bytes of a single run. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

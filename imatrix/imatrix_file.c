@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * imatrix_file.c - which of the two forms a file has: GGUF (imatrix_gguf.c) or the older one (imatrix_dat.c).
  *
- * What is neither, or another GGUF than a matrix, is refused by its first bytes, however long it is. A GGUF in a file
- * is not read as a whole: its covariances may be many times the rest. One in a pipe is, once its header is known to be
- * a matrix's. */
+ * Anything else, including a GGUF that is not a matrix, is refused by its first bytes, however long it is. A GGUF file
+ * is not read as a whole, as its covariances may be many times larger than the rest; a GGUF in a pipe is, once its
+ * header is known to be that of a matrix. */
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>

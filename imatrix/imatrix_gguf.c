@@ -10,9 +10,9 @@
  *   NAME.in_cov_n F32 [1] or [1, n_mat]           tokens seen
  *   gguf-utils.imatrix.block u32                  columns of a block of every in_cov, at most
  *   gguf-utils.imatrix.shared [str]               pairs: a weight, and the one whose in_cov is its too
- * Programs that know nothing of the last four pass them over.
- * A checkpoint is the same with sums and counts in F64, and NAME.in_sum2_rest, F64, what rounding took from the sums,
- * so that going on from it loses nothing; both are read. */
+ * Programs that do not know the last four ignore them.
+ * A checkpoint is the same with sums and counts in F64, and with NAME.in_sum2_rest, F64, the rounding errors of the
+ * sums, so that resuming from it loses nothing; both are read. */
 #include <float.h>
 #include <math.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * belt.c - see belt.h. Items are numbered; item i is in slot i mod n. Every thread of the pool runs `serve` until
- * nothing is left to take; what it then leaves behind is put by the thread that is at the putting station. */
+ * nothing is left to take. Items still waiting then are put by the thread that is at the putting station. */
 #include <pthread.h>
 #include <stdlib.h>
 #include "belt.h"

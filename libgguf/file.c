@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * file.c - what an open GGUF tells about itself. */
+ * file.c - the accessors of an open GGUF. */
 #include <stdlib.h>
 #include "internal.h"
 

@@ -5,15 +5,14 @@
  *
  *   "GGUF" version n_tensors n_kv | key type value ... | name n_dims ne[] type offset ... | pad | data
  *
- * Versions 2 and 3, little and big endian, are read; version 3 little endian is written.
- * Whatever the source's byte order, everything this library hands out is in host order
- * (metadata) and little-endian (tensor data).
+ * Versions 2 and 3, little and big endian, are read; version 3, little endian, is written. Whatever the byte order of
+ * the source, everything that this library returns is in host order (metadata) or little-endian (tensor data).
  *
- * Errors: functions that can fail return enum ggu_status, GGU_OK = 0, and fill *err unless err is
- * NULL. Out-parameters stay untouched on failure. Nothing here prints, exits or aborts.
- * Strings from a file are bytes with a length and may hold NUL; names and keys also end in a NUL
- * that the length does not count.
- * Threads: distinct objects may be used from distinct threads; a const object from several. */
+ * Errors: functions that can fail return enum ggu_status, GGU_OK = 0, and fill *err unless err is NULL. Out-parameters
+ * are not changed on failure. Nothing here prints, exits or aborts. Strings from a file are bytes with a length and may
+ * contain NUL; names and keys also end in a NUL that the length does not count.
+ *
+ * Threads: different objects may be used from different threads, and a const object from several. */
 #ifndef GGU_H
 #define GGU_H
 #include <stdbool.h>
@@ -23,7 +22,7 @@
 extern "C" {
 #endif
 #if defined __GNUC__
-#pragma GCC visibility push(default)    /* what is declared here is exported, and nothing else */
+#pragma GCC visibility push(default)    /* exactly what is declared here is exported */
 #endif
 
 #define GGU_VERSION_MAJOR 0
@@ -40,9 +39,9 @@ enum ggu_status {
 	GGU_ERR_IO,             /* a system call failed: sys_errno says how */
 	GGU_ERR_TRUNCATED,      /* the source ends inside something */
 	GGU_ERR_FORMAT,         /* the bytes break a rule of the format */
-	GGU_ERR_UNSUPPORTED,    /* well-formed, but not something we read */
+	GGU_ERR_UNSUPPORTED,    /* well-formed, but not supported */
 	GGU_ERR_MISSING,        /* no such key, tensor or file */
-	GGU_ERR_TYPE,           /* the key is there with another type */
+	GGU_ERR_TYPE,           /* the key exists with another type */
 	GGU_ERR_RANGE,          /* an argument or a number out of range */
 	GGU_ERR_STATE           /* calls in the wrong order */
 };
@@ -53,14 +52,14 @@ enum ggu_rule {
 	GGU_RULE_MAGIC,
 	GGU_RULE_VERSION,
 	GGU_RULE_CUT,           /* the header, or something in it, extends past the end of the file */
-	GGU_RULE_COUNT,         /* more pairs or tensors are promised than the file has room for */
-	GGU_RULE_KEY,           /* empty, or holds NUL */
+	GGU_RULE_COUNT,         /* more pairs or tensors than the file has room for */
+	GGU_RULE_KEY,           /* empty, or contains NUL */
 	GGU_RULE_KEY_TWICE,
 	GGU_RULE_VALUE_TYPE,
 	GGU_RULE_BOOL,          /* neither 0 nor 1 */
 	GGU_RULE_DEPTH,         /* of nested arrays */
 	GGU_RULE_ALIGNMENT,
-	GGU_RULE_NAME,          /* of a tensor: empty, holds NUL; a name or key that is too long */
+	GGU_RULE_NAME,          /* of a tensor: empty or contains NUL; a name or key that is too long */
 	GGU_RULE_NAME_TWICE,
 	GGU_RULE_DIMS,
 	GGU_RULE_SIZE,          /* elements or bytes overflow */
@@ -72,9 +71,9 @@ enum ggu_rule {
 	GGU_RULE_SPLIT          /* shards that do not belong together */
 };
 
-/* Where and what. offset is the first byte of the offending field; GGU_NO_OFFSET where there is
- * none (a JSON file, an argument). where: key, tensor name or path of a JSON key, or "". file:
- * the file inside a checkpoint folder or the shard, or "" for the one the caller named. */
+/* Where and what. offset is the first byte of the offending field, GGU_NO_OFFSET if there is none (a JSON file, an
+ * argument). where: a key, the name of a tensor or the path of a JSON key, or "". file: the file inside a checkpoint
+ * folder or the shard, or "" for the file that the caller named. */
 #define GGU_NO_OFFSET UINT64_MAX
 struct ggu_error {
 	enum ggu_status code;
@@ -82,8 +81,8 @@ struct ggu_error {
 	uint32_t source;        /* shard, from 0 */
 	uint64_t offset;
 	int sys_errno;          /* with GGU_ERR_IO, else 0 */
-	char where[128];        /* shortened if need be, always terminated; not masked for terminals */
-	char file[128];         /* its end if it is longer: "...part/model.gguf" */
+	char where[128];        /* truncated if necessary, always terminated; not masked for terminals */
+	char file[128];         /* only its end if it is too long: "...part/model.gguf" */
 	char what[160];         /* a phrase: "string of 9000 bytes extends past the end of the file" */
 };
 /* Fills *err if err is not NULL and returns code, so that `return ggu_fail(err, ...)` works. */
@@ -92,12 +91,12 @@ __attribute__((format(printf, 5, 6)))
 #endif
 enum ggu_status ggu_fail(struct ggu_error *err, enum ggu_status code, uint64_t offset, const char *where,
 	const char *what, ...);
-/* The commonest of all. */
+/* The most common failure. */
 static inline enum ggu_status ggu_no_memory(struct ggu_error *err)
 {
 	return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory");
 }
-/* Sets err->file; of a longer name the end is kept. err may be NULL. */
+/* Sets err->file, to the end of the name if it is too long. err may be NULL. */
 void ggu_error_file(struct ggu_error *err, const char *name);
 const char *ggu_status_name(enum ggu_status code);      /* "truncated" */
 
@@ -160,7 +159,7 @@ const struct ggu_kv *ggu_kv_sub(const struct ggu_kv *kv, size_t i);
 /* Packed items of a numeric array in host order, ggu_kv_n of them; NULL for strings and nested ones. */
 const void *ggu_kv_data(const struct ggu_kv *kv);
 
-/* By key: false if absent or of another sort. *v keeps its value then, so a default may stand in it. */
+/* By key: false if it is absent or of another sort. *v then keeps its value, which may be a default. */
 bool ggu_meta_uint(const struct ggu_meta *m, const char *key, uint64_t *v);
 bool ggu_meta_int(const struct ggu_meta *m, const char *key, int64_t *v);
 bool ggu_meta_float(const struct ggu_meta *m, const char *key, double *v);
@@ -169,9 +168,9 @@ bool ggu_meta_str(const struct ggu_meta *m, const char *key, struct ggu_str *v);
 
 enum ggu_status ggu_meta_copy(struct ggu_meta **to, const struct ggu_meta *from);
 
-/* Set: replaces in place or appends; data is copied. On failure nothing is changed: GGU_ERR_NOMEM; GGU_ERR_TYPE where
- * t is not of the function's sort (integers, floats); GGU_ERR_RANGE for a value that t cannot hold, a bool that is
- * neither 0 nor 1, and a key that is empty, holds NUL or is longer than 65535 bytes. */
+/* Setters replace in place or append; data is copied. On failure nothing is changed. GGU_ERR_NOMEM: out of memory.
+ * GGU_ERR_TYPE: t is not of the function's sort (integers, floats). GGU_ERR_RANGE: a value that t cannot represent, a
+ * bool that is neither 0 nor 1, or a key that is empty, contains NUL or is longer than 65535 bytes. */
 enum ggu_status ggu_meta_set_uint(struct ggu_meta *m, const char *key, enum ggu_kv_type t, uint64_t v);
 enum ggu_status ggu_meta_set_int(struct ggu_meta *m, const char *key, enum ggu_kv_type t, int64_t v);
 enum ggu_status ggu_meta_set_float(struct ggu_meta *m, const char *key, enum ggu_kv_type t, double v);
@@ -183,14 +182,13 @@ enum ggu_status ggu_meta_set_strs(struct ggu_meta *m, const char *key, const str
 /* An array of n arrays, each a copy of another pair's value. */
 enum ggu_status ggu_meta_set_arrays(struct ggu_meta *m, const char *key, const struct ggu_kv *const *items, size_t n);
 enum ggu_status ggu_meta_set_kv(struct ggu_meta *m, const struct ggu_kv *kv);   /* a copy of another meta's pair */
-bool ggu_meta_remove(struct ggu_meta *m, const char *key);      /* false: was not there */
+bool ggu_meta_remove(struct ggu_meta *m, const char *key);      /* false: there was none */
 /* The pair keeps its place. GGU_ERR_MISSING: no such key; GGU_ERR_STATE: another pair has the new one. */
 enum ggu_status ggu_meta_rename(struct ggu_meta *m, const char *key, const char *to);
 
 /* ---- reading ---- */
 
-/* Stands in the place of "GGUF" while a header is replaced in place: a file that begins so is refused with
- * GGU_ERR_STATE. */
+/* Replaces "GGUF" while a header is edited in place. A file that begins with it is refused with GGU_ERR_STATE. */
 #define GGU_EDIT_MAGIC "GGUe"
 
 struct ggu_file;        /* one GGUF, in one file or in shards */
@@ -208,11 +206,11 @@ struct ggu_tensor {
 };
 static inline uint64_t ggu_tensor_rows(const struct ggu_tensor *t) { return t->ne[1]*t->ne[2]*t->ne[3]; }
 
-/* Opens and checks the whole header. path "-" is standard input, from where it stands. A file named as
- * shard 1 of N opens all N as one: metadata of shard 1 without split.*, tensors in shard order.
- * A pipe is read up to the end of the header; its data can be read once, in file order.
- * Refused with a byte offset: whatever breaks the rules of gguf(5), among them duplicate keys and
- * names, unknown types, overlapping, misaligned or missing data. */
+/* Opens a file and checks its whole header. Path "-" is standard input, from its current position. If the name is that
+ * of a shard of N, all N are opened as one: metadata of shard 1 without split.*, tensors in the order of the shards. A
+ * pipe is read up to the end of the header; its data can be read once, in the order of the file. A file that breaks a
+ * rule of gguf(5) is refused with a byte offset: duplicate keys and names, unknown types, overlapping, misaligned or
+ * missing data. */
 enum ggu_status ggu_open(struct ggu_file **f, const char *path, struct ggu_error *err);
 
 enum {
@@ -223,11 +221,11 @@ struct ggu_open_options {
 	/* the GGUF begins at this byte; every offset counts from there. 0 for shards read as one */
 	uint64_t base;
 	unsigned flags;         /* GGU_OPEN_* */
-	/* If not NULL, called for every defect, in order, and reading goes on as far as it can. What has a defect of
-	 * its own (a key twice, an unknown type) is left out of metadata and table; a tensor whose data is
-	 * misaligned, overlaps or is missing stays. After a header that is cut short ggu_file_is_cut tells so, and no
-	 * data can be read. What is no GGUF of a known version, an input/output error and lack of memory still are
-	 * failures of the open. */
+	/* If not NULL, called for every defect, in order; reading continues as far as it can. A pair or tensor with a
+	 * defect of its own (a duplicate key, an unknown type) is left out of metadata and table; a tensor whose data
+	 * is misaligned, overlaps or is missing stays. If the header is truncated, ggu_file_is_cut returns true, and no
+	 * data can be read. Opening still fails for anything that is not a GGUF of a known version, for input/output
+	 * errors and if memory runs out. */
 	void (*defect)(void *ctx, const struct ggu_error *err);
 	void *defect_ctx;
 	uint64_t reserved[4];   /* 0 */
@@ -235,7 +233,7 @@ struct ggu_open_options {
 /* As ggu_open; options may be NULL. */
 enum ggu_status ggu_open_path(struct ggu_file **f, const char *path, const struct ggu_open_options *options,
 	struct ggu_error *err);
-/* fd stays the caller's and must outlive f. Its position matters for pipes only. */
+/* fd stays the caller's and must outlive f. Its position matters only for pipes. */
 enum ggu_status ggu_open_fd(struct ggu_file **f, int fd, const struct ggu_open_options *options, struct ggu_error *err);
 /* bytes must outlive f. */
 enum ggu_status ggu_open_memory(struct ggu_file **f, const void *bytes, size_t n,
@@ -243,11 +241,11 @@ enum ggu_status ggu_open_memory(struct ggu_file **f, const void *bytes, size_t n
 
 /* Bytes from wherever the caller has them. */
 struct ggu_source {
-	/* Up to n bytes from byte `at` on, at < bytes; *got 0 is the end. Returns GGU_OK or what ggu_fail does.
-	 * Called from several threads at once if ggu_read is. */
+	/* Reads up to n bytes from byte `at` on, at < bytes; *got 0 is the end. Returns GGU_OK or what ggu_fail
+	 * returns. Called from several threads at once if ggu_read is. */
 	enum ggu_status (*pread)(void *ctx, uint64_t at, void *to, size_t n, size_t *got, struct ggu_error *err);
 	void *ctx;
-	uint64_t bytes;         /* in all; UINT64_MAX if that is not known */
+	uint64_t bytes;         /* in all; UINT64_MAX: unknown */
 };
 /* *source is copied; its ctx must outlive f. */
 enum ggu_status ggu_open_source(struct ggu_file **f, const struct ggu_source *source,
@@ -262,7 +260,7 @@ uint64_t ggu_file_data_offset(const struct ggu_file *f, uint32_t source);       
 uint32_t ggu_file_n_sources(const struct ggu_file *f);
 uint64_t ggu_file_header_bytes(const struct ggu_file *f, uint32_t source);      /* without the padding after it */
 uint64_t ggu_file_data_end(const struct ggu_file *f, uint32_t source);  /* after the last tensor's last byte */
-/* From the base on; UINT64_MAX where that is not known, as of a pipe. */
+/* From the base on; UINT64_MAX: unknown, as for a pipe. */
 uint64_t ggu_file_bytes(const struct ggu_file *f, uint32_t source);
 bool ggu_file_is_cut(const struct ggu_file *f);                         /* see struct ggu_open_options */
 const char *ggu_file_source_name(const struct ggu_file *f, uint32_t source);
@@ -271,9 +269,9 @@ size_t ggu_file_n_tensors(const struct ggu_file *f);
 const struct ggu_tensor *ggu_file_tensor(const struct ggu_file *f, size_t i);   /* in table order */
 const struct ggu_tensor *ggu_file_find(const struct ggu_file *f, const char *name);     /* NULL: none */
 
-/* n bytes of t from byte `from` of its data on. A seekable source is read with pread, from any
- * thread; a pipe only forward (GGU_ERR_STATE otherwise). Big-endian data is swapped: `from` and n
- * then are whole blocks. */
+/* Reads n bytes of t from byte `from` of its data on. A seekable source is read with pread, from any thread; a pipe can
+ * only be read forward (GGU_ERR_STATE otherwise). Big-endian data is swapped, and `from` and n must be whole blocks of
+ * it. */
 enum ggu_status ggu_read(const struct ggu_file *f, const struct ggu_tensor *t, uint64_t from, void *to, size_t n,
 	struct ggu_error *err);
 /* The i-th tensor in the order of the data (offsets), the order a pipe delivers. */
@@ -288,49 +286,50 @@ struct ggu_part {
 };
 /* part_weights: a positive multiple of 256. */
 enum ggu_status ggu_walk_new(struct ggu_walk **w, const struct ggu_file *f, size_t part_weights, struct ggu_error *err);
-/* The parts of t come next, from its first on. */
+/* Continues with the parts of t, from its first on. */
 void ggu_walk_to(struct ggu_walk *w, const struct ggu_tensor *t);
 enum ggu_status ggu_walk_next(struct ggu_walk *w, struct ggu_part *part, struct ggu_error *err);
 void ggu_walk_free(struct ggu_walk *w);
 
-/* The tensor's bytes in a read-only map, valid until ggu_close. GGU_ERR_UNSUPPORTED for pipes,
- * big-endian files and sources of the caller's. A file that shrinks while mapped kills the process with SIGBUS:
- * programs that map say so. */
+/* The tensor's bytes in a read-only mapping, valid until ggu_close. GGU_ERR_UNSUPPORTED: a pipe, a big-endian file or a
+ * source of the caller's. If the file is truncated while it is mapped, the process is killed by SIGBUS; programs that
+ * map files should report that. */
 enum ggu_status ggu_map(struct ggu_file *f, const struct ggu_tensor *t, const void **p, struct ggu_error *err);
 
 /* ---- writing ---- */
 
-/* Where bytes go, in order, in large pieces: the writer keeps up to 2 MB back. Returns GGU_OK or what ggu_fail does. */
+/* Receives bytes in order, in large pieces: the writer buffers up to 2 MB. Returns GGU_OK or what ggu_fail returns. */
 struct ggu_sink {
 	enum ggu_status (*write)(void *ctx, const void *p, size_t n, struct ggu_error *err);
 	void *ctx;
 };
 struct ggu_sink ggu_sink_fd(const int *fd);     /* *fd must outlive it */
-/* Memory that grows; start with all 0, free p in the end. */
+/* Memory that grows. Start with all 0; free p at the end. */
 struct ggu_memory { unsigned char *p; size_t n, room; };
 struct ggu_sink ggu_sink_memory(struct ggu_memory *to);
 
-/* A writer emits one GGUF to a file descriptor or a sink, front to back, never seeking:
- *   new, add every tensor, begin (writes the header), data of all tensors in the order of their offsets, end. */
+/* A writer writes one GGUF to a file descriptor or a sink, front to back, never seeking. Call ggu_writer_new,
+ * ggu_writer_add for every tensor, ggu_writer_begin (writes the header), ggu_writer_data for the data of all tensors in
+ * the order of their offsets, and ggu_writer_end. */
 struct ggu_writer;
 /* meta is copied. Alignment: general.alignment in meta (a power of two, 8 to 2^20), else 32. */
 enum ggu_status ggu_writer_new(struct ggu_writer **w, const struct ggu_meta *meta, struct ggu_error *err);
-/* The next entry of the table. Its data lies after that of the tensors so far. */
+/* Adds an entry to the table. Its data comes after that of all tensors so far. */
 enum ggu_status ggu_writer_add(struct ggu_writer *w, const char *name, uint32_t n_dims, const uint64_t *ne,
 	uint32_t type, struct ggu_error *err);
 /* The same with an offset in the data section, a multiple of the alignment; gaps are filled with zeros. Tensors may not
- * overlap: ggu_writer_begin and ggu_writer_header say so. */
+ * overlap: ggu_writer_begin and ggu_writer_header fail if they do. */
 enum ggu_status ggu_writer_add_at(struct ggu_writer *w, const char *name, uint32_t n_dims, const uint64_t *ne,
 	uint32_t type,
 	uint64_t offset, struct ggu_error *err);
 /* After the last add: size of the header with the padding after it, and of the whole file. */
 uint64_t ggu_writer_header_bytes(const struct ggu_writer *w);
 uint64_t ggu_writer_file_bytes(const struct ggu_writer *w);
-/* The header alone, padding included; the writer stays as it is. */
+/* Writes only the header, including padding; the writer is not changed. */
 enum ggu_status ggu_writer_header(const struct ggu_writer *w, const struct ggu_sink *to, struct ggu_error *err);
 enum ggu_status ggu_writer_begin(struct ggu_writer *w, int fd, struct ggu_error *err);
 enum ggu_status ggu_writer_begin_sink(struct ggu_writer *w, const struct ggu_sink *to, struct ggu_error *err);
-/* The next n bytes of data; pads after each tensor by itself. */
+/* Writes the next n bytes of data. Padding is added after each tensor. */
 enum ggu_status ggu_writer_data(struct ggu_writer *w, const void *p, size_t n, struct ggu_error *err);
 /* Checks that every byte was given and flushes. Does not close or sync fd. */
 enum ggu_status ggu_writer_end(struct ggu_writer *w, struct ggu_error *err);
@@ -338,12 +337,12 @@ void ggu_writer_free(struct ggu_writer *w);
 
 /* ---- importance ---- */
 
-/* How much each column of a weight matters when it is quantized: the mean square of its activations, as importance
- * matrices have it. A tensor of several matrices (experts) has one row of them for each, or one for all. */
+/* How much each column of a weight matters when it is quantized: the mean square of its activations, as in importance
+ * matrices. A tensor of several matrices (experts) has one row of them for each matrix, or one for all. */
 struct ggu_importance {
-	/* Sizes of what is known about a tensor; false: nothing. */
+	/* The sizes of the importances of a tensor; false: there are none. */
 	bool (*find)(void *ctx, const char *tensor, size_t *n_in, size_t *n_mat);
-	/* to[n_in] of a matrix; false, and 1 everywhere, if no token reached it. By one thread at a time. */
+	/* Fills to[n_in] for a matrix; false, and 1 everywhere, if no token reached it. One thread at a time. */
 	bool (*get)(void *ctx, const char *tensor, size_t matrix, float *to);
 	void *ctx;
 };

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
- * hold.c - all tensors' bytes in memory, before they are asked for by ggu_map.
+ * hold.c - the bytes of all tensors in memory, before ggu_map is called.
  *
- * A copy lies in memory of the file's size, at the file's offsets, so that everything else takes it for a map. Each
- * worker reads its stretch of every tensor itself: where there are several nodes of memory the system then puts it
- * beside the worker, which later takes the same stretch of a product's tasks (GGU_TAKE_OWN, _NEAR). Of a map, which is
- * the system's file cache, the stretches are only looked at, and only if there are several nodes: what was in the
- * cache already stays where it is. */
+ * A copy is in memory of the file's size, at the file's offsets, so that all other code can treat it as a mapping. Each
+ * worker itself reads its stretch of every tensor: with several memory nodes, the system then places the stretch near
+ * the worker, which later takes the same stretch of a product's tasks (GGU_TAKE_OWN, _NEAR). Of a mapping, which is the
+ * system's file cache, the stretches are only touched, and only if there are several nodes; what was in the cache
+ * before stays where it is. */
 #include <stdlib.h>
 #include <sys/mman.h>
 #include "internal.h"

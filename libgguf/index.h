@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * index.h - names to positions in a list of the caller's, by hash. Not installed.
+ * index.h - finds the positions of names in a list of the caller's, by hash. Not installed.
  *
- * For lists whose names come from a file: no file can be made whose names collide, and a look-up takes as long in a
- * list of a million names as in one of ten. The list may move, and grow at its end. */
+ * It is for lists whose names come from a file: nobody can make a file whose names all collide, and a look-up takes as
+ * long in a list of a million names as in one of ten. The list may move, and grow at its end. */
 #ifndef GGU_INDEX_H
 #define GGU_INDEX_H
 #include "ggu.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * internal.h - what the files of libggu share and nobody else sees: the cursor over a source, and the insides
- * of the public structs. */
+ * internal.h - what the files of libggu share and no other code sees: the cursor over a source, and the insides of the
+ * public structs. */
 #ifndef GGU_INTERNAL_H
 #define GGU_INTERNAL_H
 #include <pthread.h>
@@ -11,7 +11,7 @@
 #include "pool.h"
 #include "try.h"
 
-/* The rule that err, just filled, is about; returns status. */
+/* Sets the rule that err, just filled, is about; returns status. */
 static inline enum ggu_status ggu_rule(struct ggu_error *err, enum ggu_rule rule, enum ggu_status status)
 {
 	if (err)
@@ -23,7 +23,7 @@ enum {
 	GGU_KEY_MAX = 65535,            /* bytes of a key or tensor name; the specification's bound for keys */
 	GGU_ARRAY_DEPTH_MAX = 8,
 	GGU_ALIGN_DEFAULT = 32,
-	GGU_ALIGN_MIN = 8,              /* the specification wants a multiple of 8 */
+	GGU_ALIGN_MIN = 8,              /* the specification requires a multiple of 8 */
 	GGU_ALIGN_MAX = 1 << 20
 };
 
@@ -47,7 +47,7 @@ struct ggu_shard {
 	int fd;                         /* -1: memory or a source */
 	bool own_fd, seekable, big;
 	bool cut;                       /* the header ended before its end (only with a defect callback) */
-	uint64_t base, size;            /* size: from the base on; UINT64_MAX: not known, as of a pipe */
+	uint64_t base, size;            /* size: from the base on; UINT64_MAX: unknown, as for a pipe */
 	uint32_t version, alignment;
 	uint64_t header_bytes;          /* without padding */
 	uint64_t data_offset;
@@ -63,19 +63,19 @@ enum { GGU_BUF_BYTES = 1 << 18 };
 bool ggu_wait(int fd, int events);
 /* One read of at most n bytes, by a call that was not interrupted; -1 and errno if it fails. */
 ssize_t ggu_read_some(int fd, void *to, size_t n);
-/* The bytes of s, which is empty but for fd -1. A path may be "-", standard input from where it stands. */
+/* Set the source of s, which is empty except for fd -1. Path "-" is standard input from its current position. */
 enum ggu_status ggu_shard_of_path(struct ggu_shard *s, const char *path, uint64_t base, struct ggu_error *err);
 enum ggu_status ggu_shard_of_fd(struct ggu_shard *s, int fd, uint64_t base, struct ggu_error *err);
 void ggu_shard_of_memory(struct ggu_shard *s, const void *bytes, size_t n, uint64_t base);
 void ggu_shard_of_source(struct ggu_shard *s, const struct ggu_source *from, uint64_t base);
 void ggu_shard_close(struct ggu_shard *s);
-/* Bytes [at, at+n) of what can seek; *got < n only at its end. */
+/* Reads bytes [at, at+n) of a seekable source; *got < n only at its end. */
 enum ggu_status ggu_shard_pread(const struct ggu_shard *s, uint64_t at, void *to, size_t n, size_t *got,
 	struct ggu_error *err);
-/* The same of a pipe, which gives each byte once. */
+/* The same for a pipe, which gives each byte only once. */
 enum ggu_status ggu_shard_read(struct ggu_shard *s, uint64_t at, void *to, size_t n, size_t *got,
 	struct ggu_error *err);
-/* Some of them, at least one unless it is the end; `at` is where a pipe stands. */
+/* Reads some of them, at least one unless at the end; `at` is a pipe's current position. */
 enum ggu_status ggu_shard_fill(struct ggu_shard *s, uint64_t at, void *to, size_t n, size_t *got,
 	struct ggu_error *err);
 
@@ -83,16 +83,16 @@ enum ggu_status ggu_shard_fill(struct ggu_shard *s, uint64_t at, void *to, size_
 
 /* What opening does with defects that leave the rest readable. */
 struct ggu_leniency {
-	void (*defect)(void *ctx, const struct ggu_error *err);         /* NULL: the first one is the end */
+	void (*defect)(void *ctx, const struct ggu_error *err);         /* NULL: opening ends at the first one */
 	void *ctx;
 	uint32_t shard;
 	const char *name;               /* of the shard */
 };
-/* status and *err if that is the end; GGU_OK where a broken rule was reported and reading goes on. */
+/* status and *err if opening must end; GGU_OK if a broken rule was reported and reading continues. */
 enum ggu_status ggu_tolerate(const struct ggu_leniency *l, enum ggu_status status, struct ggu_error *err);
 
-/* A position in a source with the bytes after it. Every getter advances or fails with
- * GGU_ERR_TRUNCATED at the first byte of what it was to read. `where` names what is being read. */
+/* A position in a source with the bytes after it. Every getter advances, or fails with GGU_ERR_TRUNCATED at the first
+ * byte of what it was to read. `where` names what is being read. */
 struct ggu_cursor {
 	struct ggu_shard *s;
 	const uint8_t *p;               /* next byte, n of them buffered */
@@ -110,9 +110,9 @@ enum ggu_status ggu_cursor_u64(struct ggu_cursor *c, uint64_t *v);
 enum ggu_status ggu_cursor_bytes(struct ggu_cursor *c, void *to, size_t n);
 /* n integers or floats of `width` bytes, in host order; n*width must not overflow. */
 enum ggu_status ggu_cursor_numbers(struct ggu_cursor *c, struct ggu_arena *a, size_t n, size_t width, void **to);
-/* A length of at most max and that many bytes, with a NUL after. */
+/* Reads a length of at most max and that many bytes, and adds a NUL. */
 enum ggu_status ggu_cursor_str(struct ggu_cursor *c, struct ggu_arena *a, size_t max, struct ggu_str *s);
-/* Hands bytes read ahead back to the source, which then stands at the cursor. */
+/* Returns bytes read ahead to the source, whose position is then that of the cursor. */
 void ggu_cursor_done(struct ggu_cursor *c);
 
 /* ---- swap.c ---- */
@@ -143,7 +143,7 @@ struct ggu_meta {
 	size_t n;
 	struct ggu_index index;
 };
-/* Appends kv, whose data already lies in the arena and whose key is new. */
+/* Appends kv, whose data is already in the arena and whose key is new. */
 enum ggu_status ggu_meta_append(struct ggu_meta *m, const struct ggu_kv *kv);
 
 /* ---- kv_read.c, table.c: the parts of a header ---- */
@@ -155,13 +155,13 @@ struct ggu_table {
 	size_t n;
 	struct ggu_index index;
 };
-/* Name, shape and type make sense, and the name is new; fills t->bytes. at: where to blame what, or all NO_OFFSET. */
+/* Checks name, shape and type, and fills t->bytes. at: the offsets to report for each of them, or all GGU_NO_OFFSET. */
 struct ggu_tensor_at { uint64_t name, n_dims, ne, type; };
 enum ggu_status ggu_tensor_check(struct ggu_tensor *t, const struct ggu_tensor_at *at, struct ggu_error *err);
 enum ggu_status ggu_table_append(struct ggu_table *x, const struct ggu_tensor *t, bool *dup);
 size_t ggu_table_find(const struct ggu_table *x, const char *name);
 void ggu_table_free(struct ggu_table *x);
-/* The next entry; one with a defect of its own is left out, if that is tolerated. */
+/* Reads the next entry; if defects are tolerated, an entry with a defect of its own is left out. */
 enum ggu_status ggu_table_read(struct ggu_cursor *c, struct ggu_table *x, uint32_t shard);
 
 /* ---- read.c, layout.c, shards.c ---- */
@@ -173,35 +173,35 @@ struct ggu_file {
 	struct ggu_shard *shard;
 	uint32_t n_shards;
 	struct ggu_open_options options;
-	pthread_mutex_t *lock;          /* of the maps and of what was read ahead of a pipe */
+	pthread_mutex_t *lock;          /* protects the mappings and what was read ahead from a pipe */
 };
 /* Reads shard i's header into *meta (new, the caller's) and appends its tensors to f. */
 enum ggu_status ggu_header_read(struct ggu_file *f, uint32_t i, struct ggu_meta **meta, struct ggu_error *err);
-/* Positions in t[n] in the order of their data, which must not overlap. */
+/* Fills order[n] with the positions of t[n] in the order of their data, which must not overlap. */
 enum ggu_status ggu_layout_order(const struct ggu_tensor *t, size_t n, size_t *order, const struct ggu_leniency *l,
 	struct ggu_error *err);
-/* Offsets of shard s's tensors, those of the table from `first` on: aligned, inside the file, each byte in one tensor
- * only. Fills f->order for them. */
+/* Checks the offsets of shard s's tensors, those of the table from `first` on: they are aligned and inside the file,
+ * and no byte is in two tensors. Fills f->order for them. */
 enum ggu_status ggu_layout_check(struct ggu_file *f, const struct ggu_shard *s, size_t first,
 	const struct ggu_leniency *l, struct ggu_error *err);
 struct ggu_leniency ggu_file_leniency(const struct ggu_file *f, uint32_t shard);
-/* By its name, path is a shard after the first one. */
+/* Does the name of path say that it is a shard after the first? */
 bool ggu_shards_begin_elsewhere(const char *path);
-/* By its metadata, it is one of several shards. */
+/* Do the metadata say that this is one of several shards? */
 bool ggu_shards_are_named(const struct ggu_meta *m);
 /* If shard 0, opened from path (NULL: not from a path), is one of several, opens and reads the others. */
 enum ggu_status ggu_shards_open(struct ggu_file *f, const char *path, struct ggu_error *err);
 
 /* ---- data.c ---- */
 
-void ggu_huge_pages(void *p, size_t n); /* if the system has some for these n bytes of a map */
+void ggu_huge_pages(void *p, size_t n); /* asks the system for them, for n bytes of a mapping */
 
 /* ---- topology.c ---- */
 
-int ggu_cpus_allowed(void);     /* cores in the calling thread's affinity mask; 0: not known */
-/* The calling thread runs on these cores alone from here on; failure is ignored. */
+int ggu_cpus_allowed(void);     /* cores in the calling thread's affinity mask; 0: unknown */
+/* Restricts the calling thread to these cores; failure is ignored. */
 void ggu_cpus_bind(const struct ggu_cpu *cpu, int n);
-/* Where the calling thread may run, to be restored, which frees it; NULL: not known. */
+/* The cores that the calling thread may use, for ggu_cpus_restore, which frees the mask; NULL: unknown. */
 struct ggu_cpu_mask *ggu_cpus_save(void);
 void ggu_cpus_restore(struct ggu_cpu_mask *m);
 

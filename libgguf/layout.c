@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * layout.c - where the data of a shard's tensors lies: held against the alignment, the end of the file and each other.
- * Gaps between tensors are allowed, as the specification does; overlaps are not. */
+ * layout.c - checks where the data of a shard's tensors is: the alignment, the end of the file, and overlaps. Gaps
+ * between tensors are allowed, as in the specification; overlaps are not. */
 #include <stdlib.h>
 #include "internal.h"
 

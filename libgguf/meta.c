@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * meta.c - ordered key/value pairs with hashed look-up.
  *
- * Pairs lie in one array, in order; keys and values in an arena. A value that is replaced stays in
- * the arena until the meta is freed: programs set a handful of keys, once. */
+ * Pairs are in one array, in order, their keys and values in an arena. A value that is replaced stays in the arena
+ * until the meta is freed, since programs set only a handful of keys, once. */
 #include <float.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: MIT
  * pool.c - threads that take the tasks of phases.
  *
- * A phase is over when its tasks are, not when every thread has come by: one that has lost its core holds nobody up
- * unless it is in the midst of a task. Tasks lie in shares, one for each thread or one for all. What is left of a
- * share is a word, in a cache line of its own, together with the number of the phase:
+ * A phase ends when its tasks are done, not when every thread has noticed: a thread that has lost its core delays the
+ * others only if it is in the middle of a task. Tasks are divided into shares, one for each thread or one for all. What
+ * is left of a share is stored in a word, in a cache line of its own, together with the number of the phase:
  *
  *   | phase, 28 bits | for its owner alone, 1 bit | tasks left, 35 bits |
  *
- * A thread takes a task by making that number one less, if the word still is what it has read. So it cannot take one of
- * a phase other than it thinks, and from then on until the task is done the phase cannot end, and what describes it
- * does not change. Who finishes the last task lays out the next phase and moves the turn.
+ * A thread takes a task by decrementing this word, if it still has the value that the thread has read. So a thread
+ * cannot take a task of another phase than it thinks. From then on until the task is done, the phase cannot end, and
+ * its description does not change. The thread that finishes the last task prepares the next phase and advances the
+ * turn.
  *
- * A thread that finds no task waits for the turn to move: it looks at it for some microseconds and then sleeps,
- * because an evaluator comes to thousands of such waits in a second but must not burn a core while it waits for a
- * user. A long look lets others have the core in between, for the thread that it waits for may be one of them. With
- * more threads than cores looking only steals time, so they sleep at once. Nobody pays for waking unless somebody
- * sleeps. */
+ * A thread that finds no task waits for the turn to advance. It spins for some microseconds and then sleeps, because an
+ * evaluator comes to thousands of such waits a second but must not burn a core while it waits for a user. If it spins
+ * for long it yields its core in between, as the thread that it waits for may need it. With more threads than cores
+ * spinning only steals time, so threads sleep at once. Waking costs nothing unless a thread sleeps. */
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>

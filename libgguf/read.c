@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * read.c - opens a GGUF and checks its whole header.
  *
- * A header is read by one cursor, front to back: fixed part, key/value pairs, table. Then the tensors' places are
- * checked (layout.c). The first defect is the end, unless the caller wants to hear of all of them: then what has a
- * defect of its own is left out, and a header that cannot be read further ends where that shows. */
+ * One cursor reads the header front to back: fixed part, key/value pairs, table. Then layout.c checks where the
+ * tensors' data is. Opening ends at the first defect, unless the caller asked for all of them: then a pair or tensor
+ * with a defect of its own is left out, and reading ends where the header cannot be understood any further. */
 #include <stdlib.h>
 #include <string.h>
 #include "internal.h"

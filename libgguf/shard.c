@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * shard.c - one file of a GGUF, wherever its bytes come from: a descriptor, memory, the caller's functions, a pipe.
  *
- * All positions count from the shard's base, the byte of the source where the GGUF begins. What can seek is read by
- * ggu_shard_pread, from any thread; a pipe by ggu_shard_read, forward only, through what was read ahead of the
- * header. */
+ * All positions count from the shard's base, the byte of the source where the GGUF begins. ggu_shard_pread reads
+ * seekable sources, from any thread. ggu_shard_read reads pipes, only forward, beginning with what was read ahead of
+ * the header. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>

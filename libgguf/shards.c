@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * shards.c - NAME-00001-of-0000N.gguf and its fellows, read as one file.
+ * shards.c - NAME-00001-of-0000N.gguf and the other shards, read as one file.
  *
- * Whichever shard is named, all N are opened. Their names are that name with other digits: nothing
- * inside a file takes part in forming a path. What each says (split.no from 0, split.count,
- * split.tensors.count over all) must agree with the names and with the tensors found. */
+ * Whichever shard is named, all N are opened. Their names are the given name with other digits: no path is formed from
+ * the contents of a file. What each shard says (split.no from 0, split.count, split.tensors.count over all) must agree
+ * with the names and with the tensors found. */
 #include <stdlib.h>
 #include <string.h>
 #include "internal.h"

@@ -10,7 +10,7 @@
 
 static inline bool text_starts(const char *s, const char *with) { return !strncmp(s, with, strlen(with)); }
 
-/* The same of n bytes, which need not end in a NUL. */
+/* The same for n bytes, which need not end in a NUL. */
 static inline bool text_is(const void *p, size_t n, const char *s) { return n == strlen(s) && !memcmp(p, s, n); }
 static inline bool text_begins(const void *p, size_t n, const char *with)
 {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
- * topology.c - which cores there are, how they differ and which memory lies beside them; and staying on some.
+ * topology.c - which cores there are, how they differ and which memory is near them; and restricting threads to some.
  *
- * Linux tells it in files below /sys/devices/system:
+ * Linux reports it in files below /sys/devices/system:
  *   cpu/online                               "0-3,6"
  *   cpu/cpuN/topology/thread_siblings_list   those of one physical core
- *   cpu/cpuN/cpu_capacity                    1024 for the fastest; of cores of several kinds
+ *   cpu/cpuN/cpu_capacity                    1024 for the fastest; if there are cores of several kinds
  *   cpu/cpuN/cpufreq/cpuinfo_max_freq        kHz
- *   node/online, node/nodeM/cpulist          nodes of memory with their cores
- * What is missing there counts as equal for all. Source: Documentation/ABI/stable/sysfs-devices-system-cpu,
+ *   node/online, node/nodeM/cpulist          memory nodes with their cores
+ * What is missing there is taken to be equal for all cores. Source: Documentation/ABI/stable/sysfs-devices-system-cpu,
  * sysfs-devices-node and testing/sysfs-devices-system-cpu of Linux. */
 #include <limits.h>
 #include <sched.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * try.h - forwards a failure: returns what x came to, unless that is GGU_OK. Not installed. */
+ * try.h - passes on a failure: TRY(x) returns the status of x from the function, unless it is GGU_OK. Not installed. */
 #ifndef GGU_TRY_H
 #define GGU_TRY_H
 #include "ggu.h"

@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: MIT
- * whole.h - bytes that come once and in order (of a file, a pipe, an archive) and are wanted in memory. Not installed.
+ * whole.h - reads bytes that come once and in order (from a file, a pipe, an archive) into memory. Not installed.
  *
- * Nothing is read beyond what was asked for, and memory grows with what came, not with what was asked for: a claim of a
- * file about its size costs nothing. */
+ * It reads nothing beyond what was requested, and memory grows with what has arrived, not with what was requested: a
+ * file that claims to be large costs nothing. */
 #ifndef GGU_WHOLE_H
 #define GGU_WHOLE_H
 #include "ggu.h"
 
 struct whole {
-	/* Some of the next n bytes, *got; 0 is the end, after which it is not called again. */
+	/* Reads up to n of the next bytes, *got of them; 0 is the end, after which it is not called again. */
 	enum ggu_status (*more)(void *ctx, void *to, size_t n, size_t *got, struct ggu_error *err);
 	void *ctx;
-	char *p;                /* the bytes, and a NUL after them; to be freed. NULL before the first call */
+	char *p;                /* the bytes and a NUL, to be freed by the caller; NULL before the first call */
 	size_t n;
 	size_t room;            /* for bytes at p */
 	bool ended;
 };
-/* More bytes to p, until there are n, or all that come. */
+/* Reads more bytes to p, until there are n or no more come. */
 enum ggu_status whole_want(struct whole *w, size_t n, struct ggu_error *err);
-/* All that come, at most `most`: GGU_ERR_RANGE if there are more. */
+/* Reads all bytes, at most `most`; GGU_ERR_RANGE if there are more. */
 enum ggu_status whole_all(struct whole *w, size_t most, struct ggu_error *err);
-/* For more: of a descriptor, *(int *)ctx. */
+/* A `more` for the descriptor *(int *)ctx. */
 enum ggu_status whole_of_fd(void *ctx, void *to, size_t n, size_t *got, struct ggu_error *err);
 
 #endif

@@ -2,8 +2,8 @@
  * writer.c - writes a GGUF front to back, never seeking.
  *
  * Every size follows from shape and type, so the header is complete before the first byte of data. The data comes in
- * the order of its offsets, which is that of the table unless the caller placed tensors himself. The same function that
- * writes the header also measures it, by writing to nowhere. */
+ * the order of its offsets, which is that of the table unless the caller placed tensors. The function that writes the
+ * header also measures it, by writing to nowhere. */
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
