@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
- * float.h - private to quant/: products with F32, F16 and BF16, what an instruction set gives to them and how
- * operands lie.
+ * float.h - private to quant/: products with F32, F16 and BF16: the functions of an instruction set, and the layout of
+ * operands.
  *
  *   float_text.h   one text for all instruction sets: halves to floats, rows times a few tokens, the tile
- *   float.c        packing, and the loops over panels and strips; calls the above by a table
+ *   float.c        packing, and the loops over panels and strips; calls the above through a table
  *
  * An output is sixteen sums, sum l over the columns i with i mod 16 = l, and then the tree (quant.h). A register of
- * sixteen columns gives them at once, and that is how a row meets a few tokens. With many tokens lanes run over outputs
- * instead, and the sums are sixteen products of matrices: the phases. So weights are widened and turned into a panel, a
- * chunk of columns at a time, and activations into strips, phase by phase:
+ * sixteen columns gives them at once; this is how a row is multiplied with a few tokens. With many tokens, lanes are
+ * outputs instead, and the sixteen sums are sixteen products of matrices, the phases. So weights are widened and turned
+ * into a panel, a chunk of columns at a time, and activations into strips, phase by phase:
  *
  *   panel, phase l                                    strip, phase l
  *   |r0:l|r1:l| .. |rP:l|                             |t0:l|t1:l| .. |tT:l|
@@ -16,7 +16,7 @@
  *   ..                                                ..
  *   a gap, so that phases do not compete for the same lines of a cache
  *
- * Packed for few tokens, activations are rows as they were. */
+ * Packed for few tokens, activations are plain rows. */
 #ifndef QUANT_FLOAT_H
 #define QUANT_FLOAT_H
 #include <stddef.h>
@@ -42,12 +42,12 @@ typedef void float_decode_fn(const void *src, float *dst, size_t n);
 /* n_out rows of w, w_stride bytes apart, times n_tokens rows of x */
 typedef void float_rows_fn(size_t n_out, size_t n_in, const char *w, size_t w_stride, size_t n_tokens, const float *x,
 	size_t x_stride, float *y, size_t y_stride);
-/* n columns of 8 rows, `stride` bytes apart, to phases: element i of row r becomes to[i%16*phase + i/16*width + r].
- * Rows from n_rows on are the last again. A line of which less than 8 are left is written 8 wide all the same:
- * callers begin with the last rows. */
+/* Turns n columns of 8 rows, `stride` bytes apart, into phases: element i of row r becomes to[i%16*phase + i/16*width +
+ * r]. Rows from n_rows on repeat the last one. Even a line with less than 8 places left is written 8 wide, so callers
+ * begin with the last rows. */
 typedef void float_turn_fn(const char *rows, size_t stride, size_t n_rows, size_t n, size_t width, size_t phase,
 	float *to);
-/* n columns of a panel, one tile wide, and of a strip; floats from a phase to the next */
+/* n columns of a panel, one tile wide, and of a strip; _phase: floats from one phase to the next */
 struct float_phases {
 	size_t n;
 	const float *panel, *strip;
@@ -58,10 +58,10 @@ struct float_table {
 	float_decode_fn *decode[FLOAT_TYPES];
 	float_rows_fn *rows[FLOAT_TYPES];
 	float_turn_fn *turn[FLOAT_TYPES];
-	/* acc[token][output] becomes, or is raised by, n lines of a phase of a panel times those of a strip. next: the
-	 * strip of the next call, which lies too far away for a core to foresee it */
+	/* Sets acc[token][output] to (begin), or increases it by, n lines of a phase of a panel times those of a strip.
+	 * next: the strip of the next call, which is too far away for the core to predict */
 	void (*gemm)(size_t n, const float *panel, const float *strip, const float *next, float *acc, bool begin);
-	/* sums[token][output] becomes the tree over all phases; there is room for as many such tiles. */
+	/* sums[token][output] becomes the tree over all phases; it has room for a tile of each phase. */
 	void (*gemm_all)(const struct float_phases *o, const float *next, float *sums);
 	/* sums[0..n - 1] become the tree over sixteen such arrays, `stride` floats apart; n is a multiple of 16 */
 	void (*tree)(float *sums, size_t stride, size_t n);
@@ -74,12 +74,12 @@ extern const struct float_table quant_float_neon;
 #endif
 /* The table in use; quant_select sets it. */
 extern const struct float_table *quant_float_table;
-/* Rows of a few tokens ask for memory more than once (cpu_forgets). No result depends on it. */
+/* Row products prefetch memory more than once (cpu_forgets). No result depends on it. */
 extern bool float_asks_again;
 
-float_decode_fn *float_decoder(uint32_t type);          /* of F64 too; NULL: it is no float type */
+float_decode_fn *float_decoder(uint32_t type);          /* of F64 too; NULL: not a float type */
 bool float_can_multiply(uint32_t type);
-/* So few tokens meet rows as they lie in the file, not panels. */
+/* Are tokens so few that row products are used, not panels? */
 bool float_few(size_t n_tokens);
 /* As quant.h's. */
 size_t float_act_bytes(size_t n_tokens, size_t n_in);
@@ -87,8 +87,8 @@ void float_act_pack(const float *x, size_t x_stride, size_t n_tokens, size_t n_i
 void float_act_unpack(const float *act, size_t n_tokens, size_t n_in, size_t token, float *x);
 void float_mul(const struct quant_mul *m, size_t t0, size_t n_t, size_t o0, size_t n_o, void *work);
 size_t float_work_bytes(void);
-/* The same of F32 rows that lie as columns, x[column*x_stride + token], and weights w[column*w_stride + output] with
- * w_stride in floats. Their packing is of one form for any number of tokens. */
+/* The same for F32 operands stored by columns, x[column*x_stride + token] and weights w[column*w_stride + output], with
+ * w_stride in floats. Their packing has one form for any number of tokens. */
 size_t float_columns_bytes(size_t n_tokens, size_t n_in);
 void float_columns_pack(const float *x, size_t x_stride, size_t n_tokens, size_t n_in, size_t from, size_t n,
 	float *act);
