@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
- * attn.c - cutting attention into tasks, and a task's walk over splits and tiles; attn_text.h does the arithmetic.
+ * attn.c - cuts attention into tasks, and walks over the splits and tiles of a task; attn_text.h does the arithmetic.
  *
- * A task is one key-value head (or some of the query heads that share it, where they are many), a stretch of tokens
- * of one sequence, and all splits that these see, joined as they come. With few tokens there are too few such tasks:
- * then each split is a task, writes its sums to `partial`, and merges join them. Few tokens make little of what they
- * read, so memory is what counts: a task has several key-value heads then, and reads blocks as they lie. */
+ * A task is one key-value head (or some of the query heads that share it, if they are many), a stretch of tokens of one
+ * sequence, and all splits that these see, joined in order. With few tokens there are too few such tasks: then each
+ * split is a task that writes its sums to `partial`, and merges join them. Few tokens do little work with what they
+ * read, so memory is the limit: then a task has several key-value heads, and reads blocks in their order in memory. */
 #include <math.h>
 #include <string.h>
 #include "../libgguf/size.h"
@@ -30,7 +30,7 @@ static size_t range_of(const struct attn *a, const struct attn_rows *r, size_t p
 	*to = size_least(end, r->n_pos);
 	return size_least(from, *to);
 }
-/* Splits that some token of r sees: *first and the number. */
+/* The splits that some token of r sees: sets *first, returns their number. */
 static size_t splits_of(const struct attn *a, const struct attn_rows *r, size_t *first)
 {
 	size_t to, none;
@@ -41,14 +41,14 @@ static size_t splits_of(const struct attn *a, const struct attn_rows *r, size_t 
 
 /* ---- plan ---- */
 
-/* The sums of a split of a row while they wait: m, l, and a from the next whole vector on. */
+/* Floats of the waiting sums of a row's split: m, l, and a from the next whole vector on. */
 static size_t record(const struct attn_shape *s) { return ATTN_LANES + v_wide(s); }
 static size_t records_bytes(const struct attn_shape *s, size_t n_tokens, size_t parts)
 {
 	return n_tokens*s->n_head*parts*record(s)*sizeof(float);
 }
 
-/* Rows of a task: what they need is to fit a core's cache. */
+/* Rows of a task, whose data should fit a core's cache. */
 enum { FEW_ROWS = 2*ATTN_GROUP, ROOM = 96 << 10 };      /* floats */
 static size_t rows_max(const struct attn_shape *s)
 {
@@ -59,8 +59,7 @@ static size_t tasks_of(const struct attn_shape *s, const struct attn_rows *r)
 	return size_parts(s->n_kv, r->cut.kv)*size_parts(group(s), r->cut.heads)*size_parts(r->n, r->cut.tokens)
 		*r->cut.parts;
 }
-/* Rows of a task as many as its buffers take, fewer where threads would stand idle, but enough to reuse what was
- * read. */
+/* As many rows for a task as its buffers hold; fewer if threads would be idle, but enough to reuse what was read. */
 static size_t cut_tokens(struct attn *a, size_t n_tasks)
 {
 	enum { FEWEST = 4*ATTN_GROUP };
@@ -79,7 +78,7 @@ static size_t cut_tokens(struct attn *a, size_t n_tasks)
 	}
 	return total;
 }
-/* Key-value heads of a task, where this leaves n_tasks of `total`. */
+/* Key-value heads of a task, if this leaves n_tasks of `total`. */
 static size_t heads_together(const struct attn_shape *s, const struct attn_rows *r, size_t total, size_t n_tasks)
 {
 	size_t n = rows_max(s)/(r->cut.heads*r->cut.tokens);
@@ -89,7 +88,7 @@ static size_t heads_together(const struct attn_shape *s, const struct attn_rows 
 }
 static size_t tasks_wanted(int n_threads)
 {
-	enum { TASKS = 4 };             /* of a thread, so that all end at about the same time */
+	enum { TASKS = 4 };             /* for each thread, so that all end at about the same time */
 	return n_threads > 1 ? TASKS*(size_t)n_threads : 1;
 }
 static size_t parts_of(const struct attn *a, const struct attn_rows *r)
@@ -109,7 +108,7 @@ size_t attn_partial_bytes(struct attn *a, int n_threads)
 }
 size_t attn_partial_most(const struct attn_shape *s, size_t n_tokens, size_t n_pos, int n_threads)
 {
-	/* of more tokens there are tasks enough */
+	/* more tokens make enough tasks */
 	size_t n = size_least(size_least(n_tokens, n_pos), tasks_wanted(n_threads)*ATTN_ROWS), bytes = 0;
 	for (; n && !bytes; n--) {
 		struct attn_rows r = { .n = n, .pos = n_pos - n, .n_pos = n_pos };
@@ -142,7 +141,7 @@ struct attn_plan attn_plan(struct attn *a, int n_threads)
 
 /* ---- work ---- */
 
-/* Sums of minima, whatever the type */
+/* Floats for sums of mins, whatever the type */
 static size_t minima(const struct attn_shape *s) { return s->v_dim/32*ATTN_LANES; }
 static size_t lines(size_t bytes) { return size_up(bytes, 64); }
 size_t attn_work_bytes(const struct attn_shape *s)
@@ -184,8 +183,8 @@ static void reset(struct attn_sums *x, size_t n)
 	for (size_t r = 0; r < n; r++) x[r].m = -INFINITY;
 }
 
-/* The tile at p of the task's head i, by the rows that see any of it: what is seen moves on with the tokens, so these
- * are neighbours. What follows it is the next head's, or the next block's. */
+/* Processes the tile at p of the task's head i for the rows that see any of it, which are adjacent since later tokens
+ * see later positions. It is followed by the next head's tile, or that of the next block. */
 static void meet(struct attn_task *t, const struct attn_rows *rows, size_t i, size_t p)
 {
 	size_t r0 = i*t->head_rows, r1 = r0 + t->head_rows, next = p + ATTN_BLOCK;
@@ -216,7 +215,7 @@ static float *record_of(const struct attn *a, const struct attn_rows *r, size_t 
 	return first + ((token*a->shape.n_head + head)*r->cut.parts + part)*record(&a->shape);
 }
 
-/* What a task has: key-value heads, of each the same query heads, tokens. */
+/* A task's key-value heads, the query heads of each, and tokens. */
 struct share { size_t kv, n_kv, head, n_heads, token, n_tokens, part; };
 
 static void take_rows(struct attn_task *t, const struct attn *a, const struct attn_rows *r, const struct share *x)
@@ -232,7 +231,7 @@ static void take_rows(struct attn_task *t, const struct attn *a, const struct at
 				row->head = h;
 				row->pos = r->pos + i;
 				row->from = range_of(a, r, row->pos, &row->to);
-				/* queries lie apart: a core does not foresee them */
+				/* queries are far apart, so a core does not prefetch them */
 				for (size_t j = 0; j < s->k_dim; j += 16) __builtin_prefetch(row->q + j);
 			}
 	t->kv = x->kv;
@@ -271,7 +270,7 @@ static void part(struct attn_task *t, const struct attn_rows *r, size_t i)
 	}
 }
 
-/* The last of the sequences whose first task, or merge, is not beyond i. */
+/* The last sequence whose first task, or merge, is not after i. */
 static const struct attn_rows *rows_of(const struct attn *a, size_t i, bool merge)
 {
 	size_t lo = 0, hi = a->n_rows;
@@ -283,8 +282,8 @@ static const struct attn_rows *rows_of(const struct attn *a, size_t i, bool merg
 	return a->rows + lo;
 }
 
-/* Heads slowest, so that threads read the same keys at about the same time; then the last tokens first, which see
- * most. But where splits are cut, they are slowest, so that what is read follows on. */
+/* Heads vary slowest, so that threads read the same keys at about the same time; then the last tokens, which see most,
+ * come first. If splits are cut, they vary slowest, so that reads are sequential. */
 static struct share share_of(const struct attn *a, const struct attn_rows *r, size_t i)
 {
 	const struct attn_shape *s = &a->shape;
@@ -323,7 +322,7 @@ void attn_merge(const struct attn *a, size_t merge)
 	size_t i = merge - r->cut.first_merge, token = i/a->shape.n_kv, n = group(&a->shape), h0 = i%a->shape.n_kv*n;
 	for (size_t h = h0; h < h0 + n; h++) {
 		struct attn_sums all = { -INFINITY, { 0 } };
-		/* the first split's, which takes in the others */
+		/* that of the first split, to which the others are joined */
 		float *sum = record_of(a, r, token, h, 0) + ATTN_LANES;
 		for (size_t k = 0; k < r->cut.parts; k++) {
 			const float *from = record_of(a, r, token, h, k);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * attn_outer.h - scores, and sums over values, of up to eight rows; part of attn_text.h.
+ * attn_outer.h - scores, and sums over values, for up to eight rows; part of attn_text.h.
  *
- * Both are outer products of rows by some registers of lanes, written once each for a constant number of rows and
- * registers: with few rows more registers are taken, so that enough chains of fma are under way. Codes are read as they
- * lie in the cache (attn_store.c), for each 32 dimensions of a tile:
+ * Both are outer products of rows and some registers of lanes. Each is written once and compiled for constant numbers
+ * of rows and registers: with few rows more registers are used, so that enough chains of fma are in flight. Codes are
+ * read in the form of the cache (attn_store.c), for each 32 dimensions of a tile:
  *
  *           keys, rows of ATTN_BLOCK positions               values, d to bits rows of positions too
  *   Q8_0    d | codes 0,1 | codes 2,3 | ..                   d | codes of positions 0,1 | of 2,3 | ..
@@ -11,24 +11,24 @@
  *   Q5_1    d | m | bits 0..15 | bits 16..31 | bytes 0,1 ..  d | m | bits 0..15 | bits 16..31 | bytes of 0,1 ..
  *   I16     d, floats | numbers 0,1 | numbers 2,3 | ..       d, floats | numbers of positions 0,1 | of 2,3 | ..
  *
- * where both of a pair lie side by side, for each position of keys, for each dimension of values; byte i has code i in
- * its lower half and code i + 16 in its upper half, and Q5_1's bits are the fifth ones. I16 has ATTN_SHARE dimensions
- * where the others have 32, the last block fewer. */
+ * The two of a pair are adjacent, for each position of keys and for each dimension of values. Byte i has code i in its
+ * lower half and code i + 16 in its upper half; Q5_1's bits are the fifth bits. I16 has ATTN_SHARE dimensions where the
+ * others have 32, and the last block may have fewer. */
 #define UNROLL _Pragma("GCC unroll 64")
 #define INLINE static inline __attribute__((always_inline))
 
-/* How keys and values are read: as floats, which they are or have been widened to, or as they lie in the cache. */
+/* How keys and values are read: as floats, which they are or have been widened to, or in the form of the cache. */
 enum form { FLOATS, HALVES, BFLOATS, CODES_8, CODES_4, CODES_5, CODES_16, FORMS };
-enum { ROW = 2*ATTN_BLOCK };            /* bytes of a number of two bytes of each position */
+enum { ROW = 2*ATTN_BLOCK };            /* bytes of a row: two for each position */
 INLINE bool has_minima(enum form form) { return form == CODES_5; }
 INLINE size_t bytes_of(enum form form) { return form == FLOATS ? 4 : 2; }
-/* Rows of numbers in front of a block's codes; their bytes. */
+/* Bytes of the rows of numbers before a block's codes. */
 INLINE size_t scales_of(enum form form) { return (size_t)ROW*(has_minima(form) ? 4 : form == CODES_16 ? 2 : 1); }
 
 /* ---- scores by floats ---- */
 
-/* What lies `next` bytes further, the same part of the next tile, is fetched on the way: this hides a memory whose
- * pages are small better than any other distance. 0: nothing is. */
+/* Prefetches what is `next` bytes further, the same part of the next tile; 0: nothing. This hides the latency of memory
+ * in small pages better than any other distance. */
 INLINE void fetch_line(const char *at, size_t bytes, ptrdiff_t next)
 {
 	if (bytes % 64 == 0) __builtin_prefetch(at + next, 0, 2);
@@ -42,7 +42,7 @@ INLINE rf number(enum form form, const char *at)
 	return form == HALVES ? r_f16(at) : form == BFLOATS ? r_bf16(at) : r_floats((const float *)(const void *)at);
 }
 
-/* s[r][..] of `rows` rows and `wide` registers of positions, further by n dimensions, or begun; q[n][rows] */
+/* Adds n dimensions to s[r][..] of `rows` rows and `wide` registers of positions, or begins it; q[n][rows] */
 INLINE void score_part(enum form form, int rows, int wide, size_t n, const float *q, const char *k, ptrdiff_t next,
 	float *s, bool begin)
 {
@@ -74,7 +74,7 @@ INLINE void score(enum form form, int rows, int wide, size_t n, const float *q, 
 
 /* ---- scores by codes ---- */
 
-/* Integers of rows for 32 dimensions: X in pairs, [16][rows]; d of each row; the sum of its X. */
+/* The integers of rows for 32 dimensions: X in pairs, [16][rows]; d of each row; the sum of its X. */
 enum { PAIRS = 16, QUERY = PAIRS + 2 };
 INLINE float query_d(const int32_t *q, int rows, int r)
 {
@@ -90,7 +90,7 @@ INLINE void add_pairs(int rows, int wide, const int32_t *q, const rs *y, ri *sum
 		UNROLL for (int c = 0; c < wide; c++) sum[r*wide + c] = r_pairs(x, y[c], sum[r*wide + c]);
 	}
 }
-/* Pairs of fifth bits, shifted to where the first of them is in the lowest bit of its int16. */
+/* Pairs of fifth bits, shifted so that the first of them is the lowest bit of its int16. */
 INLINE rs fifth(const uint32_t *bits, size_t i) { return (rs)((r_load(bits) >> (int)(2*i) & 0x10001) << 4); }
 
 INLINE void sum_codes(enum form form, int rows, int wide, const int32_t *q, const char *k, const uint32_t *bits,
@@ -116,7 +116,7 @@ INLINE void sum_codes(enum form form, int rows, int wide, const int32_t *q, cons
 		if (form != CODES_8) add_pairs(rows, wide, q + 8*rows, high, sum);
 	}
 }
-/* s[r][..] of positions p.., further by the 32 dimensions at k, or begun; d and m: scales of the tile's positions */
+/* Adds the 32 dimensions at k to s[r][..] of positions p.., or begins it; d and m: scales of the tile's positions */
 INLINE void score_block(enum form form, int rows, int wide, const int32_t *q, const char *k, size_t p, const float *d,
 	const uint32_t *bits, ptrdiff_t next, float *s, bool begin)
 {
@@ -137,7 +137,7 @@ INLINE void score_block(enum form form, int rows, int wide, const int32_t *q, co
 		}
 	}
 }
-/* The scales, and the fifth bits in pairs, of all positions */
+/* Loads the scales, and the fifth bits in pairs, of all positions */
 INLINE void begin_block(enum form form, const char *k, float *d, uint32_t *bits)
 {
 	for (size_t p = 0; p < ATTN_BLOCK*(has_minima(form) ? 2 : 1); p += REG) r_put(d + p, r_f16(k + 2*p));
@@ -166,7 +166,7 @@ INLINE void score_codes(enum form form, int rows, int wide, size_t n, const floa
 
 /* ---- scores by integers of 16 bits ---- */
 
-/* s[r][..] of `rows` rows and `wide` registers of positions, further by n pairs of a block, or begun; d: the block,
+/* Adds n pairs of a block to s[r][..] of `rows` rows and `wide` registers of positions, or begins it. d: the block,
  * from the scales of these positions on. q: X in pairs, [n][rows], and d of each row */
 INLINE void score_pairs(int rows, int wide, size_t n, const int32_t *q, const char *d, ptrdiff_t next, float *s,
 	bool begin)
@@ -208,7 +208,7 @@ INLINE void score_integers(int rows, int wide, size_t dim, const float *query, c
 
 /* ---- sums over values: numbers ---- */
 
-/* Values of a tile. v: numbers, rows of a position `bytes` apart, or blocks of codes. */
+/* Values of a tile. v: numbers, with rows of positions `bytes` apart, or blocks of codes. */
 struct values {
 	enum form form;
 	const char *v;
@@ -250,10 +250,10 @@ INLINE void mix_numbers(enum form form, int rows, int wide, size_t from, size_t 
 
 /* ---- sums over values: codes ---- */
 
-enum { TILE = ATTN_BLOCK/REG, STEP = 8 };      /* registers of a tile; positions that a loop takes at a time */
+enum { TILE = ATTN_BLOCK/REG, STEP = 8 };      /* registers of a tile; positions in one step of a loop */
 /* Positions of a tile that a row sees. */
 struct seen { int from, to; };
-/* Rows' weights times the scales of 32 dimensions, as integers and their scales; their sums, where they are wanted. */
+/* Rows' weights times the scales of 32 dimensions, as integers, with their scales and, if needed, sums. */
 struct shares { _Alignas(64) int16_t u[ATTN_MOST][ATTN_BLOCK]; float d[ATTN_LANES]; int32_t sum[ATTN_MOST]; };
 
 /* Of magnitudes as integers, which are in order, NaN above infinity; NaN if one is or is infinite. */
@@ -265,7 +265,7 @@ INLINE float greatest_of(ri top)
 	return most >= 0x7f800000 ? NAN : size;
 }
 INLINE float scale_of(float most, int greatest) { return most < 0x1p-96f ? 0 : most/(float)greatest; }
-/* The same of registers of magnitudes, AT_ONCE of them: a lane each */
+/* The same for AT_ONCE registers of magnitudes, giving a lane each */
 INLINE rf scales_of_rows(const ri *top, int greatest)
 {
 	ri most = r_mosts(top);
@@ -274,8 +274,8 @@ INLINE rf scales_of_rows(const ri *top, int greatest)
 }
 /* 1.5*2^23 + x */
 INLINE ri rounded(rf x, rf inverse) { return (ri)(x*inverse + r_dup(12582912.0f)) - 0x4b400000; }
-/* u = w times the scales d, 0 where it is not seen; returns magnitudes, as integers, the greatest of which is the
- * greatest of all. */
+/* u = w times the scales d, or 0 if not seen; returns a register of magnitudes, as integers, whose largest is the
+ * largest of all. */
 INLINE ri scale_weights(const float *w, const rf *d, struct seen seen, float *u)
 {
 	bool all = seen.from == 0 && seen.to == ATTN_BLOCK;
@@ -301,8 +301,8 @@ INLINE int32_t round_weights(enum form form, const float *u, rf inverse, int16_t
 	}
 	return form == CODES_4 ? r_sum(sum) : 0;
 }
-/* Twelve bits, as activations (quant.h), that meet codes of up to eight, and thirteen that meet integers; all rows at
- * each stage, since a stage's steps wait for each other. */
+/* Twelve bits, as for activations (quant.h), if they are multiplied with codes of up to eight bits, and thirteen for
+ * integers. Each stage handles all rows, as the steps of a stage depend on each other. */
 INLINE void share(enum form form, int rows, const float *w, const char *d, const struct seen *seen, struct shares *o)
 {
 	_Alignas(64) float u[ATTN_MOST][ATTN_BLOCK], inverse[ATTN_LANES];
@@ -325,9 +325,9 @@ INLINE void share(enum form form, int rows, const float *w, const char *d, const
 		}
 	}
 }
-/* Bytes of codes of a position in a block of n dimensions */
+/* Bytes of a position's codes in a block of n dimensions */
 INLINE size_t width_of(enum form form, size_t n) { return form == CODES_16 ? 2*n : form == CODES_8 ? n : n/2; }
-/* Pairs of positions p, p + 1 of REG dimensions from `low` on of the block of n at b, codes of 4 bits as they are;
+/* Pairs of positions p, p + 1 of REG dimensions, from `low` on, of the block of n at b, with codes of 4 bits as stored;
  * lane: numbers of lanes */
 INLINE rs value_pairs(enum form form, const char *b, size_t n, size_t p, size_t low, ri lane)
 {
@@ -343,7 +343,7 @@ INLINE rs value_pairs(enum form form, const char *b, size_t n, size_t p, size_t 
 	memcpy(&bits, b + (low < 16 ? 2 : 3)*ROW + 2*p, sizeof bits);
 	return x | (rs)(((((ri){ 0 } + bits) >> (lane + (int)(low%16))) & 0x10001) << 4);
 }
-/* The next tile's codes that lie where those of positions p, p + 1 lie in this one are fetched. */
+/* Prefetches the next tile's codes at the place of those of positions p, p + 1 in this one. */
 INLINE void fetch_values(enum form form, const char *b, size_t n, size_t p, int way, size_t low, int wide,
 	ptrdiff_t next)
 {
@@ -353,8 +353,8 @@ INLINE void fetch_values(enum form form, const char *b, size_t n, size_t p, int 
 	if (form == CODES_16) return;
 	if (low == 0 && (form == CODES_8 || way%2 == 0)) __builtin_prefetch(at + next, 0, 2);
 }
-/* a[r][..] of `rows` rows and `wide` registers of dimensions, from `low` on of the block of `dims` at b, further by
- * positions from..to - 1, multiples of STEP. Integers may be summed in any order: few rows go several ways at once. */
+/* Adds positions from..to - 1, multiples of STEP, to a[r][..] of `rows` rows and `wide` registers of dimensions, from
+ * `low` on, of the block of `dims` at b. Integers may be summed in any order, so few rows use several sums at once. */
 INLINE void mix_block(enum form form, int rows, int wide, size_t from, size_t to, const struct shares *u, const char *b,
 	size_t dims, ptrdiff_t next, size_t low, size_t a_wide, float *a)
 {
@@ -391,7 +391,7 @@ INLINE void mix_codes(enum form form, int rows, int most, const struct seen *see
 {
 	const int wide = form == CODES_16 || most < 32/REG ? most : 32/REG;
 	const char *b = v->v;
-	/* what is seen moves on with the rows */
+	/* later rows see later positions */
 	size_t from = (size_t)seen[0].from/STEP*STEP, to = size_up((size_t)seen[rows - 1].to, STEP);
 	for (size_t j = 0, n; j < v_wide; j += n, b += v->bytes) {
 		struct shares u;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
- * attn_store.c - blocks of a cache: their layout, and positions in and out.
+ * attn_store.c - the blocks of a cache: their layout, storing and loading positions.
  *
- * A block is, for each key-value head, its keys and then its values. Numbers of keys lie turned, rows of ATTN_BLOCK
- * positions for each dimension, those of values as they are, a row of dimensions for each position. Blocks are turned
- * by two codes: those of two dimensions of keys lie together, and those of two positions of values; attn_outer.h has
- * the picture. */
+ * A block has, for each key-value head, its keys and then its values. Keys that are numbers are transposed: a row of
+ * ATTN_BLOCK positions for each dimension. Values that are numbers are not: a row of dimensions for each position.
+ * Blocks of codes are transposed two codes at a time: the two are from neighbouring dimensions of keys, or from
+ * neighbouring positions of values. attn_outer.h has the picture. */
 #include <math.h>
 #include <string.h>
 #include "../libgguf/size.h"
@@ -12,8 +12,8 @@
 #include "kern.h"
 #include "quant.h"
 
-/* How a block of the type, or a number, is cut: keys into parts of `key` bytes; values into `scales` parts of `scale`
- * bytes and codes of `code` bytes. A block of I16 has a scale and up to so many integers, whole vectors of them. */
+/* How a block of the type, or a number, is divided: keys into parts of `key` bytes; values into `scales` parts of
+ * `scale` bytes and codes of `code` bytes. A block of I16 has a scale and up to so many integers, in whole vectors. */
 struct fields { uint32_t type; size_t weights, key, scales, scale, code; };
 static const struct fields all_fields[] = {
 	{ GGU_TYPE_F32, 1, 4, 0, 0, 0 }, { GGU_TYPE_F16, 1, 2, 0, 0, 0 }, { GGU_TYPE_BF16, 1, 2, 0, 0, 0 },
@@ -60,7 +60,7 @@ static inline uint8_t *turn(size_t width, size_t n, uint8_t *flat, uint8_t *turn
 	}
 	return turned + width*ATTN_BLOCK;
 }
-/* Codes of two positions lie side by side. */
+/* The codes of two positions are adjacent. */
 static inline uint8_t *turn_codes(size_t code, size_t width, size_t n, uint8_t *flat, uint8_t *turned, size_t at,
 	bool back)
 {
@@ -92,7 +92,7 @@ static void turn_values(const struct fields *f, size_t dims, size_t n, uint8_t *
 
 /* ---- storing ---- */
 
-/* CHUNK numbers at most */
+/* at most CHUNK numbers */
 static void encode(uint32_t type, const float *x, size_t n, uint8_t *to)
 {
 	int16_t q[CHUNK];
@@ -155,7 +155,7 @@ void attn_store(const struct attn_shape *s, void *const *block, size_t pos, size
 	}
 }
 
-/* Dimensions of position `at`, all that were stored turned */
+/* Loads the dimensions of position `at`, if they are stored transposed */
 static void load_turned(bool is_key, const struct fields *f, size_t dim, uint8_t *from, size_t at, float *x, size_t n)
 {
 	uint8_t flat[CHUNK_BYTES];

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  * attn_text.h - one tile of attention, one text for all instruction sets; defines the table ATTN_TABLE. An instance
- * (attn_ISA.c) includes one of lane.h's vocabularies before, and gives
- *   WIDE_1 .. WIDE_6, REGS      registers of lanes that so many rows meet at a time; that sums have of both, at most
- *   EIGHT                       or not: there are WIDE_7 and WIDE_8 too
+ * (attn_ISA.c) first includes one of lane.h's vocabularies, and gives
+ *   WIDE_1 .. WIDE_6, REGS      registers of lanes that so many rows use at a time; the most that sums have of both
+ *   EIGHT                       optional: there are WIDE_7 and WIDE_8 too
  *   ri r_pairs(a, b, sum)       sum += both products of each pair of int16
  *
- * Scores and sums over values are in attn_outer.h; what is not read as it lies in the cache is made floats first, by
- * attn_wide.h. */
+ * attn_outer.h has scores and sums over values; attn_wide.h first makes floats of what is not read in the cache's
+ * form. */
 #include "../libgguf/size.h"
 #include "attn_internal.h"
 #include "mul.h"
@@ -47,7 +47,7 @@ static void pack_codes(const struct attn_row *row, size_t rows, size_t dim, int3
 			q[(PAIRS + 1)*rows + r] = x.sum[0] + x.sum[1];
 		}
 }
-/* Lanes i.. of n numbers, and zeros behind them */
+/* Lanes i.. of n numbers, followed by zeros */
 static inline rf some(const float *x, size_t i, size_t n)
 {
 	return i + REG <= n ? r_floats(x + i) : r_part(x + size_least(i, n), n - size_least(i, n));
@@ -117,13 +117,13 @@ static inline size_t end_of(const struct attn_row *row, size_t p) { return size_
 
 static inline float *scores(const struct attn_task *t, size_t r) { return t->s + r*ATTN_BLOCK; }
 
-/* Whether the scale is all there is to do to scores; then they stay as they are, for it keeps their order. */
+/* Is the scale the only thing to apply to scores? Then they are used unscaled, as the scale keeps their order. */
 static inline bool plain(const struct attn *a) { return a->scale > 0 && !(a->softcap > 0) && !a->bias_kind; }
 static inline bool sees_all(const struct attn_row *row, size_t p)
 {
 	return first_of(row, p) == 0 && end_of(row, p) == ATTN_BLOCK;
 }
-/* Scores become what the softmax takes: -inf where the tile at p is not seen. */
+/* Prepares scores for the softmax: -inf for positions of the tile at p that are not seen. */
 static inline void finish_scores(const struct attn *a, const struct attn_row *row, size_t p, float *s)
 {
 	size_t lo = first_of(row, p), hi = end_of(row, p);
@@ -141,15 +141,15 @@ static inline void finish_scores(const struct attn *a, const struct attn_row *ro
 }
 static inline float exp_below(float x) { return r_exp_below(r_dup(x))[0]; }
 
-/* A lane of it is the greatest score. */
+/* One of its lanes is the largest score. */
 static inline rf top_of(const float *s)
 {
 	rf top = r_dup(-INFINITY);
 	UNROLL for (int i = 0; i < TILE; i++) top = r_max(r_floats(s + i*REG), top);
 	return top;
 }
-/* Scores times a factor become weights above a greatest of `base`; the sums so far are brought to it by f, and those of
- * this tile added. */
+/* Turns scores times a factor into weights relative to the largest score `base`. The sums so far are scaled by f, and
+ * those of this tile are added. */
 static inline void weigh(struct attn_task *t, size_t r, float factor, const float *base, const float *f)
 {
 	float *s = scores(t, r), *l = t->split[r].l, *a = t->split_a + r*t->a_wide;
@@ -166,8 +166,8 @@ static inline void weigh(struct attn_task *t, size_t r, float factor, const floa
 	UNROLL for (int i = 0; i < LANES; i++) r_put(l + i*REG, r_fma(r_floats(l + i*REG), by, sum[i]));
 	if (*f != 1) for (size_t j = 0; j < t->a_wide; j += REG) r_put(a + j, r_floats(a + j)*by);
 }
-/* Some rows at each stage, since a stage's steps wait for each other. The sums' factor is 1 where the greatest has not
- * changed. */
+/* Each stage handles several rows, as the steps of a stage depend on each other. The sums' factor is 1 if the largest
+ * score has not changed. */
 static inline void weigh_rows(struct attn_task *t, size_t p, size_t from, size_t to)
 {
 	for (size_t n; from < to; from += n) {
@@ -190,7 +190,7 @@ static inline void weigh_rows(struct attn_task *t, size_t p, size_t from, size_t
 
 /* ---- a tile ---- */
 
-/* A part of the next tile that is fetched a piece at a time while this one is computed. */
+/* A part of the next tile that is prefetched piece by piece while this one is computed. */
 struct ahead { const char *at; size_t left, piece; };
 static inline struct ahead ahead_of(const char *next, size_t bytes, size_t pieces)
 {
@@ -204,9 +204,9 @@ static inline void fetch(struct ahead *h)
 	h->left -= n;
 }
 
-/* A tile: its values; those of the tile that follows, or NULL; the first row of the head, and those that see it. */
+/* A tile: its values; those of the following tile, or NULL; the first row of the head, and the rows that see it. */
 struct met { const char *v, *next; size_t p, first, r0, r1; };
-/* Groups of a tile's rows: where the first begins, how many there are, the end of the one that begins at g. */
+/* Groups of a tile's rows: where the first begins, how many there are, where the one that begins at g ends. */
 static inline size_t first_group(const struct attn_task *t, const struct met *o)
 {
 	size_t g = o->first;
@@ -226,8 +226,8 @@ static inline void mix_seen(struct attn_task *t, const struct values *v, size_t 
 {
 	if (from < to) mix_of[v->form][n](from, to, scores(t, r), v, t->v_wide, t->a_wide, t->split_a + r*t->a_wide);
 }
-/* Weighted values at..end - 1 of a tile, for rows r..r + n - 1, which see different ones: those seen by all together,
- * the others alone. */
+/* Adds weighted values at..end - 1 of a tile for rows r..r + n - 1, which see different ones: together those that all
+ * see, the others row by row. */
 static void mix_rows_seen(struct attn_task *t, const struct values *v, size_t p, size_t at, size_t end, size_t r,
 	size_t n)
 {
@@ -239,7 +239,7 @@ static void mix_rows_seen(struct attn_task *t, const struct values *v, size_t p,
 	mix_seen(t, v, r, n, lo, size_least(hi, end));
 	for (size_t i = r; i < r + n && hi < end; i++) mix_seen(t, v, i, 1, hi, size_least(end_of(t->row + i, p), end));
 }
-/* Sixteen sums of weighted minima for each 32 dimensions, behind the row's sums over values */
+/* Sixteen sums of weighted mins for each 32 dimensions, after the row's sums over values */
 static void add_minima(struct attn_task *t, const struct met *o, size_t block_bytes, size_t r)
 {
 	int lo = (int)first_of(t->row + r, o->p), hi = (int)end_of(t->row + r, o->p);
@@ -257,12 +257,12 @@ static void add_minima(struct attn_task *t, const struct met *o, size_t block_by
 	}
 }
 
-/* Few rows read what lies in the cache where that saves more than it costs to widen it for each group. Dimensions of
- * keys and positions of values that they meet at a time, where these are widened, stay in L1. */
+/* Few rows read the cache's own form if that saves more than widening for each group costs. When keys and values are
+ * widened, so many dimensions of keys and positions of values are handled at a time, which stay in L1. */
 enum { FEW_DIMS = 32, FEW_POSITIONS = 32 };
 static inline bool few(const struct met *o) { return o->r1 - o->r0 <= 2*ATTN_GROUP; }
 
-/* Codes of keys; `next`: those of the tile that follows, or NULL. */
+/* Scores by codes of keys; `next`: those of the following tile, or NULL. */
 static void meet_codes(struct attn_task *t, const struct met *o, const char *k, const char *next)
 {
 	const struct attn_shape *s = &t->a->shape;
@@ -272,7 +272,7 @@ static void meet_codes(struct attn_task *t, const struct met *o, const char *k, 
 		score_of[form][group_end(t, o, g) - g](s->k_dim, t->q + g*t->k_wide, k, to_next, scores(t, g), true);
 	if (s->v_in_k) wide_k(s->k_type, k, s->k_dim, t->k);
 }
-/* Numbers, widened as far as they are wanted so. */
+/* Scores by numbers, widened if necessary. */
 static void meet_numbers(struct attn_task *t, const struct met *o, const char *k, const char *next)
 {
 	const struct attn_shape *s = &t->a->shape;
@@ -297,7 +297,7 @@ static void meet_numbers(struct attn_task *t, const struct met *o, const char *k
 		}
 	}
 }
-/* Numbers of a tile's values as they lie in the cache, or where they will be as floats. */
+/* A tile's values as numbers, in the cache or where they will be as floats. */
 static struct values numbers_of(struct attn_task *t, const struct met *o)
 {
 	const struct attn_shape *s = &t->a->shape;

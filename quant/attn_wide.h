@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * attn_wide.h - keys and values of a tile as floats; part of attn_text.h.
  *
- * Keys as floats lie turned: dimensions are rows of ATTN_BLOCK positions, so that lanes are positions. Weights are
+ * Keys as floats are transposed: dimensions are rows of ATTN_BLOCK positions, so that lanes are positions. Weights are
  * those of quant_decode: d*q is exact. */
 
 static void wide_halves(const void *src, size_t n, bool bf16, float *to)
@@ -50,7 +50,7 @@ INLINE void k_block(enum form form, const char *b, float *k)
 		}
 	}
 }
-/* The same of integers */
+/* The same for integers */
 static void k_integers(const char *b, size_t dim, float *k)
 {
 	for (size_t i = 0, n; i < dim; i += n, k += n*ATTN_BLOCK) {
@@ -93,7 +93,7 @@ static void wide_v(uint32_t type, const void *src, size_t dim, size_t n_pos, flo
 		else wide_halves(s, dim, type == GGU_TYPE_BF16, v);
 	}
 }
-/* Squares of 16, so that lines are used while they are near. */
+/* In squares of 16, so that cache lines are used while they are near. */
 static void turn_k(const float *k, size_t dim, size_t n_pos, float *v, size_t v_wide)
 {
 	for (size_t j0 = 0; j0 < dim; j0 += 16)

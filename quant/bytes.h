@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * bytes.h - the vocabulary of the codec files: vectors of 16 and 32 bytes, in GNU's vector extensions.
  *
- * What these cannot say well is in bytes_c.h, which defines it, and in bytes_avx2.h and bytes_neon.h: an instance
+ * What these cannot express well is in bytes_c.h, which defines it, and in bytes_avx2.h and bytes_neon.h: an instance
  * includes one of the three.
  *   b32 b_nibbles(p)        16 bytes: their lower halves, then their upper halves
  *   b32 b_mask(u)           255 where a bit of u is set, the lowest first

@@ -41,7 +41,7 @@ bool cpu_forgets(void)
 	return (a >> 8 & 15) + (a >> 20 & 255) < ZEN_5;         /* its family */
 }
 
-/* Tiles are 8 KB of each thread's state, which Linux wants to be asked for, once for the process. */
+/* Tiles are 8 KB of each thread's state, for which a process must ask Linux once. */
 static bool may_use_tiles(void)
 {
 #if defined __linux__
@@ -52,8 +52,8 @@ static bool may_use_tiles(void)
 #endif
 }
 
-/* CPU_STAND_INS: `make check-stand-ins` compiles AVX-VNNI's files to the same instructions of AVX-512, and AMX's with
- * tiles in C. */
+/* CPU_STAND_INS: `make check-stand-ins` compiles AVX-VNNI's files to the same instructions of AVX-512, and AMX's files
+ * with tiles in C. */
 unsigned cpu_features(void)
 {
 	unsigned a, b, c, d, b7 = 0, c7 = 0, d7 = 0, a71 = 0, set = CPU_C;

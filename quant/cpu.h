@@ -18,8 +18,8 @@ enum {
 
 unsigned cpu_features(void);
 
-/* Does a core forget a request for memory (prefetch) while it has as many lines under way as it can? Zen 4 does, so
- * that asking again pays; Zen 5 does not, and is the slower for it. Of others it is not known, and true is said. */
+/* Does a core drop a prefetch while it has as many lines in flight as it can? Zen 4 does, so repeating the prefetch
+ * helps; Zen 5 does not, and repeating it costs time. For others this is unknown, and the answer is true. */
 bool cpu_forgets(void);
 size_t cpu_first_cache(void);           /* bytes of a core's first cache of data; 0: not known */
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * dispatch.c - the functions of quant.h, by the tables of the selected instruction set.
  *
- * sets.inc lists them, and whose table serves where an instruction set has none of its own. */
+ * sets.inc lists the sets, and whose table serves one that has none of its own. */
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
@@ -30,7 +30,7 @@ struct set {
 		const struct gram_table *gram;
 	} has;
 };
-/* Where a set's files are not compiled, it is its name alone. */
+/* If a set's files are not compiled, it only has its name. */
 #define ANY(...) { __VA_ARGS__ }
 #if defined __x86_64__
 #define X86(...) { __VA_ARGS__ }
@@ -53,7 +53,7 @@ static const struct set sets[] = {
 enum { N_SETS = sizeof sets/sizeof *sets };
 static const struct set *selected = sets;
 
-/* Tells a misspelt name from one that this CPU lacks. */
+/* Distinguishes a misspelt name from one that this CPU lacks. */
 static enum ggu_status no_set(const char *name, struct ggu_error *err)
 {
 	char names[128] = "";
@@ -156,9 +156,9 @@ size_t quant_mul_work_bytes(void)
 {
 	return mul_work_bytes() > float_work_bytes() ? mul_work_bytes() : float_work_bytes();
 }
-/* Threads that share the tokens of a panel each make it: outputs are cut first, finely enough to keep all busy to the
- * end, and tokens where outputs do not suffice. Few tokens read rows only, and what one core lags behind by is as much
- * as a task: large matrices are cut four times as finely. */
+/* Threads that share the tokens of a panel each make the panel. So outputs are cut first, finely enough to keep all
+ * threads busy to the end, and tokens only if outputs do not suffice. Few tokens only read rows, and one core may lag
+ * behind by a whole task, so large matrices are cut four times as finely. */
 void quant_mul_cut(const struct quant_mul *m, int n_threads, size_t *tokens, size_t *outputs)
 {
 	enum { LARGE_TASK = 256 << 10 };        /* bytes */

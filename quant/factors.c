@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT
- * factors.c - see factors.h. A thread of its own goes through the matrices in order, reads covariances and makes
- * factors with a pool of its own; it stops when one that is new waits to be asked for. So there are that one, those
- * made last, which weights that share an input use again, and those at work. Where the system gives no thread each is
- * made when it is asked for. */
+ * factors.c - see factors.h. A separate thread goes through the matrices in order, reads covariances and computes
+ * factors with a pool of its own. It pauses when a new one is waiting to be taken. So there are that one, the last ones
+ * taken, which weights with the same input use again, and those in use. If the system gives no thread, each is computed
+ * when it is requested. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include "../libgguf/zeros.h"
 #include "factors.h"
 
-enum { KEPT = 3 };              /* weights that share an input stand near each other */
+enum { KEPT = 3 };              /* weights that share an input are near each other */
 struct kept { char *of; size_t mat; double damp; struct quant_feedback *q; };
 /* A matrix that has feedback, if its numbers are a covariance. */
 struct item {
@@ -25,12 +25,12 @@ struct factors {
 	pthread_mutex_t lock;           /* of what follows */
 	pthread_cond_t moved;
 	struct item *item;              /* [n] */
-	size_t n, next;                 /* next: to be asked for */
-	size_t n_fresh;                 /* made and not asked for */
+	size_t n, next;                 /* next: the next to be requested */
+	size_t n_fresh;                 /* computed and not yet requested */
 	bool stop;
 	enum ggu_status status;
 	struct ggu_error err;
-	/* of the thread, or of who asks where there is none */
+	/* the thread's, or the caller's if there is no thread */
 	struct ggu_pool *pool;          /* NULL: none */
 	struct kept kept[KEPT];
 	size_t n_made;                  /* of those kept */
@@ -59,7 +59,7 @@ static enum ggu_status make(struct factors *f, const struct item *m, const struc
 		: ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, tensor, "out of memory");
 	if (s == GGU_OK) s = quant_feedback_new(q, known->n_in, known->block, mean, damp, f->pool, err);
 	free(mean);
-	/* numbers that are no covariance: importances are left */
+	/* the numbers are not a covariance: only importances are used */
 	return s == GGU_ERR_RANGE ? GGU_OK : s;
 }
 static enum ggu_status share_or_make(struct factors *f, struct item *m, struct ggu_error *err)
@@ -85,7 +85,7 @@ static enum ggu_status share_or_make(struct factors *f, struct item *m, struct g
 	f->n_made += m->fresh;
 	return s;
 }
-/* Item k is asked for, or passed over. */
+/* Item k was requested or skipped. */
 static void drop(struct factors *f, size_t k)
 {
 	quant_feedback_free(f->item[k].q);
@@ -93,7 +93,7 @@ static void drop(struct factors *f, size_t k)
 	f->n_fresh -= f->item[k].fresh;
 	f->item[k].fresh = false;
 }
-/* With the lock held, which others may have meanwhile. */
+/* Called with the lock held; releases it meanwhile. */
 static void make_item(struct factors *f, size_t k)
 {
 	struct item m = f->item[k];
@@ -119,7 +119,7 @@ static void *make_all(void *ctx)
 	for (size_t k = 0; k < f->n && !f->status; k++) {
 		while (f->n_fresh && !f->stop) pthread_cond_wait(&f->moved, &f->lock);
 		if (f->stop) break;
-		if (k >= f->next) make_item(f, k);      /* not passed over */
+		if (k >= f->next) make_item(f, k);      /* not skipped */
 	}
 	pthread_cond_signal(&f->moved);
 	pthread_mutex_unlock(&f->lock);

@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: MIT
- * feedback.c - encoding with error feedback: what rounding does to one column is made good by the columns after it.
+ * feedback.c - encoding with error feedback: the columns after a column make up for its rounding error.
  *
  * With H the mean of x xT over a weight's inputs x, a row w stored as v adds (w - v) H (w - v)T to the squared error of
- * the output. H + damping = A D AT, A with ones on its diagonal and zeros below it, D diagonal; so the error is the
- * sum over columns k of
+ * the output. H + damping = A D AT, where A has ones on its diagonal and zeros below it, and D is diagonal; so the
+ * error is the sum over columns k of
  *
  *   D[k] * (target[k] - v[k])^2,  target[k] = w[k] + sum of (w[j] - v[j])*A[j][k], j < k
  *
- * and each column's best value, when those before it are chosen, is the one nearest to its target. (The method is
- * known as GPTQ, Frantar et al. 2022, and LDLQ, Chee et al. 2023.) Scales are found block by block on the targets of
- * that moment, each column counting D[k].
+ * and the best value for each column, given those before it, is the one nearest to its target. (The method is known as
+ * GPTQ, Frantar et al. 2022, and LDLQ, Chee et al. 2023.) Scales are searched block by block on the targets at that
+ * moment, with column k weighted by D[k].
  *
- * Columns are taken in groups of 256. What a group gets from those before it is a product with the factor as Q8_0
- * (quant_mul); what happens within is enc_feedback.h's. In the factor each sum is one chain in order of
- * columns: the bytes are the same for every number of threads and instruction set.
+ * Columns are processed in groups of 256. What a group gets from the columns before it is a product with the factor as
+ * Q8_0 (quant_mul); enc_feedback.h does what happens within a group. In the factor, each sum is one chain in the order
+ * of columns: the bytes are the same for every number of threads and instruction set.
  *
- * Damping is a share of H's own diagonal: the more of it, the nearer the result comes to that of importances, which
- * know the diagonal alone. A little of the mean diagonal is added where that is nearly zero.
+ * Damping is a share of H's own diagonal: the more of it, the closer the result is to that of importances, which are
+ * only the diagonal. Where the diagonal is nearly zero, a little of its mean is added.
  *
- * H may be given as blocks on its diagonal, which then know nothing of each other. */
+ * H may be given as blocks on its diagonal, which are then independent of each other. */
 #include <math.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -35,39 +35,39 @@ struct quant_feedback {
 	atomic_int holders;
 	size_t n, block;
 	float *factor;                  /* [n][block]: A[j][k] at [k][j - first column of k's block], 0 for j >= k */
-	uint8_t *codes;                 /* [n][code_bytes]: of the factor what lies before the group of k, as CODES */
+	uint8_t *codes;                 /* [n][code_bytes]: the part of the factor before the group of k, as CODES */
 	size_t code_bytes;
 	float *diagonal;                /* [n]: D */
-	float *panels;                  /* of each group, enc_feedback.h's copy of the factor within */
+	float *panels;                  /* for each group, enc_feedback.h's copy of the factor within it */
 };
 /* Floats of a group's panels: panel p has 8(p + 1) rows of 8. */
 enum { PANELS_FLOATS = PANEL*PANEL*N_PANELS*(N_PANELS + 1)/2 };
 static size_t panel_at(size_t p) { return (size_t)PANEL*PANEL*(p*(p + 1)/2); }
 
-/* The form in which groups meet the factor: products with it take half as long as with floats, and its rounding adds
- * less than a thousandth to the error that is left. */
+/* The type of the factor in products with groups. They take half as long as with floats, and the rounding adds less
+ * than a thousandth to the error that is left. */
 #define CODES GGU_TYPE_Q8_0
 static size_t n_groups(size_t n) { return size_parts(n, GROUP); }
 static size_t aligned(size_t bytes) { return size_up(bytes, ALIGN); }
 
 /* ---- the factor ---- */
 
-/* The lower triangle of a matrix with its columns and rows in reverse order: its Cholesky factor is A sqrt(D)
- * reversed. Floats suffice: damping keeps D at a share of the diagonal, of which the sums' errors are a millionth. */
+/* The lower triangle of a matrix with its columns and rows in reverse order: its Cholesky factor is A sqrt(D) reversed.
+ * Floats are sufficient: damping keeps D at a share of the diagonal, and the sums' errors are a millionth of that. */
 struct factor {
-	float *a;                       /* [n][stride]: whole panels, and a little for the cache's sake */
-	size_t n, stride, at;           /* at: first column of the panel at work */
+	float *a;                       /* [n][stride]: whole panels, and some padding for the cache */
+	size_t n, stride, at;           /* at: first column of the current panel */
 	float *panel;                   /* [at][FACTOR_PANEL]: the rows of the panel, transposed */
 	struct factor_corner corner;
 	struct ggu_pool *pool;
-	/* the packed lower triangle that is read, and what is added to its diagonal */
+	/* the packed lower triangle to read, and what is added to its diagonal */
 	const float *covariance;
 	double damp, least;
-	/* what is written: column by column */
+	/* written column by column */
 	struct quant_feedback *q;
 	size_t first;
 };
-enum { TURN = 64 };                     /* columns that are turned to rows at a time, and rows of them */
+enum { TURN = 64 };                     /* columns, and rows of them, that are transposed at a time */
 
 static void run(struct factor *f, size_t n, size_t step, void (*fn)(void *, size_t, int))
 {
@@ -127,7 +127,7 @@ static void under_task(void *ctx, size_t task, int worker)
 	quant_enc_table->factor.take(f->a + from*f->stride, f->stride, rows, f->at, f->panel);
 	quant_enc_table->factor.solve(f->a + from*f->stride, f->stride, rows, f->at, &f->corner);
 }
-/* The panel's rows to f->panel, so many columns of them. */
+/* Copies so many columns of the panel's rows to f->panel. */
 enum { PACKED = 256, CORNER_ROWS = 16 };
 static void pack_task(void *ctx, size_t task, int worker)
 {
@@ -163,7 +163,7 @@ static bool factorise(struct factor *f)
 }
 
 #define DAMP_LEAST 0.01
-/* Block of n columns from `first` on; its covariance as a packed lower triangle. */
+/* Factors the block of n columns from `first` on; its covariance is a packed lower triangle. */
 static enum ggu_status factor_block(struct quant_feedback *q, size_t first, size_t n, const float *covariance,
 	double damp, double least_of, struct ggu_pool *pool)
 {
@@ -182,7 +182,7 @@ static enum ggu_status factor_block(struct quant_feedback *q, size_t first, size
 	free(f.a); free(f.panel);
 	return ok ? GGU_OK : GGU_ERR_RANGE;
 }
-/* The mean of the diagonal, 1 if that is nothing to go by. */
+/* The mean of the diagonal, or 1 if that is unusable. */
 static double mean_diagonal(size_t n, size_t block, const float *covariance)
 {
 	double sum = 0;
@@ -251,24 +251,24 @@ void quant_feedback_free(struct quant_feedback *q)
 
 /* ---- rows ---- */
 
-/* The fewer the bits the greater the errors that are passed on, and the less the covariance, an estimate from some
- * text, should be believed to the letter; and where a block's scale is lifted, more of it (TRIALS.md has the
- * figures). Other types: 0.3.
+/* The fewer bits a type has, the larger the errors that are passed on, and the less the covariance, an estimate from
+ * some text, should be trusted in detail. If a block's scale is lifted, damping is larger (TRIALS.md has the figures).
+ * Other types: 0.3.
  *
- * once: feedback takes most of a lift back, so there is more of it; but not where targets are corrected, which gives
- * sizes back as well.
+ * once: the lift for a single pass. Feedback takes most of a lift back, so there is more of it, except where targets
+ * are corrected, which restores sizes too.
  *
- * in_vain: signs alone, or IQ1_S, leave so much that a layer gets inputs which its covariance does not know. A pass
- * with feedback makes a model worse, or no better that could be relied upon, unless layers are fitted to what those
- * before them have lost. */
+ * in_vain: signs alone, or IQ1_S, leave such an error that a layer gets inputs its covariance does not know. A pass
+ * with feedback makes a model worse, or not reliably better, unless layers are fitted to what the layers before them
+ * have lost. */
 static const struct usual { uint32_t type; double damp; float lift, once; bool in_vain; } usual_for[] = {
 	{ GGU_TYPE_IQ1_S, 1, 1.3f, 1, true }, { GGU_TYPE_IQ1_M, 1, 1.7f, 1, false },
 	{ GGU_TYPE_TQ1_0, 1, 1.3f, 1, false }, { GGU_TYPE_TQ2_0, 1, 1.3f, 1, false },
 	{ GGU_TYPE_Q1_0, 1, 1, 1, true }, { GGU_TYPE_Q2_0, 1, 1, 1, false },
 	{ GGU_TYPE_Q3_K, 0.3, 1, 5, false }, { GGU_TYPE_IQ3_XXS, 0.3, 1, 3, false },
 };
-/* A covariance of fewer tokens is the less to be believed: the least error on other texts of the same kind is where
- * damping grows by so many columns in tokens (ENCODERS.md). */
+/* The fewer tokens a covariance has, the less it should be trusted: the error on other texts of the same kind is
+ * smallest if damping grows with columns/tokens like this (ENCODERS.md). */
 #define FEW_TOKENS 2.0
 static const struct usual *usual_of(uint32_t type)
 {
@@ -323,8 +323,8 @@ size_t quant_feedback_work_bytes(const struct quant_feedback *q, size_t rows)
 	return bytes > solve ? bytes : solve;
 }
 
-/* w->target = what the columns of its block before `first` add to those of the group of `cols` at `first`; if `exact`,
- * by the factor itself, and what its own columns add too, the factor being 0 from the diagonal on */
+/* w->target = what the columns of the block before `first` add to those of the group of `cols` at `first`. exact:
+ * computed with the factor itself, and including what its own columns add, as the factor is 0 from the diagonal on */
 static void from_before(const struct quant_feedback *q, const struct work *w, size_t rows, size_t first, size_t cols,
 	bool exact)
 {
@@ -339,7 +339,7 @@ static void from_before(const struct quant_feedback *q, const struct work *w, si
 	quant_act_pack(quant_act_of(type), w->rest + first - first % q->block, q->n, rows, before, 0, rows, w->act);
 	quant_mul(&m, 0, rows, 0, cols, w->mul);
 }
-/* The sum of w->rest (H + damping) w->restT over `rows`, each to w->error[row] */
+/* w->error[row] = w->rest (H + damping) w->restT for each of `rows` */
 static void errors_of(const struct quant_feedback *q, const struct work *w, size_t rows)
 {
 	memset(w->error, 0, rows*sizeof *w->error);
@@ -354,7 +354,7 @@ static void errors_of(const struct quant_feedback *q, const struct work *w, size
 	}
 }
 
-/* A row that lies on the type's lattice from end to end. Zeros lie on each, and every search makes zeros of them. */
+/* Encodes a row that is entirely on the type's lattice. Zeros are on every lattice, and searches keep them. */
 static bool exact_row(uint32_t type, const float *x, size_t n_blocks, void *dst)
 {
 	const struct ggu_type_info *t = ggu_type_info(type);
@@ -407,7 +407,7 @@ enum ggu_status quant_feedback_encode(const struct quant_feedback *q, uint32_t t
 	}
 	if (error) errors_of(q, &w, rows);
 	for (size_t row = 0; row < rows; row++) {
-		/* what lies on the lattice already asks for nothing to be made good */
+		/* what is on the lattice already has no error to make up for */
 		if (!exact_row(type, x + row*q->n, n_blocks, (char *)dst + row*row_bytes) && error) sum += w.error[row];
 	}
 	if (error) *error = sum;

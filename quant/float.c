@@ -6,15 +6,15 @@
 #include "float.h"
 
 enum {
-	ROW_TOKENS = 8,                 /* at most, that are multiplied with rows as they lie in the file */
-	TOKENS = 264,                   /* that meet a panel; a multiple of every tile's */
-	SOME = 6,                       /* tokens, of which every tile has a multiple */
+	ROW_TOKENS = 8,                 /* the most tokens for row products */
+	TOKENS = 264,                   /* for each panel; a multiple of every tile's tokens */
+	SOME = 6,                       /* tokens; every tile has a multiple of it */
 	PHASE = (FLOAT_CHUNK/FLOAT_LANES + 1)*FLOAT_OUTPUTS + FLOAT_GAP,        /* of a panel */
 };
 struct work {
 	_Alignas(64) float panel[FLOAT_LANES*PHASE];
 	_Alignas(64) float sums[FLOAT_LANES][TOKENS*FLOAT_OUTPUTS + FLOAT_GAP];
-	bool columns;                   /* weights lie as columns */
+	bool columns;                   /* weights are stored by columns */
 };
 
 const struct float_table *quant_float_table = &quant_float_c;
@@ -98,7 +98,7 @@ void float_columns_pack(const float *x, size_t x_stride, size_t n_tokens, size_t
 /* ---- products ---- */
 
 enum { PIECE = 16 };            /* outputs: no tile has fewer, and all have a multiple of it */
-/* n columns of n_o outputs to a panel */
+/* Copies n columns of n_o outputs to a panel. */
 static void take_panel(const float *w, size_t stride, size_t n_o, size_t n, float *panel)
 {
 	size_t width = quant_float_table->outputs;
@@ -111,7 +111,7 @@ static void take_panel(const float *w, size_t stride, size_t n_o, size_t n, floa
 			memcpy(to + r/width*width*(FLOAT_CHUNK/FLOAT_LANES + 1) + r%width, from + r, PIECE*sizeof *w);
 	}
 }
-/* Columns i..i + n - 1 of rows o.. to a panel: tiles' parts one after another. */
+/* Makes a panel of columns i..i + n - 1 of rows o..: the parts of tiles one after another. */
 static void make_panel(const struct quant_mul *m, size_t o, size_t n_o, size_t i, size_t n, struct work *k)
 {
 	size_t width = quant_float_table->outputs;
@@ -127,7 +127,7 @@ static void make_panel(const struct quant_mul *m, size_t o, size_t n_o, size_t i
 		quant_float_table->turn[type_of(m->type)](rows, m->w_stride, n_o - first, n, width, PHASE, to);
 	}
 }
-/* Columns from i on of phase l of the strip of token t */
+/* Columns from i on of phase l of the strip with token t */
 static const float *strip_of(const struct quant_mul *m, size_t t, size_t l, size_t i)
 {
 	size_t tokens = quant_float_table->tokens;
@@ -137,7 +137,7 @@ static const float *tile_of(const struct work *k, size_t r)
 {
 	return k->panel + r*quant_float_table->outputs*(FLOAT_CHUNK/FLOAT_LANES + 1);
 }
-/* The sums of a tile to n_t tokens from t on and n_o outputs from o on */
+/* Stores the sums of a tile for n_t tokens from t on and n_o outputs from o on */
 static void put(const struct quant_mul *m, size_t t, size_t n_t, size_t o, size_t n_o, const float *sums)
 {
 	size_t width = quant_float_table->outputs;
@@ -157,7 +157,7 @@ static void at_once(const struct quant_mul *m, size_t t, size_t n_t, size_t o, s
 		put(m, t, n_t, o + r*width, n_o - r*width, sums);
 	}
 }
-/* Columns chunk by chunk: the sums of all phases and strips wait for the next. */
+/* Columns chunk by chunk: the sums of all phases and strips wait for the next chunk. */
 static void by_chunks(const struct quant_mul *m, size_t t0, size_t n_t, size_t o, size_t n_o, struct work *k)
 {
 	size_t width = quant_float_table->outputs, tokens = quant_float_table->tokens, tiles = FLOAT_OUTPUTS/width,

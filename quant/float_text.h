@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * float_text.h - floats for one instruction set, one text for all; defines the table FLOAT_TABLE. An instance
- * (float_ISA.c) includes one of lane.h's vocabularies before, and gives
- *   WIDE, TOKENS                the tile: registers of outputs, tokens; its sums fill most of the registers there are
- *   TOGETHER                    phases that a tile's registers are shared by where it is done with them at once: 1, 2
- *   ROWS, COLS                  rows, and tokens at most, that meet at a time where tokens are few
+ * (float_ISA.c) first includes one of lane.h's vocabularies, and gives
+ *   WIDE, TOKENS                the tile: registers of outputs, tokens; its sums fill most of the available registers
+ *   TOGETHER                    phases that share a tile's registers if it is finished at once: 1, 2
+ *   ROWS, COLS                  rows, and at most so many tokens, that are multiplied at a time with few tokens
  *   turn_8(type, from, phase, to)       eight columns of eight rows; float_turn_x86.h or float_turn_c.h */
 #include "../libgguf/size.h"
 #include "float.h"
@@ -22,13 +22,13 @@ static void decode_f32(const void *src, float *dst, size_t n) { memcpy(dst, src,
 
 /* ---- a row times a few tokens: lanes are columns ---- */
 
-/* Tokens, at most; columns and rows of runs */
+/* The most tokens; columns and rows of runs */
 enum { FEW = 8, RUN = 512, RUN_ROWS = 4 };
-/* How many bytes lie between the rows that come next and what is asked for, and how often it is asked for where a core
- * forgets (cpu_forgets) */
+/* The distance in bytes of prefetches after the rows, and how often each line is prefetched if a core forgets
+ * (cpu_forgets) */
 enum { LEAD = 4 << 10, TIMES = 3, RUN_LEAD = 16 << 10, RUN_TIMES = 2 };
-/* n columns, whole sixteens, of some rows and the tokens from `first` on, onto the lanes of each; x is that of
- * `first`. As many bytes from `next` on are asked for, and those one or two rows nearer again where that helps. */
+/* Adds n columns, a multiple of 16, of some rows times the tokens from `first` on to the lanes of each; x is that of
+ * `first`. Prefetches as many bytes from `next` on, and again those one or two rows nearer if that helps. */
 INLINE void few(enum float_type type, int n_rows, int n_tokens, size_t n, const char *w, size_t w_stride,
 	const char *next, size_t times, const float *x, size_t x_stride, float lanes[][FEW][FLOAT_LANES],
 	size_t first)
@@ -54,7 +54,7 @@ INLINE void few(enum float_type type, int n_rows, int n_tokens, size_t n, const 
 		UNROLL for (int p = 0; p < PARTS; p++)
 			r_put(lanes[r][first + (size_t)t] + p*REG, a[(r*n_tokens + t)*PARTS + p]);
 }
-/* The columns behind the last sixteen, and the sums of n_rows rows */
+/* The columns after the last sixteen, and the sums of n_rows rows */
 INLINE void finish(enum float_type type, size_t n_rows, size_t n_in, const char *w, size_t w_stride, size_t n_tokens,
 	const float *x, size_t x_stride, float lanes[][FEW][FLOAT_LANES], float *y, size_t y_stride)
 {
@@ -67,8 +67,8 @@ INLINE void finish(enum float_type type, size_t n_rows, size_t n_in, const char 
 			y[t*y_stride + r] = r_tree(l);
 		}
 }
-/* Up to RUN_ROWS rows of halves and one or two tokens: runs of columns of one row after another, which come from memory
- * faster than four rows side by side. While a row waits for its own sums, a core begins with the next one's. */
+/* Up to RUN_ROWS rows of halves times one or two tokens, by runs of columns of one row after another, which are read
+ * from memory faster than four rows side by side. While a row waits for its sums, a core begins with the next one's. */
 INLINE void by_runs(enum float_type type, size_t times, size_t n_rows, size_t n_in, const char *w, size_t w_stride,
 	size_t n_tokens, const float *x, size_t x_stride, float *y, size_t y_stride)
 {
@@ -87,8 +87,8 @@ INLINE void by_runs(enum float_type type, size_t times, size_t n_rows, size_t n_
 	}
 	finish(type, n_rows, n_in, w, w_stride, n_tokens, x, x_stride, lanes, y, y_stride);
 }
-/* ROWS rows go side by side, lest each wait for its own sums; those that come next are asked for in the order in which
- * they lie. One or two tokens read their rows from end to end, more meet columns in chunks that stay in L1. */
+/* ROWS rows side by side, so that none waits for its own sums; the next rows are prefetched in the order of memory. One
+ * or two tokens read their rows from end to end; more use columns in chunks that stay in L1. */
 INLINE void by_sides(enum float_type type, size_t times, int n_rows, size_t n_in, const char *w, size_t w_stride,
 	size_t n_tokens, const float *x, size_t x_stride, float *y, size_t y_stride)
 {
@@ -139,7 +139,7 @@ INLINE void rows(enum float_type type, size_t n_out, size_t n_in, const char *w,
 
 /* ---- the tile: lanes are outputs ---- */
 
-/* A line of a phase: sums of `tokens` tokens */
+/* A line of a phase, added to the sums of `tokens` tokens */
 INLINE void line(int tokens, const float *panel, const float *strip, rf *a)
 {
 	rf w[WIDE];
@@ -161,13 +161,13 @@ static void gemm(size_t n, const float *panel, const float *strip, const float *
 	UNROLL for (int k = 0; k < TOKENS*WIDE; k++) r_put(acc + k*REG, a[k]);
 }
 
-/* The order in which phases come, so that the tree over them is a stack, whose two upper sums become one whenever they
- * are of the same height; it stays in the first cache. */
+/* The order of phases. With it the tree over them is a stack, whose two upper sums become one whenever they have the
+ * same height; it stays in the first cache. */
 static const size_t order[FLOAT_LANES] = { 0, 8, 4, 12, 2, 10, 6, 14, 1, 9, 5, 13, 3, 11, 7, 15 };
 enum { SHARE = TOKENS/TOGETHER, TILE = TOKENS*OUTPUTS };
-/* The sum of the TOGETHER phases from place `at` of the order on, of SHARE tokens from `first` on, to which those in
- * the `merges` tiles before `to` are added, the last one first. Keeping sums and adding them up takes a good part of
- * the time where there are few columns: what is added up in registers is not kept. */
+/* The sum of the TOGETHER phases from place `at` of the order on, for SHARE tokens from `first` on, plus those in the
+ * `merges` tiles before `to`, the last one first. With few columns, storing sums and adding them up takes much of the
+ * time, so what is added up in registers is not stored. */
 static __attribute__((noinline)) void phases(const struct float_phases *o, size_t at, size_t first, const float *next,
 	int merges, float *to)
 {
@@ -245,7 +245,7 @@ static void turn_##name(const char *w, size_t stride, size_t n_rows, size_t n, s
 { \
 	turn(type, w, stride, n_rows, n, width, phase, to); \
 }
-/* With the payload of NaN, which products may change */
+/* Keeps the payload of NaN, which products may change */
 #define DECODE(name, type, WIDE_EXACTLY) \
 static void decode_##name(const void *src, float *dst, size_t n) \
 { \

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * float_turn_c.h - part of float_text.h without instructions for it: eight columns of eight rows. */
+ * float_turn_c.h - part of float_text.h in plain C: turns eight columns of eight rows. */
 #include "float.h"
 
-/* Column c of the rows at from[0..7] to to[c*phase]. */
+/* Stores column c of the rows at from[0..7] at to[c*phase]. */
 static inline __attribute__((always_inline)) void turn_8(enum float_type type, const char *const *from,
 	size_t phase, float *to)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * gram.c - see gram.h. Columns become codes, panel by panel, which then meet each other as far as the triangle goes.
- * The codes of all columns stay in the second cache, and the triangle is passed once. */
+ * gram.c - see gram.h. Columns become codes, panel by panel; then panels are multiplied with each other as far as the
+ * triangle goes. The codes of all columns stay in the second cache, and the triangle is read and written once. */
 #include <stdlib.h>
 #include "../libgguf/size.h"
 #include "gram_internal.h"
@@ -17,14 +17,14 @@ static void pack_task(void *ctx, size_t task, int worker)
 	(void)worker;
 	quant_gram_table->pack(w->g, task*GRAM_PACKED, &w->p);
 }
-/* From the last rows on, which are the longest, so that the threads end together. */
+/* Begins with the last rows, which are the longest, so that the threads end together. */
 static void add_task(void *ctx, size_t task, int worker)
 {
 	const struct work *w = ctx;
 	(void)worker;
 	quant_gram_table->add(w->g, &w->p, (w->g->n - 1)/ROWS*ROWS - task*ROWS, ROWS);
 }
-/* Memory for at least so many bytes. */
+/* Makes room for at least so many bytes. */
 static bool make_room(struct gram_room *r, size_t bytes)
 {
 	if (r->bytes >= bytes) return true;

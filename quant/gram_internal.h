@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
- * gram_internal.h - the two steps of gram.c, one table for each instruction set.
+ * gram_internal.h - the two steps of gram.c, a table for each instruction set.
  *
- * Codes lie in panels of GRAM_COLUMNS columns, by words of 32 bits: as many tokens of a column as an instruction set
- * multiplies and adds at once, four codes of eight bits or two of sixteen. A panel has the first word of each of its
- * columns, then the second of each, and so on: a cache line of them, so that a panel is read as it lies. Registers of
- * columns meet a word of another column in all lanes, and both are read from the same panels. */
+ * Codes are in panels of GRAM_COLUMNS columns, in words of 32 bits. A word has as many tokens of a column as an
+ * instruction set multiplies and adds at once: four codes of eight bits or two of sixteen. A panel has the first word
+ * of each of its columns, a cache line of them, then the second of each, and so on, so that it is read sequentially.
+ * Registers of columns are multiplied with a word of another column in all lanes, and both are read from these
+ * panels. */
 #ifndef QUANT_GRAM_INTERNAL_H
 #define QUANT_GRAM_INTERNAL_H
 #include "gram.h"
@@ -18,9 +19,9 @@ struct gram_panels {
 };
 struct gram_table {
 	size_t in_word;                 /* tokens */
-	/* GRAM_PACKED columns from `first` on; those that there are not become zeros. */
+	/* packs GRAM_PACKED columns from `first` on; columns that do not exist become zeros */
 	void (*pack)(const struct gram *g, size_t first, const struct gram_panels *p);
-	/* n rows of the triangle from `first` on, n and first by sixteens */
+	/* adds n rows of the triangle from `first` on; n and first are multiples of 16 */
 	void (*add)(const struct gram *g, const struct gram_panels *p, size_t first, size_t n);
 };
 extern const struct gram_table quant_gram_c;

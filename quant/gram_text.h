@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * gram_text.h - columns to codes, and their products, one text for all instruction sets; defines the table GRAM_TABLE.
- * An instance (gram_ISA.c) includes one of lane.h's vocabularies before, and gives
+ * An instance (gram_ISA.c) first includes one of lane.h's vocabularies, and gives
  *   IN_WORD                     codes of a word: 4, of eight bits, or 2, of sixteen
- *   LIFT                        what is added to codes of columns, 128 if r_words takes them without a sign, or 0
- *   TALL, WIDE                  rows of a tile, of one panel; registers of columns of it, of one or two
+ *   LIFT                        what is added to codes of columns: 128 if r_words takes them as unsigned, or 0
+ *   TALL, WIDE                  rows of a tile, of one panel; its registers of columns, of one or two panels
  *   ri r_words(sum, a, b)       sum += the products of each lane's codes, a of columns, b of a row */
 #include "../libgguf/size.h"
 #include "gram_internal.h"
@@ -26,7 +26,7 @@ static inline rf inputs(const float *p, size_t n, rf by)
 }
 static inline size_t beyond(size_t n, size_t k) { return n > k ? n - k : 0; }
 
-/* By their bits magnitudes are ordered as integers, NaN above all. */
+/* The bits of magnitudes, as integers, have the same order, with NaN above all. */
 static inline void greatest(const struct gram *g, size_t first, size_t n, ri *most)
 {
 	for (size_t t = 0; t < g->n_tokens; t++) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * kern.h - private to quant/: what the codec files give, and halves as floats.
+ * kern.h - private to quant/: what the codec files provide, and halves as floats.
  *
- * A codec unpacks a block to signed codes with integer or float scales (struct codes32, struct codes256); codes_text.h,
- * row_text.h and mul.c do the rest for every type: decode, and multiply. */
+ * A codec unpacks a block to signed codes with integer or float scales (struct codes32, struct codes256). codes_text.h,
+ * row_text.h and mul.c do the rest for every type: decoding and products. */
 #ifndef QUANT_KERN_H
 #define QUANT_KERN_H
 #include <stddef.h>
@@ -11,7 +11,7 @@
 #include "../libgguf/types.h"
 #include "blocks.h"
 
-/* weight = d*q + m; of blocks of 16, m is the second half's d */
+/* weight = d*q + m; for blocks of 16, m is the d of the second half */
 struct codes32  { float d, m; int8_t q[32]; };
 struct codes256 {                                       /* weight = (d*sc)*q - dmin*mn, sc and mn one per 16 */
 	float d, dmin;

@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: MIT
- * lane.h - registers of floats and of integers, for loops over elements that have nothing to do with each other, and
- * the sixteen lanes of the float contract (quant.h). Every lane has the bits of portable C.
+ * lane.h - registers of floats and of integers, for loops over independent elements, and the sixteen lanes of the float
+ * contract (quant.h). Every lane has the bits of portable C.
  *
- * GNU's vector extensions give + - * / and comparisons. What they cannot say well is in lane_c.h, which defines it, and
- * in lane_avx2.h, lane_avx512.h and lane_neon.h: an instance includes one of the four. Each has REG, the lanes of a
- * register, before this file, and then
+ * GNU's vector extensions give + - * / and comparisons. What they cannot express well is in lane_c.h, which defines it,
+ * and in lane_avx2.h, lane_avx512.h and lane_neon.h: an instance includes one of the four. Each defines REG, the lanes
+ * of a register, before this file, and then
  *   rf r_fma(a, b, c)           a*b + c, rounded once
- *   rf r_bf16(p) r_f16(p)       REG bfloats, REG halves as floats; of NaN, r_f16 may change the payload
+ *   rf r_bf16(p) r_f16(p)       REG bfloats, REG halves as floats; r_f16 may change the payload of NaN
  *   rs r_i8_pairs(p) r_u8_pairs(p)      2*REG bytes as integers, signed and unsigned
- *   int32_t r_sum(a)            over all lanes; what does not fit wraps around
- *   rf r_max(a, b)              a > b ? a : b; b where one is NaN
- *   rf r_raise(p, k, x)         p*2^n with k = 1.5*2^23 + n, a normal number; but 0 where x < -87, NaN where x is
- *   float r_greatest(a)         the greatest lane; no lane is NaN
+ *   int32_t r_sum(a)            over all lanes, wrapping around
+ *   rf r_max(a, b)              a > b ? a : b; b if one is NaN
+ *   rf r_raise(p, k, x)         p*2^n with k = 1.5*2^23 + n, a normal number; but 0 if x < -87, NaN if x is
+ *   float r_greatest(a)         the largest lane; no lane is NaN
  *   float r_tree(p)             p[0..15] by the contract's tree
- *   ri ri_max(a, b)             the greater of each lane
- *   int32_t r_most_of(a)        the greatest lane
- *   rf r_greatests(a) ri r_mosts(a)     lane i, of the first AT_ONCE: r_greatest(a[i]), r_most_of(a[i])
+ *   ri ri_max(a, b)             the larger of each lane
+ *   int32_t r_most_of(a)        the largest lane
+ *   rf r_greatests(a) ri r_mosts(a)     lane i, for the first AT_ONCE: r_greatest(a[i]), r_most_of(a[i])
  *   void r_put_shorts(p, a, b)  2*REG integers that fit, as int16
- *   void r_put_32(p, a, sum)    32 integers as int16, and the sums of each 16 of them, which fit as well; not of
- *                               AVX-512, which leaves codes_text.h to AVX2 */
+ *   void r_put_32(p, a, sum)    32 integers as int16, and the sums of each 16 of them, which also fit; not in AVX-512,
+ *                               which leaves codes_text.h to AVX2 */
 #ifndef QUANT_LANE_H
 #define QUANT_LANE_H
 #include <math.h>
@@ -42,7 +42,7 @@ static inline void r_put(float *p, rf a) { memcpy(p, &a, sizeof a); }
 static inline rf r_part(const float *p, size_t n) { rf a = { 0 }; memcpy(&a, p, n*4); return a; }
 static inline void r_put_part(float *p, rf a, size_t n) { memcpy(p, &a, n*4); }
 static inline rf r_dup(float x) { return x - (rf){ 0 }; }
-/* As an integer, which Zen 4's loads give to all lanes; of a float its arithmetic pipes do. */
+/* As an integer, because Zen 4's loads broadcast those, but its arithmetic pipes floats. */
 static inline rf r_dup_at(const float *p) { int32_t u; memcpy(&u, p, sizeof u); return (rf)((ri){ 0 } + u); }
 static inline rf r_sel(ri m, rf a, rf b) { return (rf)(((ri)a & m) | ((ri)b & ~m)); }
 static inline rf r_pick(rf a, ri from)          /* lane i is a's lane from[i] */
@@ -82,8 +82,8 @@ static inline rf r_f16_exact(const void *p)
 	return (rf)((sub & below) | (r & ~below) | (-(h >> 15) & INT32_MIN));
 }
 
-/* The contract's sixteen lanes, for loops that do nothing but load and multiply-add: compilers send a vector that is
- * wider than a register through memory. */
+/* The contract's sixteen lanes, for loops that only load and multiply-add: compilers pass vectors wider than a register
+ * through memory. */
 typedef struct { rf r[16/REG]; } t16;
 #define EACH_REGISTER _Pragma("GCC unroll 4") for (int i = 0; i < 16/REG; i++)
 static inline t16 t_load(const float *p) { t16 a; EACH_REGISTER a.r[i] = r_floats(p + i*REG); return a; }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * lane_math.h - exp, tanh and the normal distribution over a register of floats. An instance includes lane_c.h,
- * lane_avx2.h, lane_avx512.h or lane_neon.h before. */
+ * lane_math.h - exp, tanh and the normal distribution for a register of floats. An instance first includes lane_c.h,
+ * lane_avx2.h, lane_avx512.h or lane_neon.h. */
 #ifndef QUANT_LANE_MATH_H
 #define QUANT_LANE_MATH_H
 #include "lane.h"
@@ -18,7 +18,7 @@ static inline rf r_exp_rest(rf z, rf n)
 	p = r_fma(p, r, r_dup(1.0f));
 	return r_fma(p, r, r_dup(1.0f));
 }
-/* e^z for z in -104.5..89, as p*2^k. k is 0 where z is not a number. */
+/* e^z for z in -104.5..89, as p*2^k. k is 0 if z is NaN. */
 static inline rf r_exp_parts(rf z, ri *k)
 {
 	const rf big = r_dup(12582912.0f);      /* adding it rounds to a whole number */
@@ -26,8 +26,8 @@ static inline rf r_exp_parts(rf z, ri *k)
 	*k = __builtin_convertvector(r_sel(z == z, n, (rf){ 0 }), ri);
 	return r_exp_rest(z, n);
 }
-/* 2^k in two factors so that subnormal results come out. Within 1 ulp where the result is normal; 0 below -104, inf
- * above 88.73. */
+/* 2^k in two factors, so that results may be subnormal. Within 1 ulp if the result is normal; 0 below -104, inf above
+ * 88.73. */
 static inline rf r_exp(rf x)
 {
 	ri k, half;
@@ -36,14 +36,14 @@ static inline rf r_exp(rf x)
 	p = p*(rf)((half + 127) << 23)*(rf)((k - half + 127) << 23);
 	return r_sel(x == x, p, x);
 }
-/* The same for x up to 0, but 0 where x < -87, so that 2^k need not be cut in two; NaN stays what it is. */
+/* The same for x up to 0, but 0 if x < -87, so that 2^k need not be split; NaN stays NaN. */
 static inline rf r_exp_below(rf x)
 {
 	const rf big = r_dup(12582912.0f);
 	rf k = r_fma(x, r_dup(1.44269504f), big);
 	return r_raise(r_exp_rest(x, k - big), k, x);
 }
-/* The same of a few registers, a step of each in turn: one's steps wait for each other. */
+/* The same for a few registers, a step of each in turn, as the steps of one depend on each other. */
 enum { FOUR = 4 };
 #define EACH_OF_FOUR _Pragma("GCC unroll 4") for (int i = 0; i < FOUR; i++)
 static inline void r_exps_below(rf *x)
@@ -59,7 +59,7 @@ static inline void r_exps_below(rf *x)
 		EACH_OF_FOUR p[i] = r_fma(p[i], r[i], r_dup(taylor[j]));
 	EACH_OF_FOUR x[i] = r_raise(p[i], k[i], x[i]);
 }
-/* tanh, odd: below 0.625 x + x^3 P(x^2), P fitted for the least greatest relative error; above 1 - 2/(e^2x + 1). */
+/* tanh, odd: below 0.625 x + x^3 P(x^2), P fitted for the smallest maximal relative error; above 1 - 2/(e^2x + 1). */
 static inline rf r_tanh(rf x)
 {
 	rf t = r_abs(x), z = x*x, p, far;
@@ -73,7 +73,7 @@ static inline rf r_tanh(rf x)
 	return r_sel(t < 0.625f, p, r_sel(x == x, far, x));
 }
 
-/* e^w for w in -708..0: as r_exp_parts, in double, whose Taylor sum to r^9/9! is near enough for floats */
+/* e^w for w in -708..0: as r_exp_parts, in double, whose Taylor sum to r^9/9! is accurate enough for floats */
 typedef int64_t rl __attribute__((vector_size(4*REG), may_alias));
 static inline rd r_exp_double(rd w)
 {
@@ -90,9 +90,9 @@ static inline rd r_exp_double(rd w)
 	p = (p + 1)*r + 1;
 	return (rd)((rl)p + ((rl)t << 52));
 }
-/* The normal distribution function, in double because e^-square asks for more digits than a float has. For z = |x|,
- * erfc(z/sqrt 2)/2 = e^-(z^2/2) P(u)/(1 + 1.5 z) with u = (z - 3)/(z + 3), P fitted for the least greatest relative
- * error, 5e-10, on z up to 14.5, beyond which it is no float any more. */
+/* The normal distribution function, in double because e^-square needs more digits than a float has. For z = |x|,
+ * erfc(z/sqrt 2)/2 = e^-(z^2/2) P(u)/(1 + 1.5 z) with u = (z - 3)/(z + 3), P fitted for the smallest maximal relative
+ * error, 5e-10, on z up to 14.5, beyond which the result is too small for a float. */
 static inline rd r_normal(rd x)
 {
 	static const double c[] = { 3.488537088269e-05, 0.0001328776660952, -2.230600223094e-05, -0.0008331248678684,

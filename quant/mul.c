@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
- * mul.c - integer products: packing activations, and the loops over rows, panels and strips (mul.h has the picture).
+ * mul.c - integer products: packs activations, and loops over rows, panels and strips (mul.h has the picture).
  *
- * Up to ROW_TOKENS tokens are multiplied with the rows as they lie in the file, by struct row_table. More go by
- * panels: the rows of a tile's outputs are unpacked a chunk of columns at a time, and meet every strip of up to TOKENS
- * tokens before the next panel takes their place; the panels of GROUP outputs do so one after another, while that chunk
- * of the strips is in L2. Sums lie in the work space until the last chunk is done: storing a float is exact, and the
- * order of an output's fma's is that of the blocks, however loops are cut. */
+ * Up to ROW_TOKENS tokens are row products, by struct row_table. More use panels: the rows of a tile's outputs are
+ * unpacked a chunk of columns at a time and multiplied with every strip of up to TOKENS tokens before the next panel
+ * takes their place. The panels of GROUP outputs follow each other in this way while that chunk of the strips is in L2.
+ * Sums stay in the work space until the last chunk is done. Storing a float is exact, and the fmas of an output are in
+ * the order of its blocks, however loops are cut. */
 #include <math.h>
 #include <string.h>
 #include "../libgguf/size.h"
@@ -15,7 +15,7 @@
 enum {
 	ROW_TOKENS = 8,
 	TOKENS = 528,                   /* a multiple of MUL_TOKENS */
-	GROUP = 128,                    /* outputs whose panels meet a chunk of the strips while it is in cache */
+	GROUP = 128,                    /* outputs whose panels use a chunk of the strips while it is in cache */
 };
 _Static_assert(TOKENS%MUL_TOKENS == 0 && GROUP%MUL_OUTPUTS == 0, "whole tiles");
 struct work {
@@ -40,8 +40,8 @@ size_t mul_act_bytes(size_t block, size_t n_tokens, size_t n_in)
 	if (mul_few(n_tokens)) return n_tokens*mul_row->strip_bytes(block, n_in);
 	return size_parts(n_tokens, tokens)*(n_in/block)*mul_strip_bytes(block, tokens);
 }
-/* Where n_in activations of tokens t.. lie from column i on, and how far from there to the next strip: strips lie a
- * chunk of columns after another, as panels meet them. */
+/* Where n_in activations of tokens t.. are from column i on, and the distance to the next strip: strips are stored a
+ * chunk of columns after another, in the order in which panels use them. */
 struct strips { size_t at, next; };
 static struct strips strips_of(size_t block, size_t n_tokens, size_t n_in, size_t t, size_t i)
 {
@@ -53,7 +53,7 @@ static struct strips strips_of(size_t block, size_t n_tokens, size_t n_in, size_
 
 /* ---- packing ---- */
 
-/* A block of n tokens' activations, of a strip of `tokens`. */
+/* Packs a block of n tokens' activations, in a strip of `tokens`. */
 static void pack_block(const struct narrow *q, size_t block, size_t tokens, char *to)
 {
 	const size_t stride = sizeof *q/sizeof *q->q;
@@ -70,7 +70,7 @@ static void pack_block(const struct narrow *q, size_t block, size_t tokens, char
 	if (panel_of(block)->own)
 		panel_of(block)->own(block, tokens, to, (void *)(to + mul_strip_own(block, tokens)));
 }
-/* Rows are made integers as many strips' at a time as a core narrows together. */
+/* Narrows the rows of as many strips at a time as a core does together. */
 static void pack_strips(size_t block, const float *x, size_t x_stride, size_t n_tokens, size_t n_in, size_t from,
 	size_t n, char *act)
 {
@@ -134,8 +134,8 @@ static size_t bytes_of(const struct quant_mul *m, size_t columns)
 	const struct ggu_type_info *type = ggu_type_info(m->type);
 	return columns/type->block_weights*type->block_bytes;
 }
-/* Asks for the chunk of rows o.. from column i on. A panel takes little of each of so many rows that a core does not
- * foresee what is next. */
+/* Prefetches the chunk of rows o.. from column i on. A panel takes little of each of so many rows that a core does not
+ * prefetch what is next. */
 static void fetch(const struct quant_mul *m, size_t o, size_t n_o, size_t i)
 {
 	const size_t n = bytes_of(m, chunk_of(m, i));
@@ -143,7 +143,7 @@ static void fetch(const struct quant_mul *m, size_t o, size_t n_o, size_t i)
 	for (size_t r = 0; r < n_o; r++)
 		for (size_t k = 0; k < n + 63; k += 64) __builtin_prefetch(from + r*m->w_stride + (k < n ? k : n - 1));
 }
-/* The chunk from column i on of rows o.. (the last of them again where the tile has more) to a panel. */
+/* Makes a panel of the chunk from column i on of rows o.. (repeating the last row if the tile has more). */
 static void make_panel(const struct quant_mul *m, enum mul_kind kind, size_t o, size_t n_o, size_t i, struct work *k)
 {
 	const struct panel_table *panel = panel_of(mul_block(kind));
@@ -171,7 +171,7 @@ static void make_panel(const struct quant_mul *m, enum mul_kind kind, size_t o, 
 	}
 }
 
-/* Asks for what the next panel will be made of: the next of this group's, of the next chunk, of the next group. */
+/* Prefetches what the next panel is made from: the next of this group, of the next chunk, or of the next group. */
 static void fetch_next(const struct quant_mul *m, size_t o, size_t end, size_t i, size_t p, size_t outputs)
 {
 	p += outputs;
@@ -185,8 +185,8 @@ static void fetch_next(const struct quant_mul *m, size_t o, size_t end, size_t i
 	}
 	if (o + p < end) fetch(m, o + p, size_least(end - (o + p), outputs), i);
 }
-/* What a panel's tiles have not put into the rows of results themselves: of tokens that are not a whole strip's, and of
- * outputs that are not a whole panel's. */
+/* Stores what a panel's tiles have not stored in the results themselves: that of tokens that do not fill a strip, and
+ * of outputs that do not fill a panel. */
 static void put_rest(const struct results *y, const struct panel_table *panel, size_t n_t, size_t n_o)
 {
 	for (size_t t = y->whole*panel->tokens; t < n_t; t++)

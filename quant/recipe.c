@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT
- * recipe.c - the named mixtures as two tables: the recipes, and the rules that make exceptions.
+ * recipe.c - the named mixtures as two tables: the recipes, and the rules for exceptions.
  *
- * A tensor has a role, told from its name. Its type is that of the first rule which names the recipe and
- * the role and whose conditions hold, or else the recipe's own. Then, if the type's block does not
- * divide the row, its fall-back.
+ * A tensor has a role, found from its name. Its type is that of the first rule that names the recipe and the role and
+ * whose conditions hold, or else the recipe's own. If the block of that type does not divide the row, the tensor gets
+ * the type's fall-back.
  *
- * Some conditions count: "the first eighth" of the tensors of a role. Tensors are counted by layer, then by
- * name, whatever their order in the file. In models with experts the feed-forward roles go by the layer in
- * the tensor's name instead, there being several such tensors in a layer. A tensor whose type the
- * caller has fixed is not counted. */
+ * Some conditions count: "the first eighth" of the tensors of a role. Tensors are counted by layer, then by name,
+ * whatever their order in the file. In models with experts, the feed-forward roles go by the layer in the tensor's name
+ * instead, as there are several such tensors in a layer. Tensors whose type the caller has fixed are not counted. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -90,7 +89,7 @@ uint32_t recipe_type(const struct recipe *r) { return r->ftype == RECIPE_KEEP ? 
 /* ---- roles ---- */
 
 enum role { R_OTHER, R_OUTPUT, R_EMBD, R_VALUE, R_KEY, R_QUERY, R_ATTN_OUT, R_UP, R_GATE, R_DOWN, N_ROLES };
-/* The first row whose text is in the name decides; for a row that is `whole`, is the name. */
+/* The first row whose text is part of the name, or with `whole` equals the name, decides. */
 static const struct { const char *text; bool whole; enum role role; } role_names[] = {
 	{ "output.weight", true, R_OUTPUT },
 	{ "token_embd.weight", true, R_EMBD },
@@ -239,10 +238,10 @@ static const struct rule { uint64_t recipes; unsigned roles, when; uint32_t type
 	{ P(IQ3_XS), ROLE(R_GATE) | ROLE(R_UP), MIDDLE, GGU_TYPE_IQ3_XXS },
 };
 
-/* Of the types whose block is too long for a row: what stands in. Anything else, and a stand-in that does
- * not fit either, becomes F16. Where llama.cpp has Q4_0 IQ4_NL stands here, which is as large: on SmolLM2 135M, whose
- * rows have 576 weights, it has 20 to 40 % less weighted error in every tensor, and Q2_K diverges by .17 instead of
- * .20. */
+/* The fall-backs of types whose block is too long for a row. For any other type, or if the fall-back does not fit
+ * either, the tensor becomes F16. Where llama.cpp uses Q4_0, this uses IQ4_NL, which is as large: on SmolLM2 135M,
+ * whose rows have 576 weights, it has 20 to 40 % less weighted error in every tensor, and Q2_K diverges by .17 instead
+ * of .20. */
 static const struct { uint32_t type, instead; } fallbacks[] = {
 	{ GGU_TYPE_IQ1_S, GGU_TYPE_IQ4_NL }, { GGU_TYPE_IQ1_M, GGU_TYPE_IQ4_NL }, { GGU_TYPE_IQ2_XXS, GGU_TYPE_IQ4_NL },
 	{ GGU_TYPE_IQ2_XS, GGU_TYPE_IQ4_NL }, { GGU_TYPE_IQ2_S, GGU_TYPE_IQ4_NL },
@@ -292,10 +291,10 @@ static uint64_t model_number(const struct ggu_meta *meta, struct ggu_str arch, c
 	if (!meta || arch.n > 128) return 0;
 	snprintf(name, sizeof name, "%s.%s", arch.p, key);
 	kv = ggu_meta_find(meta, name);
-	if (kv) ggu_kv_uint(kv, 0, &v);         /* of a list by layer, the first */
+	if (kv) ggu_kv_uint(kv, 0, &v);         /* the first of a list by layer */
 	return v < 1000000 ? v : 0;
 }
-/* Where llama.cpp speaks of a 70B model: it goes by architecture and layers. */
+/* What llama.cpp calls a 70B model, by architecture and layers. */
 static const struct { const char *arch; unsigned n_layer; bool gqa; } seventy[] = {
 	{ "llama", 80, true }, { "qwen2", 80, false }, { "deci", 80, false }, { "olmoe", 80, false },
 	{ "jais2", 68, false },
@@ -306,7 +305,7 @@ static struct model_facts model_facts(const struct recipe_options *o, const stru
 	struct model_facts m = { .tied = true };
 	struct ggu_str arch = { "", 0 };
 	uint64_t heads, kv;
-	bool count;                     /* layers: nothing says how many */
+	bool count;                     /* layers: the number is unknown */
 	if (meta) ggu_meta_str(meta, "general.architecture", &arch);
 	m.n_expert = (unsigned)model_number(meta, arch, "expert_count");
 	m.n_layer = (unsigned)model_number(meta, arch, "block_count");
@@ -368,7 +367,7 @@ static bool needs_importance(const struct recipe *r, const char *name, uint32_t 
 	if (recipe_needs_no_importance(name)) return false;
 	return quant_needs_importance(type) || (type == GGU_TYPE_Q2_K && r == &recipes[P_Q2_K_S]);
 }
-/* The type that the caller wants for this tensor, or RECIPE_KEEP for none. */
+/* The caller's type for this tensor; RECIPE_KEEP: none. */
 static uint32_t wanted(const struct recipe_options *o, const struct model_facts *m, const struct ggu_tensor *t,
 	enum role role)
 {
@@ -380,7 +379,7 @@ static uint32_t wanted(const struct recipe_options *o, const struct model_facts 
 	if (role == R_EMBD && m->tied && o->output_type >= 0) return (uint32_t)o->output_type;
 	return RECIPE_KEEP;
 }
-/* The type that the recipe is named for, as IQ2_S, whose mixture has none of it in most tensors; or that of most. */
+/* The type that the recipe is named after (IQ2_S, which most tensors of its mixture do not have), or that of most. */
 static uint32_t pure_type(const struct recipe *r)
 {
 	const struct ggu_type_info *t = ggu_type_find(r->name);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * recipe.h - which type for which tensor: the named mixtures ("file types") of llama-quantize.
+ * recipe.h - chooses the type of each tensor: the named mixtures ("file types") of llama-quantize.
  *
- * A recipe looks at the list of tensors and a few numbers of the model, never at an architecture's
- * layers; the exceptions that llama.cpp keys by architecture name are one table in recipe.c.
- * Source of the rules: llama-quant.cpp of llama.cpp, 2026-08, as facts of the format. */
+ * A recipe considers the list of tensors and a few numbers of the model, never an architecture's layers; the exceptions
+ * that llama.cpp makes by the name of the architecture are one table in recipe.c. Source of the rules: llama-quant.cpp
+ * of llama.cpp, 2026-08, as facts of the format. */
 #ifndef QUANT_RECIPE_H
 #define QUANT_RECIPE_H
 #include "../libgguf/ggu.h"
@@ -19,14 +19,14 @@ uint32_t recipe_type(const struct recipe *r);
 #define RECIPE_KEEP UINT32_MAX
 
 struct recipe_options {
-	bool pure;              /* the type that the recipe is named for, or that of most weights, for all */
+	bool pure;              /* use the type that the recipe is named after, or that of most weights, for all */
 	int output_type, token_embd_type;               /* ggml id or -1 */
-	/* the type that a tensor is to have, or RECIPE_KEEP; or NULL */
+	/* the type for a tensor, or RECIPE_KEEP; or NULL */
 	uint32_t (*override)(void *ctx, const char *name);
 	void *override_ctx;
 	bool leave_output;
 	bool have_importance;
-	bool need_nothing;      /* a plan only: types that need an importance matrix are not refused */
+	bool need_nothing;      /* for a plan: do not refuse types that need an importance matrix */
 };
 enum recipe_reason {                                    /* why a tensor got its type */
 	RECIPE_RULE, RECIPE_OVERRIDE, RECIPE_FALLBACK,  /* the row does not fit the block */
@@ -34,14 +34,13 @@ enum recipe_reason {                                    /* why a tensor got its 
 };
 struct recipe_choice { uint32_t type, wanted; enum recipe_reason reason; };
 
-/* Embedding and output are made in any type without a matrix: none has the embedding, which is looked up, not
- * multiplied, and many have no output. */
+/* true for embedding and output, which may have any type without a matrix: no matrix has the embedding, which is looked
+ * up, not multiplied, and many have no output. */
 bool recipe_needs_no_importance(const char *name);
 
-/* choice[i] for tensor i of n, in the given order; keys of the model are read from meta
- * (general.architecture, block_count, head counts, expert count).
- * GGU_ERR_UNSUPPORTED with the tensor's name: the type needs an importance matrix and
- * have_importance is false, or an override cannot hold the tensor's rows; GGU_ERR_NOMEM. */
+/* Sets choice[i] for tensor i of n, in the given order; keys of the model are read from meta (general.architecture,
+ * block_count, head counts, expert count). GGU_ERR_UNSUPPORTED with the tensor's name: the type needs an importance
+ * matrix and have_importance is false, or an override does not fit the tensor's rows; GGU_ERR_NOMEM. */
 enum ggu_status recipe_choose(const struct recipe *r, const struct recipe_options *o, const struct ggu_meta *meta,
 	const struct ggu_tensor *const *tensors, size_t n, struct recipe_choice *choice, struct ggu_error *err);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * recode.c - see recode.h. A chunk is some whole rows of one tensor; importance may differ by matrix (expert), so that
- * no chunk crosses from one to the next. Types that are rounded rather than searched for pass a first-level cache in
- * groups of rows; an encoder that searches gets the chunk at once, since it transposes importances once for all its
- * rows, and with error feedback (quant_feedback) a chunk is so many rows that the factor is read seldom. Sums of
- * errors are made in double for each chunk and added in the order of chunks. */
+ * recode.c - see recode.h. A chunk is some whole rows of one tensor, and of one matrix (expert), as importances may
+ * differ between them. For types that are rounded, a chunk goes through a first-level cache in groups of rows. An
+ * encoder that searches gets the chunk at once, since it transposes importances once for all its rows. With error
+ * feedback (quant_feedback) a chunk has so many rows that the factor is seldom read. Sums of errors are computed in
+ * double for each chunk and added in the order of chunks. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,7 +45,7 @@ struct passing {
 struct recode {
 	const struct recode_job *job;
 	struct chunk *chunks;                   /* by slot */
-	/* [n_slots + 1], tensor i at i mod that: every one begun and not ended has a chunk on the belt, but for one
+	/* [n_slots + 1], tensor i at i mod that: every tensor begun and not ended has a chunk on the belt, except one
 	 * that is between two chunks */
 	struct passing *passing;
 	size_t n_slots;
@@ -54,9 +54,9 @@ struct recode {
 	struct buffer *more;
 	/* at the taking station */
 	size_t begun;                           /* tensors */
-	struct passing *now;                    /* the tensor that is being cut, or NULL: the next is to begin */
+	struct passing *now;                    /* the tensor that is being cut; NULL: the next one must begin */
 	uint64_t at;                            /* its next byte */
-	struct quant_feedback *factor;          /* of its matrix at work, or NULL */
+	struct quant_feedback *factor;          /* of its current matrix, or NULL */
 	bool failed;
 	/* at the putting station */
 	size_t ended;                           /* tensors */
@@ -88,7 +88,7 @@ float recode_range(uint32_t type)
 	default: return 65520;                  /* what f16 rounds to infinity */
 	}
 }
-/* Weight i of the chunk is a finite one of F64. */
+/* Is weight i of the chunk a finite F64? */
 static bool finite_double(const struct chunk *c, size_t i)
 {
 	double d;
@@ -96,7 +96,7 @@ static bool finite_double(const struct chunk *c, size_t i)
 	memcpy(&d, c->in.p + i*sizeof d, sizeof d);
 	return isfinite(d);
 }
-/* Counts the weights that are not finite, and those that may be too large for the type. base: where x lies in the
+/* Counts the weights that are not finite, and those that may be too large for the type. base: the place of x in the
  * chunk. */
 static void inspect(struct chunk *c, const float *x, size_t n, size_t base, float limit)
 {
@@ -109,7 +109,7 @@ static void inspect(struct chunk *c, const float *x, size_t n, size_t base, floa
 		if (!lost && r->n_bad++ == 0) r->bad_at = base + i;
 	}
 }
-/* A chunk that is to become blocks has a weight that is not finite as a float. */
+/* Fails: a chunk that must become blocks has a weight that is not finite as a float. */
 static enum ggu_status refuse(const struct chunk *c, struct ggu_error *err)
 {
 	const struct recode_tensor *t = &c->of->t;
@@ -117,8 +117,8 @@ static enum ggu_status refuse(const struct chunk *c, struct ggu_error *err)
 		(unsigned long long)(c->row + c->none_at/t->ne[0]), (unsigned long long)(c->none_at % t->ne[0]),
 		finite_double(c, c->none_at) ? "beyond the range of f32" : "not finite");
 }
-/* Weights that are not finite count for nothing; one that became so makes the error infinite, unless it has no
- * weight. */
+/* Weights that are not finite do not count. If a weight became so, the error is infinite, unless its importance is
+ * 0. */
 static void measure(struct recode_result *r, const float *importance, size_t rows, size_t cols, const float *x,
 	const float *y)
 {
@@ -138,7 +138,7 @@ static void measure(struct recode_result *r, const float *importance, size_t row
 		r->norm += norm;
 	}
 }
-/* k rows with feedback; y: room for as many decoded, if errors are measured. */
+/* Encodes k rows with feedback; y: room for as many decoded rows, if errors are measured. */
 static enum ggu_status feed_back(struct recode *r, struct chunk *c, int worker, const float *weights, const float *x,
 	float *y, size_t k, unsigned char *out)
 {
@@ -230,7 +230,7 @@ static enum ggu_status begin(struct recode *r, struct passing *p, struct ggu_err
 	p->refuses = ggu_type_info(t->to)->kind != GGU_KIND_FLOAT && !r->job->keep_non_finite;
 	return t->importance ? weigh(r, p, err) : GGU_OK;
 }
-/* The factor of the matrix that begins at `row`. */
+/* Gets the factor of the matrix that begins at `row`. */
 static enum ggu_status next_factor(struct recode *r, uint64_t row, struct ggu_error *err)
 {
 	const struct passing *p = r->now;

@@ -14,7 +14,7 @@ bool remake_is_weighed(const struct remake *r, size_t i)
 	uint32_t type = r->choice[i].type;
 	return r->t[i]->type != type && ggu_type_info(type)->kind == GGU_KIND_BLOCK && type != GGU_TYPE_Q8_0;
 }
-/* The matrices about tensor i, if it takes any. */
+/* Finds the importances of tensor i, if it uses any. */
 static bool find(const struct remake *r, size_t i, size_t *n_in, size_t *n_mat)
 {
 	const struct ggu_importance *m = r->importance;
@@ -49,7 +49,7 @@ enum ggu_status remake_check(const struct remake *r, bool *lacks, struct ggu_err
 			return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, t->name,
 				"%zu columns of %zu matrices, the model's tensor %llu of %llu",
 				n_in, n_mat, (unsigned long long)t->ne[0], (unsigned long long)(t->ne[2]*t->ne[3]));
-		/* the embedding is looked up, not multiplied: no matrix has it */
+		/* the embedding is looked up, not multiplied, so no matrix has it */
 		bool none = r->importance && !found && remake_is_weighed(r, i)
 			&& strcmp(t->name, "token_embd.weight") != 0;
 		if (none && quant_needs_importance(r->choice[i].type) && !recipe_needs_no_importance(t->name))
@@ -65,7 +65,7 @@ enum ggu_status remake_check(const struct remake *r, bool *lacks, struct ggu_err
 enum ggu_status remake_meta(const struct remake *r, const struct ggu_meta *from, uint32_t file_type,
 	struct ggu_meta **to, struct ggu_error *err)
 {
-	/* of a copy with exceptions, what holds for the exceptions */
+	/* for a copy with exceptions, the properties of the exceptions */
 	bool blocks = file_type != RECIPE_KEEP, weighed = blocks;
 	struct ggu_meta *m = ggu_meta_new();
 	enum ggu_status s = m ? GGU_OK : GGU_ERR_NOMEM;
@@ -77,7 +77,7 @@ enum ggu_status remake_meta(const struct remake *r, const struct ggu_meta *from,
 	for (size_t i = 0; s == GGU_OK && i < ggu_meta_count(from); i++) {
 		const struct ggu_kv *kv = ggu_meta_at(from, i);
 		const char *key = ggu_kv_key(kv).p;
-		/* what is said of shards is not true of one file, and of an older matrix not of this one */
+		/* keys about shards do not apply to one file, nor those about an older matrix to this one */
 		bool old = text_starts(key, "split.") ||
 			(r->importance && weighed && text_starts(key, "quantize.imatrix."));
 		if (!old) s = ggu_meta_set_kv(m, kv);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * unpack.h - every type's unpacking under one signature, for the texts that are written once for all types. An instance
- * includes bytes_c.h, bytes_avx2.h or bytes_neon.h before. */
+ * unpack.h - every type's unpacking under one signature, for texts that are written once for all types. An instance
+ * first includes bytes_c.h, bytes_avx2.h or bytes_neon.h. */
 #ifndef QUANT_UNPACK_H
 #define QUANT_UNPACK_H
 #include "kern.h"
@@ -10,7 +10,7 @@
 #include "codec/all.h"
 
 /* A block's parts of 32, or a super-block. The texts' inline functions take these as constants and are compiled for
- * each. */
+ * each type. */
 typedef void unpack32_fn(const void *block, struct codes32 *c);
 typedef void unpack256_fn(const void *block, struct codes256 *c);
 #define BLOCK(NAME, name, kind, part, has_min) \

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * vec_text.h - the functions of vec.h, one text for all instruction sets; defines the table VEC_TABLE. An instance
- * (vec_ISA.c) includes one of lane.h's vocabularies before.
+ * (vec_ISA.c) first includes one of lane.h's vocabularies.
  *
- * A rest of less than 16 elements is padded with zeros, which no sum can see. */
+ * A remainder of less than 16 elements is padded with zeros, which change no sum. */
 #include "lane_math.h"
 #include "vec_internal.h"
 
@@ -45,10 +45,10 @@ static float max(const float *a, size_t n)
 		if (a[i] != a[i]) return a[i];
 		top = a[i] > top ? a[i] : top;
 	}
-	return top + 0.0f;              /* which of two zeros was met first depends on the registers */
+	return top + 0.0f;              /* which of two zeros came first depends on the registers */
 }
 
-/* Each lane keeps its first greatest and where that was. */
+/* Each lane keeps its first largest element and the place of that. */
 static size_t top(const float *a, size_t n)
 {
 	rf m = r_dup(-INFINITY);
@@ -74,7 +74,7 @@ static size_t top(const float *a, size_t n)
 	return first;
 }
 
-/* By their bits magnitudes are ordered as integers, with NaN above infinity. */
+/* The bits of magnitudes, as integers, have the same order, with NaN above infinity. */
 static size_t beyond(const float *a, size_t n, float limit)
 {
 	int32_t u, least;
@@ -106,7 +106,7 @@ static void loss(const float *x, const float *y, const float *w, size_t n, doubl
 	float rest[3][16] = { { 0 } };
 	for (size_t i = 0; i < n; i += 16) {
 		const float *xi = x + i, *yi = y + i, *wi = w ? w + i : NULL;
-		if (n - i < 16) {               /* zeros, which no sum can see */
+		if (n - i < 16) {               /* zeros, which change no sum */
 			memcpy(rest[0], xi, (n - i)*sizeof *x);
 			memcpy(rest[1], yi, (n - i)*sizeof *y);
 			if (w) memcpy(rest[2], wi, (n - i)*sizeof *w);
@@ -166,7 +166,7 @@ static void axpy(float *y, float a, const float *x, size_t n)
 	}
 }
 
-/* Whole registers of an array, then the padded rest. */
+/* Whole registers of an array, then the padded remainder. */
 #define EACH(n, EXPR) \
 	size_t i = 0; \
 	for (; i + REG <= (n); i += REG) { rf x = r_floats(y + i); r_put(y + i, EXPR); } \
@@ -252,8 +252,8 @@ static void turn(float *a, float *b, const float *c, const float *s, size_t n)
 		b[i] = q*c[i] + p*s[i];
 	}
 }
-/* A register has REG/2 pairs: each number of one times its cosine, plus its partner times the sine, negated for the
- * first, which is the same as minus. */
+/* A register has REG/2 pairs: each number becomes itself times its cosine plus its partner times the sine, which is
+ * negated for the first of a pair; that is the same as subtracting. */
 static inline void turn_register(float *a, rf cos, rf sin, ri partner, ri minus)
 {
 	rf x = r_floats(a);
