@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * enc.c - quant_encode: the way from a type to its encoder in the table of the chosen instruction set; and what is
+ * enc.c - quant_encode: finds the encoder of a type in the table of the selected instruction set; and what is
  * minimised, by type. */
 #include <math.h>
 #include <string.h>
@@ -24,8 +24,8 @@ bool quant_needs_importance(uint32_t type)
 	}
 }
 
-/* Code books doubt the importances less: that makes no difference to a model that can be told from chance, and a
- * quarter of a percent to the error. scripts/fit-objective measures the divergence that other numbers leave. */
+/* Types with code books doubt the importances less: that does not measurably change a model, and it changes the error
+ * by a quarter of a percent. scripts/fit-objective measures the divergence with other numbers. */
 static const struct { uint32_t type; float doubt, prior_with, prior_without, lift; } objectives[] = {
 	{ GGU_TYPE_Q2_K, 0.22f, 0.25f, 0.35f, 0 },
 	{ GGU_TYPE_Q3_K, 0.22f, 0, 0.25f, 0.2f },
@@ -49,7 +49,7 @@ struct quant_objective quant_objective_default(uint32_t type, bool weighed)
 	return (struct quant_objective){ 0.22f, 0, 0 };
 }
 
-/* What brings the mean importance of a row to 1; 0 if there is none to speak of. */
+/* The factor that brings the mean importance of a row to 1; 0 if the mean is too small. */
 static float importance_gain(const float *importance, size_t cols)
 {
 	double s = 0, g;
@@ -57,9 +57,9 @@ static float importance_gain(const float *importance, size_t cols)
 	g = s > 0 ? (double)cols/s : 0;
 	return g < 1e38 ? (float)g : 1e38f;
 }
-/* The part of the doubt that importances of a mean of 1 deserve: 1 where they are equal or there are none, little
- * where the mean is a few columns' affair, so that the others, next to it, would all look alike: the
- * fourth power of the mean of their fourth roots. A log-normal spread by sigma leaves e^(-3/8 sigma^2). */
+/* The share of the doubt for importances with a mean of 1: 1 if they are equal or there are none, and little if the
+ * mean comes from a few columns, next to which the others would all look alike with the full doubt. It is the fourth
+ * power of the mean of their fourth roots. A log-normal spread by sigma gives e^(-3/8 sigma^2). */
 static float importance_spread(const float *importance, size_t cols, float gain)
 {
 	enum { LANES = 16 };
@@ -89,8 +89,8 @@ static bool same_values(const float *x, const float *y, size_t n)
 	while (n > 0 && x[n - 1] == y[n - 1]) n--;
 	return n == 0;
 }
-/* A block of weights that lie on the type's lattice, as those of a decoded file, is made anew without any error.
- * false: they do not; `to` is as it was. to NULL: only tells. */
+/* Encodes a block of weights that are on the type's lattice, such as those of a decoded file, without any error. false:
+ * they are not; `to` is unchanged. to NULL: only checks. */
 static bool exact_block(const struct coder *c, uint32_t type, const float *x, void *to)
 {
 	enum { WEIGHTS = 256, BYTES = 256 };

@@ -1,29 +1,30 @@
 /* SPDX-License-Identifier: MIT
  * enc_affine.h - weight = d*ls*q - dmin*lm: Q4_K, Q5_K, Q2_K; and weight = d*q + m: Q4_1, Q5_1.
  *
- *   1 start   each lane alone: several first scales, each followed by alternations of
+ *   1 start   each lane on its own: several first scales, each followed by alternations of
  *             (round the codes | scale and min by least squares); keep the best.
  *   2 ladder  the super-block: d from a ladder of candidates, one candidate per lane,
- *             judged by the curvature of each sub-block's error; dmin the same way.
- *   3 walk    each lane alone: try the neighbouring (ls, lm) with codes rounded afresh, so
- *             the errors compared are the ones that would be stored.
+ *             judged by the curvature of each sub-block's error; dmin in the same way.
+ *   3 walk    each lane on its own: try the neighbouring (ls, lm) with codes rounded again, so
+ *             that the errors compared are those that would be stored.
  *   4 refit   d and dmin by least squares over the super-block, codes fixed; back to 3.
  *
- * Signs: ls and lm have none, d and dmin do. Usually d, dmin > 0. A super-block whose values all lie on one
- * side of zero gets a dmin of the other sign, the negative ones after a reflection, which is
- * a negative scale of the unit and so gives a negative d. */
+ * ls and lm are not signed, d and dmin are. Usually d, dmin > 0. A super-block whose values are all on one side of zero
+ * gets a dmin of the other sign; negative ones first go through a reflection, which is a negative scale of the unit and
+ * so gives a negative d. */
 #ifndef QUANT_ENC_AFFINE_H
 #define QUANT_ENC_AFFINE_H
 #include "enc_tile.h"
 #include "quant.h"
 
-/* A first guess: the range of the sub-block is mapped to so many codes, and from the codes there are, the part
- * `at` of the surplus (or of the want) lies below: 0 puts the least weight at code 0, 1 the greatest at the last. */
+/* A first guess: the range of the sub-block is mapped to so many codes. If these are more or fewer than the type has,
+ * the part `at` of the difference is below its codes: 0 puts the smallest weight at code 0, 1 the largest at the
+ * last. */
 struct affine_start { float codes, at; };
 struct affine {
 	int n;                  /* elements of a sub-block */
 	float nmax, smax, mmax; /* largest code, scale, min */
-	/* a start's scale s counts as error, thrift*w*s*s: a smaller one leaves the others a finer d */
+	/* a start's scale s counts as error, thrift*w*s*s: a smaller one allows the others a finer d */
 	float thrift;
 	const struct affine_start *start;       /* AFFINE_STARTS of them, the most useful first */
 };
@@ -31,8 +32,8 @@ struct affine_effort {
 	int starts, iters;      /* first guesses (even), alternations of each */
 	int walks;
 };
-/* The lists were made greedily: each next start is the one that, after three alternations, lowers the error of
- * the best so far most, over real and synthetic sub-blocks with and without importances (scripts/fit-starts). */
+/* The lists were made greedily: each next start is the one that, after three alternations, most lowers the error of the
+ * best so far, over real and synthetic sub-blocks with and without importances (scripts/fit-starts). */
 enum { AFFINE_STARTS = 32 };
 static const struct affine_start affine_starts_15[AFFINE_STARTS] = {
 	{ 15.5f, .5f }, { 15.8f, 0 }, { 15.5f, 1 }, { 14, 0 }, { 14.6f, .75f }, { 13.4f, .5f }, { 15.8f, .25f },
@@ -66,8 +67,8 @@ static inline struct moments a_moments(const struct affine *a, const struct tile
 	z.iw = r_inverse(z.w);
 	return z;
 }
-/* The sums of nk candidates in one sweep: one chain of dependent additions would leave the adders
- * idle most of the time. */
+/* The sums of nk candidates in one sweep, as a single chain of dependent additions would leave the adders idle most of
+ * the time. */
 static inline void a_sums(const struct affine *a, const struct tile *t, int o, int nk, const rf *inv, const rf *m,
 	struct sums *r)
 {
@@ -80,8 +81,8 @@ static inline void a_sums(const struct affine *a, const struct tile *t, int o, i
 		}
 	}
 }
-/* The errors that scale s really leaves with each of nk mins, in units of s until the end:
- * that saves three operations per element. */
+/* The actual errors of scale s with each of nk mins, in units of s until the end, which saves three operations for each
+ * element. */
 static inline void a_errors(const struct affine *a, const struct tile *t, int o, rf s, int nk, const rf *m, rf *err)
 {
 	rf inv = r_inverse(s), min[3];
@@ -96,8 +97,8 @@ static inline void a_errors(const struct affine *a, const struct tile *t, int o,
 	for (int k = 0; k < nk; k++) err[k] = err[k]*s*s;
 }
 
-/* Every start is carried through all its alternations: the basins are many and shallow, and
- * pruning after one sweep loses 2 % on Q2_K at like time. side: 1 or -1, the sign of every min; 0: any. */
+/* Every start goes through all its alternations: there are many shallow minima, and pruning after one sweep loses 2 %
+ * on Q2_K at the same time. side: 1 or -1, the sign of every min; 0: any. */
 static inline struct lane_fit a_start(const struct affine *a, const struct affine_start *start,
 	const struct affine_effort *f, const struct tile *t, int o, const struct moments *z, rf side)
 {
@@ -126,7 +127,7 @@ static inline struct lane_fit a_start(const struct affine *a, const struct affin
 				s[h] = r_ratio(c[h].qx - q1*z->x, cs);
 				m[h] = s[h]*q1 - z->x*z->iw;
 				sm = r_if(free, r_dup(1), m[h]*side);
-				ok = r_gt(sm, zero);            /* else a min that cannot be stored */
+				ok = r_gt(sm, zero);            /* otherwise the min cannot be stored */
 				s[h] = r_if(ok, s[h], r_ratio(c[h].qx, c[h].q2));
 				m[h] = r_keep(ok, m[h]);
 				err = z->xx - s[h]*c[h].qx + m[h]*z->x + a->thrift*z->w*s[h]*s[h];
@@ -139,8 +140,8 @@ static inline struct lane_fit a_start(const struct affine *a, const struct affin
 	return b;
 }
 
-/* The d that best lets whole numbers 0..top stand for v[j]/d, misses weighted by c[j] and counted in units of d.
- * One rung per lane, sub-blocks in order: no sum crosses lanes. */
+/* The d for which integers 0..top best represent v[j]/d, with errors weighted by c[j] and counted in units of d. One
+ * rung for each lane, sub-blocks in order: no sum crosses lanes. */
 static inline float a_ladder(const float *v, const float *c, int n, float top, float scale)
 {
 	enum { RUNGS = 64 };
@@ -160,12 +161,12 @@ static inline float a_ladder(const float *v, const float *c, int n, float top, f
 	return f16_reach(hi, rung[least_error(err, RUNGS)], scale);
 }
 
-/* excess: what a_start left over what tells plain weights, see a_plain */
+/* excess: the error of a_start above the bound for plain weights, see a_plain */
 struct a_lanes {
 	_Alignas(64) float d[LANES], dm[LANES], ls[LANES], lm[LANES], q1[LANES], q2[LANES], qx[LANES], excess[LANES];
 };
-/* Move each lane to the best of seven (ls, lm), the neighbours but for those that move ls and lm apart; leave the sums
- * for the refit. */
+/* Moves each lane to the best of seven (ls, lm): the neighbours except those that move ls and lm in opposite
+ * directions. Leaves the sums for the refit. */
 static inline void a_walk(const struct affine *a, const struct tile *t, int o, struct a_lanes *g)
 {
 	rf D = r_floats(g->d + o), M = r_floats(g->dm + o), L = r_floats(g->ls + o), K = r_floats(g->lm + o);
@@ -206,8 +207,8 @@ static inline void a_refit(struct a_lanes *v, const float *sw, const float *sx, 
 	if (det > 1e-6f*A*C) { dd = f16_unit((C*P + B*Q)/det, scale); dn = f16_unit((B*P + A*Q)/det, scale); }
 	if (dd > 0 && dn*side >= 0) for (int l = g; l < g + per; l++) { v->d[l] = dd; v->dm[l] = dn; }
 }
-/* Which way round the super-blocks are best seen, for each lane: 1 if their mins are subtracted, as usual; -1 if
- * they lie above zero altogether, perhaps after the reflection that this makes. */
+/* The orientation of the super-blocks, for each lane: 1 if their mins are subtracted, as usual; -1 if all their values
+ * are above zero, maybe after the reflection that this makes. */
 static inline void a_side(const struct affine *a, struct tile *t, int per, float *side)
 {
 	_Alignas(64) float lo[LANES], hi[LANES];
@@ -230,7 +231,7 @@ static inline void a_side(const struct affine *a, struct tile *t, int per, float
 	}
 }
 
-/* tile_plain is for 32 codes. Ordinary weights lose as many times more as codes are further apart, squared. */
+/* tile_plain is for 32 codes. The loss of ordinary weights grows with the square of the distance of codes. */
 static inline float a_plain_share(const struct affine *a) { return tile_plain*(31/a->nmax)*(31/a->nmax); }
 
 /* Steps 1 to 4: the scales of a tile by lane, in v. z: the moments of its vectors of lanes; side: of a_side. */
@@ -246,7 +247,7 @@ static inline void a_search(const struct affine *a, const struct affine_start *s
 		r_put(s + o, b.s); r_put(m + o, r_abs(b.m)); r_put(cs + o, b.cs);
 	}
 	for (int g = 0; g < LANES; g += per) {
-		/* sub-blocks of equal weights have a min alone; d must not be zero */
+		/* sub-blocks of equal weights have only a min; d must not be zero */
 		float scale = t->scale[g/per];
 		float dd = a_ladder(s + g, cs + g, per, a->smax, scale);
 		float dn = a_ladder(m + g, sw + g, per, a->mmax, scale);
@@ -254,7 +255,7 @@ static inline void a_search(const struct affine *a, const struct affine_start *s
 		if (!(dd > 0)) dd = f16_unit(dn*(1/a->smax), scale);
 		for (int l = g; l < g + per; l++) {
 			v->d[l] = dd; v->dm[l] = dn*side[l];
-			/* the scale 0 leaves a sub-block its least weight, and no walk puts that right */
+			/* the scale 0 makes all weights of a sub-block the smallest one, and no walk corrects that */
 			v->ls[l] = dd > 0 ? roundi(clampf(s[l]/dd, few && s[l] > 0, a->smax)) : 0;
 			v->lm[l] = dn > 0 ? roundi(clampf(m[l]/dn, 0, a->mmax)) : 0;
 		}
@@ -274,8 +275,8 @@ static inline void a_left(const struct affine *a, const struct tile *t, const st
 	}
 }
 static inline bool a_is_plain(const struct a_lanes *v, int g, int per) { return lane_sum(v->excess + g, per) < 0; }
-/* In v the better of v and w, for each super-block; or each plain one, since a super-block's bytes may not depend on
- * its neighbours in the tile. */
+/* Puts the better of v and w into v, for each super-block; or only for plain ones, as the bytes of a super-block must
+ * not depend on its neighbours in the tile. */
 static inline void a_better(const struct affine *a, const struct tile *t, int per, bool plain_only, struct a_lanes *v,
 	const struct a_lanes *w)
 {
@@ -291,14 +292,15 @@ static inline void a_better(const struct affine *a, const struct tile *t, int pe
 	}
 }
 
-/* The guesses that map every range alike, to so many codes. */
+/* The guesses that map every range to the same number of codes. */
 static inline void a_alike(float codes, struct affine_start start[2])
 {
 	for (int i = 0; i < 2; i++) start[i] = (struct affine_start){ codes, 0 };
 }
-/* Weights of a few values (ternary, binary, all alike): many scales hold a sub-block without error, and which of them
- * a_start takes is chance, while only scales in simple proportions fit one d. Where a super-block's starts leave next
- * to nothing, try what maps every range alike, to the greatest code and to an even number. */
+/* Weights of a few values (ternary, binary, all equal): many scales represent a sub-block without error, and which of
+ * them a_start finds is chance, but only scales in simple proportions fit one d. If the starts of a super-block leave
+ * next to nothing, this tries guesses that map every range to the same number of codes: the largest code, and an even
+ * number. */
 static inline void a_plain(const struct affine *a, const struct affine_effort *effort, const struct tile *t, int per,
 	const struct moments *z, const float *side, struct a_lanes *v)
 {
@@ -314,9 +316,9 @@ static inline void a_plain(const struct affine *a, const struct affine_effort *e
 	}
 }
 
-/* Fit the tile: codes to t->q, ls and lm per lane, d and dmin (f->m) per super-block of `per` lanes. More starts fit
- * the sub-blocks better and may suit the common scales less: above the default effort the default search is made
- * too. */
+/* Fits the tile: codes to t->q, ls and lm for each lane, d and dmin (f->m) for each super-block of `per` lanes. More
+ * starts fit the sub-blocks better but may suit the common scales less, so above the default effort the default search
+ * is done too. */
 static inline void affine_tile(const struct affine *a, const struct affine_effort *efforts, int row, struct tile *t,
 	int per, struct fitted *f)
 {
@@ -360,8 +362,8 @@ static inline void affine_again(const struct affine *a, const struct affine_effo
 	}
 }
 
-/* In b, a lane's scale and min as f16 keeps them. Of three scales near the best, each with the min that goes with it,
- * the pair that f16 hurts least: beside one huge weight the others have little else. */
+/* Puts a lane's scale and min as f16 into b. Of three scales near the best, each with its own min, it takes the pair
+ * that f16 hurts least: next to one huge weight, the others depend on it. */
 static inline void a_f16(struct lane_fit *b, const struct moments *z, rf scale)
 {
 	rf mean = (b->m + z->x*z->iw)*r_inverse(b->s);          /* of the codes */
@@ -376,8 +378,8 @@ static inline void a_f16(struct lane_fit *b, const struct moments *z, rf scale)
 	b->s = bs; b->m = bm;
 }
 
-/* A min beyond the greatest that can be stored, `most`, as where one huge weight leaves the others two codes of which
- * neither need be the first: then the range's own end is the min, if that is within. */
+/* A min beyond the largest that can be stored, `most`, can result from one huge weight that leaves the others two
+ * codes, neither of them the first: then the end of the range is the min, if that can be stored. */
 static inline void a_in_range(const struct affine *a, const struct tile *t, int o, const struct moments *z, rf most,
 	struct lane_fit *b)
 {
@@ -391,8 +393,8 @@ static inline void a_in_range(const struct affine *a, const struct tile *t, int 
 	far = m_and(far, r_lt(r_abs(c.m), most));
 	b->s = r_if(far, c.s, b->s); b->m = r_if(far, c.m, b->m); b->cs = r_if(far, c.cs, b->cs);
 }
-/* b, for which f16 keeps k: where its scales are coarse, in k of three and the mins about the one that goes with each
- * the pair that leaves least. A scale of 0 leaves what the min alone does. */
+/* Improves b, which f16 rounds to k, where scales of f16 are coarse: of three scales near k, each with the mins near
+ * its own, it takes the pair with the least error. With a scale of 0 only the min counts. */
 static inline void a_coarse(const struct affine *a, const struct tile *t, int o, const struct moments *z,
 	const struct lane_fit *b, struct lane_fit *k)
 {
@@ -414,8 +416,8 @@ static inline void a_coarse(const struct affine *a, const struct tile *t, int o,
 		}
 	}
 }
-/* Blocks with a scale and a min of their own in f16, weight = d*q + m: the starts, then one more
- * alternation with what f16 keeps. */
+/* Blocks with a scale and a min of their own in f16, weight = d*q + m: the starts, then one more alternation with the
+ * values that f16 can hold. */
 static inline void affine_blocks(const struct affine *a, const struct affine_effort *effort, struct tile *t,
 	struct fitted *f)
 {

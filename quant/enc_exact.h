@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT
- * enc_exact.h - weights that lie on a type's lattice already, as those of a decoded file: their scales and codes.
+ * enc_exact.h - finds scales and codes of weights that are already on a type's lattice, such as those of a decoded
+ * file.
  *
- * No search for the least error finds an error of nothing by itself: f16 scales are too many. But on the lattice
- * weights, or within a sub-block their differences, are whole multiples of d, and so is their greatest common
- * divisor: d is that by a small whole number, which f16 must be able to hold. Weights that are on no lattice are
- * found out by their first few: the divisor soon is too small. Who calls this decodes the block and compares: what is
- * found here is a proposal. */
+ * A search for the least error does not find an error of zero by itself: f16 has too many scales. But on the lattice,
+ * the weights, or their differences within a sub-block, are whole multiples of d, and so is their greatest common
+ * divisor. So d is the divisor over a small integer, and must be an f16. Weights that are on no lattice are recognized
+ * by their first few, as the divisor soon becomes too small. What is found here is a proposal: the caller decodes the
+ * block and compares. */
 #ifndef QUANT_ENC_EXACT_H
 #define QUANT_ENC_EXACT_H
 #include "enc_affine.h"
@@ -14,21 +15,21 @@
 #include "enc_tile.h"
 
 enum { EXACT_WEIGHTS = 256, EXACT_SUBS = 16, EXACT_PARTS = 4096 };
-/* A unit's weights as whole numbers of 2^exponent. */
+/* A unit's weights as integers times 2^exponent. */
 struct exact {
 	int64_t x[EXACT_WEIGHTS];
 	int exponent;
-	/* of exact_divide: greatest common one, greatest magnitude, of that in divisors at most */
+	/* for exact_divide: greatest common divisor, largest magnitude, the most divisors in that */
 	int64_t divisor, top, most;
 	int n, subs;
-	int sub[EXACT_SUBS];            /* the number that goes with d in each, as fitted.ls has it */
+	int sub[EXACT_SUBS];            /* the factor of d in each, as in fitted.ls */
 	int min[EXACT_SUBS];
 	double d, dmin;
 	uint8_t code[EXACT_WEIGHTS];
 };
 
-/* Numbers of a lattice, a and b being its step times `most` at most, have their divisor after few divisions (Lamé); 1
- * if they have not. */
+/* The greatest common divisor. Numbers of a lattice, if a and b are at most `most` times its step, need few divisions
+ * (Lamé); 1 if they need more. */
 static int64_t exact_gcd(int64_t a, int64_t b, int64_t most)
 {
 	int left = 4;
@@ -36,7 +37,7 @@ static int64_t exact_gcd(int64_t a, int64_t b, int64_t most)
 	for (; b && left > 0; left--) { int64_t r = a % b; a = b; b = r; }
 	return b ? 1 : a < 0 ? -a : a;
 }
-/* The first n weights. false: not finite, or further apart than whole numbers can tell. */
+/* Loads the first n weights. false: not finite, or too far apart for integers. */
 static bool exact_load(struct exact *e, const float *x, int n)
 {
 	int least = 255, most = 0;
@@ -58,8 +59,8 @@ static bool exact_load(struct exact *e, const float *x, int n)
 	}
 	return true;
 }
-/* The greatest common divisor of the weights that are loaded, or with mins of their differences within sub-blocks.
- * false: it is so small that they are on no lattice. */
+/* The greatest common divisor of the loaded weights, or, with mins, of their differences within sub-blocks. false: it
+ * is so small that they are on no lattice. */
 static bool exact_divide(const struct coder *c, struct exact *e)
 {
 	const struct affine *a = c->affine;
@@ -86,7 +87,7 @@ static bool exact_half(const struct exact *e, int64_t numerator, int k, double u
 	return h != 0 && (double)h*k == v;
 }
 
-/* The code of a level, -1 if it is none. */
+/* The code of a level; -1: there is none. */
 static int exact_level(const struct levels *a, int64_t level)
 {
 	if (!a->uneven) return level < (int64_t)a->lo || level > (int64_t)a->hi ? -1 : (int)level - (int)a->lo;
@@ -109,7 +110,7 @@ static bool exact_words(const struct grid *a, const uint8_t *code, int n)
 	for (int i = 0; i < n; i += a->word) if (!grid_has(a, code + i)) return false;
 	return true;
 }
-/* Codes of n weights of which each is whole*step; a delta of a book is the same for all of them. */
+/* The codes of n weights, each an integer times the step; the delta of a book is the same for all of them. */
 static bool exact_codes(const struct coder *c, const int64_t *x, int n, int64_t parts, int64_t step, uint8_t *code)
 {
 	for (int other = 0; other < (c->book && c->book->delta ? 2 : 1); other++) {
@@ -129,7 +130,7 @@ static bool exact_zeros(const int64_t *x, int n)
 	for (int i = 0; i < n; i++) if (x[i]) return false;
 	return true;
 }
-/* The numbers that d may be multiplied by in a sub-block. */
+/* The possible factors of d in a sub-block. */
 struct exact_range { int lo, hi, by; };
 static bool exact_subs(const struct coder *c, struct exact *e, int parts, struct exact_range range)
 {
@@ -170,8 +171,8 @@ static bool exact_scaled(const struct coder *c, struct exact *e)
 
 /* ---- with mins: weight = d*ls*q - dmin*lm ---- */
 
-/* What dmin*lm of a sub-block may be, for its least weight to have the code q at the scale ls. One of equal weights has
- * any d*ls*q: a min alone, with an ls of 0, stands for them all, see exact_alike. */
+/* A possible dmin*lm of a sub-block: the one for which its smallest weight has the code q at the scale ls. A sub-block
+ * of equal weights may have any d*ls*q, which is represented by a min with an ls of 0; see exact_alike. */
 struct exact_min { int64_t min; int ls; };
 enum { EXACT_MINS = 256 };
 static int exact_mins(const struct coder *c, const struct exact *e, int j, int parts, struct exact_min *to)
@@ -197,7 +198,7 @@ static int exact_mins(const struct coder *c, const struct exact *e, int j, int p
 	}
 	return n;
 }
-/* The number that goes with min, dmin being pivot/lm; -1: none. A min of 2^61 times lm may be beyond an int64. */
+/* The lm of min, where dmin is pivot/lm; -1: none. A min of 2^61 times lm may be beyond an int64. */
 static int exact_lm(int64_t min, int64_t pivot, int lm, int mmax)
 {
 	int64_t all;
@@ -205,7 +206,7 @@ static int exact_lm(int64_t min, int64_t pivot, int lm, int mmax)
 	if (!pivot || __builtin_mul_overflow(min, (int64_t)lm, &all)) return -1;
 	return all % pivot || all/pivot < 0 || all/pivot > mmax ? -1 : (int)(all/pivot);
 }
-/* An ls for which d*ls*q is d*product with some code q; -1: none. */
+/* An ls with ls*q = product for some code q; -1: none. */
 static int exact_ls(const struct affine *a, int64_t product)
 {
 	int ls = a->smax > 0 ? (int)a->smax : 1;
@@ -213,7 +214,7 @@ static int exact_ls(const struct affine *a, int64_t product)
 	while (ls > 0 && (product % ls || product/ls > (int64_t)a->nmax)) ls--;
 	return ls ? ls : -1;
 }
-/* Scale and min of a sub-block of equal weights, of which -min is that many parts, dmin being pivot/lm. */
+/* Scale and min of a sub-block of equal weights, each -min parts, where dmin is pivot/lm. */
 static bool exact_alike(const struct coder *c, struct exact *e, int j, int64_t min, int64_t pivot, int lm)
 {
 	const int mmax = !pivot ? 0 : c->affine->mmax > 0 ? (int)c->affine->mmax : 1;
@@ -256,7 +257,7 @@ static bool exact_dmin(const struct coder *c, struct exact *e, const struct exac
 		const bool alike = all->v[j]->ls == 0;
 		bool zero = alike && exact_alike(c, e, j, all->v[j]->min, 0, 1);
 		for (int i = 0; i < all->n[j]; i++) zero |= all->v[j][i].min == 0;
-		/* of equal weights it is known which min they may have, not that they have it */
+		/* equal weights may have this min, but need not */
 		if (!zero && (few < 0 || all->v[few]->ls == 0 || (!alike && all->n[j] < all->n[few]))) few = j;
 	}
 	for (int i = 0; few >= 0 && i < all->n[few]; i++)
@@ -266,7 +267,7 @@ static bool exact_dmin(const struct coder *c, struct exact *e, const struct exac
 				return true;
 	return false;
 }
-/* A unit in which the weights of every sub-block are equal: those above 0 are d*ls*q, the others mins. */
+/* A unit whose sub-blocks each have equal weights: those above 0 are d*ls*q, the others mins. */
 static bool exact_flat(const struct coder *c, struct exact *e)
 {
 	const int64_t most[2] = { c->affine->mmax > 0 ? (int64_t)c->affine->mmax : 1, e->most };
@@ -320,8 +321,8 @@ static bool exact_affine(const struct coder *c, struct exact *e)
 	return false;
 }
 
-/* Do two of the first sixteen weights lie below zero, where exact_rounded wants none but the min? That tells ordinary
- * blocks in next to no time. */
+/* Are two of the first sixteen weights below zero? exact_rounded needs all but the min to be at least zero, so this
+ * recognizes ordinary blocks quickly. */
 static bool exact_two_below(const float *x)
 {
 	uint32_t below = 0, more;
@@ -329,8 +330,9 @@ static bool exact_two_below(const float *x)
 	more = below & (below - 1);
 	return more && x[__builtin_ctz(below)] != x[__builtin_ctz(more)];
 }
-/* Of one scale and one min that lies so far below the steps that a float could not hold all sums. It is the least
- * weight, and d the greatest's distance from it by a code; of weights that are all alike the min is an f16 below. */
+/* A block with one scale and with one min so far below the steps that a float cannot hold all sums. The min is the
+ * smallest weight, and d is the distance of the largest from it over a code; if all are equal, the min is an f16
+ * below. */
 static bool exact_rounded(const struct coder *c, const float *x, struct exact *e)
 {
 	float m = x[0], top = x[0], d = 0;
@@ -353,10 +355,10 @@ static bool exact_rounded(const struct coder *c, const float *x, struct exact *e
 	return i == c->n;
 }
 
-/* The block of a unit's weights, if they are found to lie on the lattice; with a negative d if `turned`. */
+/* Encodes a unit's weights, if they are found to be on the lattice; with a negative d if `turned`. */
 static enum exact_result encode_exactly(const struct coder *c, const float *x, bool turned, void *block)
 {
-	/* as a rule the first show it */
+	/* the first ones usually show it */
 	const int all = c->n*c->per, stage[] = { 4, all < 32 ? all : 32, all };
 	struct exact e;
 	struct fitted f;

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT
- * enc_factor.h - the factor of a covariance that error feedback goes by (feedback.c): the parts of its making which
- * take the time, and rows solved with it. enc.h says what each does.
+ * enc_factor.h - the time-consuming parts of making the factor of a covariance for error feedback (feedback.c), and
+ * solving rows with it. enc.h says what each function does.
  *
- * Each sum is one chain in order of columns, and lanes are columns or rows of their own: no width of registers can
- * change a bit. */
+ * Each sum is one chain in the order of columns, and lanes are independent columns or rows, so the width of registers
+ * cannot change a bit. */
 #ifndef QUANT_ENC_FACTOR_H
 #define QUANT_ENC_FACTOR_H
 #include <math.h>
 #include "enc.h"
 #include "enc_lane.h"
 
-/* Some vectors of columns by a few rows at a time; columns before in stretches that stay in L1. */
+/* Some vectors of columns by a few rows at a time; earlier columns in stretches that stay in L1. */
 static void factor_take(float *a, size_t stride, size_t n_rows, size_t done, const float *panel)
 {
 	enum { R = REG == 16 ? 6 : 4, V = REG == 16 ? 4 : 2, STRETCH = 256 };
@@ -42,7 +42,7 @@ static bool factor_corner(float *a, size_t stride, size_t n_rows, size_t done, s
 		if (!(square > 0 && square < INFINITY)) return false;
 		a[p*stride + p] = to->root[p] = root;
 		for (size_t i = p + 1; i < n_rows; i++) to->upper[p][i] = a[i*stride + p] /= root;
-		/* what is taken from column p and those before is 0; what lies beyond column i is of no matter */
+		/* what is subtracted from column p and earlier ones is 0; what is after column i does not matter */
 		for (size_t i = p + 1; i < n_rows; i++)
 			for (size_t c = p/REG*REG; c <= i; c += REG)
 				r_put(a + i*stride + c, r_floats(a + i*stride + c)
@@ -50,8 +50,8 @@ static bool factor_corner(float *a, size_t stride, size_t n_rows, size_t done, s
 	}
 	return true;
 }
-/* Rows under a corner: in stretches of a vector's columns, first what the stretch's own columns take, number by number,
- * then what they take from the vectors behind. */
+/* Rows below a corner, in stretches of a vector's columns: first what the stretch's own columns subtract, number by
+ * number, then what they subtract from the vectors after it. */
 static void factor_solve(float *a, size_t stride, size_t n_rows, size_t done, const struct factor_corner *under)
 {
 	enum { R = 8 };

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT
- * enc_feedback.h - codes chosen column by column, each column's target corrected for the errors before it.
+ * enc_feedback.h - chooses codes column by column, with each column's target corrected for the errors before it.
  *
- * feedback.c has the method. Here is what it needs of a type's blocks: for sixteen rows and a group of up to 256
- * columns, block after block, the scales are found by the type's own search (coder.fit) on the targets as they are when
- * the block begins, those of its sub-blocks once more when their turn comes; then each column, or each word of a code
- * book, takes the code nearest to its target, and what is missing goes to the columns after it. Rows are lanes, so that
- * sums run over columns in order in every lane.
+ * feedback.c describes the method. This file does its work on a type's blocks, for sixteen rows and a group of up to
+ * 256 columns, block after block. The type's own search (coder.fit) finds the scales, on the targets as they are when
+ * the block begins; those of its sub-blocks are searched again when their turn comes. Then each column, or each word of
+ * a code book, gets the code nearest to its target, and the error goes to the columns after it. Rows are lanes, so in
+ * every lane sums run over columns in order.
  *
  *   target[k] = x[k] + what the columns before the group left + sum of rest[j]*factor[k][j], j in the group, j < k
  *   rest[k] = x[k] - value[k]
  *
- * The factor comes as panels of eight columns: panel p, row j < 8(p + 1), is factor[8p..8p + 7][j], 0 from the
+ * The factor is stored in panels of eight columns: panel p, row j < 8(p + 1), is factor[8p..8p + 7][j], 0 from the
  * diagonal on, so that a sweep over j serves eight targets. */
 #ifndef QUANT_ENC_FEEDBACK_H
 #define QUANT_ENC_FEEDBACK_H
@@ -23,7 +23,7 @@
 enum { PANEL = FEEDBACK_PANEL, COLUMNS = FEEDBACK_GROUP };
 struct fb {
 	_Alignas(64) float x[COLUMNS][LANES], target[COLUMNS][LANES], rest[COLUMNS][LANES], before[COLUMNS][LANES];
-	/* of the sub-blocks of the block at work */
+	/* of the sub-blocks of the current block */
 	_Alignas(64) float step[COLUMNS/8][LANES], offset[COLUMNS/8][LANES];
 	_Alignas(64) uint8_t code[COLUMNS][LANES];
 	/* IQ1: the delta that the fit chose for the word at that place */
@@ -33,7 +33,7 @@ struct fb {
 	struct tile tile;
 };
 
-/* Scales as the decoder will see them, of the sub-block in a lane. */
+/* The scales of the sub-block in a lane, as the decoder will see them. */
 static void scales_min(const struct coder *c, const struct fitted *f, int lane, float *step, float *offset)
 {
 	*step = f16_near(f->d[lane/c->per])*f->ls[lane];
@@ -73,7 +73,7 @@ static inline void fb_sweep(struct fb *s, const float *panel, int p, int from, i
 		for (int c = 0; c < PANEL; c++) r_put(&s->target[PANEL*p + c][o], t[c]);
 	}
 }
-/* The same within panel p, from its elements from..to - 1, chosen last, to those after them. */
+/* The same within panel p: adds to later targets what its elements from..to - 1, just chosen, left. */
 static inline void fb_within(struct fb *s, const float *panel, int p, int o, int from, int to)
 {
 	for (int j = PANEL*p + from; j < PANEL*p + to; j++) {
@@ -84,15 +84,15 @@ static inline void fb_within(struct fb *s, const float *panel, int p, int o, int
 		}
 	}
 }
-/* A value for column k is chosen. */
+/* Records the value chosen for column k. */
 static inline void fb_choose(struct fb *s, int k, int o, rf value)
 {
 	rf rest = r_floats(&s->x[k][o]) - value;
-	/* a weight that is not finite harms no other */
+	/* a weight that is not finite must not harm others */
 	r_put(&s->rest[k][o], r_keep(r_lt(r_abs(rest), r_dup(INFINITY)), rest));
 }
 
-/* The targets of columns at..end - 1 as they will be if each of them meets its own: what their scales are to suit. */
+/* The targets of columns at..end - 1 if each column reaches its own exactly: what their scales should fit. */
 static void fb_ahead(struct fb *s, const struct feedback_group *g, int at, int end)
 {
 	for (int p = at/PANEL; p < end/PANEL; p++) {
@@ -106,7 +106,7 @@ static void fb_ahead(struct fb *s, const struct feedback_group *g, int at, int e
 			}
 	}
 }
-/* The scales of the block that begins at column `at`, found on the targets of sixteen rows. */
+/* Finds the scales of the block that begins at column `at`, on the targets of sixteen rows. */
 static void fb_fit(struct fb *s, const struct coder *c, const struct how *how, const float *weight, int at)
 {
 	const int units = LANES/c->per;
@@ -139,8 +139,8 @@ static inline struct fb_row fb_row(struct fb *s, const struct coder *c, int row,
 	const int units = LANES/c->per;
 	return (struct fb_row){ &s->fit[row/units], row%units, row%units*c->per + sub };
 }
-/* The scales of a sub-block of the block at `at` anew, in units of those of the block: the targets have moved since,
- * by what the sub-blocks before it left. Rows are lanes here, each in its own power of two as before. */
+/* Searches the scales of a sub-block of the block at `at` again, in units of those of the block, as what earlier
+ * sub-blocks left has moved the targets since. Rows are lanes here, each in its own power of two as before. */
 static void fb_again(struct fb *s, const struct coder *c, const struct how *how, const float *weight, int at, int sub)
 {
 	const int from = at + sub*c->n;
@@ -174,7 +174,7 @@ static void fb_panel_levels(struct fb *s, const struct coder *c, const struct fe
 	const float *panel = g->panels[p];
 	for (int o = 0; o < LANES; o += REG) {
 		rf step = r_floats(&s->step[sub][o]), offset = r_floats(&s->offset[sub][o]);
-		/* of the least scale of MXFP4, 2^-128, it would be infinite, and no number times a zero */
+		/* for the smallest scale of MXFP4, 2^-128, it would be infinite, and NaN times a zero */
 		rf inv = r_min(r_inverse(step), r_dup(FLT_MAX));
 		for (int i = 0; i < PANEL; i++) {
 			const int k = PANEL*p + i;
@@ -186,7 +186,7 @@ static void fb_panel_levels(struct fb *s, const struct coder *c, const struct fe
 	}
 }
 
-/* The targets of elements first..first + n - 1 of panel p, as they will be if each of them meets its own. */
+/* The targets of elements first..first + n - 1 of panel p if each reaches its own exactly. */
 static inline void fb_expect(const struct fb *s, const float *panel, int p, int o, int first, int n, rf *ahead)
 {
 	const int k = PANEL*p;
@@ -196,8 +196,8 @@ static inline void fb_expect(const struct fb *s, const float *panel, int p, int 
 		for (int i = j + 1; i < first + n; i++) ahead[i] += rest*panel[PANEL*(k + j) + i];
 	}
 }
-/* Which of the targets of elements first..first + n - 1 are stored with a minus. Where minuses must be even in
- * number, of an odd group the one of least w|x| changes its sign. */
+/* Which of the targets of elements first..first + n - 1 are stored with a minus. If the number of minuses must be even,
+ * the element of an odd group with the smallest w|x| changes its sign. */
 static inline void fb_signs(const struct grid *a, const rf *ahead, const float *weight, rf inv, int first, int n,
 	ri *minus)
 {
@@ -214,7 +214,7 @@ static inline void fb_signs(const struct grid *a, const rf *ahead, const float *
 	for (int i = first; a->even && i < first + n; i++) minus[i] ^= odd & (ri)(at == ri_dup(i));
 }
 /* The digits of the word nearest to the magnitudes in the tile, elements `first` to first + word - 1 of column k's
- * panel; and which delta: IQ1_S has to keep that of the sub-block. */
+ * panel; and which delta: IQ1_S must keep that of the sub-block. */
 static inline ri fb_word(struct tile *t, const struct coder *c, const float *weight, int k, int first, int o, ri *other)
 {
 	const struct grid *a = c->book;
@@ -249,7 +249,7 @@ static void fb_panel_book(struct fb *s, const struct coder *c, const struct feed
 		ri minus[PANEL], other = get_bytes(&s->other[(k - at)/PANEL][o]);
 		for (int first = 0; first < PANEL; first += a->word) {
 			ri digits;
-			/* signs are of eight weights where they must be even */
+			/* if the number of minuses must be even, signs are chosen for eight weights */
 			const int n = first == 0 && a->even ? PANEL : a->word;
 			fb_expect(s, panel, p, o, first, n, ahead);
 			if (!a->delta && (first == 0 || !a->even)) fb_signs(a, ahead, weight + k, inv, first, n, minus);
@@ -282,14 +282,14 @@ static void fb_pack(struct fb *s, const struct coder *c, int at, int rows, char 
 	}
 }
 
-/* Loads of up to sixteen rows, lanes without one being 0. */
+/* Loads up to sixteen rows; lanes without a row are 0. */
 static void fb_load(float (*to)[LANES], const float *from, size_t stride, int rows, int cols)
 {
 	memset(to, 0, sizeof *to*(size_t)cols);
 	for (int row = 0; row < rows; row++)
 		for (int k = 0; k < cols; k++) to[k][row] = from[(size_t)row*stride + (size_t)k];
 }
-/* The codes of a sub-block of the block at `at`. IQ1 keeps the deltas of the first search, so its scales as well. */
+/* Chooses codes of a sub-block of the block at `at`. IQ1 keeps the deltas, and so the scales, of the first search. */
 static void fb_sub_block(struct fb *s, const struct coder *c, const struct how *how, const struct feedback_group *g,
 	int at, int sub)
 {
@@ -307,7 +307,7 @@ static void fb_sub_block(struct fb *s, const struct coder *c, const struct how *
 		else fb_panel_levels(s, c, g, p, at);
 	}
 }
-/* What a longer search would gain, when all is searched twice, is lost in the noise (ENCODERS.md); but for books. */
+/* If all is searched twice, a longer search gains nothing measurable (ENCODERS.md), except with books. */
 static void encode_group(const struct coder *c, const struct how *how, const struct feedback_group *g)
 {
 	enum { LESS = 2 };

@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: MIT
- * enc_grid.h - the IQ types of code books: weight = D*(2*l + 1)*g, g a word of the code book with signs.
+ * enc_grid.h - the IQ types with code books: weight = D*(2*l + 1)*g, where g is a word of the code book with signs.
  *
- * Signs first (IQ2, IQ3). They are free but where their number must be even: an odd group of 8 then has one element
- * with the wrong sign. The one of least w|x| is taken, is a negative magnitude from then on, and the search need not
- * know about signs; when the words are known the victim is chosen once more.
+ * Signs come first (IQ2, IQ3). They are free unless the number of minuses must be even: then an odd group of 8 has one
+ * element with the wrong sign. That is the one with the smallest w|x|, the victim, which becomes a negative magnitude,
+ * so the search need not know about signs. When the words are known, the victim is chosen once more.
  *
- * Then the word, exactly, by trying them all, cheaply. The squared error is a sum over the two halves of a word (81 of
- * four digits of base 3, 64 of two of base 8), each the sum of a lower and an upper part. Costs are whole numbers that
- * carry their digits in the low bits, so that sums and minima need no bookkeeping. For each first half, the least
- * second half among those that it is paired with is a chain of minima; those that several chains want are taken once
- * (a third to a fifth of the work is left, by the greedy sharing of scripts/gen-grids). No index, no list of
- * neighbours.
+ * The word is searched exactly, by trying all of them, cheaply. The squared error is a sum over the two halves of a
+ * word (81 of four digits of base 3, 64 of two of base 8), each the sum of a lower and an upper part. Costs are
+ * integers that carry their digits in the low bits, so that sums and minimums need no bookkeeping. For each first half,
+ * the best second half among those that it is paired with is a chain of minimums; those that several chains need are
+ * computed once (a third to a fifth of the work is left, by the greedy sharing of scripts/gen-grids). There is no index
+ * and no list of neighbours.
  *
- * Scales are found as in enc_levels.h: starts (some without the book), a ladder for D, a walk along l with the
- * search's own errors, least squares. IQ1 takes for its delta the one that digits without the book would like better,
- * or tries both. */
+ * Scales are found as in enc_levels.h: starts (some without the book), a ladder for D, a walk along l with the search's
+ * own errors, least squares. As its delta, IQ1 takes the one that digits without the book prefer, or tries both. */
 #ifndef QUANT_ENC_GRID_H
 #define QUANT_ENC_GRID_H
 #include "enc_tile.h"
@@ -29,29 +28,29 @@ struct grid {
 	int line;                       /* digits 0 to this have evenly spaced levels */
 	float shift;                    /* IQ1: what the other delta adds to every level */
 	enum grid_delta delta;
-	int even;                       /* the signs of 8 weights have an even number of minuses */
+	int even;                       /* the signs of 8 weights must have an even number of minuses */
 	float top, unit;                /* greatest l; D = d*unit */
 	ri (*best)(const ri (*a)[9], const ri (*b)[9]); /* GRID_SEARCH of the book */
 	const struct grid_rank *rank;
-	float bias;                     /* the scale that the book wants, by that of digits as they please */
-	/* the level that a start maps the mean magnitude to, if that gives the greater scale: magnitudes differ little
-	 * then; those all alike are mapped to the least level; 0: no such start */
+	float bias;                     /* the best scale with the book over that with free digits */
+	/* the level to which a start maps the mean magnitude, if that gives the larger scale, which means that
+	 * magnitudes differ little; equal ones are mapped to the lowest level. 0: no such start */
 	float flat;
 };
 struct grid_effort {
 	int starts, iters;      /* first scales, alternations of each */
-	bool free;              /* these let each digit be as it pleases, instead of searching the book */
+	bool free;              /* the starts choose each digit freely instead of searching the book */
 	float first, step;      /* start k maps the largest |x| to level first + step*k */
 	int walks, reach, again;        /* refits, and how far l may move in the first and in each of the others */
-	bool both;              /* IQ1: searches are for either delta, not just for the likely one */
+	bool both;              /* IQ1: search with both deltas, not only the likely one */
 };
 enum { GRID_WORDS = 8 };
-/* Error less that of storing zeros, sums of w g g and w g x, the digits of each word, the deltas. */
+/* Error minus that of storing zeros, sums of w g g and w g x, the digits of each word, the deltas. */
 struct grid_lane { rf err, q2, qx; ri digits[GRID_WORDS], other[GRID_WORDS]; };
 
-/* The least of a first half and a second half that the book pairs it with, from the costs of their parts, the lower and
- * the upper (a half is two parts, see grid_runs.h). Each sum and minimum has a name: straight-line code that the
- * compiler keeps in registers or stores once. Rolled loops over the book cost twice as much. */
+/* The best pair of a first half and a second half in the book, from the costs of their lower and upper parts (a half is
+ * two parts, see grid_runs.h). Each sum and minimum has a name: straight-line code that the compiler keeps in registers
+ * or stores once. Loops over the book take twice as long. */
 #define GRID_SEARCH(name, RUNS) \
 static __attribute__((noinline)) ri grid_best_##name(const ri (*restrict a)[9], const ri (*restrict b)[9]) \
 { \
@@ -71,9 +70,9 @@ GRID_SEARCH(iq2_s, RUNS_IQ2_S)
 GRID_SEARCH(iq3_xxs, RUNS_IQ3_XXS)
 GRID_SEARCH(iq3_s, RUNS_IQ3_S)
 
-/* Of each word: the sums of w, of w |x| and of w x. */
+/* For each word: the sums of w, of w |x| and of w x. */
 struct grid_words { _Alignas(64) float w[GRID_WORDS][LANES], abs[GRID_WORDS][LANES], x[GRID_WORDS][LANES]; };
-/* Weights that are not finite become 0, so that nothing that follows can be beyond a float's range. */
+/* Weights that are not finite become 0, so that nothing later exceeds a float's range. */
 static inline void grid_words(const struct grid *a, struct tile *t, struct grid_words *m)
 {
 	for (int o = 0; o < LANES; o += REG)
@@ -105,7 +104,7 @@ SPECIAL void grid_digits(const struct grid *a, rf shift, const struct tile *t, i
 		float far = a->level[k] - a->level[0];
 		if (k == 1 || k > a->line) cost[k] = ri_trunc(w*far*(a->level[k] + a->level[0] - u));
 		else cost[k] = cost[k - 1] + rise;
-		if (k < a->line) rise = k == 1 ? cost[1] + bend : rise + bend;  /* else it may be beyond 32 bits */
+		if (k < a->line) rise = k == 1 ? cost[1] + bend : rise + bend;  /* otherwise it may be beyond 32 bits */
 		c[k] = ri_low(cost[k], k << bits*i);
 	}
 }
@@ -119,9 +118,8 @@ SPECIAL void grid_parts(const struct grid *a, const ri (*c)[8], ri (*cost)[9])
 	for (int h = 0; h < 2; h++)
 		for (int i = 0; i < 9; i++) cost[h][i] = c[2*h][i%3] + c[2*h + 1][i/3];
 }
-/* The best word number g, inv being 1/scale. Costs of words are whole numbers in the upper half of 32 bits, 2^14 being
- * more than any; in the lower half is what digits they have, so that sums of costs carry them along and minima find
- * them. */
+/* The best word number g, where inv is 1/scale. Costs of words are integers in the upper half of 32 bits, all below
+ * 2^14; the lower half has the digits, so that sums of costs carry them along and minimums find them. */
 SPECIAL void grid_word(const struct grid *a, rm other, const struct tile *t, const struct grid_words *m, int o, int g,
 	rf inv, struct grid_word *r)
 {
@@ -129,7 +127,7 @@ SPECIAL void grid_word(const struct grid *a, rm other, const struct tile *t, con
 	rf W = r_floats(&m->w[g][o]), X = r_floats(&m->x[g][o])*inv, shift = r_dup(0), most, unit, zero;
 	ri c[8][8], first[2][9], second[2][9], got;
 	if (a->delta) shift = r_keep(other, r_dup(a->shift));
-	most = far*(both*W + 2*(r_floats(&m->abs[g][o])*inv));   /* no sum of |costs| is above this */
+	most = far*(both*W + 2*(r_floats(&m->abs[g][o])*inv));   /* no sum of |costs| exceeds this */
 	unit = r_inverse(most)*(16000*65536.0f);
 	for (int i = 0; i < a->word; i++) grid_digits(a, shift, t, o, a->word*g + i, i, inv, unit, c[i]);
 	grid_parts(a, (const ri (*)[8])c, first);
@@ -144,8 +142,8 @@ static inline ri grid_digit(const struct grid *a, ri digits, int i)
 {
 	return a->base == 8 ? (digits >> i*3) & 7 : (digits >> i*2) & 3;
 }
-/* Without the book, each digit as it pleases, levels taken for evenly spaced: the sums, and which delta is the
- * better one. */
+/* Without the book, each digit chosen freely, with levels taken to be evenly spaced: the sums, and which delta is
+ * better. */
 static inline void grid_free(const struct grid *a, const struct tile *t, int o, rf s, struct grid_lane *r)
 {
 	const int deltas = a->delta ? 2 : 1;
@@ -176,7 +174,7 @@ static inline void grid_free(const struct grid *a, const struct tile *t, int o, 
 		r->q2 += q2[0][g]; r->qx += qx[0][g];
 	}
 }
-/* The best words for a scale, their errors' sum and, if `both`, the delta by which that is less. */
+/* The best words for a scale, the sum of their errors and, if `both`, the better delta. */
 SPECIAL void grid_try(const struct grid *a, bool both, const struct tile *t, const struct grid_words *m, int o, rf s,
 	struct grid_lane *r)
 {
@@ -211,8 +209,8 @@ SPECIAL void grid_try(const struct grid *a, bool both, const struct tile *t, con
 /* grid_try for one type. It is not inlined, so that starts and walks share one copy, which stays in the cache of
  * decoded instructions; what it calls is SPECIAL, so that the numbers of the type are constants there. */
 typedef void grid_tries(bool both, const struct tile *t, const struct grid_words *m, int o, rf s, struct grid_lane *r);
-/* The sums for the words found. The digits above an element's own need no mask: r_lut8 looks at three bits, and a table
- * of two bits repeats itself. */
+/* The sums for the words found. The digits above an element's own need no mask: r_lut8 uses three bits, and a table of
+ * two bits repeats itself. */
 static inline void grid_sums(const struct grid *a, const struct tile *t, int o, struct grid_lane *r)
 {
 	rf q2 = r_dup(0), qx = q2, shift = q2;
@@ -249,7 +247,7 @@ static inline void grid_signs(const struct grid *a, struct tile *t, uint8_t sign
 			}
 		}
 }
-/* With the words known: of each odd group the element whose wrong sign costs least. */
+/* With the words known, chooses in each odd group the element whose wrong sign costs least. */
 static inline void grid_victims(const struct grid *a, const struct tile *t, uint8_t sign[32][LANES])
 {
 	for (int o = 0; o < LANES; o += REG)
@@ -272,7 +270,7 @@ static inline void grid_victims(const struct grid *a, const struct tile *t, uint
 		}
 }
 
-/* D of a ladder, for scales D*(2l + 1), as in enc_affine.h; where f16 has but a few digits left, its least numbers. */
+/* D of a ladder, for scales D*(2l + 1), as in enc_affine.h; or the smallest of f16, where it has few digits left. */
 static inline float grid_ladder(const struct grid *a, const float *v, const float *c, int n, float scale)
 {
 	enum { RUNGS = 32 };
@@ -355,8 +353,8 @@ static inline void grid_start(const struct grid *a, const struct grid_effort *f,
 	r_put(s + o, bs*(f->free ? a->bias : 1)); r_put(c + o, bc);
 }
 
-/* Fit the tile: t->q of each weight its digit, bit 6 the delta, bit 7 the sign; l per lane, d per super-block.
- * lift: see tile_lift. */
+/* Fits the tile: in t->q the digit of each weight, bit 6 the delta, bit 7 the sign; l for each lane, d for each
+ * super-block. lift: see tile_lift. */
 static inline void grid_tile(const struct grid *a, const struct grid_effort *f, grid_tries *try, float lift,
 	struct tile *t, int per, struct fitted *out)
 {
@@ -399,7 +397,7 @@ static inline void grid_tile(const struct grid *a, const struct grid_effort *f, 
 		}
 	}
 	for (int g = 0; g < LANES; g += per) {
-		if (best[g/per] > 0) out->d[g/per] = 0;         /* the least f16 is too large */
+		if (best[g/per] > 0) out->d[g/per] = 0;         /* the smallest f16 is too large */
 		out->lift[g/per] = tile_lift(t, a->n, g, per, -best[g/per], lift);
 		out->d[g/per] *= out->lift[g/per];
 	}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * enc_levels.h - weight = d*ls*v, v one of a fixed set of levels: Q3_K, Q6_K (-n..n-1); and
- * weight = d*v: Q4_0, Q5_0, Q2_0 and the TQ types. The steps are those of enc_affine.h with one unknown less;
- * since few sets of levels are their own mirror image, starts are of either sign.
+ * enc_levels.h - weight = d*ls*v, where v is one of a fixed set of levels: Q3_K, Q6_K (-n..n-1); and weight = d*v:
+ * Q4_0, Q5_0, Q2_0 and the TQ types. The steps are those of enc_affine.h with one unknown less. As few sets of levels
+ * are symmetric, starts have either sign.
  *
  * A set of uneven levels (IQ4_NL, IQ4_XS, MXFP4, NVFP4) is a table of sixteen and the midpoints between them. */
 #ifndef QUANT_ENC_LEVELS_H
@@ -22,8 +22,8 @@ struct levels_effort {
 	int walks, reach;       /* refits; ls may move by 3*reach + 1 in the first, by 1 in the others */
 };
 
-/* The nearest of sixteen levels is a binary search: compares against midpoints that a permute
- * looks up. The last step may pick the level itself, which saves making the index. */
+/* The nearest of sixteen levels is found by binary search, comparing with midpoints that a permute looks up. The last
+ * step may pick the level itself, which saves computing the index. */
 struct uneven { float half, quarter[8], eighth[8], mid[8], even[8], odd[8]; };
 static inline ri lv_pair(const struct uneven *u, rf t)
 {
@@ -46,8 +46,8 @@ static inline rf lv_code(const struct levels *a, rf t)
 	return r_int(i + i + ri_one(r_gt(t, r_lut8(a->uneven->mid, i))));
 }
 
-/* Which ends of the levels a sweep has to keep to. A start s puts every weight within s of 0: one below hi + 1/2
- * needs no clamp, and as -lo = hi + 1, one below that keeps above lo by itself. */
+/* At which ends of the levels a sweep must clamp. A start s puts every weight within s of 0: one below hi + 1/2 needs
+ * no clamp, and as -lo = hi + 1, one below that stays above lo by itself. */
 enum ends { NO_END, UPPER_END, BOTH_ENDS };
 static inline enum ends lv_ends(const struct levels *a, float s)
 {
@@ -75,7 +75,7 @@ SPECIAL void lv_sums(const struct levels *a, const struct tile *t, int o, int nk
 {
 	lv_sums_ends(a, t, o, nk, inv, q2, qx, BOTH_ENDS);
 }
-/* the error three scales really leave */
+/* the actual errors of three scales */
 SPECIAL void lv_errors(const struct levels *a, const struct tile *t, int o, const rf s[3], rf err[3])
 {
 	rf inv[3];
@@ -90,9 +90,9 @@ SPECIAL void lv_errors(const struct levels *a, const struct tile *t, int o, cons
 	for (int k = 0; k < 3; k++) err[k] = err[k]*s[k]*s[k];
 }
 
-/* What a lane's starts leave: its best scale, the curvature of the error along it, and how much of the sum of w x x
- * (all) that explains. The last start maps the weight that counts most to level 1 where it lies so far below the
- * largest that the others would make it zero. */
+/* The result of a lane's starts: its best scale, the curvature of the error along it, and how much of the sum of w x x
+ * (all) it explains. The last start maps the weight that counts most to level 1, if that weight is so far below the
+ * largest that the other starts would make it zero. */
 struct lv_fit { rf s, c, gain, all; };
 SPECIAL struct lv_fit lv_start(const struct levels *a, const float *start, const struct levels_effort *f,
 	const struct tile *t, int o)
@@ -135,8 +135,8 @@ SPECIAL struct lv_fit lv_start(const struct levels *a, const float *start, const
 	return b;
 }
 
-/* The d, of either sign, that best lets whole numbers slo..shi stand for v[j]/d, misses weighted
- * by c[j]; one candidate per lane, as in enc_affine.h. */
+/* The d, of either sign, for which integers slo..shi best represent v[j]/d, with errors weighted by c[j]; one candidate
+ * for each lane, as in enc_affine.h. */
 static inline float lv_ladder(const struct levels *a, const float *v, const float *c, int n, float scale)
 {
 	enum { RUNGS = 64 };
@@ -156,8 +156,8 @@ static inline float lv_ladder(const struct levels *a, const float *v, const floa
 	return f16_reach(hi, rung[least_error(err, RUNGS)], scale);
 }
 
-/* Move each lane's l to the neighbour whose error, codes rounded afresh, is least; leave that
- * error and the sums for the refit. */
+/* Moves each lane's l to the neighbour with the least error, codes rounded again; leaves that error and the sums for
+ * the refit. */
 struct lv_lanes { _Alignas(64) float d[LANES], ls[LANES], q2[LANES], qx[LANES], err[LANES]; };
 static inline void lv_walk(const struct levels *a, const struct tile *t, int o, int reach, struct lv_lanes *g)
 {
@@ -174,7 +174,7 @@ static inline void lv_walk(const struct levels *a, const struct tile *t, int o, 
 			bl = r_if(ok, l[k], bl); be = r_if(ok, e[k], be);
 		}
 	}
-	be = r_keep(r_lt(be, r_dup(INFINITY)), be);    /* nothing but zeros: no scale, no error */
+	be = r_keep(r_lt(be, r_dup(INFINITY)), be);    /* only zeros: no scale, no error */
 	inv = r_inverse(D*bl);
 	lv_sums(a, t, o, 1, &inv, &c2, &cx);
 	r_put(g->ls + o, bl); r_put(g->err + o, be);
@@ -189,11 +189,11 @@ static inline void lv_codes(const struct levels *a, struct tile *t, const float 
 	tile_codes(t, a->n);
 }
 
-/* The best that searches found: ls by lane; by super-block d, the error that it leaves, what it explains, and whether
- * its search has ended. */
+/* The best that searches found: ls by lane; for each super-block d, its error, what it explains, and whether its search
+ * has ended. */
 struct lv_found { float ls[LANES], d[LANES], err[LANES], explained[LANES]; bool ended[LANES]; };
-/* Searches, and changes *f where that leaves less and has not ended. That ends it but where weights are plain, as in
- * a_plain; whether there are such. */
+/* Searches, and changes *f where the result is better and the search has not ended. That ends it, except for plain
+ * weights (see a_plain); returns whether there are such. */
 static inline bool lv_search(const struct levels *a, const float *start, const struct levels_effort *effort,
 	const struct tile *t, int per, struct lv_found *f)
 {
@@ -238,7 +238,7 @@ static inline bool lv_search(const struct levels *a, const float *start, const s
 	return plain;
 }
 
-/* Fit the tile: codes to t->q, ls per lane, d per super-block of `per` lanes. lift: see tile_lift. */
+/* Fits the tile: codes to t->q, ls for each lane, d for each super-block of `per` lanes. lift: see tile_lift. */
 static inline void levels_tile(const struct levels *a, const struct levels_effort *effort, float lift, struct tile *t,
 	int per, struct fitted *f)
 {
@@ -275,8 +275,8 @@ static inline void levels_again(const struct levels *a, const struct levels_effo
 	}
 }
 
-/* In s scales that f16 holds. Where they are coarse, the one of three neighbours that leaves least; 0 is one of them
- * only if nothing is better. */
+/* Rounds the scales in s to f16. Where those are coarse, it takes the best of three neighbours; 0 is one of them only
+ * if nothing is better. */
 static inline void lv_coarse(const struct levels *a, const struct tile *t, int o, float *s)
 {
 	rf scale = r_floats(t->scale + o), step = r_f16_step(scale), d = r_floats(s + o), best = d, least = r_dup(0);

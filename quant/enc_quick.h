@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
- * enc_quick.h - the lowest effort of Q4_0, Q4_1, Q5_0 and Q5_1 where nothing weighs: codes by the block's extremes,
- * then the least-squares scale (and min) for these codes.
+ * enc_quick.h - the lowest effort of Q4_0, Q4_1, Q5_0 and Q5_1 without importances: codes from the extremes of the
+ * block, then the least-squares scale (and min) for these codes.
  *
- * No tile: a vector holds neighbours of one block, and the scales of sixteen blocks are found together. Sums are of
- * sixteen lanes, element i in lane i mod 16, folded by halves, so that every width writes the same bytes. */
+ * There is no tile: a vector has neighbours of one block, and the scales of sixteen blocks are found together. Sums
+ * have sixteen lanes, element i in lane i mod 16, folded by halves, so that every width writes the same bytes. */
 #ifndef QUANT_ENC_QUICK_H
 #define QUANT_ENC_QUICK_H
 #include "enc_tile.h"
 
-/* the least and the greatest of 32 weights; NaN does not count */
+/* the smallest and the largest of 32 weights, ignoring NaN */
 static inline void quick_extremes(const float *x, float *least, float *most)
 {
 	rf lo = r_dup(INFINITY), hi = -lo;
@@ -54,8 +54,8 @@ static inline struct quick_sums quick_codes(const float *x, float inv, float m, 
 	return r;
 }
 
-/* n <= LANES blocks: codes to qs and qh, which lie `stride` bytes from block to block, scales to f.
- * centred: weight = d*(q - (top + 1)/2), the weight of greatest magnitude at code 0; else weight = d*q + m. */
+/* n <= LANES blocks: codes to qs and qh, `stride` bytes from block to block, scales to f. centred: weight = d*(q - (top
+ * + 1)/2), the weight of largest magnitude at code 0; else weight = d*q + m. */
 SPECIAL void quick_blocks(const float *x, int n, bool centred, float top, struct fitted *f, uint8_t *qs, uint8_t *qh,
 	size_t stride)
 {
@@ -84,9 +84,9 @@ SPECIAL void quick_blocks(const float *x, int n, bool centred, float top, struct
 	for (int k = 0; k < n; k++) { f->d[k] = f->ls[k]; f->m[k] = f->lm[k]; }
 }
 
-/* A type of blocks of 32, d first in the block and m, if it is not centred, behind it. */
+/* A type with blocks of 32: d first in the block, followed by m if it is not centred. */
 struct quick {
-	size_t bytes, qs, qh;   /* of a block; where its codes are, and fifth bits, or 0 */
+	size_t bytes, qs, qh;   /* of a block; offsets of its codes, and of fifth bits, or 0 */
 	bool centred;
 	float top;
 };
@@ -108,7 +108,7 @@ static inline void quick_encode(const struct quick *k, const struct coder *c, co
 		}
 	}
 }
-/* ENCODER of a type whose lowest effort is quick_NAME where nothing weighs. */
+/* ENCODER of a type whose lowest effort is quick_NAME without importances. */
 #define ENCODER_QUICK(name, FIT, ...) \
 CODER(name, 32, 1, FIT, __VA_ARGS__) \
 static void enc_##name(void *dst, const float *x, const float *weights, size_t rows, size_t cols, \

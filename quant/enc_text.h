@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * enc_text.h - every encoder, one text for all instruction sets; defines the table ENC_TABLE. An instance (enc_ISA.c)
- * includes one of enc_lane.h's vocabularies before.
+ * first includes one of enc_lane.h's vocabularies.
  *
- * A type is a codec file, which holds its numbers, its row of efforts and its packing; types.inc lists them. */
+ * A type is a codec file with its constants, its table of efforts and its packing; types.inc lists them. */
 #include "enc.h"
 #include "enc_lane.h"
 #include "enc_tile.h"

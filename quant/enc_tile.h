@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  * enc_tile.h - sixteen sub-blocks side by side, and the small scalar tools.
  *
- * A tile is transposed: x[e][l] is element e of the sub-block in lane l. A unit is what one scale of the
- * file covers: a super-block of 8 or 16 sub-blocks, or a block of its own; a tile holds 2, 1 or 16 units.
- * Each unit is multiplied by a power of two that brings its greatest magnitude into [1, 2), so that no
- * square overflows and no sum drowns in the guards against division by nothing. `scale` is the way
- * back; its sign is the orientation of the unit (see enc_affine.h). */
+ * A tile is transposed: x[e][l] is element e of the sub-block in lane l. A unit is what one scale of the file covers: a
+ * super-block of 8 or 16 sub-blocks, or a single block; a tile holds 2, 1 or 16 units. Each unit is multiplied by a
+ * power of two that brings its largest magnitude into [1, 2), so that no square overflows and no sum is lost in the
+ * guards against division by zero. `scale` is the way back; its sign is the orientation of the unit (see
+ * enc_affine.h). */
 #ifndef QUANT_ENC_TILE_H
 #define QUANT_ENC_TILE_H
 #include <math.h>
@@ -19,18 +19,18 @@ enum { LANES = 16 };
 
 struct tile {
 	_Alignas(64) float x[32][LANES];        /* weights, each unit in its own power of two */
-	_Alignas(64) float w[32][LANES];        /* what an error counts: mean about 1, above 0 */
-	_Alignas(64) float given[32][LANES];    /* the same before tile_prior; only where there is a prior */
+	_Alignas(64) float w[32][LANES];        /* weights of errors: mean about 1, above 0 */
+	_Alignas(64) float given[32][LANES];    /* the same before tile_prior; only if there is a prior */
 	_Alignas(64) uint8_t q[32][LANES];      /* codes */
 	_Alignas(64) uint8_t code[LANES][32];   /* the same by lane, as blocks hold them: tile_codes */
 	float scale[LANES];                     /* of each unit: file value = scale * x */
 };
-/* What the search of a unit leaves, beside the codes. Sub-block values by lane, scales by unit and in
- * the file's range: already multiplied by the tile's scale. */
+/* The result of a unit's search besides the codes. Values of sub-blocks by lane, scales by unit and in the file's
+ * range: already multiplied by the tile's scale. */
 struct fitted {
 	_Alignas(64) float ls[LANES], lm[LANES];
 	float d[LANES], m[LANES];
-	float lift[LANES];      /* of tile_lift, which d has in it; only where a type lifts */
+	float lift[LANES];      /* of tile_lift, included in d; only for types that lift */
 };
 
 static inline uint32_t float_bits(float f) { uint32_t u; memcpy(&u, &f, 4); return u; }
@@ -38,7 +38,7 @@ static inline float bits_float(uint32_t u) { float f; memcpy(&f, &u, 4); return 
 static inline float clampf(float a, float lo, float hi) { return a > lo ? a < hi ? a : hi : lo; }      /* NaN: lo */
 static inline float roundi(float a) { return (a + 12582912.0f) - 12582912.0f; }         /* ties to even, |a| < 2^22 */
 
-/* The f16 of a scale: ties to even, magnitudes above the range become its end, NaN becomes 0. */
+/* The f16 of a scale: ties to even, magnitudes above the range become its maximum, NaN becomes 0. */
 static inline f16 f16_scale(float f)
 {
 	uint32_t u = float_bits(f), s = u >> 16 & 0x8000;
@@ -50,7 +50,7 @@ static inline f16 f16_scale(float f)
 	u += 0xfff + (u >> 13 & 1);
 	return (f16)(s | (u - 0x38000000) >> 13);
 }
-/* Its value: f rounded to what f16 can hold. */
+/* Its value: f rounded to f16. */
 static inline float f16_near(float f)
 {
 	uint32_t u = float_bits(f), a = u & 0x7fffffff;
@@ -72,8 +72,8 @@ static inline rf r_f16_near(rf a, rf scale)
 	return r*(1/scale);
 }
 static inline float f16_unit(float a, float scale) { return f16_near(a*scale)*(1/scale); }
-/* f16_unit of `most`/times, or the next one, if `times` of it fall short of `most`, which is so where f16 has but a few
- * digits left: a scale too large costs less than one that leaves no weight its size, or is zero. most > 0 */
+/* f16_unit of `most`/times, or the next one, if `times` of it are less than `most`, which happens where f16 has few
+ * digits left: a scale that is too large costs less than one that is zero or lets no weight keep its size. most > 0 */
 static inline float f16_reach(float most, float times, float scale)
 {
 	float d = f16_unit(most/times, scale);
@@ -81,13 +81,13 @@ static inline float f16_reach(float most, float times, float scale)
 	return d;
 }
 
-/* Below this f16 has less than eight digits, and the scale of a block that has no other is chosen by the errors that
- * its neighbours among f16 leave. */
+/* Below this, f16 has fewer than eight digits, and the scale of a block that has no other is chosen by the errors of
+ * its neighbours in f16. */
 static const float f16_coarse = 0x1p-17f;
-/* The f16 that follows another, in units' own ranges. */
+/* The distance of neighbouring f16, in units' own ranges. */
 static inline rf r_f16_step(rf scale) { return r_dup(0x1p-24f)*(1/scale); }
 
-/* Weights of which a search's first guesses leave less than this share are no ordinary ones: see a_plain. */
+/* If the first guesses of a search leave less than this share of weights, these are not ordinary: see a_plain. */
 static const float tile_plain = 2e-5f;
 static inline float lane_sum(const float *v, int n)
 {
@@ -95,7 +95,7 @@ static inline float lane_sum(const float *v, int n)
 	for (int l = 0; l < n; l++) s += v[l];
 	return s;
 }
-/* The place of the least of n candidates' errors, the first of equals; NaN is none. n: a multiple of LANES */
+/* The index of the smallest of n errors, the first of equals, ignoring NaN. n: a multiple of LANES */
 static inline int least_error(const float *err, int n)
 {
 	_Alignas(64) float e[REG];
@@ -139,7 +139,7 @@ static inline void transpose(float (*dst)[LANES], const float *const *src, int n
 			quad_store(dst[e + 3] + l, QUAD_SHUFFLE(AB, CD, 2, 3, 6, 7));
 		}
 }
-/* The codes of each lane in a row: four times the rows of either half are dealt alternately, byte by byte. */
+/* Puts the codes of each lane in a row: the rows of the two halves are interleaved, byte by byte, four times. */
 typedef uint8_t bytes __attribute__((vector_size(16), may_alias));
 #ifdef __clang__
 #define BYTES_SHUFFLE(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
@@ -191,8 +191,8 @@ static inline void put_bits(uint8_t *dst, const uint8_t *code, int n, int bit)
 	}
 }
 
-/* Brings each unit into its power of two: 2^k with k the exponent of its greatest magnitude, within [2^-126, 2^126] so
- * that its inverse is normal too. Values that are not finite do not count: one more in the exponent makes them
+/* Scales each unit by its power of two, 2^k with k the exponent of its largest magnitude, within [2^-126, 2^126] so
+ * that the inverse is normal too. Values that are not finite are ignored: adding one to the exponent makes them
  * negative. */
 static inline void tile_scale(struct tile *t, int n, int per)
 {
@@ -221,15 +221,16 @@ static inline void tile_scale(struct tile *t, int n, int per)
 		for (int o = 0; o < LANES; o += REG) r_put(&t->x[e][o], r_floats(&t->x[e][o])*r_floats(inverse + o));
 }
 
-/* The units of a matrix, taken down the columns of blocks, so that importances, transposed once, serve
- * every row; straight on, as one long row, if there are none. row and col are those of the next unit. */
+/* The units of a matrix, taken down the columns of blocks, so that importances, transposed once, serve every row; or
+ * row after row, as one long row, if there are none. row and col are those of the next unit. */
 struct place { size_t rows, n_cols, row, col; };
-/* Fills the tile with the next units and returns their number. n: elements of a sub-block; per: sub-blocks
- * of a unit. col: whose importances a unit's lanes hold; block: where a unit's block belongs; w: t->w or t->given. */
+/* Fills the tile with the next units and returns their number. n: elements of a sub-block; per: sub-blocks of a unit.
+ * col: the columns whose importances a unit's lanes have; block: the destination of a unit's block; w: t->w or
+ * t->given. */
 static inline int tile_fill(struct tile *t, struct place *p, int n, int per, size_t *col, size_t *block,
 	const float *x, const float *weights, float (*w)[LANES])
 {
-	static const float nothing[32];         /* for lanes without work, soon fitted */
+	static const float nothing[32];         /* for unused lanes, fitted quickly */
 	const float *from[LANES], *weigh[LANES];
 	int size = n*per, units = LANES/per, got = 0;
 	size_t nb = p->n_cols/(size_t)size;
@@ -261,7 +262,7 @@ static inline void tile_begin(struct tile *t, size_t *col)
 	for (int e = 0; e < 32; e++)
 		for (int l = 0; l < LANES; l++) t->w[e][l] = t->given[e][l] = 1;
 }
-/* Errors of large weights count more: by 1 + prior*|x|/rms, the rms over the unit. At two bits that lowers the
+/* Errors of large weights count more: 1 + prior*|x|/rms times, with the rms over the unit. At two bits this lowers the
  * divergence of the model more than it raises the plain error. */
 static inline void tile_prior(struct tile *t, int n, int per, float prior)
 {
@@ -283,10 +284,10 @@ static inline void tile_prior(struct tile *t, int n, int per, float prior)
 				r_floats(&t->given[e][o])*(1 + r_abs(r_floats(&t->x[e][o]))*r_floats(k + o)));
 }
 
-/* What to multiply a unit's scale by after the search, its least-squares answer explaining so much of the sum of w x x.
- * Least squares leaves weights of few bits too small, by the part of the square that is its error; at two bits
- * and less a model suffers more from that than from a little more error. lift: how much of it is given back, of three
- * tenths at most: where a code book fails altogether (one huge weight) there is nothing to lift. */
+/* The factor of a unit's scale after the search, where its least-squares solution explains so much of the sum of w x x.
+ * Least squares makes weights of few bits too small, by the part of the square that is its error; at two bits and less
+ * that harms a model more than a slightly larger error. lift: how much of it is given back, up to three tenths: if a
+ * code book fails completely (one huge weight), nothing is worth lifting. */
 static inline float tile_lift(const struct tile *t, int n, int first, int per, float explained, float lift)
 {
 	_Alignas(64) float k[LANES];
@@ -303,7 +304,7 @@ static inline float tile_lift(const struct tile *t, int n, int first, int per, f
 /* Sub-blocks of as many units, whose d and m (those of the file over the tile's scale) stay; ls and lm: out. */
 struct again { _Alignas(64) float d[LANES], m[LANES], ls[LANES], lm[LANES]; };
 
-/* What a type gives to be encoded in tiles. */
+/* What a type provides to be encoded in tiles. */
 struct affine;
 struct levels;
 struct grid;
@@ -317,10 +318,10 @@ struct coder {
 	/* for weights on the type's lattice (enc_exact.h), if `exact` */
 	const struct affine *affine;
 	bool exact;
-	/* for feedback (enc_feedback.h): weight = step*level + offset, levels of one kind or the other */
+	/* for feedback (enc_feedback.h): weight = step*level + offset, with levels of one of two kinds */
 	const struct levels *levels;
 	const struct grid *book;
-	/* finds the scales of the tile's sub-blocks anew; NULL: they are not stored in units of a d */
+	/* searches the scales of the tile's sub-blocks again; NULL: they are not stored in units of a d */
 	void (*again)(struct tile *t, const struct how *how, struct again *v);
 	void (*scales)(const struct coder *c, const struct fitted *f, int lane, float *step, float *offset);
 	void (*word)(rm other, const struct tile *t, const struct grid_words *m, int o, int g, rf inv,
