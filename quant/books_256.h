@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT
- * books_256.h - the vocabulary of books_text.h in registers of 32 bytes. The instance includes digits_y_ISA.h
- * before.
+ * books_256.h - the vocabulary of books_text.h in registers of 32 bytes. The instance first includes digits_y_ISA.h.
  *
- * Words of a code book are read one by one, and what lanes they go to is free. Register i of eight has, in order of
- * lanes, words i, 8 + i, 16 + i and so on of the block: four words of eight, in lanes of 64 bits, or eight words of
- * four, in lanes of 32 bits. A lane of all eight registers is then a quarter or an eighth of the block.
- * Products of a lane stay in 16 bits until the registers with the same scales are added up, at most 62*16*32 = 31744;
- * what a bias adds may carry out. */
+ * Words of a code book are read one by one, and may go to any lane. Register i of eight has, in the order of lanes,
+ * words i, 8 + i, 16 + i and so on of the block: four words of eight, in lanes of 64 bits, or eight words of four, in
+ * lanes of 32 bits. So a lane of all eight registers is a quarter or an eighth of the block. Products of a lane stay in
+ * 16 bits until the registers with the same scales are added up, at most 62*16*32 = 31744; what a bias adds may
+ * overflow. */
 #include <string.h>
 #include "bytes_avx2.h"
 #include "blocks.h"
@@ -17,13 +16,13 @@
 enum { ROWS = 8 };                      /* side by side, as in digits_256.h */
 enum { SIGNED = 64 };                   /* bias of codes with signs, which are below it */
 enum { REGISTERS = 10 };
-/* By order of columns: registers, and groups of them that have scales of their own, one group after another */
+/* For each order of columns: registers, and groups of them with their own scales, one group after another */
 enum { N_fours = 8, GROUPS_fours = 2, N_twos = 8, GROUPS_twos = 4, N_threes = 8, GROUPS_threes = 1, N_tq1_0 = 10,
 	GROUPS_tq1_0 = 1, N_tq2_0 = 8, GROUPS_tq2_0 = 1, N_deltas = N_fours, GROUPS_deltas = GROUPS_fours };
 struct planes { __m256i c[REGISTERS], sc[4]; };
-/* start: less what the bias adds, of each group */
+/* start: minus what the bias adds, for each group */
 struct turned { __m256i high[REGISTERS], low[REGISTERS], start_high[4], start_low[4]; };
-/* Of a block: numbers of words; a bit for each sign */
+/* For a block: numbers of words; a bit for each sign */
 struct prepared { _Alignas(32) uint16_t k[64]; uint8_t signs[32]; };
 
 INLINE void y_store(void *p, __m256i a) { _mm256_store_si256(p, a); }
@@ -40,7 +39,7 @@ INLINE __m256i y_fours(int a, int b, int c, int d)
 
 /* ---- code books ---- */
 
-/* Codes with the signs of a register's words, and their bias: byte b takes bit `first + b%8` of signs' byte at[b] */
+/* Codes with the signs of a register's words, and their bias: byte b uses bit `first + b%8` of signs' byte at[b] */
 INLINE __m256i signed_codes(__m256i c, __m256i signs, __m256i at, __m256i bit)
 {
 	__m256i minus = _mm256_cmpeq_epi8(y_and(_mm256_shuffle_epi8(signs, at), bit), bit);
@@ -111,7 +110,7 @@ INLINE void name##_prepare(const char *w, size_t stride, size_t n, struct prepar
 	for (; n--; w += stride) name##_prepare_one(w, to++); \
 }
 
-/* The 32 bits behind each 32 bits of numbers */
+/* The 32 bits after each 32 bits of numbers */
 INLINE __m256i iq2_xxs_tails(const struct iq2_xxs *b)
 {
 	__m256 x = (__m256)y_load(b->qs), y = (__m256)y_load(b->qs + 16);
@@ -353,7 +352,7 @@ INLINE void starts(int n, int groups, int bias, struct turned *t)
 		t->start_low[g] = _mm256_mullo_epi16(products(none, n, ones, t->low + g*n), by);
 	}
 }
-/* Four registers of four lanes of 64 bits, turned: lane j of register i to lane i of register j */
+/* Transposes four registers of four lanes of 64 bits: lane j of register i to lane i of register j */
 INLINE void turn_four(__m256i *a, size_t step)
 {
 	__m256i b = _mm256_unpacklo_epi64(a[0], a[step]), c = _mm256_unpackhi_epi64(a[0], a[step]),
@@ -416,7 +415,7 @@ INLINE void turn_tq2_0(const struct strip256 *x, int bias, struct turned *t)
 	}
 	starts(N_tq2_0, GROUPS_tq2_0, bias, t);
 }
-/* 16 columns, 4, and nothing behind them */
+/* 16 columns, then 4, then nothing */
 INLINE __m256i tq1_second(const int8_t *x, int k)
 {
 	__m128i four = k < 4 ? _mm_loadu_si32(x + 240 + 4*k) : _mm_setzero_si128();

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  * books_512.h - the vocabulary of books_text.h in registers of 64 bytes, with VNNI, VBMI and GFNI.
  *
- * A code book of up to 512 words lies in a few registers, and one instruction finds 32 or 64 words in two of them; the
- * right ones are chosen by the upper bits of the words' numbers. Longer ones are read word by word.
+ * A code book of up to 512 words fits a few registers, and one instruction finds 32 or 64 words in two of them; the
+ * upper bits of the words' numbers choose the right ones. Longer books are read word by word.
  *
- * A byte of a plane is a place, of four columns: plane k of place b is column 4b + k. A lane of 32 bits is then 16
- * columns in order, which is what scales are for. */
+ * A byte of a plane is a place of four columns: plane k of place b is column 4b + k. So a lane of 32 bits is 16
+ * consecutive columns, which share a scale. */
 #include <immintrin.h>
 #include <string.h>
 #include "blocks.h"
@@ -17,7 +17,7 @@
 enum { ROWS = 16 };                      /* side by side, as in digits_512.h */
 enum { SIGNED = 64 };                   /* bias of codes with signs, which are below it */
 enum { PLANES = 5 };
-/* By order of columns: planes; whether there are scales, and deltas of 32 columns. Four of them are the same here. */
+/* For each order of columns: planes; whether there are scales, and deltas of 32 columns. Four are the same here. */
 enum { N_fours = 4, N_twos = 4, N_threes = 4, N_deltas = 4, N_tq1_0 = 5, N_tq2_0 = 4 };
 enum { SCALES = 1, DELTAS = 2 };
 enum { GROUPS_fours = SCALES, GROUPS_twos = SCALES, GROUPS_threes = SCALES, GROUPS_deltas = SCALES | DELTAS,
@@ -29,7 +29,7 @@ struct prepared { _Alignas(64) uint16_t k[32]; };
 struct turned { __m512i high[PLANES], low[PLANES], start, start_plus; };
 
 INLINE __m512i z_load(const void *p) { return _mm512_loadu_si512(p); }
-/* Loaded once: the lines of a block's bytes are two, and compilers like to read memory again. */
+/* Loads once: a block's bytes are in two lines, and compilers tend to read memory again. */
 INLINE __m512i z_once(const void *p)
 {
 	__m512i a = z_load(p);
@@ -63,7 +63,7 @@ INLINE __m512i in_steps(uint64_t first, int step)
 	const v8 lane = { 0, 1, 2, 3, 4, 5, 6, 7 };
 	return (__m512i)(lane*(0x0101010101010101*(uint64_t)step) + first);
 }
-/* Each byte the eight bits from there on in its lane of 64 */
+/* Each byte is the eight bits from there on in its lane of 64. */
 INLINE __m512i fields(__m512i x, __m512i from) { return _mm512_multishift_epi64_epi8(from, x); }
 /* 2*ls + 1 in each 32 bits: ls of n bits at bit at[0], at[4] of the lane */
 INLINE __m512i odd_scales(__m512i x, int n, __m512i at)
@@ -140,8 +140,9 @@ INLINE __m512i levels_and(__m128i level, int from, int above)
 }
 /* From each a where the bit of m is set, else from b */
 INLINE __m512i choose(__m512i m, __m512i a, __m512i b) { return _mm512_ternarylogic_epi32(m, a, b, 0xca); }
-/* Words of eight elements of two bits: four planes. Each element has one bit more, which asks for the upper half of
- * level: of the first two planes' elements bits 4 and `second` of the bytes of more0, of the others those of more1. */
+/* Words of eight elements of two bits: four planes. Each element has one bit more, which selects the upper half of
+ * level: for the elements of the first two planes, bits 4 and `second` of the bytes of more0; for the others, those of
+ * more1. */
 INLINE void plain_fours(struct planes *p, __m512i words, __m512i more0, __m512i more1, int second, __m128i level)
 {
 	const __m512i low = z_bytes(15), even = levels_and(level, 0, 4), odd = levels_and(level, 2, second);
@@ -151,7 +152,7 @@ INLINE void plain_fours(struct planes *p, __m512i words, __m512i more0, __m512i 
 	p->c[2] = _mm512_permutexvar_epi8(b, even);
 	p->c[3] = _mm512_permutexvar_epi8(b, odd);
 }
-/* Of IQ2. The signs of a byte's four elements are its bits from 4 on. */
+/* For IQ2. The signs of a byte's four elements are its bits from 4 on. */
 INLINE void signed_fours(struct planes *p, __m512i words, __m512i signs)
 {
 	const __m128i level = _mm_setr_epi8(64 + 8, 64 + 25, 64 + 43, 0, 64 - 8, 64 - 25, 64 - 43, 0, 0, 0, 0, 0, 0, 0,
@@ -167,7 +168,7 @@ INLINE void plain_threes(struct planes *p, __m512i first, __m512i second, __m128
 	p->c[2] = _mm512_permutexvar_epi8(second, even);
 	p->c[3] = _mm512_permutexvar_epi8(second, odd);
 }
-/* Codes have their bias. Two places to a byte of signs: the first has its lower four. */
+/* Codes have their bias. A byte of signs is for two places: its lower four bits are for the first. */
 INLINE void give_signs(struct planes *p, __m512i signs)
 {
 	UNROLL for (int k = 0; k < 4; k++) {
@@ -195,20 +196,20 @@ INLINE __m512i in_fours(__m512i x)
 
 /* ---- words of two rows ---- */
 
-/* By turns eight bytes of a and of b: 16j + at[i] of each, i from 0 to 7 */
+/* Alternately eight bytes of a and of b: 16j + at[i] of each, i from 0 to 7 */
 INLINE __m512i by_turns(__m512i a, __m512i b, v64 at)
 {
 	const v64 i = six_bits();
 	return _mm512_permutex2var_epi8(a, (__m512i)((i & 0x30) | (i & 8) << 3 | at), b);
 }
-/* First and second halves of words by turns: rows of words */
+/* First and second halves of words alternately: rows of words */
 INLINE void put_words(struct prepared *to, __m512i first, __m512i second)
 {
 	_mm512_store_si512(to[0].k, _mm512_unpacklo_epi8(first, second));
 	_mm512_store_si512(to[1].k, _mm512_unpackhi_epi8(first, second));
 }
 INLINE const void *block_at(const char *w, size_t stride, size_t r) { return w + r*stride; }
-/* The row that is met with the r-th: the one behind it, or itself where it is the last */
+/* The row that is processed with the r-th: the next one, or itself if it is the last */
 INLINE size_t second_of(size_t r, size_t n) { return r + 1 < n ? r + 1 : r; }
 
 /* ---- the types ---- */
@@ -267,13 +268,13 @@ INLINE struct planes iq2_xs_planes(const void *block, const struct prepared *fro
 	p.sc = nibble_scales(b->scales);
 	return p;
 }
-/* By turns eight of 32 bytes */
+/* Alternately eight of 32 bytes */
 INLINE __m512i eights(const void *a, const void *b)
 {
 	return _mm512_permutex2var_epi64(_mm512_castsi256_si512(_mm256_loadu_si256(a)),
 		_mm512_setr_epi64(0, 8, 1, 9, 2, 10, 3, 11), _mm512_castsi256_si512(_mm256_loadu_si256(b)));
 }
-/* By turns the two bits of eight of 32 numbers, lowest in bytes */
+/* Alternately the two bits of eight of 32 numbers, lowest in bytes */
 INLINE __m512i eights_of_pairs(const void *a, const void *b)
 {
 	typedef uint64_t v8 __attribute__((vector_size(64)));
@@ -345,7 +346,7 @@ INLINE void iq1_s_prepare(const char *w, size_t stride, size_t n, struct prepare
 	}
 }
 /* Digits 0, 1, 2 of the code book, delta 1 or -1: 8*(digit - 1) + delta, of which the product has 8*digit and the start
- * the rest. */
+ * has the rest. */
 INLINE struct planes iq1_s_planes(const void *block, const struct prepared *from)
 {
 	const struct iq1_s *b = block;
@@ -448,7 +449,7 @@ INLINE void turn_tq2_0(const struct strip256 *x, int bias, struct turned *t)
 	}
 	t->start = start(x, bias);
 }
-/* 32 columns, 16, 4, and nothing behind them */
+/* 32 columns, then 16, then 4, then nothing */
 INLINE __m512i tq1_plane(const int8_t *x, int k)
 {
 	__m512i a = _mm512_zextsi256_si512(_mm256_loadu_si256((const void *)(x + 32*k)));

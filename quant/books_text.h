@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT
  * books_text.h - rows of types with code books and of ternary types times digits, for all widths of registers; defines
- * the table BOOKS_TABLE, whose sums BOOKS_DIGITS settles. An instance includes books_256.h or books_512.h before, which
+ * the table BOOKS_TABLE, whose sums BOOKS_DIGITS settles. An instance first includes books_256.h or books_512.h, which
  * have
- *   struct planes           a block's codes and scales, in the order of the columns that suits their unpacking
+ *   struct planes           a block's codes and scales, in the order of columns that suits their unpacking
  *   struct turned           a token's digits in the same order
- *   name_prepare(w, stride, n, to)  struct prepared of n rows' blocks: their words, or what these are found by
- *   name_planes(block, from)        for one of the types below; after the other, so that neither has to wait long
- *   turn_ORDER(strip, bias, t)      the digits for it
- *   N_ORDER, GROUPS_ORDER   how many planes there are; as planes_sum wants to know it
+ *   name_prepare(w, stride, n, to)  makes struct prepared for n rows' blocks: their words, or what these are found by
+ *   name_planes(block, from)        for one of the types below; called later, so that neither has to wait long
+ *   turn_ORDER(strip, bias, t)      makes the digits for it
+ *   N_ORDER, GROUPS_ORDER   the number of planes; the groups for planes_sum
  *   planes_sum(n, groups, c, t)     eight lanes that add up to a block's sum
  *
- * Codes that lie in the same place of their bytes, or of the words of a code book, are a plane; in each lane of a
- * plane are columns with the same scale, and so the planes' products are added up before they meet it. */
+ * The codes at the same place of their bytes, or of the words of a code book, are a plane. The columns in a lane of a
+ * plane have the same scale, so the planes' products are added up before they are scaled. */
 #include "kern.h"
 
 typedef void prepare_fn(const char *w, size_t stride, size_t n, struct prepared *to);
@@ -21,7 +21,7 @@ struct book {
 	size_t bytes;
 	int planes, groups, bias;
 	size_t at_d;
-	uint16_t (*half_of)(const void *);      /* d, where it lies in pieces; or NULL */
+	uint16_t (*half_of)(const void *);      /* d, if it is stored in pieces; or NULL */
 };
 
 /* Four bits of each of the scales' integers, the lowest first */
@@ -31,8 +31,8 @@ INLINE uint16_t iq1_m_half(const void *block)
 	memcpy(&s, (const char *)block + offsetof(struct iq1_m, scales), sizeof s);
 	return (uint16_t)((s >> 12 & 15) | (s >> 24 & 0xf0) | (s >> 36 & 0xf00) | (s >> 48 & 0xf000));
 }
-/* Later rows are asked for into the first cache if they fit there beside everything else. Otherwise they go to the
- * second one, and from there, two blocks before it is met, to the first. */
+/* Later rows are prefetched into the first cache if they fit there with everything else. Otherwise they go to the
+ * second one, and from there, two blocks before they are used, to the first. */
 enum { NEAR_BYTES = 9 << 10 };
 INLINE void fetch(const char *later, const char *soon, size_t bytes, int far)
 {
@@ -67,7 +67,7 @@ INLINE void books(int n_tokens, const struct digits_part *p, struct digit_sums *
 	}
 }
 
-/* Functions of 1, 2 and 4 tokens */
+/* Functions for 1, 2 and 4 tokens */
 #define BOOKS(name, n, order, ...) \
 static void name##_##n(const struct digits_part *p, struct digit_sums *to) \
 { books(n, p, to, (struct book){ sizeof(struct name), N_##order, GROUPS_##order, __VA_ARGS__ }, turn_##order, \
@@ -99,5 +99,5 @@ const struct digits_table BOOKS_TABLE = { ROWS, settle, {
 	[GGU_TYPE_IQ3_XXS] = { OF(iq3_xxs), DIGITS_HALF, 0.25f },
 	[GGU_TYPE_IQ3_S] = { OF(iq3_s), DIGITS_HALF, 1 },
 	[GGU_TYPE_TQ1_0] = { OF(tq1_0), DIGITS_HALF, 1 },
-	[GGU_TYPE_TQ2_0] = { OF(tq2_0), DIGITS_HALF, 1, 2 },    /* as fast as memory: it must not wait for sums */
+	[GGU_TYPE_TQ2_0] = { OF(tq2_0), DIGITS_HALF, 1, 2 },    /* as fast as memory, so it must not wait for sums */
 } };

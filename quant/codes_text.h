@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
- * codes_text.h - between blocks, floats and integers, one text for all instruction sets; defines the table CODES_TABLE.
+ * codes_text.h - converts between blocks, floats and integers, one text for all instruction sets; defines the table
+ * CODES_TABLE.
  *
  * NAME_unpack of codec/NAME.h gives a block's codes and scales in vectors; here they become floats (decode) or the
- * int16 of a panel (widen). narrow makes activations integers. An instance includes one of bytes.h's vocabularies and
- * one of lane.h's before. */
+ * int16 of a panel (widen). narrow makes integers of activations. An instance first includes one of bytes.h's
+ * vocabularies and one of lane.h's. */
 #include <math.h>
 #include "unpack.h"
 
@@ -86,7 +87,7 @@ static void widen_##name(const void *src, size_t n, struct wide *o) \
 
 /* ---- activations ---- */
 
-/* As integers, magnitudes are ordered as the floats, infinity above them and NaN above infinity. */
+/* The bits of magnitudes, as integers, have the order of the floats, then infinity, then NaN. */
 static inline uint32_t largest(const float *x, int n)
 {
 	uint32_t most = 0;
@@ -108,7 +109,7 @@ static inline void narrow_row(const float *x, int n, float inverse, struct narro
 		r_put_32(o->q + j, u, o->sum + j/16);
 	}
 }
-/* All rows at each stage, since a stage's steps wait for each other. */
+/* Each stage handles all rows, as the steps of a stage depend on each other. */
 static inline void narrow_rows(const float *x, size_t stride, size_t rows, int n, struct narrow *o)
 {
 	uint32_t most[NARROW_ROWS];

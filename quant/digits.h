@@ -1,27 +1,27 @@
 /* SPDX-License-Identifier: MIT
- * digits.h - private to quant/: rows by bytes, what x86 multiplies a few tokens with.
+ * digits.h - private to quant/: row products by digits, with which x86 multiplies a few tokens.
  *
  *   row_ISA.c         a row's blocks times up to DIGITS_TOKENS tokens, as integer sums (digits_text.h for the types,
- *                     digits_256.h and digits_512.h for the width of registers), which digits_settle.h scales
+ *                     digits_256.h and digits_512.h for the width of registers), which digits_settle.h settles
  *   books_ISA.c       the same for types with code books and ternary types (books_text.h, books_256.h, books_512.h)
  *   digits_widened.c  the same for types that neither text has
  *   digits_avx2.c     strips, the loops over rows and columns; for all of them
  *
- * An activation's 12 bits are two digits, x = 64*high + low, -32 <= low < 32, |high| <= 32, so that the bytes of the
- * weights meet bytes: a product of unsigned and signed bytes takes the weights' codes as they come out of a mask and
- * a shift. Codes that are signed are biased; what the bias adds is known from sums of activations. Pairs of products
- * of a byte and a digit, and twice that, fit 16 bits: 4*255*32 = 32640. In ORDER_FOURTHS, whose codes are below 32, it
- * is x = 256*high + low, -128 <= low < 128: eight products fit 16 bits, 8*31*128 = 31744, and a scale's byte times 256
- * is that byte in another place.
+ * An activation's 12 bits are two digits, x = 64*high + low, -32 <= low < 32, |high| <= 32, so that bytes are
+ * multiplied with bytes: a product of unsigned and signed bytes takes the weights' codes as they come out of a mask and
+ * a shift. Signed codes are biased; what the bias adds is known from sums of activations. Pairs of products of a byte
+ * and a digit, and twice that, fit 16 bits: 4*255*32 = 32640. In ORDER_FOURTHS, whose codes are below 32, x = 256*high
+ * + low, -128 <= low < 128: eight products fit 16 bits, 8*31*128 = 31744, and a scale's byte times 256 is that byte in
+ * another place.
  *
- * A strip of 256 columns, for super-blocks:     high[256] low[256], in each of the orders in which types hold
- *                                               their codes (enum digits_order); the rest of struct strip256
- * A strip of 32 columns, for blocks of 32:      struct strip32, columns in order
+ *   A strip of 256 columns, for super-blocks:     high[256] low[256], in each of the orders in which types have
+ *                                                 their codes (enum digits_order); the rest of struct strip256
+ *   A strip of 32 columns, for blocks of 32:      struct strip32, columns in order
  *
- * Some rows (8 or 16) go side by side. Of super-blocks one row is met after another: a block's columns fill registers,
- * and leave a few lanes that add up to its sum. Of blocks of 32 each lane of a register is a row, so that sums are
- * whole as they come (digits_units.h; for AVX2 digits_eights.h adds up a few). They lie in memory until some columns
- * of all rows are done; then they are scaled for all rows at once, in the order of the float contract. */
+ * Some rows (8 or 16) are processed side by side. Super-blocks are processed row by row: a block's columns fill
+ * registers, and leave a few lanes that add up to its sum. In blocks of 32, each lane of a register is a row, so sums
+ * are complete as they come (digits_units.h; for AVX2 digits_eights.h adds up a few lanes). The sums stay in memory
+ * until some columns of all rows are done; then they are settled for all rows at once. */
 #ifndef QUANT_DIGITS_H
 #define QUANT_DIGITS_H
 #include "mul.h"
@@ -29,19 +29,20 @@
 enum {
 	DIGITS_ROWS = 16,               /* at most */
 	DIGITS_TOKENS = 4,
-	/* whose sums are kept for some rows: columns in blocks of 32, of each token; super-blocks, of all tokens */
+	/* the most whose sums are kept for some rows: columns in blocks of 32, for each token; super-blocks, for all
+	 * tokens */
 	DIGITS_COLUMNS = 512,
 	DIGITS_SUPERS = 8,
 	DIGITS_SUMS = DIGITS_TOKENS*DIGITS_COLUMNS/32*DIGITS_ROWS*2,
 };
-/* Of the sixteens of a super-block, as they come out of its bytes by masks and shifts:
+/* The orders of a super-block's sixteens, as masks and shifts take them out of its bytes:
  *   FOURTHS   0 4 8 12   1 5 9 13   2 6 10 14   3 7 11 15     Q4_K and Q5_K, of which a byte holds k and k + 32
  *   PAIRS     0 2 4 6    1 3 5 7    8 10 12 14  9 11 13 15    IQ4_XS, k and k + 16
  *   HALVES    0 1 8 9    2 3 10 11  4 5 12 13   6 7 14 15     Q3_K, Q6_K: k, k + 32, k + 64, k + 96
- * EIGHTS is HALVES with the first halves of four sixteens before the second ones, of those 8 apart side by side, for
+ * EIGHTS is HALVES with the first halves of four sixteens before the second ones, and those 8 apart side by side, for
  *   Q3_K and Q6_K in registers of 32 bytes: two of them, half a lane to a sixteen, then have the same scales
- * LANES is HALVES with the fours of columns that lie at the same place of four sixteens exchanged, for Q2_K and
- * AVX-512's Q3_K: a lane of 32 bits then is one sixteen, four columns in each register. */
+ * LANES is HALVES with the fours of columns at the same place of four sixteens exchanged, for Q2_K and AVX-512's Q3_K:
+ *   a lane of 32 bits is then one sixteen, with four columns in each register */
 enum digits_order {
 	ORDER_PLAIN, ORDER_FOURTHS, ORDER_PAIRS, ORDER_HALVES, ORDER_EIGHTS, ORDER_LANES, DIGITS_ORDERS
 };
@@ -51,7 +52,7 @@ struct strip256 {
 	int16_t first[8], second[8];    /* the same, of the even ones and the odd ones */
 	int8_t sum_high[16], sum_low[16];       /* sum as 256*high + low */
 	_Alignas(32) int32_t sum128[8]; /* of 32, times 128 */
-	_Alignas(64) int32_t less4[16]; /* -4 times sum by lanes of ORDER_LANES, -64 in every last two of four */
+	_Alignas(64) int32_t less4[16]; /* -4 times sum by lanes of ORDER_LANES, -64 in the last two of every four */
 	float d;
 };
 struct strip32 {
@@ -59,28 +60,29 @@ struct strip32 {
 	int32_t sum[2], all;            /* of 16, of 32 */
 	float all_float, d;
 };
-/* Of DIGITS_COLUMNS columns or DIGITS_SUPERS blocks; b counts blocks of 256 or of 32, r rows.
- *   super-blocks  s: [b][r][8], lanes that add up to a sum; m: [b][r][16], eight scales and eight minima, or Q2_K's
- *                 minima in the upper halves of sixteen bytes; with AVX2 every other of its lanes is of minima instead
+/* The sums of DIGITS_COLUMNS columns or DIGITS_SUPERS blocks; b counts blocks of 256 or of 32, r rows.
+ *   super-blocks  s: [b][r][8], lanes that add up to a sum; m: [b][r][16], eight scales and eight mins, or Q2_K's mins
+ *                 in the upper halves of sixteen bytes; with AVX2 every other lane of Q2_K's s is for mins instead
  *   blocks of 32  s: [b][r]; of 16: [b][half][r]
- * d and m of a weight lie as [b][r]: halves, pairs of d and m where the type has minima (_16: sixteen to a block), the
- * exponents of MXFP4 in 16 bits, or the small floats of NVFP4, of both halves of a block in 16 bits. Where some blocks
- * have one d (_2, _4) it lies at the first of them. */
+ * d and m of a weight are stored as [b][r]: halves; pairs of d and m if the type has mins (_16: sixteen to a block);
+ * the exponents of MXFP4 in 16 bits; or the small floats of NVFP4, of both halves of a block in 16 bits. If some blocks
+ * have one d (_2, _4), it is stored for the first of them. */
 enum digits_scale { DIGITS_HALF, DIGITS_HALF_2, DIGITS_HALF_4, DIGITS_PAIR, DIGITS_PAIR_16, DIGITS_EXPONENT,
 	DIGITS_SMALL };
 struct digit_sums {
-	_Alignas(64) int32_t s[DIGITS_SUMS];    /* of n tokens each has one n-th */
+	_Alignas(64) int32_t s[DIGITS_SUMS];    /* each of n tokens has one n-th */
 	_Alignas(64) uint8_t m[DIGITS_SUPERS*DIGITS_ROWS*16];
 	_Alignas(64) union {
 		uint16_t half[DIGITS_COLUMNS/32*DIGITS_ROWS];
 		uint32_t pair[DIGITS_COLUMNS/32*DIGITS_ROWS];
 	} d;
 };
-/* A core forgets requests for memory while it has as many lines under way as it can: each line is asked for again, so
- * many rows before it is met. */
+/* A core may drop prefetches while it has as many lines in flight as it can. So each line is prefetched a second time,
+ * this many rows before it is used. */
 enum { DIGITS_NEARER = 4 };
-/* n blocks of some rows; blocks of 32: of all rows that go side by side. near: where the rows begin that are asked for
- * again; those so many rows further on are asked for the first time. first_cache: into that one, not the second. */
+/* n blocks of some rows; for blocks of 32: of all rows side by side. near: the beginning of the rows that are
+ * prefetched a second time; rows DIGITS_NEARER further on are prefetched for the first time. first_cache: into that,
+ * not the second. */
 struct digits_part {
 	const char *w;
 	size_t w_stride, n_rows, n;
@@ -91,11 +93,11 @@ struct digits_part {
 };
 typedef void digits_fn(const struct digits_part *p, struct digit_sums *to);
 struct digits_type {
-	digits_fn *sums[3];             /* of 1, 2 and 4 tokens */
+	digits_fn *sums[3];             /* for 1, 2 and 4 tokens */
 	enum digits_scale scale;
 	float factor;                   /* of d of super-blocks */
 	size_t supers;                  /* a chunk's super-blocks of one token; 0: DIGITS_SUPERS */
-	const struct digits_table *alone;       /* of one token by this table, where not NULL */
+	const struct digits_table *alone;       /* if not NULL, this table is used for one token */
 };
 /* y[rows] += n blocks of a token whose sums begin at `sums` and whose strip is `strip` */
 typedef void settle_fn(const struct digits_type *type, enum mul_kind kind, const struct digit_sums *s,
@@ -106,7 +108,7 @@ struct digits_table {
 	struct digits_type type[GGU_TYPE_COUNT];
 };
 
-/* Of any type, by its unpacking alone, and slowly; strip: bytes of a token. digits_widened.c */
+/* For any type, using only its unpacking, and slowly; strip: bytes of a token. digits_widened.c */
 void digits_widened(const struct quant_mul *m, enum mul_kind kind, size_t strip, size_t t0, size_t n_t, size_t o0,
 	size_t n_o);
 

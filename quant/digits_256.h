@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * digits_256.h - the vocabulary of digits_text.h in registers of 32 bytes. The instance includes digits_y_ISA.h before,
+ * digits_256.h - the vocabulary of digits_text.h in registers of 32 bytes. The instance first includes digits_y_ISA.h,
  * and gives
  *   v_dots(s, c, n, high, low, most)        s += products of n registers of codes, at most `most`, with digits of four
  *                                           columns each, 64*high + low */
@@ -21,7 +21,7 @@ INLINE c64 y_eights(__m256i a, __m256i b) { return (c64){ _mm256_unpacklo_epi64(
 INLINE c64 c_both(const void *p, const void *q) { return y_eights(y_load(p), y_load(q)); }
 /* 32 bytes at p, and the same moved right by four */
 INLINE c64 c_nibbles(const void *p) { return y_eights(y_load(p), _mm256_srli_epi16(y_load(p), 4)); }
-/* Of four times 32 bytes, the first sixteens and the second ones */
+/* Of four times 32 bytes, the first sixteens and the second sixteens */
 INLINE void c_fourths(const void *from, c64 *first, c64 *second)
 {
 	const char *p = from;
@@ -53,7 +53,7 @@ INLINE c64 c_look(c64 table, c64 c)
 {
 	return (c64){ _mm256_shuffle_epi8(table.a, c.a), _mm256_shuffle_epi8(table.b, c.b) };
 }
-/* The levels of the lower halves of bytes, whatever the upper ones hold */
+/* The levels of the lower halves of bytes, ignoring the upper halves */
 INLINE c64 c_level(__m128i table, c64 c)
 {
 	const __m256i t = _mm256_broadcastsi128_si256(table);
@@ -61,17 +61,17 @@ INLINE c64 c_level(__m128i table, c64 c)
 	return (c64){ _mm256_shuffle_epi8(t, c.a), _mm256_shuffle_epi8(t, c.b) };
 }
 INLINE isum i_zero(void) { return _mm256_setzero_si256(); }
-typedef struct { const int8_t *x; } digits256;  /* where they lie: registers are too few */
+typedef struct { const int8_t *x; } digits256;  /* in memory, as there are too few registers */
 INLINE digits256 d_load(const int8_t *p) { return (digits256){ p }; }
 INLINE __m256i x_load(const int8_t *x) { return _mm256_load_si256((const void *)x); }
-/* Sums of lanes two apart of a, beside those of b */
+/* Sums of lanes two apart of a, next to those of b */
 INLINE __m256i halves32(__m256i a, __m256i b)
 {
 	return _mm256_add_epi32(_mm256_unpacklo_epi32(a, b), _mm256_unpackhi_epi32(a, b));
 }
 /* 64*high + low, in eight lanes */
 INLINE __m256i i_value(isum high, isum low) { return _mm256_add_epi32(_mm256_slli_epi32(high, 6), low); }
-/* Codes times digits at x and `next` behind it, in words */
+/* Codes times digits at x and `next` after it, in words */
 INLINE __m256i i_two(__m256i a, __m256i b, const int8_t *x, int next)
 {
 	return _mm256_add_epi16(_mm256_maddubs_epi16(a, x_load(x)), _mm256_maddubs_epi16(b, x_load(x + next)));
@@ -161,7 +161,7 @@ INLINE __m256i q2_k_lanes_sum(const struct q2_k *b, const c64 *c, digits256 high
 	}
 	return _mm256_srav_epi32(i_value(s[0], s[1]), _mm256_setr_epi32(0, 2, 4, 6, 0, 2, 4, 6));
 }
-/* In each quarter, of sixteens k and k + 2 of the four that belong to it in ORDER_HALVES: scale times i at i, and the
+/* In each quarter, for sixteens k and k + 2 of its four in ORDER_HALVES: the first one's scale times i at i, and the
  * other's at 4*i */
 INLINE __m256i y_tables(__m256i sc, int k)
 {
@@ -171,7 +171,7 @@ INLINE __m256i y_tables(__m256i sc, int k)
 	return _mm256_mullo_epi16(_mm256_shuffle_epi8(sc, _mm256_add_epi8(at, y_bytes(k))), by);
 }
 INLINE c64 c_tables(c64 sc, int k) { return (c64){ y_tables(sc.a, k), y_tables(sc.b, k + 8) }; }
-/* No code is moved but by four: a table has the first of two where its bits are, and the second. */
+/* Codes are only moved by four: a table has the first of two at its bits, and the second at its own. */
 INLINE void q2_k_scaled(const struct q2_k *b, c64 *c)
 {
 	const c64 sc = c_and(c_four_times(b->scales), 15), t = c_tables(sc, 0), u = c_tables(sc, 4), x = c_load(b->qs),
@@ -196,7 +196,7 @@ INLINE void c_q2_k(const struct q2_k *b, int n_tokens, c64 *c)
 	if (n_tokens == 1) q2_k_lanes(b, c);
 	else q2_k_scaled(b, c);
 }
-/* A lane's sum is left beside one of minima times sums of activations. */
+/* Each lane's sum is next to one of mins times sums of activations. */
 INLINE __m256i i_q2_k(const struct q2_k *b, const c64 *c, int n_tokens, digits256 high, digits256 low,
 	const struct strip256 *x)
 {
@@ -221,7 +221,7 @@ enum { ROWS = 8 };
 #include "digits_rows.h"
 typedef __m256i vi;                     /* a lane for each row */
 
-/* Sixteen bytes of each row, as four integers */
+/* Loads sixteen bytes of each row, as four integers. */
 INLINE void v_four(const struct rows *w, int at, vi *to)
 {
 	vi a[4], b[4];
@@ -235,7 +235,7 @@ INLINE void v_four(const struct rows *w, int at, vi *to)
 	to[2] = _mm256_unpacklo_epi64(b[1], b[3]);
 	to[3] = _mm256_unpackhi_epi64(b[1], b[3]);
 }
-/* Four bytes of each row */
+/* Loads four bytes of each row. */
 INLINE vi v_one(const struct rows *w, int at)
 {
 	return _mm256_set_m128i(four_rows(w, 4, at), four_rows(w, 0, at));
@@ -292,7 +292,7 @@ INLINE struct two v_pairs(vi a)
 	return (struct two){ _mm256_cvtph_ps(_mm256_castsi256_si128(p)),
 		_mm256_cvtph_ps(_mm256_extracti128_si256(p, 1)) };
 }
-/* The same where row r's pair is the v_place(r)-th of them */
+/* The same, with row r's pair as the v_place(r)-th */
 INLINE size_t v_place(size_t r) { return r/4*2 + r/2%2*4 + r%2; }
 INLINE struct two v_placed(const uint32_t *p)
 {
@@ -323,14 +323,14 @@ INLINE vi sums_at(const int32_t *p, size_t stride)
 {
 	return four(v_load(p), v_load(p + stride), v_load(p + 2*stride), v_load(p + 3*stride));
 }
-/* The sums over both halves of a, and behind them of b */
+/* The sums over both halves of a, followed by those of b */
 INLINE vi eight(vi a, vi b)
 {
 	return _mm256_add_epi32(_mm256_permute2x128_si256(a, b, 0x20), _mm256_permute2x128_si256(a, b, 0x31));
 }
 /* Sums of eight lanes of each row */
 INLINE vi v_eights(const int32_t *p) { return eight(sums_at(p, 8), sums_at(p + 32, 8)); }
-/* Sums of eight minima of each row, behind eight scales, times those of activations */
+/* Sums of eight mins of each row, which follow eight scales, times sums of activations */
 INLINE vi v_minima(const uint8_t *m, const int16_t *first, const int16_t *second)
 {
 	const vi u = y_twice(first), v = y_twice(second);
@@ -341,7 +341,7 @@ INLINE vi v_minima(const uint8_t *m, const int16_t *first, const int16_t *second
 	}
 	return _mm256_permutevar8x32_epi32(four(s[0], s[1], s[2], s[3]), _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
 }
-/* Of eight rows' lanes, every other one of the minima's: d's sums, m's */
+/* Of eight rows' lanes, every other one for mins: the sums for d, and those for m */
 struct pair { vi d, m; };
 INLINE struct pair v_q2_k(const int32_t *p, const uint8_t *none, const struct strip256 *x)
 {

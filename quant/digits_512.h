@@ -14,7 +14,7 @@ INLINE c64 c_twice(const void *p) { return _mm512_broadcast_i64x4(_mm256_loadu_s
 INLINE c64 c_halves(__m256i a, __m256i b) { return _mm512_inserti64x4(_mm512_castsi256_si512(a), b, 1); }
 /* 32 bytes at p, 32 at q */
 INLINE c64 c_both(const void *p, const void *q) { return c_halves(_mm256_loadu_si256(p), _mm256_loadu_si256(q)); }
-/* Of four times 32 bytes, the first sixteens and the second ones */
+/* Of four times 32 bytes, the first sixteens and the second sixteens */
 INLINE void c_fourths(const void *p, c64 *first, c64 *second)
 {
 	__m512i a = c_load(p), b = c_load((const char *)p + 64);
@@ -52,12 +52,12 @@ INLINE __m512i quarters8(int a, int b, int c, int d)
 {
 	return _mm512_setr_epi32(a, a, a, a, b, b, b, b, c, c, c, c, d, d, d, d);
 }
-/* The levels of the lower halves of bytes, whatever the upper ones hold */
+/* The levels of the lower halves of bytes, ignoring the upper halves */
 INLINE c64 c_level(__m128i table, c64 c)
 {
 	const __m512i t = _mm512_broadcast_i32x4(table);
 #if defined DIGITS_LANES
-	return _mm512_permutexvar_epi8(c, t);   /* of a byte six bits count */
+	return _mm512_permutexvar_epi8(c, t);   /* only six bits of a byte count */
 #else
 	return _mm512_shuffle_epi8(t, c_and(c, 15));
 #endif
@@ -79,7 +79,7 @@ INLINE __m256i i_value(isum high, isum low)
 {
 	return i_eight(_mm512_add_epi32(_mm512_slli_epi32(high, 6), low));
 }
-/* Of codes 128*k.. in ORDER_HALVES: in each quarter four words for the first register, four for the second */
+/* For codes 128*k.. in ORDER_HALVES: in each quarter four words for the first register, four for the second */
 INLINE __m512i i_factors(__m256i sc, int k)
 {
 	const __m512i one = four_words(0, 1, 8, 9),
@@ -122,8 +122,8 @@ INLINE __m256i i_chains(const c64 *c, digits256 high, digits256 low, __m256i sc)
 		b = _mm512_mullo_epi32(i_chain(c[2], c[3], high.x + 2, low.x + 2), g);
 	return i_eight(_mm512_add_epi32(a, b));
 }
-/* The sums of c and d, which fit 16 bits for each digit, times f: words of 256 times a scale for the high ones, of the
- * scale for the low ones */
+/* The sums of c and d, which fit 16 bits for each digit, times f: words of 256 times a scale for the high digits, of
+ * the scale for the low ones */
 INLINE isum i_chain8(isum a, c64 c, c64 d, const __m512i *high, const __m512i *low, __m512i f)
 {
 	const __m512i h = _mm512_dpbusd_epi32(i_fours(c, high[0]), d, high[1]),
@@ -171,7 +171,7 @@ INLINE __m256i i_q2_k(const struct q2_k *b, const c64 *c, int n_tokens, digits25
 		_mm512_broadcast_i32x4(_mm_setr_epi32(0, 2, 4, 6)));
 	return i_eight(_mm512_mullo_epi32(l, _mm512_and_si512(sc, _mm512_set1_epi32(15))));
 }
-/* by integer registers: a register of vectors, when it is stored, takes the place of products */
+/* in integer registers: storing a vector register would take a slot of products */
 INLINE void q2_k_minima(const struct q2_k *b, uint8_t *to)
 {
 	uint64_t scales[2];
@@ -198,17 +198,17 @@ INLINE heads h_shuffle(heads a, __m128i at) { return (heads)_mm512_shuffle_epi8(
 /* ---- rows side by side ---- */
 
 enum { ROWS = 16 };
-/* Rows of so many bytes come from memory faster eight at a time than sixteen. */
+/* Rows of so many bytes are read from memory faster eight at a time than sixteen. */
 #define DIGITS_Q8_0_ALONE (&quant_digits_avx2)
 #include "digits_rows.h"
 typedef __m512i vi;                     /* a lane for each row */
 
-/* Sixteen bytes of rows k, k + 4, k + 8 and k + 12 */
+/* Loads sixteen bytes of rows k, k + 4, k + 8 and k + 12. */
 INLINE vi v_fourth(const struct rows *w, size_t k, int at)
 {
 	return sixteens_of(row(w, k, at), row(w, k + 4, at), row(w, k + 8, at), row(w, k + 12, at));
 }
-/* Integers of each of four times four rows, as four with a lane for each row */
+/* Turns integers of each of four times four rows into four registers with a lane for each row. */
 INLINE void v_turn(const vi *a, vi *to)
 {
 	vi b[4];
@@ -222,20 +222,20 @@ INLINE void v_turn(const vi *a, vi *to)
 	to[3] = _mm512_unpackhi_epi64(b[1], b[3]);
 }
 #if defined DIGITS_LANES
-/* Of each eight bytes bit k of byte i to bit 7 - i of byte k */
+/* Moves bit k of byte i of each eight bytes to bit 7 - i of byte k. */
 INLINE vi v_turn_bits(vi a)
 {
 	return _mm512_gf2p8affine_epi64_epi8(_mm512_set1_epi64((long long)0x8040201008040201), a, 0);
 }
 #endif
-/* Sixteen bytes of each row, as four integers */
+/* Loads sixteen bytes of each row, as four integers. */
 INLINE void v_four(const struct rows *w, int at, vi *to)
 {
 	vi a[4];
 	UNROLL for (size_t k = 0; k < 4; k++) a[k] = v_fourth(w, k, at);
 	v_turn(a, to);
 }
-/* Four bytes of each row */
+/* Loads four bytes of each row. */
 INLINE vi v_one(const struct rows *w, int at)
 {
 	__m128i a[4];
@@ -251,7 +251,7 @@ INLINE vi v_flip(vi a, int n) { return _mm512_xor_si512(a, _mm512_set1_epi8((cha
 INLINE vi v_level(__m128i table, vi a) { return c_level(table, a); }
 INLINE vi v_none(void) { return _mm512_setzero_si512(); }
 INLINE vi v_byte(vi a, int i) { return _mm512_and_si512(v_right(a, 8*i), _mm512_set1_epi32(255)); }
-/* n is hidden lest the compiler shift and add */
+/* n is hidden so that the compiler does not shift and add */
 INLINE vi v_times(vi a, int n)
 {
 	vi b = _mm512_set1_epi32(n);
@@ -278,7 +278,7 @@ INLINE vi v_all32(const void *x)
 	memcpy(&n, x, sizeof n);
 	return _mm512_set1_epi32(n);
 }
-/* Four columns of each row onto sums */
+/* Adds four columns of each row to sums. */
 INLINE vi v_dot(vi s, vi c, const int8_t *x)
 {
 	__asm__("vpdpbusd %2%{1to16%}, %1, %0" : "+v"(s) : "v"(c), "m"(*(const int8_t (*)[4])x));
@@ -287,7 +287,7 @@ INLINE vi v_dot(vi s, vi c, const int8_t *x)
 /* s and the products of n registers with digits, 64*high + low; codes are at most `most` */
 INLINE vi v_dots(vi s, const vi *c, int n, const int8_t *high, const int8_t *low, int most)
 {
-	vi h[2] = { v_none(), v_none() }, l[2] = { s, v_none() };       /* chains that do not wait long */
+	vi h[2] = { v_none(), v_none() }, l[2] = { s, v_none() };       /* short chains */
 	(void)most;
 	UNROLL for (int j = 0; j < n; j++) {
 		h[j%2] = v_dot(h[j%2], c[j], high + 4*j);
@@ -316,7 +316,7 @@ INLINE struct two v_pairs(vi a)
 	return (struct two){ _mm512_cvtph_ps(_mm512_cvtepi32_epi16(a)),
 		_mm512_cvtph_ps(_mm512_cvtepi32_epi16(_mm512_srli_epi32(a, 16))) };
 }
-/* The same where row r's pair is the v_place(r)-th of them */
+/* The same, with row r's pair as the v_place(r)-th */
 INLINE size_t v_place(size_t r) { return r; }
 INLINE struct two v_placed(const uint32_t *p) { return v_pairs(v_load(p)); }
 INLINE vi v_words(const uint16_t *p) { return _mm512_cvtepu16_epi32(_mm256_load_si256((const void *)p)); }
@@ -354,7 +354,7 @@ INLINE vi v_eights(const int32_t *p)
 	UNROLL for (int i = 0; i < 8; i++) s[i] = v_load(p + 16*i);
 	return eights(s);
 }
-/* Sums of eight minima of each row, behind eight scales, times those of activations */
+/* Sums of eight mins of each row, which follow eight scales, times sums of activations */
 INLINE vi v_minima(const uint8_t *m, const int16_t *first, const int16_t *second)
 {
 	const vi u = _mm512_broadcast_i32x4(_mm_loadu_si128((const void *)first)),
@@ -366,7 +366,7 @@ INLINE vi v_minima(const uint8_t *m, const int16_t *first, const int16_t *second
 	}
 	return _mm512_permutexvar_epi32(turned(), four(s[0], s[1], s[2], s[3]));
 }
-/* The same of sixteen each, in the upper halves of bytes, where they stay */
+/* The same for sixteen each, which stay in the upper halves of bytes */
 INLINE vi v_minima16(const uint8_t *m, const struct strip256 *x)
 {
 	const vi high = c_four_times(x->sum_high), low = c_four_times(x->sum_low);

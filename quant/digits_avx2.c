@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
- * digits_avx2.c - strips of digits, and the loops over rows, columns and tokens (digits.h has the picture): for all
- * instruction sets of x86, and compiled for AVX2, which is what they have in common.
+ * digits_avx2.c - strips of digits, and the loops over rows, columns and tokens (digits.h has the picture), for all
+ * instruction sets of x86. It is compiled for AVX2, which they have in common.
  *
- * A chunk, some blocks of some rows, leaves its sums in struct digit_sums; then these are turned, so that lanes are
- * rows, and scaled in the order of the blocks. A chunk takes 25 cycles beside its sums, which speaks for large chunks.
- * But no memory is asked for while sums are scaled: those of blocks of 32, which have many sums, are smaller. */
+ * A chunk is some blocks of some rows and leaves its sums in struct digit_sums. Then these are transposed, so that
+ * lanes are rows, and settled. A chunk takes 25 cycles besides its sums, which favours large chunks. But nothing is
+ * prefetched while sums are settled, so chunks of blocks of 32, which have many sums, are smaller. */
 #if defined __x86_64__
 #include <math.h>
 #include <string.h>
@@ -18,7 +18,7 @@ static size_t strip_bytes(size_t block, size_t n_in)
 	if (block == 256) return n_in/256*sizeof(struct strip256);
 	return n_in/32*sizeof(struct strip32);
 }
-/* bits: of the low digits */
+/* bits: the width of the low digits */
 static void digits_of(const int16_t *q, size_t n, int bits, int8_t *high, int8_t *low)
 {
 	const int base = 1 << bits;
@@ -28,7 +28,7 @@ static void digits_of(const int16_t *q, size_t n, int bits, int8_t *high, int8_t
 		low[i] = (int8_t)(q[i] - base*h);
 	}
 }
-/* Sixteens of `from` in the order of their numbers */
+/* Takes the sixteens of `from` in the order of their numbers. */
 static void take(const struct digits *from, const uint8_t *order, struct digits *to)
 {
 	for (size_t i = 0; i < 16; i++) {
@@ -45,7 +45,7 @@ static void take_eights(const struct digits *from, struct digits *to)
 		memcpy(to->low + 8*i, from->low + at, 8);
 	}
 }
-/* ORDER_HALVES to ORDER_LANES: of each quarter of four registers, fours of bytes turned */
+/* ORDER_HALVES to ORDER_LANES: transposes the fours of bytes in each quarter of four registers. */
 static void take_lanes(const struct digits *from, struct digits *to)
 {
 	for (size_t i = 0; i < 64; i++) {
@@ -85,7 +85,7 @@ static void pack32(const struct narrow *q, struct strip32 *s)
 	s->all_float = (float)s->all;
 	s->d = q->d;
 }
-/* Some blocks at once: a block's steps wait for each other. */
+/* Packs some blocks at once, as the steps of a block depend on each other. */
 static void pack(size_t block, size_t n_in, const float *x, void *strip)
 {
 	struct narrow q[NARROW_ROWS];
@@ -111,11 +111,12 @@ static void unpack(size_t block, size_t n_in, const void *strip, float *x)
 
 /* ---- products ---- */
 
-/* While some rows are met, column by column, the same number of rows behind them is asked for from end to end, in the
- * order of memory. Their last ones are met soon after the first, so that requests are LEAD bytes ahead of that pace. */
+/* While some rows are processed, column by column, the same number of following rows is prefetched from end to end, in
+ * the order of memory. Their last ones are used soon after the first, so prefetches are LEAD bytes ahead of that
+ * pace. */
 enum { LEAD = 4 << 10 };
 
-/* What is the same for all chunks of a product, so that these begin without divisions. */
+/* What all chunks of a product have in common, so that they begin without divisions. */
 struct job {
 	const struct quant_mul *m;
 	const struct digits_table *table;
@@ -132,7 +133,7 @@ struct chunk {
 	size_t n_units, n_blocks;
 	const char *strip;
 };
-/* y: of the columns before, for each token */
+/* y: the results of earlier columns, for each token */
 static void settle(const struct job *j, const struct chunk *c, float (*y)[DIGITS_ROWS])
 {
 	const struct quant_mul *m = j->m;
@@ -144,7 +145,7 @@ static void settle(const struct job *j, const struct chunk *c, float (*y)[DIGITS
 			memcpy(m->y + (c->t0 + t)*m->y_stride + c->o, y[t], c->n_o*sizeof *m->y);
 	}
 }
-/* Rows of blocks of 32 are met ROWS at a time: behind the last ones come rows of zeros. */
+/* Rows of blocks of 32 are processed ROWS at a time: the last ones are followed by rows of zeros. */
 static void last_rows(digits_fn *sums, struct digits_part part, size_t bytes, struct digit_sums *s)
 {
 	char copy[DIGITS_ROWS][DIGITS_COLUMNS/32*sizeof(struct q8_0)];
@@ -172,7 +173,7 @@ static void sum_up(const struct job *j, struct chunk *c)
 	if (mul_block(j->kind) == 32 && c->n_o < j->table->rows) last_rows(sums, part, part.n*j->bytes, c->s);
 	else sums(&part, c->s);
 }
-/* Asks for a chunk of a task's first rows, where nobody has asked for them while others were met. */
+/* Prefetches a chunk of a task's first rows, unless the thread's last task has done so. */
 static void fetch(const struct job *j, size_t o, size_t n_o, size_t unit, size_t step)
 {
 	const size_t left = j->units - unit, n = (left < step ? left : step)*j->bytes;
@@ -180,11 +181,11 @@ static void fetch(const struct job *j, size_t o, size_t n_o, size_t unit, size_t
 	for (size_t r = 0; r < n_o; r++, w += j->m->w_stride)
 		for (size_t i = 0; i < n + 63; i += 64) __builtin_prefetch(w + (i < n ? i : n - 1), 0, 2);
 }
-/* A chunk's sums become floats when the next one's have been summed up: what was stored in small pieces is read in
- * large ones, for which those have to be in cache, not under way to it. */
+/* A chunk's sums are settled after the next one's have been computed: what was stored in small pieces is read in large
+ * ones, which is fast only once the stores have reached the cache. */
 static void mul_all(const struct job *j, size_t t0, size_t n_t, size_t o0, size_t n_o, struct digit_sums *sums)
 {
-	static _Thread_local const char *asked; /* rows from here on have been, by this thread's last task */
+	static _Thread_local const char *asked; /* this thread's last task has prefetched rows from here on */
 	const char *w = (const char *)j->m->w;
 	const bool first = asked != w + o0*j->m->w_stride;
 	struct chunk before = { .s = sums + 1 };

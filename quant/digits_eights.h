@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * digits_eights.h - part of digits_units.h: blocks of 32 of eight rows for AVX2, which adds up words after each product
- * anyhow, so that fewer turns of bytes are worth some lanes that are added up in the end.
+ * digits_eights.h - part of digits_units.h: blocks of 32 of eight rows for AVX2. AVX2 adds up words after each product
+ * anyway, so fewer shuffles of bytes are worth some lanes to be added up at the end.
  *
- *   Q4_0 and its like  c[4*p + k]: eight columns, from 8*k, of rows 2*p and 2*p + 1, and of rows 4 behind them
+ *   Q4_0 and its like  c[4*p + k]: eight columns, from 8*k, of rows 2*p and 2*p + 1, and of the rows 4 after them
  *   Q8_0               c[r]: a row's 32 columns */
 
 /* Sixteen columns each in the lower and the upper halves of bytes */
@@ -22,8 +22,8 @@ INLINE void nibble_eights(const struct rows *w, int at, vi *c)
 }
 INLINE void q4_0_codes(const struct rows *w, int j, vi *c) { nibble_eights(w, 2 + 16*j, c); }
 INLINE void q4_1_codes(const struct rows *w, int j, vi *c) { nibble_eights(w, 4 + 16*j, c); }
-/* qh, and behind it qs. Bits 0 to 3 of bytes are moved to 4 to 7, so that of any that is set the least of it and of 16
- * makes 16. */
+/* qh, followed by qs. Bits 0 to 3 of bytes are moved to 4 to 7, so that the minimum of a byte with any of them set and
+ * of 16 is 16. */
 INLINE void fives(const struct rows *w, int at, vi *c)
 {
 	const vi bits = v_one(w, at), left = _mm256_slli_epi32(bits, 4),

@@ -2,7 +2,7 @@
  * digits_k.h - part of digits_text.h: super-blocks of 2 to 6 bits, each type's codes in the order in which masks and
  * shifts give them.
  *
- *   chains    32 columns share a scale: sums of two sixteens, one behind the other, are scaled at once. Q4_K, Q5_K,
+ *   chains    32 columns share a scale: sums of two sixteens, one after the other, are scaled at once. Q4_K, Q5_K,
  *             IQ4_XS
  *   Q2_K      16 columns share a scale, and a byte has codes of four sixteens: c_q2_k and i_q2_k of the vocabulary
  *   sixteens  16 columns share one: products of four codes are scaled before they are added up. Q3_K, Q6_K */
@@ -20,8 +20,8 @@ INLINE void chains(const c64 *c, __m256i sc, int biased, const struct meet *m)
 		leave(m, t, a);
 	}
 }
-/* The 6-bit scales and minima of codec/q4_k.h, from the first 16 bytes of HEADS rows' blocks: scales 0 2 4 6 1 3 5 7,
- * then minima. */
+/* The 6-bit scales and mins of codec/q4_k.h, from the first 16 bytes of HEADS rows' blocks: scales 0 2 4 6 1 3 5 7,
+ * then mins. */
 INLINE heads q4_k_sixes(heads x)
 {
 	heads low = h_shuffle(x, _mm_setr_epi8(4, 6, 12, 14, 5, 7, 13, 15, 8, 9, 10, 11, 12, 13, 14, 15)),

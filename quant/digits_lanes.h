@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  * digits_lanes.h - part of digits_k.h in registers of 64 bytes with GFNI (DIGITS_LANES): Q5_K, Q6_K and Q3_K, whose
- * bits matrices of bits bring to their places.
+ * bits are moved to their places by matrices of bits.
  *
- * Q5_K and Q6_K: bits of each byte of qh go to the ends of that byte's halves, where one operation joins them with
+ * Q5_K and Q6_K: bits of each byte of qh go to the ends of that byte's halves, where one operation joins them with the
  * codes' lower bits.
  *
- * Q3_K, with a lane for each sixteen columns: two registers take what digits_k.h has in four, halves of bytes with
- * three bits each, the upper one brought to the lower two. Upper halves stay where they are, as Q2_K's codes do, and a
- * lane is scaled once. */
+ * Q3_K, with a lane for each sixteen columns: two registers have what digits_k.h has in four, halves of bytes with
+ * three bits each, the upper one joined to the lower two. Upper halves stay in place, as Q2_K's codes do, and a lane is
+ * scaled once. */
 
 /* The lower halves of a's bytes, the upper ones of b's */
 INLINE __m512i two_halves(__m512i a, __m512i b)
@@ -16,7 +16,7 @@ INLINE __m512i two_halves(__m512i a, __m512i b)
 }
 /* ---- Q5_K ---- */
 
-/* Of quarter q bits 2*q and 2*q + 1, at 4 and at 0 */
+/* Bits 2*q and 2*q + 1 of quarter q, at 4 and at 0 */
 INLINE __m512i q5_k_upper(const uint8_t *qh)
 {
 	const uint64_t one = 1ull << 24 | 2ull << 56;
@@ -63,7 +63,7 @@ INLINE void c_q6_k(const struct q6_k *b, c64 *c)
 
 static const enum digits_order order_q3_k = ORDER_LANES;
 
-/* Bits k and k + 2 of a byte of hmask to places 2 and 6; the last two quarters have theirs four higher. */
+/* Moves bits k and k + 2 of a byte of hmask to places 2 and 6; those of the last two quarters are four higher. */
 INLINE __m512i q3_k_upper(__m512i hmask, int k)
 {
 	const uint64_t one = (1ull << k << 40) | (1ull << (k + 2) << 8), two = one << 4;

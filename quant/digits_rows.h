@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * digits_rows.h - part of digits_256.h and digits_512.h: where ROWS rows begin. */
 
-/* Where a block of each row begins: pointers to every fourth row's, and how far from it the three behind it are. Left
- * to themselves compilers move sixteen pointers. */
+/* Where a block of each row begins: pointers for every fourth row, and the distances of the three rows after it. On
+ * their own, compilers advance sixteen pointers. */
 struct rows { const char *p[ROWS/4]; size_t stride, thrice; };
 INLINE struct rows rows_at(const char *p, size_t stride)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
- * digits_settle.h - sums of ROWS rows side by side, scaled in the order of the blocks; one text for all widths of
+ * digits_settle.h - settles the sums of ROWS rows side by side, in the order of the blocks; one text for all widths of
  * registers, after digits_text.h. Lanes are rows. */
 
 INLINE vf add(vf y, vf d, float xd, vi sum) { return v_fma(v_mul(d, v_all(xd)), v_floats(sum), y); }
 
-/* n super-blocks of a token, whose sums begin at p, onto y */
+/* Settles n super-blocks of a token, whose sums begin at p, in y. */
 INLINE vf settle256(const struct digit_sums *s, const int32_t *p, size_t n, const struct strip256 *x,
 	enum digits_scale scale, float factor, vf y)
 {
@@ -23,7 +23,7 @@ INLINE vf settle256(const struct digit_sums *s, const int32_t *p, size_t n, cons
 	}
 	return y;
 }
-/* d of a block's rows, and m where there is one; of the second half of blocks of 16 */
+/* d of a block's rows, and m if there is one; for blocks of 16, that of the second half */
 INLINE struct two scales_of_block(const struct digit_sums *s, size_t at, enum digits_scale scale)
 {
 	switch (scale) {
@@ -35,7 +35,7 @@ INLINE struct two scales_of_block(const struct digit_sums *s, size_t at, enum di
 	default: return v_smalls(s->d.half + at);
 	}
 }
-/* n blocks of 32 onto y */
+/* Settles n blocks of 32 in y. */
 INLINE vf settle32(const struct digit_sums *s, const int32_t *p, size_t n, const struct strip32 *x,
 	enum digits_scale scale, vf y)
 {

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT
  * digits_text.h - a row's blocks times the digits of activations, one text for all widths of registers; defines the
- * table DIGITS_TABLE. An instance includes digits_256.h or digits_512.h before.
+ * table DIGITS_TABLE. An instance first includes digits_256.h or digits_512.h.
  *
- * Super-blocks are in digits_k.h, digits_lanes.h and books_text.h, blocks of 32 in digits_units.h and
- * digits_eights.h. The first letter of a word says what it works on:
+ * Super-blocks are in digits_k.h, digits_lanes.h and books_text.h, blocks of 32 in digits_units.h and digits_eights.h.
+ * The first letter of a word says what it works on:
  *   c_  c64          codes of 64 columns, a byte each
- *   d_  digits256    digits of 256 columns, in registers or where they lie
+ *   d_  digits256    digits of 256 columns, in registers or in memory
  *   i_  isum         a row's sums in the lanes of a register; i_value, i_chains and i_q2_k leave eight of int32
  *   v_  vi, vf       a lane for each of ROWS rows, integers or floats
  *   h_  heads        the first sixteen bytes of the blocks of some rows
- *   y_, x_           one register of 32 bytes, where c64 is two (digits_256.h and digits_y.h alone) */
+ *   y_, x_           one register of 32 bytes, where c64 is two (digits_256.h and digits_y.h only) */
 
-/* Asks for lines DIGITS_NEARER rows after `near`, and once more for those at `near`. */
+/* Prefetches lines DIGITS_NEARER rows after `near`, and those at `near` once more. */
 INLINE void fetch(const char *near, size_t stride, size_t bytes, bool first_cache)
 {
 	const char *next;
@@ -32,8 +32,8 @@ INLINE __m128i x16(const void *p) { return _mm_loadu_si128(p); }
 
 /* ---- products of super-blocks ---- */
 
-/* What a row's block meets: tokens' strips of it, and the digits of the first token, in the order of the type. at:
- * where its sums belong. */
+/* What a row's block is multiplied with: tokens' strips, and the digits of the first token, in the order of the type.
+ * at: the place of its sums. */
 struct meet {
 	int n_tokens;
 	const char *strip;
@@ -47,7 +47,7 @@ INLINE const struct strip256 *strip_of(const struct meet *m, int t)
 {
 	return (const void *)(m->strip + (size_t)t*m->strip_stride);
 }
-/* Where there is but one token, its digits stay in registers for several rows. */
+/* With only one token, its digits stay in registers for several rows. */
 INLINE digits256 high_of(const struct meet *m, int t)
 {
 	return m->n_tokens == 1 ? m->d[0] : d_load(strip_of(m, t)->in[m->order].high);
@@ -56,7 +56,7 @@ INLINE digits256 low_of(const struct meet *m, int t)
 {
 	return m->n_tokens == 1 ? m->d[1] : d_load(strip_of(m, t)->in[m->order].low);
 }
-/* Lanes of token t's sum */
+/* Stores the lanes of token t's sum. */
 INLINE void leave(const struct meet *m, int t, __m256i a)
 {
 	_mm256_store_si256((void *)(m->to->s + t*(DIGITS_SUMS/m->n_tokens) + 8*m->at), a);
@@ -68,8 +68,8 @@ typedef void block_fn(const void *block, const struct meet *m);
 /* A type's super-block */
 struct super {
 	size_t bytes, at_d;
-	int has_min;                    /* dmin is behind d */
-	size_t at_heads;                /* of the sixteen bytes that `scales`, if not NULL, makes m of */
+	int has_min;                    /* dmin follows d */
+	size_t at_heads;                /* offset of the sixteen bytes from which `scales`, if not NULL, makes m */
 };
 INLINE void supers(int n_tokens, const struct digits_part *part, struct digit_sums *to, struct super type,
 	enum digits_order order, heads_fn *scales, block_fn *block)
@@ -95,7 +95,7 @@ INLINE void supers(int n_tokens, const struct digits_part *part, struct digit_su
 
 /* ---- the table ---- */
 
-/* Functions of 1, 2 and 4 tokens */
+/* Functions for 1, 2 and 4 tokens */
 #define SUMS(name, call) \
 static void name##_1(const struct digits_part *p, struct digit_sums *to) \
 { \

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT
  * digits_units.h - part of digits_text.h: blocks of 32, ROWS rows side by side.
  *
- * Four bytes of each row's block are an integer of 32 bits, and a register has that of every row. Masks and shifts make
- * codes of it, four columns of all rows, which meet those columns' digits in every lane: sums need not be added up
- * across lanes. There are always ROWS rows. */
+ * Four bytes of each row's block are an integer of 32 bits, and a register has those of all rows. Masks and shifts make
+ * codes of it, four columns of all rows, which are multiplied with those columns' digits in every lane, so sums need
+ * not be added up across lanes. There are always ROWS rows. */
 
 /* A type's block */
 struct unit {
 	size_t bytes;
 	int blocks, parts;              /* blocks of 32 in it; parts of these that have a scale of their own */
-	int scale;                      /* bytes of the scales of a block of 32, minimum included */
-	int bias, most;                 /* of codes; the greatest code, with it */
-	int even;                       /* codes of even blocks of 32 lie so many bits higher in their bytes */
+	int scale;                      /* bytes of the scales of a block of 32, including the min */
+	int bias, most;                 /* of codes; the largest code, including it */
+	int even;                       /* codes of even blocks of 32 are so many bits higher in their bytes */
 };
 /* The codes of its j-th 32 columns in every row: c[i] has columns 4i to 4i + 3, unless dots_eights or dots_wholes
- * multiply them. c[8] to c[11] are its own from one j to the next. */
+ * multiply them. c[8] to c[11] are kept from one j to the next. */
 typedef void codes_fn(const struct rows *w, int j, vi *c);
 /* s += products of n registers of codes, at most `most`, with digits, as v_dots does */
 typedef vi dots_fn(vi s, const vi *c, int n, const int8_t *high, const int8_t *low, int most);
@@ -45,7 +45,7 @@ INLINE void levels(const struct rows *w, int at, const int8_t *table, int bias, 
 #else
 INLINE void q4_0_codes(const struct rows *w, int j, vi *c) { nibbles(w, 2 + 16*j, c); }
 INLINE void q4_1_codes(const struct rows *w, int j, vi *c) { nibbles(w, 4 + 16*j, c); }
-/* qh, and behind it qs */
+/* qh, followed by qs */
 INLINE void fives(const struct rows *w, int at, vi *c)
 {
 	const vi bits = v_one(w, at);
@@ -72,8 +72,8 @@ INLINE void nvfp4_codes(const struct rows *w, int j, vi *c)
 	UNROLL for (int i = 0; i < 8; i++) c[i] = n[i/4*2 + i/2%2*4 + i%2];
 }
 #if defined DIGITS_LANES
-/* A matrix of bits turns eight bytes: byte k, from its upper bits to its lower ones, has columns k, k + 8, to k + 56,
- * and so four bytes are four columns that follow each other. Codes lie in bit 1 or, of even blocks, in bit 5. */
+/* A matrix of bits transposes eight bytes: byte k, from its upper bits to its lower ones, has columns k, k + 8, to k +
+ * 56, so four bytes are four consecutive columns. Codes are in bit 1 or, of even blocks, in bit 5. */
 enum { EVEN_Q1_0 = 4 };
 INLINE void q1_0_codes(const struct rows *w, int j, vi *c)
 {
@@ -101,7 +101,8 @@ INLINE void q2_0_codes(const struct rows *w, int j, vi *c)
 	UNROLL for (int i = 0; i < 8; i++) c[i] = v_and(v_spread(v_byte(c[8 + 2*j + i/4], i%4)), 3);
 }
 
-/* The scales of a block's j-th 32 columns. Where there is one of up to 16 bits, one store takes two rows'. */
+/* Stores the scales of a block's j-th 32 columns. If there is one of up to 16 bits, one store takes those of two
+ * rows. */
 INLINE void scales_of_rows(const struct rows *w, int from, int n, struct digit_sums *to, size_t at)
 {
 	if (n == 4) {
@@ -115,7 +116,7 @@ INLINE void scales_of_rows(const struct rows *w, int from, int n, struct digit_s
 		memcpy(to->d.half + at + r, &both, sizeof both);
 	}
 }
-/* One token times one block of 32 columns of all rows, whose codes lie so far up */
+/* One token times one block of 32 columns of all rows, whose codes are `up` bits higher */
 INLINE void unit_sums(const vi *c, const struct strip32 *x, struct unit like, dots_fn *dots, int up,
 	int32_t *to)
 {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
- * digits_widened.c - rows of a type for which neither digits_text.h nor books_text.h has a text: widened as for panels,
- * a chunk of a row at a time, and multiplied in C with digits in their plain order. */
+ * digits_widened.c - rows of a type that neither digits_text.h nor books_text.h handles: widened as for panels, a chunk
+ * of a row at a time, and multiplied in C with digits in their plain order. */
 #if defined __x86_64__
 #include <math.h>
 #include "digits.h"
 
 static int32_t products(const int16_t *w, const int8_t *high, const int8_t *low, size_t n)
 {
-	uint32_t s = 0;         /* wraps around on its way; the total fits */
+	uint32_t s = 0;         /* may wrap around on the way; the total fits */
 	for (size_t i = 0; i < n; i++) s += (uint32_t)(w[i]*(64*high[i] + low[i]));
 	return (int32_t)s;
 }

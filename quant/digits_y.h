@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * digits_y.h - private to quant/: the words for one register of 32 bytes that rows by digits and rows of code books
- * share. digits_y_avx2.h and digits_y_avxvnni.h include it and define i_madd. */
+ * digits_y.h - private to quant/: the words for one register of 32 bytes that row products by digits and those with
+ * code books share. digits_y_avx2.h and digits_y_avxvnni.h include it and define i_madd. */
 #include <immintrin.h>
 
 #define INLINE static inline __attribute__((always_inline))

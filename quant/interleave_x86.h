@@ -29,7 +29,7 @@ static void interleave(const int16_t *rows, size_t stride, size_t first, size_t 
 	(void)n_rows;                   /* lines are written eight at a time */
 	for (size_t k = 0; k < n; k += 8) interleave_8(rows + 2*k, stride, width, to + k*width + first);
 }
-/* Of two rows that are all of a line */
+/* For two rows that are a whole line */
 static inline void interleave_2(const int16_t *rows, size_t stride, size_t first, size_t n_rows, size_t width, size_t n,
 	int32_t *to)
 {

@@ -1,27 +1,28 @@
 /* SPDX-License-Identifier: MIT
- * mul.h - private to quant/: integer products, what an instruction set gives to them and how their operands lie.
+ * mul.h - private to quant/: integer products: the functions of an instruction set, and the layout of operands.
  *
- *   codes_ISA.c    the bits of each type: decode to floats, widen to int16; floats to the integers of activations
- *   row_ISA.c      one token times rows as they lie in the file
- *   panel_ISA.c    many tokens: the tile, and how it wants codes to lie
- *   mul.c          packing, the loops over panels and strips, the choice between the two; calls the above by tables
+ *   codes_ISA.c    the bits of each type: decodes to floats, widens to int16; makes integers of activations
+ *   row_ISA.c      row products: a few tokens times rows as they are in the file
+ *   panel_ISA.c    many tokens: the tile, and the layout of codes that it needs
+ *   mul.c          packing, the loops over panels and strips, the choice between the two; uses the above by tables
  *
- * A chunk of the rows of `outputs` outputs becomes a panel once, and all tokens meet it. Tokens are packed in strips of
- * `tokens`. Both are rows of blocks, a block being 32 columns or 256 (a super-block); lanes run over outputs:
+ * A chunk of the rows of `outputs` outputs becomes a panel once, and is multiplied with all tokens. Tokens are packed
+ * in strips of `tokens`. Both are rows of blocks, where a block is 32 columns or 256 (a super-block); lanes are
+ * outputs:
  *
  *   panel, one block                                  strip, one block
  *   |r0:k0,k1|r1:k0,k1| .. |rP:k0,k1|  int16 pairs    |t0:k0,k1|t1:k0,k1| .. |tT:k0,k1|  int16 pairs
  *   |r0:k2,k3|r1:k2,k3| ..                            |t0:k2,k3| ..
  *   ..                                                ..
- *   |r0: minima of 16 and next 16| ..  8 lines*       |t0: sums of 16 and next 16| ..    8 lines, or one of floats
+ *   |r0: mins of 16 and next 16| ..    8 lines*       |t0: sums of 16 and next 16| ..    8 lines, or one of floats
  *   |d of r0|d of r1| ..               float          |d of t0| ..                       float
  *   |m of r0|m of r1| ..               float*         |own of t0| ..                     int32: tile_crossed.h
  *                                                     |of the first half| ..             the same, of blocks of 32
  *
- *   *  of types with minima; the lines of pairs for super-blocks alone. Of blocks of 16, m is the second half's d.
+ *   *  of types with mins; the lines of pairs only for super-blocks. For blocks of 16, m is the d of the second half.
  *
  * (AMX, dotprod and i8mm have digits in place of the pairs of codes: panel_amx.c, tile_bytes.h.) A strip of one token
- * is its columns in order, which is what rows are multiplied with. */
+ * is its columns in order, for row products. */
 #ifndef QUANT_MUL_H
 #define QUANT_MUL_H
 #include <stdbool.h>
@@ -31,26 +32,26 @@
 #include "../libgguf/types.h"
 #include "quant.h"
 
-/* What a tile must know of a type: columns that share d, and whether there are minima. */
+/* What a tile must know of a type: how many columns share d, and whether there are mins. */
 enum mul_kind { MUL_16, MUL_32, MUL_32_MIN, MUL_256, MUL_256_MIN, MUL_KINDS };
 
 enum {
 	MUL_CHUNK = 256,                /* columns of a panel */
-	/* multiples of what a tile has of either; a tile has 16 tokens at most */
+	/* multiples of the outputs and tokens of every tile; a tile has at most 16 tokens */
 	MUL_OUTPUTS = 32, MUL_TOKENS = 48,
-	MUL_AMAX = 2032,                /* of an activation's integer */
-	MUL_ROW_WORK = 80 << 10,        /* bytes that few tokens need of the work space */
+	MUL_AMAX = 2032,                /* the largest magnitude of an activation's integer */
+	MUL_ROW_WORK = 80 << 10,        /* bytes of work space for row products */
 };
 
-/* A chunk of a row of weights, widened: weight = d*w - m*mn, or d*w + m with blocks of 32. m of super-blocks is
- * negated, so that products always add. */
+/* A chunk of a row of weights, widened: weight = d*w - m*mn, or d*w + m for blocks of 32. m of super-blocks is negated,
+ * so that products always add. */
 struct wide {
 	_Alignas(64) int16_t w[MUL_CHUNK];
 	float d[MUL_CHUNK/32], m[MUL_CHUNK/32];
 	int16_t mn[MUL_CHUNK/16];
 };
 enum { NARROW_ROWS = 16 };
-/* A block of activations: x = d*q. sum: of each 16 q. */
+/* A block of activations: x = d*q. sum: the sums of 16 q. */
 struct narrow {
 	_Alignas(64) int16_t q[256], sum[16];
 	float d;
@@ -58,13 +59,13 @@ struct narrow {
 
 struct codes_table {
 	void (*decode[GGU_TYPE_COUNT])(const void *src, float *dst, size_t n);
-	/* n columns, at most MUL_CHUNK */
+	/* for n columns, at most MUL_CHUNK */
 	void (*widen[GGU_TYPE_COUNT])(const void *src, size_t n, struct wide *o);
-	/* rows of n, 32 or 256, `stride` apart; at most NARROW_ROWS */
+	/* for rows of n columns, 32 or 256, `stride` apart; at most NARROW_ROWS */
 	void (*narrow)(const float *x, size_t stride, size_t rows, int n, struct narrow *o);
 };
 
-/* A few tokens times rows: each has a strip of its own, in the instance's layout. block: 32 or 256. */
+/* Row products: each token has its own strip, in the instance's layout. block: 32 or 256. */
 struct row_table {
 	size_t (*strip_bytes)(size_t block, size_t n_in);
 	void (*pack)(size_t block, size_t n_in, const float *x, void *strip);
@@ -74,23 +75,23 @@ struct row_table {
 		void *work);
 };
 
-/* n pairs (2n columns) of rows first to first + n_rows - 1 (8 at most, first a multiple of 8), `stride` apart, to
- * lines of `width`: to[k*width + r] is pair k of row r. All 8 rows are read, and up to 8 places of a line are written
- * from `first` on, into the next line if this one ends before: callers begin with the last rows. */
+/* Stores n pairs (2n columns) of rows first to first + n_rows - 1 (at most 8, first a multiple of 8), `stride` apart,
+ * in lines of `width`: to[k*width + r] is pair k of row r. All 8 rows are read, and up to 8 places of a line are
+ * written from `first` on, even into the next line, so callers begin with the last rows. */
 typedef void interleave_fn(const int16_t *rows, size_t stride, size_t first, size_t n_rows, size_t width, size_t n,
 	int32_t *to);
-/* What products are added to, acc[strip][token][output], and where that goes: back, and of the first `whole` strips,
- * with all tokens and outputs of a tile, to[token][output] instead. */
+/* Products are added to acc[strip][token][output]. The results are stored there, except those of the first `whole`
+ * strips, with all tokens and outputs of a tile, which are stored in to[token][output]. */
 struct results {
 	float *acc;
-	bool begin;                     /* it is 0 as yet, whatever lies there */
-	size_t whole, stride;           /* stride: floats from a token to the next */
+	bool begin;                     /* treat acc as 0, whatever it contains */
+	size_t whole, stride;           /* stride: floats from one token to the next */
 	float *to;
 };
-/* Panel times each strip, over n blocks, at least one */
+/* A panel times each strip, over n blocks, at least one */
 typedef void gemm_fn(size_t n_blocks, const char *panel, size_t n_strips, const char *strips, size_t strip_bytes,
 	const struct results *y);
-/* One of them, of a type's kind: an inline function of all kinds, compiled for this one */
+/* Defines a gemm_fn for one kind: compiles an inline function for all kinds with this one as a constant. */
 #define MUL_GEMM(name, of_all, kind) \
 static void name(size_t n_blocks, const char *panel, size_t n_strips, const char *strips, size_t strip_bytes, \
 	const struct results *y) \
@@ -99,11 +100,11 @@ static void name(size_t n_blocks, const char *panel, size_t n_strips, const char
 }
 struct panel_table {
 	size_t outputs, tokens;         /* of a tile */
-	interleave_fn *codes, *activations, *pairs;     /* of a panel, of a strip; minima and sums */
+	interleave_fn *codes, *activations, *pairs;     /* for a panel, for a strip, for mins and sums */
 	gemm_fn *gemm[MUL_KINDS];
 	/* Integer i of a token in a strip's block; NULL: strips are pairs as in the picture. */
 	int (*activation)(const char *strip, size_t token, size_t i);
-	/* A block's products of activations with each other, where the tile wants them; or NULL. */
+	/* The sums of a block's products of activations with each other, if the tile needs them; or NULL. */
 	void (*own)(size_t block, size_t tokens, const char *strip, int32_t *to);
 };
 
@@ -113,14 +114,14 @@ extern const struct panel_table quant_panel_c;
 #if defined __x86_64__
 extern const struct codes_table quant_codes_avx2;
 extern const struct row_table quant_row_avx2, quant_row_avxvnni, quant_row_avx512, quant_row_avx512vbmi;
-/* _32: blocks of 32 alone; avx512bw, avx512, zen4 and amx: super-blocks alone */
+/* _32: only blocks of 32; avx512bw, avx512, zen4 and amx: only super-blocks */
 extern const struct panel_table quant_panel_avx2, quant_panel_avxvnni, quant_panel_avx512bw, quant_panel_avx512bw_32,
 	quant_panel_avx512, quant_panel_avx512_32, quant_panel_zen4, quant_panel_zen4_32, quant_panel_amx,
 	quant_panel_amx_32;
 #elif defined __aarch64__
 extern const struct codes_table quant_codes_neon;
 extern const struct row_table quant_row_neon, quant_row_dotprod;
-/* dotprod_32 and i8mm_32: blocks of 32 alone; i8mm: super-blocks alone */
+/* dotprod_32 and i8mm_32: only blocks of 32; i8mm: only super-blocks */
 extern const struct panel_table quant_panel_neon, quant_panel_dotprod_32, quant_panel_i8mm_32, quant_panel_i8mm;
 #endif
 
@@ -129,12 +130,12 @@ extern const struct codes_table *mul_codes;
 extern const struct row_table *mul_row;
 /* of blocks of 32 columns and less, and of super-blocks */
 extern const struct panel_table *mul_panel_32, *mul_panel_256;
-/* Rows that come later are asked for into the first cache where it has so many bytes, otherwise into the second: those
- * of Zen 5 and Intel's since Ice Lake, not of Zen 4. No result depends on it. */
+/* Later rows are prefetched into the first cache if it has so many bytes, otherwise into the second. Those of Zen 5,
+ * and of Intel since Ice Lake, have; that of Zen 4 does not. No result depends on it. */
 enum { MUL_ROWS_FIRST_CACHE = 48 << 10 };
 extern bool mul_rows_to_first_cache;
 
-/* As quant.h's, for block types; block is 32 or 256. */
+/* As in quant.h, for block types; block is 32 or 256. */
 size_t mul_act_bytes(size_t block, size_t n_tokens, size_t n_in);
 void mul_act_pack(size_t block, const float *x, size_t x_stride, size_t n_tokens, size_t n_in, size_t from, size_t n,
 	char *act);
@@ -142,12 +143,12 @@ void mul_act_unpack(size_t block, const char *act, size_t n_tokens, size_t n_in,
 void mul_integers(const struct quant_mul *m, size_t t0, size_t n_t, size_t o0, size_t n_o, void *work);
 size_t mul_work_bytes(void);
 enum mul_kind mul_kind_of(uint32_t type);
-/* So few tokens meet rows as they lie in the file, not panels. */
+/* Are tokens so few that row products are used, not panels? */
 bool mul_few(size_t n_tokens);
 
 static inline size_t mul_block(enum mul_kind k) { return k < MUL_256 ? 32 : 256; }
 static inline int mul_has_m(enum mul_kind k) { return k == MUL_16 || k == MUL_32_MIN || k == MUL_256_MIN; }
-/* Bytes of a block of a panel and of a strip, and where the parts behind the codes begin. */
+/* The bytes of a block of a panel and of a strip, and where the parts after the codes begin. */
 static inline size_t mul_panel_mn(enum mul_kind k, size_t outputs) { return 2*mul_block(k)*outputs; }
 static inline size_t mul_panel_d(enum mul_kind k, size_t outputs)
 {
@@ -164,7 +165,7 @@ static inline size_t mul_strip_d(size_t block, size_t tokens)
 	return mul_strip_sum(block, tokens) + (block == 32 ? 4 : 32)*tokens;
 }
 static inline size_t mul_strip_own(size_t block, size_t tokens) { return mul_strip_d(block, tokens) + 4*tokens; }
-/* A strip of one token ends before `own`: rows and portable C make all products. */
+/* A strip of one token ends before `own`: row products and portable C do not cross. */
 static inline size_t mul_strip_bytes(size_t block, size_t tokens)
 {
 	return mul_strip_own(block, tokens) + (tokens > 1 ? block == 32 ? 8*tokens : 4*tokens : 0);
@@ -181,7 +182,7 @@ static inline void mul_results_done(const struct results *y, size_t strip, size_
 	for (size_t t = strip*tokens; strip < y->whole && t < (strip + 1)*tokens; t++)
 		memcpy(y->to + t*y->stride, y->acc + t*outputs, outputs*sizeof *y->to);
 }
-/* A pair or a number of a line, for all lanes. */
+/* A pair or a number of a line, to be broadcast to all lanes. */
 static inline int32_t mul_word(const void *p) { int32_t u; memcpy(&u, p, sizeof u); return u; }
 
 #endif

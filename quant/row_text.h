@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
- * row_text.h - one token times rows as they lie in the file, for instruction sets without digits (digits.h); defines
- * ROW_TABLE. A strip is the columns of a token in order, laid out as a strip of mul.h of one token.
+ * row_text.h - row products for instruction sets without digits (digits.h); defines ROW_TABLE. A strip is the columns
+ * of a token in order, laid out as a strip of one token in mul.h.
  *
- * Eight rows go side by side, so that their sums are added up across lanes together. While these are read the next
- * eight are prefetched in the order of the file: eight streams are more than hardware follows. An instance gives,
- * beside bytes.h,
+ * Eight rows are processed side by side, so that their sums are added up across lanes together. Meanwhile the next
+ * eight are prefetched in the order of the file, as eight streams are more than hardware follows. In addition to
+ * bytes.h, an instance gives
  *   isum                        partial sums, int32
  *   i_zero() i_add(a, b)
  *   i_codes16(a, q, x)          a += 16 codes times 16 activations
@@ -12,14 +12,14 @@
  *   i_scaled(a, q, sc, x)       32 of them, sc[0] times the first 16 and sc[1] times the others
  *   i_pairs(a, u, v)            a += 16 int16 times 16 int16
  *   i_totals(s, total)          the eight sums of eight isum
- *   x_put(to, q, n)             n activations, a multiple of 16, as the above want them, in as many bytes
+ *   x_put(to, q, n)             n activations, a multiple of 16, in the form that the above need, in as many bytes
  *   x_get(x, i)                 the i-th of what x_put wrote */
 #include <math.h>
 #include "unpack.h"
 
 enum { ROWS = 8 };
 
-/* ROWS rows from `o` on, the last one again for those that are missing. */
+/* Takes ROWS rows from `o` on, repeating the last one for those that are missing. */
 static inline size_t take_rows(const char *w, size_t w_stride, size_t o, size_t n_out, const char **row)
 {
 	size_t n = n_out - o < ROWS ? n_out - o : ROWS;
@@ -35,7 +35,7 @@ static inline void add_products(float *y, const float *d, float xd, const int32_
 	UNROLL for (int r = 0; r < ROWS; r++) y[r] = fmaf(d[r]*xd, (float)total[r], y[r]);
 }
 
-/* One part of 32 of ROWS rows. */
+/* One part of 32 columns of ROWS rows. */
 FOR_EACH_TYPE void part32(struct codes32 (*c)[4], size_t p, const int16_t *x, int part, int has_min, float *y)
 {
 	isum s[ROWS];
@@ -54,7 +54,7 @@ FOR_EACH_TYPE void part32(struct codes32 (*c)[4], size_t p, const int16_t *x, in
 	if (part != 16) return;
 	UNROLL for (int r = 0; r < ROWS; r++) s[r] = i_codes16(i_zero(), c[r][p].q + 16, x + 16);
 	i_totals(s, total);
-	add_products(y, m, xd, total);          /* m is the second half's d */
+	add_products(y, m, xd, total);          /* m is the d of the second half */
 }
 FOR_EACH_TYPE void rows32(size_t n_out, size_t n_in, const char *w, size_t w_stride, const int16_t *act, float *y,
 	size_t weights, size_t bytes, int part, int has_min, unpack32_fn *unpack)
@@ -73,7 +73,7 @@ FOR_EACH_TYPE void rows32(size_t n_out, size_t n_in, const char *w, size_t w_str
 		memcpy(y + o, acc, n*sizeof *y);
 	}
 }
-/* In four chains: an instruction takes four cycles. */
+/* In four chains, as an instruction takes four cycles. */
 static inline __attribute__((always_inline)) isum super(const struct codes256 *c, const int16_t *x)
 {
 	isum a[4];
@@ -129,7 +129,7 @@ static row_fn *const row_of[GGU_TYPE_COUNT] = {
 #include "types.inc"
 #undef BLOCK
 };
-enum { CACHE = 128 << 10 };             /* bytes of rows that several tokens meet one after another */
+enum { CACHE = 128 << 10 };             /* bytes of rows that several tokens use one after another */
 
 static size_t strip_bytes(size_t block, size_t n_in) { return n_in/block*mul_strip_bytes(block, 1); }
 static void pack(size_t block, size_t n_in, const float *x, void *strip)

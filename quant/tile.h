@@ -2,25 +2,25 @@
  * tile.h - a panel times strips, one text for the instruction sets whose registers are lanes of outputs; defines
  * PANEL_TABLE.
  *
- * A tile is VECTORS registers of LANES outputs times TILE_TOKENS tokens: its integer sums stay in registers over a run
- * of columns that share a scale, its floats lie in acc. Each pair of columns costs VECTORS loads of weights and
- * TILE_TOKENS broadcasts of activations. What a run came to is put aside, and becomes floats during the next run, a
- * token after each step: the two keep different parts of a core busy. An instance gives LANES, VECTORS, TILE_TOKENS,
+ * A tile is VECTORS registers of LANES outputs times TILE_TOKENS tokens. Its integer sums stay in registers over a run
+ * of columns that share a scale; its floats are in acc. Each pair of columns costs VECTORS loads of weights and
+ * TILE_TOKENS broadcasts of activations. The sums of a run are put aside and settled during the next run, a token after
+ * each step, as the two keep different parts of a core busy. An instance gives LANES, VECTORS, TILE_TOKENS,
  * interleave() and
  *   vi, vw, vf                  registers of sums, of pairs, of float
  *   i_zero() i_load(p) i_spread(p)      pairs; one for all lanes
  *   i_madd(a, u, v)             a += both products of a pair of int16
  *   f_load(p) f_store(p, a) f_spread(p)
  *   f_product(d, x, s, a)       fma of the rounded d*x with the float of s, or with s, onto a: f_product, f_product_f
- * If it defines SHORT_TABLE, blocks of 32 are left to tile_short.h; if CROSSED, half of the products go, by
- * tile_crossed.h. */
+ * If it defines SHORT_TABLE, tile_short.h handles blocks of 32; if it defines CROSSED, tile_crossed.h saves half of the
+ * products. */
 #include "mul.h"
 
 #define UNROLL _Pragma("GCC unroll 32")
 #define ALWAYS static inline __attribute__((always_inline))
 enum { OUTPUTS = VECTORS*LANES };
 
-/* A pair of columns of the tile's outputs, times that of some tokens. */
+/* Adds a pair of columns of the tile's outputs times that of some tokens. */
 ALWAYS void step(int tokens, const char *w, const char *x, vi s[][VECTORS])
 {
 	vw u[VECTORS];
@@ -48,7 +48,7 @@ struct aside {
 	struct place to;
 };
 
-/* Sums of a token onto y; x is its scale, sum that of its block of 32. */
+/* y plus the sums of a token; x is its scale, sum that of its block of 32. */
 ALWAYS vf settled(vi s, const char *d, vf x, vf sum, vf y, enum mul_kind kind)
 {
 	y = f_product(f_load(d), x, s, y);
@@ -63,13 +63,13 @@ ALWAYS void settle(vi s[VECTORS], struct place p, int t, enum mul_kind kind)
 			settled(s[r], p.d + 4*LANES*r, x, sum, y, kind));
 	}
 }
-/* n fours of columns, while what lies aside is settled; then their sums take its place. own: what crossed fours add by
- * themselves (tile_own.h); NULL: they are not crossed. */
+/* Sums n fours of columns while the sums put aside are settled, and then puts its own aside. own: the own sums of
+ * crossed fours (tile_own.h); NULL: they are not crossed. */
 ALWAYS void run(int n, const char *w, const char *x, const int32_t *own, struct place to, struct aside *a,
 	enum mul_kind kind)
 {
-	/* After the first four nothing is settled, for the sums aside are still on their way to memory; after each
-	 * other one that is unrolled, `each` tokens. */
+	/* Nothing is settled after the first four, because the sums put aside are still on their way to memory; after
+	 * each other one that is unrolled, `each` tokens are. */
 	enum { WAIT = 1, UNROLLED = 8 };
 	const int head = n < UNROLLED ? n : UNROLLED, each = (TILE_TOKENS + head - WAIT - 1)/(head - WAIT);
 	const struct place before = a->to;
@@ -87,7 +87,7 @@ ALWAYS void run(int n, const char *w, const char *x, const int32_t *own, struct 
 			four(i, crossed, TILE_TOKENS, w, x, s);
 	UNROLL for (int t = 0; t < TILE_TOKENS; t++) UNROLL for (int r = 0; r < VECTORS; r++) a->s[t][r] = s[t][r];
 	a->to = to;
-	/* Keeps the compiler from holding sums or floats in registers, of which there are too few. */
+	/* Keeps the compiler from holding sums or floats in registers, as there are too few. */
 	__asm__ volatile("" : : "r"(a) : "memory");
 }
 ALWAYS void tile(size_t n_blocks, const char *w, const char *x, const int32_t *own, struct path y,
@@ -108,7 +108,7 @@ ALWAYS void tile(size_t n_blocks, const char *w, const char *x, const int32_t *o
 ALWAYS void gemm(size_t n_blocks, const char *panel, size_t n_strips, const char *strips, size_t strip_bytes,
 	const struct results *y, enum mul_kind kind)
 {
-	float nowhere[TILE_TOKENS*OUTPUTS] = { 0 };     /* of the zeros that lie aside at first */
+	float nowhere[TILE_TOKENS*OUTPUTS] = { 0 };     /* for the zeros that are aside at first */
 	struct aside a = { .to = { panel + mul_panel_d(kind, OUTPUTS),
 		strips + mul_strip_d(mul_block(kind), TILE_TOKENS), { nowhere, nowhere, OUTPUTS } } };
 	int32_t own[OWN];

@@ -8,7 +8,7 @@ typedef __m256 vf;
 enum { LANES = 8 };
 static inline vi i_zero(void) { return _mm256_setzero_si256(); }
 static inline vi i_load(const void *p) { return _mm256_loadu_si256(p); }
-/* Zen 4's loads give an integer to all lanes; of a float its arithmetic pipes do. */
+/* Zen 4's loads broadcast integers; its arithmetic pipes broadcast floats. */
 static inline vi i_spread(const void *p) { return _mm256_set1_epi32(mul_word(p)); }
 static inline vw i_plus(vw u, vw v) { return _mm256_add_epi16(u, v); }
 static inline vi i_less(vi a, vi b) { return _mm256_sub_epi32(a, b); }

@@ -9,7 +9,7 @@ typedef __m512 vf;
 enum { LANES = 16, VECTORS = 2 };
 static inline vi i_zero(void) { return _mm512_setzero_si512(); }
 static inline vi i_load(const void *p) { return _mm512_loadu_si512(p); }
-/* Zen 4's loads give an integer to all lanes; of a float its arithmetic pipes do. */
+/* Zen 4's loads broadcast integers; its arithmetic pipes broadcast floats. */
 static inline vi i_spread(const void *p) { return _mm512_set1_epi32(mul_word(p)); }
 static inline vw i_plus(vw u, vw v) { return _mm512_add_epi16(u, v); }
 static inline vi i_less(vi a, vi b) { return _mm512_sub_epi32(a, b); }

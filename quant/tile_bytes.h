@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT
- * tile_bytes.h - a panel times strips for instruction sets of AArch64 that multiply bytes: what they share, and the
- * kinds of blocks of 32, whose codes are bytes themselves; defines BYTES_TABLE.
+ * tile_bytes.h - a panel times strips for instruction sets of AArch64 that multiply bytes: what they share, and blocks
+ * of 32, whose codes are bytes themselves; defines BYTES_TABLE.
  *
- * An activation is two digits, 128*hi + lo with lo from -64 to 63, and a code meets each of them: the exact sum is
- * 128*sum(c*hi) + sum(c*lo). In place of the pairs of mul.h,
+ * An activation is two digits, 128*hi + lo with lo from -64 to 63, each of which is multiplied with a code: the exact
+ * sum is 128*sum(c*hi) + sum(c*lo). In place of the pairs of mul.h,
  *
  *   eight columns of a panel      |r0: k0..k7|r1: k0..k7| .. |r7: k0..k7|                       bytes
  *   eight columns of a strip      |t0: hi of k0..k7| .. |t5: hi|t0: lo of k0..k7| .. |t5: lo|   bytes
  *
- * so that sixteen bytes are eight columns of two outputs or of two tokens. Sums, scales and results lie in squares of
+ * so that sixteen bytes are eight columns of two outputs or of two tokens. Sums, scales and results are in squares of
  * two tokens times two outputs: |t0 r0|t0 r1|t1 r0|t1 r1|. A tile is six tokens times eight outputs, four at a time:
  * three squares by two. An instance gives
- *   vx                          eight columns of two tokens, as s_madd wants them: x_load(p)
+ *   vx                          eight columns of two tokens, in the form that s_madd needs: x_load(p)
  *   vs                          the sums of a square, int32: s_zero()
  *   s_madd(a, x, w)             a += the square of x and of sixteen bytes of weights
  *   s_total(a)                  the square */
@@ -24,7 +24,7 @@ enum { OUTPUTS = 8, TOKENS = 6, PART = 4, ACROSS = PART/2, DOWN = TOKENS/2, STEP
 
 /* ---- digits ---- */
 
-/* hi + 128: they lie this far apart, a step being `width` rows of both. */
+/* Stores the digits of eight integers, q = 128*hi + lo. */
 ALWAYS void put_digits(int16x8_t q, int8_t *hi, int8_t *lo)
 {
 	int16x8_t l = vsubq_s16(vandq_s16(vaddq_s16(q, vdupq_n_s16(64)), vdupq_n_s16(127)), vdupq_n_s16(64));
@@ -56,7 +56,7 @@ static void codes(const int16_t *rows, size_t stride, size_t first, size_t n_row
 
 ALWAYS const int8_t *bytes_at(const char *p) { return (const int8_t *)p; }
 ALWAYS const float *floats_at(const char *p) { return (const float *)(const void *)p; }
-/* of two outputs, for both tokens; of two tokens, for both outputs */
+/* numbers of two outputs, for both tokens; of two tokens, for both outputs */
 ALWAYS float32x4_t of_outputs(const char *p) { return vreinterpretq_f32_u64(vld1q_dup_u64((const void *)p)); }
 ALWAYS float32x4_t of_tokens(const char *p)
 {
@@ -83,7 +83,7 @@ ALWAYS int32x4_t joined(int32x4_t hi, int32x4_t lo) { return vaddq_s32(vshlq_n_s
 
 /* ---- blocks of 32 ---- */
 
-/* n columns of PART outputs whose d lie at d, the tokens' at dx and what their integers add up to before that. */
+/* n columns of PART outputs whose d are at d; the tokens' are at dx, after the sums of their integers. */
 ALWAYS void run(size_t n, const char *w, const char *x, const char *d, const char *m, const char *dx,
 	float32x4_t y[DOWN][ACROSS], enum mul_kind kind)
 {

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT
- * tile_own.h - what tile_crossed.h's products have too much: sums for each output of a panel's block and each token of
- * a strip's, and what a run of crossed fours begins with. */
+ * tile_own.h - the own sums, which crossed products have too much (tile_crossed.h): for each output of a panel's block
+ * and each token of a strip's block; and the start of a run of crossed fours. */
 enum { OWN = MUL_CHUNK/16*OUTPUTS };
 #define OWN_OF_STRIP own_of_strip
 
-/* dx: a strip's scales, before the lines of what its tokens add by themselves. half: of a block, 1 or 2; 0: all of
- * it */
+/* dx: a strip's scales, followed by the lines of its tokens' own sums. half: of a block, 1 or 2; 0: the whole block */
 ALWAYS void start(int tokens, const int32_t *own, const char *dx, int half, vi s[][VECTORS])
 {
 	UNROLL for (int t = 0; t < tokens; t++) {
@@ -15,14 +14,14 @@ ALWAYS void start(int tokens, const int32_t *own, const char *dx, int half, vi s
 		UNROLL for (int r = 0; r < VECTORS; r++) s[t][r] = own ? i_less(i_load(own + LANES*r), x) : i_zero();
 	}
 }
-/* What lines add by themselves, `line` bytes from one to the next, in n fours. */
+/* The own sums of lines, `line` bytes apart, in n fours. */
 ALWAYS vi own_of(const char *p, size_t line, size_t n)
 {
 	vi a = i_zero();
 	for (size_t k = 0; k < n; k++, p += 2*line) if (k%4 < CROSSED) a = i_madd(a, i_load(p), i_load(p + line));
 	return a;
 }
-/* Of blocks of 16, of each half by itself */
+/* For blocks of 16, each half has its own */
 ALWAYS void own_of_panel(size_t n_blocks, const char *panel, enum mul_kind kind, int32_t *own)
 {
 	const size_t runs = kind == MUL_16 ? 2 : 1, n = mul_block(kind)/4/runs;
@@ -34,7 +33,7 @@ ALWAYS void own_of_panel(size_t n_blocks, const char *panel, enum mul_kind kind,
 		}
 	}
 }
-/* A register has as many lanes as a line tokens, or more; what is read behind the last line is the strip's, too. */
+/* A register has at least as many lanes as a line has tokens; reads after the last line are still in the strip. */
 static void own_of_strip(size_t block, size_t tokens, const char *strip, int32_t *to)
 {
 	vi a = own_of(strip, 4*tokens, block == 32 ? 4 : block/4), first = a;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * tile_plain.h - the part of tile.h for cores that multiply as fast as they add: all products are made. */
+ * tile_plain.h - the part of tile.h for cores that multiply as fast as they add: no columns are crossed. */
 enum { OWN = 1 };
 #define OWN_OF_STRIP NULL
 ALWAYS void start(int tokens, const int32_t *own, const char *dx, int half, vi s[][VECTORS])

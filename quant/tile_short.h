@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * tile_short.h - the part of tile.h for blocks of 32 where there are 32 registers; defines SHORT_TABLE.
+ * tile_short.h - the part of tile.h for blocks of 32 with 32 registers; defines SHORT_TABLE.
  *
- * A run is over soon, and putting sums aside would cost more than it gains. So a tile has half the tokens, and its
- * floats stay in registers too; the core itself begins the next run while it finishes one. */
+ * A run is short, and putting sums aside would cost more than it gains. So a tile has half the tokens, and its floats
+ * stay in registers too; the core itself begins the next run while it finishes one. */
 enum { SHORT_TOKENS = TILE_TOKENS/2 };
 
 ALWAYS void short_run(int n, const char *w, const char *x, const int32_t *own, int half,

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
- * tile_tall.h - a panel times strips as tile.h has it, for 16 registers and cores that are bound by what they load;
- * defines PANEL_TABLE.
+ * tile_tall.h - a panel times strips, as tile.h, for 16 registers and cores that are limited by loads; defines
+ * PANEL_TABLE.
  *
- * A tile is many registers of outputs times few tokens. Activations of the four columns at hand stay in registers, and
- * so does a token's scale while a run's sums become floats, at once, register after register: an output's scale is
- * loaded once for all tokens, and nothing is put aside. All fours are crossed (tile_crossed.h), but those of
- * blocks of 16, whose two starts cost more. Beside what tile.h and tile_crossed.h ask for an instance gives
- *   i_keep(u)                   u, in a register: what several products share is loaded once */
+ * A tile is many registers of outputs times few tokens. The activations of the current four columns stay in registers,
+ * and so does a token's scale while the sums of a run are settled, at once, register after register: an output's scale
+ * is loaded once for all tokens, and nothing is put aside. All fours are crossed (tile_crossed.h), except in blocks of
+ * 16, whose two starts cost more. In addition to what tile.h and tile_crossed.h need, an instance gives
+ *   i_keep(u)                   u, in a register, so that what several products share is loaded once */
 #include "mul.h"
 
 #define UNROLL _Pragma("GCC unroll 32")
@@ -14,7 +14,7 @@
 enum { OUTPUTS = VECTORS*LANES };
 #include "tile_own.h"
 
-/* A line of pairs of some tokens */
+/* Broadcasts a line of pairs of some tokens. */
 ALWAYS void spread(const char *x, vw u[TILE_TOKENS])
 {
 	UNROLL for (int t = 0; t < TILE_TOKENS; t++) u[t] = i_keep(i_spread(x + 4*t));
@@ -39,7 +39,7 @@ ALWAYS void step(const char *w, const char *x, vi s[TILE_TOKENS][VECTORS])
 		UNROLL for (int t = 0; t < TILE_TOKENS; t++) s[t][r] = i_madd(s[t][r], u, v[t]);
 	}
 }
-/* Sums of a run onto y[token][output]; d and dx are the scales of outputs and of tokens. */
+/* Settles the sums of a run in y[token][output]; d and dx are the scales of outputs and of tokens. */
 ALWAYS void settle(vi s[TILE_TOKENS][VECTORS], const char *d, const char *dx, float *y, enum mul_kind kind)
 {
 	vf x[TILE_TOKENS], sum[TILE_TOKENS];
@@ -54,7 +54,7 @@ ALWAYS void settle(vi s[TILE_TOKENS][VECTORS], const char *d, const char *dx, fl
 		}
 	}
 }
-/* n fours of columns, crossed if they have sums of their own */
+/* Sums and settles n fours of columns, crossed if `own` is not NULL. */
 ALWAYS void run(int n, const char *w, const char *x, const int32_t *own, const char *d, const char *dx, float *y,
 	enum mul_kind kind)
 {
@@ -71,7 +71,7 @@ ALWAYS void run(int n, const char *w, const char *x, const int32_t *own, const c
 			step(w + 4*OUTPUTS, x + 4*TILE_TOKENS, s);
 		}
 	settle(s, d, dx, y, kind);
-	/* Keeps the compiler from beginning the next run before, for which it would need more registers. */
+	/* Keeps the compiler from beginning the next run earlier, which would need more registers. */
 	__asm__ volatile("" : : : "memory");
 }
 ALWAYS void tile(size_t n_blocks, const char *w, const char *x, const int32_t *own, float *y, enum mul_kind kind)
@@ -85,7 +85,7 @@ ALWAYS void tile(size_t n_blocks, const char *w, const char *x, const int32_t *o
 		own += OUTPUTS;
 	}
 }
-/* As mul_results and mul_results_done: a function of the library, or what compilers put in its place, takes longer. */
+/* As mul_results and mul_results_done, whose memset and memcpy, or what compilers make of them, take longer. */
 ALWAYS float *take(const struct results *y, size_t strip)
 {
 	float *acc = y->acc + strip*TILE_TOKENS*OUTPUTS;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * tile_way.h - where a tile's floats are before a run and where they go: from zeros to acc at first, then to acc and
- * back, and at last, maybe, to the rows of results (struct results of mul.h). */
+ * tile_way.h - where a tile's floats are before a run and where they go: from zeros to acc at first, then from acc to
+ * acc, and at the end maybe to the rows of results (struct results of mul.h). */
 struct way {
-	const float *from;              /* OUTPUTS floats from a token to the next */
+	const float *from;              /* OUTPUTS floats from one token to the next */
 	float *to;
 	size_t stride;                  /* of `to` */
 };
@@ -26,5 +26,5 @@ ALWAYS struct way way_of(struct path *p, bool last)
 	p->from = p->acc;
 	return w;
 }
-/* Blocks of 16 and minima of super-blocks are a second run. */
+/* Blocks of 16, and the mins of super-blocks, need a second run. */
 ALWAYS bool two_runs(enum mul_kind kind) { return kind == MUL_16 || kind == MUL_256_MIN; }
