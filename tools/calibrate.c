@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT
- * calibrate.c - calibrate.h: the order in which weights are fitted.
+ * calibrate.c - see calibrate.h: the order in which weights are fitted.
  *
  * Two models go through the text side by side, the original and the one that is being made, one step (attention,
- * feed-forward) after another. What is kept between steps is the residual stream of every token in both. Within a
- * step weights that share an input are a group; groups are taken in the order of their use: the text's windows are
- * evaluated up to the group in both models, the sums over its inputs are made, its tensors are fitted to them
- * (calibrate_fit.c) and stand in the second model until the step is done. Where a group's product ends the step, which
- * is seen from the numbers, it is fitted to all that the residual stream lacks behind it.
+ * feed-forward) after another. Between steps the residual stream of every token in both models is kept. Within a step,
+ * weights that share an input are a group, and groups are processed in the order of their use: the windows of the text
+ * are evaluated up to the group in both models, the sums over its inputs are computed, and its tensors are fitted to
+ * them (calibrate_fit.c) and used in the second model until the step is done. If the product of a group ends the step,
+ * which the numbers show, the group is fitted to everything that the residual stream after it lacks.
  *
- * The embedding comes first, the output matrix last. To the text's windows some are added whose tokens are drawn by
- * lot (drawn.h). */
+ * The embedding comes first, the output matrix last. Some windows of tokens drawn at random are added to those of the
+ * text (drawn.h). */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

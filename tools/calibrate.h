@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * calibrate.h - gguf-quantize --calibrate: tensors quantized one after another in the order in which the model uses
+ * calibrate.h - gguf-quantize --calibrate: quantizes tensors one after another in the order in which the model uses
  * them, each for the inputs that the part quantized so far gives it. Programs only; all failures exit 2 with a
  * message. */
 #ifndef TOOLS_CALIBRATE_H
@@ -8,18 +8,18 @@
 
 struct calibrate_options {
 	const char *model, *text;       /* files; the text may be "-" */
-	const char *out;                /* beside it lies what is too much for memory; NULL or "-": memory has to do */
+	const char *out;                /* its folder gets what is too large for memory; NULL or "-": memory does */
 	int ctx, jobs;                  /* tokens of a window; threads */
 	uint64_t chunks;                /* windows; 0: all */
-	double damp;                    /* below 0: what suits each type */
-	bool measure;                   /* calibrated_result tells the error without feedback too */
+	double damp;                    /* below 0: chosen for each type */
+	bool measure;                   /* measure the error without feedback too, for calibrated_result */
 };
 struct calibration;
-/* For the tensors and choices of re. The caller frees. */
+/* Calibrates the tensors of re, with its choice of types. The caller frees the result. */
 struct calibration *calibrate(const struct remake *re, const struct calibrate_options *o);
-/* Tensor i in its new type; NULL: it is not multiplied, or stays as it is. */
+/* Tensor i in its new type; NULL: it is not used in a product, or stays as it is. */
 const void *calibrated(const struct calibration *c, size_t i);
-/* What came of it, as recode tells. */
+/* Its result, as from recode. */
 struct recode_result calibrated_result(const struct calibration *c, size_t i);
 void calibrate_free(struct calibration *c);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * calibrate_fit.c - a tensor made to do with the inputs of the quantized model what the original does with its own.
+ * calibrate_fit.c - makes a tensor do with the inputs of the quantized model what the original does with its own.
  *
- * With x and v the inputs of both and H the mean of v vT, W v misses W (x - v); the part of that which is linear in v
+ * With x and v the inputs of the two and H the mean of v vT, W v lacks W (x - v). The part of that which is linear in v
  * is W E[(x - v) vT] H^-1, and some of it is added to the weights before they are encoded with error feedback. */
 #include <math.h>
 #include <stdlib.h>

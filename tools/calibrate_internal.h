@@ -14,35 +14,36 @@ float *calibrate_floats(size_t rows, size_t n);         /* [rows][n], to be free
 
 /* ---- sums over a weight's inputs ---- */
 
-enum { BLOCK = 8192 };          /* columns of v vT that are summed, and inverted, together, at most */
+enum { BLOCK = 8192 };          /* the most columns of v vT that are summed, and inverted, together */
 
 /* Sums over tokens of a[n_a] bT[n_b]: sum[n_a][n_b]. */
 struct cross { size_t n_a, n_b; bool lower; float *sum; };
-/* Sums are 0. lower: a is b, and what lies above the diagonal is of no matter. */
+/* Sums are 0. lower: a is b, and what is above the diagonal does not matter. */
 struct cross cross_new(size_t n_a, size_t n_b, bool lower);
 void cross_free(struct cross *c);
-/* Adds n tokens, rows a_stride and b_stride floats apart; a may be NULL if lower. How many threads there are does not
- * matter, but which tokens come in a call does. */
+/* Adds n tokens, rows a_stride and b_stride floats apart; a may be NULL if lower. The result does not depend on the
+ * number of threads, but on which tokens come in a call. */
 void cross_add(struct cross *c, const float *a, size_t a_stride, const float *b, size_t b_stride, size_t n,
 	struct ggu_pool *pool);
 
 /* y[n][n_out] += x[n][n_in] WT, w[n_out][n_in] */
 void product_add(const float *w, size_t n_in, size_t n_out, const float *x, size_t n, float *y, struct ggu_pool *pool);
 
-/* How a weight's inputs v in the quantized model were, and the inputs x in the original; columns in blocks. */
+/* Sums over a weight's inputs v in the quantized model and x in the original; columns in blocks. */
 struct inputs {
 	size_t n_in, block, n_blocks;
 	double tokens;
 	struct cross *with;             /* [n_blocks]: v vT, or NULL: */
-	const struct imatrix *im;       /* of experts: it has them, of the weight `name` */
+	const struct imatrix *im;       /* for experts: it has the sums, for the weight `name` */
 	const char *name;
-	/* one, what the step's output lacks by v: [n_out][n_in]; or [n_blocks], v by what it lacks, x - v; or NULL */
+	/* one: what the step's output lacks times v, [n_out][n_in]; or [n_blocks]: what v lacks, x - v, times v; or
+	 * NULL */
 	struct cross *lack;
-	bool ends;                      /* the first of these */
+	bool ends;                      /* `lack` is the first of these */
 };
 void inputs_begin(struct inputs *in, size_t n_in, size_t ends);
-/* n tokens of x (or, of inputs that end a step, of what its output lacks) and v, rows of n_in floats (n_out); both are
- * multiplied by the root of `weight` already. */
+/* Adds n tokens of x (or, for inputs that end a step, of what its output lacks) and v, rows of n_in floats (n_out);
+ * both are already multiplied by the root of `weight`. */
 void inputs_add(struct inputs *in, const float *x, const float *v, size_t n, double weight, struct ggu_pool *pool);
 void inputs_free(struct inputs *in);
 
@@ -54,7 +55,7 @@ struct fitting {
 	double damp, factor;
 	bool measure;                   /* the error without feedback */
 };
-/* Tensor i: its bytes to `to`, and decoded to y. in NULL: without covariance and importances. */
+/* Fits tensor i: its bytes go to `to`, and decoded to y. in NULL: without covariance and importances. */
 struct recode_result calibrate_fit(const struct fitting *f, size_t i, const struct inputs *in, const void *from,
 	void *to, float *y);
 
@@ -62,17 +63,17 @@ struct recode_result calibrate_fit(const struct fitting *f, size_t i, const stru
 
 /* stream[n_windows*ctx][e]: residual streams where the last step left them. part[at_once]: a call's windows. */
 struct side { struct model *m; struct work *w; struct part *part; float *stream; };
-/* What a tensor became: blocks from byte `at` on, and decoded while the second model has it. */
+/* The result for a tensor: blocks from byte `at` on, and decoded weights while the second model uses them. */
 struct kept { bool done; size_t at; float *y; struct recode_result got; };
 struct calibration {
 	const struct remake *re;
 	struct ggu_pool *pool;
 	struct side f, q;               /* original and quantized */
-	float *held;                    /* of every token the input of the product that ends a step */
+	float *held;                    /* for every token, the input of the product that ends a step */
 	size_t held_n_in;               /* room for inputs of so many columns */
 	int32_t *ids;                   /* [n_windows][ctx] */
-	size_t ctx, n_windows, e;       /* n_windows: all, or those behind the first block; e: of the residual stream */
-	size_t n_text;                  /* windows of the text; those after them are drawn by lot (drawn.h): */
+	size_t ctx, n_windows, e;       /* n_windows: all, or those past the first block; e: the model's width */
+	size_t n_text;                  /* windows of the text; those after them are drawn at random (drawn.h): */
 	struct drawn drawn;
 	size_t at_once;                 /* windows */
 	struct kept *kept;              /* [re->n] */
@@ -81,7 +82,7 @@ struct calibration {
 	size_t used;                    /* of blocks */
 	struct fitting fitting;
 };
-/* Opens the model twice, reads and cuts the text, makes room. c has re and pool. */
+/* Opens the model twice, reads the text and cuts it into windows, and makes room. c has re and pool. */
 void sides_open(struct calibration *c, const struct calibrate_options *o);
 void sides_close(struct calibration *c);
 size_t sides_room(const struct calibration *c, size_t i);       /* bytes of blocks that tensor i becomes */
@@ -90,7 +91,7 @@ size_t sides_room(const struct calibration *c, size_t i);       /* bytes of bloc
 struct windows { size_t first, n; };
 /* The next of them, from { 0, 0 } on; false: there are no more. */
 bool windows_next(const struct calibration *c, struct windows *w);
-/* What an input of `weight` in them is multiplied by, that they have their weight in sums of products. */
+/* The factor of an input of `weight` in them that gives them their weight in sums of products. */
 static inline float windows_root(const struct calibration *c, struct windows w, const char *weight)
 {
 	return w.first < c->n_text ? 1 : drawn_root(c->n_text, c->drawn, 1, weight);
@@ -100,7 +101,7 @@ static inline float *windows_stream(const struct calibration *c, float *stream, 
 {
 	return stream + w.first*c->ctx*c->e;
 }
-/* A call over them. stopped: true where the tap may have ended it, or NULL */
+/* Evaluates them in a call. stopped: set if the tap may have ended it; or NULL */
 void side_evaluate(const struct calibration *c, const struct side *s, struct windows w, struct model_call call,
 	const bool *stopped);
 /* One step, or, with `step` SIZE_MAX, the embeddings; stream is replaced. */

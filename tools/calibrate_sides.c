@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * calibrate_sides.c - the original and the quantized model in calibrate.c: the text's windows, room for what is kept of
- * them between steps, and calls of either model over some of them. */
+ * calibrate_sides.c - the original and the quantized model for calibrate.c: the windows of the text, room for what is
+ * kept of them between steps, and calls of either model for some of them. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * check.h - the rules that gguf-check holds a file to. Programs only.
+ * check.h - the rules that gguf-check applies to a file. Programs only.
  *
- * Rules are numbered: up to 20 as in enum ggu_rule, which are the reader's; the others are here. Each has a group of
- * functions that report what breaks it. A rule of one profile is checked in that profile alone. */
+ * Rules are numbered: up to 20 as in enum ggu_rule, which the reader checks; the others are here. Each group of rules
+ * has a function that reports what breaks them. A rule of a profile is checked only in that profile. */
 #ifndef TOOLS_CHECK_H
 #define TOOLS_CHECK_H
 #include <stdarg.h>
@@ -36,7 +36,8 @@ void check_report(const struct check *c, enum check_rule rule, uint32_t source, 
 void check_metadata(const struct check *c);     /* rules 21 to 25, and of llama.cpp */
 void check_tokenizer(const struct check *c);    /* 26 to 31 */
 void check_table(const struct check *c);        /* names; order */
-/* 32 (of sound files), 33: reads all data; returns false if the file ended early or could not be read, with *err. */
+/* Rules 32 (for sound files) and 33: reads all data; returns false if the file ended early or could not be read, with
+ * *err. */
 bool check_data(const struct check *c, struct ggu_error *err);
 
 #endif

@@ -5,8 +5,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* In order of strength: what a check takes if it has the choice is the last. A UUID is version 5: SHA-1 of llama.cpp's
- * name space and the bytes. */
+/* In order of strength: a check that has the choice takes the last. A UUID is version 5: SHA-1 of llama.cpp's name
+ * space and the bytes. */
 enum digest_kind { DIGEST_UUID, DIGEST_XXH64, DIGEST_XXH3, DIGEST_SHA1, DIGEST_SHA256, DIGEST_KINDS };
 enum { DIGEST_TEXT = 65 };      /* the longest text with its NUL */
 

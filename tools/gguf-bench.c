@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * gguf-bench - how fast a model is evaluated, beside what the machine can do at most. */
+ * gguf-bench - measures how fast a model is evaluated, and the limits of the machine. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * gguf-check - every defect of a GGUF file, a line each.
+ * gguf-check - reports every defect of a GGUF file, one to a line.
  *
- * The reader reports what breaks the format and goes on as far as it can; what could be read is then held against the
- * rules of check.h: metadata, tokenizer, table, and the data itself. */
+ * The reader reports what breaks the format and continues as far as it can. The rules of check.h are applied to what
+ * could be read: metadata, tokenizer, table, and the data itself. */
 #include <stdlib.h>
 #include <string.h>
 #include "../libgguf/pool.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * gguf-convert - a Hugging Face checkpoint folder to one GGUF.
+ * gguf-convert - converts a Hugging Face checkpoint folder to one GGUF.
  *
- * convert/ plans the tensors and delivers their elements; here types are chosen and rows pass through the recoder
- * (quant/remake.h) into the writer, so that memory is bounded whatever the checkpoint's size. A recipe's name as the
- * type does at once what gguf-quantize would do with the converted model. */
+ * convert/ plans the tensors and reads their elements. This file chooses types, and passes rows through the recoder
+ * (quant/remake.h) to the writer, so that memory is bounded whatever the size of the checkpoint. With a recipe as the
+ * type, it does at once what gguf-quantize would do with the converted model. */
 #include <dirent.h>
 #include <errno.h>
 #include <stdio.h>

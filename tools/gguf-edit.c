@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
- * gguf-edit - change the metadata of a model, and the names of its tensors, without touching the weights.
+ * gguf-edit - changes the metadata of a model, and the names of its tensors, without touching the weights.
  *
- * The new header is made in memory. In place it replaces the old one (inplace.h), if it can be brought to the same
- * length: the padding after a header is shorter than the alignment, so what is left over is taken by a key of its own,
- * "reserved", an array of bytes, which a later edit can use up. Otherwise the file is rewritten beside: the header,
- * then the data section as it is (copy.h). From a pipe, or where offsets change, tensors are passed on one by one. */
+ * The new header is made in memory. It replaces the old one in place (inplace.h), if it can be brought to the same
+ * length: the padding after a header is shorter than the alignment, so the rest becomes a key of its own, "reserved",
+ * an array of bytes, which a later edit can use up. Otherwise a new file is written: the header, then the old data
+ * section (copy.h). From a pipe, or if offsets change, tensors are copied one by one. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>

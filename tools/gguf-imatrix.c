@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
- * gguf-imatrix - collect, merge, convert and report importance matrices.
+ * gguf-imatrix - collects, merges, converts and reports importance matrices.
  *
- * The text is tokenized once and cut into windows of n_ctx tokens; what is left over at the end is not used.
- * Where the model wants a beginning token it replaces the first of every window. Each window is evaluated from an
- * empty cache, and the squares of the inputs of every weight are summed, every token counting once: llama.cpp's
- * statistics. The evaluator's numbers and the sums depend neither on batches nor on threads, and a checkpoint
- * holds the sums as they are, so a run that was interrupted ends with the bytes of one that was not.
+ * The text is tokenized once and cut into windows of n_ctx tokens; what is left at the end is not used. If the model
+ * wants a beginning token, it replaces the first of every window. Each window is evaluated from an empty cache, and the
+ * squares of the inputs of every weight are summed, with every token counting once, as in llama.cpp. The evaluator's
+ * numbers and the sums depend neither on batches nor on threads, and a checkpoint has the exact sums, so an interrupted
+ * run ends with the bytes of an uninterrupted one.
  *
- * Covariances take one token of a window in two (--stride), for that is half of their cost and loses next to nothing,
- * and those of some windows of tokens drawn by lot (drawn.h). */
+ * Covariances use one token of a window in two (--stride), which halves their cost and loses next to nothing, and those
+ * of some windows of random tokens (drawn.h). */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

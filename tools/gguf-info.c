@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * gguf-info - what is in a GGUF file: header, metadata, tensors, an estimate of memory and speed.
+ * gguf-info - shows what is in a GGUF file: header, metadata, tensors, an estimate of memory and speed.
  *
- * Only the header is read, of a pipe too: the program ends when it is printed. Of a file that is cut short what there
- * is is shown. */
+ * Only the header is read, even from a pipe: the program exits after printing it. Of a truncated file it shows what is
+ * there. */
 #include <inttypes.h>
 #include <regex.h>
 #include <stdlib.h>

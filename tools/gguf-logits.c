@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * gguf-logits - token ids in, float32 logits out.
  *
- * A line of input is a sequence; sequences are independent. Per token a row of n_vocab float32, little-endian;
- * with --hidden the residual stream instead, [n_layer+1][token][n_embd] for each sequence. A model without an output
- * matrix (BERT) gives the rows that would meet it, n_embd for each token. A model with an encoder takes what goes into
- * that from the same line, "encoder ids | decoder ids", or from the lines of another file. */
+ * Each line of input is a sequence, independent of the others. The output has a row of n_vocab float32, little-endian,
+ * for each token; with --hidden the residual stream instead, [n_layer+1][token][n_embd] for each sequence. For a model
+ * without an output matrix (BERT) it has the rows that the matrix would be multiplied with, n_embd for each token. The
+ * ids for an encoder come from the same line, "encoder ids | decoder ids", or from the lines of another file. */
 #include <stdlib.h>
 #include <string.h>
 #include "../libgguf/grow.h"

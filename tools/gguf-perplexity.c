@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
- * gguf-perplexity - perplexity of a text, and how far a model is from another.
+ * gguf-perplexity - measures the perplexity of a text, and the divergence from another model.
  *
- * The text is tokenized as far as it is wanted, with what the model puts in front, and cut into windows of --ctx
- * tokens; the last partial one is dropped. In each window token 0 is replaced by BOS where the model adds one, and the
- * logits at positions ctx/2 .. ctx-2 are scored against the tokens after them: 255 of 512, llama-perplexity's number.
- * Every score is kept and summed in order in double, so threads cannot show. */
+ * The text is tokenized as far as necessary, with what the model puts in front, and cut into windows of --ctx tokens;
+ * the last, partial one is dropped. In each window token 0 is replaced by BOS if the model adds one, and the logits at
+ * positions ctx/2 .. ctx-2 are scored against the tokens after them: 255 of 512, llama-perplexity's number. Every score
+ * is kept, and they are summed in order in double, so results do not depend on threads. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * gguf-plan - which type for which tensor, as a text to be edited and given to gguf-quantize.
+ * gguf-plan - chooses the type of each tensor, as a text to be edited and given to gguf-quantize.
  *
- * A recipe is written out as it is. For a size, each tensor is tried in every type that its rows fit
- * (plan_measure.h), and the types with the least error together are taken (plan_choose.h). */
+ * For a recipe, it writes the recipe's types. For a size, each tensor is tried in every type that its rows fit
+ * (plan_measure.h), and the types with the least total error are chosen (plan_choose.h). */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * gguf-quantize - make a model smaller: every tensor to the type that a recipe or a plan gives it.
+ * gguf-quantize - makes a model smaller: every tensor gets the type that a recipe or a plan gives it.
  *
- * The header of the output is known before the first weight is read: sizes follow from shapes and types. Then
- * tensors pass one after another, in the order of their data, so that the input may be a pipe and memory stays
- * bounded (quant/remake.h). Nothing here knows an architecture. */
+ * The header of the output is known before the first weight is read, as sizes follow from shapes and types. Then
+ * tensors are processed one after another, in the order of their data, so that the input may be a pipe and memory is
+ * bounded (quant/remake.h). Nothing here depends on an architecture. */
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>

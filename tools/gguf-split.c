@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * gguf-split - a model into shards, and shards into one file.
+ * gguf-split - splits a model into shards, and merges shards into one file.
  *
- * Tensors go in the order of their data, so that the input may be a pipe. Shard 1 has the metadata; the others have
- * only what a shard must say of itself, and the alignment, by which its own offsets are made. Each shard is written
- * beside its name; when the last one is complete all get their names, shard 1 last. */
+ * Tensors are written in the order of their data, so that the input may be a pipe. Shard 1 has the metadata; the others
+ * have only what a shard must say about itself, and the alignment, which its own offsets depend on. Each shard is
+ * written beside its final name; when the last one is complete all get their names, shard 1 last. */
 #include <stdlib.h>
 #include <string.h>
 #include "msg.h"

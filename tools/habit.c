@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * habit.c - options of llama.cpp's programs, and what stands for them here. A line holds for the programs that have
- * the option that it names; of several lines for one option the first such is told. */
+ * habit.c - options of llama.cpp's programs, and their names here. A line applies to the programs that have the option
+ * that it names; if there are several lines for an option, the first such one is used. */
 #include <stdio.h>
 #include <string.h>
 #include "../libgguf/text.h"

@@ -8,8 +8,8 @@
 struct hashing {
 	bool kind[DIGEST_KINDS];        /* which digests */
 	bool whole, tensors;            /* of the data of all tensors in the order of the table; of each */
-	/* Called by the calling thread, tensors in the order of the table (of a pipe: of the data), the whole, whose
-	 * t is NULL, last; kinds in order. */
+	/* Called in the calling thread, for tensors in the order of the table (from a pipe: of the data), and for the
+	 * whole, whose t is NULL, last; kinds in order. */
 	void (*found)(void *ctx, const struct ggu_tensor *t, enum digest_kind k, const char *digest);
 	void *ctx;
 };

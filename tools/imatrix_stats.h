@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * imatrix_stats.h - what an importance matrix says about each tensor and layer. Programs only.
+ * imatrix_stats.h - statistics of an importance matrix, by tensor and layer. Programs only.
  *
- * The mean square m[j] = sums/counts of every column j, those of all seen matrices together:
+ * The mean square m[j] = sums/counts of every column j, over all matrices that were seen:
  *   sum, min, max, mean, sd     of the m[j]
  *   active      share of columns with m[j] > 1e-5
  *   entropy     of m[j]/sum, in bits, and as a share of log2 of the number of columns

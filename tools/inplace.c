@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * inplace.c - see inplace.h. Only the bytes from the first that changes to the last are written. The journal:
  * "GGUNDO1\n", bytes of the file u64, offset u64, n u64, the n old bytes from there on, XXH3 of all that u64;
- * little-endian. The file is marked when the journal is complete on the disk, so that beside a marked file a journal
- * that fails its checks was damaged. */
+ * little-endian. The file is marked when the journal is complete on the disk, so if the journal of a marked file fails
+ * its checks, it was damaged. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>

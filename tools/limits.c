@@ -2,7 +2,7 @@
  * limits.c - see limits.h.
  *
  * The peaks are loops over independent sums in registers, enough of them to hide an instruction's latency; an empty
- * assembler statement makes each step's operands news to the compiler. */
+ * assembler statement makes the compiler treat each step's operands as new. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT
- * load.h - what the programs that evaluate have in common: a model with its pool, its vocabulary, a text.
- * All failures exit 2 with a message. */
+ * load.h - what programs that evaluate have in common: a model with its pool, its vocabulary, a text. All failures exit
+ * 2 with a message. */
 #ifndef TOOLS_LOAD_H
 #define TOOLS_LOAD_H
 #include "../libgguf/pool.h"
 #include "../model/eval/model.h"
 #include "../model/vocab/tokenizer.h"
 
-/* Enters the sandbox for the n inputs and the output (sandbox.h), then makes the threads, which are in it too. jobs 0:
+/* Enters the sandbox for the n inputs and the output (sandbox.h), then starts the threads, which are in it too. jobs 0:
  * ggu_cpu_count. pin: each thread stays on a core of its own, fast cores first. */
 struct ggu_pool *load_pool(int jobs, bool pin, const char *const *inputs, int n, const char *output);
-/* Where threads and weights lie: options of programs for which that matters. */
+/* Options for the placement of threads and weights, for programs to which that matters. */
 struct load_place { bool pin, mlock, no_mmap; };
 #define LOAD_PLACE_OPTIONS(to) \
 	OPT_FLAG(0, "pin", &(to)->pin, "keep each thread on a core of its own"), \
@@ -24,29 +24,29 @@ struct model *load_model(const char *path, const char *arch_file, struct ggu_poo
 struct model *load_model_held(const char *path, const char *arch_file, struct ggu_pool *pool, unsigned hold);
 /* Dies if the model has an encoder, for programs whose texts have one part. */
 void load_refuse_encoder(const struct model *m, const char *path);
-/* A warning, if n positions are more than the model was trained for. */
+/* Warns if n positions are more than the model was trained for. */
 void load_tell_context(const struct model *m, const char *path, size_t n);
 /* Types of the cache by their names, NULL for `none`. */
 struct state_options load_cache_types(const char *k, const char *v, uint32_t none);
 /* The vocabulary and tokenizer of a model's own metadata. */
 void load_tokenizer(const struct model *m, const char *path, struct vocab **v, struct tokenizer **t);
-/* All bytes of a file, unpacked if it is gzip'd, or of standard input for NULL and "-"; a NUL follows them. Caller
- * frees. Dies if they are more than `most`: LOAD_TEXT of a text, which a tokenizer sees as a whole, or of ids,
- * LOAD_SMALL of a prompt, a value of metadata, a manifest. */
+/* All bytes of a file, unpacked if it is gzipped, or of standard input for NULL and "-", followed by a NUL. The caller
+ * frees them. Dies if they are more than `most`: LOAD_TEXT for a text, which a tokenizer sees as a whole, or for ids,
+ * LOAD_SMALL for a prompt, a value of metadata, a manifest. */
 enum { LOAD_SMALL = 1 << 28, LOAD_TEXT = 1 << 30 };
 char *load_text(const char *path, size_t most, size_t *n);
-/* Which windows of ctx tokens of a text: `chunks` of them (0: all) behind the first `from`. flags: TOKENIZE_* */
+/* Which windows of ctx tokens of a text: `chunks` of them (0: all) after the first `from`. flags: TOKENIZE_* */
 struct load_windows { size_t ctx; uint64_t from, chunks; unsigned flags; };
-/* How many of those text[n] has; their tokens to *ids, for the caller to free. Dies where there is none, and warns of
- * fewer than were asked for. file: the text's name */
+/* The number of those windows that text[n] has; sets *ids to their tokens, for the caller to free. Dies if there is
+ * none, and warns if there are fewer than requested. file: the text's name */
 size_t load_windows(const struct load_windows *w, struct tokenizer *t, const char *file, const char *text, size_t n,
 	int32_t **ids);
-/* A warning: from window from on fewer, n, than were asked for. */
+/* Warns that from window `from` on there are only n, fewer than requested. */
 void load_few_windows(const char *file, size_t n, uint64_t from);
-/* The next token id at *p, a place in file's text, after blanks, commas and, if `lines`, ends of lines; *p then stands
- * after it. False at the end. Dies at what is not an id below n_vocab, with the byte of the text. */
+/* The next token id at *p, a place in file's text, after blanks, commas and, if `lines`, ends of lines; then moves *p
+ * after it. False at the end. Dies, with the byte of the text, at anything that is not an id below n_vocab. */
 bool load_id(const char *file, const char *text, const char **p, bool lines, size_t n_vocab, int32_t *id);
-/* What metadata may tell of where a text came from: the base name, or "stdin". */
+/* What metadata may say about the origin of a text: its base name, or "stdin". */
 const char *load_base_name(const char *path);
 
 #endif

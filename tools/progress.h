@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * progress.h - how far long work has come: one line on stderr, if that is a terminal and -q was not given.
+ * progress.h - the progress of long work: one line on stderr, if that is a terminal and -q was not given.
  *
- * It appears after a second, shows no time left before eight, never stands beside a message (those clear it), and takes
- * what the terminal is wide, down to a percentage alone. A terminal that cannot clear a line (TERM=dumb) gets none.
- * Time in which the process was stopped does not count. */
+ * It appears after a second, shows the time left only after eight, is never on a line with a message (messages clear
+ * it), and fits the width of the terminal, if necessary as a percentage alone. A terminal that cannot clear a line
+ * (TERM=dumb) gets none. Time in which the process was stopped does not count. */
 #ifndef TOOLS_PROGRESS_H
 #define TOOLS_PROGRESS_H
 #include <stddef.h>

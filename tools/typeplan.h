@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * typeplan.h - which type for which tensor, from what the person said: a recipe and wishes, or a plan
- * file. Programs only; all failures exit 2 with a message. */
+ * typeplan.h - chooses the type of each tensor from what the user gave: a recipe and options, or a plan file. Programs
+ * only; all failures exit 2 with a message. */
 #ifndef TOOLS_TYPEPLAN_H
 #define TOOLS_TYPEPLAN_H
 #include "../quant/recipe.h"
@@ -12,17 +12,17 @@ struct typeplan_options {
 	const char *output_type, *embd_type;    /* "q6_K" or NULL */
 	const char *plan;                       /* file name, or NULL: a recipe */
 };
-/* The types of tensors t[n] of the model `name` into choice[n]; returns the general.file_type to record. With a
- * plan it is that of the first recipe whose own type holds most weights. A plan is a YAML list of mappings with
- * `tensor` and `type`, and may say `shape`, which must be the model's then; tensors it does not name stay as they
- * are. A byte of a name that is no UTF-8, which YAML cannot hold, is written \xNN there, as U+00NN is. */
+/* Chooses the types of tensors t[n] of the model `name` into choice[n]; returns the general.file_type to record. With a
+ * plan, that is the one of the first recipe whose own type holds most weights. A plan is a YAML list of mappings with
+ * `tensor` and `type`, and maybe `shape`, which must be the model's; tensors that it does not name stay as they are. A
+ * byte of a name that is not UTF-8, which YAML cannot represent, is written \xNN there, as is U+00NN. */
 uint32_t typeplan_choose(const struct typeplan_options *p, const struct recipe *r, const char *name,
 	const struct ggu_meta *meta, const struct ggu_tensor *const *t, size_t n, struct recipe_choice *choice);
-/* A type that can be made, by name in any case; exits 2 for any other. */
+/* A type that can be encoded, by name in any case; exits 2 for any other. */
 uint32_t typeplan_type(const char *what, const char *name);
-/* Names and summaries of all recipes on stderr. */
+/* Prints names and summaries of all recipes on stderr. */
 void typeplan_list_recipes(void);
-/* A recipe was wanted, and the operands v[n] are none: tells which one may be meant, or all that there are; exits 2. */
+/* None of the operands v[n] is a recipe: says which one may be meant, or lists all; exits 2. */
 _Noreturn void typeplan_no_recipe(const char *const *v, int n);
 /* The file's SHA-256 as 64 hex digits and a NUL; false if it is a pipe or the like, which cannot be read again. */
 bool typeplan_sha256(const char *path, char hex[65]);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * unpack.h - the bytes of a file, unpacked if it is gzip'd. Programs only.
+ * unpack.h - the bytes of a file, unpacked if it is gzipped. Programs only.
  *
- * Several streams one after another are one text, and zeros behind the last are nothing, as for gzip(1). Anything else
- * behind it is an error: part of the text would be missing. */
+ * Several streams one after another are one text, and zeros after the last are ignored, as in gzip(1). Anything else
+ * after it is an error, as part of the text would be missing. */
 #ifndef TOOLS_UNPACK_H
 #define TOOLS_UNPACK_H
 #include <zlib.h>

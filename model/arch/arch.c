@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * arch.c - the set of architecture descriptions: the built-in texts, and files added at run time.
  *
- * A program wants one description and those that it is like, so a built-in text is parsed when somebody asks for its
- * name, or for a class that occurs in it: parsing them all takes 25 000 allocations. */
+ * A program needs one description and those that it is like. So a built-in text is parsed when its name is requested,
+ * or a class that occurs in it: parsing all of them takes 25 000 allocations. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

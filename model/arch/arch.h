@@ -3,20 +3,21 @@
  *
  *   schema: 1
  *   arch: NAME          general.architecture
- *   like: NAME          a description that this one is laid over
- *   fallback: true      takes folders without config.json, where the vocabulary alone is wanted
+ *   like: NAME          the description that this one is laid over
+ *   fallback: true      used for folders without config.json, if only the vocabulary is wanted
  *   defaults: {...}     what config.json may leave out, for all classes
  *   classes: {...}      Hugging Face classes, each with what its config.json may leave out
  *   convert: {...}      config.json and checkpoint to GGUF: read by convert/ (config.h, plan.h)
  *   graph: {...}        what the evaluator does: read by model/eval/graph.c
  *
- * like: what lies below shows through. Mappings merge by key, at any depth, the lower one's keys first; a list or a
- * scalar replaces what lay below; null removes the key. Only `classes` and `fallback` are a description's own, since a
- * class belongs to one of them; a description without classes is no architecture, but there for others to be like.
- * What many descriptions vary is therefore a mapping, and the shorthands under `names` are the finest grip on it.
+ * like: what a description does not give is taken from the one below. Mappings merge by key, at any depth, the lower
+ * one's keys first; a list or a scalar replaces what is below; null removes the key. Only `classes` and `fallback` are
+ * not taken over, since a class belongs to one description; a description without classes is not an architecture, but
+ * is there for others to be like. So what many descriptions vary is a mapping, and the shorthands under `names` allow
+ * the finest changes.
  *
- * make embeds the files' text; arch_set_add_file adds one at run time, which wins over a built-in one of its name and
- * takes the classes that it lists. It may be like the one of its own name. CONTRIBUTING.md has an example. */
+ * make embeds the files' text. arch_set_add_file adds one at run time, which replaces a built-in one of the same name
+ * and takes over the classes that it lists. It may be like the one of its own name. CONTRIBUTING.md has an example. */
 #ifndef MODEL_ARCH_H
 #define MODEL_ARCH_H
 #include "../util/yaml.h"
@@ -36,8 +37,8 @@ enum ggu_status arch_set_add(struct arch_set *s, const char *file, const char *t
 enum ggu_status arch_set_add_file(struct arch_set *s, const char *path, struct ggu_error *err);
 void arch_set_free(struct arch_set *s);
 
-/* A built-in description is read when one of these wants it, so each may fail for lack of memory. What they find is
- * valid until arch_set_free; *found is NULL if there is none. */
+/* A built-in description is parsed when one of these functions needs it, so each may fail for lack of memory. What they
+ * find is valid until arch_set_free; *found is NULL if there is none. */
 enum ggu_status arch_find(struct arch_set *s, const char *name, const struct arch **found,
 	struct ggu_error *err);                                                 /* by general.architecture */
 /* by Hugging Face class ("LlamaForCausalLM"); class_node: its entry under `classes`, with its defaults */

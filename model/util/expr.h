@@ -33,8 +33,8 @@ struct expr_value {
 	} u;
 };
 struct expr;            /* a parsed expression */
-/* Memory for the values of one or many evaluations, and the bound of their work: a name may use names twice that use
- * names twice. All evaluations with one arena take at most 2^23 steps and 2^22 items of lists together; then
+/* Memory for the values of one or many evaluations, and the bound of their work, as names may use names that use names.
+ * All evaluations with one arena take at most 2^23 steps and 2^22 items of lists together; beyond that
  * GGU_ERR_RANGE. */
 struct expr_arena;
 struct expr_scope {
@@ -42,14 +42,14 @@ struct expr_scope {
 	/* The value of a name, or of a member of an object (object NULL: top level). Absent: EXPR_NULL. Lists and
 	 * strings must outlive the evaluation; alloc from the arena given. */
 	enum ggu_status (*lookup)(void *ctx, const void *object, const char *name, struct expr_value *v);
-	/* A function the grammar does not know; NULL: there are none. *known = false: no such function. */
+	/* A function that the grammar does not have; NULL: there are none. *known = false: no such function. */
 	enum ggu_status (*call)(void *ctx, const char *name, const struct expr_value *args, size_t n_args,
 		struct expr_arena *a, struct expr_value *v, bool *known, struct ggu_error *err);
 };
 struct expr_arena *expr_arena_new(void);
 void *expr_arena_alloc(struct expr_arena *a, size_t bytes);     /* zeroed; NULL: out of memory */
-/* v[n], all null, as long as the arena lives: the items of a list. They count towards the arena's bound, beyond which
- * it is GGU_ERR_RANGE; GGU_ERR_NOMEM. err may be NULL. */
+/* v[n], all null, for the items of a list; they live as long as the arena. They count towards the arena's bound, beyond
+ * which it is GGU_ERR_RANGE; GGU_ERR_NOMEM. err may be NULL. */
 enum ggu_status expr_arena_items(struct expr_arena *a, size_t n, struct expr_value **v, struct ggu_error *err);
 void expr_arena_free(struct expr_arena *a);
 
@@ -60,6 +60,6 @@ enum ggu_status expr_eval(const struct expr *e, const struct expr_scope *s, stru
 /* parse, evaluate, free */
 enum ggu_status expr_text(const char *text, const struct expr_scope *s, struct expr_arena *a, struct expr_value *v,
 	struct ggu_error *err);
-bool expr_true(const struct expr_value *v);     /* null, false, 0, "" and empty lists are not */
+bool expr_true(const struct expr_value *v);     /* false for null, false, 0, "" and empty lists */
 
 #endif

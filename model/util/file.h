@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * file.h - files of a checkpoint folder: whole small ones, JSON, and pread on large ones. For convert/ too.
+ * file.h - reads files of a checkpoint folder: whole small ones, JSON, and parts of large ones. For convert/ too.
  *
- * Errors carry the file's name inside the folder in err->file, so that a program can print folder and file. */
+ * Errors have the file's name inside the folder in err->file, so that a program can print folder and file. */
 #ifndef MODEL_UTIL_FILE_H
 #define MODEL_UTIL_FILE_H
 #include <jansson.h>
@@ -9,21 +9,21 @@
 
 /* "dir/name", or name itself if dir is NULL, in memory of its own; NULL: out of memory. */
 char *file_path(const char *dir, const char *name);
-/* The path of a file that an option names, with a slash in any case: a program tells a path from the name of a file
- * inside the folder by that. The caller frees; NULL: out of memory. */
+/* The path of a file named by an option, always with a slash, by which a program distinguishes a path from the name of
+ * a file inside the folder. The caller frees it; NULL: out of memory. */
 char *file_named(const char *path);
-/* Whether a name, or any string, ends with another. */
+/* Does a name, or any string, end with another? */
 bool file_ends_with(const char *name, const char *end);
 bool file_exists(const char *dir, const char *name);
 /* fd of a regular file, and its size. GGU_ERR_MISSING if there is none. */
 enum ggu_status file_open(const char *dir, const char *name, int *fd, uint64_t *bytes, struct ggu_error *err);
-/* Exactly n bytes from offset on; a file that ends early is GGU_ERR_TRUNCATED. Any thread. */
+/* Reads exactly n bytes from offset on; GGU_ERR_TRUNCATED: the file ends early. From any thread. */
 enum ggu_status file_read_at(int fd, const char *name, uint64_t offset, void *to, size_t n, struct ggu_error *err);
 /* The whole file with a NUL after it, at most max bytes; the caller frees. */
 enum ggu_status file_slurp(const char *dir, const char *name, size_t max, char **text, size_t *n,
 	struct ggu_error *err);
-/* What a path names that an option gives: a file, a pipe, or standard input for "-"; otherwise the same. Its
- * name in messages is file_named's. */
+/* The same for a path given by an option: a file, a pipe, or standard input for "-". Its name in messages is that of
+ * file_named. */
 enum ggu_status file_slurp_any(const char *path, size_t max, char **text, size_t *n, struct ggu_error *err);
 /* A JSON object; duplicate keys are refused. GGU_ERR_MISSING if there is no such file. json_decref it. */
 enum ggu_status file_json(const char *dir, const char *name, json_t **object, struct ggu_error *err);
@@ -31,9 +31,9 @@ enum ggu_status file_json(const char *dir, const char *name, json_t **object, st
  * GGU_ERR_RANGE: a number that does not fit. */
 enum ggu_status file_json_text(const char *text, size_t n, const char *name, uint64_t base, size_t flags,
 	json_t **object, struct ggu_error *err);
-/* What config.json says of a model's text part: the object that says it of that alone, or all of config. */
+/* The part of config.json about a model's text part: the object about that alone, or all of config. */
 json_t *file_text_part(json_t *config);
-/* Fills err as ggu_fail and names the file. */
+/* As ggu_fail, and names the file. */
 #if defined __GNUC__
 __attribute__((format(printf, 6, 7)))
 #endif

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
- * yaml.h - a YAML document as a tree, over libyaml. For architecture files, plans and model cards.
+ * yaml.h - a YAML document as a tree, by libyaml. For architecture files, plans and model cards.
  *
- * A node is a scalar, a sequence or a mapping and knows where it stands, so that errors can name it. Aliases are
- * followed by copying nothing; depth is limited to 64 and nodes to a million.
+ * A node is a scalar, a sequence or a mapping and knows its place in the text, so that errors can name it. Aliases are
+ * followed without copying; depth is limited to 64 and nodes to a million.
  *
  * One document can be laid over another (yaml_doc_over): mappings merge by key, the lower one's keys first; a list or a
- * scalar replaces what lay below; a null removes the key. Each node keeps the place where it was written.
- * Names avoid those that libyaml exports (yaml_free is one). */
+ * scalar replaces what is below; a null removes the key. Each node keeps the place where it was written. Names avoid
+ * those that libyaml exports (yaml_free is one). */
 #ifndef MODEL_UTIL_YAML_H
 #define MODEL_UTIL_YAML_H
 #include "../../libgguf/ggu.h"
@@ -16,18 +16,18 @@ struct yaml_node {
 	enum yaml_kind kind;
 	const char *file;               /* the name that was given with the text */
 	unsigned line, column;          /* of the first character, from 1 */
-	bool plain;                     /* scalar without quotes: null, true, numbers mean themselves */
+	bool plain;                     /* scalar without quotes: null, true and numbers are not strings */
 	const char *text; size_t n;     /* scalar; NUL-terminated */
 	size_t count;                   /* sequence: items; mapping: pairs */
 	const struct yaml_node *const *items;   /* values, in order */
 	const struct yaml_node *const *keys;    /* mapping: scalars, in order; else NULL */
 };
 struct yaml_doc;
-/* text[n]: one document; file: its name for messages. Errors carry "line N, column N" in what. *d stays valid without
- * both. */
+/* Parses text[n], one document; file: its name for messages. Errors have "line N, column N" in what. *d stays valid
+ * without both. */
 enum ggu_status yaml_doc_parse(struct yaml_doc **d, const char *file, const char *text, size_t n,
 	struct ggu_error *err);
-/* `above` laid over `below`, both mappings, whose documents must outlive *d. */
+/* Lays `above` over `below`, both mappings, whose documents must outlive *d. */
 enum ggu_status yaml_doc_over(struct yaml_doc **d, const struct yaml_node *below, const struct yaml_node *above,
 	struct ggu_error *err);
 const struct yaml_node *yaml_doc_root(const struct yaml_doc *d);
@@ -36,7 +36,7 @@ void yaml_doc_free(struct yaml_doc *d);
 const struct yaml_node *yaml_get(const struct yaml_node *map, const char *key);
 bool yaml_is(const struct yaml_node *s, const char *text);      /* scalar with this text */
 bool yaml_null(const struct yaml_node *s);                      /* NULL, plain ~ or null or empty */
-/* The first key of a mapping that is none of these words, which blanks part; NULL: there is none. */
+/* The first key of a mapping that is none of these words, separated by blanks; NULL: there is none. */
 const struct yaml_node *yaml_stray(const struct yaml_node *map, const char *keys);
 
 #endif

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  * bpe.c - see bpe.h.
  *
- * The characters of a pre-token are a linked list; a heap holds the neighbours that could merge, best first (lowest
- * rank or highest score, then leftmost). A merge takes the right symbol into the left one and offers the two new
- * pairs; entries of symbols that changed since are recognised by their lengths and skipped.
- * A merge's result is the token with the joined text, whichever merge made it.
+ * The characters of a pre-token are a linked list; a heap has the neighbours that could merge, best first (lowest rank
+ * or highest score, then leftmost). A merge adds the right symbol to the left one and offers the two new pairs; entries
+ * of symbols that have changed since are recognised by their lengths and skipped. A merge's result is the token with
+ * the joined text, whichever merge made it.
  *
- * A whole text may be one pre-token. But no merge crosses a place between two characters that stand side by side in no
- * token, and what lies on one side of it has no influence on the other: so a text is cut there, mostly into words, and
- * what became of the words is remembered (memo.h). */
+ * A whole text may be one pre-token. But no merge crosses a place between two characters that are adjacent in no token,
+ * and the two sides of such a place do not influence each other. So a text is cut there, mostly into words, and the ids
+ * of words are remembered (memo.h). */
 #include <stdlib.h>
 #include <string.h>
 #include "../../libgguf/text.h"

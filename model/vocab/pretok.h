@@ -6,17 +6,17 @@
 
 struct text { char *p; size_t n; };     /* malloc'ed bytes */
 
-/* GPT-2's pattern, which the step ByteLevel has built in */
+/* GPT-2's pattern, which is built into the step ByteLevel */
 #define PRETOK_GPT2 "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+"
 
 struct pretok;
-/* From the normalizer and pre_tokenizer of v's pipeline, and its charsmap, which must outlive it. GGU_ERR_UNSUPPORTED
- * names a kind of step that is not known. */
+/* Made from the normalizer and pre_tokenizer of v's pipeline, and its charsmap, which must outlive it.
+ * GGU_ERR_UNSUPPORTED names an unknown kind of step. */
 enum ggu_status pretok_new(struct pretok **out, const struct vocab *v, struct ggu_error *err);
 void pretok_free(struct pretok *p);
 /* The normalized form of text[n]. The caller frees out->p. */
 enum ggu_status pretok_normalize(struct pretok *p, const char *text, size_t n, struct text *out, struct ggu_error *err);
-/* Calls each(ctx, piece, n) for the pre-tokens of a normalized text, in order; first: it stands at the start of the
+/* Calls each(ctx, piece, n) for the pre-tokens of a normalized text, in order; first: it is at the start of the
  * input. */
 typedef enum ggu_status pretok_each(void *ctx, const char *piece, size_t n);
 enum ggu_status pretok_split(struct pretok *p, const char *text, size_t n, bool first, pretok_each *each, void *ctx,

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * unigram.c - see unigram.h.
  *
- * Pieces lie in a tree by bytes, whose nodes stand in order of depth, so that the children of each are neighbours. A
- * text is cut where no piece reaches across (before most words): there the best ways of both sides meet, and sums
- * begin anew. */
+ * Pieces are in a tree by bytes, whose nodes are in order of depth, so that the children of each are adjacent. A text
+ * is cut where no piece crosses (before most words): there the best ways of both sides meet, and sums begin again. */
 #include <stdlib.h>
 #include <string.h>
 #include <utf8proc.h>

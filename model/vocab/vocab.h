@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * vocab.h - a vocabulary with all that tokenizing needs, from a checkpoint folder or from a GGUF's metadata.
+ * vocab.h - a vocabulary with everything that tokenizing needs, from a checkpoint folder or from a GGUF's metadata.
  *
- * What tokenizer.ggml.* cannot say (normalizer and pre-tokenizer trees, flags of added tokens, post-processor)
- * is carried in the key gguf-utils.tokenizer, compact JSON without vocabulary. */
+ * What tokenizer.ggml.* cannot express (normalizer and pre-tokenizer trees, flags of added tokens, post-processor) is
+ * in the key gguf-utils.tokenizer, compact JSON without the vocabulary. */
 #ifndef MODEL_VOCAB_VOCAB_H
 #define MODEL_VOCAB_VOCAB_H
 #include "../../libgguf/ggu.h"
@@ -11,20 +11,21 @@ enum vocab_token_type {         /* tokenizer.ggml.token_type */
 	VOCAB_NORMAL = 1, VOCAB_UNKNOWN, VOCAB_CONTROL, VOCAB_USER_DEFINED, VOCAB_UNUSED, VOCAB_BYTE
 };
 struct vocab;
-/* What the folder's own files do not say to a tokenizer; 0 and NULL: nothing beyond them. */
+/* What the folder's own files do not say about the tokenizer; 0 and NULL: nothing more. */
 struct vocab_hints {
 	/* embedding rows; more than the tokenizer has: padded "[PAD<id>]"; -1: unknown */
 	int64_t n_vocab;
-	const char *pre;                        /* tokenizer.ggml.pre, where several names fit */
+	const char *pre;                        /* tokenizer.ggml.pre, if several names are possible */
 	int add_space_prefix, add_bos;          /* 1: yes, -1: no */
 	bool config_prefix;                     /* add_prefix_space of tokenizer_config.json is add_space_prefix */
 	int64_t eot;
 };
-/* Of the folder: tokenizer.json, tokenizer.model, vocab.json with merges.txt, tokenizer_config.json, added_tokens.json,
- * chat_template.jinja and .json, and the ids of special tokens in config.json. Which file wins follows llama.cpp's
- * converter. GGU_ERR_UNSUPPORTED: a tokenizer of another kind. err names the file. The caller frees *v. */
+/* Reads the folder's tokenizer.json, tokenizer.model, vocab.json with merges.txt, tokenizer_config.json,
+ * added_tokens.json, chat_template.jinja and .json, and the ids of special tokens in config.json. Which file has
+ * priority follows llama.cpp's converter. GGU_ERR_UNSUPPORTED: a tokenizer of another kind. err names the file. The
+ * caller frees *v. */
 enum ggu_status vocab_from_dir(struct vocab **v, const char *dir, const struct vocab_hints *h, struct ggu_error *err);
-/* Copies what it needs of m. Ids out of range are as if not given; arrays of the wrong kind or length are refused. */
+/* Copies what it needs from m. Ids out of range are ignored; arrays of the wrong kind or length are refused. */
 enum ggu_status vocab_from_meta(struct vocab **v, const struct ggu_meta *m, struct ggu_error *err);
 /* Appends every tokenizer.* key that llama.cpp's converter writes, and gguf-utils.tokenizer. */
 enum ggu_status vocab_to_meta(const struct vocab *v, struct ggu_meta *m, struct ggu_error *err);
@@ -36,7 +37,7 @@ enum vocab_token_type vocab_token_type(const struct vocab *v, int32_t id);
 /* -1: none */
 int32_t vocab_bos(const struct vocab *v);
 int32_t vocab_eos(const struct vocab *v);
-/* eos, eot, eom and their kin: generation stops */
+/* eos, eot, eom and the like: generation stops */
 bool vocab_is_end(const struct vocab *v, int32_t id);
 bool vocab_add_bos(const struct vocab *v);
 bool vocab_add_eos(const struct vocab *v);

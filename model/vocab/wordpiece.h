@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * wordpiece.h - BERT's WordPiece: a word is the longest token that begins it, then the longest that goes on with it.
- * Private to model/vocab.
+ * wordpiece.h - BERT's WordPiece: a word is the longest token that begins it, then the longest that continues it, and
+ * so on. Private to model/vocab.
  *
- * Tokens are as a GGUF has them: those that begin a word have U+2581 in front, those that go on with one have
- * nothing. */
+ * Tokens are as in a GGUF: those that begin a word have U+2581 in front, those that continue one have nothing. */
 #ifndef MODEL_VOCAB_WORDPIECE_H
 #define MODEL_VOCAB_WORDPIECE_H
 #include "texts.h"
@@ -11,7 +10,7 @@
 struct wordpiece;
 enum ggu_status wordpiece_new(struct wordpiece **out, const struct vocab *v, struct ggu_error *err);
 void wordpiece_free(struct wordpiece *w);
-/* One word; the unknown token stands for a word that cannot be covered or is too long. false: out of memory. */
+/* Encodes one word; one that cannot be covered or is too long becomes the unknown token. false: out of memory. */
 bool wordpiece_encode(struct wordpiece *w, const char *word, size_t n, struct ids *o);
 
 #endif
