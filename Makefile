@@ -101,7 +101,7 @@ endif
 # The search's loops are short and many; -O3 makes the encoders a quarter faster where nobody asked for less.
 $(OBJ)/quant/enc_%.o: OPT = $(if $(filter -O2,$(CFLAGS)),-O3)
 # So does it for the loops over columns of unpacking, rows and panels.
-$(foreach k,codes row books panel,$(OBJ)/quant/$(k)_%.o): OPT = $(if $(filter -O2,$(CFLAGS)),-O3)
+$(foreach k,codes row books panel fill,$(OBJ)/quant/$(k)_%.o): OPT = $(if $(filter -O2,$(CFLAGS)),-O3)
 # Rows fill AVX2's sixteen registers. GCC spares them when it orders instructions before it assigns registers.
 SPARE = -fschedule-insns -fsched-pressure
 $(OBJ)/quant/row_avx2.o: OPT = $(if $(filter -O2,$(CFLAGS)),-O3 $(shell $(CC) -Werror $(SPARE) -E -x c /dev/null \

@@ -143,31 +143,43 @@ static void fetch(const struct quant_mul *m, size_t o, size_t n_o, size_t i)
 	for (size_t r = 0; r < n_o; r++)
 		for (size_t k = 0; k < n + 63; k += 64) __builtin_prefetch(from + r*m->w_stride + (k < n ? k : n - 1));
 }
+/* Unpacks n columns of rows r0.. of a panel, row by row. n_o rows begin at `row`; the last is repeated if the tile has
+ * more. */
+static void take_rows(const struct quant_mul *m, enum mul_kind kind, const char *row, size_t n_o, size_t n, size_t r0,
+	struct work *k)
+{
+	const struct panel_table *panel = panel_of(mul_block(kind));
+	const size_t width = panel->outputs, some = size_least(width - r0, 8), block = mul_block(kind),
+		bytes = mul_panel_bytes(kind, width), stride = sizeof *k->rows/2;
+	for (size_t r = 0; r < some; r++)
+		mul_codes->widen[m->type](row + size_least(r, n_o - 1)*m->w_stride, n, k->rows + r);
+	for (size_t b = 0; b < n/block; b++) {
+		char *to = k->panel + b*bytes;
+		float *d = (void *)(to + mul_panel_d(kind, width)), *min = (void *)(to + mul_panel_m(kind, width));
+		panel->codes(k->rows->w + b*block, stride, r0, some, width, block/2, (void *)to);
+		if (kind == MUL_256_MIN)
+			panel->pairs(k->rows->mn + 16*b, stride, r0, some, width, 8,
+				(void *)(to + mul_panel_mn(kind, width)));
+		for (size_t r = 0; r < some; r++) d[r0 + r] = k->rows[r].d[b];
+		for (size_t r = 0; mul_has_m(kind) && r < some; r++) min[r0 + r] = k->rows[r].m[b];
+	}
+}
 /* Makes a panel of the chunk from column i on of rows o.. (repeating the last row if the tile has more). */
 static void make_panel(const struct quant_mul *m, enum mul_kind kind, size_t o, size_t n_o, size_t i, struct work *k)
 {
 	const struct panel_table *panel = panel_of(mul_block(kind));
-	const char *from = (const char *)m->w + bytes_of(m, i);
-	const size_t n = chunk_of(m, i), width = panel->outputs, block = mul_block(kind),
-		bytes = mul_panel_bytes(kind, width), stride = sizeof *k->rows/2;
-	for (size_t r0 = 0; r0 < width; r0 += 8) {
-		size_t some = size_least(width - r0, 8);
+	fill_fn *fill = panel->fill ? panel->fill[m->type] : NULL;
+	const size_t n = chunk_of(m, i);
+	for (size_t r0 = 0; r0 < panel->outputs; r0 += 8) {
+		const size_t first = size_least(r0, n_o - 1);
+		const char *from = (const char *)m->w + bytes_of(m, i) + (o + first)*m->w_stride, *row[8];
 		if (r0 + 8 < n_o) fetch(m, o + r0 + 8, size_least(n_o - (r0 + 8), 8), i);
-		for (size_t r = 0; r < some; r++) {
-			size_t row = o + (r0 + r < n_o ? r0 + r : n_o - 1);
-			mul_codes->widen[m->type](from + row*m->w_stride, n, k->rows + r);
+		if (!fill || r0 + 8 > n_o) {
+			take_rows(m, kind, from, n_o - first, n, r0, k);
+			continue;
 		}
-		for (size_t b = 0; b < n/block; b++) {
-			char *to = k->panel + b*bytes;
-			float *d = (void *)(to + mul_panel_d(kind, width)),
-				*min = (void *)(to + mul_panel_m(kind, width));
-			panel->codes(k->rows->w + b*block, stride, r0, some, width, block/2, (void *)to);
-			if (kind == MUL_256_MIN)
-				panel->pairs(k->rows->mn + 16*b, stride, r0, some, width, 8,
-					(void *)(to + mul_panel_mn(kind, width)));
-			for (size_t r = 0; r < some; r++) d[r0 + r] = k->rows[r].d[b];
-			for (size_t r = 0; mul_has_m(kind) && r < some; r++) min[r0 + r] = k->rows[r].m[b];
-		}
+		for (size_t r = 0; r < 8; r++) row[r] = from + r*m->w_stride;
+		fill(row, n, k->panel + 4*r0);
 	}
 }
 

@@ -80,6 +80,9 @@ struct row_table {
  * written from `first` on, even into the next line, so callers begin with the last rows. */
 typedef void interleave_fn(const int16_t *rows, size_t stride, size_t first, size_t n_rows, size_t width, size_t n,
 	int32_t *to);
+/* Fills a panel with n columns, at most MUL_CHUNK, of the eight rows whose blocks begin at row[0..7]. to: the panel,
+ * plus 4*first bytes if these rows are its outputs first to first + 7. */
+typedef void fill_fn(const char *const *row, size_t n, char *to);
 /* Products are added to acc[strip][token][output]. The results are stored there, except those of the first `whole`
  * strips, with all tokens and outputs of a tile, which are stored in to[token][output]. */
 struct results {
@@ -106,6 +109,8 @@ struct panel_table {
 	int (*activation)(const char *strip, size_t token, size_t i);
 	/* The sums of a block's products of activations with each other, if the tile needs them; or NULL. */
 	void (*own)(size_t block, size_t tokens, const char *strip, int32_t *to);
+	/* By type, replacing `widen` and `codes`; NULL, or NULL for a type: there is none. */
+	fill_fn *const *fill;
 };
 
 extern const struct codes_table quant_codes_c;
@@ -114,6 +119,9 @@ extern const struct panel_table quant_panel_c;
 #if defined __x86_64__
 extern const struct codes_table quant_codes_avx2;
 extern const struct row_table quant_row_avx2, quant_row_avxvnni, quant_row_avx512, quant_row_avx512vbmi;
+/* By type; avx2: 32 outputs, for all but avxvnni and amx, which have 16 */
+extern fill_fn *const quant_fill_avx2[GGU_TYPE_COUNT], *const quant_fill_avxvnni[GGU_TYPE_COUNT],
+	*const quant_fill_amx[GGU_TYPE_COUNT];
 /* _32: only blocks of 32; avx512bw, avx512, zen4 and amx: only super-blocks */
 extern const struct panel_table quant_panel_avx2, quant_panel_avxvnni, quant_panel_avx512bw, quant_panel_avx512bw_32,
 	quant_panel_avx512, quant_panel_avx512_32, quant_panel_zen4, quant_panel_zen4_32, quant_panel_amx,

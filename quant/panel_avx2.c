@@ -2,6 +2,7 @@
  * panel_avx2.c - panels with AVX2: 32 outputs times 2 tokens in eight registers. */
 #if defined __x86_64__
 #include "tile_256.h"
+#define FILL quant_fill_avx2
 #define PANEL_TABLE quant_panel_avx2
 enum { VECTORS = 4, TILE_TOKENS = 2 };
 #define CROSSED 4

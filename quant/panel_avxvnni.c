@@ -2,6 +2,7 @@
  * panel_avxvnni.c - panels with AVX-VNNI. */
 #if defined __x86_64__
 #include "tile_256.h"
+#define FILL quant_fill_avxvnni
 #define PANEL_TABLE quant_panel_avxvnni
 enum { VECTORS = 2, TILE_TOKENS = 6 };
 /* The empty statement keeps the compiler from copying sums between registers. */

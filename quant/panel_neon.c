@@ -17,6 +17,7 @@ static inline vi i_madd(vi a, vw u, vw v)
 {
 	return (vi){ vmlal_s16(a.low, vget_low_s16(u), vget_low_s16(v)), vmlal_high_s16(a.high, u, v) };
 }
+static inline vf f_zero(void) { return vdupq_n_f32(0); }
 static inline vf f_load(const void *p) { return vld1q_f32(p); }
 static inline void f_store(float *p, vf a) { vst1q_f32(p, a); }
 static inline vf f_spread(const void *p) { return vld1q_dup_f32(p); }

@@ -5,12 +5,12 @@
  * A tile is VECTORS registers of LANES outputs times TILE_TOKENS tokens. Its integer sums stay in registers over a run
  * of columns that share a scale; its floats are in acc. Each pair of columns costs VECTORS loads of weights and
  * TILE_TOKENS broadcasts of activations. The sums of a run are put aside and settled during the next run, a token after
- * each step, as the two keep different parts of a core busy. An instance gives LANES, VECTORS, TILE_TOKENS,
- * interleave() and
+ * each step, as the two keep different parts of a core busy. An instance gives LANES, VECTORS, TILE_TOKENS, FILL (the
+ * panel_table's fill), interleave() and
  *   vi, vw, vf                  registers of sums, of pairs, of float
  *   i_zero() i_load(p) i_spread(p)      pairs; one for all lanes
  *   i_madd(a, u, v)             a += both products of a pair of int16
- *   f_load(p) f_store(p, a) f_spread(p)
+ *   f_zero() f_load(p) f_store(p, a) f_spread(p)
  *   f_product(d, x, s, a)       fma of the rounded d*x with the float of s, or with s, onto a: f_product, f_product_f
  * If it defines SHORT_TABLE, tile_short.h handles blocks of 32; if it defines CROSSED, tile_crossed.h saves half of the
  * products. */
@@ -105,13 +105,23 @@ ALWAYS void tile(size_t n_blocks, const char *w, const char *x, const int32_t *o
 		own += OUTPUTS;
 	}
 }
+/* Stores registers: for an initializer compilers emit `rep stos`, which is slow to start. */
+ALWAYS void put_zeros(struct aside *a, float *to)
+{
+	UNROLL for (int t = 0; t < TILE_TOKENS; t++) UNROLL for (int r = 0; r < VECTORS; r++) {
+		a->s[t][r] = i_zero();
+		f_store(to + t*OUTPUTS + r*LANES, f_zero());
+	}
+}
 ALWAYS void gemm(size_t n_blocks, const char *panel, size_t n_strips, const char *strips, size_t strip_bytes,
 	const struct results *y, enum mul_kind kind)
 {
-	float nowhere[TILE_TOKENS*OUTPUTS] = { 0 };     /* for the zeros that are aside at first */
-	struct aside a = { .to = { panel + mul_panel_d(kind, OUTPUTS),
-		strips + mul_strip_d(mul_block(kind), TILE_TOKENS), { nowhere, nowhere, OUTPUTS } } };
+	float nowhere[TILE_TOKENS*OUTPUTS];             /* for the zeros that are aside at first */
+	struct aside a;
 	int32_t own[OWN];
+	put_zeros(&a, nowhere);
+	a.to = (struct place){ panel + mul_panel_d(kind, OUTPUTS), strips + mul_strip_d(mul_block(kind), TILE_TOKENS),
+		{ nowhere, nowhere, OUTPUTS } };
 	if (kind != MUL_16) own_of_panel(n_blocks, panel, kind, own);
 	for (size_t i = 0; i < n_strips; i++, strips += strip_bytes)
 		tile(n_blocks, panel, strips, own, path_of(y, i, TILE_TOKENS), &a, kind);
@@ -121,12 +131,12 @@ MUL_GEMM(gemm_256, gemm, MUL_256)
 MUL_GEMM(gemm_256_min, gemm, MUL_256_MIN)
 #ifdef SHORT_TABLE
 const struct panel_table PANEL_TABLE = { OUTPUTS, TILE_TOKENS, interleave, interleave, interleave,
-	{ [MUL_256] = gemm_256, [MUL_256_MIN] = gemm_256_min }, NULL, OWN_OF_STRIP };
+	{ [MUL_256] = gemm_256, [MUL_256_MIN] = gemm_256_min }, NULL, OWN_OF_STRIP, FILL };
 #include "tile_short.h"
 #else
 MUL_GEMM(gemm_16, gemm, MUL_16)
 MUL_GEMM(gemm_32, gemm, MUL_32)
 MUL_GEMM(gemm_32_min, gemm, MUL_32_MIN)
 const struct panel_table PANEL_TABLE = { OUTPUTS, TILE_TOKENS, interleave, interleave, interleave,
-	{ gemm_16, gemm_32, gemm_32_min, gemm_256, gemm_256_min }, NULL, OWN_OF_STRIP };
+	{ gemm_16, gemm_32, gemm_32_min, gemm_256, gemm_256_min }, NULL, OWN_OF_STRIP, FILL };
 #endif

@@ -3,6 +3,7 @@
  * i_madd. */
 #include <immintrin.h>
 #include "interleave_x86.h"
+#define FILL quant_fill_avx2
 
 typedef __m512i vi, vw;
 typedef __m512 vf;
@@ -13,6 +14,7 @@ static inline vi i_load(const void *p) { return _mm512_loadu_si512(p); }
 static inline vi i_spread(const void *p) { return _mm512_set1_epi32(mul_word(p)); }
 static inline vw i_plus(vw u, vw v) { return _mm512_add_epi16(u, v); }
 static inline vi i_less(vi a, vi b) { return _mm512_sub_epi32(a, b); }
+static inline vf f_zero(void) { return _mm512_setzero_ps(); }
 static inline vf f_load(const void *p) { return _mm512_loadu_ps(p); }
 static inline void f_store(float *p, vf a) { _mm512_storeu_ps(p, a); }
 static inline vf f_spread(const void *p) { return _mm512_castsi512_ps(i_spread(p)); }

@@ -14,12 +14,16 @@ ALWAYS void start(int tokens, const int32_t *own, const char *dx, int half, vi s
 		UNROLL for (int r = 0; r < VECTORS; r++) s[t][r] = own ? i_less(i_load(own + LANES*r), x) : i_zero();
 	}
 }
-/* The own sums of lines, `line` bytes apart, in n fours. */
-ALWAYS vi own_of(const char *p, size_t line, size_t n)
+/* Minus the own sums of lines, `line` bytes apart, in n fours, a multiple of 4. CROSSED sums run in parallel. */
+ALWAYS vi less_own_of(const char *p, size_t line, size_t n)
 {
-	vi a = i_zero();
-	for (size_t k = 0; k < n; k++, p += 2*line) if (k%4 < CROSSED) a = i_madd(a, i_load(p), i_load(p + line));
-	return a;
+	vi a[CROSSED], all = i_zero();
+	UNROLL for (int i = 0; i < CROSSED; i++) a[i] = i_zero();
+	for (size_t k = 0; k < n; k += 4, p += 8*line)
+		UNROLL for (size_t i = 0; i < CROSSED; i++)
+			a[i] = i_madd(a[i], i_load(p + 2*line*i), i_load(p + 2*line*i + line));
+	UNROLL for (int i = 0; i < CROSSED; i++) all = i_less(all, a[i]);
+	return all;
 }
 /* For blocks of 16, each half has its own */
 ALWAYS void own_of_panel(size_t n_blocks, const char *panel, enum mul_kind kind, int32_t *own)
@@ -28,7 +32,7 @@ ALWAYS void own_of_panel(size_t n_blocks, const char *panel, enum mul_kind kind,
 	for (size_t i = 0; i < n_blocks*runs; i++) {
 		const char *w = panel + i/runs*mul_panel_bytes(kind, OUTPUTS) + i%runs*n*2*4*OUTPUTS;
 		for (int r = 0; r < VECTORS; r++, own += LANES) {
-			vi a = i_less(i_zero(), own_of(w + 4*LANES*r, 4*OUTPUTS, n));
+			const vi a = less_own_of(w + 4*LANES*r, 4*OUTPUTS, n);
 			memcpy(own, &a, sizeof a);
 		}
 	}
@@ -36,8 +40,8 @@ ALWAYS void own_of_panel(size_t n_blocks, const char *panel, enum mul_kind kind,
 /* A register has at least as many lanes as a line has tokens; reads after the last line are still in the strip. */
 static void own_of_strip(size_t block, size_t tokens, const char *strip, int32_t *to)
 {
-	vi a = own_of(strip, 4*tokens, block == 32 ? 4 : block/4), first = a;
-	if (block == 32) a = i_less(a, i_less(i_zero(), own_of(strip + 4*2*4*tokens, 4*tokens, 4)));
-	memcpy(to, &a, 4*tokens);
+	const vi less = less_own_of(strip, 4*tokens, block == 32 ? 4 : block/4), first = i_less(i_zero(), less),
+		all = block == 32 ? i_less(first, less_own_of(strip + 4*2*4*tokens, 4*tokens, 4)) : first;
+	memcpy(to, &all, 4*tokens);
 	if (block == 32) memcpy(to + tokens, &first, 4*tokens);
 }

@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: MIT
+ * fill_avx2.c - panels of pairs of 32 outputs. */
+#if defined __x86_64__
+#include "digits_y_avx2.h"
+#define FILL_TABLE quant_fill_avx2
+enum { WIDTH = 32 };
+#include "fill_pairs.h"
+#else
+typedef int isa_none;
+#endif
