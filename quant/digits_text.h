@@ -11,6 +11,8 @@
  *   h_  heads        the first sixteen bytes of the blocks of some rows
  *   y_, x_           one register of 32 bytes, where c64 is two (digits_256.h and digits_y.h only) */
 
+/* Keeps prefetches in place: compilers that schedule early would hoist both branches of them above the choice. */
+#define STAY __asm__ volatile("" : : : "memory")
 /* Prefetches lines DIGITS_NEARER rows after `near`, and those at `near` once more. */
 INLINE void fetch(const char *near, size_t stride, size_t bytes, bool first_cache)
 {
@@ -19,13 +21,15 @@ INLINE void fetch(const char *near, size_t stride, size_t bytes, bool first_cach
 	next = near + DIGITS_NEARER*stride;
 	__asm__("" : "+r"(next));       /* one register, not one for each line */
 	if (first_cache) {
+		STAY;
 		UNROLL for (size_t i = 0; i < bytes; i += 64) __builtin_prefetch(next + i, 0, 3);
 		UNROLL for (size_t i = 0; i < bytes; i += 64) __builtin_prefetch(near + i, 0, 3);
 	} else {
+		STAY;
 		UNROLL for (size_t i = 0; i < bytes; i += 64) __builtin_prefetch(next + i, 0, 2);
 		UNROLL for (size_t i = 0; i < bytes; i += 64) __builtin_prefetch(near + i, 0, 2);
 	}
-	__asm__ volatile("" : : : "memory");    /* before the loads that wait */
+	STAY;   /* before the loads that wait */
 }
 INLINE __m256i sum_at(const int16_t *p) { return _mm256_load_si256((const void *)p); }
 INLINE __m128i x16(const void *p) { return _mm_loadu_si128(p); }
