@@ -5,7 +5,8 @@
  * Each lane of a register belongs to a row. Sixteen bytes of each row are transposed as they are in the file, while a
  * byte still holds up to four codes: transposing unpacked int16 would be two to eight times the work. Masks and shifts
  * then leave four codes in each lane, which are scaled and stored where the panel has these four columns. An instance
- * first includes digits_y_avx2.h, and gives WIDTH, the outputs of its panels, and
+ * first includes digits_y_avx2.h, and gives WIDTH, the outputs of its panels, BY_32, whether they have minima so
+ * (struct panel_table), and
  *   put_pairs(to, column, p, q)     stores columns column, + 1 (p) and + 2, + 3 (q) of eight rows, as int16
  * If the codes of blocks of 32 are bytes in its panels, it defines PUT_BYTES and
  *   put_bytes(to, column, c)        stores four columns of eight rows, signed
@@ -118,10 +119,38 @@ INLINE void put_floats(char *to, __m256 a) { _mm256_storeu_ps((float *)(void *)t
 INLINE void put_d(char *to, enum mul_kind kind, __m256 d) { put_floats(to + mul_panel_d(kind, WIDTH), d); }
 INLINE void put_m(char *to, enum mul_kind kind, __m256 m) { put_floats(to + mul_panel_m(kind, WIDTH), m); }
 INLINE __m256 negative(__m256 a) { return _mm256_xor_ps(a, _mm256_set1_ps(-0.0f)); }
-/* The minima of sixteens 2*line and 2*line + 1, as words */
-INLINE void put_minima(char *to, size_t line, __m256i mn)
+INLINE void put_minima(char *to, int line, __m256i mn)
 {
-	_mm256_storeu_si256((void *)(to + mul_panel_mn(MUL_256_MIN, WIDTH) + 4*WIDTH*line), mn);
+	_mm256_storeu_si256((void *)(to + mul_panel_mn(MUL_256_MIN, WIDTH) + 4*WIDTH*(size_t)line), mn);
+}
+/* Eight minima of 32 columns, in bytes */
+INLINE void put_minima_32(char *to, const __m256i mn[2])
+{
+	UNROLL for (int i = 0; i < 4; i++) {
+		const __m256i m = mn[i/2];
+		const int a = i%2*2, b = a + 1;
+		if (BY_32) {
+			put_minima(to, i, _mm256_setzero_si256());
+			put_minima(to, 4 + i, words_at(m, a, b, false));
+		} else {
+			put_minima(to, 2*i, words_at(m, a, a, false));
+			put_minima(to, 2*i + 1, words_at(m, b, b, false));
+		}
+	}
+}
+/* Sixteen minima of 16 columns, in bytes */
+INLINE void put_minima_16(char *to, const __m256i mn[4])
+{
+	UNROLL for (int i = 0; i < 4; i++) {
+		const __m256i odd = words_at(mn[i], 1, 3, false);
+		if (BY_32) {
+			put_minima(to, i, _mm256_sub_epi16(words_at(mn[i], 0, 2, false), odd));
+			put_minima(to, 4 + i, odd);
+		} else {
+			put_minima(to, 2*i, words_at(mn[i], 0, 1, false));
+			put_minima(to, 2*i + 1, words_at(mn[i], 2, 3, false));
+		}
+	}
 }
 INLINE void put_pair(char *to, __m256i pair)
 {
@@ -139,7 +168,7 @@ INLINE void four_or_five(const struct eight *w, char *to, size_t qh, size_t qs)
 	mn[0] = v_and(h[2], 63);
 	sc[1] = _mm256_or_si256(v_and(h[3], 15), v_field(h[1], 6, 2, 4));
 	mn[1] = _mm256_or_si256(v_field(h[3], 4, 4, 0), v_field(h[2], 6, 2, 4));
-	UNROLL for (int j = 0; j < 8; j++) put_minima(to, (size_t)j, words_at(mn[j/4], j%4, j%4, false));
+	put_minima_32(to, mn);
 	if (qh) {
 		turn(w, qh, u);
 		turn(w, qh + 16, u + 4);
@@ -218,12 +247,12 @@ INLINE void q3_k_fill(const struct eight *w, char *to)
 }
 INLINE void q2_k_fill(const struct eight *w, char *to)
 {
-	__m256i s[4], last[4];
+	__m256i s[4], last[4], mn[4];
 	turn(w, sizeof(struct q2_k) - 16, last);
 	put_pair(to, last[3]);
 	turn(w, offsetof(struct q2_k, scales), s);
-	UNROLL for (int j = 0; j < 8; j++)
-		put_minima(to, (size_t)j, words_at(v_field(s[j/2], 4, 4, 0), j%2*2, j%2*2 + 1, false));
+	UNROLL for (int i = 0; i < 4; i++) mn[i] = v_field(s[i], 4, 4, 0);
+	put_minima_16(to, mn);
 	UNROLL for (size_t part = 0; part < 4; part++) {
 		const size_t h = part/2, half = part%2;
 		__m256i x[4];

@@ -53,19 +53,47 @@ static struct strips strips_of(size_t block, size_t n_tokens, size_t n_in, size_
 
 /* ---- packing ---- */
 
+/* The sums of sixteens as struct panel_table's by_32 has them; returns what those of 32 lack. */
+static uint32_t sums_by_32(const int16_t *sum, int16_t *to)
+{
+	uint32_t lack = 0;
+	for (size_t j = 0; j < 8; j++) {
+		const int both = sum[2*j] + sum[2*j + 1];
+		to[j] = sum[2*j];
+		to[8 + j] = (int16_t)both;
+		lack |= ((uint32_t)(both - to[8 + j]) >> 16 & 15) << 4*j;
+	}
+	return lack;
+}
+static void minima_by_32(int16_t *mn)
+{
+	int16_t of[16];
+	memcpy(of, mn, sizeof of);
+	for (size_t j = 0; j < 8; j++) {
+		mn[j] = (int16_t)(of[2*j] - of[2*j + 1]);
+		mn[8 + j] = of[2*j + 1];
+	}
+}
+static void put_sums(const struct narrow *q, bool by_32, size_t tokens, char *to)
+{
+	int32_t *sums = (void *)(to + mul_strip_sum(256, tokens));
+	uint32_t *lack = (void *)(to + mul_strip_lack(tokens));
+	for (size_t t = 0; t < tokens; t++) {
+		int16_t some[16];
+		if (by_32) lack[t] = sums_by_32(q[t].sum, some);
+		for (size_t j = 0; j < 8; j++) memcpy(sums + j*tokens + t, (by_32 ? some : q[t].sum) + 2*j, 4);
+	}
+}
 /* Packs a block of n tokens' activations, in a strip of `tokens`. */
 static void pack_block(const struct narrow *q, size_t block, size_t tokens, char *to)
 {
 	const size_t stride = sizeof *q/sizeof *q->q;
-	int32_t *sums = (void *)(to + mul_strip_sum(block, tokens));
-	float *sum = (void *)sums, *d = (void *)(to + mul_strip_d(block, tokens));
+	float *sum = (void *)(to + mul_strip_sum(block, tokens)), *d = (void *)(to + mul_strip_d(block, tokens));
 	for (size_t t = (tokens - 1)/8*8 + 8; t; t -= 8)
 		panel_of(block)->activations(q[t - 8].q, stride, t - 8, tokens - (t - 8) < 8 ? tokens - (t - 8) : 8,
 			tokens, block/2, (void *)to);
 	if (block == 32) for (size_t t = 0; t < tokens; t++) sum[t] = (float)(q[t].sum[0] + q[t].sum[1]);
-	else
-		for (size_t t = 0; t < tokens; t++)
-			for (int j = 0; j < 8; j++) memcpy(sums + (size_t)j*tokens + t, q[t].sum + 2*j, 4);
+	else put_sums(q, panel_of(block)->by_32, tokens, to);
 	for (size_t t = 0; t < tokens; t++) d[t] = q[t].d;
 	if (panel_of(block)->own)
 		panel_of(block)->own(block, tokens, to, (void *)(to + mul_strip_own(block, tokens)));
@@ -157,6 +185,8 @@ static void take_rows(const struct quant_mul *m, enum mul_kind kind, const char 
 		char *to = k->panel + b*bytes;
 		float *d = (void *)(to + mul_panel_d(kind, width)), *min = (void *)(to + mul_panel_m(kind, width));
 		panel->codes(k->rows->w + b*block, stride, r0, some, width, block/2, (void *)to);
+		if (kind == MUL_256_MIN && panel->by_32)
+			for (size_t r = 0; r < some; r++) minima_by_32(k->rows[r].mn + 16*b);
 		if (kind == MUL_256_MIN)
 			panel->pairs(k->rows->mn + 16*b, stride, r0, some, width, 8,
 				(void *)(to + mul_panel_mn(kind, width)));

@@ -18,6 +18,7 @@
  *   |d of r0|d of r1| ..               float          |d of t0| ..                       float
  *   |m of r0|m of r1| ..               float*         |own of t0| ..                     int32: tile_crossed.h
  *                                                     |of the first half| ..             the same, of blocks of 32
+ *                                                     |what sums of t0 lack| ..          of super-blocks: by_32
  *
  *   *  of types with mins; the lines of pairs only for super-blocks. For blocks of 16, m is the d of the second half.
  *
@@ -109,6 +110,12 @@ struct panel_table {
 	int (*activation)(const char *strip, size_t token, size_t i);
 	/* The sums of a block's products of activations with each other, if the tile needs them; or NULL. */
 	void (*own)(size_t block, size_t tokens, const char *strip, int32_t *to);
+	/* Of a super-block's minima a0, b0, a1, b1 .. of sixteens the panel has four lines of a0 - b0, a1 - b1 .. and
+	 * four of b0, b1 .., and the strip four of the sums of every other sixteen and four of the sums of 32. In most
+	 * types minima are those of 32 columns, so the first four are zeros and are left out. Sums of 32 are modulo
+	 * 2^16; what each lacks, -1, 0 or 1 times that, is four bits in the line of `lack`. false: the eight lines are
+	 * those of sixteens in order. */
+	bool by_32;
 	/* By type, replacing `widen` and `codes`; NULL, or NULL for a type: there is none. */
 	fill_fn *const *fill;
 };
@@ -173,10 +180,11 @@ static inline size_t mul_strip_d(size_t block, size_t tokens)
 	return mul_strip_sum(block, tokens) + (block == 32 ? 4 : 32)*tokens;
 }
 static inline size_t mul_strip_own(size_t block, size_t tokens) { return mul_strip_d(block, tokens) + 4*tokens; }
+static inline size_t mul_strip_lack(size_t tokens) { return mul_strip_own(256, tokens) + 4*tokens; }
 /* A strip of one token ends before `own`: row products and portable C do not cross. */
 static inline size_t mul_strip_bytes(size_t block, size_t tokens)
 {
-	return mul_strip_own(block, tokens) + (tokens > 1 ? block == 32 ? 8*tokens : 4*tokens : 0);
+	return mul_strip_own(block, tokens) + (tokens > 1 ? 8*tokens : 0);
 }
 /* For tiles whose results lie in acc until their last block: before it, and after. */
 static inline float *mul_results(const struct results *y, size_t strip, size_t floats)

@@ -226,9 +226,9 @@ MUL_GEMM(gemm_32, short_gemm, MUL_32)
 MUL_GEMM(gemm_32_min, short_gemm, MUL_32_MIN)
 
 const struct panel_table quant_panel_amx = { N, N, weights, activations, interleave, { [MUL_256] = gemm_256,
-	[MUL_256_MIN] = gemm_256_min }, activation, NULL, quant_fill_amx };
+	[MUL_256_MIN] = gemm_256_min }, activation, NULL, false, quant_fill_amx };
 const struct panel_table quant_panel_amx_32 = { N, N, codes, short_activations, interleave, { gemm_16, gemm_32,
-	gemm_32_min }, short_activation, NULL, quant_fill_amx };
+	gemm_32_min }, short_activation, NULL, false, quant_fill_amx };
 #else
 typedef int isa_none;
 #endif

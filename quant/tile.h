@@ -37,6 +37,7 @@ ALWAYS void step(int tokens, const char *w, const char *x, vi s[][VECTORS])
 #endif
 
 #include "tile_way.h"
+#include "tile_minima.h"
 
 /* Where a run's sums go: the first token's y[o] = fma(d[o]*dx, s, y[o]). */
 struct place {
@@ -90,18 +91,27 @@ ALWAYS void run(int n, const char *w, const char *x, const int32_t *own, struct 
 	/* Keeps the compiler from holding sums or floats in registers, as there are too few. */
 	__asm__ volatile("" : : "r"(a) : "memory");
 }
-ALWAYS void tile(size_t n_blocks, const char *w, const char *x, const int32_t *own, struct path y,
+/* Minima of a super-block; their sums lie aside after it. */
+ALWAYS void minima(bool same, const char *mn, const char *sum, const char *lack, struct place to, struct aside *a)
+{
+	if (same) run(MINIMA/2, mn + MINIMA*MINIMA_LINE, sum + MINIMA*MINIMA_SUMS, NULL, to, a, MUL_256_MIN);
+	else run(MINIMA, mn, sum, NULL, to, a, MUL_256_MIN);
+	if (sums_lack(lack)) add_lacking(mn, lack, a->s);
+}
+ALWAYS void tile(size_t n_blocks, const char *w, const char *x, const int32_t *own, bool same, struct path y,
 	struct aside *a, enum mul_kind kind)
 {
 	const size_t block = mul_block(kind), d = mul_panel_d(kind, OUTPUTS), m = mul_panel_m(kind, OUTPUTS),
-		sum = mul_strip_sum(block, TILE_TOKENS), dx = mul_strip_d(block, TILE_TOKENS);
+		dx = mul_strip_d(block, TILE_TOKENS);
 	for (; n_blocks; n_blocks--, w += mul_panel_bytes(kind, OUTPUTS), x += mul_strip_bytes(block, TILE_TOKENS)) {
 		const bool last = n_blocks == 1;
 		const struct place to = { w + d, x + dx, way_of(&y, last && !two_runs(kind)) },
 			to_m = { w + m, x + dx, two_runs(kind) ? way_of(&y, last) : to.y };
 		run(kind == MUL_16 ? 4 : block/4, w, x, kind == MUL_16 ? NULL : own, to, a, kind);
 		if (kind == MUL_16) run(4, w + 8*4*OUTPUTS, x + 8*4*TILE_TOKENS, NULL, to_m, a, kind);
-		if (kind == MUL_256_MIN) run(4, w + mul_panel_mn(kind, OUTPUTS), x + sum, NULL, to_m, a, kind);
+		if (kind == MUL_256_MIN)
+			minima(same, w + mul_panel_mn(kind, OUTPUTS), x + mul_strip_sum(block, TILE_TOKENS),
+				x + mul_strip_lack(TILE_TOKENS), to_m, a);
 		own += OUTPUTS;
 	}
 }
@@ -118,25 +128,26 @@ ALWAYS void gemm(size_t n_blocks, const char *panel, size_t n_strips, const char
 {
 	float nowhere[TILE_TOKENS*OUTPUTS];             /* for the zeros that are aside at first */
 	struct aside a;
+	const bool same = kind == MUL_256_MIN && same_minima(n_blocks, panel);
 	int32_t own[OWN];
 	put_zeros(&a, nowhere);
 	a.to = (struct place){ panel + mul_panel_d(kind, OUTPUTS), strips + mul_strip_d(mul_block(kind), TILE_TOKENS),
 		{ nowhere, nowhere, OUTPUTS } };
 	if (kind != MUL_16) own_of_panel(n_blocks, panel, kind, own);
 	for (size_t i = 0; i < n_strips; i++, strips += strip_bytes)
-		tile(n_blocks, panel, strips, own, path_of(y, i, TILE_TOKENS), &a, kind);
+		tile(n_blocks, panel, strips, own, same, path_of(y, i, TILE_TOKENS), &a, kind);
 	UNROLL for (int t = 0; t < TILE_TOKENS; t++) settle(a.s[t], a.to, t, kind);
 }
 MUL_GEMM(gemm_256, gemm, MUL_256)
 MUL_GEMM(gemm_256_min, gemm, MUL_256_MIN)
 #ifdef SHORT_TABLE
 const struct panel_table PANEL_TABLE = { OUTPUTS, TILE_TOKENS, interleave, interleave, interleave,
-	{ [MUL_256] = gemm_256, [MUL_256_MIN] = gemm_256_min }, NULL, OWN_OF_STRIP, FILL };
+	{ [MUL_256] = gemm_256, [MUL_256_MIN] = gemm_256_min }, NULL, OWN_OF_STRIP, true, FILL };
 #include "tile_short.h"
 #else
 MUL_GEMM(gemm_16, gemm, MUL_16)
 MUL_GEMM(gemm_32, gemm, MUL_32)
 MUL_GEMM(gemm_32_min, gemm, MUL_32_MIN)
 const struct panel_table PANEL_TABLE = { OUTPUTS, TILE_TOKENS, interleave, interleave, interleave,
-	{ gemm_16, gemm_32, gemm_32_min, gemm_256, gemm_256_min }, NULL, OWN_OF_STRIP, FILL };
+	{ gemm_16, gemm_32, gemm_32_min, gemm_256, gemm_256_min }, NULL, OWN_OF_STRIP, true, FILL };
 #endif

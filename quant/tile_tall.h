@@ -13,6 +13,7 @@
 #define ALWAYS static inline __attribute__((always_inline))
 enum { OUTPUTS = VECTORS*LANES };
 #include "tile_own.h"
+#include "tile_minima.h"
 
 /* Broadcasts a line of pairs of some tokens. */
 ALWAYS void spread(const char *x, vw u[TILE_TOKENS])
@@ -74,14 +75,34 @@ ALWAYS void run(int n, const char *w, const char *x, const int32_t *own, const c
 	/* Keeps the compiler from beginning the next run earlier, which would need more registers. */
 	__asm__ volatile("" : : : "memory");
 }
-ALWAYS void tile(size_t n_blocks, const char *w, const char *x, const int32_t *own, float *y, enum mul_kind kind)
+
+ALWAYS void minima(bool same, const char *mn, const char *sum, const char *lack, const char *m, const char *dx,
+	float *y)
+{
+	vi s[TILE_TOKENS][VECTORS];
+	start(TILE_TOKENS, NULL, dx, 0, s);
+	if (!same) UNROLL for (int i = 0; i < MINIMA; i++) step(mn + i*MINIMA_LINE, sum + i*MINIMA_SUMS, s);
+	UNROLL for (int i = MINIMA; i < 2*MINIMA; i++) step(mn + i*MINIMA_LINE, sum + i*MINIMA_SUMS, s);
+	if (sums_lack(lack)) {
+		vi all[TILE_TOKENS][VECTORS];   /* in memory, so that s need not be */
+		memcpy(all, s, sizeof all);
+		add_lacking(mn, lack, all);
+		memcpy(s, all, sizeof all);
+	}
+	settle(s, m, dx, y, MUL_256_MIN);
+	__asm__ volatile("" : : : "memory");    /* as in run */
+}
+ALWAYS void tile(size_t n_blocks, const char *w, const char *x, const int32_t *own, bool same, float *y,
+	enum mul_kind kind)
 {
 	const size_t block = mul_block(kind), d = mul_panel_d(kind, OUTPUTS), m = mul_panel_m(kind, OUTPUTS),
-		sum = mul_strip_sum(block, TILE_TOKENS), dx = mul_strip_d(block, TILE_TOKENS);
+		dx = mul_strip_d(block, TILE_TOKENS);
 	for (; n_blocks; n_blocks--, w += mul_panel_bytes(kind, OUTPUTS), x += mul_strip_bytes(block, TILE_TOKENS)) {
 		run(kind == MUL_16 ? 4 : block/4, w, x, kind == MUL_16 ? NULL : own, w + d, x + dx, y, kind);
 		if (kind == MUL_16) run(4, w + 8*4*OUTPUTS, x + 8*4*TILE_TOKENS, NULL, w + m, x + dx, y, kind);
-		if (kind == MUL_256_MIN) run(4, w + mul_panel_mn(kind, OUTPUTS), x + sum, NULL, w + m, x + dx, y, kind);
+		if (kind == MUL_256_MIN)
+			minima(same, w + mul_panel_mn(kind, OUTPUTS), x + mul_strip_sum(block, TILE_TOKENS),
+				x + mul_strip_lack(TILE_TOKENS), w + m, x + dx, y);
 		own += OUTPUTS;
 	}
 }
@@ -103,11 +124,12 @@ ALWAYS void put(const struct results *y, size_t strip, const float *acc)
 ALWAYS void gemm(size_t n_blocks, const char *panel, size_t n_strips, const char *strips, size_t strip_bytes,
 	const struct results *y, enum mul_kind kind)
 {
+	const bool same = kind == MUL_256_MIN && same_minima(n_blocks, panel);
 	int32_t own[OWN];
 	if (kind != MUL_16) own_of_panel(n_blocks, panel, kind, own);
 	for (size_t i = 0; i < n_strips; i++, strips += strip_bytes) {
 		float *acc = take(y, i);
-		tile(n_blocks, panel, strips, own, acc, kind);
+		tile(n_blocks, panel, strips, own, same, acc, kind);
 		put(y, i, acc);
 	}
 }
@@ -117,4 +139,4 @@ MUL_GEMM(gemm_32_min, gemm, MUL_32_MIN)
 MUL_GEMM(gemm_256, gemm, MUL_256)
 MUL_GEMM(gemm_256_min, gemm, MUL_256_MIN)
 const struct panel_table PANEL_TABLE = { OUTPUTS, TILE_TOKENS, interleave, interleave_2, interleave,
-	{ gemm_16, gemm_32, gemm_32_min, gemm_256, gemm_256_min }, NULL, OWN_OF_STRIP, FILL };
+	{ gemm_16, gemm_32, gemm_32_min, gemm_256, gemm_256_min }, NULL, OWN_OF_STRIP, true, FILL };

@@ -75,6 +75,17 @@ static void follow_signs(struct product *p)
 		p->x[i] = w < 0 ? -1.5f : 1.5f;
 	}
 }
+/* What fills p.x beside enum kt_floats */
+enum { ALIKE = KT_FLOATS };
+/* Each 32 are one number or its negative, or random: some sums of 32 do not fit 16 bits. */
+static void alike_by_32(float *x, size_t n)
+{
+	float v = 0;
+	for (size_t i = 0; i < n; i++) {
+		if (i%32 == 0) v = (float)((int)kt_below(3) - 1)*1.5f;
+		x[i] = v != 0 ? v : kt_uniform();
+	}
+}
 /* Tokens in several calls, as threads do it, and what was kept of them. */
 static void pack(struct product *p, const char *isa)
 {
@@ -116,7 +127,7 @@ static void slow_outputs(struct product *p)
 }
 
 static void multiply(const struct ggu_type_info *t, const char *isa, size_t n_tokens, size_t n_out, size_t n_in,
-	enum kt_blocks blocks, enum kt_floats floats)
+	enum kt_blocks blocks, int floats)
 {
 	static void *work;
 	struct product p = product_new(t, n_tokens, n_out, n_in);
@@ -125,7 +136,8 @@ static void multiply(const struct ggu_type_info *t, const char *isa, size_t n_to
 	if (!work && posix_memalign(&work, 64, quant_mul_work_bytes())) abort();
 	memset(work, 0xff, 4096);
 	for (size_t o = 0; o < n_out; o++) kt_fill_blocks(t, p.w + o*p.w_stride, n_in/t->block_weights, blocks);
-	kt_fill_floats(p.x, n_tokens*n_in, floats);
+	if (floats == ALIKE) alike_by_32(p.x, n_tokens*n_in);
+	else kt_fill_floats(p.x, n_tokens*n_in, (enum kt_floats)floats);
 	if (floats == KT_SIGNS) follow_signs(&p);
 	pack(&p, isa);
 	m = (struct quant_mul){ t->id, n_tokens, n_out, n_in, p.w, p.w_stride, p.act, p.y, p.y_stride };
@@ -139,7 +151,7 @@ static void multiply(const struct ggu_type_info *t, const char *isa, size_t n_to
 		kt_fail("%zu tokens, %zu outputs (cut at %zu), %zu inputs: y[%zu][%zu] = %a, not %a; blocks: %s, "
 			"activations: %s", n_tokens, n_out, cut, n_in,
 			at/p.y_stride, at%p.y_stride, p.y[at], p.want[at], kt_blocks_name[blocks],
-				kt_floats_name[floats]);
+				floats == ALIKE ? "alike" : kt_floats_name[floats]);
 	product_free(&p);
 }
 
@@ -181,6 +193,15 @@ static void check_chunks(const struct ggu_type_info *t, const char *isa)
 		multiply(t, isa, tokens[kt_below(6)], 1 + kt_below(blocks[i]*unit < 4096 ? 70 : 3), blocks[i]*unit,
 			KT_RANDOM, KT_MIXED);
 }
+/* The longest sums that panels meet, and sums of 32 of either sign that do not fit 16 bits. */
+static void check_longest(const struct ggu_type_info *t, const char *isa)
+{
+	static const enum kt_blocks blocks[] = { KT_RANDOM, KT_LONGEST, KT_TOP };
+	static const int floats[] = { ALIKE, KT_PLUS, KT_MINUS };
+	for (size_t i = 0; i < 9 && !kt_failed(); i++)
+		multiply(t, isa, 9 + kt_below(20), 1 + kt_below(40), t->block_weights == 1 ? 1 + kt_below(67) :
+			t->block_weights*(1 + kt_below(3)), blocks[i/3], floats[i%3]);
+}
 
 static void check_type(const struct ggu_type_info *t, const char *isa)
 {
@@ -217,6 +238,7 @@ static void check_type(const struct ggu_type_info *t, const char *isa)
 			multiply(t, isa, 1 + kt_below(3), 1 + kt_below(6), unit*(1 + kt_below(unit == 1 ? 67 : 4)),
 				blocks, floats);
 	if (widest > INT32_MAX) kt_fail("a sum of %lld does not fit", (long long)widest);
+	check_longest(t, isa);
 	if (t->id == GGU_TYPE_Q6_K && widest != 2130706432)
 		kt_fail("the longest sum met is %lld, not that of quant.h", (long long)widest);
 	kt_result();
