@@ -6,6 +6,7 @@
  *   b32 b_nibbles(p)        16 bytes: their lower halves, then their upper halves
  *   b32 b_mask(u)           255 where a bit of u is set, the lowest first
  *   b32 b_level(table, i)   table[i[k]], i below 16
+ *   s16 s_bytes(a)          16 signed bytes as integers
  *   s16 s_pairs(a, b)       the bytes of a and b in turn, as 16 signed integers
  *   float f_half(h)         a half as a float, exact */
 #ifndef QUANT_BYTES_H
@@ -51,8 +52,6 @@ static inline b16 b_field16(b16 a, int from, int n)
 	return (b16)((s8u)a >> from) & mask;
 }
 static inline b32 b_less(b32 a, uint8_t n) { return a - n; }
-/* 16 signed bytes as integers */
-static inline s16 s_bytes(b16 a) { return __builtin_convertvector((c16)a, s16); }
 static inline s16 s_all(int16_t a) { return (s16){ 0 } + a; }
 static inline s16 s_zero(void) { return (s16){ 0 }; }
 /* 8 bytes as unsigned integers */

@@ -19,6 +19,8 @@ static inline b32 b_level(const int8_t *table, b32 i)
 {
 	return (b32)_mm256_shuffle_epi8(_mm256_broadcastsi128_si256(_mm_loadu_si128((const void *)table)), (__m256i)i);
 }
+/* One instruction, for which gcc 12 has four. */
+static inline s16 s_bytes(b16 a) { return (s16)_mm256_cvtepi8_epi16((__m128i)a); }
 static inline s16 s_pairs(uint64_t a, uint64_t b)
 {
 	return (s16)_mm256_cvtepi8_epi16(_mm_unpacklo_epi8(_mm_cvtsi64_si128((long long)a),

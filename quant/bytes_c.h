@@ -20,6 +20,7 @@ static inline b32 b_level(const int8_t *table, b32 i)
 	for (int k = 0; k < 32; k++) a[k] = (uint8_t)table[i[k]];
 	return a;
 }
+static inline s16 s_bytes(b16 a) { return __builtin_convertvector((c16)a, s16); }
 static inline s16 s_pairs(uint64_t a, uint64_t b)
 {
 	s16 s = { 0 };

@@ -21,6 +21,7 @@ static inline b32 b_level(const int8_t *table, b32 i)
 	memcpy(half, &i, 32);
 	return b_two((b16)vqtbl1q_s8(t, half[0]), (b16)vqtbl1q_s8(t, half[1]));
 }
+static inline s16 s_bytes(b16 a) { return __builtin_convertvector((c16)a, s16); }
 static inline s16 s_pairs(uint64_t a, uint64_t b)
 {
 	int8x16_t z = vreinterpretq_s8_u8(vcombine_u8(vcreate_u8(a), vcreate_u8(b)));
