@@ -4,24 +4,27 @@
 #include "mul.h"
 
 static inline __m256i row8(const int16_t *p) { return _mm256_loadu_si256((const void *)p); }
-static inline void interleave_8(const int16_t *rows, size_t stride, size_t width, int32_t *to)
+/* Four pairs of two rows */
+static inline __m256i two4(const int16_t *p, const int16_t *q)
 {
-	__m256i a[8], b[8];
-	for (size_t r = 0; r < 8; r++) a[r] = row8(rows + r*stride);
-	for (int i = 0; i < 4; i++) {
-		b[2*i] = _mm256_unpacklo_epi32(a[2*i], a[2*i + 1]);
-		b[2*i + 1] = _mm256_unpackhi_epi32(a[2*i], a[2*i + 1]);
-	}
-	for (int h = 0; h < 2; h++)
+	return _mm256_set_m128i(_mm_loadu_si128((const void *)q), _mm_loadu_si128((const void *)p));
+}
+/* Rows 0 to 3 in one half of registers, 4 to 7 in the other, so that no step goes across */
+static inline __attribute__((always_inline)) void interleave_8(const int16_t *rows, size_t stride, size_t width,
+	int32_t *to)
+{
+	for (size_t h = 0; h < 2; h++, rows += 8) {
+		__m256i a[4], b[4];
+		for (size_t r = 0; r < 4; r++) a[r] = two4(rows + r*stride, rows + (4 + r)*stride);
 		for (int i = 0; i < 2; i++) {
-			a[4*h + 2*i] = _mm256_unpacklo_epi64(b[4*h + i], b[4*h + 2 + i]);
-			a[4*h + 2*i + 1] = _mm256_unpackhi_epi64(b[4*h + i], b[4*h + 2 + i]);
+			b[i] = _mm256_unpacklo_epi32(a[2*i], a[2*i + 1]);
+			b[2 + i] = _mm256_unpackhi_epi32(a[2*i], a[2*i + 1]);
 		}
-	for (size_t i = 0; i < 4; i++) {
-		_mm256_storeu_si256((void *)(to + i*width), _mm256_permute2x128_si256(a[i], a[4 + i], 0x20));
-		b[i] = _mm256_permute2x128_si256(a[i], a[4 + i], 0x31);
+		for (int i = 0; i < 2; i++, to += 2*width) {
+			_mm256_storeu_si256((void *)to, _mm256_unpacklo_epi64(b[2*i], b[2*i + 1]));
+			_mm256_storeu_si256((void *)(to + width), _mm256_unpackhi_epi64(b[2*i], b[2*i + 1]));
+		}
 	}
-	for (size_t i = 0; i < 4; i++) _mm256_storeu_si256((void *)(to + (4 + i)*width), b[i]);
 }
 static void interleave(const int16_t *rows, size_t stride, size_t first, size_t n_rows, size_t width, size_t n,
 	int32_t *to)

@@ -168,8 +168,10 @@ static void fetch(const struct quant_mul *m, size_t o, size_t n_o, size_t i)
 {
 	const size_t n = bytes_of(m, chunk_of(m, i));
 	const char *from = (const char *)m->w + o*m->w_stride + bytes_of(m, i);
-	for (size_t r = 0; r < n_o; r++)
-		for (size_t k = 0; k < n + 63; k += 64) __builtin_prefetch(from + r*m->w_stride + (k < n ? k : n - 1));
+	for (size_t r = 0; r < n_o; r++, from += m->w_stride) {
+		for (size_t k = 0; k < n; k += 64) __builtin_prefetch(from + k);
+		__builtin_prefetch(from + n - 1);
+	}
 }
 /* Unpacks n columns of rows r0.. of a panel, row by row. n_o rows begin at `row`; the last is repeated if the tile has
  * more. */
