@@ -11,10 +11,13 @@
  *   int32_t r_sum(a)            over all lanes, wrapping around
  *   rf r_max(a, b)              a > b ? a : b; b if one is NaN
  *   rf r_raise(p, k, x)         p*2^n with k = 1.5*2^23 + n, a normal number; but 0 if x < -87, NaN if x is
+ *   rf r_within(a, low, high)   high if a is above it, low if a is below it
+ *   rf r_far(p, n)              p*2^n, rounded once, for p about 1 and whole numbers n of at most 200
  *   float r_greatest(a)         the largest lane; no lane is NaN
  *   float r_tree(p)             p[0..15] by the contract's tree
  *   ri ri_max(a, b)             the larger of each lane
  *   int32_t r_most_of(a)        the largest lane
+ *   rf r_trees(a)               lane i is the sum over a[i], i < REG: its halves are added, again and again
  *   rf r_greatests(a) ri r_mosts(a)     lane i, for the first AT_ONCE: r_greatest(a[i]), r_most_of(a[i])
  *   void r_put_shorts(p, a, b)  2*REG integers that fit, as int16
  *   void r_put_32(p, a, sum)    32 integers as int16, and the sums of each 16 of them, which also fit; not in AVX-512,

@@ -24,6 +24,16 @@ static inline rf r_raise(rf p, rf k, rf x)
 {
 	return (rf)(((ru)p + ((ru)k << 23 & (ru)(x == x))) & ~(ru)(x < -87.0f));
 }
+static inline rf r_within(rf a, float low, float high)
+{
+	return (rf)_mm256_max_ps(_mm256_set1_ps(low), _mm256_min_ps(_mm256_set1_ps(high), (__m256)a));
+}
+/* 2^n in two factors, so that subnormal results come out; of no number it is 2^0 that is wrong, which nobody sees. */
+static inline rf r_far(rf p, rf n)
+{
+	ri k = (ri)_mm256_cvtps_epi32((__m256)n), half = k >> 1;
+	return p*(rf)((half + 127) << 23)*(rf)((k - half + 127) << 23);
+}
 static inline ri ri_max(ri a, ri b) { return (ri)_mm256_max_epi32((__m256i)a, (__m256i)b); }
 static inline int32_t r_most_of(ri a)
 {
@@ -59,6 +69,19 @@ static inline __m256 r_most_of_eight(bool whole, const __m256 *a)
 			_mm256_shuffle_ps(half[2*i], half[2*i + 1], 0xee));
 	return r_greater_half(whole, _mm256_shuffle_ps(quarter[0], quarter[1], 0x88),
 		_mm256_shuffle_ps(quarter[0], quarter[1], 0xdd));
+}
+/* Likewise. */
+static inline rf r_trees(const rf *a)
+{
+	__m256 half[4], quarter[2];
+	for (int i = 0; i < 4; i++) {
+		__m256 p = (__m256)a[i], q = (__m256)a[i + 4];
+		half[i] = _mm256_permute2f128_ps(p, q, 0x20) + _mm256_permute2f128_ps(p, q, 0x31);
+	}
+	for (int i = 0; i < 2; i++)
+		quarter[i] = _mm256_shuffle_ps(half[2*i], half[2*i + 1], 0x44)
+			+ _mm256_shuffle_ps(half[2*i], half[2*i + 1], 0xee);
+	return (rf)(_mm256_shuffle_ps(quarter[0], quarter[1], 0x88) + _mm256_shuffle_ps(quarter[0], quarter[1], 0xdd));
 }
 static inline rf r_greatests(const rf *a) { return (rf)r_most_of_eight(false, (const __m256 *)a); }
 static inline ri r_mosts(const ri *a) { return (ri)r_most_of_eight(true, (const __m256 *)a); }

@@ -19,6 +19,11 @@ static inline rf r_raise(rf p, rf k, rf x)
 	__mmask16 live = _mm512_cmp_ps_mask((__m512)x, _mm512_set1_ps(-87.0f), _CMP_NLT_UQ);
 	return (rf)_mm512_maskz_scalef_ps(live, (__m512)p, (__m512)(k - 12582912.0f));
 }
+static inline rf r_within(rf a, float low, float high)
+{
+	return (rf)_mm512_max_ps(_mm512_set1_ps(low), _mm512_min_ps(_mm512_set1_ps(high), (__m512)a));
+}
+static inline rf r_far(rf p, rf n) { return (rf)_mm512_scalef_ps((__m512)p, (__m512)n); }
 static inline float r_greatest(rf a) { return _mm512_reduce_max_ps((__m512)a); }
 static inline ri ri_max(ri a, ri b) { return (ri)_mm512_max_epi32((__m512i)a, (__m512i)b); }
 static inline int32_t r_most_of(ri a) { return _mm512_reduce_max_epi32((__m512i)a); }
@@ -48,6 +53,22 @@ static inline __m512 r_most_of_eight(bool whole, const __m512 *a)
 		_mm512_shuffle_ps(quarter[0], quarter[1], 0xee));
 	all = r_greater_half(whole, _mm512_shuffle_ps(all, all, 0x88), _mm512_shuffle_ps(all, all, 0xdd));
 	return _mm512_permutexvar_ps(order, all);
+}
+/* Likewise, a register's lower and upper halves at each step. */
+static inline rf r_trees(const rf *a)
+{
+	__m512 pair[4];
+	for (int j = 0; j < 4; j++) {
+		__m512 p = (__m512)a[j], q = (__m512)a[j + 4], r = (__m512)a[j + 8], s = (__m512)a[j + 12], lo, hi;
+		p = _mm512_shuffle_f32x4(p, q, 0x44) + _mm512_shuffle_f32x4(p, q, 0xee);
+		r = _mm512_shuffle_f32x4(r, s, 0x44) + _mm512_shuffle_f32x4(r, s, 0xee);
+		pair[j] = _mm512_shuffle_f32x4(p, r, 0x88) + _mm512_shuffle_f32x4(p, r, 0xdd);
+		if (j%2 == 0) continue;
+		lo = (__m512)_mm512_unpacklo_pd((__m512d)pair[j - 1], (__m512d)pair[j]);
+		hi = (__m512)_mm512_unpackhi_pd((__m512d)pair[j - 1], (__m512d)pair[j]);
+		pair[j/2] = lo + hi;
+	}
+	return (rf)(_mm512_shuffle_ps(pair[0], pair[1], 0x88) + _mm512_shuffle_ps(pair[0], pair[1], 0xdd));
 }
 static inline rf r_greatests(const rf *a) { return (rf)r_most_of_eight(false, (const __m512 *)a); }
 static inline ri r_mosts(const ri *a) { return (ri)r_most_of_eight(true, (const __m512 *)a); }

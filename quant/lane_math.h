@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * lane_math.h - exp, tanh and the normal distribution for a register of floats. An instance first includes lane_c.h,
- * lane_avx2.h, lane_avx512.h or lane_neon.h. */
+ * lane_math.h - exp, softplus, tanh and the normal distribution for a register of floats. An instance first includes
+ * lane_c.h, lane_avx2.h, lane_avx512.h or lane_neon.h. */
 #ifndef QUANT_LANE_MATH_H
 #define QUANT_LANE_MATH_H
 #include "lane.h"
@@ -18,23 +18,12 @@ static inline rf r_exp_rest(rf z, rf n)
 	p = r_fma(p, r, r_dup(1.0f));
 	return r_fma(p, r, r_dup(1.0f));
 }
-/* e^z for z in -104.5..89, as p*2^k. k is 0 if z is NaN. */
-static inline rf r_exp_parts(rf z, ri *k)
-{
-	const rf big = r_dup(12582912.0f);      /* adding it rounds to a whole number */
-	rf n = r_fma(z, r_dup(1.44269504f), big) - big;
-	*k = __builtin_convertvector(r_sel(z == z, n, (rf){ 0 }), ri);
-	return r_exp_rest(z, n);
-}
-/* 2^k in two factors, so that results may be subnormal. Within 1 ulp if the result is normal; 0 below -104, inf above
- * 88.73. */
+/* Within 1 ulp if the result is normal; 0 below -104, inf above 88.73. */
 static inline rf r_exp(rf x)
 {
-	ri k, half;
-	rf z = r_sel(x < -104.5f, r_dup(-104.5f), r_sel(x > 89.0f, r_dup(89.0f), x)), p = r_exp_parts(z, &k);
-	half = k >> 1;
-	p = p*(rf)((half + 127) << 23)*(rf)((k - half + 127) << 23);
-	return r_sel(x == x, p, x);
+	const rf big = r_dup(12582912.0f);      /* adding it rounds to a whole number */
+	rf z = r_within(x, -104.5f, 89.0f), n = r_fma(z, r_dup(1.44269504f), big) - big;
+	return r_sel(x == x, r_far(r_exp_rest(z, n), n), x);
 }
 /* The same for x up to 0, but 0 if x < -87, so that 2^k need not be split; NaN stays NaN. */
 static inline rf r_exp_below(rf x)
@@ -43,7 +32,14 @@ static inline rf r_exp_below(rf x)
 	rf k = r_fma(x, r_dup(1.44269504f), big);
 	return r_raise(r_exp_rest(x, k - big), k, x);
 }
-/* The same for a few registers, a step of each in turn, as the steps of one depend on each other. */
+/* log(1 + e^x): with e = e^-|x| it is 2 artanh(s) for s = e/(2 + e), plus x if x is above 0; to s^13/13. */
+static inline rf r_softplus(rf x)
+{
+	rf e = r_exp_below(-r_abs(x)), s = e/(2.0f + e), z = s*s, p = r_dup(1.0f/13);
+	_Pragma("GCC unroll 5") for (int i = 11; i > 1; i -= 2) p = r_fma(p, z, r_dup(1.0f/(float)i));
+	return r_sel(x > 0, x, (rf){ 0 }) + r_fma(p*z, s + s, s + s);
+}
+/* r_exp_below of a few registers, a step of each in turn, as the steps of one depend on each other. */
 enum { FOUR = 4 };
 #define EACH_OF_FOUR _Pragma("GCC unroll 4") for (int i = 0; i < FOUR; i++)
 static inline void r_exps_below(rf *x)

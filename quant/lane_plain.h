@@ -22,6 +22,16 @@ static inline rf r_raise(rf p, rf k, rf x)
 {
 	return (rf)(((ru)p + ((ru)k << 23 & (ru)(x == x))) & ~(ru)(x < -87.0f));
 }
+static inline rf r_within(rf a, float low, float high)
+{
+	return r_sel(a < low, r_dup(low), r_sel(a > high, r_dup(high), a));
+}
+/* 2^n in two factors, so that subnormal results come out. */
+static inline rf r_far(rf p, rf n)
+{
+	ri k = __builtin_convertvector(r_sel(n == n, n, (rf){ 0 }), ri), half = k >> 1;
+	return p*(rf)((half + 127) << 23)*(rf)((k - half + 127) << 23);
+}
 static inline ri ri_max(ri a, ri b) { return (ri)r_sel(a > b, (rf)a, (rf)b); }
 static inline int32_t r_most_of(ri a)
 {
@@ -59,6 +69,17 @@ static inline float r_tree(const float *p)
 	memcpy(s, p, sizeof s);
 	for (int h = 8; h; h /= 2) for (int l = 0; l < h; l++) s[l] += s[l + h];
 	return s[0];
+}
+static inline rf r_trees(const rf *a)
+{
+	rf r = { 0 };
+	for (int i = 0; i < REG; i++) {
+		float s[REG];
+		memcpy(s, a + i, sizeof s);
+		for (int h = REG/2; h; h /= 2) for (int l = 0; l < h; l++) s[l] += s[l + h];
+		r[i] = s[0];
+	}
+	return r;
 }
 static inline void r_put_32(int16_t *p, const ri *a, int16_t *sum)
 {

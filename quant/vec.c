@@ -35,12 +35,16 @@ void vec_silu(float *x, size_t n) { quant_vec_table->silu(x, n); }
 void vec_gelu(float *x, size_t n) { quant_vec_table->gelu(x, n); }
 void vec_gelu_tanh(float *x, size_t n) { quant_vec_table->gelu_tanh(x, n); }
 void vec_tanh(float *x, size_t n) { quant_vec_table->tanh(x, n); }
+void vec_softplus(float *x, size_t n) { quant_vec_table->softplus(x, n); }
 void vec_softmax(float *x, size_t n) { quant_vec_table->softmax(x, n); }
 size_t vec_top(const float *a, size_t n) { return quant_vec_table->top(a, n); }
 float vec_sum_exp(const float *a, size_t n, float m) { return quant_vec_table->sum_exp(a, n, m); }
 void vec_turn(float *a, float *b, const float *c, const float *s, size_t n) { quant_vec_table->turn(a, b, c, s, n); }
 void vec_turn_pairs(float *a, const float *c, const float *s, size_t n) { quant_vec_table->turn_pairs(a, c, s, n); }
 void vec_exp_from(double *y, const float *x, double from, size_t n) { quant_vec_table->exp_from(y, x, from, n); }
+void scan_conv(const struct scan_conv *c) { quant_vec_table->scan_conv(c); }
+void scan_channels(const struct scan_channels *s) { quant_vec_table->scan_channels(s); }
+void scan_head(const struct scan_head *s) { quant_vec_table->scan_head(s); }
 
 double num_exp(double x)
 {

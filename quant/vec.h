@@ -33,6 +33,7 @@ void vec_silu(float *x, size_t n);
 void vec_gelu(float *x, size_t n);                                      /* erf form */
 void vec_gelu_tanh(float *x, size_t n);
 void vec_tanh(float *x, size_t n);
+void vec_softplus(float *x, size_t n);                                  /* log(1 + e^x) */
 void vec_softmax(float *x, size_t n);                                   /* exp(x - max) / sum */
 /* y[i] = e^(x[i] - from), relative error 1e-11; 0 for x[i] - from below -700, infinity above 700, NaN for NaN */
 void vec_exp_from(double *y, const float *x, double from, size_t n);

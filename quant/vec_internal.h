@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * vec_internal.h - the table of vector functions, one for each instruction set. */
+ * vec_internal.h - the table of vector functions and scans, one for each instruction set. */
 #ifndef QUANT_VEC_INTERNAL_H
 #define QUANT_VEC_INTERNAL_H
+#include "scan.h"
 #include "vec.h"
 
 struct vec_table {
@@ -21,6 +22,9 @@ struct vec_table {
 	void (*turn)(float *, float *, const float *, const float *, size_t);
 	void (*turn_pairs)(float *, const float *, const float *, size_t);
 	void (*exp_from)(double *, const float *, double, size_t);
+	void (*softplus)(float *, size_t);
+	void (*scan_conv)(const struct scan_conv *), (*scan_channels)(const struct scan_channels *);
+	void (*scan_head)(const struct scan_head *);
 };
 extern const struct vec_table quant_vec_c;
 #if defined __x86_64__

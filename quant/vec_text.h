@@ -220,6 +220,7 @@ static void gelu(float *y, size_t n)
 		memcpy(y + i, &f, some*sizeof *y);
 	}
 }
+static void softplus(float *y, size_t n) { EACH(n, r_softplus(x)) }
 static void tanhv(float *y, size_t n) { EACH(n, r_tanh(x)) }
 
 static float sum_exp(const float *a, size_t n, float m)
@@ -284,5 +285,8 @@ static void softmax(float *y, size_t n)
 	{ EACH(n, x/r_dup(s)) }
 }
 
+#include "scan_text.h"
+
 const struct vec_table VEC_TABLE = { dot, sum, max, beyond, loss, squares, axpy, scale, scale_mul, add, mul, expv,
-	silu, gelu, gelu_tanh, tanhv, softmax, top, sum_exp, turn, turn_pairs, exp_from };
+	silu, gelu, gelu_tanh, tanhv, softmax, top, sum_exp, turn, turn_pairs, exp_from, softplus, conv,
+	channels, head };

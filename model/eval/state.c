@@ -106,6 +106,12 @@ static enum ggu_status lanes(struct state *s, struct ggu_error *err)
 	return ok ? GGU_OK : no_memory(err);
 }
 
+/* Rows of them begin where lines of a cache do, so that no register of a scan is in two. */
+static float *fixed_new(const struct graph *g)
+{
+	void *p;
+	return posix_memalign(&p, 64, g->fixed_floats*sizeof(float) + 1) ? NULL : p;
+}
 static enum ggu_status new_state(struct state **out, const struct graph *g, struct pages *pages,
 	const struct state_options *o, struct ggu_error *err)
 {
@@ -115,7 +121,7 @@ static enum ggu_status new_state(struct state **out, const struct graph *g, stru
 	s->g = g;
 	s->pages = pages;
 	s->shape = calloc(g->n_caches + 1, sizeof *s->shape);
-	s->fixed = calloc(g->fixed_floats + 1, sizeof *s->fixed);
+	if ((s->fixed = fixed_new(g))) memset(s->fixed, 0, g->fixed_floats*sizeof *s->fixed);
 	st = s->shape && s->fixed ? shapes(s, o, err) : no_memory(err);
 	if (!st) st = lanes(s, err);
 	if (!st && g->source) st = new_state(&s->source, g->source, pages, o, err);
@@ -181,7 +187,7 @@ enum ggu_status state_fork(struct state **out, const struct state *from, struct 
 	s->g = from->g;
 	s->pages = from->pages;
 	s->shape = malloc((n + 1)*sizeof *s->shape);
-	s->fixed = malloc((fixed + 1)*sizeof *s->fixed);
+	s->fixed = fixed_new(s->g);
 	s->lane = share_lanes(from, false);
 	if (!s->shape || !s->fixed || !s->lane || state_make_ids(s, from->pos, err)) {
 		state_free(s);

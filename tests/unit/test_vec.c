@@ -142,6 +142,7 @@ static double exact_silu(double x) { return x/(1 + exp(-x)); }
 static double exact_gelu(double x) { return x*0.5*erfc(-x*0.70710678118654752440); }
 static double tanh_argument(double x) { return 1.5957691216057308*(x + 0.044715*x*x*x); }
 static double exact_gelu_tanh(double x) { return x/(1 + exp(-tanh_argument(x))); }
+static double exact_softplus(double x) { return (x > 0 ? x : 0) + log1p(exp(-fabs(x))); }
 static double one(double x) { (void)x; return 1; }
 static double four(double x) { (void)x; return 4; }
 /* t = tanh_argument(x) has seven roundings of half an ulp, constants included; e^-t multiplies them by t */
@@ -151,6 +152,7 @@ static const struct function { const char *name; void (*run)(float *, size_t); d
 	(*ulps)(double); } functions[] = {
 	{ "exp", vec_exp, exp, one }, { "silu", vec_silu, exact_silu, four }, { "gelu", vec_gelu, exact_gelu, four },
 	{ "gelu_tanh", vec_gelu_tanh, exact_gelu_tanh, for_gelu_tanh }, { "tanh", vec_tanh, tanh, four },
+	{ "softplus", vec_softplus, exact_softplus, four },
 };
 enum { FUNCTIONS = sizeof functions/sizeof *functions, SWEEP = 4096 };
 
@@ -190,6 +192,7 @@ static void check_specials(void)
 		{ 2, 0, 0 }, { 2, 100, 100 }, { 2, INFINITY, INFINITY }, { 2, NAN, NAN }, { 3, 0, 0 },
 		{ 3, -0.0f, -0.0f }, { 3, 100, 100 }, { 3, -100, -0.0f },
 		{ 3, INFINITY, INFINITY }, { 3, NAN, NAN },
+		{ 5, INFINITY, INFINITY }, { 5, -INFINITY, 0 }, { 5, 100, 100 }, { 5, NAN, NAN },
 	};
 	for (size_t i = 0; i < sizeof c/sizeof *c; i++) {
 		float y = c[i].x;
