@@ -6,7 +6,8 @@
 #include "float.h"
 
 enum {
-	ROW_TOKENS = 8,                 /* the most tokens for row products */
+	ROW_TOKENS = 8,                 /* the most tokens that `rows` of a table takes */
+	ROW_BYTES = 64 << 10,           /* of rows, which stay in L2 until all of a few tokens have had them */
 	TOKENS = 264,                   /* for each panel; a multiple of every tile's tokens */
 	SOME = 6,                       /* tokens; every tile has a multiple of it */
 	PHASE = (FLOAT_CHUNK/FLOAT_LANES + 1)*FLOAT_OUTPUTS + FLOAT_GAP,        /* of a panel */
@@ -38,7 +39,7 @@ float_decode_fn *float_decoder(uint32_t type)
 	if (type == GGU_TYPE_F64) return decode_f64;
 	return float_can_multiply(type) ? quant_float_table->decode[type_of(type)] : NULL;
 }
-bool float_few(size_t n_tokens) { return n_tokens <= ROW_TOKENS; }
+bool float_few(size_t n_tokens) { return n_tokens <= quant_float_table->few; }
 size_t float_work_bytes(void) { return sizeof(struct work); }
 
 /* ---- packing ---- */
@@ -50,11 +51,8 @@ size_t float_columns_bytes(size_t n_tokens, size_t n_in)
 	size_t tokens = quant_float_table->tokens;
 	return size_parts(n_tokens, tokens)*FLOAT_LANES*phase_floats(n_in)*sizeof(float);
 }
-size_t float_act_bytes(size_t n_tokens, size_t n_in)
-{
-	if (float_few(n_tokens)) return n_tokens*row_floats(n_in)*sizeof(float);
-	return float_columns_bytes(n_tokens, n_in);
-}
+/* Those of strips, even if few tokens need less: so parts never need more than the steps they are cut into. */
+size_t float_act_bytes(size_t n_tokens, size_t n_in) { return float_columns_bytes(n_tokens, n_in); }
 void float_act_pack(const float *x, size_t x_stride, size_t n_tokens, size_t n_in, size_t from, size_t n, float *act)
 {
 	size_t tokens = quant_float_table->tokens, phase = phase_floats(n_in);
@@ -201,14 +199,20 @@ static void mul_panels(const struct quant_mul *m, size_t t0, size_t n_t, size_t 
 	else for (size_t t = 0; t < n_t; t += TOKENS)
 		panels(m, t0 + t, n_t - t < TOKENS ? n_t - t : TOKENS, o0, n_o, k);
 }
+static void few_tokens(const struct quant_mul *m, size_t t0, size_t n_t, size_t o0, size_t n_o)
+{
+	size_t stride = row_floats(m->n_in), step = size_most(ROW_BYTES/size_most(m->w_stride, 1)/PIECE*PIECE, PIECE);
+	for (size_t o = o0; o < o0 + n_o; o += step)
+		for (size_t t = t0; t < t0 + n_t; t += ROW_TOKENS)
+			quant_float_table->rows[type_of(m->type)](size_least(o0 + n_o - o, step), m->n_in,
+				(const char *)m->w + o*m->w_stride, m->w_stride, size_least(t0 + n_t - t, ROW_TOKENS),
+				(const float *)m->act + t*stride, stride, m->y + t*m->y_stride + o, m->y_stride);
+}
 void float_mul(const struct quant_mul *m, size_t t0, size_t n_t, size_t o0, size_t n_o, void *work)
 {
 	struct work *k = work;
 	if (float_few(m->n_tokens)) {
-		size_t stride = row_floats(m->n_in);
-		quant_float_table->rows[type_of(m->type)](n_o, m->n_in, (const char *)m->w + o0*m->w_stride,
-			m->w_stride, n_t,
-			(const float *)m->act + t0*stride, stride, m->y + t0*m->y_stride + o0, m->y_stride);
+		few_tokens(m, t0, n_t, o0, n_o);
 		return;
 	}
 	k->columns = false;

@@ -55,6 +55,9 @@ struct float_phases {
 };
 struct float_table {
 	size_t outputs, tokens;                         /* of a tile; outputs divides FLOAT_OUTPUTS */
+	/* the most tokens for row products: more than a tile's, as making a panel and filling half a strip cost more
+	 * than reading rows from the cache again */
+	size_t few;
 	float_decode_fn *decode[FLOAT_TYPES];
 	float_rows_fn *rows[FLOAT_TYPES];
 	float_turn_fn *turn[FLOAT_TYPES];

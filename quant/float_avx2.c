@@ -4,7 +4,7 @@
 #include "lane_avx2.h"
 #include "float_turn_x86.h"
 #define FLOAT_TABLE quant_float_avx2
-enum { WIDE = 2, TOKENS = 6, TOGETHER = 1, ROWS = 2, COLS = 3 };
+enum { WIDE = 2, TOKENS = 6, TOGETHER = 1, ROWS = 2, COLS = 3, FEW_TOKENS = 12 };
 #include "float_text.h"
 #else
 typedef int isa_none;

@@ -4,7 +4,7 @@
 #include "lane_neon.h"
 #include "float_turn_c.h"
 #define FLOAT_TABLE quant_float_neon
-enum { WIDE = 4, TOKENS = 6, TOGETHER = 1, ROWS = 2, COLS = 3 };
+enum { WIDE = 4, TOKENS = 6, TOGETHER = 1, ROWS = 2, COLS = 3, FEW_TOKENS = 8 };
 #include "float_text.h"
 #else
 typedef int isa_none;

@@ -4,6 +4,7 @@
  *   WIDE, TOKENS                the tile: registers of outputs, tokens; its sums fill most of the available registers
  *   TOGETHER                    phases that share a tile's registers if it is finished at once: 1, 2
  *   ROWS, COLS                  rows, and at most so many tokens, that are multiplied at a time with few tokens
+ *   FEW_TOKENS                  the most tokens that count as few
  *   turn_8(type, from, phase, to)       eight columns of eight rows; float_turn_x86.h or float_turn_c.h */
 #include "../libgguf/size.h"
 #include "float.h"
@@ -261,6 +262,6 @@ DECODE(f16, FLOAT_F16, r_f16_exact)
 DECODE(bf16, FLOAT_BF16, r_bf16)
 
 const struct float_table FLOAT_TABLE = {
-	OUTPUTS, TOKENS, { decode_f32, decode_f16, decode_bf16 },
+	OUTPUTS, TOKENS, FEW_TOKENS, { decode_f32, decode_f16, decode_bf16 },
 	{ rows_f32, rows_f16, rows_bf16 }, { turn_f32, turn_f16, turn_bf16 }, gemm, gemm_all, tree,
 };
