@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * scan_text.h - the functions of scan.h, in the words of vec_text.h, which includes this.
  *
- * Lanes are states, so that sums are those of dot. A sum ends with four steps that leave ever fewer lanes with something
- * to do, so sixteen of them end together. */
+ * Lanes are states, so that sums are those of dot. A sum ends with four steps that leave ever fewer lanes with
+ * something to do, so sixteen of them end together. */
 
 #define INLINE static inline __attribute__((always_inline))     /* by constants among the arguments */
 enum { TILE = 16, BLOCK = 64 };  /* sums that end together, of rows or channels; channels of a convolution */

@@ -74,7 +74,8 @@ static void check_conv(size_t n, size_t n_rows, size_t width, enum kt_floats kin
 }
 
 /* A channel's step: states h, decay of each. */
-static float slow_step(float *h, const float *fade, size_t n, float by, const float *b, const float *c, float d, float x)
+static float slow_step(float *h, const float *fade, size_t n, float by, const float *b, const float *c, float d,
+	float x)
 {
 	for (size_t k = 0; k < n; k++) {
 		float faded = h[k]*fade[k];
@@ -175,7 +176,8 @@ static void check_isa(const char *isa)
 	kt_name("%s: convolutions have the bits of their order", isa);
 	for (size_t width = 1; width <= SCAN_MAX_WIDTH; width++)
 		for (int k = 0; k < 30; k++)
-			check_conv(1 + kt_below(k%2 ? 40 : 150), kt_below(2*width + 3), width, (enum kt_floats)(k%KT_FLOATS));
+			check_conv(1 + kt_below(k%2 ? 40 : 150), kt_below(2*width + 3), width,
+				(enum kt_floats)(k%KT_FLOATS));
 	kt_result();
 	kt_name("%s: scans of channels and of heads have the bits of their order", isa);
 	for (size_t i = 0; i < sizeof states/sizeof *states; i++)
