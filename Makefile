@@ -178,13 +178,13 @@ check-tsan: ## threads under ThreadSanitizer, in build/tsan
 	+SANITIZED=1 TSAN_OPTIONS=exitcode=66 $(MAKE) check BUILD=$(BUILD)/tsan \
 	  CFLAGS="-O1 -g1 -fno-omit-frame-pointer -fsanitize=thread" UNIT="$(TSAN_QUICK)" \
 	  CHECKS="$(TSAN_QUICK)" TEST_PROGS=
-# AVX-VNNI as the same instructions of AVX-512, AMX with tiles in C: for machines that have AVX-512 with VNNI and not
-# these. One make builds whatever is wanted of it: two would write the same objects at once.
+# AVX-VNNI as the same instructions of AVX-512, AMX as it is, with a handler of SIGILL that carries out its instructions
+# (tests/lib/amx_trap.c): for machines that have AVX-512 with VNNI and not these. One make builds whatever is wanted of
+# it: two would write the same objects at once.
 STAND_INS = $(patsubst %,$(BUILD)/stand-ins/tests/kernels/test_%,multiply every gram)
 stand-ins: FORCE
 	$(MAKE) $(STAND_INS) BUILD=$(BUILD)/stand-ins CFLAGS="$(CFLAGS) -DCPU_STAND_INS" \
-	  FLAGS_x86_avxvnni="$(FLAGS_x86_avx512) -mavx512vnni" \
-	  FLAGS_x86_amx="$(FLAGS_x86_avx512) -mavx512vnni -include tests/lib/amx_stand_in.h"
+	  FLAGS_x86_avxvnni="$(FLAGS_x86_avx512) -mavx512vnni"
 $(STAND_INS): stand-ins
 check-stand-ins: stand-ins ## the kernels of AVX-VNNI and AMX on a machine with AVX-512, in build/stand-ins
 	CMOCKA_MESSAGE_OUTPUT=TAP $(PROVE) -j$(CHECK_JOBS) --timer $(STAND_INS)

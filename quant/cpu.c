@@ -52,8 +52,8 @@ static bool may_use_tiles(void)
 #endif
 }
 
-/* CPU_STAND_INS: `make check-stand-ins` compiles AVX-VNNI's files to the same instructions of AVX-512, and AMX's files
- * with tiles in C. */
+/* CPU_STAND_INS: `make check-stand-ins` compiles AVX-VNNI's files to the same instructions of AVX-512, and executes
+ * AMX's in a signal handler. */
 unsigned cpu_features(void)
 {
 	unsigned a, b, c, d, b7 = 0, c7 = 0, d7 = 0, a71 = 0, set = CPU_C;
