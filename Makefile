@@ -181,7 +181,7 @@ check-tsan: ## threads under ThreadSanitizer, in build/tsan
 # AVX-VNNI as the same instructions of AVX-512, AMX as it is, with a handler of SIGILL that carries out its instructions
 # (tests/lib/amx_trap.c): for machines that have AVX-512 with VNNI and not these. One make builds whatever is wanted of
 # it: two would write the same objects at once.
-STAND_INS = $(patsubst %,$(BUILD)/stand-ins/tests/kernels/test_%,multiply every gram)
+STAND_INS = $(patsubst %,$(BUILD)/stand-ins/tests/%,$(patsubst %,kernels/test_%,multiply every gram) unit/test_limits)
 stand-ins: FORCE
 	$(MAKE) $(STAND_INS) BUILD=$(BUILD)/stand-ins CFLAGS="$(CFLAGS) -DCPU_STAND_INS" \
 	  FLAGS_x86_avxvnni="$(FLAGS_x86_avx512) -mavx512vnni"
