@@ -12,8 +12,9 @@
  *
  * A tdpbssd may follow another after 16 cycles, but its sums are there after 52 (Sapphire Rapids, by Intel's
  * optimization manual). Hence a super-block's four sums have four tiles, though two are added in the end, and sums of
- * the next tile are begun before those of the last become floats. Every call configures the tiles of its thread and
- * releases them. */
+ * the next tile are begun before those of the last become floats. A load waits for an earlier store whose address
+ * differs from its own by 4 KB: sums of a super-block are stored when those before have been read, and of two blocks of
+ * 32 they lie within 4 KB. Every call configures the tiles of its thread and releases them. */
 #if defined __x86_64__
 #include <string.h>
 #include "interleave_x86.h"
@@ -119,7 +120,7 @@ static inline __m512 product(__m512 d, __m512 x, __m512 s, __m512 y)
 
 /* ---- super-blocks ---- */
 
-static inline void multiply(const char *w, const char *x, sums s)
+static inline void multiply(const char *w, const char *x)
 {
 	_tile_zero(HH); _tile_zero(HL); _tile_zero(LH); _tile_zero(LL);
 	for (size_t c = 0; c < BLOCK/COLUMNS*2*TILE; c += 2*TILE) {
@@ -130,6 +131,9 @@ static inline void multiply(const char *w, const char *x, sums s)
 		_tile_dpbssd(LH, XL, WH);
 		_tile_dpbssd(LL, XL, WL);
 	}
+}
+static inline void put(sums s)
+{
 	_tile_stored(HH, s[HH], LINE); _tile_stored(HL, s[HL], LINE);
 	_tile_stored(LH, s[LH], LINE); _tile_stored(LL, s[LL], LINE);
 }
@@ -138,15 +142,16 @@ static inline void settle(const char *w, const char *x, sums s, float *acc, enum
 	const char *mn = w + mul_panel_mn(kind, N), *sum = x + mul_strip_sum(BLOCK, N), *dx = x + mul_strip_d(BLOCK, N);
 	const __m512 d = _mm512_loadu_ps(w + mul_panel_d(kind, N)),
 		m = kind == MUL_256_MIN ? _mm512_loadu_ps(w + mul_panel_m(kind, N)) : d;
+	__m512i minima[8];
+	if (kind == MUL_256_MIN) UNROLL for (size_t j = 0; j < 8; j++) minima[j] = _mm512_loadu_si512(mn + LINE*j);
 	for (size_t t = 0; t < N; t++, acc += N) {
 		const __m512i between = _mm512_add_epi32(sum_at(s, HL, t), sum_at(s, LH, t)),
 			all = joined(joined(sum_at(s, HH, t), between), sum_at(s, LL, t));
 		__m512 y = product(d, spread(dx + 4*t), _mm512_cvtepi32_ps(all), _mm512_loadu_ps(acc));
 		if (kind == MUL_256_MIN) {
 			__m512i a = _mm512_setzero_si512();
-			for (size_t j = 0; j < 8; j++)
-				a = _mm512_dpwssd_epi32(a, _mm512_loadu_si512(mn + LINE*j),
-					_mm512_castps_si512(spread(sum + 4*(j*N + t))));
+			UNROLL for (size_t j = 0; j < 8; j++)
+				a = _mm512_dpwssd_epi32(a, minima[j], _mm512_castps_si512(spread(sum + 4*(j*N + t))));
 			y = product(m, spread(dx + 4*t), _mm512_cvtepi32_ps(a), y);
 		}
 		_mm512_storeu_ps(acc, y);
@@ -157,13 +162,14 @@ _Static_assert((int)MUL_CHUNK == (int)BLOCK, "a panel is one super-block wide");
 static inline void gemm(size_t n_blocks, const char *panel, size_t n_strips, const char *x, size_t strip_bytes,
 	const struct results *y, enum mul_kind kind)
 {
-	_Alignas(64) sums s[2];
+	_Alignas(64) sums s;
 	(void)n_blocks;
 	_tile_loadconfig(&tiles_64);
-	if (n_strips) multiply(panel, x, s[0]);
+	if (n_strips) multiply(panel, x);
 	for (size_t t = 0; t < n_strips; t++, x += strip_bytes) {
-		if (t + 1 < n_strips) multiply(panel, x + strip_bytes, s[(t + 1)%2]);
-		settle(panel, x, s[t%2], mul_results(y, t, N*N), kind);
+		put(s);
+		if (t + 1 < n_strips) multiply(panel, x + strip_bytes);
+		settle(panel, x, s, mul_results(y, t, N*N), kind);
 		mul_results_done(y, t, N, N);
 	}
 	_tile_release();
@@ -205,16 +211,16 @@ static inline void short_gemm(size_t n_blocks, const char *panel, size_t n_strip
 	const struct results *to, enum mul_kind kind)
 {
 	const size_t n = n_blocks*(kind == MUL_16 ? 2 : 1);
-	_Alignas(64) sums s[2];
+	_Alignas(64) sums s;            /* two tiles of one run, two of the next */
 	_tile_loadconfig(kind == MUL_16 ? &tiles_16 : &tiles_32);
 	for (size_t strip = 0; strip < n_strips; strip++, x += strip_bytes) {
 		float *acc = mul_results(to, strip, N*N);
 		__m512 y[N];
 		UNROLL for (size_t t = 0; t < N; t++) y[t] = _mm512_loadu_ps(acc + N*t);
-		short_multiply(run_at(panel, x, 0, kind), s[0]);
+		short_multiply(run_at(panel, x, 0, kind), s);
 		for (size_t i = 0; i < n; i++) {
-			if (i + 1 < n) short_multiply(run_at(panel, x, i + 1, kind), s[(i + 1)%2]);
-			short_settle(run_at(panel, x, i, kind), s[i%2], y, kind);
+			if (i + 1 < n) short_multiply(run_at(panel, x, i + 1, kind), s + 2*((i + 1)%2));
+			short_settle(run_at(panel, x, i, kind), s + 2*(i%2), y, kind);
 		}
 		UNROLL for (size_t t = 0; t < N; t++) _mm512_storeu_ps(acc + N*t, y[t]);
 		mul_results_done(to, strip, N, N);
