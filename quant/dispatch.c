@@ -163,7 +163,8 @@ void quant_mul_cut(const struct quant_mul *m, int n_threads, size_t *tokens, siz
 {
 	enum { LARGE_TASK = 256 << 10 };        /* bytes */
 	const size_t threads = n_threads > 1 ? (size_t)n_threads : 1;
-	const bool few = float_can_multiply(m->type) ? float_few(m->n_tokens) : mul_few(m->n_tokens);
+	const bool few = float_can_multiply(m->type) ? float_few(m->n_tokens) :
+		mul_few(mul_block(mul_kind_of(m->type)), m->n_tokens);
 	const size_t unit = few ? 16 : MUL_OUTPUTS;
 	size_t shares = threads > 1 ? 4*threads : 1;
 	if (few && threads > 1 && m->n_out*m->w_stride/shares > LARGE_TASK) shares *= 4;

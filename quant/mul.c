@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * mul.c - integer products: packs activations, and loops over rows, panels and strips (mul.h has the picture).
  *
- * Up to ROW_TOKENS tokens are row products, by struct row_table. More use panels: the rows of a tile's outputs are
+ * Up to `few` tokens are row products, by struct row_table. More use panels: the rows of a tile's outputs are
  * unpacked a chunk of columns at a time and multiplied with every strip of up to TOKENS tokens before the next panel
  * takes their place. The panels of GROUP outputs follow each other in this way while that chunk of the strips is in L2.
  * Sums stay in the work space until the last chunk is done. Storing a float is exact, and the fmas of an output are in
@@ -13,7 +13,6 @@
 #include "mul.h"
 
 enum {
-	ROW_TOKENS = 8,
 	TOKENS = 528,                   /* a multiple of MUL_TOKENS */
 	GROUP = 128,                    /* outputs whose panels use a chunk of the strips while it is in cache */
 };
@@ -33,11 +32,11 @@ bool mul_rows_to_first_cache = false;
 size_t mul_work_bytes(void) { return sizeof(struct work); }
 
 static const struct panel_table *panel_of(size_t block) { return block == 32 ? mul_panel_32 : mul_panel_256; }
-bool mul_few(size_t n_tokens) { return n_tokens <= ROW_TOKENS; }
+bool mul_few(size_t block, size_t n_tokens) { return n_tokens <= panel_of(block)->few; }
 size_t mul_act_bytes(size_t block, size_t n_tokens, size_t n_in)
 {
 	size_t tokens = panel_of(block)->tokens;
-	if (mul_few(n_tokens)) return n_tokens*mul_row->strip_bytes(block, n_in);
+	if (mul_few(block, n_tokens)) return n_tokens*mul_row->strip_bytes(block, n_in);
 	return size_parts(n_tokens, tokens)*(n_in/block)*mul_strip_bytes(block, tokens);
 }
 /* Where n_in activations of tokens t.. are from column i on, and the distance to the next strip: strips are stored a
@@ -118,7 +117,7 @@ static void pack_strips(size_t block, const float *x, size_t x_stride, size_t n_
 void mul_act_pack(size_t block, const float *x, size_t x_stride, size_t n_tokens, size_t n_in, size_t from, size_t n,
 	char *act)
 {
-	if (!mul_few(n_tokens)) pack_strips(block, x, x_stride, n_tokens, n_in, from, n, act);
+	if (!mul_few(block, n_tokens)) pack_strips(block, x, x_stride, n_tokens, n_in, from, n, act);
 	else
 		for (size_t t = from; t < from + n; t++)
 			mul_row->pack(block, n_in, x + t*x_stride, act + t*mul_row->strip_bytes(block, n_in));
@@ -127,7 +126,7 @@ void mul_act_unpack(size_t block, const char *act, size_t n_tokens, size_t n_in,
 {
 	const size_t tokens = panel_of(block)->tokens, lane = token%tokens;
 	int (*activation)(const char *, size_t, size_t) = panel_of(block)->activation;
-	if (mul_few(n_tokens)) {
+	if (mul_few(block, n_tokens)) {
 		mul_row->unpack(block, n_in, act + token*mul_row->strip_bytes(block, n_in), x);
 		return;
 	}
@@ -264,7 +263,11 @@ static void panels(const struct quant_mul *m, size_t t0, size_t n_t, size_t o0, 
 
 void mul_integers(const struct quant_mul *m, size_t t0, size_t n_t, size_t o0, size_t n_o, void *work)
 {
-	if (mul_few(m->n_tokens)) { mul_row->mul(m, mul_kind_of(m->type), t0, n_t, o0, n_o, work); return; }
+	const enum mul_kind kind = mul_kind_of(m->type);
+	if (mul_few(mul_block(kind), m->n_tokens)) {
+		mul_row->mul(m, kind, t0, n_t, o0, n_o, work);
+		return;
+	}
 	for (size_t t = t0; m->n_in == 0 && t < t0 + n_t; t++) memset(m->y + t*m->y_stride + o0, 0, n_o*sizeof *m->y);
 	for (size_t t = 0; t < n_t; t += TOKENS) panels(m, t0 + t, size_least(n_t - t, TOKENS), o0, n_o, work);
 }

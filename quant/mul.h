@@ -104,6 +104,7 @@ static void name(size_t n_blocks, const char *panel, size_t n_strips, const char
 }
 struct panel_table {
 	size_t outputs, tokens;         /* of a tile */
+	size_t few;                     /* the most tokens for row products, 8 at most */
 	interleave_fn *codes, *activations, *pairs;     /* for a panel, for a strip, for mins and sums */
 	gemm_fn *gemm[MUL_KINDS];
 	/* Integer i of a token in a strip's block; NULL: strips are pairs as in the picture. */
@@ -159,7 +160,7 @@ void mul_integers(const struct quant_mul *m, size_t t0, size_t n_t, size_t o0, s
 size_t mul_work_bytes(void);
 enum mul_kind mul_kind_of(uint32_t type);
 /* Are tokens so few that row products are used, not panels? */
-bool mul_few(size_t n_tokens);
+bool mul_few(size_t block, size_t n_tokens);
 
 static inline size_t mul_block(enum mul_kind k) { return k < MUL_256 ? 32 : 256; }
 static inline int mul_has_m(enum mul_kind k) { return k == MUL_16 || k == MUL_32_MIN || k == MUL_256_MIN; }

@@ -20,7 +20,7 @@
 #include "interleave_x86.h"
 
 #define UNROLL _Pragma("GCC unroll 16")
-enum { N = 16, LINE = 64, TILE = N*LINE, COLUMNS = 64, BLOCK = 256, SHORT = 32, SHORT_TILE = N*SHORT };
+enum { N = 16, FEW = 8, LINE = 64, TILE = N*LINE, COLUMNS = 64, BLOCK = 256, SHORT = 32, SHORT_TILE = N*SHORT };
 /* The tiles of sums, activations, weights: the intrinsics want the digits themselves. Blocks of 32 have the sums HH and
  * LH, of codes in place of high digits, and no WL. */
 #define HH 0
@@ -231,9 +231,9 @@ MUL_GEMM(gemm_16, short_gemm, MUL_16)
 MUL_GEMM(gemm_32, short_gemm, MUL_32)
 MUL_GEMM(gemm_32_min, short_gemm, MUL_32_MIN)
 
-const struct panel_table quant_panel_amx = { N, N, weights, activations, interleave, { [MUL_256] = gemm_256,
+const struct panel_table quant_panel_amx = { N, N, FEW, weights, activations, interleave, { [MUL_256] = gemm_256,
 	[MUL_256_MIN] = gemm_256_min }, activation, NULL, false, quant_fill_amx };
-const struct panel_table quant_panel_amx_32 = { N, N, codes, short_activations, interleave, { gemm_16, gemm_32,
+const struct panel_table quant_panel_amx_32 = { N, N, FEW, codes, short_activations, interleave, { gemm_16, gemm_32,
 	gemm_32_min }, short_activation, NULL, false, quant_fill_amx };
 #else
 typedef int isa_none;

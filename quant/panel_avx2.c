@@ -4,7 +4,7 @@
 #include "tile_256.h"
 #define FILL quant_fill_avx2
 #define PANEL_TABLE quant_panel_avx2
-enum { VECTORS = 4, TILE_TOKENS = 2 };
+enum { VECTORS = 4, TILE_TOKENS = 2, FEW = 5 };
 #define CROSSED 4
 /* The empty statement keeps the compiler from putting the additions off, for which it would need more registers than
  * there are. */

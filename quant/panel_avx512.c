@@ -3,7 +3,7 @@
 #if defined __x86_64__
 #include "tile_512_vnni.h"
 #define PANEL_TABLE quant_panel_avx512
-enum { TILE_TOKENS = 12 };
+enum { TILE_TOKENS = 12, FEW = 8 };
 #define SHORT_TABLE quant_panel_avx512_32
 #include "tile.h"
 #else

@@ -3,7 +3,7 @@
 #if defined __x86_64__
 #include "tile_512.h"
 #define PANEL_TABLE quant_panel_avx512bw
-enum { TILE_TOKENS = 12 };
+enum { TILE_TOKENS = 12, FEW = 6 };
 #define SHORT_TABLE quant_panel_avx512bw_32
 /* The empty statement keeps the compiler from putting the additions off. */
 static inline vi i_madd(vi a, vi u, vi v)

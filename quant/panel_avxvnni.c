@@ -4,7 +4,7 @@
 #include "tile_256.h"
 #define FILL quant_fill_avxvnni
 #define PANEL_TABLE quant_panel_avxvnni
-enum { VECTORS = 2, TILE_TOKENS = 6 };
+enum { VECTORS = 2, TILE_TOKENS = 6, FEW = 8 };
 /* The empty statement keeps the compiler from copying sums between registers. */
 static inline vi i_madd(vi a, vi u, vi v)
 {

@@ -9,7 +9,7 @@
 typedef struct { int32x4_t low, high; } vi;
 typedef int16x8_t vw;
 typedef float32x4_t vf;
-enum { LANES = 4, VECTORS = 2, TILE_TOKENS = 6 };
+enum { LANES = 4, VECTORS = 2, TILE_TOKENS = 6, FEW = 8 };
 static inline vi i_zero(void) { return (vi){ vdupq_n_s32(0), vdupq_n_s32(0) }; }
 static inline vw i_load(const void *p) { return vreinterpretq_s16_s32(vld1q_s32(p)); }
 static inline vw i_spread(const void *p) { return vreinterpretq_s16_s32(vld1q_dup_s32(p)); }

@@ -3,7 +3,7 @@
 #if defined __x86_64__
 #include "tile_512_vnni.h"
 #define PANEL_TABLE quant_panel_zen4
-enum { TILE_TOKENS = 8 };
+enum { TILE_TOKENS = 8, FEW = 8 };
 #define SHORT_TABLE quant_panel_zen4_32
 #define CROSSED 3
 #include "tile.h"

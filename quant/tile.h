@@ -5,8 +5,8 @@
  * A tile is VECTORS registers of LANES outputs times TILE_TOKENS tokens. Its integer sums stay in registers over a run
  * of columns that share a scale; its floats are in acc. Each pair of columns costs VECTORS loads of weights and
  * TILE_TOKENS broadcasts of activations. The sums of a run are put aside and settled during the next run, a token after
- * each step, as the two keep different parts of a core busy. An instance gives LANES, VECTORS, TILE_TOKENS, FILL (the
- * panel_table's fill), interleave() and
+ * each step, as the two keep different parts of a core busy. An instance gives LANES, VECTORS, TILE_TOKENS, FEW and
+ * FILL (few and fill of the panel_table), interleave() and
  *   vi, vw, vf                  registers of sums, of pairs, of float
  *   i_zero() i_load(p) i_spread(p)      pairs; one for all lanes
  *   i_madd(a, u, v)             a += both products of a pair of int16
@@ -141,13 +141,13 @@ ALWAYS void gemm(size_t n_blocks, const char *panel, size_t n_strips, const char
 MUL_GEMM(gemm_256, gemm, MUL_256)
 MUL_GEMM(gemm_256_min, gemm, MUL_256_MIN)
 #ifdef SHORT_TABLE
-const struct panel_table PANEL_TABLE = { OUTPUTS, TILE_TOKENS, interleave, interleave, interleave,
+const struct panel_table PANEL_TABLE = { OUTPUTS, TILE_TOKENS, FEW, interleave, interleave, interleave,
 	{ [MUL_256] = gemm_256, [MUL_256_MIN] = gemm_256_min }, NULL, OWN_OF_STRIP, true, FILL };
 #include "tile_short.h"
 #else
 MUL_GEMM(gemm_16, gemm, MUL_16)
 MUL_GEMM(gemm_32, gemm, MUL_32)
 MUL_GEMM(gemm_32_min, gemm, MUL_32_MIN)
-const struct panel_table PANEL_TABLE = { OUTPUTS, TILE_TOKENS, interleave, interleave, interleave,
+const struct panel_table PANEL_TABLE = { OUTPUTS, TILE_TOKENS, FEW, interleave, interleave, interleave,
 	{ gemm_16, gemm_32, gemm_32_min, gemm_256, gemm_256_min }, NULL, OWN_OF_STRIP, true, FILL };
 #endif

@@ -20,7 +20,7 @@
 
 #define UNROLL _Pragma("GCC unroll 8")
 #define ALWAYS static inline __attribute__((always_inline))
-enum { OUTPUTS = 8, TOKENS = 6, PART = 4, ACROSS = PART/2, DOWN = TOKENS/2, STEP = 8 };
+enum { OUTPUTS = 8, TOKENS = 6, PART = 4, ACROSS = PART/2, DOWN = TOKENS/2, STEP = 8, FEW = 8 };
 
 /* ---- digits ---- */
 
@@ -135,5 +135,5 @@ ALWAYS void gemm(size_t n_blocks, const char *panel, size_t n_strips, const char
 MUL_GEMM(gemm_16, gemm, MUL_16)
 MUL_GEMM(gemm_32, gemm, MUL_32)
 MUL_GEMM(gemm_32_min, gemm, MUL_32_MIN)
-const struct panel_table BYTES_TABLE = { OUTPUTS, TOKENS, codes, digits, interleave, { gemm_16, gemm_32, gemm_32_min },
-	activation, NULL };
+const struct panel_table BYTES_TABLE = { OUTPUTS, TOKENS, FEW, codes, digits, interleave,
+	{ gemm_16, gemm_32, gemm_32_min }, activation, NULL };

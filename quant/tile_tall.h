@@ -138,5 +138,5 @@ MUL_GEMM(gemm_32, gemm, MUL_32)
 MUL_GEMM(gemm_32_min, gemm, MUL_32_MIN)
 MUL_GEMM(gemm_256, gemm, MUL_256)
 MUL_GEMM(gemm_256_min, gemm, MUL_256_MIN)
-const struct panel_table PANEL_TABLE = { OUTPUTS, TILE_TOKENS, interleave, interleave_2, interleave,
+const struct panel_table PANEL_TABLE = { OUTPUTS, TILE_TOKENS, FEW, interleave, interleave_2, interleave,
 	{ gemm_16, gemm_32, gemm_32_min, gemm_256, gemm_256_min }, NULL, OWN_OF_STRIP, true, FILL };

@@ -160,13 +160,14 @@ static void multiply(const struct ggu_type_info *t, const char *isa, size_t n_to
 static void check_widened(const struct ggu_type_info *t, const char *isa)
 {
 	quant_select(isa, NULL);
+	const enum mul_kind kind = mul_kind_of(t->id);
+	const size_t few = (mul_block(kind) == 32 ? mul_panel_32 : mul_panel_256)->few;
 	kt_name("%s %s multiplies rows by unpacking alone", t->name, isa);
 	for (int i = 0; i < KT_BLOCKS*KT_FLOATS && !kt_failed(); i++) {
-		struct product p = product_new(t, 1 + kt_below(8), 1 + kt_below(9),
+		struct product p = product_new(t, 1 + kt_below(few), 1 + kt_below(9),
 			t->block_weights*(1 + kt_below(20)));
 		const struct quant_mul m = { t->id, p.n_tokens, p.n_out, p.n_in, p.w, p.w_stride, p.act, p.y,
 			p.y_stride };
-		const enum mul_kind kind = mul_kind_of(t->id);
 		size_t at;
 		for (size_t o = 0; o < p.n_out; o++)
 			kt_fill_blocks(t, p.w + o*p.w_stride, p.n_in/t->block_weights, (enum kt_blocks)(i/KT_FLOATS));
