@@ -12,10 +12,6 @@ typedef __m256i isum;
 
 INLINE c64 c_load(const void *p) { return (c64){ y_load(p), y_load((const char *)p + 32) }; }
 INLINE c64 c_four_times(const void *p) { return (c64){ y_twice(p), y_twice(p) }; }
-INLINE __m256i y_two(const char *p, const char *q)
-{
-	return _mm256_set_m128i(_mm_loadu_si128((const void *)q), _mm_loadu_si128((const void *)p));
-}
 /* 32 bytes at p, 32 at q, in ORDER_EIGHTS */
 INLINE c64 y_eights(__m256i a, __m256i b) { return (c64){ _mm256_unpacklo_epi64(a, b), _mm256_unpackhi_epi64(a, b) }; }
 INLINE c64 c_both(const void *p, const void *q) { return y_eights(y_load(p), y_load(q)); }
@@ -224,16 +220,9 @@ typedef __m256i vi;                     /* a lane for each row */
 /* Loads sixteen bytes of each row, as four integers. */
 INLINE void v_four(const struct rows *w, int at, vi *to)
 {
-	vi a[4], b[4];
+	vi a[4];
 	UNROLL for (size_t k = 0; k < 4; k++) a[k] = y_two(row(w, k, at), row(w, k + 4, at));
-	b[0] = _mm256_unpacklo_epi32(a[0], a[1]);
-	b[1] = _mm256_unpackhi_epi32(a[0], a[1]);
-	b[2] = _mm256_unpacklo_epi32(a[2], a[3]);
-	b[3] = _mm256_unpackhi_epi32(a[2], a[3]);
-	to[0] = _mm256_unpacklo_epi64(b[0], b[2]);
-	to[1] = _mm256_unpackhi_epi64(b[0], b[2]);
-	to[2] = _mm256_unpacklo_epi64(b[1], b[3]);
-	to[3] = _mm256_unpackhi_epi64(b[1], b[3]);
+	y_turn(a, to);
 }
 /* Loads four bytes of each row. */
 INLINE vi v_one(const struct rows *w, int at)

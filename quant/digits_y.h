@@ -1,11 +1,29 @@
 /* SPDX-License-Identifier: MIT
- * digits_y.h - private to quant/: the words for one register of 32 bytes that row products by digits and those with
- * code books share. digits_y_avx2.h and digits_y_avxvnni.h include it and define i_madd. */
+ * digits_y.h - private to quant/: the words for one register of 32 bytes that row products by digits, those with
+ * code books and the filling of panels share. digits_y_avx2.h and digits_y_avxvnni.h include it and define i_madd. */
 #include <immintrin.h>
 
 #define INLINE static inline __attribute__((always_inline))
 INLINE __m256i y_load(const void *p) { return _mm256_loadu_si256(p); }
 INLINE __m256i y_twice(const void *p) { return _mm256_broadcastsi128_si256(_mm_loadu_si128(p)); }
+INLINE __m256i y_two(const char *p, const char *q)
+{
+	return _mm256_set_m128i(_mm_loadu_si128((const void *)q), _mm_loadu_si128((const void *)p));
+}
 INLINE __m256i y_bytes(int n) { return _mm256_set1_epi8((char)n); }
 /* a += pairs of products of 16 int16 */
 INLINE __m256i i_madd(__m256i a, __m256i u, __m256i v);
+/* a[k] holds four integers of row k in its lower half and four of row k + 4 in its upper one; to[i] gets the i-th of
+ * each of the eight rows, in order. */
+INLINE void y_turn(const __m256i a[4], __m256i to[4])
+{
+	__m256i b[4];
+	b[0] = _mm256_unpacklo_epi32(a[0], a[1]);
+	b[1] = _mm256_unpackhi_epi32(a[0], a[1]);
+	b[2] = _mm256_unpacklo_epi32(a[2], a[3]);
+	b[3] = _mm256_unpackhi_epi32(a[2], a[3]);
+	to[0] = _mm256_unpacklo_epi64(b[0], b[2]);
+	to[1] = _mm256_unpackhi_epi64(b[0], b[2]);
+	to[2] = _mm256_unpacklo_epi64(b[1], b[3]);
+	to[3] = _mm256_unpackhi_epi64(b[1], b[3]);
+}

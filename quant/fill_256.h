@@ -23,26 +23,15 @@ struct eight { const char *row[8]; };
 
 /* ---- rows to lanes ---- */
 
-INLINE __m256i y_two(const char *p, const char *q)
-{
-	return _mm256_set_m128i(_mm_loadu_si128((const void *)q), _mm_loadu_si128((const void *)p));
-}
 /* Turns sixteen bytes of each row, or the fourteen after the first two, into registers of four bytes of each row. */
 INLINE void turn_from(const struct eight *w, size_t at, bool behind_two, __m256i to[4])
 {
-	__m256i a[4], b[4];
+	__m256i a[4];
 	UNROLL for (int k = 0; k < 4; k++) {
 		a[k] = y_two(w->row[k] + at, w->row[k + 4] + at);
 		if (behind_two) a[k] = _mm256_srli_si256(a[k], 2);
 	}
-	b[0] = _mm256_unpacklo_epi32(a[0], a[1]);
-	b[1] = _mm256_unpackhi_epi32(a[0], a[1]);
-	b[2] = _mm256_unpacklo_epi32(a[2], a[3]);
-	b[3] = _mm256_unpackhi_epi32(a[2], a[3]);
-	to[0] = _mm256_unpacklo_epi64(b[0], b[2]);
-	to[1] = _mm256_unpackhi_epi64(b[0], b[2]);
-	to[2] = _mm256_unpacklo_epi64(b[1], b[3]);
-	to[3] = _mm256_unpackhi_epi64(b[1], b[3]);
+	y_turn(a, to);
 }
 INLINE void turn(const struct eight *w, size_t at, __m256i to[4]) { turn_from(w, at, false, to); }
 /* Four bytes of each row */
