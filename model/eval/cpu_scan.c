@@ -5,6 +5,7 @@
 #include "cpu_internal.h"
 
 enum { CHANNELS = 64 };
+_Static_assert((int)CONV_MAX_WIDTH <= (int)SCAN_MAX_WIDTH, "convolutions that operators accept");
 
 /* Tasks are blocks of CHANNELS of n channels, sequence by sequence. */
 struct blocks { struct run *r; const void *what; size_t n; };
