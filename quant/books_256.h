@@ -15,13 +15,17 @@
 #define UNROLL _Pragma("GCC unroll 16")
 enum { ROWS = 8 };                      /* side by side, as in digits_256.h */
 enum { SIGNED = 64 };                   /* bias of codes with signs, which are below it */
-enum { REGISTERS = 10 };
+enum { REGISTERS = 8 };
 /* For each order of columns: registers, and groups of them with their own scales, one group after another */
-enum { N_fours = 8, GROUPS_fours = 2, N_twos = 8, GROUPS_twos = 4, N_threes = 8, GROUPS_threes = 1, N_tq1_0 = 10,
-	GROUPS_tq1_0 = 1, N_tq2_0 = 8, GROUPS_tq2_0 = 1, N_deltas = N_fours, GROUPS_deltas = GROUPS_fours };
+enum { N_fours = 8, GROUPS_fours = 2, N_twos = 8, GROUPS_twos = 4, N_threes = 8, GROUPS_threes = 1,
+	N_deltas = N_fours, GROUPS_deltas = GROUPS_fours };
+/* Of ternary types: c[0] and c[1], a block's bytes */
 struct planes { __m256i c[REGISTERS], sc[4]; };
-/* start: minus what the bias adds, for each group */
-struct turned { __m256i high[REGISTERS], low[REGISTERS], start_high[4], start_low[4]; };
+/* start: minus what the bias adds, for each group; of ternary types: of all, in `start` alone, and no digits */
+struct turned {
+	__m256i high[REGISTERS], low[REGISTERS], start_high[4], start_low[4], start;
+	const struct strip256 *from;
+};
 /* For a block: numbers of words; a bit for each sign */
 struct prepared { _Alignas(32) uint16_t k[64]; uint8_t signs[32]; };
 
@@ -300,37 +304,17 @@ INLINE void nothing(const char *w, size_t stride, size_t n, struct prepared *to)
 INLINE struct planes tq2_0_planes(const void *block, const struct prepared *none)
 {
 	const struct tq2_0 *b = block;
-	struct planes p = { .sc = { y_words(1) } };
 	(void)none;
-	UNROLL for (int h = 0; h < 2; h++) {
-		__m256i q = y_load(b->qs + 32*h);
-		UNROLL for (int k = 0; k < 4; k++) p.c[4*h + k] = y_and(_mm256_srli_epi16(q, 2*k), y_bytes(3));
-	}
-	return p;
-}
-/* The first digits of fractions of 256, 3*a/256: averages come to 64 for a from 86 on, to 128 from 171 on. */
-INLINE __m256i first_digits(__m256i a)
-{
-	const __m256i none = _mm256_setzero_si256();
-	a = _mm256_subs_epu8(a, y_bytes(1));
-	a = _mm256_avg_epu8(a, _mm256_avg_epu8(a, none));
-	return y_and(_mm256_srli_epi16(a, 6), y_bytes(3));
+	return (struct planes){ .c = { y_load(b->qs), y_load(b->qs + 32) } };
 }
 #define tq1_0_prepare nothing
+/* 32 bytes, and 16 and 4 and none */
 INLINE struct planes tq1_0_planes(const void *block, const struct prepared *none)
 {
 	const struct tq1_0 *b = block;
-	__m256i x = y_load(b->qs),
-		y = _mm256_set_m128i(_mm_loadu_si32(b->qh), _mm_loadu_si128((const void *)(b->qs + 32)));
-	struct planes p = { .sc = { y_words(1) } };
 	(void)none;
-	UNROLL for (int k = 0; k < 5; k++) {
-		p.c[k] = first_digits(x);
-		p.c[5 + k] = first_digits(y);
-		x = _mm256_add_epi8(x, _mm256_add_epi8(x, x));
-		y = _mm256_add_epi8(y, _mm256_add_epi8(y, y));
-	}
-	return p;
+	return (struct planes){ .c = { y_load(b->qs),
+		_mm256_set_m128i(_mm_loadu_si32(b->qh), _mm_loadu_si128((const void *)(b->qs + 32))) } };
 }
 
 /* ---- activations in the same order ---- */
@@ -407,30 +391,14 @@ INLINE void turn_threes(const struct strip256 *x, int bias, struct turned *t)
 	turn_halves(x->in[ORDER_PLAIN].low, t->low);
 	starts(N_threes, GROUPS_threes, bias, t);
 }
-INLINE void turn_tq2_0(const struct strip256 *x, int bias, struct turned *t)
+INLINE void turn_ternary(const struct strip256 *x, int bias, struct turned *t)
 {
-	UNROLL for (int k = 0; k < 8; k++) {
-		t->high[k] = y_load(x->in[ORDER_PLAIN].high + 32*k);
-		t->low[k] = y_load(x->in[ORDER_PLAIN].low + 32*k);
-	}
-	starts(N_tq2_0, GROUPS_tq2_0, bias, t);
+	const __m256i sum = _mm256_srai_epi32(_mm256_load_si256((const void *)x->sum128), 7);
+	t->start = _mm256_mullo_epi32(sum, _mm256_set1_epi32(-bias));
+	t->from = x;
 }
-/* 16 columns, then 4, then nothing */
-INLINE __m256i tq1_second(const int8_t *x, int k)
-{
-	__m128i four = k < 4 ? _mm_loadu_si32(x + 240 + 4*k) : _mm_setzero_si128();
-	return _mm256_set_m128i(four, _mm_loadu_si128((const void *)(x + 160 + 16*k)));
-}
-INLINE void turn_tq1_0(const struct strip256 *x, int bias, struct turned *t)
-{
-	UNROLL for (int k = 0; k < 5; k++) {
-		t->high[k] = y_load(x->in[ORDER_PLAIN].high + 32*k);
-		t->low[k] = y_load(x->in[ORDER_PLAIN].low + 32*k);
-		t->high[5 + k] = tq1_second(x->in[ORDER_PLAIN].high, k);
-		t->low[5 + k] = tq1_second(x->in[ORDER_PLAIN].low, k);
-	}
-	starts(N_tq1_0, GROUPS_tq1_0, bias, t);
-}
+#define turn_tq1_0 turn_ternary
+#define turn_tq2_0 turn_ternary
 
 /* ---- products ---- */
 
@@ -443,4 +411,44 @@ INLINE __m256i planes_sum(int n, int groups, const struct planes *c, const struc
 		low = i_madd(low, products(t->start_low[g], n, c->c + g*n, t->low + g*n), c->sc[g]);
 	}
 	return _mm256_add_epi32(_mm256_slli_epi32(high, 6), low);
+}
+/* Adds products with codes of TQ2_0 at even places of their bytes, and at odd ones, four times as large, which saves
+ * shifts. The sums are of 16 bits. */
+INLINE void quarters(__m256i q, const int8_t *x, __m256i *even, __m256i *odd)
+{
+	const __m256i right = _mm256_srli_epi16(q, 4), c[2] = { y_and(q, y_bytes(3)), y_and(right, y_bytes(3)) },
+		d[2] = { y_and(q, y_bytes(12)), y_and(right, y_bytes(12)) };
+	UNROLL for (int i = 0; i < 2; i++) {
+		*even = _mm256_add_epi16(*even, _mm256_maddubs_epi16(c[i], y_load(x + 64*i)));
+		*odd = _mm256_add_epi16(*odd, _mm256_maddubs_epi16(d[i], y_load(x + 64*i + 32)));
+	}
+}
+INLINE __m256i quarters_sum(const struct planes *c, const int8_t *x)
+{
+	__m256i even = _mm256_setzero_si256(), odd = even;
+	quarters(c->c[0], x, &even, &odd);
+	quarters(c->c[1], x + 128, &even, &odd);
+	return _mm256_add_epi16(even, _mm256_srai_epi16(odd, 2));
+}
+INLINE __m256i tq2_0_sum(const struct planes *c, const struct turned *t)
+{
+	const struct digits *x = t->from->in + ORDER_PLAIN;
+	return i_madd(i_madd(t->start, quarters_sum(c, x->high), y_words(64)), quarters_sum(c, x->low), y_words(1));
+}
+/* A byte a of TQ1_0 is a fraction of 256. Its first k digits of base 3 are the integer a*3^k/256, rounded down, which
+ * is the upper half of 256*a times 3^k. A code is a difference, c[k] = first[k + 1] - 3*first[k], of two of them, so
+ * the sum of c[k]*x[k] is that of first[k + 1]*(x[k] - 3*x[k + 1]), whose second factor the strip has. */
+INLINE __m256i tq1_0_sum(const struct planes *c, const struct turned *t)
+{
+	static const int16_t power[5] = { 3, 9, 27, 81, 243 };
+	__m256i s[2] = { t->start, _mm256_setzero_si256() };
+	UNROLL for (int i = 0; i < 2; i++) {
+		const __m256i even = _mm256_slli_epi16(c->c[i], 8), odd = y_and(c->c[i], y_words(0xff00));
+		UNROLL for (int k = 0; k < 5; k++) {
+			const int16_t *x = t->from->thirds[k] + 32*i;
+			s[0] = i_madd(s[0], _mm256_mulhi_epu16(even, y_words(power[k])), y_load(x));
+			s[1] = i_madd(s[1], _mm256_mulhi_epu16(odd, y_words(power[k])), y_load(x + 16));
+		}
+	}
+	return _mm256_add_epi32(s[0], s[1]);
 }

@@ -9,6 +9,7 @@
  *   turn_ORDER(strip, bias, t)      makes the digits for it
  *   N_ORDER, GROUPS_ORDER   the number of planes; the groups for planes_sum
  *   planes_sum(n, groups, c, t)     eight lanes that add up to a block's sum
+ *   tq1_0_sum(c, t), tq2_0_sum(c, t)        the same of the ternary types
  *
  * The codes at the same place of their bytes, or of the words of a code book, are a plane. The columns in a lane of a
  * plane have the same scale, so the planes' products are added up before they are scaled. */
@@ -17,9 +18,10 @@
 typedef void prepare_fn(const char *w, size_t stride, size_t n, struct prepared *to);
 typedef struct planes planes_fn(const void *block, const struct prepared *from);
 typedef void turn_fn(const struct strip256 *x, int bias, struct turned *t);
+typedef __m256i sum_fn(const struct planes *c, const struct turned *t);
 struct book {
 	size_t bytes;
-	int planes, groups, bias;
+	int bias;
 	size_t at_d;
 	uint16_t (*half_of)(const void *);      /* d, if it is stored in pieces; or NULL */
 };
@@ -44,7 +46,7 @@ INLINE void fetch(const char *later, const char *soon, size_t bytes, int far)
 	}
 }
 INLINE void books(int n_tokens, const struct digits_part *p, struct digit_sums *to, struct book like, turn_fn *turn,
-	prepare_fn *prepare, planes_fn *unpack)
+	prepare_fn *prepare, planes_fn *unpack, sum_fn *sum)
 {
 	const int far = p->w_stride*ROWS > NEAR_BYTES;
 	for (size_t b = 0; b < p->n; b++) {
@@ -60,18 +62,26 @@ INLINE void books(int n_tokens, const struct digits_part *p, struct digit_sums *
 			fetch(next, w + 2*like.bytes, like.bytes, far);
 			UNROLL for (int t = 0; t < n_tokens; t++)
 				_mm256_store_si256((void *)(to->s + t*(DIGITS_SUMS/n_tokens) + 8*at),
-					planes_sum(like.planes, like.groups, &c, x + t));
+					sum(&c, x + t));
 			if (like.half_of) to->d.half[at] = like.half_of(w);
 			else memcpy(to->d.half + at, w + like.at_d, 2);
 		}
 	}
 }
 
+/* A block's sum, with the planes in one of the orders */
+#define SUM_OF(order) \
+INLINE __m256i order##_sum(const struct planes *c, const struct turned *t) \
+{ return planes_sum(N_##order, GROUPS_##order, c, t); }
+SUM_OF(fours)
+SUM_OF(twos)
+SUM_OF(threes)
+SUM_OF(deltas)
 /* Functions for 1, 2 and 4 tokens */
 #define BOOKS(name, n, order, ...) \
 static void name##_##n(const struct digits_part *p, struct digit_sums *to) \
-{ books(n, p, to, (struct book){ sizeof(struct name), N_##order, GROUPS_##order, __VA_ARGS__ }, turn_##order, \
-	name##_prepare, name##_planes); }
+{ books(n, p, to, (struct book){ sizeof(struct name), __VA_ARGS__ }, turn_##order, name##_prepare, \
+	name##_planes, order##_sum); }
 #define BOOK(name, ...) BOOKS(name, 1, __VA_ARGS__) BOOKS(name, 2, __VA_ARGS__) BOOKS(name, 4, __VA_ARGS__)
 #define D_OF(name) offsetof(struct name, d), NULL
 BOOK(iq2_xxs, fours, SIGNED, D_OF(iq2_xxs))

@@ -6,6 +6,7 @@
  * lanes are rows, and settled. A chunk takes 25 cycles besides its sums, which favours large chunks. But nothing is
  * prefetched while sums are settled, so chunks of blocks of 32, which have many sums, are smaller. */
 #if defined __x86_64__
+#include <immintrin.h>
 #include <math.h>
 #include <string.h>
 #include "digits.h"
@@ -54,6 +55,32 @@ static void take_lanes(const struct digits *from, struct digits *to)
 		memcpy(to->low + 4*i, from->low + at, 4);
 	}
 }
+/* The even columns of 16, then the odd ones */
+static __m256i apart(const int16_t *q)
+{
+	const __m256i at = _mm256_broadcastsi128_si256(_mm_setr_epi8(0, 1, 4, 5, 8, 9, 12, 13, 2, 3, 6, 7, 10, 11, 14,
+		15));
+	return _mm256_permute4x64_epi64(_mm256_shuffle_epi8(_mm256_loadu_si256((const void *)q), at), 0xd8);
+}
+/* x[k] - 3*x[k + 1], where x[k] is multiplied by the k-th digits of the bytes of a block of TQ1_0: 32 bytes, then 16,
+ * 4 with one digit less, and none. The even ones of 32 come first. */
+static void take_thirds(const int16_t *q, int16_t (*to)[64])
+{
+	int16_t x[6][64] = { 0 };
+	for (size_t k = 0; k < 5; k++) {
+		memcpy(x[k], q + 32*k, 64);
+		memcpy(x[k] + 32, q + 160 + 16*k, 32);
+		if (k < 4) memcpy(x[k] + 48, q + 240 + 4*k, 8);
+	}
+	for (size_t k = 0; k < 5; k++) {
+		for (size_t i = 0; i < 64; i++) x[k][i] = (int16_t)(x[k][i] - 3*x[k + 1][i]);
+		for (size_t i = 0; i < 64; i += 32) {
+			const __m256i a = apart(x[k] + i), b = apart(x[k] + i + 16);
+			_mm256_store_si256((void *)(to[k] + i), _mm256_permute2x128_si256(a, b, 0x20));
+			_mm256_store_si256((void *)(to[k] + i + 16), _mm256_permute2x128_si256(a, b, 0x31));
+		}
+	}
+}
 static void pack256(const struct narrow *q, struct strip256 *s)
 {
 	static const uint8_t fourths[16] = { 0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15 },
@@ -67,6 +94,7 @@ static void pack256(const struct narrow *q, struct strip256 *s)
 	take(s->in, halves, s->in + ORDER_HALVES);
 	take_eights(s->in + ORDER_HALVES, s->in + ORDER_EIGHTS);
 	take_lanes(s->in + ORDER_HALVES, s->in + ORDER_LANES);
+	take_thirds(q->q, s->thirds);
 	memcpy(s->sum, q->sum, sizeof s->sum);
 	digits_of(q->sum, 16, 8, s->sum_high, s->sum_low);
 	for (size_t i = 0; i < 8; i++) {
