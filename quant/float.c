@@ -149,7 +149,7 @@ static void at_once(const struct quant_mul *m, size_t t, size_t n_t, size_t o, s
 	size_t width = quant_float_table->outputs, tokens = quant_float_table->tokens,
 		next = t + tokens < m->n_tokens ? t + tokens : t;
 	for (size_t r = 0; r*width < n_o; r++) {
-		const struct float_phases all = { m->n_in, tile_of(k, r), strip_of(m, t, 0, 0), PHASE,
+		const struct float_phases all = { m->n_in, n_t, tile_of(k, r), strip_of(m, t, 0, 0), PHASE,
 			phase_floats(m->n_in) };
 		quant_float_table->gemm_all(&all, (r + 1)*width < n_o ? all.strip : strip_of(m, next, 0, 0), sums);
 		put(m, t, n_t, o + r*width, n_o - r*width, sums);
@@ -165,7 +165,7 @@ static void by_chunks(const struct quant_mul *m, size_t t0, size_t n_t, size_t o
 		make_panel(m, o, n_o, i, n, k);
 		for (size_t l = 0; l < FLOAT_LANES; l++)
 			for (size_t j = 0; j < all; j++)
-				quant_float_table->gemm(n/FLOAT_LANES + (l < n%FLOAT_LANES),
+				quant_float_table->gemm(n_t - j/tiles*tokens, n/FLOAT_LANES + (l < n%FLOAT_LANES),
 					tile_of(k, j%tiles) + l*PHASE, strip_of(m, t0 + j/tiles*tokens, l, i),
 					j + tiles < all ? strip_of(m, t0 + (j/tiles + 1)*tokens, l, i) :
 						strip_of(m, t0, (l + 1)%FLOAT_LANES, i),

@@ -47,9 +47,10 @@ typedef void float_rows_fn(size_t n_out, size_t n_in, const char *w, size_t w_st
  * begin with the last rows. */
 typedef void float_turn_fn(const char *rows, size_t stride, size_t n_rows, size_t n, size_t width, size_t phase,
 	float *to);
-/* n columns of a panel, one tile wide, and of a strip; _phase: floats from one phase to the next */
+/* n columns of a panel, one tile wide, and of a strip, of which only the first tokens are wanted; _phase: floats from
+ * one phase to the next */
 struct float_phases {
-	size_t n;
+	size_t n, tokens;
 	const float *panel, *strip;
 	size_t panel_phase, strip_phase;
 };
@@ -61,9 +62,11 @@ struct float_table {
 	float_decode_fn *decode[FLOAT_TYPES];
 	float_rows_fn *rows[FLOAT_TYPES];
 	float_turn_fn *turn[FLOAT_TYPES];
-	/* Sets acc[token][output] to (begin), or increases it by, n lines of a phase of a panel times those of a strip.
-	 * next: the strip of the next call, which is too far away for the core to predict */
-	void (*gemm)(size_t n, const float *panel, const float *strip, const float *next, float *acc, bool begin);
+	/* Sets acc[token][output] to (begin), or increases it by, n lines of a phase of a panel times those of a strip,
+	 * whose tokens after the first `tokens` may be left out or become 0. next: the strip of the next call, which is
+	 * too far away for the core to predict */
+	void (*gemm)(size_t tokens, size_t n, const float *panel, const float *strip, const float *next, float *acc,
+		bool begin);
 	/* sums[token][output] becomes the tree over all phases; it has room for a tile of each phase. */
 	void (*gemm_all)(const struct float_phases *o, const float *next, float *sums);
 	/* sums[0..n - 1] become the tree over sixteen such arrays, `stride` floats apart; n is a multiple of 16 */

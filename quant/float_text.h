@@ -140,6 +140,9 @@ INLINE void rows(enum float_type type, size_t n_out, size_t n_in, const char *w,
 
 /* ---- the tile: lanes are outputs ---- */
 
+/* A strip is computed in shares, and those without a token are left out. */
+enum { SHARE = TOKENS/TOGETHER, TILE = TOKENS*OUTPUTS };
+
 /* A line of a phase, added to the sums of `tokens` tokens */
 INLINE void line(int tokens, const float *panel, const float *strip, rf *a)
 {
@@ -150,22 +153,28 @@ INLINE void line(int tokens, const float *panel, const float *strip, rf *a)
 		UNROLL for (int c = 0; c < WIDE; c++) a[t*WIDE + c] = r_fma(w[c], x, a[t*WIDE + c]);
 	}
 }
-static void gemm(size_t n, const float *panel, const float *strip, const float *next, float *acc, bool begin)
+INLINE void gemm_of(int tokens, size_t n, const float *panel, const float *strip, const float *next, float *acc,
+	bool begin)
 {
 	rf a[TOKENS*WIDE], zero = { 0 };
-	if (begin) UNROLL for (int k = 0; k < TOKENS*WIDE; k++) a[k] = zero;
-	else UNROLL for (int k = 0; k < TOKENS*WIDE; k++) a[k] = r_floats(acc + k*REG);
+	UNROLL for (int k = 0; k < tokens*WIDE; k++) a[k] = begin ? zero : r_floats(acc + k*REG);
 	for (; n; n--, panel += OUTPUTS, strip += TOKENS, next += TOKENS) {
 		__builtin_prefetch(next);
-		line(TOKENS, panel, strip, a);
+		line(tokens, panel, strip, a);
 	}
-	UNROLL for (int k = 0; k < TOKENS*WIDE; k++) r_put(acc + k*REG, a[k]);
+	UNROLL for (int k = 0; k < tokens*WIDE; k++) r_put(acc + k*REG, a[k]);
+	if (begin) UNROLL for (int k = tokens*WIDE; k < TOKENS*WIDE; k++) r_put(acc + k*REG, zero);
+}
+static void gemm(size_t tokens, size_t n, const float *panel, const float *strip, const float *next, float *acc,
+	bool begin)
+{
+	if (tokens > SHARE) gemm_of(TOKENS, n, panel, strip, next, acc, begin);
+	else gemm_of(SHARE, n, panel, strip, next, acc, begin);
 }
 
 /* The order of phases. With it the tree over them is a stack, whose two upper sums become one whenever they have the
  * same height; it stays in the first cache. */
 static const size_t order[FLOAT_LANES] = { 0, 8, 4, 12, 2, 10, 6, 14, 1, 9, 5, 13, 3, 11, 7, 15 };
-enum { SHARE = TOKENS/TOGETHER, TILE = TOKENS*OUTPUTS };
 /* The sum of the TOGETHER phases from place `at` of the order on, for SHARE tokens from `first` on, plus those in the
  * `merges` tiles before `to`, the last one first. With few columns, storing sums and adding them up takes much of the
  * time, so what is added up in registers is not stored. */
@@ -202,7 +211,7 @@ static void gemm_all(const struct float_phases *o, const float *next, float *sum
 		const size_t after = at + TOGETHER;
 		int merges = 0;
 		while (at/TOGETHER >> merges & 1) merges++;
-		for (size_t s = 0; s < TOGETHER; s++)
+		for (size_t s = 0; s*SHARE < o->tokens; s++)
 			phases(o, at, s*SHARE, after < FLOAT_LANES ? o->strip + order[after + s]*o->strip_phase :
 				next + order[s]*o->strip_phase, merges, sums + height*TILE);
 		height += 1 - (size_t)merges;
@@ -227,6 +236,9 @@ INLINE void turn(enum float_type type, const char *w, size_t stride, size_t n_ro
 	size_t bytes = float_width(type), i = 0;
 	for (size_t r = 0; r < 8; r++) from[r] = w + (r < n_rows ? r : n_rows - 1)*stride;
 	for (; i + 8 <= n; i += 8) {
+		/* the next eight rows, a line of each in turn */
+		UNROLL for (size_t r = 0; r < bytes; r++)
+			__builtin_prefetch(from[(i/8*bytes + r)%8] + 8*stride, 0, 2);
 		turn_8(type, from, phase, to + i%FLOAT_LANES*phase + i/FLOAT_LANES*width);
 		for (size_t r = 0; r < 8; r++) from[r] += 8*bytes;
 	}

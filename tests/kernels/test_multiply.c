@@ -221,8 +221,9 @@ static void check_type(const struct ggu_type_info *t, const char *isa)
 		multiply(t, isa, 1 + kt_below(3), 1 + kt_below(5), n, KT_RANDOM, KT_MIXED);
 	multiply(t, isa, 1, 1, 2*chunk + unit, KT_RANDOM, KT_MIXED);
 	multiply(t, isa, 1 + kt_below(7), 1 + kt_below(9), 11008, KT_RANDOM, KT_MIXED);
-	/* floats: a few rows and tokens take 512 columns at a time, panels 2048 of up to 264 tokens */
-	static const size_t lengths[] = { 511, 513, 1025, 2047, 2049, 4100 }, tokens[] = { 4, 8, 9, 13, 264, 265 };
+	/* floats: a few rows and tokens take 512 columns at a time, panels 2048 of up to 264 tokens, in strips of up
+	 * to 12 whose second half may lack a token */
+	static const size_t lengths[] = { 511, 513, 1025, 2047, 2049, 4100 }, tokens[] = { 4, 8, 13, 43, 264, 265 };
 	for (size_t i = 0; i < 36 && unit == 1 && !kt_failed(); i++)
 		if (i < 24 || i%6 > 2)
 			multiply(t, isa, tokens[i/6], i < 24 ? 1 + kt_below(35) : 2, lengths[i%6], KT_RANDOM, KT_MIXED);
