@@ -397,6 +397,7 @@ INLINE void turn_ternary(const struct strip256 *x, int bias, struct turned *t)
 	t->start = _mm256_mullo_epi32(sum, _mm256_set1_epi32(-bias));
 	t->from = x;
 }
+#define BOOKS_TERNARY
 #define turn_tq1_0 turn_ternary
 #define turn_tq2_0 turn_ternary
 
@@ -412,43 +413,58 @@ INLINE __m256i planes_sum(int n, int groups, const struct planes *c, const struc
 	}
 	return _mm256_add_epi32(_mm256_slli_epi32(high, 6), low);
 }
-/* Adds products with codes of TQ2_0 at even places of their bytes, and at odd ones, four times as large, which saves
- * shifts. The sums are of 16 bits. */
-INLINE void quarters(__m256i q, const int8_t *x, __m256i *even, __m256i *odd)
+/* Adds codes of TQ2_0 times digits of n tokens: [0] those at even places of their bytes, [1] those at odd ones, four
+ * times as large, which saves shifts. */
+INLINE void quarters(int n, __m256i q, const struct turned *t, int at, __m256i (*high)[2], __m256i (*low)[2])
 {
-	const __m256i right = _mm256_srli_epi16(q, 4), c[2] = { y_and(q, y_bytes(3)), y_and(right, y_bytes(3)) },
-		d[2] = { y_and(q, y_bytes(12)), y_and(right, y_bytes(12)) };
-	UNROLL for (int i = 0; i < 2; i++) {
-		*even = _mm256_add_epi16(*even, _mm256_maddubs_epi16(c[i], y_load(x + 64*i)));
-		*odd = _mm256_add_epi16(*odd, _mm256_maddubs_epi16(d[i], y_load(x + 64*i + 32)));
+	const __m256i right = _mm256_srli_epi16(q, 4);
+	UNROLL for (int k = 0; k < 4; k++) {
+		const __m256i c = y_and(k < 2 ? q : right, k%2 ? y_bytes(12) : y_bytes(3));
+		UNROLL for (int i = 0; i < n; i++) {
+			const struct digits *x = t[i].from->in + ORDER_PLAIN;
+			__m256i *h = high[i] + k%2, *l = low[i] + k%2;
+			*h = _mm256_add_epi16(*h, _mm256_maddubs_epi16(c, y_load(x->high + at + 32*k)));
+			*l = _mm256_add_epi16(*l, _mm256_maddubs_epi16(c, y_load(x->low + at + 32*k)));
+			__asm__("" : "+x"(*h), "+x"(*l));       /* codes one after another, or registers run out */
+		}
 	}
 }
-INLINE __m256i quarters_sum(const struct planes *c, const int8_t *x)
+INLINE void tq2_0_sums(int n, const struct planes *c, const struct turned *t, int32_t *to, size_t step)
 {
-	__m256i even = _mm256_setzero_si256(), odd = even;
-	quarters(c->c[0], x, &even, &odd);
-	quarters(c->c[1], x + 128, &even, &odd);
-	return _mm256_add_epi16(even, _mm256_srai_epi16(odd, 2));
-}
-INLINE __m256i tq2_0_sum(const struct planes *c, const struct turned *t)
-{
-	const struct digits *x = t->from->in + ORDER_PLAIN;
-	return i_madd(i_madd(t->start, quarters_sum(c, x->high), y_words(64)), quarters_sum(c, x->low), y_words(1));
+	__m256i high[DIGITS_TOKENS][2], low[DIGITS_TOKENS][2];
+	UNROLL for (int i = 0; i < n; i++)
+		high[i][0] = high[i][1] = low[i][0] = low[i][1] = _mm256_setzero_si256();
+	quarters(n, c->c[0], t, 0, high, low);
+	quarters(n, c->c[1], t, 128, high, low);
+	UNROLL for (int i = 0; i < n; i++) {
+		const __m256i h = _mm256_add_epi16(high[i][0], _mm256_srai_epi16(high[i][1], 2)),
+			l = _mm256_add_epi16(low[i][0], _mm256_srai_epi16(low[i][1], 2));
+		y_store(to + (size_t)i*step, i_madd(i_madd(t[i].start, h, y_words(64)), l, y_words(1)));
+	}
 }
 /* A byte a of TQ1_0 is a fraction of 256. Its first k digits of base 3 are the integer a*3^k/256, rounded down, which
  * is the upper half of 256*a times 3^k. A code is a difference, c[k] = first[k + 1] - 3*first[k], of two of them, so
  * the sum of c[k]*x[k] is that of first[k + 1]*(x[k] - 3*x[k + 1]), whose second factor the strip has. */
-INLINE __m256i tq1_0_sum(const struct planes *c, const struct turned *t)
+INLINE void tq1_0_sums(int n, const struct planes *c, const struct turned *t, int32_t *to, size_t step)
 {
 	static const int16_t power[5] = { 3, 9, 27, 81, 243 };
-	__m256i s[2] = { t->start, _mm256_setzero_si256() };
-	UNROLL for (int i = 0; i < 2; i++) {
-		const __m256i even = _mm256_slli_epi16(c->c[i], 8), odd = y_and(c->c[i], y_words(0xff00));
+	__m256i evens[DIGITS_TOKENS], odds[DIGITS_TOKENS];
+	UNROLL for (int i = 0; i < n; i++) {
+		evens[i] = t[i].start;
+		odds[i] = _mm256_setzero_si256();
+	}
+	UNROLL for (int r = 0; r < 2; r++) {
+		const __m256i even = _mm256_slli_epi16(c->c[r], 8), odd = y_and(c->c[r], y_words(0xff00));
 		UNROLL for (int k = 0; k < 5; k++) {
-			const int16_t *x = t->from->thirds[k] + 32*i;
-			s[0] = i_madd(s[0], _mm256_mulhi_epu16(even, y_words(power[k])), y_load(x));
-			s[1] = i_madd(s[1], _mm256_mulhi_epu16(odd, y_words(power[k])), y_load(x + 16));
+			const __m256i first = _mm256_mulhi_epu16(even, y_words(power[k])),
+				second = _mm256_mulhi_epu16(odd, y_words(power[k]));
+			UNROLL for (int i = 0; i < n; i++) {
+				const int16_t *x = t[i].from->thirds[k] + 32*r;
+				evens[i] = i_madd(evens[i], first, y_load(x));
+				odds[i] = i_madd(odds[i], second, y_load(x + 16));
+				__asm__("" : "+x"(evens[i]), "+x"(odds[i]));
+			}
 		}
 	}
-	return _mm256_add_epi32(s[0], s[1]);
+	UNROLL for (int i = 0; i < n; i++) y_store(to + (size_t)i*step, _mm256_add_epi32(evens[i], odds[i]));
 }

@@ -20,7 +20,8 @@ enum { PLANES = 5 };
 /* For each order of columns: planes; whether there are scales, and deltas of 32 columns. Four are the same here. */
 enum { N_fours = 4, N_twos = 4, N_threes = 4, N_deltas = 4, N_tq1_0 = 5, N_tq2_0 = 4 };
 enum { SCALES = 1, DELTAS = 2 };
-enum { GROUPS_fours = SCALES, GROUPS_twos = SCALES, GROUPS_threes = SCALES, GROUPS_deltas = SCALES | DELTAS };
+enum { GROUPS_fours = SCALES, GROUPS_twos = SCALES, GROUPS_threes = SCALES, GROUPS_deltas = SCALES | DELTAS,
+	GROUPS_tq1_0 = 0, GROUPS_tq2_0 = 0 };
 /* minus: where delta is -1 */
 struct planes { __m512i c[PLANES], sc; __mmask8 minus; };
 /* Words, or numbers of words */
@@ -478,5 +479,3 @@ INLINE __m256i planes_sum(int n, int has, const struct planes *c, const struct t
 	if (has & SCALES) s = _mm512_mullo_epi32(s, c->sc);
 	return _mm256_add_epi32(_mm512_castsi512_si256(s), _mm512_extracti64x4_epi64(s, 1));
 }
-INLINE __m256i tq1_0_sum(const struct planes *c, const struct turned *t) { return planes_sum(N_tq1_0, 0, c, t); }
-INLINE __m256i tq2_0_sum(const struct planes *c, const struct turned *t) { return planes_sum(N_tq2_0, 0, c, t); }

@@ -9,16 +9,19 @@
  *   turn_ORDER(strip, bias, t)      makes the digits for it
  *   N_ORDER, GROUPS_ORDER   the number of planes; the groups for planes_sum
  *   planes_sum(n, groups, c, t)     eight lanes that add up to a block's sum
- *   tq1_0_sum(c, t), tq2_0_sum(c, t)        the same of the ternary types
+ *   tq1_0_sums(n, c, t, to, step)   leaves them for n tokens, if BOOKS_TERNARY is defined, which needs no planes of the
+ *                                   ternary types; and tq2_0_sums
  *
  * The codes at the same place of their bytes, or of the words of a code book, are a plane. The columns in a lane of a
  * plane have the same scale, so the planes' products are added up before they are scaled. */
 #include "kern.h"
 
+INLINE void leave(int32_t *to, __m256i sum) { _mm256_store_si256((void *)to, sum); }
 typedef void prepare_fn(const char *w, size_t stride, size_t n, struct prepared *to);
 typedef struct planes planes_fn(const void *block, const struct prepared *from);
 typedef void turn_fn(const struct strip256 *x, int bias, struct turned *t);
-typedef __m256i sum_fn(const struct planes *c, const struct turned *t);
+/* for n tokens, whose lanes begin `step` apart */
+typedef void sums_fn(int n, const struct planes *c, const struct turned *t, int32_t *to, size_t step);
 struct book {
 	size_t bytes;
 	int bias;
@@ -46,7 +49,7 @@ INLINE void fetch(const char *later, const char *soon, size_t bytes, int far)
 	}
 }
 INLINE void books(int n_tokens, const struct digits_part *p, struct digit_sums *to, struct book like, turn_fn *turn,
-	prepare_fn *prepare, planes_fn *unpack, sum_fn *sum)
+	prepare_fn *prepare, planes_fn *unpack, sums_fn *sums)
 {
 	const int far = p->w_stride*ROWS > NEAR_BYTES;
 	for (size_t b = 0; b < p->n; b++) {
@@ -60,28 +63,29 @@ INLINE void books(int n_tokens, const struct digits_part *p, struct digit_sums *
 		for (size_t r = 0, at = b*ROWS; r < p->n_rows; r++, at++, w += p->w_stride, next += like.bytes) {
 			const struct planes c = unpack(w, some + r);
 			fetch(next, w + 2*like.bytes, like.bytes, far);
-			UNROLL for (int t = 0; t < n_tokens; t++)
-				_mm256_store_si256((void *)(to->s + t*(DIGITS_SUMS/n_tokens) + 8*at),
-					sum(&c, x + t));
+			sums(n_tokens, &c, x, to->s + 8*at, (size_t)(DIGITS_SUMS/n_tokens));
 			if (like.half_of) to->d.half[at] = like.half_of(w);
 			else memcpy(to->d.half + at, w + like.at_d, 2);
 		}
 	}
 }
 
-/* A block's sum, with the planes in one of the orders */
-#define SUM_OF(order) \
-INLINE __m256i order##_sum(const struct planes *c, const struct turned *t) \
-{ return planes_sum(N_##order, GROUPS_##order, c, t); }
-SUM_OF(fours)
-SUM_OF(twos)
-SUM_OF(threes)
-SUM_OF(deltas)
+#define SUMS_OF(order) \
+INLINE void order##_sums(int n, const struct planes *c, const struct turned *t, int32_t *to, size_t step) \
+{ UNROLL for (int i = 0; i < n; i++, to += step) leave(to, planes_sum(N_##order, GROUPS_##order, c, t + i)); }
+SUMS_OF(fours)
+SUMS_OF(twos)
+SUMS_OF(threes)
+SUMS_OF(deltas)
+#if !defined BOOKS_TERNARY
+SUMS_OF(tq1_0)
+SUMS_OF(tq2_0)
+#endif
 /* Functions for 1, 2 and 4 tokens */
 #define BOOKS(name, n, order, ...) \
 static void name##_##n(const struct digits_part *p, struct digit_sums *to) \
 { books(n, p, to, (struct book){ sizeof(struct name), __VA_ARGS__ }, turn_##order, name##_prepare, \
-	name##_planes, order##_sum); }
+	name##_planes, order##_sums); }
 #define BOOK(name, ...) BOOKS(name, 1, __VA_ARGS__) BOOKS(name, 2, __VA_ARGS__) BOOKS(name, 4, __VA_ARGS__)
 #define D_OF(name) offsetof(struct name, d), NULL
 BOOK(iq2_xxs, fours, SIGNED, D_OF(iq2_xxs))
