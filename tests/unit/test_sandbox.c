@@ -15,13 +15,14 @@
 #include "../../tools/msg.h"
 #include "../../tools/sandbox.h"
 
-static char in[] = "/tmp/test_sandbox_in.XXXXXX", out[] = "/tmp/test_sandbox_out.XXXXXX";
+static char in[] = "/tmp/test_sandbox_in.XXXXXX", out[] = "/tmp/test_sandbox_out.XXXXXX",
+	to[] = "/tmp/test_sandbox_to.XXXXXX";
 static char in_file[64], out_file[64], new_file[64];
 
 static int setup(void **state)
 {
 	(void)state;
-	if (!mkdtemp(in) || !mkdtemp(out)) return -1;
+	if (!mkdtemp(in) || !mkdtemp(out) || !mkdtemp(to)) return -1;
 	snprintf(in_file, sizeof in_file, "%s/a", in);
 	snprintf(out_file, sizeof out_file, "%s/b", out);
 	snprintf(new_file, sizeof new_file, "%s/c", in);
@@ -31,7 +32,7 @@ static int teardown(void **state)
 {
 	(void)state;
 	unlink(in_file); unlink(out_file); unlink(new_file);
-	return rmdir(in) | rmdir(out);
+	return rmdir(in) | rmdir(out) | rmdir(to);
 }
 
 static int opens(const char *name, int flags)
@@ -71,9 +72,8 @@ static int off(void)
 /* Two outputs, one of them a link to a file of another folder that is not there yet. */
 static int outputs(void)
 {
-	char to[] = "/tmp/test_sandbox_to.XXXXXX", link[64], file[64], third[64];
+	char link[64], file[64], third[64];
 	int ok = 0;
-	if (!mkdtemp(to)) return 0;
 	snprintf(link, sizeof link, "%s/link", out);
 	snprintf(file, sizeof file, "%s/file", to);
 	snprintf(third, sizeof third, "%s/third", in);
