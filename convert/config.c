@@ -31,6 +31,11 @@ enum ggu_status config_fail(const struct config *c, const struct yaml_node *at, 
 /* A JSON value as a value of an expression; objects stay JSON. */
 static enum ggu_status from_json(struct config *c, const json_t *j, struct expr_value *v)
 {
+	double infinity;
+	if (file_json_infinity(j, &infinity)) {
+		*v = (struct expr_value){ EXPR_FLOAT, { .f = infinity } };
+		return GGU_OK;
+	}
 	switch (j ? json_typeof(j) : JSON_NULL) {
 	case JSON_NULL: v->kind = EXPR_NULL; break;
 	case JSON_TRUE: case JSON_FALSE: *v = (struct expr_value){ EXPR_BOOL, { .b = json_is_true(j) } }; break;
@@ -277,19 +282,20 @@ static enum ggu_status unread_object(const struct unread *u, const json_t *objec
 static enum ggu_status unread_key(const struct unread *u, const json_t *object, const char *name, const json_t *value,
 	const char *path, bool silent)
 {
-	bool found, yes;
+	double infinity;
+	bool found, yes, object_of_keys = json_is_object(value) && !file_json_infinity(value, &infinity);
 	char *text;
 	struct ggu_error what;
 	enum ggu_status s;
 	if (json_is_null(value) || (json_is_array(value) && !json_array_size(value))) return GGU_OK;
 	if (config_keys_marked(u->c->keys, object, name))
-		return json_is_object(value) ? unread_object(u, value, path, silent) : GGU_OK;
+		return object_of_keys ? unread_object(u, value, path, silent) : GGU_OK;
 	u->c->value = value;
 	s = says(u, "ignore", path, &found, &yes);
 	if (!s && !yes) s = says(u, "matters", path, &found, &yes);
 	u->c->value = NULL;
 	if (s || yes) return s;
-	if (!found && json_is_object(value)) return unread_object(u, value, path, silent);
+	if (!found && object_of_keys) return unread_object(u, value, path, silent);
 	if (!found && (silent || !u->warn)) return GGU_OK;
 	text = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(9));
 	if (found)

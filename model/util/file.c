@@ -2,6 +2,7 @@
  * file.c - files of a checkpoint folder; see file.h. */
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -176,12 +177,38 @@ enum ggu_status file_json_text(const char *text, size_t n, const char *name, uin
 	return GGU_OK;
 }
 
+void file_json_quote_infinity(char *text)
+{
+	static const char word[] = "Infinity", minus[] = "\"-\\u221e\"", plus[] = "\"\\u221e\"";
+	bool quoted = false;
+	for (char *p = text; *p; p++) {
+		if (*p == '"') quoted = !quoted;
+		else if (quoted && *p == '\\' && p[1]) p++;
+		else if (!quoted && !strncmp(p, word, sizeof word - 1)) {
+			if (p > text && p[-1] == '-') memcpy(p - 1, minus, sizeof minus - 1);
+			else memcpy(p, plus, sizeof plus - 1);
+			p += sizeof word - 2;
+		}
+	}
+}
+
+bool file_json_infinity(const json_t *j, double *x)
+{
+	bool object = json_is_object(j) && json_object_size(j) == 1;
+	const char *s = json_string_value(object ? json_object_get(j, "__float__") : j);
+	bool minus = s && *s == '-';
+	if (!s || strcmp(s + minus, object ? "Infinity" : "\xe2\x88\x9e")) return false;
+	*x = minus ? -INFINITY : INFINITY;
+	return true;
+}
+
 enum ggu_status file_json(const char *dir, const char *name, json_t **object, struct ggu_error *err)
 {
 	char *text;
 	size_t n;
 	enum ggu_status s = file_slurp(dir, name, MAX_JSON_FILE, &text, &n, err);
 	if (s) return s;
+	file_json_quote_infinity(text);
 	s = file_json_text(text, n, name, 0, JSON_REJECT_DUPLICATES, object, err);
 	free(text);
 	return s;

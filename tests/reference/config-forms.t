@@ -62,6 +62,20 @@ alike bloom "slices of one" '.slow_but_exact = true | .pretraining_tp = 1'
 alike qwen3_moe "norms of q and k, which it has in any case" '.use_qk_norm = true'
 alike gemma "the old name of GELU" '.hidden_act = "gelu" | .hidden_activation = null'
 alike gemma2 "the old name of GELU beside the new one's" '.hidden_act = "gelu"'
+given mamba2 '.time_step_limit = [0.0, "oo"] | .past = "Infinity \" Infinity" | .initializer_range = "-oo"'
+sed -i 's/"oo"/Infinity/; s/"-oo"/-Infinity/' "$TMP/m/config.json"
+ok "mamba2: Infinity, as Python writes it" gguf-convert -q -o "$TMP/got" "$TMP/m"
+gguf-convert -q -o "$TMP/want" "$SHARED/reference/arch/mamba2"
+same "... is the same file" "$TMP/got" "$TMP/want"
+is "... and what strings say of it stays" \
+	"$(gguf-convert -n "$TMP/m" 2>&1 | grep -c 'past: is "Infinity \\" Infinity"')" 1
+sed -i 's/"past"/oops/' "$TMP/m/config.json"
+not_ok "... an error behind it is found" 2 gguf-convert -n "$TMP/m"
+is "... at its byte" "$(grep -o 'byte [0-9]*' "$TMP/.out")" \
+	"byte $(grep -abo oops "$TMP/m/config.json" | sed 's/:.*//')"
+for name in mamba2 granitemoehybrid; do
+	alike $name "Infinity as transformers 5 writes it" '.time_step_limit = [0.0, {"__float__": "Infinity"}]'
+done
 given llama-dynamic-yarn 'del(.rope_scaling.original_max_position_embeddings)'
 ok "YaRN without an original length" gguf-convert -q -o "$TMP/got" "$TMP/m"
 is "... starts from the length of the context" \
@@ -102,6 +116,7 @@ refused dbrx num_key_value_heads '.num_key_value_heads = 4'
 refused deepseek_v2 norm_topk_prob '.norm_topk_prob = true'
 refused deepseek_v2 norm_topk_prob '.n_group = 2'
 refused falcon_h1 attention_bias '.attention_bias = true'
+refused granitemoehybrid time_step_limit '.time_step_limit = [0.0, 0.1]'
 refused ernie4_5_moe moe_norm_min '.moe_norm_min = 1.0'
 refused bloom slow_but_exact '.slow_but_exact = true | .pretraining_tp = 4'
 refused phimoe router_jitter_noise '.router_jitter_noise = 0.02'
