@@ -5,6 +5,8 @@
 #include <string.h>
 #include <utf8proc.h>
 #include "../../libgguf/text.h"
+#include "../../libgguf/try.h"
+#include "normal_form.h"
 #include "pretok_internal.h"
 
 bool pretok_is_space(int32_t c)
@@ -126,21 +128,20 @@ static void spm(const struct step *s, const char *t, size_t n, struct buf *b)
 	while (b->n >= from + 3 && !memcmp(b->p + b->n - 3, PRETOK_MARK, 3)) b->n -= 3;
 }
 
-static enum ggu_status normal_form(const struct step *s, const char *t, size_t n, struct buf *b, struct ggu_error *err)
+static enum ggu_status form_step(const struct step *s, const char *t, size_t n, struct buf *b, struct ggu_error *err)
 {
 	for (size_t i = 0; i < n; ) {           /* stretches of well-formed text; what is not passes through */
 		size_t j = i;
 		utf8proc_int32_t c;
 		utf8proc_ssize_t len = 0;
-		utf8proc_uint8_t *out;
 		while (j < n && (len = utf8proc_iterate((const utf8proc_uint8_t *)t + j, (utf8proc_ssize_t)(n - j),
 			&c)) > 0)
 			j += (size_t)len;
 		if (j > i) {
-			len = utf8proc_map((const utf8proc_uint8_t *)t + i, (utf8proc_ssize_t)(j - i), &out,
-				(utf8proc_option_t)s->form);
-			if (len < 0) return ggu_no_memory(err);
-			buf_put(b, (const char *)out, (size_t)len);
+			char *out;
+			size_t out_n;
+			TRY(normal_form(t + i, j - i, s->form, &out, &out_n, err));
+			buf_put(b, out, out_n);
 			free(out);
 		}
 		if (j < n) buf_put(b, t + j++, 1);
@@ -215,7 +216,7 @@ static enum ggu_status bert(const struct step *s, const char *t, size_t n, struc
 	bert_clean(s, t, n, &a);
 	if (s->accents && !a.failed) {
 		buf_put(&d, "", 0);
-		st = normal_form(&nfd, a.p, a.n, &d, err);
+		st = form_step(&nfd, a.p, a.n, &d, err);
 		a.n = 0;
 		if (!st && !d.failed) drop_accents(d.p, d.n, &a);
 	}
@@ -245,7 +246,7 @@ static enum ggu_status normalize_step(struct pretok *p, const struct step *s, co
 {
 	size_t len;
 	switch (s->kind) {
-	case NORM_FORM: return normal_form(s, t, n, b, err);
+	case NORM_FORM: return form_step(s, t, n, b, err);
 	case NORM_PREPEND: if (n) buf_put(b, s->text, strlen(s->text)); buf_put(b, t, n); break;
 	case NORM_REPLACE: return replace_all(p, s, t, n, b, err);
 	case NORM_LOWER: lower(t, n, b); break;

@@ -214,6 +214,17 @@ for m in "$M" "$TMP/dir" "$TMP/slow"; do
 		}
 	done
 done
+# a letter with marks that its normal form sorts, and so many that swapping neighbours would not end
+mkdir "$TMP/nfc"
+jq '.normalizer = {type: "NFC"}' "$TMP/dir/tokenizer.json" >"$TMP/nfc/tokenizer.json"
+{ printf x; yes "$(printf '\314\225\314\200')" | tr -d '\n' | head -c $size; } >"$TMP/text"
+{ printf x; for mark in '\314\200' '\314\225'; do
+	yes "$(printf "$mark")" | tr -d '\n' | head -c $((size/2))
+done; } >"$TMP/sorted"
+ok "half a MiB of marks in time" \
+	sh -c "ulimit -t 30; gguf-tokenize -m '$TMP/nfc' --no-bos '$TMP/text' >'$TMP/ids'"
+ok "... in the order of their classes" \
+	sh -c "gguf-tokenize -m '$TMP/nfc' --decode '$TMP/ids' | cmp - '$TMP/sorted'"
 # SentencePiece takes a whole text for one piece: memory is that of the text a few times over, and its ids
 # are those of its parts, cut where no token lies across
 cat "$DATA"/prose/*.txt "$DATA"/prose/*.txt "$DATA"/prose/*.txt "$DATA"/prose/*.txt >"$TMP/4"
