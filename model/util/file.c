@@ -177,17 +177,29 @@ enum ggu_status file_json_text(const char *text, size_t n, const char *name, uin
 	return GGU_OK;
 }
 
-void file_json_quote_infinity(char *text)
+/* As a string, with the sign before it. */
+static void quote_infinity(char *p, bool minus)
 {
-	static const char word[] = "Infinity", minus[] = "\"-\\u221e\"", plus[] = "\"\\u221e\"";
+	if (minus) memcpy(p - 1, "\"-\\u221e\"", 9);
+	else memcpy(p, "\"\\u221e\"", 8);
+}
+
+void file_json_of_python(char *text)
+{
 	bool quoted = false;
 	for (char *p = text; *p; p++) {
+		size_t digits = quoted ? 0 : strspn(p, "0123456789");
 		if (*p == '"') quoted = !quoted;
 		else if (quoted && *p == '\\' && p[1]) p++;
-		else if (!quoted && !strncmp(p, word, sizeof word - 1)) {
-			if (p > text && p[-1] == '-') memcpy(p - 1, minus, sizeof minus - 1);
-			else memcpy(p, plus, sizeof plus - 1);
-			p += sizeof word - 2;
+		else if (!quoted && !strncmp(p, "Infinity", 8)) {
+			quote_infinity(p, p > text && p[-1] == '-');
+			p += 7;
+		} else if (digits) {
+			size_t rest = strspn(p + digits, "0123456789.eE+-");
+			bool big = digits > 19 || (digits == 19 && memcmp(p, "9223372036854775807", 19) > 0);
+			/* the last two of so many digits count for nothing */
+			if (big && !rest) memcpy(p + digits - 2, "e2", 2);
+			p += digits + rest - 1;
 		}
 	}
 }
@@ -208,7 +220,7 @@ enum ggu_status file_json(const char *dir, const char *name, json_t **object, st
 	size_t n;
 	enum ggu_status s = file_slurp(dir, name, MAX_JSON_FILE, &text, &n, err);
 	if (s) return s;
-	file_json_quote_infinity(text);
+	file_json_of_python(text);
 	s = file_json_text(text, n, name, 0, JSON_REJECT_DUPLICATES, object, err);
 	free(text);
 	return s;

@@ -31,10 +31,10 @@ enum ggu_status file_json(const char *dir, const char *name, json_t **object, st
  * GGU_ERR_RANGE: a number that does not fit. */
 enum ggu_status file_json_text(const char *text, size_t n, const char *name, uint64_t base, size_t flags,
 	json_t **object, struct ggu_error *err);
-/* Python writes Infinity, which is not JSON, and transformers 5 {"__float__": "Infinity"}. The first makes a string of
- * each Infinity outside strings, as long as the word, so that offsets stay right; file_json does so. The second says
- * whether j is either, and of which sign. */
-void file_json_quote_infinity(char *text);
+/* Makes JSON of what Python writes beyond it, in place and without moving a byte: Infinity becomes a string, an integer
+ * of more than 64 bits (a length that means "any", 10^30) a real number. file_json does so. */
+void file_json_of_python(char *text);
+/* Whether j is an infinity, of which sign: such a string, or {"__float__": "Infinity"}, as transformers 5 writes it. */
 bool file_json_infinity(const json_t *j, double *x);
 /* The part of config.json about a model's text part: the object about that alone, or all of config. */
 json_t *file_text_part(json_t *config);

@@ -95,10 +95,8 @@ enum ggu_status vocab_read_json(const char *dir, const char *name, json_t **j, s
 	enum ggu_status s = file_slurp(dir, name, MAX_JSON, &text, &n, err);
 	*j = NULL;
 	if (s) return s == GGU_ERR_MISSING ? GGU_OK : s;
-	file_json_quote_infinity(text);
+	file_json_of_python(text);
 	s = file_json_text(text, n, name, 0, JSON_ALLOW_NUL, j, err);
-	/* model_max_length may be 1e30, written out: nothing that we read is an integer in such a file */
-	if (s == GGU_ERR_RANGE) s = file_json_text(text, n, name, 0, JSON_ALLOW_NUL | JSON_DECODE_INT_AS_REAL, j, err);
 	free(text);
 	return s;
 }

@@ -63,9 +63,11 @@ alike qwen3_moe "norms of q and k, which it has in any case" '.use_qk_norm = tru
 alike dots1 "the method's name for that of the scores, which are sigmoids in any case" '.scoring_func = "noaux_tc"'
 alike gemma "the old name of GELU" '.hidden_act = "gelu" | .hidden_activation = null'
 alike gemma2 "the old name of GELU beside the new one's" '.hidden_act = "gelu"'
-given mamba2 '.time_step_limit = [0.0, "oo"] | .past = "Infinity \" Infinity" | .initializer_range = "-oo"'
-sed -i 's/"oo"/Infinity/; s/"-oo"/-Infinity/' "$TMP/m/config.json"
-ok "mamba2: Infinity, as Python writes it" gguf-convert -q -o "$TMP/got" "$TMP/m"
+given mamba2 '.time_step_limit = [0.0, "oo"] | .past = "Infinity \" Infinity" | .initializer_range = "-oo" |
+	.max_length = "any" | .min_length = "most"'
+sed -i 's/"oo"/Infinity/; s/"-oo"/-Infinity/; s/"any"/1000000000000000019884624838656/
+	s/"most"/-9223372036854775809/' "$TMP/m/config.json"
+ok "mamba2: Infinity and integers of more than 64 bits, as Python writes them" gguf-convert -q -o "$TMP/got" "$TMP/m"
 gguf-convert -q -o "$TMP/want" "$SHARED/reference/arch/mamba2"
 same "... is the same file" "$TMP/got" "$TMP/want"
 is "... and what strings say of it stays" \
