@@ -79,6 +79,17 @@ is "... at its byte" "$(grep -o 'byte [0-9]*' "$TMP/.out")" \
 for name in mamba2 granitemoehybrid; do
 	alike $name "Infinity as transformers 5 writes it" '.time_step_limit = [0.0, {"__float__": "Infinity"}]'
 done
+# Falcon 2, for example, turns by another base, which its first description had no key for
+for name in falcon phi2 stablelm gpt_neox; do
+	given $name '.rope_theta = 500042.0'
+	ok "$name: another base of rope" gguf-convert -q -o "$TMP/got" "$TMP/m"
+	arch=$(gguf-info --get general.architecture "$TMP/got")
+	is "... is a key" "$(gguf-info --get "$arch.rope.freq_base" "$TMP/got")" 500042
+	gguf-convert -q -o "$TMP/want" "$SHARED/reference/arch/$name"
+	not_ok "... that nobody needs for 10000" 1 gguf-info --get "$arch.rope.freq_base" "$TMP/want"
+	for f in got want; do echo 5 6 7 8 | gguf-logits -q -m "$TMP/$f" >"$TMP/$f.logits"; done
+	not_ok "... and turns" 1 cmp -s "$TMP/got.logits" "$TMP/want.logits"
+done
 given llama-dynamic-yarn 'del(.rope_scaling.original_max_position_embeddings)'
 ok "YaRN without an original length" gguf-convert -q -o "$TMP/got" "$TMP/m"
 is "... starts from the length of the context" \
