@@ -13,7 +13,8 @@
 
 enum { MAX_FILES = 100000 };
 
-/* A way to keep a checkpoint's tensors in a folder: one file, or shards with an index, or files of a pattern. */
+/* One way in which a folder keeps the tensors of a checkpoint: one file, shards with an index, or files of a
+ * pattern. */
 struct layout {
 	const char *single, *index;             /* NULL: files of the pattern only */
 	const char *prefix, *end;
@@ -72,7 +73,7 @@ static void sort(void *v, size_t n, size_t bytes, int (*compare)(const void *, c
 
 /* ---- which files ---- */
 
-/* A file that is not among them yet. */
+/* Adds a file, unless it is in the list. */
 static enum ggu_status add_shard(struct checkpoint *c, const char *name, struct ggu_error *err)
 {
 	struct shard *v;
@@ -94,7 +95,7 @@ static int by_shard_name(const void *a, const void *b)
 
 static int by_string(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
 
-/* files[]: those of every tensor of the index, in its order. */
+/* Adds to files[] the file of every tensor of the index, in its order. */
 static enum ggu_status indexed_files(const struct layout *l, json_t *map, const char **files, struct ggu_error *err)
 {
 	json_t *v;
@@ -129,7 +130,7 @@ static enum ggu_status add_indexed(struct checkpoint *c, const struct layout *l,
 	return s;
 }
 
-/* Every name of the index is in the file that it names. */
+/* Checks that every tensor of the index is in the file that the index names. */
 static enum ggu_status check_index(const struct checkpoint *c, const struct layout *l, const json_t *index,
 	struct ggu_error *err)
 {
@@ -146,7 +147,7 @@ static enum ggu_status check_index(const struct checkpoint *c, const struct layo
 	return GGU_OK;
 }
 
-/* Whatever files of the layout's pattern there are. */
+/* Adds all files that match the layout's pattern. */
 static enum ggu_status add_listed(struct checkpoint *c, const struct layout *l, struct ggu_error *err)
 {
 	DIR *d = opendir(c->dir);
@@ -160,7 +161,7 @@ static enum ggu_status add_listed(struct checkpoint *c, const struct layout *l, 
 	return s;
 }
 
-/* The layout's files in the folder, if any; index: that of the shards, or NULL. */
+/* Looks for the layout's files in the folder; index: that of the shards, or NULL. */
 static enum ggu_status find_files(struct checkpoint *c, const struct layout *l, json_t **index, struct ggu_error *err)
 {
 	enum ggu_status s;

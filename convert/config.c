@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * config.c - the scope in which an architecture's convert part is evaluated; see config.h. */
+ * config.c - the scope in which an architecture's convert part is evaluated; see config.h. A look-up goes through the
+ * places that config.h lists, and marks the keys of config.json that it reads (config_keys.h). */
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -56,7 +57,7 @@ static enum ggu_status from_json(struct config *c, const json_t *j, struct expr_
 	return GGU_OK;
 }
 
-/* A value that from_json could not take says no more than its status. */
+/* If from_json cannot take a value, the status is all there is to say. */
 static const char *reason(const struct ggu_error *err, enum ggu_status s)
 {
 	return err->what[0] ? err->what : s == GGU_ERR_NOMEM ? "out of memory" : "lists have too many items";
@@ -74,12 +75,12 @@ static enum ggu_status derived(struct config *c, const struct yaml_node *e, cons
 		c->within = outer;
 		c->depth--;
 	} else s = ggu_fail(&inner, GGU_ERR_RANGE, GGU_NO_OFFSET, "", "the names in it refer to each other endlessly");
-	/* the innermost is at fault */
+	/* report the innermost */
 	if (s && !c->cause[0]) snprintf(c->cause, sizeof c->cause, "%.63s: %s", name, reason(&inner, s));
 	return s;
 }
 
-/* object[name], which is read by that. *is: it is there, be it as null. */
+/* Reads object[name]. *is: whether there is such a key, which may be null. */
 static enum ggu_status read_key(struct config *c, const json_t *object, const char *name, struct expr_value *v,
 	bool *is)
 {
@@ -214,7 +215,7 @@ enum ggu_status config_count(struct config *c, const char *key, int64_t absent, 
 	return GGU_OK;
 }
 
-/* Those of one list; within a layer if c->i is one. */
+/* The keys of one list; within a layer if c->i is one. */
 static enum ggu_status check_all(struct config *c, const struct yaml_node *l, struct ggu_error *err)
 {
 	for (size_t k = 0; l && k < l->count; k++) {
@@ -262,7 +263,7 @@ struct unread {
 	struct ggu_error *err;
 };
 
-/* The entry of `part` whose pattern fits, and whether its expression holds; *found false: none does. */
+/* The entry of `part` whose pattern fits, and whether its expression holds; *found false: there is none. */
 static enum ggu_status says(const struct unread *u, const char *part, const char *path, bool *found, bool *yes)
 {
 	const struct yaml_node *l = yaml_get(u->c->arch->convert, part);
@@ -278,7 +279,7 @@ static enum ggu_status says(const struct unread *u, const char *part, const char
 
 static enum ggu_status unread_object(const struct unread *u, const json_t *object, const char *prefix, bool silent);
 
-/* One key. What is null or empty says nothing. */
+/* Checks one key. A value that is null or empty changes nothing. */
 static enum ggu_status unread_key(const struct unread *u, const json_t *object, const char *name, const json_t *value,
 	const char *path, bool silent)
 {
@@ -325,7 +326,7 @@ static enum ggu_status unread_object(const struct unread *u, const json_t *objec
 	return GGU_OK;
 }
 
-/* Beside a text part, the root is about the other parts: only what matters is looked for there. */
+/* If there is a text part, the root describes the other parts: only keys that `matters` lists are looked for there. */
 enum ggu_status config_unread(struct config *c, void (*warn)(void *ctx, const struct ggu_error *what), void *ctx,
 	struct ggu_error *err)
 {
@@ -336,7 +337,7 @@ enum ggu_status config_unread(struct config *c, void (*warn)(void *ctx, const st
 
 /* ---- opening ---- */
 
-/* By the class of the whole model, else by that of its text part. */
+/* By the class of the whole model, or else by that of its text part. */
 static enum ggu_status find_class(struct config *c, struct arch_set *set, struct ggu_error *err)
 {
 	enum ggu_status s = GGU_OK;

@@ -36,7 +36,7 @@ static const struct { const char *name; uint32_t type, file_type; } out_types[] 
 	{ "q8_0", GGU_TYPE_Q8_0, 7 },
 };
 
-/* auto: bf16 if most weights are; exact: the one that all matrices are stored in, or f32. */
+/* auto: bf16 if most weights are; exact: the type in which all matrices are stored, or else f32. */
 static const char *guess(const struct plan *p, bool exact)
 {
 	uint64_t n[GGU_TYPE_COUNT] = { 0 };
@@ -133,7 +133,7 @@ static enum ggu_status set_value(struct ggu_meta *m, const char *key, enum ggu_k
 	}
 }
 
-/* A list with an item per layer, from an expression over i. */
+/* A list with one item for each layer, from an expression over i. */
 static enum ggu_status each_layer(struct config *c, const struct yaml_node *e, struct expr_value *v,
 	struct ggu_error *err)
 {
@@ -149,7 +149,7 @@ static enum ggu_status each_layer(struct config *c, const struct yaml_node *e, s
 	return s;
 }
 
-/* Where a shorthand stands for one name after the other, the last: that of config.json. */
+/* If a shorthand stands for a name, maybe through others, the last of them: the key of config.json. */
 static const struct yaml_node *origin(const struct config *f, const struct yaml_node *value)
 {
 	const struct yaml_node *named = value;
@@ -214,7 +214,7 @@ static enum ggu_status arch_to_meta(struct convert *c, struct ggu_error *err)
 	return s;
 }
 
-/* Sizes that config.json gets wrong are told by its keys, and not by a tensor that cannot be cut to them. */
+/* If a size of config.json is wrong, this reports its key, not a tensor that cannot be cut to the size. */
 static enum ggu_status check_values(struct convert *c, struct ggu_error *err)
 {
 	enum ggu_status s;
@@ -234,7 +234,7 @@ static const struct plan_tensor *embedding(const struct plan *p)
 		if (!strcmp(p->v[i].name, "token_embd.weight") && p->v[i].n_dims == 2) return p->v + i;
 	return NULL;
 }
-/* What config.json says; -1: nothing, -2: no number. */
+/* What config.json says; -1: nothing; -2: something that is no number. */
 static int64_t vocab_size(const struct config *c)
 {
 	const json_t *own = json_object_get(c->text, "vocab_size");
@@ -243,7 +243,7 @@ static int64_t vocab_size(const struct config *c)
 	if (!n || json_is_null(n)) return -1;
 	return json_is_integer(n) && json_integer_value(n) >= 0 ? json_integer_value(n) : -2;
 }
-/* The config.json of another model, or one that leaves the width out. */
+/* Checks for the config.json of another model, or one without a width. */
 static enum ggu_status check_embedding(const struct convert *c, struct ggu_error *err)
 {
 	static const char length[] = "embedding_length";
@@ -267,8 +267,8 @@ static enum ggu_status check_embedding(const struct convert *c, struct ggu_error
 		"is %llu, but the embedding has %llu columns", (unsigned long long)said, columns);
 }
 
-/* Shapes that config.json and the layers of the description do not want; of a model that cannot be evaluated nothing
- * is known. Said of the checkpoint's tensor. */
+/* Compares shapes with config.json and with the layers of the description, and reports the checkpoint's tensor. Nothing
+ * is known about the shapes of a model that cannot be evaluated. */
 static enum ggu_status check_shapes(const struct convert *c, struct ggu_error *err)
 {
 	struct ggu_error wrong;
@@ -282,7 +282,7 @@ static enum ggu_status check_shapes(const struct convert *c, struct ggu_error *e
 	return file_fail(err, s, "", GGU_NO_OFFSET, wrong.where, "%s", wrong.what);
 }
 
-/* `vocab`: facts of the architecture that a folder's files do not tell. *v is null where it says nothing. */
+/* `vocab`: facts of the architecture that the folder's files do not state. *v is null if there is none. */
 static enum ggu_status vocab_fact(struct config *c, const char *key, enum expr_kind kind, struct expr_value *v,
 	struct ggu_error *err)
 {
@@ -313,7 +313,7 @@ static enum ggu_status vocab_part(struct convert *c, const char *dir, struct ggu
 {
 	const struct plan_tensor *t = embedding(&c->plan);
 	int64_t rows = t ? (int64_t)t->ne[1] : -1;
-	/* which the vocabulary is padded to: readers insist on it */
+	/* to which the vocabulary is padded: readers insist on it */
 	struct vocab_hints h = { .n_vocab = t ? rows : vocab_size(&c->config) };
 	struct vocab *v;
 	enum ggu_status s;

@@ -31,7 +31,7 @@ const struct source_tensor *copies_find(struct config *c, const struct checkpoin
 	const struct source_tensor *t = find(c, source, name);
 	for (size_t k = 0; !t && l && k < l->count; k++) {
 		bool yes = false;
-		struct ggu_error err;           /* copies_compare has evaluated it, and met none */
+		struct ggu_error err;           /* copies_compare has evaluated it without an error */
 		if (!yaml_is(yaml_get(l->items[k], "of"), name)) continue;
 		if (!copies_has(c, l->keys[k]->text, &yes, &err) && yes) t = find(c, source, l->keys[k]->text);
 	}
@@ -45,7 +45,7 @@ enum ggu_status copies_has(struct config *c, const char *name, bool *yes, struct
 	return e ? config_true(c, yaml_get(e, "when"), true, yes, err) : GGU_OK;
 }
 
-/* Elements [at, at + n) of v as floats in x. raw: room for them. */
+/* Elements [at, at + n) of v as floats in x. raw: scratch memory for them. */
 static enum ggu_status load(const struct view *v, const struct checkpoint *source, uint64_t at, size_t n, void *raw,
 	float *x, struct ggu_error *err)
 {
@@ -56,7 +56,7 @@ static enum ggu_status load(const struct view *v, const struct checkpoint *sourc
 	return s;
 }
 
-/* Element by element as numbers, so that what is stored in two types may be the same. */
+/* Compares elements as numbers, so that copies may be stored in different types. */
 static enum ggu_status compare(const struct checkpoint *source, const struct source_tensor *a,
 	const struct source_tensor *b, bool *same, struct ggu_error *err)
 {

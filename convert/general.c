@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * general.c - general.* metadata; see general.h. */
+ * general.c - general.* metadata; see general.h. The name is the user's, the card's, that of config.json, or made of
+ * architecture and size. Tables list the keys of the card that stand for one text (the first that is there counts), a
+ * list or several sources. */
 #include <ctype.h>
 #include <math.h>
 #include <stdio.h>
@@ -17,7 +19,7 @@ static enum ggu_status set(struct ggu_meta *m, const char *key, const char *s)
 {
 	return s && *s ? ggu_meta_set_str(m, key, s, strlen(s)) : GGU_OK;
 }
-/* ASCII only, whatever the locale */
+/* ASCII only, in any locale */
 static bool lower(char c) { return c >= 'a' && c <= 'z'; }
 static bool upper(char c) { return c >= 'A' && c <= 'Z'; }
 static bool digit(char c) { return c >= '0' && c <= '9'; }
@@ -51,7 +53,7 @@ static bool is_size(const char *s)
 	return *p && strchr("KMBTkmbt", *p) && !p[1];
 }
 
-/* "meta-llama-3" -> "Meta Llama 3": dashes to blanks, words in small letters get a capital, versions do not. */
+/* "meta-llama-3" -> "Meta Llama 3": dashes become blanks, words in lower case get a capital, versions stay. */
 static void title(const char *id, char to[MAX_TEXT])
 {
 	size_t n = 0;
@@ -142,7 +144,7 @@ void general_size_label(uint64_t n, char to[32])
 
 /* ---- the card ---- */
 
-/* The YAML between the first line, which has to be "---", and the next "---"; tabs become two blanks. *to is NULL where
+/* The YAML between the first line, which must be "---", and the next "---". Tabs become two blanks. *to is NULL if
  * there is none. */
 static enum ggu_status front_matter(const char *text, size_t n, char **to, size_t *to_n, struct ggu_error *err)
 {
@@ -199,7 +201,7 @@ static enum ggu_status set_list(struct ggu_meta *m, const char *key, const struc
 	return n ? ggu_meta_set_strs(m, key, v, n) : GGU_OK;
 }
 
-/* general.WHAT.count and general.WHAT.N.*; items are ids, or mappings of the very keys. */
+/* general.WHAT.count and general.WHAT.N.*; items are ids, or mappings with the keys themselves. */
 static enum ggu_status set_sources(struct ggu_meta *m, const char *what, const struct yaml_node *card,
 	const char *const *keys)
 {
@@ -233,7 +235,7 @@ static enum ggu_status set_sources(struct ggu_meta *m, const char *what, const s
 	return s;
 }
 
-/* What stands in for a single text; the first key that the card has wins. */
+/* The sources of a single text: the first key that the card has counts. */
 #define KEYS(...) (const char *const[]){ __VA_ARGS__, NULL }
 static enum ggu_status card_texts(struct ggu_meta *m, const struct yaml_node *card)
 {
@@ -345,7 +347,7 @@ enum ggu_status general_to_meta(struct ggu_meta *m, const char *dir, const struc
 	struct yaml_doc *doc = NULL;
 	enum ggu_status s = read_card(dir, &doc, card_error);
 	const struct yaml_node *card = !s && doc ? yaml_doc_root(doc) : NULL;
-	if (s == GGU_ERR_NOMEM) {       /* that is no fault of the card */
+	if (s == GGU_ERR_NOMEM) {       /* that is not the card's fault */
 		if (err) *err = *card_error;
 		return s;
 	}

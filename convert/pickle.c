@@ -58,7 +58,7 @@ struct machine {
 	struct pickle *p;
 	struct span in;
 	const char *file;
-	uint64_t at;                    /* byte of the opcode under way */
+	uint64_t at;                    /* position of the current opcode */
 	const char *op;                 /* its name */
 	const struct pickle_value **stack; size_t depth;        /* room for a value a byte */
 	size_t *marks; size_t n_marks;
@@ -84,12 +84,12 @@ static enum ggu_status push_new(struct machine *m, const struct pickle_value *v)
 	*copy = *v;
 	return push(m, copy);
 }
-/* Values above the last mark, or above the bottom. */
+/* Number of values above the last mark, or above the bottom. */
 static size_t height(const struct machine *m) { return m->depth - (m->n_marks ? m->marks[m->n_marks - 1] : 0); }
-/* The top of the stack, which leaves it; NULL: there is none above the mark. */
+/* Pops the top value; NULL: there is none above the mark. */
 static const struct pickle_value *pop(struct machine *m) { return height(m) ? m->stack[--m->depth] : NULL; }
 static const struct pickle_value *top(const struct machine *m) { return height(m) ? m->stack[m->depth - 1] : NULL; }
-/* The mark leaves the stack, and the values above it: *v, *n. */
+/* Pops the mark and the values above it: *v, *n. */
 static bool pop_mark(struct machine *m, const struct pickle_value ***v, size_t *n)
 {
 	if (!m->n_marks) return false;
@@ -137,7 +137,7 @@ static bool number(struct machine *m, size_t n, uint64_t *v)
 	for (size_t i = n; i-- > 0;) *v = *v << 8 | b.p[i];
 	return true;
 }
-/* A length of n bytes and as many bytes. */
+/* A length in n bytes, and as many bytes. */
 static bool counted(struct machine *m, size_t n, struct span *text)
 {
 	uint64_t length;
@@ -239,8 +239,8 @@ static enum ggu_status op_pop(struct machine *m, int arg)
 	if (!arg && pop(m)) return GGU_OK;
 	return pop_mark(m, &v, &n) ? GGU_OK : wrong(m, "nothing to take from the stack");
 }
-/* Items, n of them or those above the mark, into the container below them. The arena's values are the machine's own:
- * what the const of their users keeps from being changed may be changed here. */
+/* Appends items, n of them or those above the mark, to the container below them. The arena's values belong to this
+ * machine, so it may change what is const for everybody else. */
 static enum ggu_status into(struct machine *m, enum pickle_kind kind, const struct pickle_value **v, size_t n)
 {
 	struct pickle_value *to = (struct pickle_value *)(uintptr_t)top(m);
@@ -326,8 +326,8 @@ static const struct pickle_global *named(const struct pickle_value *v, size_t i,
 	return g && g->u.global->role == role ? g->u.global : NULL;
 }
 
-/* (storage, offset, size, stride, requires_grad, hooks), in the third version then the dtype; last, where a tensor is
- * not what its storage says (negated, conjugated, in a layout of a device), a dict that says so */
+/* (storage, offset, size, stride, requires_grad, hooks), in the third version then the dtype. If a tensor is not simply
+ * what its storage says (negated, conjugated, in a device's layout), a dict at the end says so. */
 static enum ggu_status rebuild_tensor(struct machine *m, const struct pickle_value *args, bool v3)
 {
 	const struct pickle_value *storage = item(args, 0, PICKLE_STORAGE), *offset = item(args, 1, PICKLE_INT);
@@ -364,7 +364,7 @@ static enum ggu_status op_reduce(struct machine *m, int arg)
 			f->u.global->module, f->u.global->name);
 	}
 }
-/* State that an object is given: of a dict that is metadata, which no tensor depends on. */
+/* The state given to an object. That of a dict is metadata, on which no tensor depends. */
 static enum ggu_status op_build(struct machine *m, int arg)
 {
 	(void)arg;

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * plan.c - apply the `tensors` part of an architecture to a checkpoint; see plan.h. */
+ * plan.c - applies the `tensors` part of an architecture to a checkpoint; see plan.h. Each entry is expanded over
+ * layers and experts, its sources become views, and every element that a view takes is counted, so that what is left
+ * over is noticed. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +18,7 @@ struct builder {
 	struct plan *p;
 	struct config *c;
 	const struct yaml_node *conv, *strip;
-	uint64_t *used;                 /* [checkpoint_count]: elements that have found a place */
+	uint64_t *used;                 /* [checkpoint_count]: elements that were used */
 	int64_t n_layers, n_experts;
 	struct ggu_error *err;
 };
@@ -119,7 +121,8 @@ static enum ggu_status add_part(struct builder *b, struct plan_tensor *o, const 
 	return GGU_OK;
 }
 
-/* One source, or with {x} one for each expert. e: the entry that says it. *stacked: they get an axis of their own. */
+/* One source, or one for each expert if it has {x}. e: the entry that names it. *stacked: they get an axis of their
+ * own. */
 static enum ggu_status add_parts(struct builder *b, struct plan_tensor *o, const struct yaml_node *e,
 	const struct yaml_node *from, const struct yaml_node *tr, const char *suffix, bool *missing, bool *stacked)
 {
@@ -132,7 +135,7 @@ static enum ggu_status add_parts(struct builder *b, struct plan_tensor *o, const
 	return s;
 }
 
-/* Shape and element type of what the parts make together. */
+/* Shape and element type of the parts together. */
 static enum ggu_status finish(struct builder *b, const struct yaml_node *at, struct plan_tensor *o, bool stacked)
 {
 	const struct view *f = o->part;
@@ -168,7 +171,7 @@ static enum ggu_status finish(struct builder *b, const struct yaml_node *at, str
 	return GGU_OK;
 }
 
-/* MXFP4 as it is published: [..][n/32][16] bytes of codes, [..][n/32] of scales, either in rows. */
+/* MXFP4 as it is published: [..][n/32][16] bytes of codes, and [..][n/32] of scales or the same in rows. */
 static enum ggu_status finish_packed(struct builder *b, const struct yaml_node *at, struct plan_tensor *o)
 {
 	struct view *codes = o->part, *scales = o->part + 1;
@@ -250,7 +253,7 @@ static enum ggu_status gather(struct builder *b, const struct yaml_node *e, stru
 	return s ? s : finish(b, e, o, stacked);
 }
 
-/* One GGUF tensor of an entry; may_lack: no error if the checkpoint has no such source. */
+/* One GGUF tensor of an entry; may_lack: it is no error if the checkpoint does not have the source. */
 static enum ggu_status add_tensor(struct builder *b, const struct yaml_node *key, const struct yaml_node *e,
 	const char *suffix, bool may_lack)
 {
@@ -315,7 +318,7 @@ static enum ggu_status add_entry(struct builder *b, const struct yaml_node *key,
 
 static bool per_layer(const struct yaml_node *key) { return strstr(key->text, "{i}") != NULL; }
 
-/* Entries of layers come layer by layer, where the first of them stands. */
+/* Entries of layers are processed layer by layer, at the place of the first of them. */
 static enum ggu_status add_entries(struct builder *b)
 {
 	const struct yaml_node *m = yaml_get(b->conv, "tensors");

@@ -24,7 +24,7 @@ static uint64_t entry_at(const struct header *h, const char *name)
 		while (q < end && (*q == ' ' || *q == '\n' || *q == '\t' || *q == '\r')) q++;
 		if (q < end && *q == ':') return 8 + (uint64_t)(p - h->text);
 	}
-	return 8;       /* a name that the header spells with escapes */
+	return 8;       /* the header may spell a name with escapes */
 }
 #define ENTRY_FAIL(code, ...) file_fail(err, code, h->file, entry_at(h, name), name, __VA_ARGS__)
 
@@ -35,7 +35,7 @@ static bool get_u64(const json_t *v, uint64_t *u)
 	return true;
 }
 
-/* A type that is not known takes the bytes that it says; whoever needs the tensor refuses it. */
+/* An unknown type takes as many bytes as the entry says. Those who need the tensor refuse it. */
 static const struct source_dtype unknown = { "an unknown type", 0, SOURCE_NO_TYPE };
 
 static enum ggu_status parse_entry(const struct header *h, const char *name, const json_t *e, struct source_tensor *t,
@@ -85,7 +85,7 @@ static int by_offset(const void *a, const void *b)
 	return (x->bytes > y->bytes) - (x->bytes < y->bytes);   /* empty ones first */
 }
 
-/* The tensors of one file, sorted by offset, have to cover its data exactly. */
+/* The tensors of a file, sorted by offset, must cover its data exactly. */
 static enum ggu_status check_cover(const struct header *h, struct source_tensor *t, size_t n, struct ggu_error *err)
 {
 	uint64_t end = 8 + h->n;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * schema.c - a walk over the `convert` part of a description; see schema.h. */
+ * schema.c - a walk over the `convert` part of a description; see schema.h. Each key has a function that checks its
+ * value and parses the expressions in it, without evaluating them. */
 #include <stdlib.h>
 #include <string.h>
 #include "schema.h"
@@ -61,7 +62,7 @@ static enum ggu_status entry(const struct walk *w, const struct yaml_node *key, 
 	return s ? s : expression(w, key, yaml_get(at, "when"));
 }
 
-/* A transform's arguments are expressions that the plan evaluates; its name is looked up there too. */
+/* A transform's arguments are expressions that the plan evaluates, and it looks up the transform's name too. */
 static enum ggu_status transform(const struct walk *w, const struct yaml_node *at)
 {
 	if (!at || at->kind == YAML_SCALAR) return GGU_OK;

@@ -21,7 +21,7 @@ enum { MAX_PICKLE = 32 << 20, MAX_PREFIX = 512, MAX_KEY = 256 };
 
 struct archive { struct checkpoint *c; uint32_t file; const char *name; struct zip *zip; char prefix[MAX_PREFIX]; };
 
-/* Where tensors are usually kept in what is more than a state dict. */
+/* The keys under which tensors usually are, if a file has more than a state dict. */
 static const char *const nested[] = { "state_dict", "model_state_dict", "model", "module" };
 
 /* ---- one tensor ---- */
@@ -34,7 +34,7 @@ static enum ggu_status tensor_fail(const struct archive *a, enum ggu_status code
 	return file_fail(err, code, a->name, GGU_NO_OFFSET, where, "%s", what);
 }
 
-/* Shape, strides and numbers of elements, or what is wrong with them. */
+/* Reads shape, strides and number of elements, or returns what is wrong with them. */
 static const char *shape_of(const struct pickle_tensor *p, struct source_tensor *t)
 {
 	t->n_dims = (unsigned)p->size->n;
@@ -50,7 +50,7 @@ static const char *shape_of(const struct pickle_tensor *p, struct source_tensor 
 		int64_t stride = p->stride->v[d]->u.i;
 		uint64_t last;
 		t->stride[d] = 1;
-		if (t->shape[d] < 2) continue;          /* of one element it is of no matter */
+		if (t->shape[d] < 2) continue;          /* a dimension of 1 may have any */
 		if (stride < 0) return "a negative stride";
 		t->stride[d] = (uint64_t)stride;
 		if (__builtin_mul_overflow(t->shape[d] - 1, t->stride[d], &last) ||

@@ -51,8 +51,8 @@ void view_coalesce(struct view *v)
 		}
 }
 
-/* The wanted dims, fastest first, are cut from the coalesced ones. Where one would join two of them, the view stays as
- * it is and only the shape changes. */
+/* Cuts the wanted dimensions, fastest first, from the coalesced ones. If one of them would join two, the view stays as
+ * it is, and only the shape changes. */
 static const char *reshape(struct view *v, const double *arg, size_t n)
 {
 	uint64_t want[VIEW_MAX_DIMS], known = 1, total = view_count(v);
@@ -131,7 +131,7 @@ static const char *permute(struct view *v, double heads)
 	return e ? e : reshape(v, (double[]){ rows, in }, n);
 }
 
-/* A factor of 1 is none: the values stay as they are stored. */
+/* A factor of 1 does nothing: the values stay as they are stored. */
 static const char *operate(struct view *v, char op, double x)
 {
 	if (op == '*' && x == 1) return NULL;
@@ -173,7 +173,7 @@ const char *view_apply(struct view *v, const char *name, const double *arg, size
 
 enum { UNIT = 1 << 21, SPAN = 1 << 16 };
 
-/* The dimension that lies closest together. */
+/* The dimension whose elements are nearest to each other. */
 static unsigned nearest(const struct view *v)
 {
 	unsigned u = v->n ? v->n - 1 : 0;
@@ -184,7 +184,7 @@ static unsigned nearest(const struct view *v)
 	}
 	return u;
 }
-/* Elements of a strip along u, of `run` that are wanted. */
+/* The number of elements of a strip along u, of the `run` that are wanted. */
 static uint64_t strip(const struct view *v, unsigned u, uint64_t run)
 {
 	uint64_t most = v->stride[u] ? 1 + (SPAN - 1)/v->stride[u] : run;
@@ -206,7 +206,7 @@ size_t view_work_bytes(const struct view *v, uint64_t n)
 	return (size_t)((run - 1)*v->stride[u] + 1)*v->t->dtype->bytes;
 }
 
-/* Position in the source of the view's element e over its first n dims. */
+/* The position in the source of the view's element e, over its first n dimensions. */
 static uint64_t position(const struct view *v, unsigned n, uint64_t e)
 {
 	uint64_t p = 0;

@@ -37,7 +37,7 @@ static enum ggu_status broken(const struct zip *z, uint64_t at, const char *what
 
 /* ---- the end ---- */
 
-/* Byte of the end record in the file, and its bytes. */
+/* Where the end record is in the file, and its bytes. */
 static enum ggu_status find_end(const struct zip *z, uint64_t *at, unsigned char end[END_BYTES], struct ggu_error *err)
 {
 	size_t n = z->bytes < END_BYTES + MAX_COMMENT ? (size_t)z->bytes : END_BYTES + MAX_COMMENT;
@@ -102,7 +102,7 @@ static enum ggu_status read_end(const struct zip *z, struct directory *d, struct
 
 /* ---- the directory ---- */
 
-/* The 64-bit fields that stand in for those full of ones; extra is the entry's extra field. */
+/* Takes from the entry's extra field the 64-bit values of those fields that are all ones. */
 static bool widen(struct span extra, uint64_t *bytes, uint64_t *packed, uint64_t *header)
 {
 	uint64_t *want[] = { bytes, packed, header };
@@ -121,7 +121,7 @@ static bool widen(struct span extra, uint64_t *bytes, uint64_t *packed, uint64_t
 	return *bytes != UINT32_MAX && *packed != UINT32_MAX && *header != UINT32_MAX;
 }
 
-/* One entry; its name goes to *names, which advances. */
+/* Reads one entry; its name goes to *names, which advances. */
 static enum ggu_status read_entry(const struct zip *z, struct span *d, struct zip_member *m, char **names,
 	struct ggu_error *err)
 {

@@ -14,7 +14,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#define XXH_INLINE_ALL         /* libggu needs no other library */
+#define XXH_INLINE_ALL         /* so that libggu needs no other library */
 #include <xxhash.h>
 #include "../libgguf/grow.h"
 #include "../libgguf/pool.h"
@@ -25,7 +25,7 @@
 #include "imatrix_internal.h"
 
 enum { TOKENS = GRAM_TOKENS, HASHED = 64 };
-/* The least sum of squares that a token's inputs are taken to have, as a share of the median one's. */
+/* The least sum of squares that a token's inputs are taken to have, as a share of the median. */
 #define SILENT 1e-4f
 
 size_t covariance_floats(size_t n_in, size_t block)
@@ -46,7 +46,7 @@ void covariance_free(struct covariance *c)
 	free(c->name); free(c->sums); free(c->counts);
 	free(c);
 }
-/* Without sums if `empty`: they are in a file. */
+/* `empty`: without memory for sums, which are in a file. */
 enum ggu_status covariance_new(struct imatrix *im, const char *name, size_t n_in, size_t n_mat, size_t block,
 	bool empty, struct covariance **out, struct ggu_error *err)
 {
@@ -59,7 +59,7 @@ enum ggu_status covariance_new(struct imatrix *im, const char *name, size_t n_in
 		c->name = strdup(name);
 		c->counts = calloc(n_mat, sizeof *c->counts);
 		if (!empty && n <= SIZE_MAX/sizeof *c->sums/n_mat) c->sums = ggu_zeros(n*n_mat, sizeof *c->sums);
-		/* pages that are read before they are written cost the kernel twice */
+		/* if pages are read before they are written, the kernel does twice the work */
 		if (c->sums) memset(c->sums, 0, n*n_mat*sizeof *c->sums);
 	}
 	if (!c || !v || !c->name || !c->counts || (!empty && !c->sums)) {
@@ -87,7 +87,7 @@ static enum ggu_status load(const struct imatrix *im, const struct covariance *c
 			s = ggu_fail(err, GGU_ERR_FORMAT, GGU_NO_OFFSET, c->name, "a covariance is not finite");
 	return s;
 }
-/* Sums that are in a file, of which more are to come, into memory. */
+/* Reads sums from their file into memory, as more will be added to them. */
 static enum ggu_status own_sums(const struct imatrix *im, struct covariance *c, struct ggu_error *err)
 {
 	const size_t n = covariance_floats(c->n_in, c->block);
@@ -125,7 +125,7 @@ void imatrix_moderate(const float *x, size_t stride, size_t n_in, size_t n, floa
 static size_t every_of(const struct imatrix *im) { return im->every ? im->every : 1; }
 static float root_of(const struct imatrix *im) { return im->root > 0 ? im->root : 1; }
 static float first_root_of(const struct imatrix *im) { return im->first_root > 0 ? im->first_root : 1; }
-/* n <= TOKENS rows of x, of which the first may begin a window, to the sums. */
+/* Adds n <= TOKENS rows of x to the sums; the first of them may begin a window. */
 static enum ggu_status sum_up(struct imatrix *im, struct covariance *c, size_t mat, const float *x, size_t stride,
 	size_t n, struct ggu_pool *pool)
 {
@@ -151,7 +151,7 @@ static enum ggu_status sum_waiting(struct imatrix *im, struct covariance *c, siz
 	*w = (struct waiting){ .seen = w->seen, .root = w->root };
 	return s;
 }
-/* n tokens, which with those that wait are TOKENS at most. */
+/* Adds n tokens, at most TOKENS together with those that wait. */
 static enum ggu_status wait(struct waiting *w, size_t n_in, const float *x, size_t stride, size_t n)
 {
 	const size_t cap = w->n + n <= TOKENS/2 ? 2*(w->n + n) : TOKENS;
@@ -217,7 +217,7 @@ enum ggu_status imatrix_flush(struct imatrix *im, struct ggu_pool *pool, struct 
 	return GGU_OK;
 }
 
-/* Of the numbers of a call: two with the same are for the same input. */
+/* A hash of the numbers of a call: two calls with the same hash are for the same input. */
 static bool same_input(struct imatrix *im, const struct covariance_call *now)
 {
 	const struct covariance_call *b = &im->before;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * ggu_importance.c - importance matrices as libggu offers them. */
+ * ggu_importance.c - importance matrices as libggu offers them: imatrix.h under installed names. */
 #include "imatrix.h"
 
 enum ggu_status ggu_importance_open(struct ggu_importance *m, const char *path, struct ggu_error *err)

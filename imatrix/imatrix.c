@@ -42,7 +42,7 @@ void imatrix_free(struct imatrix *im)
 	free(im);
 }
 
-/* Where name stands among the first n, or would stand. */
+/* The position of name among the first n, or where it would be inserted. */
 static size_t place(const struct imatrix *im, size_t n, const char *name, bool *found)
 {
 	size_t lo = 0, hi = n;

@@ -13,14 +13,14 @@
 #include "../libgguf/span.h"
 #include "imatrix_internal.h"
 
-enum { DAT_NAME_BYTES = 256, DAT_DATASET_BYTES = 1 << 16 };     /* the first with a NUL */
+enum { DAT_NAME_BYTES = 256, DAT_DATASET_BYTES = 1 << 16 };     /* the first includes a NUL */
 
 /* ---- read ---- */
 
-/* A place in a file that is read an entry at a time; `left` bytes follow it, at most. */
+/* A position in a file that is read an entry at a time, with at most `left` bytes after it. */
 struct dat { struct whole *w; uint64_t at, left; };
 
-/* The next n bytes, which stay until the next call; none where the file ends before. */
+/* The next n bytes, valid until the next call; none if the file ends before. */
 static enum ggu_status take(struct dat *d, uint64_t n, struct span *part, struct ggu_error *err)
 {
 	bool has = n <= d->left && n < SIZE_MAX;
@@ -142,7 +142,7 @@ static bool put_f32(FILE *f, float x)
 	return put_u32(f, u);
 }
 
-/* The number of calls is that of chunks: tokens of the busiest matrix over a chunk's, at least 1. */
+/* The number of calls is that of chunks: the tokens of the busiest matrix divided by those of a chunk, at least 1. */
 static uint64_t dat_calls(const struct imatrix_entry *e, uint64_t chunk_tokens)
 {
 	double most = 0;

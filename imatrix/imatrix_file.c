@@ -23,7 +23,7 @@ static enum ggu_status pread_whole(void *ctx, uint64_t at, void *to, size_t n, s
 	if (*got) memcpy(to, w->p + at, *got);
 	return GGU_OK;
 }
-/* A GGUF of which only the beginning was read so far: all of it into w, if its header is that of a matrix. */
+/* Only the beginning of this GGUF has been read: reads all of it into w, if its header is that of a matrix. */
 static enum ggu_status want_matrix(struct whole *w, struct ggu_error *err)
 {
 	const struct ggu_source from = { pread_whole, w, UINT64_MAX };
@@ -32,7 +32,7 @@ static enum ggu_status want_matrix(struct whole *w, struct ggu_error *err)
 	uint64_t end;
 	if (s) return s;
 	end = ggu_file_data_end(f, 0);
-	end += end < INT64_MAX ? ggu_file_alignment(f) : 0;     /* what a writer pads, it is to get rid of */
+	end += end < INT64_MAX ? ggu_file_alignment(f) : 0;     /* a writer's padding is still to be removed */
 	s = imatrix_check_type(f, err);
 	if (!s) s = end >= SIZE_MAX ? ggu_no_memory(err) : whole_want(w, (size_t)end, err);
 	ggu_close(f);

@@ -29,7 +29,7 @@ static const char cov_suffix[] = ".in_cov", cov_counts_suffix[] = ".in_cov_n", b
 
 /* ---- read ---- */
 
-/* All of tensor t, F32 or F64, as doubles; to[n]; none below `least`. */
+/* Reads tensor t, F32 or F64, as doubles into to[n], none of them below `least`. */
 static enum ggu_status read_doubles(struct ggu_file *f, const struct ggu_tensor *t, double *to, size_t n, double least,
 	struct ggu_error *err)
 {
@@ -38,7 +38,7 @@ static enum ggu_status read_doubles(struct ggu_file *f, const struct ggu_tensor 
 		return ggu_fail(err, GGU_ERR_TYPE, t->entry, t->name, "is neither f32 nor f64");
 	if (t->bytes != n*width)
 		return ggu_fail(err, GGU_ERR_FORMAT, t->entry, t->name, "does not have the shape of its sums");
-	/* narrow items are read into the upper half and widened from the front */
+	/* narrow items are read into the upper half, then widened from the front */
 	TRY(ggu_read(f, t, 0, (char *)to + (8 - width)*n, n*width, err));
 	if (width == 4) for (size_t i = 0; i < n; i++) {
 		float x;
@@ -83,7 +83,7 @@ static bool ends_with(const struct ggu_tensor *t, const char *suffix)
 	return text_ends(t->name, t->name_bytes, suffix);
 }
 
-/* A number that the files have 32 bits for; 0 if it is not there. */
+/* A number for which the files have 32 bits; 0 if there is none. */
 static enum ggu_status read_chunks(const struct ggu_meta *m, const char *key, uint64_t *v, struct ggu_error *err)
 {
 	const struct ggu_kv *kv = ggu_meta_find(m, key);
@@ -123,7 +123,7 @@ static enum ggu_status read_covariance(struct imatrix *im, struct ggu_file *f, c
 	free(name);
 	return s;
 }
-/* Those of all tensors, which stay in the file until they are wanted. */
+/* Notes the covariances of all tensors, which stay in the file until they are wanted. */
 static enum ggu_status read_covariances(struct imatrix *im, struct ggu_file *f, struct ggu_error *err)
 {
 	const struct ggu_meta *m = ggu_file_meta(f);

@@ -27,7 +27,7 @@ void *ggu_arena_alloc(struct ggu_arena *a, size_t n)
 		if (!b)
 			return NULL;
 		*b = (struct ggu_block){ .bytes = bytes };
-		/* one that is full at once goes behind the head, whose room stays in use */
+		/* a block that is full at once goes behind the head, so that the room of the head stays in use */
 		if (a->head && bytes == n) {
 			b->next = a->head->next;
 			a->head->next = b;

@@ -12,11 +12,11 @@ struct belt {
 	pthread_cond_t station, room;   /* the taking station is free; there are free slots */
 	size_t n_slots, taken, put;     /* items so far */
 	bool taking, putting;           /* somebody is at that station */
-	bool ended, stopped;            /* nothing more is taken; nothing more is put */
+	bool ended, stopped;            /* no more is taken; no more is put */
 	bool *worked;                   /* [n_slots] */
 };
 
-/* With the lock held: puts what is ready, unless another thread is at it, which then finds this item too. */
+/* With the lock held: puts what is ready. If another thread is putting, it will find this item too. */
 static void put_ready(struct belt *b)
 {
 	if (b->putting) return;
@@ -32,8 +32,8 @@ static void put_ready(struct belt *b)
 		if (!ok) b->stopped = b->ended = true;
 		b->worked[slot] = false;
 		b->put++;
-		/* Where putting is what takes longest, a thread woken for one slot falls asleep again behind it, and
-		 * often takes the core of the thread that puts: so one is woken when most are free, another if that
+		/* If putting takes longest, a thread that is woken for one slot soon falls asleep again, and often
+		 * takes the core of the thread that puts. So one is woken when most slots are free, and another if that
 		 * is not enough. */
 		if (b->taken - b->put <= b->n_slots/4) pthread_cond_signal(&b->room);
 	}
@@ -75,7 +75,7 @@ static void serve(void *ctx, size_t task, int worker)
 
 size_t ggu_belt_slots(const struct ggu_pool *pool)
 {
-	/* an item in work for each thread; the others wait for one whose thread has lost its core for a while */
+	/* one for each thread to work on; the others wait behind an item whose thread has lost its core for a while */
 	size_t n = (size_t)ggu_pool_size(pool);
 	return n == 1 ? 1 : 4*n + 16;
 }

@@ -24,7 +24,7 @@ static int cut(int n, long long quota, long long period)
 	return k < n ? (int)k : n;
 }
 
-/* The group's own limit in the folder dir. */
+/* The limit that the group in the folder dir itself has. */
 static int group_limit(int n, const char *dir, bool v2)
 {
 	char path[2*PATH_MAX], line[64];
@@ -56,7 +56,8 @@ static int quotas(int n)
 		bool v2 = !list[1];
 		if (!v2 && !strstr(list, ":cpu,") && strcmp(list, ":cpu") && !strstr(list, ",cpu,"))
 			continue;
-		/* inside a container the path may lie above what is mounted: every group up to the root is tried */
+		/* inside a container the path may begin above what is mounted, so every group up to the root is
+		 * tried */
 		const char *root = v2 ? "/sys/fs/cgroup" : "/sys/fs/cgroup/cpu";
 		for (;;) {
 			char *up = strrchr(path, '/');

@@ -26,7 +26,7 @@ void ggu_cursor_init(struct ggu_cursor *c, struct ggu_shard *s, const struct ggu
 	}
 }
 
-/* Bytes read ahead lie at the end of the buffer, where ggu_shard_read finds them. */
+/* Bytes read ahead are at the end of the buffer, where ggu_shard_read finds them. */
 void ggu_cursor_done(struct ggu_cursor *c)
 {
 	if (c->s->memory)
@@ -42,7 +42,8 @@ uint64_t ggu_cursor_left(const struct ggu_cursor *c)
 	return c->s->size == UINT64_MAX ? (uint64_t)INT64_MAX : c->at < c->s->size ? c->s->size - c->at : 0;
 }
 
-/* As many of the next n <= GGU_BUF_BYTES bytes as there are into the buffer. A pipe is not waited on for more. */
+/* Reads the next n <= GGU_BUF_BYTES bytes, or as many as there are, into the buffer. Does not wait for more of a
+ * pipe. */
 static enum ggu_status refill(struct ggu_cursor *c, size_t n)
 {
 	struct ggu_shard *s = c->s;
@@ -69,7 +70,7 @@ static enum ggu_status refill(struct ggu_cursor *c, size_t n)
 
 static enum ggu_status short_of(struct ggu_cursor *c, uint64_t n)
 {
-	/* what a program reads from a pipeline whose first part failed */
+	/* what a program reads from a pipeline whose first command failed */
 	if (!c->at && !c->n && (c->s->size == UINT64_MAX || !c->s->size))
 		ggu_fail(c->err, GGU_ERR_TRUNCATED, 0, "", "the file is empty");
 	else
@@ -90,7 +91,7 @@ enum ggu_status ggu_cursor_bytes(struct ggu_cursor *c, void *to, size_t n)
 			memcpy(to, c->p, n);
 		c->p += n;
 		c->n -= n;
-	} else {                                /* large: past the buffer */
+	} else {                                /* large: bypasses the buffer */
 		size_t k = c->n, got = 1;
 		memcpy(to, c->p, k);
 		for (; k < n && got; k += got)
@@ -114,7 +115,7 @@ static enum ggu_status integer(struct ggu_cursor *c, void *v, size_t width)
 enum ggu_status ggu_cursor_u32(struct ggu_cursor *c, uint32_t *v) { return integer(c, v, sizeof *v); }
 enum ggu_status ggu_cursor_u64(struct ggu_cursor *c, uint64_t *v) { return integer(c, v, sizeof *v); }
 
-/* n bytes into the arena with `tail` zeros after. On a pipe memory is taken as they arrive. */
+/* Reads n bytes into the arena and adds `tail` zeros. If they come from a pipe, memory grows as they arrive. */
 static enum ggu_status block(struct ggu_cursor *c, struct ggu_arena *a, size_t n, size_t tail, void **to)
 {
 	bool known = c->s->size != UINT64_MAX;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * data.c - the bytes of tensors: read, swapped to little-endian, walked over in parts, or mapped. */
+ * data.c - the bytes of tensors: read, swapped to little-endian, walked over in parts, or mapped. A walk is a tensor
+ * and a position in it; each step reads the next part into the same buffer. */
 #include <stdlib.h>
 #include <sys/mman.h>
 #include "internal.h"
@@ -32,7 +33,7 @@ static enum ggu_status from_file(const struct ggu_shard *s, const struct ggu_ten
 	return got < n ? ends_at(s, t, at + got, err) : GGU_OK;
 }
 
-/* Even no bytes of a pipe must lie inside it: it is read up to there. */
+/* Even a tensor of no bytes must be inside a pipe, which is read up to there. */
 static enum ggu_status from_pipe(const struct ggu_file *f, struct ggu_shard *s, const struct ggu_tensor *t,
 	uint64_t at, void *to, size_t n, struct ggu_error *err)
 {
@@ -48,7 +49,7 @@ static enum ggu_status from_pipe(const struct ggu_file *f, struct ggu_shard *s, 
 	return status;
 }
 
-/* Did the header say where the data is? Offsets of a tensor that was let pass may be anything. */
+/* Did the header say where the data is? The offset of a tensor that was let pass may be anything. */
 static enum ggu_status placed(const struct ggu_shard *s, const struct ggu_tensor *t, struct ggu_error *err)
 {
 	if (s->cut)
@@ -87,7 +88,7 @@ enum ggu_status ggu_read(const struct ggu_file *f, const struct ggu_tensor *t, u
 	return status == GGU_OK ? status : failed(f, t, err, status);
 }
 
-/* A loop that reads a file by large pages is 3 to 10 % faster, and the first reading takes fewer faults. */
+/* Asks for large pages: a loop over the file is then 3 to 10 % faster, and the first reading has fewer faults. */
 void ggu_huge_pages(void *p, size_t n)
 {
 #ifdef MADV_HUGEPAGE

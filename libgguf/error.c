@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * error.c - filling struct ggu_error. */
+ * error.c - filling struct ggu_error. It holds its texts itself, so that this works when memory has run out. */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>

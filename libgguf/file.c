@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * file.c - the accessors of an open GGUF. */
+ * file.c - the accessors of an open GGUF, which only look up what read.c has filled in; and closing it. */
 #include <stdlib.h>
 #include "internal.h"
 

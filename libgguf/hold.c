@@ -15,10 +15,10 @@ struct hold {
 	struct ggu_file *f;
 	size_t n_workers, n_tensors;
 	bool copy;
-	struct ggu_error first;         /* code GGU_OK: none yet */
+	struct ggu_error first;         /* code GGU_OK: no error yet */
 };
 
-/* Bytes of worker's stretch of t, whole blocks. */
+/* The bytes of a worker's stretch of t, in whole blocks. */
 static void stretch(const struct hold *h, const struct ggu_tensor *t, size_t worker, uint64_t *from, size_t *n)
 {
 	uint64_t block = ggu_type_info(t->type)->block_bytes, blocks = t->bytes/block;
@@ -28,7 +28,7 @@ static void stretch(const struct hold *h, const struct ggu_tensor *t, size_t wor
 	*n = (size_t)(block*(each + (worker < more)));
 }
 
-/* Workers go through all tensors: their tasks lie one behind the other. */
+/* Every worker goes through all tensors: its tasks follow one another. */
 static void fetch(void *ctx, size_t task, int worker)
 {
 	struct hold *h = ctx;

@@ -22,7 +22,7 @@ static void sip_seed(void)
 
 	if (getentropy(sip_key, sizeof sip_key) == 0)
 		return;
-	clock_gettime(CLOCK_MONOTONIC, &t);     /* no entropy device: better than a constant */
+	clock_gettime(CLOCK_MONOTONIC, &t);     /* without an entropy device: better than a constant */
 	sip_key[0] = (uint64_t)t.tv_nsec*UINT64_C(0x9e3779b97f4a7c15) ^ (uint64_t)t.tv_sec;
 	sip_key[1] = (uint64_t)(uintptr_t)&t ^ (uint64_t)getpid() << 32;
 }
@@ -65,7 +65,7 @@ static uint64_t sip(const char *s, size_t n)
 	return v[0] ^ v[1] ^ v[2] ^ v[3];
 }
 
-/* A slot: high 32 bits of the hash over position + 1; 0 is empty. */
+/* A slot has 32 bits of the hash above position + 1; 0 is empty. */
 static size_t probe(const struct ggu_index *x, const void *list, ggu_index_key key, const char *s, size_t n, uint64_t h)
 {
 	size_t mask = x->n_slots - 1;

@@ -21,8 +21,8 @@ static enum ggu_status type_of(struct ggu_cursor *c, uint8_t *t)
 
 static enum ggu_status array(struct ggu_cursor *c, struct ggu_arena *a, struct ggu_kv *kv, int depth);
 
-/* n items of `bytes` in memory, each read by its own call. Where the end of the source is not known
- * the list grows with what arrives. */
+/* Reads n items, each of `bytes` in memory, by a call for each. If the end of the source is not known, the list grows
+ * with what arrives. */
 static enum ggu_status list(struct ggu_cursor *c, struct ggu_arena *a, struct ggu_kv *kv, int depth)
 {
 	bool strings = kv->item_type == GGU_STRING;
@@ -65,7 +65,7 @@ static enum ggu_status array(struct ggu_cursor *c, struct ggu_arena *a, struct g
 	at = c->at;
 	TRY(ggu_cursor_u64(c, &n));
 	width = ggu_kv_type_bytes(kv->item_type);
-	/* a string takes at least its length, an array its type and count */
+	/* a string takes at least its length; an array its type and count */
 	item_bytes = width ? width : kv->item_type == GGU_STRING ? 8 : 12;
 	if (n > ggu_cursor_left(c)/item_bytes || n > SIZE_MAX/2/sizeof(struct ggu_kv))
 		return ggu_rule(c->err, GGU_RULE_CUT,
@@ -113,7 +113,7 @@ static enum ggu_status bools(const struct ggu_cursor *c, const struct ggu_kv *kv
 	return GGU_OK;
 }
 
-/* What can be said against a pair that was read whole. */
+/* Checks a pair that was read as a whole. */
 static enum ggu_status pair(const struct ggu_cursor *c, const struct ggu_meta *m, const struct ggu_kv *kv)
 {
 	const char *key = kv->key.p;

@@ -30,7 +30,7 @@ static enum ggu_status one(const struct ggu_tensor *t, uint32_t alignment, uint6
 			ggu_rule(err, GGU_RULE_OFFSET, ggu_fail(err, GGU_ERR_FORMAT, offset_field(t), t->name,
 			"offset %llu is not a multiple of the alignment %u", (unsigned long long)t->offset,
 				alignment)), err));
-	/* bytes and room are below 2^63, so neither difference can wrap */
+	/* bytes and room are below 2^63, so neither difference can wrap around */
 	if (t->bytes > room || t->offset > room - t->bytes)
 		TRY(ggu_tolerate(l,
 			ggu_rule(err, GGU_RULE_DATA, ggu_fail(err, GGU_ERR_TRUNCATED, offset_field(t), t->name,

@@ -260,7 +260,7 @@ enum ggu_status ggu_meta_set_float(struct ggu_meta *m, const char *key, enum ggu
 {
 	switch (t) {
 	case GGU_F32:
-		if (v - v == 0 && (v > FLT_MAX || v < -FLT_MAX))        /* finite, and no longer so as float */
+		if (v - v == 0 && (v > FLT_MAX || v < -FLT_MAX))        /* finite, and too large for a float */
 			return GGU_ERR_RANGE;
 		STORE(float);
 	case GGU_F64: STORE(double);
@@ -396,7 +396,7 @@ enum ggu_status ggu_meta_copy(struct ggu_meta **to, const struct ggu_meta *from)
 	return status;
 }
 
-/* Positions or keys have changed: enters all again, into the slots there are, so that nothing can fail. */
+/* Positions or keys have changed: enters all of them again, into the existing slots, so that nothing can fail. */
 static void enter_again(struct ggu_meta *m)
 {
 	memset(m->index.slot, 0, m->index.n_slots*sizeof *m->index.slot);

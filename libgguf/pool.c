@@ -23,7 +23,7 @@
 #include <time.h>
 #include "internal.h"
 
-/* ALONE: of a look, until others may have the core; LINE: two lines, as they are fetched in pairs */
+/* ALONE: of a look, before others may have the core; LINE: two cache lines, as they are fetched in pairs */
 enum { LOOK_NS = 100000, ALONE_NS = 20000, LOOKS = 32, LINE = 128 };
 
 #define LEFT ((UINT64_C(1) << 35) - 1)
@@ -40,14 +40,14 @@ struct ggu_pool {
 	pthread_t *thread;
 	pthread_mutex_t lock;
 	pthread_cond_t moved;
-	struct ggu_cpu_mask *before;    /* where the caller might run before it was given a place */
-	/* written by who lays out a phase, read by who has a task of it */
+	struct ggu_cpu_mask *before;    /* where the caller was allowed to run before it was given a place */
+	/* written by the thread that prepares a phase, read by those that have a task of it */
 	const struct ggu_phase *phase, *end;
 	size_t n_tasks;
-	uint64_t n_phases;              /* there have been */
+	uint64_t n_phases;              /* so far */
 	_Alignas(LINE) atomic_uint turn;
 	atomic_int sleepers;
-	atomic_bool over;               /* the run */
+	atomic_bool over;               /* the current run */
 	_Alignas(LINE) atomic_size_t n_done;
 };
 struct start { struct ggu_pool *p; int worker; };
@@ -71,7 +71,7 @@ static int64_t now_ns(void)
 
 /* ---- turns ---- */
 
-/* Until the turn is another than `seen`. */
+/* Waits until the turn is no longer `seen`. */
 static void wait_for(struct ggu_pool *p, unsigned seen)
 {
 	if (p->looks)
@@ -105,7 +105,7 @@ static void move(struct ggu_pool *p)
 
 /* ---- phases ---- */
 
-/* Tasks of share s: they lie together, shares differ by one task at most. */
+/* The tasks of share s: they are contiguous, and shares differ by at most one task. */
 struct stretch { size_t from, n; };
 static struct stretch stretch_of(const struct ggu_pool *p, int s)
 {
@@ -121,21 +121,21 @@ static void lay_out(struct ggu_pool *p)
 {
 	while (p->phase < p->end && !p->phase->n_tasks)
 		p->phase++;
-	/* released: who sees it before the turn moves sees what the tasks did all the same */
+	/* release: a thread that sees this before the turn moves sees all the same what the tasks did */
 	if (p->phase == p->end)
 		atomic_store_explicit(&p->over, true, memory_order_release);
 	else {
 		uint64_t word = ++p->n_phases*PHASE | (p->phase->take == GGU_TAKE_OWN ? OWNERS : 0);
 		p->n_tasks = p->phase->n_tasks;
 		atomic_store_explicit(&p->n_done, 0, memory_order_relaxed);
-		/* the first share has tasks: until it is there the phase cannot end */
+		/* the first share has tasks, and until it is set the phase cannot end */
 		for (int s = p->n; s-- > 0;)
 			atomic_store_explicit(&p->share[s].left, word | stretch_of(p, s).n, memory_order_release);
 	}
 	move(p);
 }
 
-/* Tasks of share s, as long as there are any and the phase is this one; returns how many were done. */
+/* Does tasks of share s, as long as there are any and this is still the phase; returns how many. */
 static size_t take(struct ggu_pool *p, uint64_t number, int s, int worker)
 {
 	_Atomic uint64_t *left = &p->share[s].left;
@@ -154,7 +154,7 @@ static size_t take(struct ggu_pool *p, uint64_t number, int s, int worker)
 	return n;
 }
 
-/* Own tasks, then those of the same node, then others'; each helper begins with another thread. */
+/* Its own tasks, then those of the same node, then those of others. Each helper begins with another thread. */
 static void work(struct ggu_pool *p, int worker)
 {
 	uint64_t number = atomic_load_explicit(&p->share[worker].left, memory_order_acquire)/PHASE;
@@ -206,7 +206,7 @@ void ggu_pool_run(struct ggu_pool *p, size_t n_tasks, void (*fn)(void *ctx, size
 
 /* ---- threads ---- */
 
-/* A core of its own, or else, where there are several nodes, those of the node. */
+/* A core of its own, or, if there are several nodes, all cores of its node. */
 static void settle(const struct ggu_pool *p, int worker)
 {
 	if (p->pin)
@@ -239,7 +239,7 @@ static void *worker_main(void *arg)
 	}
 }
 
-/* Fewer threads than asked for, if the system gives no more: results do not depend on it. */
+/* Fewer threads than requested, if the system gives no more: results do not depend on it. */
 static void start(struct ggu_pool *p, int n)
 {
 	while (p->n_started + 1 < n) {
@@ -255,7 +255,8 @@ static void start(struct ggu_pool *p, int n)
 	}
 }
 
-/* Places of the n threads: the first n of the list, in order of their nodes; several to a core if there are fewer. */
+/* The places of the n threads: the first n of the list, in order of their nodes. If there are fewer cores, threads
+ * share them. */
 static void place(struct ggu_pool *p, const struct ggu_cpu *list, int n_list)
 {
 	int n = 0, used = p->n < n_list ? p->n : n_list;

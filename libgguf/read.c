@@ -22,7 +22,7 @@ enum ggu_status ggu_tolerate(const struct ggu_leniency *l, enum ggu_status statu
 
 struct ggu_leniency ggu_file_leniency(const struct ggu_file *f, uint32_t shard)
 {
-	/* a file alone has the name that the caller knows */
+	/* the caller knows the name of a single file */
 	const char *name = f->n_shards > 1 && f->shard[shard].name ? f->shard[shard].name : "";
 
 	return (struct ggu_leniency){ f->options.defect, f->options.defect_ctx, shard, name };
@@ -42,7 +42,7 @@ static enum ggu_status magic_and_version(struct ggu_cursor *c)
 		return ggu_rule(c->err, GGU_RULE_MAGIC, ggu_fail(c->err, GGU_ERR_FORMAT, 0, "",
 			"not a GGUF file: the magic is %02x %02x %02x %02x", magic[0], magic[1], magic[2], magic[3]));
 	TRY(ggu_cursor_u32(c, &s->version));
-	/* the format has no mark of byte order; a small version in the upper half is one swapped */
+	/* the format has no mark of its byte order; but a small version in the upper half is one that was swapped */
 	if (s->version && !(s->version & 0xffff)) {
 		s->big = true;
 		ggu_swap_items(&s->version, 1, 4);
@@ -53,7 +53,7 @@ static enum ggu_status magic_and_version(struct ggu_cursor *c)
 	return GGU_OK;
 }
 
-/* at: of the number n; least: bytes that one takes */
+/* at: where the number n is; least: bytes that one item takes */
 static enum ggu_status count(struct ggu_cursor *c, uint64_t at, uint64_t n, uint64_t left, unsigned least,
 	const char *what)
 {
@@ -95,7 +95,7 @@ static enum ggu_status alignment(struct ggu_shard *s, const struct ggu_meta *m, 
 	return status == GGU_OK ? status : ggu_tolerate(l, ggu_rule(err, GGU_RULE_ALIGNMENT, status), err);
 }
 
-/* From after the version up to the data. */
+/* Reads from after the version up to the data. */
 static enum ggu_status body(struct ggu_file *f, struct ggu_cursor *c, struct ggu_meta *m)
 {
 	uint64_t n_tensors, n_kv;
@@ -160,7 +160,7 @@ enum ggu_status ggu_header_read(struct ggu_file *f, uint32_t i, struct ggu_meta 
 	return status;
 }
 
-/* A file with one shard, which is yet to be filled in. */
+/* A file with one shard, which is still to be filled in. */
 static struct ggu_file *file_new(const struct ggu_open_options *options, struct ggu_error *err)
 {
 	struct ggu_file *f = calloc(1, sizeof *f);
@@ -186,8 +186,8 @@ static struct ggu_file *file_new(const struct ggu_open_options *options, struct 
 	return f;
 }
 
-/* Shard 0, or the shard that was named. All are read in their order then, and one that is not the first is read again:
- * what is wrong with it is reported in its turn, unless it stands alone. */
+/* Reads shard 0, or the one that was named. Later all are read in their order, this one again if it is not the first,
+ * so that what is wrong with it is reported in its turn. If it stands alone, it is reported now. */
 static enum ggu_status first_header(struct ggu_file *f, const char *path, struct ggu_error *err)
 {
 	void (*defect)(void *ctx, const struct ggu_error *err) = f->options.defect;
@@ -210,7 +210,7 @@ static enum ggu_status first_header(struct ggu_file *f, const char *path, struct
 static enum ggu_status finish(struct ggu_file **to, struct ggu_file *f, enum ggu_status status, const char *path,
 	struct ggu_error *err)
 {
-	struct ggu_error own;           /* what a defect callback is shown must be somewhere */
+	struct ggu_error own;           /* what is shown to a defect callback must be in memory of its own */
 
 	if (!err)
 		err = &own;

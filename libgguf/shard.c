@@ -33,7 +33,7 @@ ssize_t ggu_read_some(int fd, void *to, size_t n)
 	return r;
 }
 
-/* The same at byte `at` of a file that can seek, as struct ggu_source wants it. */
+/* Reads byte `at` of a file that can seek, in the form of struct ggu_source. */
 static enum ggu_status fd_pread(int fd, uint64_t at, void *to, size_t n, size_t *got, struct ggu_error *err)
 {
 	ssize_t r;
@@ -89,7 +89,7 @@ enum ggu_status ggu_shard_fill(struct ggu_shard *s, uint64_t at, void *to, size_
 	return GGU_OK;
 }
 
-/* Drops bytes of a pipe up to byte `at`, or to its end if that comes first. */
+/* Skips bytes of a pipe up to byte `at`, or to its end if that comes first. */
 static enum ggu_status skip_to(struct ggu_shard *s, uint64_t at, struct ggu_error *err)
 {
 	while (at > s->buf_at) {
@@ -132,7 +132,7 @@ enum ggu_status ggu_shard_read(struct ggu_shard *s, uint64_t at, void *to, size_
 	return GGU_OK;
 }
 
-/* The pipe's bytes before the base. */
+/* Skips the bytes of a pipe before the base. */
 static enum ggu_status drop_base(struct ggu_shard *s, struct ggu_error *err)
 {
 	char rest[4096];

@@ -53,7 +53,7 @@ bool ggu_shards_are_named(const struct ggu_meta *m)
 	return ggu_meta_uint(m, "split.count", &n) && n > 1;
 }
 
-/* Key k of shard i says *want; UINT64_MAX takes what it says. */
+/* Key k of shard i must be *want; if that is UINT64_MAX, it becomes what the key says. */
 static enum ggu_status says(const struct ggu_meta *m, const char *key, uint64_t *want, struct ggu_error *err)
 {
 	const struct ggu_kv *kv = ggu_meta_find(m, key);
@@ -75,7 +75,7 @@ static enum ggu_status says(const struct ggu_meta *m, const char *key, uint64_t 
 	return ggu_rule(err, GGU_RULE_SPLIT, s);
 }
 
-/* The three keys of shard `no`, which is at place i, hold. */
+/* Checks the three keys of shard `no`, at place i. */
 static enum ggu_status check(const struct ggu_file *f, const struct ggu_meta *m, uint32_t i, uint64_t no,
 	uint64_t count, uint64_t *n_tensors, struct ggu_error *err)
 {
@@ -121,7 +121,7 @@ static enum ggu_status open_one(struct ggu_file *f, uint32_t i, uint32_t count, 
 	return status;
 }
 
-/* Forgets shard 0 and its header, which was another shard than the first. */
+/* Forgets shard 0 and its header: another shard was read first. */
 static void forget(struct ggu_file *f)
 {
 	ggu_shard_close(f->shard);
@@ -136,7 +136,7 @@ static enum ggu_status check_total(const struct ggu_file *f, uint64_t n_tensors,
 	const struct ggu_kv *kv = ggu_meta_find(f->meta, "split.tensors.count");
 	uint64_t first;
 
-	/* a number of shard 1 that is another's was reported already */
+	/* that shard 1 has a number of another shard was reported before */
 	if (f->table.n == n_tensors || !kv || !ggu_meta_uint(f->meta, "split.tensors.count", &first)
 		|| first != n_tensors)
 		return GGU_OK;
@@ -150,7 +150,7 @@ static enum ggu_status open_all(struct ggu_file *f, const char *path, uint32_t n
 	uint64_t n_tensors = UINT64_MAX;
 	struct ggu_shard *p;
 
-	if (!no || !f->options.defect)  /* else what is wrong is reported in its turn */
+	if (!no || !f->options.defect)  /* otherwise what is wrong is reported in its turn */
 		TRY(check(f, f->meta, 0, no, count, &n_tensors, err));
 	p = realloc(f->shard, count*sizeof *p);
 	if (!p)
@@ -171,7 +171,7 @@ static enum ggu_status open_all(struct ggu_file *f, const char *path, uint32_t n
 	return GGU_OK;
 }
 
-/* What stands against reading the other shards of one that says it is one of `count`. */
+/* The error for a shard that says it is one of `count`, but whose name, if any, does not lead to the others. */
 static enum ggu_status alone(const struct ggu_kv *kv, uint64_t count, const char *path, struct ggu_error *err)
 {
 	enum ggu_status s;
@@ -197,7 +197,7 @@ enum ggu_status ggu_shards_open(struct ggu_file *f, const char *path, struct ggu
 	if (!kv)
 		return GGU_OK;
 	TRY(ggu_tolerate(&l, says(f->meta, "split.count", &n, err), err));
-	if (!ggu_meta_uint(f->meta, "split.count", &n) || !n)   /* reported; 0 is what a merge leaves behind */
+	if (!ggu_meta_uint(f->meta, "split.count", &n) || !n)   /* reported; a merge leaves 0 behind */
 		return GGU_OK;
 	named = path && parse_name(path, &no, &count);
 	if (n == 1 && !(named && count == 1))   /* whatever its name, nothing is missing */

@@ -7,7 +7,7 @@ void ggu_swap_items(void *p, size_t n, size_t width)
 {
 	unsigned char *b = p;
 
-	/* one loop per width, which compilers turn into byte shuffles */
+	/* one loop for each width, which compilers turn into shuffles of bytes */
 	switch (width) {
 	case 2:
 		for (size_t i = 0; i < n; i++, b += 2) {
@@ -51,7 +51,7 @@ void ggu_swap_blocks(void *p, size_t n_blocks, const struct ggu_type_info *info)
 	unsigned char *b = p;
 	size_t n, width;
 
-	if (!*layout_run(layout, &n, &width)) {     /* one kind of integer throughout */
+	if (!*layout_run(layout, &n, &width)) {     /* made of one kind of integer */
 		ggu_swap_items(p, n*n_blocks, width);
 		return;
 	}

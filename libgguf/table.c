@@ -23,7 +23,7 @@ enum ggu_status ggu_tensor_check(struct ggu_tensor *t, const struct ggu_tensor_a
 	if (t->n_dims > 4)
 		return ggu_rule(err, GGU_RULE_DIMS, ggu_fail(err, GGU_ERR_FORMAT, at->n_dims, t->name,
 			"%u dimensions; at most 4 are supported", t->n_dims));
-	/* the product without zeros is bounded too, so that products of some of the dimensions cannot wrap */
+	/* the product without zeros is bounded too, so that products of a part of the dimensions cannot wrap around */
 	for (uint32_t i = 0; i < t->n_dims; i++) {
 		uint64_t ne_at = at->ne == GGU_NO_OFFSET ? at->ne : at->ne + 8*i;
 		if (!ggu_mul(any, t->ne[i] ? t->ne[i] : 1, &any))
@@ -81,7 +81,7 @@ void ggu_table_free(struct ggu_table *x)
 	*x = (struct ggu_table){ 0 };
 }
 
-/* The rest of an entry with more dimensions than there can be. */
+/* Skips the rest of an entry with more dimensions than allowed. */
 static enum ggu_status skip_rest(struct ggu_cursor *c, uint32_t n_dims)
 {
 	uint64_t nothing;
@@ -108,7 +108,7 @@ enum ggu_status ggu_table_read(struct ggu_cursor *c, struct ggu_table *x, uint32
 	at.n_dims = c->at;
 	TRY(ggu_cursor_u32(c, &t.n_dims));
 	at.ne = c->at;
-	if (t.n_dims > 4) {             /* beyond all reason, the rest of the entry cannot be found */
+	if (t.n_dims > 4) {             /* with so many, the end of the entry cannot be found */
 		s = ggu_tensor_check(&t, &at, c->err);
 		if (t.n_dims > DIMS_SKIPPED_MAX)
 			return s;

@@ -106,7 +106,7 @@ static void find_nodes(struct found *at, int n, const char *sysfs, struct ggu_cp
 	}
 }
 
-/* The cores of m with what is known of each; returns their number. m is used up. */
+/* The cores of m with what is known about each; returns their number. m is consumed. */
 static int find(struct found *at, int max, const char *sysfs, struct ggu_cpu_mask *m)
 {
 	struct ggu_cpu_mask *siblings = malloc(sizeof *siblings);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * types.c - the tables of tensor types and metadata types. */
+ * types.c - the tables of tensor types, made of qtypes.def, and of metadata types: by number and by name. */
 #include <strings.h>
 #include "internal.h"
 #include "types.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * whole.c - see whole.h. */
+ * whole.c - see whole.h. The buffer doubles when it is full; a read never asks for more than was requested. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

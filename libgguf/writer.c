@@ -11,13 +11,13 @@
 #include <unistd.h>
 #include "internal.h"
 
-/* The size of a large page. A file system that caches files in such pages (ext4 and XFS of late) begins one where a
- * write of that size begins at a multiple of it: what is mapped later is then read by large pages, and a model
+/* The size of a large page. File systems that cache files in large pages (recent ext4 and XFS) begin one where a write
+ * of that size begins at a multiple of it. The file is then read in large pages once it is mapped, and a model
  * generates a fifth faster than one that was written in small pieces. */
 enum { BUF_BYTES = 2 << 20 };
 
-/* Little-endian bytes to the caller's sink, at each call but the last whole multiples of BUF_BYTES; without a buffer
- * they are only counted. */
+/* Passes little-endian bytes on to the caller's sink, in whole multiples of BUF_BYTES except at the end; without a
+ * buffer it only counts them. */
 struct stream {
 	struct ggu_sink to;
 	uint64_t at;
@@ -134,7 +134,7 @@ static void put_str(struct stream *s, struct ggu_str v)
 	put(s, v.p, v.n);
 }
 
-/* Zeros up to byte `at`. */
+/* Writes zeros up to byte `at`. */
 static void pad_to(struct stream *s, uint64_t at)
 {
 	static const unsigned char zeros[4096];
@@ -294,11 +294,11 @@ static enum ggu_status data_order(const struct ggu_writer *w, size_t **order, st
 	if (status == GGU_ERR_NOMEM)
 		ggu_fail(err, status, GGU_NO_OFFSET, "", "out of memory");
 	if (status != GGU_OK && err)
-		err->offset = GGU_NO_OFFSET;    /* nothing is in a file yet */
+		err->offset = GGU_NO_OFFSET;    /* no file has anything yet */
 	return status;
 }
 
-/* The data of the tensor at `place` in the order comes next, of the first from there on that has any. */
+/* The next data is that of the tensor at `place` in the order, or of the first after it that has any. */
 static void go_to(struct ggu_writer *w, size_t place)
 {
 	const struct ggu_tensor *t = w->table.t;

@@ -12,7 +12,7 @@
 
 enum { SCHEMA = 1, MAX_FILE = 1 << 20 };
 
-/* One text. `over` is its document laid over the one that it is like. */
+/* One text. `over`: its document laid over that of the description it is like. */
 struct entry {
 	struct arch arch;
 	struct yaml_doc *doc, *over;
@@ -20,9 +20,9 @@ struct entry {
 	char *file;
 };
 struct arch_set {
-	struct entry **all; size_t n_all;       /* as they came; the last of a name counts */
-	size_t n_built_in;                      /* the first of them, as in arch_data; NULL: not parsed yet */
-	struct entry **v; size_t n;             /* of all, those with classes, sorted by name: see arch_set_all */
+	struct entry **all; size_t n_all;       /* as added; the last of a name counts */
+	size_t n_built_in;                      /* the first ones, as in arch_data; NULL: not parsed yet */
+	struct entry **v; size_t n;             /* all that have classes, sorted by name: see arch_set_all */
 };
 
 static bool name_ok(const struct yaml_node *s)
@@ -39,7 +39,7 @@ static enum ggu_status fail(const struct yaml_node *at, const char *key, struct 
 	return s;
 }
 
-/* The parts every description has; their insides are their readers' business. */
+/* The parts that every description has. Their contents are checked by those who read them. */
 static enum ggu_status check(struct entry *e, struct ggu_error *err)
 {
 	const struct yaml_node *root = yaml_doc_root(e->doc), *schema = yaml_get(root, "schema"),
@@ -75,7 +75,6 @@ static void entry_free(struct entry *e)
 	free(e);
 }
 
-/* Parses the text. */
 static enum ggu_status entry_new(struct entry **out, const char *file, const char *text, size_t n,
 	struct ggu_error *err)
 {
@@ -125,8 +124,8 @@ static size_t last_named(const struct arch_set *s, const char *name, size_t n)
 	return n;
 }
 
-/* Lays description i over the one that it is like: an earlier one of its own name, or the last of another. Built-in
- * ones are like built-in ones, whatever was added since. */
+/* Lays description i over the one that it is like: an earlier one of its own name, or the last of another. What a
+ * built-in one is like is built in too, whatever was added since. */
 static enum ggu_status resolve(struct arch_set *s, size_t i, struct ggu_error *err)
 {
 	struct entry *e = s->all[i];
@@ -240,7 +239,7 @@ enum ggu_status arch_find(struct arch_set *s, const char *name, const struct arc
 	return GGU_OK;
 }
 
-/* The descriptions that could have this word as a key: the built-in ones with it anywhere in their text. */
+/* The descriptions that could have this word as a key: the built-in ones whose text has it anywhere. */
 static enum ggu_status need_with(struct arch_set *s, const char *word, struct ggu_error *err)
 {
 	enum ggu_status st = GGU_OK;

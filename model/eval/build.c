@@ -21,7 +21,7 @@ void *build_alloc(const struct builder *b, size_t n)
 	return p;
 }
 
-/* A mapping, or null, with no other keys: a misspelt key would silently change the results. */
+/* Requires a mapping, or null, that has no other keys: a misspelt key would silently change the results. */
 enum ggu_status build_only(const struct builder *b, const struct yaml_node *map, const struct field *fields,
 	const char *words)
 {
@@ -78,7 +78,7 @@ enum ggu_status build_sort_keys(struct builder *b)
 	return GGU_OK;
 }
 
-/* Some key begins with prefix and a dot. */
+/* Does any key begin with prefix and a dot? */
 static bool has_keys_below(const struct builder *b, const char *prefix)
 {
 	char dotted[258];
@@ -170,7 +170,7 @@ enum ggu_status build_eval(struct builder *b, const struct yaml_node *at, struct
 	if (yaml_null(at)) return GGU_OK;
 	if (at->kind != YAML_SCALAR) return build_fail(b, at, "graph", "expected an expression");
 	s = expr_text(at->text, &scope, b->arena, v, b->err);
-	/* of the text; a name's own failure has been placed by it */
+	/* of the text; a failure inside a name already has its place */
 	if (s && b->err && b->err->offset != GGU_NO_OFFSET) {
 		size_t n = strlen(b->err->what);
 		snprintf(b->err->what + n, sizeof b->err->what - n, " (%s, line %u, column %u)", at->file, at->line,
@@ -214,7 +214,7 @@ enum ggu_status build_when(struct builder *b, const struct yaml_node *map, bool 
 
 /* ---- fields ---- */
 
-/* The one that it is, or -1. */
+/* The position of the word in the list, or -1. */
 static int which(const char *const *words, const char *p, size_t n)
 {
 	for (int i = 0; words[i]; i++) if (strlen(words[i]) == n && !memcmp(words[i], p, n)) return i;
@@ -254,7 +254,7 @@ static enum ggu_status number(struct builder *b, const struct yaml_node *map, co
 	return GGU_OK;
 }
 
-/* A mapping that `when` says no to is not there. */
+/* A mapping whose `when` is false does not exist. */
 static enum ggu_status map_field(struct builder *b, const struct yaml_node *at, const struct field *f, void *to)
 {
 	bool yes;

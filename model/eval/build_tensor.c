@@ -29,7 +29,7 @@ static const struct ggu_tensor *find_any(const struct builder *b, const char *na
 	if (!t) t = build_find(b, name, "");
 	return t ? t : build_find(b, name, ".bias");
 }
-/* at: where the description names it, which may be what is wrong */
+/* at: where the description names it, which may be the mistake */
 static enum ggu_status missing(const struct builder *b, const struct yaml_node *at, const char *name)
 {
 	char full[256];
@@ -38,7 +38,8 @@ static enum ggu_status missing(const struct builder *b, const struct yaml_node *
 		at->line, at->column);
 }
 
-/* at: a name, or a list of names of which the first that exists counts, or the last. NULL name: null was meant. */
+/* at: a name, or a list of names, of which the first that exists counts, or else the last. NULL name: null was
+ * intended. */
 static enum ggu_status choose(const struct builder *b, const struct yaml_node *at, const char *key, const char **name)
 {
 	*name = NULL;
@@ -83,7 +84,7 @@ static enum ggu_status wrong_length(const struct builder *b, const struct yaml_n
 	text_shape(is, t->ne, t->n_dims);
 	return ggu_fail(b->err, GGU_ERR_FORMAT, t->entry, t->name, "has shape %s, expected %zu numbers", is, n);
 }
-/* Either of the two may be the wrong one. */
+/* Either of the two may have the wrong shape. */
 static enum ggu_status wrong_bias(const struct builder *b, const struct ggu_tensor *t, size_t n)
 {
 	char is[TEXT_SHAPE];
@@ -103,7 +104,7 @@ enum ggu_status build_length(const struct builder *b, const struct yaml_node *ma
 
 /* ---- matrices ---- */
 
-/* Bias of all matrices, where there is one. */
+/* The bias of all matrices, if there is one. */
 static enum ggu_status bias(const struct builder *b, const char *name, struct weight *w)
 {
 	const struct ggu_tensor *t = build_find(b, name, ".bias");
@@ -115,7 +116,6 @@ static enum ggu_status bias(const struct builder *b, const char *name, struct we
 	return GGU_OK;
 }
 
-/* Matrices NAME.weight and their bias. */
 static enum ggu_status matrix(const struct builder *b, const struct yaml_node *at, const char *name, struct weight *w)
 {
 	const struct ggu_tensor *t = build_find(b, name, ".weight");
@@ -204,7 +204,7 @@ enum ggu_status build_norm(struct builder *b, const struct yaml_node *at, struct
 	TRY(read_vector(b, t, &v));
 	o->w = v.v;
 	o->n_w = v.n;
-	o->n = t->ne[0];                /* of a group; build_norm_width sees that it fits */
+	o->n = t->ne[0];                /* of a group; build_norm_width checks that it fits */
 	if (!(t = build_find(b, name, ".bias"))) return GGU_OK;
 	TRY(read_vector(b, t, &v));
 	o->b = v.v;
@@ -264,7 +264,7 @@ enum ggu_status build_rope(struct builder *b, const struct yaml_node *at, struct
 		: GGU_OK;
 }
 
-/* Divisors belong to the model, not to a layer. Bounded, so that no angle is infinite or not a number. */
+/* Divisors belong to the model, not to a layer. They are bounded, so that every angle is a finite number. */
 static enum ggu_status divisors(const struct builder *b, const struct yaml_node *map, const char *key, size_t n,
 	const float **v)
 {

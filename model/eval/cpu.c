@@ -106,7 +106,7 @@ static void embed_row(struct run *r, int32_t id, size_t pos, float *x, float *sc
 	if (g->embed_norm.kind) cpu_norm(&g->embed_norm, x, x, e);
 }
 
-/* The sines and cosines of a row's position, unless they are there. */
+/* Computes the sines and cosines of a row's position, unless they are there. */
 static void turn_row(const struct run *r, size_t t, size_t pos, bool is_long)
 {
 	const uint64_t key = 2*(uint64_t)pos + is_long;
@@ -115,7 +115,7 @@ static void turn_row(const struct run *r, size_t t, size_t pos, bool is_long)
 	for (size_t i = 0; i < r->g->n_ropes; i++)
 		rope_turn(r->g->rope + i, r->w->freq[i][is_long], pos, cpu_at(r, r->w->turn[i]) + t*r->g->rope[i].dims);
 }
-/* A row's embedding, or what it became since, and the sines and cosines of its position. */
+/* A row's embedding, or what has become of it since, and the sines and cosines of its position. */
 static void embed_task(void *ctx, size_t task, int worker)
 {
 	const struct embed *c = ctx;
@@ -196,7 +196,7 @@ void input_plan(struct plan *p, struct input *in, unsigned forms)
 		if (forms & 1u << f) in->act[f] = plan_take(p, quant_act_bytes((enum quant_act)f, in->n, in->n_in));
 }
 
-/* The rows of several inputs, cut into tasks one after the other. */
+/* The rows of several inputs, cut into tasks, one input after the other. */
 struct rows { struct run *r; struct input *const *in; size_t n_in; };
 
 static void rows_task(void *ctx, size_t task, int worker)
@@ -235,8 +235,8 @@ static void prepare(struct run *r, struct input *const *in, size_t n_in)
 
 /* ---- products ---- */
 
-/* Tasks go down the tokens first: neighbours have the same rows of weights, and each thread's stretch of them is a
- * stretch of rows, in memory of its own where there are several. */
+/* Tasks go through the tokens of some outputs first, so that neighbouring tasks share rows of weights. Each thread's
+ * tasks are then a range of rows, which is in memory of its own node if there are several. */
 struct cut { struct quant_mul q; const float *bias; size_t tokens, outputs, down, n_tasks, first; };   /* first: task */
 struct products { const struct work *w; const struct cut *cut; size_t n; };
 

@@ -15,7 +15,7 @@ static void clip(float *x, size_t n, float limit)
 	for (size_t i = 0; i < n; i++) x[i] = x[i] > limit ? limit : x[i] < -limit ? -limit : x[i];
 }
 
-/* A row's heads: clipped, normed, turned. */
+/* Clips, norms and turns the heads of a row. */
 static void heads(const struct attend *a, const struct rope *rope, const float *turn, const struct norm *norm,
 	size_t normed, float *x, size_t n, size_t dim)
 {
@@ -73,7 +73,7 @@ size_t cpu_partial_most(const struct attn_shape *s, size_t n_rows, size_t n_pos,
 	return size_least(attn_partial_most(s, n_rows, n_pos, (int)n_threads), MAX_PARTIAL);
 }
 
-/* Results of splits: as large as this batch wants, or none where that is too much or there is no memory. */
+/* Room for the results of splits: what this batch needs, or none if that is too much or there is no memory. */
 static void partial(struct work *w, struct attn *a)
 {
 	size_t bytes = attn_partial_bytes(a, ggu_pool_size(w->m->pool));
@@ -93,7 +93,7 @@ static const struct state *past_of(const struct run *r, const struct attend *a, 
 	return a->across ? s->source : s;
 }
 
-/* With the types of the sequences' caches: of all the same, which model_eval sees to. */
+/* The types are those of the sequences' caches, which model_eval has checked to be the same. */
 static struct attn_shape shape_of(const struct run *r, const struct attend *a)
 {
 	const struct attn_shape *cache = past_of(r, a, 0)->shape + a->cache;
@@ -132,7 +132,7 @@ void cpu_attend(struct run *r, const struct attend *a)
 	partial(r->w, &t);
 	plan = attn_plan(&t, ggu_pool_size(r->w->m->pool));
 	if (r->w->profile) attn_cost(&t, &bytes, &macs);
-	/* a thread's splits follow each other: it has asked for the next one's first keys */
+	/* a thread computes adjacent splits: each prefetches the first keys of the next */
 	cpu_run(r->w, PASS("attention", macs, plan.n_merges ? GGU_TAKE_NEAR : GGU_TAKE_ANY), plan.n_tasks, attend_task,
 		&c);
 	if (plan.n_merges) cpu_run(r->w, PASS("attention"), plan.n_merges, merge_task, &c);

@@ -9,7 +9,7 @@ struct routing { struct run *r; const struct router *o; float *scores; const str
 
 static double sigmoid(float x) { return 1/(1 + num_exp(-(double)x)); }
 
-/* The largest of x[n] that is not taken, the first of these if none is a number; n if all are taken. */
+/* The position of the largest of x[n] that is not taken; the first of these if none is a number; n if all are taken. */
 static size_t best(const float *x, const bool *taken, size_t n)
 {
 	size_t top = n;
@@ -18,7 +18,7 @@ static size_t best(const float *x, const bool *taken, size_t n)
 	return top;
 }
 
-/* Takes all experts whose group is not among the open ones. */
+/* Takes all experts whose group is not open. */
 static void close_groups(const struct router *o, const float *choice, bool *taken)
 {
 	size_t per = o->n_experts/o->n_groups;
@@ -42,7 +42,7 @@ static bool reaches(const struct router *o, float x, float top)
 	return !((top - x)/size > (float)(2*o->jitter));
 }
 
-/* One expert after the other; the weight of each is its share among those that nearly reach it. */
+/* Chooses one expert after the other; its weight is its share among those whose logits nearly reach its own. */
 static void sparsemixer(const struct router *o, const float *x, uint32_t *expert, float *weight, bool *taken)
 {
 	for (size_t k = 0; k < o->n_used; k++) {
@@ -102,7 +102,7 @@ void cpu_route(struct run *r, const struct router *o, size_t scores, const struc
 	memset(to->first, 0, (o->n_experts + 1)*sizeof *to->first);
 	for (size_t i = 0; i < pairs; i++) to->first[to->expert[i] + 1]++;
 	for (size_t e = 0; e < o->n_experts; e++) to->first[e + 1] += to->first[e];
-	/* first[e] runs to where expert e + 1 begins, and is set back below */
+	/* first[e] advances to where expert e + 1 begins, and is set back below */
 	for (size_t i = 0; i < pairs; i++) {
 		to->place[i] = (uint32_t)to->first[to->expert[i]]++;
 		to->pick[to->place[i]] = (uint32_t)(i/o->n_used);

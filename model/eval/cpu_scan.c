@@ -7,7 +7,7 @@
 enum { CHANNELS = 64 };
 _Static_assert((int)CONV_MAX_WIDTH <= (int)SCAN_MAX_WIDTH, "convolutions that operators accept");
 
-/* Tasks are blocks of CHANNELS of n channels, sequence by sequence. */
+/* A task is CHANNELS of the n channels of one sequence; sequences follow one another. */
 struct blocks { struct run *r; const void *what; size_t n; };
 struct block { const struct segment *seg; size_t from, n; };
 static struct block block_of(const struct blocks *o, size_t task)

@@ -19,7 +19,7 @@ static enum ggu_status check(const struct part *part, size_t n_parts, struct ggu
 	return GGU_OK;
 }
 
-/* A work in which the longest source is a batch. */
+/* A work whose batch has room for the longest source. */
 static enum ggu_status make_room(struct work *w, const struct part *part, size_t n_parts, struct ggu_error *err)
 {
 	size_t n = w->source ? w->source->n_batch : w->n_batch, had = n;

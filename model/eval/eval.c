@@ -9,7 +9,7 @@
 
 /* ---- a batch ---- */
 
-/* x is left as it was, but for what is pending: the sum over the branches' outputs. */
+/* x is as it was, except for what is pending: adding the sum of the branches' outputs. */
 static enum ggu_status step(struct run *r, const struct step *st)
 {
 	struct plan outside = r->plan;
@@ -34,7 +34,7 @@ static enum ggu_status step(struct run *r, const struct step *st)
 	return s;
 }
 
-/* Tokens at..at + n of all parts, in order. */
+/* A call on its way through the batches, which count its tokens over all parts. fetched: rows that were delivered. */
 struct calls { const struct model_call *c; size_t n_tokens, fetched; };
 
 /* The segments of the batch's rows, and their ids. */
@@ -57,7 +57,7 @@ static enum ggu_status fill(struct run *r, struct calls *o, size_t at)
 	return s;
 }
 
-/* Only the rows that are wanted go on. */
+/* Keeps only the rows that are wanted for the steps that follow. */
 static void narrow(struct run *r, const struct calls *o, size_t at)
 {
 	size_t from = 0, n = 0;
@@ -72,7 +72,7 @@ static void narrow(struct run *r, const struct calls *o, size_t at)
 	r->n = n;
 }
 
-/* What other stacks keep of the last layer's rows. */
+/* Makes what other stacks keep of the last layer's rows. */
 static enum ggu_status readers(struct run *r)
 {
 	struct plan outside = r->plan;
@@ -87,7 +87,7 @@ static enum ggu_status readers(struct run *r)
 	return s;
 }
 
-/* Nobody looks at rows that are not wanted once their sequences have them, unless the caller does. */
+/* After the last step that mixes rows, only those that are wanted go on, unless the caller looks at all of them. */
 static enum ggu_status layers(struct run *r, const struct calls *o, size_t at)
 {
 	enum ggu_status s = GGU_OK;
@@ -108,7 +108,7 @@ static enum ggu_status layers(struct run *r, const struct calls *o, size_t at)
 	r->be->settle(r);
 	return s;
 }
-/* Of a stretch: its steps alone. */
+/* Of all steps, only those that the call names. */
 static enum ggu_status steps(struct run *r, const struct model_call *c, float *stream)
 {
 	enum ggu_status s = GGU_OK;
@@ -141,7 +141,7 @@ static enum ggu_status batch(struct work *w, struct calls *o, size_t at, size_t 
 	return s;
 }
 
-/* Rows that go together: what is left, at most a batch; of whole sequences only whole ones. */
+/* The rows that go together: what is left, at most a batch; if sequences must be whole, only whole ones. */
 static size_t batch_rows(const struct work *w, const struct calls *o, size_t at)
 {
 	size_t n = size_least(o->n_tokens - at, w->n_batch), from = 0, end = at;
@@ -168,7 +168,7 @@ static enum ggu_status go(struct work *w, const struct model_call *c, struct ggu
 
 /* ---- a call ---- */
 
-/* A part that will stand at pos, and goes with one whose state is `first`. */
+/* Can this part, which will then be at pos, go together with one whose state is `first`? */
 static enum ggu_status check(const struct work *w, const struct part *p, size_t pos, const struct state *first,
 	struct ggu_error *err)
 {
@@ -196,8 +196,8 @@ static enum ggu_status check(const struct work *w, const struct part *p, size_t 
 	return GGU_OK;
 }
 
-/* A sequence that has become longer (or, cut, shorter) than its rope's first context turns by other factors, all of it,
- * and one that was cut may lack what its windows want again: what it had is computed anew. */
+/* A sequence that has outgrown the first context of its rope, or was cut to less than that, is turned by other factors,
+ * all of it; and one that was cut may lack positions that its windows see again. Then what it had is computed anew. */
 static enum ggu_status compute_anew(struct work *w, struct state *s, size_t n, struct ggu_error *err)
 {
 	size_t end = s->pos + n, long_from = w->g->long_from;

@@ -21,7 +21,7 @@ enum ggu_status build_cache(struct builder *b, struct graph *g, struct cache c, 
 			*index = i;
 			return GGU_OK;
 		}
-	if (!(g->n_caches & (g->n_caches + 1))) {       /* room doubles; the arena keeps what was before */
+	if (!(g->n_caches & (g->n_caches + 1))) {       /* room doubles; the old list stays in the arena */
 		struct cache *more = build_alloc(b, 2*(g->n_caches + 1)*sizeof *more);
 		if (!more) return GGU_ERR_NOMEM;
 		if (g->n_caches) memcpy(more, g->cache, g->n_caches*sizeof *more);
@@ -31,14 +31,14 @@ enum ggu_status build_cache(struct builder *b, struct graph *g, struct cache c, 
 	*index = g->n_caches++;
 	return GGU_OK;
 }
-/* A layer looks at the cache, too, and sees another part of the past: then all is kept. */
+/* A layer uses a cache that others use too. If it sees another part of the past than they do, all of it is kept. */
 void build_sight(struct cache *c, enum attn_mask mask, size_t window)
 {
 	if (c->mask != mask || !window) c->window = 0;
 	if (c->window && window > c->window) c->window = window;
 }
 
-/* Caches that are seen alike. */
+/* Gathers the caches whose rows see equally far back. */
 static enum ggu_status horizons(struct builder *b, struct graph *g)
 {
 	if (!(g->horizon = build_alloc(b, (g->n_caches + 1)*sizeof *g->horizon))) return GGU_ERR_NOMEM;
@@ -66,7 +66,7 @@ size_t build_fixed(struct builder *b, size_t n_floats)
 
 /* ---- steps ---- */
 
-/* The one key of a branch that is no norm and no condition. */
+/* The one key of a branch that is neither a norm nor a condition. */
 static enum ggu_status operator_of(const struct builder *b, const struct yaml_node *at, const struct op **op,
 	const struct yaml_node **map)
 {
@@ -93,7 +93,7 @@ static const struct field branch_fields[] = { { "norm", FIELD_NORM, AT(before) }
 	{ "post_norm", FIELD_NORM, AT(after) }, { NULL } };
 #undef AT
 
-/* The branch keeps rows of the stack that this one looks across to. */
+/* Adds a branch to those that keep something of the rows of the stack they attend to. */
 static enum ggu_status reader(const struct builder *b, const struct branch *br)
 {
 	struct graph *g = b->g->source;
@@ -105,7 +105,7 @@ static enum ggu_status reader(const struct builder *b, const struct branch *br)
 	return GGU_OK;
 }
 
-/* A branch, unless it is not there. */
+/* Builds a branch, unless its condition is false. */
 static enum ggu_status branch(struct builder *b, const struct yaml_node *at, struct step *st)
 {
 	struct branch *br = st->branch + st->n_branches;
@@ -141,7 +141,7 @@ static const struct field step_fields[] = {
 };
 #undef AT
 
-/* A step, unless it is not there: then it has no branches. */
+/* Builds a step. If its condition is false, it has no branches. */
 static enum ggu_status step(struct builder *b, const struct yaml_node *at, struct step *st)
 {
 	const struct yaml_node *branches = yaml_get(at, "branches");
@@ -174,7 +174,7 @@ static bool mixes(const struct step *st)
 	return false;
 }
 
-/* Where the stack says something of a key, or the graph for all stacks. */
+/* The mapping that says something about a key: the stack, or the graph, which speaks for all stacks. */
 static const struct yaml_node *owner(const struct builder *b, const char *key)
 {
 	return b->stack && yaml_get(b->stack, key) ? b->stack : b->arch->graph;
@@ -263,7 +263,7 @@ static enum ggu_status output(struct builder *b, const struct yaml_node *at)
 	return GGU_OK;
 }
 
-/* KEY: [EXPRESSION, MESSAGE]: what the metadata may say of a model that the steps do right by. */
+/* KEY: [EXPRESSION, MESSAGE]: what must be true of the metadata, so that the steps compute what the model means. */
 static enum ggu_status checks(struct builder *b, const struct yaml_node *list)
 {
 	if (!yaml_null(list) && list->kind != YAML_MAPPING) return build_fail(b, list, "check", "expected a mapping");
@@ -304,7 +304,7 @@ static enum ggu_status start(struct builder *b)
 }
 
 #define STACK_KEYS "mask blocks input layers layer output start"
-/* stack NULL: the graph has no others. */
+/* stack NULL: the graph has only one, without a name. */
 static enum ggu_status build_stack(struct builder *b, struct graph *g, const struct yaml_node *stack)
 {
 	b->g = g;

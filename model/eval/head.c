@@ -70,7 +70,7 @@ static void logits_task(void *ctx, size_t task, int worker)
 	for (size_t t = t0; t < t0 + n_t; t++) finish(g, h->logits + t*g->n_vocab + o0, o0, n_o);
 }
 
-/* The largest of x[n], ids from o0 on, and the sum of exp below it. */
+/* The largest of x[n], whose ids begin at o0, and the sum of exp relative to it. */
 static struct tile tile_of(const float *x, size_t o0, size_t n)
 {
 	size_t top = vec_top(x, n);
@@ -94,7 +94,7 @@ static void score_task(void *ctx, size_t task, int worker)
 	}
 }
 
-/* Room for packed rows and, with scores, all else. */
+/* Room for packed rows and, if scores are wanted, everything else. */
 static char *room(struct work *w, size_t n, struct ggu_error *err)
 {
 	if (n > w->head_bytes) {
@@ -134,7 +134,7 @@ enum ggu_status model_logits(struct work *w, const float *rows, size_t n, float 
 	return GGU_OK;
 }
 
-/* Tiles are added up in order, from whatever state of affairs *sum is relative to. */
+/* Adds up the tiles in order. *sum is relative to whatever was the largest so far. */
 struct sum { double max, sum; int32_t top; };
 static void add_tile(struct sum *s, const struct tile *t)
 {

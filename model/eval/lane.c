@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * lane.c - see lane.h. */
+ * lane.c - see lane.h. Positions become numbers of pages. A lane holds its pages by reference: forks share them, and a
+ * page is copied before a lane that shares it writes to it. */
 #include <stdlib.h>
 #include <string.h>
 #include "../../libgguf/size.h"
@@ -77,7 +78,7 @@ bool lane_share(struct lane *to, const struct lane *from)
 	return true;
 }
 
-/* Pages from..to - 1 that nobody shares; those that are there keep what they have. */
+/* Makes pages from..to - 1 exist and belong to this lane alone. What those that exist contain is kept. */
 static bool own_pages(struct lane *l, struct pages *pages, size_t from, size_t to)
 {
 	if (!make_room(l, to)) return false;

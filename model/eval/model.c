@@ -9,7 +9,7 @@
 
 static enum ggu_status unknown(struct model *m, const char *name, struct ggu_error *err)
 {
-	char known[100] = "";           /* whole names, as many as a message holds */
+	char known[100] = "";           /* whole names, as many as fit into a message */
 	size_t n = 0;
 	enum ggu_status s = arch_set_all(m->archs, err);
 	if (s) return s;
@@ -63,7 +63,7 @@ enum ggu_status model_open(struct model **out, const char *path, const struct mo
 	return s;
 }
 
-/* By way of the header of a file with them, which is what a graph is built from. */
+/* Goes through the header of a file that has them, because a graph is built from a file. */
 enum ggu_status model_check(const struct arch *a, const struct ggu_meta *meta, const struct ggu_tensor *t, size_t n,
 	struct ggu_error *err)
 {

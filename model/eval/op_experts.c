@@ -67,8 +67,8 @@ static enum ggu_status build(struct builder *b, const struct yaml_node *at, void
 
 /* ---- run ---- */
 
-/* At most `active` experts have rows, `pairs` of a row and an expert in all, expert by expert in wide, gated and
- * done. */
+/* At most `active` experts have rows. wide, gated and done have `pairs` rows, one for each pair of a row and an expert,
+ * sorted by expert. */
 struct buffers {
 	size_t active, pairs, scores, gate, picked, wide, gated, done;
 	size_t shared_wide, shared_done;
@@ -114,7 +114,7 @@ static struct buffers plan(const struct experts *o, size_t n, size_t n_embd, str
 	return b;
 }
 
-/* Packed rows of the experts: however the rows fall on them, no more than this. */
+/* Room for the experts' packed rows, however the rows are distributed among them. */
 static void plan_packed(const struct experts *o, size_t n, size_t n_embd, const struct buffers *b, struct plan *p)
 {
 	size_t step = quant_act_step(), spare = size_least(b->active, b->pairs), steps = b->pairs/step + spare;
@@ -137,7 +137,7 @@ static void measure(const void *params, size_t n, struct measure *m)
 	ffn_measure(&o->shared, 1, m);
 }
 
-/* The experts that have rows: through gate and up, then through down. */
+/* The experts that have rows: all go through gate and up, then all through down. */
 static enum ggu_status through(struct run *r, const struct experts *o, const struct buffers *b, const struct routes *x,
 	struct input *in)
 {

@@ -69,8 +69,8 @@ static enum ggu_status build(struct builder *b, const struct yaml_node *at, void
 
 /* ---- run ---- */
 
-/* q_a: its rows; q: queries as they come; absorbed: in latent space, [n][n_head][key_dim]; kv; mixed: latent results;
- * value: heads' results. `heads`: inputs of the heads' matrices, products of them. */
+/* q_a: its rows; q: queries as they come; absorbed: in latent space, [n][n_head][key_dim]; kv; mixed: results in latent
+ * space; value: the heads' results. `heads`: inputs of the heads' matrices, and their products. */
 struct buffers { size_t q_a, q, absorbed, kv, mixed, value; struct input q_b, out; size_t inputs, products; };
 
 static struct input head_rows(size_t n, size_t at, size_t stride, size_t n_in)
@@ -100,7 +100,8 @@ static struct buffers plan(const struct latent *a, size_t n, struct plan *p)
 	return b;
 }
 
-/* Heads' slices of a row through their matrices, and, of queries, the part that turns beside the result. */
+/* Multiplies each head's slice of a row by the head's matrix. For queries, puts the part that turns behind the
+ * result. */
 static enum ggu_status by_head(struct run *r, const struct latent *a, const struct buffers *b, const struct weight *w,
 	size_t from, size_t from_dim, size_t to, size_t to_dim, size_t copied)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * page.c - see page.h. */
+ * page.c - see page.h. A slab is as large as all before it together, up to a limit, and is cut into pages as they are
+ * needed. Pages that come back wait on the shelf of their size. */
 #include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -9,14 +10,15 @@
 #include "page.h"
 
 enum { LARGE = 2 << 20, FIRST = 8*LARGE, SLAB_MAX = 32*LARGE };         /* LARGE: a large page of memory */
-/* left: pages from `fresh` on, so that what is touched of a slab lies together */
+/* left: pages from `fresh` on; those of a slab are touched in order, so that touched memory is contiguous */
 struct slab { struct slab *next; size_t page_bytes, left; char *fresh; _Alignas(64) char bytes[]; };
 
 static size_t taken_by(size_t size) { return (sizeof(struct page) + size + 63)/64*64; }
 static bool is_big(size_t page_bytes) { return page_bytes >= LARGE/8; }
 
-/* As many pages as there are already: most of a slab is in use, and untouched memory costs nothing. Few pages of a
- * large memory's page would lie in small ones at first, which attention to these positions would feel for ever. */
+/* The number of pages of the next slab: as many as there are already. So most of a slab is in use, and memory that was
+ * not touched costs nothing. With less than a large page of memory at first, these positions would stay in small pages,
+ * and attention to them would be slow for good. */
 static struct slab *slab_new(struct pages *p, size_t page_bytes)
 {
 	size_t most = p->taken < SLAB_MAX ? p->taken : SLAB_MAX, bytes;
@@ -38,7 +40,7 @@ static struct slab *slab_new(struct pages *p, size_t page_bytes)
 	return s;
 }
 
-/* Of this size; NULL: out of memory. A model has one, or a few. */
+/* The shelf of this size; NULL: out of memory. A model has one, or a few. */
 static struct shelf *shelf_of(struct pages *p, size_t size)
 {
 	struct shelf *s = p->shelf;
@@ -73,7 +75,7 @@ struct page *page_new(struct pages *p, size_t size)
 	memset(new->bytes, 0, size);
 	return new;
 }
-/* Small pages come to lie in large pages of memory when FIRST bytes are taken, which is at twice that at the latest. */
+/* Small pages are in large pages of memory once FIRST bytes are taken, which is at twice that size at the latest. */
 double pages_slack(size_t size, double n)
 {
 	double bytes = (double)taken_by(size)*n;

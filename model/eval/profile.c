@@ -43,7 +43,7 @@ void cpu_run(const struct work *w, const struct pass *pass, size_t n_tasks,
 	row->n_passes++;
 }
 
-/* The tensors' names without "blk.N." and ".weight", as many as there is room for. */
+/* The names of the tensors without "blk.N." and ".weight", as many as fit. */
 void pass_name(char *to, size_t room, const struct product *p, size_t n)
 {
 	size_t at = 0;

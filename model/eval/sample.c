@@ -30,14 +30,14 @@ static int32_t greedy(const float *logits, size_t n)
 /* ---- the largest, in order ---- */
 
 static float rank(const float *x, int32_t i) { return x[i] != x[i] ? -INFINITY : x[i]; }
-/* Larger first, lower id first among equals: a total order, so that there is one list. */
+/* Larger first, equal ones by id: a total order, so that the result is unique. */
 static bool before(const float *x, int32_t a, int32_t b)
 {
 	float p = rank(x, a), q = rank(x, b);
 	return p > q || (p == q && a < b);
 }
 
-/* Each entry of a heap comes behind its two children; entry i may not. */
+/* Moves entry i of a heap down. Each entry must come behind its two children in the order; entry i may not yet. */
 static void sink(const float *x, int32_t *heap, size_t n, size_t i)
 {
 	int32_t id = heap[i];
@@ -49,8 +49,8 @@ static void sink(const float *x, int32_t *heap, size_t n, size_t i)
 	heap[i] = id;
 }
 
-/* The first k of n in order. Few of the n ever enter the heap of the best k so far, so k of them cost little more than
- * looking at each. */
+/* Puts the first k of n in order. A heap holds the best k so far, and few of the n ever enter it, so this costs little
+ * more than looking at each of the n. */
 static void select_best(const float *x, size_t n, size_t k, int32_t *order)
 {
 	float least;
@@ -73,14 +73,15 @@ static void select_best(const float *x, size_t n, size_t k, int32_t *order)
 
 /* ---- drawing ---- */
 
-/* What is drawn from: the first `keep` of the order, of which the first n_sorted are known. */
+/* The tokens to draw from: the first `keep` of the order, of which the first n_sorted are in place. */
 struct draw { const float *x; size_t n, keep, n_sorted; int32_t *order; double top; };
 
 static double weight(const struct draw *d, int32_t id, double temperature)
 {
 	return num_exp((rank(d->x, id) - d->top)/temperature);
 }
-/* The i-th of the order. Most often a few hold nearly all of the probability: the others are never put in order. */
+/* The i-th of the order, which is extended as needed: usually a few tokens have nearly all of the probability, and the
+ * others are never sorted. */
 static int32_t nth(struct draw *d, size_t i)
 {
 	enum { FIRST = 256, MORE = 16 };
@@ -91,7 +92,7 @@ static int32_t nth(struct draw *d, size_t i)
 	}
 	return d->order[i];
 }
-/* Of all tokens in order of their ids, else in order of rank. */
+/* Adds up all tokens in order of their ids, or the best ones in order of rank. */
 static double total_weight(struct draw *d, double temperature)
 {
 	double total = 0;

@@ -38,7 +38,7 @@ static void cut_lanes(struct state *s, size_t n_pages)
 {
 	for (size_t i = 0; i < s->g->n_horizons; i++) lane_cut(s->lane + i, n_pages);
 }
-/* The same pages again; of lanes with a window alone, if that is asked for. */
+/* Shares the pages of another state; only those of lanes with a window, if that is asked for. */
 static struct lane *share_lanes(const struct state *s, bool windows)
 {
 	size_t n = s->g->n_horizons;
@@ -106,7 +106,7 @@ static enum ggu_status lanes(struct state *s, struct ggu_error *err)
 	return ok ? GGU_OK : no_memory(err);
 }
 
-/* Rows of them begin where lines of a cache do, so that no register of a scan is in two. */
+/* Rows begin at multiples of a cache line, so that no register of a scan straddles two. */
 static float *fixed_new(const struct graph *g)
 {
 	void *p;
@@ -231,8 +231,8 @@ enum ggu_status state_snapshot(struct state *s, struct ggu_error *err)
 	return GGU_OK;
 }
 
-/* To what the snapshot has, which goes on being one. Where there is no memory for that the lane is as if there were no
- * snapshot: what it lacks is computed anew. */
+/* Goes back to what the snapshot has, which stays valid. A lane for which there is no memory is treated as if there
+ * were no snapshot: what it lacks is computed anew. */
 static void return_to(struct state *s, struct snapshot *snap)
 {
 	memcpy(s->fixed, snap->fixed, s->g->fixed_floats*sizeof *s->fixed);

@@ -31,7 +31,8 @@ static void shape_numbers(const struct attn_shape *a, uint64_t v[SHAPE_NUMBERS])
 	memcpy(v, n, sizeof n);
 }
 
-/* Bytes of pages, where lane i begins with page first[i] (8 bytes each); false: no sequence of n tokens has these. */
+/* The size of the pages if lane i begins with page first[i] (8 bytes each); false: no sequence of n tokens can have
+ * these. */
 static bool pages_bytes(const struct state *s, size_t n, const void *first, size_t *bytes)
 {
 	*bytes = 0;
@@ -102,7 +103,7 @@ static bool shapes_match(const struct state *s, const char *bytes)
 	return true;
 }
 
-/* What the bytes of a state hold, and what follows them. */
+/* The parts of a saved state, as pointers into its bytes; rest: what follows it. */
 struct loaded { struct head h; const char *first, *ids, *pages, *fixed; struct cursor rest; };
 static enum ggu_status known_ids(const struct state *s, const struct loaded *l, struct ggu_error *err)
 {

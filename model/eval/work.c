@@ -18,7 +18,7 @@ struct run work_begin(struct work *w, size_t n)
 	for (size_t i = 0; i < g->n_ropes; i++) w->turn[i] = plan_floats(&r.plan, n, g->rope[i].dims);
 	return r;
 }
-/* A norm of the stream: the input of a step's branches, made when the first product asks for it. */
+/* A norm of the stream: the input of a step's branches. It is computed when the first product asks for it. */
 static struct input stream_input(const struct graph *g, const struct norm *norm, unsigned forms, size_t n,
 	struct plan *p)
 {
@@ -169,7 +169,7 @@ size_t work_bytes(const struct work *w) { return bytes_of(w, (size_t)ggu_pool_si
 
 /* ---- the cost of a model ---- */
 
-/* Of a stack whose sequences' caches are those of s. */
+/* The scratch of a stack, for sequences whose caches are those of s. */
 static struct measure measure_work(struct work *w, const struct state *s, size_t n_ctx, size_t n_threads)
 {
 	struct measure m = measure_layers(w, w->n_batch);
@@ -182,7 +182,7 @@ static struct measure measure_work(struct work *w, const struct state *s, size_t
 				cpu_partial_most(s->shape + i, w->n_batch, n_ctx, n_threads));
 	return m;
 }
-/* Most pages of a lane on the way to n_ctx positions. */
+/* The most pages of a lane on the way to n_ctx positions. */
 static size_t most_pages(const struct horizon *h, size_t n_ctx, size_t n_batch)
 {
 	size_t n = 0;
@@ -191,7 +191,7 @@ static size_t most_pages(const struct horizon *h, size_t n_ctx, size_t n_batch)
 		n = size_most(n, lane_pages(size_least(pos + n_batch, n_ctx)) - lane_kept(h, pos));
 	return n;
 }
-/* What a state has at most, and a row halfway sees of it. */
+/* What a state holds at most, and what a row in the middle of the context sees of it. */
 static void measure_state(const struct state *s, size_t n_ctx, size_t n_batch, struct model_cost *c)
 {
 	double fixed = (double)s->g->fixed_floats*sizeof *s->fixed;
