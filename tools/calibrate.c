@@ -20,8 +20,8 @@
 #include "msg.h"
 #include "progress.h"
 
-enum { GROUPS = 16, MEMBERS = 16 };       /* of a step, of a group, at most */
-/* of what a target lacks, the part that is believed: more fits the text better and other texts worse */
+enum { GROUPS = 16, MEMBERS = 16 };       /* at most, of a step and of a group */
+/* the part of what a target lacks that is believed: more of it would fit the text better and other texts worse */
 #define FACTOR 0.5
 
 /* ---- groups ---- */
@@ -96,7 +96,7 @@ static void fit_group(struct calibration *c, const struct group *g, const struct
 {
 	for (size_t k = 0; k < g->n; k++) if (!c->kept[g->tensor[k]].done) fit_tensor(c, g->tensor[k], in);
 }
-/* What has been made is used no more: back to the file's. */
+/* A tensor that was made is no longer used: back to that of the file. */
 static void let_go(struct calibration *c)
 {
 	for (size_t i = 0; i < c->re->n; i++) {
@@ -151,7 +151,7 @@ static void add_experts(struct sums *s, struct windows w, size_t step)
 	side_step(c, &c->q, w, s->out, step, experts, s, NULL);
 	if (imatrix_flush(s->im, c->pool, &err)) msg_die_error(s->g->name[0], &err);
 }
-/* What is caught of a weight's input in some windows. */
+/* What is kept of a weight's input in some windows. */
 struct caught {
 	const char *name;
 	bool stop, stopped;
@@ -170,8 +170,8 @@ static enum ggu_status catch(void *ctx, const char *weight, size_t n_mat, size_t
 	c->stopped = c->stop;
 	return c->stop ? GGU_ERR_STATE : GGU_OK;
 }
-/* Up to the group, or, where it ends the step, to the step's end: then the streams go on, and the quantized one still
- * lacks what becomes of the group. */
+/* Evaluates both models up to the group or, if it ends the step, to the end of the step: then the streams advance, and
+ * the quantized one still lacks what becomes of the group. */
 static void add_windows(struct sums *s, struct windows w, size_t step)
 {
 	struct calibration *c = s->c;
@@ -188,11 +188,12 @@ static void add_windows(struct sums *s, struct windows w, size_t step)
 		memcpy(s->out, windows_stream(c, c->f.stream, w), n*c->e*sizeof(float));
 		subtract(s->out, windows_stream(c, c->q.stream, w), n*c->e);
 	} else subtract(x[0], x[1], n*wide);
-	/* what is held is wanted as it is */
+	/* the data must be wanted exactly as it is held */
 	if (s->g->ends) memcpy(s->x[1], x[1], n*wide*sizeof(float));
 	add_inputs(c, &s->in, s->g->name[0], s->g->ends ? s->out : x[0], s->x[1], w);
 }
-/* The quantized stream behind a group that ends a step: what its weights became, less what they were, by its inputs. */
+/* Updates the quantized stream after a group that ends a step: adds what its weights became, less what they were, times
+ * its inputs. */
 static void settle(struct calibration *c, const struct group *g)
 {
 	const struct ggu_tensor *t = c->re->t[g->tensor[0]];
@@ -228,7 +229,7 @@ static void do_group(struct calibration *c, const struct group *g, size_t step)
 	imatrix_free(s.im);
 }
 
-/* Is what the step adds to the stream, between two tokens, the product of the group's weight alone? */
+/* Is what the step adds to the stream between two tokens the product of the group's weight alone? */
 static bool ends_step(const struct calibration *c, const struct group *g, const float *in, const float *out)
 {
 	const struct ggu_tensor *t = c->re->t[g->tensor[0]];
@@ -283,7 +284,7 @@ static void do_step(struct calibration *c, size_t step)
 
 /* ---- the ends ---- */
 
-/* An embedding that is the output matrix too is made for the inputs which that has in the original. */
+/* If the embedding is the output matrix too, it is made for the inputs that the output matrix has in the original. */
 static void tied_inputs(const struct calibration *c, struct inputs *in)
 {
 	const size_t n = c->at_once*c->ctx;

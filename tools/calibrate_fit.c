@@ -42,7 +42,7 @@ static size_t room_bytes(const struct fit *f, struct room *r, char *base)
 	if (r) *r = (struct room){ (void *)base, (void *)(base + row), base + 2*row, base + 2*row + act };
 	return (2*row + act + (feedback > mul ? feedback : mul) + 63)/64*64;
 }
-/* x += what the targets lack, from row `first` on */
+/* Adds to x what the targets lack, from row `first` on. */
 static void correct(const struct fit *f, const struct room *r, size_t first, size_t rows)
 {
 	const struct inputs *in = f->in;
@@ -91,7 +91,7 @@ static void fit_task(void *ctx, size_t task, int worker)
 			&f->result[task].error, &f->result[task].norm);
 }
 
-/* The mean of v vT as quant_feedback_new wants it; *seen: of so many tokens. NULL: of none. */
+/* The mean of v vT in the form for quant_feedback_new; *seen: over how many tokens. NULL: none. */
 static float *mean_of(const struct inputs *in, size_t mat, size_t *block, double *seen)
 {
 	struct imatrix_covariance c = { 0 };
@@ -116,7 +116,7 @@ static float *mean_of(const struct inputs *in, size_t mat, size_t *block, double
 		if (!isfinite(mean[i])) msg_die("the inputs of %s are not finite", in->name);
 	return mean;
 }
-/* The factor of matrix `mat`, and importances and weights of its columns. */
+/* The factor of matrix `mat`, and the importances and weights of its columns. */
 struct known { struct quant_feedback *q; float *importance, *weights; };
 static struct known know(const struct fit *f, const struct inputs *in, size_t mat)
 {
@@ -127,7 +127,7 @@ static struct known know(const struct fit *f, const struct inputs *in, size_t ma
 	size_t block;
 	float *mean = in ? mean_of(in, mat, &block, &seen) : NULL;
 	if (!mean) return known;
-	/* numbers that are no covariance leave the importances, want of memory may not change what is made */
+	/* if the numbers are no covariance, the importances remain; lack of memory must not change what is made */
 	if (seen >= (double)f->n_in && quant_can_feed_back(f->to)
 		&& quant_feedback_new(&known.q, f->n_in, block, mean,
 			f->f->damp >= 0 ? f->f->damp : quant_feedback_damp(f->to, f->n_in, seen), f->f->pool,

@@ -12,7 +12,7 @@
 #include "msg.h"
 #include "temp.h"
 
-enum { TOKENS = 2048 };         /* at once, unless a window is longer */
+enum { TOKENS = 2048 };         /* all at once, unless one window is longer */
 
 /* ---- evaluating ---- */
 
@@ -101,7 +101,7 @@ size_t sides_room(const struct calibration *c, size_t i)
 		msg_die("%s: bad size", t->name);
 	return (size_t)(bytes + 63)/64*64;
 }
-/* Streams and blocks, in a file without a name where there is a folder for it. */
+/* Room for streams and blocks, in a file without a name if there is a folder for it. */
 static void make_room(struct calibration *c, const struct calibrate_options *o)
 {
 	const size_t stream = (c->n_windows*c->ctx*c->e*sizeof(float) + 4095)/4096*4096;
@@ -121,7 +121,7 @@ static void make_room(struct calibration *c, const struct calibrate_options *o)
 	if (!o->out || strcmp(o->out, "-") == 0)
 		map = mmap(NULL, c->map_bytes, rights, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	else if (temp_open(&temp, o->out)) {
-		/* it returns what went wrong, the others leave it in errno */
+		/* it returns the error, while the others set errno */
 		why = posix_fallocate(temp.fd, 0, (off_t)c->map_bytes);
 		errno = why;
 		if (!why) map = mmap(NULL, c->map_bytes, rights, MAP_SHARED, temp.fd, 0);

@@ -74,21 +74,21 @@ static bool check_tensor(struct run *r, struct ggu_error *err)
 	return true;
 }
 
-/* Tensors whose data the header puts where there is none have been reported. */
+/* If the header puts a tensor's data where there is none, that has been reported. */
 static bool has_data(const struct check *c, const struct ggu_tensor *t)
 {
 	uint64_t size = ggu_file_bytes(c->f, t->source), at = ggu_file_data_offset(c->f, t->source);
 	return size == UINT64_MAX || (at <= size && t->offset <= size - at && t->bytes <= size - at - t->offset);
 }
 
-/* The first byte of [from, to) that is not zero; `to`: there is none. */
+/* The first byte of [from, to) that is not zero; `to` if there is none. */
 static uint64_t first_set(int fd, uint64_t from, uint64_t to)
 {
 	unsigned char buf[4096];
 	while (from < to) {
 		size_t n = to - from < sizeof buf ? (size_t)(to - from) : sizeof buf;
 		ssize_t k = pread(fd, buf, n, (off_t)from);
-		if (k <= 0) break;              /* the file may end in padding that is not there */
+		if (k <= 0) break;              /* padding at the end of the file may be missing */
 		for (ssize_t i = 0; i < k; i++) if (buf[i]) return from + (uint64_t)i;
 		from += (uint64_t)k;
 	}

@@ -57,7 +57,7 @@ static void check_text(const struct check *c, const struct ggu_kv *kv)
 
 /* ---- types ---- */
 
-/* Keys whose types the specification, or llama.cpp's writers, fix. '*' stands for anything. */
+/* Keys whose types are fixed by the specification or by llama.cpp's writers. '*' stands for anything. */
 struct typed { const char *key; enum ggu_kv_type type, item; };
 static const struct typed general[] = {
 	{ "general.architecture", GGU_STRING }, { "general.type", GGU_STRING },
@@ -82,7 +82,8 @@ static const struct typed general[] = {
 	{ "tokenizer.chat_template", GGU_STRING }, { "tokenizer.huggingface.json", GGU_STRING },
 	{ "split.no", GGU_U16 }, { "split.count", GGU_U16 }, { "split.tensors.count", GGU_I32 },
 };
-/* Behind the architecture: numbers that llama.cpp reads in one type only. A list by layer may stand in their place. */
+/* Keys after the architecture's name: numbers that llama.cpp reads in one type only. Each may be a list by layer
+ * instead. */
 static const struct typed numbers[] = {
 	{ "context_length", GGU_U32 }, { "embedding_length", GGU_U32 }, { "block_count", GGU_U32 },
 	{ "feed_forward_length", GGU_U32 },
@@ -189,7 +190,7 @@ void check_table(const struct check *c)
 				"the data is at offset %llu, not %llu: "
 				"llama.cpp requires the order of the table, without gaps",
 				(unsigned long long)t->offset, (unsigned long long)expected);
-			told = true;            /* the others follow from it */
+			told = true;            /* the others follow from this one */
 		}
 		expected += (t->bytes + align - 1)/align*align;
 	}

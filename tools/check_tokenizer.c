@@ -6,7 +6,7 @@
 
 enum { TOKEN_TYPE_MAX = 6 };
 
-/* A key that is an array of `item`; NULL if it is missing or of another type, which another rule tells. */
+/* A key that is an array of `item`; NULL if it is missing or of another type, which another rule reports. */
 static const struct ggu_kv *list(const struct check *c, const char *key, enum ggu_kv_type item)
 {
 	const struct ggu_kv *kv = ggu_meta_find(ggu_file_meta(c->f), key);

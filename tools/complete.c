@@ -11,7 +11,7 @@
 
 enum follow { FOLLOW_NOTHING, FOLLOW_FILES, FOLLOW_RECIPES };
 
-/* Arguments that are files; a name may be part of a choice, as MODEL|DIR. */
+/* Names of arguments that are files; they may be parts of a choice, as in MODEL|DIR. */
 static const char *const file_args[] = { "FILE", "MODEL", "DIR", "YAML", "JSON", "MANIFEST", "LOGITS", "IMATRIX",
 	"PREFIX", "TEXT" };
 
@@ -29,7 +29,7 @@ static void print_recipes(const char *between)
 	for (size_t i = 0; recipe_at(i); i++) printf("%s%s", i ? between : "", recipe_name(recipe_at(i)));
 }
 
-/* The help of an option inside '...', without what ends a quotation or a field there. */
+/* The help of an option inside '...', without characters that would end a quotation or a field there. */
 static void print_help(const char *help)
 {
 	for (; *help; help++) if (!strchr("'[]:\\", *help)) putchar(*help);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * copy.c - see copy.h. */
+ * copy.c - see copy.h. What is between holes goes through copy_file_range, which shares blocks where the file system
+ * can, or through a buffer where the kernel refuses. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +11,7 @@
 
 enum { STEP = 64 << 20, BUFFER = 1 << 20 };
 
-/* What the system copied of the first n bytes; 0: nothing, it cannot. */
+/* How many of the first n bytes the system copied; 0: none, it cannot. */
 static uint64_t by_system(int fd, uint64_t at, struct out *to, uint64_t n)
 {
 #ifdef __linux__
@@ -36,12 +37,12 @@ static uint64_t by_hand(const char *name, int fd, uint64_t at, struct out *to, u
 	return (uint64_t)k;
 }
 
-/* How many of the n bytes at `at` are a hole; 0: data, or nobody knows. */
+/* How many of the n bytes at `at` are a hole; 0: there is data, or it is unknown. */
 static uint64_t hole_at(int fd, uint64_t at, uint64_t n)
 {
 #ifdef SEEK_DATA
 	off_t end = lseek(fd, 0, SEEK_END), data;
-	if (end < 0 || (uint64_t)end < at + n) return 0;        /* it became shorter, which reading will tell */
+	if (end < 0 || (uint64_t)end < at + n) return 0;        /* the file became shorter; reading will report that */
 	data = lseek(fd, (off_t)at, SEEK_DATA);
 	if (data < 0) return errno == ENXIO ? n : 0;
 	return (uint64_t)data - at < n ? (uint64_t)data - at : n;
@@ -50,7 +51,7 @@ static uint64_t hole_at(int fd, uint64_t at, uint64_t n)
 	return 0;
 #endif
 }
-/* How many of the n bytes at `at`, which is no hole, come before the next one. */
+/* How many of the n bytes at `at`, which is not in a hole, precede the next hole. */
 static uint64_t data_at(int fd, uint64_t at, uint64_t n)
 {
 #ifdef SEEK_HOLE

@@ -10,7 +10,7 @@
 enum { ROUNDS = 24 };
 static const double damp = 0.1;
 
-/* y = H x, of the triangle of one block */
+/* y = H x, from the triangle of one block */
 static void times(const float *h, size_t n, const double *x, double *y)
 {
 	for (size_t i = 0; i < n; i++, h += i) {

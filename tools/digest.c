@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT
- * digest.c - see digest.h. */
+ * digest.c - see digest.h. A struct digest holds the state of one kind, which nettle or libxxhash advances. A UUID is
+ * the beginning of a SHA-1. */
 #include <nettle/sha1.h>
 #include <nettle/sha2.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
-/* The same results, by the widest vectors the CPU has; installed where the library was built with it. */
+/* The same results with the widest vectors of the CPU; there if the library was built with it. */
 #if defined __has_include
 #if __has_include(<xxh_x86dispatch.h>)
 #include <xxh_x86dispatch.h>

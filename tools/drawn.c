@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * drawn.c - see drawn.h. */
+ * drawn.c - see drawn.h. The tokens that a text may have are shuffled by a generator with a fixed seed, and dealt out
+ * in that order, so that the same vocabulary always gives the same windows. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +10,7 @@
 
 /* One goes with so many windows of the text through the first block, and with so many through all of the model. */
 enum { FIRST_BLOCK = 4, WHOLE = 24 };
-/* the first token's part of its window */
+/* the first token's share of its window */
 enum { FIRST_SHARE = 16 };
 
 bool drawn_in_first_block(const char *weight) { return text_starts(weight, "blk.0.") || strstr(weight, ".blk.0."); }

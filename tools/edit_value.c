@@ -48,7 +48,7 @@ static bool set_scalar(struct ggu_meta *m, const char *key, enum ggu_kv_type t, 
 	return !ggu_meta_set_uint(m, key, t, strtoull(text, &end, 10)) && !errno;
 }
 
-/* One item of an array of numbers, in the same way: what JSON spells. */
+/* One item of an array of numbers, in the same way, as JSON spells it. */
 static bool set_item(struct ggu_meta *m, enum ggu_kv_type t, const json_t *j)
 {
 	char digits[40];
@@ -130,7 +130,7 @@ void edit_value(struct ggu_meta *m, const char *key, const char *type, size_t ty
 	} else if (s.base == GGU_STRING) {
 		must(ggu_meta_set_str(m, key, text, n), key);
 	} else {
-		while (n && text[n - 1] && strchr(" \t\r\n", text[n - 1])) n--;        /* a file's last line */
+		while (n && text[n - 1] && strchr(" \t\r\n", text[n - 1])) n--;        /* the last line of a file */
 		char *word = msg_need(strndup(text, n));
 		if (strlen(word) != n || !set_scalar(m, key, s.base, word))
 			msg_die("%s: '%.40s' is not a valid %s", key, word, ggu_kv_type_name(s.base));

@@ -24,7 +24,7 @@ static uint64_t whole(double x) { return x < 9e18 ? (uint64_t)(x + 0.5) : UINT64
 
 static bool is_expert(const char *name) { return strstr(name, "_exps.") != NULL; }
 
-/* Weights that a token meets: bytes read and multiply-adds. */
+/* The weights that a token uses: bytes read and multiply-adds. */
 static void per_token(const struct ggu_file *f, double expert_share, double *bytes, double *macs)
 {
 	bool tied = !ggu_file_find(f, "output.weight");
@@ -53,7 +53,7 @@ static double row_bytes(uint32_t type, double dim)
 {
 	return dim < 1e9 ? (double)attn_row_bytes(type, (size_t)dim) : dim*sizeof(float);
 }
-/* What the header tells; false if that is not enough. */
+/* An estimate from the header; false if that is not enough. */
 /* slack: of large pages of memory; read: of weights and cache, for a token halfway */
 struct parts { double kv, slack, scratch, read, macs; };
 static bool from_header(struct parts *p, const struct ggu_file *f, double ctx, const struct state_options *cache)

@@ -108,7 +108,7 @@ static double median(double *v)
 	qsort(v, (size_t)o.repeat, sizeof *v, by_value);
 	return (v[o.repeat/2] + v[(o.repeat - 1)/2])/2;
 }
-/* A first run warms up and is not counted. What is there already is read once. */
+/* The first run warms up and is not counted. The tokens up to the depth are evaluated once. */
 static void measure(struct bench *b, struct test *t)
 {
 	struct state *state = session_state(b->s);
@@ -135,8 +135,8 @@ static void measure(struct bench *b, struct test *t)
 	t->lowest = (double)t->n/secs[o.repeat - 1];
 }
 
-/* Of a prompt only the last token needs the output matrix, and what comes after the last attention. Tokens generated
- * read on average what the one does that is halfway from the start to as far beyond them. */
+/* Only the last token of a prompt needs the output matrix, and what comes after the last attention. On average,
+ * generated tokens read what the middle one of them reads. */
 static void compare(const struct bench *b, struct test *t)
 {
 	const struct state_options cache = load_cache_types(o.cache_k, o.cache_v, GGU_TYPE_I16);
@@ -155,7 +155,7 @@ static void compare(const struct bench *b, struct test *t)
 	}
 }
 
-/* The type of most weights is one of blocks. */
+/* The type of most weights, if it is one of blocks. */
 static bool in_blocks(const struct ggu_file *f)
 {
 	uint64_t n[GGU_TYPE_COUNT] = { 0 }, most = 0;
@@ -176,7 +176,7 @@ static int by_time(const void *a, const void *b)
 	const struct profile_row *x = a, *y = b;
 	return (x->secs < y->secs) - (x->secs > y->secs);
 }
-/* What is no pass of the threads is one thread's. */
+/* What is not in a pass of the threads is done by one thread. */
 static void add_rest(struct test *t)
 {
 	struct profile *p = t->profile;
@@ -227,7 +227,7 @@ static size_t run(struct bench *b, struct test *t)
 
 /* ---- telling ---- */
 
-/* What the processor calls itself; the kernel's word for its kind where it says nothing. */
+/* The processor's name for itself, or, if it has none, the kernel's word for its kind. */
 static void cpu_name(char *to, size_t n)
 {
 	FILE *f = fopen("/proc/cpuinfo", "re");

@@ -64,14 +64,14 @@ static void report(void *ctx, unsigned rule, const char *file, uint64_t byte, co
 		free(t);
 	}
 }
-/* A defect that the reader reports: file is that of a shard after the first. */
+/* A defect that the reader reports; file: the name of a shard after the first. */
 static void report_error(void *ctx, const struct ggu_error *err)
 {
 	const struct found *to = ctx;
 	report(ctx, err->rule, *err->file ? err->file : to->name, err->offset, err->where, err->what);
 }
 
-/* Is it something about the bytes of the file, or could it not be read? */
+/* Is the error about the bytes of the file, rather than about reading it? */
 static bool is_defect(const struct ggu_error *err)
 {
 	return err->rule != GGU_RULE_NONE || err->code == GGU_ERR_TRUNCATED;
@@ -86,7 +86,7 @@ static void check_open_file(struct check *c, struct found *to)
 	check_tokenizer(c);
 	check_table(c);
 	if (o.header || check_data(c, &err)) return;
-	if (err.code == GGU_ERR_STATE && !c->sound) return;     /* tensors that overlap cannot all be had from a pipe */
+	if (err.code == GGU_ERR_STATE && !c->sound) return;     /* if tensors overlap, a pipe cannot deliver them all */
 	if (!is_defect(&err)) msg_die_error(c->name, &err);
 	err.rule = GGU_RULE_DATA;
 	report_error(to, &err);
@@ -111,7 +111,7 @@ static int check_file(const char *name, struct ggu_pool *pool, const struct out 
 	} else {
 		out_refuse_sources(out, name, c.f);
 		check_open_file(&c, &to);
-		/* a pipe that was cut short has been reported */
+		/* that a pipe was cut short has been reported */
 		if (!to.n || o.header) pipe_drain(c.f, name);
 		ggu_close(c.f);
 	}

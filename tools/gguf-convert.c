@@ -144,7 +144,7 @@ _Noreturn static void refuse(const char *dir, const struct ggu_error *err)
 	exit(EXIT_TROUBLE);
 }
 
-/* A recipe, unless convert knows the type itself: it rounds these as llama.cpp's converter does. */
+/* A recipe, unless convert knows the type itself: convert rounds as llama.cpp's converter does. */
 static const struct recipe *recipe_of(const char *type)
 {
 	static const char *const own[] = { "auto", "f32", "f16", "bf16", "q8_0" };
@@ -162,7 +162,7 @@ static const struct recipe *recipe_of(const char *type)
 	return r;
 }
 
-/* A GGUF is no part of a checkpoint, nor is what the shell has just made for standard output. */
+/* Is it part of a checkpoint? A GGUF is not, nor is the empty file that the shell has just made for standard output. */
 static bool is_input(const char *path)
 {
 	char magic[4] = "";
@@ -172,7 +172,7 @@ static bool is_input(const char *path)
 	if (f) fclose(f);
 	return !empty && memcmp(magic, "GGUF", sizeof magic) != 0;
 }
-/* No file of the checkpoint, nor one named by an option, may be what is replaced. */
+/* Refuses to replace a file of the checkpoint, or one named by an option. */
 static void refuse_inputs(const struct out *out, const char *dir)
 {
 	DIR *d = opendir(dir);

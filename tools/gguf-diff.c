@@ -65,7 +65,7 @@ static bool pass_over(const char *name)
 	return false;
 }
 
-/* --brief: that is all. */
+/* --brief: prints that, and no more. */
 static _Noreturn void say_so(void)
 {
 	char *a = text_mask(names[0], strlen(names[0])), *b = text_mask(names[1], strlen(names[1]));
@@ -190,7 +190,7 @@ static size_t bytes_of(const struct ggu_tensor *t, size_t weights)
 	return weights/info->block_weights*info->block_bytes;
 }
 
-/* The next weights of both sides, as many of one as of the other; false after the last. */
+/* The next weights of both sides, equally many of each; false after the last. */
 static bool fetch(struct work *w)
 {
 	struct ggu_error err;

@@ -105,7 +105,7 @@ static char *part(const struct edit *e, const char **rest)
 	return copy_of(e->arg, (size_t)(eq - e->arg));
 }
 
-/* Files are read before the sandbox is entered: they may lie anywhere, and a shell's <(...) in no folder. */
+/* Files are read before the sandbox is entered: they may be anywhere, and a shell's <(...) is in no folder. */
 static void read_files(void)
 {
 	for (size_t i = 0; i < edits.n; i++) {
@@ -166,13 +166,13 @@ static void apply(struct model *m)
 	}
 }
 
-/* Bytes of room in the key for that; -1: there is none, or it is something else's. */
+/* How many bytes the reserved key has room for; -1: it does not exist, or somebody else uses it. */
 static int64_t reserved(const struct ggu_meta *meta)
 {
 	const struct ggu_kv *kv = ggu_meta_find(meta, RESERVED);
 	return kv && ggu_kv_type(kv) == GGU_ARRAY && ggu_kv_item_type(kv) == GGU_U8 ? (int64_t)ggu_kv_n(kv) : -1;
 }
-/* Whatever such a key holds, the next edit uses up. */
+/* Whatever the key contains, the next edit may use its room. */
 static void refuse_reserved(const struct model *m)
 {
 	const struct ggu_meta *old = ggu_file_meta(m->f);
@@ -184,8 +184,8 @@ static void refuse_reserved(const struct model *m)
 		RESERVED);
 }
 
-/* No program opens a file that says it is one of several, unless its name says so too. What was wrong before
- * stays. */
+/* No program opens a file that says it is one of several, unless its name says so too. A file that was wrong before
+ * stays wrong. */
 static void refuse_lone_shard(const struct model *m, const char *name)
 {
 	const struct ggu_kv *kv = ggu_meta_find(m->meta, "split.count");
@@ -201,7 +201,7 @@ static void refuse_lone_shard(const struct model *m, const char *name)
 			(unsigned long long)n, end);
 }
 
-/* Offsets stay, unless the alignment is another one or several shards become one file: then they are computed again. */
+/* Offsets stay, unless the alignment changes or several shards become one file: then they are computed anew. */
 static void place(struct model *m)
 {
 	uint64_t align = 32, at = 0;
@@ -215,7 +215,7 @@ static void place(struct model *m)
 	}
 }
 
-/* to: the name that the file is to have, NULL without one. */
+/* to: the name that the file will have; NULL: none. */
 static void edit(struct model *m, const char *to)
 {
 	m->n = ggu_file_n_tensors(m->f);
@@ -268,7 +268,7 @@ static void set_reserved(struct model *m, uint64_t n)
 	free(zeros);
 }
 
-/* Brings the header to `bytes` by what is reserved; false if that cannot be. The key then may be gone. */
+/* Brings the header to `bytes` by changing the reserved key; false if that is impossible. The key may then be gone. */
 static bool fit(struct model *m, uint64_t bytes)
 {
 	uint64_t without, empty;
@@ -285,7 +285,7 @@ static bool fit(struct model *m, uint64_t bytes)
 	return true;
 }
 
-/* At least what is asked for, and so much that blocks of the file system can be shared with the old file. */
+/* At least as large as requested, and such that the new file can share blocks of the file system with the old one. */
 static void make_room(struct model *m, uint64_t room)
 {
 	uint64_t now, was = ggu_file_data_offset(m->f, 0);
@@ -361,7 +361,8 @@ static void say(const struct model *m, const char *how)
 	free(name);
 }
 
-/* In place, or if the header does not fit beside and renamed. path is the file itself, not a link to it. */
+/* In place, or, if the header does not fit, by writing a new file and renaming it. path is the file itself, not a link
+ * to it. */
 static void change(struct model *m, const char *path, int fd)
 {
 	uint64_t was = ggu_file_data_offset(m->f, 0), room = o.reserve;
@@ -369,7 +370,7 @@ static void change(struct model *m, const char *path, int fd)
 		ggu_file_header_bytes(m->f, 0) > 4;
 	int64_t had = reserved(m->meta);
 	struct stat st;
-	/* what has been deleted is not to be made again */
+	/* what has been deleted need not be written again */
 	if (reserved(ggu_file_meta(m->f)) >= 0 && !ggu_meta_find(m->meta, RESERVED))
 		keeps = keeps && header_bytes(m) == was;
 	keeps = keeps && !fstat(fd, &st) && st.st_nlink == 1 && fit(m, was) &&

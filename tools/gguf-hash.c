@@ -43,7 +43,7 @@ struct pass {
 	json_t *file, *tensors;                 /* of the file, with --json */
 	struct manifest_entry *entry;           /* [n], with --check */
 	size_t n;
-	bool differs, lost;                     /* a digest is another; a file could not be looked at */
+	bool differs, lost;                     /* a digest differs; a file could not be read */
 };
 
 static void to_json(struct pass *p, const struct ggu_tensor *t, enum digest_kind k, const char *digest)
@@ -53,7 +53,7 @@ static void to_json(struct pass *p, const struct ggu_tensor *t, enum digest_kind
 		size_t n = json_array_size(p->tensors);
 		struct ggu_str name = { t->name, t->name_bytes };
 		json_t *last = n ? json_array_get(p->tensors, n - 1) : NULL, *shown = json_of_str(name), *raw;
-		/* kinds of one tensor follow one another */
+		/* the kinds of a tensor are adjacent */
 		if (!last || json_object_get(last, digest_name(k))
 			|| !json_equal(json_object_get(last, "name"), shown)) {
 			json_push(p->tensors, json_object());
@@ -72,7 +72,7 @@ static void compare(struct pass *p, const struct ggu_tensor *t, enum digest_kind
 	struct manifest_entry *e = manifest_find(p->entry, p->n, tensor, k);
 	bool same = e && !strcmp(e->digest, digest);
 	if (e) e->seen = true;
-	/* a whole that is not in the manifest is made of tensors that are, or are complained about */
+	/* a whole that is not in the manifest consists of tensors that are in it, or are reported */
 	if (!e && !t) return;
 	if (!same) p->differs = true;
 	if (!same || !msg_quiet)
@@ -86,8 +86,8 @@ static void found(void *ctx, const struct ggu_tensor *t, enum digest_kind k, con
 	else manifest_print(k, digest, p->name, t ? t->name : NULL);
 }
 
-/* What of the manifest the file is held against: the digests asked for, or else the strongest there is. False: it has
- * none, which is told. */
+/* The digests to compare: those that were requested, or else the strongest kind that the manifest has. False: it has
+ * none, which is reported. */
 static bool choose(struct hashing *h, struct pass *p, struct manifest *m)
 {
 	bool any = false;
@@ -109,7 +109,7 @@ static bool choose(struct hashing *h, struct pass *p, struct manifest *m)
 	if (p->entry && !h->whole && !h->tensors) msg_say("%s: the manifest has no digest of that kind", p->name);
 	return h->whole || h->tensors;
 }
-/* Tensors that the manifest has and the file has not. */
+/* Reports tensors that the manifest has and the file lacks. */
 static void missing(const struct hashing *h, struct pass *p)
 {
 	for (size_t i = 0; i < p->n; i++) {
@@ -120,7 +120,7 @@ static void missing(const struct hashing *h, struct pass *p)
 	}
 }
 
-/* False: it could not be opened, or the manifest has nothing for it, which is told. */
+/* False: the file could not be opened, or the manifest has nothing for it, which is reported. */
 static bool one_file(struct pass *p, struct manifest *m, const struct out *out, json_t *all)
 {
 	struct hashing h = { .whole = o.whole || !o.tensors, .tensors = o.tensors || !o.whole, .found = found,

@@ -83,7 +83,7 @@ struct run {
 	struct model *model;
 	int32_t *ids;           /* [n_chunks + drawn.n][ctx] */
 	uint64_t n_chunks;
-	struct drawn drawn;     /* windows drawn by lot, after those of the text; covariances alone see them */
+	struct drawn drawn;     /* windows of random tokens, after those of the text; only covariances use them */
 	enum { TEXT, DRAWN, DRAWN_FOR_FIRST_BLOCK } now;        /* what is being evaluated */
 	bool stopped;           /* behind the first block */
 	int32_t start;          /* what a decoder's sequence begins with */
@@ -119,12 +119,12 @@ static enum ggu_status tap(void *ctx, const char *weight, size_t n_mat, size_t m
 		&r->err);
 }
 
-/* Numbered from the first of the text's, so that matrices of parts of a text have seen other windows. */
+/* Counted from the first window of the text, so that the matrices of parts of a text use different windows. */
 static void draw(struct run *r, const struct vocab *v)
 {
 	const size_t n = (size_t)r->n_chunks;
 	r->drawn = drawn_windows(n);
-	if (model_has_encoder(r->model)) r->drawn.n = r->drawn.whole;   /* a decoder wants all of the encoder */
+	if (model_has_encoder(r->model)) r->drawn.n = r->drawn.whole;   /* a decoder needs all of the encoder */
 	drawn_append(v, model_n_vocab(r->model), (size_t)o.from, r->drawn, &r->ids, n, (size_t)o.ctx);
 }
 static size_t half(void) { return (size_t)o.ctx/2; }
@@ -156,7 +156,7 @@ static void tokenize(struct run *r, const char *text_name)
 
 /* ---- checkpoints ---- */
 
-/* Everything that the sums depend on, the model's weights too: going on with another model would mix two. */
+/* Everything that the sums depend on, including the weights: going on with another model would mix two. */
 static void make_tag(struct run *r)
 {
 	uint64_t settings[4] = { (uint64_t)o.ctx, o.process_output, o.covariance ? (uint64_t)o.block : 0,
@@ -177,7 +177,7 @@ static void save(const struct run *r, uint64_t done)
 	out_commit(out);
 }
 
-/* Windows that the checkpoint holds; 0 if there is none. */
+/* How many windows the checkpoint has; 0 if there is none. */
 static uint64_t resume(struct run *r)
 {
 	struct imatrix *im;
@@ -196,15 +196,15 @@ static uint64_t resume(struct run *r)
 
 /* ---- */
 
-/* Windows that are computed side by side: as many as a batch holds, or one where sums go by the window. */
+/* How many windows are evaluated side by side: as many as fit into a batch, or one if sums are taken by window. */
 static size_t side_by_side(size_t batch)
 {
 	size_t n = batch/(size_t)o.ctx;
 	return o.covariance || n < 1 ? 1 : n;
 }
 
-/* Tokens of a window that the decoder, or the only stack, sees. Where there is an encoder it has the first half, and
- * the decoder the second behind the token that it begins with. */
+/* How many tokens of a window the decoder, or the only stack, sees. If there is an encoder, it gets the first half, and
+ * the decoder the second, after the token that it begins with. */
 static size_t seen(const struct model *m) { return model_has_encoder(m) ? (size_t)o.ctx - half() : (size_t)o.ctx; }
 
 /* rows[n*seen][n_embd]: with --process-output; target[n][seen]: with an encoder */
@@ -234,7 +234,7 @@ static void windows_free(struct windows *w)
 	free(w->rows);
 }
 
-/* The halves of windows side by side through the encoder; what the decoder sees takes the windows' place. */
+/* Passes the first halves of windows through the encoder side by side. What the decoder sees replaces the windows. */
 static void encode(struct run *r, struct windows *w, size_t n)
 {
 	const size_t h = half(), rest = (size_t)o.ctx - h;
@@ -284,7 +284,7 @@ static void evaluate_all(struct run *r, size_t batch, uint64_t done)
 	windows_free(&w);
 }
 
-/* They go into covariances alone, after all of the text: a checkpoint need not know of them. */
+/* Random windows are used by covariances alone, after all of the text, so a checkpoint need not know of them. */
 static void evaluate_drawn(struct run *r)
 {
 	struct windows w;
@@ -297,8 +297,8 @@ static void evaluate_drawn(struct run *r)
 	windows_free(&w);
 }
 
-/* Rows as wide as the model is vary as a whole, those of feed-forward's inside lose little in two or three blocks
- * (ENCODERS.md); and what is spent on a matrix grows with its square. */
+/* Rows as wide as the model vary as a whole; those inside a feed-forward lose little when cut into two or three blocks
+ * (ENCODERS.md), and the cost of a matrix grows with its square. */
 static int usual_block(size_t n_embd)
 {
 	enum { LEAST = 768, MOST = 2048, STEP = 256 };
@@ -338,7 +338,7 @@ static void collect(const char *text_name)
 	imatrix_free(r.im);
 }
 
-/* A warning for a file that is named again: it would count again. */
+/* Warns about a file that is named again: it would count twice. */
 static void tell_of_twins(char **names, int n)
 {
 	struct stat *st = msg_need(calloc((size_t)n, sizeof *st));
@@ -363,7 +363,7 @@ static void merge(char **names, int n)
 	for (int i = 0; i < n; i++) {
 		out_refuse_input(out, names[i]);
 		if (imatrix_read(&im, names[i], &err)) msg_die_error(names[i], &err);
-		if (!imatrix_chunk_tokens(im)) {        /* the old form, which counts windows */
+		if (!imatrix_chunk_tokens(im)) {        /* the old form, which counts in windows */
 			imatrix_scale(im, o.ctx);
 			imatrix_set_chunks(im, imatrix_chunks(im), (uint64_t)o.ctx);
 		}

@@ -50,11 +50,11 @@ static const struct opt opts[] = {
 enum { BATCH = 512, MOST_CTX = 1 << 24 };
 static struct state_options cache;
 static int threads;
-static bool printed;                    /* of several files, one is */
+static bool printed;                    /* one of several files */
 
 /* ---- which tensors ---- */
 
-/* Those that are shown, in the order in which they are. */
+/* the tensors that are shown, in this order */
 struct list { const struct ggu_tensor **t; size_t n; };
 
 static int by_name(const struct ggu_tensor *a, const struct ggu_tensor *b) { return strcmp(a->name, b->name); }
@@ -216,7 +216,7 @@ static json_t *json_file(const struct ggu_file *f, const struct list *l, const s
 
 static const char *bold = "", *dim = "", *plain = "";
 
-/* name: NULL for a file alone, so that git's textconv shows the same line for the same file. */
+/* name: NULL for a single file, so that git's textconv shows the same line for the same file. */
 static void print_header(const char *name, const struct ggu_file *f, const struct totals *t)
 {
 	struct ggu_str arch = { "", 0 };
@@ -238,7 +238,7 @@ static void print_header(const char *name, const struct ggu_file *f, const struc
 	free(a);
 }
 
-/* Groups of keys by what stands before the first dot; the architecture's own name is one. */
+/* Keys are grouped by what precedes the first dot; the architecture's name is one group. */
 enum group { GENERAL, ARCHITECTURE, TOKENIZER, REST, N_GROUPS };
 static enum group group_of(struct ggu_str key, struct ggu_str arch)
 {
@@ -247,7 +247,7 @@ static enum group group_of(struct ggu_str key, struct ggu_str arch)
 	return text_starts(key.p, "tokenizer.") ? TOKENIZER : REST;
 }
 
-/* A key of the group, without what all of its keys begin with; NULL: it is another's. The caller frees. */
+/* A key of the group, without what all of its keys begin with; NULL: it belongs to another. The caller frees. */
 static char *key_in(enum group g, const struct ggu_kv *kv, struct ggu_str arch)
 {
 	const size_t skip[N_GROUPS] = { strlen("general."), arch.n + 1, strlen("tokenizer."), 0 };
@@ -373,7 +373,7 @@ static bool print_value(const struct ggu_file *f, const char *name)
 
 /* ---- a file ---- */
 
-/* What stands against a file; the first is kept. A file that is cut short can be shown as far as it goes. */
+/* Something wrong with a file; the first is kept. A file that is cut short is shown as far as it goes. */
 static void keep_first(void *ctx, const struct ggu_error *err)
 {
 	struct ggu_error *first = ctx;
@@ -425,7 +425,7 @@ static void print_file(const char *title, const char *name, const struct ggu_fil
 	free(l.t);
 }
 
-/* EXIT_NO: there is no such key; EXIT_TROUBLE: the file is cut short or none at all, which was reported. */
+/* EXIT_NO: there is no such key; EXIT_TROUBLE: the file is cut short, or no GGUF, which was reported. */
 static int show(const char *name, bool titled, const struct out *out, json_t *all)
 {
 	struct ggu_error err, first = { 0 };

@@ -45,7 +45,7 @@ struct group {
 	struct out *out;
 };
 
-/* The ids of the line at *p, which then stands at its end, as one more sequence; false: there are none. */
+/* Adds the ids of the line at *p, which is moved to its end, as another sequence; false: the line has none. */
 static bool read_line(struct lines *l, size_t n_vocab, const char *file, const char *text, const char **p)
 {
 	int32_t id;
@@ -71,7 +71,7 @@ static char *read_text(const char *path, const char *file)
 }
 
 static const char *source_name(void) { return strcmp(o.source, "-") ? o.source : "(stdin)"; }
-/* Takes the encoder's ids from lines "encoder ids | decoder ids", and leaves blanks where they stood. */
+/* Takes the encoder's ids from lines "encoder ids | decoder ids", and leaves blanks in their place. */
 static void take_sources(struct group *g, const char *file, char *text)
 {
 	const size_t n_vocab = model_n_vocab(g->m);
@@ -90,7 +90,7 @@ static void take_sources(struct group *g, const char *file, char *text)
 		memset(line, ' ', (size_t)(bar + 1 - line));
 	}
 }
-/* What goes into an encoder: from --source, or from the text of IDS, where the decoder's ids then stay. */
+/* The ids for an encoder: from --source, or from the text of IDS, where the decoder's ids stay. */
 static void read_source(struct group *g, const char *file, char *ids)
 {
 	size_t at = 0;

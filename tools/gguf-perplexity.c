@@ -49,9 +49,9 @@ static const struct opt opts[] = {
 	OPT_COMMON, OPT_END
 };
 
-/* Positions beside those of a base: their logits, some at a time. */
+/* Positions of a model and its base: their logits, some at a time. */
 struct tile {
-	/* base holds log p, as a file of logits does: below -16 it is unknown and left out */
+	/* base has log p, as a file of logits does: below -16 it is unknown and left out */
 	bool base_log_p;
 	float *logits, *base;           /* [n][n_vocab] */
 	const int32_t *next;            /* [n]: the tokens to be predicted */
@@ -125,7 +125,7 @@ static void need_logits(struct side *d)
 	if (!d->logits) d->logits = msg_need(malloc(TILE_ROWS*model_n_vocab(d->m)*sizeof *d->logits));
 }
 
-/* The rows of the scored positions of n windows. */
+/* Extracts the rows of the scored positions of n windows. */
 static void side_eval(struct side *d, const int32_t *ids, size_t n)
 {
 	struct model_call c = { .part = d->part, .n_parts = n, .rows = d->rows };
@@ -155,7 +155,7 @@ struct job {
 	struct side file;               /* of which logits alone are used */
 	struct logits_file base, save;
 	bool from_file;
-	struct out *out, *results;      /* of the saved logits; what is printed */
+	struct out *out, *results;      /* the saved logits; what is printed */
 	struct vocab *v;
 	int32_t *ids;
 	size_t windows, first, per;     /* positions first .. first + per - 1 of each window are scored */
@@ -188,14 +188,14 @@ static void read_text(struct job *j, const char *path)
 	tokenizer_free(t);
 	if (o.partial) make_tag(j, text, n);
 	free(text);
-	/* the last token of a window is scored without being evaluated: nobody else looks at it */
+	/* the last token of a window is scored but never evaluated: nobody else looks at it */
 	for (size_t i = 0; i < j->windows*(size_t)o.ctx; i++)
 		if (j->ids[i] < 0 || (size_t)j->ids[i] >= model_n_vocab(j->a.m))
 			msg_die("%s: token %d is in its vocabulary, but it has only %zu logits", o.model,
 				(int)j->ids[i], model_n_vocab(j->a.m));
 }
 
-/* Saved logits of the windows before the first. */
+/* Skips the saved logits of the windows before the first. */
 static void skip_base(struct job *j, size_t n_vocab)
 {
 	float *row = msg_need(malloc(n_vocab*sizeof *row));
@@ -203,7 +203,7 @@ static void skip_base(struct job *j, size_t n_vocab)
 	free(row);
 }
 
-/* Both sides speak of the same tokens. */
+/* Both sides must have the same tokens. */
 static void check_base(struct job *j)
 {
 	size_t n_vocab = model_n_vocab(j->a.m), of_base = j->b.m ? model_n_vocab(j->b.m) : n_vocab;
@@ -259,7 +259,7 @@ static void close_save(struct job *j)
 	out_commit(j->out);
 }
 
-/* Scores rows 0..n of the sides, those of windows w.. */
+/* Scores rows 0..n of the sides, which are those of windows w... */
 static void score(struct job *j, const int32_t *next, size_t n, struct score *to)
 {
 	struct model_score *s = msg_need(malloc(n*sizeof *s));
@@ -269,7 +269,7 @@ static void score(struct job *j, const int32_t *next, size_t n, struct score *to
 	free(s);
 }
 
-/* The same beside a base, or with logits to be kept: these are there for some positions at a time. */
+/* The same with a base, or with logits to be saved: these are in memory for some positions at a time. */
 static void score_tiles(struct job *j, const int32_t *next, size_t n, struct score *to)
 {
 	size_t v = model_n_vocab(j->a.m);

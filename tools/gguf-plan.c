@@ -58,7 +58,7 @@ struct plan {
 
 /* ---- for a size ---- */
 
-/* Those that are worth trying: for each size the best of its kind. */
+/* The options that are worth trying: for each size the best of its kind. */
 static const uint32_t usual[] = {
 	GGU_TYPE_IQ1_S, GGU_TYPE_IQ1_M, GGU_TYPE_IQ2_XXS, GGU_TYPE_IQ2_XS, GGU_TYPE_IQ2_S, GGU_TYPE_Q2_K,
 		GGU_TYPE_IQ3_XXS, GGU_TYPE_IQ3_S,
@@ -91,7 +91,7 @@ static bool may_be(const struct plan *p, const struct ggu_tensor *t, uint32_t ty
 		(p->im && (imatrix_find(p->im, t->name) || recipe_needs_no_importance(t->name)));
 }
 
-/* The types that a tensor may have; what a recipe would leave alone, and what the person has fixed, has one. */
+/* The types that a tensor may have. If a recipe would leave it alone, or the user has fixed its type, there is one. */
 static void list_options(const struct plan *p, size_t i)
 {
 	struct plan_tensor *to = p->list + i;
@@ -112,7 +112,7 @@ static void list_options(const struct plan *p, size_t i)
 	}
 }
 
-/* Bytes that the data may take: of --size less the header and the padding. */
+/* How many bytes the data may take: those of --size less header and padding. */
 static uint64_t budget(const struct plan *p)
 {
 	uint64_t weights = 0, align = ggu_file_alignment(p->f), rest = ggu_file_data_offset(p->f, 0) + 4096;
@@ -143,7 +143,7 @@ static void for_size(struct plan *p, struct ggu_pool *pool)
 
 /* ---- the text ---- */
 
-/* As YAML reads it back, between double quotes; for bytes that are no UTF-8 see typeplan.h. */
+/* A string as YAML reads it between double quotes; see typeplan.h for bytes that are not UTF-8. */
 static void print_name(const char *s)
 {
 	size_t left = strlen(s), len;
@@ -181,7 +181,7 @@ static void print_plan(const struct plan *p)
 		weights ? 8*(double)bytes/(double)weights : 0);
 }
 
-/* RECIPE MODEL in either order, or MODEL for a size, which may be called like a recipe. */
+/* RECIPE MODEL in either order, or MODEL if a size is given; then the model may have the name of a recipe. */
 static const struct recipe *operands(int n, char **v, const char **model)
 {
 	const struct recipe *recipe = NULL, *r;

@@ -119,7 +119,7 @@ static enum ggu_status read_from(void *ctx, size_t i, uint64_t at, void *to, siz
 	}
 	return ggu_read(r->in, r->t[i], at, to, n, err);
 }
-/* What stands against the run; in a dry run the first of it is reported. */
+/* Something wrong with the run; a dry run reports the first. */
 static void check_sources(const struct run *r)
 {
 	void (*const tell)(const char *fmt, ...) = o.dry_run ? msg_warn : msg_die;
@@ -187,7 +187,7 @@ static uint32_t choose(struct run *r, const struct recipe *recipe, bool have_imp
 	return typeplan_choose(&p, recipe, r->re.name, ggu_file_meta(r->in), r->t, r->n, r->choice);
 }
 
-/* What is read must not be what is replaced: the model, each of its shards, and the other files. */
+/* Refuses to replace what is read: the model, each of its shards, and the other files. */
 static void refuse_inputs(const struct out *out, const struct ggu_file *f, const char *in)
 {
 	out_refuse_sources(out, in, f);
@@ -209,7 +209,7 @@ static void dry_run(const struct run *r, json_t *list, uint64_t file_bytes)
 
 /* ---- writing ---- */
 
-/* Tensors first.. of the run, n of them, with their metadata. */
+/* Writes n tensors of the run, from `first` on, and their metadata. */
 static void write_tensors(const struct run *r, size_t first, size_t n, const struct ggu_meta *meta, struct out *out)
 {
 	struct run part = *r;
@@ -228,7 +228,7 @@ static void write_tensors(const struct run *r, size_t first, size_t n, const str
 	ggu_writer_free(w);
 }
 
-/* The shards that are asked for; the names that they have at the end appear together, that of shard 1 last. */
+/* Writes the shards that were requested. Their final names appear together, that of shard 1 last. */
 static void write_shards(const struct run *r, const struct ggu_meta *meta, const char *in, uint32_t n_shards)
 {
 	uint64_t *bytes = msg_need(calloc(r->n + 1, sizeof *bytes));
@@ -282,7 +282,7 @@ static void check_options(const char *in)
 		msg_die("no output name given: use -o PREFIX for shards PREFIX-00001-of-0000N.gguf");
 }
 
-/* --calibrate: what is multiplied is made before the file is written. */
+/* --calibrate: what is used in products is made before the file is written. */
 static void make_by_text(struct run *r, const char *in)
 {
 	const struct calibrate_options c = { in, o.calibrate, o.out, o.ctx ? o.ctx : CTX, o.jobs, o.chunks, o.damp,

@@ -43,7 +43,7 @@ static const struct opt opts[] = {
 	OPT_COMMON, OPT_END
 };
 
-static char last = '\n';         /* byte that was printed */
+static char last = '\n';         /* the last byte that was printed */
 static void put(const char *text, size_t n)
 {
 	if (!text_print(text, n) || fflush(stdout)) out_stdout_failed();
@@ -65,7 +65,7 @@ static void show(struct detokenizer *d, int32_t id)
 	put(text, n);
 }
 
-/* The prompt into the encoder; what the decoder begins with takes its place. */
+/* Passes the prompt through the encoder; what the decoder begins with replaces it. */
 static void encode(struct session *s, const int32_t *prompt, size_t n_prompt)
 {
 	struct part source = { session_state(s), prompt, n_prompt, 0 };
@@ -113,7 +113,7 @@ static void generate(struct model *m, const struct vocab *v, struct detokenizer 
 	free(order);
 }
 
-/* The prompt's tokens, one at least; those of an encoder end as the vocabulary ends a text. */
+/* The prompt's tokens, at least one. Those for an encoder end as the vocabulary ends a text. */
 static size_t read_prompt(const struct model *m, const struct vocab *v, struct tokenizer *t, const char *file,
 	int32_t **ids)
 {
@@ -168,7 +168,7 @@ int main(int argc, char **argv)
 		detokenizer_end(d, &rest, &bytes);
 		put(rest, bytes);
 	}
-	/* what a shell says next begins a line of its own */
+	/* so that the shell's prompt begins on a line of its own */
 	if (last != '\n' && isatty(STDOUT_FILENO)) put("\n", 1);
 	out_commit(out);
 	detokenizer_free(d);

@@ -40,7 +40,7 @@ struct split {
 	const char *name;
 	size_t n;
 	const struct ggu_tensor **t;    /* in the order of writing */
-	uint32_t *shard;                /* [n], not falling */
+	uint32_t *shard;                /* [n], ascending */
 	uint32_t n_shards;
 	struct ggu_walk *walk;
 	uint64_t done;
@@ -52,7 +52,7 @@ static void add(struct ggu_writer *w, const struct ggu_tensor *t)
 	if (ggu_writer_add(w, t->name, t->n_dims, t->ne, t->type, &err)) msg_die("%s: %s", t->name, err.what);
 }
 
-/* A writer of the tensors of shard i; without_tensors: of its metadata alone, to be measured. */
+/* A writer of the tensors of shard i; without_tensors: only of its metadata, to measure it. */
 static struct ggu_writer *writer(const struct split *s, uint32_t i, uint32_t n, bool without_tensors)
 {
 	struct ggu_meta *m = shard_meta(ggu_file_meta(s->f), i, n, s->n);
@@ -68,7 +68,7 @@ static struct ggu_writer *writer(const struct split *s, uint32_t i, uint32_t n, 
 
 static uint64_t align_up(uint64_t x, uint64_t a) { return (x + a - 1)/a*a; }
 
-/* Header and data of a shard are counted as they grow; the padding between them is counted in full. */
+/* Counts header and data of a shard as they grow, with the largest possible padding between the two. */
 static void by_size(struct split *s)
 {
 	uint64_t align = ggu_file_alignment(s->f), fixed[2], header, data = 0, n = 0;
@@ -100,7 +100,7 @@ static void by_size(struct split *s)
 	s->n_shards = shard + 1;
 }
 
-/* A set in the order of its shards; of each the tensors in the order of their data in the input. */
+/* Divides the tensors as the shards of `like` do. Within a shard they stay in the order of their data. */
 static void as_in(struct split *s, const struct ggu_file *like)
 {
 	size_t n = 0;

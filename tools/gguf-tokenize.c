@@ -88,7 +88,7 @@ static void encode_json(struct tokenizer *t, const char *name, const char *text,
 	free(ids);
 }
 
-/* Bytes that are no UTF-8 have no JSON string: the nearest one, and the bytes beside it. */
+/* JSON cannot represent bytes that are not UTF-8: they become the nearest string, with the bytes beside it. */
 static json_t *json_text(struct ggu_str text)
 {
 	json_t *s = json_of_str(text), *raw = json_raw(text), *both;

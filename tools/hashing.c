@@ -31,7 +31,7 @@ struct run {
 	struct digest *whole[DIGEST_KINDS];
 	struct task task[PIECES*(DIGEST_KINDS + 1) + DIGEST_KINDS];
 	size_t n_tasks;
-	/* what is cut next */
+	/* the place of the next cut */
 	size_t i;
 	uint64_t at;
 	struct digest **digest;         /* of tensor i */
@@ -42,7 +42,7 @@ static const struct ggu_tensor *nth(const struct run *r, size_t i)
 	return r->pipe ? ggu_file_in_data_order(r->f, i) : ggu_file_tensor(r->f, i);
 }
 
-/* The next pieces, as many as a window holds; none at the end. */
+/* Cuts the next pieces, as many as fit into a window; none at the end. */
 static void cut(struct run *r, struct window *w)
 {
 	size_t used = 0;

@@ -39,20 +39,20 @@ static char *cache_folder(void)
 	return NULL;
 }
 
-/* Bytes of a name as the hub has them; 0: it is none. */
+/* The length of a name as the hub spells it; 0: it is none. */
 static size_t name_bytes(const char *s)
 {
 	size_t n = strspn(s, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-");
 	return *s == '.' || *s == '-' || n > MAX_NAME ? 0 : n;
 }
 
-/* A revision may be a branch such as refs/pr/1, but no way out of the folder. */
+/* A revision may be a branch such as refs/pr/1, but must not lead out of the folder. */
 static bool revision_ok(const char *r)
 {
 	return *r && *r != '/' && strlen(r) <= MAX_REVISION && !strstr(r, "..") && !strchr(r, '\\');
 }
 
-/* The commit that model/refs/revision names, or the revision itself, which then is to be a commit. */
+/* The commit that model/refs/revision names, or else the revision itself, which must be a commit. */
 static char *commit_of(const char *model, const char *revision)
 {
 	char *refs = joined(model, "refs"), *text = NULL;

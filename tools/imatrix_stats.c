@@ -30,7 +30,7 @@ static long layer_of(const char *name, const char **rest)
 	return n < 1000000 && *end == '.' ? n : -1;
 }
 
-/* NAN without such a layer. */
+/* NAN if there is no such layer. */
 static double similarity(const struct imatrix *im, const struct imatrix_entry *e)
 {
 	char name[512];
@@ -93,7 +93,7 @@ static int by_layer(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Of tensors in layers; each layer's are added up in their order. */
+/* Statistics of the tensors in layers, each layer's added up in their order. */
 static size_t layers_of(const struct stats *s, size_t n, struct layer *l)
 {
 	const struct stats **sorted = msg_need(malloc((n + 1)*sizeof *sorted));

@@ -41,7 +41,7 @@ static uint64_t get_u64(const unsigned char *p)
 	return v;
 }
 
-/* Bytes [at, at + n) of the file from p, or into it; false with errno. */
+/* put_at writes bytes [at, at + n) of the file from p, get_at reads them to p; false with errno. */
 static bool put_at(int fd, const unsigned char *p, size_t n, size_t at)
 {
 	while (n) {
@@ -79,7 +79,7 @@ static bool replace(int fd, const struct stretch *to)
 		&& put_at(fd, (const unsigned char *)"GGUF", MAGIC, 0) && !fdatasync(fd);
 }
 
-/* The old bytes, which the caller frees with what stands before them: *p. False: there is no journal. */
+/* The old bytes *p, which the caller frees together with what precedes them. False: there is no journal. */
 static bool read_journal(const char *name, uint64_t size, unsigned char **p, struct stretch *old)
 {
 	int fd = open(name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
@@ -103,7 +103,7 @@ static bool read_journal(const char *name, uint64_t size, unsigned char **p, str
 	return true;
 }
 
-/* Dies where that cannot be read: a journal is needed until it is known not to be. */
+/* Dies if the journal cannot be read: it is needed until it is known not to be. */
 static bool is_marked(int fd, const char *path, const struct stat *st)
 {
 	unsigned char magic[MAGIC];
@@ -112,7 +112,7 @@ static bool is_marked(int fd, const char *path, const struct stat *st)
 	return !memcmp(magic, GGU_EDIT_MAGIC, MAGIC);
 }
 
-/* One that comes back after a loss of power does no harm: the file is whole by then. */
+/* A removed journal that comes back after a loss of power is harmless: the file is whole by then. */
 static void remove_journal(char *name)
 {
 	if (unlink(name) && errno != ENOENT) msg_die("%s: %s", name, strerror(errno));
@@ -121,7 +121,7 @@ static void remove_journal(char *name)
 
 static int open_regular(const char *path, int how, struct stat *st)
 {
-	int fd = open(path, how | O_CLOEXEC | O_NONBLOCK);      /* a pipe is not waited for */
+	int fd = open(path, how | O_CLOEXEC | O_NONBLOCK);      /* opening a pipe must not wait */
 	if (fd < 0 || fstat(fd, st)) msg_die("%s: %s", path, strerror(errno));
 	if (!S_ISREG(st->st_mode)) msg_die("%s: not a regular file: it cannot be edited in place", path);
 	return fd;
@@ -133,7 +133,7 @@ int inplace_look(const char *path)
 	return open_regular(path, O_RDONLY, &st);
 }
 
-/* Locked; opened anew where another process has put a new file in its place meanwhile. */
+/* Opens and locks the file; does it again if another process has replaced the file meanwhile. */
 static int open_locked(const char *path, struct stat *st)
 {
 	for (;;) {
@@ -163,7 +163,7 @@ int inplace_open(const char *path, bool *undone)
 		free(p);
 		remove_journal(name);
 		*undone = true;
-	} else {                        /* the edit ended, or had not begun: a journal that is left has done its work */
+	} else {                        /* the edit is complete, or had not begun: a journal is of no use */
 		char *name = journal_name(path);
 		if (access(name, F_OK) == 0) remove_journal(name);
 		else free(name);
@@ -171,7 +171,7 @@ int inplace_open(const char *path, bool *undone)
 	return fd;
 }
 
-/* By its own name at once: while it is incomplete nothing has happened to the file. */
+/* The journal has its own name from the start: while it is incomplete, the file is untouched. */
 static void write_journal(const char *name, const struct stat *of, const struct stretch *old)
 {
 	int fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, of->st_mode & 0666);

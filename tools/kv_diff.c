@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * kv_diff.c - see kv_diff.h. */
+ * kv_diff.c - see kv_diff.h. Long strings and arrays are shown as diff -u would show their lines or items (udiff.h). */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -59,7 +59,7 @@ char *kv_side_text(const struct ggu_kv *kv, const struct ggu_kv *other)
 	return s;
 }
 
-/* The lines of a string, or the items of an array; *n of them, each in memory of its own. */
+/* The lines of a string, or the items of an array; *n of them, each in its own memory. */
 static struct ggu_str *lines_of(const struct ggu_kv *kv, size_t *n)
 {
 	struct ggu_str text = { "", 0 }, *line;

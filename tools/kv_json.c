@@ -132,10 +132,10 @@ const char *kv_type_text(const struct ggu_kv *kv)
 
 void json_print(json_t *j, size_t layout)
 {
-	/* on a terminal also what would turn the direction of text is escaped */
+	/* on a terminal, characters that turn the direction of text are escaped too */
 	errno = ENOMEM;
 	if (json_dumpf(j, stdout, layout | JSON_REAL_PRECISION(17) | (isatty(1) ? JSON_ENSURE_ASCII : 0)))
 		out_stdout_failed();
-	putchar('\n');                         /* out_close_stdout tells a failure */
+	putchar('\n');                         /* out_close_stdout reports a failure */
 	json_decref(j);
 }

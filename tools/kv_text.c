@@ -7,7 +7,7 @@
 #include "kv_text.h"
 #include "msg.h"
 
-/* Fewest digits that read back as the same number. */
+/* The shortest digits that read back as the same number. */
 static void number_text(char to[40], double v, bool is_float)
 {
 	int digits = 1;
@@ -23,7 +23,7 @@ static void number_text(char to[40], double v, bool is_float)
 	while ((is_float ? strtof(to, NULL) != (float)v : strtod(to, NULL) != v) && digits++ < 17);
 }
 
-/* n bytes with a backslash before quotes and backslashes, then masked, whose own backslashes stay. */
+/* n bytes with a backslash before quotes and backslashes, then masked. The masking adds backslashes of its own. */
 static char *escaped(const char *s, size_t n)
 {
 	char *plain = msg_need(malloc(2*n + 1)), *masked;
@@ -43,7 +43,7 @@ static char *quoted(struct ggu_str s, size_t width)
 	size_t n = s.n, cut = n < 4*width ? n : 4*width, room;
 	char *whole = escaped(s.p, cut), *text, *p = whole;
 	bool fits = cut == n && text_width(whole) <= width;
-	for (size_t w = 0; *p && (fits || w < width); w++) {    /* whole characters */
+	for (size_t w = 0; *p && (fits || w < width); w++) {    /* only whole characters */
 		p++;
 		while ((*p & 0xc0) == 0x80) p++;
 	}

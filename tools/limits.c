@@ -33,7 +33,7 @@ double limits_now(void) { return seconds(CLOCK_MONOTONIC); }
 /* ---- products ---- */
 
 enum { ROUNDS = 100000, SUMS = 12 };
-/* peak_NAME: ROUNDS*SUMS steps, of which each turns the sum a and the operands x and y into another a */
+/* peak_NAME: ROUNDS*SUMS steps, each of which makes another sum a from the sum a and the operands x and y */
 #define PEAK(name, features, vec, reg, step) \
 features static void peak_##name(void) \
 { \
@@ -68,7 +68,7 @@ PEAK(int16_neon, , int32x4_t, "w",
 	vmlal_s16(a[i], vget_low_s16(vreinterpretq_s16_s32(x)), vget_low_s16(vreinterpretq_s16_s32(y))))
 PEAK(int8_neon, , int16x8_t, "w",
 	vmlal_s8(a[i], vget_low_s8(vreinterpretq_s8_s16(x)), vget_low_s8(vreinterpretq_s8_s16(y))))
-/* As the compiler's flags need not know of them. */
+/* In assembler, since the compiler's flags need not allow the instruction. */
 static inline int32x4_t sdot(int32x4_t a, int32x4_t x, int32x4_t y)
 {
 	__asm__(".arch_extension dotprod\n\tsdot %0.4s, %1.16b, %2.16b" : "+w"(a) : "w"(x), "w"(y));
@@ -120,7 +120,7 @@ static void peak_amx(void) {}
 
 /* ---- memory ---- */
 
-/* read_NAME: n bytes by registers of `bytes`, into four sums */
+/* read_NAME: reads n bytes in registers of `bytes` into four sums */
 #define READ(name, features, bytes) \
 features static void read_##name(const char *p, size_t n) \
 { \
@@ -179,7 +179,7 @@ static void call(void *ctx, size_t task, int worker)
 	(void)task, (void)worker;
 	(*run)();
 }
-/* Times a second that all workers together do what `run` does, all of them at once. */
+/* How many times a second all workers together do what `run` does, at the same time. */
 static double rate(struct ggu_pool *pool, void (*run)(void))
 {
 	size_t n = (size_t)ggu_pool_size(pool);
@@ -226,7 +226,7 @@ static void each_its_own(struct limits_reader *r, void (*fn)(void *, size_t, int
 {
 	ggu_pool_phases(r->pool, &(struct ggu_phase){ fn, r, (size_t)ggu_pool_size(r->pool), GGU_TAKE_OWN }, 1);
 }
-/* Far more than caches hold, in memory of each worker's node, in huge pages where there are such. */
+/* Far more than caches hold, in memory of each worker's node, in huge pages if there are any. */
 struct limits_reader *limits_reader_new(const char *isa, struct ggu_pool *pool)
 {
 	enum { LEAST = 256 << 20, EACH = 32 << 20 };

@@ -42,14 +42,14 @@ static void on_bus_error(int sig, siginfo_t *info, void *context)
 {
 	(void)context;
 	if (info->si_code == BUS_ADRERR) {
-		/* threads meet the end of the file together: one tells, the others wait for the end */
+		/* several threads may meet the end of the file at once: one reports it, the others wait for the exit */
 		while (atomic_flag_test_and_set(&told)) pause();
 		ssize_t unused = write(2, shrunk, strlen(shrunk));
 		(void)unused;
 		out_abandon_all();
 		_exit(EXIT_TROUBLE);
 	}
-	signal(sig, SIG_DFL);           /* something else: again, and as usual */
+	signal(sig, SIG_DFL);           /* something else: let it happen again, with the usual result */
 }
 static void tell_of_bus_errors(void)
 {
@@ -133,7 +133,7 @@ char *load_text(const char *path, size_t most, size_t *n)
 	return w.p;
 }
 
-/* That they take, or 0: as many as there are. */
+/* The most ids that the windows take, or 0: all that there are. */
 static size_t most_ids(const struct load_windows *w)
 {
 	const uint64_t most = SIZE_MAX/w->ctx;

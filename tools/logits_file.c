@@ -56,7 +56,7 @@ static void finish_sizes(struct logits_file *l)
 	l->row = msg_need(malloc(row_bytes(l)));
 }
 
-/* Log probabilities are at most 0; NaN may be what a model gave. */
+/* Log probabilities are at most 0; a model may have given NaN. */
 static void check_row(const struct logits_file *l, float scale, float least)
 {
 	if (scale < 0 || scale*65535 + least > 1e-3F || isinf(scale) || isinf(least))
@@ -64,13 +64,13 @@ static void check_row(const struct logits_file *l, float scale, float least)
 			(unsigned long long)(l->at - row_bytes(l)), (double)least, (double)scale);
 }
 
-/* Of a file; how much comes through a pipe will be seen. */
+/* For a file. How much comes through a pipe remains to be seen. */
 static void check_size(const struct logits_file *l)
 {
 	uint64_t want, size;
 	if (fseeko(l->f, 0, SEEK_END)) return;
 	size = (uint64_t)ftello(l->f);
-	/* a window is below 2^49 bytes, so only the product with their number can wrap */
+	/* a window is below 2^49 bytes, so only its product with their number can wrap around */
 	if (__builtin_mul_overflow((uint64_t)l->n_chunk, 4*(uint64_t)l->n_ctx + (uint64_t)l->n_rows*row_bytes(l),
 		&want) || want > INT64_MAX)
 		want = INT64_MAX;
@@ -84,7 +84,7 @@ static void check_size(const struct logits_file *l)
 	if (fseeko(l->f, (off_t)l->at, SEEK_SET)) msg_die("%s: %s", l->name, strerror(errno));
 }
 
-/* Memory is taken as they arrive: a header in a pipe may promise anything. */
+/* Memory grows with what arrives: the header in a pipe may claim anything. */
 static void read_tokens(struct logits_file *l)
 {
 	unsigned char part[1 << 14];
@@ -188,7 +188,7 @@ void logits_file_write(struct logits_file *l, size_t n, const float *logits)
 
 void logits_file_close(struct logits_file *l)
 {
-	if (l->tokens) fclose(l->f);            /* one that was written is its output's */
+	if (l->tokens) fclose(l->f);            /* if it was written, its output closes it */
 	free(l->tokens);
 	free(l->row);
 	l->tokens = NULL;

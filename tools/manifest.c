@@ -9,7 +9,7 @@
 #include "manifest.h"
 #include "msg.h"
 
-enum { COLONS = 8 };            /* as many may a tensor's name have, and one */
+enum { COLONS = 8 };            /* a tensor's name may have as many, and one more */
 
 static const char *base_name(const char *path)
 {
@@ -36,7 +36,7 @@ static bool is_digest(enum digest_kind k, const char *s, size_t n)
 	return n == digest_digits(k);
 }
 
-/* One line, in place, its name in one piece; false if it is not an entry. */
+/* Parses one line in place, without separating file and tensor; false if it is not an entry. */
 static bool entry(char *line, struct manifest_entry *e)
 {
 	bool escaped = *line == '\\';
@@ -62,7 +62,7 @@ static bool entry(char *line, struct manifest_entry *e)
 	return true;
 }
 
-/* A file comes before its tensors, of which one may have an empty name. */
+/* A file is sorted before its tensors, one of which may have an empty name. */
 static int by_name(const void *a, const void *b)
 {
 	const struct manifest_entry *x = a, *y = b;
@@ -72,7 +72,7 @@ static int by_name(const void *a, const void *b)
 	return c ? c : (int)x->kind - (int)y->kind;
 }
 
-/* The first entry whose name is the n bytes of name, of entries that are sorted by it; m->n: none. */
+/* The first of the sorted entries whose name is the n bytes of name; m->n: there is none. */
 static size_t named(const struct manifest *m, const char *name, size_t n)
 {
 	size_t low = 0, high = m->n;
@@ -83,7 +83,7 @@ static size_t named(const struct manifest *m, const char *name, size_t n)
 	}
 	return low < m->n && !strncmp(m->entry[low].file, name, n) && !m->entry[low].file[n] ? low : m->n;
 }
-/* The colon behind a file's name that has a line of its own, which is[] then tells; NULL: there is none. */
+/* The colon after the name of a file that has a line of its own, as is[] says; NULL: there is none. */
 static char *behind_named(const struct manifest *m, char *name, bool *is)
 {
 	size_t n = strlen(name);

@@ -16,8 +16,8 @@ bool msg_quiet, msg_verbose;
 
 /* ---- messages ---- */
 
-/* Masked as a whole, without memory of its own: names from files and command lines may be in it. One call of write, so
- * that programs which share a terminal or a log do not mix their lines. */
+/* Masks the whole message, without allocating, since names from files and command lines may be in it. It is written by
+ * one call, so that programs which share a terminal or a log do not mix their lines. */
 static void say(const char *fmt, va_list ap)
 {
 	char text[8192], line[64 + 4*sizeof text];      /* a byte is shown as four characters at most */
@@ -40,14 +40,14 @@ static void say(const char *fmt, va_list ap)
 }
 
 #ifdef __SANITIZE_ADDRESS__
-/* A program in trouble leaves its memory to the system: the leak checker asks this, and otherwise reports what
- * optimisation no longer keeps in a variable. */
+/* A program in trouble leaves its memory to the system. The leak checker asks this function, and would otherwise report
+ * what optimisation no longer keeps in a variable. */
 static bool dying;
 __attribute__((visibility("default"))) int __lsan_is_turned_off(void);
 int __lsan_is_turned_off(void) { return dying; }
 #endif
 
-/* Two threads may find trouble at once, and exit is for one: the others wait for the end. */
+/* Two threads may find trouble at once, but only one may exit: the others wait. */
 _Noreturn static void leave(void)
 {
 	static pthread_mutex_t first = PTHREAD_MUTEX_INITIALIZER;
@@ -113,7 +113,7 @@ void msg_error(const char *file, const struct ggu_error *err)
 		inner = "";
 	}
 	if (strstr(err->what, reason)) reason = "";
-	/* of a file that cannot be opened or written the system's words say all */
+	/* if a file cannot be opened or written, the system's message says everything */
 	if (*reason && (!strcmp(what, "open") || !strcmp(what, "write"))) { what = reason; reason = ""; }
 	msg_say("%s%s%s: %s%s%s%s%s%s", name, *inner ? ": " : "", inner, at, err->where, *err->where ? ": " : "",
 		what, *reason ? ": " : "", reason);

@@ -50,7 +50,7 @@ const struct opt *opt_at(const struct opt *opts, size_t i)
 	return NULL;
 }
 
-/* The option of this name, else the only one whose name begins with it. */
+/* The option with this name, or else the only one whose name begins with it. */
 static const struct opt *find_long(const struct opt *opts, const char *name, size_t n)
 {
 	const struct opt *o, *found = NULL, *other = NULL;
@@ -137,7 +137,7 @@ static void set(const struct opt *o, const char *shown, const char *arg)
 
 /* ---- help ---- */
 
-/* Bytes up to where a line may be broken: before the next option outside of brackets. */
+/* How many bytes there are before a line may be broken: before the next option outside brackets. */
 static size_t unbroken(const char *s)
 {
 	size_t n = 0;
@@ -197,7 +197,7 @@ static void print_version(void)
 
 /* ---- parsing ---- */
 
-/* A closed standard descriptor would be reused for a model file. It gets /dev/null, open the wrong way round, so
+/* A closed standard descriptor would be reused for a model file. So it gets /dev/null, opened the wrong way round so
  * that using it still fails. */
 static void open_standard(void)
 {
@@ -206,7 +206,7 @@ static void open_standard(void)
 			exit(EXIT_TROUBLE);
 }
 
-/* jansson's users cannot tell a value that was never set from one for which there was no memory. */
+/* With jansson, a value that was never set looks like one for which there was no memory. */
 static void *json_memory(size_t n)
 {
 	return msg_need(malloc(n));
@@ -274,7 +274,7 @@ int opt_parse(int argc, char **argv, const struct opt *opts, const struct opt_pr
 	msg_program = p->name;
 	json_set_alloc_funcs(json_memory, free);
 	open_standard();
-	signal(SIGXFSZ, SIG_IGN);       /* a file larger than is allowed: the write fails, and is told */
+	signal(SIGXFSZ, SIG_IGN);       /* a file larger than the limit: the write fails, and is reported */
 	for (int i = 1; i < argc; i++) {
 		char *a = argv[i];
 		if (more && !strcmp(a, "--")) more = false;

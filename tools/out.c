@@ -47,7 +47,7 @@ static bool same_inode(const struct stat *a, const struct stat *b)
 	return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
 }
 
-/* The mode, and as far as allowed the owner, of what is replaced, or what umask leaves. */
+/* Sets the mode, and if possible the owner, of what is replaced; otherwise what umask leaves. */
 static void take_mode(int fd, const struct stat *old)
 {
 	mode_t mask = umask(0);
@@ -63,7 +63,7 @@ struct out *out_open(const char *name, bool binary)
 	bool is_1 = !name || !strcmp(name, "-"), exists;
 	int fd = is_1 ? 1 : named_fd(name);
 	if (name && !*name) msg_die("the name of the output is empty");
-	/* what standard output is turned to already is not replaced under it */
+	/* a file that standard output is redirected to must not be replaced */
 	exists = !is_1 && !stat(name, &st);
 	if (!is_1 && !exists && errno != ENOENT) msg_die("%s: %s", name, strerror(errno));
 	if (exists && S_ISREG(st.st_mode) && !fstat(1, &at_1) && same_inode(&st, &at_1)) fd = 1;
@@ -74,7 +74,7 @@ struct out *out_open(const char *name, bool binary)
 		return o;
 	}
 	if (fd < 0 && !(o->name = temp_follow(name))) msg_die("%s: %s", name, strerror(errno));
-	if (fd >= 0 || (exists && !S_ISREG(st.st_mode))) {      /* /dev/null and the like: write there */
+	if (fd >= 0 || (exists && !S_ISREG(st.st_mode))) {      /* /dev/null and the like: written directly */
 		if (fd >= 0) o->name = msg_need(strdup(name));
 		o->fd = fd >= 0 ? fcntl(fd, F_DUPFD_CLOEXEC, 3) : open(o->name, O_WRONLY | O_CLOEXEC);
 		if (o->fd < 0) msg_die("%s: %s", name, strerror(errno));
@@ -132,7 +132,7 @@ void out_refuse_sources(const struct out *o, const char *name, const struct ggu_
 		out_refuse_input(o, ggu_file_source_name(f, i));
 }
 
-/* Why a file of this size cannot be, or 0 if that is not known. */
+/* Why a file of this size is impossible, or 0 if nothing is known against it. */
 static int no_room(int fd, uint64_t bytes)
 {
 	struct rlimit most;
@@ -221,7 +221,7 @@ void out_take_stdout(struct out *o)
 }
 _Noreturn void out_stdout_failed(void) { msg_die("%s: %s", stdout_name, strerror(errno)); }
 
-/* The new name itself must survive a loss of power. Best effort: some file systems cannot sync folders. */
+/* The new name must survive a loss of power too. Best effort: some file systems cannot sync folders. */
 void out_sync_folder(const char *name)
 {
 	char *folder = temp_folder(name);

@@ -11,7 +11,7 @@
 void pipe_widen(int fd)
 {
 #ifdef F_SETPIPE_SZ
-	fcntl(fd, F_SETPIPE_SZ, 1 << 20);       /* what a user without privileges may have; fails on what is no pipe */
+	fcntl(fd, F_SETPIPE_SZ, 1 << 20);       /* what unprivileged users may have; fails if it is not a pipe */
 #else
 	(void)fd;
 #endif

@@ -28,7 +28,7 @@ static size_t role_of(const char *name)
 static double layer_energy(const struct plan_tensor *list, size_t n, const char *name, const char *last)
 {
 	size_t layer = strlen(name);
-	while (layer && name[layer - 1] != '.') layer--;        /* after "blk.3.attn_q." */
+	while (layer && name[layer - 1] != '.') layer--;        /* the part after "blk.3.attn_q." */
 	if (layer) layer--;
 	while (layer && name[layer - 1] != '.') layer--;
 	for (size_t i = 0; i < n; i++)
@@ -37,7 +37,7 @@ static double layer_energy(const struct plan_tensor *list, size_t n, const char 
 			return list[i].option[1].energy;
 	return 0;
 }
-/* A tensor's part of its role, 1 being the mean. */
+/* A tensor's share of its role, where 1 is the mean. */
 static double part(const struct plan_tensor *list, size_t n, const char *name)
 {
 	const char *last = strstr(name, "attn_") ? "attn_output" : "ffn_down";
@@ -71,7 +71,7 @@ uint64_t plan_bytes(const struct plan_tensor *list, size_t n)
 	return sum;
 }
 
-/* What each tensor takes when a byte costs `price`: the smaller of two that cost the same. */
+/* What each tensor takes if a byte costs `price`: of two that cost the same, the smaller. */
 static uint64_t buy(struct plan_tensor *list, size_t n, double price)
 {
 	for (size_t i = 0; i < n; i++) {
@@ -87,7 +87,7 @@ static uint64_t buy(struct plan_tensor *list, size_t n, double price)
 	return plan_bytes(list, n);
 }
 
-/* Steps that fit into what is left, the one with most error for a byte first. */
+/* Takes steps that fit into what is left, first the one that saves most error for a byte. */
 static void spend(struct plan_tensor *list, size_t n, uint64_t left)
 {
 	for (;;) {

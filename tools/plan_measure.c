@@ -64,7 +64,7 @@ static void try_type(void *ctx, size_t i, int worker)
 		struct quant_objective objective = quant_objective_default(o->type, weighed);
 		if (ggu_read(r->f, t, row*in_row, in, (size_t)in_row, &err)) msg_die_error(r->name, &err);
 		quant_decode(t->type, in, x, cols);
-		if (vec_beyond(x, cols, 0x1p120f) < cols) continue;     /* gguf-quantize will tell */
+		if (vec_beyond(x, cols, 0x1p120f) < cols) continue;     /* gguf-quantize will report it */
 		quant_encode(o->type, &objective, x, weighed ? weights : NULL, 1, cols, r->effort, out);
 		quant_decode(o->type, out, y, cols);
 		vec_loss(x, y, weighed ? imp : NULL, cols, &error, &norm);

@@ -104,7 +104,7 @@ void progress_set(uint64_t done)
 	if (!p.on) return;
 	t = now();
 	pthread_mutex_lock(&p.lock);
-	if (continued) {                /* since the last call the process was stopped, for most of the time */
+	if (continued) {                /* the process was stopped for most of the time since the last call */
 		continued = 0;
 		p.start += t - p.seen;
 		p.drawn = 0;

@@ -83,7 +83,7 @@ void remake_run_told(struct ggu_meta *m, const char *text)
 	}
 	must(ggu_meta_set_str(m, "quantize.imatrix.dataset", name, strlen(name)));
 }
-/* Fewer tokens than a block's columns say too little about a covariance. */
+/* With fewer tokens than a block has columns, a covariance says too little. */
 static bool find_covariance(void *ctx, const char *tensor, size_t mat, struct remake_known *known)
 {
 	struct imatrix_covariance c;
@@ -95,7 +95,7 @@ static enum ggu_status get_covariance(void *ctx, const char *tensor, size_t mat,
 {
 	return imatrix_covariance(ctx, tensor, mat, mean, err);
 }
-/* What is done, with what else the run says. */
+/* Says what is being done, together with what else there is to say about the run. */
 struct known { struct ggu_importance importance; struct remake_covariance covariance; };
 static struct remake with_matrix(const struct remake_run *run, struct known *known)
 {
@@ -154,7 +154,7 @@ struct writing {
 	const struct remake_run *run;
 	struct out *out;
 	bool out_failed;
-	uint64_t done;                          /* bytes written: progress moves within a tensor too */
+	uint64_t done;                          /* bytes written, so that progress moves within a tensor too */
 	struct remake_table table;
 	struct names unseen;                    /* experts */
 };

@@ -17,7 +17,7 @@ void sandbox_output(const char *name)
 	else msg_die("more outputs than the sandbox knows of");
 }
 
-/* A sanitizer's run time looks at /proc when the program ends. */
+/* The run-time library of a sanitizer looks at /proc when the program ends. */
 #if defined __has_feature
 #if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || __has_feature(memory_sanitizer)
 #define SANITIZED
@@ -66,7 +66,7 @@ static void allow_folder_of(int rules, const char *name, uint64_t rights)
 	free(real);
 }
 
-/* Of a folder also what its entries link to: the cache of the Hugging Face hub keeps files elsewhere. */
+/* A folder, and what its entries link to: the cache of the Hugging Face hub keeps files elsewhere. */
 static void allow_input(int rules, const char *name)
 {
 	DIR *d = name && strcmp(name, "-") ? opendir(name) : NULL;

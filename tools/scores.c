@@ -42,7 +42,7 @@ static double mean(const struct score *s, size_t n, size_t offset, double *error
 	return m;
 }
 
-/* What is not a number is last, so that the largest tells it. */
+/* NaN sorts last, so that the maximum shows it. */
 static int by_value(const void *a, const void *b)
 {
 	double x = *(const double *)a, y = *(const double *)b;
@@ -136,10 +136,10 @@ static json_t *json_of_scores(const struct scores *s)
 	return root;
 }
 
-/* printf shows the sign of a NaN too, which depends on the machine. */
+/* printf would show the sign of a NaN, which depends on the machine. */
 static double unsigned_nan(double x) { return isnan(x) ? fabs((double)NAN) : x; }
 
-/* Perplexities have digits before the point; all else is a share or a divergence. */
+/* Perplexities have digits before the point; all others are shares or divergences. */
 static void print_text(const struct result *r, bool has_base)
 {
 	for (size_t i = 0; i < n_measures(has_base); i++) {

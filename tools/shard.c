@@ -42,7 +42,8 @@ struct ggu_meta *shard_meta(const struct ggu_meta *from, uint32_t i, uint32_t n,
 	return m;
 }
 
-/* A tensor goes where its middle lies, but no shard is passed over, and as many tensors stay as there are shards. */
+/* A tensor goes to the shard where its middle is, but no shard is skipped, and as many tensors remain as there are
+ * shards. */
 void shard_cut(const uint64_t *bytes, size_t n, uint32_t n_shards, uint32_t *shard)
 {
 	double total = 0, before = 0;

@@ -10,7 +10,7 @@
 #include "msg.h"
 #include "synthetic.h"
 
-/* Shapes of Llama models: that of the first row which is large enough, with as many layers as make up the size. */
+/* Shapes of Llama models: uses the first row that is large enough, with as many layers as the size takes. */
 static const struct shape { double weights; uint32_t n_embd, head_dim, n_kv, n_ff, n_vocab; } shapes[] = {
 	{ 3e6, 256, 64, 2, 512, 1024 },
 	{ 20e6, 256, 64, 2, 768, 4096 },
@@ -30,7 +30,7 @@ struct plan {
 	struct ggu_meta *meta;
 	struct ggu_tensor *t;           /* [n] */
 	char (*name)[NAME_BYTES];
-	unsigned char *units[GGU_TYPE_COUNT];   /* UNITS times UNIT weights in each type there is */
+	unsigned char *units[GGU_TYPE_COUNT];   /* UNITS times UNIT weights in each type that occurs */
 	unsigned char *data;            /* of the tensor that is made */
 	const struct ggu_tensor *at;
 	uint64_t seed;
@@ -178,7 +178,7 @@ static void make_units(struct plan *p, uint32_t type)
 	free(importance);
 }
 
-/* The share of a tensor whose task this is. */
+/* The share of a tensor that belongs to this task. */
 static void fill(void *ctx, size_t task, int worker)
 {
 	const struct plan *p = ctx;
@@ -192,7 +192,7 @@ static void fill(void *ctx, size_t task, int worker)
 			ones ? (const void *)&one : p->units[t->type] + mix(p->seed + i)%UNITS*bytes, bytes);
 }
 
-/* The header as the writer makes it; data follow where it says. */
+/* The header as the writer makes it; data is where the header says. */
 static unsigned char *place(struct plan *p, struct ggu_file **f, size_t *n)
 {
 	struct ggu_writer *w;

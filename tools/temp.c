@@ -17,7 +17,7 @@
 
 enum { LINKS_MAX = 40 };
 
-/* What the link says, as a name from here. */
+/* The target of the link, as a name relative to the current folder. */
 static char *linked(const char *name)
 {
 	char to[PATH_MAX], *path;
@@ -124,7 +124,7 @@ static int open_unnamed(const char *final)
 	if (fd < 0) return -1;
 	fd_path(path, fd);
 	if (!lstat(path, &st)) return fd;
-	close(fd);                      /* without /proc it could not be named */
+	close(fd);                      /* without /proc it could not be given a name */
 	return -1;
 }
 static int link_to(int fd, const char *name)
@@ -162,7 +162,7 @@ bool temp_name(struct temp *t)
 	if (t->hidden) return true;
 	for (int i = 0; i < 100; i++) {
 		char *name = hidden_name(t->final);
-		int fd = name ? mkstemp(name) : -1;     /* a name that nobody has, free again for an instant */
+		int fd = name ? mkstemp(name) : -1;     /* a name that is free, but only for an instant */
 		if (fd < 0) {
 			free(name);
 			return false;

@@ -61,7 +61,7 @@ bool typeplan_sha256(const char *path, char hex[65])
 	FILE *f;
 	struct stat st;
 	size_t n;
-	/* before it is opened, which waits for a writer */
+	/* before opening it, which would wait for a writer */
 	if (stat(path, &st) || !S_ISREG(st.st_mode)) return false;
 	f = open_file(path);
 	sha256_init(&ctx);
@@ -74,7 +74,7 @@ bool typeplan_sha256(const char *path, char hex[65])
 }
 
 enum { PLAN_MAX = 64 << 20 };
-/* name: as a plan has it, of memory of its own; line: of the plan, 0: not in it so far */
+/* name: as in a plan, in its own memory; line: of the plan, 0: not there so far */
 struct by_name { char *name; size_t at; unsigned line; };
 struct plan {
 	const char *path;
@@ -89,7 +89,7 @@ static int name_order(const void *a, const void *b)
 	return strcmp(((const struct by_name *)a)->name, ((const struct by_name *)b)->name);
 }
 static int name_is(const void *name, const void *b) { return strcmp(name, ((const struct by_name *)b)->name); }
-/* Is a list of dimensions that of t? Ones at the end do not count. */
+/* Is the list of dimensions that of t? Ones at the end are ignored. */
 static bool is_shape(const struct yaml_node *list, const struct ggu_tensor *t)
 {
 	for (size_t d = 0; d < list->count || d < t->n_dims; d++) {
@@ -132,7 +132,7 @@ static void plan_item(const struct plan *p, const struct yaml_node *item)
 			ggu_type_info(to)->name);
 	p->choice[found->at] = (struct recipe_choice){ to, to, to == t->type ? RECIPE_LEFT_ALONE : RECIPE_OVERRIDE };
 }
-/* What YAML makes of a name that was written as typeplan.h says: a byte that is no UTF-8 is the character U+00NN. */
+/* Decodes a name that was written as typeplan.h says: a byte that is not UTF-8 is the character U+00NN. */
 static char *name_in_plan(const struct ggu_tensor *t)
 {
 	char *to = msg_need(malloc(2*(size_t)t->name_bytes + 1)), *o = to;
@@ -177,7 +177,7 @@ static void from_plan(const char *path, bool may_need_matrix, const struct ggu_t
 	free(p.index);
 	free(text);
 }
-/* The recipe that a mixture comes nearest to, by what holds most weights. */
+/* The recipe that is nearest to a mixture, judged by the type of most weights. */
 static uint32_t nearest_file_type(const struct ggu_tensor *const *t, size_t n, const struct recipe_choice *choice)
 {
 	uint64_t weights[GGU_TYPE_COUNT] = { 0 };

@@ -19,14 +19,15 @@ static void *room(size_t n, size_t size)
 	return msg_need(calloc(n + 1, size));
 }
 
-/* As far as a path with d edits gets on diagonal k, before lines that are the same. before: of d - 1, centred. */
+/* How far a path with d edits gets on diagonal k before it follows lines that are the same. before: the reaches for d -
+ * 1, centred. */
 static long enter(const long *before, long d, long k)
 {
 	if (k == -d || (k != d && before[k - 1] < before[k + 1])) return before[k + 1];
 	return before[k - 1] + 1;
 }
 
-/* reach[d][d + k], for the least d that gets to the end; *d_end. False: it would be more than EDITS_MAX. */
+/* reach[d][d + k], up to the least d that reaches the end; *d_end. False: it would take more than EDITS_MAX. */
 static bool follow(const struct ggu_str *a, long n, const struct ggu_str *b, long m, long **reach, long *d_end)
 {
 	for (long d = 0; d <= EDITS_MAX; d++) {
@@ -72,7 +73,7 @@ static struct script script(const struct ggu_str *a, size_t n, const struct ggu_
 	m -= head + tail;
 	memset(s.op, '=', head);
 	if (follow(a + head, (long)n, b + head, (long)m, reach, &d)) {
-		middle = (n + m + (size_t)d)/2;         /* each line that stays counts in both */
+		middle = (n + m + (size_t)d)/2;         /* a line that stays counts on both sides */
 		walk_back(reach, d, (long)n, (long)m, s.op + head, middle);
 	} else {
 		middle = n + m;
@@ -86,7 +87,7 @@ static struct script script(const struct ggu_str *a, size_t n, const struct ggu_
 	return s;
 }
 
-/* A hunk ends where more than twice the context stays. */
+/* A hunk ends before lines that stay, if they are more than twice the context. */
 static size_t hunk_end(const struct script *s, size_t from)
 {
 	size_t last = from;

@@ -5,7 +5,7 @@
 #include "../libgguf/whole.h"
 #include "unpack.h"
 
-enum { GZIP_ONLY = 16 };                /* for inflateInit2, added to the bits of the window */
+enum { GZIP_ONLY = 16 };                /* for inflateInit2, added to the size of the window */
 
 void unpack_begin(struct unpack *u, int fd)
 {
@@ -22,7 +22,7 @@ void unpack_end(struct unpack *u)
 }
 
 static uint64_t place(const struct unpack *u) { return u->at - u->z.avail_in; }
-/* At least n bytes of input, unless it ends before. */
+/* Reads at least n bytes of input, unless it ends before. */
 static enum ggu_status fill(struct unpack *u, size_t n, struct ggu_error *err)
 {
 	if (u->z.avail_in >= n || u->ended) return GGU_OK;
@@ -49,7 +49,7 @@ static enum ggu_status begin(struct unpack *u, struct ggu_error *err)
 	return u->state == UNPACK_PLAIN || inflateInit2(&u->z, MAX_WBITS + GZIP_ONLY) == Z_OK ? GGU_OK :
 		ggu_no_memory(err);
 }
-/* After a stream: another one, or the end, which may come after zeros. */
+/* After a stream there is another one, or the end, maybe after zeros. */
 static enum ggu_status go_on(struct unpack *u, struct ggu_error *err)
 {
 	enum ggu_status s = GGU_OK;
