@@ -202,7 +202,7 @@ static int candidates(const struct family *f, struct start **list)
 		}
 	return steps*each;
 }
-/* Mean over the sub-blocks of the least of so far and of column k. */
+/* The mean over the sub-blocks of the smaller of the least error so far and that of column k. */
 static double with(const double *so_far, const double *err, int n_samples, int n, int k)
 {
 	double sum = 0;

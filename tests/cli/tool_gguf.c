@@ -15,7 +15,7 @@ static void die(const char *what, const char *which)
 	exit(2);
 }
 
-/* \xNN in place; the bytes that are left. */
+/* Replaces \xNN in place; returns how many bytes are left. */
 static size_t unescape(char *s)
 {
 	char *to = s, *start = s;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * tool_mkgguf TENSOR... - a small model on standard output, for tests: NAME:TYPE:NE0xNE1..[:FILL], type f64 or one that
- * can be encoded. Weights are pseudo-random, the same every time; FILL is nan (one weight, in row 1, column 2), beyond
- * (that weight is 1e300, in f64), huge, zero, one or square (none below 0). A tensor of 0 dimensions cannot be made.
- * With KEY=VALUE as an argument the metadata gets a string, with KEY=N a u32, with another number (nan and inf too) an
- * f32, with KEY=[N,N..] an array of up to 16 u32. */
+ * tool_mkgguf.c - `tool_mkgguf TENSOR...` writes a small model to standard output. A TENSOR is
+ * NAME:TYPE:NE0xNE1..[:FILL], with the type f64 or one that can be encoded. Weights are pseudo-random and the same
+ * every time. FILL is nan (one weight, in row 1, column 2), beyond (that weight is 1e300, in f64), huge, zero, one or
+ * square (none below 0). A tensor with 0 dimensions cannot be made. The argument KEY=VALUE adds a string to the
+ * metadata, KEY=N a u32, KEY= and any other number (nan and inf too) an f32, KEY=[N,N..] an array of up to 16 u32. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@ static struct { char *name; const char *fill; uint64_t ne[4]; uint32_t n_dims, t
 static void die(const char *what) { fprintf(stderr, "tool_mkgguf: %s\n", what); exit(2); }
 static void must(enum ggu_status s) { if (s != GGU_OK) die(ggu_status_name(s)); }
 
-/* KEY=VALUE; value: behind the sign */
+/* KEY=VALUE; value: the part after the sign */
 static void set(struct ggu_meta *m, const char *key, const char *value)
 {
 	char *end;

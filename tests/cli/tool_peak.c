@@ -10,7 +10,7 @@ int main(int argc, char **argv)
 {
 	struct rusage use;
 	int status;
-	/* vfork: a copy of this process would count as the program's */
+	/* vfork: the memory of a copy of this process would count as the program's */
 	pid_t child = argc > 1 ? vfork() : -1;
 	if (!child) {
 		execvp(argv[1], argv + 1);

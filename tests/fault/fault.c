@@ -36,7 +36,7 @@ static int (*real_fsync)(int), (*real_rename)(const char *, const char *);
 static int (*real_getentropy)(void *, size_t);
 static int (*real_linkat)(int, const char *, int, const char *, int), (*real_fallocate)(int, int, off_t, off_t);
 
-/* dlsym itself may want memory before it has found malloc. */
+/* dlsym itself may allocate before it has found malloc. */
 static char early[8192];
 static size_t early_used;
 static void *early_alloc(size_t n)
@@ -140,7 +140,7 @@ int linkat(int from, const char *a, int to, const char *b, int flags)
 int getentropy(void *p, size_t n) { return fails(ENTROPY) ? -1 : real_getentropy(p, n); }
 int fallocate(int fd, int mode, off_t o, off_t n) { return fails(FALLOCATE) ? -1 : real_fallocate(fd, mode, o, n); }
 #ifdef __GLIBC__
-/* what programs call that are built with _FILE_OFFSET_BITS=64 */
+/* the names that programs call if they are built with _FILE_OFFSET_BITS=64 */
 ssize_t pwrite64(int fd, const void *p, size_t n, off64_t o) { return pwrite(fd, p, n, o); }
 ssize_t pread64(int fd, void *p, size_t n, off64_t o) { return pread(fd, p, n, o); }
 int fallocate64(int fd, int mode, off64_t o, off64_t n) { return fallocate(fd, mode, o, n); }

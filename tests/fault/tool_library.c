@@ -33,7 +33,7 @@ static enum ggu_status metadata(const struct ggu_file *f, struct ggu_meta **to)
 	return GGU_OK;
 }
 
-/* Tensors apart from each other, their data in parts. */
+/* Adds tensors with gaps between them, and writes their data in parts. */
 static enum ggu_status copy(const struct ggu_file *f, const struct ggu_meta *m, const struct ggu_sink *to)
 {
 	struct ggu_writer *w = NULL;

@@ -44,7 +44,7 @@ static void set_keys(struct ggu_meta *m, const char *arch)
 	must(ggu_meta_set_array(m, key, GGU_I32, (int32_t[]){ 1, 2, 3 }, 3) == GGU_OK, "no metadata");
 }
 
-/* What operators other than attention and feed-forward read. */
+/* The keys that operators other than attention and feed-forward read. */
 static const struct { const char *name; uint64_t cols, rows, mats; } others[] = {
 	{ "ffn_gate_inp", WIDE, 4, 1 }, { "ffn_gate_exps", WIDE, WIDE, 4 }, { "ffn_up_exps", WIDE, WIDE, 4 },
 	{ "ffn_down_exps", WIDE, WIDE, 4 },
@@ -74,7 +74,7 @@ static void add(struct ggu_writer *w, uint64_t *bytes, const char *format, int l
 	add_mats(w, bytes, format, layer, name, cols, rows, 1);
 }
 
-/* The model as a GGUF in memory, for an architecture of this name; *n bytes, the caller's. */
+/* The model as a GGUF in memory, for an architecture of this name: *n bytes, which the caller frees. */
 static uint8_t *make_model(const char *arch, size_t *n)
 {
 	struct ggu_meta *m = ggu_meta_new();

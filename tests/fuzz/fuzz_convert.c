@@ -11,7 +11,7 @@
 #include "../../libgguf/ggu.h"
 #include "fuzz.h"
 
-/* Plans may say a lot with few words (make: range(65536)); there is no need to read all of that. */
+/* Plans may ask for a lot with few words (make: range(65536)); not all of it need be read. */
 enum { MOST = 1 << 20 };
 
 static void carry_out(struct plan *p)

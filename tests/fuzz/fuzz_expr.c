@@ -8,7 +8,7 @@
 static struct expr_value list[] = { { EXPR_INT, { .i = 1 } }, { EXPR_FLOAT, { .f = 2.5 } },
 	{ EXPR_STR, { .s = { "x", 1 } } } };
 
-/* One name of each kind: n null, b, i, f, s, l, o; anything of an object is the list. */
+/* One name of each kind: n null, b, i, f, s, l, o. Whatever is looked up in an object is the list. */
 static enum ggu_status lookup(void *ctx, const void *object, const char *name, struct expr_value *v)
 {
 	(void)ctx;

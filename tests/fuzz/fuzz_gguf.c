@@ -97,7 +97,7 @@ static void note(void *ctx, const struct ggu_error *err)
 		d->first = *err;
 }
 
-/* Everything that can be asked of a file that has defects. */
+/* Asks everything that can be asked of a file with defects. */
 static void look_around(struct ggu_file *f)
 {
 	for (size_t i = 0; i < ggu_file_n_tensors(f); i++) {
@@ -115,7 +115,7 @@ static void look_around(struct ggu_file *f)
 	ggu_file_data_end(f, 0);
 }
 
-/* refused: what stands against the bytes, or NULL. The first defect is that, and a header alone asks for less. */
+/* refused: what is wrong with the bytes, or NULL. It must be the first defect; for a header alone, less is required. */
 static void lenient(const uint8_t *data, size_t size, const struct ggu_error *refused)
 {
 	struct defects d = { 0 };

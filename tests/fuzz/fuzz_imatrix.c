@@ -25,7 +25,7 @@ static void same(const struct imatrix *a, const struct imatrix *b)
 	}
 }
 
-/* What is read of matrix k of a covariance, in memory that the caller frees; NULL: refused. */
+/* Reads matrix k of a covariance into memory that the caller frees; NULL: refused. */
 static float *mean_of(const struct imatrix *im, const char *name, size_t k, size_t n)
 {
 	float *mean = malloc((n + 1)*sizeof *mean);
@@ -34,7 +34,7 @@ static float *mean_of(const struct imatrix *im, const char *name, size_t k, size
 	free(mean);
 	return NULL;
 }
-/* Of `times` the same matrix, merged, the mean is what it was, unless sums are no floats any more. */
+/* The mean of `times` the same matrix, merged, is that of the matrix, unless sums have left the range of floats. */
 static void same_covariances(const struct imatrix *a, const struct imatrix *b, double times)
 {
 	struct imatrix_covariance c, d;
@@ -70,7 +70,7 @@ static void use(const struct imatrix *im)
 	}
 }
 
-/* Twice the same may be refused for what is only read then: a covariance that is not finite. */
+/* The same matrix twice may be refused for what is only read then: a covariance that is not finite. */
 static bool add_up(struct imatrix *sum, const struct imatrix *im, const struct imatrix *again)
 {
 	struct ggu_error err = { 0 };

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * msg.c - stands in for tools/msg.c under the fuzz targets: what a program would die of is where survives returns. */
+ * msg.c - stands in for tools/msg.c under the fuzz targets: if a program would exit with a message, `survives` returns
+ * false instead. */
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdlib.h>
@@ -20,16 +21,16 @@ bool msg_quiet = true, msg_verbose;
 static jmp_buf dead;
 static bool alive;
 
-/* Who dies does not clean up; descriptors would run out, and memory within half an hour. With a sanitizer, which says
- * what is taken and given back, both are given back here; what is past the table's size stays. Not for calls that
- * open streams, which libc keeps a list of. */
+/* A program that dies does not clean up, so descriptors would run out, and memory within half an hour. Descriptors are
+ * closed here, and with a sanitizer, which reports what is allocated and freed, memory is freed too, as far as the
+ * table has room. Not for calls that open streams, of which libc keeps a list. */
 enum { FDS = 64, BITS = 15, BLOCKS = 1 << BITS };
 static bool is_open(int fd) { return fcntl(fd, F_GETFD) >= 0; }
 
 #ifdef HOOKS
 int __sanitizer_install_malloc_and_free_hooks(void (*taken)(const volatile void *p, size_t n),
 	void (*given)(const volatile void *p));
-static const volatile void *block[BLOCKS];      /* a hash table; gone: was freed */
+static const volatile void *block[BLOCKS];      /* a hash table; &gone: was freed */
 static const char gone;
 static _Thread_local bool is_watched;
 static size_t n_blocks;

@@ -31,7 +31,7 @@ struct sequence {
 	void **block;
 };
 static bool is_block(uint32_t type) { return ggu_type_info(type)->kind == GGU_KIND_BLOCK; }
-/* Rows become what their type makes of them; returns the integers of blocks and of I16. */
+/* Rounds rows as their type does; returns the integers of blocks and of I16. */
 static struct slow_weight *rounded(uint32_t type, float *x, size_t rows, size_t n)
 {
 	static uint8_t packed[8192];
@@ -141,7 +141,7 @@ static void check_rows(const struct attn *a, const struct attn_rows *r, const st
 }
 
 static size_t out_floats(const struct attn_rows *r) { return r->n*r->out_stride; }
-/* What was computed in one go, cut for many threads: the same everywhere. */
+/* What was computed in one piece has the same bits if it is cut for many threads. */
 static void check_cut(struct attn *a)
 {
 	int threads = 1 + (int)kt_below(40);
@@ -157,7 +157,7 @@ static void check_cut(struct attn *a)
 	if (a->n_rows == 1 && told > attn_partial_most(&a->shape, a->rows->n, a->rows->n_pos, threads))
 		kt_fail("%zu bytes for splits are more than there can be", told);
 	a->partial_bytes = told;
-	/* now and then it does for some of the sequences only, or for none */
+	/* sometimes it does for some of the sequences only, or for none */
 	if (kt_below(4) == 0) a->partial_bytes = kt_below(a->partial_bytes + 1);
 	a->partial = kt_buffer(a->partial_bytes);
 	run(a, threads);
@@ -240,12 +240,13 @@ static struct attn drawn(void)
 	if (a.mask == ATTN_AROUND && kt_below(2)) a.window = 2 + kt_below(40);
 	return a;
 }
-/* Position p has a one in dimension p alone, so that each weight is seen by itself, down to where they vanish. */
+/* The value of position p is one in dimension p alone, so that each weight shows by itself, down to where weights
+ * vanish. */
 static void check_weights(void)
 {
 	enum { N = ATTN_BLOCK };
 	struct attn a = { .shape = { 1, 1, 1, N, GGU_TYPE_F32, GGU_TYPE_F32, false }, .scale = 1, .n_rows = 1 };
-	static const uint32_t strange = 0x7fc00001;     /* not a number, but its lowest bits are */
+	static const uint32_t strange = 0x7fc00001;     /* not a number, but its lowest bits are one */
 	static float v[N*N];
 	float k[N] = { 0 }, q = 1, want[N], *out = kt_buffer(sizeof want);
 	void *block = kt_buffer(attn_block_bytes(&a.shape));
@@ -268,7 +269,7 @@ static void check_weights(void)
 	kt_free(block, attn_block_bytes(&a.shape));
 	kt_free(out, sizeof want);
 }
-/* The widest block of I16, all of one number or one but for signs: the greatest sums that there are. */
+/* The widest block of I16, all of one number, or of one number with changing signs: the largest possible sums. */
 static void check_greatest(void)
 {
 	enum { DIM = 128, N = ATTN_BLOCK };

@@ -43,14 +43,14 @@ static void check_halves(void)
 		if (!isnan(f) && quant_f32_to_f16(f) != h) kt_fail("half %04x does not come back", h);
 		if (!isnan(g) && quant_f32_to_bf16(g) != h) kt_fail("bfloat %04x does not come back", h);
 		if ((h & 0x7fff) >= 0x7bff) continue;
-		/* between two halves: the nearer one, at the middle the even one */
+		/* between two halves: to the nearer one, from the middle to the even one */
 		float next = quant_f16_to_f32((uint16_t)(h + 1)), mid = f + (next - f)/2;
 		if (quant_f32_to_f16(mid) != h + (h & 1) || quant_f32_to_f16(nextafterf(mid, f)) != h ||
 			quant_f32_to_f16(nextafterf(mid, next)) != h + 1)
 			kt_fail("rounding beside half %04x", h);
 	}
 }
-/* Every name of sets.inc is taken or refused, and what is taken runs an instance that is there. */
+/* Every name of sets.inc is accepted or refused, and what is accepted selects an instance that exists. */
 static void check_names(void)
 {
 #define SET(name, ...) #name,

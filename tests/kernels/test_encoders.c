@@ -16,7 +16,7 @@ static void check_values(const struct ggu_type_info *t, const float *x, const ui
 	enum kt_floats kind)
 {
 	float *y = kt_buffer(4*n);
-	/* F16, BF16 and Q8_0 round as ggml: what is too large becomes infinite */
+	/* F16, BF16 and Q8_0 round as ggml does: what is too large becomes infinite */
 	bool finite = t->kind == GGU_KIND_BLOCK && t->id != GGU_TYPE_Q8_0;
 	quant_decode(t->id, blocks, y, n);
 	for (size_t i = 0; i < n; i++)
@@ -82,13 +82,13 @@ static void check_type(const struct ggu_type_info *t, const char *isa)
 	kt_result();
 }
 
-/* Bytes that no encoder of a format writes: the fourth level of TQ2_0, scales of NVFP4 with a top bit. */
+/* Bytes that no encoder of a format writes: the fourth level of TQ2_0, scales of NVFP4 with the top bit set. */
 static void usual_bytes(const struct ggu_type_info *t, uint8_t *block)
 {
 	for (int i = 0; i < 64 && t->id == GGU_TYPE_TQ2_0; i++) block[i] &= (uint8_t)~(block[i] >> 1 & 0x55);
 	for (int i = 0; i < 4 && t->id == GGU_TYPE_NVFP4; i++) block[i] &= 127;
 }
-/* Weights that a block holds are made into a block that holds them, with importances and without. */
+/* Weights that a block can hold exactly are encoded exactly, with and without importances. */
 static void check_lattice(const struct ggu_type_info *t, const char *isa)
 {
 	enum { BLOCKS = 24 };
@@ -123,7 +123,7 @@ int main(int argc, char **argv)
 		for (uint32_t id = 0; id < GGU_TYPE_COUNT; id++)
 			if (ggu_type_info(id) && quant_can_encode(id)) {
 				check_type(ggu_type_info(id), *isa);
-				/* Q8_0 rounds by its one rule, whatever that makes of its own blocks */
+				/* Q8_0 has one rule of rounding, whatever it does to blocks of its own */
 				if (id != GGU_TYPE_Q8_0) check_lattice(ggu_type_info(id), *isa);
 			}
 	return kt_end();

@@ -16,7 +16,7 @@ enum { MOST_TOKENS = 600, MOST_COLUMNS = 11008, MOST_OUT = 70, MANY = 9 };
 static void *work;
 static size_t every = 1;
 
-/* Weights of all types of a form, what they are multiplied with, and what comes of it. */
+/* The weights of all types that share a form of activations, the activations, and the expected products. */
 struct family {
 	enum quant_act form;
 	size_t n_tokens, n_out, n_in;
@@ -43,14 +43,14 @@ static void *packed(const struct family *f, size_t n_tokens, size_t *bytes)
 	quant_act_pack(f->form, f->x, f->n_in, n_tokens, f->n_in, 0, n_tokens, act);
 	return act;
 }
-/* The columns of a block of activations; of the longest block of weights, or of some floats. */
+/* The columns of a block of activations; those of the longest block of weights, or, for floats, just some number. */
 static size_t unit_of(enum quant_act form) { return form == QUANT_ACT_32 ? 32 : 256; }
 static size_t longest_of(enum quant_act form)
 {
 	return form == QUANT_ACT_FLOAT ? 19 : form == QUANT_ACT_32 ? 128 : 256;
 }
 
-/* Types of whose blocks n_in is no multiple stay out. */
+/* Leaves out the types whose blocks do not divide n_in. */
 static struct family family_new(enum quant_act form, size_t n_tokens, size_t n_out, size_t n_in)
 {
 	struct family f = { form, n_tokens, n_out, n_in, kt_buffer(4*n_tokens*n_in), { { 0 } }, 0 };
@@ -84,7 +84,7 @@ static void family_free(struct family *f)
 	}
 	kt_free(f->x, 4*f->n_tokens*f->n_in);
 }
-/* All products of the first n tokens, rows cut at `cut`, on the selected instance. */
+/* All products of the first n tokens on the selected instance, with the rows cut at `cut`. */
 static void check(const struct family *f, size_t n, size_t cut)
 {
 	size_t act_bytes, y_bytes = 4*n*f->n_out, at;

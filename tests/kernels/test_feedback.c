@@ -52,7 +52,7 @@ static double damping(const double *full, size_t cols, size_t i)
 	for (size_t k = 0; k < cols; k++) mean += full[k*cols + k]/(double)cols;
 	return damp*full[i*cols + i] + 0.01*mean;
 }
-/* sum of e (H + damping) eT over rows, slowly */
+/* The sum of e (H + damping) eT over rows, the slow way. */
 static double error_of(const double *full, size_t cols, const float *x, const float *y, size_t rows)
 {
 	double e[MAX_COLS], he[MAX_COLS], added[MAX_COLS], sum = 0;
@@ -69,7 +69,7 @@ static double error_of(const double *full, size_t cols, const float *x, const fl
 	return sum;
 }
 
-/* alone: portable C's factor by one thread; with: that of each instance by three, for it serves every type */
+/* alone: portable C's factor, made by one thread; with: each instance's, made by three, used for all types */
 enum { MAX_INSTANCES = 16 };
 struct problem {
 	size_t cols, block;
@@ -109,7 +109,7 @@ static double error_without(const struct ggu_type_info *t, const struct problem 
 	quant_decode(t->id, dst, p->y, ROWS*p->cols);
 	return error_of(p->full, p->cols, p->x, p->y, ROWS);
 }
-/* quant_feedback_solve: what it finds times H + damping is what was given. */
+/* quant_feedback_solve: its result times H + damping is what it was given. */
 static void check_solve(const struct problem *p)
 {
 	enum { SOLVED = 11 };
@@ -158,7 +158,7 @@ static void check_type(const struct ggu_type_info *t, const struct problem *p)
 	kt_free(want, bytes); kt_free(got, bytes);
 	kt_result();
 }
-/* Rows of a decoded file stay as they are, also where some of their blocks are zeros. */
+/* Rows of a decoded file stay as they are, even if some of their blocks are zeros. */
 static void check_lattice(const struct ggu_type_info *t, const struct problem *p)
 {
 	const size_t n = ROWS*p->cols, bytes = n/t->block_weights*t->block_bytes;
@@ -187,7 +187,7 @@ static uint64_t hash_of(const uint8_t *p, size_t n)
 	for (size_t i = 0; i < n; i++) h = (h ^ p[i])*0x100000001b3;
 	return h;
 }
-/* One problem that is the same everywhere. */
+/* One problem, the same on every machine. */
 static void check_golden(const struct ggu_type_info *t, const struct problem *p)
 {
 	size_t bytes = p->cols/t->block_weights*t->block_bytes*ROWS, i = 0;
@@ -204,7 +204,7 @@ static void check_golden(const struct ggu_type_info *t, const struct problem *p)
 	kt_free(got, bytes);
 	kt_result();
 }
-/* Whatever the weights and the covariance are, there is an answer or an error. */
+/* Whatever the weights and the covariance, the outcome is a result or an error. */
 static void check_hostile(const struct ggu_type_info *t, const struct problem *p)
 {
 	size_t bytes = p->cols/t->block_weights*t->block_bytes*ROWS, floats = p->cols*(p->cols + 1)/2;

@@ -22,7 +22,7 @@ static float from_bits(uint32_t u) { float f; memcpy(&f, &u, 4); return f; }
 static void widen(const char *isa)
 {
 	for (int i = 0; i < ALL; i++) h[i] = (uint16_t)i;
-	for (int shift = 0; shift < 2; shift++) {       /* odd addresses, and numbers that are no whole vectors */
+	for (int shift = 0; shift < 2; shift++) {       /* odd addresses, and lengths that are not whole vectors */
 		unsigned char *src = (unsigned char *)h + shift;
 		memmove(src, h, 2*ALL);
 		for (int bf = 0; bf < 2; bf++) {
@@ -64,7 +64,7 @@ static void narrow(const char *isa)
 	}
 }
 
-/* What the scalars are held against, test_decode does for numbers; here those that are none. */
+/* test_decode checks numbers; this is for those that are not numbers. */
 static void nan_stays(void **state)
 {
 	(void)state;
@@ -95,7 +95,7 @@ static void beyond(const char *isa)
 	}
 }
 
-/* Against the lanes and the tree, written out. */
+/* Compares with the lanes and the tree, written out. */
 static void loss(const char *isa)
 {
 	enum { N = 100 };
@@ -120,8 +120,8 @@ static void loss(const char *isa)
 		}
 }
 
-/* In twice the digits, of which long double has some or more: an addition is right to 103 bits or those of long double.
- * Rows in any parts give the same bits, and so do columns alone. */
+/* Compares with twice the digits. long double has some of them or more, so an addition is right to 103 bits or to those
+ * of long double. Rows in any parts give the same bits, and so do columns one by one. */
 static void squares(const char *isa)
 {
 	enum { N = 75, ROWS = 40, STRIDE = 81 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Products of inputs with each other: to the bit what gram.h says, worked out column by column, for every instruction
- * set and number of threads; near the inputs' own; and nothing read or written beside them. */
+ * test_gram.c - products of inputs with each other: to the bit what gram.h says, computed column by column, for every
+ * instruction set and number of threads; close to the products of the inputs themselves; and nothing is read or written
+ * beside them. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,10 +11,10 @@
 #include "../lib/guard.h"
 #include "../lib/slow_gram.h"
 
-/* What columns hold: numbers from -1 to 1; 1 or -1; numbers of which one in a hundred is far from the others; some
- * columns of zeros, of the least and the largest numbers, and with an infinity or NaN. */
+/* The contents of columns: numbers from -1 to 1; 1 or -1; numbers one of which in a hundred is far from the others;
+ * some columns of zeros, of the smallest and the largest numbers, and with an infinity or NaN. */
 enum kind { PLAIN, SIGNS, OUTLIERS, STRANGE, KINDS };
-enum { GAP = 3 };                       /* floats between one token's and the next's */
+enum { GAP = 3 };                       /* floats from one token to the next */
 
 static uint32_t seed = 1;
 static float uniform(void) { return (float)(int32_t)(seed = seed*1664525u + 1013904223u)*0x1p-31f; }
@@ -33,7 +34,7 @@ static float number(enum kind kind, size_t t, size_t j)
 	default: return uniform();
 	}
 }
-/* Whether a is b, or both are no numbers. */
+/* Are a and b the same, or both NaN? */
 static bool same(const float *a, const float *b, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
@@ -99,7 +100,7 @@ static void sums_are_those_of_codes_to_the_bit(void **state)
 	check(530, 32, PLAIN, GUARD_END);
 }
 
-/* How far sums are from those of the inputs, beside the root of both diagonals. */
+/* How far sums are from those of the inputs, relative to the root of the product of both diagonals. */
 static double error_of(enum kind kind)
 {
 	enum { N = 64 };

@@ -18,9 +18,9 @@
 
 static const size_t edges[] = { 1, 2, 3, 7, 8, 9, 12, 13, 16, 17, 33 };
 enum { EDGES = sizeof edges/sizeof *edges };
-static int64_t widest;                  /* integer sum met for the type under way */
+static int64_t widest;                  /* the largest integer sum met for the current type */
 
-/* One call's operands. Strides are above the rows' lengths by a hole. */
+/* The operands of one call. There is a gap after each row, so strides exceed the rows' lengths. */
 struct product {
 	const struct ggu_type_info *t;
 	size_t n_tokens, n_out, n_in;
@@ -66,7 +66,7 @@ static void product_free(struct product *p)
 	kt_free(p->y, p->y_bytes);
 	kt_free(p->want, p->y_bytes);
 }
-/* Activations of the first output's signs: every term of the first token's first sum is positive. */
+/* Activations with the signs of the first output's weights: every term of the first token's first sum is positive. */
 static void follow_signs(struct product *p)
 {
 	for (size_t i = 0; i < p->n_in; i++) {
@@ -75,9 +75,9 @@ static void follow_signs(struct product *p)
 		p->x[i] = w < 0 ? -1.5f : 1.5f;
 	}
 }
-/* What fills p.x beside enum kt_floats */
+/* Ways to fill p.x in addition to enum kt_floats. */
 enum { ALIKE = KT_FLOATS };
-/* Each 32 are one number or its negative, or random: some sums of 32 do not fit 16 bits. */
+/* Each 32 are one number or its negative, or random, so that some sums of 32 do not fit 16 bits. */
 static void alike_by_32(float *x, size_t n)
 {
 	float v = 0;
@@ -86,7 +86,7 @@ static void alike_by_32(float *x, size_t n)
 		x[i] = v != 0 ? v : kt_uniform();
 	}
 }
-/* Tokens in several calls, as threads do it, and what was kept of them. */
+/* Packs tokens in several calls, as threads do, and checks what unpacking gives. */
 static void pack(struct product *p, const char *isa)
 {
 	const enum quant_act form = quant_act_of(p->t->id);
@@ -156,7 +156,7 @@ static void multiply(const struct ggu_type_info *t, const char *isa, size_t n_to
 }
 
 #if defined __x86_64__
-/* As if nobody had written its rows for x86. */
+/* A type as if nobody had written its rows for x86. */
 static void check_widened(const struct ggu_type_info *t, const char *isa)
 {
 	quant_select(isa, NULL);
@@ -184,7 +184,7 @@ static void check_widened(const struct ggu_type_info *t, const char *isa)
 }
 #endif
 
-/* Blocks of panels of 256 columns; strips of 6, 12 and 16 tokens. */
+/* Rows of several chunks of 256 columns, with tokens around strips of 6, 12 and 16. */
 static void check_chunks(const struct ggu_type_info *t, const char *isa)
 {
 	static const size_t tokens[] = { 9, 12, 13, 17, 49, 96 };
@@ -194,7 +194,7 @@ static void check_chunks(const struct ggu_type_info *t, const char *isa)
 		multiply(t, isa, tokens[kt_below(6)], 1 + kt_below(blocks[i]*unit < 4096 ? 70 : 3), blocks[i]*unit,
 			KT_RANDOM, KT_MIXED);
 }
-/* The longest sums that panels meet, and sums of 32 of either sign that do not fit 16 bits. */
+/* The longest sums that panels can have, and sums of 32 of either sign that do not fit 16 bits. */
 static void check_longest(const struct ggu_type_info *t, const char *isa)
 {
 	static const enum kt_blocks blocks[] = { KT_RANDOM, KT_LONGEST, KT_TOP };
@@ -221,8 +221,8 @@ static void check_type(const struct ggu_type_info *t, const char *isa)
 		multiply(t, isa, 1 + kt_below(3), 1 + kt_below(5), n, KT_RANDOM, KT_MIXED);
 	multiply(t, isa, 1, 1, 2*chunk + unit, KT_RANDOM, KT_MIXED);
 	multiply(t, isa, 1 + kt_below(7), 1 + kt_below(9), 11008, KT_RANDOM, KT_MIXED);
-	/* floats: a few rows and tokens take 512 columns at a time, panels 2048 of up to 264 tokens, in strips of up
-	 * to 12 whose second half may lack a token */
+	/* floats: with few tokens, 512 columns at a time; panels 2048, of up to 264 tokens, in strips of up to 12 whose
+	 * second half may lack a token */
 	static const size_t lengths[] = { 511, 513, 1025, 2047, 2049, 4100 }, tokens[] = { 4, 8, 13, 43, 264, 265 };
 	for (size_t i = 0; i < 36 && unit == 1 && !kt_failed(); i++)
 		if (i < 24 || i%6 > 2)
@@ -246,7 +246,7 @@ static void check_type(const struct ggu_type_info *t, const char *isa)
 	kt_result();
 }
 
-/* Tasks of some tokens and outputs, whatever the shape and however many threads there are for it. */
+/* Cuts into tasks of some tokens and outputs, for any shape and any number of threads. */
 static void check_cuts(const struct ggu_type_info *t)
 {
 	static const size_t tokens[] = { 1, 2, 8, 9, 12, 47, 48, 49, 97, 512 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Sums of outer products: near those of double, of the same bits for factors that lie either way, for every
- * instruction set and number of threads; and nothing written beyond a matrix. */
+ * test_outer.c - sums of outer products: close to those in double, the same bits for factors stored either way, for
+ * every instruction set and number of threads; and nothing is written beyond a matrix. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -75,7 +75,7 @@ static void triangles(void **state)
 	check(OUTER_LOWER, 500, 500, 40);
 	check(OUTER_LOWER, 50, 50, 2050);
 }
-/* No tokens, or no rows: nothing is read and nothing added. */
+/* Without tokens or rows, nothing is read and nothing is added. */
 static void nothing(void **state)
 {
 	float to = 0.5f;

@@ -27,7 +27,7 @@ static bool can_tell(void)
 	__asm__ volatile("vzeroupper" ::: "memory");
 	return !in_use();
 }
-/* ymm0 from memory: an upper half in use must show, or the test is worth nothing */
+/* loads ymm0: if an upper half in use did not show, the test would be worth nothing */
 static bool does_tell(void)
 {
 	static const float ones[8] = { 1, 1, 1, 1, 1, 1, 1, 1 };
@@ -37,7 +37,7 @@ static bool does_tell(void)
 	__asm__ volatile("vzeroupper" ::: "memory");
 	return seen;
 }
-/* whether the compiler clears what it used */
+/* does the compiler clear what it used? */
 __attribute__((target("avx2"), noinline)) static void twice(float *p)
 {
 	__m256 a = _mm256_loadu_ps(p);

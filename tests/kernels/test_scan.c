@@ -25,7 +25,7 @@ static void expect(const char *what, const float *got, const float *want, size_t
 }
 static float of(void (*function)(float *, size_t), float x) { function(&x, 1); return x; }
 
-/* Memory of one call: what it reads, what it writes, and what it has to be. */
+/* The memory of a call: inputs, outputs, and the expected outputs. */
 struct memory { float *p[12], *want[3]; size_t n[12], n_p; };
 static float *more(struct memory *m, size_t n, enum kt_floats kind)
 {

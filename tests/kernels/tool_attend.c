@@ -25,7 +25,7 @@ static const struct attn_shape shapes[] = {
 static const uint32_t types[] = { GGU_TYPE_F32, GGU_TYPE_F16, GGU_TYPE_BF16, GGU_TYPE_I16, GGU_TYPE_Q8_0, GGU_TYPE_Q5_1,
 	GGU_TYPE_Q4_0 };
 
-/* A cache as long as this lies in large pages (page.c). */
+/* A cache of this length is in large pages (page.c). */
 static void *bytes(size_t n)
 {
 	enum { LARGE = 2 << 20 };
@@ -64,7 +64,7 @@ static void attend(struct ggu_pool *pool, struct layers *l)
 	}
 }
 
-/* Layers of the stream, all with the keys and values of the first 64 positions, over and over. */
+/* Makes the layers of the stream: all their blocks have the keys and values of the first 64 positions. */
 static void fill(struct layers *l, const float *x)
 {
 	const struct attn_shape *s = &l->a.shape;

@@ -24,7 +24,7 @@
 
 enum { K = 2048, OUT = 5632, TOKENS = 512, ENC_ROWS = 32, STREAM = 128 << 20, DECODED = 16*1024 };
 
-/* In huge pages where there are such, as what the limit's loop reads. */
+/* In huge pages if there are any, like the memory that the loop of the limit reads. */
 static void *bytes(size_t n)
 {
 	enum { HUGE = 2 << 20 };
@@ -44,7 +44,7 @@ static double encode_ns(const struct ggu_type_info *t, int effort)
 	LIMITS_BEST(s, 0.05, quant_encode(t->id, NULL, b.x, b.imp, ENC_ROWS, K, effort, b.w));
 	return s/(ENC_ROWS*K)*1e9;
 }
-/* A share of a limit, as per cent; blanks where there is no limit. */
+/* A share of a limit, in per cent; blank if there is no limit. */
 static void column(const char *format, double value, double limit)
 {
 	printf(format, value);
@@ -72,7 +72,7 @@ static int ascending(const void *p, const void *q)
 	double x = *(const double *)p, y = *(const double *)q;
 	return (x > y) - (x < y);
 }
-/* Medians of several runs: of their speed, and of their shares of a limit that is measured before each and after. */
+/* Medians of several runs: the speed, and its share of a limit that is measured before and after each run. */
 static void panel(const char *isa, const struct ggu_type_info *t, const struct quant_mul *m)
 {
 	enum { MOST = 31 };

@@ -19,7 +19,7 @@ struct config { uint8_t palette, start, zero[14]; uint16_t row_bytes[16]; uint8_
 static _Thread_local struct config now;
 static _Thread_local int8_t tiles[TILES][ROWS][LINE];
 
-/* VEX with three bytes, of the second map of opcodes: all of AMX */
+/* a VEX prefix of three bytes, in the second map of opcodes: all of AMX */
 struct insn {
 	uint8_t prefix, op, mod, reg, rm, other;        /* prefix: none, 66, F3, F2; other: VEX.vvvv */
 	const uint8_t *next;
@@ -47,7 +47,7 @@ static uint64_t signed_bytes(const uint8_t *p, size_t n)
 	memcpy(&wide, p, 4);
 	return (uint64_t)(int64_t)wide;
 }
-/* What ModRM says, whose bits above the third are inverted in VEX's second byte: R, X, B */
+/* What ModRM says. Its registers' fourth bits are inverted in VEX's second byte: R, X, B. */
 static const uint8_t *read_memory(const ucontext_t *c, const uint8_t *p, uint8_t rxb, struct insn *i)
 {
 	const unsigned base_high = rxb & 0x20 ? 0 : 8, index_high = rxb & 0x40 ? 0 : 8;
@@ -108,7 +108,7 @@ static void store(int t, char *to, uint64_t stride)
 	check(t);
 	for (size_t r = 0; r < now.rows[t]; r++) memcpy(to + r*stride, tiles[t][r], now.row_bytes[t]);
 }
-/* c += a*b: a's bytes are signed or not, and so are b's. Columns of b beyond its shape are 0. */
+/* c += a*b: the bytes of a are signed or not, and so are those of b. Columns beyond the shape of b are 0. */
 typedef uint32_t line __attribute__((vector_size(LINE)));
 __attribute__((target("avx512f"))) static void multiply(int c, int a, int b, bool a_signed, bool b_signed)
 {
@@ -146,7 +146,7 @@ static void carry_out(const struct insn *i)
 	else if (i->op == 0x49 && i->prefix == NONE) configure((const void *)memory);
 	else refuse("an instruction that no test has had so far");
 }
-/* One instruction, and those that follow at once: a signal takes longer than most. */
+/* Executes one instruction, and those of AMX right after it: a signal takes longer than most of them. */
 static void illegal(int sig, siginfo_t *info, void *context)
 {
 	ucontext_t *c = context;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * first_ids.h - tokenizer_encode_first against tokenizer_encode. */
+ * first_ids.h - compares tokenizer_encode_first with tokenizer_encode. */
 #ifndef TESTS_LIB_FIRST_IDS_H
 #define TESTS_LIB_FIRST_IDS_H
 #include <stdlib.h>
@@ -7,8 +7,8 @@
 #include "../../libgguf/grow.h"
 #include "../../model/vocab/tokenizer.h"
 
-/* Whether the first `most` ids of a text, appended to one that is there, begin ids[n], which are all: at least so many,
- * or all; *more: how many there were. */
+/* Checks that the first `most` ids of a text, appended to an id that is there, are the beginning of ids[n], all ids of
+ * the text: at least so many, or all. *more: how many there were. */
 static inline bool first_ids_are(struct tokenizer *t, const char *text, size_t bytes, unsigned flags, size_t most,
 	const int32_t *ids, size_t n, size_t *more)
 {

@@ -27,7 +27,7 @@ static bool folder_write(const char *path, const uint8_t *data, size_t n)
 	return (fwrite(data, 1, n, f) == n) & !fclose(f);
 }
 
-/* Position of the next "--- " that begins a line, from `at` on; n if there is none. */
+/* The position of the next "--- " at the beginning of a line, from `at` on; n if there is none. */
 static size_t folder_mark(const uint8_t *data, size_t n, size_t at)
 {
 	for (; at + 4 <= n; at++)
@@ -36,8 +36,8 @@ static size_t folder_mark(const uint8_t *data, size_t n, size_t at)
 	return n;
 }
 
-/* Writes the files, FOLDER_FILES at most, into the folder; their names to name[]. Returns how many, or SIZE_MAX if one
- * cannot be written. */
+/* Writes the files, at most FOLDER_FILES, into the folder, and their names to name[]. Returns how many, or SIZE_MAX if
+ * one cannot be written. */
 static size_t folder_unpack(const char *folder, const uint8_t *data, size_t n, char name[FOLDER_FILES][FOLDER_NAME])
 {
 	size_t files = 0;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * guard.c - see guard.h. */
+ * guard.c - see guard.h. Pages are mapped without permissions, and all but the first and the last are opened. The bytes
+ * of these that the buffer does not use hold a pattern, which guard_free checks. */
 #include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * kerntest.c - see kerntest.h. */
+ * kerntest.c - see kerntest.h. Blocks are filled with bytes of some kind; scales_at knows where each type has its
+ * scales, which then get sane or wild values. */
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
@@ -107,7 +108,7 @@ const char *const kt_blocks_name[KT_BLOCKS] = { "random", "ff", "00", "80", "7f"
 const char *const kt_floats_name[KT_FLOATS] = { "mixed", "plus", "minus", "signs", "outliers", "zero", "subnormal",
 	"hair", "huge", "strange" };
 
-/* Where the halves of a type's scales lie in its block; -1: not there. */
+/* The offsets of the scales, which are halves, in a type's block; -1: none. */
 static void scales_at(uint32_t type, int at[2])
 {
 	at[0] = at[1] = -1;
@@ -150,7 +151,8 @@ static void set_scales(const struct ggu_type_info *t, uint8_t *w, bool wild)
 	for (int i = 0; i < 4 && t->id == GGU_TYPE_NVFP4 && !wild; i++)
 		w[i] = (uint8_t)(w[i] % 2 ? w[i] : 32 + w[i] % 32);
 }
-/* Byte after byte, from several starts, the value under which the block's sum of |scale*code| is greatest. */
+/* For one byte after another, from several starts, takes the value that makes the block's sum of |scale*code|
+ * largest. */
 static const uint8_t *longest(const struct ggu_type_info *t)
 {
 	static const uint8_t tries[] = { 0x00, 0xff, 0x80, 0x7f, 0x0f, 0xf0, 0x08, 0x88, 0x77, 0x3f, 0xaa, 0x55 };

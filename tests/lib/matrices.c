@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * matrices.c - see matrices.h. */
+ * matrices.c - see matrices.h. A kind draws a row from a bell curve or another distribution, and then changes some of
+ * its weights or importances. */
 #include <math.h>
 #include <string.h>
 #include "../../quant/vec.h"
@@ -8,22 +9,22 @@
 enum weights {
 	NORMAL, STUDENT_2, STUDENT_3, LAPLACE, UNIFORM,
 	TWO_CLUSTERS,           /* of +-0.03 */
-	ONE_SIDED,              /* rows above zero, rows below, half of them far from it */
+	ONE_SIDED,              /* some rows above zero, some below, half of them far from it */
 	OFFSET,                 /* rows of a mean five times their deviation */
-	SPARSE,                 /* of ten weights seven are zero */
+	SPARSE,                 /* seven weights of ten are zero */
 	OUTLIER_COLUMNS,        /* every 61st times 20 */
 	HOT_COLUMNS,            /* the same, and their importances times 100 */
 	DEAD_COLUMNS, ZERO_ROWS,
 	ONE_HUGE,               /* one weight of a row is 1000 times the others */
 	ROW_SIZES,              /* e^0 to e^7 */
-	STEPS,                  /* 32 weights alike */
-	ALIKE,                  /* all of a row */
+	STEPS,                  /* runs of 32 equal weights */
+	ALIKE,                  /* all weights of a row are equal */
 	BF16, INTEGERS, TINY, LARGE
 };
 enum importances {
 	LOG_NORMAL_1, LOG_NORMAL_2, LOG_NORMAL_3, SOME_ZERO, ALL_ZERO,
 	EIGHT_DECADES,
-	SPIKES                  /* of a thousand columns one counts as much as all others */
+	SPIKES                  /* one column of a thousand counts as much as all others together */
 };
 const struct matrix matrices[] = {
 	{ "normal", NORMAL, LOG_NORMAL_1, 96, 256 }, { "student-2", STUDENT_2, LOG_NORMAL_1, 96, 256 },

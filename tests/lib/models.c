@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * models.c - see models.h. */
+ * models.c - see models.h. A model is written as a GGUF to a temporary file and opened from there; so is its
+ * description, if it has one of its own. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -33,7 +34,7 @@ static void put_keys(struct ggu_meta *m, const struct kind *k)
 	assert_int_equal(ggu_meta_set_float(m, key, GGU_F32, 1e-5), GGU_OK);
 }
 
-/* Every tensor in each of two layers, matrices of the type. */
+/* Adds every tensor for each of two layers, matrices in the given type. */
 static void put_tensors(struct ggu_writer *w, const struct kind *k, uint32_t type, int data)
 {
 	for (const struct tensor *t = k->tensors; t->name; t++)

@@ -6,14 +6,14 @@
 
 enum { WIDE = 64, VOCAB = 48, LONG = 200, HEADS = 4 };
 
-/* %d: one in each of two layers. Vectors are drawn around 1 or so, matrices around 0. A bias by distance
- * (attn_rel_b [buckets][HEADS]) falls with the bucket, as ALiBi does. */
+/* %d: one in each of two layers. Vectors are drawn around 1, matrices around 0. A bias by distance (attn_rel_b
+ * [buckets][HEADS]) falls with the bucket, as in ALiBi. */
 struct tensor { const char *name; uint64_t ne[3]; float around; };
 struct key { const char *name; double v; };
-/* description: of an architecture that is no known one */
+/* description: that of an architecture that is not built in */
 struct kind { const char *arch; const struct key *keys; const struct tensor *tensors; const char *description; };
 
-/* matrices of the type, where their rows go with it; with a pool of its own */
+/* matrices have the type if it fits their rows; the model has a pool of its own */
 struct model *make_model(const struct kind *k, uint32_t type, int threads);
 void drop_model(struct model *m);
 
@@ -21,7 +21,7 @@ extern int32_t text[LONG + 64];         /* ids */
 struct work *new_work(struct model *m, size_t n_batch);
 struct state *new_state(struct model *m, uint32_t type);
 void go_on(struct work *w, struct state *s, const int32_t *ids, size_t n, float *rows);
-/* Rows of ids[0..n) at once, in a work and state of their own; the caller frees. */
+/* The rows of ids[0..n), evaluated at once in a new work and state; the caller frees them. */
 float *alone(struct model *m, uint32_t cache, const int32_t *ids, size_t n, size_t n_batch);
 void same(const float *a, const float *b, size_t n);    /* n rows */
 

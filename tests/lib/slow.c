@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * slow.c - see slow.h. */
+ * slow.c - see slow.h. A block is taken apart one weight at a time, by the descriptions of the formats; products add
+ * exact integers in 64 bits. */
 #include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -20,7 +21,7 @@ static int nibble(const uint8_t *p, size_t i) { return i % 2 ? p[i/2] / 16 : p[i
 static int split(const uint8_t *p, size_t i, size_t span) { return i < span ? p[i] % 16 : p[i - span] / 16; }
 static int bit(const uint8_t *p, size_t i) { return p[i/8] >> i%8 & 1; }
 
-/* the 6-bit scales and minima of Q4_K and Q5_K: 12 bytes, 8 of each */
+/* the 6-bit scales and minima of Q4_K and Q5_K: 8 of each in 12 bytes */
 static void six(const uint8_t *s, size_t j, struct slow_weight *w)
 {
 	w->scale = j < 4 ? s[j] % 64 : s[j + 4] % 16 + s[j - 4]/64*16;
@@ -31,13 +32,13 @@ static int iq4_level(int code)
 	static const int level[16] = { -127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113 };
 	return level[code];
 }
-/* twice a float of one sign, two exponent and one mantissa bit, the exponent's bias 1 */
+/* twice a float with one sign bit, two exponent bits (bias 1) and one mantissa bit */
 static int fp4_twice(int code)
 {
 	int e = code/2 % 4, v = e ? (2 + code%2) << (e - 1) : code % 2;
 	return code & 8 ? -v : v;
 }
-/* sign e of eight of which seven are stored and the minuses are even */
+/* sign e of eight, of which seven are stored; the eighth makes the number of minuses even */
 static int even_sign(unsigned seven, size_t e)
 {
 	unsigned ones = 0;
@@ -170,7 +171,7 @@ int slow_weight(uint32_t type, const uint8_t *row, size_t at, struct slow_weight
 	return 1;
 }
 
-/* Elements whose products are one exact sum, and whether minima are subtracted. */
+/* How many elements are in one exact sum, and whether minima are subtracted. */
 static int span_of(uint32_t type) { return type == GGU_TYPE_NVFP4 ? 16 : block_weights(type) == 256 ? 256 : 32; }
 static bool has_min(uint32_t type)
 {

@@ -8,22 +8,22 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* weight = d*scale*code - m*min: the integers of the block, d and m floats of it */
+/* weight = d*scale*code - m*min, with the integers of the block and its floats d and m */
 struct slow_weight { double d, m; int scale, min, code; };
-/* Weight i of a row of blocks. 0: not a block type known here. */
+/* Weight i of a row of blocks. 0: this is no block type that is known here. */
 int slow_weight(uint32_t type, const uint8_t *row, size_t i, struct slow_weight *w);
-/* Weight i of a row of any type, floats included. 0: not known. All products of a block type are exact in double
- * and the difference is rounded once, as it is when each operation is one of float. */
+/* Weight i of a row of any type, floats included. 0: unknown. For block types all products are exact in double and the
+ * difference is rounded once, as if each operation were one of floats. */
 int slow_decode(uint32_t type, const uint8_t *row, size_t i, float *w);
 
 /* An activation is d*q. */
 struct slow_act { float d; int q; };
-/* As quant_act_pack for block types, one token of n. */
+/* Like quant_act_pack for block types, for one token of n columns. */
 void slow_pack(uint32_t type, const float *x, size_t n, struct slow_act *act);
-/* One element of quant_mul: a row of n weights times a token. `widest` takes the greatest magnitude of an
- * integer sum (an exact one, in 64 bits) if that is above what it holds. */
+/* One element of quant_mul: a row of n weights times a token. `widest`: raised to the largest magnitude of an exact
+ * integer sum (64 bits), if that exceeds it. */
 float slow_product(uint32_t type, const struct slow_weight *row, size_t n, const struct slow_act *act, int64_t *widest);
-/* The same for floats, weights widened. Any n. */
+/* The same for floats; weights are widened first. Any n. */
 float slow_float_product(const float *w, const float *x, size_t n);
 /* lane l += lane l+8, then +4, +2, +1 */
 float slow_tree(float lane[16]);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * slow_attention.c - see slow_attention.h. */
+ * slow_attention.c - see slow_attention.h. It goes through splits and tiles as the contract says, one number at a
+ * time. */
 #include <math.h>
 #include <stdlib.h>
 #include "../../quant/vec.h"
@@ -37,7 +38,7 @@ static double bias_of(const struct attn *a, size_t head, size_t pos, size_t p)
 		? -reach : d > reach ? reach : d)];
 	return 0;
 }
-enum { WIDEST = 1024, SHARE = 128 };    /* SHARE: numbers of I16 that have a scale in common */
+enum { WIDEST = 1024, SHARE = 128 };    /* SHARE: how many numbers of I16 share a scale */
 
 static size_t share_of(uint32_t type) { return type == GGU_TYPE_I16 ? SHARE : 32; }
 static float greatest_of(uint32_t type) { return type == GGU_TYPE_I16 ? 4095 : 2032; }
@@ -79,7 +80,7 @@ static float integer_product(const struct slow_weight *k, size_t n, const struct
 	}
 	return s;
 }
-/* A query, and as integers where it meets blocks. */
+/* A query, also as integers if it meets blocks. */
 struct query { const struct attn *a; const float *q; struct slow_act act[WIDEST]; size_t head, pos; };
 
 static float product(const struct query *x, const struct slow_past *past, size_t p)
@@ -112,7 +113,7 @@ static float score(const struct query *x, const struct slow_past *past, size_t p
 static bool has_minima(uint32_t type) { return type == GGU_TYPE_Q5_1; }
 struct sums { float m, l, a[WIDEST], minima[WIDEST/32][16]; };
 
-/* Weighted values of positions from..end - 1 of a tile are added. */
+/* Adds the weighted values of positions from..end - 1 of a tile. */
 static void add_values(const struct attn *a, const struct slow_past *past, size_t from, size_t end, const float *w,
 	struct sums *x)
 {
@@ -120,7 +121,7 @@ static void add_values(const struct attn *a, const struct slow_past *past, size_
 		for (size_t j = 0; j < a->shape.v_dim; j++)
 			x->a[j] = fmaf(w[p - from], past->v[p*past->v_stride + j], x->a[j]);
 }
-/* The same of codes: weights times the scales of a block become integers. */
+/* The same for codes: weights times the scales of a block become integers. */
 static void add_codes(const struct attn *a, const struct slow_past *past, size_t from, size_t end, const float *w,
 	struct sums *x)
 {
@@ -210,7 +211,7 @@ void slow_attention(const struct attn *a, const float *q, size_t head, size_t po
 	for (size_t j = 0; j < a->shape.v_dim; j++) out[j] = all.l == 0 ? 0 : all.a[j]*(1/all.l);
 }
 
-/* Half a step of the integers that weights s[p - from]/sum become, for each position of a tile that is seen. */
+/* Half a step of the integers that the weights s[p - from]/sum become, for each position of a tile that is seen. */
 static void rounding(const struct attn_shape *shape, const struct slow_past *past, size_t from, size_t to,
 	const double *s, double sum, double *slack)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * slow_gram.h - what gram.h adds up, column by column. */
+ * slow_gram.h - the sums of gram.h, computed column by column. */
 #ifndef SLOW_GRAM_H
 #define SLOW_GRAM_H
 #include <math.h>
@@ -7,7 +7,7 @@
 #include "../../quant/gram.h"
 
 struct slow_column { float scale; int code[GRAM_TOKENS]; };
-/* Column j of x times by, as it is met. */
+/* Column j of x times by, rounded as in gram.h. */
 static struct slow_column slow_gram_column(const float *x, size_t stride, size_t n_tokens, size_t j, const float *by)
 {
 	struct slow_column c = { 0 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * vocab_bytes.h - the vocabulary of a folder with one file, for tests; `dir` is made by mkdtemp and removed at the
- * end by who includes this. */
+ * vocab_bytes.h - the vocabulary of a folder with one file, for tests. The including file makes `dir` with mkdtemp and
+ * removes it at the end. */
 #ifndef TESTS_VOCAB_BYTES_H
 #define TESTS_VOCAB_BYTES_H
 #include <stdio.h>
@@ -8,7 +8,7 @@
 #include <unistd.h>
 #include "../../model/vocab/vocab.h"
 
-/* how a tokenizer.json says that its characters are bytes */
+/* how a tokenizer.json says that its characters stand for bytes */
 #define BYTES "\"pre_tokenizer\":{\"type\":\"ByteLevel\",\"add_prefix_space\":false,\"use_regex\":true}," \
 	"\"decoder\":{\"type\":\"ByteLevel\"}"
 

@@ -45,7 +45,7 @@ static void zeros(uint64_t n)
 		put(0, 1);
 }
 
-/* The next blank-separated word, or NULL at the end of the line; *p moves on. */
+/* The next word, ended by a blank, or NULL at the end of the line; *p advances. */
 static char *word(char **p)
 {
 	static char w[64];
@@ -92,7 +92,7 @@ static uint64_t integer(const char *w)
 	return v;
 }
 
-/* A quoted string, unescaped in place. */
+/* Undoes the escapes of a quoted string in place. */
 static struct ggu_str quoted(char **p)
 {
 	char *s, *to;

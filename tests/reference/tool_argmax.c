@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * tool_argmax - the index of the largest of each row of float32 on stdin. usage: tool_argmax ROW_LENGTH [FIRST_ROW] */
+ * tool_argmax.c - `tool_argmax ROW_LENGTH [FIRST_ROW]` reads rows of float32 and prints the index of the largest number
+ * of each. */
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * tool_cmp_f32 - compare two files of float32: prints the largest difference over the standard deviation of the
- * second (the reference). usage: tool_cmp_f32 GOT WANT TOLERANCE [SKIP_LAST_BYTES]; exit 0 within, 1 not. */
+ * tool_cmp_f32.c - `tool_cmp_f32 GOT WANT TOLERANCE [SKIP_LAST_BYTES]` compares two files of float32: prints the
+ * largest difference over the standard deviation of WANT, the reference; exit 0 if it is within the tolerance, else
+ * 1. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -9,10 +9,10 @@
 #include "../../imatrix/imatrix.h"
 #include "../../quant/quant.h"
 
-/* Blocks with one scale and one table of levels: the least error that any choice of scale and codes leaves is known
- * (least_error), and with importances no encoder comes to 0.97 of the peers'. The limit there is a part of the least
- * error. All limits are those of the usual objective, but for IQ2_XXS with importances: how well it is searched shows
- * before its scales are lifted; with the lift, which costs error and gains divergence (TRIALS.md), the limit is
+/* For types with one scale per block and one table of levels, the least error of any choice of scale and codes is known
+ * (least_error); with importances no encoder reaches 0.97 of the peers'. There the limit is relative to the least
+ * error. All limits are for the default objective, except IQ2_XXS with importances: how well it is searched shows
+ * without the lift of its scales. With the lift, which trades error for divergence (TRIALS.md), the limit is
  * `lifted`. */
 static const struct { const char *name; double imatrix, none, lifted; } targets[] = {
 	{ "Q8_0", 1.0001, 1.0001 }, { "Q4_0", 0.97, 0.97 }, { "Q4_1", 0.97, 0.97 }, { "Q5_0", 0.97, 0.97 },
@@ -39,17 +39,17 @@ static void die(const char *what)
 	printf("Bail out! %s\n", what);
 	exit(1);
 }
-/* Where the code of an element changes: at 1/d = at it passes from one level to the next, up or down. */
+/* Where the code of an element changes: at 1/d = at it goes up or down to the next level. */
 struct passage { double at; int element, step; };
 static int by_place(const void *a, const void *b)
 {
 	double p = ((const struct passage *)a)->at, q = ((const struct passage *)b)->at;
 	return (p > q) - (p < q);
 }
-/* The least sum of w (d*level - x)^2 over all d, of either sign, and all codes of a block. As 1/d goes from minus to
- * plus infinity each code passes through all levels once; between two passages the codes are constant and the best d
- * known. So all code words that can be the best are seen: some 500 or 1000. That d must be an f16 is not asked:
- * the format's own least error lies a hair above. */
+/* The least sum of w (d*level - x)^2 over all d of either sign and all codes of a block. As 1/d goes from minus to plus
+ * infinity, each code passes through all levels once; between two such changes the codes are constant and the best d is
+ * known. So this looks at all code words that can be the best, some 500 or 1000. It does not require d to be an f16:
+ * the least error of the format itself is a trifle higher. */
 static double least_error(const struct one_scale *s, const float *x, const float *w)
 {
 	struct passage p[BLOCK*(LEVELS - 1)];
@@ -76,9 +76,9 @@ static double least_error(const struct one_scale *s, const float *x, const float
 	}
 	return xx - gain;
 }
-/* How a type is measured. one: NULL, or what is known of a type with one scale. */
+/* How a type is measured. one: what is known about a type with one scale, or NULL. */
 struct trial { uint32_t type; bool weigh, no_lift; const struct one_scale *one; };
-/* least: if the type has one scale, what no encoder can be better than; else 0 */
+/* least: for a type with one scale, the error that no encoder can be below; otherwise 0 */
 static double tensor_error(struct ggu_file *f, const struct imatrix *im, const char *name, const struct trial *a,
 	double *least)
 {
@@ -117,7 +117,7 @@ static double tensor_error(struct ggu_file *f, const struct imatrix *im, const c
 	free(x); free(y); free(w); free(counted); free(raw); free(blocks);
 	return err/norm;
 }
-/* The better peer's mean; per_tensor of any peer names the tensors. */
+/* The better peer's mean. per_tensor of any peer has the names of the tensors. */
 static double best_peer(json_t *mode, json_t **tensors)
 {
 	const char *peer;
@@ -131,7 +131,7 @@ static double best_peer(json_t *mode, json_t **tensors)
 	return best;
 }
 
-/* One line of TAP; false if the mean error over the tensors is beyond `limit` of the better peer's. */
+/* Prints a line of TAP; false if the mean error over the tensors is beyond `limit` of the better peer's. */
 static bool hold(struct ggu_file *f, const struct imatrix *im, json_t *mode, const char *type, const struct trial *a,
 	double limit)
 {

@@ -37,7 +37,7 @@ static void put(struct text *t, const char *s, size_t n)
 	t->n += n;
 }
 
-/* repr of a double: shortest digits that read back, exponent form below 1e-4 and from 1e16 on. */
+/* repr of a double: the shortest digits that read back; exponents below 1e-4 and from 1e16 on. */
 static void put_float(struct text *t, double x)
 {
 	char b[40], digits[24], out[48];
@@ -199,7 +199,7 @@ static void compare_metadata(const struct ggu_meta *m, const json_t *want, int n
 
 /* ---- tensors ---- */
 
-/* Whether ~NAME is among them. */
+/* Is ~NAME among them? */
 static bool may_differ(const char *name, int n, char **extra)
 {
 	const char *plain = strncmp(name, "blk.", 4) ? name : name + 4 + strspn(name + 4, "0123456789.");

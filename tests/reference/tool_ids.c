@@ -55,7 +55,7 @@ static int differ(const char *name, const json_t *got, const json_t *want)
 	return 1;
 }
 
-/* The texts of a .inp file: separated by a line of this text. */
+/* The texts of a .inp file, separated by lines with this text. */
 static json_t *inputs(const char *path)
 {
 	static const char mark[] = "\n__ggml_vocab_test__\n";
@@ -144,7 +144,7 @@ static json_t *result(struct tokenizer *t, const json_t *text, const json_t *row
 	return out;
 }
 
-/* The reference's `wikitext`, or that member of it: 32-bit ids, little-endian. */
+/* The member of the reference, `wikitext` by default: 32-bit ids, little-endian. */
 static int long_text(struct tokenizer *t, const char *path, const char *mode, const char *flags, const json_t *want)
 {
 	unsigned how = strchr(flags, 's') ? TOKENIZE_SPECIAL : 0;

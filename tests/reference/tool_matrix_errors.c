@@ -10,7 +10,7 @@
 #include "../lib/matrices.h"
 
 enum { SEEDS = 3, TYPES = 32, LINE = 1024 };
-/* Errors that f16 leaves by its rounding alone, as of rows of equal weights, differ by chance. */
+/* Errors that come from the rounding of f16 alone, as in rows of equal weights, differ by chance. */
 static const double hair = 1e-7, rounded = 1.00001;     /* figures have six digits */
 static struct column { uint32_t type; char name[16]; int cases; double worst; char where[32]; } columns[TYPES];
 static int n_columns;

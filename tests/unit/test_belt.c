@@ -36,7 +36,7 @@ static void work(void *ctx, size_t slot, int worker)
 	struct run *r = ctx;
 	volatile uint32_t spin = 0;
 	(void)worker;
-	/* some take long, so that those behind them come early to the putting station */
+	/* some take long, so that those after them reach the putting station early */
 	for (size_t i = 0; i < (r->slot[slot]*2654435761u >> 7)%5000; i++) spin++;
 	r->worked++;
 }

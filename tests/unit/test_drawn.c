@@ -94,7 +94,7 @@ static void a_model_may_have_fewer_tokens_than_its_vocabulary(void **state)
 	vocab_free(v);
 }
 
-/* Of all tokens in the sums, what part was drawn? */
+/* The share of all tokens in the sums that are drawn ones. */
 static double part(size_t n, size_t stride, const char *weight)
 {
 	const struct drawn d = drawn_windows(n);

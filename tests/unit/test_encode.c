@@ -100,7 +100,7 @@ static void instances_agree(void **state)
 	}
 }
 
-/* A row's bytes depend on nothing but that row: not on its neighbours in the tile, nor on how many. */
+/* A row's bytes depend on nothing but that row: neither on its neighbours in the tile nor on their number. */
 static void alone(uint32_t type, const float *importance)
 {
 	size_t bytes = encode(quant_enc_table, type, importance, 5, want)/ROWS;
@@ -124,8 +124,8 @@ static void rows_stand_alone(void **state)
 	}
 }
 
-/* XXH3 of the bytes at the least, the default and the greatest effort, with importance and without, of two matrices.
- * A change here changes every file that users have made: note it in NEWS.md. */
+/* XXH3 of the bytes at the lowest, the default and the highest effort, with and without importances, for two matrices.
+ * A change here changes every file that users make: mention it in NEWS.md. */
 static const struct { const char *name; uint64_t hash; } golden[] = {
 #include "golden_encode.inc"
 	{ NULL, 0 }
@@ -151,8 +151,8 @@ static void golden_bytes(void **state)
 	}
 }
 
-/* The relative squared error of a super-block type's default search, by kind of matrix: far above what it is, far
- * below what a search gone astray would leave. Huge rows that no f16 scale reaches are left out. */
+/* The relative squared error of the default search of each super-block type, by kind of matrix: limits far above what
+ * it is, and far below what a search gone astray would leave. Huge rows that no f16 scale can reach are left out. */
 static void errors_stay_small(void **state)
 {
 	static const enum kind kinds[] = { SMOOTH, TAILS, HOLES, ONE_SIGN, HUGE_VALUES, TIES, OUTLIER, HALF_DEAD };
@@ -187,7 +187,7 @@ static void errors_stay_small(void **state)
 		}
 }
 
-/* What a search leaves of x: the squared error, weighted if there are importances, as a share of the whole */
+/* What a search leaves of x: the squared error, weighted if there are importances, as a share of the whole. */
 static double share_left_by(uint32_t type, const float *importance, int effort)
 {
 	static float back[N];
@@ -206,14 +206,14 @@ static double share_left(uint32_t type, const float *importance)
 	return share_left_by(type, importance, QUANT_EFFORT_DEFAULT);
 }
 
-/* Weights of models that were trained with three levels or two, or all alike: types whose levels can be those times a
- * scale find that scale, but for what f16 and integers make of it. */
+/* Weights of models that were trained with three levels or two, or all equal: if a type's levels times a scale can be
+ * these, that scale is found, up to the rounding of f16 and of integer scales. */
 static void few_levels_are_kept(void **state)
 {
 	static const uint32_t types[] = { GGU_TYPE_Q2_K, GGU_TYPE_Q3_K, GGU_TYPE_Q4_K, GGU_TYPE_Q5_K, GGU_TYPE_Q6_K,
 		GGU_TYPE_Q4_0, GGU_TYPE_Q4_1, GGU_TYPE_Q5_0, GGU_TYPE_Q5_1, GGU_TYPE_TQ1_0, GGU_TYPE_TQ2_0,
 		GGU_TYPE_Q2_0 };
-	/* the least, how many; the last time without -1, without 1 or with 1 alone in some sub-blocks */
+	/* the lowest, and how many; the last time some sub-blocks have no -1, no 1, or nothing but 1 */
 	static const int levels[][2] = { { -1, 3 }, { 0, 2 }, { -1, 2 }, { 1, 1 }, { -1, 3 } };
 	(void)state;
 	for (size_t m = 0; m < sizeof levels/sizeof *levels; m++) {
@@ -232,7 +232,7 @@ static void few_levels_are_kept(void **state)
 	}
 }
 
-/* A weight near the end of f16 leaves the others no codes to speak of: the min must still be one that f16 holds. */
+/* A weight near the end of f16 leaves hardly any codes for the others: the min must still fit f16. */
 static void a_huge_weight_keeps_the_min_in_range(void **state)
 {
 	(void)state;
@@ -244,8 +244,8 @@ static void a_huge_weight_keeps_the_min_in_range(void **state)
 	}
 }
 
-/* Weights a hundred thousand times smaller than usual, where the super-block's scale is among the least numbers of f16
- * or below: the sub-blocks' scales make up for what it lacks. */
+/* Weights a hundred thousand times smaller than usual, so that the super-block's scale is among the smallest numbers of
+ * f16 or below: the sub-blocks' scales make up for it. */
 static void tiny_weights_keep_their_size(void **state)
 {
 	static const struct { uint32_t type; double limit; } types[] = {
@@ -262,8 +262,8 @@ static void tiny_weights_keep_their_size(void **state)
 	}
 }
 
-/* Weights whose scales are among the last few numbers of f16, or less than the last, which is 6e-8: they lose what its
- * steps ask, and not all that they are. */
+/* Weights whose scales are among the smallest numbers of f16, or below the smallest, which is 6e-8: they lose what its
+ * steps cost, but not everything. */
 static void coarse_scales_are_chosen_by_what_they_leave(void **state)
 {
 	static const struct { uint32_t type; double limit[3]; } types[] = {
@@ -295,7 +295,7 @@ static void coarse_scales_are_chosen_by_what_they_leave(void **state)
 		}
 }
 
-/* The greatest float in every place: no scale may be taken whose levels leave the range of a float. */
+/* The largest float everywhere: no scale may be chosen whose levels leave the range of a float. */
 static void the_greatest_stay_finite(void **state)
 {
 	static float back[N];
@@ -315,8 +315,8 @@ static void the_greatest_stay_finite(void **state)
 	}
 }
 
-/* Sub-blocks whose mins are 2^24 times as far from zero as others', scales such that the greatest number of parts
- * is tried: for UndefinedBehaviorSanitizer, which sees whether their products fit. */
+/* Sub-blocks whose mins are 2^24 times as far from zero as the others', with scales for which the largest number of
+ * parts is tried: UndefinedBehaviorSanitizer sees whether the products fit. */
 static void far_mins_are_not_multiplied_past_their_range(void **state)
 {
 	float v[256], back[256];
@@ -328,8 +328,8 @@ static void far_mins_are_not_multiplied_past_their_range(void **state)
 	for (int i = 0; i < 256; i++) assert_true(fabsf(back[i] - v[i]) < 0.01f);
 }
 
-/* Few of a decoded file's weights are not zero: a sum with a min far below is rounded to a float; a single weight may
- * be 3 times a scale of four bits, and not 2 or 4 times one. */
+/* Sparse weights of a decoded file: added to a min far below, a weight is rounded to a float; and a single weight may
+ * be 3 times a four-bit scale, but not 2 or 4 times one. */
 static void sparse_lattices_are_kept(void **state)
 {
 	static const float one[] = { 21/128.0f, -21/128.0f, 45/512.0f, 39/512.0f };
@@ -353,26 +353,27 @@ static void sparse_lattices_are_kept(void **state)
 	}
 }
 
-/* x, of one block, is encoded without error. */
+/* Encodes x, one block, and expects no error. */
 static void lattice_is_kept(uint32_t type, size_t n)
 {
 	quant_encode(type, NULL, x, NULL, 1, n, 5, got);
 	quant_decode(type, got, imp, n);
 	for (size_t i = 0; i < n; i++) assert_true(imp[i] == x[i]);
 }
-/* Weights of one level are many scales' multiples: by most of them their digits are no word of the book. */
+/* Weights of a single magnitude are multiples of many scales, and for most of these the digits are not a word of the
+ * book. */
 static void words_of_a_book_are_kept(void **state)
 {
 	(void)state;
 	for (unsigned i = 0; i < 64; i++) {
-		/* d, 64 numbers of words, all but one of which are those of the least digits; scales */
+		/* d; the numbers of 64 words, all but one the word of the smallest digits; scales */
 		unsigned char block[110] = { 0xc3, 7, [106] = 0xe7, 0x84, (unsigned char)(0x47 + i), 0xe5 };
 		block[2 + i] = 0xea;
 		quant_decode(GGU_TYPE_IQ3_S, block, x, 256);
 		lattice_is_kept(GGU_TYPE_IQ3_S, 256);
 	}
 }
-/* Sub-blocks of equal weights, which have no differences: mins alone, steps beside them, both together. */
+/* Sub-blocks of equal weights, without differences: only mins, steps besides them, both together. */
 static void equal_weights_of_a_lattice_are_kept(void **state)
 {
 	static const uint32_t types[] = { GGU_TYPE_Q2_K, GGU_TYPE_Q4_K, GGU_TYPE_Q5_K };
@@ -410,7 +411,7 @@ static void refuses_what_is_no_block(void **state)
 	}
 }
 
-/* d = 1/127*127, so x are their own quotients: halves go away from zero */
+/* d = 1/127*127, so each x is its own quotient: halves are rounded away from zero */
 static void q8_0_rounds_as_ggml(void **state)
 {
 	static const float v[8] = { 127, 0.5f, -0.5f, 1.5f, -2.5f, 0.49999997f, -63.5f, 126.49999f };

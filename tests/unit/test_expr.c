@@ -101,7 +101,7 @@ static void errors_name_their_position(void **state)
 	deep[sizeof deep - 1] = 0;
 	assert_string_equal(show(deep), "error at 64");
 	for (size_t i = 0; i + 1 < sizeof deep; i++) deep[i] = i%2 ? '+' : '1';
-	assert_memory_equal(show(deep), "error", 5);            /* a chain is a tree as deep as it is long */
+	assert_memory_equal(show(deep), "error", 5);            /* a chain becomes a tree as deep as it is long */
 	deep[301] = 0;
 	assert_string_equal(show(deep), "151");
 }

@@ -32,7 +32,7 @@ enum { N = sizeof model/sizeof *model };
 static struct ggu_tensor tensor[N];
 static const struct ggu_tensor *tensors[N];
 static struct recipe_choice choice[N];
-static const char *fails;               /* reading this tensor's covariance */
+static const char *fails;               /* reading this tensor's covariance fails */
 static atomic_int n_read;
 
 static bool no_threads;
@@ -101,7 +101,7 @@ static bool has_feedback(size_t i)
 	return model[i].of && model[i].n_in == WIDE && model[i].value > 0 && model[i].type != GGU_TYPE_F32
 		&& (covariance.damp >= 0 || quant_feedback_pays(model[i].type));
 }
-/* That q is what belongs to matrix mat of tensor i, made here a second time. */
+/* Checks that q belongs to matrix mat of tensor i, whose factor is made here once more. */
 static void expect(const struct quant_feedback *q, size_t i, size_t mat)
 {
 	static float sums[WIDE*(WIDE + 1)/2];
@@ -143,7 +143,8 @@ static void each_matrix_has_its_own(void **state)
 				before = q;
 			}
 		quant_feedback_free(before);
-		/* shared, experts' two, shared with other damping or vain, negative, last */
+		/* the shared one; the experts' two; the one shared with another damping, or in vain; the negative one;
+		 * the last */
 		assert_int_equal(n_read, 6);
 		factors_free(f);
 	}
@@ -159,7 +160,7 @@ static void some_may_be_passed_over(void **state)
 			assert_int_equal(factors_get(f, i, model[i].n_mat - 1, &q, NULL), GGU_OK);
 			expect(q, i, model[i].n_mat - 1);
 			quant_feedback_free(q);
-			/* the first may have been made before anything was asked for */
+			/* the first may have been made before anything was requested */
 			if (i == N - 1) assert_in_range(n_read, 1, 2);
 			if (both && i + 1 < N) {
 				assert_int_equal(factors_get(f, N - 1, 0, &q, NULL), GGU_OK);
@@ -169,7 +170,7 @@ static void some_may_be_passed_over(void **state)
 			factors_free(f);
 		}
 }
-/* All are asked for, of which from tensor `bad` on none can be had. */
+/* Asks for all of them; from tensor `bad` on none can be had. */
 static void ask_until(size_t bad)
 {
 	struct factors *f = begin(1);
@@ -179,7 +180,8 @@ static void ask_until(size_t bad)
 		for (size_t mat = 0; mat < model[i].n_mat; mat++) {
 			struct ggu_error err = { 0 };
 			const enum ggu_status s = factors_get(f, i, mat, &q, &err);
-			/* what the second of two wants, the first has read; a covariance that is none is read too */
+			/* the second of two that share one finds it read by the first; one that is no covariance is
+			 * read too */
 			const bool read = (has_feedback(i) && i != 1 && i != 5) || model[i].value < 0;
 			failed |= i == bad && read;
 			if (failed && (read || has_feedback(i))) {

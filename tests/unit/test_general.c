@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Model cards and configurations as general.* metadata. */
+ * test_general.c - model cards and configurations as general.* metadata. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -52,7 +52,7 @@ static void *ask_and_decode(void *to)
 	static const unsigned char blocks[4*18];
 	return ggu_can_decode(GGU_TYPE_Q4_0) && ggu_decode(GGU_TYPE_Q4_0, blocks, to, 128, NULL) == GGU_OK ? to : NULL;
 }
-/* The first calls choose the instruction set: under ThreadSanitizer this says whether all wait for that. Run first. */
+/* The first calls choose the instruction set, and ThreadSanitizer sees whether all threads wait for that. Run first. */
 static void threads_may_begin_together(void **state)
 {
 	enum { N = 8 };

@@ -125,7 +125,7 @@ static void reads_file_and_maps(void **state)
 	fclose(t);
 }
 
-/* Each cut in a block of its exact size, so that a sanitizer sees a read past it. */
+/* Each truncated file is in a block of its exact size, so that a sanitizer sees a read past the end. */
 static void refuses_every_truncation(void **state)
 {
 	struct ggu_file *f;

@@ -36,7 +36,7 @@ static void put_array(struct bytes *b, enum ggu_kv_type t, size_t n)
 	put(b, n, 8);
 }
 
-/* One block of q4_K with two halfs in front, an array of each width, [[1, 2], ["x"], [[3]]]. */
+/* One block of q4_K, which begins with two halves; an array of each width; [[1, 2], ["x"], [[3]]]. */
 static void build(struct bytes *b, uint32_t version)
 {
 	memcpy(b->p, "GGUF", 4);
@@ -147,7 +147,7 @@ static void metadata_is_edited(void **state)
 	assert_int_equal(ggu_open_memory(&f, b.p, b.n, NULL, NULL), GGU_OK);
 	for (size_t i = 0; i < 5; i++)
 		assert_int_equal(ggu_meta_set_kv(m, ggu_meta_at(ggu_file_meta(f), i)), GGU_OK);
-	ggu_close(f);                           /* copies live on */
+	ggu_close(f);                           /* copies outlive the original */
 	memset(b.p, 0xee, sizeof b.p);
 	check_nested(ggu_meta_find(m, "nested"));
 	assert_int_equal(ggu_meta_set_kv(copy, ggu_meta_find(m, "nested")), GGU_OK);
@@ -158,7 +158,7 @@ static void metadata_is_edited(void **state)
 	assert_int_equal(ggu_meta_count(copy), 1);
 	assert_true(ggu_meta_uint(copy, "nested", &u) && u == 9);
 	assert_int_equal(ggu_meta_set_uint(copy, "", GGU_U8, 9), GGU_ERR_RANGE);
-	/* many come and go, in order */
+	/* many are added and removed, in order */
 	for (unsigned i = 0; i < 1000; i++) {
 		snprintf(key, sizeof key, "k%u", i);
 		assert_int_equal(ggu_meta_set_uint(copy, key, GGU_U32, i), GGU_OK);

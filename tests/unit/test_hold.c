@@ -70,7 +70,7 @@ static void assert_held(struct ggu_file *f)
 	}
 }
 
-/* Four cores, two to a node; nothing is bound to them, since there are none such. */
+/* Four cores, two to a node. Nothing is bound to them, since they do not exist. */
 static struct ggu_pool *two_nodes(int threads)
 {
 	static const struct ggu_cpu list[] = { { 60000, 0 }, { 60001, 1 }, { 60002, 0 }, { 60003, 1 } };
@@ -133,7 +133,7 @@ static void comes_before_the_map(void **state)
 	ggu_close(f);
 }
 
-/* What the file lost after it was opened is told with its tensor. */
+/* If the file shrinks after it was opened, the error names the tensor. */
 static void tells_which_tensor_is_cut(void **state)
 {
 	struct ggu_pool *pool = ggu_pool_new(3);
@@ -154,7 +154,7 @@ static void locks_or_says_that_it_may_not(void **state)
 	struct ggu_error err;
 	struct ggu_file *f;
 	(void)state;
-	if (!geteuid()) return;         /* limits are not for root */
+	if (!geteuid()) return;         /* limits do not apply to root */
 	assert_int_equal(setrlimit(RLIMIT_MEMLOCK, &none), 0);
 	assert_int_equal(ggu_open_memory(&f, file.p, file.n, NULL, &err), GGU_OK);
 	assert_int_equal(ggu_hold(f, GGU_HOLD_LOCK, NULL, &err), GGU_ERR_IO);

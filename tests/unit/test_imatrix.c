@@ -16,7 +16,7 @@
 #include "../../libgguf/pool.h"
 #include "../../quant/quant.h"
 
-enum { N = 700, T = 37 };               /* columns: more than one task of the pool */
+enum { N = 700, T = 37 };               /* columns: enough for several tasks of the pool */
 static float x[T][N];
 
 static void fill(void)
@@ -57,7 +57,7 @@ static void same(const struct imatrix *a, const struct imatrix *b)
 	}
 }
 
-/* Writes bytes to a new file, returns its name. */
+/* Writes the bytes to a new file; returns its name. */
 static char name[] = "/tmp/test_imatrix.XXXXXX";
 static int temp(void)
 {
@@ -77,7 +77,7 @@ static void sums_do_not_depend_on_batches_or_threads(void **state)
 	same(a, c);
 	assert_string_equal(imatrix_at(a, 0)->name, "blk.0.a.weight");
 	for (int j = 0; j < N; j++) {
-		/* half a last digit of double, and what long double's own rounding may add to it */
+		/* half a unit of double's last place, and what long double's own rounding may add */
 		long double sum = 0;
 		for (int t = 0; t < T; t++) sum += (double)x[t][j]*x[t][j];
 		assert_true(fabsl((long double)e->sums[j] - sum) <= sum*0x1.02p-53L);
@@ -134,7 +134,7 @@ static void a_checkpoint_is_exact(void **state)
 	imatrix_free(a); imatrix_free(b);
 }
 
-/* The matrix of tokens from..to - 1, as another process would hand it over. */
+/* The matrix of tokens from..to - 1, as another process would deliver it. */
 static struct imatrix *part(int from, int to)
 {
 	struct imatrix *im = imatrix_new();
@@ -149,7 +149,7 @@ static struct imatrix *part(int from, int to)
 	unlink(name);
 	return im;
 }
-/* Sums in double alone would differ: `plain` counts the columns in which they do. */
+/* Sums in double alone would differ: `plain` counts the columns where they do. */
 static void parts_add_up_to_the_whole(void **state)
 {
 	struct imatrix *whole = part(0, T);
@@ -215,7 +215,8 @@ static void merging_adds_sums_and_counts(void **state)
 	imatrix_free(a); imatrix_free(b); imatrix_free(other);
 }
 
-/* A good old-form file, cut at every byte and with every count made absurd: refused, never read beyond. */
+/* A valid file of the old form, cut at every byte, and with every count made absurd, is refused and never read past its
+ * end. */
 static void malformed_old_files_are_refused(void **state)
 {
 	struct imatrix *a = imatrix_new(), *b;
@@ -246,7 +247,7 @@ static void malformed_old_files_are_refused(void **state)
 			bad[counts[i] + 3] = absurd[k];
 			assert_int_equal(pwrite(fd, bad, (size_t)n, 0), n);
 			assert_int_equal(ftruncate(fd, n), 0);
-			if (i == 2 && !k) continue;     /* many calls are possible */
+			if (i == 2 && !k) continue;     /* many numbers of calls are possible */
 			assert_int_not_equal(imatrix_read(&b, name, &err), GGU_OK);
 		}
 	close(fd);
@@ -255,14 +256,15 @@ static void malformed_old_files_are_refused(void **state)
 
 /* ---- covariances ---- */
 
-enum { C = 300, WINDOW = 600, BLOCK = 256 };    /* columns, tokens: more than are summed at a time */
+enum { C = 300, WINDOW = 600, BLOCK = 256 };    /* columns; tokens: more than are summed at a time */
 static float in[2*WINDOW][C];
-static float loud[2*WINDOW];                    /* tokens' inputs are so many times as large; 0: once */
+static float loud[2*WINDOW];                    /* by how much a token's inputs are scaled; 0: not at all */
 
 static double slow[C][C];
-/* Of one token in some hundreds a column's eight bits may be the next: what they are made of is rounded otherwise. */
+/* In one token of some hundreds the eight bits of a column may be off by one, as the numbers are rounded
+ * differently. */
 #define ONE_OFF 1e-4
-/* What makes n tokens count by their inputs' size, ten at most. */
+/* The factors by which n tokens count for their inputs' size, at most ten. */
 static void moderate(const float *row, size_t stride, size_t n_in, int n, float *by)
 {
 	double size[GRAM_TOKENS] = { 0 }, median = 0;
@@ -276,8 +278,8 @@ static void moderate(const float *row, size_t stride, size_t n_in, int n, float 
 	for (int t = 0; t < n; t++)
 		by[t] = (float)fmin(10, pow(median/size[t], 0.25));
 }
-/* To `slow` what is to come of n tokens from `from` on, one of `every`, the first times `first`: by stretches, in
- * double. */
+/* Adds to `slow` what is expected of n tokens from `from` on, one of `every`, the first times `first`: stretch by
+ * stretch, in double. */
 static void expect(int from, int every, int n, float first)
 {
 	for (int t = 0; t < n; t += GRAM_TOKENS*every) {
@@ -290,7 +292,7 @@ static void expect(int from, int every, int n, float first)
 	}
 }
 
-/* Window w: q and k share an input, x has another, of experts 2 of 3 is used. */
+/* Window w: q and k share an input, x has another, and of the experts, 2 of 3 is used. */
 static void add_window(struct imatrix *im, int w, size_t batch, struct ggu_pool *p)
 {
 	for (size_t t = 0; t < WINDOW; t += batch) {
@@ -368,7 +370,7 @@ static void covariances_are_means_of_products(void **state)
 	free(mean);
 	imatrix_free(a);
 }
-/* Of as many tokens, the first and the last of which are the same. */
+/* Calls of equally many tokens, of which the first and the last are the same. */
 static void inputs_that_differ_in_one_token_are_not_shared(void **state)
 {
 	static const float a[3][8] = { { 1, 2 }, { 3, 4 }, { 5, 6 } }, b[3][8] = { { 1, 2 }, { 3, 9 }, { 5, 6 } };
@@ -400,7 +402,7 @@ static void covariances_do_not_depend_on_batches_or_threads(void **state)
 	}
 	imatrix_free(a);
 }
-/* Of every window tokens 0, 7, 14 and so on, each four times, and the first nine times as often; whatever the
+/* Tokens 0, 7, 14 and so on of every window count four times each, and the first nine times as much, whatever the
  * batches. */
 static void covariances_take_some_tokens_with_a_weight(void **state)
 {
@@ -428,7 +430,7 @@ static void covariances_take_some_tokens_with_a_weight(void **state)
 	free(mean);
 	imatrix_free(a);
 }
-/* What is said between two weights holds for windows that begin behind it, also where the tokens wait for more. */
+/* A sampling that is set between two weights applies to windows that begin later, even while tokens wait for more. */
 static void every_weight_has_a_root_of_its_own(void **state)
 {
 	struct imatrix *im = imatrix_new();
@@ -452,8 +454,8 @@ static void every_weight_has_a_root_of_its_own(void **state)
 		for (size_t j = 0; j <= i; j++, at++) assert_true(fabs(slow[i][j]/16 - (double)mean[at]) < ONE_OFF);
 	imatrix_free(im);
 }
-/* Also those that wait for others; none counts more than ten times its size, and inputs that are all zero as they
- * are. */
+/* This holds also for tokens that wait for others. None counts more than ten times its size; inputs that are all zero
+ * count as they are. */
 static void tokens_count_by_their_size_and_not_its_square(void **state)
 {
 	struct imatrix *a;
@@ -508,7 +510,7 @@ static void covariances_are_written_read_and_merged(void **state)
 	}
 	assert_int_equal(imatrix_n_covariances(sum), 2);
 	assert_true(imatrix_has_covariance(sum, "blk.0.k.weight", &c) && c.counts[0] == 2*WINDOW);
-	/* twice the sum of twice the tokens; the means are the same but for a rounding */
+	/* twice the sum of twice the tokens, so the means are the same up to a rounding */
 	b = covariances(WINDOW, 0, 1);
 	assert_int_equal(imatrix_merge(b, a, NULL), GGU_OK);
 	same_covariance(sum, b, "blk.0.q.weight", 0, 0);
@@ -573,7 +575,7 @@ int main(void)
 		cmocka_unit_test(covariances_go_on_from_a_checkpoint),
 		cmocka_unit_test(sizes_that_do_not_fit_are_told),
 	};
-	if (quant_select(NULL, NULL)) return 1;         /* else it were portable C */
+	if (quant_select(NULL, NULL)) return 1;         /* otherwise it would be portable C */
 	fill();
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,7 +10,7 @@ int main(int argc, char **argv)
 	struct ggu_pool *pool = ggu_pool_new(2);
 	kt_begin(argc, argv);
 	for (const char *const *isa = quant_available(); *isa; isa++) {
-#ifdef CPU_STAND_INS                    /* of kernels alone */
+#ifdef CPU_STAND_INS                    /* known to kernels alone */
 		if (!strcmp(*isa, "avxvnni")) continue;
 #endif
 		const struct limits l = limits_of(*isa, pool);

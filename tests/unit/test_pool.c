@@ -43,7 +43,7 @@ static void every_task_once(void **state)
 	}
 }
 
-/* Task i of phase k adds its two neighbours of phase k - 1: wrong if any of that is still to be done. */
+/* Task i of phase k adds its two neighbours of phase k - 1, which is wrong if one of them is not done. */
 enum { WIDTH = 37, DEPTH = 50 };
 struct steps { uint32_t at[DEPTH + 1][WIDTH]; };
 struct step { struct steps *s; size_t k; };
@@ -126,7 +126,7 @@ static void phases_without_tasks_are_passed_over(void **state)
 
 /* ---- places ---- */
 
-/* A folder with files as "path\0text\0...\0", each below devices/system. */
+/* A folder with files given as "path\0text\0...\0", each below devices/system. */
 static void make_tree(char *dir, const char *const (*file)[2])
 {
 	char path[512];
@@ -165,7 +165,7 @@ static const char *const two_sockets[][2] = {
 	SIBLINGS(4, "0,4"), SIBLINGS(5, "1,5"), SIBLINGS(6, "2,6"), SIBLINGS(7, "3,7"),
 	{ NULL, NULL }
 };
-/* Slow cores come first in the system's numbers; 1 is off; 4 and 5 are one fast core. */
+/* Slow cores have the lower numbers; 1 is off; 4 and 5 are one fast core. */
 static const char *const fast_and_slow[][2] = {
 	{ "cpu/online", "0,2-5\n" },
 	CAPACITY(0, 500), CAPACITY(2, 500), CAPACITY(3, 1024), CAPACITY(4, 1024), CAPACITY(5, 1024),
@@ -279,7 +279,8 @@ static void near_tasks_come_before_far_ones(void **state)
 	ggu_pool_free(p);
 }
 
-/* The two at home on the second node wait there until one from the first has helped, for some seconds in all. */
+/* The two threads whose home is the second node wait there until one from the first has helped, at most some
+ * seconds. */
 static void wait_for_help(void *ctx, size_t task, int worker)
 {
 	struct taken *t = ctx;

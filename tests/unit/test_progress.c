@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The line of progress: its words by width, and on a terminal of twenty columns that a child process writes to. */
+ * test_progress.c - the line of progress: its words by width, and the line on a terminal of twenty columns that a child
+ * process writes to. */
 #include <fcntl.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -59,7 +60,7 @@ static void nap(double s)
 	while (nanosleep(&t, &t)) continue;
 }
 
-/* Starts work(tty) with stderr on a new terminal of twenty columns; returns the other end. */
+/* Runs work(tty) in a child with stderr on a new terminal of twenty columns; returns the other end. */
 static int on_terminal(pid_t *child, const char *term, void (*work)(void))
 {
 	int master = posix_openpt(O_RDWR | O_NOCTTY), tty;
@@ -120,7 +121,7 @@ static void a_dumb_terminal_gets_nothing(void **state)
 	waitpid(child, NULL, 0);
 }
 
-/* Over a second of work, a stop of eight seconds, and a little more: too early for the time that is left. */
+/* Works for more than a second, is stopped for eight, and works a little more: too early to show the time left. */
 static void stopped_work(void)
 {
 	progress_begin("x", 2, "B");
@@ -141,7 +142,7 @@ static void stopped_time_does_not_count(void **state)
 	(void)state;
 	assert_int_equal(waitpid(child, &status, WUNTRACED), child);
 	assert_true(WIFSTOPPED(status));
-	nap(8);         /* as long as the line waits before it tells the time */
+	nap(8);         /* as long as the line waits before it shows the time left */
 	kill(child, SIGCONT);
 	read_all(fd, text, sizeof text);
 	close(fd);

@@ -58,14 +58,14 @@ static unsigned number(const char *head, const char *key)
 	const char *p = strstr(head, key);
 	return p ? (unsigned)strtoul(p + strlen(key), NULL, 10) : 0;
 }
-/* The one departure from llama.cpp's table: IQ4_NL stands in where it has Q4_0, which is as large. */
+/* The one difference from llama.cpp's table: IQ4_NL replaces Q4_0, which is as large. */
 static bool is_our_fallback(const struct recipe_choice *c, uint32_t theirs)
 {
 	return c->reason == RECIPE_FALLBACK && c->type == GGU_TYPE_IQ4_NL && theirs == GGU_TYPE_Q4_0;
 }
 
-/* Where a block of 256 does not divide the row, the recipe Q6_K shows the fall-back Q8_0. MXFP4_MOE makes
- * an exception of every tensor that is not 3-D. */
+/* If a block of 256 does not divide the row, the recipe Q6_K shows the fall-back Q8_0. MXFP4_MOE makes an exception of
+ * every tensor that is not 3-D. */
 static void check_file(const char *path)
 {
 	FILE *f = fopen(path, "r");
@@ -143,7 +143,7 @@ static void same_types_as_llama_cpp(void **state)
 	assert_int_equal(n, 12);
 }
 
-/* A model of two layers; the type that a recipe gives to one of its tensors. */
+/* A model of two layers: the type that a recipe gives to one of its tensors. */
 static void small_model(void)
 {
 	n_tensors = 0;
@@ -210,7 +210,7 @@ static uint32_t by_word(void *ctx, const char *name)
 		}
 	return RECIPE_KEEP;
 }
-/* As sixteen layers say that there are sixteen, so do their names. */
+/* Sixteen layers are found by their names as if the metadata stated their number. */
 static void layers_are_counted_by_name_where_nothing_says_how_many(void **state)
 {
 	static struct recipe_choice told[MAX], counted[MAX];
@@ -286,7 +286,7 @@ static void refusals(void **state)
 	assert_null(recipe_find("Q9_K"));
 }
 
-/* The summaries state bits per weight of Llama 3.1 8B; with a matrix where the recipe needs one. */
+/* The summaries state bits per weight of Llama 3.1 8B, with a matrix if the recipe needs one. */
 static void summaries_tell_the_truth(void **state)
 {
 	static const struct { const char *name; uint64_t cols, rows; } layer[] = {

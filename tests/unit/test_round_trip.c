@@ -25,8 +25,8 @@ static void byte_vocab(char *to, size_t size)
 	snprintf(to + n, size - n, ",\"\\u00c3\\u00a4\":256},\"merges\":[\"\\u00c3 \\u00a4\"]}," BYTES "}");
 }
 
-/* decode(encode(text)) is the text, at once and token by token; streamed parts end between characters if it has such.
- * */
+/* decode(encode(text)) is the text, at once and token by token; streamed parts end between characters, if the text
+ * consists of such. */
 static void round_trip(struct tokenizer *t, const char *text, size_t whole, bool utf8)
 {
 	struct ggu_error err = { 0 };
@@ -65,7 +65,7 @@ static uint32_t any(uint32_t below)
 	return seed%below;
 }
 
-/* A character of one to four bytes; no surrogate, and not U+2581, which stands for a blank. */
+/* A character of one to four bytes, but no surrogate, and not U+2581, which stands for a blank. */
 static size_t any_char(char *to)
 {
 	static const uint32_t most[] = { 0x80, 0x800, 0x10000, 0x110000 };

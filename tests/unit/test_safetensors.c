@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Checkpoint folders: what is read, and how broken ones are refused. Each case is a header as text. */
+ * test_safetensors.c - checkpoint folders: what is read, and how broken ones are refused. Each case is a header as
+ * text. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

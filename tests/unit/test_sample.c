@@ -84,7 +84,7 @@ static void only_bad_logits(void **state)
 	assert_int_equal(sampler_next(&s, (const float[]){ 1, 2 }, 2, order), 1);
 }
 
-/* The definition, with no thought of its cost: every token in order. PCG32 as its paper has it. */
+/* The definition, regardless of cost: sorts every token. PCG32 as in its paper. */
 static const float *sort_by;
 static double value(int32_t i) { return isnan(sort_by[i]) ? -INFINITY : (double)sort_by[i]; }
 static int by_logit(const void *a, const void *b)

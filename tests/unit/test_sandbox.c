@@ -42,7 +42,7 @@ static int opens(const char *name, int flags)
 	return fd >= 0;
 }
 
-/* Runs what in a child; its answer is a set of bits. */
+/* Runs `what` in a child, whose answer is a set of bits. */
 static int in_child(int (*what)(void))
 {
 	int status;
@@ -69,7 +69,7 @@ static int off(void)
 	return inside();
 }
 
-/* Two outputs, one of them a link to a file of another folder that is not there yet. */
+/* Two outputs, one of them a link to a file in another folder that does not exist yet. */
 static int outputs(void)
 {
 	char link[64], file[64], third[64];
@@ -87,7 +87,7 @@ static int outputs(void)
 	unlink(file); unlink(third);
 	return ok;
 }
-/* A kernel lets a process restrict itself sixteen times. What the last time says with -v is counted. */
+/* The kernel lets a process restrict itself sixteen times. What is tested is the message with -v when it refuses. */
 static int too_often(void)
 {
 	FILE *t = tmpfile();

@@ -157,10 +157,10 @@ static void begins_at_the_base(void **state)
 	free(all);
 }
 
-/* A length that no file has, of a string, is the end of the source and no want of memory. */
+/* A string longer than any file is reported as the end of the source, not as lack of memory. */
 static void length_not_known_stays_so_behind_a_base(void **state)
 {
-	enum { VALUE = 24 + 8 + 20 + 4 };       /* of general.architecture, its length */
+	enum { VALUE = 24 + 8 + 20 + 4 };       /* of general.architecture: its length */
 	struct ggu_open_options o = { .base = 4097 };
 	struct mine m = { .base = 4097, .most = SIZE_MAX };
 	struct ggu_source s = { give, &m, UINT64_MAX };
@@ -200,7 +200,7 @@ static void standard_input_begins_where_it_stands(void **state)
 	fclose(t);
 }
 
-/* A pipe from a process that writes with pauses; both ends do not block. */
+/* A pipe from a process that writes with pauses; neither end blocks. */
 static void waits_for_a_pipe(void **state)
 {
 	struct ggu_open_options o = { .base = 100 };

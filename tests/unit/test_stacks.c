@@ -35,7 +35,7 @@ static void encode(struct work *w, struct state *s, const int32_t *ids, size_t n
 	struct part p = { s, ids, n, 0 };
 	assert_int_equal(model_encode(w, &p, 1, NULL, NULL, NULL), GGU_OK);
 }
-/* Rows of text[0..n) after source[0..n_source), in a work and state of their own. */
+/* The rows of text[0..n) after source[0..n_source), in a new work and state. */
 static float *translated(struct model *m, uint32_t cache, size_t n_source, size_t n, size_t n_batch)
 {
 	struct work *w = new_work(m, n_batch);
@@ -172,7 +172,7 @@ static void what_makes_no_sense_is_refused(void **unused)
 	drop_model(m);
 }
 
-/* What a work says that it has is what the plan told before. */
+/* A work takes what the plan announced. */
 static void cost_is_what_is_taken(void **unused)
 {
 	struct model *m = make_model(&t5, GGU_TYPE_F32, 2);
@@ -184,7 +184,7 @@ static void cost_is_what_is_taken(void **unused)
 	go_on(w, s, text, 64, NULL);
 	assert_int_equal(model_cost(&cost, m, NULL, 64, 1000, 2, NULL), GGU_OK);
 	assert_true((double)work_bytes(w) <= cost.work_bytes && cost.work_bytes < 1.05*(double)work_bytes(w));
-	/* keys and values of two layers, and those of the encoder's own, of which one layer's are there; ids */
+	/* keys and values of two layers, and those of the encoder itself, of which one layer's exist; ids */
 	assert_true(cost.state_bytes >= 1024*(2 + 3)*2*WIDE*4 && cost.state_bytes < 1024*((2 + 3)*2*WIDE*4 + 16));
 	assert_true(cost.seen_bytes == 500*2*2*WIDE*4 + 1000*3*2*WIDE*4);
 	assert_true(cost.macs == 2*(6.*WIDE*WIDE + 2*96*WIDE) && cost.source_macs == 2*(6.*WIDE*WIDE + 2*96*WIDE));
@@ -201,7 +201,7 @@ static void operators_are_called_as_their_files(void **state)
 #undef OPERATOR
 }
 
-/* Pages of two sizes come back as what they were, in any order. */
+/* Pages of two sizes are used again for their own size, in any order. */
 static void pages_of_a_size_are_used_again(void **state)
 {
 	enum { N = 100, LARGE = 4096, SMALL = 64 };
@@ -223,7 +223,7 @@ static void pages_of_a_size_are_used_again(void **state)
 	pages_free(&p);
 }
 
-/* Or those of the first positions would be read slowly by every token that follows. */
+/* Otherwise the pages of the first positions would be read slowly by every later token. */
 static void pages_lie_in_large_pages_of_memory_from_the_first_on(void **state)
 {
 	enum { LARGE = 2 << 20, SIZE = 3 << 19 };
@@ -235,7 +235,7 @@ static void pages_lie_in_large_pages_of_memory_from_the_first_on(void **state)
 	assert_true(p.taken >= 5*SIZE);
 	pages_free(&p);
 	assert_non_null(page_new(&p, 4096));
-	assert_true(p.taken < LARGE);           /* a small model takes no more than it wants */
+	assert_true(p.taken < LARGE);           /* a small model takes no more than it needs */
 	pages_free(&p);
 }
 
@@ -251,7 +251,7 @@ int main(void)
 		cmocka_unit_test(pages_of_a_size_are_used_again),
 		cmocka_unit_test(pages_lie_in_large_pages_of_memory_from_the_first_on),
 	};
-	if (quant_select(NULL, NULL)) return 1;         /* else it were portable C */
+	if (quant_select(NULL, NULL)) return 1;         /* otherwise it would be portable C */
 	for (int i = 0; i < LONG + 64; i++) text[i] = (i*i + 3*i) % VOCAB;
 	for (int i = 0; i < 1200; i++) source[i] = (i*i + 5*i + i/7) % VOCAB;
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -65,7 +65,7 @@ static const struct kind transformer = { "llama", transformer_keys, transformer_
 	expert_keys, expert_tensors },
 	recurrent = { "mamba", mamba_keys, mamba_tensors }, long_rope = { "phi3", long_keys, long_tensors };
 
-/* A bias by distance in buckets that is the same as ALiBi where each distance has one: 31 positions back. */
+/* A bias by distance in buckets that equals ALiBi where each distance has a bucket of its own: 31 positions back. */
 enum { BUCKETS = 64, NEAR = 32 };
 #define BIASED(bias) "schema: 1\narch: biased\nclasses: {BiasedForCausalLM: {}}\ngraph:\n" \
 	"  names: {eps: attention.layer_norm_rms_epsilon}\n  input: {embed: token_embd}\n  layers: block_count\n" \
@@ -118,7 +118,7 @@ static void neighbours_do_not_matter(void **state)
 	side_by_side(&long_rope, GGU_TYPE_F16, GGU_TYPE_BF16);
 }
 
-/* Rows of two sequences, step by step, over states that have seen something else. */
+/* The rows of two sequences, step by step, on states that have been used before. */
 static float *by_steps(struct model *m, size_t n_batch, size_t n_a, size_t n_b)
 {
 	const size_t steps = model_n_steps(m), n = n_a + n_b;
@@ -225,7 +225,7 @@ static void forks_go_their_own_ways(void **state)
 		struct state *a = new_state(m, GGU_TYPE_F32), *b, *c;
 		float rows[40*WIDE], *want;
 		int32_t other[140];
-		go_on(w, a, text, 100, NULL);   /* in the midst of a block, which both then write into */
+		go_on(w, a, text, 100, NULL);   /* in the middle of a block, to which both then write */
 		assert_int_equal(state_fork(&b, a, NULL), GGU_OK);
 		assert_int_equal(state_fork(&c, b, NULL), GGU_OK);
 		go_on(w, b, text + 3, 40, rows);
@@ -290,7 +290,7 @@ static void recurrent_states_want_snapshots(void **state)
 	assert_int_equal(state_truncate(s, 20, NULL), GGU_OK);
 	go_on(w, s, text + 20, 40, rows);
 	same(rows, want + 20*WIDE, 40);
-	assert_int_equal(state_truncate(s, 20, NULL), GGU_OK);          /* it is there still */
+	assert_int_equal(state_truncate(s, 20, NULL), GGU_OK);          /* it still exists */
 	go_on(w, s, text + 20, 40, rows);
 	same(rows, want + 20*WIDE, 40);
 	assert_int_equal(state_truncate(s, 0, NULL), GGU_OK);
@@ -367,7 +367,7 @@ static void saved_states_go_on(void **state)
 	}
 }
 
-/* A sequence that passes the first context turns by other factors, whatever way it got there. */
+/* A sequence that passes the first context is turned by other factors, however it got there. */
 static void long_ropes_go_by_the_sequence(void **state)
 {
 	struct model *m = make_model(&long_rope, GGU_TYPE_F32, 2);
@@ -482,7 +482,7 @@ int main(void)
 		cmocka_unit_test(saved_states_go_on), cmocka_unit_test(long_ropes_go_by_the_sequence),
 		cmocka_unit_test(scores_are_those_of_the_logits), cmocka_unit_test(what_is_refused_leaves_the_state),
 	};
-	if (quant_select(NULL, NULL)) return 1;         /* else it were portable C */
+	if (quant_select(NULL, NULL)) return 1;         /* otherwise it would be portable C */
 	for (int i = 0; i < LONG + 64; i++) text[i] = (i*i + 3*i) % VOCAB;
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -16,7 +16,7 @@
 #include "../lib/first_ids.h"
 #include "../lib/vocab_bytes.h"
 
-/* Both ways with whatever the vocabulary is, which is freed; 1 if it makes a tokenizer. */
+/* Both directions with the vocabulary, whatever it is, which is then freed; 1 if it makes a tokenizer. */
 static int works(struct vocab *v)
 {
 	static const char text[] = "ab a\xff\xc3\xa4 <x> \xf0\x9f\x98\x80\0b  ab";
@@ -116,7 +116,7 @@ static void hostile(void **state)
 	for (size_t i = 0; i < sizeof odd/sizeof *odd; i++) survives(odd[i]);
 }
 
-/* before, n times open, then shut as often */
+/* before, then `open` n times, then `shut` as often */
 static char *nested(const char *before, const char *open, const char *shut, size_t n, const char *after)
 {
 	size_t size = strlen(before) + n*(strlen(open) + strlen(shut)) + strlen(after) + 1;
@@ -129,7 +129,7 @@ static char *nested(const char *before, const char *open, const char *shut, size
 	return p;
 }
 
-/* Nesting, lengths and counts that a small reader would take for granted. */
+/* Nesting, lengths and counts that a careless reader would trust. */
 static void without_end(void **state)
 {
 	static const struct { const char *before, *open, *shut, *after; size_t n; int loads; } cases[] = {
@@ -157,8 +157,8 @@ static void without_end(void **state)
 	}
 }
 
-/* A pattern that needs a place for every repetition of a group, on more text than compiled patterns have room for; and
- * one that tries all ways, which gives up. */
+/* A pattern that needs memory for every repetition of a group, on more text than compiled patterns have room for; and
+ * one that tries all ways, and gives up. */
 static void deep_patterns(void **state)
 {
 	static const char *const patterns[] = { "(?:a|(b))+", "(?:(?:a+)+)+[bc]" };
@@ -319,8 +319,8 @@ static void hostile_texts(void **state)
 
 /* ---- tokenizer.model ---- */
 
-/* SentencePiece's protobuf: pieces of one letter each, then a trainer_spec that says BPE. Every cut and every changed
- * byte of it is refused or works. */
+/* SentencePiece's protobuf: pieces of one letter each, then a trainer_spec that says BPE. With any cut, and with any
+ * byte changed, it is refused or works. */
 static void hostile_spm(void **state)
 {
 	static const unsigned char model[] = {
@@ -351,8 +351,8 @@ static void hostile_spm(void **state)
 		}
 }
 
-/* Neighbours that are unknown become one token, those with a word between them two, which has been met before or
- * not. */
+/* Adjacent unknown characters become one token, but two if there is a word between them, whether or not it was met
+ * before. */
 static void known_words_part_unknown_ones(void **state)
 {
 	static const char text[] = "ab\xc3\xa4\xc3\xa4" "ab\xc3\xa4" "ab\xc3\xa4";
@@ -376,8 +376,8 @@ static void known_words_part_unknown_ones(void **state)
 	vocab_free(v);
 }
 
-/* A byte that is no token, in a vocabulary that has none for what is unknown, is left out before the merges, so that
- * its neighbours meet: as in Hugging Face's tokenizers, whose Falcon has no vertical tab. */
+/* In a vocabulary without a token for the unknown, a byte that is no token is left out before the merges, so that its
+ * neighbours meet: as in Hugging Face's tokenizers, where Falcon has no vertical tab. */
 static void neighbours_of_what_is_no_token_merge(void **state)
 {
 	static const struct { const char *text; size_t n; int32_t want[2]; } cases[] = {

@@ -35,7 +35,7 @@ struct table {
 	size_t n_texts;
 };
 
-/* Children of the node at pos, whose keys agree in the first d bytes: all from a base of their own. */
+/* The children of the node at pos, whose keys agree in the first d bytes: all relative to one base. */
 static void place(struct table *t, uint32_t pos, const char *prefix, size_t d)
 {
 	bool has[256] = { false };
@@ -91,7 +91,7 @@ static void draw(struct table *t)
 	place(t, 0, "", 0);
 }
 
-/* The table's bytes between guard pages. */
+/* The table's bytes, between guard pages. */
 static char *bytes_of(const struct table *t, size_t *n)
 {
 	char *p;
@@ -143,7 +143,7 @@ static void prefixes_are_those_of_a_list(void **unused)
 	}
 }
 
-/* Any bytes: refused, or every text is looked up within the bounds of the pages. */
+/* Any bytes are refused, or every text can be looked up without leaving the pages. */
 static void broken_tables_stay_within_their_bounds(void **unused)
 {
 	struct table t;
@@ -232,7 +232,8 @@ static int32_t piece(const struct pieces *p, const char *text, size_t n)
 	return 0;
 }
 
-/* All ends of characters, from left to right: the largest sum of scores that comes there, and by which piece. */
+/* Goes through all ends of characters from left to right: the largest sum of scores that leads there, and its last
+ * piece. */
 static size_t slow_ids(const struct pieces *p, const char *text, size_t n, int32_t *ids)
 {
 	double best[MOST*4 + 1] = { 0 }, least = 0;

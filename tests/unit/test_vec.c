@@ -55,7 +55,7 @@ static size_t slow_top(const float *a, size_t n)
 		}
 	return top;
 }
-/* Some numbers are the same. */
+/* Some numbers are equal. */
 static void check_top(size_t n, enum kt_floats kind)
 {
 	float *a = floats(n, kind);
@@ -132,7 +132,7 @@ static void check_sums(size_t n, enum kt_floats kind)
 
 /* ---- exp and its kin ---- */
 
-/* Distance in units of the last place of float at `want`; those of subnormals are all alike. */
+/* The distance in units of the last place of a float at `want`; subnormals share theirs. */
 static double ulps(float got, double want)
 {
 	int e = want == 0 ? -126 : ilogb(want);
@@ -145,7 +145,7 @@ static double exact_gelu_tanh(double x) { return x/(1 + exp(-tanh_argument(x)));
 static double exact_softplus(double x) { return (x > 0 ? x : 0) + log1p(exp(-fabs(x))); }
 static double one(double x) { (void)x; return 1; }
 static double four(double x) { (void)x; return 4; }
-/* t = tanh_argument(x) has seven roundings of half an ulp, constants included; e^-t multiplies them by t */
+/* t = tanh_argument(x) has seven roundings of half an ulp, including the constants; e^-t multiplies them by t */
 static double for_gelu_tanh(double x) { return x > -1 ? 4 : 4 - 7*tanh_argument(x); }
 
 static const struct function { const char *name; void (*run)(float *, size_t); double (*exact)(double),
@@ -235,7 +235,7 @@ static void check_same_everywhere(const struct function *f, const char *isa)
 }
 
 /* Relative error of exp(x - m)/sum: the rounding of x - m times x - m, 2 ulp for exp and quotient, and a rounding for
- * each 16 terms and each step of the tree; twice that, for the terms of the sum have the same errors. */
+ * each 16 terms and each step of the tree; doubled, because the terms of the sum have the same errors. */
 static void check_softmax(size_t n, float width, const char *isa)
 {
 	float *x = kt_buffer(4*n), *y = kt_buffer(4*n), *c = kt_buffer(4*n), m = -INFINITY;
@@ -267,7 +267,8 @@ static void check_softmax_specials(void)
 
 /* ---- scalars ---- */
 
-/* The reference has 64 bits of mantissa at least, where long double has; where it is double the bound is one more. */
+/* The reference has at least 64 bits of mantissa where there is a long double; where it is a double, the bound is one
+ * higher. */
 static void near_double(const char *what, double x, double got, long double want, double bound)
 {
 	long double unit = ldexpl(1, (want == 0 ? -1022 : ilogbl(want) < -1022 ? -1022 : ilogbl(want)) - 52);
@@ -283,7 +284,7 @@ static void check_scalars(void)
 		near_double("exp", special[i], num_exp(special[i]), expl(special[i]), 4);
 		near_double("log", special[i], num_log(special[i]), logl(special[i]), 4);
 	}
-	/* what no angle can be is not a number, rather than one whose quarter turns fit no integer */
+	/* what cannot be an angle gives NaN, even if its quarter turns would not fit an integer */
 	for (const double *x = (double[]){ 0x1p50, -0x1p50, 1e300, INFINITY, -INFINITY, NAN, 0 }; *x != 0; x++) {
 		near_double("sin", *x, num_sin(*x), NAN, 0);
 		near_double("cos", *x, num_cos(*x), NAN, 0);
@@ -299,7 +300,7 @@ static void check_scalars(void)
 			4 + 2*fabs(y*log(fabs(x) + 0x1p-1000)));
 		near_double("sin", s, num_sin(s), sinl(s), 4);
 		near_double("cos", s, num_cos(s), cosl(s), 4);
-		/* beside multiples of a quarter turn, where one of the two is near 0 */
+		/* next to multiples of a quarter turn, where one of the two is close to 0 */
 		s = rint(s)*1.57079632679489661923;
 		if (fabs(s) >= 0x1p30) continue;
 		near_double("sin", s, num_sin(s), sinl(s), 4);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Strided views against the same rearrangement written as loops, read whole and in pieces. */
+ * test_view.c - strided views against the same rearrangement written as loops, read as a whole and in pieces. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -82,7 +82,7 @@ static void transposes(void **state)
 	check("3, 5, 4", 60, (struct step[]){ { "swap", { 1, 2 }, 2 }, { 0 } }, batch, 60);
 }
 
-/* gate and up columns that alternate, stored [expert][in][2 ff]: the up half as [expert][ff][in] */
+/* gate and up columns that alternate, stored as [expert][in][2 ff]: the up half as [expert][ff][in] */
 static void takes_every_second(void **state)
 {
 	int16_t want[2*6*5], rows[2*5*6];
@@ -97,7 +97,7 @@ static void takes_every_second(void **state)
 		{ 0 } }, rows, 60);
 }
 
-/* q of rows that go head by head: q, k, v */
+/* q of rows that are ordered head by head: q, k, v */
 static void splits_fused_heads(void **state)
 {
 	int16_t want[2*4*3];
@@ -109,7 +109,8 @@ static void splits_fused_heads(void **state)
 		{ "reshape", { 8, 3 }, 2 }, { 0 } }, want, 24);
 }
 
-/* Strides as torch has them: of gaps, of rows that repeat or overlap, of more elements than memory should hold. */
+/* Strides as torch has them: with gaps, with rows that repeat or overlap, with more elements than memory should
+ * hold. */
 static void reads_any_strides(void **state)
 {
 	static const struct { unsigned n; uint64_t shape[4], stride[4]; } all[] = {

@@ -40,7 +40,7 @@ enum { KINDS = sizeof kinds/sizeof *kinds };
 static int32_t ids[N];
 static float *whole(struct model *m) { return alone(m, GGU_TYPE_F32, ids, N, N); }
 
-/* A model of a kind, what evaluates it, a sequence, and the rows of all ids in one batch. */
+/* A model of a kind, a work for it, a sequence, and the rows of all ids in one batch. */
 struct setting { struct model *m; struct work *w; struct state *s; float *want; };
 static struct setting set_up(const struct kind *kind, size_t n_batch)
 {
@@ -55,7 +55,7 @@ static void tear_down(struct setting *b)
 	drop_model(b->m);
 }
 
-/* ids from where s is to n, in batches of n_batch; each row as in want[N]. */
+/* Evaluates ids from where s is up to n, in batches of n_batch; each row must be as in want[N]. */
 static void goes_on(struct work *w, struct state *s, size_t n, const float *want)
 {
 	float *rows = malloc(N*WIDE*sizeof *rows);
@@ -81,7 +81,7 @@ static void bits_do_not_depend_on_what_is_kept(void **unused)
 	}
 }
 
-/* A state has at most what was told before it began, and that only its layers without a window make grow. */
+/* A state holds at most what was announced before it began, and only layers without a window make that grow. */
 static void memory_is_what_was_told(void **unused)
 {
 	static const size_t layers_that_grow[KINDS] = { 0, 1, 0, 0, 0, 1 };
@@ -132,7 +132,7 @@ static void forks_keep_what_they_see(void **unused)
 	}
 }
 
-/* A few positions are taken back, many computed anew, but for a snapshot's. */
+/* A few positions can be taken back; if many are, they are computed anew, unless a snapshot has them. */
 static void cuts_go_back(void **unused)
 {
 	(void)unused;
@@ -148,7 +148,7 @@ static void cuts_go_back(void **unused)
 		assert_int_equal(state_truncate(s, 300, NULL), GGU_OK);
 		assert_false(state_lacks(s));
 		goes_on(w, s, 800, want);
-		assert_int_equal(state_truncate(s, 300, NULL), GGU_OK);         /* it is there still */
+		assert_int_equal(state_truncate(s, 300, NULL), GGU_OK);         /* it still exists */
 		assert_false(state_lacks(s));
 		goes_on(w, s, 310, want);
 		go_on(w, s, ids, 500, NULL);
@@ -173,7 +173,7 @@ static void saved_states_have_what_they_see(void **unused)
 	for (size_t k = 0; k < KINDS; k++) {
 		struct setting x = set_up(kinds[k], 64);
 		struct state *a = x.s, *b = new_state(x.m, GGU_TYPE_F32);
-		for (size_t cut = 1000; cut > 300; cut -= 350) {      /* then it lacks what it sees */
+		for (size_t cut = 1000; cut > 300; cut -= 350) {      /* after the cut it lacks what it sees */
 			size_t n;
 			char *bytes;
 			if (cut == 1000) go_on(x.w, a, ids, cut, NULL);
@@ -193,7 +193,7 @@ static void saved_states_have_what_they_see(void **unused)
 	}
 }
 
-/* Where a lane's pages begin is read from the bytes: behind the head's eight numbers and six of each cache. */
+/* The bytes say where a lane's pages begin: after the head's eight numbers and six of each cache. */
 static void saved_states_begin_where_they_can(void **unused)
 {
 	struct setting x = set_up(&mixed, 64);
@@ -211,12 +211,12 @@ static void saved_states_begin_where_they_can(void **unused)
 	first[0] = 9;
 	memcpy(bytes + at, first, sizeof first);
 	assert_int_equal(state_load(b, bytes, state_save_bytes(a), NULL), GGU_ERR_FORMAT);
-	first[0] = 8;                   /* all is gone: computed anew */
+	first[0] = 8;                   /* everything is gone: computed anew */
 	memcpy(bytes + at, first, sizeof first);
 	memmove(bytes + at + 16 + 2000, bytes + at + 16 + 2000 + 4*PAGE, state_save_bytes(a) - at - 2016 - 4*PAGE);
 	assert_int_equal(state_load(b, bytes, state_save_bytes(a) - 4*PAGE, NULL), GGU_OK);
 	goes_on(x.w, b, 600, x.want);
-	first[0] = 4, first[1] = 1;     /* a layer that sees everything */
+	first[0] = 4, first[1] = 1;     /* for a layer that sees everything */
 	memcpy(bytes + at, first, sizeof first);
 	assert_int_equal(state_load(b, bytes, state_save_bytes(a), NULL), GGU_ERR_FORMAT);
 	free(bytes);

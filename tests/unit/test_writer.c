@@ -28,7 +28,7 @@ static void add(struct ggu_writer *w, const char *name, uint64_t bytes, uint64_t
 	assert_int_equal(ggu_writer_add_at(w, name, 1, &bytes, GGU_TYPE_I8, offset, NULL), GGU_OK);
 }
 
-/* More data than the tensors have is a mistake that the end does not forgive. */
+/* More data than the tensors have is an error that ending does not forgive. */
 static void fails_after_too_much_data(void **state)
 {
 	struct ggu_meta *m = ggu_meta_new();
@@ -48,7 +48,7 @@ static void fails_after_too_much_data(void **state)
 	free(b.p);
 }
 
-/* Table order and data order differ, with gaps. */
+/* The order of the table differs from that of the data, which has gaps. */
 static void keeps_offsets_and_order(void **state)
 {
 	struct ggu_meta *m = ggu_meta_new();
@@ -115,7 +115,7 @@ static void refuses_overlap(void **state)
 	ggu_writer_free(w);
 }
 
-/* A sink that fails once it has taken so many bytes. */
+/* A sink that fails after it has taken so many bytes. */
 static enum ggu_status narrow(void *ctx, const void *p, size_t n, struct ggu_error *err)
 {
 	size_t *left = ctx;
@@ -129,7 +129,7 @@ static enum ggu_status narrow(void *ctx, const void *p, size_t n, struct ggu_err
 
 static void tells_of_a_sink_that_fails(void **state)
 {
-	static char data[5000000];    /* more than the writer keeps back */
+	static char data[5000000];    /* more than the writer holds back */
 	const size_t whole = sizeof data + 96;
 	struct ggu_error e;
 
