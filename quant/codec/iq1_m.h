@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT
- * iq1_m.h - super-blocks of 16 sub-blocks of 16: weight = d*(2*ls + 1) * (g + delta), two words of -1, 0, 1 of the code
- * book of iq1_s.h, delta 1/8 or -1/8 for each. Byte k of qs: low bits of the number of word k; half k%2 of
- * byte k/2 of qh: its upper three bits, then the sign of delta. scales: four integers, each ls of four
- * sub-blocks in three bits, then four bits of d, an f16, the lowest first. */
+ * iq1_m.h - super-blocks of 16 sub-blocks of 16: weight = d*(2*ls + 1) * (g + delta), with ls of 3 bits.
+ * g: two words of -1, 0 and 1 of iq1_s.h's code book, each with a delta of 1/8 or -1/8.
+ *
+ *   qs        byte k: the lower eight bits of the number of word k
+ *   qh        half k%2 of byte k/2: the upper three bits of that number, then the sign of delta
+ *   scales    four integers of 16 bits: each has ls of four sub-blocks, then four bits of d, an f16, lowest first */
 #ifdef QUANT_DECODER
 
-/* Four numbers of three bits as bytes. */
+/* Four numbers of three bits, each to a byte. */
 static inline uint32_t iq1_m_scales(uint32_t s)
 {
 	return (s & 7) | (s << 5 & 0x700) | (s << 10 & 0x70000) | (s << 15 & 0x7000000);

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT
- * iq1_s.h - super-blocks of 8 sub-blocks of 32: weight = d*(2*ls + 1) * (g + delta), four words of -1, 0, 1 of the
- * code book, delta 1/8 or -1/8. Byte k of qs: low bits of the number of word k. An integer of qh: the
- * upper three bits of four words, ls in three bits, the sign of delta. */
+ * iq1_s.h - super-blocks of 8 sub-blocks of 32: weight = d*(2*ls + 1) * (g + delta), with ls of 3 bits.
+ * g: four words of -1, 0 and 1 of the code book; delta: 1/8 or -1/8.
+ *
+ *   qs        byte k: the lower eight bits of the number of word k
+ *   qh        an integer for each sub-block: the upper three bits of four numbers, then ls, then the sign of delta */
 #ifdef QUANT_DECODER
 
-/* Codes of 8*(g + delta), g of digits 0, 1, 2 for -1, 0, 1; a byte of `delta` is 8*delta. */
+/* Codes 8*(g + delta), where g has the digits 0, 1, 2 for -1, 0, 1, and bytes of `delta` are 8*delta. */
 static inline b32 iq1_codes(w4 digits, w4 delta) { return b_less((b32)(digits << 3), 8) + (b32)delta; }
 static inline void iq1_s_unpack(const struct iq1_s *b, struct codes256 *c)
 {
@@ -29,7 +31,7 @@ static inline void iq1_s_unpack(const struct iq1_s *b, struct codes256 *c)
 static const struct grid book_iq1_s = { .n = 32, .word = 8, .base = 3, .level = { -7, 1, 9, 0, -7, 1, 9 }, .line = 2,
 	.shift = -2, .delta = DELTA_LANE,
 	.top = 7, .unit = 0.125f, .best = grid_best_iq1, .rank = rank_iq1, .bias = 1.01f };
-/* of iq1_m too */
+/* for iq1_m too */
 static const struct grid_effort iq1_effort[] = {
 	{ .starts = 1, .iters = 1, .first = 13.0f, .step = 3.0f, .walks = 1, .reach = 0, .again = 0, .free = true },
 	{ .starts = 2, .iters = 1, .first = 13.0f, .step = 4.0f, .walks = 1, .reach = 0, .again = 0, .free = true },

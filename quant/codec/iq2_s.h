@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT
- * iq2_s.h - super-blocks of 16 sub-blocks of 16: weight = d*(ls + 1/2)/4 * g, two words of the code book with their
- * signs. Byte k of qs: low bits of the number of word k; bits 2(k%4).. of byte k/4 of qh: its upper two; byte
- * k + 32 of qs: its eight signs. scales: ls of two sub-blocks to a byte, low half first. */
+ * iq2_s.h - super-blocks of 16 sub-blocks of 16: weight = d*(ls + 1/2)/4 * g, with ls of 4 bits.
+ * g: two words of the code book, with signs.
+ *
+ *   qs        byte k, k < 32: the lower eight bits of the number of word k; byte k + 32: the signs of its eight weights
+ *   qh        bits 2(k%4).. of byte k/4: the upper two bits of that number
+ *   scales    ls of two sub-blocks in a byte, the first in the low half */
 #ifdef QUANT_DECODER
 
 static inline void iq2_s_unpack(const struct iq2_s *b, struct codes256 *c)

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT
- * iq2_xs.h - super-blocks of 16 sub-blocks of 16: weight = d*(ls + 1/2)/4 * g, two words of the code book with their
- * signs. An integer of qs: 9 bits the number of the word, 7 bits signs, the eighth making the
- * minuses even. scales: ls of two sub-blocks to a byte, low half first. */
+ * iq2_xs.h - super-blocks of 16 sub-blocks of 16: weight = d*(ls + 1/2)/4 * g, with ls of 4 bits.
+ * g: two words of the code book, with signs.
+ *
+ *   qs        integer k: the number of word k in 9 bits, then 7 of its signs; the eighth makes the minuses even in
+ *             number
+ *   scales    ls of two sub-blocks in a byte, the first in the low half */
 #ifdef QUANT_DECODER
 
-/* Of four indices with seven signs each above nine bits: all 32 signs */
+/* All 32 signs of four integers, each of which has seven signs above nine bits. */
 static inline uint32_t iq2_xs_signs(uint64_t k)
 {
 	k = (k >> 9 & 0x7f) | (k >> 17 & 0x7f00) | (k >> 25 & 0x7f0000) | (k >> 33 & 0x7f000000);
@@ -30,7 +33,7 @@ static inline void iq2_xs_unpack(const struct iq2_xs *b, struct codes256 *c)
 static const struct grid book_iq2_xs = { .n = 16, .word = 8, .base = 3, .level = { 8, 25, 43, 0, 8, 25, 43 },
 	.line = 1, .even = 1,
 	.top = 15, .unit = 0.125f, .best = grid_best_iq2_xs, .rank = rank_iq2_xs, .bias = 1.03f };
-/* of iq2_s too */
+/* for iq2_s too */
 static const struct grid_effort iq2_half_effort[] = {
 	{ .starts = 2, .iters = 1, .first = 44.0f, .step = 7.0f, .walks = 1, .reach = 0, .again = 0, .free = true },
 	{ .starts = 3, .iters = 1, .first = 42.0f, .step = 6.0f, .walks = 1, .reach = 0, .again = 0, .free = true },

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * iq2_xxs.h - super-blocks of 8 sub-blocks of 32: weight = d*(ls + 1/2)/4 * g, four words of the code book with their
- * signs. Four 16-bit integers of qs to a sub-block: two hold the numbers of four words, a byte each; the other
- * two are 32 bits: 7 signs for each word, the eighth making the minuses even, then ls in the last four. */
+ * iq2_xxs.h - super-blocks of 8 sub-blocks of 32: weight = d*(ls + 1/2)/4 * g, with ls of 4 bits.
+ * g: four words of the code book, with signs.
+ *
+ *   qs        four integers of 16 bits for each sub-block: two are the numbers of four words, a byte each; the other
+ *             two are 32 bits: 7 signs of each word, the eighth making the minuses even in number, then ls */
 #ifdef QUANT_DECODER
 
 static inline void iq2_xxs_unpack(const struct iq2_xxs *b, struct codes256 *c)

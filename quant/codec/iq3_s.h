@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: MIT
- * iq3_s.h - super-blocks of 8 sub-blocks of 32: weight = d*(2*ls + 1) * g, eight words of four of the code book with
- * their signs. Byte k of qs and bit k%8 of byte k/8 of qh: the number of word k. signs: a bit for each
- * weight. scales: ls of two sub-blocks to a byte, low half first. */
+ * iq3_s.h - super-blocks of 8 sub-blocks of 32: weight = d*(2*ls + 1) * g, with ls of 4 bits.
+ * g: eight words of the code book, of four weights each, with signs.
+ *
+ *   qs        byte k: the lower eight bits of the number of word k
+ *   qh        bit k%8 of byte k/8: the ninth bit of that number
+ *   signs     a bit for each weight
+ *   scales    ls of two sub-blocks in a byte, the first in the low half */
 #ifdef QUANT_DECODER
 
 static inline void iq3_s_unpack(const struct iq3_s *b, struct codes256 *c)

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * iq3_xxs.h - super-blocks of 8 sub-blocks of 32: weight = d*(ls + 1/2)/2 * g, eight words of four of the code book
- * with their signs. Byte k of qs, k < 64: the number of word k. Then 32 bits for each sub-block: 7 signs for
- * each 8 weights, the eighth making the minuses even, and ls in the last four. */
+ * iq3_xxs.h - super-blocks of 8 sub-blocks of 32: weight = d*(ls + 1/2)/2 * g, with ls of 4 bits.
+ * g: eight words of the code book, of four weights each, with signs.
+ *
+ *   qs        byte k, k < 64: the number of word k; then 32 bits for each sub-block: 7 signs of each 8 weights, the
+ *             eighth making the minuses even in number, then ls */
 #ifdef QUANT_DECODER
 
 static inline void iq3_xxs_unpack(const struct iq3_xxs *b, struct codes256 *c)

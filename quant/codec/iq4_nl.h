@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * iq4_nl.h - blocks of 32: weight = d*level, one of sixteen uneven ones. Byte i of qs: code i low, code i + 16 high. */
+ * iq4_nl.h - blocks of 32: weight = d*level, one of sixteen uneven levels.
+ *
+ *   qs        byte i: code i in the low half, code i + 16 in the high half */
 #ifdef QUANT_DECODER
 
 static const int8_t iq4_levels[16] = { -127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113 };

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * iq4_xs.h - super-blocks of 8 sub-blocks of 32: weight = d*(ls - 32)*level, the levels of iq4_nl.h, ls 6 bits.
- * Byte i of the 16 of a sub-block: code i low, code i + 16 high. Low halves of ls, two to a byte, in scales_l;
- * their upper two bits in scales_h. */
+ * iq4_xs.h - super-blocks of 8 sub-blocks of 32: weight = d*(ls - 32)*level, the levels of iq4_nl.h, ls of 6 bits.
+ *
+ *   qs        byte i of the 16 of a sub-block: code i in the low half, code i + 16 in the high half
+ *   scales_l  the lower four bits of ls, of two sub-blocks in a byte
+ *   scales_h  their upper two bits */
 #ifdef QUANT_DECODER
 
 static inline void iq4_xs_unpack(const struct iq4_xs *b, struct codes256 *c)

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * mxfp4.h - blocks of 32: weight = 2^(e - 128) * level. A code is a 4-bit float (sign, two bits exponent, one
- * mantissa), its level twice its value, so that levels are whole. Byte i of qs: code i low, code i + 16 high. */
+ * mxfp4.h - blocks of 32: weight = 2^(e - 128) * level. A code is a 4-bit float (a sign, two bits of exponent, one of
+ * mantissa), and its level is twice its value, so that levels are whole numbers.
+ *
+ *   qs        byte i: code i in the low half, code i + 16 in the high half */
 #ifdef QUANT_DECODER
 
 static const int8_t fp4_levels[16] = { 0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12 };
@@ -14,7 +16,7 @@ static inline void mxfp4_unpack(const struct mxfp4 *b, struct codes32 *c)
 #endif
 #ifdef QUANT_ENCODER
 
-/* The levels in order; the index of one is 7 for 0, of either sign, and grows away from it. */
+/* The levels in ascending order. Index 7 is 0, of either sign. */
 static const struct uneven fp4_uneven = {
 	.half = 0, .quarter = { -3.5f, 3.5f }, .eighth = { -7, -1.5f, 1.5f, 7 },
 	.mid = { -10, -5, -2.5f, -0.5f, 0.5f, 2.5f, 5, 10 },

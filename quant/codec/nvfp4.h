@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: MIT
- * nvfp4.h - blocks of 64, four sub-blocks of 16: weight = s/2 * level, the levels of mxfp4.h, s an 8-bit float without
- * sign: four bits exponent (bias 7), three mantissa, subnormals below 2^-6; 0x7f is 0, and the top bit of other bytes
- * counts for nothing, so that 0xff is 480. Byte i of the 8 of a sub-block: code i low, code i + 8 high. A checkpoint
- * made in this format also has a float for the whole tensor; converters keep it as a tensor of its own and the graph
- * multiplies by it. Blocks are decoded without it and made without it, as ggml makes them, so no encoder needs the
- * whole tensor. The price: s of common weights (a few hundredths) lies among the subnormals, in steps of 2^-9. */
+ * nvfp4.h - blocks of 64, four sub-blocks of 16: weight = s/2 * level, with the levels of mxfp4.h. s is an 8-bit float
+ * without sign: four bits of exponent (bias 7), three of mantissa, subnormals below 2^-6. 0x7f is 0, and otherwise the
+ * top bit is ignored, so that 0xff is 480.
+ *
+ *   d         s of each sub-block
+ *   qs        byte i of the 8 of a sub-block: code i in the low half, code i + 8 in the high half
+ *
+ * A checkpoint in this format also has a float for each whole tensor, which converters keep as a tensor of its own, and
+ * by which the graph multiplies. Blocks are decoded and made without it, as in ggml, so that no encoder needs to see
+ * the whole tensor. The price: s of common weights (a few hundredths) is subnormal, in steps of 2^-9. */
 #ifdef QUANT_DECODER
 
 static inline float nvfp4_scale(uint8_t s)
@@ -13,11 +17,11 @@ static inline float nvfp4_scale(uint8_t s)
 	if (s == 127) return 0;
 	return e ? kern_f32_bits((uint32_t)(e + 119) << 23 | (uint32_t)m << 20) : (float)m*0x1p-10f;
 }
-/* Two parts of 32 codes, two scales to each: m is the second half's. */
+/* Makes two parts of 32 codes with two scales each: m is that of the second half. */
 static inline void nvfp4_unpack(const struct nvfp4 *b, struct codes32 *c)
 {
 	for (int p = 0; p < 2; p++) {
-		/* lower halves of both, upper halves of both */
+		/* the lower halves of both sub-blocks, then the upper halves */
 		w4 q = (w4)b_level(fp4_levels, b_nibbles(b->qs + 16*p));
 		c[p].d = nvfp4_scale(b->d[2*p]);
 		c[p].m = nvfp4_scale(b->d[2*p + 1]);
@@ -28,11 +32,12 @@ static inline void nvfp4_unpack(const struct nvfp4 *b, struct codes32 *c)
 #ifdef QUANT_ENCODER
 
 static const struct levels levels_nvfp4 = { .n = 16, .uneven = &fp4_uneven };
-/* Triples of scales to try: each maps the greatest magnitude of the sub-block to one of these. */
+/* How many triples of scales to try; each scale maps the largest magnitude of the sub-block to a level. */
 static const int nvfp4_effort[] = { 1, 2, 3, 3, 4, 4, 5, 5, 5 };
-/* Weights that lie on the lattice already, their scale being an odd multiple of 2^-10: what has no half is not found by
- * way of a higher level, and rounding misses it where the greatest magnitude is one of the lower levels. Those levels
- * are tried where it is that many such multiples, and taken where next to nothing is left of the error. */
+/* Finds the scale of weights that are already on the lattice, if it is an odd multiple of 2^-10. As half of it is no
+ * scale, it is not found through a higher level, and rounding misses it if the largest magnitude is one of the lower
+ * levels. So those levels are tried for which the largest magnitude is a whole number of such multiples, and one is
+ * taken if next to nothing is left of the error. */
 static inline void nvfp4_decoded(const struct tile *t, int o, rf top, rf scale, rf *be, rf *bs)
 {
 	static const float level[][3] = { { 6, 4, 3 }, { 2, 1, 1 } };
@@ -43,7 +48,7 @@ static inline void nvfp4_decoded(const struct tile *t, int o, rf top, rf scale, 
 		for (int j = 0; j < 3; j++) {
 			rf r = r_round(steps*(1/level[i][j]));
 			rf rest = r_abs(r*level[i][j] - steps);
-			/* beyond 15 an odd multiple is no scale */
+			/* an odd multiple beyond 15 is no scale */
 			whole[j] = m_and(r_lt(rest, r_dup(1e-6f)), m_and(r_gt(r, r_dup(0)), r_lt(r, r_dup(16))));
 			k[j] = r_max(r, r_dup(1))*0x1p-10f/scale;
 		}
@@ -68,7 +73,7 @@ static inline void nvfp4_tile(struct tile *t, int triples, struct fitted *f)
 		for (int e = 0; e < 16; e++) top = r_max(top, r_abs(r_floats(&t->x[e][o])));
 		for (int i = 0; i < triples; i++) {
 			for (int j = 0; j < 3; j++) {
-				/* to s/2, four bits of it: steps of 2^-10 below 2^-7 */
+				/* rounds to s/2, of four bits; below 2^-7 its steps are 2^-10 */
 				rf b = top*(1/level[i][j])*scale, r;
 				ru u = (ru)b;
 				r = (rf)((u + 0x7ffff + ((u >> 20) & 1)) & ~0xfffffu);

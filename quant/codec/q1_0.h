@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * q1_0.h - blocks of 128: weight = d or -d. Bit i%8 of byte i/8: 1 for d. */
+ * q1_0.h - blocks of 128: weight = d or -d.
+ *
+ *   qs        bit i%8 of byte i/8: set if weight i is d */
 #ifdef QUANT_DECODER
 
 static inline void q1_0_unpack(const struct q1_0 *b, struct codes32 *c)
@@ -13,7 +15,7 @@ static inline void q1_0_unpack(const struct q1_0 *b, struct codes32 *c)
 #endif
 #ifdef QUANT_ENCODER
 
-/* The best d is the weighted mean of |x|, in closed form: effort has nothing to do. */
+/* The best d has a closed form, the weighted mean of |x|, so effort makes no difference. */
 static inline void q1_0_tile(struct tile *t, struct fitted *f)
 {
 	_Alignas(64) float wx[LANES], ws[LANES];

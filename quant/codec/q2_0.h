@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * q2_0.h - blocks of 64: weight = d*(q - 1), q 0 to 3. Bits 2(i%4).. of byte i/4: code i. */
+ * q2_0.h - blocks of 64: weight = d*(q - 1), with q of 2 bits.
+ *
+ *   qs        bits 2(i%4).. of byte i/4: code i */
 #ifdef QUANT_DECODER
 
 static inline void q2_0_unpack(const struct q2_0 *b, struct codes32 *c)

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * q2_k.h - super-blocks of 16 sub-blocks of 16: weight = d*ls*q - dmin*lm, q 2 bits, ls and lm 4 bits, in a byte
- * together. Bits 2k of byte i of qs, half h = i/32: code i%16 of sub-block 8h + 2k + i/16%2. */
+ * q2_k.h - super-blocks of 16 sub-blocks of 16: weight = d*ls*q - dmin*lm, with q of 2 bits, ls and lm of 4.
+ *
+ *   scales    ls and lm of a sub-block in a byte, ls in the low half
+ *   qs        bits 2k.. of byte i, in half h = i/32: code i%16 of sub-block 8h + 2k + i/16%2 */
 #ifdef QUANT_DECODER
 
 static inline void q2_k_unpack(const struct q2_k *b, struct codes256 *c)
@@ -18,8 +20,8 @@ static inline void q2_k_unpack(const struct q2_k *b, struct codes256 *c)
 #endif
 #ifdef QUANT_ENCODER
 
-/* The fourth is not the greedy choice, which was 2.4, .5, but its equal for most weights; it finds the scale of weights
- * of three levels, which no other of the first eight does. */
+/* The fourth start is not the greedy choice, which was 2.4, .5. For most weights it is as good, and it finds the scale
+ * of weights with three levels, which no other of the first eight does. */
 static const struct affine_start q2_k_starts[AFFINE_STARTS] = {
 	{ 3.7f, .5f }, { 3.6f, 0 }, { 3.6f, 1 }, { 2.4f, 0 }, { 4.5f, 1 }, { 4.8f, .25f }, { 2.5f, 1 },
 	{ 3.7f, .75f }, { 4.9f, .5f }, { 4.7f, 0 }, { 3.3f, 0 }, { 4.9f, .75f }, { 2.5f, 0 }, { 5, 1 }, { 3.2f, .25f },

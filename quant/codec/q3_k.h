@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT
- * q3_k.h - super-blocks of 16 sub-blocks of 16: weight = d*(ls - 32)*(q - 4), q 3 bits, ls 6 bits.
- * qs as in q2_k.h; bit 4h + k of byte i%32 of hmask: bit 2 of the same code. scales: bytes 0..7 the low
- * halves of ls 0..7 and 8..15, bytes 8..11 the upper two bits of ls j, j + 4, j + 8, j + 12. */
+ * q3_k.h - super-blocks of 16 sub-blocks of 16: weight = d*(ls - 32)*(q - 4), with q of 3 bits, ls of 6.
+ *
+ *   qs        the lower two bits of codes, as in q2_k.h: bits 2k.. of byte i, in half h = i/32
+ *   hmask     bit 4h + k of byte i%32: the third bit of the same code
+ *   scales    bytes 0..7: the lower four bits of ls 0..7 in the low half, of 8..15 in the high half;
+ *             bytes 8..11: the upper two bits of ls j, j + 4, j + 8, j + 12 */
 #ifdef QUANT_DECODER
 
-/* ls 0..15 as bytes, 4 at a time. */
+/* ls 0..15, a byte each. */
 static inline b16 q3_k_scales(const uint8_t *s)
 {
 	uint32_t a = u32_of(s), b = u32_of(s + 4), up = u32_of(s + 8), low = 0x0f0f0f0f, two = 0x03030303;

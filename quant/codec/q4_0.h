@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * q4_0.h - blocks of 32: weight = d*(q - 8). Byte i of qs: code i low, code i + 16 high. */
+ * q4_0.h - blocks of 32: weight = d*(q - 8), with q of 4 bits.
+ *
+ *   qs        byte i: code i in the low half, code i + 16 in the high half */
 #ifdef QUANT_DECODER
 
 static inline void q4_0_unpack(const struct q4_0 *b, struct codes32 *c)
@@ -17,7 +19,7 @@ static const float q4_0_starts[] = {
 	-9.2f, 8, 6.7f,
 };
 static const struct levels levels_q4_0 = { .n = 32, .lo = -8, .hi = 7, .start = q4_0_starts };
-/* of q5_0 too */
+/* for q5_0 too */
 static const struct levels_effort q4_0_effort[] = {
 	{ .starts = 2, .iters = 0 },
 	{ .starts = 4, .iters = 0 },

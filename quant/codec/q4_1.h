@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * q4_1.h - blocks of 32: weight = d*q + m. Byte i of qs: code i low, code i + 16 high. */
+ * q4_1.h - blocks of 32: weight = d*q + m, with q of 4 bits.
+ *
+ *   qs        byte i: code i in the low half, code i + 16 in the high half */
 #ifdef QUANT_DECODER
 
 static inline void q4_1_unpack(const struct q4_1 *b, struct codes32 *c)
@@ -12,7 +14,7 @@ static inline void q4_1_unpack(const struct q4_1 *b, struct codes32 *c)
 #ifdef QUANT_ENCODER
 
 static const struct affine affine_q4_1 = { .n = 32, .nmax = 15, .start = affine_starts_15 };
-/* of q5_1 too */
+/* for q5_1 too */
 static const struct affine_effort q4_1_effort[] = {
 	{ .starts = 2, .iters = 1 },
 	{ .starts = 4, .iters = 1 },

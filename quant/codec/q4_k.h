@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT
- * q4_k.h - super-blocks of 8 sub-blocks of 32: weight = d*ls*q - dmin*lm, q 4 bits, ls and lm 6 bits.
- * scales: see q4_k_scales. Byte e of group i of qs: code e of sub-block 2i low, of 2i + 1 high. */
+ * q4_k.h - super-blocks of 8 sub-blocks of 32: weight = d*ls*q - dmin*lm, with q of 4 bits, ls and lm of 6.
+ *
+ *   qs        byte e of the 32 of group i: code e of sub-block 2i in the low half, of 2i + 1 in the high half
+ *   scales    bytes 0..3    ls of sub-blocks 0..3 in six bits; above it the upper two bits of ls of 4..7
+ *             bytes 4..7    lm of sub-blocks 0..3 in six bits; above it the upper two bits of lm of 4..7
+ *             bytes 8..11   of sub-blocks 4..7: the lower four bits of ls in the low half, of lm in the high half */
 #ifdef QUANT_DECODER
 
-/* The 6-bit scales and minima of 8 sub-blocks, in bytes: those of 0 to 3 lie in six bits of bytes 0 to 3 and 4 to 7;
- * of 4 to 7, low and high halves of bytes 8 to 11, with the two bits that are left above the former. */
+/* Unpacks the twelve bytes of scales to eight ls and eight lm. */
 static inline void q4_k_unpack_scales(const uint8_t *s, struct codes256 *c)
 {
 	uint32_t a = u32_of(s), b = u32_of(s + 4), e = u32_of(s + 8), six = 0x3f3f3f3f, low = 0x0f0f0f0f,
@@ -29,7 +32,7 @@ static inline void q4_k_unpack(const struct q4_k *b, struct codes256 *c)
 #ifdef QUANT_ENCODER
 
 static const struct affine affine_q4_k = { .n = 32, .nmax = 15, .smax = 63, .mmax = 63, .start = affine_starts_15 };
-/* of q5_k too */
+/* for q5_k too */
 static const struct affine_effort q4_k_effort[] = {
 	{ .starts = 2, .iters = 1, .walks = 0 },
 	{ .starts = 4, .iters = 1, .walks = 0 },
@@ -41,8 +44,7 @@ static const struct affine_effort q4_k_effort[] = {
 	{ .starts = 20, .iters = 5, .walks = 3 },
 	{ .starts = 32, .iters = 6, .walks = 4 },
 };
-/* The twelve bytes of scales: bytes 0..3 ls of sub-blocks 0..3, 4..7 their lm, 8..11 the low halves of ls and lm
- * of sub-blocks 4..7, whose upper two bits lie above the first eight. */
+/* Packs eight ls and eight lm into the twelve bytes. */
 static inline void q4_k_scales(uint8_t *scales, const float *ls, const float *lm)
 {
 	for (int j = 0; j < 4; j++) {

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * q5_1.h - blocks of 32: weight = d*q + m. Byte i of qs: low bits of codes i and i + 16; bit j of qh: bit 4 of code
- * j. */
+ * q5_1.h - blocks of 32: weight = d*q + m, with q of 5 bits.
+ *
+ *   qs        byte i: the lower four bits of code i in the low half, of code i + 16 in the high half
+ *   qh        bit j: the fifth bit of code j */
 #ifdef QUANT_DECODER
 
 static inline void q5_1_unpack(const struct q5_1 *b, struct codes32 *c)

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * q5_k.h - super-blocks of 8 sub-blocks of 32: weight = d*ls*q - dmin*lm, q 5 bits, ls and lm 6 bits.
- * As q4_k.h; bit j of byte e of qh is bit 4 of code e of sub-block j. */
+ * q5_k.h - super-blocks of 8 sub-blocks of 32: weight = d*ls*q - dmin*lm, with q of 5 bits, ls and lm of 6.
+ *
+ *   qs        the lower four bits of codes, as in q4_k.h
+ *   qh        bit j of byte e: the fifth bit of code e of sub-block j
+ *   scales    as in q4_k.h */
 #ifdef QUANT_DECODER
 
 /* The scales are q4_k's. */

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * q6_k.h - super-blocks of 16 sub-blocks of 16: weight = d*ls*(q - 32), q 6 bits, ls a signed byte.
- * Half h of 128 codes: bytes 64h.. of ql hold the low halves of codes i and i + 64, bytes 32h.. of qh the upper two
- * bits of codes i, i + 32, i + 64, i + 96. */
+ * q6_k.h - super-blocks of 16 sub-blocks of 16: weight = d*ls*(q - 32), with q of 6 bits, ls a signed byte. Half h of
+ * the super-block has 128 codes:
+ *
+ *   ql        byte 64h + i, i < 64: the lower four bits of code i in the low half, of code i + 64 in the high half
+ *   qh        byte 32h + i, i < 32: the upper two bits of codes i, i + 32, i + 64 and i + 96 */
 #ifdef QUANT_DECODER
 
 static inline void q6_k_unpack(const struct q6_k *b, struct codes256 *c)

@@ -11,9 +11,9 @@ static inline void q8_0_unpack(const struct q8_0 *b, struct codes32 *c)
 #endif
 #ifdef QUANT_ENCODER
 
-/* The format's one rounding, as ggml's: d = max|x|/127, q = x*(1/d) to the nearest, halves away from zero, with d
- * as it was before f16 took it. Adding the float below 0.5 and cutting does that: with 0.5 itself the float
- * below 0.5 would become 1. */
+/* Rounds in the only way that the format has, ggml's: d = max|x|/127 and q = x*(1/d) to the nearest, halves away from
+ * zero, with d as it was before it became an f16. Adding the float below 0.5 and truncating does that; if 0.5 itself
+ * were added, the float below 0.5 would become 1. */
 static void enc_q8_0(void *dst, const float *x, const float *weights, size_t rows, size_t cols, const struct how *how)
 {
 	enum { GROUP = 16 };            /* blocks whose scales are divided and rounded together */
@@ -49,7 +49,7 @@ static void enc_q8_0(void *dst, const float *x, const float *weights, size_t row
 		}
 	}
 }
-/* For feedback alone: the scale that rounding takes, -128 left out. */
+/* Only for error feedback: the scale that rounding takes, without the code -128. */
 static const struct levels levels_q8_0 = { .n = 32, .lo = -127, .hi = 127 };
 static void q8_0_tile(struct tile *t, struct fitted *f)
 {

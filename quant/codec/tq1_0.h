@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT
- * tq1_0.h - super-blocks of 256: weight = d*(t - 1), t a digit of base 3. A byte holds five digits as a fraction of
- * 256: multiplied by 3^k modulo 256, its first digit is digit k. qs: five digits of 32 bytes, element 32k + i; then
- * of 16 bytes, element 160 + 16k + i. qh: four digits of 4 bytes, element 240 + 4k + i. */
+ * tq1_0.h - super-blocks of 256: weight = d*(t - 1), with t a digit of base 3. A byte has five digits as a fraction of
+ * 256: the first digit of the byte times 3^k, modulo 256, is digit k.
+ *
+ *   qs        32 bytes of five digits: digit k of byte i is element 32k + i; then 16 of five: element 160 + 16k + i
+ *   qh        4 bytes of four digits: element 240 + 4k + i */
 #ifdef QUANT_DECODER
 
-/* The digits of 32 bytes at the places of these powers of 3, one for each two bytes. */
+/* One digit of each of 32 bytes: which one is given by a power of 3 for each two bytes. */
 static inline b32 tq1_digits(b32 x, s16u power)
 {
 	s16u even = (s16u)x & 255, odd = (s16u)x >> 8;
@@ -45,7 +47,8 @@ static const struct levels_effort ternary_effort[] = {
 	{ .starts = 24, .iters = 4 },
 	{ .starts = 24, .iters = 6 },
 };
-/* n bytes of `digits` digits, of elements from `at`; rounding up makes the fraction name its digits */
+/* Packs n bytes of `digits` digits each, from element `at` on. The fraction is rounded up, so that it yields its
+ * digits. */
 static inline void tq1_bytes(uint8_t *dst, const struct tile *t, int at, int n, int digits)
 {
 	for (int i = 0; i < n; i++) {

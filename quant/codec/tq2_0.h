@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * tq2_0.h - super-blocks of 256: weight = d*(q - 1), q 2 bits. Bits 2k.. of byte 32h + i: code 128h + 32k + i. */
+ * tq2_0.h - super-blocks of 256: weight = d*(q - 1), with q of 2 bits.
+ *
+ *   qs        bits 2k.. of byte 32h + i: code 128h + 32k + i */
 #ifdef QUANT_DECODER
 
 static inline void tq2_0_unpack(const struct tq2_0 *b, struct codes256 *c)
