@@ -2,7 +2,6 @@
  * general.c - general.* metadata; see general.h. The name is the user's, the card's, that of config.json, or made of
  * architecture and size. Tables list the keys of the card that stand for one text (the first that is there counts), a
  * list or several sources. */
-#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,7 +2,6 @@
  * imatrix_dat.c - importance matrices in the form before GGUF's, little-endian:
  *   i32 n_entries | i32 len, name, i32 n_call, i32 n_values, f32 values[] ... | i32 last_chunk | i32 len, dataset
  * A value is the mean square times n_call. It does not say how many matrices an entry has: one is assumed. */
-#include <errno.h>
 #include <float.h>
 #include <limits.h>
 #include <math.h>

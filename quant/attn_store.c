@@ -5,7 +5,6 @@
  * ATTN_BLOCK positions for each dimension. Values that are numbers are not: a row of dimensions for each position.
  * Blocks of codes are transposed two codes at a time: the two are from neighbouring dimensions of keys, or from
  * neighbouring positions of values. attn_outer.h has the picture. */
-#include <math.h>
 #include <string.h>
 #include "../libgguf/size.h"
 #include "attn_internal.h"

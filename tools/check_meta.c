@@ -2,7 +2,6 @@
  * check_meta.c - rules about metadata and the table of tensors; see check.h. */
 #include <stdio.h>
 #include <string.h>
-#include "../quant/quant.h"
 #include "check.h"
 #include "kv_json.h"
 #include "msg.h"

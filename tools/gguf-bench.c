@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT
  * gguf-bench - measures how fast a model is evaluated, and the limits of the machine. */
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * gguf-run - complete a prompt: prompt in, continuation out, and nothing else on stdout. A model with an encoder
  * answers instead: the prompt goes into that, and the decoder begins with the token that the model names. */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

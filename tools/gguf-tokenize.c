@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT
  * gguf-tokenize - text to token ids and back, with the vocabulary of a GGUF or of a checkpoint folder. */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>

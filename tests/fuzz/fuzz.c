@@ -2,7 +2,6 @@
  * fuzz.c - see fuzz.h. */
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 #include "../lib/folder.h"
 #include "fuzz.h"

@@ -7,7 +7,6 @@
  * around the edges of chunks; outputs and tokens cut between calls at random places. Inputs: activations whose signs
  * are those of the weights, which make sums as long as they get; scales and activations of every strange kind. Rows lie
  * at any alignment, activations, outputs and weights between guard pages, and what lies between rows stays. */
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include "../../libgguf/types.h"

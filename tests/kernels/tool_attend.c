@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include "../../libgguf/types.h"
 #include "../../quant/attn.h"
 #include "../../quant/quant.h"
 #include "../../tools/limits.h"

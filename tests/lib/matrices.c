@@ -2,6 +2,7 @@
  * matrices.c - see matrices.h. A kind draws a row from a bell curve or another distribution, and then changes some of
  * its weights or importances. */
 #include <math.h>
+#include <stdbool.h>
 #include <string.h>
 #include "../../quant/vec.h"
 #include "matrices.h"

@@ -4,7 +4,6 @@
  * The same numbers everywhere: IEEE arithmetic, sqrt and num_* alone. */
 #ifndef TESTS_MATRICES_H
 #define TESTS_MATRICES_H
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 

@@ -5,7 +5,6 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
@@ -16,7 +15,6 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-#include "../../tools/msg.h"
 #include "../../tools/progress.h"
 
 static void line_is(const struct progress *p, uint64_t done, double spent, size_t columns, const char *want)

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT
  * test_sandbox.c - inside the sandbox only the named folders are open. Each test is a child process. */
-#include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
