@@ -59,12 +59,10 @@ struct attn_table {
 	void (*join)(struct attn_sums *to, float *a, const struct attn_sums *x, const float *x_a, size_t v_wide);
 	void (*end)(const struct attn_sums *x, const float *a, const float *sink, size_t v_dim, float *out);
 };
-extern const struct attn_table quant_attn_c;
-#if defined __x86_64__
-extern const struct attn_table quant_attn_avx2, quant_attn_avxvnni, quant_attn_avx512bw, quant_attn_avx512;
-#elif defined __aarch64__
-extern const struct attn_table quant_attn_neon;
-#endif
+#define SET(name, NAME, CPU, codes, row, panel_32, panel_256, floats, enc, vec, attn, gram) \
+	extern const struct attn_table quant_attn_##attn;
+#include "sets.inc"
+#undef SET
 /* The table in use; quant_select sets it. */
 extern const struct attn_table *quant_attn_table;
 

@@ -56,10 +56,10 @@ struct enc_table {
 	solve_fn *solve;
 };
 
-extern const struct enc_table quant_enc_c;
-#if defined __x86_64__
-extern const struct enc_table quant_enc_avx2, quant_enc_avx512;
-#endif
+#define SET(name, NAME, CPU, codes, row, panel_32, panel_256, floats, enc, vec, attn, gram) \
+	extern const struct enc_table quant_enc_##enc;
+#include "sets.inc"
+#undef SET
 /* Encodes again, without error, the blocks of weights that are on the type's lattice; returns their number. dst NULL:
  * only counts them. */
 size_t enc_exact_blocks(uint32_t type, const float *x, size_t n_blocks, void *dst);

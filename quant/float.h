@@ -72,12 +72,10 @@ struct float_table {
 	/* sums[0..n - 1] become the tree over sixteen such arrays, `stride` floats apart; n is a multiple of 16 */
 	void (*tree)(float *sums, size_t stride, size_t n);
 };
-extern const struct float_table quant_float_c;
-#if defined __x86_64__
-extern const struct float_table quant_float_avx2, quant_float_avx512;
-#elif defined __aarch64__
-extern const struct float_table quant_float_neon;
-#endif
+#define SET(name, NAME, CPU, codes, row, panel_32, panel_256, floats, enc, vec, attn, gram) \
+	extern const struct float_table quant_float_##floats;
+#include "sets.inc"
+#undef SET
 /* The table in use; quant_select sets it. */
 extern const struct float_table *quant_float_table;
 /* Row products prefetch memory more than once (cpu_forgets). No result depends on it. */

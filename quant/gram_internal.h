@@ -24,12 +24,10 @@ struct gram_table {
 	/* adds n rows of the triangle from `first` on; n and first are multiples of 16 */
 	void (*add)(const struct gram *g, const struct gram_panels *p, size_t first, size_t n);
 };
-extern const struct gram_table quant_gram_c;
-#if defined __x86_64__
-extern const struct gram_table quant_gram_avx2, quant_gram_avxvnni, quant_gram_avx512bw, quant_gram_avx512;
-#elif defined __aarch64__
-extern const struct gram_table quant_gram_neon, quant_gram_dotprod;
-#endif
+#define SET(name, NAME, CPU, codes, row, panel_32, panel_256, floats, enc, vec, attn, gram) \
+	extern const struct gram_table quant_gram_##gram;
+#include "sets.inc"
+#undef SET
 /* The table in use; quant_select sets it. */
 extern const struct gram_table *quant_gram_table;
 

@@ -8,7 +8,7 @@
  *
  * A chunk of the rows of `outputs` outputs becomes a panel once, and is multiplied with all tokens. Tokens are packed
  * in strips of `tokens`. Both are rows of blocks, where a block is 32 columns or 256 (a super-block); lanes are
- * outputs:
+ * outputs. With r for an output (a row of weights), k for a column and t for a token:
  *
  *   panel, one block                                  strip, one block
  *   |r0:k0,k1|r1:k0,k1| .. |rP:k0,k1|  int16 pairs    |t0:k0,k1|t1:k0,k1| .. |tT:k0,k1|  int16 pairs
@@ -121,24 +121,17 @@ struct panel_table {
 	fill_fn *const *fill;
 };
 
-extern const struct codes_table quant_codes_c;
-extern const struct row_table quant_row_c;
-extern const struct panel_table quant_panel_c;
+/* panel_32 multiplies blocks of 32 columns and less, panel_256 super-blocks; some sets have one table for both. */
+#define SET(name, NAME, CPU, codes, row, panel_32, panel_256, floats, enc, vec, attn, gram) \
+	extern const struct codes_table quant_codes_##codes; \
+	extern const struct row_table quant_row_##row; \
+	extern const struct panel_table quant_panel_##panel_32, quant_panel_##panel_256;
+#include "sets.inc"
+#undef SET
 #if defined __x86_64__
-extern const struct codes_table quant_codes_avx2;
-extern const struct row_table quant_row_avx2, quant_row_avxvnni, quant_row_avx512, quant_row_avx512vbmi;
 /* By type; avx2: 32 outputs, for all but avxvnni and amx, which have 16 */
 extern fill_fn *const quant_fill_avx2[GGU_TYPE_COUNT], *const quant_fill_avxvnni[GGU_TYPE_COUNT],
 	*const quant_fill_amx[GGU_TYPE_COUNT];
-/* _32: only blocks of 32; avx512bw, avx512, zen4 and amx: only super-blocks */
-extern const struct panel_table quant_panel_avx2, quant_panel_avxvnni, quant_panel_avx512bw, quant_panel_avx512bw_32,
-	quant_panel_avx512, quant_panel_avx512_32, quant_panel_zen4, quant_panel_zen4_32, quant_panel_amx,
-	quant_panel_amx_32;
-#elif defined __aarch64__
-extern const struct codes_table quant_codes_neon;
-extern const struct row_table quant_row_neon, quant_row_dotprod;
-/* dotprod_32 and i8mm_32: only blocks of 32; i8mm: only super-blocks */
-extern const struct panel_table quant_panel_neon, quant_panel_dotprod_32, quant_panel_i8mm_32, quant_panel_i8mm;
 #endif
 
 /* In use; quant_select sets them. */

@@ -26,12 +26,10 @@ struct vec_table {
 	void (*scan_conv)(const struct scan_conv *), (*scan_channels)(const struct scan_channels *);
 	void (*scan_head)(const struct scan_head *);
 };
-extern const struct vec_table quant_vec_c;
-#if defined __x86_64__
-extern const struct vec_table quant_vec_avx2, quant_vec_avx512;
-#elif defined __aarch64__
-extern const struct vec_table quant_vec_neon;
-#endif
+#define SET(name, NAME, CPU, codes, row, panel_32, panel_256, floats, enc, vec, attn, gram) \
+	extern const struct vec_table quant_vec_##vec;
+#include "sets.inc"
+#undef SET
 /* The table in use; quant_select sets it. */
 extern const struct vec_table *quant_vec_table;
 
