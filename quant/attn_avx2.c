@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * attn_avx2.c - attention for AVX2, FMA and F16C. */
+ * attn_avx2.c - attention with AVX2, FMA and F16C: attn_text.h in the words of lane_avx2.h. */
 #if defined __x86_64__
 #include "lane_avx2.h"
 #define ATTN_TABLE quant_attn_avx2

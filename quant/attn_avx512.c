@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * attn_avx512.c - attention for AVX-512 with VNNI. */
+ * attn_avx512.c - attention with AVX-512 and VNNI: attn_text.h in the words of lane_avx512.h. */
 #if defined __x86_64__
 #include "lane_avx512.h"
 #define ATTN_TABLE quant_attn_avx512

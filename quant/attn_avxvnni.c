@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * attn_avxvnni.c - attention for AVX-VNNI. */
+ * attn_avxvnni.c - attention with AVX-VNNI: attn_text.h in the words of lane_avx2.h. */
 #if defined __x86_64__
 #include "lane_avx2.h"
 #define ATTN_TABLE quant_attn_avxvnni

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * attn_c.c - attention for portable C: the definition. */
+ * attn_c.c - attention in portable C, the definition: attn_text.h in the words of lane_c.h. */
 #include "lane_c.h"
 #define ATTN_TABLE quant_attn_c
 enum { WIDE_1 = 16, WIDE_2 = 8, WIDE_3 = 4, WIDE_4 = 4, WIDE_5 = 4, WIDE_6 = 4, REGS = 24 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * attn_neon.c - attention for NEON. */
+ * attn_neon.c - attention with NEON: attn_text.h in the words of lane_neon.h. */
 #if defined __aarch64__
 #include "lane_neon.h"
 #define ATTN_TABLE quant_attn_neon

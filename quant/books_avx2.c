@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * books_avx2.c - rows of types with code books and of ternary types, with AVX2. */
+ * books_avx2.c - rows of types with code books and of ternary types with AVX2: books_text.h in the words of
+ * books_256.h. */
 #if defined __x86_64__
 #include "digits_y_avx2.h"
 #include "books_256.h"

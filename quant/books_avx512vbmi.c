@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * books_avx512vbmi.c - rows of types with code books and of ternary types, with AVX-512's VNNI, VBMI and GFNI. */
+ * books_avx512vbmi.c - rows of types with code books and of ternary types with the VNNI, VBMI and GFNI of AVX-512:
+ * books_text.h in the words of books_512.h. */
 #if defined __x86_64__
 #include "books_512.h"
 #define BOOKS_TABLE quant_books_avx512vbmi

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * codes_neon.c - blocks and integers with NEON. */
+ * codes_neon.c - blocks to floats and floats to integers with NEON: codes_text.h in the words of bytes_neon.h and
+ * lane_neon.h. */
 #if defined __aarch64__
 #include "bytes_neon.h"
 #include "lane_neon.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * cpu.c - what this CPU, and its operating system, can run. */
+ * cpu.c - what this CPU can run, by cpuid or getauxval, and what its operating system keeps when it switches
+ * threads. */
 #include <unistd.h>
 #include "cpu.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * float_avx2.c - products with floats for AVX2, FMA and F16C. */
+ * float_avx2.c - float products with AVX2, FMA and F16C: float_text.h in the words of lane_avx2.h. */
 #if defined __x86_64__
 #include "lane_avx2.h"
 #include "float_turn_x86.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * float_avx512.c - products with floats for AVX-512. */
+ * float_avx512.c - float products with AVX-512: float_text.h in the words of lane_avx512.h. */
 #if defined __x86_64__
 #include "lane_avx512.h"
 #include "float_turn_x86.h"

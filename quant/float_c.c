@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * float_c.c - products with floats for portable C: the definition. */
+ * float_c.c - float products in portable C, the definition: float_text.h in the words of lane_c.h. */
 #include "lane_c.h"
 #include "float_turn_c.h"
 #define FLOAT_TABLE quant_float_c

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * float_neon.c - products with floats for NEON. */
+ * float_neon.c - float products with NEON: float_text.h in the words of lane_neon.h. */
 #if defined __aarch64__
 #include "lane_neon.h"
 #include "float_turn_c.h"

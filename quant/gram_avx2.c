@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * gram_avx2.c - products of columns for AVX2 and FMA. */
+ * gram_avx2.c - products of columns with AVX2 and FMA: gram_text.h in the words of lane_avx2.h. */
 #if defined __x86_64__
 #include "lane_avx2.h"
 #define GRAM_TABLE quant_gram_avx2

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * gram_avx512bw.c - products of columns for AVX-512 without VNNI. */
+ * gram_avx512bw.c - products of columns with AVX-512, without VNNI: gram_text.h in the words of lane_avx512.h. */
 #if defined __x86_64__
 #include "lane_avx512.h"
 #define GRAM_TABLE quant_gram_avx512bw

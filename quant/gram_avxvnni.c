@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * gram_avxvnni.c - products of columns for AVX-VNNI. */
+ * gram_avxvnni.c - products of columns with AVX-VNNI: gram_text.h in the words of lane_avx2.h. */
 #if defined __x86_64__
 #include "lane_avx2.h"
 #define GRAM_TABLE quant_gram_avxvnni

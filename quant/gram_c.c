@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * gram_c.c - products of columns in portable C: the definition. */
+ * gram_c.c - products of columns in portable C, the definition: gram_text.h in the words of lane_c.h. */
 #include "lane_c.h"
 #define GRAM_TABLE quant_gram_c
 enum { IN_WORD = 2, LIFT = 0, TALL = 2, WIDE = 4 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * gram_dotprod.c - products of columns for NEON with dot products of bytes. */
+ * gram_dotprod.c - products of columns with NEON's dot product of bytes: gram_text.h in the words of lane_neon.h. */
 #if defined __aarch64__
 #include "lane_neon.h"
 #define GRAM_TABLE quant_gram_dotprod

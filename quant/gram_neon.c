@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * gram_neon.c - products of columns for NEON. */
+ * gram_neon.c - products of columns with NEON: gram_text.h in the words of lane_neon.h. */
 #if defined __aarch64__
 #include "lane_neon.h"
 #define GRAM_TABLE quant_gram_neon

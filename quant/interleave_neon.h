@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * interleave_neon.h - pairs of columns of rows to lines; see mul.h. */
+ * interleave_neon.h - brings pairs of columns of rows into lines (mul.h), number by number. */
 #include <string.h>
 #include "mul.h"
 #define FILL NULL

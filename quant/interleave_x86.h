@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * interleave_x86.h - pairs of columns of eight rows to lines, by transposing 8 x 8 int32 with AVX2; see mul.h. */
+ * interleave_x86.h - brings pairs of columns of eight rows into lines (mul.h) by transposing 8 x 8 int32 with AVX2. */
 #include <immintrin.h>
 #include "mul.h"
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * panel_avx2.c - panels with AVX2: 32 outputs times 2 tokens in eight registers. */
+ * panel_avx2.c - the tile of AVX2, 32 outputs times 2 tokens in eight registers: tile_tall.h in the words of
+ * tile_256.h. */
 #if defined __x86_64__
 #include "tile_256.h"
 #define FILL quant_fill_avx2

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * panel_avx512.c - panels with the VNNI of AVX-512. */
+ * panel_avx512.c - the tiles of AVX-512's VNNI: tile.h in the words of tile_512_vnni.h. */
 #if defined __x86_64__
 #include "tile_512_vnni.h"
 #define PANEL_TABLE quant_panel_avx512

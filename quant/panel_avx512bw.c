@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * panel_avx512bw.c - panels with AVX-512 BW. */
+ * panel_avx512bw.c - the tiles of AVX-512 without VNNI: tile.h in the words of tile_512.h. */
 #if defined __x86_64__
 #include "tile_512.h"
 #define PANEL_TABLE quant_panel_avx512bw

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * panel_avxvnni.c - panels with AVX-VNNI. */
+ * panel_avxvnni.c - the tile of AVX-VNNI: tile.h in the words of tile_256.h. */
 #if defined __x86_64__
 #include "tile_256.h"
 #define FILL quant_fill_avxvnni

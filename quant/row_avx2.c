@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * row_avx2.c - rows with AVX2. */
+ * row_avx2.c - row products with AVX2: digits_text.h in the words of digits_256.h. */
 #if defined __x86_64__
 #include "digits_y_avx2.h"
 #include "digits_256.h"

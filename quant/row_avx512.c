@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * row_avx512.c - rows with VNNI as AVX-512 has it. */
+ * row_avx512.c - row products with the VNNI of AVX-512: digits_text.h in the words of digits_512.h. */
 #if defined __x86_64__
 #include "digits_512.h"
 #define DIGITS_TABLE quant_digits_avx512

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * row_avx512vbmi.c - rows with VNNI, VBMI and GFNI. */
+ * row_avx512vbmi.c - row products with VNNI, VBMI and GFNI: digits_text.h in the words of digits_512.h. */
 #if defined __x86_64__
 #define DIGITS_LANES
 #include "digits_512.h"

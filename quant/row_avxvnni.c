@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * row_avxvnni.c - rows with AVX-VNNI. */
+ * row_avxvnni.c - row products with AVX-VNNI: digits_text.h in the words of digits_256.h. */
 #if defined __x86_64__
 #include "digits_y_avxvnni.h"
 #include "digits_256.h"

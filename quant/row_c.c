@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * row_c.c - rows in portable C: the definition. Sums wrap around on their way, as registers do; their total fits. */
+ * row_c.c - row products in portable C, the definition: row_text.h in the words of bytes_c.h. Partial sums wrap around,
+ * as registers do; the total fits. */
 #include "bytes_c.h"
 #define ROW_TABLE quant_row_c
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * row_dotprod.c - rows with NEON's dot product of bytes: codes are bytes, and an activation is two digits, 128*hi + lo
- * with lo from -64 to 63. A strip has the high digits of 16 columns and then the low ones in place of int16. */
+ * row_dotprod.c - row products with NEON's dot product of bytes: row_text.h in the words of bytes_neon.h. Codes are
+ * bytes, and an activation is two digits, 128*hi + lo with lo from -64 to 63. In place of int16, a strip has the high
+ * digits of 16 columns and then the low ones. */
 #if defined __aarch64__
 #include "bytes_neon.h"
 #define ROW_TABLE quant_row_dotprod

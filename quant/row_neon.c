@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * row_neon.c - rows with NEON. */
+ * row_neon.c - row products with NEON: row_text.h in the words of bytes_neon.h. */
 #if defined __aarch64__
 #include "bytes_neon.h"
 #define ROW_TABLE quant_row_neon

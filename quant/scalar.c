@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * scalar.c - half floats, one at a time. */
+ * scalar.c - half floats, one at a time: the functions of kern.h under public names, and the rounding of float to
+ * half. */
 #include "kern.h"
 #include "quant.h"
 

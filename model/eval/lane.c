@@ -95,6 +95,7 @@ static bool own_pages(struct lane *l, struct pages *pages, size_t from, size_t t
 	return true;
 }
 
+/* Gives up page i, which page_drop keeps for another sequence if no other lane holds it. */
 static void let_go(struct lane *l, size_t i)
 {
 	page_drop(l->page[i]);

@@ -3,8 +3,8 @@
  *
  * Positions are stored in pages of ATTN_BLOCK. Caches with the same horizon share a lane (lane.h), which frees what is
  * behind its window. A page holds the block (attn.h) of each of the lane's caches and a count of the states that use
- * it: a fork shares all pages, and a state that writes to a shared page copies it first. The last state that drops a
- * page frees it (page_drop).
+ * it: a fork shares all pages, and a state that writes to a shared page copies it first. When the last state drops a
+ * page, it waits for another sequence (page_drop).
  *
  * A sequence of a model with an encoder has a source, which is a state of the encoder's graph. The encoder's own caches
  * in it are not needed after encoding; what the decoder attends to is in the others. */
