@@ -100,9 +100,9 @@ endif
 
 # The search's loops are short and many; -O3 makes the encoders a quarter faster where nobody asked for less.
 $(OBJ)/quant/enc_%.o: OPT = $(if $(filter -O2,$(CFLAGS)),-O3)
-# So does it for the loops over columns of unpacking, rows and panels.
+# -O3 also helps the loops over columns that unpack, and those of rows and panels.
 $(foreach k,codes row books panel fill,$(OBJ)/quant/$(k)_%.o): OPT = $(if $(filter -O2,$(CFLAGS)),-O3)
-# Rows fill AVX2's sixteen registers. GCC spares them when it orders instructions before it assigns registers.
+# Row products fill AVX2's sixteen registers. GCC needs fewer if it orders instructions before it assigns registers.
 SPARE = -fschedule-insns -fsched-pressure
 $(OBJ)/quant/row_avx2.o: OPT = $(if $(filter -O2,$(CFLAGS)),-O3 $(shell $(CC) -Werror $(SPARE) -E -x c /dev/null \
   > /dev/null 2>&1 && echo $(SPARE)))
@@ -137,7 +137,7 @@ $(BUILD)/tests/%: $(OBJ)/tests/%.o $(TEST_HELPERS) $(ARCHIVES)
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS) -lcmocka
 .PRECIOUS: $(OBJ)/%.o
-# fault injection by preloading, which sanitizers do themselves
+# faults are injected by preloading, which does not go together with sanitizers
 ifneq ($(and $(findstring linux,$(shell $(CC) -dumpmachine)),$(if $(findstring -fsanitize,$(CFLAGS)),,yes)),)
 TEST_PROGS += $(BUILD)/tests/fault.so
 endif
@@ -146,9 +146,9 @@ $(BUILD)/tests/fault.so: tests/fault/fault.c
 	$(CC) -std=c11 -D_GNU_SOURCE $(WARN) -O1 -fno-builtin -fPIC -shared -o $@ $< -ldl
 
 PROVE ?= prove
-# one more than cores: tests start programs and wait for disks
+# one job more than there are cores, because tests wait for the programs they start and for disks
 CHECK_JOBS ?= $(shell expr $$(nproc) + 1)
-# what takes long first, so that no core is idle at the end
+# the longest tests first, so that no core is idle at the end
 LONG = tests/fault/fault.t tests/reference/divergence.t tests/reference/determinism.t \
   $(filter $(BUILD)/tests/kernels/% %/test_progress,$(UNIT)) tests/reference/tokenizers.t \
   $(patsubst %,tests/cli/%.t,calibrate man plan)
@@ -163,7 +163,7 @@ ASAN = SANITIZED=1 ASAN_OPTIONS=allocator_may_return_null=1 $(MAKE) check \
   CFLAGS="-O1 -g1 -fno-omit-frame-pointer $(SANITIZE)"
 check-asan: ## make check under AddressSanitizer and UndefinedBehaviorSanitizer, in build/asan
 	+$(ASAN) BUILD=$(BUILD)/asan
-# what reads files from outside, and what writes them
+# the tests of what reads outside files and of what writes files
 ASAN_QUICK = $(patsubst tests/%.c,$(BUILD)/asan-quick/tests/%,$(wildcard tests/unit/test_*.c)) tests/fuzz/replay.t \
   tests/malformed/malformed.t \
   $(patsubst %,tests/cli/%.t,cat check convert describe diff edit hash hub info names opt split torch)
@@ -171,7 +171,7 @@ ASAN_QUICK = $(patsubst tests/%.c,$(BUILD)/asan-quick/tests/%,$(wildcard tests/u
 check-asan-quick: ## the quicker half of check-asan, without kernels, encoders and whole models
 	+$(ASAN) BUILD=$(BUILD)/asan-quick KERNEL_CFLAGS=-fno-sanitize=undefined \
 	  UNIT="$(filter $(BUILD)/%,$(ASAN_QUICK))" CHECKS="$(ASAN_QUICK)"
-# what uses threads: the pool, sums and products by it, first calls of libggu, factors that are made ahead
+# what uses threads: the pool, its sums and products, the first calls of libggu, factors that are made ahead
 TSAN_QUICK = $(patsubst %,$(BUILD)/tsan/tests/%,$(patsubst %,unit/test_%,belt factors ggu_quant hold imatrix pool) \
 	kernels/test_gram)
 check-tsan: ## threads under ThreadSanitizer, in build/tsan
@@ -210,7 +210,7 @@ $(BUILD)/arm/%: $(BUILD)/arm/obj/tests/%.o $(ARM_OBJS)
 	@mkdir -p $(@D)
 	$(ARM_CC) -static -o $@ $^ -lm
 .PRECIOUS: $(BUILD)/arm/obj/%.o
-# what older CPUs have not must not be run there
+# older CPUs must not run instructions that they lack
 ARM_OLDER = cortex-a57 neoverse-n1
 ARM_TOOL = $(BUILD)/arm/kernels/tool_encode
 check-arm: all $(ARM_TESTS) $(ARM_TOOL) ## kernels, encoders' bytes and vector functions as AArch64 programs
@@ -268,7 +268,7 @@ PC = 'prefix=$(PREFIX)' 'libdir=$(LIBDIR)' 'includedir=$(INCLUDEDIR)' '' 'Name: 
   'Libs: -L$${libdir} -lggu' 'Libs.private: -lm -pthread' 'Cflags: -I$${includedir}'
 MANS = $(wildcard man/*.1 man/*.3 man/*.5 man/*.7)
 HEADERS = ggu.h ggu_quant.h
-# every file that install makes
+# every file that `install` makes
 NAMES = $(notdir $(PROGS))
 INSTALLED = $(NAMES:%=$(BINDIR)/%) $(foreach m,$(MANS),$(MANDIR)/man$(patsubst .%,%,$(suffix $(m)))/$(notdir $(m))) \
   $(NAMES:%=$(BASH_DIR)/%) $(NAMES:%=$(ZSH_DIR)/_%) $(NAMES:%=$(FISH_DIR)/%.fish) $(HEADERS:%=$(INCLUDEDIR)/%) \

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# gguf-bench: random models that are what was asked for, tests by lists, figures that agree with each other.
+# gguf-bench: random models of the requested kind, lists of tests, figures that agree with each other.
 . "$(dirname "$0")/../lib/tap.sh"
 cd "$TMP" || exit 1
 

@@ -11,7 +11,7 @@ gguf-convert -q -o m.gguf "$DATA/wiki-7m" && gguf-quantize -q -o f32.gguf F32 m.
 	first_layers 2 two && gguf-convert -q -o two.gguf two || { echo "1..1";
 		echo "not ok 1 - a model and its matrix"; exit 1; }
 
-# of so many windows, so that a test takes seconds
+# few windows, so that a test takes seconds
 few='--chunks 4'
 $q $few --calibrate "$text" -o a.gguf Q4_K_S m.gguf
 types() { jq -r '.tensors[] | [.name, .'$1'] | join(" ")' | tr A-Z a-z | sort; }

@@ -6,7 +6,7 @@ cd "$TMP" || exit 1
 make_gguf() { "$BUILD/tests/cli/tool_gguf"; }
 compile() { "$BUILD/tests/malformed/tool_ggtxt"; }
 
-# what gguf-info refuses, gguf-check reports first, in the same words
+# gguf-check first reports what gguf-info refuses, in the same words
 for text in "$SRC"/tests/malformed/gguf/*.ggtxt; do compile <"$text" >"$(basename "$text" .ggtxt).gguf"; done
 for text in "$SRC"/tests/malformed/gguf/*.ggtxt; do
 	name=$(basename "$text" .ggtxt)
@@ -45,7 +45,7 @@ if [ -d "$SHARED/data/vocab-gguf" ]; then
 	is "vocabularies of llama.cpp have no defect" "$bad" ""
 else skip "vocabularies of llama.cpp have no defect" "no ../shared"; fi
 
-# several at once
+# several defects at once
 compile <<'END' >many.gguf
 header 4 3
 key "general.architecture" str

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Completion scripts: made for every program, read by the shells that are here, and right about what follows an option.
+# Completion scripts: made for every program, accepted by the installed shells, and right about what follows an option.
 . "$(dirname "$0")/../lib/tap.sh"
 cd "$TMP" || exit 1
 touch one.gguf two.txt

@@ -69,12 +69,12 @@ gguf-convert -v -t q8_0 --arch-file "$TMP/tiny.yaml" -o "$TMP/f4.gguf" "$TMP/m" 
 is "... with -v in detail" "$(grep "fall-backs, " "$TMP/err") $(grep 'fall-back$' "$TMP/err" |
 	awk '{ print $1, $7 }')" "$FALLS token_embd.weight f16"
 
-# a layer behind the last may be dropped
+# a layer after the last may be dropped
 HEAD2=$(printf %s "$HEAD" | sed 's/"l.0.mask"/"l.1.w.more"/')
 checkpoint "$TMP/m" "$HEAD2" 16441
 ok "a layer behind the last" gguf-convert -q --arch-file "$TMP/tiny.yaml" -o "$TMP/f4.gguf" "$TMP/m"
 same "... is dropped" "$TMP/f4.gguf" "$TMP/tiny.gguf"
-# a type that no one here knows is no reason to refuse what is dropped
+# an unknown type is no reason to refuse a tensor that is dropped anyway
 HEAD2=$(printf %s "$HEAD" | sed 's/"BOOL"/"F4_X2"/')
 checkpoint "$TMP/m" "$HEAD2" 16441
 ok "an unknown type of a tensor that is dropped" gguf-convert -q --arch-file "$TMP/tiny.yaml" -o "$TMP/f4.gguf" "$TMP/m"

@@ -172,7 +172,7 @@ if [ -d "$SHARED/reference/arch/gemma3" ]; then
 	is "... names the layer" "$(grep -c 'layer_types: layer 1: only every n-th' "$TMP/.out")" 1
 else skip "layer by layer" "no checkpoint of gemma3"
 fi
-# altered ARCHITECTURE JQ TEXT: a checkpoint of the references with config.json changed is refused with TEXT
+# altered ARCHITECTURE JQ TEXT: a reference checkpoint whose config.json was changed is refused with TEXT
 altered()
 {
 	[ -d "$SHARED/reference/arch/$1" ] || { skip "$1 with $2" "no checkpoint of $1"; return; }

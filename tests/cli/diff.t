@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# gguf-diff: what it finds, what it passes over, and its exit codes.
+# gguf-diff: what it reports, what it ignores, and its exit codes.
 . "$(dirname "$0")/../lib/tap.sh"
 cd "$TMP" || exit 1
 make_gguf() { "$BUILD/tests/cli/tool_gguf"; }

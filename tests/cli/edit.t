@@ -216,7 +216,7 @@ is "nothing is left behind" "$(leftovers)" ""
 cp m.gguf old.gguf
 cp m.gguf e.gguf && gguf-edit -I --set general.name=str:abcdefgh --delete test.flag e.gguf && cp e.gguf new.gguf
 edit_it() { exec gguf-edit -q -I --set general.name=str:abcdefgh --delete test.flag e.gguf; }
-# after ... what it left; unread counts
+# checks what an interrupted edit left behind; `unread` counts files that no program reads
 check_left()
 {
 	if gguf-info e.gguf >/dev/null 2>&1; then
@@ -255,7 +255,7 @@ while n=$((n + 1)); [ $n -le 40 ]; do
 	kill -KILL $!
 	wait $!
 	check_left $n
-done 2>/dev/null                # the shell tells of each
+done 2>/dev/null                # the shell reports each kill
 is "a kill at any instant" "$bad" ""
 
 # a file that is marked
@@ -275,7 +275,7 @@ if [ -e "$BUILD/tests/fault.so" ]; then
 				in 1:*) echo e.gguf ;; *) echo .e.gguf.undo ;; esac): Input/output error, 5008"
 	done
 fi
-# a model with holes, as a download is that goes on, or a file system that finds zeros
+# a model with holes, like an unfinished download, or one on a file system that detects zeros
 "$BUILD/tests/cli/tool_mkgguf" general.architecture=llama a.weight:f32:1024x2048:zero b.weight:f16:1024x64 \
 	c.weight:f32:1024x2048:zero >whole.gguf
 cp --sparse=always whole.gguf holes.gguf 2>/dev/null

@@ -144,7 +144,7 @@ is "gguf-run: the file under -o is" "$(gguf-run -q -m m.gguf -p The -n 1 -o /dev
 is "gguf-tokenize --decode: it is" "$(echo 300 | gguf-tokenize -m m.gguf --decode -o /dev/full 2>&1)" \
 	"gguf-tokenize: /dev/full: No space left on device"
 
-# numbers in files, worked out byte by byte, as they are to be on every machine: little-endian
+# numbers in files, byte by byte, as they must be on every machine: little-endian
 gguf-perplexity -q -m m.gguf --ctx 8 --chunks 1 --save-logits few text >/dev/null
 od -A n -v -t u1 -w1 few | awk '
 	function u16(i) { return b[i] + 256*b[i + 1] }
@@ -277,7 +277,7 @@ not_ok "gguf-logits: a word" 2 sh -c 'echo 1 two | gguf-logits -q -m m.gguf'
 not_ok "gguf-logits: an id beyond the vocabulary" 2 sh -c 'echo 1 99999999 | gguf-logits -q -m m.gguf'
 not_ok "gguf-logits: a negative id" 2 sh -c 'echo 1 -1 | gguf-logits -q -m m.gguf'
 
-# models that are not what they say
+# models whose metadata is wrong
 not_ok "a model without tensors" 2 sh -c 'gguf-convert -q --vocab-only -o v.gguf "$1" &&
 	gguf-logits -q -m v.gguf prompt.ids' sh "$DATA/wiki-7m"
 # hostile NAME ARGUMENTS...: a model of tool_mkgguf is refused with a message

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Error feedback from end to end: covariances are collected, kept and used, and nothing but numbers decides what is
+# Error feedback from end to end: covariances are collected, stored and used, and nothing but numbers decides what is
 # written.
 . "$(dirname "$0")/../lib/tap.sh"
 . "$(dirname "$0")/../lib/small.sh"

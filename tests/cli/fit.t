@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The scripts that choose the encoders' constants: what they choose stands beside what the source has.
+# The scripts that choose the encoders' constants: their choice agrees with what the source has.
 . "$(dirname "$0")/../lib/tap.sh"
 cd "$TMP" || exit 1
 

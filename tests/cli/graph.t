@@ -140,7 +140,7 @@ mistake "no steps" "layer: expected steps by name" 's/^  layer: .*/  layer: none
 mistake "an unknown activation" "act: expected silu" 's/act: silu,/act: swish,/'
 mistake "another schema" "expected schema: 1" 's/^schema: 1/schema: 2/'
 mistake "broken YAML, by its place" "column " 's/^arch: llama/arch: [llama/'
-# each of ten names uses the next eight times: a thousand million evaluations, were they not counted
+# each of ten names uses the next one eight times: a thousand million evaluations, if nobody counted
 awk '{ print } /^    eps: / {
 	for (i = 0; i < 10; i++) { n = "x" i + 1; print "    x" i ": " n "+" n "+" n "+" n "+" n "+" n "+" n "+" n }
 	print "    x10: 0" }' llama.yaml | sed 's/kv_heads: n_kv/kv_heads: n_kv + x0/' >a.yaml

@@ -23,7 +23,7 @@ ok "--process-output" im --chunks 1 --process-output -o p.gguf
 is "... has output.weight" "$(gguf-info --tensors p.gguf | grep -c 'output.weight.in_sum2')" 7
 
 is "an empty file" "$(gguf-imatrix --stats - </dev/null 2>&1)" "gguf-imatrix: (stdin): byte 0: the file is empty"
-# what is no matrix is refused by its beginning
+# a file that is not a matrix is refused by its first bytes
 yes | head -c 1000000 >junk
 is "a long file that is no matrix" "$(gguf-imatrix --stats - <junk 2>&1)" \
 	"gguf-imatrix: (stdin): byte 0: not an importance matrix, neither in GGUF nor in the old form"
@@ -96,7 +96,7 @@ not_ok "a model is no matrix" 2 gguf-imatrix --merge -o x.gguf m.gguf
 not_ok "a text is no matrix" 2 gguf-imatrix --merge -o x.gguf text
 not_ok "a matrix cut short" 2 sh -c 'head -c 20000 a.dat | gguf-imatrix --merge - >x'
 
-# numbers that no run makes
+# numbers that no run produces
 mk() { "$BUILD/tests/cli/tool_mkgguf" general.type=imatrix "$@" a.in_sum2:f32:3:one a.counts:f32:1:huge >hostile.gguf; }
 mk imatrix.chunk_count=many
 "$BUILD/tests/malformed/tool_ggtxt" <"$SRC/tests/malformed/imatrix/covariance-nan.ggtxt" >nan.gguf

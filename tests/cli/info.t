@@ -27,7 +27,7 @@ is "--bandwidth" "$(gguf-info --bandwidth 100 m.gguf | grep -c '100 GB/s')" 1
 
 is "from a pipe" "$(cat m.gguf | gguf-info --json -)" "$(cat json)"
 is "without operand" "$(cat m.gguf | gguf-info)" "$(cat text)"
-# what is read by and by, since nobody knows how much there is
+# values that are read piece by piece, since their length is not known
 jq -nc '[range(10000) | "token \(.)"]' >strings.json
 jq -nc '[range(5000) | [., 7]]' >lists
 head -c 3000000 /dev/zero | tr '\0' x >string

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# SIGKILL at random instants: under its final name an output is complete or what was there before. KILLS=1000 kills each
+# SIGKILL at random instants: under its final name an output is complete, or still the old file. KILLS=1000 kills each
 # program so often (6); TEST_SEED chooses the instants.
 . "$(dirname "$0")/../lib/tap.sh"
 . "$(dirname "$0")/../lib/small.sh"

@@ -248,7 +248,7 @@ for sig in TERM INT HUP QUIT ABRT ALRM USR1 USR2 KILL; do
 		"$(find . -name '*killed.bin*' | wc -l | tr -d ' ')" 0; fi
 	rm -f pipe
 done
-# a model that shrinks under its program
+# a model that shrinks while a program uses it
 if [ -r /proc/self/maps ] && [ -z "${SANITIZED:-}" ]; then
 	cp model.gguf shrinks.gguf
 	mkfifo text

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# What other programs for GGUF files were seen to do wrong, each a case that is done right here: output that is not
+# Mistakes seen in other programs for GGUF files, each of which is avoided here: output that is not
 # complete, files that cannot be read again, an exit status of 0 after a failure, crashes.
 . "$(dirname "$0")/../lib/tap.sh"
 . "$(dirname "$0")/../lib/small.sh"

@@ -163,7 +163,7 @@ for i in 1 2; do not_ok "onto shard $i of its input" 2 $q -o s-0000$i-of-00002.g
 is "shards are as they were" "$(cksum s-*.gguf)" "$(cat sums)"
 ok "shards in, one file out" $q -o b.gguf COPY s-00001-of-00002.gguf
 
-# a model made for the purpose
+# a small model for these tests
 mk=$BUILD/tests/cli/tool_mkgguf
 "$mk" vendor.key=hello split.count=0 general.file_type=1 llama.block_count=1 a.weight:f32:96x4 b.weight:f16:40x3 \
 	blk.0.ffn_up_exps.weight:f32:256x4x3 \
@@ -284,7 +284,7 @@ is "a pipe that ends too early: exit 2, with the byte and the tensor" \
 	"$? $(grep -Ec '\(stdin\): byte 5000000: [a-z0-9._]*weight: the file is truncated: [0-9]+ bytes are missing' \
 	err)" "2 1"
 ok "going on all the same" $q --keep-non-finite -o b.gguf Q4_K_M nan.gguf
-# finite weights that are too large: told, and no error of 0
+# finite weights that are too large are reported, and the error is not 0
 "$mk" a.weight:f32:256x2:huge b.weight:f32:256x2 >huge.gguf
 for r in F16 Q8_0 Q4_K NVFP4 BF16 F32; do
 	$q --json -o b.gguf $r huge.gguf >t.json 2>err

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# gguf-split: by size, by count, like another set; merged again to the same bytes; from pipes; nothing half done.
+# gguf-split: by size, by count, like another set; merged again to the same bytes; from pipes; never half done.
 . "$(dirname "$0")/../lib/tap.sh"
 cd "$TMP" || exit 1
 make_gguf() { "$BUILD/tests/cli/tool_gguf"; }

@@ -72,7 +72,7 @@ negated=$({
 extra "a tensor that is the negative of what is stored" "$negated" \
 	"a tensor stored as a modified one, such as its negative"
 
-# ---- sizes that no machine has ----
+# ---- sizes larger than any machine ----
 # alike NAME BYTES: a tensor of as many weights, all stored as one; the number as 8 bytes for printf
 alike()
 {

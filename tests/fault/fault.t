@@ -17,7 +17,7 @@ sample()
 		if (i <= 12 || i > n - 24 || i >= next_one) { print i; next_one = i + int(n/28) + 1 } }'
 }
 
-# Without a program of its own: this is asked thousands of times.
+# Uses no external program, since it is called thousands of times.
 temporary() { for f in .out.*; do [ -e "$f" ] && return 0; done; return 1; }
 
 # walk NAME KIND HOW command...: the output goes to "out", given as -o out by the caller

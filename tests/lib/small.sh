@@ -3,7 +3,7 @@
 #
 #   small_checkpoint FOLDER     one of one layer of 256 columns: config.json, model.safetensors (1.5 M weights in
 #                               bfloat16), tokenizer.model
-#   first_layers N FOLDER       the bundled model without the layers behind its first N
+#   first_layers N FOLDER       the bundled model with only its first N layers
 #   little_u64 N                N, below 65536, as eight bytes
 little_u64()
 {
@@ -28,7 +28,7 @@ small_checkpoint()
 	{
 		little_u64 ${#small_header}
 		printf %s "$small_header"
-		# the first weights of the bundled model, whatever they are there
+		# the first weights of the bundled model, whatever they mean there
 		tail -c +$((9 + $(od -A n -t u8 -N 8 "$DATA/wiki-7m/model.safetensors"))) \
 			"$DATA/wiki-7m/model.safetensors" | head -c "$small_bytes"
 	} >"$1/model.safetensors"

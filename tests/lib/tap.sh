@@ -68,5 +68,5 @@ done_testing()
 	echo "1..$tap_n"
 	exit "$tap_bad"
 }
-# A test that expects no output must not pass because there is no program.
+# A test that expects no output must not pass because a program is missing.
 [ -x "$BIN/gguf-info" ] || { echo "Bail out!  no programs in $BIN: run make"; exit 1; }

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Every block type decodes to the very floats that ggml decodes, with every instruction set; the code
+# Every block type decodes to exactly the floats of ggml, with every instruction set; the code
 # books are what their generator makes.
 . "$(dirname "$0")/../lib/tap.sh"
 need_shared reference/quant/dequant "decoded blocks"

@@ -20,7 +20,7 @@ sha() { sha256sum | cut -d' ' -f1; }
 # importances, get the first two.
 types='q6_K q5_K q4_0 q4_1 q5_0 q5_1 q8_0 q2_K q3_K q4_K iq4_nl iq4_xs iq3_s iq3_xxs iq2_s iq2_xs iq2_xxs iq1_s iq1_m
 	tq1_0 tq2_0 q1_0 q2_0 mxfp4 nvfp4 f16 bf16 f32'
-# those that gguf-quantize refuses without a matrix
+# the types that gguf-quantize refuses without a matrix
 ask='iq3_xxs iq2_s iq2_xs iq2_xxs iq1_s iq1_m'
 tensors() { gguf-info --tensors "$1" | awk '$4 == "x" { print $1, $2, $3 }'; }
 plan()

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Programs on a model with an encoder (a tiny T5): gguf-run's tokens are those that gguf-logits says; importances are of
+# Programs on a model with an encoder (a tiny T5): gguf-run's tokens are those of gguf-logits; importances are of
 # both stacks; what has no meaning for such a model is refused.
 . "$(dirname "$0")/../lib/tap.sh"
 need_shared reference/arch/t5 "a tiny checkpoint with an encoder"

@@ -60,7 +60,7 @@ for d in llama-linear-bias mixtral qwen2_moe deepseek_v2 gpt_oss gpt_oss-mxfp4 m
 	is "$d: each of $(wc -l <"$TMP/variants") wrong shapes is refused by name" "$(cat "$TMP/passed")" ""
 done
 
-# a smaller number of layers is no reason to leave one out
+# config.json with fewer layers is no reason to leave one out
 cp -r "$ARCH/deepseek_v2" "$TMP/less"
 jq '.num_hidden_layers = 1' "$ARCH/deepseek_v2/config.json" >"$TMP/config.json"
 chmod -R u+w "$TMP/less"
@@ -68,7 +68,7 @@ mv "$TMP/config.json" "$TMP/less"
 not_ok "a layer more than config.json says, which nothing says is for predicting further on" 2 \
 	gguf-convert -n "$TMP/less"
 is "... is named" "$(grep -c 'model.layers.1..*no place for' "$TMP/.out")" 1
-# ... but one that is
+# ... but a layer that predicts further tokens is left out
 jq '.num_nextn_predict_layers = 1' "$TMP/less/config.json" >"$TMP/config.json"
 mv "$TMP/config.json" "$TMP/less"
 ok "a layer that is for predicting further on is left out" gguf-convert -n "$TMP/less"

@@ -17,7 +17,7 @@ check()
 	name=$1 dir=$2; shift 2
 	ok "$name: $*" "$tool" --folder "$dir" "$ref/texts.json" "$ref/$name.json" "$wiki/ids=s" "$wiki/noparse" "$@"
 }
-# ... and what the program makes of them
+# ... and the ids that the program makes
 "$tool" --texts "$ref/texts.json" >"$TMP/texts"
 gguf-tokenize -m "$dirs/gpt2" --json --no-bos "$TMP/texts" >"$TMP/got"
 ok "gguf-tokenize: ids" "$tool" "$ref/texts.json" "$ref/gpt2.json" ids "$TMP/got"
