@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * zeros.c - see zeros.h. */
+ * zeros.c - see zeros.h. calloc's memory, with advice to the kernel from the first whole page on. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/mman.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * remake.c - see remake.h. */
+ * remake.c - see remake.h. The table of the new file follows from shapes and types. Its data is the work of recode.h,
+ * for which this file looks up importances and, by factors.h, what error feedback needs. */
 #include <stdlib.h>
 #include <string.h>
 #include "../libgguf/pool.h"

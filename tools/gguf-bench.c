@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * gguf-bench - measures how fast a model is evaluated, and the limits of the machine. */
+ * gguf-bench - measures how fast a model is evaluated, and the limits of the machine.
+ *
+ * A test is a prompt or a generation of n tokens at a depth. It runs --repeat times from the same state, and the median
+ * counts. What it reads and multiplies comes from model_cost; divided by the limits that limits.h measures on the same
+ * threads, it says which limit binds and how near the model comes. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * gguf-run - complete a prompt: prompt in, continuation out, and nothing else on stdout. A model with an encoder
- * answers instead: the prompt goes into that, and the decoder begins with the token that the model names. */
+ * answers instead: the prompt goes into that, and the decoder begins with the token that the model names.
+ *
+ * Each token is evaluated and the next one drawn (sample.h), until one ends the text, -n of them are there, or the
+ * context is full. Text is written as soon as its characters are complete. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * gguf-tokenize - text to token ids and back, with the vocabulary of a GGUF or of a checkpoint folder. */
+ * gguf-tokenize - text to token ids and back, with the vocabulary of a GGUF or of a checkpoint folder.
+ *
+ * Text is one input and its ids a line; with --json an array of texts becomes an array of arrays of ids. --decode goes
+ * the other way. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * imatrix_stats.c - see imatrix_stats.h. */
+ * imatrix_stats.c - see imatrix_stats.h. Each entry is reduced to its numbers once. Entries of a layer are then
+ * combined, and each weight is compared with the one of the same name in the layer before. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * kv_json.c - see kv_json.h. */
+ * kv_json.c - see kv_json.h. A value becomes a tree of jansson's, item by item. json_put and json_push check for lack
+ * of memory, which jansson only returns. */
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>

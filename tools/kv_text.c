@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * kv_text.c - see kv_text.h. */
+ * kv_text.c - see kv_text.h. An array's items are added as long as the next one fits; then follows how many there
+ * are. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * load.c - see load.h. */
+ * load.c - see load.h. A mapped file that shrinks while it is used raises SIGBUS, for which there is a handler here
+ * that says so. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>

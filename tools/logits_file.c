@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * logits_file.c - see logits_file.h. */
+ * logits_file.c - see logits_file.h. Numbers are taken apart byte by byte, so that the file is the same on every
+ * machine. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * manifest.c - see manifest.h. */
+ * manifest.c - see manifest.h. A file is read as a whole, its lines are parsed in place, and its entries sorted by
+ * file, tensor and kind, so that a look-up is a binary search. */
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>

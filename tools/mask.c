@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * mask.c - strings made fit for a terminal; see msg.h. */
+ * mask.c - strings made fit for a terminal; see msg.h. Control characters, invisible ones and bytes that are not UTF-8
+ * become escapes, character by character. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * msg.c - messages to the person, sizes with units. */
+ * msg.c - messages to the person, and sizes with units. A message is formatted and masked in a buffer on the stack,
+ * then written by one call. */
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * pipe.c - see pipe.h. */
+ * pipe.c - see pipe.h. What a program leaves unread of a pipe is read at its end, so that the program that writes does
+ * not die of it. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>

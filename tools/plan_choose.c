@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * plan_choose.c - see plan_choose.h. */
+ * plan_choose.c - see plan_choose.h. A byte gets a price, each tensor takes the type with the least sum of weighted
+ * error and price, and the price is found by bisection, so that the types just fit. What room is left buys single
+ * steps. */
 #include <math.h>
 #include <string.h>
 #include "plan_choose.h"

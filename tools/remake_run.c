@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * remake_run.c - see remake_run.h. */
+ * remake_run.c - see remake_run.h. It gives quant/remake.h the functions that find importances and covariances in a
+ * matrix, and those that report a tensor that is done. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

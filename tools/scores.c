@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * scores.c - see scores.h. */
+ * scores.c - see scores.h. The measures are a table of names in the order in which they are printed; so are the members
+ * of a score in JSON. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * shard.c - see shard.h. */
+ * shard.c - see shard.h. The keys split.* say which shard a file is, of how many, and how many tensors all of them
+ * have. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * synthetic.c - see synthetic.h. */
+ * synthetic.c - see synthetic.h. The header is made by libgguf's writer, so that it is a file like any other. Then each
+ * worker copies encoded units, drawn at random, to its share of every tensor. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>

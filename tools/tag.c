@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * tag.c - see tag.h. */
+ * tag.c - see tag.h. It is XXH3 over everything that was added, in order. */
 #include <stdlib.h>
 #include <xxhash.h>
 #include "msg.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * typeplan.c - see typeplan.h. */
+ * typeplan.c - see typeplan.h. A plan's tensors are found by name in a sorted list; without a plan, recipe.h chooses,
+ * and wishes (typewish.h) override it. */
 #include <errno.h>
 #include <nettle/sha2.h>
 #include <stdio.h>

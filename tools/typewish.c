@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * typewish.c - see typewish.h. */
+ * typewish.c - see typewish.h. Patterns are PCRE2's. Each counts its hits, so that one without any can be reported. */
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * unpack.c - see unpack.h. */
+ * unpack.c - see unpack.h. The first two bytes tell whether a file is gzipped; if not, it passes through as it is. */
 #include <limits.h>
 #include <string.h>
 #include "../libgguf/whole.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * model.c - open a model: file, architecture, graph. */
+ * model.c - opens a model: file, architecture, graph. It also checks tensors that are not in a file yet, and puts other
+ * weights in the place of a model's own (for --calibrate). */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

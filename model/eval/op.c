@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * op.c - the table of operators. */
+ * op.c - the table of operators, made of op_list.h: look-ups by name. */
 #include <stdio.h>
 #include <string.h>
 #include "op.h"

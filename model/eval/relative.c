@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * relative.c - see relative.h. */
+ * relative.c - see relative.h. The first half of a side's buckets are single distances; the others grow with the
+ * logarithm of the distance. */
 #include "../../quant/vec.h"
 #include "relative.h"
 

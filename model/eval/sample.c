@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * sample.c - see sample.h. */
+ * sample.c - see sample.h. Tokens are sorted only as far as drawing looks at them. */
 #include <math.h>
 #include <stdbool.h>
 #include "../../quant/vec.h"

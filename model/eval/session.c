@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * session.c - see session.h. */
+ * session.c - see session.h. A call is a model_call with one part. */
 #include <stdlib.h>
 #include "model_internal.h"
 #include "session.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * state.c - see state.h: forks, snapshots. page.c has the pages, state_file.c saves and loads. */
+ * state.c - see state.h. A fork shares all pages, a snapshot those of lanes with a window; both copy what recurrent
+ * layers keep. page.c has the pages, and state_file.c saves and loads. */
 #include <stdlib.h>
 #include <string.h>
 #include "../../libgguf/grow.h"

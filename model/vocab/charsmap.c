@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * charsmap.c - see charsmap.h. */
+ * charsmap.c - see charsmap.h. A look-up follows the bytes of the text from unit to unit and remembers the last key
+ * that ended. */
 #include <string.h>
 #include "../../libgguf/span.h"
 #include "charsmap.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * vocab_meta.c - a vocabulary as tokenizer.* keys, out and in. */
+ * vocab_meta.c - a vocabulary as tokenizer.* keys, out and in. If a file lacks gguf-utils.tokenizer, the pipeline is
+ * made from tokenizer.ggml.model and tokenizer.ggml.pre (vocab_pre.c). */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

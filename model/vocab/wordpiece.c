@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * wordpiece.c - see wordpiece.h. */
+ * wordpiece.c - see wordpiece.h. The word is copied behind the mark, so that the beginning of a word with its mark, and
+ * the rest without, can be looked up in the same table, longest first. */
 #include <stdlib.h>
 #include <string.h>
 #include "wordpiece.h"

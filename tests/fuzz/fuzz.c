@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * fuzz.c - see fuzz.h. */
+ * fuzz.c - see fuzz.h. All inputs of a process share one scratch folder, which is emptied before each of them. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
