@@ -172,8 +172,8 @@ check-asan-quick: ## the quicker half of check-asan, without kernels, encoders a
 	+$(ASAN) BUILD=$(BUILD)/asan-quick KERNEL_CFLAGS=-fno-sanitize=undefined \
 	  UNIT="$(filter $(BUILD)/%,$(ASAN_QUICK))" CHECKS="$(ASAN_QUICK)"
 # what uses threads: the pool, its sums and products, the first calls of libggu, factors that are made ahead
-TSAN_QUICK = $(patsubst %,$(BUILD)/tsan/tests/%,$(patsubst %,unit/test_%,belt factors ggu_quant hold imatrix pool) \
-	kernels/test_gram)
+TSAN_QUICK = $(patsubst %,$(BUILD)/tsan/tests/%,kernels/test_gram \
+  $(patsubst %,unit/test_%,belt covariance factors ggu_quant hold imatrix pool))
 check-tsan: ## threads under ThreadSanitizer, in build/tsan
 	+SANITIZED=1 TSAN_OPTIONS=exitcode=66 $(MAKE) check BUILD=$(BUILD)/tsan \
 	  CFLAGS="-O1 -g1 -fno-omit-frame-pointer -fsanitize=thread" UNIT="$(TSAN_QUICK)" \
