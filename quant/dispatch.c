@@ -135,7 +135,10 @@ size_t quant_act_bytes(enum quant_act form, size_t n_tokens, size_t n_in)
 		: mul_act_bytes(block_of(form), n_tokens, n_in);
 	return (bytes + 63)/64*64;
 }
-size_t quant_act_step(void) { return MUL_TOKENS; }
+size_t quant_act_step(enum quant_act form)
+{
+	return form == QUANT_ACT_FLOAT ? quant_float_table->tokens : mul_act_step(block_of(form));
+}
 void quant_act_pack(enum quant_act form, const float *x, size_t x_stride, size_t n_tokens, size_t n_in, size_t from,
 	size_t n, void *act)
 {
@@ -170,5 +173,6 @@ void quant_mul_cut(const struct quant_mul *m, int n_threads, size_t *tokens, siz
 	if (few && threads > 1 && m->n_out*m->w_stride/shares > LARGE_TASK) shares *= 4;
 	*outputs = size_most(size_up(m->n_out/shares, unit), unit);
 	*tokens = size_most(m->n_tokens, 1);
-	if (!few && m->n_out/unit < threads) *tokens = size_up(size_most(m->n_tokens/threads, 1), quant_act_step());
+	if (!few && m->n_out/unit < threads)
+		*tokens = size_up(size_most(m->n_tokens/threads, 1), quant_act_step(quant_act_of(m->type)));
 }

@@ -39,7 +39,7 @@ enum mul_kind { MUL_16, MUL_32, MUL_32_MIN, MUL_256, MUL_256_MIN, MUL_KINDS };
 enum {
 	MUL_CHUNK = 256,                /* columns of a panel */
 	/* multiples of the outputs and tokens of every tile; a tile has at most 16 tokens */
-	MUL_OUTPUTS = 32, MUL_TOKENS = 48,
+	MUL_OUTPUTS = 32, MUL_TOKENS = QUANT_ACT_STEPS,
 	MUL_AMAX = 2032,                /* the largest magnitude of an activation's integer */
 	MUL_ROW_WORK = 80 << 10,        /* bytes of work space for row products */
 };
@@ -145,6 +145,7 @@ enum { MUL_ROWS_FIRST_CACHE = 48 << 10 };
 extern bool mul_rows_to_first_cache;
 
 /* As in quant.h, for block types; block is 32 or 256. */
+size_t mul_act_step(size_t block);
 size_t mul_act_bytes(size_t block, size_t n_tokens, size_t n_in);
 void mul_act_pack(size_t block, const float *x, size_t x_stride, size_t n_tokens, size_t n_in, size_t from, size_t n,
 	char *act);

@@ -83,10 +83,12 @@ enum quant_act quant_act_of(uint32_t type);
 /* A packing holds n_tokens rows of n_in activations, n_in a multiple of the weights' block (floats: any number). It is
  * opaque; its layout depends on the selected instance and on n_tokens. Its address must be a multiple of 64. */
 size_t quant_act_bytes(enum quant_act form, size_t n_tokens, size_t n_in);
-/* Threads may pack tokens independently if each call starts at a multiple of this many. */
-size_t quant_act_step(void);
+/* Threads may pack tokens independently if each call starts at a multiple of this many. All steps divide
+ * QUANT_ACT_STEPS. */
+enum { QUANT_ACT_STEPS = 48 };
+size_t quant_act_step(enum quant_act form);
 /* Packs tokens from..from + n - 1 of the n_tokens; x is that of token 0, rows x_stride floats apart. from is a multiple
- * of quant_act_step(), and so is n unless it reaches the last token. All tokens must be packed before a product reads
+ * of the form's step, and so is n unless it reaches the last token. All tokens must be packed before a product reads
  * any. */
 void quant_act_pack(enum quant_act form, const float *x, size_t x_stride, size_t n_tokens, size_t n_in, size_t from,
 	size_t n, void *act);
@@ -104,7 +106,7 @@ struct quant_mul {
 	size_t y_stride;
 };
 /* Computes n_t tokens from token t0 on, and n_o outputs from output o0 on: the task of a thread. t0 is a multiple of
- * quant_act_step(); every cut gives the same bits. work: quant_mul_work_bytes(), 64-byte aligned, one for each
+ * the form's step; every cut gives the same bits. work: quant_mul_work_bytes(), 64-byte aligned, one for each
  * thread. */
 void quant_mul(const struct quant_mul *m, size_t t0, size_t n_t, size_t o0, size_t n_o, void *work);
 size_t quant_mul_work_bytes(void);

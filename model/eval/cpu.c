@@ -199,16 +199,18 @@ void input_plan(struct plan *p, struct input *in, unsigned forms)
 /* The rows of several inputs, cut into tasks, one input after the other. */
 struct rows { struct run *r; struct input *const *in; size_t n_in; };
 
+static size_t row_share(const struct input *in) { return cpu_row_share(in->wanted & ~in->packed); }
+static size_t row_tasks(const struct input *in) { return size_parts(in->n, row_share(in)); }
 static void rows_task(void *ctx, size_t task, int worker)
 {
 	const struct rows *c = ctx;
-	size_t share = cpu_row_share(), i = 0, t0, n;
+	size_t i = 0, t0, n;
 	struct input *in;
 	(void)worker;
-	for (; task >= size_parts(c->in[i]->n, share); i++) task -= size_parts(c->in[i]->n, share);
+	for (; task >= row_tasks(c->in[i]); i++) task -= row_tasks(c->in[i]);
 	in = c->in[i];
-	t0 = task*share;
-	n = size_least(share, in->n - t0);
+	t0 = task*row_share(in);
+	n = size_least(row_share(in), in->n - t0);
 	if (!in->made) make_rows(c->r, in, t0, n);
 	for (int f = QUANT_ACT_FLOAT; f <= QUANT_ACT_256; f++)
 		if (in->wanted & 1u << f & ~in->packed)
@@ -221,7 +223,7 @@ static void prepare(struct run *r, struct input *const *in, size_t n_in)
 	size_t tasks = 0;
 	bool any = false;
 	for (size_t i = 0; i < n_in; i++) {
-		tasks += size_parts(in[i]->n, cpu_row_share());
+		tasks += row_tasks(in[i]);
 		any |= !in[i]->made || in[i]->wanted & ~in[i]->packed;
 	}
 	if (!any) return;

@@ -31,14 +31,16 @@ static void pack_task(void *ctx, size_t task, int worker)
 {
 	const struct heads *h = ctx;
 	const struct weight *w = &h->w->g->head;
-	size_t share = cpu_row_share(), from = task*share;
+	const enum quant_act form = quant_act_of(w->type);
+	size_t share = cpu_row_share(1u << form), from = task*share;
 	(void)worker;
-	quant_act_pack(quant_act_of(w->type), h->rows, w->n_in, h->n, w->n_in, from, size_least(share, h->n - from),
+	quant_act_pack(form, h->rows, w->n_in, h->n, w->n_in, from, size_least(share, h->n - from),
 		h->act);
 }
 static void pack(const struct heads *h)
 {
-	cpu_run(h->w, PASS("inputs"), size_parts(h->n, cpu_row_share()), pack_task, (void *)(uintptr_t)h);
+	const size_t share = cpu_row_share(1u << quant_act_of(h->w->g->head.type));
+	cpu_run(h->w, PASS("inputs"), size_parts(h->n, share), pack_task, (void *)(uintptr_t)h);
 }
 
 /* Bias, scale and cap of n logits from output o0 on. */

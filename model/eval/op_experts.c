@@ -117,7 +117,7 @@ static struct buffers plan(const struct experts *o, size_t n, size_t n_embd, str
 /* Room for the experts' packed rows, however the rows are distributed among them. */
 static void plan_packed(const struct experts *o, size_t n, size_t n_embd, const struct buffers *b, struct plan *p)
 {
-	size_t step = quant_act_step(), spare = size_least(b->active, b->pairs), steps = b->pairs/step + spare;
+	size_t step = QUANT_ACT_STEPS, spare = size_least(b->active, b->pairs), steps = b->pairs/step + spare;
 	struct input one = { .n = step, .n_in = n_embd }, down = { .n = step, .n_in = ffn_width(&o->each) };
 	for (size_t i = 0; i < steps; i++) {
 		if (n > 1) input_plan(p, &one, ffn_forms(&o->each));

@@ -89,7 +89,7 @@ static void alike_by_32(float *x, size_t n)
 static void pack(struct product *p, const char *isa)
 {
 	const enum quant_act form = quant_act_of(p->t->id);
-	const size_t step = quant_act_step(), some = step*(1 + kt_below(3));
+	const size_t step = quant_act_step(form), some = step*(1 + kt_below(3));
 	float *kept = zeroed(p->n_in*sizeof *kept);
 	for (size_t t = 0; t < p->n_tokens; t += some)
 		quant_act_pack(form, p->x, p->n_in, p->n_tokens, p->n_in, t, p->n_tokens - t < some ? p->n_tokens - t :
@@ -140,7 +140,7 @@ static void multiply(const struct ggu_type_info *t, const char *isa, size_t n_to
 	if (floats == KT_SIGNS) follow_signs(&p);
 	pack(&p, isa);
 	m = (struct quant_mul){ t->id, n_tokens, n_out, n_in, p.w, p.w_stride, p.act, p.y, p.y_stride };
-	later = kt_below(2) ? n_tokens : quant_act_step()*(1 + kt_below(2));
+	later = kt_below(2) ? n_tokens : quant_act_step(quant_act_of(t->id))*(1 + kt_below(2));
 	if (later > n_tokens) later = n_tokens;
 	quant_mul(&m, 0, later, 0, cut, work);
 	if (cut < n_out) quant_mul(&m, 0, later, cut, n_out - cut, work);
@@ -251,7 +251,7 @@ static void check_cuts(const struct ggu_type_info *t)
 	static const size_t tokens[] = { 1, 2, 8, 9, 12, 47, 48, 49, 97, 512 };
 	static const size_t outputs[] = { 1, 31, 32, 128, 1024, 70000 };
 	static const int threads[] = { 1, 2, 3, 16, 64, 1000 };
-	const size_t step = quant_act_step();
+	const size_t step = quant_act_step(quant_act_of(t->id));
 	kt_name("%s is cut for any number of threads", t->name);
 	for (size_t i = 0; i < 10*6*6 && !kt_failed(); i++) {
 		struct quant_mul m = { .type = t->id, .n_tokens = tokens[i%10], .n_out = outputs[i/10%6],
