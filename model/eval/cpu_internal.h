@@ -8,18 +8,18 @@
 #include "model_internal.h"
 
 enum { CPU_ROWS = 8 };          /* of a task that is cut by rows */
-/* Rows of an input that a task makes and packs: whole steps of packing in all of these forms (quant_act_pack). More
- * would leave a short prompt to few threads. */
+/* Are n rows whole steps of packing (quant_act_pack) in all of these forms? */
+static inline bool cpu_whole_steps(unsigned forms, size_t n)
+{
+	for (int f = QUANT_ACT_FLOAT; f <= QUANT_ACT_256; f++)
+		if (forms & 1u << f && n%quant_act_step((enum quant_act)f)) return false;
+	return true;
+}
+/* Rows of an input that a task makes and packs. More would leave a short prompt to few threads. */
 static inline size_t cpu_row_share(unsigned forms)
 {
 	size_t share = CPU_ROWS;
-	for (int f = QUANT_ACT_FLOAT; f <= QUANT_ACT_256;) {
-		if (!(forms & 1u << f) || share%quant_act_step((enum quant_act)f) == 0) f++;
-		else {
-			share++;
-			f = QUANT_ACT_FLOAT;
-		}
-	}
+	while (!cpu_whole_steps(forms, share)) share++;
 	return share;
 }
 static inline float *cpu_at(const struct run *r, size_t buffer) { return work_at(r->w, buffer); }
