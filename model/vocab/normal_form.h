@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * normal_form.h - Unicode's normal forms, in time that grows with the text: utf8proc_map sorts marks by swapping
- * neighbours, which takes hours for a letter with a million of them. */
+ * neighbours, which takes half an hour for a letter with a million of them. */
 #ifndef MODEL_VOCAB_NORMAL_FORM_H
 #define MODEL_VOCAB_NORMAL_FORM_H
 #include <stddef.h>

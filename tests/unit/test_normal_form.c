@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * test_normal_form.c - Unicode's normal forms beside utf8proc_map, for drawn texts with many marks; and a letter with
- * so many marks that a sort by swapping neighbours would take hours. */
+ * so many marks that a sort by swapping neighbours would take half an hour. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
