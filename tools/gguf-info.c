@@ -341,14 +341,19 @@ static void print_estimate(const struct estimate *e)
 
 /* ---- one value ---- */
 
-static void print_items(const struct ggu_kv *kv)
+/* title: NULL, or the name of the file, which then precedes each item */
+static void print_items(const char *title, const struct ggu_kv *kv)
 {
 	struct ggu_str s;
 	for (size_t i = 0; i < ggu_kv_n(kv); i++) {
-		if (ggu_kv_sub(kv, i)) print_items(ggu_kv_sub(kv, i));
-		else if (ggu_kv_str(kv, i, &s)) {
+		if (ggu_kv_sub(kv, i)) {
+			print_items(title, ggu_kv_sub(kv, i));
+			continue;
+		}
+		if (title) printf("%s: ", title);
+		if (ggu_kv_str(kv, i, &s)) {
 			text_print(s.p, s.n);
-			if (ggu_kv_type(kv) == GGU_ARRAY) putchar('\n');
+			if (title || ggu_kv_type(kv) == GGU_ARRAY) putchar('\n');
 		} else {
 			char *text = kv_item_text(kv, i);
 			puts(text);
@@ -363,10 +368,10 @@ static void no_key(const char *name, const struct ggu_meta *m)
 	for (size_t i = 0; i < ggu_meta_count(m); i++) near_try(&near, ggu_kv_key(ggu_meta_at(m, i)).p);
 	msg_say("%s: no such key: %s%s", name, o.get, near_hint(&near, "", hint));
 }
-static bool print_value(const struct ggu_file *f, const char *name)
+static bool print_value(const struct ggu_file *f, const char *title, const char *name)
 {
 	const struct ggu_kv *kv = ggu_meta_find(ggu_file_meta(f), o.get);
-	if (kv) print_items(kv);
+	if (kv) print_items(title, kv);
 	else if (!msg_quiet) no_key(name, ggu_file_meta(f));
 	return kv != NULL;
 }
@@ -430,6 +435,7 @@ static int show(const char *name, bool titled, const struct out *out, json_t *al
 {
 	struct ggu_error err, first = { 0 };
 	const struct ggu_open_options options = { .defect = keep_first, .defect_ctx = &first };
+	const char *title = !titled ? NULL : strcmp(name, "-") ? name : "(stdin)";
 	struct ggu_file *f;
 	int status = EXIT_YES;
 	pipe_input(name);
@@ -443,10 +449,10 @@ static int show(const char *name, bool titled, const struct out *out, json_t *al
 		return EXIT_TROUBLE;
 	}
 	out_refuse_sources(out, name, f);
-	if (o.get) status = print_value(f, name) ? EXIT_YES : EXIT_NO;
+	if (o.get) status = print_value(f, title, name) ? EXIT_YES : EXIT_NO;
 	else {
 		if (printed && !all) putchar('\n');
-		print_file(titled ? strcmp(name, "-") ? name : "(stdin)" : NULL, first.rule ? NULL : name, f, all);
+		print_file(title, first.rule ? NULL : name, f, all);
 		printed = true;
 	}
 	ggu_close(f);

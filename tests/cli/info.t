@@ -66,6 +66,9 @@ is "--get, a number" "$(gguf-info --get general.file_type m.gguf)" 0
 is "--get, an array, a line for each item" "$(gguf-info --get tokenizer.ggml.tokens m.gguf | wc -l | tr -d ' ')" 26
 is "... bytes as they are" "$(gguf-info --get tokenizer.ggml.tokens m.gguf | sed -n 2p | od -A n -t x1 |
 	tr -d ' ')" 62ff0a
+is "... of two files, with their names" "$(gguf-info --get general.architecture m.gguf - <m.gguf)" "m.gguf: llama
+(stdin): llama"
+is "... for each item" "$(gguf-info --get tokenizer.ggml.tokens m.gguf - <m.gguf | grep -c '^(stdin): ')" 26
 not_ok "--get, no such key" 1 gguf-info --get nothing m.gguf
 is "... but one with a slip" "$(gguf-info --get general.archtecture m.gguf 2>&1)" \
 	"gguf-info: m.gguf: no such key: general.archtecture; did you mean general.architecture?"
