@@ -49,7 +49,7 @@ static enum ggu_status read_name(struct dat *d, char name[DAT_NAME_BYTES], struc
 {
 	const uint64_t at = d->at;
 	struct span text;
-	uint32_t len;
+	uint32_t len = 0;
 	enum ggu_status st = take_u32(d, "a name's length", &len, err);
 	if (st) return st;
 	if (!len || len >= DAT_NAME_BYTES)
@@ -116,7 +116,7 @@ enum ggu_status imatrix_read_dat(struct imatrix *im, struct whole *w, uint64_t b
 {
 	struct dat d = { w, 0, bytes };
 	const struct entry *twice;
-	uint32_t n;
+	uint32_t n = 0;
 	enum ggu_status st = take_u32(&d, "the number of entries", &n, err);
 	if (st) return st;
 	if (!n || n > INT_MAX || n > d.left/16) return not_a_matrix(err);
