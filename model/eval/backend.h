@@ -142,14 +142,16 @@ struct scan2 {
 
 /* ---- a batch on its way ---- */
 
-/* rows t0.. are positions pos.. of a sequence */
-struct segment { struct state *state; size_t t0, n, pos; bool is_long; };
+/* Rows t0..t0 + n - 1 are positions pos.. of a sequence; the last `wanted` of them are. The row at t0 is turned by the
+ * sines and cosines of row `turn`. */
+struct segment { struct state *state; size_t t0, n, pos, wanted, turn; bool is_long; };
 struct run {
 	const struct backend *be;
 	struct work *w;
 	const struct graph *g;
 	size_t n;                       /* rows; after graph.n_mixing steps only those that are wanted */
-	struct segment *seg;            /* as they were before */
+	bool narrows;                   /* the operator that is run calls run_narrow as soon as it can */
+	struct segment *seg;
 	size_t n_seg;
 	struct plan plan;
 	size_t x;                       /* the residual stream, [n][n_embd] */
@@ -181,13 +183,16 @@ struct backend {
 	 * pending. */
 	void (*embed)(struct run *r, const int32_t *ids, const float *from);
 	void (*settle)(struct run *r);
-	/* moves n rows of the stream, which is settled, from row `from` to row `to`, to <= from */
-	void (*keep)(const struct run *r, size_t from, size_t n, size_t to);
+	/* moves n rows of a buffer, `stride` floats each, from row `from` to row `to`, to <= from */
+	void (*keep)(const struct run *r, size_t at, size_t stride, size_t from, size_t n, size_t to);
 	/* copies the norm (or NULL) of the stream's rows, which are settled, to the host */
 	void (*fetch)(const struct run *r, const struct norm *norm, float *to);
 };
 #define NO_BUFFER SIZE_MAX
 extern const struct backend backend_cpu;
 void *run_host(const struct run *r, size_t at);         /* of plan_host */
+/* Leaves only the wanted rows: of the stream, of the segments and, if they are made, of `in` (or NULL), whose packings
+ * are forgotten. */
+void run_narrow(struct run *r, struct input *in);
 
 #endif

@@ -65,11 +65,10 @@ static void settle(struct run *r)
 	r->pending = NULL;
 }
 
-static void keep(const struct run *r, size_t from, size_t n, size_t to)
+static void keep(const struct run *r, size_t at, size_t stride, size_t from, size_t n, size_t to)
 {
-	size_t e = r->g->n_embd;
-	float *x = cpu_at(r, r->x);
-	if (from != to) memmove(x + to*e, x + from*e, n*e*sizeof *x);
+	float *x = cpu_at(r, at);
+	if (from != to) memmove(x + to*stride, x + from*stride, n*stride*sizeof *x);
 }
 
 struct fetches { const struct run *r; const struct norm *norm; float *to; };

@@ -32,8 +32,10 @@ static void store_rows(const struct stores *c, const struct segment *seg, size_t
 	const struct rope *rope = a->rope < 0 ? NULL : r->g->rope + a->rope;
 	float *k = cpu_at(r, a->k), *v = s->v_in_k ? k : cpu_at(r, a->v);
 	for (size_t t = t0; t < t0 + n; t++) {
-		const float *turn = rope ? cpu_at(r, r->w->turn[a->rope]) + t*rope->dims : NULL;
-		heads(a, rope, turn, a->q_norm, 0, cpu_at(r, a->q) + t*a->q_stride, s->n_head, s->k_dim);
+		const size_t row = seg->turn + t - seg->t0;
+		const float *turn = rope ? cpu_at(r, r->w->turn[a->rope]) + row*rope->dims : NULL;
+		if (a->q != NO_BUFFER)
+			heads(a, rope, turn, a->q_norm, 0, cpu_at(r, a->q) + t*a->q_stride, s->n_head, s->k_dim);
 		if (!a->stores) continue;
 		heads(a, rope, turn, a->k_norm, a->k_normed, k + t*a->k_stride, s->n_kv, s->k_dim);
 		if (!s->v_in_k) heads(a, NULL, NULL, a->v_norm, 0, v + t*a->v_stride, s->n_kv, s->v_dim);

@@ -16,7 +16,7 @@ static enum ggu_status step(struct run *r, const struct step *st)
 	struct input in = work_step_input(r->g, st, r->n, &r->plan);
 	struct plan inside = r->plan;
 	enum ggu_status s = GGU_OK;
-	for (size_t i = 0; i < st->n_branches && !s; i++) {
+	for (size_t i = 0; i < st->n_branches && r->n && !s; i++) {
 		const struct branch *b = st->branch + i;
 		struct input own = in;
 		own.norm = &b->before;
@@ -27,6 +27,7 @@ static enum ggu_status step(struct run *r, const struct step *st)
 			in.packed = 0;
 		}
 		s = b->op->run(b->params, r, b->before.kind ? &own : &in, r->y[i]);
+		in.n = r->n;
 		r->plan = inside;
 	}
 	r->pending = st;
@@ -49,7 +50,9 @@ static enum ggu_status fill(struct run *r, struct calls *o, size_t at)
 		if (skip >= p->n) continue;
 		n = size_least(p->n - skip, r->n - t);
 		if ((s = state_reserve(p->state, n, r->err))) break;
-		r->seg[r->n_seg++] = (struct segment){ p->state, t, n, p->state->pos, p->state->is_long };
+		r->seg[r->n_seg++] = (struct segment){ p->state, t, n, p->state->pos,
+			o->c->rows ? size_least(n, skip + n - size_least(p->first, skip + n)) : 0, t,
+			p->state->is_long };
 		memcpy(r->w->ids + t, p->ids + skip, n*sizeof *p->ids);
 		memcpy(p->state->ids + p->state->pos, p->ids + skip, n*sizeof *p->ids);
 		t += n;
@@ -57,19 +60,41 @@ static enum ggu_status fill(struct run *r, struct calls *o, size_t at)
 	return s;
 }
 
-/* Keeps only the rows that are wanted for the steps that follow. */
-static void narrow(struct run *r, const struct calls *o, size_t at)
+static size_t wanted(const struct run *r)
 {
-	size_t from = 0, n = 0;
+	size_t n = 0;
+	for (size_t i = 0; i < r->n_seg; i++) n += r->seg[i].wanted;
+	return n;
+}
+/* Buffers begin with the first row that is kept, so that nothing moves if the rows are adjacent. */
+void run_narrow(struct run *r, struct input *in)
+{
+	const size_t e = r->g->n_embd;
+	const bool made = in && in->made;
+	size_t first = r->n, n = 0;
 	r->be->settle(r);
-	for (size_t i = 0; i < o->c->n_parts && o->c->rows; from += o->c->part[i++].n) {
-		const struct part *p = o->c->part + i;
-		size_t a = from + p->first > at ? from + p->first : at, b = size_least(from + p->n, at + r->n);
-		if (a >= b) continue;
-		r->be->keep(r, a - at, b - a, n);
-		n += b - a;
+	for (size_t i = 0; i < r->n_seg; i++) {
+		struct segment *s = r->seg + i;
+		const size_t skip = s->n - s->wanted, from = s->t0 + skip;
+		if (!n) first = from;
+		if (s->wanted) {
+			r->be->keep(r, r->x, e, from, s->wanted, first + n);
+			if (made) r->be->keep(r, in->at, in->stride, from, s->wanted, first + n);
+		}
+		s->t0 = n;
+		s->n = s->wanted;
+		s->pos += skip;
+		s->turn += skip;
+		n += s->n;
 	}
+	r->x += first*e*sizeof(float);
 	r->n = n;
+	r->narrows = false;
+	if (in) in->n = n;
+	if (made) {
+		in->at += first*in->stride*sizeof(float);
+		in->packed = 0;
+	}
 }
 
 /* Makes what other stacks keep of the last layer's rows. */
@@ -87,25 +112,25 @@ static enum ggu_status readers(struct run *r)
 	return s;
 }
 
-/* After the last step that mixes rows, only those that are wanted go on, unless the caller looks at all of them. */
+/* In the last step that mixes rows, or after it, only those that are wanted go on, unless the caller looks at all of
+ * them. */
 static enum ggu_status layers(struct run *r, const struct calls *o, size_t at)
 {
 	enum ggu_status s = GGU_OK;
 	size_t k = 0, last = o->c->hidden || o->c->tap || r->g->n_readers ? 0 : r->g->n_mixing;
-	bool all = true;
 	for (size_t l = 0; l <= r->g->n_layer && !s; l++) {
 		if (o->c->hidden) r->be->settle(r);
 		if (o->c->hidden) r->be->fetch(r, NULL, o->c->hidden + (l*o->n_tokens + at)*r->g->n_embd);
 		for (size_t i = 0; l < r->g->n_layer && i < r->g->layer[l].n_steps && r->n && !s; i++) {
-			s = step(r, r->g->layer[l].step + i);
-			if (++k != last || s) continue;
-			narrow(r, o, at);
-			all = false;
+			const struct step *st = r->g->layer[l].step + i;
+			const bool narrows = ++k == last && wanted(r) < r->n;
+			r->narrows = narrows && op_narrowing(st);
+			s = step(r, st);
+			if (narrows) run_narrow(r, NULL);
 		}
 	}
-	if (all && !s && r->g->n_readers) s = readers(r);
-	if (all) narrow(r, o, at);
-	r->be->settle(r);
+	if (!s && r->g->n_readers) s = readers(r);
+	run_narrow(r, NULL);
 	return s;
 }
 /* Of all steps, only those that the call names. */
@@ -132,12 +157,12 @@ static enum ggu_status batch(struct work *w, struct calls *o, size_t at, size_t 
 	TRY(fill(&r, o, at));
 	r.be->embed(&r, w->ids, o->c->to ? stream : NULL);
 	s = stream ? steps(&r, o->c, stream) : layers(&r, o, at);
-	if (stream) narrow(&r, o, at);
+	if (stream) run_narrow(&r, NULL);
 	if (!s && o->c->rows) {
 		r.be->fetch(&r, &r.g->out_norm, o->c->rows + o->fetched*r.g->n_embd);
 		o->fetched += r.n;
 	}
-	for (size_t i = 0; i < r.n_seg; i++) r.seg[i].state->pos += r.seg[i].n;
+	for (size_t i = 0; i < r.n_seg; i++) r.seg[i].state->pos = r.seg[i].pos + r.seg[i].n;
 	return s;
 }
 

@@ -16,6 +16,12 @@ const struct op *op_find(const char *name)
 	return NULL;
 }
 
+const struct branch *op_narrowing(const struct step *st)
+{
+	for (size_t i = 1; i < st->n_branches; i++) if (!st->branch[i].op->apart) return NULL;
+	return st->branch->op->macs_early ? st->branch : NULL;
+}
+
 void op_names(char *to, size_t n)
 {
 	size_t used = 0;

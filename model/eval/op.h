@@ -32,12 +32,17 @@ struct op {
 	enum ggu_status (*run)(const void *params, struct run *r, struct input *in, size_t y);
 	/* each row of y depends on that row alone, and run does not use the sequences */
 	bool apart;
+	/* The multiply-adds of a token before run, if run->narrows is set, calls run_narrow. After that it goes on with
+	 * the wanted rows, maybe none. NULL: it never does. */
+	double (*macs_early)(const void *params);
 	/* For operators that attend to another stack; NULL for all others. read makes, once for each sequence, what
 	 * they keep of that stack's rows, which are `in`; r is the run of that stack. measure_read says what this
 	 * needs. */
 	void (*measure_read)(const void *params, size_t n_rows, struct measure *m);
 	enum ggu_status (*read)(const void *params, struct run *r, struct input *in);
 };
+/* The operator of a step that can narrow it: the only one that is not apart, and the first. NULL: there is none. */
+const struct branch *op_narrowing(const struct step *st);
 const struct op *op_find(const char *name);             /* NULL: none */
 void op_names(char *to, size_t n);                      /* "attention, ffn or mamba", for messages; at most n bytes */
 /* share: the part of its matrices that a token uses */

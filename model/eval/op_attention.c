@@ -213,34 +213,75 @@ static void measure(const void *params, size_t n, struct measure *m)
 	m->macs_seen += (double)a->n_head*(double)(a->head_dim + a->value_dim);
 }
 
-static size_t products(const struct attention *a, const struct buffers *b, struct input *in, struct product *p)
+static double macs_early(const void *params)
 {
-	size_t n = 0;
-	if (a->qkv.name) p[n++] = (struct product){ &a->qkv, 0, in, b->q, b->stride };
-	else p[n++] = (struct product){ &a->q, 0, in, b->q, b->stride };
-	if (a->k.name && a->stores) p[n++] = (struct product){ &a->k, 0, in, b->k, b->stride };
-	if (a->stores && !a->qkv.name) p[n++] = (struct product){ a->v.name ? &a->v : &a->k, 0, in, b->v, b->stride };
-	if (a->gate.name) p[n++] = (struct product){ &a->gate, 0, in, b->gate, out_width(a) };
-	return n;
+	const struct attention *a = params;
+	size_t n_in = a->qkv.name ? a->qkv.n_in : a->q.n_in;
+	return a->stores ? (double)(k_width(a) + v_width(a))*(double)n_in : 0;
+}
+
+/* Some of the rows of a matrix */
+static struct weight part_of(const struct weight *w, size_t from, size_t n)
+{
+	struct weight part = *w;
+	part.data = (const char *)w->data + from*w->row_bytes;
+	part.bias = w->bias ? w->bias + from : NULL;
+	part.n_out = n;
+	return part;
+}
+
+static struct attend attend_of(const struct attention *a, const struct graph *g, const struct buffers *b)
+{
+	return (struct attend){ .shape = { .n_head = a->n_head, .n_kv = a->n_kv, .k_dim = a->head_dim,
+		.v_dim = a->value_dim },
+		.q = b->q, .k = b->k, .v = b->v, .out = a->gate.name ? b->out.gate.up : b->out.at,
+		.q_stride = b->stride, .k_stride = b->stride, .v_stride = b->stride, .out_stride = out_width(a),
+		.q_norm = &a->q_norm, .k_norm = &a->k_norm, .v_norm = &a->v_norm, .clip = a->clip, .rope = a->rope,
+		.scale = a->scale, .softcap = a->softcap, .window = a->window ? a->window : a->chunk,
+		.bias_kind = a->bias_kind, .bias = a->bias, .reach = a->relative.distance, .sinks = a->sinks.v,
+		.mask = mask_of(g, a), .cache = a->cache, .stores = a->stores };
+}
+
+/* Stores keys and values of all rows before the run is narrowed to those that attend. */
+static enum ggu_status store_and_narrow(const struct attention *a, struct run *r, struct input *in, struct buffers *b)
+{
+	const struct weight kv = part_of(&a->qkv, q_width(a), k_width(a) + v_width(a));
+	struct attend t = attend_of(a, r->g, b);
+	struct product p[2] = { { &a->k, 0, in, b->k, b->stride },
+		{ a->v.name ? &a->v : &a->k, 0, in, b->v, b->stride } };
+	if (a->qkv.name) p[0].w = &kv;
+	t.q = NO_BUFFER;
+	if (a->stores) {
+		TRY(r->be->multiply(r, &in, 1, p, a->qkv.name ? 1 : 2));
+		r->be->store(r, &t);
+	}
+	run_narrow(r, in);
+	b->out.n = r->n;
+	return GGU_OK;
 }
 
 static enum ggu_status run(const void *params, struct run *r, struct input *in, size_t y)
 {
 	const struct attention *a = params;
+	const bool narrows = r->narrows, stores = a->stores && !narrows;
+	const struct weight q = part_of(&a->qkv, 0, q_width(a));
 	struct buffers b = plan(a, r->n, &r->plan);
 	struct product p[4], out = { &a->out, 0, &b.out, y, r->g->n_embd };
-	struct attend t = { .shape = { .n_head = a->n_head, .n_kv = a->n_kv, .k_dim = a->head_dim,
-		.v_dim = a->value_dim },
-		.q = b.q, .k = b.k, .v = b.v, .out = a->gate.name ? b.out.gate.up : b.out.at,
-		.q_stride = b.stride, .k_stride = b.stride, .v_stride = b.stride, .out_stride = out_width(a),
-		.q_norm = &a->q_norm, .k_norm = &a->k_norm, .v_norm = &a->v_norm, .clip = a->clip, .rope = a->rope,
-		.scale = a->scale, .softcap = a->softcap, .window = a->window ? a->window : a->chunk,
-		.bias_kind = a->bias_kind, .bias = a->bias, .reach = a->relative.distance, .sinks = a->sinks.v,
-		.mask = mask_of(r->g, a), .cache = a->cache, .stores = a->stores };
-	enum ggu_status s = r->be->multiply(r, &in, 1, p, products(a, &b, in, p));
-	if (s) return s;
+	struct attend t = attend_of(a, r->g, &b);
+	size_t n = 0;
+	if (narrows) TRY(store_and_narrow(a, r, in, &b));
+	if (!r->n) return GGU_OK;
+	p[n++] = (struct product){ !a->qkv.name ? &a->q : narrows ? &q : &a->qkv, 0, in, b.q, b.stride };
+	if (stores && !a->qkv.name) {
+		p[n++] = (struct product){ &a->k, 0, in, b.k, b.stride };
+		p[n++] = (struct product){ a->v.name ? &a->v : &a->k, 0, in, b.v, b.stride };
+	}
+	if (a->gate.name) p[n++] = (struct product){ &a->gate, 0, in, b.gate, out_width(a) };
+	TRY(r->be->multiply(r, &in, 1, p, n));
+	t.stores = stores;
 	r->be->attend(r, &t);
 	return r->be->multiply(r, &(struct input *){ &b.out }, 1, &out, 1);
 }
 
-const struct op op_attention = { "attention", sizeof(struct attention), fields, build, measure, run, false };
+const struct op op_attention = { "attention", sizeof(struct attention), fields, build, measure, run, false,
+	macs_early, NULL, NULL };

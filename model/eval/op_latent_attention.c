@@ -147,13 +147,19 @@ static void measure(const void *params, size_t n, struct measure *m)
 	m->macs_seen += (double)a->n_head*(double)(key_dim(a) + a->rank);
 }
 
+static double macs_early(const void *params)
+{
+	const struct latent *a = params;
+	return (double)a->kv_a.n_out*(double)a->kv_a.n_in;
+}
+
 static enum ggu_status run(const void *params, struct run *r, struct input *in, size_t y)
 {
 	const struct latent *a = params;
 	struct buffers b = plan(a, r->n, &r->plan);
 	size_t h = a->n_head, used = r->plan.used, width = h*query_dim(a);
-	struct product p[2] = { { &a->kv_a, 0, in, b.kv, key_dim(a) },
-		{ a->q.name ? &a->q : &a->q_a, 0, in, a->q.name ? b.q : b.q_a, a->q.name ? width : a->q_a.n_out } };
+	struct product kv = { &a->kv_a, 0, in, b.kv, key_dim(a) }, q = { a->q.name ? &a->q : &a->q_a, 0, in,
+		a->q.name ? b.q : b.q_a, a->q.name ? width : a->q_a.n_out };
 	struct attend t = { .shape = { .n_head = h, .n_kv = 1, .k_dim = key_dim(a), .v_dim = a->rank, .v_in_k = true },
 		.q = b.absorbed, .k = b.kv, .v = b.kv, .out = b.mixed, .q_stride = h*key_dim(a), .k_stride = key_dim(a),
 		.v_stride = key_dim(a),
@@ -161,7 +167,18 @@ static enum ggu_status run(const void *params, struct run *r, struct input *in, 
 		.rope_at = a->rank, .scale = a->scale,
 		.mask = r->g->whole ? ATTN_NONE : ATTN_CAUSAL, .cache = a->cache, .stores = true };
 	struct product q_b = { &a->q_b, 0, &b.q_b, b.q, width }, out = { &a->out, 0, &b.out, y, r->g->n_embd };
-	enum ggu_status s = r->be->multiply(r, &in, 1, p, 2);
+	enum ggu_status s;
+	if (r->narrows) {
+		struct attend all = t;
+		all.q = NO_BUFFER;
+		TRY(r->be->multiply(r, &in, 1, &kv, 1));
+		r->be->store(r, &all);
+		t.stores = false;
+		run_narrow(r, in);
+		if (!r->n) return GGU_OK;
+		b.q_b.n = b.out.n = r->n;
+	}
+	s = r->be->multiply(r, &in, 1, (struct product[]){ q, kv }, t.stores ? 2 : 1);
 	if (!s && a->q_b.name) s = r->be->multiply(r, &(struct input *){ &b.q_b }, 1, &q_b, 1);
 	if (!s) s = by_head(r, a, &b, &a->k_b, b.q, query_dim(a), b.absorbed, key_dim(a), a->turned);
 	if (s) return s;
@@ -171,4 +188,5 @@ static enum ggu_status run(const void *params, struct run *r, struct input *in, 
 	return s ? s : r->be->multiply(r, &(struct input *){ &b.out }, 1, &out, 1);
 }
 
-const struct op op_latent_attention = { "latent_attention", sizeof(struct latent), fields, build, measure, run, false };
+const struct op op_latent_attention = { "latent_attention", sizeof(struct latent), fields, build, measure, run, false,
+	macs_early, NULL, NULL };

@@ -56,6 +56,8 @@ static struct measure measure_layers(struct work *w, size_t n)
 	for (size_t l = 0; l < r.g->n_layer; l++)
 		for (size_t i = 0; i < r.g->layer[l].n_steps; i++) {
 			const struct step *st = r.g->layer[l].step + i;
+			const struct branch *narrowing = op_narrowing(st);
+			const double macs = m.macs;
 			size_t outside = m.plan.used, inside;
 			work_step_input(r.g, st, n, &m.plan);
 			inside = m.plan.used;
@@ -65,7 +67,8 @@ static struct measure measure_layers(struct work *w, size_t n)
 				m.plan.host_used = 0;
 			}
 			m.plan.used = outside;
-			if (++n_steps == r.g->n_mixing) m.macs_all = m.macs;
+			if (++n_steps != r.g->n_mixing) continue;
+			m.macs_all = narrowing ? macs + narrowing->op->macs_early(narrowing->params) : m.macs;
 		}
 	if (r.g->n_readers) measure_readers(r.g, n, &m);
 	return m;

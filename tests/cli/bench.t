@@ -37,16 +37,16 @@ ok "threads and instruction set" jq -e '.threads == 2 and (.instruction_set | le
 gguf-bench --synthetic 3M,F16 --prompt 16 --generate 0 --repeat 1 --json >j
 ok "floats: of float products" jq -e '(.prompt.share_of_limit*.limits.f32_gmacs/.prompt.gmacs - 1 | fabs) < 1e-9' j
 ok "--generate 0 leaves it out" jq -e '.generations == [] and (has("generation") | not)' j
-# multiply-adds of a prompt: all matrices for each token, but the last feed-forward and the output, which the last one
-# needs
+# multiply-adds of a prompt: all matrices for each token, except those that only the last token needs: the output, and
+# those of the last layer, without its keys and values
 gguf-bench --synthetic 3M,F16 --save c.gguf
 last=$(gguf-info --json c.gguf | jq '[.tensors[].name | select(test("^blk")) | split(".")[1] | tonumber] | max')
 macs_of() { gguf-info --json c.gguf |
 	jq "[.tensors[] | select(.shape | length == 2) | select(.name | test(\"$1\")) | .shape[0]*.shape[1]] | add"; }
 macs=$(macs_of '^blk')
-ffn=$(macs_of "^blk[.]${last}[.]ffn")
+wanted=$(macs_of "^blk[.]${last}[.](ffn|attn_q|attn_output)")
 head=$(gguf-info --json c.gguf | jq '.tensors[] | select(.name == "output.weight") | .shape[0]*.shape[1]')
-ok "multiply-adds are those of the matrices" jq -e --argjson m "$macs" --argjson f "$ffn" --argjson h "$head" \
+ok "multiply-adds are those of the matrices" jq -e --argjson m "$macs" --argjson f "$wanted" --argjson h "$head" \
 	'(.prompt.gmacs*1e9/.prompt.tokens_per_s/($m - $f + ($f + $h)/16) - 1 | fabs) < 1e-3' j
 gguf-bench -m a.gguf --prompt 24 --generate 3 --depth 5 --repeat 2 --profile --json >j
 ok "a profile's shares make up the whole" jq -e 'all(.prompts[], .generations[]; ([.profile[].share] | add - 1 |

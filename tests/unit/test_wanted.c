@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: MIT
+ * test_wanted.c - rows that nobody wants are left out of the last layer, and the others are the same bits as if all had
+ * been wanted; for every way in which an operator leaves rows out.
+ *
+ * Small models of random weights, whose sequences go together and want no row, one, some or all. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <cmocka.h>
+#include "../lib/models.h"
+
+#define DESCRIBED(steps) "schema: 1\narch: described\nclasses: {DescribedForCausalLM: {}}\ngraph:\n" \
+	"  names: {eps: attention.layer_norm_rms_epsilon}\n  input: {embed: token_embd}\n  layers: block_count\n" \
+	"  layer: {" steps "}\n" \
+	"  output: {norm: {rms: output_norm, eps: eps}, head: token_embd}\n"
+#define ROPE "rope: {style: half, base: 10000}"
+#define HEADS_OF "out: attn_output, heads: 4, kv_heads: 2, " ROPE
+#define SEPARATE "q: attn_q, k: attn_k, v: attn_v, " HEADS_OF
+#define NORM "norm: {rms: attn_norm, eps: eps}"
+#define FFN "{ffn: {gate: ffn_gate, up: ffn_up, down: ffn_down, act: silu}"
+#define ATTENTION(fields) "attn: {" NORM ", branches: {self: {attention: {" fields "}}}}"
+#define SERIAL(fields) ATTENTION(fields) ", ffn: {" NORM ", branches: {mlp: " FFN "}}}"
+
+static const struct key keys[] = { { "block_count", 2 }, { NULL, 0 } };
+static const struct tensor tensors[] = { { "token_embd.weight", { WIDE, VOCAB }, 0 },
+	{ "output_norm.weight", { WIDE }, 1 }, { "blk.%d.attn_norm.weight", { WIDE }, 1 },
+	{ "blk.%d.attn_q.weight", { WIDE, WIDE }, 0 }, { "blk.%d.attn_k.weight", { WIDE, WIDE/2 }, 0 },
+	{ "blk.%d.attn_v.weight", { WIDE, WIDE/2 }, 0 }, { "blk.%d.attn_qkv.weight", { WIDE, 2*WIDE }, 0 },
+	{ "blk.%d.attn_qkv.bias", { 2*WIDE }, 1 }, { "blk.%d.attn_gate.weight", { WIDE, WIDE }, 0 },
+	{ "blk.%d.attn_output.weight", { WIDE, WIDE }, 0 }, { "blk.%d.ffn_gate.weight", { WIDE, 96 }, 0 },
+	{ "blk.%d.ffn_up.weight", { WIDE, 96 }, 0 }, { "blk.%d.ffn_down.weight", { 96, WIDE }, 0 },
+	{ "blk.%d.attn_q_a.weight", { WIDE, 32 }, 0 }, { "blk.%d.attn_q_a_norm.weight", { 32 }, 1 },
+	{ "blk.%d.attn_q_b.weight", { 32, 4*48 }, 0 }, { "blk.%d.attn_kv_a.weight", { WIDE, 48 }, 0 },
+	{ "blk.%d.attn_kv_a_norm.weight", { 32 }, 1 }, { "blk.%d.attn_k_b.weight", { 32, 32, HEADS }, 0 },
+	{ "blk.%d.attn_v_b.weight", { 32, 16, HEADS }, 0 }, { NULL } };
+#define LATENT "kv_a: attn_kv_a, kv_a_norm: {rms: attn_kv_a_norm, eps: eps}, k_b: attn_k_b, v_b: attn_v_b, " \
+	"out: attn_output, heads: 4, rank: 32, nope_dim: 32, rope_dim: 16, value_dim: 16, " ROPE
+#define Q_A "q_a: attn_q_a, q_a_norm: {rms: attn_q_a_norm, eps: eps}, q_b: attn_q_b, q_rank: 32, "
+
+static void wanted_are_those_of_all(const char *description, uint32_t type)
+{
+	enum { N = 8 };
+	static const size_t len[N] = { 3, 64, 65, 7, 130, 63, 1, 200 }, first[N] = { 3, 63, 0, 7, 90, 11, 0, 199 };
+	const struct kind k = { "described", keys, tensors, description };
+	struct model *m = make_model(&k, type, 2);
+	for (size_t n_batch = 1; n_batch < 600; n_batch = 7*n_batch + 13) {
+		struct work *w = new_work(m, n_batch);
+		struct part p[N];
+		size_t n_rows = 0, at = 0;
+		float *rows;
+		for (size_t i = 0; i < N; i++) {
+			p[i] = (struct part){ new_state(m, GGU_TYPE_F32), text + i, len[i], first[i] };
+			n_rows += len[i] - first[i];
+		}
+		rows = malloc(n_rows*WIDE*sizeof *rows);
+		assert_int_equal(model_eval(w, &(struct model_call){ .part = p, .n_parts = N, .rows = rows }, NULL),
+			GGU_OK);
+		for (size_t i = 0; i < N; i++) {
+			float *own = alone(m, GGU_TYPE_F32, text + i, len[i] + 9, 512), more[9*WIDE];
+			same(rows + at*WIDE, own + first[i]*WIDE, len[i] - first[i]);
+			go_on(w, p[i].state, text + i + len[i], 9, more);       /* all keys are there */
+			same(more, own + len[i]*WIDE, 9);
+			at += len[i] - first[i];
+			free(own);
+			state_free(p[i].state);
+		}
+		free(rows);
+		work_free(w);
+	}
+	drop_model(m);
+}
+static void of_separate_matrices(void **state)
+{
+	(void)state;
+	wanted_are_those_of_all(DESCRIBED(SERIAL(SEPARATE)), GGU_TYPE_F32);
+	wanted_are_those_of_all(DESCRIBED(SERIAL(SEPARATE)), GGU_TYPE_Q8_0);
+}
+static void of_one_matrix(void **state)
+{
+	(void)state;
+	wanted_are_those_of_all(DESCRIBED(SERIAL("qkv: attn_qkv, " HEADS_OF)), GGU_TYPE_F16);
+	wanted_are_those_of_all(DESCRIBED(SERIAL("qkv: attn_qkv, " HEADS_OF)), GGU_TYPE_Q4_0);
+}
+static void of_values_that_are_keys(void **state)
+{
+	(void)state;
+	wanted_are_those_of_all(DESCRIBED(SERIAL("q: attn_q, k: attn_k, gate: attn_gate, " HEADS_OF)), GGU_TYPE_Q8_0);
+}
+static void of_the_keys_of_another_layer(void **state)
+{
+	(void)state;
+	wanted_are_those_of_all(DESCRIBED(SERIAL(SEPARATE ", keys_of: 'i == 1 ? 0 : -1'")), GGU_TYPE_Q8_0);
+}
+static void of_branches_side_by_side(void **state)
+{
+	(void)state;
+	wanted_are_those_of_all(DESCRIBED("both: {" NORM ", branches: {self: {attention: {" SEPARATE "}}, mlp: " FFN
+		"}, other: " FFN ", " NORM "}}}"), GGU_TYPE_Q8_0);
+	wanted_are_those_of_all(DESCRIBED("both: {" NORM ", branches: {self: {attention: {" SEPARATE "}, " NORM
+		"}, mlp: " FFN "}}}"), GGU_TYPE_F32);
+}
+static void of_branches_of_which_two_mix(void **state)
+{
+	(void)state;
+	wanted_are_those_of_all(DESCRIBED("both: {" NORM ", branches: {self: {attention: {" SEPARATE
+		"}}, other: {attention: {qkv: attn_qkv, " HEADS_OF "}}}}"), GGU_TYPE_Q8_0);
+	wanted_are_those_of_all(DESCRIBED("both: {" NORM ", branches: {mlp: " FFN "}, self: {attention: {" SEPARATE
+		"}}}}"), GGU_TYPE_Q8_0);
+}
+static void of_latent_attention(void **state)
+{
+	(void)state;
+	wanted_are_those_of_all(DESCRIBED("attn: {" NORM ", branches: {self: {latent_attention: {" Q_A LATENT "}}}}"),
+		GGU_TYPE_F32);
+	wanted_are_those_of_all(DESCRIBED("attn: {" NORM ", branches: {self: {latent_attention: {" Q_A LATENT
+		"}}}}, ffn: {" NORM ", branches: {mlp: " FFN "}}}"), GGU_TYPE_Q8_0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(of_separate_matrices),
+		cmocka_unit_test(of_one_matrix),
+		cmocka_unit_test(of_values_that_are_keys),
+		cmocka_unit_test(of_the_keys_of_another_layer),
+		cmocka_unit_test(of_branches_side_by_side),
+		cmocka_unit_test(of_branches_of_which_two_mix),
+		cmocka_unit_test(of_latent_attention),
+	};
+	for (int i = 0; i < LONG + 64; i++) text[i] = (int32_t)((unsigned)i*2654435761u >> 16)%VOCAB;
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
