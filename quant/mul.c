@@ -103,7 +103,8 @@ static void pack_strips(size_t block, const float *x, size_t x_stride, size_t n_
 	size_t n, char *act)
 {
 	const size_t tokens = panel_of(block)->tokens, rows = NARROW_ROWS/tokens*tokens;
-	struct narrow q[NARROW_ROWS + 8] = { 0 };       /* a strip's last rows are read by eights */
+	struct narrow q[NARROW_ROWS + 8];
+	memset(q + rows, 0, (NARROW_ROWS + 8 - rows)*sizeof *q);        /* a strip's last rows are read by eights */
 	for (size_t t = from; t < from + n; t += rows) {
 		const size_t some = size_least(from + n - t, rows);
 		memset(q + some, 0, (rows - some)*sizeof *q);

@@ -3,8 +3,6 @@
  *
  * Lanes are states, so that sums are those of dot. A sum ends with four steps that leave ever fewer lanes with
  * something to do, so sixteen of them end together. */
-
-#define INLINE static inline __attribute__((always_inline))     /* by constants among the arguments */
 enum { TILE = 16, BLOCK = 64 };  /* sums that end together, of rows or channels; channels of a convolution */
 
 static inline t16 t_mul(t16 a, t16 b) { EACH_REGISTER a.r[i] *= b.r[i]; return a; }
@@ -82,7 +80,7 @@ static void conv_block(const struct scan_conv *c, size_t from, size_t n)
 		memcpy(rest, bias + i, sizeof rest);
 		for (size_t j = 0; j < n - i; j++)
 			for (size_t k = 0; k < width; k++) rest[j] += w[k][i + j]*row[k][i + j];
-		silu(rest, n - i);
+		silu(rest, rest, NULL, n - i);
 		memcpy(y + i, rest, (n - i)*sizeof *y);
 	}
 	for (size_t k = 0; k + 1 < width; k++) memcpy(c->past + k*c->past_stride + from, next[k], n*sizeof **next);

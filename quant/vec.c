@@ -31,9 +31,9 @@ void vec_scale_mul(float *y, const float *x, float a, const float *w, size_t n)
 void vec_add(float *y, const float *x, size_t n) { quant_vec_table->add(y, x, n); }
 void vec_mul(float *y, const float *x, size_t n) { quant_vec_table->mul(y, x, n); }
 void vec_exp(float *x, size_t n) { quant_vec_table->exp(x, n); }
-void vec_silu(float *x, size_t n) { quant_vec_table->silu(x, n); }
-void vec_gelu(float *x, size_t n) { quant_vec_table->gelu(x, n); }
-void vec_gelu_tanh(float *x, size_t n) { quant_vec_table->gelu_tanh(x, n); }
+void vec_silu(float *y, const float *x, const float *by, size_t n) { quant_vec_table->silu(y, x, by, n); }
+void vec_gelu(float *y, const float *x, const float *by, size_t n) { quant_vec_table->gelu(y, x, by, n); }
+void vec_gelu_tanh(float *y, const float *x, const float *by, size_t n) { quant_vec_table->gelu_tanh(y, x, by, n); }
 void vec_tanh(float *x, size_t n) { quant_vec_table->tanh(x, n); }
 void vec_softplus(float *x, size_t n) { quant_vec_table->softplus(x, n); }
 void vec_softmax(float *x, size_t n) { quant_vec_table->softmax(x, n); }

@@ -26,12 +26,13 @@ void vec_scale(float *y, float a, size_t n);
 void vec_scale_mul(float *y, const float *x, float a, const float *w, size_t n);
 void vec_add(float *y, const float *x, size_t n);
 void vec_mul(float *y, const float *x, size_t n);
-/* in place; vec_exp is within 1 ulp, the others within 4 unless the result is below 2^-120; vec_gelu_tanh below -1
- * within 4 + 7*|t|, t = sqrt(8/pi) (x + 0.044715 x^3): e^-t multiplies t's seven roundings by t */
+/* vec_exp is within 1 ulp, the others within 4 unless the result is below 2^-120; vec_gelu_tanh below -1 within
+ * 4 + 7*|t|, t = sqrt(8/pi) (x + 0.044715 x^3): e^-t multiplies t's seven roundings by t. The three that are activation
+ * functions give y = f(x)*by, or f(x) if by is NULL; y may be x. The others are in place. */
 void vec_exp(float *x, size_t n);
-void vec_silu(float *x, size_t n);
-void vec_gelu(float *x, size_t n);                                      /* erf form */
-void vec_gelu_tanh(float *x, size_t n);
+void vec_silu(float *y, const float *x, const float *by, size_t n);
+void vec_gelu(float *y, const float *x, const float *by, size_t n);     /* erf form */
+void vec_gelu_tanh(float *y, const float *x, const float *by, size_t n);
 void vec_tanh(float *x, size_t n);
 void vec_softplus(float *x, size_t n);                                  /* log(1 + e^x) */
 void vec_softmax(float *x, size_t n);                                   /* exp(x - max) / sum */

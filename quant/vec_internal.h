@@ -15,8 +15,10 @@ struct vec_table {
 	void (*scale)(float *, float, size_t);
 	void (*scale_mul)(float *, const float *, float, const float *, size_t);
 	void (*add)(float *, const float *, size_t), (*mul)(float *, const float *, size_t);
-	void (*exp)(float *, size_t), (*silu)(float *, size_t), (*gelu)(float *, size_t);
-	void (*gelu_tanh)(float *, size_t), (*tanh)(float *, size_t), (*softmax)(float *, size_t);
+	void (*exp)(float *, size_t), (*tanh)(float *, size_t), (*softmax)(float *, size_t);
+	void (*silu)(float *, const float *, const float *, size_t);
+	void (*gelu)(float *, const float *, const float *, size_t);
+	void (*gelu_tanh)(float *, const float *, const float *, size_t);
 	size_t (*top)(const float *, size_t);
 	float (*sum_exp)(const float *, size_t, float);
 	void (*turn)(float *, float *, const float *, const float *, size_t);

@@ -6,6 +6,8 @@
 #include "lane_math.h"
 #include "vec_internal.h"
 
+#define INLINE static inline __attribute__((always_inline))     /* by constants among the arguments */
+
 static float dot(const float *a, const float *b, size_t n)
 {
 	t16 s = t_dup(0);
@@ -207,18 +209,35 @@ static void exp_from(double *y, const float *x, double from, size_t n)
 		memcpy(y + i, &e, some*sizeof *y);
 	}
 }
-static void silu(float *y, size_t n) { EACH(n, gate(x, x)) }
+static inline rf silu_of(rf x) { return gate(x, x); }
 /* x/2 (1 + tanh u) = x / (1 + e^-2u), u = sqrt(2/pi) (x + 0.044715 x^3) */
-static void gelu_tanh(float *y, size_t n) { EACH(n, gate(x, 1.5957691216f*(x + 0.044715f*x*x*x))) }
-static void gelu(float *y, size_t n)
+static inline rf gelu_tanh_of(rf x) { return gate(x, 1.5957691216f*(x + 0.044715f*x*x*x)); }
+INLINE void each_times(rf of(rf), float *y, const float *x, const float *by, size_t n)
+{
+	size_t i = 0;
+	for (; i + REG <= n; i += REG) {
+		rf a = of(r_floats(x + i));
+		if (by) a *= r_floats(by + i);
+		r_put(y + i, a);
+	}
+	if (i < n) {
+		rf a = of(r_part(x + i, n - i));
+		if (by) a *= r_part(by + i, n - i);
+		r_put_part(y + i, a, n - i);
+	}
+}
+static void silu(float *y, const float *x, const float *by, size_t n) { each_times(silu_of, y, x, by, n); }
+static void gelu_tanh(float *y, const float *x, const float *by, size_t n) { each_times(gelu_tanh_of, y, x, by, n); }
+static void gelu(float *y, const float *from, const float *by, size_t n)
 {
 	float rest[REG/2] = { 0 };
 	for (size_t i = 0; i < n; i += REG/2) {
 		size_t some = n - i < REG/2 ? n - i : REG/2;
-		rd x = r_double(some < REG/2 ? memcpy(rest, y + i, some*sizeof *y) : y + i);
+		rd x = r_double(some < REG/2 ? memcpy(rest, from + i, some*sizeof *y) : from + i);
 		rf2 f = __builtin_convertvector(x*r_normal(x), rf2);
 		memcpy(y + i, &f, some*sizeof *y);
 	}
+	if (by) mul(y, by, n);
 }
 static void softplus(float *y, size_t n) { EACH(n, r_softplus(x)) }
 static void tanhv(float *y, size_t n) { EACH(n, r_tanh(x)) }
@@ -288,5 +307,5 @@ static void softmax(float *y, size_t n)
 #include "scan_text.h"
 
 const struct vec_table VEC_TABLE = { dot, sum, max, beyond, loss, squares, axpy, scale, scale_mul, add, mul, expv,
-	silu, gelu, gelu_tanh, tanhv, softmax, top, sum_exp, turn, turn_pairs, exp_from, softplus, conv,
+	tanhv, softmax, silu, gelu, gelu_tanh, top, sum_exp, turn, turn_pairs, exp_from, softplus, conv,
 	channels, head };

@@ -139,33 +139,37 @@ static void embed(struct run *r, const int32_t *ids, const float *from)
 
 /* ---- rows of inputs ---- */
 
-static void activate(enum activation act, float *x, size_t n)
+/* y = act(x)*by, or act(x) if by is NULL; y may be x. */
+static void activate(enum activation act, float *y, const float *x, const float *by, size_t n)
 {
 	switch (act) {
-	case ACT_SILU: vec_silu(x, n); break;
-	case ACT_GELU: vec_gelu(x, n); break;
-	case ACT_GELU_TANH: vec_gelu_tanh(x, n); break;
-	case ACT_RELU: for (size_t i = 0; i < n; i++) x[i] = x[i] > 0 ? x[i] : 0; break;
-	case ACT_RELU2: for (size_t i = 0; i < n; i++) x[i] = x[i] > 0 ? x[i]*x[i] : 0; break;
-	case ACT_SIGMOID: for (size_t i = 0; i < n; i++) x[i] = (float)(1/(1 + num_exp(-(double)x[i]))); break;
-	case ACT_NONE: break;
+	case ACT_SILU: vec_silu(y, x, by, n); return;
+	case ACT_GELU: vec_gelu(y, x, by, n); return;
+	case ACT_GELU_TANH: vec_gelu_tanh(y, x, by, n); return;
+	case ACT_RELU: for (size_t i = 0; i < n; i++) y[i] = x[i] > 0 ? x[i] : 0; break;
+	case ACT_RELU2: for (size_t i = 0; i < n; i++) y[i] = x[i] > 0 ? x[i]*x[i] : 0; break;
+	case ACT_SIGMOID: for (size_t i = 0; i < n; i++) y[i] = (float)(1/(1 + num_exp(-(double)x[i]))); break;
+	case ACT_NONE: for (size_t i = 0; i < n; i++) y[i] = x[i]; break;
 	}
+	if (by) vec_mul(y, by, n);
 }
 
 static void gate_row(const struct gate *g, const float *gate, float *up, float *y, size_t n)
 {
 	float limit = (float)g->limit;
-	memcpy(y, gate, n*sizeof *y);
 	if (limit > 0) {
-		for (size_t i = 0; i < n; i++) y[i] = y[i] > limit ? limit : y[i];
+		for (size_t i = 0; i < n; i++) y[i] = gate[i] > limit ? limit : gate[i];
 		if (up) for (size_t i = 0; i < n; i++) up[i] = up[i] > limit ? limit : up[i] < -limit ? -limit : up[i];
+		gate = y;
 	}
-	if (g->alpha != 1) vec_scale(y, (float)g->alpha, n);
-	activate(g->act, y, n);
-	if (g->alpha != 1) vec_scale(y, (float)(1/g->alpha), n);
-	if (up) {
-		if (g->up_add != 0) for (size_t i = 0; i < n; i++) up[i] += (float)g->up_add;
-		vec_mul(y, up, n);
+	if (up && g->up_add != 0) for (size_t i = 0; i < n; i++) up[i] += (float)g->up_add;
+	if (g->alpha == 1) activate(g->act, y, gate, up, n);
+	else {
+		if (y != gate) memcpy(y, gate, n*sizeof *y);
+		vec_scale(y, (float)g->alpha, n);
+		activate(g->act, y, y, NULL, n);
+		vec_scale(y, (float)(1/g->alpha), n);
+		if (up) vec_mul(y, up, n);
 	}
 	if (g->norm) cpu_norm(g->norm, y, y, n);
 }

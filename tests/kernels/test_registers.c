@@ -97,8 +97,8 @@ static void check_vectors(size_t n)
 	vec_add(y, x, n); clear("add");
 	vec_mul(y, x, n); clear("mul");
 	vec_exp(y, n); clear("exp");
-	vec_silu(y, n); clear("silu");
-	vec_gelu_tanh(y, n); clear("gelu_tanh");
+	vec_silu(y, y, x, n); clear("silu");
+	vec_gelu_tanh(y, x, NULL, n); clear("gelu_tanh");
 	vec_softmax(y, n); clear("softmax");
 }
 

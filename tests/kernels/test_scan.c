@@ -24,6 +24,7 @@ static void expect(const char *what, const float *got, const float *want, size_t
 	if (!kt_same(got, want, n, &at)) kt_fail("%s: element %zu is %a, not %a", what, at, got[at], want[at]);
 }
 static float of(void (*function)(float *, size_t), float x) { function(&x, 1); return x; }
+static void silu(float *x, size_t n) { vec_silu(x, x, NULL, n); }
 
 /* The memory of a call: inputs, outputs, and the expected outputs. */
 struct memory { float *p[12], *want[3]; size_t n[12], n_p; };
@@ -44,7 +45,7 @@ static void slow_conv(const struct scan_conv *c)
 		for (size_t t = 0; t < c->n_rows; t++) {
 			float sum = c->bias ? c->bias[i] : 0;
 			for (size_t k = 0; k < c->width; k++) sum += c->w[i*c->width + k]*rows[t + k];
-			c->x[t*c->stride + i] = of(vec_silu, sum);
+			c->x[t*c->stride + i] = of(silu, sum);
 		}
 		past = rows + c->n_rows;
 		for (size_t t = 0; t < before; t++) c->past[t*c->past_stride + i] = past[t];

@@ -148,10 +148,16 @@ static double four(double x) { (void)x; return 4; }
 /* t = tanh_argument(x) has seven roundings of half an ulp, including the constants; e^-t multiplies them by t */
 static double for_gelu_tanh(double x) { return x > -1 ? 4 : 4 - 7*tanh_argument(x); }
 
+typedef void vec_gate(float *, const float *, const float *, size_t);
+static vec_gate *const gates[] = { vec_silu, vec_gelu, vec_gelu_tanh };
+static void silu(float *x, size_t n) { vec_silu(x, x, NULL, n); }
+static void gelu(float *x, size_t n) { vec_gelu(x, x, NULL, n); }
+static void gelu_tanh(float *x, size_t n) { vec_gelu_tanh(x, x, NULL, n); }
+
 static const struct function { const char *name; void (*run)(float *, size_t); double (*exact)(double),
 	(*ulps)(double); } functions[] = {
-	{ "exp", vec_exp, exp, one }, { "silu", vec_silu, exact_silu, four }, { "gelu", vec_gelu, exact_gelu, four },
-	{ "gelu_tanh", vec_gelu_tanh, exact_gelu_tanh, for_gelu_tanh }, { "tanh", vec_tanh, tanh, four },
+	{ "exp", vec_exp, exp, one }, { "silu", silu, exact_silu, four }, { "gelu", gelu, exact_gelu, four },
+	{ "gelu_tanh", gelu_tanh, exact_gelu_tanh, for_gelu_tanh }, { "tanh", vec_tanh, tanh, four },
 	{ "softplus", vec_softplus, exact_softplus, four },
 };
 enum { FUNCTIONS = sizeof functions/sizeof *functions, SWEEP = 4096 };
@@ -218,6 +224,22 @@ static void check_lengths(const struct function *f, const char *isa)
 			expect(f->name, x, each, n);
 			kt_free(x, 4*n); kt_free(c, 4*n);
 		}
+}
+/* Their products are those of the function and a multiplication, wherever they go. */
+static void check_gates(size_t n, enum kt_floats kind)
+{
+	for (size_t g = 0; g < sizeof gates/sizeof *gates; g++) {
+		float *x = floats(n, kind), *by = floats(n, KT_MIXED), *y = kt_buffer(4*n), *want = kt_buffer(4*n);
+		gates[g](want, x, NULL, n);
+		gates[g](y, x, by, n);
+		vec_mul(want, by, n);
+		expect("times", y, want, n);
+		memcpy(y, by, 4*n);
+		gates[g](x, x, by, n);
+		expect("times in place", x, want, n);
+		expect("the other factor", by, y, n);
+		kt_free(x, 4*n); kt_free(by, 4*n); kt_free(y, 4*n); kt_free(want, 4*n);
+	}
 }
 static void check_same_everywhere(const struct function *f, const char *isa)
 {
@@ -348,6 +370,7 @@ static void check_isa(const char *isa)
 			check_top(n, kind);
 			check_sum_exp(n, kind);
 			check_turns(n, kind);
+			check_gates(n, kind);
 		}
 	kt_result();
 	for (int i = 0; i < FUNCTIONS; i++) {
