@@ -3,7 +3,7 @@
 #if defined __x86_64__
 #include "lane_avx512.h"
 #define ATTN_TABLE quant_attn_avx512
-enum { WIDE_1 = 4, WIDE_2 = 4, WIDE_3 = 4, WIDE_4 = 4, WIDE_5 = 4, WIDE_6 = 4, WIDE_7 = 2, WIDE_8 = 2,
+enum { WIDE_1 = 4, WIDE_2 = 4, WIDE_3 = 4, WIDE_4 = 4, WIDE_5 = 4, WIDE_6 = 2, WIDE_7 = 2, WIDE_8 = 2,
 	REGS = 24 };
 #define EIGHT
 static inline ri r_pairs(rs a, rs b, ri sum)

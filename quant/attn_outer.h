@@ -65,10 +65,10 @@ INLINE void score_part(enum form form, int rows, int wide, size_t n, const float
 	UNROLL for (int r = 0; r < rows; r++)
 		UNROLL for (int c = 0; c < wide; c++) r_put(s + r*ATTN_BLOCK + c*REG, a[r*wide + c]);
 }
-INLINE void score(enum form form, int rows, int wide, size_t n, const float *q, const char *k, ptrdiff_t next,
-	float *s, bool begin)
+INLINE void score(enum form form, int rows, int wide, size_t to, size_t n, const float *q, const char *k,
+	ptrdiff_t next, float *s, bool begin)
 {
-	for (size_t p = 0; p < ATTN_BLOCK; p += (size_t)wide*REG)
+	for (size_t p = 0; p < to; p += (size_t)wide*REG)
 		score_part(form, rows, wide, n, q, k + p*bytes_of(form), next, s + p, begin);
 }
 
@@ -148,7 +148,7 @@ INLINE void begin_block(enum form form, const char *k, float *d, uint32_t *bits)
 			memcpy(bits + p, &h, sizeof h);
 		}
 }
-INLINE void score_codes(enum form form, int rows, int wide, size_t n, const float *query, const char *k,
+INLINE void score_codes(enum form form, int rows, int wide, size_t to, size_t n, const float *query, const char *k,
 	ptrdiff_t next, float *s)
 {
 	const int32_t *q = (const int32_t *)(const void *)query;
@@ -159,7 +159,7 @@ INLINE void score_codes(enum form form, int rows, int wide, size_t n, const floa
 		uint32_t bits[2*ATTN_BLOCK];
 		fetch_scales(form, k, next);
 		begin_block(form, k, d, bits);
-		for (size_t p = 0; p < ATTN_BLOCK; p += (size_t)wide*REG)
+		for (size_t p = 0; p < to; p += (size_t)wide*REG)
 			score_block(form, rows, wide, q, k, p, d, bits, next, s + p, b == 0);
 	}
 }
@@ -192,14 +192,14 @@ INLINE void score_pairs(int rows, int wide, size_t n, const int32_t *q, const ch
 		}
 	}
 }
-INLINE void score_integers(int rows, int wide, size_t dim, const float *query, const char *k, ptrdiff_t next,
-	float *s)
+INLINE void score_integers(int rows, int wide, size_t to, size_t dim, const float *query, const char *k,
+	ptrdiff_t next, float *s)
 {
 	const int32_t *q = (const int32_t *)(const void *)query;
 	for (size_t i = 0; i < dim; i += ATTN_SHARE) {
 		size_t n = size_up(size_least(dim - i, ATTN_SHARE), ATTN_LANES)/2;
 		fetch_scales(CODES_16, k, next);
-		for (size_t p = 0; p < ATTN_BLOCK; p += (size_t)wide*REG)
+		for (size_t p = 0; p < to; p += (size_t)wide*REG)
 			score_pairs(rows, wide, n, q, k + 4*p, next, s + p, i == 0);
 		q += (n + 1)*(size_t)rows;
 		k += 2*ROW*(n + 1);
@@ -408,15 +408,17 @@ INLINE void mix_codes(enum form form, int rows, int most, const struct seen *see
 
 /* ---- by rows ---- */
 
-typedef void score_rows(size_t n, const float *q, const char *k, ptrdiff_t next, float *s, bool begin);
+/* Scores of positions up to `to` or, as they come in registers, a few more. */
+typedef void score_rows(size_t to, size_t n, const float *q, const char *k, ptrdiff_t next, float *s, bool begin);
 typedef void mix_rows(size_t from, size_t to, const float *w, const struct values *v, size_t v_wide, size_t a_wide,
 	float *a);
 typedef void mix_shares(const struct seen *seen, const float *w, const struct values *v, size_t v_wide, size_t a_wide,
 	float *a);
 #define NUMBERS(form, rows) \
-static void score_##form##_##rows(size_t n, const float *q, const char *k, ptrdiff_t next, float *s, bool begin) \
+static void score_##form##_##rows(size_t to, size_t n, const float *q, const char *k, ptrdiff_t next, float *s, \
+	bool begin) \
 { \
-	score(form, rows, WIDE_##rows, n, q, k, next, s, begin); \
+	score(form, rows, WIDE_##rows, to, n, q, k, next, s, begin); \
 } \
 static void mix_##form##_##rows(size_t from, size_t to, const float *w, const struct values *v, size_t v_wide, \
 	size_t a_wide, float *a) \
@@ -424,11 +426,12 @@ static void mix_##form##_##rows(size_t from, size_t to, const float *w, const st
 	mix_numbers(form, rows, WIDE_##rows, from, to, w, v, v_wide, a_wide, a); \
 }
 #define CODES(form, rows) \
-static void score_##form##_##rows(size_t n, const float *q, const char *k, ptrdiff_t next, float *s, bool begin) \
+static void score_##form##_##rows(size_t to, size_t n, const float *q, const char *k, ptrdiff_t next, float *s, \
+	bool begin) \
 { \
 	(void)begin; \
-	if (form == CODES_16) score_integers(rows, WIDE_##rows, n, q, k, next, s); \
-	else score_codes(form, rows, WIDE_##rows, n, q, k, next, s); \
+	if (form == CODES_16) score_integers(rows, WIDE_##rows, to, n, q, k, next, s); \
+	else score_codes(form, rows, WIDE_##rows, to, n, q, k, next, s); \
 } \
 static void mix_##form##_##rows(const struct seen *seen, const float *w, const struct values *v, size_t v_wide, \
 	size_t a_wide, float *a) \

@@ -222,6 +222,13 @@ static inline size_t group_end(const struct attn_task *t, const struct met *o, s
 	return size_least(g + t->group, o->first + t->head_rows);
 }
 
+/* The positions of a tile for which a group of rows needs scores: those that its last row sees, or all, if the next
+ * tile is prefetched meanwhile. */
+static inline size_t scored(const struct attn_task *t, const struct met *o, size_t g, ptrdiff_t next)
+{
+	return next ? ATTN_BLOCK : end_of(t->row + group_end(t, o, g) - 1, o->p);
+}
+
 static inline void mix_seen(struct attn_task *t, const struct values *v, size_t r, size_t n, size_t from, size_t to)
 {
 	if (from < to) mix_of[v->form][n](from, to, scores(t, r), v, t->v_wide, t->a_wide, t->split_a + r*t->a_wide);
@@ -269,7 +276,8 @@ static void meet_codes(struct attn_task *t, const struct met *o, const char *k, 
 	enum form form = form_of(s->k_type);
 	ptrdiff_t to_next = next ? next - k : 0;
 	for (size_t g = first_group(t, o); g < o->r1; g += t->group, to_next = 0)
-		score_of[form][group_end(t, o, g) - g](s->k_dim, t->q + g*t->k_wide, k, to_next, scores(t, g), true);
+		score_of[form][group_end(t, o, g) - g](scored(t, o, g, to_next), s->k_dim, t->q + g*t->k_wide, k,
+			to_next, scores(t, g), true);
 	if (s->v_in_k) wide_k(s->k_type, k, s->k_dim, t->k);
 }
 /* Scores by numbers, widened if necessary. */
@@ -293,7 +301,8 @@ static void meet_numbers(struct attn_task *t, const struct met *o, const char *k
 		for (size_t g = first_group(t, o); g < o->r1; g += t->group) {
 			size_t rows = group_end(t, o, g) - g;
 			if (!to_next) fetch(&h);
-			score_of[form][rows](n, t->q + g*t->k_wide + i*rows, keys, to_next, scores(t, g), i == 0);
+			score_of[form][rows](scored(t, o, g, to_next), n, t->q + g*t->k_wide + i*rows, keys, to_next,
+				scores(t, g), i == 0);
 		}
 	}
 }
