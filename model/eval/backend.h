@@ -142,7 +142,7 @@ struct scan2 {
 
 /* ---- a batch on its way ---- */
 
-/* Rows t0..t0 + n - 1 are positions pos.. of a sequence; the last `wanted` of them are. The row at t0 is turned by the
+/* Rows t0..t0 + n - 1 are positions pos.. of a sequence. The last `wanted` of them are wanted. Row t0 is turned by the
  * sines and cosines of row `turn`. */
 struct segment { struct state *state; size_t t0, n, pos, wanted, turn; bool is_long; };
 struct run {

@@ -245,11 +245,10 @@ static struct attend attend_of(const struct attention *a, const struct graph *g,
 /* Stores keys and values of all rows before the run is narrowed to those that attend. */
 static enum ggu_status store_and_narrow(const struct attention *a, struct run *r, struct input *in, struct buffers *b)
 {
-	const struct weight kv = part_of(&a->qkv, q_width(a), k_width(a) + v_width(a));
-	struct attend t = attend_of(a, r->g, b);
-	struct product p[2] = { { &a->k, 0, in, b->k, b->stride },
+	const struct weight k = a->qkv.name ? part_of(&a->qkv, q_width(a), k_width(a) + v_width(a)) : a->k;
+	const struct product p[2] = { { &k, 0, in, b->k, b->stride },
 		{ a->v.name ? &a->v : &a->k, 0, in, b->v, b->stride } };
-	if (a->qkv.name) p[0].w = &kv;
+	struct attend t = attend_of(a, r->g, b);
 	t.q = NO_BUFFER;
 	if (a->stores) {
 		TRY(r->be->multiply(r, &in, 1, p, a->qkv.name ? 1 : 2));
@@ -264,14 +263,14 @@ static enum ggu_status run(const void *params, struct run *r, struct input *in, 
 {
 	const struct attention *a = params;
 	const bool narrows = r->narrows, stores = a->stores && !narrows;
-	const struct weight q = part_of(&a->qkv, 0, q_width(a));
+	const struct weight q = a->qkv.name ? part_of(&a->qkv, 0, q_width(a)) : a->q;
 	struct buffers b = plan(a, r->n, &r->plan);
 	struct product p[4], out = { &a->out, 0, &b.out, y, r->g->n_embd };
 	struct attend t = attend_of(a, r->g, &b);
 	size_t n = 0;
 	if (narrows) TRY(store_and_narrow(a, r, in, &b));
 	if (!r->n) return GGU_OK;
-	p[n++] = (struct product){ !a->qkv.name ? &a->q : narrows ? &q : &a->qkv, 0, in, b.q, b.stride };
+	p[n++] = (struct product){ a->qkv.name && !narrows ? &a->qkv : &q, 0, in, b.q, b.stride };
 	if (stores && !a->qkv.name) {
 		p[n++] = (struct product){ &a->k, 0, in, b.k, b.stride };
 		p[n++] = (struct product){ a->v.name ? &a->v : &a->k, 0, in, b.v, b.stride };
