@@ -24,6 +24,7 @@
 
 /* ---- buffers ---- */
 
+#define NO_BUFFER SIZE_MAX
 enum { PLAN_ALIGN = 64 };
 /* Bytes of scratch memory: the backend's, and the host's for what operators themselves look at. */
 struct plan { size_t used, peak, host_used, host_peak; };
@@ -73,7 +74,8 @@ struct input {
 void input_plan(struct plan *p, struct input *in, unsigned forms);
 static inline unsigned weight_form(const struct weight *w) { return w->name ? 1u << quant_act_of(w->type) : 0; }
 
-struct product {                        /* y = W x + bias for all rows of the input */
+/* y = W x + bias for all rows of the input. If nobody reads y, it is NO_BUFFER, and only the tap sees the input. */
+struct product {
 	const struct weight *w;
 	size_t mat;
 	struct input *in;
@@ -151,6 +153,7 @@ struct run {
 	const struct graph *g;
 	size_t n;                       /* rows; after graph.n_mixing steps only those that are wanted */
 	bool narrows;                   /* the operator that is run calls run_narrow as soon as it can */
+	bool unread;                    /* nobody reads the output of the step that is run */
 	struct segment *seg;
 	size_t n_seg;
 	struct plan plan;
@@ -173,7 +176,7 @@ struct backend {
 	/* Routes by the scores [n][n_experts] in a buffer; fills what `to` points to. */
 	void (*route)(struct run *r, const struct router *o, size_t scores, const struct routes *to);
 	/* y[t] = sum over the row's experts, in order of choice, of weight*out[place], plus shared[t] times the sigmoid
-	 * of shared_gate[t]; both may be missing (NO_BUFFER) */
+	 * of shared_gate[t]; both, and y, may be missing (NO_BUFFER) */
 	void (*combine)(struct run *r, const struct routes *o, size_t n_used, size_t out, size_t shared,
 		size_t shared_gate, size_t y);
 	void (*conv)(struct run *r, const struct conv *c);
@@ -188,7 +191,6 @@ struct backend {
 	/* copies the norm (or NULL) of the stream's rows, which are settled, to the host */
 	void (*fetch)(const struct run *r, const struct norm *norm, float *to);
 };
-#define NO_BUFFER SIZE_MAX
 extern const struct backend backend_cpu;
 void *run_host(const struct run *r, size_t at);         /* of plan_host */
 /* Leaves only the wanted rows: of the stream, of the segments and, if they are made, of `in` (or NULL), whose packings

@@ -309,10 +309,11 @@ static enum ggu_status multiply(struct run *r, struct input *const *in, size_t n
 	enum ggu_status s = GGU_OK;
 	if (!room_for_cuts(r->w, n)) return ggu_no_memory(r->err);
 	for (size_t i = 0; i < n_in; i++) in[i]->wanted = 0;
-	for (size_t i = 0; i < n; i++) p[i].in->wanted |= weight_form(p[i].w);
+	for (size_t i = 0; i < n; i++) if (p[i].y != NO_BUFFER) p[i].in->wanted |= weight_form(p[i].w);
 	prepare(r, in, n_in);
 	for (size_t i = 0; i < n && r->tap && !s; i++) s = tell(r, p + i);
 	for (size_t i = 0; i < n && !s; i++) {
+		if (p[i].y == NO_BUFFER) return s;
 		r->w->cut[i] = cut_of(r, p + i);
 		r->w->cut[i].first = tasks;
 		tasks += r->w->cut[i].n_tasks;

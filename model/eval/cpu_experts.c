@@ -133,6 +133,8 @@ void cpu_combine(struct run *r, const struct routes *o, size_t n_used, size_t ou
 	size_t y)
 {
 	struct combining c = { r, o, n_used, cpu_at(r, out), shared == NO_BUFFER ? NULL : cpu_at(r, shared),
-		shared_gate == NO_BUFFER ? NULL : cpu_at(r, shared_gate), cpu_at(r, y) };
+		shared_gate == NO_BUFFER ? NULL : cpu_at(r, shared_gate), NULL };
+	if (y == NO_BUFFER) return;
+	c.y = cpu_at(r, y);
 	cpu_run(r->w, PASS("sums of experts"), size_parts(r->n, CPU_ROWS), combine_task, &c);
 }

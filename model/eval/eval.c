@@ -26,11 +26,11 @@ static enum ggu_status step(struct run *r, const struct step *st)
 			in.made = false;
 			in.packed = 0;
 		}
-		s = b->op->run(b->params, r, b->before.kind ? &own : &in, r->y[i]);
+		s = b->op->run(b->params, r, b->before.kind ? &own : &in, r->unread ? NO_BUFFER : r->y[i]);
 		in.n = r->n;
 		r->plan = inside;
 	}
-	r->pending = st;
+	r->pending = r->unread ? NULL : st;
 	r->plan = outside;
 	return s;
 }
@@ -112,6 +112,10 @@ static enum ggu_status readers(struct run *r)
 	return s;
 }
 
+static bool is_end(const struct run *r, size_t layer, size_t step)
+{
+	return layer + 1 == r->g->n_layer && step + 1 == r->g->layer[layer].n_steps;
+}
 /* In the last step that mixes rows, or after it, only those that are wanted go on, unless the caller looks at all of
  * them. */
 static enum ggu_status layers(struct run *r, const struct calls *o, size_t at)
@@ -125,6 +129,7 @@ static enum ggu_status layers(struct run *r, const struct calls *o, size_t at)
 			const struct step *st = r->g->layer[l].step + i;
 			const bool narrows = ++k == last && wanted(r) < r->n;
 			r->narrows = narrows && op_narrowing(st);
+			r->unread = is_end(r, l, i) && !o->c->hidden && !r->g->n_readers && !wanted(r);
 			s = step(r, st);
 			if (narrows) run_narrow(r, NULL);
 		}

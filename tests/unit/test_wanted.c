@@ -2,13 +2,16 @@
  * test_wanted.c - rows that nobody wants are left out of the last layer, and the others are the same bits as if all had
  * been wanted; for every way in which an operator leaves rows out.
  *
- * Small models of random weights, whose sequences go together and want no row, one, some or all. */
+ * Small models of random weights, whose sequences go together and want no row, one, some or all. The receiver of
+ * activations sees the same ones if no row is wanted. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 #include <cmocka.h>
+#include <xxhash.h>
 #include "../lib/models.h"
 
 #define DESCRIBED(steps) "schema: 1\narch: described\nclasses: {DescribedForCausalLM: {}}\ngraph:\n" \
@@ -34,7 +37,9 @@ static const struct tensor tensors[] = { { "token_embd.weight", { WIDE, VOCAB },
 	{ "blk.%d.attn_q_a.weight", { WIDE, 32 }, 0 }, { "blk.%d.attn_q_a_norm.weight", { 32 }, 1 },
 	{ "blk.%d.attn_q_b.weight", { 32, 4*48 }, 0 }, { "blk.%d.attn_kv_a.weight", { WIDE, 48 }, 0 },
 	{ "blk.%d.attn_kv_a_norm.weight", { 32 }, 1 }, { "blk.%d.attn_k_b.weight", { 32, 32, HEADS }, 0 },
-	{ "blk.%d.attn_v_b.weight", { 32, 16, HEADS }, 0 }, { NULL } };
+	{ "blk.%d.attn_v_b.weight", { 32, 16, HEADS }, 0 }, { "blk.%d.ffn_gate_inp.weight", { WIDE, 4 }, 0 },
+	{ "blk.%d.ffn_gate_exps.weight", { WIDE, 32, 4 }, 0 }, { "blk.%d.ffn_up_exps.weight", { WIDE, 32, 4 }, 0 },
+	{ "blk.%d.ffn_down_exps.weight", { 32, WIDE, 4 }, 0 }, { NULL } };
 #define LATENT "kv_a: attn_kv_a, kv_a_norm: {rms: attn_kv_a_norm, eps: eps}, k_b: attn_k_b, v_b: attn_v_b, " \
 	"out: attn_output, heads: 4, rank: 32, nope_dim: 32, rope_dim: 16, value_dim: 16, " ROPE
 #define Q_A "q_a: attn_q_a, q_a_norm: {rms: attn_q_a_norm, eps: eps}, q_b: attn_q_b, q_rank: 32, "
@@ -118,6 +123,51 @@ static void of_latent_attention(void **state)
 		"}}}}, ffn: {" NORM ", branches: {mlp: " FFN "}}}"), GGU_TYPE_Q8_0);
 }
 
+/* What was seen: products, and a digest of their names and inputs */
+struct seen { size_t n; XXH64_hash_t digest; };
+static enum ggu_status see(void *ctx, const char *weight, size_t n_mat, size_t mat, size_t n_in, const float *x,
+	size_t stride, size_t n_tokens)
+{
+	struct seen *s = ctx;
+	(void)n_mat;
+	s->digest = XXH64(weight, strlen(weight), s->digest + mat);
+	for (size_t t = 0; t < n_tokens; t++) s->digest = XXH64(x + t*stride, n_in*sizeof *x, s->digest);
+	s->n++;
+	return GGU_OK;
+}
+static struct seen seen_in(const char *steps, float *rows)
+{
+	const struct kind k = { "described", keys, tensors, steps };
+	struct model *m = make_model(&k, GGU_TYPE_Q8_0, 2);
+	struct work *w = new_work(m, 40);
+	const struct part p = { new_state(m, GGU_TYPE_F32), text, 100, 30 };
+	struct seen s = { 0, 0 };
+	assert_int_equal(model_eval(w, &(struct model_call){ .part = &p, .n_parts = 1, .rows = rows, .tap = see,
+		.tap_ctx = &s }, NULL), GGU_OK);
+	state_free(p.state);
+	work_free(w);
+	drop_model(m);
+	return s;
+}
+static void the_tap_sees_all(void **state)
+{
+	static const char *const steps[] = { DESCRIBED(SERIAL(SEPARATE)), DESCRIBED(ATTENTION(SEPARATE)),
+		DESCRIBED("both: {" NORM ", branches: {self: {attention: {" SEPARATE "}}, mlp: " FFN "}}}"),
+		DESCRIBED("ffn: {" NORM ", branches: {experts: {experts: {router: ffn_gate_inp, kind: softmax, "
+			"count: 4, used: 2, each: {gate: ffn_gate_exps, up: ffn_up_exps, down: ffn_down_exps, "
+			"act: silu}}}}}") };
+	static const size_t products[] = { 2*7, 2*4, 2*7, 2*13 };
+	float *rows = malloc(70*WIDE*sizeof *rows);
+	(void)state;
+	for (size_t i = 0; i < sizeof steps/sizeof *steps; i++) {
+		const struct seen with = seen_in(steps[i], rows), without = seen_in(steps[i], NULL);
+		assert_int_equal(with.n, 3*products[i]);        /* batches */
+		assert_int_equal(without.n, with.n);
+		assert_true(without.digest == with.digest);
+	}
+	free(rows);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -128,6 +178,7 @@ int main(void)
 		cmocka_unit_test(of_branches_side_by_side),
 		cmocka_unit_test(of_branches_of_which_two_mix),
 		cmocka_unit_test(of_latent_attention),
+		cmocka_unit_test(the_tap_sees_all),
 	};
 	for (int i = 0; i < LONG + 64; i++) text[i] = (int32_t)((unsigned)i*2654435761u >> 16)%VOCAB;
 	return cmocka_run_group_tests(tests, NULL, NULL);
