@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * books_256.h - the vocabulary of books_text.h in registers of 32 bytes. The instance first includes digits_y_ISA.h.
+ * books_256.h - the vocabulary of books_text.h in registers of 32 bytes. The instance first includes ymm_ISA.h.
  *
  * Words of a code book are read one by one, and may go to any lane. Register i of eight has, in the order of lanes,
  * words i, 8 + i, 16 + i and so on of the block: four words of eight, in lanes of 64 bits, or eight words of four, in

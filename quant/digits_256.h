@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * digits_256.h - the vocabulary of digits_text.h in registers of 32 bytes. The instance first includes digits_y_ISA.h,
+ * digits_256.h - the vocabulary of digits_text.h in registers of 32 bytes. The instance first includes ymm_ISA.h,
  * and gives
  *   v_dots(s, c, n, high, low, most)        s += products of n registers of codes, at most `most`, with digits of four
  *                                           columns each, 64*high + low */

@@ -9,7 +9,7 @@
  *   i_  isum         a row's sums in the lanes of a register; i_value, i_chains and i_q2_k leave eight of int32
  *   v_  vi, vf       a lane for each of ROWS rows, integers or floats
  *   h_  heads        the first sixteen bytes of the blocks of some rows
- *   y_, x_           one register of 32 bytes, where c64 is two (digits_256.h and digits_y.h only) */
+ *   y_, x_           one register of 32 bytes, where c64 is two (digits_256.h and ymm.h only) */
 
 /* Keeps prefetches in place: compilers that schedule early would hoist both branches of them above the choice. */
 #define STAY __asm__ volatile("" : : : "memory")

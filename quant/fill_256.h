@@ -6,7 +6,7 @@
  * byte still holds up to four codes: transposing unpacked int16 would be two to eight times the work. Masks and shifts
  * then leave four codes in each lane. Their bytes are in the order of columns 0, 2, 1, 3, so that those of a pair are
  * every other one, and one instruction widens and scales them: products of bytes, of which every other is zero, added
- * up by twos. An instance first includes digits_y_avx2.h, and gives WIDTH, the outputs of its panels, BY_32, whether
+ * up by twos. An instance first includes ymm_avx2.h, and gives WIDTH, the outputs of its panels, BY_32, whether
  * they have minima so (struct panel_table), and
  *   put_pairs(to, column, p, q)     stores columns column, + 1 (p) and + 2, + 3 (q) of eight rows, as int16
  * If the codes of blocks of 32 are bytes in its panels, and so in the order of columns, it defines PUT_BYTES and

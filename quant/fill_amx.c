@@ -2,7 +2,7 @@
  * fill_amx.c - the panels of panel_amx.c: digits of super-blocks, bytes of blocks of 32. */
 #if defined __x86_64__
 #include <stdbool.h>
-#include "digits_y_avx2.h"
+#include "ymm_avx2.h"
 #define FILL_TABLE quant_fill_amx
 #define PUT_BYTES
 enum { WIDTH = 16, BY_32 = false, LINE = 64, TILE = 16*LINE, COLUMNS = 64 };

@@ -2,7 +2,7 @@
  * fill_avx2.c - panels of pairs of 32 outputs. */
 #if defined __x86_64__
 #include <stdbool.h>
-#include "digits_y_avx2.h"
+#include "ymm_avx2.h"
 #define FILL_TABLE quant_fill_avx2
 enum { WIDTH = 32, BY_32 = true };
 #include "fill_pairs.h"

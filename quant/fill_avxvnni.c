@@ -2,7 +2,7 @@
  * fill_avxvnni.c - panels of pairs of 16 outputs. */
 #if defined __x86_64__
 #include <stdbool.h>
-#include "digits_y_avx2.h"
+#include "ymm_avx2.h"
 #define FILL_TABLE quant_fill_avxvnni
 enum { WIDTH = 16, BY_32 = true };
 #include "fill_pairs.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * row_avx2.c - row products with AVX2: digits_text.h in the words of digits_256.h. */
 #if defined __x86_64__
-#include "digits_y_avx2.h"
+#include "ymm_avx2.h"
 #include "digits_256.h"
 #define DIGITS_TABLE quant_digits_avx2
 #define DIGITS_EIGHTS

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * row_avxvnni.c - row products with AVX-VNNI: digits_text.h in the words of digits_256.h. */
 #if defined __x86_64__
-#include "digits_y_avxvnni.h"
+#include "ymm_avxvnni.h"
 #include "digits_256.h"
 #define DIGITS_TABLE quant_digits_avxvnni
 INLINE vi v_dots(vi s, const vi *c, int n, const int8_t *high, const int8_t *low, int most)

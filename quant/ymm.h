@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * digits_y.h - private to quant/: the words for one register of 32 bytes that row products by digits, those with
- * code books and the filling of panels share. digits_y_avx2.h and digits_y_avxvnni.h include it and define i_madd. */
+ * ymm.h - private to quant/: words, y_NAME, for one register of 32 bytes (x86's ymm), which row products by digits,
+ * those of types with code books and the filling of panels share. ymm_avx2.h and ymm_avxvnni.h include this file and
+ * define i_madd. */
 #include <immintrin.h>
 
 #define INLINE static inline __attribute__((always_inline))
@@ -11,7 +12,7 @@ INLINE __m256i y_two(const char *p, const char *q)
 	return _mm256_set_m128i(_mm_loadu_si128((const void *)q), _mm_loadu_si128((const void *)p));
 }
 INLINE __m256i y_bytes(int n) { return _mm256_set1_epi8((char)n); }
-/* a += pairs of products of 16 int16 */
+/* Adds to each int32 of a the two products of a pair of int16. */
 INLINE __m256i i_madd(__m256i a, __m256i u, __m256i v);
 /* a[k] holds four integers of row k in its lower half and four of row k + 4 in its upper one; to[i] gets the i-th of
  * each of the eight rows, in order. */
