@@ -2,14 +2,16 @@
  * fill_256.h - fills panels straight from blocks, eight rows side by side in registers of 32 bytes: one text for x86
  * that defines the table FILL_TABLE. Types that are not in it are unpacked row by row (mul.c).
  *
- * Each lane of a register belongs to a row. Sixteen bytes of each row are transposed as they are in the file, while a
- * byte still holds up to four codes: transposing unpacked int16 would be two to eight times the work. Masks and shifts
- * then leave four codes in each lane. Their bytes are in the order of columns 0, 2, 1, 3, so that those of a pair are
- * every other one, and one instruction widens and scales them: products of bytes, of which every other is zero, added
- * up by twos. An instance first includes ymm_avx2.h, and gives WIDTH, the outputs of its panels, BY_32, whether
- * they have minima so (struct panel_table), and
+ * Each lane of a register, 32 bits, belongs to a row. Sixteen bytes of each row are transposed as they are in the file,
+ * while a byte still holds up to four codes: transposing unpacked int16 would be two to eight times the work. Masks and
+ * shifts then leave the codes of four columns in each lane, in the order of columns 0, 2, 1, 3, so that those of a pair
+ * of columns are every other byte. One vpmaddubsw widens and scales a pair: it multiplies bytes and adds products by
+ * twos, of which one is zero, as the scale stands only beside the pair's codes.
+ *
+ * An instance first includes ymm_avx2.h, defines WIDTH, the outputs of its panels, and BY_32 (as in struct panel_table:
+ * how panels have their minima), and
  *   put_pairs(to, column, p, q)     stores columns column, + 1 (p) and + 2, + 3 (q) of eight rows, as int16
- * If the codes of blocks of 32 are bytes in its panels, and so in the order of columns, it defines PUT_BYTES and
+ * If its panels have the codes of blocks of 32 as bytes, and so in the order of columns, it defines PUT_BYTES and
  *   put_bytes(to, column, c)        stores four columns of eight rows
  * `to` is the panel's block, plus 4*first bytes if the rows are its outputs first to first + 7. */
 #include "fill_lanes.h"
@@ -24,7 +26,7 @@ INLINE void put_minima(char *to, int line, __m256i mn)
 {
 	_mm256_storeu_si256((void *)(to + mul_panel_mn(MUL_256_MIN, WIDTH) + 4*WIDTH*(size_t)line), mn);
 }
-/* Eight minima of 32 columns, in bytes */
+/* Stores the minima of eight times 32 columns, which are bytes 0 to 3 of each lane of mn[0], then of mn[1]. */
 INLINE void put_minima_32(char *to, const __m256i mn[2])
 {
 	UNROLL for (int i = 0; i < 4; i++) {
@@ -39,7 +41,7 @@ INLINE void put_minima_32(char *to, const __m256i mn[2])
 		}
 	}
 }
-/* Sixteen minima of 16 columns, in bytes */
+/* Stores the minima of sixteen times 16 columns, likewise. */
 INLINE void put_minima_16(char *to, const __m256i mn[4])
 {
 	UNROLL for (int i = 0; i < 4; i++) {
@@ -53,13 +55,14 @@ INLINE void put_minima_16(char *to, const __m256i mn[4])
 		}
 	}
 }
+/* Stores d and dmin, the lower and the upper half of each lane. */
 INLINE void put_pair(char *to, __m256i pair)
 {
 	put_d(to, MUL_256_MIN, low_halves(pair));
 	put_m(to, MUL_256_MIN, negative(high_halves(pair)));
 }
 
-/* Q4_K (qh 0), and Q5_K, whose fifth bits are at qh; scales as in codec/q4_k.h */
+/* Q4_K, with qh 0, and Q5_K, whose fifth bits are at qh. codec/q4_k.h has the layout of scales and minima. */
 INLINE void four_or_five(const struct eight *w, char *to, size_t qh, size_t qs)
 {
 	__m256i h[4], sc[2], mn[2], u[8];
@@ -78,9 +81,9 @@ INLINE void four_or_five(const struct eight *w, char *to, size_t qh, size_t qs)
 		const struct scale low = scale_at(sc[j/4], j%4, 0), high = scale_at(sc[j/4], j%4 + 1, 0);
 		UNROLL for (int half = 0; half < 2; half++) {
 			__m256i x[4];
-			turn_codes(w, qs + 16*(size_t)j + 16*(size_t)half, x);
+			turn_codes(w, qs + 16*j + 16*half, x);
 			UNROLL for (int i = 0; i < 4; i++) {
-				const size_t column = 32*(size_t)j + 16*(size_t)half + 4*(size_t)i;
+				const int column = 32*j + 16*half + 4*i;
 				__m256i a = v_and(x[i], 15), b = v_field(x[i], 4, 4, 0);
 				if (qh) {
 					a = _mm256_or_si256(a, v_field(u[4*half + i], j, 1, 4));
@@ -105,21 +108,21 @@ INLINE void q6_k_fill(const struct eight *w, char *to)
 	__m256i sc[4];
 	put_d(to, MUL_256, halves_of(w, offsetof(struct q6_k, d)));
 	turn(w, offsetof(struct q6_k, scales), sc);
-	UNROLL for (size_t part = 0; part < 4; part++) {        /* sixteens of both halves */
-		const size_t h = part/2, s = part%2;
+	UNROLL for (int part = 0; part < 4; part++) {        /* a sixteen of either half */
+		const int h = part/2, s = part%2;
 		__m256i x[4], up[4];
 		turn_codes(w, offsetof(struct q6_k, qh) + 32*h + 16*s, up);
 		UNROLL for (int j = 0; j < 4; j++) {
-			const int k = j/2 + j%2*2, at = 2*k + (int)s, scale = (int)(8*h) + at;
+			const int k = j/2 + j%2*2, at = 2*k + s, scale = 8*h + at;
 			const struct scale by = scale_at(sc[scale/4], scale%4, 32);
-			if (j%2 == 0) turn_codes(w, 64*h + 16*s + 32*(size_t)(j/2), x);
+			if (j%2 == 0) turn_codes(w, 64*h + 16*s + 32*(j/2), x);
 			UNROLL for (int i = 0; i < 4; i++)
-				put_scaled(to, 128*h + 16*(size_t)at + 4*(size_t)i, _mm256_or_si256(
+				put_scaled(to, 128*h + 16*at + 4*i, _mm256_or_si256(
 					v_field(x[i], k/2*4, 4, 0), v_field(up[i], 2*k, 2, 4)), by);
 		}
 	}
 }
-/* Scales 4*i to 4*i + 3 from the twelve bytes s, as codec/q3_k.h has them, their bias subtracted */
+/* Scales 4*i to 4*i + 3 from the twelve bytes s, which codec/q3_k.h describes, without their bias */
 INLINE __m256i q3_k_sixes(const __m256i s[3], int i)
 {
 	return v_less(_mm256_or_si256(v_field(s[i%2], i/2*4, 4, 0), v_field(s[2], 2*i, 2, 4)), 32);
@@ -130,17 +133,17 @@ INLINE void q3_k_fill(const struct eight *w, char *to)
 	turn_from(w, sizeof(struct q3_k) - 16, true, s);
 	put_d(to, MUL_256, low_halves(s[3]));
 	UNROLL for (int i = 0; i < 4; i++) sc[i] = q3_k_sixes(s, i);
-	UNROLL for (size_t part = 0; part < 4; part++) {
-		const size_t h = part/2, half = part%2;
+	UNROLL for (int part = 0; part < 4; part++) {
+		const int h = part/2, half = part%2;
 		__m256i x[4], up[4];
 		turn_codes(w, offsetof(struct q3_k, qs) + 32*h + 16*half, x);
 		turn_codes(w, offsetof(struct q3_k, hmask) + 16*half, up);
 		UNROLL for (int k = 0; k < 4; k++) {
-			const int at = (int)(2*(size_t)k + half), scale = (int)(8*h) + at;
+			const int at = 2*k + half, scale = 8*h + at;
 			const struct scale by = scale_at(sc[scale/4], scale%4, 4);
 			UNROLL for (int i = 0; i < 4; i++)
-				put_scaled(to, 128*h + 16*(size_t)at + 4*(size_t)i, _mm256_or_si256(
-					v_field(x[i], 2*k, 2, 0), v_field(up[i], (int)(4*h) + k, 1, 2)), by);
+				put_scaled(to, 128*h + 16*at + 4*i, _mm256_or_si256(
+					v_field(x[i], 2*k, 2, 0), v_field(up[i], 4*h + k, 1, 2)), by);
 		}
 	}
 }
@@ -152,15 +155,15 @@ INLINE void q2_k_fill(const struct eight *w, char *to)
 	turn(w, offsetof(struct q2_k, scales), s);
 	UNROLL for (int i = 0; i < 4; i++) mn[i] = v_field(s[i], 4, 4, 0);
 	put_minima_16(to, mn);
-	UNROLL for (size_t part = 0; part < 4; part++) {
-		const size_t h = part/2, half = part%2;
+	UNROLL for (int part = 0; part < 4; part++) {
+		const int h = part/2, half = part%2;
 		__m256i x[4];
 		turn_codes(w, offsetof(struct q2_k, qs) + 32*h + 16*half, x);
 		UNROLL for (int k = 0; k < 4; k++) {
-			const int at = (int)(2*(size_t)k + half), scale = (int)(8*h) + at;
+			const int at = 2*k + half, scale = 8*h + at;
 			const struct scale by = scale_at(v_and(s[scale/4], 15), scale%4, 0);
 			UNROLL for (int i = 0; i < 4; i++)
-				put_scaled(to, 128*h + 16*(size_t)at + 4*(size_t)i,
+				put_scaled(to, 128*h + 16*at + 4*i,
 					v_field(x[i], 2*k, 2, 0), by);
 		}
 	}
@@ -176,9 +179,9 @@ INLINE void iq4_xs_fill(const struct eight *w, char *to)
 			sc = _mm256_sub_epi32(_mm256_or_si256(low, up), _mm256_set1_epi32(32));
 		const struct scale by = scale_at(sc, 0, 128);
 		__m256i x[4];
-		turn_codes(w, offsetof(struct iq4_xs, qs) + 16*(size_t)j, x);
+		turn_codes(w, offsetof(struct iq4_xs, qs) + 16*j, x);
 		UNROLL for (int i = 0; i < 4; i++) {
-			const size_t column = 32*(size_t)j + 4*(size_t)i;
+			const int column = 32*j + 4*i;
 			put_scaled(to, column, v_level_128(iq4_levels, x[i]), by);
 			put_scaled(to, column + 16, v_level_128(iq4_levels, v_right(x[i], 4)), by);
 		}
@@ -187,7 +190,8 @@ INLINE void iq4_xs_fill(const struct eight *w, char *to)
 
 /* ---- blocks of 32 ---- */
 
-/* Sixteen columns in the lower and sixteen in the upper halves of the bytes at `at`; bits: their fifth bits, or NULL */
+/* A block whose bytes at `at` have sixteen columns in their lower halves and sixteen in their upper halves. bits: fifth
+ * bits of these codes, or NULL; bias: what is subtracted from them. */
 INLINE void nibbles(const struct eight *w, char *to, size_t at, const __m256i *bits, int bias)
 {
 	__m256i x[4];
@@ -195,17 +199,18 @@ INLINE void nibbles(const struct eight *w, char *to, size_t at, const __m256i *b
 	UNROLL for (int i = 0; i < 8; i++) {
 		__m256i c = v_field(x[i%4], i/4*4, 4, 0);
 		if (bits) c = _mm256_or_si256(c, v_and(v_mask(*bits, i/2, i%2, IN_PAIRS), 16));
-		put_codes(to, 4*(size_t)i, v_less(c, bias));
+		put_codes(to, 4*i, v_less(c, bias));
 	}
 }
+/* The same for codes that stand for the levels in `table` */
 INLINE void levels(const struct eight *w, char *to, size_t at, const int8_t *table)
 {
 	__m256i x[4];
 	turn_units(w, at, x);
 	UNROLL for (int i = 0; i < 8; i++)
-		put_codes(to, 4*(size_t)i, v_level(table, v_right(x[i%4], i/4*4)));
+		put_codes(to, 4*i, v_level(table, v_right(x[i%4], i/4*4)));
 }
-/* d and m of rows of blocks with minima */
+/* Stores d and m of a block that begins with them. */
 INLINE void put_two(const struct eight *w, char *to)
 {
 	const __m256i pair = lanes_of(w, 0);
@@ -240,7 +245,7 @@ INLINE void q8_0_fill(const struct eight *w, char *to)
 	put_d(to, MUL_32, halves_of(w, 0));
 	turn_units(w, offsetof(struct q8_0, qs), x);
 	turn_units(w, offsetof(struct q8_0, qs) + 16, x + 4);
-	UNROLL for (size_t i = 0; i < 8; i++) put_codes(to, 4*i, x[i]);
+	UNROLL for (int i = 0; i < 8; i++) put_codes(to, 4*i, x[i]);
 }
 INLINE void iq4_nl_fill(const struct eight *w, char *to)
 {
@@ -269,11 +274,11 @@ INLINE void nvfp4_fill(const struct eight *w, char *to)
 	const __m256i scales = lanes_of(w, 0);
 	UNROLL for (int part = 0; part < 2; part++, to += mul_panel_bytes(MUL_16, WIDTH)) {
 		__m256i x[4];
-		turn_units(w, offsetof(struct nvfp4, qs) + 16*(size_t)part, x);
+		turn_units(w, offsetof(struct nvfp4, qs) + 16*part, x);
 		put_d(to, MUL_16, small_floats(scales, 2*part));
 		put_m(to, MUL_16, small_floats(scales, 2*part + 1));
 		UNROLL for (int i = 0; i < 8; i++)
-			put_codes(to, 4*(size_t)i, v_level(fp4_levels, v_right(x[i/4*2 + i%2], i/2%2*4)));
+			put_codes(to, 4*i, v_level(fp4_levels, v_right(x[i/4*2 + i%2], i/2%2*4)));
 	}
 }
 /* 128 columns, a bit each: -1 or 1 */
@@ -285,10 +290,10 @@ INLINE void q1_0_fill(const struct eight *w, char *to)
 	UNROLL for (int part = 0; part < 4; part++, to += mul_panel_bytes(MUL_32, WIDTH)) {
 		put_d(to, MUL_32, d);
 		UNROLL for (int i = 0; i < 8; i++)
-			put_codes(to, 4*(size_t)i, v_less(v_and(v_mask(x[part], i/2, i%2, IN_PAIRS), 2), 1));
+			put_codes(to, 4*i, v_less(v_and(v_mask(x[part], i/2, i%2, IN_PAIRS), 2), 1));
 	}
 }
-/* 64 columns, four in a byte, which is copied to the lane's four; of each, two bits are left. */
+/* 64 columns, four in a byte, which is copied to all four of the lane: each keeps the two bits of one column. */
 INLINE void q2_0_fill(const struct eight *w, char *to)
 {
 	static const int8_t two_bits[16] = { -1, 0, 1, 2, 0, 0, 0, 0, 1, 0, 0, 0, 2 };
@@ -300,7 +305,7 @@ INLINE void q2_0_fill(const struct eight *w, char *to)
 		UNROLL for (int i = 0; i < 8; i++) {
 			const __m256i c = _mm256_and_si256(v_spread(x[2*part + i/4], i%4),
 				_mm256_set1_epi32(IN_PAIRS ? (int)0xc00c3003 : (int)0xc0300c03));
-			put_codes(to, 4*(size_t)i, v_level(two_bits, _mm256_or_si256(c, v_right(c, 4))));
+			put_codes(to, 4*i, v_level(two_bits, _mm256_or_si256(c, v_right(c, 4))));
 		}
 	}
 }

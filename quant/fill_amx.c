@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
- * fill_amx.c - the panels of panel_amx.c: digits of super-blocks, bytes of blocks of 32. */
+ * fill_amx.c - fills the panels of panel_amx.c, which have digits of super-blocks and bytes of blocks of 32. */
 #if defined __x86_64__
 #include <stdbool.h>
 #include "ymm_avx2.h"
 #define FILL_TABLE quant_fill_amx
 #define PUT_BYTES
 enum { WIDTH = 16, BY_32 = false, LINE = 64, TILE = 16*LINE, COLUMNS = 64 };
-/* Bytes of words a and b, two of each in a lane */
+/* The int16 of a and b as bytes: in each lane, the two of a and then the two of b */
 INLINE __m256i bytes_of(__m256i a, __m256i b)
 {
 	return _mm256_shuffle_epi8(_mm256_packs_epi16(a, b), _mm256_broadcastsi128_si256(_mm_setr_epi8(0, 1, 8, 9, 2, 3,
@@ -14,14 +14,14 @@ INLINE __m256i bytes_of(__m256i a, __m256i b)
 }
 INLINE __m256i high_digits(__m256i a) { return _mm256_srai_epi16(_mm256_add_epi16(a, _mm256_set1_epi16(64)), 7); }
 INLINE __m256i low_digits(__m256i a, __m256i high) { return _mm256_sub_epi16(a, _mm256_slli_epi16(high, 7)); }
-INLINE void put_pairs(char *to, size_t column, __m256i p, __m256i q)
+INLINE void put_pairs(char *to, int column, __m256i p, __m256i q)
 {
 	const __m256i high_p = high_digits(p), high_q = high_digits(q);
 	to += column/COLUMNS*2*TILE + column%COLUMNS/4*LINE;
 	_mm256_storeu_si256((void *)to, bytes_of(high_p, high_q));
 	_mm256_storeu_si256((void *)(to + TILE), bytes_of(low_digits(p, high_p), low_digits(q, high_q)));
 }
-INLINE void put_bytes(char *to, size_t column, __m256i c)
+INLINE void put_bytes(char *to, int column, __m256i c)
 {
 	_mm256_storeu_si256((void *)(to + column/4*LINE), c);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * fill_avx2.c - panels of pairs of 32 outputs. */
+ * fill_avx2.c - fills panels of pairs of columns, 32 outputs wide: for AVX2 and AVX-512. */
 #if defined __x86_64__
 #include <stdbool.h>
 #include "ymm_avx2.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * fill_avxvnni.c - panels of pairs of 16 outputs. */
+ * fill_avxvnni.c - fills panels of pairs of columns, 16 outputs wide, for AVX-VNNI. */
 #if defined __x86_64__
 #include <stdbool.h>
 #include "ymm_avx2.h"

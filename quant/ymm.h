@@ -6,6 +6,7 @@
 
 #define INLINE static inline __attribute__((always_inline))
 INLINE __m256i y_load(const void *p) { return _mm256_loadu_si256(p); }
+/* Sixteen bytes twice; sixteen at p, then sixteen at q; a byte 32 times */
 INLINE __m256i y_twice(const void *p) { return _mm256_broadcastsi128_si256(_mm_loadu_si128(p)); }
 INLINE __m256i y_two(const char *p, const char *q)
 {
