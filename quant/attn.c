@@ -16,7 +16,7 @@ static size_t group(const struct attn_shape *s) { return s->n_head/s->n_kv; }
 static size_t k_wide(const struct attn_shape *s) { return size_up(s->k_dim, ATTN_LANES); }
 static size_t v_wide(const struct attn_shape *s) { return size_up(s->v_dim, ATTN_LANES); }
 
-/* from..*to - 1 are seen; both grow with pos. */
+/* A token at pos sees the positions from the returned one to *to - 1; both ends grow with pos. */
 static size_t range_of(const struct attn *a, const struct attn_rows *r, size_t pos, size_t *to)
 {
 	size_t w = a->window, from = 0, end = pos + 1;
@@ -30,7 +30,7 @@ static size_t range_of(const struct attn *a, const struct attn_rows *r, size_t p
 	*to = size_least(end, r->n_pos);
 	return size_least(from, *to);
 }
-/* The splits that some token of r sees: sets *first, returns their number. */
+/* The splits that some token of r sees: sets *first, and returns their number. */
 static size_t splits_of(const struct attn *a, const struct attn_rows *r, size_t *first)
 {
 	size_t to, none;
@@ -41,15 +41,17 @@ static size_t splits_of(const struct attn *a, const struct attn_rows *r, size_t 
 
 /* ---- plan ---- */
 
-/* Floats of the waiting sums of a row's split: m, l, and a from the next whole vector on. */
+/* Floats of a record in `partial`, the sums of a row's split that wait to be merged: m, l, and a from the next whole
+ * vector on. */
 static size_t record(const struct attn_shape *s) { return ATTN_LANES + v_wide(s); }
 static size_t records_bytes(const struct attn_shape *s, size_t n_tokens, size_t parts)
 {
 	return n_tokens*s->n_head*parts*record(s)*sizeof(float);
 }
 
-/* Rows of a task, whose data should fit a core's cache. */
-enum { FEW_ROWS = 2*ATTN_GROUP, ROOM = 96 << 10 };      /* floats */
+/* So many rows are few: they do little with what they read. A task has at most so many that its data, ROOM floats, fit
+ * the cache of a core. */
+enum { FEW_ROWS = 2*ATTN_GROUP, ROOM = 96 << 10 };
 static size_t rows_max(const struct attn_shape *s)
 {
 	return size_most(size_least(ROOM/(s->k_dim + ATTN_BLOCK + 2*v_wide(s)), ATTN_ROWS), ATTN_GROUP);
@@ -59,7 +61,8 @@ static size_t tasks_of(const struct attn_shape *s, const struct attn_rows *r)
 	return size_parts(s->n_kv, r->cut.kv)*size_parts(group(s), r->cut.heads)*size_parts(r->n, r->cut.tokens)
 		*r->cut.parts;
 }
-/* As many rows for a task as its buffers hold; fewer if threads would be idle, but enough to reuse what was read. */
+/* Gives a task as many rows as its buffers hold, or fewer if threads would be idle otherwise, but enough to reuse what
+ * was read. Returns the number of tasks. */
 static size_t cut_tokens(struct attn *a, size_t n_tasks)
 {
 	enum { FEWEST = 4*ATTN_GROUP };
@@ -78,7 +81,7 @@ static size_t cut_tokens(struct attn *a, size_t n_tasks)
 	}
 	return total;
 }
-/* Key-value heads of a task, if this leaves n_tasks of `total`. */
+/* The key-value heads of a task: several with few rows, but only so many that n_tasks of the `total` are left. */
 static size_t heads_together(const struct attn_shape *s, const struct attn_rows *r, size_t total, size_t n_tasks)
 {
 	size_t n = rows_max(s)/(r->cut.heads*r->cut.tokens);
@@ -141,7 +144,7 @@ struct attn_plan attn_plan(struct attn *a, int n_threads)
 
 /* ---- work ---- */
 
-/* Floats for sums of mins, whatever the type */
+/* Floats for a row's sums of mins, which only some types have */
 static size_t minima(const struct attn_shape *s) { return s->v_dim/32*ATTN_LANES; }
 static size_t lines(size_t bytes) { return size_up(bytes, 64); }
 size_t attn_work_bytes(const struct attn_shape *s)
@@ -322,7 +325,7 @@ void attn_merge(const struct attn *a, size_t merge)
 	size_t i = merge - r->cut.first_merge, token = i/a->shape.n_kv, n = group(&a->shape), h0 = i%a->shape.n_kv*n;
 	for (size_t h = h0; h < h0 + n; h++) {
 		struct attn_sums all = { -INFINITY, { 0 } };
-		/* that of the first split, to which the others are joined */
+		/* the record of the first split, to which the others are joined in place */
 		float *sum = record_of(a, r, token, h, 0) + ATTN_LANES;
 		for (size_t k = 0; k < r->cut.parts; k++) {
 			const float *from = record_of(a, r, token, h, k);

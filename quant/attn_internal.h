@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * attn_internal.h - the interface between a task of attention and the functions of an instruction set.
+ * attn_internal.h - the interface between a task of attention (attn.c) and the functions of an instruction set
+ * (attn_text.h).
  *
  * A task has up to ATTN_ROWS rows, each one query head of one token: key-value heads slowest, then tokens. The rows of
  * a head are processed in groups of up to ATTN_GROUP, or in a single group if the instruction set can take them all:
@@ -11,7 +12,7 @@
  *   k  [k_wide][ATTN_BLOCK]                              as keys are in the cache: lanes are positions
  *   s  [rows][ATTN_BLOCK]                                scores, then weights
  *   v  [ATTN_BLOCK][v_wide]                              lanes are dimensions
- *   a  [rows][a_wide]                                    sums of the split, v_wide of them; those of mins
+ *   a  [rows][a_wide]                                    sums of the split: v_wide of values, then those of mins
  *
  * k_wide and v_wide are k_dim and v_dim rounded up to whole vectors. */
 #ifndef QUANT_ATTN_INTERNAL_H
@@ -19,7 +20,7 @@
 #include "attn.h"
 
 enum { ATTN_ROWS = 192, ATTN_GROUP = 6, ATTN_MOST = 8, ATTN_LANES = 16 };
-/* I16: the most numbers that share a scale, and their largest integer */
+/* Of I16: the most numbers that share a scale, and the largest magnitude of their integers */
 enum { ATTN_SHARE = 128, ATTN_AMAX = 4095 };
 
 struct attn_row {
@@ -27,8 +28,8 @@ struct attn_row {
 	float *out;
 	size_t head, pos, from, to;     /* positions seen: from..to - 1 */
 };
-/* The sums of one row over some positions: the largest score, and lanes of the sum of weights, which at the end is in
- * l[0] */
+/* What a row has of some positions besides the sums over values: the largest score, and the sum of weights in lanes,
+ * which at the end is in l[0]. */
 struct attn_sums { float m, l[ATTN_LANES]; };
 
 struct attn_task {
@@ -55,8 +56,9 @@ struct attn_table {
 	 * those of the following tile, or NULL, which are prefetched meanwhile. */
 	void (*tile)(struct attn_task *t, const char *head, const char *next, size_t p, size_t r0, size_t r1);
 	void (*end_split)(struct attn_task *t, size_t r);       /* l[0] becomes the sum of l; mins are added */
-	/* joins another split's sums into *to and a, of v_wide */
+	/* Joins the sums of another split, *x and x_a, into *to and a, which has v_wide of them. */
 	void (*join)(struct attn_sums *to, float *a, const struct attn_sums *x, const float *x_a, size_t v_wide);
+	/* Divides a by the sum of weights and stores the result, after the sink, if there is one. */
 	void (*end)(const struct attn_sums *x, const float *a, const float *sink, size_t v_dim, float *out);
 };
 #define SET(name, NAME, CPU, codes, row, panel_32, panel_256, floats, enc, vec, attn, gram) \

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
- * attn_outer.h - scores, and sums over values, for up to eight rows; part of attn_text.h.
+ * attn_outer.h - the scores of up to eight rows, and their sums over values; part of attn_text.h.
  *
- * Both are outer products of rows and some registers of lanes. Each is written once and compiled for constant numbers
- * of rows and registers: with few rows more registers are used, so that enough chains of fma are in flight. Codes are
- * read in the form of the cache (attn_store.c), for each 32 dimensions of a tile:
+ * Both are outer products of rows and some registers of lanes: score_NAME has positions in lanes, mix_NAME dimensions.
+ * Each is written once and compiled for constant numbers of rows and registers: with few rows more registers are used,
+ * so that enough chains of fma are in flight. Codes are read in the form of the cache (attn_store.c), for each 32
+ * dimensions of a tile:
  *
  *           keys, rows of ATTN_BLOCK positions               values, d to bits rows of positions too
  *   Q8_0    d | codes 0,1 | codes 2,3 | ..                   d | codes of positions 0,1 | of 2,3 | ..
@@ -22,13 +23,13 @@ enum form { FLOATS, HALVES, BFLOATS, CODES_8, CODES_4, CODES_5, CODES_16, FORMS 
 enum { ROW = 2*ATTN_BLOCK };            /* bytes of a row: two for each position */
 INLINE bool has_minima(enum form form) { return form == CODES_5; }
 INLINE size_t bytes_of(enum form form) { return form == FLOATS ? 4 : 2; }
-/* Bytes of the rows of numbers before a block's codes. */
+/* Bytes of what precedes a block's codes: its scales, mins and fifth bits */
 INLINE size_t scales_of(enum form form) { return (size_t)ROW*(has_minima(form) ? 4 : form == CODES_16 ? 2 : 1); }
 
 /* ---- scores by floats ---- */
 
-/* Prefetches what is `next` bytes further, the same part of the next tile; 0: nothing. This hides the latency of memory
- * in small pages better than any other distance. */
+/* Prefetches the line `next` bytes further, which is the same part of the next tile; if `next` is 0, the line itself,
+ * which does no harm. This hides the latency of memory in small pages better than any other distance. */
 INLINE void fetch_line(const char *at, size_t bytes, ptrdiff_t next)
 {
 	if (bytes % 64 == 0) __builtin_prefetch(at + next, 0, 2);
@@ -74,7 +75,8 @@ INLINE void score(enum form form, int rows, int wide, size_t to, size_t n, const
 
 /* ---- scores by codes ---- */
 
-/* The integers of rows for 32 dimensions: X in pairs, [16][rows]; d of each row; the sum of its X. */
+/* Queries of rows as integers X, for 32 dimensions: X in pairs, [PAIRS][rows]; then d of each row; then the sum of its
+ * X */
 enum { PAIRS = 16, QUERY = PAIRS + 2 };
 INLINE float query_d(const int32_t *q, int rows, int r)
 {
@@ -82,7 +84,7 @@ INLINE float query_d(const int32_t *q, int rows, int r)
 	memcpy(&d, q + PAIRS*rows + r, sizeof d);
 	return d;
 }
-/* sum[r][..] += the products with pair i of X, for a register of pairs of codes */
+/* sum[r][..] += products of a pair of X, at q for each row, with pairs of codes */
 INLINE void add_pairs(int rows, int wide, const int32_t *q, const rs *y, ri *sum)
 {
 	UNROLL for (int r = 0; r < rows; r++) {
@@ -93,6 +95,7 @@ INLINE void add_pairs(int rows, int wide, const int32_t *q, const rs *y, ri *sum
 /* Pairs of fifth bits, shifted so that the first of them is the lowest bit of its int16. */
 INLINE rs fifth(const uint32_t *bits, size_t i) { return (rs)((r_load(bits) >> (int)(2*i) & 0x10001) << 4); }
 
+/* Adds the products of 32 dimensions. k: the codes, from the first of these positions on; bits: their fifth bits */
 INLINE void sum_codes(enum form form, int rows, int wide, const int32_t *q, const char *k, const uint32_t *bits,
 	ptrdiff_t next, ri *sum)
 {
@@ -116,7 +119,8 @@ INLINE void sum_codes(enum form form, int rows, int wide, const int32_t *q, cons
 		if (form != CODES_8) add_pairs(rows, wide, q + 8*rows, high, sum);
 	}
 }
-/* Adds the 32 dimensions at k to s[r][..] of positions p.., or begins it; d and m: scales of the tile's positions */
+/* Adds 32 dimensions, at k, to the scores s[r][..] of the positions from p on, or stores them there if `begin`. d:
+ * scales of all positions of the tile, followed by their mins */
 INLINE void score_block(enum form form, int rows, int wide, const int32_t *q, const char *k, size_t p, const float *d,
 	const uint32_t *bits, ptrdiff_t next, float *s, bool begin)
 {
@@ -137,7 +141,7 @@ INLINE void score_block(enum form form, int rows, int wide, const int32_t *q, co
 		}
 	}
 }
-/* Loads the scales, and the fifth bits in pairs, of all positions */
+/* Loads the scales and mins, and the fifth bits in pairs, of all positions of the block at k. */
 INLINE void begin_block(enum form form, const char *k, float *d, uint32_t *bits)
 {
 	for (size_t p = 0; p < ATTN_BLOCK*(has_minima(form) ? 2 : 1); p += REG) r_put(d + p, r_f16(k + 2*p));
@@ -166,8 +170,9 @@ INLINE void score_codes(enum form form, int rows, int wide, size_t to, size_t n,
 
 /* ---- scores by integers of 16 bits ---- */
 
-/* Adds n pairs of a block to s[r][..] of `rows` rows and `wide` registers of positions, or begins it. d: the block,
- * from the scales of these positions on. q: X in pairs, [n][rows], and d of each row */
+/* Adds the n pairs of dimensions of a block to the scores s[r][..] of `rows` rows and `wide` registers of positions, or
+ * stores them there if `begin`. d: the block, from the scales of these positions on; q: X in pairs, [n][rows], then d
+ * of each row */
 INLINE void score_pairs(int rows, int wide, size_t n, const int32_t *q, const char *d, ptrdiff_t next, float *s,
 	bool begin)
 {
@@ -256,7 +261,8 @@ struct seen { int from, to; };
 /* Rows' weights times the scales of 32 dimensions, as integers, with their scales and, if needed, sums. */
 struct shares { _Alignas(64) int16_t u[ATTN_MOST][ATTN_BLOCK]; float d[ATTN_LANES]; int32_t sum[ATTN_MOST]; };
 
-/* Of magnitudes as integers, which are in order, NaN above infinity; NaN if one is or is infinite. */
+/* The greatest of some magnitudes, given as their bits, which as integers are in the same order, with NaN above
+ * infinity. NaN if it is infinite or NaN. */
 INLINE float greatest_of(ri top)
 {
 	int32_t most = r_most_of(top);
@@ -264,18 +270,19 @@ INLINE float greatest_of(ri top)
 	memcpy(&size, &most, sizeof size);
 	return most >= 0x7f800000 ? NAN : size;
 }
+/* The scale with which `most` becomes the integer `greatest` */
 INLINE float scale_of(float most, int greatest) { return most < 0x1p-96f ? 0 : most/(float)greatest; }
-/* The same for AT_ONCE registers of magnitudes, giving a lane each */
+/* Both for AT_ONCE registers of magnitudes, each giving a lane */
 INLINE rf scales_of_rows(const ri *top, int greatest)
 {
 	ri most = r_mosts(top);
 	rf size = r_sel((rf)most < 0x1p-96f, (rf){ 0 }, (rf)most);
 	return r_sel(most >= 0x7f800000, r_dup(NAN), size)/r_dup((float)greatest);
 }
-/* 1.5*2^23 + x */
+/* x times inverse, rounded: in the sum with 1.5*2^23, an integer takes the lowest bits of the float. */
 INLINE ri rounded(rf x, rf inverse) { return (ri)(x*inverse + r_dup(12582912.0f)) - 0x4b400000; }
-/* u = w times the scales d, or 0 if not seen; returns a register of magnitudes, as integers, whose largest is the
- * largest of all. */
+/* u = w times the scales d, or 0 where a position is not seen. Returns magnitudes as integers, a register whose largest
+ * is the largest of all. */
 INLINE ri scale_weights(const float *w, const rf *d, struct seen seen, float *u)
 {
 	bool all = seen.from == 0 && seen.to == ATTN_BLOCK;
@@ -289,6 +296,7 @@ INLINE ri scale_weights(const float *w, const rf *d, struct seen seen, float *u)
 	}
 	return top;
 }
+/* Rounds u times inverse to integers; returns their sum, for the form that needs it. */
 INLINE int32_t round_weights(enum form form, const float *u, rf inverse, int16_t *to)
 {
 	ri sum = { 0 }, x[2];
@@ -301,8 +309,9 @@ INLINE int32_t round_weights(enum form form, const float *u, rf inverse, int16_t
 	}
 	return form == CODES_4 ? r_sum(sum) : 0;
 }
-/* Twelve bits, as for activations (quant.h), if they are multiplied with codes of up to eight bits, and thirteen for
- * integers. Each stage handles all rows, as the steps of a stage depend on each other. */
+/* Makes the shares of some rows: integers of twelve bits, as those of activations (quant.h), for codes of up to eight
+ * bits, and of thirteen for I16. Each stage handles all rows before the next one begins, as the steps for one row wait
+ * for each other. */
 INLINE void share(enum form form, int rows, const float *w, const char *d, const struct seen *seen, struct shares *o)
 {
 	_Alignas(64) float u[ATTN_MOST][ATTN_BLOCK], inverse[ATTN_LANES];
@@ -327,8 +336,8 @@ INLINE void share(enum form form, int rows, const float *w, const char *d, const
 }
 /* Bytes of a position's codes in a block of n dimensions */
 INLINE size_t width_of(enum form form, size_t n) { return form == CODES_16 ? 2*n : form == CODES_8 ? n : n/2; }
-/* Pairs of positions p, p + 1 of REG dimensions, from `low` on, of the block of n at b, with codes of 4 bits as stored;
- * lane: numbers of lanes */
+/* The values of positions p and p + 1, in pairs, of REG dimensions from `low` on in the block of n dimensions at b.
+ * Codes of 4 bits are as stored, without the offset. lane: 0, 1, 2 .. */
 INLINE rs value_pairs(enum form form, const char *b, size_t n, size_t p, size_t low, ri lane)
 {
 	const char *code = b + scales_of(form);
@@ -343,7 +352,7 @@ INLINE rs value_pairs(enum form form, const char *b, size_t n, size_t p, size_t 
 	memcpy(&bits, b + (low < 16 ? 2 : 3)*ROW + 2*p, sizeof bits);
 	return x | (rs)(((((ri){ 0 } + bits) >> (lane + (int)(low%16))) & 0x10001) << 4);
 }
-/* Prefetches the next tile's codes at the place of those of positions p, p + 1 in this one. */
+/* Prefetches what the next tile has in the place of the codes of positions p and p + 1. */
 INLINE void fetch_values(enum form form, const char *b, size_t n, size_t p, int way, size_t low, int wide,
 	ptrdiff_t next)
 {
@@ -353,8 +362,9 @@ INLINE void fetch_values(enum form form, const char *b, size_t n, size_t p, int 
 	if (form == CODES_16) return;
 	if (low == 0 && (form == CODES_8 || way%2 == 0)) __builtin_prefetch(at + next, 0, 2);
 }
-/* Adds positions from..to - 1, multiples of STEP, to a[r][..] of `rows` rows and `wide` registers of dimensions, from
- * `low` on, of the block of `dims` at b. Integers may be summed in any order, so few rows use several sums at once. */
+/* Adds the values of positions from..to - 1, multiples of STEP, to a[r][..] of `rows` rows and `wide` registers of
+ * dimensions, from `low` on, of the block of `dims` dimensions at b. Integers may be summed in any order, so with few
+ * rows several sums are used at once. */
 INLINE void mix_block(enum form form, int rows, int wide, size_t from, size_t to, const struct shares *u, const char *b,
 	size_t dims, ptrdiff_t next, size_t low, size_t a_wide, float *a)
 {
@@ -406,7 +416,7 @@ INLINE void mix_codes(enum form form, int rows, int most, const struct seen *see
 	}
 }
 
-/* ---- by rows ---- */
+/* ---- all of these by number of rows ---- */
 
 /* Scores of positions up to `to` or, as they come in registers, a few more. */
 typedef void score_rows(size_t to, size_t n, const float *q, const char *k, ptrdiff_t next, float *s, bool begin);

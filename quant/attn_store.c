@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * attn_store.c - the blocks of a cache: their layout, storing and loading positions.
+ * attn_store.c - the blocks of a cache: their layout, and storing and loading positions.
  *
  * A block has, for each key-value head, its keys and then its values. Keys that are numbers are transposed: a row of
  * ATTN_BLOCK positions for each dimension. Values that are numbers are not: a row of dimensions for each position.
@@ -11,8 +11,9 @@
 #include "kern.h"
 #include "quant.h"
 
-/* How a block of the type, or a number, is divided: keys into parts of `key` bytes; values into `scales` parts of
- * `scale` bytes and codes of `code` bytes. A block of I16 has a scale and up to so many integers, in whole vectors. */
+/* The fields into which a block of the type, or a number, is divided. As a key it is fields of `key` bytes; as a value,
+ * it is `scales` fields of `scale` bytes, and then codes of `code` bytes. weights: of a block; I16's last one may have
+ * fewer, in whole vectors. */
 struct fields { uint32_t type; size_t weights, key, scales, scale, code; };
 static const struct fields all_fields[] = {
 	{ GGU_TYPE_F32, 1, 4, 0, 0, 0 }, { GGU_TYPE_F16, 1, 2, 0, 0, 0 }, { GGU_TYPE_BF16, 1, 2, 0, 0, 0 },
@@ -49,7 +50,8 @@ size_t attn_block_bytes(const struct attn_shape *s) { return s->n_kv*attn_head_b
 
 enum { CHUNK = 128, CHUNK_BYTES = 4*CHUNK };    /* dimensions at a time, of all positions */
 
-/* Fields of n positions from `at` on, in `flat` CHUNK_BYTES apart; returns what follows them. */
+/* Copies a field of `width` bytes of n positions, from `at` on, between `flat`, where positions are CHUNK_BYTES apart,
+ * and `turned`, where they are adjacent; to `flat` if `back`. Returns what follows the field in `turned`. */
 static inline uint8_t *turn(size_t width, size_t n, uint8_t *flat, uint8_t *turned, size_t at, bool back)
 {
 	for (size_t p = 0; p < n; p++) {
@@ -59,7 +61,7 @@ static inline uint8_t *turn(size_t width, size_t n, uint8_t *flat, uint8_t *turn
 	}
 	return turned + width*ATTN_BLOCK;
 }
-/* The codes of two positions are adjacent. */
+/* The same for `width` bytes of codes, where those of two neighbouring positions alternate. */
 static inline uint8_t *turn_codes(size_t code, size_t width, size_t n, uint8_t *flat, uint8_t *turned, size_t at,
 	bool back)
 {
@@ -91,7 +93,7 @@ static void turn_values(const struct fields *f, size_t dims, size_t n, uint8_t *
 
 /* ---- storing ---- */
 
-/* at most CHUNK numbers */
+/* One position's numbers, at most CHUNK, to the type's blocks; and back */
 static void encode(uint32_t type, const float *x, size_t n, uint8_t *to)
 {
 	int16_t q[CHUNK];
@@ -154,7 +156,7 @@ void attn_store(const struct attn_shape *s, void *const *block, size_t pos, size
 	}
 }
 
-/* Loads the dimensions of position `at`, if they are stored transposed */
+/* Loads n of the dim dimensions of position `at`, which are stored transposed. */
 static void load_turned(bool is_key, const struct fields *f, size_t dim, uint8_t *from, size_t at, float *x, size_t n)
 {
 	uint8_t flat[CHUNK_BYTES];

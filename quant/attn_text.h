@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT
- * attn_text.h - one tile of attention, one text for all instruction sets; defines the table ATTN_TABLE. An instance
- * (attn_ISA.c) first includes one of lane.h's vocabularies, and gives
- *   WIDE_1 .. WIDE_6, REGS      registers of lanes that so many rows use at a time; the most that sums have of both
+ * attn_text.h - what attention does with one tile: one text for all instruction sets, which defines the table
+ * ATTN_TABLE. An instance (attn_ISA.c) first includes one of lane.h's vocabularies, and defines
+ *   WIDE_1 .. WIDE_6            how many registers of lanes are used at a time with so many rows
+ *   REGS                        the most registers of sums: rows times WIDE_ROWS
  *   EIGHT                       optional: there are WIDE_7 and WIDE_8 too
  *   ri r_pairs(a, b, sum)       sum += both products of each pair of int16
  *
- * attn_outer.h has scores and sums over values; attn_wide.h first makes floats of what is not read in the cache's
- * form. */
+ * A tile is scores (meet_codes, meet_numbers), the weights that they become (weigh_rows), and sums over values
+ * (meet_value_codes, meet_value_numbers). attn_outer.h has the products of the first and the last; attn_wide.h makes
+ * floats of what is not read in the cache's form. */
 #include "../libgguf/size.h"
 #include "attn_internal.h"
 #include "mul.h"
@@ -47,7 +49,7 @@ static void pack_codes(const struct attn_row *row, size_t rows, size_t dim, int3
 			q[(PAIRS + 1)*rows + r] = x.sum[0] + x.sum[1];
 		}
 }
-/* Lanes i.. of n numbers, followed by zeros */
+/* A register of n numbers from number i on; zeros follow the last one. */
 static inline rf some(const float *x, size_t i, size_t n)
 {
 	return i + REG <= n ? r_floats(x + i) : r_part(x + size_least(i, n), n - size_least(i, n));
@@ -110,14 +112,15 @@ static void add_bias(const struct attn *a, const struct attn_row *row, size_t p,
 		}
 	}
 }
-enum { LANES = ATTN_LANES/REG };       /* in registers */
-/* Positions of the tile at p that a row sees. */
+enum { LANE_REGS = ATTN_LANES/REG };    /* registers of a row's sums of weights */
+/* The positions of the tile at p that a row sees, counted within the tile: from first_of to end_of - 1 */
 static inline size_t first_of(const struct attn_row *row, size_t p) { return size_most(row->from, p) - p; }
 static inline size_t end_of(const struct attn_row *row, size_t p) { return size_least(row->to - p, ATTN_BLOCK); }
 
 static inline float *scores(const struct attn_task *t, size_t r) { return t->s + r*ATTN_BLOCK; }
 
-/* Is the scale the only thing to apply to scores? Then they are used unscaled, as the scale keeps their order. */
+/* Is the scale all that is applied to scores? Then they are left unscaled until they become weights, as the scale does
+ * not change their order. */
 static inline bool plain(const struct attn *a) { return a->scale > 0 && !(a->softcap > 0) && !a->bias_kind; }
 static inline bool sees_all(const struct attn_row *row, size_t p)
 {
@@ -141,7 +144,7 @@ static inline void finish_scores(const struct attn *a, const struct attn_row *ro
 }
 static inline float exp_below(float x) { return r_exp_below(r_dup(x))[0]; }
 
-/* One of its lanes is the largest score. */
+/* A register of which one lane is the largest score */
 static inline rf top_of(const float *s)
 {
 	rf top = r_dup(-INFINITY);
@@ -153,21 +156,21 @@ static inline rf top_of(const float *s)
 static inline void weigh(struct attn_task *t, size_t r, float factor, const float *base, const float *f)
 {
 	float *s = scores(t, r), *l = t->split[r].l, *a = t->split_a + r*t->a_wide;
-	rf by = r_dup_at(f), top = r_dup_at(base), sum[LANES] = { { 0 } };
+	rf by = r_dup_at(f), top = r_dup_at(base), sum[LANE_REGS] = { { 0 } };
 	UNROLL for (int i = 0; i < TILE; i += FOUR) {
 		rf w[FOUR];
 		UNROLL for (int k = 0; k < FOUR; k++) w[k] = r_floats(s + (i + k)*REG)*r_dup(factor) - top;
 		r_exps_below(w);
 		UNROLL for (int k = 0; k < FOUR; k++) {
 			r_put(s + (i + k)*REG, w[k]);
-			sum[(i + k)%LANES] += w[k];
+			sum[(i + k)%LANE_REGS] += w[k];
 		}
 	}
-	UNROLL for (int i = 0; i < LANES; i++) r_put(l + i*REG, r_fma(r_floats(l + i*REG), by, sum[i]));
+	UNROLL for (int i = 0; i < LANE_REGS; i++) r_put(l + i*REG, r_fma(r_floats(l + i*REG), by, sum[i]));
 	if (*f != 1) for (size_t j = 0; j < t->a_wide; j += REG) r_put(a + j, r_floats(a + j)*by);
 }
-/* Each stage handles several rows, as the steps of a stage depend on each other. The sums' factor is 1 if the largest
- * score has not changed. */
+/* Turns the scores of rows from..to - 1 into weights. Each stage handles AT_ONCE rows before the next one begins, as
+ * the steps for one row wait for each other. The factor of the sums is 1 if the largest score has not changed. */
 static inline void weigh_rows(struct attn_task *t, size_t p, size_t from, size_t to)
 {
 	for (size_t n; from < to; from += n) {
@@ -204,9 +207,11 @@ static inline void fetch(struct ahead *h)
 	h->left -= n;
 }
 
-/* A tile: its values; those of the following tile, or NULL; the first row of the head, and the rows that see it. */
+/* A tile that rows meet: its values; those of the following tile, or NULL; its first position; the first row of the
+ * head, and the rows r0..r1 - 1 that see any of it. */
 struct met { const char *v, *next; size_t p, first, r0, r1; };
-/* Groups of a tile's rows: where the first begins, how many there are, where the one that begins at g ends. */
+/* The groups of the rows that meet a tile: where the first begins, how many there are, and where the one that begins at
+ * g ends */
 static inline size_t first_group(const struct attn_task *t, const struct met *o)
 {
 	size_t g = o->first;
@@ -229,12 +234,13 @@ static inline size_t scored(const struct attn_task *t, const struct met *o, size
 	return next ? ATTN_BLOCK : end_of(t->row + group_end(t, o, g) - 1, o->p);
 }
 
+/* Adds weighted values from..to - 1 for rows r..r + n - 1, which see all of them. */
 static inline void mix_seen(struct attn_task *t, const struct values *v, size_t r, size_t n, size_t from, size_t to)
 {
 	if (from < to) mix_of[v->form][n](from, to, scores(t, r), v, t->v_wide, t->a_wide, t->split_a + r*t->a_wide);
 }
-/* Adds weighted values at..end - 1 of a tile for rows r..r + n - 1, which see different ones: together those that all
- * see, the others row by row. */
+/* Adds weighted values at..end - 1 of a tile for rows r..r + n - 1, which see different ones: those that all of the
+ * rows see are added for all of them together, the others row by row. */
 static void mix_rows_seen(struct attn_task *t, const struct values *v, size_t p, size_t at, size_t end, size_t r,
 	size_t n)
 {
@@ -246,7 +252,7 @@ static void mix_rows_seen(struct attn_task *t, const struct values *v, size_t p,
 	mix_seen(t, v, r, n, lo, size_least(hi, end));
 	for (size_t i = r; i < r + n && hi < end; i++) mix_seen(t, v, i, 1, hi, size_least(end_of(t->row + i, p), end));
 }
-/* Sixteen sums of weighted mins for each 32 dimensions, after the row's sums over values */
+/* Adds weighted mins to their sixteen sums for each 32 dimensions, which follow the row's sums over values. */
 static void add_minima(struct attn_task *t, const struct met *o, size_t block_bytes, size_t r)
 {
 	int lo = (int)first_of(t->row + r, o->p), hi = (int)end_of(t->row + r, o->p);
@@ -257,19 +263,20 @@ static void add_minima(struct attn_task *t, const struct met *o, size_t block_by
 		ri at = { 0 };
 		for (int i = 0; i < REG; i++) at[i] = i;
 		for (int i = 0; i < TILE; i++, at += REG) {
-			float *to = sum + i%LANES*REG;
+			float *to = sum + i%LANE_REGS*REG;
 			rf old = r_floats(to), w = r_floats(weights + i*REG);
 			r_put(to, r_sel((at >= lo) & (at < hi), r_fma(w, r_f16(base + ROW + 2*i*REG), old), old));
 		}
 	}
 }
 
-/* Few rows read the cache's own form if that saves more than widening for each group costs. When keys and values are
- * widened, so many dimensions of keys and positions of values are handled at a time, which stay in L1. */
+/* With few rows, keys and values are read in the cache's own form where that is possible, even though each group of
+ * rows then widens them anew. Where they have to be widened first all the same, so many dimensions of keys and
+ * positions of values are handled at a time that they stay in L1. */
 enum { FEW_DIMS = 32, FEW_POSITIONS = 32 };
 static inline bool few(const struct met *o) { return o->r1 - o->r0 <= 2*ATTN_GROUP; }
 
-/* Scores by codes of keys; `next`: those of the following tile, or NULL. */
+/* Scores by keys that are codes. next: the keys of the following tile, or NULL */
 static void meet_codes(struct attn_task *t, const struct met *o, const char *k, const char *next)
 {
 	const struct attn_shape *s = &t->a->shape;
@@ -280,7 +287,7 @@ static void meet_codes(struct attn_task *t, const struct met *o, const char *k, 
 			to_next, scores(t, g), true);
 	if (s->v_in_k) wide_k(s->k_type, k, s->k_dim, t->k);
 }
-/* Scores by numbers, widened if necessary. */
+/* The same by keys that are numbers, widened to floats if necessary */
 static void meet_numbers(struct attn_task *t, const struct met *o, const char *k, const char *next)
 {
 	const struct attn_shape *s = &t->a->shape;
@@ -306,7 +313,7 @@ static void meet_numbers(struct attn_task *t, const struct met *o, const char *k
 		}
 	}
 }
-/* A tile's values as numbers, in the cache or where they will be as floats. */
+/* Where a tile's values are as numbers: in the cache, or where they will be as floats */
 static struct values numbers_of(struct attn_task *t, const struct met *o)
 {
 	const struct attn_shape *s = &t->a->shape;
@@ -315,6 +322,7 @@ static struct values numbers_of(struct attn_task *t, const struct met *o)
 	if (!s->v_in_k && s->v_dim == t->v_wide && (few(o) || x.form == FLOATS)) return x;
 	return (struct values){ FLOATS, (const char *)t->v, t->v_wide*sizeof *t->v, 0 };
 }
+/* Makes floats of the values of positions at..at + n - 1. */
 static void widen_values(struct attn_task *t, const char *v, size_t at, size_t n)
 {
 	const struct attn_shape *s = &t->a->shape;
@@ -323,6 +331,7 @@ static void widen_values(struct attn_task *t, const char *v, size_t at, size_t n
 	if (s->v_in_k) turn_k(k + at, s->v_dim, n, to, t->v_wide);
 	else wide_v(s->v_type, v + at*t->v_bytes, s->v_dim, n, to, t->v_wide);
 }
+/* Sums over values that are numbers */
 static void meet_value_numbers(struct attn_task *t, const struct met *o)
 {
 	size_t end = end_of(t->row + o->r1 - 1, o->p);
@@ -341,6 +350,7 @@ static void meet_value_numbers(struct attn_task *t, const struct met *o)
 		}
 	}
 }
+/* The same for values that are codes */
 static void meet_value_codes(struct attn_task *t, const struct met *o)
 {
 	enum form form = form_of(t->a->shape.v_type);

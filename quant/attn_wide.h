@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * attn_wide.h - keys and values of a tile as floats; part of attn_text.h.
+ * attn_wide.h - makes floats of a tile's keys and values; part of attn_text.h.
  *
- * Keys as floats are transposed: dimensions are rows of ATTN_BLOCK positions, so that lanes are positions. Weights are
- * those of quant_decode: d*q is exact. */
+ * Keys as floats are transposed: dimensions are rows of ATTN_BLOCK positions, so that lanes are positions. The numbers
+ * are those of quant_decode, as d*q is exact. */
 
 static void wide_halves(const void *src, size_t n, bool bf16, float *to)
 {
@@ -16,9 +16,9 @@ static void wide_halves(const void *src, size_t n, bool bf16, float *to)
 	}
 }
 
-/* ---- keys: 32 dimensions of all positions ---- */
+/* ---- keys ---- */
 
-/* REG positions of dimensions 2i and 2i + 1, pairs of codes */
+/* Stores REG positions of two neighbouring dimensions, whose codes are pairs. */
 INLINE void put_pairs(enum form form, rs pairs, rf d, rf m, float *k)
 {
 	ri even = (ri)pairs << 16 >> 16, odd = (ri)pairs >> 16;
@@ -26,6 +26,7 @@ INLINE void put_pairs(enum form form, rs pairs, rf d, rf m, float *k)
 	r_put(k, has_minima(form) ? d*r_int(even) + m : d*r_int(even));
 	r_put(k + ATTN_BLOCK, has_minima(form) ? d*r_int(odd) + m : d*r_int(odd));
 }
+/* 32 dimensions of all positions, from the block of codes at b */
 INLINE void k_block(enum form form, const char *b, float *k)
 {
 	float d[2*ATTN_BLOCK] = { 0 };
@@ -50,7 +51,7 @@ INLINE void k_block(enum form form, const char *b, float *k)
 		}
 	}
 }
-/* The same for integers */
+/* All dimensions, from I16 */
 static void k_integers(const char *b, size_t dim, float *k)
 {
 	for (size_t i = 0, n; i < dim; i += n, k += n*ATTN_BLOCK) {
@@ -93,7 +94,7 @@ static void wide_v(uint32_t type, const void *src, size_t dim, size_t n_pos, flo
 		else wide_halves(s, dim, type == GGU_TYPE_BF16, v);
 	}
 }
-/* In squares of 16, so that cache lines are used while they are near. */
+/* Values that are the front of keys: transposed back, in squares of 16, so that lines are used while they are in L1 */
 static void turn_k(const float *k, size_t dim, size_t n_pos, float *v, size_t v_wide)
 {
 	for (size_t j0 = 0; j0 < dim; j0 += 16)

@@ -1,30 +1,32 @@
 /* SPDX-License-Identifier: MIT
- * enc_affine.h - weight = d*ls*q - dmin*lm: Q4_K, Q5_K, Q2_K; and weight = d*q + m: Q4_1, Q5_1.
+ * enc_affine.h - searches scales, mins and codes of the types with mins: weight = d*ls*q - dmin*lm (Q4_K, Q5_K, Q2_K,
+ * where ls and lm are the integer scale and min of a sub-block), and weight = d*q + m (Q4_1, Q5_1).
  *
- *   1 start   each lane on its own: several first scales, each followed by alternations of
- *             (round the codes | scale and min by least squares); keep the best.
- *   2 ladder  the super-block: d from a ladder of candidates, one candidate per lane,
- *             judged by the curvature of each sub-block's error; dmin in the same way.
- *   3 walk    each lane on its own: try the neighbouring (ls, lm) with codes rounded again, so
- *             that the errors compared are those that would be stored.
- *   4 refit   d and dmin by least squares over the super-block, codes fixed; back to 3.
+ *   1 start   Each lane on its own takes several first guesses of its scale and min. Alternations improve each of them:
+ *             round the codes, then find scale and min by least squares. The best is kept.
+ *   2 ladder  For each super-block, d is chosen from a ladder of candidates, one to a lane, by the curvature of the
+ *             error of each sub-block. dmin is chosen in the same way.
+ *   3 walk    Each lane on its own tries the neighbouring (ls, lm), with codes rounded again, so that the errors
+ *             compared are those that would be stored.
+ *   4 refit   d and dmin by least squares over the super-block, with codes fixed. Then step 3 again.
  *
- * ls and lm are not signed, d and dmin are. Usually d, dmin > 0. A super-block whose values are all on one side of zero
- * gets a dmin of the other sign; negative ones first go through a reflection, which is a negative scale of the unit and
- * so gives a negative d. */
+ * ls and lm have no sign, d and dmin have one. Usually d, dmin > 0. A super-block whose values are all on one side of
+ * zero gets a dmin of the other sign; one with negative values is first reflected, which is a negative scale of the
+ * unit (enc_tile.h) and so gives a negative d. */
 #ifndef QUANT_ENC_AFFINE_H
 #define QUANT_ENC_AFFINE_H
 #include "enc_tile.h"
 #include "quant.h"
 
-/* A first guess: the range of the sub-block is mapped to so many codes. If these are more or fewer than the type has,
- * the part `at` of the difference is below its codes: 0 puts the smallest weight at code 0, 1 the largest at the
- * last. */
+/* A first guess maps the range of the sub-block to `codes` codes. If these are more or fewer than the type has, the
+ * share `at` of the difference is below the type's codes: with 0 the smallest weight gets code 0, with 1 the largest
+ * gets the last code. */
 struct affine_start { float codes, at; };
 struct affine {
 	int n;                  /* elements of a sub-block */
 	float nmax, smax, mmax; /* largest code, scale, min */
-	/* a start's scale s counts as error, thrift*w*s*s: a smaller one allows the others a finer d */
+	/* Of starts with similar errors, the one with the smaller scale s is better, since it allows the other
+	 * sub-blocks a finer d: thrift*w*s*s is added to a start's error, with the sum of its w. */
 	float thrift;
 	const struct affine_start *start;       /* AFFINE_STARTS of them, the most useful first */
 };
@@ -49,8 +51,8 @@ static const struct affine_start affine_starts_31[AFFINE_STARTS] = {
 	{ 32.8f, 0 }, { 32, .5f }, { 30.4f, 1 }, { 34, 1 }, { 27.6f, .75f }, { 30.4f, 0 }, { 29.2f, 1 }, { 29.2f, 0 },
 	{ 30.4f, .5f }, { 32, 0 }, { 29.6f, .25f },
 };
-struct moments { rf w, x, xx, iw; };            /* sums of w, w x, w x x; 1/w */
-struct sums { rf q1, q2, qx; };                 /* sums of w q, w q q, w q x */
+struct moments { rf w, x, xx, iw; };            /* of a sub-block: sums of w, w x, w x x; 1 over the first */
+struct sums { rf q1, q2, qx; };                 /* of a sub-block: sums of w q, w q q, w q x */
 struct lane_fit { rf s, m, cs, err; };          /* scale, min, curvature along s, error */
 
 static inline rf a_code(const struct affine *a, rf x, rf inv, rf m)
@@ -81,8 +83,8 @@ static inline void a_sums(const struct affine *a, const struct tile *t, int o, i
 		}
 	}
 }
-/* The actual errors of scale s with each of nk mins, in units of s until the end, which saves three operations for each
- * element. */
+/* The errors that scale s leaves with each of nk mins. They are counted in units of s until the end, which saves three
+ * operations for each element. */
 static inline void a_errors(const struct affine *a, const struct tile *t, int o, rf s, int nk, const rf *m, rf *err)
 {
 	rf inv = r_inverse(s), min[3];
@@ -97,8 +99,9 @@ static inline void a_errors(const struct affine *a, const struct tile *t, int o,
 	for (int k = 0; k < nk; k++) err[k] = err[k]*s*s;
 }
 
-/* Every start goes through all its alternations: there are many shallow minima, and pruning after one sweep loses 2 %
- * on Q2_K at the same time. side: 1 or -1, the sign of every min; 0: any. */
+/* Step 1. Every start goes through all its alternations: there are many shallow minima, and dropping the worse starts
+ * after one sweep, with more of them for the same time, loses 2 % on Q2_K. side: the sign that every min must have, 1
+ * or -1; 0: either. */
 static inline struct lane_fit a_start(const struct affine *a, const struct affine_start *start,
 	const struct affine_effort *f, const struct tile *t, int o, const struct moments *z, rf side)
 {
@@ -140,8 +143,8 @@ static inline struct lane_fit a_start(const struct affine *a, const struct affin
 	return b;
 }
 
-/* The d for which integers 0..top best represent v[j]/d, with errors weighted by c[j] and counted in units of d. One
- * rung for each lane, sub-blocks in order: no sum crosses lanes. */
+/* Step 2: the d for which integers 0..top best represent v[j]/d, with errors weighted by c[j] and counted in units of
+ * d. Each lane tries a rung of its own and takes the sub-blocks in order, so that no sum crosses lanes. */
 static inline float a_ladder(const float *v, const float *c, int n, float top, float scale)
 {
 	enum { RUNGS = 64 };
@@ -161,12 +164,12 @@ static inline float a_ladder(const float *v, const float *c, int n, float top, f
 	return f16_reach(hi, rung[least_error(err, RUNGS)], scale);
 }
 
-/* excess: the error of a_start above the bound for plain weights, see a_plain */
+/* excess: how far the error of a_start exceeds the bound below which weights are plain (a_plain) */
 struct a_lanes {
 	_Alignas(64) float d[LANES], dm[LANES], ls[LANES], lm[LANES], q1[LANES], q2[LANES], qx[LANES], excess[LANES];
 };
-/* Moves each lane to the best of seven (ls, lm): the neighbours except those that move ls and lm in opposite
- * directions. Leaves the sums for the refit. */
+/* Step 3: moves each lane to the best of seven (ls, lm), itself and its neighbours except the two that move ls and lm
+ * in opposite directions. Leaves the sums for the refit. */
 static inline void a_walk(const struct affine *a, const struct tile *t, int o, struct a_lanes *g)
 {
 	rf D = r_floats(g->d + o), M = r_floats(g->dm + o), L = r_floats(g->ls + o), K = r_floats(g->lm + o);
@@ -191,7 +194,7 @@ static inline void a_walk(const struct affine *a, const struct tile *t, int o, s
 	r_put(g->ls + o, bl); r_put(g->lm + o, bk);
 	r_put(g->q1 + o, c.q1); r_put(g->q2 + o, c.q2); r_put(g->qx + o, c.qx);
 }
-/* d and dmin of the super-block at lane g by least squares, if they keep their signs. */
+/* Step 4: d and dmin of the super-block at lane g by least squares, if they keep their signs. */
 static inline void a_refit(struct a_lanes *v, const float *sw, const float *sx, int g, int per, float side, float scale)
 {
 	float A = 0, B = 0, C = 0, P = 0, Q = 0, det, dd, dn;
@@ -231,10 +234,12 @@ static inline void a_side(const struct affine *a, struct tile *t, int per, float
 	}
 }
 
-/* tile_plain is for 32 codes. The loss of ordinary weights grows with the square of the distance of codes. */
+/* tile_plain for this type: it is given for 32 codes, and the loss of ordinary weights grows with the square of the
+ * distance between codes. */
 static inline float a_plain_share(const struct affine *a) { return tile_plain*(31/a->nmax)*(31/a->nmax); }
 
-/* Steps 1 to 4: the scales of a tile by lane, in v. z: the moments of its vectors of lanes; side: of a_side. */
+/* Steps 1 to 4, which leave the scales and mins of a tile's lanes in v. z: a_moments of each register of lanes; side:
+ * what a_side found. */
 static inline void a_search(const struct affine *a, const struct affine_start *start,
 	const struct affine_effort *effort, const struct tile *t, int per, const struct moments *z, const float *side,
 	struct a_lanes *v)
@@ -265,7 +270,8 @@ static inline void a_search(const struct affine *a, const struct affine_start *s
 		for (int g = 0; g < LANES; g += per) a_refit(v, sw, sx, g, per, side[g], t->scale[g/per]);
 	}
 }
-/* The error that each lane of v leaves. A scale that f16 made zero is nearly so: a_errors counts in units of it. */
+/* The error that each lane of v leaves. A scale that f16 made zero is taken as a tiny one, since a_errors counts in
+ * units of it. */
 static inline void a_left(const struct affine *a, const struct tile *t, const struct a_lanes *v, float *err)
 {
 	for (int o = 0; o < LANES; o += REG) {
@@ -275,8 +281,9 @@ static inline void a_left(const struct affine *a, const struct tile *t, const st
 	}
 }
 static inline bool a_is_plain(const struct a_lanes *v, int g, int per) { return lane_sum(v->excess + g, per) < 0; }
-/* Puts the better of v and w into v, for each super-block; or only for plain ones, as the bytes of a super-block must
- * not depend on its neighbours in the tile. */
+/* Puts the better of v and w into v, for each super-block. With plain_only it leaves the others as they are: w was
+ * searched because of some plain super-block, and the bytes of a super-block must not depend on its neighbours in the
+ * tile. */
 static inline void a_better(const struct affine *a, const struct tile *t, int per, bool plain_only, struct a_lanes *v,
 	const struct a_lanes *w)
 {
@@ -292,15 +299,15 @@ static inline void a_better(const struct affine *a, const struct tile *t, int pe
 	}
 }
 
-/* The guesses that map every range to the same number of codes. */
+/* Two guesses that map every range to the same number of codes */
 static inline void a_alike(float codes, struct affine_start start[2])
 {
 	for (int i = 0; i < 2; i++) start[i] = (struct affine_start){ codes, 0 };
 }
-/* Weights of a few values (ternary, binary, all equal): many scales represent a sub-block without error, and which of
- * them a_start finds is chance, but only scales in simple proportions fit one d. If the starts of a super-block leave
- * next to nothing, this tries guesses that map every range to the same number of codes: the largest code, and an even
- * number. */
+/* Plain weights have only a few values: they are ternary, binary, or all equal. Many scales represent such a sub-block
+ * without error, and which of them a_start finds is chance, but only scales in simple proportions to each other fit one
+ * d. They are recognized by the starts of a super-block leaving next to nothing. Then this also tries guesses that map
+ * every range to the same number of codes: the largest code, and an even number. */
 static inline void a_plain(const struct affine *a, const struct affine_effort *effort, const struct tile *t, int per,
 	const struct moments *z, const float *side, struct a_lanes *v)
 {
@@ -316,9 +323,9 @@ static inline void a_plain(const struct affine *a, const struct affine_effort *e
 	}
 }
 
-/* Fits the tile: codes to t->q, ls and lm for each lane, d and dmin (f->m) for each super-block of `per` lanes. More
- * starts fit the sub-blocks better but may suit the common scales less, so above the default effort the default search
- * is done too. */
+/* Fits the tile: puts codes into t->q, and finds ls and lm of each lane, d and dmin (f->m) of each super-block of `per`
+ * lanes. More starts fit the sub-blocks better, but may suit the common scales less; so above the default effort the
+ * default search is done too. */
 static inline void affine_tile(const struct affine *a, const struct affine_effort *efforts, int row, struct tile *t,
 	int per, struct fitted *f)
 {
@@ -345,7 +352,7 @@ static inline void affine_tile(const struct affine *a, const struct affine_effor
 	}
 }
 
-/* For coder.again: the starts, then the neighbours. */
+/* For coder.again: the starts again, and then the neighbours of what they find. */
 static inline void affine_again(const struct affine *a, const struct affine_effort *effort, const struct tile *t,
 	struct again *v)
 {
@@ -362,8 +369,8 @@ static inline void affine_again(const struct affine *a, const struct affine_effo
 	}
 }
 
-/* Puts a lane's scale and min as f16 into b. Of three scales near the best, each with its own min, it takes the pair
- * that f16 hurts least: next to one huge weight, the others depend on it. */
+/* Rounds a lane's scale and min, b, to f16. Of three scales near the best, each with its own min, it takes the pair
+ * that rounding hurts least: beside one huge weight, the others depend on that. */
 static inline void a_f16(struct lane_fit *b, const struct moments *z, rf scale)
 {
 	rf mean = (b->m + z->x*z->iw)*r_inverse(b->s);          /* of the codes */
@@ -378,8 +385,8 @@ static inline void a_f16(struct lane_fit *b, const struct moments *z, rf scale)
 	b->s = bs; b->m = bm;
 }
 
-/* A min beyond the largest that can be stored, `most`, can result from one huge weight that leaves the others two
- * codes, neither of them the first: then the end of the range is the min, if that can be stored. */
+/* A min may be beyond `most`, the largest that can be stored, if one huge weight leaves the others only two codes, and
+ * neither is the first. Then the min is the end of the range instead, if that can be stored. */
 static inline void a_in_range(const struct affine *a, const struct tile *t, int o, const struct moments *z, rf most,
 	struct lane_fit *b)
 {
@@ -393,8 +400,8 @@ static inline void a_in_range(const struct affine *a, const struct tile *t, int 
 	far = m_and(far, r_lt(r_abs(c.m), most));
 	b->s = r_if(far, c.s, b->s); b->m = r_if(far, c.m, b->m); b->cs = r_if(far, c.cs, b->cs);
 }
-/* Improves b, which f16 rounds to k, where scales of f16 are coarse: of three scales near k, each with the mins near
- * its own, it takes the pair with the least error. With a scale of 0 only the min counts. */
+/* Where f16 is coarse, improves k, to which b has been rounded: of three scales near k's, each with three mins near its
+ * own, it takes the pair with the least error. With a scale of 0 only the min counts. */
 static inline void a_coarse(const struct affine *a, const struct tile *t, int o, const struct moments *z,
 	const struct lane_fit *b, struct lane_fit *k)
 {
@@ -416,8 +423,8 @@ static inline void a_coarse(const struct affine *a, const struct tile *t, int o,
 		}
 	}
 }
-/* Blocks with a scale and a min of their own in f16, weight = d*q + m: the starts, then one more alternation with the
- * values that f16 can hold. */
+/* Fits blocks whose scale and min are f16 of their own, weight = d*q + m: the starts, then one more alternation with
+ * scales and mins that f16 can hold. */
 static inline void affine_blocks(const struct affine *a, const struct affine_effort *effort, struct tile *t,
 	struct fitted *f)
 {

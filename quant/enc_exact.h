@@ -19,7 +19,8 @@ enum { EXACT_WEIGHTS = 256, EXACT_SUBS = 16, EXACT_PARTS = 4096 };
 struct exact {
 	int64_t x[EXACT_WEIGHTS];
 	int exponent;
-	/* for exact_divide: greatest common divisor, largest magnitude, the most divisors in that */
+	/* set by exact_divide: the greatest common divisor; the largest magnitude, of the weights or of their
+	 * differences; the most divisors that a magnitude on the lattice can be */
 	int64_t divisor, top, most;
 	int n, subs;
 	int sub[EXACT_SUBS];            /* the factor of d in each, as in fitted.ls */
@@ -28,8 +29,8 @@ struct exact {
 	uint8_t code[EXACT_WEIGHTS];
 };
 
-/* The greatest common divisor. Numbers of a lattice, if a and b are at most `most` times its step, need few divisions
- * (Lamé); 1 if they need more. */
+/* The greatest common divisor of a and b. If both are on a lattice, at most `most` times its step, that takes few
+ * divisions (Lamé). Returns 1 if it takes more. */
 static int64_t exact_gcd(int64_t a, int64_t b, int64_t most)
 {
 	int left = 4;
@@ -37,7 +38,7 @@ static int64_t exact_gcd(int64_t a, int64_t b, int64_t most)
 	for (; b && left > 0; left--) { int64_t r = a % b; a = b; b = r; }
 	return b ? 1 : a < 0 ? -a : a;
 }
-/* Loads the first n weights. false: not finite, or too far apart for integers. */
+/* Loads the first n weights. false: some are not finite, or their exponents are too far apart for integers. */
 static bool exact_load(struct exact *e, const float *x, int n)
 {
 	int least = 255, most = 0;
@@ -78,7 +79,7 @@ static bool exact_divide(const struct coder *c, struct exact *e)
 	}
 	return true;
 }
-/* Is divisor/k an f16? */
+/* Is numerator*2^exponent over k units an f16? Stores it in *d. */
 static bool exact_half(const struct exact *e, int64_t numerator, int k, double unit, double *d)
 {
 	double v = ldexp((double)numerator, e->exponent)/unit;
@@ -97,6 +98,8 @@ static int exact_level(const struct levels *a, int64_t level)
 	}
 	return -1;
 }
+/* The digit of a level, with the bits for delta and sign that grid_tile puts beside it; -1: there is none. other: with
+ * the other delta */
 static int exact_digit(const struct grid *a, int64_t level, int other)
 {
 	int64_t shift = other ? (int64_t)a->shift : 0, m = level < 0 && !a->delta ? -level : level;
@@ -110,7 +113,8 @@ static bool exact_words(const struct grid *a, const uint8_t *code, int n)
 	for (int i = 0; i < n; i += a->word) if (!grid_has(a, code + i)) return false;
 	return true;
 }
-/* The codes of n weights, each an integer times the step; the delta of a book is the same for all of them. */
+/* Finds the codes of n weights, each a whole multiple of step/parts. The delta of a book is the same for all of
+ * them. */
 static bool exact_codes(const struct coder *c, const int64_t *x, int n, int64_t parts, int64_t step, uint8_t *code)
 {
 	for (int other = 0; other < (c->book && c->book->delta ? 2 : 1); other++) {
@@ -130,8 +134,9 @@ static bool exact_zeros(const int64_t *x, int n)
 	for (int i = 0; i < n; i++) if (x[i]) return false;
 	return true;
 }
-/* The possible factors of d in a sub-block. */
+/* The possible factors of d in a sub-block: lo, lo + by, .. hi */
 struct exact_range { int lo, hi, by; };
+/* Finds the factor and the codes of each sub-block, where d is the divisor over parts. */
 static bool exact_subs(const struct coder *c, struct exact *e, int parts, struct exact_range range)
 {
 	const int words = c->book && c->book->delta == DELTA_WORD ? 8 : c->n;
@@ -153,6 +158,7 @@ static bool exact_subs(const struct coder *c, struct exact *e, int parts, struct
 	}
 	return true;
 }
+/* Types without mins: weight = d*factor*level. */
 static bool exact_scaled(const struct coder *c, struct exact *e)
 {
 	const bool alone = !c->book && !(c->levels->shi > 0);   /* one scale */
@@ -175,6 +181,7 @@ static bool exact_scaled(const struct coder *c, struct exact *e)
  * of equal weights may have any d*ls*q, which is represented by a min with an ls of 0; see exact_alike. */
 struct exact_min { int64_t min; int ls; };
 enum { EXACT_MINS = 256 };
+/* Lists the possible mins of sub-block j; returns their number. */
 static int exact_mins(const struct coder *c, const struct exact *e, int j, int parts, struct exact_min *to)
 {
 	const struct affine *a = c->affine;
@@ -214,7 +221,7 @@ static int exact_ls(const struct affine *a, int64_t product)
 	while (ls > 0 && (product % ls || product/ls > (int64_t)a->nmax)) ls--;
 	return ls ? ls : -1;
 }
-/* Scale and min of a sub-block of equal weights, each -min parts, where dmin is pivot/lm. */
+/* Finds scale and min of a sub-block of equal weights, each -min parts, where dmin is pivot/lm. */
 static bool exact_alike(const struct coder *c, struct exact *e, int j, int64_t min, int64_t pivot, int lm)
 {
 	const int mmax = !pivot ? 0 : c->affine->mmax > 0 ? (int)c->affine->mmax : 1;
@@ -229,8 +236,9 @@ static bool exact_alike(const struct coder *c, struct exact *e, int j, int64_t m
 	}
 	return false;
 }
+/* The possible mins of all sub-blocks */
 struct exact_choice { struct exact_min v[EXACT_SUBS][EXACT_MINS]; int n[EXACT_SUBS]; };
-/* Scales and mins of all sub-blocks with one dmin. */
+/* Finds scales and mins of all sub-blocks that have one dmin in common, pivot/lm. */
 static bool exact_agree(const struct coder *c, struct exact *e, const struct exact_choice *all, int64_t pivot, int lm)
 {
 	const int mmax = c->affine->mmax > 0 ? (int)c->affine->mmax : 1;
@@ -247,6 +255,7 @@ static bool exact_agree(const struct coder *c, struct exact *e, const struct exa
 	}
 	return true;
 }
+/* Finds dmin: 0, or a possible min of one sub-block, that with the fewest of them, over some lm. */
 static bool exact_dmin(const struct coder *c, struct exact *e, const struct exact_choice *all, int parts)
 {
 	const int mmax = c->affine->mmax > 0 ? (int)c->affine->mmax : 1;
@@ -267,7 +276,7 @@ static bool exact_dmin(const struct coder *c, struct exact *e, const struct exac
 				return true;
 	return false;
 }
-/* A unit whose sub-blocks each have equal weights: those above 0 are d*ls*q, the others mins. */
+/* A unit in which the weights of each sub-block are equal: those above 0 are d*ls*q, the others mins. */
 static bool exact_flat(const struct coder *c, struct exact *e)
 {
 	const int64_t most[2] = { c->affine->mmax > 0 ? (int64_t)c->affine->mmax : 1, e->most };
@@ -296,6 +305,7 @@ static bool exact_flat(const struct coder *c, struct exact *e)
 	}
 	return divisor[0] || divisor[1];                /* every search makes zeros of zeros */
 }
+/* The codes, once scales and mins are known */
 static void exact_nearest(const struct coder *c, struct exact *e)
 {
 	for (int i = 0; i < e->n; i++) {
@@ -330,9 +340,9 @@ static bool exact_two_below(const float *x)
 	more = below & (below - 1);
 	return more && x[__builtin_ctz(below)] != x[__builtin_ctz(more)];
 }
-/* A block with one scale and with one min so far below the steps that a float cannot hold all sums. The min is the
- * smallest weight, and d is the distance of the largest from it over a code; if all are equal, the min is an f16
- * below. */
+/* A block with one scale and one min, where the min is so small beside the steps that a float cannot hold all sums. The
+ * min is the smallest weight, and d is the distance from it to the largest, over a code; if all weights are equal, the
+ * min is an f16 below them. */
 static bool exact_rounded(const struct coder *c, const float *x, struct exact *e)
 {
 	float m = x[0], top = x[0], d = 0;
@@ -355,10 +365,10 @@ static bool exact_rounded(const struct coder *c, const float *x, struct exact *e
 	return i == c->n;
 }
 
-/* Encodes a unit's weights, if they are found to be on the lattice; with a negative d if `turned`. */
+/* Encodes a unit's weights if they are found to be on the lattice, with a negative d if `turned`. */
 static enum exact_result encode_exactly(const struct coder *c, const float *x, bool turned, void *block)
 {
-	/* the first ones usually show it */
+	/* the first weights usually show that they are on none */
 	const int all = c->n*c->per, stage[] = { 4, all < 32 ? all : 32, all };
 	struct exact e;
 	struct fitted f;

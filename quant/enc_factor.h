@@ -10,7 +10,7 @@
 #include "enc.h"
 #include "enc_lane.h"
 
-/* Some vectors of columns by a few rows at a time; earlier columns in stretches that stay in L1. */
+/* V registers of columns of R rows at a time; earlier columns in stretches that stay in L1. */
 static void factor_take(float *a, size_t stride, size_t n_rows, size_t done, const float *panel)
 {
 	enum { R = REG == 16 ? 6 : 4, V = REG == 16 ? 4 : 2, STRETCH = 256 };
@@ -50,8 +50,8 @@ static bool factor_corner(float *a, size_t stride, size_t n_rows, size_t done, s
 	}
 	return true;
 }
-/* Rows below a corner, in stretches of a vector's columns: first what the stretch's own columns subtract, number by
- * number, then what they subtract from the vectors after it. */
+/* Rows below a corner, in stretches of as many columns as a register has lanes: first what the columns of a stretch
+ * subtract from each other, number by number, then what they subtract from the columns after it. */
 static void factor_solve(float *a, size_t stride, size_t n_rows, size_t done, const struct factor_corner *under)
 {
 	enum { R = 8 };
@@ -85,7 +85,7 @@ static void factor_solve(float *a, size_t stride, size_t n_rows, size_t done, co
 }
 static inline rd rd_load(const double *p) { rd r; memcpy(&r, p, sizeof r); return r; }
 static inline void rd_store(double *p, rd a) { memcpy(p, &a, sizeof a); }
-/* u AT = v from the last column back, then x A = u/D forward; in every lane each sum is one chain. */
+/* Solves u AT = v from the last column back, then x A = u/D forward. In every lane, each sum is one chain. */
 static void solve_rows(const float *factor, const float *diagonal, size_t n, size_t block, double *v)
 {
 	enum { W = REG/2, N = SOLVE_LANES/W };

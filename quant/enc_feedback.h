@@ -92,7 +92,7 @@ static inline void fb_choose(struct fb *s, int k, int o, rf value)
 	r_put(&s->rest[k][o], r_keep(r_lt(r_abs(rest), r_dup(INFINITY)), rest));
 }
 
-/* The targets of columns at..end - 1 if each column reaches its own exactly: what their scales should fit. */
+/* What the targets of columns at..end - 1 would be if each column reached its own exactly: scales should fit these. */
 static void fb_ahead(struct fb *s, const struct feedback_group *g, int at, int end)
 {
 	for (int p = at/PANEL; p < end/PANEL; p++) {
@@ -167,14 +167,14 @@ static void fb_again(struct fb *s, const struct coder *c, const struct how *how,
 		c->scales(c, r.fit, r.lane, &s->step[sub][row], &s->offset[sub][row]);
 	}
 }
-/* A panel's columns one by one. at: the first of the block. */
+/* Chooses the codes of a panel's columns, one by one. at: the first column of the block */
 static void fb_panel_levels(struct fb *s, const struct coder *c, const struct feedback_group *g, int p, int at)
 {
 	const int sub = (PANEL*p - at)/c->n;
 	const float *panel = g->panels[p];
 	for (int o = 0; o < LANES; o += REG) {
 		rf step = r_floats(&s->step[sub][o]), offset = r_floats(&s->offset[sub][o]);
-		/* for the smallest scale of MXFP4, 2^-128, it would be infinite, and NaN times a zero */
+		/* the inverse of MXFP4's smallest scale, 2^-128, would be infinite, and 0 times that is NaN */
 		rf inv = r_min(r_inverse(step), r_dup(FLT_MAX));
 		for (int i = 0; i < PANEL; i++) {
 			const int k = PANEL*p + i;
@@ -186,7 +186,7 @@ static void fb_panel_levels(struct fb *s, const struct coder *c, const struct fe
 	}
 }
 
-/* The targets of elements first..first + n - 1 of panel p if each reaches its own exactly. */
+/* What the targets of elements first..first + n - 1 of panel p would be if each reached its own exactly */
 static inline void fb_expect(const struct fb *s, const float *panel, int p, int o, int first, int n, rf *ahead)
 {
 	const int k = PANEL*p;
@@ -196,8 +196,8 @@ static inline void fb_expect(const struct fb *s, const float *panel, int p, int 
 		for (int i = j + 1; i < first + n; i++) ahead[i] += rest*panel[PANEL*(k + j) + i];
 	}
 }
-/* Which of the targets of elements first..first + n - 1 are stored with a minus. If the number of minuses must be even,
- * the element of an odd group with the smallest w|x| changes its sign. */
+/* Finds which of the targets of elements first..first + n - 1 are stored with a minus. If the number of minuses must be
+ * even and is not, the element with the smallest w|x| changes its sign. */
 static inline void fb_signs(const struct grid *a, const rf *ahead, const float *weight, rf inv, int first, int n,
 	ri *minus)
 {
@@ -237,7 +237,7 @@ static inline ri fb_word(struct tile *t, const struct coder *c, const float *wei
 	*other = ri_one(ok);
 	return ri_if(ok, b.digits, r.digits);
 }
-/* A panel's columns word by word. */
+/* The same word by word, for types with a code book */
 static void fb_panel_book(struct fb *s, const struct coder *c, const struct feedback_group *g, int p, int at)
 {
 	const float *weight = g->weight, *panel = g->panels[p];
@@ -271,6 +271,7 @@ static void fb_panel_book(struct fb *s, const struct coder *c, const struct feed
 	}
 }
 
+/* Packs the block that begins at column `at` of each row. */
 static void fb_pack(struct fb *s, const struct coder *c, int at, int rows, char *dst, size_t stride)
 {
 	const int units = LANES/c->per;
@@ -282,14 +283,15 @@ static void fb_pack(struct fb *s, const struct coder *c, int at, int rows, char 
 	}
 }
 
-/* Loads up to sixteen rows; lanes without a row are 0. */
+/* Transposes up to sixteen rows into lanes; lanes without a row are 0. */
 static void fb_load(float (*to)[LANES], const float *from, size_t stride, int rows, int cols)
 {
 	memset(to, 0, sizeof *to*(size_t)cols);
 	for (int row = 0; row < rows; row++)
 		for (int k = 0; k < cols; k++) to[k][row] = from[(size_t)row*stride + (size_t)k];
 }
-/* Chooses codes of a sub-block of the block at `at`. IQ1 keeps the deltas, and so the scales, of the first search. */
+/* Chooses the codes of a sub-block of the block that begins at column `at`. IQ1 keeps the deltas, and so the scales, of
+ * the first search. */
 static void fb_sub_block(struct fb *s, const struct coder *c, const struct how *how, const struct feedback_group *g,
 	int at, int sub)
 {
@@ -307,12 +309,13 @@ static void fb_sub_block(struct fb *s, const struct coder *c, const struct how *
 		else fb_panel_levels(s, c, g, p, at);
 	}
 }
-/* If all is searched twice, a longer search gains nothing measurable (ENCODERS.md), except with books. */
+/* Encodes a group of columns (enc.h). Where scales are searched twice, the effort is two lower: longer searches gain
+ * nothing measurable (ENCODERS.md), except with books. */
 static void encode_group(const struct coder *c, const struct how *how, const struct feedback_group *g)
 {
 	enum { LESS = 2 };
 	const int block = c->n*c->per;
-	const int effort = c->again && !c->book ? how->row - LESS : how->row;   /* searched twice */
+	const int effort = c->again && !c->book ? how->row - LESS : how->row;
 	const struct how search = { effort > 0 ? effort : 0, how->prior, how->lift };
 	struct fb s;
 	fb_load(s.x, g->x, g->stride, g->rows, g->cols);

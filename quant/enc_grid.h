@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * enc_grid.h - the IQ types with code books: weight = D*(2*l + 1)*g, where g is a word of the code book with signs.
+ * enc_grid.h - searches scales and words of the IQ types with code books: weight = D*(2*l + 1)*g, where g is an element
+ * of a word of the code book, with a sign.
  *
  * Signs come first (IQ2, IQ3). They are free unless the number of minuses must be even: then an odd group of 8 has one
  * element with the wrong sign. That is the one with the smallest w|x|, the victim, which becomes a negative magnitude,
@@ -45,7 +46,8 @@ struct grid_effort {
 	bool both;              /* IQ1: search with both deltas, not only the likely one */
 };
 enum { GRID_WORDS = 8 };
-/* Error minus that of storing zeros, sums of w g g and w g x, the digits of each word, the deltas. */
+/* What a lane's words give: the error less that of storing zeros; the sums of w g g and of w g x; for each word, its
+ * digits and whether it has the other delta. */
 struct grid_lane { rf err, q2, qx; ri digits[GRID_WORDS], other[GRID_WORDS]; };
 
 /* The best pair of a first half and a second half in the book, from the costs of their lower and upper parts (a half is
@@ -70,7 +72,7 @@ GRID_SEARCH(iq2_s, RUNS_IQ2_S)
 GRID_SEARCH(iq3_xxs, RUNS_IQ3_XXS)
 GRID_SEARCH(iq3_s, RUNS_IQ3_S)
 
-/* For each word: the sums of w, of w |x| and of w x. */
+/* For each word, the sums of w, of w |x| and of w x */
 struct grid_words { _Alignas(64) float w[GRID_WORDS][LANES], abs[GRID_WORDS][LANES], x[GRID_WORDS][LANES]; };
 /* Weights that are not finite become 0, so that nothing later exceeds a float's range. */
 static inline void grid_words(const struct grid *a, struct tile *t, struct grid_words *m)
@@ -142,8 +144,8 @@ static inline ri grid_digit(const struct grid *a, ri digits, int i)
 {
 	return a->base == 8 ? (digits >> i*3) & 7 : (digits >> i*2) & 3;
 }
-/* Without the book, each digit chosen freely, with levels taken to be evenly spaced: the sums, and which delta is
- * better. */
+/* Finds the sums, and the better delta, without the book: each digit is chosen freely, and levels are taken to be
+ * evenly spaced. */
 static inline void grid_free(const struct grid *a, const struct tile *t, int o, rf s, struct grid_lane *r)
 {
 	const int deltas = a->delta ? 2 : 1;
@@ -174,7 +176,7 @@ static inline void grid_free(const struct grid *a, const struct tile *t, int o, 
 		r->q2 += q2[0][g]; r->qx += qx[0][g];
 	}
 }
-/* The best words for a scale, the sum of their errors and, if `both`, the better delta. */
+/* Finds the best words for a scale, the sum of their errors and, if `both`, the better delta. */
 SPECIAL void grid_try(const struct grid *a, bool both, const struct tile *t, const struct grid_words *m, int o, rf s,
 	struct grid_lane *r)
 {
@@ -209,8 +211,8 @@ SPECIAL void grid_try(const struct grid *a, bool both, const struct tile *t, con
 /* grid_try for one type. It is not inlined, so that starts and walks share one copy, which stays in the cache of
  * decoded instructions; what it calls is SPECIAL, so that the numbers of the type are constants there. */
 typedef void grid_tries(bool both, const struct tile *t, const struct grid_words *m, int o, rf s, struct grid_lane *r);
-/* The sums for the words found. The digits above an element's own need no mask: r_lut8 uses three bits, and a table of
- * two bits repeats itself. */
+/* The sums for the words that were found. The digits above an element's own need no mask: r_lut8 uses three bits, and a
+ * table of two bits repeats itself. */
 static inline void grid_sums(const struct grid *a, const struct tile *t, int o, struct grid_lane *r)
 {
 	rf q2 = r_dup(0), qx = q2, shift = q2;
@@ -225,7 +227,8 @@ static inline void grid_sums(const struct grid *a, const struct tile *t, int o, 
 	r->q2 = q2; r->qx = qx;
 }
 
-/* x becomes |x|; of an odd group, if it must be even, the victim becomes negative. sign: a byte for each. */
+/* Replaces x by |x|, and leaves the signs in `sign`, a byte for each element. If the number of minuses must be even,
+ * the victim of an odd group becomes negative. */
 static inline void grid_signs(const struct grid *a, struct tile *t, uint8_t sign[32][LANES])
 {
 	for (int o = 0; o < LANES; o += REG)
@@ -270,7 +273,8 @@ static inline void grid_victims(const struct grid *a, const struct tile *t, uint
 		}
 }
 
-/* D of a ladder, for scales D*(2l + 1), as in enc_affine.h; or the smallest of f16, where it has few digits left. */
+/* Finds D by a ladder, for scales D*(2l + 1), as a_ladder does; where f16 has few digits left, the rungs are the
+ * smallest f16 instead. */
 static inline float grid_ladder(const struct grid *a, const float *v, const float *c, int n, float scale)
 {
 	enum { RUNGS = 32 };
@@ -292,7 +296,7 @@ static inline float grid_ladder(const struct grid *a, const float *v, const floa
 }
 
 struct grid_lanes { _Alignas(64) float d[LANES], l[LANES], q2[LANES], qx[LANES], err[LANES]; uint8_t q[32][LANES]; };
-/* The best of the l within reach; its digits (and delta, in bit 6) to g->q. */
+/* Moves each lane to the best of the l within reach, and puts its digits (and delta, in bit 6) into g->q. */
 static inline void grid_walk(const struct grid *a, const struct grid_effort *f, grid_tries *try, int reach,
 	const struct tile *t, const struct grid_words *m, int o, struct grid_lanes *g)
 {
@@ -319,7 +323,7 @@ static inline void grid_walk(const struct grid *a, const struct grid_effort *f, 
 	for (int e = 0; e < a->n; e++)
 		put_bytes(&g->q[e][o], grid_digit(a, b.digits[e/a->word], e%a->word) | b.other[e/a->word] << 6);
 }
-/* First scales of each lane; their curvature */
+/* Finds the first scale of each lane, s, and the curvature of the error along it, c. */
 static inline void grid_start(const struct grid *a, const struct grid_effort *f, grid_tries *try, const struct tile *t,
 	const struct grid_words *m, int o, float *s, float *c)
 {
@@ -353,8 +357,8 @@ static inline void grid_start(const struct grid *a, const struct grid_effort *f,
 	r_put(s + o, bs*(f->free ? a->bias : 1)); r_put(c + o, bc);
 }
 
-/* Fits the tile: in t->q the digit of each weight, bit 6 the delta, bit 7 the sign; l for each lane, d for each
- * super-block. lift: see tile_lift. */
+/* Fits the tile: puts the digit of each weight into t->q, with the delta as bit 6 and the sign as bit 7, and finds l of
+ * each lane and d of each super-block. lift: see tile_lift. */
 static inline void grid_tile(const struct grid *a, const struct grid_effort *f, grid_tries *try, float lift,
 	struct tile *t, int per, struct fitted *out)
 {
@@ -407,7 +411,8 @@ static inline void grid_tile(const struct grid *a, const struct grid_effort *f, 
 	tile_codes(t, a->n);
 }
 
-/* For coder.again, without deltas: the l nearest to the best start's scale; where walks try neighbours, these too. */
+/* For coder.again, of types without deltas: takes the l nearest to the best start's scale, and tries its neighbours if
+ * walks do so. */
 static inline void grid_again(const struct grid *a, const struct grid_effort *f, grid_tries *try, struct tile *t,
 	struct again *v)
 {
@@ -427,8 +432,8 @@ static inline void grid_again(const struct grid *a, const struct grid_effort *f,
 	}
 }
 
-/* The halves of the word whose digits start at p. A product of its bytes has in one byte the sum of the digits of a
- * half times the powers of the base. */
+/* The halves of the word whose digits start at p: the number of the first, and the rank of the second. One byte of the
+ * product below is the sum of a half's digits times the powers of the base, which is its number. */
 static inline const struct grid_rank *grid_halves(const struct grid *a, const uint8_t *p, unsigned *first)
 {
 	uint32_t u[2] = { 0, 0 };
@@ -458,7 +463,7 @@ static inline unsigned grid_number(const struct grid *a, const struct tile *t, i
 	below = ((uint64_t)1 << (first - 64)) - 1;
 	return n + (unsigned)__builtin_popcountll(r->has[1] & below);
 }
-/* The signs of n weights from there, the first lowest; n is at most 8 */
+/* For packing: the signs of n weights, at most 8, that start at element e of lane l, the first as the lowest bit. */
 static inline uint32_t grid_sign_bits(const struct tile *t, int e, int l, int n)
 {
 	uint64_t u;

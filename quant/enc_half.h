@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * enc_half.h - floats to 16 bits by lanes, ties to even, exactly as quant_f32_to_f16 and quant_f32_to_bf16. */
+ * enc_half.h - rounds floats to f16 and bf16 in lanes, ties to even, exactly as quant_f32_to_f16 and
+ * quant_f32_to_bf16 do. */
 #ifndef QUANT_ENC_HALF_H
 #define QUANT_ENC_HALF_H
 #include "quant.h"
@@ -24,7 +25,7 @@ static inline ri half_bf16(rf x)
 	ri up = (ri)(((ru)v + 0x7fff + (((ru)v >> 16) & 1)) >> 16);
 	return ri_from(u, 0x7f800001, r | 64, up);
 }
-/* n results of one of these */
+/* Stores n floats as rounded by half_f16 or half_bf16. */
 static inline void put_halves(void *dst, const float *x, size_t n, ri (*half)(rf))
 {
 	unsigned char *p = dst;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * enc_lane.h - what encoders need in addition to lane.h, whose registers hold a sub-block in each lane here: masks, for
- * which AVX-512 has registers, and more words. r_ words give floats, ri_ integers, m_ masks.
+ * enc_lane.h - the words for registers that encoders need in addition to those of lane.h. Each lane holds a sub-block.
+ * Masks have a type of their own, as AVX-512 has registers of their own for them. Words that begin with r_ give floats,
+ * ri_ integers, m_ masks.
  *
  * enc_lane_c.h defines them; enc_lane_avx2.h and enc_lane_avx512.h name instructions that a compiler does not find by
  * itself. An instance first includes one of the three, and with it the lane_*.h of that instruction set. Nothing here
@@ -8,7 +9,8 @@
  *   rm                          a mask: the result of comparisons, joined by m_and and m_or, used by r_if
  *   r_lt(a, b) r_ne(a, b) ri_lt(a, b)
  *   m_and(a, b) m_or(a, b) m_bits(m)    bit l: whether lane l is set
- *   r_if(m, a, b) r_keep(m, a) ri_one(m)        a where m is set, else b; else 0; 1 where it is set, else 0
+ *   r_if(m, a, b)               a where m is set, else b
+ *   r_keep(m, a) ri_one(m)      a where m is set, else 0; 1 where it is set, else 0
  *   r_min(a, b)                 a < b ? a : b; b where one is NaN
  *   ri_min(a, b)                the smaller; r_max and ri_max are in lane.h
  *   r_round(a)                  the nearest integer, ties to even, for |a| < 2^22; a zero may have either sign,
@@ -22,8 +24,8 @@
 #include <string.h>
 #include "lane.h"
 
-/* A function that is worth a copy for every type: with the lengths of its loops and its clamps constant it takes up to
- * 40 percent less time, and compilers do not make the copies by themselves. */
+/* A function that is worth a copy for every type: where the lengths of its loops and its clamps are constants it takes
+ * up to 40 percent less time, and compilers do not make the copies by themselves. */
 #define SPECIAL static inline __attribute__((always_inline))
 
 static inline ri ri_dup(int32_t a) { return a - (ri){ 0 }; }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
- * enc_levels.h - weight = d*ls*v, where v is one of a fixed set of levels: Q3_K, Q6_K (-n..n-1); and weight = d*v:
- * Q4_0, Q5_0, Q2_0 and the TQ types. The steps are those of enc_affine.h with one unknown less. As few sets of levels
- * are symmetric, starts have either sign.
+ * enc_levels.h - searches scales and codes of the types without mins, whose codes stand for a fixed set of levels v:
+ * weight = d*ls*v (Q3_K, Q6_K, with levels -n..n-1, and others), and weight = d*v (Q4_0, Q5_0, Q2_0, the TQ types and
+ * others). The steps are those of enc_affine.h with one unknown less. As few sets of levels are symmetric, starts have
+ * either sign.
  *
- * A set of uneven levels (IQ4_NL, IQ4_XS, MXFP4, NVFP4) is a table of sixteen and the midpoints between them. */
+ * A set of uneven levels (IQ4_NL, IQ4_XS, MXFP4, NVFP4) is a table of sixteen and of the midpoints between them. */
 #ifndef QUANT_ENC_LEVELS_H
 #define QUANT_ENC_LEVELS_H
 #include "enc_tile.h"
@@ -14,16 +15,17 @@ struct levels {
 	const struct uneven *uneven;    /* NULL: whole numbers lo..hi */
 	float lo, hi;                   /* least and greatest level */
 	float slo, shi;                 /* least and greatest ls */
-	/* first scales: each maps the largest |x| to this level; made as those of enc_affine.h */
+	/* First guesses of the scale: each maps the largest |x| to this level. The lists were made as those of
+	 * enc_affine.h were. */
 	const float *start;
 };
 struct levels_effort {
-	int starts, iters;      /* first scales (even), alternations of the best of either half */
+	int starts, iters;      /* first guesses (even), alternations of the best even and the best odd one */
 	int walks, reach;       /* refits; ls may move by 3*reach + 1 in the first, by 1 in the others */
 };
 
-/* The nearest of sixteen levels is found by binary search, comparing with midpoints that a permute looks up. The last
- * step may pick the level itself, which saves computing the index. */
+/* The nearest of sixteen levels is found by binary search: midpoints to compare with are looked up by a permutation.
+ * The last step may look up the level itself, which saves computing its number. */
 struct uneven { float half, quarter[8], eighth[8], mid[8], even[8], odd[8]; };
 static inline ri lv_pair(const struct uneven *u, rf t)
 {
@@ -55,7 +57,7 @@ static inline enum ends lv_ends(const struct levels *a, float s)
 	if (a->uneven || a->lo + a->hi != -1) return BOTH_ENDS;
 	return room < 0.49f ? NO_END : room < 1.49f ? UPPER_END : BOTH_ENDS;
 }
-/* sums of w v v and w v x for nk scales in one sweep: two at once keep the adders busy */
+/* The sums of w v v and of w v x for nk scales in one sweep: two at once keep the adders busy. */
 SPECIAL void lv_sums_ends(const struct levels *a, const struct tile *t, int o, int nk, const rf *inv, rf *q2, rf *qx,
 	enum ends ends)
 {
@@ -75,7 +77,7 @@ SPECIAL void lv_sums(const struct levels *a, const struct tile *t, int o, int nk
 {
 	lv_sums_ends(a, t, o, nk, inv, q2, qx, BOTH_ENDS);
 }
-/* the actual errors of three scales */
+/* The errors that three scales leave */
 SPECIAL void lv_errors(const struct levels *a, const struct tile *t, int o, const rf s[3], rf err[3])
 {
 	rf inv[3];
@@ -99,7 +101,7 @@ SPECIAL struct lv_fit lv_start(const struct levels *a, const float *start, const
 {
 	rf zero = r_dup(0), top = zero, most = zero, chief = zero, c2[2], cx[2], inv[2];
 	struct lv_fit b = { zero, zero, r_dup(-1), zero };
-	/* best of the even and of the odd starts, and its gain */
+	/* the best of the even starts and of the odd ones, and their gains */
 	rf ps[2] = { zero, zero }, pg[2] = { b.gain, b.gain };
 	for (int e = 0; e < a->n; e++) {
 		rf x = r_floats(&t->x[e][o]), g = r_floats(&t->w[e][o])*x*x;
@@ -156,8 +158,8 @@ static inline float lv_ladder(const struct levels *a, const float *v, const floa
 	return f16_reach(hi, rung[least_error(err, RUNGS)], scale);
 }
 
-/* Moves each lane's l to the neighbour with the least error, codes rounded again; leaves that error and the sums for
- * the refit. */
+/* Moves each lane's ls to the neighbour with the least error, with codes rounded again. Leaves that error, and the sums
+ * for the refit. */
 struct lv_lanes { _Alignas(64) float d[LANES], ls[LANES], q2[LANES], qx[LANES], err[LANES]; };
 static inline void lv_walk(const struct levels *a, const struct tile *t, int o, int reach, struct lv_lanes *g)
 {
@@ -189,11 +191,11 @@ static inline void lv_codes(const struct levels *a, struct tile *t, const float 
 	tile_codes(t, a->n);
 }
 
-/* The best that searches found: ls by lane; for each super-block d, its error, what it explains, and whether its search
- * has ended. */
+/* The best that searches have found: ls of each lane; of each super-block d, its error, how much of the sum of w x x it
+ * explains, and whether its search has ended. */
 struct lv_found { float ls[LANES], d[LANES], err[LANES], explained[LANES]; bool ended[LANES]; };
-/* Searches, and changes *f where the result is better and the search has not ended. That ends it, except for plain
- * weights (see a_plain); returns whether there are such. */
+/* Searches, and changes *f for the super-blocks whose search has not ended, where the result is better. This ends their
+ * search, except for those of plain weights (see a_plain); returns whether there are such. */
 static inline bool lv_search(const struct levels *a, const float *start, const struct levels_effort *effort,
 	const struct tile *t, int per, struct lv_found *f)
 {
@@ -238,7 +240,8 @@ static inline bool lv_search(const struct levels *a, const float *start, const s
 	return plain;
 }
 
-/* Fits the tile: codes to t->q, ls for each lane, d for each super-block of `per` lanes. lift: see tile_lift. */
+/* Fits the tile: puts codes into t->q, and finds ls of each lane and d of each super-block of `per` lanes. lift: see
+ * tile_lift. */
 static inline void levels_tile(const struct levels *a, const struct levels_effort *effort, float lift, struct tile *t,
 	int per, struct fitted *f)
 {
@@ -261,7 +264,7 @@ static inline void levels_tile(const struct levels *a, const struct levels_effor
 		if (lift > 0) f->d[g/per] *= f->lift[g/per];
 	}
 }
-/* For coder.again: the starts, then the neighbours. */
+/* For coder.again: the starts again, and then the neighbours of what they find. */
 static inline void levels_again(const struct levels *a, const struct levels_effort *effort, const struct tile *t,
 	struct again *v)
 {
@@ -275,8 +278,8 @@ static inline void levels_again(const struct levels *a, const struct levels_effo
 	}
 }
 
-/* Rounds the scales in s to f16. Where those are coarse, it takes the best of three neighbours; 0 is one of them only
- * if nothing is better. */
+/* Where f16 is coarse, takes for each scale in s, which is an f16, the best of itself and its two neighbours; 0 only if
+ * nothing is better. */
 static inline void lv_coarse(const struct levels *a, const struct tile *t, int o, float *s)
 {
 	rf scale = r_floats(t->scale + o), step = r_f16_step(scale), d = r_floats(s + o), best = d, least = r_dup(0);
@@ -292,7 +295,7 @@ static inline void lv_coarse(const struct levels *a, const struct tile *t, int o
 	}
 	r_put(s + o, best);
 }
-/* Blocks with a scale of their own in f16: weight = d*v. */
+/* Fits blocks whose scale is an f16 of their own: weight = d*v. */
 static inline void levels_blocks(const struct levels *a, const struct levels_effort *effort, struct tile *t,
 	struct fitted *f)
 {
@@ -304,7 +307,8 @@ static inline void levels_blocks(const struct levels *a, const struct levels_eff
 	lv_codes(a, t, s);
 }
 
-/* Units of `per` lanes with one scale in f16: the steps of lv_start, each sum over the lanes of a unit in order. */
+/* Fits units of `per` lanes that have one scale, an f16: the steps of lv_start, with each sum taken over the lanes of a
+ * unit in order. */
 static inline void levels_units(const struct levels *a, const struct levels_effort *effort, float lift, struct tile *t,
 	int per, struct fitted *f)
 {

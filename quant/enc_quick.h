@@ -2,8 +2,9 @@
  * enc_quick.h - the lowest effort of Q4_0, Q4_1, Q5_0 and Q5_1 without importances: codes from the extremes of the
  * block, then the least-squares scale (and min) for these codes.
  *
- * There is no tile: a vector has neighbours of one block, and the scales of sixteen blocks are found together. Sums
- * have sixteen lanes, element i in lane i mod 16, folded by halves, so that every width writes the same bytes. */
+ * There is no tile here: the lanes of a register are neighbouring weights of one block. The scales of sixteen blocks
+ * are found together. Sums have sixteen lanes, with element i in lane i mod 16, and are folded by halves, so that every
+ * width of registers writes the same bytes. */
 #ifndef QUANT_ENC_QUICK_H
 #define QUANT_ENC_QUICK_H
 #include "enc_tile.h"
@@ -54,8 +55,8 @@ static inline struct quick_sums quick_codes(const float *x, float inv, float m, 
 	return r;
 }
 
-/* n <= LANES blocks: codes to qs and qh, `stride` bytes from block to block, scales to f. centred: weight = d*(q - (top
- * + 1)/2), the weight of largest magnitude at code 0; else weight = d*q + m. */
+/* Encodes n <= LANES blocks: puts codes into qs and qh, `stride` bytes from block to block, and scales into f. centred:
+ * weight = d*(q - (top + 1)/2), with the weight of largest magnitude at code 0; otherwise weight = d*q + m. */
 SPECIAL void quick_blocks(const float *x, int n, bool centred, float top, struct fitted *f, uint8_t *qs, uint8_t *qh,
 	size_t stride)
 {
@@ -102,7 +103,7 @@ static inline void quick_encode(const struct quick *k, const struct coder *c, co
 			f16 *scales = (void *)(o + i*k->bytes);
 			scales[0] = f16_scale(f.d[i]);
 			if (!k->centred) scales[1] = f16_scale(f.m[i]);
-			/* these codes are not for the scale that is stored */
+			/* these codes do not suit the scale that is stored, which f16 rounded coarsely */
 			if (f.d[i] != 0 && fabsf(f.d[i]) < f16_coarse)
 				encode_tiles(c, scales, x + 32*i, NULL, 1, 32, how);
 		}

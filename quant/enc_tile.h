@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * enc_tile.h - sixteen sub-blocks side by side, and the small scalar tools.
+ * enc_tile.h - the tile, in which sixteen sub-blocks are searched side by side, and small tools that searches share.
  *
  * A tile is transposed: x[e][l] is element e of the sub-block in lane l. A unit is what one scale of the file covers: a
  * super-block of 8 or 16 sub-blocks, or a single block; a tile holds 2, 1 or 16 units. Each unit is multiplied by a
@@ -87,7 +87,8 @@ static const float f16_coarse = 0x1p-17f;
 /* The distance of neighbouring f16, in units' own ranges. */
 static inline rf r_f16_step(rf scale) { return r_dup(0x1p-24f)*(1/scale); }
 
-/* If the first guesses of a search leave less than this share of weights, these are not ordinary: see a_plain. */
+/* If the first guesses of a search leave less than this share of the sum of w x x, weights are not ordinary but plain:
+ * see a_plain. */
 static const float tile_plain = 2e-5f;
 static inline float lane_sum(const float *v, int n)
 {
@@ -115,7 +116,7 @@ static inline int least_error(const float *err, int n)
 	return k[best] + best;
 }
 
-/* dst[e][l] = src[l][e], squares of four by four: n % 4 = 0 */
+/* dst[e][l] = src[l][e] for e < n, a multiple of 4, in squares of four by four */
 typedef float quad __attribute__((vector_size(16), may_alias));
 #ifdef __clang__
 #define QUAD_SHUFFLE(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
@@ -165,18 +166,19 @@ static inline void tile_codes(struct tile *t, int n)
 		for (int l = 0; l < LANES; l++) bytes_store(t->code[l] + k, a[l]);
 	}
 }
-/* For packing. Sixteen bytes: four bits of a code low, four of another high. */
+/* For packing: sixteen bytes, each with four bits of one code and, above them, four of another. */
 static inline void put_nibbles(uint8_t *dst, const uint8_t *low, const uint8_t *high)
 {
 	bytes_store(dst, (bytes_load(low) & 15) | bytes_load(high) << 4);
 }
-/* Sixteen bytes: two bits of a code of each of four sub-blocks, lane c[0] and every second from there */
+/* For packing: sixteen bytes, each with two bits of a code of four sub-blocks, those of lanes c[0], c[2], c[4],
+ * c[6]. */
 static inline void put_pairs(uint8_t *dst, const uint8_t (*c)[32])
 {
 	bytes_store(dst, (bytes_load(c[0]) & 3) | (bytes_load(c[2]) & 3) << 2 | (bytes_load(c[4]) & 3) << 4
 		| bytes_load(c[6]) << 6);
 }
-/* n bytes: bit `bit` of eight codes each, the first lowest; n is 1 or even */
+/* For packing: n bytes, each with bit `bit` of eight codes, the first as the lowest bit; n is 1 or even. */
 static inline void put_bits(uint8_t *dst, const uint8_t *code, int n, int bit)
 {
 	const bytes place = { 1, 2, 4, 8, 16, 32, 64, 128, 1, 2, 4, 8, 16, 32, 64, 128 };
@@ -262,8 +264,8 @@ static inline void tile_begin(struct tile *t, size_t *col)
 	for (int e = 0; e < 32; e++)
 		for (int l = 0; l < LANES; l++) t->w[e][l] = t->given[e][l] = 1;
 }
-/* Errors of large weights count more: 1 + prior*|x|/rms times, with the rms over the unit. At two bits this lowers the
- * divergence of the model more than it raises the plain error. */
+/* Makes the errors of large weights count more, 1 + prior*|x|/rms times as much, with the rms over the unit. At two
+ * bits this lowers the divergence of the model more than it raises the plain error. */
 static inline void tile_prior(struct tile *t, int n, int per, float prior)
 {
 	_Alignas(64) float k[LANES];
@@ -301,7 +303,8 @@ static inline float tile_lift(const struct tile *t, int n, int first, int per, f
 	return xx > 0 && explained > 0 ? 1 + lift*clampf((xx - explained)/xx, 0, 0.3f) : 1;
 }
 
-/* Sub-blocks of as many units, whose d and m (those of the file over the tile's scale) stay; ls and lm: out. */
+/* For coder.again: sixteen sub-blocks, each of another unit. Their d and m are given, as in the file but divided by the
+ * tile's scale; their ls and lm are the result. */
 struct again { _Alignas(64) float d[LANES], m[LANES], ls[LANES], lm[LANES]; };
 
 /* What a type provides to be encoded in tiles. */
@@ -342,12 +345,13 @@ SPECIAL void encode_tiles(const struct coder *c, void *dst, const float *x, cons
 		for (int h = 0; h < got; h++) c->pack((char *)dst + block[h]*c->bytes, &t, &f, h);
 	}
 }
-/* coder_NAME, of the elements and number of the sub-blocks of a unit, the call that fits a tile (t, how and f are in
- * scope), pack_NAME and what feedback needs; and enc_NAME, which encodes with it. */
+/* CODER defines coder_NAME: N elements to a sub-block, PER sub-blocks to a unit, FIT, the call that fits a tile (t, how
+ * and f are in scope), pack_NAME, which must exist, and other members of struct coder. ENCODER also defines enc_NAME,
+ * which encodes with it. */
 #define CODER(name, N, PER, FIT, ...) \
 static void fit_##name(struct tile *t, const struct how *how, struct fitted *f) { (void)how; FIT; } \
 static const struct coder coder_##name = { N, PER, sizeof(struct name), fit_##name, pack_##name, __VA_ARGS__ };
-/* again_NAME of the call that does it; t, how and v are in scope. */
+/* Defines again_NAME by the call that does it; t, how and v are in scope. */
 #define AGAIN(name, CALL) \
 static void again_##name(struct tile *t, const struct how *how, struct again *v) { CALL; }
 #define ENCODER(name, N, PER, FIT, ...) \
