@@ -5,7 +5,7 @@
  *   Q4_0 and its like  c[4*p + k]: eight columns, from 8*k, of rows 2*p and 2*p + 1, and of the rows 4 after them
  *   Q8_0               c[r]: a row's 32 columns */
 
-/* Sixteen columns each in the lower and the upper halves of bytes */
+/* Types whose bytes have sixteen columns in their lower halves and sixteen in their upper halves */
 INLINE void pair_eights(const struct rows *w, size_t p, int at, vi *c)
 {
 	const vi a = y_two(row(w, 2*p, at), row(w, 2*p + 4, at)),
@@ -22,8 +22,8 @@ INLINE void nibble_eights(const struct rows *w, int at, vi *c)
 }
 INLINE void q4_0_codes(const struct rows *w, int j, vi *c) { nibble_eights(w, 2 + 16*j, c); }
 INLINE void q4_1_codes(const struct rows *w, int j, vi *c) { nibble_eights(w, 4 + 16*j, c); }
-/* qh, followed by qs. Bits 0 to 3 of bytes are moved to 4 to 7, so that the minimum of a byte with any of them set and
- * of 16 is 16. */
+/* Types with fifth bits: qh, followed by qs. Bits 0 to 3 of bytes are moved to places 4 to 7, so that the lesser of
+ * such a byte and of 16 is the fifth bit in its place. */
 INLINE void fives(const struct rows *w, int at, vi *c)
 {
 	const vi bits = v_one(w, at), left = _mm256_slli_epi32(bits, 4),
@@ -51,7 +51,7 @@ INLINE void q8_0_codes(const struct rows *w, int j, vi *c)
 	UNROLL for (size_t r = 0; r < 8; r++) c[r] = v_flip(y_load(row(w, r, 2 + 32*j)), 128);
 }
 
-/* s and the products of four registers, of eight columns each, with digits, times `by` */
+/* s plus, times `by`, the products of four registers, of eight columns each, with digits */
 INLINE vi eights_digits(vi s, const vi *c, const int8_t *x, int most, int by)
 {
 	const int some = 32767/(64*most);

@@ -16,10 +16,10 @@ struct unit {
 /* The codes of its j-th 32 columns in every row: c[i] has columns 4i to 4i + 3, unless dots_eights or dots_wholes
  * multiply them. c[8] to c[11] are kept from one j to the next. */
 typedef void codes_fn(const struct rows *w, int j, vi *c);
-/* s += products of n registers of codes, at most `most`, with digits, as v_dots does */
+/* Adds the products of n registers of codes, at most `most`, with digits to s, as v_dots does. */
 typedef vi dots_fn(vi s, const vi *c, int n, const int8_t *high, const int8_t *low, int most);
 
-/* Sixteen columns each in the lower and the upper halves of bytes */
+/* Types whose bytes have sixteen columns in their lower halves and sixteen in their upper halves */
 INLINE void nibbles(const struct rows *w, int at, vi *c)
 {
 	vi x[4];
@@ -29,7 +29,7 @@ INLINE void nibbles(const struct rows *w, int at, vi *c)
 		c[4 + i] = v_and(v_right(x[i], 4), 15);
 	}
 }
-/* Levels of sixteen columns each in the lower and the upper halves of bytes */
+/* The same, where a half is the number of a level */
 INLINE void levels(const struct rows *w, int at, const int8_t *table, int bias, vi *c)
 {
 	const __m128i t = _mm_add_epi8(x16(table), _mm_set1_epi8((char)bias));
@@ -45,7 +45,7 @@ INLINE void levels(const struct rows *w, int at, const int8_t *table, int bias, 
 #else
 INLINE void q4_0_codes(const struct rows *w, int j, vi *c) { nibbles(w, 2 + 16*j, c); }
 INLINE void q4_1_codes(const struct rows *w, int j, vi *c) { nibbles(w, 4 + 16*j, c); }
-/* qh, followed by qs */
+/* The same with fifth bits: qh, followed by qs */
 INLINE void fives(const struct rows *w, int at, vi *c)
 {
 	const vi bits = v_one(w, at);
@@ -64,7 +64,7 @@ static dots_fn *const dots_eights = v_dots, *const dots_wholes = v_dots;
 INLINE void iq4_nl_codes(const struct rows *w, int j, vi *c) { levels(w, 2 + 16*j, iq4_levels, 128, c); }
 #endif
 INLINE void mxfp4_codes(const struct rows *w, int j, vi *c) { levels(w, 1 + 16*j, fp4_levels, 12, c); }
-/* Eight columns each: a byte's halves are eight columns apart */
+/* The same, but the halves of a byte are eight columns apart. */
 INLINE void nvfp4_codes(const struct rows *w, int j, vi *c)
 {
 	vi n[8];

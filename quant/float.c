@@ -7,7 +7,7 @@
 
 enum {
 	ROW_TOKENS = 8,                 /* the most tokens that `rows` of a table takes */
-	ROW_BYTES = 64 << 10,           /* of rows, which stay in L2 until all of a few tokens have had them */
+	ROW_BYTES = 64 << 10,           /* of rows that stay in L2 until they are multiplied with all of a few tokens */
 	TOKENS = 264,                   /* for each panel; a multiple of every tile's tokens */
 	SOME = 6,                       /* tokens; every tile has a multiple of it */
 	PHASE = (FLOAT_CHUNK/FLOAT_LANES + 1)*FLOAT_OUTPUTS + FLOAT_GAP,        /* of a panel */
@@ -51,7 +51,8 @@ size_t float_columns_bytes(size_t n_tokens, size_t n_in)
 	size_t tokens = quant_float_table->tokens;
 	return size_parts(n_tokens, tokens)*FLOAT_LANES*phase_floats(n_in)*sizeof(float);
 }
-/* Those of strips, even if few tokens need less: so parts never need more than the steps they are cut into. */
+/* The steps of strips, even if few tokens need smaller ones: so a part never needs more than the steps that it is cut
+ * into. */
 size_t float_act_bytes(size_t n_tokens, size_t n_in) { return float_columns_bytes(n_tokens, n_in); }
 void float_act_pack(const float *x, size_t x_stride, size_t n_tokens, size_t n_in, size_t from, size_t n, float *act)
 {
@@ -96,7 +97,7 @@ void float_columns_pack(const float *x, size_t x_stride, size_t n_tokens, size_t
 /* ---- products ---- */
 
 enum { PIECE = 16 };            /* outputs: no tile has fewer, and all have a multiple of it */
-/* Copies n columns of n_o outputs to a panel. */
+/* Copies n columns of n_o outputs, which are stored by columns, to a panel. */
 static void take_panel(const float *w, size_t stride, size_t n_o, size_t n, float *panel)
 {
 	size_t width = quant_float_table->outputs;
@@ -125,7 +126,7 @@ static void make_panel(const struct quant_mul *m, size_t o, size_t n_o, size_t i
 		quant_float_table->turn[type_of(m->type)](rows, m->w_stride, n_o - first, n, width, PHASE, to);
 	}
 }
-/* Columns from i on of phase l of the strip with token t */
+/* Where the columns from i on of phase l are in the strip that has token t */
 static const float *strip_of(const struct quant_mul *m, size_t t, size_t l, size_t i)
 {
 	size_t tokens = quant_float_table->tokens;
@@ -142,7 +143,7 @@ static void put(const struct quant_mul *m, size_t t, size_t n_t, size_t o, size_
 	for (size_t i = 0; i < n_t; i++, sums += width)
 		memcpy(m->y + (t + i)*m->y_stride + o, sums, (n_o < width ? n_o : width)*sizeof *sums);
 }
-/* All columns in one panel */
+/* Multiplies all columns in one panel, so that no sums wait. */
 static void at_once(const struct quant_mul *m, size_t t, size_t n_t, size_t o, size_t n_o, const struct work *k,
 	float *sums)
 {
@@ -155,7 +156,7 @@ static void at_once(const struct quant_mul *m, size_t t, size_t n_t, size_t o, s
 		put(m, t, n_t, o + r*width, n_o - r*width, sums);
 	}
 }
-/* Columns chunk by chunk: the sums of all phases and strips wait for the next chunk. */
+/* Multiplies columns chunk by chunk: the sums of all phases and strips wait for the next chunk. */
 static void by_chunks(const struct quant_mul *m, size_t t0, size_t n_t, size_t o, size_t n_o, struct work *k)
 {
 	size_t width = quant_float_table->outputs, tokens = quant_float_table->tokens, tiles = FLOAT_OUTPUTS/width,

@@ -23,7 +23,7 @@ static void decode_f32(const void *src, float *dst, size_t n) { memcpy(dst, src,
 
 /* ---- a row times a few tokens: lanes are columns ---- */
 
-/* The most tokens; columns and rows of runs */
+/* Of runs: the most tokens, the columns, the rows */
 enum { FEW = 8, RUN = 512, RUN_ROWS = 4 };
 /* The distance in bytes of prefetches after the rows, and how often each line is prefetched if a core forgets
  * (cpu_forgets) */
@@ -55,7 +55,7 @@ INLINE void few(enum float_type type, int n_rows, int n_tokens, size_t n, const 
 		UNROLL for (int p = 0; p < PARTS; p++)
 			r_put(lanes[r][first + (size_t)t] + p*REG, a[(r*n_tokens + t)*PARTS + p]);
 }
-/* The columns after the last sixteen, and the sums of n_rows rows */
+/* Adds the columns after the last sixteen, and stores the sums of n_rows rows. */
 INLINE void finish(enum float_type type, size_t n_rows, size_t n_in, const char *w, size_t w_stride, size_t n_tokens,
 	const float *x, size_t x_stride, float lanes[][FEW][FLOAT_LANES], float *y, size_t y_stride)
 {
@@ -143,7 +143,7 @@ INLINE void rows(enum float_type type, size_t n_out, size_t n_in, const char *w,
 /* A strip is computed in shares, and those without a token are left out. */
 enum { SHARE = TOKENS/TOGETHER, TILE = TOKENS*OUTPUTS };
 
-/* A line of a phase, added to the sums of `tokens` tokens */
+/* Adds a line of a phase to the sums of `tokens` tokens. */
 INLINE void line(int tokens, const float *panel, const float *strip, rf *a)
 {
 	rf w[WIDE];

@@ -19,7 +19,7 @@ static inline int32_t *column(const struct gram_panels *p, size_t i)
 
 /* ---- columns to codes ---- */
 
-/* n numbers from p on times `by`, and zeros. */
+/* The n numbers from p on times `by`, followed by zeros */
 static inline rf inputs(const float *p, size_t n, rf by)
 {
 	return (n >= REG ? r_floats(p) : n ? r_part(p, n) : (rf){ 0 })*by;
@@ -86,14 +86,14 @@ static inline rf added(rf to, ri sum, const float *scale_j, rf scale_i)
 {
 	return r_fma(r_int(sum)*r_floats(scale_j), scale_i, to);
 }
-/* A row's registers of sums, n of whose numbers are in the triangle. */
+/* Adds a row's registers of sums to the triangle, in which n of their numbers are. */
 static void end_part(const ri *sum, const float *scale_j, float scale_i, float *to, size_t n)
 {
 	for (; n; n -= size_least(n, REG), sum++, scale_j += REG, to += REG)
 		r_put_part(to, added(r_part(to, size_least(n, REG)), *sum, scale_j, r_dup(scale_i)),
 			size_least(n, REG));
 }
-/* TALL rows from i on of the columns from j on, as far as they are before the diagonal or on it. */
+/* Multiplies TALL rows, from i on, with the columns from j on that are not beyond the diagonal. */
 static inline void tile(const struct gram *g, const struct gram_panels *p, size_t i, size_t j)
 {
 	const int32_t *row = column(p, i), *col[WIDE];

@@ -39,7 +39,7 @@ static inline rf r_softplus(rf x)
 	_Pragma("GCC unroll 5") for (int i = 11; i > 1; i -= 2) p = r_fma(p, z, r_dup(1.0f/(float)i));
 	return r_sel(x > 0, x, (rf){ 0 }) + r_fma(p*z, s + s, s + s);
 }
-/* r_exp_below of a few registers, a step of each in turn, as the steps of one depend on each other. */
+/* r_exp_below of FOUR registers, a step of each in turn, as the steps of one wait for each other. */
 enum { FOUR = 4 };
 #define EACH_OF_FOUR _Pragma("GCC unroll 4") for (int i = 0; i < FOUR; i++)
 static inline void r_exps_below(rf *x)
@@ -69,7 +69,7 @@ static inline rf r_tanh(rf x)
 	return r_sel(t < 0.625f, p, r_sel(x == x, far, x));
 }
 
-/* e^w for w in -708..0: as r_exp_parts, in double, whose Taylor sum to r^9/9! is accurate enough for floats */
+/* e^w for w in -708..0, by the steps of r_exp in double, where a Taylor sum to r^9/9! is accurate enough for floats */
 typedef int64_t rl __attribute__((vector_size(4*REG), may_alias));
 static inline rd r_exp_double(rd w)
 {

@@ -34,7 +34,7 @@ static void pack_task(void *ctx, size_t task, int worker)
 		rows_of(o, first), o->n, from, size_least(rows_of(o, first) - from, step),
 		(void *)(w->act + first/ROWS*w->act_bytes));
 }
-/* Of rows first + t0 .. first + n_t - 1 of `to`, n columns from `from` on. */
+/* Computes n columns, from `from` on, of rows first + t0 to first + n_t - 1 of `to`. */
 static void add(const struct outer *o, size_t first, size_t t0, size_t n_t, size_t from, size_t n, const float *y)
 {
 	for (size_t t = t0; t < n_t; t++) vec_add(o->to + (first + t)*o->n_b + from, y + t*OUTPUTS, n);

@@ -6,9 +6,9 @@
  * sum of their products is one of sums of products of bytes, each in a tile of int32 and all exact:
  *     16384*sum(hi*hi') + 128*(sum(hi*lo') + sum(lo*hi')) + sum(lo*lo')       super-blocks
  *     128*sum(hi*c) + sum(lo*c)                                               blocks of 32
- * In place of the pairs of mul.h, columns of a panel are a tile of each digit, lines of four columns of 16 outputs;
- * those of a strip are a tile of each digit, 16 tokens of columns. A tile has 64 columns of a super-block, 32 or, of
- * types with scales of 16, 16 of a block of 32. Minima are pairs and multiplied by AVX-512.
+ * In place of the pairs of mul.h, a panel has a tile of each digit, whose lines are four columns of 16 outputs; a strip
+ * has a tile of each digit too, whose lines are the columns of a token. A tile has 64 columns of a super-block, or 32
+ * of a block of 32, or 16 if the type has scales of 16. Minima are pairs, and are multiplied by AVX-512.
  *
  * A tdpbssd may follow another after 16 cycles, but its sums are there after 52 (Sapphire Rapids, by Intel's
  * optimization manual). Hence a super-block's four sums have four tiles, though two are added in the end, and sums of
@@ -49,7 +49,7 @@ static inline void digits(const int16_t *q, int n, int8_t *hi, int8_t *lo)
 		lo[i] = (int8_t)l;
 	}
 }
-/* Columns of eight rows of bytes, `stride` bytes apart, to the lines of a tile */
+/* Copies the columns of eight rows of bytes, `stride` bytes apart, to the lines of a tile. */
 static void lines(const int8_t *rows, size_t stride, size_t columns, size_t first, int8_t *tile)
 {
 	interleave((const void *)rows, stride/2, first, 8, N, columns/4, (void *)tile);
@@ -158,7 +158,7 @@ static inline void settle(const char *w, const char *x, sums s, float *acc, enum
 	}
 }
 _Static_assert((int)MUL_CHUNK == (int)BLOCK, "a panel is one super-block wide");
-/* Of one super-block, which a chunk is */
+/* A chunk is one super-block. */
 static inline void gemm(size_t n_blocks, const char *panel, size_t n_strips, const char *x, size_t strip_bytes,
 	const struct results *y, enum mul_kind kind)
 {

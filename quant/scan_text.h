@@ -7,13 +7,13 @@ enum { TILE = 16, BLOCK = 64 };  /* sums that end together, of rows or channels;
 
 static inline t16 t_mul(t16 a, t16 b) { EACH_REGISTER a.r[i] *= b.r[i]; return a; }
 static inline t16 t_exp(t16 a) { EACH_REGISTER a.r[i] = r_exp(a.r[i]); return a; }
-/* The first n of sixteen, which are all but for the last ones of a row. */
+/* Loads the first n of sixteen numbers. n is sixteen, except for the last ones of a row. */
 INLINE t16 t_some(const float *p, size_t n)
 {
 	float l[16] = { 0 };
 	return t_load(n < 16 ? memcpy(l, p, n*sizeof *l) : p);
 }
-/* Returns them, with zeros for the others, which may have met an infinity. */
+/* Stores the first n of sixteen; returns them, with zeros for the others, which may have met an infinity. */
 INLINE t16 t_put_some(float *p, t16 a, size_t n)
 {
 	float l[16];
@@ -53,7 +53,7 @@ static inline void end_sums(float *out, t16 *s, size_t n)
 
 /* ---- convolution ---- */
 
-/* A row of those before and the new ones, in one count. */
+/* A row, where those before the first and the new ones are counted together */
 static inline float *conv_row(const struct scan_conv *c, size_t i)
 {
 	size_t before = c->width - 1;
@@ -92,7 +92,7 @@ static void conv(const struct scan_conv *c)
 
 /* ---- Mamba-1 ---- */
 
-/* A row of a channel: `some` of its states, then all. */
+/* A row of a channel: the step for `some` of its states, then for all of them */
 INLINE t16 channel_step(t16 sum, float *h, const float *a, const float *b, const float *c, t16 dt, t16 by,
 	size_t some)
 {
@@ -107,7 +107,7 @@ INLINE t16 channel(float *h, const float *a, const float *b, const float *c, flo
 	for (; k + 16 <= n; k += 16) sum = channel_step(sum, h + k, a + k, b + k, c + k, step, by, 16);
 	return k < n ? channel_step(sum, h + k, a + k, b + k, c + k, step, by, n - k) : sum;
 }
-/* TILE rows from t0 on. */
+/* Up to TILE rows from t0 on, of n channels from `from` on */
 static void channels_tile(const struct scan_channels *s, size_t t0, size_t n_rows, size_t from, size_t n)
 {
 	float dt[TILE][TILE] = { { 0 } }, end[TILE];
@@ -168,8 +168,9 @@ INLINE void head_channels(const struct scan_head *s, const struct head_rows *r, 
 		for (size_t p = 0; p < n; p++) sums[p][j] = o.sum[p];
 	}
 }
-/* Results lie together first: rows of a whole number of pages would all fall on the same lines of a cache. States that
- * have one row to meet come from memory, which is read ahead where they are met in their order. */
+/* Results are put side by side first: in rows that are a whole number of pages apart, they would all fall on the same
+ * lines of a cache. If there is only one row, states come from memory, which a core reads ahead if they are used in
+ * their order. */
 static void head_tile(const struct scan_head *s, const struct head_rows *r, size_t from, size_t n)
 {
 	float end[TILE], tile[TILE][TILE];

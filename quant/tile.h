@@ -49,7 +49,7 @@ struct aside {
 	struct place to;
 };
 
-/* y plus the sums of a token; x is its scale, sum that of its block of 32. */
+/* y plus the settled sums of a token. x: its scale; sum: that of its activations in a block of 32 */
 ALWAYS vf settled(vi s, const char *d, vf x, vf sum, vf y, enum mul_kind kind)
 {
 	y = f_product(f_load(d), x, s, y);
@@ -91,7 +91,7 @@ ALWAYS void run(int n, const char *w, const char *x, const int32_t *own, struct 
 	/* Keeps the compiler from holding sums or floats in registers, as there are too few. */
 	__asm__ volatile("" : : "r"(a) : "memory");
 }
-/* Minima of a super-block; their sums lie aside after it. */
+/* Multiplies the minima of a super-block and puts the sums aside. */
 ALWAYS void minima(bool same, const char *mn, const char *sum, const char *lack, struct place to, struct aside *a)
 {
 	if (same) run(MINIMA/2, mn + MINIMA*MINIMA_LINE, sum + MINIMA*MINIMA_SUMS, NULL, to, a, MUL_256_MIN);

@@ -14,7 +14,8 @@ ALWAYS void start(int tokens, const int32_t *own, const char *dx, int half, vi s
 		UNROLL for (int r = 0; r < VECTORS; r++) s[t][r] = own ? i_less(i_load(own + LANES*r), x) : i_zero();
 	}
 }
-/* Minus the own sums of lines, `line` bytes apart, in n fours, a multiple of 4. CROSSED sums run in parallel. */
+/* Minus the own sums of n fours of lines, which are `line` bytes apart; n is a multiple of 4. CROSSED sums are added up
+ * in parallel. */
 ALWAYS vi less_own_of(const char *p, size_t line, size_t n)
 {
 	vi a[CROSSED], all = i_zero();
@@ -25,7 +26,7 @@ ALWAYS vi less_own_of(const char *p, size_t line, size_t n)
 	UNROLL for (int i = 0; i < CROSSED; i++) all = i_less(all, a[i]);
 	return all;
 }
-/* For blocks of 16, each half has its own */
+/* For blocks of 16, whose halves have an own sum each */
 ALWAYS void own_of_panel(size_t n_blocks, const char *panel, enum mul_kind kind, int32_t *own)
 {
 	const size_t runs = kind == MUL_16 ? 2 : 1, n = mul_block(kind)/4/runs;
