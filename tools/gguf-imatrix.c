@@ -37,9 +37,9 @@ static struct {
 static const struct opt opts[] = {
 	OPT_STR('m', "model", &o.model, "MODEL", "the model to evaluate"),
 	OPT_INT('c', "ctx", &o.ctx, "N", 8, 1 << 20,
-		"tokens of a window (default: 512); with --merge, of files in the old form"),
+		"tokens of a window (default: 512); with --merge, what .dat files count"),
 	OPT_U64(0, "from", &o.from, "N", 0, 1e12, "begin with window N, counted from 0"),
-	OPT_U64(0, "chunks", &o.chunks, "N", 1, 1e12, "use N windows only"),
+	OPT_U64(0, "chunks", &o.chunks, "N", 1, 1e12, "use only N windows"),
 	LOAD_BATCH_OPTION(&o.batch),
 	OPT_FLAG(0, "process-output", &o.process_output, "also collect for output.weight"),
 	OPT_FLAG(0, "covariance", &o.covariance,
@@ -53,11 +53,11 @@ static const struct opt opts[] = {
 	OPT_STR(0, "checkpoint", &o.checkpoint, "FILE",
 		"save the sums to FILE now and then; resume from it if it exists"),
 	OPT_U64(0, "every", &o.every, "N", 1, 1e9, "save after every N windows (default: 10)"),
-	OPT_FLAG(0, "merge", &o.merge, "add up the matrices A B ..."),
+	OPT_FLAG(0, "merge", &o.merge, "add up the matrices A ..."),
 	OPT_FLAG(0, "stats", &o.stats, "show the matrix A by tensor and layer"),
 	OPT_FLAG(0, "json", &o.json, "with --stats: print JSON"),
 	OPT_FLAG(0, "partial", &o.partial, "write sums in full precision, for --merge"),
-	OPT_FLAG(0, "dat", &o.dat, "write the old form"),
+	OPT_FLAG(0, "dat", &o.dat, "write the old form, llama.cpp's .dat"),
 	OPT_STR(0, "arch-file", &o.arch_file, "YAML", "also use the architecture described in YAML"),
 	LOAD_PLACE_OPTIONS(&o.place),
 	OPT_OUTPUT(&o.output),
@@ -396,7 +396,7 @@ int main(int argc, char **argv)
 		"-m MODEL [--ctx N] [--from N] [--chunks N] [--batch N] [--process-output] [--covariance] [--block N] "
 		"[--stride N] [--special] [--dataset NAME] [--checkpoint FILE [--every N]] [--pin] [--mlock] "
 		"[--no-mmap] [--arch-file YAML] [--dat | --partial] [-j N] [-o FILE] [TEXT]\n"
-		"--merge [--ctx N] [--dat | --partial] [-o FILE] A B ...\n"
+		"--merge [--ctx N] [--dat | --partial] [-o FILE] A ...\n"
 		"--stats [--json] [-o FILE] [A]", 0, -1 });
 	if (o.block % 256) msg_die("--block expects a multiple of 256");
 	if ((o.block || o.stride) && !o.covariance) msg_die("--block and --stride need --covariance");

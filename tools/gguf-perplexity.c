@@ -30,7 +30,7 @@ static struct {
 static const struct opt opts[] = {
 	OPT_STR('m', "model", &o.model, "MODEL", "the GGUF file to measure"),
 	OPT_STR(0, "base", &o.base, "MODEL|LOGITS", "compare with this model, or with logits saved from one"),
-	OPT_INT('c', "ctx", &o.ctx, "N", 4, 1 << 24, "tokens per window (default: 512)"),
+	OPT_INT('c', "ctx", &o.ctx, "N", 4, 1 << 24, "tokens of a window (default: 512)"),
 	OPT_INT(0, "chunks", &o.chunks, "N", 1, 1 << 30, "measure only N windows"),
 	OPT_INT(0, "from", &o.from, "N", 0, 1 << 30, "begin with window N, counted from 0"),
 	LOAD_BATCH_OPTION(&o.batch),
@@ -394,7 +394,7 @@ int main(int argc, char **argv)
 		"-m MODEL [--base MODEL|LOGITS] [--ctx N] [--from N] [--chunks N] [--batch N] [--cache-type-k T] "
 		"[--cache-type-v T] [--fail-above NAME=X]... [--save-logits FILE] [--json | --partial] [--pin] "
 		"[--mlock] [--no-mmap] [--arch-file YAML] [-o FILE] [-j N] [TEXT]\n"
-		"--merge [--fail-above NAME=X]... [--json | --partial] [-o FILE] A B ...", 0, -1 });
+		"--merge [--fail-above NAME=X]... [--json | --partial] [-o FILE] A ...", 0, -1 });
 	if (!!o.model + o.merge != 1) msg_die("give one of -m and --merge; see -h");
 	if (o.json && o.partial) msg_die("--json and --partial cannot be combined");
 	if (o.merge && (o.base || o.save || o.chunks || o.from))

@@ -69,7 +69,7 @@ static int parse_objective(void *to, const char *text)
 static const struct opt opts[] = {
 	OPT_STR('i', "imatrix", &o.imatrix, "FILE", "weight errors by this importance matrix"),
 	OPT_STR(0, "calibrate", &o.calibrate, "TEXT",
-		"fit each tensor to the inputs it gets on TEXT once all is quantized"),
+		"fit each tensor to its inputs on TEXT in the quantized model"),
 	OPT_INT('c', "ctx", &o.ctx, "N", 8, 1 << 20, "tokens in a window of TEXT (default: 512)"),
 	OPT_U64(0, "chunks", &o.chunks, "N", 1, 1e12, "use only N windows of TEXT"),
 	OPT_FLAG(0, "pure", &o.pure, "use the recipe's one type for every weight"),
@@ -84,7 +84,7 @@ static const struct opt opts[] = {
 	OPT_INT(0, "effort", &o.effort, "N", QUANT_EFFORT_MIN, QUANT_EFFORT_MAX,
 		"how hard to search, 1 to 9 (default: 5)"),
 	OPT_CALL(0, "objective", &o.objective, "NAME|D,P,L", parse_objective,
-		"what to minimise: default, plain, or so much doubt, prior and lift"),
+		"what to minimise: default, plain, or doubt D, prior P and lift L"),
 	OPT_FLAG(0, "no-feedback", &o.no_feedback, "no error feedback, even if the matrix has covariances"),
 	OPT_DOUBLE(0, "damp", &o.damp, "X", 0, 100,
 		"add X times their diagonal to covariances (default: by type)"),
