@@ -69,7 +69,7 @@ static enum ggu_status note(void *ctx, const char *weight, size_t n_mat, size_t 
 	return GGU_OK;
 }
 
-/* The original's bytes. */
+/* A tensor's bytes in the original model */
 static const void *source(const struct calibration *c, const struct ggu_tensor *t)
 {
 	struct ggu_file *f = (struct ggu_file *)(uintptr_t)model_file(c->f.m);
@@ -96,7 +96,7 @@ static void fit_group(struct calibration *c, const struct group *g, const struct
 {
 	for (size_t k = 0; k < g->n; k++) if (!c->kept[g->tensor[k]].done) fit_tensor(c, g->tensor[k], in);
 }
-/* A tensor that was made is no longer used: back to that of the file. */
+/* Stops using the tensors that were made for the step: the quantized model has those of the file again. */
 static void let_go(struct calibration *c)
 {
 	for (size_t i = 0; i < c->re->n; i++) {
@@ -110,7 +110,7 @@ static void let_go(struct calibration *c)
 /* ---- a step ---- */
 
 static void subtract(float *x, const float *y, size_t n) { for (size_t i = 0; i < n; i++) x[i] -= y[i]; }
-/* Inputs of `weight`; x and v are overwritten. */
+/* Adds inputs of `weight` to the sums; x and v are overwritten. */
 static void add_inputs(const struct calibration *c, struct inputs *in, const char *weight, float *x, float *v,
 	struct windows w)
 {
@@ -130,7 +130,7 @@ static void add_inputs(const struct calibration *c, struct inputs *in, const cha
 	inputs_add(in, x, v, n, (double)(root*root), c->pool);
 }
 
-/* Sums over a group's inputs, in a batch of windows. */
+/* Adds up a group's inputs in a batch of windows. */
 struct sums { struct calibration *c; const struct group *g; struct inputs in; struct imatrix *im; float *x[2], *out; };
 
 static enum ggu_status experts(void *ctx, const char *weight, size_t n_mat, size_t mat, size_t n_in, const float *x,

@@ -24,7 +24,7 @@ static uint64_t whole(double x) { return x < 9e18 ? (uint64_t)(x + 0.5) : UINT64
 
 static bool is_expert(const char *name) { return strstr(name, "_exps.") != NULL; }
 
-/* The weights that a token uses: bytes read and multiply-adds. */
+/* The bytes and multiply-adds of the weights that a token uses */
 static void per_token(const struct ggu_file *f, double expert_share, double *bytes, double *macs)
 {
 	bool tied = !ggu_file_find(f, "output.weight");
@@ -48,14 +48,15 @@ uint64_t estimate_ctx(const struct ggu_file *f, uint64_t wanted)
 	return trained < DEFAULT_CTX ? whole(trained) : DEFAULT_CTX;
 }
 
-/* Of a head's keys or values in a cache, at a position */
+/* Bytes of a head's keys, or values, in a cache at one position */
 static double row_bytes(uint32_t type, double dim)
 {
 	return dim < 1e9 ? (double)attn_row_bytes(type, (size_t)dim) : dim*sizeof(float);
 }
-/* An estimate from the header; false if that is not enough. */
-/* slack: of large pages of memory; read: of weights and cache, for a token halfway */
+/* What an estimate consists of, in bytes and multiply-adds. slack: what large pages of memory leave unused; read: of
+ * weights and cache, for a token halfway through the context */
 struct parts { double kv, slack, scratch, read, macs; };
+/* An estimate from the header; false if that is not enough. */
 static bool from_header(struct parts *p, const struct ggu_file *f, double ctx, const struct state_options *cache)
 {
 	const struct ggu_meta *m = ggu_file_meta(f);

@@ -19,8 +19,7 @@
 #define TOOLS_ESTIMATE_H
 #include "../model/eval/model.h"
 
-/* Of a program with its libraries, in bytes; a vocabulary comes on top, at ESTIMATE_PER_TOKEN for each of its tokens.
- * */
+/* The bytes of a program with its libraries; a vocabulary takes ESTIMATE_PER_TOKEN more for each of its tokens. */
 enum { ESTIMATE_BASE = 11 << 19, ESTIMATE_PER_TOKEN = 155 };
 
 struct estimate {

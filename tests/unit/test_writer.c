@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * test_writer.c - writing to sinks, at given offsets, and metadata that is copied, renamed and set within its bounds.
- * */
+ * test_writer.c - writing to sinks and at given offsets; metadata that is copied, renamed and set within bounds. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
