@@ -63,6 +63,8 @@ alike qwen3_moe "norms of q and k, which it has in any case" '.use_qk_norm = tru
 alike dots1 "the method's name for that of the scores, which are sigmoids in any case" '.scoring_func = "noaux_tc"'
 alike gemma "the old name of GELU" '.hidden_act = "gelu" | .hidden_activation = null'
 alike gemma2 "the old name of GELU beside the new one's" '.hidden_act = "gelu"'
+alike llama-dynamic-yarn "the original length beside the scaling, too" \
+	'.original_max_position_embeddings = .rope_scaling.original_max_position_embeddings'
 given mamba2 '.time_step_limit = [0.0, "oo"] | .past = "Infinity \" Infinity" | .initializer_range = "-oo" |
 	.max_length = "any" | .min_length = "most"'
 sed -i 's/"oo"/Infinity/; s/"-oo"/-Infinity/; s/"any"/1000000000000000019884624838656/
@@ -96,9 +98,9 @@ is "... starts from the length of the context" \
 	"$(gguf-info --get llama.rope.scaling.original_context_length "$TMP/got")" \
 	"$(jq .max_position_embeddings "$TMP/m/config.json")"
 
-# activates NAME FILTER TOKEN LOGIT: transformers 5.23 gives the last row of the reference's tokens this logit, a
-# thousandth from what it is with the other form of GELU
-activates()
+# gives NAME FILTER TOKEN LOGIT: transformers 5.23 gives the last row of the reference's tokens this logit, a
+# thousandth or more from what it is if the key is read in another way
+gives()
 {
 	given "$1" "$2"
 	ok "$1: $2" gguf-convert -q -t f32 -o "$TMP/got" "$TMP/m"
@@ -108,11 +110,13 @@ activates()
 	is "... as transformers does" "$(tail -c "$row" "$TMP/logits" | od -An -v -tf4 -w4 |
 		awk -v t="$3" -v x="$4" 'NR == t + 1 { print ($1 - x)^2 < 1e-9 ? x : $1 }')" "$4"
 }
-activates gpt2 '.activation_function = "gelu"' 285 -2.813126
-activates gpt_bigcode '.activation_function = "gelu"' 252 5.209229
-activates gpt_neox '.hidden_act = "gelu_fast"' 226 1.197685
-activates gpt_neox '.hidden_act = "gelu_fast" | .use_parallel_residual = false' 244 10.528244
-activates gpt2 '.activation_function = "gelu_fast"' 17 3.784182
+gives gpt2 '.activation_function = "gelu"' 285 -2.813126
+gives gpt_bigcode '.activation_function = "gelu"' 252 5.209229
+gives gpt_neox '.hidden_act = "gelu_fast"' 226 1.197685
+gives gpt_neox '.hidden_act = "gelu_fast" | .use_parallel_residual = false' 244 10.528244
+gives gpt2 '.activation_function = "gelu_fast"' 17 3.784182
+gives llama3 'del(.rope_scaling.original_max_position_embeddings) | .max_position_embeddings = 64' 109 8.072214
+gives phi3-longrope '.rope_scaling.factor = 32.0' 59 9.654455
 
 refused gpt2 activation_function '.activation_function = "relu"'
 refused gpt_neox hidden_act '.hidden_act = "relu"'
@@ -135,6 +139,18 @@ refused granitemoehybrid time_step_limit '.time_step_limit = [0.0, 0.1]'
 refused ernie4_5_moe moe_norm_min '.moe_norm_min = 1.0'
 refused bloom slow_but_exact '.slow_but_exact = true | .pretraining_tp = 4'
 refused phimoe router_jitter_noise '.router_jitter_noise = 0.02'
+refused llama-dynamic-yarn original_max_position_embeddings '.original_max_position_embeddings = 7'
+for name in llama-linear-bias llama-dynamic-yarn llama3; do
+	refused $name rope_scaling.factor '.rope_scaling.factor = null'
+done
+refused olmo3 rope_parameters.full_attention.mscale '.rope_parameters = {sliding_attention: {rope_type: "default"},
+	full_attention: (.rope_scaling + {mscale: 1.0, mscale_all_dim: 1.0})} | del(.rope_scaling)'
+refused olmo3 rope_parameters.full_attention '.rope_parameters = .rope_scaling + {rope_theta} | del(.rope_scaling)'
+refused deepseek_v3 rope_scaling.mscale 'del(.rope_scaling.mscale)'
+refused deepseek_v3 rope_scaling.mscale_all_dim '.rope_scaling.mscale = 0 | .rope_scaling.mscale_all_dim = 0'
+refused deepseek_v3 rope_scaling.attention_factor '.rope_scaling.attention_factor = 1.5'
+refused gpt_oss rope_scaling '.rope_scaling = null'
+refused gpt_oss rope_scaling 'del(.rope_scaling)'
 refused llama quantization_config '.quantization_config = {quant_method: "gptq", bits: 4}'
 refused gpt_oss quantization_config '.quantization_config = {quant_method: "gptq", bits: 4}'
 refused gpt_oss swiglu_alpha '.swiglu_alpha = 1.0'
