@@ -149,6 +149,7 @@ refused olmo3 rope_parameters.full_attention '.rope_parameters = .rope_scaling +
 refused deepseek_v3 rope_scaling.mscale 'del(.rope_scaling.mscale)'
 refused deepseek_v3 rope_scaling.mscale_all_dim '.rope_scaling.mscale = 0 | .rope_scaling.mscale_all_dim = 0'
 refused deepseek_v3 rope_scaling.attention_factor '.rope_scaling.attention_factor = 1.5'
+refused falcon_h1 mamba_norm_before_gate '.mamba_rms_norm = true | .mamba_norm_before_gate = true'
 refused gpt_oss rope_scaling '.rope_scaling = null'
 refused gpt_oss rope_scaling 'del(.rope_scaling)'
 refused llama quantization_config '.quantization_config = {quant_method: "gptq", bits: 4}'

@@ -76,6 +76,17 @@ for pair in llama3-tied:model.embed_tokens.weight:lm_head.weight mamba:backbone.
 	}
 done
 
+# the embeddings have taken in a factor, which is not that of the output matrix
+given falcon_h1
+bytes "$TMP/m/model-1.safetensors" model.embed_tokens.weight >"$TMP/data"
+at=$(header "$TMP/m/model-1.safetensors" | jq '."lm_head.weight".data_offsets[0]')
+dd if="$TMP/data" of="$TMP/m/model-1.safetensors" bs=1 conv=notrunc status=none \
+	seek=$((8 + $(od -An -tu8 -N8 "$TMP/m/model-1.safetensors") + at))
+ok "falcon_h1: a head with the values of the embeddings" convert want
+set_config '.tie_word_embeddings = true'
+ok "... that is tied" convert got
+same "... is one of its own in the output" "$TMP/got" "$TMP/want"
+
 # T5 as transformers 5 writes what was published as not tied
 given t5
 bytes "$TMP/m/model-1.safetensors" shared.weight | other_first | copy shared.weight lm_head.weight "$type"
