@@ -65,6 +65,16 @@ alike gemma "the old name of GELU" '.hidden_act = "gelu" | .hidden_activation = 
 alike gemma2 "the old name of GELU beside the new one's" '.hidden_act = "gelu"'
 alike llama-dynamic-yarn "the original length beside the scaling, too" \
 	'.original_max_position_embeddings = .rope_scaling.original_max_position_embeddings'
+alike ernie4_5_moe "-1 for the last layer" '.moe_layer_end_index = -1'
+# what classes of transformers take if config.json does not say
+alike deepseek_v3 "the factor of the experts left out" 'del(.routed_scaling_factor)'
+alike ernie4_5_moe "the first layer with experts and the number for every token left out" \
+	'del(.moe_layer_start_index, .moe_num_shared_experts)'
+alike granitemoehybrid "no word of positions" 'del(.position_embedding_type)'
+alike olmo3 "the base of rope left out" 'del(.rope_theta)'
+given olmo3 'del(.rope_theta, .rope_scaling, .sliding_window, .layer_types) | .architectures = ["Olmo2ForCausalLM"]'
+ok "OLMo 2: the base of rope left out" gguf-convert -q -o "$TMP/got" "$TMP/m"
+is "... is another one" "$(gguf-info --get olmo2.rope.freq_base "$TMP/got")" 10000
 given mamba2 '.time_step_limit = [0.0, "oo"] | .past = "Infinity \" Infinity" | .initializer_range = "-oo" |
 	.max_length = "any" | .min_length = "most"'
 sed -i 's/"oo"/Infinity/; s/"-oo"/-Infinity/; s/"any"/1000000000000000019884624838656/
@@ -117,6 +127,7 @@ gives gpt_neox '.hidden_act = "gelu_fast" | .use_parallel_residual = false' 244 
 gives gpt2 '.activation_function = "gelu_fast"' 17 3.784182
 gives llama3 'del(.rope_scaling.original_max_position_embeddings) | .max_position_embeddings = 64' 109 8.072214
 gives phi3-longrope '.rope_scaling.factor = 32.0' 59 9.654455
+gives phimoe 'del(.rope_theta)' 102 9.58552
 
 refused gpt2 activation_function '.activation_function = "relu"'
 refused gpt_neox hidden_act '.hidden_act = "relu"'
