@@ -63,6 +63,8 @@ alike qwen3_moe "norms of q and k, which it has in any case" '.use_qk_norm = tru
 alike dots1 "the method's name for that of the scores, which are sigmoids in any case" '.scoring_func = "noaux_tc"'
 alike gemma "the old name of GELU" '.hidden_act = "gelu" | .hidden_activation = null'
 alike gemma2 "the old name of GELU beside the new one's" '.hidden_act = "gelu"'
+alike mpt "what any config has, in its parts too" \
+	'.attn_config += {id2label: {"0": "LABEL_0"}, dtype: null, output_attentions: false, return_dict: true}'
 alike llama-dynamic-yarn "the original length beside the scaling, too" \
 	'.original_max_position_embeddings = .rope_scaling.original_max_position_embeddings'
 alike ernie4_5_moe "-1 for the last layer" '.moe_layer_end_index = -1'
@@ -72,6 +74,13 @@ alike ernie4_5_moe "the first layer with experts and the number for every token 
 	'del(.moe_layer_start_index, .moe_num_shared_experts)'
 alike granitemoehybrid "no word of positions" 'del(.position_embedding_type)'
 alike olmo3 "the base of rope left out" 'del(.rope_theta)'
+alike falcon-new "names of Falcon 40B's first description" '.architectures = ["RWForCausalLM"]
+	| .n_head = .num_attention_heads | .n_layer = .num_hidden_layers | .n_head_kv = .num_kv_heads
+	| del(.num_attention_heads, .num_hidden_layers, .num_kv_heads, .new_decoder_architecture, .multi_query)'
+alike gpt2 "n_ctx, which says nothing beside n_positions" '.n_ctx = 7'
+given stablelm '.architectures = ["StableLMEpochForCausalLM"] | .norm_eps = 0.5 | del(.layer_norm_eps)'
+ok "StableLM's first description: an epsilon of norms" gguf-convert -q -o "$TMP/got" "$TMP/m"
+is "... by another name" "$(gguf-info --get stablelm.attention.layer_norm_epsilon "$TMP/got")" 0.5
 given olmo3 'del(.rope_theta, .rope_scaling, .sliding_window, .layer_types) | .architectures = ["Olmo2ForCausalLM"]'
 ok "OLMo 2: the base of rope left out" gguf-convert -q -o "$TMP/got" "$TMP/m"
 is "... is another one" "$(gguf-info --get olmo2.rope.freq_base "$TMP/got")" 10000
