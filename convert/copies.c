@@ -11,7 +11,8 @@
 
 enum { PIECE = 1 << 16, MAX_NAME = 512 };
 
-static const struct source_tensor *find(const struct config *c, const struct checkpoint *source, const char *name)
+static const struct source_tensor *find_prefixed(const struct config *c, const struct checkpoint *source,
+	const char *name)
 {
 	const struct yaml_node *strip = yaml_get(c->arch->convert, "strip");
 	const struct source_tensor *t = checkpoint_find(source, name);
@@ -21,6 +22,21 @@ static const struct source_tensor *find(const struct config *c, const struct che
 		if (!text_starts(name, instead)) continue;
 		snprintf(full, sizeof full, "%s%s", has, name + strlen(instead));
 		t = checkpoint_find(source, full);
+	}
+	return t;
+}
+
+static const struct source_tensor *find(const struct config *c, const struct checkpoint *source, const char *name)
+{
+	const struct yaml_node *endings = yaml_get(c->arch->convert, "endings");
+	const struct source_tensor *t = find_prefixed(c, source, name);
+	for (size_t k = 0; !t && endings && k < endings->count; k++) {
+		const struct yaml_node *instead = endings->items[k];
+		size_t n = strlen(name);
+		char full[MAX_NAME];
+		if (!text_ends(name, n, instead->text)) continue;
+		snprintf(full, sizeof full, "%.*s%s", (int)(n - instead->n), name, endings->keys[k]->text);
+		t = find_prefixed(c, source, full);
 	}
 	return t;
 }

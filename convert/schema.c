@@ -133,8 +133,8 @@ static const struct { const char *key; check_fn *each, *whole; } parts[] = {
 	{ "names", expression, NULL }, { "check", rule, NULL }, { "check_layer", rule, NULL },
 	{ "layers", NULL, expression }, { "experts", NULL, expression }, { "metadata", entry, NULL },
 	{ "needs", expression, NULL }, { "tensors", sources, NULL }, { "drop", expression, NULL },
-	{ "copies", copy, NULL }, { "strip", text, NULL }, { "ignore", expression, NULL },
-	{ "matters", expression, NULL }, { "vocab", expression, vocab },
+	{ "copies", copy, NULL }, { "strip", text, NULL }, { "endings", text, NULL },
+	{ "ignore", expression, NULL }, { "matters", expression, NULL }, { "vocab", expression, vocab },
 };
 enum { N_PARTS = sizeof parts/sizeof *parts };
 

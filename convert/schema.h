@@ -14,6 +14,7 @@
  *   drop          {PATTERN: EXPR}                   checkpoint tensors that are not needed if EXPR holds
  *   copies        {NAME: {of: NAME, when: EXPR}}    see copies.h
  *   strip         {PREFIX: PREFIX}                  prefixes that names may have, and what the description has instead
+ *   endings       {ENDING: ENDING}                  the same for endings
  *   ignore        {PATTERN: EXPR}                   keys of config.json that change no number if EXPR holds, in which
  *                                                   `value` is the key's value
  *   matters       {PATTERN: EXPR}                   keys that must not be ignored, unless EXPR, with the same `value`,

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Tensors that a checkpoint has twice, or under the name of their copy. What is expected is what transformers 5 does:
+# Tensors that a checkpoint has twice, or under another name. What is expected is what transformers 5 does:
 # equal ones are one, of two that differ each stands for itself, and either stands for the other if that is missing.
 . "$(dirname "$0")/../lib/tap.sh"
 need_shared reference/arch "tiny checkpoints"
@@ -75,6 +75,18 @@ for pair in llama3-tied:model.embed_tokens.weight:lm_head.weight mamba:backbone.
 		same "... and is not wanted" "$TMP/got" "$TMP/want"
 	}
 done
+
+# BERT's norms as they were called in TensorFlow; blanks keep the header's size
+given bert
+convert want
+sed 's/LayerNorm[.]weight"/LayerNorm.gamma" /g; s/LayerNorm[.]bias"/LayerNorm.beta"/g' \
+	"$TMP/m/model-1.safetensors" >"$TMP/renamed"
+mv "$TMP/renamed" "$TMP/m/model-1.safetensors"
+is "bert: norms with gamma and beta" \
+	"$(header "$TMP/m/model-1.safetensors" | jq '[keys[] | select(test("[.](gamma|beta)$"))] | length')" \
+	"$(jq '4*.num_hidden_layers + 2' "$TMP/m/config.json")"
+ok "... are found" convert got
+same "... and are weights and biases" "$TMP/got" "$TMP/want"
 
 # the embeddings have taken in a factor, which is not that of the output matrix
 given falcon_h1
