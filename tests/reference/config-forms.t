@@ -97,7 +97,7 @@ sed -i 's/"past"/oops/' "$TMP/m/config.json"
 not_ok "... an error behind it is found" 2 gguf-convert -n "$TMP/m"
 is "... at its byte" "$(grep -o 'byte [0-9]*' "$TMP/.out")" \
 	"byte $(grep -abo oops "$TMP/m/config.json" | sed 's/:.*//')"
-for name in mamba2 granitemoehybrid; do
+for name in mamba2 granitemoehybrid falcon_h1; do
 	alike $name "Infinity as transformers 5 writes it" '.time_step_limit = [0.0, {"__float__": "Infinity"}]'
 done
 # Falcon 2, for example, turns by another base, which its first description had no key for
@@ -155,7 +155,7 @@ refused dots1 scoring_func '.scoring_func = "softmax"'
 refused deepseek_v2 norm_topk_prob '.norm_topk_prob = true'
 refused deepseek_v2 norm_topk_prob '.n_group = 2'
 refused falcon_h1 attention_bias '.attention_bias = true'
-refused granitemoehybrid time_step_limit '.time_step_limit = [0.0, 0.1]'
+for name in granitemoehybrid falcon_h1; do refused $name time_step_limit '.time_step_limit = [0.0, 0.1]'; done
 refused ernie4_5_moe moe_norm_min '.moe_norm_min = 1.0'
 refused bloom slow_but_exact '.slow_but_exact = true | .pretraining_tp = 4'
 refused phimoe router_jitter_noise '.router_jitter_noise = 0.02'
