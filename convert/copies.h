@@ -12,8 +12,8 @@
 #include "checkpoint.h"
 #include "config.h"
 
-/* Finds a tensor by its name in the description: under that name, with one of the prefixes of `strip` or of the
- * `endings`, or as its copy. */
+/* Finds a tensor by its name in the description: under that name, with a prefix of `strip`, with one of the
+ * `endings` instead of its own, or as its copy. */
 const struct source_tensor *copies_find(struct config *c, const struct checkpoint *source, const char *name);
 /* Is the checkpoint's tensor of this name, without a prefix, a copy? */
 enum ggu_status copies_has(struct config *c, const char *name, bool *yes, struct ggu_error *err);
