@@ -326,61 +326,38 @@ INLINE void blocks(const char *const *row, size_t n, char *to, size_t bytes, enu
 		for (int r = 0; r < 8; r++) w.row[r] += bytes;
 	}
 }
-#define FILL_PARTS(name, kind, parts) \
+/* name in qtypes.def, name of struct and function, kind, blocks of the panel in one of the file */
+#define TYPES(TYPE) \
+	TYPE(Q2_K, q2_k, MUL_256_MIN, 1) \
+	TYPE(Q3_K, q3_k, MUL_256, 1) \
+	TYPE(Q4_K, q4_k, MUL_256_MIN, 1) \
+	TYPE(Q5_K, q5_k, MUL_256_MIN, 1) \
+	TYPE(Q6_K, q6_k, MUL_256, 1) \
+	TYPE(IQ4_XS, iq4_xs, MUL_256, 1) \
+	TYPE(Q4_0, q4_0, MUL_32, 1) \
+	TYPE(Q4_1, q4_1, MUL_32_MIN, 1) \
+	TYPE(Q5_0, q5_0, MUL_32, 1) \
+	TYPE(Q5_1, q5_1, MUL_32_MIN, 1) \
+	TYPE(Q8_0, q8_0, MUL_32, 1) \
+	TYPE(IQ4_NL, iq4_nl, MUL_32, 1) \
+	TYPE(MXFP4, mxfp4, MUL_32, 1) \
+	TYPE(NVFP4, nvfp4, MUL_16, 2) \
+	TYPE(Q1_0, q1_0, MUL_32, 4) \
+	TYPE(Q2_0, q2_0, MUL_32, 2) \
+	TYPE(IQ1_S, iq1_s, MUL_256, 1) \
+	TYPE(IQ1_M, iq1_m, MUL_256, 1) \
+	TYPE(IQ2_XXS, iq2_xxs, MUL_256, 1) \
+	TYPE(IQ2_XS, iq2_xs, MUL_256, 1) \
+	TYPE(IQ2_S, iq2_s, MUL_256, 1) \
+	TYPE(IQ3_XXS, iq3_xxs, MUL_256, 1) \
+	TYPE(IQ3_S, iq3_s, MUL_256, 1) \
+	TYPE(TQ1_0, tq1_0, MUL_256, 1) \
+	TYPE(TQ2_0, tq2_0, MUL_256, 1)
+#define FUNCTION(NAME, name, kind, parts) \
 static void fill_##name(const char *const *row, size_t n, char *to) \
 { \
 	blocks(row, n, to, sizeof(struct name), kind, parts, name##_fill); \
 }
-#define FILL(name, kind) FILL_PARTS(name, kind, 1)
-FILL(q2_k, MUL_256_MIN)
-FILL(q3_k, MUL_256)
-FILL(q4_k, MUL_256_MIN)
-FILL(q5_k, MUL_256_MIN)
-FILL(q6_k, MUL_256)
-FILL(iq4_xs, MUL_256)
-FILL(q4_0, MUL_32)
-FILL(q4_1, MUL_32_MIN)
-FILL(q5_0, MUL_32)
-FILL(q5_1, MUL_32_MIN)
-FILL(q8_0, MUL_32)
-FILL(iq4_nl, MUL_32)
-FILL(mxfp4, MUL_32)
-FILL_PARTS(nvfp4, MUL_16, 2)
-FILL_PARTS(q1_0, MUL_32, 4)
-FILL_PARTS(q2_0, MUL_32, 2)
-FILL(iq1_s, MUL_256)
-FILL(iq1_m, MUL_256)
-FILL(iq2_xxs, MUL_256)
-FILL(iq2_xs, MUL_256)
-FILL(iq2_s, MUL_256)
-FILL(iq3_xxs, MUL_256)
-FILL(iq3_s, MUL_256)
-FILL(tq1_0, MUL_256)
-FILL(tq2_0, MUL_256)
-fill_fn *const FILL_TABLE[GGU_TYPE_COUNT] = {
-	[GGU_TYPE_Q2_K] = fill_q2_k,
-	[GGU_TYPE_Q3_K] = fill_q3_k,
-	[GGU_TYPE_Q4_K] = fill_q4_k,
-	[GGU_TYPE_Q5_K] = fill_q5_k,
-	[GGU_TYPE_Q6_K] = fill_q6_k,
-	[GGU_TYPE_IQ4_XS] = fill_iq4_xs,
-	[GGU_TYPE_Q4_0] = fill_q4_0,
-	[GGU_TYPE_Q4_1] = fill_q4_1,
-	[GGU_TYPE_Q5_0] = fill_q5_0,
-	[GGU_TYPE_Q5_1] = fill_q5_1,
-	[GGU_TYPE_Q8_0] = fill_q8_0,
-	[GGU_TYPE_IQ4_NL] = fill_iq4_nl,
-	[GGU_TYPE_MXFP4] = fill_mxfp4,
-	[GGU_TYPE_NVFP4] = fill_nvfp4,
-	[GGU_TYPE_Q1_0] = fill_q1_0,
-	[GGU_TYPE_Q2_0] = fill_q2_0,
-	[GGU_TYPE_IQ1_S] = fill_iq1_s,
-	[GGU_TYPE_IQ1_M] = fill_iq1_m,
-	[GGU_TYPE_IQ2_XXS] = fill_iq2_xxs,
-	[GGU_TYPE_IQ2_XS] = fill_iq2_xs,
-	[GGU_TYPE_IQ2_S] = fill_iq2_s,
-	[GGU_TYPE_IQ3_XXS] = fill_iq3_xxs,
-	[GGU_TYPE_IQ3_S] = fill_iq3_s,
-	[GGU_TYPE_TQ1_0] = fill_tq1_0,
-	[GGU_TYPE_TQ2_0] = fill_tq2_0,
-};
+TYPES(FUNCTION)
+#define ENTRY(NAME, name, kind, parts) [GGU_TYPE_##NAME] = fill_##name,
+fill_fn *const FILL_TABLE[GGU_TYPE_COUNT] = { TYPES(ENTRY) };
