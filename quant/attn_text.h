@@ -42,7 +42,7 @@ static void pack_codes(const struct attn_row *row, size_t rows, size_t dim, int3
 		for (size_t r = 0; r < rows; r++) {
 			struct narrow x;
 			int32_t pair[PAIRS];
-			mul_codes->narrow(row[r].q + i, 0, 1, 32, &x);
+			mul_codes->narrow(row[r].q + i, 0, 1, 32, true, &x);
 			memcpy(pair, x.q, sizeof pair);
 			for (size_t k = 0; k < PAIRS; k++) q[k*rows + r] = pair[k];
 			memcpy(q + PAIRS*rows + r, &x.d, sizeof x.d);

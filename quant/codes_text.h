@@ -87,52 +87,55 @@ static void widen_##name(const void *src, size_t n, struct wide *o) \
 
 /* ---- activations ---- */
 
-/* The bits of magnitudes, as integers, have the order of the floats, then infinity, then NaN. */
-static inline uint32_t largest(const float *x, int n)
+/* A register of which one lane is the largest magnitude. Their bits, as integers, have the order of the floats, then
+ * infinity, then NaN. */
+static inline ri largest(const float *x, int n)
 {
-	uint32_t most = 0;
-	for (int i = 0; i < n; i++) {
-		uint32_t u;
-		memcpy(&u, x + i, 4);
-		u &= 0x7fffffff;
-		most = u > most ? u : most;
-	}
+	ri most = { 0 };
+	for (int i = 0; i < n; i += REG) most = ri_max(most, (ri)r_floats(x + i) & INT32_MAX);
 	return most;
 }
 /* Adding 1.5 * 2^23 leaves no room for a fraction, so that the adder rounds to the nearest, ties to even. */
-static inline void narrow_row(const float *x, int n, float inverse, struct narrow *o)
+static inline void narrow_row(const float *x, int n, const float *inverse, bool sums, struct narrow *o)
 {
 	for (int j = 0; j < n; j += 32) {
 		ri u[32/REG];
 		for (int i = 0; i < 32/REG; i++)
-			u[i] = (ri)(r_floats(x + j + i*REG)*inverse + 12582912.0f) - 0x4b400000;
-		r_put_32(o->q + j, u, o->sum + j/16);
+			u[i] = (ri)(r_floats(x + j + i*REG)*r_dup_at(inverse) + 12582912.0f) - 0x4b400000;
+		r_put_32(o->q + j, u, sums ? o->sum + j/16 : NULL);
 	}
 }
 /* Each stage handles all rows, as the steps of a stage depend on each other. */
-static inline void narrow_rows(const float *x, size_t stride, size_t rows, int n, struct narrow *o)
+static inline __attribute__((always_inline)) void narrow_rows(const float *x, size_t stride, size_t rows, int n,
+	bool sums, struct narrow *o)
 {
-	uint32_t most[NARROW_ROWS];
-	float d[NARROW_ROWS], inverse[NARROW_ROWS];
-	for (size_t r = 0; r < rows; r++) most[r] = largest(x + r*stride, n);
-	for (size_t r = rows; r < NARROW_ROWS; r++) most[r] = 0x3f800000;
-	for (size_t r = 0; r < NARROW_ROWS; r++) d[r] = kern_f32_bits(most[r])/MUL_AMAX;
-	for (size_t r = 0; r < NARROW_ROWS; r++) inverse[r] = 1/d[r];
+	float most[NARROW_ROWS], d[NARROW_ROWS], inverse[NARROW_ROWS];
+	for (size_t r = 0; r < rows; r += AT_ONCE) {
+		ri top[AT_ONCE];
+		rf all;
+		_Pragma("GCC unroll 8") for (size_t i = 0; i < AT_ONCE; i++)
+			top[i] = r + i < rows ? largest(x + (r + i)*stride, n) : (ri){ 0 };
+		all = (rf)r_mosts(top);
+		r_put(most + r, all);
+		r_put(d + r, all/(float)MUL_AMAX);
+		r_put(inverse + r, 1/(all/(float)MUL_AMAX));
+	}
 	for (size_t r = 0; r < rows; r++, x += stride, o++) {
 		o->d = d[r];
-		if (most[r] < 0x7f800000 && most[r] >= 0x0f800000) {
-			narrow_row(x, n, inverse[r], o);
+		if (most[r] < INFINITY && most[r] >= 0x1p-96f) {
+			narrow_row(x, n, inverse + r, sums, o);
 			continue;
 		}
-		o->d = most[r] >= 0x7f800000 ? NAN : 0;         /* below 2^-96: zero */
+		o->d = most[r] < 0x1p-96f ? 0 : NAN;
 		memset(o->q, 0, (size_t)n*sizeof *o->q);
 		memset(o->sum, 0, (size_t)n/16*sizeof *o->sum);
 	}
 }
-static void narrow(const float *x, size_t stride, size_t rows, int n, struct narrow *o)
+static void narrow(const float *x, size_t stride, size_t rows, int n, bool sums, struct narrow *o)
 {
-	if (n == 32) narrow_rows(x, stride, rows, 32, o);
-	else narrow_rows(x, stride, rows, 256, o);
+	if (n == 256) narrow_rows(x, stride, rows, 256, sums, o);
+	else if (sums) narrow_rows(x, stride, rows, 32, true, o);
+	else narrow_rows(x, stride, rows, 32, false, o);
 }
 
 const struct codes_table CODES_TABLE = {

@@ -119,7 +119,7 @@ static void pack(size_t block, size_t n_in, const float *x, void *strip)
 	struct narrow q[NARROW_ROWS];
 	for (size_t b = 0, some; b < n_in/block; b += some) {
 		some = n_in/block - b < NARROW_ROWS ? n_in/block - b : NARROW_ROWS;
-		mul_codes->narrow(x + b*block, block, some, (int)block, q);
+		mul_codes->narrow(x + b*block, block, some, (int)block, true, q);
 		for (size_t i = 0; i < some; i++)
 			if (block == 256) pack256(q + i, (struct strip256 *)strip + b + i);
 			else pack32(q + i, (struct strip32 *)strip + b + i);

@@ -3,7 +3,6 @@
 #include <immintrin.h>
 #include "mul.h"
 
-static inline __m256i row8(const int16_t *p) { return _mm256_loadu_si256((const void *)p); }
 /* Four pairs of two rows */
 static inline __m256i two4(const int16_t *p, const int16_t *q)
 {
@@ -31,16 +30,4 @@ static void interleave(const int16_t *rows, size_t stride, size_t first, size_t 
 {
 	(void)n_rows;                   /* lines are written eight at a time */
 	for (size_t k = 0; k < n; k += 8) interleave_8(rows + 2*k, stride, width, to + k*width + first);
-}
-/* For two rows that are a whole line */
-static inline void interleave_2(const int16_t *rows, size_t stride, size_t first, size_t n_rows, size_t width, size_t n,
-	int32_t *to)
-{
-	(void)first; (void)n_rows; (void)width;
-	for (size_t k = 0; k < n; k += 8, rows += 2*8, to += 2*8) {
-		__m256i a = row8(rows), b = row8(rows + stride), low = _mm256_unpacklo_epi32(a, b),
-			high = _mm256_unpackhi_epi32(a, b);
-		_mm256_storeu_si256((void *)to, _mm256_permute2x128_si256(low, high, 0x20));
-		_mm256_storeu_si256((void *)(to + 8), _mm256_permute2x128_si256(low, high, 0x31));
-	}
 }

@@ -20,8 +20,8 @@
  *   rf r_trees(a)               lane i is the sum over a[i], i < REG: its halves are added, again and again
  *   rf r_greatests(a) ri r_mosts(a)     lane i, for the first AT_ONCE: r_greatest(a[i]), r_most_of(a[i])
  *   void r_put_shorts(p, a, b)  2*REG integers that fit, as int16
- *   void r_put_32(p, a, sum)    32 integers as int16, and the sums of each 16 of them, which also fit; not in AVX-512,
- *                               which leaves codes_text.h to AVX2 */
+ *   void r_put_32(p, a, sum)    32 integers as int16, and, if sum is not NULL, the sums of each 16 of them, which also
+ *                               fit; not in AVX-512, which leaves codes_text.h to AVX2 */
 #ifndef QUANT_LANE_H
 #define QUANT_LANE_H
 #include <math.h>

@@ -95,6 +95,7 @@ static inline void r_put_32(int16_t *p, const ri *a, int16_t *sum)
 		_mm256_storeu_si256((void *)(p + 16*h), w);
 		s[h] = _mm256_madd_epi16(w, one);
 	}
+	if (!sum) return;
 	s[0] = _mm256_hadd_epi32(s[0], s[1]);
 	both = _mm_add_epi32(_mm256_castsi256_si128(s[0]), _mm256_extracti128_si256(s[0], 1));
 	both = _mm_add_epi32(both, _mm_shuffle_epi32(both, 0xb1));

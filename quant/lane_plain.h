@@ -89,6 +89,6 @@ static inline void r_put_32(int16_t *p, const ri *a, int16_t *sum)
 			r_put_i16(p + 16*h + i*REG, a[16/REG*h + i]);
 			all += a[16/REG*h + i];
 		}
-		sum[h] = (int16_t)r_sum(all);
+		if (sum) sum[h] = (int16_t)r_sum(all);
 	}
 }

@@ -84,35 +84,32 @@ static void put_sums(const struct narrow *q, bool by_32, size_t tokens, char *to
 		for (size_t j = 0; j < 8; j++) memcpy(sums + j*tokens + t, (by_32 ? some : q[t].sum) + 2*j, 4);
 	}
 }
-/* Packs a block of n tokens' activations, in a strip of `tokens`. */
-static void pack_block(const struct narrow *q, size_t block, size_t tokens, char *to)
+void mul_strip(interleave_fn *lines, size_t tokens, bool by_32, const struct narrow *q, size_t block, char *to)
 {
 	const size_t stride = sizeof *q/sizeof *q->q;
 	float *sum = (void *)(to + mul_strip_sum(block, tokens)), *d = (void *)(to + mul_strip_d(block, tokens));
 	for (size_t t = (tokens - 1)/8*8 + 8; t; t -= 8)
-		panel_of(block)->activations(q[t - 8].q, stride, t - 8, tokens - (t - 8) < 8 ? tokens - (t - 8) : 8,
-			tokens, block/2, (void *)to);
+		lines(q[t - 8].q, stride, t - 8, size_least(tokens - (t - 8), 8), tokens, block/2, (void *)to);
 	if (block == 32) for (size_t t = 0; t < tokens; t++) sum[t] = (float)(q[t].sum[0] + q[t].sum[1]);
-	else put_sums(q, panel_of(block)->by_32, tokens, to);
+	else put_sums(q, by_32, tokens, to);
 	for (size_t t = 0; t < tokens; t++) d[t] = q[t].d;
-	if (panel_of(block)->own)
-		panel_of(block)->own(block, tokens, to, (void *)(to + mul_strip_own(block, tokens)));
 }
 /* Narrows the rows of as many strips at a time as a core does together. */
 static void pack_strips(size_t block, const float *x, size_t x_stride, size_t n_tokens, size_t n_in, size_t from,
 	size_t n, char *act)
 {
-	const size_t tokens = panel_of(block)->tokens, rows = NARROW_ROWS/tokens*tokens;
+	const struct panel_table *panel = panel_of(block);
+	const size_t tokens = panel->tokens, rows = NARROW_ROWS/tokens*tokens;
 	struct narrow q[NARROW_ROWS + 8];
-	memset(q + rows, 0, (NARROW_ROWS + 8 - rows)*sizeof *q);        /* a strip's last rows are read by eights */
+	memset(q + rows, 0, (size_up(tokens, 8) - tokens)*sizeof *q);   /* mul_strip reads rows by eights */
 	for (size_t t = from; t < from + n; t += rows) {
 		const size_t some = size_least(from + n - t, rows);
 		memset(q + some, 0, (rows - some)*sizeof *q);
 		for (size_t i = 0; i < n_in; i += block) {
 			const struct strips s = strips_of(block, n_tokens, n_in, t, i);
-			mul_codes->narrow(x + t*x_stride + i, x_stride, some, (int)block, q);
+			mul_codes->narrow(x + t*x_stride + i, x_stride, some, (int)block, panel->sums, q);
 			for (size_t k = 0; k < some; k += tokens)
-				pack_block(q + k, block, tokens, act + s.at + k/tokens*s.next);
+				panel->strip(q + k, block, act + s.at + k/tokens*s.next);
 		}
 	}
 }

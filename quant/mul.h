@@ -62,8 +62,8 @@ struct codes_table {
 	void (*decode[GGU_TYPE_COUNT])(const void *src, float *dst, size_t n);
 	/* for n columns, at most MUL_CHUNK */
 	void (*widen[GGU_TYPE_COUNT])(const void *src, size_t n, struct wide *o);
-	/* for rows of n columns, 32 or 256, `stride` apart; at most NARROW_ROWS */
-	void (*narrow)(const float *x, size_t stride, size_t rows, int n, struct narrow *o);
+	/* for rows of n columns, 32 or 256, `stride` apart; at most NARROW_ROWS. sums: are those wanted? */
+	void (*narrow)(const float *x, size_t stride, size_t rows, int n, bool sums, struct narrow *o);
 };
 
 /* Row products: each token has its own strip, in the instance's layout. block: 32 or 256. */
@@ -105,12 +105,13 @@ static void name(size_t n_blocks, const char *panel, size_t n_strips, const char
 struct panel_table {
 	size_t outputs, tokens;         /* of a tile */
 	size_t few;                     /* the most tokens for row products, 8 at most */
-	interleave_fn *codes, *activations, *pairs;     /* for a panel, for a strip, for mins and sums */
+	interleave_fn *codes, *pairs;   /* for a panel: codes and mins */
+	/* Stores a block of a strip; q: all of its tokens, whose sums are read if `sums`. */
+	void (*strip)(const struct narrow *q, size_t block, char *to);
+	bool sums;
 	gemm_fn *gemm[MUL_KINDS];
 	/* Integer i of a token in a strip's block; NULL: strips are pairs as in the picture. */
 	int (*activation)(const char *strip, size_t token, size_t i);
-	/* The sums of a block's products of activations with each other, if the tile needs them; or NULL. */
-	void (*own)(size_t block, size_t tokens, const char *strip, int32_t *to);
 	/* Of a super-block's minima a0, b0, a1, b1 .. of sixteens the panel has four lines of a0 - b0, a1 - b1 .. and
 	 * four of b0, b1 .., and the strip four of the sums of every other sixteen and four of the sums of 32. In most
 	 * types minima are those of 32 columns, so the first four are zeros and are left out. Sums of 32 are modulo
@@ -133,6 +134,9 @@ struct panel_table {
 extern fill_fn *const quant_fill_avx2[GGU_TYPE_COUNT], *const quant_fill_avxvnni[GGU_TYPE_COUNT],
 	*const quant_fill_amx[GGU_TYPE_COUNT];
 #endif
+
+/* Stores a block of a strip of `tokens`, the lines of its columns as `lines` does, and without own sums. */
+void mul_strip(interleave_fn *lines, size_t tokens, bool by_32, const struct narrow *q, size_t block, char *to);
 
 /* In use; quant_select sets them. */
 extern const struct codes_table *mul_codes;

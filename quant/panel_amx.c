@@ -231,10 +231,18 @@ MUL_GEMM(gemm_16, short_gemm, MUL_16)
 MUL_GEMM(gemm_32, short_gemm, MUL_32)
 MUL_GEMM(gemm_32_min, short_gemm, MUL_32_MIN)
 
-const struct panel_table quant_panel_amx = { N, N, FEW, weights, activations, interleave, { [MUL_256] = gemm_256,
-	[MUL_256_MIN] = gemm_256_min }, activation, NULL, false, quant_fill_amx };
-const struct panel_table quant_panel_amx_32 = { N, N, FEW, codes, short_activations, interleave, { gemm_16, gemm_32,
-	gemm_32_min }, short_activation, NULL, false, quant_fill_amx };
+static void strip(const struct narrow *q, size_t block, char *to)
+{
+	mul_strip(activations, N, false, q, block, to);
+}
+static void short_strip(const struct narrow *q, size_t block, char *to)
+{
+	mul_strip(short_activations, N, false, q, block, to);
+}
+const struct panel_table quant_panel_amx = { N, N, FEW, weights, interleave, strip, true, { [MUL_256] = gemm_256,
+	[MUL_256_MIN] = gemm_256_min }, activation, false, quant_fill_amx };
+const struct panel_table quant_panel_amx_32 = { N, N, FEW, codes, interleave, short_strip, true, { gemm_16, gemm_32,
+	gemm_32_min }, short_activation, false, quant_fill_amx };
 #else
 typedef int isa_none;
 #endif

@@ -11,6 +11,7 @@ static void interleave(const int16_t *rows, size_t stride, size_t first, size_t 
 	(void)stride; (void)first; (void)n_rows; (void)width;
 	memcpy(to, rows, 4*n);
 }
+static void strip(const struct narrow *q, size_t block, char *to) { mul_strip(interleave, 1, false, q, block, to); }
 static inline int32_t dot(const int16_t *w, const int16_t *x, size_t n)
 {
 	int32_t s = 0;
@@ -44,5 +45,5 @@ MUL_GEMM(gemm_32_min, gemm, MUL_32_MIN)
 MUL_GEMM(gemm_256, gemm, MUL_256)
 MUL_GEMM(gemm_256_min, gemm, MUL_256_MIN)
 
-const struct panel_table quant_panel_c = { 1, 1, 8, interleave, interleave, interleave, { gemm_16, gemm_32, gemm_32_min,
-	gemm_256, gemm_256_min }, NULL, NULL };
+const struct panel_table quant_panel_c = { 1, 1, 8, interleave, interleave, strip, true,
+	{ gemm_16, gemm_32, gemm_32_min, gemm_256, gemm_256_min }, NULL };

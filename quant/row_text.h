@@ -138,7 +138,7 @@ static void pack(size_t block, size_t n_in, const float *x, void *strip)
 	for (size_t i = 0; i < n_in; i += block, to += mul_strip_bytes(block, 1)) {
 		struct narrow q;
 		float sum;
-		mul_codes->narrow(x + i, 0, 1, (int)block, &q);
+		mul_codes->narrow(x + i, 0, 1, (int)block, true, &q);
 		sum = (float)(q.sum[0] + q.sum[1]);
 		x_put((void *)to, q.q, block);
 		if (block == 32) memcpy(to + mul_strip_sum(32, 1), &sum, 4);

@@ -7,6 +7,7 @@
  * TILE_TOKENS broadcasts of activations. The sums of a run are put aside and settled during the next run, a token after
  * each step, as the two keep different parts of a core busy. An instance gives LANES, VECTORS, TILE_TOKENS, FEW and
  * FILL (few and fill of the panel_table), interleave() and
+ *   strip_of(tokens, crossed, q, block, to)         as panel_table's strip; `crossed` of four fours are (tile_own.h)
  *   vi, vw, vf                  registers of sums, of pairs, of float
  *   i_zero() i_load(p) i_spread(p)      pairs; one for all lanes
  *   i_madd(a, u, v)             a += both products of a pair of int16
@@ -138,16 +139,20 @@ ALWAYS void gemm(size_t n_blocks, const char *panel, size_t n_strips, const char
 		tile(n_blocks, panel, strips, own, same, path_of(y, i, TILE_TOKENS), &a, kind);
 	UNROLL for (int t = 0; t < TILE_TOKENS; t++) settle(a.s[t], a.to, t, kind);
 }
+static void strip(const struct narrow *q, size_t block, char *to)
+{
+	strip_of(TILE_TOKENS, OWN_IN_STRIPS, q, block, to);
+}
 MUL_GEMM(gemm_256, gemm, MUL_256)
 MUL_GEMM(gemm_256_min, gemm, MUL_256_MIN)
 #ifdef SHORT_TABLE
-const struct panel_table PANEL_TABLE = { OUTPUTS, TILE_TOKENS, FEW, interleave, interleave, interleave,
-	{ [MUL_256] = gemm_256, [MUL_256_MIN] = gemm_256_min }, NULL, OWN_OF_STRIP, true, FILL };
+const struct panel_table PANEL_TABLE = { OUTPUTS, TILE_TOKENS, FEW, interleave, interleave, strip, SUMS_OF_ROWS,
+	{ [MUL_256] = gemm_256, [MUL_256_MIN] = gemm_256_min }, NULL, true, FILL };
 #include "tile_short.h"
 #else
 MUL_GEMM(gemm_16, gemm, MUL_16)
 MUL_GEMM(gemm_32, gemm, MUL_32)
 MUL_GEMM(gemm_32_min, gemm, MUL_32_MIN)
-const struct panel_table PANEL_TABLE = { OUTPUTS, TILE_TOKENS, FEW, interleave, interleave, interleave,
-	{ gemm_16, gemm_32, gemm_32_min, gemm_256, gemm_256_min }, NULL, OWN_OF_STRIP, true, FILL };
+const struct panel_table PANEL_TABLE = { OUTPUTS, TILE_TOKENS, FEW, interleave, interleave, strip, SUMS_OF_ROWS,
+	{ gemm_16, gemm_32, gemm_32_min, gemm_256, gemm_256_min }, NULL, true, FILL };
 #endif

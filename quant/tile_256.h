@@ -2,6 +2,7 @@
  * tile_256.h - the vocabulary of tile.h in 256 bits; the instance gives VECTORS, TILE_TOKENS and i_madd. */
 #include <immintrin.h>
 #include "interleave_x86.h"
+#include "strip_x86.h"
 
 typedef __m256i vi, vw;
 typedef __m256 vf;

@@ -3,6 +3,7 @@
  * i_madd. */
 #include <immintrin.h>
 #include "interleave_x86.h"
+#include "strip_x86.h"
 #define FILL quant_fill_avx2
 
 typedef __m512i vi, vw;

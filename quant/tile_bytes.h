@@ -135,5 +135,6 @@ ALWAYS void gemm(size_t n_blocks, const char *panel, size_t n_strips, const char
 MUL_GEMM(gemm_16, gemm, MUL_16)
 MUL_GEMM(gemm_32, gemm, MUL_32)
 MUL_GEMM(gemm_32_min, gemm, MUL_32_MIN)
-const struct panel_table BYTES_TABLE = { OUTPUTS, TOKENS, FEW, codes, digits, interleave,
-	{ gemm_16, gemm_32, gemm_32_min }, activation, NULL };
+static void strip(const struct narrow *q, size_t block, char *to) { mul_strip(digits, TOKENS, false, q, block, to); }
+const struct panel_table BYTES_TABLE = { OUTPUTS, TOKENS, FEW, codes, interleave, strip, true,
+	{ gemm_16, gemm_32, gemm_32_min }, activation };

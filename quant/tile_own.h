@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * tile_own.h - the own sums, which crossed products have too much (tile_crossed.h): for each output of a panel's block
  * and each token of a strip's block; and the start of a run of crossed fours. */
-enum { OWN = MUL_CHUNK/16*OUTPUTS };
-#define OWN_OF_STRIP own_of_strip
+enum { OWN = MUL_CHUNK/16*OUTPUTS, OWN_IN_STRIPS = CROSSED };
 
 /* dx: a strip's scales, followed by the lines of its tokens' own sums. half: of a block, 1 or 2; 0: the whole block */
 ALWAYS void start(int tokens, const int32_t *own, const char *dx, int half, vi s[][VECTORS])
@@ -37,12 +36,4 @@ ALWAYS void own_of_panel(size_t n_blocks, const char *panel, enum mul_kind kind,
 			memcpy(own, &a, sizeof a);
 		}
 	}
-}
-/* A register has at least as many lanes as a line has tokens; reads after the last line are still in the strip. */
-static void own_of_strip(size_t block, size_t tokens, const char *strip, int32_t *to)
-{
-	const vi less = less_own_of(strip, 4*tokens, block == 32 ? 4 : block/4), first = i_less(i_zero(), less),
-		all = block == 32 ? i_less(first, less_own_of(strip + 4*2*4*tokens, 4*tokens, 4)) : first;
-	memcpy(to, &all, 4*tokens);
-	if (block == 32) memcpy(to + tokens, &first, 4*tokens);
 }

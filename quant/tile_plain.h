@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * tile_plain.h - the part of tile.h for cores that multiply as fast as they add: no columns are crossed. */
-enum { OWN = 1 };
-#define OWN_OF_STRIP NULL
+enum { OWN = 1, OWN_IN_STRIPS = 0 };
 ALWAYS void start(int tokens, const int32_t *own, const char *dx, int half, vi s[][VECTORS])
 {
 	(void)own; (void)dx; (void)half;

@@ -47,5 +47,9 @@ MUL_GEMM(gemm_16, short_gemm, MUL_16)
 MUL_GEMM(gemm_32, short_gemm, MUL_32)
 MUL_GEMM(gemm_32_min, short_gemm, MUL_32_MIN)
 
-const struct panel_table SHORT_TABLE = { OUTPUTS, SHORT_TOKENS, FEW, interleave, interleave, interleave,
-	{ gemm_16, gemm_32, gemm_32_min }, NULL, OWN_OF_STRIP, false, FILL };
+static void short_strip(const struct narrow *q, size_t block, char *to)
+{
+	strip_of(SHORT_TOKENS, OWN_IN_STRIPS, q, block, to);
+}
+const struct panel_table SHORT_TABLE = { OUTPUTS, SHORT_TOKENS, FEW, interleave, interleave, short_strip, SUMS_OF_ROWS,
+	{ gemm_16, gemm_32, gemm_32_min }, NULL, false, FILL };

@@ -138,5 +138,9 @@ MUL_GEMM(gemm_32, gemm, MUL_32)
 MUL_GEMM(gemm_32_min, gemm, MUL_32_MIN)
 MUL_GEMM(gemm_256, gemm, MUL_256)
 MUL_GEMM(gemm_256_min, gemm, MUL_256_MIN)
-const struct panel_table PANEL_TABLE = { OUTPUTS, TILE_TOKENS, FEW, interleave, interleave_2, interleave,
-	{ gemm_16, gemm_32, gemm_32_min, gemm_256, gemm_256_min }, NULL, OWN_OF_STRIP, true, FILL };
+static void strip(const struct narrow *q, size_t block, char *to)
+{
+	strip_of(TILE_TOKENS, OWN_IN_STRIPS, q, block, to);
+}
+const struct panel_table PANEL_TABLE = { OUTPUTS, TILE_TOKENS, FEW, interleave, interleave, strip, SUMS_OF_ROWS,
+	{ gemm_16, gemm_32, gemm_32_min, gemm_256, gemm_256_min }, NULL, true, FILL };
