@@ -14,70 +14,90 @@
 
 /* ---- strips ---- */
 
+#define UNROLL _Pragma("GCC unroll 16")
 static size_t strip_bytes(size_t block, size_t n_in)
 {
 	if (block == 256) return n_in/256*sizeof(struct strip256);
 	return n_in/32*sizeof(struct strip32);
 }
-/* bits: the width of the low digits */
-static void digits_of(const int16_t *q, size_t n, int bits, int8_t *high, int8_t *low)
+/* Of n integers, a multiple of 16; bits: the width of the low digits */
+static inline void digits_of(const int16_t *q, size_t n, int bits, int8_t *high, int8_t *low)
 {
-	const int base = 1 << bits;
-	for (size_t i = 0; i < n; i++) {
-		int h = (q[i] + base/2) >> bits;
-		high[i] = (int8_t)h;
-		low[i] = (int8_t)(q[i] - base*h);
+	const __m256i half = _mm256_set1_epi16((short)(1 << bits >> 1));
+	for (size_t i = 0; i < n; i += 16) {
+		const __m256i x = _mm256_loadu_si256((const void *)(q + i)),
+			h = _mm256_srai_epi16(_mm256_add_epi16(x, half), bits),
+			both = _mm256_packs_epi16(h, _mm256_sub_epi16(x, _mm256_slli_epi16(h, bits))),
+			apart = _mm256_permute4x64_epi64(both, 0xd8);
+		_mm_storeu_si128((void *)(high + i), _mm256_castsi256_si128(apart));
+		_mm_storeu_si128((void *)(low + i), _mm256_extracti128_si256(apart, 1));
 	}
 }
+static inline __m128i sixteen(const int8_t *p) { return _mm_load_si128((const void *)p); }
+static inline void put_sixteen(int8_t *p, __m128i a) { _mm_store_si128((void *)p, a); }
 /* Takes the sixteens of `from` in the order of their numbers. */
-static void take(const struct digits *from, const uint8_t *order, struct digits *to)
+static inline void take(const struct digits *from, const uint8_t *order, struct digits *to)
 {
-	for (size_t i = 0; i < 16; i++) {
-		memcpy(to->high + 16*i, from->high + 16*order[i], 16);
-		memcpy(to->low + 16*i, from->low + 16*order[i], 16);
+	UNROLL for (size_t i = 0; i < 16; i++) {
+		put_sixteen(to->high + 16*i, sixteen(from->high + 16*order[i]));
+		put_sixteen(to->low + 16*i, sixteen(from->low + 16*order[i]));
 	}
 }
 /* ORDER_HALVES to ORDER_EIGHTS */
-static void take_eights(const struct digits *from, struct digits *to)
+static inline void take_eights(const int8_t *from, int8_t *to)
 {
-	for (size_t i = 0; i < 32; i++) {
-		size_t second = i/4%2, lane = i/2%2, pair = i%2, at = 64*(i/8) + 32*pair + 16*lane + 8*second;
-		memcpy(to->high + 8*i, from->high + at, 8);
-		memcpy(to->low + 8*i, from->low + at, 8);
-	}
+	for (size_t i = 0; i < 256; i += 64)
+		for (size_t k = 0; k < 32; k += 16) {
+			const __m128i a = sixteen(from + i + k), b = sixteen(from + i + 32 + k);
+			put_sixteen(to + i + k, _mm_unpacklo_epi64(a, b));
+			put_sixteen(to + i + 32 + k, _mm_unpackhi_epi64(a, b));
+		}
 }
 /* ORDER_HALVES to ORDER_LANES: transposes the fours of bytes in each quarter of four registers. */
-static void take_lanes(const struct digits *from, struct digits *to)
+static inline void take_lanes(const int8_t *from, int8_t *to)
 {
-	for (size_t i = 0; i < 64; i++) {
-		size_t reg = i/16, quarter = i/4%4, lane = i%4, at = 64*lane + 16*quarter + 4*reg;
-		memcpy(to->high + 4*i, from->high + at, 4);
-		memcpy(to->low + 4*i, from->low + at, 4);
+	for (size_t quarter = 0; quarter < 64; quarter += 16, from += 16, to += 16) {
+		const __m128i a = sixteen(from), b = sixteen(from + 64),
+			c = sixteen(from + 128), d = sixteen(from + 192),
+			e = _mm_unpacklo_epi32(a, b), f = _mm_unpacklo_epi32(c, d),
+			g = _mm_unpackhi_epi32(a, b), h = _mm_unpackhi_epi32(c, d);
+		put_sixteen(to, _mm_unpacklo_epi64(e, f));
+		put_sixteen(to + 64, _mm_unpackhi_epi64(e, f));
+		put_sixteen(to + 128, _mm_unpacklo_epi64(g, h));
+		put_sixteen(to + 192, _mm_unpackhi_epi64(g, h));
 	}
 }
 /* The even columns of 16, then the odd ones */
-static __m256i apart(const int16_t *q)
+static inline __m256i apart(__m256i q)
 {
 	const __m256i at = _mm256_broadcastsi128_si256(_mm_setr_epi8(0, 1, 4, 5, 8, 9, 12, 13, 2, 3, 6, 7, 10, 11, 14,
 		15));
-	return _mm256_permute4x64_epi64(_mm256_shuffle_epi8(_mm256_loadu_si256((const void *)q), at), 0xd8);
+	return _mm256_permute4x64_epi64(_mm256_shuffle_epi8(q, at), 0xd8);
 }
-/* x[k] - 3*x[k + 1], where x[k] is multiplied by the k-th digits of the bytes of a block of TQ1_0: 32 bytes, then 16,
- * 4 with one digit less, and none. The even ones of 32 come first. */
-static void take_thirds(const int16_t *q, int16_t (*to)[64])
+/* What the k-th digits of sixteen bytes of a block of TQ1_0 are multiplied with: 32 bytes come first, then 16, then 4
+ * with one digit less, and none. */
+static inline __m256i of_thirds(const int16_t *q, size_t k, size_t i)
 {
-	int16_t x[6][64] = { 0 };
-	for (size_t k = 0; k < 5; k++) {
-		memcpy(x[k], q + 32*k, 64);
-		memcpy(x[k] + 32, q + 160 + 16*k, 32);
-		if (k < 4) memcpy(x[k] + 48, q + 240 + 4*k, 8);
-	}
-	for (size_t k = 0; k < 5; k++) {
-		for (size_t i = 0; i < 64; i++) x[k][i] = (int16_t)(x[k][i] - 3*x[k + 1][i]);
-		for (size_t i = 0; i < 64; i += 32) {
-			const __m256i a = apart(x[k] + i), b = apart(x[k] + i + 16);
-			_mm256_store_si256((void *)(to[k] + i), _mm256_permute2x128_si256(a, b, 0x20));
-			_mm256_store_si256((void *)(to[k] + i + 16), _mm256_permute2x128_si256(a, b, 0x31));
+	const int16_t *last = q + 240 + 4*k;
+	if (k == 5 || (k == 4 && i == 48)) return _mm256_setzero_si256();
+	if (i < 32) return _mm256_loadu_si256((const void *)(q + 32*k + i));
+	if (i < 48) return _mm256_loadu_si256((const void *)(q + 160 + 16*k));
+	return _mm256_zextsi128_si256(_mm_loadl_epi64((const void *)last));
+}
+/* x[k] - 3*x[k + 1], where x[k] is that of the k-th digits. The even ones of 32 come first. */
+static inline void take_thirds(const int16_t *q, int16_t (*to)[64])
+{
+	for (size_t i = 0; i < 64; i += 32) {
+		__m256i a = of_thirds(q, 0, i), b = of_thirds(q, 0, i + 16);
+		UNROLL for (size_t k = 0; k < 5; k++) {
+			const __m256i three = _mm256_set1_epi16(3),
+				c = of_thirds(q, k + 1, i), d = of_thirds(q, k + 1, i + 16),
+				x = apart(_mm256_sub_epi16(a, _mm256_mullo_epi16(c, three))),
+				y = apart(_mm256_sub_epi16(b, _mm256_mullo_epi16(d, three)));
+			_mm256_store_si256((void *)(to[k] + i), _mm256_permute2x128_si256(x, y, 0x20));
+			_mm256_store_si256((void *)(to[k] + i + 16), _mm256_permute2x128_si256(x, y, 0x31));
+			a = c;
+			b = d;
 		}
 	}
 }
@@ -86,23 +106,25 @@ static void pack256(const struct narrow *q, struct strip256 *s)
 	static const uint8_t fourths[16] = { 0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15 },
 		pairs[16] = { 0, 2, 4, 6, 1, 3, 5, 7, 8, 10, 12, 14, 9, 11, 13, 15 },
 		halves[16] = { 0, 1, 8, 9, 2, 3, 10, 11, 4, 5, 12, 13, 6, 7, 14, 15 };
-	struct digits wide;
+	_Alignas(64) struct digits wide;
 	digits_of(q->q, 256, 6, s->in[ORDER_PLAIN].high, s->in[ORDER_PLAIN].low);
 	digits_of(q->q, 256, 8, wide.high, wide.low);
 	take(&wide, fourths, s->in + ORDER_FOURTHS);
 	take(s->in, pairs, s->in + ORDER_PAIRS);
 	take(s->in, halves, s->in + ORDER_HALVES);
-	take_eights(s->in + ORDER_HALVES, s->in + ORDER_EIGHTS);
-	take_lanes(s->in + ORDER_HALVES, s->in + ORDER_LANES);
+	take_eights(s->in[ORDER_HALVES].high, s->in[ORDER_EIGHTS].high);
+	take_eights(s->in[ORDER_HALVES].low, s->in[ORDER_EIGHTS].low);
+	take_lanes(s->in[ORDER_HALVES].high, s->in[ORDER_LANES].high);
+	take_lanes(s->in[ORDER_HALVES].low, s->in[ORDER_LANES].low);
 	take_thirds(q->q, s->thirds);
 	memcpy(s->sum, q->sum, sizeof s->sum);
 	digits_of(q->sum, 16, 8, s->sum_high, s->sum_low);
-	for (size_t i = 0; i < 8; i++) {
+	UNROLL for (size_t i = 0; i < 8; i++) {
 		s->first[i] = q->sum[2*i];
 		s->second[i] = q->sum[2*i + 1];
 		s->sum128[i] = 128*(q->sum[2*i] + q->sum[2*i + 1]);
 	}
-	for (size_t i = 0; i < 16; i++) s->less4[i] = q->sum[i/8*8 + i/4%2 + i%4*2]*(i%4 < 2 ? -4 : -64);
+	UNROLL for (size_t i = 0; i < 16; i++) s->less4[i] = q->sum[i/8*8 + i/4%2 + i%4*2]*(i%4 < 2 ? -4 : -64);
 	s->d = q->d;
 }
 static void pack32(const struct narrow *q, struct strip32 *s)
