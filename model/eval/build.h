@@ -24,6 +24,7 @@ struct builder {
 	int64_t layer;          /* -1: outside the layers */
 	int depth, used;        /* of names that use names; names that one expression has used */
 	const char **keys;      /* [ggu_meta_count(meta)], sorted */
+	bool *read;             /* [ggu_file_n_tensors(f)]: the tensors that something has read */
 	unsigned forms;         /* packings for the weights with FIELD_INPUT read so far: bits of enum quant_act */
 	bool shapes_only;       /* f has no data: weights have none, and vectors are zeros */
 };
@@ -71,6 +72,8 @@ enum ggu_status build_eval(struct builder *b, const struct yaml_node *at, struct
 /* The value of map's `when`; true if there is none. */
 enum ggu_status build_when(struct builder *b, const struct yaml_node *map, bool *yes);
 enum ggu_status build_sort_keys(struct builder *b);
+/* Fails if there is a tensor that nothing has read. */
+enum ggu_status build_unread(struct builder *b);
 
 /* Check shapes, once the sizes are known; 0: any. A weight or vector that does not exist passes. */
 enum ggu_status build_shape(const struct builder *b, const struct weight *w, size_t n_in, size_t n_out, size_t n_mat);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * build_internal.h - shared by build.c (fields and numbers) and build_tensor.c (what names tensors). */
+ * build_internal.h - shared by build.c (fields and numbers), build_tensor.c (what names tensors) and build_unread.c. */
 #ifndef MODEL_EVAL_BUILD_INTERNAL_H
 #define MODEL_EVAL_BUILD_INTERNAL_H
 #include "build.h"
@@ -9,6 +9,8 @@ const struct ggu_tensor *build_find(const struct builder *b, const char *name, c
 /* A field of kind WEIGHT or VECTOR. */
 enum ggu_status build_named(struct builder *b, const struct yaml_node *map, const struct field *f, void *to);
 enum ggu_status build_norm(struct builder *b, const struct yaml_node *at, struct norm *o);
+/* Notes that something has read this tensor. */
+void build_read(const struct builder *b, const struct ggu_tensor *t);
 enum ggu_status build_rope(struct builder *b, const struct yaml_node *at, struct rope *r);
 
 #endif

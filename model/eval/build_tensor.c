@@ -73,6 +73,7 @@ static enum ggu_status read_vector(const struct builder *b, const struct ggu_ten
 	if (!out) return GGU_ERR_NOMEM;
 	if (!b->shapes_only) quant_decode(t->type, data, out, v->n);
 	v->v = out;
+	build_read(b, t);
 	return GGU_OK;
 }
 
@@ -131,6 +132,7 @@ static enum ggu_status matrix(const struct builder *b, const struct yaml_node *a
 		return ggu_fail(b->err, GGU_ERR_UNSUPPORTED, t->entry, t->name,
 			"is of type %s, which cannot be multiplied", ggu_type_info(t->type)->name);
 	w->row_bytes = row;
+	build_read(b, t);
 	if (!b->shapes_only && (s = ggu_map(b->f, t, &w->data, b->err))) return s;
 	return bias(b, name, w);
 }

@@ -345,9 +345,12 @@ static enum ggu_status build_all(struct graph *g, const struct arch *a, struct g
 		return ggu_fail(err, GGU_ERR_UNSUPPORTED, GGU_NO_OFFSET, a->name, "%s does not say how to evaluate it",
 			a->file);
 	TRY(build_sort_keys(&b));
-	TRY(build_only(&b, a->graph, NULL, "names check stacks " STACK_KEYS));
+	b.read = build_alloc(&b, ggu_file_n_tensors(f));
+	if (!b.read) return GGU_ERR_NOMEM;
+	TRY(build_only(&b, a->graph, NULL, "names check ignore stacks " STACK_KEYS));
 	TRY(checks(&b, yaml_get(a->graph, "check")));
 	s = yaml_null(list) ? build_stack(&b, g, NULL) : stacks(&b, g, list);
+	if (!s) s = build_unread(&b);
 	if (!s) s = horizons(&b, g);
 	return s || !g->source ? s : horizons(&b, g->source);
 }

@@ -6,8 +6,8 @@
  * of which the first that exists is used (with a null at its end, there may be none). What is in [] is optional; any
  * other key is an error.
  *
- *   graph      [names: {NAME: EXPR}] [check: {KEY: [EXPR, message]}] and a stack's keys, or
- *              stacks: {encoder: stack, decoder: stack}
+ *   graph      [names: {NAME: EXPR}] [check: {KEY: [EXPR, message]}] [ignore: {PREFIX: EXPR}, see build_unread.c]
+ *              and a stack's keys, or stacks: {encoder: stack, decoder: stack}
  *   stack      [mask: causal or none] [blocks: PREFIX] input layers: EXPR layer: {NAME: step} output [start: EXPR]
  *   input      embed: TENSOR [scale: EXPR] [positions token_types: TENSOR] [n_positions: EXPR] [norm]
  *   step       branches: {NAME: branch} [norm post_norm residual_norm: norm] [scale when: EXPR]

@@ -75,6 +75,18 @@ refused "a head as wide as 2^32" "head_dim: "
 make_model $eps=1e-5 llama.rope.scaling.type=longrope
 refused "a scaling that the graph does not do" \
 	"rope.scaling.type: only linear and yarn are supported (llama.yaml, line "
+for t in $b.attn_q_norm.weight:f32:16 $b.attn_q.scale:f32:1 blk.1.attn_norm.weight:f32:32 extra:f32:2; do
+	make_model $eps=1e-5 $t
+	refused "a tensor that no layer has a use for" "${t%%:*}: no layer reads it (llama.yaml)"
+done
+make_model $eps=1e-5 cls.weight:f32:32x32
+gguf-logits -q -m h.gguf -o logits2 ids
+same "a head of another task changes nothing" logits2 logits
+keys=$(echo "$keys_were" | sed 's/block_count=1/block_count=2/')
+make_model $eps=1e-5 llama.nextn_predict_layers=1 blk.1.attn_norm.weight:f32:32 blk.1.nextn.enorm.weight:f32:32
+gguf-logits -q -m h.gguf -o logits2 ids
+same "nor does a layer that predicts tokens further on" logits2 logits
+keys=$keys_were
 make_model $eps=1e-5 llama.attention.value_length=8
 refused "values of another width" "attention.value_length: only values as wide"
 make_model $eps=1e-5 llama.expert_count=4

@@ -68,6 +68,7 @@ static const struct kind transformer = { "llama", transformer_keys, transformer_
 /* A bias by distance in buckets that equals ALiBi where each distance has a bucket of its own: 31 positions back. */
 enum { BUCKETS = 64, NEAR = 32 };
 #define BIASED(bias) "schema: 1\narch: biased\nclasses: {BiasedForCausalLM: {}}\ngraph:\n" \
+	"  ignore: {blk: true}\n" \
 	"  names: {eps: attention.layer_norm_rms_epsilon}\n  input: {embed: token_embd}\n  layers: block_count\n" \
 	"  layer: {attn: {norm: {rms: attn_norm, eps: eps}, branches: {self: {attention: " \
 	"{q: attn_q, k: attn_k, v: attn_v, out: attn_output, heads: 4, kv_heads: 2, " bias "}}}}}\n" \

@@ -14,7 +14,9 @@
 #include <xxhash.h>
 #include "../lib/models.h"
 
+/* All share tensors, of which each reads some. */
 #define DESCRIBED(steps) "schema: 1\narch: described\nclasses: {DescribedForCausalLM: {}}\ngraph:\n" \
+	"  ignore: {blk: true}\n" \
 	"  names: {eps: attention.layer_norm_rms_epsilon}\n  input: {embed: token_embd}\n  layers: block_count\n" \
 	"  layer: {" steps "}\n" \
 	"  output: {norm: {rms: output_norm, eps: eps}, head: token_embd}\n"
