@@ -137,6 +137,18 @@ gives gpt2 '.activation_function = "gelu_fast"' 17 3.784182
 gives llama3 'del(.rope_scaling.original_max_position_embeddings) | .max_position_embeddings = 64' 109 8.072214
 gives phi3-longrope '.rope_scaling.factor = 32.0' 59 9.654455
 gives phimoe 'del(.rope_theta)' 102 9.58552
+gives llama-dynamic-yarn '.rope_scaling.attention_factor = 1.3' 9 -1.521446
+# which is in place of YaRN's own, .1 log 4 + 1, and llama.cpp multiplies it by a factor
+is "... a factor of rope as transformers says it, and one beside YaRN's own" \
+	"$(for k in yarn_ ""; do gguf-info --get llama.rope.scaling.${k}attn_factor "$TMP/got"; done | tr '\n' ' ')" \
+	"1.3 1.1417235 "
+given llama-dynamic-yarn '.rope_scaling.attention_factor = 1.1386294361119891'
+ok "a factor of rope that is YaRN's own" gguf-convert -q -o "$TMP/got" "$TMP/m"
+not_ok "... needs none beside it" 1 gguf-info --get llama.rope.scaling.attn_factor "$TMP/got"
+given gemma2 '.attn_logit_softcapping = null | .final_logit_softcapping = null'
+ok "Gemma 2 without caps" gguf-convert -q -o "$TMP/got" "$TMP/m"
+is "... says so, since readers take 50 and 30 for what is missing" \
+	"$(for k in attn final; do gguf-info --get gemma2.${k}_logit_softcapping "$TMP/got"; done | tr '\n' ' ')" "0 0 "
 
 refused gpt2 activation_function '.activation_function = "relu"'
 refused gpt_neox hidden_act '.hidden_act = "relu"'

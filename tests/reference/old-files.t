@@ -1,0 +1,133 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# GGUF files as other programs and older versions of them write them: what a file leaves out is what llama.cpp takes
+# for it, keys have either of their forms, and what a file says beyond its architecture's layers is refused.
+. "$(dirname "$0")/../lib/tap.sh"
+need_shared reference/arch "tiny checkpoints"
+# model NAME FILE EDIT...: the checkpoint converted and edited
+model()
+{
+	[ -f "$TMP/$1.gguf" ] || gguf-convert -q -t f32 -o "$TMP/$1.gguf" "$SHARED/reference/arch/$1"
+	name=$1 file=$2; shift 2
+	cp "$TMP/$name.gguf" "$file"
+	[ $# = 0 ] || gguf-edit -q -I "$@" "$file"
+}
+ids=$(seq 3 62 | tr '\n' ' ')
+# logits FILE: of $file, which the last model wrote
+logits() { echo "$ids" | gguf-logits -q -m "$file" -o "$1"; }
+# alike NAME TITLE EDIT...: logits as before the edit, or as those in $want, which is then forgotten
+want=
+alike()
+{
+	name=$1 title=$2; shift 2
+	[ "$want" ] || { model "$name" "$TMP/m"; logits "$TMP/as-is"; want=$TMP/as-is; }
+	model "$name" "$TMP/m" "$@"
+	ok "$name: $title" logits "$TMP/logits"
+	same "... is the same" "$TMP/logits" "$want"
+	want=
+}
+# meaning NAME EDIT...: what the next alike is compared with, which has other logits than the model has without it
+meaning()
+{
+	name=$1; shift
+	model "$name" "$TMP/m"
+	logits "$TMP/as-is"
+	model "$name" "$TMP/m" "$@"
+	logits "$TMP/meant"
+	want=$TMP/meant
+	not_ok "$name: $* changes the model" 1 cmp -s "$TMP/as-is" "$want"
+}
+# refused NAME KEY EDIT...
+refused()
+{
+	name=$1 key=$2; shift 2
+	model "$name" "$TMP/m" "$@"
+	not_ok "$name: $* is refused" 2 logits "$TMP/logits"
+	is "... by name" "$(grep -c "m: $key: " "$TMP/.out")" 1
+}
+
+# scaling of rope
+s=llama.rope.scaling
+alike llama-linear-bias "a factor of rope without its type" --delete $s.type
+alike llama-linear-bias "a factor of rope by its first name" --delete $s.type --delete $s.factor \
+	--set "llama.rope.scale_linear=f32:$(jq .rope_scaling.factor \
+		"$SHARED/reference/arch/llama-linear-bias/config.json")"
+alike llama "a factor of rope that is 1" --set $s.factor=f32:1
+alike llama "a factor of rope that is 0" --set llama.rope.scale_linear=f32:0
+alike llama "a factor of rope without scaling" --set $s.type=str:none --set $s.factor=f32:4
+alike llama-dynamic-yarn "YaRN starts from the length of the context" --delete $s.original_context_length \
+	--set llama.context_length=u32:"$(jq .rope_scaling.original_max_position_embeddings \
+		"$SHARED/reference/arch/llama-dynamic-yarn/config.json")"
+f=$(jq .rope_scaling.factor "$SHARED/reference/arch/llama-dynamic-yarn/config.json")
+meaning llama-dynamic-yarn --set $s.yarn_attn_factor=f32:1.25
+model llama-dynamic-yarn "$TMP/m" --set $s.attn_factor=f32:"$(awk "BEGIN { printf \"%.9g\", 1.25/(1 + .1*log($f)) }")"
+logits "$TMP/logits"
+want=
+ok "a factor of sines and cosines beside YaRN's, and one in its place" \
+	"$BUILD/tests/reference/tool_cmp_f32" "$TMP/logits" "$TMP/meant" 1e-4
+refused falcon rope.scaling.attn_factor --set falcon.rope.scaling.attn_factor=f32:1.5
+refused falcon rope.scaling.type --set falcon.rope.scaling.factor=f32:2
+refused deepseek_v2 rope.scaling.type --set deepseek2.rope.scaling.type=str:linear
+
+# windows
+meaning gemma2 --set gemma2.attn_logit_softcapping=f32:50
+alike gemma2 "a cap of scores left out" --delete gemma2.attn_logit_softcapping
+meaning gemma2 --set gemma2.final_logit_softcapping=f32:30
+alike gemma2 "a cap of logits left out" --delete gemma2.final_logit_softcapping
+meaning gemma2 --set gemma2.attention.sliding_window=u32:4096
+alike gemma2 "a window left out" --delete gemma2.attention.sliding_window
+meaning gemma3 --set gemma3.attention.sliding_window_pattern=u32:1
+alike gemma3 "without a window all layers are full ones" --delete gemma3.attention.sliding_window
+meaning modernbert --set modern-bert.attention.sliding_window_pattern=u32:1
+alike modernbert "without a window all layers are full ones" --delete modern-bert.attention.sliding_window
+alike modernbert "which layers are full left out" --delete modern-bert.attention.sliding_window_pattern
+alike olmo3 "which layers are full left out" --delete olmo2.attention.sliding_window_pattern
+# layers NAME ARCH PATTERN N: a list says the same as every so many layers
+layers()
+{
+	n=$(gguf-info --get "$2.block_count" "$TMP/$1.gguf")
+	list=$(jq -cn "[range($n) | $3]")
+	alike "$1" "a flag for each layer: $list" --set "$2.attention.sliding_window_pattern=bool[]:$list"
+	alike "$1" "every so many layers" --set "$2.attention.sliding_window_pattern=u32:$4"
+	if [ "$1" != modernbert ]; then first=true; else first=false; fi
+	meaning "$1" --set "$2.attention.sliding_window_pattern=bool[]:$(echo "$list" | jq -c "map($first)")"
+	want=
+}
+for name in cohere2 gpt_oss; do model $name "$TMP/m"; done
+layers gemma2 gemma2 '(. + 1) % 2 != 0' 2
+layers gemma3 gemma3 '(. + 1) % 6 != 0' 6
+layers cohere2 cohere2 '(. + 1) % 4 != 0' 4
+layers gpt_oss gpt-oss '(. + 1) % 2 != 0' 2
+layers olmo3 olmo2 '(. + 1) % 4 != 0' 4
+layers modernbert modern-bert '. % 3 != 0' 3
+
+# layers and experts
+n=$(jq .num_hidden_layers "$SHARED/reference/arch/deepseek_v2/config.json")
+alike deepseek_v2 "a layer that predicts further on, which the number of layers counts" \
+	--set deepseek2.nextn_predict_layers=u32:1 --set deepseek2.block_count=u32:$((n + 1))
+alike ernie4_5_moe "the number of experts for every token left out" --delete ernie4_5-moe.expert_shared_count
+refused mamba ssm.dt_b_c_rms --set mamba.ssm.dt_b_c_rms=bool:true
+refused qwen2 attention.causal --set qwen2.attention.causal=bool:false
+
+# tensors: Phi-2 with q, k and v in one
+fused() # PART: weight or bias
+{
+	echo "    blk.{i}.attn_qkv.$1: {from: ["
+	for x in q k v; do echo "      {from: \"model.layers.{i}.self_attn.${x}_proj.$1\"},"; done
+	echo "      ]}"
+}
+{
+	printf '%s\n' "schema: 1" "arch: phi2" "like: phi2" "classes: {PhiForCausalLM: {}}" "convert:" "  tensors:"
+	for x in q k v; do echo "    blk.{i}.attn_$x.*: null"; done
+	fused weight
+	fused bias
+} >"$TMP/phi2.yaml"
+model phi2 "$TMP/m"
+logits "$TMP/want"
+ok "Phi-2 as it was first published: convert" \
+	gguf-convert -q -t f32 --arch-file "$TMP/phi2.yaml" -o "$TMP/m" "$SHARED/reference/arch/phi2"
+is "... has q, k and v in one" "$(gguf-info --json "$TMP/m" | jq '[.tensors[].name | select(test("attn_[qkv]"))] |
+	map(sub("[.]weight|[.]bias|blk[.][0-9]+[.]"; ""; "g")) | unique | join(" ")')" '"attn_qkv"'
+ok "... is evaluated" logits "$TMP/logits"
+same "... as with q, k and v" "$TMP/logits" "$TMP/want"
+done_testing
