@@ -56,6 +56,9 @@ alike dbrx "what any config has, in its parts too" \
 	return_dict: true} | .ffn_config += {hidden_size: .d_model, ffn_act_fn: {name: "silu"}} |
 	.num_key_value_heads = .attn_config.kv_n_heads |
 	.rope_parameters = {rope_type: "default", rope_theta: 10000.0}'
+for name in bert modernbert; do
+	alike $name "tokens that see later ones, as they do in any case" '.is_causal = false'
+done
 alike bert "a head that is tied" '.tie_word_embeddings = true'
 alike llama "a window, which Llama has none of" '.sliding_window = 5'
 alike bloom "slices of one" '.slow_but_exact = true | .pretraining_tp = 1'
@@ -171,6 +174,7 @@ for name in granitemoehybrid falcon_h1; do refused $name time_step_limit '.time_
 refused ernie4_5_moe moe_norm_min '.moe_norm_min = 1.0'
 refused bloom slow_but_exact '.slow_but_exact = true | .pretraining_tp = 4'
 refused phimoe router_jitter_noise '.router_jitter_noise = 0.02'
+refused llama is_causal '.is_causal = false'
 refused llama-dynamic-yarn original_max_position_embeddings '.original_max_position_embeddings = 7'
 for name in llama-linear-bias llama-dynamic-yarn llama3; do
 	refused $name rope_scaling.factor '.rope_scaling.factor = null'
