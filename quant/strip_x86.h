@@ -7,7 +7,7 @@
 
 #define STRIP static inline __attribute__((always_inline))
 #define EACH(i, n) _Pragma("GCC unroll 16") for (int i = 0; i < (n); i++)
-enum { SUMS_OF_ROWS = false };
+enum { SUMS_OF_ROWS = false };          /* sums of struct panel_table */
 
 /* Of sixteen columns of up to four tokens: their sum, and their own sum, of the first `crossed` of their fours */
 struct sixteen { __m128i sum, own; };
@@ -94,6 +94,7 @@ STRIP void end_256(int n, int tokens, int crossed, const struct sixteen s[16], _
 	EACH (i, 16) own = _mm_add_epi32(own, s[i].own);
 	if (crossed) x_put(n, to + mul_strip_own(256, (size_t)tokens), own);
 }
+/* For a constant block, as all loops are unrolled */
 STRIP void strip_block(int tokens, int crossed, const struct narrow *q, size_t block, char *to)
 {
 	for (int t = 0; t < tokens; t += 4, q += 4, to += 16) {
