@@ -104,6 +104,7 @@ static enum ggu_status lookup(void *ctx, const void *object, const char *name, s
 	}
 	if ((e = yaml_get(c->names, name)) && e != c->within) return derived(c, e, name, v);
 	if (!strcmp(name, "generation")) return from_json(c, c->generation, v);
+	if (!strcmp(name, "pooling")) return from_json(c, c->pooling, v);
 	if (!strcmp(name, "value") && c->value) return from_json(c, c->value, v);
 	if (!strcmp(name, "nested") || !strcmp(name, "untied")) {
 		*v = (struct expr_value){ EXPR_BOOL, { .b = *name == 'n' ? c->text != c->root : c->untied } };
@@ -357,6 +358,29 @@ static enum ggu_status find_class(struct config *c, struct arch_set *set, struct
 		"no known architecture has the class %.80s", whole ? whole : part);
 }
 
+/* What sentence-transformers makes of the rows of a text: the first module whose type ends in Pooling. */
+static enum ggu_status pooling(const char *dir, json_t **out, struct ggu_error *err)
+{
+	json_t *list, *module;
+	size_t i;
+	char file[256] = "";
+	enum ggu_status s = file_json_list(dir, "modules.json", &list, err);
+	if (s) return s == GGU_ERR_MISSING ? GGU_OK : s;
+	json_array_foreach(list, i, module) {
+		const char *type = json_string_value(json_object_get(module, "type"));
+		const char *path = json_string_value(json_object_get(module, "path"));
+		size_t n = type ? strlen(type) : 0;
+		if (n < 7 || strcmp(type + n - 7, "Pooling")) continue;
+		if (!path || !*path || strchr(path, '/') || strstr(path, "..") || strlen(path) > 200)
+			s = file_fail(err, GGU_ERR_FORMAT, "modules.json", GGU_NO_OFFSET, "path",
+				"expected the name of a folder");
+		else snprintf(file, sizeof file, "%s/config.json", path);
+		break;
+	}
+	json_decref(list);
+	return s || !*file ? s : file_json(dir, file, out, err);
+}
+
 enum ggu_status config_open(struct config *c, const char *dir, struct arch_set *set, bool optional,
 	struct ggu_error *err)
 {
@@ -378,6 +402,7 @@ enum ggu_status config_open(struct config *c, const char *dir, struct arch_set *
 		s = file_json(dir, "generation_config.json", &c->generation, err);
 		if (s == GGU_ERR_MISSING) s = GGU_OK;
 	}
+	if (!s) s = pooling(dir, &c->pooling, err);
 	if (!s) s = schema_check(c, err);
 	if (s) config_close(c);
 	else c->names = yaml_get(c->arch->convert, "names");
@@ -388,6 +413,7 @@ void config_close(struct config *c)
 {
 	json_decref(c->root);
 	json_decref(c->generation);
+	json_decref(c->pooling);
 	config_keys_free(c->keys);
 	if (c->arena) expr_arena_free(c->arena);
 	*c = (struct config){ 0 };

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT
- * config.h - config.json and generation_config.json as the names in an architecture's expressions.
+ * config.h - config.json, generation_config.json and what sentence-transformers says of pooling as the names in an
+ * architecture's expressions.
  *
  * A name is looked up in this order: the loop variables i and x; `names` of the description's convert part (expressions
  * themselves, in which their own name means the key); the text part of config.json (text_config, language_config or
  * llm_config, if there is one), then its root; the defaults of the class and of the description, for keys that are
  * absent. A key that exists with the value null is null: this is how Hugging Face distinguishes "none" from "not
- * given". `generation` is generation_config.json, `nested` whether the text part is one of several, `untied` the result
- * of copies.h, and `value` the value that `matters` asks about. */
+ * given". `generation` is generation_config.json, `pooling` the config.json of the folder that modules.json names for
+ * that, `nested` whether the text part is one of several, `untied` the result of copies.h, and `value` the value that
+ * `matters` asks about. */
 #ifndef CONVERT_CONFIG_H
 #define CONVERT_CONFIG_H
 #include <jansson.h>
@@ -16,7 +18,7 @@
 enum { CONFIG_MAX_LAYERS = 65536, CONFIG_MAX_EXPERTS = 65536 };
 struct config_keys;
 struct config {
-	json_t *root, *text, *generation;       /* text is borrowed from root; generation may be NULL */
+	json_t *root, *text, *generation, *pooling;     /* text is borrowed from root; the last two may be NULL */
 	const json_t *value;
 	struct config_keys *keys;               /* which keys were read */
 	const struct arch *arch;

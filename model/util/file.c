@@ -152,8 +152,9 @@ enum ggu_status file_slurp_any(const char *path, size_t max, char **text, size_t
 	return GGU_OK;
 }
 
-enum ggu_status file_json_text(const char *text, size_t n, const char *name, uint64_t base, size_t flags,
-	json_t **object, struct ggu_error *err)
+/* Of either kind. */
+static enum ggu_status decode(const char *text, size_t n, const char *name, uint64_t base, size_t flags, json_t **out,
+	struct ggu_error *err)
 {
 	json_error_t je;
 	json_t *j = json_loadb(text, n, flags, &je);
@@ -169,6 +170,16 @@ enum ggu_status file_json_text(const char *text, size_t n, const char *name, uin
 			GGU_ERR_FORMAT;
 		return file_fail(err, code, name, at, "", "line %d: %s", je.line, je.text);
 	}
+	*out = j;
+	return GGU_OK;
+}
+
+enum ggu_status file_json_text(const char *text, size_t n, const char *name, uint64_t base, size_t flags,
+	json_t **object, struct ggu_error *err)
+{
+	json_t *j;
+	enum ggu_status s = decode(text, n, name, base, flags, &j, err);
+	if (s) return s;
 	if (!json_is_object(j)) {
 		json_decref(j);
 		return file_fail(err, GGU_ERR_FORMAT, name, base, "", "not a JSON object");
@@ -224,6 +235,24 @@ enum ggu_status file_json(const char *dir, const char *name, json_t **object, st
 	s = file_json_text(text, n, name, 0, JSON_REJECT_DUPLICATES, object, err);
 	free(text);
 	return s;
+}
+
+enum ggu_status file_json_list(const char *dir, const char *name, json_t **list, struct ggu_error *err)
+{
+	char *text;
+	size_t n;
+	json_t *j;
+	enum ggu_status s = file_slurp(dir, name, MAX_JSON_FILE, &text, &n, err);
+	if (s) return s;
+	s = decode(text, n, name, 0, JSON_REJECT_DUPLICATES, &j, err);
+	free(text);
+	if (s) return s;
+	if (!json_is_array(j)) {
+		json_decref(j);
+		return file_fail(err, GGU_ERR_FORMAT, name, 0, "", "not a JSON array");
+	}
+	*list = j;
+	return GGU_OK;
 }
 
 json_t *file_text_part(json_t *config)

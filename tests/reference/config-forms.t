@@ -153,6 +153,29 @@ ok "Gemma 2 without caps" gguf-convert -q -o "$TMP/got" "$TMP/m"
 is "... says so, since readers take 50 and 30 for what is missing" \
 	"$(for k in attn final; do gguf-info --get gemma2.${k}_logit_softcapping "$TMP/got"; done | tr '\n' ' ')" "0 0 "
 
+# what sentence-transformers writes beside a model: one mode in each of two forms, which llama.cpp's numbers stand for
+printf '%s' '[{"path": "", "type": "sentence_transformers.models.Transformer"},
+	{"path": "1_Pooling", "type": "sentence_transformers.models.Pooling"}]' >"$TMP/modules.json"
+# pooled NAME ARCH WANT JSON
+pooled()
+{
+	given "$1" .
+	mkdir "$TMP/m/1_Pooling"
+	cp "$TMP/modules.json" "$TMP/m"
+	echo "$4" >"$TMP/m/1_Pooling/config.json"
+	ok "$1: $4" gguf-convert -q -o "$TMP/got" "$TMP/m"
+	is "... is a way of pooling" "$(gguf-info --get "$2.pooling_type" "$TMP/got")" "$3"
+}
+pooled bert bert 1 '{"pooling_mode_cls_token": false, "pooling_mode_mean_tokens": true}'
+pooled modernbert modern-bert 2 '{"pooling_mode_cls_token": true, "pooling_mode_mean_tokens": false}'
+pooled qwen3 qwen3 3 '{"pooling_mode": "lasttoken"}'
+given bert .
+cp "$TMP/modules.json" "$TMP/m"
+not_ok "a way of pooling that is named but not there" 2 gguf-convert -q -o "$TMP/got" "$TMP/m"
+is "... is missing by name" "$(grep -c 1_Pooling/config.json "$TMP/.out")" 1
+sed -i 's|"1_Pooling"|"../m"|' "$TMP/m/modules.json"
+not_ok "a folder outside the checkpoint is refused" 2 gguf-convert -q -o "$TMP/got" "$TMP/m"
+
 refused gpt2 activation_function '.activation_function = "relu"'
 refused gpt_neox hidden_act '.hidden_act = "relu"'
 refused gemma hidden_act '.hidden_act = "silu"'
