@@ -374,12 +374,12 @@ int main(int argc, char **argv)
 		"-m MODEL | --synthetic SIZE,TYPE [--prompt N[,N...]] [--generate N[,N...]] [--depth N[,N...]] "
 		"[--cache-type-k T] [--cache-type-v T] [--repeat N] "
 		"[--profile] [--pin] [--mlock] [--no-mmap] [--arch-file YAML] [--json] [-o FILE] "
-		"[-j N]\n--synthetic SIZE,TYPE --save FILE", 0, 0 });
+		"[-j N]\n--synthetic SIZE,TYPE [-j N] --save FILE", 0, 0 });
 	if (!o.model && !o.synthetic) msg_die("no model given: use -m MODEL or --synthetic SIZE,TYPE");
 	if (o.model && o.synthetic) msg_die("-m and --synthetic cannot be combined");
 	if (o.save && !o.synthetic) msg_die("--save needs --synthetic");
-	if (o.save && (o.output || o.json || o.profile))
-		msg_die("--save measures nothing: -o, --json and --profile cannot be combined with it");
+	if (o.save) opt_refuse("--save, which measures nothing", "prompt generate depth cache-type-k cache-type-v "
+		"repeat profile pin mlock no-mmap arch-file json output");
 	cpu_name(cpu, sizeof cpu);
 	pool = load_pool(o.jobs, o.place.pin, (const char *[]){ o.model, o.arch_file }, 2,
 		o.save ? o.save : o.output);

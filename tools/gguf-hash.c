@@ -183,8 +183,9 @@ int main(int argc, char **argv)
 		&(struct opt_program){ "gguf-hash", "print or check digests of the tensors of GGUF files",
 		"[--xxh3] [--xxh64] [--sha1] [--sha256] [--uuid] [--whole | --tensors] [--json] [-j N] [-o FILE] "
 		"[FILE ...]\n"
-		"[-q] [-j N] [-o FILE] --check MANIFEST [FILE ...]", 0, -1 });
-	if (o.check && o.json) msg_die("--json and --check cannot be combined");
+		"[--xxh3] [--xxh64] [--sha1] [--sha256] [--uuid] [-q] [-j N] [-o FILE] --check MANIFEST "
+		"[FILE ...]", 0, -1 });
+	if (o.check) opt_refuse("--check", "whole tensors json");
 	for (int k = 0; k < DIGEST_KINDS; k++) any |= o.kind[k];
 	if (!any && !o.check) o.kind[DIGEST_XXH3] = true;
 	if (o.json) all = json_array();

@@ -389,6 +389,15 @@ static void stats(const char *name)
 	imatrix_free(im);
 }
 
+/* What only evaluating a text has a use for. */
+static void refuse_measuring(void)
+{
+	const char *with = o.merge ? "--merge" : "--stats";
+	opt_refuse(with, "from chunks batch process-output covariance block stride special dataset checkpoint every "
+		"pin mlock no-mmap arch-file");
+	if (o.stats) opt_refuse(with, "ctx dat partial");
+}
+
 int main(int argc, char **argv)
 {
 	argc = opt_parse(argc, argv, opts,
@@ -398,15 +407,15 @@ int main(int argc, char **argv)
 		"[--no-mmap] [--arch-file YAML] [--dat | --partial] [-j N] [-o FILE] [TEXT]\n"
 		"--merge [--ctx N] [--dat | --partial] [-o FILE] A ...\n"
 		"--stats [--json] [-o FILE] [A]", 0, -1 });
+	if (!!o.model + o.merge + o.stats != 1) msg_die("give one of -m, --merge and --stats; see -h");
+	if (!o.model) refuse_measuring();
 	if (o.block % 256) msg_die("--block expects a multiple of 256");
 	if ((o.block || o.stride) && !o.covariance) msg_die("--block and --stride need --covariance");
 	if (!o.stride) o.stride = 2;
 	if (o.covariance) o.process_output = true;
-	if (!!o.model + o.merge + o.stats != 1) msg_die("give one of -m, --merge and --stats; see -h");
 	if (o.merge && !argc) msg_die("no matrices given to merge");
 	if (o.json && !o.stats) msg_die("--json needs --stats");
 	if (o.dat && o.covariance) msg_die("--dat and --covariance cannot be combined: the old form has no room");
-	if ((o.dat || o.partial) && o.stats) msg_die("--dat and --partial cannot be combined with --stats");
 	if (o.every && !o.checkpoint) msg_die("--every needs --checkpoint");
 	if (!o.every) o.every = 10;
 	if (o.dat && o.partial) msg_die("--dat and --partial cannot be combined");

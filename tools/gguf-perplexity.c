@@ -397,8 +397,8 @@ int main(int argc, char **argv)
 		"--merge [--fail-above NAME=X]... [--json | --partial] [-o FILE] A ...", 0, -1 });
 	if (!!o.model + o.merge != 1) msg_die("give one of -m and --merge; see -h");
 	if (o.json && o.partial) msg_die("--json and --partial cannot be combined");
-	if (o.merge && (o.base || o.save || o.chunks || o.from))
-		msg_die("--merge only combines results: it takes no options of a measurement");
+	if (o.merge) opt_refuse("--merge, which only combines results", "base ctx chunks from batch cache-type-k "
+		"cache-type-v save-logits pin mlock no-mmap arch-file");
 	if (o.merge && !operands) msg_die("--merge needs the parts as operands");
 	if (o.merge) return merge(argv, operands);
 	if (operands > 1) msg_die("too many operands: '%s'", argv[1]);

@@ -207,7 +207,7 @@ static void check_options(const struct recipe *r)
 		exit(EXIT_TROUBLE);
 	}
 	if (ways > 1) msg_die("a recipe, --bpw and --size cannot be combined");
-	if (r && (o.kld || o.types)) msg_die("a recipe cannot be combined with --kld or --types");
+	if (r) opt_refuse("a recipe, for which no errors are measured", "kld types effort");
 	if (!r && o.pure) msg_die("--pure needs a recipe");
 	if (o.kld && !o.imatrix) msg_die("--kld needs an importance matrix: -i FILE");
 }

@@ -19,6 +19,8 @@
 #include "out.h"
 #include "sandbox.h"
 
+enum { MOST_GIVEN = 64 };
+
 static bool want_help, want_version;
 static const char *want_completion;
 static const struct opt common[] = {
@@ -29,6 +31,8 @@ static const struct opt common[] = {
 	OPT_STR(0, "completion", &want_completion, "SHELL", NULL),
 	OPT_END
 };
+
+static const struct opt *given[MOST_GIVEN];     /* the options given, each once */
 
 static _Noreturn void usage(const char *fmt, const char *a, const char *b)
 {
@@ -117,6 +121,9 @@ static void set(const struct opt *o, const char *shown, const char *arg)
 {
 	struct opt_list *l;
 	char wanted[96];
+	size_t i = 0;
+	while (i < MOST_GIVEN && given[i] && given[i] != o) i++;
+	if (i < MOST_GIVEN) given[i] = o;
 	switch (o->kind) {
 	case OPT_K_FLAG: *(bool *)o->to = true; break;
 	case OPT_K_STR: *(const char **)o->to = arg; break;
@@ -305,4 +312,15 @@ int opt_parse(int argc, char **argv, const struct opt *opts, const struct opt_pr
 	}
 	if (p->max_operands >= 0 && n > p->max_operands) usage("too many operands: '%s'%s", argv[p->max_operands], "");
 	return n;
+}
+
+void opt_refuse(const char *with, const char *names)
+{
+	for (size_t i = 0; i < MOST_GIVEN && given[i]; i++) {
+		const char *name = given[i]->name;
+		const size_t n = name ? strlen(name) : 0;
+		for (const char *at = names; n && (at = strstr(at, name)) != NULL; at += n)
+			if ((at == names || at[-1] == ' ') && (at[n] == ' ' || !at[n]))
+				msg_die("--%s cannot be combined with %s", name, with);
+	}
 }

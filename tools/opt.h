@@ -59,5 +59,8 @@ struct opt_program {
 /* The i-th option of the table, those of OPT_COMMON among them; NULL after the last. */
 const struct opt *opt_at(const struct opt *opts, size_t i);
 int opt_parse(int argc, char **argv, const struct opt *opts, const struct opt_program *p);
+/* After opt_parse: dies if one of the options NAMES was given, long names between blanks, which WITH leaves without a
+ * meaning: "--batch cannot be combined with --merge". */
+void opt_refuse(const char *with, const char *names);
 
 #endif

@@ -72,7 +72,7 @@ ok "one thread on one core" gguf-bench -m a.gguf --prompt 8 --generate 0 --repea
 not_ok "neither model" 2 gguf-bench
 not_ok "both models" 2 gguf-bench -m a.gguf --synthetic 1M,Q8_0
 not_ok "--save without --synthetic" 2 gguf-bench -m a.gguf --save c.gguf
-for option in --json --profile '-o d'; do
+for option in --json --profile '-o d' '--prompt 8' --gen=8 '--depth 8' '--cache-type-v f16' '--repeat 1' --no-mmap; do
 	# shellcheck disable=SC2086
 	not_ok "--save, which measures nothing, with $option" 2 gguf-bench --synthetic 1M,Q8_0 --save d.gguf $option
 done

@@ -74,6 +74,12 @@ refused "--tensor-type expects REGEX=T, not 'x'" gguf-quantize --tensor-type x q
 refused "--json needs --stats" gguf-imatrix -m m.gguf --json m.gguf
 refused "--every needs --checkpoint" gguf-imatrix -m m.gguf --every 5 m.gguf
 refused "--dat and --partial cannot be combined" gguf-imatrix -m m.gguf --dat --partial m.gguf
+refused "--batch cannot be combined with --merge" gguf-imatrix --merge --batch 8 m.gguf
+refused "--dat cannot be combined with --stats" gguf-imatrix --stats --dat m.gguf
+refused "--cache-type-k cannot be combined with --merge, which only combines results" \
+	gguf-perplexity --merge --cache-type-k f16 m.gguf
+refused "--whole cannot be combined with --check" gguf-hash --whole --check m.gguf
+refused "--effort cannot be combined with a recipe, for which no errors are measured" gguf-plan --effort 5 q4_0 m.gguf
 is "too many operands" "$(run gguf-info m.gguf n.gguf)" 2
 is "too few operands" "$(run gguf-cat m.gguf)" 2
 is "... shows how it is used" "$(sed -n 2p err)" "$(gguf-cat -h | head -n 1)"
