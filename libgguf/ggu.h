@@ -338,7 +338,8 @@ void ggu_writer_free(struct ggu_writer *w);
 /* ---- importance ---- */
 
 /* How much each column of a weight matters when it is quantized: the mean square of its activations, as in importance
- * matrices. A tensor of several matrices (experts) has one row of them for each matrix, or one for all. */
+ * matrices. A tensor of several matrices (experts) has one row of them for each matrix, one that serves all, or those
+ * of all matrices joined in one row. */
 struct ggu_importance {
 	/* The sizes of the importances of a tensor; false: there are none. */
 	bool (*find)(void *ctx, const char *tensor, size_t *n_in, size_t *n_mat);

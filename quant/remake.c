@@ -21,6 +21,13 @@ static bool find(const struct remake *r, size_t i, size_t *n_in, size_t *n_mat)
 	const struct ggu_importance *m = r->importance;
 	return m && remake_is_weighed(r, i) && m->find(m->ctx, r->t[i]->name, n_in, n_mat);
 }
+/* Do importances of these sizes suit a tensor: those of each of its matrices, a single one's, or those of all as one,
+ * as the old form of importance matrices has them? */
+static bool suits(const struct ggu_tensor *t, size_t n_in, size_t n_mat)
+{
+	const uint64_t all = t->ne[2]*t->ne[3];
+	return n_in == t->ne[0] ? n_mat == 1 || n_mat == all : n_mat == 1 && n_in == t->ne[0]*all;
+}
 static enum ggu_status check_types(const struct remake *r, size_t i, struct ggu_error *err)
 {
 	const struct ggu_tensor *t = r->t[i];
@@ -46,7 +53,7 @@ enum ggu_status remake_check(const struct remake *r, bool *lacks, struct ggu_err
 		size_t n_in, n_mat;
 		bool found = find(r, i, &n_in, &n_mat);
 		if (s != GGU_OK) return s;
-		if (found && (n_in != t->ne[0] || (n_mat != 1 && n_mat != t->ne[2]*t->ne[3])))
+		if (found && !suits(t, n_in, n_mat))
 			return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, t->name,
 				"%zu columns of %zu matrices, the model's tensor %llu of %llu",
 				n_in, n_mat, (unsigned long long)t->ne[0], (unsigned long long)(t->ne[2]*t->ne[3]));
@@ -130,7 +137,8 @@ static enum ggu_status begin(void *ctx, size_t i, struct recode_tensor *t, struc
 	for (size_t k = 0; k < n_mat; k++)
 		if (!m->get(m->ctx, t->name, k, x->w + k*n_in)) x->n_unseen++;
 	t->importance = x->w;
-	t->n_mat = n_mat;
+	t->n_mat = (size_t)(n_in*n_mat/t->ne[0]);
+	x->n_unseen *= t->n_mat/n_mat;
 	t->user = x;
 	return GGU_OK;
 }

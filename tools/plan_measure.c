@@ -30,13 +30,19 @@ static bool importances(const struct run *r, const struct plan_tensor *p, uint32
 	float *weights)
 {
 	const struct imatrix_entry *e = r->im ? imatrix_find(r->im, p->t->name) : NULL;
+	const size_t cols = (size_t)p->t->ne[0], mat = (size_t)(row/p->t->ne[1]);
 	struct quant_objective o = quant_objective_default(type, true);
-	size_t mat;
-	if (!e || e->n_in != p->t->ne[0]) return false;
-	mat = e->n_mat > 1 ? (size_t)(row/p->t->ne[1]) : 0;
-	if (mat >= e->n_mat) return false;
-	imatrix_importance(e, mat, imp);
-	quant_weigh(&o, imp, e->n_in, weights);
+	if (!e) return false;
+	if (e->n_in != cols) {          /* the old form joins the importances of experts */
+		struct imatrix_entry one = { e->name, cols, 1, e->sums + mat*cols, e->counts };
+		if (e->n_mat != 1 || e->n_in != cols*p->t->ne[2]*p->t->ne[3]) return false;
+		imatrix_importance(&one, 0, imp);
+	} else if (e->n_mat == 1 || mat < e->n_mat) {
+		imatrix_importance(e, e->n_mat > 1 ? mat : 0, imp);
+	} else {
+		return false;
+	}
+	quant_weigh(&o, imp, cols, weights);
 	return true;
 }
 

@@ -25,6 +25,17 @@ sed -i 's/\("output.weight".*\)type: q6_K/\1type: q8_0/' Q4_K_M.plan
 gguf-quantize -q --effort 1 -i im.gguf --plan Q4_K_M.plan -o b.gguf m.gguf
 is "an edited plan" "$(gguf-info --json b.gguf | jq -r '.tensors[] | select(.name == "output.weight").type')" q8_0
 
+# the old form joins the matrices of experts, each of which has its own weights
+mk=$BUILD/tests/cli/tool_mkgguf
+"$mk" blk.0.ffn_down_exps.weight:f32:256x64x4 >moe.gguf
+"$mk" general.type=imatrix imatrix.chunk_count=1 imatrix.chunk_size=512 \
+	blk.0.ffn_down_exps.weight.in_sum2:f32:256x4:square blk.0.ffn_down_exps.weight.counts:f32:1x4:one >experts.gguf
+gguf-imatrix --merge --dat -o experts.dat experts.gguf
+is "experts in the old form" "$(gguf-plan -i experts.dat --bpw 4 moe.gguf)" \
+	"$(gguf-plan -i experts.gguf --bpw 4 moe.gguf)"
+is "... weigh the error" "$([ "$(gguf-plan -i experts.dat --bpw 4 moe.gguf)" = "$(gguf-plan --bpw 4 moe.gguf)" ] &&
+	echo same)" ""
+
 # for a size
 for b in 6 4.5 2.5; do
 	gguf-plan -i im.gguf --bpw $b -o p m.gguf

@@ -271,6 +271,24 @@ not_ok "a matrix of another size, in a dry run" 2 $q -n -i im.gguf Q4_K_M small.
 is "experts that no token reached" "$($q -i im.gguf -o b.gguf IQ2_XS moe.gguf 2>&1)" \
 	"gguf-quantize: im.gguf: no token reached these matrices, whose columns are weighted equally:\
  2 of 2 in blk.0.ffn_down_exps.weight"
+# the old form joins the matrices of experts
+experts() { "$mk" general.type=imatrix imatrix.chunk_count=1 imatrix.chunk_size=512 \
+	"blk.0.ffn_down_exps.weight.in_sum2:f32:$1:square" "blk.0.ffn_down_exps.weight.counts:f32:$2:one"; }
+experts 256x2 1x2 >im.gguf
+gguf-imatrix --merge --dat -o im.dat im.gguf
+experts 512x1 1x1 >joined.gguf
+data() { $q -q -i "$1" $2 moe.gguf | gguf-cat - blk.0.ffn_down_exps.weight | cksum; }
+for t in IQ2_XS Q4_K; do
+	is "experts in the old form, $t" "$(data im.dat $t)" "$(data im.gguf $t)"
+	is "... converted from it, $t" "$(data joined.gguf $t)" "$(data im.gguf $t)"
+	experts 256 1 >im.one
+	is "... are not all weighed as the first, $t" \
+		"$([ "$(data im.one $t)" = "$(data im.gguf $t)" ] && echo same)" ""
+done
+experts 256x4 1x4 >im.gguf
+not_ok "experts of another number" 2 $q -q -i im.gguf -o x.gguf Q4_K moe.gguf
+experts 1024 1 >im.gguf
+not_ok "... in the old form" 2 $q -q -i im.gguf -o x.gguf Q4_K moe.gguf
 not_ok "a matrix that is a model" 2 $q -i small.gguf -o x.gguf Q4_K_M small.gguf
 
 "$mk" fine.weight:f32:256x2 bad.weight:f32:256x3:nan >nan.gguf
