@@ -309,7 +309,20 @@ static enum ggu_status vocab_facts(struct config *c, struct vocab_hints *h, stru
 	return s;
 }
 
-static enum ggu_status vocab_part(struct convert *c, const char *dir, struct ggu_error *err)
+/* Tokens that no row of the embedding belongs to: no model can use them, but whoever added them should know. */
+static void tell_left_out(const struct vocab *v, const struct convert_options *o)
+{
+	const char *file;
+	size_t n = vocab_left_out(v, &file);
+	struct ggu_error what;
+	if (!n || !o->warn) return;
+	file_fail(&what, GGU_ERR_RANGE, file, GGU_NO_OFFSET, "",
+		"%zu token%s left out, since the model has %zu", n, n == 1 ? " is" : "s are", vocab_count(v));
+	o->warn(o->warn_ctx, &what);
+}
+
+static enum ggu_status vocab_part(struct convert *c, const char *dir, const struct convert_options *o,
+	struct ggu_error *err)
 {
 	const struct plan_tensor *t = embedding(&c->plan);
 	int64_t rows = t ? (int64_t)t->ne[1] : -1;
@@ -324,6 +337,7 @@ static enum ggu_status vocab_part(struct convert *c, const char *dir, struct ggu
 		s = ggu_fail(err, GGU_ERR_FORMAT, GGU_NO_OFFSET, "",
 			"the tokenizer has %zu tokens, but the embedding %lld rows", vocab_count(v), (long long)rows);
 	if (!s) s = vocab_to_meta(v, c->meta, err);
+	if (!s) tell_left_out(v, o);
 	vocab_free(v);
 	return s;
 }
@@ -366,7 +380,7 @@ static enum ggu_status load(struct convert *c, const char *dir, const struct con
 	if (!s && !o->vocab_only && ggu_meta_set_uint(c->meta, "general.file_type", GGU_U32, file_type))
 		s = ggu_no_memory(err);
 	if (!s && ggu_meta_set_uint(c->meta, "general.quantization_version", GGU_U32, 2)) s = ggu_no_memory(err);
-	if (!s) s = vocab_part(c, dir, err);
+	if (!s) s = vocab_part(c, dir, o, err);
 	if (!s && !o->vocab_only) s = config_unread(&c->config, o->warn, o->warn_ctx, err);
 	if (!s && o->metadata) s = general_override(c->meta, o->metadata, err);
 	return s;

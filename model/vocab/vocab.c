@@ -249,6 +249,11 @@ enum ggu_status vocab_from_dir(struct vocab **v, const char *dir, const struct v
 }
 
 size_t vocab_count(const struct vocab *v) { return v->n; }
+size_t vocab_left_out(const struct vocab *v, const char **file)
+{
+	*file = v->left_out_file;
+	return v->n_left_out;
+}
 struct ggu_str vocab_token(const struct vocab *v, int32_t id)
 {
 	return id < 0 || (size_t)id >= v->n ? (struct ggu_str){ "", 0 } : v->tokens[id];

@@ -55,6 +55,8 @@ struct vocab {
 	bool has_scores, write_merges;  /* which arrays the GGUF gets */
 	/* merges that llama.cpp's form drops but the ids depend on: gguf-utils.merges */
 	bool own_merges;
+	size_t n_left_out;              /* tokens that there is no room for */
+	const char *left_out_file;      /* static text */
 	struct vocab_template *templates;
 	size_t n_templates;
 	json_t *pipeline;               /* never NULL once built */

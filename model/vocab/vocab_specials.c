@@ -69,6 +69,31 @@ static enum ggu_status retype_decoder(struct vocab *v, json_t *decoder, json_t *
 	return GGU_OK;
 }
 
+/* A token that there is no room for, unless it is counted already. */
+static void leave_out(struct vocab *v, json_t *seen, json_int_t id, const char *file)
+{
+	char number[24];
+	if (id < 0 || (uint64_t)id < v->n + v->n_left_out) return;
+	snprintf(number, sizeof number, "%" JSON_INTEGER_FORMAT, id);
+	json_object_set_new(seen, number, json_true());
+	if (!v->left_out_file) v->left_out_file = file;
+}
+static enum ggu_status count_left_out(struct vocab *v, const struct vocab_files *f, struct ggu_error *err)
+{
+	json_t *seen = json_object(), *row;
+	const char *key;
+	size_t i;
+	if (!seen) return ggu_no_memory(err);
+	json_array_foreach(json_object_get(f->tokenizer, "added_tokens"), i, row)
+		leave_out(v, seen, json_integer_value(json_object_get(row, "id")), "tokenizer.json");
+	json_object_foreach(f->added, key, row) leave_out(v, seen, json_integer_value(row), "added_tokens.json");
+	json_object_foreach(json_object_get(f->config, "added_tokens_decoder"), key, row)
+		leave_out(v, seen, strtol(key, NULL, 10), "tokenizer_config.json");
+	v->n_left_out += json_object_size(seen);
+	json_decref(seen);
+	return GGU_OK;
+}
+
 /* Tokens that the small files add to a SentencePiece vocabulary. The pipeline's added tokens are tokenizer.json's;
  * without one those of added_tokens_decoder; without that, whatever is a control token or was added. */
 static enum ggu_status retype(struct vocab *v, const struct vocab_files *f, struct ggu_error *err)
@@ -247,7 +272,10 @@ enum ggu_status vocab_load_specials(struct vocab *v, const struct vocab_files *f
 	const json_t *c = f->config;
 	struct texts t = { .cls = entry_text(json_object_get(c, "cls_token")), .config = c };
 	char key[32];
-	if (v->has_scores) TRY(retype(v, f, err));
+	if (v->has_scores) {
+		TRY(count_left_out(v, f, err));
+		TRY(retype(v, f, err));
+	}
 	for (int i = 0; i <= VOCAB_MASK; i++) {
 		snprintf(key, sizeof key, "%s_token", vocab_special_names[i].name);
 		t.of[i] = entry_text(json_object_get(c, key));

@@ -102,15 +102,21 @@ static enum ggu_status read_piece(struct vocab *v, size_t id, struct span in, co
 	return GGU_OK;
 }
 
-/* Where no config.json says how many tokens there are: the pieces, and room for what tokenizer.json adds. */
+/* Where no config.json says how many tokens there are: the pieces, and room for what the other files add. */
+static size_t with(size_t n, json_int_t id)
+{
+	return id >= 0 && id < VOCAB_MOST && (size_t)id >= n ? (size_t)id + 1 : n;
+}
 static size_t with_added(const struct vocab_files *f, size_t n)
 {
+	const char *key;
 	size_t i;
 	json_t *row;
-	json_array_foreach(json_object_get(f->tokenizer, "added_tokens"), i, row) {
-		json_int_t id = json_integer_value(json_object_get(row, "id"));
-		if (id >= 0 && id < VOCAB_MOST && (size_t)id >= n) n = (size_t)id + 1;
-	}
+	json_array_foreach(json_object_get(f->tokenizer, "added_tokens"), i, row)
+		n = with(n, json_integer_value(json_object_get(row, "id")));
+	json_object_foreach(f->added, key, row) n = with(n, json_integer_value(row));
+	json_object_foreach(json_object_get(f->config, "added_tokens_decoder"), key, row)
+		n = with(n, strtol(key, NULL, 10));
 	return n;
 }
 
@@ -129,6 +135,10 @@ enum ggu_status vocab_load_spm(struct vocab *v, const char *bytes, size_t n, con
 		s = file_fail(err, GGU_ERR_UNSUPPORTED, file, GGU_NO_OFFSET, "trainer_spec.model_type",
 			"only unigram and BPE are supported, not kind %llu", (unsigned long long)o.model_type);
 	n_vocab = f->hints && f->hints->n_vocab > 0 ? (size_t)f->hints->n_vocab : s ? 0 : with_added(f, o.n_pieces);
+	if (!s && o.n_pieces > n_vocab) {
+		v->n_left_out = o.n_pieces - n_vocab;
+		v->left_out_file = file;
+	}
 	if (!s) s = vocab_size(v, n_vocab, true, -10000, err);
 	while (!s && all.n) {
 		struct field p;

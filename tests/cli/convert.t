@@ -219,10 +219,31 @@ ok "without vocab_size" gguf-convert -q --arch-file "$TMP/tiny.yaml" -o "$TMP/si
 is "... the vocabulary is padded to the embedding" "$(gguf-info --json --metadata "$TMP/size.gguf" |
 	jq '.metadata["tokenizer.ggml.tokens"] | length')" 8192
 
+# tokens that the model has no rows for
+checkpoint "$TMP/size" "$(printf %s "$HEAD" | sed 's/4096,1/4093,1/; s/16384\]/16372]/; s/16384,16400/16372,16388/
+	s/16400,16416/16388,16404/; s/16416,16440/16404,16428/; s/16440,16441/16428,16429/')" 16429
+ok "a smaller embedding" gguf-convert --arch-file "$TMP/tiny.yaml" -o "$TMP/size.gguf" "$TMP/size"
+is "... warns of the pieces that are left out" "$(grep -c "size: tokenizer.model: 3 tokens are left out, since the \
+model has 4093\$" "$TMP/.out")" 1
+is "... which the file does not have" "$(gguf-info --json --metadata "$TMP/size.gguf" |
+	jq '.metadata["tokenizer.ggml.tokens"] | length')" 4093
+cp -r "$DATA/wiki-7m" "$TMP/few"
+echo '{"[A]": 4095, "[B]": 4096, "[C]": 4097}' >"$TMP/few/added_tokens.json"
+jq '. + {added_tokens_decoder: {"4097": {content: "[C]"}}}' "$DATA/wiki-7m/tokenizer_config.json" \
+	>"$TMP/few/tokenizer_config.json"
+ok "added tokens without rows" gguf-convert --vocab-only -o "$TMP/few.gguf" "$TMP/few"
+is "... are counted once" "$(grep -c "few: added_tokens.json: 2 tokens are left out, since the model has 4096$" \
+	"$TMP/.out")" 1
+rm "$TMP/few/config.json"
+ok "... have some where no config.json says how many there are" gguf-convert --vocab-only -o "$TMP/few.gguf" "$TMP/few"
+is "... in silence" "$(cat "$TMP/.out")" ""
+is "... like the others" "$(gguf-info --json --metadata "$TMP/few.gguf" |
+	jq -c '.metadata["tokenizer.ggml.tokens"][4095:]')" '["[A]","[B]","[C]"]'
+
 jq -n '{model: {type: "BPE", vocab: {a: 0, b: 8192}, merges: []}, pre_tokenizer: {type: "ByteLevel"}}' \
 	>"$TMP/size/tokenizer.json"
 rm "$TMP/size/tokenizer.model"
-says "more tokens than the embedding has rows" "the tokenizer has 8193 tokens, but the embedding 8192 rows" \
+says "more tokens than the embedding has rows" "the tokenizer has 8193 tokens, but the embedding 4093 rows" \
 	gguf-convert -q --arch-file "$TMP/tiny.yaml" -o "$TMP/no.gguf" "$TMP/size"
 
 # ---- the bytes ----
