@@ -282,9 +282,9 @@ FISH_DIR = $(DATADIR)/fish/vendor_completions.d
 
 INSTALL_FROM = $(BUILD)/install/libggu.a $(HEADERS:%=$(BUILD)/install/%)
 install: all $(INSTALL_FROM) ## programs, pages, library, headers under $DESTDIR$PREFIX (/usr/local)
-	$(INSTALL) -d $(sort $(dir $(INSTALLED:%=$(DESTDIR)%)))
+	umask 022 && $(INSTALL) -d $(sort $(dir $(INSTALLED:%=$(DESTDIR)%)))
 	$(INSTALL) -m 755 $(PROGS) $(DESTDIR)$(BINDIR)
-	for p in $(NAMES); do \
+	umask 022; for p in $(NAMES); do \
 	  $(RUN) $(BUILD)/bin/$$p --completion bash > $(DESTDIR)$(BASH_DIR)/$$p && \
 	  $(RUN) $(BUILD)/bin/$$p --completion zsh > $(DESTDIR)$(ZSH_DIR)/_$$p && \
 	  $(RUN) $(BUILD)/bin/$$p --completion fish > $(DESTDIR)$(FISH_DIR)/$$p.fish || exit 1; done
@@ -293,7 +293,7 @@ install: all $(INSTALL_FROM) ## programs, pages, library, headers under $DESTDIR
 	$(INSTALL) -m 755 $(SHLIB) $(DESTDIR)$(LIBDIR)
 	for l in $(SHLIB_LINKS); do ln -sf $(notdir $(SHLIB)) $(DESTDIR)$(LIBDIR)/$$l || exit 1; done
 	$(INSTALL) -m 644 $(HEADERS:%=$(BUILD)/install/%) $(DESTDIR)$(INCLUDEDIR)
-	printf '%s\n' $(PC) > $(DESTDIR)$(LIBDIR)/pkgconfig/ggu.pc
+	umask 022; printf '%s\n' $(PC) > $(DESTDIR)$(LIBDIR)/pkgconfig/ggu.pc
 
 uninstall: ## remove what install made
 	rm -f $(INSTALLED:%=$(DESTDIR)%)

@@ -7,9 +7,11 @@ unset MAKEFLAGS MFLAGS MAKELEVEL
 root=$TMP/root prefix=/opt/ggu
 cc=${CC:-cc} flags=${CFLAGS:-}
 version=$("$BIN"/gguf-info --version | sed -n "1s/.* //p")
-ok "make install" make -s install DESTDIR="$root" PREFIX="$prefix" BUILD="$BUILD" ${CC:+CC="$CC"} \
+in_private() { (umask 077; "$@"); }
+ok "make install" in_private make -s install DESTDIR="$root" PREFIX="$prefix" BUILD="$BUILD" ${CC:+CC="$CC"} \
 	${CFLAGS:+CFLAGS="$CFLAGS"}
 at=$root$prefix
+is "... what everybody can read, whatever the umask" "$(find "$at" -type d ! -perm -055 -o -type f ! -perm -044)" ""
 missing=''
 for f in "$BIN"/gguf-*; do [ -x "$at/bin/$(basename "$f")" ] || missing="$missing $f"; done
 for f in man/*.[1357]; do [ -f "$at/share/man/man${f##*.}/$(basename "$f")" ] || missing="$missing $f"; done
