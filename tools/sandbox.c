@@ -29,6 +29,7 @@ void sandbox_output(const char *name)
 
 #if defined __linux__ && !defined SANITIZED
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdint.h>
@@ -51,6 +52,8 @@ struct path_beneath { uint64_t allowed; int32_t parent; } __attribute__((packed)
 static void allow(int rules, const char *folder, uint64_t rights)
 {
 	struct path_beneath rule = { rights, open(folder, O_PATH | O_CLOEXEC) };
+	/* what is not there needs no right; for lack of a descriptor, it would be missing later without a reason */
+	if (rule.parent < 0 && (errno == EMFILE || errno == ENFILE)) msg_die("%s: %s", folder, strerror(errno));
 	if (rule.parent < 0) return;
 	syscall(ADD_RULE, rules, PATH_BENEATH, &rule, 0);
 	close(rule.parent);

@@ -185,6 +185,9 @@ if [ -e "$BUILD/tests/fault.so" ]; then
 			err)$([ -e big.bin ] && echo left)")" "2 1"
 	done
 fi
+# shellcheck disable=SC3045
+is "too few descriptors: exit 2" "$( (ulimit -n 4; gguf-info m.gguf) >out 2>err; echo $?)" 2
+ok "... the reason is told" grep -q ': Too many open files$' err
 (umask 027; gguf-info -o mode.txt m.gguf)
 is "the mode follows umask" "$(stat -c %a mode.txt 2>/dev/null || stat -f %Lp mode.txt)" 640
 is "no temporary is left" "$(find . -name '.*.??????' | wc -l | tr -d ' ')" 0
