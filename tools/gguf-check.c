@@ -48,10 +48,10 @@ static void report(void *ctx, unsigned rule, const char *file, uint64_t byte, co
 	if (to->list) {
 		json_t *j = json_object();
 		json_put(j, "rule", json_of_uint(rule));
-		json_put(j, "file", json_of_str((struct ggu_str){ file, strlen(file) }));
+		json_put_str(j, "file", (struct ggu_str){ file, strlen(file) });
 		if (byte != GGU_NO_OFFSET) json_put(j, "byte", json_of_uint(byte));
-		if (*where) json_put(j, "where", json_of_str((struct ggu_str){ where, strlen(where) }));
-		json_put(j, "what", json_of_str((struct ggu_str){ what, strlen(what) }));
+		if (*where) json_put_str(j, "where", (struct ggu_str){ where, strlen(where) });
+		json_put_str(j, "what", (struct ggu_str){ what, strlen(what) });
 		json_push(to->list, j);
 	} else {
 		char *f = text_mask(strcmp(file, "-") ? file : "(stdin)", strcmp(file, "-") ? strlen(file) : 7),
@@ -117,7 +117,7 @@ static int check_file(const char *name, struct ggu_pool *pool, const struct out 
 	}
 	if (all) {
 		json_t *j = json_object();
-		json_put(j, "file", json_of_str((struct ggu_str){ name, strlen(name) }));
+		json_put_str(j, "file", (struct ggu_str){ name, strlen(name) });
 		json_put(j, "defects", to.list);
 		json_push(all, j);
 	}

@@ -78,14 +78,13 @@ static _Noreturn void say_so(void)
 /* A difference's JSON object with its name, or NULL for text. */
 static json_t *note(int list, const char *label, struct ggu_str name)
 {
-	json_t *j, *raw;
+	json_t *j;
 	differ = true;
 	if (o.brief) say_so();
 	if (!o.json) return NULL;
 	if (!found[list]) found[list] = json_array();
 	j = json_object();
-	json_put(j, label, json_of_str(name));
-	if ((raw = json_raw(name))) json_put(j, "name_raw", raw);
+	json_put_str(j, label, name);
 	json_push(found[list], j);
 	return j;
 }

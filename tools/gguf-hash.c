@@ -52,14 +52,13 @@ static void to_json(struct pass *p, const struct ggu_tensor *t, enum digest_kind
 	if (t) {
 		size_t n = json_array_size(p->tensors);
 		struct ggu_str name = { t->name, t->name_bytes };
-		json_t *last = n ? json_array_get(p->tensors, n - 1) : NULL, *shown = json_of_str(name), *raw;
+		json_t *last = n ? json_array_get(p->tensors, n - 1) : NULL, *shown = json_of_str(name);
 		/* the kinds of a tensor are adjacent */
 		if (!last || json_object_get(last, digest_name(k))
 			|| !json_equal(json_object_get(last, "name"), shown)) {
 			json_push(p->tensors, json_object());
 			last = json_array_get(p->tensors, n);
-			json_put(last, "name", json_incref(shown));
-			if ((raw = json_raw(name))) json_put(last, "name_raw", raw);
+			json_put_str(last, "name", name);
 		}
 		json_decref(shown);
 		at = last;
@@ -141,7 +140,7 @@ static bool one_file(struct pass *p, struct manifest *m, const struct out *out, 
 	if (all) {
 		p->file = json_object();
 		p->tensors = json_array();
-		json_put(p->file, "file", json_of_str((struct ggu_str){ p->name, strlen(p->name) }));
+		json_put_str(p->file, "file", (struct ggu_str){ p->name, strlen(p->name) });
 	}
 	for (size_t i = 0; i < ggu_file_n_tensors(f); i++) bytes += ggu_file_tensor(f, i)->bytes;
 	progress_begin("hashing", bytes, "B");

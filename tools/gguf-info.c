@@ -139,9 +139,8 @@ static json_t *json_tensors(const struct ggu_file *f, const struct list *l)
 	for (size_t i = 0; i < l->n; i++) {
 		const struct ggu_tensor *t = l->t[i];
 		struct ggu_str name = { t->name, t->name_bytes };
-		json_t *j = json_object(), *raw = json_raw(name);
-		json_put(j, "name", json_of_str(name));
-		if (raw) json_put(j, "name_raw", raw);
+		json_t *j = json_object();
+		json_put_str(j, "name", name);
 		json_put(j, "type", json_string(ggu_type_info(t->type)->name));
 		json_put(j, "shape", json_of_shape(t));
 		json_put(j, "offset", json_of_uint(t->offset));
@@ -418,7 +417,7 @@ static void print_file(const char *title, const char *name, const struct ggu_fil
 	estimate_make(&e, f, &options);
 	if (all) {
 		json_t *j = json_file(f, &l, &t, &e);
-		if (title) json_put(j, "file", json_of_str((struct ggu_str){ title, strlen(title) }));
+		if (title) json_put_str(j, "file", (struct ggu_str){ title, strlen(title) });
 		json_push(all, j);
 	} else {
 		print_header(title, f, &t);

@@ -131,7 +131,7 @@ static json_t *covariances_json(const struct imatrix *im, const char *path)
 		json_t *j;
 		if (!covariance_stats(im, path, name, &s)) continue;
 		j = json_object();
-		json_put(j, "name", json_of_str((struct ggu_str){ name, strlen(name) }));
+		json_put_str(j, "name", (struct ggu_str){ name, strlen(name) });
 		json_put(j, "columns", json_of_uint(s.of.n_in));
 		json_put(j, "block", json_of_uint(s.of.block));
 		json_put(j, "matrices", json_of_uint(s.of.n_mat));
@@ -155,11 +155,10 @@ static void print_json(const struct imatrix *im, const char *path, const struct 
 	for (size_t i = 0; i < n; i++) {
 		const struct imatrix_entry *e = imatrix_at(im, i);
 		const struct ggu_str name = { e->name, strlen(e->name) };
-		json_t *j = json_object(), *raw = json_raw(name);
+		json_t *j = json_object();
 		double tokens = 0;
 		for (size_t k = 0; k < e->n_mat; k++) tokens += e->counts[k];
-		json_put(j, "name", json_of_str(name));
-		if (raw) json_put(j, "name_raw", raw);
+		json_put_str(j, "name", name);
 		json_put(j, "columns", json_of_uint(e->n_in));
 		json_put(j, "matrices", json_of_uint(e->n_mat));
 		json_put(j, "matrices_seen", json_of_uint(s[i].seen));

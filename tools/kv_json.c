@@ -77,6 +77,15 @@ json_t *json_raw(struct ggu_str s)
 	return msg_need(j);
 }
 
+void json_put_str(json_t *object, const char *key, struct ggu_str s)
+{
+	json_t *raw = json_raw(s);
+	char raw_key[64];
+	json_put(object, key, json_of_str(s));
+	snprintf(raw_key, sizeof raw_key, "%s_raw", key);
+	if (raw) json_put(object, raw_key, raw);
+}
+
 static json_t *item(const struct ggu_kv *kv, size_t i)
 {
 	struct ggu_str s;

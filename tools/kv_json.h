@@ -25,6 +25,8 @@ json_t *kv_json_raw(const struct ggu_kv *kv);
 const char *kv_type_text(const struct ggu_kv *kv);
 /* Sets key; the value is taken over. */
 void json_put(json_t *object, const char *key, json_t *value);
+/* Sets key to s, and, if s is not UTF-8, key_raw to its bytes. */
+void json_put_str(json_t *object, const char *key, struct ggu_str s);
 void json_push(json_t *array, json_t *value);
 /* The document and a newline on stdout; exits 2 if that fails. layout: JSON_INDENT(1) or JSON_COMPACT. Frees j. */
 void json_print(json_t *j, size_t layout);

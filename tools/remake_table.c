@@ -83,9 +83,8 @@ void remake_json_tensor(json_t *list, const struct remake *r, size_t i, double e
 	static const char *const why[] = { "rule", "override", "fallback", "kept" };
 	const struct ggu_tensor *t = r->t[i];
 	const struct ggu_str name = { t->name, t->name_bytes };
-	json_t *row = json_object(), *raw = json_raw(name);
-	json_put(row, "name", json_of_str(name));
-	if (raw) json_put(row, "name_raw", raw);
+	json_t *row = json_object();
+	json_put_str(row, "name", name);
 	json_put(row, "shape", json_of_shape(t));
 	json_put(row, "from", json_string(from_name(r, i)));
 	json_put(row, "to", json_string(to_name(r, i)));

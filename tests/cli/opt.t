@@ -192,6 +192,15 @@ ok "... the reason is told" grep -q ': Too many open files$' err
 is "the mode follows umask" "$(stat -c %a mode.txt 2>/dev/null || stat -f %Lp mode.txt)" 640
 is "no temporary is left" "$(find . -name '.*.??????' | wc -l | tr -d ' ')" 0
 
+odd=$(printf 'a\377b.gguf')
+cp m.gguf "$odd"
+for p in "gguf-info --metadata" gguf-check gguf-hash; do
+	# shellcheck disable=SC2086
+	is "JSON of $p: a file whose name is not UTF-8" \
+		"$($p --json "$odd" m.gguf | jq -ac '.[] | [.file, .file_raw]')" '["a\ufffdb.gguf","61ff622e67677566"]
+["m.gguf",null]'
+done
+
 # the sandbox: a process in it can gain no privileges. confined PROGRAM ARGS: 1, 0 with --no-sandbox, from /proc while
 # the program waits for its input
 gguf-convert -q -o model.gguf "$DATA/wiki-7m"
