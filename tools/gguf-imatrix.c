@@ -88,7 +88,7 @@ struct run {
 	bool stopped;           /* behind the first block */
 	int32_t start;          /* what a decoder's sequence begins with */
 	char tag[TAG_BYTES];    /* of text, model and settings: a checkpoint belongs to one run */
-	struct ggu_error err;
+	struct ggu_error err, refused;  /* refused: why tap does not take activations */
 };
 
 /* The embedding is multiplied by where it is the output matrix too. */
@@ -111,12 +111,17 @@ static enum ggu_status tap(void *ctx, const char *weight, size_t n_mat, size_t m
 		r->stopped = true;
 		return GGU_ERR_STATE;
 	}
-	s = r->now != TEXT ? GGU_OK : imatrix_add(r->im, weight, n_mat, mat, n_in, x, stride, n, r->pool, &r->err);
+	s = r->now != TEXT ? GGU_OK : imatrix_add(r->im, weight, n_mat, mat, n_in, x, stride, n, r->pool,
+		&r->refused);
 	if (s || !o.covariance) return s;
 	if (r->now != TEXT) imatrix_sample(r->im, 1, drawn_root((size_t)r->n_chunks, r->drawn, (size_t)o.stride,
 		weight), drawn_first_root((size_t)o.ctx, 1));
 	return imatrix_add_covariance(r->im, weight, n_mat, mat, n_in, (size_t)o.block, x, stride, n, r->pool,
-		&r->err);
+		&r->refused);
+}
+static _Noreturn void die(const struct run *r)
+{
+	msg_die_error(o.model, r->refused.code ? &r->refused : &r->err);
 }
 
 /* Counted from the first window of the text, so that the matrices of parts of a text use different windows. */
@@ -246,7 +251,7 @@ static void encode(struct run *r, struct windows *w, size_t n)
 		memcpy(to + 1, p->ids + h, (rest - 1)*sizeof *to);
 		p->ids = to;
 	}
-	if (model_encode(w->w, w->source, n, tap, r, &r->err)) msg_die_error(o.model, &r->err);
+	if (model_encode(w->w, w->source, n, tap, r, &r->err)) die(r);
 }
 
 static void evaluate(struct run *r, struct windows *w, uint64_t chunk, size_t n)
@@ -259,12 +264,11 @@ static void evaluate(struct run *r, struct windows *w, uint64_t chunk, size_t n)
 		w->part[i].n = n_seen;
 		w->part[i].first = w->rows ? 0 : n_seen;
 	}
-	r->err.code = GGU_OK;
 	r->stopped = false;
 	if (model_has_encoder(r->model)) encode(r, w, n);
-	if (model_eval(w->w, &c, &r->err) && !r->stopped) msg_die_error(o.model, &r->err);
+	if (model_eval(w->w, &c, &r->err) && !r->stopped) die(r);
 	if (w->rows && !r->stopped && model_logits(w->w, w->rows, n*n_seen, NULL, tap, r, &r->err) && !r->stopped)
-		msg_die_error(o.model, &r->err);
+		die(r);
 	if (imatrix_flush(r->im, r->pool, &r->err)) msg_die_error(o.model, &r->err);
 }
 

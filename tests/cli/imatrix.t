@@ -130,6 +130,17 @@ ok "--stats --json" gguf-imatrix --stats --json -o json a.gguf
 is "... an object for each tensor" "$(grep -c '"entropy_bits"' json)" 42
 ok "--stats of the old form" sh -c 'gguf-imatrix --stats - <a.dat'
 
+norm=$(gguf-info --json m.gguf | jq '.data_offset + (.tensors[] | select(.name == "blk.2.attn_norm.weight").offset)')
+cp m.gguf nan.model
+printf '\000\000\300\177' | dd of=nan.model bs=1 seek="$norm" conv=notrunc 2>/dev/null
+for with in '' --covariance; do
+	# shellcheck disable=SC2086
+	is "a model that gives NaN${with:+, $with}" \
+		"$(gguf-imatrix -q -m nan.model --chunks 1 $with -o never.gguf text 2>&1; echo $?)" \
+		"gguf-imatrix: nan.model: blk.2.attn_q.weight: an activation is not finite
+2"
+done
+
 not_ok "a text shorter than a window" 2 sh -c 'echo short | gguf-imatrix -m m.gguf -o x.gguf'
 not_ok "no mode" 2 gguf-imatrix text
 not_ok "two modes" 2 gguf-imatrix --merge --stats a.gguf
