@@ -214,7 +214,7 @@ static void do_group(struct calibration *c, const struct group *g, size_t step)
 	struct windows w = { 0, 0 };
 	for (int k = 0; k < 2; k++) s.x[k] = calibrate_floats(n, g->n_in);
 	s.out = calibrate_floats(n, c->e);
-	if (g->n_mat == 1) inputs_begin(&s.in, g->n_in, g->ends ? c->e : 0);
+	if (g->n_mat == 1) inputs_begin(&s.in, g->name[0], g->n_in, g->ends ? c->e : 0);
 	else {
 		s.im = msg_need(imatrix_new());
 		s.in = (struct inputs){ .n_in = g->n_in, .im = s.im, .name = g->name[0] };
@@ -291,7 +291,7 @@ static void tied_inputs(const struct calibration *c, struct inputs *in)
 	float *rows = calibrate_floats(n, c->e), *none = calibrate_floats(n, c->e);
 	struct windows w = { 0, 0 };
 	memset(none, 0, n*c->e*sizeof *none);
-	inputs_begin(in, c->e, 0);
+	inputs_begin(in, "token_embd.weight", c->e, 0);
 	while (windows_next(c, &w)) {
 		side_evaluate(c, &c->f, w, (struct model_call){ .rows = rows }, NULL);
 		add_inputs(c, in, "token_embd.weight", none, rows, w);
@@ -333,7 +333,7 @@ static void do_output(struct calibration *c)
 	struct inputs in;
 	float *x[2];
 	if (!changes(c, g.tensor[0])) return;
-	inputs_begin(&in, c->e, 0);
+	inputs_begin(&in, g.name[0], c->e, 0);
 	for (int k = 0; k < 2; k++) x[k] = calibrate_floats(c->at_once*c->ctx, c->e);
 	while (windows_next(c, &w)) {
 		last_rows(c, &c->f, w, x[0]);

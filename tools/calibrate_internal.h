@@ -34,14 +34,14 @@ struct inputs {
 	size_t n_in, block, n_blocks;
 	double tokens;
 	struct cross *with;             /* [n_blocks]: v vT, or NULL: */
-	const struct imatrix *im;       /* for experts: it has the sums, for the weight `name` */
-	const char *name;
+	const struct imatrix *im;       /* for experts: it has the sums */
+	const char *name;               /* of the weight, the first of those with these inputs */
 	/* one: what the step's output lacks times v, [n_out][n_in]; or [n_blocks]: what v lacks, x - v, times v; or
 	 * NULL */
 	struct cross *lack;
 	bool ends;                      /* `lack` is the first of these */
 };
-void inputs_begin(struct inputs *in, size_t n_in, size_t ends);
+void inputs_begin(struct inputs *in, const char *name, size_t n_in, size_t ends);
 /* Adds n tokens of x (or, for inputs that end a step, of what its output lacks) and v, rows of n_in floats (n_out);
  * both are already multiplied by the root of `weight`. */
 void inputs_add(struct inputs *in, const float *x, const float *v, size_t n, double weight, struct ggu_pool *pool);

@@ -36,9 +36,9 @@ void cross_add(struct cross *c, const float *a, size_t a_stride, const float *b,
 
 /* ---- of a weight's inputs ---- */
 
-void inputs_begin(struct inputs *in, size_t n_in, size_t ends)
+void inputs_begin(struct inputs *in, const char *name, size_t n_in, size_t ends)
 {
-	*in = (struct inputs){ .n_in = n_in, .block = n_in < BLOCK ? n_in : BLOCK, .ends = ends };
+	*in = (struct inputs){ .n_in = n_in, .block = n_in < BLOCK ? n_in : BLOCK, .name = name, .ends = ends };
 	in->n_blocks = (n_in + in->block - 1)/in->block;
 	in->with = msg_need(calloc(in->n_blocks, sizeof *in->with));
 	in->lack = msg_need(calloc(in->n_blocks, sizeof *in->lack));

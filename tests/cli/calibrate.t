@@ -74,5 +74,10 @@ not_ok "no text" 2 gguf-quantize --calibrate nowhere -o never Q4_K_S m.gguf
 echo few >short
 not_ok "a text of no window" 2 gguf-quantize --calibrate short -o never Q4_K_S m.gguf
 not_ok "windows without a text" 2 gguf-quantize --chunks 2 -o never Q4_K_S m.gguf
+norm=$(gguf-info --json two.gguf | jq '.data_offset + (.tensors[] | select(.name == "blk.1.ffn_norm.weight").offset)')
+cp two.gguf nan.gguf
+printf '\000\000\300\177' | dd of=nan.gguf bs=1 seek="$norm" conv=notrunc 2>/dev/null
+is "a model that gives NaN: the weight is named" "$(gguf-quantize -q --calibrate "$text" --chunks 1 -o never Q4_K_S \
+	nan.gguf 2>&1)" "gguf-quantize: the inputs of blk.1.ffn_up.weight are not finite"
 is "and nothing is written" "$(ls never .never* 2>/dev/null)" ""
 done_testing
