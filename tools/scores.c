@@ -27,7 +27,7 @@ static void set(struct result *r, enum measure m, double value, const double *er
 }
 static size_t n_measures(bool has_base) { return has_base ? N_MEASURES : PPL + 1; }
 
-/* Mean and its standard error of a member of all scores. */
+/* Mean and its standard error of a member of all scores. Rounding can make the variance less than zero. */
 static double mean(const struct score *s, size_t n, size_t offset, double *error)
 {
 	double sum = 0, squares = 0, m;
@@ -39,7 +39,7 @@ static double mean(const struct score *s, size_t n, size_t offset, double *error
 	}
 	m = sum/(double)n;
 	squares = squares/(double)n - m*m;
-	*error = n > 1 && squares > 0 ? sqrt(squares/(double)(n - 1)) : 0;
+	*error = n > 1 && !(squares <= 0) ? sqrt(squares/(double)(n - 1)) : 0;
 	return m;
 }
 
@@ -77,7 +77,7 @@ static void base_results(struct result *r, const struct score *s, size_t n, doub
 	set(r, TOP1, same, &same_error);
 	ratio /= (double)n;
 	ratio2 = ratio2/(double)n - ratio*ratio;
-	ratio2 = n > 1 && ratio2 > 0 ? sqrt(ratio2/(double)(n - 1))*ppl/base : 0;
+	ratio2 = n > 1 && !(ratio2 <= 0) ? sqrt(ratio2/(double)(n - 1))*ppl/base : 0;
 	set(r, RATIO, ppl/base, &ratio2);
 	set(r, RMS_DELTA_P, sqrt(delta/(double)n), NULL);
 	free(sorted);

@@ -109,6 +109,10 @@ for bytes in '\000\000\200\077' '\000\000\200\277' '\000\000\200\177'; do
 done
 cp base changed
 printf '\000\000\300\377' | dd of=changed bs=1 seek=$first_row conv=notrunc 2>/dev/null
+is "... NaN, whose error is none either" \
+	"$(gguf-perplexity -q -m m.gguf --base changed text | grep -E '^(kld|ratio) ')" \
+	"kld nan +- nan
+ratio nan +- nan"
 is "... NaN, of which the sign is not shown" "$(gguf-perplexity -q -m m.gguf --base changed text | grep -c '[-]nan')" 0
 head -c 1000000 base >short
 not_ok "... cut short" 2 gguf-perplexity -q -m m.gguf --base short text
