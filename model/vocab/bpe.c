@@ -34,27 +34,50 @@ static size_t pair_slot(const struct pair_map *m, uint64_t key)
 	return i;
 }
 
-/* A merge is "left right", split at the first blank behind the first byte. It is idle if parts or whole are no tokens.
- * join has room for the whole. */
+/* Adds the pair of two tokens, of left and right bytes, that become one; false: one of the three is no token. */
+static bool put_pair(struct bpe *b, size_t rank, const char *join, size_t left, size_t right)
+{
+	int32_t l = texts_find(b->texts, join, left), r = texts_find(b->texts, join + left, right),
+		id = texts_find(b->texts, join, left + right);
+	size_t i;
+	if (l < 0 || r < 0 || id < 0) return false;
+	i = pair_slot(b->pairs, pair_key(l, r));
+	if (b->pairs->slot[i].key) return true;
+	b->pairs->slot[i].key = pair_key(l, r);
+	b->pairs->slot[i].rank = (uint32_t)rank;
+	b->pairs->slot[i].id = id;
+	return true;
+}
+
+/* Writes p[n] with a blank for each U+0120; returns its bytes. to may be p. */
+static size_t with_blanks(const char *p, size_t n, char *to)
+{
+	size_t k = 0;
+	for (size_t i = 0; i < n; i++) {
+		bool blank = text_begins(p + i, n - i, "\xc4\xa0");
+		to[k++] = blank ? ' ' : p[i];
+		i += blank;
+	}
+	return k;
+}
+
+/* A merge is "left right", split at the first blank behind the first byte; a blank within a part is written as U+0120,
+ * which stands in the tokens of byte-level vocabularies too. It is idle if parts or whole are no tokens. join has room
+ * for the whole. */
 static void add_pair(struct bpe *b, size_t rank, char *join)
 {
 	const struct ggu_str *m = b->v->merges + rank;
 	const char *blank = m->n > 1 ? memchr(m->p + 1, ' ', m->n - 1) : NULL;
-	int32_t l, r, id;
-	size_t i, n;
+	size_t left, right;
 	if (!blank) return;
-	n = (size_t)(blank - m->p);
-	memcpy(join, m->p, n);
-	memcpy(join + n, blank + 1, m->n - n - 1);
-	l = texts_find(b->texts, join, n);
-	r = texts_find(b->texts, join + n, m->n - n - 1);
-	id = texts_find(b->texts, join, m->n - 1);
-	if (l < 0 || r < 0 || id < 0) return;
-	i = pair_slot(b->pairs, pair_key(l, r));
-	if (b->pairs->slot[i].key) return;
-	b->pairs->slot[i].key = pair_key(l, r);
-	b->pairs->slot[i].rank = (uint32_t)rank;
-	b->pairs->slot[i].id = id;
+	left = (size_t)(blank - m->p);
+	right = m->n - left - 1;
+	memcpy(join, m->p, left);
+	memcpy(join + left, blank + 1, right);
+	if (put_pair(b, rank, join, left, right)) return;
+	left = with_blanks(join, left, join);
+	right = with_blanks(blank + 1, right, join + left);
+	if (left + right + 1 < m->n) put_pair(b, rank, join, left, right);
 }
 
 static bool fill_pairs(struct bpe *b)

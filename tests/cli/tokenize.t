@@ -233,5 +233,19 @@ kib=$(($(wc -c <"$TMP/4")/1024))
 ok "$kib KiB of text in 16 times the memory" \
 	sh -c "ulimit -v $((40000 + 16*kib)); gguf-tokenize -m '$M' --no-sandbox '$TMP/4' >'$TMP/ids'"
 
+# ids NAME JSON TEXTS WANTED: those that a tokenizer.json makes, from the folder and from a GGUF of it
+ids()
+{
+	rm -rf "$TMP/own"
+	mkdir "$TMP/own"
+	printf '%s\n' "$2" >"$TMP/own/tokenizer.json"
+	is "$1" "$(printf '%s\n' "$3" | gguf-tokenize -m "$TMP/own" --no-bos --json)" "$4"
+	gguf-convert -q --vocab-only -o "$TMP/own.gguf" "$TMP/own"
+	is "... from a GGUF" "$(printf '%s\n' "$3" | gguf-tokenize -m "$TMP/own.gguf" --no-bos --json)" "$4"
+}
+ids "merges of tokens that hold blanks" '{"model": {"type": "BPE", "unk_token": "?", "vocab": {"?": 0, "a": 1, " ": 2,
+	" a": 3, "  ": 4, "  a": 5, "a ": 6}, "merges": [[" ", "a"], [" ", " "], [" ", " a"], ["a", " "]]}}' \
+	'[" a","   a","a b"]' '[[3],[4,3],[6,0]]'
+
 not_ok "--decode: NUL among the ids" 2 sh -c "printf '1 2\\0 3' | gguf-tokenize --decode -m '$DATA/wiki-7m'"
 done_testing
