@@ -113,7 +113,6 @@ static enum ggu_status span(struct walk *w, size_t step, const char *t, struct h
 	bool match)
 {
 	bool joins = false;
-	if (to == from) return GGU_OK;
 	switch (w->p->pre[step].behavior) {
 	case REMOVED: case ISOLATED: break;
 	case MERGED_WITH_PREVIOUS: joins = match && !h->match; break;
@@ -129,22 +128,32 @@ static enum ggu_status span(struct walk *w, size_t step, const char *t, struct h
 	return GGU_OK;
 }
 
-/* Matches and the stretches between them, joined as the behavior says; inverted, these count as the matches. */
+/* The first match at or after `from`, but not one of no bytes where the last one, if any, ended. */
+static enum ggu_status next_match(struct walk *w, const struct step *s, struct subject *u, size_t from, size_t *at,
+	size_t *end, bool *found)
+{
+	size_t last = *end;
+	bool again = *found;
+	TRY(pretok_find(w->p, s, u, from, at, end, found, w->err));
+	if (!*found || !again || *at < *end || *end != last) return GGU_OK;
+	do from++; while (from < u->n && ((unsigned char)u->t[from] & 0xc0) == 0x80);
+	return pretok_find(w->p, s, u, from, at, end, found, w->err);
+}
+
+/* Matches and the stretches between them, joined as the behavior says; inverted, these count as the matches. A match of
+ * no bytes, as of (?=x), is a place to split at. */
 static enum ggu_status split(struct walk *w, size_t step, const char *t, size_t n)
 {
 	const struct step *s = w->p->pre + step;
-	size_t from = 0, at = n, end = n;
+	size_t from = 0, at = 0, end = 0;
 	struct subject u = { t, n, 0, 0 };
 	struct held h = { 0, 0, false };
-	bool found = true;
+	bool found = false;
 	while (from < n) {
-		size_t look = from;
-		do {
-			TRY(pretok_find(w->p, s, &u, look, &at, &end, &found, w->err));
-			for (look = end + 1; look < n && ((unsigned char)t[look] & 0xc0) == 0x80;) look++;
-		} while (found && end == at && look <= n);      /* empty matches split nothing */
-		if (!found || end == at) at = end = n;
-		TRY(span(w, step, t, &h, from, at, s->invert));
+		TRY(next_match(w, s, &u, from, &at, &end, &found));
+		if (!found) at = n;
+		if (at > from) TRY(span(w, step, t, &h, from, at, s->invert));
+		if (!found) break;
 		TRY(span(w, step, t, &h, at, end, !s->invert));
 		from = end;
 	}

@@ -247,5 +247,18 @@ ids "merges of tokens that hold blanks" '{"model": {"type": "BPE", "unk_token": 
 	" a": 3, "  ": 4, "  a": 5, "a ": 6}, "merges": [[" ", "a"], [" ", " "], [" ", " a"], ["a", " "]]}}' \
 	'[" a","   a","a b"]' '[[3],[4,3],[6,0]]'
 
+# matches of no bytes
+model='"model": {"type": "BPE", "unk_token": "?", "vocab": {"?": 0, "1": 1, "11": 2, "A": 3, "a": 4, "Aa": 5, "aA": 6},
+	"merges": [["1", "1"], ["A", "a"], ["a", "A"]]}'
+pre() { printf '{"pre_tokenizer": {"type": "Split", "pattern": {%s}, "behavior": "%s"}, %s}' "$1" "$2" "$model"; }
+ids "digits are split into threes from behind" "$(pre '"Regex": "(?=(\\d{3})+(?!\\d))"' Isolated)" \
+	'["11","11111","111111"]' '[[2],[2,2,1],[2,1,2,1]]'
+for behavior in Isolated Removed MergedWithPrevious MergedWithNext Contiguous; do
+	ids "$behavior: where a capital follows" "$(pre '"Regex": "(?=A)"' $behavior)" '["aAaA","AaA"]' \
+		'[[4,5,3],[5,3]]'
+done
+ids "an expression of no or more bytes" "$(pre '"Regex": "1*"' MergedWithNext)" '["1111aAaaA"]' '[[2,2,4,3,4,4,3]]'
+ids "an empty text is everywhere" "$(pre '"String": ""' Isolated)" '["aAa"]' '[[4,3,4]]'
+
 not_ok "--decode: NUL among the ids" 2 sh -c "printf '1 2\\0 3' | gguf-tokenize --decode -m '$DATA/wiki-7m'"
 done_testing
