@@ -91,21 +91,23 @@ int pretok_byte_of(uint32_t c)
 	return -1;
 }
 
-struct walk { struct pretok *p; bool first; pretok_each *each; void *ctx; struct ggu_error *err; };
-static enum ggu_status walk(struct walk *w, size_t step, const char *t, size_t n);
+struct walk { struct pretok *p; pretok_each *each; void *ctx; struct ggu_error *err; };
+/* first: the piece is at the start of the input */
+static enum ggu_status walk(struct walk *w, size_t step, const char *t, size_t n, bool first);
 
-static enum ggu_status piece(struct walk *w, size_t step, const char *t, size_t from, size_t to)
+static enum ggu_status piece(struct walk *w, size_t step, const char *t, size_t from, size_t to, bool first)
 {
-	return to > from ? walk(w, step + 1, t + from, to - from) : GGU_OK;
+	return to > from ? walk(w, step + 1, t + from, to - from, first && !from) : GGU_OK;
 }
 
-/* What lies before the next span, not yet given out: t[start..end), of which the last span was a match. */
-struct held { size_t start, end; bool match; };
+/* What lies before the next span, not yet given out: t[start..end), of which the last span was a match. first: t is at
+ * the start of the input. */
+struct held { size_t start, end; bool match, first; };
 
 static enum ggu_status give(struct walk *w, size_t step, const char *t, const struct held *h)
 {
 	bool removed = h->match && w->p->pre[step].behavior == REMOVED;
-	return removed ? GGU_OK : piece(w, step, t, h->start, h->end);
+	return removed ? GGU_OK : piece(w, step, t, h->start, h->end, h->first);
 }
 
 /* The next span, a match or what lies between two: it joins what is held, if the behavior says so. */
@@ -142,12 +144,12 @@ static enum ggu_status next_match(struct walk *w, const struct step *s, struct s
 
 /* Matches and the stretches between them, joined as the behavior says; inverted, these count as the matches. A match of
  * no bytes, as of (?=x), is a place to split at. */
-static enum ggu_status split(struct walk *w, size_t step, const char *t, size_t n)
+static enum ggu_status split(struct walk *w, size_t step, const char *t, size_t n, bool first)
 {
 	const struct step *s = w->p->pre + step;
 	size_t from = 0, at = 0, end = 0;
 	struct subject u = { t, n, 0, 0 };
-	struct held h = { 0, 0, false };
+	struct held h = { 0, 0, false, first };
 	bool found = false;
 	while (from < n) {
 		TRY(next_match(w, s, &u, from, &at, &end, &found));
@@ -160,12 +162,12 @@ static enum ggu_status split(struct walk *w, size_t step, const char *t, size_t 
 	return give(w, step, t, &h);
 }
 
-static enum ggu_status rewrite(struct walk *w, size_t step, const char *t, size_t n)
+static enum ggu_status rewrite(struct walk *w, size_t step, const char *t, size_t n, bool first)
 {
 	const struct step *s = w->p->pre + step;
 	struct buf b = { 0 };
 	enum ggu_status st;
-	bool prefix = s->prefix == ALWAYS || (s->prefix == FIRST_ONLY && w->first);
+	bool prefix = s->prefix == ALWAYS || (s->prefix == FIRST_ONLY && first);
 	buf_put(&b, "", 0);
 	if (s->kind == PRE_BYTES)
 		for (size_t i = 0; i < n; i++) {
@@ -180,20 +182,20 @@ static enum ggu_status rewrite(struct walk *w, size_t step, const char *t, size_
 		if (prefix && *t != ' ' && !text_begins(t, n, PRETOK_MARK)) buf_put(&b, PRETOK_MARK, 3);
 		for (size_t i = 0; i < n; i++) buf_put(&b, t[i] == ' ' ? PRETOK_MARK : t + i, t[i] == ' ' ? 3 : 1);
 	}
-	st = b.failed ? ggu_no_memory(w->err) : piece(w, step, b.p, 0, b.n);
+	st = b.failed ? ggu_no_memory(w->err) : piece(w, step, b.p, 0, b.n, first);
 	free(b.p);
 	return st;
 }
 
-static enum ggu_status walk(struct walk *w, size_t step, const char *t, size_t n)
+static enum ggu_status walk(struct walk *w, size_t step, const char *t, size_t n, bool first)
 {
 	if (step == w->p->n_pre) return w->each(w->ctx, t, n);
-	return w->p->pre[step].kind == PRE_SPLIT ? split(w, step, t, n) : rewrite(w, step, t, n);
+	return w->p->pre[step].kind == PRE_SPLIT ? split(w, step, t, n, first) : rewrite(w, step, t, n, first);
 }
 
 enum ggu_status pretok_split(struct pretok *p, const char *text, size_t n, bool first, pretok_each *each, void *ctx,
 	struct ggu_error *err)
 {
-	struct walk w = { p, first, each, ctx, err };
-	return n ? walk(&w, 0, text, n) : GGU_OK;
+	struct walk w = { p, each, ctx, err };
+	return n ? walk(&w, 0, text, n, first) : GGU_OK;
 }

@@ -260,5 +260,10 @@ done
 ids "an expression of no or more bytes" "$(pre '"Regex": "1*"' MergedWithNext)" '["1111aAaaA"]' '[[2,2,4,3,4,4,3]]'
 ids "an empty text is everywhere" "$(pre '"String": ""' Isolated)" '["aAa"]' '[[4,3,4]]'
 
+ids "a mark for the first piece alone, wherever pieces come from" "{\"pre_tokenizer\": {\"type\": \"Sequence\",
+	\"pretokenizers\": [{\"type\": \"WhitespaceSplit\"}, {\"type\": \"Metaspace\", \"replacement\": \"\\u2581\",
+	\"prepend_scheme\": \"first\", \"split\": true}]}, \"model\": {\"type\": \"BPE\", \"unk_token\": \"?\",
+	\"vocab\": {\"?\": 0, \"a\": 1, \"\\u2581\": 2}, \"merges\": []}}" '["a a"," a a"]' '[[2,1,1],[1,1]]'
+
 not_ok "--decode: NUL among the ids" 2 sh -c "printf '1 2\\0 3' | gguf-tokenize --decode -m '$DATA/wiki-7m'"
 done_testing
