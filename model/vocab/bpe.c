@@ -141,15 +141,10 @@ static bool fill_joints(struct bpe *b)
 
 static void fill_bytes(struct bpe *b)
 {
-	static const char hex[] = "0123456789ABCDEF";
 	for (int i = 0; i < 256; i++) b->byte[i] = -1;
 	for (size_t id = 0; id < b->v->n; id++) {
-		const struct ggu_str *t = b->v->tokens + id;
-		const char *h, *l;
-		if (t->n != 6 || !text_begins(t->p, t->n, "<0x") || t->p[5] != '>') continue;
-		h = strchr(hex, t->p[3]);
-		l = strchr(hex, t->p[4]);
-		if (h && l && t->p[3] && t->p[4]) b->byte[(h - hex)*16 + (l - hex)] = (int32_t)id;
+		int byte = vocab_byte_of(b->v->tokens[id]);
+		if (byte >= 0) b->byte[byte] = (int32_t)id;
 	}
 }
 

@@ -104,14 +104,10 @@ static bool is_piece(const struct vocab *v, size_t id, bool all)
 	return all || t == VOCAB_NORMAL || t == VOCAB_USER_DEFINED;
 }
 
-static void byte_of(struct unigram *u, size_t id)
+static void byte_of(struct unigram *u, size_t id, bool all)
 {
-	const struct ggu_str *s = u->v->tokens + id;
-	unsigned long b;
-	char *end;
-	if (u->v->types[id] != VOCAB_BYTE || s->n != 6 || memcmp(s->p, "<0x", 3)) return;
-	b = strtoul(s->p + 3, &end, 16);
-	if (end == s->p + 5 && b < 256) u->byte[b] = (int32_t)id;
+	int byte = vocab_byte_of(u->v->tokens[id]);
+	if (byte >= 0 && (all || u->v->types[id] == VOCAB_BYTE)) u->byte[byte] = (int32_t)id;
 }
 
 static enum ggu_status read_pieces(struct unigram *u, bool all, struct ggu_error *err)
@@ -123,7 +119,7 @@ static enum ggu_status read_pieces(struct unigram *u, bool all, struct ggu_error
 	bool ok;
 	if (!e) return ggu_no_memory(err);
 	for (size_t id = 0; id < v->n; id++) {
-		byte_of(u, id);
+		byte_of(u, id, all);
 		if (!is_piece(v, id, all)) continue;
 		if (v->tokens[id].n > LONGEST) {
 			free(e);

@@ -101,6 +101,16 @@ enum ggu_status vocab_read_json(const char *dir, const char *name, json_t **j, s
 	return s;
 }
 
+int vocab_byte_of(struct ggu_str t)
+{
+	static const char digits[] = "0123456789ABCDEF";
+	const char *high, *low;
+	if (t.n != 6 || !text_begins(t.p, t.n, "<0x") || t.p[5] != '>' || !t.p[3] || !t.p[4]) return -1;
+	high = strchr(digits, t.p[3]);
+	low = strchr(digits, t.p[4]);
+	return high && low ? (int)(16*(high - digits) + (low - digits)) : -1;
+}
+
 #define BAR "\xef\xbd\x9c"     /* U+FF5C, deepseek's */
 bool vocab_looks_special(const char *p, size_t n)
 {

@@ -109,6 +109,8 @@ enum ggu_status vocab_take_tables(struct vocab *v, json_t *normalizer, int depth
 enum ggu_status vocab_load_specials(struct vocab *v, const struct vocab_files *f, struct ggu_error *err);
 /* A list of added tokens: control tokens are special, user-defined ones are not. NULL: out of memory. */
 json_t *vocab_added_by_type(const struct vocab *v);
+/* 10 of a token "<0x0A>"; -1: it is none of these. */
+int vocab_byte_of(struct ggu_str token);
 bool vocab_looks_special(const char *text, size_t n);
 
 /* tokenizer.ggml.pre of a folder: by the hash of the test string's ids, else by the shape of the pre-tokenizer,

@@ -103,7 +103,7 @@ static enum ggu_status bad(struct ggu_error *err, const char *where, const char 
 	return file_fail(err, GGU_ERR_FORMAT, json_file, GGU_NO_OFFSET, where, "row %zu %s", i, what);
 }
 
-static enum ggu_status fill_pieces(struct vocab *v, const json_t *list, struct ggu_error *err)
+static enum ggu_status fill_pieces(struct vocab *v, const json_t *list, bool bytes, struct ggu_error *err)
 {
 	size_t i;
 	json_t *row;
@@ -113,7 +113,7 @@ static enum ggu_status fill_pieces(struct vocab *v, const json_t *list, struct g
 			return bad(err, "model.vocab", "is not a piece and its score", i);
 		v->tokens[i] = vocab_copy(v, json_string_value(text), json_string_length(text));
 		if (!v->tokens[i].p) return ggu_no_memory(err);
-		v->types[i] = VOCAB_NORMAL;
+		v->types[i] = bytes && vocab_byte_of(v->tokens[i]) >= 0 ? VOCAB_BYTE : VOCAB_NORMAL;
 		v->scores[i] = (float)json_number_value(score);
 	}
 	return GGU_OK;
@@ -169,7 +169,7 @@ enum ggu_status vocab_load_unigram(struct vocab *v, const struct vocab_files *f,
 	if (v->n) return GGU_OK;                /* tokens and scores are those of SentencePiece's file */
 	TRY(count(pieces, added, f->hints, &n, err));
 	TRY(vocab_size(v, n, true, -10000, err));
-	TRY(fill_pieces(v, pieces, err));
+	TRY(fill_pieces(v, pieces, vocab_json_true(from, "byte_fallback"), err));
 	TRY(fill_added(v, added, err));
 	if (unk >= 0 && (size_t)unk < v->n) v->types[unk] = VOCAB_UNKNOWN;
 	v->model = "t5";

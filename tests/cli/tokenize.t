@@ -265,5 +265,11 @@ ids "a mark for the first piece alone, wherever pieces come from" "{\"pre_tokeni
 	\"prepend_scheme\": \"first\", \"split\": true}]}, \"model\": {\"type\": \"BPE\", \"unk_token\": \"?\",
 	\"vocab\": {\"?\": 0, \"a\": 1, \"\\u2581\": 2}, \"merges\": []}}" '["a a"," a a"]' '[[2,1,1],[1,1]]'
 
+ids "pieces for bytes in a Unigram vocabulary of tokenizer.json" '{"model": {"type": "Unigram", "unk_id": 0,
+	"byte_fallback": true, "vocab": [["?", 0], ["a", -1], ["<0xC3>", -5], ["<0xA9>", -5]]}}' \
+	'["a\u00e9a","\u00e8"]' '[[1,2,3,1],[0]]'
+is "... have the type of bytes" "$(gguf-info --json --metadata "$TMP/own.gguf" |
+	jq -c '.metadata["tokenizer.ggml.token_type"]')" '[2,1,6,6]'
+
 not_ok "--decode: NUL among the ids" 2 sh -c "printf '1 2\\0 3' | gguf-tokenize --decode -m '$DATA/wiki-7m'"
 done_testing
