@@ -105,10 +105,13 @@ static enum ggu_status read_added(struct tokenizer *t, struct ggu_error *err)
 	return GGU_OK;
 }
 
+/* The characters of PRETOK_WORD, and joiners. */
 static bool is_word(utf8proc_int32_t c)
 {
 	int k = utf8proc_category(c);
-	return c == '_' || (k >= UTF8PROC_CATEGORY_LU && k <= UTF8PROC_CATEGORY_NO);
+	return (k >= UTF8PROC_CATEGORY_LU && k <= UTF8PROC_CATEGORY_NL) || k == UTF8PROC_CATEGORY_PC
+		|| c == 0x200c || c == 0x200d || (c >= 0x24b6 && c <= 0x24e9) || (c >= 0x1f130 && c <= 0x1f149)
+		|| (c >= 0x1f150 && c <= 0x1f169) || (c >= 0x1f170 && c <= 0x1f189);
 }
 static size_t last_char(const char *p, size_t at, utf8proc_int32_t *c)
 {

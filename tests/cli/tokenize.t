@@ -271,5 +271,11 @@ ids "pieces for bytes in a Unigram vocabulary of tokenizer.json" '{"model": {"ty
 is "... have the type of bytes" "$(gguf-info --json --metadata "$TMP/own.gguf" |
 	jq -c '.metadata["tokenizer.ggml.token_type"]')" '[2,1,6,6]'
 
+ids "no word beside a token that stands alone: letters, connectors, joiners" '{"added_tokens": [
+	{"id": 3, "content": "ab", "special": false, "normalized": false, "single_word": true, "lstrip": false,
+	"rstrip": false}], "model": {"type": "BPE", "unk_token": "?", "vocab": {"?": 0, "a": 1, "b": 2},
+	"merges": []}}' '["\u00bdab","\u2462ab","\u24d0ab","\u203fab","\u200dab"]' \
+	'[[0,3],[0,3],[0,1,2],[0,1,2],[0,1,2]]'
+
 not_ok "--decode: NUL among the ids" 2 sh -c "printf '1 2\\0 3' | gguf-tokenize --decode -m '$DATA/wiki-7m'"
 done_testing
