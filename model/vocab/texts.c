@@ -17,7 +17,7 @@ bool ids_add(struct ids *o, int32_t id)
 
 /* More of the hash beside the id (id + 1, 0: empty), so that few texts of others are looked at. */
 struct slot { int32_t id; uint32_t hash; };
-struct texts { const struct vocab *v; size_t mask; struct slot slot[]; };
+struct texts { const struct ggu_str *list; size_t mask; struct slot slot[]; };
 
 /* Where the text is, or the empty slot where it would be. */
 static size_t slot_of(const struct texts *t, const char *p, size_t n, uint32_t *hash)
@@ -26,7 +26,7 @@ static size_t slot_of(const struct texts *t, const char *p, size_t n, uint32_t *
 	size_t i = h & t->mask;
 	*hash = (uint32_t)(h >> 32);
 	for (; t->slot[i].id; i = (i + 1) & t->mask) {
-		const struct ggu_str *s = t->v->tokens + t->slot[i].id - 1;
+		const struct ggu_str *s = t->list + t->slot[i].id - 1;
 		if (t->slot[i].hash == *hash && s->n == n && !memcmp(s->p, p, n)) break;
 	}
 	return i;
@@ -44,22 +44,34 @@ static bool is_text(const struct vocab *v, size_t id)
 	return v->types[id] == VOCAB_NORMAL || v->types[id] == VOCAB_USER_DEFINED || v->types[id] == VOCAB_UNUSED;
 }
 
-struct texts *texts_new(const struct vocab *v, bool by_scores)
+static struct texts *empty(const struct ggu_str *list, size_t n)
 {
 	size_t size = 16;
 	struct texts *t;
-	while (size < 2*v->n + 2) size *= 2;
+	while (size < 2*n + 2) size *= 2;
 	t = calloc(1, sizeof *t + size*sizeof *t->slot);
 	if (!t) return NULL;
-	t->v = v;
+	t->list = list;
 	t->mask = size - 1;
-	for (size_t id = 0; id < v->n; id++) {
-		uint32_t hash;
-		size_t i;
-		if (by_scores && !is_text(v, id)) continue;
-		i = slot_of(t, v->tokens[id].p, v->tokens[id].n, &hash);
-		if (!t->slot[i].id) t->slot[i] = (struct slot){ (int32_t)id + 1, hash };
-	}
+	return t;
+}
+static void put(struct texts *t, size_t id)
+{
+	uint32_t hash;
+	size_t i = slot_of(t, t->list[id].p, t->list[id].n, &hash);
+	if (!t->slot[i].id) t->slot[i] = (struct slot){ (int32_t)id + 1, hash };
+}
+
+struct texts *texts_new(const struct vocab *v, bool by_scores)
+{
+	struct texts *t = empty(v->tokens, v->n);
+	for (size_t id = 0; t && id < v->n; id++) if (!by_scores || is_text(v, id)) put(t, id);
+	return t;
+}
+struct texts *texts_of(const struct ggu_str *list, size_t n)
+{
+	struct texts *t = empty(list, n);
+	for (size_t id = 0; t && id < n; id++) if (list[id].n) put(t, id);
 	return t;
 }
 

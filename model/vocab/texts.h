@@ -13,6 +13,8 @@ struct texts;
 /* The texts of v's tokens; if several have the same, the first is found. v must outlive it. by_scores: as in
  * SentencePiece, control, unknown and byte pieces have no text. NULL: out of memory. */
 struct texts *texts_new(const struct vocab *v, bool by_scores);
+/* The same of list[n], which must outlive it; one without bytes is no text. */
+struct texts *texts_of(const struct ggu_str *list, size_t n);
 void texts_free(struct texts *t);
 int32_t texts_find(const struct texts *t, const char *p, size_t n);     /* -1: no token of that text */
 

@@ -1,28 +1,46 @@
 /* SPDX-License-Identifier: MIT
- * wordpiece.c - see wordpiece.h. The word is copied behind the mark, so that the beginning of a word with its mark, and
- * the rest without, can be looked up in the same table, longest first. */
+ * wordpiece.c - see wordpiece.h. The word is copied, so that what goes on with it can be looked up with ## in front, in
+ * place of what has been covered. Tokens are looked up longest first, by their texts in vocab.txt. */
 #include <stdlib.h>
 #include <string.h>
+#include "../../libgguf/text.h"
 #include "wordpiece.h"
 
-enum { MARK_BYTES = 3, LONGEST = 4096 };        /* the most characters of a word that a file may ask for */
-static const char mark[] = "\xe2\x96\x81";
+enum { MARK_BYTES = 3, ON_BYTES = 2, LONGEST = 4096 };  /* the most characters of a word that a file may ask for */
+static const char mark[] = "\xe2\x96\x81", on[] = "##";
 
 struct wordpiece {
+	struct ggu_str *text;                   /* as vocab.txt has them; none of unused tokens */
+	char *bytes;                            /* where those are that the GGUF has without ## */
 	struct texts *texts;
 	int32_t unknown;                        /* -1: words that are not known vanish */
 	size_t most;                            /* characters of a word */
-	char *word;                             /* the mark, then a word */
+	char *word;                             /* room for ##, then a word */
 };
 
-/* As a special token, or as a word like others. */
-static int32_t find_unknown(struct wordpiece *w, const char *text)
+/* From a GGUF's spelling, which marks where words begin, to that of vocab.txt, which marks where they go on. */
+static bool spell(struct wordpiece *w, const struct vocab *v)
 {
-	size_t n = strlen(text);
-	int32_t id = texts_find(w->texts, text, n);
-	if (id >= 0 || n > 4*w->most) return id;
-	memcpy(w->word + MARK_BYTES, text, n);
-	return texts_find(w->texts, w->word, MARK_BYTES + n);
+	size_t n = 1;
+	char *to;
+	for (size_t id = 0; id < v->n; id++) n += v->tokens[id].n + ON_BYTES;
+	w->text = calloc(v->n + 1, sizeof *w->text);
+	to = w->bytes = malloc(n);
+	if (!w->text || !to) return false;
+	for (size_t id = 0; id < v->n; id++) {
+		struct ggu_str t = v->tokens[id];
+		if (v->types[id] == VOCAB_UNUSED) continue;
+		if (v->types[id] != VOCAB_NORMAL) w->text[id] = t;
+		else if (text_begins(t.p, t.n, mark))
+			w->text[id] = (struct ggu_str){ t.p + MARK_BYTES, t.n - MARK_BYTES };
+		else {
+			memcpy(to, on, ON_BYTES);
+			memcpy(to + ON_BYTES, t.p, t.n);
+			w->text[id] = (struct ggu_str){ to, ON_BYTES + t.n };
+			to += ON_BYTES + t.n;
+		}
+	}
+	return true;
 }
 
 enum ggu_status wordpiece_new(struct wordpiece **out, const struct vocab *v, struct ggu_error *err)
@@ -35,15 +53,14 @@ enum ggu_status wordpiece_new(struct wordpiece **out, const struct vocab *v, str
 		w->most = json_is_integer(most) && json_integer_value(most) > 0 ?
 			(size_t)json_integer_value(most) : 100;
 		if (w->most > LONGEST) w->most = LONGEST;
-		w->texts = texts_new(v, false);
-		w->word = malloc(MARK_BYTES + 4*w->most);
+		if (spell(w, v)) w->texts = texts_of(w->text, v->n);
+		w->word = malloc(ON_BYTES + 4*w->most);
 	}
 	if (!w || !w->texts || !w->word) {
 		wordpiece_free(w);
 		return ggu_no_memory(err);
 	}
-	memcpy(w->word, mark, MARK_BYTES);
-	w->unknown = unknown ? find_unknown(w, unknown) : v->special[VOCAB_UNK];
+	w->unknown = unknown ? texts_find(w->texts, unknown, strlen(unknown)) : v->special[VOCAB_UNK];
 	return GGU_OK;
 }
 
@@ -51,14 +68,16 @@ void wordpiece_free(struct wordpiece *w)
 {
 	if (!w) return;
 	texts_free(w->texts);
+	free(w->text);
+	free(w->bytes);
 	free(w->word);
 	free(w);
 }
 
-/* The longest token that p[*n] begins with, which *n then is; -1: none. */
-static int32_t longest(const struct wordpiece *w, const char *p, size_t *n)
+/* The longest token of more than `least` bytes that p[*n] begins with, which *n then is; -1: none. */
+static int32_t longest(const struct wordpiece *w, const char *p, size_t least, size_t *n)
 {
-	for (size_t k = *n; k; k--) {
+	for (size_t k = *n; k > least; k--) {
 		int32_t id;
 		if (k < *n && ((unsigned char)p[k] & 0xc0) == 0x80) continue;   /* within a character */
 		id = texts_find(w->texts, p, k);
@@ -74,17 +93,20 @@ bool wordpiece_encode(struct wordpiece *w, const char *word, size_t n, struct id
 	size_t chars = 0, had = o->n;
 	for (size_t i = 0; i < n; i++) chars += ((unsigned char)word[i] & 0xc0) != 0x80;
 	if (chars > w->most || n > 4*w->most) return w->unknown < 0 || ids_add(o, w->unknown);
-	memcpy(w->word + MARK_BYTES, word, n);
-	for (size_t at = 0, end = MARK_BYTES + n, k; at < end; at += k) {
+	memcpy(w->word + ON_BYTES, word, n);
+	for (size_t at = 0, k; at < n; at += k) {
+		size_t extra = at ? ON_BYTES : 0;
+		char *from = w->word + ON_BYTES + at - extra;
 		int32_t id;
-		k = end - at;
-		id = longest(w, w->word + at, &k);
-		/* the mark alone begins nothing, and nothing goes on with a mark */
-		if (id < 0 || (at ? k >= MARK_BYTES && !memcmp(w->word + at, mark, MARK_BYTES) : k <= MARK_BYTES)) {
+		memcpy(from, on, extra);
+		k = n - at + extra;
+		id = longest(w, from, extra, &k);
+		if (id < 0) {
 			o->n = had;
 			return w->unknown < 0 || ids_add(o, w->unknown);
 		}
 		if (!ids_add(o, id)) return false;
+		k -= extra;
 	}
 	return true;
 }

@@ -277,5 +277,13 @@ ids "no word beside a token that stands alone: letters, connectors, joiners" '{"
 	"merges": []}}' '["\u00bdab","\u2462ab","\u24d0ab","\u203fab","\u200dab"]' \
 	'[[0,3],[0,3],[0,1,2],[0,1,2],[0,1,2]]'
 
+ids "words that are special tokens or look like the rest of a word" '{"pre_tokenizer": {"type": "WhitespaceSplit"},
+	"added_tokens": [{"id": 1, "content": "1", "special": true, "normalized": false, "single_word": true,
+	"lstrip": false, "rstrip": false}], "model": {"type": "WordPiece", "unk_token": "?",
+	"continuing_subword_prefix": "##", "max_input_chars_per_word": 100,
+	"vocab": {"?": 0, "1": 1, "##3": 2, "a": 3, "##a": 4, "#": 5,
+	"###": 6}}}' \
+	'["13 1 a13","##a a##a","\u2581a ###3"]' '[[1,2,1,0],[4,3,6,6,4],[0,6,2]]'
+
 not_ok "--decode: NUL among the ids" 2 sh -c "printf '1 2\\0 3' | gguf-tokenize --decode -m '$DATA/wiki-7m'"
 done_testing
