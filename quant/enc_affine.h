@@ -194,7 +194,8 @@ static inline void a_walk(const struct affine *a, const struct tile *t, int o, s
 	r_put(g->ls + o, bl); r_put(g->lm + o, bk);
 	r_put(g->q1 + o, c.q1); r_put(g->q2 + o, c.q2); r_put(g->qx + o, c.qx);
 }
-/* Step 4: d and dmin of the super-block at lane g by least squares, if they keep their signs. */
+/* Step 4: d and dmin of the super-block at lane g by least squares, if they keep their signs. If the sums do not
+ * decide both, as when a single weight counts, only d changes. */
 static inline void a_refit(struct a_lanes *v, const float *sw, const float *sx, int g, int per, float side, float scale)
 {
 	float A = 0, B = 0, C = 0, P = 0, Q = 0, det, dd, dn;
@@ -205,7 +206,7 @@ static inline void a_refit(struct a_lanes *v, const float *sw, const float *sx, 
 	}
 	det = A*C - B*B;
 	dd = v->d[g]; dn = v->dm[g];
-	if (A > 0) dd = f16_unit(P/A, scale);
+	if (A > 0) dd = f16_unit((P + B*dn)/A, scale);
 	else if (C > 0) dn = f16_unit(Q/C, scale);
 	if (det > 1e-6f*A*C) { dd = f16_unit((C*P + B*Q)/det, scale); dn = f16_unit((B*P + A*Q)/det, scale); }
 	if (dd > 0 && dn*side >= 0) for (int l = g; l < g + per; l++) { v->d[l] = dd; v->dm[l] = dn; }

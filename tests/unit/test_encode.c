@@ -244,6 +244,25 @@ static void a_huge_weight_keeps_the_min_in_range(void **state)
 	}
 }
 
+/* A column that counts ten million times as much as the others decides only one equation for d and dmin of its
+ * super-block; the others decide the rest. It costs none of the weights more than writing zeros would. */
+static void a_column_that_counts_alone_spoils_no_other(void **state)
+{
+	static const uint32_t types[] = { GGU_TYPE_Q2_K, GGU_TYPE_Q4_K, GGU_TYPE_Q5_K };
+	static const enum kind kinds[] = { SMOOTH, TAILS, OUTLIER };
+	float one[COLS];
+	(void)state;
+	for (size_t k = 0; k < 9; k++)
+		for (int j = 0; j < COLS; j += 4) {
+			double left;
+			fill(kinds[k/3]);
+			for (int i = 0; i < COLS; i++) one[i] = i == j ? 1 : 1e-7f;
+			left = share_left(types[k%3], one);
+			if (!(left < 1)) fail_msg("%s, kind %d, column %d: %g is left",
+				ggu_type_info(types[k%3])->name, (int)kinds[k/3], j, left);
+		}
+}
+
 /* Weights a hundred thousand times smaller than usual, so that the super-block's scale is among the smallest numbers of
  * f16 or below: the sub-blocks' scales make up for it. */
 static void tiny_weights_keep_their_size(void **state)
@@ -456,6 +475,7 @@ int main(void)
 		cmocka_unit_test(errors_stay_small),
 		cmocka_unit_test(few_levels_are_kept),
 		cmocka_unit_test(a_huge_weight_keeps_the_min_in_range),
+		cmocka_unit_test(a_column_that_counts_alone_spoils_no_other),
 		cmocka_unit_test(tiny_weights_keep_their_size),
 		cmocka_unit_test(coarse_scales_are_chosen_by_what_they_leave),
 		cmocka_unit_test(the_greatest_stay_finite),
