@@ -43,8 +43,9 @@ INLINE c64 c_and(c64 c, int mask)
 	return (c64){ _mm256_and_si256(c.a, y_bytes(mask)), _mm256_and_si256(c.b, y_bytes(mask)) };
 }
 INLINE c64 c_or(c64 a, c64 b) { return (c64){ _mm256_or_si256(a.a, b.a), _mm256_or_si256(a.b, b.b) }; }
-/* (a & of_a) | (b & of_b) */
-INLINE c64 c_merge(c64 a, int of_a, c64 b, int of_b) { return c_or(c_and(a, of_a), c_and(b, of_b)); }
+/* (a & of_a) | b, and (a & of_a) | (b & of_b) */
+INLINE c64 c_join(c64 a, int of_a, c64 b) { return c_or(c_and(a, of_a), b); }
+INLINE c64 c_merge(c64 a, int of_a, c64 b, int of_b) { return c_join(a, of_a, c_and(b, of_b)); }
 INLINE c64 c_look(c64 table, c64 c)
 {
 	return (c64){ _mm256_shuffle_epi8(table.a, c.a), _mm256_shuffle_epi8(table.b, c.b) };
@@ -86,15 +87,15 @@ INLINE __m256i i_scales(__m128i sc)
 		13, 15)));
 }
 INLINE __m256i i_sums(const struct strip256 *x) { return _mm256_load_si256((const void *)x->first); }
-/* The sums of codes in ORDER_EIGHTS times those scales, in eight lanes */
-INLINE __m256i i_sixteens(const c64 *c, digits256 high, digits256 low, __m256i sc)
+/* The sums of codes in ORDER_EIGHTS times those scales, in eight lanes; sc2 for c[2] and c[3] */
+INLINE __m256i i_sixteens(const c64 *c, digits256 high, digits256 low, __m256i sc, __m256i sc2)
 {
 	const long long first = 0x0100010001000100, second = 0x0908090809080908;
 	const __m256i at = _mm256_setr_epi64x(first, second, first, second);
 	isum s[2] = { i_zero(), i_zero() };
 	UNROLL for (int i = 0; i < 4; i++)
 		i_chain(s, c[i].a, c[i].b, high.x + 64*i, low.x + 64*i, 32,
-			_mm256_shuffle_epi8(sc, _mm256_add_epi8(at, y_bytes(2*i))));
+			_mm256_shuffle_epi8(i < 2 ? sc : sc2, _mm256_add_epi8(at, y_bytes(2*i))));
 	return i_value(s[0], s[1]);
 }
 /* The sums of c[0] and c[1], and of c[2] and c[3], times four integers each, in eight lanes */
@@ -207,6 +208,7 @@ INLINE void q2_k_minima(const struct q2_k *b, uint8_t *to) { (void)b; (void)to; 
 enum { HEADS = 2 };
 typedef uint32_t heads __attribute__((vector_size(16*HEADS)));
 INLINE heads h_load(const char *const *p) { return (heads)y_two(p[0], p[1]); }
+INLINE heads h_less(heads a, int n) { return (heads)_mm256_sub_epi8((__m256i)a, y_bytes(n)); }
 INLINE heads h_each(__m128i a) { return (heads)_mm256_broadcastsi128_si256(a); }
 INLINE heads h_shuffle(heads a, __m128i at) { return (heads)_mm256_shuffle_epi8((__m256i)a, (__m256i)h_each(at)); }
 

@@ -36,11 +36,12 @@ INLINE c64 c_nibbles(const void *p)
 INLINE c64 c_right(c64 c, int n) { return _mm512_srli_epi16(c, (unsigned)n); }
 INLINE c64 c_left(c64 c, int n) { return _mm512_slli_epi16(c, (unsigned)n); }
 INLINE c64 c_and(c64 c, int mask) { return _mm512_and_si512(c, _mm512_set1_epi8((char)mask)); }
-/* (a & of_a) | (b & of_b) */
-INLINE c64 c_merge(c64 a, int of_a, c64 b, int of_b)
+/* (a & of_a) | b, and (a & of_a) | (b & of_b) */
+INLINE c64 c_join(c64 a, int of_a, c64 b)
 {
-	return _mm512_ternarylogic_epi64(a, _mm512_set1_epi8((char)of_a), c_and(b, of_b), 0xea);
+	return _mm512_ternarylogic_epi64(a, _mm512_set1_epi8((char)of_a), b, 0xea);
 }
+INLINE c64 c_merge(c64 a, int of_a, c64 b, int of_b) { return c_join(a, of_a, c_and(b, of_b)); }
 INLINE __m512i four_words(int a, int b, int c, int d)
 {
 	__m256i ab = _mm256_set_m128i(_mm_set1_epi16((short)b), _mm_set1_epi16((short)a)),
@@ -96,12 +97,12 @@ INLINE isum i_scaled(isum a, c64 c, c64 d, const __m512i *x, __m512i f)
 /* The scales of sixteens as words, and the sums of these sixteens */
 INLINE __m256i i_scales(__m128i sc) { return _mm256_cvtepi8_epi16(sc); }
 INLINE __m256i i_sums(const struct strip256 *x) { return _mm256_load_si256((const void *)x->sum); }
-/* The sums of codes times those scales, in eight lanes */
-INLINE __m256i i_sixteens(const c64 *c, digits256 high, digits256 low, __m256i sc)
+/* The sums of codes times those scales, in eight lanes; sc2 for c[2] and c[3] */
+INLINE __m256i i_sixteens(const c64 *c, digits256 high, digits256 low, __m256i sc, __m256i sc2)
 {
 	isum h = i_zero(), l = h;
 	UNROLL for (int k = 0; k < 2; k++) {
-		const __m512i f = i_factors(sc, k);
+		const __m512i f = i_factors(k ? sc2 : sc, k);
 		h = i_scaled(h, c[2*k], c[2*k + 1], high.x + 2*k, f);
 		l = i_scaled(l, c[2*k], c[2*k + 1], low.x + 2*k, f);
 	}
@@ -192,6 +193,7 @@ INLINE __m512i sixteens_of(const char *a, const char *b, const char *c, const ch
 	return _mm512_inserti64x4(_mm512_castsi256_si512(ab), cd, 1);
 }
 INLINE heads h_load(const char *const *p) { return (heads)sixteens_of(p[0], p[1], p[2], p[3]); }
+INLINE heads h_less(heads a, int n) { return (heads)_mm512_sub_epi8((__m512i)a, _mm512_set1_epi8((char)n)); }
 INLINE heads h_each(__m128i a) { return (heads)_mm512_broadcast_i32x4(a); }
 INLINE heads h_shuffle(heads a, __m128i at) { return (heads)_mm512_shuffle_epi8((__m512i)a, (__m512i)h_each(at)); }
 

@@ -84,14 +84,26 @@ INLINE void q2_k_block(const void *block, const struct meet *m)
 
 /* ---- sixteens ---- */
 
-/* scales: sixteen signed bytes. Codes have a bias of 1 << bias. */
-INLINE void sixteens(const c64 *c, __m128i scales, int bias, const struct meet *m)
+/* scales: sixteen signed bytes. Codes have a bias of 1 << bias; those of c[2] and c[3] are 1 << up times as large as
+ * they should be. */
+INLINE void sixteens(const c64 *c, __m128i scales, int bias, int up, const struct meet *m)
 {
-	const __m256i sc = i_scales(scales);
+	const __m256i sc = i_scales(scales), first = _mm256_slli_epi16(sc, up);
 	UNROLL for (int t = 0; t < m->n_tokens; t++) {
-		__m256i biased = _mm256_slli_epi32(_mm256_madd_epi16(sc, i_sums(strip_of(m, t))), bias);
-		leave(m, t, _mm256_sub_epi32(i_sixteens(c, high_of(m, t), low_of(m, t), sc), biased));
+		__m256i biased = _mm256_slli_epi32(_mm256_madd_epi16(sc, i_sums(strip_of(m, t))), bias + up),
+			a = i_sixteens(c, high_of(m, t), low_of(m, t), first, sc);
+		leave(m, t, _mm256_srai_epi32(_mm256_sub_epi32(a, biased), up));
 	}
+}
+/* The scales of codec/q3_k.h, from the twelve bytes at the end of x */
+enum { AT_Q3_K = offsetof(struct q3_k, scales) - 4 };
+INLINE heads q3_k_sixes(heads x)
+{
+	heads low = h_shuffle(x, _mm_setr_epi8(4, 5, 6, 7, 8, 9, 10, 11, 4, 5, 6, 7, 8, 9, 10, 11)) >>
+			h_each(_mm_setr_epi32(0, 0, 4, 4)) & 0x0f0f0f0f,
+		up = h_shuffle(x, _mm_setr_epi8(12, 13, 14, 15, 12, 13, 14, 15, 12, 13, 14, 15, 12, 13, 14, 15)) >>
+			h_each(_mm_setr_epi32(0, 2, 4, 6)) & 0x03030303;
+	return h_less(low | up << 4, 32);
 }
 #if defined DIGITS_LANES
 #include "digits_lanes.h"
@@ -113,24 +125,19 @@ INLINE void c_q6_k(const struct q6_k *b, c64 *c)
 	c[2] = c_merge(c_right(x, 4), 15, u, 48);
 	c[3] = c_merge(c_right(y, 4), 15, c_right(u, 2), 48);
 }
-enum { AT_Q3_K = 0 };
 static const enum digits_order order_q3_k = ORDER_SIXTEENS;
-static heads_fn *const q3_k_heads = NULL;
-/* The 6-bit scales of codec/q3_k.h, from the twelve bytes at the end of x. */
-INLINE __m128i q3_k_sixes(__m128i x)
-{
-	__m128i low = _mm_srlv_epi32(_mm_shuffle_epi32(x, 0x99), _mm_setr_epi32(0, 0, 4, 4)),
-		up = _mm_srlv_epi32(_mm_shuffle_epi32(x, 0xff), _mm_setr_epi32(0, 2, 4, 6));
-	up = _mm_slli_epi32(_mm_and_si128(up, _mm_set1_epi8(3)), 4);
-	return _mm_or_si128(_mm_and_si128(low, _mm_set1_epi8(15)), up);
-}
+static heads_fn *const q3_k_heads = q3_k_sixes;
+/* Two registers have halves of bytes with three bits each, the upper one joined to the lower two by tables of halves of
+ * hmask's bytes: bits 0 and 2 move to 2 and 6, or bits 1 and 3. Upper halves stay in place. */
 INLINE void q3_k_block(const void *block, const struct meet *m)
 {
 	const struct q3_k *b = block;
-	c64 x = c_both(b->qs, b->qs + 32), h = c_nibbles(b->hmask);
-	const c64 c[4] = { c_merge(x, 3, c_left(h, 2), 4), c_merge(c_right(x, 2), 3, c_left(h, 1), 4),
-		c_merge(c_right(x, 4), 3, h, 4), c_merge(c_right(x, 6), 3, c_right(h, 1), 4) };
-	sixteens(c, _mm_sub_epi8(q3_k_sixes(x16(b->scales - 4)), _mm_set1_epi8(32)), 2, m);
+	const __m128i first = _mm_setr_epi8(0, 4, 0, 4, 64, 68, 64, 68, 0, 4, 0, 4, 64, 68, 64, 68),
+		second = _mm_setr_epi8(0, 0, 4, 4, 0, 0, 4, 4, 64, 64, 68, 68, 64, 64, 68, 68);
+	const c64 x = c_both(b->qs, b->qs + 32), h = c_nibbles(b->hmask),
+		even = c_join(x, 0x33, c_level(first, h)), odd = c_join(c_right(x, 2), 0x33, c_level(second, h));
+	const c64 c[4] = { c_and(even, 7), c_and(odd, 7), c_and(even, 0x70), c_and(odd, 0x70) };
+	sixteens(c, x16(m->to->m + 16*m->at), 2, 4, m);
 }
 #endif
 
@@ -146,5 +153,5 @@ INLINE void q6_k_block(const void *block, const struct meet *m)
 	const struct q6_k *b = block;
 	c64 c[4];
 	c_q6_k(b, c);
-	sixteens(c, x16(b->scales), 5, m);
+	sixteens(c, x16(b->scales), 5, 0, m);
 }

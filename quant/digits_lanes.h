@@ -71,17 +71,12 @@ INLINE __m512i q3_k_upper(__m512i hmask, int k)
 		(long long)two, (long long)two, (long long)two, (long long)two);
 	return _mm512_gf2p8affine_epi64_epi8(hmask, bits, 0);
 }
-/* (a & 0x33) | b */
-INLINE __m512i q3_k_join(__m512i a, __m512i b)
-{
-	return _mm512_ternarylogic_epi64(a, _mm512_set1_epi8(0x33), b, 0xea);
-}
 INLINE void c_q3_k(const struct q3_k *b, c64 *c)
 {
 	__m512i x = c_load(b->qs);
 	__asm__("" : "+v"(x));          /* loaded once */
-	const __m512i h = c_twice(b->hmask), even = q3_k_join(x, q3_k_upper(h, 0)),
-		odd = q3_k_join(_mm512_srli_epi16(x, 2), q3_k_upper(h, 1)),
+	const __m512i h = c_twice(b->hmask), even = c_join(x, 0x33, q3_k_upper(h, 0)),
+		odd = c_join(_mm512_srli_epi16(x, 2), 0x33, q3_k_upper(h, 1)),
 		u = _mm512_unpacklo_epi32(even, odd), v = _mm512_unpackhi_epi32(even, odd),
 		bits = _mm512_broadcast_i32x4(_mm_setr_epi32(0x07070707, 0x07070707, 0x70707070, 0x70707070));
 	c[0] = _mm512_and_si512(_mm512_shuffle_epi32(u, 0x44), bits);
@@ -89,16 +84,10 @@ INLINE void c_q3_k(const struct q3_k *b, c64 *c)
 	c[2] = _mm512_and_si512(_mm512_shuffle_epi32(v, 0x44), bits);
 	c[3] = _mm512_and_si512(_mm512_shuffle_epi32(v, 0xee), bits);
 }
-/* Scales by lanes, from the twelve bytes at the end of x */
-enum { AT_Q3_K = offsetof(struct q3_k, scales) - 4 };
+/* Scales by lanes */
 INLINE heads q3_k_heads(heads x)
 {
-	heads low = h_shuffle(x, _mm_setr_epi8(4, 5, 6, 7, 8, 9, 10, 11, 4, 5, 6, 7, 8, 9, 10, 11)) >>
-			h_each(_mm_setr_epi32(0, 0, 4, 4)) & 0x0f0f0f0f,
-		up = h_shuffle(x, _mm_setr_epi8(12, 13, 14, 15, 12, 13, 14, 15, 12, 13, 14, 15, 12, 13, 14, 15)) >>
-			h_each(_mm_setr_epi32(0, 2, 4, 6)) & 0x03030303;
-	x = (heads)_mm512_sub_epi8((__m512i)(low | up << 4), _mm512_set1_epi8(32));
-	return h_shuffle(x, _mm_setr_epi8(0, 2, 4, 6, 1, 3, 5, 7, 8, 10, 12, 14, 9, 11, 13, 15));
+	return h_shuffle(q3_k_sixes(x), _mm_setr_epi8(0, 2, 4, 6, 1, 3, 5, 7, 8, 10, 12, 14, 9, 11, 13, 15));
 }
 INLINE void q3_k_block(const void *block, const struct meet *m)
 {
