@@ -48,6 +48,7 @@ alike modernbert "rope_parameters for each kind of layer, and a list of layers" 
 		| if $i % 3 == 0 then "full_attention" else "sliding_attention" end]'
 alike granitemoehybrid "names of kinds of layers" \
 	'.layer_types |= map({mamba: "linear_attention", attention: "full_attention"}[.])'
+alike deepseek_v2 "groups that the greedy choice does not know" '.n_group = 2'
 alike qwen3_moe "the number of experts under another name" '.num_local_experts = .num_experts | del(.num_experts)'
 alike llama-linear-bias "rope_scaling beside rope_parameters that say the same" \
 	'.rope_parameters = .rope_scaling + {rope_theta}'
@@ -120,8 +121,8 @@ is "... starts from the length of the context" \
 	"$(gguf-info --get llama.rope.scaling.original_context_length "$TMP/got")" \
 	"$(jq .max_position_embeddings "$TMP/m/config.json")"
 
-# gives NAME FILTER TOKEN LOGIT: transformers 5.23 gives the last row of the reference's tokens this logit, a
-# thousandth or more from what it is if the key is read in another way
+# gives NAME FILTER TOKEN LOGIT [N]: transformers 5.23 gives the last row of the reference's tokens, or the N-th from
+# the end, this logit, a thousandth or more from what it is if the key is read in another way
 gives()
 {
 	given "$1" "$2"
@@ -129,7 +130,7 @@ gives()
 	jq -r '.sequences[] | map(tostring) | join(" ")' "$SHARED/reference/arch/$1/expected/tokens.json" >"$TMP/ids"
 	row=$(($(jq .vocab_size "$SHARED/reference/arch/$1/expected/tokens.json")*4))
 	ok "... is evaluated" sh -c "gguf-logits -m '$TMP/got' '$TMP/ids' >'$TMP/logits'"
-	is "... as transformers does" "$(tail -c "$row" "$TMP/logits" | od -An -v -tf4 -w4 |
+	is "... as transformers does" "$(tail -c $((row*${5:-1})) "$TMP/logits" | od -An -v -tf4 -w4 |
 		awk -v t="$3" -v x="$4" 'NR == t + 1 { print ($1 - x)^2 < 1e-9 ? x : $1 }')" "$4"
 }
 gives gpt2 '.activation_function = "gelu"' 285 -2.813126
@@ -140,6 +141,7 @@ gives gpt2 '.activation_function = "gelu_fast"' 17 3.784182
 gives llama3 'del(.rope_scaling.original_max_position_embeddings) | .max_position_embeddings = 64' 109 8.072214
 gives phi3-longrope '.rope_scaling.factor = 32.0' 59 9.654455
 gives phimoe 'del(.rope_theta)' 102 9.58552
+gives deepseek_v2 '.topk_method = "group_limited_greedy" | .n_group = 2 | .topk_group = 1' 303 -0.762935 2
 gives llama-dynamic-yarn '.rope_scaling.attention_factor = 1.3' 9 -1.521446
 # which is in place of YaRN's own, .1 log 4 + 1, and llama.cpp multiplies it by a factor
 is "... a factor of rope as transformers says it, and one beside YaRN's own" \
@@ -191,7 +193,7 @@ refused dbrx rope_parameters.rope_theta '.rope_parameters = {rope_type: "default
 refused dbrx num_key_value_heads '.num_key_value_heads = 4'
 refused dots1 scoring_func '.scoring_func = "softmax"'
 refused deepseek_v2 norm_topk_prob '.norm_topk_prob = true'
-refused deepseek_v2 norm_topk_prob '.n_group = 2'
+refused deepseek_v2 topk_method '.topk_method = "noaux_tc" | .n_group = 2'
 refused falcon_h1 attention_bias '.attention_bias = true'
 for name in granitemoehybrid falcon_h1; do refused $name time_step_limit '.time_step_limit = [0.0, 0.1]'; done
 refused ernie4_5_moe moe_norm_min '.moe_norm_min = 1.0'
