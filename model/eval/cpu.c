@@ -311,7 +311,7 @@ static enum ggu_status multiply(struct run *r, struct input *const *in, size_t n
 	for (size_t i = 0; i < n_in; i++) in[i]->wanted = 0;
 	for (size_t i = 0; i < n; i++) if (p[i].y != NO_BUFFER) p[i].in->wanted |= weight_form(p[i].w);
 	prepare(r, in, n_in);
-	for (size_t i = 0; i < n && r->tap && !s; i++) s = tell(r, p + i);
+	for (size_t i = 0; i < n && r->tap && !s; i++) if (!p[i].w->made) s = tell(r, p + i);
 	for (size_t i = 0; i < n && !s; i++) {
 		if (p[i].y == NO_BUFFER) return s;
 		r->w->cut[i] = cut_of(r, p + i);

@@ -41,6 +41,7 @@ struct weight {                         /* n_mat matrices: y[n_out] = W[n_out][n
 	const float *bias;              /* [n_mat][n_out] or NULL */
 	uint32_t type;
 	size_t n_in, n_out, n_mat, row_bytes;
+	bool made;                      /* from that tensor, whose rows these are not: no tap is told its inputs */
 };
 struct vector { const float *v; size_t n; };                    /* v NULL: there is none */
 enum norm_kind { NORM_NONE, NORM_RMS, NORM_LAYER };
@@ -90,6 +91,7 @@ struct graph {
 	size_t n_caches, fixed_floats;          /* fixed_floats: what it keeps of the whole past, in float32 */
 	struct horizon *horizon;                /* [n_horizons] of its caches */
 	size_t n_horizons;
+	size_t made_bytes;                      /* of weights that operators made from tensors' */
 	bool borrows;                           /* some layers use the keys and values of others */
 	/* sequences longer than this use other divisors (rope.h); 0: there is no such rope */
 	size_t long_from;

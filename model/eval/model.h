@@ -104,6 +104,7 @@ struct model_cost {
 	 * halfway there reads. If there is an encoder, it has n_ctx tokens */
 	double state_bytes, seen_bytes;
 	double slack_bytes;             /* resident besides state_bytes: the rest of large pages (page.h) */
+	double made_bytes;              /* of weights that are made from tensors when the model is opened */
 	double work_bytes;              /* of a work whose tokens see up to n_ctx positions */
 	double source_macs, source_weight_bytes;        /* of an encoder, for each of its tokens */
 };

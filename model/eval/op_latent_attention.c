@@ -2,18 +2,24 @@
  * op_latent_attention.c - latent attention (DeepSeek-AI 2024): what is kept of a position is one short vector, of which
  * every head makes its keys and values.
  *
- *   latent_attention  q, or q_a q_a_norm q_b; kv_a kv_a_norm k_b v_b out: TENSOR; heads rank value_dim: EXPR
- *              nope_dim rope_dim: EXPR; rope; [scale q_rank: EXPR]
+ *   latent_attention  q, or q_a q_a_norm q_b; kv_a kv_a_norm out: TENSOR; k_b v_b, or kv_b: TENSOR
+ *              heads rank value_dim nope_dim rope_dim: EXPR; rope; [scale q_rank: EXPR]
  *
  * kv_a(x) is the latent vector of `rank`, normed, and rope_dim values that turn with the position and are all heads'
  * own. A head's query of nope_dim is taken into the latent space by its matrix of k_b, its result out of it by its
- * matrix of v_b, so that attention has one key-value head of rank + rope_dim whose front is the value. */
+ * matrix of v_b, so that attention has one key-value head of rank + rope_dim whose front is the value.
+ *
+ * kv_b has for each head the rows that make keys of the latent vector, then those that make values, as checkpoints and
+ * GGUF files of before April 2025 do. k_b and v_b are made from it: the rows of values as they are, and those of keys
+ * turned over, in float32, since rows of blocks cannot be. */
 #include <math.h>
+#include <string.h>
 #include "../../libgguf/try.h"
+#include "../../quant/quant.h"
 #include "op_list.h"
 
 struct latent {
-	struct weight q, q_a, q_b, kv_a, k_b, v_b, out;
+	struct weight q, q_a, q_b, kv_a, kv_b, k_b, v_b, out;
 	struct norm q_a_norm, kv_a_norm;
 	size_t n_head, rank, q_rank, nope, turned, value;
 	struct rope rope_of;
@@ -29,8 +35,9 @@ static const struct field fields[] = {
 	{ "q_b", FIELD_WEIGHT, AT(q_b) },
 	{ "kv_a", FIELD_WEIGHT, AT(kv_a), .flags = FIELD_INPUT | FIELD_NEEDED },
 	{ "kv_a_norm", FIELD_NORM, AT(kv_a_norm) },
-	{ "k_b", FIELD_WEIGHT, AT(k_b), .flags = FIELD_NEEDED },
-	{ "v_b", FIELD_WEIGHT, AT(v_b), .flags = FIELD_NEEDED },
+	{ "k_b", FIELD_WEIGHT, AT(k_b) },
+	{ "v_b", FIELD_WEIGHT, AT(v_b) },
+	{ "kv_b", FIELD_WEIGHT, AT(kv_b) },
 	{ "out", FIELD_WEIGHT, AT(out), .flags = FIELD_NEEDED },
 	{ "heads", FIELD_SIZE, AT(n_head), 0, 1, 1 << 16 },
 	{ "rank", FIELD_SIZE, AT(rank), 0, 1, 1 << 16 },
@@ -46,18 +53,54 @@ static const struct field fields[] = {
 static size_t query_dim(const struct latent *a) { return a->nope + a->turned; }
 static size_t key_dim(const struct latent *a) { return a->rank + a->turned; }
 
+/* to[n_in][n_out] = the rows at `from`, decoded, of as many outputs */
+static void turn_over(const struct weight *w, const char *from, size_t n_out, float *row, float *to)
+{
+	for (size_t o = 0; o < n_out; o++) {
+		quant_decode(w->type, from + o*w->row_bytes, row, w->n_in);
+		for (size_t i = 0; i < w->n_in; i++) to[i*n_out + o] = row[i];
+	}
+}
+static enum ggu_status make_k_and_v(struct builder *b, struct latent *a)
+{
+	const struct weight *w = &a->kv_b;
+	const size_t head = (a->nope + a->value)*w->row_bytes, keys = a->nope*a->rank, values = a->value*w->row_bytes;
+	const char *from = w->data;
+	float *k, *row;
+	char *v;
+	TRY(build_shape(b, w, a->rank, a->n_head*(a->nope + a->value), 1));
+	a->k_b = (struct weight){ .name = w->name, .type = GGU_TYPE_F32, .n_in = a->nope, .n_out = a->rank,
+		.n_mat = a->n_head, .row_bytes = a->nope*sizeof *k, .made = true };
+	a->v_b = (struct weight){ .name = w->name, .type = w->type, .n_in = a->rank, .n_out = a->value,
+		.n_mat = a->n_head, .row_bytes = w->row_bytes, .made = true };
+	b->g->made_bytes += a->n_head*(keys*sizeof *k + values);
+	if (b->shapes_only) return GGU_OK;
+	a->k_b.data = k = build_alloc(b, a->n_head*keys*sizeof *k);
+	a->v_b.data = v = build_alloc(b, a->n_head*values);
+	row = build_alloc(b, a->rank*sizeof *row);
+	if (!k || !v || !row) return GGU_ERR_NOMEM;
+	for (size_t h = 0; h < a->n_head; h++, from += head) {
+		turn_over(w, from, a->nope, row, k + h*keys);
+		memcpy(v + h*values, from + a->nope*w->row_bytes, values);
+	}
+	return GGU_OK;
+}
+
 static enum ggu_status build(struct builder *b, const struct yaml_node *at, void *params)
 {
 	struct latent *a = params;
 	size_t e = b->g->n_embd, q = a->n_head*query_dim(a);
 	if (!a->q.name == !a->q_a.name || !a->q_a.name != !a->q_b.name)
 		return build_fail(b, at, "latent_attention", "expected q, or q_a and q_b");
+	if (a->kv_b.name ? a->k_b.name || a->v_b.name : !a->k_b.name || !a->v_b.name)
+		return build_fail(b, at, "latent_attention", "expected k_b and v_b, or kv_b");
+	if (a->kv_b.name) TRY(make_k_and_v(b, a));
 	TRY(build_shape(b, &a->q, e, q, 1));
 	TRY(build_shape(b, &a->q_a, e, a->q_rank, 1));
 	TRY(build_shape(b, &a->q_b, a->q_a.n_out, q, 1));
 	TRY(build_shape(b, &a->kv_a, e, key_dim(a), 1));
-	TRY(build_shape(b, &a->k_b, a->nope, a->rank, a->n_head));
-	TRY(build_shape(b, &a->v_b, a->rank, a->value, a->n_head));
+	if (!a->kv_b.name) TRY(build_shape(b, &a->k_b, a->nope, a->rank, a->n_head));
+	if (!a->kv_b.name) TRY(build_shape(b, &a->v_b, a->rank, a->value, a->n_head));
 	TRY(build_shape(b, &a->out, a->n_head*a->value, e, 1));
 	TRY(build_norm_width(b, at, "q_a_norm", &a->q_a_norm, a->q_a.n_out, a->q_a.n_out));
 	TRY(build_norm_width(b, at, "kv_a_norm", &a->kv_a_norm, a->rank, a->rank));

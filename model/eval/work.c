@@ -232,6 +232,7 @@ enum ggu_status model_cost(struct model_cost *cost, struct model *m, const struc
 		measure_state(s->source, n_ctx, n_ctx, cost);
 		w.source = &source;
 	}
+	cost->made_bytes = (double)g->made_bytes + (g->source ? (double)g->source->made_bytes : 0);
 	cost->work_bytes = (double)bytes_of(&w, threads);
 	state_free(s);
 	return GGU_OK;

@@ -109,6 +109,37 @@ alike ernie4_5_moe "the number of experts for every token left out" --delete ern
 refused mamba ssm.dt_b_c_rms --set mamba.ssm.dt_b_c_rms=bool:true
 refused qwen2 attention.causal --set qwen2.attention.causal=bool:false
 
+# tensors: DeepSeek with keys and values of the latent vector in one, as files of before April 2025 have them
+{
+	printf '%s\n' "schema: 1" "arch: deepseek2" "like: deepseek2" \
+		"classes: {DeepseekV2ForCausalLM: {}, DeepseekV3ForCausalLM: {}}" "convert:" "  metadata:" \
+		"    attention.head_count_kv: [u32, n_head]" \
+		"    attention.key_length: {value: nope + qk_rope_head_dim}" \
+		"    attention.value_length: {value: v_head_dim}" \
+		"    attention.key_length_mla: null" "    attention.value_length_mla: null" "  tensors:" \
+		"    blk.{i}.attn_k_b.weight: null" "    blk.{i}.attn_v_b.weight: null" \
+		"    blk.{i}.attn_kv_b.weight: {from: \"model.layers.{i}.self_attn.kv_b_proj.weight\"}"
+} >"$TMP/deepseek2.yaml"
+for name in deepseek_v2 deepseek_v2-lite deepseek_v3; do
+	model $name "$TMP/m"
+	logits "$TMP/want"
+	ok "$name as it was first published: convert" gguf-convert -q -t f32 --arch-file "$TMP/deepseek2.yaml" \
+		-o "$TMP/m" "$SHARED/reference/arch/$name"
+	is "... has keys and values in one" "$(gguf-info --json "$TMP/m" | jq -r '.tensors[].name |
+		capture("(?<n>attn_(k|v|kv)_b)").n' | sort -u)" attn_kv_b
+	logits "$TMP/got"
+	same "... its logits are those of keys and values apart" "$TMP/got" "$TMP/want"
+	gguf-quantize -q --tensor-type attn_kv_b=q8_0 -o "$TMP/q8_0" "$TMP/m" f32
+	gguf-quantize -q --allow-requantize -o "$TMP/f32" "$TMP/q8_0" f32
+	file=$TMP/q8_0
+	ok "... in Q8_0" logits "$TMP/got"
+	file=$TMP/f32
+	logits "$TMP/want"
+	ok "... they are those of its decoded copy, but for the rounding of activations" \
+		"$BUILD/tests/reference/tool_cmp_f32" "$TMP/got" "$TMP/want" 0.01
+	file=$TMP/m
+done
+
 # tensors: Phi-2 with q, k and v in one
 fused() # PART: weight or bias
 {
