@@ -101,10 +101,10 @@ static void pack_strips(size_t block, const float *x, size_t x_stride, size_t n_
 	const struct panel_table *panel = panel_of(block);
 	const size_t tokens = panel->tokens, rows = NARROW_ROWS/tokens*tokens;
 	struct narrow q[NARROW_ROWS + 8];
-	memset(q + rows, 0, (size_up(tokens, 8) - tokens)*sizeof *q);   /* mul_strip reads rows by eights */
 	for (size_t t = from; t < from + n; t += rows) {
-		const size_t some = size_least(from + n - t, rows);
-		memset(q + some, 0, (rows - some)*sizeof *q);
+		const size_t some = size_least(from + n - t, rows), last = size_up(some, tokens) - tokens;
+		/* mul_strip reads rows by eights */
+		memset(q + some, 0, (last + size_up(tokens, 8) - some)*sizeof *q);
 		for (size_t i = 0; i < n_in; i += block) {
 			const struct strips s = strips_of(block, n_tokens, n_in, t, i);
 			mul_codes->narrow(x + t*x_stride + i, x_stride, some, (int)block, panel->sums, q);
