@@ -25,6 +25,14 @@ struct run {
 	unsigned char *raw;             /* [n_workers][PART*WEIGHT_BYTES] */
 };
 
+/* Is weight i an F64 that only a float cannot hold? */
+static bool finite_double(const struct run *r, const unsigned char *raw, size_t i)
+{
+	double d;
+	if (r->t->type != GGU_TYPE_F64) return false;
+	memcpy(&d, raw + i*sizeof d, sizeof d);
+	return isfinite(d);
+}
 static void look(void *ctx, size_t task, int worker)
 {
 	struct run *r = ctx;
@@ -39,10 +47,8 @@ static void look(void *ctx, size_t task, int worker)
 		n/info->block_weights*info->block_bytes, &p->err);
 	if (p->status || !quant_can_decode(r->t->type)) return;
 	quant_decode(r->t->type, raw, x, n);
-	while ((i += vec_beyond(x + i, n - i, INFINITY)) < n) {
-		if (!p->n_bad++) p->first = i;
-		i++;
-	}
+	for (; (i += vec_beyond(x + i, n - i, INFINITY)) < n; i++)
+		if (!finite_double(r, raw, i) && !p->n_bad++) p->first = i;
 }
 
 static bool check_tensor(struct run *r, struct ggu_error *err)

@@ -125,6 +125,9 @@ is "... with row and column" "$(grep -o 'row 1, column 2' out)" "row 1, column 2
 is "... through a pipe" "$(gguf-check <b.gguf | cut -d: -f2-)" "$(cut -d: -f2- out)"
 is "... with any number of threads" "$(gguf-check -j5 b.gguf)" "$(cat out)"
 ok "... not with --header" gguf-check --header b.gguf
+"$BUILD/tests/cli/tool_mkgguf" a:f64:64x8:beyond b:f64:64x8:nan general.architecture=x >b.gguf
+is "... but not those of f64 that are beyond the range of f32" \
+	"$(gguf-check b.gguf | sed 's/.*: \([ab]: [0-9]* of\).*\[/\1 [/')" "b: 1 of [33]"
 
 profile='--profile llama.cpp'
 breaks "llama.cpp: 23: a name of 64 bytes" "23 " "tensor f32 $(printf '%064d' 0) 1 4"
