@@ -37,6 +37,15 @@ is "any number of threads" "$(gguf-hash -j1 --sha256 --xxh64 --xxh3 m.gguf)" "$(
 	--xxh3 m.gguf)"
 is "through a pipe" "$(gguf-hash --sha256 <m.gguf)" "$(gguf-hash --sha256 m.gguf | sed 's/m.gguf/-/')"
 is "through a real pipe" "$(cat m.gguf | gguf-hash --sha256)" "$(gguf-hash --sha256 m.gguf | sed 's/m.gguf/-/')"
+compile() { "$BUILD/tests/malformed/tool_ggtxt"; }
+{ echo 'header 3 0'; printf 'tensor "%s" i8 %s %s\n' a 0 4 b 32 4 none 0 0; echo 'pad 32 str "a" pad 32 str "b"'; } |
+	compile >empty.gguf
+is "... with a tensor of no bytes, wherever that lies" "$(cat empty.gguf | gguf-hash --sha256 | sort)" \
+	"$(gguf-hash --sha256 empty.gguf | sed 's/empty.gguf/-/' | sort)"
+{ echo 'header 2 0'; printf 'tensor "%s" i8 %s 4\n' a 32 b 0; echo 'pad 32 str "a" pad 32 str "b"'; } |
+	compile >turned.gguf
+not_ok "... not of data in another order" 2 sh -c 'cat turned.gguf | gguf-hash'
+ok "... except without the whole" sh -c 'cat turned.gguf | gguf-hash --tensors'
 ok "the writer of the pipe does not die" sh -c '{ cat m.gguf || echo died >died; } | gguf-hash --tensors >got;
 	test ! -e died'
 is "JSON has the same" "$(gguf-hash --json --sha256 m.gguf |
