@@ -35,6 +35,12 @@ ok "... tells the largest, the rms and the relative error" \
 	grep -qE '^values output.weight: max [0-9.]+ in row [0-9]+, column [0-9]+, rms [0-9.]+, relative [0-9.]+$' v1
 gguf-diff --values -o v3 -j3 a.gguf b.gguf
 same "... with any number of threads" v1 v3
+echo 'tensor f32 a 1 64' | make_gguf >flat.gguf
+echo 'tensor f32 a 2 64 1' | make_gguf >row.gguf
+want='tensor a: f32 64 | f32 64 x 1'
+is "a tensor with a dimension more is of another shape, and is not compared further" \
+	"$(gguf-diff flat.gguf row.gguf)" "$want"
+is "... with --values" "$(gguf-diff --values flat.gguf row.gguf)" "$want"
 long=$(printf '%0100d' 0)
 for end in x y; do echo "kv str test.long $long$end" | make_gguf >$end.gguf; done
 is "where long strings part" "$(gguf-diff x.gguf y.gguf | grep -o 'from byte 100 on' | wc -l | tr -d ' ')" 2
