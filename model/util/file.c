@@ -65,15 +65,27 @@ bool file_exists(const char *dir, const char *name)
 	return yes;
 }
 
+/* What a folder that was cloned without Git LFS has in place of a large file. */
+static bool is_lfs_pointer(int fd)
+{
+	static const char start[] = "version https://git-lfs.github.com/spec/";
+	char head[sizeof start - 1];
+	return pread(fd, head, sizeof head, 0) == (ssize_t)sizeof head && !memcmp(head, start, sizeof head);
+}
+
 enum ggu_status file_open(const char *dir, const char *name, int *fd, uint64_t *bytes, struct ggu_error *err)
 {
 	char *p = file_path(dir, name);
 	struct stat st;
+	bool link;
 	int f, e;
 	if (!p) return system_error(err, name, ENOMEM);
 	f = open(p, O_RDONLY | O_CLOEXEC | O_NONBLOCK);         /* a pipe must not make us wait */
 	e = errno;
+	link = f < 0 && e == ENOENT && !lstat(p, &st) && S_ISLNK(st.st_mode);
 	free(p);
+	/* of a cache that lost the file: who does without it where it is optional gets another model */
+	if (link) return file_fail(err, GGU_ERR_IO, name, GGU_NO_OFFSET, "", "is a link to a file that does not exist");
 	if (f < 0) return system_error(err, name, e);
 	if (fstat(f, &st)) {
 		e = errno;
@@ -83,6 +95,11 @@ enum ggu_status file_open(const char *dir, const char *name, int *fd, uint64_t *
 	if (!S_ISREG(st.st_mode)) {
 		close(f);
 		return file_fail(err, GGU_ERR_UNSUPPORTED, name, GGU_NO_OFFSET, "", "not a regular file");
+	}
+	if (is_lfs_pointer(f)) {
+		close(f);
+		return file_fail(err, GGU_ERR_UNSUPPORTED, name, 0, "",
+			"is a Git LFS pointer; the file that it stands for was not downloaded");
 	}
 	*fd = f;
 	*bytes = (uint64_t)st.st_size;

@@ -15,7 +15,8 @@ char *file_named(const char *path);
 /* Does a name, or any string, end with another? */
 bool file_ends_with(const char *name, const char *end);
 bool file_exists(const char *dir, const char *name);
-/* fd of a regular file, and its size. GGU_ERR_MISSING if there is none. */
+/* fd of a regular file, and its size. GGU_ERR_MISSING if there is none; a link to none and the pointer that Git LFS
+ * leaves are other errors, since something was to be there. */
 enum ggu_status file_open(const char *dir, const char *name, int *fd, uint64_t *bytes, struct ggu_error *err);
 /* Reads exactly n bytes from offset on; GGU_ERR_TRUNCATED: the file ends early. From any thread. */
 enum ggu_status file_read_at(int fd, const char *name, uint64_t offset, void *to, size_t n, struct ggu_error *err);
