@@ -228,7 +228,7 @@ static enum ggu_status load(struct vocab *v, struct vocab_files *f, struct ggu_e
 		TRY(load_tokenizer_json(v, f, err));
 	} else {
 		s = vocab_load_merges_txt(v, f, err);
-		if (!s) TRY(vocab_guess_pre(v, err));
+		if (!s) TRY(vocab_guess_pre(v, f, err));
 		else if (s == GGU_ERR_MISSING) s = vocab_load_wordpiece(v, f, err);
 		if (s) return s == GGU_ERR_MISSING ? no_tokenizer(f->dir, err) : s;
 	}

@@ -117,8 +117,8 @@ bool vocab_looks_special(const char *text, size_t n);
  * `prefer` where that is among the names that it has; NULL: unknown. The name is static. */
 enum ggu_status vocab_find_pre(const struct vocab *v, const char *prefer, const char **name, struct ggu_error *err);
 /* For a folder that names no pre-tokenizer (vocab.json with merges.txt): the one whose test string has a known hash;
- * GPT-2's if none has. */
-enum ggu_status vocab_guess_pre(struct vocab *v, struct ggu_error *err);
+ * if none has, Qwen 2's where tokenizer_config.json names its class, else GPT-2's. */
+enum ggu_status vocab_guess_pre(struct vocab *v, const struct vocab_files *f, struct ggu_error *err);
 /* Pipeline of a GGUF that carries none, from tokenizer.ggml.model and .pre. */
 enum ggu_status vocab_pipeline_from_pre(struct vocab *v, const char *pre, struct ggu_error *err);
 

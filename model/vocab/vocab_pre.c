@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "../../libgguf/text.h"
 #include "pre_hashes.def"
 #include "pretok.h"
 #include "tokenizer.h"
@@ -232,8 +233,9 @@ static bool was_before(size_t i)
 	return false;
 }
 
-enum ggu_status vocab_guess_pre(struct vocab *v, struct ggu_error *err)
+enum ggu_status vocab_guess_pre(struct vocab *v, const struct vocab_files *f, struct ggu_error *err)
 {
+	const char *class = vocab_json_str(f->config, "tokenizer_class");
 	for (size_t i = 0; i < N_SHAPES; i++) {
 		const char *name = NULL;
 		if (was_before(i)) continue;
@@ -242,7 +244,8 @@ enum ggu_status vocab_guess_pre(struct vocab *v, struct ggu_error *err)
 		if (name && shape_named(name) && !strcmp(shape_named(name)->split[0], shapes[i].split[0]))
 			return GGU_OK;
 	}
-	take_shape(v, shape_named("gpt-2"));
+	/* of the classes that need no tokenizer.json, Qwen2's alone has patterns of its own */
+	take_shape(v, shape_named(class && text_starts(class, "Qwen2Tokenizer") ? "qwen2" : "gpt-2"));
 	return GGU_OK;
 }
 

@@ -84,6 +84,16 @@ cp "$TMP/.out" "$TMP/message"
 ok "... is told with its byte and line" grep -q 'vocab.json: byte 12: line 3: ' "$TMP/message"
 rm -f "$TMP"/dir/*
 
+# Qwen 2's class has its own patterns: line breaks in a row are one word, and not the last apart from those before
+echo 'Ċ Ċ' >"$TMP/dir/merges.txt"
+echo '{"a": 0, "Ċ": 1, "ĊĊ": 2}' >"$TMP/dir/vocab.json"
+is "vocab.json with merges.txt is GPT-2's" "$(printf 'a\n\na' | gguf-tokenize -m "$TMP/dir")" "0 1 1 0"
+for class in Qwen2Tokenizer Qwen2TokenizerFast; do
+	echo "{\"tokenizer_class\": \"$class\"}" >"$TMP/dir/tokenizer_config.json"
+	is "... or Qwen 2's: $class" "$(printf 'a\n\na' | gguf-tokenize -m "$TMP/dir")" "0 2 0"
+done
+rm -f "$TMP"/dir/*
+
 # what is white space, and what makes a word, to a tokenizer.json: its own engines' view, not PCRE's
 words()         # PRE-TOKENIZER TEXT: ids, of a vocabulary of words
 {
