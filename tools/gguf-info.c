@@ -477,7 +477,7 @@ int main(int argc, char **argv)
 	cache = load_cache_types(o.cache_k, o.cache_v, GGU_TYPE_I16);
 	threads = ggu_cpu_count();              /* reads files, so before the sandbox */
 	if (o.sort) choose_order();
-	if (o.json && o.get) msg_die("--get and --json cannot be combined");
+	if (o.get) opt_refuse("--get", "json metadata tensors match sort ctx cache-type-k cache-type-v bandwidth");
 	if (o.json) all = json_array();
 	out = out_open(o.output, false);
 	out_take_stdout(out);

@@ -209,6 +209,7 @@ static void check_options(const struct recipe *r)
 	if (ways > 1) msg_die("a recipe, --bpw and --size cannot be combined");
 	if (r) opt_refuse("a recipe, for which no errors are measured", "kld types effort");
 	if (!r && o.pure) msg_die("--pure needs a recipe");
+	if (o.leave_output) opt_refuse("--leave-output-tensor", "output-tensor-type");
 	if (o.kld && !o.imatrix) msg_die("--kld needs an importance matrix: -i FILE");
 }
 

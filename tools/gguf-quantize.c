@@ -275,6 +275,7 @@ static void check_options(const char *in)
 	if (o.calibrate && strcmp(in, "-") == 0)
 		msg_die("with --calibrate, the model cannot be standard input: it is mapped into memory");
 	if ((o.chunks || o.ctx) && !o.calibrate) msg_die("--chunks and --ctx need --calibrate");
+	if (o.leave_output) opt_refuse("--leave-output-tensor", "output-tensor-type");
 	if (o.damp >= 0 && !o.calibrate && !o.imatrix) msg_die("--damp needs -i or --calibrate");
 	if (o.damp >= 0 && o.no_feedback) msg_die("--damp and --no-feedback cannot be combined");
 	if (o.shards && o.part.n) msg_die("--shards and --part cannot be combined");

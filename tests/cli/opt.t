@@ -80,6 +80,16 @@ refused "--cache-type-k cannot be combined with --merge, which only combines res
 	gguf-perplexity --merge --cache-type-k f16 m.gguf
 refused "--whole cannot be combined with --check" gguf-hash --whole --check m.gguf
 refused "--effort cannot be combined with a recipe, for which no errors are measured" gguf-plan --effort 5 q4_0 m.gguf
+for p in "gguf-quantize -n" gguf-plan; do
+	# shellcheck disable=SC2086
+	refused "--output-tensor-type cannot be combined with --leave-output-tensor" \
+		$p --output-tensor-type q8_0 --leave-output-tensor q4_0 m.gguf
+done
+refused "--whole cannot be combined with --tensors" gguf-hash --whole --tensors m.gguf
+for x in --json --metadata --tensors --match=x --sort=name --ctx=8 --cache-type-k=f16 --cache-type-v=f16 \
+	--bandwidth=9; do
+	refused "${x%=*} cannot be combined with --get" gguf-info --get general.name "$x" m.gguf
+done
 is "too many operands" "$(run gguf-info m.gguf n.gguf)" 2
 is "too few operands" "$(run gguf-cat m.gguf)" 2
 is "... shows how it is used" "$(sed -n 2p err)" "$(gguf-cat -h | head -n 1)"
