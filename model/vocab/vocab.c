@@ -206,9 +206,31 @@ static enum ggu_status load_spm(struct vocab *v, const struct vocab_files *f, st
 	return s;
 }
 
+/* Counts the ids that tokenizer.json gives to other tokens than the vocabulary, which is tokenizer.model's. */
+static enum ggu_status compare(struct vocab *v, const struct vocab_files *f, struct ggu_error *err)
+{
+	json_t *pieces = json_object_get(json_object_get(f->tokenizer, "model"), "vocab"), *x;
+	const char **want = calloc(v->n + 1, sizeof *want), *text;
+	size_t i;
+	if (!want) return ggu_no_memory(err);
+	json_object_foreach(pieces, text, x)
+		if (json_is_integer(x) && (uint64_t)json_integer_value(x) < v->n) want[json_integer_value(x)] = text;
+	json_array_foreach(pieces, i, x) if (i < v->n) want[i] = json_string_value(json_array_get(x, 0));
+	json_array_foreach(json_object_get(f->tokenizer, "added_tokens"), i, x) {
+		json_int_t id = json_integer_value(json_object_get(x, "id"));
+		if ((uint64_t)id < v->n) want[id] = vocab_json_str(x, "content");
+	}
+	for (i = 0; i < v->n; i++)
+		if (want[i] && !text_is(v->tokens[i].p, v->tokens[i].n, want[i]) && !v->n_contradicted++)
+			v->contradicted = i;
+	free(want);
+	return GGU_OK;
+}
+
 static enum ggu_status load(struct vocab *v, struct vocab_files *f, struct ggu_error *err)
 {
 	enum ggu_status s;
+	bool both;
 	TRY(vocab_read_json(f->dir, "tokenizer.json", &f->tokenizer, err));
 	TRY(vocab_read_json(f->dir, "tokenizer_config.json", &f->config, err));
 	TRY(vocab_read_json(f->dir, "added_tokens.json", &f->added, err));
@@ -216,6 +238,7 @@ static enum ggu_status load(struct vocab *v, struct vocab_files *f, struct ggu_e
 	if (f->tokenizer) TRY(refuse_kind(f, err));
 	s = load_spm(v, f, err);
 	if (s && s != GGU_ERR_MISSING) return s;
+	both = !s && f->tokenizer;
 	if (!s) {
 		v->pre = "default";
 		if (f->tokenizer) TRY(load_tokenizer_json(v, f, err));
@@ -233,6 +256,7 @@ static enum ggu_status load(struct vocab *v, struct vocab_files *f, struct ggu_e
 		if (s) return s == GGU_ERR_MISSING ? no_tokenizer(f->dir, err) : s;
 	}
 	TRY(vocab_load_specials(v, f, err));
+	if (both) TRY(compare(v, f, err));
 	if (!strcmp(v->model, "llama")) TRY(say_prefix(v, err));
 	apply_hints(v, f);
 	if (!v->pre && strcmp(v->model, "llama")) {
@@ -259,6 +283,11 @@ enum ggu_status vocab_from_dir(struct vocab **v, const char *dir, const struct v
 }
 
 size_t vocab_count(const struct vocab *v) { return v->n; }
+size_t vocab_contradicted(const struct vocab *v, size_t *first)
+{
+	*first = v->contradicted;
+	return v->n_contradicted;
+}
 size_t vocab_left_out(const struct vocab *v, const char **file)
 {
 	*file = v->left_out_file;

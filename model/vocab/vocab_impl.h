@@ -57,6 +57,7 @@ struct vocab {
 	bool own_merges;
 	size_t n_left_out;              /* tokens that there is no room for */
 	const char *left_out_file;      /* static text */
+	size_t n_contradicted, contradicted;    /* ids with other tokens in tokenizer.json, and the first of them */
 	struct vocab_template *templates;
 	size_t n_templates;
 	json_t *pipeline;               /* never NULL once built */

@@ -240,6 +240,20 @@ is "... in silence" "$(cat "$TMP/.out")" ""
 is "... like the others" "$(gguf-info --json --metadata "$TMP/few.gguf" |
 	jq -c '.metadata["tokenizer.ggml.tokens"][4095:]')" '["[A]","[B]","[C]"]'
 
+# tokenizer.json beside tokenizer.model: the same tokens, and one of a merge and an added one that differ
+cp -r "$DATA/wiki-7m" "$TMP/both"
+gguf-convert -q --vocab-only -o "$TMP/both.gguf" "$TMP/both"
+gguf-info --json --metadata "$TMP/both.gguf" | jq '.metadata["tokenizer.ggml.tokens"] |
+	{model: {type: "BPE", byte_fallback: true, merges: [], vocab: (to_entries | map({(.value): .key}) | add)},
+	normalizer: {type: "Prepend", prepend: "\u2581"}}' >"$TMP/both/tokenizer.json"
+ok "two files with the same tokens" gguf-convert --vocab-only -o "$TMP/both.gguf" "$TMP/both"
+is "... in silence" "$(cat "$TMP/.out")" ""
+mv "$TMP/both/tokenizer.json" "$TMP/same"
+jq '.model.vocab |= with_entries(if .value == 300 then .key = "[X]" else . end) |
+	.added_tokens = [{id: 302, content: "[Y]"}, {id: 4096, content: "[Z]"}]' "$TMP/same" >"$TMP/both/tokenizer.json"
+ok "two files with other tokens" gguf-convert --vocab-only -o "$TMP/both.gguf" "$TMP/both"
+is "... warns of ids that have others" "$(grep -c "both: tokenizer.json: 2 ids have another token than in the \
+SentencePiece model, whose tokens are used; the first is 300\$" "$TMP/.out")" 1
 jq -n '{model: {type: "BPE", vocab: {a: 0, b: 8192}, merges: []}, pre_tokenizer: {type: "ByteLevel"}}' \
 	>"$TMP/size/tokenizer.json"
 rm "$TMP/size/tokenizer.model"
