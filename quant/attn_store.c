@@ -9,6 +9,7 @@
 #include "../libgguf/size.h"
 #include "attn_internal.h"
 #include "kern.h"
+#include "mul.h"
 #include "quant.h"
 
 /* The fields into which a block of the type, or a number, is divided. As a key it is fields of `key` bytes; as a value,
@@ -72,9 +73,17 @@ static inline uint8_t *turn_codes(size_t code, size_t width, size_t n, uint8_t *
 	}
 	return turned + width*ATTN_BLOCK;
 }
+/* Fields of keys of n positions. Eights of four bytes are turned as those of a panel are. */
 static void turn_keys(const struct fields *f, size_t dims, size_t n, uint8_t *flat, uint8_t *keys, size_t at, bool back)
 {
-	for (size_t i = attn_row_bytes(f->type, dims)/f->key; i > 0; i--, flat += f->key)
+	const size_t fields = attn_row_bytes(f->type, dims)/f->key,
+		eights = f->key == 4 && !back && at%8 == 0 && n%8 == 0 ? fields/8*8 : 0;
+	for (size_t p = 0; p < n && eights; p += 8)
+		mul_panel_32->pairs((const void *)(flat + p*CHUNK_BYTES), CHUNK_BYTES/sizeof(int16_t), at + p, 8,
+			ATTN_BLOCK, eights, (void *)keys);
+	flat += eights*f->key;
+	keys += eights*f->key*ATTN_BLOCK;
+	for (size_t i = eights; i < fields; i++, flat += f->key)
 		keys = f->key == 4 ? turn(4, n, flat, keys, at, back) : turn(2, n, flat, keys, at, back);
 }
 static void turn_values(const struct fields *f, size_t dims, size_t n, uint8_t *flat, uint8_t *values, size_t at,
@@ -93,11 +102,15 @@ static void turn_values(const struct fields *f, size_t dims, size_t n, uint8_t *
 
 /* ---- storing ---- */
 
-/* One position's numbers, at most CHUNK, to the type's blocks; and back */
+/* One position's numbers, at most CHUNK for I16, to the type's blocks; and back */
 static void encode(uint32_t type, const float *x, size_t n, uint8_t *to)
 {
 	int16_t q[CHUNK];
 	float d;
+	if (type == GGU_TYPE_F32) {
+		memcpy(to, x, n*sizeof *x);
+		return;
+	}
 	if (type != GGU_TYPE_I16) {
 		quant_encode(type, NULL, x, NULL, 1, n, QUANT_EFFORT_MIN, to);
 		return;
@@ -123,7 +136,7 @@ static void decode(uint32_t type, const uint8_t *from, float *x, size_t n)
 static void store_turned(bool is_key, const struct fields *f, size_t dim, uint8_t *to, size_t at, size_t n,
 	const float *x, size_t stride)
 {
-	uint8_t flat[ATTN_BLOCK*CHUNK_BYTES];
+	_Alignas(64) uint8_t flat[ATTN_BLOCK*CHUNK_BYTES];
 	for (size_t i = 0; i < dim; i += CHUNK) {
 		size_t c = dim - i < CHUNK ? dim - i : CHUNK;
 		uint8_t *chunk = to + attn_row_bytes(f->type, i)*ATTN_BLOCK;
@@ -138,7 +151,7 @@ static void store_values(const struct fields *f, size_t dim, uint8_t *values, si
 	size_t row = attn_row_bytes(f->type, dim);
 	if (f->weights > 1) store_turned(false, f, dim, values, at, n, v, stride);
 	else for (size_t p = 0; p < n; p++)
-		quant_encode(f->type, NULL, v + p*stride, NULL, 1, dim, QUANT_EFFORT_MIN, values + (at + p)*row);
+		encode(f->type, v + p*stride, dim, values + (at + p)*row);
 }
 void attn_store(const struct attn_shape *s, void *const *block, size_t pos, size_t n, const float *k, size_t k_stride,
 	const float *v, size_t v_stride)

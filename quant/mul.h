@@ -76,9 +76,9 @@ struct row_table {
 		void *work);
 };
 
-/* Stores n pairs (2n columns) of rows first to first + n_rows - 1 (at most 8, first a multiple of 8), `stride` apart,
- * in lines of `width`: to[k*width + r] is pair k of row r. All 8 rows are read, and up to 8 places of a line are
- * written from `first` on, even into the next line, so callers begin with the last rows. */
+/* Stores n pairs (2n columns) of rows first to first + n_rows - 1 (at most 8), `stride` apart, in lines of `width`:
+ * to[k*width + r] is pair k of row r. n and first are multiples of 8. All 8 rows are read, and up to 8 places of a line
+ * are written from `first` on, even into the next line, so callers begin with the last rows. */
 typedef void interleave_fn(const int16_t *rows, size_t stride, size_t first, size_t n_rows, size_t width, size_t n,
 	int32_t *to);
 /* Fills a panel with n columns, at most MUL_CHUNK, of the eight rows whose blocks begin at row[0..7]. to: the panel,

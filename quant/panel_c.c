@@ -2,15 +2,8 @@
  * panel_c.c - panels in portable C: the definition. A tile is one output and one token, so that a panel and a strip are
  * columns in order. */
 #include <math.h>
-#include <string.h>
-#include "mul.h"
+#include "interleave_c.h"
 
-static void interleave(const int16_t *rows, size_t stride, size_t first, size_t n_rows, size_t width, size_t n,
-	int32_t *to)
-{
-	(void)stride; (void)first; (void)n_rows; (void)width;
-	memcpy(to, rows, 4*n);
-}
 static void strip(const struct narrow *q, size_t block, char *to) { mul_strip(interleave, 1, false, q, block, to); }
 static inline int32_t dot(const int16_t *w, const int16_t *x, size_t n)
 {
