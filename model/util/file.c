@@ -85,7 +85,9 @@ enum ggu_status file_open(const char *dir, const char *name, int *fd, uint64_t *
 	link = f < 0 && e == ENOENT && !lstat(p, &st) && S_ISLNK(st.st_mode);
 	free(p);
 	/* of a cache that lost the file: who does without it where it is optional gets another model */
-	if (link) return file_fail(err, GGU_ERR_IO, name, GGU_NO_OFFSET, "", "is a link to a file that does not exist");
+	if (link)
+		return file_fail(err, GGU_ERR_UNSUPPORTED, name, GGU_NO_OFFSET, "",
+			"is a link to a file that does not exist");
 	if (f < 0) return system_error(err, name, e);
 	if (fstat(f, &st)) {
 		e = errno;
