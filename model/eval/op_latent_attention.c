@@ -94,6 +94,7 @@ static enum ggu_status build(struct builder *b, const struct yaml_node *at, void
 		return build_fail(b, at, "latent_attention", "expected q, or q_a and q_b");
 	if (a->kv_b.name ? a->k_b.name || a->v_b.name : !a->k_b.name || !a->v_b.name)
 		return build_fail(b, at, "latent_attention", "expected k_b and v_b, or kv_b");
+	if (a->kv_b.bias) return build_fail(b, at, "kv_b", "has a bias, which is not supported");
 	if (a->kv_b.name) TRY(make_k_and_v(b, a));
 	TRY(build_shape(b, &a->q, e, q, 1));
 	TRY(build_shape(b, &a->q_a, e, a->q_rank, 1));

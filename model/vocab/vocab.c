@@ -217,8 +217,9 @@ static enum ggu_status compare(struct vocab *v, const struct vocab_files *f, str
 		if (json_is_integer(x) && (uint64_t)json_integer_value(x) < v->n) want[json_integer_value(x)] = text;
 	json_array_foreach(pieces, i, x) if (i < v->n) want[i] = json_string_value(json_array_get(x, 0));
 	json_array_foreach(json_object_get(f->tokenizer, "added_tokens"), i, x) {
-		json_int_t id = json_integer_value(json_object_get(x, "id"));
-		if ((uint64_t)id < v->n) want[id] = vocab_json_str(x, "content");
+		const json_t *id = json_object_get(x, "id");
+		if (json_is_integer(id) && (uint64_t)json_integer_value(id) < v->n)
+			want[json_integer_value(id)] = vocab_json_str(x, "content");
 	}
 	for (i = 0; i < v->n; i++)
 		if (want[i] && !text_is(v->tokens[i].p, v->tokens[i].n, want[i]) && !v->n_contradicted++)

@@ -139,6 +139,11 @@ for name in deepseek_v2 deepseek_v2-lite deepseek_v3; do
 		"$BUILD/tests/reference/tool_cmp_f32" "$TMP/got" "$TMP/want" 0.01
 	file=$TMP/m
 done
+echo '    blk.{i}.attn_kv_b.bias: {from: "model.layers.{i}.self_attn.kv_b_proj.weight", transform: ["take(1, 0, 1)"]}' \
+	>>"$TMP/deepseek2.yaml"
+not_ok "a bias of both is refused" 2 gguf-convert -q -t f32 --arch-file "$TMP/deepseek2.yaml" -o "$TMP/no" \
+	"$SHARED/reference/arch/deepseek_v2"
+is "... by name" "$(grep -c "kv_b: has a bias" "$TMP/.out")" 1
 
 # tensors: Phi-2 with q, k and v in one
 fused() # PART: weight or bias
