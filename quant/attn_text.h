@@ -31,10 +31,9 @@ static enum form form_of(uint32_t type)
 
 static void pack_floats(const struct attn_row *row, size_t rows, size_t dim, float *q)
 {
-	for (size_t r = 0; r < rows; r++) {
-		const float *x = row[r].q;
-		for (size_t i = 0; i < dim; i++) q[i*rows + r] = x[i];
-	}
+	const float *x[ATTN_MOST];
+	for (size_t r = 0; r < rows; r++) x[r] = row[r].q;
+	for (size_t i = 0; i < dim; i++, q += rows) for (size_t r = 0; r < rows; r++) q[r] = x[r][i];
 }
 static void pack_codes(const struct attn_row *row, size_t rows, size_t dim, int32_t *q)
 {
