@@ -203,6 +203,7 @@ int main(int argc, char **argv)
 		&(struct opt_program){ "gguf-convert", "convert a Hugging Face checkpoint to GGUF",
 		"[-t TYPE] [-i FILE] [--vocab-only] [--name NAME] [--metadata JSON] [-nv] [--arch-file YAML] [-j N] "
 		"[-o FILE] DIR", 1, 1 });
+	if (o.vocab_only) opt_refuse("--vocab-only", "type imatrix verbose");
 	dir = argv[0] = (char *)(uintptr_t)hub_folder(argv[0]);
 	if (stat(dir, &st)) msg_die("%s: %s", dir, strerror(errno));
 	if (!S_ISDIR(st.st_mode))

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * msg.c - messages to the person, and sizes with units. A message is formatted and masked in a buffer on the stack,
- * then written by one call. */
+ * msg.c - messages to the person, and sizes with units. A message is formatted and masked in buffers on the stack, then
+ * written by one call. */
 #include <errno.h>
+#include <limits.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdarg.h>
@@ -17,14 +18,35 @@ bool msg_quiet, msg_verbose;
 
 /* ---- messages ---- */
 
-/* Masks the whole message, without allocating, since names from files and command lines may be in it. It is written by
- * one call, so that programs which share a terminal or a log do not mix their lines. */
+/* Formats a message. Of one that a long name makes too long, the beginning and the end are kept, each up to a
+ * character's bound: the reason is in one of the two. */
+static void format(char *text, size_t bytes, const char *fmt, va_list ap)
+{
+	static const char gap[] = "...";
+	va_list again;
+	size_t n, head = bytes/2, tail = bytes - head - sizeof gap, from;
+	char *all;
+	va_copy(again, ap);
+	n = (size_t)vsnprintf(text, bytes, fmt, ap);
+	if (n >= bytes && n <= INT_MAX && (all = malloc(n + 1)) != NULL) {      /* without memory the end is lost */
+		vsnprintf(all, n + 1, fmt, again);
+		from = n - tail;
+		while (head > bytes/2 - 4 && ((unsigned char)all[head] & 0xc0) == 0x80) head--;
+		while (from < n - tail + 4 && ((unsigned char)all[from] & 0xc0) == 0x80) from++;
+		snprintf(text + head, bytes - head, "%s%s", gap, all + from);
+		free(all);
+	}
+	va_end(again);
+}
+
+/* Masks the whole message, since names from files and command lines may be in it. It is written by one call, so that
+ * programs which share a terminal or a log do not mix their lines. */
 static void say(const char *fmt, va_list ap)
 {
 	char text[8192], line[64 + 4*sizeof text];      /* a byte is shown as four characters at most */
 	size_t n = (size_t)snprintf(line, 64, "%.60s: ", msg_program), len;
 	const char *at = line;
-	vsnprintf(text, sizeof text, fmt, ap);
+	format(text, sizeof text, fmt, ap);
 	for (size_t i = 0, size = strlen(text); i < size; i += len)
 		n += text_mask_one(text + i, size - i, &len, line + n);
 	line[n++] = '\n';

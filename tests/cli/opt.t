@@ -64,6 +64,14 @@ is "... the option is named" "$(first err)" "gguf-info: --ctx expects a whole nu
 for n in ' 8' +8 -8 0x8 8. 8e0 ''; do is "no whole number: '$n'" "$(run gguf-info --ctx "$n" m.gguf)" 2; done
 is "an option with control characters" "$(run gguf-info "$(printf -- '--\033[31m')" m.gguf)" 2
 is "... is masked" "$(first err)" "gguf-info: unknown option '--\\x1B[31m'"
+# a name that is longer than a message: what is wrong stands before it or after it
+name=$(printf 'k\303\251%065000d' 7)
+short() { first err | sed 's/00*/0/g'; }
+is "no option, with a long name" "$(run gguf-info "--$name")" 2
+is "... says so, and shows how the name begins and ends" "$(short)" \
+	"$(printf "gguf-info: unknown option '--k\\303\\2510...07'")"
+is "a long key that does not fit its value" "$(run gguf-edit --set "$name=u32:x" m.gguf)" 2
+is "... says why" "$(short)" "$(printf "gguf-edit: k\\303\\2510...07: 'x' is not a valid u32")"
 is "a flag with an argument" "$(run gguf-info --json=yes m.gguf)" 2
 # refused MESSAGE PROGRAM ARGUMENTS: values and combinations are refused in the same words everywhere
 refused() { want=$1; shift; is "$*" "$(run "$@"; first err)" "2
@@ -90,6 +98,8 @@ for x in --json --metadata --tensors --match=x --sort=name --ctx=8 --cache-type-
 	--bandwidth=9; do
 	refused "${x%=*} cannot be combined with --get" gguf-info --get general.name "$x" m.gguf
 done
+refused "--type cannot be combined with --vocab-only" gguf-convert --vocab-only -t f16 "$DATA/wiki-7m"
+refused "--imatrix cannot be combined with --vocab-only" gguf-convert -i m.gguf --vocab-only "$DATA/wiki-7m"
 is "too many operands" "$(run gguf-info m.gguf n.gguf)" 2
 is "too few operands" "$(run gguf-cat m.gguf)" 2
 is "... shows how it is used" "$(sed -n 2p err)" "$(gguf-cat -h | head -n 1)"
