@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "../libgguf/grow.h"
+#include "../libgguf/index.h"
 #include "../model/util/file.h"
 #include "copy.h"
 #include "edit_value.h"
@@ -71,6 +72,7 @@ struct model {
 	const char *name;
 	struct ggu_meta *meta;          /* as edited */
 	char **tensor;                  /* [n] names as edited, in the order of the table */
+	struct ggu_index index;         /* of tensor; a name that was given up stays, but does not lead to its tensor */
 	uint64_t *offset;               /* [n] */
 	size_t n;
 	bool moved;                     /* offsets are not those of f */
@@ -140,17 +142,31 @@ static void apply_rename(struct model *m, const struct edit *e)
 			"the new key is empty or too long");
 	free(from);
 }
+static struct ggu_str tensor_name(const void *m, size_t i)
+{
+	const char *name = ((const struct model *)m)->tensor[i];
+	return (struct ggu_str){ name, strlen(name) };
+}
+static size_t find_tensor(const struct model *m, const char *name)
+{
+	return ggu_index_find(&m->index, m, tensor_name, name, strlen(name));
+}
+static void name_tensor(struct model *m, size_t i, char *name)
+{
+	m->tensor[i] = name;
+	if (!ggu_index_add(&m->index, m, tensor_name, i)) msg_die("out of memory");
+}
 static void apply_rename_tensor(struct model *m, const struct edit *e)
 {
 	const char *to;
 	char *from = part(e, &to);
-	size_t i = 0;
-	while (i < m->n && strcmp(m->tensor[i], from) != 0) i++;
-	if (i == m->n) msg_die("%s: no such tensor: %s", m->name, from);
-	for (size_t k = 0; k < m->n; k++)
-		if (k != i && !strcmp(m->tensor[k], to)) msg_die("%s: tensor %s already exists", m->name, to);
-	free(m->tensor[i]);
-	m->tensor[i] = copy_of(to, strlen(to));
+	size_t i = find_tensor(m, from), other = find_tensor(m, to);
+	if (i == SIZE_MAX) msg_die("%s: no such tensor: %s", m->name, from);
+	if (other != SIZE_MAX && other != i) msg_die("%s: tensor %s already exists", m->name, to);
+	if (other != i) {
+		free(m->tensor[i]);
+		name_tensor(m, i, copy_of(to, strlen(to)));
+	}
 	free(from);
 }
 static void apply(struct model *m)
@@ -223,7 +239,7 @@ static void edit(struct model *m, const char *to)
 	m->offset = msg_need(calloc(m->n + 1, sizeof *m->offset));
 	if (ggu_meta_copy(&m->meta, ggu_file_meta(m->f))) msg_die("out of memory");
 	for (size_t i = 0; i < m->n; i++)
-		m->tensor[i] = copy_of(ggu_file_tensor(m->f, i)->name, ggu_file_tensor(m->f, i)->name_bytes);
+		name_tensor(m, i, copy_of(ggu_file_tensor(m->f, i)->name, ggu_file_tensor(m->f, i)->name_bytes));
 	apply(m);
 	refuse_reserved(m);
 	refuse_lone_shard(m, to);
@@ -233,6 +249,7 @@ static void model_free(struct model *m)
 {
 	for (size_t i = 0; i < m->n; i++) free(m->tensor[i]);
 	free(m->tensor);
+	ggu_index_free(&m->index);
 	free(m->offset);
 	ggu_meta_free(m->meta);
 	ggu_close(m->f);

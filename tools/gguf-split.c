@@ -103,22 +103,30 @@ static void by_size(struct split *s)
 /* Divides the tensors as the shards of `like` do. Within a shard they stay in the order of their data. */
 static void as_in(struct split *s, const struct ggu_file *like)
 {
-	size_t n = 0;
+	size_t *next, from = 0;         /* where the next tensor of each shard goes */
 	s->n_shards = ggu_file_n_sources(like);
 	if (ggu_file_n_tensors(like) != s->n)
 		msg_die("%s has %zu tensors and %s %zu: are they the same model?", s->name, s->n, o.like,
 			ggu_file_n_tensors(like));
-	for (uint32_t shard = 0; shard < s->n_shards; shard++)
-		for (size_t i = 0; i < s->n; i++) {
-			const struct ggu_tensor *t = ggu_file_in_data_order(s->f, i), *u = ggu_file_find(like, t->name);
-			if (!u) msg_die("%s: no tensor '%s'", o.like, t->name);
-			if (u->source != shard) continue;
-			if (i != n && !ggu_file_seekable(s->f))
-				msg_die("%s: the data is in a different order than in the shards of %s: "
-					"give the file by name", s->name, o.like);
-			s->shard[n] = shard;
-			s->t[n++] = t;
-		}
+	next = msg_need(calloc((size_t)s->n_shards + 1, sizeof *next));
+	for (size_t i = 0; i < s->n; i++) next[ggu_file_tensor(like, i)->source]++;
+	for (uint32_t shard = 0; shard < s->n_shards; shard++) {
+		size_t n = next[shard];
+		next[shard] = from;
+		from += n;
+	}
+	for (size_t i = 0; i < s->n; i++) {
+		const struct ggu_tensor *t = ggu_file_in_data_order(s->f, i), *u = ggu_file_find(like, t->name);
+		size_t to;
+		if (!u) msg_die("%s: no tensor '%s'", o.like, t->name);
+		to = next[u->source]++;
+		if (i != to && !ggu_file_seekable(s->f))
+			msg_die("%s: the data is in a different order than in the shards of %s: give the file by name",
+				s->name, o.like);
+		s->shard[to] = u->source;
+		s->t[to] = t;
+	}
+	free(next);
 }
 
 /* ---- writing ---- */

@@ -88,6 +88,17 @@ not_ok "delete: no such key" 2 gguf-edit --delete nothing -o never.gguf m.gguf
 not_ok "rename: no such key" 2 gguf-edit --rename nothing=x -o never.gguf m.gguf
 not_ok "rename: the new key is there" 2 gguf-edit --rename general.name=test.flag -o never.gguf m.gguf
 not_ok "rename: no new key" 2 gguf-edit --rename general.name= -o never.gguf m.gguf
+ok "rename-tensor: names change places" gguf-edit --rename-tensor output.weight=t \
+	--rename-tensor token_embd.weight=output.weight --rename-tensor t=token_embd.weight -o e.gguf m.gguf
+is "... and data stay" "$(gguf-info --json e.gguf | jq -cS '[.tensors[] | select(.name == "output.weight" or
+	.name == "token_embd.weight")
+	| {(.name): .offset}] | add')" "$(gguf-info --json m.gguf | jq -cS '.tensors | map({(.name): .offset}) | add
+	| {"token_embd.weight": .["output.weight"], "output.weight": .["token_embd.weight"]}')"
+ok "rename-tensor: there and back, and to the same name" gguf-edit --rename-tensor output.weight=t \
+	--rename-tensor t=t --rename-tensor t=output.weight -o e.gguf m.gguf
+same "... changes nothing" e.gguf m.gguf
+not_ok "rename-tensor: a name that was given up" 2 gguf-edit --rename-tensor output.weight=t \
+	--rename-tensor output.weight=u -o never.gguf m.gguf
 not_ok "rename-tensor: no such tensor" 2 gguf-edit --rename-tensor nothing=x -o never.gguf m.gguf
 not_ok "rename-tensor: the new name is there" 2 gguf-edit --rename-tensor output.weight=token_embd.weight \
 	-o never.gguf m.gguf
