@@ -321,16 +321,17 @@ static void tell_left_out(const struct vocab *v, const struct convert_options *o
 	o->warn(o->warn_ctx, &what);
 }
 
-/* transformers takes the ids of tokenizer.json, older versions and llama.cpp those of tokenizer.model. */
-static void tell_contradicted(const struct vocab *v, const struct convert_options *o)
+/* Between tokenizer.json and tokenizer.model even transformers differs from its older versions and llama.cpp. */
+static void tell_differences(const struct vocab *v, const struct convert_options *o)
 {
-	size_t first, n = vocab_contradicted(v, &first);
-	struct ggu_error what;
-	if (!n || !o->warn) return;
-	file_fail(&what, GGU_ERR_FORMAT, "tokenizer.json", GGU_NO_OFFSET, "",
-		"%zu id%s another token than in the SentencePiece model, whose tokens are used; the first is %zu", n,
-		n == 1 ? " has" : "s have", first);
-	o->warn(o->warn_ctx, &what);
+	const struct vocab_difference *d;
+	for (size_t n = vocab_differences(v, &d); n-- > 0 && o->warn; d++) {
+		struct ggu_error what;
+		file_fail(&what, GGU_ERR_FORMAT, d->file, GGU_NO_OFFSET, "",
+			"%zu id%s another token than in %s, whose tokens are used; the first is %zu", d->n,
+			d->n == 1 ? " has" : "s have", d->than, d->first);
+		o->warn(o->warn_ctx, &what);
+	}
 }
 
 static enum ggu_status vocab_part(struct convert *c, const char *dir, const struct convert_options *o,
@@ -350,7 +351,7 @@ static enum ggu_status vocab_part(struct convert *c, const char *dir, const stru
 			"the tokenizer has %zu tokens, but the embedding %lld rows", vocab_count(v), (long long)rows);
 	if (!s) s = vocab_to_meta(v, c->meta, err);
 	if (!s) tell_left_out(v, o);
-	if (!s) tell_contradicted(v, o);
+	if (!s) tell_differences(v, o);
 	vocab_free(v);
 	return s;
 }

@@ -211,6 +211,7 @@ static enum ggu_status compare(struct vocab *v, const struct vocab_files *f, str
 {
 	json_t *pieces = json_object_get(json_object_get(f->tokenizer, "model"), "vocab"), *x;
 	const char **want = calloc(v->n + 1, sizeof *want), *text;
+	struct vocab_difference d = { .file = "tokenizer.json", .than = "the SentencePiece model" };
 	size_t i;
 	if (!want) return ggu_no_memory(err);
 	json_object_foreach(pieces, text, x)
@@ -222,8 +223,8 @@ static enum ggu_status compare(struct vocab *v, const struct vocab_files *f, str
 			want[json_integer_value(id)] = vocab_json_str(x, "content");
 	}
 	for (i = 0; i < v->n; i++)
-		if (want[i] && !text_is(v->tokens[i].p, v->tokens[i].n, want[i]) && !v->n_contradicted++)
-			v->contradicted = i;
+		if (want[i] && !text_is(v->tokens[i].p, v->tokens[i].n, want[i]) && !d.n++) d.first = i;
+	if (d.n) vocab_differs(v, &d);
 	free(want);
 	return GGU_OK;
 }
@@ -237,9 +238,11 @@ static enum ggu_status load(struct vocab *v, struct vocab_files *f, struct ggu_e
 	TRY(vocab_read_json(f->dir, "added_tokens.json", &f->added, err));
 	TRY(vocab_read_json(f->dir, "config.json", &f->model_config, err));
 	if (f->tokenizer) TRY(refuse_kind(f, err));
+	TRY(vocab_read_added(f, err));
 	s = load_spm(v, f, err);
 	if (s && s != GGU_ERR_MISSING) return s;
 	both = !s && f->tokenizer;
+	TRY(vocab_join_added(v, f, s && f->tokenizer && strcmp(kind_of(f), "WordPiece") != 0, err));
 	if (!s) {
 		v->pre = "default";
 		if (f->tokenizer) TRY(load_tokenizer_json(v, f, err));
@@ -278,16 +281,22 @@ enum ggu_status vocab_from_dir(struct vocab **v, const char *dir, const struct v
 	json_decref(f.config);
 	json_decref(f.added);
 	json_decref(f.model_config);
+	json_decref(f.decoder_rows);
+	json_decref(f.added_rows);
 	if (s) { vocab_free(w); return s; }
 	*v = w;
 	return GGU_OK;
 }
 
 size_t vocab_count(const struct vocab *v) { return v->n; }
-size_t vocab_contradicted(const struct vocab *v, size_t *first)
+void vocab_differs(struct vocab *v, const struct vocab_difference *d)
 {
-	*first = v->contradicted;
-	return v->n_contradicted;
+	if (v->n_differences < sizeof v->differences/sizeof *d) v->differences[v->n_differences++] = *d;
+}
+size_t vocab_differences(const struct vocab *v, const struct vocab_difference **d)
+{
+	*d = v->differences;
+	return v->n_differences;
 }
 size_t vocab_left_out(const struct vocab *v, const char **file)
 {

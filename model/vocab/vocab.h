@@ -34,8 +34,9 @@ void vocab_free(struct vocab *v);
 size_t vocab_count(const struct vocab *v);
 /* How many tokens of the folder have ids that n_vocab leaves no room for; *file: the file that most of them are in. */
 size_t vocab_left_out(const struct vocab *v, const char **file);
-/* How many ids have other tokens in the folder's tokenizer.json than here, in tokenizer.model's; *first: of them. */
-size_t vocab_contradicted(const struct vocab *v, size_t *first);
+/* Ids to which a file of the folder gives other tokens than another, whose tokens count. */
+struct vocab_difference { const char *file, *than; size_t n, first; };  /* n of them, and the first; static texts */
+size_t vocab_differences(const struct vocab *v, const struct vocab_difference **d);
 struct ggu_str vocab_token(const struct vocab *v, int32_t id);          /* as stored; empty if out of range */
 enum vocab_token_type vocab_token_type(const struct vocab *v, int32_t id);
 /* -1: none */

@@ -57,7 +57,8 @@ struct vocab {
 	bool own_merges;
 	size_t n_left_out;              /* tokens that there is no room for */
 	const char *left_out_file;      /* static text */
-	size_t n_contradicted, contradicted;    /* ids with other tokens in tokenizer.json, and the first of them */
+	struct vocab_difference differences[2];         /* [n_differences]; there are three files for an id */
+	size_t n_differences;
 	struct vocab_template *templates;
 	size_t n_templates;
 	json_t *pipeline;               /* never NULL once built */
@@ -71,6 +72,7 @@ struct ggu_str vocab_copy(struct vocab *v, const char *p, size_t n);
 struct vocab *vocab_new(void);
 /* Room for n tokens, all "[PAD<id>]" of type unused. */
 enum ggu_status vocab_size(struct vocab *v, size_t n, bool scores, float score, struct ggu_error *err);
+void vocab_differs(struct vocab *v, const struct vocab_difference *d);
 /* the first call wins, bad ids are dropped */
 void vocab_set_special(struct vocab *v, enum vocab_special which, int64_t id);
 void vocab_set_add(struct vocab *v, enum vocab_special which, bool on);         /* the last call wins */
@@ -81,7 +83,12 @@ struct vocab_files {
 	const struct vocab_hints *hints;
 	/* tokenizer.json, tokenizer_config.json, added_tokens.json, config.json; NULL: absent */
 	json_t *tokenizer, *config, *added, *model_config;
+	json_t *decoder_rows, *added_rows;      /* those of config's added_tokens_decoder and of added, as a list */
 };
+/* Fills the lists. Refuses rows without an id or a text, and a file that gives an id to two texts. */
+enum ggu_status vocab_read_added(struct vocab_files *f, struct ggu_error *err);
+/* Compares what the files say of an id. into_json: what tokenizer.json does not have is added to its list. */
+enum ggu_status vocab_join_added(struct vocab *v, const struct vocab_files *f, bool into_json, struct ggu_error *err);
 /* *j NULL: absent */
 enum ggu_status vocab_read_json(const char *dir, const char *name, json_t **j, struct ggu_error *err);
 

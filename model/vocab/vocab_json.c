@@ -193,21 +193,14 @@ static void add_row(json_t *added, json_t *id, const char *text)
 static void small_files_added(const struct vocab_files *f, const json_t *vocab, json_t *added)
 {
 	static const char usual[] = "<|endoftext|>";
-	json_t *decoder = json_object_get(f->config, "added_tokens_decoder"), *row, *copy, *id;
-	const char *key;
-	json_object_foreach(decoder, key, row) {
-		char *end;
-		long k = strtol(key, &end, 10);
-		if (*end || end == key || !vocab_json_str(row, "content")) continue;
-		copy = json_copy(row);
-		json_object_set_new(copy, "id", json_integer(k));
-		json_array_append_new(added, copy);
-	}
-	json_object_foreach(f->added, key, id) {
+	json_t *decoder = json_object_get(f->config, "added_tokens_decoder"), *row;
+	size_t i;
+	json_array_extend(added, f->decoder_rows);
+	json_array_foreach(f->added_rows, i, row) {
 		char number[24];
-		snprintf(number, sizeof number, "%" JSON_INTEGER_FORMAT, json_integer_value(id));
-		if (json_object_get(decoder, number)) continue;
-		add_row(added, id, key);
+		snprintf(number, sizeof number, "%" JSON_INTEGER_FORMAT,
+			json_integer_value(json_object_get(row, "id")));
+		if (!json_object_get(decoder, number)) json_array_append(added, row);
 	}
 	if (!json_array_size(added) && json_object_get(vocab, usual))
 		add_row(added, json_object_get(vocab, usual), usual);

@@ -254,6 +254,34 @@ jq '.model.vocab |= with_entries(if .value == 300 then .key = "[X]" else . end) 
 ok "two files with other tokens" gguf-convert --vocab-only -o "$TMP/both.gguf" "$TMP/both"
 is "... warns of ids that have others" "$(grep -c "both: tokenizer.json: 2 ids have another token than in the \
 SentencePiece model, whose tokens are used; the first is 300\$" "$TMP/.out")" 1
+# added tokens of three files: what only one has, and what they disagree on
+mkdir "$TMP/added"
+jq -n '{model: {type: "BPE", vocab: {a: 0, b: 1, ab: 2}, merges: ["a b"]}, pre_tokenizer: {type: "ByteLevel"},
+	added_tokens: [{id: 3, content: "<x>", special: true}]}' >"$TMP/added/tokenizer.json"
+jq -n '{added_tokens_decoder: {"3": {content: "<x>"}, "4": {content: "<y>", special: true}}}' \
+	>"$TMP/added/tokenizer_config.json"
+echo '{"<z>": 5}' >"$TMP/added/added_tokens.json"
+added() { gguf-info --json --metadata "$TMP/added.gguf" | jq -c '.metadata["tokenizer.ggml.tokens"][3:]'; }
+ok "a token that only tokenizer_config.json has" gguf-convert --vocab-only -o "$TMP/added.gguf" "$TMP/added"
+is "... is one" "$(added)" '["<x>","<y>"]'
+is "... and found in a text" "$(printf 'ab<y>a' | gguf-tokenize -m "$TMP/added.gguf")" "2 4 0"
+is "... in silence" "$(cat "$TMP/.out")" ""
+echo '{"<z>": 3, "<y>": 5}' >"$TMP/added/added_tokens.json"
+ok "three files that disagree" gguf-convert --vocab-only -o "$TMP/added.gguf" "$TMP/added"
+is "... have warnings" "$(sed 's/.*added: //' "$TMP/.out")" "added_tokens.json: 1 id has another token than in \
+tokenizer.json, whose tokens are used; the first is 3"
+jq -n '{added_tokens_decoder: {"2": {content: "<x>"}, "3": {content: "<z>"}}}' >"$TMP/added/tokenizer_config.json"
+ok "a small file that disagrees" gguf-convert --vocab-only -o "$TMP/added.gguf" "$TMP/added"
+is "... has a warning, too" "$(grep -c "added: tokenizer_config.json: 2 ids have another token than in tokenizer.json, \
+whose tokens are used; the first is 2\$" "$TMP/.out")" 1
+is "... and no say" "$(added)" '["<x>"]'
+rm "$TMP/added/tokenizer_config.json"
+echo '{"<z>": 4}' >"$TMP/added/added_tokens.json"
+ok "a token that only added_tokens.json has" gguf-convert --vocab-only -o "$TMP/added.gguf" "$TMP/added"
+is "... is one, where no added_tokens_decoder is" "$(added)" '["<x>","<z>"]'
+echo '{"[A]": "4095"}' >"$TMP/few/added_tokens.json"
+says "an id that is no number, beside tokenizer.model" "few: added_tokens.json: [A]: has no id from 0 to 4194303" \
+	gguf-convert --vocab-only -o "$TMP/no.gguf" "$TMP/few"
 jq -n '{model: {type: "BPE", vocab: {a: 0, b: 8192}, merges: []}, pre_tokenizer: {type: "ByteLevel"}}' \
 	>"$TMP/size/tokenizer.json"
 rm "$TMP/size/tokenizer.model"
