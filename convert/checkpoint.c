@@ -193,6 +193,27 @@ static enum ggu_status read_shards(struct checkpoint *c, const struct layout *l,
 	return s;
 }
 
+/* Says which files of weights there are instead: the first by name, and how many more. */
+static enum ggu_status refuse_folder(const char *dir, struct ggu_error *err)
+{
+	static const char *const ends[] = { ".safetensors", ".bin" };
+	DIR *d = opendir(dir);
+	struct dirent *e;
+	char first[64] = "", more[40] = "";
+	size_t n = 0;
+	while (d && (e = readdir(d)) != NULL)
+		for (size_t i = 0; i < sizeof ends/sizeof *ends; i++) {
+			if (!file_ends_with(e->d_name, ends[i])) continue;
+			if (!n++ || strcmp(e->d_name, first) < 0)
+				snprintf(first, sizeof first, "%.63s", e->d_name);
+		}
+	if (d) closedir(d);
+	if (n > 1) snprintf(more, sizeof more, " and %zu more", n - 1);
+	return ggu_fail(err, GGU_ERR_MISSING, GGU_NO_OFFSET, "",
+		"no model*.safetensors, pytorch_model*.bin, *.pth or *.pt in the folder%s%s%s", n ? ", but " : "",
+		first, more);
+}
+
 static enum ggu_status load(struct checkpoint *c, struct ggu_error *err)
 {
 	const struct layout *l = layouts;
@@ -200,9 +221,7 @@ static enum ggu_status load(struct checkpoint *c, struct ggu_error *err)
 	enum ggu_status s;
 	do s = find_files(c, l, &index, err);
 	while (!s && !c->n_shards && ++l < layouts + sizeof layouts/sizeof *layouts);
-	if (!s && !c->n_shards)
-		s = ggu_fail(err, GGU_ERR_MISSING, GGU_NO_OFFSET, "",
-			"no model.safetensors or pytorch_model.bin in the folder");
+	if (!s && !c->n_shards) s = refuse_folder(c->dir, err);
 	if (!s) s = read_shards(c, l, err);
 	if (!s && index) s = check_index(c, l, index, err);
 	json_decref(index);

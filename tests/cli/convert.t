@@ -201,6 +201,15 @@ echo PK >"$TMP/m/pytorch_model.bin"
 says "three bytes for an archive" "pytorch_model.bin: byte 3" gguf-convert -o "$TMP/no.gguf" "$TMP/m"
 says "an unknown type" "q9_9" gguf-convert --type q9_9 -o "$TMP/no.gguf" "$DATA/wiki-7m"
 
+rm "$TMP/m/pytorch_model.bin"
+says "no weights" "m: no model*.safetensors, pytorch_model*.bin, *.pth or *.pt in the folder" \
+	gguf-convert -o "$TMP/no.gguf" "$TMP/m"
+touch "$TMP/m/consolidated.safetensors"
+says "weights under another name" "*.pth or *.pt in the folder, but consolidated.safetensors" \
+	gguf-convert -o "$TMP/no.gguf" "$TMP/m"
+touch "$TMP/m/training_args.bin" "$TMP/m/adapter_model.safetensors"
+says "several of them" "in the folder, but adapter_model.safetensors and 2 more" gguf-convert -o "$TMP/no.gguf" "$TMP/m"
+
 cp -r "$DATA/wiki-7m" "$TMP/size"
 sed 's/"vocab_size": 4096/"vocab_size": 4095/' "$DATA/wiki-7m/config.json" >"$TMP/size/config.json"
 says "a vocabulary of another size than the embedding" \
