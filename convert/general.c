@@ -2,6 +2,7 @@
  * general.c - general.* metadata; see general.h. The name is the user's, the card's, that of config.json, or made of
  * architecture and size. Tables list the keys of the card that stand for one text (the first that is there counts), a
  * list or several sources. */
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -308,7 +309,7 @@ static enum ggu_status sampling_to_meta(struct ggu_meta *m, const json_t *g)
 		char key[64];
 		snprintf(key, sizeof key, "general.sampling.%s", t[k].to);
 		if (t[k].type == GGU_STRING) s = set(m, key, json_string_value(v));
-		else if (t[k].type == GGU_F32 && json_is_number(v))
+		else if (t[k].type == GGU_F32 && json_is_number(v) && fabs(json_number_value(v)) <= FLT_MAX)
 			s = ggu_meta_set_float(m, key, GGU_F32, json_number_value(v));
 		else if (t[k].type == GGU_I32 && json_is_number(v) && fabs(json_number_value(v)) < 2e9)
 			s = ggu_meta_set_int(m, key, GGU_I32, (int64_t)json_number_value(v));

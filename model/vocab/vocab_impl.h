@@ -31,7 +31,7 @@ enum vocab_special {            /* rows of vocab_special_names */
 struct vocab_special_name { const char *name, *key; };  /* "sep", "tokenizer.ggml.seperator_token_id" */
 extern const struct vocab_special_name vocab_special_names[VOCAB_N_SPECIAL];
 
-struct vocab_template { char *name; char *text; };      /* name NULL: the default one */
+struct vocab_template { char *name; char *text; };      /* name NULL: the default one; else fit for a key */
 
 struct vocab {
 	size_t n;
@@ -113,6 +113,7 @@ void vocab_bert_pipeline(struct vocab *v, bool lowercase);
 enum ggu_status vocab_take_pipeline(struct vocab *v, const json_t *t, json_t *model, struct ggu_error *err);
 /* Out of a normalizer of a pipeline, where it stands in base64. */
 enum ggu_status vocab_take_tables(struct vocab *v, json_t *normalizer, int depth, struct ggu_error *err);
+enum ggu_status vocab_load_templates(struct vocab *v, const struct vocab_files *f, struct ggu_error *err);
 /* Special tokens, add_*_token and chat templates as the peer's converter finds them. */
 enum ggu_status vocab_load_specials(struct vocab *v, const struct vocab_files *f, struct ggu_error *err);
 /* A list of added tokens: control tokens are special, user-defined ones are not. NULL: out of memory. */

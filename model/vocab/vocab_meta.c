@@ -32,9 +32,6 @@ static enum ggu_status put_templates(const struct vocab *v, struct ggu_meta *m)
 		char key[256] = CHAT_TEMPLATE;
 		if (t->name) {
 			snprintf(key, sizeof key, CHAT_TEMPLATE ".%s", t->name);
-			for (char *c = key + sizeof CHAT_TEMPLATE; *c; c++)
-				if (!((*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') || (*c >= '0' && *c <= '9')))
-					*c = '_';
 			names[n++] = (struct ggu_str){ t->name, strlen(t->name) };
 		}
 		s = put_str(m, key, t->text);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * vocab_specials.c - special tokens, what is added around a text, chat templates: from the small files of a
- * checkpoint folder, in the order in which llama.cpp's converter consults them (facts of its gguf-py, 2026-08).
+ * vocab_specials.c - special tokens, and what is added around a text: from the small files of a checkpoint folder, in
+ * the order in which llama.cpp's converter consults them (facts of its gguf-py, 2026-08).
  *
  * added_tokens.json and tokenizer_config.json's added_tokens_decoder retype tokens of a SentencePiece vocabulary.
  * A special token is known by its text in tokenizer_config.json if tokenizer.json lists that text, else by its id in
@@ -219,46 +219,6 @@ static void read_post_processor(struct vocab *v, const json_t *p, struct texts *
 	}
 }
 
-static enum ggu_status add_template(struct vocab *v, const char *name, const char *text, struct ggu_error *err)
-{
-	struct vocab_template *t = vocab_alloc(v, (v->n_templates + 1)*sizeof *t);
-	struct ggu_str a = { NULL, 0 }, b = vocab_copy(v, text, strlen(text));
-	if (name) a = vocab_copy(v, name, strlen(name));
-	if (!t || !b.p || (name && !a.p)) return ggu_no_memory(err);
-	if (v->n_templates) memcpy(t, v->templates, v->n_templates*sizeof *t);
-	t[v->n_templates++] = (struct vocab_template){ (char *)a.p, (char *)b.p };
-	v->templates = t;
-	return GGU_OK;
-}
-
-/* tokenizer_config.json's, else chat_template.jinja, else chat_template.json: a text, or a list of named ones. */
-static enum ggu_status read_templates(struct vocab *v, const struct vocab_files *f, struct ggu_error *err)
-{
-	json_t *own = NULL, *c = json_object_get(f->config, "chat_template"), *row;
-	char *text;
-	size_t n, i;
-	enum ggu_status s = GGU_OK;
-	if (!c || json_is_null(c)) {
-		s = file_slurp(f->dir, "chat_template.jinja", 16 << 20, &text, &n, err);
-		if (!s) {
-			s = add_template(v, NULL, text, err);
-			free(text);
-			return s;
-		}
-		if (s != GGU_ERR_MISSING) return s;
-		TRY(vocab_read_json(f->dir, "chat_template.json", &own, err));
-		c = json_object_get(own, "chat_template");
-		s = GGU_OK;
-	}
-	if (json_is_string(c)) s = add_template(v, NULL, json_string_value(c), err);
-	json_array_foreach(c, i, row) {
-		const char *name = vocab_json_str(row, "name"), *t = vocab_json_str(row, "template");
-		if (!s && name && t) s = add_template(v, strcmp(name, "default") ? name : NULL, t, err);
-	}
-	json_decref(own);
-	return s;
-}
-
 /* config.json's id of a special token: its own, else that of its text part. Of a list of end tokens the first. */
 static const json_t *config_id(const struct vocab_files *f, const char *key)
 {
@@ -299,5 +259,5 @@ enum ggu_status vocab_load_specials(struct vocab *v, const struct vocab_files *f
 		id = config_id(f, key);
 		if (json_is_integer(id)) vocab_set_special(v, (enum vocab_special)i, json_integer_value(id));
 	}
-	return read_templates(v, f, err);
+	return vocab_load_templates(v, f, err);
 }

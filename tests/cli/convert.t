@@ -297,6 +297,14 @@ rm "$TMP/size/tokenizer.model"
 says "more tokens than the embedding has rows" "the tokenizer has 8193 tokens, but the embedding 4093 rows" \
 	gguf-convert -q --arch-file "$TMP/tiny.yaml" -o "$TMP/no.gguf" "$TMP/size"
 
+# sampling: values that the metadata's types cannot hold say nothing
+cp -r "$DATA/wiki-7m" "$TMP/sampling"
+echo '{"temperature": 1e300, "top_k": 1099511627776, "top_p": 0.5}' >"$TMP/sampling/generation_config.json"
+ok "generation_config.json with huge values" gguf-convert --vocab-only -o "$TMP/sampling.gguf" "$TMP/sampling"
+is "... has its others taken" "$(gguf-info --json --metadata "$TMP/sampling.gguf" |
+	jq -c '.metadata | with_entries(select(.key | startswith("general.sampling")))')" \
+	'{"general.sampling.top_p":0.5}'
+
 # ---- the bytes ----
 cp -r "$DATA/wiki-7m" "$TMP/own"
 for f in model.safetensors config.json; do

@@ -187,6 +187,26 @@ is "32016 tokens: end of turn; the first of two ends" \
 	"$(metadata '."tokenizer.ggml.eot_token_id", ."tokenizer.ggml.eos_token_id"')" "[32010,7]"
 echo jinja >"$TMP/dir/chat_template.jinja"
 is "a template of its own file" "$(metadata '."tokenizer.chat_template"')" '["jinja\n"]'
+mkdir "$TMP/dir/additional_chat_templates"
+printf 'a\r\nb\rc\n' >"$TMP/dir/additional_chat_templates/tool_use.jinja"
+echo rag >"$TMP/dir/additional_chat_templates/rag-2.jinja"
+echo none >"$TMP/dir/additional_chat_templates/README.md"
+templates='."tokenizer.chat_template", ."tokenizer.chat_templates", ."tokenizer.chat_template.rag_2",
+	."tokenizer.chat_template.tool_use"'
+is "... with named ones beside it, whose lines end alike" "$(metadata "$templates")" \
+	'["jinja\n",["rag_2","tool_use"],"rag\n","a\nb\nc\n"]'
+printf 'a\377' >"$TMP/dir/additional_chat_templates/rag-2.jinja"
+not_ok "a template that is no text" 2 gguf-convert -q --vocab-only -o "$TMP/v.gguf" "$TMP/dir"
+is "... is named, with the byte" "$(grep -c "additional_chat_templates/rag-2.jinja: byte 1: is not text in UTF-8" \
+	"$TMP/.out")" 1
+rm -r "$TMP/dir/additional_chat_templates"
+echo '{"chat_template": [{"name": "rag", "template": "1"}, {"name": "default", "template": "2"},
+	{"name": "rag", "template": "3"}, {"name": "", "template": "4"}, {"name": "t/\u00e9", "template": "5"}]}' \
+	>"$TMP/dir/tokenizer_config.json"
+is "a list of named ones" "$(metadata '."tokenizer.chat_template", ."tokenizer.chat_templates",
+	."tokenizer.chat_template.rag", ."tokenizer.chat_template.t__",
+	(keys | map(select(endswith("template.")))[])')" \
+	'["2",["rag","t__"],"3","5"]'
 echo '{"chat_template": "config", "add_prefix_space": true, "bos_token": {"content": "<<<<<<<<<5>"},
 	"add_bos_token": true}' >"$TMP/dir/tokenizer_config.json"
 is "tokenizer_config.json wins" \
