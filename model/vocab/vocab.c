@@ -242,7 +242,7 @@ static enum ggu_status load(struct vocab *v, struct vocab_files *f, struct ggu_e
 	s = load_spm(v, f, err);
 	if (s && s != GGU_ERR_MISSING) return s;
 	both = !s && f->tokenizer;
-	TRY(vocab_join_added(v, f, s && f->tokenizer && strcmp(kind_of(f), "WordPiece") != 0, err));
+	TRY(vocab_join_added(v, f, s && f->tokenizer, err));
 	if (!s) {
 		v->pre = "default";
 		if (f->tokenizer) TRY(load_tokenizer_json(v, f, err));

@@ -163,29 +163,49 @@ static json_t *texts_of(const struct known *k)
 	return texts;
 }
 
-/* Compares a file's rows with what is known. Tokens that are new become known and, unless `to` is NULL, rows of it. */
-static enum ggu_status compare(struct vocab_difference *d, struct known *k, const json_t *rows, json_t *to,
+/* The texts of a list of added tokens as keys; NULL: out of memory. */
+static json_t *listed_in(const json_t *list)
+{
+	json_t *texts = json_object(), *row;
+	size_t i;
+	json_array_foreach((json_t *)list, i, row)
+		if (vocab_json_str(row, "content"))
+			json_object_set_new(texts, vocab_json_str(row, "content"), json_true());
+	return texts;
+}
+
+/* Compares a file's rows with what is known, and leaves those that differ out. The others become known and, unless `to`
+ * is NULL, rows of it: pieces of the vocabulary, too, which are then found before a text is cut into words. */
+static enum ggu_status compare(struct vocab_difference *d, struct known *k, json_t **rows, json_t *to,
 	struct ggu_error *err)
 {
-	json_t *texts = NULL, *row;
+	json_t *texts = NULL, *kept = json_array(), *listed = listed_in(to), *row;
 	size_t i;
-	enum ggu_status s = GGU_OK;
-	json_array_foreach((json_t *)rows, i, row) {
+	enum ggu_status s = kept && listed ? GGU_OK : ggu_no_memory(err);
+	json_array_foreach(*rows, i, row) {
 		const char *text = vocab_json_str(row, "content"), *other = known(k, id_of(row));
-		if (s || (other && !strcmp(other, text))) continue;
-		if (!other && to && !texts && !(texts = texts_of(k))) s = ggu_no_memory(err);
-		if (other || json_object_get(texts, text)) {
+		bool same = other && !strcmp(other, text), added = to && !json_object_get(listed, text);
+		if (!s && !other && to && !texts && !(texts = texts_of(k))) s = ggu_no_memory(err);
+		if (s) break;
+		if (!same && (other || json_object_get(texts, text))) {
 			if (!d->n++) d->first = (size_t)id_of(row);
 			continue;
 		}
-		if (!s && (!know(k, id_of(row), text) || (to && json_array_append(to, row)))) s = ggu_no_memory(err);
+		if (!know(k, id_of(row), text) || json_array_append(kept, row) || (added && json_array_append(to, row)))
+			s = ggu_no_memory(err);
 		if (texts) json_object_set_new(texts, text, json_true());
 	}
+	if (*rows && !s) {
+		json_decref(*rows);
+		*rows = json_incref(kept);
+	}
+	json_decref(kept);
+	json_decref(listed);
 	json_decref(texts);
 	return s;
 }
 
-enum ggu_status vocab_join_added(struct vocab *v, const struct vocab_files *f, bool into_json, struct ggu_error *err)
+enum ggu_status vocab_join_added(struct vocab *v, struct vocab_files *f, bool into_json, struct ggu_error *err)
 {
 	struct vocab_difference d[] = {
 		{ .file = config_file, .than = json_file },
@@ -199,9 +219,9 @@ enum ggu_status vocab_join_added(struct vocab *v, const struct vocab_files *f, b
 		if (json_object_set_new(f->tokenizer, "added_tokens", list)) return ggu_no_memory(err);
 	}
 	if (into_json) s = know_json(&k, f->tokenizer, err);
-	if (!s) s = compare(d, &k, f->decoder_rows, list, err);
+	if (!s) s = compare(d, &k, &f->decoder_rows, list, err);
 	/* transformers reads added_tokens.json only where there is no added_tokens_decoder */
-	if (!s) s = compare(d + 1, &k, f->added_rows, f->decoder_rows ? NULL : list, err);
+	if (!s) s = compare(d + 1, &k, &f->added_rows, f->decoder_rows ? NULL : list, err);
 	for (size_t i = 0; !s && i < 2; i++) if (d[i].n) vocab_differs(v, d + i);
 	free(k.text);
 	return s;

@@ -87,8 +87,9 @@ struct vocab_files {
 };
 /* Fills the lists. Refuses rows without an id or a text, and a file that gives an id to two texts. */
 enum ggu_status vocab_read_added(struct vocab_files *f, struct ggu_error *err);
-/* Compares what the files say of an id. into_json: what tokenizer.json does not have is added to its list. */
-enum ggu_status vocab_join_added(struct vocab *v, const struct vocab_files *f, bool into_json, struct ggu_error *err);
+/* Compares what the files say of an id; rows that do not count leave the lists. into_json: tokenizer.json counts, and
+ * what it does not have is added to its list. */
+enum ggu_status vocab_join_added(struct vocab *v, struct vocab_files *f, bool into_json, struct ggu_error *err);
 /* *j NULL: absent */
 enum ggu_status vocab_read_json(const char *dir, const char *name, json_t **j, struct ggu_error *err);
 

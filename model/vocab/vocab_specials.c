@@ -47,24 +47,19 @@ static void forget_pieces(struct vocab *v, const bool *other)
 }
 
 /* Those of added_tokens_decoder, also as rows of list; other[id]: it had another text. */
-static enum ggu_status retype_decoder(struct vocab *v, json_t *decoder, json_t *list, bool *other,
-	struct ggu_error *err)
+static enum ggu_status retype_decoder(struct vocab *v, json_t *rows, json_t *list, bool *other, struct ggu_error *err)
 {
 	json_t *row;
-	const char *key;
-	json_object_foreach(decoder, key, row) {
+	size_t i;
+	json_array_foreach(rows, i, row) {
 		const char *text = vocab_json_str(row, "content");
-		char *end;
-		long id = strtol(key, &end, 10);
+		json_int_t id = json_integer_value(json_object_get(row, "id"));
 		bool special = vocab_json_true(row, "special");
-		json_t *copy;
-		if (*end || id < 0 || (size_t)id >= v->n || !text) continue;
+		if ((size_t)id >= v->n) continue;
 		if (v->tokens[id].n != strlen(text) || memcmp(v->tokens[id].p, text, v->tokens[id].n)) other[id] = true;
 		TRY(set_token(v, (size_t)id, text, special || vocab_looks_special(text, strlen(text)) ? VOCAB_CONTROL :
 			VOCAB_USER_DEFINED, err));
-		copy = json_copy(row);
-		json_object_set_new(copy, "id", json_integer(id));
-		json_array_append_new(list, copy);
+		json_array_append(list, row);
 	}
 	return GGU_OK;
 }
@@ -81,14 +76,14 @@ static void leave_out(struct vocab *v, json_t *seen, json_int_t id, const char *
 static enum ggu_status count_left_out(struct vocab *v, const struct vocab_files *f, struct ggu_error *err)
 {
 	json_t *seen = json_object(), *row;
-	const char *key;
 	size_t i;
 	if (!seen) return ggu_no_memory(err);
 	json_array_foreach(json_object_get(f->tokenizer, "added_tokens"), i, row)
 		leave_out(v, seen, json_integer_value(json_object_get(row, "id")), "tokenizer.json");
-	json_object_foreach(f->added, key, row) leave_out(v, seen, json_integer_value(row), "added_tokens.json");
-	json_object_foreach(json_object_get(f->config, "added_tokens_decoder"), key, row)
-		leave_out(v, seen, strtol(key, NULL, 10), "tokenizer_config.json");
+	json_array_foreach(f->added_rows, i, row)
+		leave_out(v, seen, json_integer_value(json_object_get(row, "id")), "added_tokens.json");
+	json_array_foreach(f->decoder_rows, i, row)
+		leave_out(v, seen, json_integer_value(json_object_get(row, "id")), "tokenizer_config.json");
 	v->n_left_out += json_object_size(seen);
 	json_decref(seen);
 	return GGU_OK;
@@ -98,18 +93,19 @@ static enum ggu_status count_left_out(struct vocab *v, const struct vocab_files 
  * without one those of added_tokens_decoder; without that, whatever is a control token or was added. */
 static enum ggu_status retype(struct vocab *v, const struct vocab_files *f, struct ggu_error *err)
 {
-	json_t *list = json_array(), *decoder = json_object_get(f->config, "added_tokens_decoder"), *row;
+	json_t *list = json_array(), *row;
 	bool *other = calloc(v->n + 1, sizeof *other);
 	enum ggu_status s = list && other ? GGU_OK : ggu_no_memory(err);
-	const char *key;
-	json_object_foreach(f->added, key, row) {
-		json_int_t id = json_is_integer(row) ? json_integer_value(row) : -1;
-		if (!s && id >= 0 && (size_t)id < v->n) s = set_token(v, (size_t)id, key, VOCAB_USER_DEFINED, err);
+	size_t i;
+	json_array_foreach(f->added_rows, i, row) {
+		json_int_t id = json_integer_value(json_object_get(row, "id"));
+		if (!s && (size_t)id < v->n)
+			s = set_token(v, (size_t)id, vocab_json_str(row, "content"), VOCAB_USER_DEFINED, err);
 	}
-	if (!s) s = retype_decoder(v, decoder, list, other, err);
+	if (!s) s = retype_decoder(v, f->decoder_rows, list, other, err);
 	if (!s) forget_pieces(v, other);
 	free(other);
-	if (!decoder) {
+	if (!f->decoder_rows) {
 		json_decref(list);
 		list = vocab_added_by_type(v);
 	}

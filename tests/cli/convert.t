@@ -284,10 +284,25 @@ ok "a small file that disagrees" gguf-convert --vocab-only -o "$TMP/added.gguf" 
 is "... has a warning, too" "$(grep -c "added: tokenizer_config.json: 2 ids have another token than in tokenizer.json, \
 whose tokens are used; the first is 2\$" "$TMP/.out")" 1
 is "... and no say" "$(added)" '["<x>"]'
+jq -n '{added_tokens_decoder: {"2": {content: "ab"}}}' >"$TMP/added/tokenizer_config.json"
+ok "an added token that is a piece, too" gguf-convert -q --vocab-only -o "$TMP/added.gguf" "$TMP/added"
+is "... is of the type of added ones" "$(gguf-info --json --metadata "$TMP/added.gguf" |
+	jq -c '.metadata["tokenizer.ggml.token_type"]')" '[1,1,4,3]'
 rm "$TMP/added/tokenizer_config.json"
 echo '{"<z>": 4}' >"$TMP/added/added_tokens.json"
 ok "a token that only added_tokens.json has" gguf-convert --vocab-only -o "$TMP/added.gguf" "$TMP/added"
 is "... is one, where no added_tokens_decoder is" "$(added)" '["<x>","<z>"]'
+for kind in Unigram WordPiece; do
+	jq --arg kind "$kind" '.model.type = $kind | .model.unk_token = "a" | if $kind == "Unigram" then
+		.model.vocab = [["a", 0], ["b", 0], ["ab", 0]] else . end' "$TMP/added/tokenizer.json" >"$TMP/kind.json"
+	mkdir "$TMP/$kind"
+	cp "$TMP/kind.json" "$TMP/$kind/tokenizer.json"
+	jq -n '{added_tokens_decoder: {"3": {content: "<z>"}, "4": {content: "<y>"}}}' \
+		>"$TMP/$kind/tokenizer_config.json"
+	ok "$kind: a contradiction" gguf-convert --vocab-only -o "$TMP/added.gguf" "$TMP/$kind"
+	is "$kind: ... has a warning" "$(grep -c "1 id has another token" "$TMP/.out")" 1
+	is "$kind: ... and no say, but the other is a token" "$(added)" '["<x>","<y>"]'
+done
 echo '{"[A]": "4095"}' >"$TMP/few/added_tokens.json"
 says "an id that is no number, beside tokenizer.model" "few: added_tokens.json: [A]: has no id from 0 to 4194303" \
 	gguf-convert --vocab-only -o "$TMP/no.gguf" "$TMP/few"
