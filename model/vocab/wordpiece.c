@@ -48,7 +48,6 @@ enum ggu_status wordpiece_new(struct wordpiece **out, const struct vocab *v, str
 	struct wordpiece *w = calloc(1, sizeof *w);
 	const json_t *m = json_object_get(v->pipeline, "model"), *most = json_object_get(m, "max_input_chars_per_word");
 	const char *unknown = vocab_json_str(m, "unk_token");
-	*out = w;
 	if (w) {
 		w->most = json_is_integer(most) && json_integer_value(most) > 0 ?
 			(size_t)json_integer_value(most) : 100;
@@ -61,6 +60,7 @@ enum ggu_status wordpiece_new(struct wordpiece **out, const struct vocab *v, str
 		return ggu_no_memory(err);
 	}
 	w->unknown = unknown ? texts_find(w->texts, unknown, strlen(unknown)) : v->special[VOCAB_UNK];
+	*out = w;
 	return GGU_OK;
 }
 
