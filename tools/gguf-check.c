@@ -12,6 +12,7 @@
 #include "opt.h"
 #include "out.h"
 #include "pipe.h"
+#include "progress.h"
 #include "sandbox.h"
 
 static struct {
@@ -56,6 +57,7 @@ static void report(void *ctx, unsigned rule, const char *file, uint64_t byte, co
 	} else {
 		char *f = text_mask(strcmp(file, "-") ? file : "(stdin)", strcmp(file, "-") ? strlen(file) : 7),
 			*w = text_mask(where, strlen(where)), *t = text_mask(what, strlen(what));
+		progress_make_way();
 		printf("%s: ", f);
 		if (byte != GGU_NO_OFFSET) printf("byte %llu: ", (unsigned long long)byte);
 		printf("%s%s%s [%u]\n", w, *w ? ": " : "", t, rule);

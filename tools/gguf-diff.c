@@ -75,13 +75,16 @@ static _Noreturn void say_so(void)
 	exit(EXIT_NO);
 }
 
-/* A difference's JSON object with its name, or NULL for text. */
+/* A difference's JSON object with its name, or NULL for text, which is printed next. */
 static json_t *note(int list, const char *label, struct ggu_str name)
 {
 	json_t *j;
 	differ = true;
 	if (o.brief) say_so();
-	if (!o.json) return NULL;
+	if (!o.json) {
+		progress_make_way();
+		return NULL;
+	}
 	if (!found[list]) found[list] = json_array();
 	j = json_object();
 	json_put_str(j, label, name);

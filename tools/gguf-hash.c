@@ -80,6 +80,7 @@ static void compare(struct pass *p, const struct ggu_tensor *t, enum digest_kind
 static void found(void *ctx, const struct ggu_tensor *t, enum digest_kind k, const char *digest)
 {
 	struct pass *p = ctx;
+	progress_make_way();
 	if (p->entry) compare(p, t, k, digest);
 	else if (p->file) to_json(p, t, k, digest);
 	else manifest_print(k, digest, p->name, t ? t->name : NULL);

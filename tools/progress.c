@@ -71,9 +71,17 @@ static size_t columns(void)
 	return !ioctl(2, TIOCGWINSZ, &w) && w.ws_col > 1 ? w.ws_col - 1u : 79;
 }
 
+/* In the background the terminal belongs to others, and writing to it may stop the process. A terminal that does not
+ * control the process has no foreground. */
+static bool foreground(void)
+{
+	pid_t group = tcgetpgrp(2);
+	return group < 0 || group == getpgrp();
+}
+
 static void clear(void)
 {
-	if (p.shown) fputs("\r\033[K", stderr);
+	if (p.shown && foreground()) fputs("\r\033[K", stderr);
 	p.shown = false;
 }
 
@@ -108,9 +116,10 @@ void progress_set(uint64_t done)
 		continued = 0;
 		p.start += t - p.seen;
 		p.drawn = 0;
+		p.shown = false;        /* the shell has gone on below the line */
 	}
 	p.seen = t;
-	if (p.on && t - p.start > 1 && t - p.drawn > 0.25) {
+	if (p.on && t - p.start > 1 && t - p.drawn > 0.25 && foreground()) {
 		char line[PROGRESS_LINE];
 		progress_line(line, &p.of, done, t - p.start, columns());
 		fprintf(stderr, "\r%s\033[K", line);
@@ -126,6 +135,11 @@ void progress_hide(void)
 	pthread_mutex_lock(&p.lock);
 	clear();
 	pthread_mutex_unlock(&p.lock);
+}
+
+void progress_make_way(void)
+{
+	if (p.on && isatty(1)) progress_hide();
 }
 
 void progress_end(void)

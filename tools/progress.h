@@ -2,8 +2,9 @@
  * progress.h - the progress of long work: one line on stderr, if that is a terminal and -q was not given.
  *
  * It appears after a second, shows the time left only after eight, is never on a line with a message (messages clear
- * it), and fits the width of the terminal, if necessary as a percentage alone. A terminal that cannot clear a line
- * (TERM=dumb) gets none. Time in which the process was stopped does not count. */
+ * it) or, on the same terminal, with data, and fits the width of the terminal, if necessary as a percentage alone. A
+ * terminal that cannot clear a line (TERM=dumb) gets none, nor does one of a shell while the program is in the
+ * background. Time in which the process was stopped does not count. */
 #ifndef TOOLS_PROGRESS_H
 #define TOOLS_PROGRESS_H
 #include <stddef.h>
@@ -14,6 +15,7 @@ void progress_begin(const char *what, uint64_t total, const char *unit);
 void progress_set(uint64_t done);
 void progress_end(void);        /* clears the line */
 void progress_hide(void);       /* clears the line until the next set; messages call it */
+void progress_make_way(void);   /* before a line of data is printed: the same if stdout is a terminal too */
 
 struct progress { const char *what, *unit; uint64_t total; };
 enum { PROGRESS_LINE = 320 };

@@ -119,6 +119,56 @@ static void a_dumb_terminal_gets_nothing(void **state)
 	waitpid(child, NULL, 0);
 }
 
+/* Data on the same terminal: the line is cleared before it, and not printed after it. */
+static void line_of_data(void)
+{
+	dup2(2, 1);
+	progress_begin("x", 2, "B");
+	nap(1.2);
+	progress_set(1);
+	progress_make_way();
+	printf("data\n");
+	fflush(stdout);
+	progress_end();
+}
+static void data_has_lines_of_its_own(void **state)
+{
+	char text[4096];
+	pid_t child;
+	int fd = on_terminal(&child, "xterm", line_of_data);
+	(void)state;
+	read_all(fd, text, sizeof text);
+	close(fd);
+	waitpid(child, NULL, 0);
+	assert_string_equal(text, "\rx: 1 B of 2 B, 50 %\033[K\r\033[Kdata\r\n");
+}
+
+/* A shell that owns the terminal, and a job of its own in the background. */
+static void background_job(void)
+{
+	pid_t job;
+	if (setsid() < 0 || ioctl(2, TIOCSCTTY, 0)) _exit(1);
+	job = fork();
+	if (!job) {
+		setpgid(0, 0);
+		ten_steps();
+		_exit(0);
+	}
+	waitpid(job, NULL, 0);
+}
+static void the_background_draws_nothing(void **state)
+{
+	char text[4096];
+	int status;
+	pid_t child;
+	int fd = on_terminal(&child, "xterm", background_job);
+	(void)state;
+	assert_int_equal(read_all(fd, text, sizeof text), 0);
+	close(fd);
+	waitpid(child, &status, 0);
+	assert_int_equal(status, 0);
+}
+
 /* Works for more than a second, is stopped for eight, and works a little more: too early to show the time left. */
 static void stopped_work(void)
 {
@@ -155,6 +205,7 @@ int main(void)
 		cmocka_unit_test(fits_any_width), cmocka_unit_test(knows_hours),
 			cmocka_unit_test(says_what_is_done_of_the_unknown),
 		cmocka_unit_test(a_narrow_terminal), cmocka_unit_test(a_dumb_terminal_gets_nothing),
+		cmocka_unit_test(data_has_lines_of_its_own), cmocka_unit_test(the_background_draws_nothing),
 		cmocka_unit_test(stopped_time_does_not_count),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
