@@ -183,7 +183,8 @@ struct side {
 };
 /* at: weight with the largest difference, or the first NaN */
 struct part { double max, sum, norm; bool nan; uint64_t at; };
-struct work { struct side side[2]; struct part part[PARTS]; float *decoded; };
+/* lead: the side whose bytes count for progress; done: those of the tensors before */
+struct work { struct side side[2]; struct part part[PARTS]; float *decoded; int lead; uint64_t done; };
 
 static size_t bytes_of(const struct ggu_tensor *t, size_t weights)
 {
@@ -197,7 +198,9 @@ static bool fetch(struct work *w)
 	struct ggu_error err;
 	for (int k = 0; k < 2; k++)
 		if (ggu_walk_next(w->side[k].walk, &w->side[k].part, &err)) msg_die_error(w->side[k].name, &err);
-	return w->side[0].part.n_weights;
+	if (!w->side[0].part.n_weights) return false;
+	progress_set(w->done + w->side[w->lead].part.at_byte);
+	return true;
 }
 
 static void decode(const struct side *s, size_t from, float *to, size_t n)
@@ -296,17 +299,17 @@ static void diff_all_data(struct ggu_file *a, const char *name_a, struct ggu_fil
 	struct ggu_error err;
 	bool by_b = !ggu_file_seekable(b);
 	struct ggu_file *lead = by_b ? b : a;
-	uint64_t done = 0, total = 0;
+	uint64_t total = 0;
+	w.lead = by_b;
 	for (int k = 0; k < 2; k++)
 		if (ggu_walk_new(&w.side[k].walk, w.side[k].f, CHUNK, &err)) msg_die_error(w.side[k].name, &err);
 	w.decoded = msg_need(malloc((size_t)ggu_pool_size(pool)*2*PART*sizeof *w.decoded));
 	for (size_t i = 0; i < ggu_file_n_tensors(lead); i++) total += ggu_file_tensor(lead, i)->bytes;
 	progress_begin("comparing", total, "B");
-	for (size_t i = 0; i < ggu_file_n_tensors(lead); i++) {
+	for (size_t i = 0; i < ggu_file_n_tensors(lead); w.done += w.side[w.lead].t->bytes, i++) {
 		const struct ggu_tensor *t = ggu_file_in_data_order(lead, i), *u = ggu_file_find(by_b ? a : b, t->name);
 		w.side[0].t = by_b ? u : t;
 		w.side[1].t = by_b ? t : u;
-		progress_set(done += t->bytes);
 		if (!u || pass_over(t->name) || !same_shape(t, u)) continue;
 		for (int k = 0; k < 2; k++) ggu_walk_to(w.side[k].walk, w.side[k].t);
 		if (o.values) {
