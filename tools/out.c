@@ -78,6 +78,8 @@ struct out *out_open(const char *name, bool binary)
 		if (fd >= 0) o->name = msg_need(strdup(name));
 		o->fd = fd >= 0 ? fcntl(fd, F_DUPFD_CLOEXEC, 3) : open(o->name, O_WRONLY | O_CLOEXEC);
 		if (o->fd < 0) msg_die("%s: %s", name, strerror(errno));
+		if (binary && isatty(o->fd))
+			msg_die("%s is a terminal, and this is binary: name a file or send it through a pipe", name);
 		return o;
 	}
 	if (!temp_open(&o->temp, o->name)) msg_die("%s: %s", name, strerror(errno));

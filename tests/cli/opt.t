@@ -326,6 +326,10 @@ if script -qec true /dev/null >/dev/null 2>&1 </dev/null; then
 	tty_run() { script -qec "$1" /dev/null </dev/null | tr -d '\r'; }
 	ok "binary is not written to a terminal" \
 		sh -c "script -qec 'gguf-cat m.gguf output.weight' /dev/null </dev/null | grep -q 'is a terminal'"
+	for to in /dev/tty /dev/stderr; do
+		is "... under another name: $to" "$(tty_run "gguf-cat -o $to m.gguf output.weight" | tr -d '\r')" \
+			"gguf-cat: $to is a terminal, and this is binary: name a file or send it through a pipe"
+	done
 	is "colour on a terminal" "$(unset NO_COLOR; TERM=xterm tty_run 'gguf-info m.gguf' | head -c 4)" \
 		"$(printf '\033[1m')"
 	is "NO_COLOR" "$(NO_COLOR=1 TERM=xterm tty_run 'gguf-info m.gguf' | grep -c "$(printf '\033')")" 0
