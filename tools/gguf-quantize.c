@@ -254,7 +254,7 @@ static void write_shards(const struct run *r, const struct ggu_meta *meta, const
 		free(name);
 	}
 	pipe_drain(r->in, in);
-	for (uint32_t i = n_shards; i-- > 0;) if (out[i]) out_commit(out[i]);
+	out_commit_set(out, n_shards);
 	free(bytes);
 	free(shard);
 	free(out);

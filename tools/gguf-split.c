@@ -171,7 +171,7 @@ static void write_shards(struct split *s)
 	}
 	progress_end();
 	pipe_drain(s->f, s->name);
-	for (uint32_t i = s->n_shards; i-- > 0; ) out_commit(out[i]);
+	out_commit_set(out, s->n_shards);
 	free(out);
 }
 

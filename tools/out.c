@@ -268,6 +268,13 @@ void out_commit(struct out *o)
 	free(o);
 }
 
+void out_commit_set(struct out **o, uint32_t n)
+{
+	temp_hold_signals();
+	while (n--) if (o[n]) out_commit(o[n]);
+	temp_release_signals();
+}
+
 void out_drop(struct out *o)
 {
 	out_abandon_all();

@@ -2,12 +2,14 @@
  * temp.c - see temp.h.
  *
  * Every hidden name is in a list that exit and the fatal signals walk; unlink is safe in a handler. Items of the list
- * are used again but never freed, so that it can be walked at any instant. A name that is taken cannot be given by a
- * link: then the file gets a hidden one, for the instant until it is renamed. */
+ * are used again but never freed, so that it can be walked at any instant. Signals wait while a hidden name exists that
+ * is not in the list. A name that is taken cannot be given by a link: then the file gets a hidden one, for the instant
+ * until it is renamed. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -62,8 +64,13 @@ void temp_abandon_all(void)
 		}
 }
 
+static atomic_int held, waiting;        /* how often signals are held; the one that came, or 0 */
+
+/* Says that it came before it looks, so that the thread that releases signals sees it if this one does not go on. */
 static void on_signal(int sig)
 {
+	waiting = sig;
+	if (held) return;
 	temp_abandon_all();
 	signal(sig, SIG_DFL);
 	raise(sig);
@@ -74,7 +81,7 @@ static void catch_signals(void)
 	static const int fatal[] = { SIGHUP, SIGINT, SIGQUIT, SIGABRT, SIGALRM, SIGTERM, SIGPIPE, SIGUSR1, SIGUSR2,
 		SIGVTALRM, SIGPROF, SIGXCPU };
 	static bool ready;
-	struct sigaction old, act = { .sa_handler = on_signal };
+	struct sigaction old, act = { .sa_handler = on_signal, .sa_flags = SA_RESTART };
 	if (ready) return;
 	ready = true;
 	atexit(temp_abandon_all);
@@ -82,10 +89,19 @@ static void catch_signals(void)
 		if (!sigaction(fatal[k], NULL, &old) && old.sa_handler != SIG_IGN) sigaction(fatal[k], &act, NULL);
 }
 
+void temp_hold_signals(void)
+{
+	catch_signals();
+	held++;
+}
+void temp_release_signals(void)
+{
+	if (!--held && waiting) raise(waiting);
+}
+
 static bool watch(char *name)
 {
 	struct unfinished *u = unfinished;
-	catch_signals();
 	while (u && u->name) u = u->next;
 	if (!u) {
 		u = calloc(1, sizeof *u);
@@ -138,41 +154,59 @@ static int open_unnamed(const char *final) { (void)final; return -1; }
 static int link_to(int fd, const char *name) { (void)fd; (void)name; errno = ENOSYS; return -1; }
 #endif
 
+static void open_hidden(struct temp *t)
+{
+	t->hidden = hidden_name(t->final);
+	if (t->hidden) t->fd = mkstemp(t->hidden);
+	if (t->fd >= 0 && !watch(t->hidden)) {
+		unlink(t->hidden);
+		close(t->fd);
+		t->fd = -1;
+	}
+	if (t->fd >= 0) fcntl(t->fd, F_SETFD, FD_CLOEXEC);
+	else {
+		free(t->hidden);
+		t->hidden = NULL;
+	}
+}
+
 bool temp_open(struct temp *t, const char *final)
 {
 	*t = (struct temp){ .fd = -1, .final = strdup(final) };
 	if (!t->final) return false;
 	t->fd = open_unnamed(final);
 	if (t->fd >= 0) return true;
-	t->hidden = hidden_name(final);
-	if (t->hidden) t->fd = mkstemp(t->hidden);
-	if (t->fd < 0) {
-		free(t->hidden);
-		t->hidden = NULL;
-	} else if (!watch(t->hidden)) {
-		unlink(t->hidden);
-		return false;
-	}
-	if (t->fd >= 0) fcntl(t->fd, F_SETFD, FD_CLOEXEC);
+	temp_hold_signals();
+	open_hidden(t);
+	temp_release_signals();
 	return t->fd >= 0;
+}
+
+/* A hidden name that is free, but only for an instant; it is watched. NULL: see errno. */
+static char *free_name(const char *final)
+{
+	char *name = hidden_name(final);
+	int fd;
+	bool ok = false;
+	temp_hold_signals();
+	fd = name ? mkstemp(name) : -1;
+	if (fd >= 0) {
+		close(fd);
+		unlink(name);
+		ok = watch(name);
+	}
+	temp_release_signals();
+	if (ok) return name;
+	free(name);
+	return NULL;
 }
 
 bool temp_name(struct temp *t)
 {
 	if (t->hidden) return true;
 	for (int i = 0; i < 100; i++) {
-		char *name = hidden_name(t->final);
-		int fd = name ? mkstemp(name) : -1;     /* a name that is free, but only for an instant */
-		if (fd < 0) {
-			free(name);
-			return false;
-		}
-		close(fd);
-		unlink(name);
-		if (!watch(name)) {
-			free(name);
-			return false;
-		}
+		char *name = free_name(t->final);
+		if (!name) return false;
 		if (!link_to(t->fd, name)) {
 			t->hidden = name;
 			return true;

@@ -25,6 +25,9 @@ bool temp_commit(struct temp *t);
 void temp_drop(struct temp *t);
 /* Frees what the struct holds. */
 void temp_free(struct temp *t);
+/* Between these, signals that end the process wait: for what is done as a whole or not at all. They nest. */
+void temp_hold_signals(void);
+void temp_release_signals(void);
 /* Removes hidden names; for exit and handlers of signals. */
 void temp_abandon_all(void);
 

@@ -7,6 +7,7 @@
  *   FAULT=write:N:kill      call N kills the process before anything is written
  *   FAULT=read:N:EIO        read and pread fail ("end": they find the end of the file)
  *   FAULT=fsync:N:EIO, rename:N:EACCES      likewise, fdatasync and linkat too
+ *   FAULT=rename:N:term, unlink:N:term      SIGTERM before call N, which then is made if the process lives
  *   FAULT=fallocate:N:EDQUOT                likewise (ENOSPC, EFBIG)
  *   FAULT=entropy:N:EIO             getentropy fails
  *   FAULT_COUNT=FILE        at exit "malloc M write W read R" is written to FILE
@@ -22,17 +23,17 @@
 #include <string.h>
 #include <unistd.h>
 
-enum kind { MALLOC, WRITE, READ, FSYNC, RENAME, FALLOCATE, ENTROPY, KINDS };
-static const char *const names[KINDS] = { "malloc", "write", "read", "fsync", "rename", "fallocate",
-	"entropy" };
+enum kind { MALLOC, WRITE, READ, FSYNC, RENAME, UNLINK, FALLOCATE, ENTROPY, KINDS };
+static const char *const names[KINDS] = { "malloc", "write", "read", "fsync", "rename", "unlink",
+	"fallocate", "entropy" };
 static atomic_ulong calls[KINDS];
 static unsigned long at[KINDS];
-static int error[KINDS], once, is_short, is_kill, is_end;
+static int error[KINDS], once, is_short, is_kill, is_term, is_end;
 
 static void *(*real_malloc)(size_t), *(*real_calloc)(size_t, size_t), *(*real_realloc)(void *, size_t);
 static ssize_t (*real_write)(int, const void *, size_t), (*real_pwrite)(int, const void *, size_t, off_t);
 static ssize_t (*real_read)(int, void *, size_t), (*real_pread)(int, void *, size_t, off_t);
-static int (*real_fsync)(int), (*real_rename)(const char *, const char *);
+static int (*real_fsync)(int), (*real_rename)(const char *, const char *), (*real_unlink)(const char *);
 static int (*real_getentropy)(void *, size_t);
 static int (*real_linkat)(int, const char *, int, const char *, int), (*real_fallocate)(int, int, off_t, off_t);
 
@@ -72,7 +73,7 @@ __attribute__((constructor)) static void start(void)
 	unsigned long n;
 	find(&real_malloc, "malloc"); find(&real_calloc, "calloc"); find(&real_realloc, "realloc");
 	find(&real_write, "write"); find(&real_pwrite, "pwrite"); find(&real_read, "read"); find(&real_pread, "pread");
-	find(&real_fsync, "fsync"); find(&real_rename, "rename");
+	find(&real_fsync, "fsync"); find(&real_rename, "rename"); find(&real_unlink, "unlink");
 	find(&real_getentropy, "getentropy");
 	find(&real_linkat, "linkat"); find(&real_fallocate, "fallocate");
 	if (s && sscanf(s, "%15[a-z]%d:%lu", what, &once, &n) != 3) once = 0;
@@ -84,6 +85,7 @@ __attribute__((constructor)) static void start(void)
 				: k == MALLOC ? ENOMEM : EIO;
 			is_short = !strcmp(how, "short");
 			is_kill = !strcmp(how, "kill");
+			is_term = !strcmp(how, "term");
 			is_end = !strcmp(how, "end");
 			if (is_short) error[k] = ENOSPC;
 		}
@@ -97,6 +99,10 @@ static int fails(enum kind k)
 	unsigned long n = ++calls[k];
 	if (!at[k] || n < at[k] || (once && n > at[k])) return 0;
 	if (is_kill && k == WRITE) raise(SIGKILL);
+	if (is_term) {
+		if (n == at[k]) raise(SIGTERM);
+		return 0;
+	}
 	errno = error[k];
 	return !(is_short && n == at[k]);
 }
@@ -133,6 +139,7 @@ ssize_t pread(int fd, void *p, size_t n, off_t o) { return fails(READ) ? is_end 
 int fdatasync(int fd) { return fails(FSYNC) ? -1 : real_fsync(fd); }
 int fsync(int fd) { return fails(FSYNC) ? -1 : real_fsync(fd); }
 int rename(const char *a, const char *b) { return fails(RENAME) ? -1 : real_rename(a, b); }
+int unlink(const char *a) { return fails(UNLINK) ? -1 : real_unlink(a); }
 int linkat(int from, const char *a, int to, const char *b, int flags)
 {
 	return fails(RENAME) ? -1 : real_linkat(from, a, to, b, flags);

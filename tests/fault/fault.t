@@ -153,4 +153,26 @@ is "gguf-perplexity --save-logits: a file that may not grow" "$bad" ""
 # logits_file.c once tested a pointer that it had given back
 walk_all "gguf-perplexity --base LOGITS" gguf-perplexity --no-sandbox -j2 --ctx 32 -m model.gguf --base base -o out text
 walk_all gguf-run gguf-run --no-sandbox -j2 -n 3 -m model.gguf -o out -p The
+
+# SIGTERM while a file gets its name: a set of shards is there or is not, and no hidden name is left
+gguf-split -q --max-tensors 4 -o s m.gguf
+shards=$(find . -name 's-0*' | wc -l)
+for kind in unlink rename; do
+	bad='' ended=0
+	for n in $(seq 1 $((2*shards))); do
+		rm -f s-0*
+		faulty "$kind:$n:term" gguf-split -q --max-tensors 4 -o s m.gguf 2>/dev/null
+		[ $? = 143 ] && ended=$((ended + 1))
+		left=$(find . -name 's-0*' | wc -l)
+		[ "$left" = 0 ] || [ "$left" = "$shards" ] || bad="$bad $n($left of $shards)"
+		for f in .s-0*; do [ ! -e "$f" ] || bad="$bad $n($f)"; rm -f "$f"; done
+		echo old >out
+		faulty "$kind:$n:term" gguf-cat -o out m.gguf token_embd.weight
+		[ $? = 143 ] && ended=$((ended + 1))
+		! temporary || bad="$bad $n(a temporary was left)"
+		rm -f .out.*
+	done
+	[ "$ended" -gt "$shards" ] || bad="$bad only $ended ended"
+	is "SIGTERM before $kind: nothing or all" "$bad" ""
+done
 done_testing
