@@ -29,6 +29,7 @@ void side_evaluate(const struct calibration *c, const struct side *s, struct win
 {
 	struct ggu_error err;
 	for (size_t i = 0; i < w.n; i++) {
+		if (!call.stream) state_reset(s->part[i].state);        /* a window is a text of its own */
 		s->part[i].ids = c->ids + (w.first + i)*c->ctx;
 		s->part[i].n = c->ctx;
 		s->part[i].first = call.rows ? 0 : c->ctx;
