@@ -81,14 +81,15 @@ static int32_t start_of(const struct model *m, const struct vocab *v)
 	return id;
 }
 
-static void generate(struct model *m, const struct vocab *v, struct detokenizer *d, const int32_t *source,
+/* Returns the positions of the context if they were too few for the text, else 0. */
+static size_t generate(struct model *m, const struct vocab *v, struct detokenizer *d, const int32_t *source,
 	size_t n_source)
 {
 	bool encoder = model_has_encoder(m);
 	int32_t start = encoder ? start_of(m, v) : -1;
 	const int32_t *prompt = encoder ? &start : source;
 	size_t n_prompt = encoder ? 1 : n_source;
-	size_t ctx = o.ctx ? (size_t)o.ctx : n_prompt + (size_t)o.n, n_vocab = model_n_vocab(m);
+	size_t ctx = o.ctx ? (size_t)o.ctx : n_prompt + (size_t)o.n, n_vocab = model_n_vocab(m), full = 0;
 	float *logits = msg_need(malloc(n_vocab*sizeof *logits));
 	int32_t *order = msg_need(malloc(n_vocab*sizeof *order)), id;
 	struct sampler sampler = { o.temp, o.top_p, (size_t)o.top_k, 0 };
@@ -101,18 +102,18 @@ static void generate(struct model *m, const struct vocab *v, struct detokenizer 
 	sampler_seed(&sampler, o.seed);
 	if (session_new(&s, m, ctx, 0, &cache, &err)) msg_die_error(o.model, &err);
 	if (encoder) encode(s, source, n_source);
-	for (int i = 0; i < o.n; i++) {
+	for (int i = 0; i < o.n && !full; i++) {
 		if (session_eval(s, &e, &err)) msg_die_error(o.model, &err);
 		id = sampler_next(&sampler, logits, n_vocab, order);
 		if (vocab_is_end(v, id)) break;
 		show(d, id);
-		if (session_pos(s) == ctx && i + 1 < o.n) { msg_note("the context of %zu positions is full",
-			ctx); break; }
+		if (session_pos(s) == ctx && i + 1 < o.n) full = ctx;
 		e = (struct session_eval){ .ids = &id, .n = 1, .logits = logits };
 	}
 	session_free(s);
 	free(logits);
 	free(order);
+	return full;
 }
 
 /* The prompt's tokens, at least one. Those for an encoder end as the vocabulary ends a text. */
@@ -150,7 +151,7 @@ int main(int argc, char **argv)
 	struct detokenizer *d;
 	struct ggu_error err;
 	int32_t *ids = NULL;
-	size_t n, bytes;
+	size_t n, bytes, full;
 	const char *rest;
 	if (o.prompt && operands) msg_die("two prompts given: -p and FILE");
 	out_refuse_sources(out, o.model, model_file(m));
@@ -165,13 +166,14 @@ int main(int argc, char **argv)
 		if (detokenizer_add(d, ids[i], &rest, &k, &err)) msg_die_error(o.model, &err);
 	}
 	out_take_stdout(out);
-	generate(m, v, d, ids, n);
+	full = generate(m, v, d, ids, n);
 	if (!o.ids) {
 		detokenizer_end(d, &rest, &bytes);
 		put(rest, bytes);
 	}
 	/* so that the shell's prompt begins on a line of its own */
 	if (last != '\n' && isatty(STDOUT_FILENO)) put("\n", 1);
+	if (full) msg_note("the context of %zu positions is full", full);
 	out_commit(out);
 	detokenizer_free(d);
 	tokenizer_free(t);

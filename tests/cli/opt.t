@@ -340,6 +340,9 @@ if script -qec true /dev/null >/dev/null 2>&1 </dev/null; then
 		"$(printf 'a\tb\n\033[31mc')"
 	is "gguf-run ends its text with a newline on a terminal" \
 		"$(tty_run 'gguf-run -q -m model.gguf -p The -n 3; printf %s end' | tail -n 1)" end
+	is "... before it says that the context is full" \
+		"$(tty_run 'gguf-run -m model.gguf -p The -n 5 --ctx 4' | tail -n 1)" \
+		"gguf-run: the context of 4 positions is full"
 	is "... elsewhere it does not" "$(gguf-run -q -m model.gguf -p The -n 3 | wc -l | tr -d ' ')" 0
 	is "a dumb terminal" "$(unset NO_COLOR; TERM=dumb tty_run 'gguf-info m.gguf' | grep -c "$(printf '\033')")" 0
 else
