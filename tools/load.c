@@ -14,6 +14,7 @@
 #include "load.h"
 #include "msg.h"
 #include "out.h"
+#include "progress.h"
 #include "sandbox.h"
 #include "unpack.h"
 
@@ -45,6 +46,7 @@ static void on_bus_error(int sig, siginfo_t *info, void *context)
 	if (info->si_code == BUS_ADRERR) {
 		/* several threads may meet the end of the file at once: one reports it, the others wait for the exit */
 		while (atomic_flag_test_and_set(&told)) pause();
+		progress_wipe();
 		ssize_t unused = write(2, shrunk, strlen(shrunk));
 		(void)unused;
 		out_abandon_all();

@@ -16,7 +16,8 @@ static struct {
 	pthread_mutex_t lock;
 	struct progress of;
 	double start, seen, drawn;      /* seen: of the last progress_set */
-	bool on, shown;
+	bool on;
+	volatile sig_atomic_t shown;
 	struct sigaction before;
 } p = { .lock = PTHREAD_MUTEX_INITIALIZER };
 static volatile sig_atomic_t continued;
@@ -135,6 +136,12 @@ void progress_hide(void)
 	pthread_mutex_lock(&p.lock);
 	clear();
 	pthread_mutex_unlock(&p.lock);
+}
+
+void progress_wipe(void)
+{
+	if (p.shown && foreground()) (void)!write(2, "\r\033[K", 4);
+	p.shown = false;
 }
 
 void progress_make_way(void)

@@ -15,6 +15,7 @@ void progress_begin(const char *what, uint64_t total, const char *unit);
 void progress_set(uint64_t done);
 void progress_end(void);        /* clears the line */
 void progress_hide(void);       /* clears the line until the next set; messages call it */
+void progress_wipe(void);       /* the same, for handlers of signals */
 void progress_make_way(void);   /* before a line of data is printed: the same if stdout is a terminal too */
 
 struct progress { const char *what, *unit; uint64_t total; };

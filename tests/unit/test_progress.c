@@ -143,6 +143,33 @@ static void data_has_lines_of_its_own(void **state)
 	assert_string_equal(text, "\rx: 1 B of 2 B, 50 %\033[K\r\033[Kdata\r\n");
 }
 
+/* A handler of a signal that ends the process. */
+static void last_words(int signal)
+{
+	(void)signal;
+	progress_wipe();
+	_exit(write(2, "gone\n", 5) != 5);
+}
+static void dying_work(void)
+{
+	signal(SIGBUS, last_words);
+	progress_begin("x", 2, "B");
+	nap(1.2);
+	progress_set(1);
+	raise(SIGBUS);
+}
+static void so_do_last_words(void **state)
+{
+	char text[4096];
+	pid_t child;
+	int fd = on_terminal(&child, "xterm", dying_work);
+	(void)state;
+	read_all(fd, text, sizeof text);
+	close(fd);
+	waitpid(child, NULL, 0);
+	assert_string_equal(text, "\rx: 1 B of 2 B, 50 %\033[K\r\033[Kgone\r\n");
+}
+
 /* A shell that owns the terminal, and a job of its own in the background. */
 static void background_job(void)
 {
@@ -205,7 +232,8 @@ int main(void)
 		cmocka_unit_test(fits_any_width), cmocka_unit_test(knows_hours),
 			cmocka_unit_test(says_what_is_done_of_the_unknown),
 		cmocka_unit_test(a_narrow_terminal), cmocka_unit_test(a_dumb_terminal_gets_nothing),
-		cmocka_unit_test(data_has_lines_of_its_own), cmocka_unit_test(the_background_draws_nothing),
+		cmocka_unit_test(data_has_lines_of_its_own), cmocka_unit_test(so_do_last_words),
+		cmocka_unit_test(the_background_draws_nothing),
 		cmocka_unit_test(stopped_time_does_not_count),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
