@@ -25,10 +25,11 @@ static void format(char *text, size_t bytes, const char *fmt, va_list ap)
 	static const char gap[] = "...";
 	va_list again;
 	size_t n, head = bytes/2, tail = bytes - head - sizeof gap, from;
-	char *all;
+	char *all = NULL;
 	va_copy(again, ap);
 	n = (size_t)vsnprintf(text, bytes, fmt, ap);
-	if (n >= bytes && n <= INT_MAX && (all = malloc(n + 1)) != NULL) {      /* without memory the end is lost */
+	if (n >= bytes && n <= INT_MAX) all = malloc(n + 1);
+	if (all) {                      /* without memory the end is lost */
 		vsnprintf(all, n + 1, fmt, again);
 		from = n - tail;
 		while (head > bytes/2 - 4 && ((unsigned char)all[head] & 0xc0) == 0x80) head--;

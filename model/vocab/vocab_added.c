@@ -185,7 +185,10 @@ static enum ggu_status compare(struct vocab_difference *d, struct known *k, json
 	json_array_foreach(*rows, i, row) {
 		const char *text = vocab_json_str(row, "content"), *other = known(k, id_of(row));
 		bool same = other && !strcmp(other, text), added = to && !json_object_get(listed, text);
-		if (!s && !other && to && !texts && !(texts = texts_of(k))) s = ggu_no_memory(err);
+		if (!other && to && !texts) {
+			texts = texts_of(k);
+			if (!texts) s = ggu_no_memory(err);
+		}
 		if (s) break;
 		if (!same && (other || json_object_get(texts, text))) {
 			if (!d->n++) d->first = (size_t)id_of(row);

@@ -31,11 +31,15 @@ static enum ggu_status add(struct vocab *v, const char *name, const char *text, 
 {
 	char key[MAX_NAME];
 	struct vocab_template *t;
-	struct ggu_str a = { NULL, 0 }, b = vocab_copy(v, text, strlen(text));
+	struct ggu_str a = { NULL, 0 }, b;
 	size_t i = 0;
+	bool named;
 	key_name(name, key);
 	if (!*key) return GGU_OK;
-	if (strcmp(key, "default") != 0 && !(a = vocab_copy(v, key, strlen(key))).p) return ggu_no_memory(err);
+	named = strcmp(key, "default") != 0;
+	if (named) a = vocab_copy(v, key, strlen(key));
+	if (named && !a.p) return ggu_no_memory(err);
+	b = vocab_copy(v, text, strlen(text));
 	t = v->templates;
 	while (i < v->n_templates && (a.p && t[i].name ? strcmp(a.p, t[i].name) != 0 : a.p != t[i].name)) i++;
 	if (i == v->n_templates) {
