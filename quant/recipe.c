@@ -367,15 +367,18 @@ static bool needs_importance(const struct recipe *r, const char *name, uint32_t 
 	if (recipe_needs_no_importance(name)) return false;
 	return quant_needs_importance(type) || (type == GGU_TYPE_Q2_K && r == &recipes[P_Q2_K_S]);
 }
-/* The caller's type for this tensor; RECIPE_KEEP: none. */
+/* The caller's type for this tensor; RECIPE_KEEP: none. The type of the embedding is that of an embedding by layer too,
+ * but there an override says more. */
 static uint32_t wanted(const struct recipe_options *o, const struct model_facts *m, const struct ggu_tensor *t,
 	enum role role)
 {
+	const bool by_layer = role == R_EMBD && strcmp(t->name, "token_embd.weight") != 0;
 	uint32_t type;
-	if (role == R_EMBD && o->token_embd_type >= 0) return (uint32_t)o->token_embd_type;
+	if (role == R_EMBD && !by_layer && o->token_embd_type >= 0) return (uint32_t)o->token_embd_type;
 	if (role == R_OUTPUT && o->output_type >= 0) return (uint32_t)o->output_type;
 	type = o->override ? o->override(o->override_ctx, t->name) : RECIPE_KEEP;
 	if (type != RECIPE_KEEP) return type;
+	if (by_layer && o->token_embd_type >= 0) return (uint32_t)o->token_embd_type;
 	if (role == R_EMBD && m->tied && o->output_type >= 0) return (uint32_t)o->output_type;
 	return RECIPE_KEEP;
 }

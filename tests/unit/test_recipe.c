@@ -267,6 +267,21 @@ static void callers_wishes(void **state)
 	assert_int_equal(choose("Q4_K_M", &o, "token_embd.weight").type, GGU_TYPE_Q8_0);
 }
 
+/* Gemma 3n's embedding by layer is larger than the other, so it can be named on its own. */
+static void a_wish_for_the_embedding_by_layer_goes_before_the_type_of_the_embedding(void **state)
+{
+	struct words over = { { "embd" }, { GGU_TYPE_Q4_0 }, { 0 } };
+	struct recipe_options o = plain;
+	(void)state;
+	small_model();
+	add("per_layer_token_embd.weight", 256, 1);
+	o.token_embd_type = GGU_TYPE_Q5_K;
+	assert_int_equal(choose("Q4_K_M", &o, "per_layer_token_embd.weight").type, GGU_TYPE_Q5_K);
+	o.override = by_word; o.override_ctx = &over;
+	assert_int_equal(choose("Q4_K_M", &o, "per_layer_token_embd.weight").type, GGU_TYPE_Q4_0);
+	assert_int_equal(choose("Q4_K_M", &o, "token_embd.weight").type, GGU_TYPE_Q5_K);
+}
+
 static void refusals(void **state)
 {
 	struct words misfit = { { "odd" }, { GGU_TYPE_Q6_K }, { 0 } };
@@ -336,6 +351,7 @@ int main(void)
 		cmocka_unit_test(fallbacks_and_tensors_left_alone),
 		cmocka_unit_test(layers_are_counted_by_name_where_nothing_says_how_many),
 		cmocka_unit_test(callers_wishes),
+		cmocka_unit_test(a_wish_for_the_embedding_by_layer_goes_before_the_type_of_the_embedding),
 		cmocka_unit_test(refusals),
 		cmocka_unit_test(summaries_tell_the_truth),
 	};
