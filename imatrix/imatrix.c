@@ -237,23 +237,51 @@ void imatrix_set_chunks(struct imatrix *im, uint64_t n_chunks, uint64_t chunk_to
 	im->chunk_tokens = chunk_tokens;
 }
 
+/* One matrix of n_in*n_mat columns becomes n_mat of n_in, each of which saw all the tokens. */
+static enum ggu_status divide(struct entry *e, size_t n_in, size_t n_mat, struct ggu_error *err)
+{
+	double *counts = malloc(n_mat*sizeof *counts);
+	if (!counts) return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, e->name, "out of memory");
+	for (size_t i = 0; i < n_mat; i++) counts[i] = e->counts[0];
+	free(e->counts);
+	e->counts = counts;
+	e->pub = (struct imatrix_entry){ e->name, n_in, n_mat, e->sums, e->counts };
+	return GGU_OK;
+}
+static bool is_undivided(const struct entry *e, const struct imatrix_entry *of)
+{
+	return e->pub.n_mat == 1 && !e->cov && of->n_mat > 1 && e->pub.n_in % of->n_mat == 0 &&
+		e->pub.n_in/of->n_mat == of->n_in;
+}
+
+/* The old form does not say how many matrices an entry has, and llama-imatrix counts the heads of MLA as one, so either
+ * side may have a single matrix of as many columns. */
+static enum ggu_status merge_entry(struct entry *e, const struct entry *src, struct ggu_error *err)
+{
+	const struct imatrix_entry *from = &src->pub;
+	const bool undivided = is_undivided(src, &e->pub);
+	if (is_undivided(e, from)) TRY(divide(e, from->n_in, from->n_mat, err));
+	else if (!undivided) TRY(same_shape(e, from->n_in, from->n_mat, err));
+	for (size_t j = 0; j < from->n_in*from->n_mat; j++) {
+		imatrix_sum(e->sums + j, e->rest + j, src->rest[j]);
+		imatrix_sum(e->sums + j, e->rest + j, from->sums[j]);
+	}
+	for (size_t j = 0; j < e->pub.n_mat; j++) e->counts[j] += from->counts[undivided ? 0 : j];
+	return GGU_OK;
+}
+
 enum ggu_status imatrix_merge(struct imatrix *im, const struct imatrix *src, struct ggu_error *err)
 {
 	enum ggu_status s = GGU_OK;
 	size_t n = im->n;
-	for (size_t i = 0; i < src->n; i++) {
+	for (size_t i = 0; i < src->n && !s; i++) {
 		const struct imatrix_entry *from = &src->v[i]->pub;
 		struct entry *e = NULL;
 		bool found;
 		size_t at = place(im, n, from->name, &found);
-		s = found ? same_shape(e = im->v[at], from->n_in, from->n_mat, err)
-			: imatrix_append(im, from->name, from->n_in, from->n_mat, &e, err);
-		if (s) break;
-		for (size_t j = 0; j < from->n_in*from->n_mat; j++) {
-			imatrix_sum(e->sums + j, e->rest + j, src->v[i]->rest[j]);
-			imatrix_sum(e->sums + j, e->rest + j, from->sums[j]);
-		}
-		for (size_t j = 0; j < from->n_mat; j++) e->counts[j] += from->counts[j];
+		if (found) e = im->v[at];
+		else s = imatrix_append(im, from->name, from->n_in, from->n_mat, &e, err);
+		if (!s) s = merge_entry(e, src->v[i], err);
 	}
 	imatrix_settle(im);
 	if (s) return s;

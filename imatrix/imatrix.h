@@ -77,7 +77,8 @@ uint64_t imatrix_chunks(const struct imatrix *im);
 void imatrix_set_chunks(struct imatrix *im, uint64_t n_chunks, uint64_t chunk_tokens);
 uint64_t imatrix_chunk_tokens(const struct imatrix *im);
 
-/* Adds all of src. Shapes must agree. */
+/* Adds all of src. Shapes must agree, except that n_mat matrices of n_in columns may be one of n_in*n_mat columns in
+ * some of the parts (the old form has nothing else); each of them is then taken to have seen all its tokens. */
 enum ggu_status imatrix_merge(struct imatrix *im, const struct imatrix *src, struct ggu_error *err);
 
 /* Multiplies sums and counts. Old files count windows, not tokens; scaled by the tokens of a window, they can be merged

@@ -202,6 +202,38 @@ static void merging_adds_sums_and_counts(void **state)
 	imatrix_free(a); imatrix_free(b); imatrix_free(other);
 }
 
+/* Two matrices of three columns, one of which saw 10 tokens, or one of six in the old form's way, which saw 4. */
+static struct imatrix *stacked(bool whole)
+{
+	struct imatrix *im = imatrix_new();
+	float v[10][6];
+	for (int t = 0; t < 10; t++) for (int j = 0; j < 6; j++) v[t][j] = (float)(j + 1);
+	assert_int_equal(whole ? imatrix_add(im, "a", 1, 0, 6, v[0], 6, 4, NULL, NULL) :
+		imatrix_add(im, "a", 2, 0, 3, v[0], 6, 10, NULL, NULL), GGU_OK);
+	return im;
+}
+static void one_matrix_of_as_many_columns_is_added_to_each_of_several(void **state)
+{
+	static const double want[6] = { 14, 56, 126, 64, 100, 144 };    /* 10 j*j + 4 j*j, then 4 j*j */
+	(void)state;
+	for (int order = 0; order < 2; order++) {
+		struct imatrix *a = stacked(order), *b = stacked(!order), *other = imatrix_new();
+		struct ggu_error err;
+		const struct imatrix_entry *e;
+		assert_int_equal(imatrix_merge(a, b, NULL), GGU_OK);
+		e = imatrix_find(a, "a");
+		assert_int_equal(e->n_in, 3);
+		assert_int_equal(e->n_mat, 2);
+		for (int j = 0; j < 6; j++) assert_true(e->sums[j] == want[j]);
+		assert_true(e->counts[0] == 14 && e->counts[1] == 4);
+		assert_int_equal(imatrix_add(other, "a", 1, 0, 7, x[0], N, 1, NULL, NULL), GGU_OK);
+		assert_int_equal(imatrix_merge(a, other, &err), GGU_ERR_FORMAT);
+		imatrix_free(a);
+		imatrix_free(b);
+		imatrix_free(other);
+	}
+}
+
 /* A valid file of the old form, cut at every byte, and with every count made absurd, is refused and never read past its
  * end. */
 static void malformed_old_files_are_refused(void **state)
@@ -245,6 +277,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(sums_do_not_depend_on_batches_or_threads),
+		cmocka_unit_test(one_matrix_of_as_many_columns_is_added_to_each_of_several),
 		cmocka_unit_test(importance_is_one_where_nothing_was_seen),
 		cmocka_unit_test(a_value_that_is_not_finite_keeps_nothing),
 		cmocka_unit_test(a_checkpoint_is_exact),
