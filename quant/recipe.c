@@ -88,7 +88,7 @@ uint32_t recipe_type(const struct recipe *r) { return r->ftype == RECIPE_KEEP ? 
 
 /* ---- roles ---- */
 
-enum role { R_OTHER, R_OUTPUT, R_EMBD, R_VALUE, R_KEY, R_QUERY, R_ATTN_OUT, R_UP, R_GATE, R_DOWN, N_ROLES };
+enum role { R_OTHER, R_OUTPUT, R_EMBD, R_VALUE, R_KEY, R_QUERY, R_ATTN_OUT, R_UP, R_GATE, R_DOWN, R_LATENT, N_ROLES };
 /* The first row whose text is part of the name, or with `whole` equals the name, decides. */
 static const struct { const char *text; bool whole; enum role role; } role_names[] = {
 	{ "output.weight", true, R_OUTPUT },
@@ -99,6 +99,9 @@ static const struct { const char *text; bool whole; enum role role; } role_names
 	{ "attn_v.weight", false, R_VALUE },
 	{ "attn_k.weight", false, R_KEY },
 	{ "attn_q.weight", false, R_QUERY },
+	{ "attn_q_a", false, R_LATENT },
+	{ "attn_q_b", false, R_LATENT },
+	{ "nextn.eh_proj", false, R_LATENT },
 	{ "attn_output.weight", false, R_ATTN_OUT },
 	{ "ffn_up", false, R_UP },
 	{ "ffn_gate", false, R_GATE },
@@ -129,7 +132,13 @@ static const char *const left_alone[] = {
 	"time_mix_lerp_fused.weight", "attn_rel_b.weight", ".position_embd", "sam.pos_embd", "sam.neck.", "sam.net_",
 	".rel_pos", ".patch_embd", ".patch_merger", "a.rvq.codebook", "mm.a.code_embd",
 };
-static bool is_left_alone(const struct ggu_tensor *t, const struct recipe_options *o)
+/* ... and in glm5-next */
+static const char *const left_alone_glm5[] = {
+	"hc_", "indexer.attn_q_b", "indexer.attn_k", "indexer.proj", "indexer_compressor_gate",
+	"indexer_compressor_ape", "ssm_f_a.weight", "ssm_f_b.weight", "ssm_g_a.weight", "ssm_g_b.weight",
+	"ssm_beta.weight", "attn_kv_a_mqa.weight", "attn_k_b.weight", "attn_v_b.weight",
+};
+static bool is_left_alone(const struct ggu_tensor *t, const struct recipe_options *o, bool glm5)
 {
 	size_t n = strlen(t->name);
 	const struct ggu_type_info *info = ggu_type_info(t->type);
@@ -140,6 +149,8 @@ static bool is_left_alone(const struct ggu_tensor *t, const struct recipe_option
 	if (strcmp(t->name, "position_embd.weight") == 0 || strcmp(t->name, "token_types.weight") == 0) return true;
 	for (size_t i = 0; i < sizeof left_alone/sizeof *left_alone; i++)
 		if (strstr(t->name, left_alone[i])) return true;
+	for (size_t i = 0; glm5 && i < sizeof left_alone_glm5/sizeof *left_alone_glm5; i++)
+		if (strstr(t->name, left_alone_glm5[i])) return true;
 	return false;
 }
 
@@ -157,6 +168,7 @@ enum { /* conditions of a rule: all must hold. i is the tensor's place in its ro
 	MISFIT = 32768,         /* the recipe's block does not divide the row */
 	EXPERT = 65536,         /* a 3-D tensor of experts */
 	COUNT8 = 131072,        /* as EARLY8, but counted in models with experts too */
+	GLM5 = 262144,
 };
 #define P(name) (1ull << P_##name)
 #define LOW (P(IQ2_XXS) | P(IQ2_XS) | P(IQ2_S) | P(IQ2_M) | P(IQ1_S) | P(IQ1_M))
@@ -165,6 +177,8 @@ enum { /* conditions of a rule: all must hold. i is the tensor's place in its ro
 #define ROLE(r) (1u << (r))
 
 static const struct rule { uint64_t recipes; unsigned roles, when; uint32_t type; } rules[] = {
+	{ EVERY, ROLE(R_LATENT), GLM5, GGU_TYPE_Q8_0 },
+
 	{ P(MXFP4_MOE), ROLE(R_OUTPUT), 0, GGU_TYPE_Q8_0 },
 	{ P(MXFP4_MOE), ~ROLE(R_OUTPUT), EXPERT, GGU_TYPE_MXFP4 },
 	{ P(MXFP4_MOE), ~ROLE(R_OUTPUT), 0, GGU_TYPE_Q8_0 },
@@ -321,7 +335,7 @@ static struct model_facts model_facts(const struct recipe_options *o, const stru
 	}
 	m.when = (kv && heads/kv >= 4 ? GQA4 : 0) | (m.n_expert >= 4 ? EXPERTS4 : 0) |
 		(m.n_expert == 8 ? EXPERTS8 : NOT_EXPERTS8) | (o->have_importance ? MATRIX : NO_MATRIX) |
-		(strcmp(arch.p, "falcon") == 0 ? FALCON : NOT_FALCON);
+		(strcmp(arch.p, "falcon") == 0 ? FALCON : NOT_FALCON) | (strcmp(arch.p, "glm5-next") == 0 ? GLM5 : 0);
 	for (size_t i = 0; i < sizeof seventy/sizeof *seventy; i++)
 		if (strcmp(arch.p, seventy[i].arch) == 0 && m.n_layer == seventy[i].n_layer && (!seventy[i].gqa ||
 			heads != kv))
@@ -394,7 +408,7 @@ static enum ggu_status choose_one(const struct recipe *r, const struct recipe_op
 	enum role role = role_of(t->name);
 	uint32_t type = RECIPE_KEEP;
 	*c = (struct recipe_choice){ t->type, t->type, RECIPE_LEFT_ALONE };
-	if (is_left_alone(t, o)) return GGU_OK;
+	if (is_left_alone(t, o, m->when & GLM5)) return GGU_OK;
 	type = wanted(o, m, t, role);
 	if (type != RECIPE_KEEP) {
 		if (!ggu_type_info(type))

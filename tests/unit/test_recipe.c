@@ -267,6 +267,25 @@ static void callers_wishes(void **state)
 	assert_int_equal(choose("Q4_K_M", &o, "token_embd.weight").type, GGU_TYPE_Q8_0);
 }
 
+/* Its latent queries are Q8_0 at least, and small weights of its indexer and mixers stay. */
+static void glm5_next_has_exceptions_of_its_own(void **state)
+{
+	static const char *const name[4] = { "blk.0.attn_q_a.weight", "blk.0.attn_q_b.weight",
+		"blk.0.indexer.proj.weight", "blk.0.attn_v_b.weight" };
+	static struct recipe_choice c[4];
+	(void)state;
+	n_tensors = 0;
+	for (int i = 0; i < 4; i++) add(name[i], 256, 1);
+	for (int glm5 = 0; glm5 < 2; glm5++) {
+		struct ggu_meta *meta = meta_of(glm5 ? "glm5-next" : "deepseek2", 1, 8, 8, 0);
+		const struct recipe *q4 = recipe_find("Q4_K_S");
+		assert_int_equal(recipe_choose(q4, &plain, meta, list, n_tensors, c, NULL), GGU_OK);
+		for (int i = 0; i < 4; i++)
+			assert_int_equal(c[i].type, !glm5 ? GGU_TYPE_Q4_K : i < 2 ? GGU_TYPE_Q8_0 : GGU_TYPE_F32);
+		ggu_meta_free(meta);
+	}
+}
+
 /* Gemma 3n's embedding by layer is larger than the other, so it can be named on its own. */
 static void a_wish_for_the_embedding_by_layer_goes_before_the_type_of_the_embedding(void **state)
 {
@@ -351,6 +370,7 @@ int main(void)
 		cmocka_unit_test(fallbacks_and_tensors_left_alone),
 		cmocka_unit_test(layers_are_counted_by_name_where_nothing_says_how_many),
 		cmocka_unit_test(callers_wishes),
+		cmocka_unit_test(glm5_next_has_exceptions_of_its_own),
 		cmocka_unit_test(a_wish_for_the_embedding_by_layer_goes_before_the_type_of_the_embedding),
 		cmocka_unit_test(refusals),
 		cmocka_unit_test(summaries_tell_the_truth),
