@@ -58,12 +58,13 @@ LIBGGU_OBJS = $(call objs,libgguf) $(call objs,quant) $(call objs,imatrix)
 $(SHLIB): $(LIBGGU_OBJS)
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $(LDFLAGS) $(SHLIB_FLAGS) -o $@ $^ -lm -pthread
-# as an archive: one object, so that names of ours which are not exported cannot meet a user's
+# as an archive: one object, so that names of ours which are not exported cannot meet a user's. Without groups, of which
+# a linker keeps one in all objects: those of 32-bit x86 have hidden functions, which are local now.
 $(BUILD)/install/libggu.a: $(LIBGGU_OBJS)
 	@mkdir -p $(@D)
 	@rm -f $@
 	$(CC) $(CFLAGS) -r -nostdlib -o $(@D)/libggu.o $^
-	-$(OBJCOPY) --localize-hidden $(@D)/libggu.o
+	-$(OBJCOPY) --remove-section=.group --localize-hidden $(@D)/libggu.o
 	$(AR) rcs $@ $(@D)/libggu.o
 $(BUILD)/libquant.a: $(call objs,quant)
 $(BUILD)/libmodel.a: $(foreach r,util arch vocab eval,$(call objs,model/$(r))) $(OBJ)/model/arch_data.o

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * data.c - the bytes of tensors: read, swapped to little-endian, walked over in parts, or mapped. A walk is a tensor
  * and a position in it; each step reads the next part into the same buffer. */
+#include <errno.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include "internal.h"
@@ -113,6 +114,7 @@ static enum ggu_status map(struct ggu_file *f, struct ggu_shard *s, struct ggu_e
 	if (s->memory)
 		return GGU_OK;
 	pthread_mutex_lock(f->lock);
+	errno = ENOMEM;                 /* for a file larger than the address space */
 	if (!s->map && s->size <= SIZE_MAX - s->base) {
 		p = mmap(NULL, (size_t)(s->base + s->size), PROT_READ, MAP_SHARED, s->fd, 0);
 		if (p != MAP_FAILED) {
