@@ -8,6 +8,17 @@
 #include <stdio.h>
 #include <string.h>
 
+/* Are they the same but for the case of ASCII letters? strcasecmp would ask the locale, and in Turkish I is not i. */
+static inline bool text_same(const char *a, const char *b)
+{
+	for (;; a++, b++) {
+		unsigned char x = (unsigned char)*a, y = (unsigned char)*b;
+		x = x >= 'A' && x <= 'Z' ? x | 0x20 : x;
+		y = y >= 'A' && y <= 'Z' ? y | 0x20 : y;
+		if (x != y || !x) return x == y;
+	}
+}
+
 static inline bool text_starts(const char *s, const char *with) { return !strncmp(s, with, strlen(with)); }
 
 /* The same for n bytes, which need not end in a NUL. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * types.c - the tables of tensor types, made of qtypes.def, and of metadata types: by number and by name. */
-#include <strings.h>
 #include "internal.h"
+#include "text.h"
 #include "types.h"
 
 static const struct ggu_type_info types[GGU_TYPE_COUNT] = {
@@ -27,7 +27,7 @@ const struct ggu_type_info *ggu_type_info(uint32_t id)
 const struct ggu_type_info *ggu_type_find(const char *name)
 {
 	for (int i = 0; i < GGU_TYPE_COUNT; i++)
-		if (types[i].name && !strcasecmp(types[i].name, name))
+		if (types[i].name && text_same(types[i].name, name))
 			return &types[i];
 	return NULL;
 }

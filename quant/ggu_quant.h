@@ -15,7 +15,8 @@ extern "C" {
 
 /* ---- rows ---- */
 
-bool ggu_can_decode(uint32_t type);     /* floats, F64 and every block type */
+/* Floats, F64 and every block type, but not Q8_1 and Q8_K, whose blocks are those of activations. */
+bool ggu_can_decode(uint32_t type);
 bool ggu_can_encode(uint32_t type);
 bool ggu_needs_importance(uint32_t type);       /* its weights are of no use when quantized without */
 /* n weights, a multiple of the type's block, to float32, as the format defines. */

@@ -62,7 +62,7 @@ uint16_t quant_f32_to_bf16(float f);            /* nearest even, NaN made quiet,
 
 /* ---- decode ---- */
 
-bool quant_can_decode(uint32_t type);           /* floats, F64 and every block type */
+bool quant_can_decode(uint32_t type);           /* floats, F64 and every block type but Q8_1 and Q8_K */
 /* Decodes n elements (a multiple of the block) to float32, as the format defines: bit-equal to ggml's. F64 rounds to
  * nearest. src needs no alignment. GGU_ERR_UNSUPPORTED: no such type; nothing is written then. */
 enum ggu_status quant_decode(uint32_t type, const void *src, float *dst, size_t n);

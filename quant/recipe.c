@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include "../libgguf/text.h"
 #include "quant.h"
 #include "recipe.h"
@@ -75,9 +74,9 @@ static const struct { const char *alias, *name; } aliases[] = {
 const struct recipe *recipe_find(const char *name)
 {
 	for (size_t i = 0; i < sizeof aliases/sizeof *aliases; i++)
-		if (strcasecmp(name, aliases[i].alias) == 0) name = aliases[i].name;
+		if (text_same(name, aliases[i].alias)) name = aliases[i].name;
 	for (size_t i = 0; i < N_RECIPES; i++)
-		if (strcasecmp(name, recipes[i].name) == 0) return &recipes[i];
+		if (text_same(name, recipes[i].name)) return &recipes[i];
 	return NULL;
 }
 const struct recipe *recipe_at(size_t i) { return i < N_RECIPES ? &recipes[i] : NULL; }

@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/stat.h>
 #include "../convert/convert.h"
 #include "../libgguf/pool.h"
@@ -152,7 +151,7 @@ static const struct recipe *recipe_of(const char *type)
 	char hint[NEAR_BYTES];
 	const struct recipe *r;
 	for (size_t i = 0; i < sizeof own/sizeof *own; i++)
-		if (!strcasecmp(own[i], type)) { o.type = own[i]; return NULL; }
+		if (text_same(own[i], type)) { o.type = own[i]; return NULL; }
 	r = recipe_find(type);
 	for (size_t i = 0; recipe_at(i); i++) near_try(&near, recipe_name(recipe_at(i)));
 	if (!r && near.best) msg_die("--type: %s is not a recipe%s", type, near_hint(&near, "", hint));

@@ -83,6 +83,8 @@ if [ -e "$at/lib/libggu.so" ]; then
 		tr -d '(' | LC_ALL=C sort -u | diff - "$TMP/exported")" ""
 	is "it needs the C library only" "$(objdump -p "$at/lib/libggu.so" | sed -n 's/ *NEEDED *//p' |
 		grep -vE '^(lib(c|m|pthread)\.|ld-|lib(asan|ubsan)\.)')" ""
+	is "it does not ask the locale" "$(nm -D --undefined-only "$at/lib/libggu.so" |
+		grep -E 'str(n|)case|strto[df]|__ctype|tolower|toupper|locale')" ""
 fi
 is "the archive defines the same names and no other" "$(nm -g --defined-only "$at/lib/libggu.a" 2>/dev/null |
 	sed -n 's/.* T //p' | LC_ALL=C sort | diff libgguf/libggu.symbols -)" ""

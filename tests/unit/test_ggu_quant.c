@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include <locale.h>
 #include <math.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -13,6 +14,7 @@
 #include <string.h>
 #include "../../quant/ggu_quant.h"
 #include "../../quant/quant.h"
+#include "../../quant/recipe.h"
 
 enum { ROWS = 8, COLS = 512 };
 static float x[ROWS*COLS], importance[COLS];
@@ -80,6 +82,52 @@ static void refuses_rows(void **state)
 	assert_int_equal(ggu_encode(ggu_type_end(), x, NULL, 1, 32, 0, y, &e), GGU_ERR_UNSUPPORTED);
 	assert_int_equal(ggu_decode(GGU_TYPE_Q4_0, x, y, 33, &e), GGU_ERR_RANGE);
 	assert_int_equal(ggu_decode(GGU_TYPE_I32, x, y, 32, &e), GGU_ERR_UNSUPPORTED);
+}
+
+static void can_decode_what_the_header_says(void **state)
+{
+	(void)state;
+	for (uint32_t id = 0; id < ggu_type_end() + 2; id++) {
+		const struct ggu_type_info *info = ggu_type_info(id);
+		bool can = info && info->kind != GGU_KIND_INT && id != GGU_TYPE_Q8_1 && id != GGU_TYPE_Q8_K;
+		assert_int_equal(ggu_can_decode(id), can);
+	}
+}
+
+/* the name in upper or lower case, as in ASCII */
+static const char *in_case(const char *name, char first, char to[32])
+{
+	size_t n = strlen(name);
+
+	assert_true(n < 32);
+	for (size_t i = 0; i <= n; i++) {
+		bool letter = (name[i] | 0x20) >= 'a' && (name[i] | 0x20) <= 'z';
+		to[i] = (char)(letter ? (name[i] & 0x1f) + (first & 0x60) : name[i]);
+	}
+	return to;
+}
+/* In Turkish, I and i are different letters; where that locale is not installed, this is a test of case alone. */
+static void types_and_recipes_are_found_in_any_case_in_turkish_too(void **state)
+{
+	const char *name;
+	char to[32];
+
+	(void)state;
+	setlocale(LC_ALL, "tr_TR.UTF-8");
+	for (uint32_t id = 0; id < ggu_type_end(); id++) {
+		const struct ggu_type_info *info = ggu_type_info(id);
+		if (!info) continue;
+		assert_ptr_equal(ggu_type_find(in_case(info->name, 'A', to)), info);
+		assert_ptr_equal(ggu_type_find(in_case(info->name, 'a', to)), info);
+	}
+	for (size_t i = 0; (name = ggu_recipe_name(i)); i++) {
+		assert_ptr_equal(recipe_find(in_case(name, 'A', to)), recipe_at(i));
+		assert_ptr_equal(recipe_find(in_case(name, 'a', to)), recipe_at(i));
+	}
+	setlocale(LC_ALL, "C");
+	assert_null(ggu_type_find("q4_"));
+	assert_null(ggu_type_find("q4_00"));
+	assert_null(ggu_type_find("q4?0"));
 }
 
 /* ---- models ---- */
@@ -198,6 +246,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(threads_may_begin_together),
 		cmocka_unit_test(rows_are_those_of_quant), cmocka_unit_test(refuses_rows),
+		cmocka_unit_test(can_decode_what_the_header_says),
+		cmocka_unit_test(types_and_recipes_are_found_in_any_case_in_turkish_too),
 			cmocka_unit_test(quantizes_a_model),
 		cmocka_unit_test(recipes_are_listed),
 	};
