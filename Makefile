@@ -60,10 +60,13 @@ $(SHLIB): $(LIBGGU_OBJS)
 	$(CC) $(CFLAGS) $(LDFLAGS) $(SHLIB_FLAGS) -o $@ $^ -lm -pthread
 # as an archive: one object, so that names of ours which are not exported cannot meet a user's. Without groups, of which
 # a linker keeps one in all objects: those of 32-bit x86 have hidden functions, which are local now.
+# From -flto's objects GCC would make another such object, which no other compiler reads and objcopy leaves as it is.
+NOT_LTO = $(if $(findstring -flto,$(CFLAGS)),$(shell $(CC) -flinker-output=nolto-rel -E -x c /dev/null \
+  > /dev/null 2>&1 && echo -flinker-output=nolto-rel))
 $(BUILD)/install/libggu.a: $(LIBGGU_OBJS)
 	@mkdir -p $(@D)
 	@rm -f $@
-	$(CC) $(CFLAGS) -r -nostdlib -o $(@D)/libggu.o $^
+	$(CC) $(CFLAGS) $(NOT_LTO) -r -nostdlib -o $(@D)/libggu.o $^
 	-$(OBJCOPY) --remove-section=.group --localize-hidden $(@D)/libggu.o
 	$(AR) rcs $@ $(@D)/libggu.o
 $(BUILD)/libquant.a: $(call objs,quant)

@@ -88,6 +88,17 @@ if [ -e "$at/lib/libggu.so" ]; then
 fi
 is "the archive defines the same names and no other" "$(nm -g --defined-only "$at/lib/libggu.a" 2>/dev/null |
 	sed -n 's/.* T //p' | LC_ALL=C sort | diff libgguf/libggu.symbols -)" ""
+# two files of it say enough, one of which has a name that is not exported
+lto=$TMP/lto
+if echo "int x;" | $cc -flto -x c -c -o "$TMP/lto.o" - 2>"$TMP/lto.err"; then
+	ok "an archive from objects of -flto" make -s BUILD="$lto" CFLAGS="-O1 -flto" ${CC:+CC="$CC"} \
+		LIBGGU_OBJS="$lto/obj/libgguf/error.o $lto/obj/libgguf/types.o" "$lto/install/libggu.a"
+	is "... is machine code" "$(objdump -h "$lto/install/libggu.o" | grep -c lto_)" 0
+	is "... with no other names either" "$(nm -g --defined-only "$lto/install/libggu.a" | sed -n 's/.* T //p' |
+		grep -vxFf libgguf/libggu.symbols)" ""
+else
+	skip "an archive from objects of -flto" "the compiler has no -flto"
+fi
 is "the header has the types written out" "$(grep -c '^	GGU_TYPE_[A-Z0-9_]* = [0-9]*,*$' \
 	"$at/include/ggu.h") $(grep -cE 'QTYPE|TYPE_COUNT' "$at/include/ggu.h")" \
 	"$(grep -c '^QTYPE' libgguf/qtypes.def) 0"
