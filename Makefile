@@ -285,22 +285,26 @@ ZSH_DIR = $(DATADIR)/zsh/site-functions
 FISH_DIR = $(DATADIR)/fish/vendor_completions.d
 
 INSTALL_FROM = $(BUILD)/install/libggu.a $(HEADERS:%=$(BUILD)/install/%)
-install: all $(INSTALL_FROM) ## programs, pages, library, headers under $DESTDIR$PREFIX (/usr/local)
-	umask 022 && $(INSTALL) -d $(sort $(dir $(INSTALLED:%=$(DESTDIR)%)))
-	$(INSTALL) -m 755 $(PROGS) $(DESTDIR)$(BINDIR)
+# DESTDIR may have blanks; the folders in it may not, as make's lists cannot hold them
+WITH_BLANKS = $(strip $(foreach v,PREFIX BINDIR LIBDIR INCLUDEDIR DATADIR MANDIR,$(if $(word 2,$($(v))),$(v))))
+check-blanks:
+	$(if $(WITH_BLANKS),$(error $(WITH_BLANKS): folders whose names have blanks cannot be installed to))
+install: check-blanks all $(INSTALL_FROM) ## programs, pages, library, headers under $DESTDIR$PREFIX (/usr/local)
+	umask 022; for d in $(sort $(dir $(INSTALLED))); do $(INSTALL) -d "$(DESTDIR)$$d" || exit 1; done
+	$(INSTALL) -m 755 $(PROGS) "$(DESTDIR)$(BINDIR)"
 	umask 022; for p in $(NAMES); do \
-	  $(RUN) $(BUILD)/bin/$$p --completion bash > $(DESTDIR)$(BASH_DIR)/$$p && \
-	  $(RUN) $(BUILD)/bin/$$p --completion zsh > $(DESTDIR)$(ZSH_DIR)/_$$p && \
-	  $(RUN) $(BUILD)/bin/$$p --completion fish > $(DESTDIR)$(FISH_DIR)/$$p.fish || exit 1; done
-	for m in $(MANS); do $(INSTALL) -m 644 $$m $(DESTDIR)$(MANDIR)/man$${m##*.}/ || exit 1; done
-	$(INSTALL) -m 644 $(BUILD)/install/libggu.a $(DESTDIR)$(LIBDIR)
-	$(INSTALL) -m 755 $(SHLIB) $(DESTDIR)$(LIBDIR)
-	for l in $(SHLIB_LINKS); do ln -sf $(notdir $(SHLIB)) $(DESTDIR)$(LIBDIR)/$$l || exit 1; done
-	$(INSTALL) -m 644 $(HEADERS:%=$(BUILD)/install/%) $(DESTDIR)$(INCLUDEDIR)
-	umask 022; printf '%s\n' $(PC) > $(DESTDIR)$(LIBDIR)/pkgconfig/ggu.pc
+	  $(RUN) $(BUILD)/bin/$$p --completion bash > "$(DESTDIR)$(BASH_DIR)/$$p" && \
+	  $(RUN) $(BUILD)/bin/$$p --completion zsh > "$(DESTDIR)$(ZSH_DIR)/_$$p" && \
+	  $(RUN) $(BUILD)/bin/$$p --completion fish > "$(DESTDIR)$(FISH_DIR)/$$p.fish" || exit 1; done
+	for m in $(MANS); do $(INSTALL) -m 644 $$m "$(DESTDIR)$(MANDIR)/man$${m##*.}/" || exit 1; done
+	$(INSTALL) -m 644 $(BUILD)/install/libggu.a "$(DESTDIR)$(LIBDIR)"
+	$(INSTALL) -m 755 $(SHLIB) "$(DESTDIR)$(LIBDIR)"
+	for l in $(SHLIB_LINKS); do ln -sf $(notdir $(SHLIB)) "$(DESTDIR)$(LIBDIR)/$$l" || exit 1; done
+	$(INSTALL) -m 644 $(HEADERS:%=$(BUILD)/install/%) "$(DESTDIR)$(INCLUDEDIR)"
+	umask 022; printf '%s\n' $(PC) > "$(DESTDIR)$(LIBDIR)/pkgconfig/ggu.pc"
 
-uninstall: ## remove what install made
-	rm -f $(INSTALLED:%=$(DESTDIR)%)
+uninstall: check-blanks ## remove what install made
+	for f in $(INSTALLED); do rm -f "$(DESTDIR)$$f" || exit 1; done
 
 demo: all ## run scripts/demo
 	sh scripts/demo
@@ -316,6 +320,6 @@ help: ## this list
 
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
 FORCE:
-.PHONY: FORCE all bench check check-arm check-asan check-asan-quick check-compilers check-every check-full \
-  check-mutants check-stand-ins clean demo fuzz help install lint stand-ins uninstall
+.PHONY: FORCE all bench check check-arm check-asan check-asan-quick check-blanks check-compilers check-every \
+  check-full check-mutants check-stand-ins clean demo fuzz help install lint stand-ins uninstall
 .DELETE_ON_ERROR:

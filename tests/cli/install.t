@@ -111,6 +111,15 @@ ok "... and emptied" make -s uninstall DESTDIR="$root" PREFIX=/p BINDIR=/b LIBDI
 ok "make uninstall" make -s uninstall DESTDIR="$root" PREFIX="$prefix" BUILD="$BUILD"
 is "... leaves nothing" "$(find "$root" ! -type d)" ""
 
+mkdir "$TMP/a b"
+echo >"$TMP/a"
+ok "a DESTDIR with blanks" make -s install DESTDIR="$TMP/a b" PREFIX=/p BUILD="$BUILD" ${CC:+CC="$CC"} \
+	${CFLAGS:+CFLAGS="$CFLAGS"}
+ok "... has everything" test -x "$TMP/a b/p/bin/gguf-info" -a -f "$TMP/a b/p/lib/pkgconfig/ggu.pc"
+ok "... and is emptied" make -s uninstall DESTDIR="$TMP/a b" PREFIX=/p BUILD="$BUILD"
+is "... while nothing else is" "$(find "$TMP/a b" ! -type d) $(cat "$TMP/a")" " "
+not_ok "a PREFIX with blanks is refused" 2 make -s uninstall DESTDIR="$TMP" PREFIX="/a /b" BUILD="$BUILD"
+
 if command -v musl-gcc >/dev/null && [ -z "$flags" ]; then
 	mkdir "$TMP/files"
 	for t in tests/malformed/gguf/*.ggtxt; do "$BUILD/tests/malformed/tool_ggtxt" <"$t" >"$TMP/files/$(basename \
