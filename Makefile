@@ -15,6 +15,9 @@ CC ?= cc
 AR ?= ar
 OBJCOPY ?= objcopy
 BUILD ?= build
+ifneq ($(word 2,$(BUILD)),)
+$(error BUILD=$(BUILD): make cannot build in a folder whose name has blanks)
+endif
 PKG_CONFIG ?= pkg-config
 PKGS = jansson yaml-0.1 libxxhash zlib libpcre2-8 libutf8proc nettle
 # Lines and functions (-g1) are 5 of a program's 10 MB. With -g, which describes each inlined kernel, it would be 33 MB.

@@ -119,6 +119,8 @@ ok "... has everything" test -x "$TMP/a b/p/bin/gguf-info" -a -f "$TMP/a b/p/lib
 ok "... and is emptied" make -s uninstall DESTDIR="$TMP/a b" PREFIX=/p BUILD="$BUILD"
 is "... while nothing else is" "$(find "$TMP/a b" ! -type d) $(cat "$TMP/a")" " "
 not_ok "a PREFIX with blanks is refused" 2 make -s uninstall DESTDIR="$TMP" PREFIX="/a /b" BUILD="$BUILD"
+not_ok "... and a BUILD with blanks" 2 make -s clean BUILD="$TMP/a b"
+is "... which stays" "$(ls -d "$TMP/a b") $(cat "$TMP/a")" "$TMP/a b "
 
 if command -v musl-gcc >/dev/null && [ -z "$flags" ]; then
 	mkdir "$TMP/files"
