@@ -2,7 +2,9 @@
  * ggu_quant.h - the numbers in GGUF tensors: decode, encode, quantize whole models. Public, part of libggu; see ggu.h
  * for errors and threads.
  *
- * Results are the same bits on every CPU, with every compiler and any number of threads. */
+ * Results are the same bits on every CPU, with every compiler and any number of threads. The calling thread is to be in
+ * C's default floating-point environment: it rounds to nearest and keeps subnormal numbers, which the threads of a
+ * program linked with -ffast-math may not. */
 #ifndef GGU_QUANT_H
 #define GGU_QUANT_H
 #include "../libgguf/ggu.h"
