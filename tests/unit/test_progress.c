@@ -95,15 +95,23 @@ static size_t read_all(int fd, char *to, size_t room)
 	return n;
 }
 
+/* What work shows on such a terminal; returns how it ended. */
+static int shown(const char *term, void (*work)(void), char text[4096])
+{
+	int status;
+	pid_t child;
+	int fd = on_terminal(&child, term, work);
+	read_all(fd, text, 4096);
+	close(fd);
+	waitpid(child, &status, 0);
+	return status;
+}
+
 static void a_narrow_terminal(void **state)
 {
 	char text[4096];
-	pid_t child;
-	int fd = on_terminal(&child, "xterm", ten_steps);
 	(void)state;
-	read_all(fd, text, sizeof text);
-	close(fd);
-	waitpid(child, NULL, 0);
+	shown("xterm", ten_steps, text);
 	assert_non_null(strstr(text, "quantizing: 50 %\033[K"));
 	assert_null(strstr(text, "tensors"));
 	assert_non_null(strstr(text, "\r\033[K"));
@@ -111,12 +119,9 @@ static void a_narrow_terminal(void **state)
 static void a_dumb_terminal_gets_nothing(void **state)
 {
 	char text[4096];
-	pid_t child;
-	int fd = on_terminal(&child, "dumb", ten_steps);
 	(void)state;
-	assert_int_equal(read_all(fd, text, sizeof text), 0);
-	close(fd);
-	waitpid(child, NULL, 0);
+	shown("dumb", ten_steps, text);
+	assert_string_equal(text, "");
 }
 
 /* Data on the same terminal: the line is cleared before it, and not printed after it. */
@@ -134,12 +139,8 @@ static void line_of_data(void)
 static void data_has_lines_of_its_own(void **state)
 {
 	char text[4096];
-	pid_t child;
-	int fd = on_terminal(&child, "xterm", line_of_data);
 	(void)state;
-	read_all(fd, text, sizeof text);
-	close(fd);
-	waitpid(child, NULL, 0);
+	shown("xterm", line_of_data, text);
 	assert_string_equal(text, "\rx: 1 B of 2 B, 50 %\033[K\r\033[Kdata\r\n");
 }
 
@@ -161,12 +162,8 @@ static void dying_work(void)
 static void so_do_last_words(void **state)
 {
 	char text[4096];
-	pid_t child;
-	int fd = on_terminal(&child, "xterm", dying_work);
 	(void)state;
-	read_all(fd, text, sizeof text);
-	close(fd);
-	waitpid(child, NULL, 0);
+	shown("xterm", dying_work, text);
 	assert_string_equal(text, "\rx: 1 B of 2 B, 50 %\033[K\r\033[Kgone\r\n");
 }
 
@@ -186,14 +183,9 @@ static void background_job(void)
 static void the_background_draws_nothing(void **state)
 {
 	char text[4096];
-	int status;
-	pid_t child;
-	int fd = on_terminal(&child, "xterm", background_job);
 	(void)state;
-	assert_int_equal(read_all(fd, text, sizeof text), 0);
-	close(fd);
-	waitpid(child, &status, 0);
-	assert_int_equal(status, 0);
+	assert_int_equal(shown("xterm", background_job, text), 0);
+	assert_string_equal(text, "");
 }
 
 /* Works for more than a second, is stopped for eight, and works a little more: too early to show the time left. */
