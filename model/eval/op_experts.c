@@ -67,10 +67,10 @@ static enum ggu_status build(struct builder *b, const struct yaml_node *at, void
 
 /* ---- run ---- */
 
-/* At most `active` experts have rows. wide, gated and done have `pairs` rows, one for each pair of a row and an expert,
- * sorted by expert. */
+/* At most `active` experts have rows. wide and done have `pairs` rows, one for each pair of a row and an expert, sorted
+ * by expert. */
 struct buffers {
-	size_t active, pairs, scores, gate, picked, wide, gated, done;
+	size_t active, pairs, scores, gate, picked, wide, done;
 	size_t shared_wide, shared_done;
 	struct input shared_down;
 	size_t route, inputs, products;         /* in host memory */
@@ -99,11 +99,10 @@ static struct buffers plan(const struct experts *o, size_t n, size_t n_embd, str
 		.gate = NO_BUFFER, .shared_done = NO_BUFFER };
 	if (n > 1) b.picked = plan_floats(p, pairs, n_embd);
 	b.wide = plan_floats(p, pairs, wide);
-	b.gated = plan_floats(p, pairs, ffn_width(&o->each));
 	b.done = plan_floats(p, pairs, n_embd);
 	if (o->shared.down.name) {
 		b.shared_wide = plan_floats(p, n, ffn_wide(&o->shared));
-		b.shared_down = ffn_gated(&o->shared, n, b.shared_wide, plan_floats(p, n, ffn_width(&o->shared)));
+		b.shared_down = ffn_gated(&o->shared, n, b.shared_wide);
 		input_plan(p, &b.shared_down, weight_form(&o->shared.down));
 		b.shared_done = plan_floats(p, n, n_embd);
 		if (o->shared_gate.name) b.gate = plan_floats(p, n, 1);
@@ -141,7 +140,7 @@ static void measure(const void *params, size_t n, struct measure *m)
 static enum ggu_status through(struct run *r, const struct experts *o, const struct buffers *b, const struct routes *x,
 	struct input *in)
 {
-	size_t e = r->g->n_embd, n_p = 0, n_in = 0, wide = ffn_wide(&o->each), narrow = ffn_width(&o->each);
+	size_t e = r->g->n_embd, n_p = 0, n_in = 0, wide = ffn_wide(&o->each);
 	struct input *inputs = run_host(r, b->inputs), *gated = inputs + b->active + 1,
 		**list = (struct input **)(gated + b->active + 1);
 	struct product *p = run_host(r, b->products);
@@ -157,8 +156,7 @@ static enum ggu_status through(struct run *r, const struct experts *o, const str
 			list[n_in++] = one;
 		} else one = in;
 		n_p += ffn_products(&o->each, m, one, b->wide + at*wide*sizeof(float), p + n_p);
-		gated[i++] = ffn_gated(&o->each, n, b->wide + at*wide*sizeof(float),
-			b->gated + at*narrow*sizeof(float));
+		gated[i++] = ffn_gated(&o->each, n, b->wide + at*wide*sizeof(float));
 	}
 	if (r->n == 1) list[n_in++] = in;
 	TRY(r->be->multiply(r, list, n_in, p, n_p));

@@ -51,10 +51,10 @@ size_t ffn_products(const struct ffn *f, size_t mat, struct input *in, size_t wi
 	return n;
 }
 
-struct input ffn_gated(const struct ffn *f, size_t n, size_t wide, size_t at)
+struct input ffn_gated(const struct ffn *f, size_t n, size_t wide)
 {
 	bool has_up = f->gate_up.name || f->gate.name;
-	return (struct input){ .kind = INPUT_GATE, .at = at, .stride = ffn_width(f), .n = n, .n_in = ffn_width(f),
+	return (struct input){ .kind = INPUT_GATE, .at = wide, .stride = ffn_wide(f), .n = n, .n_in = ffn_width(f),
 		.gate = { (enum activation)f->act, has_up, wide, wide + ffn_width(f)*sizeof(float), ffn_wide(f),
 			ffn_wide(f), f->limit, f->alpha, f->up_add, NULL } };
 }
@@ -71,7 +71,7 @@ struct buffers { size_t wide; struct input down; };
 static struct buffers plan(const struct ffn *f, size_t n, struct plan *p)
 {
 	struct buffers b = { plan_floats(p, n, ffn_wide(f)), { 0 } };
-	b.down = ffn_gated(f, n, b.wide, plan_floats(p, n, ffn_width(f)));
+	b.down = ffn_gated(f, n, b.wide);
 	input_plan(p, &b.down, weight_form(&f->down));
 	return b;
 }
