@@ -178,9 +178,10 @@ ASAN_QUICK = $(patsubst tests/%.c,$(BUILD)/asan-quick/tests/%,$(wildcard tests/u
 check-asan-quick: ## the quicker half of check-asan, without kernels, encoders and whole models
 	+$(ASAN) BUILD=$(BUILD)/asan-quick KERNEL_CFLAGS=-fno-sanitize=undefined \
 	  UNIT="$(filter $(BUILD)/%,$(ASAN_QUICK))" CHECKS="$(ASAN_QUICK)"
-# what uses threads: the pool, its sums and products, the first calls of libggu, factors that are made ahead
+# what uses threads: the pool, its sums and products, the first calls of libggu, factors that are made ahead, works that
+# run side by side
 TSAN_QUICK = $(patsubst %,$(BUILD)/tsan/tests/%,kernels/test_gram \
-  $(patsubst %,unit/test_%,belt covariance factors ggu_quant hold imatrix pool))
+  $(patsubst %,unit/test_%,belt covariance factors ggu_quant hold imatrix pool state))
 check-tsan: ## threads under ThreadSanitizer, in build/tsan
 	+SANITIZED=1 TSAN_OPTIONS=exitcode=66 $(MAKE) check BUILD=$(BUILD)/tsan \
 	  CFLAGS="-O1 -g1 -fno-omit-frame-pointer -fsanitize=thread" UNIT="$(TSAN_QUICK)" \

@@ -7,6 +7,7 @@
  * is kept, and they are summed in order in double, so results do not depend on threads. */
 #include <errno.h>
 #include <math.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include "../libgguf/pool.h"
@@ -88,71 +89,106 @@ static void score_row(void *ctx, size_t t, int worker)
 		a.top == b.top };
 }
 
-/* ---- the loop ---- */
+/* ---- windows ---- */
 
 /* One of the two models: its sequences are windows side by side. */
 struct side {
 	struct model *m;
+	const char *path;
 	struct work *w;
 	struct part *part;              /* [n_side] */
-	const char *path;
 	float *rows, *logits;           /* [n_side*per][n_embd], after the last layer; [TILE_ROWS][n_vocab] */
 };
+/* Both models, and room for the windows that they evaluate side by side: with all threads, or, if there are enough
+ * windows, with a single one, which then waits for no other. */
+struct team {
+	struct ggu_pool *pool;          /* NULL: a single thread */
+	struct side a, b;
+	float *base;                    /* [TILE_ROWS][n_vocab] of a file */
+	int32_t *ids, *next;            /* [n_side][ctx], [n_side*per] */
+	struct model_score *score;      /* [n_side*per] */
+	/* why it stopped: which windows, which model */
+	bool failed;
+	size_t at;
+	const char *path;
+	struct ggu_error err;
+};
 enum { TILE_ROWS = 64, BATCH = 512 };
+/* Bytes that teams of one thread may take altogether. Otherwise the threads work together. */
+static const double TEAMS_BYTES = 1 << 30;
 
-/* Windows that are computed at once. */
+/* Windows that a team computes at once. */
 static size_t n_side(size_t windows)
 {
 	size_t n = (o.batch ? (size_t)o.batch : BATCH)/((size_t)o.ctx - 1);
 	return n < 1 ? 1 : n < windows ? n : windows;
 }
-
-static void side_make(struct side *d, size_t n, size_t per, const struct state_options *cache)
+static size_t n_batch(size_t n)
 {
-	size_t n_batch = o.batch ? (size_t)o.batch : n*((size_t)o.ctx - 1) < BATCH ? n*((size_t)o.ctx - 1) : BATCH;
-	struct ggu_error err;
-	if (!model_has_head(d->m)) msg_die("%s: the model has no logits", d->path);
-	load_refuse_encoder(d->m, d->path);
-	d->part = msg_need(calloc(n, sizeof *d->part));
-	d->rows = msg_need(malloc(n*per*model_n_embd(d->m)*sizeof *d->rows));
-	if (work_new(&d->w, d->m, n_batch, &err)) msg_die_error(d->path, &err);
-	for (size_t i = 0; i < n; i++)
-		if (state_new(&d->part[i].state, d->m, cache, &err)) msg_die_error(d->path, &err);
+	size_t most = o.batch ? (size_t)o.batch : BATCH, tokens = n*((size_t)o.ctx - 1);
+	return tokens < most ? tokens : most;
 }
 
-static void need_logits(struct side *d)
+static struct side side_new(struct model *m, const char *path, const struct team *t, size_t n, size_t per,
+	const struct state_options *cache)
 {
-	if (!d->logits) d->logits = msg_need(malloc(TILE_ROWS*model_n_vocab(d->m)*sizeof *d->logits));
+	struct side d = { .m = m, .path = path };
+	struct ggu_error err;
+	d.part = msg_need(calloc(n, sizeof *d.part));
+	d.rows = msg_need(malloc(n*per*model_n_embd(m)*sizeof *d.rows));
+	if (o.base || o.save) d.logits = msg_need(malloc(TILE_ROWS*model_n_vocab(m)*sizeof *d.logits));
+	if (work_new_for(&d.w, m, t->pool, n_batch(n), &err)) msg_die_error(path, &err);
+	for (size_t i = 0; i < n; i++)
+		if (state_new(&d.part[i].state, m, cache, &err)) msg_die_error(path, &err);
+	return d;
+}
+static void side_free(struct side *d, size_t n)
+{
+	for (size_t i = 0; d->part && i < n; i++) state_free(d->part[i].state);
+	free(d->part);
+	work_free(d->w);
+	free(d->rows);
+	free(d->logits);
+}
+/* Bytes of a side of a team of one thread. */
+static double side_bytes(struct model *m, const char *path, size_t n, size_t per, const struct state_options *cache)
+{
+	struct model_cost c;
+	struct ggu_error err;
+	if (model_cost(&c, m, cache, n_batch(n), (size_t)o.ctx, 1, &err)) msg_die_error(path, &err);
+	return c.work_bytes + (double)n*(c.state_bytes + (double)per*(double)model_n_embd(m)*sizeof(float))
+		+ (o.base ? TILE_ROWS*(double)model_n_vocab(m)*sizeof(float) : 0);
 }
 
 /* Extracts the rows of the scored positions of n windows. */
-static void side_eval(struct side *d, const int32_t *ids, size_t n)
+static enum ggu_status side_eval(struct side *d, const int32_t *ids, size_t n, struct ggu_error *err)
 {
 	struct model_call c = { .part = d->part, .n_parts = n, .rows = d->rows };
-	struct ggu_error err;
 	for (size_t i = 0; i < n; i++) {
 		state_reset(d->part[i].state);
 		d->part[i].ids = ids + i*(size_t)o.ctx;
 		d->part[i].n = (size_t)o.ctx - 1;
 		d->part[i].first = (size_t)o.ctx/2;
 	}
-	if (model_eval(d->w, &c, &err)) msg_die_error(d->path, &err);
+	return model_eval(d->w, &c, err);
 }
 
-static float *side_logits(struct side *d, size_t row, size_t n)
+static bool stop(struct team *t, const struct side *d)
 {
-	struct ggu_error err;
-	need_logits(d);
-	if (model_logits(d->w, d->rows + row*model_n_embd(d->m), n, d->logits, NULL, NULL, &err))
-		msg_die_error(d->path, &err);
-	return d->logits;
+	t->failed = true;
+	t->path = d->path;
+	return false;
+}
+static bool logits(struct team *t, struct side *d, size_t row, size_t n)
+{
+	return !model_logits(d->w, d->rows + row*model_n_embd(d->m), n, d->logits, NULL, NULL, &t->err) || stop(t, d);
 }
 
 /* The text's tokens in windows, and where the scores of all of them go. */
 struct job {
-	/* the model and its base; b.m NULL: the base comes from a file, or there is none */
-	struct side a, b;
-	struct side file;               /* of which logits alone are used */
+	struct ggu_pool *pool;
+	/* the model and its base; b NULL: the base comes from a file, or there is none */
+	struct model *a, *b;
 	struct logits_file base, save;
 	bool from_file;
 	struct out *out, *results;      /* the saved logits; what is printed */
@@ -160,17 +196,19 @@ struct job {
 	int32_t *ids;
 	size_t windows, first, per;     /* positions first .. first + per - 1 of each window are scored */
 	struct score *score;            /* [windows*per] */
+	struct state_options cache;
+	struct team *team;              /* of one thread each, for each thread of the pool, or none */
+	_Atomic uint64_t done;          /* windows */
 	char of[TAG_BYTES];             /* what all parts of a measurement have in common */
 };
 
 static void make_tag(struct job *j, const char *text, size_t n)
 {
-	struct state_options cache = load_cache_types(o.cache_k, o.cache_v, GGU_TYPE_F32);
 	struct tag *t = tag_new();
-	tag_add(t, &cache, sizeof cache);
+	tag_add(t, &j->cache, sizeof j->cache);
 	tag_add(t, text, n);
-	tag_model(t, model_file(j->a.m), o.model, false);
-	if (j->b.m) tag_model(t, model_file(j->b.m), o.base, false);
+	tag_model(t, model_file(j->a), o.model, false);
+	if (j->b) tag_model(t, model_file(j->b), o.base, false);
 	tag_end(t, j->of);
 }
 
@@ -181,18 +219,18 @@ static void read_text(struct job *j, const char *path)
 	struct tokenizer *t;
 	size_t n;
 	char *text;
-	load_tokenizer(j->a.m, o.model, &j->v, &t);
+	load_tokenizer(j->a, o.model, &j->v, &t);
 	text = load_text(path, LOAD_TEXT, &n);
 	j->windows = load_windows(&w, t, path, text, n, &j->ids);
-	load_tell_context(j->a.m, o.model, w.ctx);
+	load_tell_context(j->a, o.model, w.ctx);
 	tokenizer_free(t);
 	if (o.partial) make_tag(j, text, n);
 	free(text);
 	/* the last token of a window is scored but never evaluated: nobody else looks at it */
 	for (size_t i = 0; i < j->windows*(size_t)o.ctx; i++)
-		if (j->ids[i] < 0 || (size_t)j->ids[i] >= model_n_vocab(j->a.m))
+		if (j->ids[i] < 0 || (size_t)j->ids[i] >= model_n_vocab(j->a))
 			msg_die("%s: token %d is in its vocabulary, but it has only %zu logits", o.model,
-				(int)j->ids[i], model_n_vocab(j->a.m));
+				(int)j->ids[i], model_n_vocab(j->a));
 }
 
 /* Skips the saved logits of the windows before the first. */
@@ -206,7 +244,7 @@ static void skip_base(struct job *j, size_t n_vocab)
 /* Both sides must have the same tokens. */
 static void check_base(struct job *j)
 {
-	size_t n_vocab = model_n_vocab(j->a.m), of_base = j->b.m ? model_n_vocab(j->b.m) : n_vocab;
+	size_t n_vocab = model_n_vocab(j->a), of_base = j->b ? model_n_vocab(j->b) : n_vocab;
 	const int32_t *saved;
 	if (j->from_file) of_base = j->base.n_vocab;
 	if (of_base != n_vocab)
@@ -230,8 +268,8 @@ static void check_base(struct job *j)
 
 static void refuse_inputs(const struct job *j, const struct out *out, const char *text)
 {
-	out_refuse_sources(out, o.model, model_file(j->a.m));
-	if (j->b.m) out_refuse_sources(out, o.base, model_file(j->b.m));
+	out_refuse_sources(out, o.model, model_file(j->a));
+	if (j->b) out_refuse_sources(out, o.base, model_file(j->b));
 	out_refuse_input(out, o.base);
 	out_refuse_input(out, o.arch_file);
 	out_refuse_input(out, text ? text : "-");
@@ -249,7 +287,7 @@ static void open_outputs(struct job *j, const char *text)
 	if (out_is(j->out, o.output)) msg_die("%s: -o and --save-logits name the same file", o.save);
 	f = fdopen(out_fd(j->out), "wb");
 	if (!f) msg_die("%s: %s", o.save, strerror(errno));
-	logits_file_create(&j->save, f, o.save, (size_t)o.ctx, model_n_vocab(j->a.m), j->windows, j->ids);
+	logits_file_create(&j->save, f, o.save, (size_t)o.ctx, model_n_vocab(j->a), j->windows, j->ids);
 }
 
 static void close_save(struct job *j)
@@ -259,58 +297,115 @@ static void close_save(struct job *j)
 	out_commit(j->out);
 }
 
-/* Scores rows 0..n of the sides, which are those of windows w... */
-static void score(struct job *j, const int32_t *next, size_t n, struct score *to)
-{
-	struct model_score *s = msg_need(malloc(n*sizeof *s));
-	struct ggu_error err;
-	if (model_scores(j->a.w, j->a.rows, n, next, s, &err)) msg_die_error(o.model, &err);
-	for (size_t i = 0; i < n; i++) to[i] = (struct score){ .nll = s[i].log_sum - s[i].logit };
-	free(s);
-}
+/* ---- the loop ---- */
 
-/* The same with a base, or with logits to be saved: these are in memory for some positions at a time. */
-static void score_tiles(struct job *j, const int32_t *next, size_t n, struct score *to)
+/* Scores rows 0..n - 1 of the sides. */
+static bool score(struct team *t, size_t n, struct score *to)
 {
-	size_t v = model_n_vocab(j->a.m);
+	if (model_scores(t->a.w, t->a.rows, n, t->next, t->score, &t->err)) return stop(t, &t->a);
+	for (size_t i = 0; i < n; i++) to[i] = (struct score){ .nll = t->score[i].log_sum - t->score[i].logit };
+	return true;
+}
+/* The same with a base, or with logits to be saved: these are in memory for some positions at a time. */
+static bool score_tiles(struct team *t, struct job *j, size_t n, struct score *to)
+{
 	for (size_t at = 0; at < n; at += TILE_ROWS) {
 		size_t k = n - at < TILE_ROWS ? n - at : TILE_ROWS;
-		struct tile t = { .base_log_p = j->from_file, .logits = side_logits(&j->a, at, k),
-			.next = next + at, .n_vocab = v, .score = to + at };
-		if (o.save) logits_file_write(&j->save, k, t.logits);
+		struct tile w = { .base_log_p = j->from_file, .logits = t->a.logits, .next = t->next + at,
+			.base = j->from_file ? t->base : t->b.logits, .n_vocab = model_n_vocab(j->a),
+			.score = to + at };
+		if (!logits(t, &t->a, at, k)) return false;
+		if (o.save) logits_file_write(&j->save, k, w.logits);
 		if (!o.base) continue;
-		if (j->from_file) need_logits(&j->file);
-		t.base = j->from_file ? j->file.logits : side_logits(&j->b, at, k);
-		if (j->from_file) logits_file_read(&j->base, k, t.base);
-		ggu_pool_run(model_pool(j->a.m), k, score_row, &t);
+		if (j->from_file) logits_file_read(&j->base, k, w.base);
+		else if (!logits(t, &t->b, at, k)) return false;
+		ggu_pool_run(t->pool, k, score_row, &w);
 	}
-	if (!o.base) score(j, next, n, to);
+	return o.base || score(t, n, to);
 }
 
-static void measure(struct job *j)
+/* Windows w..w + n - 1, at most n_side of them. */
+static void measure(struct team *t, struct job *j, size_t w, size_t n)
 {
-	struct state_options cache = load_cache_types(o.cache_k, o.cache_v, GGU_TYPE_F32);
-	size_t ctx = (size_t)o.ctx, side = n_side(j->windows), n;
-	int32_t *ids = msg_need(malloc(side*ctx*sizeof *ids)), *next = msg_need(malloc(side*j->per*sizeof *next));
+	const size_t ctx = (size_t)o.ctx;
+	struct score *to = j->score + w*j->per;
+	if (t->failed) return;
+	t->at = w;
+	memcpy(t->ids, j->ids + w*ctx, n*ctx*sizeof *t->ids);
+	for (size_t i = 0; i < n; i++) {
+		if (vocab_add_bos(j->v) && vocab_bos(j->v) >= 0) t->ids[i*ctx] = vocab_bos(j->v);
+		memcpy(t->next + i*j->per, j->ids + (w + i)*ctx + j->first + 1, j->per*sizeof *t->next);
+	}
+	if (side_eval(&t->a, t->ids, n, &t->err)) stop(t, &t->a);
+	else if (j->b && side_eval(&t->b, t->ids, n, &t->err)) stop(t, &t->b);
+	else if (o.base || o.save ? score_tiles(t, j, n*j->per, to) : score(t, n*j->per, to))
+		progress_set(atomic_fetch_add(&j->done, n) + n);
+}
+static void measure_alone(void *ctx, size_t task, int worker)
+{
+	struct job *j = ctx;
+	const size_t side = n_side(j->windows);
+	measure(j->team + worker, j, task*side, side);
+}
+
+static struct team team_new(const struct job *j, struct ggu_pool *pool)
+{
+	const size_t n = n_side(j->windows);
+	struct team t = { .pool = pool };
+	t.ids = msg_need(malloc(n*(size_t)o.ctx*sizeof *t.ids));
+	t.next = msg_need(malloc(n*j->per*sizeof *t.next));
+	t.score = msg_need(malloc(n*j->per*sizeof *t.score));
+	if (j->from_file) t.base = msg_need(malloc(TILE_ROWS*model_n_vocab(j->a)*sizeof *t.base));
+	t.a = side_new(j->a, o.model, &t, n, j->per, &j->cache);
+	if (j->b) t.b = side_new(j->b, o.base, &t, n, j->per, NULL);
+	return t;
+}
+static void team_free(struct team *t, size_t n)
+{
+	side_free(&t->a, n);
+	side_free(&t->b, n);
+	free(t->ids); free(t->next); free(t->score); free(t->base);
+}
+
+/* How many teams of one thread there are: none if windows must come in order or there is too little memory. */
+static size_t n_teams(const struct job *j, size_t groups)
+{
+	const size_t threads = (size_t)ggu_pool_size(j->pool), n = n_side(j->windows);
+	double bytes;
+	if (threads == 1 || groups < threads || o.save || j->from_file) return 0;
+	bytes = side_bytes(j->a, o.model, n, j->per, &j->cache);
+	if (j->b) bytes += side_bytes(j->b, o.base, n, j->per, NULL);
+	return bytes*(double)threads <= TEAMS_BYTES ? threads : 0;
+}
+static void die_if_failed(const struct team *t, size_t n)
+{
+	const struct team *first = NULL;
+	for (size_t i = 0; i < n; i++)
+		if (t[i].failed && (!first || t[i].at < first->at)) first = t + i;
+	if (first) msg_die_error(first->path, &first->err);
+}
+
+/* As many windows as can be shared out evenly go to teams of one thread, the rest to all threads together. */
+static void measure_all(struct job *j)
+{
+	const size_t side = n_side(j->windows);
+	size_t n = n_teams(j, j->windows/side), alone = n ? j->windows/side/n*n : 0;
+	struct team all;
 	j->score = msg_need(calloc(j->windows*j->per, sizeof *j->score));
-	side_make(&j->a, side, j->per, &cache);
-	if (j->b.m) side_make(&j->b, side, j->per, NULL);
+	j->team = msg_need(calloc(n + 1, sizeof *j->team));
+	for (size_t i = 0; i < n; i++) j->team[i] = team_new(j, NULL);
 	progress_begin("windows", j->windows, "windows");
-	for (size_t w = 0; w < j->windows; w += n) {
-		n = j->windows - w < side ? j->windows - w : side;
-		memcpy(ids, j->ids + w*ctx, n*ctx*sizeof *ids);
-		for (size_t i = 0; i < n; i++) {
-			if (vocab_add_bos(j->v) && vocab_bos(j->v) >= 0) ids[i*ctx] = vocab_bos(j->v);
-			memcpy(next + i*j->per, j->ids + (w + i)*ctx + j->first + 1, j->per*sizeof *next);
-		}
-		side_eval(&j->a, ids, n);
-		if (j->b.m) side_eval(&j->b, ids, n);
-		(o.base || o.save ? score_tiles : score)(j, next, n*j->per, j->score + w*j->per);
-		progress_set(w + n);
+	if (n) ggu_pool_run(j->pool, alone, measure_alone, j);
+	die_if_failed(j->team, n);
+	for (size_t i = 0; i < n; i++) team_free(j->team + i, side);
+	if (alone*side < j->windows) {
+		all = team_new(j, j->pool);
+		for (size_t w = alone*side; w < j->windows; w += side)
+			measure(&all, j, w, j->windows - w < side ? j->windows - w : side);
+		die_if_failed(&all, 1);
+		team_free(&all, side);
 	}
 	progress_end();
-	free(ids);
-	free(next);
 }
 
 static int report(struct out *out, const struct scores *s)
@@ -322,26 +417,17 @@ static int report(struct out *out, const struct scores *s)
 	return status;
 }
 
-static void side_close(struct side *d, size_t n)
-{
-	for (size_t i = 0; d->part && i < n; i++) state_free(d->part[i].state);
-	free(d->part);
-	work_free(d->w);
-	model_close(d->m);
-	free(d->rows);
-	free(d->logits);
-}
-
 static void job_free(struct job *j)
 {
-	side_close(&j->a, n_side(j->windows));
-	side_close(&j->b, n_side(j->windows));
-	free(j->file.logits);
+	model_close(j->a);
+	model_close(j->b);
 	logits_file_close(&j->base);
 	logits_file_close(&j->save);
 	vocab_free(j->v);
 	free(j->ids);
 	free(j->score);
+	free(j->team);
+	ggu_pool_free(j->pool);
 }
 
 static int merge(char **files, int n)
@@ -358,32 +444,36 @@ static int merge(char **files, int n)
 	return status;
 }
 
+static struct model *open_model(const struct job *j, const char *path)
+{
+	struct model *m = load_model_held(path, o.arch_file, j->pool, load_hold(&o.place));
+	if (!model_has_head(m)) msg_die("%s: the model has no logits", path);
+	load_refuse_encoder(m, path);
+	return m;
+}
+
 static int evaluate(const char *text)
 {
-	struct ggu_pool *pool;
 	struct job j = { .first = (size_t)o.ctx/2, .per = scores_per((size_t)o.ctx) };
 	struct scores all;
 	int status;
 	scores_check_rules(&o.fail_above, o.base != NULL);
+	j.cache = load_cache_types(o.cache_k, o.cache_v, GGU_TYPE_F32);
 	sandbox_output(o.save);
-	pool = load_pool(o.jobs, o.place.pin, (const char *[]){ o.model, o.base, o.arch_file, text }, 4, o.output);
-	j.a = (struct side){ .m = load_model_held(o.model, o.arch_file, pool, load_hold(&o.place)), .path = o.model };
+	j.pool = load_pool(o.jobs, o.place.pin, (const char *[]){ o.model, o.base, o.arch_file, text }, 4, o.output);
+	j.a = open_model(&j, o.model);
 	j.from_file = o.base && logits_file_open(&j.base, o.base);
-	if (o.base && !j.from_file)
-		j.b = (struct side){ .m = load_model_held(o.base, o.arch_file, pool, load_hold(&o.place)),
-			.path = o.base };
-	j.file.m = j.a.m;
+	if (o.base && !j.from_file) j.b = open_model(&j, o.base);
 	read_text(&j, text);
 	check_base(&j);
 	open_outputs(&j, text);
-	measure(&j);
+	measure_all(&j);
 	all = (struct scores){ .has_base = o.base != NULL, .n_ctx = (size_t)o.ctx, .from = (size_t)o.from,
 		.windows = j.windows, .v = j.score };
 	memcpy(all.of, j.of, sizeof all.of);
 	status = report(j.results, &all);
 	close_save(&j);         /* last, so that after exit 2 there is no file */
 	job_free(&j);
-	ggu_pool_free(pool);
 	return status;
 }
 

@@ -272,7 +272,7 @@ static struct cut cut_of(const struct run *r, const struct product *p)
 	struct cut c = { .q = { w->type, p->in->n, w->n_out, w->n_in, rows, w->row_bytes, act, cpu_at(r, p->y),
 		p->y_stride },
 		.bias = w->bias ? w->bias + p->mat*w->n_out : NULL };
-	quant_mul_cut(&c.q, ggu_pool_size(r->w->m->pool), &c.tokens, &c.outputs);
+	quant_mul_cut(&c.q, ggu_pool_size(r->w->pool), &c.tokens, &c.outputs);
 	c.down = size_parts(p->in->n, c.tokens);
 	c.n_tasks = c.down*size_parts(w->n_out, c.outputs);
 	return c;

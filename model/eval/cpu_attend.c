@@ -78,7 +78,7 @@ size_t cpu_partial_most(const struct attn_shape *s, size_t n_rows, size_t n_pos,
 /* Room for the results of splits: what this batch needs, or none if that is too much or there is no memory. */
 static void partial(struct work *w, struct attn *a)
 {
-	size_t bytes = attn_partial_bytes(a, ggu_pool_size(w->m->pool));
+	size_t bytes = attn_partial_bytes(a, ggu_pool_size(w->pool));
 	if (bytes > w->partial_bytes && bytes <= MAX_PARTIAL) {
 		void *p;
 		free(w->partial);
@@ -132,7 +132,7 @@ void cpu_attend(struct run *r, const struct attend *a)
 	}
 	cpu_store(r, a);
 	partial(r->w, &t);
-	plan = attn_plan(&t, ggu_pool_size(r->w->m->pool));
+	plan = attn_plan(&t, ggu_pool_size(r->w->pool));
 	if (r->w->profile) attn_cost(&t, &bytes, &macs);
 	/* a thread computes adjacent splits: each prefetches the first keys of the next */
 	cpu_run(r->w, PASS("attention", macs, plan.n_merges ? GGU_TAKE_NEAR : GGU_TAKE_ANY), plan.n_tasks, attend_task,

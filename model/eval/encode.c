@@ -29,7 +29,7 @@ static enum ggu_status make_room(struct work *w, const struct part *part, size_t
 	if (w->source && n == had) return GGU_OK;
 	work_free(w->source);
 	w->source = NULL;
-	return work_of(&w->source, w->m, w->g->source, n, err);
+	return work_of(&w->source, w->m, w->g->source, w->pool, n, err);
 }
 
 enum ggu_status model_encode(struct work *w, const struct part *part, size_t n_parts, model_tap *tap, void *tap_ctx,

@@ -128,7 +128,7 @@ enum ggu_status model_logits(struct work *w, const float *rows, size_t n, float 
 		struct quant_mul m;
 		if (!(h.act = room(w, act_bytes(&g->head, h.n), err))) return GGU_ERR_NOMEM;
 		m = product(&h, 0, g->head.n_out, h.logits, g->n_vocab);
-		quant_mul_cut(&m, ggu_pool_size(w->m->pool), &h.tokens, &h.outputs);
+		quant_mul_cut(&m, ggu_pool_size(w->pool), &h.tokens, &h.outputs);
 		pack(&h);
 		cpu_run(w, PASS("output", (double)h.n*(double)g->n_embd*(double)g->n_vocab, GGU_TAKE_NEAR),
 			size_parts(h.n, h.tokens)*size_parts(g->n_vocab, h.outputs), logits_task, &h);
@@ -167,7 +167,7 @@ enum ggu_status model_scores(struct work *w, const float *rows, size_t n, const 
 	struct model_score *score, struct ggu_error *err)
 {
 	const struct graph *g = w->g;
-	size_t tiles = size_parts(g->n_vocab, TILE), workers = (size_t)ggu_pool_size(w->m->pool),
+	size_t tiles = size_parts(g->n_vocab, TILE), workers = (size_t)ggu_pool_size(w->pool),
 		act = act_bytes(&g->head, TOKENS);
 	size_t own = workers*TOKENS*TILE*sizeof(float),
 		bytes = act + own + TOKENS*(tiles*sizeof(struct tile) + sizeof(float));

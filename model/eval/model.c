@@ -50,6 +50,7 @@ enum ggu_status model_open(struct model **out, const char *path, const struct mo
 		free(m);
 		return ggu_no_memory(err);
 	}
+	pages_init(&m->pages);
 	m->pool = o->pool;
 	m->file = o->file;
 	s = m->file ? GGU_OK : ggu_open(&m->file, path, err);

@@ -20,7 +20,7 @@
 struct model;
 struct model_options {
 	const char *arch_file;          /* extra architecture description, or NULL */
-	struct ggu_pool *pool;          /* required; shared by all works, one call at a time */
+	struct ggu_pool *pool;          /* of its works, one call at a time; NULL: one thread */
 	struct ggu_file *file;          /* not NULL: an open file to use instead of path; model_open takes ownership */
 	unsigned hold;                  /* how to keep weights in memory: GGU_HOLD_* */
 };
@@ -56,8 +56,8 @@ int32_t model_start(const struct model *m);             /* the decoder's first t
 /* ---- state ---- */
 
 /* Keys and values are stored in blocks of positions, which states share after a fork. Layers with a window free those
- * that no later token sees. Recurrent layers keep an amount that does not grow. The states of a model may be used by
- * one thread at a time. */
+ * that no later token sees. Recurrent layers keep an amount that does not grow. A state and its
+ * forks may be used by one thread at a time. */
 struct state;
 struct state_options { uint32_t k_type, v_type; };      /* of the cache: F32 (0), F16, BF16, I16, Q8_0, Q5_1, Q4_0 */
 /* o NULL: F32. The model must outlive the state. GGU_ERR_UNSUPPORTED: the size of the model's heads is not a multiple
@@ -91,6 +91,10 @@ enum ggu_status state_load(struct state *s, const void *bytes, size_t n, struct 
 struct work;
 /* n_batch: the most rows computed at once; 0: the default, 512. The model must outlive the work. */
 enum ggu_status work_new(struct work **out, struct model *m, size_t n_batch, struct ggu_error *err);
+/* The same with another pool than the model's; NULL: one thread. Works with pools of their own may be used at the same
+ * time, each by one thread, with other states. */
+enum ggu_status work_new_for(struct work **out, struct model *m, struct ggu_pool *pool, size_t n_batch,
+	struct ggu_error *err);
 void work_free(struct work *w);
 size_t work_bytes(const struct work *w);
 

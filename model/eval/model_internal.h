@@ -18,6 +18,7 @@ struct model {
 
 struct work {
 	struct model *m;
+	struct ggu_pool *pool;
 	const struct graph *g;          /* the stack that it evaluates */
 	struct work *source;            /* the encoder's work, once something has been encoded */
 	const struct backend *be;
@@ -39,7 +40,8 @@ struct work {
 	char *head; size_t head_bytes;  /* head.c's */
 	struct profile *profile;        /* or NULL */
 };
-enum ggu_status work_of(struct work **w, struct model *m, const struct graph *g, size_t n_batch, struct ggu_error *err);
+enum ggu_status work_of(struct work **w, struct model *m, const struct graph *g, struct ggu_pool *pool, size_t n_batch,
+	struct ggu_error *err);
 /* A batch of n rows at its beginning. Its plan has what every step needs: the stream, the outputs of a step's branches,
  * cosines and sines. */
 struct run work_begin(struct work *w, size_t n);

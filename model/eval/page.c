@@ -48,7 +48,7 @@ static struct shelf *shelf_of(struct pages *p, size_t size)
 	if (s) return s;
 	s = malloc(sizeof *s);
 	if (!s) return NULL;
-	*s = (struct shelf){ p->shelf, size, NULL };
+	*s = (struct shelf){ p->shelf, p, size, NULL };
 	p->shelf = s;
 	return s;
 }
@@ -64,12 +64,22 @@ static struct page *fresh_page(struct pages *p, size_t size)
 	return (void *)(s->fresh - bytes);
 }
 
+void pages_init(struct pages *p)
+{
+	*p = (struct pages){ 0 };
+	pthread_mutex_init(&p->lock, NULL);
+}
+
 struct page *page_new(struct pages *p, size_t size)
 {
-	struct shelf *home = shelf_of(p, size);
-	struct page *new = home ? home->idle : NULL;
+	struct shelf *home;
+	struct page *new;
+	pthread_mutex_lock(&p->lock);
+	home = shelf_of(p, size);
+	new = home ? home->idle : NULL;
 	if (new) home->idle = new->next;
 	else if (home) new = fresh_page(p, size);
+	pthread_mutex_unlock(&p->lock);
 	if (!new) return NULL;
 	*new = (struct page){ .home = home, .refs = 1 };
 	memset(new->bytes, 0, size);
@@ -83,9 +93,12 @@ double pages_slack(size_t size, double n)
 }
 void page_drop(struct page *p)
 {
+	struct shelf *home = p->home;
 	if (--p->refs) return;
-	p->next = p->home->idle;
-	p->home->idle = p;
+	pthread_mutex_lock(&home->of->lock);
+	p->next = home->idle;
+	home->idle = p;
+	pthread_mutex_unlock(&home->of->lock);
 }
 void pages_free(struct pages *p)
 {
@@ -99,5 +112,6 @@ void pages_free(struct pages *p)
 		p->slab = s->next;
 		free(s);
 	}
-	*p = (struct pages){ NULL };
+	p->taken = 0;
+	pthread_mutex_destroy(&p->lock);
 }

@@ -32,11 +32,11 @@ void cpu_run(const struct work *w, const struct pass *pass, size_t n_tasks,
 	struct profile_row *row;
 	double from;
 	if (!w->profile) {
-		ggu_pool_phases(w->m->pool, &phase, 1);
+		ggu_pool_phases(w->pool, &phase, 1);
 		return;
 	}
 	from = now();
-	ggu_pool_phases(w->m->pool, &phase, 1);
+	ggu_pool_phases(w->pool, &phase, 1);
 	row = row_of(w->profile, pass->name);
 	row->secs += now() - from;
 	row->macs += pass->macs;

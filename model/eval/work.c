@@ -106,7 +106,7 @@ static bool allocate(struct work *w)
 {
 	const struct graph *g = w->g;
 	struct plan p = measure_layers(w, w->n_batch).plan;
-	size_t workers = (size_t)ggu_pool_size(w->m->pool);
+	size_t workers = (size_t)ggu_pool_size(w->pool);
 	w->bytes = p.peak;
 	w->host_bytes = p.host_peak;
 	w->local_bytes = local_bytes(g);
@@ -127,15 +127,21 @@ static bool allocate(struct work *w)
 
 enum ggu_status work_new(struct work **out, struct model *m, size_t n_batch, struct ggu_error *err)
 {
-	return work_of(out, m, &m->graph, n_batch, err);
+	return work_new_for(out, m, m->pool, n_batch, err);
+}
+enum ggu_status work_new_for(struct work **out, struct model *m, struct ggu_pool *pool, size_t n_batch,
+	struct ggu_error *err)
+{
+	return work_of(out, m, &m->graph, pool, n_batch, err);
 }
 
-enum ggu_status work_of(struct work **out, struct model *m, const struct graph *g, size_t n_batch,
-	struct ggu_error *err)
+enum ggu_status work_of(struct work **out, struct model *m, const struct graph *g, struct ggu_pool *pool,
+	size_t n_batch, struct ggu_error *err)
 {
 	struct work *w = calloc(1, sizeof *w);
 	if (w) {
 		w->m = m;
+		w->pool = pool;
 		w->g = g;
 		w->be = &backend_cpu;
 		w->n_batch = n_batch ? n_batch : WORK_DEFAULT_BATCH;
@@ -168,7 +174,7 @@ static size_t bytes_of(const struct work *w, size_t threads)
 	rows += w->source ? bytes_of(w->source, threads) : 0;
 	return w->bytes + w->host_bytes + threads*w->local_bytes + rows + w->partial_bytes + w->head_bytes;
 }
-size_t work_bytes(const struct work *w) { return bytes_of(w, (size_t)ggu_pool_size(w->m->pool)); }
+size_t work_bytes(const struct work *w) { return bytes_of(w, (size_t)ggu_pool_size(w->pool)); }
 
 /* ---- the cost of a model ---- */
 

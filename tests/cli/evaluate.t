@@ -36,6 +36,18 @@ is "a prompt without an end" "$(yes | gguf-run -m m.gguf 2>&1)" \
 	"gguf-run: (stdin): is longer than the limit of 256 MiB"
 is "other batches and threads" "$(gguf-perplexity -q -m m.gguf --chunks 2 --batch 100 -j 3 text)" "$(cat plain)"
 is "one thread" "$(gguf-perplexity -q -m m.gguf --chunks 2 -j 1 text)" "$(cat plain)"
+for n in 2 7 9; do
+	for side in "--batch 31" "--base q.gguf --batch 40" "--base q.gguf --batch 62 --cache-type-k f16"; do
+		gguf-perplexity -q -m m.gguf --ctx 32 --chunks $n $side -j 1 --partial text >one
+		for j in 2 3 4; do
+			gguf-perplexity -q -m m.gguf --ctx 32 --chunks $n $side -j $j --partial text
+		done >others
+		is "$n windows $side, to each thread its own: the same scores" "$(cat others)" "$(cat one one one)"
+	done
+done
+gguf-perplexity -q -m m.gguf --ctx 1024 --chunks 3 -j 1 --partial text >one
+is "the same of windows that are long" "$(gguf-perplexity -q -m m.gguf --ctx 1024 --chunks 3 -j 2 --partial text)" \
+	"$(cat one)"
 is "portable code" "$(GGUF_CPU=c gguf-perplexity -q -m q.gguf --ctx 64 --chunks 1 text)" "$(gguf-perplexity \
 	-q -m q.gguf --ctx 64 --chunks 1 text)"
 

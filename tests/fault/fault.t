@@ -138,6 +138,8 @@ walk_all gguf-tokenize gguf-tokenize --no-sandbox -m model.gguf -o out text
 walk_all gguf-logits gguf-logits --no-sandbox -j2 -m model.gguf -o out ids
 walk_writes gguf-logits gguf-logits --no-sandbox -j2 -m model.gguf -o out ids
 walk_all gguf-perplexity gguf-perplexity --no-sandbox -j2 --ctx 32 --chunks 1 -m model.gguf -o out text
+walk_all "gguf-perplexity, windows to each thread" gguf-perplexity --no-sandbox -j2 --ctx 32 --batch 31 --chunks 3 \
+	-m model.gguf -o out text
 walk_all "gguf-perplexity --save-logits" gguf-perplexity --no-sandbox -j2 --ctx 32 --chunks 1 --save-logits out \
 	-m model.gguf text
 # what stdio writes fails where a file may not grow, here at some KiB

@@ -140,6 +140,7 @@ static void resolve(const struct arch *a)
 	size_t n;
 	uint8_t *bytes = make_model(a->name, &n);
 
+	pages_init(&m.pages);
 	must(m.arena && m.pool && ggu_open_memory(&m.file, bytes, n, NULL, NULL) == GGU_OK, "the model cannot be read");
 	if (graph_build(&m.graph, a, m.file, m.arena, &err) == GGU_OK) evaluate(&m);
 	else must(err.code != GGU_OK && *err.what, "refused without a reason");

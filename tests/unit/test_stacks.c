@@ -205,10 +205,11 @@ static void operators_are_called_as_their_files(void **state)
 static void pages_of_a_size_are_used_again(void **state)
 {
 	enum { N = 100, LARGE = 4096, SMALL = 64 };
-	struct pages p = { 0 };
+	struct pages p;
 	struct page *v[2*N];
 	size_t taken = 0;
 	(void)state;
+	pages_init(&p);
 	for (int round = 0; round < 3; round++) {
 		for (int i = 0; i < 2*N; i++) {
 			size_t n = (i + round) % 2 ? LARGE : SMALL;
@@ -227,13 +228,15 @@ static void pages_of_a_size_are_used_again(void **state)
 static void pages_lie_in_large_pages_of_memory_from_the_first_on(void **state)
 {
 	enum { LARGE = 2 << 20, SIZE = 3 << 19 };
-	struct pages p = { 0 };
+	struct pages p;
 	(void)state;
+	pages_init(&p);
 	for (int i = 0; i < 5; i++) assert_non_null(page_new(&p, SIZE));
 	assert_int_equal((uintptr_t)p.slab % LARGE, 0);
 	assert_int_equal(p.taken % LARGE, 0);
 	assert_true(p.taken >= 5*SIZE);
 	pages_free(&p);
+	pages_init(&p);
 	assert_non_null(page_new(&p, 4096));
 	assert_true(p.taken < LARGE);           /* a small model takes no more than it needs */
 	pages_free(&p);

@@ -216,6 +216,42 @@ static void threads_and_instances_do_not_matter(void **state)
 	assert_int_equal(quant_select(NULL, NULL), GGU_OK);
 }
 
+/* Each worker of a pool has a work and a state of its own; pages go back and forth between all of them. */
+struct each { struct work *w[4]; struct state *s[4]; float rows[24][LONG*WIDE]; };
+static void evaluate_alone(void *ctx, size_t task, int worker)
+{
+	struct each *e = ctx;
+	go_on(e->w[worker], e->s[worker], text + task, LONG - 5*task, e->rows[task]);
+	state_reset(e->s[worker]);
+}
+static void works_of_one_thread_run_at_the_same_time(void **unused)
+{
+	static const struct kind *const kinds[] = { &transformer, &recurrent, &experts };
+	struct ggu_pool *pool = ggu_pool_new(4);
+	struct each *e = malloc(sizeof *e);
+	(void)unused;
+	for (size_t k = 0; k < 3; k++) {
+		struct model *m = make_model(kinds[k], GGU_TYPE_Q8_0, 2);
+		for (int i = 0; i < 4; i++) {
+			assert_int_equal(work_new_for(&e->w[i], m, NULL, i % 2 ? 0 : 64, NULL), GGU_OK);
+			e->s[i] = new_state(m, GGU_TYPE_F32);
+		}
+		ggu_pool_run(pool, 24, evaluate_alone, e);
+		for (size_t i = 0; i < 24; i++) {
+			float *own = alone(m, GGU_TYPE_F32, text + i, LONG - 5*i, 0);
+			same(e->rows[i], own, LONG - 5*i);
+			free(own);
+		}
+		for (int i = 0; i < 4; i++) {
+			state_free(e->s[i]);
+			work_free(e->w[i]);
+		}
+		drop_model(m);
+	}
+	free(e);
+	ggu_pool_free(pool);
+}
+
 static void forks_go_their_own_ways(void **state)
 {
 	static const struct kind *const kinds[] = { &transformer, &recurrent };
@@ -477,6 +513,7 @@ int main(void)
 		cmocka_unit_test(near_buckets_are_alibi), cmocka_unit_test(buckets_grow_with_the_distance),
 		cmocka_unit_test(steps_one_by_one_are_the_whole), cmocka_unit_test(weights_can_be_others),
 		cmocka_unit_test(neighbours_do_not_matter), cmocka_unit_test(threads_and_instances_do_not_matter),
+		cmocka_unit_test(works_of_one_thread_run_at_the_same_time),
 		cmocka_unit_test(forks_go_their_own_ways), cmocka_unit_test(truncation_forgets),
 			cmocka_unit_test(recurrent_states_want_snapshots),
 			cmocka_unit_test(stretches_of_layers_forget_snapshots),
