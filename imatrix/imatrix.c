@@ -14,7 +14,12 @@
 #include "../quant/vec.h"
 #include "imatrix_internal.h"
 
-struct imatrix *imatrix_new(void) { return calloc(1, sizeof(struct imatrix)); }
+struct imatrix *imatrix_new(void)
+{
+	struct imatrix *im = calloc(1, sizeof *im);
+	if (im) pthread_mutex_init(&im->lock, NULL);
+	return im;
+}
 
 static void entry_free(struct entry *e)
 {
@@ -39,6 +44,7 @@ void imatrix_free(struct imatrix *im)
 	free(im->datasets);
 	ggu_index_free(&im->dataset_index);
 	free(im->tag);
+	pthread_mutex_destroy(&im->lock);
 	free(im);
 }
 
@@ -177,10 +183,20 @@ static void add_columns(void *ctx, size_t task, int worker)
 	vec_squares(a->sums + from, a->rest + from, a->x + from, a->stride, a->n_tokens, n);
 }
 
+/* Entries stay where they are while others are created. */
+static struct entry *find_locked(struct imatrix *im, const char *name)
+{
+	struct entry *e;
+	pthread_mutex_lock(&im->lock);
+	e = imatrix_entry_find(im, name);
+	pthread_mutex_unlock(&im->lock);
+	return e;
+}
+
 enum ggu_status imatrix_add(struct imatrix *im, const char *name, size_t n_mat, size_t mat, size_t n_in,
 	const float *x, size_t stride, size_t n_tokens, struct ggu_pool *pool, struct ggu_error *err)
 {
-	struct entry *e = imatrix_entry_find(im, name);
+	struct entry *e = find_locked(im, name);
 	const size_t row = n_in*sizeof *e->sums;
 	struct add a = { .x = x, .n_in = n_in, .stride = stride, .n_tokens = n_tokens };
 	enum ggu_status s = GGU_OK;
@@ -196,7 +212,11 @@ enum ggu_status imatrix_add(struct imatrix *im, const char *name, size_t n_mat, 
 	for (size_t j = 0; j < n_in && !s; j++)         /* squares of what is finite cannot overflow */
 		if (!isfinite(a.sums[j]))
 			s = ggu_fail(err, GGU_ERR_FORMAT, GGU_NO_OFFSET, name, "an activation is not finite");
-	if (!s && !e) s = imatrix_entry(im, name, n_in, n_mat, &e, err);
+	if (!s && !e) {
+		pthread_mutex_lock(&im->lock);
+		s = imatrix_entry(im, name, n_in, n_mat, &e, err);
+		pthread_mutex_unlock(&im->lock);
+	}
 	if (!s) {
 		memcpy(e->sums + mat*n_in, a.sums, row);
 		memcpy(e->rest + mat*n_in, a.rest, row);

@@ -31,7 +31,7 @@ struct ggu_importance imatrix_importances(const struct imatrix *im);
 
 /* Adds n_tokens rows x[n_tokens][n_in] (stride floats apart) for matrix `mat` of `name`, in order. The first call
  * creates the entry. pool may be NULL; it divides columns. GGU_ERR_FORMAT with the name: a value is not finite, and
- * nothing of the call is kept. */
+ * nothing of the call is kept. Several threads may add to different entries at the same time. */
 enum ggu_status imatrix_add(struct imatrix *im, const char *name, size_t n_mat, size_t mat, size_t n_in,
 	const float *x, size_t stride, size_t n_tokens, struct ggu_pool *pool, struct ggu_error *err);
 

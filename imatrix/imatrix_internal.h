@@ -3,6 +3,7 @@
  * imatrix_file.c (which form) share. */
 #ifndef IMATRIX_INTERNAL_H
 #define IMATRIX_INTERNAL_H
+#include <pthread.h>
 #include "../libgguf/index.h"
 #include "../libgguf/pool.h"
 #include "../libgguf/whole.h"
@@ -32,6 +33,7 @@ struct covariance {
 };
 struct covariance_call { struct covariance *of; size_t n_in, n_tokens, n_mat, mat; uint64_t hash; };
 struct imatrix {
+	pthread_mutex_t lock;           /* of v and n in imatrix_add */
 	struct entry **v;               /* [n], sorted by name */
 	size_t n;
 	char **datasets;

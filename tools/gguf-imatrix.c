@@ -10,6 +10,7 @@
  * Covariances use one token of a window in two (--stride), which halves their cost and loses next to nothing, and those
  * of some windows of random tokens (drawn.h). */
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -26,6 +27,7 @@
 #include "progress.h"
 #include "sandbox.h"
 #include "tag.h"
+#include "turns.h"
 
 static struct {
 	const char *model, *output, *checkpoint, *dataset, *arch_file;
@@ -85,9 +87,24 @@ struct run {
 	uint64_t n_chunks;
 	struct drawn drawn;     /* windows of random tokens, after those of the text; only covariances use them */
 	enum { TEXT, DRAWN, DRAWN_FOR_FIRST_BLOCK } now;        /* what is being evaluated */
-	bool stopped;           /* behind the first block */
 	int32_t start;          /* what a decoder's sequence begins with */
 	char tag[TAG_BYTES];    /* of text, model and settings: a checkpoint belongs to one run */
+	_Atomic uint64_t done;  /* windows */
+};
+/* What evaluates n windows side by side: all threads, or one of several that have windows of their own. */
+struct team {
+	struct run *r;
+	struct ggu_pool *pool;  /* NULL: one thread */
+	struct work *w;
+	struct part *part, *source;     /* [n] */
+	int32_t *target;        /* [n][seen]: with an encoder */
+	float *rows;            /* [n*seen][n_embd]: with --process-output */
+	size_t n;
+	/* with other teams; `turn`: of the windows */
+	struct turns *turns;
+	size_t turn;
+	bool stopped;           /* behind the first block */
+	bool failed;
 	struct ggu_error err, refused;  /* refused: why tap does not take activations */
 };
 
@@ -104,24 +121,27 @@ static bool is_layers(const char *weight)
 static enum ggu_status tap(void *ctx, const char *weight, size_t n_mat, size_t mat, size_t n_in, const float *x,
 	size_t stride, size_t n)
 {
-	struct run *r = ctx;
+	struct team *t = ctx;
+	struct run *r = t->r;
 	enum ggu_status s;
 	if (!is_layers(weight) && !(o.process_output && is_output(weight))) return GGU_OK;
 	if (r->now == DRAWN_FOR_FIRST_BLOCK && !drawn_in_first_block(weight)) {
-		r->stopped = true;
+		t->stopped = true;
 		return GGU_ERR_STATE;
 	}
-	s = r->now != TEXT ? GGU_OK : imatrix_add(r->im, weight, n_mat, mat, n_in, x, stride, n, r->pool,
-		&r->refused);
+	if (t->turns && !turns_wait(t->turns, t->turn)) return GGU_ERR_STATE;
+	s = r->now != TEXT ? GGU_OK : imatrix_add(r->im, weight, n_mat, mat, n_in, x, stride, n, t->pool,
+		&t->refused);
+	if (t->turns) turns_next(t->turns, t->turn);
 	if (s || !o.covariance) return s;
 	if (r->now != TEXT) imatrix_sample(r->im, 1, drawn_root((size_t)r->n_chunks, r->drawn, (size_t)o.stride,
 		weight), drawn_first_root((size_t)o.ctx, 1));
-	return imatrix_add_covariance(r->im, weight, n_mat, mat, n_in, (size_t)o.block, x, stride, n, r->pool,
-		&r->refused);
+	return imatrix_add_covariance(r->im, weight, n_mat, mat, n_in, (size_t)o.block, x, stride, n, t->pool,
+		&t->refused);
 }
-static _Noreturn void die(const struct run *r)
+static _Noreturn void die(const struct team *t)
 {
-	msg_die_error(o.model, r->refused.code ? &r->refused : &r->err);
+	msg_die_error(o.model, t->refused.code ? &t->refused : &t->err);
 }
 
 /* Counted from the first window of the text, so that the matrices of parts of a text use different windows. */
@@ -208,97 +228,171 @@ static size_t side_by_side(size_t batch)
 	return o.covariance || n < 1 ? 1 : n;
 }
 
+/* Tokens that a work takes at once: those of a whole window where a window must not be cut. */
+static size_t whole_batch(const struct model *m, size_t batch)
+{
+	return model_is_whole(m) && batch < (size_t)o.ctx ? (size_t)o.ctx : batch;
+}
+
 /* How many tokens of a window the decoder, or the only stack, sees. If there is an encoder, it gets the first half, and
  * the decoder the second, after the token that it begins with. */
 static size_t seen(const struct model *m) { return model_has_encoder(m) ? (size_t)o.ctx - half() : (size_t)o.ctx; }
 
-/* rows[n*seen][n_embd]: with --process-output; target[n][seen]: with an encoder */
-struct windows { struct work *w; struct part *part, *source; int32_t *target; float *rows; size_t n; };
-
-static struct windows windows_new(const struct run *r, size_t batch)
+static struct team team_new(struct run *r, struct ggu_pool *pool, size_t batch)
 {
-	struct windows v = { .n = side_by_side(batch) };
+	struct team t = { .r = r, .pool = pool, .n = side_by_side(batch) };
 	struct ggu_error err;
-	v.part = msg_need(calloc(v.n, sizeof *v.part));
-	v.source = msg_need(calloc(v.n, sizeof *v.source));
-	v.target = msg_need(malloc(v.n*(size_t)o.ctx*sizeof *v.target));
-	if (o.process_output) v.rows = msg_need(malloc(v.n*(size_t)o.ctx*model_n_embd(r->model)*sizeof *v.rows));
-	if (model_is_whole(r->model) && batch < (size_t)o.ctx) batch = (size_t)o.ctx;
-	if (work_new(&v.w, r->model, batch, &err)) msg_die_error(o.model, &err);
-	for (size_t i = 0; i < v.n; i++)
-		if (state_new(&v.part[i].state, r->model, NULL, &err)) msg_die_error(o.model, &err);
-	return v;
+	t.part = msg_need(calloc(t.n, sizeof *t.part));
+	t.source = msg_need(calloc(t.n, sizeof *t.source));
+	t.target = msg_need(malloc(t.n*(size_t)o.ctx*sizeof *t.target));
+	if (o.process_output) t.rows = msg_need(malloc(t.n*(size_t)o.ctx*model_n_embd(r->model)*sizeof *t.rows));
+	if (work_new_for(&t.w, r->model, pool, whole_batch(r->model, batch), &err)) msg_die_error(o.model, &err);
+	for (size_t i = 0; i < t.n; i++)
+		if (state_new(&t.part[i].state, r->model, NULL, &err)) msg_die_error(o.model, &err);
+	return t;
 }
-static void windows_free(struct windows *w)
+static void team_free(struct team *t)
 {
-	for (size_t i = 0; i < w->n; i++) state_free(w->part[i].state);
-	work_free(w->w);
-	free(w->part);
-	free(w->source);
-	free(w->target);
-	free(w->rows);
+	for (size_t i = 0; i < t->n; i++) state_free(t->part[i].state);
+	work_free(t->w);
+	free(t->part);
+	free(t->source);
+	free(t->target);
+	free(t->rows);
 }
 
 /* Passes the first halves of windows through the encoder side by side. What the decoder sees replaces the windows. */
-static void encode(struct run *r, struct windows *w, size_t n)
+static enum ggu_status encode(struct team *t, size_t n)
 {
 	const size_t h = half(), rest = (size_t)o.ctx - h;
 	for (size_t i = 0; i < n; i++) {
-		struct part *p = w->part + i;
-		int32_t *to = w->target + i*rest;
-		w->source[i] = (struct part){ p->state, p->ids, h, h };
-		*to = r->start;
+		struct part *p = t->part + i;
+		int32_t *to = t->target + i*rest;
+		t->source[i] = (struct part){ p->state, p->ids, h, h };
+		*to = t->r->start;
 		memcpy(to + 1, p->ids + h, (rest - 1)*sizeof *to);
 		p->ids = to;
 	}
-	if (model_encode(w->w, w->source, n, tap, r, &r->err)) die(r);
+	return model_encode(t->w, t->source, n, tap, t, &t->err);
 }
 
-static void evaluate(struct run *r, struct windows *w, uint64_t chunk, size_t n)
+/* Windows chunk..chunk + n - 1; false: failed. */
+static bool evaluate(struct team *t, uint64_t chunk, size_t n)
 {
-	struct model_call c = { .part = w->part, .n_parts = n, .rows = w->rows, .tap = tap, .tap_ctx = r };
+	struct run *r = t->r;
+	struct model_call c = { .part = t->part, .n_parts = n, .rows = t->rows, .tap = tap, .tap_ctx = t };
 	size_t n_seen = seen(r->model);
+	enum ggu_status s = GGU_OK;
 	for (size_t i = 0; i < n; i++) {
-		state_reset(w->part[i].state);
-		w->part[i].ids = r->ids + (chunk + i)*(size_t)o.ctx;
-		w->part[i].n = n_seen;
-		w->part[i].first = w->rows ? 0 : n_seen;
+		state_reset(t->part[i].state);
+		t->part[i].ids = r->ids + (chunk + i)*(size_t)o.ctx;
+		t->part[i].n = n_seen;
+		t->part[i].first = t->rows ? 0 : n_seen;
 	}
-	r->stopped = false;
-	if (model_has_encoder(r->model)) encode(r, w, n);
-	if (model_eval(w->w, &c, &r->err) && !r->stopped) die(r);
-	if (w->rows && !r->stopped && model_logits(w->w, w->rows, n*n_seen, NULL, tap, r, &r->err) && !r->stopped)
-		die(r);
-	if (imatrix_flush(r->im, r->pool, &r->err)) msg_die_error(o.model, &r->err);
+	t->stopped = false;
+	if (model_has_encoder(r->model)) s = encode(t, n);
+	if (!s) s = model_eval(t->w, &c, &t->err);
+	if (!s && t->rows) s = model_logits(t->w, t->rows, n*n_seen, NULL, tap, t, &t->err);
+	if (o.covariance && (!s || t->stopped)) s = imatrix_flush(r->im, t->pool, &t->err);
+	t->failed = s;
+	return !s;
 }
 
-static void evaluate_all(struct run *r, size_t batch, uint64_t done)
+/* ---- windows to each thread ---- */
+
+/* What teams of one thread share: windows from `first` on. */
+struct apart { struct team *team; struct turns *turns; uint64_t first; };
+static void evaluate_apart(void *ctx, size_t task, int worker)
 {
-	struct windows w = windows_new(r, batch);
+	struct apart *a = ctx;
+	struct team *t = a->team + worker;
+	uint64_t done;
+	if (t->failed) return;
+	t->turns = a->turns;
+	t->turn = task;
+	if (!evaluate(t, a->first + task*t->n, t->n)) {
+		turns_fail(a->turns, task);
+		return;
+	}
+	turns_end(a->turns, task);
+	done = atomic_fetch_add(&t->r->done, t->n) + t->n;
+	progress_set(done);
+}
+static void die_if_failed(const struct team *t, size_t n)
+{
+	const struct team *first = NULL;
+	for (size_t i = 0; i < n; i++)
+		if (t[i].failed && (!first || t[i].turn < first->turn)) first = t + i;
+	if (first) die(first);
+}
+
+/* Does each window give each input once, in the same order? Not if tokens choose experts, or if a batch is less than a
+ * window. */
+static bool is_even(const struct model *m, size_t batch)
+{
+	const struct ggu_file *f = model_file(m);
+	if (batch < (size_t)o.ctx) return false;
+	for (size_t i = 0; i < ggu_file_n_tensors(f); i++) if (ggu_file_tensor(f, i)->n_dims > 2) return false;
+	return true;
+}
+static size_t n_apart(const struct run *r, size_t batch)
+{
+	struct model_cost c;
+	struct ggu_error err;
+	const size_t n = side_by_side(batch);
+	const double rows = (double)n*o.ctx*(double)model_n_embd(r->model)*sizeof(float);
+	if (o.covariance || !is_even(r->model, whole_batch(r->model, batch))) return 0;
+	if (model_cost(&c, r->model, NULL, whole_batch(r->model, batch), (size_t)o.ctx, 1, &err))
+		msg_die_error(o.model, &err);
+	return load_threads_apart(r->pool, r->n_chunks/n,
+		c.work_bytes + (double)n*c.state_bytes + (o.process_output ? rows : 0));
+}
+
+/* Windows up to `end`: as many as can be shared out evenly to each thread, the rest to all of them together. */
+static void evaluate_to(struct run *r, struct team *all, struct team *apart, size_t n, uint64_t end)
+{
+	const uint64_t groups = n ? (end - r->done)/apart->n/n*n : 0;
+	if (groups) {
+		struct apart a = { apart, msg_need(turns_new(groups)), r->done };
+		ggu_pool_run(r->pool, groups, evaluate_apart, &a);
+		turns_free(a.turns);
+		die_if_failed(apart, n);
+	}
+	while (r->done < end) {
+		size_t some = end - r->done < all->n ? (size_t)(end - r->done) : all->n;
+		if (!evaluate(all, r->done, some)) die(all);
+		r->done += some;
+		progress_set(r->done);
+	}
+}
+static void evaluate_all(struct run *r, size_t batch)
+{
+	const size_t n = n_apart(r, batch);
+	struct team all = team_new(r, r->pool, batch), *apart = msg_need(calloc(n + 1, sizeof *apart));
+	for (size_t i = 0; i < n; i++) apart[i] = team_new(r, NULL, batch);
 	progress_begin("evaluating", r->n_chunks, "windows");
-	while (done < r->n_chunks) {
-		uint64_t n = r->n_chunks - done < w.n ? r->n_chunks - done : w.n;
-		if (o.checkpoint && n > o.every - done%o.every) n = o.every - done%o.every;
-		evaluate(r, &w, done, (size_t)n);
-		done += n;
-		progress_set(done);
-		if (o.checkpoint && done%o.every == 0 && done < r->n_chunks) save(r, done);
+	while (r->done < r->n_chunks) {
+		uint64_t end = o.checkpoint ? r->done + (o.every - r->done%o.every) : r->n_chunks;
+		evaluate_to(r, &all, apart, n, end < r->n_chunks ? end : r->n_chunks);
+		if (r->done < r->n_chunks) save(r, r->done);
 	}
 	progress_end();
-	windows_free(&w);
+	for (size_t i = 0; i < n; i++) team_free(apart + i);
+	team_free(&all);
+	free(apart);
 }
 
 /* Random windows are used by covariances alone, after all of the text, so a checkpoint need not know of them. */
 static void evaluate_drawn(struct run *r)
 {
-	struct windows w;
+	struct team t;
 	if (!r->drawn.n) return;
-	w = windows_new(r, (size_t)o.ctx);
+	t = team_new(r, r->pool, (size_t)o.ctx);
 	for (size_t i = 0; i < r->drawn.n; i++) {
 		r->now = i < r->drawn.whole ? DRAWN : DRAWN_FOR_FIRST_BLOCK;
-		evaluate(r, &w, r->n_chunks + i, 1);
+		if (!evaluate(&t, r->n_chunks + i, 1)) die(&t);
 	}
-	windows_free(&w);
+	team_free(&t);
 }
 
 /* Rows as wide as the model vary as a whole; those inside a feed-forward lose little when cut into two or three blocks
@@ -312,7 +406,6 @@ static void collect(const char *text_name)
 {
 	struct run r = { .im = msg_need(imatrix_new()) };
 	struct out *out = out_open(o.output, true);
-	uint64_t done = 0;
 	if (o.checkpoint) out_check(o.checkpoint);
 	sandbox_output(o.checkpoint);
 	r.pool = load_pool(o.jobs, o.place.pin, (const char *[]){ o.model, text_name, o.arch_file }, 3, o.output);
@@ -325,12 +418,12 @@ static void collect(const char *text_name)
 	tokenize(&r, text_name);
 	if (o.checkpoint) {
 		make_tag(&r);
-		done = resume(&r);
+		r.done = resume(&r);
 	}
-	if (!done && imatrix_add_dataset(r.im, o.dataset ? o.dataset : load_base_name(text_name)))
+	if (!r.done && imatrix_add_dataset(r.im, o.dataset ? o.dataset : load_base_name(text_name)))
 		msg_die("out of memory");
 	imatrix_sample(r.im, (size_t)o.stride, 1, drawn_first_root((size_t)o.ctx, (size_t)o.stride));
-	evaluate_all(&r, o.batch ? (size_t)o.batch : 512, done);
+	evaluate_all(&r, o.batch ? (size_t)o.batch : 512);
 	evaluate_drawn(&r);
 	imatrix_set_chunks(r.im, r.n_chunks, (uint64_t)o.ctx);
 	if (!imatrix_count(r.im)) msg_die("%s: no weight of a layer was used", o.model);

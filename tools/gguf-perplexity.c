@@ -114,8 +114,6 @@ struct team {
 	struct ggu_error err;
 };
 enum { TILE_ROWS = 64, BATCH = 512 };
-/* Bytes that teams of one thread may take altogether. Otherwise the threads work together. */
-static const double TEAMS_BYTES = 1 << 30;
 
 /* Windows that a team computes at once. */
 static size_t n_side(size_t windows)
@@ -370,12 +368,12 @@ static void team_free(struct team *t, size_t n)
 /* How many teams of one thread there are: none if windows must come in order or there is too little memory. */
 static size_t n_teams(const struct job *j, size_t groups)
 {
-	const size_t threads = (size_t)ggu_pool_size(j->pool), n = n_side(j->windows);
+	const size_t n = n_side(j->windows);
 	double bytes;
-	if (threads == 1 || groups < threads || o.save || j->from_file) return 0;
+	if (o.save || j->from_file) return 0;
 	bytes = side_bytes(j->a, o.model, n, j->per, &j->cache);
 	if (j->b) bytes += side_bytes(j->b, o.base, n, j->per, NULL);
-	return bytes*(double)threads <= TEAMS_BYTES ? threads : 0;
+	return load_threads_apart(j->pool, groups, bytes);
 }
 static void die_if_failed(const struct team *t, size_t n)
 {

@@ -11,6 +11,13 @@ im() { gguf-imatrix -m m.gguf --ctx 64 "$@" text; }
 ok "a matrix" im --chunks 12 -j1 -o a.gguf
 ok "other threads and batches" im --chunks 12 -j3 --batch 7 -o b.gguf
 same "... same bytes" b.gguf a.gguf
+im --chunks 11 -j1 --partial -o whole.gguf
+for j in 2 3 4; do
+	im --chunks 11 -j$j --batch 100 --partial -o parts.gguf
+	same "windows to each of $j threads: the same bytes" parts.gguf whole.gguf
+	im --chunks 11 -j$j --batch 64 --checkpoint state --every 5 --partial -o parts.gguf
+	same "... and with checkpoints" parts.gguf whole.gguf
+done
 ok "the text from standard input, compressed" \
 	sh -c 'gzip -c text | gguf-imatrix -m m.gguf --ctx 64 --chunks 12 --dataset text >c.gguf'
 same "... same bytes" c.gguf a.gguf

@@ -119,6 +119,8 @@ gguf-convert -q -o model.gguf small
 head -c 1500 "$DATA/prose/calibration.txt" >text
 gguf-tokenize -m model.gguf text | cut -d " " -f 1-40 >ids
 walk_all gguf-imatrix gguf-imatrix --no-sandbox -j2 --ctx 32 --chunks 1 -m model.gguf -o out text
+walk_all "gguf-imatrix, windows to each thread" gguf-imatrix --no-sandbox -j2 --ctx 32 --batch 32 --chunks 3 \
+	-m model.gguf -o out text
 walk_writes gguf-imatrix gguf-imatrix --no-sandbox -j2 --ctx 32 --chunks 1 -m model.gguf -o out text
 gguf-imatrix -q --ctx 32 --chunks 1 -m model.gguf -o im.gguf text
 # covariances, and feedback by them: its factors are made by a thread of its own, whose failures once were lost
