@@ -4,14 +4,14 @@
  * The text is tokenized as far as necessary, with what the model puts in front, and cut into windows of --ctx tokens;
  * the last, partial one is dropped. In each window token 0 is replaced by BOS if the model adds one, and the logits at
  * positions ctx/2 .. ctx-2 are scored against the tokens after them: 255 of 512, llama-perplexity's number. Every score
- * is kept, and they are summed in order in double, so results do not depend on threads. */
+ * is kept, and they are summed in order in double, so results do not depend on threads.
+ *
+ * Threads have windows of their own as far as possible, so that none waits for another. */
 #include <errno.h>
-#include <math.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include "../libgguf/pool.h"
-#include "../quant/vec.h"
 #include "load.h"
 #include "logits_file.h"
 #include "msg.h"
@@ -19,7 +19,7 @@
 #include "out.h"
 #include "progress.h"
 #include "sandbox.h"
-#include "scores.h"
+#include "score_tile.h"
 
 static struct {
 	const char *model, *base, *arch_file, *save, *output, *cache_k, *cache_v;
@@ -50,45 +50,6 @@ static const struct opt opts[] = {
 	OPT_COMMON, OPT_END
 };
 
-/* Positions of a model and its base: their logits, some at a time. */
-struct tile {
-	/* base has log p, as a file of logits does: below -16 it is unknown and left out */
-	bool base_log_p;
-	float *logits, *base;           /* [n][n_vocab] */
-	const int32_t *next;            /* [n]: the tokens to be predicted */
-	size_t n_vocab;
-	struct score *score;            /* [n] */
-};
-
-/* The divergence of a position's log q = x - lx from log p = y - ly. p is within 1e-11 of itself. */
-static double divergence(const struct tile *w, const float *x, double lx, const float *y, double ly)
-{
-	enum { PIECE = 256 };
-	double p[PIECE];
-	double d = 0;
-	for (size_t n, at = 0; at < w->n_vocab; at += n) {
-		n = w->n_vocab - at < PIECE ? w->n_vocab - at : PIECE;
-		vec_exp_from(p, y + at, ly, n);
-		for (size_t i = 0; i < n; i++) {
-			const double lp = y[at + i] - ly;
-			if (w->base_log_p && lp <= -16) continue;
-			d += p[i]*(lp - (x[at + i] - lx));
-		}
-	}
-	return d;
-}
-static void score_row(void *ctx, size_t t, int worker)
-{
-	const struct tile *w = ctx;
-	size_t n = w->n_vocab;
-	const float *x = w->logits + t*n, *y = w->base + t*n;
-	struct model_score a = model_score_row(x, n, w->next[t]), b = model_score_row(y, n, w->next[t]);
-	double ly = w->base_log_p ? 0 : b.log_sum;
-	(void)worker;
-	w->score[t] = (struct score){ a.log_sum - a.logit, ly - b.logit, divergence(w, x, a.log_sum, y, ly),
-		a.top == b.top };
-}
-
 /* ---- windows ---- */
 
 /* One of the two models: its sequences are windows side by side. */
@@ -104,7 +65,9 @@ struct side {
 struct team {
 	struct ggu_pool *pool;          /* NULL: a single thread */
 	struct side a, b;
-	float *base;                    /* [TILE_ROWS][n_vocab] of a file */
+	/* of files: logits [TILE_ROWS][n_vocab], and TILE_ROWS rows of each */
+	float *base;
+	unsigned char *row_from, *row_to;
 	int32_t *ids, *next;            /* [n_side][ctx], [n_side*per] */
 	struct model_score *score;      /* [n_side*per] */
 	/* why it stopped: which windows, which model */
@@ -155,7 +118,7 @@ static double side_bytes(struct model *m, const char *path, size_t n, size_t per
 	struct ggu_error err;
 	if (model_cost(&c, m, cache, n_batch(n), (size_t)o.ctx, 1, &err)) msg_die_error(path, &err);
 	return c.work_bytes + (double)n*(c.state_bytes + (double)per*(double)model_n_embd(m)*sizeof(float))
-		+ (o.base ? TILE_ROWS*(double)model_n_vocab(m)*sizeof(float) : 0);
+		+ (o.base || o.save ? TILE_ROWS*(double)model_n_vocab(m)*sizeof(float) : 0);
 }
 
 /* Extracts the rows of the scored positions of n windows. */
@@ -171,15 +134,16 @@ static enum ggu_status side_eval(struct side *d, const int32_t *ids, size_t n, s
 	return model_eval(d->w, &c, err);
 }
 
-static bool stop(struct team *t, const struct side *d)
+static bool stop(struct team *t, const char *path)
 {
 	t->failed = true;
-	t->path = d->path;
+	t->path = path;
 	return false;
 }
 static bool logits(struct team *t, struct side *d, size_t row, size_t n)
 {
-	return !model_logits(d->w, d->rows + row*model_n_embd(d->m), n, d->logits, NULL, NULL, &t->err) || stop(t, d);
+	const float *rows = d->rows + row*model_n_embd(d->m);
+	return !model_logits(d->w, rows, n, d->logits, NULL, NULL, &t->err) || stop(t, d->path);
 }
 
 /* The text's tokens in windows, and where the scores of all of them go. */
@@ -231,11 +195,13 @@ static void read_text(struct job *j, const char *path)
 				(int)j->ids[i], model_n_vocab(j->a));
 }
 
-/* Skips the saved logits of the windows before the first. */
-static void skip_base(struct job *j, size_t n_vocab)
+/* Skips the saved logits of the windows before the first, which a pipe gives all the same. */
+static void skip_base(struct job *j)
 {
-	float *row = msg_need(malloc(n_vocab*sizeof *row));
-	for (size_t i = 0; i < (size_t)o.from*j->per; i++) logits_file_read(&j->base, 1, row);
+	unsigned char *row = msg_need(malloc(logits_file_row_bytes(&j->base)));
+	struct ggu_error err;
+	for (uint64_t i = 0; j->base.in_order && i < (uint64_t)o.from*j->per; i++)
+		if (logits_file_read(&j->base, i, 1, row, &err)) msg_die_error(o.base, &err);
 	free(row);
 }
 
@@ -256,7 +222,7 @@ static void check_base(struct job *j)
 		j->windows = j->base.n_chunk - (size_t)o.from;
 		load_few_windows(o.base, j->windows, (uint64_t)o.from);
 	}
-	skip_base(j, n_vocab);
+	skip_base(j);
 	saved = j->base.tokens + (size_t)o.from*(size_t)o.ctx;
 	for (size_t i = 0; i < j->windows*(size_t)o.ctx; i++)
 		if (saved[i] != j->ids[i])
@@ -300,7 +266,7 @@ static void close_save(struct job *j)
 /* Scores rows 0..n - 1 of the sides. */
 static bool score(struct team *t, size_t n, struct score *to)
 {
-	if (model_scores(t->a.w, t->a.rows, n, t->next, t->score, &t->err)) return stop(t, &t->a);
+	if (model_scores(t->a.w, t->a.rows, n, t->next, t->score, &t->err)) return stop(t, o.model);
 	for (size_t i = 0; i < n; i++) to[i] = (struct score){ .nll = t->score[i].log_sum - t->score[i].logit };
 	return true;
 }
@@ -308,18 +274,18 @@ static bool score(struct team *t, size_t n, struct score *to)
 static bool score_tiles(struct team *t, struct job *j, size_t n, struct score *to)
 {
 	for (size_t at = 0; at < n; at += TILE_ROWS) {
-		size_t k = n - at < TILE_ROWS ? n - at : TILE_ROWS;
-		struct tile w = { .base_log_p = j->from_file, .logits = t->a.logits, .next = t->next + at,
-			.base = j->from_file ? t->base : t->b.logits, .n_vocab = model_n_vocab(j->a),
-			.score = to + at };
-		if (!logits(t, &t->a, at, k)) return false;
-		if (o.save) logits_file_write(&j->save, k, w.logits);
-		if (!o.base) continue;
-		if (j->from_file) logits_file_read(&j->base, k, w.base);
-		else if (!logits(t, &t->b, at, k)) return false;
-		ggu_pool_run(t->pool, k, score_row, &w);
+		const size_t k = n - at < TILE_ROWS ? n - at : TILE_ROWS;
+		const uint64_t row = ((uint64_t)o.from + t->at)*j->per + at;
+		struct score_tile w = { .logits = t->a.logits, .base = j->from_file ? t->base : t->b.logits,
+			.next = t->next + at, .n_vocab = model_n_vocab(j->a), .score = to + at,
+			.from = j->from_file ? &j->base : NULL, .to = o.save ? &j->save : NULL,
+			.row_from = t->row_from, .row_to = t->row_to };
+		if (!logits(t, &t->a, at, k) || (j->b && !logits(t, &t->b, at, k))) return false;
+		if (w.from && logits_file_read(&j->base, row, k, w.row_from, &t->err)) return stop(t, o.base);
+		ggu_pool_run(t->pool, k, score_tile_row, &w);
+		if (w.to && logits_file_write(&j->save, row, k, w.row_to, &t->err)) return stop(t, o.save);
 	}
-	return o.base || score(t, n, to);
+	return true;
 }
 
 /* Windows w..w + n - 1, at most n_side of them. */
@@ -334,8 +300,8 @@ static void measure(struct team *t, struct job *j, size_t w, size_t n)
 		if (vocab_add_bos(j->v) && vocab_bos(j->v) >= 0) t->ids[i*ctx] = vocab_bos(j->v);
 		memcpy(t->next + i*j->per, j->ids + (w + i)*ctx + j->first + 1, j->per*sizeof *t->next);
 	}
-	if (side_eval(&t->a, t->ids, n, &t->err)) stop(t, &t->a);
-	else if (j->b && side_eval(&t->b, t->ids, n, &t->err)) stop(t, &t->b);
+	if (side_eval(&t->a, t->ids, n, &t->err)) stop(t, o.model);
+	else if (j->b && side_eval(&t->b, t->ids, n, &t->err)) stop(t, o.base);
 	else if (o.base || o.save ? score_tiles(t, j, n*j->per, to) : score(t, n*j->per, to))
 		progress_set(atomic_fetch_add(&j->done, n) + n);
 }
@@ -353,7 +319,11 @@ static struct team team_new(const struct job *j, struct ggu_pool *pool)
 	t.ids = msg_need(malloc(n*(size_t)o.ctx*sizeof *t.ids));
 	t.next = msg_need(malloc(n*j->per*sizeof *t.next));
 	t.score = msg_need(malloc(n*j->per*sizeof *t.score));
-	if (j->from_file) t.base = msg_need(malloc(TILE_ROWS*model_n_vocab(j->a)*sizeof *t.base));
+	if (j->from_file) {
+		t.base = msg_need(malloc(TILE_ROWS*model_n_vocab(j->a)*sizeof *t.base));
+		t.row_from = msg_need(malloc(TILE_ROWS*logits_file_row_bytes(&j->base)));
+	}
+	if (o.save) t.row_to = msg_need(malloc(TILE_ROWS*logits_file_row_bytes(&j->save)));
 	t.a = side_new(j->a, o.model, &t, n, j->per, &j->cache);
 	if (j->b) t.b = side_new(j->b, o.base, &t, n, j->per, NULL);
 	return t;
@@ -362,17 +332,19 @@ static void team_free(struct team *t, size_t n)
 {
 	side_free(&t->a, n);
 	side_free(&t->b, n);
-	free(t->ids); free(t->next); free(t->score); free(t->base);
+	free(t->ids); free(t->next); free(t->score); free(t->base); free(t->row_from); free(t->row_to);
 }
 
-/* How many teams of one thread there are: none if windows must come in order or there is too little memory. */
+/* How many teams of one thread there are: none if a pipe wants windows in order. */
 static size_t n_teams(const struct job *j, size_t groups)
 {
-	const size_t n = n_side(j->windows);
+	const size_t n = n_side(j->windows), base = model_n_vocab(j->a)*sizeof(float);
 	double bytes;
-	if (o.save || j->from_file) return 0;
+	if (j->save.in_order || j->base.in_order) return 0;
 	bytes = side_bytes(j->a, o.model, n, j->per, &j->cache);
 	if (j->b) bytes += side_bytes(j->b, o.base, n, j->per, NULL);
+	if (j->from_file) bytes += TILE_ROWS*(double)(base + logits_file_row_bytes(&j->base));
+	if (o.save) bytes += TILE_ROWS*(double)logits_file_row_bytes(&j->save);
 	return load_threads_apart(j->pool, groups, bytes);
 }
 static void die_if_failed(const struct team *t, size_t n)

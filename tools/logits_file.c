@@ -5,12 +5,13 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include "../quant/vec.h"
 #include "logits_file.h"
 #include "msg.h"
 
 static const char magic[8] = { '_', 'l', 'o', 'g', 'i', 't', 's', '_' };
-static size_t row_bytes(const struct logits_file *l) { return 2*(2*((l->n_vocab + 1)/2) + 4); }
+size_t logits_file_row_bytes(const struct logits_file *l) { return 2*(2*((l->n_vocab + 1)/2) + 4); }
 
 /* ---- little-endian numbers ---- */
 
@@ -51,29 +52,16 @@ static void get(struct logits_file *l, void *to, size_t n)
 	msg_die("%s: byte %llu: the file ends within its logits", l->name, (unsigned long long)l->at);
 }
 
-static void finish_sizes(struct logits_file *l)
-{
-	l->n_rows = l->n_ctx - 1 - l->n_ctx/2;
-	l->row = msg_need(malloc(row_bytes(l)));
-}
-
-/* Log probabilities are at most 0; a model may have given NaN. */
-static void check_row(const struct logits_file *l, float scale, float least)
-{
-	if (scale < 0 || scale*65535 + least > 1e-3F || isinf(scale) || isinf(least))
-		msg_die("%s: byte %llu: a row that begins at %g with steps of %g holds no log probabilities", l->name,
-			(unsigned long long)(l->at - row_bytes(l)), (double)least, (double)scale);
-}
-
 /* For a file. How much comes through a pipe remains to be seen. */
-static void check_size(const struct logits_file *l)
+static void check_size(struct logits_file *l)
 {
 	uint64_t want, size;
-	if (fseeko(l->f, 0, SEEK_END)) return;
+	l->in_order = fseeko(l->f, 0, SEEK_END);
+	if (l->in_order) return;
 	size = (uint64_t)ftello(l->f);
 	/* a window is below 2^49 bytes, so only its product with their number can wrap around */
-	if (__builtin_mul_overflow((uint64_t)l->n_chunk, 4*(uint64_t)l->n_ctx + (uint64_t)l->n_rows*row_bytes(l),
-		&want) || want > INT64_MAX)
+	if (__builtin_mul_overflow((uint64_t)l->n_chunk,
+		4*(uint64_t)l->n_ctx + (uint64_t)l->n_rows*logits_file_row_bytes(l), &want) || want > INT64_MAX)
 		want = INT64_MAX;
 	want += l->at;
 	if (size < want)
@@ -125,23 +113,51 @@ bool logits_file_open(struct logits_file *l, const char *path)
 	l->n_ctx = (size_t)head[0];
 	l->n_vocab = (size_t)head[1];
 	l->n_chunk = (size_t)head[2];
-	finish_sizes(l);
+	l->n_rows = l->n_ctx - 1 - l->n_ctx/2;
 	check_size(l);
 	read_tokens(l);
+	l->first = l->at;
 	return true;
 }
 
-void logits_file_read(struct logits_file *l, size_t n, float *log_p)
+static uint64_t byte_of(const struct logits_file *l, uint64_t row) { return l->first + row*logits_file_row_bytes(l); }
+
+/* Log probabilities are at most 0; a model may have given NaN. */
+static enum ggu_status check_row(const struct logits_file *l, uint64_t row, const unsigned char *bytes,
+	struct ggu_error *err)
 {
-	for (size_t r = 0; r < n; r++) {
-		float scale, least;
-		get(l, l->row, row_bytes(l));
-		scale = get_f32(l->row);
-		least = get_f32(l->row + 4);
-		check_row(l, scale, least);
-		for (size_t i = 0; i < l->n_vocab; i++)
-			log_p[r*l->n_vocab + i] = scale*(float)get_u16(l->row + 8 + 2*i) + least;
+	const float scale = get_f32(bytes), least = get_f32(bytes + 4);
+	if (!(scale < 0 || scale*65535 + least > 1e-3F || isinf(scale) || isinf(least))) return GGU_OK;
+	return ggu_fail(err, GGU_ERR_FORMAT, byte_of(l, row), "",
+		"a row that begins at %g with steps of %g holds no log probabilities", (double)least, (double)scale);
+}
+
+enum ggu_status logits_file_read(struct logits_file *l, uint64_t from, size_t n, unsigned char *rows,
+	struct ggu_error *err)
+{
+	size_t bytes = n*logits_file_row_bytes(l), done = 0;
+	while (done < bytes) {
+		ssize_t got = l->in_order ? (ssize_t)fread(rows + done, 1, bytes - done, l->f)
+			: pread(fileno(l->f), rows + done, bytes - done, (off_t)(byte_of(l, from) + done));
+		if (got < 0 && errno == EINTR) continue;
+		if (got < 0 || (!got && l->in_order && ferror(l->f)))
+			return ggu_fail(err, GGU_ERR_IO, byte_of(l, from) + done, "", "%s", strerror(errno));
+		if (!got)
+			return ggu_fail(err, GGU_ERR_TRUNCATED, byte_of(l, from) + done, "",
+				"the file ends within its logits");
+		done += (size_t)got;
 	}
+	for (size_t r = 0; r < n; r++) {
+		enum ggu_status s = check_row(l, from + r, rows + r*logits_file_row_bytes(l), err);
+		if (s) return s;
+	}
+	return GGU_OK;
+}
+
+void logits_file_decode(const struct logits_file *l, const unsigned char *row, float *log_p)
+{
+	const float scale = get_f32(row), least = get_f32(row + 4);
+	for (size_t i = 0; i < l->n_vocab; i++) log_p[i] = scale*(float)get_u16(row + 8 + 2*i) + least;
 }
 
 /* ---- writing ---- */
@@ -157,41 +173,71 @@ void logits_file_create(struct logits_file *l, FILE *f, const char *name, size_t
 	const size_t head[3] = { n_ctx, n_vocab, n_chunk };
 	unsigned char b[4];
 	*l = (struct logits_file){ .f = f, .name = name, .n_ctx = n_ctx, .n_vocab = n_vocab, .n_chunk = n_chunk };
-	finish_sizes(l);
+	l->n_rows = n_ctx - 1 - n_ctx/2;
 	put(l, magic, sizeof magic);
 	for (size_t i = 0; i < 3 + n_chunk*n_ctx; i++) {
 		put_u32(b, i < 3 ? (uint32_t)head[i] : (uint32_t)tokens[i - 3]);
 		put(l, b, 4);
 	}
+	if (fflush(l->f)) msg_die("%s: %s", l->name, strerror(errno));
+	l->first = sizeof magic + 4*(3 + (uint64_t)n_chunk*n_ctx);
+	l->in_order = lseek(fileno(f), 0, SEEK_CUR) < 0;
 }
 
-void logits_file_write(struct logits_file *l, size_t n, const float *logits)
+enum ggu_status logits_file_write(struct logits_file *l, uint64_t from, size_t n, const unsigned char *rows,
+	struct ggu_error *err)
 {
-	for (size_t r = 0; r < n; r++) {
-		const float *x = logits + r*l->n_vocab;
-		float top = vec_max(x, l->n_vocab), low = top, scale, least;
-		double sum = 0;
-		for (size_t i = 0; i < l->n_vocab; i++) {
-			low = x[i] < low ? x[i] : low;
-			sum += num_exp((double)x[i] - top);
-		}
-		low = low < top - 16 ? top - 16 : low;
-		scale = (top - low)/65535;
-		least = (float)((double)low - top - num_log(sum));
-		memset(l->row, 0, row_bytes(l));
-		put_f32(l->row, scale);
-		put_f32(l->row + 4, least);
-		for (size_t i = 0; i < l->n_vocab && scale > 0; i++)
-			put_u16(l->row + 8 + 2*i, x[i] > low ? (uint32_t)rintf((x[i] - low)/scale) : 0);
-		put(l, l->row, row_bytes(l));
+	size_t bytes = n*logits_file_row_bytes(l), done = 0;
+	while (done < bytes) {
+		ssize_t put = l->in_order ? write(fileno(l->f), rows + done, bytes - done)
+			: pwrite(fileno(l->f), rows + done, bytes - done, (off_t)(byte_of(l, from) + done));
+		if (put < 0 && errno == EINTR) continue;
+		if (put < 0) return ggu_fail(err, GGU_ERR_IO, GGU_NO_OFFSET, "", "%s", strerror(errno));
+		done += (size_t)put;
 	}
+	return GGU_OK;
+}
+
+/* Numbers are handled by EACH, so that a compiler puts them side by side. */
+enum { EACH = 8 };
+static float least_of(const float *x, size_t n)
+{
+	float low[EACH], all = x[0];
+	size_t i = 0;
+	for (size_t k = 0; k < EACH; k++) low[k] = x[0];
+	for (; i + EACH <= n; i += EACH)
+		for (size_t k = 0; k < EACH; k++) low[k] = x[i + k] < low[k] ? x[i + k] : low[k];
+	for (; i < n; i++) all = x[i] < all ? x[i] : all;
+	for (size_t k = 0; k < EACH; k++) all = low[k] < all ? low[k] : all;
+	return all;
+}
+/* (x - low)/scale, 0 for what is below low or NaN. It is at most 65535, so that adding 1.5 * 2^23 rounds it to the
+ * nearest, ties to even. */
+static void put_steps(unsigned char *to, const float *x, size_t n, float low, float scale)
+{
+	for (size_t k = 0; k < n; k++) {
+		float v = (x[k] - low)/scale;
+		v = v > 0 ? v : 0;
+		v = v + 12582912.0F;
+		put_u16(to + 2*k, (uint32_t)(int32_t)(v - 12582912.0F));
+	}
+}
+void logits_file_encode(const struct logits_file *l, const float *x, double log_sum, unsigned char *row)
+{
+	const float top = vec_max(x, l->n_vocab), far = top - 16, least = least_of(x, l->n_vocab),
+		low = least < far ? far : least, scale = (top - low)/65535;
+	size_t i = 0;
+	memset(row, 0, logits_file_row_bytes(l));
+	put_f32(row, scale);
+	put_f32(row + 4, (float)((double)low - log_sum));
+	if (!(scale > 0)) return;
+	for (; i + EACH <= l->n_vocab; i += EACH) put_steps(row + 8 + 2*i, x + i, EACH, low, scale);
+	put_steps(row + 8 + 2*i, x + i, l->n_vocab - i, low, scale);
 }
 
 void logits_file_close(struct logits_file *l)
 {
 	if (l->tokens) fclose(l->f);            /* if it was written, its output closes it */
 	free(l->tokens);
-	free(l->row);
 	l->tokens = NULL;
-	l->row = NULL;
 }

@@ -106,6 +106,22 @@ is "... of another window: what to give is said" \
 	"$(gguf-perplexity -q -m m.gguf --ctx 256 --base base text 2>&1; echo $?)" \
 	"gguf-perplexity: base: has windows of 512 tokens: use --ctx 512
 2"
+apart() { gguf-perplexity -q -m m.gguf --ctx 32 --batch 40 --chunks 7 "$@" text; }
+apart -j 1 --save-logits saved >alone
+for j in 2 3; do
+	is "... windows to each of $j threads: the same" "$(apart -j $j --save-logits saved-$j)" "$(cat alone)"
+	same "... the same file" saved-$j saved
+	is "... read back" "$(apart -j $j --base saved --json)" "$(apart -j 1 --base saved --json)"
+	is "... and from window 3 on" "$(apart -j $j --from 3 --base saved --json 2>&1)" \
+		"$(apart -j 1 --from 3 --base saved --json 2>&1)"
+done
+mkfifo pipe
+cat pipe >through & apart -j 2 --save-logits pipe >/dev/null
+wait
+same "... through a pipe, the same file" through saved
+cat saved >pipe & apart -j 2 --from 3 --base pipe --json >from-pipe 2>&1
+is "... from a pipe" "$(cat from-pipe)" "$(apart -j 1 --from 3 --base saved --json 2>&1 | sed s/saved/pipe/)"
+rm pipe
 tail -c +2 text >other
 not_ok "... of another text" 2 gguf-perplexity -q -m m.gguf --base base other
 { cat base; echo; } >longer
