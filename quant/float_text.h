@@ -178,8 +178,7 @@ static const size_t order[FLOAT_LANES] = { 0, 8, 4, 12, 2, 10, 6, 14, 1, 9, 5, 1
 /* The sum of the TOGETHER phases from place `at` of the order on, for SHARE tokens from `first` on, plus those in the
  * `merges` tiles before `to`, the last one first. With few columns, storing sums and adding them up takes much of the
  * time, so what is added up in registers is not stored. */
-static __attribute__((noinline)) void phases(const struct float_phases *o, size_t at, size_t first, const float *next,
-	int merges, float *to)
+INLINE void phases(const struct float_phases *o, size_t at, size_t first, const float *next, int merges, float *to)
 {
 	rf a[TOKENS*WIDE], zero = { 0 };
 	const float *p[TOGETHER], *x[TOGETHER];
@@ -199,21 +198,38 @@ static __attribute__((noinline)) void phases(const struct float_phases *o, size_
 	UNROLL for (size_t s = 0; s < TOGETHER; s++)
 		if (order[at + s] < o->n%FLOAT_LANES) line(SHARE, p[s], x[s], a + s*SHARE*WIDE);
 	UNROLL for (int k = SHARE*WIDE; k < TOKENS*WIDE; k++) a[k - SHARE*WIDE] += a[k];
-	for (to += first*OUTPUTS; merges; merges--) {
+	to += first*OUTPUTS;
+	UNROLL for (int i = 0; i < merges; i++) {
 		to -= TILE;
 		UNROLL for (int k = 0; k < SHARE*WIDE; k++) a[k] += r_floats(to + k*REG);
 	}
 	UNROLL for (int k = 0; k < SHARE*WIDE; k++) r_put(to + k*REG, a[k]);
 }
+/* One for each number of merges: a core does not foresee how often a loop over them runs. */
+#define PHASES(merges) \
+static __attribute__((noinline)) void phases_##merges(const struct float_phases *o, size_t at, size_t first, \
+	const float *next, float *to) \
+{ \
+	phases(o, at, first, next, merges, to); \
+}
+PHASES(0)
+PHASES(1)
+PHASES(2)
+PHASES(3)
+PHASES(4)
+INLINE int trailing_ones(size_t i) { return !(i & 1) ? 0 : !(i & 2) ? 1 : !(i & 4) ? 2 : !(i & 8) ? 3 : 4; }
 static void gemm_all(const struct float_phases *o, const float *next, float *sums)
 {
-	for (size_t at = 0, height = 0; at < FLOAT_LANES; at += TOGETHER) {
+	static void (*const by_merges[])(const struct float_phases *, size_t, size_t, const float *, float *) = {
+		phases_0, phases_1, phases_2, phases_3, phases_4 };
+	size_t height = 0;
+	UNROLL for (size_t at = 0; at < FLOAT_LANES; at += TOGETHER) {
 		const size_t after = at + TOGETHER;
-		int merges = 0;
-		while (at/TOGETHER >> merges & 1) merges++;
+		const int merges = trailing_ones(at/TOGETHER);
 		for (size_t s = 0; s*SHARE < o->tokens; s++)
-			phases(o, at, s*SHARE, after < FLOAT_LANES ? o->strip + order[after + s]*o->strip_phase :
-				next + order[s]*o->strip_phase, merges, sums + height*TILE);
+			by_merges[merges](o, at, s*SHARE, after < FLOAT_LANES ?
+				o->strip + order[after + s]*o->strip_phase : next + order[s]*o->strip_phase,
+				sums + height*TILE);
 		height += 1 - (size_t)merges;
 	}
 }
