@@ -326,22 +326,15 @@ static void die_if_failed(const struct team *t, size_t n)
 	if (first) die(first);
 }
 
-/* Does each window give each input once, in the same order? Not if tokens choose experts, or if a batch is less than a
- * window. */
-static bool is_even(const struct model *m, size_t batch)
-{
-	const struct ggu_file *f = model_file(m);
-	if (batch < (size_t)o.ctx) return false;
-	for (size_t i = 0; i < ggu_file_n_tensors(f); i++) if (ggu_file_tensor(f, i)->n_dims > 2) return false;
-	return true;
-}
+/* Turns need windows with the same inputs, each once. */
 static size_t n_apart(const struct run *r, size_t batch)
 {
 	struct model_cost c;
 	struct ggu_error err;
 	const size_t n = side_by_side(batch);
+	const bool cut = whole_batch(r->model, batch) < (size_t)o.ctx;
 	const double rows = (double)n*o.ctx*(double)model_n_embd(r->model)*sizeof(float);
-	if (o.covariance || !is_even(r->model, whole_batch(r->model, batch))) return 0;
+	if (o.covariance || cut || !model_is_even(r->model)) return 0;
 	if (model_cost(&c, r->model, NULL, whole_batch(r->model, batch), (size_t)o.ctx, 1, &err))
 		msg_die_error(o.model, &err);
 	return load_threads_apart(r->pool, r->n_chunks/n,

@@ -107,32 +107,38 @@ size_t model_n_steps(const struct model *m)
 	return n;
 }
 
+bool model_has_head(const struct model *m) { return m->graph.head.name; }
+bool model_is_whole(const struct model *m) { return m->graph.whole; }
+bool model_has_encoder(const struct model *m) { return m->graph.source; }
+int32_t model_start(const struct model *m) { return m->graph.start; }
+
 /* ---- other weights ---- */
 
-struct change { const struct ggu_tensor *t; uint32_t type; const void *data; size_t row_bytes; };
-static void change(const struct change *c, struct weight *w)
-{
-	if (!w->name || strcmp(w->name, c->t->name)) return;
-	w->type = c->type;
-	w->data = c->data;
-	w->row_bytes = c->row_bytes;
-}
-static void change_fields(const struct change *c, const struct field *f, char *params)
+typedef void see_weight(void *ctx, struct weight *w);
+static void visit_fields(const struct field *f, char *params, see_weight *see, void *ctx)
 {
 	for (; f->key; f++)
-		if (f->kind == FIELD_WEIGHT) change(c, (void *)(params + f->at));
-		else if (f->kind == FIELD_MAP) change_fields(c, f->sub, params + f->at);
+		if (f->kind == FIELD_WEIGHT) see(ctx, (void *)(params + f->at));
+		else if (f->kind == FIELD_MAP) visit_fields(f->sub, params + f->at, see, ctx);
 }
-static void change_stack(const struct change *c, struct graph *g)
+static void visit_layers(const struct graph *g, see_weight *see, void *ctx)
 {
-	change(c, &g->embed);
-	change(c, &g->head);
 	for (size_t l = 0; l < g->n_layer; l++)
 		for (size_t i = 0; i < g->layer[l].n_steps; i++) {
 			const struct step *st = g->layer[l].step + i;
 			for (size_t k = 0; k < st->n_branches; k++)
-				change_fields(c, st->branch[k].op->fields, st->branch[k].params);
+				visit_fields(st->branch[k].op->fields, st->branch[k].params, see, ctx);
 		}
+}
+
+struct change { const struct ggu_tensor *t; uint32_t type; const void *data; size_t row_bytes; };
+static void change(void *ctx, struct weight *w)
+{
+	const struct change *c = ctx;
+	if (!w->name || strcmp(w->name, c->t->name)) return;
+	w->type = c->type;
+	w->data = c->data;
+	w->row_bytes = c->row_bytes;
 }
 void model_set_weights(struct model *m, const char *name, const float *weights)
 {
@@ -142,9 +148,32 @@ void model_set_weights(struct model *m, const char *name, const float *weights)
 	if (!weights) c.type = c.t->type;
 	if (!ggu_type_bytes(c.type, c.t->ne[0], &row)) return;
 	c.row_bytes = (size_t)row;
-	for (struct graph *g = &m->graph; g; g = g->source) change_stack(&c, g);
+	for (struct graph *g = &m->graph; g; g = g->source) {
+		change(&c, &g->embed);
+		change(&c, &g->head);
+		visit_layers(g, change, &c);
+	}
 }
-bool model_has_head(const struct model *m) { return m->graph.head.name; }
-bool model_is_whole(const struct model *m) { return m->graph.whole; }
-bool model_has_encoder(const struct model *m) { return m->graph.source; }
-int32_t model_start(const struct model *m) { return m->graph.start; }
+
+/* ---- the weights that a tap is told of ---- */
+
+struct uses { const struct graph *g; const char *name; size_t n; bool even; };
+static void count_use(void *ctx, struct weight *w)
+{
+	struct uses *u = ctx;
+	u->n += w->name && !w->made && !strcmp(w->name, u->name);
+}
+static void check_uses(void *ctx, struct weight *w)
+{
+	struct uses *all = ctx, of = { .name = w->name };
+	if (!all->even || !w->name || w->made) return;
+	for (const struct graph *g = all->g; g; g = g->source) visit_layers(g, count_use, &of);
+	count_use(&of, (void *)(uintptr_t)&all->g->head);
+	all->even = of.n == 1 && w->n_mat == 1;
+}
+bool model_is_even(const struct model *m)
+{
+	struct uses all = { .g = &m->graph, .even = true };
+	for (const struct graph *g = all.g; g; g = g->source) visit_layers(g, check_uses, &all);
+	return all.even;
+}

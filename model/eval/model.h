@@ -51,6 +51,9 @@ bool model_has_head(const struct model *m);
 bool model_is_whole(const struct model *m);
 /* true: the logits are those of a decoder, and sequences begin with model_encode */
 bool model_has_encoder(const struct model *m);
+/* true: whatever the tokens, sequences of the same length give a tap the inputs of the same weights in the same order,
+ * each once. false: a weight has several matrices, among which tokens may choose, or is used more than once */
+bool model_is_even(const struct model *m);
 int32_t model_start(const struct model *m);             /* the decoder's first token; -1: the model names none */
 
 /* ---- state ---- */

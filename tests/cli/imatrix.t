@@ -18,6 +18,12 @@ for j in 2 3 4; do
 	im --chunks 11 -j$j --batch 64 --checkpoint state --every 5 --partial -o parts.gguf
 	same "... and with checkpoints" parts.gguf whole.gguf
 done
+# a network that each layer has twice: its sums have two inputs of each window
+printf '%s\n' 'schema: 1' 'arch: llama' 'like: llama' 'classes: {LlamaForCausalLM: {}}' 'graph:' '  layer:' \
+	'    again:' '      norm: {rms: ffn_norm, eps: eps}' \
+	'      branches: {self: {ffn: {gate: ffn_gate, up: ffn_up, down: ffn_down, act: silu}}}' >twice.yaml
+for j in 1 4; do im --arch-file twice.yaml --ctx 8 --batch 8 -j$j --partial -o twice$j.gguf; done
+same "weights that are used twice: the same bytes with more threads" twice4.gguf twice1.gguf
 ok "the text from standard input, compressed" \
 	sh -c 'gzip -c text | gguf-imatrix -m m.gguf --ctx 64 --chunks 12 --dataset text >c.gguf'
 same "... same bytes" c.gguf a.gguf

@@ -252,6 +252,21 @@ static void works_of_one_thread_run_at_the_same_time(void **unused)
 	ggu_pool_free(pool);
 }
 
+static void models_are_even_unless_weights_are_chosen_or_used_twice(void **state)
+{
+	static const struct kind twice = { "twice", transformer_keys, transformer_tensors, "schema: 1\narch: twice\n"
+		"like: llama\nclasses: {TwiceForCausalLM: {}}\ngraph: {layer: {again: {norm: {rms: ffn_norm, eps: eps}"
+		", branches: {self: {ffn: {gate: ffn_gate, up: ffn_up, down: ffn_down, act: silu}}}}}}\n" };
+	static const struct { const struct kind *kind; bool even; } cases[] = { { &transformer, true },
+		{ &recurrent, true }, { &long_rope, true }, { &experts, false }, { &twice, false } };
+	(void)state;
+	for (size_t i = 0; i < sizeof cases/sizeof *cases; i++) {
+		struct model *m = make_model(cases[i].kind, GGU_TYPE_F32, 1);
+		assert_int_equal(model_is_even(m), cases[i].even);
+		drop_model(m);
+	}
+}
+
 static void forks_go_their_own_ways(void **state)
 {
 	static const struct kind *const kinds[] = { &transformer, &recurrent };
@@ -514,6 +529,7 @@ int main(void)
 		cmocka_unit_test(steps_one_by_one_are_the_whole), cmocka_unit_test(weights_can_be_others),
 		cmocka_unit_test(neighbours_do_not_matter), cmocka_unit_test(threads_and_instances_do_not_matter),
 		cmocka_unit_test(works_of_one_thread_run_at_the_same_time),
+		cmocka_unit_test(models_are_even_unless_weights_are_chosen_or_used_twice),
 		cmocka_unit_test(forks_go_their_own_ways), cmocka_unit_test(truncation_forgets),
 			cmocka_unit_test(recurrent_states_want_snapshots),
 			cmocka_unit_test(stretches_of_layers_forget_snapshots),
