@@ -341,8 +341,9 @@ static size_t n_apart(const struct run *r, size_t batch)
 		c.work_bytes + (double)n*c.state_bytes + (o.process_output ? rows : 0));
 }
 
-/* Windows up to `end`: as many as can be shared out evenly to each thread, the rest to all of them together. */
-static void evaluate_to(struct run *r, struct team *all, struct team *apart, size_t n, uint64_t end)
+/* Windows up to `end`: as many as can be shared out evenly to each thread, the rest to all of them together, in a team
+ * that is made when it is needed. */
+static void evaluate_to(struct run *r, size_t batch, struct team *all, struct team *apart, size_t n, uint64_t end)
 {
 	const uint64_t groups = n ? (end - r->done)/apart->n/n*n : 0;
 	if (groups) {
@@ -351,6 +352,7 @@ static void evaluate_to(struct run *r, struct team *all, struct team *apart, siz
 		turns_free(a.turns);
 		die_if_failed(apart, n);
 	}
+	if (r->done < end && !all->w) *all = team_new(r, r->pool, batch);
 	while (r->done < end) {
 		size_t some = end - r->done < all->n ? (size_t)(end - r->done) : all->n;
 		if (!evaluate(all, r->done, some)) die(all);
@@ -361,12 +363,12 @@ static void evaluate_to(struct run *r, struct team *all, struct team *apart, siz
 static void evaluate_all(struct run *r, size_t batch)
 {
 	const size_t n = n_apart(r, batch);
-	struct team all = team_new(r, r->pool, batch), *apart = msg_need(calloc(n + 1, sizeof *apart));
+	struct team all = { .n = 0 }, *apart = msg_need(calloc(n + 1, sizeof *apart));
 	for (size_t i = 0; i < n; i++) apart[i] = team_new(r, NULL, batch);
 	progress_begin("evaluating", r->n_chunks, "windows");
 	while (r->done < r->n_chunks) {
 		uint64_t end = o.checkpoint ? r->done + (o.every - r->done%o.every) : r->n_chunks;
-		evaluate_to(r, &all, apart, n, end < r->n_chunks ? end : r->n_chunks);
+		evaluate_to(r, batch, &all, apart, n, end < r->n_chunks ? end : r->n_chunks);
 		if (r->done < r->n_chunks) save(r, r->done);
 	}
 	progress_end();

@@ -59,8 +59,8 @@ int32_t model_start(const struct model *m);             /* the decoder's first t
 /* ---- state ---- */
 
 /* Keys and values are stored in blocks of positions, which states share after a fork. Layers with a window free those
- * that no later token sees. Recurrent layers keep an amount that does not grow. A state and its
- * forks may be used by one thread at a time. */
+ * that no later token sees. Recurrent layers keep an amount that does not grow. A state and its forks may be used by
+ * one thread at a time. */
 struct state;
 struct state_options { uint32_t k_type, v_type; };      /* of the cache: F32 (0), F16, BF16, I16, Q8_0, Q5_1, Q4_0 */
 /* o NULL: F32. The model must outlive the state. GGU_ERR_UNSUPPORTED: the size of the model's heads is not a multiple
