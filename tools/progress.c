@@ -16,6 +16,7 @@ static struct {
 	pthread_mutex_t lock;
 	struct progress of;
 	double start, seen, drawn;      /* seen: of the last progress_set */
+	uint64_t done;                  /* the most so far, as threads may come in another order */
 	bool on;
 	volatile sig_atomic_t shown;
 	struct sigaction before;
@@ -101,6 +102,7 @@ void progress_begin(const char *what, uint64_t total, const char *unit)
 	pthread_mutex_lock(&p.lock);
 	p.of = (struct progress){ what, unit, total };
 	p.start = p.seen = p.drawn = now();
+	p.done = 0;
 	p.on = !msg_quiet && isatty(2) && !(term && !strcmp(term, "dumb"));
 	continued = 0;
 	if (p.on) sigaction(SIGCONT, &a, &p.before);
@@ -120,9 +122,10 @@ void progress_set(uint64_t done)
 		p.shown = false;        /* the shell has gone on below the line */
 	}
 	p.seen = t;
+	if (done > p.done) p.done = done;
 	if (p.on && t - p.start > 1 && t - p.drawn > 0.25 && foreground()) {
 		char line[PROGRESS_LINE];
-		progress_line(line, &p.of, done, t - p.start, columns());
+		progress_line(line, &p.of, p.done, t - p.start, columns());
 		fprintf(stderr, "\r%s\033[K", line);
 		fflush(stderr);
 		p.drawn = t;

@@ -116,6 +116,27 @@ static void a_narrow_terminal(void **state)
 	assert_null(strstr(text, "tensors"));
 	assert_non_null(strstr(text, "\r\033[K"));
 }
+/* Threads report in another order than they count. */
+static void late_report(void)
+{
+	progress_begin("x", 10, "B");
+	nap(1.2);
+	progress_set(6);
+	nap(0.3);
+	progress_set(5);
+	progress_end();
+}
+static void a_late_report_takes_nothing_back(void **state)
+{
+	char text[4096];
+	const char *first;
+	(void)state;
+	shown("xterm", late_report, text);
+	first = strstr(text, "59 %");
+	assert_non_null(first);
+	assert_non_null(strstr(first + 1, "59 %"));
+	assert_null(strstr(text, "50 %"));
+}
 static void a_dumb_terminal_gets_nothing(void **state)
 {
 	char text[4096];
@@ -223,7 +244,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(fits_any_width), cmocka_unit_test(knows_hours),
 			cmocka_unit_test(says_what_is_done_of_the_unknown),
-		cmocka_unit_test(a_narrow_terminal), cmocka_unit_test(a_dumb_terminal_gets_nothing),
+		cmocka_unit_test(a_narrow_terminal), cmocka_unit_test(a_late_report_takes_nothing_back),
+		cmocka_unit_test(a_dumb_terminal_gets_nothing),
 		cmocka_unit_test(data_has_lines_of_its_own), cmocka_unit_test(so_do_last_words),
 		cmocka_unit_test(the_background_draws_nothing),
 		cmocka_unit_test(stopped_time_does_not_count),
