@@ -20,16 +20,21 @@ void sampler_seed(struct sampler *s, uint64_t seed)
 	s->state = s->state*pcg_step + pcg_stream;
 }
 
+static float rank(const float *x, int32_t i) { return x[i] != x[i] ? -INFINITY : x[i]; }
 static int32_t greedy(const float *logits, size_t n)
 {
-	size_t best = 0;
-	for (size_t i = 1; i < n; i++) if (logits[i] > logits[best] || logits[best] != logits[best]) best = i;
-	return (int32_t)best;
+	float most = rank(logits, 0);
+	int32_t best = 0;
+	for (size_t i = 1; i < n; i++)
+		if (logits[i] > most) {
+			best = (int32_t)i;
+			most = logits[i];
+		}
+	return best;
 }
 
 /* ---- the largest, in order ---- */
 
-static float rank(const float *x, int32_t i) { return x[i] != x[i] ? -INFINITY : x[i]; }
 /* Larger first, equal ones by id: a total order, so that the result is unique. */
 static bool before(const float *x, int32_t a, int32_t b)
 {
@@ -76,9 +81,11 @@ static void select_best(const float *x, size_t n, size_t k, int32_t *order)
 /* The tokens to draw from: the first `keep` of the order, of which the first n_sorted are in place. */
 struct draw { const float *x; size_t n, keep, n_sorted; int32_t *order; double top; };
 
+/* Those that equal the largest weigh 1, even if it is infinite. */
 static double weight(const struct draw *d, int32_t id, double temperature)
 {
-	return num_exp((rank(d->x, id) - d->top)/temperature);
+	double behind = rank(d->x, id) - d->top;
+	return behind < 0 ? num_exp(behind/temperature) : 1;
 }
 /* The i-th of the order, which is extended as needed: usually a few tokens have nearly all of the probability, and the
  * others are never sorted. */

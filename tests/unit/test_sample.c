@@ -73,15 +73,43 @@ static void seeds(void **state)
 
 static void only_bad_logits(void **state)
 {
-	const float nan[] = { NAN, NAN }, inf[] = { -INFINITY, -INFINITY }, up[] = { 0, INFINITY };
+	const float nan[] = { NAN, NAN }, inf[] = { -INFINITY, -INFINITY };
 	struct sampler s = { 0.8, 0.95, 40, 0 };
 	(void)state;
 	sampler_seed(&s, 0);
 	assert_in_range(sampler_next(&s, nan, 2, order), 0, 1);
 	assert_in_range(sampler_next(&s, inf, 2, order), 0, 1);
-	assert_in_range(sampler_next(&s, up, 2, order), 0, 1);
+	s.temperature = 0;
+	assert_int_equal(sampler_next(&s, nan, 2, order), 0);
 	s.temperature = 1e-300;
 	assert_int_equal(sampler_next(&s, (const float[]){ 1, 2 }, 2, order), 1);
+}
+
+static void equally_likely_if_all_are_bad(void **state)
+{
+	const float x[] = { NAN, -INFINITY, NAN, -INFINITY };
+	struct sampler s = { 0.8, 1, 0, 0 };
+	int count[4] = { 0 };
+	(void)state;
+	sampler_seed(&s, 2);
+	for (int i = 0; i < 4000; i++) count[sampler_next(&s, x, 4, order)]++;
+	for (int i = 0; i < 4; i++) assert_in_range(count[i], 863, 1137);       /* five standard deviations */
+}
+
+static void infinite_logits_take_all(void **state)
+{
+	const float x[] = { 3, INFINITY, NAN, INFINITY, -INFINITY, 9 };
+	static const struct sampler kinds[] = { { 1, 1, 0, 0 }, { 0.8, 0.95, 40, 0 }, { 100, 1, 4, 0 },
+		{ 1e-300, 1, 0, 0 } };
+	(void)state;
+	for (size_t k = 0; k < sizeof kinds/sizeof *kinds; k++) {
+		struct sampler s = kinds[k];
+		int count[6] = { 0 };
+		sampler_seed(&s, 4);
+		for (int i = 0; i < 1000; i++) count[sampler_next(&s, x, 6, order)]++;
+		assert_int_equal(count[1] + count[3], 1000);
+		assert_in_range(count[1], 420, 580);
+	}
 }
 
 /* The definition, regardless of cost: sorts every token. PCG32 as in its paper. */
@@ -142,7 +170,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(greedy), cmocka_unit_test(top_k_and_top_p), cmocka_unit_test(frequencies),
-		cmocka_unit_test(seeds), cmocka_unit_test(only_bad_logits), cmocka_unit_test(as_if_all_were_sorted),
+		cmocka_unit_test(seeds), cmocka_unit_test(only_bad_logits),
+		cmocka_unit_test(equally_likely_if_all_are_bad), cmocka_unit_test(infinite_logits_take_all),
+		cmocka_unit_test(as_if_all_were_sorted),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
