@@ -81,6 +81,16 @@ static int32_t start_of(const struct model *m, const struct vocab *v)
 	return id;
 }
 
+/* Positions of the context: what -n asks for, or --ctx, but no more than the model can have. */
+static size_t context(const struct model *m, size_t n_prompt)
+{
+	size_t n = o.ctx ? (size_t)o.ctx : n_prompt + (size_t)o.n, most = model_n_positions(m);
+	if (n > most) n = most;
+	if (n_prompt > n) msg_die("the prompt has %zu tokens, more than the context's positions, %zu", n_prompt, n);
+	load_tell_context(m, o.model, n < n_prompt + (size_t)o.n ? n : n_prompt + (size_t)o.n);
+	return n;
+}
+
 /* Returns the positions of the context if they were too few for the text, else 0. */
 static size_t generate(struct model *m, const struct vocab *v, struct detokenizer *d, const int32_t *source,
 	size_t n_source)
@@ -89,7 +99,7 @@ static size_t generate(struct model *m, const struct vocab *v, struct detokenize
 	int32_t start = encoder ? start_of(m, v) : -1;
 	const int32_t *prompt = encoder ? &start : source;
 	size_t n_prompt = encoder ? 1 : n_source;
-	size_t ctx = o.ctx ? (size_t)o.ctx : n_prompt + (size_t)o.n, n_vocab = model_n_vocab(m), full = 0;
+	size_t ctx = context(m, n_prompt), n_vocab = model_n_vocab(m), full = 0;
 	float *logits = msg_need(malloc(n_vocab*sizeof *logits));
 	int32_t *order = msg_need(malloc(n_vocab*sizeof *order)), id;
 	struct sampler sampler = { o.temp, o.top_p, (size_t)o.top_k, 0 };
@@ -97,8 +107,6 @@ static size_t generate(struct model *m, const struct vocab *v, struct detokenize
 	struct state_options cache = load_cache_types(o.cache_k, o.cache_v, GGU_TYPE_I16);
 	struct session *s;
 	struct ggu_error err;
-	if (n_prompt > ctx) msg_die("the prompt has %zu tokens, the context %zu positions", n_prompt, ctx);
-	load_tell_context(m, o.model, ctx < n_prompt + (size_t)o.n ? ctx : n_prompt + (size_t)o.n);
 	sampler_seed(&sampler, o.seed);
 	if (session_new(&s, m, ctx, 0, &cache, &err)) msg_die_error(o.model, &err);
 	if (encoder) encode(s, source, n_source);

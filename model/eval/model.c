@@ -100,6 +100,10 @@ struct ggu_pool *model_pool(const struct model *m) { return m->pool; }
 size_t model_n_vocab(const struct model *m) { return m->graph.n_vocab; }
 size_t model_n_embd(const struct model *m) { return m->graph.n_embd; }
 size_t model_n_layer(const struct model *m) { return m->graph.n_layer; }
+size_t model_n_positions(const struct model *m)
+{
+	return m->graph.positions.name ? size_least(m->graph.positions.n_out, STATE_MAX_POS) : STATE_MAX_POS;
+}
 size_t model_n_steps(const struct model *m)
 {
 	size_t n = 0;

@@ -39,6 +39,8 @@ struct ggu_pool *model_pool(const struct model *m);
 size_t model_n_vocab(const struct model *m);
 size_t model_n_embd(const struct model *m);
 size_t model_n_layer(const struct model *m);
+/* The most positions that a sequence may have: those that the model has learned, or 2^24. */
+size_t model_n_positions(const struct model *m);
 /* Steps of all layers together, mostly attention and feed-forward in turn. */
 size_t model_n_steps(const struct model *m);
 /* Replaces the weights of tensor `name`, which must be of floats, by weights[n_mat][n_out][n_in], which stay the

@@ -305,6 +305,28 @@ is "--top-k 1 too" "$(gguf-run -q -m m.gguf -n 1 --top-k 1 --seed 5 --ids prompt
 ok "-n 0" gguf-run -q -m m.gguf -n 0 prompt
 not_ok "-p and FILE" 2 gguf-run -q -m m.gguf -p x prompt
 not_ok "a prompt longer than --ctx" 2 gguf-run -q -m m.gguf --ctx 2 text
+# a model that has learned its positions
+"$BUILD/tests/cli/tool_mkgguf" general.architecture=gpt2 gpt2.block_count=1 gpt2.context_length=12 \
+	gpt2.embedding_length=64 gpt2.feed_forward_length=64 gpt2.attention.head_count=2 \
+	gpt2.attention.layer_norm_epsilon=0.00001 tokenizer.ggml.model=llama token_embd.weight:f16:64x5 \
+	position_embd.weight:f32:64x12 output_norm.weight:f32:64:one output_norm.bias:f32:64:zero \
+	blk.0.attn_norm.weight:f32:64:one blk.0.attn_norm.bias:f32:64:zero blk.0.attn_qkv.weight:f16:64x192 \
+	blk.0.attn_qkv.bias:f32:192:zero blk.0.attn_output.weight:f16:64x64 blk.0.attn_output.bias:f32:64:zero \
+	blk.0.ffn_norm.weight:f32:64:one blk.0.ffn_norm.bias:f32:64:zero blk.0.ffn_up.weight:f16:64x64 \
+	blk.0.ffn_up.bias:f32:64:zero blk.0.ffn_down.weight:f16:64x64 blk.0.ffn_down.bias:f32:64:zero |
+	gguf-edit --set 'tokenizer.ggml.tokens=str[]:["<unk>", "<s>", "b", "a", "c"]' \
+		--set 'tokenizer.ggml.scores=f32[]:[0, 0, -1, -2, -3]' \
+		--set 'tokenizer.ggml.token_type=i32[]:[2, 3, 1, 1, 1]' --set tokenizer.ggml.eos_token_id=u32:1 \
+		--set tokenizer.ggml.add_bos_token=bool:false --set tokenizer.ggml.add_space_prefix=bool:false \
+		-o twelve.gguf
+for c in '' '--ctx 12' '--ctx 100' '-n 16777216'; do
+	is "a text ends at the model's last position: ${c:--n 128}" \
+		"$(gguf-run -q -m twelve.gguf -p abcabcabc --ids --temp 0 $c 2>&1 | wc -l | tr -d ' ')" 4
+done
+is "... where a prompt may end" \
+	"$(gguf-run -q -m twelve.gguf -p abcabcabcabc --ids --temp 0 2>&1 | wc -l | tr -d ' ')" 1
+is "... but not after it" "$(gguf-run -m twelve.gguf -p abcabcabcabca 2>&1)" \
+	"gguf-run: the prompt has 13 tokens, more than the context's positions, 12"
 not_ok "gguf-logits: a word" 2 sh -c 'echo 1 two | gguf-logits -q -m m.gguf'
 not_ok "gguf-logits: an id beyond the vocabulary" 2 sh -c 'echo 1 99999999 | gguf-logits -q -m m.gguf'
 not_ok "gguf-logits: a negative id" 2 sh -c 'echo 1 -1 | gguf-logits -q -m m.gguf'
