@@ -168,11 +168,10 @@ int main(int argc, char **argv)
 	load_tokenizer(m, o.model, &v, &t);
 	n = read_prompt(m, v, t, operands ? argv[0] : NULL, &ids);
 	if (detokenizer_new(&d, t, &err)) msg_die_error(o.model, &err);
-	/* a continuation follows the prompt's text */
-	for (size_t i = 0; !o.ids && !model_has_encoder(m) && i < n; i++) {
-		size_t k;
-		if (detokenizer_add(d, ids[i], &rest, &k, &err)) msg_die_error(o.model, &err);
-	}
+	/* a continuation follows the prompt's text, which may end within a character */
+	for (size_t i = 0; !o.ids && !model_has_encoder(m) && i < n; i++)
+		if (detokenizer_add(d, ids[i], &rest, &bytes, &err)) msg_die_error(o.model, &err);
+	detokenizer_end(d, &rest, &bytes);
 	out_take_stdout(out);
 	full = generate(m, v, d, ids, n);
 	if (!o.ids) {

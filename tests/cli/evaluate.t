@@ -327,6 +327,18 @@ is "... where a prompt may end" \
 	"$(gguf-run -q -m twelve.gguf -p abcabcabcabc --ids --temp 0 2>&1 | wc -l | tr -d ' ')" 1
 is "... but not after it" "$(gguf-run -m twelve.gguf -p abcabcabcabca 2>&1)" \
 	"gguf-run: the prompt has 13 tokens, more than the context's positions, 12"
+# tokens of bytes: a prompt that ends within a character
+gguf-edit --set tokenizer.ggml.model=str:gpt2 --set 'tokenizer.ggml.tokens=str[]:["<|end|>", "a", "Ã", "©", "b"]' \
+	--set 'tokenizer.ggml.merges=str[]:[]' --set 'tokenizer.ggml.token_type=i32[]:[3, 1, 1, 1, 1]' \
+	--set tokenizer.ggml.eos_token_id=u32:0 --set tokenizer.ggml.bos_token_id=u32:0 -o bytes.gguf twelve.gguf
+is "-n 0 leaves what there is of it to the prompt" \
+	"$(printf 'ba\303' | gguf-run -q -m bytes.gguf -n 0 | wc -c | tr -d ' ')" 0
+for seed in 1 2 3 4; do
+	printf 'ba\303' | gguf-run -q -m bytes.gguf -n 8 --temp 5 --seed $seed >a
+	printf 'ba\303' | gguf-run -q -m bytes.gguf -n 8 --temp 5 --seed $seed --ids |
+		gguf-tokenize -m bytes.gguf --decode >b
+	same "... and so does its continuation: seed $seed" a b
+done
 not_ok "gguf-logits: a word" 2 sh -c 'echo 1 two | gguf-logits -q -m m.gguf'
 not_ok "gguf-logits: an id beyond the vocabulary" 2 sh -c 'echo 1 99999999 | gguf-logits -q -m m.gguf'
 not_ok "gguf-logits: a negative id" 2 sh -c 'echo 1 -1 | gguf-logits -q -m m.gguf'
