@@ -74,7 +74,7 @@ size_t state_pos(const struct state *s);
 const int32_t *state_ids(const struct state *s);        /* [state_pos]: its tokens */
 /* Bytes of its keys and values, including shared ones, and of what recurrent layers keep; without snapshots. */
 size_t state_bytes(const struct state *s);
-/* A new state at the same position, independent of the old one from there on. */
+/* A new state at the same position, independent of the old one from there on, whose snapshots it does not have. */
 enum ggu_status state_fork(struct state **out, const struct state *from, struct ggu_error *err);
 /* Forgets all but the first n positions; what was encoded stays. With recurrent layers n must be 0 or a snapshot's
  * position: GGU_ERR_STATE otherwise. If a layer with a window has freed keys that it needs again, the next call
