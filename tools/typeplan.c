@@ -90,9 +90,10 @@ static int name_order(const void *a, const void *b)
 	return strcmp(((const struct by_name *)a)->name, ((const struct by_name *)b)->name);
 }
 static int name_is(const void *name, const void *b) { return strcmp(name, ((const struct by_name *)b)->name); }
-/* Is the list of dimensions that of t? Ones at the end are ignored. */
+/* Is it a list of dimensions, those of t? Ones at the end are ignored. */
 static bool is_shape(const struct yaml_node *list, const struct ggu_tensor *t)
 {
+	if (list->kind != YAML_SEQUENCE) return false;
 	for (size_t d = 0; d < list->count || d < t->n_dims; d++) {
 		char want[24] = "1";
 		if (d < t->n_dims) snprintf(want, sizeof want, "%llu", (unsigned long long)t->ne[d]);
@@ -119,7 +120,7 @@ static void plan_item(const struct plan *p, const struct yaml_node *item)
 		msg_die("%s: line %u: %s was already given in line %u", p->path, item->line, name->text, found->line);
 	found->line = item->line;
 	t = p->t[found->at];
-	if (shape && shape->kind == YAML_SEQUENCE && !is_shape(shape, t))
+	if (shape && !is_shape(shape, t))
 		msg_die("%s: line %u: %s has another shape in the model: is the plan for another one?", p->path,
 			item->line, name->text);
 	snprintf(where, sizeof where, "%.40s: line %u", p->path, item->line);

@@ -127,6 +127,25 @@ static enum ggu_status build_all(struct yaml_doc *d, struct ggu_error *err)
 	return build(d, 1, 0, err);
 }
 
+static enum ggu_status failed(const yaml_parser_t *p, struct ggu_error *err)
+{
+	/* where the library builds its tree it fails for lack of memory only, and has no words for that */
+	if (p->error == YAML_MEMORY_ERROR || !p->problem) return ggu_no_memory(err);
+	return ggu_fail(err, GGU_ERR_FORMAT, GGU_NO_OFFSET, "", "line %zu, column %zu: %s", p->problem_mark.line + 1,
+		p->problem_mark.column + 1, p->problem);
+}
+static enum ggu_status expect_end(yaml_parser_t *p, struct ggu_error *err)
+{
+	enum ggu_status s = GGU_OK;
+	yaml_document_t next;
+	if (!yaml_parser_load(p, &next)) return failed(p, err);
+	if (yaml_document_get_root_node(&next))
+		s = ggu_fail(err, GGU_ERR_FORMAT, GGU_NO_OFFSET, "", "line %zu, column %zu: a second document",
+			next.start_mark.line + 1, next.start_mark.column + 1);
+	yaml_document_delete(&next);
+	return s;
+}
+
 enum ggu_status yaml_doc_parse(struct yaml_doc **out, const char *file, const char *text, size_t n,
 	struct ggu_error *err)
 {
@@ -141,17 +160,15 @@ enum ggu_status yaml_doc_parse(struct yaml_doc **out, const char *file, const ch
 	yaml_parser_set_encoding(&p, YAML_UTF8_ENCODING);
 	yaml_parser_set_input_string(&p, (const unsigned char *)text, n);
 	if (!yaml_parser_load(&p, &d->doc)) {
-		/* where the library builds its tree it fails for lack of memory only, and has no words for that */
-		s = p.error == YAML_MEMORY_ERROR || !p.problem ? ggu_no_memory(err)
-			: ggu_fail(err, GGU_ERR_FORMAT, GGU_NO_OFFSET, "", "line %zu, column %zu: %s",
-				p.problem_mark.line + 1, p.problem_mark.column + 1, p.problem);
+		s = failed(&p, err);
 		yaml_parser_delete(&p);
 		free(d->file);
 		free(d);
 		return s;
 	}
+	s = expect_end(&p, err);
 	yaml_parser_delete(&p);
-	s = build_all(d, err);
+	if (!s) s = build_all(d, err);
 	if (s) yaml_doc_free(d);
 	else *out = d;
 	return s;

@@ -37,6 +37,7 @@ static void refuses_with_a_line(void **state)
 		{ "", "empty" }, { "a: 1\n  b: 2\n", "line 2, column 4" },
 		{ "a: 1\nb: {c: 1, c: 2}\n", "line 2, column 11" }, { "a: [1\n", "line 2" },
 		{ "&x [*x]\n", "line 1" },
+		{ "a: 1\n---\nb: 2\n", "line 2, column 1: a second document" }, { "a: 1\n...\nb: 2\n", "line 3" },
 		{ "[a]: 1\n", "line 1" }, { "a: *gone\n", "line 1" },
 	};
 	char deep[400];
