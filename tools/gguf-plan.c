@@ -44,7 +44,7 @@ static const struct opt opts[] = {
 	OPT_COMMON, OPT_END
 };
 
-enum { SAMPLE = 1 << 16 };
+enum { SAMPLE = 1 << 16, KEYS = 4096 };    /* KEYS: bytes of what gguf-quantize adds to the metadata, at most */
 
 struct plan {
 	struct ggu_file *f;
@@ -91,54 +91,72 @@ static bool may_be(const struct plan *p, const struct ggu_tensor *t, uint32_t ty
 		(p->im && (imatrix_find(p->im, t->name) || recipe_needs_no_importance(t->name)));
 }
 
+/* What a tensor takes of the size: the padding after it counts in a file's, not in an average. */
+static uint64_t taken(const struct plan *p, const struct ggu_tensor *t, uint32_t type)
+{
+	uint64_t bytes = 0, align = o.size ? ggu_file_alignment(p->f) : 1;
+	ggu_type_bytes(type, t->ne[0]*ggu_tensor_rows(t), &bytes);
+	return (bytes + align - 1)/align*align;
+}
+
 /* The types that a tensor may have. If a recipe would leave it alone, or the user has fixed its type, there is one. */
 static void list_options(const struct plan *p, size_t i)
 {
 	struct plan_tensor *to = p->list + i;
 	const struct ggu_tensor *t = p->t[i];
+	bool fixed = p->choice[i].reason == RECIPE_OVERRIDE;
+	uint32_t first = fixed ? p->choice[i].type : t->type;
 	*to = (struct plan_tensor){ .t = t, .weight = 1 };
 	to->option = msg_need(calloc(GGU_TYPE_COUNT + 1, sizeof *to->option));
-	to->option[to->n++] = (struct plan_option){ t->type, t->bytes, 0 };
-	if (p->choice[i].reason == RECIPE_OVERRIDE) {
-		to->option[0].type = p->choice[i].type;
-		ggu_type_bytes(p->choice[i].type, t->ne[0]*ggu_tensor_rows(t), &to->option[0].bytes);
-	} else if (p->choice[i].reason != RECIPE_LEFT_ALONE && quant_can_decode(t->type)) {
-		for (uint32_t type = 0; type < GGU_TYPE_COUNT; type++) {
-			uint64_t bytes;
-			if (!may_be(p, t, type)) continue;
-			ggu_type_bytes(type, t->ne[0]*ggu_tensor_rows(t), &bytes);
-			if (bytes < t->bytes) to->option[to->n++] = (struct plan_option){ type, bytes, 0 };
-		}
+	to->option[to->n++] = (struct plan_option){ first, taken(p, t, first), 0 };
+	if (fixed || p->choice[i].reason == RECIPE_LEFT_ALONE || !quant_can_decode(t->type)) return;
+	for (uint32_t type = 0; type < GGU_TYPE_COUNT; type++) {
+		if (!may_be(p, t, type) || taken(p, t, type) >= to->option[0].bytes) continue;
+		to->option[to->n++] = (struct plan_option){ type, taken(p, t, type), 0 };
 	}
 }
 
-/* How many bytes the data may take: those of --size less header and padding. */
+/* Bytes of the header if all tensors are in one file */
+static uint64_t header_bytes(const struct plan *p)
+{
+	struct ggu_writer *w;
+	struct ggu_error err;
+	uint64_t bytes;
+	if (ggu_writer_new(&w, ggu_file_meta(p->f), &err)) msg_die_error(p->name, &err);
+	for (size_t i = 0; i < p->n; i++)
+		if (ggu_writer_add(w, p->t[i]->name, p->t[i]->n_dims, p->t[i]->ne, p->t[i]->type, &err))
+			msg_die_error(p->name, &err);
+	bytes = ggu_writer_header_bytes(w);
+	ggu_writer_free(w);
+	return bytes;
+}
+/* How many bytes the tensors may take; refuses what no choice of types reaches. */
 static uint64_t budget(const struct plan *p)
 {
-	uint64_t weights = 0, align = ggu_file_alignment(p->f), rest = ggu_file_data_offset(p->f, 0) + 4096;
-	for (size_t i = 0; i < p->n; i++) {
-		weights += p->t[i]->ne[0]*ggu_tensor_rows(p->t[i]);
-		rest += align - 1;
-	}
-	if (!o.size) return (uint64_t)(o.bpw*(double)weights/8);
-	if (o.size <= rest) msg_die("%s: metadata alone takes about %s", p->name, msg_bytes(rest));
-	return o.size - rest;
+	const char *which = p->im ? "that fit" : "that fit without an importance matrix";
+	uint64_t weights = 0, rest = o.size ? header_bytes(p) + KEYS : 0, least = plan_least(p->list, p->n), most;
+	for (size_t i = 0; i < p->n; i++) weights += p->t[i]->ne[0]*ggu_tensor_rows(p->t[i]);
+	if (o.size && o.size < rest + least)
+		msg_die("%s: the smallest types %s need --size %llu, of which metadata takes %llu", p->name, which,
+			(unsigned long long)(rest + least), (unsigned long long)rest);
+	if (o.size) return o.size - rest;
+	most = (uint64_t)(o.bpw*(double)weights/8);
+	if (most < least)
+		msg_die("%s: the smallest types %s need --bpw %.4f", p->name, which,
+			ceil(8e4*(double)least/(double)weights)/1e4);
+	return most;
 }
 
 static void for_size(struct plan *p, struct ggu_pool *pool)
 {
-	uint64_t most = budget(p);
+	uint64_t most;
 	choose_types();
 	p->list = msg_need(calloc(p->n + 1, sizeof *p->list));
 	for (size_t i = 0; i < p->n; i++) list_options(p, i);
+	most = budget(p);
 	plan_measure(p->list, p->n, p->f, p->name, p->im, SAMPLE, o.effort, pool);
 	plan_weigh(p->list, p->n, o.kld);
-	if (!plan_choose(p->list, p->n, most)) {
-		uint64_t least = plan_bytes(p->list, p->n);
-		msg_die("%s: the smallest types %s take %s; with the metadata there is room for %s", p->name,
-			p->im ? "that fit" : "that fit without an importance matrix", msg_bytes(least),
-			msg_bytes(most));
-	}
+	plan_choose(p->list, p->n, most);
 }
 
 /* ---- the text ---- */

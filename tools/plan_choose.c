@@ -1,12 +1,18 @@
 /* SPDX-License-Identifier: MIT
- * plan_choose.c - see plan_choose.h. A byte gets a price, each tensor takes the type with the least sum of weighted
- * error and price, and the price is found by bisection, so that the types just fit. What room is left buys single
- * steps. */
+ * plan_choose.c - see plan_choose.h. Two ways, of which the better counts. What room is left buys single steps.
+ *
+ * By price: a byte gets a price, each tensor takes the type with the least sum of weighted error and price, and the
+ * price is found by bisection, so that the types just fit. This is as good as can be if the steps between types are
+ * small beside the whole, as with many tensors; a large embedding can leave much room unused.
+ * By a table of the least error for every size, tensor after tensor. This is exact if the table can count in units that
+ * divide all sizes, as with few tensors or with usual dimensions; otherwise sizes are rounded up. */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
+#include "msg.h"
 #include "plan_choose.h"
 
-enum { HALVINGS = 200 };
+enum { HALVINGS = 200, CELLS = 1 << 25 };
 
 /* The divergence that a relative error of all tensors of a role together causes, that of ffn_down being 1: geometric
  * means of two models of the llama kind, of 7 M and 135 M weights, each role having been quantized alone. An
@@ -66,7 +72,7 @@ void plan_weigh(struct plan_tensor *list, size_t n, bool by_energy)
 	}
 }
 
-uint64_t plan_bytes(const struct plan_tensor *list, size_t n)
+static uint64_t bytes_of(const struct plan_tensor *list, size_t n)
 {
 	uint64_t sum = 0;
 	for (size_t i = 0; i < n; i++) sum += list[i].option[list[i].chosen].bytes;
@@ -86,7 +92,7 @@ static uint64_t buy(struct plan_tensor *list, size_t n, double price)
 			p->chosen = k;
 		}
 	}
-	return plan_bytes(list, n);
+	return bytes_of(list, n);
 }
 
 /* Takes steps that fit into what is left, first the one that saves most error for a byte. */
@@ -115,14 +121,10 @@ static void spend(struct plan_tensor *list, size_t n, uint64_t left)
 	}
 }
 
-bool plan_choose(struct plan_tensor *list, size_t n, uint64_t budget)
+static void by_price(struct plan_tensor *list, size_t n, uint64_t budget)
 {
 	double low = 0, high = 1;
-	if (buy(list, n, low) <= budget) return true;
-	while (buy(list, n, high) > budget) {
-		if (high > 1e30) return false;
-		high *= 16;
-	}
+	while (buy(list, n, high) > budget && high < INFINITY) high *= 16;
 	for (int i = 0; i < HALVINGS && low < high; i++) {
 		double middle = i < HALVINGS/2 && low > 0 ? sqrt(low*high) : low > 0 ? (low + high)/2 : high/16;
 		if (middle <= low || middle >= high) break;
@@ -130,5 +132,88 @@ bool plan_choose(struct plan_tensor *list, size_t n, uint64_t budget)
 		else high = middle;
 	}
 	spend(list, n, budget - buy(list, n, high));
-	return true;
+}
+
+/* ---- by a table ---- */
+
+static uint64_t least_of(const struct plan_tensor *p)
+{
+	uint64_t least = UINT64_MAX;
+	for (size_t k = 0; k < p->n; k++) if (p->option[k].bytes < least) least = p->option[k].bytes;
+	return least;
+}
+uint64_t plan_least(const struct plan_tensor *list, size_t n)
+{
+	uint64_t sum = 0;
+	for (size_t i = 0; i < n; i++) sum += least_of(list + i);
+	return sum;
+}
+
+/* The largest number that divides what each option takes beyond the least of its tensor; 0: all take that. */
+static uint64_t common_unit(const struct plan_tensor *list, size_t n)
+{
+	uint64_t unit = 0;
+	for (size_t i = 0; i < n; i++)
+		for (size_t k = 0; k < list[i].n; k++)
+			for (uint64_t more = list[i].option[k].bytes - least_of(list + i); more;) {
+				uint64_t rest = unit % more;
+				unit = more;
+				more = rest;
+			}
+	return unit;
+}
+
+/* error[c]: the least of the tensors so far that take c units at most, beyond their least; chosen[c]: the option of
+ * this one */
+static void add_tensor(const struct plan_tensor *p, uint64_t unit, size_t cells, double *error, unsigned char *chosen)
+{
+	const uint64_t least = least_of(p);
+	for (size_t c = cells; c-- > 0;) {
+		double best = INFINITY;
+		for (size_t k = 0; k < p->n; k++) {
+			uint64_t units = (p->option[k].bytes - least + unit - 1)/unit;
+			double sum = units <= c ? error[c - units] + p->weight*p->option[k].error : INFINITY;
+			if (sum > best || (sum == best && p->option[k].bytes >= p->option[chosen[c]].bytes)) continue;
+			best = sum;
+			chosen[c] = (unsigned char)k;
+		}
+		error[c] = best;
+	}
+}
+static void by_table(struct plan_tensor *list, size_t n, uint64_t budget)
+{
+	const uint64_t common = common_unit(list, n), most = budget - plan_least(list, n);
+	const uint64_t unit = (most/common*n/CELLS + 1)*common;
+	const size_t cells = (size_t)(most/unit) + 1;
+	double *error = msg_need(calloc(cells, sizeof *error));
+	unsigned char *chosen = msg_need(calloc(n, cells));
+	size_t c = cells - 1;
+	for (size_t i = 0; i < n; i++) add_tensor(list + i, unit, cells, error, chosen + i*cells);
+	for (size_t i = n; i-- > 0;) {
+		list[i].chosen = chosen[i*cells + c];
+		c -= (size_t)((list[i].option[list[i].chosen].bytes - least_of(list + i) + unit - 1)/unit);
+	}
+	free(error);
+	free(chosen);
+	spend(list, n, budget - bytes_of(list, n));
+}
+
+static double error_of(const struct plan_tensor *list, size_t n)
+{
+	double sum = 0;
+	for (size_t i = 0; i < n; i++) sum += list[i].weight*list[i].option[list[i].chosen].error;
+	return sum;
+}
+void plan_choose(struct plan_tensor *list, size_t n, uint64_t budget)
+{
+	size_t *priced = msg_need(calloc(n + 1, sizeof *priced));
+	double error;
+	if (buy(list, n, 0) > budget) {
+		by_price(list, n, budget);
+		error = error_of(list, n);
+		for (size_t i = 0; i < n; i++) priced[i] = list[i].chosen;
+		by_table(list, n, budget);
+		if (!(error_of(list, n) < error)) for (size_t i = 0; i < n; i++) list[i].chosen = priced[i];
+	}
+	free(priced);
 }

@@ -9,11 +9,10 @@
  * matrix, attn_output or ffn_down, adds to the residual stream, of what those of all layers add. Call it after
  * plan_measure. */
 void plan_weigh(struct plan_tensor *list, size_t n, bool by_energy);
-/* Sets `chosen` of every tensor so that the sum of weight*error is small while the bytes together are at most `budget`;
- * false if the least sizes exceed it. The result is exact up to the last few kilobytes: a tensor's best option for a
- * price of a byte, and the price at which the budget is met, found by bisection; what is left buys the best single
- * steps. */
-bool plan_choose(struct plan_tensor *list, size_t n, uint64_t budget);
-uint64_t plan_bytes(const struct plan_tensor *list, size_t n);  /* of what is chosen */
+/* Sets `chosen` of every tensor so that the sum of weight*error is small while the bytes together are at most `budget`,
+ * which must be at least plan_least. For few tensors, and for many whose sizes are multiples of a large number, no sum
+ * is smaller; for others the least is missed by little, as no tensor is a large part of the whole. */
+void plan_choose(struct plan_tensor *list, size_t n, uint64_t budget);
+uint64_t plan_least(const struct plan_tensor *list, size_t n);  /* bytes of the smallest options */
 
 #endif

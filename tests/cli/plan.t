@@ -46,6 +46,20 @@ done
 gguf-plan -i im.gguf --size 4M -o p m.gguf
 gguf-quantize -q --effort 1 -i im.gguf --plan p -o b.gguf m.gguf
 is "--size: not more, and not much less" "$(wc -c <b.gguf | awk '{ print ($1 <= 4000000), ($1 > 3900000) }')" "1 1"
+gguf-plan --bpw 1 m.gguf 2>err
+least=$(sed -n 's/.* --bpw //p' err)
+ok "too few bits: the message says how many it takes, $least" gguf-plan --bpw "$least" m.gguf
+gguf-plan --size 1M m.gguf 2>err
+least=$(sed -n 's/.* --size \([0-9]*\),.*/\1/p' err)
+ok "too small: the message says what is possible, $least" gguf-plan --size "$least" m.gguf
+not_ok "... and a byte less is not" 2 gguf-plan --size $((least - 1)) m.gguf
+
+# the header of one shard is not that of the whole
+"$BUILD/tests/cli/tool_mkgguf" $(seq -f blk.%g.a_tensor_with_a_name.weight:f16:256x8 300) >many.gguf
+gguf-split -q --max-tensors 10 -o many many.gguf
+gguf-plan --size 500k --effort 1 many-00001-of-00030.gguf | gguf-quantize -q --plan - -o b.gguf many.gguf
+is "--size of shards: not more, and not much less" "$(wc -c <b.gguf | awk '{ print ($1 <= 500000), ($1 > 490000) }')" \
+	"1 1"
 is "any number of threads" "$(gguf-plan -j1 -i im.gguf --bpw 4 m.gguf)" "$(gguf-plan -j5 -i im.gguf --bpw 4 m.gguf)"
 is "without a matrix no type that needs one" "$(gguf-plan --bpw 3 m.gguf | grep -cE 'type: (iq1|iq2|iq3_xxs)')" 0
 is "--types" "$(gguf-plan --types q4_0,q8_0 --bpw 6 m.gguf | sed -n 's/.*type: \([a-z0-9_]*\), .*error.*/\1/p' |
