@@ -15,6 +15,7 @@
 static const struct shape { double weights; uint32_t n_embd, head_dim, n_kv, n_ff, n_vocab; } shapes[] = {
 	{ 3e6, 256, 64, 2, 512, 1024 },
 	{ 20e6, 256, 64, 2, 768, 4096 },
+	{ 50e6, 512, 64, 4, 1536, 8192 },
 	{ 250e6, 768, 64, 4, 2048, 32000 },
 	{ 700e6, 1024, 64, 4, 2816, 32000 },
 	{ 2e9, 2048, 64, 4, 5632, 32000 },
@@ -46,8 +47,8 @@ static double parse_size(const char *spec, const char **type)
 	const char *letter = *end && *end != ',' ? strchr(letters, *end) : NULL;
 	for (const char *l = letters; letter && l <= letter; l++) n *= 1000;
 	if (letter) end++;
-	if (end == spec || *end != ',' || !(n >= 1e5 && n <= 1e12))
-		msg_die("--synthetic expects a size and a type, as in 1.1B,Q4_K_M, not '%s'", spec);
+	if (end == spec || *end != ',' || !(n >= 1e6 && n <= 1e12))
+		msg_die("--synthetic expects a size from 1M to 1T and a type, as in 1.1B,Q4_K_M, not '%s'", spec);
 	*type = end + 1;
 	return n;
 }

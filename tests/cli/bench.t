@@ -12,7 +12,7 @@ ok "... GGUF that evaluates" sh -c 'echo 1 2 3 | gguf-logits -q -m a.gguf -o log
 is "... to finite numbers" "$(od -An -v -tu4 -w4 logits | awk '$1 % 2147483648 >= 2139095040' | wc -l | tr -d ' ')" 0
 is "... of the recipe's types" "$(gguf-info --json a.gguf | jq -r '[.tensors[] | .type] | unique | join(" ")')" \
 	"f32 q4_K q6_K"
-for size in 1000000 5000000 60000000; do
+for size in 1000000 5000000 21000000 44000000 51000000 60000000; do
 	gguf-bench --synthetic "${size%000000}M,IQ2_XS" --save c.gguf
 	weights=$(gguf-info --json c.gguf | jq '[.tensors[].shape | reduce .[] as $n (1; . * $n)] | add')
 	ok "a size near $size: $weights" test "$weights" -gt $((size*4/5)) -a "$weights" -lt $((size*5/4))
@@ -76,7 +76,7 @@ for option in --json --profile '-o d' '--prompt 8' --gen=8 '--depth 8' '--cache-
 	# shellcheck disable=SC2086
 	not_ok "--save, which measures nothing, with $option" 2 gguf-bench --synthetic 1M,Q8_0 --save d.gguf $option
 done
-for spec in 1M '1M,' ,Q8_0 0,Q8_0 x,Q8_0 1M,none 1Q,Q8_0 1e99,Q8_0 nan,Q8_0 1M,COPY -1M,Q8_0; do
+for spec in 1M '1M,' ,Q8_0 0,Q8_0 999k,Q8_0 x,Q8_0 1M,none 1Q,Q8_0 1e99,Q8_0 nan,Q8_0 1M,COPY -1M,Q8_0; do
 	not_ok "--synthetic $spec" 2 gguf-bench --synthetic "$spec" --save c.gguf; done
 for list in '' ',' '1,' 1,,2 x 1x 99999999 1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17; do
 	not_ok "--prompt '$list'" 2 gguf-bench -m a.gguf --prompt "$list"; done
