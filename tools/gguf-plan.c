@@ -8,6 +8,7 @@
 #include <string.h>
 #include "../libgguf/types.h"
 #include "../quant/quant.h"
+#include "../quant/remake.h"
 #include "msg.h"
 #include "opt.h"
 #include "out.h"
@@ -199,6 +200,25 @@ static void print_plan(const struct plan *p)
 		weights ? 8*(double)bytes/(double)weights : 0);
 }
 
+/* Refuses a matrix of another model, as gguf-quantize will: would it do for types that weigh errors by one? */
+static void check_matrix(const struct plan *p, const char *path)
+{
+	const struct ggu_importance importance = imatrix_importances(p->im);
+	struct recipe_choice *to = msg_need(calloc(p->n + 1, sizeof *to));
+	struct remake re = { .t = p->t, .n = p->n, .choice = to, .importance = &importance };
+	struct ggu_error err;
+	uint64_t unused;
+	for (size_t i = 0; i < p->n; i++) {
+		uint32_t own = p->t[i]->type, other = own == GGU_TYPE_Q4_0 ? GGU_TYPE_Q4_1 : GGU_TYPE_Q4_0;
+		bool may = p->choice[i].reason != RECIPE_LEFT_ALONE && quant_can_decode(own)
+			&& ggu_type_bytes(other, p->t[i]->ne[0], &unused);
+		to[i].type = may ? other : own;
+	}
+	if (remake_check(&re, NULL, &err))
+		msg_die("%s: %s has %s: is it from another model?", path, err.where, err.what);
+	free(to);
+}
+
 /* RECIPE MODEL in either order, or MODEL if a size is given; then the model may have the name of a recipe. */
 static const struct recipe *operands(int n, char **v, const char **model)
 {
@@ -269,6 +289,7 @@ int main(int argc, char **argv)
 		.recipe = { .pure = recipe ? o.pure : true, .leave_output = o.leave_output,
 			.have_importance = p.im != NULL, .need_nothing = true } };
 	typeplan_choose(&wishes, recipe ? recipe : recipe_find("Q8_0"), p.name, ggu_file_meta(p.f), p.t, p.n, p.choice);
+	if (p.im) check_matrix(&p, o.imatrix);
 	if (!recipe) for_size(&p, pool);
 	print_plan(&p);
 	for (size_t i = 0; p.list && i < p.n; i++) free(p.list[i].option);

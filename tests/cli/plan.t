@@ -36,6 +36,14 @@ is "experts in the old form" "$(gguf-plan -i experts.dat --bpw 4 moe.gguf)" \
 is "... weigh the error" "$([ "$(gguf-plan -i experts.dat --bpw 4 moe.gguf)" = "$(gguf-plan --bpw 4 moe.gguf)" ] &&
 	echo same)" ""
 
+"$mk" blk.0.ffn_down_exps.weight:f32:128x64x4 >other.gguf
+for how in Q4_K_M '--bpw 8'; do
+	# shellcheck disable=SC2086
+	is "a matrix of another model, $how" "$(gguf-plan -i experts.gguf $how other.gguf 2>&1)" \
+		"gguf-plan: experts.gguf: blk.0.ffn_down_exps.weight has 256 columns of 4 matrices, the model's tensor \
+128 of 4: is it from another model?"
+done
+
 # for a size
 for b in 6 4.5 2.5; do
 	gguf-plan -i im.gguf --bpw $b -o p m.gguf
