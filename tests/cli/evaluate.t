@@ -326,7 +326,7 @@ done
 is "... where a prompt may end" \
 	"$(gguf-run -q -m twelve.gguf -p abcabcabcabc --ids --temp 0 2>&1 | wc -l | tr -d ' ')" 1
 is "... but not after it" "$(gguf-run -m twelve.gguf -p abcabcabcabca 2>&1)" \
-	"gguf-run: the prompt has 13 tokens, more than the context's positions, 12"
+	"gguf-run: the prompt has 13 tokens, more than the context of 12 positions"
 # tokens of bytes: a prompt that ends within a character
 gguf-edit --set tokenizer.ggml.model=str:gpt2 --set 'tokenizer.ggml.tokens=str[]:["<|end|>", "a", "Ã", "©", "b"]' \
 	--set 'tokenizer.ggml.merges=str[]:[]' --set 'tokenizer.ggml.token_type=i32[]:[3, 1, 1, 1, 1]' \
