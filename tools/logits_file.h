@@ -30,8 +30,9 @@ void logits_file_create(struct logits_file *l, FILE *f, const char *name, size_t
 	const int32_t *tokens);
 void logits_file_close(struct logits_file *l);
 
-/* Rows as they are in the file, numbered from 0 over all windows. Several threads may use the functions below at once,
- * unless in_order. */
+/* Rows as they are in the file, rows[n][row_bytes], numbered from 0 over all windows. Several threads may use the
+ * functions below at once, unless in_order; then `from` must follow the row before. GGU_ERR_IO; when reading also
+ * GGU_ERR_TRUNCATED, and GGU_ERR_FORMAT for a row that holds no log probabilities, both with the byte. */
 size_t logits_file_row_bytes(const struct logits_file *l);
 enum ggu_status logits_file_read(struct logits_file *l, uint64_t from, size_t n, unsigned char *rows,
 	struct ggu_error *err);
