@@ -4,6 +4,7 @@
  *
  * Each token is evaluated and the next one drawn (sample.h), until one ends the text, -n of them are there, or the
  * context is full. Text is written as soon as its characters are complete. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -115,6 +116,9 @@ static size_t generate(struct model *m, const struct vocab *v, struct detokenize
 	for (int i = 0; i < o.n && !full; i++) {
 		if (session_eval(s, &e, &err)) msg_die_error(o.model, &err);
 		id = sampler_next(&sampler, logits, n_vocab, order);
+		/* a NaN is drawn only if there is nothing else */
+		if (isnan(logits[id]))
+			msg_die("%s: the logits at position %zu are not numbers", o.model, session_pos(s) - 1);
 		if (vocab_is_end(v, id)) break;
 		show(d, id);
 		if (session_pos(s) == ctx && i + 1 < o.n) full = ctx;

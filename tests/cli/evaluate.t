@@ -303,6 +303,14 @@ is "temperature 0 is the largest logit" "$("$BUILD/tests/reference/tool_argmax" 
 	<logits)" "$(cat first)"
 is "--top-k 1 too" "$(gguf-run -q -m m.gguf -n 1 --top-k 1 --seed 5 --ids prompt)" "$(cat first)"
 ok "-n 0" gguf-run -q -m m.gguf -n 0 prompt
+norm=$(gguf-info --json m.gguf |
+	jq '.data_offset + (.tensors[] | select(.name == "blk.2.attn_norm.weight").offset)')
+cp m.gguf nan.gguf
+printf '\000\000\300\177' | dd of=nan.gguf bs=1 seek="$norm" conv=notrunc 2>/dev/null
+at=$(($(printf The | gguf-tokenize -q -m m.gguf | wc -w) - 1))
+is "a model whose logits are NaN draws no token" "$(gguf-run -m nan.gguf -p The -n 3 --ids -o never 2>&1; echo $?)" \
+	"gguf-run: nan.gguf: the logits at position $at are not numbers
+2"
 not_ok "-p and FILE" 2 gguf-run -q -m m.gguf -p x prompt
 not_ok "a prompt longer than --ctx" 2 gguf-run -q -m m.gguf --ctx 2 text
 # a model that has learned its positions
