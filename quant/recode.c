@@ -38,7 +38,6 @@ struct passing {
 	struct recode_tensor t;
 	struct recode_result sum;
 	uint64_t rows, in_row, out_row;
-	size_t per_chunk;                       /* rows */
 	bool refuses;                           /* weights that are not finite as floats */
 	float *weights;                         /* of quant_weigh, as t.importance, or NULL */
 };

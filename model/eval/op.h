@@ -17,7 +17,6 @@ struct measure {
 	struct plan plan;               /* scratch for a batch */
 	double macs;                    /* multiply-adds of a token */
 	double macs_all;                /* of these, those that tokens whose rows are not wanted need too */
-	double macs_seen;               /* additional ones for each position that it sees */
 	double weight_bytes;            /* of weights that one token reads */
 };
 struct op {

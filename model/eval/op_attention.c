@@ -210,7 +210,6 @@ static void measure(const void *params, size_t n, struct measure *m)
 	const struct weight *const w[] = { &a->q, &a->k, &a->v, &a->qkv, &a->gate, &a->out };
 	plan(a, n, &m->plan);
 	for (size_t i = 0; i < sizeof w/sizeof *w; i++) measure_weight(m, w[i], 1);
-	m->macs_seen += (double)a->n_head*(double)(a->head_dim + a->value_dim);
 }
 
 static double macs_early(const void *params)

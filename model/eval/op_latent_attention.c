@@ -188,7 +188,6 @@ static void measure(const void *params, size_t n, struct measure *m)
 	plan(a, n, &m->plan);
 	plan_heads(a, n, &m->plan);
 	for (size_t i = 0; i < sizeof w/sizeof *w; i++) measure_weight(m, w[i], 1);
-	m->macs_seen += (double)a->n_head*(double)(key_dim(a) + a->rank);
 }
 
 static double macs_early(const void *params)

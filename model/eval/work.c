@@ -222,7 +222,7 @@ enum ggu_status model_cost(struct model_cost *cost, struct model *m, const struc
 	const struct graph *g = &m->graph;
 	struct work w = { .m = m, .g = g, .be = &backend_cpu, .n_batch = n_batch ? n_batch : WORK_DEFAULT_BATCH };
 	struct work source = { .m = m, .g = g->source, .be = &backend_cpu, .n_batch = size_most(n_ctx, w.n_batch) };
-	struct measure layers, encoder, head = { .macs = 0 };
+	struct measure layers, head = { .macs = 0 };
 	struct state *s;
 	enum ggu_status st = state_new(&s, m, o, err);
 	if (st) return st;
@@ -232,9 +232,7 @@ enum ggu_status model_cost(struct model_cost *cost, struct model *m, const struc
 		head.weight_bytes };
 	measure_state(s, n_ctx, w.n_batch, cost);
 	if (g->source) {
-		encoder = measure_work(&source, s->source, n_ctx, threads);
-		cost->source_macs = encoder.macs;
-		cost->source_weight_bytes = encoder.weight_bytes;
+		cost->source_macs = measure_work(&source, s->source, n_ctx, threads).macs;
 		measure_state(s->source, n_ctx, n_ctx, cost);
 		w.source = &source;
 	}
