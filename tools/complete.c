@@ -24,9 +24,9 @@ static enum follow follow_of(const struct opt *o)
 	return FOLLOW_NOTHING;
 }
 
-static void print_recipes(const char *between)
+static void print_recipes(void)
 {
-	for (size_t i = 0; recipe_at(i); i++) printf("%s%s", i ? between : "", recipe_name(recipe_at(i)));
+	for (size_t i = 0; recipe_at(i); i++) printf("%s%s", i ? " " : "", recipe_name(recipe_at(i)));
 }
 
 /* The help of an option inside '...', without characters that would end a quotation or a field there. */
@@ -52,7 +52,7 @@ static void bash(const struct opt *opts, const struct opt_program *p, const char
 	const struct opt *o;
 	printf("%s()\n{\n", function);
 	printf("\tlocal cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]}\n\tlocal recipes='");
-	print_recipes(" ");
+	print_recipes();
 	printf("'\n\t[ \"$prev\" = = ] && prev=${COMP_WORDS[COMP_CWORD-2]}\n\tcase $prev in\n");
 	for (size_t i = 0; (o = opt_at(opts, i)) != NULL; i++) if (o->arg && o->help) bash_case(o, words[follow_of(o)]);
 	printf("\tesac\n\tcase $cur in\n\t-*) COMPREPLY=($(compgen -W '");
@@ -73,7 +73,7 @@ static void zsh_form(const char *form, const struct opt *o, const char *joined)
 		printf(":%s:%s", o->arg, follow_of(o) == FOLLOW_FILES ? "_files" :
 			follow_of(o) == FOLLOW_NOTHING ? "" : "(");
 	if (o->arg && follow_of(o) == FOLLOW_RECIPES) {
-		print_recipes(" ");
+		print_recipes();
 		printf(")");
 	}
 	printf("'");
@@ -106,7 +106,7 @@ static void fish(const struct opt *opts, const struct opt_program *p)
 		if (o->arg) printf(follow_of(o) == FOLLOW_FILES ? " -r -F" : " -x");
 		if (o->arg && follow_of(o) == FOLLOW_RECIPES) {
 			printf(" -a '");
-			print_recipes(" ");
+			print_recipes();
 			printf("'");
 		}
 		printf(" -d '");
@@ -115,7 +115,7 @@ static void fish(const struct opt *opts, const struct opt_program *p)
 	}
 	if (!strstr(p->synopsis, "RECIPE")) return;
 	printf("complete -c %s -a '", p->name);
-	print_recipes(" ");
+	print_recipes();
 	printf("'\n");
 }
 

@@ -83,9 +83,10 @@ enum ggu_status build_length(const struct builder *b, const struct yaml_node *ma
  * that length, otherwise by row. */
 enum ggu_status build_norm_width(const struct builder *b, const struct yaml_node *map, const char *key, struct norm *o,
 	size_t n, size_t n_group);
-/* Sets the dims of a rope, by default a whole head. *index: its place in graph.rope, which layers share; -1: none. */
-enum ggu_status build_rope_width(struct builder *b, const struct yaml_node *map, const char *key, struct rope *r,
-	size_t head_dim, int *index);
+/* Sets the dims of map's rope, by default a whole head. *index: its place in graph.rope, which layers share; -1: there
+ * is none. */
+enum ggu_status build_rope_width(struct builder *b, const struct yaml_node *map, struct rope *r, size_t head_dim,
+	int *index);
 /* Adds a cache to the states of g, which is this stack or its source; *index: its place in g->cache. Layers that see
  * the whole sequence share one cache, which each layer is done with before the next begins. */
 enum ggu_status build_cache(struct builder *b, struct graph *g, struct cache c, size_t *index);

@@ -288,10 +288,10 @@ static enum ggu_status divisors(const struct builder *b, const struct yaml_node 
 	return GGU_OK;
 }
 
-enum ggu_status build_rope_width(struct builder *b, const struct yaml_node *map, const char *key, struct rope *r,
-	size_t head_dim, int *index)
+enum ggu_status build_rope_width(struct builder *b, const struct yaml_node *map, struct rope *r, size_t head_dim,
+	int *index)
 {
-	const struct yaml_node *at = yaml_get(map, key);
+	const struct yaml_node *at = yaml_get(map, "rope");
 	struct graph *g = b->g;
 	size_t i = 0;
 	*index = -1;

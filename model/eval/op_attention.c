@@ -172,7 +172,7 @@ static enum ggu_status build(struct builder *b, const struct yaml_node *at, void
 	struct attention *a = params;
 	TRY(sizes(b, at, a));
 	TRY(weights(b, at, a));
-	TRY(build_rope_width(b, at, "rope", &a->rope_of, a->head_dim, &a->rope));
+	TRY(build_rope_width(b, at, &a->rope_of, a->head_dim, &a->rope));
 	if (!(a->scale > 0)) a->scale = 1/sqrt((double)a->head_dim);
 	TRY(slopes(b, a));
 	TRY(relative(b, at, a));

@@ -105,7 +105,7 @@ static enum ggu_status build(struct builder *b, const struct yaml_node *at, void
 	TRY(build_shape(b, &a->out, a->n_head*a->value, e, 1));
 	TRY(build_norm_width(b, at, "q_a_norm", &a->q_a_norm, a->q_a.n_out, a->q_a.n_out));
 	TRY(build_norm_width(b, at, "kv_a_norm", &a->kv_a_norm, a->rank, a->rank));
-	TRY(build_rope_width(b, at, "rope", &a->rope_of, a->turned, &a->rope));
+	TRY(build_rope_width(b, at, &a->rope_of, a->turned, &a->rope));
 	if (!(a->scale > 0)) a->scale = 1/sqrt((double)query_dim(a));
 	return build_cache(b, b->g, (struct cache){ a->n_head, 1, key_dim(a), a->rank, .v_in_k = true,
 		.layer = (size_t)b->layer }, &a->cache);
