@@ -59,9 +59,8 @@ bool attn_can_store(uint32_t type, size_t dim);
 size_t attn_row_bytes(uint32_t type, size_t dim);
 
 /* A block holds ATTN_BLOCK positions of one sequence in one layer, for all key-value heads. Its address must be a
- * multiple of 64. Its bytes are the same for every instruction set of a byte order. Positions that were never stored
- * are never read, and two positions share no byte. So a block may be copied, saved, loaded, and cut short by forgetting
- * positions. */
+ * multiple of 64. Its bytes are the same for every instruction set. Positions that were never stored are never read,
+ * and two positions share no byte. So a block may be copied, saved, loaded, and cut short by forgetting positions. */
 size_t attn_block_bytes(const struct attn_shape *s);
 
 /* Stores n positions pos, pos + 1, ...: rows of k [n_kv][k_dim] and v [n_kv][v_dim], strides in floats; v is ignored

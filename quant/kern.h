@@ -2,7 +2,7 @@
  * kern.h - private to quant/: what the codec files provide, and halves as floats.
  *
  * A codec unpacks a block to signed codes with integer or float scales (struct codes32, struct codes256). codes_text.h,
- * row_text.h and mul.c do the rest for every type: decoding and products. */
+ * row_text.h and mul.c do the rest for every type: decoding and products. (x86 also unpacks elsewhere: README.md.) */
 #ifndef QUANT_KERN_H
 #define QUANT_KERN_H
 #include <stddef.h>

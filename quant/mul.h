@@ -118,7 +118,7 @@ struct panel_table {
 	 * 2^16; what each lacks, -1, 0 or 1 times that, is four bits in the line of `lack`. false: the eight lines are
 	 * those of sixteens in order. */
 	bool by_32;
-	/* By type, replacing `widen` and `codes`; NULL, or NULL for a type: there is none. */
+	/* By type, replacing `widen` and `codes`; NULL, or NULL for a type: these are used. */
 	fill_fn *const *fill;
 };
 

@@ -219,7 +219,7 @@ static uint64_t resume(struct run *r)
 	return imatrix_chunks(im);
 }
 
-/* ---- */
+/* ---- a team ---- */
 
 /* How many windows are evaluated side by side: as many as fit into a batch, or one if sums are taken by window. */
 static size_t side_by_side(size_t batch)

@@ -21,7 +21,7 @@ json_t *json_raw(struct ggu_str s);
 json_t *kv_json(const struct ggu_kv *kv);
 /* What kv_json could not show: hex digits for a string, {"index": hex} for an array; NULL if nothing. */
 json_t *kv_json_raw(const struct ggu_kv *kv);
-/* "u32", "string", "array of string" */
+/* "u32", "str", "array of str" */
 const char *kv_type_text(const struct ggu_kv *kv);
 /* Sets key; the value is taken over. */
 void json_put(json_t *object, const char *key, json_t *value);

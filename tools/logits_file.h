@@ -20,10 +20,10 @@ struct logits_file {
 	uint64_t at;                    /* bytes of the header that were read */
 	uint64_t first;                 /* the byte of the first row */
 	bool in_order;                  /* a pipe: rows have to come one after the other */
-	int32_t *tokens;                /* [n_chunk*n_ctx], read only */
+	int32_t *tokens;                /* [n_chunk*n_ctx]; NULL if the file is written */
 };
-/* false: path cannot be read, or is something else. A pipe is read up to its first window, or, being something else,
- * is an error: its first bytes are gone. */
+/* false: path cannot be read, or is something else. A pipe is read up to its first window; one that is something else
+ * is an error, as its first bytes are gone. */
 bool logits_file_open(struct logits_file *l, const char *path);
 /* f is written from its start; the caller commits it. */
 void logits_file_create(struct logits_file *l, FILE *f, const char *name, size_t n_ctx, size_t n_vocab, size_t n_chunk,

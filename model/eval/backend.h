@@ -4,7 +4,8 @@
  * Operators say what happens to buffers; a backend does it. A buffer is an offset into the scratch memory of a batch,
  * so only the backend knows addresses: an operator's run() serves as its plan (measured before there is memory) and as
  * its execution. The processor's backend is cpu.c. One for a GPU would keep the scratch memory, the weights and the
- * states' blocks in its own memory and fill in the same table. Only what route() decides comes back to the host.
+ * states' blocks in its own memory and fill in the same table. What comes back to the host is what route() decides, the
+ * inputs that a tap is told, and the rows that fetch() copies.
  *
  * To save barriers, the way an input's rows are made (input_kind) is data, not a call. So multiply can do its work in
  * two passes: the first makes and packs the rows of all inputs, cut by tokens; the second runs all products as one list
@@ -91,7 +92,7 @@ struct attend {
 	const struct norm *q_norm, *k_norm, *v_norm;    /* kind NORM_NONE: none */
 	size_t k_normed;                /* first floats of k's row to which its norm applies; 0: all */
 	double clip;                    /* applied to q, k and v first; 0: none */
-	int rope;
+	int rope;                       /* index in graph.rope; -1: none */
 	size_t rope_at;                 /* first dimension of a head that rope turns */
 	double scale, softcap;
 	enum attn_mask mask;

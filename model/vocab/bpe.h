@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * bpe.h - byte pair encoding of one pre-token: by ranks of merges, or by scores (SentencePiece). Private to model/. */
+ * bpe.h - byte pair encoding of one pre-token: by ranks of merges, or by scores (SentencePiece). Private to
+ * model/vocab. */
 #ifndef MODEL_VOCAB_BPE_H
 #define MODEL_VOCAB_BPE_H
 #include "memo.h"

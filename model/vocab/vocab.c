@@ -143,8 +143,8 @@ static void apply_hints(struct vocab *v, const struct vocab_files *f)
 	if (h->eot > 0) vocab_set_special(v, VOCAB_EOT, h->eot);
 }
 
-/* A SentencePiece vocabulary whose text gets no blank in front says so, since readers take one for granted. (The peer's
- * converter keeps silent, and then reads its own file wrongly.) */
+/* A SentencePiece vocabulary whose text gets no blank in front says so, since readers take one for granted.
+ * (llama.cpp's converter does not say so, and llama.cpp then reads the file wrongly.) */
 static enum ggu_status say_prefix(struct vocab *v, struct ggu_error *err)
 {
 	struct pretok *p;

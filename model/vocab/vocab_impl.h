@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * vocab_impl.h - what a vocabulary is made of. Shared by model/vocab*.c and model/tokenizer*.c only.
+ * vocab_impl.h - what a vocabulary is made of. Private to model/vocab.
  *
  * Tokens, scores, types and merges are as they stand in a GGUF. How text becomes tokens is one JSON object, the
  * pipeline, whatever the source was; it is also the value of the key gguf-utils.tokenizer:
@@ -115,7 +115,7 @@ enum ggu_status vocab_take_pipeline(struct vocab *v, const json_t *t, json_t *mo
 /* Out of a normalizer of a pipeline, where it stands in base64. */
 enum ggu_status vocab_take_tables(struct vocab *v, json_t *normalizer, int depth, struct ggu_error *err);
 enum ggu_status vocab_load_templates(struct vocab *v, const struct vocab_files *f, struct ggu_error *err);
-/* Special tokens, add_*_token and chat templates as the peer's converter finds them. */
+/* Special tokens, add_*_token and chat templates as llama.cpp's converter finds them. */
 enum ggu_status vocab_load_specials(struct vocab *v, const struct vocab_files *f, struct ggu_error *err);
 /* A list of added tokens: control tokens are special, user-defined ones are not. NULL: out of memory. */
 json_t *vocab_added_by_type(const struct vocab *v);

@@ -66,7 +66,7 @@ static enum ggu_status fill(struct vocab *v, const struct tables *t, struct ggu_
 	return GGU_OK;
 }
 
-/* "a b" or ["a", "b"]; a blank inside a part is written as U+0120, as the peer does */
+/* "a b" or ["a", "b"]; a blank inside a part is written as U+0120, as llama.cpp's converter does */
 static enum ggu_status one_merge(struct vocab *v, const json_t *m, struct ggu_str *to, struct ggu_error *err)
 {
 	const json_t *a = json_array_get(m, 0), *b = json_array_get(m, 1);
