@@ -25,7 +25,7 @@ static void decode_f32(const void *src, float *dst, size_t n) { memcpy(dst, src,
 
 /* Of runs: the most tokens, the columns, the rows */
 enum { FEW = 8, RUN = 512, RUN_ROWS = 4 };
-/* The distance in bytes of prefetches after the rows, and how often each line is prefetched if a core forgets
+/* How many bytes prefetches are ahead of the rows, and how often each line is prefetched if a core forgets
  * (cpu_forgets) */
 enum { LEAD = 4 << 10, TIMES = 3, RUN_LEAD = 16 << 10, RUN_TIMES = 2 };
 /* Adds n columns, a multiple of 16, of some rows times the tokens from `first` on to the lanes of each; x is that of

@@ -28,7 +28,7 @@ static inline rf r_within(rf a, float low, float high)
 {
 	return (rf)_mm256_max_ps(_mm256_set1_ps(low), _mm256_min_ps(_mm256_set1_ps(high), (__m256)a));
 }
-/* 2^n in two factors, so that subnormal results come out; of no number it is 2^0 that is wrong, which nobody sees. */
+/* 2^n in two factors, so that subnormal results come out. With n NaN, the factors are wrong and the result is NaN. */
 static inline rf r_far(rf p, rf n)
 {
 	ri k = (ri)_mm256_cvtps_epi32((__m256)n), half = k >> 1;

@@ -124,7 +124,7 @@ enum { QUANT_EFFORT_MIN = 1, QUANT_EFFORT_DEFAULT = 5, QUANT_EFFORT_MAX = 9 };
 struct quant_objective {
 	float doubt;    /* added to importances of mean 1, as the matrix is an estimate from other text */
 	float prior;    /* an error of x counts 1 + prior*|x|/rms times, the rms over the block */
-	float lift;     /* how much of the size that least squares takes from weights a block's scale gets back */
+	float lift;     /* how much of the size that weights lose by least squares a block's scale gets back */
 };
 /* The objective that lowers a model's divergence more than it raises the error (figures in quant/TRIALS.md). weighed:
  * there are importances. */

@@ -8,7 +8,8 @@
 #include "drawn.h"
 #include "msg.h"
 
-/* One goes with so many windows of the text through the first block, and with so many through all of the model. */
+/* For so many windows of the text, one is added that goes through the first block, and one that goes through the whole
+ * model. */
 enum { FIRST_BLOCK = 4, WHOLE = 24 };
 /* the first token's share of its window */
 enum { FIRST_SHARE = 16 };

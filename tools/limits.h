@@ -20,8 +20,8 @@ struct ggu_pool *limits_of_one_and_all(const char *isa, struct limits *one, stru
 double limits_products(const char *isa, bool f32);
 
 /* The loop of read_gb, a pass at a time, to be run next to what it is compared with: cores that do not share a path to
- * memory read far more together than those that do, and systems move threads, and the machines of which these are a
- * part. NULL: out of memory. */
+ * memory read far more together than those that do, and systems move threads, and hypervisors whole machines. NULL: out
+ * of memory. */
 struct limits_reader *limits_reader_new(const char *isa, struct ggu_pool *pool);
 double limits_reader_gb(struct limits_reader *r);       /* 0 of NULL */
 void limits_reader_free(struct limits_reader *r);

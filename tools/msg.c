@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * msg.c - messages to the person, and sizes with units. A message is formatted and masked in buffers on the stack, then
+ * msg.c - messages to the user, and sizes with units. A message is formatted and masked in buffers on the stack, then
  * written by one call. */
 #include <errno.h>
 #include <limits.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * msg.h - words to the person: messages, colour, units. Programs only.
+ * msg.h - what programs say to the user: messages, colour, units. Programs only.
  *
  * Messages go to stderr and are masked as a whole; strings from a file that are printed elsewhere pass text_mask. */
 #ifndef TOOLS_MSG_H
@@ -23,17 +23,18 @@ void msg_note(const char *fmt, ...) MSG_PRINTF(1, 2);           /* as warn, but 
 /* as warn, but with -q too: an error of which more is to be said */
 void msg_say(const char *fmt, ...) MSG_PRINTF(1, 2);
 _Noreturn void msg_die(const char *fmt, ...) MSG_PRINTF(1, 2);  /* warn, drop unfinished output, exit 2; with -q too */
-/* p, which malloc or its like gave, unless it is NULL: then "out of memory", and exit 2. */
+/* Returns p, the result of malloc or the like; if it is NULL, says "out of memory" and exits 2. */
 void *msg_need(void *p);
 /* "gguf-info: m.gguf: byte 1832: string of 9 bytes extends past the end of the file", from err; file as the user named
  * it. */
 void msg_error(const char *file, const struct ggu_error *err);
 _Noreturn void msg_die_error(const char *file, const struct ggu_error *err);
 
-/* The first character of s, n bytes of at least one: how many bytes it has and its code point; 0 and the byte, if that
- * is part of none. *fit: it may be shown on a terminal as it is. */
+/* The bytes of the first character of s[n], n > 0, and its code point *c; 0, and *c the first byte, if that is part of
+ * no character. *fit: it may be shown on a terminal as it is. */
 size_t text_character(const char *s, size_t n, uint32_t *c, bool *fit);
-/* It as it may be shown: to[] of 12 bytes, of which so many are used; *len is what it took of s. */
+/* Writes the same character as it may be shown to to[12]; returns how many of these bytes it used, and in *len how many
+ * bytes of s it was. */
 size_t text_mask_one(const char *s, size_t n, size_t *len, char *to);
 /* Copy of n bytes of s fit for a terminal: control characters, invalid UTF-8, bidi controls as \xNN or
  * \u{...}. Caller frees; exits 2 out of memory. */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
- * near.h - the name that a person meant who wrote another. Programs only. */
+ * near.h - guesses which name was meant if there is none of the name given. Programs only. */
 #ifndef TOOLS_NEAR_H
 #define TOOLS_NEAR_H
 #include <stddef.h>
 
-/* Begins as { .asked = name }. best: of the names that were tried the nearest; NULL if none is near, or two are
- * alike. */
+/* Begins as { .asked = name }. best: the nearest of the names that were tried; NULL if none is near, or two are equally
+ * near. */
 struct near { const char *asked, *best; size_t slips; };
 void near_try(struct near *n, const char *name);
 enum { NEAR_BYTES = 96 };                /* a longer name is cut */

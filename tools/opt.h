@@ -9,11 +9,12 @@
  *           OPT_COMMON, OPT_END };
  *   argc = opt_parse(argc, argv, opts, &(struct opt_program){ "gguf-info", "show ...", "[-o FILE] [FILE]", 0, 1 });
  *
- * Options may stand anywhere; "--" ends them; -jN, -j N, --jobs N, --jobs=N; flags may be bundled, long names cut
- * short to what no other begins with. The operands are left in argv[0..n-1] and n is returned. -h prints synopsis,
+ * Options may stand anywhere; "--" ends them; -jN, -j N, --jobs N, --jobs=N; flags may be bundled, long names
+ * abbreviated if that is unambiguous. The operands are left in argv[0..n-1] and n is returned. -h prints synopsis,
  * summary and the table to stdout, exit 0; --version prints version, Unicode version and instruction set. Bad usage:
  * message naming the option and what it wants, a pointer to -h, exit 2. opt_parse also sees to what every program
- * needs: stdin, stdout and stderr are taken even if they were closed, and the instruction set is that of GGUF_CPU. */
+ * needs: stdin, stdout and stderr are not free for other files even if they were closed, and the instruction set is
+ * that of GGUF_CPU. */
 #ifndef TOOLS_OPT_H
 #define TOOLS_OPT_H
 #include <stdbool.h>
@@ -59,8 +60,8 @@ struct opt_program {
 /* The i-th option of the table, those of OPT_COMMON among them; NULL after the last. */
 const struct opt *opt_at(const struct opt *opts, size_t i);
 int opt_parse(int argc, char **argv, const struct opt *opts, const struct opt_program *p);
-/* After opt_parse: dies if one of the options NAMES was given, long names between blanks, which WITH leaves without a
- * meaning: "--batch cannot be combined with --merge". */
+/* After opt_parse: dies if one of the options `names` was given (long names, separated by blanks), which have no
+ * meaning together with `with`: "--batch cannot be combined with --merge". */
 void opt_refuse(const char *with, const char *names);
 
 #endif

@@ -2,9 +2,9 @@
  * out.h - output that is complete or absent. Programs only.
  *
  * With a name: written to a file without one (or with a hidden one, see temp.h), space reserved at once if the size is
- * known, synced and named by out_commit; after anything else (exit, msg_die, a signal) nothing is left. What is
- * replaced hands its mode on; a link is followed. Without a name: stdout, refused if that is a terminal and the data
- * is binary. Writing to one of the inputs is refused. */
+ * known, synced and named by out_commit; after anything else (exit, msg_die, a signal) nothing is left. The new file
+ * takes the mode of the one that it replaces; a link is followed. Without a name: stdout, refused if that is a terminal
+ * and the data is binary. Writing to one of the inputs is refused. */
 #ifndef TOOLS_OUT_H
 #define TOOLS_OUT_H
 #include "../libgguf/ggu.h"
@@ -12,32 +12,32 @@
 struct out;
 /* name NULL or "-": stdout. All failures exit 2 with a message. */
 struct out *out_open(const char *name, bool binary);
-/* Dies as out_open would, and where name is not that of a file: for one that is opened after hours. */
+/* Dies if out_open would, or if name is not that of a file: checks early what is opened only after hours of work. */
 void out_check(const char *name);
-/* Whether input, "-" being standard input and NULL none, is the file to be replaced, or would be: one that both are yet
- * to make. */
+/* Is input ("-": standard input; NULL: none) the file that o replaces? Also true if neither exists yet and both names
+ * lead to the same place. */
 bool out_is(const struct out *o, const char *input);
 /* Dies if it is. */
 void out_refuse_input(const struct out *o, const char *input);
 /* The same for each shard of f, which was opened as name. */
 void out_refuse_sources(const struct out *o, const char *name, const struct ggu_file *f);
 void out_reserve(struct out *o, uint64_t bytes);                /* full disk shows here */
-/* n bytes more were written to out_fd, by whoever: has the system send them to the disk now and then, so that the
+/* Says that n more bytes were written to out_fd. Now and then the system is told to send them to the disk, so that the
  * sync at the end does not find everything still in memory. */
 void out_wrote(struct out *o, uint64_t n);
-/* n zeros more, as a hole; false where that cannot be, nothing being done. */
+/* Adds n zeros as a hole. false: a hole is impossible here, and nothing was added. */
 bool out_skip(struct out *o, uint64_t n);
 int out_fd(const struct out *o);
 const char *out_name(const struct out *o);                      /* for messages */
 void out_write(struct out *o, const void *p, size_t n);         /* all of it; exits 2 if that fails */
 /* The same for a sink; calls out_wrote. */
 enum ggu_status out_put(struct out *o, const void *p, size_t n, struct ggu_error *err);
-/* n floats as little-endian float32, whatever the order of this machine; x is changed where that is another. */
+/* n floats as little-endian float32; x is changed if this machine has another byte order. */
 void out_floats(struct out *o, float *x, size_t n);
 void out_take_stdout(struct out *o);                            /* from here on printf writes to o */
 _Noreturn void out_stdout_failed(void);                         /* printf or its like failed: says so by errno */
-/* Nothing more is written: synced and closed, under its temporary name until out_commit. For several outputs that
- * appear together. */
+/* The output is complete: syncs and closes it, and it keeps its temporary name until out_commit. For several outputs
+ * that appear together. */
 void out_seal(struct out *o);
 void out_commit(struct out *o);                                 /* sync, rename, close; for stdout: check and flush */
 /* Commits n outputs, of which some may be NULL, from the last to the first; signals that end the process wait. */

@@ -4,8 +4,8 @@
 #define TOOLS_PIPE_H
 #include "../libgguf/ggu.h"
 
-/* A larger buffer in the system, if fd is a pipe and the system has a word for that: fewer turns between two
- * programs. */
+/* Asks the system for a larger buffer, if fd is a pipe and the system can do that: the two programs then take turns
+ * less often. */
 void pipe_widen(int fd);
 /* Call it before a model is read from `name`: standard input, "-", is refused if it is a terminal, widened if it is a
  * pipe. */

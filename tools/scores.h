@@ -20,7 +20,7 @@ struct scores {
 /* Scored positions of a window of n_ctx tokens: n_ctx/2 to n_ctx - 2. */
 size_t scores_per(size_t n_ctx);
 
-/* Each NAME=X is a result that there is, with or without a base, and a number; dies else. */
+/* Dies unless each NAME=X consists of the name of a result, which needs no base if there is none, and a number. */
 void scores_check_rules(const struct opt_list *fail_above, bool has_base);
 enum scores_form { SCORES_TEXT, SCORES_JSON, SCORES_PARTIAL };
 /* Prints all results to stdout; SCORES_PARTIAL: as JSON and with them the scores. Returns EXIT_NO, with a message, if a

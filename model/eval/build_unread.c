@@ -2,8 +2,8 @@
  * build_unread.c - tensors that no layer has read. A model that has one means something that its description does not
  * say, so its results would be wrong: a norm of queries in an architecture without them, a scale beside a weight.
  *
- *   ignore     {PREFIX: EXPR}: tensors whose names begin so and that change no logits, if EXPR is true. In it {n} is
- *              the number of a layer behind the last. */
+ *   ignore     {PREFIX: EXPR}: tensors whose names begin so and that change no logits, if EXPR is true. {n} in a prefix
+ *              stands for the number of any layer after the last. */
 #include <string.h>
 #include "../../libgguf/try.h"
 #include "build_internal.h"

@@ -5,11 +5,11 @@
  *              [q_norm k_norm v_norm: norm] [rope] [window chunk scale softcap clip: EXPR] [sinks: TENSOR]
  *              [alibi: EXPR] [relative: {bias: TENSOR, buckets distance: EXPR}] [gate: TENSOR] [keys_of: EXPR]
  *
- * window: positions seen, the token's own included; chunk: only those of its own stretch of so many; clip: bound of
- * q, k and v; alibi: the largest slope's exponent (8 in the paper); relative: bias[buckets][heads] by distance,
- * relative.h; gate: out's input times its sigmoid; keys_of: the layer whose keys and values are used, which has been
- * before. Without v values are the keys as they come from k. Norms go by head where their weights have a head's length,
- * else over the whole row. */
+ * window: positions seen, the token's own included; chunk: only those of its own stretch of so many; clip: bound of q,
+ * k and v; alibi: the largest slope's exponent (8 in the paper); relative: bias[buckets][heads] by distance,
+ * relative.h; gate: out's input times its sigmoid; keys_of: the earlier layer whose keys and values are used. Without
+ * v, the values are the keys as they come from k. Norms go by head where their weights have a head's length, else over
+ * the whole row. */
 #include <math.h>
 #include "../../libgguf/try.h"
 #include "../../quant/vec.h"

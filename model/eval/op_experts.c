@@ -6,12 +6,12 @@
  *              [normalise scale jitter: EXPR] [choice_bias: TENSOR] [groups groups_used group_best: EXPR]
  *              [shared: {an ffn}] [shared_gate: TENSOR]
  *
- * softmax and sigmoid give each expert a score, of which `used` are chosen; softmax_chosen chooses first and shares out
- * among the chosen; sparsemixer (Liu et al. 2023) chooses one after the other, each weighed against the experts whose
- * logits are within 2*jitter of the best. normalise: the chosen scores add up to 1; scale: then times this. choice_bias
- * is added for the choice alone. groups: experts lie in so many groups, of which groups_used are open, those whose
- * group_best best scores add up to the most. shared goes through for every token, times the sigmoid of
- * shared_gate(x). */
+ * softmax and sigmoid give each expert a score, of which `used` are chosen; softmax_chosen chooses first and then takes
+ * the softmax of the chosen; sparsemixer (Liu et al. 2023) chooses one after the other, each weighed against the
+ * experts whose logits are within 2*jitter of the best. normalise: the chosen scores add up to 1; scale: then times
+ * this. choice_bias is added for the choice alone. groups: experts lie in so many groups, of which groups_used are
+ * open, those whose group_best best scores add up to the most. Every token goes through shared too, times the sigmoid
+ * of shared_gate(x). */
 #include "../../libgguf/size.h"
 #include "../../libgguf/try.h"
 #include "op_ffn.h"
@@ -75,7 +75,6 @@ struct buffers {
 	struct input shared_down;
 	size_t route, inputs, products;         /* in host memory */
 };
-
 
 static size_t route_bytes(const struct router *o, size_t n)
 {

@@ -5,13 +5,13 @@
  *   latent_attention  q, or q_a q_a_norm q_b; kv_a kv_a_norm out: TENSOR; k_b v_b, or kv_b: TENSOR
  *              heads rank value_dim nope_dim rope_dim: EXPR; rope; [scale q_rank: EXPR]
  *
- * kv_a(x) is the latent vector of `rank`, normed, and rope_dim values that turn with the position and are all heads'
- * own. A head's query of nope_dim is taken into the latent space by its matrix of k_b, its result out of it by its
- * matrix of v_b, so that attention has one key-value head of rank + rope_dim whose front is the value.
+ * kv_a(x) is the latent vector of `rank`, normed, and rope_dim values that turn with the position and serve all heads.
+ * A head's query of nope_dim is taken into the latent space by its matrix of k_b, its result out of it by its matrix of
+ * v_b, so that attention has one key-value head of rank + rope_dim whose front is the value.
  *
- * kv_b has for each head the rows that make keys of the latent vector, then those that make values, as checkpoints and
- * GGUF files of before April 2025 do. k_b and v_b are made from it: the rows of values as they are, and those of keys
- * turned over, in float32, since rows of blocks cannot be. */
+ * kv_b has for each head the rows that make keys of the latent vector, then those that make values. Checkpoints have
+ * it, and GGUF files made before April 2025. k_b and v_b are made from it: the rows of values as they are, and those of
+ * keys transposed, in float32, since rows of blocks cannot be transposed. */
 #include <math.h>
 #include <string.h>
 #include "../../libgguf/try.h"

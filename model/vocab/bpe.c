@@ -62,8 +62,8 @@ static size_t with_blanks(const char *p, size_t n, char *to)
 }
 
 /* A merge is "left right", split at the first blank behind the first byte; a blank within a part is written as U+0120,
- * which stands in the tokens of byte-level vocabularies too. It is idle if parts or whole are no tokens. join has room
- * for the whole. */
+ * which stands in the tokens of byte-level vocabularies too. It has no effect if one of the parts or the whole is no
+ * token. join has room for the whole. */
 static void add_pair(struct bpe *b, size_t rank, char *join)
 {
 	const struct ggu_str *m = b->v->merges + rank;

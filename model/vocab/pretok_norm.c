@@ -65,8 +65,8 @@ static void longest_chars(const struct charsmap *m, const char *t, size_t n, str
 	}
 }
 
-/* That of tokenizer.json: a grapheme of less than six bytes as a whole, by the shortest key that it begins with;
- * where there is none, and in longer ones, each of its characters so. */
+/* That of tokenizer.json: a grapheme of less than six bytes is replaced as a whole, by the shortest key that it begins
+ * with; if there is none, and in longer graphemes, each character is replaced in this way. */
 enum { WHOLE = 5 };
 static void grapheme_chars(const struct charsmap *m, const char *t, size_t n, struct buf *b)
 {

@@ -50,8 +50,8 @@ static size_t token_bytes(const struct tokenizer *t, int32_t id, char *to)
 	return n;
 }
 
-/* A word has a blank in front, with which an added token stands for one too; the decoder of tokenizer.json takes that
- * away from these. */
+/* A word has a blank in front, and an added token, which counts as a word, gets one. If the decoder of tokenizer.json
+ * tidies up, there is none before what closes a sentence and before contractions. */
 static size_t word_bytes(const struct tokenizer *t, int32_t id, char *to, size_t n)
 {
 	static const char *const close[] = { ".", "?", "!", ",", "n't", "'m", "'s", "'ve", "'re" };
