@@ -48,7 +48,7 @@ enum ggu_status config_keys_new(struct config_keys **out, const json_t *root, st
 
 void config_keys_free(struct config_keys *k) { free(k); }
 
-static struct mark *find(const struct config_keys *k, const json_t *object, const char *name)
+static const struct mark *find(const struct config_keys *k, const json_t *object, const char *name)
 {
 	struct mark want = { object, name, false };
 	return k && k->n ? bsearch(&want, k->v, k->n, sizeof want, by_place) : NULL;
@@ -56,8 +56,8 @@ static struct mark *find(const struct config_keys *k, const json_t *object, cons
 
 void config_keys_mark(struct config_keys *k, const json_t *object, const char *name)
 {
-	struct mark *m = find(k, object, name);
-	if (m) m->read = true;
+	const struct mark *m = find(k, object, name);
+	if (m) k->v[m - k->v].read = true;
 }
 
 bool config_keys_marked(const struct config_keys *k, const json_t *object, const char *name)

@@ -10,7 +10,7 @@
 #include <string.h>
 #include "model_internal.h"
 
-static const char magic[8] = "ggustat4";
+static const char magic[] = "ggustat4";
 struct head { char magic[8]; uint64_t n_layer, n_embd, n_vocab, n_caches, fixed_floats, page_bytes, pos, is_long; };
 
 static struct head head_of(const struct state *s)
@@ -19,7 +19,7 @@ static struct head head_of(const struct state *s)
 		.n_caches = s->g->n_caches,
 		.fixed_floats = s->g->fixed_floats, .page_bytes = state_page_bytes(s), .pos = s->pos,
 		.is_long = s->is_long };
-	memcpy(h.magic, magic, sizeof magic);
+	memcpy(h.magic, magic, sizeof h.magic);
 	return h;
 }
 

@@ -37,7 +37,7 @@ static void work(void *ctx, size_t slot, int worker)
 	volatile uint32_t spin = 0;
 	(void)worker;
 	/* some take long, so that those after them reach the putting station early */
-	for (size_t i = 0; i < (r->slot[slot]*2654435761u >> 7)%5000; i++) spin++;
+	for (size_t i = 0; i < (r->slot[slot]*2654435761u >> 7)%5000; i++) spin = spin + 1;
 	r->worked++;
 }
 static bool put(void *ctx, size_t slot)
