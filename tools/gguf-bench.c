@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * gguf-bench - measures how fast a model is evaluated, and the limits of the machine.
  *
- * A test is a prompt or a generation of n tokens at a depth. It runs --repeat times from the same state, and the median
- * counts. What it reads and multiplies comes from model_cost; divided by the limits that limits.h measures on the same
- * threads, it says which limit binds and how near the model comes. */
+ * A test is a prompt or a generation of n tokens at a depth, or for an encoder a text of n tokens, whose rows are all
+ * wanted. It runs --repeat times from the same state, and the median counts. What it reads and multiplies comes from
+ * model_cost; divided by the limits that limits.h measures on the same threads, it says which limit binds and how near
+ * the model comes. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -31,7 +32,7 @@ static struct {
 	int jobs, repeat;
 	struct load_place place;
 	bool json, profile;
-} o = { .prompt = { 1, { 512 } }, .generate = { 1, { 64 } }, .depth = { 1, { 0 } }, .repeat = 5 };
+} o = { .prompt = { 1, { 512 } }, .depth = { 1, { 0 } }, .repeat = 5 };
 static const struct opt opts[] = {
 	OPT_STR('m', "model", &o.model, "MODEL", "the GGUF file to measure"),
 	OPT_STR(0, "synthetic", &o.synthetic, "SIZE,TYPE",
@@ -84,7 +85,7 @@ struct test {
 struct bench {
 	struct model *m;
 	struct session *s;
-	float *logits;
+	float *logits;                  /* of the last token; of an encoder: the rows of all */
 	int32_t *ids;
 	struct limits limits;
 	struct limits_reader *reader;
@@ -94,9 +95,14 @@ struct bench {
 static void eval(struct bench *b, size_t from, size_t n, bool logits)
 {
 	struct session_eval e = { .ids = b->ids + from, .n = n, .first = n ? n - 1 : 0 };
+	struct part whole = { session_state(b->s), b->ids + from, n, 0 };
+	struct model_call c = { .part = &whole, .n_parts = 1, .rows = b->logits };
 	struct ggu_error err;
+	enum ggu_status st;
+	if (!n) return;
 	if (logits) e.logits = b->logits;
-	if (n && session_eval(b->s, &e, &err)) msg_die_error(o.model ? o.model : o.synthetic, &err);
+	st = model_has_head(b->m) ? session_eval(b->s, &e, &err) : model_eval(session_work(b->s), &c, &err);
+	if (st) msg_die_error(o.model ? o.model : o.synthetic, &err);
 }
 
 static int by_value(const void *a, const void *b)
@@ -138,14 +144,14 @@ static void measure(struct bench *b, struct test *t)
 	t->lowest = (double)t->n/secs[o.repeat - 1];
 }
 
-/* Only the last token of a prompt needs the output matrix, and what comes after the last attention. On average,
- * generated tokens read what the middle one of them reads. */
+/* Only the last token of a decoder's prompt needs the output matrix, and what comes after the last attention. On
+ * average, generated tokens read what the middle one of them reads. */
 static void compare(const struct bench *b, struct test *t)
 {
 	const struct state_options cache = load_cache_types(o.cache_k, o.cache_v, GGU_TYPE_I16);
 	struct model_cost cost, *c = &cost;
 	struct ggu_error err;
-	double n = (double)t->n;
+	double early = 0;
 	if (model_cost(c, b->m, &cache, 0, 2*t->depth + t->n, (size_t)ggu_pool_size(model_pool(b->m)), &err))
 		msg_die_error(o.model ? o.model : o.synthetic, &err);
 	if (t->generates) {
@@ -153,7 +159,8 @@ static void compare(const struct bench *b, struct test *t)
 		if (!(t->read_gb > 0)) t->read_gb = b->limits.read_gb;
 		t->share = t->gb/t->read_gb;
 	} else {
-		t->gmacs = t->tokens_per_s*(c->macs - c->wanted_macs + (c->wanted_macs + c->head_macs)/n)*1e-9;
+		if (model_has_head(b->m)) early = c->wanted_macs - (c->wanted_macs + c->head_macs)/(double)t->n;
+		t->gmacs = t->tokens_per_s*(c->macs - early)*1e-9;
 		t->share = b->weight_limit > 0 ? t->gmacs/b->weight_limit : 0;
 	}
 }
@@ -200,11 +207,12 @@ static size_t most(const struct list *l)
 static size_t run(struct bench *b, struct test *t)
 {
 	size_t n = 0, n_vocab = model_n_vocab(b->m), prompt = most(&o.prompt), generate = most(&o.generate);
+	size_t out = model_has_head(b->m) ? n_vocab : prompt*model_n_embd(b->m);
 	size_t ctx = most(&o.depth) + (prompt > generate ? prompt : generate);
 	struct state_options cache = load_cache_types(o.cache_k, o.cache_v, GGU_TYPE_I16);
 	struct ggu_error err;
 	b->reader = generate ? limits_reader_new(quant_selected(), model_pool(b->m)) : NULL;
-	b->logits = msg_need(malloc(n_vocab*sizeof *b->logits));
+	b->logits = msg_need(malloc((out + 1)*sizeof *b->logits));
 	b->ids = msg_need(malloc((ctx + 1)*sizeof *b->ids));
 	for (size_t i = 0; i < ctx; i++) b->ids[i] = (int32_t)((i*2654435761u >> 7)%n_vocab);
 	if (session_new(&b->s, b->m, ctx ? ctx : 1, 0, &cache, &err))
@@ -360,6 +368,17 @@ static struct model *open_synthetic(const void *bytes, size_t n, struct ggu_pool
 	return m;
 }
 
+/* Takes the default of --generate, and refuses what a model without logits cannot do. */
+static void choose_tests(const struct model *m)
+{
+	const bool generates = model_has_head(m);
+	if (!o.generate.n) o.generate = (struct list){ 1, { generates ? 64 : 0 } };
+	if (!generates && most(&o.generate))
+		msg_die("%s: the model has no logits: --generate is not possible", o.model);
+	if (model_is_whole(m) && most(&o.depth))
+		msg_die("%s: the model takes whole texts: --depth is not possible", o.model);
+}
+
 int main(int argc, char **argv)
 {
 	static struct test tests[MAX_LIST*2*MAX_LIST];
@@ -389,6 +408,7 @@ int main(int argc, char **argv)
 		b.m = bytes ? open_synthetic(bytes, n_bytes, pool)
 			: load_model_held(o.model, o.arch_file, pool, load_hold(&o.place));
 		load_refuse_encoder(b.m, o.model);
+		choose_tests(b.m);
 		out = out_open(o.output, false);
 		if (o.model) out_refuse_sources(out, o.model, model_file(b.m));
 		out_refuse_input(out, o.arch_file);

@@ -119,7 +119,7 @@ enum ggu_status model_logits(struct work *w, const float *rows, size_t n, float 
 	const struct graph *g = w->g;
 	enum ggu_status s;
 	if (!g->head.name)
-		return ggu_fail(err, GGU_ERR_UNSUPPORTED, GGU_NO_OFFSET, "", "the model has no output matrix");
+		return ggu_fail(err, GGU_ERR_UNSUPPORTED, GGU_NO_OFFSET, "", "the model has no logits");
 	if (tap && (s = tap(tap_ctx, g->head.name, 1, 0, g->n_embd, rows, g->n_embd, n)))
 		return ggu_fail(err, s, GGU_NO_OFFSET, g->head.name, "the receiver of activations refused them");
 	for (size_t at = 0; logits && at < n; at += w->n_batch) {
@@ -172,7 +172,7 @@ enum ggu_status model_scores(struct work *w, const float *rows, size_t n, const 
 	size_t own = workers*TOKENS*TILE*sizeof(float),
 		bytes = act + own + TOKENS*(tiles*sizeof(struct tile) + sizeof(float));
 	if (!g->head.name)
-		return ggu_fail(err, GGU_ERR_UNSUPPORTED, GGU_NO_OFFSET, "", "the model has no output matrix");
+		return ggu_fail(err, GGU_ERR_UNSUPPORTED, GGU_NO_OFFSET, "", "the model has no logits");
 	for (size_t at = 0; at < n; at += TOKENS) {
 		struct heads h = { .w = w, .rows = rows + at*g->n_embd, .n = size_least(n - at, TOKENS),
 			.next = next + at };

@@ -68,6 +68,23 @@ ok "a cache of blocks" gguf-bench -m a.gguf --prompt 8 --generate 1 --depth 70 -
 not_ok "--cache-type-k: no such type" 2 gguf-bench -m a.gguf --cache-type-k q6_K
 ok "one thread on one core" gguf-bench -m a.gguf --prompt 8 --generate 0 --repeat 1 --pin -j 1
 
+# an encoder, of whose text every token gets a row
+for t in attn_q attn_k attn_v attn_output; do set -- "$@" blk.0.$t.weight:f32:32x32 blk.0.$t.bias:f32:32; done
+for t in attn_output_norm layer_output_norm; do set -- "$@" blk.0.$t.weight:f32:32 blk.0.$t.bias:f32:32; done
+"$BUILD/tests/cli/tool_mkgguf" "$@" token_embd.weight:f32:32x16 position_embd.weight:f32:32x64 \
+	token_types.weight:f32:32x1 token_embd_norm.weight:f32:32 token_embd_norm.bias:f32:32 \
+	blk.0.ffn_up.weight:f32:32x64 blk.0.ffn_up.bias:f32:64 \
+	blk.0.ffn_down.weight:f32:64x32 blk.0.ffn_down.bias:f32:32 \
+	general.architecture=bert bert.block_count=1 bert.context_length=64 bert.embedding_length=32 \
+	bert.feed_forward_length=64 bert.attention.head_count=2 bert.attention.layer_norm_epsilon=1e-5 >encoder.gguf
+ok "an encoder" sh -c 'gguf-bench -m encoder.gguf --prompt 8,64 --repeat 2 --json >j'
+ok "... has prompts and no generation" jq -e '[.prompts[].tokens] == [8, 64] and .generations == []' j
+ok "... needs all matrices for each token" jq -e \
+	'all(.prompts[]; (.gmacs*1e9/.tokens_per_s/(4*32*32 + 2*32*64) - 1 | fabs) < 1e-6)' j
+not_ok "... generates nothing" 2 gguf-bench -m encoder.gguf --generate 3
+not_ok "... has no depth" 2 gguf-bench -m encoder.gguf --prompt 8 --depth 8
+not_ok "... has positions for so many tokens only" 2 gguf-bench -m encoder.gguf --prompt 65
+
 # refusals
 not_ok "neither model" 2 gguf-bench
 not_ok "both models" 2 gguf-bench -m a.gguf --synthetic 1M,Q8_0
