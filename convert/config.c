@@ -102,7 +102,8 @@ static enum ggu_status lookup(void *ctx, const void *object, const char *name, s
 		*v = (struct expr_value){ EXPR_INT, { .i = *name == 'i' ? c->i : c->x } };
 		return GGU_OK;
 	}
-	if ((e = yaml_get(c->names, name)) && e != c->within) return derived(c, e, name, v);
+	e = yaml_get(c->names, name);
+	if (e && e != c->within) return derived(c, e, name, v);
 	if (!strcmp(name, "generation")) return from_json(c, c->generation, v);
 	if (!strcmp(name, "pooling")) return from_json(c, c->pooling, v);
 	if (!strcmp(name, "value") && c->value) return from_json(c, c->value, v);
@@ -117,8 +118,9 @@ static enum ggu_status lookup(void *ctx, const void *object, const char *name, s
 	TRY(read_key(c, c->text, name, v, &is));
 	if (!is) TRY(read_key(c, c->root, name, v, &is));
 	if (is) return GGU_OK;
-	if ((e = yaml_get(c->defaults, name)) || (e = yaml_get(c->arch->defaults, name))) return derived(c, e, name, v);
-	return GGU_OK;
+	e = yaml_get(c->defaults, name);
+	if (!e) e = yaml_get(c->arch->defaults, name);
+	return e ? derived(c, e, name, v) : GGU_OK;
 }
 
 /* ---- functions beyond expr.h ---- */

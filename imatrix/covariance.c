@@ -229,7 +229,6 @@ enum ggu_status imatrix_add_covariance(struct imatrix *im, const char *name, siz
 {
 	struct covariance_call now = { .n_in = n_in, .n_tokens = n_tokens, .n_mat = n_mat, .mat = mat };
 	struct entry *e;
-	enum ggu_status s;
 	bool same;
 	if (mat >= n_mat) return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, name, "there is no matrix %zu of %zu", mat,
 		n_mat);
@@ -238,7 +237,7 @@ enum ggu_status imatrix_add_covariance(struct imatrix *im, const char *name, siz
 		now.hash = XXH3_64bits_withSeed(x + t*stride, n_in*sizeof *x, now.hash);
 	same = same_input(im, &now);
 	if (!e->cov && same) e->cov = im->before.of;
-	if (!e->cov && (s = covariance_new(im, name, n_in, n_mat, block, false, &e->cov, err))) return s;
+	if (!e->cov) TRY(covariance_new(im, name, n_in, n_mat, block, false, &e->cov, err));
 	if (same && e->cov == im->before.of) return GGU_OK;
 	if (strcmp(e->cov->name, name) != 0)
 		return ggu_fail(err, GGU_ERR_STATE, GGU_NO_OFFSET, name,

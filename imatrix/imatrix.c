@@ -202,7 +202,7 @@ enum ggu_status imatrix_add(struct imatrix *im, const char *name, size_t n_mat, 
 	enum ggu_status s = GGU_OK;
 	if (mat >= n_mat) return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, name, "there is no matrix %zu of %zu", mat,
 		n_mat);
-	if (e && (s = same_shape(e, n_in, n_mat, err))) return s;
+	if (e) TRY(same_shape(e, n_in, n_mat, err));
 	if (!(a.sums = calloc(2*n_in, sizeof *a.sums)))
 		return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, name, "out of memory");
 	a.rest = a.sums + n_in;

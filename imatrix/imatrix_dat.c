@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "../libgguf/span.h"
+#include "../libgguf/try.h"
 #include "imatrix_internal.h"
 
 enum { DAT_NAME_BYTES = 256, DAT_DATASET_BYTES = 1 << 16 };     /* the first includes a NUL */
@@ -55,7 +56,7 @@ static enum ggu_status read_name(struct dat *d, char name[DAT_NAME_BYTES], struc
 	if (!len || len >= DAT_NAME_BYTES)
 		return at == 4 ? not_a_matrix(err) : ggu_fail(err, GGU_ERR_FORMAT, at, "",
 			"a name cannot have %u bytes", len);
-	if ((st = take(d, len, &text, err))) return st;
+	TRY(take(d, len, &text, err));
 	if (!text.n) return ggu_fail(err, GGU_ERR_TRUNCATED, d->at, "", "a name extends past the end of the file");
 	if (memchr(text.p, 0, len)) return ggu_fail(err, GGU_ERR_FORMAT, text.at, "", "a name contains a NUL byte");
 	memcpy(name, text.p, len);
@@ -69,14 +70,15 @@ static enum ggu_status read_dat_entry(struct imatrix *im, struct dat *d, struct 
 	uint32_t calls, n;
 	struct span s;
 	struct entry *e;
-	enum ggu_status st = read_name(d, name, err);
-	if (st || (st = take_u32(d, "a count", &calls, err)) || (st = take_u32(d, "a count", &n, err))) return st;
+	TRY(read_name(d, name, err));
+	TRY(take_u32(d, "a count", &calls, err));
+	TRY(take_u32(d, "a count", &n, err));
 	if (calls > INT_MAX) return ggu_fail(err, GGU_ERR_FORMAT, d->at - 8, name, "negative number of calls");
-	if ((st = take(d, (uint64_t)n*4, &s, err))) return st;
+	TRY(take(d, (uint64_t)n*4, &s, err));
 	if (!s.n)
 		return ggu_fail(err, GGU_ERR_TRUNCATED, d->at - 4, name, "%u values extend past the end of the file",
 			n);
-	if ((st = imatrix_append(im, name, n, 1, &e, err))) return st;
+	TRY(imatrix_append(im, name, n, 1, &e, err));
 	e->at = at + 4;
 	e->counts[0] = calls;
 	for (uint32_t j = 0; j < n; j++) {
@@ -98,12 +100,13 @@ static enum ggu_status read_trailer(struct imatrix *im, struct dat *d, struct gg
 	char *name;
 	enum ggu_status st = d->left ? whole_want(d->w, 1, err) : GGU_OK;
 	if (st || !d->left || !d->w->n) return st;
-	if ((st = take_u32(d, "the trailer", &chunks, err)) || (st = take_u32(d, "the trailer", &len, err))) return st;
+	TRY(take_u32(d, "the trailer", &chunks, err));
+	TRY(take_u32(d, "the trailer", &len, err));
 	im->chunks = chunks > INT_MAX ? 0 : chunks;
 	if (!len) return GGU_OK;
 	if (len > DAT_DATASET_BYTES)
 		return ggu_fail(err, GGU_ERR_FORMAT, d->at - 4, "", "the dataset's name cannot have %u bytes", len);
-	if ((st = take(d, len, &text, err))) return st;
+	TRY(take(d, len, &text, err));
 	if (!text.n) return ggu_fail(err, GGU_ERR_TRUNCATED, d->at, "",
 		"the dataset's name extends past the end of the file");
 	name = strndup((const char *)text.p, len);
@@ -120,7 +123,7 @@ enum ggu_status imatrix_read_dat(struct imatrix *im, struct whole *w, uint64_t b
 	enum ggu_status st = take_u32(&d, "the number of entries", &n, err);
 	if (st) return st;
 	if (!n || n > INT_MAX || n > d.left/16) return not_a_matrix(err);
-	for (uint32_t i = 0; i < n; i++) if ((st = read_dat_entry(im, &d, err))) return st;
+	for (uint32_t i = 0; i < n; i++) TRY(read_dat_entry(im, &d, err));
 	if ((twice = imatrix_settle(im))) return ggu_fail(err, GGU_ERR_FORMAT, twice->at, twice->name,
 		"is given twice");
 	return read_trailer(im, &d, err);

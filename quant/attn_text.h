@@ -196,7 +196,7 @@ static inline void weigh_rows(struct attn_task *t, size_t p, size_t from, size_t
 struct ahead { const char *at; size_t left, piece; };
 static inline struct ahead ahead_of(const char *next, size_t bytes, size_t pieces)
 {
-	return (struct ahead){ next, next ? bytes : 0, (bytes/pieces + 63)/64*64 };
+	return (struct ahead){ next, next ? bytes : 0, size_up(bytes/pieces, 64) };
 }
 static inline void fetch(struct ahead *h)
 {

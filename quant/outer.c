@@ -59,7 +59,7 @@ static void add_task(void *ctx, size_t task, int worker)
 }
 static void *room(size_t n, size_t bytes)
 {
-	return bytes <= (SIZE_MAX - 63)/n ? aligned_alloc(64, (n*bytes + 63)/64*64) : NULL;
+	return bytes <= (SIZE_MAX - 63)/n ? aligned_alloc(64, size_up(n*bytes, 64)) : NULL;
 }
 enum ggu_status outer_add(const struct outer *o, struct ggu_pool *pool)
 {
@@ -67,7 +67,7 @@ enum ggu_status outer_add(const struct outer *o, struct ggu_pool *pool)
 		step = quant_act_step(QUANT_ACT_FLOAT);
 	if (!o->n_a || !o->n_b || !o->n) return GGU_OK;
 	struct work w = { .o = o,
-		.act_bytes = (float_columns_bytes(size_least(o->n_a, ROWS), o->n) + 63)/64*64 };
+		.act_bytes = size_up(float_columns_bytes(size_least(o->n_a, ROWS), o->n), 64) };
 	enum ggu_status s = GGU_ERR_NOMEM;
 	w.act = room(panels, w.act_bytes);
 	w.worker = room(workers, sizeof *w.worker);

@@ -9,6 +9,7 @@
 #include <string.h>
 #include "../libgguf/belt.h"
 #include "../libgguf/pool.h"
+#include "../libgguf/size.h"
 #include "recode.h"
 #include "vec.h"
 
@@ -142,7 +143,7 @@ static enum ggu_status feed_back(struct recode *r, struct chunk *c, int worker, 
 	float *y, size_t k, unsigned char *out)
 {
 	const uint32_t to = c->of->t.to;
-	const size_t cols = (size_t)c->of->t.ne[0], bytes = (quant_feedback_work_bytes(c->feedback, k) + 63)/64*64;
+	const size_t cols = (size_t)c->of->t.ne[0], bytes = size_up(quant_feedback_work_bytes(c->feedback, k), 64);
 	unsigned char *work = room(&r->more[worker], bytes + 64 + (r->job->measure ? k*(size_t)c->of->out_row : 0));
 	double with = 0;
 	enum ggu_status s;

@@ -6,6 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include "../libgguf/size.h"
 #include "../quant/quant.h"
 #include "../quant/vec.h"
 #include "calibrate_internal.h"
@@ -15,7 +16,7 @@ enum { ROWS = 128 };
 
 static void *aligned(size_t bytes)
 {
-	return msg_need(aligned_alloc(64, (bytes + 63)/64*64));
+	return msg_need(aligned_alloc(64, size_up(bytes, 64)));
 }
 
 struct fit {
@@ -36,11 +37,11 @@ struct fit {
 struct room { float *x, *b; void *act, *work; };
 static size_t room_bytes(const struct fit *f, struct room *r, char *base)
 {
-	const size_t row = (ROWS*f->n_in*sizeof(float) + 63)/64*64;
-	const size_t act = (quant_act_bytes(QUANT_ACT_FLOAT, ROWS, f->n_in) + 63)/64*64, mul = quant_mul_work_bytes();
+	const size_t row = size_up(ROWS*f->n_in*sizeof(float), 64);
+	const size_t act = size_up(quant_act_bytes(QUANT_ACT_FLOAT, ROWS, f->n_in), 64), mul = quant_mul_work_bytes();
 	const size_t feedback = f->q ? quant_feedback_work_bytes(f->q, ROWS) : 0;
 	if (r) *r = (struct room){ (void *)base, (void *)(base + row), base + 2*row, base + 2*row + act };
-	return (2*row + act + (feedback > mul ? feedback : mul) + 63)/64*64;
+	return size_up(2*row + act + size_most(feedback, mul), 64);
 }
 /* Adds to x what the targets lack, from row `first` on. */
 static void correct(const struct fit *f, const struct room *r, size_t first, size_t rows)

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
+#include "../libgguf/size.h"
 #include "calibrate_internal.h"
 #include "load.h"
 #include "msg.h"
@@ -100,7 +101,7 @@ size_t sides_room(const struct calibration *c, size_t i)
 	const struct ggu_tensor *t = c->re->t[i];
 	if (!ggu_type_bytes(c->re->choice[i].type, t->ne[0]*ggu_tensor_rows(t), &bytes))
 		msg_die("%s: bad size", t->name);
-	return (size_t)(bytes + 63)/64*64;
+	return size_up((size_t)bytes, 64);
 }
 /* Room for streams and blocks, in a file without a name if there is a folder for it. */
 static void make_room(struct calibration *c, const struct calibrate_options *o)

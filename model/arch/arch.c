@@ -80,7 +80,8 @@ static enum ggu_status entry_new(struct entry **out, const char *file, const cha
 {
 	struct entry *e = calloc(1, sizeof *e);
 	enum ggu_status st;
-	if (e && (e->file = strdup(file))) st = yaml_doc_parse(&e->doc, file, text, n, err);
+	if (e) e->file = strdup(file);
+	if (e && e->file) st = yaml_doc_parse(&e->doc, file, text, n, err);
 	else st = ggu_no_memory(err);
 	if (!st) st = check(e, err);
 	if (!st) {

@@ -106,15 +106,15 @@ struct attend {
 };
 
 enum { ROUTE_MAX_EXPERTS = 4096 };
+enum router_kind { ROUTE_SOFTMAX, ROUTE_SIGMOID, ROUTE_SOFTMAX_CHOSEN, ROUTE_SPARSEMIXER };
 /* Which experts a row goes to. */
 struct router {
 	size_t n_experts, n_used, n_groups, n_groups_used, group_best;
-	int kind;                       /* enum router_kind */
+	int kind;                       /* enum router_kind, as a field of a description */
 	bool normalise;
 	double scale, jitter;
 	const float *bias;              /* only for the choice; or NULL */
 };
-enum router_kind { ROUTE_SOFTMAX, ROUTE_SIGMOID, ROUTE_SOFTMAX_CHOSEN, ROUTE_SPARSEMIXER };
 struct routes {
 	uint32_t *expert;               /* [n][n_used] in order of choice */
 	float *weight;                  /* [n][n_used] */
@@ -129,14 +129,14 @@ enum { CONV_MAX_WIDTH = 16, SCAN_MAX_STATE = 1024 };
 struct conv { size_t x, stride, n, width; const float *w, *bias; size_t fixed; };      /* w[n][width] */
 /* Mamba-1: h = h*exp(softplus(dt)*a) + softplus(dt)*x*B, out = h.C + d*x, for each of n channels h[n_state], kept at
  * fixed. Rows of dt and out have n floats. */
-struct scan1 {
+struct channel_scan {
 	size_t x, x_stride, dt, b, c, bc_stride, out;
 	size_t n, n_state;
 	const float *a, *d;             /* [n][n_state], [n] */
 	size_t fixed;
 };
 /* Mamba-2: the same for heads of `dim` channels that share dt and a; groups of heads share B and C. */
-struct scan2 {
+struct head_scan {
 	size_t x, b, c, dt, stride, out;        /* rows of out have n_head*dim floats */
 	size_t n_head, dim, n_groups, n_state;
 	const float *a, *d, *dt_bias;   /* [n_head] */
@@ -181,8 +181,8 @@ struct backend {
 	void (*combine)(struct run *r, const struct routes *o, size_t n_used, size_t out, size_t shared,
 		size_t shared_gate, size_t y);
 	void (*conv)(struct run *r, const struct conv *c);
-	void (*scan1)(struct run *r, const struct scan1 *s);
-	void (*scan2)(struct run *r, const struct scan2 *s);
+	void (*scan_channels)(struct run *r, const struct channel_scan *s);
+	void (*scan_heads)(struct run *r, const struct head_scan *s);
 	/* Sets the stream to the embeddings of ids, or to the rows at `from`, [n][n_embd]. settle adds what is
 	 * pending. */
 	void (*embed)(struct run *r, const int32_t *ids, const float *from);

@@ -62,13 +62,12 @@ static enum ggu_status read_vector(const struct builder *b, const struct ggu_ten
 {
 	uint64_t rows = ggu_tensor_rows(t);
 	const void *data;
-	enum ggu_status s;
 	float *out;
 	if (!t->ne[0] || !rows || t->ne[0] > BUILD_MAX_SIZE || rows > BUILD_MAX_SIZE/t->ne[0]
 		|| !quant_can_decode(t->type))
 		return ggu_fail(b->err, GGU_ERR_FORMAT, t->entry, t->name, "does not give a vector of numbers");
 	v->n = t->ne[0]*rows;
-	if (!b->shapes_only && (s = ggu_map(b->f, t, &data, b->err))) return s;
+	if (!b->shapes_only) TRY(ggu_map(b->f, t, &data, b->err));
 	out = build_alloc(b, v->n*sizeof *out);
 	if (!out) return GGU_ERR_NOMEM;
 	if (!b->shapes_only) quant_decode(t->type, data, out, v->n);
@@ -103,6 +102,17 @@ enum ggu_status build_length(const struct builder *b, const struct yaml_node *ma
 	return choose(b, at, key, &name) || !name ? GGU_ERR_FORMAT : wrong_length(b, at, name, n);
 }
 
+enum ggu_status build_heads(const struct builder *b, const struct yaml_node *at, const char *kind, size_t n_head,
+	size_t *n_kv, size_t *head_dim, size_t *value_dim)
+{
+	if (!*n_kv) *n_kv = n_head;
+	if (!*head_dim) *head_dim = b->g->n_embd/n_head;
+	if (!*value_dim) *value_dim = *head_dim;
+	if (!*head_dim || n_head%*n_kv || n_head > BUILD_MAX_SIZE/ *head_dim || n_head > BUILD_MAX_SIZE/ *value_dim)
+		return build_fail(b, at, kind, "heads are not a multiple of key-value heads, or too large");
+	return GGU_OK;
+}
+
 /* ---- matrices ---- */
 
 /* The bias of all matrices, if there is one. */
@@ -120,7 +130,6 @@ static enum ggu_status bias(const struct builder *b, const char *name, struct we
 static enum ggu_status matrix(const struct builder *b, const struct yaml_node *at, const char *name, struct weight *w)
 {
 	const struct ggu_tensor *t = build_find(b, name, ".weight");
-	enum ggu_status s;
 	uint64_t row;
 	if (!t) return missing(b, at, name);
 	*w = (struct weight){ .name = t->name, .type = t->type, .n_in = t->ne[0], .n_out = t->ne[1],
@@ -133,7 +142,7 @@ static enum ggu_status matrix(const struct builder *b, const struct yaml_node *a
 			"is of type %s, which cannot be multiplied", ggu_type_info(t->type)->name);
 	w->row_bytes = row;
 	build_read(b, t);
-	if (!b->shapes_only && (s = ggu_map(b->f, t, &w->data, b->err))) return s;
+	if (!b->shapes_only) TRY(ggu_map(b->f, t, &w->data, b->err));
 	return bias(b, name, w);
 }
 

@@ -323,6 +323,6 @@ static enum ggu_status multiply(struct run *r, struct input *const *in, size_t n
 }
 
 const struct backend backend_cpu = {
-	"cpu", multiply, cpu_attend, cpu_store, cpu_route, cpu_combine, cpu_conv, cpu_scan1, cpu_scan2, embed, settle,
-	keep, fetch,
+	"cpu", multiply, cpu_attend, cpu_store, cpu_route, cpu_combine, cpu_conv, cpu_scan_channels, cpu_scan_heads,
+	embed, settle, keep, fetch,
 };

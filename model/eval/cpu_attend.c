@@ -79,12 +79,7 @@ size_t cpu_partial_most(const struct attn_shape *s, size_t n_rows, size_t n_pos,
 static void partial(struct work *w, struct attn *a)
 {
 	size_t bytes = attn_partial_bytes(a, ggu_pool_size(w->pool));
-	if (bytes > w->partial_bytes && bytes <= MAX_PARTIAL) {
-		void *p;
-		free(w->partial);
-		w->partial = posix_memalign(&p, 64, bytes) ? NULL : p;
-		w->partial_bytes = w->partial ? bytes : 0;
-	}
+	if (bytes <= MAX_PARTIAL) work_room(&w->partial, &w->partial_bytes, bytes);
 	a->partial = w->partial;
 	a->partial_bytes = w->partial_bytes;
 }

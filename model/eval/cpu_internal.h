@@ -41,7 +41,7 @@ void cpu_route(struct run *r, const struct router *o, size_t scores, const struc
 void cpu_combine(struct run *r, const struct routes *o, size_t n_used, size_t out, size_t shared, size_t shared_gate,
 	size_t y);
 void cpu_conv(struct run *r, const struct conv *c);
-void cpu_scan1(struct run *r, const struct scan1 *s);
-void cpu_scan2(struct run *r, const struct scan2 *s);
+void cpu_scan_channels(struct run *r, const struct channel_scan *s);
+void cpu_scan_heads(struct run *r, const struct head_scan *s);
 
 #endif

@@ -33,10 +33,10 @@ static void conv_task(void *ctx, size_t task, int worker)
 }
 void cpu_conv(struct run *r, const struct conv *c) { run_blocks(r, "convolution", conv_task, c, c->n); }
 
-static void scan1_task(void *ctx, size_t task, int worker)
+static void channels_task(void *ctx, size_t task, int worker)
 {
 	const struct blocks *o = ctx;
-	const struct scan1 *s = o->what;
+	const struct channel_scan *s = o->what;
 	struct block b = block_of(o, task);
 	size_t t = b.seg->t0, state = b.from*s->n_state;
 	(void)worker;
@@ -48,13 +48,13 @@ static void scan1_task(void *ctx, size_t task, int worker)
 		.n_rows = b.seg->n, .a = s->a + state, .d = s->d + b.from, .h = b.seg->state->fixed + s->fixed + state,
 		.n = b.n, .n_state = s->n_state });
 }
-void cpu_scan1(struct run *r, const struct scan1 *s) { run_blocks(r, "scan", scan1_task, s, s->n); }
+void cpu_scan_channels(struct run *r, const struct channel_scan *s) { run_blocks(r, "scan", channels_task, s, s->n); }
 
-struct heads { struct run *r; const struct scan2 *s; };
-static void scan2_task(void *ctx, size_t task, int worker)
+struct heads { struct run *r; const struct head_scan *s; };
+static void heads_task(void *ctx, size_t task, int worker)
 {
 	const struct heads *o = ctx;
-	const struct scan2 *s = o->s;
+	const struct head_scan *s = o->s;
 	const struct segment *seg = o->r->seg + task/s->n_head;
 	size_t head = task%s->n_head, group = head/(s->n_head/s->n_groups), row = seg->t0*s->stride;
 	(void)worker;
@@ -66,7 +66,7 @@ static void scan2_task(void *ctx, size_t task, int worker)
 		.a = s->a[head], .d = s->d[head], .dt_bias = s->dt_bias[head],
 		.h = seg->state->fixed + s->fixed + head*s->dim*s->n_state, .n = s->dim, .n_state = s->n_state });
 }
-void cpu_scan2(struct run *r, const struct scan2 *s)
+void cpu_scan_heads(struct run *r, const struct head_scan *s)
 {
-	cpu_run(r->w, PASS("scan"), r->n_seg*s->n_head, scan2_task, &(struct heads){ r, s });
+	cpu_run(r->w, PASS("scan"), r->n_seg*s->n_head, heads_task, &(struct heads){ r, s });
 }

@@ -99,18 +99,13 @@ static void score_task(void *ctx, size_t task, int worker)
 /* Room for packed rows and, if scores are wanted, everything else. */
 static char *room(struct work *w, size_t n, struct ggu_error *err)
 {
-	if (n > w->head_bytes) {
-		void *p;
-		free(w->head);
-		w->head = posix_memalign(&p, 64, n) ? NULL : p;
-		w->head_bytes = w->head ? n : 0;
-	}
-	if (!w->head) ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory for logits");
-	return w->head;
+	char *p = work_room(&w->head, &w->head_bytes, n);
+	if (!p) ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory for logits");
+	return p;
 }
 static size_t act_bytes(const struct weight *w, size_t n)
 {
-	return (quant_act_bytes(quant_act_of(w->type), n, w->n_in) + 63)/64*64;
+	return size_up(quant_act_bytes(quant_act_of(w->type), n, w->n_in), 64);
 }
 
 enum ggu_status model_logits(struct work *w, const float *rows, size_t n, float *logits, model_tap *tap, void *tap_ctx,
@@ -120,7 +115,8 @@ enum ggu_status model_logits(struct work *w, const float *rows, size_t n, float 
 	enum ggu_status s;
 	if (!g->head.name)
 		return ggu_fail(err, GGU_ERR_UNSUPPORTED, GGU_NO_OFFSET, "", "the model has no logits");
-	if (tap && (s = tap(tap_ctx, g->head.name, 1, 0, g->n_embd, rows, g->n_embd, n)))
+	s = tap ? tap(tap_ctx, g->head.name, 1, 0, g->n_embd, rows, g->n_embd, n) : GGU_OK;
+	if (s)
 		return ggu_fail(err, s, GGU_NO_OFFSET, g->head.name, "the receiver of activations refused them");
 	for (size_t at = 0; logits && at < n; at += w->n_batch) {
 		struct heads h = { .w = w, .rows = rows + at*g->n_embd, .n = size_least(n - at, w->n_batch),

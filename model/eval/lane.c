@@ -29,7 +29,7 @@ bool lane_init(struct lane *l, const struct horizon *h, const size_t *n_bytes)
 	*l = (struct lane){ .sees = *h, .offset = calloc(h->n_caches + 1, sizeof *l->offset) };
 	for (size_t i = 0; l->offset && i < h->n_caches; i++) {
 		l->offset[i] = l->page_bytes;
-		l->page_bytes += (n_bytes[i] + 63)/64*64;
+		l->page_bytes += size_up(n_bytes[i], 64);
 	}
 	return l->offset;
 }

@@ -42,6 +42,9 @@ struct work {
 };
 enum ggu_status work_of(struct work **w, struct model *m, const struct graph *g, struct ggu_pool *pool, size_t n_batch,
 	struct ggu_error *err);
+/* Room for n bytes, aligned to 64: *p if that has as many, otherwise new room in its place, without the contents. NULL:
+ * out of memory; *p and *have, its bytes, say so too. */
+char *work_room(char **p, size_t *have, size_t n);
 /* A batch of n rows at its beginning. Its plan has what every step needs: the stream, the outputs of a step's branches,
  * cosines and sines. */
 struct run work_begin(struct work *w, size_t n);

@@ -74,18 +74,6 @@ static size_t out_width(const struct attention *a) { return a->n_head*a->value_d
 
 /* ---- build ---- */
 
-static enum ggu_status sizes(struct builder *b, const struct yaml_node *at, struct attention *a)
-{
-	if (!a->n_kv) a->n_kv = a->n_head;
-	if (!a->head_dim) a->head_dim = b->g->n_embd/a->n_head;
-	if (!a->value_dim) a->value_dim = a->head_dim;
-	if (!a->head_dim || a->n_head%a->n_kv || a->n_head > BUILD_MAX_SIZE/a->head_dim
-		|| a->n_head > BUILD_MAX_SIZE/a->value_dim)
-		return build_fail(b, at, "attention", "heads are not a multiple of key-value heads, or too large");
-	if (a->window && a->chunk) return build_fail(b, at, "attention", "expected window or chunk, not both");
-	return GGU_OK;
-}
-
 static enum ggu_status weights(struct builder *b, const struct yaml_node *at, struct attention *a)
 {
 	size_t e = b->g->n_embd, q = q_width(a), k = k_width(a), v = v_width(a);
@@ -170,7 +158,8 @@ static enum ggu_status caches(struct builder *b, const struct yaml_node *at, str
 static enum ggu_status build(struct builder *b, const struct yaml_node *at, void *params)
 {
 	struct attention *a = params;
-	TRY(sizes(b, at, a));
+	TRY(build_heads(b, at, "attention", a->n_head, &a->n_kv, &a->head_dim, &a->value_dim));
+	if (a->window && a->chunk) return build_fail(b, at, "attention", "expected window or chunk, not both");
 	TRY(weights(b, at, a));
 	TRY(build_rope_width(b, at, &a->rope_of, a->head_dim, &a->rope));
 	if (!(a->scale > 0)) a->scale = 1/sqrt((double)a->head_dim);
@@ -197,7 +186,8 @@ static struct buffers plan(const struct attention *a, size_t n, struct plan *p)
 	b.out = (struct input){ .kind = a->gate.name ? INPUT_GATE : INPUT_ROWS, .at = mixed, .stride = o, .n = n,
 		.n_in = o };
 	if (a->gate.name) {
-		b.out.gate = (struct gate){ ACT_SIGMOID, true, b.gate, mixed, o, o, 0, 1, 0, NULL };
+		b.out.gate = (struct gate){ .act = ACT_SIGMOID, .has_up = true, .gate = b.gate, .up = mixed,
+			.gate_stride = o, .up_stride = o, .alpha = 1 };
 		b.out.at = plan_floats(p, n, o);
 	}
 	input_plan(p, &b.out, weight_form(&a->out));

@@ -37,13 +37,7 @@ static enum ggu_status build(struct builder *b, const struct yaml_node *at, void
 	struct cross *c = params;
 	struct graph *source = b->g->source;
 	size_t e = b->g->n_embd;
-	if (!c->n_kv) c->n_kv = c->n_head;
-	if (!c->head_dim) c->head_dim = e/c->n_head;
-	if (!c->value_dim) c->value_dim = c->head_dim;
-	if (!c->head_dim || c->n_head%c->n_kv || c->n_head > BUILD_MAX_SIZE/c->head_dim
-		|| c->n_head > BUILD_MAX_SIZE/c->value_dim)
-		return build_fail(b, at, "cross_attention",
-			"heads are not a multiple of key-value heads, or too large");
+	TRY(build_heads(b, at, "cross_attention", c->n_head, &c->n_kv, &c->head_dim, &c->value_dim));
 	TRY(build_shape(b, &c->q, e, c->n_head*c->head_dim, 1));
 	TRY(build_shape(b, &c->k, source->n_embd, k_width(c), 1));
 	TRY(build_shape(b, &c->v, source->n_embd, v_width(c), 1));

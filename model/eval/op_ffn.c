@@ -53,10 +53,10 @@ size_t ffn_products(const struct ffn *f, size_t mat, struct input *in, size_t wi
 
 struct input ffn_gated(const struct ffn *f, size_t n, size_t wide)
 {
-	bool has_up = f->gate_up.name || f->gate.name;
 	return (struct input){ .kind = INPUT_GATE, .at = wide, .stride = ffn_wide(f), .n = n, .n_in = ffn_width(f),
-		.gate = { (enum activation)f->act, has_up, wide, wide + ffn_width(f)*sizeof(float), ffn_wide(f),
-			ffn_wide(f), f->limit, f->alpha, f->up_add, NULL } };
+		.gate = { .act = (enum activation)f->act, .has_up = f->gate_up.name || f->gate.name, .gate = wide,
+			.up = wide + ffn_width(f)*sizeof(float), .gate_stride = ffn_wide(f), .up_stride = ffn_wide(f),
+			.limit = f->limit, .alpha = f->alpha, .up_add = f->up_add } };
 }
 
 /* ---- the operator ---- */

@@ -82,7 +82,8 @@ static struct buffers plan(const struct mamba *m, size_t n, struct plan *p)
 	b.b.norm = &m->b_norm;
 	b.c.norm = &m->c_norm;
 	b.out = (struct input){ .kind = INPUT_GATE, .at = b.y, .stride = inner, .n = n, .n_in = inner,
-		.gate = { ACT_SILU, true, b.xz + inner*sizeof(float), b.y, 2*inner, inner, 0, 1, 0, NULL } };
+		.gate = { .act = ACT_SILU, .has_up = true, .gate = b.xz + inner*sizeof(float), .up = b.y,
+			.gate_stride = 2*inner, .up_stride = inner, .alpha = 1 } };
 	b.out.at = plan_floats(p, n, inner);
 	input_plan(p, &b.x, weight_form(&m->dt_bc));
 	input_plan(p, &b.low, weight_form(&m->dt));
@@ -113,8 +114,9 @@ static enum ggu_status run(const void *params, struct run *r, struct input *in, 
 	r->be->conv(r, &(struct conv){ b.xz, 2*m->inner, m->inner, m->width, m->conv.v, m->conv_bias.v, m->conv_at });
 	TRY(r->be->multiply(r, &(struct input *){ &b.x }, 1, &dbc, 1));
 	TRY(r->be->multiply(r, low, 3, &dt, 1));
-	r->be->scan1(r, &(struct scan1){ b.xz, 2*m->inner, b.dt, b.b.at, b.c.at, b.low.stride, b.y, m->inner,
-		m->n_state, m->a.v, m->d.v, m->state_at });
+	r->be->scan_channels(r, &(struct channel_scan){ .x = b.xz, .x_stride = 2*m->inner, .dt = b.dt, .b = b.b.at,
+		.c = b.c.at, .bc_stride = b.low.stride, .out = b.y, .n = m->inner, .n_state = m->n_state,
+		.a = m->a.v, .d = m->d.v, .fixed = m->state_at });
 	return r->be->multiply(r, &(struct input *){ &b.out }, 1, &out, 1);
 }
 

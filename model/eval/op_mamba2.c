@@ -69,7 +69,8 @@ static struct buffers plan(const struct mamba2 *m, size_t n, struct plan *p)
 	b.y = plan_floats(p, n, m->inner);
 	b.out = (struct input){ .kind = INPUT_GATE, .at = plan_floats(p, n, m->inner), .stride = m->inner, .n = n,
 		.n_in = m->inner,
-		.gate = { ACT_SILU, true, b.all, b.y, b.stride, m->inner, 0, 1, 0, &m->norm } };
+		.gate = { .act = ACT_SILU, .has_up = true, .gate = b.all, .up = b.y, .gate_stride = b.stride,
+			.up_stride = m->inner, .alpha = 1, .norm = &m->norm } };
 	input_plan(p, &b.out, weight_form(&m->out));
 	return b;
 }
@@ -89,14 +90,14 @@ static enum ggu_status run(const void *params, struct run *r, struct input *in, 
 	struct buffers b = plan(m, r->n, &r->plan);
 	size_t f = sizeof(float), x = b.all + m->inner*f, shared = m->n_groups*m->n_state*f;
 	struct product first = { &m->in, 0, in, b.all, b.stride }, out = { &m->out, 0, &b.out, y, r->g->n_embd };
-	struct scan2 scan = { .x = x, .b = x + m->inner*f, .c = x + m->inner*f + shared, .dt = x + channels(m)*f,
+	struct head_scan scan = { .x = x, .b = x + m->inner*f, .c = x + m->inner*f + shared, .dt = x + channels(m)*f,
 		.stride = b.stride, .out = b.y,
 		.n_head = m->n_head, .dim = m->inner/m->n_head, .n_groups = m->n_groups, .n_state = m->n_state,
 		.a = m->a.v, .d = m->d.v, .dt_bias = m->dt_bias.v, .fixed = m->state_at };
 	enum ggu_status s = r->be->multiply(r, &in, 1, &first, 1);
 	if (s) return s;
 	r->be->conv(r, &(struct conv){ x, b.stride, channels(m), m->width, m->conv.v, m->conv_bias.v, m->conv_at });
-	r->be->scan2(r, &scan);
+	r->be->scan_heads(r, &scan);
 	return r->be->multiply(r, &(struct input *){ &b.out }, 1, &out, 1);
 }
 

@@ -13,7 +13,7 @@ enum { LARGE = 2 << 20, FIRST = 8*LARGE, SLAB_MAX = 32*LARGE };         /* LARGE
 /* left: pages from `fresh` on; those of a slab are touched in order, so that touched memory is contiguous */
 struct slab { struct slab *next; size_t page_bytes, left; char *fresh; _Alignas(64) char bytes[]; };
 
-static size_t taken_by(size_t size) { return (sizeof(struct page) + size + 63)/64*64; }
+static size_t taken_by(size_t size) { return size_up(sizeof(struct page) + size, 64); }
 static bool is_big(size_t page_bytes) { return page_bytes >= LARGE/8; }
 
 /* The number of pages of the next slab: as many as there are already. So most of a slab is in use, and memory that was

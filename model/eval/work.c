@@ -81,7 +81,15 @@ void *run_host(const struct run *r, size_t at) { return r->w->host + at; }
 static void *aligned(size_t n)
 {
 	void *p;
-	return n > SIZE_MAX - 64 || posix_memalign(&p, 64, (n + 63)/64*64 + 64) ? NULL : p;
+	return n > SIZE_MAX - 127 || posix_memalign(&p, 64, size_up(n, 64) + 64) ? NULL : p;
+}
+char *work_room(char **p, size_t *have, size_t n)
+{
+	if (n <= *have) return *p;
+	free(*p);
+	*p = aligned(n);
+	*have = *p ? n : 0;
+	return *p;
 }
 
 static size_t attend_bytes(const struct graph *g)
@@ -99,7 +107,7 @@ static size_t local_bytes(const struct graph *g)
 {
 	size_t n = size_most(quant_mul_work_bytes(), g->n_embd*sizeof(float));
 	n = size_most(n, size_most(attend_bytes(g), g->source ? attend_bytes(g->source) : 0));
-	return (n + 63)/64*64;
+	return size_up(n, 64);
 }
 
 static bool allocate(struct work *w)
