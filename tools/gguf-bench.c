@@ -27,10 +27,11 @@ struct list { size_t n, v[MAX_LIST]; };
 
 static int parse_list(void *to, const char *text);
 static struct {
-	const char *model, *synthetic, *save, *arch_file, *output, *cache_k, *cache_v;
+	const char *model, *synthetic, *save, *arch_file, *output;
 	struct list prompt, generate, depth;
 	int jobs, repeat;
 	struct load_place place;
+	struct load_cache cache;
 	bool json, profile;
 } o = { .prompt = { 1, { 512 } }, .depth = { 1, { 0 } }, .repeat = 5 };
 static const struct opt opts[] = {
@@ -42,14 +43,12 @@ static const struct opt opts[] = {
 	OPT_CALL(0, "generate", &o.generate, "N[,N...]", parse_list,
 		"measure the generation of N tokens; 0: none (default: 64)"),
 	OPT_CALL(0, "depth", &o.depth, "N[,N...]", parse_list, "begin each test after N tokens (default: 0)"),
-	OPT_STR(0, "cache-type-k", &o.cache_k, "T",
-		"cached keys: f32, f16, bf16, i16, q8_0, q5_1 or q4_0 (default: i16)"),
-	OPT_STR(0, "cache-type-v", &o.cache_v, "T", "cached values (default: i16)"),
+	LOAD_CACHE_OPTIONS(&o.cache, "i16"),
 	OPT_INT(0, "repeat", &o.repeat, "N", 1, MAX_REPEAT, "run each test N times and take the median (default: 5)"),
 	OPT_FLAG(0, "profile", &o.profile, "also show where the time goes"),
 	LOAD_PLACE_OPTIONS(&o.place),
 	OPT_STR(0, "save", &o.save, "FILE", "write the model of --synthetic to FILE and measure nothing"),
-	OPT_STR(0, "arch-file", &o.arch_file, "YAML", "also use the architecture described in YAML"),
+	OPT_ARCH_FILE(&o.arch_file),
 	OPT_FLAG(0, "json", &o.json, "print JSON"),
 	OPT_OUTPUT(&o.output),
 	OPT_JOBS(&o.jobs),
@@ -148,7 +147,7 @@ static void measure(struct bench *b, struct test *t)
  * average, generated tokens read what the middle one of them reads. */
 static void compare(const struct bench *b, struct test *t)
 {
-	const struct state_options cache = load_cache_types(o.cache_k, o.cache_v, GGU_TYPE_I16);
+	const struct state_options cache = load_cache_types(&o.cache, GGU_TYPE_I16);
 	struct model_cost cost, *c = &cost;
 	struct ggu_error err;
 	double early = 0;
@@ -209,7 +208,7 @@ static size_t run(struct bench *b, struct test *t)
 	size_t n = 0, n_vocab = model_n_vocab(b->m), prompt = most(&o.prompt), generate = most(&o.generate);
 	size_t out = model_has_head(b->m) ? n_vocab : prompt*model_n_embd(b->m);
 	size_t ctx = most(&o.depth) + (prompt > generate ? prompt : generate);
-	struct state_options cache = load_cache_types(o.cache_k, o.cache_v, GGU_TYPE_I16);
+	struct state_options cache = load_cache_types(&o.cache, GGU_TYPE_I16);
 	struct ggu_error err;
 	b->reader = generate ? limits_reader_new(quant_selected(), model_pool(b->m)) : NULL;
 	b->logits = msg_need(malloc((out + 1)*sizeof *b->logits));

@@ -38,7 +38,7 @@ static const struct opt opts[] = {
 	OPT_STR(0, "metadata", &o.metadata, "JSON", "metadata from the object in this file, which overrides all else"),
 	OPT_FLAG('n', "dry-run", &o.dry_run, "show what each tensor would become; read no weights, write no file"),
 	OPT_FLAG('v', "verbose", &msg_verbose, "print a line for each tensor with its error"),
-	OPT_STR(0, "arch-file", &o.arch_file, "YAML", "also use the architecture described in YAML"),
+	OPT_ARCH_FILE(&o.arch_file),
 	OPT_OUTPUT(&o.out),
 	OPT_JOBS(&o.jobs),
 	OPT_COMMON, OPT_END
@@ -82,8 +82,7 @@ static struct ggu_meta *plan(struct job *j, struct convert *c, const char *dir, 
 			j->choice[i] = (struct recipe_choice){ GGU_TYPE_F16, GGU_TYPE_Q8_0, RECIPE_FALLBACK };
 	}
 	if (recipe) {
-		struct typeplan_options p = { .tensor_type = &(struct opt_list){ 0 },
-			.recipe = { .have_importance = im != NULL, .need_nothing = o.dry_run } };
+		struct typeplan_options p = { .recipe = { .have_importance = im != NULL, .need_nothing = o.dry_run } };
 		file_type = typeplan_choose(&p, recipe, dir, convert_meta(c), j->t, n, j->choice);
 	}
 	j->r = (struct remake_run){

@@ -60,7 +60,7 @@ static const struct opt opts[] = {
 	OPT_FLAG(0, "json", &o.json, "with --stats: print JSON"),
 	OPT_FLAG(0, "partial", &o.partial, "write sums in full precision, for --merge"),
 	OPT_FLAG(0, "dat", &o.dat, "write the old form, llama.cpp's .dat"),
-	OPT_STR(0, "arch-file", &o.arch_file, "YAML", "also use the architecture described in YAML"),
+	OPT_ARCH_FILE(&o.arch_file),
 	LOAD_PLACE_OPTIONS(&o.place),
 	OPT_OUTPUT(&o.output),
 	OPT_JOBS(&o.jobs),

@@ -23,10 +23,11 @@
 
 static struct {
 	bool json, metadata, tensors;
-	const char *get, *match, *sort, *cache_k, *cache_v;
+	const char *get, *match, *sort;
 	uint64_t ctx;
 	double bandwidth;
 	int jobs;
+	struct load_cache cache;
 	const char *output;
 } o = { .bandwidth = 20 };
 static const struct opt opts[] = {
@@ -38,8 +39,8 @@ static const struct opt opts[] = {
 	OPT_STR(0, "sort", &o.sort, "BY", "sort tensors by name, type, bytes or offset"),
 	OPT_U64('c', "ctx", &o.ctx, "N", 1, 1e12,
 		"estimate for a context of N tokens (default: as trained, at most 4096)"),
-	OPT_STR(0, "cache-type-k", &o.cache_k, "T", "estimate for cached keys of that type (default: i16)"),
-	OPT_STR(0, "cache-type-v", &o.cache_v, "T", "estimate for cached values of that type (default: i16)"),
+	OPT_STR(0, "cache-type-k", &o.cache.k, "T", "estimate for cached keys of that type (default: i16)"),
+	OPT_STR(0, "cache-type-v", &o.cache.v, "T", "estimate for cached values of that type (default: i16)"),
 	OPT_DOUBLE(0, "bandwidth", &o.bandwidth, "GB", 0.001, 1e6,
 		"estimate for a memory that reads GB gigabytes a second (default: 20)"),
 	OPT_ONE_JOB(&o.jobs),
@@ -474,7 +475,7 @@ int main(int argc, char **argv)
 		argv = standard;
 		argc = 1;
 	}
-	cache = load_cache_types(o.cache_k, o.cache_v, GGU_TYPE_I16);
+	cache = load_cache_types(&o.cache, GGU_TYPE_I16);
 	threads = ggu_cpu_count();              /* reads files, so before the sandbox */
 	if (o.sort) choose_order();
 	if (o.get) opt_refuse("--get", "json metadata tensors match sort ctx cache-type-k cache-type-v bandwidth");

@@ -25,7 +25,7 @@ static const struct opt opts[] = {
 	OPT_STR(0, "source", &o.source, "FILE", "ids for the encoder of a model that has one, a line for each of IDS"),
 	OPT_FLAG(0, "hidden", &o.hidden, "write the residual stream instead of logits"),
 	LOAD_BATCH_OPTION(&o.batch),
-	OPT_STR(0, "arch-file", &o.arch_file, "YAML", "also use the architecture described in YAML"),
+	OPT_ARCH_FILE(&o.arch_file),
 	LOAD_PLACE_OPTIONS(&o.place),
 	OPT_OUTPUT(&o.output),
 	OPT_JOBS(&o.jobs),

@@ -22,9 +22,10 @@
 #include "score_tile.h"
 
 static struct {
-	const char *model, *base, *arch_file, *save, *output, *cache_k, *cache_v;
+	const char *model, *base, *arch_file, *save, *output;
 	int jobs, ctx, chunks, from, batch;
 	struct load_place place;
+	struct load_cache cache;
 	bool json, partial, merge;
 	struct opt_list fail_above;
 } o = { .ctx = 512 };
@@ -35,15 +36,13 @@ static const struct opt opts[] = {
 	OPT_INT(0, "chunks", &o.chunks, "N", 1, 1 << 30, "measure only N windows"),
 	OPT_INT(0, "from", &o.from, "N", 0, 1 << 30, "begin with window N, counted from 0"),
 	LOAD_BATCH_OPTION(&o.batch),
-	OPT_STR(0, "cache-type-k", &o.cache_k, "T",
-		"cached keys: f32, f16, bf16, i16, q8_0, q5_1 or q4_0 (default: f32)"),
-	OPT_STR(0, "cache-type-v", &o.cache_v, "T", "cached values (default: f32); the base's cache is f32"),
+	LOAD_CACHE_OPTIONS(&o.cache, "f32"),
 	OPT_LIST(0, "fail-above", &o.fail_above, "NAME=X", "exit with 1 if the result NAME is above X or not a number"),
 	OPT_STR(0, "save-logits", &o.save, "FILE", "write the logits in llama-perplexity's format"),
 	OPT_FLAG(0, "json", &o.json, "print JSON"),
 	OPT_FLAG(0, "partial", &o.partial, "print every score as JSON, for --merge"),
 	OPT_FLAG(0, "merge", &o.merge, "combine what --partial printed"),
-	OPT_STR(0, "arch-file", &o.arch_file, "YAML", "also use the architecture described in YAML"),
+	OPT_ARCH_FILE(&o.arch_file),
 	LOAD_PLACE_OPTIONS(&o.place),
 	OPT_OUTPUT(&o.output),
 	OPT_JOBS(&o.jobs),
@@ -428,7 +427,7 @@ static int evaluate(const char *text)
 	struct scores all;
 	int status;
 	scores_check_rules(&o.fail_above, o.base != NULL);
-	j.cache = load_cache_types(o.cache_k, o.cache_v, GGU_TYPE_F32);
+	j.cache = load_cache_types(&o.cache, GGU_TYPE_F32);
 	sandbox_output(o.save);
 	j.pool = load_pool(o.jobs, o.place.pin, (const char *[]){ o.model, o.base, o.arch_file, text }, 4, o.output);
 	j.a = open_model(&j, o.model);

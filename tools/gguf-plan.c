@@ -18,9 +18,9 @@
 #include "typeplan.h"
 
 static struct {
-	const char *imatrix, *output, *types, *output_type, *embd_type;
-	struct opt_list tensor_type;
-	bool kld, pure, leave_output;
+	const char *imatrix, *output, *types;
+	struct typeplan_given given;
+	bool kld;
 	double bpw;
 	uint64_t size;
 	int effort, jobs;
@@ -34,12 +34,7 @@ static const struct opt opts[] = {
 	OPT_STR(0, "types", &o.types, "LIST", "choose among these types only, separated by commas"),
 	OPT_INT(0, "effort", &o.effort, "N", QUANT_EFFORT_MIN, QUANT_EFFORT_MAX,
 		"how hard to search when errors are measured, 1 to 9 (default: 3)"),
-	OPT_FLAG(0, "pure", &o.pure, "use the recipe's one type for every weight"),
-	OPT_LIST(0, "tensor-type", &o.tensor_type, "REGEX=T",
-		"use type T for tensors whose name matches REGEX; first match wins"),
-	OPT_STR(0, "output-tensor-type", &o.output_type, "T", "type of output.weight"),
-	OPT_STR(0, "token-embedding-type", &o.embd_type, "T", "type of token_embd.weight"),
-	OPT_FLAG(0, "leave-output-tensor", &o.leave_output, "keep output.weight as it is"),
+	TYPEPLAN_OPTIONS(&o.given),
 	OPT_OUTPUT(&o.output),
 	OPT_JOBS(&o.jobs),
 	OPT_COMMON, OPT_END
@@ -246,8 +241,8 @@ static void check_options(const struct recipe *r)
 	}
 	if (ways > 1) msg_die("a recipe, --bpw and --size cannot be combined");
 	if (r) opt_refuse("a recipe, for which no errors are measured", "kld types effort");
-	if (!r && o.pure) msg_die("--pure needs a recipe");
-	if (o.leave_output) opt_refuse("--leave-output-tensor", "output-tensor-type");
+	if (!r && o.given.pure) msg_die("--pure needs a recipe");
+	if (o.given.leave_output) opt_refuse("--leave-output-tensor", "output-tensor-type");
 	if (o.kld && !o.imatrix) msg_die("--kld needs an importance matrix: -i FILE");
 }
 
@@ -284,10 +279,8 @@ int main(int argc, char **argv)
 	p.t = msg_need(calloc(p.n + 1, sizeof *p.t));
 	p.choice = msg_need(calloc(p.n + 1, sizeof *p.choice));
 	for (size_t i = 0; i < p.n; i++) p.t[i] = ggu_file_in_data_order(p.f, i);
-	wishes = (struct typeplan_options){ .tensor_type = &o.tensor_type, .output_type = o.output_type,
-		.embd_type = o.embd_type,
-		.recipe = { .pure = recipe ? o.pure : true, .leave_output = o.leave_output,
-			.have_importance = p.im != NULL, .need_nothing = true } };
+	wishes = (struct typeplan_options){ .given = o.given,
+		.recipe = { .pure = !recipe, .have_importance = p.im != NULL, .need_nothing = true } };
 	typeplan_choose(&wishes, recipe ? recipe : recipe_find("Q8_0"), p.name, ggu_file_meta(p.f), p.t, p.n, p.choice);
 	if (p.im) check_matrix(&p, o.imatrix);
 	if (!recipe) for_size(&p, pool);

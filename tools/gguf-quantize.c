@@ -24,9 +24,9 @@
 
 enum { CTX = 512 };
 static struct {
-	const char *imatrix, *calibrate, *out, *output_type, *embd_type, *plan;
-	struct opt_list tensor_type;
-	bool pure, leave_output, allow_requantize, keep_non_finite, dry_run, json, no_feedback;
+	const char *imatrix, *calibrate, *out, *plan;
+	struct typeplan_given given;
+	bool allow_requantize, keep_non_finite, dry_run, json, no_feedback;
 	double damp;
 	int effort, jobs, shards, ctx;
 	uint64_t chunks;
@@ -72,12 +72,7 @@ static const struct opt opts[] = {
 		"fit each tensor to its inputs on TEXT in the quantized model"),
 	OPT_INT('c', "ctx", &o.ctx, "N", 8, 1 << 20, "tokens in a window of TEXT (default: 512)"),
 	OPT_U64(0, "chunks", &o.chunks, "N", 1, 1e12, "use only N windows of TEXT"),
-	OPT_FLAG(0, "pure", &o.pure, "use the recipe's one type for every weight"),
-	OPT_LIST(0, "tensor-type", &o.tensor_type, "REGEX=T",
-		"use type T for tensors whose name matches REGEX; first match wins"),
-	OPT_STR(0, "output-tensor-type", &o.output_type, "T", "type of output.weight"),
-	OPT_STR(0, "token-embedding-type", &o.embd_type, "T", "type of token_embd.weight"),
-	OPT_FLAG(0, "leave-output-tensor", &o.leave_output, "keep output.weight as it is"),
+	TYPEPLAN_OPTIONS(&o.given),
 	OPT_STR(0, "plan", &o.plan, "FILE", "types from a YAML list of tensor and type"),
 	OPT_FLAG(0, "allow-requantize", &o.allow_requantize, "accept tensors that are already quantized"),
 	OPT_FLAG(0, "keep-non-finite", &o.keep_non_finite, "continue past weights that are not finite"),
@@ -179,11 +174,8 @@ static void open_run(struct run *r, const char *in, const struct imatrix *im, js
 /* The types of all tensors, and the file_type to record. */
 static uint32_t choose(struct run *r, const struct recipe *recipe, bool have_importance)
 {
-	struct typeplan_options p = {
-		.tensor_type = &o.tensor_type, .output_type = o.output_type, .embd_type = o.embd_type, .plan = o.plan,
-		.recipe = { .pure = o.pure, .leave_output = o.leave_output, .have_importance = have_importance,
-			.need_nothing = o.dry_run },
-	};
+	struct typeplan_options p = { .given = o.given, .plan = o.plan,
+		.recipe = { .have_importance = have_importance, .need_nothing = o.dry_run } };
 	return typeplan_choose(&p, recipe, r->re.name, ggu_file_meta(r->in), r->t, r->n, r->choice);
 }
 
@@ -275,7 +267,7 @@ static void check_options(const char *in)
 	if (o.calibrate && strcmp(in, "-") == 0)
 		msg_die("with --calibrate, the model cannot be standard input: it is mapped into memory");
 	if ((o.chunks || o.ctx) && !o.calibrate) msg_die("--chunks and --ctx need --calibrate");
-	if (o.leave_output) opt_refuse("--leave-output-tensor", "output-tensor-type");
+	if (o.given.leave_output) opt_refuse("--leave-output-tensor", "output-tensor-type");
 	if (o.damp >= 0 && !o.calibrate && !o.imatrix) msg_die("--damp needs -i or --calibrate");
 	if (o.damp >= 0 && o.no_feedback) msg_die("--damp and --no-feedback cannot be combined");
 	if (o.shards && o.part.n) msg_die("--shards and --part cannot be combined");

@@ -18,11 +18,12 @@
 #include "out.h"
 
 static struct {
-	const char *model, *prompt, *arch_file, *output, *cache_k, *cache_v;
+	const char *model, *prompt, *arch_file, *output;
 	int jobs, n, top_k, ctx;
 	uint64_t seed;
 	double temp, top_p;
 	struct load_place place;
+	struct load_cache cache;
 	bool ids;
 } o = { .n = 128, .top_k = 40, .temp = 0.8, .top_p = 0.95 };
 static const struct opt opts[] = {
@@ -35,11 +36,9 @@ static const struct opt opts[] = {
 	OPT_DOUBLE(0, "top-p", &o.top_p, "P", 0, 1,
 		"draw from the smallest set with total probability P (default: 0.95)"),
 	OPT_INT('c', "ctx", &o.ctx, "N", 1, 1 << 24, "use at most N positions (default: what prompt and -n need)"),
-	OPT_STR(0, "cache-type-k", &o.cache_k, "T",
-		"cached keys: f32, f16, bf16, i16, q8_0, q5_1 or q4_0 (default: i16)"),
-	OPT_STR(0, "cache-type-v", &o.cache_v, "T", "cached values (default: i16)"),
+	LOAD_CACHE_OPTIONS(&o.cache, "i16"),
 	OPT_FLAG(0, "ids", &o.ids, "print token ids instead of text"),
-	OPT_STR(0, "arch-file", &o.arch_file, "YAML", "also use the architecture described in YAML"),
+	OPT_ARCH_FILE(&o.arch_file),
 	LOAD_PLACE_OPTIONS(&o.place),
 	OPT_OUTPUT(&o.output),
 	OPT_JOBS(&o.jobs),
@@ -107,7 +106,7 @@ static size_t generate(struct model *m, const struct vocab *v, struct detokenize
 	int32_t *order = msg_need(malloc(n_vocab*sizeof *order)), id;
 	struct sampler sampler = { o.temp, o.top_p, (size_t)o.top_k, 0 };
 	struct session_eval e = { .ids = prompt, .n = n_prompt, .logits = logits, .first = n_prompt - 1 };
-	struct state_options cache = load_cache_types(o.cache_k, o.cache_v, GGU_TYPE_I16);
+	struct state_options cache = load_cache_types(&o.cache, GGU_TYPE_I16);
 	struct session *s;
 	struct ggu_error err;
 	sampler_seed(&sampler, o.seed);

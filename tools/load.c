@@ -102,16 +102,17 @@ void load_tell_context(const struct model *m, const char *path, size_t n)
 			(unsigned long long)trained, n);
 }
 
-static uint32_t cache_type(const char *option, const char *name, uint32_t none)
+static uint32_t cache_type(const char *option, const char *name, uint32_t dflt)
 {
-	const struct ggu_type_info *t = name ? ggu_type_find(name) : ggu_type_info(none);
+	const struct ggu_type_info *t = name ? ggu_type_find(name) : ggu_type_info(dflt);
 	if (!t || !attn_can_store(t->id, 32))
 		msg_die("%s expects f32, f16, bf16, i16, q8_0, q5_1 or q4_0, not '%s'", option, name);
 	return t->id;
 }
-struct state_options load_cache_types(const char *k, const char *v, uint32_t none)
+struct state_options load_cache_types(const struct load_cache *c, uint32_t dflt)
 {
-	return (struct state_options){ cache_type("--cache-type-k", k, none), cache_type("--cache-type-v", v, none) };
+	return (struct state_options){ cache_type("--cache-type-k", c->k, dflt),
+		cache_type("--cache-type-v", c->v, dflt) };
 }
 
 void load_tokenizer(const struct model *m, const char *path, struct vocab **v, struct tokenizer **t)

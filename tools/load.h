@@ -18,6 +18,12 @@ struct load_place { bool pin, mlock, no_mmap; };
 	OPT_FLAG(0, "no-mmap", &(to)->no_mmap, "read the weights into memory instead of mapping the file")
 #define LOAD_BATCH_OPTION(to) \
 	OPT_INT('b', "batch", to, "N", 1, 1 << 20, "tokens computed at once (default: 512); does not change the result")
+/* Options for the types of the cache; dflt: the name of the default. */
+struct load_cache { const char *k, *v; };
+#define LOAD_CACHE_OPTIONS(to, dflt) \
+	OPT_STR(0, "cache-type-k", &(to)->k, "T", \
+		"cached keys: f32, f16, bf16, i16, q8_0, q5_1 or q4_0 (default: " dflt ")"), \
+	OPT_STR(0, "cache-type-v", &(to)->v, "T", "cached values (default: " dflt ")")
 unsigned load_hold(const struct load_place *p);         /* for model_options */
 /* path NULL: "-m is missing" */
 struct model *load_model(const char *path, const char *arch_file, struct ggu_pool *pool);
@@ -30,8 +36,8 @@ size_t load_threads_apart(const struct ggu_pool *pool, uint64_t groups, double b
 void load_refuse_encoder(const struct model *m, const char *path);
 /* Warns if n positions are more than the model was trained for. */
 void load_tell_context(const struct model *m, const char *path, size_t n);
-/* Types of the cache by their names, NULL for `none`. */
-struct state_options load_cache_types(const char *k, const char *v, uint32_t none);
+/* The types of c; those that were not given are `dflt`. */
+struct state_options load_cache_types(const struct load_cache *c, uint32_t dflt);
 /* The vocabulary and tokenizer of a model's own metadata. */
 void load_tokenizer(const struct model *m, const char *path, struct vocab **v, struct tokenizer **t);
 /* All bytes of a file, unpacked if it is gzipped, or of standard input for NULL and "-", followed by a NUL. The caller

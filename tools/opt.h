@@ -48,6 +48,7 @@ struct opt {
 	"threads (default and 0: the cores this process may use)")
 #define OPT_ONE_JOB(to) OPT_INT('j', "jobs", to, "N", 0, 1024, "accepted for consistency; only one thread is used")
 #define OPT_OUTPUT(to)  OPT_STR('o', "output", to, "FILE", "write to FILE, complete or not at all (default: stdout)")
+#define OPT_ARCH_FILE(to) OPT_STR(0, "arch-file", to, "YAML", "also use the architecture described in YAML")
 /* -q, --no-sandbox, -h/--help, --version, --completion */
 #define OPT_COMMON      { OPT_K_COMMON, 0, NULL, NULL, NULL, NULL, 0, 0, NULL }
 #define OPT_END         { OPT_K_END, 0, NULL, NULL, NULL, NULL, 0, 0, NULL }

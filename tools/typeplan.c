@@ -194,17 +194,18 @@ static uint32_t nearest_file_type(const struct ggu_tensor *const *t, size_t n, c
 uint32_t typeplan_choose(const struct typeplan_options *p, const struct recipe *r, const char *name,
 	const struct ggu_meta *meta, const struct ggu_tensor *const *t, size_t n, struct recipe_choice *choice)
 {
-	static const struct opt_list none;
+	const struct typeplan_given *g = &p->given;
 	struct recipe_options ro = p->recipe;
-	struct typewish *wishes = typewish_new(p->tensor_type ? p->tensor_type : &none);
-	bool wished = (p->tensor_type && p->tensor_type->n) || p->output_type || p->embd_type || ro.pure ||
-		ro.leave_output;
+	struct typewish *wishes = typewish_new(&g->tensor_type);
+	bool wished = g->pure || g->leave_output || g->tensor_type.n || g->output_type || g->embd_type;
 	struct ggu_error err;
 	uint32_t ftype;
+	ro.pure |= g->pure;
+	ro.leave_output |= g->leave_output;
 	ro.override = typewish_find;
 	ro.override_ctx = wishes;
-	ro.output_type = p->output_type ? (int)typeplan_type("--output-tensor-type", p->output_type) : -1;
-	ro.token_embd_type = p->embd_type ? (int)typeplan_type("--token-embedding-type", p->embd_type) : -1;
+	ro.output_type = g->output_type ? (int)typeplan_type("--output-tensor-type", g->output_type) : -1;
+	ro.token_embd_type = g->embd_type ? (int)typeplan_type("--token-embedding-type", g->embd_type) : -1;
 	if (p->plan) {
 		if (wished) msg_die("--plan names every type: it cannot be combined with options that choose types");
 		from_plan(p->plan, ro.have_importance || ro.need_nothing, t, n, choice);

@@ -6,10 +6,22 @@
 #include "../quant/recipe.h"
 #include "opt.h"
 
-struct typeplan_options {
-	struct recipe_options recipe;           /* overrides and types in it are filled from the following */
-	const struct opt_list *tensor_type;     /* "REGEX=T" */
+/* Options that change what a recipe says. */
+struct typeplan_given {
+	bool pure, leave_output;
+	struct opt_list tensor_type;            /* "REGEX=T" */
 	const char *output_type, *embd_type;    /* "q6_K" or NULL */
+};
+#define TYPEPLAN_OPTIONS(to) \
+	OPT_FLAG(0, "pure", &(to)->pure, "use the recipe's one type for every weight"), \
+	OPT_LIST(0, "tensor-type", &(to)->tensor_type, "REGEX=T", \
+		"use type T for tensors whose name matches REGEX; first match wins"), \
+	OPT_STR(0, "output-tensor-type", &(to)->output_type, "T", "type of output.weight"), \
+	OPT_STR(0, "token-embedding-type", &(to)->embd_type, "T", "type of token_embd.weight"), \
+	OPT_FLAG(0, "leave-output-tensor", &(to)->leave_output, "keep output.weight as it is")
+struct typeplan_options {
+	struct typeplan_given given;
+	struct recipe_options recipe;           /* what `given` says is filled in */
 	const char *plan;                       /* file name, or NULL: a recipe */
 };
 /* Chooses the types of tensors t[n] of the model `name` into choice[n]; returns the general.file_type to record. With a
