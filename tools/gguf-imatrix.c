@@ -10,14 +10,12 @@
  * Covariances use one token of a window in two (--stride), which halves their cost and loses next to nothing, and those
  * of some windows of random tokens (drawn.h). */
 #include <errno.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "../libgguf/pool.h"
-#include "../libgguf/text.h"
-#include "drawn.h"
+#include "../libgguf/size.h"
+#include "imatrix_collect.h"
 #include "imatrix_stats.h"
 #include "load.h"
 #include "msg.h"
@@ -27,7 +25,6 @@
 #include "progress.h"
 #include "sandbox.h"
 #include "tag.h"
-#include "turns.h"
 
 static struct {
 	const char *model, *output, *checkpoint, *dataset, *arch_file;
@@ -79,101 +76,35 @@ static void write_matrix(const struct imatrix *im, struct out *out)
 
 /* ---- collecting ---- */
 
-struct run {
-	struct imatrix *im;
-	struct ggu_pool *pool;
-	struct model *model;
-	int32_t *ids;           /* [n_chunks + drawn.n][ctx] */
-	uint64_t n_chunks;
-	struct drawn drawn;     /* windows of random tokens, after those of the text; only covariances use them */
-	enum { TEXT, DRAWN, DRAWN_FOR_FIRST_BLOCK } now;        /* what is being evaluated */
-	int32_t start;          /* what a decoder's sequence begins with */
-	char tag[TAG_BYTES];    /* of text, model and settings: a checkpoint belongs to one run */
-	_Atomic uint64_t done;  /* windows */
-};
-/* What evaluates n windows side by side: all threads, or one of several that have windows of their own. */
-struct team {
-	struct run *r;
-	struct ggu_pool *pool;  /* NULL: one thread */
-	struct work *w;
-	struct part *part, *source;     /* [n] */
-	int32_t *target;        /* [n][seen]: with an encoder */
-	float *rows;            /* [n*seen][n_embd]: with --process-output */
-	size_t n;
-	/* with other teams; `turn`: of the windows */
-	struct turns *turns;
-	size_t turn;
-	bool stopped;           /* behind the first block */
-	bool failed;
-	struct ggu_error err, refused;  /* refused: why tap does not take activations */
-};
-
-/* The embedding is multiplied by where it is the output matrix too. */
-static bool is_output(const char *weight)
-{
-	return !strcmp(weight, "output.weight") || !strcmp(weight, "token_embd.weight");
-}
-/* "blk.3.attn_q.weight"; of a model with an encoder "enc.blk.3.attn_q.weight" */
-static bool is_layers(const char *weight)
-{
-	return text_starts(weight, "blk.") || strstr(weight, ".blk.");
-}
-static enum ggu_status tap(void *ctx, const char *weight, size_t n_mat, size_t mat, size_t n_in, const float *x,
-	size_t stride, size_t n)
-{
-	struct team *t = ctx;
-	struct run *r = t->r;
-	enum ggu_status s;
-	if (!is_layers(weight) && !(o.process_output && is_output(weight))) return GGU_OK;
-	if (r->now == DRAWN_FOR_FIRST_BLOCK && !drawn_in_first_block(weight)) {
-		t->stopped = true;
-		return GGU_ERR_STATE;
-	}
-	if (t->turns && !turns_wait(t->turns, t->turn)) return GGU_ERR_STATE;
-	s = r->now != TEXT ? GGU_OK : imatrix_add(r->im, weight, n_mat, mat, n_in, x, stride, n, t->pool,
-		&t->refused);
-	if (t->turns) turns_next(t->turns, t->turn);
-	if (s || !o.covariance) return s;
-	if (r->now != TEXT) imatrix_sample(r->im, 1, drawn_root((size_t)r->n_chunks, r->drawn, (size_t)o.stride,
-		weight), drawn_first_root((size_t)o.ctx, 1));
-	return imatrix_add_covariance(r->im, weight, n_mat, mat, n_in, (size_t)o.block, x, stride, n, t->pool,
-		&t->refused);
-}
-static _Noreturn void die(const struct team *t)
-{
-	msg_die_error(o.model, t->refused.code ? &t->refused : &t->err);
-}
-
 /* Counted from the first window of the text, so that the matrices of parts of a text use different windows. */
-static void draw(struct run *r, const struct vocab *v)
+static void draw(struct collect *c, const struct vocab *v)
 {
-	const size_t n = (size_t)r->n_chunks;
-	r->drawn = drawn_windows(n);
-	if (model_has_encoder(r->model)) r->drawn.n = r->drawn.whole;   /* a decoder needs all of the encoder */
-	drawn_append(v, model_n_vocab(r->model), (size_t)o.from, r->drawn, &r->ids, n, (size_t)o.ctx);
+	const size_t n = (size_t)c->n_chunks;
+	c->drawn = drawn_windows(n);
+	if (model_has_encoder(c->model)) c->drawn.n = c->drawn.whole;   /* a decoder needs all of the encoder */
+	drawn_append(v, model_n_vocab(c->model), (size_t)o.from, c->drawn, &c->ids, n, c->ctx);
 }
-static size_t half(void) { return (size_t)o.ctx/2; }
-static void begin_decoder(struct run *r, const struct vocab *v)
+static void begin_decoder(struct collect *c, const struct vocab *v)
 {
-	r->start = model_start(r->model) >= 0 ? model_start(r->model) : vocab_bos(v);
-	if (r->start < 0) msg_die("%s: names no start token for the decoder", o.model);
+	c->start = model_start(c->model) >= 0 ? model_start(c->model) : vocab_bos(v);
+	if (c->start < 0) msg_die("%s: names no start token for the decoder", o.model);
 }
 
-static void tokenize(struct run *r, const char *text_name)
+static void tokenize(struct collect *c, const char *text_name)
 {
 	struct vocab *v;
 	struct tokenizer *t;
 	size_t n;
 	char *text = load_text(text_name, LOAD_TEXT, &n);
-	const struct load_windows w = { (size_t)o.ctx, o.from, o.chunks,
+	const struct load_windows w = { c->ctx, o.from, o.chunks,
 		TOKENIZE_BOS | TOKENIZE_EOS | (o.special ? TOKENIZE_SPECIAL : 0) };
-	load_tokenizer(r->model, o.model, &v, &t);
-	r->n_chunks = load_windows(&w, t, text_name, text, n, &r->ids);
-	load_tell_context(r->model, o.model, w.ctx);
-	if (model_has_encoder(r->model)) begin_decoder(r, v);
+	load_tokenizer(c->model, o.model, &v, &t);
+	c->n_chunks = load_windows(&w, t, text_name, text, n, &c->ids);
+	load_tell_context(c->model, o.model, w.ctx);
+	if (model_has_encoder(c->model)) begin_decoder(c, v);
 	if (vocab_add_bos(v) && vocab_bos(v) >= 0)
-		for (uint64_t i = 0; i < r->n_chunks; i++) r->ids[i*(size_t)o.ctx] = vocab_bos(v);
-	if (o.covariance) draw(r, v);
+		for (uint64_t i = 0; i < c->n_chunks; i++) c->ids[i*c->ctx] = vocab_bos(v);
+	if (o.covariance) draw(c, v);
 	tokenizer_free(t);
 	vocab_free(v);
 	free(text);
@@ -181,253 +112,99 @@ static void tokenize(struct run *r, const char *text_name)
 
 /* ---- checkpoints ---- */
 
+/* Of text, model and settings: a checkpoint belongs to one run. */
+static char run_tag[TAG_BYTES];
+
 /* Everything that the sums depend on, including the weights: going on with another model would mix two. */
-static void make_tag(struct run *r)
+static void make_tag(struct collect *c)
 {
-	uint64_t settings[4] = { (uint64_t)o.ctx, o.process_output, o.covariance ? (uint64_t)o.block : 0,
-		(uint64_t)o.stride };
+	uint64_t settings[4] = { c->ctx, c->process_output, c->covariance ? c->block : 0, c->stride };
 	struct tag *t = tag_new();
 	tag_add(t, settings, sizeof settings);
-	tag_add(t, r->ids, (r->n_chunks + r->drawn.n)*(size_t)o.ctx*sizeof *r->ids);
-	tag_model(t, model_file(r->model), o.model, true);
-	tag_end(t, r->tag);
+	tag_add(t, c->ids, (c->n_chunks + c->drawn.n)*c->ctx*sizeof *c->ids);
+	tag_model(t, model_file(c->model), o.model, true);
+	tag_end(t, run_tag);
 }
 
-static void save(const struct run *r, uint64_t done)
+static void save(const struct collect *c)
 {
 	struct out *out = out_open(o.checkpoint, true);
 	struct ggu_error err;
-	imatrix_set_chunks(r->im, done, (uint64_t)o.ctx);
-	if (imatrix_write_checkpoint(r->im, r->tag, out_fd(out), &err)) msg_die_error(o.checkpoint, &err);
+	imatrix_set_chunks(c->im, c->done, c->ctx);
+	if (imatrix_write_checkpoint(c->im, run_tag, out_fd(out), &err)) msg_die_error(o.checkpoint, &err);
 	out_commit(out);
 }
 
 /* How many windows the checkpoint has; 0 if there is none. */
-static uint64_t resume(struct run *r)
+static uint64_t resume(struct collect *c)
 {
 	struct imatrix *im;
 	struct ggu_error err;
 	struct stat st;
 	if (stat(o.checkpoint, &st) && errno == ENOENT) return 0;
 	if (imatrix_read(&im, o.checkpoint, &err)) msg_die_error(o.checkpoint, &err);
-	if (strcmp(imatrix_tag(im), r->tag) || imatrix_chunks(im) > r->n_chunks)
+	if (strcmp(imatrix_tag(im), run_tag) || imatrix_chunks(im) > c->n_chunks)
 		msg_die("%s: is from a run with another model, text or setting; remove it to start over", o.checkpoint);
-	imatrix_free(r->im);
-	r->im = im;
+	imatrix_free(c->im);
+	c->im = im;
 	msg_note("resuming from %s, window %llu of %llu", o.checkpoint, (unsigned long long)imatrix_chunks(im),
-		(unsigned long long)r->n_chunks);
+		(unsigned long long)c->n_chunks);
 	return imatrix_chunks(im);
-}
-
-/* ---- a team ---- */
-
-/* How many windows are evaluated side by side: as many as fit into a batch, or one if sums are taken by window. */
-static size_t side_by_side(size_t batch)
-{
-	size_t n = batch/(size_t)o.ctx;
-	return o.covariance || n < 1 ? 1 : n;
-}
-
-/* Tokens that a work takes at once: those of a whole window where a window must not be cut. */
-static size_t whole_batch(const struct model *m, size_t batch)
-{
-	return model_is_whole(m) && batch < (size_t)o.ctx ? (size_t)o.ctx : batch;
-}
-
-/* How many tokens of a window the decoder, or the only stack, sees. If there is an encoder, it gets the first half, and
- * the decoder the second, after the token that it begins with. */
-static size_t seen(const struct model *m) { return model_has_encoder(m) ? (size_t)o.ctx - half() : (size_t)o.ctx; }
-
-static struct team team_new(struct run *r, struct ggu_pool *pool, size_t batch)
-{
-	struct team t = { .r = r, .pool = pool, .n = side_by_side(batch) };
-	struct ggu_error err;
-	t.part = msg_need(calloc(t.n, sizeof *t.part));
-	t.source = msg_need(calloc(t.n, sizeof *t.source));
-	t.target = msg_need(malloc(t.n*(size_t)o.ctx*sizeof *t.target));
-	if (o.process_output) t.rows = msg_need(malloc(t.n*(size_t)o.ctx*model_n_embd(r->model)*sizeof *t.rows));
-	if (work_new_for(&t.w, r->model, pool, whole_batch(r->model, batch), &err)) msg_die_error(o.model, &err);
-	for (size_t i = 0; i < t.n; i++)
-		if (state_new(&t.part[i].state, r->model, NULL, &err)) msg_die_error(o.model, &err);
-	return t;
-}
-static void team_free(struct team *t)
-{
-	for (size_t i = 0; i < t->n; i++) state_free(t->part[i].state);
-	work_free(t->w);
-	free(t->part);
-	free(t->source);
-	free(t->target);
-	free(t->rows);
-}
-
-/* Passes the first halves of windows through the encoder side by side. What the decoder sees replaces the windows. */
-static enum ggu_status encode(struct team *t, size_t n)
-{
-	const size_t h = half(), rest = (size_t)o.ctx - h;
-	for (size_t i = 0; i < n; i++) {
-		struct part *p = t->part + i;
-		int32_t *to = t->target + i*rest;
-		t->source[i] = (struct part){ p->state, p->ids, h, h };
-		*to = t->r->start;
-		memcpy(to + 1, p->ids + h, (rest - 1)*sizeof *to);
-		p->ids = to;
-	}
-	return model_encode(t->w, t->source, n, tap, t, &t->err);
-}
-
-/* Windows chunk..chunk + n - 1; false: failed. */
-static bool evaluate(struct team *t, uint64_t chunk, size_t n)
-{
-	struct run *r = t->r;
-	struct model_call c = { .part = t->part, .n_parts = n, .rows = t->rows, .tap = tap, .tap_ctx = t };
-	size_t n_seen = seen(r->model);
-	enum ggu_status s = GGU_OK;
-	for (size_t i = 0; i < n; i++) {
-		state_reset(t->part[i].state);
-		t->part[i].ids = r->ids + (chunk + i)*(size_t)o.ctx;
-		t->part[i].n = n_seen;
-		t->part[i].first = t->rows ? 0 : n_seen;
-	}
-	t->stopped = false;
-	if (model_has_encoder(r->model)) s = encode(t, n);
-	if (!s) s = model_eval(t->w, &c, &t->err);
-	if (!s && t->rows) s = model_logits(t->w, t->rows, n*n_seen, NULL, tap, t, &t->err);
-	if (o.covariance && (!s || t->stopped)) s = imatrix_flush(r->im, t->pool, &t->err);
-	t->failed = s;
-	return !s;
-}
-
-/* ---- windows to each thread ---- */
-
-/* What teams of one thread share: windows from `first` on. */
-struct apart { struct team *team; struct turns *turns; uint64_t first; };
-static void evaluate_apart(void *ctx, size_t task, int worker)
-{
-	struct apart *a = ctx;
-	struct team *t = a->team + worker;
-	uint64_t done;
-	if (t->failed) return;
-	t->turns = a->turns;
-	t->turn = task;
-	if (!evaluate(t, a->first + task*t->n, t->n)) {
-		turns_fail(a->turns, task);
-		return;
-	}
-	turns_end(a->turns, task);
-	done = atomic_fetch_add(&t->r->done, t->n) + t->n;
-	progress_set(done);
-}
-static void die_if_failed(const struct team *t, size_t n)
-{
-	const struct team *first = NULL;
-	for (size_t i = 0; i < n; i++)
-		if (t[i].failed && (!first || t[i].turn < first->turn)) first = t + i;
-	if (first) die(first);
-}
-
-/* Turns need windows with the same inputs, each once. */
-static size_t n_apart(const struct run *r, size_t batch)
-{
-	struct model_cost c;
-	struct ggu_error err;
-	const size_t n = side_by_side(batch);
-	const bool cut = whole_batch(r->model, batch) < (size_t)o.ctx;
-	const double rows = (double)n*o.ctx*(double)model_n_embd(r->model)*sizeof(float);
-	if (o.covariance || cut || !model_is_even(r->model)) return 0;
-	if (model_cost(&c, r->model, NULL, whole_batch(r->model, batch), (size_t)o.ctx, 1, &err))
-		msg_die_error(o.model, &err);
-	return load_threads_apart(r->pool, r->n_chunks/n,
-		c.work_bytes + (double)n*c.state_bytes + (o.process_output ? rows : 0));
-}
-
-/* Windows up to `end`: as many as can be shared out evenly to each thread, the rest to all of them together, in a team
- * that is made when it is needed. */
-static void evaluate_to(struct run *r, size_t batch, struct team *all, struct team *apart, size_t n, uint64_t end)
-{
-	const uint64_t groups = n ? (end - r->done)/apart->n/n*n : 0;
-	if (groups) {
-		struct apart a = { apart, msg_need(turns_new(groups)), r->done };
-		ggu_pool_run(r->pool, groups, evaluate_apart, &a);
-		turns_free(a.turns);
-		die_if_failed(apart, n);
-	}
-	if (r->done < end && !all->w) *all = team_new(r, r->pool, batch);
-	while (r->done < end) {
-		size_t some = end - r->done < all->n ? (size_t)(end - r->done) : all->n;
-		if (!evaluate(all, r->done, some)) die(all);
-		r->done += some;
-		progress_set(r->done);
-	}
-}
-static void evaluate_all(struct run *r, size_t batch)
-{
-	const size_t n = n_apart(r, batch);
-	struct team all = { .n = 0 }, *apart = msg_need(calloc(n + 1, sizeof *apart));
-	for (size_t i = 0; i < n; i++) apart[i] = team_new(r, NULL, batch);
-	progress_begin("evaluating", r->n_chunks, "windows");
-	while (r->done < r->n_chunks) {
-		uint64_t end = o.checkpoint ? r->done + (o.every - r->done%o.every) : r->n_chunks;
-		evaluate_to(r, batch, &all, apart, n, end < r->n_chunks ? end : r->n_chunks);
-		if (r->done < r->n_chunks) save(r, r->done);
-	}
-	progress_end();
-	for (size_t i = 0; i < n; i++) team_free(apart + i);
-	team_free(&all);
-	free(apart);
-}
-
-/* Random windows are used by covariances alone, after all of the text, so a checkpoint need not know of them. */
-static void evaluate_drawn(struct run *r)
-{
-	struct team t;
-	if (!r->drawn.n) return;
-	t = team_new(r, r->pool, (size_t)o.ctx);
-	for (size_t i = 0; i < r->drawn.n; i++) {
-		r->now = i < r->drawn.whole ? DRAWN : DRAWN_FOR_FIRST_BLOCK;
-		if (!evaluate(&t, r->n_chunks + i, 1)) die(&t);
-	}
-	team_free(&t);
 }
 
 /* Rows as wide as the model vary as a whole; those inside a feed-forward lose little when cut into two or three blocks
  * (ENCODERS.md), and the cost of a matrix grows with its square. */
-static int usual_block(size_t n_embd)
+static size_t usual_block(size_t n_embd)
 {
 	enum { LEAST = 768, MOST = 2048, STEP = 256 };
-	return n_embd <= LEAST ? LEAST : n_embd >= MOST ? MOST : (int)((n_embd + STEP - 1)/STEP*STEP);
+	return size_least(size_most(size_up(n_embd, STEP), LEAST), MOST);
 }
-static void collect(const char *text_name)
+/* Random windows are used by covariances alone, after all of the text, so a checkpoint need not know of them. */
+static void evaluate(struct collect *c)
 {
-	struct run r = { .im = msg_need(imatrix_new()) };
+	struct collect_teams *t = collect_teams_new(c);
+	progress_begin("evaluating", c->n_chunks, "windows");
+	while (c->done < c->n_chunks) {
+		uint64_t end = o.checkpoint ? c->done + (o.every - c->done%o.every) : c->n_chunks;
+		collect_to(t, end < c->n_chunks ? end : c->n_chunks);
+		if (c->done < c->n_chunks) save(c);
+	}
+	progress_end();
+	collect_teams_free(t);
+	collect_drawn(c);
+}
+static void measure(const char *text_name)
+{
+	struct collect c = { .im = msg_need(imatrix_new()), .name = o.model, .ctx = (size_t)o.ctx,
+		.batch = o.batch ? (size_t)o.batch : 512, .process_output = o.process_output,
+		.covariance = o.covariance, .stride = (size_t)o.stride };
 	struct out *out = out_open(o.output, true);
 	if (o.checkpoint) out_check(o.checkpoint);
 	sandbox_output(o.checkpoint);
-	r.pool = load_pool(o.jobs, o.place.pin, (const char *[]){ o.model, text_name, o.arch_file }, 3, o.output);
+	c.pool = load_pool(o.jobs, o.place.pin, (const char *[]){ o.model, text_name, o.arch_file }, 3, o.output);
 	out_refuse_input(out, text_name);
 	out_refuse_input(out, o.checkpoint);    /* which is removed at the end */
 	out_refuse_input(out, o.arch_file);
-	r.model = load_model_held(o.model, o.arch_file, r.pool, load_hold(&o.place));
-	out_refuse_sources(out, o.model, model_file(r.model));
-	if (!o.block) o.block = usual_block(model_n_embd(r.model));
-	tokenize(&r, text_name);
+	c.model = load_model_held(o.model, o.arch_file, c.pool, load_hold(&o.place));
+	out_refuse_sources(out, o.model, model_file(c.model));
+	c.block = o.block ? (size_t)o.block : usual_block(model_n_embd(c.model));
+	tokenize(&c, text_name);
 	if (o.checkpoint) {
-		make_tag(&r);
-		r.done = resume(&r);
+		make_tag(&c);
+		c.done = resume(&c);
 	}
-	if (!r.done && imatrix_add_dataset(r.im, o.dataset ? o.dataset : load_base_name(text_name)))
+	if (!c.done && imatrix_add_dataset(c.im, o.dataset ? o.dataset : load_base_name(text_name)))
 		msg_die("out of memory");
-	imatrix_sample(r.im, (size_t)o.stride, 1, drawn_first_root((size_t)o.ctx, (size_t)o.stride));
-	evaluate_all(&r, o.batch ? (size_t)o.batch : 512);
-	evaluate_drawn(&r);
-	imatrix_set_chunks(r.im, r.n_chunks, (uint64_t)o.ctx);
-	if (!imatrix_count(r.im)) msg_die("%s: no weight of a layer was used", o.model);
-	write_matrix(r.im, out);
+	imatrix_sample(c.im, c.stride, 1, drawn_first_root(c.ctx, c.stride));
+	evaluate(&c);
+	imatrix_set_chunks(c.im, c.n_chunks, c.ctx);
+	if (!imatrix_count(c.im)) msg_die("%s: no weight of a layer was used", o.model);
+	write_matrix(c.im, out);
 	if (o.checkpoint && unlink(o.checkpoint) && errno != ENOENT) msg_warn("%s: %s", o.checkpoint, strerror(errno));
-	free(r.ids);
-	model_close(r.model);
-	ggu_pool_free(r.pool);
-	imatrix_free(r.im);
+	free(c.ids);
+	model_close(c.model);
+	ggu_pool_free(c.pool);
+	imatrix_free(c.im);
 }
 
 /* Warns about a file that is named again: it would count twice. */
@@ -514,6 +291,6 @@ int main(int argc, char **argv)
 	if (!o.merge && argc > 1) msg_die("too many operands: '%s'", argv[1]);
 	if (o.merge) merge(argv, argc);
 	else if (o.stats) stats(argc ? argv[0] : "-");
-	else collect(argc ? argv[0] : "-");
+	else measure(argc ? argv[0] : "-");
 	return EXIT_YES;
 }
