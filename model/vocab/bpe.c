@@ -34,7 +34,8 @@ static size_t pair_slot(const struct pair_map *m, uint64_t key)
 	return i;
 }
 
-/* Adds the pair of two tokens, of left and right bytes, that become one; false: one of the three is no token. */
+/* Adds the pair of tokens join[0..left) and the `right` bytes after it, which become one. false: one of the three is no
+ * token. */
 static bool put_pair(struct bpe *b, size_t rank, const char *join, size_t left, size_t right)
 {
 	int32_t l = texts_find(b->texts, join, left), r = texts_find(b->texts, join + left, right),
@@ -61,8 +62,8 @@ static size_t with_blanks(const char *p, size_t n, char *to)
 	return k;
 }
 
-/* A merge is "left right", split at the first blank behind the first byte; a blank within a part is written as U+0120,
- * which stands in the tokens of byte-level vocabularies too. It has no effect if one of the parts or the whole is no
+/* A merge is "left right", split at the first blank after the first byte. A blank within a part is written as U+0120,
+ * which the tokens of byte-level vocabularies have too. A merge has no effect if one of the parts or the whole is no
  * token. join has room for the whole. */
 static void add_pair(struct bpe *b, size_t rank, char *join)
 {
@@ -110,7 +111,7 @@ static int32_t char_code(const char *p, size_t len)
 	return (int32_t)c;
 }
 
-/* Adds the pairs of one token; false: there is no room, since more than half is full. */
+/* Adds the pairs of adjacent characters of one token. false: there is no room, since more than half is full. */
 static bool add_joints(struct pair_map *m, size_t *used, struct ggu_str t)
 {
 	size_t len = t.n ? char_bytes(t.p, t.n) : 0;
@@ -152,7 +153,7 @@ static void fill_bytes(struct bpe *b)
 
 /* n 0: merged away; tree: last merge, -1 none */
 struct symbol { uint32_t at, n; int32_t id, prev, next, tree; };
-struct merge { int32_t l_id, l_tree, r_id, r_tree; uint32_t l_n; };     /* how a symbol came to be */
+struct merge { int32_t l_id, l_tree, r_id, r_tree; uint32_t l_n; };     /* what a symbol was merged from */
 struct offer { float score; uint32_t rank; int32_t left, right, id; uint32_t n; };
 struct bpe_work {
 	const struct bpe *b;
@@ -292,7 +293,7 @@ static void merge_all(struct bpe_work *j)
 	}
 }
 
-/* A symbol's ids. A SentencePiece token of type unused falls apart into what it was merged from. */
+/* Adds a symbol's ids. A SentencePiece token of type unused falls apart into what it was merged from. */
 static bool emit(struct bpe_work *j, int32_t id, int32_t tree, uint32_t at, uint32_t n, bool *unknown, struct ids *o)
 {
 	const struct bpe *b = j->b;
@@ -350,7 +351,7 @@ static bool make_room(struct bpe_work *j, size_t n)
 static bool encode_stretch(struct bpe_work *j, const char *text, size_t n, bool *unknown, struct ids *o)
 {
 	const struct texts *texts = j->b->texts;
-	/* what is no token and cannot be said to be unknown is left out before the merges: its neighbours meet */
+	/* if there is no unknown token, a character that is no token is left out first, so its neighbours can merge */
 	bool drops = j->b->unk < 0 && !j->b->joints, ok = true;
 	int32_t count = 0, id;
 	if (n > INT32_MAX/4 || !make_room(j, n)) return false;
@@ -376,7 +377,7 @@ static bool encode_stretch(struct bpe_work *j, const char *text, size_t n, bool 
 	return ok;
 }
 
-/* A stretch of which everything is known becomes the same ids wherever it stands. */
+/* Encodes a stretch. One without anything unknown has the same ids everywhere, so they are remembered. */
 static bool encode_known(struct bpe *b, const char *text, size_t n, bool *unknown, struct ids *o)
 {
 	size_t had = o->n;

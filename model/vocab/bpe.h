@@ -11,7 +11,7 @@ struct bpe {
 	const struct vocab *v;
 	struct texts *texts;
 	struct pair_map *pairs;
-	/* neighbouring characters within tokens, where pre-tokens may be whole texts; else NULL */
+	/* pairs of characters that are adjacent in a token, if a pre-token may be a whole text; else NULL */
 	struct pair_map *joints;
 	bool by_scores, byte_fallback, fuse_unk, ignore_merges;
 	int32_t unk, byte[256]; /* -1: none */
@@ -20,8 +20,8 @@ struct bpe {
 };
 enum ggu_status bpe_new(struct bpe **out, const struct vocab *v, struct ggu_error *err);
 void bpe_free(struct bpe *b);
-/* text[n] to ids; false: out of memory. n log n in the number of characters; memory for a stretch of the text, where
- * joints are known. */
+/* text[n] to ids; false: out of memory. Takes time n log n in the number of characters, and memory for the longest
+ * stretch of the text if there are joints. */
 bool bpe_encode(struct bpe *b, const char *text, size_t n, struct ids *o);
 
 #endif

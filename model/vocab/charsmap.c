@@ -23,7 +23,7 @@ enum ggu_status charsmap_read(struct charsmap *m, const void *bytes, size_t n, s
 	return GGU_OK;
 }
 
-/* 0: none there; it leads nowhere. */
+/* The unit at pos, or 0, which leads nowhere, if there is none. */
 static uint32_t unit_at(const struct charsmap *m, size_t pos)
 {
 	const unsigned char *p = m->unit + 4*pos;

@@ -4,9 +4,9 @@
  *
  *   u32 bytes of the trie | trie: u32 units | texts, each ended by a NUL       (all little-endian)
  *
- * The trie is a double array: from the unit at `pos`, byte b leads to the unit at pos ^ b, if b is its label. pos is
- * then that ^ its offset, where the value is if the unit says that a key ends there. A value is the byte of the texts
- * where the key's replacement begins. Whatever the units say, nothing outside the table is read. */
+ * The trie is a double array: from the unit at `pos`, byte b leads to the unit at pos ^ b, if b is its label. The next
+ * pos is that ^ the unit's offset. If the unit says that a key ends there, the value is at this pos. A value is the
+ * byte of the texts where the key's replacement begins. Whatever the units say, nothing outside the table is read. */
 #ifndef MODEL_VOCAB_CHARSMAP_H
 #define MODEL_VOCAB_CHARSMAP_H
 #include "../../libgguf/ggu.h"

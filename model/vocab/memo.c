@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * memo.c - see memo.h. A text's hash names its only place. */
+ * memo.c - see memo.h. The hash of a text gives the only place where it can be. */
 #include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>

@@ -35,7 +35,7 @@ static unsigned class_of(utf8proc_int32_t c)
 	return (unsigned)utf8proc_get_property(c)->combining_class;
 }
 
-/* By class, marks of one class in the order they have. spare has room for n. */
+/* Sorts marks by class; within a class they keep their order. spare has room for n. */
 static void sort_marks(utf8proc_int32_t *p, size_t n, utf8proc_int32_t *spare)
 {
 	size_t at[257] = { 0 };
@@ -71,7 +71,7 @@ enum ggu_status normal_form(const char *t, size_t n, int form, char **out, size_
 		free(a.p);
 		return s;
 	}
-	/* in place: the bytes of a character are no more than those of its number */
+	/* in place: a character's UTF-8 takes no more bytes than its code point in a.p */
 	*out_n = (size_t)utf8proc_reencode(a.p, (utf8proc_ssize_t)a.n, (utf8proc_option_t)form);
 	*out = (char *)a.p;
 	return GGU_OK;

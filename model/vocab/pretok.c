@@ -28,7 +28,7 @@ void buf_put(struct buf *b, const char *p, size_t n)
 	b->p[b->n] = 0;
 }
 
-/* The stretch that holds the character at `at`, or the next one; false: there is none. */
+/* Makes [from, to) the stretch that holds the character at `at`, or the next one. false: there is none. */
 static bool stretch_at(struct subject *u, size_t at)
 {
 	utf8proc_int32_t c;
@@ -54,7 +54,7 @@ enum ggu_status pretok_find(struct pretok *p, const struct step *s, struct subje
 		PCRE2_SPTR t = (PCRE2_SPTR)u->t + u->from;
 		size_t start = from > u->from ? from - u->from : 0, n = u->to - u->from;
 		r = pcre2_match(s->re, t, n, start, PCRE2_NO_UTF_CHECK, p->match, p->limits);
-		if (r == PCRE2_ERROR_JIT_STACKLIMIT)    /* the interpreter's memory grows */
+		if (r == PCRE2_ERROR_JIT_STACKLIMIT)    /* the interpreter can get more memory */
 			r = pcre2_match(s->re, t, n, start, PCRE2_NO_UTF_CHECK | PCRE2_NO_JIT, p->match, p->limits);
 	}
 	*found = r >= 0;
@@ -69,7 +69,7 @@ enum ggu_status pretok_find(struct pretok *p, const struct step *s, struct subje
 
 /* ---- pre-tokens ---- */
 
-/* Byte-level BPE writes the bytes that are no visible Latin-1 characters as U+0100 upwards, in order (GPT-2). */
+/* Byte-level BPE writes bytes that are not visible Latin-1 characters as U+0100 and up, in order (GPT-2). */
 static const struct { int from, to; } hidden[] = { { 0, 32 }, { 127, 160 }, { 173, 173 } };
 enum { N_HIDDEN = sizeof hidden/sizeof *hidden };
 static int letter_of(int byte)
@@ -100,8 +100,8 @@ static enum ggu_status piece(struct walk *w, size_t step, const char *t, size_t 
 	return to > from ? walk(w, step + 1, t + from, to - from, first && !from) : GGU_OK;
 }
 
-/* What lies before the next span, not yet given out: t[start..end), of which the last span was a match. first: t is at
- * the start of the input. */
+/* t[start..end) has not been given out yet, since the next span may join it. match: its last span is a match. first: t
+ * is at the start of the input. */
 struct held { size_t start, end; bool match, first; };
 
 static enum ggu_status give(struct walk *w, size_t step, const char *t, const struct held *h)
@@ -110,7 +110,7 @@ static enum ggu_status give(struct walk *w, size_t step, const char *t, const st
 	return removed ? GGU_OK : piece(w, step, t, h->start, h->end, h->first);
 }
 
-/* The next span, a match or what lies between two: it joins what is held, if the behavior says so. */
+/* Takes the next span, a match or what lies between two. It joins what is held if the behavior says so. */
 static enum ggu_status span(struct walk *w, size_t step, const char *t, struct held *h, size_t from, size_t to,
 	bool match)
 {
@@ -130,7 +130,7 @@ static enum ggu_status span(struct walk *w, size_t step, const char *t, struct h
 	return GGU_OK;
 }
 
-/* The first match at or after `from`, but not one of no bytes where the last one, if any, ended. */
+/* Finds the first match at or after `from`, except an empty one where the last match ended. */
 static enum ggu_status next_match(struct walk *w, const struct step *s, struct subject *u, size_t from, size_t *at,
 	size_t *end, bool *found)
 {
@@ -142,8 +142,8 @@ static enum ggu_status next_match(struct walk *w, const struct step *s, struct s
 	return pretok_find(w->p, s, u, from, at, end, found, w->err);
 }
 
-/* Matches and the stretches between them, joined as the behavior says; inverted, these count as the matches. A match of
- * no bytes, as of (?=x), is a place to split at. */
+/* Splits at matches; they and the stretches between them are joined as the behavior says. If inverted, the stretches
+ * count as matches. An empty match, as of (?=x), is a place to split at. */
 static enum ggu_status split(struct walk *w, size_t step, const char *t, size_t n, bool first)
 {
 	const struct step *s = w->p->pre + step;

@@ -48,13 +48,13 @@ struct pretok {
 struct buf { char *p; size_t n, cap, most; bool failed; };
 void buf_put(struct buf *b, const char *p, size_t n);
 
-/* A text in which matches are looked for. Patterns see its well-formed stretches, [from, to) being the one in hand:
- * checked once, since PCRE would check all that follows at each match. */
+/* A text in which matches are looked for. Patterns see only its well-formed stretches, of which [from, to) is the
+ * current one. They are checked once here; PCRE would check the whole rest at each match. */
 struct subject { const char *t; size_t n, from, to; };
-/* The next match at or after `from`; found is false where there is none. */
+/* Finds the next match at or after `from`; *found is false if there is none. */
 enum ggu_status pretok_find(struct pretok *p, const struct step *s, struct subject *u, size_t from, size_t *at,
 	size_t *end, bool *found, struct ggu_error *err);
-/* Appends to `to` the pattern that PCRE has to be given. false: classes that do not end, or are nested too deep. */
+/* Appends the pattern to `to` in PCRE's spelling. false: a class does not end, or is nested too deep. */
 bool pretok_pattern(const char *pattern, struct buf *to);
 
 #endif

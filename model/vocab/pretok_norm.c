@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * pretok_norm.c - normalizers: each step of the list makes a text of the one before. Malformed UTF-8 is passed
- * through. */
+ * pretok_norm.c - normalizers: each step of the list rewrites the text that the step before made. Malformed UTF-8 is
+ * passed through. */
 #include <stdlib.h>
 #include <string.h>
 #include <utf8proc.h>
@@ -41,7 +41,8 @@ static enum ggu_status replace_all(struct pretok *p, const struct step *s, const
 	return GGU_OK;
 }
 
-/* What the table has instead of p[n], a character, unless it has nothing; what is no character becomes U+FFFD. */
+/* Writes what the table has for the character p[n], or else the character itself; for bytes that are no character,
+ * U+FFFD. */
 static void put_char(const struct charsmap *m, const char *p, size_t n, bool well_formed, struct buf *b)
 {
 	struct ggu_str to = { p, n };
@@ -49,7 +50,7 @@ static void put_char(const struct charsmap *m, const char *p, size_t n, bool wel
 	buf_put(b, to.p, to.n);
 }
 
-/* SentencePiece's own way: the longest key of the table, again and again. */
+/* SentencePiece's own way: replaces the longest key of the table that the text begins with, again and again. */
 static void longest_chars(const struct charsmap *m, const char *t, size_t n, struct buf *b)
 {
 	for (size_t i = 0, len; i < n; i += len) {
@@ -65,8 +66,8 @@ static void longest_chars(const struct charsmap *m, const char *t, size_t n, str
 	}
 }
 
-/* That of tokenizer.json: a grapheme of less than six bytes is replaced as a whole, by the shortest key that it begins
- * with; if there is none, and in longer graphemes, each character is replaced in this way. */
+/* The way of tokenizer.json: a grapheme of less than six bytes is replaced as a whole, by the shortest key that it
+ * begins with; if there is none, and in longer graphemes, each character is replaced in this way. */
 enum { WHOLE = 5 };
 static void grapheme_chars(const struct charsmap *m, const char *t, size_t n, struct buf *b)
 {
@@ -98,8 +99,8 @@ static void chars(const struct charsmap *m, const char *t, size_t n, struct buf 
 	if (from < n) grapheme_chars(m, t + from, n - from, b);
 }
 
-/* SentencePiece: blanks collapsed and trimmed if asked, one in front, all become U+2581. Every byte that belongs to
- * no well-formed character becomes U+FFFD. */
+/* SentencePiece's normalizer: trims and collapses blanks, puts one in front and makes them U+2581, each if the step
+ * says so. Every byte that belongs to no well-formed character becomes U+FFFD. */
 static void spm(const struct step *s, const char *t, size_t n, struct buf *b)
 {
 	bool space = true;      /* the last character was a blank, or there was none yet */
@@ -124,13 +125,13 @@ static void spm(const struct step *s, const char *t, size_t n, struct buf *b)
 		i += (size_t)len;
 	}
 	if (!s->remove_extra || !s->escape || b->failed) return;
-	/* marks that stood in the text, too */
+	/* also trims marks that were in the text */
 	while (b->n >= from + 3 && !memcmp(b->p + b->n - 3, PRETOK_MARK, 3)) b->n -= 3;
 }
 
 static enum ggu_status form_step(const struct step *s, const char *t, size_t n, struct buf *b, struct ggu_error *err)
 {
-	for (size_t i = 0; i < n; ) {           /* stretches of well-formed text; what is not passes through */
+	for (size_t i = 0; i < n; ) {           /* stretches of well-formed text; other bytes pass through */
 		size_t j = i;
 		utf8proc_int32_t c;
 		utf8proc_ssize_t len = 0;
@@ -157,14 +158,14 @@ static void lower(const char *t, size_t n, struct buf *b)
 		utf8proc_uint8_t out[4];
 		utf8proc_ssize_t len = utf8proc_iterate((const utf8proc_uint8_t *)t + i, (utf8proc_ssize_t)(n - i), &c);
 		if (len <= 0) { buf_put(b, t + i++, 1); continue; }
-		/* the one character whose lower case is two: an i and the dot above that its capital has */
+		/* the one character whose lower case is two: i and a combining dot above */
 		if (c == 0x130) buf_put(b, "i\xcc\x87", 3);
 		else buf_put(b, (const char *)out, (size_t)utf8proc_encode_char(utf8proc_tolower(c), out));
 		i += (size_t)len;
 	}
 }
 
-/* Blocks of ideographs that BERT takes for words of their own. */
+/* Blocks of ideographs, each of which is a word to BERT. */
 static bool is_ideograph(int32_t c)
 {
 	static const struct { int32_t from, to; } blocks[] = { { 0x3400, 0x4dbf }, { 0x4e00, 0x9fff },
@@ -175,7 +176,7 @@ static bool is_ideograph(int32_t c)
 	return false;
 }
 
-/* BERT: without control characters, blanks around ideographs; then without accents, then in lower case. */
+/* BERT's first step: drops control characters and puts blanks around ideographs. */
 static void bert_clean(const struct step *s, const char *t, size_t n, struct buf *b)
 {
 	for (size_t i = 0, len; i < n; i += len) {
@@ -266,8 +267,8 @@ static enum ggu_status normalize_step(struct pretok *p, const struct step *s, co
 	return GGU_OK;
 }
 
-/* Steps that double a text, one after the other, would fill any memory: so there is a bound, which no normal form of
- * Unicode comes near (one character of 3 bytes becomes 33). */
+/* Some steps that each double a text would fill any memory. So the result is bounded, far above what normal forms of
+ * Unicode need (one character of 3 bytes becomes 33). */
 enum { GROWTH = 64, GROWTH_BYTES = 1 << 16 };
 
 enum ggu_status pretok_normalize(struct pretok *p, const char *text, size_t n, struct text *out, struct ggu_error *err)

@@ -13,14 +13,14 @@
 
 enum { MAX_DEPTH = 16 };
 
-/* \s, \w and \h as the inside of a class. PCRE's white space has U+180E, which Unicode 6.3 took out; its words have all
- * numbers and no marks; its \h are blanks, not digits. They begin and end with a property or a range, so that a hyphen
- * beside them makes none. */
+/* \s, \w and \h as the inside of a class. PCRE's \s has U+180E, which Unicode 6.3 took out; its \w has all numbers and
+ * no marks; its \h is blanks, not hex digits. Each begins and ends with a property or a range, so that a hyphen beside
+ * it makes no range. */
 #define SPACE "\\p{Zs}\\t-\\r\\x{85}\\p{Z}"
 #define WORD PRETOK_WORD
 #define HEX "0-9a-fA-F"
 
-/* What stands for the escape of this letter; in_class: between brackets. NULL: PCRE's own does. */
+/* What replaces the escape of this letter; in_class: between brackets. NULL: PCRE's own is right. */
 static const char *escape(char letter, bool in_class)
 {
 	switch (letter) {
@@ -48,7 +48,7 @@ static void class_free(struct class *c)
 	free(c->others.p);
 	free(c->met.p);
 }
-/* The one side of && that was read last */
+/* Writes the side of && that was read last. */
 static void put_side(const struct class *c, struct buf *to)
 {
 	if (c->others.n) put(to, "(?:");
@@ -108,7 +108,7 @@ static const char *read_inner(const char *p, struct class *c, int depth)
 	class_free(&inner);
 	return p;
 }
-/* p stands behind the bracket; returns what follows the class. NULL: it does not end, or is nested too deep. */
+/* Reads a class from after its bracket; returns what follows it. NULL: it does not end, or is nested too deep. */
 static const char *read_class(const char *p, struct class *c, int depth)
 {
 	const char *begin;
@@ -126,7 +126,7 @@ static const char *read_class(const char *p, struct class *c, int depth)
 			p += 2;
 		} else if (*p == '[' && !posix) p = read_inner(p + 1, c, depth + 1);
 		else {
-			/* a bracket that is meant */
+			/* a bracket that stands for itself */
 			if (*p == ']') put(&c->plain, "\\");
 			buf_put(&c->plain, p, n);
 			p += n;

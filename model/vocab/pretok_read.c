@@ -10,7 +10,7 @@ enum { MAX_DEPTH = 16 };
 
 static pcre2_code *compile_text(const char *pattern, bool literal, int *code, PCRE2_SIZE *at)
 {
-	/* ^ and $ are those of lines */
+	/* ^ and $ match at lines */
 	uint32_t options = PCRE2_UTF | (literal ? PCRE2_LITERAL : PCRE2_UCP | PCRE2_MULTILINE);
 	return pcre2_compile((PCRE2_SPTR)pattern, strlen(pattern), options, code, at, NULL);
 }
@@ -23,7 +23,7 @@ static enum ggu_status compile(struct step *s, const char *pattern, bool literal
 	if (!literal && ends && !own.failed) s->re = compile_text(own.p, false, &code, &at);
 	free(own.p);
 	if (own.failed) return ggu_no_memory(err);
-	/* as it is, where it is wrong: so that the message tells its own bytes */
+	/* a wrong pattern as it was written, so that the message gives a byte of it */
 	if (!s->re) s->re = compile_text(pattern, literal, &code, &at);
 	if (s->re && !ends)
 		return ggu_fail(err, GGU_ERR_FORMAT, GGU_NO_OFFSET, "pattern",
@@ -65,7 +65,7 @@ static enum ggu_status behavior_of(const json_t *o, enum behavior *to, struct gg
 /* JSON booleans whose absence means true */
 static bool unless_false(const json_t *o, const char *key) { return !json_is_false(json_object_get(o, key)); }
 
-/* One more step of either list; NULL: there are too many, which is GGU_ERR_FORMAT. */
+/* Adds a step to one of the lists. NULL: there are too many; the status is GGU_ERR_FORMAT. */
 static struct step *new_step(struct pretok *p, bool norm, enum kind kind, struct ggu_error *err)
 {
 	size_t *n = norm ? &p->n_norm : &p->n_pre;
@@ -163,7 +163,7 @@ static enum ggu_status add_byte_level(struct pretok *p, const json_t *o, struct 
 	return new_step(p, false, PRE_BYTES, err) ? GGU_OK : GGU_ERR_FORMAT;
 }
 
-/* To this splitter, which another engine matches, joiners belong to words too. */
+/* For the splitter Whitespace, which transformers runs on another engine, joiners belong to words too. */
 #define JOINED PRETOK_WORD "\\x{200c}\\x{200d}"
 
 static enum ggu_status read_pre(struct pretok *p, const json_t *o, const char *type, struct ggu_error *err)

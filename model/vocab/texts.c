@@ -15,7 +15,7 @@ bool ids_add(struct ids *o, int32_t id)
 	return true;
 }
 
-/* More of the hash beside the id (id + 1, 0: empty), so that few texts of others are looked at. */
+/* id: + 1; 0: empty. hash: the upper half of the text's hash, so that few other texts are compared. */
 struct slot { int32_t id; uint32_t hash; };
 struct texts { const struct ggu_str *list; size_t mask; struct slot slot[]; };
 

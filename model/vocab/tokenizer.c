@@ -12,7 +12,7 @@
 
 /* ---- added tokens ---- */
 
-/* At each byte of a text as many bytes are looked at as the longest added token has. */
+/* The longest added token. At each byte of a text, up to so many bytes are looked at. */
 enum { MAX_ADDED_BYTES = 4096 };
 
 static bool same_kind(const struct added *x, const struct added *y)
@@ -29,7 +29,7 @@ static int by_text(const void *a, const void *b)
 	return (x->id > y->id) - (x->id < y->id);
 }
 
-/* In order; of equal texts that are matched alike the first id alone. */
+/* Sorts by text; of equal texts that are matched alike, only the first id stays. */
 static void sort_added(struct tokenizer *t)
 {
 	size_t k = 0, n = t->n_added, from = 0;
@@ -95,7 +95,7 @@ static enum ggu_status read_added(struct tokenizer *t, struct ggu_error *err)
 				"row %zu lacks content or id", i);
 		TRY(add(t, json_string_value(text), json_string_length(text), row, json_integer_value(id), err));
 	}
-	json_array_foreach(user, i, row) {      /* SentencePiece's are matched in the normalized text, as they are */
+	json_array_foreach(user, i, row) {      /* SentencePiece's: as they are, in normalized text */
 		int64_t id = json_is_integer(row) ? json_integer_value(row) : -1;
 		if (id < 0 || (uint64_t)id >= t->v->n) continue;
 		TRY(add(t, t->v->tokens[id].p, t->v->tokens[id].n, NULL, id, err));
@@ -121,7 +121,7 @@ static size_t last_char(const char *p, size_t at, utf8proc_int32_t *c)
 	return k;
 }
 
-/* What of p[n] is looked at: raw or normalized, with special tokens or without. */
+/* How p[n] is searched for added tokens: is it raw or normalized, and do special ones count? */
 struct look { const char *p; size_t n; bool normalized; unsigned flags; };
 
 static bool fits(const struct added *a, const struct look *l)
@@ -136,7 +136,7 @@ static bool stands_alone(const struct look *l, size_t at, size_t end)
 	return !is_word(before) && !is_word(after);
 }
 
-/* The first of added[lo..hi), which agree in d bytes, whose byte d is c or more; those of d bytes have none. */
+/* The first of added[lo..hi), all longer than d bytes and equal up to there, whose byte d is at least c. */
 static size_t from_byte(const struct tokenizer *t, size_t lo, size_t hi, size_t d, int c)
 {
 	while (lo < hi) {
@@ -147,7 +147,8 @@ static size_t from_byte(const struct tokenizer *t, size_t lo, size_t hi, size_t 
 	return lo;
 }
 
-/* The longest added token that begins at `at`, or NULL: those that agree with the text are narrowed byte by byte. */
+/* The longest added token that begins at `at`, or NULL. The range of those that agree with the text is narrowed byte by
+ * byte. */
 static const struct added *match(const struct tokenizer *t, const struct look *l, size_t at)
 {
 	const unsigned char *p = (const unsigned char *)l->p + at;
@@ -166,7 +167,7 @@ static const struct added *match(const struct tokenizer *t, const struct look *l
 
 /* ---- encoding ---- */
 
-/* enough: there are as many ids as are wanted. A status other than GGU_OK then only leads out. */
+/* enough: there are as many ids as are wanted; the status that ends the walk is then no error. */
 struct encoding { struct tokenizer *t; struct ids out; unsigned flags; bool enough; struct ggu_error *err; };
 
 static enum ggu_status encode_piece(void *ctx, const char *piece, size_t n)
@@ -182,7 +183,7 @@ static enum ggu_status encode_piece(void *ctx, const char *piece, size_t n)
 
 typedef enum ggu_status stretch(struct encoding *e, const char *p, size_t n, bool first);
 
-/* Cuts added tokens out of p[n] and hands the stretches between to `rest`. */
+/* Cuts added tokens out of p[n] and passes the stretches between them to `rest`. */
 static enum ggu_status cut(struct encoding *e, const char *p, size_t n, bool first, bool normalized, stretch *rest)
 {
 	const struct look l = { p, n, normalized, e->flags };
@@ -260,8 +261,8 @@ static bool add_around(const struct tokenizer *t, struct ids *to, const json_t *
 	return k < 0 || (uint64_t)k >= t->v->n || ids_add(to, (int32_t)k);
 }
 
-/* What the post-processor puts around a single text: a template names special tokens, each of which is a list of ids;
- * Roberta's and BERT's are a pair of text and id in front (cls) and behind (sep). */
+/* Reads what the post-processor puts around a single text. A template names special tokens, each a list of ids;
+ * Roberta's and BERT's have a pair of text and id for the front (cls) and one for the end (sep). */
 static bool read_around(struct tokenizer *t, const json_t *p, int depth)
 {
 	const char *type = vocab_json_str(p, "type"), *name;
@@ -292,8 +293,8 @@ static void drop(struct ids *l, int32_t id)
 	l->n = k;
 }
 
-/* The post-processor's tokens, less BOS and EOS where the vocabulary says that they are not added; without any of them
- * BOS and EOS where it says that they are. */
+/* Takes the post-processor's tokens, without BOS or EOS if the vocabulary says that it is not added. If that leaves
+ * none on a side, adds BOS or EOS there if the vocabulary says that it is. */
 static enum ggu_status find_around(struct tokenizer *t, struct ggu_error *err)
 {
 	const struct vocab *v = t->v;
@@ -307,7 +308,7 @@ static enum ggu_status find_around(struct tokenizer *t, struct ggu_error *err)
 	return GGU_OK;
 }
 
-/* Decoders that take one blank off the front of the text. */
+/* Does the decoder take a blank off the front of the text? */
 static bool strips_start(const json_t *d, int depth)
 {
 	const char *type = vocab_json_str(d, "type"), *scheme = vocab_json_str(d, "prepend_scheme");

@@ -12,19 +12,18 @@ void tokenizer_free(struct tokenizer *t);
 
 enum { TOKENIZE_BOS = 1, TOKENIZE_EOS = 2,      /* add where the vocabulary says so (add_bos_token ...) */
 	TOKENIZE_SPECIAL = 4 };                 /* special-token strings in the text become their tokens */
-/* Appends to *ids, a list that ggu_grow made, or NULL with *n 0; it holds *n ids after. The caller frees it, after an
- * error too. */
+/* Appends to *ids, which has *n ids: a list that ggu_grow made, or NULL. The caller frees it, after an error too. */
 enum ggu_status tokenizer_encode(struct tokenizer *t, const char *text, size_t n_bytes, unsigned flags,
 	int32_t **ids, size_t *n, struct ggu_error *err);
-/* Appends the first ids of these: at least `most`, 0 or all that there are. */
+/* Appends only the first of these ids: at least `most`, or all if there are fewer. most 0: all. */
 enum ggu_status tokenizer_encode_first(struct tokenizer *t, const char *text, size_t n_bytes, unsigned flags,
 	size_t most, int32_t **ids, size_t *n, struct ggu_error *err);
-/* Bytes of ids in context: the text that decoding all of them gives. *text is malloc'ed, *n_bytes long. Special
- * tokens are kept as their text if `special`. */
+/* Decodes ids, each in the context of the others. *text is malloc'ed, *n_bytes long. Special tokens are kept as their
+ * text if `special`. */
 enum ggu_status tokenizer_decode(struct tokenizer *t, const int32_t *ids, size_t n, bool special, char **text,
 	size_t *n_bytes, struct ggu_error *err);
-/* Streaming: the bytes that id adds after what went before (whole UTF-8 characters only; a rest is kept). *text is
- * valid until the next call. An id that is not in the vocabulary adds nothing. t must outlive d. */
+/* Streaming: the bytes that id adds to the text so far (whole UTF-8 characters only; a rest is kept). *text is valid
+ * until the next call. An id that is not in the vocabulary adds nothing. t must outlive d. */
 struct detokenizer;
 enum ggu_status detokenizer_new(struct detokenizer **d, struct tokenizer *t, struct ggu_error *err);
 enum ggu_status detokenizer_add(struct detokenizer *d, int32_t id, const char **text, size_t *n_bytes,

@@ -24,10 +24,10 @@ struct tokenizer {
 	uint32_t *added_at;             /* [v->n] where in added the token is, + 1; 0: not there */
 	struct ids before, after;       /* put around a text: BOS, EOS and their kin */
 	bool byte_level, strip_start;   /* decoding */
-	bool tidy;                      /* ... words: no blank before what closes a sentence */
+	bool tidy;                      /* decoding words: no blank before "." and the like */
 };
 
-/* The bytes of the first character of p[n], n > 0; of malformed UTF-8 one, which is U+FFFD. */
+/* The bytes of the first character of p[n], n > 0; a byte that begins no character counts as one, U+FFFD. */
 static inline size_t tokenizer_char(const char *p, size_t n, utf8proc_int32_t *c)
 {
 	utf8proc_ssize_t len = utf8proc_iterate((const utf8proc_uint8_t *)p, (utf8proc_ssize_t)n, c);

@@ -5,8 +5,9 @@
 #include "../../libgguf/text.h"
 #include "tokenizer_internal.h"
 
-/* A token's text before it becomes bytes. An added token that is matched in normalized text has swallowed what the
- * normalizer put in front of it, and gives that back; one that the vocabulary has no text for has its own. */
+/* A token's text before it becomes bytes. For an added token that is matched in normalized text, this is its normalized
+ * form, with what the normalizer put in front; for one that the vocabulary has no text for, the text in the list of
+ * added tokens. */
 static struct ggu_str token_text(const struct tokenizer *t, int32_t id)
 {
 	const struct added *a;
@@ -67,7 +68,8 @@ static size_t word_bytes(const struct tokenizer *t, int32_t id, char *to, size_t
 	return n;
 }
 
-/* The same in a sequence, of which some has been written if *started: the first text may lose a blank. */
+/* The bytes of the next token of a sequence. *started: a token with text came before; without one, a blank at the front
+ * may be dropped. */
 static size_t next_bytes(const struct tokenizer *t, int32_t id, bool *started, char *to)
 {
 	size_t n = token_bytes(t, id, to);

@@ -2,18 +2,18 @@
  * unigram.c - see unigram.h.
  *
  * Pieces are in a tree by bytes, whose nodes are in order of depth, so that the children of each are adjacent. A text
- * is cut where no piece crosses (before most words): there the best ways of both sides meet, and sums begin again. */
+ * is cut at places that no piece crosses (before most words): every way passes there, so sums begin again. */
 #include <stdlib.h>
 #include <string.h>
 #include <utf8proc.h>
 #include "unigram.h"
 
-enum { LONGEST = 4096 };                /* bytes of a piece: at each character as many are looked at */
+enum { LONGEST = 4096 };                /* bytes of a piece; at each character, up to so many are looked at */
 enum { UNKNOWN = -1 };
 #define PENALTY 10                      /* of unknown characters */
 
 struct node { uint32_t child; int32_t id; uint16_t n_children; uint8_t byte; };         /* id -1: no piece ends here */
-struct best { double score; uint32_t from, next; int32_t id; };         /* the best way to a place, NOWHERE: none */
+struct best { double score; uint32_t from, next; int32_t id; };         /* best way to a place; from NOWHERE: none */
 #define NOWHERE UINT32_MAX
 struct unigram {
 	const struct vocab *v;
@@ -96,7 +96,7 @@ static const struct node *step(const struct unigram *u, const struct node *at, u
 
 /* ---- construction ---- */
 
-/* tokenizer.json's model takes every token for a piece, SentencePiece's those of text. */
+/* all: every token is a piece, as in tokenizer.json. Otherwise, as in SentencePiece, those that are text. */
 static bool is_piece(const struct vocab *v, size_t id, bool all)
 {
 	int32_t t = v->types[id];
@@ -180,7 +180,7 @@ static bool make_room(struct unigram *u, size_t n)
 	return true;
 }
 
-/* A way to `to` by this piece; *n: places that have been looked at. */
+/* Notes the way to `to` by this piece if it is the best so far. *n: places that have been set. */
 static bool reach(struct unigram *u, size_t from, size_t to, int32_t id, double score, size_t *n)
 {
 	struct best *b;
@@ -200,7 +200,7 @@ static size_t char_bytes(const char *p, size_t n)
 	return len > 0 ? (size_t)len : 1;
 }
 
-/* All pieces that begin at `at`, or the character as an unknown one. */
+/* Tries all pieces that begin at `at`, and if the character alone is none of them, the character as unknown. */
 static bool pieces(struct unigram *u, const char *p, size_t n, size_t at, size_t *n_seen)
 {
 	size_t one = char_bytes(p + at, n - at);
@@ -214,7 +214,7 @@ static bool pieces(struct unigram *u, const char *p, size_t n, size_t at, size_t
 	return single || reach(u, at, at + one, UNKNOWN, u->unknown_score, n_seen);
 }
 
-/* The best ways to the places of p[n] up to one that no piece reaches across; 0: out of memory. */
+/* Finds the best ways to the places of p[n] up to the first that no piece crosses; returns it. 0: out of memory. */
 static size_t stretch(struct unigram *u, const char *p, size_t n)
 {
 	size_t at = 0, seen = 1;
@@ -228,7 +228,7 @@ static size_t stretch(struct unigram *u, const char *p, size_t n)
 	return at;
 }
 
-/* An unknown character; *fused: the one before was one, too. */
+/* Adds an unknown character. *fused: the one before was unknown too. */
 static bool unknown(const struct unigram *u, const char *p, size_t n, bool *fused, struct ids *o)
 {
 	bool bytes = u->bytes, had = *fused;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * vocab.c - the vocabulary object: memory, look-ups, the folder's entry point.
  *
- * Which file of a folder wins, after llama.cpp's converter: tokenizer.model, or spiece.model, gives tokens and scores
- * where it is there; else a tokenizer.json with byte fallback gives a score-less "llama" vocabulary; else
+ * Which file of a folder counts, after llama.cpp's converter: tokenizer.model or spiece.model, if there is one, gives
+ * tokens and scores; else a tokenizer.json with byte fallback gives a score-less "llama" vocabulary; else
  * tokenizer.json, or vocab.json with merges.txt, gives byte-level BPE; vocab.txt gives WordPiece. The ids of a text
  * follow tokenizer.json wherever there is one. */
 #include <stdio.h>
@@ -123,7 +123,7 @@ bool vocab_looks_special(const char *p, size_t n)
 	return text_begins(p, n, "<unused") && text_ends(p, n, ">");
 }
 
-/* A tokenizer.json that llama.cpp takes for a SentencePiece one in disguise. */
+/* Does llama.cpp take this tokenizer.json for a SentencePiece vocabulary in disguise? */
 static bool json_is_llama(const json_t *t)
 {
 	const json_t *m = json_object_get(t, "model");
@@ -131,7 +131,7 @@ static bool json_is_llama(const json_t *t)
 	return vocab_json_true(m, "byte_fallback") && decoder && !strcmp(decoder, "Sequence");
 }
 
-/* What the caller knows of the architecture. */
+/* Applies what the caller knows of the architecture. */
 static void apply_hints(struct vocab *v, const struct vocab_files *f)
 {
 	const json_t *prefix = json_object_get(f->config, "add_prefix_space");
@@ -143,8 +143,8 @@ static void apply_hints(struct vocab *v, const struct vocab_files *f)
 	if (h->eot > 0) vocab_set_special(v, VOCAB_EOT, h->eot);
 }
 
-/* A SentencePiece vocabulary whose text gets no blank in front says so, since readers take one for granted.
- * (llama.cpp's converter does not say so, and llama.cpp then reads the file wrongly.) */
+/* Records that a SentencePiece vocabulary puts no blank in front of a text, since readers take one for granted.
+ * (llama.cpp's converter does not, and llama.cpp then reads the file wrongly.) */
 static enum ggu_status say_prefix(struct vocab *v, struct ggu_error *err)
 {
 	struct pretok *p;
@@ -154,7 +154,8 @@ static enum ggu_status say_prefix(struct vocab *v, struct ggu_error *err)
 	return GGU_OK;
 }
 
-/* tokenizer.json: an older one does not name its kind; then byte-pair encoding has merges, unigram a list of pieces. */
+/* The kind of tokenizer.json. Old files do not name it: BPE is then what has merges, Unigram what has a list of
+ * pieces. */
 static const char *kind_of(const struct vocab_files *f)
 {
 	const json_t *m = json_object_get(f->tokenizer, "model");
@@ -170,7 +171,7 @@ static enum ggu_status refuse_kind(const struct vocab_files *f, struct ggu_error
 		"tokenizer kind \"%.30s\" is not supported", type);
 }
 
-/* A folder without any file that we read: what else may be there that says what it is. */
+/* The error for a folder without any file that we read. It names a file of another kind if there is one. */
 static enum ggu_status no_tokenizer(const char *dir, struct ggu_error *err)
 {
 	static const struct { const char *file, *what; } others[] = {
@@ -206,7 +207,7 @@ static enum ggu_status load_spm(struct vocab *v, const struct vocab_files *f, st
 	return s;
 }
 
-/* Counts the ids that tokenizer.json gives to other tokens than the vocabulary, which is tokenizer.model's. */
+/* Counts the ids for which tokenizer.json has other tokens than the vocabulary, which comes from tokenizer.model. */
 static enum ggu_status compare(struct vocab *v, const struct vocab_files *f, struct ggu_error *err)
 {
 	json_t *pieces = json_object_get(json_object_get(f->tokenizer, "model"), "vocab"), *x;
@@ -311,7 +312,7 @@ enum vocab_token_type vocab_token_type(const struct vocab *v, int32_t id)
 {
 	return id < 0 || (size_t)id >= v->n ? VOCAB_UNUSED : (enum vocab_token_type)v->types[id];
 }
-/* A SentencePiece vocabulary that does not say begins with 1 and ends with 2, T5's ends with 1, as llama.cpp has it. */
+/* If a SentencePiece vocabulary does not name them, BOS is 1 and EOS is 2; T5's EOS is 1. So llama.cpp has it. */
 static int32_t special(const struct vocab *v, enum vocab_special which, const char *model, int32_t spm)
 {
 	if (v->special[which] >= 0) return v->special[which];

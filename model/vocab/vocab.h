@@ -13,7 +13,7 @@ enum vocab_token_type {         /* tokenizer.ggml.token_type */
 struct vocab;
 /* What the folder's own files do not say about the tokenizer; 0 and NULL: nothing more. */
 struct vocab_hints {
-	/* embedding rows; more than the tokenizer has: padded "[PAD<id>]"; -1: unknown */
+	/* rows of the embedding; those that the tokenizer has no token for get "[PAD<id>]". -1: unknown */
 	int64_t n_vocab;
 	const char *pre;                        /* tokenizer.ggml.pre, if several names are possible */
 	int add_space_prefix, add_bos;          /* 1: yes, -1: no */
@@ -34,7 +34,7 @@ void vocab_free(struct vocab *v);
 size_t vocab_count(const struct vocab *v);
 /* How many tokens of the folder have ids that n_vocab leaves no room for; *file: the file that most of them are in. */
 size_t vocab_left_out(const struct vocab *v, const char **file);
-/* Ids to which a file of the folder gives other tokens than another, whose tokens count. */
+/* Ids for which one file of the folder has other tokens than another, whose tokens count. */
 struct vocab_difference { const char *file, *than; size_t n, first; };  /* n of them, and the first; static texts */
 size_t vocab_differences(const struct vocab *v, const struct vocab_difference **d);
 struct ggu_str vocab_token(const struct vocab *v, int32_t id);          /* as stored; empty if out of range */

@@ -104,7 +104,7 @@ enum ggu_status vocab_read_added(struct vocab_files *f, struct ggu_error *err)
 	return refuse_two(f->added_rows, added_file, err);
 }
 
-/* ---- what the files say of each other ---- */
+/* ---- comparing the files ---- */
 
 struct known { const char **text; size_t n; };          /* by id; NULL: no token yet */
 
@@ -123,7 +123,7 @@ static bool know(struct known *k, json_int_t id, const char *text)
 }
 static const char *known(const struct known *k, json_int_t id) { return (size_t)id < k->n ? k->text[id] : NULL; }
 
-/* Those of tokenizer.json; what is no id is refused by whoever reads it. */
+/* Enters the tokens of tokenizer.json. Skips what is no id: whoever loads the vocabulary refuses it. */
 static enum ggu_status know_json(struct known *k, const json_t *tokenizer, struct ggu_error *err)
 {
 	json_t *vocab = json_object_get(json_object_get(tokenizer, "model"), "vocab"), *x, *own;
@@ -174,8 +174,8 @@ static json_t *listed_in(const json_t *list)
 	return texts;
 }
 
-/* Compares a file's rows with what is known, and leaves those that differ out. The others become known and, unless `to`
- * is NULL, rows of it: pieces of the vocabulary, too, which are then found before a text is cut into words. */
+/* Compares a file's rows with what is known, and removes those that differ. The others become known and are added to
+ * `to`, unless that is NULL: also pieces of the vocabulary, which are then found before a text is cut into words. */
 static enum ggu_status compare(struct vocab_difference *d, struct known *k, json_t **rows, json_t *to,
 	struct ggu_error *err)
 {

@@ -14,7 +14,7 @@
  *   model.user_defined         ids that are cut out of the normalized text first (SentencePiece)
  *   model.all_tokens           of Unigram: control tokens are pieces of a text like others (tokenizer.json)
  *   normalizer SentencePiece   add_dummy_prefix, remove_extra_whitespaces, escape_whitespaces, charsmap
- * The table of a normalizer Precompiled, and of SentencePiece's where it says charsmap, is vocab.charsmap. */
+ * vocab.charsmap is the table of a normalizer Precompiled, and of SentencePiece's if that says charsmap. */
 #ifndef MODEL_VOCAB_VOCAB_IMPL_H
 #define MODEL_VOCAB_VOCAB_IMPL_H
 #include <jansson.h>
@@ -49,7 +49,7 @@ struct vocab {
 	uint8_t add_order[4];
 	size_t n_add_order;
 	int add_space_prefix;           /* 1, 0, -1 not written */
-	int remove_extra;               /* blanks that follow one: the same */
+	int remove_extra;               /* extra blanks are removed: the same */
 	struct ggu_str charsmap;        /* charsmap.h; empty: none */
 	int lowercase;                  /* of a WordPiece vocabulary: the same */
 	bool has_scores, write_merges;  /* which arrays the GGUF gets */
@@ -87,8 +87,8 @@ struct vocab_files {
 };
 /* Fills the lists. Refuses rows without an id or a text, and a file that gives an id to two texts. */
 enum ggu_status vocab_read_added(struct vocab_files *f, struct ggu_error *err);
-/* Compares what the files say of an id; rows that do not count leave the lists. into_json: tokenizer.json counts, and
- * what it does not have is added to its list. */
+/* Compares what the files say of an id, and removes rows that do not count from the lists. into_json: tokenizer.json
+ * counts most, and what it lacks is added to its list. */
 enum ggu_status vocab_join_added(struct vocab *v, struct vocab_files *f, bool into_json, struct ggu_error *err);
 /* *j NULL: absent */
 enum ggu_status vocab_read_json(const char *dir, const char *name, json_t **j, struct ggu_error *err);
@@ -98,38 +98,38 @@ enum ggu_status vocab_load_spm(struct vocab *v, const char *bytes, size_t n, con
 enum ggu_status vocab_load_json(struct vocab *v, const struct vocab_files *f, struct ggu_error *err);
 /* tokenizer.json of kind Unigram. */
 enum ggu_status vocab_load_unigram(struct vocab *v, const struct vocab_files *f, struct ggu_error *err);
-/* How SentencePiece normalizes and what it does with unknown characters. */
+/* How SentencePiece normalizes, and what it does with unknown characters. */
 struct vocab_spm_rules { bool dummy_prefix, remove_extra, escape, byte_fallback; };
-/* Normalizer and model of the pipeline, of a vocabulary of kind "llama" or "t5". */
+/* Sets normalizer and model of the pipeline of a vocabulary of kind "llama" or "t5". */
 void vocab_spm_pipeline(struct vocab *v, const struct vocab_spm_rules *r);
-/* Copies a normalizer's table, if it is one; a second one must be the same. file: for messages. */
+/* Checks and copies a normalizer's table; a second one must be the same. file: for messages. */
 enum ggu_status vocab_set_charsmap(struct vocab *v, const void *bytes, size_t n, const char *file,
 	struct ggu_error *err);
 enum ggu_status vocab_load_merges_txt(struct vocab *v, const struct vocab_files *f, struct ggu_error *err);
 /* WordPiece: tokenizer.json of that kind, or vocab.txt (GGU_ERR_MISSING: there is none). */
 enum ggu_status vocab_load_wordpiece(struct vocab *v, const struct vocab_files *f, struct ggu_error *err);
-/* The pipeline of such a vocabulary as BERT has it. */
+/* Sets the pipeline of a WordPiece vocabulary to BERT's. */
 void vocab_bert_pipeline(struct vocab *v, bool lowercase);
-/* The trees of a tokenizer.json, without vocabulary and merges, and the normalizer's table. */
+/* Makes the pipeline of a tokenizer.json's trees and of `model`, which is taken over; then vocab_take_tables. */
 enum ggu_status vocab_take_pipeline(struct vocab *v, const json_t *t, json_t *model, struct ggu_error *err);
-/* Out of a normalizer of a pipeline, where it stands in base64. */
+/* Moves the normalizer's table, in base64 there, from the pipeline to charsmap. */
 enum ggu_status vocab_take_tables(struct vocab *v, json_t *normalizer, int depth, struct ggu_error *err);
 enum ggu_status vocab_load_templates(struct vocab *v, const struct vocab_files *f, struct ggu_error *err);
 /* Special tokens, add_*_token and chat templates as llama.cpp's converter finds them. */
 enum ggu_status vocab_load_specials(struct vocab *v, const struct vocab_files *f, struct ggu_error *err);
-/* A list of added tokens: control tokens are special, user-defined ones are not. NULL: out of memory. */
+/* The list of all control tokens, as special ones, and of all user-defined tokens. NULL: out of memory. */
 json_t *vocab_added_by_type(const struct vocab *v);
-/* 10 of a token "<0x0A>"; -1: it is none of these. */
+/* 10 for the token "<0x0A>"; -1: not a token of that form. */
 int vocab_byte_of(struct ggu_str token);
 bool vocab_looks_special(const char *text, size_t n);
 
-/* tokenizer.ggml.pre of a folder: by the hash of the test string's ids, else by the shape of the pre-tokenizer,
- * `prefer` where that is among the names that it has; NULL: unknown. The name is static. */
+/* Finds tokenizer.ggml.pre of a folder: by the hash of the test string's ids, else by the shape of the pre-tokenizer;
+ * if the shape has several names, `prefer` if it is among them. NULL: unknown. The name is static. */
 enum ggu_status vocab_find_pre(const struct vocab *v, const char *prefer, const char **name, struct ggu_error *err);
-/* For a folder that names no pre-tokenizer (vocab.json with merges.txt): the one whose test string has a known hash;
- * if none has, Qwen 2's where tokenizer_config.json names its class, else GPT-2's. */
+/* For a folder that names no pre-tokenizer (vocab.json with merges.txt): takes the one with which the test string has a
+ * known hash; if there is none, Qwen 2's if tokenizer_config.json names its class, else GPT-2's. */
 enum ggu_status vocab_guess_pre(struct vocab *v, const struct vocab_files *f, struct ggu_error *err);
-/* Pipeline of a GGUF that carries none, from tokenizer.ggml.model and .pre. */
+/* Makes the pipeline of a BPE vocabulary from tokenizer.ggml.pre, for a GGUF that has none. */
 enum ggu_status vocab_pipeline_from_pre(struct vocab *v, const char *pre, struct ggu_error *err);
 
 static inline const char *vocab_json_str(const json_t *o, const char *key)

@@ -14,10 +14,10 @@ static enum ggu_status bad(struct ggu_error *err, const char *file, const char *
 {
 	return file_fail(err, GGU_ERR_FORMAT, file, GGU_NO_OFFSET, where, "%s", what);
 }
-/* Ids by text, rows of added tokens, and where they stand, for messages. */
+/* Ids by text and rows of added tokens; and where they are, for messages. */
 struct tables { const json_t *vocab, *added; const char *vocab_file, *vocab_where, *added_file; };
 
-/* Size of a vocabulary: what config.json says, at least every id that occurs. */
+/* Size of a vocabulary: what config.json says, but at least room for every id that occurs. */
 static enum ggu_status n_tokens(const struct tables *t, const struct vocab_hints *h, size_t *n, struct ggu_error *err)
 {
 	static const char out_of_range[] = "an id is not a number from 0 to 4194303";
@@ -66,7 +66,7 @@ static enum ggu_status fill(struct vocab *v, const struct tables *t, struct ggu_
 	return GGU_OK;
 }
 
-/* "a b" or ["a", "b"]; a blank inside a part is written as U+0120, as llama.cpp's converter does */
+/* Reads "a b" or ["a", "b"]; a blank inside a part of a pair becomes U+0120, as in llama.cpp's converter. */
 static enum ggu_status one_merge(struct vocab *v, const json_t *m, struct ggu_str *to, struct ggu_error *err)
 {
 	const json_t *a = json_array_get(m, 0), *b = json_array_get(m, 1);
@@ -116,7 +116,7 @@ enum ggu_status vocab_take_pipeline(struct vocab *v, const json_t *t, json_t *mo
 	return vocab_take_tables(v, json_object_get(v->pipeline, "normalizer"), 0, err);
 }
 
-/* The trees as they are, and the model without its tables. */
+/* Takes the trees as they are, and the model without its tables. */
 static enum ggu_status take_pipeline(struct vocab *v, const json_t *t, struct ggu_error *err)
 {
 	static const char *const flags[] = { "unk_token", "fuse_unk", "byte_fallback", "ignore_merges" };
@@ -187,8 +187,8 @@ static void add_row(json_t *added, json_t *id, const char *text)
 		vocab_looks_special(text, strlen(text)), "normalized", 0));
 }
 
-/* Added tokens of a folder without tokenizer.json: tokenizer_config.json's added_tokens_decoder (rows by id), then
- * what only added_tokens.json (ids by text) has; without either the one that the classes of such folders (GPT-2's,
+/* Added tokens of a folder without tokenizer.json: tokenizer_config.json's added_tokens_decoder (rows by id), then what
+ * only added_tokens.json (ids by text) has. If there are none, the one that the classes of such folders (GPT-2's,
  * Qwen's) take for granted. */
 static void small_files_added(const struct vocab_files *f, const json_t *vocab, json_t *added)
 {

@@ -127,7 +127,7 @@ static enum ggu_status get_numbers(struct vocab *v, const struct ggu_meta *m, st
 	return GGU_OK;
 }
 
-/* Bytes, as llama.cpp has them, or signed ones as other writers do. */
+/* A list of u8, as llama.cpp writes it, or of i8, as other programs do. */
 static enum ggu_status get_charsmap(struct vocab *v, const struct ggu_meta *m, struct ggu_error *err)
 {
 	const struct ggu_kv *kv = ggu_meta_find(m, CHARSMAP);
@@ -148,7 +148,8 @@ static enum ggu_status get_charsmap(struct vocab *v, const struct ggu_meta *m, s
 	return s;
 }
 
-/* SentencePiece as tokenizer.ggml.* says it: user-defined tokens first, a blank in front unless told otherwise. */
+/* SentencePiece's pipeline from tokenizer.ggml.*: user-defined tokens first, a blank in front unless the keys say
+ * no. */
 static void spm_pipeline(struct vocab *v)
 {
 	struct vocab_spm_rules r = { v->add_space_prefix != 0, v->remove_extra > 0, true, !strcmp(v->model, "llama") };
@@ -228,12 +229,12 @@ enum ggu_status vocab_from_meta(struct vocab **out, const struct ggu_meta *m, st
 	return s;
 }
 
-/* A SentencePiece vocabulary that does not say puts BOS in front, as llama.cpp does; a BPE one does not. */
+/* Unless the file says otherwise, a SentencePiece vocabulary puts BOS in front, as in llama.cpp, and others do not. */
 bool vocab_add_bos(const struct vocab *v)
 {
 	return v->add[VOCAB_BOS] >= 0 ? v->add[VOCAB_BOS] : !strcmp(v->model, "llama") && vocab_bos(v) >= 0;
 }
-/* ... and T5's puts EOS behind. */
+/* Unless the file says otherwise, T5's vocabulary puts EOS at the end, and others do not. */
 bool vocab_add_eos(const struct vocab *v)
 {
 	return v->add[VOCAB_EOS] >= 0 ? v->add[VOCAB_EOS] : !strcmp(v->model, "t5") && vocab_eos(v) >= 0;

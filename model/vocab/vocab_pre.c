@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  * vocab_pre.c - tokenizer.ggml.pre: the name that llama.cpp has for a pre-tokenizer, found and understood.
  *
- * Found by the hash of the ids of its test string (pre_hashes.def); else by the shape of the pre-tokenizer: the
- * first name in the table below whose patterns are those of tokenizer.json. A tokenizer that neither knows gets no
- * name; our own programs do not need one, since gguf-utils.tokenizer carries the trees.
+ * Found by the hash of the ids of its test string (pre_hashes.def); else by the shape of the pre-tokenizer: the first
+ * name in the table below whose patterns are those of tokenizer.json. A tokenizer found by neither gets no name; our
+ * own programs do not need one, since gguf-utils.tokenizer carries the trees.
  *
- * Understood: the table gives the patterns for a GGUF that has the name alone. Facts of llama-vocab.cpp, 2026-08, in
- * the tokenizers' own regular expressions. */
+ * Understood: the table gives the patterns for a GGUF that has only the name. Facts of llama-vocab.cpp, 2026-08, in the
+ * tokenizers' own regular expressions. */
 #include <nettle/sha2.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -142,8 +142,8 @@ static enum ggu_status by_hash(const struct vocab *v, const char **name, struct 
 
 static bool same_text(const char *a, const char *b) { return a && b && !strcmp(a, b); }
 
-/* The pre-tokenizer's patterns, in order; false if it has a step that is none. (Runs of digits are passed over: they
- * are cut from bytes there, after the other patterns, which cut the same digits from text.) */
+/* The pre-tokenizer's patterns, in order; false if a step has no pattern. (A step that cuts runs of digits is skipped:
+ * it comes after ByteLevel, and the patterns before it have cut the same runs.) */
 static bool patterns(const json_t *o, const char **list, size_t *n, size_t most, int depth)
 {
 	const char *type = vocab_json_str(o, "type"), *p = vocab_json_str(json_object_get(o, "pattern"), "Regex");
@@ -195,7 +195,7 @@ enum ggu_status vocab_find_pre(const struct vocab *v, const char *prefer, const 
 
 /* ---- understood ---- */
 
-/* The trees of a shape; the pipeline's added tokens stay. */
+/* Sets the pipeline to the trees of a shape; added tokens stay. */
 static void take_shape(struct vocab *v, const struct shape *s)
 {
 	json_t *steps = json_array();
@@ -219,7 +219,7 @@ static const struct shape *shape_named(const char *name)
 	return NULL;
 }
 
-/* Another name for what has been tried. */
+/* Is shape i the same as an earlier one with another name? */
 static bool was_before(size_t i)
 {
 	const struct shape *s = shapes + i;

@@ -34,7 +34,7 @@ static enum ggu_status set_token(struct vocab *v, size_t id, const char *text, i
 	return GGU_OK;
 }
 
-/* A user-defined piece that got another text is SentencePiece's placeholder no more. */
+/* Drops user-defined pieces that got another text: they were placeholders of SentencePiece. */
 static void forget_pieces(struct vocab *v, const bool *other)
 {
 	json_t *model = json_object_get(v->pipeline, "model"), *user = json_object_get(model, "user_defined"), *kept,
@@ -46,7 +46,7 @@ static void forget_pieces(struct vocab *v, const bool *other)
 	json_object_set_new(model, "user_defined", kept);
 }
 
-/* Those of added_tokens_decoder, also as rows of list; other[id]: it had another text. */
+/* Takes the tokens of added_tokens_decoder, and adds their rows to list; other[id]: its text was another one. */
 static enum ggu_status retype_decoder(struct vocab *v, json_t *rows, json_t *list, bool *other, struct ggu_error *err)
 {
 	json_t *row;
@@ -64,7 +64,7 @@ static enum ggu_status retype_decoder(struct vocab *v, json_t *rows, json_t *lis
 	return GGU_OK;
 }
 
-/* A token that there is no room for, unless it is counted already. */
+/* Notes a token that there is no room for, unless it is counted already. */
 static void leave_out(struct vocab *v, json_t *seen, json_int_t id, const char *file)
 {
 	char number[24];
@@ -89,8 +89,8 @@ static enum ggu_status count_left_out(struct vocab *v, const struct vocab_files 
 	return GGU_OK;
 }
 
-/* Tokens that the small files add to a SentencePiece vocabulary. The pipeline's added tokens are tokenizer.json's;
- * without one those of added_tokens_decoder; without that, whatever is a control token or was added. */
+/* Takes the tokens that the small files add to a SentencePiece vocabulary. The pipeline's added tokens are those of
+ * tokenizer.json; without that file, of added_tokens_decoder; without both, all control and user-defined tokens. */
 static enum ggu_status retype(struct vocab *v, const struct vocab_files *f, struct ggu_error *err)
 {
 	json_t *list = json_array(), *row;
@@ -158,8 +158,8 @@ static bool is_sequence(const json_t *step, const char *name)
 	return same(vocab_json_str(json_object_get(step, "Sequence"), "id"), name);
 }
 
-/* What stands around a single text. A last token that is not the EOS of the configuration takes its place; that one
- * becomes the end of a turn, or of a message. */
+/* Reads what is put around a single text. If the last token is not the configuration's EOS, it becomes EOS, and the old
+ * EOS the end of a turn, or of a message if there is one of a turn. */
 static void read_single(struct vocab *v, const json_t *single, struct texts *t, const char **first, const char **last)
 {
 	size_t n = json_array_size(single);
@@ -177,8 +177,8 @@ static void read_single(struct vocab *v, const json_t *single, struct texts *t, 
 	}
 }
 
-/* What stands between a pair of texts. The first of one or two tokens may be the end of the first text; SEP or EOS
- * behind that is a separator. */
+/* Reads the one or two tokens between a pair of texts. If a single text ends with a token, the first of them is that
+ * end. SEP or EOS among the others is a separator. */
 static void read_pair(struct vocab *v, const json_t *pair, struct texts *t, const char *first, const char *last)
 {
 	size_t from = 0, to = json_array_size(pair);
@@ -215,7 +215,7 @@ static void read_post_processor(struct vocab *v, const json_t *p, struct texts *
 	}
 }
 
-/* config.json's id of a special token: its own, else that of its text part. Of a list of end tokens the first. */
+/* The id of a special token in config.json: at the root, else in the text part; of a list of end tokens the first. */
 static const json_t *config_id(const struct vocab_files *f, const char *key)
 {
 	const json_t *id = json_object_get(f->model_config, key);

@@ -102,7 +102,7 @@ static enum ggu_status read_piece(struct vocab *v, size_t id, struct span in, co
 	return GGU_OK;
 }
 
-/* Where no config.json says how many tokens there are: the pieces, and room for what the other files add. */
+/* with_added: how many tokens there are if no config.json says so: the pieces, and what the other files add. */
 static size_t with(size_t n, json_int_t id)
 {
 	return id >= 0 && id < VOCAB_MOST && (size_t)id >= n ? (size_t)id + 1 : n;

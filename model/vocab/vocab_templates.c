@@ -14,7 +14,7 @@
 static const char folder[] = "additional_chat_templates", end[] = ".jinja";
 enum { MAX_TEMPLATE = 16 << 20, MAX_NAME = 128 };
 
-/* A name as it may be part of a key: characters other than ASCII's letters and digits become '_'. */
+/* Makes a name fit for a key: characters other than ASCII letters and digits become '_'. */
 static void key_name(const char *name, char to[MAX_NAME])
 {
 	size_t n = 0;
@@ -26,7 +26,8 @@ static void key_name(const char *name, char to[MAX_NAME])
 	to[n] = 0;
 }
 
-/* One without a name is left out; of several with the same the last counts, as in transformers. */
+/* Adds a template. One without a name is left out; of several with the same name the last counts, as in
+ * transformers. */
 static enum ggu_status add(struct vocab *v, const char *name, const char *text, struct ggu_error *err)
 {
 	char key[MAX_NAME];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * vocab_unigram.c - vocabularies of scored pieces: SentencePiece's pipeline, and tokenizer.json of kind Unigram, whose
- * normalizer has its table in base64. In the pipeline it is vocab.charsmap. */
+ * normalizer has its table in base64. The pipeline has it in vocab.charsmap. */
 #include <stdlib.h>
 #include <string.h>
 #include "../util/file.h"
@@ -46,7 +46,7 @@ enum ggu_status vocab_set_charsmap(struct vocab *v, const void *bytes, size_t n,
 	return v->charsmap.p ? GGU_OK : ggu_no_memory(err);
 }
 
-/* false: not base64. to has room for three bytes of each four letters; *n: bytes. */
+/* Decodes base64 to *n bytes. to has room for three bytes for every four letters. false: not base64. */
 static bool from_base64(const char *p, size_t n_letters, unsigned char *to, size_t *n)
 {
 	static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -133,7 +133,7 @@ static enum ggu_status fill_added(struct vocab *v, const json_t *list, struct gg
 	return GGU_OK;
 }
 
-/* As many tokens as there are pieces, added ones, and rows that the caller knows of. */
+/* Size of the vocabulary: room for all pieces, all ids of added tokens, and the rows that the caller knows of. */
 static enum ggu_status count(const json_t *pieces, const json_t *added, const struct vocab_hints *h, size_t *n,
 	struct ggu_error *err)
 {

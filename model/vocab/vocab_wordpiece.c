@@ -9,7 +9,7 @@
 #include "../util/file.h"
 #include "vocab_impl.h"
 
-/* Of a folder with vocab.txt alone. */
+/* The special tokens of a folder that has only vocab.txt. */
 static const char *const usual[] = { "[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]" };
 enum { N_USUAL = sizeof usual/sizeof *usual, UNK = 1, CLS, SEP };
 
@@ -19,7 +19,7 @@ static bool is_usual(const char *p, size_t n)
 	return false;
 }
 
-/* The token of an id in a GGUF's spelling. */
+/* Sets the token of an id, in a GGUF's spelling. */
 static enum ggu_status set_word(struct vocab *v, size_t id, const char *p, size_t n, bool special,
 	struct ggu_error *err)
 {

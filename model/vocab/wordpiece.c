@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * wordpiece.c - see wordpiece.h. The word is copied, so that what goes on with it can be looked up with ## in front, in
- * place of what has been covered. Tokens are looked up longest first, by their texts in vocab.txt. */
+ * wordpiece.c - see wordpiece.h. The word is copied, so that ## can be put before the part that is left, over what has
+ * been covered, to look it up. Tokens are looked up longest first, by their texts in vocab.txt. */
 #include <stdlib.h>
 #include <string.h>
 #include "../../libgguf/text.h"
@@ -10,10 +10,10 @@ enum { MARK_BYTES = 3, ON_BYTES = 2, LONGEST = 4096 };  /* the most characters o
 static const char mark[] = "\xe2\x96\x81", on[] = "##";
 
 struct wordpiece {
-	struct ggu_str *text;                   /* as vocab.txt has them; none of unused tokens */
-	char *bytes;                            /* where those are that the GGUF has without ## */
+	struct ggu_str *text;                   /* as vocab.txt spells them; empty for unused tokens */
+	char *bytes;                            /* holds the texts that begin with ## */
 	struct texts *texts;
-	int32_t unknown;                        /* -1: words that are not known vanish */
+	int32_t unknown;                        /* -1: unknown words vanish */
 	size_t most;                            /* characters of a word */
 	char *word;                             /* room for ##, then a word */
 };
@@ -74,7 +74,7 @@ void wordpiece_free(struct wordpiece *w)
 	free(w);
 }
 
-/* The longest token of more than `least` bytes that p[*n] begins with, which *n then is; -1: none. */
+/* The longest token of more than `least` bytes that p[*n] begins with; *n becomes its length. -1: none. */
 static int32_t longest(const struct wordpiece *w, const char *p, size_t least, size_t *n)
 {
 	for (size_t k = *n; k > least; k--) {
