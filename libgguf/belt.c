@@ -75,7 +75,7 @@ static void serve(void *ctx, size_t task, int worker)
 
 size_t ggu_belt_slots(const struct ggu_pool *pool)
 {
-	/* one for each thread to work on; the others wait behind an item whose thread has lost its core for a while */
+	/* one for each thread to work on; the others are for items that wait for one whose thread has lost its core */
 	size_t n = (size_t)ggu_pool_size(pool);
 	return n == 1 ? 1 : 4*n + 16;
 }

@@ -70,7 +70,7 @@ static enum ggu_status refill(struct ggu_cursor *c, size_t n)
 
 static enum ggu_status short_of(struct ggu_cursor *c, uint64_t n)
 {
-	/* what a program reads from a pipeline whose first command failed */
+	/* this is what arrives if the first command of a pipeline failed */
 	if (!c->at && !c->n && (c->s->size == UINT64_MAX || !c->s->size))
 		ggu_fail(c->err, GGU_ERR_TRUNCATED, 0, "", "the file is empty");
 	else

@@ -34,7 +34,7 @@ static enum ggu_status from_file(const struct ggu_shard *s, const struct ggu_ten
 	return got < n ? ends_at(s, t, at + got, err) : GGU_OK;
 }
 
-/* Even a tensor of no bytes must be inside a pipe, which is read up to there. */
+/* Reads a pipe up to the tensor even if n is 0: also an empty tensor must not be past the pipe's end. */
 static enum ggu_status from_pipe(const struct ggu_file *f, struct ggu_shard *s, const struct ggu_tensor *t,
 	uint64_t at, void *to, size_t n, struct ggu_error *err)
 {
@@ -50,7 +50,7 @@ static enum ggu_status from_pipe(const struct ggu_file *f, struct ggu_shard *s, 
 	return status;
 }
 
-/* Did the header say where the data is? The offset of a tensor that was let pass may be anything. */
+/* Did the header say where the data is? If defects are tolerated, the offset of a tensor may be anything. */
 static enum ggu_status placed(const struct ggu_shard *s, const struct ggu_tensor *t, struct ggu_error *err)
 {
 	if (s->cut)

@@ -22,7 +22,7 @@ static void sip_seed(void)
 
 	if (getentropy(sip_key, sizeof sip_key) == 0)
 		return;
-	clock_gettime(CLOCK_MONOTONIC, &t);     /* without an entropy device: better than a constant */
+	clock_gettime(CLOCK_MONOTONIC, &t);     /* no entropy device: this is better than a constant */
 	sip_key[0] = (uint64_t)t.tv_nsec*UINT64_C(0x9e3779b97f4a7c15) ^ (uint64_t)t.tv_sec;
 	sip_key[1] = (uint64_t)(uintptr_t)&t ^ (uint64_t)getpid() << 32;
 }

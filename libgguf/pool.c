@@ -23,7 +23,7 @@
 #include <time.h>
 #include "internal.h"
 
-/* ALONE: of a look, before others may have the core; LINE: two cache lines, as they are fetched in pairs */
+/* ALONE: how long a thread looks before it yields the core; LINE: two cache lines, as they are fetched in pairs */
 enum { LOOK_NS = 100000, ALONE_NS = 20000, LOOKS = 32, LINE = 128 };
 
 #define LEFT ((UINT64_C(1) << 35) - 1)
@@ -116,12 +116,12 @@ static struct stretch stretch_of(const struct ggu_pool *p, int s)
 	return (struct stretch){ share*each + (share < more ? share : more), each + (share < more) };
 }
 
-/* The first phase from p->phase on that has tasks, or the end of the run. */
+/* Prepares the first phase from p->phase on that has tasks, or the end of the run. */
 static void lay_out(struct ggu_pool *p)
 {
 	while (p->phase < p->end && !p->phase->n_tasks)
 		p->phase++;
-	/* release: a thread that sees this before the turn moves sees all the same what the tasks did */
+	/* release: a thread that sees this even before the turn moves also sees what the tasks did */
 	if (p->phase == p->end)
 		atomic_store_explicit(&p->over, true, memory_order_release);
 	else {
@@ -154,7 +154,7 @@ static size_t take(struct ggu_pool *p, uint64_t number, int s, int worker)
 	return n;
 }
 
-/* Its own tasks, then those of the same node, then those of others. Each helper begins with another thread. */
+/* Does the worker's own tasks, then those of its node, then those of others. Each helper begins with another thread. */
 static void work(struct ggu_pool *p, int worker)
 {
 	uint64_t number = atomic_load_explicit(&p->share[worker].left, memory_order_acquire)/PHASE;
@@ -206,7 +206,7 @@ void ggu_pool_run(struct ggu_pool *p, size_t n_tasks, void (*fn)(void *ctx, size
 
 /* ---- threads ---- */
 
-/* A core of its own, or, if there are several nodes, all cores of its node. */
+/* Restricts the thread to a core of its own, or, if there are several nodes, to the cores of its node. */
 static void settle(const struct ggu_pool *p, int worker)
 {
 	if (p->pin)
@@ -239,7 +239,7 @@ static void *worker_main(void *arg)
 	}
 }
 
-/* Fewer threads than requested, if the system gives no more: results do not depend on it. */
+/* Starts n threads, or fewer if the system gives no more: results do not depend on the number. */
 static void start(struct ggu_pool *p, int n)
 {
 	while (p->n_started + 1 < n) {

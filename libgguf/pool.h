@@ -43,7 +43,7 @@ enum ggu_take { GGU_TAKE_ANY, GGU_TAKE_OWN, GGU_TAKE_NEAR };
 struct ggu_phase {
 	void (*fn)(void *ctx, size_t task, int worker);
 	void *ctx;
-	size_t n_tasks;                 /* read when the phase begins: a task of an earlier one may set it */
+	size_t n_tasks;                 /* read when the phase begins: a task of an earlier phase may set it */
 	enum ggu_take take;
 };
 /* Runs the phases one after the other. Each begins when all tasks of the previous one are done, whichever threads did

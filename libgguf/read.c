@@ -186,8 +186,8 @@ static struct ggu_file *file_new(const struct ggu_open_options *options, struct 
 	return f;
 }
 
-/* Reads shard 0, or the one that was named. Later all are read in their order, this one again if it is not the first,
- * so that what is wrong with it is reported in its turn. If it stands alone, it is reported now. */
+/* Reads the shard that was named. If it is not the first of several, its defects are not reported here: all shards are
+ * read in order later, this one again. If it stands alone, they are reported here. */
 static enum ggu_status first_header(struct ggu_file *f, const char *path, struct ggu_error *err)
 {
 	void (*defect)(void *ctx, const struct ggu_error *err) = f->options.defect;

@@ -136,7 +136,7 @@ static enum ggu_status check_total(const struct ggu_file *f, uint64_t n_tensors,
 	const struct ggu_kv *kv = ggu_meta_find(f->meta, "split.tensors.count");
 	uint64_t first;
 
-	/* that shard 1 has a number of another shard was reported before */
+	/* if shard 1 has another number than the others, that was reported before */
 	if (f->table.n == n_tensors || !kv || !ggu_meta_uint(f->meta, "split.tensors.count", &first)
 		|| first != n_tensors)
 		return GGU_OK;
@@ -150,7 +150,7 @@ static enum ggu_status open_all(struct ggu_file *f, const char *path, uint32_t n
 	uint64_t n_tensors = UINT64_MAX;
 	struct ggu_shard *p;
 
-	if (!no || !f->options.defect)  /* otherwise what is wrong is reported in its turn */
+	if (!no || !f->options.defect)  /* otherwise defects are reported in order, later */
 		TRY(check(f, f->meta, 0, no, count, &n_tensors, err));
 	p = realloc(f->shard, count*sizeof *p);
 	if (!p)
@@ -197,7 +197,7 @@ enum ggu_status ggu_shards_open(struct ggu_file *f, const char *path, struct ggu
 	if (!kv)
 		return GGU_OK;
 	TRY(ggu_tolerate(&l, says(f->meta, "split.count", &n, err), err));
-	if (!ggu_meta_uint(f->meta, "split.count", &n) || !n)   /* reported; a merge leaves 0 behind */
+	if (!ggu_meta_uint(f->meta, "split.count", &n) || !n)   /* reported, or the 0 that a merge leaves */
 		return GGU_OK;
 	named = path && parse_name(path, &no, &count);
 	if (n == 1 && !(named && count == 1))   /* whatever its name, nothing is missing */

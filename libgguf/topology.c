@@ -3,11 +3,11 @@
  *
  * Linux reports it in files below /sys/devices/system:
  *   cpu/online                               "0-3,6"
- *   cpu/cpuN/topology/thread_siblings_list   those of one physical core
+ *   cpu/cpuN/topology/thread_siblings_list   the threads of one physical core
  *   cpu/cpuN/cpu_capacity                    1024 for the fastest; if there are cores of several kinds
  *   cpu/cpuN/cpufreq/cpuinfo_max_freq        kHz
  *   node/online, node/nodeM/cpulist          memory nodes with their cores
- * What is missing there is taken to be equal for all cores. Source: Documentation/ABI/stable/sysfs-devices-system-cpu,
+ * What is missing there counts as equal for all cores. Source: Documentation/ABI/stable/sysfs-devices-system-cpu,
  * sysfs-devices-node and testing/sysfs-devices-system-cpu of Linux. */
 #include <limits.h>
 #include <sched.h>
