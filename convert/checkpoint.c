@@ -95,7 +95,7 @@ static int by_shard_name(const void *a, const void *b)
 
 static int by_string(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
 
-/* Adds to files[] the file of every tensor of the index, in its order. */
+/* Adds to files[] the file of every tensor of the index, in the order of the index. */
 static enum ggu_status indexed_files(const struct layout *l, json_t *map, const char **files, struct ggu_error *err)
 {
 	json_t *v;

@@ -57,7 +57,7 @@ static enum ggu_status from_json(struct config *c, const json_t *j, struct expr_
 	return GGU_OK;
 }
 
-/* If from_json cannot take a value, the status is all there is to say. */
+/* Says why from_json failed, which may return only a status. */
 static const char *reason(const struct ggu_error *err, enum ggu_status s)
 {
 	return err->what[0] ? err->what : s == GGU_ERR_NOMEM ? "out of memory" : "lists have too many items";
@@ -125,8 +125,8 @@ static enum ggu_status lookup(void *ctx, const void *object, const char *name, s
 
 /* ---- functions beyond expr.h ---- */
 
-/* wavelength_factors(theta, n_dims, factor, low, high, original): what each rotary frequency is divided by: nothing for
- * wavelengths up to original/high, factor beyond original/low, smooth between; in float32, as transformers and
+/* wavelength_factors(theta, n_dims, factor, low, high, original): what each rotary frequency is divided by: 1 for
+ * wavelengths below original/high, factor beyond original/low, smooth between; in float32, as transformers and
  * llama.cpp compute it. Source: rope type "llama3" of transformers. */
 static enum ggu_status wavelength_factors(const double *a, struct expr_arena *arena, struct expr_value *v,
 	struct ggu_error *err)
@@ -218,7 +218,7 @@ enum ggu_status config_count(struct config *c, const char *key, int64_t absent, 
 	return GGU_OK;
 }
 
-/* The keys of one list; within a layer if c->i is one. */
+/* Checks the keys of one list, for layer c->i if that is not -1. */
 static enum ggu_status check_all(struct config *c, const struct yaml_node *l, struct ggu_error *err)
 {
 	for (size_t k = 0; l && k < l->count; k++) {
@@ -266,7 +266,7 @@ struct unread {
 	struct ggu_error *err;
 };
 
-/* The entry of `part` whose pattern fits, and whether its expression holds; *found false: there is none. */
+/* Looks for entries of `part` whose pattern fits: *found, there is one; *yes, the expression of one holds. */
 static enum ggu_status says(const struct unread *u, const char *part, const char *path, bool *found, bool *yes)
 {
 	const struct yaml_node *l = yaml_get(u->c->arch->convert, part);
@@ -340,7 +340,7 @@ enum ggu_status config_unread(struct config *c, void (*warn)(void *ctx, const st
 
 /* ---- opening ---- */
 
-/* By the class of the whole model, or else by that of its text part. */
+/* Finds the description by the class of the whole model, or else by that of its text part. */
 static enum ggu_status find_class(struct config *c, struct arch_set *set, struct ggu_error *err)
 {
 	enum ggu_status s = GGU_OK;
@@ -360,7 +360,7 @@ static enum ggu_status find_class(struct config *c, struct arch_set *set, struct
 		"no known architecture has the class %.80s", whole ? whole : part);
 }
 
-/* What sentence-transformers makes of the rows of a text: the first module whose type ends in Pooling. */
+/* Reads how sentence-transformers makes one row of a text's rows: the first module whose type ends in Pooling. */
 static enum ggu_status pooling(const char *dir, json_t **out, struct ggu_error *err)
 {
 	json_t *list, *module;

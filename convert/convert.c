@@ -149,7 +149,7 @@ static enum ggu_status each_layer(struct config *c, const struct yaml_node *e, s
 	return s;
 }
 
-/* If a shorthand stands for a name, maybe through others, the last of them: the key of config.json. */
+/* If a shorthand stands for a name, maybe through other shorthands, returns the last: the key of config.json. */
 static const struct yaml_node *origin(const struct config *f, const struct yaml_node *value)
 {
 	const struct yaml_node *named = value;
@@ -214,7 +214,8 @@ static enum ggu_status arch_to_meta(struct convert *c, struct ggu_error *err)
 	return s;
 }
 
-/* If a size of config.json is wrong, this reports its key, not a tensor that cannot be cut to the size. */
+/* Evaluates the metadata early: if a size of config.json is wrong, its key is reported, not a tensor that does not
+ * fit. */
 static enum ggu_status check_values(struct convert *c, struct ggu_error *err)
 {
 	enum ggu_status s;
@@ -227,14 +228,14 @@ static enum ggu_status check_values(struct convert *c, struct ggu_error *err)
 
 /* ---- vocabulary ---- */
 
-/* NULL: there are no tensors. */
+/* The tensor of the embedding; NULL: there is none. */
 static const struct plan_tensor *embedding(const struct plan *p)
 {
 	for (size_t i = 0; i < p->n; i++)
 		if (!strcmp(p->v[i].name, "token_embd.weight") && p->v[i].n_dims == 2) return p->v + i;
 	return NULL;
 }
-/* What config.json says; -1: nothing; -2: something that is no number. */
+/* vocab_size of config.json; -1: absent or null; -2: not a count. */
 static int64_t vocab_size(const struct config *c)
 {
 	const json_t *own = json_object_get(c->text, "vocab_size");
@@ -309,7 +310,7 @@ static enum ggu_status vocab_facts(struct config *c, struct vocab_hints *h, stru
 	return s;
 }
 
-/* Tokens that no row of the embedding belongs to: no model can use them, but whoever added them should know. */
+/* Reports tokens without a row in the embedding: no model can use them, but whoever added them should know. */
 static void tell_left_out(const struct vocab *v, const struct convert_options *o)
 {
 	const char *file;
@@ -321,7 +322,8 @@ static void tell_left_out(const struct vocab *v, const struct convert_options *o
 	o->warn(o->warn_ctx, &what);
 }
 
-/* Between tokenizer.json and tokenizer.model even transformers differs from its older versions and llama.cpp. */
+/* Reports ids with different tokens in two files. transformers, its older versions and llama.cpp do not use the same
+ * file. */
 static void tell_differences(const struct vocab *v, const struct convert_options *o)
 {
 	const struct vocab_difference *d;
@@ -339,7 +341,7 @@ static enum ggu_status vocab_part(struct convert *c, const char *dir, const stru
 {
 	const struct plan_tensor *t = embedding(&c->plan);
 	int64_t rows = t ? (int64_t)t->ne[1] : -1;
-	/* to which the vocabulary is padded: readers insist on it */
+	/* the vocabulary is padded to the rows of the embedding: readers insist on that */
 	struct vocab_hints h = { .n_vocab = t ? rows : vocab_size(&c->config) };
 	struct vocab *v;
 	enum ggu_status s;

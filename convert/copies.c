@@ -87,7 +87,7 @@ static enum ggu_status compare(const struct checkpoint *source, const struct sou
 	for (int k = 0; k < 2; k++) {
 		view_of(v + k, k ? b : a);
 		view_coalesce(v + k);
-		if (view_unit(v + k) > piece) piece = view_unit(v + k);         /* of the other a multiple */
+		if (view_unit(v + k) > piece) piece = view_unit(v + k);         /* a multiple of the other's */
 	}
 	if (piece < PIECE) piece = PIECE - PIECE%piece;
 	uint64_t *raw = malloc((size_t)piece*sizeof *raw);      /* elements of any type */

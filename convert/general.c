@@ -138,7 +138,7 @@ void general_size_label(uint64_t n, char to[32])
 	double x;
 	while (k < 3 && (double)n < u[k].unit) k++;
 	x = (double)n/u[k].unit;
-	/* two digits */
+	/* at least two digits */
 	snprintf(to, 32, "%.*f%c", rint(x) >= 10 ? 0 : rint(x) >= 1 ? 1 : 2, x, u[k].letter);
 }
 

@@ -60,7 +60,7 @@ struct machine {
 	const char *file;
 	uint64_t at;                    /* position of the current opcode */
 	const char *op;                 /* its name */
-	const struct pickle_value **stack; size_t depth;        /* room for a value a byte */
+	const struct pickle_value **stack; size_t depth;        /* room for a value for each byte */
 	size_t *marks; size_t n_marks;
 	const struct pickle_value **memo; size_t n_memo, memo_next;     /* [n_memo]; memo_next: where MEMOIZE puts */
 	bool done;

@@ -11,9 +11,9 @@
  * {i} in names runs over the layers, {x} in a source over the experts, which are stacked. A name and its source that
  * end in ".*" stand for ".weight" and, if the checkpoint has one, ".bias"; `bias: EXPR` says whether it must. `when:
  * EXPR` and `type: f32` are optional. `drop` has patterns of checkpoint tensors that are not needed ({n}: the number of
- * layers), each with a condition; `copies` those that are copies of others (copies.h); `strip` and `endings` beginnings
- * and ends that names may have, and what the description has instead. Any tensor or part of a tensor that is left over
- * is an error. */
+ * layers), each with a condition; `copies` has those that are copies of others (copies.h). `strip` and `endings` have
+ * prefixes and endings that names may have, and what the description has instead. Any tensor or part of a tensor that
+ * is left over is an error. */
 #ifndef CONVERT_PLAN_H
 #define CONVERT_PLAN_H
 #include "config.h"

@@ -32,7 +32,7 @@ static bool is_finite(uint32_t type, const void *raw)
 	quant_decode(type, raw, &x, 1);
 	return isfinite(x);
 }
-/* Checks that rounding has made nothing finite infinite in the strip's n floats, which follow `from` others of part
+/* Checks that rounding has made no finite element infinite. The strip has n floats, elements `from` and up of part
  * v. */
 static enum ggu_status check_range(const struct plan *p, const struct plan_tensor *t, const struct view *v,
 	uint64_t from, size_t n, struct ggu_error *err)
@@ -79,7 +79,7 @@ static bool straight(const struct plan_tensor *t, const struct view *v)
 	return t->from == (uint32_t)v->t->dtype->type && !v->n_ops && !view_crosswise(v) && view_work_bytes(v, 2) == 0;
 }
 
-/* Codes 2j and 2j + 1 are in byte j, the first in the low half; in GGUF it has j and j + 16. */
+/* Byte j has codes 2j (the low half) and 2j + 1 in the source, j and j + 16 in GGUF. */
 static void pack_mxfp4(const uint8_t *codes, uint8_t scale, uint8_t *to)
 {
 	uint8_t c[32];

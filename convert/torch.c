@@ -50,7 +50,7 @@ static const char *shape_of(const struct pickle_tensor *p, struct source_tensor 
 		int64_t stride = p->stride->v[d]->u.i;
 		uint64_t last;
 		t->stride[d] = 1;
-		if (t->shape[d] < 2) continue;          /* a dimension of 1 may have any */
+		if (t->shape[d] < 2) continue;          /* a dimension of 1 may have any stride */
 		if (stride < 0) return "a negative stride";
 		t->stride[d] = (uint64_t)stride;
 		if (__builtin_mul_overflow(t->shape[d] - 1, t->stride[d], &last) ||

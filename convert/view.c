@@ -4,7 +4,7 @@
  * A run along the last dimension is one read, and runs that touch are joined. If the last dimension is not the
  * contiguous one in the file (a transpose), the range is read in strips along the contiguous one, one read for each
  * element of a row, and scattered. Memory is bounded whatever the strides: a strip spans at most SPAN elements of the
- * file, and a dimension with more than UNIT elements before it is not read along. */
+ * file, and ranges are not read along a dimension whose elements are more than UNIT elements of the view apart. */
 #include <math.h>
 #include <string.h>
 #include "../libgguf/try.h"
@@ -184,7 +184,7 @@ static unsigned nearest(const struct view *v)
 	}
 	return u;
 }
-/* The number of elements of a strip along u, of the `run` that are wanted. */
+/* The number of elements of a strip along u, at most `run`. */
 static uint64_t strip(const struct view *v, unsigned u, uint64_t run)
 {
 	uint64_t most = v->stride[u] ? 1 + (SPAN - 1)/v->stride[u] : run;
