@@ -151,7 +151,7 @@ static enum ggu_status sum_waiting(struct imatrix *im, struct covariance *c, siz
 	*w = (struct waiting){ .seen = w->seen, .root = w->root };
 	return s;
 }
-/* Adds n tokens, at most TOKENS together with those that wait. */
+/* Adds n tokens to those that wait; there are never more than TOKENS. */
 static enum ggu_status wait(struct waiting *w, size_t n_in, const float *x, size_t stride, size_t n)
 {
 	const size_t cap = w->n + n <= TOKENS/2 ? 2*(w->n + n) : TOKENS;
@@ -217,7 +217,7 @@ enum ggu_status imatrix_flush(struct imatrix *im, struct ggu_pool *pool, struct 
 	return GGU_OK;
 }
 
-/* A hash of the numbers of a call: two calls with the same hash are for the same input. */
+/* Has a call the same input as the previous one, by shape and hash? */
 static bool same_input(struct imatrix *im, const struct covariance_call *now)
 {
 	const struct covariance_call *b = &im->before;

@@ -168,7 +168,7 @@ static bool put_entry(FILE *f, const struct imatrix_entry *e, uint64_t chunk_tok
 	return ok;
 }
 
-/* Every count has 31 bits. */
+/* Refuses what does not fit: every count has 31 bits, and a value must be finite. */
 static enum ggu_status fits_dat(const struct imatrix *im, struct ggu_error *err)
 {
 	if (im->n > INT_MAX || im->chunks > INT_MAX)

@@ -50,7 +50,7 @@ static enum ggu_status read_gguf(struct imatrix *im, const char *path, struct wh
 	return s ? s : imatrix_read_gguf(im, im->file, err);
 }
 
-/* From fd on; bytes: how many there are, or UINT64_MAX. */
+/* Reads a matrix from fd; bytes: how many there are, or UINT64_MAX. */
 static enum ggu_status read_form(struct imatrix *im, const char *path, int fd, uint64_t bytes, struct ggu_error *err)
 {
 	struct whole w = { .more = whole_of_fd, .ctx = &fd };

@@ -83,7 +83,7 @@ static bool ends_with(const struct ggu_tensor *t, const char *suffix)
 	return text_ends(t->name, t->name_bytes, suffix);
 }
 
-/* A number for which the files have 32 bits; 0 if there is none. */
+/* Reads a number that has 32 bits in these files; 0 if there is none. */
 static enum ggu_status read_chunks(const struct ggu_meta *m, const char *key, uint64_t *v, struct ggu_error *err)
 {
 	const struct ggu_kv *kv = ggu_meta_find(m, key);
@@ -280,7 +280,7 @@ static bool all_fit(const double *x, size_t n)
 	while (i < n && x[i] <= FLT_MAX) i++;
 	return i == n;
 }
-/* An infinity would be refused by every reader. */
+/* Refuses what float32 cannot hold: every reader would refuse an infinity. */
 static enum ggu_status fits_f32(const struct imatrix *im, struct ggu_error *err)
 {
 	const char *bad = NULL;

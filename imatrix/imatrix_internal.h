@@ -70,7 +70,7 @@ static inline void imatrix_sum(double *sum, double *rest, double x)
 
 /* The floats of a matrix; SIZE_MAX: too many to be counted. */
 size_t covariance_floats(size_t n_in, size_t block);
-/* Without sums if `empty`: they are in a file. */
+/* empty: no memory for sums, which are in a file. */
 enum ggu_status covariance_new(struct imatrix *im, const char *name, size_t n_in, size_t n_mat, size_t block,
 	bool empty, struct covariance **out, struct ggu_error *err);
 void covariance_free(struct covariance *c);
