@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * arch.c - the set of architecture descriptions: the built-in texts, and files added at run time.
  *
- * A program needs one description and those that it is like. So a built-in text is parsed when its name is requested,
- * or a class that occurs in it: parsing all of them takes 25 000 allocations. */
+ * A program needs one description and those that it is like. So a built-in text is parsed only when its name, or a
+ * class that occurs in it, is requested: parsing all of them takes 25 000 allocations. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,7 +39,7 @@ static enum ggu_status fail(const struct yaml_node *at, const char *key, struct 
 	return s;
 }
 
-/* The parts that every description has. Their contents are checked by those who read them. */
+/* Checks the parts that every description has. Their contents are checked where they are read. */
 static enum ggu_status check(struct entry *e, struct ggu_error *err)
 {
 	const struct yaml_node *root = yaml_doc_root(e->doc), *schema = yaml_get(root, "schema"),
@@ -109,7 +109,7 @@ static enum ggu_status need(struct arch_set *s, size_t i, struct ggu_error *err)
 	return st;
 }
 
-/* Is this description's name `name`? A built-in one is that of its file. */
+/* Is this description's name `name`? A built-in one is named after its file. */
 static bool is_named(const struct arch_set *s, size_t i, const char *name)
 {
 	size_t n = strlen(name);
@@ -125,8 +125,8 @@ static size_t last_named(const struct arch_set *s, const char *name, size_t n)
 	return n;
 }
 
-/* Lays description i over the one that it is like: an earlier one of its own name, or the last of another. What a
- * built-in one is like is built in too, whatever was added since. */
+/* Lays description i over the one that it is like: an earlier one of its own name, or the last one of another name. A
+ * built-in one is laid over a built-in one, whatever was added since. */
 static enum ggu_status resolve(struct arch_set *s, size_t i, struct ggu_error *err)
 {
 	struct entry *e = s->all[i];
@@ -240,7 +240,7 @@ enum ggu_status arch_find(struct arch_set *s, const char *name, const struct arc
 	return GGU_OK;
 }
 
-/* The descriptions that could have this word as a key: the built-in ones whose text has it anywhere. */
+/* Reads the descriptions that could have this word as a key: the built-in ones whose text has it anywhere. */
 static enum ggu_status need_with(struct arch_set *s, const char *word, struct ggu_error *err)
 {
 	enum ggu_status st = GGU_OK;

@@ -13,8 +13,8 @@
  * like: what a description does not give is taken from the one below. Mappings merge by key, at any depth, the lower
  * one's keys first; a list or a scalar replaces what is below; null removes the key. Only `classes` and `fallback` are
  * not taken over, since a class belongs to one description; a description without classes is not an architecture, but
- * is there for others to be like. So what many descriptions vary is a mapping, and the shorthands under `names` allow
- * the finest changes.
+ * is there for others to be like. So whatever many descriptions vary is a mapping; shorthands under `names` can be
+ * replaced one by one.
  *
  * make embeds the files' text. arch_set_add_file adds one at run time, which replaces a built-in one of the same name
  * and takes over the classes that it lists. It may be like the one of its own name. CONTRIBUTING.md has an example. */
@@ -46,7 +46,7 @@ enum ggu_status arch_find_class(struct arch_set *s, const char *hf_class, const 
 	const struct yaml_node **class_node, struct ggu_error *err);
 enum ggu_status arch_find_fallback(struct arch_set *s, const struct arch **found, struct ggu_error *err);
 
-/* Reads them all, for the two below. Those with classes, sorted by name: */
+/* Reads all descriptions. Then arch_count and arch_at give those with classes, sorted by name. */
 enum ggu_status arch_set_all(struct arch_set *s, struct ggu_error *err);
 size_t arch_count(const struct arch_set *s);
 const struct arch *arch_at(const struct arch_set *s, size_t i);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * expr.c - the text of an expression to its tree: a tokenizer and a precedence climber.
  *
- * Binary operators are one table, loosest first; the grammar stands in expr.h. */
+ * Binary operators are one table, loosest first; the grammar is in expr.h. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -148,7 +148,7 @@ static struct expr_node *number(struct parser *p)
 	return e;
 }
 
-/* Items up to `close`, as the arguments of e. */
+/* Parses items up to `close` as the arguments of e. */
 static struct expr_node *items(struct parser *p, struct expr_node *e, const char *close)
 {
 	struct expr_node *v[64];
@@ -287,7 +287,7 @@ static struct expr_node *parse_level(struct parser *p, int level)
 	return NULL;
 }
 
-/* Every way round through brackets, signs or ?: passes here, which bounds the recursion. */
+/* Every recursion (brackets, signs, ?:) passes here, which bounds its depth. */
 static struct expr_node *parse(struct parser *p, int level)
 {
 	struct expr_node *e;

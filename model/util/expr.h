@@ -33,8 +33,8 @@ struct expr_value {
 	} u;
 };
 struct expr;            /* a parsed expression */
-/* Memory for the values of one or many evaluations, and the bound of their work, as names may use names that use names.
- * All evaluations with one arena take at most 2^23 steps and 2^22 items of lists together; beyond that
+/* Memory for the values of one or many evaluations, and a bound on their work, since names may use names that use
+ * names. All evaluations with one arena take at most 2^23 steps and 2^22 items of lists together; beyond that
  * GGU_ERR_RANGE. */
 struct expr_arena;
 struct expr_scope {
@@ -48,8 +48,8 @@ struct expr_scope {
 };
 struct expr_arena *expr_arena_new(void);
 void *expr_arena_alloc(struct expr_arena *a, size_t bytes);     /* zeroed; NULL: out of memory */
-/* v[n], all null, for the items of a list; they live as long as the arena. They count towards the arena's bound, beyond
- * which it is GGU_ERR_RANGE; GGU_ERR_NOMEM. err may be NULL. */
+/* v[n], all null, for the items of a list; they live as long as the arena. They count towards the arena's bound.
+ * GGU_ERR_RANGE: the bound is exceeded. GGU_ERR_NOMEM: out of memory. err may be NULL. */
 enum ggu_status expr_arena_items(struct expr_arena *a, size_t n, struct expr_value **v, struct ggu_error *err);
 void expr_arena_free(struct expr_arena *a);
 

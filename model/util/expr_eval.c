@@ -40,7 +40,7 @@ static struct expr_value make_bool(bool b) { return (struct expr_value){ EXPR_BO
 static struct expr_value make_int(int64_t i) { return (struct expr_value){ EXPR_INT, { .i = i } }; }
 static struct expr_value make_float(double f) { return (struct expr_value){ EXPR_FLOAT, { .f = f } }; }
 
-/* Items that are compared are steps; when there are no more, nothing is equal, and the evaluation ends. */
+/* Takes a step, as each comparison of items does. false: none are left; nothing is equal then, and evaluation ends. */
 static bool step(const struct eval *ev)
 {
 	if (ev->arena->steps) ev->arena->steps--;
@@ -93,7 +93,7 @@ static enum ggu_status arith(const struct eval *ev, const struct expr_node *e, c
 		r = a->u.i%b->u.i;
 		if (e->op == OP_DIV) *v = r ? make_float((double)a->u.i/(double)b->u.i) : make_int(q);
 		else {
-			bool down = r && (r < 0) != (b->u.i < 0);       /* floor, as the sign of the divisor asks */
+			bool down = r && (r < 0) != (b->u.i < 0);       /* floor: r has the sign of the divisor */
 			*v = make_int(e->op == OP_MOD ? r + (down ? b->u.i : 0) : q - down);
 		}
 		return GGU_OK;
@@ -333,7 +333,7 @@ static enum ggu_status eval_node(struct eval *ev, const struct expr_node *e, str
 	default: break;
 	}
 	TRY(eval(ev, e->arg[0], &a));
-	switch (e->op) {                /* those that may leave the second operand alone */
+	switch (e->op) {                /* those that may not evaluate the second operand */
 	case OP_NOT: *v = make_bool(!expr_true(&a)); return GGU_OK;
 	case OP_NEG: b = make_int(0); return (a.kind == EXPR_FLOAT) ? (*v = make_float(-a.u.f), GGU_OK) :
 		arith(ev, &(struct expr_node){ .op = OP_SUB, .at = e->at }, &b, &a, v);
@@ -347,7 +347,7 @@ static enum ggu_status eval_node(struct eval *ev, const struct expr_node *e, str
 	return e->op <= OP_MOD ? arith(ev, e, &a, &b, v) : compare(ev, e, &a, &b, v);
 }
 
-/* a + b + c ... is a tree as deep as it has operators: the parser does not bound that. */
+/* Bounds the depth of a + b + c ..., a tree as deep as it has operators, which the parser does not bound. */
 static enum ggu_status eval(struct eval *ev, const struct expr_node *e, struct expr_value *v)
 {
 	enum ggu_status s;

@@ -20,7 +20,7 @@ struct expr_node {
 };
 struct expr_arena {
 	struct ggu_arena memory;
-	size_t items, steps;            /* that are left */
+	size_t items, steps;            /* how many are left */
 };
 struct expr { struct expr_arena *arena; const struct expr_node *root; };
 

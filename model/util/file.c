@@ -65,7 +65,7 @@ bool file_exists(const char *dir, const char *name)
 	return yes;
 }
 
-/* What a folder that was cloned without Git LFS has in place of a large file. */
+/* Is it what a folder that was cloned without Git LFS has in place of a large file? */
 static bool is_lfs_pointer(int fd)
 {
 	static const char start[] = "version https://git-lfs.github.com/spec/";
@@ -84,7 +84,7 @@ enum ggu_status file_open(const char *dir, const char *name, int *fd, uint64_t *
 	e = errno;
 	link = f < 0 && e == ENOENT && !lstat(p, &st) && S_ISLNK(st.st_mode);
 	free(p);
-	/* of a cache that lost the file: who does without it where it is optional gets another model */
+	/* a cache has lost the file; if it is optional, going on without it would give another model */
 	if (link)
 		return file_fail(err, GGU_ERR_UNSUPPORTED, name, GGU_NO_OFFSET, "",
 			"is a link to a file that does not exist");
@@ -171,17 +171,17 @@ enum ggu_status file_slurp_any(const char *path, size_t max, char **text, size_t
 	return GGU_OK;
 }
 
-/* Of either kind. */
+/* Decodes a JSON object or list. */
 static enum ggu_status decode(const char *text, size_t n, const char *name, uint64_t base, size_t flags, json_t **out,
 	struct ggu_error *err)
 {
 	json_error_t je;
 	json_t *j = json_loadb(text, n, flags, &je);
 	if (!j) {
-		/* jansson has no words where memory is short */
+		/* if memory is short, jansson gives no text */
 		if (!*je.text || json_error_code(&je) == json_error_out_of_memory)
 			return system_error(err, name, ENOMEM);
-		/* jansson says where the token that it does not like ends, and shows it */
+		/* jansson gives the end of the bad token, and shows the token */
 		const char *near = strstr(je.text, " near '");
 		size_t token = near ? strlen(near + 7) - 1 : 1;
 		uint64_t at = base + ((size_t)je.position > token ? (size_t)je.position - token : 0);
@@ -207,7 +207,7 @@ enum ggu_status file_json_text(const char *text, size_t n, const char *name, uin
 	return GGU_OK;
 }
 
-/* As a string, with the sign before it. */
+/* Replaces Infinity, and the sign before it, by a string. */
 static void quote_infinity(char *p, bool minus)
 {
 	if (minus) memcpy(p - 1, "\"-\\u221e\"", 9);
@@ -227,7 +227,7 @@ void file_json_of_python(char *text)
 		} else if (digits) {
 			size_t rest = strspn(p + digits, "0123456789.eE+-");
 			bool big = digits > 19 || (digits == 19 && memcmp(p, "9223372036854775807", 19) > 0);
-			/* the last two of so many digits count for nothing */
+			/* with so many digits, the last two do not matter */
 			if (big && !rest) memcpy(p + digits - 2, "e2", 2);
 			p += digits + rest - 1;
 		}

@@ -15,8 +15,8 @@ char *file_named(const char *path);
 /* Does a name, or any string, end with another? */
 bool file_ends_with(const char *name, const char *end);
 bool file_exists(const char *dir, const char *name);
-/* fd of a regular file, and its size. GGU_ERR_MISSING if there is none; a link to none and the pointer that Git LFS
- * leaves are other errors, since something was to be there. */
+/* fd of a regular file, and its size. GGU_ERR_MISSING if there is none; a link to a missing file and a Git LFS pointer
+ * are other errors, since there should be a file. */
 enum ggu_status file_open(const char *dir, const char *name, int *fd, uint64_t *bytes, struct ggu_error *err);
 /* Reads exactly n bytes from offset on; GGU_ERR_TRUNCATED: the file ends early. From any thread. */
 enum ggu_status file_read_at(int fd, const char *name, uint64_t offset, void *to, size_t n, struct ggu_error *err);
@@ -37,9 +37,10 @@ enum ggu_status file_json_text(const char *text, size_t n, const char *name, uin
 /* Makes JSON of what Python writes beyond it, in place and without moving a byte: Infinity becomes a string, an integer
  * of more than 64 bits (a length that means "any", 10^30) a real number. file_json does so. */
 void file_json_of_python(char *text);
-/* Whether j is an infinity, of which sign: such a string, or {"__float__": "Infinity"}, as transformers 5 writes it. */
+/* Is j an infinity? That is such a string, or {"__float__": "Infinity"}, as transformers 5 writes it. *x has its
+ * sign. */
 bool file_json_infinity(const json_t *j, double *x);
-/* The part of config.json about a model's text part: the object about that alone, or all of config. */
+/* The object of config.json for a model's text part, or config itself if there is none. */
 json_t *file_text_part(json_t *config);
 /* As ggu_fail, and names the file. */
 #if defined __GNUC__

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * yaml.c - libyaml's document, re-dressed as a read-only tree.
  *
- * libyaml composes the document and keeps it (its scalars' text is ours to point at); this file adds
- * nodes with keys and values as plain arrays. An alias is the same node again, so a document of
- * aliases to aliases costs no more than its text; one that contains itself is refused.
- * A document over another has mappings of its own where both have one, and borrows all else. */
+ * libyaml composes the document and keeps it (its scalars' text is ours to point at); this file adds nodes with keys
+ * and values as plain arrays. An alias is the same node again, so a document of aliases to aliases costs no more than
+ * its text; one that contains itself is refused. A document laid over another has mappings of its own where both have
+ * one, and borrows all else. */
 #include <stdlib.h>
 #include <string.h>
 #include <yaml.h>
@@ -129,7 +129,7 @@ static enum ggu_status build_all(struct yaml_doc *d, struct ggu_error *err)
 
 static enum ggu_status failed(const yaml_parser_t *p, struct ggu_error *err)
 {
-	/* where the library builds its tree it fails for lack of memory only, and has no words for that */
+	/* building the tree can only fail for lack of memory, for which the library has no text */
 	if (p->error == YAML_MEMORY_ERROR || !p->problem) return ggu_no_memory(err);
 	return ggu_fail(err, GGU_ERR_FORMAT, GGU_NO_OFFSET, "", "line %zu, column %zu: %s", p->problem_mark.line + 1,
 		p->problem_mark.column + 1, p->problem);
@@ -181,7 +181,7 @@ struct merged { struct merged *next; struct yaml_node node; const struct yaml_no
 static enum ggu_status lay(struct yaml_doc *d, const struct yaml_node *below, const struct yaml_node *above,
 	const struct yaml_node **out, struct ggu_error *err);
 
-/* The value of a key that stands above, and perhaps below. */
+/* The value of a key that is in the upper document, and perhaps in the lower one too. */
 static enum ggu_status lay_value(struct yaml_doc *d, const struct yaml_node *below, const struct yaml_node *above,
 	const struct yaml_node **out, struct ggu_error *err)
 {
@@ -190,7 +190,8 @@ static enum ggu_status lay_value(struct yaml_doc *d, const struct yaml_node *bel
 	return GGU_OK;
 }
 
-/* Depth is that of the shallower tree. Mappings that aliases repeat are laid anew each time, which n_nodes bounds. */
+/* Recursion is as deep as the shallower tree. Mappings that aliases repeat are laid again each time; n_nodes bounds
+ * this. */
 static enum ggu_status lay(struct yaml_doc *d, const struct yaml_node *below, const struct yaml_node *above,
 	const struct yaml_node **out, struct ggu_error *err)
 {

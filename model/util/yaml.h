@@ -24,7 +24,7 @@ struct yaml_node {
 };
 struct yaml_doc;
 /* Parses text[n], one document; file: its name for messages. Errors have "line N, column N" in what. *d stays valid
- * without both. */
+ * when both are gone. */
 enum ggu_status yaml_doc_parse(struct yaml_doc **d, const char *file, const char *text, size_t n,
 	struct ggu_error *err);
 /* Lays `above` over `below`, both mappings, whose documents must outlive *d. */
@@ -36,7 +36,7 @@ void yaml_doc_free(struct yaml_doc *d);
 const struct yaml_node *yaml_get(const struct yaml_node *map, const char *key);
 bool yaml_is(const struct yaml_node *s, const char *text);      /* scalar with this text */
 bool yaml_null(const struct yaml_node *s);                      /* NULL, plain ~ or null or empty */
-/* The first key of a mapping that is none of these words, separated by blanks; NULL: there is none. */
+/* The first key of map that is not in `keys`, words separated by blanks; NULL: there is none. */
 const struct yaml_node *yaml_stray(const struct yaml_node *map, const char *keys);
 
 #endif
