@@ -21,7 +21,7 @@
 #include "progress.h"
 
 enum { GROUPS = 16, MEMBERS = 16 };       /* at most, of a step and of a group */
-/* the part of what a target lacks that is believed: more of it would fit the text better and other texts worse */
+/* how much of what a target lacks is corrected: more would fit this text better and other texts worse */
 #define FACTOR 0.5
 
 /* ---- groups ---- */
@@ -110,7 +110,7 @@ static void let_go(struct calibration *c)
 /* ---- a step ---- */
 
 static void subtract(float *x, const float *y, size_t n) { for (size_t i = 0; i < n; i++) x[i] -= y[i]; }
-/* Adds inputs of `weight` to the sums; x and v are overwritten. */
+/* Adds inputs of `weight` to the sums; overwrites x and v. */
 static void add_inputs(const struct calibration *c, struct inputs *in, const char *weight, float *x, float *v,
 	struct windows w)
 {
@@ -170,8 +170,8 @@ static enum ggu_status catch(void *ctx, const char *weight, size_t n_mat, size_t
 	c->stopped = c->stop;
 	return c->stop ? GGU_ERR_STATE : GGU_OK;
 }
-/* Evaluates both models up to the group or, if it ends the step, to the end of the step: then the streams advance, and
- * the quantized one still lacks what becomes of the group. */
+/* Evaluates both models up to the group, or, if it ends the step, to the end of the step. In that case the streams
+ * advance, the quantized one as if the group had not changed (see settle). */
 static void add_windows(struct sums *s, struct windows w, size_t step)
 {
 	struct calibration *c = s->c;
@@ -188,7 +188,7 @@ static void add_windows(struct sums *s, struct windows w, size_t step)
 		memcpy(s->out, windows_stream(c, c->f.stream, w), n*c->e*sizeof(float));
 		subtract(s->out, windows_stream(c, c->q.stream, w), n*c->e);
 	} else subtract(x[0], x[1], n*wide);
-	/* the data must be wanted exactly as it is held */
+	/* add_inputs overwrites its arguments, and held is needed later: it gets a copy */
 	if (s->g->ends) memcpy(s->x[1], x[1], n*wide*sizeof(float));
 	add_inputs(c, &s->in, s->g->name[0], s->g->ends ? s->out : x[0], s->x[1], w);
 }

@@ -117,7 +117,7 @@ static float *mean_of(const struct inputs *in, size_t mat, size_t *block, double
 		if (!isfinite(mean[i])) msg_die("the inputs of %s are not finite", in->name);
 	return mean;
 }
-/* The factor of matrix `mat`, and the importances and weights of its columns. */
+/* What is known of matrix `mat`: its error feedback, and the importances and weights of its columns. */
 struct known { struct quant_feedback *q; float *importance, *weights; };
 static struct known know(const struct fit *f, const struct inputs *in, size_t mat)
 {
@@ -128,7 +128,7 @@ static struct known know(const struct fit *f, const struct inputs *in, size_t ma
 	size_t block;
 	float *mean = in ? mean_of(in, mat, &block, &seen) : NULL;
 	if (!mean) return known;
-	/* if the numbers are no covariance, the importances remain; lack of memory must not change what is made */
+	/* if the numbers are no covariance, only importances are used; lack of memory must not change the result */
 	if (seen >= (double)f->n_in && quant_can_feed_back(f->to)
 		&& quant_feedback_new(&known.q, f->n_in, block, mean,
 			f->f->damp >= 0 ? f->f->damp : quant_feedback_damp(f->to, f->n_in, seen), f->f->pool,
@@ -144,7 +144,7 @@ static struct known know(const struct fit *f, const struct inputs *in, size_t ma
 	free(mean);
 	return known;
 }
-/* first: the number of the matrix's first weight. */
+/* Adds up the results of a matrix's tasks. first: the number of its first weight. */
 static void add_up(struct recode_result *to, struct recode_result *part, size_t n, uint64_t first)
 {
 	for (size_t i = 0; i < n; i++) {

@@ -22,7 +22,7 @@ struct cross { size_t n_a, n_b; bool lower; float *sum; };
 struct cross cross_new(size_t n_a, size_t n_b, bool lower);
 void cross_free(struct cross *c);
 /* Adds n tokens, rows a_stride and b_stride floats apart; a may be NULL if lower. The result does not depend on the
- * number of threads, but on which tokens come in a call. */
+ * number of threads, but on how tokens are divided among calls. */
 void cross_add(struct cross *c, const float *a, size_t a_stride, const float *b, size_t b_stride, size_t n,
 	struct ggu_pool *pool);
 
@@ -39,7 +39,7 @@ struct inputs {
 	/* one: what the step's output lacks times v, [n_out][n_in]; or [n_blocks]: what v lacks, x - v, times v; or
 	 * NULL */
 	struct cross *lack;
-	bool ends;                      /* `lack` is the first of these */
+	bool ends;                      /* `lack` has the first of these forms */
 };
 void inputs_begin(struct inputs *in, const char *name, size_t n_in, size_t ends);
 /* Adds n tokens of x (or, for inputs that end a step, of what its output lacks) and v, rows of n_in floats (n_out);
@@ -55,7 +55,7 @@ struct fitting {
 	double damp, factor;
 	bool measure;                   /* the error without feedback */
 };
-/* Fits tensor i: its bytes go to `to`, and decoded to y. in NULL: without covariance and importances. */
+/* Fits tensor i: its bytes go to `to`, its decoded weights to y. in NULL: without covariance and importances. */
 struct recode_result calibrate_fit(const struct fitting *f, size_t i, const struct inputs *in, const void *from,
 	void *to, float *y);
 
@@ -91,7 +91,7 @@ size_t sides_room(const struct calibration *c, size_t i);       /* bytes of bloc
 struct windows { size_t first, n; };
 /* The next of them, from { 0, 0 } on; false: there are no more. */
 bool windows_next(const struct calibration *c, struct windows *w);
-/* The factor of an input of `weight` in them that gives them their weight in sums of products. */
+/* The factor for inputs of `weight` in windows w that gives w its share of sums of products. */
 static inline float windows_root(const struct calibration *c, struct windows w, const char *weight)
 {
 	return w.first < c->n_text ? 1 : drawn_root(c->n_text, c->drawn, 1, weight);
@@ -101,7 +101,7 @@ static inline float *windows_stream(const struct calibration *c, float *stream, 
 {
 	return stream + w.first*c->ctx*c->e;
 }
-/* Evaluates them in a call. stopped: set if the tap may have ended it; or NULL */
+/* Evaluates windows in one call. *stopped: the tap has ended it, which is no error; stopped may be NULL. */
 void side_evaluate(const struct calibration *c, const struct side *s, struct windows w, struct model_call call,
 	const bool *stopped);
 /* One step, or, with `step` SIZE_MAX, the embeddings; stream is replaced. */

@@ -13,7 +13,7 @@
 #include "msg.h"
 #include "temp.h"
 
-enum { TOKENS = 2048 };         /* all at once, unless one window is longer */
+enum { TOKENS = 2048 };         /* that are evaluated at once, or one window if it is longer */
 
 /* ---- evaluating ---- */
 
@@ -123,7 +123,7 @@ static void make_room(struct calibration *c, const struct calibrate_options *o)
 	if (!o->out || strcmp(o->out, "-") == 0)
 		map = mmap(NULL, c->map_bytes, rights, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	else if (temp_open(&temp, o->out)) {
-		/* it returns the error, while the others set errno */
+		/* posix_fallocate returns the error, the others set errno */
 		why = posix_fallocate(temp.fd, 0, (off_t)c->map_bytes);
 		errno = why;
 		if (!why) map = mmap(NULL, c->map_bytes, rights, MAP_SHARED, temp.fd, 0);

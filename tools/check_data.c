@@ -25,7 +25,7 @@ struct run {
 	unsigned char *raw;             /* [n_workers][PART*WEIGHT_BYTES] */
 };
 
-/* Is weight i an F64 that only a float cannot hold? */
+/* Is weight i an F64 that is finite, though its float is not? */
 static bool finite_double(const struct run *r, const unsigned char *raw, size_t i)
 {
 	double d;
@@ -80,7 +80,7 @@ static bool check_tensor(struct run *r, struct ggu_error *err)
 	return true;
 }
 
-/* If the header puts a tensor's data where there is none, that has been reported. */
+/* Is the tensor's data inside the file? If not, the reader has reported it. */
 static bool has_data(const struct check *c, const struct ggu_tensor *t)
 {
 	uint64_t size = ggu_file_bytes(c->f, t->source), at = ggu_file_data_offset(c->f, t->source);
@@ -100,7 +100,7 @@ static uint64_t first_set(int fd, uint64_t from, uint64_t to)
 	}
 	return to;
 }
-/* The padding after the header and after each tensor, up to the next multiple of the alignment. */
+/* Checks the padding after the header and after each tensor, up to the next multiple of the alignment. */
 static void check_padding(const struct check *c, uint32_t source)
 {
 	uint64_t data = ggu_file_data_offset(c->f, source), align = ggu_file_alignment(c->f), at;

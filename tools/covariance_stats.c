@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * covariance_stats.c - see covariance_stats.h. The largest eigenvalue is found by power iteration, from below; after so
- * many rounds it is within a percent or two, which a look at a matrix needs. */
+ * covariance_stats.c - see covariance_stats.h. The largest eigenvalue is found by power iteration, from below; after
+ * ROUNDS rounds it is within a percent or two, which is enough for a look at a matrix. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

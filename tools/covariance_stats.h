@@ -10,8 +10,8 @@
  *   condition   an upper bound for H + damping, 0.1 of the mean diagonal */
 struct covariance_stats { struct imatrix_covariance of; double tokens, bytes, directions, top, condition; };
 
-/* Those of the covariance named after the weight `name`. False: there is none. Dies, with a message that begins with
- * path, if it cannot be read. */
+/* Computes them for the covariance named after the weight `name`. False: there is none. Dies, with a message that
+ * begins with path, if it cannot be read. */
 bool covariance_stats(const struct imatrix *im, const char *path, const char *name, struct covariance_stats *s);
 
 #endif

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
-/* The same results with the widest vectors of the CPU; there if the library was built with it. */
+/* This header makes xxhash use the CPU's widest vectors, if the library was built with it; results are the same. */
 #if defined __has_include
 #if __has_include(<xxh_x86dispatch.h>)
 #include <xxh_x86dispatch.h>

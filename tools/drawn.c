@@ -11,7 +11,7 @@
 /* For so many windows of the text, one is added that goes through the first block, and one that goes through the whole
  * model. */
 enum { FIRST_BLOCK = 4, WHOLE = 24 };
-/* the first token's share of its window */
+/* the first token's share of its window: one in so many */
 enum { FIRST_SHARE = 16 };
 
 bool drawn_in_first_block(const char *weight) { return text_starts(weight, "blk.0.") || strstr(weight, ".blk.0."); }

@@ -7,13 +7,14 @@
 
 /* Is it a weight of the first block, of either stack, whose inputs depend on little but the token? */
 bool drawn_in_first_block(const char *weight);
-/* How many are added to n windows of a text. */
+/* How many drawn windows are added to n windows of a text. */
 struct drawn { size_t n, whole; };      /* whole: the first so many go through more than the first block */
 struct drawn drawn_windows(size_t n);
-/* The factor of an input of `weight` from a token in them, so that they make up half of the sums of products in the
- * first block, and a fifth elsewhere. stride: one of so many tokens of the n windows of text is used. */
+/* The factor for an input of `weight` from a token of a drawn window. With it, drawn windows make up half of the sums
+ * of products in the first block, and a fifth elsewhere. stride: one of so many tokens of the n windows of text is
+ * used. */
 float drawn_root(size_t n, struct drawn d, size_t stride, const char *weight);
-/* The factor of an input of the first token of a window, so that it counts for a sixteenth of the window: later tokens
+/* The factor for an input of the first token of a window, so that it counts for a sixteenth of the window: later tokens
  * attend to it far more than to any other (an attention sink), and its inputs are unlike all others. */
 float drawn_first_root(size_t ctx, size_t stride);
 /* Appends d.n more windows to the n windows of a text, (*ids)[n][ctx], which are reallocated, with random tokens below

@@ -28,7 +28,7 @@ static struct spec parse_type(const char *key, const char *type, size_t n)
 	return s;
 }
 
-/* A number or truth value that text spells; false if it spells none of that type. text ends in a NUL. */
+/* Sets key to the number or truth value that text spells; false if it spells none of that type. text ends in a NUL. */
 static bool set_scalar(struct ggu_meta *m, const char *key, enum ggu_kv_type t, const char *text)
 {
 	char *end;
@@ -48,7 +48,7 @@ static bool set_scalar(struct ggu_meta *m, const char *key, enum ggu_kv_type t, 
 	return !ggu_meta_set_uint(m, key, t, strtoull(text, &end, 10)) && !errno;
 }
 
-/* One item of an array of numbers, in the same way, as JSON spells it. */
+/* Sets one item of an array of numbers in the same way, from JSON. */
 static bool set_item(struct ggu_meta *m, enum ggu_kv_type t, const json_t *j)
 {
 	char digits[40];

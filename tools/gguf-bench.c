@@ -110,7 +110,7 @@ static int by_value(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Of one number for each run, which are put in order */
+/* The median of the numbers of all runs, which it sorts */
 static double median(double *v)
 {
 	qsort(v, (size_t)o.repeat, sizeof *v, by_value);
@@ -164,7 +164,7 @@ static void compare(const struct bench *b, struct test *t)
 	}
 }
 
-/* The type of most weights, if it is one of blocks. */
+/* Is the type of most weights one of blocks? */
 static bool in_blocks(const struct ggu_file *f)
 {
 	uint64_t n[GGU_TYPE_COUNT] = { 0 }, most = 0;
@@ -185,7 +185,7 @@ static int by_time(const void *a, const void *b)
 	const struct profile_row *x = a, *y = b;
 	return (x->secs < y->secs) - (x->secs > y->secs);
 }
-/* What is not in a pass of the threads is done by one thread. */
+/* Adds a row for the time between passes of the threads, in which one thread works. */
 static void add_rest(struct test *t)
 {
 	struct profile *p = t->profile;
@@ -237,7 +237,7 @@ static size_t run(struct bench *b, struct test *t)
 
 /* ---- telling ---- */
 
-/* The processor's name for itself, or, if it has none, the kernel's word for its kind. */
+/* The processor's name, as far as the kernel tells it. */
 static void cpu_name(char *to, size_t n)
 {
 	FILE *f = fopen("/proc/cpuinfo", "re");
@@ -292,7 +292,7 @@ static void print_text(const struct bench *b, const struct test *t, size_t n, co
 	free(masked);
 }
 
-/* Seconds of one run. */
+/* The profile as JSON; seconds and passes are those of one run. */
 static json_t *json_profile(const struct test *t)
 {
 	json_t *all = json_array();

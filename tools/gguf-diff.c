@@ -65,7 +65,7 @@ static bool pass_over(const char *name)
 	return false;
 }
 
-/* --brief: prints that, and no more. */
+/* --brief: prints only that the files differ, and exits. */
 static _Noreturn void say_so(void)
 {
 	char *a = text_mask(names[0], strlen(names[0])), *b = text_mask(names[1], strlen(names[1]));
@@ -158,7 +158,7 @@ static void differ_tensor(struct ggu_str name, const struct ggu_tensor *a, const
 	free(n);
 }
 
-/* types: other types are a difference too */
+/* types: a tensor of another type is a difference too */
 static void diff_tensors(const struct ggu_file *a, const struct ggu_file *b, bool types)
 {
 	for (size_t i = 0; i < ggu_file_n_tensors(a); i++) {

@@ -26,7 +26,7 @@
 #include "sandbox.h"
 #include "temp.h"
 
-/* 8 bytes: an empty one takes 32, which an alignment of 32 and more always leaves room for */
+/* With a name of 8 bytes, an empty array takes 32 bytes, for which an alignment of 32 or more always leaves room. */
 #define RESERVED "reserved"
 enum { PART_WEIGHTS = 1 << 18, MAX_ROOM = 1 << 28 };
 
@@ -83,7 +83,7 @@ static char *copy_of(const char *s, size_t n)
 	return msg_need(strndup(s, n));
 }
 
-/* The type of "KEY=TYPE:VALUE", after the sign; *value is what follows it. */
+/* The bytes of TYPE in "TYPE:VALUE", what follows KEY= in the argument; *value is what follows the colon. */
 static size_t type_bytes(const struct edit *e, const char *key, const char *type, const char **value)
 {
 	const char *colon = strchr(type, ':');
@@ -98,7 +98,7 @@ static const char *const wants[] = { [SET] = "KEY=TYPE:VALUE", [SET_FILE] = "KEY
 static const char *const names[] = { [SET] = "--set", [SET_FILE] = "--set-file", [RENAME] = "--rename",
 	[RENAME_TENSOR] = "--rename-tensor" };
 
-/* "KEY=..." or "OLD=NEW": the part before the sign, which the caller frees; *rest is what follows it. */
+/* The part of "KEY=..." or "OLD=NEW" before the equals sign, which the caller frees; *rest is what follows the sign. */
 static char *part(const struct edit *e, const char **rest)
 {
 	const char *eq = strchr(e->arg, '=');
@@ -188,7 +188,7 @@ static int64_t reserved(const struct ggu_meta *meta)
 	const struct ggu_kv *kv = ggu_meta_find(meta, RESERVED);
 	return kv && ggu_kv_type(kv) == GGU_ARRAY && ggu_kv_item_type(kv) == GGU_U8 ? (int64_t)ggu_kv_n(kv) : -1;
 }
-/* Whatever the key contains, the next edit may use its room. */
+/* Refuses an edit that puts bytes into the reserved key: the next one may use its room, whatever it contains. */
 static void refuse_reserved(const struct model *m)
 {
 	const struct ggu_meta *old = ggu_file_meta(m->f);
@@ -200,7 +200,7 @@ static void refuse_reserved(const struct model *m)
 		RESERVED);
 }
 
-/* No program opens a file that says it is one of several, unless its name says so too. A file that was wrong before
+/* Refuses a new split.count to which the name does not fit: no program opens such a file. A file that was wrong before
  * stays wrong. */
 static void refuse_lone_shard(const struct model *m, const char *name)
 {
@@ -302,7 +302,8 @@ static bool fit(struct model *m, uint64_t bytes)
 	return true;
 }
 
-/* At least as large as requested, and such that the new file can share blocks of the file system with the old one. */
+/* Makes the reserved key as large as requested, and a little larger, so that the new file can share blocks of the file
+ * system with the old one. */
 static void make_room(struct model *m, uint64_t room)
 {
 	uint64_t now, was = ggu_file_data_offset(m->f, 0);
@@ -368,7 +369,7 @@ static void write_new(const struct model *m, int fd, struct out *out)
 	ggu_writer_free(w);
 }
 
-/* ---- ways to go ---- */
+/* ---- in place or anew ---- */
 
 static void say(const struct model *m, const char *how)
 {
@@ -378,8 +379,8 @@ static void say(const struct model *m, const char *how)
 	free(name);
 }
 
-/* In place, or, if the header does not fit, by writing a new file and renaming it. path is the file itself, not a link
- * to it. */
+/* Changes the file in place, or, if the header does not fit, by writing a new file and renaming it. path is the file
+ * itself, not a link to it. */
 static void change(struct model *m, const char *path, int fd)
 {
 	uint64_t was = ggu_file_data_offset(m->f, 0), room = o.reserve;
@@ -387,7 +388,7 @@ static void change(struct model *m, const char *path, int fd)
 		ggu_file_header_bytes(m->f, 0) > 4;
 	int64_t had = reserved(m->meta);
 	struct stat st;
-	/* what has been deleted need not be written again */
+	/* a reserved key that was deleted must not come back */
 	if (reserved(ggu_file_meta(m->f)) >= 0 && !ggu_meta_find(m->meta, RESERVED))
 		keeps = keeps && header_bytes(m) == was;
 	keeps = keeps && !fstat(fd, &st) && st.st_nlink == 1 && fit(m, was) &&

@@ -53,7 +53,7 @@ static void to_json(struct pass *p, const struct ggu_tensor *t, enum digest_kind
 		size_t n = json_array_size(p->tensors);
 		struct ggu_str name = { t->name, t->name_bytes };
 		json_t *last = n ? json_array_get(p->tensors, n - 1) : NULL, *shown = json_of_str(name);
-		/* the kinds of a tensor are adjacent */
+		/* digests of one tensor follow one another */
 		if (!last || json_object_get(last, digest_name(k))
 			|| !json_equal(json_object_get(last, "name"), shown)) {
 			json_push(p->tensors, json_object());
@@ -71,7 +71,7 @@ static void compare(struct pass *p, const struct ggu_tensor *t, enum digest_kind
 	struct manifest_entry *e = manifest_find(p->entry, p->n, tensor, k);
 	bool same = e && !strcmp(e->digest, digest);
 	if (e) e->seen = true;
-	/* a whole that is not in the manifest consists of tensors that are in it, or are reported */
+	/* if the manifest does not have the whole, its tensors are compared or reported */
 	if (!e && !t) return;
 	if (!same) p->differs = true;
 	if (!same || !msg_quiet)

@@ -159,7 +159,7 @@ static void json_metadata(json_t *root, const struct ggu_meta *m)
 		const struct ggu_kv *kv = ggu_meta_at(m, i);
 		struct ggu_str k = ggu_kv_key(kv);
 		json_t *key = json_of_str(k), *hex = kv_json_raw(kv), *hex_key = json_raw(k);
-		/* a key that is not UTF-8 could become another one's: its bytes are part of it */
+		/* a key that is not UTF-8 could look like another one: its bytes are added */
 		char *shown = hex_key ?
 			msg_need(malloc(json_string_length(key) + json_string_length(hex_key) + 4)) : NULL;
 		if (hex_key) sprintf(shown, "%s (%s)", json_string_value(key), json_string_value(hex_key));
@@ -405,7 +405,7 @@ static bool plan(const char *name, uint64_t n_ctx, struct model_cost *cost)
 	return ok;
 }
 
-/* name NULL: without its own plan */
+/* name NULL: the estimate comes from the header alone */
 static void print_file(const char *title, const char *name, const struct ggu_file *f, json_t *all)
 {
 	const bool everything = o.metadata == o.tensors;

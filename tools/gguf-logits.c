@@ -190,7 +190,7 @@ int main(int argc, char **argv)
 	read_source(&g, file, text);
 	for (const char *p = text; *p; p = next_line(p)) {
 		if (!read_line(&g.l, model_n_vocab(m), file, text, &p)) continue;
-		if (o.hidden || g.l.n_ids >= g.n_batch) run(&g);        /* --hidden is by sequence */
+		if (o.hidden || g.l.n_ids >= g.n_batch) run(&g);        /* --hidden evaluates one sequence at a time */
 	}
 	run(&g);
 	if (g.source.n > g.done) msg_die("%s: has more sequences than there are to evaluate", source_name());

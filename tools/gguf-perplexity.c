@@ -64,7 +64,7 @@ struct side {
 struct team {
 	struct ggu_pool *pool;          /* NULL: a single thread */
 	struct side a, b;
-	/* of files: logits [TILE_ROWS][n_vocab], and TILE_ROWS rows of each */
+	/* for files: the base's logits [TILE_ROWS][n_vocab], and TILE_ROWS rows of either file */
 	float *base;
 	unsigned char *row_from, *row_to;
 	int32_t *ids, *next;            /* [n_side][ctx], [n_side*per] */
@@ -194,7 +194,7 @@ static void read_text(struct job *j, const char *path)
 				(int)j->ids[i], model_n_vocab(j->a));
 }
 
-/* Skips the saved logits of the windows before the first, which a pipe gives all the same. */
+/* Skips the saved logits of the windows before the first, which come through a pipe all the same. */
 static void skip_base(struct job *j)
 {
 	unsigned char *row = msg_need(malloc(logits_file_row_bytes(&j->base)));
@@ -287,7 +287,7 @@ static bool score_tiles(struct team *t, struct job *j, size_t n, struct score *t
 	return true;
 }
 
-/* Windows w..w + n - 1, at most n_side of them. */
+/* Scores windows w..w + n - 1, at most n_side of them. */
 static void measure(struct team *t, struct job *j, size_t w, size_t n)
 {
 	const size_t ctx = (size_t)o.ctx;

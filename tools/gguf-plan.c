@@ -87,7 +87,7 @@ static bool may_be(const struct plan *p, const struct ggu_tensor *t, uint32_t ty
 		(p->im && (imatrix_find(p->im, t->name) || recipe_needs_no_importance(t->name)));
 }
 
-/* What a tensor takes of the size: the padding after it counts in a file's, not in an average. */
+/* How much of the size a tensor takes: padding after it counts in the size of a file, not in an average. */
 static uint64_t taken(const struct plan *p, const struct ggu_tensor *t, uint32_t type)
 {
 	uint64_t bytes = 0, align = o.size ? ggu_file_alignment(p->f) : 1;
@@ -195,7 +195,8 @@ static void print_plan(const struct plan *p)
 		weights ? 8*(double)bytes/(double)weights : 0);
 }
 
-/* Refuses a matrix of another model, as gguf-quantize will: would it do for types that weigh errors by one? */
+/* Refuses a matrix of another model, as gguf-quantize will: checks it as if every tensor got a type for which it is
+ * used. */
 static void check_matrix(const struct plan *p, const char *path)
 {
 	const struct ggu_importance importance = imatrix_importances(p->im);

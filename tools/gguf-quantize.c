@@ -114,7 +114,7 @@ static enum ggu_status read_from(void *ctx, size_t i, uint64_t at, void *to, siz
 	}
 	return ggu_read(r->in, r->t[i], at, to, n, err);
 }
-/* Something wrong with the run; a dry run reports the first. */
+/* Dies if a tensor must not or cannot be quantized; a dry run only warns of the first. */
 static void check_sources(const struct run *r)
 {
 	void (*const tell)(const char *fmt, ...) = o.dry_run ? msg_warn : msg_die;

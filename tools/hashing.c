@@ -73,7 +73,7 @@ static void task(struct run *r, int what, enum digest_kind k, size_t piece)
 {
 	r->task[r->n_tasks++] = (struct task){ what, k, piece };
 }
-/* Long tasks first. */
+/* Lists the tasks, long ones first. */
 static void plan(struct run *r)
 {
 	r->n_tasks = 0;
@@ -116,7 +116,7 @@ static void end(const struct run *r, struct digest **digest, const struct ggu_te
 	}
 }
 
-/* Tensors of no bytes may be anywhere. */
+/* Is the data in the order of the table? Tensors of no bytes may be anywhere. */
 static bool in_table_order(const struct ggu_file *f)
 {
 	const struct ggu_tensor *last = NULL;

@@ -103,7 +103,8 @@ static bool read_journal(const char *name, uint64_t size, unsigned char **p, str
 	return true;
 }
 
-/* Dies if the journal cannot be read: it is needed until it is known not to be. */
+/* Has the file the magic of an unfinished edit? Dies if it cannot be read: until that is known, its journal may be
+ * needed. */
 static bool is_marked(int fd, const char *path, const struct stat *st)
 {
 	unsigned char magic[MAGIC];
@@ -171,7 +172,7 @@ int inplace_open(const char *path, bool *undone)
 	return fd;
 }
 
-/* The journal has its own name from the start: while it is incomplete, the file is untouched. */
+/* The journal has its final name from the start: while it is incomplete, the file is untouched. */
 static void write_journal(const char *name, const struct stat *of, const struct stretch *old)
 {
 	int fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, of->st_mode & 0666);
@@ -211,7 +212,7 @@ void inplace_write(const char *path, int fd, const void *from, const void *to, s
 	after.p = y + before.at;
 	if (fstat(fd, &st)) msg_die("%s: %s", path, strerror(errno));
 	sigfillset(&all);
-	sigprocmask(SIG_BLOCK, &all, &mask);    /* it takes milliseconds */
+	sigprocmask(SIG_BLOCK, &all, &mask);    /* the edit takes milliseconds */
 	write_journal(name, &st, &before);
 	if (!replace(fd, &after)) {
 		int why = errno;

@@ -9,7 +9,7 @@ bool kv_same(const struct ggu_kv *a, const struct ggu_kv *b);
 /* One side of a line: the value and its type, and, for two arrays or strings that begin alike, where they begin to
  * differ. kv NULL: "absent"; other may be NULL too. The caller frees it; exits 2 out of memory. */
 char *kv_side_text(const struct ggu_kv *kv, const struct ggu_kv *other);
-/* Prints two strings, or two arrays of a kind, line by line and item by item; nothing for other pairs. */
+/* Prints how two strings differ line by line, or two arrays of one type item by item; nothing for other pairs. */
 void kv_print_unified(const struct ggu_kv *a, const struct ggu_kv *b);
 
 #endif

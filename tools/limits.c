@@ -33,7 +33,7 @@ double limits_now(void) { return seconds(CLOCK_MONOTONIC); }
 /* ---- products ---- */
 
 enum { ROUNDS = 100000, SUMS = 12 };
-/* peak_NAME: ROUNDS*SUMS steps, each of which makes another sum a from the sum a and the operands x and y */
+/* peak_NAME: ROUNDS*SUMS steps, each of which updates a sum a with operands x and y */
 #define PEAK(name, features, vec, reg, step) \
 features static void peak_##name(void) \
 { \
@@ -150,7 +150,7 @@ static void copy(void)
 
 /* ---- all ---- */
 
-/* Multiply-adds of a step. */
+/* *_macs: multiply-adds of a step. */
 static const struct peak {
 	const char *isa;
 	void (*int16)(void), (*int8)(void), (*f32)(void), (*read)(const char *, size_t);
@@ -179,7 +179,7 @@ static void call(void *ctx, size_t task, int worker)
 	(void)task, (void)worker;
 	(*run)();
 }
-/* How many times a second all workers together do what `run` does, at the same time. */
+/* How many billion times a second all workers together, at the same time, do what `run` does. */
 static double rate(struct ggu_pool *pool, void (*run)(void))
 {
 	size_t n = (size_t)ggu_pool_size(pool);

@@ -186,7 +186,7 @@ bool load_id(const char *file, const char *text, const char **p, bool lines, siz
 	unsigned long long v;
 	if (!n) return false;
 	if (digits != n) msg_die("%s: byte %zu: '%.*s' is not a token id", file, byte, n < 20 ? (int)n : 20, at);
-	v = strtoull(at, NULL, 10);     /* what does not fit is the greatest */
+	v = strtoull(at, NULL, 10);     /* a number that does not fit becomes the greatest */
 	if (v >= n_vocab || v > INT32_MAX)
 		msg_die("%s: byte %zu: token %.*s is not in the vocabulary of %zu", file, byte, n < 20 ? (int)n : 20,
 			at, n_vocab);

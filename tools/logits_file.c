@@ -52,7 +52,7 @@ static void get(struct logits_file *l, void *to, size_t n)
 	msg_die("%s: byte %llu: the file ends within its logits", l->name, (unsigned long long)l->at);
 }
 
-/* For a file. How much comes through a pipe remains to be seen. */
+/* Checks the size of a file. How much comes through a pipe is only known at its end. */
 static void check_size(struct logits_file *l)
 {
 	uint64_t want, size;
@@ -198,7 +198,7 @@ enum ggu_status logits_file_write(struct logits_file *l, uint64_t from, size_t n
 	return GGU_OK;
 }
 
-/* Numbers are handled by EACH, so that a compiler puts them side by side. */
+/* Numbers are processed EACH at a time, so that compilers vectorize the loops. */
 enum { EACH = 8 };
 static float least_of(const float *x, size_t n)
 {

@@ -10,14 +10,14 @@
 #include "manifest.h"
 #include "msg.h"
 
-enum { COLONS = 8 };            /* a tensor's name may have as many, and one more */
+enum { COLONS = 8 };            /* a name may be cut at one of its last so many */
 
 static const char *base_name(const char *path)
 {
 	const char *slash = strrchr(path, '/');
 	return slash ? slash + 1 : path;
 }
-/* In place. */
+/* Replaces escapes in place. */
 static void unescape(char *s)
 {
 	char *to = s;

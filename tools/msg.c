@@ -18,8 +18,8 @@ bool msg_quiet, msg_verbose;
 
 /* ---- messages ---- */
 
-/* Formats a message. Of one that a long name makes too long, the beginning and the end are kept, each up to a
- * character's bound: the reason is in one of the two. */
+/* Formats a message. If a long name makes it too long, its beginning and its end are kept, cut between characters: the
+ * reason is in one of the two. */
 static void format(char *text, size_t bytes, const char *fmt, va_list ap)
 {
 	static const char gap[] = "...";
@@ -130,7 +130,7 @@ void msg_error(const char *file, const struct ggu_error *err)
 	const char *reason = err->sys_errno ? strerror(err->sys_errno) : "";
 	char at[40] = "";
 	if (err->offset != GGU_NO_OFFSET) snprintf(at, sizeof at, "byte %llu: ", (unsigned long long)err->offset);
-	/* a shard's name replaces the set's; a file of a folder follows the folder's; ./ is file_named's */
+	/* a shard's name replaces that of the set; a file of a folder follows the folder; file_named has added ./ */
 	if (strchr(inner, '/')) {
 		bool added = !strncmp(inner, "./", 2) && file && strncmp(file, "./", 2);
 		name = inner + (added ? 2 : 0);

@@ -79,7 +79,7 @@ static uint64_t bytes_of(const struct plan_tensor *list, size_t n)
 	return sum;
 }
 
-/* What each tensor takes if a byte costs `price`: of two that cost the same, the smaller. */
+/* Chooses for each tensor what costs least if a byte costs `price`, of equal ones the smaller; returns the bytes. */
 static uint64_t buy(struct plan_tensor *list, size_t n, double price)
 {
 	for (size_t i = 0; i < n; i++) {

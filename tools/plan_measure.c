@@ -25,7 +25,8 @@ static void *room(size_t n)
 	return msg_need(malloc(n + 1));
 }
 
-/* The importances of a row's columns, as errors count and as the encoder takes them; false: there are none. */
+/* The importances of a row's columns: imp, by which errors count, and weights, for the encoder. false: there are
+ * none. */
 static bool importances(const struct run *r, const struct plan_tensor *p, uint32_t type, uint64_t row, float *imp,
 	float *weights)
 {

@@ -26,7 +26,7 @@ static void note(struct names *list, const char *name)
 }
 static const char *more(const struct names *list) { return list->n > NAMES_MAX ? ", ..." : ""; }
 
-/* Whether tensor i fell back as tensor k did. */
+/* Did tensor k fall back, with the types of tensor i? */
 static bool same_fallback(const struct remake *r, size_t i, size_t k)
 {
 	const struct recipe_choice *a = r->choice + i, *b = r->choice + k;
@@ -96,7 +96,7 @@ static enum ggu_status get_covariance(void *ctx, const char *tensor, size_t mat,
 {
 	return imatrix_covariance(ctx, tensor, mat, mean, err);
 }
-/* Says what is being done, together with what else there is to say about the run. */
+/* run->re with the functions that look things up in the matrix, which are in *known. */
 struct known { struct ggu_importance importance; struct remake_covariance covariance; };
 static struct remake with_matrix(const struct remake_run *run, struct known *known)
 {

@@ -29,7 +29,7 @@ struct remake_run {
 struct ggu_meta *remake_run_meta(const struct remake_run *r, const struct ggu_meta *from, uint32_t file_type);
 /* Tensor i in its new type, if it is made already, or NULL. */
 const void *remake_run_made(const struct remake_run *r, size_t i);
-/* quantize.imatrix.dataset: the text that took the place of a matrix. */
+/* Sets quantize.imatrix.dataset to the text that took the place of a matrix. */
 void remake_run_told(struct ggu_meta *m, const char *text);
 /* remake_check and remake_writer. Warns of what the matrix lacks. The caller frees. */
 struct ggu_writer *remake_run_writer(const struct remake_run *r, const struct ggu_meta *meta);

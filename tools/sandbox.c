@@ -52,7 +52,7 @@ struct path_beneath { uint64_t allowed; int32_t parent; } __attribute__((packed)
 static void allow(int rules, const char *folder, uint64_t rights)
 {
 	struct path_beneath rule = { rights, open(folder, O_PATH | O_CLOEXEC) };
-	/* what is not there needs no right; for lack of a descriptor, it would be missing later without a reason */
+	/* what does not exist needs no right; without a descriptor, it would be refused later without a reason */
 	if (rule.parent < 0 && (errno == EMFILE || errno == ENFILE)) msg_die("%s: %s", folder, strerror(errno));
 	if (rule.parent < 0) return;
 	syscall(ADD_RULE, rules, PATH_BENEATH, &rule, 0);

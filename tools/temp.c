@@ -66,7 +66,7 @@ void temp_abandon_all(void)
 
 static atomic_int held, waiting;        /* how often signals are held; the one that came, or 0 */
 
-/* Says that it came before it looks, so that the thread that releases signals sees it if this one does not go on. */
+/* Notes the signal before it looks at `held`, so that the thread that releases signals sees it if this one returns. */
 static void on_signal(int sig)
 {
 	waiting = sig;

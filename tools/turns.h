@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * turns.h - order among threads that evaluate windows side by side: what is done with the n-th input of a window waits
- * until that of the window before is done. So sums are taken in the order of a single thread, and a thread is nearly a
- * window ahead of another before it waits. The windows must have the same inputs, and start in order. */
+ * until the same is done for the window before. So sums are taken in the order of a single thread, and a thread is
+ * nearly a window ahead of another before it waits. The windows must have the same inputs, and start in order. */
 #ifndef TOOLS_TURNS_H
 #define TOOLS_TURNS_H
 #include <stdbool.h>
