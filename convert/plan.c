@@ -171,7 +171,7 @@ static enum ggu_status finish(struct builder *b, const struct yaml_node *at, str
 	return GGU_OK;
 }
 
-/* MXFP4 as it is published: [..][n/32][16] bytes of codes, and [..][n/32] of scales or the same in rows. */
+/* MXFP4 as it is published: [..][n/32][16] bytes of codes, and a byte of scale for each block, in any shape. */
 static enum ggu_status finish_packed(struct builder *b, const struct yaml_node *at, struct plan_tensor *o)
 {
 	struct view *codes = o->part, *scales = o->part + 1;

@@ -57,7 +57,7 @@ static enum ggu_status read_form(struct imatrix *im, const char *path, int fd, u
 	enum ggu_status s = whole_want(&w, 4, err);
 	if (!s && !w.n) s = ggu_fail(err, GGU_ERR_TRUNCATED, 0, "", "the file is empty");
 	else if (!s && text_is(w.p, w.n, "GGUF")) {
-		/* ggu_open reads a file from where its descriptor stands */
+		/* ggu_open reads standard input from its current position */
 		bool in_file = bytes != UINT64_MAX && (strcmp(path, "-") || lseek(fd, -4, SEEK_CUR) >= 0);
 		s = read_gguf(im, path, &w, in_file, err);
 	} else if (!s) s = imatrix_read_dat(im, &w, bytes, err);

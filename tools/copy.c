@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * copy.c - see copy.h. What is between holes goes through copy_file_range, which shares blocks where the file system
- * can, or through a buffer where the kernel refuses. */
+ * copy.c - see copy.h. What is between holes goes through copy_file_range, which shares blocks if the file system can,
+ * or through a buffer if the kernel refuses. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -39,7 +39,7 @@ static char *cache_folder(void)
 	return NULL;
 }
 
-/* The length of a name as the hub spells it; 0: it is none. */
+/* The length of a name as the hub spells it; 0: it is not such a name. */
 static size_t name_bytes(const char *s)
 {
 	size_t n = strspn(s, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-");

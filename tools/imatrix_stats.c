@@ -14,7 +14,7 @@
 struct stats {
 	double n, sum, min, max, mean, sd, active, bits, entropy, outliers, similarity;
 	size_t seen, n_mat;
-	long layer;                     /* -1: of none */
+	long layer;                     /* -1: in no layer */
 };
 
 static double mean_square(const struct imatrix_entry *e, size_t i) { return e->sums[i]/e->counts[i/e->n_in]; }

@@ -8,6 +8,6 @@
  * length after: `"{{ bos_tok"... (1832 bytes)`, `[1, 2, 3, ... 32000 in all]`. Numbers read back exactly.
  * The caller frees it; exits 2 out of memory. */
 char *kv_text(const struct ggu_kv *kv, size_t width);
-char *kv_item_text(const struct ggu_kv *kv, size_t i);         /* item i, likewise, whole */
+char *kv_item_text(const struct ggu_kv *kv, size_t i);         /* item i in the same form, not cut */
 
 #endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * load.c - see load.h. A mapped file that shrinks while it is used raises SIGBUS, for which there is a handler here
- * that says so. */
+ * load.c - see load.h. A mapped file that shrinks while it is used raises SIGBUS; the handler here says so. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>

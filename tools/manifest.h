@@ -23,14 +23,14 @@ struct manifest { char *text; struct manifest_entry *entry; size_t n; };
 /* Reads all of it, "-" from standard input; exits 2 with a message. Entries are sorted by file, tensor, kind. */
 struct manifest *manifest_read(const char *path);
 void manifest_free(struct manifest *m);
-/* The entries of one file: *n of them from the one returned on. By its name, or else by what stands after the last
- * slash of both names. NULL: none. */
+/* The entries of one file: *n of them from the one returned on. The file is found by its name, or else by the part of
+ * both names after the last slash. NULL: none. */
 struct manifest_entry *manifest_file(struct manifest *m, const char *file, size_t *n);
 /* Of those, the one of a tensor (NULL: the whole); NULL: none. */
 struct manifest_entry *manifest_find(struct manifest_entry *of_file, size_t n, const char *tensor, enum digest_kind k);
 /* A digest's line on standard output: escaped, and masked for a terminal. tensor may be NULL. */
 void manifest_print(enum digest_kind k, const char *digest, const char *file, const char *tensor);
-/* The last part of such a line, alone, with what is to follow it: "m.gguf:output.weight: OK". */
+/* Only the name of such a line, followed by `what`: "m.gguf:output.weight: OK". */
 void manifest_print_name(const char *file, const char *tensor, const char *what);
 
 #endif

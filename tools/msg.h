@@ -20,7 +20,7 @@ extern bool msg_verbose;                /* -v, of programs that have it */
 #endif
 void msg_warn(const char *fmt, ...) MSG_PRINTF(1, 2);           /* "gguf-info: ..."; not with -q */
 void msg_note(const char *fmt, ...) MSG_PRINTF(1, 2);           /* as warn, but only if stderr is a terminal */
-/* as warn, but with -q too: an error of which more is to be said */
+/* as warn, but with -q too: an error after which the program has more to do */
 void msg_say(const char *fmt, ...) MSG_PRINTF(1, 2);
 _Noreturn void msg_die(const char *fmt, ...) MSG_PRINTF(1, 2);  /* warn, drop unfinished output, exit 2; with -q too */
 /* Returns p, the result of malloc or the like; if it is NULL, says "out of memory" and exits 2. */

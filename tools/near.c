@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * near.c - see near.h. Names are compared by their letters and digits alone, in lower case, so that "q4km" is Q4_K_M.
- * A slip is a character that is missing, too many, another, or changed places with the next; one in four is forgiven.
- * Source: optimal string alignment, Boytsov, "Indexing methods for approximate dictionary searching", 2011. */
+ * near.c - see near.h. Names are compared by their letters and digits alone, in lower case, so that "q4km" is Q4_K_M. A
+ * slip is a character that is missing, added, replaced or swapped with the next; one in four is forgiven. Source:
+ * optimal string alignment, Boytsov, "Indexing methods for approximate dictionary searching", 2011. */
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * near.h - guesses which name was meant if there is none of the name given. Programs only. */
+ * near.h - guesses which name was meant by one that does not exist. Programs only. */
 #ifndef TOOLS_NEAR_H
 #define TOOLS_NEAR_H
 #include <stddef.h>
@@ -9,7 +9,7 @@
 struct near { const char *asked, *best; size_t slips; };
 void near_try(struct near *n, const char *name);
 enum { NEAR_BYTES = 96 };                /* a longer name is cut */
-/* "; did you mean NAME?", with what stands before the name; "" if there is none. */
+/* Writes "; did you mean NAME?", with `before` in front of the name, to hint; "" if there is no best. Returns hint. */
 const char *near_hint(const struct near *n, const char *before, char hint[NEAR_BYTES]);
 
 #endif

@@ -2,10 +2,10 @@
  * plan_choose.c - see plan_choose.h. Two ways, of which the better counts. What room is left buys single steps.
  *
  * By price: a byte gets a price, each tensor takes the type with the least sum of weighted error and price, and the
- * price is found by bisection, so that the types just fit. This is as good as can be if the steps between types are
- * small beside the whole, as with many tensors; a large embedding can leave much room unused.
- * By a table of the least error for every size, tensor after tensor. This is exact if the table can count in units that
- * divide all sizes, as with few tensors or with usual dimensions; otherwise sizes are rounded up. */
+ * price is found by bisection, so that the types just fit. This is nearly the best choice if the steps between types
+ * are small compared with the whole, as with many tensors; a large embedding can leave much room unused. By a table of
+ * the least error for every size, tensor after tensor. This is exact if the table can count in units that divide all
+ * sizes, as with few tensors or with usual dimensions; otherwise sizes are rounded up. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

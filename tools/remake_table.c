@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * remake_table.c - what becomes of the tensors, for people and for programs; see remake_run.h.
  *
- * Lines are printed while tensors are done, so the widths of columns come from the whole list beforehand. */
+ * Lines are printed while tensors are processed, so the widths of columns come from the whole list beforehand. */
 #include <stdlib.h>
 #include <string.h>
 #include "../libgguf/text.h"

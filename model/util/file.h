@@ -35,7 +35,7 @@ enum ggu_status file_json_list(const char *dir, const char *name, json_t **list,
 enum ggu_status file_json_text(const char *text, size_t n, const char *name, uint64_t base, size_t flags,
 	json_t **object, struct ggu_error *err);
 /* Makes JSON of what Python writes beyond it, in place and without moving a byte: Infinity becomes a string, an integer
- * of more than 64 bits (a length that means "any", 10^30) a real number. file_json does so. */
+ * of more than 64 bits (a length that means "any", 10^30) a real number. file_json calls it. */
 void file_json_of_python(char *text);
 /* Is j an infinity? That is such a string, or {"__float__": "Infinity"}, as transformers 5 writes it. *x has its
  * sign. */

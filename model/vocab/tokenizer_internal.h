@@ -21,7 +21,7 @@ struct tokenizer {
 	struct added *added;            /* [n_added], in order of their texts */
 	size_t n_added;
 	size_t first[257];              /* added[first[b]] .. begin with byte b */
-	uint32_t *added_at;             /* [v->n] where in added the token is, + 1; 0: not there */
+	uint32_t *added_at;             /* [v->n] the token's position in added, + 1; 0: not there */
 	struct ids before, after;       /* put around a text: BOS, EOS and their kin */
 	bool byte_level, strip_start;   /* decoding */
 	bool tidy;                      /* decoding words: no blank before "." and the like */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * vocab_impl.h - what a vocabulary is made of. Private to model/vocab.
  *
- * Tokens, scores, types and merges are as they stand in a GGUF. How text becomes tokens is one JSON object, the
- * pipeline, whatever the source was; it is also the value of the key gguf-utils.tokenizer:
+ * Tokens, scores, types and merges are as in a GGUF. How text becomes tokens is one JSON object, the pipeline, whatever
+ * the source was; it is also the value of the key gguf-utils.tokenizer:
  *
  *   { "added_tokens": [...], "normalizer": {...}, "pre_tokenizer": {...}, "post_processor": {...}, "decoder": {...},
  *     "model": { "type": "BPE", "unk_token", "fuse_unk", "byte_fallback", "ignore_merges", "order" }, or
@@ -49,9 +49,9 @@ struct vocab {
 	uint8_t add_order[4];
 	size_t n_add_order;
 	int add_space_prefix;           /* 1, 0, -1 not written */
-	int remove_extra;               /* extra blanks are removed: the same */
+	int remove_extra;               /* extra blanks are removed: 1, 0, -1 not written */
 	struct ggu_str charsmap;        /* charsmap.h; empty: none */
-	int lowercase;                  /* of a WordPiece vocabulary: the same */
+	int lowercase;                  /* of a WordPiece vocabulary: 1, 0, -1 not written */
 	bool has_scores, write_merges;  /* which arrays the GGUF gets */
 	/* merges that llama.cpp's form drops but the ids depend on: gguf-utils.merges */
 	bool own_merges;
