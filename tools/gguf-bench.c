@@ -76,7 +76,7 @@ struct test {
 	size_t n, depth;
 	double tokens_per_s, lowest, highest;
 	double gmacs, gb;               /* of weights a second, for prompts; of bytes read, for generation */
-	double read_gb;                 /* limit of generation: what a loop reads before a run, the median */
+	double read_gb;                 /* limit of generation: the median of what a loop reads before each run */
 	double share;                   /* of the limit that binds */
 	double secs;                    /* of all runs that count */
 	struct profile *profile;        /* of them */

@@ -4,7 +4,7 @@
 #define TOOLS_KV_DIFF_H
 #include "../libgguf/ggu.h"
 
-/* Type and all items are the same; floats to the bit. */
+/* Are type and all items the same, floats to the bit? */
 bool kv_same(const struct ggu_kv *a, const struct ggu_kv *b);
 /* One side of a line: the value and its type, and, for two arrays or strings that begin alike, where they begin to
  * differ. kv NULL: "absent"; other may be NULL too. The caller frees it; exits 2 out of memory. */

@@ -15,8 +15,9 @@
 enum { HALVINGS = 200, CELLS = 1 << 25 };
 
 /* The divergence that a relative error of all tensors of a role together causes, that of ffn_down being 1: geometric
- * means of two models of the llama kind, of 7 M and 135 M weights, each role having been quantized alone. An
- * embedding that is the output too counts as output. The first that is in the name; the last is for all others. */
+ * means of two models of the llama kind, of 7 M and 135 M weights, each role having been quantized alone. An embedding
+ * that is the output too counts as output. The first row whose name is in the tensor's name applies; the last is for
+ * all others. */
 static const struct { const char *name; double factor; } roles[] = {
 	{ "output.weight", 2.3 }, { "token_embd.weight", 0.4 }, { "attn_qkv", 0.5 }, { "attn_q", 0.1 },
 	{ "attn_k", 0.17 }, { "attn_v", 0.5 }, { "attn_output", 0.2 },

@@ -7,7 +7,7 @@
 struct plan_option {
 	uint32_t type;
 	uint64_t bytes;                 /* of the whole tensor */
-	double energy;                  /* sum of importance*x^2, of the whole tensor, as the sample has it */
+	double energy;                  /* sum of importance*x^2 of the whole tensor, estimated from the sample */
 	/* sum of importance*(decoded - x)^2 over sum of importance*x^2, of the sample */
 	double error;
 };

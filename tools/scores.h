@@ -12,7 +12,7 @@
 /* Of one position, in nats. nll: -log of the model's probability of the right token. */
 struct score { double nll, base_nll, kld; bool same_top; };
 struct scores {
-	bool has_base;                  /* the members of score beside nll are there */
+	bool has_base;                  /* the members of score other than nll are set */
 	size_t n_ctx, from, windows;    /* tokens of a window; the first window, and how many there are */
 	char of[TAG_BYTES];             /* tag.h: model, base, text and types of the cache */
 	struct score *v;                /* [windows*scores_per(n_ctx)] */
