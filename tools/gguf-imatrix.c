@@ -76,7 +76,8 @@ static void write_matrix(const struct imatrix *im, struct out *out)
 
 /* ---- collecting ---- */
 
-/* Counted from the first window of the text, so that the matrices of parts of a text use different windows. */
+/* Draws random windows. They are numbered like those of the text, so that the matrices of its parts use different
+ * ones. */
 static void draw(struct collect *c, const struct vocab *v)
 {
 	const size_t n = (size_t)c->n_chunks;
@@ -115,7 +116,8 @@ static void tokenize(struct collect *c, const char *text_name)
 /* Of text, model and settings: a checkpoint belongs to one run. */
 static char run_tag[TAG_BYTES];
 
-/* Everything that the sums depend on, including the weights: going on with another model would mix two. */
+/* Makes a tag of everything that the sums depend on, including the weights: going on with another model would mix
+ * two. */
 static void make_tag(struct collect *c)
 {
 	uint64_t settings[4] = { c->ctx, c->process_output, c->covariance ? c->block : 0, c->stride };
@@ -135,7 +137,7 @@ static void save(const struct collect *c)
 	out_commit(out);
 }
 
-/* How many windows the checkpoint has; 0 if there is none. */
+/* Reads the checkpoint; returns how many windows it has, 0 if there is none. */
 static uint64_t resume(struct collect *c)
 {
 	struct imatrix *im;
@@ -152,8 +154,8 @@ static uint64_t resume(struct collect *c)
 	return imatrix_chunks(im);
 }
 
-/* Rows as wide as the model vary as a whole; those inside a feed-forward lose little when cut into two or three blocks
- * (ENCODERS.md), and the cost of a matrix grows with its square. */
+/* The columns of an input as wide as the model belong together in one block; wider inputs, inside a feed-forward, lose
+ * little when cut into two or three (ENCODERS.md). The cost of a block grows with its square. */
 static size_t usual_block(size_t n_embd)
 {
 	enum { LEAST = 768, MOST = 2048, STEP = 256 };
@@ -258,7 +260,7 @@ static void stats(const char *name)
 	imatrix_free(im);
 }
 
-/* What only evaluating a text has a use for. */
+/* Refuses options that have a meaning only when a text is evaluated. */
 static void refuse_measuring(void)
 {
 	const char *with = o.merge ? "--merge" : "--stats";

@@ -19,17 +19,17 @@ struct team {
 	int32_t *target;        /* [n][seen]: with an encoder */
 	float *rows;            /* [n*seen][n_embd]: with process_output */
 	enum { TEXT, DRAWN, DRAWN_FOR_FIRST_BLOCK } now;        /* what is being evaluated */
-	/* with other teams; `turn`: of the windows */
+	/* order among teams; turn: the number of this team's windows in it */
 	struct turns *turns;
 	size_t turn;
-	bool stopped;           /* behind the first block */
+	bool stopped;           /* after the first block */
 	bool failed;
 	struct ggu_error err, refused;  /* refused: why tap does not take activations */
 };
 
 /* ---- sums ---- */
 
-/* The embedding is multiplied by where it is the output matrix too. */
+/* Is it the output matrix? The embedding may be that too. */
 static bool is_output(const char *weight)
 {
 	return !strcmp(weight, "output.weight") || !strcmp(weight, "token_embd.weight");
@@ -72,7 +72,7 @@ static size_t side_by_side(const struct collect *c, size_t batch)
 	return c->covariance || batch < c->ctx ? 1 : batch/c->ctx;
 }
 
-/* Tokens that a work takes at once: those of a whole window where a window must not be cut. */
+/* Tokens that a work takes at once: those of a whole window if a window must not be cut. */
 static size_t whole_batch(const struct collect *c, size_t batch)
 {
 	return model_is_whole(c->model) && batch < c->ctx ? c->ctx : batch;
@@ -121,7 +121,7 @@ static enum ggu_status encode(struct team *t, size_t n)
 	return model_encode(t->w, t->source, n, tap, t, &t->err);
 }
 
-/* Windows chunk..chunk + n - 1; false: failed. */
+/* Evaluates windows chunk..chunk + n - 1; false: failed. */
 static bool evaluate(struct team *t, uint64_t chunk, size_t n)
 {
 	struct collect *c = t->c;
@@ -152,7 +152,7 @@ struct collect_teams {
 	size_t n_apart;
 };
 
-/* Turns need windows with the same inputs, each once. */
+/* How many teams of one thread there are. Turns need windows with the same inputs, each once. */
 static size_t n_apart(const struct collect *c)
 {
 	struct model_cost cost;

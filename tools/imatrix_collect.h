@@ -19,11 +19,11 @@ struct collect {
 	struct ggu_pool *pool;
 	size_t ctx, batch;              /* tokens of a window, and of a batch */
 	bool process_output;            /* also what the output matrix gets */
-	bool covariance;                /* also how inputs vary together, */
-	size_t block, stride;           /* in blocks of so many columns, of one of so many tokens */
+	bool covariance;                /* also covariances of inputs */
+	size_t block, stride;           /* of covariances: columns of a block; one of so many tokens is used */
 	int32_t *ids;                   /* [n_chunks + drawn.n][ctx] */
 	uint64_t n_chunks;              /* windows of the text */
-	struct drawn drawn;             /* windows of random tokens, after them; only covariances use them */
+	struct drawn drawn;             /* windows of random tokens, after those of the text; only for covariances */
 	int32_t start;                  /* what a decoder's sequence begins with */
 	_Atomic uint64_t done;          /* windows of the text, which progress shows too */
 };
