@@ -49,8 +49,8 @@ static size_t records_bytes(const struct attn_shape *s, size_t n_tokens, size_t 
 	return n_tokens*s->n_head*parts*record(s)*sizeof(float);
 }
 
-/* So many rows are few: they do little with what they read. A task has at most so many that its data, ROOM floats, fit
- * the cache of a core. */
+/* Up to FEW_ROWS rows do little with what they read. ROOM: the floats that fit the cache of a core, which limit the
+ * rows of a task. */
 enum { FEW_ROWS = 2*ATTN_GROUP, ROOM = 96 << 10 };
 static size_t rows_max(const struct attn_shape *s)
 {
@@ -187,7 +187,7 @@ static void reset(struct attn_sums *x, size_t n)
 }
 
 /* Processes the tile at p of the task's head i for the rows that see any of it, which are adjacent since later tokens
- * see later positions. It is followed by the next head's tile, or that of the next block. */
+ * see later positions. The next tile is that of the next head, or of the next block. */
 static void meet(struct attn_task *t, const struct attn_rows *rows, size_t i, size_t p)
 {
 	size_t r0 = i*t->head_rows, r1 = r0 + t->head_rows, next = p + ATTN_BLOCK;

@@ -43,7 +43,7 @@ INLINE rf number(enum form form, const char *at)
 	return form == HALVES ? r_f16(at) : form == BFLOATS ? r_bf16(at) : r_floats((const float *)(const void *)at);
 }
 
-/* Adds n dimensions to s[r][..] of `rows` rows and `wide` registers of positions, or begins it; q[n][rows] */
+/* Adds n dimensions to s[r][..] of `rows` rows and `wide` registers of positions, or to 0 if `begin`; q[n][rows] */
 INLINE void score_part(enum form form, int rows, int wide, size_t n, const float *q, const char *k, ptrdiff_t next,
 	float *s, bool begin)
 {

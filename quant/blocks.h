@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * blocks.h - the quantized blocks as they lie in a file, in ggml's layout. Integers little-endian.
  * f16 is an IEEE half as its bits. A codec file (codec/NAME.h) says what the bits of its block mean. A row may lie at
- * any address, so nothing in a block asks for alignment. Sizes are held against qtypes.def below. Q8_1 and Q8_K,
- * ggml's packed activations, are no types of weights and are not here. Source: ggml-common.h of ggml, 2026-08. */
+ * any address, so nothing in a block needs alignment. Sizes are checked against qtypes.def below. Q8_1 and Q8_K are
+ * left out: they are ggml's packed activations, not types of weights. Source: ggml-common.h of ggml, 2026-08. */
 #ifndef QUANT_BLOCKS_H
 #define QUANT_BLOCKS_H
 #include <stddef.h>

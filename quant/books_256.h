@@ -21,7 +21,7 @@ enum { N_fours = 8, GROUPS_fours = 2, N_twos = 8, GROUPS_twos = 4, N_threes = 8,
 	N_deltas = N_fours, GROUPS_deltas = GROUPS_fours };
 /* Of ternary types: c[0] and c[1], a block's bytes */
 struct planes { __m256i c[REGISTERS], sc[4]; };
-/* start: minus what the bias adds, for each group; of ternary types: of all, in `start` alone, and no digits */
+/* start_high, start_low: minus what the bias adds, by group; ternary types have one `start` instead, and no digits */
 struct turned {
 	__m256i high[REGISTERS], low[REGISTERS], start_high[4], start_low[4], start;
 	const struct strip256 *from;
@@ -34,7 +34,7 @@ INLINE __m256i y_words(int n) { return _mm256_set1_epi16((short)n); }
 INLINE __m256i y_table(__m128i t) { return _mm256_broadcastsi128_si256(t); }
 INLINE __m256i y_and(__m256i a, __m256i b) { return _mm256_and_si256(a, b); }
 INLINE __m256i y_or(__m256i a, __m256i b) { return _mm256_or_si256(a, b); }
-/* Each four times: a b c d */
+/* a b c d, four times */
 INLINE __m256i y_fours(int a, int b, int c, int d)
 {
 	return _mm256_set1_epi64x((long long)((uint64_t)(uint16_t)d << 48 | (uint64_t)(uint16_t)c << 32 |
@@ -43,13 +43,13 @@ INLINE __m256i y_fours(int a, int b, int c, int d)
 
 /* ---- code books ---- */
 
-/* Codes with the signs of a register's words, and their bias: byte b uses bit `first + b%8` of signs' byte at[b] */
+/* Codes with the signs of a register's words, and their bias: byte b's sign is the bit bit[b] of signs' byte at[b] */
 INLINE __m256i signed_codes(__m256i c, __m256i signs, __m256i at, __m256i bit)
 {
 	__m256i minus = _mm256_cmpeq_epi8(y_and(_mm256_shuffle_epi8(signs, at), bit), bit);
 	return _mm256_add_epi8(_mm256_sign_epi8(c, y_or(minus, y_bytes(1))), y_bytes(SIGNED));
 }
-/* Register i */
+/* The words of eight of register i */
 INLINE __m256i words_of_eight(const uint64_t *book, const uint16_t *k, int i)
 {
 	return _mm256_set_m128i(two64(book + k[i + 16], book + k[i + 24]), two64(book + k[i], book + k[i + 8]));
@@ -88,7 +88,7 @@ INLINE __m256i word_of_lane(__m256i a, int n)
 		0x0908090809080908);
 	return _mm256_shuffle_epi8(a, _mm256_add_epi8(first, y_bytes(2*n)));
 }
-/* Of 16 words, of 8 of 32 bits */
+/* From 16 words; from 8 integers of 32 bits */
 INLINE void scales_of_16(struct planes *p, __m256i sc)
 {
 	UNROLL for (int g = 0; g < 4; g++) p->sc[g] = word_of_lane(sc, g);
@@ -186,7 +186,7 @@ INLINE __m256i iq1_upper(const void *qh, int j)
 	const __m256i at = _mm256_setr_epi64x(a, b, a + 0x0404040404040404, b + 0x0404040404040404);
 	return _mm256_shuffle_epi8(y_twice(qh), _mm256_add_epi8(at, y_bytes(8*j)));
 }
-/* Three bits of each word's upper half at bit 8: from bit 0, a, 2a and 3a of qh, the last above bit 8 */
+/* Makes numbers whose upper three bits are at bits 0, a, 2a and 3a of each integer of qh; the last are moved down. */
 INLINE void iq1_numbers(uint16_t *k, const uint8_t *qs, const void *qh, int a)
 {
 	UNROLL for (int j = 0; j < 2; j++) {
@@ -240,7 +240,7 @@ INLINE struct planes iq1_m_planes(const void *block, const struct prepared *from
 
 /* ---- words of four ---- */
 
-/* Byte i/2 of each lane of 32 bits, the bits of half a byte */
+/* Register i, whose signs are the lower or upper half of byte i/2 of each lane of 32 bits */
 INLINE __m256i signed_threes(__m128i a, __m128i b, __m256i signs, int i)
 {
 	const __m256i at = y_table(_mm_setr_epi8(0, 0, 0, 0, 4, 4, 4, 4, 8, 8, 8, 8, 12, 12, 12, 12));
@@ -251,7 +251,7 @@ INLINE __m256i signed_threes(__m128i a, __m128i b, __m256i signs, int i)
 	UNROLL for (int i = 0; i < 8; i++) \
 		(p)->c[i] = signed_threes(four32(book + k[i], book + k[i + 8], book + k[i + 16], book + k[i + 24]), \
 			four32(book + k[i + 32], book + k[i + 40], book + k[i + 48], book + k[i + 56]), signs, i)
-/* Both words of 32 bits */
+/* Copies the lower word of each 32 bits to the upper one. */
 INLINE __m256i twice(__m256i sc) { return y_or(sc, _mm256_slli_epi32(sc, 16)); }
 INLINE void iq3_xxs_prepare_one(const void *block, struct prepared *to)
 {
@@ -308,7 +308,7 @@ INLINE struct planes tq2_0_planes(const void *block, const struct prepared *none
 	return (struct planes){ .c = { y_load(b->qs), y_load(b->qs + 32) } };
 }
 #define tq1_0_prepare nothing
-/* 32 bytes, and 16 and 4 and none */
+/* c[0]: 32 bytes; c[1]: the other 16, the 4 of qh, and zeros */
 INLINE struct planes tq1_0_planes(const void *block, const struct prepared *none)
 {
 	const struct tq1_0 *b = block;

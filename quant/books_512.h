@@ -38,7 +38,7 @@ INLINE __m512i z_once(const void *p)
 }
 INLINE __m512i z_bytes(int n) { return _mm512_set1_epi8((char)n); }
 INLINE __m512i z_words(int n) { return _mm512_set1_epi16((short)n); }
-/* Eight bytes to each of eight lanes; eight integers of 16 bits, one to each lane; of 32 bits */
+/* The same eight bytes in all eight lanes; eight integers of 16 bits, one in each lane; eight of 32 bits */
 INLINE __m512i z_eight(const void *p)
 {
 	long long a;
@@ -65,7 +65,7 @@ INLINE __m512i in_steps(uint64_t first, int step)
 }
 /* Each byte is the eight bits from there on in its lane of 64. */
 INLINE __m512i fields(__m512i x, __m512i from) { return _mm512_multishift_epi64_epi8(from, x); }
-/* 2*ls + 1 in each 32 bits: ls of n bits at bit at[0], at[4] of the lane */
+/* 2*ls + 1 in each 32 bits; ls has n bits, from bit at[0] or at[4] of the lane on */
 INLINE __m512i odd_scales(__m512i x, int n, __m512i at)
 {
 	__m512i ls = fields(x, _mm512_sub_epi8(at, z_bytes(1)));
@@ -79,12 +79,12 @@ INLINE __m512i join(__m512i a, __m512i b, int mask)
 
 /* ---- code books ---- */
 
-/* 128 bytes' k-th: bits 0 to 6 */
+/* Byte k of 128, with bits 0 to 6 of k */
 INLINE __m512i bytes_of_128(const uint8_t *book, __m512i k)
 {
 	return _mm512_permutex2var_epi8(z_load(book), k, z_load(book + 64));
 }
-/* m: where bit 7 is set; n, o: bits 8 and 9 */
+/* m: where bit 7 of the number is set; n, o: bits 8 and 9 */
 INLINE __m512i bytes_of_256(const uint8_t *book, __m512i k, __mmask64 m)
 {
 	return _mm512_mask_blend_epi8(m, bytes_of_128(book, k), bytes_of_128(book + 128, k));
@@ -108,7 +108,7 @@ INLINE __m128i eight_words(const uint16_t *book, const uint16_t *k)
 	a = _mm_insert_epi16(a, book[k[6]], 6);
 	return _mm_insert_epi16(a, book[k[7]], 7);
 }
-/* One by one */
+/* 32 words of the book, read one by one */
 INLINE __m512i of_many(const uint16_t *book, const uint16_t *k)
 {
 	__m256i a, b;
@@ -117,7 +117,7 @@ INLINE __m512i of_many(const uint16_t *book, const uint16_t *k)
 	return _mm512_inserti64x4(_mm512_castsi256_si512(a), b, 1);
 }
 typedef uint8_t v64 __attribute__((vector_size(64)));
-/* 0 to 63 */
+/* All values of six bits */
 INLINE v64 six_bits(void)
 {
 	return (v64){ 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25,
@@ -128,7 +128,7 @@ INLINE __m512i of_levels(__m128i level, v64 k)
 {
 	return _mm512_shuffle_epi8(_mm512_broadcast_i32x4(level), (__m512i)k);
 }
-/* For each value of six bits the level of the n bits from `from` on; of the two from there and, above them, one more */
+/* For each value of six bits: the level of its n bits from `from` on; of two bits from there on with bit `above` */
 INLINE __m512i levels_at(__m128i level, int from, int n)
 {
 	return of_levels(level, (six_bits() >> from) & (uint8_t)((1 << n) - 1));
@@ -138,7 +138,7 @@ INLINE __m512i levels_and(__m128i level, int from, int above)
 	const v64 i = six_bits();
 	return of_levels(level, ((i >> from) & 3) | ((i >> above) & 1) << 2);
 }
-/* From each a where the bit of m is set, else from b */
+/* Each bit from a where it is set in m, else from b */
 INLINE __m512i choose(__m512i m, __m512i a, __m512i b) { return _mm512_ternarylogic_epi32(m, a, b, 0xca); }
 /* Words of eight elements of two bits: four planes. Each element has one bit more, which selects the upper half of
  * level: for the elements of the first two planes, bits 4 and `second` of the bytes of more0; for the others, those of
@@ -202,7 +202,7 @@ INLINE __m512i by_turns(__m512i a, __m512i b, v64 at)
 	const v64 i = six_bits();
 	return _mm512_permutex2var_epi8(a, (__m512i)((i & 0x30) | (i & 8) << 3 | at), b);
 }
-/* First and second halves of words alternately: rows of words */
+/* Joins first and second halves to words, and stores those of each row. */
 INLINE void put_words(struct prepared *to, __m512i first, __m512i second)
 {
 	_mm512_store_si512(to[0].k, _mm512_unpacklo_epi8(first, second));
@@ -376,7 +376,7 @@ INLINE struct planes iq1_m_planes(const void *block, const struct prepared *from
 		AT(16, 0, 0, 0, 19, 0, 0, 0), AT(22, 0, 0, 0, 25, 0, 0, 0), AT(32, 0, 0, 0, 35, 0, 0, 0),
 		AT(38, 0, 0, 0, 41, 0, 0, 0), AT(48, 0, 0, 0, 51, 0, 0, 0), AT(54, 0, 0, 0, 57, 0, 0, 0));
 	const __m512i minus = fields(h, in_steps(AT(63, 63, 3, 3, 7, 7, 11, 11), 0));
-	/* the same with a bias of 9; deltas change within a lane */
+	/* as iq1_s_planes, but with a bias of 9, as deltas change within a lane */
 	plain_fours(&p, of_many(brief_iq1, from->k), minus, minus, 4,
 		_mm_setr_epi8(2, 10, 18, 0, 0, 8, 16, 0, 0, 0, 0, 0, 0, 0, 0, 0));
 	p.sc = odd_scales(z_eight(b->scales), 3, at);
@@ -428,7 +428,7 @@ INLINE void turn_fours(const struct strip256 *x, int bias, struct turned *t)
 	turn_planes(x->in[ORDER_PLAIN].low, t->low);
 	t->start = start(x, bias);
 }
-/* bias: with delta of -1 */
+/* bias: of codes whose delta is -1 */
 INLINE void turn_deltas(const struct strip256 *x, int bias, struct turned *t)
 {
 	turn_fours(x, bias, t);
@@ -449,7 +449,7 @@ INLINE void turn_tq2_0(const struct strip256 *x, int bias, struct turned *t)
 	}
 	t->start = start(x, bias);
 }
-/* 32 columns, then 16, then 4, then nothing */
+/* The columns of the k-th digits of 32 bytes, then of 16, then of 4, then nothing */
 INLINE __m512i tq1_plane(const int8_t *x, int k)
 {
 	__m512i a = _mm512_zextsi256_si512(_mm256_loadu_si256((const void *)(x + 32*k)));

@@ -126,11 +126,11 @@ INLINE __m256i i_chains8(const c64 *c, digits256 high, digits256 low, const uint
 	}
 	return _mm256_add_epi32(_mm256_slli_epi32(s[0], 8), s[1]);
 }
-/* ---- Q2_K: one token meets lanes that are sixteens, whose codes stay where their bits are. For more tokens code times
- * scale is looked up in a table for each sixteen bytes, so that nothing is scaled after. ---- */
+/* ---- Q2_K: for one token, lanes are sixteens, whose codes stay where their bits are. For more tokens, code times
+ * scale is looked up in a table for each sixteen bytes, so that no sum needs scaling. ---- */
 
 #define ORDER_Q2_K(n_tokens) ((n_tokens) == 1 ? ORDER_LANES : ORDER_HALVES)
-/* Four bytes of each half are in all its lanes, of which each takes two bits; of the first 128 columns, the others */
+/* c[i] has the i-th four bytes of each half in all its lanes, of which each keeps two bits; a: the first 128 columns */
 INLINE void q2_k_lanes(const struct q2_k *b, c64 *c)
 {
 	const c64 x = c_load(b->qs);
@@ -158,8 +158,8 @@ INLINE __m256i q2_k_lanes_sum(const struct q2_k *b, const c64 *c, digits256 high
 	}
 	return _mm256_srav_epi32(i_value(s[0], s[1]), _mm256_setr_epi32(0, 2, 4, 6, 0, 2, 4, 6));
 }
-/* In each quarter, for sixteens k and k + 2 of its four in ORDER_HALVES: the first one's scale times i at i, and the
- * other's at 4*i */
+/* In each quarter a table for sixteens k and k + 2 of its four in ORDER_HALVES: at index i the first one's scale times
+ * i, at 4*i the other's */
 INLINE __m256i y_tables(__m256i sc, int k)
 {
 	const __m256i at = _mm256_setr_epi32((int)0x80008000, (int)0x80808002, (int)0x80808002, (int)0x80808002,
@@ -168,7 +168,7 @@ INLINE __m256i y_tables(__m256i sc, int k)
 	return _mm256_mullo_epi16(_mm256_shuffle_epi8(sc, _mm256_add_epi8(at, y_bytes(k))), by);
 }
 INLINE c64 c_tables(c64 sc, int k) { return (c64){ y_tables(sc.a, k), y_tables(sc.b, k + 8) }; }
-/* Codes are only moved by four: a table has the first of two at its bits, and the second at its own. */
+/* Codes are moved by four bits or not at all: a table is indexed by bits 0 and 1, or by bits 2 and 3. */
 INLINE void q2_k_scaled(const struct q2_k *b, c64 *c)
 {
 	const c64 sc = c_and(c_four_times(b->scales), 15), t = c_tables(sc, 0), u = c_tables(sc, 4), x = c_load(b->qs),
@@ -332,7 +332,7 @@ INLINE vi v_minima(const uint8_t *m, const int16_t *first, const int16_t *second
 	}
 	return _mm256_permutevar8x32_epi32(four(s[0], s[1], s[2], s[3]), _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
 }
-/* Of eight rows' lanes, every other one for mins: the sums for d, and those for m */
+/* The sums of eight rows' lanes, of which every other one is for mins: those for d, and those for m */
 struct pair { vi d, m; };
 INLINE struct pair v_q2_k(const int32_t *p, const uint8_t *none, const struct strip256 *x)
 {

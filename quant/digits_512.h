@@ -145,7 +145,7 @@ INLINE __m256i i_chains8(const c64 *c, digits256 high, digits256 low, const uint
 /* ---- Q2_K: a lane is one sixteen, whose codes stay where their bits are ---- */
 
 #define ORDER_Q2_K(n_tokens) ORDER_LANES
-/* Four bytes of each quarter are in all its lanes, of which each takes two bits. */
+/* c[i] has the i-th four bytes of each quarter in all its lanes, of which each keeps two bits. */
 INLINE void c_q2_k(const struct q2_k *b, int n_tokens, c64 *c)
 {
 	const __m512i x = c_load(b->qs),

@@ -20,7 +20,7 @@ static size_t strip_bytes(size_t block, size_t n_in)
 	if (block == 256) return n_in/256*sizeof(struct strip256);
 	return n_in/32*sizeof(struct strip32);
 }
-/* Of n integers, a multiple of 16; bits: the width of the low digits */
+/* Splits n integers, a multiple of 16; bits: the width of the low digits */
 static inline void digits_of(const int16_t *q, size_t n, int bits, int8_t *high, int8_t *low)
 {
 	const __m256i half = _mm256_set1_epi16((short)(1 << bits >> 1));
@@ -74,8 +74,8 @@ static inline __m256i apart(__m256i q)
 		15));
 	return _mm256_permute4x64_epi64(_mm256_shuffle_epi8(q, at), 0xd8);
 }
-/* What the k-th digits of sixteen bytes of a block of TQ1_0 are multiplied with: 32 bytes come first, then 16, then 4
- * with one digit less, and none. */
+/* The activations for the k-th digits of bytes i to i + 15 of a block of TQ1_0: 32 bytes come first, then 16, then 4
+ * with one digit less, then nothing. */
 static inline __m256i of_thirds(const int16_t *q, size_t k, size_t i)
 {
 	const int16_t *last = q + 240 + 4*k;
@@ -84,7 +84,7 @@ static inline __m256i of_thirds(const int16_t *q, size_t k, size_t i)
 	if (i < 48) return _mm256_loadu_si256((const void *)(q + 160 + 16*k));
 	return _mm256_zextsi128_si256(_mm_loadl_epi64((const void *)last));
 }
-/* x[k] - 3*x[k + 1], where x[k] is that of the k-th digits. The even ones of 32 come first. */
+/* x[k] - 3*x[k + 1], where x[k] are the activations for the k-th digits. Of each 32, the even ones come first. */
 static inline void take_thirds(const int16_t *q, int16_t (*to)[64])
 {
 	for (size_t i = 0; i < 64; i += 32) {

@@ -70,7 +70,7 @@ INLINE void iq4_xs_block(const void *block, const struct meet *m)
 	chains(c, _mm256_sub_epi32(sc, _mm256_set1_epi32(32)), 1, m);
 }
 
-/* ---- Q2_K, whose codes come as it suits registers ---- */
+/* ---- Q2_K, whose codes come in the order that suits the registers ---- */
 
 INLINE void q2_k_block(const void *block, const struct meet *m)
 {

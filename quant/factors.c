@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * factors.c - see factors.h. A separate thread goes through the matrices in order, reads covariances and computes
- * factors with a pool of its own. It pauses when a new one is waiting to be taken. So there are that one, the last ones
- * taken, which weights with the same input use again, and those in use. If the system gives no thread, each is computed
+ * factors with a pool of its own. It pauses while a new one waits to be taken. So memory holds that one, the last ones
+ * made, which weights with the same input share, and those in use. If no thread can be started, each factor is computed
  * when it is requested. */
 #include <pthread.h>
 #include <stdlib.h>

@@ -11,7 +11,7 @@ enum { IN_PAIRS = false };
 #else
 enum { IN_PAIRS = true };               /* are codes of blocks of 32 put as pairs of int16? */
 #endif
-/* A scale in the bytes of a lane where the codes of its first pair of columns are, and where those of the second are.
+/* A scale in those bytes of a lane where its first pair of columns has its codes, and in those of its second pair.
  * vpmaddubsw multiplies bytes without sign by bytes with one. So either the scale has no sign (bias 0), or the codes
  * have none, and bias must be subtracted from them: that is `less`, bias times the scale, subtracted from products. */
 struct scale { __m256i first, second, less; int bias; };
@@ -117,7 +117,7 @@ INLINE struct scale scale_at(__m256i sc, int byte, int bias)
 	return (struct scale){ bytes_at(sc, byte, byte, false), second,
 		_mm256_srai_epi16(second, bias ? 8 - __builtin_ctz((unsigned)bias) : 0), bias };
 }
-/* The pair of columns of c beside which sc stands, times the scale */
+/* The pair of columns whose codes are in the same bytes as sc, times the scale */
 INLINE __m256i product(__m256i c, __m256i sc, struct scale of)
 {
 	return of.bias ? _mm256_sub_epi16(_mm256_maddubs_epi16(c, sc), of.less) : _mm256_maddubs_epi16(sc, c);

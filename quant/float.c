@@ -9,7 +9,7 @@ enum {
 	ROW_TOKENS = 8,                 /* the most tokens that `rows` of a table takes */
 	ROW_BYTES = 64 << 10,           /* of rows that stay in L2 until they are multiplied with all of a few tokens */
 	TOKENS = 264,                   /* for each panel; a multiple of every tile's tokens */
-	SOME = 6,                       /* tokens; every tile has a multiple of it */
+	SOME = 6,                       /* tokens copied at a time; divides every tile's tokens */
 	PHASE = (FLOAT_CHUNK/FLOAT_LANES + 1)*FLOAT_OUTPUTS + FLOAT_GAP,        /* of a panel */
 };
 struct work {
@@ -51,8 +51,8 @@ size_t float_columns_bytes(size_t n_tokens, size_t n_in)
 	size_t tokens = quant_float_table->tokens;
 	return size_parts(n_tokens, tokens)*FLOAT_LANES*phase_floats(n_in)*sizeof(float);
 }
-/* The steps of strips, even if few tokens need smaller ones: so a part never needs more than the steps that it is cut
- * into. */
+/* The size of whole strips, even for few tokens, which need less: so no part of the tokens needs more than the steps
+ * that it has. */
 size_t float_act_bytes(size_t n_tokens, size_t n_in) { return float_columns_bytes(n_tokens, n_in); }
 void float_act_pack(const float *x, size_t x_stride, size_t n_tokens, size_t n_in, size_t from, size_t n, float *act)
 {

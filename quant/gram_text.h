@@ -86,7 +86,7 @@ static inline rf added(rf to, ri sum, const float *scale_j, rf scale_i)
 {
 	return r_fma(r_int(sum)*r_floats(scale_j), scale_i, to);
 }
-/* Adds a row's registers of sums to the triangle, in which n of their numbers are. */
+/* Adds a row's registers of sums, of which the first n numbers are in the triangle, to it. */
 static void end_part(const ri *sum, const float *scale_j, float scale_i, float *to, size_t n)
 {
 	for (; n; n -= size_least(n, REG), sum++, scale_j += REG, to += REG)

@@ -8,7 +8,7 @@ static inline __m256i two4(const int16_t *p, const int16_t *q)
 {
 	return _mm256_set_m128i(_mm_loadu_si128((const void *)q), _mm_loadu_si128((const void *)p));
 }
-/* Rows 0 to 3 in one half of registers, 4 to 7 in the other, so that no step goes across */
+/* Registers have rows 0 to 3 in one half and 4 to 7 in the other, so that no step crosses halves. */
 static inline __attribute__((always_inline)) void interleave_8(const int16_t *rows, size_t stride, size_t width,
 	int32_t *to)
 {

@@ -55,7 +55,7 @@ static inline void r_exps_below(rf *x)
 		EACH_OF_FOUR p[i] = r_fma(p[i], r[i], r_dup(taylor[j]));
 	EACH_OF_FOUR x[i] = r_raise(p[i], k[i], x[i]);
 }
-/* tanh, odd: below 0.625 x + x^3 P(x^2), P fitted for the smallest maximal relative error; above 1 - 2/(e^2x + 1). */
+/* tanh, odd: x + x^3 P(x^2) up to 0.625, P fitted for the smallest maximal relative error; then 1 - 2/(e^2x + 1). */
 static inline rf r_tanh(rf x)
 {
 	rf t = r_abs(x), z = x*x, p, far;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * panel_dotprod.c - panels of blocks of 32 with NEON's dot product of bytes. A square of sums is a register for each
  * token, whose pairs of lanes are an output's first and second four columns. Super-blocks, whose integers are two
- * digits as well, are no faster so than with NEON (tests/kernels/README.md). */
+ * digits as well, are no faster this way than with NEON (tests/kernels/README.md). */
 #if defined __aarch64__
 #include <arm_neon.h>
 #define BYTES_TABLE quant_panel_dotprod_32

@@ -380,8 +380,8 @@ static bool needs_importance(const struct recipe *r, const char *name, uint32_t 
 	if (recipe_needs_no_importance(name)) return false;
 	return quant_needs_importance(type) || (type == GGU_TYPE_Q2_K && r == &recipes[P_Q2_K_S]);
 }
-/* The caller's type for this tensor; RECIPE_KEEP: none. The type of the embedding is that of an embedding by layer too,
- * but there an override says more. */
+/* The caller's type for this tensor; RECIPE_KEEP: none. An embedding by layer gets the embedding's type too, but an
+ * override goes before that. */
 static uint32_t wanted(const struct recipe_options *o, const struct model_facts *m, const struct ggu_tensor *t,
 	enum role role)
 {

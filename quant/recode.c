@@ -45,8 +45,8 @@ struct passing {
 struct recode {
 	const struct recode_job *job;
 	struct chunk *chunks;                   /* by slot */
-	/* [n_slots + 1], tensor i at i mod that: every tensor begun and not ended has a chunk on the belt, except one
-	 * that is between two chunks */
+	/* [n_slots + 1], tensor i at i % (n_slots + 1): every tensor begun and not ended has a chunk on the belt,
+	 * except one that is between two chunks */
 	struct passing *passing;
 	size_t n_slots;
 	struct buffer *work;                    /* by worker: decoded weights, twice the room if errors are measured */
@@ -117,8 +117,8 @@ static enum ggu_status refuse(const struct chunk *c, struct ggu_error *err)
 		(unsigned long long)(c->row + c->none_at/t->ne[0]), (unsigned long long)(c->none_at % t->ne[0]),
 		finite_double(c, c->none_at) ? "beyond the range of f32" : "not finite");
 }
-/* Weights that are not finite do not count. If a weight became so, the error is infinite, unless its importance is
- * 0. */
+/* Weights that are not finite do not count. If a finite one became infinite or NaN, the error is infinite, unless its
+ * importance is 0. */
 static void measure(struct recode_result *r, const float *importance, size_t rows, size_t cols, const float *x,
 	const float *y)
 {

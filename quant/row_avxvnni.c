@@ -6,7 +6,7 @@
 #define DIGITS_TABLE quant_digits_avxvnni
 INLINE vi v_dots(vi s, const vi *c, int n, const int8_t *high, const int8_t *low, int most)
 {
-	vi h[2] = { v_none(), v_none() }, l[2] = { s, v_none() };       /* chains that do not wait long */
+	vi h[2] = { v_none(), v_none() }, l[2] = { s, v_none() };       /* short chains */
 	(void)most;
 	UNROLL for (int j = 0; j < n; j++) {
 		h[j%2] = _mm256_dpbusd_epi32(h[j%2], c[j], v_all32(high + 4*j));

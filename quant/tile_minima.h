@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * tile_minima.h - how tile.h and tile_tall.h multiply the minima of super-blocks if panels have them by_32 (struct
- * panel_table). There are four lines of what the first minimum of each two has more than the second, multiplied with
- * the sums of every other sixteen columns, and four of the second ones, multiplied with sums of 32 modulo 2^16. The
- * first four are zeros, and left out, in types whose minima are those of 32 columns. */
+ * panel_table). Four lines have the first minimum of each two minus the second, and are multiplied with the sums of
+ * every other sixteen columns; four have the second ones, and are multiplied with sums of 32 modulo 2^16. In types
+ * whose minima are those of 32 columns, the first four are zeros and left out. */
 
 enum { MINIMA = 4, MINIMA_LINE = 4*OUTPUTS, MINIMA_SUMS = 4*TILE_TOKENS };
 
@@ -20,7 +20,7 @@ ALWAYS bool sums_lack(const char *lack)
 	UNROLL for (int t = 0; t < TILE_TOKENS; t++) any |= mul_word(lack + 4*t);
 	return any;
 }
-/* Adds to s the minima times what their sums lack, in four parts of 2^14 each. It is seldom anything. */
+/* Adds to s the minima times what their sums lack, in four parts of 2^14 each. Sums seldom lack anything. */
 static __attribute__((noinline)) void add_lacking(const char *mn, const char *lack, vi s[TILE_TOKENS][VECTORS])
 {
 	for (int i = 0; i < MINIMA; i++)

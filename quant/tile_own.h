@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * tile_own.h - the own sums, which crossed products have too much (tile_crossed.h): for each output of a panel's block
+ * tile_own.h - the own sums, the surplus of crossed products (tile_crossed.h): for each output of a panel's block
  * and each token of a strip's block; and the start of a run of crossed fours. */
 enum { OWN = MUL_CHUNK/16*OUTPUTS, OWN_IN_STRIPS = CROSSED };
 

@@ -108,8 +108,8 @@ static double cosine(double r)
 	for (int i = 20; i > 0; i -= 2) p = fma(p, -z/((double)i*(i - 1)), 1);
 	return p;
 }
-/* Quarter turns off x; pi/2 in three parts of 53 bits, each product exact by fma. A bound on x, because the number of
- * quarters must fit an integer whatever a file made x of. */
+/* Takes quarter turns off x; pi/2 is in three parts of 53 bits, and fma makes each product exact. x is bounded, as the
+ * number of quarters must fit an integer, whatever x a file leads to. */
 static double reduce(double x, int *quarter)
 {
 	double k = rint(x*0.63661977236758134308), r;

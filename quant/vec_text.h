@@ -6,7 +6,7 @@
 #include "lane_math.h"
 #include "vec_internal.h"
 
-#define INLINE static inline __attribute__((always_inline))     /* by constants among the arguments */
+#define INLINE static inline __attribute__((always_inline))     /* compiled for constant arguments */
 
 static float dot(const float *a, const float *b, size_t n)
 {

@@ -2,8 +2,8 @@
  * iq2_xs.h - super-blocks of 16 sub-blocks of 16: weight = d*(ls + 1/2)/4 * g, with ls of 4 bits.
  * g: two words of the code book, with signs.
  *
- *   qs        integer k: the number of word k in 9 bits, then 7 of its signs; the eighth makes the minuses even in
- *             number
+ *   qs        integer k: the number of word k in 9 bits, then 7 of its signs; the eighth makes the number of minuses
+ *             even
  *   scales    ls of two sub-blocks in a byte, the first in the low half */
 #ifdef QUANT_DECODER
 

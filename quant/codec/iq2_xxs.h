@@ -3,7 +3,7 @@
  * g: four words of the code book, with signs.
  *
  *   qs        four integers of 16 bits for each sub-block: two are the numbers of four words, a byte each; the other
- *             two are 32 bits: 7 signs of each word, the eighth making the minuses even in number, then ls */
+ *             two are 32 bits: 7 signs of each word, the eighth making the number of minuses even, then ls */
 #ifdef QUANT_DECODER
 
 static inline void iq2_xxs_unpack(const struct iq2_xxs *b, struct codes256 *c)

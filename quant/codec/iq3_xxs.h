@@ -3,7 +3,7 @@
  * g: eight words of the code book, of four weights each, with signs.
  *
  *   qs        byte k, k < 64: the number of word k; then 32 bits for each sub-block: 7 signs of each 8 weights, the
- *             eighth making the minuses even in number, then ls */
+ *             eighth making the number of minuses even, then ls */
 #ifdef QUANT_DECODER
 
 static inline void iq3_xxs_unpack(const struct iq3_xxs *b, struct codes256 *c)

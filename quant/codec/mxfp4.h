@@ -28,7 +28,8 @@ static inline bytes fp4_code(const uint8_t *index)
 	return ((bytes)(i > 7) & (i - 8)) | ((bytes)(i < 7) & (15 - i));
 }
 static const struct levels levels_mxfp4 = { .n = 32, .uneven = &fp4_uneven };
-/* Triples of powers of two to try, from 2^-4: with the greatest magnitude in [1, 2), 12/16 or 12/8 meet it. */
+/* Triples of powers of two to try. The greatest magnitude is in [1, 2), which the greatest level, 12, meets with 2^-4
+ * or 2^-3. */
 static const int mxfp4_effort[] = { 1, 1, 2, 2, 2, 2, 3, 3, 4 };
 static inline void mxfp4_tile(struct tile *t, int triples, struct fitted *f)
 {

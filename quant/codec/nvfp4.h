@@ -34,10 +34,10 @@ static inline void nvfp4_unpack(const struct nvfp4 *b, struct codes32 *c)
 static const struct levels levels_nvfp4 = { .n = 16, .uneven = &fp4_uneven };
 /* How many triples of scales to try; each scale maps the largest magnitude of the sub-block to a level. */
 static const int nvfp4_effort[] = { 1, 2, 3, 3, 4, 4, 5, 5, 5 };
-/* Finds the scale of weights that are already on the lattice, if it is an odd multiple of 2^-10. As half of it is no
- * scale, it is not found through a higher level, and rounding misses it if the largest magnitude is one of the lower
- * levels. So those levels are tried for which the largest magnitude is a whole number of such multiples, and one is
- * taken if next to nothing is left of the error. */
+/* Finds the scale of weights that are already on the lattice, if it is an odd multiple of 2^-10. Half of that is no
+ * scale, so no level twice as high leads to it, and rounding misses it if the largest magnitude is one of the lower
+ * levels. So this tries the levels for which the largest magnitude is a whole number of such multiples, and takes one
+ * that leaves next to nothing of the error. */
 static inline void nvfp4_decoded(const struct tile *t, int o, rf top, rf scale, rf *be, rf *bs)
 {
 	static const float level[][3] = { { 6, 4, 3 }, { 2, 1, 1 } };
@@ -73,7 +73,7 @@ static inline void nvfp4_tile(struct tile *t, int triples, struct fitted *f)
 		for (int e = 0; e < 16; e++) top = r_max(top, r_abs(r_floats(&t->x[e][o])));
 		for (int i = 0; i < triples; i++) {
 			for (int j = 0; j < 3; j++) {
-				/* rounds to s/2, of four bits; below 2^-7 its steps are 2^-10 */
+				/* rounds to an s/2, which has four bits; below 2^-7 steps are 2^-10 */
 				rf b = top*(1/level[i][j])*scale, r;
 				ru u = (ru)b;
 				r = (rf)((u + 0x7ffff + ((u >> 20) & 1)) & ~0xfffffu);
