@@ -170,7 +170,7 @@ enum ggu_status build_eval(struct builder *b, const struct yaml_node *at, struct
 	if (yaml_null(at)) return GGU_OK;
 	if (at->kind != YAML_SCALAR) return build_fail(b, at, "graph", "expected an expression");
 	s = expr_text(at->text, &scope, b->arena, v, b->err);
-	/* of the text; a failure inside a name already has its place */
+	/* the place is in this text; an error inside a name already has one */
 	if (s && b->err && b->err->offset != GGU_NO_OFFSET) {
 		size_t n = strlen(b->err->what);
 		snprintf(b->err->what + n, sizeof b->err->what - n, " (%s, line %u, column %u)", at->file, at->line,

@@ -38,7 +38,7 @@ static enum ggu_status missing(const struct builder *b, const struct yaml_node *
 		at->line, at->column);
 }
 
-/* at: a name, or a list of names, of which the first that exists counts, or else the last. NULL name: null was
+/* Sets *name to the name at `at`, or of a list of names to the first that exists, or else the last; NULL: null was
  * intended. */
 static enum ggu_status choose(const struct builder *b, const struct yaml_node *at, const char *key, const char **name)
 {

@@ -26,7 +26,7 @@ static inline float *cpu_at(const struct run *r, size_t buffer) { return work_at
 
 /* y[width] = norm of x[width]; y may be x. o NULL or NORM_NONE: a copy. */
 void cpu_norm(const struct norm *o, const float *x, float *y, size_t width);
-/* All threads take the tasks. What they do is told to a profile; multiply-adds may be 0. */
+/* All threads take tasks. A profile, if there is one, records the pass; its multiply-adds may be 0. */
 struct pass { const char *name; double macs; enum ggu_take take; };
 void cpu_run(const struct work *w, const struct pass *pass, size_t n_tasks,
 	void (*fn)(void *ctx, size_t task, int worker), void *ctx);

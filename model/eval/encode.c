@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * encode.c - the sources of a decoder's sequences through the encoder. Its stack is evaluated like any other, in a work
- * of its own, on states that the sequences have for it. At its end, eval.c makes what the decoder's branches keep of
- * the rows. */
+ * encode.c - takes the sources of a decoder's sequences through the encoder. Its stack is evaluated like any other, in
+ * a work of its own, on the states that sequences have as their sources. At its end, eval.c makes what the decoder's
+ * branches keep of the rows. */
 #include <stdlib.h>
 #include <string.h>
 #include "../../libgguf/try.h"

@@ -9,7 +9,7 @@
 
 /* ---- a batch ---- */
 
-/* x is as it was, except for what is pending: adding the sum of the branches' outputs. */
+/* Runs the branches of a step. Adding the sum of their outputs to x is left pending. */
 static enum ggu_status step(struct run *r, const struct step *st)
 {
 	struct plan outside = r->plan;
@@ -38,7 +38,7 @@ static enum ggu_status step(struct run *r, const struct step *st)
 /* A call on its way through the batches, which count its tokens over all parts. fetched: rows that were delivered. */
 struct calls { const struct model_call *c; size_t n_tokens, fetched; };
 
-/* The segments of the batch's rows, and their ids. */
+/* Lists the segments of the batch's rows, which begin with token `at` of the call, and copies their ids. */
 static enum ggu_status fill(struct run *r, struct calls *o, size_t at)
 {
 	enum ggu_status s = GGU_OK;
@@ -116,8 +116,8 @@ static bool is_end(const struct run *r, size_t layer, size_t step)
 {
 	return layer + 1 == r->g->n_layer && step + 1 == r->g->layer[layer].n_steps;
 }
-/* In the last step that mixes rows, or after it, only those that are wanted go on, unless the caller looks at all of
- * them. */
+/* Goes through all layers. In the last step that mixes rows, or after it, unwanted rows are dropped, unless the caller
+ * looks at all of them. */
 static enum ggu_status layers(struct run *r, const struct calls *o, size_t at)
 {
 	enum ggu_status s = GGU_OK;
@@ -138,7 +138,7 @@ static enum ggu_status layers(struct run *r, const struct calls *o, size_t at)
 	run_narrow(r, NULL);
 	return s;
 }
-/* Of all steps, only those that the call names. */
+/* Goes through the steps that the call names. */
 static enum ggu_status steps(struct run *r, const struct model_call *c, float *stream)
 {
 	enum ggu_status s = GGU_OK;
@@ -226,8 +226,8 @@ static enum ggu_status check(const struct work *w, const struct part *p, size_t 
 	return GGU_OK;
 }
 
-/* A sequence that has outgrown the first context of its rope, or was cut to less than that, is turned by other factors,
- * all of it; and one that was cut may lack positions that its windows see again. Then what it had is computed anew. */
+/* Computes what a sequence has anew if it outgrew the first context of its rope, or was cut to less than that, since
+ * other divisors then turn all of it; or if it was cut and lacks positions that its windows see again. */
 static enum ggu_status compute_anew(struct work *w, struct state *s, size_t n, struct ggu_error *err)
 {
 	size_t end = s->pos + n, long_from = w->g->long_from;

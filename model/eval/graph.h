@@ -41,7 +41,7 @@ struct weight {                         /* n_mat matrices: y[n_out] = W[n_out][n
 	const float *bias;              /* [n_mat][n_out] or NULL */
 	uint32_t type;
 	size_t n_in, n_out, n_mat, row_bytes;
-	bool made;                      /* from that tensor, whose rows these are not: no tap is told its inputs */
+	bool made;                      /* made from that tensor's rows: no tap is told of its inputs */
 };
 struct vector { const float *v; size_t n; };                    /* v NULL: there is none */
 enum norm_kind { NORM_NONE, NORM_RMS, NORM_LAYER };

@@ -78,7 +78,7 @@ bool lane_share(struct lane *to, const struct lane *from)
 	return true;
 }
 
-/* Makes pages from..to - 1 exist and belong to this lane alone. What those that exist contain is kept. */
+/* Makes pages from..to - 1 exist and belong to this lane alone. Those that exist keep their contents. */
 static bool own_pages(struct lane *l, struct pages *pages, size_t from, size_t to)
 {
 	if (!make_room(l, to)) return false;

@@ -65,7 +65,7 @@ enum ggu_status model_open(struct model **out, const char *path, const struct mo
 	return s;
 }
 
-/* Goes through the header of a file that has them, because a graph is built from a file. */
+/* Writes the header of a file that has them and opens it, because a graph is built from a file. */
 enum ggu_status model_check(const struct arch *a, const struct ggu_meta *meta, const struct ggu_tensor *t, size_t n,
 	struct ggu_error *err)
 {

@@ -4,7 +4,7 @@
  *   ffn        [gate] up, or gate_up; down: TENSOR; act: silu, gelu (erf), gelu_tanh, relu or relu2
  *              [limit alpha up_add: EXPR] [width: EXPR]
  *
- * width: of the inner rows, where the metadata say it. */
+ * width: of the inner rows, if the metadata states it. */
 #include "../../libgguf/try.h"
 #include "op_ffn.h"
 #include "op_list.h"

@@ -25,7 +25,7 @@ static inline unsigned ffn_forms(const struct ffn *f)
 }
 /* The products of matrix mat from `in` to the rows of `wide` (stride ffn_wide); returns their number, at most 2. */
 size_t ffn_products(const struct ffn *f, size_t mat, struct input *in, size_t wide, struct product *p);
-/* The input of `down`: n rows, made from those of `wide` in the place of the gate, which the cache has at hand. */
+/* The input of `down`: n rows, made from those of `wide` in the place of the gate, which is in the cache. */
 struct input ffn_gated(const struct ffn *f, size_t n, size_t wide);
 
 #endif

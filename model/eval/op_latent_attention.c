@@ -53,7 +53,7 @@ static const struct field fields[] = {
 static size_t query_dim(const struct latent *a) { return a->nope + a->turned; }
 static size_t key_dim(const struct latent *a) { return a->rank + a->turned; }
 
-/* to[n_in][n_out] = the rows at `from`, decoded, of as many outputs */
+/* to[n_in][n_out] = the n_out rows at `from`, decoded and transposed */
 static void turn_over(const struct weight *w, const char *from, size_t n_out, float *row, float *to)
 {
 	for (size_t o = 0; o < n_out; o++) {
@@ -144,7 +144,7 @@ static struct buffers plan(const struct latent *a, size_t n, struct plan *p)
 	return b;
 }
 
-/* Multiplies each head's slice of a row by the head's matrix. For queries, puts the part that turns behind the
+/* Multiplies each head's slice of a row by the head's matrix. For queries, copies the part that turns behind the
  * result. */
 static enum ggu_status by_head(struct run *r, const struct latent *a, const struct buffers *b, const struct weight *w,
 	size_t from, size_t from_dim, size_t to, size_t to_dim, size_t copied)

@@ -4,7 +4,7 @@
 #include "../../quant/vec.h"
 #include "relative.h"
 
-/* In float32, as the models were trained: it decides at the edges of buckets. */
+/* In float32, as the models were trained: rounding decides at the edges of buckets. */
 static size_t far_bucket(size_t n, size_t near, size_t buckets, size_t distance)
 {
 	float range = (float)num_log((double)distance/(double)near);
