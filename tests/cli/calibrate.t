@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# gguf-quantize --calibrate: each tensor is made for what those before it became; the bytes depend on numbers alone.
+# gguf-quantize --calibrate: each tensor is fitted to what those before it became; the bytes do not depend on threads.
 . "$(dirname "$0")/../lib/tap.sh"
 . "$(dirname "$0")/../lib/small.sh"
 cd "$TMP" || exit 1
@@ -18,8 +18,8 @@ types() { jq -r '.tensors[] | [.name, .'$1'] | join(" ")' | tr A-Z a-z | sort; }
 gguf-quantize --json -n Q4_K_S m.gguf | types to >want
 gguf-info --json a.gguf | types type >got
 same "types are those of the recipe" got want
-# what asks for equal bytes needs no more than two layers and this, for feedback in rows of 256; determinism.t tries
-# other instruction sets
+# tests of equal bytes need no more than two layers and this, for feedback in rows of 256; determinism.t tries other
+# instruction sets
 least='--ctx 32 --chunks 8'
 $q $least --calibrate "$text" -j 3 -o e.gguf Q4_K_S two.gguf
 $q $least --calibrate "$text" -j 1 Q4_K_S two.gguf >b.gguf

@@ -65,7 +65,7 @@ is "all defects of a file, by their rules" "$(sed 's/.*\[//; s/\]//' out | sort 
 is "... from a pipe all but that the data is beyond its end" "$(cat many.gguf | gguf-check | sed 's/.*\[//; s/\]//' |
 	sort -n | tr '\n' ' ')" "5 6 15 17 19 "
 
-# breaks NAME RULES LINES...: a sound file with those lines more; rules that it breaks
+# breaks NAME RULES LINES...: a sound file plus those lines breaks the RULES
 breaks()
 {
 	name=$1 want=$2; shift 2

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # Work shared by processes that know nothing of each other: parts made side by side, one of them killed and run again,
-# are the bytes and the numbers of a single run.
+# add up to the bytes and the numbers of a single run.
 . "$(dirname "$0")/../lib/tap.sh"
 cd "$TMP" || exit 1
 gguf-convert -q -o m.gguf "$DATA/wiki-7m"

@@ -249,7 +249,7 @@ is "... in silence" "$(cat "$TMP/.out")" ""
 is "... like the others" "$(gguf-info --json --metadata "$TMP/few.gguf" |
 	jq -c '.metadata["tokenizer.ggml.tokens"][4095:]')" '["[A]","[B]","[C]"]'
 
-# tokenizer.json beside tokenizer.model: the same tokens, and one of a merge and an added one that differ
+# tokenizer.json beside tokenizer.model: with the same tokens, and with a piece and an added token that differ
 cp -r "$DATA/wiki-7m" "$TMP/both"
 gguf-convert -q --vocab-only -o "$TMP/both.gguf" "$TMP/both"
 gguf-info --json --metadata "$TMP/both.gguf" | jq '.metadata["tokenizer.ggml.tokens"] |

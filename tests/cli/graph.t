@@ -117,7 +117,7 @@ mistake()
 	sed "$3" llama.yaml >a.yaml
 	refused "description: $1" "$2" --arch-file a.yaml
 }
-# what it leaves to the description that it is like stands there too, so that a mistake can be made in it
+# keys that it inherits are written out, so that a mistake can be made in them
 sed '/^graph:/{
 n
 a\

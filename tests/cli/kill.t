@@ -53,7 +53,7 @@ killed gguf-info gguf-info --json -o out m.gguf
 killed gguf-hash gguf-hash --sha256 -o out m.gguf
 killed "gguf-perplexity --save-logits" gguf-perplexity -q -m m.gguf --ctx 32 --chunks 2 --save-logits out text
 
-# shards: what has its name is whole, and if the first has it all have
+# shards: one that has its final name is whole, and if the first one has it, all have
 cut="gguf-split -q --max-tensors 4 -o s m.gguf"
 # shellcheck disable=SC2086
 instants $cut >moments

@@ -24,7 +24,7 @@ temporary() { for f in .out.*; do [ -e "$f" ] && return 0; done; return 1; }
 walk()
 {
 	name=$1 kind=$2 how=$3; shift 3
-	rm -f out count                 # which the sandbox lets be made, not changed
+	rm -f out count                 # the sandbox lets programs make files, not change them
 	LD_PRELOAD=$FAULT_SO FAULT_COUNT=count "$@" >/dev/null 2>&1
 	if [ -e out ]; then mv out want; else is "$name without faults" failed "done"; return; fi
 	calls=$(sed -n "s/^${kind%1} //p" count)

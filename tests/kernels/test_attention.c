@@ -157,7 +157,7 @@ static void check_cut(struct attn *a)
 	if (a->n_rows == 1 && told > attn_partial_most(&a->shape, a->rows->n, a->rows->n_pos, threads))
 		kt_fail("%zu bytes for splits are more than there can be", told);
 	a->partial_bytes = told;
-	/* sometimes it does for some of the sequences only, or for none */
+	/* sometimes there is enough for some of the sequences only, or for none */
 	if (kt_below(4) == 0) a->partial_bytes = kt_below(a->partial_bytes + 1);
 	a->partial = kt_buffer(a->partial_bytes);
 	run(a, threads);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * test_encoders.c - every encoder on every instruction set writes the bytes that portable C writes a row at a time:
- * any number of rows and blocks, every effort, every kind of weights and importances, between guard pages. What
- * finite weights become is finite.
+ * any number of rows and blocks, every effort, every kind of weights and importances, between guard pages. Finite
+ * weights stay finite.
  *
- * What those bytes are worth is tests/unit/test_encode.c's matter, and that they stay what they were. */
+ * tests/unit/test_encode.c tests how good those bytes are, and that they stay as they were. */
 #include <math.h>
 #include <string.h>
 #include "../../libgguf/types.h"
@@ -123,7 +123,7 @@ int main(int argc, char **argv)
 		for (uint32_t id = 0; id < GGU_TYPE_COUNT; id++)
 			if (ggu_type_info(id) && quant_can_encode(id)) {
 				check_type(ggu_type_info(id), *isa);
-				/* Q8_0 has one rule of rounding, whatever it does to blocks of its own */
+				/* Q8_0 has one rule of rounding, for weights on its lattice too */
 				if (id != GGU_TYPE_Q8_0) check_lattice(ggu_type_info(id), *isa);
 			}
 	return kt_end();

@@ -2,8 +2,9 @@
  * test_every.c - products of every size: each type on each instruction set, with every number of tokens from 1 to 600,
  * with every number of blocks up to 11008 columns, and with its rows cut between calls at every place.
  *
- * What portable C makes of all tokens and rows in one call is the truth, which test_multiply holds against a slow path:
- * fewer tokens must give its first lines, other cuts the same. Types that share a form of activations share a packing.
+ * What portable C makes of all tokens and rows in one call is the reference (test_multiply compares that with a slow
+ * path): fewer tokens must give its first lines, other cuts the same. Types that share a form of activations share a
+ * packing.
  * Activations and outputs lie between guard pages, with no byte to spare. MULTIPLY=long: every number of tokens with
  * numbers of outputs around the edges of tiles and with several blocks; SANITIZED: every seventh of each. */
 #include <stdlib.h>

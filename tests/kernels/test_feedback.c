@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * test_feedback.c - encoding with error feedback: for every type less error in the metric of the covariance than
- * encoding without, the error it reports is the one it leaves, and the bytes are those of portable C a row at a time,
+ * test_feedback.c - encoding with error feedback: for every type it leaves less error in the metric of the covariance
+ * than encoding without, and reports the error that it leaves; the bytes are those of portable C a row at a time,
  * whatever the rows at once, the threads and the instruction set; between guard pages. And they are those of
  * golden_feedback.inc on every machine: FEEDBACK_GOLDEN_PRINT=1 prints that file. */
 #include <inttypes.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * test_floats.c - 16-bit floats, whole arrays of them, against the scalars of quant.h, with every instruction set: all
- * 65536 patterns one way; the other way every upper half of a float with the lower halves where rounding turns. And the
- * search for numbers beyond a limit, and the sums of errors. */
+ * 65536 patterns one way; the other way every upper half of a float with the lower halves at which rounding changes.
+ * Also the search for numbers beyond a limit, and the sums of errors. */
 #include <float.h>
 #include <math.h>
 #include <setjmp.h>
@@ -64,7 +64,7 @@ static void narrow(const char *isa)
 	}
 }
 
-/* test_decode checks numbers; this is for those that are not numbers. */
+/* test_decode checks numbers; this checks NaN. */
 static void nan_stays(void **state)
 {
 	(void)state;

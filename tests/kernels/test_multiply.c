@@ -76,7 +76,7 @@ static void follow_signs(struct product *p)
 }
 /* Ways to fill p.x in addition to enum kt_floats. */
 enum { ALIKE = KT_FLOATS };
-/* Each 32 are one number or its negative, or random, so that some sums of 32 do not fit 16 bits. */
+/* Each 32 columns are one number or its negative, or random, so that some sums of 32 do not fit 16 bits. */
 static void alike_by_32(float *x, size_t n)
 {
 	float v = 0;
@@ -155,7 +155,7 @@ static void multiply(const struct ggu_type_info *t, const char *isa, size_t n_to
 }
 
 #if defined __x86_64__
-/* A type as if nobody had written its rows for x86. */
+/* Multiplies a type as if x86 had no row product for it (digits_widened.c). */
 static void check_widened(const struct ggu_type_info *t, const char *isa)
 {
 	quant_select(isa, NULL);

@@ -27,7 +27,7 @@ static bool can_tell(void)
 	__asm__ volatile("vzeroupper" ::: "memory");
 	return !in_use();
 }
-/* loads ymm0: if an upper half in use did not show, the test would be worth nothing */
+/* loads ymm0: if an upper half in use did not show here, the test would prove nothing */
 static bool does_tell(void)
 {
 	static const float ones[8] = { 1, 1, 1, 1, 1, 1, 1, 1 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * test_scan.c - the convolution and the scans of quant/scan.h on every instruction set, against the arithmetic that the
  * header states, one number at a time. Rows lie apart, buffers between guard pages, numbers are of all kinds; channels,
- * states and rows are whole registers and rests, and a sequence in two calls has the bits of one. */
+ * states and rows do and do not fill whole registers, and a sequence in two calls has the bits of one. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -4,8 +4,8 @@
  *
  *   tool_attend [TYPE...]         GGUF_CPU: that instance alone
  *
- * Layers enough that no cache of the processor holds them, DEPTH positions each, one after the other. GB/s: of what
- * lies in the cache, beside a loop that reads memory; GMAC/s: beside the loop of fma. One thread, the best of several
+ * So many layers that no cache of the processor holds them, DEPTH positions each, one after the other. GB/s: of keys
+ * and values, beside a loop that reads memory; GMAC/s: beside the loop of fma. One thread, the best of several
  * runs in processor time; then all threads by the clock. */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * tool_pool.c - what it costs that threads wait for each other: an empty phase of the pool, alone and as one of
+ * tool_pool.c - the cost of threads waiting for each other: an empty phase of the pool, alone and as one of
  * many, beside a pool of a mutex and condition variables. `tool_pool [THREADS]`, by default as many as there are
  * cores and every power of two below. Microseconds by the clock, the median of some batches. */
 #include <pthread.h>

@@ -28,8 +28,7 @@ for d in llama llama-dynamic-yarn llama-linear-bias llama-rope-parameters llama3
 	done
 done
 
-# -exp(A_log) is the nearest float32, which that of the peer's library is not in every place. Nothing else says what it
-# is but the values themselves.
+# -exp(A_log) is the nearest float32, unlike some of the peer's results, so it is checked against the stored values.
 m=$ARCH/mamba/model.safetensors
 bytes=$(od -A n -t u8 -N 8 "$m" | tr -d ' ')
 tail -c +9 "$m" | head -c "$bytes" |

@@ -3,7 +3,7 @@
 # Over the first 100 windows of WikiText-2's test text: the perplexity of the model as it was converted is that of a
 # float32 evaluation elsewhere, to 1e-5; and the KL divergence from it that a recipe leaves is at most the better peer's
 # and its standard error. One recipe; DIVERGENCE=all measures every one, some minutes, and DIVERGENCE='NAME ...' those
-# named. With SANITIZED a few windows are evaluated, and the limits are those of no nonsense.
+# named. With SANITIZED a few windows are evaluated, and the limits only rule out nonsense.
 . "$(dirname "$0")/../lib/tap.sh"
 peers=$SHARED/reference/peers/wiki-7m.json
 text=$SHARED/data/wikitext-2-raw/wiki.test.raw

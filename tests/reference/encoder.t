@@ -6,8 +6,7 @@
 need_shared reference/arch/t5 "a tiny checkpoint with an encoder"
 cd "$TMP" || exit 1
 ok "convert" gguf-convert -q --type f32 -o m.gguf "$SHARED/reference/arch/t5"
-# The tied head of random weights would say each token again: with its sign turned over it says what depends on the
-# source.
+# A tied head of random weights would repeat each token: with its sign changed, what it says depends on the source.
 sed 's|1 / sqrt(embedding_length)|-1 / sqrt(embedding_length)|' "$SRC/model/arch/t5.yaml" >turned.yaml
 run() { gguf-run -q -m m.gguf --arch-file turned.yaml --cache-type-k f32 --cache-type-v f32 --temp 0 -n 6 --ids "$@"; }
 for prompt in "hello world" "The quick brown fox jumps over the lazy dog."; do
@@ -39,7 +38,7 @@ gguf-tokenize -m m.gguf --decode got >decoded 2>"$TMP/err" || cat "$TMP/err"
 same "the answer as text, without the prompt" text decoded
 ok "a prompt longer than a batch" gguf-run -q -m m.gguf --temp 0 -n 2 -o long "$DATA/prose/README.md"
 
-# the gated form, of which there are no reference values: against plain Python, which has those of the other
+# the gated form, which has no reference values, against plain Python, which reproduces those of the other form
 if command -v python3 >/dev/null; then
 	slow="python3 $SRC/tests/reference/slow_t5.py" t5=$SHARED/reference/arch/t5
 	$slow logits "$t5" >slow

@@ -4,8 +4,8 @@
 #   folder NAME DIR     fills DIR with what reference NAME was made from; fails if the data is not there
 #
 # NAME is that of reference/tokenizers/vocab/NAME.json. A name with "+asm" is a completed folder: a tokenizer.json put
-# together from vocab.json, merges.txt (or vocab.txt) and the reference's `pipeline`, or the tokenizer.model or spiece.model that it lacks. The
-# config.json and tokenizer_config.json that a reference states are written too.
+# together from vocab.json, merges.txt (or vocab.txt) and the reference's `pipeline`, or the tokenizer.model or
+# spiece.model that it lacks. The config.json and tokenizer_config.json that a reference states are written too.
 
 # Llama 3's special tokens, which the reference counts but does not list
 llama3_added='[range(256) | . as $i | {id: (128000 + $i), special: true, normalized: false, content: ({"0": "<|begin_of_text|>",

@@ -82,7 +82,7 @@ meaning modernbert --set modern-bert.attention.sliding_window_pattern=u32:1
 alike modernbert "without a window all layers are full ones" --delete modern-bert.attention.sliding_window
 alike modernbert "which layers are full left out" --delete modern-bert.attention.sliding_window_pattern
 alike olmo3 "which layers are full left out" --delete olmo2.attention.sliding_window_pattern
-# layers NAME ARCH PATTERN N: a list says the same as every so many layers
+# layers NAME ARCH PATTERN N: a list of layers gives the same as every N-th layer
 layers()
 {
 	n=$(gguf-info --get "$2.block_count" "$TMP/$1.gguf")

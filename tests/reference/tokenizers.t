@@ -36,8 +36,8 @@ for name in falcon gpt-neox-20b gpt2 llama2 minicpm3 mistral-7b-v0.2 phi-2 phi-3
 done
 [ ! -d "$dirs/deepseek-coder" ] || check deepseek-coder "$dirs/deepseek-coder" ids=s special=bs noparse
 
-# of two ways to cut a run of equal signs that are as good as each other the original takes one or the other, by how
-# it has read the scores; SentencePiece and ours take the second
+# a run of equal signs can be cut in two ways with the same score: the original takes either, depending on how it has
+# read the scores; SentencePiece and our programs take the second
 [ ! -d "$dirs/t5-small" ] || check t5-small "$dirs/t5-small" ids=s special=bs noparse decoded=d -long-eq
 # ... which SentencePiece's own file shows, with its own way of normalizing; the tokens that only tokenizer.json adds
 # are texts to it
@@ -51,8 +51,8 @@ if folder t5-small+asm "$TMP/dir"; then
 else skip t5-small "not among the data"
 fi
 
-# SentencePiece never sees special tokens in a text; which it puts in front was asked of it, not of the folder. For yi
-# it was asked to put BOS in front, which the folder's add_bos_token denies: its ids are compared with a BOS of ours.
+# SentencePiece never sees special tokens in a text; which ones the references have in front was chosen when they were
+# made, whatever the folder says. Those of yi have BOS, which the folder's add_bos_token denies: ours is told to add it.
 for name in baichuan2 chatglm3 internlm2 llama2.c mistral-common-v1 mistral-common-v2 mistral-common-v3 \
 	mistral-common-v7; do
 	folder "$name" "$TMP/dir" || { skip "$name" "not among the data"; continue; }

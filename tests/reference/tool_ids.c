@@ -13,7 +13,7 @@
  * text, or d to decode the row's ids; for FILE/MODE=FLAGS the first 200000 bytes of FILE, whole lines of them, are
  * encoded and their ids' hash compared. Asking for the first ids only has to give the same. The third reads published
  * vectors: ids of one text a line.
- * --invalid encodes and decodes the bytes of invalid_utf8, which with keep have to be the same again.
+ * --invalid encodes and decodes the bytes of invalid_utf8; with keep they must come back unchanged.
  * --texts and --inputs print the texts as a JSON array for gguf-tokenize --json. A line for each difference; exit 1
  * if there is any. */
 #include <jansson.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * test_belt.c - order at the taking and the putting station, one thread at each, all items worked on once, few of them
- * at a time, and a stop that leaves nothing behind it put. */
+ * at a time, and a stop after which nothing more is put. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>

@@ -22,8 +22,8 @@ static float in[2*WINDOW][C];
 static float loud[2*WINDOW];                    /* by how much a token's inputs are scaled; 0: not at all */
 
 static double slow[C][C];
-/* In one token of some hundreds the eight bits of a column may be off by one, as the numbers are rounded
- * differently. */
+/* For one token in some hundreds, a column's integer of eight bits may be off by one, as numbers are rounded
+ * differently here. */
 #define ONE_OFF 1e-4
 /* The factors by which n tokens count for their inputs' size, at most ten. */
 static void moderate(const float *row, size_t stride, size_t n_in, int n, float *by)
@@ -53,7 +53,7 @@ static void expect(int from, int every, int n, float first)
 	}
 }
 
-/* Window w: q and k share an input, x has another, and of the experts, 2 of 3 is used. */
+/* Adds window w: q and k share an input; x has another, and three experts, of which the last is used. */
 static void add_window(struct imatrix *im, int w, size_t batch, struct ggu_pool *p)
 {
 	for (size_t t = 0; t < WINDOW; t += batch) {

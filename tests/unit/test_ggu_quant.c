@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * test_ggu_quant.c - rows and whole models quantized through libggu: the bytes are those of quant.h, wishes are
- * heeded, and what cannot be done is a status. */
+ * test_ggu_quant.c - rows and whole models quantized through libggu: the bytes are those of quant.h, options are
+ * heeded, and what cannot be done is reported as a status. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

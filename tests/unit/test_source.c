@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * test_source.c - ways to open: bytes from functions and from the middle of something, a header without its data, a
- * shard alone; and to walk over the data. */
+ * shard alone; and walking over the data. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

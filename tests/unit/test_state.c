@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * test_state.c - sequences: their bits do not depend on neighbours, cuts, threads or instruction sets; forks,
- * truncation, snapshots, saving and loading go on as if nothing had been.
+ * truncation, snapshots, saving and loading leave no trace in later results.
  *
  * Small models of random weights: a transformer with shared heads and a window, a recurrent one, one with ropes for
  * long contexts, a mixture of experts. */

@@ -3,7 +3,7 @@
  *
  * Sums and products have one right answer, that of the order that vec.h states: they must have its bits. Functions
  * like exp are held to the bound that vec.h states, against the C library in twice the precision, and on every
- * instruction set to the bits of portable C: for every length up to 67, which covers all rests of vectors, for floats
+ * instruction set to the bits of portable C: for every length up to 67, which covers all remainders, for floats
  * of every exponent, and for infinities and NaN. All buffers lie between guard pages. */
 #include <float.h>
 #include <math.h>

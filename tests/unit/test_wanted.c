@@ -2,8 +2,8 @@
  * test_wanted.c - rows that nobody wants are left out of the last layer, and the others are the same bits as if all had
  * been wanted; for every way in which an operator leaves rows out.
  *
- * Small models of random weights, whose sequences go together and want no row, one, some or all. The receiver of
- * activations sees the same ones if no row is wanted. */
+ * Small models of random weights, whose sequences go together and want no row, one, some or all. A tap sees the same
+ * inputs even if no row is wanted. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
