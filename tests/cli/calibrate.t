@@ -36,7 +36,7 @@ $q $least --calibrate "$text" --shards 2 -o s Q4_K_S two.gguf
 is "in shards" "$(gguf-cat s-00001-of-00002.gguf blk.1.ffn_down.weight | cksum)" \
 	"$(gguf-cat e.gguf blk.1.ffn_down.weight | cksum)"
 $q $least --calibrate "$text" --json -o b.gguf Q4_K_S two.gguf >table.json
-is "the table tells of errors" "$(jq '[.tensors[] | select(.error > 0)] | length' table.json)" 16
+is "the table has errors" "$(jq '[.tensors[] | select(.error > 0)] | length' table.json)" 16
 small_checkpoint tied && gguf-convert -q -o tied.gguf tied
 $q --ctx 32 --chunks 32 --calibrate "$text" --json -o b.gguf Q4_K_S tied.gguf >table.json
 ok "an embedding that is the output too is fitted to what it meets there" jq -e '.tensors[] |
@@ -90,7 +90,7 @@ ok "a plan and a text, both from standard input" \
 not_ok "a model that is quantized" 2 gguf-quantize --allow-requantize --calibrate "$text" -o never Q4_K_S a.gguf
 not_ok "no text" 2 gguf-quantize --calibrate nowhere -o never Q4_K_S m.gguf
 echo few >short
-not_ok "a text of no window" 2 gguf-quantize --calibrate short -o never Q4_K_S m.gguf
+not_ok "a text shorter than a window" 2 gguf-quantize --calibrate short -o never Q4_K_S m.gguf
 not_ok "windows without a text" 2 gguf-quantize --chunks 2 -o never Q4_K_S m.gguf
 norm=$(gguf-info --json two.gguf | jq '.data_offset + (.tensors[] | select(.name == "blk.1.ffn_norm.weight").offset)')
 cp two.gguf nan.gguf

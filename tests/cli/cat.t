@@ -27,6 +27,6 @@ not_ok "a cut pipe" 2 sh -c 'head -c 30000 m.gguf | gguf-cat - output.weight >go
 ok "the writer of the pipe does not die" \
 	sh -c '{ cat m.gguf || echo died >died; } | gguf-cat - token_embd.weight >got; test ! -e died'
 LONG=$(printf '%0300d' 0)
-not_ok "an output whose name is too long is told before the work" 2 gguf-cat -o "$LONG" /nowhere x
+not_ok "an output whose name is too long is reported before the work" 2 gguf-cat -o "$LONG" /nowhere x
 is "... by name" "$(cat "$TMP/.out")" "gguf-cat: $LONG: File name too long"
 done_testing

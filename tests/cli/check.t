@@ -75,7 +75,7 @@ breaks()
 }
 breaks "21: a string that is not UTF-8" "21 " 'kv str k \xff'
 is "... with the byte of its key" "$(cut -d' ' -f2-3 out)" "byte 65:"
-breaks "21: of an array, told once" "21 " 'kv str[] k a \xff \xfe'
+breaks "21: of an array, reported once" "21 " 'kv str[] k a \xff \xfe'
 breaks "21: the name of a tensor" "21 " 'tensor f32 a\xff 1 4'
 breaks "22: a key with a blank" "22 " 'kv u8 a\x20b 1'
 breaks "23: a name of 65 bytes" "23 " "tensor f32 $(printf '%065d' 0) 1 4"

@@ -43,7 +43,7 @@ gguf-imatrix --merge -o all.im part-4.im part-2.im part-1.im part-3.im
 same "imatrix: the bytes of one run" all.im one.im
 gguf-imatrix --merge --partial -o half.im part-3.im part-4.im
 gguf-imatrix --merge -o all.im half.im part-1.im part-2.im
-same "imatrix: merged by and by" all.im one.im
+same "imatrix: merged step by step" all.im one.im
 not_ok "imatrix: --from beyond the text" 2 gguf-imatrix -q -m m.gguf --from 99999 -o x text
 
 gguf-perplexity -q -m merged.gguf --base m.gguf --ctx 64 --chunks 8 --json text >one.json

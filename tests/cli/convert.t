@@ -93,7 +93,7 @@ sed 's/^  strip:/    blk.{i}.two.weight: {from: ["l.{i}.mask2", "l.{i}.e.9.w"], 
 	"$TMP/tiny.yaml" >"$TMP/two.yaml"
 HEAD2=$(printf %s "$HEAD" | sed 's/"l.0.mask"/"l.0.mask2"/; s/"BOOL"/"F16"/; s/16441/16442/')
 checkpoint "$TMP/m" "$HEAD2" 16442
-says "what an optional tensor would need is there in part" \
+says "an optional tensor of which a part is missing" \
 	"l.0.mask2: unknown tensor: architecture tiny has no place for it" gguf-convert --arch-file "$TMP/two.yaml" \
 	-o "$TMP/no.gguf" "$TMP/m"
 # numbers beyond a float's range: of F64, or made by an operation
@@ -108,7 +108,7 @@ HEAD2=$(printf %s "$HEAD" |
 	s/16400,16416/16416,16432/; s/16416,16440/16432,16456/; s/16440,16441/16456,16457/')
 checkpoint "$TMP/m" "$HEAD2" 16457
 tildes
-says "a weight that no float holds beside others" \
+says "a weight beyond floats, stacked with floats" \
 	"l.0.e.0.w: element 0 of it in blk.0.ffn_exps.weight is beyond the range of f32" \
 	gguf-convert --arch-file "$TMP/tiny.yaml" -o "$TMP/no.gguf" "$TMP/m"
 HEAD2=$(printf %s "$HEAD" |
@@ -116,7 +116,7 @@ HEAD2=$(printf %s "$HEAD" |
 	s/16416,16440/16448,16472/; s/16440,16441/16472,16473/')
 checkpoint "$TMP/m" "$HEAD2" 16473
 tildes
-is "... among its like" "$(gguf-convert --arch-file "$TMP/tiny.yaml" -o "$TMP/f4.gguf" "$TMP/m" 2>&1 |
+is "... stacked with its like" "$(gguf-convert --arch-file "$TMP/tiny.yaml" -o "$TMP/f4.gguf" "$TMP/m" 2>&1 |
 	sed 's/.*: blk/blk/' | grep exps)" \
 	"blk.0.ffn_exps.weight: 8 weights of 3.40282e+38 or more, which f32 may not be able to hold; the first\
  in row 0, column 0"
@@ -172,7 +172,7 @@ echo '{}' >"$TMP/m/config.json"
 says "no class" "architectures" gguf-convert -o "$TMP/no.gguf" "$TMP/m"
 rm "$TMP/m/config.json"
 says "no such folder" "gguf-convert: nowhere: No such file" gguf-convert -o "$TMP/no.gguf" nowhere
-says "a type with a slip" "gguf-convert: --type: q4km is not a recipe; did you mean Q4_K_M?" gguf-convert -t q4km \
+says "a type with a typo" "gguf-convert: --type: q4km is not a recipe; did you mean Q4_K_M?" gguf-convert -t q4km \
 	-o "$TMP/no.gguf" "$TMP/m"
 says "no config.json" "config.json" gguf-convert -o "$TMP/no.gguf" "$TMP/m"
 says "a file of the folder" "model.safetensors: is not a folder" gguf-convert -o "$TMP/no.gguf" \
@@ -283,7 +283,7 @@ jq -n '{added_tokens_decoder: {"2": {content: "<x>"}, "3": {content: "<z>"}}}' >
 ok "a small file that disagrees" gguf-convert --vocab-only -o "$TMP/added.gguf" "$TMP/added"
 is "... has a warning, too" "$(grep -c "added: tokenizer_config.json: 2 ids have another token than in tokenizer.json, \
 whose tokens are used; the first is 2\$" "$TMP/.out")" 1
-is "... and no say" "$(added)" '["<x>"]'
+is "... and does not count" "$(added)" '["<x>"]'
 jq -n '{added_tokens_decoder: {"2": {content: "ab"}}}' >"$TMP/added/tokenizer_config.json"
 ok "an added token that is a piece, too" gguf-convert -q --vocab-only -o "$TMP/added.gguf" "$TMP/added"
 is "... is of the type of added ones" "$(gguf-info --json --metadata "$TMP/added.gguf" |
@@ -301,7 +301,7 @@ for kind in Unigram WordPiece; do
 		>"$TMP/$kind/tokenizer_config.json"
 	ok "$kind: a contradiction" gguf-convert --vocab-only -o "$TMP/added.gguf" "$TMP/$kind"
 	is "$kind: ... has a warning" "$(grep -c "1 id has another token" "$TMP/.out")" 1
-	is "$kind: ... and no say, but the other is a token" "$(added)" '["<x>","<y>"]'
+	is "$kind: ... and does not count, but the other is a token" "$(added)" '["<x>","<y>"]'
 done
 echo '{"[A]": "4095"}' >"$TMP/few/added_tokens.json"
 says "an id that is no number, beside tokenizer.model" "few: added_tokens.json: [A]: has no id from 0 to 4194303" \

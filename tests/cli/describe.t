@@ -42,7 +42,7 @@ for row in 'convert/transfrom/^  tensors:/  transfrom:' \
 	is "... by its place" "$(grep -c "line $line, column $column: .*unknown key" err)" 1
 done
 sed 's/when: scaled/when: scaled +/' "$SRC/model/arch/llama.yaml" >a.yaml
-says "an expression that cannot be read, though nothing comes to it" 2 "end of text in expression: scaled +" \
+says "an expression that cannot be parsed, though it is never evaluated" 2 "end of text in expression: scaled +" \
 	--arch-file a.yaml
 sed 's/^like: common/like: nobody/' "$SRC/model/arch/llama.yaml" >a.yaml
 says "like an unknown one" 2 "nobody: line 4, column 7: no such description" --arch-file a.yaml
@@ -120,7 +120,7 @@ for form in value list; do
 	value)
 		says "a list where one value is wanted" 2 "is not a valid u32, which llama.some wants" \
 			--arch-file a.yaml ;;
-	list) says "a list that is asked for" 0 "" --arch-file a.yaml ;;
+	list) says "a list where a list is wanted" 0 "" --arch-file a.yaml ;;
 	esac
 done
 gguf-convert -q --arch-file a.yaml -o m.gguf m
@@ -156,7 +156,7 @@ for prefix in '.key = "language_model." + .key' '.key |= sub("^model[.]"; "model
 done
 config .
 renamed .
-says "what is no part's is not passed over" 2 "vision_model.a: unknown tensor: architecture llama has no place for it"
+says "a tensor of no part is refused" 2 "vision_model.a: unknown tensor: architecture llama has no place for it"
 config "{architectures: [\"LlamaForCausalLM\"], quantization_config: {bits: 4}, text_config: .}"
 says "quantized weights of the whole" 2 "quantization_config"
 

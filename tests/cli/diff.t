@@ -31,7 +31,7 @@ ok "--ignore" gguf-diff --ignore '^(general|test|tokenizer)\.' --ignore '^(blk|o
 not_ok "--ignore, a bad expression" 2 gguf-diff --ignore '(' a.gguf b.gguf
 ok "--values, the same" gguf-diff --values a.gguf a.gguf
 not_ok "--values" 1 gguf-diff --values -o v1 -j1 a.gguf b.gguf
-ok "... tells the largest, the rms and the relative error" \
+ok "... reports the largest, the rms and the relative error" \
 	grep -qE '^values output.weight: max [0-9.]+ in row [0-9]+, column [0-9]+, rms [0-9.]+, relative [0-9.]+$' v1
 gguf-diff --values -o v3 -j3 a.gguf b.gguf
 same "... with any number of threads" v1 v3
@@ -82,7 +82,7 @@ is "... the same" "$(gguf-diff --brief a.gguf order.gguf; echo $?)" 0
 not_ok "... with --json" 2 gguf-diff --brief --json a.gguf b.gguf
 gguf-split -q --max-tensors 2 -o shards a.gguf
 ok "a set of shards and a file" gguf-diff shards-00001-of-*.gguf a.gguf
-is "--values tells where" "$(gguf-diff --values a.gguf b.gguf | grep -c 'max .* in row [0-9]*, column [0-9]*, rms')" \
+is "--values says where" "$(gguf-diff --values a.gguf b.gguf | grep -c 'max .* in row [0-9]*, column [0-9]*, rms')" \
 	"$(gguf-diff --values a.gguf b.gguf | grep -c ^values)"
 row=$(gguf-diff --values --json a.gguf b.gguf |
 	jq -c '.values[] | select(.name == "output.weight") | [.row, .column, .max]')

@@ -89,7 +89,7 @@ is "... and what it may be" "$(gguf-perplexity -q -m m.gguf --base m.gguf --fail
 	"gguf-perplexity: --fail-above kld_p9=0: there is no such result; did you mean kld_p99?"
 is "... -o that is --save-logits too" "$(gguf-perplexity -q -m m.gguf -o zz --save-logits ./zz text 2>&1)" \
 	"gguf-perplexity: ./zz: -o and --save-logits name the same file"
-not_ok "... told before anything is read" 2 gguf-perplexity -q -m m.gguf --fail-above no_such=1 nowhere
+not_ok "... reported before anything is read" 2 gguf-perplexity -q -m m.gguf --fail-above no_such=1 nowhere
 cp .out message
 ok "... by name" grep -q 'no_such=1' message
 for x in many nan; do
@@ -125,7 +125,7 @@ rm pipe
 tail -c +2 text >other
 not_ok "... of another text" 2 gguf-perplexity -q -m m.gguf --base base other
 { cat base; echo; } >longer
-not_ok "... with more behind" 2 gguf-perplexity -q -m m.gguf --base longer text
+not_ok "... with more after its end" 2 gguf-perplexity -q -m m.gguf --base longer text
 # bytes of the first row's scale and least log probability: 2 windows of 512 tokens stand before them
 first_row=$((20 + 4*2*512))
 for bytes in '\000\000\200\077' '\000\000\200\277' '\000\000\200\177'; do
@@ -137,7 +137,7 @@ for bytes in '\000\000\200\077' '\000\000\200\277' '\000\000\200\177'; do
 done
 cp base changed
 printf '\000\000\300\377' | dd of=changed bs=1 seek=$first_row conv=notrunc 2>/dev/null
-is "... NaN, whose error is none either" \
+is "... NaN, whose error is NaN too" \
 	"$(gguf-perplexity -q -m m.gguf --base changed text | grep -E '^(kld|ratio) ')" \
 	"kld nan +- nan
 ratio nan +- nan"
@@ -216,7 +216,7 @@ for base in "" "--base m.gguf"; do
 	gguf-perplexity -q -m q.gguf $base --ctx 32 --from 4 --chunks 3 --partial text >part-c
 	is "$what: the numbers of one run" "$(gguf-perplexity --merge --json part-c part-a part-b)" "$(cat whole)"
 	gguf-perplexity --merge --partial part-b part-c >part-bc
-	is "$what: merged by and by, from a pipe" "$(cat part-bc | gguf-perplexity --merge --json - part-a)" \
+	is "$what: merged step by step, from a pipe" "$(cat part-bc | gguf-perplexity --merge --json - part-a)" \
 		"$(cat whole)"
 	for other in "-m q.gguf $base text2" "-m q.gguf $base --cache-type-k f16 text" "-m m.gguf $base text" \
 		"-m other.gguf $base text" ${base:+"-m q.gguf --base f.gguf text"}; do
@@ -234,7 +234,7 @@ not_ok "parts with and without a base" 2 gguf-perplexity --merge plain-a part-b
 gguf-perplexity -q -m q.gguf --ctx 64 --from 1 --chunks 1 --partial text >wide
 not_ok "parts of other windows" 2 gguf-perplexity --merge plain-a wide
 not_ok "--merge --fail-above" 1 gguf-perplexity --merge --fail-above ppl=1.5 plain-a
-not_ok "a part that is none" 2 gguf-perplexity --merge whole
+not_ok "a file that is no part" 2 gguf-perplexity --merge whole
 jq -c '.scores.same_top[0] = 2' part-a >odd
 not_ok "a part with a share that is neither 0 nor 1" 2 gguf-perplexity --merge odd part-b part-c
 : >nothing
@@ -393,7 +393,7 @@ hostile "a query of another width" $keys $block $b.attn_q.weight:f32:64x32 $down
 hostile "a query of another height" $keys $block $b.attn_q.weight:f32:32x96 $down $embd
 hostile "a matrix with one dimension" $keys $block $q $b.ffn_down.weight:f32:64 $embd
 hostile "a matrix with three dimensions" $keys $block $q $b.ffn_down.weight:f32:64x32x2 $embd
-ok "... all of them are told" grep -q 'has shape 64 x 32 x 2, expected 64 x 32' message
+ok "... all of which the message states" grep -q 'has shape 64 x 32 x 2, expected 64 x 32' message
 hostile "a matrix of no rows" $keys $block $q $down token_embd.weight:f32:32x0
 ok "... any number of rows is wanted" grep -q 'expected any x any' message
 }

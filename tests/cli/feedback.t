@@ -83,7 +83,7 @@ not_ok "damping matters" 1 cmp -s a.gguf b.gguf
 not_ok "damping needs something to damp" 2 $q --damp 1 Q4_K_M m.gguf
 not_ok "and feedback" 2 $q --damp 1 --no-feedback -i c.gguf Q4_K_M m.gguf
 $q --damp 1 -i plain.gguf -o b.gguf Q4_K_M m.gguf 2>said
-is "a matrix without covariances is told" "$(grep -c 'plain.gguf: it has no covariances' said)" 1
+is "a matrix without covariances is reported" "$(grep -c 'plain.gguf: it has no covariances' said)" 1
 $q -q --no-feedback -i c.gguf -o b.gguf Q4_K_M m.gguf
 $q -q -i plain.gguf -o p.gguf Q4_K_M m.gguf
 data b.gguf >b; data p.gguf >p

@@ -78,20 +78,20 @@ ok "... of digests in capitals, a blank apart" gguf-hash --check capitals m.gguf
 ok "... the weaker digests, if they are asked for" sh -c 'gguf-hash --check all.manifest --xxh64 m.gguf'
 printf '\377' | dd of=m.gguf bs=1 seek=$(($(wc -c <m.gguf) - 2)) conv=notrunc 2>/dev/null
 not_ok "a byte that differs" 1 gguf-hash --check all.manifest m.gguf
-is "... is told of its tensor and the whole" "$(gguf-hash -q --check all.manifest m.gguf)" "m.gguf:output.weight: FAILED
+is "... fails for its tensor and the whole" "$(gguf-hash -q --check all.manifest m.gguf)" "m.gguf:output.weight: FAILED
 m.gguf: FAILED"
 make_gguf <"$SRC/tests/cli/info.gguf.txt" >m.gguf
 not_ok "a manifest without any line" 2 gguf-hash --check m.gguf m.gguf
 grep -v ':output.weight' all.manifest >less
 not_ok "a tensor that the manifest lacks" 1 gguf-hash --check less m.gguf
-is "... is told" "$(gguf-hash -q --check less m.gguf)" "m.gguf:output.weight: not in the manifest"
+is "... is reported" "$(gguf-hash -q --check less m.gguf)" "m.gguf:output.weight: not in the manifest"
 grep ':output.weight' all.manifest | sed 's/output.weight/more.weight/' | cat all.manifest - >added.manifest
 not_ok "a tensor that the file lacks" 1 gguf-hash --check added.manifest m.gguf
-is "... is told" "$(gguf-hash -q --check added.manifest m.gguf)" "m.gguf:more.weight: no such tensor"
+is "... is reported" "$(gguf-hash -q --check added.manifest m.gguf)" "m.gguf:more.weight: no such tensor"
 grep ' m.gguf$' all.manifest >whole
 ok "a manifest of the whole alone" gguf-hash --check whole m.gguf
 not_ok "a file that the manifest does not name" 2 gguf-hash --check all.manifest big.gguf
-not_ok "a digest that the manifest has not" 2 gguf-hash --check all.manifest --xxh3 m.gguf
+not_ok "a digest that the manifest lacks" 2 gguf-hash --check all.manifest --xxh3 m.gguf
 sed 's/^sha256/md5/; s/$/\r/' all.manifest >dos
 ok "other algorithms' lines are passed over, DOS line ends taken" gguf-hash --check dos m.gguf
 # lines as llama-gguf-hash prints them
@@ -124,7 +124,7 @@ not_ok "a missing file" 2 gguf-hash nothing.gguf
 gguf-hash --whole m.gguf >one
 not_ok "a missing file among others" 2 sh -c 'gguf-hash --whole nothing.gguf m.gguf all.manifest >others 2>err'
 is "... they are hashed" "$(cat others)" "$(cat one)"
-is "... it and what is no GGUF are told" "$(sed 's/^gguf-hash: \([a-z.]*\): .*/\1/' err)" "nothing.gguf
+is "... it and what is no GGUF are reported" "$(sed 's/^gguf-hash: \([a-z.]*\): .*/\1/' err)" "nothing.gguf
 all.manifest"
 not_ok "... with -o" 2 gguf-hash -o others.manifest nothing.gguf m.gguf
 ok "... no file appears" test ! -e others.manifest

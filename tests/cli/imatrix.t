@@ -48,7 +48,7 @@ gguf-imatrix: (stdin): general.type: is not an importance matrix
 stats() { gguf-imatrix --stats "$@" | sed 1d; }
 is "a matrix from standard input that is a file" "$(stats - <a.gguf)" "$(stats a.gguf)"
 is "... and from a pipe" "$(cat a.gguf | stats -)" "$(stats a.gguf)"
-is "... that gives it in bits" "$(dd if=a.gguf bs=100 2>/dev/null | stats -)" "$(stats a.gguf)"
+is "... that delivers it in pieces" "$(dd if=a.gguf bs=100 2>/dev/null | stats -)" "$(stats a.gguf)"
 not_ok "--json without --stats" 2 im --chunks 1 --json -o no.gguf
 not_ok "--stride without --covariance" 2 im --chunks 1 --stride 4 -o no.gguf
 not_ok "--dat with --stats" 2 gguf-imatrix --stats --dat a.gguf
@@ -94,7 +94,7 @@ rm -f .never*
 
 # merging and the old form
 ok "merging with itself" gguf-imatrix --merge -o two.gguf a.gguf ./a.gguf
-is "... is told" "$(cat "$TMP/.out")" "gguf-imatrix: ./a.gguf: is the same file as a.gguf, and counts twice"
+is "... is reported" "$(cat "$TMP/.out")" "gguf-imatrix: ./a.gguf: is the same file as a.gguf, and counts twice"
 is "... doubles the counts" "$(gguf-cat --decode two.gguf blk.0.attn_q.weight.counts | od -A n -t f4 | tr -d ' ')" 1536
 ok "merging one" gguf-imatrix --merge -o one.gguf a.gguf
 same "... changes nothing" one.gguf a.gguf
@@ -129,7 +129,7 @@ not_ok "chunks that are no number" 2 gguf-imatrix --merge -o x.gguf hostile.gguf
 mk imatrix.chunk_count=4294967295
 not_ok "more chunks than the form has bits for" 2 gguf-imatrix --merge -o x.gguf hostile.gguf hostile.gguf
 gguf-imatrix --merge -o x.gguf hostile.gguf hostile.gguf 2>message
-ok "... is not told as lack of memory" grep -q '8589934590 chunks' message
+ok "... is not reported as lack of memory" grep -q '8589934590 chunks' message
 mk imatrix.chunk_size=512
 ok "more tokens than there are integers, in the old form" gguf-imatrix --merge --dat -o x.dat hostile.gguf
 is "... the number of calls stays what a reader takes" "$(od -A n -j 9 -N 4 -t u4 x.dat | tr -d ' ')" 2147483647
@@ -158,11 +158,11 @@ not_ok "a text shorter than a window" 2 sh -c 'echo short | gguf-imatrix -m m.gg
 not_ok "no mode" 2 gguf-imatrix text
 not_ok "two modes" 2 gguf-imatrix --merge --stats a.gguf
 not_ok "onto the model" 2 im -o m.gguf
-not_ok "a checkpoint in no folder is told before the work" 2 im --chunks 1 --checkpoint nowhere/state -o never.gguf
+not_ok "a checkpoint in no folder is reported before the work" 2 im --chunks 1 --checkpoint nowhere/state -o never.gguf
 is "... by name" "$(cat "$TMP/.out")" "gguf-imatrix: nowhere/state: No such file or directory"
 not_ok "a checkpoint that is no file" 2 im --chunks 1 --checkpoint /dev/null -o never.gguf
 is "... by name" "$(cat "$TMP/.out")" "gguf-imatrix: /dev/null: is not a file that can be replaced"
-ok "a checkpoint that can be written leaves nothing while it is tried" sh -c "
+ok "trying whether a checkpoint can be written leaves nothing" sh -c "
 	gguf-imatrix -m m.gguf --ctx 64 --chunks 1 --checkpoint tried -o never.gguf few 2>/dev/null
 	! ls -d tried .tried* never.gguf 2>/dev/null"
 not_ok "onto the checkpoint, which would be removed" 2 im --chunks 1 --checkpoint new.gguf -o ./new.gguf

@@ -50,7 +50,7 @@ is "... as JSON, a list" "$(gguf-info --json m.gguf other.gguf | jq -c '[.[] | .
 	'["m.gguf",3,"other.gguf",3]'
 not_ok "a missing file among others" 2 sh -c 'gguf-info nothing.gguf m.gguf gone.gguf other.gguf >others 2>err'
 is "... they are shown" "$(cat others)" "$(gguf-info m.gguf other.gguf)"
-is "... it is told" "$(cut -d ' ' -f 2 err)" "nothing.gguf:
+is "... it is reported" "$(cut -d ' ' -f 2 err)" "nothing.gguf:
 gone.gguf:"
 is "... as JSON" "$(gguf-info --json nothing.gguf m.gguf 2>err | jq -c '[.[].file]')" '["m.gguf"]'
 is "... alone, nothing" "$(gguf-info --json nothing.gguf 2>err)" ""
@@ -70,7 +70,7 @@ is "... of two files, with their names" "$(gguf-info --get general.architecture 
 (stdin): llama"
 is "... for each item" "$(gguf-info --get tokenizer.ggml.tokens m.gguf - <m.gguf | grep -c '^(stdin): ')" 26
 not_ok "--get, no such key" 1 gguf-info --get nothing m.gguf
-is "... but one with a slip" "$(gguf-info --get general.archtecture m.gguf 2>&1)" \
+is "... but one with a typo" "$(gguf-info --get general.archtecture m.gguf 2>&1)" \
 	"gguf-info: m.gguf: no such key: general.archtecture; did you mean general.architecture?"
 is "... is said" "$(gguf-info --get nothing m.gguf 2>&1)" "gguf-info: m.gguf: no such key: nothing"
 not_ok "--get and --json" 2 gguf-info --json --get general.name m.gguf

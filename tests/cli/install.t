@@ -106,7 +106,7 @@ ok "folders of one's own" make -s install DESTDIR="$root" PREFIX=/p BINDIR=/b LI
 	${CC:+CC="$CC"} ${CFLAGS:+CFLAGS="$CFLAGS"}
 ok "... are used" test -x "$root/b/gguf-info" -a -f "$root/p/lib64/libggu.a" -a -f "$root/m/man5/gguf.5" \
 	-a -f "$root/p/include/ggu.h"
-ok "... and told to pkg-config" grep -q '^libdir=/p/lib64$' "$root/p/lib64/pkgconfig/ggu.pc"
+ok "... and known to pkg-config" grep -q '^libdir=/p/lib64$' "$root/p/lib64/pkgconfig/ggu.pc"
 ok "... and emptied" make -s uninstall DESTDIR="$root" PREFIX=/p BINDIR=/b LIBDIR=/p/lib64 MANDIR=/m BUILD="$BUILD"
 ok "make uninstall" make -s uninstall DESTDIR="$root" PREFIX="$prefix" BUILD="$BUILD"
 is "... leaves nothing" "$(find "$root" ! -type d)" ""

@@ -50,7 +50,7 @@ done
 
 for yaml in $(grep -l '^classes:' "$SRC"/model/arch/*.yaml); do
 	arch=$(basename "$yaml" .yaml)
-	ok "architecture $arch is told in gguf-utils(7) and the README" \
+	ok "architecture $arch is listed in gguf-utils(7) and the README" \
 		sh -c "grep -qw '$arch' '$SRC/man/gguf-utils.7' && grep -qw '$arch' '$SRC/README.md'"
 done
 

@@ -42,11 +42,11 @@ told -f "$operand" gguf-imatrix
 told -p "$operand" gguf-tokenize
 told -f '' gguf-convert
 told -s '' gguf-info
-is "an option of a habit with its argument" "$(run gguf-split --split-max-size=5M m.gguf; first err)" "2
+is "an option of another program, with its argument" "$(run gguf-split --split-max-size=5M m.gguf; first err)" "2
 gguf-split: unknown option '--split-max-size=5M'; here it is --max-size"
 told --tensor-tpye '; did you mean --tensor-type?' gguf-plan
 told --josn '; did you mean --json?' gguf-info
-is "letters that mean something here are no habit" "$(run gguf-hash -ctk; first err)" "2
+is "letters that mean something here are not taken for another program's" "$(run gguf-hash -ctk; first err)" "2
 gguf-hash: tk: No such file or directory"
 ok "-c is --ctx and -b is --batch in every program that has them" sh -c "
 	for p in '$BIN'/gguf-*; do \"\$p\" -h; done | grep -E -- '--(ctx|batch) N  ' >n
@@ -108,7 +108,7 @@ is "... starts with usage" "$(head -c 17 out)" "usage: gguf-info "
 is "... on stdout alone" "$(wc -c <err | tr -d ' ')" 0
 is "--help is the same" "$(gguf-info --help)" "$(cat out)"
 is "-h with a full disk" "$(gguf-info -h 2>err >/dev/full; echo $?)" 2
-is "... is told" "$(first err)" "gguf-info: standard output: No space left on device"
+is "... is reported" "$(first err)" "gguf-info: standard output: No space left on device"
 is "usage: options are not torn from their arguments, forms begin with the name" \
 	"$(gguf-imatrix -h | sed '/^$/,$d' | sed 1d | grep -vE '^ +(\[|-|gguf-imatrix --)')" ""
 is "... and no line is longer than a terminal's" "$(for p in "$BIN"/gguf-*; do "$p" -h | sed '/^$/,$d'; done |
@@ -140,7 +140,7 @@ is "... and under JSON longer than a buffer" "$(gguf-info --json m.gguf 2>&1 >/d
 is "... with -o" "$(gguf-info --json -o /dev/full m.gguf 2>&1)" "gguf-info: /dev/full: No space left on device"
 is "a full disk under -o" "$(run gguf-info -o /dev/full m.gguf)" 2
 is "a full disk, binary" "$(gguf-cat m.gguf token_embd.weight 2>err >/dev/full; echo $?)" 2
-is "... is told as under text" "$(cat err)" "gguf-cat: standard output: No space left on device"
+is "... is reported as for text" "$(cat err)" "gguf-cat: standard output: No space left on device"
 is "... with -o" "$(gguf-cat -o /dev/full m.gguf token_embd.weight 2>&1)" "gguf-cat: /dev/full: No space left on device"
 is "... for a whole model" "$(gguf-edit -o /dev/full --delete test.flag m.gguf 2>&1 | tail -n 1)" \
 	"gguf-edit: /dev/full: No space left on device"
@@ -162,7 +162,7 @@ is "onto another shard" "$(run gguf-info -o s-00002-of-00002.gguf s-00001-of-000
 is "... of either side" "$(run gguf-diff -o s-00002-of-00002.gguf m.gguf s-00001-of-00002.gguf)" 2
 same "... leaves it alone" s-00002-of-00002.gguf second
 is "an empty name" "$(run gguf-info -o '' m.gguf)" 2
-ok "... is told as such" grep -q 'name of the output is empty' err
+ok "... is reported as such" grep -q 'name of the output is empty' err
 echo old >target.txt
 ln -s target.txt link.txt
 ok "onto a link" gguf-info -o link.txt m.gguf
@@ -196,7 +196,7 @@ same "the file that standard output is" self want.txt
 is "a file larger than is allowed" "$( (ulimit -f 1; gguf-cat -o big.bin m.gguf token_embd.weight) 2>&1 |
 	grep -c 'big.bin: needs .*File too large')" 1
 not_ok "... of text" 2 sh -c "ulimit -f 1; gguf-info --json -o big.ids m.gguf"
-is "... is told too" "$(cat "$TMP/.out")" "gguf-info: big.ids: File too large"
+is "... is reported too" "$(cat "$TMP/.out")" "gguf-info: big.ids: File too large"
 not_ok "... and leaves nothing" 1 test -e big.ids
 if [ -e "$BUILD/tests/fault.so" ]; then
 	for why in ENOSPC EDQUOT EFBIG; do
@@ -243,7 +243,7 @@ if [ "$(confined gguf-info 2>/dev/null)" = 1 ]; then
 	is "--no-sandbox" "$(confined gguf-tokenize --no-sandbox -m model.gguf)" 0
 	# shellcheck disable=SC3045
 	is "too few descriptors for it: exit 2" "$( (ulimit -n 4; gguf-info m.gguf) >out 2>err; echo $?)" 2
-	ok "... the reason is told" grep -q ': Too many open files$' err
+	ok "... the reason is reported" grep -q ': Too many open files$' err
 else
 	skip "sandbox" "no Landlock"
 fi

@@ -72,7 +72,7 @@ is "any number of threads" "$(gguf-plan -j1 -i im.gguf --bpw 4 m.gguf)" "$(gguf-
 is "without a matrix no type that needs one" "$(gguf-plan --bpw 3 m.gguf | grep -cE 'type: (iq1|iq2|iq3_xxs)')" 0
 is "--types" "$(gguf-plan --types q4_0,q8_0 --bpw 6 m.gguf | sed -n 's/.*type: \([a-z0-9_]*\), .*error.*/\1/p' |
 	sort -u | tr '\n' ' ')" "q4_0 q8_0 "
-is "what a person fixes stays" "$(gguf-plan --tensor-type 'ffn_down=q8_0' --bpw 5.5 m.gguf | grep 'ffn_down' |
+is "what the user fixes stays" "$(gguf-plan --tensor-type 'ffn_down=q8_0' --bpw 5.5 m.gguf | grep 'ffn_down' |
 	grep -vc 'type: q8_0')" 0
 gguf-plan -i im.gguf --bpw 4.5 -o p m.gguf
 gguf-quantize -q -i im.gguf --plan p m.gguf >a.gguf
@@ -113,7 +113,7 @@ not_ok "for two things" 2 gguf-plan --bpw 4 --size 4M m.gguf
 not_ok "--kld without a matrix" 2 gguf-plan --kld --bpw 4 m.gguf
 not_ok "a type that cannot be encoded" 2 gguf-plan --types q4_K,q9 --bpw 4 m.gguf
 not_ok "no types" 2 gguf-plan --types '' --bpw 4 m.gguf
-is "a recipe with a slip" "$(gguf-plan Q4_KM m.gguf 2>&1)" "gguf-plan: Q4_KM is not a recipe; did you mean Q4_K_M?"
+is "a recipe with a typo" "$(gguf-plan Q4_KM m.gguf 2>&1)" "gguf-plan: Q4_KM is not a recipe; did you mean Q4_K_M?"
 is "neither is a recipe" "$(gguf-plan q9 m.gguf 2>&1 | head -n 1)" \
 	"gguf-plan: neither q9 nor m.gguf is a recipe; the recipes are:"
 is "a recipe and a size" "$(gguf-plan --bpw 4 Q4_K_M m.gguf 2>&1)" \

@@ -74,7 +74,7 @@ ok "dry run needs no matrix" $q -n IQ2_XS m.gguf
 $q -n --tensor-type 'blk.0.attn_q=q8_0' Q4_K_M m.gguf >t.txt
 is "table: arrows stand below one another" "$(awk '/ -> / { print index($0, " -> ") }' t.txt | sort -u | grep -c .)" 1
 ok "table: titles first" sh -c 'head -1 t.txt | grep -q "^tensor  *shape  *from  *to  *bytes  *bits$"'
-ok "table: a wish is marked" grep -q '^blk.0.attn_q.weight .* q8_0 .* as asked$' t.txt
+ok "table: an override is marked" grep -q '^blk.0.attn_q.weight .* q8_0 .* as asked$' t.txt
 ok "table: sums" \
 	sh -c 'tail -1 t.txt |
 	grep -Eq "^[0-9]+ tensors, .* weights: .* \(16.*\) became .* \(.*\); the file has [0-9]+ bytes$"'
@@ -96,21 +96,21 @@ is "a pipeline whose first part failed" "$(gguf-convert nowhere 2>/dev/null | $q
 not_ok "no recipe" 2 $q m.gguf
 not_ok "unknown recipe" 2 $q Q9_K m.gguf
 cp .out message
-is "... is told" "$(head -1 message)" "gguf-quantize: neither Q9_K nor m.gguf is a recipe; the recipes are:"
-is "a recipe with a slip" "$($q q4km m.gguf 2>&1)" "gguf-quantize: q4km is not a recipe; did you mean Q4_K_M?"
-is "a type with a slip" "$($q --tensor-type x=iq4xs Q8_0 m.gguf 2>&1)" \
+is "... is reported" "$(head -1 message)" "gguf-quantize: neither Q9_K nor m.gguf is a recipe; the recipes are:"
+is "a recipe with a typo" "$($q q4km m.gguf 2>&1)" "gguf-quantize: q4km is not a recipe; did you mean Q4_K_M?"
+is "a type with a typo" "$($q --tensor-type x=iq4xs Q8_0 m.gguf 2>&1)" \
 	"gguf-quantize: --tensor-type: 'iq4xs' is not a type that can be encoded; did you mean iq4_xs?"
-is "... that may be several is told all" "$($q --tensor-type x=q9_k Q8_0 m.gguf 2>&1 | cut -c -86)" \
+is "... that may mean several types gets all of them" "$($q --tensor-type x=q9_k Q8_0 m.gguf 2>&1 | cut -c -86)" \
 	"gguf-quantize: --tensor-type: 'q9_k' is not a type that can be encoded; the types are:"
 not_ok "no regular expression" 2 $q --tensor-type '(=q4_0' -o x.gguf Q4_0 m.gguf
 cp .out message
-ok "... is told with its option" grep -q '^gguf-quantize: --tensor-type (=q4_0: not a regular expression: ' message
+ok "... is reported with its option" grep -q '^gguf-quantize: --tensor-type (=q4_0: not a regular expression: ' message
 is "two files" "$($q -o x.gguf Q4_K_M m.gguf y.gguf 2>&1)" \
 	"gguf-quantize: two input files, m.gguf and y.gguf; name the output with -o"
 is "as llama-quantize wants it" "$($q m.gguf y.gguf Q4_K_M 2>&1)" \
 	"gguf-quantize: two input files, m.gguf and y.gguf; name the output with -o"
 not_ok "quantized input" 2 $q -o x.gguf Q5_K_M a.gguf
-is "quantized input, told in a dry run too" "$($q -n Q5_K_M a.gguf 2>&1 >/dev/null)" \
+is "quantized input, refused in a dry run too" "$($q -n Q5_K_M a.gguf 2>&1 >/dev/null)" \
 	"gguf-quantize: a.gguf: token_embd.weight is already quantized (q4_K); start from the original, or\
  give --allow-requantize"
 is "... unless it is allowed" "$($q -n --allow-requantize Q5_K_M a.gguf 2>&1 >/dev/null)" ""
@@ -119,14 +119,14 @@ not_ok "needs a matrix" 2 $q -o x.gguf IQ2_XXS m.gguf
 not_ok "type that does not exist" 2 $q -o x.gguf --tensor-type 'a=q9' Q4_K_M m.gguf
 not_ok "bad pattern" 2 $q -o x.gguf --tensor-type '(=q8_0' Q4_K_M m.gguf
 not_ok "onto its input" 2 $q -o m.gguf Q4_K_M m.gguf
-if [ -c /dev/full ]; then is "a full disk is told by the output's name" "$($q -o /dev/full Q4_K_M m.gguf 2>&1)" \
+if [ -c /dev/full ]; then is "a full disk is reported with the output's name" "$($q -o /dev/full Q4_K_M m.gguf 2>&1)" \
 	"gguf-quantize: /dev/full: No space left on device"; fi
 not_ok "onto its input, redirected" 2 sh -c 'gguf-quantize -o m.gguf Q4_K_M <m.gguf'
 not_ok "onto its plan" 2 $q -o plan.yaml --plan plan.yaml m.gguf
 not_ok "json and the model on standard output" 2 $q --json Q4_K_M m.gguf
 printf '%s\n' '- {tensor: nothing.weight, type: q6_K}' >bad.yaml
 not_ok "plan with a tensor that is not there" 2 $q --plan bad.yaml -o x.gguf m.gguf
-is "a pattern that finds nothing is told" "$($q -n --tensor-type 'ffn_dwon=q6_K' --tensor-type 'ffn_up=q6_K' \
+is "a pattern that matches nothing is reported" "$($q -n --tensor-type 'ffn_dwon=q6_K' --tensor-type 'ffn_up=q6_K' \
 	--tensor-type norm=f16 Q4_K_M m.gguf 2>&1 >/dev/null)" \
 	"gguf-quantize: --tensor-type ffn_dwon=q6_K: set no tensor's type
 gguf-quantize: --tensor-type norm=f16: set no tensor's type"
@@ -208,7 +208,7 @@ done <<-END
 	mxfp4 NVFP4
 END
 ok "fall-backs can be made" $q -q -o b.gguf IQ1_S odd2.gguf
-not_ok "a wish that does not fit is refused" 2 $q -o x.gguf --tensor-type '^a=q4_K' Q8_0 odd2.gguf
+not_ok "an override that does not fit is refused" 2 $q -o x.gguf --tensor-type '^a=q4_K' Q8_0 odd2.gguf
 
 # types that need a matrix
 "$mk" blk.0.attn_q.weight:f32:256x4 output.weight:f32:256x4 token_embd.weight:f32:256x4 >small.gguf
@@ -220,7 +220,7 @@ for r in IQ1_S IQ1_M IQ2_XXS IQ2_XS IQ2_S IQ2_M IQ3_XXS IQ3_XS Q2_K_S; do
 done
 ok "IQ3_XS --pure is IQ3_S, which needs none" $q -q --pure -o b.gguf IQ3_XS small.gguf
 for r in Q2_K IQ3_S IQ3_M IQ4_XS IQ4_NL TQ1_0 Q3_K_S; do ok "$r needs none" $q -q -o b.gguf "$r" small.gguf; done
-not_ok "a wish that needs a matrix" 2 $q -o x.gguf --tensor-type attn_q=iq2_s Q8_0 small.gguf
+not_ok "an override that needs a matrix" 2 $q -o x.gguf --tensor-type attn_q=iq2_s Q8_0 small.gguf
 echo '- {tensor: blk.0.attn_q.weight, type: iq1_m}' >bad.yaml
 is "a plan that needs a matrix" "$($q --plan bad.yaml -o x.gguf small.gguf 2>&1)" \
 	"gguf-quantize: bad.yaml: line 1: blk.0.attn_q.weight as iq1_m needs an importance matrix (-i FILE)"
@@ -327,7 +327,7 @@ for r in Q8_0 Q4_K; do
 	is "... and as $r" "$($q -o x.gguf $r beyond.gguf 2>&1)" \
 		"gguf-quantize: beyond.gguf: a.weight: the weight in row 1, column 2 is beyond the range of f32"
 done
-is "values that are none have no sign" "$($q -q Q8_0 huge.gguf | gguf-diff --values huge.gguf - | grep ^values.a)" \
+is "NaN has no sign" "$($q -q Q8_0 huge.gguf | gguf-diff --values huge.gguf - | grep ^values.a)" \
 	"values a.weight: max nan in row 0, column 67, rms nan, relative nan"
 ok "floats keep it" $q -o b.gguf F16 nan.gguf
 not_ok "nothing under the final name, again" 1 test -e x.gguf
@@ -392,7 +392,7 @@ same "a part from shards" from-00002-of-00003.gguf s-00002-of-00003.gguf
 cat m.gguf | $q -q --part 3/3 -o piped Q4_K_M -
 same "a part from a pipe" piped-00003-of-00003.gguf s-00003-of-00003.gguf
 for bad in 0/3 4/3 3 1/0 1/2x x; do not_ok "--part $bad" 2 $q --part $bad -o p Q4_K_M m.gguf; done
-is "a part beyond the last is told" "$($q --part 3/2 -o p Q4_K_M m.gguf 2>&1)" \
+is "a part beyond the last is reported" "$($q --part 3/2 -o p Q4_K_M m.gguf 2>&1)" \
 	"gguf-quantize: --part 3/2: parts are counted from 1, to 2 here"
 rm -f p-*.gguf
 "$BUILD/tests/cli/tool_mkgguf" a:f32:32x1000 b:f32:32x1 c:f32:32x1 >uneven.gguf

@@ -105,7 +105,7 @@ mistake "heads that do not go together" "not a multiple of key-value heads" \
 mistake "keys of another width" "cross_attn_k.weight: has shape 32 x 32, expected 32 x 16" \
 	's/^                out: cross_attn_o$/&\n                kv_heads: 1/'
 make_model
-refused "a model without the tensors that look across" "dec.blk.0.cross_attn_norm.weight: is missing" \
+refused "a model without the tensors of cross-attention" "dec.blk.0.cross_attn_norm.weight: is missing" \
 	--source source ids
 
 "$BUILD/tests/cli/tool_mkgguf" general.architecture=llama llama.block_count=1 llama.embedding_length=32 \

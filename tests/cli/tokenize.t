@@ -70,7 +70,7 @@ rm -f "$TMP"/dir/*
 # vocab.json with merges.txt: messages name the file that is at fault
 echo '#version' >"$TMP/dir/merges.txt"
 echo '{"a": -1}' >"$TMP/dir/vocab.json"
-not_ok "an id that is none in vocab.json" 2 gguf-tokenize -m "$TMP/dir" "$TMP/ids"
+not_ok "an id in vocab.json that is no id" 2 gguf-tokenize -m "$TMP/dir" "$TMP/ids"
 cp "$TMP/.out" "$TMP/message"
 ok "... is named" grep -q 'vocab.json: an id is not a number from 0 to ' "$TMP/message"
 echo '{"a": 0}' >"$TMP/dir/vocab.json"
@@ -82,7 +82,7 @@ rm "$TMP/dir/added_tokens.json"
 printf '{\n "a": 1,\n b}' >"$TMP/dir/vocab.json"
 not_ok "broken JSON" 2 gguf-tokenize -m "$TMP/dir" "$TMP/ids"
 cp "$TMP/.out" "$TMP/message"
-ok "... is told with its byte and line" grep -q 'vocab.json: byte 12: line 3: ' "$TMP/message"
+ok "... is reported with its byte and line" grep -q 'vocab.json: byte 12: line 3: ' "$TMP/message"
 rm -f "$TMP"/dir/*
 
 # Qwen 2's class has its own patterns: line breaks in a row are one word, and not the last apart from those before

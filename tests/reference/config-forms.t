@@ -95,7 +95,7 @@ sed -i 's/"oo"/Infinity/; s/"-oo"/-Infinity/; s/"any"/10000000000000000198846248
 ok "mamba2: Infinity and integers of more than 64 bits, as Python writes them" gguf-convert -q -o "$TMP/got" "$TMP/m"
 gguf-convert -q -o "$TMP/want" "$SHARED/reference/arch/mamba2"
 same "... is the same file" "$TMP/got" "$TMP/want"
-is "... and what strings say of it stays" \
+is "... and the text in strings stays" \
 	"$(gguf-convert -n "$TMP/m" 2>&1 | grep -c 'past: is "Infinity \\" Infinity"')" 1
 sed -i 's/"past"/oops/' "$TMP/m/config.json"
 not_ok "... an error behind it is found" 2 gguf-convert -n "$TMP/m"
@@ -111,7 +111,7 @@ for name in falcon phi2 stablelm gpt_neox; do
 	arch=$(gguf-info --get general.architecture "$TMP/got")
 	is "... is a key" "$(gguf-info --get "$arch.rope.freq_base" "$TMP/got")" 500042
 	gguf-convert -q -o "$TMP/want" "$SHARED/reference/arch/$name"
-	not_ok "... that nobody needs for 10000" 1 gguf-info --get "$arch.rope.freq_base" "$TMP/want"
+	not_ok "... that is not needed for 10000" 1 gguf-info --get "$arch.rope.freq_base" "$TMP/want"
 	for f in got want; do echo 5 6 7 8 | gguf-logits -q -m "$TMP/$f" >"$TMP/$f.logits"; done
 	not_ok "... and turns" 1 cmp -s "$TMP/got.logits" "$TMP/want.logits"
 done
